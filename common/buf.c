@@ -1,0 +1,135 @@
+#include "buf.h"
+
+#include "error.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void *buf_room(struct buf *b, size_t length)
+{
+    size_t need;
+    if (b->failed || __builtin_add_overflow(b->length, length, &need) || need > b->limit) {
+        b->failed = 1;
+        return NULL;
+    }
+    if (need + 1 > b->capacity) {
+        size_t capacity = b->capacity ? b->capacity * 2 : 256;
+        if (capacity < need + 1)
+            capacity = need + 1;
+        b->data = xrealloc(b->data, capacity);
+        b->capacity = capacity;
+    }
+    return b->data + b->length;
+}
+
+void buf_add(struct buf *b, const void *data, size_t length)
+{
+    char *room = buf_room(b, length);
+    if (!room)
+        return;
+    memcpy(room, data, length);
+    b->length += length;
+    b->data[b->length] = 0;
+}
+
+void buf_puts(struct buf *b, const char *text)
+{
+    buf_add(b, text, strlen(text));
+}
+
+void buf_putc(struct buf *b, char c)
+{
+    buf_add(b, &c, 1);
+}
+
+void buf_printf(struct buf *b, const char *format, ...)
+{
+    va_list args, again;
+    va_start(args, format);
+    va_copy(again, args);
+    int n = vsnprintf(NULL, 0, format, args);
+    va_end(args);
+    char *room = n < 0 ? NULL : buf_room(b, (size_t)n);
+    if (room) {
+        vsnprintf(room, (size_t)n + 1, format, again);
+        b->length += (size_t)n;
+    }
+    va_end(again);
+}
+
+void buf_reset(struct buf *b)
+{
+    b->length = 0;
+    b->failed = 0;
+    if (b->data)
+        b->data[0] = 0;
+}
+
+void buf_free(struct buf *b)
+{
+    free(b->data);
+    b->data = NULL;
+    b->length = b->capacity = 0;
+    b->failed = 0;
+}
+
+void buf_json(struct buf *b, const char *text)
+{
+    for (const unsigned char *p = (const unsigned char *)text; *p; p++) {
+        /* '<' too, so that the text may stand inside a <script> element; invalid UTF-8 is the reader's to replace */
+        if (*p == '"' || *p == '\\')
+            buf_printf(b, "\\%c", *p);
+        else if (*p < 0x20 || *p == '<' || *p == 0x7f)
+            buf_printf(b, "\\u%04x", *p);
+        else
+            buf_putc(b, (char)*p);
+    }
+}
+
+void buf_html(struct buf *b, const char *text)
+{
+    for (const char *p = text; *p; p++) {
+        switch (*p) {
+        case '&': buf_puts(b, "&amp;"); break;
+        case '<': buf_puts(b, "&lt;"); break;
+        case '>': buf_puts(b, "&gt;"); break;
+        case '"': buf_puts(b, "&quot;"); break;
+        case '\'': buf_puts(b, "&#39;"); break;
+        default: buf_putc(b, *p);
+        }
+    }
+}
+
+void buf_csv(struct buf *b, const char *text)
+{
+    if (!strpbrk(text, ",\"\r\n")) {
+        buf_puts(b, text);
+        return;
+    }
+    buf_putc(b, '"');
+    for (const char *p = text; *p; p++) {
+        if (*p == '"')
+            buf_putc(b, '"');
+        buf_putc(b, *p);
+    }
+    buf_putc(b, '"');
+}
+
+void buf_shell(struct buf *b, const char *text)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./,:@%^";
+    if (*text && strspn(text, plain) == strlen(text)) {
+        buf_puts(b, text);
+        return;
+    }
+    buf_putc(b, '\'');
+    for (const char *p = text; *p; p++) {
+        if (*p == '\'')
+            buf_puts(b, "'\\''");
+        else
+            buf_putc(b, *p);
+    }
+    buf_putc(b, '\'');
+}

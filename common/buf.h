@@ -1,0 +1,36 @@
+/*
+ * buf.h: a growing byte buffer, born with a limit. Always NUL-terminated once something was added.
+ * All-zero plus a limit is an empty buffer: struct buf b = BUF(1 << 20). Free with buf_free.
+ */
+#ifndef MEMPROF_BUF_H
+#define MEMPROF_BUF_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct buf {
+    char *data; /* owned; length bytes and a NUL; NULL while empty */
+    size_t length;
+    size_t capacity;
+    size_t limit; /* most bytes; adding past it sets failed and changes nothing more */
+    int failed;
+};
+
+#define BUF(limit_bytes) {0, 0, 0, (limit_bytes), 0}
+
+void buf_add(struct buf *b, const void *data, size_t length);
+void buf_puts(struct buf *b, const char *text);
+void buf_putc(struct buf *b, char c);
+void buf_printf(struct buf *b, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Room for length more bytes at data + length, which the caller then adds to ->length; NULL past the limit. */
+void *buf_room(struct buf *b, size_t length);
+void buf_reset(struct buf *b); /* empty, memory kept */
+void buf_free(struct buf *b);
+
+/* Appends text escaped for: a JSON string body, HTML text and attribute values, a CSV field (quoted if needed), a POSIX shell word. */
+void buf_json(struct buf *b, const char *text);
+void buf_html(struct buf *b, const char *text);
+void buf_csv(struct buf *b, const char *text);
+void buf_shell(struct buf *b, const char *text);
+
+#endif

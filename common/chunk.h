@@ -1,0 +1,83 @@
+/*
+ * chunk.h: events as compressed columns: what event_chunk.data, event_chunk.site_delta and keyframe.data hold
+ * (docs/format.md). Writer: the collector; readers: reports and the v_event virtual table. A chunk stands alone: it can
+ * be read without any other. Decoding treats the bytes as hostile.
+ */
+#ifndef MEMPROF_CHUNK_H
+#define MEMPROF_CHUNK_H
+
+#include "buf.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define CHUNK_EVENTS 65536u
+
+/* The operations of v_event, in the order of their numbers in the file. */
+#define CHUNK_OPS(X)                                                                       \
+    X(alloc)                                                                               \
+    X(free)                                                                                \
+    X(realloc_free)  /* the old block of a realloc */                                      \
+    X(realloc_alloc) /* its new one */                                                     \
+    X(segment_alloc)                                                                       \
+    X(segment_free)                                                                        \
+    X(oom)                                                                                 \
+    X(end) /* a block still live when its process ended leaves the accounts here */
+
+enum chunk_op {
+#define X(name) CHUNK_##name,
+    CHUNK_OPS(X)
+#undef X
+    CHUNK_OP_COUNT
+};
+
+/* One event as accounted: frees carry what is known of their block. */
+struct chunk_event {
+    uint64_t time_ns;
+    uint64_t address;
+    uint64_t size_bytes;
+    uint32_t site_id;   /* the block's site, for frees too; 0: unknown */
+    uint32_t thread_id; /* the thread that did it */
+    uint16_t process_id;
+    uint8_t op;     /* enum chunk_op */
+    uint8_t hook;   /* hook_id */
+    uint8_t device; /* device_id */
+    uint8_t kind;   /* index in the table of kinds, kind.h */
+    uint8_t pad[2];
+};
+
+/* What one chunk did to one site. */
+struct chunk_delta {
+    uint32_t site_id;
+    uint32_t alloc_count;
+    uint32_t free_count;
+    uint32_t temporary_count;
+    uint64_t alloc_bytes;
+    uint64_t free_bytes;
+    uint64_t rise_bytes; /* highest live bytes of the site within the chunk, less those at its start; at least 0 */
+};
+
+/* A site in a key frame. */
+struct chunk_live {
+    uint32_t site_id;
+    uint32_t pad;
+    uint64_t live_count;
+    uint64_t live_bytes;
+};
+
+struct chunk_codec; /* buffers and zstd contexts, reused over calls; one thread at a time */
+struct chunk_codec *chunk_codec_open(void);
+void chunk_codec_close(struct chunk_codec *codec);
+
+/* Encode: append to out. count <= CHUNK_EVENTS. Return 0 or -ENOMEM/-EFBIG. */
+int chunk_encode_events(struct chunk_codec *codec, const struct chunk_event *events, size_t count, struct buf *out);
+int chunk_encode_deltas(struct chunk_codec *codec, const struct chunk_delta *deltas, size_t count, struct buf *out);
+int chunk_encode_live(struct chunk_codec *codec, const struct chunk_live *sites, size_t count, struct buf *out);
+
+/* Decode into an array owned by codec, valid until its next call. Return the count, or -EBADMSG when the bytes are
+ * damaged (checksum, lengths, values out of range). */
+long chunk_decode_events(struct chunk_codec *codec, const void *data, size_t length, const struct chunk_event **events);
+long chunk_decode_deltas(struct chunk_codec *codec, const void *data, size_t length, const struct chunk_delta **deltas);
+long chunk_decode_live(struct chunk_codec *codec, const void *data, size_t length, const struct chunk_live **sites);
+
+#endif

@@ -1,0 +1,196 @@
+#include "db.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+extern const char common_schema_sql[]; /* common/schema.sql, embedded by the build */
+
+static const char *file_of(sqlite3 *db)
+{
+    const char *name = db ? sqlite3_db_filename(db, "main") : NULL;
+    return name && *name ? name : "database";
+}
+
+int db_error(sqlite3 *db, struct error *err)
+{
+    int code = db ? sqlite3_errcode(db) & 0xff : SQLITE_NOMEM;
+    if (code == SQLITE_FULL)
+        return error_set(err, ENOSPC, "%s: disk full; free some space or choose another place with -o", file_of(db));
+    return error_set(err, EIO, "%s: %s", file_of(db), db ? sqlite3_errmsg(db) : "out of memory");
+}
+
+int db_exec(sqlite3 *db, const char *sql, struct error *err)
+{
+    return sqlite3_exec(db, sql, NULL, NULL, NULL) == SQLITE_OK ? 0 : db_error(db, err);
+}
+
+int db_prepare(sqlite3 *db, const char *sql, sqlite3_stmt **statement, struct error *err)
+{
+    return sqlite3_prepare_v2(db, sql, -1, statement, NULL) == SQLITE_OK ? 0 : db_error(db, err);
+}
+
+int db_create(const char *path, sqlite3 **db, struct error *err)
+{
+    /* The file is made here, not by SQLite, so that an existing one or a link is never followed. */
+    int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (fd < 0)
+        return error_set(err, errno, "%s: %s; choose another place with -o", path, strerror(errno));
+    close(fd);
+    *db = NULL;
+    int rc = sqlite3_open_v2(path, db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL) == SQLITE_OK ? 0 : db_error(*db, err);
+    char pragma[128];
+    snprintf(pragma, sizeof pragma, "PRAGMA application_id = %d; PRAGMA user_version = %d;", DB_APPLICATION_ID, DB_SCHEMA_VERSION);
+    if (rc == 0)
+        rc = db_exec(*db, "PRAGMA page_size = 4096; PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;", err);
+    if (rc == 0)
+        rc = db_exec(*db, "BEGIN", err);
+    if (rc == 0)
+        rc = db_exec(*db, pragma, err);
+    if (rc == 0)
+        rc = db_exec(*db, common_schema_sql, err);
+    if (rc == 0)
+        rc = db_exec(*db, "COMMIT", err);
+    if (rc) {
+        sqlite3_close(*db);
+        *db = NULL;
+        unlink(path);
+    }
+    return rc;
+}
+
+static int check_ours(sqlite3 *db, const char *path, struct error *err)
+{
+    sqlite3_stmt *s = NULL;
+    if (sqlite3_prepare_v2(db, "PRAGMA application_id", -1, &s, NULL) != SQLITE_OK || sqlite3_step(s) != SQLITE_ROW) {
+        error_set(err, EINVAL, "%s: not a memprof file (%s); expected what 'memprof run' writes", path, sqlite3_errmsg(db));
+        sqlite3_finalize(s);
+        return -EINVAL;
+    }
+    int id = sqlite3_column_int(s, 0);
+    sqlite3_finalize(s);
+    if (id != DB_APPLICATION_ID)
+        return error_set(err, EINVAL, "%s: not a memprof file (application_id %d); expected what 'memprof run' writes", path, id);
+    int64_t version = db_int(db, "PRAGMA user_version", 0);
+    if (version > DB_SCHEMA_VERSION || version < 1)
+        return error_set(err, EINVAL, "%s: written by a newer memprof (format %lld, this one reads up to %d); update memprof", path,
+                         (long long)version, DB_SCHEMA_VERSION);
+    if (db_int(db, "SELECT count(*) FROM meta WHERE key = 'format' AND value = 'memprof'", 0) != 1)
+        return error_set(err, EINVAL, "%s: damaged: its meta table is missing or empty; record again with 'memprof run'", path);
+    return 0;
+}
+
+static int open_checked(const char *path, int flags, sqlite3 **db, struct error *err)
+{
+    struct stat st;
+    *db = NULL;
+    if (stat(path, &st))
+        return error_set(err, errno, "%s: %s; 'memprof run PROGRAM' makes one", path, strerror(errno));
+    if (!S_ISREG(st.st_mode))
+        return error_set(err, EINVAL, "%s: not a regular file", path);
+    if (st.st_size == 0)
+        return error_set(err, EINVAL, "%s: empty file; expected what 'memprof run' writes", path);
+    if (access(path, R_OK))
+        return error_set(err, errno, "%s: %s", path, strerror(errno));
+    int rc = 0;
+    if (sqlite3_open_v2(path, db, flags | SQLITE_OPEN_NOMUTEX, NULL) != SQLITE_OK)
+        rc = db_error(*db, err);
+    if (rc == 0) {
+        sqlite3_db_config(*db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
+        sqlite3_db_config(*db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
+        sqlite3_db_config(*db, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, NULL);
+        sqlite3_limit(*db, SQLITE_LIMIT_LENGTH, 512 << 20);
+        sqlite3_busy_timeout(*db, 2000);
+        sqlite3_exec(*db, "PRAGMA cell_size_check = ON; PRAGMA mmap_size = 0;", NULL, NULL, NULL);
+        rc = check_ours(*db, path, err);
+    }
+    if (rc) {
+        sqlite3_close(*db);
+        *db = NULL;
+    }
+    return rc;
+}
+
+int db_open_read(const char *path, sqlite3 **db, struct error *err)
+{
+    return open_checked(path, SQLITE_OPEN_READONLY, db, err);
+}
+
+int db_open_write(const char *path, sqlite3 **db, struct error *err)
+{
+    return open_checked(path, SQLITE_OPEN_READWRITE, db, err);
+}
+
+int64_t db_int(sqlite3 *db, const char *sql, int64_t fallback)
+{
+    sqlite3_stmt *s = NULL;
+    int64_t value = fallback;
+    if (sqlite3_prepare_v2(db, sql, -1, &s, NULL) == SQLITE_OK && sqlite3_step(s) == SQLITE_ROW &&
+        sqlite3_column_type(s, 0) != SQLITE_NULL)
+        value = sqlite3_column_int64(s, 0);
+    sqlite3_finalize(s);
+    return value;
+}
+
+static sqlite3_stmt *meta_row(sqlite3 *db, const char *key)
+{
+    sqlite3_stmt *s = NULL;
+    if (sqlite3_prepare_v2(db, "SELECT value FROM meta WHERE key = ?", -1, &s, NULL) == SQLITE_OK)
+        sqlite3_bind_text(s, 1, key, -1, SQLITE_STATIC);
+    if (!s || sqlite3_step(s) != SQLITE_ROW || sqlite3_column_type(s, 0) == SQLITE_NULL) {
+        sqlite3_finalize(s);
+        return NULL;
+    }
+    return s;
+}
+
+char *db_meta_text(sqlite3 *db, const char *key)
+{
+    sqlite3_stmt *s = meta_row(db, key);
+    char *text = s ? xstrdup(db_text(s, 0)) : NULL;
+    sqlite3_finalize(s);
+    return text;
+}
+
+int64_t db_meta_int(sqlite3 *db, const char *key, int64_t fallback)
+{
+    sqlite3_stmt *s = meta_row(db, key);
+    int64_t value = s ? sqlite3_column_int64(s, 0) : fallback;
+    sqlite3_finalize(s);
+    return value;
+}
+
+static int meta_set(sqlite3 *db, const char *key, const char *text, int64_t number)
+{
+    sqlite3_stmt *s = NULL;
+    if (sqlite3_prepare_v2(db, "INSERT OR REPLACE INTO meta VALUES(?, ?)", -1, &s, NULL) != SQLITE_OK)
+        return -EIO;
+    sqlite3_bind_text(s, 1, key, -1, SQLITE_STATIC);
+    if (text)
+        sqlite3_bind_text(s, 2, text, -1, SQLITE_STATIC);
+    else
+        sqlite3_bind_int64(s, 2, number);
+    int rc = sqlite3_step(s) == SQLITE_DONE ? 0 : -EIO;
+    sqlite3_finalize(s);
+    return rc;
+}
+
+int db_meta_set_text(sqlite3 *db, const char *key, const char *value)
+{
+    return meta_set(db, key, value, 0);
+}
+
+int db_meta_set_int(sqlite3 *db, const char *key, int64_t value)
+{
+    return meta_set(db, key, NULL, value);
+}
+
+const char *db_text(sqlite3_stmt *statement, int column)
+{
+    const unsigned char *text = sqlite3_column_text(statement, column);
+    return text ? (const char *)text : "";
+}

@@ -1,0 +1,47 @@
+/*
+ * db.h: opening our SQLite files, and short forms of the SQLite calls that everybody needs.
+ */
+#ifndef MEMPROF_DB_H
+#define MEMPROF_DB_H
+
+#include "error.h"
+
+#include <sqlite3.h>
+#include <stdint.h>
+
+#define DB_APPLICATION_ID 0x4D505246 /* "MPRF" */
+#define DB_SCHEMA_VERSION 1
+
+/* Creates a new file with the schema; it must not exist. Returns 0 or -errno with err. Close with sqlite3_close. */
+int db_create(const char *path, sqlite3 **db, struct error *err);
+
+/* Opens an existing file for reading, after checking application_id, version and that the tables are there; the file
+ * is untrusted, so triggers, functions in views and odd pages are refused (SQLITE_DBCONFIG_DEFENSIVE, TRUSTED_SCHEMA
+ * off, cell size checks on). Returns 0 or -errno with err. */
+int db_open_read(const char *path, sqlite3 **db, struct error *err);
+
+/* The same for writing (finishing a file that a killed collector left). */
+int db_open_write(const char *path, sqlite3 **db, struct error *err);
+
+/* Prepares one statement; -EIO with err when the file lacks what it names. Finalize with sqlite3_finalize. */
+int db_prepare(sqlite3 *db, const char *sql, sqlite3_stmt **statement, struct error *err);
+
+/* Runs statements without results. Returns 0, or -ENOSPC for a full disk, else -EIO; err is filled. */
+int db_exec(sqlite3 *db, const char *sql, struct error *err);
+
+/* Fills err from the last failure on db: "FILE: MESSAGE". Returns -ENOSPC for a full disk, else -EIO. */
+int db_error(sqlite3 *db, struct error *err);
+
+/* First column of the first row of a query without parameters; fallback when there is none. */
+int64_t db_int(sqlite3 *db, const char *sql, int64_t fallback);
+
+/* meta.value as text or integer; NULL / fallback when absent. The text is the caller's to free. */
+char *db_meta_text(sqlite3 *db, const char *key);
+int64_t db_meta_int(sqlite3 *db, const char *key, int64_t fallback);
+int db_meta_set_text(sqlite3 *db, const char *key, const char *value);
+int db_meta_set_int(sqlite3 *db, const char *key, int64_t value);
+
+/* Column text of a statement's current row, "" for NULL; borrowed until the next step. */
+const char *db_text(sqlite3_stmt *statement, int column);
+
+#endif

@@ -1,0 +1,28 @@
+/*
+ * kind.h: the kinds of memory within a device, in the order of their numbers in event chunks; and 'all', their sum.
+ */
+#ifndef MEMPROF_KIND_H
+#define MEMPROF_KIND_H
+
+#define KINDS(X)                                              \
+    X(heap, "malloc family")                                  \
+    X(map, "mmap and break, by the program itself")           \
+    X(pinned, "page-locked host memory for a GPU")            \
+    X(managed, "managed (unified) memory")                    \
+    X(device, "plain device memory")                          \
+    X(array, "CUDA arrays")                                   \
+    X(pool, "stream-ordered pools")                           \
+    X(vmm, "virtual memory management")                       \
+    X(sub, "blocks of a sub-allocator")
+
+enum kind {
+#define X(name, text) KIND_##name,
+    KINDS(X)
+#undef X
+    KIND_COUNT,
+    KIND_all = KIND_COUNT
+};
+
+const char *kind_name(unsigned kind); /* "heap", ..., "all"; "?" outside */
+
+#endif

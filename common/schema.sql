@@ -1,0 +1,428 @@
+-- memprof: one SQLite file per recording. Readers: plain sqlite3 opens every table and every view but v_event (which
+-- needs `memprof sql`, or `.load` of memprof_events.so, because events are stored as compressed chunks).
+-- Sizes are bytes, times are nanoseconds since the run began (meta 'start_unix_ns' is that instant's wall clock).
+-- application_id 0x4D505246 ("MPRF"), user_version = schema version.
+
+CREATE TABLE meta( -- one fact a row
+  key   TEXT PRIMARY KEY,
+  value ANY
+) STRICT, WITHOUT ROWID;
+-- keys: format ('memprof'), writer_version, state ('recording' | 'recorded' | 'complete': events all there | all there and
+--   symbolized), partial (why the file is not whole; absent when it is), start_unix_ns, duration_ns, host, cwd, command
+--   (shell-quoted), options, page_bytes, clock ('tsc'|'monotonic'), collector_cpu_ns, collector_peak_rss_bytes,
+--   symbolize_ns, event_count, events_kept ('all'|'last'|'none'), collector_pid
+
+CREATE TABLE process( -- one row an image: an exec ends one and starts the next
+  process_id   INTEGER PRIMARY KEY,
+  pid          INTEGER NOT NULL,
+  parent_id    INTEGER REFERENCES process,  -- the image that forked or executed this one; NULL: the first
+  start_kind   TEXT NOT NULL,               -- 'exec' | 'fork'
+  exe          TEXT NOT NULL,
+  command_line TEXT NOT NULL,               -- shell-quoted arguments
+  start_ns     INTEGER NOT NULL,
+  end_ns       INTEGER,                     -- NULL: not seen to end
+  end_kind     TEXT,                        -- 'exit' | 'signal' | 'exec' | 'unknown'
+  exit_status  INTEGER,
+  exit_signal  INTEGER
+) STRICT;
+
+CREATE TABLE thread(
+  thread_id  INTEGER PRIMARY KEY,
+  process_id INTEGER NOT NULL REFERENCES process,
+  tid        INTEGER NOT NULL,
+  name       TEXT NOT NULL,
+  start_ns   INTEGER NOT NULL,
+  end_ns     INTEGER
+) STRICT;
+
+CREATE TABLE device( -- 'host', 'cuda:0', ...
+  device_id   INTEGER PRIMARY KEY, -- host is 0
+  name        TEXT NOT NULL UNIQUE,
+  total_bytes INTEGER              -- capacity, where known
+) STRICT;
+
+CREATE TABLE hook( -- intercepted functions
+  hook_id INTEGER PRIMARY KEY,
+  name    TEXT NOT NULL,
+  kind    TEXT NOT NULL -- 'heap' | 'map' | 'pinned' | ...
+) STRICT;
+
+CREATE TABLE module( -- an ELF file, or other code, mapped into a process for a while (its epoch)
+  module_id     INTEGER PRIMARY KEY,
+  process_id    INTEGER NOT NULL REFERENCES process,
+  path          TEXT NOT NULL,
+  build_id      TEXT,             -- hexadecimal
+  start_address INTEGER NOT NULL, -- addresses are stored as signed 64-bit
+  end_address   INTEGER NOT NULL,
+  bias          INTEGER NOT NULL, -- run-time address less the file's own
+  load_ns       INTEGER NOT NULL, -- first seen in a stack
+  unload_ns     INTEGER,
+  symbols       TEXT              -- where its symbols came from: 'dwarf', 'symtab', 'perf map', 'none: REASON'; NULL: not looked
+) STRICT;
+
+CREATE TABLE file( -- source files
+  file_id INTEGER PRIMARY KEY,
+  path    TEXT NOT NULL UNIQUE, -- as the debug information names it, made absolute
+  source  TEXT                  -- its text, where it was asked for and read
+) STRICT;
+
+CREATE TABLE function(
+  function_id INTEGER PRIMARY KEY,
+  name        TEXT NOT NULL,    -- demangled, with arguments where the symbol has them
+  plain_name  TEXT NOT NULL,    -- the name alone: no scope, template or call arguments
+  raw_name    TEXT NOT NULL,    -- as in the symbol table
+  file_id     INTEGER REFERENCES file, -- where it is declared
+  line        INTEGER,
+  is_allocator INTEGER NOT NULL DEFAULT 0 -- part of the allocator family: never the allocating line
+) STRICT;
+
+CREATE TABLE address( -- a distinct return address in a module
+  address_id INTEGER PRIMARY KEY,
+  module_id  INTEGER REFERENCES module, -- NULL: in no known module
+  offset     INTEGER NOT NULL           -- the file's own address (run-time address less bias); absolute without a module
+) STRICT;
+
+CREATE TABLE frame( -- what an address means: its inline chain, depth 0 the innermost inlined function
+  frame_id     INTEGER PRIMARY KEY,
+  address_id   INTEGER NOT NULL REFERENCES address,
+  inline_depth INTEGER NOT NULL,
+  function_id  INTEGER REFERENCES function, -- NULL: no symbol
+  file_id      INTEGER REFERENCES file,
+  line         INTEGER,                     -- NULL: no line information
+  column       INTEGER,
+  language     TEXT NOT NULL DEFAULT 'native', -- 'native' | 'python' | 'jit'
+  is_inline    INTEGER NOT NULL DEFAULT 0,  -- 1: inlined into the frame of the next inline_depth
+  UNIQUE(address_id, inline_depth)
+) STRICT;
+
+CREATE TABLE stack( -- a tree: a node is a frame under its caller
+  stack_id   INTEGER PRIMARY KEY,
+  parent_id  INTEGER REFERENCES stack, -- the caller; NULL: the outermost frame
+  address_id INTEGER NOT NULL REFERENCES address,
+  depth      INTEGER NOT NULL,         -- 1: outermost
+  flags      INTEGER NOT NULL DEFAULT 0 -- on the outermost node: 1 cut at the depth limit, 2 ends in unknown code
+) STRICT;
+
+CREATE TABLE site( -- one allocating stack, by device and kind: its totals. All statistics: common/stat.def
+  site_id             INTEGER PRIMARY KEY,
+  stack_id            INTEGER NOT NULL REFERENCES stack, -- 0: unknown
+  process_id          INTEGER REFERENCES process, -- the process that first allocated here
+  device_id           INTEGER NOT NULL REFERENCES device,
+  kind                TEXT NOT NULL,
+  alloc_count         INTEGER NOT NULL,
+  alloc_bytes         INTEGER NOT NULL,
+  free_count          INTEGER NOT NULL,
+  free_bytes          INTEGER NOT NULL,
+  temporary_count     INTEGER NOT NULL,
+  temporary_bytes     INTEGER NOT NULL,
+  at_peak_bytes       INTEGER NOT NULL,
+  at_peak_count       INTEGER NOT NULL,
+  at_kind_peak_bytes  INTEGER NOT NULL,
+  own_peak_bytes      INTEGER NOT NULL,
+  end_bytes           INTEGER NOT NULL,
+  end_count           INTEGER NOT NULL,
+  active_peak_bytes   INTEGER NOT NULL,
+  reserved_peak_bytes INTEGER NOT NULL,
+  largest_bytes       INTEGER NOT NULL,
+  lifetime_ns         INTEGER NOT NULL
+) STRICT;
+
+CREATE TABLE total( -- by device and kind; kind 'all' sums the device and has its own exact peak
+  device_id           INTEGER NOT NULL REFERENCES device,
+  kind                TEXT NOT NULL,
+  alloc_count         INTEGER NOT NULL,
+  free_count          INTEGER NOT NULL,
+  alloc_bytes         INTEGER NOT NULL,
+  free_bytes          INTEGER NOT NULL,
+  temporary_count     INTEGER NOT NULL,
+  temporary_bytes     INTEGER NOT NULL,
+  peak_active_bytes   INTEGER NOT NULL,
+  peak_active_ns      INTEGER NOT NULL,
+  peak_active_count   INTEGER NOT NULL, -- blocks live at that peak
+  peak_reserved_bytes INTEGER NOT NULL,
+  peak_reserved_ns    INTEGER NOT NULL,
+  end_active_bytes    INTEGER NOT NULL, -- still live when their process ended
+  end_count           INTEGER NOT NULL,
+  realloc_count       INTEGER NOT NULL, -- reallocations among alloc_count
+  lifetime_ns         INTEGER NOT NULL,
+  PRIMARY KEY(device_id, kind)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE account( -- totals by line, function, file, module and thread; written when the symbols are known
+  scope               TEXT NOT NULL,    -- 'line' | 'function' | 'file' | 'module' | 'thread'
+  key_id              INTEGER NOT NULL, -- line.line_id, function_id, file_id, module_key.key_id, thread_id
+  inclusive           INTEGER NOT NULL, -- 0: self; 1: with everything that it calls (recursion counted once)
+  device_id           INTEGER NOT NULL REFERENCES device,
+  kind                TEXT NOT NULL,    -- a kind, or 'all'
+  alloc_count         INTEGER NOT NULL,
+  alloc_bytes         INTEGER NOT NULL,
+  free_count          INTEGER NOT NULL,
+  free_bytes          INTEGER NOT NULL,
+  temporary_count     INTEGER NOT NULL,
+  temporary_bytes     INTEGER NOT NULL,
+  at_peak_bytes       INTEGER NOT NULL,
+  at_peak_count       INTEGER NOT NULL,
+  at_kind_peak_bytes  INTEGER NOT NULL,
+  own_peak_bytes      INTEGER,          -- exact where the events are kept, or where one site makes the row; else NULL
+  end_bytes           INTEGER NOT NULL,
+  end_count           INTEGER NOT NULL,
+  active_peak_bytes   INTEGER NOT NULL,
+  reserved_peak_bytes INTEGER NOT NULL,
+  largest_bytes       INTEGER NOT NULL,
+  lifetime_ns         INTEGER NOT NULL,
+  PRIMARY KEY(scope, inclusive, device_id, kind, key_id)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE line( -- a source line of a function, or a function without source (file_id NULL, line 0)
+  line_id     INTEGER PRIMARY KEY,
+  function_id INTEGER REFERENCES function, -- NULL: an address without a symbol (module_key_id and offset say which)
+  file_id     INTEGER REFERENCES file,
+  line        INTEGER NOT NULL,
+  module_key_id INTEGER,  -- module_key, for rows without a function
+  offset      INTEGER
+) STRICT;
+
+CREATE TABLE module_key( -- modules of all processes by path and build-id
+  key_id   INTEGER PRIMARY KEY,
+  path     TEXT NOT NULL,
+  build_id TEXT
+) STRICT;
+
+CREATE TABLE size_class( -- histogram of the sizes requested: 2^(log2_size) <= size < 2^(log2_size + 1); size 0 is class -1
+  device_id   INTEGER NOT NULL REFERENCES device,
+  kind        TEXT NOT NULL,
+  log2_size   INTEGER NOT NULL,
+  alloc_count INTEGER NOT NULL,
+  alloc_bytes INTEGER NOT NULL,
+  free_count  INTEGER NOT NULL,
+  temporary_count INTEGER NOT NULL,
+  lifetime_ns INTEGER NOT NULL,
+  PRIMARY KEY(device_id, kind, log2_size)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE lifetime_class( -- histogram of the lifetimes of freed blocks: 2^(log2_ns) <= lifetime < 2^(log2_ns + 1)
+  device_id   INTEGER NOT NULL REFERENCES device,
+  kind        TEXT NOT NULL,
+  log2_ns     INTEGER NOT NULL,
+  free_count  INTEGER NOT NULL,
+  free_bytes  INTEGER NOT NULL,
+  PRIMARY KEY(device_id, kind, log2_ns)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE peak( -- the exact peaks, and (rank > 0) further local maxima of active bytes, largest first
+  device_id   INTEGER NOT NULL REFERENCES device,
+  kind        TEXT NOT NULL,    -- a kind or 'all'
+  what        TEXT NOT NULL,    -- 'active' | 'reserved'
+  rank        INTEGER NOT NULL, -- 0: the peak
+  time_ns     INTEGER NOT NULL,
+  value_bytes INTEGER NOT NULL,
+  site_id     INTEGER REFERENCES site, -- active, rank 0: the site that held most
+  PRIMARY KEY(device_id, kind, what, rank)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE timeline( -- a min/max pyramid: level 0 the finest. A bucket of level L spans width_ns(level 0) * 2^L
+  device_id          INTEGER NOT NULL REFERENCES device,
+  level              INTEGER NOT NULL,
+  time_ns            INTEGER NOT NULL, -- start of the bucket
+  width_ns           INTEGER NOT NULL,
+  active_min_bytes   INTEGER NOT NULL,
+  active_max_bytes   INTEGER NOT NULL,
+  active_max_ns      INTEGER NOT NULL, -- when the maximum was
+  active_last_bytes  INTEGER NOT NULL, -- at the end of the bucket
+  allocated_max_bytes INTEGER NOT NULL,
+  allocated_last_bytes INTEGER NOT NULL,
+  reserved_max_bytes INTEGER NOT NULL,
+  reserved_max_ns    INTEGER NOT NULL,
+  reserved_last_bytes INTEGER NOT NULL,
+  rss_max_bytes      INTEGER,          -- NULL: no sample
+  rss_last_bytes     INTEGER,
+  alloc_count        INTEGER NOT NULL, -- allocations in the bucket
+  alloc_bytes        INTEGER NOT NULL,
+  PRIMARY KEY(device_id, level, time_ns)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE event_chunk( -- up to 65,536 events in order, as compressed columns (docs/format.md)
+  chunk_id    INTEGER PRIMARY KEY, -- 1, 2, ...
+  first_ns    INTEGER NOT NULL,
+  last_ns     INTEGER NOT NULL,
+  event_count INTEGER NOT NULL,
+  first_event INTEGER NOT NULL,    -- number of the first event since the run began, from 0
+  device_mask INTEGER NOT NULL,    -- bit d: it has events of device d
+  data        BLOB NOT NULL,
+  site_delta  BLOB                 -- per site touched: what this chunk did to it (docs/format.md)
+) STRICT;
+
+CREATE TABLE keyframe( -- live bytes and blocks per site at an instant: sites with none are left out
+  time_ns     INTEGER NOT NULL,
+  event_count INTEGER NOT NULL,    -- events before it
+  chunk_id    INTEGER,             -- the first chunk after it; NULL where no events are kept
+  reason      TEXT NOT NULL,       -- 'peak' (device's peak of active bytes) | 'reserved peak' | 'end' | 'periodic' | 'oom'
+  device_id   INTEGER,             -- for peaks: whose
+  data        BLOB NOT NULL,       -- docs/format.md
+  PRIMARY KEY(time_ns, event_count, reason)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE block( -- the largest blocks of the run (by size, then lifetime), for views of single blocks
+  block_id   INTEGER PRIMARY KEY,
+  device_id  INTEGER NOT NULL REFERENCES device,
+  kind       TEXT NOT NULL,
+  process_id INTEGER NOT NULL REFERENCES process,
+  thread_id  INTEGER NOT NULL REFERENCES thread,
+  address    INTEGER NOT NULL,
+  size_bytes INTEGER NOT NULL,
+  alloc_ns   INTEGER NOT NULL,
+  free_ns    INTEGER, -- NULL: live when its process ended
+  stack_id   INTEGER NOT NULL REFERENCES stack
+) STRICT;
+
+CREATE TABLE segment( -- memory that an allocator holds from the layer below, where it was seen
+  segment_id INTEGER PRIMARY KEY,
+  device_id  INTEGER NOT NULL REFERENCES device,
+  kind       TEXT NOT NULL,
+  process_id INTEGER NOT NULL REFERENCES process,
+  address    INTEGER NOT NULL,
+  size_bytes INTEGER NOT NULL,
+  alloc_ns   INTEGER NOT NULL,
+  free_ns    INTEGER,
+  stack_id   INTEGER REFERENCES stack
+) STRICT;
+
+CREATE TABLE mark( -- instants and ranges with names (memprof.h, NVTX)
+  mark_id    INTEGER PRIMARY KEY,
+  process_id INTEGER REFERENCES process,
+  thread_id  INTEGER REFERENCES thread,
+  device_id  INTEGER REFERENCES device,
+  name       TEXT NOT NULL,
+  start_ns   INTEGER NOT NULL,
+  end_ns     INTEGER -- NULL: an instant, or a range that was never closed (is_range says which)
+  , is_range INTEGER NOT NULL
+) STRICT;
+
+CREATE TABLE oom( -- allocations that failed
+  oom_id       INTEGER PRIMARY KEY,
+  time_ns      INTEGER NOT NULL,
+  device_id    INTEGER NOT NULL REFERENCES device,
+  kind         TEXT NOT NULL,
+  process_id   INTEGER REFERENCES process,
+  thread_id    INTEGER REFERENCES thread,
+  size_bytes   INTEGER NOT NULL, -- asked for
+  active_bytes INTEGER NOT NULL, -- the device's, at that instant
+  device_free_bytes  INTEGER,
+  device_total_bytes INTEGER,
+  stack_id     INTEGER REFERENCES stack
+) STRICT;
+
+CREATE TABLE counter( -- what was lost, skipped, waited for; one row a counter and process (NULL: the collector's own)
+  process_id INTEGER REFERENCES process,
+  name       TEXT NOT NULL,
+  value      INTEGER NOT NULL,
+  text       TEXT NOT NULL -- what it counts
+) STRICT;
+
+-- Accounts of threads, from the events: who allocated.
+-- (table account, scope 'thread', inclusive 0)
+
+CREATE VIEW v_total AS
+SELECT d.name AS device, t.kind, t.alloc_count, t.free_count, t.alloc_bytes, t.free_bytes, t.temporary_count,
+       t.peak_active_bytes, t.peak_active_ns, t.peak_reserved_bytes, t.end_active_bytes, t.end_count,
+       t.temporary_bytes, t.peak_active_count, t.peak_reserved_ns, t.realloc_count, t.lifetime_ns
+FROM total t JOIN device d USING(device_id);
+
+-- self: the innermost frame that has a source position outside the allocator family
+CREATE VIEW v_line AS
+SELECT d.name AS device, a.kind, coalesce(fn.name, m.path || printf('+0x%x', l.offset), '??') AS function, f.path AS file,
+       l.line, a.alloc_count, a.alloc_bytes, a.free_count, a.temporary_count, a.at_peak_bytes, a.at_peak_count,
+       a.own_peak_bytes, a.end_bytes, a.end_count, a.free_bytes, a.temporary_bytes, a.at_kind_peak_bytes,
+       a.active_peak_bytes, a.reserved_peak_bytes, a.largest_bytes, a.lifetime_ns, a.key_id AS line_id, l.function_id, l.file_id
+FROM account a JOIN device d USING(device_id) JOIN line l ON l.line_id = a.key_id
+     LEFT JOIN function fn USING(function_id) LEFT JOIN file f ON f.file_id = l.file_id
+     LEFT JOIN module_key m ON m.key_id = l.module_key_id
+WHERE a.scope = 'line' AND a.inclusive = 0;
+
+-- the same for a line and everything that it calls; recursion counted once
+CREATE VIEW v_line_total AS
+SELECT d.name AS device, a.kind, coalesce(fn.name, m.path || printf('+0x%x', l.offset), '??') AS function, f.path AS file,
+       l.line, a.alloc_count, a.alloc_bytes, a.free_count, a.temporary_count, a.at_peak_bytes, a.at_peak_count,
+       a.own_peak_bytes, a.end_bytes, a.end_count, a.free_bytes, a.temporary_bytes, a.at_kind_peak_bytes,
+       a.active_peak_bytes, a.reserved_peak_bytes, a.largest_bytes, a.lifetime_ns, a.key_id AS line_id, l.function_id, l.file_id
+FROM account a JOIN device d USING(device_id) JOIN line l ON l.line_id = a.key_id
+     LEFT JOIN function fn USING(function_id) LEFT JOIN file f ON f.file_id = l.file_id
+     LEFT JOIN module_key m ON m.key_id = l.module_key_id
+WHERE a.scope = 'line' AND a.inclusive = 1;
+
+CREATE VIEW v_function AS -- inclusive 0: self, 1: with callees
+SELECT d.name AS device, a.kind, a.inclusive, fn.name AS function, f.path AS file, fn.line, a.alloc_count, a.alloc_bytes,
+       a.free_count, a.temporary_count, a.at_peak_bytes, a.at_peak_count, a.own_peak_bytes, a.end_bytes, a.end_count,
+       a.free_bytes, a.temporary_bytes, a.at_kind_peak_bytes, a.active_peak_bytes, a.reserved_peak_bytes, a.largest_bytes,
+       a.lifetime_ns, a.key_id AS function_id
+FROM account a JOIN device d USING(device_id) JOIN function fn ON fn.function_id = a.key_id LEFT JOIN file f USING(file_id)
+WHERE a.scope = 'function';
+
+CREATE VIEW v_file AS -- inclusive 0: self, 1: with callees
+SELECT d.name AS device, a.kind, a.inclusive, f.path AS file, a.alloc_count, a.alloc_bytes,
+       a.free_count, a.temporary_count, a.at_peak_bytes, a.at_peak_count, a.own_peak_bytes, a.end_bytes, a.end_count,
+       a.free_bytes, a.temporary_bytes, a.at_kind_peak_bytes, a.active_peak_bytes, a.reserved_peak_bytes, a.largest_bytes,
+       a.lifetime_ns, a.key_id AS file_id
+FROM account a JOIN device d USING(device_id) JOIN file f ON f.file_id = a.key_id
+WHERE a.scope = 'file';
+
+CREATE VIEW v_module AS -- inclusive 0: the module of the self frame, 1: with callees
+SELECT d.name AS device, a.kind, a.inclusive, m.path AS module, m.build_id, a.alloc_count, a.alloc_bytes,
+       a.free_count, a.temporary_count, a.at_peak_bytes, a.at_peak_count, a.own_peak_bytes, a.end_bytes, a.end_count,
+       a.free_bytes, a.temporary_bytes, a.at_kind_peak_bytes, a.active_peak_bytes, a.reserved_peak_bytes, a.largest_bytes,
+       a.lifetime_ns, a.key_id AS module_key_id
+FROM account a JOIN device d USING(device_id) JOIN module_key m ON m.key_id = a.key_id
+WHERE a.scope = 'module';
+
+CREATE VIEW v_thread AS -- by the thread that allocated
+SELECT d.name AS device, a.kind, t.thread_id, p.process_id, p.pid, t.tid, t.name AS thread, t.start_ns, t.end_ns,
+       a.alloc_count, a.alloc_bytes, a.free_count, a.temporary_count, a.at_peak_bytes, a.at_peak_count, a.own_peak_bytes,
+       a.end_bytes, a.end_count, a.free_bytes, a.temporary_bytes, a.largest_bytes, a.lifetime_ns
+FROM account a JOIN device d USING(device_id) JOIN thread t ON t.thread_id = a.key_id JOIN process p USING(process_id)
+WHERE a.scope = 'thread';
+
+-- every frame of every stack, inlined functions as frames of their own; depth 0 is the innermost
+CREATE VIEW v_stack AS
+WITH RECURSIVE walk(stack_id, node, level) AS (
+  SELECT stack_id, stack_id, 0 FROM stack
+  UNION ALL
+  SELECT w.stack_id, s.parent_id, w.level + 1 FROM walk w JOIN stack s ON s.stack_id = w.node WHERE s.parent_id IS NOT NULL
+)
+SELECT w.stack_id,
+       row_number() OVER (PARTITION BY w.stack_id ORDER BY w.level, fr.inline_depth) - 1 AS depth,
+       coalesce(fn.name, printf('0x%x', a.offset)) AS function, f.path AS file, fr.line, m.path AS module,
+       coalesce(fr.language, 'native') AS language, coalesce(fr.is_inline, 0) AS is_inline,
+       a.address_id, coalesce(fn.is_allocator, 0) AS is_allocator
+FROM walk w JOIN stack s ON s.stack_id = w.node JOIN address a USING(address_id)
+     LEFT JOIN frame fr ON fr.address_id = a.address_id LEFT JOIN function fn USING(function_id)
+     LEFT JOIN file f ON f.file_id = fr.file_id LEFT JOIN module m ON m.module_id = a.module_id;
+
+-- what was still live when its process ended, by allocating stack; function, file and line: its self frame
+CREATE VIEW v_leak AS
+SELECT d.name AS device, s.end_bytes, s.end_count, coalesce(fn.name, '??') AS function, f.path AS file, l.line, s.stack_id,
+       s.kind, s.site_id, s.process_id
+FROM site s JOIN device d USING(device_id) LEFT JOIN site_line sl USING(site_id) LEFT JOIN line l USING(line_id)
+     LEFT JOIN function fn USING(function_id) LEFT JOIN file f ON f.file_id = l.file_id
+WHERE s.end_count > 0;
+
+CREATE TABLE site_line( -- the self line of a site
+  site_id INTEGER PRIMARY KEY REFERENCES site,
+  line_id INTEGER NOT NULL REFERENCES line
+) STRICT;
+
+-- one point a bucket of the finest level, at its end; the device's exact peaks as points of their own
+CREATE VIEW v_timeline AS
+SELECT d.name AS device, t.time_ns + t.width_ns AS time_ns, t.active_last_bytes AS active_bytes,
+       t.allocated_last_bytes AS allocated_bytes, t.reserved_last_bytes AS reserved_bytes, t.rss_last_bytes AS rss_bytes,
+       t.active_max_bytes, t.active_max_ns, t.reserved_max_bytes
+FROM timeline t JOIN device d USING(device_id) WHERE t.level = 0
+UNION ALL
+SELECT d.name, t.active_max_ns, t.active_max_bytes, t.allocated_max_bytes, t.reserved_last_bytes, t.rss_last_bytes,
+       t.active_max_bytes, t.active_max_ns, t.reserved_max_bytes
+FROM timeline t JOIN device d USING(device_id) WHERE t.level = 0 AND t.active_max_bytes > t.active_last_bytes;
+
+CREATE VIEW v_process AS
+SELECT p.*, q.pid AS parent_pid FROM process p LEFT JOIN process q ON q.process_id = p.parent_id;
+
+CREATE VIEW v_block AS
+SELECT d.name AS device, b.* FROM block b JOIN device d USING(device_id);

@@ -1,0 +1,90 @@
+#include "units.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *bytes_text(char text[UNITS_TEXT], int64_t size_bytes, const char *plain, const char *suffix)
+{
+    static const char letters[] = "KMGTPE";
+    double value = (double)size_bytes;
+    int unit = -1;
+    /* 1023.995 would print as 1024.00 */
+    while ((value >= 1023.995 || value <= -1023.995) && unit < 5) {
+        value /= 1024;
+        unit++;
+    }
+    if (unit < 0)
+        snprintf(text, UNITS_TEXT, "%lld%s", (long long)size_bytes, plain);
+    else
+        snprintf(text, UNITS_TEXT, "%.2f%s%c%s", value, *plain ? " " : "", letters[unit], suffix);
+    return text;
+}
+
+const char *units_bytes(char text[UNITS_TEXT], int64_t size_bytes)
+{
+    return bytes_text(text, size_bytes, " B", "iB");
+}
+
+const char *units_bytes_short(char text[UNITS_TEXT], int64_t size_bytes)
+{
+    return bytes_text(text, size_bytes, "", "");
+}
+
+const char *units_count(char text[UNITS_TEXT], int64_t count)
+{
+    char digits[UNITS_TEXT];
+    int n = snprintf(digits, sizeof digits, "%llu", count < 0 ? -(unsigned long long)count : (unsigned long long)count);
+    char *out = text;
+    if (count < 0)
+        *out++ = '-';
+    for (int i = 0; i < n; i++) {
+        if (i && (n - i) % 3 == 0)
+            *out++ = ',';
+        *out++ = digits[i];
+    }
+    *out = 0;
+    return text;
+}
+
+const char *units_ns(char text[UNITS_TEXT], int64_t time_ns)
+{
+    double ns = (double)time_ns, size = fabs(ns);
+    if (size < 1000)
+        snprintf(text, UNITS_TEXT, "%lld ns", (long long)time_ns);
+    else if (size < 1e6)
+        snprintf(text, UNITS_TEXT, "%.3g us", ns / 1e3);
+    else if (size < 1e9)
+        snprintf(text, UNITS_TEXT, "%.3g ms", ns / 1e6);
+    else if (size < 120e9)
+        snprintf(text, UNITS_TEXT, "%.3f s", ns / 1e9);
+    else
+        snprintf(text, UNITS_TEXT, "%s%lld m %02d s", ns < 0 ? "-" : "", (long long)(size / 60e9), (int)fmod(size / 1e9, 60));
+    return text;
+}
+
+int units_parse_ns(const char *text, int64_t *time_ns)
+{
+    static const struct {
+        const char *name;
+        double ns;
+    } units[] = {{"", 1e9}, {"s", 1e9}, {"ms", 1e6}, {"us", 1e3}, {"ns", 1}, {"m", 60e9}};
+    char *end;
+    double value = strtod(text, &end);
+    if (end == text || !isfinite(value) || value < 0)
+        return -EINVAL;
+    while (*end == ' ')
+        end++;
+    for (unsigned i = 0; i < sizeof units / sizeof *units; i++) {
+        if (strcmp(end, units[i].name) == 0) {
+            double ns = value * units[i].ns;
+            if (ns > 9e18)
+                return -EINVAL;
+            *time_ns = (int64_t)llround(ns);
+            return 0;
+        }
+    }
+    return -EINVAL;
+}

@@ -1,0 +1,39 @@
+/*
+ * account.h: exact streaming accounts over ordered events: live blocks, sites, totals, peaks, timeline, histograms,
+ * largest blocks, chunks of events and key frames. Knows nothing of rings, symbols or processes; writes through store.h.
+ * One thread calls it. Memory grows with live blocks (at most 64 bytes each) and sites, not with events.
+ */
+#ifndef MEMPROF_ACCOUNT_H
+#define MEMPROF_ACCOUNT_H
+
+#include "event.h"
+
+#include <stddef.h>
+
+struct store;
+struct account;
+
+struct account_options {
+    int aggregate;       /* keep no events */
+    uint64_t max_events; /* keep the last N (whole chunks); 0: all */
+};
+
+struct account *account_open(struct store *store, const struct account_options *options);
+/* Events in time order; batches of a few hundred let it prefetch. Never fails: a full disk is the store's to report. */
+void account_events(struct account *a, const struct event *events, size_t count);
+/* Writes what is due (accounts, timeline, finished chunks) into the current transaction; called about once a second. */
+void account_flush(struct account *a, uint64_t now_ns);
+/* Last flush: the partial chunk, final accounts, end key frame. now_ns: end of the run. */
+void account_finish(struct account *a, uint64_t now_ns);
+void account_close(struct account *a);
+
+struct account_counts {
+    uint64_t events;
+    uint64_t unmatched_frees;  /* of addresses that are not live blocks (double or foreign frees) */
+    uint64_t inherited_frees;  /* the same in a fork's child: blocks of its parent */
+    uint64_t replaced_blocks;  /* an allocation at the address of a live block: its free was not seen */
+    uint64_t live_blocks;
+};
+void account_counts(const struct account *a, struct account_counts *counts);
+
+#endif

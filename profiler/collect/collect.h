@@ -1,0 +1,37 @@
+/*
+ * collect.h: `memprof run`: starts the program with the library preloaded, drains its rings, writes the database.
+ */
+#ifndef MEMPROF_COLLECT_H
+#define MEMPROF_COLLECT_H
+
+#include "../../common/error.h"
+
+#include <stdint.h>
+
+struct collect_options {
+    const char *output;       /* path of the database, patterns already replaced */
+    const char *library;      /* absolute path of libmemprof.so */
+    const char *options_text; /* for meta 'options' */
+    int follow;               /* record children */
+    int aggregate;
+    uint64_t max_events; /* 0: all */
+    unsigned depth;      /* frames of a stack, 1..WIRE_STACK_MAX */
+    int with_source;
+    int symbolize; /* 0: leave that to the first report */
+    int quiet;     /* no closing lines on stderr */
+};
+
+struct collect_result {
+    int status;            /* what memprof exits with: the program's status, 128 + signal, 126/127 as shells do */
+    uint64_t event_count;  /* recorded */
+    int recorded;          /* 0: nothing could be recorded (static binary, ...): the reason was printed, no file is left */
+};
+
+/* argv: the program, looked up in PATH. Returns 0 with result filled, or -errno with err when it could not start. */
+int collect_run(const struct collect_options *options, char *const argv[], struct collect_result *result, struct error *err);
+
+/* A file whose collector died: finishes it in place (finish.h) after saying so; 0 when there was nothing to do. A file
+ * that is still being recorded by a living collector is left alone. -errno with err when it cannot be written. */
+int collect_recover(const char *path, struct error *err);
+
+#endif

@@ -1,0 +1,37 @@
+/*
+ * event.h: what the ordering stage hands to the accounts: one event of one process, in time order over all threads.
+ */
+#ifndef MEMPROF_EVENT_H
+#define MEMPROF_EVENT_H
+
+#include <stdint.h>
+
+enum event_op {
+    EVENT_ALLOC,         /* a block is born */
+    EVENT_FREE,          /* a block dies */
+    EVENT_REALLOC_FREE,  /* the same as part of a realloc; the EVENT_REALLOC_ALLOC of the same thread follows */
+    EVENT_REALLOC_ALLOC,
+    EVENT_SEGMENT_ALLOC, /* an allocator got memory from below */
+    EVENT_SEGMENT_FREE,  /* ... or gave an address range of it back: address and size */
+    EVENT_OOM,           /* size: asked for; address: errno */
+    EVENT_RESERVED,      /* a sample: size: reserved bytes of the process's allocator on that device */
+    EVENT_RSS,           /* a sample: size: RSS of the process */
+    EVENT_PROCESS_END,   /* all blocks and segments of the process leave */
+};
+
+struct event {
+    uint64_t time_ns;
+    uint64_t address;
+    uint64_t size_bytes;
+    uint32_t stack_id;   /* global stack (stack.stack_id), 0: unknown. Allocations and OOM only */
+    uint32_t thread_id;  /* thread.thread_id */
+    uint16_t process_id; /* process.process_id */
+    uint8_t op;          /* enum event_op */
+    uint8_t hook;        /* hook_id */
+    uint8_t device;      /* device_id, host 0 */
+    uint8_t kind;        /* enum kind */
+    uint8_t inherited;   /* 1: the process is a fork's child, so an unknown free may be of a block of its parent */
+    uint8_t pad;
+};
+
+#endif

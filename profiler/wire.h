@@ -1,0 +1,217 @@
+/*
+ * wire.h: the shared memory between libmemprof.so (inside the program) and the collector (outside it).
+ * One memfd holds a control page, process slots, ring headers and ring data. Everything in it is written by one side
+ * only, as noted at each field. The collector treats every word in it as untrusted; the program side likewise.
+ */
+#ifndef MEMPROF_WIRE_H
+#define MEMPROF_WIRE_H
+
+#include <stdint.h>
+
+#define WIRE_MAGIC 0x31455249574d504dull /* "MPMWIRE1" */
+#define WIRE_VERSION 1
+
+/* The launcher sets these in the program's environment; the library reads nothing else. */
+#define WIRE_ENV_SESSION "MEMPROF_SESSION" /* path to open, "/proc/PID/fd/N" of the collector's memfd */
+#define WIRE_ENV_PRELOAD "LD_PRELOAD"
+
+/* Geometry. Ring data is touched page by page, so the virtual size costs nothing. */
+#define WIRE_RINGS 8192u            /* threads recorded at the same time, over all processes */
+#define WIRE_RING_WORDS (1u << 16)  /* 512 KiB a ring; a power of two */
+#define WIRE_PROCS 1024u            /* processes recorded at the same time */
+#define WIRE_STACK_MAX 1024u        /* upper bound of control.depth_max: frames in one stack */
+#define WIRE_RECORD_MAX (WIRE_STACK_MAX + 1024u) /* words in the longest record */
+#define WIRE_COMMAND_MAX 4096u
+#define WIRE_PATH_MAX 4096u
+
+#define WIRE_LINE _Alignas(64)
+
+/* control.flags */
+#define WIRE_CLOCK_TSC 1u /* stamps are rdtsc; otherwise CLOCK_MONOTONIC nanoseconds */
+#define WIRE_FOLLOW 2u    /* children are recorded too */
+
+/* control.state: collector only */
+enum { WIRE_STATE_OFF = 0, WIRE_STATE_ON = 1 };
+
+struct wire_control {
+    uint64_t magic;
+    uint32_t version;
+    uint32_t flags;         /* WIRE_CLOCK_TSC | WIRE_FOLLOW */
+    uint32_t ring_count;    /* <= WIRE_RINGS */
+    uint32_t ring_words;
+    uint32_t proc_count;
+    uint32_t depth_max;     /* frames kept of a stack; deeper ones are cut with WIRE_STACK_CUT */
+    int32_t collector_pid;
+    uint32_t sample_interval_us; /* between two WIRE_HEAP_SAMPLE, 10000 */
+    uint64_t total_bytes;   /* size of the memfd */
+    char library_path[WIRE_PATH_MAX]; /* absolute: what LD_PRELOAD must hold in children */
+
+    WIRE_LINE uint32_t state;      /* WIRE_STATE_*; collector only */
+    WIRE_LINE uint32_t sleeping;   /* futex word: 1 while the collector sleeps; a program that wakes it sets 0 and calls
+                                      FUTEX_WAKE */
+    WIRE_LINE uint64_t free_rings; /* head of the list of free rings: tag (32) | index + 1 (32), 0 in the low half:
+                                      empty. Programs pop, the collector pushes; the tag counts both */
+    WIRE_LINE uint64_t rings_refused; /* threads that found no ring; programs add */
+    uint64_t procs_refused;           /* processes that found no slot; programs add */
+};
+
+/* proc.state: FREE -> CLAIMED by the program (compare and swap), CLAIMED -> LIVE by the program when its fields are
+ * written, LIVE -> FREE by the collector once the process is gone and its rings are drained. */
+enum { WIRE_PROC_FREE = 0, WIRE_PROC_CLAIMED = 1, WIRE_PROC_LIVE = 2 };
+enum { WIRE_START_EXEC = 0, WIRE_START_FORK = 1 };
+
+/* Counters that the program side keeps per process: one row each; the text is what `memprof info` shows. */
+#define WIRE_COUNTERS(X)                                                                                    \
+    X(stack_cut, "stacks deeper than the limit, cut")                                                       \
+    X(stack_unknown, "stacks that end at code without unwind information")                                  \
+    X(stack_full_cfi, "frames that needed a full CFI evaluation")                                           \
+    X(rule_miss, "unwind rules computed")                                                                   \
+    X(nested_skipped, "calls made by an allocator inside its own calls, not blocks of their own")           \
+    X(nested_recorded, "events recorded from signal handlers that interrupted an allocator")                \
+    X(lost_event, "events not recorded")                                                                    \
+    X(wait_count, "times that a thread waited for the collector")                                           \
+    X(wait_ns, "nanoseconds that threads waited for the collector")                                         \
+    X(early_count, "blocks handed out before the library could start")                                      \
+    X(map_refused, "memory that the library itself could not get")                                          \
+    X(heap_sample, "samples of the allocator's reserved bytes")                                             \
+    X(heap_sample_ns, "nanoseconds spent on these samples")
+
+struct wire_counters {
+#define X(name, text) uint64_t name;
+    WIRE_COUNTERS(X)
+#undef X
+};
+
+struct wire_proc {
+    WIRE_LINE uint32_t state;
+    int32_t pid;
+    int32_t parent_pid;
+    uint32_t parent_slot; /* fork: the slot of the image it came from + 1; 0 otherwise */
+    uint32_t start_kind;  /* WIRE_START_* */
+    uint32_t command_bytes;
+    uint64_t start_stamp;
+    struct wire_counters counters; /* program only, relaxed adds */
+    char exe[WIRE_PATH_MAX];         /* NUL-terminated */
+    char command[WIRE_COMMAND_MAX];  /* NUL-separated arguments, command_bytes of them, possibly cut */
+};
+
+/* ring.state: FREE (on the free list) -> LIVE by the thread that popped it -> CLOSING by that thread when its
+ * destructors run (it may still write) -> FREE by the collector once the thread is gone and the ring is drained. */
+enum { WIRE_RING_FREE = 0, WIRE_RING_LIVE = 1, WIRE_RING_CLOSING = 2 };
+
+struct wire_ring {
+    /* program only. head counts words ever written; a record is visible once head passes it. busy is not 0 from before a
+     * record's stamp is taken until head includes it: while busy, an unpublished record may carry any stamp that is not
+     * older than the ring's newest one. */
+    WIRE_LINE uint64_t head;
+    uint32_t busy;
+    /* collector only */
+    WIRE_LINE uint64_t tail;
+    /* program, before state becomes LIVE (state: both, as above) */
+    WIRE_LINE uint32_t state;
+    uint32_t next_free; /* free list link: index + 1 */
+    uint32_t proc_slot;
+    int32_t pid;
+    int32_t tid;
+    uint32_t is_main;   /* the process's first thread */
+    uint64_t start_stamp;
+};
+
+/*
+ * Records. Words of 64 bits, at index (position & (ring_words - 1)); a record may wrap around the ring's end.
+ *   word 0  stamp
+ *   word 1  op (8) << 56 | hook (8) << 48 | low 48 bits, "a"
+ * Stamps of one ring never decrease, but for records written by a signal handler that interrupted a hook: take the
+ * larger of a stamp and its predecessor.
+ */
+#define WIRE_OPS(X)                                                                                          \
+    /* op, words (0: variable, in bits 32..47 of word 1), meaning */                                         \
+    X(PAD, 2, "nothing")                                                                                     \
+    X(ALLOC, 3, "a: address; w2: size (32) << 32 | stack (32)")                                              \
+    X(ALLOC_BIG, 4, "a: address; w2: stack; w3: size")                                                       \
+    X(FREE, 2, "a: address. Stamped before the real free")                                                   \
+    X(REALLOC, 6, "a: old address (0: none); w2: stack; w3: size; w4: new address; w5: stamp after. A moved or resized block") \
+    X(OOM, 4, "a: errno; w2: stack; w3: size asked for. A failed allocation; nothing else changed")          \
+    X(MAP, 5, "a: address; w2: wire_map flags << 32 | stack; w3: length")                                    \
+    X(UNMAP, 4, "a: address; w2: flags << 32; w3: length. Any part of earlier maps. Stamped before")         \
+    X(REMAP, 7, "a: old address; w2: flags << 32 | stack; w3: old length; w4: new address; w5: new length; w6: stamp after") \
+    X(PROTECT, 5, "a: address; w2: flags << 32 | stack; w3: length: now accessible or not")                  \
+    X(BREAK, 5, "a: new break; w2: flags << 32 | stack; w3: old break. The program moved the break itself")  \
+    X(HEAP_SAMPLE, 4, "w2: bytes of glibc's arenas (mallinfo2 arena); w3: bytes mapped by it (hblkhd)")      \
+    X(STACK, 0, "w1: op << 56 | flags << 48 | words << 32 | id; w2..: return addresses, innermost first")    \
+    X(MODULE_LOAD, 0, "w1: op << 56 | words << 32 | module number; w2: start; w3: end; w4: load bias; w5: build-id bytes << 32 | path bytes; then both, each padded to words") \
+    X(MODULE_UNLOAD, 2, "a: module number")                                                                  \
+    X(THREAD_NAME, 4, "w2, w3: 16 bytes of name")                                                            \
+    X(EXIT, 2, "a: status given to exit: the process is about to end")                                       \
+    X(EXEC, 2, "the process is about to replace its image; a failed one is followed by more records")        \
+    X(REAP, 3, "a: pid; w2: status as wait4 gives it: a child has ended")                                    \
+    X(MARK, 0, "w1: op << 56 | kind << 48 | words << 32 | bytes; w2..: text: a mark or range (wire_mark)")
+
+enum wire_op {
+#define X(name, words, text) WIRE_##name,
+    WIRE_OPS(X)
+#undef X
+    WIRE_OP_COUNT
+};
+
+#define WIRE_A_MASK 0xffffffffffffull
+#define WIRE_WORD1(op, hook, a) ((uint64_t)(op) << 56 | (uint64_t)(hook) << 48 | ((uint64_t)(a) & WIRE_A_MASK))
+#define WIRE_OP(w1) ((unsigned)((w1) >> 56))
+#define WIRE_HOOK(w1) ((unsigned)((w1) >> 48 & 0xff))
+#define WIRE_A(w1) ((w1) & WIRE_A_MASK)
+#define WIRE_VAR_WORDS(w1) ((unsigned)((w1) >> 32 & 0xffff))
+#define WIRE_VAR_LOW(w1) ((uint32_t)(w1))
+
+/* flags of STACK */
+#define WIRE_STACK_CUT 1u     /* deeper than depth_max */
+#define WIRE_STACK_UNKNOWN 2u /* ends where no unwind information is known */
+
+/* flags of MAP, UNMAP, REMAP, PROTECT, BREAK */
+#define WIRE_MAP_SEGMENT 1u    /* made inside an allocator's call: a segment of that allocator, not a block */
+#define WIRE_MAP_RESERVE 2u    /* not accessible (PROT_NONE): address space only until a PROTECT makes it accessible */
+#define WIRE_MAP_FILE 4u       /* backed by a file: not memory that we count, but it replaces what was there (MAP_FIXED) */
+#define WIRE_MAP_SHARED 8u
+#define WIRE_MAP_KEEP_OLD 16u  /* REMAP with MREMAP_DONTUNMAP */
+
+enum { WIRE_MARK_INSTANT = 0, WIRE_MARK_PUSH = 1, WIRE_MARK_POP = 2 };
+
+/* Where the parts lie in the memfd. */
+#define WIRE_PAGE 4096ull
+#define WIRE_ROUND(x) (((x) + WIRE_PAGE - 1) / WIRE_PAGE * WIRE_PAGE)
+#define WIRE_PROCS_OFFSET WIRE_ROUND(sizeof(struct wire_control))
+#define WIRE_HEADERS_OFFSET (WIRE_PROCS_OFFSET + WIRE_ROUND(WIRE_PROCS * sizeof(struct wire_proc)))
+#define WIRE_DATA_OFFSET (WIRE_HEADERS_OFFSET + WIRE_ROUND(WIRE_RINGS * sizeof(struct wire_ring)))
+#define WIRE_TOTAL_BYTES (WIRE_DATA_OFFSET + (uint64_t)WIRE_RINGS * WIRE_RING_WORDS * 8)
+
+/* Hooked functions: the hook number of a record. One row each; `kind` is what a success allocates. */
+#define WIRE_HOOKS(X)                                                                                        \
+    X(none, none)                                                                                            \
+    X(malloc, heap)                                                                                          \
+    X(calloc, heap)                                                                                          \
+    X(realloc, heap)                                                                                         \
+    X(reallocarray, heap)                                                                                    \
+    X(free, heap)                                                                                            \
+    X(cfree, heap)                                                                                           \
+    X(posix_memalign, heap)                                                                                  \
+    X(memalign, heap)                                                                                        \
+    X(aligned_alloc, heap)                                                                                   \
+    X(valloc, heap)                                                                                          \
+    X(pvalloc, heap)                                                                                         \
+    X(free_sized, heap)                                                                                      \
+    X(free_aligned_sized, heap)                                                                              \
+    X(mmap, map)                                                                                             \
+    X(mmap64, map)                                                                                           \
+    X(munmap, map)                                                                                           \
+    X(mremap, map)                                                                                           \
+    X(mprotect, map)                                                                                         \
+    X(sbrk, map)                                                                                             \
+    X(brk, map)
+
+enum wire_hook {
+#define X(name, kind) WIRE_HOOK_##name,
+    WIRE_HOOKS(X)
+#undef X
+    WIRE_HOOK_COUNT
+};
+
+#endif

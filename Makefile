@@ -1,47 +1,213 @@
-# memprof. `make help` lists the targets.
+# memprof. `make help` lists the targets; docs/build.md has the details.
 MAKEFLAGS += --no-builtin-rules
-CC ?= gcc
+.DELETE_ON_ERROR:
+.DEFAULT_GOAL := all
+
+VERSION := 0.1.0
+
 ifeq ($(origin CC),default)
-CC = gcc
+CC := gcc
 endif
-BUILD ?= build
+ifeq ($(origin CXX),default)
+CXX := $(if $(findstring clang,$(CC)),clang++,g++)
+endif
+# SANITIZE=address,undefined: tools and unit tests in a build directory of their own. The library inside the program is
+# never sanitized: it reads other people's stacks and runs below the sanitizers' own malloc.
+SANITIZE ?=
+BUILD ?= build$(if $(SANITIZE),/sanitize)
 OPT ?= -O2
-WARN = -Wall -Wextra
+WERROR ?=
+PREFIX ?= /usr/local
+DESTDIR ?=
+bindir = $(PREFIX)/bin
+libdir = $(PREFIX)/lib/memprof
+incdir = $(PREFIX)/include
+mandir = $(PREFIX)/share/man
+docdir = $(PREFIX)/share/doc/memprof
+
+WARN := -Wall -Wextra $(if $(WERROR),-Werror)
 CPPFLAGS += -D_GNU_SOURCE
+SAN := $(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-sanitize-recover=all -fno-omit-frame-pointer)
 CFLAGS_ALL = -std=gnu17 $(OPT) -g $(WARN) $(CFLAGS)
-LIBS = -ldw -lelf -lsqlite3 -lzstd -liberty -lm -lpthread
+TOOL_FLAGS = $(CPPFLAGS) $(CFLAGS_ALL) $(SAN)
+# Code inside somebody else's process: nothing exported but hooks, thread-local state reachable without a call, no
+# pattern that gcc would turn into a call of the very function being written.
+PRELOAD_FLAGS = $(CPPFLAGS) $(CFLAGS_ALL) -fPIC -fvisibility=hidden -ftls-model=initial-exec -fno-stack-protector \
+                -fasynchronous-unwind-tables -fno-builtin-malloc -fno-builtin-calloc \
+                $(if $(findstring clang,$(CC)),,-fno-tree-loop-distribute-patterns)
+LIBS := -ldw -lelf -lsqlite3 -lzstd -liberty -lm -lpthread
 
-PRELOAD_SRC = $(wildcard profiler/preload/*.c)
-TOOL_SRC = $(wildcard common/*.c profiler/collect/*.c report/*.c cli/*.c)
-TOOL_OBJ = $(TOOL_SRC:%.c=$(BUILD)/obj/%.o) $(BUILD)/obj/embed.o
-PRELOAD_OBJ = $(PRELOAD_SRC:%.c=$(BUILD)/pic/%.o)
+PRELOAD_SRC := $(wildcard profiler/preload/*.c)
+# vtab_event.c is also the loadable extension, with what it needs of common/
+EVENTS_SRC := $(wildcard common/vtab_event.c report/vtab_event.c)
+EVENTS_DEPS := common/chunk.c common/buf.c common/kind.c common/error.c
+TOOL_SRC := $(wildcard common/*.c profiler/collect/*.c report/*.c cli/*.c)
+TOOL_OBJ := $(TOOL_SRC:%.c=$(BUILD)/obj/%.o) $(BUILD)/obj/embed.o
+PRELOAD_OBJ := $(PRELOAD_SRC:%.c=$(BUILD)/pic/%.o)
+EVENTS_OBJ := $(EVENTS_SRC:%.c=$(BUILD)/ext/%.o) $(if $(EVENTS_SRC),$(EVENTS_DEPS:%.c=$(BUILD)/ext/%.o))
+EMBED := common/schema.sql $(wildcard templates/*)
 
-all: $(BUILD)/memprof $(BUILD)/libmemprof.so
+PRODUCTS := $(BUILD)/memprof $(BUILD)/libmemprof.so $(if $(EVENTS_SRC),$(BUILD)/memprof_events.so)
 
-$(BUILD)/obj/%.o: %.c
+all: $(PRODUCTS) ## build memprof, libmemprof.so and memprof_events.so (the default)
+
+# --- what is built -------------------------------------------------------------------------------------------------
+
+# Rewritten only when a flag changes: everything depends on it, so `make CC=clang` after `make` rebuilds.
+$(BUILD)/flags: FORCE
+	@mkdir -p $(BUILD)
+	@echo '$(CC) $(TOOL_FLAGS) $(PRELOAD_FLAGS)' | cmp -s - $@ || echo '$(CC) $(TOOL_FLAGS) $(PRELOAD_FLAGS)' >$@
+$(BUILD)/flags.cli: FORCE
+	@mkdir -p $(BUILD)
+	@echo '$(VERSION) $(libdir)' | cmp -s - $@ || echo '$(VERSION) $(libdir)' >$@
+
+$(BUILD)/obj/%.o: %.c $(BUILD)/flags
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS) $(CFLAGS_ALL) -MMD -MP -c $< -o $@
+	$(CC) $(TOOL_FLAGS) -MMD -MP -c $< -o $@
 
-$(BUILD)/pic/%.o: %.c
+# the two facts that only the build knows
+CONFIG := -DMEMPROF_VERSION='"$(VERSION)"' -DMEMPROF_LIBDIR='"$(libdir)"'
+$(BUILD)/obj/cli/%.o: cli/%.c $(BUILD)/flags $(BUILD)/flags.cli
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS) $(CFLAGS_ALL) -fPIC -fvisibility=hidden -ftls-model=initial-exec -fno-stack-protector -fasynchronous-unwind-tables -fno-builtin-malloc -fno-builtin-calloc -fno-tree-loop-distribute-patterns -MMD -MP -c $< -o $@
+	$(CC) $(TOOL_FLAGS) $(CONFIG) -MMD -MP -c $< -o $@
+$(BUILD)/obj/profiler/collect/%.o: profiler/collect/%.c $(BUILD)/flags $(BUILD)/flags.cli
+	@mkdir -p $(@D)
+	$(CC) $(TOOL_FLAGS) $(CONFIG) -MMD -MP -c $< -o $@
+
+$(BUILD)/pic/%.o: %.c $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(CC) $(PRELOAD_FLAGS) -MMD -MP -c $< -o $@
+
+$(BUILD)/ext/%.o: %.c $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) $(CFLAGS_ALL) -fPIC -DMEMPROF_LOADABLE -MMD -MP -c $< -o $@
 
 $(BUILD)/libmemprof.so: $(PRELOAD_OBJ)
-	$(CC) -shared -Wl,-z,now -Wl,-z,relro -Wl,--no-undefined -o $@ $^
+	$(CC) -shared -Wl,-z,now -Wl,-z,relro -Wl,-z,text -Wl,--no-undefined -o $@ $^
 
-$(BUILD)/embed.c: tools/embed.sh common/schema.sql $(wildcard templates/*)
+$(BUILD)/memprof_events.so: $(EVENTS_OBJ)
+	$(CC) -shared -Wl,-Bsymbolic -Wl,-z,relro -o $@ $^ -lzstd
+
+$(BUILD)/embed.c: tools/embed.sh $(EMBED)
 	@mkdir -p $(@D)
-	sh tools/embed.sh common/schema.sql $(wildcard templates/*) > $@.tmp && mv $@.tmp $@
+	sh tools/embed.sh $(EMBED) >$@.tmp && mv $@.tmp $@
 
-$(BUILD)/obj/embed.o: $(BUILD)/embed.c
+$(BUILD)/obj/embed.o: $(BUILD)/embed.c $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS_ALL) -c $< -o $@
 
 $(BUILD)/memprof: $(TOOL_OBJ)
-	$(CC) -o $@ $^ $(LIBS)
+	$(CC) $(SAN) -o $@ $^ $(LIBS)
 
-clean:
+# --- samples, test and bench programs ------------------------------------------------------------------------------
+
+SAMPLES := $(patsubst samples/%.c,$(BUILD)/samples/%,$(wildcard samples/*.c)) \
+           $(patsubst samples/%.cpp,$(BUILD)/samples/%,$(wildcard samples/*.cpp))
+samples: $(SAMPLES) ## build the sample programs
+
+$(BUILD)/samples/%: samples/%.c include/memprof.h
+	@mkdir -p $(@D)
+	$(CC) -std=gnu17 -O1 -g $(WARN) $(CFLAGS) -Iinclude -o $@ $< -pthread -lm
+$(BUILD)/samples/%: samples/%.cpp
+	@mkdir -p $(@D)
+	$(CXX) -std=c++17 -O2 -g $(WARN) -o $@ $<
+
+# -O1 keeps the test programs' calls where their lines are; builtins off keeps gcc from removing malloc/free pairs
+TEST_FLAGS := -D_GNU_SOURCE -std=gnu17 -O1 -g -fno-builtin $(WARN) -Iinclude
+PROGRAMS := $(patsubst tests/programs/%.c,$(BUILD)/programs/%,$(filter-out tests/programs/lib_%,$(wildcard tests/programs/*.c))) \
+            $(patsubst tests/programs/%.cpp,$(BUILD)/programs/%,$(wildcard tests/programs/*.cpp)) \
+            $(patsubst tests/programs/%.c,$(BUILD)/programs/%.so,$(wildcard tests/programs/lib_*.c))
+programs: $(PROGRAMS)
+
+$(BUILD)/programs/%: tests/programs/%.c
+	@mkdir -p $(@D)
+	$(CC) $(TEST_FLAGS) -o $@ $< -pthread -ldl
+$(BUILD)/programs/%: tests/programs/%.cpp
+	@mkdir -p $(@D)
+	$(CXX) -std=c++17 -O1 -g $(WARN) -o $@ $< -pthread
+$(BUILD)/programs/%.so: tests/programs/%.c
+	@mkdir -p $(@D)
+	$(CC) $(TEST_FLAGS) -fPIC -shared -o $@ $< -pthread -ldl
+
+BENCH_PROGRAMS := $(patsubst tests/bench/%.c,$(BUILD)/bench/%,$(wildcard tests/bench/*.c))
+bench-programs: $(BENCH_PROGRAMS)
+$(BUILD)/bench/bench_unwind: tests/bench/bench_unwind.c $(PRELOAD_OBJ)
+	@mkdir -p $(@D)
+	$(CC) $(PRELOAD_FLAGS) -o $@ $^ -lunwind -lpthread
+$(BUILD)/bench/bench_account: tests/bench/bench_account.c $(filter-out %/cli/main.o,$(TOOL_OBJ))
+	@mkdir -p $(@D)
+	$(CC) $(TOOL_FLAGS) -o $@ $^ $(LIBS)
+$(BUILD)/bench/%: tests/bench/%.c
+	@mkdir -p $(@D)
+	$(CC) -D_GNU_SOURCE -std=gnu17 -O2 -g -fno-builtin $(WARN) -o $@ $< -pthread -lm
+
+# Unit tests: cmocka. Those of the library inside the program link its objects, all others the tools'.
+UNIT_PRELOAD := $(wildcard tests/unit/test_unwind*.c tests/unit/test_hook*.c tests/unit/test_preload*.c)
+UNIT_TOOL := $(filter-out $(UNIT_PRELOAD),$(wildcard tests/unit/test_*.c))
+UNIT := $(UNIT_TOOL:tests/unit/%.c=$(BUILD)/unit/%) $(if $(SANITIZE),,$(UNIT_PRELOAD:tests/unit/%.c=$(BUILD)/unit/%))
+unit: $(UNIT) ## build the unit tests
+$(UNIT_TOOL:tests/unit/%.c=$(BUILD)/unit/%): $(BUILD)/unit/%: tests/unit/%.c $(filter-out %/cli/main.o,$(TOOL_OBJ))
+	@mkdir -p $(@D)
+	$(CC) $(TOOL_FLAGS) $(CONFIG) -o $@ $^ -lcmocka -ldl $(LIBS)
+$(UNIT_PRELOAD:tests/unit/%.c=$(BUILD)/unit/%): $(BUILD)/unit/%: tests/unit/%.c $(PRELOAD_OBJ)
+	@mkdir -p $(@D)
+	$(CC) $(PRELOAD_FLAGS) -o $@ $^ -lcmocka -lunwind -ldl -lpthread
+
+# --- for people ----------------------------------------------------------------------------------------------------
+
+deps: ## install the Debian packages that the build needs (sudo when not root)
+	sh tools/deps build
+deps-test: ## ... and those that the tests need
+	sh tools/deps build test
+deps-bench: ## ... and those that the benchmark needs
+	sh tools/deps build bench
+
+demo: all $(BUILD)/samples/net ## profile a sample and show what memprof says about it
+	sh tools/demo $(BUILD)
+
+check: all samples programs unit unit-sanitized bench-programs ## run all tests
+	BUILD='$(BUILD)' CC='$(CC)' CXX='$(CXX)' sh tests/run.sh
+check-unit: unit unit-sanitized ## unit tests only, with and without sanitizers
+	BUILD='$(BUILD)' sh tests/run.sh unit
+check-e2e check-faults check-accuracy check-stress check-static: check-%: all samples programs bench-programs
+	BUILD='$(BUILD)' CC='$(CC)' CXX='$(CXX)' sh tests/run.sh $*
+check-e2e: ## end-to-end tests: samples, process trees, threads, allocators
+check-faults: ## bad input and faults
+check-accuracy: ## counts and bytes against independent counters
+check-stress: ## threads, reallocs and forks under load
+check-static: ## layers, exported and undefined symbols, warnings of both compilers
+unit-sanitized:
+	$(if $(SANITIZE),,$(MAKE) SANITIZE=address,undefined BUILD='$(BUILD)/sanitize' unit)
+
+fuzz: ## fuzz the readers for FUZZ_SECONDS (600), sanitizers on
+	BUILD='$(BUILD)' CC='$(CC)' MAKE='$(MAKE)' sh tests/fuzz/run.sh $(or $(FUZZ_SECONDS),600)
+
+bench: all bench-programs ## compare with heaptrack on the programs of docs/performance.md
+	BUILD='$(BUILD)' CC='$(CC)' sh tests/bench/run.sh
+bench-quick: all bench-programs ## the same with one run each
+	BUILD='$(BUILD)' CC='$(CC)' RUNS=1 sh tests/bench/run.sh
+
+MAN := $(wildcard docs/man/*.1)
+install: all ## install under PREFIX (/usr/local), staged in DESTDIR
+	install -d '$(DESTDIR)$(bindir)' '$(DESTDIR)$(libdir)' '$(DESTDIR)$(incdir)' '$(DESTDIR)$(docdir)'
+	install -m 755 $(BUILD)/memprof '$(DESTDIR)$(bindir)/memprof'
+	install -m 644 $(filter %.so,$(PRODUCTS)) '$(DESTDIR)$(libdir)'
+	install -m 644 include/memprof.h '$(DESTDIR)$(incdir)/memprof.h'
+	install -m 644 README.md LICENSE CHANGELOG.md $(wildcard docs/*.md) '$(DESTDIR)$(docdir)'
+	$(if $(MAN),install -d '$(DESTDIR)$(mandir)/man1' && install -m 644 $(MAN) '$(DESTDIR)$(mandir)/man1')
+uninstall: ## remove what install put there
+	rm -f '$(DESTDIR)$(bindir)/memprof' '$(DESTDIR)$(incdir)/memprof.h'
+	rm -f $(foreach m,$(notdir $(MAN)),'$(DESTDIR)$(mandir)/man1/$(m)')
+	rm -rf '$(DESTDIR)$(libdir)' '$(DESTDIR)$(docdir)'
+
+help: ## this list
+	@sed -n 's/^\([a-z0-9-]*\):[^#]*## \(.*\)/\1\t\2/p' $(firstword $(MAKEFILE_LIST)) | awk -F'\t' '{ printf "  make %-16s %s\n", $$1, $$2 }'
+	@echo '  variables: CC=clang WERROR=1 SANITIZE=address,undefined BUILD=dir PREFIX=dir DESTDIR=dir'
+
+clean: ## remove what was built
 	rm -rf $(BUILD)
 
-.PHONY: all clean
--include $(TOOL_OBJ:.o=.d) $(PRELOAD_OBJ:.o=.d)
+FORCE:
+.PHONY: all samples programs bench-programs unit unit-sanitized deps deps-test deps-bench demo check check-unit check-e2e \
+        check-faults check-accuracy check-stress check-static fuzz bench bench-quick install uninstall help clean FORCE
+-include $(TOOL_OBJ:.o=.d) $(PRELOAD_OBJ:.o=.d) $(EVENTS_OBJ:.o=.d)

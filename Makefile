@@ -103,14 +103,16 @@ $(BUILD)/memprof: $(TOOL_OBJ)
 
 SAMPLES := $(patsubst samples/%.c,$(BUILD)/samples/%,$(wildcard samples/*.c)) \
            $(patsubst samples/%.cpp,$(BUILD)/samples/%,$(wildcard samples/*.cpp))
+# not optimized away: the compiler may remove a malloc whose block it sees freed
+SAMPLE_FLAGS := -g $(WARN) -fno-builtin-malloc -fno-builtin-calloc -fno-builtin-realloc -fno-builtin-free
 samples: $(SAMPLES) ## build the sample programs
 
 $(BUILD)/samples/%: samples/%.c include/memprof.h
 	@mkdir -p $(@D)
-	$(CC) -std=gnu17 -O1 -g $(WARN) $(CFLAGS) -Iinclude -o $@ $< -pthread -lm
+	$(CC) -std=gnu17 -O1 $(SAMPLE_FLAGS) -Iinclude -o $@ $< -pthread -lm
 $(BUILD)/samples/%: samples/%.cpp
 	@mkdir -p $(@D)
-	$(CXX) -std=c++17 -O2 -g $(WARN) -o $@ $<
+	$(CXX) -std=c++17 -O2 $(SAMPLE_FLAGS) -o $@ $<
 
 # -O1 keeps the test programs' calls where their lines are; builtins off keeps gcc from removing malloc/free pairs
 TEST_FLAGS := -D_GNU_SOURCE -std=gnu17 -O1 -g -fno-builtin $(WARN) -Iinclude

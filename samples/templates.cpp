@@ -1,12 +1,12 @@
 // Compiled with -O2: templates and functions that the compiler inlines. Each is still a line of its own in the report.
 //
 // What memprof must show:
-//   Ring<int>::push and Ring<double>::push, inlined into main, are functions of their own: 10 allocations each, of
-//     4 * 2^i and 8 * 2^i bytes for i = 0..9: 4,092 and 8,184 bytes, all freed.
-//   make_names  a vector of 1,000 strings of 40 characters: the strings 1,000 blocks of 41 bytes, the vector reserved
-//   at
-//     once: 1 block of 32,000 bytes.
-//   Tree::insert, recursive: 127 nodes of 24 bytes.
+//
+// - Ring<int>::push and Ring<double>::push, inlined into main, are functions of their own: 10 allocations each, of
+//   4 * 2^i and 8 * 2^i bytes for i = 0..9: 4,092 and 8,184 bytes, all freed.
+// - make_names, a vector of 1,000 strings of 40 characters: 1,000 blocks of 41 bytes, and one of 32,000 bytes for the
+//   vector, reserved at once.
+// - Tree::insert, recursive: 127 nodes of 24 bytes.
 #include <cstdio>
 #include <cstdlib>
 #include <memory>

@@ -2,9 +2,10 @@
  * Two producers and two consumers over a queue of 64 places: each block is freed by another thread than allocated it.
  *
  * What memprof must show:
- *   produce  50,000 allocations of 256 bytes by each of the threads named producer-0 and producer-1: 25,600,000 bytes
- * in all; every one freed; the consumers allocate none. peak     at most 68 messages: the queue's places, one in each
- * thread's hand.
+ *
+ * - produce: 50,000 allocations of 256 bytes by each of the threads named producer-0 and producer-1, 25,600,000
+ *   bytes in all; every one freed; the consumers allocate none.
+ * - At most 68 messages live at any instant: the queue's places, and one in each thread's hand.
  */
 #define _GNU_SOURCE
 #include <pthread.h>

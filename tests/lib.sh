@@ -1,0 +1,62 @@
+# What every test starts with. Run by tests/run.sh: MEMPROF, BUILD, ROOT, CC, CXX; the current directory is empty and the test's own.
+set -eu
+PROGRAMS=$BUILD/programs
+SAMPLES=$BUILD/samples
+command -v sqlite3 >/dev/null || { echo 'sqlite3 is not installed'; exit 77; }
+
+fail() { echo "FAIL: $*"; exit 1; }
+skip() { echo "$*"; exit 77; }
+need() { for tool; do command -v "$tool" >/dev/null 2>&1 || skip "$tool is not installed"; done; }
+
+# equal WHAT EXPECTED ACTUAL
+equal() { [ "$2" = "$3" ] || fail "$1: expected '$2', got '$3'"; echo "  $1 = $3"; }
+# at_most WHAT LIMIT ACTUAL, at_least WHAT LIMIT ACTUAL (integers)
+at_most() { [ "$3" -le "$2" ] || fail "$1: at most $2 expected, got $3"; echo "  $1 = $3 (<= $2)"; }
+at_least() { [ "$3" -ge "$2" ] || fail "$1: at least $2 expected, got $3"; echo "  $1 = $3 (>= $2)"; }
+# contains WHAT FILE TEXT, lacks WHAT FILE TEXT (fixed strings)
+contains() { grep -qF -- "$3" "$2" || { cat "$2"; fail "$1: '$3' is not in $2"; }; }
+lacks() { if grep -qF -- "$3" "$2"; then cat "$2"; fail "$1: '$3' is in $2"; fi; }
+
+# record PROGRAM [ARG]...: profiles it into out.db, keeps its status in $status; messages to run.err
+record() {
+    rm -f out.db out.db.old
+    status=0
+    "$MEMPROF" run -o out.db $RUN_OPTIONS -- "$@" >run.out 2>run.err || status=$?
+    if [ ! -f out.db ]; then cat run.err; fail "no database from: $*"; fi
+}
+RUN_OPTIONS=
+# The same, and the program must have exited 0 and the recording be sound.
+record_ok() {
+    record "$@"
+    [ $status = 0 ] || { cat run.out run.err; fail "exit status $status from: $*"; }
+    sound
+}
+# sql QUERY: the value or rows of out.db, columns separated by |. By SQLite's own shell: it knows nothing of memprof.
+sql() { sqlite3 -readonly "${DB:-out.db}" "$1" || fail "sql: $1"; }
+# value QUERY: one integer, 0 for NULL or nothing
+value() { v=$(sql "$1"); echo "${v:-0}"; }
+
+# Nothing lost, nothing inconsistent: what must hold for every program that does not misuse its heap.
+sound() {
+    equal "state" complete "$(sql "SELECT value FROM meta WHERE key = 'state'")"
+    equal "partial" "" "$(sql "SELECT value FROM meta WHERE key = 'partial'")"
+    equal "lost events" 0 "$(value "SELECT sum(value) FROM counter WHERE name IN ('lost_event', 'map_refused')")"
+    equal "unmatched frees" 0 "$(value "SELECT sum(value) FROM counter WHERE name = 'unmatched_frees'")"
+    equal "negative balances" 0 "$(value "SELECT count(*) FROM total WHERE end_active_bytes < 0 OR end_count < 0 OR free_count > alloc_count OR peak_active_bytes < end_active_bytes")"
+    balance
+}
+# Totals, sites, events and the lines' accounts all tell the same.
+balance() {
+    equal "balance of counts" 0 "$(value "SELECT count(*) FROM total WHERE alloc_count - free_count <> end_count OR alloc_bytes - free_bytes <> end_active_bytes")"
+    equal "sites against totals" 0 "$(value "SELECT count(*) FROM (SELECT device_id, kind, sum(alloc_count) a, sum(alloc_bytes) b, sum(free_count) c, sum(end_bytes) e, sum(temporary_count) t FROM site GROUP BY 1, 2) s JOIN total t USING(device_id, kind) WHERE a <> alloc_count OR b <> alloc_bytes OR c <> free_count OR e <> end_active_bytes OR t <> temporary_count")"
+    equal "lines against totals" 0 "$(value "SELECT count(*) FROM (SELECT device_id, kind, sum(alloc_count) a, sum(alloc_bytes) b, sum(end_bytes) e FROM account WHERE scope = 'line' AND inclusive = 0 GROUP BY 1, 2) s JOIN total t USING(device_id, kind) WHERE a <> alloc_count OR b <> alloc_bytes OR e <> end_active_bytes")"
+    equal "live at the peak" 0 "$(value "SELECT count(*) FROM (SELECT device_id, sum(at_peak_bytes) p FROM site GROUP BY 1) s JOIN total t USING(device_id) WHERE t.kind = 'all' AND p <> peak_active_bytes")"
+}
+
+# Sums over the lines of a function by plain name, self: alloc_count|alloc_bytes|free_count|temporary_count|end_count|end_bytes
+by_function() {
+    sql "SELECT sum(a.alloc_count) || '|' || sum(a.alloc_bytes) || '|' || sum(a.free_count) || '|' || sum(a.temporary_count) || '|' || sum(a.end_count) || '|' || sum(a.end_bytes)
+         FROM account a JOIN function f ON f.function_id = a.key_id
+         WHERE a.scope = 'function' AND a.inclusive = ${2:-0} AND a.kind = '${3:-heap}' AND f.plain_name = '$1'"
+}
+total() { value "SELECT $1 FROM v_total WHERE device = 'host' AND kind = '${2:-heap}'"; }

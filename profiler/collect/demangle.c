@@ -1,0 +1,212 @@
+#include "demangle.h"
+
+#include "../../common/error.h"
+#include "symbols.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <libiberty/demangle.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define DEMANGLE_RAW_MAX 8192 /* longer raw names are left as they are */
+
+struct sink {
+    char *out;
+    size_t length;
+    int cut;
+};
+
+static void sink_add(const char *text, size_t length, void *opaque)
+{
+    struct sink *s = opaque;
+    if (s->cut)
+        return;
+    if (length > DEMANGLE_MAX - 4 - s->length) {
+        length = DEMANGLE_MAX - 4 - s->length;
+        s->cut = 1;
+    }
+    memcpy(s->out + s->length, text, length);
+    s->length += length;
+}
+
+int demangle_name(const char *raw, char out[DEMANGLE_MAX])
+{
+    /* Some tools leave one or two underscores more in front. */
+    const char *start = raw;
+    if (strncmp(start, "__Z", 3) == 0 || strncmp(start, "__R", 3) == 0)
+        start++;
+    if ((strncmp(start, "_Z", 2) && strncmp(start, "_R", 2)) || strnlen(start, DEMANGLE_RAW_MAX) >= DEMANGLE_RAW_MAX)
+        return -ENOENT;
+    char text[DEMANGLE_MAX];
+    struct sink sink = {text, 0, 0};
+    /* Rust first: its legacy scheme is valid C++ mangling with a hash at the end, which nobody wants to read. */
+    int ok = rust_demangle_callback(start, DMGL_PARAMS | DMGL_ANSI, sink_add, &sink);
+    if (!ok && start[1] == 'Z') {
+        sink.length = 0;
+        sink.cut = 0;
+        ok = cplus_demangle_v3_callback(start, DMGL_PARAMS | DMGL_ANSI, sink_add, &sink);
+    }
+    if (!ok || sink.length == 0)
+        return -ENOENT;
+    if (sink.cut) {
+        memcpy(text + sink.length, "...", 3);
+        sink.length += 3;
+    }
+    memcpy(out, text, sink.length);
+    out[sink.length] = 0;
+    return 0;
+}
+
+/* The end of the bracketed part that begins at p, just after its closing bracket; the end of the text when it is never
+ * closed. Brackets of one kind only are counted: the others inside need not match ("->", "operator<"). */
+static const char *skip_brackets(const char *p)
+{
+    char open = *p;
+    char close = open == '(' ? ')' : open == '<' ? '>' : open == '[' ? ']' : '}';
+    int depth = 0;
+    for (; *p; p++) {
+        if (*p == '-' && p[1] == '>') {
+            p++;
+        } else if (open == '<' && *p == '(') {
+            /* "(a > b)" inside template arguments */
+            p = skip_brackets(p) - 1;
+        } else if (*p == open) {
+            depth++;
+        } else if (*p == close && --depth == 0) {
+            return p + 1;
+        }
+    }
+    return p;
+}
+
+static int is_word(char c)
+{
+    return isalnum((unsigned char)c) || c == '_' || c == '$' || (c & 0x80);
+}
+
+/* The end of an operator's name, p after the word "operator". */
+static const char *operator_end(const char *p)
+{
+    if (strncmp(p, "()", 2) == 0 || strncmp(p, "[]", 2) == 0)
+        return p + 2;
+    if (strspn(p, "+-*/%^&|~!=<>,")) {
+        size_t n = strspn(p, "+-*/%^&|~!=<>,");
+        return p + (n > 3 ? 3 : n);
+    }
+    if (strncmp(p, "\"\"", 2) == 0) { /* operator"" _suffix */
+        p += 2;
+        while (*p == ' ' || is_word(*p))
+            p++;
+        return p;
+    }
+    /* new, new[], delete, co_await, or a conversion: up to the parameters */
+    while (*p && *p != '(') {
+        if (*p == '<')
+            p = skip_brackets(p);
+        else
+            p++;
+    }
+    return p;
+}
+
+/* What follows a parameter list but still belongs to it: " const", " &", "[abi:cxx11]". */
+static const char *skip_qualifiers(const char *p)
+{
+    for (;;) {
+        const char *q = p + (*p == ' ');
+        if (strncmp(q, "const", 5) == 0 && !is_word(q[5]))
+            p = q + 5;
+        else if (strncmp(q, "volatile", 8) == 0 && !is_word(q[8]))
+            p = q + 8;
+        else if (*q == '&')
+            p = q + 1;
+        else if (*q == '[' && q == p)
+            p = skip_brackets(q);
+        else
+            return p;
+    }
+}
+
+/* Compiler-made suffixes of C names: "f.part.0", "f.cold"; and symbol versions: "f@@GLIBC_2.2.5". */
+static size_t without_suffix(const char *name, size_t length)
+{
+    static const char *const suffixes[] = {".constprop.", ".isra.",      ".part.",  ".cold",    ".lto_priv.",
+                                           ".llvm.",      ".localalias", ".clone.", ".__uniq.", ".resolver"};
+    const char *at = memchr(name, '@', length);
+    if (at && at > name)
+        length = (size_t)(at - name);
+    for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++) {
+        const char *found = memmem(name, length, suffixes[i], strlen(suffixes[i]));
+        if (found && found > name)
+            length = (size_t)(found - name);
+    }
+    return length;
+}
+
+static char *copy_part(const char *start, const char *end, const char *whole)
+{
+    size_t length = without_suffix(start, (size_t)(end - start));
+    while (length && start[length - 1] == ' ')
+        length--;
+    if (length == 0)
+        return xstrdup(whole);
+    char *copy = xmalloc(length + 1);
+    memcpy(copy, start, length);
+    copy[length] = 0;
+    return copy;
+}
+
+char *symbols_plain_name(const char *name)
+{
+    /* CPython's perf map entries: "py::function:/path/file.py" */
+    if (strncmp(name, "py::", 4) == 0 && strchr(name + 4, ':'))
+        return copy_part(name + 4, strchr(name + 4, ':'), name);
+
+    const char *start = name; /* of the last component of the scope */
+    const char *end = NULL;   /* of its name; NULL: it goes on */
+    const char *p = name;
+    while (*p) {
+        if (p == start && strncmp(p, "operator", 8) == 0 && !is_word(p[8]) && p[8]) {
+            end = p = operator_end(p + 8);
+            if (p[-1] == ' ')
+                p--;
+            if (*p == ' ' && p[1] == '<') /* "operator< <int>" */
+                p++;
+        } else if (strncmp(p, "::", 2) == 0) {
+            start = p += 2;
+            end = NULL;
+        } else if (*p == ' ') {
+            if (p[1] == '[') /* " [clone .cold]" */
+                break;
+            if (strncmp(p, " as ", 4) == 0 || p[1] == 0)
+                break;
+            start = ++p;
+            end = NULL;
+        } else if (*p == '(') {
+            const char *after = skip_brackets(p);
+            if (p == start) { /* "(anonymous namespace)", or a pointer in parentheses */
+                p = after;
+                continue;
+            }
+            const char *next = skip_qualifiers(after);
+            if (strncmp(next, "::", 2) == 0) { /* something local to a function */
+                p = next;
+                continue;
+            }
+            if (!end)
+                end = p;
+            break;
+        } else if (*p == '<' || *p == '[') {
+            const char *after = skip_brackets(p);
+            if (p != start && !end)
+                end = p;
+            p = after;
+        } else if (*p == '{') {
+            p = skip_brackets(p);
+        } else {
+            p++;
+        }
+    }
+    return copy_part(start, end ? end : p, name);
+}

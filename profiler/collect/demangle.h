@@ -1,0 +1,16 @@
+/*
+ * demangle.h: names as people write them, from C++ (Itanium ABI) and Rust (v0 and legacy) symbols. See also
+ * symbols_plain_name in symbols.h.
+ */
+#ifndef MEMPROF_DEMANGLE_H
+#define MEMPROF_DEMANGLE_H
+
+#include <stddef.h>
+
+#define DEMANGLE_MAX 16384 /* bytes of a demangled name with its NUL; longer ones end in "..." */
+
+/* Writes the readable form of raw into out. Returns 0, or -ENOENT when raw is not mangled (out is then unchanged).
+ * A hostile name can make the demangler run for a very long time: call it where a time limit holds. */
+int demangle_name(const char *raw, char out[DEMANGLE_MAX]);
+
+#endif

@@ -1,0 +1,128 @@
+#include "symbols.h"
+
+#include "symbols_private.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct symbols {
+    char source[200];
+    int is_cached_safely; /* what it answers depends on the probed files alone */
+    struct symbols_elf *elf;
+    struct symbols_dwarf *dwarf;
+    uint64_t dwarf_bias;
+    struct symbols_perf *perf;
+    struct symbols_strings *strings;
+};
+
+/* Names of things in a process's memory map that are no files. */
+static const char *not_a_file(const char *path)
+{
+    if (strncmp(path, "linux-vdso.so", 13) == 0 || strcmp(path, "[vdso]") == 0)
+        return "code of the kernel (vdso)";
+    size_t length = strlen(path);
+    if (length > 10 && strcmp(path + length - 10, " (deleted)") == 0)
+        return "file deleted while it ran";
+    if (strncmp(path, "/memfd:", 7) == 0 || strncmp(path, "memfd:", 6) == 0)
+        return "memory, not a file (memfd)";
+    if (*path != '/')
+        return "not a file";
+    return NULL;
+}
+
+static struct symbols *none(const char *why)
+{
+    struct symbols *s = xcalloc(1, sizeof *s);
+    snprintf(s->source, sizeof s->source, "none: %s", why);
+    return s;
+}
+
+struct symbols *symbols_open_flags(const char *path, const char *build_id, int flags)
+{
+    const char *refused = not_a_file(path);
+    if (refused)
+        return none(refused);
+    char why[160] = "";
+    struct symbols_elf *elf = symbols_elf_open(path, build_id, why, sizeof why);
+    if (!elf)
+        return none(why);
+    struct symbols *s = xcalloc(1, sizeof *s);
+    s->elf = elf;
+    s->strings = symbols_strings_open();
+    s->is_cached_safely = !(flags & SYMBOLS_NO_DWARF);
+    Dwarf *dwarf = flags & SYMBOLS_NO_DWARF ? NULL : symbols_elf_dwarf(elf, &s->dwarf_bias);
+    if (dwarf)
+        s->dwarf = symbols_dwarf_open(dwarf, s->strings);
+    if (s->dwarf && !symbols_dwarf_is_empty(s->dwarf))
+        snprintf(s->source, sizeof s->source, "dwarf");
+    else if (symbols_elf_has_symbols(elf))
+        snprintf(s->source, sizeof s->source, "symtab");
+    else
+        snprintf(s->source, sizeof s->source, "none: no symbols in the file");
+    return s;
+}
+
+struct symbols *symbols_open(const char *path, const char *build_id)
+{
+    return symbols_open_flags(path, build_id, 0);
+}
+
+struct symbols *symbols_open_perf_map(int pid)
+{
+    char path[64], why[160] = "";
+    snprintf(path, sizeof path, "/tmp/perf-%d.map", pid);
+    struct symbols_perf *perf = symbols_perf_open(path, why, sizeof why);
+    if (!perf)
+        return none(why);
+    struct symbols *s = xcalloc(1, sizeof *s);
+    s->perf = perf;
+    s->strings = symbols_strings_open();
+    snprintf(s->source, sizeof s->source, "perf map");
+    return s;
+}
+
+void symbols_close(struct symbols *s)
+{
+    if (!s)
+        return;
+    symbols_dwarf_close(s->dwarf);
+    symbols_elf_close(s->elf);
+    symbols_perf_close(s->perf);
+    symbols_strings_close(s->strings);
+    free(s);
+}
+
+const char *symbols_source(const struct symbols *s)
+{
+    return s->source;
+}
+
+int symbols_lookup(struct symbols *s, uint64_t offset, struct symbols_frame frames[SYMBOLS_INLINE_MAX])
+{
+    int count = 0, wants_symbol = 1;
+    if (s->dwarf)
+        count = symbols_dwarf_lookup(s->dwarf, offset - s->dwarf_bias, frames, &wants_symbol);
+    if (count && !wants_symbol)
+        return count;
+    const char *raw = s->elf ? symbols_elf_name(s->elf, offset) : s->perf ? symbols_perf_name(s->perf, offset) : NULL;
+    struct symbols_frame *outer = &frames[count ? count - 1 : 0];
+    int is_mangled = raw && (strncmp(raw, "_Z", 2) == 0 || strncmp(raw, "_R", 2) == 0);
+    if (!raw || (count && outer->raw_name && !is_mangled))
+        return count;
+    if (count == 0)
+        memset(frames, 0, sizeof *frames);
+    outer->raw_name = symbols_strings_name(s->strings, raw, &outer->name);
+    return count ? count : outer->raw_name != NULL;
+}
+
+int symbols_probes(struct symbols *s, char *paths[SYMBOLS_PROBES_MAX])
+{
+    return s->elf ? symbols_elf_probes(s->elf, paths) : 0;
+}
+
+int symbols_may_cache(const struct symbols *s)
+{
+    return s->elf && s->is_cached_safely && !(s->dwarf && symbols_dwarf_is_split(s->dwarf));
+}

@@ -1,0 +1,58 @@
+/*
+ * symbols_private.h: what the parts of symbols*.c share: the ELF file with its debug information, its symbol index, its
+ * DWARF index, perf maps, and a store of strings.
+ */
+#ifndef MEMPROF_SYMBOLS_PRIVATE_H
+#define MEMPROF_SYMBOLS_PRIVATE_H
+
+#include "symbols.h"
+
+#include <elfutils/libdw.h>
+#include <elfutils/libdwfl.h>
+
+#define SYMBOLS_BUILD_ID_MAX 64
+#define SYMBOLS_PROBES_MAX   12
+
+/* symbols_strings: names and paths in the form that we give out, made once per distinct string. */
+struct symbols_strings;
+struct symbols_strings *symbols_strings_open(void);
+void symbols_strings_close(struct symbols_strings *t);
+/* Both results live until the close. raw: "" and NULL give NULL. */
+const char *symbols_strings_name(struct symbols_strings *t, const char *raw, const char **demangled);
+const char *symbols_strings_path(struct symbols_strings *t, const char *directory, const char *path);
+
+/* symbols_elf.c */
+struct symbols_elf;
+/* Returns NULL with the reason in why. */
+struct symbols_elf *symbols_elf_open(const char *path, const char *build_id, char *why, size_t why_size);
+void symbols_elf_close(struct symbols_elf *e);
+/* The name of the symbol at the file's own address; NULL: none. Borrowed until close. */
+const char *symbols_elf_name(struct symbols_elf *e, uint64_t offset);
+int symbols_elf_has_symbols(struct symbols_elf *e);
+Dwarf *symbols_elf_dwarf(struct symbols_elf *e, uint64_t *bias); /* NULL: none */
+/* Files whose presence, size and time decide what a look-up answers (debug files found and those that were not). */
+int symbols_elf_probes(struct symbols_elf *e, char *paths[SYMBOLS_PROBES_MAX]); /* to be freed by the caller */
+
+/* symbols_dwarf.c */
+struct symbols_dwarf;
+struct symbols_dwarf *symbols_dwarf_open(Dwarf *dwarf, struct symbols_strings *strings);
+void symbols_dwarf_close(struct symbols_dwarf *d);
+int symbols_dwarf_is_empty(const struct symbols_dwarf *d);
+int symbols_dwarf_is_split(const struct symbols_dwarf *d); /* a split unit was used: its .dwo file has no identity */
+/* As symbols_lookup; a frame without a function has raw_name NULL but may have a line. *wants_symbol: the symbol table
+ * may know a better name for the outermost frame: gcc leaves functions local to others without their full names. */
+int symbols_dwarf_lookup(struct symbols_dwarf *d, uint64_t address, struct symbols_frame *frames, int *wants_symbol);
+
+/* symbols_perf.c */
+struct symbols_perf;
+struct symbols_perf *symbols_perf_open(const char *path, char *why, size_t why_size);
+void symbols_perf_close(struct symbols_perf *p);
+const char *symbols_perf_name(struct symbols_perf *p, uint64_t address);
+
+/* symbols.c, for symbols_pool.c. flags: symbol tables only */
+#define SYMBOLS_NO_DWARF 1
+struct symbols *symbols_open_flags(const char *path, const char *build_id, int flags);
+int symbols_probes(struct symbols *s, char *paths[SYMBOLS_PROBES_MAX]);
+int symbols_may_cache(const struct symbols *s);
+
+#endif

@@ -23,6 +23,7 @@
 #define WIRE_RECORD_MAX (WIRE_STACK_MAX + 1024u) /* words in the longest record */
 #define WIRE_COMMAND_MAX 4096u
 #define WIRE_PATH_MAX 4096u
+#define WIRE_SESSION_MAX 64u
 
 #define WIRE_LINE _Alignas(64)
 
@@ -42,9 +43,11 @@ struct wire_control {
     uint32_t proc_count;
     uint32_t depth_max;     /* frames kept of a stack; deeper ones are cut with WIRE_STACK_CUT */
     int32_t collector_pid;
-    uint32_t sample_interval_us; /* between two WIRE_HEAP_SAMPLE, 10000 */
+    uint32_t fill;
+    uint64_t sample_interval; /* stamps between two WIRE_HEAP_SAMPLE: 10 ms */
     uint64_t total_bytes;   /* size of the memfd */
     char library_path[WIRE_PATH_MAX]; /* absolute: what LD_PRELOAD must hold in children */
+    char session_path[WIRE_SESSION_MAX]; /* what MEMPROF_SESSION must hold in them */
 
     WIRE_LINE uint32_t state;      /* WIRE_STATE_*; collector only */
     WIRE_LINE uint32_t sleeping;   /* futex word: 1 while the collector sleeps; a program that wakes it sets 0 and calls
@@ -72,6 +75,7 @@ enum { WIRE_START_EXEC = 0, WIRE_START_FORK = 1 };
     X(wait_count, "times that a thread waited for the collector")                                           \
     X(wait_ns, "nanoseconds that threads waited for the collector")                                         \
     X(early_count, "blocks handed out before the library could start")                                      \
+    X(own_malloc, "images that define malloc themselves, so that their heap is not seen")                    \
     X(map_refused, "memory that the library itself could not get")                                          \
     X(heap_sample, "samples of the allocator's reserved bytes")                                             \
     X(heap_sample_ns, "nanoseconds spent on these samples")
@@ -132,11 +136,11 @@ struct wire_ring {
     X(FREE, 2, "a: address. Stamped before the real free")                                                   \
     X(REALLOC, 6, "a: old address (0: none); w2: stack; w3: size; w4: new address; w5: stamp after. A moved or resized block") \
     X(OOM, 4, "a: errno; w2: stack; w3: size asked for. A failed allocation; nothing else changed")          \
-    X(MAP, 5, "a: address; w2: wire_map flags << 32 | stack; w3: length")                                    \
+    X(MAP, 4, "a: address; w2: wire_map flags << 32 | stack; w3: length")                                    \
     X(UNMAP, 4, "a: address; w2: flags << 32; w3: length. Any part of earlier maps. Stamped before")         \
     X(REMAP, 7, "a: old address; w2: flags << 32 | stack; w3: old length; w4: new address; w5: new length; w6: stamp after") \
-    X(PROTECT, 5, "a: address; w2: flags << 32 | stack; w3: length: now accessible or not")                  \
-    X(BREAK, 5, "a: new break; w2: flags << 32 | stack; w3: old break. The program moved the break itself")  \
+    X(PROTECT, 4, "a: address; w2: flags << 32 | stack; w3: length: now accessible or not")                  \
+    X(BREAK, 4, "a: new break; w2: flags << 32 | stack; w3: old break. The program moved the break itself")  \
     X(HEAP_SAMPLE, 4, "w2: bytes of glibc's arenas (mallinfo2 arena); w3: bytes mapped by it (hblkhd)")      \
     X(STACK, 0, "w1: op << 56 | flags << 48 | words << 32 | id; w2..: return addresses, innermost first")    \
     X(MODULE_LOAD, 0, "w1: op << 56 | words << 32 | module number; w2: start; w3: end; w4: load bias; w5: build-id bytes << 32 | path bytes; then both, each padded to words") \

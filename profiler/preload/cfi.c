@@ -1,0 +1,898 @@
+#include "cfi.h"
+
+#include <stddef.h>
+
+/* --- bounded reading of the image --- */
+
+struct cursor {
+    const uint8_t *at, *end;
+    int failed; /* set by a read past the end, which gives 0; checked once after a group of reads */
+};
+
+static uint64_t take(struct cursor *c, unsigned bytes)
+{
+    if ((size_t)(c->end - c->at) < bytes) {
+        c->failed = 1;
+        c->at = c->end;
+        return 0;
+    }
+    uint64_t value = 0;
+    for (unsigned i = 0; i < bytes; i++)
+        value |= (uint64_t)c->at[i] << (8 * i);
+    c->at += bytes;
+    return value;
+}
+
+static int64_t take_signed(struct cursor *c, unsigned bytes)
+{
+    unsigned shift = 64 - 8 * bytes;
+    return (int64_t)(take(c, bytes) << shift) >> shift;
+}
+
+static uint64_t take_leb(struct cursor *c, int is_signed)
+{
+    uint64_t value = 0;
+    unsigned shift = 0;
+    uint8_t byte;
+    do {
+        byte = (uint8_t)take(c, 1);
+        if (shift < 64)
+            value |= (uint64_t)(byte & 127) << shift;
+        shift += 7;
+    } while (byte & 128);
+    if (is_signed && shift < 64 && (byte & 64))
+        value |= ~0ull << shift;
+    return value;
+}
+
+static uint64_t take_uleb(struct cursor *c)
+{
+    return take_leb(c, 0);
+}
+
+static int64_t take_sleb(struct cursor *c)
+{
+    return (int64_t)take_leb(c, 1);
+}
+
+static void skip(struct cursor *c, uint64_t bytes)
+{
+    if ((uint64_t)(c->end - c->at) < bytes) {
+        c->failed = 1;
+        bytes = (uint64_t)(c->end - c->at);
+    }
+    c->at += bytes;
+}
+
+enum { ENCODING_OMIT = 0xff, ENCODING_PC = 0x10, ENCODING_DATA = 0x30, ENCODING_INDIRECT = 0x80 };
+
+/* A pointer in one of the encodings of .eh_frame. `data` is what data-relative ones count from. */
+static uint64_t take_pointer(struct cursor *c, uint8_t encoding, uint64_t data)
+{
+    const uint8_t *here = c->at;
+    uint64_t value;
+    switch (encoding & 15) {
+    case 0:
+    case 4:
+    case 12:
+        value = take(c, 8);
+        break;
+    case 1:
+        value = take_uleb(c);
+        break;
+    case 2:
+        value = take(c, 2);
+        break;
+    case 3:
+        value = take(c, 4);
+        break;
+    case 9:
+        value = (uint64_t)take_sleb(c);
+        break;
+    case 10:
+        value = (uint64_t)take_signed(c, 2);
+        break;
+    case 11:
+        value = (uint64_t)take_signed(c, 4);
+        break;
+    default:
+        c->failed = 1;
+        return 0;
+    }
+    if (value == 0)
+        return 0;
+    switch (encoding & 0x70) {
+    case 0:
+        return value;
+    case ENCODING_PC:
+        return value + (uint64_t)here;
+    case ENCODING_DATA:
+        return value + data;
+    default:
+        c->failed = 1;
+        return 0;
+    }
+}
+
+/* The content of the entry (CIE or FDE) at `entry`, from its id word on. -1 at the terminator and outside the image. */
+static int entry_open(const struct cfi_image *image, uint64_t entry, struct cursor *c)
+{
+    if (entry < (uint64_t)image->begin || entry >= (uint64_t)image->end)
+        return -1;
+    *c = (struct cursor){image->begin + (entry - (uint64_t)image->begin), image->end, 0};
+    uint64_t bytes = take(c, 4);
+    if (bytes == 0xffffffff)
+        bytes = take(c, 8);
+    if (c->failed || bytes < 4 || bytes > (uint64_t)(c->end - c->at))
+        return -1;
+    c->end = c->at + bytes;
+    return 0;
+}
+
+/* --- CIE and FDE --- */
+
+struct entry {
+    struct cursor initial, program; /* the instructions of the CIE, of the FDE */
+    uint64_t start, end;            /* addresses covered */
+    uint64_t code_factor;
+    int64_t data_factor;
+    uint8_t pointer_encoding;
+    uint8_t has_augmentation;
+    uint8_t is_signal;
+};
+
+static int parse_augmentation(struct entry *e, struct cursor *c, const char *letters)
+{
+    uint64_t bytes = take_uleb(c);
+    if (c->failed || bytes > (uint64_t)(c->end - c->at))
+        return -1;
+    struct cursor a = {c->at, c->at + bytes, 0};
+    c->at = a.end;
+    for (; *letters; letters++) {
+        switch (*letters) {
+        case 'R':
+            e->pointer_encoding = (uint8_t)take(&a, 1);
+            break;
+        case 'L':
+            take(&a, 1);
+            break;
+        case 'P':
+            take_pointer(&a, (uint8_t)take(&a, 1) & 0x7f, 0);
+            break;
+        case 'S':
+            e->is_signal = 1;
+            break;
+        default: /* what is behind an unknown letter is lost; instructions are not, thanks to the length */
+            return a.failed ? -1 : 0;
+        }
+    }
+    return a.failed ? -1 : 0;
+}
+
+static int parse_cie(const struct cfi_image *image, uint64_t at, struct entry *e)
+{
+    struct cursor c;
+    if (entry_open(image, at, &c) < 0 || take(&c, 4) != 0)
+        return -1;
+    unsigned version = (unsigned)take(&c, 1);
+    if (version != 1 && version != 3 && version != 4)
+        return -1;
+    const char *augmentation = (const char *)c.at;
+    while (take(&c, 1) != 0)
+        ;
+    if (c.failed || (*augmentation && *augmentation != 'z'))
+        return -1;
+    if (version == 4 && (take(&c, 1) != 8 || take(&c, 1) != 0))
+        return -1;
+    e->code_factor = take_uleb(&c);
+    e->data_factor = take_sleb(&c);
+    if ((version == 1 ? take(&c, 1) : take_uleb(&c)) != CFI_RA)
+        return -1;
+    e->has_augmentation = *augmentation == 'z';
+    if (e->has_augmentation && parse_augmentation(e, &c, augmentation + 1) < 0)
+        return -1;
+    e->initial = c;
+    return c.failed ? -1 : 0;
+}
+
+static int parse_fde(const struct cfi_image *image, uint64_t at, struct entry *e)
+{
+    struct cursor c;
+    *e = (struct entry){0};
+    if (entry_open(image, at, &c) < 0)
+        return -1;
+    uint64_t id_at = (uint64_t)c.at, distance = take(&c, 4);
+    if (distance == 0 || parse_cie(image, id_at - distance, e) < 0)
+        return -1;
+    if (e->pointer_encoding & ENCODING_INDIRECT || e->pointer_encoding == ENCODING_OMIT)
+        return -1;
+    e->start = take_pointer(&c, e->pointer_encoding, 0);
+    if (__builtin_add_overflow(e->start, take_pointer(&c, e->pointer_encoding & 15, 0), &e->end))
+        return -1;
+    if (e->has_augmentation)
+        skip(&c, take_uleb(&c));
+    e->program = c;
+    return c.failed ? -1 : 0;
+}
+
+/* Where the header has no sorted table (no linker in use today omits it): entry by entry. */
+static int search_all(const struct cfi_image *image, uint64_t frames, uint64_t address, struct entry *e)
+{
+    struct cursor c;
+    for (uint64_t at = frames; entry_open(image, at, &c) == 0; at = (uint64_t)c.end)
+        if (parse_fde(image, at, e) == 0 && address >= e->start && address < e->end)
+            return 0;
+    return -1;
+}
+
+static int find_fde(const struct cfi_image *image, uint64_t address, struct entry *e)
+{
+    uint64_t header = (uint64_t)image->header;
+    if (header < (uint64_t)image->begin || header >= (uint64_t)image->end)
+        return -1;
+    struct cursor c = {image->header, image->end, 0};
+    uint8_t version = (uint8_t)take(&c, 1), frames_encoding = (uint8_t)take(&c, 1);
+    uint8_t count_encoding = (uint8_t)take(&c, 1), table_encoding = (uint8_t)take(&c, 1);
+    if (version != 1)
+        return -1;
+    uint64_t frames = frames_encoding == ENCODING_OMIT ? 0 : take_pointer(&c, frames_encoding, header);
+    uint64_t count = count_encoding == ENCODING_OMIT ? 0 : take_pointer(&c, count_encoding, header);
+    if (c.failed)
+        return -1;
+    if (count_encoding == ENCODING_OMIT || table_encoding != (ENCODING_DATA | 11))
+        return search_all(image, frames, address, e);
+    if (count > (uint64_t)(c.end - c.at) / 8)
+        return -1;
+    uint64_t low = 0, high = count; /* entries before low start at or before address, those from high on after it */
+    while (low < high) {
+        uint64_t middle = low + (high - low) / 2;
+        struct cursor row = {c.at + middle * 8, c.end, 0};
+        if (header + (uint64_t)take_signed(&row, 4) <= address)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (low == 0)
+        return -1;
+    struct cursor row = {c.at + (low - 1) * 8 + 4, c.end, 0};
+    if (parse_fde(image, header + (uint64_t)take_signed(&row, 4), e) < 0)
+        return -1;
+    return address >= e->start && address < e->end ? 0 : -1;
+}
+
+/* --- instructions --- */
+
+struct machine {
+    struct cfi_work *work;
+    const struct entry *entry;
+    uint64_t location, address;
+    unsigned saved;
+    int done; /* the row of `address` is complete */
+};
+
+/* Registers that we do not follow (xmm and the like) are read past. */
+static void set(struct machine *m, uint64_t reg, enum cfi_how how, int64_t value)
+{
+    if (reg >= CFI_REGISTERS)
+        return;
+    m->work->row.how[reg] = (uint8_t)how;
+    m->work->row.value[reg] = value;
+}
+
+static void restore(struct machine *m, uint64_t reg)
+{
+    if (reg < CFI_REGISTERS)
+        set(m, reg, m->work->initial.how[reg], m->work->initial.value[reg]);
+}
+
+static void advance(struct machine *m, uint64_t delta)
+{
+    if (m->address - m->location < delta)
+        m->done = 1;
+    else
+        m->location += delta;
+}
+
+static int64_t scaled(const struct machine *m, uint64_t factored)
+{
+    return (int64_t)(factored * (uint64_t)m->entry->data_factor);
+}
+
+static int64_t take_block(struct cursor *c)
+{
+    const uint8_t *block = c->at;
+    skip(c, take_uleb(c));
+    return (int64_t)(uintptr_t)block;
+}
+
+static int set_cfa(struct machine *m, uint64_t reg, int64_t offset)
+{
+    struct cfi_row *row = &m->work->row;
+    if (reg >= CFI_REGISTERS)
+        return -1;
+    row->cfa_is_expression = 0;
+    row->cfa_register = (uint8_t)reg;
+    row->cfa = offset;
+    return 0;
+}
+
+static int execute_advance(struct machine *m, struct cursor *c, unsigned op)
+{
+    if (op == 0x01) { /* set_loc */
+        uint64_t to = take_pointer(c, m->entry->pointer_encoding, 0);
+        if (to < m->location)
+            return -1;
+        advance(m, to - m->location);
+        return 0;
+    }
+    uint64_t delta = take(c, op == 0x02 ? 1 : op == 0x03 ? 2 : 4);
+    if (__builtin_mul_overflow(delta, m->entry->code_factor, &delta))
+        return -1;
+    advance(m, delta);
+    return 0;
+}
+
+static int execute_state(struct machine *m, unsigned op)
+{
+    struct cfi_work *w = m->work;
+    if (op == 0x0a) { /* remember_state */
+        if (m->saved == CFI_SAVED_ROWS)
+            return -1;
+        w->saved[m->saved++] = w->row;
+    } else { /* restore_state */
+        if (m->saved == 0)
+            return -1;
+        w->row = w->saved[--m->saved];
+    }
+    return 0;
+}
+
+static int execute_cfa(struct machine *m, struct cursor *c, unsigned op)
+{
+    struct cfi_row *row = &m->work->row;
+    uint64_t reg;
+    switch (op) {
+    case 0x0c: /* def_cfa */
+        reg = take_uleb(c);
+        return set_cfa(m, reg, (int64_t)take_uleb(c));
+    case 0x12: /* def_cfa_sf */
+        reg = take_uleb(c);
+        return set_cfa(m, reg, scaled(m, (uint64_t)take_sleb(c)));
+    case 0x0d: /* def_cfa_register: only where the CFA is a register and an offset */
+        return row->cfa_is_expression ? -1 : set_cfa(m, take_uleb(c), row->cfa);
+    case 0x0e: /* def_cfa_offset */
+        return row->cfa_is_expression ? -1 : set_cfa(m, row->cfa_register, (int64_t)take_uleb(c));
+    case 0x13: /* def_cfa_offset_sf */
+        return row->cfa_is_expression ? -1 : set_cfa(m, row->cfa_register, scaled(m, (uint64_t)take_sleb(c)));
+    default: /* def_cfa_expression */
+        row->cfa_is_expression = 1;
+        row->cfa = take_block(c);
+        return 0;
+    }
+}
+
+static int execute_register(struct machine *m, struct cursor *c, unsigned op)
+{
+    uint64_t reg = take_uleb(c);
+    switch (op) {
+    case 0x05: /* offset_extended */
+        set(m, reg, CFI_OFFSET, scaled(m, take_uleb(c)));
+        return 0;
+    case 0x06: /* restore_extended */
+        restore(m, reg);
+        return 0;
+    case 0x07:
+        set(m, reg, CFI_UNDEFINED, 0);
+        return 0;
+    case 0x08:
+        set(m, reg, CFI_SAME, 0);
+        return 0;
+    case 0x09: /* register */
+        set(m, reg, CFI_REGISTER, (int64_t)take_uleb(c));
+        return 0;
+    case 0x10:
+        set(m, reg, CFI_EXPRESSION, take_block(c));
+        return 0;
+    case 0x11: /* offset_extended_sf */
+        set(m, reg, CFI_OFFSET, scaled(m, (uint64_t)take_sleb(c)));
+        return 0;
+    case 0x14:
+        set(m, reg, CFI_VAL_OFFSET, scaled(m, take_uleb(c)));
+        return 0;
+    case 0x15: /* val_offset_sf */
+        set(m, reg, CFI_VAL_OFFSET, scaled(m, (uint64_t)take_sleb(c)));
+        return 0;
+    case 0x16:
+        set(m, reg, CFI_VAL_EXPRESSION, take_block(c));
+        return 0;
+    default: /* 0x2f, GNU_negative_offset_extended */
+        set(m, reg, CFI_OFFSET, (int64_t)(0 - (uint64_t)scaled(m, take_uleb(c))));
+        return 0;
+    }
+}
+
+static int execute(struct machine *m, struct cursor c)
+{
+    while (c.at < c.end && !m->done && !c.failed) {
+        unsigned op = (unsigned)take(&c, 1), low = op & 0x3f;
+        int bad = 0;
+        uint64_t delta;
+        switch (op >> 6) {
+        case 1: /* advance_loc */
+            if (__builtin_mul_overflow(low, m->entry->code_factor, &delta))
+                return -1;
+            advance(m, delta);
+            continue;
+        case 2:
+            set(m, low, CFI_OFFSET, scaled(m, take_uleb(&c)));
+            continue;
+        case 3:
+            restore(m, low);
+            continue;
+        }
+        switch (op) {
+        case 0x00: /* nop */
+            break;
+        case 0x01 ... 0x04:
+            bad = execute_advance(m, &c, op);
+            break;
+        case 0x05 ... 0x09:
+        case 0x10:
+        case 0x11:
+        case 0x14 ... 0x16:
+        case 0x2f:
+            bad = execute_register(m, &c, op);
+            break;
+        case 0x0a:
+        case 0x0b:
+            bad = execute_state(m, op);
+            break;
+        case 0x0c ... 0x0f:
+        case 0x12:
+        case 0x13:
+            bad = execute_cfa(m, &c, op);
+            break;
+        case 0x2e: /* GNU_args_size: for landing pads only */
+            take_uleb(&c);
+            break;
+        default: /* among them 0x2d, which means SPARC's register windows or AArch64's signed addresses */
+            return -1;
+        }
+        if (bad)
+            return -1;
+    }
+    return c.failed ? -1 : 0;
+}
+
+int cfi_find_row(const struct cfi_image *image, uint64_t address, struct cfi_work *work)
+{
+    struct entry e;
+    if (find_fde(image, address, &e) < 0)
+        return -1;
+    struct machine m = {work, &e, e.start, address, 0, 0};
+    work->row = (struct cfi_row){0};
+    work->row.cfa_register = CFI_REGISTERS; /* none yet */
+    work->row.is_signal = e.is_signal;
+    work->initial = work->row;
+    if (execute(&m, e.initial) < 0)
+        return -1;
+    m.done = 0; /* a CIE has no location to advance */
+    m.location = e.start;
+    work->initial = work->row;
+    if (execute(&m, e.program) < 0)
+        return -1;
+    return work->row.cfa_is_expression || work->row.cfa_register < CFI_REGISTERS ? 0 : -1;
+}
+
+/* --- rules --- */
+
+static int block_open(const struct cfi_image *image, int64_t block, struct cursor *c)
+{
+    uint64_t at = (uint64_t)block;
+    if (at < (uint64_t)image->begin || at >= (uint64_t)image->end)
+        return -1;
+    *c = (struct cursor){image->begin + (at - (uint64_t)image->begin), image->end, 0};
+    uint64_t bytes = take_uleb(c);
+    if (c->failed || bytes > (uint64_t)(c->end - c->at))
+        return -1;
+    c->end = c->at + bytes;
+    return 0;
+}
+
+/* Whether a block is "register + offset", or that and a deref. */
+static int block_is(const struct cfi_image *image, int64_t block, unsigned reg, int deref, int64_t *offset)
+{
+    struct cursor c;
+    if (block_open(image, block, &c) < 0 || take(&c, 1) != 0x70 + reg)
+        return 0;
+    *offset = take_sleb(&c);
+    if (deref && take(&c, 1) != 0x06)
+        return 0;
+    return !c.failed && c.at == c.end;
+}
+
+/* The linkers' PLT stubs: CFA = rsp + 8 + (((rip & 15) >= N) << 3). Gives N, or -1. */
+static int block_plt_limit(const struct cfi_image *image, int64_t block)
+{
+    static const uint8_t want[] = {0x77, 0x08, 0x80, 0x00, 0x3f, 0x1a, 0, 0x2a, 0x33, 0x24, 0x22};
+    struct cursor c;
+    int limit = -1;
+    if (block_open(image, block, &c) < 0 || c.end - c.at != sizeof want)
+        return -1;
+    for (unsigned i = 0; i < sizeof want; i++) {
+        if (i == 6 && c.at[i] >= 0x30 && c.at[i] < 0x40)
+            limit = c.at[i] - 0x30;
+        else if (c.at[i] != want[i])
+            return -1;
+    }
+    return limit;
+}
+
+static int row_is_kernel_signal_frame(const struct cfi_image *image, const struct cfi_row *row)
+{
+    int64_t sp, bp, ip;
+    return row->cfa_is_expression && block_is(image, row->cfa, CFI_RSP, 1, &sp) && sp == SIGNAL_RSP &&
+           row->how[CFI_RBP] == CFI_EXPRESSION && block_is(image, row->value[CFI_RBP], CFI_RSP, 0, &bp) &&
+           bp == SIGNAL_RBP && row->how[CFI_RA] == CFI_EXPRESSION &&
+           block_is(image, row->value[CFI_RA], CFI_RSP, 0, &ip) && ip == SIGNAL_RIP;
+}
+
+static uint32_t rule_of_expression(const struct cfi_image *image, const struct cfi_row *row, uint64_t address)
+{
+    int64_t offset, saved;
+    if (block_is(image, row->cfa, CFI_RBP, 1, &offset) && offset % 8 == 0 && offset < 0 && offset >= -4096 &&
+        row->how[CFI_RBP] == CFI_EXPRESSION && block_is(image, row->value[CFI_RBP], CFI_RBP, 0, &saved) && saved == 0)
+        return RULE(RULE_REALIGNED, 0, offset / 8);
+    int limit = block_plt_limit(image, row->cfa);
+    if (limit >= 0 && row->how[CFI_RBP] == CFI_SAME)
+        return RULE(RULE_RSP, 0, (address & 15) >= (unsigned)limit ? 2 : 1);
+    return RULE(RULE_RICH, 0, 0);
+}
+
+uint32_t cfi_rule(const struct cfi_image *image, const struct cfi_row *row, uint64_t address)
+{
+    const uint32_t rich = RULE(RULE_RICH, 0, 0);
+    if (row->how[CFI_RA] == CFI_UNDEFINED)
+        return RULE(RULE_END, 0, 0);
+    if (row->is_signal)
+        return row_is_kernel_signal_frame(image, row) ? RULE(RULE_SIGNAL, 0, 0) : rich;
+    if (row->how[CFI_RA] != CFI_OFFSET || row->value[CFI_RA] != -8 || row->how[CFI_RSP] != CFI_SAME)
+        return rich;
+    if (row->cfa_is_expression)
+        return rule_of_expression(image, row, address);
+    if (row->cfa_register != CFI_RSP && row->cfa_register != CFI_RBP)
+        return rich;
+    if (row->cfa % 8 != 0 || row->cfa < 8 || row->cfa >= 1 << 22)
+        return rich;
+    int64_t slot = 0;
+    if (row->how[CFI_RBP] == CFI_OFFSET) {
+        int64_t offset = row->value[CFI_RBP];
+        if (offset % 8 != 0 || offset > -16 || offset < -127 * 8 || -offset > row->cfa)
+            return rich;
+        slot = -offset / 8;
+    } else if (row->how[CFI_RBP] != CFI_SAME && row->how[CFI_RBP] != CFI_UNDEFINED) {
+        return rich;
+    }
+    /* A slot far below rbp's frame would let a wild rbp reach below the stack pointer (unwind.h relies on this). */
+    if (row->cfa_register == CFI_RBP && slot > 6)
+        return rich;
+    return RULE(row->cfa_register == CFI_RSP ? RULE_RSP : RULE_RBP, slot, row->cfa / 8);
+}
+
+/* --- full evaluation --- */
+
+struct evaluation {
+    struct cursor c;
+    const struct cfi_registers *registers;
+    cfi_read *read;
+    void *context;
+    uint64_t *stack; /* CFI_OPERANDS */
+    unsigned depth;
+    int failed;
+};
+
+static void push(struct evaluation *v, uint64_t value)
+{
+    if (v->depth == CFI_OPERANDS)
+        v->failed = 1;
+    else
+        v->stack[v->depth++] = value;
+}
+
+static uint64_t pop(struct evaluation *v)
+{
+    if (v->depth == 0) {
+        v->failed = 1;
+        return 0;
+    }
+    return v->stack[--v->depth];
+}
+
+static void pick(struct evaluation *v, uint64_t from_top)
+{
+    if (from_top >= v->depth)
+        v->failed = 1;
+    else
+        push(v, v->stack[v->depth - 1 - from_top]);
+}
+
+static void push_register(struct evaluation *v, uint64_t reg, uint64_t offset)
+{
+    if (reg >= CFI_REGISTERS || !(v->registers->known >> reg & 1))
+        v->failed = 1;
+    else
+        push(v, v->registers->value[reg] + offset);
+}
+
+static void deref(struct evaluation *v, unsigned bytes)
+{
+    uint64_t value = 0, address = pop(v);
+    if (v->failed || bytes == 0 || bytes > 8 || v->read(v->context, address, &value) < 0)
+        v->failed = 1;
+    push(v, bytes < 8 ? value & ((1ull << (8 * bytes)) - 1) : value);
+}
+
+static void jump(struct evaluation *v, const uint8_t *begin, int taken)
+{
+    int64_t by = take_signed(&v->c, 2);
+    if (!taken || v->c.failed)
+        return;
+    if (by < begin - v->c.at || by > v->c.end - v->c.at)
+        v->failed = 1;
+    else
+        v->c.at += by;
+}
+
+static void swap(struct evaluation *v, unsigned a, unsigned b)
+{
+    if (a >= v->depth || b >= v->depth) {
+        v->failed = 1;
+        return;
+    }
+    uint64_t *top = &v->stack[v->depth - 1], x = top[-(int)a];
+    top[-(int)a] = top[-(int)b];
+    top[-(int)b] = x;
+}
+
+static uint64_t shift(unsigned op, uint64_t a, uint64_t by)
+{
+    if (by >= 64)
+        return op == 0x26 && (int64_t)a < 0 ? ~0ull : 0;
+    return op == 0x24 ? a << by : op == 0x25 ? a >> by : (uint64_t)((int64_t)a >> by);
+}
+
+static void binary(struct evaluation *v, unsigned op)
+{
+    uint64_t b = pop(v), a = pop(v), r = 0;
+    int64_t sa = (int64_t)a, sb = (int64_t)b;
+    switch (op) {
+    case 0x1a: /* and */
+        r = a & b;
+        break;
+    case 0x1b: /* div, signed */
+        if (b == 0 || (sa == INT64_MIN && sb == -1))
+            v->failed = 1;
+        else
+            r = (uint64_t)(sa / sb);
+        break;
+    case 0x1c: /* minus */
+        r = a - b;
+        break;
+    case 0x1d: /* mod */
+        if (b == 0)
+            v->failed = 1;
+        else
+            r = a % b;
+        break;
+    case 0x1e: /* mul */
+        r = a * b;
+        break;
+    case 0x21: /* or */
+        r = a | b;
+        break;
+    case 0x22: /* plus */
+        r = a + b;
+        break;
+    case 0x24: /* shl */
+    case 0x25: /* shr */
+    case 0x26: /* shra */
+        r = shift(op, a, b);
+        break;
+    case 0x27: /* xor */
+        r = a ^ b;
+        break;
+    case 0x29: /* eq */
+        r = sa == sb;
+        break;
+    case 0x2a: /* ge */
+        r = sa >= sb;
+        break;
+    case 0x2b: /* gt */
+        r = sa > sb;
+        break;
+    case 0x2c: /* le */
+        r = sa <= sb;
+        break;
+    case 0x2d: /* lt */
+        r = sa < sb;
+        break;
+    default: /* 0x2e, ne */
+        r = sa != sb;
+        break;
+    }
+    push(v, r);
+}
+
+static void constant(struct evaluation *v, unsigned op)
+{
+    static const uint8_t bytes[] = {1, 1, 2, 2, 4, 4, 8, 8};
+    if (op <= 0x0f) /* const1u, const1s, ... const8s */
+        push(v, op & 1 ? (uint64_t)take_signed(&v->c, bytes[op - 0x08]) : take(&v->c, bytes[op - 0x08]));
+    else
+        push(v, op == 0x10 ? take_uleb(&v->c) : (uint64_t)take_sleb(&v->c));
+}
+
+static void operate(struct evaluation *v, unsigned op, const uint8_t *begin)
+{
+    uint64_t a;
+    switch (op) {
+    case 0x03: /* addr */
+        push(v, take(&v->c, 8));
+        break;
+    case 0x06:
+        deref(v, 8);
+        break;
+    case 0x94: /* deref_size */
+        deref(v, (unsigned)take(&v->c, 1));
+        break;
+    case 0x08 ... 0x11:
+        constant(v, op);
+        break;
+    case 0x12: /* dup */
+        pick(v, 0);
+        break;
+    case 0x13: /* drop */
+        pop(v);
+        break;
+    case 0x14: /* over */
+        pick(v, 1);
+        break;
+    case 0x15:
+        pick(v, take(&v->c, 1));
+        break;
+    case 0x16:
+        swap(v, 0, 1);
+        break;
+    case 0x17: /* rot: the top goes below the next two */
+        swap(v, 0, 1);
+        swap(v, 1, 2);
+        break;
+    case 0x19: /* abs */
+        a = pop(v);
+        push(v, (int64_t)a < 0 ? 0 - a : a);
+        break;
+    case 0x1f: /* neg */
+        push(v, 0 - pop(v));
+        break;
+    case 0x20: /* not */
+        push(v, ~pop(v));
+        break;
+    case 0x23: /* plus_uconst */
+        a = pop(v);
+        push(v, a + take_uleb(&v->c));
+        break;
+    case 0x28: /* bra */
+        jump(v, begin, pop(v) != 0);
+        break;
+    case 0x2f: /* skip */
+        jump(v, begin, 1);
+        break;
+    case 0x1a ... 0x1e:
+    case 0x21:
+    case 0x22:
+    case 0x24 ... 0x27:
+    case 0x29 ... 0x2e:
+        binary(v, op);
+        break;
+    case 0x30 ... 0x4f: /* lit */
+        push(v, op - 0x30);
+        break;
+    case 0x50 ... 0x6f: /* reg: as libgcc reads it, its value */
+        push_register(v, op - 0x50, 0);
+        break;
+    case 0x70 ... 0x8f: /* breg */
+        push_register(v, op - 0x70, (uint64_t)take_sleb(&v->c));
+        break;
+    case 0x90: /* regx */
+        push_register(v, take_uleb(&v->c), 0);
+        break;
+    case 0x92: /* bregx */
+        a = take_uleb(&v->c);
+        push_register(v, a, (uint64_t)take_sleb(&v->c));
+        break;
+    case 0x96: /* nop */
+        break;
+    default:
+        v->failed = 1;
+    }
+}
+
+#define OPERATIONS_MAX 4096 /* an expression may loop */
+
+static int evaluate(struct evaluation *v, const struct cfi_image *image, int64_t block, const uint64_t *cfa,
+                    uint64_t *result)
+{
+    if (block_open(image, block, &v->c) < 0)
+        return -1;
+    const uint8_t *begin = v->c.at;
+    v->depth = 0;
+    v->failed = 0;
+    if (cfa)
+        push(v, *cfa);
+    for (unsigned n = 0; v->c.at < v->c.end; n++) {
+        operate(v, (unsigned)take(&v->c, 1), begin);
+        if (v->failed || v->c.failed || n > OPERATIONS_MAX)
+            return -1;
+    }
+    *result = pop(v);
+    return v->failed ? -1 : 0;
+}
+
+static int caller_value(struct evaluation *v, const struct cfi_image *image, const struct cfi_row *row, unsigned reg,
+                        uint64_t cfa, uint64_t *value)
+{
+    const struct cfi_registers *old = v->registers;
+    uint64_t given = (uint64_t)row->value[reg];
+    switch (row->how[reg]) {
+    case CFI_SAME:
+        *value = old->value[reg];
+        return old->known >> reg & 1 ? 0 : -1;
+    case CFI_OFFSET:
+        return v->read(v->context, cfa + given, value);
+    case CFI_VAL_OFFSET:
+        *value = cfa + given;
+        return 0;
+    case CFI_REGISTER:
+        if (given >= CFI_REGISTERS || !(old->known >> given & 1))
+            return -1;
+        *value = old->value[given];
+        return 0;
+    case CFI_EXPRESSION:
+        return evaluate(v, image, row->value[reg], &cfa, value) < 0 ? -1 : v->read(v->context, *value, value);
+    case CFI_VAL_EXPRESSION:
+        return evaluate(v, image, row->value[reg], &cfa, value);
+    default:
+        return -1;
+    }
+}
+
+int cfi_step(const struct cfi_image *image, struct cfi_work *work, struct cfi_registers *registers, cfi_read *read,
+             void *context)
+{
+    const struct cfi_row *row = &work->row;
+    struct evaluation v = {.registers = registers, .read = read, .context = context, .stack = work->operands};
+    struct cfi_registers caller = {.known = 0};
+    uint64_t cfa;
+    if (row->how[CFI_RA] == CFI_UNDEFINED)
+        return 1;
+    if (row->cfa_is_expression) {
+        if (evaluate(&v, image, row->cfa, NULL, &cfa) < 0)
+            return -1;
+    } else {
+        if (!(registers->known >> row->cfa_register & 1))
+            return -1;
+        cfa = registers->value[row->cfa_register] + (uint64_t)row->cfa;
+    }
+    for (unsigned reg = 0; reg < CFI_REGISTERS; reg++) {
+        if (reg == CFI_RSP && row->how[reg] == CFI_SAME) {
+            caller.value[reg] = cfa;
+            caller.known |= 1u << reg;
+        } else if (caller_value(&v, image, row, reg, cfa, &caller.value[reg]) == 0) {
+            caller.known |= 1u << reg;
+        }
+    }
+    if (row->how[CFI_RA] == CFI_SAME || !(caller.known >> CFI_RA & 1) || !(caller.known >> CFI_RSP & 1))
+        return -1;
+    *registers = caller;
+    return 0;
+}

@@ -1,0 +1,90 @@
+/*
+ * cfi.h: call frame information (.eh_frame) of x86-64: which row of it covers an address, that row as a rule of 30
+ * bits, and a full evaluation for rows that are too rich for a rule. No state of its own, no allocation; every read of
+ * the image stays within bounds given by the caller, and every read of the program's memory goes through a callback.
+ */
+#ifndef MEMPROF_CFI_H
+#define MEMPROF_CFI_H
+
+#include <stdint.h>
+
+enum { CFI_RBP = 6, CFI_RSP = 7, CFI_RA = 16, CFI_REGISTERS = 17 }; /* DWARF register numbers */
+
+/* Bytes that may be read (one loaded segment) and the .eh_frame_hdr in them. */
+struct cfi_image {
+    const uint8_t *begin, *end;
+    const uint8_t *header;
+};
+
+/* How a register of the caller is found. */
+enum cfi_how {
+    CFI_SAME = 0,
+    CFI_UNDEFINED,
+    CFI_OFFSET,         /* saved at CFA + value */
+    CFI_VAL_OFFSET,     /* is CFA + value */
+    CFI_REGISTER,       /* is in register `value` */
+    CFI_EXPRESSION,     /* saved at the address that the block at `value` computes */
+    CFI_VAL_EXPRESSION, /* is what the block computes */
+};
+
+struct cfi_row {
+    uint8_t how[CFI_REGISTERS];
+    uint8_t cfa_is_expression;
+    uint8_t cfa_register;
+    uint8_t is_signal;
+    int64_t value[CFI_REGISTERS]; /* offset, register, or address of a block (its length comes first) */
+    int64_t cfa;                  /* offset, or address of a block */
+};
+
+/* Working memory of one look-up: too large for the stacks that hooks run on. */
+#define CFI_SAVED_ROWS 8
+#define CFI_OPERANDS   64
+struct cfi_work {
+    struct cfi_row row, initial, saved[CFI_SAVED_ROWS];
+    uint64_t operands[CFI_OPERANDS];
+};
+
+/* 0: work->row holds what is true at `address`. -1: nothing is known of it, or the bytes are not valid. */
+int cfi_find_row(const struct cfi_image *image, uint64_t address, struct cfi_work *work);
+
+/*
+ * Rules. Bits 0..2 type, 3..9 slot of rbp (0: not saved; k: saved at CFA - 8k), 10..29 offset / 8, signed.
+ * For RSP and RBP: CFA = register + offset >= register + 8, and the slot is not below the register. The return address
+ * is at CFA - 8.
+ */
+enum cfi_rule_type {
+    RULE_NONE = 0,
+    RULE_RSP = 1,
+    RULE_RBP = 2,
+    RULE_REALIGNED = 3, /* CFA = *(rbp + offset), rbp saved at rbp: gcc's realigned stack frames */
+    RULE_SIGNAL = 4,    /* the kernel's signal frame: rsp points to its ucontext */
+    RULE_END = 5,       /* the outermost frame */
+    RULE_RICH = 6,      /* needs cfi_step */
+    RULE_UNKNOWN = 7,
+};
+#define RULE(type, slot, offset8) ((uint32_t)(type) | (uint32_t)(slot) << 3 | ((uint32_t)(offset8)&0xfffff) << 10)
+#define RULE_TYPE(rule)           ((rule)&7)
+#define RULE_SLOT(rule)           ((rule) >> 3 & 127)
+#define RULE_OFFSET(rule)         ((int64_t)((int32_t)((uint32_t)(rule) << 2) >> 12) * 8)
+#define RULE_BITS                 30
+
+/* ucontext of a signal frame, from its rsp */
+enum { SIGNAL_RBP = 120, SIGNAL_RSP = 160, SIGNAL_RIP = 168 };
+
+/* The row as a rule; `address` as given to cfi_find_row (a PLT stub's CFA depends on it). */
+uint32_t cfi_rule(const struct cfi_image *image, const struct cfi_row *row, uint64_t address);
+
+struct cfi_registers {
+    uint64_t value[CFI_REGISTERS];
+    uint32_t known; /* one bit a register */
+};
+
+/* Reads the 8 bytes at an address of the program: 0, or -1 where it cannot be read. */
+typedef int cfi_read(void *context, uint64_t address, uint64_t *value);
+
+/* From a frame's registers to its caller's by work->row. 0: done; 1: this frame is the outermost; -1: cannot be
+ * computed. */
+int cfi_step(const struct cfi_image *image, struct cfi_work *work, struct cfi_registers *registers, cfi_read *read,
+             void *context);
+
+#endif

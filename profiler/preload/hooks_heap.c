@@ -1,0 +1,183 @@
+/* The malloc family. C++ operator new and delete, strdup, getline and the like arrive through these. */
+#include "real.h"
+#include "record.h"
+
+/* Common end of a hook that allocated: p is what the real function gave. */
+#define RECORD_RESULT(t, s, p, size_bytes, hook)                     \
+    do {                                                             \
+        if (likely((p) != NULL))                                     \
+            record_alloc((t), (s), (p), (size_bytes), (hook));       \
+        else                                                         \
+            record_oom((t), (s), (size_bytes), (hook));              \
+    } while (0)
+
+/* A hook whose real function may be called before the library's constructor: real.NAME is there after this. */
+#define NEED(name)                \
+    do {                          \
+        if (unlikely(!real.name)) \
+            real_init();          \
+    } while (0)
+
+/* Hooks that return a block: the real call, then its record. errno stays what the real call left: nothing below sets it. */
+#define HOOK_ALLOC(name, size_bytes, ...)                                   \
+    {                                                                       \
+        struct thread *t = &self;                                           \
+        struct unwind_state s;                                              \
+        UNWIND_HERE(s);                                                     \
+        NEED(name);                                                         \
+        if (unlikely(!thread_enter(t, s)))                                  \
+            return real.name(__VA_ARGS__);                                  \
+        void *p = real.name(__VA_ARGS__);                                   \
+        RECORD_RESULT(t, s, p, (size_bytes), WIRE_HOOK_##name);             \
+        thread_leave(t);                                                    \
+        return p;                                                           \
+    }
+
+EXPORT void *malloc(size_t size)
+    HOOK_ALLOC(malloc, size, size)
+
+EXPORT void *memalign(size_t alignment, size_t size)
+    HOOK_ALLOC(memalign, size, alignment, size)
+
+EXPORT void *aligned_alloc(size_t alignment, size_t size)
+    HOOK_ALLOC(aligned_alloc, size, alignment, size)
+
+EXPORT void *valloc(size_t size)
+    HOOK_ALLOC(valloc, size, size)
+
+EXPORT void *pvalloc(size_t size)
+    HOOK_ALLOC(pvalloc, (size + 4095) & ~(size_t)4095, size)
+
+static size_t product(size_t count, size_t size)
+{
+    size_t bytes;
+    return __builtin_mul_overflow(count, size, &bytes) ? SIZE_MAX : bytes;
+}
+
+EXPORT void *calloc(size_t count, size_t size)
+    HOOK_ALLOC(calloc, product(count, size), count, size)
+
+EXPORT int posix_memalign(void **result, size_t alignment, size_t size)
+{
+    struct thread *t = &self;
+    struct unwind_state s;
+    UNWIND_HERE(s);
+    NEED(posix_memalign);
+    if (unlikely(!thread_enter(t, s)))
+        return real.posix_memalign(result, alignment, size);
+    int code = real.posix_memalign(result, alignment, size);
+    if (likely(code == 0))
+        record_alloc(t, s, *result, size, WIRE_HOOK_posix_memalign);
+    else if (code == 12 /* ENOMEM, not EINVAL */)
+        record_oom(t, s, size, WIRE_HOOK_posix_memalign);
+    thread_leave(t);
+    return code;
+}
+
+/* The old block dies before the new one can be seen by others, so the record carries a stamp from each side of the call,
+ * and the ring stays busy over it. What fails leaves the old block as it was. */
+static inline __attribute__((always_inline)) void *resize(struct thread *t, struct unwind_state s, void *old, size_t size,
+                                                          unsigned hook)
+{
+    if (!old) {
+        void *p = real.realloc(NULL, size);
+        RECORD_RESULT(t, s, p, size, hook);
+        return p;
+    }
+    uint32_t stack = record_stack(t, s);
+    if (!record_room(t, 6))
+        return real.realloc(old, size);
+    uint64_t before = record_begin(t);
+    void *p = real.realloc(old, size);
+    if (likely(p)) {
+        uint64_t after = clock_now();
+        uint64_t at = record_reserve(t, 6);
+        record_word(t, at, before);
+        record_word(t, at + 1, WIRE_WORD1(WIRE_REALLOC, hook, (uint64_t)old));
+        record_word(t, at + 2, stack);
+        record_word(t, at + 3, size);
+        record_word(t, at + 4, (uint64_t)p);
+        record_word(t, at + 5, after);
+    } else if (size == 0) { /* glibc: freed */
+        uint64_t at = record_reserve(t, 2);
+        record_word(t, at, before);
+        record_word(t, at + 1, WIRE_WORD1(WIRE_FREE, hook, (uint64_t)old));
+    }
+    record_end(t);
+    if (unlikely(!p && size))
+        record_oom(t, s, size, hook);
+    return p;
+}
+
+EXPORT void *realloc(void *old, size_t size)
+{
+    struct thread *t = &self;
+    struct unwind_state s;
+    UNWIND_HERE(s);
+    NEED(realloc);
+    if (unlikely(!thread_enter(t, s)))
+        return real.realloc(old, size);
+    void *p = resize(t, s, old, size, WIRE_HOOK_realloc);
+    thread_leave(t);
+    return p;
+}
+
+EXPORT void *reallocarray(void *old, size_t count, size_t size)
+{
+    struct thread *t = &self;
+    struct unwind_state s;
+    UNWIND_HERE(s);
+    NEED(reallocarray);
+    /* an overflow is the real function's to refuse */
+    if (unlikely(product(count, size) == SIZE_MAX || !thread_enter(t, s)))
+        return real.reallocarray(old, count, size);
+    void *p = resize(t, s, old, product(count, size), WIRE_HOOK_reallocarray);
+    thread_leave(t);
+    return p;
+}
+
+/* The record comes before the real free: the address may be another thread's the instant after. free keeps errno. */
+#define HOOK_FREE(name, hook, call)                                         \
+    {                                                                       \
+        struct thread *t = &self;                                           \
+        struct unwind_state s;                                              \
+        UNWIND_HERE(s);                                                     \
+        NEED(free);                                                         \
+        if (unlikely(!p || !thread_enter(t, s))) {                          \
+            call;                                                           \
+            return;                                                         \
+        }                                                                   \
+        record_free(t, p, hook);                                            \
+        call;                                                               \
+        thread_leave(t);                                                    \
+    }
+
+EXPORT void free(void *p)
+    HOOK_FREE(free, WIRE_HOOK_free, real.free(p))
+
+/* Gone from glibc since 2.26; programs older than that still call it. */
+EXPORT void cfree(void *p)
+    HOOK_FREE(cfree, WIRE_HOOK_cfree, real.free(p))
+
+static void call_free_sized(void *p, size_t size)
+{
+    if (real.free_sized)
+        real.free_sized(p, size);
+    else
+        real.free(p);
+}
+
+static void call_free_aligned_sized(void *p, size_t alignment, size_t size)
+{
+    if (real.free_aligned_sized)
+        real.free_aligned_sized(p, alignment, size);
+    else
+        real.free(p);
+}
+
+/* C23. Older C libraries lack them; there they are free. */
+EXPORT void free_sized(void *p, size_t size)
+    HOOK_FREE(free_sized, WIRE_HOOK_free_sized, call_free_sized(p, size))
+
+EXPORT void free_aligned_sized(void *p, size_t alignment, size_t size)
+    HOOK_FREE(free_aligned_sized, WIRE_HOOK_free_aligned_sized, call_free_aligned_sized(p, alignment, size))

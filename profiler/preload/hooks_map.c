@@ -1,0 +1,192 @@
+/* Memory that the program, or an allocator other than glibc's, takes from the kernel itself. glibc's own calls do not
+ * pass here. */
+#include "real.h"
+#include "record.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <sys/mman.h>
+
+#define NEED(name)                                                                                                     \
+    do {                                                                                                               \
+        if (unlikely(!real.name))                                                                                      \
+            real_init();                                                                                               \
+    } while (0)
+
+/* 0: do not record; 1: a call of the program; 2: made inside an allocator's call, a segment of that allocator */
+static int enter(struct thread *t, struct unwind_state s)
+{
+    if (thread_enter(t, s))
+        return 1;
+    return thread_enter_inside(t) ? 2 : 0;
+}
+
+static uint64_t flags_and_stack(struct thread *t, struct unwind_state s, int entered, unsigned flags)
+{
+    if (entered == 2)
+        return (uint64_t)(flags | WIRE_MAP_SEGMENT) << 32;
+    return (uint64_t)flags << 32 | record_stack(t, s);
+}
+
+static inline __attribute__((always_inline)) void *map(struct unwind_state s, void *address, size_t length,
+                                                       int protection, int flags, int fd, off_t offset, unsigned hook)
+{
+    struct thread *t = &self;
+    NEED(mmap);
+    int entered = enter(t, s);
+    void *p = real.mmap(address, length, protection, flags, fd, offset);
+    if (!entered)
+        return p;
+    int saved = errno;
+    unsigned wire_flags = (flags & MAP_ANONYMOUS ? 0 : WIRE_MAP_FILE) |
+                          (protection == PROT_NONE ? WIRE_MAP_RESERVE : 0) |
+                          ((flags & MAP_TYPE) == MAP_PRIVATE ? 0 : WIRE_MAP_SHARED);
+    if (p != MAP_FAILED) {
+        uint64_t words[] = {WIRE_WORD1(WIRE_MAP, hook, (uint64_t)p), flags_and_stack(t, s, entered, wire_flags),
+                            length};
+        record_words(t, words, 4);
+    } else if (saved == ENOMEM && entered == 1) {
+        record_oom(t, s, length, hook);
+    }
+    thread_leave(t);
+    errno = saved;
+    return p;
+}
+
+EXPORT void *mmap(void *address, size_t length, int protection, int flags, int fd, off_t offset)
+{
+    struct unwind_state s;
+    UNWIND_HERE(s);
+    return map(s, address, length, protection, flags, fd, offset, WIRE_HOOK_mmap);
+}
+
+EXPORT void *mmap64(void *address, size_t length, int protection, int flags, int fd, off_t offset)
+{
+    struct unwind_state s;
+    UNWIND_HERE(s);
+    return map(s, address, length, protection, flags, fd, offset, WIRE_HOOK_mmap64);
+}
+
+EXPORT int munmap(void *address, size_t length)
+{
+    struct thread *t = &self;
+    struct unwind_state s;
+    UNWIND_HERE(s);
+    NEED(munmap);
+    /* stamped before the call, so what the kernel will refuse must be known now */
+    int entered = (uintptr_t)address % 4096 == 0 && length ? enter(t, s) : 0;
+    if (entered) {
+        uint64_t words[] = {WIRE_WORD1(WIRE_UNMAP, WIRE_HOOK_munmap, (uint64_t)address),
+                            (uint64_t)(entered == 2 ? WIRE_MAP_SEGMENT : 0) << 32, length};
+        record_words(t, words, 4);
+    }
+    int result = real.munmap(address, length);
+    if (entered)
+        thread_leave(t);
+    return result;
+}
+
+EXPORT void *mremap(void *old, size_t old_length, size_t length, int flags, ...)
+{
+    struct thread *t = &self;
+    struct unwind_state s;
+    UNWIND_HERE(s);
+    va_list args;
+    va_start(args, flags);
+    void *address = flags & MREMAP_FIXED ? va_arg(args, void *) : NULL;
+    va_end(args);
+    NEED(mremap);
+    int entered = enter(t, s);
+    if (!entered)
+        return real.mremap(old, old_length, length, flags, address);
+    uint64_t stack = flags_and_stack(t, s, entered, flags & 4 /* MREMAP_DONTUNMAP */ ? WIRE_MAP_KEEP_OLD : 0);
+    int room = record_room(t, 7);
+    uint64_t before = room ? record_begin(t) : 0;
+    void *p = real.mremap(old, old_length, length, flags, address);
+    int saved = errno;
+    if (room) {
+        if (p != MAP_FAILED) {
+            uint64_t after = clock_now(), at = record_reserve(t, 7);
+            record_word(t, at, before);
+            record_word(t, at + 1, WIRE_WORD1(WIRE_REMAP, WIRE_HOOK_mremap, (uint64_t)old));
+            record_word(t, at + 2, stack);
+            record_word(t, at + 3, old_length);
+            record_word(t, at + 4, (uint64_t)p);
+            record_word(t, at + 5, length);
+            record_word(t, at + 6, after);
+        }
+        record_end(t);
+    }
+    if (p == MAP_FAILED && saved == ENOMEM && entered == 1)
+        record_oom(t, s, length, WIRE_HOOK_mremap);
+    thread_leave(t);
+    errno = saved;
+    return p;
+}
+
+EXPORT int mprotect(void *address, size_t length, int protection)
+{
+    struct thread *t = &self;
+    struct unwind_state s;
+    UNWIND_HERE(s);
+    NEED(mprotect);
+    int entered = enter(t, s);
+    int result = real.mprotect(address, length, protection);
+    if (entered) {
+        int saved = errno;
+        if (result == 0) {
+            uint64_t words[] = {WIRE_WORD1(WIRE_PROTECT, WIRE_HOOK_mprotect, (uint64_t)address),
+                                flags_and_stack(t, s, entered, protection == PROT_NONE ? WIRE_MAP_RESERVE : 0), length};
+            record_words(t, words, 4);
+        }
+        thread_leave(t);
+        errno = saved;
+    }
+    return result;
+}
+
+static void break_moved(struct thread *t, struct unwind_state s, int entered, uint64_t old, uint64_t now, unsigned hook)
+{
+    uint64_t words[] = {WIRE_WORD1(WIRE_BREAK, hook, now), flags_and_stack(t, s, entered, 0), old};
+    record_words(t, words, 4);
+}
+
+EXPORT void *sbrk(intptr_t increment)
+{
+    struct thread *t = &self;
+    struct unwind_state s;
+    UNWIND_HERE(s);
+    NEED(sbrk);
+    int entered = increment ? enter(t, s) : 0;
+    void *old = real.sbrk(increment);
+    if (entered) {
+        int saved = errno;
+        if (old != (void *)-1)
+            break_moved(t, s, entered, (uint64_t)old, (uint64_t)old + (uint64_t)increment, WIRE_HOOK_sbrk);
+        else
+            record_oom(t, s, (size_t)increment, WIRE_HOOK_sbrk);
+        thread_leave(t);
+        errno = saved;
+    }
+    return old;
+}
+
+EXPORT int brk(void *address)
+{
+    struct thread *t = &self;
+    struct unwind_state s;
+    UNWIND_HERE(s);
+    NEED(brk);
+    NEED(sbrk);
+    int entered = enter(t, s);
+    uint64_t old = entered ? (uint64_t)real.sbrk(0) : 0;
+    int result = real.brk(address);
+    if (entered) {
+        int saved = errno;
+        if (result == 0)
+            break_moved(t, s, entered, old, (uint64_t)address, WIRE_HOOK_brk);
+        thread_leave(t);
+        errno = saved;
+    }
+    return result;
+}

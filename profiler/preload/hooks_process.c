@@ -1,0 +1,438 @@
+/* Processes, threads and modules: forks, new images and their environment, ends, names, dlclose. None of these records
+ * while its real call runs: what libc allocates in it is recorded as in a plain run. */
+#include "real.h"
+#include "record.h"
+
+#include <alloca.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#define NEED(name)                                                                                                     \
+    do {                                                                                                               \
+        if (unlikely(!real.name))                                                                                      \
+            real_init();                                                                                               \
+    } while (0)
+
+extern char **__environ;
+
+/* Records one event without a stack, if this process (not a vfork's child that borrows its memory) is recorded. */
+static void note(struct unwind_state s, const uint64_t *words_from_1, unsigned count)
+{
+    struct thread *t = &self;
+    int saved = errno;
+    if (gate.on && sys_getpid() == process.pid && thread_enter(t, s)) {
+        record_words(t, words_from_1, count);
+        thread_leave(t);
+    }
+    errno = saved;
+}
+
+/* --- fork and the end --- */
+
+EXPORT pid_t fork(void)
+{
+    NEED(fork);
+    pid_t pid = real.fork();
+    if (pid == 0 && process.state == PROCESS_ON && sys_getpid() != process.pid) {
+        int saved = errno;
+        struct thread *t = &self;
+        struct unwind_state s;
+        UNWIND_HERE(s);
+        t->depth = 1;
+        barrier();
+        process_after_fork();
+        barrier();
+        t->depth = 0;
+        if (gate.on && thread_enter(t, s))
+            thread_leave(t);
+        errno = saved;
+    }
+    return pid;
+}
+
+static void note_exit(struct unwind_state s, int status)
+{
+    uint64_t words[] = {WIRE_WORD1(WIRE_EXIT, 0, (uint32_t)status)};
+    note(s, words, 2);
+}
+
+EXPORT void _exit(int status)
+{
+    struct unwind_state s;
+    UNWIND_HERE(s);
+    NEED(_exit);
+    note_exit(s, status);
+    real._exit(status);
+    __builtin_unreachable();
+}
+
+EXPORT void _Exit(int status)
+{
+    struct unwind_state s;
+    UNWIND_HERE(s);
+    NEED(_exit);
+    note_exit(s, status);
+    real._exit(status);
+    __builtin_unreachable();
+}
+
+EXPORT void quick_exit(int status)
+{
+    struct unwind_state s;
+    UNWIND_HERE(s);
+    NEED(quick_exit);
+    note_exit(s, status);
+    real.quick_exit(status);
+    __builtin_unreachable();
+}
+
+/* --- new images --- */
+
+static size_t length_of(const char *s)
+{
+    size_t n = 0;
+    while (s[n])
+        n++;
+    return n;
+}
+
+static const char *value_of(const char *entry, const char *name)
+{
+    while (*name && *entry == *name)
+        entry++, name++;
+    return !*name && *entry == '=' ? entry + 1 : NULL;
+}
+
+static int holds(const char *list, const char *word)
+{
+    size_t n = length_of(word);
+    for (const char *p = list; *p; p++) {
+        size_t i = 0;
+        if (p != list && p[-1] != ':' && p[-1] != ' ')
+            continue;
+        while (i < n && p[i] == word[i])
+            i++;
+        if (i == n && (!p[n] || p[n] == ':' || p[n] == ' '))
+            return 1;
+    }
+    return 0;
+}
+
+static char *join(char *out, const char *a, const char *b)
+{
+    while (*a)
+        *out++ = *a++;
+    while (*b)
+        *out++ = *b++;
+    *out = 0;
+    return out;
+}
+
+/* What a new image's environment lacks for it to be recorded. The room for the answer is the caller's stack: a vfork's
+ * child shares its parent's memory. */
+struct environment_need {
+    size_t entries;
+    size_t text_bytes;
+    const char *preload; /* the value that is there */
+    int session, preload_ok;
+};
+
+static int environment_needs(char *const *env, struct environment_need *need)
+{
+    *need = (struct environment_need){0};
+    if (!gate.on || !(process.control->flags & WIRE_FOLLOW) || !env)
+        return 0;
+    for (char *const *e = env; *e; e++) {
+        const char *value = value_of(*e, "LD_PRELOAD");
+        if (value) {
+            need->preload = value;
+            need->preload_ok = holds(value, process.control->library_path);
+        }
+        need->session |= value_of(*e, WIRE_ENV_SESSION) != NULL;
+        need->entries++;
+    }
+    need->text_bytes = sizeof "LD_PRELOAD=" + length_of(process.control->library_path) + 2 +
+                       (need->preload ? length_of(need->preload) : 0) + sizeof WIRE_ENV_SESSION "=" + WIRE_SESSION_MAX;
+    return !need->session || !need->preload_ok;
+}
+
+static char **environment_build(char *const *env, const struct environment_need *need, char **out, char *text)
+{
+    size_t n = 0;
+    for (char *const *e = env; *e; e++)
+        if (!(value_of(*e, "LD_PRELOAD") && !need->preload_ok) && !value_of(*e, WIRE_ENV_SESSION))
+            out[n++] = *e;
+    if (!need->preload_ok) {
+        out[n++] = text;
+        text = join(text, "LD_PRELOAD=", process.control->library_path);
+        if (need->preload && *need->preload)
+            text = join(text, ":", need->preload);
+        text++;
+    }
+    out[n++] = text;
+    join(text, WIRE_ENV_SESSION "=", process.control->session_path);
+    out[n] = NULL;
+    return out;
+}
+
+/* The environment to give the new image: env itself, or a copy on this function's caller's stack. */
+#define WITH_ENVIRONMENT(env)                                                                                          \
+    struct environment_need need;                                                                                      \
+    if (environment_needs((env), &need))                                                                               \
+    (env) = environment_build((env), &need, alloca((need.entries + 3) * sizeof(char *)), alloca(need.text_bytes))
+
+static void note_exec(struct unwind_state s)
+{
+    uint64_t words[] = {WIRE_WORD1(WIRE_EXEC, 0, 0)};
+    note(s, words, 2);
+}
+
+EXPORT int execve(const char *path, char *const argv[], char *const env[])
+{
+    struct unwind_state s;
+    UNWIND_HERE(s);
+    NEED(execve);
+    char *const *e = env;
+    WITH_ENVIRONMENT(e);
+    note_exec(s);
+    return real.execve(path, argv, e);
+}
+
+EXPORT int execv(const char *path, char *const argv[])
+{
+    struct unwind_state s;
+    UNWIND_HERE(s);
+    NEED(execve);
+    char *const *e = __environ;
+    WITH_ENVIRONMENT(e);
+    note_exec(s);
+    return real.execve(path, argv, e);
+}
+
+EXPORT int execvpe(const char *file, char *const argv[], char *const env[])
+{
+    struct unwind_state s;
+    UNWIND_HERE(s);
+    NEED(execvpe);
+    char *const *e = env;
+    WITH_ENVIRONMENT(e);
+    note_exec(s);
+    return real.execvpe(file, argv, e);
+}
+
+EXPORT int execvp(const char *file, char *const argv[])
+{
+    struct unwind_state s;
+    UNWIND_HERE(s);
+    NEED(execvpe);
+    char *const *e = __environ;
+    WITH_ENVIRONMENT(e);
+    note_exec(s);
+    return real.execvpe(file, argv, e);
+}
+
+EXPORT int fexecve(int fd, char *const argv[], char *const env[])
+{
+    struct unwind_state s;
+    UNWIND_HERE(s);
+    NEED(fexecve);
+    char *const *e = env;
+    WITH_ENVIRONMENT(e);
+    note_exec(s);
+    return real.fexecve(fd, argv, e);
+}
+
+EXPORT int execveat(int fd, const char *path, char *const argv[], char *const env[], int flags)
+{
+    struct unwind_state s;
+    UNWIND_HERE(s);
+    NEED(execveat);
+    char *const *e = env;
+    WITH_ENVIRONMENT(e);
+    note_exec(s);
+    if (real.execveat)
+        return real.execveat(fd, path, argv, e, flags);
+    errno = ENOSYS;
+    return -1;
+}
+
+/* The list forms: count, then copy to the stack. */
+#define COLLECT_ARGUMENTS(first)                                                                                       \
+    va_list args;                                                                                                      \
+    size_t count = 1;                                                                                                  \
+    va_start(args, first);                                                                                             \
+    while (va_arg(args, char *))                                                                                       \
+        count++;                                                                                                       \
+    va_end(args);                                                                                                      \
+    char **argv = alloca((count + 1) * sizeof *argv);                                                                  \
+    argv[0] = (char *)(uintptr_t)(first);                                                                              \
+    va_start(args, first);                                                                                             \
+    for (size_t i = 1; i <= count; i++)                                                                                \
+    argv[i] = va_arg(args, char *)
+
+EXPORT int execl(const char *path, const char *first, ...)
+{
+    COLLECT_ARGUMENTS(first);
+    va_end(args);
+    return execv(path, argv);
+}
+
+EXPORT int execlp(const char *file, const char *first, ...)
+{
+    COLLECT_ARGUMENTS(first);
+    va_end(args);
+    return execvp(file, argv);
+}
+
+EXPORT int execle(const char *path, const char *first, ...)
+{
+    COLLECT_ARGUMENTS(first);
+    char *const *env = va_arg(args, char *const *);
+    va_end(args);
+    return execve(path, argv, env);
+}
+
+EXPORT int posix_spawn(pid_t *pid, const char *path, const posix_spawn_file_actions_t *actions,
+                       const posix_spawnattr_t *attributes, char *const argv[], char *const env[])
+{
+    NEED(posix_spawn);
+    char *const *e = env;
+    WITH_ENVIRONMENT(e);
+    return real.posix_spawn(pid, path, actions, attributes, argv, e);
+}
+
+EXPORT int posix_spawnp(pid_t *pid, const char *file, const posix_spawn_file_actions_t *actions,
+                        const posix_spawnattr_t *attributes, char *const argv[], char *const env[])
+{
+    NEED(posix_spawnp);
+    char *const *e = env;
+    WITH_ENVIRONMENT(e);
+    return real.posix_spawnp(pid, file, actions, attributes, argv, e);
+}
+
+/* --- ends of children: their exit status is told to their parent alone --- */
+
+static void note_reaped(struct unwind_state s, pid_t pid, int status)
+{
+    if (pid <= 0 || !(WIFEXITED(status) || WIFSIGNALED(status)))
+        return;
+    uint64_t words[] = {WIRE_WORD1(WIRE_REAP, 0, (uint64_t)pid), (uint32_t)status};
+    note(s, words, 3);
+}
+
+EXPORT pid_t waitpid(pid_t pid, int *status, int options)
+{
+    struct unwind_state s;
+    UNWIND_HERE(s);
+    int own;
+    NEED(waitpid);
+    pid_t result = real.waitpid(pid, status ? status : &own, options);
+    note_reaped(s, result, status ? *status : own);
+    return result;
+}
+
+EXPORT pid_t wait(int *status)
+{
+    struct unwind_state s;
+    UNWIND_HERE(s);
+    int own;
+    NEED(waitpid);
+    pid_t result = real.waitpid(-1, status ? status : &own, 0);
+    note_reaped(s, result, status ? *status : own);
+    return result;
+}
+
+EXPORT pid_t wait4(pid_t pid, int *status, int options, struct rusage *usage)
+{
+    struct unwind_state s;
+    UNWIND_HERE(s);
+    int own;
+    NEED(wait4);
+    pid_t result = real.wait4(pid, status ? status : &own, options, usage);
+    note_reaped(s, result, status ? *status : own);
+    return result;
+}
+
+EXPORT pid_t wait3(int *status, int options, struct rusage *usage)
+{
+    struct unwind_state s;
+    UNWIND_HERE(s);
+    int own;
+    NEED(wait4);
+    pid_t result = real.wait4(-1, status ? status : &own, options, usage);
+    note_reaped(s, result, status ? *status : own);
+    return result;
+}
+
+EXPORT int waitid(idtype_t type, id_t id, siginfo_t *info, int options)
+{
+    struct unwind_state s;
+    UNWIND_HERE(s);
+    NEED(waitid);
+    int result = real.waitid(type, id, info, options);
+    if (result == 0 && info && !(options & WNOWAIT) && info->si_pid) {
+        if (info->si_code == CLD_EXITED)
+            note_reaped(s, info->si_pid, (info->si_status & 0xff) << 8);
+        else if (info->si_code == CLD_KILLED || info->si_code == CLD_DUMPED)
+            note_reaped(s, info->si_pid, info->si_status & 0x7f);
+    }
+    return result;
+}
+
+/* --- names and modules --- */
+
+static void note_name(struct unwind_state s, const char *name)
+{
+    char text[16] = {0};
+    for (unsigned i = 0; i < 15 && name[i]; i++)
+        text[i] = name[i];
+    uint64_t words[3] = {WIRE_WORD1(WIRE_THREAD_NAME, 0, 0)};
+    __builtin_memcpy(words + 1, text, sizeof text);
+    note(s, words, 4);
+}
+
+EXPORT int pthread_setname_np(unsigned long thread, const char *name)
+{
+    struct unwind_state s;
+    UNWIND_HERE(s);
+    unsigned long own;
+    __asm__("mov %%fs:0x10, %0" : "=r"(own));
+    NEED(pthread_setname_np);
+    int result = real.pthread_setname_np(thread, name);
+    if (result == 0 && thread == own)
+        note_name(s, name);
+    return result;
+}
+
+EXPORT int prctl(int option, ...)
+{
+    struct unwind_state s;
+    UNWIND_HERE(s);
+    va_list args;
+    va_start(args, option);
+    unsigned long a = va_arg(args, unsigned long), b = va_arg(args, unsigned long), c = va_arg(args, unsigned long),
+                  d = va_arg(args, unsigned long);
+    va_end(args);
+    NEED(prctl);
+    int result = real.prctl(option, a, b, c, d);
+    if (option == PR_SET_NAME && result == 0)
+        note_name(s, (const char *)a);
+    return result;
+}
+
+EXPORT int dlclose(void *handle)
+{
+    struct unwind_state s;
+    UNWIND_HERE(s);
+    NEED(dlclose);
+    int result = real.dlclose(handle);
+    struct thread *t = &self;
+    if (gate.on && thread_enter(t, s)) {
+        unwind_after_dlclose();
+        thread_leave(t);
+    }
+    return result;
+}

@@ -1,0 +1,356 @@
+#include "modules.h"
+
+#include "../wire.h"
+#include "sys.h"
+#include "unwind.h"
+
+#include <dlfcn.h>
+#include <elf.h>
+#include <link.h>
+
+/* More modules than this at one time: the rest are not announced, so their frames stay without names. */
+#define MODULES_MAX 4096u
+
+struct identity {
+    uint64_t start, end; /* of the whole mapping */
+    const struct link_map *map;
+    uint64_t name_hash;
+};
+
+struct module {
+    struct identity identity;
+    struct cfi_image image;
+    uint32_t number;
+};
+
+/*
+ * Written by the holder of `held` only; `version` is odd while it writes, so readers need no lock and see a torn entry
+ * for what it is. The lock is never waited for: who does not get it leaves the work to a later look-up (MODULE_PENDING)
+ * or to the holder (`sweep_due`); so neither a signal handler nor another thread can deadlock on it.
+ */
+static struct {
+    uint32_t held;
+    uint32_t sweep_due;
+    uint32_t version;
+    uint32_t slots; /* modules[] in use, with free ones (start 0) between */
+    uint32_t last_number;
+    struct module modules[MODULES_MAX];
+    char path[WIRE_PATH_MAX + 1]; /* holder only */
+} table;
+
+int memory_readable(uint64_t address)
+{
+    /* With an impossible `how` the kernel reads the set and then refuses: EINVAL where it could be read, else EFAULT.
+     */
+    return sys_call6(SYS_rt_sigprocmask, ~0l, (long)address, 0, 8, 0, 0) == -22;
+}
+
+static int range_readable(uint64_t start, uint64_t bytes)
+{
+    for (uint64_t at = start; at < start + bytes; at = (at | 4095) + 1)
+        if (!memory_readable(at & ~7ull))
+            return 0;
+    return memory_readable((start + bytes - 1) & ~7ull);
+}
+
+/* --- ELF headers in memory --- */
+
+struct facts {
+    struct cfi_image image;
+    const uint8_t *build_id;
+    size_t build_id_bytes;
+};
+
+struct headers {
+    const Elf64_Phdr *at;
+    unsigned count;
+    uint64_t bias;
+};
+
+static int headers_open(const struct identity *id, struct headers *h)
+{
+    const Elf64_Ehdr *e = (const Elf64_Ehdr *)id->start;
+    uint64_t bytes = id->end - id->start;
+    if (bytes < sizeof *e || !range_readable(id->start, sizeof *e))
+        return -1;
+    if (e->e_ident[0] != 0x7f || e->e_ident[1] != 'E' || e->e_ident[2] != 'L' || e->e_ident[3] != 'F' ||
+        e->e_ident[EI_CLASS] != ELFCLASS64 || e->e_phentsize != sizeof(Elf64_Phdr) || e->e_phnum > 256)
+        return -1;
+    uint64_t size = (uint64_t)e->e_phnum * sizeof(Elf64_Phdr);
+    if (size == 0 || e->e_phoff % 8 != 0 || e->e_phoff > bytes || size > bytes - e->e_phoff ||
+        !range_readable(id->start + e->e_phoff, size))
+        return -1;
+    h->at = (const Elf64_Phdr *)(id->start + e->e_phoff);
+    h->count = e->e_phnum;
+    h->bias = id->map->l_addr;
+    return 0;
+}
+
+/* The readable segment of the module that holds an address. */
+static int segment_of(const struct identity *id, const struct headers *h, uint64_t address, uint64_t *begin,
+                      uint64_t *end)
+{
+    for (unsigned i = 0; i < h->count; i++) {
+        const Elf64_Phdr *p = &h->at[i];
+        uint64_t start = p->p_vaddr + h->bias;
+        if (p->p_type != PT_LOAD || !(p->p_flags & PF_R) || start < id->start || start > id->end ||
+            p->p_memsz > id->end - start || address < start || address >= start + p->p_memsz)
+            continue;
+        *begin = start;
+        *end = start + p->p_memsz;
+        return 0;
+    }
+    return -1;
+}
+
+static int note_is_build_id(const Elf64_Nhdr *n)
+{
+    const char *name = (const char *)(n + 1);
+    return n->n_type == NT_GNU_BUILD_ID && n->n_namesz == 4 && name[0] == 'G' && name[1] == 'N' && name[2] == 'U' &&
+           name[3] == 0 && n->n_descsz > 0 && n->n_descsz <= 64;
+}
+
+static void find_build_id(const struct identity *id, const struct headers *h, struct facts *f)
+{
+    for (unsigned i = 0; i < h->count; i++) {
+        const Elf64_Phdr *p = &h->at[i];
+        uint64_t begin, end, at = p->p_vaddr + h->bias;
+        if (p->p_type != PT_NOTE || p->p_memsz > 65536 || at % 4 != 0 || segment_of(id, h, at, &begin, &end) < 0 ||
+            p->p_memsz > end - at || p->p_memsz < sizeof(Elf64_Nhdr) || !range_readable(at, p->p_memsz))
+            continue;
+        uint64_t align = p->p_align == 8 ? 8 : 4;
+        for (uint64_t left = p->p_memsz; left >= sizeof(Elf64_Nhdr);) {
+            const Elf64_Nhdr *n = (const Elf64_Nhdr *)at;
+            uint64_t name = ((uint64_t)n->n_namesz + align - 1) & ~(align - 1);
+            uint64_t data = ((uint64_t)n->n_descsz + align - 1) & ~(align - 1);
+            if (name > left || data > left || sizeof *n + name + n->n_descsz > left)
+                break;
+            if (note_is_build_id(n)) {
+                f->build_id = (const uint8_t *)(n + 1) + name;
+                f->build_id_bytes = n->n_descsz;
+                return;
+            }
+            uint64_t whole = sizeof *n + name + data;
+            if (whole > left)
+                break;
+            at += whole;
+            left -= whole;
+        }
+    }
+}
+
+/* Where .eh_frame is, by the header's pc-relative pointer (the one encoding in use); 0: somewhere else. */
+static uint64_t frames_of(const uint8_t *header, uint64_t begin, uint64_t end)
+{
+    uint64_t at = (uint64_t)header;
+    if (at < begin || end - at < 8 || header[0] != 1 || header[1] != 0x1b)
+        return 0;
+    int32_t offset = (int32_t)((uint32_t)header[4] | (uint32_t)header[5] << 8 | (uint32_t)header[6] << 16 |
+                               (uint32_t)header[7] << 24);
+    return at + 4 + (uint64_t)(int64_t)offset;
+}
+
+static void read_facts(const struct identity *id, const void *eh_frame_header, struct facts *f)
+{
+    struct headers h;
+    uint64_t begin = id->start, end = id->end;
+    *f = (struct facts){0};
+    int have_headers = headers_open(id, &h) == 0;
+    if (have_headers)
+        find_build_id(id, &h, f);
+    if (!eh_frame_header)
+        return;
+    uint64_t at = (uint64_t)eh_frame_header;
+    if (have_headers && segment_of(id, &h, at, &begin, &end) == 0) {
+        uint64_t frames = frames_of(eh_frame_header, begin, end), other_begin, other_end;
+        if (frames && (frames < begin || frames >= end) && segment_of(id, &h, frames, &other_begin, &other_end) == 0) {
+            begin = other_begin < begin ? other_begin : begin;
+            end = other_end > end ? other_end : end;
+        }
+    }
+    if (at < begin || at >= end)
+        return;
+    f->image = (struct cfi_image){(const uint8_t *)begin, (const uint8_t *)end, eh_frame_header};
+}
+
+/* --- the table --- */
+
+static uint64_t hash_name(const char *name)
+{
+    uint64_t h = 0xcbf29ce484222325ull;
+    for (; name && *name; name++)
+        h = (h ^ (uint8_t)*name) * 0x100000001b3ull;
+    return h;
+}
+
+static int table_find(const struct identity *id, struct cfi_image *image)
+{
+    uint32_t version = __atomic_load_n(&table.version, __ATOMIC_ACQUIRE);
+    uint32_t slots = __atomic_load_n(&table.slots, __ATOMIC_RELAXED);
+    if (version & 1)
+        return 0;
+    for (uint32_t i = 0; i < slots; i++) {
+        const struct module *m = &table.modules[i];
+        if (m->identity.start != id->start)
+            continue;
+        int same = m->identity.end == id->end && m->identity.map == id->map && m->identity.name_hash == id->name_hash;
+        *image = m->image;
+        __atomic_thread_fence(__ATOMIC_ACQUIRE);
+        return same && __atomic_load_n(&table.version, __ATOMIC_RELAXED) == version;
+    }
+    return 0;
+}
+
+static void table_write(struct module *slot, const struct module *content)
+{
+    __atomic_store_n(&table.version, table.version + 1, __ATOMIC_RELAXED);
+    __atomic_thread_fence(__ATOMIC_RELEASE);
+    *slot = *content;
+    __atomic_store_n(&table.version, table.version + 1, __ATOMIC_RELEASE);
+}
+
+static void withdraw(struct module *m)
+{
+    static const struct module none;
+    uint32_t number = m->number;
+    table_write(m, &none);
+    record_module_unload(number);
+}
+
+static int try_hold(void)
+{
+    return !__atomic_exchange_n(&table.held, 1, __ATOMIC_ACQUIRE);
+}
+
+static int sweep(void)
+{
+    int gone = 0;
+    for (uint32_t i = 0; i < table.slots; i++) {
+        struct module *m = &table.modules[i];
+        struct dl_find_object o;
+        if (m->identity.start == 0)
+            continue;
+        /* The name is not looked at: another thread may be closing the module that is there now. */
+        if (_dl_find_object((void *)m->identity.start, &o) == 0 && o.dlfo_link_map == m->identity.map &&
+            (uint64_t)o.dlfo_map_start == m->identity.start && (uint64_t)o.dlfo_map_end == m->identity.end)
+            continue;
+        withdraw(m);
+        gone = 1;
+    }
+    return gone;
+}
+
+/* Lets go of the table, having done what others asked for meanwhile. Returns whether modules went. */
+static int let_go(void)
+{
+    int gone = 0;
+    do {
+        if (__atomic_exchange_n(&table.sweep_due, 0, __ATOMIC_ACQ_REL))
+            gone |= sweep();
+        __atomic_store_n(&table.held, 0, __ATOMIC_RELEASE);
+    } while (__atomic_load_n(&table.sweep_due, __ATOMIC_ACQUIRE) && try_hold());
+    return gone;
+}
+
+static const char *full_path(const char *name)
+{
+    if (name && *name == '/')
+        return name;
+    if (!name || !*name) { /* the program itself */
+        long n = sys_readlink("/proc/self/exe", table.path, WIRE_PATH_MAX);
+        table.path[n > 0 ? n : 0] = 0;
+        return table.path;
+    }
+    long used = 0;
+    for (const char *p = name; *p; p++)
+        if (*p == '/')
+            used = 1;
+    if (!used)
+        return name; /* linux-vdso.so.1: no file */
+    used = sys_call(SYS_getcwd, table.path, WIRE_PATH_MAX, 0);
+    if (used <= 1 || table.path[0] != '/')
+        return name;
+    used--; /* the NUL */
+    if (table.path[used - 1] != '/')
+        table.path[used++] = '/';
+    while (*name && used < WIRE_PATH_MAX)
+        table.path[used++] = *name++;
+    table.path[used] = 0;
+    return table.path;
+}
+
+/* Holder only. Whatever lay in the module's range before is gone, even where no dlclose that we saw closed it. */
+static int withdraw_overlapping(const struct identity *id)
+{
+    int gone = 0;
+    for (uint32_t i = 0; i < table.slots; i++) {
+        struct module *m = &table.modules[i];
+        if (m->identity.start != 0 && m->identity.start < id->end && id->start < m->identity.end) {
+            withdraw(m);
+            gone = 1;
+        }
+    }
+    return gone;
+}
+
+static void add(const struct identity *id, const struct facts *f)
+{
+    uint32_t i = 0;
+    while (i < table.slots && table.modules[i].identity.start != 0)
+        i++;
+    if (i == MODULES_MAX)
+        return;
+    struct module m = {*id, f->image, ++table.last_number};
+    record_module_load(m.number, id->start, id->end, id->map->l_addr, f->build_id, f->build_id_bytes,
+                       full_path(id->map->l_name));
+    table_write(&table.modules[i], &m);
+    if (i == table.slots)
+        __atomic_store_n(&table.slots, i + 1, __ATOMIC_RELEASE);
+}
+
+static enum module_found announce(const struct identity *id, const void *eh_frame_header, struct cfi_image *image)
+{
+    struct facts f;
+    read_facts(id, eh_frame_header, &f);
+    *image = f.image;
+    if (!try_hold())
+        return MODULE_PENDING;
+    int gone = 0;
+    struct cfi_image known;
+    if (!table_find(id, &known)) {
+        gone = withdraw_overlapping(id);
+        add(id, &f);
+    }
+    gone |= let_go();
+    if (gone)
+        unwind_modules_changed();
+    return MODULE_KNOWN;
+}
+
+enum module_found module_find(uint64_t address, struct cfi_image *image)
+{
+    struct dl_find_object o;
+    if (_dl_find_object((void *)address, &o) != 0)
+        return MODULE_NONE;
+    struct identity id = {(uint64_t)o.dlfo_map_start, (uint64_t)o.dlfo_map_end, o.dlfo_link_map,
+                          hash_name(o.dlfo_link_map->l_name)};
+    if (table_find(&id, image))
+        return MODULE_KNOWN;
+    return announce(&id, o.dlfo_eh_frame, image);
+}
+
+void modules_sweep(void)
+{
+    __atomic_store_n(&table.sweep_due, 1, __ATOMIC_RELEASE);
+    if (try_hold() && let_go())
+        unwind_modules_changed();
+}
+
+void modules_forget(void)
+{
+    table.held = 0;
+    table.sweep_due = 0;
+    table.version = 0;
+    table.slots = 0;
+    /* numbers go on, so that no module of the child has one of its parent */
+}

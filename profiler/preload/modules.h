@@ -1,0 +1,30 @@
+/*
+ * modules.h: which loaded module an address belongs to, found without a lock, and telling the collector about each
+ * module before the first stack that runs through it (record_module_load), and about those that went.
+ */
+#ifndef MEMPROF_MODULES_H
+#define MEMPROF_MODULES_H
+
+#include "cfi.h"
+
+#include <stddef.h>
+
+enum module_found {
+    MODULE_NONE,    /* no module there */
+    MODULE_KNOWN,   /* announced: what is computed from *image may be kept until modules change */
+    MODULE_PENDING, /* could not be announced now: keep nothing, so that the next look-up tries again */
+};
+
+/* Where MODULE_NONE is not the answer, *image is the module's unwind information; image->header NULL: it has none. */
+enum module_found module_find(uint64_t address, struct cfi_image *image);
+
+/* Withdraws modules that are gone: after a dlclose. */
+void modules_sweep(void);
+
+/* In a forked child: nothing is announced, and no thread holds the table. */
+void modules_forget(void);
+
+/* Whether the 8 bytes at an address can be read. One system call. */
+int memory_readable(uint64_t address);
+
+#endif

@@ -1,0 +1,394 @@
+#include "record.h"
+
+#include "real.h"
+
+#include <malloc.h>
+
+/* --- room --- */
+
+/* Kept free by all but nested records: a signal handler may write between a hook's check for room and its record. */
+#define NESTED_WORDS 4096u
+
+static uint64_t capacity(const struct thread *t)
+{
+    return t->depth > 1 ? WIRE_RING_WORDS : WIRE_RING_WORDS - NESTED_WORDS;
+}
+
+/* The collector is gone when its process is, or is a zombie; SIGSTOP alone must make us wait, not lose events. */
+static int collector_alive(void)
+{
+    int pid = process.control->collector_pid;
+    if (sys_call(SYS_kill, pid, 0, 0) == -3 /* ESRCH */)
+        return 0;
+    char path[32] = "/proc/", stat[512];
+    char digits[12];
+    int n = 0, at = 6;
+    for (unsigned v = (unsigned)pid; v || !n; v /= 10)
+        digits[n++] = (char)('0' + v % 10);
+    while (n)
+        path[at++] = digits[--n];
+    for (const char *s = "/stat"; *s; s++)
+        path[at++] = *s;
+    path[at] = 0;
+    int fd = sys_open(path, 0);
+    if (fd < 0)
+        return 1; /* no /proc: believe kill */
+    long got = sys_read(fd, stat, sizeof stat - 1);
+    sys_close(fd);
+    /* "PID (NAME) STATE ...": the state follows the last ')' */
+    for (long i = got - 1; i > 0; i--)
+        if (stat[i] == ')')
+            return !(i + 2 < got && (stat[i + 2] == 'Z' || stat[i + 2] == 'X'));
+    return 1;
+}
+
+static void wake_collector(void)
+{
+    uint32_t *sleeping = &process.control->sleeping;
+    if (__atomic_load_n(sleeping, __ATOMIC_RELAXED) && __atomic_exchange_n(sleeping, 0, __ATOMIC_ACQ_REL))
+        sys_futex_wake(sleeping);
+}
+
+static void wait_for_collector(struct thread *t, uint64_t words)
+{
+    struct timespec begin, now;
+    clock_gettime(CLOCK_MONOTONIC, &begin);
+    uint64_t next_check_ns = 100000000;
+    for (unsigned round = 0;; round++) {
+        uint64_t tail = __atomic_load_n(&t->ring->tail, __ATOMIC_ACQUIRE);
+        if (t->head + words - tail <= capacity(t))
+            break;
+        wake_collector();
+        if (__atomic_load_n(&process.control->state, __ATOMIC_RELAXED) != WIRE_STATE_ON) {
+            process_off();
+            break;
+        }
+        if (round < 64)
+            __builtin_ia32_pause();
+        else
+            sys_sleep_ns(20000);
+        clock_gettime(CLOCK_MONOTONIC, &now);
+        uint64_t waited_ns =
+            (uint64_t)(now.tv_sec - begin.tv_sec) * 1000000000u + (uint64_t)now.tv_nsec - (uint64_t)begin.tv_nsec;
+        if (waited_ns > next_check_ns) {
+            next_check_ns += 100000000;
+            if (!collector_alive()) {
+                process_off();
+                break;
+            }
+        }
+    }
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    COUNT(wait_count, 1);
+    COUNT(wait_ns,
+          (uint64_t)(now.tv_sec - begin.tv_sec) * 1000000000u + (uint64_t)now.tv_nsec - (uint64_t)begin.tv_nsec);
+}
+
+int record_room_slow(struct thread *t, uint64_t words)
+{
+    const uint64_t eighth = WIRE_RING_WORDS / 8;
+    uint64_t tail = __atomic_load_n(&t->ring->tail, __ATOMIC_ACQUIRE);
+    if (t->head - tail > eighth)
+        wake_collector();
+    if (t->head + words - tail > capacity(t)) {
+        if (t->depth > 1 || t->writing) {
+            COUNT(lost_event, 1);
+            return 0;
+        }
+        wait_for_collector(t, words);
+        tail = __atomic_load_n(&t->ring->tail, __ATOMIC_ACQUIRE);
+        if (t->head + words - tail > capacity(t)) {
+            COUNT(lost_event, 1);
+            return 0;
+        }
+    }
+    /* come back here at each eighth of the ring, to wake a sleeping collector in time */
+    uint64_t limit = t->head + words + eighth;
+    uint64_t most = tail + WIRE_RING_WORDS - NESTED_WORDS;
+    t->limit = limit > most ? most : limit;
+    return 1;
+}
+
+/* --- stacks --- */
+
+/* Ids of stacks by their hash: a list of tables, each four times the size of the one before; a look-up starts at the
+ * newest. An entry's hash is taken with compare and swap; its id is 0 until its definition was written to a ring, so
+ * that no event with the id can be ordered before the definition. Two threads may define one stack twice: the collector
+ * sees that they are the same. */
+struct stack_entry {
+    uint64_t hash; /* 0: free */
+    uint32_t id;
+    uint32_t fill;
+};
+
+#define TABLES           10
+#define TABLE_FIRST_BITS 12
+static struct stack_table {
+    struct stack_entry *entries;
+    uint32_t count;
+} tables[TABLES];
+static uint32_t table_newest;
+static uint32_t stack_ids;
+
+static struct stack_entry *table_entries(unsigned k)
+{
+    struct stack_entry *e = __atomic_load_n(&tables[k].entries, __ATOMIC_ACQUIRE);
+    if (e)
+        return e;
+    size_t bytes = sizeof *e << (TABLE_FIRST_BITS + 2 * k);
+    e = sys_map(bytes);
+    struct stack_entry *expected = NULL;
+    if (!e) {
+        COUNT(map_refused, 1);
+    } else if (!__atomic_compare_exchange_n(&tables[k].entries, &expected, e, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
+        sys_unmap(e, bytes);
+        e = expected;
+    }
+    return e;
+}
+
+static inline uint32_t table_find(unsigned k, uint64_t hash)
+{
+    struct stack_entry *e = __atomic_load_n(&tables[k].entries, __ATOMIC_ACQUIRE);
+    unsigned bits = TABLE_FIRST_BITS + 2 * k;
+    if (!e)
+        return 0;
+    for (size_t i = hash >> (64 - bits);; i = (i + 1) & ((1ul << bits) - 1)) {
+        uint64_t h = __atomic_load_n(&e[i].hash, __ATOMIC_RELAXED);
+        if (likely(h == hash))
+            return __atomic_load_n(&e[i].id, __ATOMIC_ACQUIRE);
+        if (!h)
+            return 0;
+    }
+}
+
+static void table_insert(uint64_t hash, uint32_t id)
+{
+    unsigned k = __atomic_load_n(&table_newest, __ATOMIC_ACQUIRE);
+    struct stack_entry *e = table_entries(k);
+    if (!e)
+        return; /* the stack is defined again when it comes back */
+    unsigned bits = TABLE_FIRST_BITS + 2 * k;
+    uint32_t count = __atomic_add_fetch(&tables[k].count, 1, __ATOMIC_RELAXED);
+    if (count > (1u << bits) / 2 && k + 1 < TABLES) {
+        unsigned expected = k;
+        if (table_entries(k + 1))
+            __atomic_compare_exchange_n(&table_newest, &expected, k + 1, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+    }
+    if (count > (1u << bits) / 8 * 7)
+        return;
+    for (size_t i = hash >> (64 - bits);; i = (i + 1) & ((1ul << bits) - 1)) {
+        uint64_t none = 0;
+        if (__atomic_compare_exchange_n(&e[i].hash, &none, hash, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE) ||
+            none == hash) {
+            __atomic_store_n(&e[i].id, id, __ATOMIC_RELEASE);
+            return;
+        }
+    }
+}
+
+static __attribute__((noinline)) uint32_t stack_older(uint64_t hash)
+{
+    for (unsigned k = __atomic_load_n(&table_newest, __ATOMIC_ACQUIRE); k-- > 0;) {
+        uint32_t id = table_find(k, hash);
+        if (id) {
+            table_insert(hash, id); /* stacks in use move to the newest table */
+            return id;
+        }
+    }
+    return 0;
+}
+
+static uint32_t stack_define(struct thread *t, const struct unwind_stack *stack, const uint64_t *addresses)
+{
+    uint32_t words = stack->depth + 2;
+    if (!record_room(t, words))
+        return 0;
+    uint32_t id = __atomic_add_fetch(&stack_ids, 1, __ATOMIC_RELAXED);
+    uint64_t stamp = record_begin(t);
+    uint64_t at = record_reserve(t, words);
+    record_word(t, at, stamp);
+    record_word(t, at + 1, (uint64_t)WIRE_STACK << 56 | (uint64_t)stack->flags << 48 | (uint64_t)words << 32 | id);
+    for (uint32_t i = 0; i < stack->depth; i++)
+        record_word(t, at + 2 + i, addresses[i]);
+    record_end(t);
+    table_insert(stack->hash, id);
+    return id;
+}
+
+static __attribute__((noinline)) uint32_t stack_nested(struct thread *t, struct unwind_state s)
+{
+    struct unwind_stack stack;
+    unwind_nested(t->unwind, s, &stack);
+    uint32_t id = table_find(table_newest, stack.hash);
+    if (!id)
+        id = stack_older(stack.hash);
+    if (!id) {
+        unwind_nested_addresses(t->unwind, t->addresses + WIRE_STACK_MAX);
+        id = stack_define(t, &stack, t->addresses + WIRE_STACK_MAX);
+    }
+    return id;
+}
+
+static __attribute__((noinline)) uint32_t stack_new(struct thread *t, const struct unwind_stack *stack)
+{
+    uint32_t id = stack_older(stack->hash);
+    if (!id) {
+        unwind_addresses(t->unwind, t->addresses);
+        id = stack_define(t, stack, t->addresses);
+    }
+    return id;
+}
+
+static inline __attribute__((always_inline)) uint32_t stack_id(struct thread *t, struct unwind_state s)
+{
+    if (unlikely(!t->unwind) && !thread_memory(t))
+        return 0;
+    if (unlikely(t->depth > 1))
+        return stack_nested(t, s);
+    struct unwind_stack stack;
+    unwind_stack(t->unwind, s, &stack);
+    if (stack.id && *stack.id)
+        return *stack.id;
+    uint32_t id = table_find(__atomic_load_n(&table_newest, __ATOMIC_ACQUIRE), stack.hash);
+    if (unlikely(!id))
+        id = stack_new(t, &stack);
+    if (stack.id)
+        *stack.id = id;
+    return id;
+}
+
+uint32_t record_stack(struct thread *t, struct unwind_state s)
+{
+    return stack_id(t, s);
+}
+
+void record_forget_stacks(void)
+{
+    for (unsigned k = 0; k < TABLES; k++) {
+        if (tables[k].entries)
+            sys_unmap(tables[k].entries, sizeof(struct stack_entry) << (TABLE_FIRST_BITS + 2 * k));
+        tables[k] = (struct stack_table){NULL, 0};
+    }
+    table_newest = 0;
+    stack_ids = 0;
+}
+
+/* --- records --- */
+
+static __attribute__((noinline)) void sample_if_due(struct thread *t, uint64_t stamp)
+{
+    uint64_t due = __atomic_load_n(&process.heap_sample_due, __ATOMIC_RELAXED);
+    if (t->depth == 1 && t->writing == 0 && stamp >= due &&
+        __atomic_compare_exchange_n(&process.heap_sample_due, &due, UINT64_MAX, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+        record_heap_sample(t, 1);
+}
+
+void record_alloc(struct thread *t, struct unwind_state s, const void *p, size_t size_bytes, unsigned hook)
+{
+    uint32_t stack = stack_id(t, s);
+    uint64_t stamp;
+    if (likely(size_bytes <= UINT32_MAX)) {
+        if (!record_room(t, 3))
+            return;
+        stamp = record_begin(t);
+        uint64_t at = record_reserve(t, 3);
+        record_word(t, at, stamp);
+        record_word(t, at + 1, WIRE_WORD1(WIRE_ALLOC, hook, (uint64_t)p));
+        record_word(t, at + 2, (uint64_t)size_bytes << 32 | stack);
+    } else {
+        if (!record_room(t, 4))
+            return;
+        stamp = record_begin(t);
+        uint64_t at = record_reserve(t, 4);
+        record_word(t, at, stamp);
+        record_word(t, at + 1, WIRE_WORD1(WIRE_ALLOC_BIG, hook, (uint64_t)p));
+        record_word(t, at + 2, stack);
+        record_word(t, at + 3, size_bytes);
+    }
+    record_end(t);
+    if (unlikely(stamp >= __atomic_load_n(&process.heap_sample_due, __ATOMIC_RELAXED)))
+        sample_if_due(t, stamp);
+}
+
+void record_words(struct thread *t, const uint64_t *words_from_1, unsigned count)
+{
+    if (!record_room(t, count))
+        return;
+    uint64_t stamp = record_begin(t);
+    uint64_t at = record_reserve(t, count);
+    record_word(t, at, stamp);
+    for (unsigned i = 1; i < count; i++)
+        record_word(t, at + i, words_from_1[i - 1]);
+    record_end(t);
+}
+
+void record_oom(struct thread *t, struct unwind_state s, size_t size_bytes, unsigned hook)
+{
+    uint64_t words[] = {WIRE_WORD1(WIRE_OOM, hook, 12), stack_id(t, s), size_bytes};
+    record_words(t, words, 4);
+}
+
+/* mallinfo2 walks every free chunk of every arena: the time to the next sample is at least fifty times what this one
+ * took, so that sampling costs at most 2 % whatever the heap looks like. */
+void record_heap_sample(struct thread *t, int now)
+{
+    if (!real.malloc_is_libc || !now)
+        return;
+    uint64_t begin = clock_now();
+    struct mallinfo2 info = real.mallinfo2();
+    uint64_t words[] = {WIRE_WORD1(WIRE_HEAP_SAMPLE, 0, 0), info.arena, info.hblkhd};
+    record_words(t, words, 4);
+    uint64_t end = clock_now(), interval = process.heap_sample_interval, cost = end - begin;
+    if (cost * 50 > interval)
+        interval = cost * 50;
+    COUNT(heap_sample, 1);
+    __atomic_store_n(&process.heap_sample_due, end + interval, __ATOMIC_RELEASE);
+}
+
+/* --- modules: called by the unwinder --- */
+
+static void add_padded(struct thread *t, uint64_t *at, const void *data, size_t bytes)
+{
+    const unsigned char *p = data;
+    for (size_t i = 0; i < bytes; i += 8) {
+        uint64_t word = 0;
+        for (size_t k = 0; k < 8 && i + k < bytes; k++)
+            word |= (uint64_t)p[i + k] << (8 * k);
+        record_word(t, (*at)++, word);
+    }
+}
+
+void record_module_load(uint32_t number, uint64_t start, uint64_t end, uint64_t bias, const uint8_t *build_id,
+                        size_t build_id_bytes, const char *path)
+{
+    struct thread *t = &self;
+    size_t path_bytes = 0;
+    while (path_bytes < WIRE_PATH_MAX && path[path_bytes])
+        path_bytes++;
+    if (build_id_bytes > 64)
+        build_id_bytes = 0;
+    unsigned words = (unsigned)(6 + (build_id_bytes + 7) / 8 + (path_bytes + 7) / 8);
+    if (!t->ring || !record_room(t, words))
+        return;
+    uint64_t stamp = record_begin(t);
+    uint64_t at = record_reserve(t, words);
+    record_word(t, at++, stamp);
+    record_word(t, at++, (uint64_t)WIRE_MODULE_LOAD << 56 | (uint64_t)words << 32 | number);
+    record_word(t, at++, start);
+    record_word(t, at++, end);
+    record_word(t, at++, bias);
+    record_word(t, at++, (uint64_t)build_id_bytes << 32 | path_bytes);
+    add_padded(t, &at, build_id, build_id_bytes);
+    add_padded(t, &at, path, path_bytes);
+    record_end(t);
+}
+
+void record_module_unload(uint32_t number)
+{
+    struct thread *t = &self;
+    if (!t->ring)
+        return;
+    uint64_t words[] = {WIRE_WORD1(WIRE_MODULE_UNLOAD, 0, number)};
+    record_words(t, words, 2);
+}

@@ -1,0 +1,428 @@
+#include "state.h"
+
+#include "real.h"
+#include "record.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+extern char **__environ;
+extern void *__libc_stack_end;
+
+__thread struct thread self;
+struct gate gate __attribute__((aligned(4096)));
+struct process process;
+
+static pthread_key_t end_key;
+static int end_key_usable;
+
+/* --- this process --- */
+
+static const char *environment_value(const char *entry, const char *name)
+{
+    while (*name && *entry == *name)
+        entry++, name++;
+    return !*name && *entry == '=' ? entry + 1 : NULL;
+}
+
+static const char *environment(const char *name)
+{
+    const char *value = NULL;
+    for (char **e = __environ; !value && e && *e; e++)
+        value = environment_value(*e, name);
+    return value;
+}
+
+static void *session_map_part(int fd, uint64_t offset, uint64_t size_bytes)
+{
+    long at =
+        sys_call6(SYS_mmap, 0, (long)size_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, (long)offset);
+    if (at < 0 && at > -4096)
+        return NULL;
+    sys_call(SYS_madvise, at, size_bytes, MADV_DONTDUMP);
+    return (void *)at;
+}
+
+static int session_valid(const struct wire_control *c)
+{
+    return c->magic == WIRE_MAGIC && c->version == WIRE_VERSION && c->ring_count <= WIRE_RINGS &&
+           c->ring_words == WIRE_RING_WORDS && c->proc_count <= WIRE_PROCS && c->depth_max > 0 &&
+           c->depth_max <= WIRE_STACK_MAX;
+}
+
+/* Fills process.control and process.data from the file that the environment names. */
+static void session_map(const char *path)
+{
+    struct stat st;
+    int fd = sys_open(path, O_RDWR | O_CLOEXEC);
+    if (fd < 0)
+        return;
+    if (sys_call(SYS_fstat, fd, &st, 0) == 0 && S_ISREG(st.st_mode) && (uint64_t)st.st_size == WIRE_TOTAL_BYTES) {
+        uint64_t mapped_bytes = WIRE_TOTAL_BYTES;
+        process.control = session_map_part(fd, 0, mapped_bytes);
+        if (process.control)
+            process.data = (char *)process.control + WIRE_DATA_OFFSET;
+        else
+            process.control = session_map_part(fd, 0, mapped_bytes = WIRE_DATA_OFFSET);
+        if (process.control && !session_valid(process.control)) {
+            sys_unmap(process.control, mapped_bytes);
+            process.control = NULL;
+        }
+    }
+    sys_close(fd);
+}
+
+static uint64_t *ring_words(uint32_t index)
+{
+    uint64_t offset = (uint64_t)index * WIRE_RING_WORDS * sizeof(uint64_t);
+    if (process.data)
+        return (uint64_t *)(process.data + offset);
+    int fd = sys_open(process.control->session_path, O_RDWR | O_CLOEXEC);
+    if (fd < 0)
+        return NULL;
+    void *words = session_map_part(fd, WIRE_DATA_OFFSET + offset, WIRE_RING_WORDS * sizeof(uint64_t));
+    sys_close(fd);
+    return words;
+}
+
+static struct wire_proc *slot_at(uint32_t i)
+{
+    return (struct wire_proc *)((char *)process.control + WIRE_PROCS_OFFSET) + i;
+}
+
+static struct wire_ring *ring_at(uint32_t i)
+{
+    return (struct wire_ring *)((char *)process.control + WIRE_HEADERS_OFFSET) + i;
+}
+
+static int slot_claim(uint32_t start_kind, uint32_t parent_slot)
+{
+    uint32_t count = process.control->proc_count;
+    for (uint32_t i = 0; i < count; i++) {
+        struct wire_proc *p = slot_at(i);
+        uint32_t expected = WIRE_PROC_FREE;
+        if (__atomic_load_n(&p->state, __ATOMIC_RELAXED) != WIRE_PROC_FREE ||
+            !__atomic_compare_exchange_n(&p->state, &expected, WIRE_PROC_CLAIMED, 0, __ATOMIC_ACQ_REL,
+                                         __ATOMIC_RELAXED))
+            continue;
+        p->pid = process.pid;
+        p->parent_pid = (int)sys_call(SYS_getppid, 0, 0, 0);
+        p->parent_slot = parent_slot;
+        p->start_kind = start_kind;
+        p->counters = (struct wire_counters){0};
+        long n = sys_readlink("/proc/self/exe", p->exe, sizeof p->exe - 1);
+        p->exe[n > 0 ? n : 0] = 0;
+        int fd = sys_open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
+        n = fd < 0 ? 0 : sys_read(fd, p->command, sizeof p->command);
+        if (fd >= 0)
+            sys_close(fd);
+        p->command_bytes = n > 0 ? (uint32_t)n : 0;
+        p->start_stamp = clock_now();
+        process.slot = p;
+        process.slot_index = i;
+        __atomic_store_n(&p->state, WIRE_PROC_LIVE, __ATOMIC_RELEASE);
+        return 1;
+    }
+    __atomic_fetch_add(&process.control->procs_refused, 1, __ATOMIC_RELAXED);
+    return 0;
+}
+
+static void process_start(uint32_t start_kind, uint32_t parent_slot)
+{
+    process.pid = sys_getpid();
+    if (__atomic_load_n(&process.control->state, __ATOMIC_RELAXED) != WIRE_STATE_ON ||
+        !slot_claim(start_kind, parent_slot)) {
+        process.state = PROCESS_OFF;
+        return;
+    }
+    unwind_counters = &process.slot->counters;
+    if (real.program_has_malloc)
+        COUNT(own_malloc, 1);
+    process.heap_sample_interval = process.control->sample_interval;
+    process.heap_sample_due = clock_now() + process.heap_sample_interval;
+    sys_call(SYS_madvise, &gate, sizeof gate, MADV_WIPEONFORK);
+    process.state = PROCESS_ON;
+    __atomic_store_n(&gate.on, 1, __ATOMIC_RELEASE);
+}
+
+void process_attach(void)
+{
+    uint32_t expected = PROCESS_NEW;
+    if (!__atomic_compare_exchange_n(&process.state, &expected, PROCESS_ATTACHING, 0, __ATOMIC_ACQ_REL,
+                                     __ATOMIC_RELAXED))
+        return;
+    const char *path = environment(WIRE_ENV_SESSION);
+    if (path && *path)
+        session_map(path);
+    if (!process.control) {
+        process.state = PROCESS_OFF;
+        return;
+    }
+    process.use_tsc = process.control->flags & WIRE_CLOCK_TSC;
+    process_start(WIRE_START_EXEC, 0);
+}
+
+void process_after_fork(void)
+{
+    uint32_t parent_slot = process.slot_index + 1;
+    struct thread *t = &self;
+    t->ring = NULL;
+    t->depth = t->writing = t->refused = 0;
+    process.slot = NULL;
+    unwind_counters = NULL;
+    gate.on = 0;
+    if (!(process.control->flags & WIRE_FOLLOW)) {
+        process.state = PROCESS_OFF;
+        return;
+    }
+    process.state = PROCESS_ATTACHING;
+    unwind_after_fork();
+    record_forget_stacks();
+    process_start(WIRE_START_FORK, parent_slot);
+}
+
+void process_off(void)
+{
+    process.state = PROCESS_OFF;
+    __atomic_store_n(&gate.on, 0, __ATOMIC_RELEASE);
+}
+
+/* --- this thread --- */
+
+static uint64_t stack_top(uint64_t sp)
+{
+    /* glibc puts a thread's descriptor, which fs points to, at the top of its stack; the first thread's lies elsewhere
+     */
+    uint64_t descriptor;
+    __asm__("mov %%fs:0, %0" : "=r"(descriptor));
+    if (sp < descriptor)
+        return descriptor;
+    return sp < (uint64_t)__libc_stack_end ? (uint64_t)__libc_stack_end : 0;
+}
+
+#define ADDRESSES_BYTES (2ul * WIRE_STACK_MAX * sizeof(uint64_t))
+
+int thread_memory(struct thread *t)
+{
+    size_t bytes = (unwind_thread_bytes() + 63) & ~63ul;
+    char *memory = sys_map(bytes + ADDRESSES_BYTES);
+    if (!memory) {
+        COUNT(map_refused, 1);
+        return 0;
+    }
+    t->addresses = (uint64_t *)(memory + bytes);
+    t->unwind = (struct unwind_thread *)memory;
+    unwind_thread_init(t->unwind, stack_top((uint64_t)__builtin_frame_address(0)), process.control->depth_max);
+    return 1;
+}
+
+void thread_closing(struct thread *t)
+{
+    if (!t->ring)
+        return;
+    t->depth++; /* hooks of signal handlers stay out while the buffers go */
+    barrier();
+    if (t->unwind) {
+        void *memory = t->unwind;
+        t->unwind = NULL;
+        sys_unmap(memory, ((unwind_thread_bytes() + 63) & ~63ul) + ADDRESSES_BYTES);
+    }
+    __atomic_store_n(&t->ring->state, WIRE_RING_CLOSING, __ATOMIC_RELEASE);
+    barrier();
+    t->depth--;
+}
+
+/* Destructors of thread-specific data run in up to four rounds, and others may allocate in each: ours is done in the
+ * last. */
+static void thread_end(void *round)
+{
+    if ((uintptr_t)round < 4)
+        pthread_setspecific(end_key, (void *)((uintptr_t)round + 1));
+    else
+        thread_closing(&self);
+}
+
+static struct wire_ring *ring_pop(void)
+{
+    uint64_t *list = &process.control->free_rings;
+    uint64_t old = __atomic_load_n(list, __ATOMIC_ACQUIRE);
+    for (;;) {
+        uint32_t index = (uint32_t)old;
+        if (!index || index > process.control->ring_count)
+            return NULL;
+        struct wire_ring *r = ring_at(index - 1);
+        uint32_t next = __atomic_load_n(&r->next_free, __ATOMIC_RELAXED);
+        if (__atomic_compare_exchange_n(list, &old, ((old >> 32) + 1) << 32 | next, 0, __ATOMIC_ACQ_REL,
+                                        __ATOMIC_ACQUIRE))
+            return r;
+    }
+}
+
+static int thread_attach(struct thread *t)
+{
+    struct wire_ring *r = ring_pop();
+    if (!r) {
+        t->refused = 1;
+        __atomic_fetch_add(&process.control->rings_refused, 1, __ATOMIC_RELAXED);
+        return 0;
+    }
+    uint64_t *words = ring_words((uint32_t)(r - ring_at(0)));
+    if (!words) { /* the ring stays off the free list: the collector sees it closing, and its thread alive */
+        t->refused = 1;
+        COUNT(map_refused, 1);
+    }
+    r->proc_slot = process.slot_index;
+    r->pid = process.pid;
+    r->tid = sys_gettid();
+    r->is_main = r->tid == r->pid;
+    r->start_stamp = clock_now();
+    __atomic_store_n(&r->busy, 0, __ATOMIC_RELAXED);
+    __atomic_store_n(&r->state, words ? WIRE_RING_LIVE : WIRE_RING_CLOSING, __ATOMIC_RELEASE);
+    if (!words)
+        return 0;
+    t->words = words;
+    t->head = r->head;
+    t->limit = t->head;
+    t->writing = 0;
+    if (t->unwind) /* a forked child keeps its parent's buffers, not what they remember */
+        unwind_thread_init(t->unwind, stack_top((uint64_t)__builtin_frame_address(0)), process.control->depth_max);
+    else
+        thread_memory(t);
+    t->ring = r;
+    /* The first 32 keys live in the thread itself; a later one would allocate here. */
+    if (end_key_usable && end_key < 32)
+        pthread_setspecific(end_key, (void *)1);
+    return 1;
+}
+
+static int enter_nested(struct thread *t, struct unwind_state s)
+{
+    if (!t->ring || !t->unwind)
+        return 0;
+    if (t->depth < 2 && unwind_signal_above(s, t->outer_sp)) {
+        COUNT(nested_recorded, 1);
+        t->depth++;
+        return 1;
+    }
+    if (t->depth == 1 && s.sp > t->outer_sp) {
+        /* the hook's frame is gone: a signal handler left it by longjmp; what it was writing never becomes visible */
+        if (t->writing) {
+            t->head = t->ring->head;
+            t->writing = 0;
+            __atomic_store_n(&t->ring->busy, 0, __ATOMIC_RELEASE);
+        }
+        t->outer_sp = s.sp;
+        return 1;
+    }
+    COUNT(nested_skipped, 1);
+    return 0;
+}
+
+int thread_enter_slow(struct thread *t, struct unwind_state s)
+{
+    if (!gate.on) {
+        if (t->depth)
+            return 0;
+        t->depth = 1;
+        barrier();
+        if (process.state == PROCESS_NEW) {
+            real_init();
+            process_attach();
+        } else if (process.state == PROCESS_ON && sys_getpid() != process.pid) {
+            process_after_fork();
+        }
+        barrier();
+        t->depth = 0;
+        if (!gate.on)
+            return 0;
+    }
+    if (t->depth)
+        return enter_nested(t, s);
+    t->depth = 1;
+    t->outer_sp = s.sp;
+    barrier();
+    if (!t->ring && (t->refused || !thread_attach(t))) {
+        barrier();
+        t->depth = 0;
+        return 0;
+    }
+    return 1;
+}
+
+int thread_enter_inside(struct thread *t)
+{
+    if (!gate.on || !t->ring || t->depth == 0)
+        return 0;
+    t->depth++;
+    barrier();
+    return 1;
+}
+
+/* --- start and end --- */
+
+/* Where children are not followed, their environment must not bring them here. */
+static void environment_strip(void)
+{
+    const char *library = process.control->library_path;
+    char **to = __environ;
+    for (char **from = __environ; from && *from; from++) {
+        char *value = (char *)(uintptr_t)environment_value(*from, WIRE_ENV_PRELOAD);
+        if (environment_value(*from, WIRE_ENV_SESSION))
+            continue;
+        if (value) {
+            size_t n = 0;
+            while (library[n] && value[n] == library[n])
+                n++;
+            if (!library[n] && !value[n])
+                continue;
+            if (!library[n] && (value[n] == ':' || value[n] == ' ')) { /* ours is first: what follows is the user's */
+                size_t i = 0;
+                do
+                    value[i] = value[n + 1 + i];
+                while (value[i++]);
+            }
+        }
+        *to++ = *from;
+    }
+    if (to)
+        *to = NULL;
+}
+
+static void process_exit(int status, void *unused)
+{
+    (void)unused;
+    struct thread *t = &self;
+    struct unwind_state s;
+    UNWIND_HERE(s);
+    if (!thread_enter(t, s))
+        return;
+    record_heap_sample(t, 1);
+    uint64_t words[] = {WIRE_WORD1(WIRE_EXIT, 0, (uint32_t)status)};
+    record_words(t, words, 2);
+    thread_leave(t);
+}
+
+__attribute__((constructor)) static void library_start(void)
+{
+    struct thread *t = &self;
+    real_init();
+    t->depth++; /* what libc allocates here is not the program's */
+    barrier();
+    process_attach();
+    if (gate.on) {
+        end_key_usable = pthread_key_create(&end_key, thread_end) == 0;
+        on_exit(process_exit, NULL);
+        if (!(process.control->flags & WIRE_FOLLOW))
+            environment_strip();
+    }
+    barrier();
+    t->depth--;
+    if (gate.on && !t->ring) {
+        struct unwind_state s;
+        UNWIND_HERE(s);
+        if (thread_enter(t, s))
+            thread_leave(t);
+    }
+}

@@ -1,0 +1,107 @@
+/*
+ * state.h: what this library knows of its process and of the calling thread; entering and leaving a hook.
+ */
+#ifndef MEMPROF_STATE_H
+#define MEMPROF_STATE_H
+
+#include "../wire.h"
+#include "sys.h"
+#include "unwind.h"
+
+#define likely(x) __builtin_expect(!!(x), 1)
+#define unlikely(x) __builtin_expect(!!(x), 0)
+#define HIDDEN __attribute__((visibility("hidden")))
+#define EXPORT __attribute__((visibility("default"), noinline))
+
+/* Per thread. This thread only; signal handlers on it nest, so every field may change between two instructions where
+ * depth is not 0. */
+struct thread {
+    volatile uint32_t depth;   /* hooks of this thread that are under way */
+    volatile uint32_t writing; /* records of this thread that are under way */
+    struct wire_ring *ring;    /* NULL: not attached */
+    uint64_t *words;           /* the ring's data */
+    uint64_t head;             /* words written and reserved */
+    uint64_t limit;            /* head may grow to this without a look at the collector's tail */
+    struct unwind_thread *unwind;
+    uint64_t *addresses;       /* WIRE_STACK_MAX words each, for new stacks: [0] plain, [1] nested */
+    volatile uint64_t outer_sp; /* of the outermost hook's caller, while depth > 0 */
+    uint32_t refused;          /* no ring could be had: this thread is not recorded */
+};
+
+extern __thread struct thread self HIDDEN __attribute__((tls_model("initial-exec")));
+
+/* One page that the kernel empties in a forked child, so that a child made by any means stops using its parent's rings
+ * before its first event. */
+struct gate {
+    uint32_t on; /* 1: attached, and the collector lives */
+    char fill[4092];
+};
+extern struct gate gate HIDDEN;
+
+/* The process. Written while attaching only. */
+struct process {
+    uint32_t state; /* enum process_state */
+    int pid;
+    struct wire_control *control;
+    char *data; /* the rings' data; NULL: no address space for all (ulimit -v), so each thread maps its own */
+    struct wire_proc *slot;
+    uint32_t slot_index;
+    uint32_t use_tsc;
+    uint64_t heap_sample_due;      /* stamp; threads race for it with compare and swap */
+    uint64_t heap_sample_interval; /* stamps */
+};
+enum process_state { PROCESS_NEW, PROCESS_ATTACHING, PROCESS_ON, PROCESS_OFF };
+extern struct process process HIDDEN;
+
+#define COUNT(name, n)                                                                        \
+    do {                                                                                      \
+        if (process.slot)                                                                     \
+            __atomic_fetch_add(&process.slot->counters.name, (n), __ATOMIC_RELAXED);          \
+    } while (0)
+
+/* Enters for a record of what the allocator under way does itself (nested in its call): always needs thread_leave after a 1. */
+int thread_enter_inside(struct thread *t) HIDDEN;
+
+static inline uint64_t clock_now(void)
+{
+    if (likely(process.use_tsc))
+        return __builtin_ia32_rdtsc();
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+#define barrier() __asm__ volatile("" ::: "memory")
+
+/* Enters a hook: 1 when its call is to be recorded; then thread_leave must follow. 0: call the real function only. */
+int thread_enter_slow(struct thread *t, struct unwind_state s) HIDDEN;
+
+static inline __attribute__((always_inline)) int thread_enter(struct thread *t, struct unwind_state s)
+{
+    if (likely(gate.on && t->depth == 0 && t->ring)) {
+        t->depth = 1;
+        t->outer_sp = s.sp;
+        barrier();
+        return 1;
+    }
+    return thread_enter_slow(t, s);
+}
+
+static inline __attribute__((always_inline)) void thread_leave(struct thread *t)
+{
+    barrier();
+    t->depth--;
+}
+
+/* Attaches this process if it may be recorded and is not yet; called by the constructor and by the first hook. */
+void process_attach(void) HIDDEN;
+/* In a forked child: becomes a process of its own, or stops recording where children are not followed. */
+void process_after_fork(void) HIDDEN;
+/* Stops recording for good: the program lives on. */
+void process_off(void) HIDDEN;
+/* The thread's buffers, made anew where a thread that is about to end gave them back. 0: none to be had. */
+int thread_memory(struct thread *t) HIDDEN;
+/* Thread ends: says so to the collector, which reuses the ring once the kernel's thread is gone. */
+void thread_closing(struct thread *t) HIDDEN;
+
+#endif

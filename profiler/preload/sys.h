@@ -1,0 +1,84 @@
+/*
+ * sys.h: system calls without libc: no errno, no cancellation points, no interposed wrappers. Results are the kernel's:
+ * a negative errno on failure. Everything in preload/ that talks to the kernel goes through here.
+ */
+#ifndef MEMPROF_SYS_H
+#define MEMPROF_SYS_H
+
+#include <linux/futex.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
+
+static inline long sys_call6(long n, long a, long b, long c, long d, long e, long f)
+{
+    register long r10 __asm__("r10") = d;
+    register long r8 __asm__("r8") = e;
+    register long r9 __asm__("r9") = f;
+    long result;
+    __asm__ volatile("syscall"
+                     : "=a"(result)
+                     : "a"(n), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
+                     : "rcx", "r11", "memory");
+    return result;
+}
+
+#define sys_call(n, a, b, c) sys_call6((n), (long)(a), (long)(b), (long)(c), 0, 0, 0)
+
+/* Zeroed private memory, or NULL. */
+static inline void *sys_map(size_t size_bytes)
+{
+    long p = sys_call6(SYS_mmap, 0, (long)size_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    return p < 0 && p > -4096 ? NULL : (void *)p;
+}
+
+static inline void sys_unmap(void *p, size_t size_bytes)
+{
+    sys_call(SYS_munmap, p, size_bytes, 0);
+}
+
+static inline int sys_getpid(void)
+{
+    return (int)sys_call(SYS_getpid, 0, 0, 0);
+}
+
+static inline int sys_gettid(void)
+{
+    return (int)sys_call(SYS_gettid, 0, 0, 0);
+}
+
+static inline int sys_open(const char *path, int flags)
+{
+    return (int)sys_call6(SYS_openat, -100 /* AT_FDCWD */, (long)path, flags, 0, 0, 0);
+}
+
+static inline long sys_read(int fd, void *data, size_t size_bytes)
+{
+    return sys_call(SYS_read, fd, data, size_bytes);
+}
+
+static inline void sys_close(int fd)
+{
+    sys_call(SYS_close, fd, 0, 0);
+}
+
+/* The link's target without a NUL; its length or a negative errno. */
+static inline long sys_readlink(const char *path, char *target, size_t size_bytes)
+{
+    return sys_call6(SYS_readlinkat, -100, (long)path, (long)target, (long)size_bytes, 0, 0);
+}
+
+static inline void sys_sleep_ns(long ns)
+{
+    struct timespec t = {0, ns};
+    sys_call(SYS_nanosleep, &t, 0, 0);
+}
+
+static inline void sys_futex_wake(uint32_t *word)
+{
+    sys_call6(SYS_futex, (long)word, FUTEX_WAKE, 1, 0, 0, 0);
+}
+
+#endif

@@ -22,7 +22,8 @@
     X(segment_alloc)                                                                       \
     X(segment_free)                                                                        \
     X(oom)                                                                                 \
-    X(end) /* a block still live when its process ended leaves the accounts here */
+    X(end) /* what a site still holds when a process ends leaves the accounts here: one event a site (of that process),
+              size_bytes: the bytes of all its blocks, address: how many blocks */
 
 enum chunk_op {
 #define X(name) CHUNK_##name,
@@ -43,7 +44,8 @@ struct chunk_event {
     uint8_t hook;   /* hook_id */
     uint8_t device; /* device_id */
     uint8_t kind;   /* index in the table of kinds, kind.h */
-    uint8_t pad[2];
+    uint16_t match; /* frees: index in this chunk of the block's allocation, when it is there; else 0. To the encoder a
+                       hint, which it verifies; 0 costs space only */
 };
 
 /* What one chunk did to one site. */
@@ -69,7 +71,8 @@ struct chunk_codec; /* buffers and zstd contexts, reused over calls; one thread 
 struct chunk_codec *chunk_codec_open(void);
 void chunk_codec_close(struct chunk_codec *codec);
 
-/* Encode: append to out. count <= CHUNK_EVENTS. Return 0 or -ENOMEM/-EFBIG. */
+/* Encode: append to out. count <= CHUNK_EVENTS (key frames: 2^24 sites), times never decrease, sizes below 2^63. Return 0
+ * or -ENOMEM/-EFBIG. */
 int chunk_encode_events(struct chunk_codec *codec, const struct chunk_event *events, size_t count, struct buf *out);
 int chunk_encode_deltas(struct chunk_codec *codec, const struct chunk_delta *deltas, size_t count, struct buf *out);
 int chunk_encode_live(struct chunk_codec *codec, const struct chunk_live *sites, size_t count, struct buf *out);

@@ -1,0 +1,602 @@
+/*
+ * The events of a chunk. Writer and reader step the same model of what an allocator does, so that most events say only
+ * "as expected": the site that followed last time, the size that the site had last time, the address that was freed
+ * last in that size class, the free of the newest block. docs/format.md has the rules.
+ */
+#include "chunk_stream.h"
+
+#include "kind.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+enum { /* columns */
+       C_TIME,
+       C_SITE, /* allocations */
+       C_SIZE,
+       C_ADDRESS,
+       C_MATCH,      /* frees: which block */
+       C_NEW_SITE,   /* ids of sites that the chunk did not name before */
+       C_OTHER_SITE, /* frees of older blocks, and all other events */
+       C_OTHER_SIZE,
+       C_OTHER_ADDRESS,
+       C_COUNT
+};
+
+enum { S_TABLE, S_CODE, S_THREAD, S_THREAD_HIGH, S_COLUMNS, S_COUNT = S_COLUMNS + C_COUNT * COLUMN_STREAMS };
+
+#define SLOTS     (2 * CHUNK_EVENTS)
+#define NONE      UINT32_MAX
+#define BINS      4096u
+#define CODES_MAX 256u
+
+enum { SITE_EXPECTED = 0, SITE_NEW = 1, SITE_KNOWN = 1 }; /* SITE_KNOWN + n: the n-th of the chunk, n from 1 */
+enum { ADDRESS_EXPECTED = 0, ADDRESS_ODD = 1, ADDRESS_NEAR = 2 };
+enum {
+    MATCH_NONE = 0,
+    MATCH_NEWEST = 1,
+    MATCH_NEXT = 2,
+    MATCH_PREVIOUS = 3,
+    MATCH_AGE = 3
+}; /* MATCH_AGE + age, age from 1 */
+
+static const char EVENTS_MAGIC[4] = {'M', 'P', 'C', 'E'};
+
+/* Distinct keys in order of appearance. The writer finds a key's number through the slots. */
+struct dict {
+    uint32_t count;
+    uint64_t keys[CHUNK_EVENTS];
+    uint32_t slot_of[CHUNK_EVENTS];
+    uint32_t slots[SLOTS]; /* number + 1; 0: empty */
+};
+
+struct site_model {
+    uint64_t size;       /* of its last allocation */
+    uint32_t next_local; /* the site that followed it last, in the same thread */
+    uint32_t site_id;
+};
+
+struct thread_model {
+    uint64_t next_address; /* where the next block is if it lies behind the last one */
+    uint64_t other_address;
+    uint32_t site;        /* local number of the last allocation's site */
+    uint32_t cursor_next; /* neighbours of the last freed block, in the list of live blocks of its thread */
+    uint32_t cursor_previous;
+    uint32_t pending; /* event of a realloc's free, until its allocation; NONE */
+};
+
+struct chunk_events_state {
+    struct dict sites;                        /* writer */
+    struct dict threads;                      /* writer; key: process << 32 | thread */
+    struct dict codes;                        /* writer; key: op | hook << 8 | device << 16 | kind << 24 */
+    struct site_model site[CHUNK_EVENTS + 1]; /* by local number, from 1; 0: none before */
+    struct thread_model thread[CHUNK_EVENTS];
+    uint32_t site_count;
+    uint32_t last_other_site; /* local */
+    uint32_t thread_count;
+    uint32_t alloc_count;
+    uint32_t position[CHUNK_EVENTS]; /* event of the n-th allocation */
+    uint32_t ordinal[CHUNK_EVENTS];  /* the reverse; writer */
+    /* Doubly linked lists of the blocks born in the chunk and still live, one a thread. Nodes: n < CHUNK_EVENTS the
+     * n-th allocation, CHUNK_EVENTS + t the head of thread t. next is NONE for a block that is gone. */
+    uint32_t next[SLOTS], previous[SLOTS];
+    /* Freed addresses by thread and size class: stacks of events, as allocators reuse the last freed block first */
+    uint32_t bins[BINS]; /* event + 1 */
+    uint32_t link[CHUNK_EVENTS];
+};
+
+static void dict_clear(struct dict *d)
+{
+    for (uint32_t i = 0; i < d->count; i++)
+        d->slots[d->slot_of[i]] = 0;
+    d->count = 0;
+}
+
+/* The number of key, from 0; a new key gets the next one. */
+static inline uint32_t dict_number(struct dict *d, uint64_t key)
+{
+    uint32_t slot = (uint32_t)(key * 0x9E3779B97F4A7C15ull >> 32) & (SLOTS - 1);
+    for (;; slot = (slot + 1) & (SLOTS - 1)) {
+        uint32_t n = d->slots[slot];
+        if (!n)
+            break;
+        if (d->keys[n - 1] == key)
+            return n - 1;
+    }
+    d->keys[d->count] = key;
+    d->slot_of[d->count] = slot;
+    d->slots[slot] = d->count + 1;
+    return d->count++;
+}
+
+void chunk_events_state_free(struct chunk_events_state *state)
+{
+    free(state);
+}
+
+static struct chunk_events_state *model_begin(struct chunk_codec *codec)
+{
+    struct chunk_events_state *m = codec->events;
+    if (!m) {
+        m = codec->events = calloc(1, sizeof *m);
+        if (!m)
+            return NULL;
+    }
+    dict_clear(&m->sites);
+    dict_clear(&m->threads);
+    dict_clear(&m->codes);
+    m->site[0] = (struct site_model){0};
+    m->site_count = m->last_other_site = m->thread_count = m->alloc_count = 0;
+    memset(m->bins, 0, sizeof m->bins);
+    return m;
+}
+
+static void model_add_thread(struct chunk_events_state *m)
+{
+    uint32_t t = m->thread_count++, head = CHUNK_EVENTS + t;
+    m->thread[t] = (struct thread_model){.cursor_next = head, .cursor_previous = head, .pending = NONE};
+    m->next[head] = m->previous[head] = head;
+}
+
+static uint32_t model_add_site(struct chunk_events_state *m, uint32_t site_id)
+{
+    m->site[++m->site_count] = (struct site_model){.site_id = site_id};
+    return m->site_count;
+}
+
+/* What glibc takes for a block of this size; other allocators are near enough. */
+static inline uint64_t class_bytes(uint64_t size)
+{
+    return size <= 24 ? 32 : (size + 23) & ~15ull;
+}
+
+static inline uint32_t *model_bin(struct chunk_events_state *m, uint32_t t, uint64_t size)
+{
+    uint64_t key = class_bytes(size) >> 4 ^ (uint64_t)t << 32;
+    return &m->bins[key * 0x9E3779B97F4A7C15ull >> 52];
+}
+
+/* The event whose freed address is expected to be handed out now; NONE when there is no such. */
+static inline uint32_t model_expected(struct chunk_events_state *m, uint32_t t, int op, uint32_t *bin)
+{
+    if (op == CHUNK_realloc_alloc && m->thread[t].pending != NONE)
+        return m->thread[t].pending;
+    return *bin ? *bin - 1 : NONE;
+}
+
+/* A block is born: event index of thread t. hit: at the expected address. */
+static inline void model_alloc(struct chunk_events_state *m, uint32_t index, const struct chunk_event *e, uint32_t t,
+                               uint32_t *bin, int hit)
+{
+    struct thread_model *th = &m->thread[t];
+    if (e->op == CHUNK_realloc_alloc && th->pending != NONE) {
+        uint32_t freed = th->pending;
+        th->pending = NONE;
+        if (!hit)
+            m->link[freed] = 0; /* moved: the old place is not offered, real programs rarely get it next */
+    } else if (*bin) {
+        *bin = m->link[*bin - 1]; /* a wrong guess goes too, lest it stays on top for ever */
+    }
+    th->next_address = e->address + class_bytes(e->size_bytes);
+    uint32_t n = m->alloc_count++, head = CHUNK_EVENTS + t, tail = m->previous[head];
+    m->position[n] = index;
+    m->next[n] = head;
+    m->previous[n] = tail;
+    m->next[tail] = n;
+    m->previous[head] = n;
+}
+
+static inline void model_unlink(struct chunk_events_state *m, uint32_t n, struct thread_model *th)
+{
+    uint32_t next = m->next[n], previous = m->previous[n];
+    m->previous[next] = previous;
+    m->next[previous] = next;
+    m->next[n] = NONE;
+    th->cursor_next = next;
+    th->cursor_previous = previous;
+}
+
+static inline void model_free(struct chunk_events_state *m, uint32_t index, const struct chunk_event *e, uint32_t t)
+{
+    struct thread_model *th = &m->thread[t];
+    if (e->op == CHUNK_realloc_free) {
+        th->pending = index;
+        return;
+    }
+    uint32_t *bin = model_bin(m, t, e->size_bytes);
+    m->link[index] = *bin;
+    *bin = index + 1;
+}
+
+static inline int is_birth(unsigned op)
+{
+    return op == CHUNK_alloc || op == CHUNK_realloc_alloc;
+}
+
+static inline int is_death(unsigned op)
+{
+    return op == CHUNK_free || op == CHUNK_realloc_free;
+}
+
+static inline int is_live_node(const struct chunk_events_state *m, uint32_t n)
+{
+    return n < m->alloc_count && m->next[n] != NONE;
+}
+
+/* --- writing --- */
+
+static inline void put_address(struct column *c, uint64_t address, uint64_t expected)
+{
+    uint64_t d = address - expected;
+    if (!(d & 15)) {
+        column_put(c, ADDRESS_NEAR + zigzag((uint64_t)((int64_t)d >> 4)));
+    } else {
+        column_put(c, ADDRESS_ODD);
+        column_put(c, zigzag(d));
+    }
+}
+
+static inline void put_site(struct chunk_events_state *m, struct column *c, struct column *new_site, uint32_t site_id,
+                            uint32_t expected, uint32_t *local)
+{
+    uint32_t count = m->sites.count, n = dict_number(&m->sites, site_id) + 1;
+    *local = n;
+    if (n > count) {
+        column_put(c, SITE_NEW);
+        column_put(new_site, zigzag((uint64_t)site_id - m->site[m->site_count].site_id));
+        model_add_site(m, site_id);
+    } else {
+        column_put(c, n == expected ? SITE_EXPECTED : SITE_KNOWN + (uint64_t)n);
+    }
+}
+
+static inline void put_birth(struct chunk_events_state *m, struct column *c, const struct chunk_event *events,
+                             uint32_t index, uint32_t t)
+{
+    const struct chunk_event *e = &events[index];
+    struct thread_model *th = &m->thread[t];
+    uint32_t before = th->site, local;
+    put_site(m, &c[C_SITE], &c[C_NEW_SITE], e->site_id, m->site[before].next_local, &local);
+    m->site[before].next_local = th->site = local;
+    struct site_model *s = &m->site[local];
+    column_put(&c[C_SIZE], e->size_bytes == s->size ? 0 : e->size_bytes + 1);
+    s->size = e->size_bytes;
+    uint32_t *bin = model_bin(m, t, e->size_bytes), expected = model_expected(m, t, e->op, bin);
+    int hit = expected != NONE && events[expected].address == e->address;
+    if (hit)
+        column_put(&c[C_ADDRESS], ADDRESS_EXPECTED);
+    else
+        put_address(&c[C_ADDRESS], e->address, th->next_address);
+    m->ordinal[index] = m->alloc_count;
+    model_alloc(m, index, e, t, bin, hit);
+}
+
+/* Site, size and address as such. */
+static inline void put_other(struct chunk_events_state *m, struct column *c, const struct chunk_event *e, uint32_t t)
+{
+    uint32_t local;
+    put_site(m, &c[C_OTHER_SITE], &c[C_NEW_SITE], e->site_id, m->last_other_site, &local);
+    m->last_other_site = local;
+    column_put(&c[C_OTHER_SIZE], e->size_bytes == m->site[local].size ? 0 : e->size_bytes + 1);
+    put_address(&c[C_OTHER_ADDRESS], e->address, m->thread[t].other_address);
+    m->thread[t].other_address = e->address + class_bytes(e->size_bytes);
+}
+
+static inline void put_death(struct chunk_events_state *m, struct column *c, const struct chunk_event *events,
+                             uint32_t index, uint32_t t)
+{
+    const struct chunk_event *e = &events[index], *born = &events[e->match];
+    struct thread_model *th = &m->thread[t];
+    uint32_t n;
+    if (e->match < index && is_birth(born->op) && born->address == e->address && born->size_bytes == e->size_bytes &&
+        born->site_id == e->site_id && is_live_node(m, n = m->ordinal[e->match])) {
+        uint32_t newest = m->previous[CHUNK_EVENTS + t];
+        column_put(&c[C_MATCH], n == newest                ? MATCH_NEWEST
+                                : n == th->cursor_next     ? MATCH_NEXT
+                                : n == th->cursor_previous ? MATCH_PREVIOUS
+                                                           : MATCH_AGE + (uint64_t)(m->alloc_count - n));
+        model_unlink(m, n, th);
+    } else {
+        column_put(&c[C_MATCH], MATCH_NONE);
+        put_other(m, c, e, t);
+    }
+    model_free(m, index, e, t);
+}
+
+static int put_table(struct chunk_codec *codec, const struct chunk_events_state *m, uint64_t first_ns)
+{
+    struct stream *s = &codec->streams[S_TABLE];
+    uint32_t codes = m->codes.count, threads = m->threads.count;
+    if (stream_reserve(s, 16 + codes * 4ull + threads * 6ull) != 0)
+        return -ENOMEM;
+    uint8_t *p = s->data;
+    memcpy(p, &first_ns, 8);
+    memcpy(p + 8, &codes, 4);
+    memcpy(p + 12, &threads, 4);
+    p += 16;
+    for (uint32_t i = 0; i < codes; i++, p += 4)
+        memcpy(p, &m->codes.keys[i], 4);
+    for (uint32_t i = 0; i < threads; i++, p += 6) {
+        uint64_t key = m->threads.keys[i]; /* its low 6 bytes: thread, process */
+        memcpy(p, &key, 6);
+    }
+    s->length = (size_t)(p - s->data);
+    if (threads <= 1)
+        codec->streams[S_THREAD].length = 0;
+    if (threads <= 256)
+        codec->streams[S_THREAD_HIGH].length = 0;
+    return 0;
+}
+
+static int begin_write(struct chunk_codec *codec, struct column c[C_COUNT], size_t count)
+{
+    for (unsigned i = S_CODE; i < S_COLUMNS; i++)
+        if (stream_reserve(&codec->streams[i], count + 1) != 0)
+            return -ENOMEM;
+    /* times two: an odd address is two values */
+    for (unsigned i = 0; i < C_COUNT; i++)
+        if (column_begin_write(&c[i], &codec->streams[S_COLUMNS + i * COLUMN_STREAMS], count * 2) != 0)
+            return -ENOMEM;
+    return 0;
+}
+
+int chunk_encode_events(struct chunk_codec *codec, const struct chunk_event *events, size_t count, struct buf *out)
+{
+    struct column c[C_COUNT];
+    struct chunk_events_state *m = model_begin(codec);
+    if (count > CHUNK_EVENTS)
+        return -EFBIG;
+    if (!m || begin_write(codec, c, count) != 0)
+        return -ENOMEM;
+    uint8_t *code = codec->streams[S_CODE].data, *low = codec->streams[S_THREAD].data;
+    uint8_t *high = codec->streams[S_THREAD_HIGH].data;
+    uint64_t before_ns = count ? events[0].time_ns : 0, thread_key = UINT64_MAX;
+    uint32_t tuple_before = UINT32_MAX, tuple_number = 0, t = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        const struct chunk_event *e = &events[i];
+        uint32_t tuple = e->op | (uint32_t)e->hook << 8 | (uint32_t)e->device << 16 | (uint32_t)e->kind << 24;
+        if (e->time_ns < before_ns || e->time_ns > INT64_MAX || e->size_bytes > INT64_MAX)
+            return -EFBIG;
+        if (tuple != tuple_before) {
+            tuple_number = dict_number(&m->codes, tuple);
+            tuple_before = tuple;
+            if (tuple_number >= CODES_MAX)
+                return -EFBIG;
+        }
+        code[i] = (uint8_t)tuple_number;
+        uint64_t key = (uint64_t)e->process_id << 32 | e->thread_id;
+        if (key != thread_key) {
+            thread_key = key;
+            t = dict_number(&m->threads, key);
+            if (t == m->thread_count)
+                model_add_thread(m);
+        }
+        low[i] = (uint8_t)t;
+        high[i] = (uint8_t)(t >> 8);
+        column_put_mixed(&c[C_TIME], e->time_ns - before_ns);
+        before_ns = e->time_ns;
+        if (is_birth(e->op))
+            put_birth(m, c, events, i, t);
+        else if (is_death(e->op))
+            put_death(m, c, events, i, t);
+        else
+            put_other(m, c, e, t);
+    }
+    for (unsigned i = S_CODE; i <= S_THREAD_HIGH; i++)
+        codec->streams[i].length = count;
+    for (unsigned i = 0; i < C_COUNT; i++)
+        column_end_write(&c[i], &codec->streams[S_COLUMNS + i * COLUMN_STREAMS]);
+    if (put_table(codec, m, count ? events[0].time_ns : 0) != 0)
+        return -ENOMEM;
+    return frame_pack(codec, EVENTS_MAGIC, count, S_COUNT, out);
+}
+
+/* --- reading --- */
+
+struct reader {
+    struct column c[C_COUNT];
+    const uint8_t *codes;   /* tuples, 4 bytes each */
+    const uint8_t *threads; /* 6 bytes each */
+    uint32_t code_count, thread_count;
+    uint64_t first_ns;
+};
+
+static int read_table(struct chunk_codec *codec, struct chunk_events_state *m, struct reader *r, size_t count)
+{
+    const struct stream *table = &codec->streams[S_TABLE];
+    if (table->length < 16)
+        return -1;
+    memcpy(&r->first_ns, table->data, 8);
+    memcpy(&r->code_count, table->data + 8, 4);
+    memcpy(&r->thread_count, table->data + 12, 4);
+    if (r->code_count > CODES_MAX || r->thread_count > count ||
+        table->length != 16 + r->code_count * 4ull + r->thread_count * 6ull)
+        return -1;
+    r->codes = table->data + 16;
+    r->threads = r->codes + r->code_count * 4ull;
+    for (uint32_t i = 0; i < r->code_count; i++)
+        if (r->codes[i * 4] >= CHUNK_OP_COUNT || r->codes[i * 4 + 3] >= KIND_COUNT)
+            return -1;
+    for (uint32_t i = 0; i < r->thread_count; i++)
+        model_add_thread(m);
+    if (codec->streams[S_CODE].length != count ||
+        codec->streams[S_THREAD].length != (r->thread_count > 1 ? count : 0) ||
+        codec->streams[S_THREAD_HIGH].length != (r->thread_count > 256 ? count : 0))
+        return -1;
+    for (unsigned i = 0; i < C_COUNT; i++)
+        column_begin_read(&r->c[i], &codec->streams[S_COLUMNS + i * COLUMN_STREAMS]);
+    return r->first_ns <= INT64_MAX ? 0 : -1;
+}
+
+static inline int get_address(struct column *c, uint64_t value, uint64_t expected, uint64_t *address)
+{
+    uint64_t odd;
+    if (value >= ADDRESS_NEAR) {
+        *address = expected + (unzigzag(value - ADDRESS_NEAR) << 4);
+        return 0;
+    }
+    if (value != ADDRESS_ODD || column_get(c, &odd) != 0)
+        return -1;
+    *address = expected + unzigzag(odd);
+    return 0;
+}
+
+static inline int get_site(struct chunk_events_state *m, struct column *c, struct column *new_site, uint32_t expected,
+                           uint32_t *local)
+{
+    uint64_t value;
+    if (column_get(c, &value) != 0)
+        return -1;
+    if (value == SITE_EXPECTED) {
+        *local = expected;
+    } else if (value == SITE_NEW) {
+        if (column_get(new_site, &value) != 0 || m->site_count >= CHUNK_EVENTS)
+            return -1;
+        *local = model_add_site(m, m->site[m->site_count].site_id + (uint32_t)unzigzag(value));
+    } else {
+        if (value - SITE_KNOWN > m->site_count)
+            return -1;
+        *local = (uint32_t)(value - SITE_KNOWN);
+    }
+    return *local ? 0 : -1;
+}
+
+static inline int get_size(struct column *c, uint64_t expected, uint64_t *size)
+{
+    if (column_get(c, size) != 0)
+        return -1;
+    *size = *size ? *size - 1 : expected;
+    return *size <= INT64_MAX ? 0 : -1;
+}
+
+static inline int get_birth(struct chunk_events_state *m, struct column *c, struct chunk_event *events, uint32_t index,
+                            uint32_t t)
+{
+    struct chunk_event *e = &events[index];
+    struct thread_model *th = &m->thread[t];
+    uint32_t before = th->site, local;
+    uint64_t value;
+    if (get_site(m, &c[C_SITE], &c[C_NEW_SITE], m->site[before].next_local, &local) != 0)
+        return -1;
+    m->site[before].next_local = th->site = local;
+    struct site_model *s = &m->site[local];
+    e->site_id = s->site_id;
+    if (get_size(&c[C_SIZE], s->size, &e->size_bytes) != 0 || column_get(&c[C_ADDRESS], &value) != 0)
+        return -1;
+    s->size = e->size_bytes;
+    uint32_t *bin = model_bin(m, t, e->size_bytes), expected = model_expected(m, t, e->op, bin);
+    if (value == ADDRESS_EXPECTED) {
+        if (expected == NONE)
+            return -1;
+        e->address = events[expected].address;
+    } else if (get_address(&c[C_ADDRESS], value, th->next_address, &e->address) != 0) {
+        return -1;
+    }
+    model_alloc(m, index, e, t, bin, value == ADDRESS_EXPECTED);
+    return 0;
+}
+
+static inline int get_other(struct chunk_events_state *m, struct column *c, struct chunk_event *e, uint32_t t)
+{
+    uint32_t local;
+    uint64_t value;
+    if (get_site(m, &c[C_OTHER_SITE], &c[C_NEW_SITE], m->last_other_site, &local) != 0)
+        return -1;
+    m->last_other_site = local;
+    e->site_id = m->site[local].site_id;
+    if (get_size(&c[C_OTHER_SIZE], m->site[local].size, &e->size_bytes) != 0 ||
+        column_get(&c[C_OTHER_ADDRESS], &value) != 0 ||
+        get_address(&c[C_OTHER_ADDRESS], value, m->thread[t].other_address, &e->address) != 0)
+        return -1;
+    m->thread[t].other_address = e->address + class_bytes(e->size_bytes);
+    return 0;
+}
+
+static inline int get_death(struct chunk_events_state *m, struct column *c, struct chunk_event *events, uint32_t index,
+                            uint32_t t)
+{
+    struct chunk_event *e = &events[index];
+    struct thread_model *th = &m->thread[t];
+    uint64_t value;
+    uint32_t n;
+    if (column_get(&c[C_MATCH], &value) != 0)
+        return -1;
+    if (value == MATCH_NONE) {
+        if (get_other(m, c, e, t) != 0)
+            return -1;
+        model_free(m, index, e, t);
+        return 0;
+    }
+    if (value == MATCH_NEWEST)
+        n = m->previous[CHUNK_EVENTS + t];
+    else if (value == MATCH_NEXT)
+        n = th->cursor_next;
+    else if (value == MATCH_PREVIOUS)
+        n = th->cursor_previous;
+    else if (value - MATCH_AGE <= m->alloc_count)
+        n = m->alloc_count - (uint32_t)(value - MATCH_AGE);
+    else
+        return -1;
+    if (!is_live_node(m, n))
+        return -1;
+    const struct chunk_event *born = &events[m->position[n]];
+    e->address = born->address;
+    e->size_bytes = born->size_bytes;
+    e->site_id = born->site_id;
+    e->match = (uint16_t)m->position[n];
+    model_unlink(m, n, th);
+    model_free(m, index, e, t);
+    return 0;
+}
+
+static int read_events(struct chunk_codec *codec, struct chunk_events_state *m, struct reader *r, size_t count,
+                       struct chunk_event *events)
+{
+    const uint8_t *code = codec->streams[S_CODE].data;
+    const uint8_t *low = r->thread_count > 1 ? codec->streams[S_THREAD].data : NULL;
+    const uint8_t *high = r->thread_count > 256 ? codec->streams[S_THREAD_HIGH].data : NULL;
+    uint64_t time_ns = r->first_ns, step;
+    for (uint32_t i = 0; i < count; i++) {
+        struct chunk_event *e = &events[i];
+        uint32_t t = (low ? low[i] : 0u) | (high ? (uint32_t)high[i] << 8 : 0u);
+        if (code[i] >= r->code_count || t >= r->thread_count || column_get(&r->c[C_TIME], &step) != 0 ||
+            __builtin_add_overflow(time_ns, step, &time_ns) || time_ns > INT64_MAX)
+            return -1;
+        const uint8_t *tuple = r->codes + code[i] * 4;
+        e->time_ns = time_ns;
+        e->op = tuple[0];
+        e->hook = tuple[1];
+        e->device = tuple[2];
+        e->kind = tuple[3];
+        memcpy(&e->thread_id, r->threads + t * 6ull, 4);
+        memcpy(&e->process_id, r->threads + t * 6ull + 4, 2);
+        e->match = 0;
+        int failed = is_birth(e->op)   ? get_birth(m, r->c, events, i, t)
+                     : is_death(e->op) ? get_death(m, r->c, events, i, t)
+                                       : get_other(m, r->c, e, t);
+        if (failed)
+            return -1;
+    }
+    for (unsigned i = 0; i < C_COUNT; i++)
+        if (!column_is_read(&r->c[i]))
+            return -1;
+    return 0;
+}
+
+long chunk_decode_events(struct chunk_codec *codec, const void *data, size_t length, const struct chunk_event **events)
+{
+    struct chunk_events_state *m = model_begin(codec);
+    if (!m)
+        return -ENOMEM;
+    long count = frame_unpack(codec, EVENTS_MAGIC, CHUNK_EVENTS, S_COUNT, data, length);
+    if (count < 0)
+        return count;
+    struct chunk_event *rows = codec_room(codec, (size_t)count, sizeof *rows);
+    if (!rows)
+        return -ENOMEM;
+    struct reader r;
+    if (read_table(codec, m, &r, (size_t)count) != 0 || read_events(codec, m, &r, (size_t)count, rows) != 0)
+        return -EBADMSG;
+    *events = rows;
+    return count;
+}

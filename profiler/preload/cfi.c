@@ -537,21 +537,21 @@ static int row_is_kernel_signal_frame(const struct cfi_image *image, const struc
            block_is(image, row->value[CFI_RA], CFI_RSP, 0, &ip) && ip == SIGNAL_RIP;
 }
 
-static uint32_t rule_of_expression(const struct cfi_image *image, const struct cfi_row *row, uint64_t address)
+static uint64_t rule_of_expression(const struct cfi_image *image, const struct cfi_row *row, uint64_t address)
 {
     int64_t offset, saved;
     if (block_is(image, row->cfa, CFI_RBP, 1, &offset) && offset % 8 == 0 && offset < 0 && offset >= -4096 &&
         row->how[CFI_RBP] == CFI_EXPRESSION && block_is(image, row->value[CFI_RBP], CFI_RBP, 0, &saved) && saved == 0)
-        return RULE(RULE_REALIGNED, 0, offset / 8);
+        return RULE(RULE_REALIGNED, 0, -offset / 8);
     int limit = block_plt_limit(image, row->cfa);
     if (limit >= 0 && row->how[CFI_RBP] == CFI_SAME)
         return RULE(RULE_RSP, 0, (address & 15) >= (unsigned)limit ? 2 : 1);
     return RULE(RULE_RICH, 0, 0);
 }
 
-uint32_t cfi_rule(const struct cfi_image *image, const struct cfi_row *row, uint64_t address)
+uint64_t cfi_rule(const struct cfi_image *image, const struct cfi_row *row, uint64_t address)
 {
-    const uint32_t rich = RULE(RULE_RICH, 0, 0);
+    const uint64_t rich = RULE(RULE_RICH, 0, 0);
     if (row->how[CFI_RA] == CFI_UNDEFINED)
         return RULE(RULE_END, 0, 0);
     if (row->is_signal)

@@ -1,6 +1,6 @@
 /*
- * cfi.h: call frame information (.eh_frame) of x86-64: which row of it covers an address, that row as a rule of 30
- * bits, and a full evaluation for rows that are too rich for a rule. No state of its own, no allocation; every read of
+ * cfi.h: call frame information (.eh_frame) of x86-64: which row of it covers an address, that row as a rule of one
+ * word, and a full evaluation for rows that are too rich for a rule. No state of its own, no allocation; every read of
  * the image stays within bounds given by the caller, and every read of the program's memory goes through a callback.
  */
 #ifndef MEMPROF_CFI_H
@@ -48,31 +48,31 @@ struct cfi_work {
 int cfi_find_row(const struct cfi_image *image, uint64_t address, struct cfi_work *work);
 
 /*
- * Rules. Bits 0..2 type, 3..9 slot of rbp (0: not saved; k: saved at CFA - 8k), 10..29 offset / 8, signed.
- * For RSP and RBP: CFA = register + offset >= register + 8, and the slot is not below the register. The return address
- * is at CFA - 8.
+ * Rules, in a word whose middle is left for its owner's use: bits 0..2 type, 4..10 slot of rbp (0: not saved; k: saved
+ * at CFA - 8k), 45..63 offset / 8. For RSP and RBP: CFA = register + offset, at least register + 8, and the slot is not
+ * below the register. The return address is at CFA - 8.
  */
 enum cfi_rule_type {
     RULE_NONE = 0,
     RULE_RSP = 1,
     RULE_RBP = 2,
-    RULE_REALIGNED = 3, /* CFA = *(rbp + offset), rbp saved at rbp: gcc's realigned stack frames */
+    RULE_REALIGNED = 3, /* CFA = *(rbp - offset), rbp saved at rbp: gcc's realigned stack frames */
     RULE_SIGNAL = 4,    /* the kernel's signal frame: rsp points to its ucontext */
     RULE_END = 5,       /* the outermost frame */
     RULE_RICH = 6,      /* needs cfi_step */
     RULE_UNKNOWN = 7,
 };
-#define RULE(type, slot, offset8) ((uint32_t)(type) | (uint32_t)(slot) << 3 | ((uint32_t)(offset8)&0xfffff) << 10)
-#define RULE_TYPE(rule)           ((rule)&7)
-#define RULE_SLOT(rule)           ((rule) >> 3 & 127)
-#define RULE_OFFSET(rule)         ((int64_t)((int32_t)((uint32_t)(rule) << 2) >> 12) * 8)
-#define RULE_BITS                 30
+#define RULE(type, slot, offset8) ((uint64_t)(type) | (uint64_t)(slot) << 4 | (uint64_t)(offset8) << 45)
+#define RULE_TYPE(rule)           ((unsigned)(rule)&7)
+#define RULE_SLOT(rule)           ((rule) >> 4 & 127)
+#define RULE_OFFSET(rule)         ((rule) >> 45 << 3)
+#define RULE_UNUSED               (((1ull << 34) - 1) << 11)
 
 /* ucontext of a signal frame, from its rsp */
 enum { SIGNAL_RBP = 120, SIGNAL_RSP = 160, SIGNAL_RIP = 168 };
 
 /* The row as a rule; `address` as given to cfi_find_row (a PLT stub's CFA depends on it). */
-uint32_t cfi_rule(const struct cfi_image *image, const struct cfi_row *row, uint64_t address);
+uint64_t cfi_rule(const struct cfi_image *image, const struct cfi_row *row, uint64_t address);
 
 struct cfi_registers {
     uint64_t value[CFI_REGISTERS];

@@ -91,7 +91,7 @@ struct unwind_check {
 
 struct unwind_step {
     struct unwind_state at;
-    uint32_t rule;
+    uint64_t rule;
 };
 
 /* Addresses and working memory of an unwind without memory. */

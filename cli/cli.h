@@ -1,0 +1,44 @@
+/*
+ * cli.h: what the subcommands share: messages on stderr, exit codes, opening a database, the output's properties.
+ */
+#ifndef MEMPROF_CLI_H
+#define MEMPROF_CLI_H
+
+#include "../common/error.h"
+#include "../report/out.h"
+#include "options.h"
+
+#include <sqlite3.h>
+
+#ifndef MEMPROF_VERSION
+#define MEMPROF_VERSION "0.1.0"
+#endif
+
+enum { EXIT_OK = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };
+
+/* "memprof: TEXT" on stderr; control characters never get through. Return EXIT_FAILED and EXIT_USAGE. */
+int cli_fail(const struct error *err);
+int cli_usage(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void cli_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* A database for reading: finishes what a killed collector or --no-symbols left (in place where it can, else in a
+ * temporary copy), and uses memprof's own view definitions. Close with sqlite3_close. 0 or -errno with err. */
+int reader_open(const char *path, sqlite3 **db, struct error *err);
+
+/* The FILE argument, default out.db; NULL after a usage message when there is more than one. */
+const char *cli_file(const struct arguments *a);
+/* --json, --csv, --color, the terminal. 0 or EXIT_USAGE after a message. */
+int cli_output(const struct arguments *a, struct report_out *out);
+/* Flushes stdout; status, or EXIT_FAILED with a message when it could not be written. */
+int cli_close_output(int status);
+
+/* Absolute path of libmemprof.so, to free; NULL with err. */
+char *cli_library(struct error *err);
+/* Replaces %p, %h, %q{NAME} and %% in the name of an output; to free; NULL with err. */
+char *output_name(const char *pattern, struct error *err);
+
+#define COMMAND(name, args, help, text) int cmd_##name(const struct arguments *a);
+#include "commands.def"
+#undef COMMAND
+
+#endif

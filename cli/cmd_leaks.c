@@ -1,0 +1,54 @@
+#include "cli.h"
+
+#include "../report/leaks.h"
+
+#include <errno.h>
+#include <string.h>
+
+static int parse(const struct arguments *a, struct report_options *o, struct suppressions *s, int64_t *exitcode)
+{
+    struct error err;
+    const char *by = a->given[OPTION_leaks_by] ? a->value[OPTION_leaks_by] : "stack";
+    *o = (struct report_options){.sort = -1, .device = a->value[OPTION_device], .kind = a->value[OPTION_kind]};
+    if (options_number(a, OPTION_top, 0, INT32_MAX, -1, &o->top) ||
+        options_number(a, OPTION_frames, 0, INT32_MAX, 30, &o->frames) ||
+        options_number(a, OPTION_error_exitcode, 1, 255, 0, exitcode))
+        return EXIT_USAGE;
+    if (strcmp(by, "stack") != 0 && strcmp(by, "line") != 0)
+        return cli_usage("leaks: --by '%s': expected stack or line", by);
+    o->by = strcmp(by, "line") == 0 ? ROW_LINE : ROW_STACK;
+    for (int i = 0; i < a->use_count; i++)
+        if (a->use[i].id == OPTION_suppressions && suppressions_load(s, a->use[i].value, &err))
+            return cli_usage("%s", err.text);
+    return 0;
+}
+
+int cmd_leaks(const struct arguments *a)
+{
+    struct report_options report;
+    struct suppressions suppressions = {0};
+    struct leaks_options options = {&report, &suppressions};
+    struct report_out out;
+    struct error err = {""};
+    sqlite3 *db = NULL;
+    int64_t exitcode = 0;
+    int leaked = 0;
+    const char *path = cli_file(a);
+    int status = path ? cli_output(a, &out) : EXIT_USAGE;
+    if (status == 0)
+        status = parse(a, &report, &suppressions, &exitcode);
+    if (status == 0) {
+        int rc = reader_open(path, &db, &err);
+        int is_open = rc == 0;
+        if (is_open)
+            rc = leaks_report(db, &options, &out, &leaked, &err);
+        if (rc)
+            status = rc == -EINVAL && is_open ? cli_usage("%s", err.text) : cli_fail(&err);
+        else
+            status = leaked ? (int)exitcode : EXIT_OK;
+        sqlite3_close(db);
+        status = cli_close_output(status);
+    }
+    suppressions_free(&suppressions);
+    return status;
+}

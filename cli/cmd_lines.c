@@ -1,0 +1,51 @@
+#include "cli.h"
+
+#include "../report/lines.h"
+
+#include <errno.h>
+#include <string.h>
+
+static int parse(const struct arguments *a, struct report_options *report, struct lines_options *o)
+{
+    struct error err;
+    *report = (struct report_options){.sort = -1, .device = a->value[OPTION_device], .kind = a->value[OPTION_kind]};
+    if (options_number(a, OPTION_top, 0, INT32_MAX, -1, &report->top))
+        return EXIT_USAGE;
+    for (int i = 0; i < a->use_count; i++) {
+        int is_func = a->use[i].id == OPTION_func, is_file = a->use[i].id == OPTION_file;
+        if ((is_func && o->function_count == LINES_PATTERNS_MAX) || (is_file && o->file_count == LINES_PATTERNS_MAX))
+            return cli_usage("lines: more than %d names; use a pattern such as 'net_*'", LINES_PATTERNS_MAX);
+        if (is_func)
+            o->functions[o->function_count++] = a->use[i].value;
+        if (is_file)
+            o->files[o->file_count++] = a->use[i].value;
+    }
+    if (lines_columns(a->value[OPTION_columns], o, &err))
+        return cli_usage("lines: %s", err.text);
+    return 0;
+}
+
+int cmd_lines(const struct arguments *a)
+{
+    struct report_options report;
+    struct lines_options options = {.report = &report};
+    struct report_out out;
+    struct error err = {""};
+    sqlite3 *db = NULL;
+    const char *path = cli_file(a);
+    int status = path ? cli_output(a, &out) : EXIT_USAGE;
+    if (status == 0 && a->given[OPTION_columns] && strcmp(a->value[OPTION_columns], "help") == 0) {
+        stat_list(&out);
+        return cli_close_output(EXIT_OK);
+    }
+    if (status == 0)
+        status = parse(a, &report, &options);
+    if (status)
+        return status;
+    int rc = reader_open(path, &db, &err), is_open = rc == 0;
+    if (is_open)
+        rc = lines_report(db, &options, &out, &err);
+    sqlite3_close(db);
+    status = rc == 0 ? EXIT_OK : rc == -EINVAL && is_open ? cli_usage("%s", err.text) : cli_fail(&err);
+    return cli_close_output(status);
+}

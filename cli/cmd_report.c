@@ -1,0 +1,116 @@
+#include "cli.h"
+
+#include "../common/units.h"
+#include "../report/html.h"
+#include "../report/report.h"
+
+#include <errno.h>
+#include <string.h>
+
+static int parse_by(const char *text, enum row_key *by)
+{
+    for (int i = 0; i < ROW_KEY_COUNT; i++) {
+        if (strcmp(row_key_names[i], text) == 0) {
+            *by = (enum row_key)i;
+            return 0;
+        }
+    }
+    const char *near = options_nearest(text, row_key_names, ROW_KEY_COUNT);
+    if (near)
+        return cli_usage("report: --by '%s': did you mean '%s'?", text, near);
+    return cli_usage("report: --by '%s': expected line, function, file, module, thread, device or stack", text);
+}
+
+static int parse_at(const char *text, struct report_options *o)
+{
+    if (strcmp(text, "peak") == 0) {
+        o->at = REPORT_AT_PEAK;
+    } else if (strcmp(text, "end") == 0) {
+        o->at = REPORT_AT_END;
+    } else {
+        o->at = REPORT_AT_TIME;
+        if (units_parse_ns(text, &o->at_ns))
+            return cli_usage(
+                "report: --at '%s': expected peak, end, or a time since the start such as 1.5s, 300ms or 2m", text);
+    }
+    return 0;
+}
+
+static int parse_sort(const char *text, struct report_options *o)
+{
+    o->sort = stat_find(text, strlen(text));
+    if (o->sort >= 0)
+        return 0;
+    return cli_usage("report: --sort '%s': no such statistic; 'memprof report --sort help' lists them", text);
+}
+
+static int write_page(const struct arguments *a, sqlite3 *db, const char *path, struct error *err)
+{
+    struct html_options html = {
+        .database_path = path,
+        .page_path = a->given[OPTION_html] ? a->value[OPTION_html] : NULL,
+        .with_source = !a->given[OPTION_no_source],
+        .open = a->given[OPTION_open],
+    };
+    if (a->given[OPTION_html_output])
+        html.page_path = a->value[OPTION_html_output];
+    if (html.page_path && strcmp(html.page_path, "-") == 0) {
+        html.to_stdout = 1;
+        html.page_path = NULL;
+    }
+    return html_write(db, &html, err);
+}
+
+static int parse(const struct arguments *a, struct report_options *o)
+{
+    *o = (struct report_options){.sort = -1};
+    o->device = a->value[OPTION_device];
+    o->kind = a->value[OPTION_kind];
+    o->inclusive = a->given[OPTION_inclusive];
+    int is_html = a->given[OPTION_html] || a->given[OPTION_html_output];
+    if (options_number(a, OPTION_top, 0, INT32_MAX, -1, &o->top) ||
+        options_number(a, OPTION_frames, 0, INT32_MAX, 30, &o->frames))
+        return EXIT_USAGE;
+    if (a->given[OPTION_by] && parse_by(a->value[OPTION_by], &o->by))
+        return EXIT_USAGE;
+    if (a->given[OPTION_at] && parse_at(a->value[OPTION_at], o))
+        return EXIT_USAGE;
+    if (a->given[OPTION_sort] && parse_sort(a->value[OPTION_sort], o))
+        return EXIT_USAGE;
+    if (a->given[OPTION_sort] && o->at == REPORT_AT_TIME)
+        return cli_usage("report: --sort does not go with --at TIME, where the only statistic is what was live");
+    if (is_html && (a->given[OPTION_by] || a->given[OPTION_at] || a->given[OPTION_json] || a->given[OPTION_csv]))
+        return cli_usage("report: --html writes one page of everything; leave out --by, --at, --json and --csv");
+    if (!is_html && (a->given[OPTION_open] || a->given[OPTION_no_source]))
+        return cli_usage("report: --open and --no-source belong to --html");
+    return 0;
+}
+
+int cmd_report(const struct arguments *a)
+{
+    struct report_options options;
+    struct report_out out;
+    struct error err = {""};
+    sqlite3 *db = NULL;
+    const char *path = cli_file(a);
+    int status = path ? cli_output(a, &out) : EXIT_USAGE;
+    if (status == 0 && a->given[OPTION_sort] && strcmp(a->value[OPTION_sort], "help") == 0) {
+        stat_list(&out);
+        return cli_close_output(EXIT_OK);
+    }
+    if (status == 0)
+        status = parse(a, &options);
+    if (status)
+        return status;
+    options.file = path;
+    int rc = reader_open(path, &db, &err);
+    if (rc == 0 && (a->given[OPTION_html] || a->given[OPTION_html_output]))
+        rc = write_page(a, db, path, &err);
+    else if (rc == 0 && (a->given[OPTION_by] || a->given[OPTION_at] || a->given[OPTION_sort]))
+        rc = report_by(db, &options, &out, &err);
+    else if (rc == 0)
+        rc = report_summary(db, &options, &out, &err);
+    sqlite3_close(db);
+    status = rc == 0 ? EXIT_OK : rc == -EINVAL && db ? cli_usage("%s", err.text) : cli_fail(&err);
+    return cli_close_output(status);
+}

@@ -1,0 +1,63 @@
+#include "cli.h"
+
+#include "../common/buf.h"
+#include "../profiler/collect/collect.h"
+#include "../profiler/wire.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* The options as typed, for meta 'options'. */
+static char *options_text(const struct arguments *a)
+{
+    struct buf text = BUF(1 << 16);
+    for (int i = 0; i < a->use_count; i++) {
+        buf_printf(&text, "%s--%s", i ? " " : "", option_infos[a->use[i].id].name);
+        if (a->use[i].value) {
+            buf_putc(&text, '=');
+            buf_shell(&text, a->use[i].value);
+        }
+    }
+    return text.data ? text.data : xstrdup("");
+}
+
+int cmd_run(const struct arguments *a)
+{
+    struct error err = {""};
+    int64_t depth, max_events;
+    if (a->rest_count == 0)
+        return cli_usage("run: no program given; expected: memprof run [OPTIONS] PROGRAM [ARG...]");
+    if (options_number(a, OPTION_depth, 1, WIRE_STACK_MAX, 512, &depth) ||
+        options_number(a, OPTION_max_events, 1, INT64_MAX, 0, &max_events))
+        return EXIT_USAGE;
+    if (a->given[OPTION_aggregate] && max_events)
+        return cli_usage("run: --aggregate keeps no events and --max-events keeps the last ones; give one of them");
+    char *output = output_name(a->given[OPTION_output] ? a->value[OPTION_output] : "out.db", &err);
+    if (!output) {
+        cli_fail(&err);
+        return EXIT_USAGE;
+    }
+    char *library = cli_library(&err), *text = options_text(a);
+    struct collect_options options = {
+        .output = output,
+        .library = library,
+        .options_text = text,
+        .follow = !a->given[OPTION_no_follow],
+        .aggregate = a->given[OPTION_aggregate],
+        .max_events = (uint64_t)max_events,
+        .depth = (unsigned)depth,
+        .with_source = a->given[OPTION_source],
+        .symbolize = !a->given[OPTION_no_symbols],
+        .quiet = a->given[OPTION_quiet],
+    };
+    struct collect_result result = {0};
+    int status;
+    if (!library || collect_run(&options, a->rest, &result, &err))
+        status = cli_fail(&err);
+    else
+        status = result.status;
+    free(output);
+    free(library);
+    free(text);
+    return status;
+}

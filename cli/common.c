@@ -1,0 +1,96 @@
+#include "cli.h"
+
+#include "../common/buf.h"
+
+#include <errno.h>
+#include <langinfo.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#ifndef MEMPROF_LIBDIR
+#define MEMPROF_LIBDIR "/usr/local/lib/memprof"
+#endif
+
+char *cli_library(struct error *err)
+{
+    static const char *const places[] = {"%s/libmemprof.so", "%s/../lib/memprof/libmemprof.so",
+                                         MEMPROF_LIBDIR "/libmemprof.so"};
+    char self[PATH_MAX], tried[2 * PATH_MAX], absolute[PATH_MAX];
+    ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
+    self[length > 0 ? length : 0] = 0;
+    char *slash = strrchr(self, '/');
+    if (slash)
+        *slash = 0;
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wformat-nonliteral"
+        snprintf(tried, sizeof tried, places[i], self);
+#pragma GCC diagnostic pop
+        if (!realpath(tried, absolute))
+            continue;
+        /* the dynamic loader separates the paths in LD_PRELOAD at these */
+        if (strpbrk(absolute, " :\t\n")) {
+            error_set(err, EINVAL,
+                      "%s: LD_PRELOAD cannot name a path with spaces or colons; move memprof to another directory",
+                      absolute);
+            return NULL;
+        }
+        return xstrdup(absolute);
+    }
+    error_set(err, ENOENT,
+              "libmemprof.so: not beside %s/memprof, in ../lib/memprof or in %s; run 'make' or 'make install'", self,
+              MEMPROF_LIBDIR);
+    return NULL;
+}
+
+const char *cli_file(const struct arguments *a)
+{
+    if (a->rest_count > 1) {
+        cli_usage("%s: one FILE at a time, not also '%s'", command_infos[a->command].name, a->rest[1]);
+        return NULL;
+    }
+    return a->rest_count ? a->rest[0] : "out.db";
+}
+
+static int terminal_width(void)
+{
+    const char *columns = getenv("COLUMNS");
+    struct winsize size;
+    int width = columns ? atoi(columns) : 0;
+    if (width <= 0 && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0)
+        width = size.ws_col;
+    if (width <= 0)
+        width = 80;
+    return width < 40 ? 40 : width > 1000 ? 1000 : width;
+}
+
+int cli_output(const struct arguments *a, struct report_out *out)
+{
+    int terminal = isatty(STDOUT_FILENO);
+    const char *color = a->given[OPTION_color] ? a->value[OPTION_color] : "auto";
+    const char *no_color = getenv("NO_COLOR"), *term = getenv("TERM");
+    *out = (struct report_out){.file = stdout};
+    if (a->given[OPTION_json] && a->given[OPTION_csv])
+        return cli_usage("%s: --json and --csv exclude each other", command_infos[a->command].name);
+    out->format = a->given[OPTION_json] ? REPORT_JSON : a->given[OPTION_csv] ? REPORT_CSV : REPORT_TEXT;
+    out->width = terminal ? terminal_width() : 0;
+    out->utf8 = strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
+    if (strcmp(color, "always") == 0)
+        out->color = 1;
+    else if (strcmp(color, "auto") == 0)
+        out->color = terminal && !(no_color && *no_color) && term && strcmp(term, "dumb") != 0;
+    else if (strcmp(color, "never") != 0)
+        return cli_usage("%s: --color '%s': expected auto, always or never", command_infos[a->command].name, color);
+    return 0;
+}
+
+int cli_close_output(int status)
+{
+    if (fflush(stdout) == 0 && !ferror(stdout))
+        return status;
+    cli_note("standard output: %s", strerror(errno ? errno : EIO));
+    return status ? status : EXIT_FAILED;
+}

@@ -1,0 +1,78 @@
+/*
+ * options.h: the command line: which options a command takes (options.def), parsing them, and help made from them.
+ * Strings belong to argv.
+ */
+#ifndef MEMPROF_OPTIONS_H
+#define MEMPROF_OPTIONS_H
+
+#include <stdint.h>
+#include <stdio.h>
+
+enum command_index {
+#define COMMAND(name, arguments, help, text) COMMAND_##name,
+#include "commands.def"
+#undef COMMAND
+    COMMAND_COUNT
+};
+
+enum command_bit {
+#define COMMAND(name, arguments, help, text) CMD_##name = 1 << COMMAND_##name,
+#include "commands.def"
+#undef COMMAND
+    CMD_all = (1 << COMMAND_COUNT) - 1
+};
+
+enum option_id {
+#define OPTION(id, commands, letter, name, argument, help) OPTION_##id,
+#include "options.def"
+#undef OPTION
+    OPTION_COUNT
+};
+
+struct option_info {
+    unsigned commands; /* bits: enum command_bit */
+    int letter;        /* 0: none */
+    const char *name;
+    const char *argument; /* NULL: none, "X": required, "[X]": optional */
+    const char *help;
+};
+
+struct command_info {
+    const char *name;
+    const char *arguments;
+    const char *help;
+    const char *text;
+};
+
+extern const struct option_info option_infos[OPTION_COUNT];
+extern const struct command_info command_infos[COMMAND_COUNT];
+
+#define ARGUMENTS_REPEATED_MAX 64
+
+struct arguments {
+    enum command_index command;
+    unsigned char given[OPTION_COUNT];
+    const char *value[OPTION_COUNT]; /* of its last use; NULL without an argument */
+    struct {
+        enum option_id id;
+        const char *value;
+    } use[ARGUMENTS_REPEATED_MAX]; /* in order, for options that may be repeated */
+    int use_count;
+    char **rest; /* what is not an option */
+    int rest_count;
+};
+
+/* argv[0] is the command's name. 0, or 2 after one line on stderr (bad usage), or -1 when --help was asked for. */
+int options_parse(enum command_index command, int argc, char **argv, struct arguments *arguments);
+
+/* Value of a numeric option within [low, high], or fallback when it was not given. 0 or 2 after a line on stderr. */
+int options_number(const struct arguments *a, enum option_id id, int64_t low, int64_t high, int64_t fallback,
+                   int64_t *value);
+
+void options_help(FILE *file, enum command_index command); /* of one command */
+void options_usage(FILE *file);                            /* all commands, a line each */
+
+/* The candidate nearest to name by edit distance, when it is near enough to be a slip; NULL otherwise. */
+const char *options_nearest(const char *name, const char *const candidates[], int count);
+
+#endif

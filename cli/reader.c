@@ -1,0 +1,100 @@
+#include "cli.h"
+
+#include "../common/db.h"
+#include "../profiler/collect/collect.h"
+#include "../profiler/collect/finish.h"
+#include "../report/views.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static int finish(sqlite3 *db, struct error *err)
+{
+    struct finish_options options = {.progress = isatty(STDERR_FILENO)};
+    return finish_database(db, &options, err);
+}
+
+/* Into the file itself: 0 when it is complete now. */
+static int finish_in_place(const char *path, struct error *err)
+{
+    sqlite3 *db = NULL;
+    if (access(path, W_OK))
+        return error_set(err, errno, "%s: %s", path, strerror(errno));
+    int rc = db_open_write(path, &db, err);
+    if (rc == 0)
+        rc = finish(db, err);
+    sqlite3_close(db);
+    return rc;
+}
+
+/* A private copy in SQLite's temporary storage, which goes away with the connection. */
+static int copy_to_temporary(sqlite3 *from, sqlite3 **copy, struct error *err)
+{
+    int rc = 0;
+    if (sqlite3_open_v2("", copy, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, NULL) != SQLITE_OK)
+        rc = db_error(*copy, err);
+    if (rc == 0) {
+        sqlite3_backup *backup = sqlite3_backup_init(*copy, "main", from, "main");
+        if (!backup || sqlite3_backup_step(backup, -1) != SQLITE_DONE)
+            rc = db_error(*copy, err);
+        if (sqlite3_backup_finish(backup) != SQLITE_OK && rc == 0)
+            rc = db_error(*copy, err);
+    }
+    if (rc == 0) {
+        sqlite3_db_config(*copy, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
+        sqlite3_db_config(*copy, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
+        sqlite3_db_config(*copy, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, NULL);
+    } else {
+        sqlite3_close(*copy);
+        *copy = NULL;
+    }
+    return rc;
+}
+
+/* The accounts by line and function are made when the symbols are known: before that a report has nothing to show. */
+static int complete(const char *path, sqlite3 **db, struct error *err)
+{
+    char *state = db_meta_text(*db, "state");
+    int is_complete = state && strcmp(state, "complete") == 0;
+    int is_recording = state && strcmp(state, "recording") == 0;
+    free(state);
+    if (is_complete)
+        return 0;
+    if (!is_recording && finish_in_place(path, err) == 0) {
+        sqlite3_close(*db);
+        return db_open_read(path, db, err);
+    }
+    sqlite3 *copy = NULL;
+    int rc = copy_to_temporary(*db, &copy, err);
+    if (rc == 0)
+        rc = finish(copy, err);
+    if (rc == 0) {
+        sqlite3_close(*db);
+        *db = copy;
+        return 0;
+    }
+    sqlite3_close(copy);
+    return rc;
+}
+
+int reader_open(const char *path, sqlite3 **db, struct error *err)
+{
+    struct error recover_error;
+    *db = NULL;
+    int recovered = access(path, R_OK) == 0 ? collect_recover(path, &recover_error) : 0;
+    int rc = db_open_read(path, db, err);
+    if (rc)
+        return rc;
+    if (recovered)
+        cli_note("%s; showing what is in the file", recover_error.text);
+    rc = complete(path, db, err);
+    if (rc == 0)
+        rc = views_own(*db, err);
+    if (rc) {
+        sqlite3_close(*db);
+        *db = NULL;
+    }
+    return rc;
+}

@@ -1,0 +1,313 @@
+#include "lines.h"
+
+#include "../common/db.h"
+#include "lines_load.h"
+#include "notes.h"
+#include "source.h"
+#include "table.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    DEFAULT_GROUPS = 10,
+    GAP_LINES = 100, /* lines without data in a row beyond which most are left out */
+    GAP_CONTEXT = 5,
+    AFTER_LINES = 3, /* shown after the last line with data, as far as the function goes */
+    TAB = 8
+};
+
+struct lines {
+    sqlite3 *db;
+    const struct lines_options *options;
+    const struct report_out *out;
+    char *cwd;
+    struct source source; /* of source_file_id */
+    int64_t source_file_id;
+    int64_t warned_file_id; /* whose change on disk was said */
+};
+
+static const int default_stats[] = {STAT_active_peak_bytes, STAT_reserved_peak_bytes, STAT_net_growth, STAT_alloc_count,
+                                    STAT_temporary_count};
+
+int lines_columns(const char *list, struct lines_options *options, struct error *err)
+{
+    options->stat_count = 0;
+    if (!list) {
+        memcpy(options->stats, default_stats, sizeof default_stats);
+        options->stat_count = sizeof default_stats / sizeof *default_stats;
+        return 0;
+    }
+    while (*list) {
+        size_t length = strcspn(list, ", ");
+        int stat = stat_find(list, length);
+        if (length && stat < 0)
+            return error_set(err, EINVAL, "--columns: no statistic '%.*s'; 'memprof lines --columns help' lists them",
+                             (int)length, list);
+        if (length && options->stat_count == STAT_SHOWN_COUNT)
+            return error_set(err, EINVAL, "--columns: more than %d columns", STAT_SHOWN_COUNT);
+        if (length)
+            options->stats[options->stat_count++] = stat;
+        list += length + (list[length] != 0);
+    }
+    return options->stat_count
+               ? 0
+               : error_set(err, EINVAL, "--columns: empty; 'memprof lines --columns help' lists the statistics");
+}
+
+/* "active.peak" -> "active\npeak"; counts of allocations and temporaries by their short names. */
+static void column_title(int stat, char title[32])
+{
+    if (stat == STAT_alloc_count)
+        strcpy(title, "allocs");
+    else if (stat == STAT_temporary_count)
+        strcpy(title, "temp");
+    else
+        snprintf(title, 32, "%s", stat_infos[stat].name);
+    char *dot = strchr(title, '.');
+    if (dot)
+        *dot = '\n';
+}
+
+static void use_source(struct lines *l, const struct lines_group *g)
+{
+    if (l->source_file_id == g->file_id && g->file_id != 0)
+        return;
+    source_free(&l->source);
+    l->source_file_id = g->file_id;
+    if (g->path)
+        source_load(l->db, g->file_id, g->path, &l->source);
+}
+
+/* Source text with its tabs made spaces, as columns count from the beginning of the code. */
+static void add_code(struct table *t, const struct source *source, int64_t line)
+{
+    size_t length = 0, column = 0;
+    const char *text = source_line(source, line, &length);
+    struct buf code = BUF(1 << 16);
+    for (size_t i = 0; text && i < length; i++) {
+        size_t spaces = text[i] == '\t' ? TAB - column % TAB : 0;
+        if (spaces)
+            buf_printf(&code, "%*s", (int)spaces, "");
+        else
+            buf_putc(&code, text[i]);
+        column += spaces ? spaces : 1;
+    }
+    table_text(t, code.data ? code.data : "");
+    buf_free(&code);
+}
+
+/* First and last line to show: from the declaration to a little after the last line with data, within the function. */
+static void range_of(struct lines *l, const struct lines_group *g, int64_t *first, int64_t *last)
+{
+    int64_t low = g->lines[0].line, high = g->lines[g->line_count - 1].line;
+    *first = low;
+    *last = high;
+    if (g->declared_file_id == g->file_id && g->declared_line > 0 && g->declared_line < low)
+        *first = g->declared_line;
+    if (!l->source.text)
+        return;
+    int64_t next = lines_next_function(l->db, g);
+    for (int64_t line = high + 1; line <= l->source.line_count && line - high <= AFTER_LINES && line < next; line++) {
+        size_t length;
+        const char *text = source_line(&l->source, line, &length);
+        *last = line;
+        /* a brace in the first column ends a function in every common style */
+        if (length && text[0] == '}')
+            break;
+    }
+}
+
+static void add_row(struct lines *l, struct table *t, int64_t line, const struct stat_row *stats, int is_heaviest)
+{
+    char number[32];
+    table_row_style(t, !stats ? TABLE_DIM : is_heaviest ? TABLE_STRONG : TABLE_PLAIN);
+    for (int i = 0; i < l->options->stat_count; i++) {
+        if (stats)
+            stat_cell(t, stats, l->options->stats[i], 1);
+        else
+            table_text(t, "");
+    }
+    snprintf(number, sizeof number, "%lld", (long long)line);
+    table_text(t, line > 0 ? number : "?");
+    add_code(t, &l->source, line);
+}
+
+static void add_gap(struct lines *l, struct table *t)
+{
+    table_row_style(t, TABLE_DIM);
+    for (int i = 0; i < l->options->stat_count; i++)
+        table_text(t, "");
+    table_text(t, "...");
+    table_text(t, "");
+}
+
+static void fill(struct lines *l, const struct lines_group *g, struct table *t)
+{
+    int64_t first, last, line;
+    int index = 0;
+    range_of(l, g, &first, &last);
+    for (line = first; line <= last; line++) {
+        while (index < g->line_count && g->lines[index].line < line)
+            index++;
+        int64_t next = index < g->line_count ? g->lines[index].line : last + 1;
+        int has_data = next == line;
+        int is_heaviest = has_data && g->line_count > 1 && g->weight_bytes[0] > 0 &&
+                          g->lines[index].stats.value[STAT_at_peak_bytes] == g->weight_bytes[0];
+        /* without the text only the lines with data say something */
+        if (!has_data && (!l->source.text || line > l->source.line_count)) {
+            if (next > last)
+                break;
+            line = next - 1;
+            continue;
+        }
+        add_row(l, t, line, has_data ? &g->lines[index].stats : NULL, is_heaviest);
+        int64_t after = index < g->line_count
+                            ? (has_data ? (index + 1 < g->line_count ? g->lines[index + 1].line : last) : next)
+                            : last;
+        if (after - line > GAP_LINES && (has_data || line == first)) {
+            for (int i = 1; i <= GAP_CONTEXT; i++)
+                add_row(l, t, line + i, NULL, 0);
+            add_gap(l, t);
+            line = after - GAP_CONTEXT - 1;
+        }
+    }
+}
+
+static void print_title(struct lines *l, const struct lines_group *g)
+{
+    struct buf title = BUF(1 << 20);
+    int64_t line = g->declared_line > 0 && g->declared_file_id == g->file_id ? g->declared_line : g->lines[0].line;
+    buf_printf(&title, "## %s   ", g->name);
+    if (g->path)
+        buf_printf(&title, "%s:%lld", text_relative(g->path, l->cwd), (long long)line);
+    else
+        buf_puts(&title, "(no line information)");
+    buf_printf(&title, "   %s", g->device);
+    table_line(l->out, TABLE_STRONG, title.data);
+    buf_reset(&title);
+    if (l->source.is_newer && l->warned_file_id != g->file_id) {
+        buf_printf(&title, "! %s was changed after the recording: numbers may stand at wrong lines", g->path);
+        l->warned_file_id = g->file_id;
+    } else if (g->path && !l->source.text) {
+        buf_printf(&title, "! the source cannot be read here; 'memprof run --source' puts it into the database");
+    }
+    if (title.length)
+        table_line(l->out, TABLE_PLAIN, title.data);
+    fputc('\n', l->out->file);
+    buf_free(&title);
+}
+
+static void print_group(struct lines *l, const struct lines_group *g)
+{
+    struct table_column columns[TABLE_COLUMNS_MAX];
+    char titles[STAT_SHOWN_COUNT][32];
+    int count = 0;
+    for (int i = 0; i < l->options->stat_count; i++) {
+        column_title(l->options->stats[i], titles[i]);
+        columns[count++] = (struct table_column){titles[i], TABLE_RIGHT, TEXT_CUT_NONE};
+    }
+    columns[count++] = (struct table_column){"line", TABLE_RIGHT, TEXT_CUT_NONE};
+    columns[count++] = (struct table_column){"code", TABLE_LEFT, TEXT_CUT_RIGHT};
+    use_source(l, g);
+    print_title(l, g);
+    struct table *t = table_open(columns, count);
+    fill(l, g, t);
+    table_print(t, l->out);
+    table_close(t);
+}
+
+static void record_group(struct lines *l, struct record *r, const struct lines_group *g)
+{
+    use_source(l, g);
+    for (int i = 0; i < g->line_count; i++) {
+        size_t length = 0;
+        struct buf code = BUF(1 << 20);
+        const char *text = source_line(&l->source, g->lines[i].line, &length);
+        if (text)
+            buf_add(&code, text, length);
+        record_begin(r);
+        record_text(r, "device", g->device);
+        record_text(r, "kind", l->options->report->kind ? l->options->report->kind : "all");
+        record_text(r, "function", g->name);
+        record_text(r, "file", g->path);
+        if (g->declared_line > 0)
+            record_int(r, "declared_line", g->declared_line);
+        else
+            record_null(r, "declared_line");
+        record_int(r, "line", g->lines[i].line);
+        record_text(r, "code", text ? code.data : NULL);
+        stat_record(r, &g->lines[i].stats);
+        record_end(r);
+        buf_free(&code);
+    }
+}
+
+static int nothing(sqlite3 *db, const struct lines_options *o, const struct lines_groups *groups, struct error *err)
+{
+    if (groups->function_count && (o->function_count || o->file_count))
+        return error_set(
+            err, ENOENT,
+            "no matching function allocated, or called what allocates%s%s; 'memprof report' lists those that did",
+            o->report->device ? ", on " : "", o->report->device ? o->report->device : "");
+    if (o->function_count)
+        return error_set(
+            err, ENOENT,
+            "no function '%s' in this recording; try a pattern such as '*%s*', or 'memprof report --by function'",
+            o->functions[0], o->functions[0]);
+    if (db_int(db, "SELECT count(*) FROM line WHERE file_id IS NOT NULL", 0) == 0)
+        return error_set(err, ENOENT,
+                         "no function in this recording has line information; compile with -g, see 'memprof info'");
+    return error_set(err, ENOENT, "nothing to show");
+}
+
+static void print_groups(struct lines *l, const struct lines_groups *groups)
+{
+    const struct report_options *o = l->options->report;
+    int64_t top = o->top >= 0 ? o->top : DEFAULT_GROUPS;
+    int shown = top > 0 && top < groups->count ? (int)top : groups->count;
+    notes_print(l->db, l->out);
+    for (int i = 0; i < shown; i++) {
+        if (i)
+            fputc('\n', l->out->file);
+        print_group(l, &groups->group[i]);
+    }
+    if (shown < groups->count) {
+        struct buf text = BUF(256);
+        buf_printf(&text, "%d more functions; --top 0 shows all", groups->count - shown);
+        fputc('\n', l->out->file);
+        table_line(l->out, TABLE_DIM, text.data);
+        buf_free(&text);
+    }
+}
+
+int lines_report(sqlite3 *db, const struct lines_options *options, const struct report_out *out, struct error *err)
+{
+    struct lines l = {.db = db, .options = options, .out = out, .cwd = db_meta_text(db, "cwd")};
+    struct lines_groups groups = {0};
+    struct record r;
+    int rc = report_check_names(db, options->report->device, options->report->kind, err);
+    if (rc == 0)
+        rc = lines_load(db, options, &groups, err);
+    if (rc == 0 && groups.count == 0)
+        rc = nothing(db, options, &groups, err);
+    if (rc == 0 && out->format == REPORT_TEXT) {
+        print_groups(&l, &groups);
+    } else if (rc == 0) {
+        record_open(&r, out);
+        record_document_begin(&r);
+        notes_record(db, &r);
+        record_array_begin(&r, "lines");
+        for (int i = 0; i < groups.count; i++)
+            if (options->report->top <= 0 || i < options->report->top)
+                record_group(&l, &r, &groups.group[i]);
+        record_array_end(&r);
+        record_document_end(&r);
+        record_close(&r);
+    }
+    lines_unload(&groups);
+    source_free(&l.source);
+    free(l.cwd);
+    return rc;
+}

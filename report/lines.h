@@ -1,0 +1,26 @@
+/*
+ * lines.h: functions with the statistics of each of their source lines, and of what the line calls.
+ */
+#ifndef MEMPROF_LINES_H
+#define MEMPROF_LINES_H
+
+#include "report.h"
+
+#define LINES_PATTERNS_MAX 32
+
+struct lines_options {
+    const struct report_options *report;
+    const char *functions[LINES_PATTERNS_MAX]; /* names or patterns (match.h); none: all */
+    int function_count;
+    const char *files[LINES_PATTERNS_MAX];
+    int file_count;
+    int stats[STAT_SHOWN_COUNT]; /* columns */
+    int stat_count;
+};
+
+/* "active.peak,alloc.count" -> options->stats; NULL: the default columns. -EINVAL with err for an unknown one. */
+int lines_columns(const char *list, struct lines_options *options, struct error *err);
+/* -ENOENT with err when no function matches. */
+int lines_report(sqlite3 *db, const struct lines_options *options, const struct report_out *out, struct error *err);
+
+#endif

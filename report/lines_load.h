@@ -1,0 +1,38 @@
+/*
+ * lines_load.h: what `memprof lines` shows: functions grouped by their source (instances of a template, clones and the
+ * same function in several processes become one), each with its lines.
+ */
+#ifndef MEMPROF_LINES_LOAD_H
+#define MEMPROF_LINES_LOAD_H
+
+#include "lines.h"
+
+struct lines_line {
+    int64_t line;
+    struct stat_row stats;
+};
+
+struct lines_group { /* strings are owned */
+    char *name;      /* the qualified name, without arguments */
+    char *plain_name;
+    char *path; /* NULL: no source position */
+    char *device;
+    int64_t declared_file_id, declared_line; /* 0: unknown */
+    int64_t file_id, device_id;
+    struct lines_line *lines; /* ascending */
+    int line_count;
+    int64_t weight_bytes[2]; /* for sorting: the largest at_peak_bytes and alloc_bytes of a line */
+};
+
+struct lines_groups {
+    struct lines_group *group;
+    int count;
+    int64_t function_count; /* functions that matched, with data or without */
+};
+
+int lines_load(sqlite3 *db, const struct lines_options *options, struct lines_groups *groups, struct error *err);
+void lines_unload(struct lines_groups *groups);
+/* Declared line of the function that follows this one in the same file; INT64_MAX without one. */
+int64_t lines_next_function(sqlite3 *db, const struct lines_group *group);
+
+#endif

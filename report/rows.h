@@ -1,0 +1,54 @@
+/*
+ * rows.h: account rows (by line, function, file, module, thread, device, stack) from the database, sorted and limited.
+ * Only tables of totals are read, never events.
+ */
+#ifndef MEMPROF_ROWS_H
+#define MEMPROF_ROWS_H
+
+#include "../common/error.h"
+#include "stat.h"
+
+#include <sqlite3.h>
+
+enum row_key { ROW_LINE, ROW_FUNCTION, ROW_FILE, ROW_MODULE, ROW_THREAD, ROW_DEVICE, ROW_STACK, ROW_KEY_COUNT };
+
+extern const char *const row_key_names[ROW_KEY_COUNT]; /* "line", ... */
+
+struct rows_query {
+    enum row_key by;
+    int inclusive;      /* with what a row calls; threads, devices and stacks have no such rows */
+    const char *device; /* NULL: all */
+    const char *kind;   /* NULL: "all" */
+    int sort;           /* enum stat_id: descending */
+    int64_t limit;      /* 0: all */
+    int64_t at_least;   /* rows whose sort value is below are left out */
+};
+
+struct row { /* strings are owned by the rows; NULL where unknown */
+    char *device, *kind, *function, *plain_name, *file, *module, *thread;
+    int64_t line;   /* 0: unknown */
+    int64_t offset; /* in module, where there is no function */
+    int64_t key_id; /* line_id, function_id, ..., stack_id */
+    int64_t process_id, pid, tid;
+    struct stat_row stats;
+};
+
+struct rows {
+    struct row *row;
+    int count;
+    int64_t total_count; /* rows there would be without the limit */
+};
+
+int rows_load(sqlite3 *db, const struct rows_query *query, struct rows *rows, struct error *err);
+void rows_free(struct rows *rows);
+struct row *rows_add(struct rows *rows); /* an empty one at the end */
+
+/* "forward", "libz.so.1+0x1234", "??" */
+void row_function_text(const struct row *row, struct buf *out);
+/* "src/net.c:42", "[libz.so.1]", "": a path inside base (the directory of the run) is shown from there. */
+void row_source_text(const struct row *row, const char *base, struct buf *out);
+
+/* One JSON object or CSV line: device, kind, the keys, all statistics; frames: a JSON array, or NULL. */
+void row_record(struct record *record, const struct row *row, int inclusive, const char *frames);
+
+#endif

@@ -1,0 +1,427 @@
+#include "report.h"
+
+#include "../common/db.h"
+#include "../common/units.h"
+#include "notes.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { DEFAULT_TOP = 10 };
+
+/* What the parts of the summary share. */
+struct summary {
+    sqlite3 *db;
+    const struct report_options *options;
+    const struct report_out *out;
+    char *cwd;
+    struct row hint; /* a line worth a look at its source; strings owned */
+};
+
+int report_check_names(sqlite3 *db, const char *device, const char *kind, struct error *err)
+{
+    static const char *const queries[] = {"SELECT name FROM device", "SELECT DISTINCT kind FROM total"};
+    const char *names[] = {device, kind}, *words[] = {"device", "kind"};
+    int rc = 0;
+    for (int i = 0; rc == 0 && i < 2; i++) {
+        sqlite3_stmt *s = NULL;
+        struct buf known = BUF(1024);
+        int found = !names[i];
+        rc = found ? 0 : db_prepare(db, queries[i], &s, err);
+        while (rc == 0 && !found && sqlite3_step(s) == SQLITE_ROW) {
+            found = strcmp(db_text(s, 0), names[i]) == 0;
+            buf_printf(&known, "%s%s", known.length ? ", " : "", db_text(s, 0));
+        }
+        if (rc == 0 && !found)
+            rc = error_set(err, EINVAL, "no %s '%s' in this recording; it has: %s", words[i], names[i],
+                           known.data ? known.data : "none");
+        sqlite3_finalize(s);
+        buf_free(&known);
+    }
+    return rc;
+}
+
+void report_heading(const struct report_out *out, const char *title, int64_t shown, int64_t all)
+{
+    struct buf line = BUF(4096);
+    char count[2][UNITS_TEXT];
+    buf_puts(&line, title);
+    if (shown < all)
+        buf_printf(&line, " (%s of %s)", units_count(count[0], shown), units_count(count[1], all));
+    fputc('\n', out->file);
+    table_line(out, TABLE_STRONG, line.data ? line.data : "");
+    buf_free(&line);
+}
+
+static void plural(struct buf *out, int64_t count, const char *one, const char *many)
+{
+    char text[UNITS_TEXT];
+    buf_printf(out, "%s %s", units_count(text, count), count == 1 ? one : many);
+}
+
+static void print_head(const struct summary *s)
+{
+    struct buf line = BUF(1 << 16);
+    char *command = db_meta_text(s->db, "command"), *host = db_meta_text(s->db, "host");
+    char date[32], duration[UNITS_TEXT];
+    int64_t threads = db_int(s->db, "SELECT count(*) FROM thread", 0);
+    table_line(s->out, TABLE_STRONG, command ? command : "(unknown command)");
+    buf_printf(&line, "%s on %s, %s, ", notes_date(date, db_meta_int(s->db, "start_unix_ns", 0)), host ? host : "?",
+               units_ns(duration, db_meta_int(s->db, "duration_ns", 0)));
+    plural(&line, db_int(s->db, "SELECT count(*) FROM process", 0), "process", "processes");
+    buf_puts(&line, ", ");
+    plural(&line, threads, "thread", "threads");
+    buf_puts(&line, ", ");
+    plural(&line, db_meta_int(s->db, "event_count", 0), "event", "events");
+    table_line(s->out, TABLE_PLAIN, line.data ? line.data : "");
+    notes_print(s->db, s->out);
+    buf_free(&line);
+    free(command);
+    free(host);
+}
+
+/* Rows of v_total, 'all' first; with the device and kind that were asked for. */
+static int total_statement(const struct summary *s, sqlite3_stmt **statement, struct error *err)
+{
+    int rc = db_prepare(
+        s->db,
+        "SELECT device, kind, alloc_count, free_count, alloc_bytes, free_bytes, temporary_count, peak_active_bytes,"
+        " peak_active_ns, peak_reserved_bytes, end_active_bytes, end_count, temporary_bytes, peak_active_count,"
+        " peak_reserved_ns, realloc_count, lifetime_ns FROM v_total JOIN device d ON d.name = device"
+        " WHERE (?1 IS NULL OR device = ?1) AND (?2 IS NULL OR kind = ?2)"
+        " AND (alloc_count > 0 OR peak_active_bytes > 0 OR peak_reserved_bytes > 0 OR kind = 'all')"
+        " ORDER BY d.device_id, kind != 'all', kind",
+        statement, err);
+    if (rc == 0) {
+        sqlite3_bind_text(*statement, 1, s->options->device, -1, SQLITE_STATIC);
+        sqlite3_bind_text(*statement, 2, s->options->kind, -1, SQLITE_STATIC);
+    }
+    return rc;
+}
+
+static int print_totals(const struct summary *s, struct error *err)
+{
+    static const struct table_column columns[] = {{"device", TABLE_LEFT, 0},        {"kind", TABLE_LEFT, 0},
+                                                  {"allocated", TABLE_RIGHT, 0},    {"allocs", TABLE_RIGHT, 0},
+                                                  {"frees", TABLE_RIGHT, 0},        {"temporary", TABLE_RIGHT, 0},
+                                                  {"peak\nactive", TABLE_RIGHT, 0}, {"peak\nreserved", TABLE_RIGHT, 0},
+                                                  {"live at\nend", TABLE_RIGHT, 0}, {"blocks at\nend", TABLE_RIGHT, 0}};
+    sqlite3_stmt *q = NULL;
+    int rc = total_statement(s, &q, err);
+    if (rc)
+        return rc;
+    struct table *t = table_open(columns, sizeof columns / sizeof *columns);
+    while (sqlite3_step(q) == SQLITE_ROW) {
+        table_text(t, db_text(q, 0));
+        table_text(t, db_text(q, 1));
+        table_bytes(t, sqlite3_column_int64(q, 4));
+        table_count(t, sqlite3_column_int64(q, 2));
+        table_count(t, sqlite3_column_int64(q, 3));
+        table_share(t, sqlite3_column_int64(q, 6), sqlite3_column_int64(q, 2));
+        table_bytes(t, sqlite3_column_int64(q, 7));
+        table_bytes(t, sqlite3_column_int64(q, 9));
+        table_bytes(t, sqlite3_column_int64(q, 10));
+        table_count(t, sqlite3_column_int64(q, 11));
+    }
+    fputc('\n', s->out->file);
+    if (table_rows(t))
+        table_print(t, s->out);
+    else
+        table_line(s->out, TABLE_PLAIN, "No allocations were recorded; 'memprof info' says what was run.");
+    table_close(t);
+    sqlite3_finalize(q);
+    return 0;
+}
+
+static void add_names(struct table *t, const struct row *row, const char *cwd)
+{
+    struct buf text = BUF(1 << 20);
+    row_function_text(row, &text);
+    table_text(t, text.data);
+    buf_reset(&text);
+    row_source_text(row, cwd, &text);
+    table_text(t, text.data);
+    buf_free(&text);
+}
+
+static int64_t top_of(const struct summary *s)
+{
+    return s->options->top < 0 ? DEFAULT_TOP : s->options->top;
+}
+
+static int load_lines(const struct summary *s, const char *device, int sort, int64_t limit, struct rows *rows,
+                      struct error *err)
+{
+    struct rows_query query = {.by = ROW_LINE,
+                               .inclusive = s->options->inclusive,
+                               .device = device,
+                               .kind = s->options->kind,
+                               .sort = sort,
+                               .limit = limit,
+                               .at_least = 1};
+    return rows_load(s->db, &query, rows, err);
+}
+
+/* The first line with source, best one inside the directory of the run: the user's own code. */
+static void keep_hint(struct summary *s, const struct rows *rows)
+{
+    for (int i = 0; i < rows->count; i++) {
+        const struct row *row = &rows->row[i];
+        if (!row->file || !row->plain_name)
+            continue;
+        int own = text_relative(row->file, s->cwd) != row->file;
+        int had = s->hint.file && text_relative(s->hint.file, s->cwd) != s->hint.file;
+        if (s->hint.file && (had || !own))
+            continue;
+        free(s->hint.file);
+        free(s->hint.plain_name);
+        s->hint.file = xstrdup(row->file);
+        s->hint.plain_name = xstrdup(row->plain_name);
+    }
+}
+
+static int64_t at_peak_stat(const struct summary *s)
+{
+    return s->options->kind && strcmp(s->options->kind, "all") != 0 ? STAT_at_kind_peak_bytes : STAT_at_peak_bytes;
+}
+
+static int print_peak_lines(struct summary *s, const char *device, int64_t peak_bytes, struct error *err)
+{
+    static const struct table_column columns[] = {{"bytes", TABLE_RIGHT, 0},
+                                                  {"share", TABLE_RIGHT, 0},
+                                                  {"blocks", TABLE_RIGHT, 0},
+                                                  {"function", TABLE_LEFT, TEXT_CUT_MIDDLE},
+                                                  {"source", TABLE_LEFT, TEXT_CUT_LEFT}};
+    struct rows rows;
+    int sort = (int)at_peak_stat(s), by_kind = sort == STAT_at_kind_peak_bytes;
+    int rc = load_lines(s, device, sort, top_of(s), &rows, err);
+    if (rc)
+        return rc;
+    struct table *t = table_open(columns, 5);
+    int64_t rest = peak_bytes;
+    for (int i = 0; i < rows.count; i++) {
+        int64_t bytes = rows.row[i].stats.value[sort];
+        table_bytes(t, bytes);
+        table_share(t, bytes, peak_bytes);
+        if (by_kind) /* blocks are counted at the device's peak only */
+            table_text(t, "-");
+        else
+            table_count(t, rows.row[i].stats.value[STAT_at_peak_count]);
+        add_names(t, &rows.row[i], s->cwd);
+        if (__builtin_sub_overflow(rest, bytes, &rest))
+            rest = 0;
+    }
+    if (!s->options->inclusive && rest > 0 && rows.total_count > rows.count) {
+        struct buf text = BUF(128);
+        plural(&text, rows.total_count - rows.count, "more line", "more lines");
+        table_row_style(t, TABLE_DIM);
+        table_bytes(t, rest);
+        table_share(t, rest, peak_bytes);
+        table_text(t, "");
+        table_text(t, text.data);
+        table_text(t, "");
+        buf_free(&text);
+    }
+    if (table_rows(t))
+        table_print(t, s->out);
+    table_close(t);
+    keep_hint(s, &rows);
+    rows_free(&rows);
+    return 0;
+}
+
+/* One paragraph and table a device: its peak, when, and who held it. */
+static int print_peaks(struct summary *s, struct error *err)
+{
+    sqlite3_stmt *q = NULL;
+    const char *kind = s->options->kind ? s->options->kind : "all";
+    int64_t duration_ns = db_meta_int(s->db, "duration_ns", 0);
+    int rc = total_statement(s, &q, err);
+    while (rc == 0 && sqlite3_step(q) == SQLITE_ROW) {
+        char text[3][UNITS_TEXT];
+        int64_t peak_bytes = sqlite3_column_int64(q, 7), peak_ns = sqlite3_column_int64(q, 8);
+        if (strcmp(db_text(q, 1), kind) != 0 || peak_bytes <= 0)
+            continue;
+        struct buf line = BUF(4096);
+        buf_printf(&line, "Peak of %s%s%s: %s in ", db_text(q, 0), *kind != 'a' ? " " : "", *kind != 'a' ? kind : "",
+                   units_bytes(text[0], peak_bytes));
+        plural(&line, sqlite3_column_int64(q, 13), "block", "blocks");
+        buf_printf(&line, " at %s", units_ns(text[0], peak_ns));
+        if (duration_ns > 0)
+            buf_printf(&line, " of %s", units_ns(text[1], duration_ns));
+        buf_puts(&line, s->options->inclusive ? ", held by (with callees)" : ", held by");
+        report_heading(s->out, line.data ? line.data : "", 0, 0);
+        buf_free(&line);
+        rc = print_peak_lines(s, db_text(q, 0), peak_bytes, err);
+    }
+    sqlite3_finalize(q);
+    return rc;
+}
+
+struct section {
+    const char *title;
+    int sort;
+    int64_t top;
+    const int *stats; /* columns, -1 at the end */
+};
+
+static int print_section(struct summary *s, const struct section *section, struct error *err)
+{
+    static const struct {
+        int stat;
+        const char *title;
+    } titles[] = {{STAT_alloc_bytes, "allocated"},     {STAT_alloc_count, "allocs"},
+                  {STAT_temporary_count, "temporary"}, {STAT_temporary_bytes, "bytes"},
+                  {STAT_own_peak_bytes, "own peak"},   {STAT_end_bytes, "live"},
+                  {STAT_end_count, "blocks"},          {STAT_free_count, "frees"}};
+    struct table_column columns[TABLE_COLUMNS_MAX];
+    struct rows rows;
+    int count = 0, devices = 0;
+    int rc = load_lines(s, s->options->device, section->sort, section->top, &rows, err);
+    if (rc || rows.count == 0)
+        return rc;
+    for (const int *stat = section->stats; *stat >= 0; stat++)
+        for (size_t i = 0; i < sizeof titles / sizeof *titles; i++)
+            if (titles[i].stat == *stat)
+                columns[count++] = (struct table_column){titles[i].title, TABLE_RIGHT, TEXT_CUT_NONE};
+    for (int i = 1; i < rows.count; i++)
+        devices |=
+            strcmp(rows.row[i].device ? rows.row[i].device : "", rows.row[0].device ? rows.row[0].device : "") != 0;
+    if (devices)
+        columns[count++] = (struct table_column){"device", TABLE_LEFT, TEXT_CUT_NONE};
+    columns[count++] = (struct table_column){"function", TABLE_LEFT, TEXT_CUT_MIDDLE};
+    columns[count++] = (struct table_column){"source", TABLE_LEFT, TEXT_CUT_LEFT};
+    struct table *t = table_open(columns, count);
+    for (int i = 0; i < rows.count; i++) {
+        for (const int *stat = section->stats; *stat >= 0; stat++)
+            stat_cell(t, &rows.row[i].stats, *stat, 0);
+        if (devices)
+            table_text(t, rows.row[i].device ? rows.row[i].device : "?");
+        add_names(t, &rows.row[i], s->cwd);
+    }
+    report_heading(s->out, section->title, rows.count, rows.total_count);
+    table_print(t, s->out);
+    table_close(t);
+    keep_hint(s, &rows);
+    rows_free(&rows);
+    return 0;
+}
+
+static int print_sections(struct summary *s, struct error *err)
+{
+    static const int allocated[] = {STAT_alloc_bytes, STAT_alloc_count, STAT_own_peak_bytes, -1};
+    static const int temporary[] = {STAT_temporary_count, STAT_alloc_count, STAT_temporary_bytes, -1};
+    static const int live[] = {STAT_end_bytes, STAT_end_count, -1};
+    int64_t top = top_of(s), few = top == 0 || top > 5 ? 5 : top;
+    const struct section sections[] = {
+        {"Most bytes allocated, by line", STAT_alloc_bytes, top, allocated},
+        {"Most temporaries (freed before their thread's next allocation), by line", STAT_temporary_count, top,
+         temporary},
+        {"Live at the end, by line", STAT_end_bytes, few, live},
+    };
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < sizeof sections / sizeof *sections; i++)
+        rc = print_section(s, &sections[i], err);
+    return rc;
+}
+
+static void print_hints(const struct summary *s)
+{
+    struct buf file = BUF(1 << 16), line = BUF(1 << 16);
+    if (s->options->file && strcmp(s->options->file, "out.db") != 0) {
+        buf_putc(&file, ' ');
+        buf_shell(&file, s->options->file);
+    }
+    const char *name = file.data ? file.data : "";
+    fputc('\n', s->out->file);
+    if (s->hint.plain_name) {
+        buf_printf(&line, "Next: memprof lines%s --func ", name);
+        buf_shell(&line, s->hint.plain_name);
+        buf_puts(&line, " | ");
+    } else {
+        buf_puts(&line, "Next: ");
+    }
+    buf_printf(&line, "memprof leaks%s | memprof report%s --html", name, name);
+    table_line(s->out, TABLE_DIM, line.data ? line.data : "");
+    buf_free(&file);
+    buf_free(&line);
+}
+
+static void record_totals(struct record *r, sqlite3_stmt *q)
+{
+    record_array_begin(r, "totals");
+    while (sqlite3_step(q) == SQLITE_ROW) {
+        record_begin(r);
+        for (int c = 0; c < sqlite3_column_count(q); c++) {
+            if (c < 2)
+                record_text(r, sqlite3_column_name(q, c), db_text(q, c));
+            else
+                record_int(r, sqlite3_column_name(q, c), sqlite3_column_int64(q, c));
+        }
+        record_end(r);
+    }
+    record_array_end(r);
+}
+
+static int record_lines(struct summary *s, struct record *r, const char *key, int sort, struct error *err)
+{
+    struct rows rows;
+    int rc = load_lines(s, s->options->device, sort, top_of(s), &rows, err);
+    if (rc)
+        return rc;
+    record_array_begin(r, key);
+    for (int i = 0; i < rows.count; i++)
+        row_record(r, &rows.row[i], s->options->inclusive, NULL);
+    record_array_end(r);
+    rows_free(&rows);
+    return 0;
+}
+
+static int record_summary(struct summary *s, struct error *err)
+{
+    struct record r;
+    sqlite3_stmt *q = NULL;
+    int rc = total_statement(s, &q, err);
+    if (rc)
+        return rc;
+    record_open(&r, s->out);
+    record_document_begin(&r);
+    notes_record(s->db, &r);
+    record_totals(&r, q);
+    if (s->out->format == REPORT_JSON) {
+        rc = record_lines(s, &r, "lines_at_peak", (int)at_peak_stat(s), err);
+        if (rc == 0)
+            rc = record_lines(s, &r, "lines_by_allocated", STAT_alloc_bytes, err);
+        if (rc == 0)
+            rc = record_lines(s, &r, "lines_by_temporary", STAT_temporary_count, err);
+        if (rc == 0)
+            rc = record_lines(s, &r, "lines_at_end", STAT_end_bytes, err);
+    }
+    record_document_end(&r);
+    record_close(&r);
+    sqlite3_finalize(q);
+    return rc;
+}
+
+int report_summary(sqlite3 *db, const struct report_options *options, const struct report_out *out, struct error *err)
+{
+    struct summary s = {.db = db, .options = options, .out = out, .cwd = db_meta_text(db, "cwd")};
+    int rc = report_check_names(db, options->device, options->kind, err);
+    if (rc == 0 && out->format != REPORT_TEXT) {
+        rc = record_summary(&s, err);
+    } else if (rc == 0) {
+        print_head(&s);
+        rc = print_totals(&s, err);
+        if (rc == 0)
+            rc = print_peaks(&s, err);
+        if (rc == 0)
+            rc = print_sections(&s, err);
+        if (rc == 0)
+            print_hints(&s);
+    }
+    free(s.cwd);
+    free(s.hint.file);
+    free(s.hint.plain_name);
+    return rc;
+}

@@ -1,0 +1,120 @@
+#include "suppress.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* length bytes of part at the beginning of, or (anywhere) somewhere in, name; NULL, or what follows them. */
+static const char *find_part(const char *name, const char *part, size_t length, int anywhere)
+{
+    size_t left = strlen(name);
+    if (!anywhere)
+        return strncmp(name, part, length) == 0 ? name + length : NULL;
+    const char *found = length <= left ? memmem(name, left, part, length) : NULL;
+    return found ? found + length : NULL;
+}
+
+static int ends_with(const char *name, const char *part, size_t length)
+{
+    size_t left = strlen(name);
+    return length <= left && memcmp(name + left - length, part, length) == 0;
+}
+
+int suppress_matches(const char *pattern, const char *name)
+{
+    int anywhere = *pattern != '^';
+    pattern += !anywhere;
+    while (*pattern) {
+        size_t length = strcspn(pattern, "*$");
+        /* a '$' that is not at the end is a character like others */
+        while (pattern[length] == '$' && pattern[length + 1])
+            length += 1 + strcspn(pattern + length + 1, "*$");
+        if (pattern[length] == '$') {
+            if (anywhere)
+                return ends_with(name, pattern, length);
+            return strncmp(name, pattern, length) == 0 && name[length] == 0;
+        }
+        /* the earliest place leaves most for the parts that follow, so no other one has to be tried */
+        name = find_part(name, pattern, length, anywhere);
+        if (!name)
+            return 0;
+        pattern += length;
+        if (*pattern == '*') {
+            anywhere = 1;
+            pattern++;
+        }
+    }
+    return 1;
+}
+
+int suppressions_match(const struct suppressions *s, const char *name)
+{
+    for (int i = 0; name && i < s->count; i++)
+        if (suppress_matches(s->item[i].pattern, name))
+            return i;
+    return -1;
+}
+
+static int add_line(struct suppressions *s, const char *path, int number, char *line, struct error *err)
+{
+    static const char head[] = "leak:";
+    line[strcspn(line, "\r\n")] = 0;
+    line += strspn(line, " \t");
+    for (size_t length = strlen(line); length && (line[length - 1] == ' ' || line[length - 1] == '\t'); length--)
+        line[length - 1] = 0;
+    if (!*line || *line == '#')
+        return 0;
+    if (strncmp(line, head, sizeof head - 1) != 0)
+        return error_set(err, EINVAL, "%s:%d: '%.60s': expected leak:PATTERN", path, number, line);
+    line += sizeof head - 1;
+    if (!*line)
+        return error_set(err, EINVAL, "%s:%d: an empty pattern would leave out everything; '*' does that", path,
+                         number);
+    if (s->count == SUPPRESS_COUNT_MAX)
+        return error_set(err, E2BIG, "%s:%d: more than %d patterns", path, number, SUPPRESS_COUNT_MAX);
+    if ((s->count & (s->count - 1)) == 0)
+        s->item = xrealloc(s->item, (s->count ? 2 * (unsigned long)s->count : 1) * sizeof *s->item);
+    s->item[s->count++] = (struct suppression){.pattern = xstrdup(line)};
+    return 0;
+}
+
+int suppressions_load(struct suppressions *s, const char *path, struct error *err)
+{
+    char line[SUPPRESS_LINE_MAX];
+    struct stat st;
+    int number = 0, rc = 0;
+    /* O_NONBLOCK: a pipe without a writer must not hang us */
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0)
+        return error_set(err, errno, "%s: %s", path, strerror(errno));
+    if (fstat(fd, &st) || S_ISDIR(st.st_mode)) {
+        close(fd);
+        return error_set(err, EISDIR, "%s: not a file", path);
+    }
+    FILE *file = fdopen(fd, "r");
+    while (rc == 0 && file && fgets(line, sizeof line, file)) {
+        number++;
+        if (strlen(line) == sizeof line - 1 && !strchr(line, '\n'))
+            rc = error_set(err, E2BIG, "%s:%d: a line of more than %d bytes, or one with a NUL", path, number,
+                           SUPPRESS_LINE_MAX - 2);
+        else
+            rc = add_line(s, path, number, line, err);
+    }
+    if (rc == 0 && (!file || ferror(file)))
+        rc = error_set(err, EIO, "%s: cannot be read", path);
+    if (file)
+        fclose(file);
+    return rc;
+}
+
+void suppressions_free(struct suppressions *s)
+{
+    for (int i = 0; i < s->count; i++)
+        free(s->item[i].pattern);
+    free(s->item);
+    *s = (struct suppressions){0};
+}

@@ -1,0 +1,226 @@
+#include "table.h"
+
+#include "../common/error.h"
+#include "../common/units.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define GAP           2  /* spaces between columns */
+#define SHORTEST_CELL 12 /* no name is cut below this */
+
+struct table {
+    const struct table_column *columns;
+    int column_count;
+    char **cells; /* owned strings, row after row */
+    int cell_count;
+    int cell_capacity;
+    unsigned char *styles; /* by row */
+    int style_capacity;
+};
+
+struct table *table_open(const struct table_column *columns, int count)
+{
+    if (count < 1 || count > TABLE_COLUMNS_MAX)
+        bug("a table of %d columns", count);
+    struct table *t = xcalloc(1, sizeof *t);
+    t->columns = columns;
+    t->column_count = count;
+    return t;
+}
+
+void table_close(struct table *t)
+{
+    if (!t)
+        return;
+    for (int i = 0; i < t->cell_count; i++)
+        free(t->cells[i]);
+    free(t->cells);
+    free(t->styles);
+    free(t);
+}
+
+int table_rows(const struct table *t)
+{
+    return t->cell_count / t->column_count;
+}
+
+void table_row_style(struct table *t, enum table_style style)
+{
+    int row = table_rows(t);
+    if (row >= t->style_capacity) {
+        int capacity = t->style_capacity * 2 > row ? t->style_capacity * 2 : row + 16;
+        t->styles = xrealloc(t->styles, (unsigned long)capacity);
+        memset(t->styles + t->style_capacity, TABLE_PLAIN, (size_t)(capacity - t->style_capacity));
+        t->style_capacity = capacity;
+    }
+    t->styles[row] = (unsigned char)style;
+}
+
+void table_text(struct table *t, const char *text)
+{
+    struct buf clean = BUF(1 << 20);
+    text_clean(&clean, text);
+    if (t->cell_count == t->cell_capacity) {
+        t->cell_capacity = t->cell_capacity ? t->cell_capacity * 2 : 64;
+        t->cells = xrealloc(t->cells, (unsigned long)t->cell_capacity * sizeof *t->cells);
+    }
+    t->cells[t->cell_count++] = clean.data ? clean.data : xstrdup("");
+}
+
+void table_bytes(struct table *t, int64_t size_bytes)
+{
+    char text[UNITS_TEXT];
+    table_text(t, units_bytes(text, size_bytes));
+}
+
+void table_bytes_short(struct table *t, int64_t size_bytes)
+{
+    char text[UNITS_TEXT];
+    table_text(t, units_bytes_short(text, size_bytes));
+}
+
+void table_count(struct table *t, int64_t count)
+{
+    char text[UNITS_TEXT];
+    table_text(t, units_count(text, count));
+}
+
+void table_ns(struct table *t, int64_t time_ns)
+{
+    char text[UNITS_TEXT];
+    table_text(t, units_ns(text, time_ns));
+}
+
+void table_share(struct table *t, int64_t part, int64_t whole)
+{
+    char text[UNITS_TEXT] = "";
+    if (whole > 0)
+        snprintf(text, sizeof text, "%.1f %%", 100 * (double)part / (double)whole);
+    table_text(t, text);
+}
+
+/* Width of one row of a title: its parts are separated by newlines. Returns the part's bytes. */
+static int title_part(const char *title, int row, const char **part)
+{
+    while (row-- > 0) {
+        const char *end = strchr(title, '\n');
+        title = end ? end + 1 : title + strlen(title);
+    }
+    *part = title;
+    return (int)strcspn(title, "\n");
+}
+
+static int title_rows(const struct table *t)
+{
+    int rows = 1;
+    for (int c = 0; c < t->column_count; c++)
+        if (strchr(t->columns[c].title, '\n'))
+            rows = 2;
+    return rows;
+}
+
+static void measure(const struct table *t, int widths[])
+{
+    const char *part;
+    for (int c = 0; c < t->column_count; c++) {
+        int second = title_part(t->columns[c].title, 1, &part);
+        widths[c] = title_part(t->columns[c].title, 0, &part);
+        widths[c] = second > widths[c] ? second : widths[c];
+    }
+    for (int i = 0; i < t->cell_count; i++) {
+        int width = text_width(t->cells[i]);
+        if (width > widths[i % t->column_count])
+            widths[i % t->column_count] = width;
+    }
+}
+
+/* Takes columns of the terminal from the widest cells that may be cut until the table fits or nothing is left to cut.
+ */
+static void fit(const struct table *t, int widths[], int width)
+{
+    int total = GAP * (t->column_count - 1);
+    for (int c = 0; c < t->column_count; c++)
+        total += widths[c];
+    while (total > width) {
+        int widest = -1;
+        for (int c = 0; c < t->column_count; c++)
+            if (t->columns[c].cut != TEXT_CUT_NONE && widths[c] > SHORTEST_CELL &&
+                (widest < 0 || widths[c] > widths[widest]))
+                widest = c;
+        if (widest < 0)
+            break;
+        widths[widest]--;
+        total--;
+    }
+}
+
+static void add_cell(struct buf *line, const struct table_column *column, int width, const char *text, int utf8)
+{
+    struct buf cell = BUF(1 << 20);
+    text_fit(&cell, text, width, column->cut, utf8);
+    const char *shown = cell.data ? cell.data : "";
+    int pad = width - text_width(shown);
+    if (column->align == TABLE_RIGHT)
+        buf_printf(line, "%*s", pad > 0 ? pad : 0, "");
+    buf_puts(line, shown);
+    if (column->align == TABLE_LEFT)
+        buf_printf(line, "%*s", pad > 0 ? pad : 0, "");
+    buf_free(&cell);
+}
+
+static void write_line(const struct report_out *out, enum table_style style, struct buf *line)
+{
+    static const char *const codes[] = {[TABLE_PLAIN] = "", [TABLE_DIM] = "\033[2m", [TABLE_STRONG] = "\033[1m"};
+    while (line->length && line->data[line->length - 1] == ' ')
+        line->data[--line->length] = 0;
+    const char *code = out->color ? codes[style] : "";
+    fprintf(out->file, "%s%s%s\n", code, line->data ? line->data : "", *code ? "\033[0m" : "");
+    buf_reset(line);
+}
+
+static void print(const struct table *t, const struct report_out *out, int with_titles)
+{
+    int widths[TABLE_COLUMNS_MAX];
+    struct buf line = BUF(1 << 24);
+    measure(t, widths);
+    if (out->width > 0)
+        fit(t, widths, out->width);
+    for (int row = 0; with_titles && row < title_rows(t); row++) {
+        for (int c = 0; c < t->column_count; c++) {
+            const char *part;
+            char title[64];
+            int length = title_part(t->columns[c].title, row, &part);
+            snprintf(title, sizeof title, "%.*s", length, part);
+            buf_printf(&line, "%*s", c ? GAP : 0, "");
+            add_cell(&line, &t->columns[c], widths[c], title, out->utf8);
+        }
+        write_line(out, TABLE_STRONG, &line);
+    }
+    for (int row = 0; row < table_rows(t); row++) {
+        for (int c = 0; c < t->column_count; c++) {
+            buf_printf(&line, "%*s", c ? GAP : 0, "");
+            add_cell(&line, &t->columns[c], widths[c], t->cells[row * t->column_count + c], out->utf8);
+        }
+        write_line(out, row < t->style_capacity ? (enum table_style)t->styles[row] : TABLE_PLAIN, &line);
+    }
+    buf_free(&line);
+}
+
+void table_print(const struct table *t, const struct report_out *out)
+{
+    print(t, out, 1);
+}
+
+void table_print_rows(const struct table *t, const struct report_out *out)
+{
+    print(t, out, 0);
+}
+
+void table_line(const struct report_out *out, enum table_style style, const char *text)
+{
+    struct buf line = BUF(1 << 20);
+    text_clean(&line, text);
+    write_line(out, style, &line);
+    buf_free(&line);
+}

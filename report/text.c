@@ -1,0 +1,172 @@
+#include "text.h"
+
+#include <locale.h>
+#include <string.h>
+#include <wchar.h>
+
+/* One code point of valid UTF-8 at p; returns its bytes, or 0 where the bytes are not UTF-8 (overlong, surrogate, cut).
+ */
+static int decode(const unsigned char *p, unsigned *code)
+{
+    static const unsigned least[] = {0, 0, 0x80, 0x800, 0x10000};
+    int length = *p < 0x80 ? 1 : *p >> 5 == 6 ? 2 : *p >> 4 == 14 ? 3 : *p >> 3 == 30 ? 4 : 0;
+    if (length <= 1) {
+        *code = *p;
+        return length;
+    }
+    unsigned value = *p & (0x7fu >> length);
+    for (int i = 1; i < length; i++) {
+        if (p[i] >> 6 != 2) /* also the NUL at the end */
+            return 0;
+        value = value << 6 | (p[i] & 0x3f);
+    }
+    if (value < least[length] || value > 0x10ffff || (value >= 0xd800 && value < 0xe000))
+        return 0;
+    *code = value;
+    return length;
+}
+
+/* Control characters, and those that reorder or hide what follows them. */
+static int is_dangerous(unsigned code)
+{
+    return code < 0x20 || (code >= 0x7f && code < 0xa0) || code == 0xad || code == 0x61c ||
+           (code >= 0x200b && code <= 0x200f) || (code >= 0x2028 && code <= 0x202e) ||
+           (code >= 0x2060 && code <= 0x206f) || code == 0xfeff || (code >= 0xfff9 && code <= 0xfffb) ||
+           code >= 0xe0000;
+}
+
+void text_clean(struct buf *out, const char *text)
+{
+    const unsigned char *p = (const unsigned char *)text;
+    unsigned code;
+    while (*p) {
+        int length = decode(p, &code);
+        if (length == 0)
+            buf_printf(out, "\\x%02x", *p);
+        else if (!is_dangerous(code))
+            buf_add(out, p, (size_t)length);
+        else if (code < 0x80)
+            buf_printf(out, "\\x%02x", code);
+        else
+            buf_printf(out, "\\u{%x}", code);
+        p += length ? length : 1;
+    }
+    if (!out->data) /* a string in every case */
+        buf_add(out, "", 0);
+}
+
+void text_valid(struct buf *out, const char *text)
+{
+    const unsigned char *p = (const unsigned char *)text;
+    unsigned code;
+    while (*p) {
+        int length = decode(p, &code);
+        if (length)
+            buf_add(out, p, (size_t)length);
+        else
+            buf_puts(out, "\xef\xbf\xbd");
+        p += length ? length : 1;
+    }
+    if (!out->data)
+        buf_add(out, "", 0);
+}
+
+/* Columns of one code point. wcwidth knows them in a UTF-8 locale only, and the user's may be another one. */
+static int code_width(unsigned code)
+{
+    static locale_t utf8;
+    if (code < 0x7f)
+        return 1;
+    if (!utf8)
+        utf8 = newlocale(LC_CTYPE_MASK, "C.UTF-8", (locale_t)0);
+    if (!utf8)
+        return 1;
+    locale_t before = uselocale(utf8);
+    int width = wcwidth((wchar_t)code);
+    uselocale(before);
+    return width < 0 ? 1 : width;
+}
+
+int text_width(const char *text)
+{
+    const unsigned char *p = (const unsigned char *)text;
+    int width = 0;
+    unsigned code;
+    while (*p) {
+        int length = decode(p, &code);
+        width += length ? code_width(code) : 1;
+        p += length ? length : 1;
+    }
+    return width;
+}
+
+/* Bytes of text from its beginning that take at most width columns. */
+static size_t head_bytes(const char *text, int width)
+{
+    const char *p = text;
+    unsigned code;
+    while (*p) {
+        int length = decode((const unsigned char *)p, &code);
+        width -= length ? code_width(code) : 1;
+        if (width < 0)
+            break;
+        p += length ? length : 1;
+    }
+    return (size_t)(p - text);
+}
+
+/* Where the end of text that takes at most width columns begins. */
+static const char *tail_of(const char *text, int width)
+{
+    int excess = text_width(text) - width;
+    const char *p = text;
+    unsigned code;
+    while (*p && excess > 0) {
+        int length = decode((const unsigned char *)p, &code);
+        excess -= length ? code_width(code) : 1;
+        p += length ? length : 1;
+    }
+    return p;
+}
+
+void text_fit(struct buf *out, const char *text, int width, enum text_cut cut, int utf8)
+{
+    const char *mark = utf8 ? "\xe2\x80\xa6" : "..";
+    int room = width - (utf8 ? 1 : 2);
+    if (cut == TEXT_CUT_NONE || text_width(text) <= width) {
+        buf_puts(out, text);
+    } else if (room < 1) {
+        buf_add(out, text, head_bytes(text, width < 0 ? 0 : width));
+    } else if (cut == TEXT_CUT_RIGHT) {
+        buf_add(out, text, head_bytes(text, room));
+        buf_puts(out, mark);
+    } else if (cut == TEXT_CUT_LEFT) {
+        const char *tail = tail_of(text, room), *slash = strchr(tail, '/');
+        /* whole directory names read better, where not much is lost by it */
+        if (slash && slash - tail < room / 3)
+            tail = slash;
+        buf_puts(out, mark);
+        buf_puts(out, tail);
+    } else {
+        int head = (room + 1) / 2;
+        buf_add(out, text, head_bytes(text, head));
+        buf_puts(out, mark);
+        buf_puts(out, tail_of(text, room - head));
+    }
+}
+
+const char *text_relative(const char *path, const char *base)
+{
+    size_t length = base ? strlen(base) : 0;
+    while (length && base[length - 1] == '/')
+        length--;
+    if (length && strncmp(path, base, length) == 0 && path[length] == '/' && path[length + 1])
+        return path + length + 1;
+    return path;
+}
+
+const char *text_basename(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash && slash[1] ? slash + 1 : path;
+}

@@ -1,0 +1,241 @@
+#include "walk.h"
+
+#include "../common/db.h"
+#include "record.h"
+#include "table.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* The frames of one address; kept, because stacks share most of their frames. */
+struct entry {
+    int64_t address_id;
+    struct walk_frame *frames; /* NULL: free slot */
+    int count;
+};
+
+struct walk {
+    sqlite3 *db;
+    sqlite3_stmt *node, *chain;
+    struct entry *entries; /* open addressing; capacity is a power of two */
+    size_t entry_count, capacity;
+    char **strings; /* owned by the frames */
+    size_t string_count, string_capacity;
+    const struct walk_frame *stack[WALK_FRAMES_MAX];
+};
+
+#define INLINE_MAX 64
+
+int walk_open(sqlite3 *db, struct walk **walk, struct error *err)
+{
+    struct walk *w = xcalloc(1, sizeof *w);
+    w->db = db;
+    int rc = db_prepare(db, "SELECT parent_id, address_id, flags FROM stack WHERE stack_id = ?", &w->node, err);
+    if (rc == 0)
+        rc = db_prepare(db,
+                        "SELECT fn.name, fn.plain_name, f.path, m.path, fr.line, a.offset, fr.function_id, fr.file_id, "
+                        "fr.is_inline,"
+                        " fn.is_allocator FROM address a LEFT JOIN frame fr USING(address_id) LEFT JOIN function fn "
+                        "USING(function_id)"
+                        " LEFT JOIN file f ON f.file_id = fr.file_id LEFT JOIN module m ON m.module_id = a.module_id"
+                        " WHERE a.address_id = ? ORDER BY fr.inline_depth LIMIT 64",
+                        &w->chain, err);
+    if (rc) {
+        walk_close(w);
+        w = NULL;
+    }
+    *walk = w;
+    return rc;
+}
+
+void walk_close(struct walk *w)
+{
+    if (!w)
+        return;
+    sqlite3_finalize(w->node);
+    sqlite3_finalize(w->chain);
+    for (size_t i = 0; i < w->capacity; i++)
+        free(w->entries[i].frames);
+    for (size_t i = 0; i < w->string_count; i++)
+        free(w->strings[i]);
+    free(w->strings);
+    free(w->entries);
+    free(w);
+}
+
+static const char *keep(struct walk *w, sqlite3_stmt *s, int column)
+{
+    if (sqlite3_column_type(s, column) == SQLITE_NULL)
+        return NULL;
+    if (w->string_count == w->string_capacity) {
+        w->string_capacity = w->string_capacity ? 2 * w->string_capacity : 256;
+        w->strings = xrealloc(w->strings, w->string_capacity * sizeof *w->strings);
+    }
+    return w->strings[w->string_count++] = xstrdup(db_text(s, column));
+}
+
+static struct entry *slot_of(struct entry *entries, size_t capacity, int64_t address_id)
+{
+    size_t i = (size_t)((uint64_t)address_id * 0x9e3779b97f4a7c15ull >> 20) & (capacity - 1);
+    while (entries[i].frames && entries[i].address_id != address_id)
+        i = (i + 1) & (capacity - 1);
+    return &entries[i];
+}
+
+static void grow(struct walk *w)
+{
+    size_t capacity = w->capacity ? 2 * w->capacity : 1024;
+    struct entry *entries = xcalloc(capacity, sizeof *entries);
+    for (size_t i = 0; i < w->capacity; i++)
+        if (w->entries[i].frames)
+            *slot_of(entries, capacity, w->entries[i].address_id) = w->entries[i];
+    free(w->entries);
+    w->entries = entries;
+    w->capacity = capacity;
+}
+
+static void read_frame(struct walk *w, struct walk_frame *frame, int64_t address_id)
+{
+    sqlite3_stmt *s = w->chain;
+    *frame = (struct walk_frame){.function = keep(w, s, 0),
+                                 .plain_name = keep(w, s, 1),
+                                 .file = keep(w, s, 2),
+                                 .module = keep(w, s, 3),
+                                 .line = sqlite3_column_int64(s, 4),
+                                 .offset = sqlite3_column_int64(s, 5),
+                                 .function_id = sqlite3_column_int64(s, 6),
+                                 .file_id = sqlite3_column_int64(s, 7),
+                                 .address_id = address_id,
+                                 .is_inline = sqlite3_column_int(s, 8) != 0,
+                                 .is_allocator = sqlite3_column_int(s, 9) != 0};
+}
+
+static const struct entry *frames_of(struct walk *w, int64_t address_id)
+{
+    if (2 * w->entry_count >= w->capacity)
+        grow(w);
+    struct entry *entry = slot_of(w->entries, w->capacity, address_id);
+    if (entry->frames)
+        return entry;
+    entry->address_id = address_id;
+    entry->frames = xcalloc(1, sizeof *entry->frames);
+    entry->frames[0].address_id = address_id;
+    entry->count = 1; /* an address that the file does not describe is a frame too */
+    w->entry_count++;
+    int count = 0;
+    sqlite3_bind_int64(w->chain, 1, address_id);
+    while (count < INLINE_MAX && sqlite3_step(w->chain) == SQLITE_ROW) {
+        entry->frames = xrealloc(entry->frames, (unsigned long)(count + 1) * sizeof *entry->frames);
+        read_frame(w, &entry->frames[count++], address_id);
+    }
+    sqlite3_reset(w->chain);
+    entry->count = count ? count : 1;
+    return entry;
+}
+
+int walk_stack(struct walk *w, int64_t stack_id, struct walk_stack *stack, struct error *err)
+{
+    *stack = (struct walk_stack){.frames = w->stack};
+    int64_t node = stack_id;
+    for (int depth = 0; node != 0; depth++) {
+        sqlite3_bind_int64(w->node, 1, node);
+        int step = sqlite3_step(w->node);
+        int last = step != SQLITE_ROW || sqlite3_column_type(w->node, 0) == SQLITE_NULL;
+        if (step == SQLITE_ROW) {
+            const struct entry *entry = frames_of(w, sqlite3_column_int64(w->node, 1));
+            for (int i = 0; i < entry->count && stack->count < WALK_FRAMES_MAX; i++)
+                w->stack[stack->count++] = &entry->frames[i];
+            node = sqlite3_column_int64(w->node, 0);
+            stack->is_cut |= last && (sqlite3_column_int64(w->node, 2) & 1);
+            stack->is_unknown |= last && (sqlite3_column_int64(w->node, 2) & 2);
+        }
+        sqlite3_reset(w->node);
+        if (step != SQLITE_ROW && step != SQLITE_DONE)
+            return db_error(w->db, err);
+        if (last)
+            break;
+        if (stack->count == WALK_FRAMES_MAX || depth == WALK_FRAMES_MAX) {
+            stack->is_cut = 1;
+            break;
+        }
+    }
+    return 0;
+}
+
+int walk_allocator_frames(const struct walk_stack *stack)
+{
+    int count = 0;
+    while (count < stack->count && stack->frames[count]->is_allocator)
+        count++;
+    return count == stack->count ? 0 : count;
+}
+
+static void frame_place(const struct walk_frame *frame, const char *base, struct buf *text)
+{
+    if (frame->file && frame->line > 0)
+        buf_printf(text, "%s:%lld", text_relative(frame->file, base), (long long)frame->line);
+    else if (frame->file)
+        buf_puts(text, text_relative(frame->file, base));
+    else if (frame->module)
+        buf_printf(text, "[%s+0x%llx]", text_basename(frame->module), (unsigned long long)frame->offset);
+    else
+        buf_printf(text, "[0x%llx]", (unsigned long long)frame->offset);
+    if (frame->is_inline)
+        buf_puts(text, " (inlined)");
+}
+
+void walk_print(const struct walk_stack *stack, const struct report_out *out, const char *base, int64_t limit,
+                const char *indent)
+{
+    static const struct table_column columns[] = {
+        {"", TABLE_LEFT, TEXT_CUT_NONE}, {"", TABLE_LEFT, TEXT_CUT_MIDDLE}, {"", TABLE_LEFT, TEXT_CUT_LEFT}};
+    struct table *t = table_open(columns, 3);
+    int first = walk_allocator_frames(stack);
+    struct buf text = BUF(1 << 20);
+    for (int i = first; i < stack->count && (limit <= 0 || i - first < limit); i++) {
+        buf_reset(&text);
+        buf_printf(&text, "%s#%d", indent, i - first);
+        table_text(t, text.data);
+        table_text(t, stack->frames[i]->function ? stack->frames[i]->function : "??");
+        buf_reset(&text);
+        frame_place(stack->frames[i], base, &text);
+        table_text(t, text.data);
+    }
+    table_print_rows(t, out);
+    buf_reset(&text);
+    if (stack->count == 0)
+        buf_printf(&text, "%s(no stack)", indent);
+    else if (limit > 0 && stack->count - first > limit)
+        buf_printf(&text, "%s... %lld more frames (--frames 0 shows all)", indent,
+                   (long long)(stack->count - first - limit));
+    else if (stack->is_cut)
+        buf_printf(&text, "%s... deeper frames were not recorded (memprof run --depth)", indent);
+    else if (stack->is_unknown)
+        buf_printf(&text, "%s... the callers are unknown: no unwind information", indent);
+    if (text.length)
+        table_line(out, TABLE_DIM, text.data);
+    buf_free(&text);
+    table_close(t);
+}
+
+void walk_json(const struct walk_stack *stack, struct buf *json)
+{
+    buf_putc(json, '[');
+    for (int i = 0; i < stack->count; i++) {
+        const struct walk_frame *f = stack->frames[i];
+        buf_puts(json, i ? ", {\"function\": " : "{\"function\": ");
+        record_json_string(json, f->function);
+        buf_puts(json, ", \"file\": ");
+        record_json_string(json, f->file);
+        buf_puts(json, ", \"line\": ");
+        if (f->line > 0)
+            buf_printf(json, "%lld", (long long)f->line);
+        else
+            buf_puts(json, "null");
+        buf_puts(json, ", \"module\": ");
+        record_json_string(json, f->module);
+        buf_printf(json, ", \"offset\": %lld, \"is_inline\": %d, \"is_allocator\": %d}", (long long)f->offset,
+                   f->is_inline, f->is_allocator);
+    }
+    buf_putc(json, ']');
+}

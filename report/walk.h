@@ -1,0 +1,49 @@
+/*
+ * walk.h: the frames of a stack, innermost first, with inlined functions as frames of their own. In C and with a depth
+ * limit, because the tree comes from a file that may hold a cycle.
+ */
+#ifndef MEMPROF_WALK_H
+#define MEMPROF_WALK_H
+
+#include "../common/buf.h"
+#include "../common/error.h"
+#include "out.h"
+
+#include <sqlite3.h>
+#include <stdint.h>
+
+#define WALK_FRAMES_MAX 4096 /* of one stack, inlined ones included */
+
+struct walk_frame {       /* strings belong to the walk, until walk_close */
+    const char *function; /* NULL: no symbol */
+    const char *plain_name;
+    const char *file;   /* NULL: no line information */
+    const char *module; /* path; NULL: unknown */
+    int64_t line;
+    int64_t offset; /* in module */
+    int64_t address_id, function_id, file_id;
+    int is_inline, is_allocator;
+};
+
+struct walk_stack {
+    const struct walk_frame **frames; /* innermost first; until the next walk_stack call */
+    int count;
+    int is_cut;     /* deeper than the recorder's limit, or than ours */
+    int is_unknown; /* ends in code without unwind information */
+};
+
+struct walk;
+
+int walk_open(sqlite3 *db, struct walk **walk, struct error *err);
+void walk_close(struct walk *walk);
+int walk_stack(struct walk *walk, int64_t stack_id, struct walk_stack *stack, struct error *err);
+
+/* How many innermost frames belong to the allocator family and are left out for people. */
+int walk_allocator_frames(const struct walk_stack *stack);
+/* "#0 forward   src/net.c:42" lines, each after indent; at most limit frames (0: all). base: text_relative. */
+void walk_print(const struct walk_stack *stack, const struct report_out *out, const char *base, int64_t limit,
+                const char *indent);
+/* A JSON array of frames. */
+void walk_json(const struct walk_stack *stack, struct buf *json);
+
+#endif

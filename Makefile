@@ -119,7 +119,7 @@ TEST_FLAGS := -D_GNU_SOURCE -std=gnu17 -O1 -g -fno-builtin $(WARN) -Iinclude
 PROGRAMS := $(patsubst tests/programs/%.c,$(BUILD)/programs/%,$(filter-out tests/programs/lib_%,$(wildcard tests/programs/*.c))) \
             $(patsubst tests/programs/%.cpp,$(BUILD)/programs/%,$(wildcard tests/programs/*.cpp)) \
             $(patsubst tests/programs/%.c,$(BUILD)/programs/%.so,$(wildcard tests/programs/lib_*.c))
-programs: $(PROGRAMS)
+programs: $(PROGRAMS) $(BUILD)/accuracy/libcount.so
 
 $(BUILD)/programs/%: tests/programs/%.c
 	@mkdir -p $(@D)
@@ -130,6 +130,10 @@ $(BUILD)/programs/%: tests/programs/%.cpp
 $(BUILD)/programs/%.so: tests/programs/%.c
 	@mkdir -p $(@D)
 	$(CC) $(TEST_FLAGS) -fPIC -shared -o $@ $< -pthread -ldl
+
+$(BUILD)/accuracy/libcount.so: tests/accuracy/count.c
+	@mkdir -p $(@D)
+	$(CC) $(TEST_FLAGS) -O2 -fPIC -shared -o $@ $< -pthread
 
 BENCH_PROGRAMS := $(patsubst tests/bench/%.c,$(BUILD)/bench/%,$(wildcard tests/bench/*.c))
 bench-programs: $(BENCH_PROGRAMS)

@@ -60,3 +60,26 @@ by_function() {
          WHERE a.scope = 'function' AND a.inclusive = ${2:-0} AND a.kind = '${3:-heap}' AND f.plain_name = '$1'"
 }
 total() { value "SELECT $1 FROM v_total WHERE device = 'host' AND kind = '${2:-heap}'"; }
+
+# same_counts PROGRAM [ARG]...: memprof and libcount.so in the same process must agree to the byte.
+same_counts() {
+    COUNT_OUT=$PWD/counts LD_PRELOAD=$BUILD/accuracy/libcount.so
+    export COUNT_OUT LD_PRELOAD
+    status=0
+    rm -f out.db counts
+    "$MEMPROF" run -o out.db $RUN_OPTIONS -- "$@" >run.out 2>run.err || status=$?
+    unset COUNT_OUT LD_PRELOAD
+    [ $status = 0 ] || { tail run.err; fail "exit status $status from: $*"; }
+    [ -s counts ] || fail "no independent counts from: $*"
+    sound
+    counted=$(od -An -v -t u8 -w48 counts)
+    set -- $counted
+    equal "alloc_count" "$1" "$(total alloc_count)"
+    equal "free_count" "$2" "$(total free_count)"
+    equal "alloc_bytes" "$3" "$(total alloc_bytes)"
+    equal "end_active_bytes" "$5" "$(total end_active_bytes)"
+    [ -n "${ANY_PEAK:-}" ] || equal "peak_active_bytes" "$4" "$(total peak_active_bytes)"
+    equal "frees of unknown addresses" "$6" "$(value "SELECT sum(value) FROM counter WHERE name = 'unmatched_frees'")"
+}
+# eval "$(command_of FILE)": "$@" becomes the command that a run-NAME file of tests/bench/inputs.sh executes, without its shell
+command_of() { sed '1d; s/^exec /set -- /' "$1"; }

@@ -1,0 +1,6 @@
+# the C compiler proper, -O2: counts and bytes against libcount.so in the same process.
+need "$CC"
+sh "$ROOT/tests/bench/inputs.sh" "$BUILD/inputs-small" 20
+eval "$(command_of "$BUILD/inputs-small/run-cc1")"
+same_counts "$@"
+at_least "allocations" 100000 "$(total alloc_count)"

@@ -1,0 +1,11 @@
+# make install and uninstall, staged; the installed program finds its library and records.
+need make
+make -s -C "$ROOT" BUILD="$BUILD" DESTDIR="$PWD/stage" install >log 2>&1 || { cat log; fail "make install"; }
+for f in bin/memprof lib/memprof/libmemprof.so lib/memprof/memprof_events.so include/memprof.h; do
+    [ -f stage/usr/local/$f ] || fail "$f is not installed"
+done
+MEMPROF=$PWD/stage/usr/local/bin/memprof
+record_ok "$SAMPLES/leak"
+equal "recorded" 2001 "$(total alloc_count)"
+make -s -C "$ROOT" BUILD="$BUILD" DESTDIR="$PWD/stage" uninstall
+equal "left over" "" "$(find stage -type f)"

@@ -1,0 +1,16 @@
+# Small stacks, alternate signal stacks, deep recursion, contexts of their own; longjmp and exceptions.
+record_ok "$PROGRAMS/stacks"
+for size in 1001 1002 1003 1004; do
+    equal "leaf of $size" 1 "$(value "SELECT sum(alloc_count) FROM site WHERE alloc_bytes = $size AND alloc_count = 1")"
+done
+equal "cut at" 512 "$(value "SELECT max(depth) FROM stack")"
+equal "said to be cut" 1 "$(value "SELECT sum(value) FROM counter WHERE name = 'stack_cut'")"
+equal "through the signal frame" 1 "$(value "SELECT count(DISTINCT s.stack_id) FROM site s JOIN v_stack v USING(stack_id) WHERE s.alloc_bytes = 1002 AND v.function = 'main'")"
+RUN_OPTIONS="--depth 8"
+record_ok "$PROGRAMS/stacks"
+equal "--depth 8" 8 "$(value "SELECT max(depth) FROM stack")"
+RUN_OPTIONS=
+record_ok "$PROGRAMS/jumps"
+equal "jumper" "1000|122000|1000" "$(by_function jumper | cut -d'|' -f1-3)"
+equal "thrower" "1000|123000|1000" "$(by_function thrower | cut -d'|' -f1-3)"
+equal "new that fails" 1000 "$(value "SELECT count(*) FROM oom")"

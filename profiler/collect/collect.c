@@ -1,0 +1,368 @@
+#include "collect.h"
+
+#include "../../common/buf.h"
+#include "../../common/db.h"
+#include "account.h"
+#include "drain.h"
+#include "facts.h"
+#include "launch.h"
+#include "output.h"
+#include "program.h"
+#include "symbolize.h"
+
+#include <errno.h>
+#include <linux/futex.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define COMMIT_NS      1000000000u /* a killed collector's file is this old, at most twice */
+#define SAMPLE_NS      20000000u   /* between two samples of resident bytes */
+#define HEAP_SAMPLE_NS 10000000u
+#define NAP_NS         1000000u /* after a round that read something */
+#define NAP_IDLE_NS    20000000u
+#define NAP_LONG_NS    100000000u /* after a second without anything */
+#define NAP_LEAVING_NS 200000u    /* while the end of a process is awaited */
+#define STRAGGLERS_NS  100000000u /* after the program's end, before we speak of what still runs */
+
+struct collection {
+    const struct collect_options *options;
+    char *const *argv;
+    struct clock clock;
+    struct launch_state launch;
+    struct output output;
+    struct store *store;
+    struct session session;
+    struct stacks *stacks;
+    struct processes processes;
+    struct drain *drain;
+    struct account *account;
+    struct watch *watch;
+    pid_t pid;
+    int pidfd;
+    uint64_t commit_ns, sample_ns, idle_since_ns, nap_ns, first_end_ns;
+    uint64_t committed_events;
+    unsigned stops_at_end; /* signals that came before the program ended were its own */
+    int told_stragglers, told_failure;
+};
+
+/* --- the parts that depend on nothing recorded --- */
+
+static void take_events(void *arg, const struct event *events, size_t count)
+{
+    account_events(arg, events, count);
+}
+
+static int open_parts(struct collection *c, struct error *err)
+{
+    const struct collect_options *o = c->options;
+    int rc = launch_prepare(&c->launch, err);
+    if (rc)
+        return rc;
+    rc = output_prepare(&c->output, o->output, err);
+    if (rc)
+        return rc;
+    rc = store_create(o->output, &c->store, err);
+    if (rc) {
+        output_undo(&c->output);
+        return rc;
+    }
+    clock_calibrate(&c->clock);
+    struct session_options session = {
+        .library = o->library,
+        .depth = o->depth,
+        .follow = o->follow,
+        .use_tsc = c->clock.use_tsc,
+        .sample_interval = clock_ticks(&c->clock, HEAP_SAMPLE_NS),
+    };
+    rc = session_open(&c->session, &session, err);
+    if (rc == 0) {
+        c->stacks = stacks_open(c->store);
+        struct account_options account = {.aggregate = o->aggregate, .max_events = o->max_events};
+        c->account = account_open(c->store, &account);
+    }
+    return rc;
+}
+
+static int start_program(struct collection *c, const char *path, struct error *err)
+{
+    c->pid = launch_start(&c->launch, path, c->argv, c->options->library, c->session.control->session_path, err);
+    if (c->pid < 0)
+        return c->pid;
+    c->pidfd = (int)syscall(SYS_pidfd_open, c->pid, 0);
+    int rc = watch_start(&c->watch, &c->session, &c->clock, c->launch.signal_fd, c->pidfd, err);
+    if (rc)
+        return rc;
+    watch_first(c->watch, c->pidfd);
+    /* the default slack would make each nap of 50 us one of 100 */
+    prctl(PR_SET_TIMERSLACK, 1000ul, 0ul, 0ul, 0ul);
+    processes_open(&c->processes, &c->session, c->store, &c->clock, c->watch, c->stacks, c->pid);
+    c->drain = xmalloc(sizeof *c->drain);
+    struct drain_sink sink = {take_events, c->account};
+    drain_open(c->drain, &c->session, c->store, &c->clock, &c->processes, sink);
+    facts_begin(c->store, c->options, c->argv, &c->clock);
+    store_commit(c->store);
+    return 0;
+}
+
+static void close_parts(struct collection *c)
+{
+    watch_stop(c->watch);
+    if (c->drain) {
+        drain_close(c->drain);
+        processes_close(&c->processes);
+        free(c->drain);
+    }
+    account_close(c->account);
+    stacks_close(c->stacks);
+    session_close(&c->session);
+    if (c->pidfd >= 0)
+        close(c->pidfd);
+    c->watch = NULL;
+    c->drain = NULL;
+    c->account = NULL;
+    c->stacks = NULL;
+    c->pidfd = -1;
+}
+
+/* --- while it runs --- */
+
+static int64_t now_ns(const struct collection *c)
+{
+    return clock_ns(&c->clock, clock_stamp(&c->clock));
+}
+
+static void sample_rss(struct collection *c)
+{
+    for (uint32_t i = 0; i < c->processes.slot_end; i++) {
+        struct process *p = c->processes.by_slot[i];
+        if (!p || p->discard)
+            continue;
+        uint64_t rss_bytes = process_rss(p);
+        if (!rss_bytes)
+            continue;
+        p->rss_bytes = rss_bytes;
+        drain_emit(c->drain, (struct event){.size_bytes = rss_bytes, .process_id = p->process_id, .op = EVENT_RSS});
+    }
+}
+
+static void commit(struct collection *c)
+{
+    struct account_counts counts;
+    account_flush(c->account, (uint64_t)now_ns(c));
+    account_counts(c->account, &counts);
+    clock_refine(&c->clock, c->drain->merged);
+    if (counts.events != c->committed_events)
+        facts_progress(c->store, counts.events, now_ns(c));
+    c->committed_events = counts.events;
+    store_commit(c->store);
+}
+
+/* After the first failed write there is nothing to record for: the program goes on alone. */
+static void check_store(struct collection *c)
+{
+    struct error err;
+    if (c->told_failure || !store_failed(c->store, &err))
+        return;
+    c->told_failure = 1;
+    __atomic_store_n(&c->session.control->state, WIRE_STATE_OFF, __ATOMIC_RELEASE);
+    fprintf(stderr, "memprof: %s; recording stopped, the program goes on\n", err.text);
+}
+
+static void nap(struct collection *c, uint64_t words, unsigned news)
+{
+    uint64_t now = c->drain->now_ns;
+    uint32_t *sleeping = &c->session.control->sleeping;
+    if (words) {
+        c->nap_ns = NAP_NS;
+        c->idle_since_ns = now;
+    } else if (c->nap_ns < NAP_IDLE_NS) {
+        c->nap_ns *= 2;
+    } else {
+        c->nap_ns = now - c->idle_since_ns > COMMIT_NS ? NAP_LONG_NS : NAP_IDLE_NS;
+    }
+    uint64_t nap_ns = c->drain->leaving && c->nap_ns > NAP_LEAVING_NS ? NAP_LEAVING_NS : c->nap_ns;
+    __atomic_store_n(sleeping, 1, __ATOMIC_SEQ_CST);
+    if (drain_may_sleep(c->drain) && watch_news(c->watch) == news) {
+        struct timespec timeout = {(time_t)(nap_ns / 1000000000u), (long)(nap_ns % 1000000000u)};
+        syscall(SYS_futex, sleeping, FUTEX_WAIT, 1, &timeout, NULL, 0);
+    }
+    __atomic_store_n(sleeping, 0, __ATOMIC_RELAXED);
+}
+
+static void tell_stragglers(struct collection *c)
+{
+    const struct process *one = NULL;
+    for (uint32_t i = 0; i < c->processes.slot_end && !one; i++)
+        one = c->processes.by_slot[i];
+    if (one && !c->options->quiet)
+        fprintf(stderr, "memprof: still recording %u process%s (%d %s); ^C ends the recording\n", c->processes.live,
+                c->processes.live == 1 ? "" : "es", one->pid, one->name);
+    c->told_stragglers = 1;
+}
+
+/* Whether the program, and all that it started, is over or told to be. */
+static int is_over(struct collection *c)
+{
+    const struct processes *ps = &c->processes;
+    if (!ps->first_ended) {
+        c->stops_at_end = watch_stops(c->watch);
+        return 0;
+    }
+    if (!c->first_end_ns)
+        c->first_end_ns = c->drain->now_ns;
+    if (c->told_failure || watch_stops(c->watch) != c->stops_at_end)
+        return 1;
+    if (ps->live) {
+        if (!c->told_stragglers && c->drain->now_ns - c->first_end_ns > STRAGGLERS_NS)
+            tell_stragglers(c);
+        return 0;
+    }
+    if (!c->options->follow || !ps->total)
+        return 1;
+    if (processes_expected(ps, c->drain->now_ns))
+        return 0;
+    /* A child that was just forked has our memory mapped, and no slot yet. */
+    return c->drain->now_ns - c->first_end_ns > STRAGGLERS_NS || !session_is_shared(&c->session);
+}
+
+static void record(struct collection *c)
+{
+    c->idle_since_ns = c->commit_ns = clock_monotonic_ns();
+    c->nap_ns = NAP_NS;
+    for (;;) {
+        unsigned news = watch_news(c->watch);
+        uint64_t words = drain_round(c->drain);
+        uint64_t now = c->drain->now_ns;
+        if (now - c->sample_ns >= SAMPLE_NS) {
+            c->sample_ns = now;
+            sample_rss(c);
+        }
+        if (now - c->commit_ns >= COMMIT_NS) {
+            c->commit_ns = now;
+            commit(c);
+        }
+        check_store(c);
+        if (is_over(c))
+            break;
+        nap(c, words, news);
+    }
+    __atomic_store_n(&c->session.control->state, WIRE_STATE_OFF, __ATOMIC_RELEASE);
+    drain_finish(c->drain);
+}
+
+/* --- the end --- */
+
+static void write_down(struct collection *c, struct facts *f)
+{
+    account_finish(c->account, (uint64_t)now_ns(c));
+    *f = (struct facts){
+        .duration_ns = now_ns(c),
+        .processes = c->processes.total,
+        .processes_refused = c->processes.refused + c->session.control->procs_refused,
+        .threads_refused = c->session.control->rings_refused,
+        .bad_rings = c->drain->bad_rings,
+        .bad_records = c->drain->bad_records,
+        .unknown_stacks = c->drain->unknown_stacks,
+    };
+    account_counts(c->account, &f->counts);
+    if (!store_failed(c->store, NULL))
+        facts_end(c->store, f);
+    store_commit(c->store);
+    f->peak_bytes =
+        db_int(store_db(c->store), "SELECT peak_active_bytes FROM total WHERE device_id = 0 AND kind = 'all'", 0);
+    f->lost_events =
+        (uint64_t)db_int(store_db(c->store), "SELECT sum(value) FROM counter WHERE name = 'lost_event'", 0);
+}
+
+static void finish_file(struct collection *c, const struct facts *f)
+{
+    const struct collect_options *o = c->options;
+    struct error err = {""};
+    int rc = store_close(c->store, &err);
+    c->store = NULL;
+    if (rc && !c->told_failure)
+        fprintf(stderr, "memprof: %s; the file is not whole\n", err.text);
+    if (!o->quiet)
+        facts_print(f, o->output);
+    if (!o->symbolize || rc)
+        return;
+    struct finish_options finish = {.with_source = o->with_source, .progress = !o->quiet && isatty(STDERR_FILENO)};
+    if (symbolize_file(o->output, &finish, c->launch.signal_fd, &err))
+        fprintf(stderr, "memprof: %s\n", err.text);
+}
+
+static int run(struct collection *c, const char *path, struct collect_result *result, struct error *err)
+{
+    struct facts facts;
+    int rc = open_parts(c, err);
+    if (rc)
+        return rc;
+    rc = start_program(c, path, err);
+    if (rc) {
+        int started = c->pid > 0;
+        store_close(c->store, NULL);
+        c->store = NULL;
+        output_undo(&c->output);
+        if (started) /* it runs: stand by as any parent would */
+            return rc;
+        fprintf(stderr, "memprof: %s\n", err->text);
+        result->status = rc == -ENOENT ? 127 : 126;
+        return 0;
+    }
+    record(c);
+    write_down(c, &facts);
+    result->status = launch_exit_status(c->processes.first_status);
+    result->event_count = facts.counts.events;
+    result->recorded = facts.processes > 0;
+    close_parts(c);
+    if (result->recorded) {
+        finish_file(c, &facts);
+    } else {
+        fprintf(stderr, "memprof: %s: nothing was recorded: the library did not start in it\n", c->argv[0]);
+        store_close(c->store, NULL);
+        output_undo(&c->output);
+    }
+    return 0;
+}
+
+int collect_run(const struct collect_options *options, char *const argv[], struct collect_result *result,
+                struct error *err)
+{
+    struct collection *c = xcalloc(1, sizeof *c);
+    char path[PATH_MAX];
+    struct error note;
+    *result = (struct collect_result){0};
+    c->options = options;
+    c->argv = argv;
+    c->pidfd = c->session.fd = c->launch.signal_fd = -1;
+    clock_open(&c->clock, 1);
+    int rc = program_find(argv[0], path, &note);
+    if (rc) {
+        fprintf(stderr, "memprof: %s\n", note.text);
+        result->status = rc == -EACCES ? 126 : 127;
+        free(c);
+        return 0;
+    }
+    enum program_check check = program_check(path, &note);
+    if (check != PROGRAM_OK)
+        fprintf(stderr, "memprof: %s\n", note.text);
+    if (check == PROGRAM_UNUSABLE) {
+        rc = launch_replace(path, argv, err); /* returns only when it cannot be run */
+        fprintf(stderr, "memprof: %s\n", err->text);
+        result->status = rc == -ENOENT ? 127 : 126;
+        free(c);
+        return 0;
+    }
+    rc = run(c, path, result, err);
+    close_parts(c);
+    if (c->store)
+        store_close(c->store, NULL);
+    if (c->launch.signal_fd >= 0)
+        launch_restore(&c->launch);
+    free(c);
+    return rc;
+}

@@ -1,0 +1,536 @@
+#include "drain.h"
+
+#include "../../common/kind.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define MASK         (WIRE_RING_WORDS - 1)
+#define SETTLE_NS    50000u
+#define STALL_MAX_NS 20000000u
+#define FUTURE_NS    1000000000u /* a stamp further ahead than this was never read from the clock */
+#define FIXED_MAX    8u          /* no record of fixed length has more words */
+
+static const uint8_t op_words[WIRE_OP_COUNT] = {
+#define X(name, words, text) words,
+    WIRE_OPS(X)
+#undef X
+};
+
+static inline uint64_t load(const uint64_t *word)
+{
+    return __atomic_load_n(word, __ATOMIC_RELAXED);
+}
+
+static inline uint64_t max_u64(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
+static inline uint64_t min_u64(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+void drain_open(struct drain *d, struct session *session, struct store *store, struct clock *clock,
+                struct processes *processes, struct drain_sink sink)
+{
+    memset(d, 0, sizeof *d);
+    d->session = session;
+    d->store = store;
+    d->clock = clock;
+    d->processes = processes;
+    d->sink = sink;
+    d->rings = xcalloc(WIRE_RINGS, sizeof *d->rings);
+    d->heap = xcalloc(WIRE_RINGS, sizeof *d->heap);
+    d->settle = clock_ticks(clock, SETTLE_NS);
+    d->fence = clock_stamp(clock);
+}
+
+void drain_close(struct drain *d)
+{
+    for (uint32_t i = 0; i < d->ring_count; i++)
+        free(d->rings[i]);
+    free(d->rings);
+    free(d->heap);
+    d->rings = NULL;
+    d->heap = NULL;
+    d->ring_count = 0;
+}
+
+void drain_flush(struct drain *d)
+{
+    if (d->batch_count) {
+        d->last_ns = (int64_t)d->batch[d->batch_count - 1].time_ns;
+        d->sink.events(d->sink.arg, d->batch, d->batch_count);
+    }
+    d->batch_count = 0;
+}
+
+void drain_emit(struct drain *d, struct event event)
+{
+    int64_t time_ns = clock_ns(d->clock, d->merged);
+    int64_t last_ns = d->batch_count ? (int64_t)d->batch[d->batch_count - 1].time_ns : d->last_ns;
+    event.time_ns = (uint64_t)(time_ns > last_ns ? time_ns : last_ns);
+    *drain_next(d) = event;
+}
+
+uint64_t drain_record_words(const struct ring *r, uint64_t position, uint64_t end)
+{
+    if (end - position < 2)
+        return 0;
+    uint64_t word1 = load(&r->words[(position + 1) & MASK]);
+    unsigned op = WIRE_OP(word1);
+    if (op >= WIRE_OP_COUNT)
+        return 0;
+    uint64_t words = op_words[op] ? op_words[op] : WIRE_VAR_WORDS(word1);
+    return words >= 2 && words <= WIRE_RECORD_MAX && words <= end - position ? words : 0;
+}
+
+static void ring_is_bad(struct drain *d, struct ring *r)
+{
+    r->bad = 1;
+    r->end = r->position = __atomic_load_n(&d->session->rings[r->index].head, __ATOMIC_ACQUIRE);
+    r->second_half = 0;
+    d->bad_rings++;
+}
+
+/* --- the heap of rings with words --- */
+
+static void sift_down(struct heap_entry *heap, uint32_t count, uint32_t i)
+{
+    struct heap_entry moving = heap[i];
+    for (;;) {
+        uint32_t child = 2 * i + 1;
+        if (child >= count)
+            break;
+        child += child + 1 < count && heap[child + 1].key < heap[child].key;
+        if (moving.key <= heap[child].key)
+            break;
+        heap[i] = heap[child];
+        i = child;
+    }
+    heap[i] = moving;
+}
+
+static void heap_build(struct drain *d)
+{
+    for (uint32_t i = d->heap_count / 2; i-- > 0;)
+        sift_down(d->heap, d->heap_count, i);
+}
+
+static void heap_drop_top(struct drain *d)
+{
+    d->heap[0] = d->heap[--d->heap_count];
+    if (d->heap_count)
+        sift_down(d->heap, d->heap_count, 0);
+}
+
+/* --- the hot loop --- */
+
+enum { KIND_none = KIND_heap };
+static const uint8_t kinds[WIRE_HOOK_COUNT] = {
+#define X(name, kind) KIND_##kind,
+    WIRE_HOOKS(X)
+#undef X
+};
+
+unsigned drain_kind(unsigned hook)
+{
+    return hook < WIRE_HOOK_COUNT ? kinds[hook] : KIND_heap;
+}
+
+static void publish_tail(struct drain *d, struct ring *r)
+{
+    if (r->position == r->published)
+        return;
+    r->published = r->position;
+    __atomic_store_n(&d->session->rings[r->index].tail, r->position, __ATOMIC_RELEASE);
+}
+
+/* An event whose stack is not defined: 1 with *stack where it was found or never will be, 0 to come back later. */
+static __attribute__((noinline)) int find_stack(struct drain *d, struct ring *r, uint32_t id, uint32_t *stack)
+{
+    *stack = 0;
+    if (!id || (*stack = records_find_stack(d, r->process, id)))
+        return 1;
+    /* The definition may be in the hands of a thread that is writing now. */
+    int writing = 0;
+    for (uint32_t i = 0; i < d->ring_count; i++)
+        writing |= d->rings[i]->process == r->process && d->rings[i]->busy;
+    if (writing && !d->stall_ns)
+        d->stall_ns = d->now_ns;
+    if (writing && d->now_ns - d->stall_ns < STALL_MAX_NS)
+        return 0;
+    d->unknown_stacks++;
+    return 1;
+}
+
+/* Gives out the events of one ring while their stamps are not above bound. r->position, key and newest move along.
+ * Returns 0 when the whole round must end here. */
+static int run(struct drain *d, struct ring *r, uint64_t bound)
+{
+    struct process *p = r->process;
+    const struct stack_map *stacks = p->stacks;
+    const uint64_t base_stamp = d->clock->base_stamp;
+    const int64_t base_ns = d->clock->base_ns, rate = d->clock->rate;
+    const uint64_t *words = r->words, end = r->end;
+    uint64_t position = r->position, key = r->key;
+    uint64_t wrapped[FIXED_MAX];
+    const struct event like = {.thread_id = r->thread_id, .process_id = p->process_id, .inherited = p->inherited};
+    int go_on = 1;
+
+    while (key <= bound) {
+        uint64_t at = position & MASK;
+        const uint64_t *w = words + at;
+        if (__builtin_expect(at > WIRE_RING_WORDS - FIXED_MAX, 0)) {
+            for (unsigned i = 0; i < FIXED_MAX; i++)
+                wrapped[i] = load(&words[(at + i) & MASK]);
+            w = wrapped;
+        } else {
+            __builtin_prefetch(w + 64);
+        }
+        uint64_t word1 = load(w + 1);
+        unsigned op = WIRE_OP(word1), hook = WIRE_HOOK(word1);
+        uint64_t left = end - position, length, size_bytes, address = WIRE_A(word1);
+        uint32_t id, stack;
+        uint8_t event_op = EVENT_ALLOC;
+        if (hook >= WIRE_HOOK_COUNT)
+            hook = 0;
+        switch (op) {
+        case WIRE_ALLOC:
+            length = 3;
+            size_bytes = load(w + 2) >> 32;
+            id = (uint32_t)load(w + 2);
+            break;
+        case WIRE_FREE:
+            if (left < 2)
+                goto damaged;
+            struct event *e = drain_next(d);
+            *e = like;
+            e->time_ns = (uint64_t)(base_ns + (int64_t)((__int128)(int64_t)(key - base_stamp) * rate >> 32));
+            e->address = address;
+            e->op = EVENT_FREE;
+            e->hook = (uint8_t)hook;
+            e->kind = kinds[hook];
+            length = 2;
+            goto next;
+        case WIRE_ALLOC_BIG:
+            length = 4;
+            id = (uint32_t)load(w + 2);
+            size_bytes = load(w + 3);
+            break;
+        case WIRE_REALLOC:
+            length = 6;
+            if (left < length)
+                goto damaged;
+            id = (uint32_t)load(w + 2);
+            size_bytes = load(w + 3);
+            if (!r->second_half) {
+                uint64_t new_address = load(w + 4);
+                if (address) {
+                    struct event *f = drain_next(d);
+                    *f = like;
+                    f->time_ns = (uint64_t)(base_ns + (int64_t)((__int128)(int64_t)(key - base_stamp) * rate >> 32));
+                    f->address = address;
+                    f->op = new_address ? EVENT_REALLOC_FREE : EVENT_FREE;
+                    f->hook = (uint8_t)hook;
+                    f->kind = kinds[hook];
+                }
+                if (!new_address)
+                    goto next;
+                /* events of other threads may lie between the two halves */
+                key = max_u64(key, load(w + 5));
+                r->second_half = 1;
+                continue;
+            }
+            event_op = address ? EVENT_REALLOC_ALLOC : EVENT_ALLOC;
+            address = load(w + 4) & WIRE_A_MASK;
+            break;
+        default:
+            length = drain_record_words(r, position, end);
+            if (!length)
+                goto damaged;
+            r->position = position;
+            r->key = key;
+            records_handle(d, r, word1, length);
+            if (r->bad)
+                return 1;
+            bound = min_u64(bound, d->limit);
+            /* the second half of a REMAP comes at its own time */
+            if (r->key != key || r->second_half) {
+                key = r->key;
+                if (r->second_half)
+                    continue;
+            }
+            goto next;
+        }
+        if (left < length)
+            goto damaged;
+        stack = stack_map_find(stacks, id);
+        if (__builtin_expect(!stack, 0) && !find_stack(d, r, id, &stack)) {
+            go_on = 0;
+            break;
+        }
+        r->second_half = 0;
+        struct event *a = drain_next(d);
+        *a = like;
+        a->time_ns = (uint64_t)(base_ns + (int64_t)((__int128)(int64_t)(key - base_stamp) * rate >> 32));
+        a->address = address;
+        a->size_bytes = size_bytes;
+        a->stack_id = stack;
+        a->op = event_op;
+        a->hook = (uint8_t)hook;
+        a->kind = kinds[hook];
+    next:
+        position += length;
+        r->newest = key;
+        if (position == end)
+            break;
+        key = max_u64(key, load(&words[position & MASK]));
+    }
+    d->words += position - r->position;
+    r->position = position;
+    r->key = key;
+    return go_on;
+damaged:
+    ring_is_bad(d, r);
+    return 1;
+}
+
+/* --- a round --- */
+
+static int is_leaving(const struct drain *d, const struct ring *r)
+{
+    const struct process *p = r->process;
+    return p->leaving_deadline_ns && p->leaving_ring == r->index && !p->dead && d->now_ns < p->leaving_deadline_ns &&
+           d->pressure < WIRE_RING_WORDS / 2;
+}
+
+/* The oldest stamp that the ring may still write, as far as we know. */
+static uint64_t barrier_of(const struct drain *d, const struct ring *r)
+{
+    return is_leaving(d, r) ? r->newest : max_u64(r->newest, r->clear);
+}
+
+static void process_over(struct drain *d, struct process *p)
+{
+    int64_t end_ns = clock_ns(d->clock, d->merged);
+    if (!p->discard)
+        drain_emit(d, (struct event){.process_id = p->process_id, .op = EVENT_PROCESS_END, .inherited = p->inherited});
+    for (uint32_t i = 0; i < d->ring_count;)
+        if (d->rings[i]->process == p)
+            threads_close(d, d->rings[i], end_ns);
+        else
+            i++;
+    processes_end(d->processes, p, end_ns);
+}
+
+/* Whether the last record of the process tells its end, so that its blocks leave right there. */
+static int end_is_known(const struct process *p)
+{
+    return p->has_exit || p->replaced;
+}
+
+/* One ring as it stands now. Returns whether it has something to give. */
+static int look(struct drain *d, struct ring *r)
+{
+    struct wire_ring *wire = &d->session->rings[r->index];
+    /* busy before head: a thread that is not busy now has published what it began before */
+    r->busy = !r->process->dead && __atomic_load_n(&wire->busy, __ATOMIC_ACQUIRE);
+    uint64_t head = __atomic_load_n(&wire->head, __ATOMIC_ACQUIRE);
+    if (!r->busy && d->limit > r->clear)
+        r->clear = d->limit;
+    if (r->bad || r->process->discard) {
+        d->discarded_words += head - r->position;
+        r->busy = 0;
+        r->position = r->end = head;
+        publish_tail(d, r);
+        return 0;
+    }
+    if (head - r->position > WIRE_RING_WORDS) {
+        ring_is_bad(d, r);
+        return 0;
+    }
+    r->end = head;
+    if (head == r->position)
+        return 0;
+    uint64_t used = head & ~(uint64_t)MASK ? WIRE_RING_WORDS : head;
+    if (used > r->used_words)
+        r->used_words = used;
+    r->active_ns = d->now_ns;
+    if (head - r->position > d->pressure)
+        d->pressure = (uint32_t)(head - r->position);
+    if (!r->second_half)
+        r->key = max_u64(r->newest, load(&r->words[r->position & MASK]));
+    return 1;
+}
+
+static void look_at_all(struct drain *d)
+{
+    const uint64_t future = clock_stamp(d->clock) + clock_ticks(d->clock, FUTURE_NS);
+    uint64_t limit = d->limit;
+    d->heap_count = 0;
+    d->pressure = 0;
+    d->leaving = 0;
+    for (uint32_t i = 0; i < WIRE_PROCS && i < d->processes->slot_end; i++)
+        if (d->processes->by_slot[i])
+            d->processes->by_slot[i]->unread = 0;
+    for (uint32_t i = 0; i < d->ring_count; i++) {
+        struct ring *r = d->rings[i];
+        if (!look(d, r))
+            continue;
+        if (r->key > future) {
+            ring_is_bad(d, r);
+            continue;
+        }
+        r->process->unread++;
+        d->heap[d->heap_count++] = (struct heap_entry){r->key, r};
+    }
+    /* after all were looked at: the pressure is known */
+    for (uint32_t i = 0; i < d->ring_count; i++) {
+        struct ring *r = d->rings[i];
+        if (r->end != r->position)
+            continue;
+        if (is_leaving(d, r))
+            d->leaving++;
+        else if (!r->busy)
+            continue;
+        limit = min_u64(limit, barrier_of(d, r));
+    }
+    d->limit = limit;
+}
+
+/* Processes that are gone: those whose last record said so and was read end here; for others the order stops at the
+ * instant when they were seen to be gone. */
+static void look_at_the_dead(struct drain *d)
+{
+    for (uint32_t i = 0; i < d->processes->slot_end; i++) {
+        struct process *p = d->processes->by_slot[i];
+        if (!p || !p->dead)
+            continue;
+        if (end_is_known(p)) {
+            if (!p->unread)
+                process_over(d, p);
+        } else if (!p->overdue) {
+            d->limit = min_u64(d->limit, max_u64(p->dead_stamp, d->merged));
+        }
+    }
+}
+
+static void bury_the_dead(struct drain *d)
+{
+    for (uint32_t i = 0; i < d->processes->slot_end; i++) {
+        struct process *p = d->processes->by_slot[i];
+        if (!p || !p->dead || d->merged < p->dead_stamp)
+            continue;
+        if (p->unread)
+            p->overdue = 1; /* words stamped after its end: take them all the same */
+        else
+            process_over(d, p);
+    }
+}
+
+static void merge(struct drain *d)
+{
+    heap_build(d);
+    while (d->heap_count && d->heap[0].key <= d->limit) {
+        struct ring *r = d->heap[0].ring;
+        uint64_t bound = d->limit;
+        if (d->heap_count > 1)
+            bound = min_u64(bound, d->heap[1].key);
+        if (d->heap_count > 2)
+            bound = min_u64(bound, d->heap[2].key);
+        int go_on = run(d, r, bound);
+        if (r->position - r->published >= WIRE_RING_WORDS / 16)
+            publish_tail(d, r);
+        if (!go_on) {
+            d->limit = min_u64(d->limit, r->key);
+            break;
+        }
+        if (r->position != r->end) {
+            d->heap[0].key = r->key;
+            sift_down(d->heap, d->heap_count, 0);
+            continue;
+        }
+        heap_drop_top(d);
+        if (r->busy || is_leaving(d, r))
+            d->limit = min_u64(d->limit, barrier_of(d, r));
+        struct process *p = r->process;
+        p->unread--;
+        if (p->dead && !p->unread && end_is_known(p)) {
+            d->merged = max_u64(d->merged, r->newest);
+            process_over(d, p);
+        }
+    }
+}
+
+static void settle(struct drain *d)
+{
+    uint64_t passed = clock_stamp(d->clock) - d->fence;
+    if (passed < d->settle) {
+        uint64_t rest_ns = SETTLE_NS - (uint64_t)((double)passed * (double)SETTLE_NS / (double)d->settle);
+        nanosleep(&(struct timespec){0, (long)rest_ns}, NULL);
+    }
+}
+
+uint64_t drain_round(struct drain *d)
+{
+    uint64_t words = d->words;
+    settle(d);
+    d->rounds++;
+    d->now_ns = clock_monotonic_ns();
+    d->limit = max_u64(d->fence, d->merged);
+    processes_scan(d->processes);
+    processes_scan_execs(d->processes, d->now_ns);
+    threads_adopt(d);
+    look_at_all(d);
+    d->fence = clock_stamp(d->clock);
+    look_at_the_dead(d);
+    merge(d);
+    if (d->words != words)
+        d->stall_ns = 0;
+    /* what is still in the heap is stamped later than the limit, and so is what comes */
+    d->merged = max_u64(d->merged, d->limit);
+    for (uint32_t i = 0; i < d->ring_count; i++)
+        publish_tail(d, d->rings[i]);
+    bury_the_dead(d);
+    threads_check(d);
+    drain_flush(d);
+    return d->words - words;
+}
+
+int drain_may_sleep(const struct drain *d)
+{
+    for (uint32_t i = 0; i < d->ring_count; i++) {
+        const struct ring *r = d->rings[i];
+        uint64_t head = __atomic_load_n(&d->session->rings[r->index].head, __ATOMIC_RELAXED);
+        if (head - r->position > WIRE_RING_WORDS / 8)
+            return 0;
+    }
+    return 1;
+}
+
+void drain_finish(struct drain *d)
+{
+    /* Twice: a fence after the recording was turned off, then everything up to it. Nothing waits for what is not there.
+     */
+    for (int i = 0; i < 3; i++)
+        drain_round(d);
+    for (uint32_t i = 0; i < d->processes->slot_end; i++) {
+        struct process *p = d->processes->by_slot[i];
+        if (!p)
+            continue;
+        if (!p->discard)
+            drain_emit(d,
+                       (struct event){.process_id = p->process_id, .op = EVENT_PROCESS_END, .inherited = p->inherited});
+        for (uint32_t k = 0; k < d->ring_count;)
+            if (d->rings[k]->process == p)
+                threads_close(d, d->rings[k], -1);
+            else
+                k++;
+        processes_abandon(d->processes, p);
+    }
+    drain_flush(d);
+}

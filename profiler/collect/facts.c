@@ -1,0 +1,176 @@
+#include "facts.h"
+
+#include "../../common/buf.h"
+#include "../../common/db.h"
+#include "../../common/units.h"
+#include "../wire.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#ifndef MEMPROF_VERSION
+#define MEMPROF_VERSION "unknown"
+#endif
+
+static void meta_text(struct store *store, const char *key, const char *value)
+{
+    sqlite3_stmt *q = store_statement(store, "INSERT OR REPLACE INTO meta VALUES(?1, ?2)");
+    sqlite3_bind_text(q, 1, key, -1, SQLITE_STATIC);
+    sqlite3_bind_text(q, 2, value, -1, SQLITE_TRANSIENT);
+    store_step(store, q);
+}
+
+static void meta_int(struct store *store, const char *key, int64_t value)
+{
+    sqlite3_stmt *q = store_statement(store, "INSERT OR REPLACE INTO meta VALUES(?1, ?2)");
+    sqlite3_bind_text(q, 1, key, -1, SQLITE_STATIC);
+    sqlite3_bind_int64(q, 2, value);
+    store_step(store, q);
+}
+
+static void fill_hooks(struct store *store)
+{
+    static const struct {
+        const char *name, *kind;
+    } hooks[] = {
+#define X(name, kind) {#name, #kind},
+        WIRE_HOOKS(X)
+#undef X
+    };
+    for (unsigned i = 0; i < sizeof hooks / sizeof *hooks; i++) {
+        sqlite3_stmt *q = store_statement(store, "INSERT INTO hook VALUES(?, ?, ?)");
+        sqlite3_bind_int64(q, 1, i);
+        sqlite3_bind_text(q, 2, hooks[i].name, -1, SQLITE_STATIC);
+        sqlite3_bind_text(q, 3, hooks[i].kind, -1, SQLITE_STATIC);
+        store_step(store, q);
+    }
+    store_step(store, store_statement(store, "INSERT INTO device VALUES(0, 'host', NULL)"));
+}
+
+static void meta_command(struct store *store, char *const argv[])
+{
+    struct buf command = BUF(1 << 20);
+    for (int i = 0; argv[i]; i++) {
+        if (i)
+            buf_putc(&command, ' ');
+        buf_shell(&command, argv[i]);
+    }
+    meta_text(store, "command", command.data ? command.data : "");
+    buf_free(&command);
+}
+
+void facts_begin(struct store *store, const struct collect_options *options, char *const argv[],
+                 const struct clock *clock)
+{
+    char host[256] = "";
+    gethostname(host, sizeof host - 1);
+    char *cwd = getcwd(NULL, 0);
+    meta_text(store, "format", "memprof");
+    meta_text(store, "writer_version", MEMPROF_VERSION);
+    meta_text(store, "state", "recording");
+    meta_int(store, "start_unix_ns", clock->start_unix_ns);
+    meta_text(store, "host", host);
+    meta_text(store, "cwd", cwd ? cwd : "");
+    meta_command(store, argv);
+    meta_text(store, "options", options->options_text ? options->options_text : "");
+    meta_int(store, "page_bytes", sysconf(_SC_PAGESIZE));
+    meta_text(store, "clock", clock->use_tsc ? "tsc" : "monotonic");
+    meta_text(store, "events_kept", options->aggregate ? "none" : options->max_events ? "last" : "all");
+    meta_int(store, "collector_pid", getpid());
+    facts_progress(store, 0, 0);
+    free(cwd);
+    fill_hooks(store);
+}
+
+void facts_progress(struct store *store, uint64_t event_count, int64_t duration_ns)
+{
+    meta_int(store, "event_count", (int64_t)event_count);
+    meta_int(store, "duration_ns", duration_ns);
+}
+
+struct loss {
+    const char *name, *text;
+    uint64_t value;
+    int partial; /* the file lacks something that happened */
+};
+
+#define LOSSES 8
+
+static void list_losses(const struct facts *f, struct loss losses[LOSSES])
+{
+    const struct loss all[LOSSES] = {
+        {"processes_refused", "processes not recorded: more at once than memprof has room for", f->processes_refused,
+         1},
+        {"threads_refused", "threads not recorded: more at once than memprof has room for", f->threads_refused, 1},
+        {"bad_rings", "threads whose records were damaged; the rest of them was not used", f->bad_rings, 1},
+        {"bad_records", "records that made no sense, not used", f->bad_records, 1},
+        {"unknown_stacks", "events whose stack never came", f->unknown_stacks, 0},
+        {"unmatched_free", "frees of addresses that are no live block", f->counts.unmatched_frees, 0},
+        {"inherited_free", "frees of a parent's blocks in a forked child", f->counts.inherited_frees, 0},
+        {"replaced_block", "allocations at the address of a live block: its free was not seen",
+         f->counts.replaced_blocks, 0},
+    };
+    memcpy(losses, all, sizeof all);
+}
+
+static void add_reason(struct buf *reason, uint64_t value, const char *text)
+{
+    if (value)
+        buf_printf(reason, "%s%llu %s", reason->length ? "; " : "", (unsigned long long)value, text);
+}
+
+void facts_end(struct store *store, const struct facts *f)
+{
+    struct rusage usage;
+    struct loss losses[LOSSES];
+    struct buf reason = BUF(4096);
+    getrusage(RUSAGE_SELF, &usage);
+    list_losses(f, losses);
+    for (unsigned i = 0; i < LOSSES; i++) {
+        if (!losses[i].value)
+            continue;
+        sqlite3_stmt *q = store_statement(store, "INSERT INTO counter VALUES(NULL, ?, ?, ?)");
+        sqlite3_bind_text(q, 1, losses[i].name, -1, SQLITE_STATIC);
+        sqlite3_bind_int64(q, 2, (int64_t)losses[i].value);
+        sqlite3_bind_text(q, 3, losses[i].text, -1, SQLITE_STATIC);
+        store_step(store, q);
+        if (losses[i].partial)
+            add_reason(&reason, losses[i].value, losses[i].text);
+    }
+    add_reason(&reason,
+               (uint64_t)db_int(store_db(store), "SELECT sum(value) FROM counter WHERE name = 'lost_event'", 0),
+               "events not recorded by the program side");
+    if (reason.data)
+        meta_text(store, "partial", reason.data);
+    buf_free(&reason);
+    facts_progress(store, f->counts.events, f->duration_ns);
+    meta_int(store, "collector_cpu_ns",
+             (usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1000000000ll +
+                 (usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) * 1000ll);
+    meta_int(store, "collector_peak_rss_bytes", usage.ru_maxrss * 1024ll);
+    meta_text(store, "state", "recorded");
+}
+
+void facts_print(const struct facts *f, const char *path)
+{
+    struct stat st = {0};
+    struct loss losses[LOSSES];
+    char events[UNITS_TEXT], size[UNITS_TEXT], peak[UNITS_TEXT], count[UNITS_TEXT];
+    stat(path, &st);
+    units_count(events, (int64_t)f->counts.events);
+    fprintf(stderr, "memprof: %s events from %u process%s written to %s (%s); peak %s; 'memprof report %s' shows it\n",
+            events, f->processes, f->processes == 1 ? "" : "es", path, units_bytes(size, st.st_size),
+            units_bytes(peak, f->peak_bytes), path);
+    list_losses(f, losses);
+    for (unsigned i = 0; i < LOSSES; i++)
+        if (losses[i].partial && losses[i].value)
+            fprintf(stderr, "memprof: not whole: %s %s\n", units_count(count, (int64_t)losses[i].value),
+                    losses[i].text);
+    if (f->lost_events)
+        fprintf(stderr, "memprof: not whole: %s events not recorded by the program side\n",
+                units_count(count, (int64_t)f->lost_events));
+}

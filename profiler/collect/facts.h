@@ -1,0 +1,30 @@
+/*
+ * facts.h: what is known about a recording as a whole: table meta, the collector's own counters, the closing lines.
+ */
+#ifndef MEMPROF_FACTS_H
+#define MEMPROF_FACTS_H
+
+#include "account.h"
+#include "clock.h"
+#include "collect.h"
+#include "store.h"
+
+struct facts {
+    int64_t duration_ns;
+    int64_t peak_bytes; /* of the host's active bytes */
+    uint32_t processes;
+    uint64_t processes_refused, threads_refused;
+    uint64_t bad_rings, bad_records, unknown_stacks;
+    uint64_t lost_events; /* by the program side */
+    struct account_counts counts;
+};
+
+/* Before the first event: meta, tables device and hook. */
+void facts_begin(struct store *store, const struct collect_options *options, char *const argv[],
+                 const struct clock *clock);
+/* With each commit: what a killed collector leaves. */
+void facts_progress(struct store *store, uint64_t event_count, int64_t duration_ns);
+void facts_end(struct store *store, const struct facts *f);
+void facts_print(const struct facts *f, const char *path);
+
+#endif

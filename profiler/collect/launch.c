@@ -1,0 +1,164 @@
+#include "launch.h"
+
+#include "../wire.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+extern char **environ;
+
+int launch_prepare(struct launch_state *state, struct error *err)
+{
+    static const int handled[] = {SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2};
+    sigset_t ours, blocked;
+    *state = (struct launch_state){.signal_fd = -1};
+    sigemptyset(&ours);
+    for (unsigned i = 0; i < sizeof handled / sizeof *handled; i++)
+        sigaddset(&ours, handled[i]);
+    blocked = ours;
+    sigaddset(&blocked, SIGPIPE); /* a closed stderr must not end the recording */
+    sigaddset(&blocked, SIGXFSZ); /* a file-size limit is an error of the write, not our end */
+    sigprocmask(SIG_BLOCK, &blocked, &state->mask);
+    sigaction(SIGCHLD, &(struct sigaction){.sa_handler = SIG_DFL}, &state->child_action);
+    getrlimit(RLIMIT_NOFILE, &state->files);
+    setrlimit(RLIMIT_NOFILE, &(struct rlimit){state->files.rlim_max, state->files.rlim_max});
+    state->signal_fd = signalfd(-1, &ours, SFD_CLOEXEC | SFD_NONBLOCK);
+    if (state->signal_fd < 0) {
+        int rc = error_set(err, errno, "signalfd: %s", strerror(errno));
+        launch_restore(state);
+        return rc;
+    }
+    return 0;
+}
+
+static void undo(const struct launch_state *state)
+{
+    setrlimit(RLIMIT_NOFILE, &state->files);
+    sigaction(SIGCHLD, &state->child_action, NULL);
+    sigprocmask(SIG_SETMASK, &state->mask, NULL);
+}
+
+void launch_restore(struct launch_state *state)
+{
+    struct signalfd_siginfo info;
+    /* what is still pending was meant for the program */
+    while (state->signal_fd >= 0 && read(state->signal_fd, &info, sizeof info) == sizeof info)
+        ;
+    if (state->signal_fd >= 0)
+        close(state->signal_fd);
+    state->signal_fd = -1;
+    undo(state);
+}
+
+static char *assignment(const char *name, const char *value, const char *more)
+{
+    size_t n = strlen(name) + strlen(value) + (more ? strlen(more) : 0) + 3;
+    char *text = xmalloc(n);
+    snprintf(text, n, "%s=%s%s%s", name, value, more && *more ? ":" : "", more ? more : "");
+    return text;
+}
+
+/* Our own environment with the two variables set; the array and its last two strings are the caller's. */
+static char **environment_with(const char *library, const char *session)
+{
+    size_t count = 0, n = 0;
+    const size_t preload_length = strlen(WIRE_ENV_PRELOAD), session_length = strlen(WIRE_ENV_SESSION);
+    const char *users = NULL;
+    while (environ[count])
+        count++;
+    char **out = xcalloc(count + 3, sizeof *out);
+    for (size_t i = 0; i < count; i++) {
+        if (strncmp(environ[i], WIRE_ENV_PRELOAD "=", preload_length + 1) == 0)
+            users = environ[i] + preload_length + 1;
+        else if (strncmp(environ[i], WIRE_ENV_SESSION "=", session_length + 1) != 0)
+            out[n++] = environ[i];
+    }
+    out[n++] = assignment(WIRE_ENV_SESSION, session, NULL);
+    out[n++] = assignment(WIRE_ENV_PRELOAD, library, users);
+    return out;
+}
+
+/* As execvp does: what is executable, but no format of the kernel's, is a script of sh. */
+static int execute(const char *path, char *const argv[], char **env)
+{
+    execve(path, argv, env);
+    if (errno != ENOEXEC)
+        return errno;
+    size_t count = 0;
+    while (argv[count])
+        count++;
+    char **shell = calloc(count + 3, sizeof *shell);
+    if (!shell)
+        return ENOMEM;
+    shell[0] = (char *)"sh";
+    shell[1] = (char *)path;
+    for (size_t i = 1; i < count; i++)
+        shell[i + 1] = argv[i];
+    execve("/bin/sh", shell, env);
+    free(shell);
+    return ENOEXEC;
+}
+
+static _Noreturn void child(const struct launch_state *state, const char *path, char *const argv[], char **env,
+                            int report)
+{
+    undo(state);
+    int code = execute(path, argv, env);
+    ssize_t n = write(report, &code, sizeof code);
+    (void)n;
+    _exit(126);
+}
+
+int launch_replace(const char *path, char *const argv[], struct error *err)
+{
+    int code = execute(path, argv, environ);
+    return error_set(err, code, "%s: cannot be run: %s", path, strerror(code));
+}
+
+pid_t launch_start(const struct launch_state *state, const char *path, char *const argv[], const char *library,
+                   const char *session, struct error *err)
+{
+    int report[2], code = 0;
+    if (pipe2(report, O_CLOEXEC))
+        return error_set(err, errno, "%s: pipe: %s", path, strerror(errno));
+    char **env = library ? environment_with(library, session) : environ;
+    pid_t pid = fork();
+    if (pid == 0)
+        child(state, path, argv, env, report[1]);
+    int fork_code = errno;
+    close(report[1]);
+    if (library) {
+        size_t n = 0;
+        while (env[n])
+            n++;
+        free(env[n - 1]);
+        free(env[n - 2]);
+        free(env);
+    }
+    if (pid < 0) {
+        pid = error_set(err, fork_code, "%s: fork: %s", path, strerror(fork_code));
+    } else {
+        ssize_t n;
+        do
+            n = read(report[0], &code, sizeof code);
+        while (n < 0 && errno == EINTR);
+        if (n == sizeof code) { /* it did not start */
+            while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+                ;
+            pid = error_set(err, code, "%s: cannot be run: %s", path, strerror(code));
+        }
+    }
+    close(report[0]);
+    return pid;
+}
+
+int launch_exit_status(int wait_status)
+{
+    return WIFSIGNALED(wait_status) ? 128 + WTERMSIG(wait_status) : WEXITSTATUS(wait_status);
+}

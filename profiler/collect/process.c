@@ -1,0 +1,405 @@
+#include "process.h"
+
+#include "../../common/buf.h"
+#include "mapping.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+struct process_pid {
+    int pid; /* 0: free */
+    uint16_t process_id;
+    uint8_t ended;    /* its row needs no status any more */
+    uint8_t executed; /* it became a program that is not recorded (so far) */
+};
+
+/* --- pids --- */
+
+static struct process_pid *pid_at(struct processes *ps, int pid)
+{
+    uint32_t i = (uint32_t)pid * 0x9e3779b1u >> 7 & ps->pid_mask;
+    while (ps->pids[i].pid && ps->pids[i].pid != pid)
+        i = (i + 1) & ps->pid_mask;
+    return &ps->pids[i];
+}
+
+static void pid_set(struct processes *ps, int pid, uint16_t process_id)
+{
+    if (ps->pid_count * 2 >= ps->pid_mask) {
+        struct process_pid *old = ps->pids;
+        uint32_t old_mask = ps->pid_mask;
+        ps->pid_mask = ps->pid_mask * 2 + 1;
+        ps->pids = xcalloc((unsigned long)ps->pid_mask + 1, sizeof *ps->pids);
+        for (uint32_t i = 0; i <= old_mask; i++)
+            if (old[i].pid)
+                *pid_at(ps, old[i].pid) = old[i];
+        free(old);
+    }
+    struct process_pid *entry = pid_at(ps, pid);
+    ps->pid_count += !entry->pid;
+    *entry = (struct process_pid){pid, process_id, 0, 0};
+}
+
+void processes_open(struct processes *ps, struct session *session, struct store *store, struct clock *clock,
+                    struct watch *watch, struct stacks *stacks, int first_pid)
+{
+    *ps = (struct processes){.session = session,
+                             .store = store,
+                             .clock = clock,
+                             .watch = watch,
+                             .stacks = stacks,
+                             .first_pid = first_pid,
+                             .pid_mask = 1023};
+    ps->pids = xcalloc((unsigned long)ps->pid_mask + 1, sizeof *ps->pids);
+}
+
+static void release(struct processes *ps, struct process *p)
+{
+    ps->by_slot[p->slot] = NULL;
+    ps->live--;
+    if (p->pidfd >= 0)
+        close(p->pidfd);
+    if (p->statm_fd >= 0)
+        close(p->statm_fd);
+    stack_map_close(p->stacks);
+    mapping_close(p->mapping);
+    free(p);
+}
+
+void processes_close(struct processes *ps)
+{
+    for (uint32_t i = 0; i < ps->slot_end; i++)
+        if (ps->by_slot[i])
+            release(ps, ps->by_slot[i]);
+    free(ps->pids);
+    ps->pids = NULL;
+}
+
+/* --- beginning --- */
+
+/* Text of the other side, which may write on while we read. */
+static void copy_text(char *to, const char *from, size_t room)
+{
+    memcpy(to, from, room);
+    to[room - 1] = 0;
+}
+
+static char *command_line(const struct wire_proc *slot)
+{
+    static char command[WIRE_COMMAND_MAX + 1];
+    struct buf b = BUF(4 * WIRE_COMMAND_MAX + 16);
+    uint32_t length = slot->command_bytes;
+    if (length > WIRE_COMMAND_MAX)
+        length = WIRE_COMMAND_MAX;
+    memcpy(command, slot->command, length);
+    command[length] = 0;
+    for (uint32_t at = 0; at < length; at += (uint32_t)strlen(command + at) + 1) {
+        if (at)
+            buf_putc(&b, ' ');
+        buf_shell(&b, command + at);
+    }
+    if (length == WIRE_COMMAND_MAX)
+        buf_puts(&b, " ...");
+    return b.data ? b.data : xstrdup("");
+}
+
+static void insert_row(struct processes *ps, const struct process *p, const struct wire_proc *slot, const char *exe,
+                       uint16_t parent_id, int is_fork)
+{
+    char *command = command_line(slot);
+    sqlite3_stmt *q = store_statement(ps->store, "INSERT INTO process(process_id, pid, parent_id, start_kind, exe, "
+                                                 "command_line, start_ns) VALUES(?, ?, ?, ?, ?, ?, ?)");
+    sqlite3_bind_int64(q, 1, p->process_id);
+    sqlite3_bind_int64(q, 2, p->pid);
+    if (parent_id)
+        sqlite3_bind_int64(q, 3, parent_id);
+    else
+        sqlite3_bind_null(q, 3);
+    sqlite3_bind_text(q, 4, is_fork ? "fork" : "exec", -1, SQLITE_STATIC);
+    sqlite3_bind_text(q, 5, exe, -1, SQLITE_TRANSIENT);
+    sqlite3_bind_text(q, 6, command, -1, SQLITE_TRANSIENT);
+    sqlite3_bind_int64(q, 7, clock_ns(ps->clock, slot->start_stamp));
+    store_step(ps->store, q);
+    free(command);
+}
+
+/* The image that this one replaces, and the row of the image that it comes from. */
+static uint16_t find_parent(struct processes *ps, const struct wire_proc *slot, int pid, int is_fork)
+{
+    uint32_t parent_slot = slot->parent_slot;
+    uint16_t parent_id = 0;
+    for (uint32_t i = 0; i < ps->slot_end; i++) {
+        struct process *old = ps->by_slot[i];
+        if (old && old->pid == pid && !old->replaced) {
+            old->dead = 1;
+            old->replaced = 1;
+            old->dead_stamp = slot->start_stamp;
+            parent_id = old->process_id;
+        }
+    }
+    if (is_fork && parent_slot && parent_slot <= WIRE_PROCS && ps->by_slot[parent_slot - 1] &&
+        ps->by_slot[parent_slot - 1]->pid == slot->parent_pid)
+        return ps->by_slot[parent_slot - 1]->process_id;
+    if (parent_id)
+        return parent_id;
+    if (!is_fork && pid_at(ps, pid)->executed)
+        return pid_at(ps, pid)->process_id;
+    return pid == ps->first_pid ? 0 : pid_at(ps, slot->parent_pid)->process_id;
+}
+
+static void adopt(struct processes *ps, uint32_t index)
+{
+    struct wire_proc *slot = &ps->session->procs[index];
+    char exe[WIRE_PATH_MAX];
+    int pid = slot->pid, is_fork = slot->start_kind == WIRE_START_FORK;
+    struct process *p = xcalloc(1, sizeof *p);
+    p->slot = index;
+    p->pid = pid;
+    p->statm_fd = -1;
+    p->inherited = (uint8_t)is_fork;
+    uint16_t parent_id = find_parent(ps, slot, pid, is_fork);
+    if (ps->total < UINT16_MAX) {
+        p->process_id = (uint16_t)++ps->total;
+    } else { /* it must not wait for ever for room in its rings, so it is seen to, but not recorded */
+        p->discard = 1;
+        ps->refused++;
+    }
+    p->stacks = stack_map_open(ps->stacks, p->process_id);
+    p->mapping = mapping_open();
+    copy_text(exe, slot->exe, sizeof exe);
+    const char *base = strrchr(exe, '/');
+    snprintf(p->name, sizeof p->name, "%.63s", base ? base + 1 : exe);
+    p->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+    if (p->pidfd < 0 && errno == ESRCH) {
+        p->dead = 1;
+        p->dead_stamp = clock_stamp(ps->clock);
+    } else if (p->pidfd >= 0 && watch_process(ps->watch, index, p->pidfd)) {
+        close(p->pidfd);
+        p->pidfd = -1;
+    }
+    if (!p->discard) {
+        insert_row(ps, p, slot, exe, parent_id, is_fork);
+        pid_set(ps, pid, p->process_id);
+    }
+    ps->by_slot[index] = p;
+    ps->live++;
+}
+
+/* --- while it lives --- */
+
+static void look_for_end(struct processes *ps, struct process *p)
+{
+    if (p->pidfd < 0) {
+        p->dead = kill(p->pid, 0) != 0 && errno == ESRCH;
+        p->dead_stamp = clock_stamp(ps->clock);
+        return;
+    }
+    uint64_t stamp = watch_ended(ps->watch, p->slot);
+    struct pollfd poll_fd = {.fd = p->pidfd, .events = POLLIN};
+    if (stamp && poll(&poll_fd, 1, 0) == 1) {
+        p->dead = 1;
+        p->dead_stamp = stamp;
+    }
+}
+
+void processes_scan(struct processes *ps)
+{
+    for (uint32_t i = 0; i < WIRE_PROCS; i++) {
+        struct process *p = ps->by_slot[i];
+        /* programs take the lowest free slot, so the first one that was never used ends the search */
+        if (!p && __atomic_load_n(&ps->session->procs[i].state, __ATOMIC_ACQUIRE) == WIRE_PROC_LIVE)
+            adopt(ps, i);
+        if (ps->by_slot[i] && i >= ps->slot_end)
+            ps->slot_end = i + 1;
+        if (p && !p->dead)
+            look_for_end(ps, p);
+        if (i >= ps->slot_end && __atomic_load_n(&ps->session->procs[i].state, __ATOMIC_RELAXED) == WIRE_PROC_FREE)
+            break;
+    }
+    if (!ps->first_ended && waitpid(ps->first_pid, &ps->first_status, WNOHANG) == ps->first_pid)
+        ps->first_ended = 1;
+}
+
+#define EXEC_CHECK_NS 20000000u
+#define EXEC_JOIN_NS  1000000000u
+
+/* Every image that the library is in has our memory mapped. */
+static int has_session(int pid)
+{
+    char path[64], text[16384 + 1];
+    static const char name[] = "/memfd:memprof";
+    size_t kept = 0;
+    int found = 0;
+    snprintf(path, sizeof path, "/proc/%d/maps", pid);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    while (fd >= 0 && !found) {
+        ssize_t n = read(fd, text + kept, sizeof text - 1 - kept);
+        if (n <= 0)
+            break;
+        size_t length = kept + (size_t)n;
+        text[length] = 0;
+        found = strstr(text, name) != NULL;
+        kept = length < sizeof name - 1 ? length : sizeof name - 1;
+        memmove(text, text + length - kept, kept);
+    }
+    if (fd >= 0)
+        close(fd);
+    return found;
+}
+
+void processes_scan_execs(struct processes *ps, uint64_t now_ns)
+{
+    for (uint32_t i = 0; i < ps->slot_end; i++) {
+        struct process *p = ps->by_slot[i];
+        if (!p || p->dead || !p->has_exec || now_ns < p->leaving_deadline_ns || now_ns < p->exec_check_ns)
+            continue;
+        p->exec_check_ns = now_ns + EXEC_CHECK_NS;
+        if (has_session(p->pid))
+            continue;
+        p->dead = p->replaced = 1;
+        p->dead_stamp = p->exec_stamp;
+        ps->expect_pid = p->pid;
+        ps->expect_until_ns = now_ns + EXEC_JOIN_NS;
+    }
+}
+
+int processes_expected(const struct processes *ps, uint64_t now_ns)
+{
+    return now_ns < ps->expect_until_ns && kill(ps->expect_pid, 0) == 0;
+}
+
+struct process *processes_of_slot(struct processes *ps, uint32_t slot, int pid)
+{
+    struct process *p = slot < WIRE_PROCS ? ps->by_slot[slot] : NULL;
+    return p && p->pid == pid ? p : NULL;
+}
+
+uint64_t process_rss(struct process *p)
+{
+    char path[64], text[128];
+    if (p->dead)
+        return 0;
+    if (p->statm_fd < 0) {
+        snprintf(path, sizeof path, "/proc/%d/statm", p->pid);
+        p->statm_fd = open(path, O_RDONLY | O_CLOEXEC);
+    }
+    ssize_t n = p->statm_fd < 0 ? -1 : pread(p->statm_fd, text, sizeof text - 1, 0);
+    if (n <= 0)
+        return 0;
+    text[n] = 0;
+    unsigned long long size, resident;
+    return sscanf(text, "%llu %llu", &size, &resident) == 2 ? resident * (uint64_t)sysconf(_SC_PAGESIZE) : 0;
+}
+
+/* --- end --- */
+
+static void write_end(struct processes *ps, uint16_t process_id, int64_t end_ns, const char *kind, int status,
+                      int signal)
+{
+    sqlite3_stmt *q = store_statement(ps->store, "UPDATE process SET end_ns = coalesce(end_ns, ?), end_kind = ?, "
+                                                 "exit_status = ?, exit_signal = ? WHERE process_id = ?");
+    sqlite3_bind_int64(q, 1, end_ns);
+    sqlite3_bind_text(q, 2, kind, -1, SQLITE_STATIC);
+    if (status >= 0)
+        sqlite3_bind_int64(q, 3, status);
+    else
+        sqlite3_bind_null(q, 3);
+    if (signal > 0)
+        sqlite3_bind_int64(q, 4, signal);
+    else
+        sqlite3_bind_null(q, 4);
+    sqlite3_bind_int64(q, 5, process_id);
+    store_step(ps->store, q);
+}
+
+static void write_status(struct processes *ps, uint16_t process_id, int64_t end_ns, int wait_status)
+{
+    if (WIFSIGNALED(wait_status))
+        write_end(ps, process_id, end_ns, "signal", -1, WTERMSIG(wait_status));
+    else
+        write_end(ps, process_id, end_ns, "exit", WEXITSTATUS(wait_status), 0);
+}
+
+struct process *processes_reaped(struct processes *ps, int pid, int wait_status, uint64_t stamp)
+{
+    struct process_pid *entry = pid_at(ps, pid);
+    if (entry->pid != pid || !(WIFEXITED(wait_status) || WIFSIGNALED(wait_status)))
+        return NULL;
+    if (pid != ps->first_pid && !entry->ended)
+        write_status(ps, entry->process_id, clock_ns(ps->clock, stamp), wait_status);
+    for (uint32_t i = 0; i < ps->slot_end; i++) {
+        struct process *p = ps->by_slot[i];
+        if (p && p->pid == pid && p->process_id == entry->process_id) {
+            if (!p->dead) {
+                p->dead = 1;
+                p->dead_stamp = stamp;
+            }
+            entry->ended = 1; /* the row has its status */
+            return p;
+        }
+    }
+    return NULL;
+}
+
+static void write_counters(struct processes *ps, const struct process *p)
+{
+    static const char *const names[] = {
+#define X(name, text) #name,
+        WIRE_COUNTERS(X)
+#undef X
+    };
+    static const char *const texts[] = {
+#define X(name, text) text,
+        WIRE_COUNTERS(X)
+#undef X
+    };
+    const uint64_t *values = (const uint64_t *)&ps->session->procs[p->slot].counters;
+    for (unsigned i = 0; i < sizeof names / sizeof *names; i++) {
+        uint64_t value = __atomic_load_n(&values[i], __ATOMIC_RELAXED);
+        if (!value)
+            continue;
+        sqlite3_stmt *q = store_statement(ps->store, "INSERT INTO counter VALUES(?, ?, ?, ?)");
+        sqlite3_bind_int64(q, 1, p->process_id);
+        sqlite3_bind_text(q, 2, names[i], -1, SQLITE_STATIC);
+        sqlite3_bind_int64(q, 3, (int64_t)value);
+        sqlite3_bind_text(q, 4, texts[i], -1, SQLITE_STATIC);
+        store_step(ps->store, q);
+    }
+}
+
+void processes_end(struct processes *ps, struct process *p, int64_t end_ns)
+{
+    struct process_pid *entry = pid_at(ps, p->pid);
+    int newest = entry->process_id == p->process_id, reaped = newest && entry->ended;
+    if (newest && p->replaced)
+        entry->ended = entry->executed = 1;
+    if (p->discard)
+        ;
+    else if (p->replaced)
+        write_end(ps, p->process_id, end_ns, "exec", -1, 0);
+    else if (p->pid == ps->first_pid && ps->first_ended)
+        write_status(ps, p->process_id, end_ns, ps->first_status);
+    else if (!reaped && p->has_exit)
+        write_end(ps, p->process_id, end_ns, "exit", p->exit_value & 255, 0);
+    else if (!reaped)
+        write_end(ps, p->process_id, end_ns, "unknown", -1, 0);
+    if (!p->discard)
+        write_counters(ps, p);
+    struct wire_proc *slot = &ps->session->procs[p->slot];
+    release(ps, p);
+    __atomic_store_n(&slot->state, WIRE_PROC_FREE, __ATOMIC_RELEASE);
+}
+
+void processes_abandon(struct processes *ps, struct process *p)
+{
+    write_counters(ps, p);
+    release(ps, p);
+}

@@ -1,0 +1,89 @@
+/*
+ * process.h: the recorded processes (images: an exec ends one and starts the next), from their slots in shared memory
+ * to rows of table process. One thread, the collector's.
+ */
+#ifndef MEMPROF_PROCESS_H
+#define MEMPROF_PROCESS_H
+
+#include "clock.h"
+#include "session.h"
+#include "stacks.h"
+#include "store.h"
+#include "watch.h"
+
+#include <stdint.h>
+
+struct mapping;
+
+struct process {
+    uint32_t slot;
+    int pid;
+    int pidfd; /* -1: none to be had; then asked with kill(2) */
+    uint16_t process_id;
+    uint8_t inherited;      /* began as a fork: knows blocks of its parent */
+    uint8_t dead;           /* gone: its rings get no more words */
+    uint8_t replaced;       /* by exec */
+    uint8_t discard;        /* no number left for it: its words are thrown away */
+    uint8_t overdue;        /* has words stamped after dead_stamp */
+    uint8_t has_exit;       /* EXIT record seen */
+    uint8_t has_exec;       /* EXEC record seen, and nothing since from that thread */
+    uint64_t dead_stamp;    /* when it was seen to be gone */
+    uint64_t exec_stamp;    /* of the EXEC record */
+    uint64_t exec_check_ns; /* when to look whether it became a program that is not recorded; monotonic */
+    int exit_value;         /* of the EXIT record */
+    uint32_t leaving_ring;  /* the ring of that EXIT or EXEC record */
+    uint64_t
+        leaving_deadline_ns; /* monotonic: how long the order waits for the end that it announced; 0: not leaving */
+    uint32_t ring_count;     /* adopted rings */
+    uint32_t unread;         /* of them, with words that this round has not read yet */
+    int statm_fd;            /* -1: not open yet */
+    uint64_t rss_bytes;      /* newest sample */
+    struct stack_map *stacks;
+    struct mapping *mapping;
+    char name[64]; /* for messages: the last part of its path */
+};
+
+struct processes {
+    struct session *session;
+    struct store *store;
+    struct clock *clock;
+    struct watch *watch;
+    struct stacks *stacks;
+    struct process *by_slot[WIRE_PROCS];
+    uint32_t slot_end; /* slots below were used at some time */
+    uint32_t live;     /* of them with a process now */
+    uint32_t total;    /* rows so far */
+    uint32_t refused;  /* processes beyond what a process_id can number */
+    int first_pid;
+    int first_status; /* wait status of the first program, once first_ended */
+    int first_ended;
+    int expect_pid;           /* did an exec whose new image may still join, */
+    uint64_t expect_until_ns; /* until then; monotonic */
+    struct process_pid *pids; /* newest image of each pid */
+    uint32_t pid_mask, pid_count;
+};
+
+void processes_open(struct processes *ps, struct session *session, struct store *store, struct clock *clock,
+                    struct watch *watch, struct stacks *stacks, int first_pid);
+void processes_close(struct processes *ps);
+
+/* Finds slots that went live, and processes that ended. Before rings are looked at. */
+void processes_scan(struct processes *ps);
+/* Those that announced an exec and were silent since: whether another image runs now. */
+void processes_scan_execs(struct processes *ps, uint64_t now_ns);
+/* Whether an image may still join in the place of one that is gone. */
+int processes_expected(const struct processes *ps, uint64_t now_ns);
+/* The process of a ring; NULL: its slot is not live (yet), or another's. */
+struct process *processes_of_slot(struct processes *ps, uint32_t slot, int pid);
+/* A parent has reaped this child, so it is gone whatever we saw; status as of wait4. Returns it while it is in the
+ * table. */
+struct process *processes_reaped(struct processes *ps, int pid, int wait_status, uint64_t stamp);
+/* All its events are accounted: row and counters are completed, the slot is given back, p is freed. */
+void processes_end(struct processes *ps, struct process *p, int64_t end_ns);
+/* The recording ends before the process does. */
+void processes_abandon(struct processes *ps, struct process *p);
+
+/* Resident bytes now; 0: not to be had. */
+uint64_t process_rss(struct process *p);
+
+#endif

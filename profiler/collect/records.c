@@ -1,0 +1,285 @@
+#include "drain.h"
+#include "mapping.h"
+
+#include "../../common/kind.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define MASK         (WIRE_RING_WORDS - 1)
+#define EXIT_WAIT_NS 50000000u /* how long the order waits for an end that was announced */
+#define EXEC_WAIT_NS 20000000u
+
+static uint64_t word(const struct ring *r, uint64_t index)
+{
+    return __atomic_load_n(&r->words[(r->position + index) & MASK], __ATOMIC_RELAXED);
+}
+
+static uint64_t word_at(const struct ring *r, uint64_t position, uint64_t index)
+{
+    return __atomic_load_n(&r->words[(position + index) & MASK], __ATOMIC_RELAXED);
+}
+
+static int64_t key_ns(const struct drain *d, const struct ring *r)
+{
+    return clock_ns(d->clock, r->key);
+}
+
+/* --- definitions: in order, or ahead of it for an event that needs them --- */
+
+static void define_stack(const struct ring *r, uint64_t position, uint64_t words)
+{
+    uint64_t addresses[WIRE_RECORD_MAX];
+    uint64_t word1 = word_at(r, position, 1);
+    for (uint64_t i = 2; i < words; i++)
+        addresses[i - 2] = word_at(r, position, i);
+    stack_map_define(r->process->stacks, WIRE_VAR_LOW(word1), WIRE_HOOK(word1), addresses, words - 2);
+}
+
+static void load_module(struct drain *d, const struct ring *r, uint64_t position, uint64_t words, int64_t time_ns)
+{
+    uint64_t text[WIRE_RECORD_MAX + 1];
+    if (words < 6)
+        return;
+    uint64_t lengths = word_at(r, position, 5);
+    uint64_t id_bytes = lengths >> 32, path_bytes = (uint32_t)lengths;
+    uint64_t id_words = (id_bytes + 7) / 8, path_words = (path_bytes + 7) / 8;
+    if (6 + id_words + path_words > words || id_bytes > 64) {
+        d->bad_records++;
+        return;
+    }
+    for (uint64_t i = 6; i < words; i++)
+        text[i - 6] = word_at(r, position, i);
+    char *path = (char *)(text + id_words);
+    path[path_bytes] = 0; /* there is one word more than a record can hold */
+    struct stack_module module = {
+        .number = WIRE_VAR_LOW(word_at(r, position, 1)),
+        .start = word_at(r, position, 2),
+        .end = word_at(r, position, 3),
+        .bias = word_at(r, position, 4),
+        .path = path,
+        .build_id = (const uint8_t *)text,
+        .build_id_bytes = id_bytes,
+    };
+    stack_map_load(r->process->stacks, &module, time_ns);
+}
+
+uint32_t records_find_stack(struct drain *d, struct process *p, uint32_t id)
+{
+    for (uint32_t i = 0; i < d->ring_count; i++) {
+        struct ring *r = d->rings[i];
+        if (r->process != p || r->bad)
+            continue;
+        uint64_t position = r->scanned > r->position ? r->scanned : r->position;
+        uint64_t end = __atomic_load_n(&d->session->rings[r->index].head, __ATOMIC_ACQUIRE), words;
+        if (end - r->position > WIRE_RING_WORDS)
+            continue;
+        for (; position < end && (words = drain_record_words(r, position, end)); position += words) {
+            unsigned op = WIRE_OP(word_at(r, position, 1));
+            if (op == WIRE_STACK)
+                define_stack(r, position, words);
+            else if (op == WIRE_MODULE_LOAD)
+                load_module(d, r, position, words, clock_ns(d->clock, word_at(r, position, 0)));
+        }
+        r->scanned = position;
+    }
+    return stack_map_find(p->stacks, id);
+}
+
+/* --- mappings --- */
+
+struct mapping_target {
+    struct drain *d;
+    const struct ring *r;
+    unsigned hook;
+};
+
+static void emit_mapping(void *arg, const struct event *event)
+{
+    const struct mapping_target *t = arg;
+    struct event *e = drain_next(t->d);
+    *e = *event;
+    e->time_ns = (uint64_t)key_ns(t->d, t->r);
+    e->thread_id = t->r->thread_id;
+    e->process_id = t->r->process->process_id;
+    e->inherited = t->r->process->inherited;
+    e->hook = (uint8_t)t->hook;
+}
+
+static uint32_t stack_of(struct drain *d, const struct ring *r, uint32_t id)
+{
+    uint32_t stack = stack_map_find(r->process->stacks, id);
+    return stack || !id ? stack : records_find_stack(d, r->process, id);
+}
+
+static void apply_mapping(struct drain *d, struct ring *r, uint64_t word1)
+{
+    struct mapping_target target = {d, r, WIRE_HOOK(word1) < WIRE_HOOK_COUNT ? WIRE_HOOK(word1) : 0};
+    unsigned op = WIRE_OP(word1);
+    uint64_t word2 = word(r, 2);
+    struct mapping_op what = {
+        .op = op,
+        .flags = (uint32_t)(word2 >> 32),
+        .stack_id = stack_of(d, r, (uint32_t)word2),
+        .address = WIRE_A(word1),
+        .length = word(r, 3),
+    };
+    if (op == WIRE_REMAP) {
+        if (!r->second_half && word(r, 6) > r->key) { /* what it did is seen when it was done */
+            r->second_half = 1;
+            r->key = word(r, 6);
+            return;
+        }
+        r->second_half = 0;
+        what.new_address = word(r, 4) & WIRE_A_MASK;
+        what.new_length = word(r, 5);
+    }
+    if (mapping_apply(r->process->mapping, &what, emit_mapping, &target))
+        d->bad_records++;
+}
+
+/* --- ends --- */
+
+static void leave(struct drain *d, struct ring *r, uint64_t wait_ns)
+{
+    struct process *p = r->process;
+    p->leaving_ring = r->index;
+    p->leaving_deadline_ns = d->now_ns + wait_ns;
+    d->leaving++;
+    /* What follows in other processes may come after this one's blocks are gone; the next rounds will know. */
+    if (d->limit > r->key)
+        d->limit = r->key;
+}
+
+static void reaped(struct drain *d, struct ring *r, int pid, int status)
+{
+    struct process *child = processes_reaped(d->processes, pid, status, r->key);
+    if (child && child != r->process && d->limit > r->key)
+        d->limit = r->key; /* its own last words first */
+}
+
+/* --- names and marks --- */
+
+static void name_thread(struct drain *d, struct ring *r)
+{
+    uint64_t text[2] = {word(r, 2), word(r, 3)};
+    (void)d;
+    memcpy(r->name, text, sizeof r->name);
+    r->name[sizeof r->name - 1] = 0;
+    r->named = 1;
+}
+
+static void end_range(struct drain *d, struct ring *r)
+{
+    if (!r->range_depth || --r->range_depth >= DRAIN_RANGES)
+        return;
+    sqlite3_stmt *q = store_statement(d->store, "UPDATE mark SET end_ns = ? WHERE mark_id = ?");
+    sqlite3_bind_int64(q, 1, key_ns(d, r));
+    sqlite3_bind_int64(q, 2, r->range_ids[r->range_depth]);
+    store_step(d->store, q);
+}
+
+static void mark(struct drain *d, struct ring *r, uint64_t word1, uint64_t words)
+{
+    uint64_t text[WIRE_RECORD_MAX];
+    unsigned kind = WIRE_HOOK(word1);
+    uint64_t bytes = WIRE_VAR_LOW(word1);
+    if (kind == WIRE_MARK_POP) {
+        end_range(d, r);
+        return;
+    }
+    if (bytes > (words - 2) * 8)
+        bytes = (words - 2) * 8;
+    for (uint64_t i = 2; i < words; i++)
+        text[i - 2] = word(r, i);
+    int64_t mark_id = (int64_t)++d->mark_rows;
+    sqlite3_stmt *q =
+        store_statement(d->store, "INSERT INTO mark(mark_id, process_id, thread_id, device_id, name, start_ns, "
+                                  "is_range) VALUES(?, ?, ?, NULL, ?, ?, ?)");
+    sqlite3_bind_int64(q, 1, mark_id);
+    sqlite3_bind_int64(q, 2, r->process->process_id);
+    sqlite3_bind_int64(q, 3, r->thread_id);
+    sqlite3_bind_text(q, 4, (const char *)text, (int)strnlen((const char *)text, bytes), SQLITE_TRANSIENT);
+    sqlite3_bind_int64(q, 5, key_ns(d, r));
+    sqlite3_bind_int(q, 6, kind == WIRE_MARK_PUSH);
+    store_step(d->store, q);
+    if (kind == WIRE_MARK_PUSH) {
+        if (r->range_depth < DRAIN_RANGES)
+            r->range_ids[r->range_depth] = mark_id;
+        r->range_depth += r->range_depth < UINT8_MAX;
+    }
+}
+
+static void sample(struct drain *d, const struct ring *r, uint8_t op, uint64_t size_bytes, uint64_t address,
+                   unsigned hook, uint32_t stack_id)
+{
+    *drain_next(d) = (struct event){
+        .time_ns = (uint64_t)key_ns(d, r),
+        .address = address,
+        .size_bytes = size_bytes,
+        .stack_id = stack_id,
+        .thread_id = r->thread_id,
+        .process_id = r->process->process_id,
+        .op = op,
+        .hook = (uint8_t)(hook < WIRE_HOOK_COUNT ? hook : 0),
+        .kind = (uint8_t)drain_kind(hook),
+        .inherited = r->process->inherited,
+    };
+}
+
+void records_handle(struct drain *d, struct ring *r, uint64_t word1, uint64_t words)
+{
+    struct process *p = r->process;
+    unsigned op = WIRE_OP(word1);
+    if (p->has_exec && p->leaving_ring == r->index && op != WIRE_EXEC) { /* that exec failed */
+        p->has_exec = 0;
+        p->leaving_deadline_ns = 0;
+    }
+    switch (op) {
+    case WIRE_OOM:
+        sample(d, r, EVENT_OOM, word(r, 3), WIRE_A(word1), WIRE_HOOK(word1), stack_of(d, r, (uint32_t)word(r, 2)));
+        break;
+    case WIRE_HEAP_SAMPLE:
+        sample(d, r, EVENT_RESERVED, word(r, 2) + word(r, 3), 0, 0, 0);
+        break;
+    case WIRE_MAP:
+    case WIRE_UNMAP:
+    case WIRE_REMAP:
+    case WIRE_PROTECT:
+    case WIRE_BREAK:
+        apply_mapping(d, r, word1);
+        break;
+    case WIRE_STACK:
+        if (r->scanned <= r->position)
+            define_stack(r, r->position, words);
+        break;
+    case WIRE_MODULE_LOAD:
+        if (r->scanned <= r->position)
+            load_module(d, r, r->position, words, key_ns(d, r));
+        break;
+    case WIRE_MODULE_UNLOAD:
+        stack_map_unload(p->stacks, (uint32_t)WIRE_A(word1), key_ns(d, r));
+        break;
+    case WIRE_THREAD_NAME:
+        name_thread(d, r);
+        break;
+    case WIRE_EXIT:
+        p->has_exit = 1;
+        p->exit_value = (int)WIRE_A(word1);
+        leave(d, r, EXIT_WAIT_NS);
+        break;
+    case WIRE_EXEC:
+        p->has_exec = 1;
+        p->exec_stamp = r->key;
+        leave(d, r, EXEC_WAIT_NS);
+        break;
+    case WIRE_REAP:
+        reaped(d, r, (int)WIRE_A(word1), (int)word(r, 2));
+        break;
+    case WIRE_MARK:
+        mark(d, r, word1, words);
+        break;
+    default: /* PAD */
+        break;
+    }
+}

@@ -1,0 +1,125 @@
+#include "session.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/falloc.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+/* Free rings keep this much memory in all, for threads to come; pages beyond go back to the system. */
+#define SPARE_BYTES_MAX (16u << 20)
+
+static void fill_control(struct session *s, const struct session_options *options)
+{
+    struct wire_control *c = s->control;
+    c->version = WIRE_VERSION;
+    c->flags = (options->use_tsc ? WIRE_CLOCK_TSC : 0) | (options->follow ? WIRE_FOLLOW : 0);
+    c->ring_count = options->ring_count && options->ring_count < WIRE_RINGS ? options->ring_count : WIRE_RINGS;
+    c->ring_words = WIRE_RING_WORDS;
+    c->proc_count = WIRE_PROCS;
+    c->depth_max = options->depth < 1 ? 1 : options->depth > WIRE_STACK_MAX ? WIRE_STACK_MAX : options->depth;
+    c->collector_pid = (int32_t)getpid();
+    c->sample_interval = options->sample_interval;
+    c->total_bytes = WIRE_TOTAL_BYTES;
+    snprintf(c->library_path, sizeof c->library_path, "%s", options->library);
+    snprintf(c->session_path, sizeof c->session_path, "/proc/%d/fd/%d", (int)getpid(), s->fd);
+    for (uint32_t i = 0; i < c->ring_count; i++)
+        s->rings[i].next_free = i + 1 < c->ring_count ? i + 2 : 0;
+    c->free_rings = 1;
+    c->state = WIRE_STATE_ON;
+    __atomic_store_n(&c->magic, WIRE_MAGIC, __ATOMIC_RELEASE);
+}
+
+int session_open(struct session *s, const struct session_options *options, struct error *err)
+{
+    *s = (struct session){.fd = -1};
+    if (strlen(options->library) >= WIRE_PATH_MAX)
+        return error_set(err, ENAMETOOLONG, "%s: path too long", options->library);
+    s->fd = memfd_create("memprof", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    if (s->fd < 0)
+        return error_set(err, errno, "shared memory: memfd_create: %s", strerror(errno));
+    int rc = 0;
+    void *p = MAP_FAILED;
+    if (ftruncate(s->fd, (off_t)WIRE_TOTAL_BYTES) == 0)
+        p = mmap(NULL, WIRE_TOTAL_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, s->fd, 0);
+    if (p == MAP_FAILED)
+        rc = error_set(err, errno, "shared memory: %s; is the address space limited (ulimit -v, ulimit -f)?",
+                       strerror(errno));
+    if (rc) {
+        session_close(s);
+        return rc;
+    }
+    madvise(p, WIRE_TOTAL_BYTES, MADV_DONTDUMP);
+    s->control = p;
+    s->procs = (struct wire_proc *)((char *)p + WIRE_PROCS_OFFSET);
+    s->rings = (struct wire_ring *)((char *)p + WIRE_HEADERS_OFFSET);
+    s->data = (uint64_t *)((char *)p + WIRE_DATA_OFFSET);
+    s->kept_words = xcalloc(WIRE_RINGS, sizeof *s->kept_words);
+    fill_control(s, options);
+    return 0;
+}
+
+void session_close(struct session *s)
+{
+    if (s->control) {
+        __atomic_store_n(&s->control->state, WIRE_STATE_OFF, __ATOMIC_RELEASE);
+        munmap(s->control, WIRE_TOTAL_BYTES);
+    }
+    if (s->fd >= 0)
+        close(s->fd);
+    free(s->kept_words);
+    *s = (struct session){.fd = -1};
+}
+
+int session_is_shared(struct session *s)
+{
+    /* The kernel refuses to seal a file that somebody may write through a mapping. Nobody seals it but us: a process
+     * that opens it would be told that the recording is over. The range stays ours meanwhile. */
+    void *base = s->control;
+    if (mmap(base, WIRE_TOTAL_BYTES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) ==
+        MAP_FAILED)
+        return 0;
+    int shared = fcntl(s->fd, F_ADD_SEALS, F_SEAL_WRITE) != 0 && errno == EBUSY;
+    /* a sealed file has private mappings only; that will do for what is still to be read */
+    int sharing = (shared ? MAP_SHARED : MAP_PRIVATE) | MAP_NORESERVE | MAP_FIXED;
+    if (mmap(base, WIRE_TOTAL_BYTES, PROT_READ | PROT_WRITE, sharing, s->fd, 0) == MAP_FAILED)
+        bug("the shared memory cannot be mapped again");
+    return shared;
+}
+
+uint32_t session_pops(const struct session *s)
+{
+    return (uint32_t)(__atomic_load_n(&s->control->free_rings, __ATOMIC_ACQUIRE) >> 32) - s->pushes;
+}
+
+void session_ring_taken(struct session *s, uint32_t ring)
+{
+    s->spare_bytes -= s->kept_words[ring] * 8ull;
+    s->kept_words[ring] = 0;
+}
+
+void session_free_ring(struct session *s, uint32_t ring, uint64_t words_used)
+{
+    struct wire_ring *r = &s->rings[ring];
+    uint64_t bytes = (words_used < WIRE_RING_WORDS ? words_used : WIRE_RING_WORDS) * 8;
+    if (bytes > WIRE_PAGE && s->spare_bytes + bytes > SPARE_BYTES_MAX &&
+        fallocate(s->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+                  (off_t)(WIRE_DATA_OFFSET + (uint64_t)ring * WIRE_RING_WORDS * 8), WIRE_RING_WORDS * 8) == 0)
+        bytes = 0;
+    s->kept_words[ring] = (uint32_t)(bytes / 8);
+    s->spare_bytes += bytes;
+    /* the next thread begins at the ring's start, on pages that are there */
+    r->tail = 0;
+    r->busy = 0;
+    __atomic_store_n(&r->head, 0, __ATOMIC_RELAXED);
+    __atomic_store_n(&r->state, WIRE_RING_FREE, __ATOMIC_RELEASE);
+    uint64_t old = __atomic_load_n(&s->control->free_rings, __ATOMIC_ACQUIRE);
+    s->pushes++;
+    do
+        r->next_free = (uint32_t)old;
+    while (!__atomic_compare_exchange_n(&s->control->free_rings, &old, ((old >> 32) + 1) << 32 | (ring + 1), 0,
+                                        __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE));
+}

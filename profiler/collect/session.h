@@ -1,0 +1,51 @@
+/*
+ * session.h: the collector's side of the shared memory of wire.h: one memfd that lives as long as the collector does.
+ */
+#ifndef MEMPROF_SESSION_H
+#define MEMPROF_SESSION_H
+
+#include "../../common/error.h"
+#include "../wire.h"
+
+#include <stdint.h>
+
+struct session {
+    struct wire_control *control;
+    struct wire_proc *procs;
+    struct wire_ring *rings;
+    uint64_t *data;
+    int fd;
+    uint32_t pushes;      /* rings given to the free list so far; the list's tag counts pops as well */
+    uint64_t spare_bytes; /* pages behind free rings that keep them for their next thread */
+    uint32_t *kept_words; /* per ring: words of data that have pages, while it is free */
+};
+
+struct session_options {
+    const char *library; /* absolute path */
+    unsigned depth;
+    int follow;
+    int use_tsc;
+    uint64_t sample_interval; /* stamps between two samples of the heap */
+    uint32_t ring_count;      /* 0: WIRE_RINGS */
+};
+
+int session_open(struct session *s, const struct session_options *options, struct error *err);
+void session_close(struct session *s);
+
+/* Whether a process other than this one has the memory mapped. Only while no ring is in use: our own mapping is away
+ * for a moment. */
+int session_is_shared(struct session *s);
+
+static inline const uint64_t *session_ring_words(const struct session *s, uint32_t ring)
+{
+    return s->data + (uint64_t)ring * WIRE_RING_WORDS;
+}
+
+/* Rings that programs have taken so far: while this does not move, there is no new one to look for. */
+uint32_t session_pops(const struct session *s);
+/* Gives a drained ring of a gone thread back. words_used: how far into the data it was written (pages to keep or drop).
+ */
+void session_free_ring(struct session *s, uint32_t ring, uint64_t words_used);
+void session_ring_taken(struct session *s, uint32_t ring); /* found in use: its pages are no longer spare */
+
+#endif

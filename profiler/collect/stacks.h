@@ -1,0 +1,48 @@
+/*
+ * stacks.h: stacks and modules of all processes. Ids of a process's stacks become nodes of one tree (table stack),
+ * run-time addresses become offsets in modules (tables address and module), shared by all processes that map the same
+ * file: a tree of forks and execs does not multiply its frames.
+ */
+#ifndef MEMPROF_STACKS_H
+#define MEMPROF_STACKS_H
+
+#include "store.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct stacks; /* all processes */
+struct stacks *stacks_open(struct store *store);
+void stacks_close(struct stacks *stacks);
+
+struct stack_map {  /* one process */
+    uint32_t *ids;  /* global id by the process's own id; 0: not defined */
+    uint32_t limit; /* entries of ids */
+    uint32_t defined;
+    struct stack_modules *modules;
+};
+
+struct stack_map *stack_map_open(struct stacks *stacks, uint32_t process_id);
+void stack_map_close(struct stack_map *map);
+
+/* The global id (stack.stack_id); 0: not defined yet, or unknown. */
+static inline uint32_t stack_map_find(const struct stack_map *map, uint32_t id)
+{
+    return id < map->limit ? map->ids[id] : 0;
+}
+
+/* Addresses innermost first. Defining an id again changes nothing. 0, or -EINVAL for an id that no honest program
+ * sends. */
+int stack_map_define(struct stack_map *map, uint32_t id, unsigned flags, const uint64_t *addresses, size_t count);
+
+struct stack_module {
+    uint32_t number; /* the process's own; the same number again changes nothing while it is loaded */
+    uint64_t start, end, bias;
+    const char *path;
+    const uint8_t *build_id;
+    size_t build_id_bytes;
+};
+void stack_map_load(struct stack_map *map, const struct stack_module *module, int64_t time_ns);
+void stack_map_unload(struct stack_map *map, uint32_t number, int64_t time_ns);
+
+#endif

@@ -1,0 +1,183 @@
+#include "store.h"
+
+#include "../../common/db.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#define STATEMENTS        256u /* a power of two; far more than there are literals */
+#define BALLAST_BYTES_MAX (8u << 20)
+
+struct store {
+    sqlite3 *db;
+    char *path;
+    int ballast_fd; /* an unnamed file: its blocks let the last commit of a full disk succeed */
+    int failed;     /* 0 or -errno */
+    struct error error;
+    struct {
+        const char *sql;
+        sqlite3_stmt *statement;
+    } statements[STATEMENTS];
+};
+
+static int ballast_open(const char *path)
+{
+    char *directory = xstrdup(path);
+    char *slash = strrchr(directory, '/');
+    struct statvfs fs;
+    if (slash == directory)
+        slash++;
+    if (slash)
+        *slash = 0;
+    const char *where = slash ? directory : ".";
+    int fd = open(where, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    if (fd >= 0 && statvfs(where, &fs) == 0) {
+        uint64_t bytes = (uint64_t)fs.f_bavail * fs.f_frsize / 4;
+        if (bytes > BALLAST_BYTES_MAX)
+            bytes = BALLAST_BYTES_MAX;
+        /* not fallocate(3): its emulation would write every block */
+        if (!bytes || fallocate(fd, 0, 0, (off_t)bytes)) {
+            close(fd);
+            fd = -1;
+        }
+    }
+    free(directory);
+    return fd;
+}
+
+static void ballast_drop(struct store *store)
+{
+    if (store->ballast_fd >= 0)
+        close(store->ballast_fd);
+    store->ballast_fd = -1;
+}
+
+static void fail(struct store *store)
+{
+    if (store->failed)
+        return;
+    store->failed = db_error(store->db, &store->error);
+    for (unsigned i = 0; i < STATEMENTS; i++)
+        sqlite3_reset(store->statements[i].statement);
+    if (!sqlite3_get_autocommit(store->db))
+        sqlite3_exec(store->db, "ROLLBACK", NULL, NULL, NULL);
+}
+
+int store_create(const char *path, struct store **store, struct error *err)
+{
+    struct store *s = xcalloc(1, sizeof *s);
+    s->path = xstrdup(path);
+    s->ballast_fd = -1;
+    int rc = db_create(path, &s->db, err);
+    /* Nothing waits for the disk: what a killed collector committed is in the page cache, and readers see that. A
+     * temp_store in memory keeps the directory free of surprises. */
+    if (rc == 0)
+        rc = db_exec(s->db,
+                     "PRAGMA synchronous = OFF; PRAGMA wal_autocheckpoint = 4000; PRAGMA cache_size = -16384;"
+                     "PRAGMA temp_store = MEMORY; BEGIN",
+                     err);
+    if (rc) {
+        if (s->db)
+            unlink(path);
+        sqlite3_close(s->db);
+        free(s->path);
+        free(s);
+        return rc;
+    }
+    s->ballast_fd = ballast_open(path);
+    *store = s;
+    return 0;
+}
+
+sqlite3 *store_db(struct store *store)
+{
+    return store->db;
+}
+
+sqlite3_stmt *store_statement(struct store *store, const char *sql)
+{
+    if (store->failed)
+        return NULL;
+    unsigned i = (unsigned)((uintptr_t)sql * 0x9e3779b97f4a7c15ull >> 32) & (STATEMENTS - 1);
+    for (unsigned probes = 0; store->statements[i].sql && store->statements[i].sql != sql;
+         i = (i + 1) & (STATEMENTS - 1))
+        if (++probes == STATEMENTS)
+            bug("more than %u different statements", STATEMENTS);
+    if (!store->statements[i].sql) {
+        sqlite3_stmt *statement = NULL;
+        if (sqlite3_prepare_v3(store->db, sql, -1, SQLITE_PREPARE_PERSISTENT, &statement, NULL) != SQLITE_OK) {
+            fail(store);
+            return NULL;
+        }
+        store->statements[i].sql = sql;
+        store->statements[i].statement = statement;
+    }
+    sqlite3_reset(store->statements[i].statement);
+    return store->statements[i].statement;
+}
+
+void store_step(struct store *store, sqlite3_stmt *statement)
+{
+    if (store->failed || !statement)
+        return;
+    int code = sqlite3_step(statement);
+    if (code != SQLITE_DONE && code != SQLITE_ROW)
+        fail(store);
+    sqlite3_reset(statement);
+}
+
+void store_commit(struct store *store)
+{
+    if (store->failed)
+        return;
+    for (const char *sql = "COMMIT"; sql; sql = sql[0] == 'C' ? "BEGIN" : NULL)
+        if (sqlite3_exec(store->db, sql, NULL, NULL, NULL) != SQLITE_OK) {
+            fail(store);
+            return;
+        }
+}
+
+int store_failed(const struct store *store, struct error *err)
+{
+    if (store->failed && err)
+        *err = store->error;
+    return store->failed;
+}
+
+/* With the ballast gone there is room to say why the file ends early. */
+static void say_partial(struct store *store)
+{
+    char text[sizeof store->error.text + 64];
+    snprintf(text, sizeof text, "storing stopped early: %s", store->error.text);
+    db_meta_set_text(store->db, "partial", text);
+    db_meta_set_text(store->db, "state", "recorded");
+}
+
+int store_close(struct store *store, struct error *err)
+{
+    if (!store)
+        return 0;
+    if (!store->failed && sqlite3_exec(store->db, "COMMIT", NULL, NULL, NULL) != SQLITE_OK)
+        fail(store);
+    for (unsigned i = 0; i < STATEMENTS; i++)
+        sqlite3_finalize(store->statements[i].statement);
+    ballast_drop(store);
+    if (store->failed)
+        say_partial(store);
+    int rc = store->failed;
+    if (rc && err)
+        *err = store->error;
+    if (sqlite3_exec(store->db, "PRAGMA wal_checkpoint(TRUNCATE); PRAGMA journal_mode = DELETE", NULL, NULL, NULL) !=
+            SQLITE_OK &&
+        !rc)
+        rc = db_error(store->db, err);
+    sqlite3_close(store->db);
+    free(store->path);
+    free(store);
+    return rc;
+}

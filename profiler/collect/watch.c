@@ -1,0 +1,144 @@
+#include "watch.h"
+
+#include <errno.h>
+#include <linux/futex.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/signalfd.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define KEY_SIGNAL (1ull << 32)
+#define KEY_STOP   (2ull << 32)
+#define KEY_FIRST  (3ull << 32)
+
+struct watch {
+    const struct session *session;
+    const struct clock *clock;
+    pthread_t thread;
+    int epoll_fd, stop_fd, signal_fd, first_pidfd;
+    unsigned news;              /* the same as: */
+    unsigned stops;             /* watch thread writes, collector reads; relaxed */
+    uint64_t ended[WIRE_PROCS]; /* the same; 0 by the collector before the slot is watched */
+};
+
+static void wake(const struct watch *w)
+{
+    uint32_t *sleeping = &w->session->control->sleeping;
+    __atomic_store_n(sleeping, 0, __ATOMIC_SEQ_CST);
+    syscall(SYS_futex, sleeping, FUTEX_WAKE, 1, NULL, NULL, 0);
+}
+
+static void read_signals(struct watch *w)
+{
+    struct signalfd_siginfo info;
+    while (read(w->signal_fd, &info, sizeof info) == sizeof info) {
+        int number = (int)info.ssi_signo;
+        int terminal = number == SIGINT || number == SIGQUIT;
+        if (number != SIGUSR1 && number != SIGUSR2)
+            __atomic_fetch_add(&w->stops, 1, __ATOMIC_RELEASE);
+        if (!terminal)
+            syscall(SYS_pidfd_send_signal, w->first_pidfd, number, NULL, 0);
+    }
+}
+
+static void *watch_thread(void *arg)
+{
+    struct watch *w = arg;
+    struct epoll_event events[64];
+    for (;;) {
+        int n = epoll_wait(w->epoll_fd, events, 64, -1);
+        if (n < 0 && errno != EINTR)
+            return NULL;
+        uint64_t stamp = clock_stamp(w->clock);
+        for (int i = 0; i < n; i++) {
+            uint64_t key = events[i].data.u64;
+            if (key == KEY_STOP)
+                return NULL;
+            if (key == KEY_SIGNAL)
+                read_signals(w);
+            else if (key != KEY_FIRST)
+                __atomic_store_n(&w->ended[key], stamp, __ATOMIC_RELEASE);
+        }
+        __atomic_fetch_add(&w->news, 1, __ATOMIC_RELEASE);
+        wake(w);
+    }
+}
+
+static int add(const struct watch *w, int fd, uint64_t key, uint32_t events)
+{
+    struct epoll_event event = {.events = events, .data.u64 = key};
+    return epoll_ctl(w->epoll_fd, EPOLL_CTL_ADD, fd, &event);
+}
+
+int watch_start(struct watch **watch, const struct session *session, const struct clock *clock, int signal_fd,
+                int first_pidfd, struct error *err)
+{
+    struct watch *w = xcalloc(1, sizeof *w);
+    w->session = session;
+    w->clock = clock;
+    w->signal_fd = signal_fd;
+    w->first_pidfd = first_pidfd;
+    w->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+    w->stop_fd = eventfd(0, EFD_CLOEXEC);
+    int code = w->epoll_fd < 0 || w->stop_fd < 0 || add(w, w->stop_fd, KEY_STOP, EPOLLIN) ||
+                       (signal_fd >= 0 && add(w, signal_fd, KEY_SIGNAL, EPOLLIN))
+                   ? errno
+                   : 0;
+    if (!code)
+        code = pthread_create(&w->thread, NULL, watch_thread, w);
+    if (!code) {
+        *watch = w;
+        return 0;
+    }
+    if (w->epoll_fd >= 0)
+        close(w->epoll_fd);
+    if (w->stop_fd >= 0)
+        close(w->stop_fd);
+    free(w);
+    return error_set(err, code, "watching processes: %s", strerror(code));
+}
+
+void watch_stop(struct watch *watch)
+{
+    if (!watch)
+        return;
+    uint64_t one = 1;
+    ssize_t n = write(watch->stop_fd, &one, sizeof one);
+    (void)n;
+    pthread_join(watch->thread, NULL);
+    close(watch->stop_fd);
+    close(watch->epoll_fd);
+    free(watch);
+}
+
+int watch_process(struct watch *watch, uint32_t slot, int pidfd)
+{
+    __atomic_store_n(&watch->ended[slot], 0, __ATOMIC_RELAXED);
+    return add(watch, pidfd, slot, EPOLLIN | EPOLLONESHOT) ? -errno : 0;
+}
+
+uint64_t watch_ended(const struct watch *watch, uint32_t slot)
+{
+    return __atomic_load_n(&watch->ended[slot], __ATOMIC_ACQUIRE);
+}
+
+void watch_first(struct watch *watch, int pidfd)
+{
+    if (pidfd >= 0)
+        add(watch, pidfd, KEY_FIRST, EPOLLIN | EPOLLONESHOT);
+}
+
+unsigned watch_news(const struct watch *watch)
+{
+    return __atomic_load_n(&watch->news, __ATOMIC_ACQUIRE);
+}
+
+unsigned watch_stops(const struct watch *watch)
+{
+    return __atomic_load_n(&watch->stops, __ATOMIC_ACQUIRE);
+}

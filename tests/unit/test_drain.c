@@ -1,0 +1,515 @@
+/* The ordering stage against threads and processes that write to rings as the library does. */
+#include "../../profiler/collect/drain.h"
+#include "ring_writer.h"
+
+#include "../../common/db.h"
+
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <sys/wait.h>
+
+#include <cmocka.h>
+
+#define PATH "/tmp/memprof-test-drain.db"
+
+struct setup {
+    struct clock clock;
+    struct session session;
+    struct store *store;
+    struct stacks *stacks;
+    struct watch *watch;
+    struct processes processes;
+    struct drain *drain;
+    struct event *events;
+    size_t count, room;
+    uint64_t disorder; /* events earlier than the one before */
+};
+
+static void take(void *arg, const struct event *events, size_t count)
+{
+    struct setup *s = arg;
+    if (s->count + count > s->room) {
+        s->room = (s->count + count) * 2;
+        s->events = realloc(s->events, s->room * sizeof *s->events);
+    }
+    memcpy(s->events + s->count, events, count * sizeof *events);
+    for (size_t i = s->count ? s->count : 1; i < s->count + count; i++)
+        s->disorder += s->events[i].time_ns < s->events[i - 1].time_ns;
+    s->count += count;
+}
+
+static struct setup *begin(int tsc)
+{
+    struct setup *s = calloc(1, sizeof *s);
+    struct error err = {""};
+    remove(PATH);
+    remove(PATH "-wal");
+    remove(PATH "-shm");
+    clock_open(&s->clock, tsc);
+    clock_calibrate(&s->clock);
+    struct session_options options = {.library = "/lib.so", .depth = 512, .follow = 1, .use_tsc = s->clock.use_tsc};
+    assert_int_equal(session_open(&s->session, &options, &err), 0);
+    assert_int_equal(store_create(PATH, &s->store, &err), 0);
+    db_meta_set_text(store_db(s->store), "format", "memprof");
+    s->stacks = stacks_open(s->store);
+    assert_int_equal(watch_start(&s->watch, &s->session, &s->clock, -1, -1, &err), 0);
+    processes_open(&s->processes, &s->session, s->store, &s->clock, s->watch, s->stacks, -1);
+    s->drain = malloc(sizeof *s->drain);
+    drain_open(s->drain, &s->session, s->store, &s->clock, &s->processes, (struct drain_sink){take, s});
+    return s;
+}
+
+static void end(struct setup *s)
+{
+    watch_stop(s->watch);
+    drain_close(s->drain);
+    processes_close(&s->processes);
+    free(s->drain);
+    stacks_close(s->stacks);
+    session_close(&s->session);
+    assert_int_equal(store_close(s->store, NULL), 0);
+    free(s->events);
+    free(s);
+    remove(PATH);
+}
+
+static void rounds(struct setup *s, int count)
+{
+    while (count-- > 0)
+        drain_round(s->drain);
+}
+
+/* --- one thread --- */
+
+static void test_one_thread(void **state)
+{
+    (void)state;
+    for (int tsc = 0; tsc < 2; tsc++) {
+        struct setup *s = begin(tsc);
+        struct writer w;
+        uint32_t slot = writer_claim_slot(s->session.control, getpid(), getppid(), WIRE_START_EXEC, 0);
+        const uint64_t addresses[] = {0x1100, 0x1200, 0x1300};
+        assert_int_equal(writer_open(&w, s->session.control, slot, getpid(), getpid()), 0);
+        writer_module(&w, 1, 0x1000, 0x2000, 0x1000, "\1\2\3", 3, "/lib/one.so");
+        writer_stack(&w, 7, WIRE_STACK_CUT, addresses, 3);
+        writer_alloc(&w, 0xa000, 100, 7);
+        writer_free(&w, 0xa000);
+        uint64_t moved[6] = {0, WIRE_WORD1(WIRE_REALLOC, WIRE_HOOK_realloc, 0xb000), 7, 1ull << 33, 0xc000, 0};
+        writer_busy(&w);
+        moved[0] = writer_stamp(s->session.control);
+        moved[5] = writer_stamp(s->session.control);
+        writer_publish(&w, moved, 6);
+        rounds(s, 3);
+        assert_int_equal(s->count, 4);
+        assert_int_equal(s->disorder, 0);
+        assert_int_equal(s->events[0].op, EVENT_ALLOC);
+        assert_int_equal(s->events[0].address, 0xa000);
+        assert_int_equal(s->events[0].size_bytes, 100);
+        assert_int_not_equal(s->events[0].stack_id, 0);
+        assert_int_equal(s->events[1].op, EVENT_FREE);
+        assert_int_equal(s->events[2].op, EVENT_REALLOC_FREE);
+        assert_int_equal(s->events[2].address, 0xb000);
+        assert_int_equal(s->events[3].op, EVENT_REALLOC_ALLOC);
+        assert_int_equal(s->events[3].address, 0xc000);
+        assert_int_equal(s->events[3].size_bytes, 1ull << 33);
+        sqlite3 *db = store_db(s->store);
+        assert_int_equal(db_int(db, "SELECT count(*) FROM stack", -1), 3);
+        assert_int_equal(
+            db_int(db, "SELECT count(*) FROM stack WHERE parent_id IS NULL AND flags = 1 AND depth = 1", -1), 1);
+        assert_int_equal(db_int(db,
+                                "SELECT count(*) FROM address JOIN module USING(module_id) WHERE build_id = '010203' "
+                                "AND offset IN (0x100, 0x200, 0x300)",
+                                -1),
+                         3);
+        /* the leaf of the event's stack is the innermost frame */
+        sqlite3_stmt *q;
+        assert_int_equal(
+            sqlite3_prepare_v2(db, "SELECT offset FROM stack JOIN address USING(address_id) WHERE stack_id = ?", -1, &q,
+                               NULL),
+            0);
+        sqlite3_bind_int64(q, 1, s->events[0].stack_id);
+        assert_int_equal(sqlite3_step(q), SQLITE_ROW);
+        assert_int_equal(sqlite3_column_int64(q, 0), 0x100);
+        sqlite3_finalize(q);
+        assert_int_equal(db_int(db, "SELECT count(*) FROM process WHERE command_line = 'test ''two words'''", -1), 1);
+        end(s);
+    }
+}
+
+/* A busy ring holds the order at its newest stamp, whatever the others have. */
+static void test_busy_holds(void **state)
+{
+    (void)state;
+    struct setup *s = begin(1);
+    struct writer a, b;
+    uint32_t slot = writer_claim_slot(s->session.control, getpid(), getppid(), WIRE_START_EXEC, 0);
+    writer_open(&a, s->session.control, slot, getpid(), getpid());
+    writer_open(&b, s->session.control, slot, getpid(), getpid());
+    writer_free(&a, 1);
+    rounds(s, 2);
+    assert_int_equal(s->count, 1);
+    writer_busy(&a);
+    uint64_t stamp = writer_stamp(s->session.control);
+    usleep(1000);
+    writer_free(&b, 3);
+    rounds(s, 5);
+    assert_int_equal(s->count, 1);
+    uint64_t late[2] = {stamp, WIRE_WORD1(WIRE_FREE, WIRE_HOOK_free, 2)};
+    writer_publish(&a, late, 2);
+    rounds(s, 3);
+    assert_int_equal(s->count, 3);
+    assert_int_equal(s->events[1].address, 2);
+    assert_int_equal(s->events[2].address, 3);
+    assert_int_equal(s->disorder, 0);
+    /* the halves of a realloc stand apart where another thread acted between them */
+    uint64_t moved[6] = {0, WIRE_WORD1(WIRE_REALLOC, WIRE_HOOK_realloc, 4), 0, 8, 6, 0};
+    writer_busy(&a);
+    moved[0] = writer_stamp(s->session.control);
+    usleep(10);
+    writer_free(&b, 5);
+    usleep(10);
+    moved[5] = writer_stamp(s->session.control);
+    writer_publish(&a, moved, 6);
+    rounds(s, 3);
+    assert_int_equal(s->count, 6);
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(s->events[3 + i].address, 4 + i);
+    end(s);
+}
+
+/* --- several processes at full speed --- */
+
+#define WRITERS  4
+#define HANDOFFS 200000
+
+static uint64_t random_of(uint64_t *seed)
+{
+    *seed ^= *seed << 13;
+    *seed ^= *seed >> 7;
+    *seed ^= *seed << 17;
+    return *seed;
+}
+
+struct writer_args {
+    struct setup *s;
+    uint32_t slot;
+    int number;
+    uint64_t *words; /* "addresses" that all threads take and give back: 0 free, 1 taken */
+};
+
+/* Takes and frees addresses shared with the other threads: an allocation is stamped after it was taken, a free before
+ * it is given back, so in a right order each address alternates. */
+static void *hammer(void *arg)
+{
+    struct writer_args *args = arg;
+    struct writer w;
+    uint64_t seed = 88172645463325252ull + (uint64_t)args->number;
+    int tid = (int)syscall(SYS_gettid);
+    writer_open(&w, args->s->session.control, args->slot, getpid(), tid);
+    uint64_t stack[3] = {0x5000 + (uint64_t)args->number, 0x6000, 0x7000};
+    writer_stack(&w, (uint32_t)args->number + 1, 0, stack, 3);
+    uint64_t mine[16], held = 0;
+    for (int i = 0; i < HANDOFFS || held; i++) {
+        uint64_t at = random_of(&seed) & 63;
+        if (i < HANDOFFS && held < 16 && !__atomic_load_n(&args->words[at], __ATOMIC_RELAXED)) {
+            uint64_t none = 0;
+            writer_room(&w, 3);
+            if (__atomic_compare_exchange_n(&args->words[at], &none, 1, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) {
+                _mm_lfence();
+                writer_alloc(&w, 0x10000 + at, 8, (uint32_t)args->number + 1);
+                mine[held++] = at;
+            }
+        } else if (held) {
+            at = mine[--held];
+            writer_free(&w, 0x10000 + at);
+            __atomic_store_n(&args->words[at], 0, __ATOMIC_SEQ_CST);
+        }
+    }
+    __atomic_store_n(&w.ring->state, WIRE_RING_CLOSING, __ATOMIC_RELEASE);
+    return NULL;
+}
+
+static void test_threads(void **state)
+{
+    (void)state;
+    struct setup *s = begin(1);
+    pthread_t threads[WRITERS];
+    struct writer_args args[WRITERS];
+    uint64_t words[64] = {0};
+    uint32_t slot = writer_claim_slot(s->session.control, getpid(), getppid(), WIRE_START_EXEC, 0);
+    for (int i = 0; i < WRITERS; i++) {
+        args[i] = (struct writer_args){s, slot, i, words};
+        pthread_create(&threads[i], NULL, hammer, &args[i]);
+    }
+    /* each takes one of the first rings; wait until all have, then until all are done */
+    for (int i = 0; i < WRITERS; i++)
+        while (s->session.rings[i].state == WIRE_RING_FREE)
+            drain_round(s->drain);
+    for (int i = 0; i < WRITERS; i++)
+        while (s->session.rings[i].state == WIRE_RING_LIVE || s->session.rings[i].tail != s->session.rings[i].head)
+            drain_round(s->drain);
+    for (int i = 0; i < WRITERS; i++)
+        pthread_join(threads[i], NULL);
+    rounds(s, 3);
+    uint8_t taken[64] = {0};
+    uint64_t allocs = 0, wrong = 0, unknown = 0;
+    for (size_t i = 0; i < s->count; i++) {
+        const struct event *e = &s->events[i];
+        if (e->op != EVENT_ALLOC && e->op != EVENT_FREE)
+            continue;
+        uint64_t at = e->address - 0x10000;
+        allocs += e->op == EVENT_ALLOC;
+        unknown += e->op == EVENT_ALLOC && !e->stack_id;
+        wrong += taken[at] != (e->op == EVENT_FREE);
+        taken[at] = e->op == EVENT_ALLOC;
+    }
+    assert_true(allocs > WRITERS * HANDOFFS / 4);
+    assert_int_equal(wrong, 0);
+    assert_int_equal(unknown, 0);
+    assert_int_equal(s->disorder, 0);
+    /* their rings come back */
+    for (int i = 0; i < 1000 && s->drain->ring_count; i++) {
+        usleep(1000);
+        drain_round(s->drain);
+    }
+    assert_int_equal(s->drain->ring_count, 0);
+    assert_int_equal(db_int(store_db(s->store), "SELECT count(*) FROM thread WHERE end_ns IS NOT NULL", -1), WRITERS);
+    end(s);
+}
+
+/* A stack that another thread defined, later in the order than the event that names it. */
+static void test_stack_of_another_thread(void **state)
+{
+    (void)state;
+    struct setup *s = begin(1);
+    struct writer a, b;
+    const uint64_t addresses[] = {0x1100};
+    uint32_t slot = writer_claim_slot(s->session.control, getpid(), getppid(), WIRE_START_EXEC, 0);
+    writer_open(&a, s->session.control, slot, getpid(), getpid());
+    writer_open(&b, s->session.control, slot, getpid(), getpid());
+    uint64_t early = writer_stamp(s->session.control);
+    usleep(100);
+    writer_stack(&a, 1, 0, addresses, 1);
+    uint64_t words[3] = {early, WIRE_WORD1(WIRE_ALLOC, WIRE_HOOK_malloc, 1), 5ull << 32 | 1};
+    writer_publish(&b, words, 3);
+    rounds(s, 3);
+    assert_int_equal(s->count, 1);
+    assert_int_not_equal(s->events[0].stack_id, 0);
+    /* one that never comes costs its stack, not the event */
+    writer_alloc(&b, 2, 5, 99);
+    rounds(s, 3);
+    assert_int_equal(s->count, 2);
+    assert_int_equal(s->events[1].stack_id, 0);
+    assert_int_equal(s->drain->unknown_stacks, 1);
+    end(s);
+}
+
+/* --- damage --- */
+
+static void test_damaged(void **state)
+{
+    (void)state;
+    struct setup *s = begin(1);
+    struct writer a, b, c, e;
+    uint32_t slot = writer_claim_slot(s->session.control, getpid(), getppid(), WIRE_START_EXEC, 0);
+    writer_open(&a, s->session.control, slot, getpid(), getpid());
+    writer_open(&b, s->session.control, slot, getpid(), getpid());
+    writer_open(&c, s->session.control, slot, getpid(), getpid());
+    writer_open(&e, s->session.control, slot, getpid(), getpid());
+    uint64_t bad_op[2] = {0, (uint64_t)WIRE_OP_COUNT << 56};
+    uint64_t bad_length[2] = {0, (uint64_t)WIRE_STACK << 56 | (uint64_t)0xffff << 32 | 1};
+    uint64_t future[2] = {UINT64_MAX - 5, WIRE_WORD1(WIRE_FREE, WIRE_HOOK_free, 9)};
+    writer_free(&a, 1);
+    writer_put(&a, bad_op, 2);
+    writer_free(&a, 2);
+    writer_put(&b, bad_length, 2);
+    writer_publish(&c, future, 2);
+    s->session.rings[3].head = 5ull * WIRE_RING_WORDS;
+    rounds(s, 4);
+    assert_int_equal(s->drain->bad_rings, 4);
+    assert_int_equal(s->count, 1);
+    /* a damaged ring is emptied, so that its thread does not wait */
+    writer_free(&a, 3);
+    rounds(s, 2);
+    assert_int_equal(s->session.rings[0].tail, s->session.rings[0].head);
+    assert_int_equal(s->count, 1);
+    end(s);
+}
+
+/* --- processes --- */
+
+static void wait_until(struct setup *s, const char *sql, int64_t value)
+{
+    for (int i = 0; i < 2000 && db_int(store_db(s->store), sql, -1) != value; i++) {
+        drain_round(s->drain);
+        usleep(500);
+    }
+    assert_int_equal(db_int(store_db(s->store), sql, -1), value);
+}
+
+static const struct event *find_event(const struct setup *s, enum event_op op, uint16_t process_id, size_t *at)
+{
+    for (size_t i = 0; i < s->count; i++)
+        if (s->events[i].op == op && s->events[i].process_id == process_id) {
+            if (at)
+                *at = i;
+            return &s->events[i];
+        }
+    return NULL;
+}
+
+/* A child is killed while it is busy: what it published counts, and nobody waits for the rest. */
+static void test_killed_while_busy(void **state)
+{
+    (void)state;
+    struct setup *s = begin(1);
+    struct writer w;
+    uint32_t slot = writer_claim_slot(s->session.control, getpid(), getppid(), WIRE_START_EXEC, 0);
+    writer_open(&w, s->session.control, slot, getpid(), getpid());
+    writer_free(&w, 1);
+    pid_t pid = fork();
+    if (pid == 0) {
+        struct writer c;
+        uint32_t mine = writer_claim_slot(s->session.control, getpid(), getppid(), WIRE_START_FORK, slot + 1);
+        writer_open(&c, s->session.control, mine, getpid(), getpid());
+        for (int i = 0; i < 1000; i++)
+            writer_free(&c, 100);
+        writer_busy(&c);
+        raise(SIGKILL);
+    }
+    int status;
+    wait_until(s, "SELECT count(*) FROM process", 2);
+    waitpid(pid, &status, 0);
+    uint64_t reap[3] = {0, WIRE_WORD1(WIRE_REAP, 0, pid), (uint64_t)status};
+    writer_put(&w, reap, 3);
+    writer_free(&w, 2);
+    wait_until(s, "SELECT exit_signal FROM process WHERE process_id = 2 AND end_kind = 'signal' AND parent_id = 1",
+               SIGKILL);
+    rounds(s, 5);
+    uint64_t of_child = 0;
+    size_t end_at = 0, after = 0;
+    for (size_t i = 0; i < s->count; i++) {
+        of_child += s->events[i].process_id == 2 && s->events[i].op == EVENT_FREE;
+        if (s->events[i].address == 2)
+            after = i;
+    }
+    assert_int_equal(of_child, 1000);
+    assert_non_null(find_event(s, EVENT_PROCESS_END, 2, &end_at));
+    assert_true(end_at < after);
+    assert_int_equal(s->events[0].inherited, 0);
+    assert_int_equal(find_event(s, EVENT_FREE, 2, NULL)->inherited, 1);
+    assert_int_equal(s->session.procs[1].state, WIRE_PROC_FREE);
+    end(s);
+}
+
+/* exec: the old image's blocks leave before the new one's come. */
+static void test_exec(void **state)
+{
+    (void)state;
+    struct setup *s = begin(1);
+    int go[2];
+    assert_int_equal(pipe(go), 0);
+    pid_t pid = fork();
+    if (pid == 0) {
+        struct writer c;
+        char byte;
+        uint32_t slot = writer_claim_slot(s->session.control, getpid(), getppid(), WIRE_START_EXEC, 0);
+        writer_open(&c, s->session.control, slot, getpid(), getpid());
+        writer_alloc(&c, 1, 10, 0);
+        uint64_t exec[2] = {0, WIRE_WORD1(WIRE_EXEC, 0, 0)};
+        writer_put(&c, exec, 2);
+        slot = writer_claim_slot(s->session.control, getpid(), getppid(), WIRE_START_EXEC, 0);
+        writer_open(&c, s->session.control, slot, getpid(), getpid());
+        writer_alloc(&c, 2, 20, 0);
+        uint64_t over[2] = {0, WIRE_WORD1(WIRE_EXIT, 0, 5)};
+        if (read(go[0], &byte, 1) < 0)
+            _exit(1);
+        writer_put(&c, over, 2);
+        _exit(5);
+    }
+    wait_until(s, "SELECT count(*) FROM process", 2);
+    rounds(s, 10);
+    assert_int_equal(write(go[1], "x", 1), 1);
+    wait_until(s, "SELECT exit_status FROM process WHERE process_id = 2 AND end_kind = 'exit' AND parent_id = 1", 5);
+    waitpid(pid, NULL, 0);
+    assert_int_equal(
+        db_int(store_db(s->store), "SELECT count(*) FROM process WHERE process_id = 1 AND end_kind = 'exec'", -1), 1);
+    size_t end_at = 0, next_at = 0;
+    assert_non_null(find_event(s, EVENT_PROCESS_END, 1, &end_at));
+    assert_non_null(find_event(s, EVENT_ALLOC, 2, &next_at));
+    assert_true(end_at < next_at);
+    assert_int_equal(s->disorder, 0);
+    close(go[0]);
+    close(go[1]);
+    end(s);
+}
+
+/* Thousands of short threads: rings are used again, memory does not grow. */
+static void *short_thread(void *arg)
+{
+    struct writer_args *args = arg;
+    struct writer w;
+    int tid = (int)syscall(SYS_gettid);
+    if (writer_open(&w, args->s->session.control, args->slot, getpid(), tid))
+        return NULL;
+    for (int i = 0; i < 100; i++)
+        writer_free(&w, (uint64_t)tid);
+    __atomic_store_n(&w.ring->state, WIRE_RING_CLOSING, __ATOMIC_RELEASE);
+    return NULL;
+}
+
+static void *drain_thread(void *arg)
+{
+    struct setup *s = arg;
+    while (!__atomic_load_n(&s->disorder, __ATOMIC_RELAXED) && s->drain->rounds < 1000000 &&
+           s->session.control->collector_pid) {
+        drain_round(s->drain);
+        usleep(200);
+    }
+    return NULL;
+}
+
+static void test_thread_churn(void **state)
+{
+    (void)state;
+    struct setup *s = begin(1);
+    uint32_t slot = writer_claim_slot(s->session.control, getpid(), getppid(), WIRE_START_EXEC, 0);
+    struct writer_args args = {s, slot, 0, NULL};
+    pthread_t collector;
+    pthread_create(&collector, NULL, drain_thread, s);
+    for (int i = 0; i < 2000; i++) {
+        pthread_t threads[4];
+        for (int k = 0; k < 4; k++)
+            pthread_create(&threads[k], NULL, short_thread, &args);
+        for (int k = 0; k < 4; k++)
+            pthread_join(threads[k], NULL);
+    }
+    usleep(50000);
+    s->session.control->collector_pid = 0;
+    pthread_join(collector, NULL);
+    for (int i = 0; i < 100 && s->drain->ring_count; i++) {
+        usleep(2000);
+        drain_round(s->drain);
+    }
+    assert_int_equal(s->drain->ring_count, 0);
+    assert_int_equal(s->count, 8000 * 100);
+    assert_int_equal(s->disorder, 0);
+    assert_true(s->drain->ring_end < 1500);
+    assert_int_equal(s->session.control->rings_refused, 0);
+    assert_int_equal(db_int(store_db(s->store), "SELECT count(*) FROM thread", -1), 8000);
+    end(s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_one_thread), cmocka_unit_test(test_busy_holds),
+        cmocka_unit_test(test_threads),    cmocka_unit_test(test_stack_of_another_thread),
+        cmocka_unit_test(test_damaged),    cmocka_unit_test(test_killed_while_busy),
+        cmocka_unit_test(test_exec),       cmocka_unit_test(test_thread_churn),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -8,6 +8,8 @@
 
 #include <stdint.h>
 
+#pragma GCC visibility push(hidden)
+
 enum { CFI_RBP = 6, CFI_RSP = 7, CFI_RA = 16, CFI_REGISTERS = 17 }; /* DWARF register numbers */
 
 /* Bytes that may be read (one loaded segment) and the .eh_frame_hdr in them. */
@@ -86,5 +88,7 @@ typedef int cfi_read(void *context, uint64_t address, uint64_t *value);
  * computed. */
 int cfi_step(const struct cfi_image *image, struct cfi_work *work, struct cfi_registers *registers, cfi_read *read,
              void *context);
+
+#pragma GCC visibility pop
 
 #endif

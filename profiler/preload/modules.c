@@ -308,7 +308,9 @@ static void add(const struct identity *id, const struct facts *f)
         __atomic_store_n(&table.slots, i + 1, __ATOMIC_RELEASE);
 }
 
-static enum module_found announce(const struct identity *id, const void *eh_frame_header, struct cfi_image *image)
+/* Not inlined: what it needs of the stack is for the few calls that announce. */
+static __attribute__((noinline)) enum module_found announce(const struct identity *id, const void *eh_frame_header,
+                                                            struct cfi_image *image)
 {
     struct facts f;
     read_facts(id, eh_frame_header, &f);

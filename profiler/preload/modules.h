@@ -9,6 +9,8 @@
 
 #include <stddef.h>
 
+#pragma GCC visibility push(hidden)
+
 enum module_found {
     MODULE_NONE,    /* no module there */
     MODULE_KNOWN,   /* announced: what is computed from *image may be kept until modules change */
@@ -26,5 +28,7 @@ void modules_forget(void);
 
 /* Whether the 8 bytes at an address can be read. One system call. */
 int memory_readable(uint64_t address);
+
+#pragma GCC visibility pop
 
 #endif

@@ -14,6 +14,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#pragma GCC visibility push(hidden)
+
 struct unwind_state {
     uint64_t pc, sp, bp;
 };
@@ -181,5 +183,7 @@ static inline __attribute__((always_inline)) void unwind_stack(struct unwind_thr
     }
     unwind_again(t, s, out);
 }
+
+#pragma GCC visibility pop
 
 #endif

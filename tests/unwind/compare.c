@@ -1,10 +1,12 @@
 /*
  * compare.c: LD_PRELOAD library that takes every COMPARE_EVERY-th allocation of a program and compares the stack that
  * our unwinder gives for it (without memory, with memory, by full CFI evaluation of every frame) with libunwind's
- * unw_step. At exit it appends its totals, and the stacks that differ, to COMPARE_OUT. It compiles unwind.c itself, so
- * that it reaches the inside.
+ * unw_step. At exit it appends its totals, and the stacks that differ, to COMPARE_OUT. It contains the unwinder itself,
+ * none of the recorder.
  */
-#include "../../profiler/preload/unwind.c"
+#include "../../profiler/preload/careful.h"
+#include "../../profiler/preload/sys.h"
+#include "../../profiler/preload/unwind.h"
 
 #define UNW_LOCAL_ONLY
 #include <dlfcn.h>
@@ -81,18 +83,16 @@ static int by_libunwind(struct stack *s, uint64_t first)
 static NOINLINE void by_full_cfi(struct stack *s, uint64_t first)
 {
     struct careful c = {.thread = thread, .work = &thread->nested.work};
-    struct cfi_registers *r = &c.registers;
     int begun = 0;
-    careful_enter(&c, (uint64_t)__builtin_frame_address(0));
-    registers_here(r);
-    c.interrupted = 1;
+    careful_begin(&c, (uint64_t)__builtin_frame_address(0));
+    careful_registers(&c);
     s->depth = 0;
     do {
-        uint64_t pc = r->value[CFI_RA] + (uint64_t)c.interrupted;
+        uint64_t pc = c.registers.value[CFI_RA] + (uint64_t)c.interrupted;
         begun |= pc == first;
         if (begun && address_is_possible(pc) && s->depth < UNWIND_FRAMES)
             s->pcs[s->depth++] = pc;
-    } while (full_step(&c) == 0);
+    } while (careful_full_step(&c) == 0);
 }
 
 static int same(const struct stack *a, const struct stack *b)

@@ -1,0 +1,37 @@
+#include "rules.h"
+
+#include "modules.h"
+
+struct wire_counters *unwind_counters;
+uint32_t unwind_epoch;
+uint64_t rules[1u << RULE_INDEX_BITS] __attribute__((aligned(4096)));
+
+uint64_t rule_miss(uint64_t pc, struct cfi_work *work)
+{
+    uint32_t epoch = __atomic_load_n(&unwind_epoch, __ATOMIC_ACQUIRE);
+    uint64_t rule = RULE(RULE_UNKNOWN, 0, 0);
+    struct cfi_image image;
+    COUNT(rule_miss);
+    enum module_found found = module_find(pc - 1, &image);
+    if (found == MODULE_NONE)
+        return rule; /* not kept: a module may be loaded there */
+    if (image.header && cfi_find_row(&image, pc - 1, work) == 0)
+        rule = cfi_rule(&image, &work->row, pc - 1);
+    if (found != MODULE_KNOWN)
+        return rule;
+    uint64_t *word = rule_word(pc), value = rule | rule_tag(pc);
+    __atomic_store_n(word, value, __ATOMIC_SEQ_CST);
+    /* Modules changed meanwhile: the rule may be of one that went, and the table may have been emptied before the
+     * store. */
+    if (__atomic_load_n(&unwind_epoch, __ATOMIC_SEQ_CST) != epoch)
+        __atomic_store_n(word, 0, __ATOMIC_RELAXED);
+    return rule;
+}
+
+void rules_forget(void)
+{
+    __atomic_fetch_add(&unwind_epoch, 1, __ATOMIC_SEQ_CST);
+    for (unsigned i = 0; i < 1u << RULE_INDEX_BITS; i++)
+        if (__atomic_load_n(&rules[i], __ATOMIC_RELAXED))
+            __atomic_store_n(&rules[i], 0, __ATOMIC_RELAXED);
+}

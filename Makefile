@@ -35,12 +35,12 @@ TOOL_FLAGS = $(CPPFLAGS) $(CFLAGS_ALL) $(SAN)
 PRELOAD_FLAGS = $(CPPFLAGS) $(CFLAGS_ALL) -fPIC -fvisibility=hidden -ftls-model=initial-exec -fno-stack-protector \
                 -fasynchronous-unwind-tables -fno-builtin-malloc -fno-builtin-calloc \
                 $(if $(findstring clang,$(CC)),,-fno-tree-loop-distribute-patterns)
-LIBS := -ldw -lelf -lsqlite3 -lzstd -liberty -lm -lpthread
+LIBS := -ldw -lelf -lsqlite3 -lzstd -lz -liberty -lm -lpthread
 
 PRELOAD_SRC := $(wildcard profiler/preload/*.c)
 # vtab_event.c is also the loadable extension, with what it needs of common/
 EVENTS_SRC := $(wildcard common/vtab_event.c report/vtab_event.c)
-EVENTS_DEPS := common/chunk.c common/buf.c common/kind.c common/error.c
+EVENTS_DEPS := $(wildcard common/chunk*.c) common/buf.c common/kind.c common/error.c
 TOOL_SRC := $(wildcard common/*.c profiler/collect/*.c report/*.c cli/*.c)
 TOOL_OBJ := $(TOOL_SRC:%.c=$(BUILD)/obj/%.o) $(BUILD)/obj/embed.o
 PRELOAD_OBJ := $(PRELOAD_SRC:%.c=$(BUILD)/pic/%.o)
@@ -86,7 +86,7 @@ $(BUILD)/libmemprof.so: $(PRELOAD_OBJ)
 	$(CC) -shared -Wl,-z,now -Wl,-z,relro -Wl,-z,text -Wl,--no-undefined -o $@ $^
 
 $(BUILD)/memprof_events.so: $(EVENTS_OBJ)
-	$(CC) -shared -Wl,-Bsymbolic -Wl,-z,relro -o $@ $^ -lzstd
+	$(CC) -shared -Wl,-Bsymbolic -Wl,-z,relro -Wl,--no-undefined -o $@ $^ -lzstd
 
 $(BUILD)/embed.c: tools/embed.sh $(EMBED)
 	@mkdir -p $(@D)
@@ -135,7 +135,7 @@ $(BUILD)/accuracy/libcount.so: tests/accuracy/count.c
 	@mkdir -p $(@D)
 	$(CC) $(TEST_FLAGS) -O2 -fPIC -shared -o $@ $< -pthread
 
-BENCH_PROGRAMS := $(patsubst tests/bench/%.c,$(BUILD)/bench/%,$(wildcard tests/bench/*.c))
+BENCH_PROGRAMS := $(patsubst tests/bench/%.c,$(BUILD)/bench/%,$(filter-out %/hwm.c,$(wildcard tests/bench/*.c))) $(BUILD)/bench/libhwm.so
 bench-programs: $(BENCH_PROGRAMS)
 $(BUILD)/bench/bench_unwind: tests/bench/bench_unwind.c $(PRELOAD_OBJ)
 	@mkdir -p $(@D)
@@ -143,6 +143,9 @@ $(BUILD)/bench/bench_unwind: tests/bench/bench_unwind.c $(PRELOAD_OBJ)
 $(BUILD)/bench/bench_account: tests/bench/bench_account.c $(filter-out %/cli/main.o,$(TOOL_OBJ))
 	@mkdir -p $(@D)
 	$(CC) $(TOOL_FLAGS) -o $@ $^ $(LIBS)
+$(BUILD)/bench/libhwm.so: tests/bench/hwm.c
+	@mkdir -p $(@D)
+	$(CC) $(TEST_FLAGS) -fPIC -shared -o $@ $<
 $(BUILD)/bench/%: tests/bench/%.c
 	@mkdir -p $(@D)
 	$(CC) -D_GNU_SOURCE -std=gnu17 -O2 -g -fno-builtin $(WARN) -o $@ $< -pthread -lm

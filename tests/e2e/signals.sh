@@ -1,5 +1,4 @@
 # A signal handler that allocates interrupts the hooks themselves; nothing is lost.
-need setarch
 export LD_PRELOAD=$PROGRAMS/lib_bump.so
 record_ok "$PROGRAMS/signals"
 unset LD_PRELOAD

@@ -1,0 +1,31 @@
+# SIGKILL of the collector in mid-run: the program's output and status are as ever, the file opens, says that it is partial, and is
+# no older than 2 s at the kill.
+"$PROGRAMS/busy" 0.05 7 >/dev/null || true
+"$MEMPROF" run -o out.db -- sh -c "'$PROGRAMS/busy' 6 7; echo status \$? >status" >out 2>err &
+runner=$!
+sleep 3.5
+kill -KILL $runner
+wait $runner 2>/dev/null || true
+for i in 1 2 3 4 5 6 7 8 9 10; do
+    [ -f status ] && break
+    sleep 1
+done
+equal "the program's status" "status 7" "$(cat status)"
+equal "the program's last line" done "$(tail -n 1 out)"
+at_least "the program's lines" 30 "$(wc -l <out)"
+cp out.db killed.db
+[ ! -f out.db-wal ] || cp out.db-wal killed.db-wal
+code=0
+"$MEMPROF" report out.db >report 2>report.err || code=$?
+equal "report" 0 $code
+grep -q -i partial report report.err || { cat report report.err; fail "report does not say partial"; }
+equal "keep" "1000|1000000" "$(by_function keep | cut -d'|' -f1-2)"
+at_least "recorded, ns" 1500000000 "$(value "SELECT value FROM meta WHERE key = 'duration_ns'")"
+partial=$(sql "SELECT value FROM meta WHERE key = 'partial'")
+[ -n "$partial" ] || fail "meta has no 'partial'"
+echo "  partial: $partial"
+"$MEMPROF" info out.db >info
+grep -q -i partial info || fail "info does not say partial"
+"$MEMPROF" leaks out.db >/dev/null
+"$MEMPROF" lines out.db --func keep >lines
+contains "lines" lines malloc

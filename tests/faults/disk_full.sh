@@ -1,0 +1,17 @@
+# A full disk: the program runs on with its own status, memprof says one line, what was committed can be read.
+[ "$(id -u)" = 0 ] || skip "mounting a small tmpfs needs root"
+mkdir small
+mount -t tmpfs -o size=600k none small 2>/dev/null || skip "mount is not permitted here"
+trap 'umount small' EXIT
+status=0
+"$MEMPROF" run -o small/out.db -- "$PROGRAMS/stress" 1 3000000 7 >out 2>err || status=$?
+"$PROGRAMS/stress" 1 3000000 7 >expected
+cmp out expected || fail "the program's output changed"
+contains "message" err "small/out.db"
+grep -q -i -e 'full' -e 'space' err || { cat err; fail "the message does not say that the disk is full"; }
+at_most "lines" 2 "$(wc -l <err)"
+equal "status" 1 "$status"
+code=0
+"$MEMPROF" info small/out.db >info 2>&1 || code=$?
+at_most "memprof info on what is left" 1 $code
+if [ $code = 0 ]; then grep -q -i partial info || { cat info; fail "info does not say partial"; }; fi

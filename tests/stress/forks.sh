@@ -1,0 +1,9 @@
+# Forks under load, many processes at a time, threads that come and go while others fork.
+record_ok "$PROGRAMS/fork_load" 400
+equal "children" 400 "$(value "SELECT count(*) FROM process WHERE start_kind = 'fork' AND end_kind = 'exit' AND exit_status = 0")"
+equal "child_work" "20000|800000|20000" "$(by_function child_work | cut -d'|' -f1-3)"
+record_ok "$PROGRAMS/tree" 200 500
+equal "child_work of 200" "100000|2000000|100000" "$(by_function child_work | cut -d'|' -f1-3)"
+record_ok sh -c 'for i in 1 2 3 4; do (for k in 1 2 3 4 5 6 7 8 9 10; do "$0" 2 20000 $i$k & done; wait) & done; wait' "$PROGRAMS/stress"
+equal "40 programs at once" 1600000 "$(by_function work | cut -d'|' -f1)"
+equal "blocks taken over unseen" 0 "$(value "SELECT sum(value) FROM counter WHERE name = 'replaced_blocks'")"

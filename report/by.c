@@ -184,9 +184,10 @@ static int64_t whole_of(struct by *b, const char *device)
 static const struct {
     int stat;
     const char *title;
-} all_columns[] = {{STAT_alloc_bytes, "allocated"},     {STAT_alloc_count, "allocs"},
-                   {STAT_temporary_count, "temporary"}, {STAT_at_peak_bytes, "at peak"},
-                   {STAT_own_peak_bytes, "own peak"},   {STAT_end_bytes, "live at end"}};
+    int is_optional;
+} all_columns[] = {{STAT_alloc_bytes, "allocated", 0},     {STAT_alloc_count, "allocs", 0},
+                   {STAT_temporary_count, "temporary", 1}, {STAT_at_peak_bytes, "at peak", 0},
+                   {STAT_own_peak_bytes, "own peak", 1},   {STAT_end_bytes, "live at end", 1}};
 
 static void numbers(struct by *b, struct table *t, const struct row *row)
 {
@@ -207,7 +208,7 @@ static void numbers(struct by *b, struct table *t, const struct row *row)
 static int number_columns(const struct by *b, struct table_column *columns)
 {
     static const struct table_column held[] = {
-        {"bytes", TABLE_RIGHT, 0}, {"share", TABLE_RIGHT, 0}, {"blocks", TABLE_RIGHT, 0}};
+        {"bytes", TABLE_RIGHT, 0, 0}, {"share", TABLE_RIGHT, 0, 0}, {"blocks", TABLE_RIGHT, 0, 0}};
     int count = 0;
     if (b->held >= 0) {
         count = b->held_count >= 0 ? 3 : 2;
@@ -215,22 +216,25 @@ static int number_columns(const struct by *b, struct table_column *columns)
         return count;
     }
     for (size_t i = 0; i < sizeof all_columns / sizeof *all_columns; i++)
-        columns[count++] = (struct table_column){all_columns[i].title, TABLE_RIGHT, TEXT_CUT_NONE};
+        columns[count++] =
+            (struct table_column){all_columns[i].title, TABLE_RIGHT, TEXT_CUT_NONE, all_columns[i].is_optional};
     return count;
 }
 
 static int key_columns(enum row_key by, int many_devices, struct table_column *columns)
 {
     static const struct table_column keys[ROW_KEY_COUNT][3] = {
-        [ROW_LINE] = {{"function", TABLE_LEFT, TEXT_CUT_MIDDLE}, {"source", TABLE_LEFT, TEXT_CUT_LEFT}},
-        [ROW_FUNCTION] = {{"function", TABLE_LEFT, TEXT_CUT_MIDDLE}, {"declared at", TABLE_LEFT, TEXT_CUT_LEFT}},
-        [ROW_FILE] = {{"file", TABLE_LEFT, TEXT_CUT_LEFT}},
-        [ROW_MODULE] = {{"module", TABLE_LEFT, TEXT_CUT_LEFT}},
-        [ROW_THREAD] = {{"pid", TABLE_RIGHT, 0}, {"tid", TABLE_RIGHT, 0}, {"thread", TABLE_LEFT, TEXT_CUT_RIGHT}},
+        [ROW_LINE] = {{"function", TABLE_LEFT, TEXT_CUT_MIDDLE, 0}, {"source", TABLE_LEFT, TEXT_CUT_LEFT, 0}},
+        [ROW_FUNCTION] = {{"function", TABLE_LEFT, TEXT_CUT_MIDDLE, 0}, {"declared at", TABLE_LEFT, TEXT_CUT_LEFT, 0}},
+        [ROW_FILE] = {{"file", TABLE_LEFT, TEXT_CUT_LEFT, 0}},
+        [ROW_MODULE] = {{"module", TABLE_LEFT, TEXT_CUT_LEFT, 0}},
+        [ROW_THREAD] = {{"pid", TABLE_RIGHT, 0, 0},
+                        {"tid", TABLE_RIGHT, 0, 0},
+                        {"thread", TABLE_LEFT, TEXT_CUT_RIGHT, 0}},
     };
     int count = 0;
     if (many_devices || by == ROW_DEVICE)
-        columns[count++] = (struct table_column){"device", TABLE_LEFT, TEXT_CUT_NONE};
+        columns[count++] = (struct table_column){"device", TABLE_LEFT, TEXT_CUT_NONE, 0};
     for (int i = 0; i < 3 && keys[by][i].title; i++)
         columns[count++] = keys[by][i];
     return count;
@@ -342,7 +346,7 @@ static int record_rows(struct by *b, struct error *err)
             rc = walk_stack(b->walk, row->key_id, &stack, err);
         if (b->options->by == ROW_STACK && rc == 0)
             walk_json(&stack, &frames);
-        row_record(&r, row, b->options->inclusive, frames.data);
+        row_record(&r, row, b->options->inclusive, b->options->at == REPORT_AT_TIME, frames.data);
         buf_free(&frames);
     }
     record_array_end(&r);

@@ -100,13 +100,13 @@ static void add_process(struct info *f, struct table *t, struct process *p, int 
 
 static void print_processes(struct info *f)
 {
-    static const struct table_column columns[] = {{"pid", TABLE_RIGHT, 0},
-                                                  {"start", TABLE_LEFT, 0},
-                                                  {"at", TABLE_RIGHT, 0},
-                                                  {"lasted", TABLE_RIGHT, 0},
-                                                  {"threads", TABLE_RIGHT, 0},
-                                                  {"end", TABLE_LEFT, 0},
-                                                  {"command", TABLE_LEFT, TEXT_CUT_RIGHT}};
+    static const struct table_column columns[] = {{"pid", TABLE_RIGHT, 0, 0},
+                                                  {"start", TABLE_LEFT, 0, 0},
+                                                  {"at", TABLE_RIGHT, 0, 0},
+                                                  {"lasted", TABLE_RIGHT, 0, 0},
+                                                  {"threads", TABLE_RIGHT, 0, 0},
+                                                  {"end", TABLE_LEFT, 0, 0},
+                                                  {"command", TABLE_LEFT, TEXT_CUT_RIGHT, 0}};
     struct table *t = table_open(columns, 7);
     char count[UNITS_TEXT];
     struct buf title = BUF(256);
@@ -179,7 +179,7 @@ static void own_facts(struct info *f, struct table *t)
 
 static void print_facts(struct info *f)
 {
-    static const struct table_column columns[] = {{"", TABLE_LEFT, 0}, {"", TABLE_LEFT, TEXT_CUT_RIGHT}};
+    static const struct table_column columns[] = {{"", TABLE_LEFT, 0, 0}, {"", TABLE_LEFT, TEXT_CUT_RIGHT, 0}};
     struct table *t = table_open(columns, 2);
     char text[UNITS_TEXT], date[32];
     fact_meta(f, t, "command", "command");
@@ -202,7 +202,7 @@ static void print_facts(struct info *f)
 static int print_counters(struct info *f, struct error *err)
 {
     static const struct table_column columns[] = {
-        {"", TABLE_RIGHT, 0}, {"", TABLE_LEFT, TEXT_CUT_RIGHT}, {"", TABLE_LEFT, 0}};
+        {"", TABLE_RIGHT, 0, 0}, {"", TABLE_LEFT, TEXT_CUT_RIGHT, 0}, {"", TABLE_LEFT, 0, 0}};
     sqlite3_stmt *s = NULL;
     int rc = db_prepare(
         f->db,
@@ -234,13 +234,13 @@ static int print_counters(struct info *f, struct error *err)
 
 static int print_threads(struct info *f, struct error *err)
 {
-    static const struct table_column columns[] = {{"pid", TABLE_RIGHT, 0},
-                                                  {"tid", TABLE_RIGHT, 0},
-                                                  {"start", TABLE_RIGHT, 0},
-                                                  {"end", TABLE_RIGHT, 0},
-                                                  {"allocs", TABLE_RIGHT, 0},
-                                                  {"allocated", TABLE_RIGHT, 0},
-                                                  {"thread", TABLE_LEFT, TEXT_CUT_RIGHT}};
+    static const struct table_column columns[] = {{"pid", TABLE_RIGHT, 0, 0},
+                                                  {"tid", TABLE_RIGHT, 0, 0},
+                                                  {"start", TABLE_RIGHT, 0, 0},
+                                                  {"end", TABLE_RIGHT, 0, 0},
+                                                  {"allocs", TABLE_RIGHT, 0, 0},
+                                                  {"allocated", TABLE_RIGHT, 0, 0},
+                                                  {"thread", TABLE_LEFT, TEXT_CUT_RIGHT, 0}};
     int64_t count = db_int(f->db, "SELECT count(*) FROM thread", 0);
     sqlite3_stmt *s = NULL;
     int rc = db_prepare(
@@ -288,8 +288,9 @@ static int print_threads(struct info *f, struct error *err)
 
 static int print_modules(struct info *f, struct error *err)
 {
-    static const struct table_column columns[] = {
-        {"addresses", TABLE_RIGHT, 0}, {"module", TABLE_LEFT, TEXT_CUT_LEFT}, {"symbols", TABLE_LEFT, TEXT_CUT_RIGHT}};
+    static const struct table_column columns[] = {{"addresses", TABLE_RIGHT, 0, 0},
+                                                  {"module", TABLE_LEFT, TEXT_CUT_LEFT, 0},
+                                                  {"symbols", TABLE_LEFT, TEXT_CUT_RIGHT, 0}};
     sqlite3_stmt *s = NULL;
     int rc = db_prepare(f->db, MODULE_QUERY, &s, err), count = 0;
     if (rc)

@@ -198,12 +198,12 @@ static void amount(struct buf *out, int64_t bytes, int64_t blocks)
 
 static void print_lines(struct leaks *l, int shown)
 {
-    static const struct table_column columns[] = {{"bytes", TABLE_RIGHT, 0},
-                                                  {"blocks", TABLE_RIGHT, 0},
-                                                  {"largest", TABLE_RIGHT, 0},
-                                                  {"device", TABLE_LEFT, 0},
-                                                  {"function", TABLE_LEFT, TEXT_CUT_MIDDLE},
-                                                  {"source", TABLE_LEFT, TEXT_CUT_LEFT}};
+    static const struct table_column columns[] = {{"bytes", TABLE_RIGHT, 0, 0},
+                                                  {"blocks", TABLE_RIGHT, 0, 0},
+                                                  {"largest", TABLE_RIGHT, 0, 0},
+                                                  {"device", TABLE_LEFT, 0, 0},
+                                                  {"function", TABLE_LEFT, TEXT_CUT_MIDDLE, 0},
+                                                  {"source", TABLE_LEFT, TEXT_CUT_LEFT, 0}};
     struct table *t = table_open(columns, 6);
     for (int i = 0; i < shown; i++) {
         const struct leak *leak = &l->leak[i];
@@ -247,10 +247,10 @@ static int print_stacks(struct leaks *l, int shown, struct error *err)
 
 static void print_suppressions(struct leaks *l)
 {
-    static const struct table_column columns[] = {{"stacks", TABLE_RIGHT, 0},
-                                                  {"blocks", TABLE_RIGHT, 0},
-                                                  {"bytes", TABLE_RIGHT, 0},
-                                                  {"suppressed by", TABLE_LEFT, TEXT_CUT_RIGHT}};
+    static const struct table_column columns[] = {{"stacks", TABLE_RIGHT, 0, 0},
+                                                  {"blocks", TABLE_RIGHT, 0, 0},
+                                                  {"bytes", TABLE_RIGHT, 0, 0},
+                                                  {"suppressed by", TABLE_LEFT, TEXT_CUT_RIGHT, 0}};
     const struct suppressions *s = l->options->suppressions;
     struct table *t = table_open(columns, 4);
     for (int i = 0; i < s->count; i++) {

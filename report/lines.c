@@ -206,10 +206,10 @@ static void print_group(struct lines *l, const struct lines_group *g)
     int count = 0;
     for (int i = 0; i < l->options->stat_count; i++) {
         column_title(l->options->stats[i], titles[i]);
-        columns[count++] = (struct table_column){titles[i], TABLE_RIGHT, TEXT_CUT_NONE};
+        columns[count++] = (struct table_column){titles[i], TABLE_RIGHT, TEXT_CUT_NONE, 0};
     }
-    columns[count++] = (struct table_column){"line", TABLE_RIGHT, TEXT_CUT_NONE};
-    columns[count++] = (struct table_column){"code", TABLE_LEFT, TEXT_CUT_RIGHT};
+    columns[count++] = (struct table_column){"line", TABLE_RIGHT, TEXT_CUT_NONE, 0};
+    columns[count++] = (struct table_column){"code", TABLE_LEFT, TEXT_CUT_RIGHT, 0};
     use_source(l, g);
     print_title(l, g);
     struct table *t = table_open(columns, count);

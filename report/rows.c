@@ -262,7 +262,7 @@ void row_source_text(const struct row *row, const char *base, struct buf *out)
         buf_puts(out, "");
 }
 
-void row_record(struct record *record, const struct row *row, int inclusive, const char *frames)
+void row_record(struct record *record, const struct row *row, int inclusive, int is_instant, const char *frames)
 {
     record_begin(record);
     record_text(record, "device", row->device);
@@ -290,7 +290,12 @@ void row_record(struct record *record, const struct row *row, int inclusive, con
         record_null(record, "pid");
         record_null(record, "process_id");
     }
-    stat_record(record, &row->stats);
+    if (is_instant) {
+        record_int(record, "live_bytes", row->stats.value[STAT_end_bytes]);
+        record_int(record, "live_count", row->stats.value[STAT_end_count]);
+    } else {
+        stat_record(record, &row->stats);
+    }
     if (frames)
         record_raw(record, "frames", frames);
     record_end(record);

@@ -48,7 +48,8 @@ void row_function_text(const struct row *row, struct buf *out);
 /* "src/net.c:42", "[libz.so.1]", "": a path inside base (the directory of the run) is shown from there. */
 void row_source_text(const struct row *row, const char *base, struct buf *out);
 
-/* One JSON object or CSV line: device, kind, the keys, all statistics; frames: a JSON array, or NULL. */
-void row_record(struct record *record, const struct row *row, int inclusive, const char *frames);
+/* One JSON object or CSV line: device, kind, the keys, all statistics (at an instant: only live_bytes and live_count);
+ * frames: a JSON array, or NULL. */
+void row_record(struct record *record, const struct row *row, int inclusive, int is_instant, const char *frames);
 
 #endif

@@ -93,7 +93,7 @@ static int print_rows(sqlite3_stmt *s, const struct report_out *out)
         text_clean(&titles[c], name ? name : "");
         columns[c] = (struct table_column){titles[c].data,
                                            type == SQLITE_INTEGER || type == SQLITE_FLOAT ? TABLE_RIGHT : TABLE_LEFT,
-                                           type == SQLITE_TEXT ? TEXT_CUT_MIDDLE : TEXT_CUT_NONE};
+                                           type == SQLITE_TEXT ? TEXT_CUT_MIDDLE : TEXT_CUT_NONE, 0};
     }
     do {
         struct table *t = table_open(columns, count);
@@ -144,7 +144,9 @@ int sql_run(sqlite3 *db, const char *query, const struct report_out *out, struct
 {
     struct record r;
     int rc = 0, statements = 0;
-    if (vtab_event_register(db) != SQLITE_OK)
+    /* the table comes into being when it is first named, which the authorizer would refuse later */
+    if (vtab_event_register(db) != SQLITE_OK ||
+        sqlite3_exec(db, "SELECT time_ns FROM v_event LIMIT 0", NULL, NULL, NULL) != SQLITE_OK)
         return sql_error(db, err);
     sqlite3_limit(db, SQLITE_LIMIT_ATTACHED, 0);
     sqlite3_set_authorizer(db, authorize, NULL);

@@ -103,9 +103,9 @@ void stat_cell(struct table *table, const struct stat_row *row, int stat, int is
 
 void stat_list(const struct report_out *out)
 {
-    static const struct table_column columns[] = {{"statistic", TABLE_LEFT, TEXT_CUT_NONE},
-                                                  {"unit", TABLE_LEFT, TEXT_CUT_NONE},
-                                                  {"meaning", TABLE_LEFT, TEXT_CUT_RIGHT}};
+    static const struct table_column columns[] = {{"statistic", TABLE_LEFT, TEXT_CUT_NONE, 0},
+                                                  {"unit", TABLE_LEFT, TEXT_CUT_NONE, 0},
+                                                  {"meaning", TABLE_LEFT, TEXT_CUT_RIGHT, 0}};
     static const char *const units[] = {"bytes", "count", "time"};
     struct table *t = table_open(columns, 3);
     for (int i = 0; i < STAT_SHOWN_COUNT; i++) {

@@ -102,11 +102,12 @@ static int total_statement(const struct summary *s, sqlite3_stmt **statement, st
 
 static int print_totals(const struct summary *s, struct error *err)
 {
-    static const struct table_column columns[] = {{"device", TABLE_LEFT, 0},        {"kind", TABLE_LEFT, 0},
-                                                  {"allocated", TABLE_RIGHT, 0},    {"allocs", TABLE_RIGHT, 0},
-                                                  {"frees", TABLE_RIGHT, 0},        {"temporary", TABLE_RIGHT, 0},
-                                                  {"peak\nactive", TABLE_RIGHT, 0}, {"peak\nreserved", TABLE_RIGHT, 0},
-                                                  {"live at\nend", TABLE_RIGHT, 0}, {"blocks at\nend", TABLE_RIGHT, 0}};
+    static const struct table_column columns[] = {
+        {"device", TABLE_LEFT, 0, 0},        {"kind", TABLE_LEFT, 0, 0},
+        {"allocated", TABLE_RIGHT, 0, 0},    {"allocs", TABLE_RIGHT, 0, 0},
+        {"frees", TABLE_RIGHT, 0, 1},        {"temporary", TABLE_RIGHT, 0, 1},
+        {"peak\nactive", TABLE_RIGHT, 0, 0}, {"peak\nreserved", TABLE_RIGHT, 0, 0},
+        {"live\nat end", TABLE_RIGHT, 0, 0}, {"blocks\nat end", TABLE_RIGHT, 0, 1}};
     sqlite3_stmt *q = NULL;
     int rc = total_statement(s, &q, err);
     if (rc)
@@ -188,11 +189,11 @@ static int64_t at_peak_stat(const struct summary *s)
 
 static int print_peak_lines(struct summary *s, const char *device, int64_t peak_bytes, struct error *err)
 {
-    static const struct table_column columns[] = {{"bytes", TABLE_RIGHT, 0},
-                                                  {"share", TABLE_RIGHT, 0},
-                                                  {"blocks", TABLE_RIGHT, 0},
-                                                  {"function", TABLE_LEFT, TEXT_CUT_MIDDLE},
-                                                  {"source", TABLE_LEFT, TEXT_CUT_LEFT}};
+    static const struct table_column columns[] = {{"bytes", TABLE_RIGHT, 0, 0},
+                                                  {"share", TABLE_RIGHT, 0, 0},
+                                                  {"blocks", TABLE_RIGHT, 0, 1},
+                                                  {"function", TABLE_LEFT, TEXT_CUT_MIDDLE, 0},
+                                                  {"source", TABLE_LEFT, TEXT_CUT_LEFT, 0}};
     struct rows rows;
     int sort = (int)at_peak_stat(s), by_kind = sort == STAT_at_kind_peak_bytes;
     int rc = load_lines(s, device, sort, top_of(s), &rows, err);
@@ -284,14 +285,14 @@ static int print_section(struct summary *s, const struct section *section, struc
     for (const int *stat = section->stats; *stat >= 0; stat++)
         for (size_t i = 0; i < sizeof titles / sizeof *titles; i++)
             if (titles[i].stat == *stat)
-                columns[count++] = (struct table_column){titles[i].title, TABLE_RIGHT, TEXT_CUT_NONE};
+                columns[count++] = (struct table_column){titles[i].title, TABLE_RIGHT, TEXT_CUT_NONE, 0};
     for (int i = 1; i < rows.count; i++)
         devices |=
             strcmp(rows.row[i].device ? rows.row[i].device : "", rows.row[0].device ? rows.row[0].device : "") != 0;
     if (devices)
-        columns[count++] = (struct table_column){"device", TABLE_LEFT, TEXT_CUT_NONE};
-    columns[count++] = (struct table_column){"function", TABLE_LEFT, TEXT_CUT_MIDDLE};
-    columns[count++] = (struct table_column){"source", TABLE_LEFT, TEXT_CUT_LEFT};
+        columns[count++] = (struct table_column){"device", TABLE_LEFT, TEXT_CUT_NONE, 0};
+    columns[count++] = (struct table_column){"function", TABLE_LEFT, TEXT_CUT_MIDDLE, 0};
+    columns[count++] = (struct table_column){"source", TABLE_LEFT, TEXT_CUT_LEFT, 0};
     struct table *t = table_open(columns, count);
     for (int i = 0; i < rows.count; i++) {
         for (const int *stat = section->stats; *stat >= 0; stat++)
@@ -372,7 +373,7 @@ static int record_lines(struct summary *s, struct record *r, const char *key, in
         return rc;
     record_array_begin(r, key);
     for (int i = 0; i < rows.count; i++)
-        row_record(r, &rows.row[i], s->options->inclusive, NULL);
+        row_record(r, &rows.row[i], s->options->inclusive, 0, NULL);
     record_array_end(r);
     rows_free(&rows);
     return 0;

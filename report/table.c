@@ -7,7 +7,9 @@
 #include <string.h>
 
 #define GAP           2  /* spaces between columns */
-#define SHORTEST_CELL 12 /* no name is cut below this */
+#define READABLE_CELL 26 /* names are cut down to this before columns are left out, and to SHORTEST_CELL after that */
+#define SHORTEST_CELL 12
+#define LEFT_OUT      (-GAP) /* width of a column that is not shown: it takes no gap either */
 
 struct table {
     const struct table_column *columns;
@@ -135,24 +137,41 @@ static void measure(const struct table *t, int widths[])
     }
 }
 
-/* Takes columns of the terminal from the widest cells that may be cut until the table fits or nothing is left to cut.
- */
-static void fit(const struct table *t, int widths[], int width)
+static int total_width(const struct table *t, const int widths[])
 {
-    int total = GAP * (t->column_count - 1);
+    int total = -GAP;
     for (int c = 0; c < t->column_count; c++)
-        total += widths[c];
-    while (total > width) {
+        total += widths[c] + GAP;
+    return total;
+}
+
+/* Takes columns of the terminal from the widest names until the table fits or they are as short as least. */
+static void cut_names(const struct table *t, int widths[], int width, int least)
+{
+    for (int excess = total_width(t, widths) - width; excess > 0; excess--) {
         int widest = -1;
         for (int c = 0; c < t->column_count; c++)
-            if (t->columns[c].cut != TEXT_CUT_NONE && widths[c] > SHORTEST_CELL &&
-                (widest < 0 || widths[c] > widths[widest]))
+            if (t->columns[c].cut != TEXT_CUT_NONE && widths[c] > least && (widest < 0 || widths[c] > widths[widest]))
                 widest = c;
         if (widest < 0)
             break;
         widths[widest]--;
-        total--;
     }
+}
+
+static void fit(const struct table *t, int widths[], int width)
+{
+    int natural[TABLE_COLUMNS_MAX];
+    memcpy(natural, widths, sizeof natural);
+    cut_names(t, widths, width, READABLE_CELL);
+    for (int c = t->column_count - 1; c >= 0 && total_width(t, widths) > width; c--) {
+        if (!t->columns[c].is_optional)
+            continue;
+        natural[c] = LEFT_OUT;
+        memcpy(widths, natural, sizeof natural);
+        cut_names(t, widths, width, READABLE_CELL);
+    }
+    cut_names(t, widths, width, SHORTEST_CELL);
 }
 
 static void add_cell(struct buf *line, const struct table_column *column, int width, const char *text, int utf8)
@@ -179,32 +198,48 @@ static void write_line(const struct report_out *out, enum table_style style, str
     buf_reset(line);
 }
 
+/* One row of the table, or of its title. */
+static void print_row(const struct table *t, const struct report_out *out, const int widths[],
+                      const char *const cells[], enum table_style style)
+{
+    struct buf line = BUF(1 << 24);
+    int shown = 0;
+    for (int c = 0; c < t->column_count; c++) {
+        if (widths[c] == LEFT_OUT)
+            continue;
+        buf_printf(&line, "%*s", shown++ ? GAP : 0, "");
+        add_cell(&line, &t->columns[c], widths[c], cells[c], out->utf8);
+    }
+    write_line(out, style, &line);
+    buf_free(&line);
+}
+
+static void print_titles(const struct table *t, const struct report_out *out, const int widths[])
+{
+    char titles[TABLE_COLUMNS_MAX][64];
+    const char *cells[TABLE_COLUMNS_MAX];
+    for (int row = 0; row < title_rows(t); row++) {
+        for (int c = 0; c < t->column_count; c++) {
+            const char *part;
+            int length = title_part(t->columns[c].title, row, &part);
+            snprintf(titles[c], sizeof titles[c], "%.*s", length, part);
+            cells[c] = titles[c];
+        }
+        print_row(t, out, widths, cells, TABLE_STRONG);
+    }
+}
+
 static void print(const struct table *t, const struct report_out *out, int with_titles)
 {
-    int widths[TABLE_COLUMNS_MAX];
-    struct buf line = BUF(1 << 24);
+    int widths[TABLE_COLUMNS_MAX] = {0};
     measure(t, widths);
     if (out->width > 0)
         fit(t, widths, out->width);
-    for (int row = 0; with_titles && row < title_rows(t); row++) {
-        for (int c = 0; c < t->column_count; c++) {
-            const char *part;
-            char title[64];
-            int length = title_part(t->columns[c].title, row, &part);
-            snprintf(title, sizeof title, "%.*s", length, part);
-            buf_printf(&line, "%*s", c ? GAP : 0, "");
-            add_cell(&line, &t->columns[c], widths[c], title, out->utf8);
-        }
-        write_line(out, TABLE_STRONG, &line);
-    }
-    for (int row = 0; row < table_rows(t); row++) {
-        for (int c = 0; c < t->column_count; c++) {
-            buf_printf(&line, "%*s", c ? GAP : 0, "");
-            add_cell(&line, &t->columns[c], widths[c], t->cells[row * t->column_count + c], out->utf8);
-        }
-        write_line(out, row < t->style_capacity ? (enum table_style)t->styles[row] : TABLE_PLAIN, &line);
-    }
-    buf_free(&line);
+    if (with_titles)
+        print_titles(t, out, widths);
+    for (int row = 0; row < table_rows(t); row++)
+        print_row(t, out, widths, (const char *const *)t->cells + row * t->column_count,
+                  row < t->style_capacity ? (enum table_style)t->styles[row] : TABLE_PLAIN);
 }
 
 void table_print(const struct table *t, const struct report_out *out)

@@ -16,6 +16,7 @@ struct table_column {
     const char *title; /* a newline makes it two rows */
     enum table_align align;
     enum text_cut cut; /* how its cells give way where the terminal is narrow; TEXT_CUT_NONE: they never do */
+    int is_optional;   /* left out where that does not suffice */
 };
 
 enum table_style { TABLE_PLAIN, TABLE_DIM, TABLE_STRONG };

@@ -188,7 +188,7 @@ void walk_print(const struct walk_stack *stack, const struct report_out *out, co
                 const char *indent)
 {
     static const struct table_column columns[] = {
-        {"", TABLE_LEFT, TEXT_CUT_NONE}, {"", TABLE_LEFT, TEXT_CUT_MIDDLE}, {"", TABLE_LEFT, TEXT_CUT_LEFT}};
+        {"", TABLE_LEFT, TEXT_CUT_NONE, 0}, {"", TABLE_LEFT, TEXT_CUT_MIDDLE, 0}, {"", TABLE_LEFT, TEXT_CUT_LEFT, 0}};
     struct table *t = table_open(columns, 3);
     int first = walk_allocator_frames(stack);
     struct buf text = BUF(1 << 20);

@@ -1,0 +1,255 @@
+/* flame.js: the icicle: callers above what they call (or the other way round); boxes of one function under one caller are one. */
+
+const FLAME_ROW = 20;
+
+const flame = {
+  up: false, measure: 'selection', root: null, zoomed: null, focus: null, boxes: [], needle: '', depth: 1,
+  measures: [['selection', 'Chosen instant or range'], ['at_peak_bytes', 'Bytes at the peak'], ['alloc_bytes', 'Bytes allocated'], ['alloc_count', 'Allocations'],
+    ['temporary_count', 'Temporary allocations'], ['end_bytes', 'Never freed']],
+
+  start() {
+    byId('flame-measure').append(...this.measures.map(([key, label]) => el('option', { value: key }, label)));
+    byId('flame-measure').addEventListener('change', (e) => { this.measure = e.target.value; this.update(); });
+    for (const b of document.querySelectorAll('[data-flame]')) b.addEventListener('click', () => {
+      this.up = b.dataset.flame === 'up';
+      press(b.parentElement, (x) => x === b);
+      this.update();
+    });
+    byId('flame-search').addEventListener('input', (e) => { this.needle = e.target.value.trim().toLowerCase(); this.found(); redraw(this.figure); });
+    const canvas = byId('flame-canvas');
+    canvas.style.height = '200px';
+    this.figure = figure(canvas, (c, w, h) => this.draw(c, w, h));
+    canvas.addEventListener('pointermove', (e) => { const b = this.hit(e); if (b) this.showTip(e, b); else tip.hide(); });
+    canvas.addEventListener('pointerleave', () => tip.hide());
+    canvas.addEventListener('click', (e) => { const b = this.hit(e); if (b) this.zoom(b.node); });
+    canvas.addEventListener('keydown', (e) => this.key(e));
+  },
+
+  count() { return this.measure.endsWith('_count'); },
+  text(value) { return this.count() ? count(value) : bytes(value); },
+
+  update() {
+    const values = this.measure === 'selection' ? app.view.bytes : model.only(model.m.sites[this.measure], app.device, app.kind);
+    this.values = values;
+    this.totals = this.measure === 'selection' ? app.nodeTotals : model.nodeTotals(values);
+    this.root = { name: 'all', value: 0, parent: null, depth: 0, items: null, kind: 'root', children: null };
+    this.root.items = [];
+    if (this.up) this.root.items = this.leafItems(values);
+    else for (let i = 0; i < model.m.nodeCount; i++) if (model.m.nodes.parent[i] < 0 && this.totals[i] > 0) this.root.items.push([i, this.totals[i]]);
+    this.root.value = this.root.items.reduce((t, [, v]) => t + v, 0);
+    this.root.frameless = true;
+    this.zoomed = this.focus = this.root;
+    this.found();
+    this.resize();
+    this.fillTable();
+  },
+
+  leafItems(values) {
+    const at = new Map();
+    for (let i = 0; i < values.length; i++) if (values[i] > 0) at.set(model.m.sites.node[i], (at.get(model.m.sites.node[i]) || 0) + values[i]);
+    return [...at];
+  },
+
+  /* Children are made when they are first seen: by function, largest first. */
+  children(node) {
+    if (node.children) return node.children;
+    const m = model.m, groups = new Map();
+    const put = (raw, value) => {
+      const frame = m.nodes.frame[raw], folded = m.frames.flags[frame] & 8, key = m.frames.function[frame] + (folded ? 0.5 : 0);
+      let g = groups.get(key);
+      if (!g) groups.set(key, g = { name: m.functions.short[m.frames.function[frame]], fn: m.frames.function[frame], frame, value: 0, parent: node, depth: node.depth + 1, items: [], kind: folded ? 'folded' : LANGUAGES[m.frames.flags[frame] & 3], children: null });
+      g.value += value;
+      g.items.push([raw, value]);
+    };
+    if (node.frameless) for (const [raw, value] of node.items) put(raw, value);
+    else if (this.up) { for (const [raw, value] of node.items) if (m.nodes.parent[raw] >= 0) put(m.nodes.parent[raw], value); }
+    else for (const [raw] of node.items) for (let k = this.firstChild(raw); k >= 0; k = this.nextChild(k)) if (this.totals[k] > 0) put(k, this.totals[k]);
+    node.children = [...groups.values()].sort((a, b) => b.value - a.value);
+    return node.children;
+  },
+  /* Nodes are numbered callers first, each right before its callees. */
+  firstChild(i) { return i + 1 < model.m.nodeCount && model.m.nodes.parent[i + 1] === i ? i + 1 : -1; },
+  nextChild(i) {
+    if (!this.next) this.makeNext();
+    return this.next[i];
+  },
+  makeNext() {
+    const m = model.m, last = new Map();
+    this.next = new Int32Array(m.nodeCount).fill(-1);
+    for (let i = 0; i < m.nodeCount; i++) {
+      const p = m.nodes.parent[i];
+      if (last.has(p)) this.next[last.get(p)] = i;
+      last.set(p, i);
+    }
+  },
+
+  /* What is visible: boxes of the zoomed node's ancestors at full width, then its tree down to half a pixel. */
+  layout(w) {
+    const boxes = [], path = [];
+    for (let n = this.zoomed; n; n = n.parent) path.unshift(n);
+    path.forEach((n, i) => boxes.push({ node: n, x: 0, w, row: i, above: n !== this.zoomed }));
+    let rows = path.length;
+    const place = (node, x, width, row) => {
+      for (const k of this.children(node)) {
+        const kw = k.value / node.value * width;
+        if (kw >= 0.6) {
+          boxes.push({ node: k, x, w: kw, row });
+          rows = Math.max(rows, row + 1);
+          if (row < 300) place(k, x, kw, row + 1);
+        }
+        x += kw;
+      }
+    };
+    if (this.zoomed.value > 0) place(this.zoomed, 0, w, path.length);
+    this.boxes = boxes;
+    return rows;
+  },
+
+  resize() {
+    const width = byId('flame-canvas').getBoundingClientRect().width || 1000;
+    const rows = this.layout(width);
+    byId('flame-canvas').style.height = Math.max(60, rows * FLAME_ROW + 2) + 'px';
+    this.path();
+    redraw(this.figure);
+  },
+
+  draw(c, w) {
+    if (!this.root) return;
+    this.layout(w);
+    c.font = '12px ' + FONT;
+    c.textBaseline = 'middle';
+    c.textAlign = 'left';
+    for (const b of this.boxes) {
+      const y = b.row * FLAME_ROW, match = this.needle && b.node.fn !== undefined && this.matches(b.node);
+      c.fillStyle = match ? theme.colors.found : this.color(b.node);
+      c.globalAlpha = b.above ? 0.55 : this.needle && !match ? 0.6 : 1;
+      c.fillRect(b.x, y, Math.max(0.6, b.w - 0.7), FLAME_ROW - 1);
+      c.globalAlpha = 1;
+      if (b.node === this.focus && document.activeElement === byId('flame-canvas')) {
+        c.strokeStyle = theme.colors.text;
+        c.lineWidth = 2;
+        c.strokeRect(b.x + 1, y + 1, Math.max(2, b.w - 3), FLAME_ROW - 3);
+      }
+      if (b.w < 28) continue;
+      c.fillStyle = b.node.fn === undefined ? theme.colors.text : theme.colors['flame-text'];
+      const name = b.node.fn === undefined ? 'all: ' + this.text(b.node.value) : b.node.name;
+      c.fillText(fitText(c, name, b.w - 8), b.x + 4, y + FLAME_ROW / 2);
+    }
+    if (this.root.value <= 0) {
+      c.fillStyle = theme.colors.muted;
+      c.fillText('Nothing to show: the measure is zero here.', 8, FLAME_ROW * 1.7);
+    }
+  },
+
+  color(node) {
+    if (node.fn === undefined) return theme.colors.soft;
+    if (node.kind === 'native' || node.kind === 'python') return theme.colors[node.fn % 2 ? node.kind : node.kind + '-2'];
+    return theme.colors[node.kind];
+  },
+
+  matches(node) {
+    const m = model.m;
+    if (m.functions.name[node.fn].toLowerCase().includes(this.needle)) return true;
+    const file = m.frames.file[node.frame], module = m.frames.module[node.frame];
+    return (file >= 0 && m.files[file].toLowerCase().includes(this.needle)) || (module >= 0 && baseName(m.modules[module]).toLowerCase().includes(this.needle));
+  },
+
+  /* The share of everything whose stack has a match, each stack once. */
+  found() {
+    const out = byId('flame-found');
+    if (!this.needle || !this.totals) { out.textContent = ''; return; }
+    const m = model.m, fn = m.functions.name.map((n) => n.toLowerCase().includes(this.needle)), file = m.files.map((n) => n.toLowerCase().includes(this.needle));
+    const module = m.modules.map((n) => baseName(n).toLowerCase().includes(this.needle)), below = new Uint8Array(m.nodeCount);
+    let sum = 0, all = 0;
+    for (let i = 0; i < m.nodeCount; i++) {
+      const p = m.nodes.parent[i], f = m.nodes.frame[i];
+      if (p < 0) all += this.totals[i];
+      if (p >= 0 && below[p]) { below[i] = 1; continue; }
+      if (fn[m.frames.function[f]] || file[m.frames.file[f]] || module[m.frames.module[f]]) { below[i] = 1; sum += this.totals[i]; }
+    }
+    out.textContent = 'Found in ' + percent(sum, all) + ', ' + this.text(sum);
+  },
+
+  search(text) {
+    byId('flame-search').value = text;
+    this.needle = text.trim().toLowerCase();
+    this.found();
+    redraw(this.figure);
+  },
+
+  hit(e) {
+    const box = byId('flame-canvas').getBoundingClientRect(), x = e.clientX - box.left, row = Math.floor((e.clientY - box.top) / FLAME_ROW);
+    return this.boxes.find((b) => b.row === row && x >= b.x && x < b.x + b.w);
+  },
+
+  /* Where a box is: its line when it has one, else how many. */
+  where(node) {
+    const m = model.m, places = new Set(node.items.map(([raw]) => m.frames.lineIndex[m.nodes.frame[raw]]));
+    const [first] = places;
+    return places.size === 1 ? model.linePlace(first) : places.size + ' lines';
+  },
+
+  describe(node) {
+    if (node.fn === undefined) return 'All: ' + this.text(node.value);
+    const own = this.up ? 0 : node.value - this.children(node).reduce((t, k) => t + k.value, 0);
+    return model.m.functions.name[node.fn] + ', ' + this.where(node) + ': ' + this.text(node.value) + ', ' + percent(node.value, this.root.value) + (own > 0 && own < node.value ? '; itself ' + this.text(own) : '');
+  },
+
+  showTip(e, b) {
+    if (b.node.fn === undefined) { tip.show(e, el('div', {}, 'All: ' + this.text(b.node.value))); return; }
+    const m = model.m;
+    tip.show(e, el('div', { class: 'fn' }, m.functions.name[b.node.fn].slice(0, 300)), el('div', { class: 'muted' }, this.where(b.node)),
+      el('div', {}, this.text(b.node.value) + ', ' + percent(b.node.value, this.root.value) + ' of all'));
+  },
+
+  zoom(node) {
+    this.zoomed = this.focus = node;
+    byId('flame-status').textContent = this.describe(node);
+    this.resize();
+  },
+
+  path() {
+    const parts = [];
+    for (let n = this.zoomed; n; n = n.parent) {
+      const to = n;
+      parts.unshift(n === this.zoomed ? el('span', {}, n.name) : el('button', { type: 'button', click: () => this.zoom(to) }, n.name), n.parent ? ' \u203a ' : '');
+    }
+    if (parts.length > 14) parts.splice(2, parts.length - 12, '\u2026 \u203a ');
+    byId('flame-path').replaceChildren(...parts);
+  },
+
+  key(e) {
+    const box = (n) => this.boxes.find((b) => b.node === n);
+    let next = null;
+    const siblings = this.focus.parent ? this.children(this.focus.parent) : [this.focus], i = siblings.indexOf(this.focus);
+    if (e.key === 'ArrowDown') next = this.children(this.focus)[0];
+    else if (e.key === 'ArrowUp') next = this.focus.parent;
+    else if (e.key === 'ArrowRight') next = siblings[i + 1];
+    else if (e.key === 'ArrowLeft') next = siblings[i - 1];
+    else if (e.key === 'Enter') { this.zoom(this.focus); e.preventDefault(); return; }
+    else if (e.key === 'Escape' || e.key === 'Backspace') { this.zoom(this.zoomed.parent || this.root); e.preventDefault(); return; }
+    else return;
+    e.preventDefault();
+    if (!next || !box(next)) return;
+    this.focus = next;
+    byId('flame-status').textContent = this.describe(next);
+    redraw(this.figure);
+  },
+
+  fillTable() {
+    const lines = [];
+    const walk = (node, depth) => {
+      for (const k of this.children(node).slice(0, 5)) {
+        if (lines.length > 60 || k.value < this.root.value * 0.02 || depth > 24) return;
+        const li = el('div', {}, k.name + ' ' + this.text(k.value) + ' (' + percent(k.value, this.root.value) + ')');
+        li.style.paddingLeft = Math.min(depth, 20) * 10 + 'px';
+        lines.push(li);
+        walk(k, depth + 1);
+      }
+    };
+    walk(this.root, 0);
+    byId('flame-table').replaceChildren(...lines);
+    byId('flame-canvas').setAttribute('aria-label', 'Flame graph of ' + this.text(this.root.value) + ': ' + this.measures.find((x) => x[0] === this.measure)[1]
+      + (this.children(this.root)[0] ? '. Largest: ' + this.children(this.root)[0].name : ''));
+  },
+};

@@ -1,0 +1,115 @@
+/* source.js: source text with what each line held, allocated and left, callees included. */
+
+const source = {
+  files: new Map(), shown: null,
+
+  start() {
+    for (const f of model.source.files) {
+      const lines = new Map();
+      for (const part of f.parts) part.text.split('\n').forEach((text, i, all) => { if (i < all.length - 1) lines.set(part.first + i, text); });
+      this.files.set(f.file, { missing: f.missing, lines });
+    }
+    byId('source-select').addEventListener('change', (e) => { this.shown = Number(e.target.value); this.draw(); });
+  },
+
+  has(line) {
+    const f = this.files.get(model.m.lines.file[line]);
+    return !!f && f.lines.has(model.m.lines.line[line]);
+  },
+
+  /* Per line of code, callees included, whatever the stack: its share of the selection and of the run. */
+  update() {
+    const run = app.runMeasures();
+    this.held = model.sumWithCallees('line', app.nodeTotals);
+    this.blocks = model.sumWithCallees('line', model.nodeTotals(app.view.count));
+    const key = app.device + ':' + app.kind;
+    if (this.runKey !== key) { /* does not change with the instant */
+      this.runKey = key;
+      this.allocs = model.sumWithCallees('line', model.nodeTotals(run.alloc_count));
+      this.temporary = model.sumWithCallees('line', model.nodeTotals(run.temporary_count));
+      this.end = model.sumWithCallees('line', model.nodeTotals(run.end_bytes));
+    }
+    this.functions();
+    this.draw();
+  },
+
+  /* Functions with text, by what they hold; a function is where its lines are. */
+  functions() {
+    const m = model.m, held = model.sumWithCallees('function', app.nodeTotals), spans = new Map();
+    for (let i = 0; i < m.lines.line.length; i++) {
+      if (!this.has(i)) continue;
+      const fn = m.lines.function[i], s = spans.get(fn) || { fn, file: m.lines.file[i], first: Infinity, last: 0, lines: [] };
+      if (s.file !== m.lines.file[i]) continue;
+      s.first = Math.min(s.first, m.lines.line[i]);
+      s.last = Math.max(s.last, m.lines.line[i]);
+      s.lines.push(i);
+      spans.set(fn, s);
+    }
+    for (const s of spans.values()) if (m.functions.file[s.fn] === s.file && m.functions.line[s.fn] > 0 && m.functions.line[s.fn] < s.first && s.first - m.functions.line[s.fn] < 400) s.first = m.functions.line[s.fn];
+    this.spans = [...spans.values()].sort((a, b) => held[b.fn] - held[a.fn]);
+    const select = byId('source-select');
+    select.replaceChildren(...this.spans.map((s) => el('option', { value: s.fn }, m.functions.short[s.fn] + ' - ' + bytes(held[s.fn]))));
+    select.hidden = !this.spans.length;
+    if (!this.spans.some((s) => s.fn === this.shown)) this.shown = this.spans.length ? this.spans[0].fn : null;
+    if (this.shown !== null) select.value = String(this.shown);
+    this.note();
+  },
+
+  note() {
+    const missing = model.source.files.filter((f) => f.missing);
+    let text = 'Each line with everything that it calls. ' + (app.view.point ? 'Held: live at the chosen instant.' : 'Allocated: in the chosen range.');
+    if (!model.source.with_source) text = 'Source text was left out (--no-source).';
+    else if (!this.spans.length) text = 'No source text: ' + (missing.length ? 'for example ' + model.m.files[missing[0].file] + ' was ' + missing[0].missing + '.' : 'the program has no debug information with source lines.') + ' Record with -g code and --source to keep it in the file.';
+    else if (missing.length) text += ' Without text: ' + missing.slice(0, 3).map((f) => baseName(model.m.files[f.file]) + ' (' + f.missing + ')').join(', ') + (missing.length > 3 ? ' and ' + (missing.length - 3) + ' more files.' : '.');
+    byId('source-note').textContent = text;
+  },
+
+  rows(file, first, last, target) {
+    const m = model.m, f = this.files.get(file), byLine = new Map(), rows = [];
+    for (let i = 0; i < m.lines.line.length; i++) {
+      if (m.lines.file[i] !== file || m.lines.line[i] < first || m.lines.line[i] > last) continue;
+      const sum = byLine.get(m.lines.line[i]) || { held: 0, blocks: 0, allocs: 0, temporary: 0, end: 0 };
+      for (const key of Object.keys(sum)) sum[key] = Math.max(sum[key], this[key][i]); /* inlined into several functions: not twice */
+      byLine.set(m.lines.line[i], sum);
+    }
+    let most = 0;
+    for (const v of byLine.values()) most = Math.max(most, v.held);
+    for (let n = first; n <= last; n++) {
+      if (!f.lines.has(n)) { if (rows.length && rows[rows.length - 1].className !== 'gap') rows.push(el('tr', { class: 'gap' }, el('td', { colspan: '7' }, '\u22ee'))); continue; }
+      const v = byLine.get(n), number = el('td', { class: 'number' }, n);
+      if (v && v.held > 0) number.style.borderRightColor = 'rgba(' + theme.colors.heat + ',' + (0.15 + 0.85 * v.held / most).toFixed(2) + ')';
+      rows.push(el('tr', { class: (v ? 'held' : '') + (n === target ? ' target' : ''), 'data-line': n },
+        ['held', 'blocks', 'allocs', 'temporary', 'end'].map((key) => el('td', {}, v && v[key] ? (key === 'held' || key === 'end' ? bytes(v[key]) : count(v[key])) : '')), number, el('td', { class: 'code' }, f.lines.get(n))));
+    }
+    return rows;
+  },
+
+  draw(target) {
+    const span = this.spans.find((s) => s.fn === this.shown), box = byId('source-view');
+    if (!span) { box.replaceChildren(); return; }
+    const m = model.m, heads = [app.view.point ? 'Held' : 'Allocated', app.view.point ? 'Blocks' : 'Allocs', 'Allocations', 'Temporary', 'At end', 'Line', ''];
+    const rows = this.rows(span.file, Math.max(1, span.first - (m.functions.line[span.fn] === span.first ? 0 : 2)), span.last + 2, target);
+    box.replaceChildren(el('div', { class: 'source' }, el('div', { class: 'source-head' }, el('span', { class: 'fn' }, m.functions.name[span.fn]), ' ', el('span', { class: 'at' }, m.files[span.file] + ':' + span.first)),
+      el('div', { class: 'table-wrap', tabindex: '0', role: 'region', 'aria-label': 'Source' }, el('table', {}, el('thead', {}, el('tr', {}, heads.map((h, i) => el('th', { scope: 'col', class: i === 6 ? 'text' : null }, h)))), el('tbody', {}, rows)))));
+    if (target) {
+      const row = box.querySelector('tr.target');
+      if (row) row.scrollIntoView({ block: 'center' });
+    }
+  },
+
+  showLine(line) {
+    this.shown = model.m.lines.function[line];
+    if (!this.spans.some((s) => s.fn === this.shown)) return;
+    byId('source-select').value = String(this.shown);
+    byId('source').scrollIntoView();
+    this.draw(model.m.lines.line[line]);
+  },
+
+  /* The few lines around one, for the detail of a row. */
+  snippet(line) {
+    if (!this.has(line) || !this.held) return null;
+    const n = model.m.lines.line[line], f = this.files.get(model.m.lines.file[line]), rows = [];
+    for (let k = n - 3; k <= n + 3; k++) if (f.lines.has(k)) rows.push(el('tr', { class: k === n ? 'target' : null }, el('td', { class: 'number' }, k), el('td', { class: 'code' }, f.lines.get(k))));
+    return el('div', { class: 'source' }, el('div', { class: 'table-wrap' }, el('table', {}, el('tbody', {}, rows))));
+  },
+};

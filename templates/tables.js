@@ -1,0 +1,254 @@
+/* tables.js: lines, functions, files, modules, threads, leaks, temporaries of the selection; a row shows its stacks and source. */
+
+const TABLE_STEP = 50;
+
+const tables = {
+  tab: 'line', sort: null, ascending: false, filter: '', shown: TABLE_STEP, chosen: null, rows: [],
+  tabs: [['line', 'Lines'], ['function', 'Functions'], ['file', 'Files'], ['module', 'Modules'], ['thread', 'Threads'], ['leak', 'Leaks'], ['temporary', 'Temporaries']],
+
+  start() {
+    const tabs = byId('tabs');
+    for (const [key, label] of this.tabs)
+      tabs.append(el('button', { type: 'button', role: 'tab', 'data-tab': key, 'aria-controls': 'table', click: () => this.open(key) }, label));
+    tabs.addEventListener('keydown', (e) => {
+      const by = { ArrowLeft: -1, ArrowRight: 1 }[e.key];
+      if (!by) return;
+      const i = this.tabs.findIndex((t) => t[0] === this.tab), next = this.tabs[(i + by + this.tabs.length) % this.tabs.length][0];
+      this.open(next);
+      tabs.querySelector('[data-tab="' + next + '"]').focus();
+    });
+    byId('table-filter').addEventListener('input', (e) => { this.filter = e.target.value.toLowerCase(); this.shown = TABLE_STEP; this.draw(); });
+  },
+
+  open(tab) {
+    this.tab = tab;
+    this.sort = null;
+    this.shown = TABLE_STEP;
+    this.update();
+  },
+
+  /* New rows for the selection; what was chosen stays chosen. */
+  update() {
+    const makers = { thread: 'threadRows', leak: 'leakRows', temporary: 'temporaryRows' };
+    const made = makers[this.tab] ? this[makers[this.tab]]() : this.scopeRows(this.tab);
+    this.columns = made.columns;
+    this.rows = made.rows;
+    byId('table-note').textContent = made.note || '';
+    byId('table-note').hidden = !made.note;
+    for (const b of byId('tabs').children) {
+      b.setAttribute('aria-selected', String(b.dataset.tab === this.tab));
+      b.tabIndex = b.dataset.tab === this.tab ? 0 : -1;
+    }
+    if (!this.sort || !this.columns.some((c) => c.key === this.sort)) { this.sort = this.columns[0].key; this.ascending = false; }
+    this.draw();
+    this.drawDetail();
+  },
+
+  nameCell(scope, key) {
+    const m = model.m;
+    if (scope === 'line') return { name: model.lineName(key), at: model.linePlace(key), full: model.lineFull(key) };
+    if (scope === 'function') {
+      const file = m.functions.file[key];
+      return { name: m.functions.short[key], at: file >= 0 ? baseName(m.files[file]) + ':' + m.functions.line[key] : '', full: m.functions.name[key] };
+    }
+    const path = scope === 'file' ? m.files[key] : m.modules[key];
+    return { name: baseName(path), at: path, full: path };
+  },
+
+  scopeRows(scope) {
+    const view = app.view, c = [], rows = [], run = app.runMeasures();
+    const self = model.sumSelf(scope, view.bytes), blocks = model.sumSelf(scope, view.count), callees = model.sumWithCallees(scope, app.nodeTotals);
+    const allocs = model.sumSelf(scope, run.alloc_count), temporary = model.sumSelf(scope, view.point ? run.temporary_count : view.temporary);
+    const end = model.sumSelf(scope, run.end_bytes), grown = view.point ? null : model.sumSelf(scope, view.grown);
+    c.push({ key: 'self', label: view.point ? 'Held' : 'Allocated', kind: 'bytes', bar: app.total });
+    if (grown) c.push({ key: 'grown', label: 'Grew by', kind: 'signed' });
+    c.push({ key: 'blocks', label: view.point ? 'Blocks' : 'Allocations', kind: 'count' }, { key: 'callees', label: 'With callees', kind: 'bytes' });
+    if (scope === 'line') c.push({ key: 'own', label: 'Own peak', kind: 'bytes', title: 'The most that this line held at any instant' });
+    if (view.point) c.push({ key: 'allocs', label: 'Allocations', kind: 'count', title: 'Over the whole run' });
+    c.push({ key: 'temporary', label: 'Temporary', kind: 'count', title: "Freed before their thread's next allocation" + (view.point ? ', over the whole run' : '') });
+    if (view.point) c.push({ key: 'end', label: 'At the end', kind: 'bytes' });
+    for (let key = 0; key < self.length; key++) {
+      if (!self[key] && !callees[key] && !allocs[key]) continue;
+      const row = { scope, key, self: self[key], blocks: blocks[key], callees: Math.max(callees[key], self[key]), allocs: allocs[key], temporary: temporary[key], end: end[key] };
+      if (grown) row.grown = grown[key];
+      if (scope === 'line') row.own = app.linePeak(key);
+      rows.push(row);
+    }
+    const folded = model.core.folded.folded_sites;
+    return { columns: c, rows, note: folded ? 'Own values are exact. ' + count(folded) + ' of ' + count(model.core.folded.sites) + ' stacks are folded into their nearest shown caller, so "with callees" may miss up to their share; memprof report --by ' +
+      scope + ' has every one.' : '' };
+  },
+
+  threadRows() {
+    const device = model.core.devices[app.device].name, threads = new Map(model.core.threads.map((t) => [t.thread_id, t]));
+    const processes = new Map(model.core.processes.map((p) => [p.process_id, p]));
+    const rows = [];
+    const kind = app.kind < 0 ? 'all' : model.m.kinds[app.kind];
+    for (const t of model.core.thread_totals) {
+      if (t.device !== device || t.kind !== kind) continue;
+      const info = threads.get(t.thread_id), process = info && processes.get(info.process_id);
+      rows.push({ scope: 'thread', key: t.thread_id, cell: { name: info ? info.name + ' (' + info.tid + ')' : 'thread ' + t.thread_id, at: process ? 'process ' + process.pid + ', ' + baseName(process.exe) : '', full: '' },
+        self: t.at_peak_bytes, allocs: t.alloc_count, bytes: t.alloc_bytes, temporary: t.temporary_count, end: t.end_bytes });
+    }
+    const total = model.total(app.device, 'all');
+    return { rows, note: 'By the thread that allocated. These are for the whole run and its peak, whatever instant is chosen.', columns: [
+      { key: 'self', label: 'At the peak', kind: 'bytes', bar: total ? total.peak_active_bytes : 0 }, { key: 'allocs', label: 'Allocations', kind: 'count' },
+      { key: 'bytes', label: 'Allocated', kind: 'bytes' }, { key: 'temporary', label: 'Temporary', kind: 'count' }, { key: 'end', label: 'At the end', kind: 'bytes' }] };
+  },
+
+  leakRows() {
+    const s = model.m.sites, rows = [];
+    let total = 0;
+    for (let i = 0; i < model.m.siteCount; i++) {
+      if (!app.inView(i) || s.end_count[i] <= 0) continue;
+      total += s.end_bytes[i];
+      rows.push({ scope: 'site', key: i, cell: this.nameCell('line', s.line[i]), self: s.end_bytes[i], blocks: s.end_count[i], allocs: s.alloc_count[i], largest: s.largest_bytes[i] });
+    }
+    return { rows, note: 'Stacks whose blocks were still live when their process ended, whatever instant is chosen.', columns: [
+      { key: 'self', label: 'Never freed', kind: 'bytes', bar: total }, { key: 'blocks', label: 'Blocks', kind: 'count' },
+      { key: 'allocs', label: 'Of allocations', kind: 'count' }, { key: 'largest', label: 'Largest', kind: 'bytes' }] };
+  },
+
+  temporaryRows() {
+    const run = app.runMeasures(), view = app.view, from = view.point ? run.temporary_count : view.temporary;
+    const temporary = model.sumSelf('line', from), allocs = model.sumSelf('line', view.point ? run.alloc_count : view.count), size = model.sumSelf('line', run.temporary_bytes);
+    const rows = [], all = model.sumSelf('line', run.temporary_count);
+    let total = 0;
+    for (let key = 0; key < temporary.length; key++) {
+      if (!temporary[key]) continue;
+      total += temporary[key];
+      rows.push({ scope: 'line', key, self: temporary[key], allocs: allocs[key], share: allocs[key] ? 100 * temporary[key] / allocs[key] : 0, mean: all[key] ? size[key] / all[key] : 0 });
+    }
+    return { rows, note: "Blocks freed before their thread's next allocation" + (view.point ? ', over the whole run.' : ', in the range.'), columns: [
+      { key: 'self', label: 'Temporary', kind: 'count', bar: total }, { key: 'allocs', label: 'Of allocations', kind: 'count' },
+      { key: 'share', label: 'Share', kind: 'percent' }, { key: 'mean', label: 'Mean size', kind: 'bytes' }] };
+  },
+
+  format(column, value) {
+    if (value === null || value === undefined) return '-';
+    return column.kind === 'bytes' ? bytes(value) : column.kind === 'signed' ? signedBytes(value) : column.kind === 'percent' ? value.toFixed(1) + ' %' : count(value);
+  },
+
+  cell(row) { return row.cell || (row.cell = this.nameCell(row.scope, row.key)); },
+
+  draw() {
+    const { sort } = this;
+    let rows = this.rows;
+    if (this.filter) rows = rows.filter((r) => { const c = this.cell(r); return (c.name + ' ' + c.at + ' ' + c.full).toLowerCase().includes(this.filter); });
+    /* what only calls others has nothing of its own: it comes in when it is sorted by that */
+    else if (sort === 'self' && !this.ascending) rows = rows.filter((r) => r.self || r.allocs);
+    const by = (r) => r[sort] === null || r[sort] === undefined ? -Infinity : r[sort];
+    rows = rows.slice().sort(sort === 'name' ? (a, b) => this.cell(a).name.localeCompare(this.cell(b).name) * (this.ascending ? 1 : -1)
+      : (a, b) => (by(b) - by(a) || b.self - a.self) * (this.ascending ? -1 : 1));
+    const head = el('tr', {}, this.columns.map((c) => this.heading(c.key, c.label, c.title)), this.heading('name', this.tab === 'leak' ? 'Stack' : this.tabs.find((t) => t[0] === this.tab)[1].replace(/s$/, ''), null, 'text'));
+    const body = el('tbody', {}, rows.slice(0, this.shown).map((r) => this.rowElement(r)));
+    const parts = [el('table', { 'data-rows': rows.length }, el('thead', {}, head), body)];
+    if (!rows.length) parts.push(el('p', { class: 'hint' }, this.filter ? 'Nothing matches the filter.' : 'Nothing here.'));
+    if (rows.length > this.shown)
+      parts.push(el('p', { class: 'more' }, el('button', { type: 'button', click: () => { this.shown += TABLE_STEP * 2; this.draw(); } }, 'Show more'), ' ' + count(this.shown) + ' of ' + count(rows.length) + ' rows'));
+    byId('table').replaceChildren(...parts);
+  },
+
+  heading(key, label, title, kind) {
+    const sorted = this.sort === key;
+    return el('th', { class: kind, scope: 'col', 'aria-sort': sorted ? (this.ascending ? 'ascending' : 'descending') : null, title },
+      el('button', { type: 'button', 'data-sort': key, click: () => {
+        this.ascending = sorted ? !this.ascending : key === 'name';
+        this.sort = key;
+        this.draw();
+      } }, label));
+  },
+
+  rowElement(row) {
+    const c = this.cell(row), chosen = this.chosen && this.chosen.scope === row.scope && this.chosen.key === row.key;
+    const choose = () => {
+      for (const r of byId('table').querySelectorAll('tr[aria-selected="true"]')) r.setAttribute('aria-selected', 'false');
+      tr.setAttribute('aria-selected', 'true');
+      this.choose(row.scope, row.key);
+    };
+    const tr = el('tr', { class: 'row', tabindex: '0', 'aria-selected': String(!!chosen), 'data-key': row.key, click: choose, keydown: (e) => {
+      if (e.key === 'Enter' || e.key === ' ') { choose(); e.preventDefault(); }
+      const next = e.key === 'ArrowDown' ? tr.nextElementSibling : e.key === 'ArrowUp' ? tr.previousElementSibling : null;
+      if (next) { next.focus(); e.preventDefault(); }
+    } });
+    for (const column of this.columns) {
+      const value = row[column.key], text = this.format(column, value);
+      if (column.bar === undefined) { tr.append(el('td', { class: value ? null : 'zero' }, text)); continue; }
+      const fill = el('span', { class: 'fill' });
+      fill.style.width = column.bar > 0 ? Math.max(0, Math.min(100, 100 * value / column.bar)).toFixed(1) + '%' : '0';
+      tr.append(el('td', { class: 'bar' }, el('span', { class: 'share', title: percent(value, column.bar) + ' of ' + this.format(column, column.bar) }, el('span', { class: 'track' }, fill), text)));
+    }
+    tr.append(el('td', { class: 'name', title: c.full || c.name }, el('span', { class: 'fn' }, c.name), c.at ? el('span', { class: 'at' }, c.at) : null));
+    return tr;
+  },
+
+  choose(scope, key) {
+    this.chosen = { scope, key };
+    this.drawDetail();
+  },
+
+  /* The sites of the chosen row that count in the selection. */
+  chosenSites() {
+    const { scope, key } = this.chosen, out = [];
+    if (scope === 'site') return [key];
+    for (let i = 0; i < model.m.siteCount; i++) if (app.inView(i) && scope !== 'thread' && model.selfKey(scope, i) === key) out.push(i);
+    return out;
+  },
+
+  drawDetail() {
+    const box = byId('detail');
+    if (!this.chosen || this.chosen.scope === 'thread') {
+      box.replaceChildren(el('p', { class: 'hint' }, 'Choose a row to see its stacks and source.'));
+      return;
+    }
+    const { scope, key } = this.chosen, c = scope === 'site' ? this.nameCell('line', model.m.sites.line[key]) : this.nameCell(scope, key), sites = this.chosenSites();
+    const line = scope === 'line' ? key : scope === 'site' ? model.m.sites.line[key] : -1;
+    const parts = [el('h3', {}, c.full.split('\n')[0]), el('p', { class: 'where' }, scope === 'line' || scope === 'site' ? c.full.split('\n')[1] || 'no source position' : c.at)];
+    parts.push(this.facts(sites, line));
+    parts.push(el('div', { class: 'actions' },
+      el('button', { type: 'button', click: () => { flame.search(c.name); byId('flame').scrollIntoView(); } }, 'In the flame graph'),
+      line >= 0 && source.has(line) ? el('button', { type: 'button', click: () => source.showLine(line, true) }, 'In the source') : null));
+    const snippet = line >= 0 ? source.snippet(line) : null;
+    if (snippet) parts.push(el('h4', {}, 'Source'), snippet);
+    parts.push(...this.stacks(sites));
+    box.replaceChildren(...parts);
+  },
+
+  facts(sites, line) {
+    const s = model.m.sites, sum = (values) => sites.reduce((t, i) => t + values[i], 0);
+    const rows = [['At the peak', bytes(sum(s.at_peak_bytes)) + ' in ' + count(sum(s.at_peak_count))], ['At the end', bytes(sum(s.end_bytes)) + ' in ' + count(sum(s.end_count))],
+      ['Allocations', count(sum(s.alloc_count))], ['Allocated', bytes(sum(s.alloc_bytes))], ['Temporary', count(sum(s.temporary_count))],
+      ['Largest block', bytes(sites.reduce((t, i) => Math.max(t, s.largest_bytes[i]), 0))]];
+    const freed = sum(s.free_count);
+    if (freed) rows.push(['Mean lifetime', duration(sum(s.lifetime_ns) / freed)]);
+    if (line >= 0 && app.linePeak(line) !== null) rows.push(['Own peak', bytes(app.linePeak(line))]);
+    return el('dl', {}, rows.flatMap(([k, v]) => [el('dt', {}, k), el('dd', {}, v)]));
+  },
+
+  stacks(sites) {
+    const view = app.view, value = (i) => view.bytes[i] || 0;
+    /* when none of them holds anything now, by what they allocated in the run */
+    const any = sites.some((i) => value(i) > 0), weight = any ? value : (i) => model.m.sites.alloc_bytes[i];
+    const total = sites.reduce((t, i) => t + weight(i), 0), top = sites.filter((i) => weight(i) > 0 || sites.length === 1).sort((a, b) => weight(b) - weight(a)).slice(0, 10);
+    const out = [el('h4', {}, (sites.length === 1 ? 'Its stack' : 'Stacks, largest first') + (any ? '' : ' (by all that they allocated)'))];
+    top.forEach((i, n) => {
+      const list = el('ul', { class: 'frames' }), d = el('details', {}, el('summary', {}, bytes(weight(i)) + ', ' + percent(weight(i), total)), list);
+      const fill = () => { if (!list.children.length) list.append(...this.frameItems(model.m.sites.node[i])); };
+      d.addEventListener('toggle', fill);
+      if (n === 0) { d.open = true; fill(); }
+      out.push(d);
+    });
+    if (sites.length > top.length) out.push(el('p', { class: 'hint' }, count(sites.length - top.length) + ' more stacks hold less.'));
+    return out;
+  },
+
+  frameItems(node) {
+    const m = model.m;
+    return model.frames(node).map((f) => {
+      const fn = m.frames.function[f], file = m.frames.file[f], flags = m.frames.flags[f];
+      const where = file >= 0 ? baseName(m.files[file]) + ':' + m.frames.line[f] : m.frames.module[f] >= 0 ? baseName(m.modules[m.frames.module[f]]) : '';
+      return el('li', { class: flags & 8 ? 'folded' : LANGUAGES[flags & 3], title: m.functions.name[fn] + (file >= 0 ? '\n' + m.files[file] + ':' + m.frames.line[f] : '') },
+        el('span', { class: 'fn' }, m.functions.short[fn]), ' ', el('span', { class: 'at' }, where + (flags & 4 ? ' (inlined)' : '') + (flags & 8 ? ' (smaller stacks, folded)' : '')));
+    });
+  },
+};

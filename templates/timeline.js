@@ -1,0 +1,521 @@
+/* timeline.js: a panel per device over one shared view, cursor and selection; the overview below them moves the view. */
+
+const SERIES = [
+  { key: 'active', label: 'Active', color: 'active', has: () => true },
+  { key: 'allocated', label: 'Allocated', color: 'allocated', dash: [5, 3], has: (p) => p.allocatedDiffers },
+  { key: 'reserved', label: 'Reserved', color: 'reserved', dash: [], has: (p) => p.hasReserved },
+  { key: 'rss', label: 'RSS', color: 'rss', dash: [2, 2], has: (p) => p.hasRss },
+];
+
+const timeline = {
+  panels: [], view: { from: 0, to: 1 }, cursor: null, tool: 'select', morePeaks: false, drag: null, whole: 1, pointers: new Map(),
+
+  start(onSelect) {
+    this.whole = Math.max(1, model.core.duration_ns);
+    this.view = { from: 0, to: this.whole };
+    this.onSelect = onSelect;
+    for (const p of model.timeline) if (p.count) this.addPanel(p);
+    if (!this.panels.length) byId('panels').append(el('p', { class: 'hint' }, 'The file holds no timeline.'));
+    this.overview = figure(byId('overview'), (c, w, h) => this.drawOverview(c, w, h));
+    this.bindOverview(byId('overview'));
+    for (const b of document.querySelectorAll('[data-tool]')) b.addEventListener('click', () => this.setTool(b.dataset.tool));
+    byId('zoom-in').addEventListener('click', () => this.zoom(0.5));
+    byId('zoom-out').addEventListener('click', () => this.zoom(2));
+    byId('zoom-reset').addEventListener('click', () => this.show(0, this.whole));
+    byId('zoom-selection').addEventListener('click', () => { const s = app.selection; if (s.shown) this.show(s.shown.from, s.shown.to); });
+    byId('more-peaks').addEventListener('change', (e) => { this.morePeaks = e.target.checked; redraw(); });
+    this.fillTable();
+  },
+
+  setTool(tool) {
+    this.tool = tool;
+    byId('timeline').dataset.toolNow = tool;
+    press(document.querySelector('[data-tool]').parentElement, (b) => b.dataset.tool === tool);
+  },
+
+  addPanel(pyramid) {
+    const device = model.deviceIndex(pyramid.device), panel = { pyramid, device, on: {}, values: {}, height: 200 };
+    const head = el('div', { class: 'panel-head' }, el('span', { class: 'panel-name' }, pyramid.device));
+    for (const s of SERIES) {
+      if (!s.has(pyramid)) continue;
+      panel.on[s.key] = true;
+      const label = s.key === 'rss' && pyramid.device !== 'host' ? 'Device used' : s.label;
+      const value = panel.values[s.key] = el('span', { class: 'value' }), swatch = el('span', { class: 'swatch' });
+      const button = el('button', { type: 'button', class: 'series', 'aria-pressed': 'true', click: () => {
+        panel.on[s.key] = !panel.on[s.key];
+        button.setAttribute('aria-pressed', String(panel.on[s.key]));
+        redraw();
+      } }, swatch, label, value);
+      swatch.style.borderTopColor = 'var(--' + s.color + ')';
+      if (s.dash && s.dash.length) swatch.style.borderTopStyle = s.key === 'rss' ? 'dotted' : 'dashed';
+      head.append(button);
+    }
+    panel.time = el('span', { class: 'panel-time' });
+    head.append(panel.time);
+    panel.canvas = el('canvas', { tabindex: '0', role: 'img', 'data-device': pyramid.device });
+    byId('panels').append(el('figure', { class: 'panel' }, head, panel.canvas));
+    panel.figure = figure(panel.canvas, (c, w, h) => this.drawPanel(panel, c, w, h));
+    panel.canvas.setAttribute('aria-label', this.describe(panel));
+    this.bindPanel(panel);
+    this.panels.push(panel);
+  },
+
+  describe(panel) {
+    const active = model.peak(panel.device, 'active'), reserved = model.peak(panel.device, 'reserved'), t = model.total(panel.device, 'all');
+    let text = 'Memory of ' + panel.pyramid.device + ' over ' + duration(this.whole) + '.';
+    if (active) text += ' Peak of active bytes ' + bytes(active.value) + ' at ' + seconds(active.time) + '.';
+    if (reserved && reserved.value) text += ' Peak of reserved bytes ' + bytes(reserved.value) + ' at ' + seconds(reserved.time) + '.';
+    if (t) text += ' At the end ' + bytes(t.end_active_bytes) + '.';
+    return text;
+  },
+
+  plot(w, h) { return { x: 70, y: 24, w: Math.max(20, w - 82), h: h - 24 - 22 }; },
+  xOf(plot, ns) { return plot.x + (ns - this.view.from) / (this.view.to - this.view.from) * plot.w; },
+  timeOf(plot, x) { return this.view.from + (x - plot.x) / plot.w * (this.view.to - this.view.from); },
+
+  /* The level whose buckets are about a pixel wide, and the buckets in view. */
+  visible(pyramid, w) {
+    const span = this.view.to - this.view.from;
+    let level = 0;
+    while (level + 1 < pyramid.levels.length && pyramid.levels[level].width / span * w < 0.5) level++;
+    const l = pyramid.levels[level];
+    return { l, level, first: Math.max(0, this.find(l, this.view.from) - 1), last: Math.min(l.start.length - 1, this.find(l, this.view.to) + 1) };
+  },
+  /* The last bucket that starts at or before a time. */
+  find(l, ns) {
+    let low = 0, high = l.start.length;
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (l.start[middle] <= ns) low = middle + 1; else high = middle;
+    }
+    return Math.max(0, low - 1);
+  },
+  valueAt(pyramid, key, ns) {
+    const l = pyramid.levels[0], i = this.find(l, ns);
+    const v = l[key + '_last'][i];
+    return v < 0 ? null : v;
+  },
+
+  drawPanel(panel, c, w, h) {
+    const plot = this.plot(w, h), v = this.visible(panel.pyramid, plot.w), keys = SERIES.filter((s) => panel.on[s.key]);
+    let max = 0;
+    for (let i = v.first; i <= v.last; i++)
+      for (const s of keys) max = Math.max(max, v.l[s.key + '_max'][i]);
+    max = max * 1.12 || 1;
+    panel.max = max;
+    drawAxes(c, plot, max, this.view);
+    const yOf = (value) => plot.y + plot.h - value / max * plot.h;
+    c.save();
+    c.beginPath();
+    c.rect(plot.x, 0, plot.w, plot.y + plot.h + 1);
+    c.clip();
+    this.drawRanges(panel, c, plot);
+    this.drawSelection(panel, c, plot);
+    if (panel.on.active) this.drawActive(c, plot, v, yOf);
+    for (const s of keys) if (s.key !== 'active') this.drawLine(c, plot, v, s, yOf);
+    this.drawInstants(c, plot);
+    this.drawFailures(panel, c, plot);
+    this.drawPeaks(panel, c, plot, yOf);
+    if (this.cursor !== null) this.drawVertical(c, plot, this.cursor, theme.colors.muted, [3, 3]);
+    c.restore();
+    this.readout(panel);
+  },
+
+  drawActive(c, plot, v, yOf) {
+    const l = v.l, color = theme.colors.active, wide = l.width / (this.view.to - this.view.from) * plot.w > 3;
+    const base = plot.y + plot.h;
+    const line = new Path2D();
+    const at = (ns) => this.xOf(plot, ns);
+    let before = v.first > 0 ? l.active_last[v.first - 1] : v.first === 0 ? 0 : l.active_last[v.first];
+    line.moveTo(at(l.start[v.first]), yOf(before));
+    for (let i = v.first; i <= v.last; i++) {
+      const x = at(l.start[i]);
+      line.lineTo(x, yOf(before));
+      if (wide && v.level === 0) {
+        const peak = at(l.start[i] + l.active_max_after[i]);
+        line.lineTo(peak, yOf(before));
+        line.lineTo(peak, yOf(l.active_max[i]));
+      } else {
+        line.lineTo(x, yOf(l.active_max[i]));
+        line.lineTo(at(l.end[i]), yOf(l.active_max[i]));
+      }
+      line.lineTo(at(l.end[i]), yOf(l.active_last[i]));
+      before = l.active_last[i];
+    }
+    const area = new Path2D(line);
+    area.lineTo(at(Math.max(l.end[v.last], this.view.from)), base);
+    area.lineTo(at(l.start[v.first]), base);
+    area.closePath();
+    c.fillStyle = color;
+    c.globalAlpha = 0.13;
+    c.fill(area);
+    c.globalAlpha = 0.30;
+    const band = new Path2D();
+    for (let i = v.first; i <= v.last; i++) {
+      if (l.active_max[i] === l.active_min[i]) continue;
+      const x = at(l.start[i]), top = yOf(l.active_max[i]);
+      band.rect(x, top, Math.max(0.6, at(l.end[i]) - x), yOf(l.active_min[i]) - top);
+    }
+    c.fill(band);
+    c.globalAlpha = 1;
+    c.strokeStyle = color;
+    c.lineWidth = 1.4;
+    c.lineJoin = 'round';
+    c.stroke(line);
+  },
+
+  drawLine(c, plot, v, series, yOf) {
+    const l = v.l, max = l[series.key + '_max'], last = l[series.key + '_last'];
+    c.strokeStyle = theme.colors[series.color];
+    c.lineWidth = 1.5;
+    c.setLineDash(series.dash || []);
+    c.beginPath();
+    let open = false;
+    for (let i = v.first; i <= v.last; i++) {
+      if (max[i] < 0 || last[i] < 0) continue;
+      const x = this.xOf(plot, l.start[i]), x2 = this.xOf(plot, l.end[i]);
+      if (!open) { c.moveTo(x, yOf(max[i])); open = true; } else c.lineTo(x, yOf(max[i]));
+      c.lineTo(x2, yOf(v.level > 0 ? max[i] : last[i]));
+    }
+    c.stroke();
+    c.setLineDash([]);
+  },
+
+  drawVertical(c, plot, ns, color, dash, width) {
+    const x = Math.round(this.xOf(plot, ns)) + 0.5;
+    if (x < plot.x - 1 || x > plot.x + plot.w + 1) return;
+    c.strokeStyle = color;
+    c.lineWidth = width || 1;
+    c.setLineDash(dash || []);
+    c.beginPath();
+    c.moveTo(x, plot.y - 4);
+    c.lineTo(x, plot.y + plot.h);
+    c.stroke();
+    c.setLineDash([]);
+    return x;
+  },
+
+  /* Marks: a strip of names on top; ranges as bands, instants as lines. */
+  drawRanges(panel, c, plot) {
+    c.font = '11px ' + FONT;
+    c.textBaseline = 'middle';
+    c.textAlign = 'left';
+    let textEnd = -1, shade = 0;
+    const marks = model.core.marks.filter((m) => !m.device || m.device === panel.pyramid.device).sort((a, b) => a.start_ns - b.start_ns);
+    for (const m of marks) {
+      const x = this.xOf(plot, m.start_ns), ranged = m.is_range && m.end_ns !== null;
+      const x2 = ranged ? this.xOf(plot, m.end_ns) : x;
+      if (x2 < plot.x || x > plot.x + plot.w) continue;
+      if (ranged) {
+        c.fillStyle = theme.colors.mark;
+        c.globalAlpha = shade++ % 2 ? 0.10 : 0.05;
+        c.fillRect(x, plot.y - 4, x2 - x, plot.h + 4);
+        c.globalAlpha = 0.7;
+        c.fillRect(x, plot.y - 6, Math.max(1, x2 - x), 2);
+        c.globalAlpha = 1;
+      } else this.drawVertical(c, plot, m.start_ns, theme.colors.mark, [4, 3]);
+      const left = Math.max(x, plot.x) + 3, room = Math.min(ranged ? x2 : plot.x + plot.w, plot.x + plot.w) - left - 4;
+      if (left < textEnd) continue;
+      const text = fitText(c, m.name, Math.min(room, 160));
+      if (!text) continue;
+      c.fillStyle = theme.colors.muted;
+      c.fillText(text, left, plot.y - 14);
+      textEnd = left + c.measureText(text).width + 8;
+    }
+  },
+
+  drawSelection(panel, c, plot) {
+    const drag = this.drag && this.drag.now !== undefined && this.drag.kind !== 'pan' ? this.drag : null, s = app.selection;
+    const range = drag ? { from: Math.min(drag.start, drag.now), to: Math.max(drag.start, drag.now) } : s && s.shown && s.shown.to !== undefined ? s.shown : null;
+    if (range) {
+      c.fillStyle = theme.colors.accent;
+      c.globalAlpha = 0.16;
+      const x = this.xOf(plot, range.from);
+      c.fillRect(x, plot.y - 4, this.xOf(plot, range.to) - x, plot.h + 4);
+      c.globalAlpha = 1;
+    } else if (s && s.shown && s.shown.at !== undefined && (s.moment !== 'peak' || s.device === panel.device)) {
+      const x = this.drawVertical(c, plot, s.shown.at, theme.colors.select, [], 1.5);
+      if (x !== undefined) {
+        c.fillStyle = theme.colors.select;
+        c.beginPath();
+        c.moveTo(x - 5, plot.y - 9);
+        c.lineTo(x + 5, plot.y - 9);
+        c.lineTo(x, plot.y - 2);
+        c.fill();
+      }
+    }
+  },
+
+  /* The instants whose figures are stored: small ticks at the foot. */
+  drawInstants(c, plot) {
+    if (!model.instants) return;
+    c.fillStyle = theme.colors.muted;
+    for (let i = 0; i < model.instants.count; i++) {
+      const x = this.xOf(plot, model.instants.time[i]);
+      if (x < plot.x || x > plot.x + plot.w) continue;
+      c.globalAlpha = model.instants.flags[i] & 31 ? 0.9 : 0.4;
+      c.fillRect(x - 0.5, plot.y + plot.h - (model.instants.flags[i] & 31 ? 6 : 3), 1, model.instants.flags[i] & 31 ? 6 : 3);
+    }
+    c.globalAlpha = 1;
+  },
+
+  drawFailures(panel, c, plot) {
+    for (const f of model.core.failures) {
+      if (f.device !== panel.device) continue;
+      const x = this.drawVertical(c, plot, f.time, theme.colors.failure, [], 1.5);
+      if (x === undefined) continue;
+      this.label(c, plot, x, plot.y + 9, '\u2715 out of memory, ' + bytes(f.size) + ' asked', theme.colors.failure);
+    }
+  },
+
+  drawPeaks(panel, c, plot, yOf) {
+    const kinds = [['active', 'active'], ['reserved', 'reserved']];
+    const used = [];
+    for (const [what, color] of kinds) {
+      if (!panel.on[what]) continue;
+      for (const p of model.core.peaks) {
+        if (p.device !== panel.device || p.what !== what || p.kind !== 'all' || p.value <= 0 || (p.rank > 0 && !this.morePeaks)) continue;
+        const x = this.xOf(plot, p.time), y = yOf(p.value);
+        if (x < plot.x - 1 || x > plot.x + plot.w + 1) continue;
+        c.fillStyle = theme.colors.surface;
+        c.strokeStyle = theme.colors[color];
+        c.lineWidth = 2;
+        c.beginPath();
+        c.arc(x, y, p.rank ? 3 : 4.5, 0, 7);
+        c.fill();
+        c.stroke();
+        let text = (what === 'reserved' ? 'reserved ' : '') + bytes(p.value) + ' at ' + seconds(p.time, this.whole);
+        if (what === 'active' && p.line >= 0 && model.m && plot.w > 520) text += '  ' + model.lineName(p.line) + ' ' + model.linePlace(p.line);
+        let ty = y - 11 < plot.y ? y + 13 : y - 11;
+        while (used.some((u) => Math.abs(u - ty) < 16)) ty += 16;
+        used.push(ty);
+        this.label(c, plot, x, ty, text, theme.colors.text);
+      }
+    }
+  },
+
+  label(c, plot, x, y, text, color) {
+    c.font = '600 11.5px ' + FONT;
+    const fitted = fitText(c, text, plot.w - 20), width = c.measureText(fitted).width;
+    let left = x + 9;
+    if (left + width > plot.x + plot.w - 4) left = Math.max(plot.x + 4, x - 9 - width);
+    c.globalAlpha = 0.85;
+    c.fillStyle = theme.colors.surface;
+    c.fillRect(left - 3, y - 8, width + 6, 16);
+    c.globalAlpha = 1;
+    c.fillStyle = color;
+    c.textAlign = 'left';
+    c.textBaseline = 'middle';
+    c.fillText(fitted, left, y);
+  },
+
+  readout(panel) {
+    const at = this.cursor;
+    for (const [key, span] of Object.entries(panel.values)) {
+      let text;
+      if (at === null) {
+        const p = key === 'active' || key === 'reserved' ? model.peak(panel.device, key) : null;
+        text = p ? 'peak ' + bytes(p.value) : '';
+      } else text = bytes(this.valueAt(panel.pyramid, key, at));
+      if (span.textContent !== text) span.textContent = text;
+    }
+    const time = at === null ? '' : seconds(at, this.view.to - this.view.from) + '  ' + wallClock(model.core.start_unix_us, at);
+    if (panel.time.textContent !== time) panel.time.textContent = time;
+  },
+
+  drawOverview(c, w, h) {
+    const plot = { x: 70, y: 4, w: Math.max(20, w - 82), h: h - 8 }, p = this.panels.length ? this.panels[0].pyramid : null;
+    if (!p) return;
+    const x = (ns) => plot.x + ns / this.whole * plot.w;
+    let level = 0;
+    while (level + 1 < p.levels.length && p.levels[level].start.length > plot.w) level++;
+    const l = p.levels[level];
+    let max = 1;
+    for (let i = 0; i < l.start.length; i++) max = Math.max(max, l.active_max[i]);
+    c.fillStyle = theme.colors.active;
+    c.globalAlpha = 0.35;
+    c.beginPath();
+    c.moveTo(x(l.start[0]), plot.y + plot.h);
+    for (let i = 0; i < l.start.length; i++) {
+      c.lineTo(x(l.start[i]), plot.y + plot.h - l.active_max[i] / max * plot.h);
+      c.lineTo(x(l.end[i]), plot.y + plot.h - l.active_max[i] / max * plot.h);
+    }
+    c.lineTo(x(l.end[l.end.length - 1]), plot.y + plot.h);
+    c.fill();
+    c.globalAlpha = 1;
+    const left = x(this.view.from), right = x(this.view.to);
+    c.fillStyle = theme.colors.bg;
+    c.globalAlpha = 0.72;
+    c.fillRect(plot.x, 0, left - plot.x, h);
+    c.fillRect(right, 0, plot.x + plot.w - right, h);
+    c.globalAlpha = 1;
+    c.strokeStyle = theme.colors.accent;
+    c.lineWidth = 1.5;
+    c.strokeRect(left, 1, Math.max(2, right - left), h - 2);
+    c.fillStyle = theme.colors.accent;
+    for (const edge of [left, right]) c.fillRect(edge - 2.5, h / 2 - 9, 5, 18);
+    c.fillStyle = theme.colors.muted;
+    c.font = '11px ' + FONT;
+    c.textAlign = 'right';
+    c.textBaseline = 'middle';
+    c.fillText('whole run', plot.x - 6, h / 2);
+  },
+
+  bindOverview(canvas) {
+    const ns = (e) => {
+      const box = canvas.getBoundingClientRect();
+      return Math.max(0, Math.min(this.whole, (e.clientX - box.left - 70) / Math.max(20, box.width - 82) * this.whole));
+    };
+    let drag = null;
+    canvas.addEventListener('pointerdown', (e) => {
+      const t = ns(e), grip = this.whole * 8 / Math.max(20, canvas.getBoundingClientRect().width - 82), v = this.view;
+      if (Math.abs(t - v.from) < grip) drag = { fixed: v.to };
+      else if (Math.abs(t - v.to) < grip) drag = { fixed: v.from };
+      else if (t > v.from && t < v.to && v.to - v.from < this.whole) drag = { move: t, from: v.from, to: v.to };
+      else drag = { fixed: t };
+      canvas.setPointerCapture(e.pointerId);
+    });
+    canvas.addEventListener('pointermove', (e) => {
+      if (!drag) return;
+      const t = ns(e);
+      if (drag.move !== undefined) this.show(drag.from + t - drag.move, drag.to + t - drag.move);
+      else if (Math.abs(t - drag.fixed) > this.whole / 1000) this.show(Math.min(t, drag.fixed), Math.max(t, drag.fixed));
+    });
+    canvas.addEventListener('pointerup', () => { drag = null; });
+    canvas.addEventListener('dblclick', () => this.show(0, this.whole));
+    canvas.addEventListener('keydown', (e) => this.key(e, null));
+  },
+
+  /* Shows a part of the run; its length stays when it meets an end. */
+  show(from, to) {
+    const least = Math.min(this.whole, 1000), span = Math.max(least, Math.min(this.whole, to - from));
+    from = Math.max(0, Math.min(this.whole - span, from + (to - from - span) / 2));
+    this.view.from = from;
+    this.view.to = from + span;
+    const o = byId('overview');
+    o.setAttribute('aria-valuemin', '0');
+    o.setAttribute('aria-valuemax', String(this.whole / 1e9));
+    o.setAttribute('aria-valuenow', String(from / 1e9));
+    o.setAttribute('aria-valuetext', seconds(from) + ' to ' + seconds(this.view.to));
+    redraw();
+  },
+  zoom(factor, around) {
+    const v = this.view, span = v.to - v.from;
+    const at = around !== undefined ? around : this.cursor !== null && this.cursor >= v.from && this.cursor <= v.to ? this.cursor : v.from + span / 2;
+    this.show(at - (at - v.from) * factor, at + (v.to - at) * factor);
+  },
+
+  bindPanel(panel) {
+    const canvas = panel.canvas;
+    const x = (e) => e.clientX - canvas.getBoundingClientRect().left;
+    const plot = () => this.plot(panel.figure.width, panel.figure.height);
+    const time = (e) => Math.max(this.view.from, Math.min(this.view.to, this.timeOf(plot(), x(e))));
+    canvas.addEventListener('wheel', (e) => {
+      const whole = this.view.to - this.view.from >= this.whole;
+      if (whole && e.deltaY > 0 && !e.deltaX) return; /* nothing to zoom out of: the document scrolls */
+      e.preventDefault();
+      if (Math.abs(e.deltaX) > Math.abs(e.deltaY)) {
+        const by = e.deltaX / plot().w * (this.view.to - this.view.from);
+        this.show(this.view.from + by, this.view.to + by);
+      } else this.zoom(Math.exp(Math.max(-1, Math.min(1, e.deltaY * 0.0022))), time(e));
+    }, { passive: false });
+    canvas.addEventListener('pointerdown', (e) => {
+      if (e.button !== 0) return;
+      this.pointers.set(e.pointerId, x(e));
+      canvas.setPointerCapture(e.pointerId);
+      const kind = e.shiftKey || this.tool === 'pan' ? 'pan' : e.altKey || this.tool === 'zoom' ? 'zoom' : 'select';
+      this.drag = { kind, start: time(e), x: x(e), from: this.view.from, to: this.view.to, device: panel.device };
+      if (this.pointers.size === 2) this.drag = { kind: 'pinch', xs: [...this.pointers.values()], from: this.view.from, to: this.view.to };
+    });
+    canvas.addEventListener('pointermove', (e) => {
+      this.cursor = time(e);
+      if (this.pointers.has(e.pointerId)) this.pointers.set(e.pointerId, x(e));
+      const d = this.drag;
+      if (d && d.kind === 'pinch' && this.pointers.size === 2) this.pinch(d, plot());
+      else if (d && Math.abs(x(e) - d.x) > 4) {
+        if (d.kind === 'pan') {
+          const by = (d.x - x(e)) / plot().w * (d.to - d.from);
+          this.show(d.from + by, d.to + by);
+        } else d.now = time(e);
+      }
+      redraw();
+    });
+    const up = (e) => {
+      this.pointers.delete(e.pointerId);
+      const d = this.drag;
+      if (!d || this.pointers.size) return;
+      this.drag = null;
+      if (e.type !== 'pointerup' || d.kind === 'pinch') { redraw(); return; }
+      if (d.now !== undefined) {
+        const from = Math.min(d.start, d.now), to = Math.max(d.start, d.now);
+        if (d.kind === 'zoom') this.show(from, to);
+        else this.onSelect({ device: panel.device, from, to });
+      } else if (Math.abs(x(e) - d.x) <= 4 && d.kind !== 'pan') this.pick(panel, x(e), plot());
+      redraw();
+    };
+    canvas.addEventListener('pointerup', up);
+    canvas.addEventListener('pointercancel', up);
+    canvas.addEventListener('pointerleave', () => { if (!this.drag) { this.cursor = null; redraw(); } });
+    canvas.addEventListener('dblclick', () => this.show(0, this.whole));
+    canvas.addEventListener('keydown', (e) => this.key(e, panel));
+    canvas.addEventListener('blur', () => { this.cursor = null; redraw(); });
+  },
+
+  pinch(d, plot) {
+    const now = [...this.pointers.values()], span = d.to - d.from;
+    const a = d.from + (d.xs[0] - plot.x) / plot.w * span, b = d.from + (d.xs[1] - plot.x) / plot.w * span;
+    if (Math.abs(now[1] - now[0]) < 8) return;
+    const scale = (b - a) / (now[1] - now[0]), from = a - (now[0] - plot.x) * scale;
+    this.show(from, from + plot.w * scale);
+  },
+
+  /* A click: the peak when it is meant, else the instant. */
+  pick(panel, x, plot) {
+    const near = (ns) => Math.abs(this.xOf(plot, ns) - x) <= 6;
+    const peak = model.peak(panel.device, 'active');
+    if (peak && near(peak.time)) { this.onSelect({ device: panel.device, peak: true }); return; }
+    let at = this.timeOf(plot, x);
+    if (model.instants) {
+      let best = -1;
+      for (let i = 0; i < model.instants.count; i++)
+        if (near(model.instants.time[i]) && model.instants.flags[i] & 31 && (best < 0 || Math.abs(model.instants.time[i] - at) < Math.abs(model.instants.time[best] - at))) best = i;
+      if (best >= 0) at = model.instants.time[best];
+    }
+    this.onSelect({ device: panel.device, at: Math.max(0, Math.min(this.whole, at)) });
+  },
+
+  key(e, panel) {
+    const span = this.view.to - this.view.from, step = span / 100;
+    const by = { ArrowLeft: -1, ArrowRight: 1, PageUp: -10, PageDown: 10 }[e.key];
+    if (e.ctrlKey || e.metaKey) return;
+    if (by && (e.shiftKey || !panel)) this.show(this.view.from + by * span / 10, this.view.to + by * span / 10);
+    else if (by) {
+      const now = this.cursor === null ? this.view.from + span / 2 : this.cursor;
+      this.cursor = Math.max(0, Math.min(this.whole, now + by * step));
+      if (this.cursor < this.view.from || this.cursor > this.view.to) this.show(this.cursor - span / 2, this.cursor + span / 2);
+    } else if (e.key === '+' || e.key === '=') this.zoom(0.5);
+    else if (e.key === '-') this.zoom(2);
+    else if (e.key === '0') this.show(0, this.whole);
+    else if (e.key === 'Home') this.cursor = this.view.from;
+    else if (e.key === 'End') this.cursor = this.view.to;
+    else if (e.key === 'p' && panel) this.onSelect({ device: panel.device, peak: true });
+    else if ((e.key === 'Enter' || e.key === ' ') && panel && this.cursor !== null) this.onSelect({ device: panel.device, at: this.cursor });
+    else if (e.key === '[' || e.key === ']') app.stepInstant(e.key === '[' ? -1 : 1);
+    else return;
+    e.preventDefault();
+    redraw();
+  },
+
+  fillTable() {
+    const rows = [], n = 20;
+    for (let k = 0; k <= n; k++) {
+      const t = this.whole * k / n;
+      rows.push(el('tr', {}, el('td', {}, seconds(t, this.whole)), el('td', {}, wallClock(model.core.start_unix_us, t)),
+        this.panels.flatMap((p) => [el('td', {}, bytes(this.valueAt(p.pyramid, 'active', t))), el('td', {}, bytes(this.valueAt(p.pyramid, 'reserved', t))),
+          el('td', {}, bytes(this.valueAt(p.pyramid, 'rss', t)))])));
+    }
+    byId('timeline-table').replaceChildren(el('div', { class: 'table-wrap' }, el('table', {}, el('thead', {}, el('tr', {}, el('th', {}, 'Time'), el('th', {}, 'Clock'),
+      this.panels.flatMap((p) => [el('th', {}, p.pyramid.device + ' active'), el('th', {}, 'reserved'), el('th', {}, p.pyramid.device === 'host' ? 'RSS' : 'used')]))),
+    el('tbody', {}, rows))));
+  },
+};

@@ -1,0 +1,89 @@
+'use strict';
+/* units.js: numbers for people, and the few DOM helpers. Text of the recording enters the page through el() alone, as text. */
+
+const BYTE_UNITS = ['B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB'];
+
+function bytes(value) {
+  if (value === null || value === undefined || Number.isNaN(value)) return '-';
+  let size = Math.abs(value), unit = 0;
+  while (size >= 1023.995 && unit < BYTE_UNITS.length - 1) { size /= 1024; unit++; }
+  return (value < 0 ? '\u2212' : '') + (unit === 0 ? String(size) : size.toFixed(2)) + ' ' + BYTE_UNITS[unit];
+}
+
+function signedBytes(value) {
+  return value > 0 ? '+' + bytes(value) : bytes(value);
+}
+
+function count(value) {
+  return value === null || value === undefined ? '-' : Math.round(value).toLocaleString('en-US');
+}
+
+function percent(part, whole) {
+  if (!(whole > 0)) return '0 %';
+  const p = 100 * part / whole;
+  return p > 0 && p < 0.1 ? '<0.1 %' : p.toFixed(p < 10 ? 1 : 0) + ' %';
+}
+
+/* A time of the run in seconds, with the digits that a view of that length needs. */
+function seconds(ns, spanNs) {
+  const span = spanNs === undefined ? Math.abs(ns) : spanNs;
+  const digits = span > 100e9 ? 1 : span > 1e9 ? 3 : span > 1e6 ? 6 : 9;
+  return (ns / 1e9).toFixed(digits) + ' s';
+}
+
+function duration(ns) {
+  if (ns < 1e3) return Math.round(ns) + ' ns';
+  if (ns < 1e6) return (ns / 1e3).toPrecision(3) + ' \u00b5s';
+  if (ns < 1e9) return (ns / 1e6).toPrecision(3) + ' ms';
+  if (ns < 120e9) return (ns / 1e9).toFixed(ns < 10e9 ? 2 : 1) + ' s';
+  return Math.floor(ns / 60e9) + ' m ' + String(Math.floor(ns / 1e9) % 60).padStart(2, '0') + ' s';
+}
+
+function wallClock(startUs, ns) {
+  if (!startUs) return '';
+  const d = new Date(startUs / 1000 + ns / 1e6);
+  return Number.isNaN(d.getTime()) ? '' : d.toISOString().slice(11, 23) + ' UTC';
+}
+
+function baseName(path) {
+  return path.slice(path.lastIndexOf('/') + 1) || path;
+}
+
+/* A function's name without its template and call arguments. */
+function shortName(name) {
+  if (name.startsWith('(')) return name;
+  let out = '', depth = 0;
+  for (let i = 0; i < name.length; i++) {
+    const c = name[i];
+    if (name.startsWith('operator', i)) {
+      const m = /^operator\s*(\(\)|<=>|<<=?|>>=?|<=|>=|->\*?|<|>)/.exec(name.slice(i));
+      if (m) { if (!depth) out += m[0]; i += m[0].length - 1; continue; }
+    }
+    if (name.startsWith('(anonymous namespace)', i)) { if (!depth) out += '(anonymous)'; i += 20; continue; }
+    if (c === '<' || c === '(' || c === '[') { depth++; continue; }
+    if (c === '>' || c === ')' || c === ']') { if (depth) depth--; continue; }
+    if (!depth) out += c;
+  }
+  out = out.replace(/\s+(const|volatile|&&?)\s*$/g, '').trim();
+  const space = out.lastIndexOf(' ');
+  if (space > 0 && !out.includes('operator')) out = out.slice(space + 1);
+  return out || name;
+}
+
+/* el('td', {class: 'name', title: text}, child, 'text', ...): attributes and text nodes only, never HTML. */
+function el(tag, attributes, ...children) {
+  const e = document.createElement(tag);
+  for (const [key, value] of Object.entries(attributes || {})) {
+    if (value === undefined || value === null || value === false) continue;
+    if (typeof value === 'function') e.addEventListener(key, value);
+    else e.setAttribute(key, value === true ? '' : String(value));
+  }
+  for (const child of children.flat()) if (child !== null && child !== undefined) e.append(child);
+  return e;
+}
+
+const byId = (id) => document.getElementById(id);
+
+function press(group, test) {
+  for (const button of group.querySelectorAll('button')) button.setAttribute('aria-pressed', String(test(button)));
+}

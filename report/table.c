@@ -113,11 +113,11 @@ static int title_part(const char *title, int row, const char **part)
     return (int)strcspn(title, "\n");
 }
 
-static int title_rows(const struct table *t)
+static int title_rows(const struct table *t, const int widths[])
 {
     int rows = 1;
     for (int c = 0; c < t->column_count; c++)
-        if (strchr(t->columns[c].title, '\n'))
+        if (widths[c] != LEFT_OUT && strchr(t->columns[c].title, '\n'))
             rows = 2;
     return rows;
 }
@@ -218,7 +218,7 @@ static void print_titles(const struct table *t, const struct report_out *out, co
 {
     char titles[TABLE_COLUMNS_MAX][64];
     const char *cells[TABLE_COLUMNS_MAX];
-    for (int row = 0; row < title_rows(t); row++) {
+    for (int row = 0; row < title_rows(t, widths); row++) {
         for (int c = 0; c < t->column_count; c++) {
             const char *part;
             int length = title_part(t->columns[c].title, row, &part);

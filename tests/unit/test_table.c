@@ -1,0 +1,187 @@
+/* Text for terminals and tables: cleaning, widths, shortening, fitting, colours. */
+#include "../../report/record.h"
+#include "../../report/table.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static void clean_is(const char *text, const char *expected)
+{
+    struct buf out = BUF(1 << 16);
+    text_clean(&out, text);
+    assert_string_equal(out.data, expected);
+    buf_free(&out);
+}
+
+static void test_clean(void **state)
+{
+    (void)state;
+    clean_is("", "");
+    clean_is("forward(int)", "forward(int)");
+    clean_is("a\033[31mb", "a\\x1b[31mb");
+    clean_is("a\r\n\tb\x7f", "a\\x0d\\x0a\\x09b\\x7f");
+    clean_is("gr\xc3\xbc\xc3\x9f \xe6\xbc\xa2 \xf0\x9f\x98\x80", "gr\xc3\xbc\xc3\x9f \xe6\xbc\xa2 \xf0\x9f\x98\x80");
+    clean_is("\xc2\x9b" "31m", "\\u{9b}31m");               /* the C1 form of escape [ */
+    clean_is("\xe2\x80\xae" "evil", "\\u{202e}evil");       /* right-to-left override */
+    clean_is("\xff\xc0\xaf\xed\xa0\x80", "\\xff\\xc0\\xaf\\xed\\xa0\\x80"); /* not UTF-8, overlong, surrogate */
+    clean_is("cut\xe6\xbc", "cut\\xe6\\xbc");
+}
+
+static void test_valid(void **state)
+{
+    (void)state;
+    struct buf out = BUF(1 << 16);
+    text_valid(&out, "a\xff\n\xc3\xbc");
+    assert_string_equal(out.data, "a\xef\xbf\xbd\n\xc3\xbc");
+    buf_free(&out);
+}
+
+static void fit_is(const char *text, int width, enum text_cut cut, int utf8, const char *expected)
+{
+    struct buf out = BUF(1 << 16);
+    buf_puts(&out, "");
+    text_fit(&out, text, width, cut, utf8);
+    assert_string_equal(out.data, expected);
+    assert_true(cut == TEXT_CUT_NONE || text_width(out.data) <= width);
+    buf_free(&out);
+}
+
+static void test_fit(void **state)
+{
+    (void)state;
+    fit_is("forward", 7, TEXT_CUT_MIDDLE, 1, "forward");
+    fit_is("very::long::name", 9, TEXT_CUT_MIDDLE, 1, "very\xe2\x80\xa6name");
+    fit_is("very::long::name", 10, TEXT_CUT_MIDDLE, 0, "very..name");
+    fit_is("/usr/include/c++/12/vector:42", 16, TEXT_CUT_LEFT, 1, "\xe2\x80\xa6/12/vector:42");
+    fit_is("averylongfilenamewithoutslash.c", 10, TEXT_CUT_LEFT, 1, "\xe2\x80\xa6utslash.c");
+    fit_is("int main(void)", 6, TEXT_CUT_RIGHT, 1, "int m\xe2\x80\xa6");
+    fit_is("\xe6\xbc\xa2\xe6\xbc\xa2\xe6\xbc\xa2", 4, TEXT_CUT_RIGHT, 1, "\xe6\xbc\xa2\xe2\x80\xa6"); /* two columns each */
+    fit_is("long", 1, TEXT_CUT_MIDDLE, 1, "l");
+    fit_is("long", 2, TEXT_CUT_NONE, 1, "long");
+}
+
+static void test_paths(void **state)
+{
+    (void)state;
+    assert_string_equal(text_relative("/home/ada/net/src/net.c", "/home/ada/net"), "src/net.c");
+    assert_string_equal(text_relative("/home/ada/net/src/net.c", "/home/ada/net/"), "src/net.c");
+    assert_string_equal(text_relative("/home/ada/network.c", "/home/ada/net"), "/home/ada/network.c");
+    assert_string_equal(text_relative("/usr/x.c", "/"), "/usr/x.c");
+    assert_string_equal(text_relative("/usr/x.c", NULL), "/usr/x.c");
+    assert_string_equal(text_basename("/usr/lib/libz.so.1"), "libz.so.1");
+    assert_string_equal(text_basename("libz.so.1"), "libz.so.1");
+}
+
+static const struct table_column columns[] = {{"bytes", TABLE_RIGHT, TEXT_CUT_NONE, 0},
+                                              {"peak\nactive", TABLE_RIGHT, TEXT_CUT_NONE, 1},
+                                              {"function", TABLE_LEFT, TEXT_CUT_MIDDLE, 0}};
+
+static void table_is(int width, int color, const char *expected)
+{
+    char *text = NULL;
+    size_t length = 0;
+    struct report_out out = {.file = open_memstream(&text, &length), .width = width, .color = color, .utf8 = 0};
+    struct table *t = table_open(columns, 3);
+    table_bytes(t, 40960);
+    table_count(t, 1234567);
+    table_text(t, "forward");
+    table_row_style(t, TABLE_DIM);
+    table_bytes(t, 1);
+    table_share(t, 1, 0);
+    table_text(t, "std::vector<long, std::allocator<long> >::push_back(long const&)");
+    assert_int_equal(table_rows(t), 2);
+    table_print(t, &out);
+    fclose(out.file);
+    assert_string_equal(text, expected);
+    table_close(t);
+    free(text);
+}
+
+static void test_table(void **state)
+{
+    (void)state;
+    table_is(0, 0,
+             "    bytes       peak  function\n"
+             "              active\n"
+             "40.00 KiB  1,234,567  forward\n"
+             "      1 B             std::vector<long, std::allocator<long> >::push_back(long const&)\n");
+    table_is(48, 0,
+             "    bytes       peak  function\n"
+             "              active\n"
+             "40.00 KiB  1,234,567  forward\n"
+             "      1 B             std::vector<..long const&)\n");
+}
+
+static void test_optional(void **state)
+{
+    (void)state;
+    /* a readable name is worth more than the optional column */
+    table_is(40, 0,
+             "    bytes  function\n"
+             "40.00 KiB  forward\n"
+             "      1 B  std::vector<lo..(long const&)\n");
+}
+
+static void test_colors(void **state)
+{
+    (void)state;
+    char *text = NULL;
+    size_t length = 0;
+    struct report_out out = {.file = open_memstream(&text, &length), .color = 1};
+    table_line(&out, TABLE_STRONG, "a\033b");
+    table_line(&out, TABLE_PLAIN, "c");
+    out.color = 0;
+    table_line(&out, TABLE_DIM, "d");
+    fclose(out.file);
+    assert_string_equal(text, "\033[1ma\\x1bb\033[0m\nc\nd\n");
+    free(text);
+}
+
+static void record_is(enum report_format format, const char *expected)
+{
+    char *text = NULL;
+    size_t length = 0;
+    struct report_out out = {.file = open_memstream(&text, &length), .format = format};
+    struct record r;
+    record_open(&r, &out);
+    record_document_begin(&r);
+    record_member_text(&r, "file", "a\"b");
+    record_array_begin(&r, "rows");
+    for (int i = 0; i < 2; i++) {
+        record_begin(&r);
+        record_text(&r, "name", i ? NULL : "x,\"y\"\xff");
+        record_int(&r, "bytes", INT64_MIN);
+        record_real(&r, "share", 0.5);
+        record_end(&r);
+    }
+    record_array_end(&r);
+    record_member_int(&r, "count", 2);
+    record_document_end(&r);
+    record_close(&r);
+    fclose(out.file);
+    assert_string_equal(text, expected);
+    free(text);
+}
+
+static void test_record(void **state)
+{
+    (void)state;
+    record_is(REPORT_JSON, "{\n\"file\": \"a\\\"b\",\n\"rows\": [\n"
+                           "  {\"name\": \"x,\\\"y\\\"\xef\xbf\xbd\", \"bytes\": -9223372036854775808, \"share\": 0.5},\n"
+                           "  {\"name\": null, \"bytes\": -9223372036854775808, \"share\": 0.5}],\n\"count\": 2\n}\n");
+    record_is(REPORT_CSV, "name,bytes,share\n\"x,\"\"y\"\"\xef\xbf\xbd\",-9223372036854775808,0.5\n,-9223372036854775808,0.5\n");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_clean), cmocka_unit_test(test_valid),    cmocka_unit_test(test_fit),    cmocka_unit_test(test_paths),
+        cmocka_unit_test(test_table), cmocka_unit_test(test_optional), cmocka_unit_test(test_colors), cmocka_unit_test(test_record),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -7,6 +7,7 @@
 
 #include "../../common/error.h"
 
+#include <signal.h>
 #include <sqlite3.h>
 
 struct finish_options {
@@ -15,8 +16,12 @@ struct finish_options {
     int again;       /* symbolize anew what already has symbols */
 };
 
+/* Set it (from a signal handler) to make finish_database stop with -EINTR; the caller clears it. */
+extern volatile sig_atomic_t finish_interrupted;
+
 /* Symbolizes every address without frames, then writes line, site_line, account and meta state 'complete'. Own
- * transactions. Returns 0 or -errno with err. */
+ * transactions: after a failure or -EINTR the file is consistent and its state still 'recorded'. Returns 0 or -errno with
+ * err. */
 int finish_database(sqlite3 *db, const struct finish_options *options, struct error *err);
 
 #endif

@@ -1,0 +1,55 @@
+#include "finish.h"
+
+#include "finish_private.h"
+
+#include <errno.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+volatile sig_atomic_t finish_interrupted;
+
+static int64_t now_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+/* Everything that follows from the symbols, within one transaction of the caller's. */
+static int write_accounts(sqlite3 *db, const struct finish_options *options, int64_t start_ns, struct error *err)
+{
+    int rc = db_exec(db, "DELETE FROM account WHERE scope <> 'thread'; DELETE FROM site_line; DELETE FROM line;", err);
+    if (rc == 0 && options->with_source)
+        rc = finish_source(db, err);
+    struct model m = {0};
+    if (rc == 0)
+        rc = model_load(db, &m, err);
+    if (rc == 0)
+        rc = model_lines(&m, err);
+    if (rc == 0)
+        rc = model_accounts(&m, err);
+    model_free(&m);
+    if (rc == 0 &&
+        (db_meta_set_int(db, "symbolize_ns", now_ns() - start_ns) || db_meta_set_text(db, "state", "complete")))
+        rc = db_error(db, err);
+    return rc;
+}
+
+int finish_database(sqlite3 *db, const struct finish_options *options, struct error *err)
+{
+    struct finish_options own = *options;
+    own.progress = own.progress && isatty(STDERR_FILENO);
+    int64_t start_ns = now_ns();
+    int rc = finish_symbols(db, &own, err);
+    if (rc == 0 && (rc = db_exec(db, "BEGIN IMMEDIATE", err)) == 0) {
+        rc = write_accounts(db, &own, start_ns, err);
+        if (rc == 0)
+            rc = db_exec(db, "COMMIT", err);
+        if (rc)
+            sqlite3_exec(db, "ROLLBACK", NULL, NULL, NULL);
+    }
+    if (rc == -EINTR)
+        error_set(err, EINTR, "symbolizing was interrupted; the next report does it");
+    return rc;
+}

@@ -1,0 +1,168 @@
+/*
+ * Which line allocated: the self line of each site, and the keys by which frames are counted.
+ */
+#include "finish_private.h"
+#include "strmap.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct line_key {
+    uint32_t function, file;
+    int32_t line;
+    uint32_t module;
+    int64_t offset;
+    int64_t has_offset; /* as wide as the rest, so that the key has no padding */
+};
+
+struct pass {
+    struct model *m;
+    struct strmap *keys;
+    uint32_t *self_source, *self_named; /* by node: frame, inherited from the caller; 0: none */
+    uint32_t *self_address;             /* by node: innermost address that is not ours */
+};
+
+static uint32_t line_of(struct pass *p, struct line_key key)
+{
+    int is_new;
+    uint32_t *slot = strmap_slot(p->keys, &key, sizeof key, &is_new, NULL);
+    if (!is_new)
+        return *slot;
+    struct model *m = p->m;
+    if ((m->line_count & (m->line_count - 1)) == 0)
+        m->lines = xrealloc(m->lines, m->line_count * 2 * sizeof *m->lines);
+    m->lines[m->line_count] =
+        (struct model_line){key.function, key.file, key.line, key.module, key.offset, (int)key.has_offset};
+    return *slot = (uint32_t)m->line_count++;
+}
+
+/* A frame without a source position counts for its function as a whole; one without a function either for nothing. */
+static void key_frames(struct pass *p)
+{
+    for (size_t i = 1; i < p->m->frame_count; i++) {
+        struct model_frame *f = &p->m->frames[i];
+        if (f->line)
+            f->line_key = line_of(p, (struct line_key){.function = f->function, .file = f->file, .line = f->line});
+        else if (f->function)
+            f->line_key = line_of(p, (struct line_key){.function = f->function});
+    }
+}
+
+/* Parents come before children, so each node needs only its own frames and its caller's answer. */
+static void find_selves(struct pass *p)
+{
+    struct model *m = p->m;
+    for (size_t i = 1; i < m->node_count; i++) {
+        const struct model_node *node = &m->nodes[i];
+        const struct model_address *a = &m->addresses[node->address];
+        uint32_t source = 0, named = 0;
+        for (uint32_t n = 0; n < a->frame_count && !a->is_ours && !source; n++) {
+            const struct model_frame *f = &m->frames[a->first_frame + n];
+            if (m->functions[f->function].is_allocator)
+                continue;
+            if (f->line)
+                source = a->first_frame + n;
+            if (f->function && !named)
+                named = a->first_frame + n;
+        }
+        p->self_source[i] = source ? source : p->self_source[node->parent];
+        p->self_named[i] = named ? named : p->self_named[node->parent];
+        p->self_address[i] = node->address && !a->is_ours ? node->address : p->self_address[node->parent];
+    }
+}
+
+static void give_self(struct pass *p, struct model_site *site)
+{
+    struct model *m = p->m;
+    uint32_t frame = p->self_source[site->node] ? p->self_source[site->node] : p->self_named[site->node];
+    if (frame) {
+        site->self_frame = frame;
+        site->self_address = m->frames[frame].address;
+        site->line_key = m->frames[frame].line ? m->frames[frame].line_key
+                                               : line_of(p, (struct line_key){.function = m->frames[frame].function});
+        return;
+    }
+    uint32_t address = p->self_address[site->node];
+    site->self_address = address;
+    struct line_key key = {0};
+    if (address) {
+        key.module = m->addresses[address].module;
+        key.offset = m->addresses[address].offset;
+        key.has_offset = 1;
+    }
+    site->line_key = line_of(p, key);
+    if (address)
+        m->addresses[address].line_key = site->line_key;
+}
+
+/* --- rows -------------------------------------------------------------------------------------------------------- */
+
+static void bind_id(sqlite3_stmt *s, int at, int64_t id)
+{
+    if (id)
+        sqlite3_bind_int64(s, at, id);
+    else
+        sqlite3_bind_null(s, at);
+}
+
+static int step(struct model *m, sqlite3_stmt *s, struct error *err)
+{
+    int rc = sqlite3_step(s) == SQLITE_DONE ? 0 : db_error(m->db, err);
+    sqlite3_reset(s);
+    return rc == 0 && finish_interrupted ? -EINTR : rc;
+}
+
+static int write_lines(struct model *m, struct error *err)
+{
+    sqlite3_stmt *s = NULL;
+    int rc = db_prepare(
+        m->db, "INSERT INTO line(line_id, function_id, file_id, line, module_key_id, offset) VALUES(?, ?, ?, ?, ?, ?)",
+        &s, err);
+    for (size_t i = 1; i < m->line_count && rc == 0; i++) {
+        const struct model_line *l = &m->lines[i];
+        sqlite3_bind_int64(s, 1, (int64_t)i);
+        bind_id(s, 2, m->functions[l->function].id);
+        bind_id(s, 3, m->files[l->file]);
+        sqlite3_bind_int(s, 4, l->line);
+        bind_id(s, 5, l->module);
+        if (l->has_offset)
+            sqlite3_bind_int64(s, 6, l->offset);
+        else
+            sqlite3_bind_null(s, 6);
+        rc = step(m, s, err);
+    }
+    sqlite3_finalize(s);
+    return rc;
+}
+
+static int write_sites(struct model *m, struct error *err)
+{
+    sqlite3_stmt *s = NULL;
+    int rc = db_prepare(m->db, "INSERT OR REPLACE INTO site_line(site_id, line_id) VALUES(?, ?)", &s, err);
+    for (size_t i = 0; i < m->site_count && rc == 0; i++) {
+        sqlite3_bind_int64(s, 1, m->sites[i].id);
+        sqlite3_bind_int64(s, 2, m->sites[i].line_key);
+        rc = step(m, s, err);
+    }
+    sqlite3_finalize(s);
+    return rc;
+}
+
+int model_lines(struct model *m, struct error *err)
+{
+    struct pass p = {.m = m, .keys = strmap_open()};
+    p.self_source = xcalloc(m->node_count, sizeof *p.self_source);
+    p.self_named = xcalloc(m->node_count, sizeof *p.self_named);
+    p.self_address = xcalloc(m->node_count, sizeof *p.self_address);
+    key_frames(&p);
+    find_selves(&p);
+    for (size_t i = 0; i < m->site_count; i++)
+        give_self(&p, &m->sites[i]);
+    free(p.self_source);
+    free(p.self_named);
+    free(p.self_address);
+    strmap_close(p.keys);
+    int rc = write_lines(m, err);
+    return rc ? rc : write_sites(m, err);
+}

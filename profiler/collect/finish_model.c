@@ -1,0 +1,414 @@
+/*
+ * The recording as arrays: module keys, addresses with their frames, the stack tree in preorder, and the sites in the
+ * order of that tree, so that the sites of every subtree lie together. The database may be hostile: ids may be sparse,
+ * parents may form cycles, references may lead nowhere.
+ */
+#include "finish_private.h"
+#include "strmap.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct ids { /* database ids, ascending: the index of an id is its place + 1 */
+    int64_t *ids;
+    size_t count, capacity;
+};
+
+struct load {
+    sqlite3 *db;
+    struct error *err;
+    struct model *m;
+    struct ids modules, functions, files, addresses, nodes;
+    uint32_t *module_keys; /* by module index */
+    uint32_t *new_index;   /* of nodes: by place in the table + 1 */
+};
+
+static void ids_add(struct ids *a, int64_t id)
+{
+    if (a->count == a->capacity) {
+        a->capacity = a->capacity ? a->capacity * 2 : 256;
+        a->ids = xrealloc(a->ids, a->capacity * sizeof *a->ids);
+    }
+    a->ids[a->count++] = id;
+}
+
+static uint32_t ids_find(const struct ids *a, int64_t id)
+{
+    if (id >= 1 && (uint64_t)id <= a->count && a->ids[id - 1] == id)
+        return (uint32_t)id; /* the rule: numbered from 1 without gaps */
+    size_t low = 0, high = a->count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (a->ids[middle] < id)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < a->count && a->ids[low] == id ? (uint32_t)low + 1 : 0;
+}
+
+static uint32_t find_column(const struct ids *a, sqlite3_stmt *s, int column)
+{
+    return sqlite3_column_type(s, column) == SQLITE_NULL ? 0 : ids_find(a, sqlite3_column_int64(s, column));
+}
+
+/* Calls row for every row of the query. */
+static int each(struct load *l, const char *sql, void (*row)(struct load *, sqlite3_stmt *))
+{
+    sqlite3_stmt *s = NULL;
+    int rc = db_prepare(l->db, sql, &s, l->err);
+    if (rc)
+        return rc;
+    int step;
+    size_t n = 0;
+    while ((step = sqlite3_step(s)) == SQLITE_ROW && n++ < UINT32_MAX / 4) {
+        row(l, s);
+        if (finish_interrupted) {
+            sqlite3_finalize(s);
+            return -EINTR;
+        }
+    }
+    if (step != SQLITE_DONE)
+        rc = step == SQLITE_ROW ? error_set(l->err, EFBIG, "too many rows to account for") : db_error(l->db, l->err);
+    sqlite3_finalize(s);
+    return rc;
+}
+
+/* Room for one more in an array whose count includes it: capacities are powers of two. */
+static void *room(void *array, size_t count, size_t size)
+{
+    if (count & (count - 1))
+        return array;
+    return xrealloc(array, (count ? count * 2 : 1) * size);
+}
+
+/* --- modules, names, frames -------------------------------------------------------------------------------------- */
+
+static void module_row(struct load *l, sqlite3_stmt *s)
+{
+    ids_add(&l->modules, sqlite3_column_int64(s, 0));
+    l->module_keys = room(l->module_keys, l->modules.count - 1, sizeof *l->module_keys);
+    int64_t key = sqlite3_column_int64(s, 1);
+    l->module_keys[l->modules.count - 1] = key > 0 && key < UINT32_MAX ? (uint32_t)key : 0;
+    if ((size_t)key + 1 > l->m->module_count)
+        l->m->module_count = (size_t)key + 1;
+}
+
+static void function_row(struct load *l, sqlite3_stmt *s)
+{
+    struct model *m = l->m;
+    ids_add(&l->functions, sqlite3_column_int64(s, 0));
+    m->functions = room(m->functions, m->function_count, sizeof *m->functions);
+    m->functions[m->function_count++] = (struct model_function){sqlite3_column_int64(s, 0), sqlite3_column_int(s, 1)};
+}
+
+static void file_row(struct load *l, sqlite3_stmt *s)
+{
+    struct model *m = l->m;
+    ids_add(&l->files, sqlite3_column_int64(s, 0));
+    m->files = room(m->files, m->file_count, sizeof *m->files);
+    m->files[m->file_count++] = sqlite3_column_int64(s, 0);
+}
+
+static int is_ours(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return strcmp(slash ? slash + 1 : path, "libmemprof.so") == 0;
+}
+
+static void address_row(struct load *l, sqlite3_stmt *s)
+{
+    struct model *m = l->m;
+    ids_add(&l->addresses, sqlite3_column_int64(s, 0));
+    m->addresses = room(m->addresses, m->address_count, sizeof *m->addresses);
+    struct model_address *a = &m->addresses[m->address_count++];
+    *a = (struct model_address){.offset = sqlite3_column_int64(s, 2)};
+    uint32_t module = find_column(&l->modules, s, 1);
+    if (module)
+        a->module = l->module_keys[module - 1];
+    a->is_ours = (uint8_t)is_ours(db_text(s, 3));
+}
+
+static void frame_row(struct load *l, sqlite3_stmt *s)
+{
+    struct model *m = l->m;
+    uint32_t address = find_column(&l->addresses, s, 0);
+    if (!address)
+        return;
+    struct model_address *a = &m->addresses[address];
+    m->frames = room(m->frames, m->frame_count, sizeof *m->frames);
+    if (!a->frame_count)
+        a->first_frame = (uint32_t)m->frame_count;
+    a->frame_count++;
+    struct model_frame *f = &m->frames[m->frame_count++];
+    int64_t line = sqlite3_column_int64(s, 3);
+    *f = (struct model_frame){
+        .function = find_column(&l->functions, s, 1), .file = find_column(&l->files, s, 2), .address = address};
+    f->line = f->file && line > 0 && line <= INT32_MAX ? (int32_t)line : 0;
+}
+
+/* --- the stack tree ---------------------------------------------------------------------------------------------- */
+
+static void node_row(struct load *l, sqlite3_stmt *s)
+{
+    struct model *m = l->m;
+    ids_add(&l->nodes, sqlite3_column_int64(s, 0));
+    m->nodes = room(m->nodes, m->node_count, sizeof *m->nodes);
+    m->nodes[m->node_count++] = (struct model_node){0, find_column(&l->addresses, s, 1)};
+}
+
+struct links { /* first child and next sibling, by old index */
+    uint32_t *parent, *child, *sibling;
+};
+
+/* Numbers the subtree of root in preorder, from next on. Returns the next free number. */
+static uint32_t number_subtree(struct load *l, struct links *k, uint32_t root, uint32_t next)
+{
+    uint32_t node = root;
+    for (;;) {
+        l->new_index[node] = next++;
+        if (k->child[node] && !l->new_index[k->child[node]]) {
+            node = k->child[node];
+            continue;
+        }
+        for (;;) {
+            if (node == root)
+                return next;
+            if (k->sibling[node]) {
+                node = k->sibling[node];
+                break;
+            }
+            node = k->parent[node];
+        }
+    }
+}
+
+static void link_parents(struct load *l, struct links *k)
+{
+    size_t n = l->m->node_count;
+    /* children in ascending order: the list is built from its end */
+    for (size_t i = n; i-- > 1;) {
+        uint32_t parent = k->parent[i];
+        if (!parent)
+            continue;
+        k->sibling[i] = k->child[parent];
+        k->child[parent] = (uint32_t)i;
+    }
+}
+
+/* Nodes that no walk from a root reaches lie on or below a cycle: those become roots. */
+static void break_cycles(struct links *k, size_t n)
+{
+    uint8_t *state = xcalloc(n, 1); /* 1: on the walk, 2: leads to a root */
+    for (size_t i = 1; i < n; i++) {
+        uint32_t at = (uint32_t)i;
+        while (at && !state[at]) {
+            state[at] = 1;
+            at = k->parent[at];
+        }
+        if (at && state[at] == 1)
+            k->parent[at] = 0;
+        for (at = (uint32_t)i; at && state[at] == 1; at = k->parent[at])
+            state[at] = 2;
+    }
+    free(state);
+}
+
+static int read_parents(struct load *l, struct links *k)
+{
+    sqlite3_stmt *s = NULL;
+    int rc = db_prepare(l->db, "SELECT stack_id, parent_id FROM stack ORDER BY stack_id", &s, l->err);
+    if (rc)
+        return rc;
+    while (sqlite3_step(s) == SQLITE_ROW) {
+        uint32_t node = ids_find(&l->nodes, sqlite3_column_int64(s, 0));
+        k->parent[node] = find_column(&l->nodes, s, 1);
+    }
+    sqlite3_finalize(s);
+    return 0;
+}
+
+static int order_nodes(struct load *l)
+{
+    struct model *m = l->m;
+    size_t n = m->node_count;
+    struct links k = {xcalloc(n, sizeof(uint32_t)), xcalloc(n, sizeof(uint32_t)), xcalloc(n, sizeof(uint32_t))};
+    l->new_index = xcalloc(n, sizeof *l->new_index);
+    int rc = read_parents(l, &k);
+    if (rc == 0) {
+        k.parent[0] = 0;
+        break_cycles(&k, n);
+        link_parents(l, &k);
+        uint32_t next = 1;
+        for (size_t i = 1; i < n; i++)
+            if (!k.parent[i])
+                next = number_subtree(l, &k, (uint32_t)i, next);
+        if (next != n)
+            bug("%zu nodes, %u numbered", n, next);
+        struct model_node *nodes = xcalloc(n, sizeof *nodes);
+        for (size_t i = 1; i < n; i++)
+            nodes[l->new_index[i]] = (struct model_node){l->new_index[k.parent[i]], m->nodes[i].address};
+        free(m->nodes);
+        m->nodes = nodes;
+    }
+    free(k.parent);
+    free(k.child);
+    free(k.sibling);
+    return rc;
+}
+
+/* --- sites ------------------------------------------------------------------------------------------------------- */
+
+static void site_row(struct load *l, sqlite3_stmt *s)
+{
+    struct model *m = l->m;
+    m->sites = room(m->sites, m->site_count, sizeof *m->sites);
+    struct model_site *site = &m->sites[m->site_count++];
+    *site = (struct model_site){.id = sqlite3_column_int64(s, 0)};
+    uint32_t node = find_column(&l->nodes, s, 1);
+    site->node = node ? l->new_index[node] : 0;
+    int64_t device = sqlite3_column_int64(s, 2);
+    const char *kind = db_text(s, 3);
+    struct model_group *g = m->group_count ? &m->groups[m->group_count - 1] : NULL;
+    if (!g || g->device != device || strncmp(g->kind, kind, sizeof g->kind - 1)) {
+        m->groups = room(m->groups, m->group_count, sizeof *m->groups);
+        g = &m->groups[m->group_count++];
+        *g = (struct model_group){
+            .device = device, .first_site = (uint32_t)(m->site_count - 1), .peak_bytes = -1, .device_peak_bytes = -1};
+        memcpy(g->kind, kind, strnlen(kind, sizeof g->kind - 1));
+    }
+    site->group = (uint32_t)(m->group_count - 1);
+    g->site_count++;
+    for (int i = 0; i < STAT_COUNT; i++)
+        site->stat[i] = sqlite3_column_int64(s, 4 + i);
+    site->stat[STAT_own_largest] = site->stat[STAT_own_peak_bytes];
+}
+
+static int by_node(const void *a, const void *b)
+{
+    const struct model_site *x = a, *y = b;
+    if (x->node != y->node)
+        return x->node < y->node ? -1 : 1;
+    return x->id < y->id ? -1 : x->id > y->id;
+}
+
+static void total_row(struct load *l, sqlite3_stmt *s)
+{
+    int64_t device = sqlite3_column_int64(s, 0);
+    const char *kind = db_text(s, 1);
+    for (size_t i = 0; i < l->m->group_count; i++) {
+        struct model_group *g = &l->m->groups[i];
+        if (g->device != device)
+            continue;
+        if (strcmp(kind, "all") == 0)
+            g->device_peak_bytes = sqlite3_column_int64(s, 2);
+        else if (strcmp(kind, g->kind) == 0)
+            g->peak_bytes = sqlite3_column_int64(s, 2);
+    }
+}
+
+static void group_devices(struct model *m)
+{
+    for (size_t i = 0; i < m->group_count; i++) {
+        struct model_group *g = &m->groups[i];
+        size_t first = i, end = i + 1;
+        while (first > 0 && m->groups[first - 1].device == g->device)
+            first--;
+        while (end < m->group_count && m->groups[end].device == g->device)
+            end++;
+        g->device_first = m->groups[first].first_site;
+        g->device_count = m->groups[end - 1].first_site + m->groups[end - 1].site_count - g->device_first;
+    }
+}
+
+#define STAT(column, name, unit, combine, text) ", " #column
+static const char site_sql[] = "SELECT site_id, stack_id, device_id, kind"
+#include "../../common/stat.def"
+                               " FROM site ORDER BY device_id, kind";
+#undef STAT
+
+static int load_sites(struct load *l)
+{
+    int rc = each(l, site_sql, site_row);
+    if (rc)
+        return rc;
+    for (size_t i = 0; i < l->m->group_count; i++) {
+        struct model_group *g = &l->m->groups[i];
+        qsort(l->m->sites + g->first_site, g->site_count, sizeof *l->m->sites, by_node);
+    }
+    group_devices(l->m);
+    return each(l, "SELECT device_id, kind, peak_active_bytes FROM total", total_row);
+}
+
+/* --- all --------------------------------------------------------------------------------------------------------- */
+
+static void first_rows(struct model *m)
+{
+    m->functions = xcalloc(1, sizeof *m->functions);
+    m->files = xcalloc(1, sizeof *m->files);
+    m->addresses = xcalloc(1, sizeof *m->addresses);
+    m->frames = xcalloc(1, sizeof *m->frames);
+    m->nodes = xcalloc(1, sizeof *m->nodes);
+    m->lines = xcalloc(1, sizeof *m->lines);
+    m->function_count = m->file_count = m->module_count = m->address_count = m->frame_count = m->node_count =
+        m->line_count = 1;
+}
+
+int model_load(sqlite3 *db, struct model *m, struct error *err)
+{
+    *m = (struct model){.db = db};
+    first_rows(m);
+    struct load l = {.db = db, .err = err, .m = m};
+    int rc = db_exec(
+        db,
+        "DELETE FROM module_key;"
+        "INSERT INTO module_key(path, build_id) SELECT DISTINCT path, build_id FROM module ORDER BY path, build_id;",
+        err);
+    if (rc == 0)
+        rc = each(&l,
+                  "SELECT m.module_id, k.key_id FROM module m JOIN module_key k ON k.path = m.path AND k.build_id IS "
+                  "m.build_id "
+                  "GROUP BY m.module_id ORDER BY m.module_id",
+                  module_row);
+    if (rc == 0)
+        rc = each(&l, "SELECT function_id, is_allocator FROM function ORDER BY function_id", function_row);
+    if (rc == 0)
+        rc = each(&l, "SELECT file_id FROM file ORDER BY file_id", file_row);
+    if (rc == 0)
+        rc = each(
+            &l,
+            "SELECT a.address_id, a.module_id, a.offset, m.path FROM address a LEFT JOIN module m USING(module_id) "
+            "ORDER BY a.address_id",
+            address_row);
+    if (rc == 0)
+        rc = each(&l, "SELECT address_id, function_id, file_id, line FROM frame ORDER BY address_id, inline_depth",
+                  frame_row);
+    if (rc == 0)
+        rc = each(&l, "SELECT stack_id, address_id FROM stack ORDER BY stack_id", node_row);
+    if (rc == 0)
+        rc = order_nodes(&l);
+    if (rc == 0)
+        rc = load_sites(&l);
+    free(l.modules.ids);
+    free(l.functions.ids);
+    free(l.files.ids);
+    free(l.addresses.ids);
+    free(l.nodes.ids);
+    free(l.module_keys);
+    free(l.new_index);
+    return rc;
+}
+
+void model_free(struct model *m)
+{
+    free(m->functions);
+    free(m->files);
+    free(m->addresses);
+    free(m->frames);
+    free(m->nodes);
+    free(m->sites);
+    free(m->groups);
+    free(m->lines);
+    memset(m, 0, sizeof *m);
+}

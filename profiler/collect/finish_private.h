@@ -1,0 +1,128 @@
+/*
+ * finish_private.h: the stages of finish_database and the model of the recording that they share.
+ */
+#ifndef MEMPROF_FINISH_PRIVATE_H
+#define MEMPROF_FINISH_PRIVATE_H
+
+#include "../../common/db.h"
+#include "finish.h"
+
+#include <stddef.h>
+
+/* finish_symbols.c: fills function, file and frame, and module.symbols. One transaction. */
+int finish_symbols(sqlite3 *db, const struct finish_options *options, struct error *err);
+
+/* finish_source.c: fills file.source. */
+int finish_source(sqlite3 *db, struct error *err);
+
+/* --- the model: everything as arrays with index 0 for "none" ---------------------------------------------------- */
+
+enum model_stat {
+#define STAT(column, name, unit, combine, text) STAT_##column,
+#include "../../common/stat.def"
+#undef STAT
+    STAT_COUNT,
+    STAT_own_largest = STAT_COUNT, /* not in the file: the largest own peak of the sites of a row */
+    VALUE_COUNT
+};
+
+struct model_function {
+    int64_t id;
+    int is_allocator;
+};
+
+struct model_frame {
+    uint32_t function; /* index; 0: no symbol */
+    uint32_t file;     /* index; 0: none */
+    int32_t line;      /* 0: no source position */
+    uint32_t address;  /* index */
+    uint32_t line_key; /* key of its line; 0: none */
+};
+
+struct model_address {
+    int64_t offset;
+    uint32_t first_frame, frame_count; /* innermost first */
+    uint32_t module;                   /* index of the module key; 0: none */
+    uint32_t line_key; /* key of the address itself, where it is a self line without a function; 0: none */
+    uint8_t is_ours;   /* code of libmemprof */
+};
+
+struct model_node {  /* of the stack tree, after model_load in order: parents before children, subtrees together */
+    uint32_t parent; /* index; 0: outermost */
+    uint32_t address;
+};
+
+struct model_group { /* device and kind */
+    int64_t device;
+    char kind[32];
+    uint32_t first_site, site_count;     /* its sites lie together */
+    uint32_t device_first, device_count; /* and so do those of its device */
+    int64_t peak_bytes;                  /* total.peak_active_bytes of the kind; -1: unknown */
+    int64_t device_peak_bytes;           /* and of the device's 'all' */
+};
+
+struct model_site { /* by group, then by node */
+    int64_t id;
+    uint32_t node; /* 0: unknown stack */
+    uint32_t group;
+    uint32_t line_key; /* self line */
+    uint32_t self_frame,
+        self_address; /* what the self line is of; frame 0: an address without a function, or nothing */
+    int64_t stat[VALUE_COUNT];
+};
+
+struct model_line { /* what the table line says: indexes */
+    uint32_t function, file;
+    int32_t line;
+    uint32_t module;
+    int64_t offset;
+    int has_offset;
+};
+
+struct model {
+    sqlite3 *db;
+    struct model_function *functions;
+    size_t function_count; /* counts include the unused index 0 */
+    int64_t *files;        /* ids */
+    size_t file_count;
+    size_t module_count;
+    struct model_address *addresses;
+    size_t address_count;
+    struct model_frame *frames;
+    size_t frame_count;
+    struct model_node *nodes;
+    size_t node_count;
+    struct model_site *sites; /* from 0 */
+    size_t site_count;
+    struct model_group *groups; /* from 0 */
+    size_t group_count;
+    struct model_line *lines;
+    size_t line_count;
+};
+
+/* finish_model.c: reads the recording; writes module_key. */
+int model_load(sqlite3 *db, struct model *m, struct error *err);
+void model_free(struct model *m);
+/* finish_lines.c: self lines of all sites, keys of all frames; writes line and site_line. */
+int model_lines(struct model *m, struct error *err);
+/* finish_account.c: writes account. */
+int model_accounts(struct model *m, struct error *err);
+
+/* --- own peaks (ownpeak.c) -------------------------------------------------------------------------------------- */
+
+struct ownpeak_range {
+    uint32_t first, end; /* sites, by index in the model */
+};
+
+struct ownpeak_set {                   /* a set of sites whose largest common live bytes are wanted */
+    uint32_t first_range, range_count; /* ascending, disjoint */
+    int64_t low_bytes;                 /* known to have been live at some instant */
+    int64_t high_bytes;                /* never more than this */
+    int64_t peak_bytes;                /* result; -1: not known */
+};
+
+/* Exact peaks from the events. Returns 0, -EINTR or -errno; *incomplete: why some are not known, NULL when all are. */
+int ownpeak_compute(const struct model *m, const struct ownpeak_range *ranges, struct ownpeak_set *sets,
+                    size_t set_count, const char **incomplete, struct error *err);
+
+#endif

@@ -1,0 +1,534 @@
+/*
+ * test_symbols.c: names, symbol tables, DWARF of this very program, perf maps, and the tables that workers and the
+ * cache exchange.
+ */
+#include "../../profiler/collect/allocator.h"
+#include "../../profiler/collect/demangle.h"
+#include "../../profiler/collect/strmap.h"
+#include "../../profiler/collect/symbols.h"
+#include "../../profiler/collect/symbols_cache.h"
+#include "../../profiler/collect/symbols_pool.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <link.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+/* --- names ------------------------------------------------------------------------------------------------------- */
+
+static const struct {
+    const char *name, *plain;
+} plain_names[] = {
+    {"main", "main"},
+    {"a::b<int>::c(char) const", "c"},
+    {"std::vector<int, std::allocator<int> >::push_back(int const&)", "push_back"},
+    {"int foo<int>(int)", "foo"},
+    {"std::enable_if<((1)>(2)), int>::type ns::f<int>(int)", "f"},
+    {"(anonymous namespace)::helper(int)", "helper"},
+    {"ns::(anonymous namespace)::T::m()", "m"},
+    {"operator new(unsigned long)", "operator new"},
+    {"operator new[](unsigned long)", "operator new[]"},
+    {"A::operator()(int) const", "operator()"},
+    {"A::operator[](int)", "operator[]"},
+    {"A::operator->() const", "operator->"},
+    {"A::operator bool() const", "operator bool"},
+    {"A::operator std::string() const", "operator std::string"},
+    {"std::ostream& std::operator<< <char>(std::ostream&, char)", "operator<<"},
+    {"bool operator< <int>(A<int> const&)", "operator<"},
+    {"bool operator<=>(A, A)", "operator<=>"},
+    {"operator\"\" _kb(unsigned long long)", "operator\"\" _kb"},
+    {"operators::run()", "run"},
+    {"app::work(int)::{lambda(int)#1}::operator()(int) const", "operator()"},
+    {"app::work(int)::Helper::go(int)", "go"},
+    {"app::work(int) const::Helper::go(int)", "go"},
+    {"app::get[abi:cxx11](int)", "get"},
+    {"std::function<void (int)>::operator()(int) const", "operator()"},
+    {"std::_Function_handler<void (int), f(A&)::{lambda()#1}>::_M_invoke(std::_Any_data const&)", "_M_invoke"},
+    {"A::~A()", "~A"},
+    {"non-virtual thunk to A::f()", "f"},
+    {"foo() [clone .cold]", "foo"},
+    {"foo.constprop.0", "foo"},
+    {"foo.part.3.cold", "foo"},
+    {"malloc@@GLIBC_2.2.5", "malloc"},
+    {"alloc::vec::Vec<T,A>::push", "push"},
+    {"<alloc::vec::Vec<T> as core::ops::Drop>::drop", "drop"},
+    {"<T as core::convert::Into<U>>::into", "into"},
+    {"app::main::{{closure}}", "{{closure}}"},
+    {"core::ptr::drop_in_place<alloc::string::String>", "drop_in_place"},
+    {"decltype(auto) f(int)", "f"},
+    {"py::forward:/home/u/net.py", "forward"},
+    {"", ""},
+    {"<", "<"},
+    {"a<b", "a"},
+    {"f(", "f"},
+    {"::", "::"},
+    {"operator", "operator"},
+    {"(((((", "((((("},
+};
+
+static void test_plain_names(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof plain_names / sizeof *plain_names; i++) {
+        char *plain = symbols_plain_name(plain_names[i].name);
+        if (strcmp(plain, plain_names[i].plain))
+            fail_msg("'%s': '%s', not '%s'", plain_names[i].name, plain, plain_names[i].plain);
+        free(plain);
+    }
+}
+
+static const struct {
+    const char *raw, *name; /* NULL: not mangled */
+} mangled_names[] = {
+    {"main", NULL},
+    {"_Z3fooi", "foo(int)"},
+    {"__Z3fooi", "foo(int)"},
+    {"_ZN3app4workEi", "app::work(int)"},
+    {"_Znwm", "operator new(unsigned long)"},
+    {"_ZNSt6vectorIiSaIiEE9push_backERKi", "std::vector<int, std::allocator<int> >::push_back(int const&)"},
+    {"_ZN12_GLOBAL__N_11fEv", "(anonymous namespace)::f()"},
+    {"_Z3foov.cold", "foo() [clone .cold]"},
+    {"_ZN4core3fmt9Formatter9write_str17h0123456789abcdefE", "core::fmt::Formatter::write_str"},
+    {"_RNvC6_123foo3bar", "123foo::bar"},
+    {"_RNvNtCs1234_7mycrate3foo3bar", "mycrate::foo::bar"},
+    {"_Z", NULL},
+    {"_ZNgarbage", NULL},
+    {"_R", NULL},
+};
+
+static void test_demangling(void **state)
+{
+    (void)state;
+    char name[DEMANGLE_MAX];
+    for (size_t i = 0; i < sizeof mangled_names / sizeof *mangled_names; i++) {
+        int rc = demangle_name(mangled_names[i].raw, name);
+        if ((rc == 0) != (mangled_names[i].name != NULL) || (rc == 0 && strcmp(name, mangled_names[i].name)))
+            fail_msg("'%s': '%s'", mangled_names[i].raw, rc ? "(not mangled)" : name);
+    }
+}
+
+static void test_long_names_are_cut(void **state)
+{
+    (void)state;
+    /* f(A, A, ...): substitutions make the readable form far longer than the raw one */
+    struct buf raw = BUF(65536);
+    buf_puts(&raw, "_Z1fN3foo40abcdefghijklmnopqrstuvwxyzabcdefghijklmnE");
+    for (int i = 0; i < 500; i++)
+        buf_puts(&raw, "S0_");
+    char *name = malloc(DEMANGLE_MAX);
+    assert_int_equal(demangle_name(raw.data, name), 0);
+    assert_true(strlen(name) < DEMANGLE_MAX);
+    assert_string_equal(name + strlen(name) - 3, "...");
+    for (int i = 0; i < 3000; i++)
+        buf_puts(&raw, "S0_");
+    assert_int_equal(demangle_name(raw.data, name), -ENOENT); /* longer than we hand to the demangler */
+    free(name);
+    buf_free(&raw);
+}
+
+static void test_allocator_family(void **state)
+{
+    (void)state;
+    static const char *const members[][2] = {
+        {"malloc", "malloc"},
+        {"calloc@@GLIBC_2.2.5", "calloc@@GLIBC_2.2.5"},
+        {"_Znwm", "operator new(unsigned long)"},
+        {"_ZnamSt11align_val_t", "operator new[](unsigned long, std::align_val_t)"},
+        {"_ZNSt15__new_allocatorIiE8allocateEmPKv", "std::__new_allocator<int>::allocate(unsigned long, void const*)"},
+        {"_ZN9__gnu_cxx13new_allocatorIiE8allocateEmPKv",
+         "__gnu_cxx::new_allocator<int>::allocate(unsigned long, void const*)"},
+        {"_ZNSt16allocator_traitsISaIiEE8allocateERS0_m",
+         "std::allocator_traits<std::allocator<int> >::allocate(std::allocator<int>&, unsigned long)"},
+        {"_ZNSt12_Vector_baseIiSaIiEE11_M_allocateEm",
+         "std::_Vector_base<int, std::allocator<int> >::_M_allocate(unsigned long)"},
+        {"strdup", "strdup"},
+        {"g_malloc0", "g_malloc0"},
+        {"_ZN5alloc5alloc15exchange_malloc17h0123456789abcdefE", "alloc::alloc::exchange_malloc"},
+    };
+    static const char *const others[][2] = {
+        {"xmalloc", "xmalloc"},
+        {"malloc_trim", "malloc_trim"},
+        {"mallo", "mallo"},
+        {"", ""},
+        {"_ZN4pool8allocateEm", "pool::allocate(unsigned long)"},
+        {"_ZN1AnwEm", "A::operator new(unsigned long)"},
+        {"_ZNSt6vectorIiSaIiEE9push_backERKi", "std::vector<int, std::allocator<int> >::push_back(int const&)"},
+        {"operator new(unsigned long)", "operator new(unsigned long)"},
+    };
+    for (size_t i = 0; i < sizeof members / sizeof *members; i++)
+        if (!allocator_is_function(members[i][0], members[i][1]))
+            fail_msg("'%s' is not taken for an allocator", members[i][1]);
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (allocator_is_function(others[i][0], others[i][1]))
+            fail_msg("'%s' is taken for an allocator", others[i][1]);
+    assert_int_equal(allocator_is_function(NULL, NULL), 0);
+}
+
+/* --- this program ------------------------------------------------------------------------------------------------ */
+
+static int find_main(struct dl_phdr_info *info, size_t size, void *bias)
+{
+    (void)size;
+    *(uint64_t *)bias = info->dlpi_addr;
+    return 1; /* the program itself comes first */
+}
+
+static uint64_t own_offset(const void *address)
+{
+    uint64_t bias = 0;
+    dl_iterate_phdr(find_main, &bias);
+    return (uint64_t)(uintptr_t)address - bias;
+}
+
+__attribute__((noinline)) static void *here(void)
+{
+    return (char *)__builtin_return_address(0) - 1;
+}
+
+static const void *inner_address;
+static int inner_line, outer_line;
+
+static inline __attribute__((always_inline)) void inlined_into(void)
+{
+    inner_line = __LINE__ + 1;
+    inner_address = here();
+    __asm__ volatile("" ::: "memory");
+}
+
+__attribute__((noinline)) static void outer_function(void)
+{
+    outer_line = __LINE__ + 1;
+    inlined_into();
+    __asm__ volatile("" ::: "memory");
+}
+
+static char *own_path(void)
+{
+    return realpath("/proc/self/exe", NULL);
+}
+
+static void test_own_inline_chain(void **state)
+{
+    (void)state;
+    outer_function();
+    char *path = own_path();
+    struct symbols *s = symbols_open(path, NULL);
+    assert_string_equal(symbols_source(s), "dwarf");
+    struct symbols_frame frames[SYMBOLS_INLINE_MAX];
+    assert_int_equal(symbols_lookup(s, own_offset(inner_address), frames), 2);
+    assert_string_equal(frames[0].name, "inlined_into");
+    assert_int_equal(frames[0].line, inner_line);
+    assert_true(frames[0].is_inline);
+    assert_string_equal(frames[1].name, "outer_function");
+    assert_int_equal(frames[1].line, outer_line);
+    assert_false(frames[1].is_inline);
+    assert_true(strstr(frames[1].file, "test_symbols.c") && frames[1].file[0] == '/');
+    assert_string_equal(frames[0].file, frames[0].declared_file);
+    assert_true(frames[0].declared_line < inner_line && frames[0].declared_line > inner_line - 5);
+    assert_int_equal(symbols_lookup(s, 1, frames), 0);
+    assert_int_equal(symbols_lookup(s, UINT64_MAX, frames), 0);
+    symbols_close(s);
+    free(path);
+}
+
+static void assert_source(const char *path, const char *build_id, const char *expected)
+{
+    struct symbols *s = symbols_open(path, build_id);
+    struct symbols_frame frames[SYMBOLS_INLINE_MAX];
+    if (!strstr(symbols_source(s), expected))
+        fail_msg("%s: '%s', not '%s'", path, symbols_source(s), expected);
+    assert_int_equal(symbols_lookup(s, 0x1000, frames), 0);
+    symbols_close(s);
+}
+
+static void test_refused_files(void **state)
+{
+    (void)state;
+    char *path = own_path();
+    assert_source(path, "00112233445566778899", "none: file changed since the run");
+    assert_source("/nonexistent/file", NULL, "none: file gone");
+    assert_source("/tmp/x (deleted)", NULL, "none: file deleted");
+    assert_source("linux-vdso.so.1", NULL, "none: code of the kernel");
+    assert_source("/memfd:jit (deleted)", NULL, "none: ");
+    assert_source("[heap]", NULL, "none: not a file");
+    assert_source("/dev/null", NULL, "none: not a regular file");
+    assert_source("/dev/zero", NULL, "none: not a regular file");
+    assert_source("/etc/passwd", NULL, "none: not an ELF file");
+    assert_source("/", NULL, "none: ");
+    free(path);
+}
+
+/* --- perf maps --------------------------------------------------------------------------------------------------- */
+
+static void test_perf_map(void **state)
+{
+    (void)state;
+    char path[64];
+    int pid = getpid();
+    snprintf(path, sizeof path, "/tmp/perf-%d.map", pid);
+    FILE *f = fopen(path, "w");
+    assert_non_null(f);
+    fputs("7f0000001000 100 LazyCompile:*work app.js:3\n"
+          "0x7f0000002000 0x10 py::forward:/home/u/net.py\n"
+          "7f0000001000 80 replaced by a later one\n"
+          "nonsense\n-5 10 minus\n7f0000003000 0 empty\n7f0000004000 10\n7f0000004000 10 \n"
+          "ffffffffffffffff ff overflow\n"
+          "7f0000005000 10 half a li",
+          f);
+    fclose(f);
+    struct symbols *s = symbols_open_perf_map(pid);
+    assert_string_equal(symbols_source(s), "perf map");
+    struct symbols_frame frames[SYMBOLS_INLINE_MAX];
+    assert_int_equal(symbols_lookup(s, 0x7f0000001010, frames), 1);
+    assert_string_equal(frames[0].name, "replaced by a later one");
+    assert_int_equal(symbols_lookup(s, 0x7f00000010f0, frames), 1);
+    assert_string_equal(frames[0].name, "LazyCompile:*work app.js:3");
+    assert_int_equal(symbols_lookup(s, 0x7f000000200f, frames), 1);
+    assert_string_equal(frames[0].name, "py::forward:/home/u/net.py");
+    static const uint64_t misses[] = {
+        0, 0x7f0000000fff, 0x7f0000001100, 0x7f0000002010, 0x7f0000003000, 0x7f0000004000, 0x7f0000005000, UINT64_MAX};
+    for (size_t i = 0; i < sizeof misses / sizeof *misses; i++)
+        assert_int_equal(symbols_lookup(s, misses[i], frames), 0);
+    symbols_close(s);
+    unlink(path);
+    assert_int_equal(symlink("/etc/passwd", path), 0);
+    s = symbols_open_perf_map(pid);
+    assert_int_equal(strncmp(symbols_source(s), "none: ", 6), 0);
+    symbols_close(s);
+    unlink(path);
+}
+
+/* --- tables, cache, workers -------------------------------------------------------------------------------------- */
+
+static struct buf build_table(int may_cache, const char *probe)
+{
+    struct symbols_builder *b = symbols_builder_open();
+    struct symbols_frame frames[2] = {{"_Z1fv", "f()", "/a/f.c", 7, 3, "/a/f.h", 2, 1},
+                                      {"main", "main", NULL, 0, 0, NULL, 0, 0}};
+    symbols_builder_add(b, 500, frames, 2);
+    symbols_builder_add(b, 100, frames + 1, 1);
+    symbols_builder_add(b, 300, frames, 0);
+    symbols_builder_add(b, 100, frames, 2); /* known already */
+    if (probe)
+        symbols_builder_probe(b, probe);
+    struct buf out = BUF(SYMBOLS_TABLE_MAX);
+    assert_int_equal(symbols_builder_write(b, "dwarf", may_cache, &out), 0);
+    symbols_builder_close(b);
+    return out;
+}
+
+static void test_table_roundtrip(void **state)
+{
+    (void)state;
+    struct buf bytes = build_table(1, "/etc/passwd");
+    struct symbols_table *t = symbols_table_open(bytes.data, bytes.length);
+    assert_non_null(t);
+    assert_int_equal(symbols_table_count(t), 3);
+    assert_string_equal(symbols_table_source(t), "dwarf");
+    assert_int_equal(symbols_table_find(t, 200), -1);
+    struct symbols_frame frames[SYMBOLS_INLINE_MAX];
+    assert_int_equal(symbols_table_frames(t, (size_t)symbols_table_find(t, 500), frames), 2);
+    assert_string_equal(frames[0].raw_name, "_Z1fv");
+    assert_string_equal(frames[0].file, "/a/f.c");
+    assert_int_equal(frames[0].line, 7);
+    assert_int_equal(frames[0].declared_line, 2);
+    assert_true(frames[0].is_inline);
+    assert_null(frames[1].file);
+    assert_int_equal(symbols_table_frames(t, (size_t)symbols_table_find(t, 100), frames), 1);
+    assert_int_equal(symbols_table_frames(t, (size_t)symbols_table_find(t, 300), frames), 0);
+    assert_true(symbols_table_is_current(t, "/etc/passwd"));
+    assert_false(symbols_table_is_current(t, "/etc/group"));
+    symbols_table_close(t);
+}
+
+static void test_table_damage(void **state)
+{
+    (void)state;
+    struct buf good = build_table(1, "/etc/passwd");
+    srand(1);
+    int accepted = 0;
+    for (int i = 0; i < 20000; i++) {
+        size_t length = i % 3 ? good.length : (size_t)rand() % (good.length + 1);
+        char *bytes = malloc(good.length + 1);
+        memcpy(bytes, good.data, good.length);
+        for (int n = rand() % 3; n >= 0; n--)
+            bytes[(size_t)rand() % good.length] ^= (char)(1 << rand() % 8);
+        struct symbols_table *t = symbols_table_open(bytes, length);
+        accepted += t != NULL;
+        symbols_table_close(t);
+    }
+    assert_true(accepted < 20); /* two flips of one bit cancel */
+    buf_free(&good);
+}
+
+static char cache_home[] = "/tmp/test-symbols-XXXXXX";
+
+static int set_up_cache(void **state)
+{
+    (void)state;
+    if (!mkdtemp(cache_home))
+        return -1;
+    return setenv("XDG_CACHE_HOME", cache_home, 1);
+}
+
+static int remove_cache(void **state)
+{
+    (void)state;
+    char command[128];
+    snprintf(command, sizeof command, "rm -rf %s", cache_home);
+    return system(command);
+}
+
+static void test_cache(void **state)
+{
+    (void)state;
+    const char *id = "00112233445566778899aabbccddeeff";
+    assert_null(symbols_cache_read("/etc/passwd", id));
+    struct buf bytes = build_table(1, "/etc/passwd");
+    struct symbols_table *t = symbols_table_open(bytes.data, bytes.length);
+    symbols_cache_write(id, t, NULL);
+    struct symbols_table *old = symbols_cache_read("/etc/passwd", id);
+    assert_non_null(old);
+    assert_int_equal(symbols_table_count(old), 3);
+    assert_null(symbols_cache_read("/etc/group", id)); /* another file of that build-id */
+    setenv("DEBUGINFOD_URLS", "http://localhost:1", 1);
+    assert_null(symbols_cache_read("/etc/passwd", id)); /* might know more now */
+    unsetenv("DEBUGINFOD_URLS");
+
+    struct symbols_builder *b = symbols_builder_open();
+    struct symbols_frame frame = {.raw_name = "new", .name = "new"};
+    symbols_builder_add(b, 900, &frame, 1);
+    symbols_builder_probe(b, "/etc/passwd");
+    struct buf more = BUF(SYMBOLS_TABLE_MAX);
+    assert_int_equal(symbols_builder_write(b, "dwarf", 1, &more), 0);
+    symbols_builder_close(b);
+    struct symbols_table *fresh = symbols_table_open(more.data, more.length);
+    symbols_cache_write(id, fresh, old);
+    struct symbols_table *merged = symbols_cache_read("/etc/passwd", id);
+    assert_int_equal(symbols_table_count(merged), 4);
+    assert_true(symbols_table_find(merged, 900) >= 0 && symbols_table_find(merged, 500) >= 0);
+    symbols_table_close(merged);
+    symbols_table_close(fresh);
+    symbols_table_close(old);
+    symbols_table_close(t);
+
+    assert_null(symbols_cache_read("/etc/passwd", "../../../etc/passwd"));
+    assert_null(symbols_cache_read("/etc/passwd", ""));
+    assert_null(symbols_cache_read("/etc/passwd", NULL));
+
+    /* a probed file that changes makes its table old */
+    char probed[128];
+    snprintf(probed, sizeof probed, "%s/probed", cache_home);
+    assert_int_equal(close(open(probed, O_CREAT | O_WRONLY, 0600)), 0);
+    bytes = build_table(1, probed);
+    t = symbols_table_open(bytes.data, bytes.length);
+    symbols_cache_write(id, t, NULL);
+    symbols_table_close(t);
+    t = symbols_cache_read(probed, id);
+    assert_non_null(t);
+    symbols_table_close(t);
+    int fd = open(probed, O_WRONLY | O_APPEND);
+    assert_int_equal(write(fd, "x", 1), 1);
+    close(fd);
+    assert_null(symbols_cache_read(probed, id));
+}
+
+static void test_pool(void **state)
+{
+    (void)state;
+    outer_function();
+    char *path = own_path();
+    uint64_t offsets[] = {1, own_offset(inner_address)};
+    struct symbols_job jobs[] = {{.path = path, .offsets = offsets, .count = 2},
+                                 {.path = "/nonexistent", .offsets = offsets, .count = 2},
+                                 {.perf_pid = getpid(), .offsets = offsets, .count = 2}};
+    assert_int_equal(symbols_pool_run(jobs, 3, NULL, NULL), 0);
+    assert_string_equal(jobs[0].source, "dwarf");
+    assert_string_equal(jobs[1].source, "none: file gone");
+    assert_int_equal(strncmp(jobs[2].source, "none: ", 6), 0);
+    struct symbols_frame frames[SYMBOLS_INLINE_MAX];
+    assert_int_equal(symbols_job_frames(&jobs[0], offsets[1], frames), 2);
+    assert_string_equal(frames[1].name, "outer_function");
+    assert_int_equal(symbols_job_frames(&jobs[0], 1, frames), 0);
+    for (int i = 0; i < 3; i++)
+        symbols_job_close(&jobs[i]);
+    free(path);
+}
+
+static void test_pool_uses_the_cache(void **state)
+{
+    (void)state;
+    /* libc has a build-id, so that its answers are kept */
+    struct symbols_frame frames[SYMBOLS_INLINE_MAX];
+    char path[4096] = "", id[128] = "";
+    FILE *f = popen("realpath $(ldconfig -p | sed -n 's/.*libc.so.6.*x86-64.* => //p' | head -1)", "r");
+    assert_non_null(f);
+    assert_non_null(fgets(path, sizeof path, f));
+    pclose(f);
+    path[strcspn(path, "\n")] = 0;
+    char command[4200];
+    snprintf(command, sizeof command, "readelf -n %s | sed -n 's/.*Build ID: //p'", path);
+    f = popen(command, "r");
+    assert_non_null(fgets(id, sizeof id, f));
+    pclose(f);
+    id[strcspn(id, "\n")] = 0;
+    uint64_t bias_free[] = {0x100, 0x30000, 0x90000};
+    for (int round = 0; round < 3; round++) {
+        struct symbols_job job = {.path = path, .build_id = id, .offsets = bias_free, .count = round < 2 ? 2 : 3};
+        assert_int_equal(symbols_pool_run(&job, 1, NULL, NULL), 0);
+        assert_int_equal(round == 0, job.cached == NULL);
+        assert_int_equal(round == 1, job.fresh == NULL);
+        for (size_t i = 0; i < job.count; i++)
+            symbols_job_frames(&job, bias_free[i], frames);
+        symbols_job_close(&job);
+    }
+}
+
+static void test_strmap(void **state)
+{
+    (void)state;
+    struct strmap *m = strmap_open();
+    for (int round = 0; round < 2; round++)
+        for (uint32_t i = 0; i < 10000; i++) {
+            char key[32];
+            int is_new, n = snprintf(key, sizeof key, "key %u", i);
+            const char *copy;
+            uint32_t *slot = strmap_slot(m, key, (size_t)n, &is_new, &copy);
+            assert_int_equal(is_new, round == 0);
+            assert_string_equal(copy, key);
+            if (is_new)
+                *slot = i;
+            assert_int_equal(*slot, i);
+        }
+    assert_int_equal(strmap_count(m), 10000);
+    strmap_close(m);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_plain_names),
+        cmocka_unit_test(test_demangling),
+        cmocka_unit_test(test_long_names_are_cut),
+        cmocka_unit_test(test_allocator_family),
+        cmocka_unit_test(test_own_inline_chain),
+        cmocka_unit_test(test_refused_files),
+        cmocka_unit_test(test_perf_map),
+        cmocka_unit_test(test_table_roundtrip),
+        cmocka_unit_test(test_table_damage),
+        cmocka_unit_test(test_cache),
+        cmocka_unit_test(test_pool),
+        cmocka_unit_test(test_pool_uses_the_cache),
+        cmocka_unit_test(test_strmap),
+    };
+    return cmocka_run_group_tests(tests, set_up_cache, remove_cache);
+}

@@ -67,6 +67,13 @@ static inline void live_prefetch(struct live_table *t, uint64_t hash)
     __builtin_prefetch(part->blocks + live_home(part, hash));
 }
 
+/* What lies at the first place that is tried: a hint of where the block is. NULL: the part is empty. */
+static inline const struct live_block *live_peek(struct live_table *t, uint64_t hash)
+{
+    const struct live_part *part = live_part(t, hash);
+    return part->capacity ? part->blocks + live_home(part, hash) : NULL;
+}
+
 /* The block, or NULL. */
 static inline struct live_block *live_find(struct live_table *t, uint64_t key, uint64_t hash)
 {

@@ -1,0 +1,475 @@
+#include "account.h"
+
+#include "account_private.h"
+#include "segment.h"
+
+#include "../../common/error.h"
+
+#include <stdlib.h>
+
+/* How far ahead of its turn an event's memory is asked for: the entry of its block, then what that entry names. */
+#define AHEAD_BLOCK 24u
+#define AHEAD_SITE  10u
+#define AHEAD_RING  32u /* a power of two above AHEAD_BLOCK */
+
+/* Kinds whose blocks may share an address have spaces of their own (live.h). */
+static const uint8_t space_of_kind[KIND_COUNT] = {
+    [KIND_heap] = 0,   [KIND_map] = 1,     [KIND_sub] = 2,    [KIND_array] = 3, [KIND_vmm] = 4,
+    [KIND_pinned] = 5, [KIND_managed] = 6, [KIND_device] = 6, [KIND_pool] = 6,
+};
+
+/* An event on its way through: where its block is found. */
+struct place {
+    uint64_t key;
+    uint64_t hash;
+};
+
+struct account *account_open(struct store *store, const struct account_options *options)
+{
+    struct account *a = xcalloc(1, sizeof *a);
+    a->store = store;
+    a->options = *options;
+    largest_open(&a->largest);
+    account_chunk_open(a);
+    keyframes_open(a);
+    account_device(a, 0);
+    keyframe_chunk_begins(a); /* nothing is live before the first event */
+    return a;
+}
+
+void account_close(struct account *a)
+{
+    if (!a)
+        return;
+    for (unsigned i = 0; i < ACCOUNT_PROCESSES; i++) {
+        struct process_account *p = a->processes[i];
+        for (struct process_device *d = p ? p->devices : NULL, *next; d; d = next) {
+            next = d->next;
+            segments_close(d->segments);
+            free(d);
+        }
+        live_close(p ? p->live : NULL);
+        free(p);
+    }
+    for (unsigned i = 0; i < ACCOUNT_DEVICES; i++) {
+        struct device_account *d = a->devices[i];
+        for (unsigned kind = 0; d && kind < KIND_COUNT; kind++)
+            free(d->kinds[kind]);
+        timeline_close(d ? d->timeline : NULL);
+        free(d);
+    }
+    account_threads_close(a);
+    sites_close(&a->sites);
+    largest_close(&a->largest);
+    keyframes_close(a);
+    account_chunk_close(a);
+    free(a);
+}
+
+struct device_account *account_device(struct account *a, unsigned device)
+{
+    if (!a->devices[device]) {
+        struct device_account *d = a->devices[device] = xcalloc(1, sizeof *d);
+        d->generation = 1;
+        d->level.epoch = 1;
+        d->timeline = timeline_open();
+    }
+    return a->devices[device];
+}
+
+struct kind_account *account_kind(struct device_account *d, unsigned kind)
+{
+    if (__builtin_expect(!d->kinds[kind], 0)) {
+        d->kinds[kind] = xcalloc(1, sizeof *d->kinds[kind]);
+        d->kinds[kind]->level.epoch = 1;
+    }
+    return d->kinds[kind];
+}
+
+struct process_account *account_process(struct account *a, unsigned process_id)
+{
+    if (!a->processes[process_id]) {
+        a->processes[process_id] = xcalloc(1, sizeof *a->processes[process_id]);
+        a->processes[process_id]->live = live_open();
+    }
+    return a->processes[process_id];
+}
+
+struct process_device *account_process_device(struct account *a, unsigned process_id, unsigned device)
+{
+    struct process_account *p = account_process(a, process_id);
+    for (struct process_device *d = p->devices; d; d = d->next)
+        if (d->device == device)
+            return d;
+    struct process_device *d = xcalloc(1, sizeof *d);
+    d->device = (uint8_t)device;
+    d->next = p->devices;
+    p->devices = d;
+    return d;
+}
+
+void account_new_generation(struct account *a)
+{
+    for (unsigned i = 0; i < ACCOUNT_DEVICES; i++)
+        if (a->devices[i])
+            a->devices[i]->generation++;
+}
+
+void account_seal(struct account *a)
+{
+    for (unsigned i = 0; i < ACCOUNT_DEVICES; i++) {
+        struct device_account *d = a->devices[i];
+        if (!d)
+            continue;
+        level_seal(&d->level);
+        for (unsigned kind = 0; kind < KIND_COUNT; kind++)
+            if (d->kinds[kind])
+                level_seal(&d->kinds[kind]->level);
+        d->generation++;
+    }
+}
+
+static void seal(struct device_account *d, struct kind_account *k, unsigned device_ends, unsigned kind_ends)
+{
+    if (device_ends)
+        level_seal(&d->level);
+    if (kind_ends)
+        level_seal(&k->level);
+    d->generation++;
+}
+
+__attribute__((noinline)) void account_touch_site(struct account *a, struct site *s, uint32_t id)
+{
+    struct device_account *d = a->devices[s->device];
+    tally_save(&s->tally, d, d->kinds[s->kind]);
+    if (s->chunk_id != a->chunk_id)
+        account_chunk_touch(a, s, id);
+    if (!s->dirty)
+        site_mark_dirty(&a->sites, s, id);
+}
+
+static __attribute__((noinline)) void touch_thread(struct account *a, struct tally *t, uint32_t thread_id,
+                                                   struct device_account *d, struct kind_account *k)
+{
+    tally_save(t, d, k);
+    account_thread_dirty(a, thread_id);
+}
+
+static inline struct thread_device *find_thread(struct account *a, uint32_t thread_id, unsigned device, unsigned kind,
+                                                struct tally **tally)
+{
+    struct thread_device *t = NULL;
+    if (__builtin_expect(thread_id < a->thread_capacity && a->threads[thread_id], 1))
+        t = a->threads[thread_id]->devices;
+    if (__builtin_expect(!t || t->device != device, 0))
+        t = account_thread_device(a, thread_id, device);
+    *tally = __builtin_expect(t->kinds[kind] != NULL, 1) ? t->kinds[kind] : account_thread_tally(t, kind);
+    return t;
+}
+
+void account_reserved_change(struct account *a, struct device_account *d, struct kind_account *k, int64_t bytes)
+{
+    struct reserved *const reserved[] = {&d->reserved, &k->reserved};
+    for (unsigned i = 0; i < 2; i++) {
+        struct reserved *r = reserved[i];
+        r->bytes += (uint64_t)bytes;
+        if (r->bytes > r->peak_bytes) {
+            r->peak_bytes = r->bytes;
+            r->peak_ns = a->now_ns;
+        }
+    }
+    timeline_step(d->timeline, a->now_ns, d->alloc_count, d->alloc_bytes);
+    timeline_reserved(d->timeline, a->now_ns, d->reserved.bytes);
+}
+
+void account_keep(struct account *a, const struct event *e, unsigned op, uint64_t address, uint64_t size_bytes,
+                  uint32_t site_id, unsigned device, unsigned kind, unsigned match)
+{
+    if (a->chunk) {
+        a->chunk[a->chunk_fill] = (struct chunk_event){.time_ns = a->now_ns,
+                                                       .address = address,
+                                                       .size_bytes = size_bytes,
+                                                       .site_id = site_id,
+                                                       .thread_id = e->thread_id,
+                                                       .process_id = e->process_id,
+                                                       .op = (uint8_t)op,
+                                                       .hook = e->hook,
+                                                       .device = (uint8_t)device,
+                                                       .kind = (uint8_t)kind,
+                                                       .match = (uint16_t)match};
+        a->device_mask |= 1ull << (device & 63);
+    }
+    a->event_count++;
+    if (__builtin_expect(++a->chunk_fill == CHUNK_EVENTS, 0))
+        account_chunk_full(a);
+}
+
+/* The accounts of a block that dies; the live table is the caller's. */
+static inline void leave(struct account *a, const struct event *e, const struct live_block *b, unsigned op)
+{
+    struct site *s = site_at(&a->sites, b->site);
+    struct device_account *d = a->devices[s->device];
+    struct kind_account *k = d->kinds[s->kind];
+    uint64_t size = b->size, lifetime_ns = a->now_ns - b->time_ns;
+    struct tally *thread_tally;
+    struct thread_device *t = find_thread(a, b->thread_id, s->device, s->kind, &thread_tally);
+
+    if (d->level.at_peak | k->level.at_peak)
+        seal(d, k, 1, 1);
+    if (s->tally.generation != d->generation)
+        account_touch_site(a, s, b->site);
+    if (thread_tally->generation != d->generation)
+        touch_thread(a, thread_tally, b->thread_id, d, k);
+    timeline_step(d->timeline, a->now_ns, d->alloc_count, d->alloc_bytes);
+    level_drop(&d->level, size, 1);
+    level_drop(&k->level, size, 1);
+    timeline_fall(d->timeline, d->level.active_bytes);
+    tally_free(&s->tally, size, lifetime_ns);
+    tally_free(thread_tally, size, lifetime_ns);
+    t->live_bytes -= size;
+    unsigned temporary = a->threads[b->thread_id]->last_key == b->key;
+    if (temporary) {
+        tally_temporary(&s->tally, size);
+        tally_temporary(thread_tally, size);
+        k->temporary_bytes += size;
+    }
+    histogram_free(&k->histogram, size, lifetime_ns, temporary);
+    if (__builtin_expect(s->kind == KIND_map && s->device == 0, 0))
+        account_reserved_change(a, d, k, -(int64_t)size);
+    if (largest_wants(&a->largest, size)) {
+        struct largest_block l = {.size_bytes = size,
+                                  .lifetime_ns = lifetime_ns,
+                                  .address = b->key & LIVE_ADDRESS_MASK,
+                                  .alloc_ns = b->time_ns,
+                                  .thread_id = b->thread_id,
+                                  .site = b->site,
+                                  .process_id = e->process_id};
+        largest_add(&a->largest, &l);
+    }
+    account_keep(a, e, op, b->key & LIVE_ADDRESS_MASK, size, b->site, s->device, s->kind, b->match);
+}
+
+/* A block is there already: nobody saw its free. It ends now, as if freed by this thread without a hook. */
+static __attribute__((noinline)) void replace(struct account *a, const struct event *e, const struct live_block *b)
+{
+    struct event unseen = *e;
+    struct live_block old = *b;
+    unseen.hook = 0;
+    a->counts.replaced_blocks++;
+    leave(a, &unseen, &old, CHUNK_free);
+    a->counts.live_blocks--;
+}
+
+static inline void apply_alloc(struct account *a, const struct event *e, const struct place *place, unsigned op)
+{
+    struct device_account *d = account_device(a, e->device);
+    struct kind_account *k = account_kind(d, e->kind);
+    struct process_account *p = account_process(a, e->process_id);
+    uint64_t size = e->size_bytes < LIVE_SIZE_MAX ? e->size_bytes : LIVE_SIZE_MAX;
+    struct live_block *b = live_place(p->live, place->key, place->hash);
+    if (__builtin_expect(b->site != 0, 0))
+        replace(a, e, b);
+
+    uint32_t site_id = site_find(&a->sites, e->stack_id, e->process_id, e->device, e->kind);
+    struct site *s = site_at(&a->sites, site_id);
+    struct tally *thread_tally;
+    struct thread_device *t = find_thread(a, e->thread_id, e->device, e->kind, &thread_tally);
+    b->size = size;
+    b->match = a->chunk_fill;
+    b->time_ns = a->now_ns;
+    b->site = site_id;
+    b->thread_id = e->thread_id;
+    a->threads[e->thread_id]->last_key = place->key;
+    a->counts.live_blocks++;
+
+    unsigned device_ends = level_ends_peak(&d->level, size), kind_ends = level_ends_peak(&k->level, size);
+    if (__builtin_expect(device_ends | kind_ends, 0))
+        seal(d, k, device_ends, kind_ends);
+    if (s->tally.generation != d->generation)
+        account_touch_site(a, s, site_id);
+    if (thread_tally->generation != d->generation)
+        touch_thread(a, thread_tally, e->thread_id, d, k);
+    timeline_step(d->timeline, a->now_ns, d->alloc_count, d->alloc_bytes);
+    d->alloc_count++;
+    d->alloc_bytes += size;
+    level_add(&d->level, size, a->now_ns, a->event_count + 1);
+    level_add(&k->level, size, a->now_ns, a->event_count + 1);
+    timeline_rise(d->timeline, a->now_ns, d->level.active_bytes);
+    if (__builtin_expect(e->kind == KIND_map && e->device == 0, 0))
+        account_reserved_change(a, d, k, (int64_t)size);
+    tally_alloc(&s->tally, size, d);
+    uint64_t live = tally_live_bytes(&s->tally);
+    if (live > s->chunk_high_bytes)
+        s->chunk_high_bytes = live;
+    tally_alloc(thread_tally, size, d);
+    t->live_bytes += size;
+    if (t->live_bytes > t->own_peak_bytes)
+        t->own_peak_bytes = t->live_bytes;
+    histogram_alloc(&k->histogram, size);
+    k->realloc_count += op == CHUNK_realloc_alloc;
+    account_keep(a, e, op, place->key & LIVE_ADDRESS_MASK, size, site_id, e->device, e->kind, 0);
+}
+
+static inline void apply_free(struct account *a, const struct event *e, const struct place *place, unsigned op)
+{
+    const struct process_account *p = a->processes[e->process_id];
+    struct live_block *b = p ? live_find(p->live, place->key, place->hash) : NULL;
+    if (__builtin_expect(!b, 0)) {
+        if (e->inherited)
+            a->counts.inherited_frees++;
+        else
+            a->counts.unmatched_frees++;
+        return;
+    }
+    struct live_block gone = *b;
+    live_remove(p->live, b, place->hash);
+    a->counts.live_blocks--;
+    leave(a, e, &gone, op);
+}
+
+static void apply_segment(struct account *a, const struct event *e)
+{
+    struct device_account *d = account_device(a, e->device);
+    struct process_device *pd = account_process_device(a, e->process_id, e->device);
+    struct segment_change c = {.store = a->store,
+                               .row_count = &a->segment_rows,
+                               .time_ns = a->now_ns,
+                               .process_id = e->process_id,
+                               .device = e->device,
+                               .kind = e->kind};
+    uint64_t size = e->size_bytes < LIVE_SIZE_MAX ? e->size_bytes : LIVE_SIZE_MAX;
+    uint32_t site_id = 0;
+    if (!pd->segments)
+        pd->segments = segments_open();
+    account_kind(d, e->kind);
+    if (e->op == EVENT_SEGMENT_ALLOC) {
+        segments_alloc(pd->segments, &c, e->address, size, e->stack_id);
+        if (e->stack_id)
+            site_id = site_find(&a->sites, e->stack_id, e->process_id, e->device, e->kind);
+    } else {
+        segments_free(pd->segments, &c, e->address, size);
+    }
+    for (unsigned kind = 0; kind < KIND_COUNT; kind++)
+        if (c.bytes[kind])
+            account_reserved_change(a, d, d->kinds[kind], c.bytes[kind]);
+    account_keep(a, e, e->op == EVENT_SEGMENT_ALLOC ? CHUNK_segment_alloc : CHUNK_segment_free, e->address, size,
+                 site_id, e->device, e->kind, 0);
+}
+
+static void apply_reserved(struct account *a, const struct event *e)
+{
+    struct device_account *d = account_device(a, e->device);
+    struct kind_account *k = account_kind(d, e->kind);
+    struct process_device *pd = account_process_device(a, e->process_id, e->device);
+    uint64_t size = e->size_bytes < LIVE_SIZE_MAX ? e->size_bytes : LIVE_SIZE_MAX;
+    int64_t change = (int64_t)(size - pd->reserved_bytes[e->kind]);
+    pd->reserved_bytes[e->kind] = size;
+    account_reserved_change(a, d, k, change);
+}
+
+static void apply_rss(struct account *a, const struct event *e)
+{
+    struct device_account *d = account_device(a, 0);
+    struct process_account *p = account_process(a, e->process_id);
+    d->rss_bytes += e->size_bytes - p->rss_bytes;
+    p->rss_bytes = e->size_bytes;
+    timeline_step(d->timeline, a->now_ns, d->alloc_count, d->alloc_bytes);
+    timeline_rss(d->timeline, d->rss_bytes);
+}
+
+static __attribute__((noinline)) void apply_rare(struct account *a, const struct event *e)
+{
+    switch (e->op) {
+    case EVENT_SEGMENT_ALLOC:
+    case EVENT_SEGMENT_FREE:
+        apply_segment(a, e);
+        break;
+    case EVENT_OOM:
+        account_oom(a, e);
+        break;
+    case EVENT_RESERVED:
+        apply_reserved(a, e);
+        break;
+    case EVENT_RSS:
+        apply_rss(a, e);
+        break;
+    case EVENT_PROCESS_END:
+        account_process_end(a, e);
+        break;
+    default:
+        bug("event %u", e->op);
+    }
+}
+
+static inline void look_ahead(struct account *a, const struct event *e, struct place *place)
+{
+    place->key = live_key(e->address, space_of_kind[e->kind < KIND_COUNT ? e->kind : 0]);
+    place->hash = live_hash(place->key);
+    const struct process_account *p = a->processes[e->process_id];
+    if (p)
+        live_prefetch(p->live, place->hash);
+    if (e->op == EVENT_ALLOC && e->stack_id < a->sites.stack_capacity)
+        __builtin_prefetch(&a->sites.by_stack[e->stack_id]);
+}
+
+static inline void look_ahead_site(struct account *a, const struct event *e, const struct place *place)
+{
+    uint32_t id = 0;
+    if (e->op == EVENT_ALLOC || e->op == EVENT_REALLOC_ALLOC) {
+        if (e->stack_id < a->sites.stack_capacity)
+            id = a->sites.by_stack[e->stack_id];
+    } else {
+        const struct process_account *p = a->processes[e->process_id];
+        const struct live_block *b = p ? live_peek(p->live, place->hash) : NULL;
+        if (b && b->key == place->key)
+            id = b->site;
+    }
+    if (id) {
+        const char *s = (const char *)site_at(&a->sites, id);
+        __builtin_prefetch(s, 1);
+        __builtin_prefetch(s + 64, 1);
+        __builtin_prefetch(s + 128, 1);
+    }
+}
+
+void account_events(struct account *a, const struct event *events, size_t count)
+{
+    struct place places[AHEAD_RING];
+    for (size_t i = 0; i < count && i < AHEAD_BLOCK; i++)
+        look_ahead(a, &events[i], &places[i % AHEAD_RING]);
+    for (size_t i = 0; i < count; i++) {
+        const struct event *e = &events[i];
+        const struct place place = places[i % AHEAD_RING];
+        if (i + AHEAD_BLOCK < count)
+            look_ahead(a, &events[i + AHEAD_BLOCK], &places[(i + AHEAD_BLOCK) % AHEAD_RING]);
+        if (i + AHEAD_SITE < count)
+            look_ahead_site(a, &events[i + AHEAD_SITE], &places[(i + AHEAD_SITE) % AHEAD_RING]);
+        a->now_ns = e->time_ns > a->now_ns ? e->time_ns : a->now_ns;
+        if (e->op == EVENT_ALLOC || e->op == EVENT_REALLOC_ALLOC) {
+            if (place.key & LIVE_ADDRESS_MASK)
+                apply_alloc(a, e, &place, e->op == EVENT_ALLOC ? CHUNK_alloc : CHUNK_realloc_alloc);
+        } else if (e->op == EVENT_FREE || e->op == EVENT_REALLOC_FREE) {
+            apply_free(a, e, &place, e->op == EVENT_FREE ? CHUNK_free : CHUNK_realloc_free);
+        } else {
+            apply_rare(a, e);
+        }
+    }
+    a->counts.events += count;
+}
+
+void account_flush(struct account *a, uint64_t now_ns)
+{
+    a->now_ns = now_ns > a->now_ns ? now_ns : a->now_ns;
+    account_write(a, 0);
+}
+
+void account_finish(struct account *a, uint64_t now_ns)
+{
+    a->now_ns = now_ns > a->now_ns ? now_ns : a->now_ns;
+    account_write(a, 1);
+}
+
+void account_counts(const struct account *a, struct account_counts *counts)
+{
+    *counts = a->counts;
+}

@@ -1,0 +1,115 @@
+/*
+ * account_private.h: what the files account*.c share, nobody else.
+ */
+#ifndef MEMPROF_ACCOUNT_PRIVATE_H
+#define MEMPROF_ACCOUNT_PRIVATE_H
+
+#include "account.h"
+#include "keyframe.h"
+#include "largest.h"
+#include "live.h"
+#include "site.h"
+#include "store.h"
+#include "tally.h"
+
+#include "../../common/chunk.h"
+
+#define ACCOUNT_DEVICES   256u
+#define ACCOUNT_PROCESSES 65536u
+
+/* Of one device of one process. */
+struct process_device {
+    struct process_device *next;
+    struct segments *segments;           /* NULL: none */
+    uint64_t reserved_bytes[KIND_COUNT]; /* latest samples */
+    uint8_t device;
+};
+
+struct process_account {
+    struct live_table *live;
+    struct process_device *devices;
+    uint64_t rss_bytes;
+};
+
+/* What a thread allocated on one device. */
+struct thread_device {
+    struct thread_device *next;
+    uint64_t live_bytes; /* of all kinds */
+    uint64_t own_peak_bytes;
+    struct tally *kinds[KIND_COUNT]; /* NULL until used */
+    uint8_t device;
+};
+
+struct thread_account {
+    struct thread_device *devices;
+    uint64_t last_key; /* of its newest block */
+    uint32_t dirty;    /* is on the list of threads to write */
+};
+
+struct account {
+    struct store *store;
+    struct account_options options;
+    struct account_counts counts;
+    uint64_t now_ns;      /* of the newest event */
+    uint64_t event_count; /* in chunks, whether they are kept or not */
+
+    struct device_account *devices[ACCOUNT_DEVICES];      /* NULL until used */
+    struct process_account *processes[ACCOUNT_PROCESSES]; /* NULL: not running */
+    struct thread_account **threads;                      /* by thread id */
+    uint32_t thread_capacity;
+    uint32_t *dirty_threads;
+    uint32_t dirty_thread_count, dirty_thread_capacity;
+    struct site_table sites;
+    struct largest largest;
+    uint64_t segment_rows, oom_rows;
+
+    struct chunk_codec *codec;
+    struct chunk_event *chunk; /* room for CHUNK_EVENTS; NULL: no events are kept */
+    uint32_t chunk_fill;
+    uint32_t chunk_id;         /* of the chunk being filled, from 1 */
+    uint32_t chunk_first_kept; /* older ones are deleted */
+    uint32_t chunk_written;    /* how many events of it are in the database already */
+    uint64_t device_mask;
+    struct chunk_delta *before; /* the sites that the chunk touched, as they were: chunk_touched of them */
+    struct chunk_delta *deltas;
+    uint32_t chunk_touched;
+    struct buf encoded, encoded_deltas;
+    struct keyframes keyframes;
+};
+
+/* account.c */
+struct device_account *account_device(struct account *a, unsigned device); /* creates it */
+struct kind_account *account_kind(struct device_account *d, unsigned kind);
+struct process_account *account_process(struct account *a, unsigned process_id);
+struct process_device *account_process_device(struct account *a, unsigned process_id, unsigned device);
+/* Before site s changes. */
+void account_touch_site(struct account *a, struct site *s, uint32_t id);
+void account_reserved_change(struct account *a, struct device_account *d, struct kind_account *k, int64_t bytes);
+/* Appends to the chunk; time, thread and process are e's. The event's accounting must be done. */
+void account_keep(struct account *a, const struct event *e, unsigned op, uint64_t address, uint64_t size_bytes,
+                  uint32_t site_id, unsigned device, unsigned kind, unsigned match);
+void account_new_generation(struct account *a);
+void account_seal(struct account *a); /* all peaks */
+
+/* account_thread.c */
+struct thread_device *account_thread_device(struct account *a, uint32_t thread_id, unsigned device);
+struct tally *account_thread_tally(struct thread_device *t, unsigned kind);
+void account_thread_dirty(struct account *a, uint32_t thread_id);
+void account_threads_write(struct account *a, int peaks_moved);
+void account_threads_close(struct account *a);
+
+/* account_chunk.c */
+void account_chunk_open(struct account *a);
+void account_chunk_close(struct account *a);
+void account_chunk_touch(struct account *a, struct site *s, uint32_t id); /* before its first change in the chunk */
+void account_chunk_full(struct account *a);                               /* writes the chunk and begins the next */
+void account_chunk_partial(struct account *a); /* writes what there is; it will be written again */
+
+/* account_end.c */
+void account_process_end(struct account *a, const struct event *e);
+
+/* account_write.c */
+void account_write(struct account *a, int last);
+void account_oom(struct account *a, const struct event *e);
+
+#endif

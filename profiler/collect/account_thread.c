@@ -1,0 +1,174 @@
+#include "account_private.h"
+
+#include "../../common/error.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static struct thread_account *thread_add(struct account *a, uint32_t thread_id)
+{
+    if (thread_id >= a->thread_capacity) {
+        uint64_t capacity = a->thread_capacity ? a->thread_capacity : 256;
+        while (capacity <= thread_id)
+            capacity *= 2;
+        a->threads = xrealloc(a->threads, capacity * sizeof *a->threads);
+        memset(a->threads + a->thread_capacity, 0, (capacity - a->thread_capacity) * sizeof *a->threads);
+        a->thread_capacity = (uint32_t)(capacity > UINT32_MAX ? UINT32_MAX : capacity);
+    }
+    if (!a->threads[thread_id])
+        a->threads[thread_id] = xcalloc(1, sizeof **a->threads);
+    return a->threads[thread_id];
+}
+
+struct thread_device *account_thread_device(struct account *a, uint32_t thread_id, unsigned device)
+{
+    struct thread_account *t = thread_add(a, thread_id);
+    for (struct thread_device *d = t->devices; d; d = d->next)
+        if (d->device == device)
+            return d;
+    struct thread_device *d = xcalloc(1, sizeof *d);
+    d->device = (uint8_t)device;
+    d->next = t->devices;
+    t->devices = d;
+    return d;
+}
+
+struct tally *account_thread_tally(struct thread_device *t, unsigned kind)
+{
+    if (!t->kinds[kind])
+        t->kinds[kind] = xcalloc(1, sizeof *t->kinds[kind]);
+    return t->kinds[kind];
+}
+
+void account_thread_dirty(struct account *a, uint32_t thread_id)
+{
+    struct thread_account *t = a->threads[thread_id];
+    if (t->dirty)
+        return;
+    t->dirty = 1;
+    if (a->dirty_thread_count == a->dirty_thread_capacity) {
+        a->dirty_thread_capacity = a->dirty_thread_capacity ? a->dirty_thread_capacity * 2 : 64;
+        a->dirty_threads = xrealloc(a->dirty_threads, a->dirty_thread_capacity * sizeof *a->dirty_threads);
+    }
+    a->dirty_threads[a->dirty_thread_count++] = thread_id;
+}
+
+/* t: a kind's tally, or the sums of several. */
+static void write_row(struct account *a, uint32_t thread_id, unsigned device, const char *kind, const struct tally *t,
+                      const struct tally_peaks *peaks)
+{
+    static const char sql[] =
+        "INSERT OR REPLACE INTO account(scope, key_id, inclusive, device_id, kind, alloc_count, alloc_bytes, "
+        "free_count, "
+        "free_bytes, temporary_count, temporary_bytes, at_peak_bytes, at_peak_count, at_kind_peak_bytes, "
+        "own_peak_bytes, "
+        "end_bytes, end_count, active_peak_bytes, reserved_peak_bytes, largest_bytes, lifetime_ns) "
+        "VALUES('thread',?,0,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)";
+    sqlite3_stmt *q = store_statement(a->store, sql);
+    if (!q)
+        return;
+    sqlite3_bind_int64(q, 1, thread_id);
+    sqlite3_bind_int64(q, 2, device);
+    sqlite3_bind_text(q, 3, kind, -1, SQLITE_STATIC);
+    const uint64_t values[] = {t->alloc_count,
+                               t->alloc_bytes,
+                               t->left_count - t->end_count,
+                               t->left_bytes - t->end_bytes,
+                               t->temporary_count,
+                               t->temporary_bytes,
+                               peaks->bytes,
+                               peaks->count,
+                               peaks->kind_bytes,
+                               t->own_peak_bytes,
+                               t->end_bytes,
+                               t->end_count,
+                               t->active_peak_bytes,
+                               t->reserved_peak_bytes,
+                               t->largest_bytes,
+                               t->lifetime_ns};
+    for (unsigned i = 0; i < sizeof values / sizeof *values; i++)
+        sqlite3_bind_int64(q, (int)i + 4, (int64_t)values[i]);
+    store_step(a->store, q);
+}
+
+static void add(struct tally *sum, const struct tally *t)
+{
+#define SUM(field) sum->field += t->field
+#define MAX(field) sum->field = sum->field > t->field ? sum->field : t->field
+    SUM(alloc_count);
+    SUM(alloc_bytes);
+    SUM(left_count);
+    SUM(left_bytes);
+    SUM(lifetime_ns);
+    SUM(temporary_count);
+    SUM(temporary_bytes);
+    SUM(end_bytes);
+    SUM(end_count);
+    MAX(active_peak_bytes);
+    MAX(reserved_peak_bytes);
+    MAX(largest_bytes);
+#undef SUM
+#undef MAX
+}
+
+static void write_device(struct account *a, uint32_t thread_id, const struct thread_device *t, int force)
+{
+    const struct device_account *d = a->devices[t->device];
+    struct tally sum = {.own_peak_bytes = t->own_peak_bytes};
+    struct tally_peaks sum_peaks = {0};
+    int changed = force;
+    for (unsigned kind = 0; kind < KIND_COUNT; kind++) {
+        struct tally *k = t->kinds[kind];
+        if (!k)
+            continue;
+        struct tally_peaks peaks = tally_peaks(k, d, d->kinds[kind]);
+        add(&sum, k);
+        sum_peaks.bytes += peaks.bytes;
+        sum_peaks.count += peaks.count;
+        if (force || tally_peaks_moved(k, &peaks)) {
+            changed = 1;
+            tally_peaks_written(k, &peaks);
+            write_row(a, thread_id, t->device, kind_name(kind), k, &peaks);
+        }
+    }
+    sum_peaks.kind_bytes = sum_peaks.bytes; /* the peak of kind 'all' is the device's */
+    if (changed)
+        write_row(a, thread_id, t->device, kind_name(KIND_all), &sum, &sum_peaks);
+}
+
+static void write_thread(struct account *a, uint32_t thread_id)
+{
+    struct thread_account *t = a->threads[thread_id];
+    for (const struct thread_device *d = t->devices; d; d = d->next)
+        write_device(a, thread_id, d, t->dirty != 0);
+    t->dirty = 0;
+}
+
+void account_threads_write(struct account *a, int peaks_moved)
+{
+    if (peaks_moved) {
+        for (uint32_t i = 0; i < a->thread_capacity; i++)
+            if (a->threads[i])
+                write_thread(a, i);
+    } else {
+        for (uint32_t i = 0; i < a->dirty_thread_count; i++)
+            write_thread(a, a->dirty_threads[i]);
+    }
+    a->dirty_thread_count = 0;
+}
+
+void account_threads_close(struct account *a)
+{
+    for (uint32_t i = 0; i < a->thread_capacity; i++) {
+        struct thread_account *t = a->threads[i];
+        for (struct thread_device *d = t ? t->devices : NULL, *next; d; d = next) {
+            next = d->next;
+            for (unsigned kind = 0; kind < KIND_COUNT; kind++)
+                free(d->kinds[kind]);
+            free(d);
+        }
+        free(t);
+    }
+    free(a->threads);
+    free(a->dirty_threads);
+}

@@ -1,0 +1,63 @@
+/*
+ * histogram.h: what a kind of memory was asked for, by size and by lifetime, in powers of two. Class 0 is the value 0,
+ * class n the values from 2^(n-1) on.
+ */
+#ifndef MEMPROF_HISTOGRAM_H
+#define MEMPROF_HISTOGRAM_H
+
+#include <stdint.h>
+
+#define HISTOGRAM_CLASSES 65u
+
+struct size_class {
+    uint64_t alloc_count;
+    uint64_t alloc_bytes;
+    uint64_t free_count;
+    uint64_t temporary_count;
+    uint64_t lifetime_ns;
+};
+
+struct lifetime_class {
+    uint64_t free_count;
+    uint64_t free_bytes;
+};
+
+struct histogram {
+    struct size_class sizes[HISTOGRAM_CLASSES];
+    struct lifetime_class lifetimes[HISTOGRAM_CLASSES];
+};
+
+static inline unsigned histogram_class(uint64_t value)
+{
+    return value ? 64 - (unsigned)__builtin_clzll(value) : 0;
+}
+
+static inline void histogram_alloc(struct histogram *h, uint64_t size)
+{
+    struct size_class *c = &h->sizes[histogram_class(size)];
+    c->alloc_count++;
+    c->alloc_bytes += size;
+}
+
+static inline void histogram_free(struct histogram *h, uint64_t size, uint64_t lifetime_ns, unsigned temporary)
+{
+    struct size_class *c = &h->sizes[histogram_class(size)];
+    struct lifetime_class *l = &h->lifetimes[histogram_class(lifetime_ns)];
+    c->free_count++;
+    c->temporary_count += temporary;
+    c->lifetime_ns += lifetime_ns;
+    l->free_count++;
+    l->free_bytes += size;
+}
+
+/* Their sums. */
+struct histogram_sums {
+    uint64_t alloc_count, alloc_bytes, free_count, free_bytes, temporary_count, lifetime_ns;
+};
+void histogram_sum(const struct histogram *h, struct histogram_sums *sums);
+
+struct store;
+/* Writes size_class and lifetime_class rows, those in use. */
+void histogram_write(const struct histogram *h, struct store *store, unsigned device, unsigned kind);
+
+#endif

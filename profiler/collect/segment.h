@@ -1,0 +1,37 @@
+/*
+ * segment.h: the live segments of a process on a device, and their rows (the first 65,536 of a run have one).
+ */
+#ifndef MEMPROF_SEGMENT_H
+#define MEMPROF_SEGMENT_H
+
+#include "../../common/kind.h"
+
+#include <stdint.h>
+
+#define SEGMENT_ROWS_MAX 65536u
+
+struct segments;
+struct store;
+
+struct segment_change {
+    struct store *store;
+    uint64_t *row_count; /* of the run */
+    uint64_t time_ns;
+    uint16_t process_id;
+    uint8_t device;
+    uint8_t kind;
+    int64_t bytes[KIND_COUNT]; /* out: what the reserved bytes of each kind change by is added */
+};
+
+struct segments *segments_open(void);
+void segments_close(struct segments *s);
+
+/* What the range covered before is freed first. */
+void segments_alloc(struct segments *s, struct segment_change *c, uint64_t address, uint64_t size_bytes,
+                    uint32_t stack_id);
+/* Any part of earlier segments. */
+void segments_free(struct segments *s, struct segment_change *c, uint64_t address, uint64_t size_bytes);
+/* All of them, and s itself, with their process: their rows have no end. */
+void segments_end(struct segments *s, struct segment_change *c);
+
+#endif

@@ -1,0 +1,206 @@
+/*
+ * tally.h: the running totals of whatever allocates (a site, a thread), and the exact value that each of them had when
+ * its device, or its kind, was at the peak. That value is kept lazily: a peak that the next change ends gets a new
+ * epoch; whoever changes first within an epoch saves what it held. Who did not change since still holds it.
+ */
+#ifndef MEMPROF_TALLY_H
+#define MEMPROF_TALLY_H
+
+#include "histogram.h"
+#include "timeline.h"
+
+#include "../../common/kind.h"
+
+#include <stdint.h>
+
+/* A level with its exact peak: bytes and blocks that are live now. */
+struct level {
+    uint64_t active_bytes;
+    uint64_t active_count;
+    uint64_t peak_bytes;
+    uint64_t peak_count; /* blocks at the peak */
+    uint64_t peak_ns;
+    uint64_t peak_event; /* events up to the peak */
+    uint32_t epoch;      /* of the newest ended peak */
+    uint32_t at_peak;    /* 1: nothing has changed since the peak */
+};
+
+struct reserved {
+    uint64_t bytes;
+    uint64_t peak_bytes;
+    uint64_t peak_ns;
+};
+
+/* A kind of memory on a device. */
+struct kind_account {
+    struct level level;
+    struct reserved reserved;
+    uint64_t realloc_count;
+    uint64_t temporary_bytes;
+    uint64_t end_bytes;
+    uint64_t end_count;
+    struct histogram histogram; /* its sums are the kind's counts */
+};
+
+struct device_account {
+    uint64_t generation; /* changes when an epoch ends, a chunk begins, or the accounts are written */
+    struct level level;
+    struct reserved reserved;
+    uint64_t alloc_count;
+    uint64_t alloc_bytes;
+    uint64_t rss_bytes;
+    struct timeline *timeline;
+    struct kind_account *kinds[KIND_COUNT]; /* NULL until used */
+    unsigned id;
+    uint64_t written_epochs; /* sum of the levels' epochs at the last writing */
+};
+
+struct tally {           /* two cache lines of hot fields */
+    uint64_t generation; /* the device's, when this was touched last */
+    uint64_t alloc_count;
+    uint64_t alloc_bytes;
+    uint64_t left_count; /* blocks that were freed or ended with their process */
+    uint64_t left_bytes;
+    uint64_t own_peak_bytes;
+    uint64_t active_peak_bytes;
+    uint64_t reserved_peak_bytes;
+
+    uint64_t largest_bytes;
+    uint64_t lifetime_ns;
+    uint64_t temporary_count;
+    uint64_t temporary_bytes;
+    uint64_t saved_bytes; /* live when the peak of epoch ended */
+    uint64_t saved_count;
+    uint64_t saved_kind_bytes;
+    uint32_t epoch;
+    uint32_t kind_epoch;
+
+    uint64_t end_bytes; /* of left_bytes */
+    uint64_t end_count;
+    uint64_t written_bytes; /* at-peak values as last written */
+    uint64_t written_count;
+    uint64_t written_kind_bytes;
+};
+
+static inline uint64_t tally_live_bytes(const struct tally *t)
+{
+    return t->alloc_bytes - t->left_bytes;
+}
+
+static inline uint64_t tally_live_count(const struct tally *t)
+{
+    return t->alloc_count - t->left_count;
+}
+
+/* Before the first change in a generation. */
+static inline void tally_save(struct tally *t, const struct device_account *d, const struct kind_account *k)
+{
+    if (t->epoch != d->level.epoch) {
+        t->epoch = d->level.epoch;
+        t->saved_bytes = tally_live_bytes(t);
+        t->saved_count = tally_live_count(t);
+    }
+    if (t->kind_epoch != k->level.epoch) {
+        t->kind_epoch = k->level.epoch;
+        t->saved_kind_bytes = tally_live_bytes(t);
+    }
+    t->generation = d->generation;
+}
+
+/* After the device's own numbers have changed. */
+static inline void tally_alloc(struct tally *t, uint64_t size, const struct device_account *d)
+{
+    t->alloc_count++;
+    t->alloc_bytes += size;
+    uint64_t live = t->alloc_bytes - t->left_bytes;
+    if (live > t->own_peak_bytes)
+        t->own_peak_bytes = live;
+    if (d->level.active_bytes > t->active_peak_bytes)
+        t->active_peak_bytes = d->level.active_bytes;
+    if (d->reserved.bytes > t->reserved_peak_bytes)
+        t->reserved_peak_bytes = d->reserved.bytes;
+    if (size > t->largest_bytes)
+        t->largest_bytes = size;
+}
+
+static inline void tally_free(struct tally *t, uint64_t size, uint64_t lifetime_ns)
+{
+    t->left_count++;
+    t->left_bytes += size;
+    t->lifetime_ns += lifetime_ns;
+}
+
+static inline void tally_temporary(struct tally *t, uint64_t size)
+{
+    t->temporary_count++;
+    t->temporary_bytes += size;
+}
+
+static inline void tally_end(struct tally *t, uint64_t size)
+{
+    t->left_count++;
+    t->left_bytes += size;
+    t->end_count++;
+    t->end_bytes += size;
+}
+
+/* The values at the peaks; both levels sealed (level_seal). */
+struct tally_peaks {
+    uint64_t bytes;
+    uint64_t count;
+    uint64_t kind_bytes;
+};
+static inline struct tally_peaks tally_peaks(const struct tally *t, const struct device_account *d,
+                                             const struct kind_account *k)
+{
+    int saved = t->epoch == d->level.epoch, kind_saved = t->kind_epoch == k->level.epoch;
+    return (struct tally_peaks){saved ? t->saved_bytes : tally_live_bytes(t),
+                                saved ? t->saved_count : tally_live_count(t),
+                                kind_saved ? t->saved_kind_bytes : tally_live_bytes(t)};
+}
+
+static inline int tally_peaks_moved(const struct tally *t, const struct tally_peaks *p)
+{
+    return p->bytes != t->written_bytes || p->count != t->written_count || p->kind_bytes != t->written_kind_bytes;
+}
+
+static inline void tally_peaks_written(struct tally *t, const struct tally_peaks *p)
+{
+    t->written_bytes = p->bytes;
+    t->written_count = p->count;
+    t->written_kind_bytes = p->kind_bytes;
+}
+
+/* The peak is about to end. */
+static inline void level_seal(struct level *l)
+{
+    l->epoch += l->at_peak;
+    l->at_peak = 0;
+}
+
+/* Before a block is added: whether that ends a peak (an allocation of no bytes does, so that counts are exact too). */
+static inline int level_ends_peak(const struct level *l, uint64_t size)
+{
+    return l->at_peak && l->active_bytes + size <= l->peak_bytes;
+}
+
+static inline void level_add(struct level *l, uint64_t size, uint64_t time_ns, uint64_t event_count)
+{
+    l->active_bytes += size;
+    l->active_count++;
+    if (l->active_bytes > l->peak_bytes) {
+        l->peak_bytes = l->active_bytes;
+        l->peak_count = l->active_count;
+        l->peak_ns = time_ns;
+        l->peak_event = event_count;
+        l->at_peak = 1;
+    }
+}
+
+static inline void level_drop(struct level *l, uint64_t size, uint64_t count)
+{
+    l->active_bytes -= size;
+    l->active_count -= count;
+}
+
+#endif

@@ -149,7 +149,8 @@ static void events_fact(struct info *f, struct table *t)
     char text[4][UNITS_TEXT];
     struct buf line = BUF(1024);
     buf_printf(&line, "%s recorded, ", units_count(text[0], events));
-    if (kept == events && events > 0)
+    char *which = db_meta_text(f->db, "events_kept");
+    if (which && strcmp(which, "all") == 0)
         buf_puts(&line, "all kept");
     else
         buf_printf(&line, "%s kept", kept ? units_count(text[1], kept) : "none");
@@ -157,6 +158,7 @@ static void events_fact(struct info *f, struct table *t)
         buf_printf(&line, ": %s, %.2f bytes an event (%.2f with the whole file)", units_bytes(text[2], bytes),
                    (double)bytes / (double)kept, (double)f->file_bytes / (double)kept);
     fact(t, "events", line.data);
+    free(which);
     buf_free(&line);
 }
 

@@ -41,14 +41,14 @@ static int suppressed_by(const struct leaks *l, const struct walk_stack *stack)
 {
     for (int i = 0; i < stack->count; i++) {
         const struct walk_frame *f = stack->frames[i];
-        const char *names[] = {f->function, f->plain_name, f->file, f->module};
+        const char *names[] = {f->function ? f->function : "??", f->plain_name, f->file, f->module};
         for (size_t k = 0; k < sizeof names / sizeof *names; k++) {
             int match = suppressions_match(l->options->suppressions, names[k]);
             if (match >= 0)
                 return match;
         }
     }
-    return -1;
+    return stack->count ? -1 : suppressions_match(l->options->suppressions, "??");
 }
 
 /* The dynamic loader and the constructors that it calls: main() is not below it yet. dlopen() is loader code too, but

@@ -26,6 +26,7 @@ struct lines {
     struct source source; /* of source_file_id */
     int64_t source_file_id;
     int64_t warned_file_id; /* whose change on disk was said */
+    int is_missing_said;    /* that a source cannot be read */
 };
 
 static const int default_stats[] = {STAT_active_peak_bytes, STAT_reserved_peak_bytes, STAT_net_growth, STAT_alloc_count,
@@ -190,7 +191,7 @@ static void print_title(struct lines *l, const struct lines_group *g)
     if (l->source.is_newer && l->warned_file_id != g->file_id) {
         buf_printf(&title, "! %s was changed after the recording: numbers may stand at wrong lines", g->path);
         l->warned_file_id = g->file_id;
-    } else if (g->path && !l->source.text) {
+    } else if (g->path && !l->source.text && !l->is_missing_said++) {
         buf_printf(&title, "! the source cannot be read here; 'memprof run --source' puts it into the database");
     }
     if (title.length)

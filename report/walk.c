@@ -170,6 +170,15 @@ int walk_allocator_frames(const struct walk_stack *stack)
     return count == stack->count ? 0 : count;
 }
 
+/* Frames for people end where libc calls main(): what lies beyond is the same in every program. */
+static int last_frame(const struct walk_stack *stack)
+{
+    for (int i = 1; i < stack->count; i++)
+        if (stack->frames[i]->function && strncmp(stack->frames[i]->function, "__libc_start", 12) == 0)
+            return i;
+    return stack->count;
+}
+
 static void frame_place(const struct walk_frame *frame, const char *base, struct buf *text)
 {
     if (frame->file && frame->line > 0)
@@ -190,9 +199,9 @@ void walk_print(const struct walk_stack *stack, const struct report_out *out, co
     static const struct table_column columns[] = {
         {"", TABLE_LEFT, TEXT_CUT_NONE, 0}, {"", TABLE_LEFT, TEXT_CUT_MIDDLE, 0}, {"", TABLE_LEFT, TEXT_CUT_LEFT, 0}};
     struct table *t = table_open(columns, 3);
-    int first = walk_allocator_frames(stack);
+    int first = walk_allocator_frames(stack), last = last_frame(stack);
     struct buf text = BUF(1 << 20);
-    for (int i = first; i < stack->count && (limit <= 0 || i - first < limit); i++) {
+    for (int i = first; i < last && (limit <= 0 || i - first < limit); i++) {
         buf_reset(&text);
         buf_printf(&text, "%s#%d", indent, i - first);
         table_text(t, text.data);

@@ -73,9 +73,10 @@ static void sql(const char *text)
 static void account(int line_id, int device, int allocs, int bytes, int freed, int peak)
 {
     char text[1024];
-    snprintf(text, sizeof text,
-             "INSERT INTO account VALUES('line', %d, 1, %d, 'all', %d, %d, 0, %d, 0, 0, %d, 0, 0, NULL, 0, 0, %d, 0, 0, 0)", line_id,
-             device, allocs, bytes, freed, peak, peak);
+    snprintf(
+        text, sizeof text,
+        "INSERT INTO account VALUES('line', %d, 1, %d, 'all', %d, %d, 0, %d, 0, 0, %d, 0, 0, NULL, 0, 0, %d, 0, 0, 0)",
+        line_id, device, allocs, bytes, freed, peak, peak);
     sql(text);
 }
 
@@ -92,11 +93,14 @@ static int setup(void **state)
     sql("INSERT INTO meta VALUES('format', 'memprof'), ('cwd', '/w'), ('state', 'complete');"
         "INSERT INTO device VALUES(0, 'host', NULL), (1, 'cuda:0', NULL);"
         "INSERT INTO total SELECT device_id, 'all', 1, 0, 1, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 0, 0 FROM device;"
-        "INSERT INTO file VALUES(1, '/w/t.hpp', '// 1\n// 2\ntemplate<class T>\nvoid push(T x)\n{\n\tgrow(x);\n\tstore(x);\n}\n\nint other;\n'),"
+        "INSERT INTO file VALUES(1, '/w/t.hpp', '// 1\n// 2\ntemplate<class T>\nvoid push(T "
+        "x)\n{\n\tgrow(x);\n\tstore(x);\n}\n\nint other;\n'),"
         " (2, '/w/gone.c', NULL);"
-        "INSERT INTO function VALUES(1, 'void a::push<int>(int)', 'push', 'x', 1, 4, 0), (2, 'void a::push<long>(long)', 'push', 'y', 1, 4, 0),"
+        "INSERT INTO function VALUES(1, 'void a::push<int>(int)', 'push', 'x', 1, 4, 0), (2, 'void "
+        "a::push<long>(long)', 'push', 'y', 1, 4, 0),"
         " (3, 'b::push(char)', 'push', 'z', 2, 10, 0), (4, 'idle', 'idle', 'idle', 2, 90, 0);"
-        "INSERT INTO line VALUES(1, 1, 1, 6, NULL, NULL), (2, 2, 1, 6, NULL, NULL), (3, 2, 1, 7, NULL, NULL), (4, 3, 2, 12, NULL, NULL),"
+        "INSERT INTO line VALUES(1, 1, 1, 6, NULL, NULL), (2, 2, 1, 6, NULL, NULL), (3, 2, 1, 7, NULL, NULL), (4, 3, "
+        "2, 12, NULL, NULL),"
         " (5, 3, 2, 400, NULL, NULL);");
     account(1, 0, 10, 1000, 400, 5000);
     account(2, 0, 5, 2000, 0, 9000);
@@ -120,10 +124,14 @@ static int teardown(void **state)
     return rmdir(path);
 }
 
-static void lines_are(const char *function, const char *file, const char *columns, enum report_format format, const char *expected)
+static void lines_are(const char *function, const char *file, const char *columns, enum report_format format,
+                      const char *expected)
 {
     struct report_options report = {.top = -1, .sort = -1};
-    struct lines_options options = {.report = &report, .functions = {function}, .function_count = function != NULL, .files = {file},
+    struct lines_options options = {.report = &report,
+                                    .functions = {function},
+                                    .function_count = function != NULL,
+                                    .files = {file},
                                     .file_count = file != NULL};
     char *text = NULL;
     size_t length = 0;
@@ -139,7 +147,8 @@ static void lines_are(const char *function, const char *file, const char *column
 static void test_template(void **state)
 {
     (void)state;
-    /* both instances are one function of the source; counts add up, peaks do not; the declaration to the closing brace */
+    /* both instances are one function of the source; counts add up, peaks do not; the declaration to the closing brace
+     */
     lines_are("a::push", NULL, NULL, REPORT_TEXT,
               "## a::push   t.hpp:4   host\n"
               "\n"
@@ -164,7 +173,6 @@ static void test_columns(void **state)
               "   40     -   400\n"
               "\n"
               "## b::push   gone.c:10   host\n"
-              "! the source cannot be read here; 'memprof run --source' puts it into the database\n"
               "\n"
               "alloc   own  line  code\n"
               "bytes  peak\n"
@@ -178,8 +186,9 @@ static void test_nothing(void **state)
     struct error err = {""};
     lines_are("idle", NULL, NULL, REPORT_TEXT,
               "no matching function allocated, or called what allocates; 'memprof report' lists those that did");
-    lines_are("absent", NULL, NULL, REPORT_TEXT,
-              "no function 'absent' in this recording; try a pattern such as '*absent*', or 'memprof report --by function'");
+    lines_are(
+        "absent", NULL, NULL, REPORT_TEXT,
+        "no function 'absent' in this recording; try a pattern such as '*absent*', or 'memprof report --by function'");
     assert_true(lines_columns("alloc.bytes,nonsense", &options, &err) < 0);
     assert_non_null(strstr(err.text, "'nonsense'"));
     assert_true(lines_columns(",", &options, &err) < 0);
@@ -189,8 +198,10 @@ static void test_csv(void **state)
 {
     (void)state;
     lines_are("b::push", NULL, NULL, REPORT_CSV,
-              "device,kind,function,file,declared_line,line,code,alloc_count,alloc_bytes,free_count,free_bytes,temporary_count,"
-              "temporary_bytes,at_peak_bytes,at_peak_count,at_kind_peak_bytes,own_peak_bytes,end_bytes,end_count,active_peak_bytes,"
+              "device,kind,function,file,declared_line,line,code,alloc_count,alloc_bytes,free_count,free_bytes,"
+              "temporary_count,"
+              "temporary_bytes,at_peak_bytes,at_peak_count,at_kind_peak_bytes,own_peak_bytes,end_bytes,end_count,"
+              "active_peak_bytes,"
               "reserved_peak_bytes,largest_bytes,lifetime_ns\n"
               "cuda:0,all,b::push,/w/gone.c,10,400,,4,40,0,0,0,0,100,0,0,,0,0,100,0,0,0\n"
               "host,all,b::push,/w/gone.c,10,12,,3,30,0,0,0,0,100,0,0,,0,0,100,0,0,0\n");

@@ -181,8 +181,9 @@ static void test_table(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_run),    cmocka_unit_test(test_report),  cmocka_unit_test(test_bad),   cmocka_unit_test(test_number),
-        cmocka_unit_test(test_nearest), cmocka_unit_test(test_output_name), cmocka_unit_test(test_table),
+        cmocka_unit_test(test_run),    cmocka_unit_test(test_report),  cmocka_unit_test(test_bad),
+        cmocka_unit_test(test_number), cmocka_unit_test(test_nearest), cmocka_unit_test(test_output_name),
+        cmocka_unit_test(test_table),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -26,8 +26,12 @@ static void test_clean(void **state)
     clean_is("a\033[31mb", "a\\x1b[31mb");
     clean_is("a\r\n\tb\x7f", "a\\x0d\\x0a\\x09b\\x7f");
     clean_is("gr\xc3\xbc\xc3\x9f \xe6\xbc\xa2 \xf0\x9f\x98\x80", "gr\xc3\xbc\xc3\x9f \xe6\xbc\xa2 \xf0\x9f\x98\x80");
-    clean_is("\xc2\x9b" "31m", "\\u{9b}31m");               /* the C1 form of escape [ */
-    clean_is("\xe2\x80\xae" "evil", "\\u{202e}evil");       /* right-to-left override */
+    clean_is("\xc2\x9b"
+             "31m",
+             "\\u{9b}31m"); /* the C1 form of escape [ */
+    clean_is("\xe2\x80\xae"
+             "evil",
+             "\\u{202e}evil");                                              /* right-to-left override */
     clean_is("\xff\xc0\xaf\xed\xa0\x80", "\\xff\\xc0\\xaf\\xed\\xa0\\x80"); /* not UTF-8, overlong, surrogate */
     clean_is("cut\xe6\xbc", "cut\\xe6\\xbc");
 }
@@ -60,7 +64,8 @@ static void test_fit(void **state)
     fit_is("/usr/include/c++/12/vector:42", 16, TEXT_CUT_LEFT, 1, "\xe2\x80\xa6/12/vector:42");
     fit_is("averylongfilenamewithoutslash.c", 10, TEXT_CUT_LEFT, 1, "\xe2\x80\xa6utslash.c");
     fit_is("int main(void)", 6, TEXT_CUT_RIGHT, 1, "int m\xe2\x80\xa6");
-    fit_is("\xe6\xbc\xa2\xe6\xbc\xa2\xe6\xbc\xa2", 4, TEXT_CUT_RIGHT, 1, "\xe6\xbc\xa2\xe2\x80\xa6"); /* two columns each */
+    fit_is("\xe6\xbc\xa2\xe6\xbc\xa2\xe6\xbc\xa2", 4, TEXT_CUT_RIGHT, 1,
+           "\xe6\xbc\xa2\xe2\x80\xa6"); /* two columns each */
     fit_is("long", 1, TEXT_CUT_MIDDLE, 1, "l");
     fit_is("long", 2, TEXT_CUT_NONE, 1, "long");
 }
@@ -171,17 +176,20 @@ static void record_is(enum report_format format, const char *expected)
 static void test_record(void **state)
 {
     (void)state;
-    record_is(REPORT_JSON, "{\n\"file\": \"a\\\"b\",\n\"rows\": [\n"
-                           "  {\"name\": \"x,\\\"y\\\"\xef\xbf\xbd\", \"bytes\": -9223372036854775808, \"share\": 0.5},\n"
-                           "  {\"name\": null, \"bytes\": -9223372036854775808, \"share\": 0.5}],\n\"count\": 2\n}\n");
-    record_is(REPORT_CSV, "name,bytes,share\n\"x,\"\"y\"\"\xef\xbf\xbd\",-9223372036854775808,0.5\n,-9223372036854775808,0.5\n");
+    record_is(REPORT_JSON,
+              "{\n\"file\": \"a\\\"b\",\n\"rows\": [\n"
+              "  {\"name\": \"x,\\\"y\\\"\xef\xbf\xbd\", \"bytes\": -9223372036854775808, \"share\": 0.5},\n"
+              "  {\"name\": null, \"bytes\": -9223372036854775808, \"share\": 0.5}],\n\"count\": 2\n}\n");
+    record_is(REPORT_CSV,
+              "name,bytes,share\n\"x,\"\"y\"\"\xef\xbf\xbd\",-9223372036854775808,0.5\n,-9223372036854775808,0.5\n");
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_clean), cmocka_unit_test(test_valid),    cmocka_unit_test(test_fit),    cmocka_unit_test(test_paths),
-        cmocka_unit_test(test_table), cmocka_unit_test(test_optional), cmocka_unit_test(test_colors), cmocka_unit_test(test_record),
+        cmocka_unit_test(test_clean),  cmocka_unit_test(test_valid),  cmocka_unit_test(test_fit),
+        cmocka_unit_test(test_paths),  cmocka_unit_test(test_table),  cmocka_unit_test(test_optional),
+        cmocka_unit_test(test_colors), cmocka_unit_test(test_record),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,225 @@
+/* `memprof leaks`: order, grouping, suppressions, start-up blocks, hostile stacks, on a database made here. */
+#include "../../common/db.h"
+#include "../../report/leaks.h"
+#include "../../report/views.h"
+#include "../../report/walk.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static char path[] = "/tmp/test_leaks.XXXXXX/a.db";
+static sqlite3 *db;
+
+static void sql(const char *text)
+{
+    struct error err;
+    if (db_exec(db, text, &err))
+        fail_msg("%s in: %s", err.text, text);
+}
+
+static void site(int id, int stack, int bytes, int blocks, int line)
+{
+    char text[1024];
+    snprintf(text, sizeof text,
+             "INSERT INTO site VALUES(%d, %d, 1, 0, 'heap', %d, %d, 0, 0, 0, 0, 0, 0, 0, %d, %d, %d, 0, 0, %d, 0);"
+             "INSERT INTO site_line VALUES(%d, %d)",
+             id, stack, blocks, bytes, bytes, bytes, blocks, bytes, id, line);
+    sql(text);
+}
+
+static int setup(void **state)
+{
+    struct error err;
+    (void)state;
+    *strrchr(path, '/') = 0;
+    if (!mkdtemp(path))
+        return -1;
+    path[strlen(path)] = '/';
+    if (db_create(path, &db, &err))
+        return -1;
+    sql("INSERT INTO meta VALUES('format', 'memprof'), ('cwd', '/w'), ('state', 'complete');"
+        "INSERT INTO device VALUES(0, 'host', NULL);"
+        "INSERT INTO total VALUES(0, 'heap', 9, 0, 9, 0, 0, 0, 9, 1, 1, 9, 1, 9, 9, 0, 0);"
+        "INSERT INTO process VALUES(1, 7, NULL, 'exec', '/w/app', './app', 0, 9, 'exit', 0, NULL);"
+        "INSERT INTO file VALUES(1, '/w/a.c', NULL);"
+        "INSERT INTO module VALUES(1, 1, '/w/app', NULL, 0, 9, 0, 0, NULL, 'dwarf'), (2, 1, "
+        "'/lib/ld-linux-x86-64.so.2', NULL, 9, 99, 0, 0,"
+        " NULL, 'symtab'), (3, 1, '/lib/libgui.so', NULL, 9, 99, 0, 0, NULL, 'none: stripped');"
+        "INSERT INTO function VALUES(1, 'malloc', 'malloc', 'malloc', NULL, NULL, 1), (2, 'make(int)', 'make', 'm', 1, "
+        "5, 0),"
+        " (3, 'main', 'main', 'main', 1, 20, 0), (4, '_dl_init', '_dl_init', '_dl_init', NULL, NULL, 0),"
+        " (5, '__libc_start_call_main', 's', 's', NULL, NULL, 0);"
+        "INSERT INTO address VALUES(1, 1, 16), (2, 1, 32), (3, 1, 48), (4, 2, 64), (5, 3, 80), (6, NULL, 4096), (7, 1, "
+        "7);"
+        "INSERT INTO frame VALUES(1, 1, 0, 1, NULL, NULL, NULL, 'native', 0), (2, 2, 0, 2, 1, 7, NULL, 'native', 1),"
+        " (3, 2, 1, 3, 1, 22, NULL, 'native', 0), (4, 3, 0, 3, 1, 25, NULL, 'native', 0), (5, 4, 0, 4, NULL, NULL, "
+        "NULL, 'native', 0),"
+        " (6, 7, 0, 5, NULL, NULL, NULL, 'native', 0);"
+        /* 10: malloc <- make (inlined in main:22) <- libc; 20: libgui <- main:25; 30: _dl_init; 40: in no module; 50,
+           51: a cycle */
+        "INSERT INTO stack VALUES(12, NULL, 7, 1, 0), (11, 12, 2, 2, 0), (10, 11, 1, 3, 0), (21, NULL, 3, 1, 0), (20, "
+        "21, 5, 2, 0),"
+        " (30, NULL, 4, 1, 0), (40, NULL, 6, 1, 2), (50, 51, 2, 2, 0), (51, 50, 3, 2, 0);"
+        "INSERT INTO line VALUES(1, 2, 1, 7, NULL, NULL), (2, 3, 1, 25, NULL, NULL);");
+    site(1, 10, 100, 2, 1);
+    site(2, 20, 5000, 1, 2);
+    site(3, 30, 72704, 1, 0);
+    site(4, 40, 8, 8, 0);
+    return views_own(db, &err);
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    sqlite3_close(db);
+    char text[sizeof path + 16];
+    unlink(path);
+    snprintf(text, sizeof text, "%s-wal", path);
+    unlink(text);
+    snprintf(text, sizeof text, "%s-shm", path);
+    unlink(text);
+    *strrchr(path, '/') = 0;
+    return rmdir(path);
+}
+
+/* The report with patterns (separated by spaces) suppressed; returns whether something leaked. */
+static int leaks_are(enum row_key by, int64_t top, const char *pattern, const char *expected)
+{
+    struct report_options report = {.top = top, .sort = -1, .by = by, .frames = 30};
+    struct suppressions suppressions = {0};
+    struct suppression one = {.pattern = (char *)(uintptr_t)pattern};
+    struct leaks_options options = {&report, &suppressions};
+    char *text = NULL;
+    size_t length = 0;
+    struct report_out out = {.file = open_memstream(&text, &length)};
+    struct error err = {""};
+    int leaked = -1;
+    if (pattern) {
+        suppressions.item = &one;
+        suppressions.count = 1;
+    }
+    assert_int_equal(leaks_report(db, &options, &out, &leaked, &err), 0);
+    fclose(out.file);
+    if (expected)
+        assert_string_equal(text, expected);
+    free(text);
+    return leaked;
+}
+
+static void test_stacks(void **state)
+{
+    (void)state;
+    assert_int_equal(
+        leaks_are(ROW_STACK, -1, NULL,
+                  "71.00 KiB in 1 block (host heap), before main(), allocated at\n"
+                  "    #0  _dl_init  [ld-linux-x86-64.so.2+0x40]\n"
+                  "\n"
+                  "4.88 KiB in 1 block (host heap), allocated at\n"
+                  "    #0  ??    [libgui.so+0x50]\n"
+                  "    #1  main  a.c:25\n"
+                  "\n"
+                  "100 B in 2 blocks, largest 100 B (host heap), allocated at\n"
+                  "    #0  make(int)  a.c:7 (inlined)\n"
+                  "    #1  main       a.c:22\n"
+                  "\n"
+                  "8 B in 8 blocks, largest 8 B (host heap), allocated at\n"
+                  "    #0  ??  [0x1000]\n"
+                  "    ... the callers are unknown: no unwind information\n"
+                  "\n"
+                  "Live at the end: 75.99 KiB in 12 blocks, from 4 stacks.\n"
+                  "Of these, the start-up of libraries before main() holds 71.00 KiB in 1 block.\n"
+                  "Memory that the program could still reach is included: memprof does not scan for pointers.\n"),
+        1);
+}
+
+static void test_lines(void **state)
+{
+    (void)state;
+    leaks_are(ROW_LINE, 2, "*ld-linux*",
+              "   bytes  blocks   largest  device  function   source\n"
+              "4.88 KiB       1  4.88 KiB  host    main       a.c:25\n"
+              "   100 B       2     100 B  host    make(int)  a.c:7\n"
+              "\n"
+              "Live at the end: 4.99 KiB in 11 blocks, from 3 lines (2 shown; --top 0 shows all); suppressed: 71.00 "
+              "KiB in 1 block from 1"
+              " stack.\n"
+              "Memory that the program could still reach is included: memprof does not scan for pointers.\n"
+              "\n"
+              "stacks  blocks      bytes  suppressed by\n"
+              "     1       1  71.00 KiB  *ld-linux*\n");
+}
+
+static void test_suppressed(void **state)
+{
+    (void)state;
+    assert_int_equal(leaks_are(ROW_STACK, -1, "*",
+                               "Nothing was live at the end; suppressed: 75.99 KiB in 12 blocks from 4 stacks.\n"
+                               "\n"
+                               "stacks  blocks      bytes  suppressed by\n"
+                               "     4      12  75.99 KiB  *\n"),
+                     0);
+    assert_int_equal(leaks_are(ROW_STACK, -1, "^main$", NULL), 1);
+}
+
+/* A stack that is its own caller ends somewhere. */
+static void test_cycle(void **state)
+{
+    (void)state;
+    struct walk *walk;
+    struct walk_stack stack;
+    struct error err;
+    assert_int_equal(walk_open(db, &walk, &err), 0);
+    assert_int_equal(walk_stack(walk, 50, &stack, &err), 0);
+    assert_int_equal(stack.count, WALK_FRAMES_MAX);
+    assert_true(stack.is_cut);
+    assert_int_equal(walk_stack(walk, 10, &stack, &err), 0);
+    assert_int_equal(stack.count, 4);
+    assert_int_equal(walk_allocator_frames(&stack), 1);
+    assert_string_equal(stack.frames[1]->function, "make(int)");
+    assert_int_equal(walk_stack(walk, 99999, &stack, &err), 0);
+    assert_int_equal(stack.count, 0);
+    walk_close(walk);
+}
+
+/* A file whose views or tables are traps: ours stand before them, or it is refused. */
+static void test_hostile_schema(void **state)
+{
+    (void)state;
+    sqlite3 *other;
+    struct error err;
+    assert_int_equal(sqlite3_open(":memory:", &other), SQLITE_OK);
+    assert_int_equal(
+        sqlite3_exec(
+            other,
+            "CREATE VIEW v_total AS WITH RECURSIVE r(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM r) SELECT x FROM r;"
+            "CREATE TABLE device(device_id, name, total_bytes); CREATE TABLE total(device_id, kind)",
+            NULL, NULL, NULL),
+        SQLITE_OK);
+    assert_int_equal(views_own(other, &err), 0);
+    sqlite3_stmt *s;
+    /* our definition, which names columns that this table lacks: an error, not an endless loop */
+    assert_int_not_equal(sqlite3_prepare_v2(other, "SELECT * FROM v_total", -1, &s, NULL), SQLITE_OK);
+    sqlite3_close(other);
+    assert_int_equal(sqlite3_open(":memory:", &other), SQLITE_OK);
+    sqlite3_exec(
+        other, "CREATE VIEW account AS WITH RECURSIVE r(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM r) SELECT x FROM r",
+        NULL, NULL, NULL);
+    assert_true(views_own(other, &err) < 0);
+    assert_non_null(strstr(err.text, "'account' is not a table"));
+    sqlite3_close(other);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_stacks), cmocka_unit_test(test_lines),          cmocka_unit_test(test_suppressed),
+        cmocka_unit_test(test_cycle),  cmocka_unit_test(test_hostile_schema),
+    };
+    return cmocka_run_group_tests(tests, setup, teardown);
+}

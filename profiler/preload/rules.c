@@ -17,6 +17,8 @@ uint64_t rule_miss(uint64_t pc, struct cfi_work *work)
         return rule; /* not kept: a module may be loaded there */
     if (image.header && cfi_find_row(&image, pc - 1, work) == 0)
         rule = cfi_rule(&image, &work->row, pc - 1);
+    else if (image.header && cfi_find_row(&image, pc, work) == 0)
+        rule = RULE(RULE_END, 0, 0); /* no call is before it: whoever made the stack (makecontext) put it there */
     if (found != MODULE_KNOWN)
         return rule;
     uint64_t *word = rule_word(pc), value = rule | rule_tag(pc);

@@ -116,10 +116,12 @@ static __attribute__((noinline)) void shape_2(struct path *p, unsigned level, ui
     __asm__ volatile("" : : "r"(block) : "memory");
 }
 
-static __attribute__((noinline, optimize("no-omit-frame-pointer"))) void shape_3(struct path *p, unsigned level,
-                                                                                 uint64_t shape)
+static __attribute__((noinline)) void shape_3(struct path *p, unsigned level, uint64_t shape)
 {
+    char *block = __builtin_alloca(level + 1);
+    __asm__ volatile("" : : "r"(block) : "memory");
     next(p, level, shape);
+    __asm__ volatile("" : : "r"(block) : "memory");
 }
 
 static function *const shapes[4] = {shape_0, shape_1, shape_2, shape_3};

@@ -63,14 +63,13 @@ static int by_libunwind(struct stack *s, uint64_t first)
     unw_context_t context;
     unw_cursor_t cursor;
     unw_word_t ip;
-    int begun = 0, signal = 0;
+    int begun = 0;
     s->depth = 0;
     unw_getcontext(&context);
     unw_init_local(&cursor, &context);
     for (;;) {
         unw_get_reg(&cursor, UNW_REG_IP, &ip);
-        ip += signal;
-        signal = unw_is_signal_frame(&cursor) > 0;
+        ip += unw_is_signal_frame(&cursor) > 0; /* interrupted here */
         begun |= ip == first;
         if (begun && ip >= 4096 && s->depth < UNWIND_FRAMES)
             s->pcs[s->depth++] = ip;
@@ -140,8 +139,10 @@ struct scratch {
 
 static NOINLINE void compare(struct unwind_state s, const struct unwind_stack *memory)
 {
-    struct scratch *x = sys_map(sizeof *x);
+    static TLS struct scratch *x;
     struct unwind_stack plain;
+    if (!x)
+        x = sys_map(sizeof *x);
     x->memory.depth = memory->depth;
     unwind_addresses(thread, x->memory.pcs);
     unwind_nested(thread, s, &plain);
@@ -170,7 +171,6 @@ static NOINLINE void compare(struct unwind_state s, const struct unwind_stack *m
         else if (!same_full)
             report_difference("full CFI", &x->full, &x->theirs);
     }
-    sys_unmap(x, sizeof *x);
 }
 
 static NOINLINE void seen(struct unwind_state s)

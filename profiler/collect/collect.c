@@ -26,6 +26,7 @@
 #define NAP_IDLE_NS    20000000u
 #define NAP_LONG_NS    100000000u /* after a second without anything */
 #define NAP_LEAVING_NS 200000u    /* while the end of a process is awaited */
+#define NAP_FIRST_NS   500000u    /* until the program's library is there */
 #define STRAGGLERS_NS  100000000u /* after the program's end, before we speak of what still runs */
 
 struct collection {
@@ -43,8 +44,9 @@ struct collection {
     struct watch *watch;
     pid_t pid;
     int pidfd;
-    uint64_t commit_ns, sample_ns, idle_since_ns, nap_ns, first_end_ns;
+    uint64_t commit_ns, sample_ns, idle_since_ns, nap_ns, first_end_ns, round_ns;
     uint64_t committed_events;
+    uint32_t sampled_total, sampled_leaving;
     unsigned stops_at_end; /* signals that came before the program ended were its own */
     int told_stragglers, told_failure;
 };
@@ -172,8 +174,28 @@ static void check_store(struct collection *c)
     fprintf(stderr, "memprof: %s; recording stopped, the program goes on\n", err.text);
 }
 
+/* A program that writes fast is left alone until its fullest ring is about three eighths full: each wake-up costs both
+ * sides more than a thousand events do. Returns 0 where it writes too slowly for that. */
+static int nap_while_filling(struct collection *c)
+{
+    uint64_t now = clock_monotonic_ns(), passed_ns = c->drain->now_ns - c->round_ns;
+    uint32_t pressure = c->drain->pressure;
+    c->round_ns = c->drain->now_ns;
+    if (pressure < WIRE_RING_WORDS / 32 || !passed_ns)
+        return 0;
+    uint64_t full_ns = passed_ns * (WIRE_RING_WORDS / 8 * 3) / pressure;
+    if (full_ns > NAP_NS)
+        return 0;
+    uint64_t gone_ns = now - c->drain->now_ns; /* this round took; the ring has been filling meanwhile */
+    if (gone_ns < full_ns)
+        nanosleep(&(struct timespec){0, (long)(full_ns - gone_ns)}, NULL);
+    return 1;
+}
+
 static void nap(struct collection *c, uint64_t words, unsigned news)
 {
+    if (nap_while_filling(c))
+        return;
     uint64_t now = c->drain->now_ns;
     uint32_t *sleeping = &c->session.control->sleeping;
     if (words) {
@@ -184,7 +206,9 @@ static void nap(struct collection *c, uint64_t words, unsigned news)
     } else {
         c->nap_ns = now - c->idle_since_ns > COMMIT_NS ? NAP_LONG_NS : NAP_IDLE_NS;
     }
-    uint64_t nap_ns = c->drain->leaving && c->nap_ns > NAP_LEAVING_NS ? NAP_LEAVING_NS : c->nap_ns;
+    /* the first words of a program come without a call for us */
+    uint64_t most_ns = c->drain->leaving ? NAP_LEAVING_NS : c->processes.total ? NAP_LONG_NS : NAP_FIRST_NS;
+    uint64_t nap_ns = c->nap_ns < most_ns ? c->nap_ns : most_ns;
     __atomic_store_n(sleeping, 1, __ATOMIC_SEQ_CST);
     if (drain_may_sleep(c->drain) && watch_news(c->watch) == news) {
         struct timespec timeout = {(time_t)(nap_ns / 1000000000u), (long)(nap_ns % 1000000000u)};
@@ -237,10 +261,14 @@ static void record(struct collection *c)
         unsigned news = watch_news(c->watch);
         uint64_t words = drain_round(c->drain);
         uint64_t now = c->drain->now_ns;
-        if (now - c->sample_ns >= SAMPLE_NS) {
+        /* also the first bytes of a process, and the last ones of one that is about to end */
+        if (now - c->sample_ns >= SAMPLE_NS || c->processes.total != c->sampled_total ||
+            c->drain->leaving > c->sampled_leaving) {
             c->sample_ns = now;
+            c->sampled_total = c->processes.total;
             sample_rss(c);
         }
+        c->sampled_leaving = c->drain->leaving;
         if (now - c->commit_ns >= COMMIT_NS) {
             c->commit_ns = now;
             commit(c);
@@ -286,9 +314,14 @@ static void finish_file(struct collection *c, const struct facts *f)
     c->store = NULL;
     if (rc && !c->told_failure)
         fprintf(stderr, "memprof: %s; the file is not whole\n", err.text);
+    if (rc) {
+        if (!o->quiet)
+            fprintf(stderr, "memprof: 'memprof report %s' shows what was stored before that\n", o->output);
+        return;
+    }
     if (!o->quiet)
         facts_print(f, o->output);
-    if (!o->symbolize || rc)
+    if (!o->symbolize)
         return;
     struct finish_options finish = {.with_source = o->with_source, .progress = !o->quiet && isatty(STDERR_FILENO)};
     if (symbolize_file(o->output, &finish, c->launch.signal_fd, &err))

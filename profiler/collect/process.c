@@ -224,7 +224,7 @@ void processes_scan(struct processes *ps)
         if (i >= ps->slot_end && __atomic_load_n(&ps->session->procs[i].state, __ATOMIC_RELAXED) == WIRE_PROC_FREE)
             break;
     }
-    if (!ps->first_ended && waitpid(ps->first_pid, &ps->first_status, WNOHANG) == ps->first_pid)
+    if (!ps->first_ended && ps->first_pid > 0 && waitpid(ps->first_pid, &ps->first_status, WNOHANG) == ps->first_pid)
         ps->first_ended = 1;
 }
 
@@ -338,10 +338,9 @@ struct process *processes_reaped(struct processes *ps, int pid, int wait_status,
     for (uint32_t i = 0; i < ps->slot_end; i++) {
         struct process *p = ps->by_slot[i];
         if (p && p->pid == pid && p->process_id == entry->process_id) {
-            if (!p->dead) {
-                p->dead = 1;
+            if (!p->dead || stamp < p->dead_stamp) /* we may have been told late */
                 p->dead_stamp = stamp;
-            }
+            p->dead = 1;
             entry->ended = 1; /* the row has its status */
             return p;
         }

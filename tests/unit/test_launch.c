@@ -155,7 +155,7 @@ static void test_start(void **state)
 {
     (void)state;
     struct error err;
-    sigset_t before, after;
+    sigset_t before = {0}, after = {0};
     assert_int_equal(run_shell("exit 3", NULL, NULL), 3);
     assert_int_equal(run_shell("kill -9 $$", NULL, NULL), 128 + 9);
     /* the loader complains about a library that is not there, and goes on */

@@ -107,7 +107,8 @@ int page_write_core(struct page *page, struct page_pack *pack)
         {"threads", "SELECT t.thread_id, t.process_id, t.tid, t.name, t.start_ns, t.end_ns FROM thread t ORDER BY t.thread_id", PAGE_ROWS_MAX},
         {"thread_totals", "SELECT thread_id, device, kind, alloc_count, alloc_bytes, free_count, temporary_count, at_peak_bytes, end_bytes, "
                           "end_count FROM v_thread ORDER BY alloc_bytes DESC", PAGE_ROWS_MAX},
-        {"counters", "SELECT process_id, name, value, text FROM counter WHERE value <> 0 ORDER BY process_id, name", PAGE_ROWS_MAX},
+        {"counters", "SELECT name, sum(value) AS value, max(text) AS text, count(process_id) AS processes FROM counter WHERE value <> 0 "
+ "GROUP BY name ORDER BY name", PAGE_ROWS_MAX},
         {"sizes", "SELECT d.name AS device, kind, log2_size, alloc_count, alloc_bytes, free_count, temporary_count FROM size_class JOIN device d "
                   "USING(device_id) ORDER BY device, kind, log2_size", 2000},
     };

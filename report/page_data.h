@@ -168,7 +168,8 @@ int32_t page_function(struct page *page, int64_t function_id);
 uint32_t page_line(struct page *page, int32_t function, int32_t file, int32_t line);
 uint32_t page_kind(const char *name);
 const char *page_basename(const char *path);
-char *page_name_copy(const char *text); /* cut at PAGE_NAME_BYTES */
+char *page_name_copy(const char *text);  /* cut at PAGE_NAME_BYTES */
+char *page_short_name(const char *name); /* without template and call arguments */
 
 /* A prepared statement with up to one bound integer; NULL with page->err. */
 sqlite3_stmt *page_query(struct page *page, const char *sql);

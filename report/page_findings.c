@@ -11,8 +11,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum severity { BAD, WARN, INFO, SEVERITIES };
+
 struct finding {
     struct page *page;
+    struct buf lists[SEVERITIES]; /* the worst come first */
     struct buf *out;
     char a[UNITS_TEXT], b[UNITS_TEXT], c[UNITS_TEXT], d[UNITS_TEXT];
 };
@@ -22,10 +25,18 @@ static int percent(int64_t part, int64_t whole)
     return whole > 0 ? (int)(100.0 * (double)part / (double)whole + 0.5) : 0;
 }
 
-/* kind: 'bad', 'warn' or 'info': the page's mark beside it. */
-static void begin(struct finding *f, const char *kind, const char *title)
+/* device: NULL where there is no need to say it */
+static void begin(struct finding *f, enum severity severity, const char *title, const char *device)
 {
-    buf_printf(f->out, "<li class=\"finding %s\"><h3>%s</h3><p>", kind, title);
+    static const char *const classes[] = {"bad", "warn", "info"};
+    f->out = &f->lists[severity];
+    buf_printf(f->out, "<li class=\"finding %s\"><h3>%s", classes[severity], title);
+    if (device && f->page->device_count > 1) {
+        buf_puts(f->out, " <span class=\"device\">");
+        buf_html(f->out, device);
+        buf_puts(f->out, "</span>");
+    }
+    buf_puts(f->out, "</h3><p>");
 }
 
 static void end(struct finding *f, const char *next)
@@ -43,8 +54,10 @@ static void line_link(struct finding *f, int32_t line, const char *view)
 {
     const struct page *page = f->page;
     const struct page_line *l = &page->lines[line];
-    buf_printf(f->out, "<a href=\"#line=%d&amp;at=%s\">", line, view);
-    html(f, l->function >= 0 ? page->functions[l->function].name : "?");
+    buf_printf(f->out, "<a class=\"fn\" href=\"#line=%d&amp;at=%s\">", line, view);
+    char *name = page_short_name(l->function >= 0 ? page->functions[l->function].name : "?");
+    html(f, name);
+    free(name);
     buf_puts(f->out, "</a>");
     if (l->file >= 0) {
         buf_puts(f->out, " (");
@@ -90,7 +103,7 @@ static void find_peak(struct finding *f, const struct totals *t)
     int32_t line = top_line(f->page, t->device, STAT_at_peak_bytes, &value, &sum, &blocks, STAT_at_peak_count);
     if (line < 0)
         return;
-    begin(f, "info", "What the peak is made of");
+    begin(f, INFO, "What the peak is made of", t->name);
     buf_printf(f->out, "At its peak, %s into the run, ", units_ns(f->a, t->peak_ns));
     html(f, t->name);
     buf_printf(f->out, " held %s. ", units_bytes(f->b, t->peak_active));
@@ -107,7 +120,7 @@ static void find_leaks(struct finding *f, const struct totals *t)
     if (line < 0 || t->end_count <= 0)
         return;
     int large = t->end_bytes >= 1 << 20 || percent(t->end_bytes, t->peak_active) >= 5;
-    begin(f, large ? "warn" : "info", "Never freed");
+    begin(f, large ? WARN : INFO, "Never freed", t->name);
     buf_printf(f->out, "%s in %s block%s of ", units_bytes(f->a, t->end_bytes), units_count(f->b, t->end_count), t->end_count == 1 ? "" : "s");
     html(f, t->name);
     buf_printf(f->out, " %s still live at the end. %s: ", t->end_count == 1 ? "was" : "were", line >= 0 && value < sum ? "The largest part" : "All of it");
@@ -124,7 +137,7 @@ static void find_churn(struct finding *f, const struct totals *t)
     int32_t line = top_line(f->page, t->device, STAT_temporary_count, &value, &sum, &allocs, STAT_alloc_count);
     if (line < 0)
         return;
-    begin(f, "info", "Short-lived blocks");
+    begin(f, INFO, "Short-lived blocks", t->name);
     buf_printf(f->out, "%s of %s allocations (%d %%) were freed before their thread allocated again. Most of them, %s, in ",
                units_count(f->a, t->temporary_count), units_count(f->b, t->alloc_count), percent(t->temporary_count, t->alloc_count),
                units_count(f->c, value));
@@ -139,7 +152,7 @@ static void find_gap(struct finding *f, const struct totals *t)
     int64_t gap = t->peak_reserved - t->peak_active;
     if (gap < 4 << 20 || t->peak_reserved < t->peak_active / 4 * 5)
         return;
-    begin(f, "warn", "Reserved, but not in use");
+    begin(f, WARN, "Reserved, but not in use", t->name);
     buf_puts(f->out, "The allocators of ");
     html(f, t->name);
     buf_printf(f->out, " held %s at %s, yet the program never had more than %s in use: at least %s (%d %%) lay idle or in fragments. ",
@@ -167,7 +180,7 @@ static void find_spike(struct finding *f, const struct totals *t)
     sqlite3_finalize(s);
     if (all < 100 || high * 10 > all || t->peak_active < 1 << 20)
         return;
-    begin(f, "info", "The peak is short");
+    begin(f, INFO, "The peak is short", t->name);
     html(f, t->name);
     buf_printf(f->out, " held more than half of its peak for about %s only, in %.1f %% of the run. ",
                units_ns(f->a, (int64_t)((double)f->page->duration_ns * (double)high / (double)all)), 100.0 * (double)high / (double)all);
@@ -233,7 +246,7 @@ static void find_growth(struct finding *f, const struct totals *t)
             break;
         int64_t *l = &live[(size_t)best * GROWTH_POINTS];
         double seconds = (double)(times[GROWTH_POINTS - 1] - times[0]) / 1e9;
-        begin(f, "warn", "Growth that does not stop");
+        begin(f, WARN, "Growth that does not stop", t->name);
         line_link(f, best, "end");
         buf_printf(f->out, " held %s at %s and %s at %s, growing nearly all the way: about %s a second.", units_bytes(f->a, l[0]),
                    units_ns(f->b, times[0]), units_bytes(f->c, l[GROWTH_POINTS - 1]), units_ns(f->d, times[GROWTH_POINTS - 1]),
@@ -249,7 +262,7 @@ static void find_failures(struct finding *f)
     sqlite3_stmt *s = page_query(f->page, "SELECT o.time_ns, o.size_bytes, o.active_bytes, d.name, o.device_free_bytes, o.device_total_bytes FROM oom o "
                                           "JOIN device d USING(device_id) ORDER BY o.time_ns LIMIT 3");
     while (s && sqlite3_step(s) == SQLITE_ROW) {
-        begin(f, "bad", "Out of memory");
+        begin(f, BAD, "Out of memory", db_text(s, 3));
         buf_printf(f->out, "At %s an allocation of %s on ", units_ns(f->a, sqlite3_column_int64(s, 0)), units_bytes(f->b, sqlite3_column_int64(s, 1)));
         html(f, db_text(s, 3));
         buf_printf(f->out, " failed, with %s in use", units_bytes(f->c, sqlite3_column_int64(s, 2)));
@@ -283,7 +296,7 @@ static void find_pins(struct finding *f)
         uint32_t site = page_map_get(&page->site_of, (uint64_t)sqlite3_column_int64(s, 4), 0);
         if (site == PAGE_NONE)
             continue;
-        begin(f, "warn", "A nearly empty segment is pinned");
+        begin(f, WARN, "A nearly empty segment is pinned", db_text(s, 6));
         buf_printf(f->out, "A segment of %s on ", units_bytes(f->a, sqlite3_column_int64(s, 0)));
         html(f, db_text(s, 6));
         buf_printf(f->out, " could not be given back at %s because of %s in %s block%s of ", units_ns(f->b, sqlite3_column_int64(s, 1)),
@@ -297,8 +310,8 @@ static void find_pins(struct finding *f)
 
 int page_make_findings(struct page *page)
 {
-    page->findings = (struct buf)BUF(1u << 20);
-    struct finding f = {.page = page, .out = &page->findings};
+    page->findings = (struct buf)BUF(4u << 20);
+    struct finding f = {.page = page, .lists = {BUF(1u << 20), BUF(1u << 20), BUF(1u << 20)}};
     sqlite3_stmt *s = page_query(page, "SELECT device_id, alloc_count, temporary_count, peak_active_bytes, peak_active_ns, peak_active_count, "
                                        "peak_reserved_bytes, peak_reserved_ns, end_active_bytes, end_count FROM total WHERE kind = 'all' "
                                        "ORDER BY device_id LIMIT 16");
@@ -323,5 +336,10 @@ int page_make_findings(struct page *page)
         find_spike(&f, &t);
     }
     find_pins(&f);
+    for (int i = 0; i < SEVERITIES; i++) {
+        if (f.lists[i].length)
+            buf_add(&page->findings, f.lists[i].data, f.lists[i].length);
+        buf_free(&f.lists[i]);
+    }
     return page_query_end(page, s, rc);
 }

@@ -54,37 +54,39 @@ static void add_note(void *context, const char *note)
     buf_puts(b, "</p>\n");
 }
 
-static void card(struct buf *b, const char *title, const char *big, const char *small)
+static void card_row(struct buf *b, const char *name, const char *value, const char *more)
 {
-    buf_printf(b, "<div class=\"card\"><p class=\"what\">");
-    buf_html(b, title);
-    buf_printf(b, "</p><p class=\"big\">%s</p><p class=\"small\">%s</p></div>\n", big, small);
+    buf_printf(b, "<div><dt>%s</dt><dd>%s <span class=\"small\">%s</span></dd></div>\n", name, value, more);
+}
+
+static void device_card(struct buf *b, sqlite3_stmt *s)
+{
+    char t1[UNITS_TEXT], t2[UNITS_TEXT], more[128];
+    buf_puts(b, "<div class=\"card\"><p class=\"what\">");
+    buf_html(b, db_text(s, 0));
+    buf_printf(b, ", peak of active bytes</p><p class=\"big\">%s</p><p class=\"small\">", units_bytes(t1, sqlite3_column_int64(s, 1)));
+    int64_t blocks = sqlite3_column_int64(s, 8);
+    buf_printf(b, "at %s, in %s block%s</p><dl>\n", units_ns(t1, sqlite3_column_int64(s, 2)), units_count(t2, blocks), blocks == 1 ? "" : "s");
+    if (sqlite3_column_int64(s, 3) > 0)
+        card_row(b, "Reserved, peak", units_bytes(t1, sqlite3_column_int64(s, 3)), "");
+    snprintf(more, sizeof more, "in %s block%s", units_count(t2, sqlite3_column_int64(s, 5)), sqlite3_column_int64(s, 5) == 1 ? "" : "s");
+    card_row(b, "Live at the end", units_bytes(t1, sqlite3_column_int64(s, 4)), more);
+    snprintf(more, sizeof more, "%s", units_bytes(t2, sqlite3_column_int64(s, 7)));
+    card_row(b, "Allocations", units_count(t1, sqlite3_column_int64(s, 6)), more);
+    if (sqlite3_column_int64(s, 6) > 0) {
+        snprintf(more, sizeof more, "%.1f %%", 100.0 * (double)sqlite3_column_int64(s, 9) / (double)sqlite3_column_int64(s, 6));
+        card_row(b, "Temporary", units_count(t1, sqlite3_column_int64(s, 9)), more);
+    }
+    buf_puts(b, "</dl></div>\n");
 }
 
 static void cards(struct page *page, struct buf *b)
 {
     sqlite3_stmt *s = page_query(page, "SELECT d.name, t.peak_active_bytes, t.peak_active_ns, t.peak_reserved_bytes, t.end_active_bytes, t.end_count, "
-                                       "t.alloc_count, t.alloc_bytes, t.peak_active_count FROM total t JOIN device d USING(device_id) "
-                                       "WHERE t.kind = 'all' ORDER BY d.device_id");
-    if (!s)
-        return;
-    for (int left = 8; left-- && sqlite3_step(s) == SQLITE_ROW;) {
-        char title[128], big[UNITS_TEXT], small[160], t1[UNITS_TEXT], t2[UNITS_TEXT];
-        const char *device = db_text(s, 0);
-        snprintf(title, sizeof title, "%.40s peak, active", device);
-        snprintf(small, sizeof small, "at %s, in %s blocks", units_ns(t1, sqlite3_column_int64(s, 2)), units_count(t2, sqlite3_column_int64(s, 8)));
-        card(b, title, units_bytes(big, sqlite3_column_int64(s, 1)), small);
-        if (sqlite3_column_int64(s, 3) > 0) {
-            snprintf(title, sizeof title, "%.40s peak, reserved", device);
-            card(b, title, units_bytes(big, sqlite3_column_int64(s, 3)), "held by the allocator from the layer below");
-        }
-        snprintf(title, sizeof title, "%.40s, still live at the end", device);
-        snprintf(small, sizeof small, "in %s blocks", units_count(t1, sqlite3_column_int64(s, 5)));
-        card(b, title, units_bytes(big, sqlite3_column_int64(s, 4)), small);
-        snprintf(title, sizeof title, "%.40s allocations", device);
-        snprintf(small, sizeof small, "%s in all", units_bytes(t1, sqlite3_column_int64(s, 7)));
-        card(b, title, units_count(big, sqlite3_column_int64(s, 6)), small);
-    }
+                                       "t.alloc_count, t.alloc_bytes, t.peak_active_count, t.temporary_count FROM total t JOIN device d "
+                                       "USING(device_id) WHERE t.kind = 'all' ORDER BY d.device_id");
+    for (int left = 16; s && left-- && sqlite3_step(s) == SQLITE_ROW;)
+        device_card(b, s);
     sqlite3_finalize(s);
 }
 
@@ -137,7 +139,7 @@ int page_write_top_lines(struct page *page, FILE *out)
                    units_bytes(t2, sqlite3_column_int64(s, 4)), units_count(t3, sqlite3_column_int64(s, 5)));
         buf_html(&b, db_text(s, 6));
         buf_puts(&b, "</td><td>");
-        char *function = page_name_copy(db_text(s, 0));
+        char *function = page_short_name(db_text(s, 0));
         buf_html(&b, function);
         free(function);
         if (*db_text(s, 1)) {

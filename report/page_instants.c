@@ -138,21 +138,33 @@ static void change(struct walk *w, uint32_t site, struct page_entry by)
     SUB(w->live_bytes[site], by.gone_bytes);
 }
 
-/* A free is of a temporary when its block is still the latest allocation of the thread that frees it. */
+/* A free is of a temporary when its block is still the latest allocation of the thread that made it. */
 static int64_t is_temporary(struct walk *w, const struct chunk_event *e, int is_alloc)
 {
-    uint32_t index = page_map_get(&w->last, e->thread_id, 0);
-    if (index == PAGE_NONE) {
-        if (!is_alloc)
-            return 0;
-        index = w->last_count;
-        PAGE_PUSH(w->lasts, w->last_count, w->last_capacity);
-        page_map_set(&w->last, e->thread_id, 0, index);
+    const uint64_t of_thread = 0, of_block = 1 + e->process_id;
+    if (is_alloc) {
+        uint32_t index = page_map_get(&w->last, e->thread_id, of_thread);
+        if (index == PAGE_NONE) {
+            index = w->last_count;
+            PAGE_PUSH(w->lasts, w->last_count, w->last_capacity);
+            page_map_set(&w->last, e->thread_id, of_thread, index);
+        }
+        w->lasts[index].address = e->address;
+        page_map_set(&w->last, e->address, of_block, index);
+        return 0;
     }
-    int64_t temporary = !is_alloc && w->lasts[index].address == e->address && e->address;
-    if (is_alloc || temporary)
-        w->lasts[index].address = is_alloc ? e->address : 0;
-    return temporary;
+    uint32_t index = page_map_get(&w->last, e->address, of_block);
+    if (index == PAGE_NONE || w->lasts[index].address != e->address)
+        return 0;
+    w->lasts[index].address = 0;
+    return e->address != 0;
+}
+
+/* What is known of threads' latest allocations ends where events are skipped. */
+static void forget_last(struct walk *w)
+{
+    page_map_free(&w->last);
+    w->last_count = 0;
 }
 
 static void apply_events(struct walk *w, const struct chunk_event *events, long count)
@@ -167,7 +179,9 @@ static void apply_events(struct walk *w, const struct chunk_event *events, long 
             continue;
         int64_t size = (int64_t)e->size_bytes;
         struct page_entry by = {.alloc_count = is_alloc, .alloc_bytes = is_alloc ? size : 0, .gone_count = is_gone, .gone_bytes = is_gone ? size : 0};
-        if (e->op != CHUNK_end)
+        if (e->op == CHUNK_end) /* of all that the site has left: the count stands where an address does */
+            by.gone_count = (int64_t)e->address;
+        else
             by.temporary_count = is_temporary(w, e, is_alloc);
         change(w, site, by);
     }
@@ -183,12 +197,11 @@ static void apply_deltas(struct walk *w, const struct chunk_delta *deltas, long 
                                        .gone_count = deltas[i].free_count, .gone_bytes = (int64_t)deltas[i].free_bytes,
                                        .temporary_count = deltas[i].temporary_count});
     }
-    page_map_free(&w->last); /* what these threads allocated last is not known any more */
-    w->last_count = 0;
+    forget_last(w);
 }
 
-/* Takes a key frame's word for what is live, however it came to that. */
-static void apply_keyframe(struct walk *w, const struct chunk_live *sites, long count)
+/* Takes a key frame's word for what is live, however it came to that. device: the one that it is of; -1: all. */
+static void apply_keyframe(struct walk *w, const struct chunk_live *sites, long count, int32_t device)
 {
     struct page *page = w->page;
     int64_t(*now)[2] = xcalloc(page->site_count + 1ul, sizeof *now);
@@ -200,6 +213,8 @@ static void apply_keyframe(struct walk *w, const struct chunk_live *sites, long 
         ADD(now[site][1], sites[i].live_bytes);
     }
     for (uint32_t site = 0; site < page->site_count; site++) {
+        if (device >= 0 && page->sites[site].device != device)
+            continue;
         int64_t blocks = now[site][0], bytes = now[site][1];
         SUB(blocks, w->live_count[site]);
         SUB(bytes, w->live_bytes[site]);
@@ -215,21 +230,21 @@ static void apply_keyframe(struct walk *w, const struct chunk_live *sites, long 
     page->net_only = 1;
 }
 
-static int apply_keyframe_row(struct walk *w, sqlite3_stmt *s, int column)
+static int apply_keyframe_row(struct walk *w, sqlite3_stmt *s, int column, int32_t device)
 {
     const struct chunk_live *sites;
     const void *data = sqlite3_column_blob(s, column);
     long count = chunk_decode_live(w->codec, data, (size_t)sqlite3_column_bytes(s, column), &sites);
     if (count < 0)
         return 0;
-    apply_keyframe(w, sites, count);
+    apply_keyframe(w, sites, count, device);
     return 1;
 }
 
 /* The key frames of times whose events are not kept. */
 static int walk_keyframes(struct walk *w, int64_t first_event)
 {
-    sqlite3_stmt *s = page_query(w->page, "SELECT time_ns, reason, data FROM keyframe WHERE event_count <= ? AND reason <> 'end' "
+    sqlite3_stmt *s = page_query(w->page, "SELECT time_ns, reason, data, coalesce(device_id, -1) FROM keyframe WHERE event_count <= ? AND reason <> 'end' "
                                           "ORDER BY event_count, time_ns");
     if (!s)
         return -EIO;
@@ -246,7 +261,8 @@ static int walk_keyframes(struct walk *w, int64_t first_event)
             flags |= INSTANT_RESERVED_PEAK;
         else if (!strcmp(reason, "oom"))
             flags |= INSTANT_OOM;
-        if (time_ns <= before || !apply_keyframe_row(w, s, 2))
+        int32_t device = !strcmp(reason, "peak") ? page_device_index(w->page, sqlite3_column_int64(s, 3)) : -1;
+        if (time_ns <= before || !apply_keyframe_row(w, s, 2, device))
             continue;
         close_instant(w, time_ns, flags);
         before = time_ns;
@@ -259,11 +275,11 @@ static int walk_keyframes(struct walk *w, int64_t first_event)
 /* After a gap in the chunks: a key frame at exactly this event makes the rest right again. */
 static int resync(struct walk *w, int64_t event)
 {
-    sqlite3_stmt *s = page_query(w->page, "SELECT data FROM keyframe WHERE event_count = ? AND reason <> 'end' LIMIT 1");
+    sqlite3_stmt *s = page_query(w->page, "SELECT data FROM keyframe WHERE event_count = ? AND reason IN ('periodic', 'oom') LIMIT 1");
     int done = 0;
     if (s) {
         sqlite3_bind_int64(s, 1, event);
-        done = sqlite3_step(s) == SQLITE_ROW && apply_keyframe_row(w, s, 0);
+        done = sqlite3_step(s) == SQLITE_ROW && apply_keyframe_row(w, s, 0, -1);
         sqlite3_finalize(s);
     }
     return done;

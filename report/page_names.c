@@ -40,6 +40,26 @@ char *page_name_copy(const char *text)
     return copy;
 }
 
+char *page_short_name(const char *name)
+{
+    char *copy = page_name_copy(name), *to = copy;
+    int depth = 0;
+    if (strstr(copy, "operator") || *copy == '(') /* brackets are part of the name */
+        return copy;
+    for (const char *from = copy; *from; from++) {
+        if (strchr("<([", *from))
+            depth++;
+        else if (strchr(">)]", *from))
+            depth -= depth > 0;
+        else if (!depth)
+            *to++ = *from;
+    }
+    if (to == copy)
+        return strcpy(copy, "?");
+    *to = 0;
+    return copy;
+}
+
 int page_load_devices(struct page *page)
 {
     sqlite3_stmt *s = page_query(page, "SELECT device_id, name, total_bytes FROM device ORDER BY device_id");

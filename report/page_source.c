@@ -101,7 +101,7 @@ static int looks_like_source(const char *path)
                                           "m",   "mm",  "py",  "pyx", "rs",  "go", "d",  "f",   "f90", "f95", "for", "s",   "S",   "java", "js",
                                           "ts",  "rb",  "lua", "ml",  "hs",  "nim", "zig", "adb", "ads", "pas", "cs",  "swift", "kt", "y",  "l"};
     const char *dot = strrchr(page_basename(path), '.');
-    if (*path != '/' || !dot)
+    if (!dot)
         return 0;
     for (unsigned i = 0; i < sizeof endings / sizeof *endings; i++)
         if (!strcasecmp(dot + 1, endings[i]))
@@ -114,6 +114,8 @@ static char *read_disk(const struct page *page, const char *path, const char **w
 {
     struct stat st;
     *why = "not found on this machine";
+    if (*path != '/')
+        return NULL;
     if (!looks_like_source(path)) {
         *why = "not a source file by its name";
         return NULL;

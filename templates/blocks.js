@@ -78,20 +78,7 @@ const blocks = {
     c.beginPath();
     c.rect(plot.x, 0, plot.w, plot.y + plot.h);
     c.clip();
-    if (seen) {
-      const l = seen.l;
-      c.beginPath();
-      c.moveTo(x(l.start[seen.first]), y(0));
-      for (let i = seen.first; i <= seen.last; i++) { c.lineTo(x(l.start[i]), y(l.active_max[i])); c.lineTo(x(l.end[i]), y(l.active_max[i])); }
-      c.lineTo(x(l.end[seen.last]), y(0));
-      c.fillStyle = OTHER_COLOR;
-      c.globalAlpha = 0.22;
-      c.fill();
-      c.globalAlpha = 1;
-      c.strokeStyle = OTHER_COLOR;
-      c.lineWidth = 1;
-      c.stroke();
-    }
+    if (seen) drawBehind(c, plot, seen, y);
     this.hits = [];
     for (const s of this.shapes) {
       if (s.to < v.from || s.from > v.to) continue;
@@ -106,7 +93,7 @@ const blocks = {
       c.globalAlpha = this.hovered === s ? 1 : 0.78;
       c.fill();
       c.globalAlpha = 1;
-      if (height > 2.5 || this.hovered === s) {
+      if ((height > 3 && x(s.to) - x(s.from) > 4) || this.hovered === s) {
         c.strokeStyle = this.hovered === s ? theme.colors.text : theme.colors.surface;
         c.lineWidth = this.hovered === s ? 1.4 : 0.5;
         c.stroke();

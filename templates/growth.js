@@ -53,7 +53,7 @@ const growth = {
     this.top = new Float64Array(n);
     for (const l of this.layers) for (let i = 0; i < n; i++) this.top[i] += l.values[i];
     const gaps = s.flags.some((f) => f & INSTANT.DAMAGED);
-    byId('growth-note').textContent = 'What the top lines of ' + model.core.devices[app.device].name + ' held at ' + count(n) + ' stored instants; between two of them it is drawn straight. Click to choose an instant.'
+    byId('growth-note').textContent = 'What the top lines of ' + model.core.devices[app.device].name + ' held at ' + count(n) + ' stored instants; between two of them it is drawn straight. Grey behind: all active bytes. Click to choose an instant.'
       + (gaps ? ' Some events could not be read: what comes after them is not exact.' : '');
     byId('growth-canvas').setAttribute('aria-label', 'Live bytes by line over time, the largest lines: ' + this.layers.slice(0, 4).map((l) => this.name(l)).join(', '));
     this.legend();
@@ -78,6 +78,8 @@ const growth = {
     const s = model.instants, plot = this.plot(w, h), v = timeline.view, first = model.instantBefore(v.from), last = Math.min(s.count - 1, model.instantBefore(v.to) + 1);
     let max = 0;
     for (let i = first; i <= last; i++) max = Math.max(max, this.top[i]);
+    const panel = timeline.panels.find((p) => p.device === app.device), seen = panel && app.kind < 0 ? timeline.visible(panel.pyramid, plot.w) : null;
+    if (seen) for (let i = seen.first; i <= seen.last; i++) max = Math.max(max, seen.l.active_max[i]);
     max = max * 1.08 || 1;
     drawAxes(c, plot, max, v);
     const x = (i) => timeline.xOf(plot, s.time[i]), y = (value) => plot.y + plot.h - value / max * plot.h;
@@ -85,6 +87,7 @@ const growth = {
     c.beginPath();
     c.rect(plot.x, 0, plot.w, plot.y + plot.h);
     c.clip();
+    if (seen) drawBehind(c, plot, seen, y);
     const below = new Float64Array(s.count);
     for (const l of this.layers) {
       c.beginPath();
@@ -92,12 +95,9 @@ const growth = {
       for (let i = last; i >= first; i--) c.lineTo(x(i), y(below[i]));
       c.closePath();
       c.fillStyle = l.color;
-      c.globalAlpha = 0.82;
+      c.globalAlpha = 0.9;
       c.fill();
       c.globalAlpha = 1;
-      c.strokeStyle = theme.colors.surface;
-      c.lineWidth = 0.8;
-      c.stroke();
       for (let i = first; i <= last; i++) below[i] += l.values[i];
     }
     if (this.cursor !== null) timeline.drawVertical(c, plot, s.time[model.instantBefore(this.cursor)], theme.colors.text, [3, 3]);

@@ -1,6 +1,6 @@
 /* tables.js: lines, functions, files, modules, threads, leaks, temporaries of the selection; a row shows its stacks and source. */
 
-const TABLE_STEP = 50;
+const TABLE_STEP = 20;
 
 const tables = {
   tab: 'line', sort: null, ascending: false, filter: '', shown: TABLE_STEP, chosen: null, rows: [],
@@ -140,12 +140,13 @@ const tables = {
     const by = (r) => r[sort] === null || r[sort] === undefined ? -Infinity : r[sort];
     rows = rows.slice().sort(sort === 'name' ? (a, b) => this.cell(a).name.localeCompare(this.cell(b).name) * (this.ascending ? 1 : -1)
       : (a, b) => (by(b) - by(a) || b.self - a.self) * (this.ascending ? -1 : 1));
-    const head = el('tr', {}, this.columns.map((c) => this.heading(c.key, c.label, c.title)), this.heading('name', this.tab === 'leak' ? 'Stack' : this.tabs.find((t) => t[0] === this.tab)[1].replace(/s$/, ''), null, 'text'));
+    const what = { leak: 'Stack', temporary: 'Line' }[this.tab] || this.tabs.find((t) => t[0] === this.tab)[1].replace(/s$/, '');
+    const head = el('tr', {}, this.heading('name', what, null, 'text'), this.columns.map((c) => this.heading(c.key, c.label, c.title)));
     const body = el('tbody', {}, rows.slice(0, this.shown).map((r) => this.rowElement(r)));
     const parts = [el('table', { 'data-rows': rows.length }, el('thead', {}, head), body)];
     if (!rows.length) parts.push(el('p', { class: 'hint' }, this.filter ? 'Nothing matches the filter.' : 'Nothing here.'));
     if (rows.length > this.shown)
-      parts.push(el('p', { class: 'more' }, el('button', { type: 'button', click: () => { this.shown += TABLE_STEP * 2; this.draw(); } }, 'Show more'), ' ' + count(this.shown) + ' of ' + count(rows.length) + ' rows'));
+      parts.push(el('p', { class: 'more' }, el('button', { type: 'button', click: () => { this.shown += TABLE_STEP * 5; this.draw(); } }, 'Show more'), ' ' + count(this.shown) + ' of ' + count(rows.length) + ' rows'));
     byId('table').replaceChildren(...parts);
   },
 
@@ -171,14 +172,14 @@ const tables = {
       const next = e.key === 'ArrowDown' ? tr.nextElementSibling : e.key === 'ArrowUp' ? tr.previousElementSibling : null;
       if (next) { next.focus(); e.preventDefault(); }
     } });
+    tr.append(el('td', { class: 'name', title: c.full || c.name }, el('span', { class: 'fn' }, c.name), c.at ? el('span', { class: 'at' }, c.at) : null));
     for (const column of this.columns) {
       const value = row[column.key], text = this.format(column, value);
       if (column.bar === undefined) { tr.append(el('td', { class: value ? null : 'zero' }, text)); continue; }
       const fill = el('span', { class: 'fill' });
       fill.style.width = column.bar > 0 ? Math.max(0, Math.min(100, 100 * value / column.bar)).toFixed(1) + '%' : '0';
-      tr.append(el('td', { class: 'bar' }, el('span', { class: 'share', title: percent(value, column.bar) + ' of ' + this.format(column, column.bar) }, el('span', { class: 'track' }, fill), text)));
+      tr.append(el('td', { class: value ? 'bar' : 'bar zero' }, el('span', { class: 'share', title: percent(value, column.bar) + ' of ' + this.format(column, column.bar) }, value > 0 ? el('span', { class: 'track' }, fill) : null, text)));
     }
-    tr.append(el('td', { class: 'name', title: c.full || c.name }, el('span', { class: 'fn' }, c.name), c.at ? el('span', { class: 'at' }, c.at) : null));
     return tr;
   },
 

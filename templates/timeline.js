@@ -38,10 +38,10 @@ const timeline = {
     const head = el('div', { class: 'panel-head' }, el('span', { class: 'panel-name' }, pyramid.device));
     for (const s of SERIES) {
       if (!s.has(pyramid)) continue;
-      panel.on[s.key] = true;
+      panel.on[s.key] = s.key !== 'rss' || !this.dwarfs(pyramid); /* RSS counts code and libraries too: it must not flatten the rest */
       const label = s.key === 'rss' && pyramid.device !== 'host' ? 'Device used' : s.label;
       const value = panel.values[s.key] = el('span', { class: 'value' }), swatch = el('span', { class: 'swatch' });
-      const button = el('button', { type: 'button', class: 'series', 'aria-pressed': 'true', click: () => {
+      const button = el('button', { type: 'button', class: 'series', 'aria-pressed': String(panel.on[s.key]), click: () => {
         panel.on[s.key] = !panel.on[s.key];
         button.setAttribute('aria-pressed', String(panel.on[s.key]));
         redraw();
@@ -58,6 +58,11 @@ const timeline = {
     panel.canvas.setAttribute('aria-label', this.describe(panel));
     this.bindPanel(panel);
     this.panels.push(panel);
+  },
+
+  dwarfs(pyramid) {
+    const most = (key) => pyramid.levels[pyramid.levels.length - 1][key].reduce((a, b) => Math.max(a, b), 0);
+    return most('rss_max') > 2.5 * Math.max(most('active_max'), most('reserved_max'));
   },
 
   describe(panel) {
@@ -112,7 +117,8 @@ const timeline = {
     this.drawRanges(panel, c, plot);
     this.drawSelection(panel, c, plot);
     if (panel.on.active) this.drawActive(c, plot, v, yOf);
-    for (const s of keys) if (s.key !== 'active') this.drawLine(c, plot, v, s, yOf);
+    const coarse = this.visible(panel.pyramid, plot.w / 5); /* a line over what goes up and down within pixels is its upper edge */
+    for (const s of keys) if (s.key !== 'active') this.drawLine(c, plot, coarse, s, yOf);
     this.drawInstants(c, plot);
     this.drawFailures(panel, c, plot);
     this.drawPeaks(panel, c, plot, yOf);
@@ -165,7 +171,7 @@ const timeline = {
   },
 
   drawLine(c, plot, v, series, yOf) {
-    const l = v.l, max = l[series.key + '_max'], last = l[series.key + '_last'];
+    const l = v.l, max = l[series.key + '_max'], last = l[series.key + '_last'], fine = v.level === 0 && l.width / (this.view.to - this.view.from) * plot.w > 3;
     c.strokeStyle = theme.colors[series.color];
     c.lineWidth = 1.5;
     c.setLineDash(series.dash || []);
@@ -175,7 +181,7 @@ const timeline = {
       if (max[i] < 0 || last[i] < 0) continue;
       const x = this.xOf(plot, l.start[i]), x2 = this.xOf(plot, l.end[i]);
       if (!open) { c.moveTo(x, yOf(max[i])); open = true; } else c.lineTo(x, yOf(max[i]));
-      c.lineTo(x2, yOf(v.level > 0 ? max[i] : last[i]));
+      c.lineTo(x2, yOf(fine ? last[i] : max[i]));
     }
     c.stroke();
     c.setLineDash([]);
@@ -209,7 +215,7 @@ const timeline = {
       if (ranged) {
         c.fillStyle = theme.colors.mark;
         c.globalAlpha = shade++ % 2 ? 0.10 : 0.05;
-        c.fillRect(x, plot.y - 4, x2 - x, plot.h + 4);
+        if (x2 - x > 40) c.fillRect(x, plot.y - 4, x2 - x, plot.h + 4);
         c.globalAlpha = 0.7;
         c.fillRect(x, plot.y - 6, Math.max(1, x2 - x), 2);
         c.globalAlpha = 1;
@@ -264,7 +270,7 @@ const timeline = {
       if (f.device !== panel.device) continue;
       const x = this.drawVertical(c, plot, f.time, theme.colors.failure, [], 1.5);
       if (x === undefined) continue;
-      this.label(c, plot, x, plot.y + 9, '\u2715 out of memory, ' + bytes(f.size) + ' asked', theme.colors.failure);
+      this.label(c, plot, x, plot.y + plot.h - 16, '\u2715 out of memory, ' + bytes(f.size) + ' asked', theme.colors.failure);
     }
   },
 
@@ -519,3 +525,22 @@ const timeline = {
     el('tbody', {}, rows))));
   },
 };
+
+/* All active bytes in grey, behind what is made of them. */
+function drawBehind(c, plot, seen, y) {
+  const l = seen.l, x = (ns) => timeline.xOf(plot, ns);
+  c.beginPath();
+  c.moveTo(x(l.start[seen.first]), y(0));
+  for (let i = seen.first; i <= seen.last; i++) {
+    c.lineTo(x(l.start[i]), y(l.active_max[i]));
+    c.lineTo(x(l.end[i]), y(l.active_max[i]));
+  }
+  c.lineTo(x(l.end[seen.last]), y(0));
+  c.fillStyle = OTHER_COLOR;
+  c.globalAlpha = 0.22;
+  c.fill();
+  c.globalAlpha = 1;
+  c.strokeStyle = OTHER_COLOR;
+  c.lineWidth = 1;
+  c.stroke();
+}

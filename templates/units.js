@@ -27,7 +27,7 @@ function percent(part, whole) {
 /* A time of the run in seconds, with the digits that a view of that length needs. */
 function seconds(ns, spanNs) {
   const span = spanNs === undefined ? Math.abs(ns) : spanNs;
-  const digits = span > 100e9 ? 1 : span > 1e9 ? 3 : span > 1e6 ? 6 : 9;
+  const digits = span > 0 ? Math.max(1, Math.min(9, Math.ceil(9 - Math.log10(span)) + 4)) : 0;
   return (ns / 1e9).toFixed(digits) + ' s';
 }
 

@@ -1,0 +1,147 @@
+"""A browser for tests: Debian's Chromium behind its chromedriver, by the WebDriver protocol and nothing but the standard library."""
+import base64
+import json
+import shutil
+import socket
+import subprocess
+import tempfile
+import time
+import urllib.error
+import urllib.request
+
+FLAGS = [
+    "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
+    "--disable-component-update", "--disable-sync", "--disable-default-apps", "--disable-extensions", "--hide-scrollbars",
+]
+
+
+class BrowserError(Exception):
+    pass
+
+
+class Browser:
+    def __init__(self, width=1280, height=900, dark=False):
+        self.profile = tempfile.mkdtemp(prefix="memprof-page-")
+        with socket.socket() as s:
+            s.bind(("127.0.0.1", 0))
+            port = s.getsockname()[1]
+        self.driver = subprocess.Popen(["chromedriver", f"--port={port}"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self.base = f"http://127.0.0.1:{port}"
+        self.session = ""
+        for _ in range(100):
+            try:
+                if self.call("GET", "/status")["ready"]:
+                    break
+            except OSError:
+                time.sleep(0.1)
+        options = {"args": FLAGS + [f"--user-data-dir={self.profile}"], "binary": shutil.which("chromium")}
+        answer = self.call("POST", "/session", {"capabilities": {"alwaysMatch": {
+            "browserName": "chrome", "goog:chromeOptions": options, "goog:loggingPrefs": {"browser": "ALL", "performance": "ALL"}}}})
+        self.session = "/session/" + answer["sessionId"]
+        self.resize(width, height)
+        self.scheme("dark" if dark else "light")
+
+    def call(self, method, path, body=None):
+        data = None if method == "GET" or method == "DELETE" else json.dumps(body or {}).encode()
+        request = urllib.request.Request(self.base + self.session * (path[:8] != "/session" and path != "/status") + path, data, {"Content-Type": "application/json"}, method=method)
+        try:
+            with urllib.request.urlopen(request, timeout=120) as response:
+                return json.load(response)["value"]
+        except urllib.error.HTTPError as e:
+            raise BrowserError(f"{method} {path}: {json.load(e)['value']['message'][:400]}") from None
+
+    def cdp(self, command, **params):
+        return self.call("POST", "/goog/cdp/execute", {"cmd": command, "params": params})
+
+    def resize(self, width, height, scale=1, mobile=False):
+        self.cdp("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=scale, mobile=mobile)
+
+    def scheme(self, value):
+        self.cdp("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": value}])
+
+    def open(self, path):
+        self.call("POST", "/url", {"url": "file://" + path})
+
+    def js(self, code, *args):
+        return self.call("POST", "/execute/sync", {"script": code, "args": list(args)})
+
+    def js_async(self, code, *args):
+        return self.call("POST", "/execute/async", {"script": code, "args": list(args)})
+
+    def wait(self, code, seconds=20):
+        end = time.time() + seconds
+        while time.time() < end:
+            value = self.js("return " + code)
+            if value:
+                return value
+            time.sleep(0.05)
+        raise BrowserError("timed out waiting for: " + code)
+
+    def element(self, css):
+        found = self.call("POST", "/element", {"using": "css selector", "value": css})
+        return next(iter(found.values()))
+
+    def click(self, css):
+        self.js("document.querySelector(arguments[0]).scrollIntoView({block: 'center', behavior: 'instant'})", css)
+        self.call("POST", f"/element/{self.element(css)}/click")
+
+    def type(self, css, text):
+        self.call("POST", f"/element/{self.element(css)}/value", {"text": text})
+
+    def clear(self, css):
+        self.call("POST", f"/element/{self.element(css)}/clear")
+
+    def _origin(self, css):
+        self.js("document.querySelector(arguments[0]).scrollIntoView({block: 'center', behavior: 'instant'})", css)
+        return self.js("const b = document.querySelector(arguments[0]).getBoundingClientRect(); return [b.left, b.top, b.width, b.height]", css)
+
+    def pointer(self, css, points):
+        """Presses at the first point (fractions of the element), moves over the rest, releases."""
+        left, top, w, h = self._origin(css)
+        at = [{"type": "pointerMove", "duration": 30, "x": round(left + x * w), "y": round(top + y * h)} for x, y in points]
+        steps = [at[0], {"type": "pointerDown", "button": 0}, *at[1:], {"type": "pointerUp", "button": 0}]
+        self.call("POST", "/actions", {"actions": [{"type": "pointer", "id": "mouse", "parameters": {"pointerType": "mouse"}, "actions": steps}]})
+
+    def hover(self, css, x, y):
+        left, top, w, h = self._origin(css)
+        self.call("POST", "/actions", {"actions": [{"type": "pointer", "id": "mouse", "actions": [
+            {"type": "pointerMove", "duration": 0, "x": round(left + x * w), "y": round(top + y * h)}]}]})
+
+    def wheel(self, css, x, y, delta):
+        left, top, w, h = self._origin(css)
+        self.call("POST", "/actions", {"actions": [{"type": "wheel", "id": "wheel", "actions": [
+            {"type": "scroll", "duration": 0, "x": round(left + x * w), "y": round(top + y * h), "deltaX": 0, "deltaY": delta}]}]})
+
+    def keys(self, text):
+        actions = [{"type": kind, "value": key} for key in text for kind in ("keyDown", "keyUp")]
+        self.call("POST", "/actions", {"actions": [{"type": "key", "id": "keys", "actions": actions}]})
+
+    def screenshot(self, path, whole=False):
+        if whole:
+            size = self.js("return [document.documentElement.clientWidth, document.documentElement.scrollHeight]")
+            data = self.cdp("Page.captureScreenshot", captureBeyondViewport=True, clip={"x": 0, "y": 0, "width": size[0], "height": size[1], "scale": 1})["data"]
+        else:
+            data = self.call("GET", "/screenshot")
+        with open(path, "wb") as f:
+            f.write(base64.b64decode(data))
+
+    def console(self):
+        return [entry["message"] for entry in self.call("POST", "/se/log", {"type": "browser"}) if entry["level"] in ("SEVERE", "WARNING")]
+
+    def requests(self):
+        """Addresses that were asked for since the last call, other than files and data."""
+        out = []
+        for entry in self.call("POST", "/se/log", {"type": "performance"}):
+            message = json.loads(entry["message"])["message"]
+            if message["method"] == "Network.requestWillBeSent":
+                out.append(message["params"]["request"]["url"])
+        return out
+
+    def close(self):
+        try:
+            self.call("DELETE", self.session)
+        except (BrowserError, OSError):
+            pass
+        self.driver.terminate()
+        self.driver.wait()
+        shutil.rmtree(self.profile, ignore_errors=True)

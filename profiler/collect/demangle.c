@@ -185,7 +185,8 @@ char *symbols_plain_name(const char *name)
             end = NULL;
         } else if (*p == '(') {
             const char *after = skip_brackets(p);
-            if (p == start) { /* "(anonymous namespace)", or a pointer in parentheses */
+            /* "(anonymous namespace)", a pointer in parentheses, "decltype(auto)" */
+            if (p == start || (p - start == 8 && strncmp(start, "decltype", 8) == 0)) {
                 p = after;
                 continue;
             }

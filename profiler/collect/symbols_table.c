@@ -189,8 +189,10 @@ int symbols_builder_write(struct symbols_builder *b, const char *source, int may
     h.string_bytes = (uint32_t)b->strings.length;
     size_t start = out->length;
     buf_add(out, &h, sizeof h);
-    buf_add(out, b->entries, kept * sizeof *b->entries);
-    buf_add(out, b->frames, b->frame_count * sizeof *b->frames);
+    if (kept)
+        buf_add(out, b->entries, kept * sizeof *b->entries);
+    if (b->frame_count)
+        buf_add(out, b->frames, b->frame_count * sizeof *b->frames);
     buf_add(out, b->probes, b->probe_count * sizeof *b->probes);
     buf_add(out, b->strings.data, b->strings.length);
     if (out->failed || b->strings.failed)

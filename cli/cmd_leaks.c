@@ -5,11 +5,13 @@
 #include <errno.h>
 #include <string.h>
 
-static int parse(const struct arguments *a, struct report_options *o, struct suppressions *s, int64_t *exitcode)
+static int parse(const struct arguments *a, const char *path, struct report_options *o, struct suppressions *s,
+                 int64_t *exitcode)
 {
     struct error err;
     const char *by = a->given[OPTION_leaks_by] ? a->value[OPTION_leaks_by] : "stack";
-    *o = (struct report_options){.sort = -1, .device = a->value[OPTION_device], .kind = a->value[OPTION_kind]};
+    *o = (struct report_options){
+        .file = path, .sort = -1, .device = a->value[OPTION_device], .kind = a->value[OPTION_kind]};
     if (options_number(a, OPTION_top, 0, INT32_MAX, -1, &o->top) ||
         options_number(a, OPTION_frames, 0, INT32_MAX, 30, &o->frames) ||
         options_number(a, OPTION_error_exitcode, 1, 255, 0, exitcode))
@@ -36,7 +38,7 @@ int cmd_leaks(const struct arguments *a)
     const char *path = cli_file(a);
     int status = path ? cli_output(a, &out) : EXIT_USAGE;
     if (status == 0)
-        status = parse(a, &report, &suppressions, &exitcode);
+        status = parse(a, path, &report, &suppressions, &exitcode);
     if (status == 0) {
         int rc = reader_open(path, &db, &err);
         int is_open = rc == 0;

@@ -5,10 +5,11 @@
 #include <errno.h>
 #include <string.h>
 
-static int parse(const struct arguments *a, struct report_options *report, struct lines_options *o)
+static int parse(const struct arguments *a, const char *path, struct report_options *report, struct lines_options *o)
 {
     struct error err;
-    *report = (struct report_options){.sort = -1, .device = a->value[OPTION_device], .kind = a->value[OPTION_kind]};
+    *report = (struct report_options){
+        .file = path, .sort = -1, .device = a->value[OPTION_device], .kind = a->value[OPTION_kind]};
     if (options_number(a, OPTION_top, 0, INT32_MAX, -1, &report->top))
         return EXIT_USAGE;
     for (int i = 0; i < a->use_count; i++) {
@@ -39,7 +40,7 @@ int cmd_lines(const struct arguments *a)
         return cli_close_output(EXIT_OK);
     }
     if (status == 0)
-        status = parse(a, &report, &options);
+        status = parse(a, path, &report, &options);
     if (status)
         return status;
     int rc = reader_open(path, &db, &err), is_open = rc == 0;

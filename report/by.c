@@ -267,18 +267,10 @@ static void key_cells(const struct by *b, struct table *t, const struct row *row
     buf_free(&text);
 }
 
-static int has_many_devices(const struct rows *rows)
-{
-    for (int i = 1; i < rows->count; i++)
-        if (strcmp(rows->row[i].device ? rows->row[i].device : "", rows->row[0].device ? rows->row[0].device : "") != 0)
-            return 1;
-    return 0;
-}
-
 static void print_table(struct by *b)
 {
     struct table_column columns[TABLE_COLUMNS_MAX];
-    int many = has_many_devices(&b->rows);
+    int many = report_has_devices(b->db, b->options->device);
     int count = number_columns(b, columns);
     count += key_columns(b->options->by, many, columns + count);
     struct table *t = table_open(columns, count);
@@ -306,7 +298,7 @@ static int print_stacks(struct by *b, struct error *err)
             if (b->held_count >= 0)
                 buf_printf(&line, " in %s blocks", units_count(text[1], row->stats.value[b->held_count]));
         } else {
-            buf_printf(&line, "%s at the peak; %s allocated in %s, %s live at the end",
+            buf_printf(&line, "%s at the peak; %s in %s allocations, %s live at the end",
                        units_bytes(text[0], row->stats.value[STAT_at_peak_bytes]),
                        units_bytes(text[1], row->stats.value[STAT_alloc_bytes]),
                        units_count(text[2], row->stats.value[STAT_alloc_count]),
@@ -330,7 +322,7 @@ static int record_rows(struct by *b, struct error *err)
     int rc = 0;
     record_open(&r, b->out);
     record_document_begin(&r);
-    notes_record(b->db, &r);
+    notes_record(b->db, b->options->file, &r);
     record_member_text(&r, "by", row_key_names[b->options->by]);
     if (b->options->at == REPORT_AT_TIME) {
         record_member_int(&r, "at_ns", b->at.time_ns);

@@ -21,6 +21,7 @@ struct process {
 struct info {
     sqlite3 *db;
     const struct report_out *out;
+    const char *path;
     int64_t file_bytes;
     struct process *process;
     int process_count;
@@ -200,6 +201,17 @@ static void print_facts(struct info *f)
     table_close(t);
 }
 
+/* The texts are made for bare numbers; a time is shown with its unit. */
+static void counter_text(struct table *t, const char *text)
+{
+    static const char unit[] = "nanoseconds ";
+    struct buf line = BUF(1 << 16);
+    if (strncmp(text, unit, sizeof unit - 1) == 0)
+        buf_printf(&line, "time %s", text + sizeof unit - 1);
+    table_text(t, line.data ? line.data : text);
+    buf_free(&line);
+}
+
 /* Counters of all processes summed; those of nothing are left out. */
 static int print_counters(struct info *f, struct error *err)
 {
@@ -220,7 +232,7 @@ static int print_counters(struct info *f, struct error *err)
             table_ns(t, sqlite3_column_int64(s, 0));
         else
             table_count(t, sqlite3_column_int64(s, 0));
-        table_text(t, db_text(s, 1));
+        counter_text(t, db_text(s, 1));
         table_text(t, name);
     }
     fputc('\n', f->out->file);
@@ -368,7 +380,7 @@ static int record_info(struct info *f, struct error *err)
     int rc = 0;
     record_open(&r, f->out);
     record_document_begin(&r);
-    notes_record(f->db, &r);
+    notes_record(f->db, f->path, &r);
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         char *value = db_meta_text(f->db, texts[i]);
         record_member_text(&r, texts[i], value);
@@ -388,7 +400,7 @@ static int record_info(struct info *f, struct error *err)
 
 int info_report(sqlite3 *db, const char *path, const struct report_out *out, struct error *err)
 {
-    struct info f = {.db = db, .out = out};
+    struct info f = {.db = db, .out = out, .path = path};
     struct stat st;
     int rc;
     if (stat(path, &st) == 0)

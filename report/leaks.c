@@ -341,7 +341,7 @@ static int record_leaks(struct leaks *l, int shown, struct error *err)
     int rc = 0;
     record_open(&r, l->out);
     record_document_begin(&r);
-    notes_record(l->db, &r);
+    notes_record(l->db, l->options->report->file, &r);
     record_member_int(&r, "end_bytes", l->bytes);
     record_member_int(&r, "end_count", l->blocks);
     record_member_int(&r, "before_main_bytes", l->start_bytes);

@@ -298,7 +298,7 @@ int lines_report(sqlite3 *db, const struct lines_options *options, const struct 
     } else if (rc == 0) {
         record_open(&r, out);
         record_document_begin(&r);
-        notes_record(db, &r);
+        notes_record(db, options->report->file, &r);
         record_array_begin(&r, "lines");
         for (int i = 0; i < groups.count; i++)
             if (options->report->top <= 0 || i < options->report->top)

@@ -183,6 +183,24 @@ static int load_lines(sqlite3 *db, const struct lines_options *o, const struct w
     return rc;
 }
 
+/* A function's tables for several devices stand together, at the place of the heaviest. */
+static void share_weights(struct lines_groups *groups)
+{
+    for (int i = 0; i < groups->count; i++) {
+        struct lines_group *g = &groups->group[i];
+        memcpy(g->function_weight_bytes, g->weight_bytes, sizeof g->weight_bytes);
+        for (int k = 0; k < groups->count; k++) {
+            const struct lines_group *other = &groups->group[k];
+            if (other->file_id != g->file_id || other->declared_line != g->declared_line ||
+                strcmp(other->name, g->name) != 0)
+                continue;
+            for (int w = 0; w < 2; w++)
+                if (other->weight_bytes[w] > g->function_weight_bytes[w])
+                    g->function_weight_bytes[w] = other->weight_bytes[w];
+        }
+    }
+}
+
 static int by_line(const void *a, const void *b)
 {
     const struct lines_line *x = a, *y = b;
@@ -193,10 +211,12 @@ static int by_weight(const void *a, const void *b)
 {
     const struct lines_group *x = a, *y = b;
     for (int i = 0; i < 2; i++)
-        if (x->weight_bytes[i] != y->weight_bytes[i])
-            return x->weight_bytes[i] > y->weight_bytes[i] ? -1 : 1;
+        if (x->function_weight_bytes[i] != y->function_weight_bytes[i])
+            return x->function_weight_bytes[i] > y->function_weight_bytes[i] ? -1 : 1;
     int order = strcmp(x->name, y->name);
-    return order ? order : (x->declared_line > y->declared_line) - (x->declared_line < y->declared_line);
+    if (order || x->declared_line != y->declared_line)
+        return order ? order : x->declared_line > y->declared_line ? 1 : -1;
+    return (x->device_id > y->device_id) - (x->device_id < y->device_id);
 }
 
 int lines_load(sqlite3 *db, const struct lines_options *o, struct lines_groups *groups, struct error *err)
@@ -213,6 +233,7 @@ int lines_load(sqlite3 *db, const struct lines_options *o, struct lines_groups *
     free_wanted(&wanted);
     for (int i = 0; i < groups->count; i++)
         qsort(groups->group[i].lines, (size_t)groups->group[i].line_count, sizeof *groups->group[i].lines, by_line);
+    share_weights(groups);
     if (groups->count)
         qsort(groups->group, (size_t)groups->count, sizeof *groups->group, by_weight);
     return rc;

@@ -21,7 +21,8 @@ struct lines_group { /* strings are owned */
     int64_t file_id, device_id;
     struct lines_line *lines; /* ascending */
     int line_count;
-    int64_t weight_bytes[2]; /* for sorting: the largest at_peak_bytes and alloc_bytes of a line */
+    int64_t weight_bytes[2];          /* for sorting: the largest at_peak_bytes and alloc_bytes of a line */
+    int64_t function_weight_bytes[2]; /* the same over all devices */
 };
 
 struct lines_groups {

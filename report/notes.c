@@ -85,12 +85,12 @@ static void member_meta(sqlite3 *db, struct record *record, const char *key)
     free(value);
 }
 
-void notes_record(sqlite3 *db, struct record *record)
+void notes_record(sqlite3 *db, const char *file, struct record *record)
 {
     struct buf list = BUF(1 << 20);
     if (record->out->format != REPORT_JSON)
         return;
-    record_member_text(record, "file", sqlite3_db_filename(db, "main"));
+    record_member_text(record, "file", file);
     member_meta(db, record, "command");
     member_meta(db, record, "host");
     record_member_int(record, "start_unix_ns", db_meta_int(db, "start_unix_ns", 0));

@@ -12,8 +12,8 @@
 /* Lines such as "partial: the collector was killed"; each call of add gets one. */
 void notes_each(sqlite3 *db, void (*add)(void *context, const char *note), void *context);
 void notes_print(sqlite3 *db, const struct report_out *out);
-/* JSON: members file, command, start_unix_ns, duration_ns, notes of the open document. */
-void notes_record(sqlite3 *db, struct record *record);
+/* JSON: members file (as the user named it), command, start_unix_ns, duration_ns, notes of the open document. */
+void notes_record(sqlite3 *db, const char *file, struct record *record);
 /* "2026-06-30 12:00:00" in local time, to text[32]. */
 const char *notes_date(char text[32], int64_t unix_ns);
 

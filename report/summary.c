@@ -54,10 +54,30 @@ void report_heading(const struct report_out *out, const char *title, int64_t sho
     buf_free(&line);
 }
 
+int report_has_devices(sqlite3 *db, const char *device)
+{
+    return !device &&
+           db_int(db, "SELECT count(*) FROM total WHERE kind = 'all' AND (alloc_count > 0 OR peak_reserved_bytes > 0)",
+                  0) > 1;
+}
+
 static void plural(struct buf *out, int64_t count, const char *one, const char *many)
 {
     char text[UNITS_TEXT];
     buf_printf(out, "%s %s", units_count(text, count), count == 1 ? one : many);
+}
+
+/* One line at most on a terminal: a command may be a whole script. */
+static void print_command(const struct summary *s, const char *command)
+{
+    struct buf line = BUF(1 << 20), fitted = BUF(1 << 20);
+    for (const char *p = command; *p; p++)
+        buf_putc(&line, *p == '\n' || *p == '\t' ? ' ' : *p);
+    if (line.data && s->out->width > 0)
+        text_fit(&fitted, line.data, s->out->width, TEXT_CUT_RIGHT, s->out->utf8);
+    table_line(s->out, TABLE_STRONG, fitted.data ? fitted.data : line.data ? line.data : "");
+    buf_free(&line);
+    buf_free(&fitted);
 }
 
 static void print_head(const struct summary *s)
@@ -66,7 +86,7 @@ static void print_head(const struct summary *s)
     char *command = db_meta_text(s->db, "command"), *host = db_meta_text(s->db, "host");
     char date[32], duration[UNITS_TEXT];
     int64_t threads = db_int(s->db, "SELECT count(*) FROM thread", 0);
-    table_line(s->out, TABLE_STRONG, command ? command : "(unknown command)");
+    print_command(s, command ? command : "(unknown command)");
     buf_printf(&line, "%s on %s, %s, ", notes_date(date, db_meta_int(s->db, "start_unix_ns", 0)), host ? host : "?",
                units_ns(duration, db_meta_int(s->db, "duration_ns", 0)));
     plural(&line, db_int(s->db, "SELECT count(*) FROM process", 0), "process", "processes");
@@ -169,7 +189,7 @@ static void keep_hint(struct summary *s, const struct rows *rows)
 {
     for (int i = 0; i < rows->count; i++) {
         const struct row *row = &rows->row[i];
-        if (!row->file || !row->plain_name)
+        if (!row->file || !row->plain_name || strncmp(row->plain_name, "__libc_start", 12) == 0)
             continue;
         int own = text_relative(row->file, s->cwd) != row->file;
         int had = s->hint.file && text_relative(s->hint.file, s->cwd) != s->hint.file;
@@ -286,9 +306,7 @@ static int print_section(struct summary *s, const struct section *section, struc
         for (size_t i = 0; i < sizeof titles / sizeof *titles; i++)
             if (titles[i].stat == *stat)
                 columns[count++] = (struct table_column){titles[i].title, TABLE_RIGHT, TEXT_CUT_NONE, 0};
-    for (int i = 1; i < rows.count; i++)
-        devices |=
-            strcmp(rows.row[i].device ? rows.row[i].device : "", rows.row[0].device ? rows.row[0].device : "") != 0;
+    devices = report_has_devices(s->db, s->options->device);
     if (devices)
         columns[count++] = (struct table_column){"device", TABLE_LEFT, TEXT_CUT_NONE, 0};
     columns[count++] = (struct table_column){"function", TABLE_LEFT, TEXT_CUT_MIDDLE, 0};
@@ -317,8 +335,7 @@ static int print_sections(struct summary *s, struct error *err)
     int64_t top = top_of(s), few = top == 0 || top > 5 ? 5 : top;
     const struct section sections[] = {
         {"Most bytes allocated, by line", STAT_alloc_bytes, top, allocated},
-        {"Most temporaries (freed before their thread's next allocation), by line", STAT_temporary_count, top,
-         temporary},
+        {"Most temporaries: freed before their thread allocated again", STAT_temporary_count, top, temporary},
         {"Live at the end, by line", STAT_end_bytes, few, live},
     };
     int rc = 0;
@@ -334,17 +351,24 @@ static void print_hints(const struct summary *s)
         buf_putc(&file, ' ');
         buf_shell(&file, s->options->file);
     }
-    const char *name = file.data ? file.data : "";
+    const char *name = file.data ? file.data : "", *head = "Next: ";
     fputc('\n', s->out->file);
     if (s->hint.plain_name) {
-        buf_printf(&line, "Next: memprof lines%s --func ", name);
+        buf_printf(&line, "%smemprof lines%s --func ", head, name);
         buf_shell(&line, s->hint.plain_name);
-        buf_puts(&line, " | ");
-    } else {
-        buf_puts(&line, "Next: ");
+        table_line(s->out, TABLE_DIM, line.data ? line.data : "");
+        head = "      ";
     }
-    buf_printf(&line, "memprof leaks%s | memprof report%s --html", name, name);
-    table_line(s->out, TABLE_DIM, line.data ? line.data : "");
+    static const char *const forms[] = {"%smemprof leaks%s", "%smemprof report%s --by function --inclusive",
+                                        "%smemprof report%s --html"};
+    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++, head = "      ") {
+        buf_reset(&line);
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wformat-nonliteral"
+        buf_printf(&line, forms[i], head, name);
+#pragma GCC diagnostic pop
+        table_line(s->out, TABLE_DIM, line.data ? line.data : "");
+    }
     buf_free(&file);
     buf_free(&line);
 }
@@ -388,7 +412,7 @@ static int record_summary(struct summary *s, struct error *err)
         return rc;
     record_open(&r, s->out);
     record_document_begin(&r);
-    notes_record(s->db, &r);
+    notes_record(s->db, s->options->file, &r);
     record_totals(&r, q);
     if (s->out->format == REPORT_JSON) {
         rc = record_lines(s, &r, "lines_at_peak", (int)at_peak_stat(s), err);

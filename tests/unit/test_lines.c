@@ -165,18 +165,18 @@ static void test_columns(void **state)
 {
     (void)state;
     lines_are("b::push", "gone.c", "alloc.bytes,own.peak", REPORT_TEXT,
-              "## b::push   gone.c:10   cuda:0\n"
+              "## b::push   gone.c:10   host\n"
               "! the source cannot be read here; 'memprof run --source' puts it into the database\n"
               "\n"
               "alloc   own  line  code\n"
               "bytes  peak\n"
-              "   40     -   400\n"
+              "   30     -    12\n"
               "\n"
-              "## b::push   gone.c:10   host\n"
+              "## b::push   gone.c:10   cuda:0\n"
               "\n"
               "alloc   own  line  code\n"
               "bytes  peak\n"
-              "   30     -    12\n");
+              "   40     -   400\n");
 }
 
 static void test_nothing(void **state)
@@ -203,8 +203,8 @@ static void test_csv(void **state)
               "temporary_bytes,at_peak_bytes,at_peak_count,at_kind_peak_bytes,own_peak_bytes,end_bytes,end_count,"
               "active_peak_bytes,"
               "reserved_peak_bytes,largest_bytes,lifetime_ns\n"
-              "cuda:0,all,b::push,/w/gone.c,10,400,,4,40,0,0,0,0,100,0,0,,0,0,100,0,0,0\n"
-              "host,all,b::push,/w/gone.c,10,12,,3,30,0,0,0,0,100,0,0,,0,0,100,0,0,0\n");
+              "host,all,b::push,/w/gone.c,10,12,,3,30,0,0,0,0,100,0,0,,0,0,100,0,0,0\n"
+              "cuda:0,all,b::push,/w/gone.c,10,400,,4,40,0,0,0,0,100,0,0,,0,0,100,0,0,0\n");
 }
 
 int main(void)

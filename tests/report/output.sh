@@ -1,0 +1,60 @@
+# The exact text of every report on the synthetic recording. UPDATE=1 writes the expected files anew, to be read before
+# they are committed.
+. "$ROOT/tests/report/setup.inc"
+expected=$ROOT/tests/report/expected
+
+# same NAME COMMAND...: output and exit status
+same() {
+    name=$1
+    shift
+    status=0
+    "$@" >got 2>got.err || status=$?
+    cat got.err >>got
+    [ $status = 0 ] || echo "exit status $status" >>got
+    if [ -n "${UPDATE:-}" ]; then cp got "$expected/$name.txt"; fi
+    diff -u "$expected/$name.txt" got || fail "$name: the output is not expected/$name.txt"
+    echo "  $name"
+}
+# terminal WIDTH COMMAND: on a pseudo-terminal that wide, in UTF-8
+terminal() { COLUMNS=$1 LC_ALL=C.UTF-8 TERM=xterm script -qec "$MEMPROF $2" /dev/null </dev/null | tr -d '\r'; }
+
+same report "$MEMPROF" report net.db
+same report-top "$MEMPROF" report net.db --top 2
+same report-kind "$MEMPROF" report net.db --device host --kind map
+same report-inclusive "$MEMPROF" report net.db --inclusive --device host
+same report-csv "$MEMPROF" report net.db --csv
+same report-json "$MEMPROF" report net.db --json --top 1 --device cuda:0
+for by in line function file module thread device stack; do
+    same by-$by "$MEMPROF" report net.db --by $by
+done
+same by-line-csv "$MEMPROF" report net.db --by line --csv --top 0
+same by-function-inclusive "$MEMPROF" report net.db --by function -i --sort alloc.bytes
+same by-stack-json "$MEMPROF" report net.db --by stack --json --top 1
+same at-peak "$MEMPROF" report net.db --at peak --device host
+same at-end "$MEMPROF" report net.db --at end --by stack --top 2
+same at-time "$MEMPROF" report net.db --at 300ms
+same at-time-json "$MEMPROF" report net.db --at 0.3s --by device --json
+same lines "$MEMPROF" lines net.db
+same lines-forward "$MEMPROF" lines net.db --func forward
+same lines-template "$MEMPROF" lines net.db --func 'stats::push'
+same lines-file "$MEMPROF" lines net.db --file 'src/*.c' --columns alloc.count,alloc.bytes,own.peak --device host --top 2
+same lines-csv "$MEMPROF" lines net.db --func main --csv
+same lines-help "$MEMPROF" lines --columns help
+same leaks "$MEMPROF" leaks net.db
+same leaks-line "$MEMPROF" leaks net.db --by line
+printf '# not ours\nleak:libplugin.so\nleak:^push$\n' >suppressions
+same leaks-suppressed "$MEMPROF" leaks net.db --suppressions suppressions --top 1 --error-exitcode 9
+same leaks-csv "$MEMPROF" leaks net.db --csv
+same sql "$MEMPROF" sql net.db "SELECT op, count(*), sum(size_bytes) FROM v_event GROUP BY op; SELECT * FROM v_leak ORDER BY end_bytes DESC LIMIT 2"
+same sql-json "$MEMPROF" sql net.db --json "SELECT * FROM v_event WHERE device = 'cuda:0' LIMIT 2"
+same terminal-80 terminal 80 'report net.db --color=never'
+same terminal-200-color terminal 200 'report net.db --top 1'
+same terminal-60-lines terminal 60 'lines net.db --func backward'
+same terminal-100-by terminal 100 'report net.db --by line --color=never'
+# the file's size and name are the only things in it that may differ
+"$MEMPROF" info net.db | grep -v '^file size' | sed 's/ ([0-9.]* with the whole file)//' >info
+same info cat info
+for command in run report lines leaks info sql; do
+    same help-$command "$MEMPROF" $command --help
+done
+same usage "$MEMPROF"

@@ -1,0 +1,60 @@
+# Mistakes of the user: one line that names the thing and the next step; 2 for usage, 1 for failure.
+. "$ROOT/tests/report/setup.inc"
+
+# bad STATUS TEXT ARGUMENTS...
+bad() {
+    want=$1 text=$2
+    shift 2
+    status=0
+    "$MEMPROF" "$@" >got 2>got.err </dev/null || status=$?
+    equal "status of '$*'" "$want" $status
+    [ "$(wc -l <got.err)" = 1 ] || { cat got.err; fail "'$*': one line expected"; }
+    grep -q '^memprof: ' got.err || fail "'$*': $(cat got.err)"
+    contains "'$*'" got.err "$text"
+    [ ! -s got ] || fail "'$*': output in spite of the error: $(cat got)"
+}
+bad 2 "did you mean 'report'?" reprot
+bad 2 "to record it: memprof run ls" ls -l
+bad 2 'to read it: memprof report a.db' a.db
+bad 2 "unknown command 'nosuchthing'" nosuchthing
+bad 2 "unknown option '--nonsense'" --nonsense
+bad 2 'no program given' run
+bad 2 'no program given' run --
+bad 2 "'0': expected a whole number from 1 to 1024" run --depth 0 true
+bad 2 'give one of them' run --aggregate --max-events 5 true
+bad 2 'not set' run -o '%q{NO_SUCH_VARIABLE}.db' true
+bad 1 "no.db: No such file or directory; 'memprof run PROGRAM' makes one" report no.db
+bad 1 "out.db: No such file" report
+bad 2 "one FILE at a time" report net.db b.db
+bad 2 "did you mean 'function'?" report net.db --by functoin
+bad 2 'expected peak, end, or a time' report net.db --at soon
+bad 2 "no device 'cuda:9' in this recording; it has: " report net.db --device cuda:9
+bad 2 "no kind 'heat'" leaks net.db --kind heat
+bad 2 "no such statistic" report net.db --sort size
+bad 2 'exclude each other' report net.db --json --csv
+bad 2 'does not go with --by thread' report net.db --by thread -i
+bad 2 'does not go with' report net.db --by thread --at 1s
+bad 2 'expected auto, always or never' report net.db --color=maybe
+bad 2 'belong to --html' report net.db --open
+bad 1 "no function 'backwrd'" lines net.db --func backwrd
+bad 2 "no statistic 'size'" lines net.db --columns size
+bad 2 "nosuchfile: No such file" leaks net.db --suppressions nosuchfile
+bad 2 'expected a whole number from 1 to 255' leaks net.db --error-exitcode 256
+bad 2 'no file given' sql
+bad 2 'put it in quotes' sql net.db SELECT 1
+bad 1 'only SELECT' sql net.db 'DELETE FROM site'
+bad 1 'syntax error' sql net.db 'SELEKT'
+
+status=0; "$MEMPROF" leaks net.db --error-exitcode 7 >/dev/null || status=$?
+equal "--error-exitcode with leaks" 7 $status
+printf 'leak:*\n' >all
+status=0; "$MEMPROF" leaks net.db --error-exitcode 7 --suppressions all >/dev/null || status=$?
+equal "--error-exitcode without" 0 $status
+"$MEMPROF" --version >version
+contains --version version 'memprof 0'
+contains --version version libmemprof.so
+contains --version version 'CUDA        not in this build'
+status=0; "$MEMPROF" report net.db >/dev/full 2>full.err || status=$?
+equal "status with a full disk" 1 $status
+contains 'full disk' full.err 'memprof: standard output: No space left on device'
+cmp net.db net.db && "$MEMPROF" sql net.db 'SELECT 1' >/dev/null

@@ -1,0 +1,31 @@
+# The reports agree with each other and with the events, by SQLite's own shell and Python's parsers.
+. "$ROOT/tests/report/setup.inc"
+need python3 sqlite3
+q() { sqlite3 -cmd ".load $BUILD/memprof_events" net.db "$1"; }
+
+equal "allocations in v_event" "$(q "SELECT sum(alloc_count) FROM total WHERE kind <> 'all'")" "$(q "SELECT count(*) FROM v_event WHERE op IN ('alloc', 'realloc')")"
+equal "frees in v_event" "$(q "SELECT sum(free_count) FROM total WHERE kind <> 'all'")" "$(q "SELECT count(*) FROM v_event WHERE op = 'free'")"
+equal "bytes in v_event" "$(q "SELECT sum(alloc_bytes) FROM total WHERE kind <> 'all'")" "$(q "SELECT sum(size_bytes) FROM v_event WHERE op IN ('alloc', 'realloc')")"
+equal "the extension and memprof sql" "$(q 'SELECT count(*), sum(time_ns), sum(address) FROM v_event')" "$("$MEMPROF" sql net.db --csv 'SELECT count(*), sum(time_ns), sum(address) FROM v_event' | sed -n '2s/,/|/gp')"
+
+# what is live at any instant, from key frames and deltas, against all events up to it
+for t in 0 1500000 2000000 15000000 16500000 105000001 300000000 999999999 1004000000 1115000000 1115500000 1136000000 1249000000 2000000000; do
+    live=$(q "SELECT group_concat(v) FROM (SELECT device || ' ' || sum(CASE WHEN op IN ('alloc', 'realloc') THEN size_bytes WHEN op = 'free' THEN -size_bytes END) AS v FROM v_event WHERE time_ns <= $t AND op <> 'oom' GROUP BY device HAVING v NOT LIKE '% 0' ORDER BY device)")
+    at=$("$MEMPROF" report net.db --by device --at ${t}ns --csv | tail -n +2 | awk -F, 'NF > 3 { print $1, $(NF - 1) }' | sort | paste -sd,)
+    equal "live at $t" "$live" "$at"
+done
+# ... at the peak it is the peak, and by line it is what the accounts say
+peak=$(q "SELECT peak_active_ns FROM total WHERE device_id = 0 AND kind = 'all'")
+"$MEMPROF" report net.db --device host --at ${peak}ns --by line --top 0 --csv | tail -n +2 | awk -F'"' '{ gsub(/,/, ";", $2); print $0 }' | sed 's/"//g' | awk -F, '{ print $4, $(NF - 1), $NF }' | sort >at-instant
+"$MEMPROF" sql net.db --csv "SELECT line_id || ' ' || at_peak_bytes || ' ' || at_peak_count FROM v_line WHERE device = 'host' AND kind = 'all' AND at_peak_bytes > 0" | tail -n +2 | sort >at-peak
+cmp at-instant at-peak || fail "live at the peak by line: $(diff at-instant at-peak)"
+
+# every JSON is JSON, every CSV has as many fields in each row
+for c in 'report' 'report --by line' 'report --by stack' 'report --by module -i' 'report --at 1s' 'lines' 'leaks' 'leaks --by line' 'info' 'report --by thread'; do
+    set -- $c
+    command=$1
+    shift
+    "$MEMPROF" $command net.db "$@" --json | python3 -c 'import json, sys; json.load(sys.stdin)' || fail "$c --json is not JSON"
+    [ $command = info ] && continue
+    "$MEMPROF" $command net.db "$@" --csv | python3 -c 'import csv, sys; rows = list(csv.reader(sys.stdin)); assert len(rows) > 1 and len({len(r) for r in rows}) == 1, rows' || fail "$c --csv is not CSV"
+done

@@ -6,19 +6,39 @@ struct wire_counters *unwind_counters;
 uint32_t unwind_epoch;
 uint64_t rules[1u << RULE_INDEX_BITS] __attribute__((aligned(4096)));
 
+/* mov $15, %rax; syscall: the return from a signal handler, where its CFI is missing (Go, hand-made restorers). */
+static int is_signal_return(uint64_t pc)
+{
+    static const uint8_t code[] = {0x48, 0xc7, 0xc0, 0x0f, 0x00, 0x00, 0x00, 0x0f, 0x05};
+    const uint8_t *at = (const uint8_t *)pc;
+    if (!memory_readable(pc) || !memory_readable(pc + 1))
+        return 0;
+    for (unsigned i = 0; i < sizeof code; i++)
+        if (at[i] != code[i])
+            return 0;
+    return 1;
+}
+
+static uint64_t rule_compute(const struct cfi_image *image, uint64_t pc, struct cfi_work *work)
+{
+    if (image->header && cfi_find_row(image, pc - 1, work) == 0)
+        return cfi_rule(image, &work->row, pc - 1);
+    if (is_signal_return(pc))
+        return RULE(RULE_SIGNAL, 0, 0);
+    if (image->header && cfi_find_row(image, pc, work) == 0)
+        return RULE(RULE_END, 0, 0); /* no call is before it: whoever made the stack (makecontext) put it there */
+    return RULE(RULE_UNKNOWN, 0, 0);
+}
+
 uint64_t rule_miss(uint64_t pc, struct cfi_work *work)
 {
     uint32_t epoch = __atomic_load_n(&unwind_epoch, __ATOMIC_ACQUIRE);
-    uint64_t rule = RULE(RULE_UNKNOWN, 0, 0);
     struct cfi_image image;
     COUNT(rule_miss);
     enum module_found found = module_find(pc - 1, &image);
     if (found == MODULE_NONE)
-        return rule; /* not kept: a module may be loaded there */
-    if (image.header && cfi_find_row(&image, pc - 1, work) == 0)
-        rule = cfi_rule(&image, &work->row, pc - 1);
-    else if (image.header && cfi_find_row(&image, pc, work) == 0)
-        rule = RULE(RULE_END, 0, 0); /* no call is before it: whoever made the stack (makecontext) put it there */
+        return RULE(RULE_UNKNOWN, 0, 0); /* not kept: a module may be loaded there */
+    uint64_t rule = rule_compute(&image, pc, work);
     if (found != MODULE_KNOWN)
         return rule;
     uint64_t *word = rule_word(pc), value = rule | rule_tag(pc);

@@ -68,8 +68,10 @@ INLINE void walk_plain(struct unwind_thread *t, struct unwind_walk *walk, struct
     sum->depth = depth;
 }
 
-static void give(const struct sum *sum, uint32_t epoch, struct unwind_stack *out)
+static void give(const struct sum *sum, struct unwind_stack *out)
 {
+    /* Read after the walk: it may itself have found that modules changed. */
+    uint32_t epoch = __atomic_load_n(&unwind_epoch, __ATOMIC_RELAXED);
     if (unlikely(sum->flags)) {
         if (sum->flags & WIRE_STACK_CUT)
             COUNT(stack_cut);
@@ -131,6 +133,9 @@ INLINE uint16_t add_checks(struct unwind_thread *t, uint32_t count, const struct
  * or NULL where its rule ends the stack. */
 static void remember(struct unwind_thread *t, uint32_t standing, uint32_t count, const struct unwind_state *end)
 {
+    /* A signal handler may leave this by longjmp: what is remembered must be sound at every instruction. */
+    t->frame_count = standing;
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
     const struct unwind_frame *outer = standing ? &t->frames[standing - 1] : NULL;
     uint64_t hash = outer ? outer->hash : 0;
     uint32_t checks = outer ? outer->checks : 0, needs_bp = outer ? outer->needs_bp : 0;
@@ -152,6 +157,7 @@ static void remember(struct unwind_thread *t, uint32_t standing, uint32_t count,
         to = step->at;
         caller = &to;
     }
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
     t->frame_count = standing + count;
 }
 
@@ -173,6 +179,7 @@ INLINE int walk_remembered(struct unwind_thread *t, struct unwind_state s, uint3
             }
         }
         if (unlikely(!address_is_possible(s.pc))) {
+            t->frame_count = 0;
             t->flags = s.pc ? WIRE_STACK_UNKNOWN : 0;
             remember(t, 0, count, &s);
             break;
@@ -188,6 +195,7 @@ INLINE int walk_remembered(struct unwind_thread *t, struct unwind_state s, uint3
         if (unlikely(!stepped)) {
             if (type != RULE_END && type != RULE_UNKNOWN)
                 return 0;
+            t->frame_count = 0;
             t->flags = type == RULE_UNKNOWN ? WIRE_STACK_UNKNOWN : 0;
             remember(t, 0, count, NULL);
             break;
@@ -239,9 +247,9 @@ static void account_memory(struct unwind_thread *t, uint32_t standing, uint32_t 
     t->same_count = 0;
 }
 
-static int again_with_memory(struct unwind_thread *t, struct unwind_state s, uint32_t epoch, struct unwind_stack *out)
+static int again_with_memory(struct unwind_thread *t, struct unwind_state s, struct unwind_stack *out)
 {
-    uint32_t count;
+    uint32_t count, epoch = __atomic_load_n(&unwind_epoch, __ATOMIC_RELAXED);
     if (unlikely(t->epoch != epoch)) {
         t->frame_count = 0;
         t->epoch = epoch;
@@ -255,23 +263,22 @@ static int again_with_memory(struct unwind_thread *t, struct unwind_state s, uin
     t->last_remembered = 1;
     struct unwind_frame *f = &t->frames[t->frame_count - 1];
     struct sum sum = {f->hash, t->frame_count, t->flags};
-    give(&sum, epoch, out);
+    give(&sum, out);
     out->id = &f->id;
     return 1;
 }
 
 void unwind_again(struct unwind_thread *t, struct unwind_state s, struct unwind_stack *out)
 {
-    uint32_t epoch = __atomic_load_n(&unwind_epoch, __ATOMIC_RELAXED);
     struct sum sum;
     if (unlikely(!in_own_stack(t, s.sp)))
         own_stack_extend(t, s.sp);
-    if (t->remembers && again_with_memory(t, s, epoch, out))
+    if (t->remembers && again_with_memory(t, s, out))
         return;
     walk_plain(t, &t->walk, s, &sum);
     t->walk_depth = sum.depth;
     t->last_remembered = 0;
-    give(&sum, epoch, out);
+    give(&sum, out);
     if (t->remembers)
         return;
     t->same_count = t->last_hash == sum.hash ? t->same_count + 1 : 0;
@@ -328,11 +335,10 @@ void unwind_addresses(const struct unwind_thread *t, uint64_t *pcs)
 
 void unwind_nested(struct unwind_thread *t, struct unwind_state s, struct unwind_stack *out)
 {
-    uint32_t epoch = __atomic_load_n(&unwind_epoch, __ATOMIC_RELAXED);
     struct sum sum;
     walk_plain(t, &t->nested, s, &sum);
     t->nested_depth = sum.depth;
-    give(&sum, epoch, out);
+    give(&sum, out);
 }
 
 void unwind_nested_addresses(const struct unwind_thread *t, uint64_t *pcs)

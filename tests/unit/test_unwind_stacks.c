@@ -17,6 +17,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
 #include <ucontext.h>
 #include <unistd.h>
 
@@ -462,6 +464,97 @@ static void test_fault(void **state)
     check_taken(0);
 }
 
+/* A handler that returns to code without CFI, known by its instructions. */
+void asm_restorer(void);
+__asm__(".text\n"
+        ".type asm_restorer, @function\n"
+        ".skip 16, 0x90\n"
+        "asm_restorer:\n"
+        "movq $15, %rax\n"
+        "syscall\n"
+        ".size asm_restorer, .-asm_restorer\n");
+
+static NO_INLINE void raise_with(void (*restorer)(void))
+{
+    struct {
+        void (*handler)(int);
+        unsigned long flags;
+        void (*restorer)(void);
+        unsigned long mask;
+    } action, old;
+    assert_int_equal(syscall(SYS_rt_sigaction, SIGUSR1, NULL, &action, 8), 0);
+    old = action;
+    action.restorer = restorer ? restorer : action.restorer;
+    assert_int_equal(syscall(SYS_rt_sigaction, SIGUSR1, &action, NULL, 8), 0);
+    interrupted();
+    assert_int_equal(syscall(SYS_rt_sigaction, SIGUSR1, &old, NULL, 8), 0);
+}
+
+static void test_signal_restorer(void **state)
+{
+    (void)state;
+    static struct stack usual;
+    signal(SIGUSR1, handler);
+    for (volatile int i = 0; i < 2; i++) { /* not unrolled: one call, one address */
+        raise_with(i ? asm_restorer : NULL);
+        assert_true(above);
+        assert_int_equal(ours.flags, 0);
+        check_same(&ours, &remembered);
+        if (i == 0)
+            usual = ours;
+    }
+    taken = handled = 0;
+    signal(SIGUSR1, SIG_DFL);
+    /* the same but for the restorer's frame (libunwind loses its way here) */
+    assert_int_equal(ours.depth, usual.depth);
+    unsigned differing = 0;
+    for (unsigned i = 0; i < ours.depth; i++)
+        if (ours.pcs[i] == (uint64_t)asm_restorer)
+            differing++;
+        else
+            assert_true(ours.pcs[i] == usual.pcs[i]);
+    assert_int_equal(differing, 1);
+}
+
+/* A handler that allocates and leaves by longjmp an unwind that was under way: what is remembered stays sound. */
+static sigjmp_buf out_of_handler;
+
+static void leave(int number)
+{
+    (void)number;
+    siglongjmp(out_of_handler, 1);
+}
+
+static void test_left_by_longjmp(void **state)
+{
+    (void)state;
+    struct itimerval every = {{0, 50}, {0, 50}}, never = {{0, 0}, {0, 0}};
+    uint64_t random = 0x9876543212345ull;
+    volatile int left = 0;
+    signal(SIGALRM, leave);
+    for (volatile int i = 0; i < 200; i++) {
+        if (sigsetjmp(out_of_handler, 1) == 0) {
+            setitimer(ITIMER_REAL, &every, NULL);
+            for (int k = 0; k < 1000000; k++) {
+                struct unwind_state s;
+                struct unwind_stack out;
+                random ^= random << 13, random ^= random >> 7, random ^= random << 17;
+                UNWIND_HERE(s);
+                s.pc = random & 1 ? s.pc : ours.pcs[1]; /* two innermost frames in turn */
+                thread->remembers = 1;
+                unwind_stack(thread, s, &out);
+            }
+        } else {
+            left++;
+        }
+        setitimer(ITIMER_REAL, &never, NULL);
+        leaf();
+        check_taken(0);
+    }
+    signal(SIGALRM, SIG_DFL);
+    assert_true(left > 0);
+}
+
 static void test_no_signal_above(void **state)
 {
     struct unwind_state s;
@@ -670,6 +763,8 @@ int main(void)
         cmocka_unit_test(test_signal),
         cmocka_unit_test(test_signal_other_stack),
         cmocka_unit_test(test_fault),
+        cmocka_unit_test(test_signal_restorer),
+        cmocka_unit_test(test_left_by_longjmp),
         cmocka_unit_test(test_no_signal_above),
         cmocka_unit_test(test_coroutine),
         cmocka_unit_test(test_thread),

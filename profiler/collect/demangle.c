@@ -157,15 +157,14 @@ static char *copy_part(const char *start, const char *end, const char *whole)
     return copy;
 }
 
-char *symbols_plain_name(const char *name)
+/* Finds the last component of a function's qualified name; scope gets where the qualified name begins, after a return
+ * type. */
+static const char *find_component(const char *name, const char **scope, const char **component_end)
 {
-    /* CPython's perf map entries: "py::function:/path/file.py" */
-    if (strncmp(name, "py::", 4) == 0 && strchr(name + 4, ':'))
-        return copy_part(name + 4, strchr(name + 4, ':'), name);
-
     const char *start = name; /* of the last component of the scope */
     const char *end = NULL;   /* of its name; NULL: it goes on */
     const char *p = name;
+    *scope = name;
     while (*p) {
         if (p == start && strncmp(p, "operator", 8) == 0 && !is_word(p[8]) && p[8]) {
             end = p = operator_end(p + 8);
@@ -181,7 +180,7 @@ char *symbols_plain_name(const char *name)
                 break;
             if (strncmp(p, " as ", 4) == 0 || p[1] == 0)
                 break;
-            start = ++p;
+            *scope = start = ++p;
             end = NULL;
         } else if (*p == '(') {
             const char *after = skip_brackets(p);
@@ -209,5 +208,23 @@ char *symbols_plain_name(const char *name)
             p++;
         }
     }
-    return copy_part(start, end ? end : p, name);
+    *component_end = end ? end : p;
+    return start;
+}
+
+char *symbols_plain_name(const char *name)
+{
+    /* CPython's perf map entries: "py::function:/path/file.py" */
+    if (strncmp(name, "py::", 4) == 0 && strchr(name + 4, ':'))
+        return copy_part(name + 4, strchr(name + 4, ':'), name);
+    const char *scope, *end;
+    const char *start = find_component(name, &scope, &end);
+    return copy_part(start, end, name);
+}
+
+const char *demangle_scope(const char *name)
+{
+    const char *scope, *end;
+    find_component(name, &scope, &end);
+    return scope;
 }

@@ -13,4 +13,7 @@
  * A hostile name can make the demangler run for a very long time: call it where a time limit holds. */
 int demangle_name(const char *raw, char out[DEMANGLE_MAX]);
 
+/* Where the qualified name begins in a demangled one: after the return type that templates have. */
+const char *demangle_scope(const char *name);
+
 #endif

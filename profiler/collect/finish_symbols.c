@@ -334,7 +334,7 @@ static int function_row(struct pass *p, const struct symbols_frame *f, uint32_t 
     sqlite3_bind_text(p->insert_function, 3, f->raw_name, -1, SQLITE_STATIC);
     bind_id(p->insert_function, 4, file);
     bind_id(p->insert_function, 5, f->declared_line);
-    sqlite3_bind_int(p->insert_function, 6, allocator_is_function(f->raw_name, name));
+    sqlite3_bind_int(p->insert_function, 6, allocator_is_function(f->raw_name, name, f->declared_file));
     rc = run(p, p->insert_function);
     free(plain);
     *slot = (uint32_t)sqlite3_last_insert_rowid(p->db);

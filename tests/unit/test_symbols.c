@@ -151,6 +151,10 @@ static void test_allocator_family(void **state)
          "std::allocator_traits<std::allocator<int> >::allocate(std::allocator<int>&, unsigned long)"},
         {"_ZNSt12_Vector_baseIiSaIiEE11_M_allocateEm",
          "std::_Vector_base<int, std::allocator<int> >::_M_allocate(unsigned long)"},
+        {"_ZNSt6vectorIiSaIiEE9push_backERKi", "std::vector<int, std::allocator<int> >::push_back(int const&)"},
+        {"_ZNSt6vectorIiSaIiEE17_M_realloc_insertIJiEEEvv",
+         "void std::vector<int, std::allocator<int> >::_M_realloc_insert<int>(int&&)"},
+        {"_RNvMs_NtC5alloc3vecINtB4_3VecpE4push", "<alloc::vec::Vec<_>>::push"},
         {"strdup", "strdup"},
         {"g_malloc0", "g_malloc0"},
         {"_ZN5alloc5alloc15exchange_malloc17h0123456789abcdefE", "alloc::alloc::exchange_malloc"},
@@ -162,16 +166,22 @@ static void test_allocator_family(void **state)
         {"", ""},
         {"_ZN4pool8allocateEm", "pool::allocate(unsigned long)"},
         {"_ZN1AnwEm", "A::operator new(unsigned long)"},
-        {"_ZNSt6vectorIiSaIiEE9push_backERKi", "std::vector<int, std::allocator<int> >::push_back(int const&)"},
+        {"_ZN3app4joinIiEESsT_", "std::string app::join<int>(int)"},
+        {"_ZN3app1fESt6vectorIiSaIiEE", "app::f(std::vector<int, std::allocator<int> >)"},
+        {"_ZN5alloc4poolEv", "alloc::pool()"},
+        {"_ZN5mycrate4core17h0123456789abcdefE", "mycrate::core"},
         {"operator new(unsigned long)", "operator new(unsigned long)"},
     };
     for (size_t i = 0; i < sizeof members / sizeof *members; i++)
-        if (!allocator_is_function(members[i][0], members[i][1]))
+        if (!allocator_is_function(members[i][0], members[i][1], NULL))
             fail_msg("'%s' is not taken for an allocator", members[i][1]);
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
-        if (allocator_is_function(others[i][0], others[i][1]))
+        if (allocator_is_function(others[i][0], others[i][1], "/src/app.cpp"))
             fail_msg("'%s' is taken for an allocator", others[i][1]);
-    assert_int_equal(allocator_is_function(NULL, NULL), 0);
+    assert_int_equal(allocator_is_function(NULL, NULL, NULL), 0);
+    assert_int_equal(allocator_is_function("_M_create<app::f()::X>", "_M_create<app::f()::X>",
+                                           "/usr/include/c++/12/bits/std_function.h"),
+                     1);
 }
 
 /* --- this program ------------------------------------------------------------------------------------------------ */

@@ -7,6 +7,7 @@
 #include <dlfcn.h>
 #include <elf.h>
 #include <link.h>
+#include <sys/uio.h>
 
 /* More modules than this at one time: the rest are not announced, so their frames stay without names. */
 #define MODULES_MAX 4096u
@@ -175,11 +176,18 @@ static void read_facts(const struct identity *id, const void *eh_frame_header, s
 
 /* --- the table --- */
 
+#define NAME_HASH 0xcbf29ce484222325ull
+
+static inline uint64_t hash_byte(uint64_t h, char c)
+{
+    return (h ^ (uint8_t)c) * 0x100000001b3ull;
+}
+
 static uint64_t hash_name(const char *name)
 {
-    uint64_t h = 0xcbf29ce484222325ull;
+    uint64_t h = NAME_HASH;
     for (; name && *name; name++)
-        h = (h ^ (uint8_t)*name) * 0x100000001b3ull;
+        h = hash_byte(h, *name);
     return h;
 }
 
@@ -222,6 +230,34 @@ static int try_hold(void)
     return !__atomic_exchange_n(&table.held, 1, __ATOMIC_ACQUIRE);
 }
 
+static long read_memory(const void *from, void *to, size_t bytes)
+{
+    struct iovec local = {to, bytes}, remote = {(void *)from, bytes};
+    return sys_call6(SYS_process_vm_readv, sys_getpid(), (long)&local, 1, (long)&remote, 1, 0);
+}
+
+/* Whether a module still has its name. Another thread may be closing it meanwhile, so its memory is read through the
+ * kernel. Where that is refused the answer is no: then the module is announced once more. */
+static int has_name(const struct link_map *map, uint64_t name_hash)
+{
+    const char *name;
+    uint64_t h = NAME_HASH;
+    if (read_memory(&map->l_name, &name, sizeof name) != sizeof name)
+        return 0;
+    for (;;) {
+        char part[64];
+        size_t bytes = 64 - (uint64_t)name % 64; /* not across a page */
+        if (read_memory(name, part, bytes) != (long)bytes)
+            return 0;
+        for (size_t i = 0; i < bytes; i++) {
+            if (!part[i])
+                return h == name_hash;
+            h = hash_byte(h, part[i]);
+        }
+        name += bytes;
+    }
+}
+
 static int sweep(void)
 {
     int gone = 0;
@@ -230,9 +266,9 @@ static int sweep(void)
         struct dl_find_object o;
         if (m->identity.start == 0)
             continue;
-        /* The name is not looked at: another thread may be closing the module that is there now. */
         if (_dl_find_object((void *)m->identity.start, &o) == 0 && o.dlfo_link_map == m->identity.map &&
-            (uint64_t)o.dlfo_map_start == m->identity.start && (uint64_t)o.dlfo_map_end == m->identity.end)
+            (uint64_t)o.dlfo_map_start == m->identity.start && (uint64_t)o.dlfo_map_end == m->identity.end &&
+            has_name(m->identity.map, m->identity.name_hash))
             continue;
         withdraw(m);
         gone = 1;
@@ -240,16 +276,18 @@ static int sweep(void)
     return gone;
 }
 
-/* Lets go of the table, having done what others asked for meanwhile. Returns whether modules went. */
-static int let_go(void)
+/* Lets go of the table, having done what others asked for meanwhile. Rules go before the table does: who comes next
+ * finds nothing to do and must not find old rules. */
+static void let_go(int gone)
 {
-    int gone = 0;
     do {
         if (__atomic_exchange_n(&table.sweep_due, 0, __ATOMIC_ACQ_REL))
             gone |= sweep();
+        if (gone)
+            unwind_modules_changed();
+        gone = 0;
         __atomic_store_n(&table.held, 0, __ATOMIC_RELEASE);
     } while (__atomic_load_n(&table.sweep_due, __ATOMIC_ACQUIRE) && try_hold());
-    return gone;
 }
 
 static const char *full_path(const char *name)
@@ -323,9 +361,7 @@ static __attribute__((noinline)) enum module_found announce(const struct identit
         gone = withdraw_overlapping(id);
         add(id, &f);
     }
-    gone |= let_go();
-    if (gone)
-        unwind_modules_changed();
+    let_go(gone);
     return MODULE_KNOWN;
 }
 
@@ -344,8 +380,10 @@ enum module_found module_find(uint64_t address, struct cfi_image *image)
 void modules_sweep(void)
 {
     __atomic_store_n(&table.sweep_due, 1, __ATOMIC_RELEASE);
-    if (try_hold() && let_go())
-        unwind_modules_changed();
+    if (try_hold())
+        let_go(0);
+    else
+        unwind_modules_changed(); /* the holder will sweep, but this thread may not go on with old rules until then */
 }
 
 void modules_forget(void)

@@ -58,7 +58,8 @@ void unwind_nested_addresses(const struct unwind_thread *t, uint64_t *pcs);
 int unwind_signal_above(struct unwind_state s, uint64_t sp_limit);
 
 /* After a real dlclose: rules and announcements of modules that are gone go too, and hashes change, so that a reused
- * address never gives an old stack's id. */
+ * address never gives an old stack's id. After a real dlopen too, where that is
+ * seen: it may have got the place of a library that another thread has closed but not yet reported here. */
 void unwind_after_dlclose(void);
 /* In a forked child, before its first unwind: it announces its modules anew, and no remembered id is valid. */
 void unwind_after_fork(void);

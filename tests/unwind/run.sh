@@ -17,6 +17,7 @@ for f in cfi cfi_evaluate careful rules modules unwind; do unwinder="$unwinder $
 # shellcheck disable=SC2086
 {
     $CC $flags -o "$build/reload" "$root/tests/unwind/reload.c" $unwinder -lunwind -ldl
+    $CC $flags -o "$build/threads" "$root/tests/unwind/threads.c" $unwinder -lpthread -ldl
     $CC -O2 -fPIC -shared -Wl,--build-id -o "$build/a.so" "$root/tests/unwind/plugin.c"
     $CC -O2 -fPIC -shared -Wl,--build-id -DFRAME_BYTES=104 -o "$build/b.so" "$root/tests/unwind/plugin.c"
     $CC -O2 -fPIC -shared -Wl,--build-id -DFRAME_BYTES=104 -DSHIFTED -o "$build/c.so" "$root/tests/unwind/plugin.c"
@@ -24,6 +25,8 @@ for f in cfi cfi_evaluate careful rules modules unwind; do unwinder="$unwinder $
 }
 printf 'libraries that come and go: '
 "$build/reload" "$build/a.so" "$build/b.so" "$build/c.so"
+printf 'the same in threads that fork: '
+"$build/threads" "$build/a.so" "$build/b.so" $((percent * 100))
 
 # --- real programs
 sh "$root/tests/bench/inputs.sh" "$build/inputs" "$percent"

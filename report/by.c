@@ -166,8 +166,8 @@ static int64_t whole_of(struct by *b, const char *device)
         [REPORT_AT_PEAK] = "SELECT peak_active_bytes FROM v_total WHERE device = ?1 AND kind = ?2",
         [REPORT_AT_END] = "SELECT end_active_bytes FROM v_total WHERE device = ?1 AND kind = ?2",
         [REPORT_AT_TIME] =
-            "SELECT total(v.live_bytes) FROM temp.live v JOIN site s USING(site_id) JOIN device d USING(device_id)"
-            " WHERE d.name = ?1 AND ?2 IN ('all', s.kind)",
+            ("SELECT total(v.live_bytes) FROM temp.live v JOIN site s USING(site_id) JOIN device d USING(device_id)"
+             " WHERE d.name = ?1 AND ?2 IN ('all', s.kind)"),
     };
     sqlite3_stmt *s = NULL;
     int64_t bytes = 0;

@@ -1,0 +1,23 @@
+# bash completion for memprof, made by tools/man.c
+_memprof() {
+    local word=${COMP_WORDS[COMP_CWORD]} options=
+    COMPREPLY=()
+    if [ "$COMP_CWORD" -eq 1 ]; then
+        mapfile -t COMPREPLY < <(compgen -W 'run report lines leaks info sql help --version --help' -- "$word")
+        return
+    fi
+    case ${COMP_WORDS[1]} in
+    run) options='--output --no-follow --aggregate --max-events --depth --source --no-symbols --quiet --help' ;;
+    report) options='--by --at --device --kind --top --sort --inclusive --frames --json --csv --html --output --open --no-source --color --help' ;;
+    lines) options='--func --file --columns --device --kind --top --json --csv --color --help' ;;
+    leaks) options='--by --device --kind --top --frames --suppressions --error-exitcode --json --csv --color --help' ;;
+    info) options='--json --color --help' ;;
+    sql) options='--json --csv --color --help' ;;
+    esac
+    if [[ $word == -* ]]; then
+        mapfile -t COMPREPLY < <(compgen -W "$options" -- "$word")
+    else
+        mapfile -t COMPREPLY < <(compgen -f -- "$word")
+    fi
+}
+complete -o filenames -F _memprof memprof

@@ -1,0 +1,205 @@
+/*
+ * man DIRECTORY: writes the manual pages memprof.1 and memprof-COMMAND.1, and memprof.bash (completion), from the
+ * descriptions of commands and options in the .def files of cli/. To make the ones in docs/man anew:
+ *     cc -D_GNU_SOURCE -o /tmp/man tools/man.c && /tmp/man docs/man
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+#define COMMAND(name, arguments, help, text) COMMAND_##name,
+#include "../cli/commands.def"
+#undef COMMAND
+    COMMAND_COUNT
+};
+enum {
+#define COMMAND(name, arguments, help, text) CMD_##name = 1 << COMMAND_##name,
+#include "../cli/commands.def"
+#undef COMMAND
+    CMD_all = (1 << COMMAND_COUNT) - 1
+};
+
+static const struct {
+    const char *name, *arguments, *help, *text;
+} commands[] = {
+#define COMMAND(name, arguments, help, text) {#name, arguments, help, text},
+#include "../cli/commands.def"
+#undef COMMAND
+};
+
+static const struct {
+    int commands, letter;
+    const char *name, *argument, *help;
+} options[] = {
+#define OPTION(id, commands, letter, name, argument, help) {commands, letter, name, argument, help},
+#include "../cli/options.def"
+#undef OPTION
+};
+
+enum { OPTION_TOTAL = sizeof options / sizeof *options };
+
+static const char examples[] = ".SH EXAMPLES\n"
+                               ".nf\n"
+                               "memprof run ./app --its-own-options   # records into out.db\n"
+                               "memprof report                        # totals, the peak and who held it\n"
+                               "memprof lines --func forward          # one function, line by line\n"
+                               "memprof leaks                         # what was still live at the end\n"
+                               "memprof report --html --open          # timelines in the browser\n"
+                               "memprof sql out.db 'SELECT * FROM v_total'\n"
+                               ".fi\n";
+
+static const char ends[] =
+    ".SH EXIT STATUS\n"
+    "0 when all went well, 1 for a failure, 2 for a mistake on the command line. "
+    "\\fBmemprof run\\fR exits with the status of the program, or 128 + the number of the signal that killed it.\n"
+    ".SH ENVIRONMENT\n"
+    ".TP\n.B DEBUGINFOD_URLS\nServers to ask for debug information that is not installed. Nothing is asked without "
+    "it.\n"
+    ".TP\n.B NO_COLOR\nNo colours when set and not empty.\n"
+    ".TP\n.B COLUMNS\nWidth of the terminal, instead of what the terminal says.\n";
+
+/* Text with what roff takes for its own escaped. */
+static void put(FILE *f, const char *text)
+{
+    if (*text == '.' || *text == '\'')
+        fputs("\\&", f);
+    for (; *text; text++) {
+        if (*text == '\\')
+            fputs("\\e", f);
+        else if (*text == '-')
+            fputs("\\-", f);
+        else
+            fputc(*text, f);
+    }
+}
+
+static void put_option(FILE *f, int i)
+{
+    fputs(".TP\n", f);
+    if (options[i].letter)
+        fprintf(f, "\\fB\\-%c\\fR, ", options[i].letter);
+    fputs("\\fB\\-\\-", f);
+    put(f, options[i].name);
+    fputs("\\fR", f);
+    const char *argument = options[i].argument;
+    if (argument && *argument == '[')
+        fprintf(f, "[=\\fI%.*s\\fR]", (int)strlen(argument) - 2, argument + 1);
+    else if (argument)
+        fprintf(f, " \\fI%s\\fR", argument);
+    fputc('\n', f);
+    put(f, options[i].help);
+    fputs(".\n", f);
+}
+
+static FILE *create(const char *directory, const char *name)
+{
+    char path[4096];
+    snprintf(path, sizeof path, "%s/%s", directory, name);
+    FILE *f = fopen(path, "w");
+    if (!f) {
+        fprintf(stderr, "man: %s: %s\n", path, strerror(errno));
+        exit(1);
+    }
+    return f;
+}
+
+static void see_also(FILE *f, int self)
+{
+    fputs(".SH SEE ALSO\n", f);
+    if (self >= 0)
+        fputs(".BR memprof (1)", f);
+    for (int i = 0, first = self < 0; i < COMMAND_COUNT; i++) {
+        if (i == self)
+            continue;
+        fprintf(f, "%s.BR memprof\\-%s (1)", first ? "" : ",\n", commands[i].name);
+        first = 0;
+    }
+    fputc('\n', f);
+}
+
+static void write_command(const char *directory, int c)
+{
+    char name[128];
+    snprintf(name, sizeof name, "memprof-%s.1", commands[c].name);
+    FILE *f = create(directory, name);
+    fprintf(f, ".\\\" made by tools/man.c\n.TH MEMPROF\\-%s 1\n.SH NAME\nmemprof\\-%s \\- ", commands[c].name,
+            commands[c].name);
+    put(f, commands[c].help);
+    fprintf(f, "\n.SH SYNOPSIS\n.B memprof %s\n[\\fIOPTIONS\\fR] ", commands[c].name);
+    put(f, commands[c].arguments);
+    fputs("\n.SH DESCRIPTION\n", f);
+    put(f, commands[c].text);
+    fputs("\n.SH OPTIONS\n", f);
+    for (int i = 0; i < OPTION_TOTAL; i++)
+        if (options[i].commands & 1 << c)
+            put_option(f, i);
+    fputs(ends, f);
+    see_also(f, c);
+    fclose(f);
+}
+
+static void write_main(const char *directory)
+{
+    FILE *f = create(directory, "memprof.1");
+    fputs(".\\\" made by tools/man.c\n.TH MEMPROF 1\n.SH NAME\nmemprof \\- which source line holds memory, when, and "
+          "on which device\n"
+          ".SH SYNOPSIS\n.B memprof\n\\fICOMMAND\\fR [\\fIOPTIONS\\fR] [\\fIARGUMENTS\\fR]\n.br\n"
+          ".B memprof \\-\\-version\n.br\n.B memprof help\n[\\fICOMMAND\\fR]\n"
+          ".SH DESCRIPTION\n"
+          "\\fBmemprof run\\fR starts a program and records each of its allocations with its stack into one SQLite "
+          "database. "
+          "The other commands read such a database and nothing else.\n"
+          ".SH COMMANDS\n",
+          f);
+    for (int i = 0; i < COMMAND_COUNT; i++) {
+        fprintf(f, ".TP\n.BR memprof\\-%s (1)\n", commands[i].name);
+        put(f, commands[i].help);
+        fputc('\n', f);
+    }
+    fputs(examples, f);
+    fputs(ends, f);
+    see_also(f, -1);
+    fclose(f);
+}
+
+static void write_completion(const char *directory)
+{
+    FILE *f = create(directory, "memprof.bash");
+    fputs("# bash completion for memprof, made by tools/man.c\n_memprof() {\n"
+          "    local word=${COMP_WORDS[COMP_CWORD]} options=\n    COMPREPLY=()\n"
+          "    if [ \"$COMP_CWORD\" -eq 1 ]; then\n        mapfile -t COMPREPLY < <(compgen -W '",
+          f);
+    for (int i = 0; i < COMMAND_COUNT; i++)
+        fprintf(f, "%s ", commands[i].name);
+    fputs("help --version --help' -- \"$word\")\n        return\n    fi\n    case ${COMP_WORDS[1]} in\n", f);
+    for (int c = 0; c < COMMAND_COUNT; c++) {
+        fprintf(f, "    %s) options='", commands[c].name);
+        for (int i = 0, first = 1; i < OPTION_TOTAL; i++)
+            if (options[i].commands & 1 << c) {
+                fprintf(f, "%s--%s", first ? "" : " ", options[i].name);
+                first = 0;
+            }
+        fputs("' ;;\n", f);
+    }
+    fputs("    esac\n    if [[ $word == -* ]]; then\n        mapfile -t COMPREPLY < <(compgen -W \"$options\" -- "
+          "\"$word\")\n"
+          "    else\n        mapfile -t COMPREPLY < <(compgen -f -- \"$word\")\n    fi\n}\ncomplete -o filenames -F "
+          "_memprof memprof\n",
+          f);
+    fclose(f);
+}
+
+int main(int argc, char **argv)
+{
+    if (argc != 2) {
+        fprintf(stderr, "usage: man DIRECTORY\n");
+        return 2;
+    }
+    write_main(argv[1]);
+    for (int i = 0; i < COMMAND_COUNT; i++)
+        write_command(argv[1], i);
+    write_completion(argv[1]);
+    return 0;
+}

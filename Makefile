@@ -150,6 +150,13 @@ $(BUILD)/bench/%: tests/bench/%.c
 	@mkdir -p $(@D)
 	$(CC) -D_GNU_SOURCE -std=gnu17 -O2 -g -fno-builtin $(WARN) -o $@ $< -pthread -lm
 
+# clang only: tests/fuzz/run.sh calls this with sanitizers
+FUZZ := $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
+fuzz-programs: $(FUZZ)
+$(BUILD)/fuzz/%: tests/fuzz/%.c $(filter-out %/cli/main.o,$(TOOL_OBJ))
+	@mkdir -p $(@D)
+	$(CC) $(TOOL_FLAGS) -fsanitize=fuzzer -o $@ $^ $(LIBS)
+
 # Unit tests: cmocka. Those of the library inside the program link its objects, all others the tools'.
 UNIT_PRELOAD := $(wildcard tests/unit/test_unwind*.c tests/unit/test_hook*.c tests/unit/test_preload*.c)
 UNIT_TOOL := $(filter-out $(UNIT_PRELOAD),$(wildcard tests/unit/test_*.c))
@@ -217,6 +224,6 @@ clean: ## remove what was built
 	rm -rf $(BUILD)
 
 FORCE:
-.PHONY: all samples programs bench-programs unit unit-sanitized deps deps-test deps-bench demo check check-unit check-e2e \
+.PHONY: all samples programs bench-programs fuzz-programs unit unit-sanitized deps deps-test deps-bench demo check check-unit check-e2e \
         check-faults check-accuracy check-stress check-static fuzz bench bench-quick install uninstall help clean FORCE
 -include $(TOOL_OBJ:.o=.d) $(PRELOAD_OBJ:.o=.d) $(EVENTS_OBJ:.o=.d)

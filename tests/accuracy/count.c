@@ -43,12 +43,12 @@ static int off, opened;
 
 static struct entry *find(struct entry *t, size_t n, uintptr_t address, int for_insert)
 {
-    size_t i = (address >> 4) * 0x9e3779b97f4a7c15u & (n - 1);
+    size_t i = ((address >> 4) * 0x9e3779b97f4a7c15u >> 24) & (n - 1);
     for (;; i = (i + 1) & (n - 1)) {
-        if (t[i].address == address && !for_insert)
+        if (for_insert ? t[i].address <= 1 : t[i].address == address)
             return &t[i];
         if (t[i].address == 0)
-            return for_insert ? &t[i] : NULL;
+            return NULL;
     }
 }
 
@@ -93,6 +93,12 @@ static void open_file(void)
     for (char **e = environ; e && *e; e++)
         if (__builtin_strncmp(*e, "COUNT_OUT=", 10) == 0)
             path = *e + 10;
+    char exe[4096];
+    ssize_t length = readlink("/proc/self/exe", exe, sizeof exe - 1);
+    exe[length > 0 ? length : 0] = 0;
+    const char *slash = __builtin_strrchr(exe, '/');
+    if (slash && __builtin_strcmp(slash, "/memprof") == 0) /* the collector passes its environment on */
+        path = NULL;
     int fd = path ? open(path, O_RDWR | O_CREAT | O_TRUNC, 0600) : -1;
     if (fd < 0 || ftruncate(fd, sizeof *counts)) {
         off = 1;
@@ -126,8 +132,9 @@ static void *born(void *p, size_t size)
     enter();
     if ((filled + 1) * 2 > capacity)
         grow();
-    *find(table, capacity, (uintptr_t)p, 1) = (struct entry){(uintptr_t)p, size};
-    filled++;
+    struct entry *e = find(table, capacity, (uintptr_t)p, 1);
+    filled += e->address == 0;
+    *e = (struct entry){(uintptr_t)p, size};
     counts->allocs++;
     counts->bytes += size;
     counts->live += size;
@@ -183,8 +190,7 @@ void *realloc(void *p, size_t size)
         return born(q, size);
     if (size && !off) { /* failed: the block is still there; as if nothing had happened */
         enter();
-        *find(table, capacity, (uintptr_t)p, 1) = (struct entry){(uintptr_t)p, old};
-        filled++;
+        *find(table, capacity, (uintptr_t)p, 1) = (struct entry){(uintptr_t)p, old}; /* where it was deleted, or before */
         counts->frees--;
         counts->live += old;
         leave();
@@ -226,7 +232,7 @@ void *valloc(size_t size)
 }
 void *pvalloc(size_t size)
 {
-    return born(__libc_pvalloc(size), size);
+    return born(__libc_pvalloc(size), (size + 4095) / 4096 * 4096); /* asks for whole pages */
 }
 
 __attribute__((constructor)) static void start(void)

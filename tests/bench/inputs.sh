@@ -16,7 +16,7 @@ command_file() { # name: the command line on stdin
 
 # gawk: counts words, splits and joins fields
 awk -v n="$(lines 220000)" 'BEGIN { for (i = 1; i <= n; i++) { s = i; for (k = 0; k < 8; k++) { s = (s * 1103515245 + 12345) % 2147483648; printf "word%d ", s % 5000 } print "" } }' >"$dir/words.txt"
-cat >"$dir/words.awk" <<'END'
+cat >"$dir/words.awk" <<'TEXT'
 {
     for (i = 1; i <= NF; i++) {
         count[$i]++
@@ -25,31 +25,31 @@ cat >"$dir/words.awk" <<'END'
     line[NR % 1000] = $0
 }
 END { for (w in count) total += count[w]; print total, length(pair), length(line) }
-END
-command_file gawk <<END
+TEXT
+command_file gawk <<TEXT
 exec gawk -f '$dir/words.awk' '$dir/words.txt'
-END
+TEXT
 
 # sqlite3: rows and an index
-cat >"$dir/rows.sql" <<END
+cat >"$dir/rows.sql" <<TEXT
 CREATE TABLE t(id INTEGER PRIMARY KEY, name TEXT, value REAL);
 WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < $(lines 1000000))
 INSERT INTO t SELECT i, 'name' || (i * 7919 % 1000003), i * 0.5 FROM n;
 CREATE INDEX by_name ON t(name);
 SELECT count(*), sum(length(name)) FROM t WHERE name > 'name5';
-END
-command_file sqlite3 <<END
+TEXT
+command_file sqlite3 <<TEXT
 exec sqlite3 -init /dev/null :memory: '.read $dir/rows.sql'
-END
+TEXT
 
 # xmllint: a document tree of 26 MB
 awk -v n="$(lines 200000)" 'BEGIN { print "<?xml version=\"1.0\"?>\n<list>"; for (i = 1; i <= n; i++) printf "  <item id=\"i%d\" kind=\"%d\"><name>item number %d</name><price currency=\"EUR\">%d.%02d</price><note>some text &amp; more</note></item>\n", i, i % 17, i, i % 100, i % 89; print "</list>" }' >"$dir/list.xml"
-command_file xmllint <<END
+command_file xmllint <<TEXT
 exec xmllint --noout '$dir/list.xml'
-END
+TEXT
 
 # perl: hashes of lists, strings, a sort
-cat >"$dir/hash.pl" <<END
+cat >"$dir/hash.pl" <<TEXT
 my (%h, @keys);
 my \$s = 42;
 for my \$i (1 .. $(lines 900000)) {
@@ -59,14 +59,16 @@ for my \$i (1 .. $(lines 900000)) {
 my \$bytes = 0;
 for my \$k (sort keys %h) { my \$text = join ',', map { uc } @{\$h{\$k}}; \$bytes += length \$text; }
 print scalar(keys %h), " \$bytes\n";
-END
-command_file perl <<END
+TEXT
+command_file perl <<TEXT
 export PERL_HASH_SEED=0
 exec perl '$dir/hash.pl'
-END
+TEXT
 
 # python3 with the C allocator: lists, dictionaries, strings, classes
-cat >"$dir/objects.py" <<END
+# the program itself, not a version manager's script before it
+python=$(python3 -c "import os, sys; print(os.path.realpath(sys.executable))" 2>/dev/null || echo python3)
+cat >"$dir/objects.py" <<TEXT
 class Node:
     def __init__(self, key, children):
         self.key, self.children = key, children
@@ -82,11 +84,11 @@ for round in range($(lines 1400) // 100 + 1):
         words.setdefault("w%d" % (i % 7000), []).append((i, i * 0.5))
     result += len(words)
 print(result)
-END
-command_file python3 <<END
+TEXT
+command_file python3 <<TEXT
 export PYTHONMALLOC=malloc PYTHONHASHSEED=0
-exec python3 -S -E '$dir/objects.py'
-END
+exec '$python' -S -E '$dir/objects.py'
+TEXT
 sed -i 's/-S -E/-S/' "$dir/run-python3"
 
 # cc1: functions over structs and switches, among many declarations and tables
@@ -100,9 +102,9 @@ awk -v n="$(lines 240)" -v m="$(lines 7800)" 'BEGIN {
         printf "    return y > %d ? %s : s->b;\n}\n\n", i, i ? "f" (i - 1) "(s, y - 1)" : "0"
     } }' >"$dir/functions.c"
 compiler=$(${CC_BENCH:-gcc} -print-prog-name=cc1)
-command_file cc1 <<END
+command_file cc1 <<TEXT
 exec '$compiler' -quiet -O2 '$dir/functions.c' -o /dev/null
-END
+TEXT
 
 # git: a history of a few hundred commits over files of a few hundred lines
 rm -rf "$dir/history"
@@ -116,7 +118,7 @@ awk -v n="$(lines 3000)" 'BEGIN {
         print "D\n"
     } }' >"$dir/history.stream"
 (cd "$dir/history" && git init -q -b main . && git fast-import --quiet <"$dir/history.stream")
-command_file git <<END
+command_file git <<TEXT
 exec git -C '$dir/history' -c core.pager=cat -c gc.auto=0 --no-pager log -p main
-END
+TEXT
 touch "$dir/made-$percent"

@@ -1,11 +1,17 @@
 # Programs with little memory, few descriptors, another root and user.
 code=0
+"$MEMPROF" run -q -o out.db -- sh -c "ulimit -v 300000; '$SAMPLES/leak'" 2>err || code=$?
+equal "a program with 300 MB of address space: its own status" 0 $code
 (ulimit -v 300000 && "$MEMPROF" run -q -o out.db -- "$SAMPLES/leak" 2>err) || code=$?
-equal "address space of 300 MB: the program's own status" 0 $code
+at_most "memprof itself with 300 MB of address space: status" 1 $code
+[ $code = 0 ] || contains "it says why" err "ulimit"
+code=0
 (ulimit -n 16 && "$MEMPROF" run -q -o out.db -- "$SAMPLES/leak" 2>err) || code=$?
 equal "16 descriptors" 0 $code
+code=0
 (ulimit -f 4000 && "$MEMPROF" run -q -o out.db -- "$SAMPLES/leak" 2>err) || code=$?
-equal "files of at most 2 MB" 0 $code
+at_most "files of at most 2 MB: status" 1 $code
+[ $code = 0 ] || contains "it says why" err "ulimit"
 [ "$(id -u)" = 0 ] || skip "chroot needs root"
 record "$PROGRAMS/drop" "$PWD"
 [ $status != 77 ] || skip "chroot is not permitted here"

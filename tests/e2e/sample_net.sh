@@ -31,7 +31,10 @@ equal "validations" 4 "$(value "SELECT count(*) FROM mark WHERE name = 'validati
 contains "report" report.txt 940.50
 "$MEMPROF" lines out.db --func forward >lines.txt
 contains "lines" lines.txt 'a.hidden = pool_alloc'
-contains "lines" lines.txt 544.00K
+# the active bytes when the validation's hidden layer, output and scratch were allocated: 285,696 + 67,072 + 524,288 and on
+for peak in 856.50K 876.50K 878.50K; do
+    contains "lines" lines.txt $peak
+done
 "$MEMPROF" leaks out.db >leaks.txt
 "$MEMPROF" info out.db >info.txt
 contains "info" info.txt samples/net

@@ -6,7 +6,7 @@ equal "exit statuses" "0,0,0,1,2" "$(sql "SELECT group_concat(exit_status) FROM 
 equal "parent_work" "1000|10000|1000|0|0" "$(by_function parent_work | cut -d'|' -f1-3,5-6)"
 equal "child_work" "4000|80000|4000|4000|0|0" "$(by_function child_work)"
 equal "each child" "1000|20000,1000|20000,1000|20000,1000|20000" "$(sql "SELECT group_concat(a || '|' || b) FROM (SELECT sum(alloc_count) a, sum(alloc_bytes) b FROM v_thread JOIN process USING(process_id) WHERE start_kind = 'fork' AND kind = 'heap' GROUP BY process_id)")"
-equal "inherited frees" 2000 "$(value "SELECT sum(value) FROM counter WHERE name = 'inherited_frees'")"
+equal "inherited frees" 2000 "$(value "SELECT sum(value) FROM counter WHERE name = 'inherited_free'")"
 
 RUN_OPTIONS=--no-follow
 record_ok "$PROGRAMS/tree" 4 1000

@@ -33,7 +33,10 @@ head -c 5000 good.db >truncated.db
 every truncated.db "truncated to 5,000 bytes"
 cp good.db tableless.db
 sqlite3 tableless.db 'PRAGMA writable_schema = ON; DROP VIEW v_total; DROP TABLE total'
-every tableless.db "without a table"
+code=0
+"$MEMPROF" report tableless.db >out 2>err || code=$?
+equal "without a table, report: status" 1 $code
+contains "without a table" err tableless.db
 
 # damage that need not be noticed by all: any status but a signal's, and no output but text
 size=$(wc -c <good.db)
@@ -49,7 +52,7 @@ done
 # a chunk of events that is damaged is named and skipped
 "$MEMPROF" run -q -o chunks.db -- "$SAMPLES/churn" 2>/dev/null
 at_least "chunks" 3 "$(DB=chunks.db value "SELECT count(*) FROM event_chunk")"
-sqlite3 chunks.db "UPDATE event_chunk SET data = substr(data, 1, 100) || zeroblob(50) || substr(data, 151) WHERE chunk_id = 2"
+sqlite3 chunks.db "UPDATE event_chunk SET data = CAST(substr(data, 1, 100) || zeroblob(50) || substr(data, 151) AS BLOB) WHERE chunk_id = 2"
 code=0
 "$MEMPROF" sql --csv chunks.db "SELECT count(*) FROM v_event" >out 2>err || code=$?
 kept=$(tail -n 1 out)
@@ -60,7 +63,7 @@ contains "the damaged chunk is named" err 'chunk 2'
 # values that nobody would write
 cp good.db hostile.db
 sqlite3 hostile.db "UPDATE site SET stack_id = 1 WHERE 1; UPDATE stack SET parent_id = stack_id; UPDATE function SET name = char(27) || '[31m<script>' || hex(zeroblob(3000)), plain_name = name;
-    UPDATE line SET line = -9223372036854775808; UPDATE file SET path = '/etc/shadow'; UPDATE total SET alloc_bytes = 9223372036854775807, end_active_bytes = -9223372036854775807; UPDATE timeline SET width_ns = 0; UPDATE account SET at_peak_bytes = 9223372036854775807"
+    UPDATE line SET line = -9223372036854775808; UPDATE file SET path = '/etc/shadow' WHERE file_id = 1; UPDATE total SET alloc_bytes = 9223372036854775807, end_active_bytes = -9223372036854775807; UPDATE timeline SET width_ns = 0; UPDATE account SET at_peak_bytes = 9223372036854775807"
 for command in report leaks info lines; do
     code=0
     timeout 60 "$MEMPROF" $command hostile.db >out 2>err </dev/null || code=$?

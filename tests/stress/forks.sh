@@ -6,4 +6,4 @@ record_ok "$PROGRAMS/tree" 200 500
 equal "child_work of 200" "100000|2000000|100000" "$(by_function child_work | cut -d'|' -f1-3)"
 record_ok sh -c 'for i in 1 2 3 4; do (for k in 1 2 3 4 5 6 7 8 9 10; do "$0" 2 20000 $i$k & done; wait) & done; wait' "$PROGRAMS/stress"
 equal "40 programs at once" 1600000 "$(by_function work | cut -d'|' -f1)"
-equal "blocks taken over unseen" 0 "$(value "SELECT sum(value) FROM counter WHERE name = 'replaced_blocks'")"
+equal "blocks taken over unseen" 0 "$(value "SELECT sum(value) FROM counter WHERE name = 'replaced_block'")"

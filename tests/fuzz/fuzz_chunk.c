@@ -1,0 +1,87 @@
+/*
+ * The decoders of event_chunk.data, site_delta and keyframe.data on hostile bytes: no crash, and what they return is in
+ * range. The first byte chooses the decoder. Bytes that zstd must accept first would stop a fuzzer at once, so it also
+ * builds frames itself: with an odd first byte the rest is split into streams, which are packed before they are
+ * decoded.
+ */
+#include "../../common/chunk_stream.h"
+
+#include "../../common/kind.h"
+
+#include <stdlib.h>
+
+static struct chunk_codec *codec;
+static volatile uint64_t sink;
+
+static void check_events(const void *data, size_t length)
+{
+    const struct chunk_event *events;
+    long count = chunk_decode_events(codec, data, length, &events);
+    uint64_t before_ns = 0;
+    for (long i = 0; i < count; i++) {
+        if (events[i].op >= CHUNK_OP_COUNT || events[i].kind >= KIND_COUNT || events[i].time_ns < before_ns ||
+            (events[i].match && events[i].match >= i))
+            abort();
+        before_ns = events[i].time_ns;
+        sink += events[i].address + events[i].size_bytes + events[i].site_id;
+    }
+    if (count > (long)CHUNK_EVENTS)
+        abort();
+}
+
+static void check_deltas(const void *data, size_t length)
+{
+    const struct chunk_delta *deltas;
+    long count = chunk_decode_deltas(codec, data, length, &deltas);
+    for (long i = 0; i < count; i++)
+        sink += deltas[i].rise_bytes + deltas[i].site_id;
+}
+
+static void check_live(const void *data, size_t length)
+{
+    const struct chunk_live *live;
+    long count = chunk_decode_live(codec, data, length, &live);
+    for (long i = 0; i < count; i++)
+        sink += live[i].live_bytes + live[i].site_id;
+}
+
+/* Streams: each has a length byte (times 1; 255: 16 bits follow) and its bytes. */
+static int build(const uint8_t *data, size_t length, const char *magic, unsigned streams, struct buf *out)
+{
+    size_t count = length < 2 ? 0 : data[0] | (size_t)data[1] << 8;
+    const uint8_t *at = data + 2, *end = data + length;
+    for (unsigned i = 0; i < streams; i++) {
+        size_t n = at < end ? *at++ : 0;
+        if (n > (size_t)(at < end ? end - at : 0))
+            n = at < end ? (size_t)(end - at) : 0;
+        if (stream_reserve(&codec->streams[i], n ? n : 1) != 0)
+            return -1;
+        memcpy(codec->streams[i].data, at, n);
+        codec->streams[i].length = n;
+        at += n;
+    }
+    return frame_pack(codec, magic, count, streams, out);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t length)
+{
+    static const struct {
+        const char *magic;
+        unsigned streams;
+        void (*check)(const void *data, size_t length);
+    } kinds[] = {{"MPCE", 40, check_events}, {"MPCD", 28, check_deltas}, {"MPCL", 12, check_live}};
+    if (!codec)
+        codec = chunk_codec_open();
+    if (!codec || !length)
+        return 0;
+    unsigned kind = data[0] / 2 % 3;
+    if (data[0] % 2) {
+        struct buf out = BUF(1 << 24);
+        if (build(data + 1, length - 1, kinds[kind].magic, kinds[kind].streams, &out) == 0)
+            kinds[kind].check(out.data, out.length);
+        buf_free(&out);
+    } else {
+        kinds[kind].check(data + 1, length - 1);
+    }
+    return 0;
+}

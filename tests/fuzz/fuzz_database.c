@@ -1,0 +1,200 @@
+/*
+ * Every reader on a database that somebody else changed. The input is a list of changes to a good one ($FUZZ_DATABASE):
+ * values of any type and size in any column of any table (structure that SQLite itself accepts), then bytes of the
+ * file. Then each report runs on it.
+ */
+#include "../../cli/cli.h"
+#include "../../report/html.h"
+#include "../../report/info.h"
+#include "../../report/leaks.h"
+#include "../../report/lines.h"
+#include "../../report/report.h"
+#include "../../report/sql.h"
+#include "../../report/vtab_event.h"
+
+#include <sqlite3.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define COLUMNS_MAX 512
+
+static unsigned char *seed;
+static size_t seed_bytes;
+static char path[64];
+static FILE *null_file;
+static struct column {
+    char table[64], name[64];
+} columns[COLUMNS_MAX];
+static int column_count;
+
+static void remove_file(void)
+{
+    unlink(path);
+}
+
+static void start(void)
+{
+    const char *name = getenv("FUZZ_DATABASE");
+    FILE *f = name ? fopen(name, "rb") : NULL;
+    if (!f) {
+        fputs("fuzz_database: FUZZ_DATABASE names no file\n", stderr);
+        exit(2);
+    }
+    fseek(f, 0, SEEK_END);
+    seed_bytes = (size_t)ftell(f);
+    rewind(f);
+    seed = malloc(seed_bytes);
+    if (!seed || fread(seed, 1, seed_bytes, f) != seed_bytes)
+        exit(2);
+    fclose(f);
+    snprintf(path, sizeof path, "/dev/shm/memprof-fuzz-%d.db", (int)getpid());
+    atexit(remove_file);
+    null_file = fopen("/dev/null", "w");
+    sqlite3 *db;
+    sqlite3_stmt *q;
+    sqlite3_open_v2(name, &db, SQLITE_OPEN_READONLY, NULL);
+    sqlite3_prepare_v2(
+        db, "SELECT m.name, c.name FROM sqlite_schema m JOIN pragma_table_info(m.name) c WHERE m.type = 'table'", -1,
+        &q, NULL);
+    while (sqlite3_step(q) == SQLITE_ROW && column_count < COLUMNS_MAX) {
+        struct column *c = &columns[column_count++];
+        snprintf(c->table, sizeof c->table, "%s", (const char *)sqlite3_column_text(q, 0));
+        snprintf(c->name, sizeof c->name, "%s", (const char *)sqlite3_column_text(q, 1));
+    }
+    sqlite3_finalize(q);
+    sqlite3_close(db);
+}
+
+/* What is left of the input, taken from the front. */
+struct input {
+    const uint8_t *data;
+    size_t size;
+};
+static unsigned take(struct input *in)
+{
+    if (!in->size)
+        return 0;
+    in->size--;
+    return *in->data++;
+}
+static int64_t take_integer(struct input *in)
+{
+    static const int64_t odd[] = {0,         1,          -1,        INT64_MAX, INT64_MIN, INT32_MAX,
+                                  INT32_MIN, UINT32_MAX, 1ll << 40, 65536,     255,       4095};
+    unsigned kind = take(in);
+    if (kind < 128)
+        return odd[kind % (sizeof odd / sizeof *odd)];
+    int64_t value = 0;
+    for (unsigned i = 0; i < kind % 8 + 1; i++)
+        value = (int64_t)((uint64_t)value << 8 | take(in));
+    return value;
+}
+
+static void change_value(sqlite3 *db, struct input *in)
+{
+    const struct column *c = &columns[(take(in) << 8 | take(in)) % column_count];
+    char sql[512];
+    unsigned all = take(in) % 4 == 0;
+    snprintf(sql, sizeof sql,
+             all ? "UPDATE \"%s\" SET \"%s\" = ?1" : "UPDATE \"%s\" SET \"%s\" = ?1 WHERE abs(random()) %% 7 = 0",
+             c->table, c->name);
+    if (take(in) % 8 == 0)
+        snprintf(sql, sizeof sql, "DELETE FROM \"%s\"", c->table);
+    sqlite3_stmt *q;
+    if (sqlite3_prepare_v2(db, sql, -1, &q, NULL) != SQLITE_OK)
+        return;
+    uint8_t bytes[256];
+    unsigned length;
+    switch (take(in) % 4) {
+    case 0:
+        sqlite3_bind_int64(q, 1, take_integer(in));
+        break;
+    case 1:
+        sqlite3_bind_null(q, 1);
+        break;
+    case 2:
+        for (length = 0; length < sizeof bytes && in->size && length < 64; length++)
+            bytes[length] = (uint8_t)take(in);
+        sqlite3_bind_text(q, 1, (const char *)bytes, (int)length, SQLITE_TRANSIENT);
+        break;
+    default:
+        for (length = 0; length < sizeof bytes && in->size; length++)
+            bytes[length] = (uint8_t)take(in);
+        sqlite3_bind_blob(q, 1, bytes, (int)length, SQLITE_TRANSIENT);
+    }
+    sqlite3_step(q);
+    sqlite3_finalize(q);
+}
+
+static void change_bytes(struct input *in)
+{
+    FILE *f = fopen(path, "r+b");
+    for (int i = 0; f && i < 16 && in->size; i++) {
+        long at = (long)(((uint64_t)take(in) << 24 | take(in) << 16 | take(in) << 8 | take(in)) % seed_bytes);
+        fseek(f, at, SEEK_SET);
+        fputc((int)take(in), f);
+    }
+    if (f)
+        fclose(f);
+}
+
+static void read_all(sqlite3 *db)
+{
+    struct error err;
+    for (int format = REPORT_TEXT; format <= REPORT_CSV; format++) {
+        struct report_out out = {null_file, (enum report_format)format, format == REPORT_TEXT ? 100 : 0, 1, 1};
+        struct report_options o = {.top = -1, .frames = 30, .sort = -1};
+        report_summary(db, &o, &out, &err);
+        for (int by = 0; by < ROW_KEY_COUNT; by++) {
+            o.by = (enum row_key)by;
+            o.at = (enum report_at)(by % 4);
+            o.at_ns = 1000000;
+            report_by(db, &o, &out, &err);
+        }
+        o = (struct report_options){.top = -1, .frames = 30, .sort = -1};
+        struct lines_options lines = {.report = &o};
+        lines_columns(NULL, &lines, &err);
+        lines_report(db, &lines, &out, &err);
+        struct leaks_options leaks = {.report = &o};
+        int leaked;
+        leaks_report(db, &leaks, &out, &leaked, &err);
+        info_report(db, path, &out, &err);
+        if (vtab_event_register(db) == SQLITE_OK)
+            sql_run(db,
+                    "SELECT count(*), sum(size_bytes), max(time_ns) FROM v_event; SELECT * FROM v_stack LIMIT 100; "
+                    "SELECT * FROM v_line",
+                    &out, &err);
+    }
+    struct html_options html = {.database_path = path, .page_path = "/dev/shm/memprof-fuzz.html", .with_source = 1};
+    html_write(db, &html, &err);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    if (!seed)
+        start();
+    struct input in = {data, size};
+    FILE *f = fopen(path, "wb");
+    if (!f || fwrite(seed, 1, seed_bytes, f) != seed_bytes)
+        abort();
+    fclose(f);
+    unsigned changes = take(&in) % 16;
+    sqlite3 *db;
+    if (changes && sqlite3_open(path, &db) == SQLITE_OK) {
+        sqlite3_exec(db, "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA ignore_check_constraints = 1",
+                     NULL, NULL, NULL);
+        for (unsigned i = 0; i < changes && in.size; i++)
+            change_value(db, &in);
+        sqlite3_close(db);
+    }
+    if (in.size && take(&in) % 4 == 0)
+        change_bytes(&in);
+    struct error err;
+    if (reader_open(path, &db, &err) == 0)
+        read_all(db);
+    sqlite3_close(db);
+    return 0;
+}

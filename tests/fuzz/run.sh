@@ -1,0 +1,37 @@
+#!/bin/sh
+# tests/fuzz/run.sh SECONDS: builds the readers with clang's fuzzer and sanitizers and fuzzes each for a third of the time. The corpus grows in
+# $BUILD/fuzz/corpus-NAME; inputs that once mattered are kept in tests/fuzz/corpus-NAME and always run first. A finding is left in $BUILD/fuzz.
+set -eu
+root=$(cd "$(dirname "$0")/../.." && pwd)
+cd "$root"
+seconds=$((${1:-600} / 3))
+BUILD=$(realpath "${BUILD:-build}")
+work=$BUILD/fuzz
+command -v clang >/dev/null || { echo "fuzz: clang is not installed" >&2; exit 77; }
+[ -x "$BUILD/memprof" ] || "${MAKE:-make}" -s BUILD="$BUILD" all
+"${MAKE:-make}" -s BUILD="$BUILD" samples
+mkdir -p "$work"
+make -s CC=clang CFLAGS='-fsanitize=fuzzer-no-link' SANITIZE=address,undefined OPT=-O1 BUILD="$work/build" fuzz-programs
+"$BUILD/memprof" run -q --source -o "$work/seed.db" -- "$BUILD/samples/net" >/dev/null
+rm -f "$work/seed.db.old"
+export FUZZ_DATABASE="$work/seed.db" ASAN_OPTIONS=detect_leaks=1:allocator_may_return_null=1
+
+# seeds: real chunks, real programs
+mkdir -p "$work/corpus-chunk" "$work/corpus-elf" "$work/corpus-database"
+"$BUILD/memprof" run -q -o "$work/chunks.db" -- "$BUILD/samples/leak" 2>/dev/null
+if command -v sqlite3 >/dev/null; then
+    sqlite3 "$work/chunks.db" "SELECT writefile('$work/corpus-chunk/events', CAST(x'00' || data AS BLOB)), writefile('$work/corpus-chunk/deltas', CAST(x'01' || site_delta AS BLOB)) FROM event_chunk LIMIT 1;
+        SELECT writefile('$work/corpus-chunk/live', CAST(x'02' || data AS BLOB)) FROM keyframe LIMIT 1" >/dev/null
+fi
+rm -f "$work"/chunks.db*
+printf 'int f(int x) { return x + 1; }\nint main(void) { return f(2); }\n' >"$work/tiny.c"
+${CC:-gcc} -O1 -g -nostdlib -r -o "$work/corpus-elf/tiny" "$work/tiny.c" 2>/dev/null || true
+${CC:-gcc} -O1 -g -shared -nostdlib -o "$work/corpus-elf/shared" "$work/tiny.c" 2>/dev/null || true
+
+for name in chunk database elf; do
+    echo "fuzz: $name, $seconds s"
+    kept=tests/fuzz/corpus-$name
+    [ -d "$kept" ] || kept=
+    # shellcheck disable=SC2086
+    (cd "$work" && "./build/fuzz/fuzz_$name" -max_total_time="$seconds" -timeout=30 -rss_limit_mb=3000 -close_fd_mask=3 -print_final_stats=1 -max_len=65536 "corpus-$name" ${kept:+"$root/$kept"} 2>&1 | tail -n 12)
+done

@@ -189,18 +189,11 @@ static int store_live(struct at *a, struct error *err)
     return rc;
 }
 
-/* Whether the file has every event from the key frame up to time_ns. */
-static int events_cover(struct at *a, int64_t time_ns)
+/* Without events a key frame holds for its own instant; the last one, at the end, for every later one too. */
+static int holds_without_events(struct at *a, int64_t time_ns)
 {
-    int64_t kept = 0, recorded = db_meta_int(a->db, "event_count", 0);
-    sqlite3_stmt *s = NULL;
-    if (sqlite3_prepare_v2(a->db, "SELECT first_event + event_count FROM event_chunk ORDER BY chunk_id DESC LIMIT 1",
-                           -1, &s, NULL) == SQLITE_OK &&
-        sqlite3_step(s) == SQLITE_ROW)
-        kept = sqlite3_column_int64(s, 0);
-    sqlite3_finalize(s);
-    int64_t last_ns = db_int(a->db, "SELECT last_ns FROM event_chunk ORDER BY chunk_id DESC LIMIT 1", -1);
-    return time_ns <= last_ns || kept >= recorded || a->first_event >= recorded;
+    return a->result->keyframe_ns == time_ns ||
+           db_int(a->db, "SELECT max(time_ns) FROM keyframe WHERE reason = 'end'", -1) == a->result->keyframe_ns;
 }
 
 int at_load(sqlite3 *db, int64_t time_ns, struct at_result *result, struct error *err)
@@ -212,8 +205,8 @@ int at_load(sqlite3 *db, int64_t time_ns, struct at_result *result, struct error
         rc = load_keyframe(&a, time_ns, err);
     if (rc == 0)
         rc = read_chunks(&a, time_ns, err);
-    if (rc == 0 && result->is_exact)
-        result->is_exact = events_cover(&a, time_ns);
+    if (rc == 0 && result->is_exact && db_int(db, "SELECT 1 FROM event_chunk LIMIT 1", 0) == 0)
+        result->is_exact = holds_without_events(&a, time_ns);
     if (rc == 0 && !result->is_exact)
         result->time_ns = result->keyframe_ns < 0 ? 0 : result->keyframe_ns;
     if (rc == 0)

@@ -11,8 +11,9 @@
 #include <string.h>
 
 enum {
-    DEFAULT_GROUPS = 10,
-    GAP_LINES = 100, /* lines without data in a row beyond which most are left out */
+    DEFAULT_GROUPS = 10, /* of those that were asked for */
+    DEFAULT_BEST = 5,    /* when none was */
+    GAP_LINES = 100,     /* lines without data in a row beyond which most are left out */
     GAP_CONTEXT = 5,
     AFTER_LINES = 3, /* shown after the last line with data, as far as the function goes */
     TAB = 8
@@ -263,12 +264,41 @@ static int nothing(sqlite3 *db, const struct lines_options *o, const struct line
     return error_set(err, ENOENT, "nothing to show");
 }
 
+static int is_default(const struct lines_options *o)
+{
+    return o->function_count == 0 && o->file_count == 0;
+}
+
+/* Nobody asked for a certain function: those whose source can be shown say more. */
+static void print_best(struct lines *l, const struct lines_groups *groups)
+{
+    const struct report_options *o = l->options->report;
+    int64_t top = o->top > 0 ? o->top : o->top == 0 ? groups->count : DEFAULT_BEST;
+    int printed = 0, skipped = 0;
+    for (int pass = 0; pass < 2 && printed == 0; pass++) {
+        for (int i = 0; i < groups->count && printed < top; i++) {
+            use_source(l, &groups->group[i]);
+            if (pass == 0 && !l->source.text) {
+                skipped++;
+                continue;
+            }
+            if (printed++)
+                fputc('\n', l->out->file);
+            print_group(l, &groups->group[i]);
+        }
+    }
+    if (printed && skipped && skipped < groups->count) {
+        fputc('\n', l->out->file);
+        table_line(l->out, TABLE_DIM,
+                   "Functions whose source cannot be read here are left out; --func NAME shows any.");
+    }
+}
+
 static void print_groups(struct lines *l, const struct lines_groups *groups)
 {
     const struct report_options *o = l->options->report;
     int64_t top = o->top >= 0 ? o->top : DEFAULT_GROUPS;
     int shown = top > 0 && top < groups->count ? (int)top : groups->count;
-    notes_print(l->db, l->out);
     for (int i = 0; i < shown; i++) {
         if (i)
             fputc('\n', l->out->file);
@@ -294,7 +324,11 @@ int lines_report(sqlite3 *db, const struct lines_options *options, const struct 
     if (rc == 0 && groups.count == 0)
         rc = nothing(db, options, &groups, err);
     if (rc == 0 && out->format == REPORT_TEXT) {
-        print_groups(&l, &groups);
+        notes_print(db, out);
+        if (is_default(options))
+            print_best(&l, &groups);
+        else
+            print_groups(&l, &groups);
     } else if (rc == 0) {
         record_open(&r, out);
         record_document_begin(&r);

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { DEFAULT_FUNCTIONS = 5 };
+enum { CANDIDATES = 40 };
 
 /* A function that was asked for. */
 struct wanted {
@@ -75,7 +75,7 @@ static int load_wanted(sqlite3 *db, const struct lines_options *o, struct wanted
     if (rc)
         return rc;
     if (is_default) {
-        int64_t limit = o->report->top > 0 ? o->report->top : o->report->top == 0 ? -1 : DEFAULT_FUNCTIONS;
+        int64_t limit = o->report->top == 0 ? -1 : o->report->top > CANDIDATES ? o->report->top : CANDIDATES;
         sqlite3_bind_text(s, 1, o->report->device, -1, SQLITE_STATIC);
         sqlite3_bind_int64(s, 2, limit);
     }

@@ -31,15 +31,15 @@ static NOINLINE void walk_careful(struct unwind_thread *t, struct unwind_walk *w
         sum->flags |= WIRE_STACK_UNKNOWN;
 }
 
-/* Without memory. */
-INLINE void walk_plain(struct unwind_thread *t, struct unwind_walk *walk, struct unwind_state s, struct sum *sum)
+/* Without memory. Returns whether the stack is one that could be remembered. */
+INLINE int walk_plain(struct unwind_thread *t, struct unwind_walk *walk, struct unwind_state s, struct sum *sum)
 {
     uint64_t hash = 0, high = t->high;
     uint32_t depth = 0, most = t->depth_max;
     *sum = (struct sum){0, 0, 0};
     if (unlikely(!in_own_stack(t, s.sp))) {
         walk_careful(t, walk, s, sum);
-        return;
+        return 0;
     }
     for (;;) {
         uint64_t pc = s.pc;
@@ -55,7 +55,7 @@ INLINE void walk_plain(struct unwind_thread *t, struct unwind_walk *walk, struct
         if (unlikely(!stepped && type != RULE_END && type != RULE_UNKNOWN)) {
             *sum = (struct sum){hash, depth, 0};
             walk_careful(t, walk, s, sum);
-            return;
+            return 0;
         }
         walk->pcs[depth++] = pc;
         hash = hash * UNWIND_HASH_K + pc;
@@ -66,6 +66,7 @@ INLINE void walk_plain(struct unwind_thread *t, struct unwind_walk *walk, struct
     }
     sum->hash = hash;
     sum->depth = depth;
+    return !(sum->flags & WIRE_STACK_CUT);
 }
 
 static void give(const struct sum *sum, struct unwind_stack *out)
@@ -275,13 +276,13 @@ void unwind_again(struct unwind_thread *t, struct unwind_state s, struct unwind_
         own_stack_extend(t, s.sp);
     if (t->remembers && again_with_memory(t, s, out))
         return;
-    walk_plain(t, &t->walk, s, &sum);
+    int simple = walk_plain(t, &t->walk, s, &sum);
     t->walk_depth = sum.depth;
     t->last_remembered = 0;
     give(&sum, out);
     if (t->remembers)
         return;
-    t->same_count = t->last_hash == sum.hash ? t->same_count + 1 : 0;
+    t->same_count = simple && t->last_hash == sum.hash ? t->same_count + 1 : 0;
     t->last_hash = sum.hash;
     if (unlikely(--t->trial_in == 0 || t->same_count >= SAME_ENOUGH))
         begin_memory(t);

@@ -224,7 +224,7 @@ static void tell_stragglers(struct collection *c)
         one = c->processes.by_slot[i];
     if (one && !c->options->quiet)
         fprintf(stderr, "memprof: still recording %u process%s (%d %s); ^C ends the recording\n", c->processes.live,
-                c->processes.live == 1 ? "" : "es", one->pid, one->name);
+                c->processes.live == 1 ? "" : "es", one->outer_pid, one->name);
     c->told_stragglers = 1;
 }
 

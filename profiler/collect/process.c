@@ -2,6 +2,7 @@
 
 #include "../../common/buf.h"
 #include "mapping.h"
+#include "pidns.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -146,13 +147,34 @@ static uint16_t find_parent(struct processes *ps, const struct wire_proc *slot, 
         }
     }
     if (is_fork && parent_slot && parent_slot <= WIRE_PROCS && ps->by_slot[parent_slot - 1] &&
-        ps->by_slot[parent_slot - 1]->pid == slot->parent_pid)
+        (ps->by_slot[parent_slot - 1]->pid == slot->parent_pid || !slot->parent_pid)) /* 0: of another namespace */
         return ps->by_slot[parent_slot - 1]->process_id;
     if (parent_id)
         return parent_id;
     if (!is_fork && pid_at(ps, pid)->executed)
         return pid_at(ps, pid)->process_id;
     return pid == ps->first_pid ? 0 : pid_at(ps, slot->parent_pid)->process_id;
+}
+
+/* The first process of a pid namespace calls itself 1; from then on no pid is believed unseen. */
+static int outer_pid(struct processes *ps, int pid)
+{
+    if (pid == 1 && getpid() != 1)
+        ps->other_namespace = 1;
+    return ps->other_namespace && !pidns_has_session(pid) ? pidns_find(pid) : pid;
+}
+
+static void watch_for_end(struct processes *ps, struct process *p)
+{
+    p->outer_pid = outer_pid(ps, p->pid);
+    p->pidfd = p->outer_pid ? (int)syscall(SYS_pidfd_open, p->outer_pid, 0) : -1;
+    if (!p->outer_pid || (p->pidfd < 0 && errno == ESRCH)) {
+        p->dead = 1;
+        p->dead_stamp = clock_stamp(ps->clock);
+    } else if (p->pidfd >= 0 && watch_process(ps->watch, p->slot, p->pidfd)) {
+        close(p->pidfd);
+        p->pidfd = -1;
+    }
 }
 
 static void adopt(struct processes *ps, uint32_t index)
@@ -177,14 +199,7 @@ static void adopt(struct processes *ps, uint32_t index)
     copy_text(exe, slot->exe, sizeof exe);
     const char *base = strrchr(exe, '/');
     snprintf(p->name, sizeof p->name, "%.63s", base ? base + 1 : exe);
-    p->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
-    if (p->pidfd < 0 && errno == ESRCH) {
-        p->dead = 1;
-        p->dead_stamp = clock_stamp(ps->clock);
-    } else if (p->pidfd >= 0 && watch_process(ps->watch, index, p->pidfd)) {
-        close(p->pidfd);
-        p->pidfd = -1;
-    }
+    watch_for_end(ps, p);
     if (!p->discard) {
         insert_row(ps, p, slot, exe, parent_id, is_fork);
         pid_set(ps, pid, p->process_id);
@@ -198,7 +213,7 @@ static void adopt(struct processes *ps, uint32_t index)
 static void look_for_end(struct processes *ps, struct process *p)
 {
     if (p->pidfd < 0) {
-        p->dead = kill(p->pid, 0) != 0 && errno == ESRCH;
+        p->dead = kill(p->outer_pid, 0) != 0 && errno == ESRCH;
         p->dead_stamp = clock_stamp(ps->clock);
         return;
     }
@@ -231,30 +246,6 @@ void processes_scan(struct processes *ps)
 #define EXEC_CHECK_NS 20000000u
 #define EXEC_JOIN_NS  1000000000u
 
-/* Every image that the library is in has our memory mapped. */
-static int has_session(int pid)
-{
-    char path[64], text[16384 + 1];
-    static const char name[] = "/memfd:memprof";
-    size_t kept = 0;
-    int found = 0;
-    snprintf(path, sizeof path, "/proc/%d/maps", pid);
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    while (fd >= 0 && !found) {
-        ssize_t n = read(fd, text + kept, sizeof text - 1 - kept);
-        if (n <= 0)
-            break;
-        size_t length = kept + (size_t)n;
-        text[length] = 0;
-        found = strstr(text, name) != NULL;
-        kept = length < sizeof name - 1 ? length : sizeof name - 1;
-        memmove(text, text + length - kept, kept);
-    }
-    if (fd >= 0)
-        close(fd);
-    return found;
-}
-
 void processes_scan_execs(struct processes *ps, uint64_t now_ns)
 {
     for (uint32_t i = 0; i < ps->slot_end; i++) {
@@ -262,11 +253,11 @@ void processes_scan_execs(struct processes *ps, uint64_t now_ns)
         if (!p || p->dead || !p->has_exec || now_ns < p->leaving_deadline_ns || now_ns < p->exec_check_ns)
             continue;
         p->exec_check_ns = now_ns + EXEC_CHECK_NS;
-        if (has_session(p->pid))
+        if (pidns_has_session(p->outer_pid))
             continue;
         p->dead = p->replaced = 1;
         p->dead_stamp = p->exec_stamp;
-        ps->expect_pid = p->pid;
+        ps->expect_pid = p->outer_pid;
         ps->expect_until_ns = now_ns + EXEC_JOIN_NS;
     }
 }
@@ -288,7 +279,7 @@ uint64_t process_rss(struct process *p)
     if (p->dead)
         return 0;
     if (p->statm_fd < 0) {
-        snprintf(path, sizeof path, "/proc/%d/statm", p->pid);
+        snprintf(path, sizeof path, "/proc/%d/statm", p->outer_pid);
         p->statm_fd = open(path, O_RDONLY | O_CLOEXEC);
     }
     ssize_t n = p->statm_fd < 0 ? -1 : pread(p->statm_fd, text, sizeof text - 1, 0);

@@ -225,6 +225,13 @@ struct stack_modules {
         uint64_t address;
         uint32_t id;
     } cache[CACHE];
+    /* The stack defined last, outermost frame first: the next one mostly shares its beginning. */
+    struct {
+        uint64_t address;
+        uint32_t node;
+    } last[LAST_FRAMES];
+    uint32_t last_count;
+    unsigned last_flags;
 };
 
 struct stack_map *stack_map_open(struct stacks *stacks, uint32_t process_id)
@@ -306,9 +313,22 @@ int stack_map_define(struct stack_map *map, uint32_t id, unsigned flags, const u
     int rc = room_for(map, id);
     if (rc || map->ids[id] || !count)
         return rc;
-    uint32_t node = ROOT + (flags & 15);
-    for (size_t i = count; i-- > 0;)
-        node = node_intern(map->modules->stacks, node, address_of(map->modules, addresses[i]));
+    struct stack_modules *m = map->modules;
+    uint32_t node = ROOT + (flags & 15), known = flags == m->last_flags ? m->last_count : 0;
+    for (size_t i = count, k = 0; i-- > 0; k++) {
+        if (k < known && m->last[k].address == addresses[i]) {
+            node = m->last[k].node;
+            continue;
+        }
+        known = 0;
+        node = node_intern(m->stacks, node, address_of(m, addresses[i]));
+        if (k < LAST_FRAMES) {
+            m->last[k].address = addresses[i];
+            m->last[k].node = node;
+        }
+    }
+    m->last_count = count < LAST_FRAMES ? (uint32_t)count : LAST_FRAMES;
+    m->last_flags = flags;
     map->ids[id] = node;
     map->defined++;
     return 0;
@@ -366,6 +386,13 @@ static void module_row(struct stacks *s, const struct loaded *l, uint32_t proces
     store_step(s->store, q);
 }
 
+/* What addresses mean has changed. */
+static void forget(struct stack_modules *m)
+{
+    memset(m->cache, 0, sizeof m->cache);
+    m->last_count = 0;
+}
+
 static void unload_at(struct stack_modules *m, uint32_t at, int64_t time_ns)
 {
     sqlite3_stmt *q = store_statement(m->stacks->store, "UPDATE module SET unload_ns = ? WHERE module_id = ?");
@@ -374,7 +401,7 @@ static void unload_at(struct stack_modules *m, uint32_t at, int64_t time_ns)
     store_step(m->stacks->store, q);
     memmove(m->loaded + at, m->loaded + at + 1, (m->count - at - 1) * sizeof *m->loaded);
     m->count--;
-    memset(m->cache, 0, sizeof m->cache);
+    forget(m);
 }
 
 void stack_map_load(struct stack_map *map, const struct stack_module *module, int64_t time_ns)
@@ -403,7 +430,7 @@ void stack_map_load(struct stack_map *map, const struct stack_module *module, in
     for (; at > 0 && m->loaded[at - 1].start > l.start; at--)
         m->loaded[at] = m->loaded[at - 1];
     m->loaded[at] = l;
-    memset(m->cache, 0, sizeof m->cache);
+    forget(m);
     resolve_unknown(m, &l);
 }
 

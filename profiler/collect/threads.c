@@ -21,7 +21,7 @@ void threads_read_name(struct ring *r)
     char path[64], text[32];
     if (r->named)
         return;
-    snprintf(path, sizeof path, "/proc/%d/task/%d/comm", r->process->pid, r->tid);
+    snprintf(path, sizeof path, "/proc/%d/task/%d/comm", r->process->outer_pid, r->tid);
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
     if (fd >= 0)
@@ -129,6 +129,8 @@ void threads_close(struct drain *d, struct ring *r, int64_t end_ns)
 
 static int thread_is_gone(const struct ring *r)
 {
+    if (r->process->outer_pid != r->process->pid) /* its tid means nothing here */
+        return 0;
     return syscall(SYS_tgkill, r->process->pid, r->tid, 0) != 0 && errno == ESRCH;
 }
 

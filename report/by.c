@@ -140,7 +140,8 @@ static int load(struct by *b, struct error *err)
                                .kind = o->kind,
                                .sort = b->sort,
                                .limit = o->top,
-                               .at_least = o->at == REPORT_AT_ALL ? INT64_MIN : 1};
+                               .at_least = o->at == REPORT_AT_ALL ? INT64_MIN : 1,
+                               .without_start = o->inclusive && b->out->format == REPORT_TEXT};
     static const char *const where[] = {
         [REPORT_AT_ALL] = "", [REPORT_AT_PEAK] = "Live at the peak, ", [REPORT_AT_END] = "Live at the end, "};
     buf_printf(&b->title, "%s%sy %s%s, sorted by %s", where[o->at], o->at == REPORT_AT_ALL ? "B" : "b",

@@ -46,6 +46,13 @@ static int matches_file(const struct lines_options *o, const char *path)
     return o->file_count == 0;
 }
 
+/* Line numbers are counted with: what no source has becomes 0, unknown. */
+static int64_t line_number(sqlite3_stmt *s, int column)
+{
+    int64_t line = sqlite3_column_int64(s, column);
+    return line > 0 && line <= INT32_MAX ? line : 0;
+}
+
 static void want(struct wanted_list *w, sqlite3_stmt *s)
 {
     if ((w->count & (w->count - 1)) == 0)
@@ -54,7 +61,7 @@ static void want(struct wanted_list *w, sqlite3_stmt *s)
                                           .name = xstrdup(db_text(s, 1)),
                                           .plain_name = xstrdup(db_text(s, 2)),
                                           .file_id = sqlite3_column_int64(s, 3),
-                                          .line = sqlite3_column_int64(s, 4)};
+                                          .line = line_number(s, 4)};
 }
 
 /* Functions by name; or, without a name or a file, those that held most at the peak themselves. */
@@ -173,7 +180,7 @@ static int load_lines(sqlite3 *db, const struct lines_options *o, const struct w
             if (!function || !matches_file(o, db_text(s, 2)))
                 continue;
             stat_read(&stats, s, 6);
-            add_line(group_of(groups, function, s), sqlite3_column_int64(s, 3), &stats);
+            add_line(group_of(groups, function, s), line_number(s, 3), &stats);
         }
         if (step != SQLITE_DONE)
             rc = db_error(db, err);

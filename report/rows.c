@@ -27,6 +27,8 @@ static const struct {
                     "LEFT JOIN thread t ON t.thread_id = a.key_id LEFT JOIN process p ON p.process_id = t.process_id"},
 };
 
+#define START_ROWS 8 /* more rows to read where those of the start are left out */
+
 /* How sites of one stack become one row. */
 static void stack_columns(struct buf *sql)
 {
@@ -116,7 +118,7 @@ static void bind(sqlite3 *db, sqlite3_stmt *s, const struct rows_query *q)
         sqlite3_finalize(device);
     }
     sqlite3_bind_int64(s, 5, q->at_least);
-    sqlite3_bind_int64(s, 6, q->limit > 0 ? q->limit : -1);
+    sqlite3_bind_int64(s, 6, q->limit > 0 ? q->limit + (q->without_start ? START_ROWS : 0) : -1);
 }
 
 static char *own_text(sqlite3_stmt *s, int column)
@@ -199,6 +201,29 @@ static int count_rows(sqlite3 *db, const struct rows_query *q, struct rows *rows
     return rc;
 }
 
+static void free_row(struct row *row)
+{
+    char *texts[] = {row->device, row->kind, row->function, row->plain_name, row->file, row->module, row->thread};
+    for (size_t k = 0; k < sizeof texts / sizeof *texts; k++)
+        free(texts[k]);
+}
+
+static void leave_out_start(const struct rows_query *q, struct rows *rows)
+{
+    int kept = 0, left_out = 0;
+    for (int i = 0; i < rows->count; i++) {
+        const char *name = rows->row[i].function ? rows->row[i].function : "";
+        int is_start = strcmp(name, "_start") == 0 || strncmp(name, "__libc_start", 12) == 0;
+        left_out += is_start;
+        if (is_start || (q->limit > 0 && kept >= q->limit))
+            free_row(&rows->row[i]);
+        else
+            rows->row[kept++] = rows->row[i];
+    }
+    rows->count = kept;
+    rows->total_count -= left_out;
+}
+
 int rows_load(sqlite3 *db, const struct rows_query *q, struct rows *rows, struct error *err)
 {
     struct buf sql = BUF(1 << 16);
@@ -219,8 +244,10 @@ int rows_load(sqlite3 *db, const struct rows_query *q, struct rows *rows, struct
     sqlite3_finalize(s);
     buf_free(&sql);
     rows->total_count = rows->count;
-    if (rc == 0 && q->limit > 0 && rows->count == q->limit)
+    if (rc == 0 && q->limit > 0 && rows->count >= q->limit)
         rc = count_rows(db, q, rows, err);
+    if (rc == 0 && q->without_start)
+        leave_out_start(q, rows);
     if (rc == 0 && (q->by == ROW_LINE || q->by == ROW_FUNCTION))
         find_modules(db, q->by, rows);
     if (rc)
@@ -230,12 +257,8 @@ int rows_load(sqlite3 *db, const struct rows_query *q, struct rows *rows, struct
 
 void rows_free(struct rows *rows)
 {
-    for (int i = 0; i < rows->count; i++) {
-        struct row *row = &rows->row[i];
-        char *texts[] = {row->device, row->kind, row->function, row->plain_name, row->file, row->module, row->thread};
-        for (size_t k = 0; k < sizeof texts / sizeof *texts; k++)
-            free(texts[k]);
-    }
+    for (int i = 0; i < rows->count; i++)
+        free_row(&rows->row[i]);
     free(rows->row);
     *rows = (struct rows){0};
 }

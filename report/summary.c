@@ -180,7 +180,8 @@ static int load_lines(const struct summary *s, const char *device, int sort, int
                                .kind = s->options->kind,
                                .sort = sort,
                                .limit = limit,
-                               .at_least = 1};
+                               .at_least = 1,
+                               .without_start = s->options->inclusive && s->out->format == REPORT_TEXT};
     return rows_load(s->db, &query, rows, err);
 }
 

@@ -210,6 +210,7 @@ struct loaded {
 
 #define MODULES_MAX 65536u /* no honest process has as many at once */
 #define CACHE       1024u  /* a power of two */
+#define LAST_FRAMES 1024u
 
 struct stack_modules {
     struct stacks *stacks;

@@ -43,8 +43,10 @@ struct stacks {
 
 static uint64_t mix(uint64_t a, uint64_t b)
 {
-    unsigned __int128 m = (unsigned __int128)(a ^ 0x9e3779b97f4a7c15ull) * (b ^ 0xe7037ed1a0b428dbull);
-    return (uint64_t)m ^ (uint64_t)(m >> 64);
+    uint64_t x = a * 0x9e3779b97f4a7c15ull + b;
+    x = (x ^ x >> 32) * 0xd6e8feb86659fd93ull;
+    x = (x ^ x >> 32) * 0xd6e8feb86659fd93ull;
+    return x ^ x >> 32;
 }
 
 static uint64_t text_hash(const char *text, uint64_t hash)

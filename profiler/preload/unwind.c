@@ -12,6 +12,13 @@ struct sum {
     uint32_t depth, flags;
 };
 
+/* Where a frame has no unwind information: nothing can be outside it when the stack begins right there, as under
+ * ld.so's first instructions, which have none. */
+INLINE uint32_t unknown_from(const struct unwind_thread *t, uint64_t sp)
+{
+    return t->top - sp <= 64 ? 0 : WIRE_STACK_UNKNOWN;
+}
+
 /* Goes on at s, whose frame is not among the sum->depth ones in walk->pcs. */
 static NOINLINE void walk_careful(struct unwind_thread *t, struct unwind_walk *walk, struct unwind_state s,
                                   struct sum *sum)
@@ -28,7 +35,7 @@ static NOINLINE void walk_careful(struct unwind_thread *t, struct unwind_walk *w
         result = careful_step(&c, &s);
     }
     if (result == STEP_LOST || (result == STEP_DONE && s.pc != 0))
-        sum->flags |= WIRE_STACK_UNKNOWN;
+        sum->flags |= unknown_from(t, s.sp);
 }
 
 /* Without memory. Returns whether the stack is one that could be remembered. */
@@ -60,7 +67,7 @@ INLINE int walk_plain(struct unwind_thread *t, struct unwind_walk *walk, struct 
         walk->pcs[depth++] = pc;
         hash = hash * UNWIND_HASH_K + pc;
         if (unlikely(!stepped)) {
-            sum->flags = type == RULE_UNKNOWN ? WIRE_STACK_UNKNOWN : 0;
+            sum->flags = type == RULE_UNKNOWN ? unknown_from(t, s.sp) : 0;
             break;
         }
     }
@@ -197,7 +204,7 @@ INLINE int walk_remembered(struct unwind_thread *t, struct unwind_state s, uint3
             if (type != RULE_END && type != RULE_UNKNOWN)
                 return 0;
             t->frame_count = 0;
-            t->flags = type == RULE_UNKNOWN ? WIRE_STACK_UNKNOWN : 0;
+            t->flags = type == RULE_UNKNOWN ? unknown_from(t, s.sp) : 0;
             remember(t, 0, count, NULL);
             break;
         }

@@ -70,6 +70,8 @@ static int complete(const char *path, sqlite3 **db, struct error *err)
     int rc = copy_to_temporary(*db, &copy, err);
     if (rc == 0)
         rc = finish(copy, err);
+    if (rc == 0 && is_recording) /* the copy is complete, the recording is not */
+        db_meta_set_text(copy, "state", "recording");
     if (rc == 0) {
         sqlite3_close(*db);
         *db = copy;

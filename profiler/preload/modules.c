@@ -331,19 +331,22 @@ static int withdraw_overlapping(const struct identity *id)
     return gone;
 }
 
-static void add(const struct identity *id, const struct facts *f)
+/* 0: the announcement found no room in the ring; it is made up at the next miss. */
+static int add(const struct identity *id, const struct facts *f)
 {
     uint32_t i = 0;
     while (i < table.slots && table.modules[i].identity.start != 0)
         i++;
     if (i == MODULES_MAX)
-        return;
+        return 1;
     struct module m = {*id, f->image, ++table.last_number};
-    record_module_load(m.number, id->start, id->end, id->map->l_addr, f->build_id, f->build_id_bytes,
-                       full_path(id->map->l_name));
+    if (!record_module_load(m.number, id->start, id->end, id->map->l_addr, f->build_id, f->build_id_bytes,
+                            full_path(id->map->l_name)))
+        return 0;
     table_write(&table.modules[i], &m);
     if (i == table.slots)
         __atomic_store_n(&table.slots, i + 1, __ATOMIC_RELEASE);
+    return 1;
 }
 
 /* Not inlined: what it needs of the stack is for the few calls that announce. */
@@ -355,14 +358,14 @@ static __attribute__((noinline)) enum module_found announce(const struct identit
     *image = f.image;
     if (!try_hold())
         return MODULE_PENDING;
-    int gone = 0;
+    int gone = 0, announced = 1;
     struct cfi_image known;
     if (!table_find(id, &known)) {
         gone = withdraw_overlapping(id);
-        add(id, &f);
+        announced = add(id, &f);
     }
     let_go(gone);
-    return MODULE_KNOWN;
+    return announced ? MODULE_KNOWN : MODULE_PENDING;
 }
 
 enum module_found module_find(uint64_t address, struct cfi_image *image)

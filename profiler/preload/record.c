@@ -359,8 +359,8 @@ static void add_padded(struct thread *t, uint64_t *at, const void *data, size_t 
     }
 }
 
-void record_module_load(uint32_t number, uint64_t start, uint64_t end, uint64_t bias, const uint8_t *build_id,
-                        size_t build_id_bytes, const char *path)
+int record_module_load(uint32_t number, uint64_t start, uint64_t end, uint64_t bias, const uint8_t *build_id,
+                       size_t build_id_bytes, const char *path)
 {
     struct thread *t = &self;
     size_t path_bytes = 0;
@@ -370,7 +370,7 @@ void record_module_load(uint32_t number, uint64_t start, uint64_t end, uint64_t 
         build_id_bytes = 0;
     unsigned words = (unsigned)(6 + (build_id_bytes + 7) / 8 + (path_bytes + 7) / 8);
     if (!t->ring || !record_room(t, words))
-        return;
+        return 0;
     uint64_t stamp = record_begin(t);
     uint64_t at = record_reserve(t, words);
     record_word(t, at++, stamp);
@@ -382,6 +382,7 @@ void record_module_load(uint32_t number, uint64_t start, uint64_t end, uint64_t 
     add_padded(t, &at, build_id, build_id_bytes);
     add_padded(t, &at, path, path_bytes);
     record_end(t);
+    return 1;
 }
 
 void record_module_unload(uint32_t number)

@@ -25,7 +25,7 @@ static unsigned loads, unloads, bad;
 
 #define BAD(...) (bad++ < 10 ? printf(__VA_ARGS__) : 0)
 
-void record_module_load(uint32_t number, uint64_t start, uint64_t end, uint64_t bias, const uint8_t *build_id,
+int record_module_load(uint32_t number, uint64_t start, uint64_t end, uint64_t bias, const uint8_t *build_id,
                         size_t build_id_bytes, const char *path)
 {
     (void)bias, (void)build_id;
@@ -42,6 +42,7 @@ void record_module_load(uint32_t number, uint64_t start, uint64_t end, uint64_t 
             break;
         }
     loads++;
+    return 1;
 }
 
 void record_module_unload(uint32_t number)

@@ -14,21 +14,21 @@
 #include <unistd.h>
 
 /* templates/, embedded by the build */
-#define TEMPLATES(X)                                                                                                                       \
-    X(page_html)                                                                                                                           \
-    X(page_css)                                                                                                                            \
-    X(units_js)                                                                                                                            \
-    X(model_js)                                                                                                                            \
-    X(figure_js)                                                                                                                           \
-    X(timeline_js)                                                                                                                         \
-    X(tables_js)                                                                                                                           \
-    X(flame_js)                                                                                                                            \
-    X(growth_js)                                                                                                                           \
-    X(source_js)                                                                                                                           \
-    X(blocks_js)                                                                                                                           \
+#define TEMPLATES(X)                                                                                                   \
+    X(page_html)                                                                                                       \
+    X(page_css)                                                                                                        \
+    X(units_js)                                                                                                        \
+    X(model_js)                                                                                                        \
+    X(figure_js)                                                                                                       \
+    X(timeline_js)                                                                                                     \
+    X(tables_js)                                                                                                       \
+    X(flame_js)                                                                                                        \
+    X(growth_js)                                                                                                       \
+    X(source_js)                                                                                                       \
+    X(blocks_js)                                                                                                       \
     X(app_js)
-#define X(name)                                                                                                                            \
-    extern const char templates_##name[];                                                                                                  \
+#define X(name)                                                                                                        \
+    extern const char templates_##name[];                                                                              \
     extern const unsigned long templates_##name##_length;
 TEMPLATES(X)
 #undef X
@@ -66,11 +66,14 @@ static int part_title(struct render *r)
 {
     struct buf b = BUF(1u << 16);
     char *exe = NULL;
-    sqlite3_stmt *s = page_query(r->page, "SELECT exe FROM process ORDER BY process_id LIMIT 1");
+    sqlite3_stmt *s = page_query(r->page, "SELECT exe FROM process WHERE pid = (SELECT pid FROM process ORDER BY "
+                                          "process_id LIMIT 1) ORDER BY process_id DESC LIMIT 1");
     if (s && sqlite3_step(s) == SQLITE_ROW)
         exe = page_name_copy(page_basename(db_text(s, 0)));
     sqlite3_finalize(s);
-    buf_html(&b, exe && *exe ? exe : page_basename(r->page->options->database_path ? r->page->options->database_path : "memprof"));
+    buf_html(&b, exe && *exe
+                     ? exe
+                     : page_basename(r->page->options->database_path ? r->page->options->database_path : "memprof"));
     free(exe);
     if (b.length)
         write_text(r, b.data, b.length);
@@ -106,7 +109,8 @@ static int part_header(struct render *r)
 static int part_findings(struct render *r)
 {
     const struct buf *b = &r->page->findings;
-    return b->length ? write_text(r, b->data, b->length) : write_text(r, "<li class=\"finding info\"><p>Nothing stands out.</p></li>", 59);
+    return b->length ? write_text(r, b->data, b->length)
+                     : write_text(r, "<li class=\"finding info\"><p>Nothing stands out.</p></li>", 59);
 }
 
 static int part_top_lines(struct render *r)
@@ -124,10 +128,10 @@ static int part_database(struct render *r)
     return 0;
 }
 
-#define DATA_PART(name, packed)                                                                                                            \
-    static int part_##name(struct render *r)                                                                                               \
-    {                                                                                                                                      \
-        return write_pack(r, page_write_##name, packed);                                                                                   \
+#define DATA_PART(name, packed)                                                                                        \
+    static int part_##name(struct render *r)                                                                           \
+    {                                                                                                                  \
+        return write_pack(r, page_write_##name, packed);                                                               \
     }
 DATA_PART(core, 0)
 DATA_PART(timeline, 1)
@@ -140,9 +144,10 @@ static const struct {
     const char *name;
     int (*write)(struct render *r);
 } parts[] = {
-    {"nonce", part_nonce},       {"title", part_title},         {"style", part_style},       {"script", part_script}, {"header", part_header},
-    {"findings", part_findings}, {"top_lines", part_top_lines}, {"database", part_database}, {"core", part_core},     {"timeline", part_timeline},
-    {"sites", part_sites},       {"instants", part_instants},   {"blocks", part_blocks},     {"source", part_source},
+    {"nonce", part_nonce},   {"title", part_title},       {"style", part_style},         {"script", part_script},
+    {"header", part_header}, {"findings", part_findings}, {"top_lines", part_top_lines}, {"database", part_database},
+    {"core", part_core},     {"timeline", part_timeline}, {"sites", part_sites},         {"instants", part_instants},
+    {"blocks", part_blocks}, {"source", part_source},
 };
 
 static int render_part(struct render *r, const char *name, size_t length)
@@ -180,12 +185,13 @@ void page_free(struct page *page)
         free(page->files[i]);
     for (uint32_t i = 0; i < page->module_count; i++)
         free(page->modules[i]);
-    void *arrays[] = {page->devices, page->functions, page->files, page->file_ids, page->modules,  page->frames,
-                      page->nodes,   page->node_order, page->lines, page->sites,   page->instants, page->entries};
+    void *arrays[] = {page->devices,  page->functions, page->files,      page->file_ids, page->modules,
+                      page->frames,   page->nodes,     page->node_order, page->lines,    page->sites,
+                      page->instants, page->entries,   page->site_of};
     for (unsigned i = 0; i < sizeof arrays / sizeof *arrays; i++)
         free(arrays[i]);
-    struct page_map *maps[] = {&page->site_of, &page->site_at,  &page->line_of,  &page->function_of, &page->file_of,
-                               &page->module_of, &page->frame_of, &page->node_of, &page->line_at};
+    struct page_map *maps[] = {&page->site_of_far, &page->site_at,  &page->function_of, &page->file_of,
+                               &page->module_of,   &page->frame_of, &page->node_of,     &page->line_at};
     for (unsigned i = 0; i < sizeof maps / sizeof *maps; i++)
         page_map_free(maps[i]);
     buf_free(&page->findings);
@@ -204,6 +210,8 @@ static int write_page(sqlite3 *db, const struct html_options *options, FILE *out
     page.start_unix_ns = db_meta_int(db, "start_unix_ns", 0);
     if (page.duration_ns <= 0) /* of a recording that was cut off: as far as it goes */
         page.duration_ns = db_int(db, "SELECT max(time_ns + width_ns) FROM timeline", 1);
+    /* one snapshot, of a file that may still be written to */
+    int begun = sqlite3_get_autocommit(db) && sqlite3_exec(db, "BEGIN", NULL, NULL, NULL) == SQLITE_OK;
     int rc = page_load_devices(&page);
     if (!rc)
         rc = page_load_sites(&page);
@@ -215,6 +223,8 @@ static int write_page(sqlite3 *db, const struct html_options *options, FILE *out
         rc = render(&r);
     if (!rc && (fflush(out) || ferror(out)))
         rc = error_set(err, errno ? errno : EIO, "writing the page: %s", strerror(errno ? errno : EIO));
+    if (begun)
+        sqlite3_exec(db, "COMMIT", NULL, NULL, NULL);
     page_free(&page);
     return rc;
 }
@@ -243,30 +253,72 @@ static void open_page(const char *path)
     }
 }
 
+/* A nameless file in the directory of path, which leaves nothing behind when we are killed; else one named temporary.
+ */
+static int open_temporary(const char *path, char *temporary, int *is_named)
+{
+    char *directory = xstrdup(path), *slash = strrchr(directory, '/');
+    if (slash)
+        slash[slash == directory] = 0;
+    int fd = open(slash ? directory : ".", O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666);
+    free(directory);
+    *is_named = fd < 0;
+    if (fd >= 0 || (errno != EOPNOTSUPP && errno != EISDIR && errno != EINVAL))
+        return fd;
+    sprintf(temporary, "%s.XXXXXX", path);
+    fd = mkostemp(temporary, O_CLOEXEC);
+    mode_t mask = umask(0);
+    umask(mask);
+    if (fd >= 0)
+        fchmod(fd, 0666 & ~mask);
+    return fd;
+}
+
+/* Gives the nameless file a name of its own, for the rename. */
+static int name_temporary(int fd, const char *path, char *temporary)
+{
+    char link[64];
+    snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+    for (int tries = 0; tries < 100; tries++) {
+        unsigned random = 0;
+        if (getrandom(&random, sizeof random, 0) < 0)
+            return -1;
+        sprintf(temporary, "%s.%08x", path, random);
+        if (linkat(AT_FDCWD, link, AT_FDCWD, temporary, AT_SYMLINK_FOLLOW) == 0)
+            return 0;
+        if (errno != EEXIST)
+            return -1;
+    }
+    return -1;
+}
+
 int html_write(sqlite3 *db, const struct html_options *options, struct error *err)
 {
     if (options->to_stdout)
         return write_page(db, options, stdout, err);
     char *path = options->page_path ? xstrdup(options->page_path) : html_page_path(options->database_path);
     char *temporary = xmalloc(strlen(path) + 16);
-    sprintf(temporary, "%s.XXXXXX", path);
-    int rc = 0, fd = mkostemp(temporary, O_CLOEXEC);
+    int rc = 0, is_named, fd = open_temporary(path, temporary, &is_named);
     FILE *out = fd < 0 ? NULL : fdopen(fd, "w");
     if (!out) {
         rc = error_set(err, errno, "%s: %s; name another place with --html=PAGE", path, strerror(errno));
         goto out;
     }
-    mode_t mask = umask(0);
-    umask(mask);
-    fchmod(fd, 0666 & ~mask);
     rc = write_page(db, options, out, err);
+    if (!rc && !is_named) {
+        is_named = name_temporary(fd, path, temporary) == 0;
+        if (!is_named)
+            rc = error_set(err, errno, "%s: %s", path, strerror(errno));
+    }
     if (fclose(out) && !rc)
         rc = error_set(err, errno, "%s: %s", path, strerror(errno));
     if (!rc && rename(temporary, path))
         rc = error_set(err, errno, "%s: %s", path, strerror(errno));
-    if (rc)
+    if (rc && is_named)
         unlink(temporary);
-    else if (options->open)
+    else if (!rc)
+        printf("%s\n", path);
+    if (!rc && options->open)
         open_page(path);
 out:
     free(temporary);

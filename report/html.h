@@ -16,7 +16,8 @@ struct html_options {
     int open;              /* show it with xdg-open once it is written */
 };
 
-/* Writes the page; an existing one is replaced whole or not at all. Returns 0 or -errno with err. */
+/* Writes the page and says on stdout where it is; an existing one is replaced whole or not at all. Returns 0 or -errno
+ * with err. */
 int html_write(sqlite3 *db, const struct html_options *options, struct error *err);
 
 /* Where html_write puts the page when page_path is NULL. The caller frees it. */

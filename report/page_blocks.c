@@ -19,8 +19,8 @@ static int write_rows(struct page *page, struct page_pack *pack, const char *key
     while ((rc = sqlite3_step(s)) == SQLITE_ROW) {
         char address[24];
         snprintf(address, sizeof address, "%" PRIx64, (uint64_t)sqlite3_column_int64(s, 4));
-        uint32_t site = sqlite3_column_type(s, 8) == SQLITE_NULL ? PAGE_NONE
-                                                                 : page_map_get(&page->site_of, (uint64_t)sqlite3_column_int64(s, 8), 0);
+        uint32_t site =
+            sqlite3_column_type(s, 8) == SQLITE_NULL ? PAGE_NONE : page_site(page, sqlite3_column_int64(s, 8));
         pack_open(pack, NULL, '[');
         pack_int(pack, NULL, page_device_index(page, sqlite3_column_int64(s, 0)));
         pack_int(pack, NULL, page_kind(db_text(s, 1)));
@@ -43,14 +43,18 @@ int page_write_blocks(struct page *page, struct page_pack *pack)
     pack_int(pack, "block_count", db_int(page->db, "SELECT count(*) FROM block", 0));
     pack_int(pack, "segment_count", db_int(page->db, "SELECT count(*) FROM segment", 0));
     int rc = write_rows(page, pack, "blocks",
-                        "SELECT b.device_id, b.kind, b.process_id, b.thread_id, b.address, b.size_bytes, b.alloc_ns, b.free_ns, s.site_id "
-                        "FROM (SELECT * FROM block ORDER BY size_bytes DESC, block_id LIMIT ?) b LEFT JOIN site s ON s.stack_id = b.stack_id "
+                        "SELECT b.device_id, b.kind, b.process_id, b.thread_id, b.address, b.size_bytes, b.alloc_ns, "
+                        "b.free_ns, s.site_id "
+                        "FROM (SELECT * FROM block ORDER BY size_bytes DESC, block_id LIMIT ?) b LEFT JOIN site s ON "
+                        "s.stack_id = b.stack_id "
                         "AND s.device_id = b.device_id AND s.kind = b.kind ORDER BY b.alloc_ns, b.block_id",
                         PAGE_BLOCKS_MAX);
     if (!rc)
         rc = write_rows(page, pack, "segments",
-                        "SELECT g.device_id, g.kind, g.process_id, -1, g.address, g.size_bytes, g.alloc_ns, g.free_ns, s.site_id FROM "
-                        "(SELECT * FROM segment ORDER BY size_bytes DESC, segment_id LIMIT ?) g LEFT JOIN site s ON s.stack_id = g.stack_id "
+                        "SELECT g.device_id, g.kind, g.process_id, -1, g.address, g.size_bytes, g.alloc_ns, g.free_ns, "
+                        "s.site_id FROM "
+                        "(SELECT * FROM segment ORDER BY size_bytes DESC, segment_id LIMIT ?) g LEFT JOIN site s ON "
+                        "s.stack_id = g.stack_id "
                         "AND s.device_id = g.device_id AND s.kind = g.kind ORDER BY g.address",
                         PAGE_SEGMENTS_MAX);
     pack_close(pack, '}');

@@ -8,8 +8,9 @@
 
 static int write_peaks(struct page *page, struct page_pack *pack)
 {
-    sqlite3_stmt *s = page_query(page, "SELECT device_id, kind, what, rank, time_ns, value_bytes, site_id FROM peak WHERE rank < 100 "
-                                       "ORDER BY device_id, kind <> 'all', what, rank LIMIT 4000");
+    sqlite3_stmt *s =
+        page_query(page, "SELECT device_id, kind, what, rank, time_ns, value_bytes, site_id FROM peak WHERE rank < 100 "
+                         "ORDER BY device_id, kind <> 'all', what, rank LIMIT 4000");
     if (!s)
         return -EIO;
     int rc;
@@ -18,8 +19,8 @@ static int write_peaks(struct page *page, struct page_pack *pack)
         int32_t device = page_device_index(page, sqlite3_column_int64(s, 0));
         if (device < 0)
             continue;
-        uint32_t site = sqlite3_column_type(s, 6) == SQLITE_NULL ? PAGE_NONE
-                                                                 : page_map_get(&page->site_of, (uint64_t)sqlite3_column_int64(s, 6), 0);
+        uint32_t site =
+            sqlite3_column_type(s, 6) == SQLITE_NULL ? PAGE_NONE : page_site(page, sqlite3_column_int64(s, 6));
         pack_open(pack, NULL, '{');
         pack_int(pack, "device", device);
         pack_text(pack, "kind", db_text(s, 1));
@@ -50,8 +51,9 @@ static int write_devices(struct page *page, struct page_pack *pack)
 
 static int write_failures(struct page *page, struct page_pack *pack)
 {
-    sqlite3_stmt *s = page_query(page, "SELECT time_ns, device_id, kind, size_bytes, active_bytes, device_free_bytes, device_total_bytes, "
-                                       "stack_id FROM oom ORDER BY time_ns LIMIT 1000");
+    sqlite3_stmt *s = page_query(
+        page, "SELECT time_ns, device_id, kind, size_bytes, active_bytes, device_free_bytes, device_total_bytes, "
+              "stack_id FROM oom ORDER BY time_ns LIMIT 1000");
     if (!s)
         return -EIO;
     int rc;
@@ -97,20 +99,38 @@ int page_write_core(struct page *page, struct page_pack *pack)
         const char *key, *sql;
         int limit;
     } rows[] = {
-        {"totals", "SELECT device, kind, alloc_count, free_count, alloc_bytes, free_bytes, temporary_count, temporary_bytes, "
-                   "peak_active_bytes, peak_active_ns, peak_active_count, peak_reserved_bytes, peak_reserved_ns, end_active_bytes, "
-                   "end_count, realloc_count, lifetime_ns FROM v_total ORDER BY device, kind <> 'all', kind", 1000},
-        {"marks", "SELECT m.name, start_ns, end_ns, is_range, d.name AS device FROM mark m LEFT JOIN device d USING(device_id) "
-                  "ORDER BY coalesce(end_ns, start_ns) - start_ns DESC, start_ns", PAGE_MARKS_MAX},
-        {"processes", "SELECT process_id, pid, parent_id, start_kind, exe, command_line, start_ns, end_ns, end_kind, exit_status, "
-                      "exit_signal FROM process ORDER BY process_id", PAGE_ROWS_MAX},
-        {"threads", "SELECT t.thread_id, t.process_id, t.tid, t.name, t.start_ns, t.end_ns FROM thread t ORDER BY t.thread_id", PAGE_ROWS_MAX},
-        {"thread_totals", "SELECT thread_id, device, kind, alloc_count, alloc_bytes, free_count, temporary_count, at_peak_bytes, end_bytes, "
-                          "end_count FROM v_thread ORDER BY alloc_bytes DESC", PAGE_ROWS_MAX},
-        {"counters", "SELECT name, sum(value) AS value, max(text) AS text, count(process_id) AS processes FROM counter WHERE value <> 0 "
- "GROUP BY name ORDER BY name", PAGE_ROWS_MAX},
-        {"sizes", "SELECT d.name AS device, kind, log2_size, alloc_count, alloc_bytes, free_count, temporary_count FROM size_class JOIN device d "
-                  "USING(device_id) ORDER BY device, kind, log2_size", 2000},
+        {"totals",
+         "SELECT device, kind, alloc_count, free_count, alloc_bytes, free_bytes, temporary_count, temporary_bytes, "
+         "peak_active_bytes, peak_active_ns, peak_active_count, peak_reserved_bytes, peak_reserved_ns, "
+         "end_active_bytes, "
+         "end_count, realloc_count, lifetime_ns FROM v_total ORDER BY device, kind <> 'all', kind",
+         1000},
+        {"marks",
+         "SELECT m.name, start_ns, end_ns, is_range, d.name AS device FROM mark m LEFT JOIN device d USING(device_id) "
+         "ORDER BY coalesce(end_ns, start_ns) - start_ns DESC, start_ns",
+         PAGE_MARKS_MAX},
+        {"processes",
+         "SELECT process_id, pid, parent_id, start_kind, exe, command_line, start_ns, end_ns, end_kind, exit_status, "
+         "exit_signal FROM process ORDER BY process_id",
+         PAGE_ROWS_MAX},
+        {"threads",
+         "SELECT t.thread_id, t.process_id, t.tid, t.name, t.start_ns, t.end_ns FROM thread t ORDER BY t.thread_id",
+         PAGE_ROWS_MAX},
+        {"thread_totals",
+         "SELECT thread_id, device, kind, alloc_count, alloc_bytes, free_count, temporary_count, at_peak_bytes, "
+         "end_bytes, "
+         "end_count FROM v_thread ORDER BY alloc_bytes DESC",
+         PAGE_ROWS_MAX},
+        {"counters",
+         "SELECT name, sum(value) AS value, max(text) AS text, count(process_id) AS processes FROM counter WHERE value "
+         "<> 0 "
+         "GROUP BY name ORDER BY name",
+         PAGE_ROWS_MAX},
+        {"sizes",
+         "SELECT d.name AS device, kind, log2_size, alloc_count, alloc_bytes, free_count, temporary_count FROM "
+         "size_class JOIN device d "
+         "USING(device_id) ORDER BY device, kind, log2_size",
+         2000},
     };
     pack_open(pack, NULL, '{');
     pack_int(pack, "duration_ns", page->duration_ns);

@@ -20,20 +20,20 @@ enum page_stat {
 };
 
 /* What the page holds at most; beyond it things are folded, and the page says so. */
-#define PAGE_SITES_MAX       6000
-#define PAGE_NODES_MAX       120000
-#define PAGE_FOLDED_MAX      3000
-#define PAGE_INSTANTS        120 /* evenly spaced; named ones come on top */
-#define PAGE_ENTRIES_MAX     260000
-#define PAGE_BUCKETS_MAX     12000
-#define PAGE_BLOCKS_MAX      3000
-#define PAGE_SEGMENTS_MAX    2000
-#define PAGE_MARKS_MAX       2000
-#define PAGE_ROWS_MAX        2000 /* of processes, threads, counters */
-#define PAGE_DEVICES_MAX     64
-#define PAGE_NAME_BYTES      2000
+#define PAGE_SITES_MAX        6000
+#define PAGE_NODES_MAX        120000
+#define PAGE_FOLDED_MAX       3000
+#define PAGE_INSTANTS         120 /* evenly spaced; named ones come on top */
+#define PAGE_ENTRIES_MAX      260000
+#define PAGE_BUCKETS_MAX      12000
+#define PAGE_BLOCKS_MAX       3000
+#define PAGE_SEGMENTS_MAX     2000
+#define PAGE_MARKS_MAX        2000
+#define PAGE_ROWS_MAX         2000 /* of processes, threads, counters */
+#define PAGE_DEVICES_MAX      64
+#define PAGE_NAME_BYTES       2000
 #define PAGE_SOURCE_FUNCTIONS 80
-#define PAGE_SOURCE_BYTES    600000
+#define PAGE_SOURCE_BYTES     600000
 
 /* A hash map from two words to an index. All-zero is an empty one. */
 struct page_map {
@@ -47,8 +47,9 @@ void page_map_free(struct page_map *map);
 
 /* Room for one more element of an array that doubles. */
 void *page_grow(void *array, uint32_t count, uint32_t *capacity, unsigned long element_bytes);
-#define PAGE_PUSH(array, count, capacity)                                                                                                  \
-    ((array) = page_grow((array), (count), &(capacity), sizeof *(array)), memset(&(array)[count], 0, sizeof *(array)), &(array)[(count)++])
+#define PAGE_PUSH(array, count, capacity)                                                                              \
+    ((array) = page_grow((array), (count), &(capacity), sizeof *(array)), memset(&(array)[count], 0, sizeof *(array)), \
+     &(array)[(count)++])
 
 struct page_function {
     char *name;
@@ -91,15 +92,15 @@ struct page_entry {
 };
 
 enum { /* why an instant is stored */
-    INSTANT_PEAK = 1,
-    INSTANT_RESERVED_PEAK = 2,
-    INSTANT_LOCAL_PEAK = 4,
-    INSTANT_OOM = 8,
-    INSTANT_MARK = 16,
-    INSTANT_KEYFRAME = 32,
-    /* how the way to it is known */
-    INSTANT_NET = 256,     /* only what grew and shrank since the previous one */
-    INSTANT_DAMAGED = 512, /* some events before it are lost */
+       INSTANT_PEAK = 1,
+       INSTANT_RESERVED_PEAK = 2,
+       INSTANT_LOCAL_PEAK = 4,
+       INSTANT_OOM = 8,
+       INSTANT_MARK = 16,
+       INSTANT_KEYFRAME = 32,
+       /* how the way to it is known */
+       INSTANT_NET = 256,     /* only what grew and shrank since the previous one */
+       INSTANT_DAMAGED = 512, /* some events before it are lost */
 };
 
 struct page_instant {
@@ -144,15 +145,16 @@ struct page {
     struct page_entry *entries;
     uint32_t entry_count, entry_capacity;
 
-    struct page_map site_of;   /* site_id -> sites */
-    struct page_map site_at;   /* (stack_id, device << 8 | kind) -> sites */
-    struct page_map line_of;   /* line_id -> lines */
+    uint32_t *site_of; /* site_id -> sites, PAGE_NONE: not there; see page_site */
+    uint32_t site_of_count;
+    struct page_map site_of_far; /* the same for ids beyond that, in files that somebody touched */
+    struct page_map site_at;     /* (stack_id, device << 8 | kind) -> sites */
     struct page_map function_of, file_of, module_of, frame_of, node_of, line_at;
 
     uint32_t db_site_count, folded_site_count;
     uint32_t damaged_chunks;
     int events_kept, net_only; /* the database has events; some instants are known by key frames alone */
-    struct buf findings;  /* HTML */
+    struct buf findings;       /* HTML */
 };
 
 /* The steps: return 0 or -errno with page->err filled. */
@@ -162,6 +164,7 @@ int page_load_instants(struct page *page);
 int page_make_findings(struct page *page);
 void page_free(struct page *page);
 
+uint32_t page_site(const struct page *page, int64_t site_id);          /* PAGE_NONE: unknown */
 int32_t page_device_index(const struct page *page, int64_t device_id); /* -1: unknown */
 int32_t page_file(struct page *page, int64_t file_id);                 /* -1: none */
 int32_t page_function(struct page *page, int64_t function_id);
@@ -186,15 +189,17 @@ struct page_pack {
     unsigned carry_count;
 };
 void pack_begin(struct page_pack *pack, FILE *out, int packed);
-int pack_end(struct page_pack *pack); /* 0 or -errno */
+int pack_end(struct page_pack *pack);                                  /* 0 or -errno */
 void pack_open(struct page_pack *pack, const char *key, char bracket); /* key NULL in arrays; bracket '{' or '[' */
 void pack_close(struct page_pack *pack, char bracket);
 void pack_int(struct page_pack *pack, const char *key, int64_t value); /* cut at +-2^53, what the page can count to */
 void pack_text(struct page_pack *pack, const char *key, const char *text);
 void pack_null(struct page_pack *pack, const char *key);
 /* An array of whole numbers, stride bytes apart; delta: each but the first as the difference to the one before it. */
-void pack_column(struct page_pack *pack, const char *key, uint32_t count, const int64_t *values, size_t stride, int delta);
-/* The rows of a query, as an array of objects named like its columns; at most limit of them. 0 or -errno with page->err. */
+void pack_column(struct page_pack *pack, const char *key, uint32_t count, const int64_t *values, size_t stride,
+                 int delta);
+/* The rows of a query, as an array of objects named like its columns; at most limit of them. 0 or -errno with
+ * page->err. */
 int pack_query(struct page *page, struct page_pack *pack, const char *key, const char *sql, int limit);
 
 /* The parts of the page's data, each one JSON object. Return 0 or -errno with page->err. */

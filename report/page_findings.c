@@ -67,9 +67,11 @@ static void line_link(struct finding *f, int32_t line, const char *view)
 }
 
 /* Sums a statistic by line on one device; returns the line with most, its value, and the sum of all. */
-static int32_t top_line(const struct page *page, int32_t device, enum page_stat stat, int64_t *value, int64_t *sum, int64_t *other, enum page_stat also)
+static int32_t top_line(const struct page *page, int32_t device, enum page_stat stat, int64_t *value, int64_t *sum,
+                        int64_t *other, enum page_stat also)
 {
-    int64_t *sums = xcalloc(page->line_count + 1ul, sizeof *sums), *others = xcalloc(page->line_count + 1ul, sizeof *others);
+    int64_t *sums = xcalloc(page->line_count + 1ul, sizeof *sums),
+            *others = xcalloc(page->line_count + 1ul, sizeof *others);
     int32_t best = -1;
     *sum = 0;
     for (uint32_t i = 0; i < page->site_count; i++) {
@@ -94,7 +96,8 @@ static int32_t top_line(const struct page *page, int32_t device, enum page_stat 
 struct totals {
     int32_t device;
     char name[64];
-    int64_t alloc_count, temporary_count, peak_active, peak_ns, peak_count, peak_reserved, peak_reserved_ns, end_bytes, end_count;
+    int64_t alloc_count, temporary_count, peak_active, peak_ns, peak_count, peak_reserved, peak_reserved_ns, end_bytes,
+        end_count;
 };
 
 static void find_peak(struct finding *f, const struct totals *t)
@@ -108,9 +111,11 @@ static void find_peak(struct finding *f, const struct totals *t)
     html(f, t->name);
     buf_printf(f->out, " held %s. ", units_bytes(f->b, t->peak_active));
     line_link(f, line, "peak");
-    buf_printf(f->out, " held %s of it (%d %%) in %s block%s.", units_bytes(f->c, value), percent(value, t->peak_active), units_count(f->d, blocks),
-               blocks == 1 ? "" : "s");
-    end(f, percent(value, t->peak_active) >= 30 ? "Making this one line hold less, or hold it for less time, lowers the peak most." : NULL);
+    buf_printf(f->out, " held %s of it (%d %%) in %s block%s.", units_bytes(f->c, value),
+               percent(value, t->peak_active), units_count(f->d, blocks), blocks == 1 ? "" : "s");
+    end(f, percent(value, t->peak_active) >= 30
+               ? "Making this one line hold less, or hold it for less time, lowers the peak most."
+               : NULL);
 }
 
 static void find_leaks(struct finding *f, const struct totals *t)
@@ -121,11 +126,14 @@ static void find_leaks(struct finding *f, const struct totals *t)
         return;
     int large = t->end_bytes >= 1 << 20 || percent(t->end_bytes, t->peak_active) >= 5;
     begin(f, large ? WARN : INFO, "Never freed", t->name);
-    buf_printf(f->out, "%s in %s block%s of ", units_bytes(f->a, t->end_bytes), units_count(f->b, t->end_count), t->end_count == 1 ? "" : "s");
+    buf_printf(f->out, "%s in %s block%s of ", units_bytes(f->a, t->end_bytes), units_count(f->b, t->end_count),
+               t->end_count == 1 ? "" : "s");
     html(f, t->name);
-    buf_printf(f->out, " %s still live at the end. %s: ", t->end_count == 1 ? "was" : "were", line >= 0 && value < sum ? "The largest part" : "All of it");
+    buf_printf(f->out, " %s still live at the end. %s: ", t->end_count == 1 ? "was" : "were",
+               line >= 0 && value < sum ? "The largest part" : "All of it");
     line_link(f, line, "end");
-    buf_printf(f->out, ", %s in %s block%s.", units_bytes(f->c, value), units_count(f->d, blocks), blocks == 1 ? "" : "s");
+    buf_printf(f->out, ", %s in %s block%s.", units_bytes(f->c, value), units_count(f->d, blocks),
+               blocks == 1 ? "" : "s");
     end(f, "Blocks kept on purpose until exit show here too: see the leaks table for each stack.");
 }
 
@@ -138,9 +146,10 @@ static void find_churn(struct finding *f, const struct totals *t)
     if (line < 0)
         return;
     begin(f, INFO, "Short-lived blocks", t->name);
-    buf_printf(f->out, "%s of %s allocations (%d %%) were freed before their thread allocated again. Most of them, %s, in ",
-               units_count(f->a, t->temporary_count), units_count(f->b, t->alloc_count), percent(t->temporary_count, t->alloc_count),
-               units_count(f->c, value));
+    buf_printf(f->out,
+               "%s of %s allocations (%d %%) were freed before their thread allocated again. Most of them, %s, in ",
+               units_count(f->a, t->temporary_count), units_count(f->b, t->alloc_count),
+               percent(t->temporary_count, t->alloc_count), units_count(f->c, value));
     line_link(f, line, "run");
     buf_puts(f->out, ".");
     end(f, "They cost time rather than memory: a buffer that is kept and reused would save them.");
@@ -155,9 +164,11 @@ static void find_gap(struct finding *f, const struct totals *t)
     begin(f, WARN, "Reserved, but not in use", t->name);
     buf_puts(f->out, "The allocators of ");
     html(f, t->name);
-    buf_printf(f->out, " held %s at %s, yet the program never had more than %s in use: at least %s (%d %%) lay idle or in fragments. ",
-               units_bytes(f->a, t->peak_reserved), units_ns(f->b, t->peak_reserved_ns), units_bytes(f->c, t->peak_active), units_bytes(f->d, gap),
-               percent(gap, t->peak_reserved));
+    buf_printf(
+        f->out,
+        " held %s at %s, yet the program never had more than %s in use: at least %s (%d %%) lay idle or in fragments. ",
+        units_bytes(f->a, t->peak_reserved), units_ns(f->b, t->peak_reserved_ns), units_bytes(f->c, t->peak_active),
+        units_bytes(f->d, gap), percent(gap, t->peak_reserved));
     buf_puts(f->out, "<a href=\"#timeline\">See the timeline</a>.");
     end(f, "Look for a peak before this one that left holes, and for long-lived blocks among short-lived ones.");
 }
@@ -165,9 +176,11 @@ static void find_gap(struct finding *f, const struct totals *t)
 /* Half of the peak or less for nine tenths of the run. */
 static void find_spike(struct finding *f, const struct totals *t)
 {
-    sqlite3_stmt *s = page_query(f->page, "SELECT sum(active_max_bytes > ?2 / 2), count(*), max(width_ns) FROM timeline WHERE device_id = ?1 AND "
-                                          "level = (SELECT level FROM timeline WHERE device_id = ?1 GROUP BY level HAVING count(*) <= 4096 "
-                                          "ORDER BY level LIMIT 1)");
+    sqlite3_stmt *s = page_query(
+        f->page,
+        "SELECT sum(active_max_bytes > ?2 / 2), count(*), max(width_ns) FROM timeline WHERE device_id = ?1 AND "
+        "level = (SELECT level FROM timeline WHERE device_id = ?1 GROUP BY level HAVING count(*) <= 4096 "
+        "ORDER BY level LIMIT 1)");
     if (!s)
         return;
     sqlite3_bind_int64(s, 1, f->page->devices[t->device].device_id);
@@ -183,7 +196,8 @@ static void find_spike(struct finding *f, const struct totals *t)
     begin(f, INFO, "The peak is short", t->name);
     html(f, t->name);
     buf_printf(f->out, " held more than half of its peak for about %s only, in %.1f %% of the run. ",
-               units_ns(f->a, (int64_t)((double)f->page->duration_ns * (double)high / (double)all)), 100.0 * (double)high / (double)all);
+               units_ns(f->a, (int64_t)((double)f->page->duration_ns * (double)high / (double)all)),
+               100.0 * (double)high / (double)all);
     buf_printf(f->out, "<a href=\"#time=%lld\">Look at that moment</a>.", (long long)t->peak_ns);
     end(f, "What is live only then decides how much memory the program needs.");
 }
@@ -193,7 +207,8 @@ static void find_spike(struct finding *f, const struct totals *t)
 /* Live bytes by line at GROWTH_POINTS instants spread over the run past its first tenth. */
 static int64_t *line_growth(const struct page *page, int32_t device, int64_t times[GROWTH_POINTS])
 {
-    int64_t *live = xcalloc((page->line_count + 1ul) * GROWTH_POINTS, sizeof *live), *now = xcalloc(page->line_count + 1ul, sizeof *now);
+    int64_t *live = xcalloc((page->line_count + 1ul) * GROWTH_POINTS, sizeof *live),
+            *now = xcalloc(page->line_count + 1ul, sizeof *now);
     int point = 0;
     for (uint32_t i = 0; i < page->instant_count && point < GROWTH_POINTS; i++) {
         const struct page_instant *instant = &page->instants[i];
@@ -217,7 +232,8 @@ static int64_t *line_growth(const struct page *page, int32_t device, int64_t tim
     return NULL;
 }
 
-/* Grows in at least ten of eleven steps, as much in the second half as a quarter of all, and by a part of the peak that matters. */
+/* Grows in at least ten of eleven steps, as much in the second half as a quarter of all, and by a part of the peak that
+ * matters. */
 static int grows(const int64_t *live, int64_t least)
 {
     int up = 0;
@@ -248,8 +264,9 @@ static void find_growth(struct finding *f, const struct totals *t)
         double seconds = (double)(times[GROWTH_POINTS - 1] - times[0]) / 1e9;
         begin(f, WARN, "Growth that does not stop", t->name);
         line_link(f, best, "end");
-        buf_printf(f->out, " held %s at %s and %s at %s, growing nearly all the way: about %s a second.", units_bytes(f->a, l[0]),
-                   units_ns(f->b, times[0]), units_bytes(f->c, l[GROWTH_POINTS - 1]), units_ns(f->d, times[GROWTH_POINTS - 1]),
+        buf_printf(f->out, " held %s at %s and %s at %s, growing nearly all the way: about %s a second.",
+                   units_bytes(f->a, l[0]), units_ns(f->b, times[0]), units_bytes(f->c, l[GROWTH_POINTS - 1]),
+                   units_ns(f->d, times[GROWTH_POINTS - 1]),
                    units_bytes((char[UNITS_TEXT]){0}, seconds > 0 ? (int64_t)((double)most / seconds) : 0));
         end(f, "A cache without a limit, or a list that is only added to, looks like this.");
         memset(l, 0, GROWTH_POINTS * sizeof *l);
@@ -259,11 +276,14 @@ static void find_growth(struct finding *f, const struct totals *t)
 
 static void find_failures(struct finding *f)
 {
-    sqlite3_stmt *s = page_query(f->page, "SELECT o.time_ns, o.size_bytes, o.active_bytes, d.name, o.device_free_bytes, o.device_total_bytes FROM oom o "
-                                          "JOIN device d USING(device_id) ORDER BY o.time_ns LIMIT 3");
+    sqlite3_stmt *s = page_query(
+        f->page,
+        "SELECT o.time_ns, o.size_bytes, o.active_bytes, d.name, o.device_free_bytes, o.device_total_bytes FROM oom o "
+        "JOIN device d USING(device_id) ORDER BY o.time_ns LIMIT 3");
     while (s && sqlite3_step(s) == SQLITE_ROW) {
         begin(f, BAD, "Out of memory", db_text(s, 3));
-        buf_printf(f->out, "At %s an allocation of %s on ", units_ns(f->a, sqlite3_column_int64(s, 0)), units_bytes(f->b, sqlite3_column_int64(s, 1)));
+        buf_printf(f->out, "At %s an allocation of %s on ", units_ns(f->a, sqlite3_column_int64(s, 0)),
+                   units_bytes(f->b, sqlite3_column_int64(s, 1)));
         html(f, db_text(s, 3));
         buf_printf(f->out, " failed, with %s in use", units_bytes(f->c, sqlite3_column_int64(s, 2)));
         if (sqlite3_column_type(s, 5) != SQLITE_NULL)
@@ -280,27 +300,34 @@ static void find_failures(struct finding *f)
 static void find_pins(struct finding *f)
 {
     struct page *page = f->page;
-    if (db_int(page->db, "SELECT (SELECT count(*) FROM block) < (SELECT sum(alloc_count) FROM total WHERE kind = 'all')", 1))
+    if (db_int(page->db,
+               "SELECT (SELECT count(*) FROM block) < (SELECT sum(alloc_count) FROM total WHERE kind = 'all')", 1))
         return;
     sqlite3_stmt *s = page_query(
-        page, "SELECT g.size_bytes, coalesce(g.free_ns, ?1), count(*), sum(b.size_bytes), min(s.site_id), count(DISTINCT coalesce(sl.line_id, s.site_id)), d.name "
-              "FROM (SELECT * FROM segment ORDER BY size_bytes DESC LIMIT 200) g JOIN device d ON d.device_id = g.device_id "
-              "JOIN block b ON b.device_id = g.device_id AND b.process_id = g.process_id AND b.address >= g.address AND "
-              "b.address < g.address + g.size_bytes AND b.alloc_ns < coalesce(g.free_ns, ?1) AND coalesce(b.free_ns, ?1) >= coalesce(g.free_ns, ?1) "
-              "JOIN site s ON s.stack_id = b.stack_id AND s.device_id = b.device_id AND s.kind = b.kind LEFT JOIN site_line sl ON sl.site_id = s.site_id "
-              "WHERE g.size_bytes >= 1048576 GROUP BY g.segment_id "
-              "HAVING sum(b.size_bytes) * 4 < g.size_bytes AND count(DISTINCT coalesce(sl.line_id, s.site_id)) = 1 ORDER BY g.size_bytes - sum(b.size_bytes) DESC LIMIT 2");
+        page,
+        "SELECT g.size_bytes, coalesce(g.free_ns, ?1), count(*), sum(b.size_bytes), min(s.site_id), count(DISTINCT "
+        "coalesce(sl.line_id, s.site_id)), d.name "
+        "FROM (SELECT * FROM segment ORDER BY size_bytes DESC LIMIT 200) g JOIN device d ON d.device_id = g.device_id "
+        "JOIN block b ON b.device_id = g.device_id AND b.process_id = g.process_id AND b.address >= g.address AND "
+        "b.address < g.address + g.size_bytes AND b.alloc_ns < coalesce(g.free_ns, ?1) AND coalesce(b.free_ns, ?1) >= "
+        "coalesce(g.free_ns, ?1) "
+        "JOIN site s ON s.stack_id = b.stack_id AND s.device_id = b.device_id AND s.kind = b.kind LEFT JOIN site_line "
+        "sl ON sl.site_id = s.site_id "
+        "WHERE g.size_bytes >= 1048576 GROUP BY g.segment_id "
+        "HAVING sum(b.size_bytes) * 4 < g.size_bytes AND count(DISTINCT coalesce(sl.line_id, s.site_id)) = 1 ORDER BY "
+        "g.size_bytes - sum(b.size_bytes) DESC LIMIT 2");
     if (s)
         sqlite3_bind_int64(s, 1, page->duration_ns);
     while (s && sqlite3_step(s) == SQLITE_ROW) {
-        uint32_t site = page_map_get(&page->site_of, (uint64_t)sqlite3_column_int64(s, 4), 0);
+        uint32_t site = page_site(page, sqlite3_column_int64(s, 4));
         if (site == PAGE_NONE)
             continue;
         begin(f, WARN, "A nearly empty segment is pinned", db_text(s, 6));
         buf_printf(f->out, "A segment of %s on ", units_bytes(f->a, sqlite3_column_int64(s, 0)));
         html(f, db_text(s, 6));
-        buf_printf(f->out, " could not be given back at %s because of %s in %s block%s of ", units_ns(f->b, sqlite3_column_int64(s, 1)),
-                   units_bytes(f->c, sqlite3_column_int64(s, 3)), units_count(f->d, sqlite3_column_int64(s, 2)), sqlite3_column_int64(s, 2) == 1 ? "" : "s");
+        buf_printf(f->out, " could not be given back at %s because of %s in %s block%s of ",
+                   units_ns(f->b, sqlite3_column_int64(s, 1)), units_bytes(f->c, sqlite3_column_int64(s, 3)),
+                   units_count(f->d, sqlite3_column_int64(s, 2)), sqlite3_column_int64(s, 2) == 1 ? "" : "s");
         line_link(f, page->sites[site].line, "end");
         buf_puts(f->out, ".");
         end(f, NULL);
@@ -312,17 +339,18 @@ int page_make_findings(struct page *page)
 {
     page->findings = (struct buf)BUF(4u << 20);
     struct finding f = {.page = page, .lists = {BUF(1u << 20), BUF(1u << 20), BUF(1u << 20)}};
-    sqlite3_stmt *s = page_query(page, "SELECT device_id, alloc_count, temporary_count, peak_active_bytes, peak_active_ns, peak_active_count, "
-                                       "peak_reserved_bytes, peak_reserved_ns, end_active_bytes, end_count FROM total WHERE kind = 'all' "
-                                       "ORDER BY device_id LIMIT 16");
+    sqlite3_stmt *s = page_query(
+        page, "SELECT device_id, alloc_count, temporary_count, peak_active_bytes, peak_active_ns, peak_active_count, "
+              "peak_reserved_bytes, peak_reserved_ns, end_active_bytes, end_count FROM total WHERE kind = 'all' "
+              "ORDER BY device_id LIMIT 16");
     if (!s)
         return -EIO;
     find_failures(&f);
     int rc;
     while ((rc = sqlite3_step(s)) == SQLITE_ROW) {
         struct totals t = {.device = page_device_index(page, sqlite3_column_int64(s, 0))};
-        int64_t *values[] = {&t.alloc_count, &t.temporary_count, &t.peak_active, &t.peak_ns, &t.peak_count, &t.peak_reserved, &t.peak_reserved_ns,
-                             &t.end_bytes,   &t.end_count};
+        int64_t *values[] = {&t.alloc_count,   &t.temporary_count,  &t.peak_active, &t.peak_ns,  &t.peak_count,
+                             &t.peak_reserved, &t.peak_reserved_ns, &t.end_bytes,   &t.end_count};
         for (unsigned i = 0; i < sizeof values / sizeof *values; i++)
             *values[i] = sqlite3_column_int64(s, (int)i + 1);
         if (t.device < 0)

@@ -30,8 +30,9 @@ static void meta_fact(struct page *page, struct buf *b, const char *name, const 
 
 static void ending(struct page *page, struct buf *b)
 {
-    sqlite3_stmt *s = page_query(page, "SELECT end_kind, exit_status, exit_signal, end_ns FROM process WHERE parent_id IS NULL OR pid = "
-                                       "(SELECT pid FROM process ORDER BY process_id LIMIT 1) ORDER BY process_id DESC LIMIT 1");
+    sqlite3_stmt *s = page_query(
+        page, "SELECT end_kind, exit_status, exit_signal, end_ns FROM process WHERE parent_id IS NULL OR pid = "
+              "(SELECT pid FROM process ORDER BY process_id LIMIT 1) ORDER BY process_id DESC LIMIT 1");
     if (!s)
         return;
     if (sqlite3_step(s) == SQLITE_ROW) {
@@ -40,7 +41,8 @@ static void ending(struct page *page, struct buf *b)
         if (!strcmp(kind, "exit"))
             snprintf(text, sizeof text, "exit status %d", sqlite3_column_int(s, 1));
         else if (!strcmp(kind, "signal"))
-            snprintf(text, sizeof text, "killed by signal %d (%s)", sqlite3_column_int(s, 2), strsignal(sqlite3_column_int(s, 2)));
+            snprintf(text, sizeof text, "killed by signal %d (%s)", sqlite3_column_int(s, 2),
+                     strsignal(sqlite3_column_int(s, 2)));
         fact(b, "Ended", text);
     }
     sqlite3_finalize(s);
@@ -64,17 +66,21 @@ static void device_card(struct buf *b, sqlite3_stmt *s)
     char t1[UNITS_TEXT], t2[UNITS_TEXT], more[128];
     buf_puts(b, "<div class=\"card\"><p class=\"what\">");
     buf_html(b, db_text(s, 0));
-    buf_printf(b, ", peak of active bytes</p><p class=\"big\">%s</p><p class=\"small\">", units_bytes(t1, sqlite3_column_int64(s, 1)));
+    buf_printf(b, ", peak of active bytes</p><p class=\"big\">%s</p><p class=\"small\">",
+               units_bytes(t1, sqlite3_column_int64(s, 1)));
     int64_t blocks = sqlite3_column_int64(s, 8);
-    buf_printf(b, "at %s, in %s block%s</p><dl>\n", units_ns(t1, sqlite3_column_int64(s, 2)), units_count(t2, blocks), blocks == 1 ? "" : "s");
+    buf_printf(b, "at %s, in %s block%s</p><dl>\n", units_ns(t1, sqlite3_column_int64(s, 2)), units_count(t2, blocks),
+               blocks == 1 ? "" : "s");
     if (sqlite3_column_int64(s, 3) > 0)
         card_row(b, "Reserved, peak", units_bytes(t1, sqlite3_column_int64(s, 3)), "");
-    snprintf(more, sizeof more, "in %s block%s", units_count(t2, sqlite3_column_int64(s, 5)), sqlite3_column_int64(s, 5) == 1 ? "" : "s");
-    card_row(b, "Live at the end", units_bytes(t1, sqlite3_column_int64(s, 4)), more);
+    snprintf(more, sizeof more, "in %s block%s", units_count(t2, sqlite3_column_int64(s, 5)),
+             sqlite3_column_int64(s, 5) == 1 ? "" : "s");
+    card_row(b, "At the end", units_bytes(t1, sqlite3_column_int64(s, 4)), more);
     snprintf(more, sizeof more, "%s", units_bytes(t2, sqlite3_column_int64(s, 7)));
     card_row(b, "Allocations", units_count(t1, sqlite3_column_int64(s, 6)), more);
     if (sqlite3_column_int64(s, 6) > 0) {
-        snprintf(more, sizeof more, "%.1f %%", 100.0 * (double)sqlite3_column_int64(s, 9) / (double)sqlite3_column_int64(s, 6));
+        snprintf(more, sizeof more, "%.1f %%",
+                 100.0 * (double)sqlite3_column_int64(s, 9) / (double)sqlite3_column_int64(s, 6));
         card_row(b, "Temporary", units_count(t1, sqlite3_column_int64(s, 9)), more);
     }
     buf_puts(b, "</dl></div>\n");
@@ -82,9 +88,11 @@ static void device_card(struct buf *b, sqlite3_stmt *s)
 
 static void cards(struct page *page, struct buf *b)
 {
-    sqlite3_stmt *s = page_query(page, "SELECT d.name, t.peak_active_bytes, t.peak_active_ns, t.peak_reserved_bytes, t.end_active_bytes, t.end_count, "
-                                       "t.alloc_count, t.alloc_bytes, t.peak_active_count, t.temporary_count FROM total t JOIN device d "
-                                       "USING(device_id) WHERE t.kind = 'all' ORDER BY d.device_id");
+    sqlite3_stmt *s = page_query(
+        page,
+        "SELECT d.name, t.peak_active_bytes, t.peak_active_ns, t.peak_reserved_bytes, t.end_active_bytes, t.end_count, "
+        "t.alloc_count, t.alloc_bytes, t.peak_active_count, t.temporary_count FROM total t JOIN device d "
+        "USING(device_id) WHERE t.kind = 'all' ORDER BY d.device_id");
     for (int left = 16; s && left-- && sqlite3_step(s) == SQLITE_ROW;)
         device_card(b, s);
     sqlite3_finalize(s);
@@ -107,7 +115,8 @@ int page_write_header(struct page *page, FILE *out)
     ending(page, &b);
     int64_t processes = db_int(page->db, "SELECT count(DISTINCT pid) FROM process", 0);
     int64_t threads = db_int(page->db, "SELECT count(*) FROM thread", 0);
-    snprintf(text, sizeof text, "%s, %s %s", units_count(t1, processes), units_count(t2, threads), threads == 1 ? "thread" : "threads");
+    snprintf(text, sizeof text, "%s, %s %s", units_count(t1, processes), units_count(t2, threads),
+             threads == 1 ? "thread" : "threads");
     fact(&b, processes == 1 ? "Process" : "Processes", text);
     meta_fact(page, &b, "Directory", "cwd");
     buf_puts(&b, "</dl>\n");
@@ -125,13 +134,16 @@ int page_write_header(struct page *page, FILE *out)
 
 int page_write_top_lines(struct page *page, FILE *out)
 {
-    sqlite3_stmt *s = page_query(page, "SELECT function, file, line, at_peak_bytes, end_bytes, alloc_count, device FROM v_line WHERE kind = 'all' "
-                                       "ORDER BY at_peak_bytes DESC, alloc_bytes DESC LIMIT 20");
+    sqlite3_stmt *s = page_query(
+        page,
+        "SELECT function, file, line, at_peak_bytes, end_bytes, alloc_count, device FROM v_line WHERE kind = 'all' "
+        "ORDER BY at_peak_bytes DESC, alloc_bytes DESC LIMIT 20");
     if (!s)
         return -EIO;
     struct buf b = BUF(4u << 20);
     int rc;
-    buf_puts(&b, "<table class=\"plain\"><caption>The lines that held most at the peak</caption><thead><tr><th>At the peak</th><th>At the end</th>"
+    buf_puts(&b, "<table class=\"plain\"><caption>The lines that held most at the peak</caption><thead><tr><th>At the "
+                 "peak</th><th>At the end</th>"
                  "<th>Allocations</th><th>Device</th><th>Line</th></tr></thead><tbody>\n");
     while ((rc = sqlite3_step(s)) == SQLITE_ROW) {
         char t1[UNITS_TEXT], t2[UNITS_TEXT], t3[UNITS_TEXT];

@@ -32,10 +32,10 @@ struct walk {
     struct chunk_codec *codec;
     struct cut *cuts;
     uint32_t cut_count, cut_capacity, next_cut;
-    int64_t *live_bytes, *live_count;  /* by site of the page */
-    uint32_t *entry_of;                /* site -> its entry since the last instant, PAGE_NONE */
-    uint32_t first_entry, flags;       /* of the instant being worked on */
-    struct page_map last;              /* thread -> index in lasts */
+    int64_t *live_bytes, *live_count; /* by site of the page */
+    uint32_t *entry_of;               /* site -> its entry since the last instant, PAGE_NONE */
+    uint32_t first_entry, flags;      /* of the instant being worked on */
+    struct page_map last;             /* thread -> index in lasts */
     struct last_alloc *lasts;
     uint32_t last_count, last_capacity;
 };
@@ -70,9 +70,12 @@ static int choose_cuts(struct walk *w)
         const char *sql;
         uint32_t flags;
     } named[] = {
-        {"SELECT time_ns FROM peak WHERE what = 'active' AND rank = 0 AND kind = 'all' ORDER BY value_bytes DESC", INSTANT_PEAK},
-        {"SELECT time_ns FROM peak WHERE what = 'reserved' AND rank = 0 AND kind = 'all' ORDER BY value_bytes DESC", INSTANT_RESERVED_PEAK},
-        {"SELECT time_ns FROM peak WHERE what = 'active' AND rank BETWEEN 1 AND 12 AND kind = 'all' ORDER BY value_bytes DESC",
+        {"SELECT time_ns FROM peak WHERE what = 'active' AND rank = 0 AND kind = 'all' ORDER BY value_bytes DESC",
+         INSTANT_PEAK},
+        {"SELECT time_ns FROM peak WHERE what = 'reserved' AND rank = 0 AND kind = 'all' ORDER BY value_bytes DESC",
+         INSTANT_RESERVED_PEAK},
+        {"SELECT time_ns FROM peak WHERE what = 'active' AND rank BETWEEN 1 AND 12 AND kind = 'all' ORDER BY "
+         "value_bytes DESC",
          INSTANT_LOCAL_PEAK},
         {"SELECT time_ns FROM oom ORDER BY oom_id LIMIT 24", INSTANT_OOM},
         {"SELECT start_ns FROM mark ORDER BY mark_id LIMIT 24", INSTANT_MARK},
@@ -174,11 +177,14 @@ static void apply_events(struct walk *w, const struct chunk_event *events, long 
         close_cuts_before(w, (int64_t)e->time_ns);
         int is_alloc = e->op == CHUNK_alloc || e->op == CHUNK_realloc_alloc;
         int is_gone = e->op == CHUNK_free || e->op == CHUNK_realloc_free || e->op == CHUNK_end;
-        uint32_t site = page_map_get(&w->page->site_of, e->site_id, 0);
+        uint32_t site = page_site(w->page, e->site_id);
         if (site == PAGE_NONE || (!is_alloc && !is_gone))
             continue;
         int64_t size = (int64_t)e->size_bytes;
-        struct page_entry by = {.alloc_count = is_alloc, .alloc_bytes = is_alloc ? size : 0, .gone_count = is_gone, .gone_bytes = is_gone ? size : 0};
+        struct page_entry by = {.alloc_count = is_alloc,
+                                .alloc_bytes = is_alloc ? size : 0,
+                                .gone_count = is_gone,
+                                .gone_bytes = is_gone ? size : 0};
         if (e->op == CHUNK_end) /* of all that the site has left: the count stands where an address does */
             by.gone_count = (int64_t)e->address;
         else
@@ -190,11 +196,13 @@ static void apply_events(struct walk *w, const struct chunk_event *events, long 
 static void apply_deltas(struct walk *w, const struct chunk_delta *deltas, long count)
 {
     for (long i = 0; i < count; i++) {
-        uint32_t site = page_map_get(&w->page->site_of, deltas[i].site_id, 0);
+        uint32_t site = page_site(w->page, deltas[i].site_id);
         if (site != PAGE_NONE)
             change(w, site,
-                   (struct page_entry){.alloc_count = deltas[i].alloc_count, .alloc_bytes = (int64_t)deltas[i].alloc_bytes,
-                                       .gone_count = deltas[i].free_count, .gone_bytes = (int64_t)deltas[i].free_bytes,
+                   (struct page_entry){.alloc_count = deltas[i].alloc_count,
+                                       .alloc_bytes = (int64_t)deltas[i].alloc_bytes,
+                                       .gone_count = deltas[i].free_count,
+                                       .gone_bytes = (int64_t)deltas[i].free_bytes,
                                        .temporary_count = deltas[i].temporary_count});
     }
     forget_last(w);
@@ -206,7 +214,7 @@ static void apply_keyframe(struct walk *w, const struct chunk_live *sites, long 
     struct page *page = w->page;
     int64_t(*now)[2] = xcalloc(page->site_count + 1ul, sizeof *now);
     for (long i = 0; i < count; i++) {
-        uint32_t site = page_map_get(&page->site_of, sites[i].site_id, 0);
+        uint32_t site = page_site(page, sites[i].site_id);
         if (site == PAGE_NONE)
             continue;
         ADD(now[site][0], sites[i].live_count);
@@ -220,9 +228,10 @@ static void apply_keyframe(struct walk *w, const struct chunk_live *sites, long 
         SUB(bytes, w->live_bytes[site]);
         if (blocks || bytes)
             change(w, site,
-                   (struct page_entry){.alloc_count = blocks > 0 ? blocks : 0, .alloc_bytes = bytes > 0 ? bytes : 0,
-                                       .gone_count = blocks < 0 ? (int64_t)-(uint64_t)blocks : 0,
- .gone_bytes = bytes < 0 ? (int64_t)-(uint64_t)bytes : 0});
+                   (struct page_entry){.alloc_count = blocks > 0 ? blocks : 0,
+                                       .alloc_bytes = bytes > 0 ? bytes : 0,
+                                       .gone_count = blocks < 0 ? (int64_t) - (uint64_t)blocks : 0,
+                                       .gone_bytes = bytes < 0 ? (int64_t) - (uint64_t)bytes : 0});
     }
     free(now);
     w->flags |= INSTANT_NET;
@@ -244,7 +253,8 @@ static int apply_keyframe_row(struct walk *w, sqlite3_stmt *s, int column, int32
 /* The key frames of times whose events are not kept. */
 static int walk_keyframes(struct walk *w, int64_t first_event)
 {
-    sqlite3_stmt *s = page_query(w->page, "SELECT time_ns, reason, data, coalesce(device_id, -1) FROM keyframe WHERE event_count <= ? AND reason <> 'end' "
+    sqlite3_stmt *s = page_query(w->page, "SELECT time_ns, reason, data, coalesce(device_id, -1) FROM keyframe WHERE "
+                                          "event_count <= ? AND reason <> 'end' "
                                           "ORDER BY event_count, time_ns");
     if (!s)
         return -EIO;
@@ -275,7 +285,8 @@ static int walk_keyframes(struct walk *w, int64_t first_event)
 /* After a gap in the chunks: a key frame at exactly this event makes the rest right again. */
 static int resync(struct walk *w, int64_t event)
 {
-    sqlite3_stmt *s = page_query(w->page, "SELECT data FROM keyframe WHERE event_count = ? AND reason IN ('periodic', 'oom') LIMIT 1");
+    sqlite3_stmt *s = page_query(
+        w->page, "SELECT data FROM keyframe WHERE event_count = ? AND reason IN ('periodic', 'oom') LIMIT 1");
     int done = 0;
     if (s) {
         sqlite3_bind_int64(s, 1, event);
@@ -312,8 +323,9 @@ static int walk_chunks(struct walk *w)
     int rc = walk_keyframes(w, db_int(w->page->db, "SELECT min(first_event) FROM event_chunk", INT64_MAX));
     if (rc)
         return rc;
-    sqlite3_stmt *s = page_query(w->page, "SELECT first_ns, last_ns, first_event, data, site_delta, event_count FROM event_chunk "
-                                          "ORDER BY chunk_id");
+    sqlite3_stmt *s =
+        page_query(w->page, "SELECT first_ns, last_ns, first_event, data, site_delta, event_count FROM event_chunk "
+                            "ORDER BY chunk_id");
     if (!s)
         return -EIO;
     int64_t expected = 0;
@@ -339,7 +351,8 @@ static int walk_chunks(struct walk *w)
     return page_query_end(w->page, s, rc);
 }
 
-/* Joins instants i and i + 1 (whose way then is both), for every second i whose instant has no name (any: whatever it is). */
+/* Joins instants i and i + 1 (whose way then is both), for every second i whose instant has no name (any: whatever it
+ * is). */
 static void thin_out(struct page *page, int any)
 {
     uint32_t *at = xmalloc((page->site_count + 1ul) * sizeof *at), kept = 0, entries = 0;

@@ -44,7 +44,7 @@ char *page_short_name(const char *name)
 {
     char *copy = page_name_copy(name), *to = copy;
     int depth = 0;
-    if (strstr(copy, "operator") || *copy == '(') /* brackets are part of the name */
+    if (strstr(copy, "operator") || *copy == '(' || *copy == '<') /* brackets are part of the name */
         return copy;
     for (const char *from = copy; *from; from++) {
         if (strchr("<([", *from))

@@ -67,7 +67,8 @@ void pack_begin(struct page_pack *pack, FILE *out, int packed)
         return;
     z_stream *z = pack->deflate = xcalloc(1, sizeof *z);
     /* Raw: what DecompressionStream('deflate-raw') reads. */
-    if (deflateInit2(z, 9, Z_DEFLATED, -15, 9, Z_DEFAULT_STRATEGY) != Z_OK)
+    if (deflateInit2(z, 6, Z_DEFLATED, -15, 9, Z_DEFAULT_STRATEGY) !=
+        Z_OK) /* 9 is 5 % smaller and takes three times as long */
         pack->failed = ENOMEM;
 }
 
@@ -148,7 +149,8 @@ void pack_null(struct page_pack *pack, const char *key)
     buf_puts(&pack->text, "null");
 }
 
-void pack_column(struct page_pack *pack, const char *key, uint32_t count, const int64_t *values, size_t stride, int delta)
+void pack_column(struct page_pack *pack, const char *key, uint32_t count, const int64_t *values, size_t stride,
+                 int delta)
 {
     const int64_t most = INT64_C(1) << 52; /* so that a difference of two fits what the page can count to */
     int64_t before = 0;

@@ -56,18 +56,18 @@ struct raw {
 };
 
 /* Both are read in the order of their ids, which are dense in files that nobody touched. */
-#define FIND(array, count, wanted)                                                                                                         \
-    uint32_t low = 0, high = (count);                                                                                                      \
-    if ((count) && (wanted) >= (array)[0].id && (uint64_t)((wanted) - (array)[0].id) < (count) &&                                          \
-        (array)[(wanted) - (array)[0].id].id == (wanted))                                                                                  \
-        return (uint32_t)((wanted) - (array)[0].id);                                                                                       \
-    while (low < high) {                                                                                                                   \
-        uint32_t middle = low + (high - low) / 2;                                                                                          \
-        if ((array)[middle].id < (wanted))                                                                                                 \
-            low = middle + 1;                                                                                                              \
-        else                                                                                                                               \
-            high = middle;                                                                                                                 \
-    }                                                                                                                                      \
+#define FIND(array, count, wanted)                                                                                     \
+    uint32_t low = 0, high = (count);                                                                                  \
+    if ((count) && (wanted) >= (array)[0].id && (uint64_t)((wanted) - (array)[0].id) < (count) &&                      \
+        (array)[(wanted) - (array)[0].id].id == (wanted))                                                              \
+        return (uint32_t)((wanted) - (array)[0].id);                                                                   \
+    while (low < high) {                                                                                               \
+        uint32_t middle = low + (high - low) / 2;                                                                      \
+        if ((array)[middle].id < (wanted))                                                                             \
+            low = middle + 1;                                                                                          \
+        else                                                                                                           \
+            high = middle;                                                                                             \
+    }                                                                                                                  \
     return low < (count) && (array)[low].id == (wanted) ? low : PAGE_NONE
 
 static uint32_t find_address(const struct raw *raw, int64_t id)
@@ -82,7 +82,8 @@ static uint32_t find_stack(const struct raw *raw, int64_t id)
 
 static int load_addresses(struct page *page, struct raw *raw)
 {
-    sqlite3_stmt *s = page_query(page, "SELECT address_id, coalesce(module_id, 0), offset FROM address ORDER BY address_id");
+    sqlite3_stmt *s =
+        page_query(page, "SELECT address_id, coalesce(module_id, 0), offset FROM address ORDER BY address_id");
     if (!s)
         return -EIO;
     int rc;
@@ -94,8 +95,10 @@ static int load_addresses(struct page *page, struct raw *raw)
     }
     if ((rc = page_query_end(page, s, rc)))
         return rc;
-    s = page_query(page, "SELECT address_id, coalesce(function_id, 0), coalesce(file_id, 0), coalesce(line, 0), language, is_inline "
-                         "FROM frame ORDER BY address_id, inline_depth");
+    s = page_query(
+        page,
+        "SELECT address_id, coalesce(function_id, 0), coalesce(file_id, 0), coalesce(line, 0), language, is_inline "
+        "FROM frame ORDER BY address_id, inline_depth");
     if (!s)
         return -EIO;
     while ((rc = sqlite3_step(s)) == SQLITE_ROW) {
@@ -119,7 +122,8 @@ static int load_addresses(struct page *page, struct raw *raw)
 
 static int load_stacks(struct page *page, struct raw *raw)
 {
-    sqlite3_stmt *s = page_query(page, "SELECT stack_id, coalesce(parent_id, 0), address_id FROM stack ORDER BY stack_id");
+    sqlite3_stmt *s =
+        page_query(page, "SELECT stack_id, coalesce(parent_id, 0), address_id FROM stack ORDER BY stack_id");
     if (!s)
         return -EIO;
     int rc;
@@ -172,8 +176,9 @@ static int by_score(const void *a, const void *b)
 
 static void rank_sites(struct page *page, struct raw *raw)
 {
-    static const uint8_t columns[] = {STAT_at_peak_bytes, STAT_at_kind_peak_bytes, STAT_end_bytes,      STAT_alloc_bytes,
-                                      STAT_alloc_count,   STAT_temporary_count,    STAT_own_peak_bytes, STAT_end_count};
+    static const uint8_t columns[] = {STAT_at_peak_bytes,  STAT_at_kind_peak_bytes, STAT_end_bytes,
+                                      STAT_alloc_bytes,    STAT_alloc_count,        STAT_temporary_count,
+                                      STAT_own_peak_bytes, STAT_end_count};
     enum { COLUMNS = sizeof columns };
     double(*sums)[COLUMNS] = xcalloc(page->device_count + 1, sizeof *sums);
     for (uint32_t i = 0; i < raw->site_count; i++)
@@ -229,8 +234,8 @@ static struct page_frame frame_of(struct page *page, const struct raw *raw, cons
 static uint32_t frame_index(struct page *page, struct page_frame frame)
 {
     uint64_t a = (uint64_t)(uint32_t)frame.function << 32 | (uint32_t)frame.file;
-    uint64_t b = (uint64_t)(uint32_t)frame.line << 32 | (uint64_t)(uint32_t)(frame.module + 1) << 4 | (uint64_t)frame.language << 2 |
-                 (uint64_t)frame.is_inline << 1 | frame.folded;
+    uint64_t b = (uint64_t)(uint32_t)frame.line << 32 | (uint64_t)(uint32_t)(frame.module + 1) << 4 |
+                 (uint64_t)frame.language << 2 | (uint64_t)frame.is_inline << 1 | frame.folded;
     uint32_t index = page_map_get(&page->frame_of, a, b);
     if (index == PAGE_NONE) {
         index = page->frame_count;
@@ -264,7 +269,8 @@ static uint32_t stack_node(struct page *page, struct raw *raw, uint32_t stack)
 {
     static uint32_t path[WALK_MAX]; /* one page at a time */
     uint32_t depth = 0;
-    for (; stack != PAGE_NONE && raw->stacks[stack].node == PAGE_NONE && depth < WALK_MAX; stack = raw->stacks[stack].parent)
+    for (; stack != PAGE_NONE && raw->stacks[stack].node == PAGE_NONE && depth < WALK_MAX;
+         stack = raw->stacks[stack].parent)
         path[depth++] = stack;
     uint32_t node = stack == PAGE_NONE ? PAGE_NONE : raw->stacks[stack].node;
     while (depth--) {
@@ -319,7 +325,8 @@ known:
     if (self)
         site->module = address_module(page, self);
     if (found && function_id)
-        site->line = (int32_t)page_line(page, page_function(page, function_id), file_id ? page_file(page, file_id) : -1, (int32_t)line);
+        site->line = (int32_t)page_line(page, page_function(page, function_id), file_id ? page_file(page, file_id) : -1,
+                                        (int32_t)line);
     else if (self) {
         struct page_frame frame = frame_of(page, raw, self, self_frame);
         site->line = (int32_t)page_line(page, frame.function, frame.file, frame.line);
@@ -358,7 +365,10 @@ static void add_to_site(struct page *page, const struct raw_site *from, uint32_t
         else
             site->stats[i] = first ? from->stats[i] : -1;
     }
-    page_map_set(&page->site_of, (uint64_t)from->id, 0, index);
+    if (from->id >= 0 && from->id < page->site_of_count)
+        page->site_of[from->id] = index;
+    else
+        page_map_set(&page->site_of_far, (uint64_t)from->id, 0, index);
 }
 
 /* The nearest caller of a stack that the page has, at most depth deep. */
@@ -462,6 +472,13 @@ static void order_nodes(struct page *page)
     }
 }
 
+uint32_t page_site(const struct page *page, int64_t site_id)
+{
+    if (site_id >= 0 && site_id < page->site_of_count)
+        return page->site_of[site_id];
+    return page_map_get(&page->site_of_far, (uint64_t)site_id, 0);
+}
+
 int page_load_sites(struct page *page)
 {
     struct raw raw = {0};
@@ -471,10 +488,14 @@ int page_load_sites(struct page *page)
         rc = load_stacks(page, &raw);
     if (!rc)
         rc = load_raw_sites(page, &raw);
-    if (!rc && !(line_row = page_query(page, "SELECT coalesce(function_id, 0), coalesce(file_id, 0), line FROM line WHERE line_id = ?")))
+    if (!rc && !(line_row = page_query(
+                     page, "SELECT coalesce(function_id, 0), coalesce(file_id, 0), line FROM line WHERE line_id = ?")))
         rc = -EIO;
     if (!rc) {
         page->db_site_count = raw.site_count;
+        page->site_of_count = raw.site_count + 1;
+        page->site_of = xmalloc(page->site_of_count * sizeof *page->site_of);
+        memset(page->site_of, 0xff, page->site_of_count * sizeof *page->site_of);
         rank_sites(page, &raw);
         for (uint32_t i = 0; i < raw.site_count; i++)
             resolve_line(page, &raw, &raw.sites[i], line_row);

@@ -15,9 +15,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define FILE_BYTES_MAX    (8u << 20)
+#define FILE_BYTES_MAX     (8u << 20)
 #define FUNCTION_LINES_MAX 400
-#define LINES_AROUND      3
+#define LINES_AROUND       3
 
 struct extent { /* the lines of a function that hold something */
     int32_t function, file, first, last;
@@ -97,9 +97,10 @@ static struct extent *find_extents(const struct page *page, uint32_t *count)
 
 static int looks_like_source(const char *path)
 {
-    static const char *const endings[] = {"c",   "cc",  "cpp", "cxx", "c++", "h",  "hh", "hpp", "hxx", "inc", "inl", "ipp", "tcc", "cu",   "cuh",
-                                          "m",   "mm",  "py",  "pyx", "rs",  "go", "d",  "f",   "f90", "f95", "for", "s",   "S",   "java", "js",
-                                          "ts",  "rb",  "lua", "ml",  "hs",  "nim", "zig", "adb", "ads", "pas", "cs",  "swift", "kt", "y",  "l"};
+    static const char *const endings[] = {
+        "c",  "cc", "cpp", "cxx", "c++", "h",   "hh",  "hpp", "hxx", "inc", "inl", "ipp",   "tcc", "cu",   "cuh",
+        "m",  "mm", "py",  "pyx", "rs",  "go",  "d",   "f",   "f90", "f95", "for", "s",     "S",   "java", "js",
+        "ts", "rb", "lua", "ml",  "hs",  "nim", "zig", "adb", "ads", "pas", "cs",  "swift", "kt",  "y",    "l"};
     const char *dot = strrchr(page_basename(path), '.');
     if (!dot)
         return 0;
@@ -178,7 +179,8 @@ static size_t write_lines(struct page_pack *pack, const char *text, int32_t firs
     return length;
 }
 
-static void write_file(struct page *page, struct page_pack *pack, const struct extent *extents, uint32_t count, size_t *left)
+static void write_file(struct page *page, struct page_pack *pack, const struct extent *extents, uint32_t count,
+                       size_t *left)
 {
     const char *why = "";
     char *text = read_source(page, extents->file, &why);

@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const columns[] = {"start",        "active_min",   "active_max",    "active_max_after", "active_last",
-                                      "allocated_max", "allocated_last", "reserved_max", "reserved_last",    "rss_max",
-                                      "rss_last",     "alloc_count",  "alloc_bytes"};
+static const char *const columns[] = {
+    "start",        "active_min",    "active_max", "active_max_after", "active_last", "allocated_max", "allocated_last",
+    "reserved_max", "reserved_last", "rss_max",    "rss_last",         "alloc_count", "alloc_bytes"};
 #define COLUMNS (sizeof columns / sizeof *columns)
 
 struct bucket {
@@ -35,10 +35,11 @@ static int write_device(struct page *page, struct page_pack *pack, const struct 
     int rc = finest_level(page, device->device_id, &level);
     if (rc)
         return rc;
-    sqlite3_stmt *s = page_query(page, "SELECT time_ns, active_min_bytes, active_max_bytes, active_max_ns - time_ns, active_last_bytes, "
-                                       "allocated_max_bytes, allocated_last_bytes, reserved_max_bytes, reserved_last_bytes, "
-                                       "coalesce(rss_max_bytes, -1), coalesce(rss_last_bytes, -1), alloc_count, alloc_bytes, width_ns "
-                                       "FROM timeline WHERE device_id = ? AND level = ? ORDER BY time_ns");
+    sqlite3_stmt *s = page_query(
+        page, "SELECT time_ns, active_min_bytes, active_max_bytes, active_max_ns - time_ns, active_last_bytes, "
+              "allocated_max_bytes, allocated_last_bytes, reserved_max_bytes, reserved_last_bytes, "
+              "coalesce(rss_max_bytes, -1), coalesce(rss_last_bytes, -1), alloc_count, alloc_bytes, width_ns "
+              "FROM timeline WHERE device_id = ? AND level = ? ORDER BY time_ns");
     if (!s)
         return -EIO;
     sqlite3_bind_int64(s, 1, device->device_id);
@@ -57,7 +58,8 @@ static int write_device(struct page *page, struct page_pack *pack, const struct 
     pack_text(pack, "device", device->name);
     pack_int(pack, "width", width_ns);
     for (unsigned i = 0; i < COLUMNS; i++)
-        pack_column(pack, columns[i], count, buckets ? &buckets->values[i] : NULL, sizeof *buckets, strcmp(columns[i], "active_max_after") != 0);
+        pack_column(pack, columns[i], count, buckets ? &buckets->values[i] : NULL, sizeof *buckets,
+                    strcmp(columns[i], "active_max_after") != 0);
     pack_close(pack, '}');
     free(buckets);
     return rc;

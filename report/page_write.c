@@ -9,13 +9,13 @@
 #include <stdlib.h>
 
 /* Copies a field of every element into an array of int64_t and writes that. */
-#define COLUMN(pack, key, count, expression, delta)                                                                                        \
-    do {                                                                                                                                   \
-        int64_t *column = xmalloc(((count) + 1ul) * sizeof *column);                                                                       \
-        for (uint32_t i = 0; i < (count); i++)                                                                                             \
-            column[i] = (expression);                                                                                                      \
-        pack_column(pack, key, count, column, sizeof *column, delta);                                                                      \
-        free(column);                                                                                                                      \
+#define COLUMN(pack, key, count, expression, delta)                                                                    \
+    do {                                                                                                               \
+        int64_t *column = xmalloc(((count) + 1ul) * sizeof *column);                                                   \
+        for (uint32_t i = 0; i < (count); i++)                                                                         \
+            column[i] = (expression);                                                                                  \
+        pack_column(pack, key, count, column, sizeof *column, delta);                                                  \
+        free(column);                                                                                                  \
     } while (0)
 
 static void write_names(const struct page *page, struct page_pack *pack)
@@ -50,7 +50,8 @@ static void write_frames(const struct page *page, struct page_pack *pack)
     COLUMN(pack, "file", page->frame_count, page->frames[i].file, 0);
     COLUMN(pack, "line", page->frame_count, page->frames[i].line, 0);
     COLUMN(pack, "module", page->frame_count, page->frames[i].module, 0);
-    COLUMN(pack, "flags", page->frame_count, page->frames[i].language | page->frames[i].is_inline << 2 | page->frames[i].folded << 3, 0);
+    COLUMN(pack, "flags", page->frame_count,
+           page->frames[i].language | page->frames[i].is_inline << 2 | page->frames[i].folded << 3, 0);
     pack_close(pack, '}');
     pack_open(pack, "nodes", '{');
     COLUMN(pack, "depth", page->node_count, page->nodes[page->node_order[i]].depth, 1);
@@ -65,9 +66,10 @@ static void write_frames(const struct page *page, struct page_pack *pack)
 
 static int write_own_peaks(struct page *page, struct page_pack *pack)
 {
-    sqlite3_stmt *s = page_query(page, "SELECT coalesce(l.function_id, 0), coalesce(l.file_id, 0), l.line, a.device_id, a.own_peak_bytes "
-                                       "FROM account a JOIN line l ON l.line_id = a.key_id WHERE a.scope = 'line' AND a.inclusive = 0 "
-                                       "AND a.kind = 'all' AND a.own_peak_bytes IS NOT NULL AND l.function_id IS NOT NULL");
+    sqlite3_stmt *s = page_query(
+        page, "SELECT coalesce(l.function_id, 0), coalesce(l.file_id, 0), l.line, a.device_id, a.own_peak_bytes "
+              "FROM account a JOIN line l ON l.line_id = a.key_id WHERE a.scope = 'line' AND a.inclusive = 0 "
+              "AND a.kind = 'all' AND a.own_peak_bytes IS NOT NULL AND l.function_id IS NOT NULL");
     if (!s)
         return -EIO;
     int rc;
@@ -75,10 +77,12 @@ static int write_own_peaks(struct page *page, struct page_pack *pack)
     while ((rc = sqlite3_step(s)) == SQLITE_ROW) {
         /* Only lines that the page has: names are never added from here. */
         uint32_t function = page_map_get(&page->function_of, (uint64_t)sqlite3_column_int64(s, 0), 0);
-        uint32_t file = sqlite3_column_int64(s, 1) ? page_map_get(&page->file_of, (uint64_t)sqlite3_column_int64(s, 1), 0) : 0;
+        uint32_t file =
+            sqlite3_column_int64(s, 1) ? page_map_get(&page->file_of, (uint64_t)sqlite3_column_int64(s, 1), 0) : 0;
         if (function == PAGE_NONE || file == PAGE_NONE)
             continue;
-        uint32_t line = page_map_get(&page->line_at, (uint64_t)(function - 1) << 32 | (file - 1), (uint32_t)sqlite3_column_int(s, 2));
+        uint32_t line = page_map_get(&page->line_at, (uint64_t)(function - 1) << 32 | (file - 1),
+                                     (uint32_t)sqlite3_column_int(s, 2));
         int32_t device = page_device_index(page, sqlite3_column_int64(s, 3));
         if (line == PAGE_NONE || device < 0)
             continue;
@@ -126,8 +130,10 @@ int page_write_instants(struct page *page, struct page_pack *pack)
     COLUMN(pack, "alloc_count", page->entry_count, page->entries[i].alloc_count, 0);
     COLUMN(pack, "alloc_bytes", page->entry_count, page->entries[i].alloc_bytes, 0);
     /* Most of what comes goes again before the next instant. */
-    COLUMN(pack, "grown_count", page->entry_count, (int64_t)((uint64_t)page->entries[i].alloc_count - (uint64_t)page->entries[i].gone_count), 0);
-    COLUMN(pack, "grown_bytes", page->entry_count, (int64_t)((uint64_t)page->entries[i].alloc_bytes - (uint64_t)page->entries[i].gone_bytes), 0);
+    COLUMN(pack, "grown_count", page->entry_count,
+           (int64_t)((uint64_t)page->entries[i].alloc_count - (uint64_t)page->entries[i].gone_count), 0);
+    COLUMN(pack, "grown_bytes", page->entry_count,
+           (int64_t)((uint64_t)page->entries[i].alloc_bytes - (uint64_t)page->entries[i].gone_bytes), 0);
     COLUMN(pack, "temporary_count", page->entry_count, page->entries[i].temporary_count, 0);
     pack_close(pack, '}');
     return 0;

@@ -227,6 +227,15 @@ const app = {
   },
 };
 
+/* The first findings are the worst; more than fit at a glance wait behind a button. */
+function foldFindings() {
+  const items = [...document.querySelectorAll('.finding')];
+  if (items.length <= 7) return;
+  for (const item of items.slice(6)) item.hidden = true;
+  const button = el('button', { type: 'button', click: () => { for (const item of items) item.hidden = false; button.remove(); } }, 'Show ' + (items.length - 6) + ' more findings');
+  byId('findings').append(el('p', { class: 'more' }, button));
+}
+
 function startTheme() {
   let stored = 'auto';
   try { stored = localStorage.getItem('memprof-theme') || 'auto'; } catch { /* a page of a file may have no storage */ }
@@ -244,7 +253,7 @@ function startTheme() {
   matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => { theme.read(); redraw(); });
   const dark = () => document.documentElement.dataset.theme;
   let before;
-  addEventListener('beforeprint', () => { before = dark(); document.documentElement.dataset.theme = 'light'; theme.read(); redraw(); drawNow(); });
+  addEventListener('beforeprint', () => { for (const f of document.querySelectorAll('.finding')) f.hidden = false; before = dark(); document.documentElement.dataset.theme = 'light'; theme.read(); redraw(); drawNow(); });
   addEventListener('afterprint', () => { if (before) document.documentElement.dataset.theme = before; else delete document.documentElement.dataset.theme; theme.read(); redraw(); });
   set(['light', 'dark'].includes(stored) ? stored : 'auto');
 }
@@ -252,6 +261,7 @@ function startTheme() {
 async function start() {
   const began = performance.now(), root = document.documentElement;
   startTheme();
+  foldFindings();
   if (typeof DecompressionStream === 'undefined') throw new Error('this browser is too old to unpack the data (Chromium 103, Firefox 113, Safari 16.4 or later do); memprof report shows the same in a terminal');
   await loadModel(async (stage) => {
     if (stage === 'timeline') {

@@ -39,6 +39,7 @@ const flame = {
     this.root.value = this.root.items.reduce((t, [, v]) => t + v, 0);
     this.root.frameless = true;
     this.zoomed = this.focus = this.root;
+    byId('flame-status').textContent = '';
     this.found();
     this.resize();
     this.fillTable();

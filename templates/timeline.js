@@ -520,7 +520,10 @@ const timeline = {
         this.panels.flatMap((p) => [el('td', {}, bytes(this.valueAt(p.pyramid, 'active', t))), el('td', {}, bytes(this.valueAt(p.pyramid, 'reserved', t))),
           el('td', {}, bytes(this.valueAt(p.pyramid, 'rss', t)))])));
     }
-    byId('timeline-table').replaceChildren(el('div', { class: 'table-wrap' }, el('table', {}, el('thead', {}, el('tr', {}, el('th', {}, 'Time'), el('th', {}, 'Clock'),
+    const named = [...model.core.marks.map((m) => [m.start_ns, m.is_range && m.end_ns !== null ? seconds(m.start_ns, this.whole) + ' to ' + seconds(m.end_ns, this.whole) : seconds(m.start_ns, this.whole), m.name]),
+      ...model.core.failures.map((f) => [f.time, seconds(f.time, this.whole), 'out of memory: ' + bytes(f.size) + ' asked on ' + (model.core.devices[f.device] || { name: '?' }).name])].sort((a, b) => a[0] - b[0]);
+    const marks = named.length ? [el('p', {}, 'Marks, ranges and failures:'), el('table', { class: 'plain' }, el('tbody', {}, named.slice(0, 200).map((n) => el('tr', {}, el('td', {}, n[1]), el('td', {}, n[2])))))] : [];
+    byId('timeline-table').replaceChildren(...marks, el('div', { class: 'table-wrap' }, el('table', {}, el('thead', {}, el('tr', {}, el('th', {}, 'Time'), el('th', {}, 'Clock'),
       this.panels.flatMap((p) => [el('th', {}, p.pyramid.device + ' active'), el('th', {}, 'reserved'), el('th', {}, p.pyramid.device === 'host' ? 'RSS' : 'used')]))),
     el('tbody', {}, rows))));
   },

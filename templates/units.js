@@ -3,11 +3,17 @@
 
 const BYTE_UNITS = ['B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB'];
 
+/* Two digits; a tie goes to the even one, as printf does it: the page and the terminal say the same. */
+function twoDigits(value) {
+  const hundredths = value * 100, below = Math.floor(hundredths);
+  return hundredths - below === 0.5 && below % 2 === 0 ? (below / 100).toFixed(2) : value.toFixed(2);
+}
+
 function bytes(value) {
   if (value === null || value === undefined || Number.isNaN(value)) return '-';
   let size = Math.abs(value), unit = 0;
   while (size >= 1023.995 && unit < BYTE_UNITS.length - 1) { size /= 1024; unit++; }
-  return (value < 0 ? '\u2212' : '') + (unit === 0 ? String(size) : size.toFixed(2)) + ' ' + BYTE_UNITS[unit];
+  return (value < 0 ? '\u2212' : '') + (unit === 0 ? String(size) : twoDigits(size)) + ' ' + BYTE_UNITS[unit];
 }
 
 function signedBytes(value) {
@@ -51,7 +57,7 @@ function baseName(path) {
 
 /* A function's name without its template and call arguments. */
 function shortName(name) {
-  if (name.startsWith('(')) return name;
+  if (name.startsWith('(') || name.startsWith('<')) return name; /* ours, and Rust's <T as U>::f */
   let out = '', depth = 0;
   for (let i = 0; i < name.length; i++) {
     const c = name[i];

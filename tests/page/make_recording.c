@@ -1,7 +1,7 @@
 /*
- * make_recording FILE EVENTS EXTRA_STACKS: a recording of a program that never ran: two GPUs, Python frames, leaks, growth,
- * churn, an out-of-memory error, marks, and hostile text wherever text can be. Its accounts are made from its events by
- * simple means (everything in memory, two passes), so that what the page shows can be checked against them.
+ * make_recording FILE EVENTS EXTRA_STACKS: a recording of a program that never ran: two GPUs, Python frames, leaks,
+ * growth, churn, an out-of-memory error, marks, and hostile text wherever text can be. Its accounts are made from its
+ * events by simple means (everything in memory, two passes), so that what the page shows can be checked against them.
  */
 #include "../../common/chunk.h"
 #include "../../common/db.h"
@@ -12,14 +12,31 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define DEVICES      3
-#define BUCKETS      4096
-#define THREADS      6
-#define DURATION_NS  INT64_C(24000000000)
-#define START_NS     INT64_C(1767225600123456789)
-#define HOSTILE      "</script><script>alert(1)</script><img src=x onerror=alert(2)>'\"&amp;`${x}\\"
+#define DEVICES     3
+#define BUCKETS     4096
+#define THREADS     6
+#define DURATION_NS INT64_C(24000000000)
+#define START_NS    INT64_C(1767225600123456789)
+#define HOSTILE     "</script><script>alert(1)</script><img src=x onerror=alert(2)>'\"&amp;`${x}\\"
 
-enum { F_MAIN, F_RUN, F_LOAD, F_PARSE, F_FORWARD, F_BACKWARD, F_POOL, F_CACHE, F_LOG, F_FMT, F_PYRUN, F_TRAIN, F_STEP, F_TENSOR, F_EVIL, F_BASE };
+enum {
+    F_MAIN,
+    F_RUN,
+    F_LOAD,
+    F_PARSE,
+    F_FORWARD,
+    F_BACKWARD,
+    F_POOL,
+    F_CACHE,
+    F_LOG,
+    F_FMT,
+    F_PYRUN,
+    F_TRAIN,
+    F_STEP,
+    F_TENSOR,
+    F_EVIL,
+    F_BASE
+};
 
 static const struct {
     const char *name, *file;
@@ -33,18 +50,21 @@ static const struct {
     {"forward", "/src/net/net.c", 40, 0, "native"},
     {"backward", "/src/net/net.c", 70, 0, "native"},
     {"pool_alloc", "/src/net/pool.c", 20, 1, "native"},
-    {"std::unordered_map<std::string, row_cache::entry>::emplace<std::string&, row_cache::entry>(std::string&, row_cache::entry&&)",
+    {"std::unordered_map<std::string, row_cache::entry>::emplace<std::string&, row_cache::entry>(std::string&, "
+     "row_cache::entry&&)",
      "/src/net/cache.cc", 88, 0, "native"},
     {"log_line", "/src/net/log.c", 5, 0, "native"},
     {"format_text", "/src/net/log.c", 31, 0, "native"},
     {"_PyEval_EvalFrameDefault", NULL, 0, 2, "native"},
     {"train", "/src/net/train.py", 21, 3, "python"},
     {"Model.step", "/src/net/train.py", 60, 3, "python"},
-    {"c10::cuda::CUDACachingAllocator::malloc(void**, int, unsigned long, CUstream_st*)", "/src/torch/c10/cuda/CUDACachingAllocator.cpp", 900, 4, "native"},
+    {"c10::cuda::CUDACachingAllocator::malloc(void**, int, unsigned long, CUstream_st*)",
+     "/src/torch/c10/cuda/CUDACachingAllocator.cpp", 900, 4, "native"},
     {HOSTILE, "/src/" HOSTILE "/evil.c", 3, 5, "native"},
 };
-static const char *const modules[] = {"/usr/local/bin/net", "/usr/local/lib/libpool.so.2", "/usr/lib/libpython3.11.so.1.0", "/src/net/train.py",
-                                      "/opt/torch/libc10_cuda.so", "/tmp/" HOSTILE ".so"};
+static const char *const modules[] = {
+    "/usr/local/bin/net", "/usr/local/lib/libpool.so.2", "/usr/lib/libpython3.11.so.1.0",
+    "/src/net/train.py",  "/opt/torch/libc10_cuda.so",   "/tmp/" HOSTILE ".so"};
 
 struct event_x {
     struct chunk_event e;
@@ -52,8 +72,9 @@ struct event_x {
 };
 
 struct sums {
-    int64_t alloc_count, alloc_bytes, free_count, free_bytes, temporary_count, temporary_bytes, at_peak_bytes, at_peak_count, at_kind_peak_bytes,
-        own_peak_bytes, end_bytes, end_count, active_peak_bytes, reserved_peak_bytes, largest_bytes, lifetime_ns, live, live_count;
+    int64_t alloc_count, alloc_bytes, free_count, free_bytes, temporary_count, temporary_bytes, at_peak_bytes,
+        at_peak_count, at_kind_peak_bytes, own_peak_bytes, end_bytes, end_count, active_peak_bytes, reserved_peak_bytes,
+        largest_bytes, lifetime_ns, live, live_count;
 };
 
 struct site {
@@ -136,16 +157,20 @@ static int node(int parent, int function, int line)
         line_number[found] = line;
         int has_file = function >= F_BASE || functions[function].file;
         if (has_file)
-            sql("INSERT INTO line VALUES(?, ?, ?, ?, NULL, NULL)", "iiii", I(found), I(function + 1), I(function + 1), I(line));
+            sql("INSERT INTO line VALUES(?, ?, ?, ?, NULL, NULL)", "iiii", I(found), I(function + 1), I(function + 1),
+                I(line));
         else
             sql("INSERT INTO line VALUES(?, ?, NULL, 0, NULL, NULL)", "ii", I(found), I(function + 1));
         address_count++;
-        sql("INSERT INTO address VALUES(?, ?, ?)", "iii", I(found), I(function < F_BASE ? functions[function].module + 1 : 1), I(0x1000 + found * 16));
+        sql("INSERT INTO address VALUES(?, ?, ?)", "iii", I(found),
+            I(function < F_BASE ? functions[function].module + 1 : 1), I(0x1000 + found * 16));
         const char *language = function < F_BASE ? functions[function].language : "native";
         if (has_file)
-            sql("INSERT INTO frame VALUES(?, ?, 0, ?, ?, ?, 5, ?, 0)", "iiiiit", I(found), I(found), I(function + 1), I(function + 1), I(line), language);
+            sql("INSERT INTO frame VALUES(?, ?, 0, ?, ?, ?, 5, ?, 0)", "iiiiit", I(found), I(found), I(function + 1),
+                I(function + 1), I(line), language);
         else
-            sql("INSERT INTO frame VALUES(?, ?, 0, ?, NULL, NULL, NULL, ?, 0)", "iiit", I(found), I(found), I(function + 1), language);
+            sql("INSERT INTO frame VALUES(?, ?, 0, ?, NULL, NULL, NULL, ?, 0)", "iiit", I(found), I(found),
+                I(function + 1), language);
     }
     int id = (int)++stack_count;
     stack_parent = xrealloc(stack_parent, (stack_count + 1) * sizeof(int));
@@ -180,10 +205,17 @@ static uint32_t push(int op, int site_id, int thread, uint64_t address, uint64_t
         events = xrealloc(events, (event_capacity = event_capacity * 2 + 1024) * sizeof *events);
     uint64_t step = (uint64_t)DURATION_NS * 97 / 100 / (wanted_events + 1);
     clock_ns += 1 + rnd((uint32_t)(2 * step));
-    events[event_count] = (struct event_x){
-        .e = {.time_ns = clock_ns, .address = address, .size_bytes = size, .site_id = (uint32_t)site_id, .thread_id = (uint32_t)thread, .process_id = 1,
-              .op = (uint8_t)op, .hook = 1, .device = (uint8_t)sites[site_id - 1].device, .kind = (uint8_t)sites[site_id - 1].kind},
-        .birth = birth};
+    events[event_count] = (struct event_x){.e = {.time_ns = clock_ns,
+                                                 .address = address,
+                                                 .size_bytes = size,
+                                                 .site_id = (uint32_t)site_id,
+                                                 .thread_id = (uint32_t)thread,
+                                                 .process_id = 1,
+                                                 .op = (uint8_t)op,
+                                                 .hook = 1,
+                                                 .device = (uint8_t)sites[site_id - 1].device,
+                                                 .kind = (uint8_t)sites[site_id - 1].kind},
+                                           .birth = birth};
     return event_count++;
 }
 
@@ -208,15 +240,19 @@ static void simulate(uint32_t wanted, const int *extra, uint32_t extra_count)
     int back = node(node(run, F_BACKWARD, 75), F_POOL, 27);
     int cache = node(node(run, F_LOAD, 25), F_CACHE, 91);
     int log_ = node(node(node(run, F_FORWARD, 47), F_LOG, 9), F_FMT, 36), evil = node(main_, F_EVIL, 4);
-    int py = node(node(node(node(node(node(0, F_PYRUN, 0), F_TRAIN, 33), F_PYRUN, 0), F_STEP, 64), F_PYRUN, 0), F_STEP, 66);
+    int py =
+        node(node(node(node(node(node(0, F_PYRUN, 0), F_TRAIN, 33), F_PYRUN, 0), F_STEP, 64), F_PYRUN, 0), F_STEP, 66);
     int cuda = node(py, F_TENSOR, 950), cuda2 = node(node(node(0, F_PYRUN, 0), F_TRAIN, 35), F_TENSOR, 950);
-    int s_load = site(load, 0, KIND_heap), s_parse = site(parse, 0, KIND_heap), s_f1 = site(fwd1, 0, KIND_heap), s_f2 = site(fwd2, 0, KIND_heap);
-    int s_back = site(back, 0, KIND_heap), s_cache = site(cache, 0, KIND_heap), s_log = site(log_, 0, KIND_heap), s_evil = site(evil, 0, KIND_map);
+    int s_load = site(load, 0, KIND_heap), s_parse = site(parse, 0, KIND_heap), s_f1 = site(fwd1, 0, KIND_heap),
+        s_f2 = site(fwd2, 0, KIND_heap);
+    int s_back = site(back, 0, KIND_heap), s_cache = site(cache, 0, KIND_heap), s_log = site(log_, 0, KIND_heap),
+        s_evil = site(evil, 0, KIND_map);
     int s_act = site(cuda, 1, KIND_sub), s_w = site(cuda2, 1, KIND_sub), s_w2 = site(cuda2, 2, KIND_device);
     int *s_extra = xmalloc((extra_count + 1) * sizeof *s_extra);
     for (uint32_t i = 0; i < extra_count; i++)
         s_extra[i] = site(extra[i], 0, KIND_heap);
-    uint32_t rows[64], grads[16], acts[32], row_count = 0, next_extra = 0, *extra_live = xcalloc(4096, sizeof *extra_live);
+    uint32_t rows[64], grads[16], acts[32], row_count = 0, next_extra = 0,
+                                            *extra_live = xcalloc(4096, sizeof *extra_live);
     wanted_events = wanted;
     allocate(s_evil, 1, 1 << 20);
     for (int i = 0; i < 8; i++) {
@@ -233,11 +269,13 @@ static void simulate(uint32_t wanted, const int *extra, uint32_t extra_count)
                 uint32_t slot = rnd(4096);
                 if (extra_live[slot])
                     release(extra_live[slot] - 1, 1 + (int)rnd(THREADS));
-                extra_live[slot] = allocate(s_extra[next_extra++ % extra_count], 1 + (int)rnd(THREADS), 16 + rnd(3000)) + 1;
+                extra_live[slot] =
+                    allocate(s_extra[next_extra++ % extra_count], 1 + (int)rnd(THREADS), 16 + rnd(3000)) + 1;
             }
         }
         uint32_t big = phase > 0.55 && phase < 0.6 ? 6 : 1;
-        uint32_t f1 = allocate(s_f1, 1, (uint64_t)big * ((4u << 20) + rnd(1 << 20))), f2 = allocate(s_f2, 1, (uint64_t)big << 21);
+        uint32_t f1 = allocate(s_f1, 1, (uint64_t)big * ((4u << 20) + rnd(1 << 20))),
+                 f2 = allocate(s_f2, 1, (uint64_t)big << 21);
         for (int i = 0; i < 32; i++)
             acts[i] = allocate(s_act, 2, ((uint64_t)(phase > 0.7 ? 6 : 3) << 20) + rnd(2 << 20));
         for (int i = 0; i < 16; i++)
@@ -340,7 +378,8 @@ static void account(void)
         *peak = *live > *peak ? *live : *peak;
         struct bucket *b = &buckets[device][(int64_t)x->e.time_ns / width];
         if (!b->set)
-            *b = (struct bucket){active[device], active[device], (int64_t)x->e.time_ns / width * width, active[device], 0, 0, 0, 1};
+            *b = (struct bucket){
+                active[device], active[device], (int64_t)x->e.time_ns / width * width, active[device], 0, 0, 0, 1};
         active[device] += alloc ? (int64_t)x->e.size_bytes : -(int64_t)x->e.size_bytes;
         if (active[device] > b->max)
             b->max = active[device], b->max_ns = (int64_t)x->e.time_ns;
@@ -363,10 +402,11 @@ static void account(void)
     }
 }
 
-#define SUMS(s)                                                                                                                                \
-    I((s)->alloc_count), I((s)->alloc_bytes), I((s)->free_count), I((s)->free_bytes), I((s)->temporary_count), I((s)->temporary_bytes),        \
-        I((s)->at_peak_bytes), I((s)->at_peak_count), I((s)->at_kind_peak_bytes), I((s)->own_peak_bytes), I((s)->end_bytes), I((s)->end_count), \
-        I((s)->active_peak_bytes), I((s)->reserved_peak_bytes), I((s)->largest_bytes), I((s)->lifetime_ns)
+#define SUMS(s)                                                                                                        \
+    I((s)->alloc_count), I((s)->alloc_bytes), I((s)->free_count), I((s)->free_bytes), I((s)->temporary_count),         \
+        I((s)->temporary_bytes), I((s)->at_peak_bytes), I((s)->at_peak_count), I((s)->at_kind_peak_bytes),             \
+        I((s)->own_peak_bytes), I((s)->end_bytes), I((s)->end_count), I((s)->active_peak_bytes),                       \
+        I((s)->reserved_peak_bytes), I((s)->largest_bytes), I((s)->lifetime_ns)
 
 static void sum_up(struct sums *to, const struct sums *from)
 {
@@ -395,8 +435,8 @@ static void write_scope(const char *scope, int inclusive, int (*key_of)(int line
             if (!strcmp(scope, "line") && !inclusive)
                 x->own_peak_bytes = line_peak[key * DEVICES + (uint32_t)d];
             if (x->alloc_count)
-                sql("INSERT INTO account VALUES(?, ?, ?, ?, 'all', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", "tiiiiiiiiiiiiiiiiiii", scope, I(key),
-                    I(inclusive), I(d), SUMS(x));
+                sql("INSERT INTO account VALUES(?, ?, ?, ?, 'all', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                    "tiiiiiiiiiiiiiiiiiii", scope, I(key), I(inclusive), I(d), SUMS(x));
         }
     free(s);
     free(seen);
@@ -424,11 +464,14 @@ static void write_accounts(void)
             x->end_bytes = x->live;
             x->end_count = x->live_count;
             if (x->alloc_count)
-                sql("INSERT INTO account VALUES('thread', ?, 0, ?, 'all', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", "iiiiiiiiiiiiiiiiii", I(t), I(d), SUMS(x));
+                sql("INSERT INTO account VALUES('thread', ?, 0, ?, 'all', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, "
+                    "?)",
+                    "iiiiiiiiiiiiiiiiii", I(t), I(d), SUMS(x));
         }
     for (uint32_t i = 0; i < site_count; i++) {
-        sql("INSERT INTO site VALUES(?, ?, 1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", "iiitiiiiiiiiiiiiiiii", I(i + 1), I(sites[i].stack),
-            I(sites[i].device), kind_name((unsigned)sites[i].kind), SUMS(&sites[i].s));
+        sql("INSERT INTO site VALUES(?, ?, 1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            "iiitiiiiiiiiiiiiiiii", I(i + 1), I(sites[i].stack), I(sites[i].device), kind_name((unsigned)sites[i].kind),
+            SUMS(&sites[i].s));
         sql("INSERT INTO site_line VALUES(?, ?)", "ii", I(i + 1), I(sites[i].line));
     }
     for (int d = 0; d < DEVICES; d++)
@@ -436,9 +479,10 @@ static void write_accounts(void)
             struct totals *t = &totals[d][k];
             int64_t reserved = k == KIND_COUNT ? (d == 0 ? t->peak * 3 / 2 : d == 1 ? t->peak * 5 / 4 : t->peak) : 0;
             if (t->s.alloc_count)
-                sql("INSERT INTO total VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?)", "itiiiiiiiiiiiiii", I(d), kind_name((unsigned)k),
-                    t->s.alloc_count, t->s.free_count, t->s.alloc_bytes, t->s.free_bytes, t->s.temporary_count, t->s.temporary_bytes, t->peak, t->peak_ns,
-                    t->peak_count, reserved, t->peak_ns, t->active, t->count, t->s.lifetime_ns);
+                sql("INSERT INTO total VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?)", "itiiiiiiiiiiiiii",
+                    I(d), kind_name((unsigned)k), t->s.alloc_count, t->s.free_count, t->s.alloc_bytes, t->s.free_bytes,
+                    t->s.temporary_count, t->s.temporary_bytes, t->peak, t->peak_ns, t->peak_count, reserved,
+                    t->peak_ns, t->active, t->count, t->s.lifetime_ns);
         }
 }
 
@@ -448,10 +492,14 @@ static void write_peaks(void)
         struct totals *t = &totals[d][KIND_COUNT];
         uint32_t top = 0;
         for (uint32_t i = 0; i < site_count; i++)
-            if (sites[i].device == d && (sites[top].device != d || sites[i].s.at_peak_bytes > sites[top].s.at_peak_bytes))
+            if (sites[i].device == d &&
+                (sites[top].device != d || sites[i].s.at_peak_bytes > sites[top].s.at_peak_bytes))
                 top = i;
         sql("INSERT INTO peak VALUES(?, 'all', 'active', 0, ?, ?, ?)", "iiii", I(d), t->peak_ns, t->peak, I(top + 1));
-        sql("INSERT INTO peak VALUES(?, 'all', 'reserved', 0, ?, ?, NULL)", "iii", I(d), t->peak_ns, d == 0 ? t->peak * 3 / 2 : d == 1 ? t->peak * 5 / 4 : t->peak);
+        sql("INSERT INTO peak VALUES(?, 'all', 'reserved', 0, ?, ?, NULL)", "iii", I(d), t->peak_ns,
+            d == 0   ? t->peak * 3 / 2
+            : d == 1 ? t->peak * 5 / 4
+                     : t->peak);
         int rank = 1;
         for (int b = 300; b < BUCKETS - 300 && rank < 4; b += 700) {
             int best = b;
@@ -459,7 +507,8 @@ static void write_peaks(void)
                 if (buckets[d][i].set && buckets[d][i].max > buckets[d][best].max)
                     best = i;
             if (buckets[d][best].set && buckets[d][best].max_ns != t->peak_ns)
-                sql("INSERT INTO peak VALUES(?, 'all', 'active', ?, ?, ?, NULL)", "iiii", I(d), I(rank++), buckets[d][best].max_ns, buckets[d][best].max);
+                sql("INSERT INTO peak VALUES(?, 'all', 'active', ?, ?, ?, NULL)", "iiii", I(d), I(rank++),
+                    buckets[d][best].max_ns, buckets[d][best].max);
         }
     }
 }
@@ -473,7 +522,11 @@ static void write_timeline(void)
             if (!b->set)
                 *b = (struct bucket){last, last, i * (DURATION_NS / BUCKETS), last, 0, 0, 0, 1};
             last = b->last;
-            int64_t want = b->max == peak ? (d == 0 ? peak * 3 / 2 : d == 1 ? peak * 5 / 4 : peak) : d == 2 ? b->max : b->max * 9 / 8;
+            int64_t want = b->max == peak ? (d == 0   ? peak * 3 / 2
+                                             : d == 1 ? peak * 5 / 4
+                                                      : peak)
+                           : d == 2       ? b->max
+                                          : b->max * 9 / 8;
             reserved = want > reserved ? want : reserved;
             b->reserved = reserved;
         }
@@ -484,13 +537,21 @@ static void write_timeline(void)
                 struct bucket *b = &buckets[d][i];
                 if (level) {
                     const struct bucket *l = &buckets[d][2 * i], *r = l + 1;
-                    *b = (struct bucket){l->min < r->min ? l->min : r->min, l->max >= r->max ? l->max : r->max, l->max >= r->max ? l->max_ns : r->max_ns,
-                                         r->last, r->reserved, l->count + r->count, l->bytes + r->bytes, 1};
+                    *b = (struct bucket){l->min < r->min ? l->min : r->min,
+                                         l->max >= r->max ? l->max : r->max,
+                                         l->max >= r->max ? l->max_ns : r->max_ns,
+                                         r->last,
+                                         r->reserved,
+                                         l->count + r->count,
+                                         l->bytes + r->bytes,
+                                         1};
                 }
                 int64_t rss = (8 << 20) + b->reserved * 17 / 16, pending = d == 1 ? 3 << 20 : 0;
-                sql("INSERT INTO timeline VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", d == 2 ? "iiiiiiiiiiiiinnii" : "iiiiiiiiiiiiiiiii", I(d), I(level),
-                    I(i * width), I(width), b->min, b->max, b->max_ns, b->last, b->max - (b->max > pending ? pending : 0), b->last - (b->last > pending ? pending : 0),
-                    b->reserved, I(i * width), b->reserved, rss, rss, b->count, b->bytes);
+                sql("INSERT INTO timeline VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                    d == 2 ? "iiiiiiiiiiiiinnii" : "iiiiiiiiiiiiiiiii", I(d), I(level), I(i * width), I(width), b->min,
+                    b->max, b->max_ns, b->last, b->max - (b->max > pending ? pending : 0),
+                    b->last - (b->last > pending ? pending : 0), b->reserved, I(i * width), b->reserved, rss, rss,
+                    b->count, b->bytes);
             }
         }
     }
@@ -500,7 +561,8 @@ static void write_events(void)
 {
     struct chunk_codec *codec = chunk_codec_open();
     struct chunk_event *plain = xmalloc(CHUNK_EVENTS * sizeof *plain);
-    struct chunk_delta *deltas = xcalloc(site_count + 1, sizeof *deltas), *used = xmalloc((site_count + 1) * sizeof *used);
+    struct chunk_delta *deltas = xcalloc(site_count + 1, sizeof *deltas),
+                       *used = xmalloc((site_count + 1) * sizeof *used);
     int64_t *live = xcalloc(site_count + 1, sizeof *live), *start = xcalloc(site_count + 1, sizeof *start);
     uint32_t chunk = 0;
     for (uint32_t first = 0; first < event_count; first += CHUNK_EVENTS) {
@@ -534,8 +596,8 @@ static void write_events(void)
         struct buf data = BUF(64 << 20), delta = BUF(64 << 20);
         must(chunk_encode_events(codec, plain, n, &data));
         must(chunk_encode_deltas(codec, used, count, &delta));
-        sql("INSERT INTO event_chunk VALUES(?, ?, ?, ?, ?, ?, ?, ?)", "iiiiiibb", I(++chunk), I(plain[0].time_ns), I(plain[n - 1].time_ns), I(n), I(first), I(mask), &data,
-            &delta);
+        sql("INSERT INTO event_chunk VALUES(?, ?, ?, ?, ?, ?, ?, ?)", "iiiiiibb", I(++chunk), I(plain[0].time_ns),
+            I(plain[n - 1].time_ns), I(n), I(first), I(mask), &data, &delta);
         buf_free(&data);
         buf_free(&delta);
     }
@@ -558,12 +620,13 @@ static void write_blocks(void)
         if (e->op != CHUNK_alloc || e->size_bytes < 3u << 20)
             continue;
         kept++;
-        sql("INSERT INTO block VALUES(?, ?, ?, 1, ?, ?, ?, ?, ?, ?)", freed[i] ? "iitiiiiii" : "iitiiiini", I(++id), I(e->device), kind_name(e->kind), I(e->thread_id),
-            I(e->address), I(e->size_bytes), I(e->time_ns), I(freed[i] ? events[freed[i]].e.time_ns : 0), I(sites[e->site_id - 1].stack));
+        sql("INSERT INTO block VALUES(?, ?, ?, 1, ?, ?, ?, ?, ?, ?)", freed[i] ? "iitiiiiii" : "iitiiiini", I(++id),
+            I(e->device), kind_name(e->kind), I(e->thread_id), I(e->address), I(e->size_bytes), I(e->time_ns),
+            I(freed[i] ? events[freed[i]].e.time_ns : 0), I(sites[e->site_id - 1].stack));
     }
     for (int i = 0; i < 12; i++)
-        sql("INSERT INTO segment VALUES(?, 1, 'device', 1, ?, ?, ?, ?, NULL)", i < 6 ? "iiiin" : "iiiii", I(i + 1), I(0x7f0000001000 + (int64_t)i * (40 << 20)), I(40 << 20),
-            I(i * 100000000), I(DURATION_NS * 9 / 10));
+        sql("INSERT INTO segment VALUES(?, 1, 'device', 1, ?, ?, ?, ?, NULL)", i < 6 ? "iiiin" : "iiiii", I(i + 1),
+            I(0x7f0000001000 + (int64_t)i * (40 << 20)), I(40 << 20), I(i * 100000000), I(DURATION_NS * 9 / 10));
     free(freed);
 }
 
@@ -576,22 +639,32 @@ static void write_facts(void)
     }
     sql("INSERT INTO module_key VALUES(1, '/usr/local/bin/net', 'abc')", "");
     for (unsigned i = 0; i < sizeof modules / sizeof *modules; i++)
-        sql("INSERT INTO module VALUES(?, 1, ?, NULL, ?, ?, 0, 0, NULL, 'dwarf')", "itii", I(i + 1), modules[i], I(0x10000 * i), I(0x10000 * i + 0xffff));
-    sql("INSERT INTO process VALUES(1, 4711, NULL, 'exec', '/usr/local/bin/net', ?, 0, ?, 'exit', 3, NULL)", "ti", "net --name '" HOSTILE "' --epochs 40", I(DURATION_NS));
-    sql("INSERT INTO process VALUES(2, 4712, 1, 'fork', '/bin/sh', ?, 1000, ?, 'signal', NULL, 9)", "ti", "sh -c '" HOSTILE "'", I(DURATION_NS / 2));
+        sql("INSERT INTO module VALUES(?, 1, ?, NULL, ?, ?, 0, 0, NULL, 'dwarf')", "itii", I(i + 1), modules[i],
+            I(0x10000 * i), I(0x10000 * i + 0xffff));
+    sql("INSERT INTO process VALUES(1, 4711, NULL, 'exec', '/usr/local/bin/net', ?, 0, ?, 'exit', 3, NULL)", "ti",
+        "net --name '" HOSTILE "' --epochs 40", I(DURATION_NS));
+    sql("INSERT INTO process VALUES(2, 4712, 1, 'fork', '/bin/sh', ?, 1000, ?, 'signal', NULL, 9)", "ti",
+        "sh -c '" HOSTILE "'", I(DURATION_NS / 2));
     for (int i = 1; i <= THREADS; i++) {
         char name[64];
         snprintf(name, sizeof name, i == 5 ? "</script>\"'" : i == 1 ? "net" : "worker-%d", i);
         sql("INSERT INTO thread VALUES(?, 1, ?, ?, 0, NULL)", "iit", I(i), I(4711 + i), name);
     }
     sql("INSERT INTO hook VALUES(1, 'malloc', 'heap')", "");
-    sql("INSERT INTO mark VALUES(1, 1, 1, NULL, 'epoch 1', 2000000000, 7000000000, 1), (2, 1, 1, NULL, 'epoch 2', 7000000000, 15000000000, 1), "
-        "(3, 1, 1, NULL, 'checkpoint', 15500000000, NULL, 0), (5, 1, 1, 1, 'warm-up', 500000000, 1800000000, 1)", "");
+    sql("INSERT INTO mark VALUES(1, 1, 1, NULL, 'epoch 1', 2000000000, 7000000000, 1), (2, 1, 1, NULL, 'epoch 2', "
+        "7000000000, 15000000000, 1), "
+        "(3, 1, 1, NULL, 'checkpoint', 15500000000, NULL, 0), (5, 1, 1, 1, 'warm-up', 500000000, 1800000000, 1)",
+        "");
     sql("INSERT INTO mark VALUES(4, 1, 1, NULL, ?, 18000000000, NULL, 0)", "t", HOSTILE);
-    sql("INSERT INTO oom VALUES(1, 20000000000, 1, 'sub', 1, 2, 4294967296, ?, 2147483648, 8589934592, 1)", "i", I(totals[1][KIND_COUNT].peak));
-    sql("INSERT INTO counter VALUES(1, 'inherited_frees', 3, 'frees of blocks that a parent allocated'), (NULL, 'waits', 17, 'times that a thread waited for the collector')", "");
-    static const char *const meta[][2] = {{"format", "memprof"}, {"writer_version", "0.1"}, {"state", "complete"}, {"host", "lab-7 " HOSTILE}, {"cwd", "/home/ada/net"},
-                                          {"command", "net --name '" HOSTILE "' --epochs 40"}, {"clock", "tsc"}, {"events_kept", "all"}};
+    sql("INSERT INTO oom VALUES(1, 20000000000, 1, 'sub', 1, 2, 4294967296, ?, 2147483648, 8589934592, 1)", "i",
+        I(totals[1][KIND_COUNT].peak));
+    sql("INSERT INTO counter VALUES(1, 'inherited_frees', 3, 'frees of blocks that a parent allocated'), (NULL, "
+        "'waits', 17, 'times that a thread waited for the collector')",
+        "");
+    static const char *const meta[][2] = {{"format", "memprof"},    {"writer_version", "0.1"},
+                                          {"state", "complete"},    {"host", "lab-7 " HOSTILE},
+                                          {"cwd", "/home/ada/net"}, {"command", "net --name '" HOSTILE "' --epochs 40"},
+                                          {"clock", "tsc"},         {"events_kept", "all"}};
     for (unsigned i = 0; i < sizeof meta / sizeof *meta; i++)
         must(db_meta_set_text(db, meta[i][0], meta[i][1]));
     must(db_meta_set_int(db, "start_unix_ns", START_NS));
@@ -609,8 +682,8 @@ static void write_functions(void)
         if (i >= F_BASE)
             sql("INSERT INTO file VALUES(?, ?, NULL)", "it", I(i + 1), f);
         /* a file may be that of several functions: the first one's row */
-        sql("INSERT INTO function VALUES(?, ?, ?, ?, (SELECT file_id FROM file WHERE path = ?), ?, 0)", f ? "itttti" : "itttni", I(i + 1), n, n, n, f,
-            I(i < F_BASE ? functions[i].line : 10));
+        sql("INSERT INTO function VALUES(?, ?, ?, ?, (SELECT file_id FROM file WHERE path = ?), ?, 0)",
+            f ? "itttti" : "itttni", I(i + 1), n, n, n, f, I(i < F_BASE ? functions[i].line : 10));
     }
     sql("UPDATE line SET file_id = (SELECT fn.file_id FROM function fn WHERE fn.function_id = line.function_id)", "");
     sql("UPDATE frame SET file_id = (SELECT fn.file_id FROM function fn WHERE fn.function_id = frame.function_id)", "");
@@ -633,7 +706,8 @@ int main(int argc, char **argv)
     line_function = xcalloc(1, sizeof(int));
     line_number = xcalloc(1, sizeof(int));
     int root = node(node(0, F_MAIN, 18), F_RUN, 50);
-    while (made < extra_count) { /* a bush: each new stack grows from a random earlier one, a few functions with many lines */
+    while (made <
+           extra_count) { /* a bush: each new stack grows from a random earlier one, a few functions with many lines */
         int parent = made > 20 ? extra[rnd(made)] : root;
         function_count = F_BASE + 2000;
         extra[made++] = node(parent, (int)(F_BASE + rnd(2000)), 12 + (int)rnd(200));

@@ -47,7 +47,13 @@ static void undo(const struct launch_state *state)
 void launch_restore(struct launch_state *state)
 {
     struct signalfd_siginfo info;
-    /* what is still pending was meant for the program */
+    sigset_t failures;
+    /* What is still pending was meant for the program, or is an error that a write has told already. */
+    sigemptyset(&failures);
+    sigaddset(&failures, SIGPIPE);
+    sigaddset(&failures, SIGXFSZ);
+    while (sigtimedwait(&failures, NULL, &(struct timespec){0, 0}) > 0)
+        ;
     while (state->signal_fd >= 0 && read(state->signal_fd, &info, sizeof info) == sizeof info)
         ;
     if (state->signal_fd >= 0)

@@ -72,6 +72,8 @@ static void release(struct processes *ps, struct process *p)
         close(p->statm_fd);
     stack_map_close(p->stacks);
     mapping_close(p->mapping);
+    free(p->exe);
+    free(p->command);
     free(p);
 }
 
@@ -112,10 +114,9 @@ static char *command_line(const struct wire_proc *slot)
     return b.data ? b.data : xstrdup("");
 }
 
-static void insert_row(struct processes *ps, const struct process *p, const struct wire_proc *slot, const char *exe,
-                       uint16_t parent_id, int is_fork)
+static void insert_row(struct processes *ps, const struct process *p, const struct wire_proc *slot, uint16_t parent_id,
+                       int is_fork)
 {
-    char *command = command_line(slot);
     sqlite3_stmt *q = store_statement(ps->store, "INSERT INTO process(process_id, pid, parent_id, start_kind, exe, "
                                                  "command_line, start_ns) VALUES(?, ?, ?, ?, ?, ?, ?)");
     sqlite3_bind_int64(q, 1, p->process_id);
@@ -125,11 +126,10 @@ static void insert_row(struct processes *ps, const struct process *p, const stru
     else
         sqlite3_bind_null(q, 3);
     sqlite3_bind_text(q, 4, is_fork ? "fork" : "exec", -1, SQLITE_STATIC);
-    sqlite3_bind_text(q, 5, exe, -1, SQLITE_TRANSIENT);
-    sqlite3_bind_text(q, 6, command, -1, SQLITE_TRANSIENT);
+    sqlite3_bind_text(q, 5, p->exe, -1, SQLITE_TRANSIENT);
+    sqlite3_bind_text(q, 6, p->command, -1, SQLITE_TRANSIENT);
     sqlite3_bind_int64(q, 7, clock_ns(ps->clock, slot->start_stamp));
     store_step(ps->store, q);
-    free(command);
 }
 
 /* The image that this one replaces, and the row of the image that it comes from. */
@@ -177,10 +177,26 @@ static void watch_for_end(struct processes *ps, struct process *p)
     }
 }
 
+/* A forked child that cannot look (a chroot without /proc) is what its parent was. */
+static void name_image(struct processes *ps, struct process *p, const struct wire_proc *slot)
+{
+    char exe[WIRE_PATH_MAX];
+    copy_text(exe, slot->exe, sizeof exe);
+    p->command = command_line(slot);
+    const struct process *parent =
+        p->inherited && slot->parent_slot - 1 < WIRE_PROCS ? ps->by_slot[slot->parent_slot - 1] : NULL;
+    if (!*p->command && parent) {
+        free(p->command);
+        p->command = xstrdup(parent->command);
+    }
+    p->exe = xstrdup(!*exe && parent ? parent->exe : exe);
+    const char *base = strrchr(p->exe, '/');
+    snprintf(p->name, sizeof p->name, "%.63s", base ? base + 1 : p->exe);
+}
+
 static void adopt(struct processes *ps, uint32_t index)
 {
     struct wire_proc *slot = &ps->session->procs[index];
-    char exe[WIRE_PATH_MAX];
     int pid = slot->pid, is_fork = slot->start_kind == WIRE_START_FORK;
     struct process *p = xcalloc(1, sizeof *p);
     p->slot = index;
@@ -196,12 +212,10 @@ static void adopt(struct processes *ps, uint32_t index)
     }
     p->stacks = stack_map_open(ps->stacks, p->process_id);
     p->mapping = mapping_open();
-    copy_text(exe, slot->exe, sizeof exe);
-    const char *base = strrchr(exe, '/');
-    snprintf(p->name, sizeof p->name, "%.63s", base ? base + 1 : exe);
+    name_image(ps, p, slot);
     watch_for_end(ps, p);
     if (!p->discard) {
-        insert_row(ps, p, slot, exe, parent_id, is_fork);
+        insert_row(ps, p, slot, parent_id, is_fork);
         pid_set(ps, pid, p->process_id);
     }
     ps->by_slot[index] = p;

@@ -19,7 +19,7 @@ struct process {
     uint32_t slot;
     int pid;       /* as it calls itself */
     int outer_pid; /* as we must call it: another one where it lives in a pid namespace of its own */
-    int pidfd; /* -1: none to be had; then asked with kill(2) */
+    int pidfd;     /* -1: none to be had; then asked with kill(2) */
     uint16_t process_id;
     uint8_t inherited;      /* began as a fork: knows blocks of its parent */
     uint8_t dead;           /* gone: its rings get no more words */
@@ -41,6 +41,8 @@ struct process {
     uint64_t rss_bytes;      /* newest sample */
     struct stack_map *stacks;
     struct mapping *mapping;
+    char *exe;     /* its path; what its first module is, where a chroot hides that */
+    char *command; /* shell-quoted */
     char name[64]; /* for messages: the last part of its path */
 };
 
@@ -58,7 +60,7 @@ struct processes {
     int first_pid;
     int first_status; /* wait status of the first program, once first_ended */
     int first_ended;
-    int other_namespace;  /* processes of another pid namespace were seen */
+    int other_namespace;      /* processes of another pid namespace were seen */
     int expect_pid;           /* did an exec whose new image may still join, */
     uint64_t expect_until_ns; /* until then; monotonic */
     struct process_pid *pids; /* newest image of each pid */

@@ -57,7 +57,7 @@ static void load_module(struct drain *d, const struct ring *r, uint64_t position
         .start = word_at(r, position, 2),
         .end = word_at(r, position, 3),
         .bias = word_at(r, position, 4),
-        .path = path,
+        .path = *path ? path : r->process->exe, /* the program itself has no name in the loader's list */
         .build_id = (const uint8_t *)text,
         .build_id_bytes = id_bytes,
     };

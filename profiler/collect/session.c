@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 /* Free rings keep this much memory in all, for threads to come; pages beyond go back to the system. */
@@ -33,6 +34,18 @@ static void fill_control(struct session *s, const struct session_options *option
     __atomic_store_n(&c->magic, WIRE_MAGIC, __ATOMIC_RELEASE);
 }
 
+/* A limit on the size of files is about files on disks; where we may, it is lifted for this one. */
+static int set_size(int fd)
+{
+    struct rlimit before;
+    getrlimit(RLIMIT_FSIZE, &before);
+    setrlimit(RLIMIT_FSIZE, &(struct rlimit){RLIM_INFINITY, RLIM_INFINITY});
+    int code = ftruncate(fd, (off_t)WIRE_TOTAL_BYTES) ? errno : 0;
+    setrlimit(RLIMIT_FSIZE, &before);
+    errno = code;
+    return code ? -1 : 0;
+}
+
 int session_open(struct session *s, const struct session_options *options, struct error *err)
 {
     *s = (struct session){.fd = -1};
@@ -43,7 +56,7 @@ int session_open(struct session *s, const struct session_options *options, struc
         return error_set(err, errno, "shared memory: memfd_create: %s", strerror(errno));
     int rc = 0;
     void *p = MAP_FAILED;
-    if (ftruncate(s->fd, (off_t)WIRE_TOTAL_BYTES) == 0)
+    if (set_size(s->fd) == 0)
         p = mmap(NULL, WIRE_TOTAL_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, s->fd, 0);
     if (p == MAP_FAILED)
         rc = error_set(err, errno, "shared memory: %s; is the address space limited (ulimit -v, ulimit -f)?",

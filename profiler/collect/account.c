@@ -401,7 +401,9 @@ static __attribute__((noinline)) void apply_rare(struct account *a, const struct
     }
 }
 
-static inline void look_ahead(struct account *a, const struct event *e, struct place *place)
+/* always_inline: as live_prefetch */
+static inline __attribute__((always_inline)) void look_ahead(struct account *a, const struct event *e,
+                                                             struct place *place)
 {
     place->key = live_key(e->address, space_of_kind[e->kind < KIND_COUNT ? e->kind : 0]);
     place->hash = live_hash(place->key);
@@ -412,7 +414,8 @@ static inline void look_ahead(struct account *a, const struct event *e, struct p
         __builtin_prefetch(&a->sites.by_stack[e->stack_id]);
 }
 
-static inline void look_ahead_site(struct account *a, const struct event *e, const struct place *place)
+static inline __attribute__((always_inline)) void look_ahead_site(struct account *a, const struct event *e,
+                                                                  const struct place *place)
 {
     uint32_t id = 0;
     if (e->op == EVENT_ALLOC || e->op == EVENT_REALLOC_ALLOC) {

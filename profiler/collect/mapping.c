@@ -107,7 +107,7 @@ static void protect(const struct change *c, uint64_t start, uint64_t end, uint32
 {
     unsigned type = type_of(flags);
     struct range *r;
-    for (uint64_t at = start; (r = range_map_find(c->ranges, at)) && r->start < end;) {
+    for (uint64_t at = start; at < end && (r = range_map_find(c->ranges, at)) && r->start < end;) {
         uint64_t from = r->start > start ? r->start : start, to = r->end < end ? r->end : end;
         at = to;
         if ((r->type == RANGE_RESERVE) == (type == RANGE_RESERVE))

@@ -1,8 +1,8 @@
 /*
  * The decoders of event_chunk.data, site_delta and keyframe.data on hostile bytes: no crash, and what they return is in
  * range. The first byte chooses the decoder. Bytes that zstd must accept first would stop a fuzzer at once, so it also
- * builds frames itself: with an odd first byte the rest is split into streams, which are packed before they are
- * decoded.
+ * builds frames itself: when the first byte has its high bit set, the rest is split into streams, which are packed
+ * before they are decoded.
  */
 #include "../../common/chunk_stream.h"
 
@@ -45,10 +45,12 @@ static void check_live(const void *data, size_t length)
         sink += live[i].live_bytes + live[i].site_id;
 }
 
-/* Streams: each has a length byte (times 1; 255: 16 bits follow) and its bytes. */
+/* Two bytes of count, then the streams: a length byte and that many bytes each. */
 static int build(const uint8_t *data, size_t length, const char *magic, unsigned streams, struct buf *out)
 {
-    size_t count = length < 2 ? 0 : data[0] | (size_t)data[1] << 8;
+    if (length < 2)
+        return -1;
+    size_t count = data[0] | (size_t)data[1] << 8;
     const uint8_t *at = data + 2, *end = data + length;
     for (unsigned i = 0; i < streams; i++) {
         size_t n = at < end ? *at++ : 0;
@@ -74,8 +76,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t length)
         codec = chunk_codec_open();
     if (!codec || !length)
         return 0;
-    unsigned kind = data[0] / 2 % 3;
-    if (data[0] % 2) {
+    unsigned kind = (data[0] & 0x7f) % 3;
+    if (data[0] & 0x80) {
         struct buf out = BUF(1 << 24);
         if (build(data + 1, length - 1, kinds[kind].magic, kinds[kind].streams, &out) == 0)
             kinds[kind].check(out.data, out.length);

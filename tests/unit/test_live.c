@@ -1,0 +1,116 @@
+/* The table of live blocks against an array indexed by address. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "../../profiler/collect/live.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static uint64_t seed = 4711;
+static uint64_t rnd(uint64_t below)
+{
+    seed ^= seed << 13;
+    seed ^= seed >> 7;
+    seed ^= seed << 17;
+    return (seed >> 11) % below;
+}
+
+static void sum(void *context, const struct live_block *b)
+{
+    uint64_t *sums = context;
+    sums[0]++;
+    sums[1] += b->size;
+    sums[2] ^= b->key;
+}
+
+static void test_random(void **state)
+{
+    enum { ADDRESSES = 50000 };
+    (void)state;
+    struct live_table *t = live_open();
+    uint32_t *model = calloc(ADDRESSES, sizeof *model); /* size + 1; 0: none */
+    uint64_t count = 0, bytes = 0, keys = 0;
+    for (unsigned i = 0; i < 2000000; i++) {
+        /* growing, shrinking, growing: */
+        uint64_t n = rnd(ADDRESSES), key = live_key(0x7f0000001000 + n * 16, n % 2), hash = live_hash(key);
+        int grows = i / 300000 % 2 == 0;
+        struct live_block *b = live_find(t, key, hash);
+        assert_int_equal(b != NULL, model[n] != 0);
+        if (b)
+            assert_int_equal(b->size, model[n] - 1);
+        if (b && (!grows || rnd(3) == 0)) {
+            bytes -= b->size;
+            count--;
+            keys ^= key;
+            live_remove(t, b, hash);
+            model[n] = 0;
+        } else if (!b && (grows || rnd(3) == 0)) {
+            b = live_place(t, key, hash);
+            assert_int_equal(b->site, 0);
+            b->site = 1;
+            b->size = rnd(1000);
+            model[n] = (uint32_t)b->size + 1;
+            count++;
+            bytes += b->size;
+            keys ^= key;
+        } else if (b) {
+            assert_ptr_equal(live_place(t, key, hash)->key, key);
+            assert_int_equal(live_find(t, key, hash)->site, 1);
+        }
+    }
+    uint64_t sums[3] = {0};
+    live_each(t, sum, sums);
+    assert_int_equal(t->count, count);
+    assert_int_equal(sums[0], count);
+    assert_int_equal(sums[1], bytes);
+    assert_int_equal(sums[2], keys);
+    live_close(t);
+    live_close(NULL);
+    free(model);
+}
+
+/* The goal: at most 64 bytes a live block at any size. */
+static void test_bytes_per_block(void **state)
+{
+    (void)state;
+    struct live_table *t = live_open();
+    for (uint64_t i = 1; i <= 1000000; i++) {
+        uint64_t key = live_key(i * 48, 0);
+        live_place(t, key, live_hash(key))->site = 1;
+        if (i > 20000 && i % 1000 == 0 && live_bytes(t) > i * 64)
+            fail_msg("%lu bytes for %lu blocks", (unsigned long)live_bytes(t), (unsigned long)i);
+    }
+    live_close(t);
+}
+
+static void test_limits(void **state)
+{
+    (void)state;
+    struct live_table *t = live_open();
+    uint64_t key = live_key(LIVE_ADDRESS_MASK, 6), hash = live_hash(key);
+    struct live_block *b = live_place(t, key, hash);
+    b->site = UINT32_MAX;
+    b->size = LIVE_SIZE_MAX;
+    b->match = 65535;
+    b = live_find(t, key, hash);
+    assert_int_equal(b->size, LIVE_SIZE_MAX);
+    assert_int_equal(b->match, 65535);
+    assert_int_equal(b->key & LIVE_ADDRESS_MASK, LIVE_ADDRESS_MASK);
+    assert_null(live_find(t, live_key(LIVE_ADDRESS_MASK, 5), live_hash(live_key(LIVE_ADDRESS_MASK, 5))));
+    assert_int_equal(sizeof *b, 32);
+    live_close(t);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_random),
+        cmocka_unit_test(test_bytes_per_block),
+        cmocka_unit_test(test_limits),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

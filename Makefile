@@ -185,9 +185,10 @@ check: all samples programs unit unit-sanitized bench-programs ## run all tests
 	BUILD='$(BUILD)' CC='$(CC)' CXX='$(CXX)' sh tests/run.sh
 check-unit: unit unit-sanitized ## unit tests only, with and without sanitizers
 	BUILD='$(BUILD)' sh tests/run.sh unit
-check-e2e check-faults check-accuracy check-stress check-static: check-%: all samples programs bench-programs
+check-e2e check-report check-faults check-accuracy check-stress check-static: check-%: all samples programs bench-programs
 	BUILD='$(BUILD)' CC='$(CC)' CXX='$(CXX)' sh tests/run.sh $*
 check-e2e: ## end-to-end tests: samples, process trees, threads, allocators
+check-report: ## reports: exact texts, values, hostile files
 check-faults: ## bad input and faults
 check-accuracy: ## counts and bytes against independent counters
 check-stress: ## threads, reallocs and forks under load
@@ -204,15 +205,21 @@ bench-quick: all bench-programs ## the same with one run each
 	BUILD='$(BUILD)' CC='$(CC)' RUNS=1 sh tests/bench/run.sh
 
 MAN := $(wildcard docs/man/*.1)
+compdir = $(PREFIX)/share/bash-completion/completions
+man: ## make docs/man anew from the descriptions of the options
+	@mkdir -p $(BUILD)
+	$(CC) -D_GNU_SOURCE $(WARN) -o $(BUILD)/make_man tools/man.c && $(BUILD)/make_man docs/man
 install: all ## install under PREFIX (/usr/local), staged in DESTDIR
 	install -d '$(DESTDIR)$(bindir)' '$(DESTDIR)$(libdir)' '$(DESTDIR)$(incdir)' '$(DESTDIR)$(docdir)'
 	install -m 755 $(BUILD)/memprof '$(DESTDIR)$(bindir)/memprof'
 	install -m 644 $(filter %.so,$(PRODUCTS)) '$(DESTDIR)$(libdir)'
 	install -m 644 include/memprof.h '$(DESTDIR)$(incdir)/memprof.h'
 	install -m 644 README.md LICENSE CHANGELOG.md $(wildcard docs/*.md) '$(DESTDIR)$(docdir)'
-	$(if $(MAN),install -d '$(DESTDIR)$(mandir)/man1' && install -m 644 $(MAN) '$(DESTDIR)$(mandir)/man1')
+	install -d '$(DESTDIR)$(mandir)/man1' '$(DESTDIR)$(compdir)'
+	install -m 644 $(MAN) '$(DESTDIR)$(mandir)/man1'
+	install -m 644 docs/man/memprof.bash '$(DESTDIR)$(compdir)/memprof'
 uninstall: ## remove what install put there
-	rm -f '$(DESTDIR)$(bindir)/memprof' '$(DESTDIR)$(incdir)/memprof.h'
+	rm -f '$(DESTDIR)$(bindir)/memprof' '$(DESTDIR)$(incdir)/memprof.h' '$(DESTDIR)$(compdir)/memprof'
 	rm -f $(foreach m,$(notdir $(MAN)),'$(DESTDIR)$(mandir)/man1/$(m)')
 	rm -rf '$(DESTDIR)$(libdir)' '$(DESTDIR)$(docdir)'
 
@@ -224,6 +231,7 @@ clean: ## remove what was built
 	rm -rf $(BUILD)
 
 FORCE:
-.PHONY: all samples programs bench-programs fuzz-programs unit unit-sanitized deps deps-test deps-bench demo check check-unit check-e2e \
-        check-faults check-accuracy check-stress check-static fuzz bench bench-quick install uninstall help clean FORCE
+PHONY_CHECKS := check-e2e check-report check-faults check-accuracy check-stress check-static
+.PHONY: all samples programs bench-programs fuzz-programs unit unit-sanitized deps deps-test deps-bench demo check check-unit man \
+        $(PHONY_CHECKS) fuzz bench bench-quick install uninstall help clean FORCE
 -include $(TOOL_OBJ:.o=.d) $(PRELOAD_OBJ:.o=.d) $(EVENTS_OBJ:.o=.d)

@@ -1,5 +1,5 @@
 /*
- * micro THREADS PAIRS DEPTH PATHS: each thread does PAIRS / THREADS malloc/free pairs of 16 to 271 bytes, each from the
+ * micro THREADS PAIRS DEPTH PATHS: each thread does PAIRS / THREADS malloc/free pairs of 16 sizes (16 to 256 bytes), each from the
  * bottom of one of PATHS random paths of DEPTH calls through 16 functions. Prints its own wall time.
  */
 #include <pthread.h>
@@ -18,7 +18,7 @@ static unsigned go(const uint8_t *path, int level, size_t size);
 #define F(n)                                                                                                           \
     static __attribute__((noinline)) unsigned f##n(const uint8_t *path, int level, size_t size)                        \
     {                                                                                                                  \
-        unsigned r = go(path, level + 1, size + n % 2);                                                                \
+        unsigned r = go(path, level + 1, size);                                                                \
         __asm__ volatile("" ::: "memory"); /* no tail call */                                                          \
         return r + n;                                                                                                  \
     }
@@ -53,7 +53,7 @@ static void *work(void *number)
     unsigned long sum = 0;
     for (long i = 0; i < pairs; i++) {
         uint64_t r = next(&state);
-        sum += go(paths[r % path_count], 0, 16 + (r >> 32) % 256);
+        sum += go(paths[r % path_count], 0, 16 + (r >> 32) % 16 * 16);
     }
     return (void *)sum;
 }

@@ -70,7 +70,7 @@ for program in ${*:-$all}; do
             "$measure" "$memprof" report "$dir/m.db" >/dev/null 2>"$dir/err"
             sed -n 's/^measure: /'"$program"' report /p' "$dir/err" >>"$dir/runs.txt"
             [ "$have_heaptrack" = 1 ] || continue
-            one "$program" heaptrack heaptrack --record-only -o "$dir/h" "$@"
+            one "$program" heaptrack heaptrack -o "$dir/h" "$@"
             if [ "$run" = 1 ]; then
                 "$measure" heaptrack_print "$dir"/h.* >/dev/null 2>"$dir/err"
                 sed -n 's/^measure: /'"$program"' print /p' "$dir/err" >>"$dir/runs.txt"
@@ -86,7 +86,7 @@ for program in ${*:-$all}; do
         rss_plain=$(peak_rss "$name" "$@")
         rss_memprof=$(peak_rss "$name" "$memprof" run -q -o "$dir/m.db" -- "$@")
         rss_heaptrack=0
-        [ "$have_heaptrack" = 0 ] || rss_heaptrack=$(peak_rss "$name" heaptrack --record-only -o "$dir/h" "$@")
+        [ "$have_heaptrack" = 0 ] || rss_heaptrack=$(peak_rss "$name" heaptrack -o "$dir/h" "$@")
         clean
         awk -v name="$program" -v events="$events" -v plain="$(field "$program" plain wall)" -v m="$(field "$program" memprof wall)" -v h="$(field "$program" heaptrack wall)" \
             -v cp="$(awk -v p="$program" '$1 == p && $2 == "plain"' "$dir/runs.txt" | sed 's/.*user=\([0-9.]*\) sys=\([0-9.]*\).*/\1 \2/' | awk '{ print $1 + $2 }' | median)" \
@@ -95,6 +95,6 @@ for program in ${*:-$all}; do
             -v rp="$rss_plain" -v rm="$rss_memprof" -v rh="$rss_heaptrack" -v bm="$(field "$program" sizes memprof_bytes)" -v bh="$(field "$program" sizes heaptrack_bytes)" \
             -v tm="$(field "$program" report wall)" -v th="$(field "$program" print wall)" 'BEGIN {
             am = m - plain; ah = h ? h - plain : 0
-            printf "%-9s %8d %7.3f | %7.3f %7.3f %6.2f %5.2f | %6.2f %6.2f | %6.1f %6.1f %6.1f | %5.2f %5.2f | %6.3f %6.2f\n", name, events, plain, am, ah, am > 0 ? ah / am : 0, m / plain, cm - cp, h ? ch - cp : 0, rm / 1024, rp / 1024, rh / 1024, bm / events, bh / events, tm, th }'
+            printf "%-9s %8d %7.3f | %7.3f %7.3f %6.2f %5.2f | %6.2f %6.2f | %6.1f %6.1f %6.1f | %5.2f %5.2f | %6.3f %6.2f\n", name, events, plain, am, ah, (am > 0 ? ah / am : 0), m / plain, cm - cp, (h ? ch - cp : 0), rm / 1024, rp / 1024, rh / 1024, bm / events, bh / events, tm, th }'
     ) | tee -a "$dir/results.txt"
 done

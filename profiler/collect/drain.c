@@ -167,77 +167,85 @@ static __attribute__((noinline)) int find_stack(struct drain *d, struct ring *r,
     return 1;
 }
 
+/* What all events of a ring have in common, and the clock, out of reach of the stores into the batch. */
+struct constants {
+    struct event like;
+    uint64_t base_stamp;
+    int64_t base_ns, rate;
+};
+
+static inline __attribute__((always_inline)) struct event *
+put(struct drain *d, const struct constants *c, uint64_t stamp, unsigned op, unsigned hook, uint64_t address)
+{
+    struct event *e = drain_next(d);
+    *e = c->like;
+    e->time_ns = (uint64_t)(c->base_ns + (int64_t)((__int128)(int64_t)(stamp - c->base_stamp) * c->rate >> 32));
+    e->address = address;
+    e->op = (uint8_t)op;
+    e->hook = (uint8_t)hook;
+    e->kind = kinds[hook];
+    return e;
+}
+
+/* The words of the record at a position, at least FIXED_MAX of them; what lies behind the record is of no meaning. */
+static inline __attribute__((always_inline)) const uint64_t *record_at(const uint64_t *words, uint64_t position,
+                                                                       uint64_t wrapped[FIXED_MAX])
+{
+    uint64_t at = position & MASK;
+    if (__builtin_expect(at <= WIRE_RING_WORDS - FIXED_MAX, 1)) {
+        __builtin_prefetch(words + at + 64);
+        return words + at;
+    }
+    for (unsigned i = 0; i < FIXED_MAX; i++)
+        wrapped[i] = load(&words[(at + i) & MASK]);
+    return wrapped;
+}
+
 /* Gives out the events of one ring while their stamps are not above bound. r->position, key and newest move along.
  * Returns 0 when the whole round must end here. */
 static int run(struct drain *d, struct ring *r, uint64_t bound)
 {
-    struct process *p = r->process;
+    const struct process *p = r->process;
     const struct stack_map *stacks = p->stacks;
-    const uint64_t base_stamp = d->clock->base_stamp;
-    const int64_t base_ns = d->clock->base_ns, rate = d->clock->rate;
+    const struct constants c = {
+        .like = {.thread_id = r->thread_id, .process_id = p->process_id, .inherited = p->inherited},
+        .base_stamp = d->clock->base_stamp,
+        .base_ns = d->clock->base_ns,
+        .rate = d->clock->rate,
+    };
     const uint64_t *words = r->words, end = r->end;
-    uint64_t position = r->position, key = r->key;
-    uint64_t wrapped[FIXED_MAX];
-    const struct event like = {.thread_id = r->thread_id, .process_id = p->process_id, .inherited = p->inherited};
+    uint64_t position = r->position, key = r->key, wrapped[FIXED_MAX];
     int go_on = 1;
 
     while (key <= bound) {
-        uint64_t at = position & MASK;
-        const uint64_t *w = words + at;
-        if (__builtin_expect(at > WIRE_RING_WORDS - FIXED_MAX, 0)) {
-            for (unsigned i = 0; i < FIXED_MAX; i++)
-                wrapped[i] = load(&words[(at + i) & MASK]);
-            w = wrapped;
-        } else {
-            __builtin_prefetch(w + 64);
-        }
-        uint64_t word1 = load(w + 1);
-        unsigned op = WIRE_OP(word1), hook = WIRE_HOOK(word1);
-        uint64_t left = end - position, length, size_bytes, address = WIRE_A(word1);
+        const uint64_t *w = record_at(words, position, wrapped);
+        uint64_t word1 = load(w + 1), address = WIRE_A(word1), left = end - position, length, size_bytes;
+        unsigned hook = WIRE_HOOK(word1) < WIRE_HOOK_COUNT ? WIRE_HOOK(word1) : 0, op = EVENT_ALLOC;
         uint32_t id, stack;
-        uint8_t event_op = EVENT_ALLOC;
-        if (hook >= WIRE_HOOK_COUNT)
-            hook = 0;
-        switch (op) {
+        switch (WIRE_OP(word1)) {
+        case WIRE_FREE:
+            length = 2;
+            if (left < length)
+                goto damaged;
+            put(d, &c, key, EVENT_FREE, hook, address);
+            goto next;
         case WIRE_ALLOC:
             length = 3;
             size_bytes = load(w + 2) >> 32;
-            id = (uint32_t)load(w + 2);
             break;
-        case WIRE_FREE:
-            if (left < 2)
-                goto damaged;
-            struct event *e = drain_next(d);
-            *e = like;
-            e->time_ns = (uint64_t)(base_ns + (int64_t)((__int128)(int64_t)(key - base_stamp) * rate >> 32));
-            e->address = address;
-            e->op = EVENT_FREE;
-            e->hook = (uint8_t)hook;
-            e->kind = kinds[hook];
-            length = 2;
-            goto next;
         case WIRE_ALLOC_BIG:
             length = 4;
-            id = (uint32_t)load(w + 2);
             size_bytes = load(w + 3);
             break;
         case WIRE_REALLOC:
             length = 6;
             if (left < length)
                 goto damaged;
-            id = (uint32_t)load(w + 2);
             size_bytes = load(w + 3);
             if (!r->second_half) {
                 uint64_t new_address = load(w + 4);
-                if (address) {
-                    struct event *f = drain_next(d);
-                    *f = like;
-                    f->time_ns = (uint64_t)(base_ns + (int64_t)((__int128)(int64_t)(key - base_stamp) * rate >> 32));
-                    f->address = address;
-                    f->op = new_address ? EVENT_REALLOC_FREE : EVENT_FREE;
-                    f->hook = (uint8_t)hook;
-                    f->kind = kinds[hook];
-                }
+                if (address)
+                    put(d, &c, key, new_address ? EVENT_REALLOC_FREE : EVENT_FREE, hook, address);
                 if (!new_address)
                     goto next;
                 /* events of other threads may lie between the two halves */
@@ -245,44 +253,37 @@ static int run(struct drain *d, struct ring *r, uint64_t bound)
                 r->second_half = 1;
                 continue;
             }
-            event_op = address ? EVENT_REALLOC_ALLOC : EVENT_ALLOC;
+            op = address ? EVENT_REALLOC_ALLOC : EVENT_ALLOC;
             address = load(w + 4) & WIRE_A_MASK;
             break;
         default:
             length = drain_record_words(r, position, end);
             if (!length)
                 goto damaged;
+            d->words += position - r->position;
             r->position = position;
             r->key = key;
             records_handle(d, r, word1, length);
             if (r->bad)
                 return 1;
             bound = min_u64(bound, d->limit);
-            /* the second half of a REMAP comes at its own time */
-            if (r->key != key || r->second_half) {
-                key = r->key;
-                if (r->second_half)
-                    continue;
-            }
+            key = r->key;
+            if (r->second_half) /* of a REMAP: it comes at its own time */
+                continue;
             goto next;
         }
         if (left < length)
             goto damaged;
+        id = (uint32_t)load(w + 2);
         stack = stack_map_find(stacks, id);
         if (__builtin_expect(!stack, 0) && !find_stack(d, r, id, &stack)) {
             go_on = 0;
             break;
         }
         r->second_half = 0;
-        struct event *a = drain_next(d);
-        *a = like;
-        a->time_ns = (uint64_t)(base_ns + (int64_t)((__int128)(int64_t)(key - base_stamp) * rate >> 32));
-        a->address = address;
-        a->size_bytes = size_bytes;
-        a->stack_id = stack;
-        a->op = event_op;
-        a->hook = (uint8_t)hook;
-        a->kind = kinds[hook];
+        struct event *e = put(d, &c, key, op, hook, address);
+        e->size_bytes = size_bytes;
+        e->stack_id = stack;
     next:
         position += length;
         r->newest = key;

@@ -99,7 +99,7 @@ static char *command_line(const struct wire_proc *slot)
 {
     static char command[WIRE_COMMAND_MAX + 1];
     struct buf b = BUF(4 * WIRE_COMMAND_MAX + 16);
-    uint32_t length = slot->command_bytes;
+    uint32_t length = __atomic_load_n(&slot->command_bytes, __ATOMIC_RELAXED);
     if (length > WIRE_COMMAND_MAX)
         length = WIRE_COMMAND_MAX;
     memcpy(command, slot->command, length);
@@ -135,7 +135,7 @@ static void insert_row(struct processes *ps, const struct process *p, const stru
 /* The image that this one replaces, and the row of the image that it comes from. */
 static uint16_t find_parent(struct processes *ps, const struct wire_proc *slot, int pid, int is_fork)
 {
-    uint32_t parent_slot = slot->parent_slot;
+    uint32_t parent_slot = __atomic_load_n(&slot->parent_slot, __ATOMIC_RELAXED);
     uint16_t parent_id = 0;
     for (uint32_t i = 0; i < ps->slot_end; i++) {
         struct process *old = ps->by_slot[i];
@@ -183,8 +183,8 @@ static void name_image(struct processes *ps, struct process *p, const struct wir
     char exe[WIRE_PATH_MAX];
     copy_text(exe, slot->exe, sizeof exe);
     p->command = command_line(slot);
-    const struct process *parent =
-        p->inherited && slot->parent_slot - 1 < WIRE_PROCS ? ps->by_slot[slot->parent_slot - 1] : NULL;
+    uint32_t parent_slot = __atomic_load_n(&slot->parent_slot, __ATOMIC_RELAXED) - 1;
+    const struct process *parent = p->inherited && parent_slot < WIRE_PROCS ? ps->by_slot[parent_slot] : NULL;
     if (!*p->command && parent) {
         free(p->command);
         p->command = xstrdup(parent->command);

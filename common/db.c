@@ -46,7 +46,7 @@ int db_create(const char *path, sqlite3 **db, struct error *err)
     char pragma[128];
     snprintf(pragma, sizeof pragma, "PRAGMA application_id = %d; PRAGMA user_version = %d;", DB_APPLICATION_ID, DB_SCHEMA_VERSION);
     if (rc == 0)
-        rc = db_exec(*db, "PRAGMA page_size = 4096; PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;", err);
+        rc = db_exec(*db, "PRAGMA page_size = 4096; PRAGMA synchronous = OFF; PRAGMA journal_mode = WAL;", err);
     if (rc == 0)
         rc = db_exec(*db, "BEGIN", err);
     if (rc == 0)

@@ -90,7 +90,7 @@ static inline __attribute__((always_inline)) void *resize(struct thread *t, stru
     uint64_t before = record_begin(t);
     void *p = real.realloc(old, size);
     if (likely(p)) {
-        uint64_t after = clock_now();
+        uint64_t after = clock_after();
         uint64_t at = record_reserve(t, 6);
         record_word(t, at, before);
         record_word(t, at + 1, WIRE_WORD1(WIRE_REALLOC, hook, (uint64_t)old));
@@ -128,10 +128,17 @@ EXPORT void *reallocarray(void *old, size_t count, size_t size)
     struct unwind_state s;
     UNWIND_HERE(s);
     NEED(reallocarray);
-    /* an overflow is the real function's to refuse */
-    if (unlikely(product(count, size) == SIZE_MAX || !thread_enter(t, s)))
+    if (unlikely(!thread_enter(t, s)))
         return real.reallocarray(old, count, size);
-    void *p = resize(t, s, old, product(count, size), WIRE_HOOK_reallocarray);
+    size_t bytes = product(count, size);
+    void *p;
+    if (likely(bytes != SIZE_MAX)) {
+        p = resize(t, s, old, bytes, WIRE_HOOK_reallocarray);
+    } else { /* the real function's to refuse */
+        p = real.reallocarray(old, count, size);
+        if (!p)
+            record_oom(t, s, bytes, WIRE_HOOK_reallocarray);
+    }
     thread_leave(t);
     return p;
 }

@@ -30,7 +30,11 @@ static const char *environment_value(const char *entry, const char *name)
 static const char *environment(const char *name)
 {
     const char *value = NULL;
-    for (char **e = __environ; !value && e && *e; e++)
+    char **e = __environ;
+    /* The executable's DT_PREINIT_ARRAY runs before libc has set it: argc, argv, NULL, then the environment. */
+    if (!e && __libc_stack_end)
+        e = (char **)__libc_stack_end + *(long *)__libc_stack_end + 2;
+    for (; !value && e && *e; e++)
         value = environment_value(*e, name);
     return value;
 }

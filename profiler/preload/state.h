@@ -8,6 +8,8 @@
 #include "sys.h"
 #include "unwind.h"
 
+#include <sys/single_threaded.h>
+
 #define likely(x) __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)
 #define HIDDEN __attribute__((visibility("hidden")))
@@ -69,6 +71,15 @@ static inline uint64_t clock_now(void)
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* A stamp of what has happened: not earlier than the loads and stores of the real call before it. rdtsc alone runs ahead
+ * of loads that wait, and a block that came from another thread would seem to be allocated before that one freed it. */
+static inline uint64_t clock_after(void)
+{
+    if (unlikely(!__libc_single_threaded))
+        __builtin_ia32_lfence();
+    return clock_now();
 }
 
 #define barrier() __asm__ volatile("" ::: "memory")

@@ -109,8 +109,8 @@ static int part_header(struct render *r)
 static int part_findings(struct render *r)
 {
     const struct buf *b = &r->page->findings;
-    return b->length ? write_text(r, b->data, b->length)
-                     : write_text(r, "<li class=\"finding info\"><p>Nothing stands out.</p></li>", 59);
+    static const char nothing[] = "<li class=\"finding info\"><p>Nothing stands out.</p></li>";
+    return b->length ? write_text(r, b->data, b->length) : write_text(r, nothing, strlen(nothing));
 }
 
 static int part_top_lines(struct render *r)

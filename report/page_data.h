@@ -170,6 +170,7 @@ int32_t page_file(struct page *page, int64_t file_id);                 /* -1: no
 int32_t page_function(struct page *page, int64_t function_id);
 uint32_t page_line(struct page *page, int32_t function, int32_t file, int32_t line);
 uint32_t page_kind(const char *name);
+int32_t page_line_number(sqlite3_stmt *statement, int column); /* 0 for what cannot be one */
 const char *page_basename(const char *path);
 char *page_name_copy(const char *text);  /* cut at PAGE_NAME_BYTES */
 char *page_short_name(const char *name); /* without template and call arguments */

@@ -20,6 +20,14 @@ struct finding {
     char a[UNITS_TEXT], b[UNITS_TEXT], c[UNITS_TEXT], d[UNITS_TEXT];
 };
 
+/* A size, count or time of the database: a damaged one may be anything, and sums of sane ones must fit. */
+static int64_t amount(sqlite3_stmt *s, int column)
+{
+    const int64_t most = INT64_C(1) << 52;
+    int64_t value = sqlite3_column_int64(s, column);
+    return value < 0 ? 0 : value > most ? most : value;
+}
+
 static int percent(int64_t part, int64_t whole)
 {
     return whole > 0 ? (int)(100.0 * (double)part / (double)whole + 0.5) : 0;
@@ -187,8 +195,8 @@ static void find_spike(struct finding *f, const struct totals *t)
     sqlite3_bind_int64(s, 2, t->peak_active);
     int64_t high = 0, all = 0;
     if (sqlite3_step(s) == SQLITE_ROW) {
-        high = sqlite3_column_int64(s, 0);
-        all = sqlite3_column_int64(s, 1);
+        high = amount(s, 0);
+        all = amount(s, 1);
     }
     sqlite3_finalize(s);
     if (all < 100 || high * 10 > all || t->peak_active < 1 << 20)
@@ -207,22 +215,22 @@ static void find_spike(struct finding *f, const struct totals *t)
 /* Live bytes by line at GROWTH_POINTS instants spread over the run past its first tenth. */
 static int64_t *line_growth(const struct page *page, int32_t device, int64_t times[GROWTH_POINTS])
 {
-    int64_t *live = xcalloc((page->line_count + 1ul) * GROWTH_POINTS, sizeof *live),
-            *now = xcalloc(page->line_count + 1ul, sizeof *now);
+    int64_t *live = xcalloc((page->line_count + 1ul) * GROWTH_POINTS, sizeof *live);
+    uint64_t *now = xcalloc(page->line_count + 1ul, sizeof *now); /* wraps in a damaged file */
     int point = 0;
     for (uint32_t i = 0; i < page->instant_count && point < GROWTH_POINTS; i++) {
         const struct page_instant *instant = &page->instants[i];
         for (uint32_t k = instant->first_entry; k < instant->first_entry + instant->entry_count; k++) {
             const struct page_entry *e = &page->entries[k];
             if (page->sites[e->site].device == device)
-                now[page->sites[e->site].line] += (int64_t)((uint64_t)e->alloc_bytes - (uint64_t)e->gone_bytes);
+                now[page->sites[e->site].line] += (uint64_t)e->alloc_bytes - (uint64_t)e->gone_bytes;
         }
         /* the last point well before the end, where programs clean up */
         double due = (double)page->duration_ns * (0.1 + 0.85 * point / (GROWTH_POINTS - 1));
         if ((double)instant->time_ns < due)
             continue;
         for (uint32_t line = 0; line < page->line_count; line++)
-            live[(size_t)line * GROWTH_POINTS + (size_t)point] = now[line];
+            live[(size_t)line * GROWTH_POINTS + (size_t)point] = now[line] >> 52 ? 0 : (int64_t)now[line];
         times[point++] = instant->time_ns;
     }
     free(now);
@@ -352,7 +360,7 @@ int page_make_findings(struct page *page)
         int64_t *values[] = {&t.alloc_count,   &t.temporary_count,  &t.peak_active, &t.peak_ns,  &t.peak_count,
                              &t.peak_reserved, &t.peak_reserved_ns, &t.end_bytes,   &t.end_count};
         for (unsigned i = 0; i < sizeof values / sizeof *values; i++)
-            *values[i] = sqlite3_column_int64(s, (int)i + 1);
+            *values[i] = amount(s, (int)i + 1);
         if (t.device < 0)
             continue;
         snprintf(t.name, sizeof t.name, "%s", page->devices[t.device].name);

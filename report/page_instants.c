@@ -87,7 +87,8 @@ static int choose_cuts(struct walk *w)
     }
     for (int i = 1; i <= PAGE_INSTANTS; i++)
         add_cut(w, (int64_t)((double)w->page->duration_ns * i / PAGE_INSTANTS), 0);
-    qsort(w->cuts, w->cut_count, sizeof *w->cuts, by_time);
+    if (w->cut_count)
+        qsort(w->cuts, w->cut_count, sizeof *w->cuts, by_time);
     uint32_t kept = 0;
     for (uint32_t i = 0; i < w->cut_count; i++) {
         if (kept && w->cuts[kept - 1].time_ns == w->cuts[i].time_ns)
@@ -344,7 +345,8 @@ static int walk_chunks(struct walk *w)
         }
         if (broken)
             w->flags |= INSTANT_DAMAGED;
-        expected = first_event + sqlite3_column_int64(s, 5);
+        expected = first_event;
+        ADD(expected, sqlite3_column_int64(s, 5));
     }
     if (w->page->events_kept)
         close_cuts_before(w, INT64_MAX);

@@ -22,6 +22,12 @@ int page_query_end(struct page *page, sqlite3_stmt *statement, int rc)
     return result;
 }
 
+int32_t page_line_number(sqlite3_stmt *s, int column)
+{
+    int64_t line = sqlite3_column_int64(s, column);
+    return line < 0 || line > 100000000 ? 0 : (int32_t)line;
+}
+
 const char *page_basename(const char *path)
 {
     const char *slash = strrchr(path, '/');
@@ -126,7 +132,7 @@ int32_t page_function(struct page *page, int64_t function_id)
             struct page_function *f = PAGE_PUSH(page->functions, page->function_count, page->function_capacity);
             f->name = page_name_copy(db_text(s, 0));
             f->file = file;
-            f->line = sqlite3_column_int(s, 2);
+            f->line = page_line_number(s, 2);
         }
         sqlite3_finalize(s);
     }

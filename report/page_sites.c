@@ -58,7 +58,7 @@ struct raw {
 /* Both are read in the order of their ids, which are dense in files that nobody touched. */
 #define FIND(array, count, wanted)                                                                                     \
     uint32_t low = 0, high = (count);                                                                                  \
-    if ((count) && (wanted) >= (array)[0].id && (uint64_t)((wanted) - (array)[0].id) < (count) &&                      \
+    if ((count) && (wanted) >= (array)[0].id && (uint64_t)(wanted) - (uint64_t)(array)[0].id < (count) &&              \
         (array)[(wanted) - (array)[0].id].id == (wanted))                                                              \
         return (uint32_t)((wanted) - (array)[0].id);                                                                   \
     while (low < high) {                                                                                               \
@@ -113,7 +113,7 @@ static int load_addresses(struct page *page, struct raw *raw)
         const char *language = db_text(s, 4);
         f->function_id = sqlite3_column_int64(s, 1);
         f->file_id = sqlite3_column_int64(s, 2);
-        f->line = sqlite3_column_int(s, 3);
+        f->line = page_line_number(s, 3);
         f->language = !strcmp(language, "python") ? PAGE_PYTHON : !strcmp(language, "jit") ? PAGE_JIT : PAGE_NATIVE;
         f->is_inline = sqlite3_column_int(s, 5) != 0;
     }
@@ -192,7 +192,8 @@ static void rank_sites(struct page *page, struct raw *raw)
                 raw->sites[i].score = share;
         }
     free(sums);
-    qsort(raw->sites, raw->site_count, sizeof *raw->sites, by_score);
+    if (raw->site_count)
+        qsort(raw->sites, raw->site_count, sizeof *raw->sites, by_score);
 }
 
 static int32_t address_module(struct page *page, const struct raw_address *a)
@@ -297,7 +298,7 @@ static void resolve_line(struct page *page, struct raw *raw, struct raw_site *si
         if (sqlite3_step(line_row) == SQLITE_ROW) {
             function_id = sqlite3_column_int64(line_row, 0);
             file_id = sqlite3_column_int64(line_row, 1);
-            line = sqlite3_column_int64(line_row, 2);
+            line = page_line_number(line_row, 2);
             found = 1;
         }
     }
@@ -324,10 +325,10 @@ static void resolve_line(struct page *page, struct raw *raw, struct raw_site *si
 known:
     if (self)
         site->module = address_module(page, self);
-    if (found && function_id)
-        site->line = (int32_t)page_line(page, page_function(page, function_id), file_id ? page_file(page, file_id) : -1,
-                                        (int32_t)line);
-    else if (self) {
+    int32_t function = found && function_id ? page_function(page, function_id) : -1;
+    if (function >= 0) {
+        site->line = (int32_t)page_line(page, function, file_id ? page_file(page, file_id) : -1, (int32_t)line);
+    } else if (self) {
         struct page_frame frame = frame_of(page, raw, self, self_frame);
         site->line = (int32_t)page_line(page, frame.function, frame.file, frame.line);
     }

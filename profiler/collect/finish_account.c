@@ -10,6 +10,8 @@
 #include <string.h>
 #include <sys/random.h>
 
+#define RANGE_STEPS_MAX 400000000 /* ranges of all sets times chunks: about a second */
+
 enum scope { SCOPE_FILE, SCOPE_FUNCTION, SCOPE_LINE, SCOPE_MODULE, SCOPE_COUNT }; /* as the names sort */
 
 static const char *const scope_names[] = {"file", "function", "line", "module"};
@@ -28,7 +30,9 @@ struct row {
     uint32_t next; /* of the same key and kind of account; 0: none */
     uint32_t group;
     uint32_t first_link, last_link; /* ranges of sites, ascending */
-    int64_t stat[VALUE_COUNT];      /* own_peak_bytes: the sum of the sites' own peaks, an upper bound */
+    uint32_t link_count, site_count;
+    uint64_t salt;             /* of its sites: equal sets have equal sums */
+    int64_t stat[VALUE_COUNT]; /* own_peak_bytes: the sum of the sites' own peaks, an upper bound */
 };
 
 struct link {
@@ -43,6 +47,12 @@ struct out_row { /* a row of the table */
     uint32_t set; /* index + 1; 0: own is final */
     int64_t own;
     int64_t stat[VALUE_COUNT];
+};
+
+struct set_rows {          /* what makes a set of sites: rows, one a group */
+    uint32_t first, count; /* in row_lists */
+    uint32_t range_count;
+    int is_self;
 };
 
 struct level { /* a node on the path from the root */
@@ -70,9 +80,11 @@ struct pass {
     uint64_t *salt; /* sums of random numbers over the sites before */
     struct strmap *set_map;
     struct ownpeak_set *sets;
-    size_t set_count, set_capacity;
+    struct set_rows *set_rows; /* by set */
+    size_t set_count, set_capacity, set_rows_capacity;
+    uint32_t *row_lists;
+    size_t row_list_count, row_list_capacity;
     struct ownpeak_range *ranges;
-    size_t range_count, range_capacity;
     struct out_row *out;
     size_t out_count, out_capacity;
 };
@@ -119,6 +131,8 @@ static struct row *row_of(struct pass *p, int inclusive, uint32_t key, uint32_t 
 static void row_add(struct pass *p, struct row *r, const int64_t *stat, uint32_t first, uint32_t end)
 {
     combine(r->stat, stat);
+    r->site_count += end - first;
+    r->salt += p->salt[end] - p->salt[first];
     if (r->last_link && p->links[r->last_link].range.end == first) {
         p->links[r->last_link].range.end = end;
         return;
@@ -131,6 +145,7 @@ static void row_add(struct pass *p, struct row *r, const int64_t *stat, uint32_t
     else
         r->first_link = at;
     r->last_link = at;
+    r->link_count++;
 }
 
 /* --- the walk ---------------------------------------------------------------------------------------------------- */
@@ -284,29 +299,72 @@ static void make_salt(struct pass *p)
 
 /* The set of the sites of rows, one a group in ascending order: index + 1. Equal sets, frequent along a chain of calls,
  * are one. */
-static uint32_t set_of(struct pass *p, const uint32_t *rows, size_t count, size_t site_count, int64_t low, int64_t high)
+static uint32_t set_of(struct pass *p, const uint32_t *rows, size_t count, int64_t low, int64_t high, int is_self)
 {
     struct {
         uint64_t salt, count;
-    } key = {0, site_count};
-    for (size_t i = 0; i < count; i++)
-        for (uint32_t at = p->rows[rows[i]].first_link; at; at = p->links[at].next)
-            key.salt += p->salt[p->links[at].range.end] - p->salt[p->links[at].range.first];
+    } key = {0, 0};
+    uint32_t range_count = 0;
+    for (size_t i = 0; i < count; i++) {
+        key.salt += p->rows[rows[i]].salt;
+        key.count += p->rows[rows[i]].site_count;
+        range_count += p->rows[rows[i]].link_count;
+    }
     int is_new;
     uint32_t *slot = strmap_slot(p->set_map, &key, sizeof key, &is_new, NULL);
-    if (!is_new)
+    if (!is_new) {
+        p->set_rows[*slot - 1].is_self |= is_self;
         return *slot;
+    }
+    size_t set = p->set_count;
+    GROW(p->set_rows, set, p->set_rows_capacity);
     GROW(p->sets, p->set_count, p->set_capacity);
-    struct ownpeak_set *s = &p->sets[p->set_count++];
-    *s = (struct ownpeak_set){
-        .first_range = (uint32_t)p->range_count, .low_bytes = low, .high_bytes = high, .peak_bytes = -1};
-    for (size_t i = 0; i < count; i++)
-        for (uint32_t at = p->rows[rows[i]].first_link; at; at = p->links[at].next) {
-            GROW(p->ranges, p->range_count, p->range_capacity);
-            p->ranges[p->range_count++] = p->links[at].range;
-        }
-    s->range_count = (uint32_t)(p->range_count - s->first_range);
+    p->sets[p->set_count++] = (struct ownpeak_set){.low_bytes = low, .high_bytes = high, .peak_bytes = -1};
+    p->set_rows[set] = (struct set_rows){(uint32_t)p->row_list_count, (uint32_t)count, range_count, is_self};
+    for (size_t i = 0; i < count; i++) {
+        GROW(p->row_lists, p->row_list_count, p->row_list_capacity);
+        p->row_lists[p->row_list_count++] = rows[i];
+    }
     return *slot = (uint32_t)p->set_count;
+}
+
+static int by_worth(const void *a, const void *b, void *pass)
+{
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    const struct pass *p = pass;
+    /* a line's own row is looked at more often than a row of all that it calls */
+    uint64_t worth_x = (uint64_t)p->sets[x].high_bytes >> !p->set_rows[x].is_self;
+    uint64_t worth_y = (uint64_t)p->sets[y].high_bytes >> !p->set_rows[y].is_self;
+    if (worth_x != worth_y)
+        return worth_x > worth_y ? -1 : 1;
+    return x < y ? -1 : x > y;
+}
+
+/* Gives sets their ranges: all of them in any recording of a real program seen so far, else those that can be afforded,
+ * self rows and large ones first. */
+static void give_ranges(struct pass *p)
+{
+    int64_t chunks = db_int(p->m->db, "SELECT max(chunk_id) FROM event_chunk", 0);
+    size_t budget = RANGE_STEPS_MAX / (size_t)(chunks > 0 && chunks < RANGE_STEPS_MAX ? chunks : 1);
+    uint32_t *order = xmalloc((p->set_count + 1) * sizeof *order);
+    size_t total = 0, count = 0;
+    for (size_t i = 0; i < p->set_count; i++)
+        order[i] = (uint32_t)i;
+    qsort_r(order, p->set_count, sizeof *order, by_worth, p);
+    while (count < p->set_count && total + p->set_rows[order[count]].range_count <= budget)
+        total += p->set_rows[order[count++]].range_count;
+    p->ranges = xmalloc((total + 1) * sizeof *p->ranges);
+    size_t at = 0;
+    for (size_t i = 0; i < count; i++) {
+        const struct set_rows *rows = &p->set_rows[order[i]];
+        p->sets[order[i]].rank = (uint32_t)i;
+        p->sets[order[i]].first_range = (uint32_t)at;
+        p->sets[order[i]].range_count = rows->range_count;
+        for (uint32_t n = 0; n < rows->count; n++)
+            for (uint32_t l = p->rows[p->row_lists[rows->first + n]].first_link; l; l = p->links[l].next)
+                p->ranges[at++] = p->links[l].range;
+    }
+    free(order);
 }
 
 /* Adds the row of the table that stands for rows (one a group, ascending, all of one device). */
@@ -322,8 +380,7 @@ static void add_out(struct pass *p, enum scope scope, int inclusive, int64_t key
     for (size_t i = 0; i < count; i++) {
         const struct row *r = &p->rows[rows[i]];
         combine(o->stat, r->stat);
-        for (uint32_t at = r->first_link; at; at = p->links[at].next)
-            sites += p->links[at].range.end - p->links[at].range.first;
+        sites += r->site_count;
     }
     int64_t high = o->stat[STAT_own_peak_bytes], low = o->stat[STAT_own_largest];
     /* Live at one instant each: of the device's peak, and of the kind's. */
@@ -338,7 +395,7 @@ static void add_out(struct pass *p, enum scope scope, int inclusive, int64_t key
     else if (count == 1 && sites == group->site_count && group->peak_bytes >= 0)
         o->own = group->peak_bytes;
     else
-        o->set = set_of(p, rows, count, sites, low, high);
+        o->set = set_of(p, rows, count, low, high, !inclusive);
 }
 
 static int by_group(const void *a, const void *b, void *rows)
@@ -483,6 +540,8 @@ static void close_pass(struct pass *p)
     free(p->salt);
     strmap_close(p->set_map);
     free(p->sets);
+    free(p->set_rows);
+    free(p->row_lists);
     free(p->ranges);
     free(p->out);
 }
@@ -491,12 +550,13 @@ int model_accounts(struct model *m, struct error *err)
 {
     struct pass p = {.m = m};
     open_pass(&p);
+    make_salt(&p);
     add_selves(&p);
     int rc = walk(&p);
     const char *incomplete = NULL;
     if (rc == 0) {
-        make_salt(&p);
         out_keys(&p);
+        give_ranges(&p);
         rc = ownpeak_compute(m, p.ranges, p.sets, p.set_count, &incomplete, err);
     }
     if (rc == 0)

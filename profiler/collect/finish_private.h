@@ -115,9 +115,10 @@ struct ownpeak_range {
 };
 
 struct ownpeak_set {                   /* a set of sites whose largest common live bytes are wanted */
-    uint32_t first_range, range_count; /* ascending, disjoint */
+    uint32_t first_range, range_count; /* ascending, disjoint; none: leave it unknown */
     int64_t low_bytes;                 /* known to have been live at some instant */
     int64_t high_bytes;                /* never more than this */
+    uint32_t rank;                     /* 0: wanted most; the first ones are settled before the rest */
     int64_t peak_bytes;                /* result; -1: not known */
 };
 

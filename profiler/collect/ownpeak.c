@@ -5,18 +5,31 @@
  * within a chunk the same is done again for blocks of events.
  */
 #include "finish_private.h"
+#include "ownpeak_chunk.h"
 
 #include "../../common/chunk.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
-#define BUDGET_NS      3000000000ll /* of processor time; what is not known by then stays unknown */
-#define BLOCK_EVENTS   256u
+/* Processor time of one thread; what is not known by then stays unknown. */
+#define BOUNDS_NS 1500000000ll
+#define ROUND_NS  2000000000ll
+
+/* The cost of a chunk grows with the sets that compete in it: where they are many, the first ones have a round alone.
+ */
+#define MANY_SETS  4096u
+#define FIRST_SETS 2048u
+
+#define THREADS_MAX    4
 #define CANDIDATES_MAX (8u << 20)
 #define SITE_ID_SLACK  (1u << 20)
+#define DAMAGED        "a chunk of events is damaged"
+#define TOO_MANY       "too many lines compete for too many moments"
 
 struct sum {
     int64_t live, rise;
@@ -32,28 +45,9 @@ struct candidate { /* a set that may have its peak in a chunk */
 struct chunk {
     int64_t id;
     uint32_t first, count; /* candidates */
+    unsigned done;         /* bit: round */
     uint32_t tops;         /* sets whose highest bound is here */
     int64_t bound;         /* highest of its candidates, for those without tops */
-};
-
-struct touched { /* a site in the chunk at hand */
-    uint32_t site;
-    uint32_t first_member, member_count; /* candidates (by place in active) that hold it */
-    uint32_t block;                      /* the block that net and rise are of */
-    int64_t net, rise;
-    uint8_t is_in; /* of the set being replayed */
-};
-
-struct active { /* a candidate in the chunk at hand */
-    uint32_t set;
-    uint32_t block;
-    int64_t live;
-    int64_t net, rise;
-};
-
-struct step { /* an event that changes live bytes */
-    uint32_t touched;
-    int64_t change;
 };
 
 struct pass {
@@ -74,16 +68,14 @@ struct pass {
     size_t candidate_count, candidate_capacity;
     struct chunk *chunks;
     size_t chunk_count, chunk_capacity;
-    /* the chunk at hand */
-    struct touched *touched;
-    size_t touched_count, touched_capacity;
-    uint32_t *touched_of; /* by site: index + 1 */
-    uint32_t *members;
-    size_t member_count, member_capacity;
-    struct active *active;
-    size_t active_count, active_capacity;
-    struct step *steps;
-    uint32_t *in_block, *sets_in_block;
+    int is_damaged;
+    /* the threads */
+    pthread_mutex_t lock;
+    sqlite3_stmt *statement;
+    uint32_t first_sets; /* ranks below are settled in the first round */
+    int round;
+    size_t next; /* chunk of the round */
+    int is_stopped;
 };
 
 #define GROW(array, count, capacity)                                                                                   \
@@ -108,7 +100,7 @@ static int64_t cpu_ns(void)
 
 static int is_over_budget(struct pass *p)
 {
-    return cpu_ns() - p->start_ns > BUDGET_NS;
+    return cpu_ns() - p->start_ns > BOUNDS_NS;
 }
 
 static uint32_t site_index(const struct pass *p, uint32_t id)
@@ -174,7 +166,7 @@ static void bound_chunk(struct pass *p, const struct chunk_delta *deltas, size_t
     }
     for (size_t i = 0; i < p->set_count; i++) {
         struct ownpeak_set *s = &p->sets[i];
-        if (s->low_bytes >= s->high_bytes)
+        if (s->low_bytes >= s->high_bytes || !s->range_count)
             continue;
         struct sum sum = set_sum(p, s);
         int64_t bound = add(sum.live, sum.rise);
@@ -234,7 +226,7 @@ static int bound_all(struct pass *p)
         const void *data = sqlite3_column_blob(s, 3);
         long count = data ? chunk_decode_deltas(p->codec, data, (size_t)sqlite3_column_bytes(s, 3), &deltas) : -EBADMSG;
         if (count < 0) {
-            p->incomplete = "a chunk of events is damaged";
+            p->incomplete = DAMAGED;
             break;
         }
         GROW(p->chunks, p->chunk_count, p->chunk_capacity);
@@ -245,7 +237,7 @@ static int bound_all(struct pass *p)
         if (p->candidate_count > CANDIDATES_MAX)
             drop_beaten(p);
         if (p->candidate_count > CANDIDATES_MAX || is_over_budget(p))
-            p->incomplete = "too many lines compete for too many moments";
+            p->incomplete = TOO_MANY;
         if (finish_interrupted)
             rc = -EINTR;
         if (rc)
@@ -257,209 +249,6 @@ static int bound_all(struct pass *p)
     if (rc == 0 && !p->incomplete && !adds_up(p))
         p->incomplete = "the events do not add up to the accounts";
     return rc;
-}
-
-/* --- one chunk --------------------------------------------------------------------------------------------------- */
-
-static int is_in_set(const struct pass *p, const struct ownpeak_set *s, uint32_t site)
-{
-    const struct ownpeak_range *r = p->ranges + s->first_range;
-    size_t low = 0, high = s->range_count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (r[middle].end <= site)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < s->range_count && r[low].first <= site;
-}
-
-static uint32_t touch(struct pass *p, uint32_t site)
-{
-    if (!p->touched_of[site]) {
-        GROW(p->touched, p->touched_count, p->touched_capacity);
-        p->touched[p->touched_count++] = (struct touched){.site = site, .block = UINT32_MAX};
-        p->touched_of[site] = (uint32_t)p->touched_count;
-    }
-    return p->touched_of[site] - 1;
-}
-
-static size_t take_steps(struct pass *p, const struct chunk_event *events, size_t count)
-{
-    size_t n = 0;
-    for (size_t i = 0; i < count; i++) {
-        const struct chunk_event *e = &events[i];
-        int is_alloc = e->op == CHUNK_alloc || e->op == CHUNK_realloc_alloc;
-        if (!is_alloc && e->op != CHUNK_free && e->op != CHUNK_realloc_free && e->op != CHUNK_end)
-            continue;
-        uint32_t site = site_index(p, e->site_id);
-        if (site)
-            p->steps[n++] =
-                (struct step){touch(p, site - 1), is_alloc ? (int64_t)e->size_bytes : -(int64_t)e->size_bytes};
-    }
-    return n;
-}
-
-static int by_site(const void *a, const void *b)
-{
-    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-    return x < y ? -1 : x > y;
-}
-
-/* Places in sorted (sites that are touched, ascending) of those in the range. */
-static size_t first_at(const uint32_t *sorted, size_t count, uint32_t site)
-{
-    size_t low = 0, high = count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (sorted[middle] < site)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
-/* Calls for every pair of a touched site and an active set that holds it: first to count, then to fill. */
-static void each_member(struct pass *p, const uint32_t *sorted, int fill)
-{
-    for (uint32_t a = 0; a < p->active_count; a++) {
-        const struct ownpeak_set *s = &p->sets[p->active[a].set];
-        const struct ownpeak_range *r = p->ranges + s->first_range, *end = r + s->range_count;
-        size_t at = 0;
-        while (at < p->touched_count && r < end) {
-            /* on to the first range that ends after the site, then to the first site in it */
-            size_t low = 0, high = (size_t)(end - r);
-            while (low < high) {
-                size_t middle = low + (high - low) / 2;
-                if (r[middle].end <= sorted[at])
-                    low = middle + 1;
-                else
-                    high = middle;
-            }
-            r += low;
-            if (r == end)
-                break;
-            at += first_at(sorted + at, p->touched_count - at, r->first);
-            for (; at < p->touched_count && sorted[at] < r->end; at++) {
-                struct touched *t = &p->touched[p->touched_of[sorted[at]] - 1];
-                if (fill)
-                    p->members[t->first_member + t->member_count] = a;
-                t->member_count++;
-            }
-        }
-    }
-}
-
-static void link_members(struct pass *p)
-{
-    uint32_t *sorted = xmalloc((p->touched_count + 1) * sizeof *sorted);
-    for (size_t i = 0; i < p->touched_count; i++)
-        sorted[i] = p->touched[i].site;
-    qsort(sorted, p->touched_count, sizeof *sorted, by_site);
-    each_member(p, sorted, 0);
-    size_t total = 0;
-    for (size_t i = 0; i < p->touched_count; i++) {
-        p->touched[i].first_member = (uint32_t)total;
-        total += p->touched[i].member_count;
-        p->touched[i].member_count = 0;
-    }
-    if (total > p->member_capacity) {
-        p->member_capacity = total;
-        p->members = xrealloc(p->members, total * sizeof *p->members);
-    }
-    each_member(p, sorted, 1);
-    free(sorted);
-}
-
-static void replay(struct pass *p, const struct active *a, const struct step *steps, size_t count, size_t sites)
-{
-    struct ownpeak_set *s = &p->sets[a->set];
-    for (size_t i = 0; i < sites; i++) {
-        struct touched *t = &p->touched[p->in_block[i]];
-        t->is_in = (uint8_t)is_in_set(p, s, t->site);
-    }
-    int64_t live = a->live, best = s->low_bytes;
-    for (size_t i = 0; i < count; i++) {
-        if (!p->touched[steps[i].touched].is_in)
-            continue;
-        live = add(live, steps[i].change);
-        if (live > best)
-            best = live;
-    }
-    s->low_bytes = best;
-}
-
-static void run_block(struct pass *p, const struct step *steps, size_t count, uint32_t block)
-{
-    size_t sites = 0, sets = 0;
-    for (size_t i = 0; i < count; i++) {
-        struct touched *t = &p->touched[steps[i].touched];
-        if (t->block != block) {
-            t->block = block;
-            t->net = t->rise = 0;
-            p->in_block[sites++] = steps[i].touched;
-        }
-        t->net = add(t->net, steps[i].change);
-        if (t->net > t->rise)
-            t->rise = t->net;
-    }
-    for (size_t i = 0; i < sites; i++) {
-        const struct touched *t = &p->touched[p->in_block[i]];
-        for (uint32_t k = 0; k < t->member_count; k++) {
-            uint32_t at = p->members[t->first_member + k];
-            struct active *a = &p->active[at];
-            if (a->block != block) {
-                a->block = block;
-                a->net = a->rise = 0;
-                p->sets_in_block[sets++] = at;
-            }
-            a->net = add(a->net, t->net);
-            a->rise = add(a->rise, t->rise);
-        }
-    }
-    for (size_t i = 0; i < sets; i++) {
-        struct active *a = &p->active[p->sets_in_block[i]];
-        if (add(a->live, a->rise) > p->sets[a->set].low_bytes)
-            replay(p, a, steps, count, sites);
-        a->live = add(a->live, a->net);
-    }
-}
-
-static int run_chunk(struct pass *p, const struct chunk *c, sqlite3_stmt *s)
-{
-    p->active_count = 0;
-    for (uint32_t i = 0; i < c->count; i++) {
-        const struct candidate *k = &p->candidates[c->first + i];
-        if (k->bound <= p->sets[k->set].low_bytes)
-            continue;
-        GROW(p->active, p->active_count, p->active_capacity);
-        p->active[p->active_count++] = (struct active){.set = k->set, .block = UINT32_MAX, .live = k->live};
-    }
-    if (!p->active_count)
-        return 0;
-    p->sets_in_block = xrealloc(p->sets_in_block, p->active_capacity * sizeof *p->sets_in_block);
-    sqlite3_bind_int64(s, 1, c->id);
-    const struct chunk_event *events;
-    const void *data = sqlite3_step(s) == SQLITE_ROW ? sqlite3_column_blob(s, 0) : NULL;
-    long count = data ? chunk_decode_events(p->codec, data, (size_t)sqlite3_column_bytes(s, 0), &events) : -EBADMSG;
-    if (count > (long)CHUNK_EVENTS)
-        count = -EBADMSG;
-    if (count >= 0) {
-        size_t steps = take_steps(p, events, (size_t)count);
-        link_members(p);
-        for (size_t at = 0; at < steps; at += BLOCK_EVENTS)
-            run_block(p, p->steps + at, steps - at < BLOCK_EVENTS ? steps - at : BLOCK_EVENTS,
-                      (uint32_t)(at / BLOCK_EVENTS));
-    }
-    for (size_t i = 0; i < p->touched_count; i++)
-        p->touched_of[p->touched[i].site] = 0;
-    p->touched_count = 0;
-    sqlite3_reset(s);
-    if (count < 0)
-        p->incomplete = "a chunk of events is damaged";
-    return 0;
 }
 
 /* --- which chunks, in which order -------------------------------------------------------------------------------- */
@@ -507,35 +296,129 @@ static void order_chunks(struct pass *p)
         qsort(p->chunks, p->chunk_count, sizeof *p->chunks, by_promise);
 }
 
-static int run_chunks(struct pass *p)
+/* --- threads ----------------------------------------------------------------------------------------------------- */
+
+struct runner {
+    struct pass *p;
+    struct ownpeak_worker *worker;
+    struct buf data;
+    pthread_t thread;
+};
+
+/* The next chunk of the round in which sets compete, read into the runner's buffer; NULL: no more. The lock is held: it
+ * guards the database and everything of the pass but the sets' best values. */
+static struct chunk *take_chunk(struct runner *r)
 {
-    sqlite3_stmt *s = NULL;
-    int rc = db_prepare(p->m->db, "SELECT data FROM event_chunk WHERE chunk_id = ?", &s, p->err);
-    order_chunks(p);
-    size_t i = 0;
-    for (; i < p->chunk_count && rc == 0 && !p->incomplete; i++) {
-        rc = run_chunk(p, &p->chunks[i], s);
-        if (rc == 0 && finish_interrupted)
-            rc = -EINTR;
-        if (is_over_budget(p))
-            p->incomplete = "too many lines compete for too many moments";
+    struct pass *p = r->p;
+    while (p->next < p->chunk_count && !p->is_stopped) {
+        struct chunk *c = &p->chunks[p->next++];
+        ownpeak_worker_clear(r->worker);
+        for (uint32_t i = 0; i < c->count; i++) {
+            const struct candidate *k = &p->candidates[c->first + i];
+            if (k->bound > ownpeak_best(&p->sets[k->set]) && (p->sets[k->set].rank >= p->first_sets) == p->round)
+                ownpeak_worker_follow(r->worker, k->set, k->live);
+        }
+        if (!ownpeak_worker_followed(r->worker)) {
+            c->done |= 1u << p->round;
+            continue;
+        }
+        sqlite3_reset(p->statement);
+        sqlite3_bind_int64(p->statement, 1, c->id);
+        buf_reset(&r->data);
+        const void *data = sqlite3_step(p->statement) == SQLITE_ROW ? sqlite3_column_blob(p->statement, 0) : NULL;
+        if (data)
+            buf_add(&r->data, data, (size_t)sqlite3_column_bytes(p->statement, 0));
+        return c;
     }
-    sqlite3_finalize(s);
-    /* Known: every set that no chunk left out could have raised. */
+    return NULL;
+}
+
+static void *run(void *argument)
+{
+    struct runner *r = argument;
+    struct pass *p = r->p;
+    int64_t start_ns = cpu_ns();
+    pthread_mutex_lock(&p->lock);
+    for (struct chunk *c; (c = take_chunk(r));) {
+        pthread_mutex_unlock(&p->lock);
+        int rc = r->data.length ? ownpeak_worker_run(r->worker, r->data.data, r->data.length) : -EBADMSG;
+        pthread_mutex_lock(&p->lock);
+        if (rc == 0)
+            c->done |= 1u << p->round;
+        else
+            p->is_damaged = 1;
+        if (finish_interrupted || cpu_ns() - start_ns > ROUND_NS)
+            p->is_stopped = 1;
+    }
+    pthread_mutex_unlock(&p->lock);
+    return NULL;
+}
+
+/* The lines that matter most have a round, and a budget, of their own. */
+static void run_rounds(struct pass *p, struct runner *runners, size_t count)
+{
+    p->first_sets = p->set_count > MANY_SETS ? FIRST_SETS : UINT32_MAX;
+    for (p->round = 0; p->round < (p->first_sets == UINT32_MAX ? 1 : 2); p->round++) {
+        size_t started = 1;
+        p->next = 0;
+        p->is_stopped = 0;
+        while (started < count && pthread_create(&runners[started].thread, NULL, run, &runners[started]) == 0)
+            started++;
+        run(&runners[0]);
+        for (size_t i = 1; i < started; i++)
+            pthread_join(runners[i].thread, NULL);
+    }
+}
+
+/* Known is every set that no chunk left out could have raised. */
+static void take_peaks(struct pass *p)
+{
     uint8_t *open = xcalloc(p->set_count + 1, 1);
     int any = 0;
-    for (; i < p->chunk_count; i++)
+    for (size_t i = 0; i < p->chunk_count; i++)
         for (uint32_t n = 0; n < p->chunks[i].count; n++) {
             const struct candidate *k = &p->candidates[p->chunks[i].first + n];
-            if (k->bound > p->sets[k->set].low_bytes)
-                any = open[k->set] = 1;
+            const struct ownpeak_set *s = &p->sets[k->set];
+            if (!(p->chunks[i].done & 1u << (s->rank >= p->first_sets)) && k->bound > s->low_bytes)
+                open[k->set] = 1;
         }
-    for (size_t n = 0; n < p->set_count && rc == 0; n++)
-        if (!open[n])
+    for (size_t n = 0; n < p->set_count; n++) {
+        if (open[n] || !p->sets[n].range_count)
+            any = 1;
+        else
             p->sets[n].peak_bytes = p->sets[n].low_bytes;
+    }
     free(open);
-    if (!any)
-        p->incomplete = NULL;
+    if (any)
+        p->incomplete = p->is_damaged ? DAMAGED : TOO_MANY;
+}
+
+static int run_chunks(struct pass *p)
+{
+    struct ownpeak_input input = {p->ranges, p->sets, p->site_of, p->site_ids, p->m->site_count};
+    struct runner runners[THREADS_MAX];
+    long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    size_t count = 0, want = cores < 1 ? 1 : cores > THREADS_MAX ? THREADS_MAX : (size_t)cores;
+    order_chunks(p);
+    for (; count < want && (runners[count].worker = ownpeak_worker_open(&input)); count++) {
+        runners[count].p = p;
+        runners[count].data = (struct buf)BUF(1u << 30);
+    }
+    int rc = count ? db_prepare(p->m->db, "SELECT data FROM event_chunk WHERE chunk_id = ?", &p->statement, p->err)
+                   : error_set(p->err, ENOMEM, "out of memory");
+    if (rc == 0) {
+        pthread_mutex_init(&p->lock, NULL);
+        run_rounds(p, runners, count);
+        pthread_mutex_destroy(&p->lock);
+        sqlite3_finalize(p->statement);
+        rc = finish_interrupted ? -EINTR : 0;
+    }
+    if (rc == 0)
+        take_peaks(p);
+    for (size_t i = 0; i < count; i++) {
+        ownpeak_worker_close(runners[i].worker);
+        buf_free(&runners[i].data);
+    }
     return rc;
 }
 
@@ -546,9 +429,6 @@ static void open_pass(struct pass *p)
     p->allocated = xcalloc(n + 1, sizeof *p->allocated);
     p->freed = xcalloc(n + 1, sizeof *p->freed);
     p->sums = xcalloc(n + 1, sizeof *p->sums);
-    p->touched_of = xcalloc(n + 1, sizeof *p->touched_of);
-    p->steps = xmalloc(CHUNK_EVENTS * sizeof *p->steps);
-    p->in_block = xmalloc(BLOCK_EVENTS * sizeof *p->in_block);
     p->codec = chunk_codec_open();
 }
 
@@ -561,13 +441,6 @@ static void close_pass(struct pass *p)
     free(p->sums);
     free(p->candidates);
     free(p->chunks);
-    free(p->touched);
-    free(p->touched_of);
-    free(p->members);
-    free(p->active);
-    free(p->steps);
-    free(p->in_block);
-    free(p->sets_in_block);
     chunk_codec_close(p->codec);
 }
 

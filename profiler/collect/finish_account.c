@@ -10,7 +10,8 @@
 #include <string.h>
 #include <sys/random.h>
 
-#define RANGE_STEPS_MAX 400000000 /* ranges of all sets times chunks: about a second */
+#define RANGE_STEPS_MAX 400000000  /* ranges of all sets times chunks: about a second */
+#define MEMBERS_MAX     (4u << 20) /* sites of all sets, a site counted in each set that holds it */
 
 enum scope { SCOPE_FILE, SCOPE_FUNCTION, SCOPE_LINE, SCOPE_MODULE, SCOPE_COUNT }; /* as the names sort */
 
@@ -53,6 +54,7 @@ struct set_rows {          /* what makes a set of sites: rows, one a group */
     uint32_t first, count; /* in row_lists */
     uint32_t range_count;
     int is_self;
+    uint64_t site_count;
 };
 
 struct level { /* a node on the path from the root */
@@ -320,7 +322,7 @@ static uint32_t set_of(struct pass *p, const uint32_t *rows, size_t count, int64
     GROW(p->set_rows, set, p->set_rows_capacity);
     GROW(p->sets, p->set_count, p->set_capacity);
     p->sets[p->set_count++] = (struct ownpeak_set){.low_bytes = low, .high_bytes = high, .peak_bytes = -1};
-    p->set_rows[set] = (struct set_rows){(uint32_t)p->row_list_count, (uint32_t)count, range_count, is_self};
+    p->set_rows[set] = (struct set_rows){(uint32_t)p->row_list_count, (uint32_t)count, range_count, is_self, key.count};
     for (size_t i = 0; i < count; i++) {
         GROW(p->row_lists, p->row_list_count, p->row_list_capacity);
         p->row_lists[p->row_list_count++] = rows[i];
@@ -340,30 +342,40 @@ static int by_worth(const void *a, const void *b, void *pass)
     return x < y ? -1 : x > y;
 }
 
-/* Gives sets their ranges: all of them in any recording of a real program seen so far, else those that can be afforded,
- * self rows and large ones first. */
+static void give_set_ranges(struct pass *p, uint32_t set, size_t *at)
+{
+    const struct set_rows *rows = &p->set_rows[set];
+    p->sets[set].first_range = (uint32_t)*at;
+    p->sets[set].range_count = rows->range_count;
+    p->ranges = xrealloc(p->ranges, (*at + rows->range_count) * sizeof *p->ranges);
+    for (uint32_t n = 0; n < rows->count; n++)
+        for (uint32_t l = p->rows[p->row_lists[rows->first + n]].first_link; l; l = p->links[l].next)
+            p->ranges[(*at)++] = p->links[l].range;
+}
+
+/* Gives sets their ranges: all of them in any recording of a real program seen so far, else those that can be afforded:
+ * self rows, which together hold each site a few times only, then large ones. */
 static void give_ranges(struct pass *p)
 {
     int64_t chunks = db_int(p->m->db, "SELECT max(chunk_id) FROM event_chunk", 0);
     size_t budget = RANGE_STEPS_MAX / (size_t)(chunks > 0 && chunks < RANGE_STEPS_MAX ? chunks : 1);
     uint32_t *order = xmalloc((p->set_count + 1) * sizeof *order);
-    size_t total = 0, count = 0;
+    size_t total = 0;
+    uint64_t members = 0;
     for (size_t i = 0; i < p->set_count; i++)
         order[i] = (uint32_t)i;
     qsort_r(order, p->set_count, sizeof *order, by_worth, p);
-    while (count < p->set_count && total + p->set_rows[order[count]].range_count <= budget)
-        total += p->set_rows[order[count++]].range_count;
-    p->ranges = xmalloc((total + 1) * sizeof *p->ranges);
-    size_t at = 0;
-    for (size_t i = 0; i < count; i++) {
-        const struct set_rows *rows = &p->set_rows[order[i]];
-        p->sets[order[i]].rank = (uint32_t)i;
-        p->sets[order[i]].first_range = (uint32_t)at;
-        p->sets[order[i]].range_count = rows->range_count;
-        for (uint32_t n = 0; n < rows->count; n++)
-            for (uint32_t l = p->rows[p->row_lists[rows->first + n]].first_link; l; l = p->links[l].next)
-                p->ranges[at++] = p->links[l].range;
-    }
+    for (int is_self = 1; is_self >= 0; is_self--)
+        for (size_t i = 0; i < p->set_count; i++) {
+            const struct set_rows *rows = &p->set_rows[order[i]];
+            if (rows->is_self != is_self)
+                continue;
+            if (total + rows->range_count > budget || members + rows->site_count > MEMBERS_MAX)
+                break;
+            members += rows->site_count;
+            p->sets[order[i]].rank = (uint32_t)i;
+            give_set_ranges(p, order[i], &total);
+        }
     free(order);
 }
 

@@ -37,6 +37,9 @@ PRELOAD_FLAGS = $(CPPFLAGS) $(CFLAGS_ALL) -fPIC -fvisibility=hidden -ftls-model=
                 $(if $(findstring clang,$(CC)),,-fno-tree-loop-distribute-patterns)
 LIBS := -ldw -lelf -lsqlite3 -lzstd -lz -liberty -lm -lpthread
 
+# what is made; V=1 shows how
+Q = $(if $(V),,@printf '  build %s\n' '$@' && )
+
 PRELOAD_SRC := $(wildcard profiler/preload/*.c)
 # vtab_event.c is also the loadable extension, with what it needs of common/
 EVENTS_SRC := $(wildcard common/vtab_event.c report/vtab_event.c)
@@ -63,41 +66,41 @@ $(BUILD)/flags.cli: FORCE
 
 $(BUILD)/obj/%.o: %.c $(BUILD)/flags
 	@mkdir -p $(@D)
-	$(CC) $(TOOL_FLAGS) -MMD -MP -c $< -o $@
+	$(Q)$(CC) $(TOOL_FLAGS) -MMD -MP -c $< -o $@
 
 # the two facts that only the build knows
 CONFIG := -DMEMPROF_VERSION='"$(VERSION)"' -DMEMPROF_LIBDIR='"$(libdir)"'
 $(BUILD)/obj/cli/%.o: cli/%.c $(BUILD)/flags $(BUILD)/flags.cli
 	@mkdir -p $(@D)
-	$(CC) $(TOOL_FLAGS) $(CONFIG) -MMD -MP -c $< -o $@
+	$(Q)$(CC) $(TOOL_FLAGS) $(CONFIG) -MMD -MP -c $< -o $@
 $(BUILD)/obj/profiler/collect/%.o: profiler/collect/%.c $(BUILD)/flags $(BUILD)/flags.cli
 	@mkdir -p $(@D)
-	$(CC) $(TOOL_FLAGS) $(CONFIG) -MMD -MP -c $< -o $@
+	$(Q)$(CC) $(TOOL_FLAGS) $(CONFIG) -MMD -MP -c $< -o $@
 
 $(BUILD)/pic/%.o: %.c $(BUILD)/flags
 	@mkdir -p $(@D)
-	$(CC) $(PRELOAD_FLAGS) -MMD -MP -c $< -o $@
+	$(Q)$(CC) $(PRELOAD_FLAGS) -MMD -MP -c $< -o $@
 
 $(BUILD)/ext/%.o: %.c $(BUILD)/flags
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS) $(CFLAGS_ALL) -fPIC -DMEMPROF_LOADABLE -MMD -MP -c $< -o $@
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS_ALL) -fPIC -DMEMPROF_LOADABLE -MMD -MP -c $< -o $@
 
 $(BUILD)/libmemprof.so: $(PRELOAD_OBJ)
-	$(CC) -shared -Wl,-z,now -Wl,-z,relro -Wl,-z,text -Wl,--no-undefined -o $@ $^
+	$(Q)$(CC) -shared -Wl,-z,now -Wl,-z,relro -Wl,-z,text -Wl,--no-undefined -o $@ $^
 
 $(BUILD)/memprof_events.so: $(EVENTS_OBJ)
-	$(CC) -shared -Wl,-Bsymbolic -Wl,-z,relro -Wl,--no-undefined -o $@ $^ -lzstd
+	$(Q)$(CC) -shared -Wl,-Bsymbolic -Wl,-z,relro -Wl,--no-undefined -o $@ $^ -lzstd
 
 $(BUILD)/embed.c: tools/embed.sh $(EMBED)
 	@mkdir -p $(@D)
-	sh tools/embed.sh $(EMBED) >$@.tmp && mv $@.tmp $@
+	$(Q)sh tools/embed.sh $(EMBED) >$@.tmp && mv $@.tmp $@
 
 $(BUILD)/obj/embed.o: $(BUILD)/embed.c $(BUILD)/flags
 	@mkdir -p $(@D)
-	$(CC) $(CFLAGS_ALL) -c $< -o $@
+	$(Q)$(CC) $(CFLAGS_ALL) -c $< -o $@
 
 $(BUILD)/memprof: $(TOOL_OBJ)
-	$(CC) $(SAN) -o $@ $^ $(LIBS)
+	$(Q)$(CC) $(SAN) -o $@ $^ $(LIBS)
 
 # --- samples, test and bench programs ------------------------------------------------------------------------------
 
@@ -109,53 +112,57 @@ samples: $(SAMPLES) ## build the sample programs
 
 $(BUILD)/samples/%: samples/%.c include/memprof.h
 	@mkdir -p $(@D)
-	$(CC) -std=gnu17 -O1 $(SAMPLE_FLAGS) -Iinclude -o $@ $< -pthread -lm
+	$(Q)$(CC) -std=gnu17 -O1 $(SAMPLE_FLAGS) -Iinclude -o $@ $< -pthread -lm
 $(BUILD)/samples/%: samples/%.cpp
 	@mkdir -p $(@D)
-	$(CXX) -std=c++17 -O2 $(SAMPLE_FLAGS) -o $@ $<
+	$(Q)$(CXX) -std=c++17 -O2 $(SAMPLE_FLAGS) -o $@ $<
 
 # -O1 keeps the test programs' calls where their lines are; builtins off keeps gcc from removing malloc/free pairs
 TEST_FLAGS := -D_GNU_SOURCE -std=gnu17 -O1 -g -fno-builtin $(WARN) -Iinclude
 PROGRAMS := $(patsubst tests/programs/%.c,$(BUILD)/programs/%,$(filter-out tests/programs/lib_%,$(wildcard tests/programs/*.c))) \
             $(patsubst tests/programs/%.cpp,$(BUILD)/programs/%,$(wildcard tests/programs/*.cpp)) \
             $(patsubst tests/programs/%.c,$(BUILD)/programs/%.so,$(wildcard tests/programs/lib_*.c))
-programs: $(PROGRAMS) $(BUILD)/accuracy/libcount.so
+programs: $(PROGRAMS) $(BUILD)/accuracy/libcount.so $(BUILD)/programs/lookup
 
 $(BUILD)/programs/%: tests/programs/%.c
 	@mkdir -p $(@D)
-	$(CC) $(TEST_FLAGS) -o $@ $< -pthread -ldl
+	$(Q)$(CC) $(TEST_FLAGS) -o $@ $< -pthread -ldl
 $(BUILD)/programs/%: tests/programs/%.cpp
 	@mkdir -p $(@D)
-	$(CXX) -std=c++17 -O1 -g $(WARN) -o $@ $< -pthread
+	$(Q)$(CXX) -std=c++17 -O1 -g -fno-builtin $(WARN) -o $@ $< -pthread
 $(BUILD)/programs/%.so: tests/programs/%.c
 	@mkdir -p $(@D)
-	$(CC) $(TEST_FLAGS) -fPIC -shared -o $@ $< -pthread -ldl
+	$(Q)$(CC) $(TEST_FLAGS) -fPIC -shared -o $@ $< -pthread -ldl
 
 $(BUILD)/accuracy/libcount.so: tests/accuracy/count.c
 	@mkdir -p $(@D)
-	$(CC) $(TEST_FLAGS) -O2 -fPIC -shared -o $@ $< -pthread
+	$(Q)$(CC) $(TEST_FLAGS) -O2 -fPIC -shared -o $@ $< -pthread
+
+$(BUILD)/programs/lookup: tests/symbols/lookup.c $(filter-out %/cli/main.o,$(TOOL_OBJ))
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(TOOL_FLAGS) -o $@ $^ $(LIBS)
 
 BENCH_PROGRAMS := $(patsubst tests/bench/%.c,$(BUILD)/bench/%,$(filter-out %/hwm.c,$(wildcard tests/bench/*.c))) $(BUILD)/bench/libhwm.so
 bench-programs: $(BENCH_PROGRAMS)
 $(BUILD)/bench/bench_unwind: tests/bench/bench_unwind.c $(PRELOAD_OBJ)
 	@mkdir -p $(@D)
-	$(CC) $(PRELOAD_FLAGS) -o $@ $^ -lunwind -lpthread
+	$(Q)$(CC) $(PRELOAD_FLAGS) -o $@ $^ -lunwind -lpthread
 $(BUILD)/bench/bench_account: tests/bench/bench_account.c $(filter-out %/cli/main.o,$(TOOL_OBJ))
 	@mkdir -p $(@D)
-	$(CC) $(TOOL_FLAGS) -o $@ $^ $(LIBS)
+	$(Q)$(CC) $(TOOL_FLAGS) -o $@ $^ $(LIBS)
 $(BUILD)/bench/libhwm.so: tests/bench/hwm.c
 	@mkdir -p $(@D)
-	$(CC) $(TEST_FLAGS) -fPIC -shared -o $@ $<
+	$(Q)$(CC) $(TEST_FLAGS) -fPIC -shared -o $@ $<
 $(BUILD)/bench/%: tests/bench/%.c
 	@mkdir -p $(@D)
-	$(CC) -D_GNU_SOURCE -std=gnu17 -O2 -g -fno-builtin $(WARN) -o $@ $< -pthread -lm
+	$(Q)$(CC) -D_GNU_SOURCE -std=gnu17 -O2 -g -fno-builtin $(WARN) -o $@ $< -pthread -lm
 
 # clang only: tests/fuzz/run.sh calls this with sanitizers
 FUZZ := $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
 fuzz-programs: $(FUZZ)
 $(BUILD)/fuzz/%: tests/fuzz/%.c $(filter-out %/cli/main.o,$(TOOL_OBJ))
 	@mkdir -p $(@D)
-	$(CC) $(TOOL_FLAGS) -fsanitize=fuzzer -o $@ $^ $(LIBS)
+	$(Q)$(CC) $(TOOL_FLAGS) -fsanitize=fuzzer -o $@ $^ $(LIBS)
 
 # Unit tests: cmocka. Those of the library inside the program link its objects, all others the tools'.
 UNIT_PRELOAD := $(wildcard tests/unit/test_unwind*.c tests/unit/test_hook*.c tests/unit/test_preload*.c)
@@ -164,10 +171,10 @@ UNIT := $(UNIT_TOOL:tests/unit/%.c=$(BUILD)/unit/%) $(if $(SANITIZE),,$(UNIT_PRE
 unit: $(UNIT) ## build the unit tests
 $(UNIT_TOOL:tests/unit/%.c=$(BUILD)/unit/%): $(BUILD)/unit/%: tests/unit/%.c $(filter-out %/cli/main.o,$(TOOL_OBJ))
 	@mkdir -p $(@D)
-	$(CC) $(TOOL_FLAGS) $(CONFIG) -o $@ $^ -lcmocka -ldl $(LIBS)
+	$(Q)$(CC) $(TOOL_FLAGS) $(CONFIG) -o $@ $^ -lcmocka -ldl $(LIBS)
 $(UNIT_PRELOAD:tests/unit/%.c=$(BUILD)/unit/%): $(BUILD)/unit/%: tests/unit/%.c $(PRELOAD_OBJ)
 	@mkdir -p $(@D)
-	$(CC) $(PRELOAD_FLAGS) -o $@ $^ -lcmocka -lunwind -ldl -lpthread
+	$(Q)$(CC) $(PRELOAD_FLAGS) -o $@ $^ -lcmocka -lunwind -ldl -lpthread
 
 # --- for people ----------------------------------------------------------------------------------------------------
 
@@ -208,7 +215,7 @@ MAN := $(wildcard docs/man/*.1)
 compdir = $(PREFIX)/share/bash-completion/completions
 man: ## make docs/man anew from the descriptions of the options
 	@mkdir -p $(BUILD)
-	$(CC) -D_GNU_SOURCE $(WARN) -o $(BUILD)/make_man tools/man.c && $(BUILD)/make_man docs/man
+	$(Q)$(CC) -D_GNU_SOURCE $(WARN) -o $(BUILD)/make_man tools/man.c && $(BUILD)/make_man docs/man
 install: all ## install under PREFIX (/usr/local), staged in DESTDIR
 	install -d '$(DESTDIR)$(bindir)' '$(DESTDIR)$(libdir)' '$(DESTDIR)$(incdir)' '$(DESTDIR)$(docdir)'
 	install -m 755 $(BUILD)/memprof '$(DESTDIR)$(bindir)/memprof'

@@ -253,10 +253,9 @@ static inline void leave(struct account *a, const struct event *e, const struct 
 static __attribute__((noinline)) void replace(struct account *a, const struct event *e, const struct live_block *b)
 {
     struct event unseen = *e;
-    struct live_block old = *b;
     unseen.hook = 0;
     a->counts.replaced_blocks++;
-    leave(a, &unseen, &old, CHUNK_free);
+    leave(a, &unseen, b, CHUNK_free);
     a->counts.live_blocks--;
 }
 
@@ -274,11 +273,12 @@ static inline void apply_alloc(struct account *a, const struct event *e, const s
     struct site *s = site_at(&a->sites, site_id);
     struct tally *thread_tally;
     struct thread_device *t = find_thread(a, e->thread_id, e->device, e->kind, &thread_tally);
-    b->size = size;
-    b->match = a->chunk_fill;
-    b->time_ns = a->now_ns;
-    b->site = site_id;
-    b->thread_id = e->thread_id;
+    *b = (struct live_block){.key = place->key,
+                             .size = size,
+                             .match = a->chunk_fill & 0xffff,
+                             .time_ns = a->now_ns,
+                             .site = site_id,
+                             .thread_id = e->thread_id};
     a->threads[e->thread_id]->last_key = place->key;
     a->counts.live_blocks++;
 
@@ -321,10 +321,9 @@ static inline void apply_free(struct account *a, const struct event *e, const st
             a->counts.unmatched_frees++;
         return;
     }
-    struct live_block gone = *b;
+    leave(a, e, b, op);
     live_remove(p->live, b, place->hash);
     a->counts.live_blocks--;
-    leave(a, e, &gone, op);
 }
 
 static void apply_segment(struct account *a, const struct event *e)

@@ -59,17 +59,19 @@ void live_close(struct live_table *t)
     free(t);
 }
 
-/* Full at 3/4; growing by a third leaves it filled to 0.56 at least: 32 / 0.56 = 57 bytes a block, and a sixteenth of
- * that for the part that is being rebuilt. Small tables double. */
+/* Full at 25/32; growing by a half leaves it filled to 0.52 at least: 61 bytes a block, and the part that is being
+ * rebuilt adds 41 / 16. A block is moved twice on average by that; growing by less would move it more often. Small
+ * tables double. */
 void live_grow(struct live_part *part)
 {
     struct live_part old = *part;
-    uint64_t capacity = old.capacity ? (uint64_t)old.capacity * 4 / 3 : PART_FIRST;
+    uint64_t capacity = old.capacity ? (uint64_t)old.capacity * 3 / 2 : PART_FIRST;
     if (old.capacity && old.capacity < PART_DOUBLES)
         capacity = old.capacity * 2ull;
     if (capacity > UINT32_MAX)
         bug("%u live blocks in one part", old.count);
     part->capacity = (uint32_t)capacity;
+    part->full = (uint32_t)(capacity * 25 / 32);
     part->blocks = blocks_alloc(capacity);
     for (uint32_t i = 0; i < old.capacity; i++) {
         if (!old.blocks[i].key)

@@ -1,6 +1,6 @@
 /*
  * live.h: the live blocks of one process, found by address. Open addressing in 16 parts, each a run of 32-byte entries
- * in the order of their hashes: at most 61 bytes a block (from some 10,000 blocks on), one part being rebuilt included.
+ * in the order of their hashes: at most 64 bytes a block (from some 10,000 blocks on), one part being rebuilt included.
  * Removing leaves no tombstones. Pointers to entries are valid until the next change.
  */
 #ifndef MEMPROF_LIVE_H
@@ -27,6 +27,7 @@ struct live_part {
     struct live_block *blocks;
     uint32_t capacity;
     uint32_t count;
+    uint32_t full; /* grows at this count */
 };
 
 struct live_table {
@@ -66,7 +67,9 @@ static inline uint32_t live_home(const struct live_part *part, uint64_t hash)
 static inline __attribute__((always_inline)) void live_prefetch(struct live_table *t, uint64_t hash)
 {
     const struct live_part *part = live_part(t, hash);
-    __builtin_prefetch(part->blocks + live_home(part, hash));
+    const char *home = (const char *)(part->blocks + live_home(part, hash));
+    __builtin_prefetch(home, 1);
+    __builtin_prefetch(home + 64, 1); /* probing, and removing, often go on there */
 }
 
 /* What lies at the first place that is tried: a hint of where the block is. NULL: the part is empty. */
@@ -99,7 +102,7 @@ void live_grow(struct live_part *part); /* live.c */
 static inline struct live_block *live_place(struct live_table *t, uint64_t key, uint64_t hash)
 {
     struct live_part *part = live_part(t, hash);
-    if (__builtin_expect(part->count >= part->capacity - part->capacity / 4, 0))
+    if (__builtin_expect(part->count >= part->full, 0))
         live_grow(part);
     for (uint32_t i = live_home(part, hash);;) {
         struct live_block *b = &part->blocks[i];

@@ -164,16 +164,13 @@ static inline uint32_t model_expected(struct chunk_events_state *m, uint32_t t, 
     return *bin ? *bin - 1 : NONE;
 }
 
-/* A block is born: event index of thread t. hit: at the expected address. */
+/* A block is born: event index of thread t. */
 static inline void model_alloc(struct chunk_events_state *m, uint32_t index, const struct chunk_event *e, uint32_t t,
-                               uint32_t *bin, int hit)
+                               uint32_t *bin)
 {
     struct thread_model *th = &m->thread[t];
     if (e->op == CHUNK_realloc_alloc && th->pending != NONE) {
-        uint32_t freed = th->pending;
-        th->pending = NONE;
-        if (!hit)
-            m->link[freed] = 0; /* moved: the old place is not offered, real programs rarely get it next */
+        th->pending = NONE; /* moved or not: the old place is not offered, real programs rarely get it next */
     } else if (*bin) {
         *bin = m->link[*bin - 1]; /* a wrong guess goes too, lest it stays on top for ever */
     }
@@ -268,7 +265,7 @@ static inline void put_birth(struct chunk_events_state *m, struct column *c, con
     else
         put_address(&c[C_ADDRESS], e->address, th->next_address);
     m->ordinal[index] = m->alloc_count;
-    model_alloc(m, index, e, t, bin, hit);
+    model_alloc(m, index, e, t, bin);
 }
 
 /* Site, size and address as such. */
@@ -492,7 +489,7 @@ static inline int get_birth(struct chunk_events_state *m, struct column *c, stru
     } else if (get_address(&c[C_ADDRESS], value, th->next_address, &e->address) != 0) {
         return -1;
     }
-    model_alloc(m, index, e, t, bin, value == ADDRESS_EXPECTED);
+    model_alloc(m, index, e, t, bin);
     return 0;
 }
 

@@ -7,10 +7,11 @@
 
 #include <stdlib.h>
 
-/* How far ahead of its turn an event's memory is asked for: the entry of its block, then what that entry names. */
-#define AHEAD_BLOCK 24u
-#define AHEAD_SITE  10u
-#define AHEAD_RING  32u /* a power of two above AHEAD_BLOCK */
+/* How far ahead of its turn an event's memory is asked for: the index entry of its block, the block, its site. */
+#define AHEAD_INDEX 28u
+#define AHEAD_BLOCK 18u
+#define AHEAD_SITE  8u
+#define AHEAD_RING  32u /* a power of two above AHEAD_INDEX */
 
 /* Kinds whose blocks may share an address have spaces of their own (live.h). */
 static const uint8_t space_of_kind[KIND_COUNT] = {
@@ -22,6 +23,7 @@ static const uint8_t space_of_kind[KIND_COUNT] = {
 struct place {
     uint64_t key;
     uint64_t hash;
+    uint32_t guess; /* number of the block that dies, most likely; 0: no idea */
 };
 
 struct account *account_open(struct store *store, const struct account_options *options)
@@ -400,33 +402,49 @@ static __attribute__((noinline)) void apply_rare(struct account *a, const struct
     }
 }
 
+static inline int is_birth(const struct event *e)
+{
+    return e->op == EVENT_ALLOC || e->op == EVENT_REALLOC_ALLOC;
+}
+
 /* always_inline: as live_prefetch */
-static inline __attribute__((always_inline)) void look_ahead(struct account *a, const struct event *e,
-                                                             struct place *place)
+static inline __attribute__((always_inline)) void look_for_index(struct account *a, const struct event *e,
+                                                                 struct place *place)
 {
     place->key = live_key(e->address, space_of_kind[e->kind < KIND_COUNT ? e->kind : 0]);
     place->hash = live_hash(place->key);
+    place->guess = 0;
     const struct process_account *p = a->processes[e->process_id];
     if (p)
         live_prefetch(p->live, place->hash);
-    if (e->op == EVENT_ALLOC && e->stack_id < a->sites.stack_capacity)
+    if (is_birth(e) && e->stack_id < a->sites.stack_capacity)
         __builtin_prefetch(&a->sites.by_stack[e->stack_id]);
 }
 
-static inline __attribute__((always_inline)) void look_ahead_site(struct account *a, const struct event *e,
-                                                                  const struct place *place)
+static inline __attribute__((always_inline)) void look_for_block(struct account *a, const struct event *e,
+                                                                 struct place *place)
+{
+    const struct process_account *p = a->processes[e->process_id];
+    if (is_birth(e) || !p)
+        return;
+    place->guess = live_guess(p->live, place->hash);
+    if (place->guess)
+        __builtin_prefetch(live_at(p->live, place->guess), 1);
+}
+
+static inline __attribute__((always_inline)) void look_for_site(struct account *a, const struct event *e,
+                                                                const struct place *place)
 {
     uint32_t id = 0;
-    if (e->op == EVENT_ALLOC || e->op == EVENT_REALLOC_ALLOC) {
+    if (is_birth(e)) {
         if (e->stack_id < a->sites.stack_capacity)
             id = a->sites.by_stack[e->stack_id];
     } else {
         const struct process_account *p = a->processes[e->process_id];
-        const struct live_block *b = p ? live_peek(p->live, place->hash) : NULL;
-        if (b && b->key == place->key)
-            id = b->site;
+        if (place->guess && p && place->guess <= p->live->used) /* the process may have ended since, or begun anew */
+            id = live_at(p->live, place->guess)->site;
     }
-    if (id) {
+    if (id && id <= a->sites.count) {
         const char *s = (const char *)site_at(&a->sites, id);
         __builtin_prefetch(s, 1);
         __builtin_prefetch(s + 64, 1);
@@ -437,25 +455,31 @@ static inline __attribute__((always_inline)) void look_ahead_site(struct account
 void account_events(struct account *a, const struct event *events, size_t count)
 {
     struct place places[AHEAD_RING];
+#define PLACE(index) &places[(index) % AHEAD_RING]
+    for (size_t i = 0; i < count && i < AHEAD_INDEX; i++)
+        look_for_index(a, &events[i], PLACE(i));
     for (size_t i = 0; i < count && i < AHEAD_BLOCK; i++)
-        look_ahead(a, &events[i], &places[i % AHEAD_RING]);
+        look_for_block(a, &events[i], PLACE(i));
     for (size_t i = 0; i < count; i++) {
         const struct event *e = &events[i];
-        const struct place place = places[i % AHEAD_RING];
+        const struct place *place = PLACE(i);
+        if (i + AHEAD_INDEX < count)
+            look_for_index(a, e + AHEAD_INDEX, PLACE(i + AHEAD_INDEX));
         if (i + AHEAD_BLOCK < count)
-            look_ahead(a, &events[i + AHEAD_BLOCK], &places[(i + AHEAD_BLOCK) % AHEAD_RING]);
+            look_for_block(a, e + AHEAD_BLOCK, PLACE(i + AHEAD_BLOCK));
         if (i + AHEAD_SITE < count)
-            look_ahead_site(a, &events[i + AHEAD_SITE], &places[(i + AHEAD_SITE) % AHEAD_RING]);
+            look_for_site(a, e + AHEAD_SITE, PLACE(i + AHEAD_SITE));
         a->now_ns = e->time_ns > a->now_ns ? e->time_ns : a->now_ns;
-        if (e->op == EVENT_ALLOC || e->op == EVENT_REALLOC_ALLOC) {
-            if (place.key & LIVE_ADDRESS_MASK)
-                apply_alloc(a, e, &place, e->op == EVENT_ALLOC ? CHUNK_alloc : CHUNK_realloc_alloc);
+        if (is_birth(e)) {
+            if (place->key & LIVE_ADDRESS_MASK)
+                apply_alloc(a, e, place, e->op == EVENT_ALLOC ? CHUNK_alloc : CHUNK_realloc_alloc);
         } else if (e->op == EVENT_FREE || e->op == EVENT_REALLOC_FREE) {
-            apply_free(a, e, &place, e->op == EVENT_FREE ? CHUNK_free : CHUNK_realloc_free);
+            apply_free(a, e, place, e->op == EVENT_FREE ? CHUNK_free : CHUNK_realloc_free);
         } else {
             apply_rare(a, e);
         }
     }
+#undef PLACE
     a->counts.events += count;
 }
 

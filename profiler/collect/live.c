@@ -5,24 +5,22 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
-#define PART_FIRST   16u        /* entries of a part when its first block comes */
-#define PART_DOUBLES 512u       /* entries below which a part doubles */
-#define MAPPED_BYTES 65536u     /* parts from here on are mapped, */
+#define PART_FIRST   16u     /* entries of a part when its first block comes */
+#define SLAB_FIRST   64u     /* blocks of the first slab at first */
+#define SLAB_HUGE    8u      /* slabs from this one on take huge pages: less to translate; before, too much to waste */
+#define MAPPED_BYTES 131072u /* parts from here on are mapped */
 #define HUGE_BYTES   (2u << 20) /* and from here on in huge pages */
 #define PAGE_BYTES   4096u
 
-/* A part is filled all over as soon as it exists, so its pages are asked for at once: a fault each would cost more than
- * the rebuilding. */
-static struct live_block *blocks_alloc(uint64_t capacity)
+/* Zeroed memory that is used all over at once, so its pages are asked for at once too: a fault each would cost more
+ * than rebuilding a part. */
+static void *map_alloc(size_t bytes, int huge)
 {
-    size_t bytes = capacity * sizeof(struct live_block);
-    if (bytes < MAPPED_BYTES)
-        return xcalloc(capacity, sizeof(struct live_block));
-    size_t room = bytes >= HUGE_BYTES ? bytes + HUGE_BYTES : bytes;
+    size_t room = huge ? bytes + HUGE_BYTES : bytes;
     char *map = mmap(NULL, room, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (map == MAP_FAILED)
         bug("no memory for %zu bytes of live blocks", bytes);
-    if (room != bytes) {
+    if (huge) {
         char *start = (char *)(((uintptr_t)map + HUGE_BYTES - 1) & ~(uintptr_t)(HUGE_BYTES - 1));
         char *end = (char *)(((uintptr_t)start + bytes + PAGE_BYTES - 1) & ~(uintptr_t)(PAGE_BYTES - 1));
         if (start > map)
@@ -32,17 +30,26 @@ static struct live_block *blocks_alloc(uint64_t capacity)
         map = start;
         madvise(map, bytes, MADV_HUGEPAGE);
     }
-    madvise(map, bytes, MADV_POPULATE_WRITE);
-    return (struct live_block *)map;
+    return map;
 }
 
-static void blocks_free(struct live_block *blocks, uint64_t capacity)
+static uint64_t *entries_alloc(uint64_t capacity)
 {
-    size_t bytes = capacity * sizeof(struct live_block);
+    size_t bytes = capacity * sizeof(uint64_t);
     if (bytes < MAPPED_BYTES)
-        free(blocks);
+        return xcalloc(capacity, sizeof(uint64_t));
+    void *map = map_alloc(bytes, bytes >= HUGE_BYTES);
+    madvise(map, bytes, MADV_POPULATE_WRITE);
+    return map;
+}
+
+static void entries_free(uint64_t *entries, uint64_t capacity)
+{
+    size_t bytes = capacity * sizeof(uint64_t);
+    if (bytes < MAPPED_BYTES)
+        free(entries);
     else
-        munmap(blocks, bytes);
+        munmap(entries, bytes);
 }
 
 struct live_table *live_open(void)
@@ -55,48 +62,74 @@ void live_close(struct live_table *t)
     if (!t)
         return;
     for (unsigned i = 0; i < LIVE_PARTS; i++)
-        blocks_free(t->parts[i].blocks, t->parts[i].capacity);
+        entries_free(t->parts[i].entries, t->parts[i].capacity);
+    for (uint32_t i = 0; i < t->slab_count; i++) {
+        if (i)
+            munmap(t->slabs[i], LIVE_SLAB * sizeof(struct live_block));
+        else
+            free(t->slabs[i]);
+    }
+    free(t->slabs);
     free(t);
 }
 
-/* Full at 25/32; growing by a half leaves it filled to 0.52 at least: 61 bytes a block, and the part that is being
- * rebuilt adds 41 / 16. A block is moved twice on average by that; growing by less would move it more often. Small
- * tables double. */
+/* Full at 3/4, doubled: at most 21 bytes of index a block, beside the block's 32. */
 void live_grow(struct live_part *part)
 {
     struct live_part old = *part;
-    uint64_t capacity = old.capacity ? (uint64_t)old.capacity * 3 / 2 : PART_FIRST;
-    if (old.capacity && old.capacity < PART_DOUBLES)
-        capacity = old.capacity * 2ull;
+    uint64_t capacity = old.capacity ? old.capacity * 2ull : PART_FIRST;
     if (capacity > UINT32_MAX)
         bug("%u live blocks in one part", old.count);
     part->capacity = (uint32_t)capacity;
-    part->full = (uint32_t)(capacity * 25 / 32);
-    part->blocks = blocks_alloc(capacity);
+    part->full = (uint32_t)(capacity / 4 * 3);
+    part->entries = entries_alloc(capacity);
     for (uint32_t i = 0; i < old.capacity; i++) {
-        if (!old.blocks[i].key)
+        if (!old.entries[i])
             continue;
-        uint32_t to = live_home(part, live_hash(old.blocks[i].key));
-        while (part->blocks[to].key)
+        uint32_t to = live_home(part, (uint32_t)(old.entries[i] >> 32));
+        while (part->entries[to])
             if (++to == part->capacity)
                 to = 0;
-        part->blocks[to] = old.blocks[i];
+        part->entries[to] = old.entries[i];
     }
-    blocks_free(old.blocks, old.capacity);
+    entries_free(old.entries, old.capacity);
+}
+
+/* The first slab grows up to its full size, the others come whole. No memory but that of huge pages is touched, and so
+ * taken, before its blocks are. */
+void live_add_slab(struct live_table *t)
+{
+    if (t->room < LIVE_SLAB) {
+        uint32_t room = t->room ? t->room * 2 : SLAB_FIRST;
+        if (!t->slabs)
+            t->slabs = xcalloc(1, sizeof *t->slabs);
+        t->slabs[0] = xrealloc(t->slabs[0], room * sizeof **t->slabs);
+        t->slab_count = 1;
+        t->room = room;
+        return;
+    }
+    if (t->room > UINT32_MAX - LIVE_SLAB)
+        bug("%u live blocks in one process", t->used);
+    t->slabs = xrealloc(t->slabs, (t->slab_count + 1ul) * sizeof *t->slabs);
+    t->slabs[t->slab_count] = map_alloc(LIVE_SLAB * sizeof(struct live_block), t->slab_count >= SLAB_HUGE);
+    t->slab_count++;
+    t->room += LIVE_SLAB;
 }
 
 void live_each(const struct live_table *t, void (*visit)(void *context, const struct live_block *b), void *context)
 {
-    for (unsigned p = 0; p < LIVE_PARTS; p++)
-        for (uint32_t i = 0; i < t->parts[p].capacity; i++)
-            if (t->parts[p].blocks[i].key)
-                visit(context, &t->parts[p].blocks[i]);
+    for (uint32_t number = 1; number <= t->used; number++) {
+        const struct live_block *b = live_at(t, number);
+        if (b->key)
+            visit(context, b);
+    }
 }
 
 size_t live_bytes(const struct live_table *t)
 {
-    size_t bytes = sizeof *t;
+    uint32_t blocks = t->slab_count > SLAB_HUGE ? t->room : t->used;
+    size_t bytes = sizeof *t + t->slab_count * sizeof *t->slabs + blocks * sizeof(struct live_block);
     for (unsigned p = 0; p < LIVE_PARTS; p++)
-        bytes += t->parts[p].capacity * sizeof(struct live_block);
+        bytes += t->parts[p].capacity * sizeof(uint64_t);
     return bytes;
 }

@@ -2,13 +2,17 @@
 
 #include "../../common/error.h"
 
-#include <obstack.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 
-#define obstack_chunk_alloc xmalloc
-#define obstack_chunk_free  free
+#define PAGE_BYTES 32768u
+
+/* Keys stand one after the other in pages that never move. */
+struct page {
+    struct page *next;
+    char bytes[];
+};
 
 struct entry {
     const char *key; /* NULL: empty */
@@ -22,7 +26,9 @@ struct strmap {
     size_t capacity; /* a power of two, at most 3/4 full */
     size_t count;
     uint64_t seed;
-    struct obstack keys;
+    struct page *pages;
+    char *free_bytes;
+    size_t free_count;
 };
 
 struct strmap *strmap_open(void)
@@ -32,7 +38,6 @@ struct strmap *strmap_open(void)
     m->entries = xcalloc(m->capacity, sizeof *m->entries);
     if (getrandom(&m->seed, sizeof m->seed, GRND_NONBLOCK) != sizeof m->seed)
         m->seed = (uint64_t)(uintptr_t)m;
-    obstack_init(&m->keys);
     return m;
 }
 
@@ -40,7 +45,10 @@ void strmap_close(struct strmap *m)
 {
     if (!m)
         return;
-    obstack_free(&m->keys, NULL);
+    for (struct page *p = m->pages, *next; p; p = next) {
+        next = p->next;
+        free(p);
+    }
     free(m->entries);
     free(m);
 }
@@ -68,6 +76,23 @@ static uint32_t hash_bytes(uint64_t seed, const char *p, size_t length)
     memcpy(&word, p, length);
     h = mix(h ^ word, seed);
     return (uint32_t)(h ^ h >> 32);
+}
+
+static const char *keep(struct strmap *m, const void *key, size_t length)
+{
+    if (length + 1 > m->free_count) {
+        m->free_count = length + 1 > PAGE_BYTES ? length + 1 : PAGE_BYTES;
+        struct page *page = xmalloc(sizeof *page + m->free_count);
+        page->next = m->pages;
+        m->pages = page;
+        m->free_bytes = page->bytes;
+    }
+    char *copy = m->free_bytes;
+    memcpy(copy, key, length);
+    copy[length] = 0;
+    m->free_bytes += length + 1;
+    m->free_count -= length + 1;
+    return copy;
 }
 
 static void grow(struct strmap *m)
@@ -103,7 +128,7 @@ uint32_t *strmap_slot(struct strmap *m, const void *key, size_t length, int *is_
     struct entry *e = &m->entries[at];
     int made = !e->key;
     if (made) {
-        e->key = obstack_copy0(&m->keys, key, (int)length);
+        e->key = keep(m, key, length);
         e->length = (uint32_t)length;
         e->hash = hash;
         e->value = 0;

@@ -13,9 +13,10 @@ import shutil
 import subprocess
 import sys
 
-# Where the two differ, binutils' addr2line and llvm-symbolizer are asked: 0.188's eu-addr2line leaves out an inlined
-# function whose block begins at the same address as its caller's, and does not enter namespaces and types (as clang
-# writes them) or units without .debug_aranges.
+# Where the two differ, binutils' addr2line and llvm-symbolizer are asked. Known of eu-addr2line 0.188: it leaves out inlined
+# functions in programs optimized at link time, in namespaces (as clang writes them), in units without .debug_aranges, and
+# where an inlined block begins at the same address as its caller's; it takes the line before the end of a sequence for
+# code that follows it; it does not prefer a symbol to the plain name of a function local to its file or to another one.
 THIRD = 'eu-addr2line differs; addr2line or llvm-symbolizer agrees with memprof'
 # Several names of one address in the symbol table: memprof prefers global ones, then those without leading underscores.
 ALIAS = 'another name of the same symbol'
@@ -119,7 +120,9 @@ def third(command, file, sites):
 
 
 def classify(site, our, their, others, names, ranges):
-    if any([f[:3] for f in our] == other.get(site) for other in others):
+    def known(frames):
+        return [f[:3] if f[2] else (f[0], '??', 0) for f in frames]
+    if any(known(our) == known(other[site]) for other in others if site in other):
         return THIRD
     if len(our) == len(their) and [f[1:] for f in our] == [f[1:] for f in their]:
         different = [(a[0], b[0]) for a, b in zip(our, their) if a[0] != b[0]]

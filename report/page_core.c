@@ -81,6 +81,7 @@ static void write_limits(struct page *page, struct page_pack *pack)
     pack_open(pack, "folded", '{');
     pack_int(pack, "sites", page->db_site_count);
     pack_int(pack, "folded_sites", page->folded_site_count);
+    pack_int(pack, "folded_lines", page->folded_line_count);
     pack_int(pack, "damaged_chunks", page->damaged_chunks);
     pack_int(pack, "events_kept", page->events_kept);
     pack_int(pack, "net_only", page->net_only);

@@ -22,7 +22,8 @@ enum page_stat {
 /* What the page holds at most; beyond it things are folded, and the page says so. */
 #define PAGE_SITES_MAX        6000
 #define PAGE_NODES_MAX        120000
-#define PAGE_FOLDED_MAX       3000
+#define PAGE_FOLDED_MAX       6000 /* sites that stand for others */
+#define PAGE_LINES_MAX        4000
 #define PAGE_INSTANTS         120 /* evenly spaced; named ones come on top */
 #define PAGE_ENTRIES_MAX      260000
 #define PAGE_BUCKETS_MAX      12000
@@ -151,7 +152,7 @@ struct page {
     struct page_map site_at;     /* (stack_id, device << 8 | kind) -> sites */
     struct page_map function_of, file_of, module_of, frame_of, node_of, line_at;
 
-    uint32_t db_site_count, folded_site_count;
+    uint32_t db_site_count, folded_site_count, folded_line_count;
     uint32_t damaged_chunks;
     int events_kept, net_only; /* the database has events; some instants are known by key frames alone */
     struct buf findings;       /* HTML */

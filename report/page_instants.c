@@ -32,10 +32,9 @@ struct walk {
     struct chunk_codec *codec;
     struct cut *cuts;
     uint32_t cut_count, cut_capacity, next_cut;
-    int64_t *live_bytes, *live_count; /* by site of the page */
-    uint32_t *entry_of;               /* site -> its entry since the last instant, PAGE_NONE */
-    uint32_t first_entry, flags;      /* of the instant being worked on */
-    struct page_map last;             /* thread -> index in lasts */
+    uint32_t *entry_of;          /* site -> its entry since the last instant, PAGE_NONE */
+    uint32_t first_entry, flags; /* of the instant being worked on */
+    struct page_map last;        /* thread -> index in lasts */
     struct last_alloc *lasts;
     uint32_t last_count, last_capacity;
 };
@@ -136,10 +135,6 @@ static void change(struct walk *w, uint32_t site, struct page_entry by)
     ADD(e->gone_count, by.gone_count);
     ADD(e->gone_bytes, by.gone_bytes);
     ADD(e->temporary_count, by.temporary_count);
-    ADD(w->live_count[site], by.alloc_count);
-    SUB(w->live_count[site], by.gone_count);
-    ADD(w->live_bytes[site], by.alloc_bytes);
-    SUB(w->live_bytes[site], by.gone_bytes);
 }
 
 /* A free is of a temporary when its block is still the latest allocation of the thread that made it. */
@@ -196,8 +191,11 @@ static void apply_events(struct walk *w, const struct chunk_event *events, long 
 
 static void apply_deltas(struct walk *w, const struct chunk_delta *deltas, long count)
 {
+    const struct page *page = w->page;
     for (long i = 0; i < count; i++) {
-        uint32_t site = page_site(w->page, deltas[i].site_id);
+        if (i + 16 < count && deltas[i + 16].site_id < page->site_of_count) /* they are all over the table */
+            __builtin_prefetch(&page->site_of[deltas[i + 16].site_id]);
+        uint32_t site = page_site(page, deltas[i].site_id);
         if (site != PAGE_NONE)
             change(w, site,
                    (struct page_entry){.alloc_count = deltas[i].alloc_count,
@@ -214,6 +212,13 @@ static void apply_keyframe(struct walk *w, const struct chunk_live *sites, long 
 {
     struct page *page = w->page;
     int64_t(*now)[2] = xcalloc(page->site_count + 1ul, sizeof *now);
+    for (uint32_t i = 0; i < page->entry_count; i++) { /* what is live by all that is known up to here */
+        const struct page_entry *e = &page->entries[i];
+        ADD(now[e->site][0], e->gone_count);
+        SUB(now[e->site][0], e->alloc_count);
+        ADD(now[e->site][1], e->gone_bytes);
+        SUB(now[e->site][1], e->alloc_bytes);
+    }
     for (long i = 0; i < count; i++) {
         uint32_t site = page_site(page, sites[i].site_id);
         if (site == PAGE_NONE)
@@ -225,8 +230,6 @@ static void apply_keyframe(struct walk *w, const struct chunk_live *sites, long 
         if (device >= 0 && page->sites[site].device != device)
             continue;
         int64_t blocks = now[site][0], bytes = now[site][1];
-        SUB(blocks, w->live_count[site]);
-        SUB(bytes, w->live_bytes[site]);
         if (blocks || bytes)
             change(w, site,
                    (struct page_entry){.alloc_count = blocks > 0 ? blocks : 0,
@@ -399,8 +402,6 @@ static void thin_out(struct page *page, int any)
 int page_load_instants(struct page *page)
 {
     struct walk w = {.page = page, .codec = chunk_codec_open()};
-    w.live_bytes = xcalloc(page->site_count + 1ul, sizeof *w.live_bytes);
-    w.live_count = xcalloc(page->site_count + 1ul, sizeof *w.live_count);
     w.entry_of = xmalloc((page->site_count + 1ul) * sizeof *w.entry_of);
     memset(w.entry_of, 0xff, (page->site_count + 1ul) * sizeof *w.entry_of);
     int rc = choose_cuts(&w);
@@ -414,8 +415,6 @@ int page_load_instants(struct page *page)
         thin_out(page, round >= 3);
     chunk_codec_close(w.codec);
     free(w.cuts);
-    free(w.live_bytes);
-    free(w.live_count);
     free(w.entry_of);
     page_map_free(&w.last);
     free(w.lasts);

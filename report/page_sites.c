@@ -2,168 +2,14 @@
  * Sites and their stacks: read whole, then the tree of the stacks that matter is built over (function, file, line), and
  * the rest is folded into its nearest shown caller.
  */
-#include "page_data.h"
+#include "page_raw.h"
 
 #include "../common/db.h"
-#include "../common/kind.h"
 #include "page_names.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define WALK_MAX 8192 /* frames of a stack; a longer one is a loop in a damaged file */
-
-struct raw_address {
-    int64_t id;
-    int64_t module_id; /* 0: none */
-    uint64_t offset;
-    uint32_t first_frame, frame_count; /* innermost first */
-};
-
-struct raw_frame {
-    int64_t function_id, file_id; /* 0: none */
-    int32_t line;
-    uint8_t language, is_inline;
-};
-
-struct raw_stack {
-    int64_t id;
-    int64_t parent_id; /* 0: none */
-    uint32_t parent, address;
-    uint32_t node; /* in the page, PAGE_NONE: not there */
-};
-
-struct raw_site {
-    int64_t id, line_id;
-    uint32_t stack;
-    int32_t line, module;
-    uint16_t device;
-    uint8_t kind;
-    double score; /* the largest share that it has of anything shown */
-    int64_t stats[STAT_COUNT];
-};
-
-struct raw {
-    struct raw_address *addresses;
-    uint32_t address_count, address_capacity;
-    struct raw_frame *frames;
-    uint32_t frame_count, frame_capacity;
-    struct raw_stack *stacks;
-    uint32_t stack_count, stack_capacity;
-    struct raw_site *sites;
-    uint32_t site_count, site_capacity;
-};
-
-/* Both are read in the order of their ids, which are dense in files that nobody touched. */
-#define FIND(array, count, wanted)                                                                                     \
-    uint32_t low = 0, high = (count);                                                                                  \
-    if ((count) && (wanted) >= (array)[0].id && (uint64_t)(wanted) - (uint64_t)(array)[0].id < (count) &&              \
-        (array)[(wanted) - (array)[0].id].id == (wanted))                                                              \
-        return (uint32_t)((wanted) - (array)[0].id);                                                                   \
-    while (low < high) {                                                                                               \
-        uint32_t middle = low + (high - low) / 2;                                                                      \
-        if ((array)[middle].id < (wanted))                                                                             \
-            low = middle + 1;                                                                                          \
-        else                                                                                                           \
-            high = middle;                                                                                             \
-    }                                                                                                                  \
-    return low < (count) && (array)[low].id == (wanted) ? low : PAGE_NONE
-
-static uint32_t find_address(const struct raw *raw, int64_t id)
-{
-    FIND(raw->addresses, raw->address_count, id);
-}
-
-static uint32_t find_stack(const struct raw *raw, int64_t id)
-{
-    FIND(raw->stacks, raw->stack_count, id);
-}
-
-static int load_addresses(struct page *page, struct raw *raw)
-{
-    sqlite3_stmt *s =
-        page_query(page, "SELECT address_id, coalesce(module_id, 0), offset FROM address ORDER BY address_id");
-    if (!s)
-        return -EIO;
-    int rc;
-    while ((rc = sqlite3_step(s)) == SQLITE_ROW) {
-        struct raw_address *a = PAGE_PUSH(raw->addresses, raw->address_count, raw->address_capacity);
-        a->id = sqlite3_column_int64(s, 0);
-        a->module_id = sqlite3_column_int64(s, 1);
-        a->offset = (uint64_t)sqlite3_column_int64(s, 2);
-    }
-    if ((rc = page_query_end(page, s, rc)))
-        return rc;
-    s = page_query(
-        page,
-        "SELECT address_id, coalesce(function_id, 0), coalesce(file_id, 0), coalesce(line, 0), language, is_inline "
-        "FROM frame ORDER BY address_id, inline_depth");
-    if (!s)
-        return -EIO;
-    while ((rc = sqlite3_step(s)) == SQLITE_ROW) {
-        uint32_t address = find_address(raw, sqlite3_column_int64(s, 0));
-        if (address == PAGE_NONE)
-            continue;
-        struct raw_address *a = &raw->addresses[address];
-        if (!a->frame_count)
-            a->first_frame = raw->frame_count;
-        a->frame_count++;
-        struct raw_frame *f = PAGE_PUSH(raw->frames, raw->frame_count, raw->frame_capacity);
-        const char *language = db_text(s, 4);
-        f->function_id = sqlite3_column_int64(s, 1);
-        f->file_id = sqlite3_column_int64(s, 2);
-        f->line = page_line_number(s, 3);
-        f->language = !strcmp(language, "python") ? PAGE_PYTHON : !strcmp(language, "jit") ? PAGE_JIT : PAGE_NATIVE;
-        f->is_inline = sqlite3_column_int(s, 5) != 0;
-    }
-    return page_query_end(page, s, rc);
-}
-
-static int load_stacks(struct page *page, struct raw *raw)
-{
-    sqlite3_stmt *s =
-        page_query(page, "SELECT stack_id, coalesce(parent_id, 0), address_id FROM stack ORDER BY stack_id");
-    if (!s)
-        return -EIO;
-    int rc;
-    while ((rc = sqlite3_step(s)) == SQLITE_ROW) {
-        struct raw_stack *stack = PAGE_PUSH(raw->stacks, raw->stack_count, raw->stack_capacity);
-        stack->id = sqlite3_column_int64(s, 0);
-        stack->parent_id = sqlite3_column_int64(s, 1);
-        stack->address = find_address(raw, sqlite3_column_int64(s, 2));
-        stack->node = PAGE_NONE;
-    }
-    for (uint32_t i = 0; i < raw->stack_count; i++)
-        raw->stacks[i].parent = raw->stacks[i].parent_id ? find_stack(raw, raw->stacks[i].parent_id) : PAGE_NONE;
-    return page_query_end(page, s, rc);
-}
-
-static int load_raw_sites(struct page *page, struct raw *raw)
-{
-    sqlite3_stmt *s = page_query(page, "SELECT s.site_id, s.stack_id, s.device_id, s.kind, coalesce(sl.line_id, 0)"
-#define STAT(column, option, unit, combine, text) ", s." #column
-#include "../common/stat.def"
-#undef STAT
-                                       " FROM site s LEFT JOIN site_line sl USING(site_id) ORDER BY s.site_id");
-    if (!s)
-        return -EIO;
-    int rc;
-    while ((rc = sqlite3_step(s)) == SQLITE_ROW) {
-        int32_t device = page_device_index(page, sqlite3_column_int64(s, 2));
-        if (device < 0)
-            continue;
-        struct raw_site *site = PAGE_PUSH(raw->sites, raw->site_count, raw->site_capacity);
-        site->id = sqlite3_column_int64(s, 0);
-        site->stack = find_stack(raw, sqlite3_column_int64(s, 1));
-        site->device = (uint16_t)device;
-        site->kind = (uint8_t)page_kind(db_text(s, 3));
-        site->line_id = sqlite3_column_int64(s, 4);
-        for (int i = 0; i < STAT_COUNT; i++)
-            site->stats[i] = sqlite3_column_int64(s, 5 + i);
-    }
-    return page_query_end(page, s, rc);
-}
 
 /* Largest first, by the largest share that a site has of anything that the page sorts by. */
 static int by_score(const void *a, const void *b)
@@ -174,22 +20,34 @@ static int by_score(const void *a, const void *b)
     return left->id < right->id ? -1 : left->id > right->id;
 }
 
-static void rank_sites(struct page *page, struct raw *raw)
+/* What the page sorts by: a site, or a line, matters by its largest share of any of these. */
+static const uint8_t ranked[] = {STAT_at_peak_bytes, STAT_at_kind_peak_bytes, STAT_end_bytes,      STAT_alloc_bytes,
+                                 STAT_alloc_count,   STAT_temporary_count,    STAT_own_peak_bytes, STAT_end_count};
+#define RANKED (sizeof ranked)
+
+static double (*device_sums(const struct page *page, const struct raw *raw))[RANKED]
 {
-    static const uint8_t columns[] = {STAT_at_peak_bytes,  STAT_at_kind_peak_bytes, STAT_end_bytes,
-                                      STAT_alloc_bytes,    STAT_alloc_count,        STAT_temporary_count,
-                                      STAT_own_peak_bytes, STAT_end_count};
-    enum { COLUMNS = sizeof columns };
-    double(*sums)[COLUMNS] = xcalloc(page->device_count + 1, sizeof *sums);
+    double(*sums)[RANKED] = xcalloc(page->device_count + 1, sizeof *sums);
     for (uint32_t i = 0; i < raw->site_count; i++)
-        for (int c = 0; c < COLUMNS; c++)
-            sums[raw->sites[i].device][c] += (double)raw->sites[i].stats[columns[c]];
+        for (unsigned c = 0; c < RANKED; c++)
+            sums[raw->sites[i].device][c] += (double)raw->sites[i].stats[ranked[c]];
+    return sums;
+}
+
+static double share(const struct raw_site *site, double (*sums)[RANKED], unsigned column)
+{
+    double sum = sums[site->device][column];
+    return sum > 0 ? (double)site->stats[ranked[column]] / sum : 0;
+}
+
+static void rank_sites(const struct page *page, struct raw *raw)
+{
+    double(*sums)[RANKED] = device_sums(page, raw);
     for (uint32_t i = 0; i < raw->site_count; i++)
-        for (int c = 0; c < COLUMNS; c++) {
-            double sum = sums[raw->sites[i].device][c];
-            double share = sum > 0 ? (double)raw->sites[i].stats[columns[c]] / sum : 0;
-            if (share > raw->sites[i].score)
-                raw->sites[i].score = share;
+        for (unsigned c = 0; c < RANKED; c++) {
+            double part = share(&raw->sites[i], sums, c);
+            if (part > raw->sites[i].score)
+                raw->sites[i].score = part;
         }
     free(sums);
     if (raw->site_count)
@@ -396,26 +254,82 @@ static uint32_t count_groups(const struct page *page, const struct raw *raw, uin
     return count;
 }
 
+struct ranked_line {
+    uint32_t line;
+    double shares[RANKED + 1]; /* the last: the largest of the others */
+};
+
+static int by_share(const void *a, const void *b, void *column)
+{
+    const struct ranked_line *left = a, *right = b;
+    unsigned c = *(const unsigned *)column;
+    if (left->shares[c] != right->shares[c])
+        return left->shares[c] < right->shares[c] ? 1 : -1;
+    return left->line < right->line ? -1 : left->line > right->line;
+}
+
+/* The first of every column that a table may be sorted by, and the rest by their best column. */
+static void keep_top_lines(struct ranked_line *lines, uint32_t count, uint8_t *keep)
+{
+    uint32_t kept = 0;
+    for (unsigned c = 0; c <= RANKED; c++) {
+        uint32_t most = c < RANKED ? PAGE_LINES_MAX / (2 * RANKED) : count;
+        qsort_r(lines, count, sizeof *lines, by_share, &c);
+        for (uint32_t i = 0; i < most && kept < PAGE_LINES_MAX; i++) {
+            kept += !keep[lines[i].line];
+            keep[lines[i].line] = 1;
+        }
+    }
+}
+
+/* Lines beyond PAGE_LINES_MAX that have no site of their own become one, so that those that are left are whole. */
+static void fold_lines(struct page *page, struct raw *raw, uint32_t from)
+{
+    uint32_t count = page->line_count;
+    if (count <= PAGE_LINES_MAX)
+        return;
+    double(*sums)[RANKED] = device_sums(page, raw);
+    struct ranked_line *lines = xcalloc(count, sizeof *lines);
+    uint8_t *keep = xcalloc(count, 1);
+    for (uint32_t i = 0; i < count; i++)
+        lines[i].line = i;
+    for (uint32_t i = 0; i < raw->site_count; i++)
+        for (unsigned c = 0; c < RANKED; c++)
+            lines[raw->sites[i].line].shares[c] += share(&raw->sites[i], sums, c);
+    for (uint32_t i = 0; i < count; i++)
+        for (unsigned c = 0; c < RANKED; c++)
+            if (lines[i].shares[c] > lines[i].shares[RANKED])
+                lines[i].shares[RANKED] = lines[i].shares[c];
+    keep_top_lines(lines, count, keep);
+    for (uint32_t i = 0; i < from; i++)
+        keep[raw->sites[i].line] = 1;
+    int32_t rest = (int32_t)page_line(page, page_named_function(page, "(smaller lines)", 2), -1, 0);
+    for (uint32_t i = from; i < raw->site_count; i++)
+        if (!keep[raw->sites[i].line])
+            raw->sites[i].line = rest;
+    for (uint32_t i = 0; i < count; i++)
+        page->folded_line_count += !keep[i];
+    free(keep);
+    free(lines);
+    free(sums);
+}
+
 /* Sites from the given one on are not worth a stack of their own: they join others of the same line below the nearest
  * caller that is shown, as far up as it takes. */
 static void fold_rest(struct page *page, struct raw *raw, uint32_t from)
 {
     static const uint32_t depths[] = {WALK_MAX, 24, 12, 6, 3, 0};
     unsigned level = 0;
+    fold_lines(page, raw, from);
     while (depths[level] && count_groups(page, raw, from, depths[level]) > PAGE_FOLDED_MAX)
         level++;
-    struct page_map lines = {0};
     for (uint32_t i = from; i < raw->site_count; i++) {
-        struct raw_site *s = &raw->sites[i];
-        page_map_set(&lines, (uint32_t)s->line, 0, 0);
-        if (lines.used > PAGE_FOLDED_MAX)
-            s->line = (int32_t)page_line(page, page_named_function(page, "(smaller lines)", 2), -1, 0);
+        const struct raw_site *s = &raw->sites[i];
         const struct page_line *line = &page->lines[s->line];
         uint32_t parent = depths[level] ? nearest_node(page, raw, s->stack, depths[level]) : PAGE_NONE;
         struct page_frame frame = {line->function, line->file, line->line, -1, PAGE_NATIVE, 0, 1};
         add_to_site(page, s, node_index(page, parent, frame_index(page, frame)));
     }
-    page_map_free(&lines);
     page->folded_site_count = raw->site_count - from;
 }
 
@@ -484,11 +398,7 @@ int page_load_sites(struct page *page)
 {
     struct raw raw = {0};
     sqlite3_stmt *line_row = NULL;
-    int rc = load_addresses(page, &raw);
-    if (!rc)
-        rc = load_stacks(page, &raw);
-    if (!rc)
-        rc = load_raw_sites(page, &raw);
+    int rc = page_raw_load(page, &raw);
     if (!rc && !(line_row = page_query(
                      page, "SELECT coalesce(function_id, 0), coalesce(file_id, 0), line FROM line WHERE line_id = ?")))
         rc = -EIO;
@@ -504,9 +414,6 @@ int page_load_sites(struct page *page)
         order_nodes(page);
     }
     sqlite3_finalize(line_row);
-    free(raw.addresses);
-    free(raw.frames);
-    free(raw.stacks);
-    free(raw.sites);
+    page_raw_free(&raw);
     return rc;
 }

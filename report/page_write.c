@@ -18,20 +18,52 @@
         free(column);                                                                                                  \
     } while (0)
 
-static void write_names(const struct page *page, struct page_pack *pack)
+/* Names are read before folding decides; what nothing shown refers to is left empty. */
+struct used {
+    uint8_t *lines, *functions, *files;
+};
+
+static void use(uint8_t *used, int32_t index)
+{
+    if (index >= 0)
+        used[index] = 1;
+}
+
+static struct used find_used(const struct page *page)
+{
+    struct used u = {xcalloc(page->line_count + 1ul, 1), xcalloc(page->function_count + 1ul, 1),
+                     xcalloc(page->file_count + 1ul, 1)};
+    for (uint32_t i = 0; i < page->site_count; i++)
+        use(u.lines, page->sites[i].line);
+    for (uint32_t i = 0; i < page->line_count; i++)
+        if (u.lines[i]) {
+            use(u.functions, page->lines[i].function);
+            use(u.files, page->lines[i].file);
+        }
+    for (uint32_t i = 0; i < page->frame_count; i++) {
+        use(u.functions, page->frames[i].function);
+        use(u.files, page->frames[i].file);
+    }
+    for (uint32_t i = 0; i < page->function_count; i++)
+        if (u.functions[i])
+            use(u.files, page->functions[i].file);
+    return u;
+}
+
+static void write_names(const struct page *page, const struct used *used, struct page_pack *pack)
 {
     pack_open(pack, "functions", '{');
     pack_open(pack, "name", '[');
     for (uint32_t i = 0; i < page->function_count; i++)
-        pack_text(pack, NULL, page->functions[i].name);
+        pack_text(pack, NULL, used->functions[i] ? page->functions[i].name : "");
     pack_close(pack, ']');
-    COLUMN(pack, "file", page->function_count, page->functions[i].file, 0);
-    COLUMN(pack, "line", page->function_count, page->functions[i].line, 0);
+    COLUMN(pack, "file", page->function_count, used->functions[i] ? page->functions[i].file : -1, 0);
+    COLUMN(pack, "line", page->function_count, used->functions[i] ? page->functions[i].line : 0, 0);
     COLUMN(pack, "unknown", page->function_count, page->functions[i].unknown, 0);
     pack_close(pack, '}');
     pack_open(pack, "files", '[');
     for (uint32_t i = 0; i < page->file_count; i++)
-        pack_text(pack, NULL, page->files[i]);
+        pack_text(pack, NULL, used->files[i] ? page->files[i] : "");
     pack_close(pack, ']');
     pack_open(pack, "modules", '[');
     for (uint32_t i = 0; i < page->module_count; i++)
@@ -43,7 +75,7 @@ static void write_names(const struct page *page, struct page_pack *pack)
     pack_close(pack, ']');
 }
 
-static void write_frames(const struct page *page, struct page_pack *pack)
+static void write_frames(const struct page *page, const struct used *used, struct page_pack *pack)
 {
     pack_open(pack, "frames", '{');
     COLUMN(pack, "function", page->frame_count, page->frames[i].function, 1);
@@ -58,9 +90,9 @@ static void write_frames(const struct page *page, struct page_pack *pack)
     COLUMN(pack, "frame", page->node_count, page->nodes[page->node_order[i]].frame, 1);
     pack_close(pack, '}');
     pack_open(pack, "lines", '{');
-    COLUMN(pack, "function", page->line_count, page->lines[i].function, 1);
-    COLUMN(pack, "file", page->line_count, page->lines[i].file, 0);
-    COLUMN(pack, "line", page->line_count, page->lines[i].line, 0);
+    COLUMN(pack, "function", page->line_count, used->lines[i] ? page->lines[i].function : -1, 0);
+    COLUMN(pack, "file", page->line_count, used->lines[i] ? page->lines[i].file : -1, 0);
+    COLUMN(pack, "line", page->line_count, used->lines[i] ? page->lines[i].line : 0, 0);
     pack_close(pack, '}');
 }
 
@@ -102,8 +134,12 @@ int page_write_sites(struct page *page, struct page_pack *pack)
 #undef STAT
     };
     pack_open(pack, NULL, '{');
-    write_names(page, pack);
-    write_frames(page, pack);
+    struct used used = find_used(page);
+    write_names(page, &used, pack);
+    write_frames(page, &used, pack);
+    free(used.lines);
+    free(used.functions);
+    free(used.files);
     int rc = write_own_peaks(page, pack);
     pack_open(pack, "sites", '{');
     COLUMN(pack, "node", page->site_count, page->nodes[page->sites[i].node].order, 0);

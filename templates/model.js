@@ -26,7 +26,6 @@ function makeSites(raw) {
   m.frames.function = undelta(m.frames.function);
   m.nodes.depth = undelta(m.nodes.depth);
   m.nodes.frame = undelta(m.nodes.frame);
-  m.lines.function = Array.from(undelta(m.lines.function));
   m.nodeCount = m.nodes.depth.length;
   m.siteCount = m.sites.node.length;
   m.selfLineCount = m.lines.line.length;

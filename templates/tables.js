@@ -74,9 +74,14 @@ const tables = {
       if (scope === 'line') row.own = app.linePeak(key);
       rows.push(row);
     }
-    const folded = model.core.folded.folded_sites;
-    return { columns: c, rows, note: folded ? 'Own values are exact. ' + count(folded) + ' of ' + count(model.core.folded.sites) + ' stacks are folded into their nearest shown caller, so "with callees" may miss up to their share; memprof report --by ' +
-      scope + ' has every one.' : '' };
+    return { columns: c, rows, note: this.foldedNote(scope) };
+  },
+
+  foldedNote(scope) {
+    const f = model.core.folded;
+    if (!f.folded_sites) return '';
+    return 'Own values are exact. ' + count(f.folded_sites) + ' of ' + count(f.sites) + ' stacks are folded into their nearest shown caller, so "with callees" may miss up to their share'
+      + (f.folded_lines ? '; ' + count(f.folded_lines) + ' small lines are one row' : '') + '. memprof report --by ' + scope + ' has every one.';
   },
 
   threadRows() {

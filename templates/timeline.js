@@ -223,7 +223,7 @@ const timeline = {
       const left = Math.max(x, plot.x) + 3, room = Math.min(ranged ? x2 : plot.x + plot.w, plot.x + plot.w) - left - 4;
       if (left < textEnd) continue;
       const text = fitText(c, m.name, Math.min(room, 160));
-      if (!text) continue;
+      if (!text || (text !== m.name && text.length < 6)) continue;
       c.fillStyle = theme.colors.muted;
       c.fillText(text, left, plot.y - 14);
       textEnd = left + c.measureText(text).width + 8;

@@ -172,6 +172,10 @@ static const char *find_component(const char *name, const char **scope, const ch
                 p--;
             if (*p == ' ' && p[1] == '<') /* "operator< <int>" */
                 p++;
+        } else if (strncmp(p, "::<", 3) == 0) { /* Rust's arguments: "f::<u8>" */
+            if (!end)
+                end = p;
+            p = skip_brackets(p + 2);
         } else if (strncmp(p, "::", 2) == 0) {
             start = p += 2;
             end = NULL;

@@ -13,7 +13,8 @@
 
 #define FILE_BYTES_MAX  (16u << 20)
 #define TOTAL_BYTES_MAX (256ull << 20)
-#define FILES_MAX       65536
+#define FILES_MAX       65536 /* looked at */
+#define FILES_KEPT      4096
 #define SUFFIX          ".symbols"
 
 /* The directory, made when make is not 0; -1: none. Only one that is ours is used. */
@@ -194,9 +195,9 @@ void symbols_cache_trim(void)
         files[count].size = (uint64_t)st.st_size;
         total += files[count++].size;
     }
-    if (total > TOTAL_BYTES_MAX) {
+    if (total > TOTAL_BYTES_MAX || count > FILES_KEPT) {
         qsort(files, count, sizeof *files, by_age);
-        for (size_t i = 0; i < count && total > TOTAL_BYTES_MAX / 4 * 3; i++)
+        for (size_t i = 0; i < count && (total > TOTAL_BYTES_MAX / 4 * 3 || count - i > FILES_KEPT / 4 * 3); i++)
             if (unlinkat(fd, files[i].name, 0) == 0)
                 total -= files[i].size;
     }

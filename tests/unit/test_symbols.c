@@ -63,6 +63,8 @@ static const struct {
     {"<alloc::vec::Vec<T> as core::ops::Drop>::drop", "drop"},
     {"<T as core::convert::Into<U>>::into", "into"},
     {"app::main::{{closure}}", "{{closure}}"},
+    {"<alloc::raw_vec::RawVecInner>::reserve::do_it::<alloc::alloc::Global>", "do_it"},
+    {"a::b::<u8>::c", "c"},
     {"core::ptr::drop_in_place<alloc::string::String>", "drop_in_place"},
     {"decltype(auto) f(int)", "f"},
     {"py::forward:/home/u/net.py", "forward"},
@@ -453,6 +455,22 @@ static void test_cache(void **state)
     assert_null(symbols_cache_read(probed, id));
 }
 
+static void test_cache_is_bounded(void **state)
+{
+    (void)state;
+    char path[256];
+    for (int i = 0; i < 5000; i++) {
+        snprintf(path, sizeof path, "%s/memprof/%032x.symbols", cache_home, i);
+        assert_int_equal(close(open(path, O_CREAT | O_WRONLY, 0600)), 0);
+    }
+    snprintf(path, sizeof path, "%s/memprof/other", cache_home); /* not ours */
+    assert_int_equal(close(open(path, O_CREAT | O_WRONLY, 0600)), 0);
+    symbols_cache_trim();
+    char command[512];
+    snprintf(command, sizeof command, "test $(ls %s/memprof | wc -l) -le 3073 && test -f %s", cache_home, path);
+    assert_int_equal(system(command), 0);
+}
+
 static void test_pool(void **state)
 {
     (void)state;
@@ -537,6 +555,7 @@ int main(void)
         cmocka_unit_test(test_table_roundtrip),
         cmocka_unit_test(test_table_damage),
         cmocka_unit_test(test_cache),
+        cmocka_unit_test(test_cache_is_bounded),
         cmocka_unit_test(test_pool),
         cmocka_unit_test(test_pool_uses_the_cache),
         cmocka_unit_test(test_strmap),

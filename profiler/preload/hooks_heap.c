@@ -90,7 +90,7 @@ static inline __attribute__((always_inline)) void *resize(struct thread *t, stru
     uint64_t before = record_begin(t);
     void *p = real.realloc(old, size);
     if (likely(p)) {
-        uint64_t after = clock_after();
+        uint64_t after = clock_ordered();
         uint64_t at = record_reserve(t, 6);
         record_word(t, at, before);
         record_word(t, at + 1, WIRE_WORD1(WIRE_REALLOC, hook, (uint64_t)old));

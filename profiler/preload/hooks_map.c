@@ -106,7 +106,7 @@ EXPORT void *mremap(void *old, size_t old_length, size_t length, int flags, ...)
     int saved = errno;
     if (room) {
         if (p != MAP_FAILED) {
-            uint64_t after = clock_after(), at = record_reserve(t, 7);
+            uint64_t after = clock_ordered(), at = record_reserve(t, 7);
             record_word(t, at, before);
             record_word(t, at + 1, WIRE_WORD1(WIRE_REMAP, WIRE_HOOK_mremap, (uint64_t)old));
             record_word(t, at + 2, stack);

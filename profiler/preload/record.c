@@ -291,7 +291,7 @@ void record_alloc(struct thread *t, struct unwind_state s, const void *p, size_t
     if (likely(size_bytes <= UINT32_MAX)) {
         if (!record_room(t, 3))
             return;
-        stamp = record_begin_after(t);
+        stamp = record_begin(t);
         uint64_t at = record_reserve(t, 3);
         record_word(t, at, stamp);
         record_word(t, at + 1, WIRE_WORD1(WIRE_ALLOC, hook, (uint64_t)p));
@@ -299,7 +299,7 @@ void record_alloc(struct thread *t, struct unwind_state s, const void *p, size_t
     } else {
         if (!record_room(t, 4))
             return;
-        stamp = record_begin_after(t);
+        stamp = record_begin(t);
         uint64_t at = record_reserve(t, 4);
         record_word(t, at, stamp);
         record_word(t, at + 1, WIRE_WORD1(WIRE_ALLOC_BIG, hook, (uint64_t)p));
@@ -315,7 +315,7 @@ void record_words(struct thread *t, const uint64_t *words_from_1, unsigned count
 {
     if (!record_room(t, count))
         return;
-    uint64_t stamp = record_begin_after(t);
+    uint64_t stamp = record_begin(t);
     uint64_t at = record_reserve(t, count);
     record_word(t, at, stamp);
     for (unsigned i = 1; i < count; i++)

@@ -22,16 +22,7 @@ static inline __attribute__((always_inline)) uint64_t record_begin(struct thread
     t->writing++;
     __atomic_store_n(&t->ring->busy, 1, __ATOMIC_RELAXED);
     barrier();
-    return clock_now();
-}
-
-/* The same for what the real function has done already. */
-static inline __attribute__((always_inline)) uint64_t record_begin_after(struct thread *t)
-{
-    t->writing++;
-    __atomic_store_n(&t->ring->busy, 1, __ATOMIC_RELAXED);
-    barrier();
-    return clock_after();
+    return clock_ordered();
 }
 
 static inline __attribute__((always_inline)) uint64_t record_reserve(struct thread *t, uint64_t words)

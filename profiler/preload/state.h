@@ -73,12 +73,13 @@ static inline uint64_t clock_now(void)
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-/* A stamp of what has happened: not earlier than the loads and stores of the real call before it. rdtsc alone runs ahead
- * of loads that wait, and a block that came from another thread would seem to be allocated before that one freed it. */
-static inline uint64_t clock_after(void)
+/* The stamp of an event: not earlier than the loads before it. rdtsc alone runs ahead of loads that wait for another
+ * core, and a block that came from another thread would seem to be allocated before that one freed it, or freed before
+ * that one allocated it. */
+static inline uint64_t clock_ordered(void)
 {
     if (unlikely(!__libc_single_threaded))
-        __builtin_ia32_lfence();
+        __asm__ volatile("lfence" ::: "memory");
     return clock_now();
 }
 

@@ -19,15 +19,16 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define COMMIT_NS      1000000000u /* a killed collector's file is this old, at most twice */
-#define SAMPLE_NS      20000000u   /* between two samples of resident bytes */
-#define HEAP_SAMPLE_NS 10000000u
-#define NAP_NS         1000000u /* after a round that read something */
-#define NAP_IDLE_NS    20000000u
-#define NAP_LONG_NS    100000000u /* after a second without anything */
-#define NAP_LEAVING_NS 200000u    /* while the end of a process is awaited */
-#define NAP_FIRST_NS   500000u    /* until the program's library is there */
-#define STRAGGLERS_NS  100000000u /* after the program's end, before we speak of what still runs */
+#define COMMIT_NS        1000000000u /* a killed collector's file is this old, at most twice */
+#define SAMPLE_NS        20000000u   /* between two samples of resident bytes */
+#define HEAP_SAMPLE_NS   10000000u
+#define NAP_NS           1000000u /* after a round that read something */
+#define FILLING_LEAST_NS 20000u   /* a shorter pause is none */
+#define NAP_IDLE_NS      20000000u
+#define NAP_LONG_NS      100000000u /* after a second without anything */
+#define NAP_LEAVING_NS   200000u    /* while the end of a process is awaited */
+#define NAP_FIRST_NS     500000u    /* until the program's library is there */
+#define STRAGGLERS_NS    100000000u /* after the program's end, before we speak of what still runs */
 
 struct collection {
     const struct collect_options *options;
@@ -44,7 +45,7 @@ struct collection {
     struct watch *watch;
     pid_t pid;
     int pidfd;
-    uint64_t commit_ns, sample_ns, idle_since_ns, nap_ns, first_end_ns, round_ns;
+    uint64_t commit_ns, sample_ns, idle_since_ns, nap_ns, first_end_ns, filling_ns;
     uint64_t committed_events;
     uint32_t sampled_total, sampled_leaving;
     unsigned stops_at_end; /* signals that came before the program ended were its own */
@@ -174,21 +175,24 @@ static void check_store(struct collection *c)
     fprintf(stderr, "memprof: %s; recording stopped, the program goes on\n", err.text);
 }
 
-/* A program that writes fast is left alone until its fullest ring is about three eighths full: each wake-up costs both
- * sides more than a thousand events do. Returns 0 where it writes too slowly for that. */
+/* A program that writes fast is left alone until its fullest ring is about a quarter full: each wake-up costs both
+ * sides more than a thousand events do. A ring found fuller than that halves the next pause. Returns 0 where the
+ * program writes too slowly for all this. */
 static int nap_while_filling(struct collection *c)
 {
-    uint64_t now = clock_monotonic_ns(), passed_ns = c->drain->now_ns - c->round_ns;
     uint32_t pressure = c->drain->pressure;
-    c->round_ns = c->drain->now_ns;
-    if (pressure < WIRE_RING_WORDS / 32 || !passed_ns)
+    if (pressure < WIRE_RING_WORDS / 32) {
+        c->filling_ns = NAP_NS / 4;
         return 0;
-    uint64_t full_ns = passed_ns * (WIRE_RING_WORDS / 8 * 3) / pressure;
-    if (full_ns > NAP_NS)
-        return 0;
-    uint64_t gone_ns = now - c->drain->now_ns; /* this round took; the ring has been filling meanwhile */
-    if (gone_ns < full_ns)
-        nanosleep(&(struct timespec){0, (long)(full_ns - gone_ns)}, NULL);
+    }
+    if (pressure > WIRE_RING_WORDS / 4)
+        c->filling_ns /= 2;
+    else if (pressure < WIRE_RING_WORDS / 8 && c->filling_ns < NAP_NS)
+        c->filling_ns += c->filling_ns / 8 + 1000;
+    if (c->filling_ns >= FILLING_LEAST_NS)
+        nanosleep(&(struct timespec){0, (long)c->filling_ns}, NULL);
+    else
+        c->filling_ns = FILLING_LEAST_NS;
     return 1;
 }
 
@@ -357,6 +361,7 @@ static int run(struct collection *c, const char *path, struct collect_result *re
     } else {
         fprintf(stderr, "memprof: %s: nothing was recorded: the library did not start in it\n", c->argv[0]);
         store_close(c->store, NULL);
+        c->store = NULL;
         output_undo(&c->output);
     }
     return 0;

@@ -6,11 +6,12 @@
 #include <string.h>
 #include <time.h>
 
-#define MASK         (WIRE_RING_WORDS - 1)
-#define SETTLE_NS    50000u
-#define STALL_MAX_NS 20000000u
-#define FUTURE_NS    1000000000u /* a stamp further ahead than this was never read from the clock */
-#define FIXED_MAX    8u          /* no record of fixed length has more words */
+#define MASK          (WIRE_RING_WORDS - 1)
+#define SETTLE_NS     50000u /* a store of another core is seen after this at the latest; in truth after less than one */
+#define STALL_MAX_NS  20000000u
+#define FUTURE_NS     1000000000u /* a stamp further ahead than this was never read from the clock */
+#define PUBLISH_WORDS (WIRE_RING_WORDS / 16)
+#define FIXED_MAX     8u /* no record of fixed length has more words */
 
 static const uint8_t op_words[WIRE_OP_COUNT] = {
 #define X(name, words, text) words,
@@ -45,7 +46,6 @@ void drain_open(struct drain *d, struct session *session, struct store *store, s
     d->rings = xcalloc(WIRE_RINGS, sizeof *d->rings);
     d->heap = xcalloc(WIRE_RINGS, sizeof *d->heap);
     d->settle = clock_ticks(clock, SETTLE_NS);
-    d->fence = clock_stamp(clock);
 }
 
 void drain_close(struct drain *d)
@@ -287,6 +287,12 @@ static int run(struct drain *d, struct ring *r, uint64_t bound)
     next:
         position += length;
         r->newest = key;
+        if (__builtin_expect(position - r->published >= PUBLISH_WORDS, 0)) {
+            /* the program need not wait for the rest of its ring to be read */
+            d->words += position - r->position;
+            r->position = position;
+            publish_tail(d, r);
+        }
         if (position == end)
             break;
         key = max_u64(key, load(&words[position & MASK]));
@@ -444,8 +450,6 @@ static void merge(struct drain *d)
         if (d->heap_count > 2)
             bound = min_u64(bound, d->heap[2].key);
         int go_on = run(d, r, bound);
-        if (r->position - r->published >= WIRE_RING_WORDS / 16)
-            publish_tail(d, r);
         if (!go_on) {
             d->limit = min_u64(d->limit, r->key);
             break;
@@ -467,27 +471,17 @@ static void merge(struct drain *d)
     }
 }
 
-static void settle(struct drain *d)
-{
-    uint64_t passed = clock_stamp(d->clock) - d->fence;
-    if (passed < d->settle) {
-        uint64_t rest_ns = SETTLE_NS - (uint64_t)((double)passed * (double)SETTLE_NS / (double)d->settle);
-        nanosleep(&(struct timespec){0, (long)rest_ns}, NULL);
-    }
-}
-
 uint64_t drain_round(struct drain *d)
 {
     uint64_t words = d->words;
-    settle(d);
     d->rounds++;
     d->now_ns = clock_monotonic_ns();
-    d->limit = max_u64(d->fence, d->merged);
+    /* Whoever took a stamp up to this one had said so (busy) before, and both have arrived here by now. */
+    d->limit = max_u64(clock_stamp(d->clock) - d->settle, d->merged);
     processes_scan(d->processes);
     processes_scan_execs(d->processes, d->now_ns);
     threads_adopt(d);
     look_at_all(d);
-    d->fence = clock_stamp(d->clock);
     look_at_the_dead(d);
     merge(d);
     if (d->words != words)
@@ -515,10 +509,11 @@ int drain_may_sleep(const struct drain *d)
 
 void drain_finish(struct drain *d)
 {
-    /* Twice: a fence after the recording was turned off, then everything up to it. Nothing waits for what is not there.
-     */
-    for (int i = 0; i < 3; i++)
+    /* More than once: an end that is read lets others go. Nothing waits for what is not there. */
+    for (int i = 0; i < 3; i++) {
+        nanosleep(&(struct timespec){0, SETTLE_NS + SETTLE_NS / 10}, NULL);
         drain_round(d);
+    }
     for (uint32_t i = 0; i < d->processes->slot_end; i++) {
         struct process *p = d->processes->by_slot[i];
         if (!p)

@@ -65,7 +65,6 @@ struct drain {
     } * heap; /* rings with words to read, by key */
     uint32_t heap_count;
     uint64_t limit;    /* no event stamped later may be given out in this round */
-    uint64_t fence;    /* a stamp taken at least `settle` before the rings are looked at next */
     uint64_t settle;   /* stamps that a store of another core takes at most to be seen here */
     uint64_t merged;   /* everything up to here was given out */
     uint64_t stall_ns; /* since when an event waits for the definition of its stack; monotonic, 0: none */

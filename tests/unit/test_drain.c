@@ -78,8 +78,10 @@ static void end(struct setup *s)
 
 static void rounds(struct setup *s, int count)
 {
-    while (count-- > 0)
+    while (count-- > 0) {
+        usleep(100); /* a round gives out what is older than the time that a store needs to arrive */
         drain_round(s->drain);
+    }
 }
 
 /* --- one thread --- */

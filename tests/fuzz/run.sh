@@ -5,6 +5,7 @@ set -eu
 root=$(cd "$(dirname "$0")/../.." && pwd)
 cd "$root"
 seconds=$((${1:-600} / 3))
+names=${FUZZ_NAMES:-chunk database elf}
 BUILD=$(realpath "${BUILD:-build}")
 work=$BUILD/fuzz
 command -v clang >/dev/null || { echo "fuzz: clang is not installed" >&2; exit 77; }
@@ -28,10 +29,19 @@ printf 'int f(int x) { return x + 1; }\nint main(void) { return f(2); }\n' >"$wo
 ${CC:-gcc} -O1 -g -nostdlib -r -o "$work/corpus-elf/tiny" "$work/tiny.c" 2>/dev/null || true
 ${CC:-gcc} -O1 -g -shared -nostdlib -o "$work/corpus-elf/shared" "$work/tiny.c" 2>/dev/null || true
 
-for name in chunk database elf; do
+failed=0
+for name in $names; do
     echo "fuzz: $name, $seconds s"
     kept=tests/fuzz/corpus-$name
     [ -d "$kept" ] || kept=
     # shellcheck disable=SC2086
-    (cd "$work" && "./build/fuzz/fuzz_$name" -max_total_time="$seconds" -timeout=30 -rss_limit_mb=3000 -close_fd_mask=3 -print_final_stats=1 -max_len=65536 "corpus-$name" ${kept:+"$root/$kept"} 2>&1 | tail -n 12)
+    if (cd "$work" && "./build/fuzz/fuzz_$name" -max_total_time="$seconds" -timeout=30 -rss_limit_mb=3000 -close_fd_mask=1 -print_final_stats=1 -max_len=65536 \
+        -artifact_prefix="found-$name-" "corpus-$name" ${kept:+"$root/$kept"} >"log-$name" 2>&1); then
+        grep -e '^stat::number_of_executed_units' -e '^stat::average_exec_per_sec' "$work/log-$name" || true
+    else
+        tail -n 40 "$work/log-$name"
+        echo "fuzz: $name found something; log: $work/log-$name" >&2
+        failed=1
+    fi
 done
+exit $failed

@@ -13,6 +13,10 @@
 #define AHEAD_SITE  8u
 #define AHEAD_RING  32u /* a power of two above AHEAD_INDEX */
 
+/* Up to so many, blocks and sites are in the second level of the cache anyway. */
+#define NEAR_BLOCKS 4096u
+#define NEAR_SITES  512u
+
 /* Kinds whose blocks may share an address have spaces of their own (live.h). */
 static const uint8_t space_of_kind[KIND_COUNT] = {
     [KIND_heap] = 0,   [KIND_map] = 1,     [KIND_sub] = 2,    [KIND_array] = 3, [KIND_vmm] = 4,
@@ -455,20 +459,23 @@ static inline __attribute__((always_inline)) void look_for_site(struct account *
 void account_events(struct account *a, const struct event *events, size_t count)
 {
     struct place places[AHEAD_RING];
+    const int is_far = a->counts.live_blocks > NEAR_BLOCKS || a->sites.count > NEAR_SITES;
 #define PLACE(index) &places[(index) % AHEAD_RING]
     for (size_t i = 0; i < count && i < AHEAD_INDEX; i++)
         look_for_index(a, &events[i], PLACE(i));
-    for (size_t i = 0; i < count && i < AHEAD_BLOCK; i++)
+    for (size_t i = 0; is_far && i < count && i < AHEAD_BLOCK; i++)
         look_for_block(a, &events[i], PLACE(i));
     for (size_t i = 0; i < count; i++) {
         const struct event *e = &events[i];
         const struct place *place = PLACE(i);
         if (i + AHEAD_INDEX < count)
             look_for_index(a, e + AHEAD_INDEX, PLACE(i + AHEAD_INDEX));
-        if (i + AHEAD_BLOCK < count)
-            look_for_block(a, e + AHEAD_BLOCK, PLACE(i + AHEAD_BLOCK));
-        if (i + AHEAD_SITE < count)
-            look_for_site(a, e + AHEAD_SITE, PLACE(i + AHEAD_SITE));
+        if (is_far) {
+            if (i + AHEAD_BLOCK < count)
+                look_for_block(a, e + AHEAD_BLOCK, PLACE(i + AHEAD_BLOCK));
+            if (i + AHEAD_SITE < count)
+                look_for_site(a, e + AHEAD_SITE, PLACE(i + AHEAD_SITE));
+        }
         a->now_ns = e->time_ns > a->now_ns ? e->time_ns : a->now_ns;
         if (is_birth(e)) {
             if (place->key & LIVE_ADDRESS_MASK)

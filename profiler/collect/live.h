@@ -87,7 +87,9 @@ static inline struct live_block *live_at(const struct live_table *t, uint32_t nu
 static inline __attribute__((always_inline)) void live_prefetch(struct live_table *t, uint64_t hash)
 {
     const struct live_part *part = live_part(t, hash);
-    __builtin_prefetch(part->entries + live_home(part, live_tag(hash)), 1);
+    const uint64_t *home = part->entries + live_home(part, live_tag(hash));
+    __builtin_prefetch(home, 1);
+    __builtin_prefetch(home + 4, 1); /* probing goes on there, and removing looks there */
 }
 
 /* The number of what is most likely its block; 0: none near its first place. */

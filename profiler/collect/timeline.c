@@ -8,7 +8,10 @@
 #include <string.h>
 
 #define LEVEL_BUCKETS_MIN 64u /* the coarsest level has at most this many */
-#define DIP_SHIFT         3   /* a dip is 1/2^DIP_SHIFT of the lower maximum beside it */
+#define QUIET_BUCKETS                                                                                                  \
+    512u            /* the finest level of a run in which next to nothing was allocated has at most this many          \
+                     */
+#define DIP_SHIFT 3 /* a dip is 1/2^DIP_SHIFT of the lower maximum beside it */
 
 struct timeline *timeline_open(void)
 {
@@ -186,27 +189,50 @@ static void write_bucket(struct store *store, unsigned device, unsigned level, u
     store_step(store, s);
 }
 
-/* Levels above 0; works in place on a copy. */
-static void write_levels(struct timeline_bucket *buckets, uint32_t count, uint64_t width_ns, struct store *store,
-                         unsigned device)
+/* Every level, of each what changed: from the bucket that holds bucket first of level 0. Merges in place. */
+static void write_levels(struct timeline_bucket *buckets, uint32_t count, uint32_t first, uint64_t width_ns,
+                         struct store *store, unsigned device)
 {
-    for (unsigned level = 1; count > LEVEL_BUCKETS_MIN; level++) {
+    for (unsigned level = 0;; level++) {
+        for (uint32_t i = first; i < count; i++)
+            write_bucket(store, device, level, width_ns, i, &buckets[i]);
+        if (count <= LEVEL_BUCKETS_MIN)
+            return;
         uint32_t half = count / 2;
         for (uint32_t i = 0; i < half; i++)
             buckets[i] = bucket_merge(&buckets[2 * i], &buckets[2 * i + 1]);
         if (count & 1)
             buckets[half++] = buckets[count - 1];
         count = half;
+        first /= 2;
         width_ns *= 2;
-        for (uint32_t i = 0; i < count; i++)
-            write_bucket(store, device, level, width_ns, i, &buckets[i]);
     }
+}
+
+static unsigned level_count(uint32_t count)
+{
+    unsigned levels = 1;
+    for (; count > LEVEL_BUCKETS_MIN; levels++)
+        count = (count + 1) / 2;
+    return levels;
 }
 
 void timeline_write(struct timeline *t, struct store *store, unsigned device, uint64_t alloc_count,
                     uint64_t alloc_bytes, int last)
 {
     static const char clear_sql[] = "DELETE FROM timeline WHERE device_id = ?";
+    /* a short program should not wait for the rows of times at which nothing happened */
+    while (last && t->index >= QUIET_BUCKETS && t->index / 4 > alloc_count) {
+        t->now = bucket_now(t, alloc_count, alloc_bytes);
+        t->alloc_count_before = alloc_count;
+        t->alloc_bytes_before = alloc_bytes;
+        timeline_double(t);
+        t->end_ns = (t->index + 1) * t->width_ns;
+    }
+    if (t->written_levels != level_count(t->index + 1)) {
+        t->written_levels = level_count(t->index + 1);
+        t->written = 0;
+    }
     if (t->written == 0) { /* nothing yet, or of another width */
         sqlite3_stmt *s = store_statement(store, clear_sql);
         if (s) {
@@ -215,14 +241,10 @@ void timeline_write(struct timeline *t, struct store *store, unsigned device, ui
         }
     }
     t->buckets[t->index] = bucket_now(t, alloc_count, alloc_bytes);
-    for (uint32_t i = t->written; i <= t->index; i++)
-        write_bucket(store, device, 0, t->width_ns, i, &t->buckets[i]);
-    t->written = t->index;
-    if (!last)
-        return;
     uint32_t count = t->index + 1;
     struct timeline_bucket *copy = xmalloc(count * sizeof *copy);
     memcpy(copy, t->buckets, count * sizeof *copy);
-    write_levels(copy, count, t->width_ns, store, device);
+    write_levels(copy, count, t->written, t->width_ns, store, device);
     free(copy);
+    t->written = t->index;
 }

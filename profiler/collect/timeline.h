@@ -31,6 +31,7 @@ struct timeline {
     uint64_t width_ns;
     uint32_t index;   /* of that bucket; the ones before it are in buckets */
     uint32_t written; /* buckets that are in the database as they are */
+    uint32_t written_levels;
     uint64_t active_bytes;
     uint64_t alloc_count_before; /* the device's at the bucket's start */
     uint64_t alloc_bytes_before;
@@ -78,7 +79,8 @@ struct timeline_peak {
 unsigned timeline_peaks(struct timeline *t, struct timeline_peak *peaks, unsigned max);
 
 struct store;
-/* Writes what has changed of level 0; last: all of it and the levels above. The bucket being filled is included. */
+/* Writes what has changed since the last time, of every level; the bucket being filled is included. last: the run ends,
+ * and a quiet one may do with fewer buckets. */
 void timeline_write(struct timeline *t, struct store *store, unsigned device, uint64_t alloc_count,
                     uint64_t alloc_bytes, int last);
 

@@ -741,8 +741,7 @@ static void test_flush_is_consistent(void **state)
         account_flush(r.account, r.model->now_ns);
         compare_all(&r);
         assert_int_equal(query("SELECT sum(event_count) FROM event_chunk"), r.model->events);
-        assert_int_equal(query("SELECT max(active_max_bytes) FROM timeline WHERE device_id=0"),
-                         r.model->peaks[0][KIND_COUNT].bytes);
+        compare_timeline(r.model);
         compare_snapshots(r.model);
         run_close(&r);
     }
@@ -909,6 +908,61 @@ static void test_largest(void **state)
     run_close(&r);
 }
 
+/* Ten allocations in ten seconds: a few hundred rows, peak and time exact in each level. */
+static void test_quiet_timeline(void **state)
+{
+    (void)state;
+    struct run r;
+    run_open(&r, &(struct account_options){0}, 10);
+    for (unsigned i = 1; i <= 10; i++) {
+        struct event e = {.op = i == 8 ? EVENT_FREE : EVENT_ALLOC,
+                          .time_ns = i * 1000000000ull + 77,
+                          .address = i == 8 ? 16 : i * 16,
+                          .size_bytes = i < 9 ? 100 : 10,
+                          .process_id = 1,
+                          .thread_id = 1,
+                          .stack_id = 1};
+        account_events(r.account, &e, 1);
+    }
+    account_finish(r.account, 11000000000);
+    assert_true(query("SELECT count(*) FROM timeline") < 1100);
+    assert_true(query("SELECT count(*) FROM timeline WHERE level=0") > 200);
+    assert_int_equal(query("SELECT count(*) FROM timeline WHERE active_max_bytes=700 AND active_max_ns=7000000077"),
+                     query("SELECT max(level) + 1 FROM timeline"));
+    assert_int_equal(query("SELECT sum(alloc_count) FROM timeline WHERE level=0"), 9);
+    assert_int_equal(query("SELECT max(time_ns + width_ns) >= 11000000000 FROM timeline WHERE level=0"), 1);
+    assert_int_equal(query("SELECT count(*) FROM timeline WHERE level=0 AND time_ns %% width_ns"), 0);
+    run_close(&r);
+}
+
+/* Whatever has been written when: every level is whole. */
+static void test_levels_after_each_flush(void **state)
+{
+    (void)state;
+    struct run r;
+    run_open(&r, &(struct account_options){0}, 10);
+    for (unsigned i = 1; i <= 3000; i++) {
+        struct event e = {.op = EVENT_ALLOC,
+                          .time_ns = i * 1024ull * (i > 2000 ? 40 : 1),
+                          .address = i * 16,
+                          .size_bytes = 1,
+                          .process_id = 1,
+                          .thread_id = 1};
+        account_events(r.account, &e, 1);
+        if (i % 23)
+            continue;
+        account_flush(r.account, e.time_ns);
+        int64_t levels = query("SELECT max(level) FROM timeline");
+        assert_int_equal(query("SELECT count(*) <= 64 FROM timeline WHERE level=%d", (int)levels), 1);
+        for (int level = 0; level <= levels; level++) {
+            assert_int_equal(query("SELECT sum(alloc_count) FROM timeline WHERE level=%d", level), i);
+            assert_int_equal(query("SELECT max(active_max_bytes) FROM timeline WHERE level=%d", level), i);
+            assert_int_equal(query("SELECT count(DISTINCT width_ns) FROM timeline WHERE level=%d", level), 1);
+        }
+    }
+    run_close(&r);
+}
+
 static void test_end_keyframe(void **state)
 {
     (void)state;
@@ -947,7 +1001,9 @@ int main(void)
         cmocka_unit_test(test_first_of_equal_peaks),
         cmocka_unit_test(test_segments_and_reserved),
         cmocka_unit_test(test_largest),
+        cmocka_unit_test(test_levels_after_each_flush),
         cmocka_unit_test(test_end_keyframe),
+        cmocka_unit_test(test_quiet_timeline),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

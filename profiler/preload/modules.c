@@ -7,6 +7,7 @@
 #include <dlfcn.h>
 #include <elf.h>
 #include <link.h>
+#include <sys/auxv.h>
 #include <sys/uio.h>
 
 /* More modules than this at one time: the rest are not announced, so their frames stay without names. */
@@ -66,36 +67,59 @@ struct headers {
     const Elf64_Phdr *at;
     unsigned count;
     uint64_t bias;
+    uint64_t low, high; /* segments outside are not believed */
 };
 
-static int headers_open(const struct identity *id, struct headers *h)
+/* The ELF header at the start of a mapping. */
+static int headers_read(uint64_t start, uint64_t end, struct headers *h)
 {
-    const Elf64_Ehdr *e = (const Elf64_Ehdr *)id->start;
-    uint64_t bytes = id->end - id->start;
-    if (bytes < sizeof *e || !range_readable(id->start, sizeof *e))
+    const Elf64_Ehdr *e = (const Elf64_Ehdr *)start;
+    uint64_t bytes = end - start;
+    if (bytes < sizeof *e || !range_readable(start, sizeof *e))
         return -1;
     if (e->e_ident[0] != 0x7f || e->e_ident[1] != 'E' || e->e_ident[2] != 'L' || e->e_ident[3] != 'F' ||
         e->e_ident[EI_CLASS] != ELFCLASS64 || e->e_phentsize != sizeof(Elf64_Phdr) || e->e_phnum > 256)
         return -1;
     uint64_t size = (uint64_t)e->e_phnum * sizeof(Elf64_Phdr);
     if (size == 0 || e->e_phoff % 8 != 0 || e->e_phoff > bytes || size > bytes - e->e_phoff ||
-        !range_readable(id->start + e->e_phoff, size))
+        !range_readable(start + e->e_phoff, size))
         return -1;
-    h->at = (const Elf64_Phdr *)(id->start + e->e_phoff);
+    h->at = (const Elf64_Phdr *)(start + e->e_phoff);
     h->count = e->e_phnum;
-    h->bias = id->map->l_addr;
     return 0;
 }
 
+/* The program headers of a module. Where its segments have gaps between them, the mapping that _dl_find_object knows is
+ * one segment, which need not begin with the ELF header: that lies at the load bias, or for the program itself where the
+ * kernel says. */
+static int headers_open(const struct identity *id, struct headers *h)
+{
+    struct dl_find_object o;
+    h->bias = id->map->l_addr;
+    h->low = id->start;
+    h->high = id->end;
+    if (headers_read(id->start, id->end, h) == 0)
+        return 0;
+    h->low = 0;
+    h->high = 1ull << 47;
+    if (h->bias && _dl_find_object((void *)h->bias, &o) == 0 && o.dlfo_link_map == id->map &&
+        headers_read(h->bias, (uint64_t)o.dlfo_map_end, h) == 0)
+        return 0;
+    if (id->map->l_name && *id->map->l_name)
+        return -1;
+    h->at = (const Elf64_Phdr *)getauxval(AT_PHDR);
+    h->count = (unsigned)getauxval(AT_PHNUM);
+    return h->at && h->count <= 256 && range_readable((uint64_t)h->at, h->count * sizeof *h->at + 1) ? 0 : -1;
+}
+
 /* The readable segment of the module that holds an address. */
-static int segment_of(const struct identity *id, const struct headers *h, uint64_t address, uint64_t *begin,
-                      uint64_t *end)
+static int segment_of(const struct headers *h, uint64_t address, uint64_t *begin, uint64_t *end)
 {
     for (unsigned i = 0; i < h->count; i++) {
         const Elf64_Phdr *p = &h->at[i];
         uint64_t start = p->p_vaddr + h->bias;
-        if (p->p_type != PT_LOAD || !(p->p_flags & PF_R) || start < id->start || start > id->end ||
-            p->p_memsz > id->end - start || address < start || address >= start + p->p_memsz)
+        if (p->p_type != PT_LOAD || !(p->p_flags & PF_R) || start < h->low || start > h->high ||
+            p->p_memsz > h->high - start || address < start || address >= start + p->p_memsz)
             continue;
         *begin = start;
         *end = start + p->p_memsz;
@@ -111,12 +135,12 @@ static int note_is_build_id(const Elf64_Nhdr *n)
            name[3] == 0 && n->n_descsz > 0 && n->n_descsz <= 64;
 }
 
-static void find_build_id(const struct identity *id, const struct headers *h, struct facts *f)
+static void find_build_id(const struct headers *h, struct facts *f)
 {
     for (unsigned i = 0; i < h->count; i++) {
         const Elf64_Phdr *p = &h->at[i];
         uint64_t begin, end, at = p->p_vaddr + h->bias;
-        if (p->p_type != PT_NOTE || p->p_memsz > 65536 || at % 4 != 0 || segment_of(id, h, at, &begin, &end) < 0 ||
+        if (p->p_type != PT_NOTE || p->p_memsz > 65536 || at % 4 != 0 || segment_of(h, at, &begin, &end) < 0 ||
             p->p_memsz > end - at || p->p_memsz < sizeof(Elf64_Nhdr) || !range_readable(at, p->p_memsz))
             continue;
         uint64_t align = p->p_align == 8 ? 8 : 4;
@@ -158,13 +182,13 @@ static void read_facts(const struct identity *id, const void *eh_frame_header, s
     *f = (struct facts){0};
     int have_headers = headers_open(id, &h) == 0;
     if (have_headers)
-        find_build_id(id, &h, f);
+        find_build_id(&h, f);
     if (!eh_frame_header)
         return;
     uint64_t at = (uint64_t)eh_frame_header;
-    if (have_headers && segment_of(id, &h, at, &begin, &end) == 0) {
+    if (have_headers && segment_of(&h, at, &begin, &end) == 0) {
         uint64_t frames = frames_of(eh_frame_header, begin, end), other_begin, other_end;
-        if (frames && (frames < begin || frames >= end) && segment_of(id, &h, frames, &other_begin, &other_end) == 0) {
+        if (frames && (frames < begin || frames >= end) && segment_of(&h, frames, &other_begin, &other_end) == 0) {
             begin = other_begin < begin ? other_begin : begin;
             end = other_end > end ? other_end : end;
         }

@@ -7,7 +7,7 @@
 
 #define PART_FIRST   16u     /* entries of a part when its first block comes */
 #define SLAB_FIRST   64u     /* blocks of the first slab at first */
-#define SLAB_HUGE    8u      /* slabs from this one on take huge pages: less to translate; before, too much to waste */
+#define SLAB_HUGE    4u      /* slabs from this one on take huge pages: less to translate; before, too much to waste */
 #define MAPPED_BYTES 131072u /* parts from here on are mapped */
 #define HUGE_BYTES   (2u << 20) /* and from here on in huge pages */
 #define PAGE_BYTES   4096u

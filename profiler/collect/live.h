@@ -1,7 +1,7 @@
 /*
  * live.h: the live blocks of one process, found by address. The blocks lie in slabs, in the order of their allocation
  * (the place freed last is taken first), so that programs that free in some order of their allocations are followed
- * from line to line of the cache. An index of 8 bytes an entry finds them by hash, in 16 parts that grow one by one. At
+ * from line to line of the cache. An index of 8 bytes an entry finds them by hash, in 4 parts that grow one by one. At
  * most 64 bytes a block (from some 10,000 blocks on). Pointers to blocks are valid until the next live_place.
  */
 #ifndef MEMPROF_LIVE_H
@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define LIVE_PART_BITS 4
+#define LIVE_PART_BITS 2
 #define LIVE_PARTS     (1u << LIVE_PART_BITS)
 #define LIVE_SLAB_BITS 16
 #define LIVE_SLAB      (1u << LIVE_SLAB_BITS) /* blocks: 2 MiB */

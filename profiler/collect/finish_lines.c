@@ -20,6 +20,7 @@ struct pass {
     struct model *m;
     struct strmap *keys;
     uint32_t *self_source, *self_named; /* by node: frame, inherited from the caller; 0: none */
+    uint32_t *user_source, *user_named; /* the same outside the run-time library */
     uint32_t *self_address;             /* by node: innermost address that is not ours */
 };
 
@@ -49,6 +50,15 @@ static void key_frames(struct pass *p)
     }
 }
 
+/* What node i takes over from its caller. Code without a source position does not take one of the run-time library that
+ * called it (pthread_once, qsort, the loader running a constructor): that line says nothing about who allocates, so the
+ * search goes on behind it. */
+static uint32_t inherit(const struct pass *p, const struct model_address *a, uint32_t nearest, uint32_t user)
+{
+    const struct model_address *of = nearest ? &p->m->addresses[p->m->frames[nearest].address] : a;
+    return of->is_runtime && of->module != a->module ? user : nearest;
+}
+
 /* Parents come before children, so each node needs only its own frames and its caller's answer. */
 static void find_selves(struct pass *p)
 {
@@ -56,19 +66,28 @@ static void find_selves(struct pass *p)
     for (size_t i = 1; i < m->node_count; i++) {
         const struct model_node *node = &m->nodes[i];
         const struct model_address *a = &m->addresses[node->address];
-        uint32_t source = 0, named = 0;
+        uint32_t source = 0, named = 0, parent = node->parent;
+        int is_allocator = a->frame_count != 0;
         for (uint32_t n = 0; n < a->frame_count && !a->is_ours && !source; n++) {
             const struct model_frame *f = &m->frames[a->first_frame + n];
             if (m->functions[f->function].is_allocator)
                 continue;
+            is_allocator = 0;
             if (f->line)
                 source = a->first_frame + n;
             if (f->function && !named)
                 named = a->first_frame + n;
         }
-        p->self_source[i] = source ? source : p->self_source[node->parent];
-        p->self_named[i] = named ? named : p->self_named[node->parent];
-        p->self_address[i] = node->address && !a->is_ours ? node->address : p->self_address[node->parent];
+        if (is_allocator || a->is_ours) { /* passes on what its caller has */
+            p->self_source[i] = p->self_source[parent];
+            p->self_named[i] = p->self_named[parent];
+        } else {
+            p->self_source[i] = source ? source : inherit(p, a, p->self_source[parent], p->user_source[parent]);
+            p->self_named[i] = named ? named : inherit(p, a, p->self_named[parent], p->user_named[parent]);
+        }
+        p->user_source[i] = source && !a->is_runtime ? source : p->user_source[parent];
+        p->user_named[i] = named && !a->is_runtime ? named : p->user_named[parent];
+        p->self_address[i] = node->address && !a->is_ours ? node->address : p->self_address[parent];
     }
 }
 
@@ -154,6 +173,8 @@ int model_lines(struct model *m, struct error *err)
     struct pass p = {.m = m, .keys = strmap_open()};
     p.self_source = xcalloc(m->node_count, sizeof *p.self_source);
     p.self_named = xcalloc(m->node_count, sizeof *p.self_named);
+    p.user_source = xcalloc(m->node_count, sizeof *p.user_source);
+    p.user_named = xcalloc(m->node_count, sizeof *p.user_named);
     p.self_address = xcalloc(m->node_count, sizeof *p.self_address);
     key_frames(&p);
     find_selves(&p);
@@ -161,6 +182,8 @@ int model_lines(struct model *m, struct error *err)
         give_self(&p, &m->sites[i]);
     free(p.self_source);
     free(p.self_named);
+    free(p.user_source);
+    free(p.user_named);
     free(p.self_address);
     strmap_close(p.keys);
     int rc = write_lines(m, err);

@@ -117,6 +117,17 @@ static int is_ours(const char *path)
     return strcmp(slash ? slash + 1 : path, "libmemprof.so") == 0;
 }
 
+static int is_runtime(const char *path)
+{
+    static const char *const names[] = {"libc.so",  "libc-2",     "ld-linux", "ld-2",      "libpthread",
+                                        "libdl.so", "libstdc++.", "libm.so",  "libgcc_s.", "libc++"};
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strncmp(name, names[i], strlen(names[i])) == 0)
+            return 1;
+    return 0;
+}
+
 static void address_row(struct load *l, sqlite3_stmt *s)
 {
     struct model *m = l->m;
@@ -128,6 +139,7 @@ static void address_row(struct load *l, sqlite3_stmt *s)
     if (module)
         a->module = l->module_keys[module - 1];
     a->is_ours = (uint8_t)is_ours(db_text(s, 3));
+    a->is_runtime = (uint8_t)is_runtime(db_text(s, 3));
 }
 
 static void frame_row(struct load *l, sqlite3_stmt *s)

@@ -44,7 +44,8 @@ struct model_address {
     uint32_t first_frame, frame_count; /* innermost first */
     uint32_t module;                   /* index of the module key; 0: none */
     uint32_t line_key; /* key of the address itself, where it is a self line without a function; 0: none */
-    uint8_t is_ours;   /* code of libmemprof */
+    uint8_t is_ours;    /* code of libmemprof */
+    uint8_t is_runtime; /* of the C or C++ run-time library, which calls back into everybody's code */
 };
 
 struct model_node {  /* of the stack tree, after model_load in order: parents before children, subtrees together */

@@ -32,25 +32,36 @@ static void note(struct unwind_state s, const uint64_t *words_from_1, unsigned c
 
 /* --- fork and the end --- */
 
-EXPORT pid_t fork(void)
+static int record_is_torn(void)
 {
-    NEED(fork);
-    pid_t pid = real.fork();
+    return self.ring && self.head != self.ring->head;
+}
+
+static pid_t forked(pid_t pid, int libc_knows, int torn)
+{
     if (pid == 0 && process.state == PROCESS_ON && sys_getpid() != process.pid) {
         int saved = errno;
-        struct thread *t = &self;
-        struct unwind_state s;
-        UNWIND_HERE(s);
-        t->depth = 1;
-        barrier();
-        process_after_fork();
-        barrier();
-        t->depth = 0;
-        if (gate.on && thread_enter(t, s))
-            thread_leave(t);
+        process_after_fork(libc_knows, torn);
         errno = saved;
     }
     return pid;
+}
+
+EXPORT pid_t fork(void)
+{
+    NEED(fork);
+    int torn = record_is_torn();
+    return forked(real.fork(), 1, torn);
+}
+
+EXPORT pid_t _Fork(void)
+{
+    NEED(_Fork);
+    int torn = record_is_torn();
+    if (real._Fork)
+        return forked(real._Fork(), 0, torn);
+    errno = ENOSYS;
+    return -1;
 }
 
 static void note_exit(struct unwind_state s, int status)

@@ -37,6 +37,7 @@ struct mallinfo2;
     X(mallinfo2, struct mallinfo2, (void))                                                                    \
     X(dlclose, int, (void *))                                                                                 \
     X(fork, pid_t, (void))                                                                                    \
+    X(_Fork, pid_t, (void))                                                                                   \
     X(_exit, void, (int))                                                                                     \
     X(quick_exit, void, (int))                                                                                \
     X(execve, int, (const char *, char *const *, char *const *))                                              \

@@ -263,7 +263,7 @@ uint32_t record_stack(struct thread *t, struct unwind_state s)
     return stack_id(t, s);
 }
 
-void record_forget_stacks(void)
+void record_forget_stacks(int ids_go_on)
 {
     for (unsigned k = 0; k < TABLES; k++) {
         if (tables[k].entries)
@@ -271,7 +271,8 @@ void record_forget_stacks(void)
         tables[k] = (struct stack_table){NULL, 0};
     }
     table_newest = 0;
-    stack_ids = 0;
+    if (!ids_go_on)
+        stack_ids = 0;
 }
 
 /* --- records --- */
@@ -279,9 +280,11 @@ void record_forget_stacks(void)
 static __attribute__((noinline)) void sample_if_due(struct thread *t, uint64_t stamp)
 {
     uint64_t due = __atomic_load_n(&process.heap_sample_due, __ATOMIC_RELAXED);
+    /* other threads stay out for a second, not for ever: this one may be left by longjmp */
+    uint64_t later = stamp + 100 * process.heap_sample_interval;
     if (t->depth == 1 && t->writing == 0 && stamp >= due &&
-        __atomic_compare_exchange_n(&process.heap_sample_due, &due, UINT64_MAX, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
-        record_heap_sample(t, 1);
+        __atomic_compare_exchange_n(&process.heap_sample_due, &due, later, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+        record_heap_sample(t);
 }
 
 void record_alloc(struct thread *t, struct unwind_state s, const void *p, size_t size_bytes, unsigned hook)
@@ -331,9 +334,10 @@ void record_oom(struct thread *t, struct unwind_state s, size_t size_bytes, unsi
 
 /* mallinfo2 walks every free chunk of every arena: the time to the next sample is at least fifty times what this one
  * took, so that sampling costs at most 2 % whatever the heap looks like. */
-void record_heap_sample(struct thread *t, int now)
+void record_heap_sample(struct thread *t)
 {
-    if (!real.malloc_is_libc || !now)
+    /* mallinfo2 takes the allocator's locks: not from a signal handler that may have interrupted their holder */
+    if (!real.malloc_is_libc || process.heap_locks_unsure || t->depth != 1 || t->writing)
         return;
     uint64_t begin = clock_now();
     struct mallinfo2 info = real.mallinfo2();

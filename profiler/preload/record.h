@@ -49,7 +49,7 @@ static inline __attribute__((always_inline)) void record_end(struct thread *t)
         if (unlikely(t->ring->head != t->head))
             __atomic_store_n(&t->ring->head, t->head, __ATOMIC_RELEASE);
         __atomic_store_n(&t->ring->busy, 0, __ATOMIC_RELEASE);
-    } else {
+    } else if (t->writing) { /* 0: given up by enter_nested or a fork, both in a signal handler, meanwhile */
         t->writing--;
     }
 }
@@ -74,9 +74,10 @@ void record_oom(struct thread *t, struct unwind_state s, size_t size_bytes, unsi
 /* Any record of fixed length: words 1 to count - 1 are given, word 0 is the stamp taken here. */
 void record_words(struct thread *t, const uint64_t *words_from_1, unsigned count) HIDDEN;
 
-/* After a fork: ids of stacks start anew. */
-void record_forget_stacks(void) HIDDEN;
-/* A sample of glibc's held memory if one is due, or now. */
-void record_heap_sample(struct thread *t, int now) HIDDEN;
+/* After a fork: stacks are defined anew. ids_go_on: a hook under way may hold an id of the parent, which no stack here may
+ * get. */
+void record_forget_stacks(int ids_go_on) HIDDEN;
+/* A sample of glibc's held memory, where that may be asked. */
+void record_heap_sample(struct thread *t) HIDDEN;
 
 #endif

@@ -168,23 +168,49 @@ void process_attach(void)
     process_start(WIRE_START_EXEC, 0);
 }
 
-void process_after_fork(void)
+/* Where a hook goes on in a forked child that has no ring: it finishes its record here, and nobody reads it. */
+static struct wire_ring orphan_ring;
+static uint64_t orphan_words[WIRE_RING_WORDS];
+
+static void thread_orphan(struct thread *t)
+{
+    process_off();
+    t->words = orphan_words;
+    t->head = 0;
+    t->limit = WIRE_RING_WORDS / 2;
+    t->ring = &orphan_ring;
+}
+
+static int thread_attach(struct thread *t);
+
+void process_after_fork(int libc_knows, int torn)
 {
     uint32_t parent_slot = process.slot_index + 1;
     struct thread *t = &self;
+    uint32_t depth = t->depth; /* not 0: of a hook that this fork's signal handler interrupted; it goes on in the child */
+    t->depth = 1;
+    barrier();
     t->ring = NULL;
-    t->depth = t->writing = t->refused = 0;
+    t->writing = t->refused = 0;
     process.slot = NULL;
     unwind_counters = NULL;
     gate.on = 0;
-    if (!(process.control->flags & WIRE_FOLLOW)) {
+    if (!libc_knows && !__libc_single_threaded)
+        process.heap_locks_unsure = 1;
+    if ((depth && torn) || !(process.control->flags & WIRE_FOLLOW)) {
         process.state = PROCESS_OFF;
-        return;
+    } else {
+        process.state = PROCESS_ATTACHING;
+        unwind_after_fork();
+        record_forget_stacks(depth != 0);
+        process_start(WIRE_START_FORK, parent_slot);
     }
-    process.state = PROCESS_ATTACHING;
-    unwind_after_fork();
-    record_forget_stacks();
-    process_start(WIRE_START_FORK, parent_slot);
+    if (gate.on)
+        thread_attach(t);
+    if (depth && !t->ring)
+        thread_orphan(t);
+    barrier();
+    t->depth = depth;
 }
 
 void process_off(void)
@@ -305,19 +331,21 @@ static int enter_nested(struct thread *t, struct unwind_state s)
 {
     if (!t->ring || !t->unwind)
         return 0;
-    if (t->depth < 2 && unwind_signal_above(s, t->outer_sp)) {
-        COUNT(nested_recorded, 1);
-        t->depth++;
-        return 1;
-    }
-    if (t->depth == 1 && s.sp > t->outer_sp) {
-        /* the hook's frame is gone: a signal handler left it by longjmp; what it was writing never becomes visible */
+    enum unwind_above above = unwind_above(s, t->outer_sp);
+    if (above == UNWIND_NO_HOOK) {
+        /* a signal handler left it by longjmp; what it was writing never becomes visible */
         if (t->writing) {
             t->head = t->ring->head;
             t->writing = 0;
             __atomic_store_n(&t->ring->busy, 0, __ATOMIC_RELEASE);
         }
+        t->depth = 1;
         t->outer_sp = s.sp;
+        return 1;
+    }
+    if (t->depth < 2 && above == UNWIND_SIGNAL) {
+        COUNT(nested_recorded, 1);
+        t->depth++;
         return 1;
     }
     COUNT(nested_skipped, 1);
@@ -327,18 +355,16 @@ static int enter_nested(struct thread *t, struct unwind_state s)
 int thread_enter_slow(struct thread *t, struct unwind_state s)
 {
     if (!gate.on) {
-        if (t->depth)
-            return 0;
-        t->depth = 1;
-        barrier();
-        if (process.state == PROCESS_NEW) {
+        if (process.state == PROCESS_ON && sys_getpid() != process.pid) {
+            process_after_fork(0, t->writing != 0);
+        } else if (process.state == PROCESS_NEW && !t->depth) {
+            t->depth = 1;
+            barrier();
             real_init();
             process_attach();
-        } else if (process.state == PROCESS_ON && sys_getpid() != process.pid) {
-            process_after_fork();
+            barrier();
+            t->depth = 0;
         }
-        barrier();
-        t->depth = 0;
         if (!gate.on)
             return 0;
     }
@@ -402,7 +428,7 @@ static void process_exit(int status, void *unused)
     UNWIND_HERE(s);
     if (!thread_enter(t, s))
         return;
-    record_heap_sample(t, 1);
+    record_heap_sample(t);
     uint64_t words[] = {WIRE_WORD1(WIRE_EXIT, 0, (uint32_t)status)};
     record_words(t, words, 2);
     thread_leave(t);

@@ -49,6 +49,7 @@ struct process {
     struct wire_proc *slot;
     uint32_t slot_index;
     uint32_t use_tsc;
+    uint32_t heap_locks_unsure;    /* forked without libc knowing: an arena may be locked for ever */
     uint64_t heap_sample_due;      /* stamp; threads race for it with compare and swap */
     uint64_t heap_sample_interval; /* stamps */
 };
@@ -107,8 +108,10 @@ static inline __attribute__((always_inline)) void thread_leave(struct thread *t)
 
 /* Attaches this process if it may be recorded and is not yet; called by the constructor and by the first hook. */
 void process_attach(void) HIDDEN;
-/* In a forked child: becomes a process of its own, or stops recording where children are not followed. */
-void process_after_fork(void) HIDDEN;
+/* In a forked child: becomes a process of its own, or stops recording where children are not followed. libc_knows: made by
+ * fork, which took the allocator's locks in its parent. torn: the hook that the fork interrupted, if any, may have been
+ * storing words in its parent's ring; then the child is not recorded. */
+void process_after_fork(int libc_knows, int torn) HIDDEN;
 /* Stops recording for good: the program lives on. */
 void process_off(void) HIDDEN;
 /* The thread's buffers, made anew where a thread that is about to end gave them back. 0: none to be had. */

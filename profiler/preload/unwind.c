@@ -5,6 +5,9 @@
 #include "rules.h"
 #include "sys.h"
 
+#include <dlfcn.h>
+#include <signal.h>
+
 /* --- whole stacks --- */
 
 struct sum {
@@ -355,16 +358,27 @@ void unwind_nested_addresses(const struct unwind_thread *t, uint64_t *pcs)
         pcs[i] = t->nested.pcs[i];
 }
 
-int unwind_signal_above(struct unwind_state s, uint64_t sp_limit)
+static int on_signal_stack(void)
+{
+    stack_t now;
+    return sys_call(SYS_sigaltstack, NULL, &now, 0) != 0 || (now.ss_flags & SS_ONSTACK);
+}
+
+enum unwind_above unwind_above(struct unwind_state s, uint64_t hook_sp)
 {
     struct careful c = {.thread = NULL};
     enum careful_result result = careful_begin(&c, s.sp);
-    for (unsigned n = 0; result == STEP_DONE && !c.signals && n < UNWIND_FRAMES; n++) {
-        if (s.sp == sp_limit || !address_is_possible(s.pc))
-            break;
-        result = careful_step(&c, &s);
+    struct dl_find_object own;
+    int hook = _dl_find_object((void *)(uintptr_t)&unwind_above, &own) != 0;
+    for (unsigned n = 0; result == STEP_DONE && !hook && n < UNWIND_FRAMES && address_is_possible(s.pc); n++) {
+        hook = s.pc >= (uint64_t)own.dlfo_map_start && s.pc < (uint64_t)own.dlfo_map_end;
+        if (!hook)
+            result = careful_step(&c, &s);
     }
     if (c.work)
         sys_unmap(c.work, sizeof *c.work);
-    return c.signals != 0;
+    /* The end of another stack says nothing about the hook's. */
+    if (!hook && s.sp >= hook_sp && (result == STEP_END || s.pc == 0 || c.signals || !on_signal_stack()))
+        return UNWIND_NO_HOOK;
+    return c.signals ? UNWIND_SIGNAL : UNWIND_HOOK;
 }

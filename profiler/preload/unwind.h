@@ -54,8 +54,13 @@ void unwind_addresses(const struct unwind_thread *t, uint64_t *pcs);
 void unwind_nested(struct unwind_thread *t, struct unwind_state s, struct unwind_stack *out);
 void unwind_nested_addresses(const struct unwind_thread *t, uint64_t *pcs);
 
-/* 1 when a signal frame lies between s and the frame of this stack whose sp is sp_limit. */
-int unwind_signal_above(struct unwind_state s, uint64_t sp_limit);
+enum unwind_above {
+    UNWIND_HOOK,   /* a function of this library is on the stack, and no signal frame inside it */
+    UNWIND_SIGNAL, /* one is, with a signal frame inside it */
+    UNWIND_NO_HOOK,
+};
+/* What lies on the stack outside s. Where the walk gets lost it goes by sp: that of the hook's caller is hook_sp. */
+enum unwind_above unwind_above(struct unwind_state s, uint64_t hook_sp);
 
 /* After a real dlclose: rules and announcements of modules that are gone go too, and hashes change, so that a reused
  * address never gives an old stack's id. After a real dlopen too, where that is

@@ -192,10 +192,11 @@ check: all samples programs unit unit-sanitized bench-programs ## run all tests
 	BUILD='$(BUILD)' CC='$(CC)' CXX='$(CXX)' sh tests/run.sh
 check-unit: unit unit-sanitized ## unit tests only, with and without sanitizers
 	BUILD='$(BUILD)' sh tests/run.sh unit
-check-e2e check-report check-faults check-accuracy check-stress check-static: check-%: all samples programs bench-programs
+check-e2e check-report check-page check-faults check-accuracy check-stress check-static: check-%: all samples programs bench-programs
 	BUILD='$(BUILD)' CC='$(CC)' CXX='$(CXX)' sh tests/run.sh $*
 check-e2e: ## end-to-end tests: samples, process trees, threads, allocators
 check-report: ## reports: exact texts, values, hostile files
+check-page: ## the HTML page in headless Chromium
 check-faults: ## bad input and faults
 check-accuracy: ## counts and bytes against independent counters
 check-stress: ## threads, reallocs and forks under load
@@ -238,7 +239,7 @@ clean: ## remove what was built
 	rm -rf $(BUILD)
 
 FORCE:
-PHONY_CHECKS := check-e2e check-report check-faults check-accuracy check-stress check-static
+PHONY_CHECKS := check-e2e check-report check-page check-faults check-accuracy check-stress check-static
 .PHONY: all samples programs bench-programs fuzz-programs unit unit-sanitized deps deps-test deps-bench demo check check-unit man \
         $(PHONY_CHECKS) fuzz bench bench-quick install uninstall help clean FORCE
 -include $(TOOL_OBJ:.o=.d) $(PRELOAD_OBJ:.o=.d) $(EVENTS_OBJ:.o=.d)

@@ -75,7 +75,7 @@ group() {
             [ -x "$binary" ] && [ -f "$root/tests/unit/$(basename "$binary").c" ] && run_unit "$binary" "unit/$(basename "$binary"), sanitized" -san
         done
         ;;
-    static | e2e | report | faults | accuracy | stress)
+    static | e2e | report | page | faults | accuracy | stress)
         for file in tests/"$1"/*.sh; do
             [ -f "$file" ] && run_file "$file"
         done
@@ -87,7 +87,7 @@ group() {
 
 for what in "${@:-all}"; do
     if [ "$what" = all ]; then
-        for g in static unit e2e report faults stress accuracy; do
+        for g in static unit e2e report page faults stress accuracy; do
             group $g
         done
     else

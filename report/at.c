@@ -63,7 +63,10 @@ static int load_keyframe(struct at *a, int64_t time_ns, struct error *err)
     a->result->keyframe_ns = -1;
     int rc = db_prepare(
         a->db,
-        "SELECT time_ns, event_count, data FROM keyframe WHERE time_ns <= ? ORDER BY time_ns DESC, event_count DESC",
+        "SELECT time_ns, event_count, data FROM keyframe WHERE time_ns <= ? "
+        /* those of a peak hold the sites of its device alone */
+        "AND (reason NOT IN ('peak', 'reserved peak') OR (SELECT count(*) FROM device) = 1) "
+        "ORDER BY time_ns DESC, event_count DESC",
         &s, err);
     if (rc)
         return rc;
@@ -95,8 +98,10 @@ static void apply_event(struct at *a, const struct chunk_event *e)
         break;
     case CHUNK_free:
     case CHUNK_realloc_free:
-    case CHUNK_end:
         change(a, e->site_id, -e->size_bytes, (uint64_t)-1);
+        break;
+    case CHUNK_end: /* all that the process still had of the site; address: how many blocks */
+        change(a, e->site_id, -e->size_bytes, -e->address);
         break;
     default:
         break;

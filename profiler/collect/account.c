@@ -188,6 +188,15 @@ void account_reserved_change(struct account *a, struct device_account *d, struct
     timeline_reserved(d->timeline, a->now_ns, d->reserved.bytes);
 }
 
+void account_reserved_sampled(struct account *a, struct device_account *d, struct kind_account *k, int64_t change)
+{
+    k->sampled_bytes += (uint64_t)change;
+    uint64_t least = k->sampled_bytes && k == d->kinds[KIND_heap] ? k->level.active_bytes : 0;
+    uint64_t now = k->sampled_bytes > least ? k->sampled_bytes : least;
+    account_reserved_change(a, d, k, (int64_t)(now - k->reserved_sampled_bytes));
+    k->reserved_sampled_bytes = now;
+}
+
 void account_keep(struct account *a, const struct event *e, unsigned op, uint64_t address, uint64_t size_bytes,
                   uint32_t site_id, unsigned device, unsigned kind, unsigned match)
 {
@@ -303,6 +312,8 @@ static inline void apply_alloc(struct account *a, const struct event *e, const s
     timeline_rise(d->timeline, a->now_ns, d->level.active_bytes);
     if (__builtin_expect(e->kind == KIND_map && e->device == 0, 0))
         account_reserved_change(a, d, k, (int64_t)size);
+    else if (__builtin_expect(k->level.active_bytes > k->reserved_sampled_bytes && k->sampled_bytes, 0))
+        account_reserved_sampled(a, d, k, 0); /* grown since the last sample: at least what is active is held */
     tally_alloc(&s->tally, size, d);
     uint64_t live = tally_live_bytes(&s->tally);
     if (live > s->chunk_high_bytes)
@@ -369,7 +380,7 @@ static void apply_reserved(struct account *a, const struct event *e)
     uint64_t size = e->size_bytes < LIVE_SIZE_MAX ? e->size_bytes : LIVE_SIZE_MAX;
     int64_t change = (int64_t)(size - pd->reserved_bytes[e->kind]);
     pd->reserved_bytes[e->kind] = size;
-    account_reserved_change(a, d, k, change);
+    account_reserved_sampled(a, d, k, change);
 }
 
 static void apply_rss(struct account *a, const struct event *e)

@@ -85,9 +85,10 @@ static void end_devices(struct account *a, struct process_account *p)
         if (pd->segments)
             segments_end(pd->segments, &c);
         for (unsigned kind = 0; kind < KIND_COUNT; kind++) {
-            int64_t change = c.bytes[kind] - (int64_t)pd->reserved_bytes[kind];
-            if (change)
-                account_reserved_change(a, d, d->kinds[kind], change);
+            if (c.bytes[kind])
+                account_reserved_change(a, d, d->kinds[kind], c.bytes[kind]);
+            if (pd->reserved_bytes[kind])
+                account_reserved_sampled(a, d, d->kinds[kind], -(int64_t)pd->reserved_bytes[kind]);
         }
         free(pd);
     }

@@ -85,6 +85,8 @@ struct process_device *account_process_device(struct account *a, unsigned proces
 /* Before site s changes. */
 void account_touch_site(struct account *a, struct site *s, uint32_t id);
 void account_reserved_change(struct account *a, struct device_account *d, struct kind_account *k, int64_t bytes);
+/* The same for what is only sampled (glibc's heap). */
+void account_reserved_sampled(struct account *a, struct device_account *d, struct kind_account *k, int64_t change);
 /* Appends to the chunk; time, thread and process are e's. The event's accounting must be done. */
 void account_keep(struct account *a, const struct event *e, unsigned op, uint64_t address, uint64_t size_bytes,
                   uint32_t site_id, unsigned device, unsigned kind, unsigned match);

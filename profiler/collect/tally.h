@@ -35,6 +35,8 @@ struct reserved {
 struct kind_account {
     struct level level;
     struct reserved reserved;
+    uint64_t sampled_bytes;          /* sum of the processes' latest samples */
+    uint64_t reserved_sampled_bytes; /* what of reserved comes from samples: they, but never less than is active */
     uint64_t realloc_count;
     uint64_t temporary_bytes;
     uint64_t end_bytes;

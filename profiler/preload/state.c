@@ -39,6 +39,10 @@ static const char *environment(const char *name)
     return value;
 }
 
+#define RING_BYTES ((uint64_t)WIRE_RING_WORDS * sizeof(uint64_t))
+/* Mapped at the start: 32 MiB. Threads take the rings of lower numbers first. */
+#define RINGS_FIRST 64u
+
 static void *session_map_part(int fd, uint64_t offset, uint64_t size_bytes)
 {
     long at =
@@ -64,7 +68,7 @@ static void session_map(const char *path)
     if (fd < 0)
         return;
     if (sys_call(SYS_fstat, fd, &st, 0) == 0 && S_ISREG(st.st_mode) && (uint64_t)st.st_size == WIRE_TOTAL_BYTES) {
-        uint64_t mapped_bytes = WIRE_TOTAL_BYTES;
+        uint64_t mapped_bytes = WIRE_DATA_OFFSET + RINGS_FIRST * RING_BYTES;
         process.control = session_map_part(fd, 0, mapped_bytes);
         if (process.control)
             process.data = (char *)process.control + WIRE_DATA_OFFSET;
@@ -73,21 +77,44 @@ static void session_map(const char *path)
         if (process.control && !session_valid(process.control)) {
             sys_unmap(process.control, mapped_bytes);
             process.control = NULL;
+            process.data = NULL;
         }
     }
     sys_close(fd);
 }
 
+/* Where the path cannot be opened (another root, another user): a shared mapping can be had once more from one that is
+ * there, and longer; its part before the ring goes again. */
+static void *ring_map_again(uint64_t offset)
+{
+    if (!process.data)
+        return NULL;
+    long at = sys_call6(SYS_mremap, (long)process.data, 0, (long)(offset + RING_BYTES), MREMAP_MAYMOVE, 0, 0);
+    if (at < 0 && at > -4096)
+        return NULL;
+    sys_unmap((void *)at, offset);
+    sys_call(SYS_madvise, at + (long)offset, RING_BYTES, MADV_DONTDUMP);
+    return (char *)at + offset;
+}
+
+/* A program may limit its address space at any time (RLIMIT_AS), so no more of it is taken than rings are used. */
 static uint64_t *ring_words(uint32_t index)
 {
-    uint64_t offset = (uint64_t)index * WIRE_RING_WORDS * sizeof(uint64_t);
-    if (process.data)
+    static uint64_t *maps[WIRE_RINGS]; /* kept for the ring's next thread; its present one writes here */
+    uint64_t offset = (uint64_t)index * RING_BYTES;
+    if (process.data && index < RINGS_FIRST)
         return (uint64_t *)(process.data + offset);
+    if (maps[index])
+        return maps[index];
     int fd = sys_open(process.control->session_path, O_RDWR | O_CLOEXEC);
-    if (fd < 0)
-        return NULL;
-    void *words = session_map_part(fd, WIRE_DATA_OFFSET + offset, WIRE_RING_WORDS * sizeof(uint64_t));
-    sys_close(fd);
+    void *words = NULL;
+    if (fd >= 0) {
+        words = session_map_part(fd, WIRE_DATA_OFFSET + offset, RING_BYTES);
+        sys_close(fd);
+    }
+    if (!words)
+        words = ring_map_again(offset);
+    maps[index] = words;
     return words;
 }
 
@@ -145,7 +172,7 @@ static void process_start(uint32_t start_kind, uint32_t parent_slot)
     if (real.program_has_malloc)
         COUNT(own_malloc, 1);
     process.heap_sample_interval = process.control->sample_interval;
-    process.heap_sample_due = clock_now() + process.heap_sample_interval;
+    process.heap_sample_due = 0; /* with the first allocation */
     sys_call(SYS_madvise, &gate, sizeof gate, MADV_WIPEONFORK);
     process.state = PROCESS_ON;
     __atomic_store_n(&gate.on, 1, __ATOMIC_RELEASE);

@@ -21,6 +21,12 @@ static int enter(struct thread *t, struct unwind_state s)
     return thread_enter_inside(t) ? 2 : 0;
 }
 
+/* Before the real call, whether it is recorded or not. */
+static inline void memory_goes(void)
+{
+    __atomic_fetch_add(&unwind_unmaps, 1, __ATOMIC_RELEASE);
+}
+
 static uint64_t flags_and_stack(struct thread *t, struct unwind_state s, int entered, unsigned flags)
 {
     if (entered == 2)
@@ -33,6 +39,8 @@ static inline __attribute__((always_inline)) void *map(struct unwind_state s, vo
 {
     struct thread *t = &self;
     NEED(mmap);
+    if (flags & MAP_FIXED)
+        memory_goes();
     int entered = enter(t, s);
     void *p = real.mmap(address, length, protection, flags, fd, offset);
     if (!entered)
@@ -80,6 +88,7 @@ EXPORT int munmap(void *address, size_t length)
                             (uint64_t)(entered == 2 ? WIRE_MAP_SEGMENT : 0) << 32, length};
         record_words(t, words, 4);
     }
+    memory_goes();
     int result = real.munmap(address, length);
     if (entered)
         thread_leave(t);
@@ -93,13 +102,14 @@ EXPORT void *mremap(void *old, size_t old_length, size_t length, int flags, ...)
     UNWIND_HERE(s);
     va_list args;
     va_start(args, flags);
-    void *address = flags & MREMAP_FIXED ? va_arg(args, void *) : NULL;
+    void *address = flags & (MREMAP_FIXED | MREMAP_DONTUNMAP) ? va_arg(args, void *) : NULL;
     va_end(args);
     NEED(mremap);
+    memory_goes();
     int entered = enter(t, s);
     if (!entered)
         return real.mremap(old, old_length, length, flags, address);
-    uint64_t stack = flags_and_stack(t, s, entered, flags & 4 /* MREMAP_DONTUNMAP */ ? WIRE_MAP_KEEP_OLD : 0);
+    uint64_t stack = flags_and_stack(t, s, entered, flags & MREMAP_DONTUNMAP ? WIRE_MAP_KEEP_OLD : 0);
     int room = record_room(t, 7);
     uint64_t before = room ? record_begin(t) : 0;
     void *p = real.mremap(old, old_length, length, flags, address);
@@ -130,6 +140,8 @@ EXPORT int mprotect(void *address, size_t length, int protection)
     struct unwind_state s;
     UNWIND_HERE(s);
     NEED(mprotect);
+    if (!(protection & PROT_READ))
+        memory_goes();
     int entered = enter(t, s);
     int result = real.mprotect(address, length, protection);
     if (entered) {
@@ -163,7 +175,7 @@ EXPORT void *sbrk(intptr_t increment)
         int saved = errno;
         if (old != (void *)-1)
             break_moved(t, s, entered, (uint64_t)old, (uint64_t)old + (uint64_t)increment, WIRE_HOOK_sbrk);
-        else
+        else if (saved == ENOMEM && increment > 0)
             record_oom(t, s, (size_t)increment, WIRE_HOOK_sbrk);
         thread_leave(t);
         errno = saved;

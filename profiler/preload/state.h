@@ -45,7 +45,7 @@ struct process {
     uint32_t state; /* enum process_state */
     int pid;
     struct wire_control *control;
-    char *data; /* the rings' data; NULL: no address space for all (ulimit -v), so each thread maps its own */
+    char *data; /* of the first rings; NULL: no address space for them (ulimit -v), so each thread maps its own */
     struct wire_proc *slot;
     uint32_t slot_index;
     uint32_t use_tsc;

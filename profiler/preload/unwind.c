@@ -258,6 +258,18 @@ static void account_memory(struct unwind_thread *t, uint32_t standing, uint32_t 
     t->same_count = 0;
 }
 
+uint32_t unwind_unmaps;
+
+static void forget_unmapped(struct unwind_thread *t)
+{
+    uint32_t unmaps = __atomic_load_n(&unwind_unmaps, __ATOMIC_ACQUIRE);
+    if (likely(t->unmaps == unmaps))
+        return;
+    t->unmaps = unmaps;
+    t->low = t->high = 0;
+    t->frame_count = 0;
+}
+
 static int again_with_memory(struct unwind_thread *t, struct unwind_state s, struct unwind_stack *out)
 {
     uint32_t count, epoch = __atomic_load_n(&unwind_epoch, __ATOMIC_RELAXED);
@@ -282,6 +294,7 @@ static int again_with_memory(struct unwind_thread *t, struct unwind_state s, str
 void unwind_again(struct unwind_thread *t, struct unwind_state s, struct unwind_stack *out)
 {
     struct sum sum;
+    forget_unmapped(t);
     if (unlikely(!in_own_stack(t, s.sp)))
         own_stack_extend(t, s.sp);
     if (t->remembers && again_with_memory(t, s, out))
@@ -347,6 +360,8 @@ void unwind_addresses(const struct unwind_thread *t, uint64_t *pcs)
 void unwind_nested(struct unwind_thread *t, struct unwind_state s, struct unwind_stack *out)
 {
     struct sum sum;
+    if (t->unmaps != __atomic_load_n(&unwind_unmaps, __ATOMIC_ACQUIRE)) /* its frames are left to the unwind below this one */
+        t->low = t->high = 0;
     walk_plain(t, &t->nested, s, &sum);
     t->nested_depth = sum.depth;
     give(&sum, out);

@@ -128,10 +128,13 @@ struct unwind_thread {
     struct unwind_check checks[3 * UNWIND_FRAMES + 1];
     struct unwind_step steps[UNWIND_FRAMES];
     struct unwind_walk walk;
+    uint32_t unmaps;                           /* unwind_unmaps when low, high and the frames were known to be there */
     uint32_t nested_depth;
     struct unwind_walk nested;
 };
 
+/* Counts what may have taken memory away: the program may have unmapped or moved what we took for a stack. */
+extern uint32_t unwind_unmaps;
 extern uint32_t unwind_epoch; /* counts changes of modules */
 
 /* With memory and not whole, or without memory. */

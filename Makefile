@@ -35,6 +35,8 @@ TOOL_FLAGS = $(CPPFLAGS) $(CFLAGS_ALL) $(SAN)
 PRELOAD_FLAGS = $(CPPFLAGS) $(CFLAGS_ALL) -fPIC -fvisibility=hidden -ftls-model=initial-exec -fno-stack-protector \
                 -fasynchronous-unwind-tables -fno-builtin-malloc -fno-builtin-calloc \
                 $(if $(findstring clang,$(CC)),,-fno-tree-loop-distribute-patterns)
+# Callers may have a misaligned stack, which aligned SSE stores do not survive; nothing in there needs such registers.
+PRELOAD_ONLY_FLAGS := -mgeneral-regs-only
 LIBS := -ldw -lelf -lsqlite3 -lzstd -lz -liberty -lm -lpthread
 
 # what is made; V=1 shows how
@@ -59,7 +61,7 @@ all: $(PRODUCTS) ## build memprof, libmemprof.so and memprof_events.so (the defa
 # Rewritten only when a flag changes: everything depends on it, so `make CC=clang` after `make` rebuilds.
 $(BUILD)/flags: FORCE
 	@mkdir -p $(BUILD)
-	@echo '$(CC) $(TOOL_FLAGS) $(PRELOAD_FLAGS)' | cmp -s - $@ || echo '$(CC) $(TOOL_FLAGS) $(PRELOAD_FLAGS)' >$@
+	@echo '$(CC) $(TOOL_FLAGS) $(PRELOAD_FLAGS) $(PRELOAD_ONLY_FLAGS)' | cmp -s - $@ || echo '$(CC) $(TOOL_FLAGS) $(PRELOAD_FLAGS) $(PRELOAD_ONLY_FLAGS)' >$@
 $(BUILD)/flags.cli: FORCE
 	@mkdir -p $(BUILD)
 	@echo '$(VERSION) $(libdir)' | cmp -s - $@ || echo '$(VERSION) $(libdir)' >$@
@@ -79,7 +81,7 @@ $(BUILD)/obj/profiler/collect/%.o: profiler/collect/%.c $(BUILD)/flags $(BUILD)/
 
 $(BUILD)/pic/%.o: %.c $(BUILD)/flags
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(PRELOAD_FLAGS) -MMD -MP -c $< -o $@
+	$(Q)$(CC) $(PRELOAD_FLAGS) $(PRELOAD_ONLY_FLAGS) -MMD -MP -c $< -o $@
 
 $(BUILD)/ext/%.o: %.c $(BUILD)/flags
 	@mkdir -p $(@D)

@@ -5,6 +5,7 @@
 
 #include <alloca.h>
 #include <errno.h>
+#include <linux/seccomp.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
@@ -154,9 +155,9 @@ struct environment_need {
 static int environment_needs(char *const *env, struct environment_need *need)
 {
     *need = (struct environment_need){0};
-    if (!gate.on || !(process.control->flags & WIRE_FOLLOW) || !env)
+    if (!gate.on || !(process.control->flags & WIRE_FOLLOW))
         return 0;
-    for (char *const *e = env; *e; e++) {
+    for (char *const *e = env; e && *e; e++) { /* NULL: empty, as for the kernel */
         const char *value = value_of(*e, "LD_PRELOAD");
         if (value) {
             need->preload = value;
@@ -170,10 +171,14 @@ static int environment_needs(char *const *env, struct environment_need *need)
     return !need->session || !need->preload_ok;
 }
 
-static char **environment_build(char *const *env, const struct environment_need *need, char **out, char *text)
+#define ENTRIES_MORE    3    /* ours and the end */
+#define STACK_BYTES_MAX 4096 /* larger environments are copied to a map: stacks may be small */
+
+static char **environment_build(char *const *env, const struct environment_need *need, void *room)
 {
+    char **out = room, *text = (char *)(out + need->entries + ENTRIES_MORE);
     size_t n = 0;
-    for (char *const *e = env; *e; e++)
+    for (char *const *e = env; e && *e; e++)
         if (!(value_of(*e, "LD_PRELOAD") && !need->preload_ok) && !value_of(*e, WIRE_ENV_SESSION))
             out[n++] = *e;
     if (!need->preload_ok) {
@@ -189,11 +194,24 @@ static char **environment_build(char *const *env, const struct environment_need 
     return out;
 }
 
-/* The environment to give the new image: env itself, or a copy on this function's caller's stack. */
+/* The environment to give the new image: env itself, or a copy on this function's caller's stack or in a map, which
+ * ENVIRONMENT_DONE gives back when the call returns. */
 #define WITH_ENVIRONMENT(env)                                                                                          \
     struct environment_need need;                                                                                      \
-    if (environment_needs((env), &need))                                                                               \
-    (env) = environment_build((env), &need, alloca((need.entries + 3) * sizeof(char *)), alloca(need.text_bytes))
+    void *mapped = NULL;                                                                                               \
+    size_t room_bytes = 0;                                                                                             \
+    if (environment_needs((env), &need)) {                                                                             \
+        room_bytes = (need.entries + ENTRIES_MORE) * sizeof(char *) + need.text_bytes;                                 \
+        void *room = room_bytes > STACK_BYTES_MAX ? mapped = sys_map(room_bytes) : alloca(room_bytes);                 \
+        if (room)                                                                                                      \
+            (env) = environment_build((env), &need, room);                                                             \
+    }
+
+#define ENVIRONMENT_DONE()                                                                                             \
+    do {                                                                                                               \
+        if (mapped)                                                                                                    \
+            sys_unmap(mapped, room_bytes);                                                                             \
+    } while (0)
 
 static void note_exec(struct unwind_state s)
 {
@@ -209,7 +227,9 @@ EXPORT int execve(const char *path, char *const argv[], char *const env[])
     char *const *e = env;
     WITH_ENVIRONMENT(e);
     note_exec(s);
-    return real.execve(path, argv, e);
+    int result = real.execve(path, argv, e);
+    ENVIRONMENT_DONE();
+    return result;
 }
 
 EXPORT int execv(const char *path, char *const argv[])
@@ -220,7 +240,9 @@ EXPORT int execv(const char *path, char *const argv[])
     char *const *e = __environ;
     WITH_ENVIRONMENT(e);
     note_exec(s);
-    return real.execve(path, argv, e);
+    int result = real.execve(path, argv, e);
+    ENVIRONMENT_DONE();
+    return result;
 }
 
 EXPORT int execvpe(const char *file, char *const argv[], char *const env[])
@@ -231,7 +253,9 @@ EXPORT int execvpe(const char *file, char *const argv[], char *const env[])
     char *const *e = env;
     WITH_ENVIRONMENT(e);
     note_exec(s);
-    return real.execvpe(file, argv, e);
+    int result = real.execvpe(file, argv, e);
+    ENVIRONMENT_DONE();
+    return result;
 }
 
 EXPORT int execvp(const char *file, char *const argv[])
@@ -242,7 +266,9 @@ EXPORT int execvp(const char *file, char *const argv[])
     char *const *e = __environ;
     WITH_ENVIRONMENT(e);
     note_exec(s);
-    return real.execvpe(file, argv, e);
+    int result = real.execvpe(file, argv, e);
+    ENVIRONMENT_DONE();
+    return result;
 }
 
 EXPORT int fexecve(int fd, char *const argv[], char *const env[])
@@ -253,7 +279,9 @@ EXPORT int fexecve(int fd, char *const argv[], char *const env[])
     char *const *e = env;
     WITH_ENVIRONMENT(e);
     note_exec(s);
-    return real.fexecve(fd, argv, e);
+    int result = real.fexecve(fd, argv, e);
+    ENVIRONMENT_DONE();
+    return result;
 }
 
 EXPORT int execveat(int fd, const char *path, char *const argv[], char *const env[], int flags)
@@ -264,10 +292,13 @@ EXPORT int execveat(int fd, const char *path, char *const argv[], char *const en
     char *const *e = env;
     WITH_ENVIRONMENT(e);
     note_exec(s);
+    int result = -1;
     if (real.execveat)
-        return real.execveat(fd, path, argv, e, flags);
-    errno = ENOSYS;
-    return -1;
+        result = real.execveat(fd, path, argv, e, flags);
+    else
+        errno = ENOSYS;
+    ENVIRONMENT_DONE();
+    return result;
 }
 
 /* The list forms: count, then copy to the stack. */
@@ -312,7 +343,9 @@ EXPORT int posix_spawn(pid_t *pid, const char *path, const posix_spawn_file_acti
     NEED(posix_spawn);
     char *const *e = env;
     WITH_ENVIRONMENT(e);
-    return real.posix_spawn(pid, path, actions, attributes, argv, e);
+    int result = real.posix_spawn(pid, path, actions, attributes, argv, e);
+    ENVIRONMENT_DONE();
+    return result;
 }
 
 EXPORT int posix_spawnp(pid_t *pid, const char *file, const posix_spawn_file_actions_t *actions,
@@ -321,7 +354,9 @@ EXPORT int posix_spawnp(pid_t *pid, const char *file, const posix_spawn_file_act
     NEED(posix_spawnp);
     char *const *e = env;
     WITH_ENVIRONMENT(e);
-    return real.posix_spawnp(pid, file, actions, attributes, argv, e);
+    int result = real.posix_spawnp(pid, file, actions, attributes, argv, e);
+    ENVIRONMENT_DONE();
+    return result;
 }
 
 /* --- ends of children: their exit status is told to their parent alone --- */
@@ -428,6 +463,9 @@ EXPORT int prctl(int option, ...)
                   d = va_arg(args, unsigned long);
     va_end(args);
     NEED(prctl);
+    /* After these our own system calls, or the time stamp counter, would be the program's end. */
+    if ((option == PR_SET_SECCOMP && a == SECCOMP_MODE_STRICT) || (option == PR_SET_TSC && a == PR_TSC_SIGSEGV))
+        process_off();
     int result = real.prctl(option, a, b, c, d);
     if (option == PR_SET_NAME && result == 0)
         note_name(s, (const char *)a);

@@ -11,7 +11,7 @@
 
 static uint64_t capacity(const struct thread *t)
 {
-    return t->depth > 1 ? WIRE_RING_WORDS : WIRE_RING_WORDS - NESTED_WORDS;
+    return t->depth > 1 ? WIRE_RING_WORDS - WIRE_RECORD_MAX : WIRE_RING_WORDS - NESTED_WORDS;
 }
 
 /* The collector is gone when its process is, or is a zombie; SIGSTOP alone must make us wait, not lose events. */
@@ -242,7 +242,8 @@ static __attribute__((noinline)) uint32_t stack_new(struct thread *t, const stru
 
 static inline __attribute__((always_inline)) uint32_t stack_id(struct thread *t, struct unwind_state s)
 {
-    if (unlikely(!t->unwind) && !thread_memory(t))
+    /* The buffers are gone once the thread's end was announced; new ones would never be given back. */
+    if (unlikely(!t->unwind) && (t->ring->state == WIRE_RING_CLOSING || !thread_memory(t)))
         return 0;
     if (unlikely(t->depth > 1))
         return stack_nested(t, s);

@@ -114,7 +114,7 @@ void process_attach(void) HIDDEN;
 void process_after_fork(int libc_knows, int torn) HIDDEN;
 /* Stops recording for good: the program lives on. */
 void process_off(void) HIDDEN;
-/* The thread's buffers, made anew where a thread that is about to end gave them back. 0: none to be had. */
+/* The thread's buffers. 0: none to be had. */
 int thread_memory(struct thread *t) HIDDEN;
 /* Thread ends: says so to the collector, which reuses the ring once the kernel's thread is gone. */
 void thread_closing(struct thread *t) HIDDEN;

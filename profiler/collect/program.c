@@ -83,6 +83,37 @@ static int has_section(Elf *elf, const char *name)
     return 0;
 }
 
+/* The sanitizer that a program was built with: it has an allocator of its own, and refuses to start behind another library.
+ * NULL: none. Linked in (clang), its entry is a dynamic symbol of the program; otherwise (gcc) it is a library. */
+static const char *sanitizer_of(Elf *elf)
+{
+    static const struct {
+        const char *library, *entry, *name;
+    } all[] = {{"libasan.so", "__asan_init", "AddressSanitizer"},
+               {"libtsan.so", "__tsan_init", "ThreadSanitizer"},
+               {"libmsan.so", "__msan_init", "MemorySanitizer"}};
+    for (Elf_Scn *section = elf_nextscn(elf, NULL); section; section = elf_nextscn(elf, section)) {
+        GElf_Shdr header;
+        Elf_Data *data;
+        if (!gelf_getshdr(section, &header) || (header.sh_type != SHT_DYNAMIC && header.sh_type != SHT_DYNSYM) ||
+            !header.sh_entsize || !(data = elf_getdata(section, NULL)))
+            continue;
+        for (size_t i = 0; i < data->d_size / header.sh_entsize; i++) {
+            GElf_Dyn entry;
+            GElf_Sym symbol;
+            const char *text = NULL;
+            if (header.sh_type == SHT_DYNSYM && gelf_getsym(data, (int)i, &symbol))
+                text = elf_strptr(elf, header.sh_link, symbol.st_name);
+            else if (header.sh_type == SHT_DYNAMIC && gelf_getdyn(data, (int)i, &entry) && entry.d_tag == DT_NEEDED)
+                text = elf_strptr(elf, header.sh_link, entry.d_un.d_val);
+            for (size_t k = 0; text && k < sizeof all / sizeof *all; k++)
+                if (strcmp(text, all[k].entry) == 0 || strncmp(text, all[k].library, strlen(all[k].library)) == 0)
+                    return all[k].name;
+        }
+    }
+    return NULL;
+}
+
 /* Path of the dynamic loader; 0: none, the binary is static. */
 static int loader_of(Elf *elf, int fd, char loader[PATH_MAX])
 {
@@ -133,6 +164,11 @@ static enum program_check check_elf(const char *path, int fd, Elf *elf, struct e
     const char *privilege = raises_privileges(fd);
     if (privilege) {
         error_set(err, EPERM, "%s: %s: the system lets no library be preloaded; %s", path, privilege, running);
+        return PROGRAM_UNUSABLE;
+    }
+    const char *sanitizer = sanitizer_of(elf);
+    if (sanitizer) {
+        error_set(err, ENOEXEC, "%s: built with %s, which has a heap of its own; %s", path, sanitizer, running);
         return PROGRAM_UNUSABLE;
     }
     if (go) {

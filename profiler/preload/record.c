@@ -335,6 +335,7 @@ void record_oom(struct thread *t, struct unwind_state s, size_t size_bytes, unsi
 
 /* mallinfo2 walks every free chunk of every arena: the time to the next sample is at least fifty times what this one
  * took, so that sampling costs at most 2 % whatever the heap looks like. */
+__attribute__((noinline, force_align_arg_pointer)) /* libc stores aligned; the program's stack may be misaligned */
 void record_heap_sample(struct thread *t)
 {
     /* mallinfo2 takes the allocator's locks: not from a signal handler that may have interrupted their holder */

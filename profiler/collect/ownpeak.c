@@ -17,13 +17,13 @@
 #include <unistd.h>
 
 /* Processor time of one thread; what is not known by then stays unknown. */
-#define BOUNDS_NS 1500000000ll
-#define ROUND_NS  2000000000ll
+#define BOUNDS_NS 150000000ll
+#define ROUND_NS  120000000ll
 
 /* The cost of a chunk grows with the sets that compete in it: where they are many, the first ones have a round alone.
  */
-#define MANY_SETS  4096u
-#define FIRST_SETS 2048u
+#define MANY_SETS  24u
+#define FIRST_SETS 24u
 
 #define THREADS_MAX    4
 #define CANDIDATES_MAX (8u << 20)

@@ -46,7 +46,7 @@ EXPORT void *valloc(size_t size)
     HOOK_ALLOC(valloc, size, size)
 
 EXPORT void *pvalloc(size_t size)
-    HOOK_ALLOC(pvalloc, (size + 4095) & ~(size_t)4095, size)
+    HOOK_ALLOC(pvalloc, size > SIZE_MAX - 4095 ? size : (size + 4095) & ~(size_t)4095, size)
 
 static size_t product(size_t count, size_t size)
 {

@@ -453,6 +453,9 @@ static void process_exit(int status, void *unused)
     struct thread *t = &self;
     struct unwind_state s;
     UNWIND_HERE(s);
+    /* the child of a vfork runs its parent's handlers where it calls exit */
+    if (sys_getpid() != process.pid && gate.on)
+        return;
     if (!thread_enter(t, s))
         return;
     record_heap_sample(t);

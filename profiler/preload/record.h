@@ -25,11 +25,11 @@ static inline __attribute__((always_inline)) uint64_t record_begin(struct thread
     return clock_ordered();
 }
 
+/* One instruction: a signal handler's record between a load and a store of head would be written over. */
 static inline __attribute__((always_inline)) uint64_t record_reserve(struct thread *t, uint64_t words)
 {
-    uint64_t at = t->head;
-    t->head = at + words;
-    barrier();
+    uint64_t at = words;
+    __asm__ volatile("xaddq %0, %1" : "+r"(at), "+m"(t->head) : : "memory", "cc");
     return at;
 }
 

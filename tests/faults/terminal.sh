@@ -10,6 +10,7 @@ for command in report lines leaks info; do
     at_most "$command into a closed pipe" 141 "$(cat code)"
 done
 need script
+export TERM=xterm # without one there are no colours, as it should be
 if script -qec true /dev/null </dev/null >/dev/null 2>&1; then
     script -qec "'$MEMPROF' report out.db" /dev/null </dev/null >tty
     contains "colours on a terminal" tty "$escape"

@@ -149,7 +149,8 @@ struct wire_ring {
     X(EXIT, 2, "a: status given to exit: the process is about to end")                                       \
     X(EXEC, 2, "the process is about to replace its image; a failed one is followed by more records")        \
     X(REAP, 3, "a: pid; w2: status as wait4 gives it: a child has ended")                                    \
-    X(MARK, 0, "w1: op << 56 | kind << 48 | words << 32 | bytes; w2..: text: a mark or range (wire_mark)")
+    X(MARK, 0, "w1: op << 56 | kind << 48 | words << 32 | bytes; w2..: text: a mark or range (wire_mark)")             \
+    X(CALL, 0, "w1: op << 56 | hook << 48 | words << 32 | stack; w2: flags << 32 | device << 8 | call; w3..: WIRE_CALLS")
 
 enum wire_op {
 #define X(name, words, text) WIRE_##name,
@@ -176,6 +177,75 @@ enum wire_op {
 #define WIRE_MAP_FILE 4u       /* backed by a file: not memory that we count, but it replaces what was there (MAP_FIXED) */
 #define WIRE_MAP_SHARED 8u
 #define WIRE_MAP_KEEP_OLD 16u  /* REMAP with MREMAP_DONTUNMAP */
+
+/*
+ * CALL: what a hooked call of a GPU driver, NVTX, memprof.h or another allocator did; the collector's model (devices.h)
+ * makes events of it. Calls that give something are stamped after the real call and written only when it succeeded; calls
+ * that take something away (marked <) are stamped and written before it, and an UNDO of the same thread follows when it
+ * failed. device: the process's own CUDA ordinal, WIRE_DEVICE_HOST or WIRE_DEVICE_UNKNOWN. The kind of memory is the
+ * hook's (WIRE_HOOKS). Text: its length in bytes, then its words. Handles are opaque; 0 is none.
+ */
+#define WIRE_CALLS(X)                                                                                                  \
+    /* name, arguments from w3, meaning */                                                                             \
+    X(DEVICE, "total bytes, uuid low, uuid high, text", "a device, before any other call on it")                       \
+    X(ALLOC, "address, size, context", "plain, pitched (pitch x height), managed, pinned; arrays: handle for address") \
+    X(FREE, "address", "< of an ALLOC, by the hook's kind; context 0: by address alone")                               \
+    X(UNDO, "", "the thread's newest < call failed: it changed nothing")                                               \
+    X(CONTEXT_END, "context, 1 when all contexts of the device went", "frees every ALLOC of the context")              \
+    X(POOL, "pool, flags (wire_pool)", "a stream-ordered pool was created, imported, or first seen")                   \
+    X(POOL_END, "pool", "destroyed; it lives until its last block is freed")                                           \
+    X(POOL_ALLOC, "address, size, pool, stream", "a block of a pool")                                                  \
+    X(POOL_FREE, "address, stream", "< requested now; the block is active until the stream gets there")                \
+    X(POOL_STATE, "pool, reserved bytes, used bytes, 1 when all pending frees are done", "attributes as read just now") \
+    X(SYNC, "context, stream (0: all)", "the host waited: frees requested before on these streams are done")           \
+    X(VMM_CREATE, "handle, size, flags (wire_vmm)", "physical memory; imported: foreign; multicast: not memory")       \
+    X(VMM_RETAIN, "handle, address in a mapping of it", "one more reference")                                          \
+    X(VMM_RELEASE, "handle", "< one reference less")                                                                   \
+    X(VMM_MAP, "address, size, offset, handle", "")                                                                    \
+    X(VMM_UNMAP, "address, size", "< whole mappings")                                                                  \
+    X(VMM_RESERVE, "address, size", "address space only")                                                              \
+    X(VMM_UNRESERVE, "address, size", "<")                                                                             \
+    X(FOREIGN_OPEN, "address or handle, size (0: unknown)", "IPC, external memory, graphics: another process owns it") \
+    X(FOREIGN_CLOSE, "address or handle", "<")                                                                         \
+    X(GRAPH_ALLOC_NODE, "graph, address, size", "not live until a launch")                                             \
+    X(GRAPH_FREE_NODE, "graph, address", "")                                                                           \
+    X(GRAPH_INSTANTIATE, "graph, executable graph", "")                                                                \
+    X(GRAPH_LAUNCH, "executable graph, stream", "its allocation nodes are live, its free nodes' blocks are not")       \
+    X(GRAPH_END, "graph or executable graph", "<")                                                                     \
+    X(GRAPH_STATE, "reserved bytes, used bytes", "the device's graph memory as read just now")                         \
+    X(MEMORY_INFO, "free bytes, total bytes", "the driver's own figures")                                              \
+    X(OOM, "size asked for, free bytes, total bytes, driver's error", "a failed allocation; nothing else changed")     \
+    X(TRANSFER, "bytes, direction (wire_direction), destination, source", "a copy or fill was requested")              \
+    X(SUB_POOL, "pool, text", "a sub-allocator (NVTX memory heap, memprof.h pool)")                                    \
+    X(SUB_POOL_END, "pool", "with its segments and blocks")                                                            \
+    X(SUB_SEGMENT, "pool, address, size", "memory that it hands out: what covers it is no block any more")             \
+    X(SUB_SEGMENT_END, "pool, address", "")                                                                            \
+    X(SUB_ALLOC, "pool, address, size", "one of its blocks; kind sub")                                                 \
+    X(SUB_FREE, "pool (0: any), address", "")                                                                          \
+    X(SUB_RESIZE, "pool (0: any), address, size", "")                                                                  \
+    X(SUB_RESET, "pool", "all its blocks are freed, the segments stay")                                                \
+    X(NAME, "address, text", "of a pool, segment or block")
+
+enum wire_call {
+#define X(name, arguments, text) WIRE_CALL_##name,
+    WIRE_CALLS(X)
+#undef X
+    WIRE_CALL_COUNT
+};
+#define WIRE_CALL_WORD(call, device, flags) ((uint64_t)(flags) << 32 | (uint64_t)(device) << 8 | (uint64_t)(call))
+
+#define WIRE_DEVICE_HOST 0xffu
+#define WIRE_DEVICE_UNKNOWN 0xfeu
+
+/* flags of a CALL */
+#define WIRE_CALL_CAPTURED 1u /* made while its stream was capturing: a graph node, nothing else */
+
+enum { WIRE_POOL_DEFAULT = 1, WIRE_POOL_IMPORTED = 2 };
+enum { WIRE_VMM_IMPORTED = 1, WIRE_VMM_MULTICAST = 2 };
+enum wire_direction {
+    WIRE_HTOD, WIRE_DTOH, WIRE_DTOD, WIRE_HTOH, WIRE_PEER, WIRE_FILL,
+    WIRE_UNIFIED, /* to be found from both addresses */
+};
 
 enum { WIRE_MARK_INSTANT = 0, WIRE_MARK_PUSH = 1, WIRE_MARK_POP = 2 };
 

@@ -7,16 +7,19 @@
 #include <stdint.h>
 
 enum event_op {
-    EVENT_ALLOC,         /* a block is born */
-    EVENT_FREE,          /* a block dies */
-    EVENT_REALLOC_FREE,  /* the same as part of a realloc; the EVENT_REALLOC_ALLOC of the same thread follows */
+    EVENT_ALLOC,        /* a block is born */
+    EVENT_FREE,         /* a block dies */
+    EVENT_REALLOC_FREE, /* the same as part of a realloc; the EVENT_REALLOC_ALLOC of the same thread follows */
     EVENT_REALLOC_ALLOC,
-    EVENT_SEGMENT_ALLOC, /* an allocator got memory from below */
-    EVENT_SEGMENT_FREE,  /* ... or gave an address range of it back: address and size */
-    EVENT_OOM,           /* size: asked for; address: errno */
-    EVENT_RESERVED,      /* a sample: size: reserved bytes of the process's allocator on that device */
-    EVENT_RSS,           /* a sample: size: RSS of the process */
-    EVENT_PROCESS_END,   /* all blocks and segments of the process leave */
+    EVENT_SEGMENT_ALLOC,  /* an allocator got memory from below */
+    EVENT_SEGMENT_FREE,   /* ... or gave an address range of it back: address and size */
+    EVENT_OOM,            /* size: asked for; address: errno */
+    EVENT_RESERVED,       /* a sample: size: reserved bytes of the process's allocator on that device */
+    EVENT_RSS,            /* a sample: size: RSS of the process */
+    EVENT_FREE_REQUESTED, /* a block's free waits for a stream: no longer allocated, active until its EVENT_FREE */
+    EVENT_TO_SEGMENT,     /* address, size: live blocks there turn out to be memory of an allocator: a segment each, no
+                             block */
+    EVENT_PROCESS_END,    /* all blocks and segments of the process leave */
 };
 
 struct event {

@@ -1,0 +1,31 @@
+/*
+ * named.h: frames that bring their own names: code of an interpreter, stacks of an imported recording. Each becomes an
+ * address without a module, with its function, file and frame rows written at once; stacks of them share the tree of
+ * all.
+ */
+#ifndef MEMPROF_NAMED_H
+#define MEMPROF_NAMED_H
+
+#include "stacks.h"
+
+struct named;
+
+struct named_frame {
+    const char *function;   /* qualified name, "" or NULL: none */
+    const char *plain_name; /* the name alone; NULL: the same */
+    const char *file;       /* NULL: none. Kept as it is when it is absolute or not a path ("<string>") */
+    uint32_t line;          /* 0: none */
+    uint32_t column;        /* 0: none */
+    const char *language;   /* 'native' | 'python' | 'jit' */
+};
+
+struct named *named_open(struct store *store, struct stacks *stacks);
+void named_close(struct named *named);
+
+/* table address's id of this frame, the same for equal frames; 0: no more can be had. Strings are copied. */
+uint32_t named_address(struct named *named, const struct named_frame *frame);
+
+/* The global stack of addresses by their ids, innermost first; 0 for none. */
+uint32_t named_stack(struct named *named, const uint32_t *address_ids, size_t count);
+
+#endif

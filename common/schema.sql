@@ -79,7 +79,8 @@ CREATE TABLE function(
 CREATE TABLE address( -- a distinct return address in a module
   address_id INTEGER PRIMARY KEY,
   module_id  INTEGER REFERENCES module, -- NULL: in no known module
-  offset     INTEGER NOT NULL           -- the file's own address (run-time address less bias); absolute without a module
+  offset     INTEGER NOT NULL           -- the file's own address (run-time address less bias); absolute without a module;
+                                        -- negative: code that names itself (Python, an imported recording)
 ) STRICT;
 
 CREATE TABLE frame( -- what an address means: its inline chain, depth 0 the innermost inlined function

@@ -157,7 +157,7 @@ static int want_jit(struct pass *p)
             "(%s) UNION SELECT s.parent_id, u.process_id FROM up u JOIN stack s USING(stack_id) WHERE s.parent_id "
             "IS NOT NULL) SELECT DISTINCT a.address_id, a.offset, p.pid, p.process_id FROM up u JOIN stack s "
             "USING(stack_id) JOIN address a USING(address_id) JOIN process p ON p.process_id = u.process_id WHERE "
-            "a.module_id IS NULL AND" WITHOUT_FRAMES " ORDER BY a.address_id, p.process_id",
+            "a.module_id IS NULL AND a.offset >= 0 AND" WITHOUT_FRAMES " ORDER BY a.address_id, p.process_id",
             list.data);
         rc = db_prepare(p->db, sql.data, &s, p->err);
         buf_free(&sql);

@@ -16,6 +16,7 @@ struct named_frame {
     const char *file;       /* NULL: none. Kept as it is when it is absolute or not a path ("<string>") */
     uint32_t line;          /* 0: none */
     uint32_t column;        /* 0: none */
+    uint32_t first_line;    /* where the function is declared, in the same file; 0: not known */
     const char *language;   /* 'native' | 'python' | 'jit' */
 };
 

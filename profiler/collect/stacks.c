@@ -21,9 +21,10 @@ struct node {
 
 struct address {
     uint64_t offset;
-    uint32_t module; /* id of a struct key; UNKNOWN | process_id where no module is known */
+    uint32_t module; /* id of a struct key; UNKNOWN | process_id where no module is known; NAMED */
 };
 #define UNKNOWN 0x80000000u
+#define NAMED   0xffffffffu /* the offset is a number with the highest bit set: no program's address */
 
 struct key { /* a file by path and build-id */
     char *path;
@@ -180,6 +181,16 @@ static uint32_t address_intern(struct stacks *s, uint32_t module, uint64_t offse
     sqlite3_bind_int64(q, 3, (int64_t)offset);
     store_step(s->store, q);
     return id;
+}
+
+uint32_t stacks_named_address(struct stacks *s, uint32_t number)
+{
+    return address_intern(s, NAMED, 1ull << 63 | number);
+}
+
+uint32_t stacks_node(struct stacks *s, uint32_t caller, unsigned flags, uint32_t address_id)
+{
+    return node_intern(s, caller ? caller : ROOT + (flags & 15), address_id);
 }
 
 static int same_text(const char *a, const char *b)

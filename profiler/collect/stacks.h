@@ -15,6 +15,11 @@ struct stacks; /* all processes */
 struct stacks *stacks_open(struct store *store);
 void stacks_close(struct stacks *stacks);
 
+/* The address of a frame that names itself (named.h), by its number; in no module. */
+uint32_t stacks_named_address(struct stacks *stacks, uint32_t number);
+/* The node of an address under its caller's node; caller 0: the outermost frame, with the flags of the stack. */
+uint32_t stacks_node(struct stacks *stacks, uint32_t caller, unsigned flags, uint32_t address_id);
+
 struct stack_map {  /* one process */
     uint32_t *ids;  /* global id by the process's own id; 0: not defined */
     uint32_t limit; /* entries of ids */

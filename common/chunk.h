@@ -23,7 +23,9 @@
     X(segment_free)                                                                        \
     X(oom)                                                                                 \
     X(end) /* what a site still holds when a process ends leaves the accounts here: one event a site (of that process),
-              size_bytes: the bytes of all its blocks, address: how many blocks */
+              size_bytes: the bytes of all its blocks, address: how many blocks */         \
+    X(free_requested) /* a block's free waits for a stream; its free follows */            \
+    X(to_segment)     /* a block turned out to be an allocator's memory, and is none from now on */
 
 enum chunk_op {
 #define X(name) CHUNK_##name,
@@ -31,6 +33,12 @@ enum chunk_op {
 #undef X
     CHUNK_OP_COUNT
 };
+
+/* Whether the op takes one block away. */
+static inline int chunk_op_is_death(unsigned op)
+{
+    return op == CHUNK_free || op == CHUNK_realloc_free || op == CHUNK_to_segment;
+}
 
 /* One event as accounted: frees carry what is known of their block. */
 struct chunk_event {

@@ -38,7 +38,9 @@ CREATE TABLE thread(
 CREATE TABLE device( -- 'host', 'cuda:0', ...
   device_id   INTEGER PRIMARY KEY, -- host is 0
   name        TEXT NOT NULL UNIQUE,
-  total_bytes INTEGER              -- capacity, where known
+  total_bytes INTEGER,             -- capacity, where known
+  uuid        TEXT,                -- 'GPU-...', as nvidia-smi writes it
+  model       TEXT                 -- what its driver calls it
 ) STRICT;
 
 CREATE TABLE hook( -- intercepted functions
@@ -230,12 +232,12 @@ CREATE TABLE timeline( -- a min/max pyramid: level 0 the finest. A bucket of lev
   active_max_bytes   INTEGER NOT NULL,
   active_max_ns      INTEGER NOT NULL, -- when the maximum was
   active_last_bytes  INTEGER NOT NULL, -- at the end of the bucket
-  allocated_max_bytes INTEGER NOT NULL,
+  allocated_max_bytes INTEGER NOT NULL, -- active less what waits for a stream to free it
   allocated_last_bytes INTEGER NOT NULL,
   reserved_max_bytes INTEGER NOT NULL,
   reserved_max_ns    INTEGER NOT NULL,
   reserved_last_bytes INTEGER NOT NULL,
-  rss_max_bytes      INTEGER,          -- NULL: no sample
+  rss_max_bytes      INTEGER,          -- of a GPU: bytes in use as its driver says. NULL: no sample
   rss_last_bytes     INTEGER,
   alloc_count        INTEGER NOT NULL, -- allocations in the bucket
   alloc_bytes        INTEGER NOT NULL,
@@ -312,6 +314,17 @@ CREATE TABLE oom( -- allocations that failed
   device_total_bytes INTEGER,
   stack_id     INTEGER REFERENCES stack
 ) STRICT;
+
+CREATE TABLE device_sample( -- what the driver said of a device; of all programs that use it
+  device_id       INTEGER NOT NULL REFERENCES device,
+  time_ns         INTEGER NOT NULL,
+  total_bytes     INTEGER NOT NULL,
+  used_bytes      INTEGER NOT NULL,
+  active_bytes    INTEGER NOT NULL, -- ours at that instant; used less reserved is what we do not track
+  allocated_bytes INTEGER NOT NULL,
+  reserved_bytes  INTEGER NOT NULL,
+  PRIMARY KEY(device_id, time_ns)
+) STRICT, WITHOUT ROWID;
 
 CREATE TABLE counter( -- what was lost, skipped, waited for; one row a counter and process (NULL: the collector's own)
   process_id INTEGER REFERENCES process,

@@ -98,6 +98,7 @@ static void apply_event(struct at *a, const struct chunk_event *e)
         break;
     case CHUNK_free:
     case CHUNK_realloc_free:
+    case CHUNK_to_segment:
         change(a, e->site_id, -e->size_bytes, (uint64_t)-1);
         break;
     case CHUNK_end: /* all that the process still had of the site; address: how many blocks */

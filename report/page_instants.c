@@ -172,7 +172,7 @@ static void apply_events(struct walk *w, const struct chunk_event *events, long 
         const struct chunk_event *e = &events[i];
         close_cuts_before(w, (int64_t)e->time_ns);
         int is_alloc = e->op == CHUNK_alloc || e->op == CHUNK_realloc_alloc;
-        int is_gone = e->op == CHUNK_free || e->op == CHUNK_realloc_free || e->op == CHUNK_end;
+        int is_gone = chunk_op_is_death(e->op) || e->op == CHUNK_end;
         uint32_t site = page_site(w->page, e->site_id);
         if (site == PAGE_NONE || (!is_alloc && !is_gone))
             continue;

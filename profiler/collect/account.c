@@ -23,6 +23,11 @@ static const uint8_t space_of_kind[KIND_COUNT] = {
     [KIND_pinned] = 5, [KIND_managed] = 6, [KIND_device] = 6, [KIND_pool] = 6,
 };
 
+unsigned account_space(unsigned kind)
+{
+    return space_of_kind[kind < KIND_COUNT ? kind : 0];
+}
+
 /* An event on its way through: where its block is found. */
 struct place {
     uint64_t key;
@@ -236,13 +241,15 @@ static inline void leave(struct account *a, const struct event *e, const struct 
     if (thread_tally->generation != d->generation)
         touch_thread(a, thread_tally, b->thread_id, d, k);
     timeline_step(d->timeline, a->now_ns, d->alloc_count, d->alloc_bytes);
+    if (__builtin_expect(b->requested, 0))
+        account_unpend(d, b);
     level_drop(&d->level, size, 1);
     level_drop(&k->level, size, 1);
     timeline_fall(d->timeline, d->level.active_bytes);
     tally_free(&s->tally, size, lifetime_ns);
     tally_free(thread_tally, size, lifetime_ns);
     t->live_bytes -= size;
-    unsigned temporary = a->threads[b->thread_id]->last_key == b->key;
+    unsigned temporary = b->requested ? b->temporary : a->threads[b->thread_id]->last_key == b->key;
     if (temporary) {
         tally_temporary(&s->tally, size);
         tally_temporary(thread_tally, size);
@@ -332,6 +339,8 @@ static inline void apply_free(struct account *a, const struct event *e, const st
     const struct process_account *p = a->processes[e->process_id];
     struct live_block *b = p ? live_find(p->live, place->key, place->hash) : NULL;
     if (__builtin_expect(!b, 0)) {
+        if (p && p->has_moved && account_free_moved(a, e))
+            return;
         if (e->inherited)
             a->counts.inherited_frees++;
         else
@@ -343,7 +352,7 @@ static inline void apply_free(struct account *a, const struct event *e, const st
     a->counts.live_blocks--;
 }
 
-static void apply_segment(struct account *a, const struct event *e)
+void account_segment(struct account *a, const struct event *e, int is_counted)
 {
     struct device_account *d = account_device(a, e->device);
     struct process_device *pd = account_process_device(a, e->process_id, e->device);
@@ -352,7 +361,8 @@ static void apply_segment(struct account *a, const struct event *e)
                                .time_ns = a->now_ns,
                                .process_id = e->process_id,
                                .device = e->device,
-                               .kind = e->kind};
+                               .kind = e->kind,
+                               .is_counted = is_counted != 0};
     uint64_t size = e->size_bytes < LIVE_SIZE_MAX ? e->size_bytes : LIVE_SIZE_MAX;
     uint32_t site_id = 0;
     if (!pd->segments)
@@ -398,7 +408,7 @@ static __attribute__((noinline)) void apply_rare(struct account *a, const struct
     switch (e->op) {
     case EVENT_SEGMENT_ALLOC:
     case EVENT_SEGMENT_FREE:
-        apply_segment(a, e);
+        account_segment(a, e, 1);
         break;
     case EVENT_OOM:
         account_oom(a, e);
@@ -408,6 +418,15 @@ static __attribute__((noinline)) void apply_rare(struct account *a, const struct
         break;
     case EVENT_RSS:
         apply_rss(a, e);
+        break;
+    case EVENT_FREE_REQUESTED:
+        account_free_requested(a, e);
+        break;
+    case EVENT_TO_SEGMENT:
+        account_to_segment(a, e);
+        break;
+    case EVENT_DEVICE_USED:
+        account_device_used(a, e);
         break;
     case EVENT_PROCESS_END:
         account_process_end(a, e);

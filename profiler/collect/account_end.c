@@ -29,6 +29,10 @@ static void end_block(void *context, const struct live_block *b)
     }
     s->ending_count++;
     s->ending_bytes += b->size;
+    if (b->requested) {
+        timeline_step(d->timeline, a->now_ns, d->alloc_count, d->alloc_bytes);
+        account_unpend(d, b);
+    }
     struct thread_device *t = account_thread_device(a, b->thread_id, s->device);
     struct tally *tally = account_thread_tally(t, s->kind);
     if (tally->generation != d->generation) {

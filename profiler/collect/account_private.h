@@ -29,6 +29,7 @@ struct process_account {
     struct live_table *live;
     struct process_device *devices;
     uint64_t rss_bytes;
+    int has_moved; /* blocks have become segments */
 };
 
 /* What a thread allocated on one device. */
@@ -61,7 +62,8 @@ struct account {
     uint32_t dirty_thread_count, dirty_thread_capacity;
     struct site_table sites;
     struct largest largest;
-    uint64_t segment_rows, oom_rows;
+    uint64_t segment_rows, oom_rows, sample_rows;
+    uint64_t searched_blocks; /* looking for a block by an address within it */
 
     struct chunk_codec *codec;
     struct chunk_event *chunk; /* room for CHUNK_EVENTS; NULL: no events are kept */
@@ -92,6 +94,18 @@ void account_keep(struct account *a, const struct event *e, unsigned op, uint64_
                   uint32_t site_id, unsigned device, unsigned kind, unsigned match);
 void account_new_generation(struct account *a);
 void account_seal(struct account *a); /* all peaks */
+
+unsigned account_space(unsigned kind); /* of live.h */
+/* A new segment, or (EVENT_SEGMENT_FREE) the end of any part of some. */
+void account_segment(struct account *a, const struct event *e, int is_counted);
+
+/* account_device.c */
+void account_free_requested(struct account *a, const struct event *e);
+void account_unpend(struct device_account *d, const struct live_block *b); /* before a requested block leaves */
+void account_to_segment(struct account *a, const struct event *e);
+/* The free of a block that has become a segment ends that. Returns 0 where it is none. */
+int account_free_moved(struct account *a, const struct event *e);
+void account_device_used(struct account *a, const struct event *e);
 
 /* account_thread.c */
 struct thread_device *account_thread_device(struct account *a, uint32_t thread_id, unsigned device);

@@ -70,10 +70,10 @@ static void write_row(struct account *a, uint32_t thread_id, unsigned device, co
     sqlite3_bind_int64(q, 1, thread_id);
     sqlite3_bind_int64(q, 2, device);
     sqlite3_bind_text(q, 3, kind, -1, SQLITE_STATIC);
-    const uint64_t values[] = {t->alloc_count,
-                               t->alloc_bytes,
-                               t->left_count - t->end_count,
-                               t->left_bytes - t->end_bytes,
+    const uint64_t values[] = {t->alloc_count - t->moved_count,
+                               t->alloc_bytes - t->moved_bytes,
+                               t->left_count - t->end_count - t->moved_count,
+                               t->left_bytes - t->end_bytes - t->moved_bytes,
                                t->temporary_count,
                                t->temporary_bytes,
                                peaks->bytes,
@@ -104,6 +104,8 @@ static void add(struct tally *sum, const struct tally *t)
     SUM(temporary_bytes);
     SUM(end_bytes);
     SUM(end_count);
+    SUM(moved_bytes);
+    SUM(moved_count);
     MAX(active_peak_bytes);
     MAX(reserved_peak_bytes);
     MAX(largest_bytes);

@@ -3,6 +3,7 @@
 #include "../../common/buf.h"
 #include "../../common/db.h"
 #include "account.h"
+#include "device_row.h"
 #include "drain.h"
 #include "facts.h"
 #include "launch.h"
@@ -42,6 +43,7 @@ struct collection {
     struct processes processes;
     struct drain *drain;
     struct account *account;
+    struct device_rows devices;
     struct watch *watch;
     pid_t pid;
     int pidfd;
@@ -107,6 +109,7 @@ static int start_program(struct collection *c, const char *path, struct error *e
     struct drain_sink sink = {take_events, c->account};
     drain_open(c->drain, &c->session, c->store, &c->clock, &c->processes, sink);
     facts_begin(c->store, c->options, c->argv, &c->clock);
+    device_rows_open(&c->devices, c->store);
     store_commit(c->store);
     return 0;
 }

@@ -17,8 +17,9 @@ enum event_op {
     EVENT_RESERVED,       /* a sample: size: reserved bytes of the process's allocator on that device */
     EVENT_RSS,            /* a sample: size: RSS of the process */
     EVENT_FREE_REQUESTED, /* a block's free waits for a stream: no longer allocated, active until its EVENT_FREE */
-    EVENT_TO_SEGMENT,     /* address, size: live blocks there turn out to be memory of an allocator: a segment each, no
-                             block */
+    EVENT_TO_SEGMENT,     /* the live block of that kind at address (host: also one that holds the address) turns out to
+                             be memory of an allocator: a segment from now on, and no block */
+    EVENT_DEVICE_USED,    /* a sample: size: bytes of the device in use, as its driver says; address: its total bytes */
     EVENT_PROCESS_END,    /* all blocks and segments of the process leave */
 };
 

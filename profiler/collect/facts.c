@@ -48,7 +48,6 @@ static void fill_hooks(struct store *store)
         sqlite3_bind_text(q, 3, hooks[i].kind, -1, SQLITE_STATIC);
         store_step(store, q);
     }
-    store_step(store, store_statement(store, "INSERT INTO device VALUES(0, 'host', NULL)"));
 }
 
 static void meta_command(struct store *store, char *const argv[])

@@ -39,6 +39,14 @@ static inline void histogram_alloc(struct histogram *h, uint64_t size)
     c->alloc_bytes += size;
 }
 
+/* It was no block after all. */
+static inline void histogram_undo(struct histogram *h, uint64_t size)
+{
+    struct size_class *c = &h->sizes[histogram_class(size)];
+    c->alloc_count--;
+    c->alloc_bytes -= size;
+}
+
 static inline void histogram_free(struct histogram *h, uint64_t size, uint64_t lifetime_ns, unsigned temporary)
 {
     struct size_class *c = &h->sizes[histogram_class(size)];

@@ -98,7 +98,7 @@ static size_t take_steps(struct ownpeak_worker *w, const struct chunk_event *eve
     for (size_t i = 0; i < count; i++) {
         const struct chunk_event *e = &events[i];
         int is_alloc = e->op == CHUNK_alloc || e->op == CHUNK_realloc_alloc;
-        if (!is_alloc && e->op != CHUNK_free && e->op != CHUNK_realloc_free && e->op != CHUNK_end)
+        if (!is_alloc && !chunk_op_is_death(e->op) && e->op != CHUNK_end)
             continue;
         uint32_t site = site_index(w, e->site_id);
         if (site)

@@ -14,7 +14,8 @@ struct range {
     uint64_t id;  /* the rest: the user's */
     uint32_t stack_id;
     uint8_t type;
-    uint8_t pad[3];
+    uint8_t flag;
+    uint8_t pad[2];
 };
 
 struct range_map;

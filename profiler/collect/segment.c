@@ -65,7 +65,7 @@ static void row_end(const struct segment_change *c, uint64_t row)
 
 static void add(struct segments *s, const struct segment_change *c, uint64_t start, uint64_t end, uint32_t stack_id)
 {
-    struct range r = {.start = start, .end = end, .stack_id = stack_id, .type = c->kind};
+    struct range r = {.start = start, .end = end, .stack_id = stack_id, .type = c->kind, .flag = c->is_counted};
     r.id = row_insert(c, start, end, stack_id);
     range_map_insert(s->ranges, &r);
 }
@@ -73,7 +73,7 @@ static void add(struct segments *s, const struct segment_change *c, uint64_t sta
 void segments_free(struct segments *s, struct segment_change *c, uint64_t address, uint64_t size_bytes)
 {
     uint64_t end;
-    uint8_t kind = c->kind;
+    uint8_t kind = c->kind, is_counted = c->is_counted;
     struct range *found;
     if (__builtin_add_overflow(address, size_bytes, &end))
         end = UINT64_MAX;
@@ -82,15 +82,28 @@ void segments_free(struct segments *s, struct segment_change *c, uint64_t addres
         uint64_t from = r.start > address ? r.start : address, to = r.end < end ? r.end : end;
         range_map_remove(s->ranges, found);
         row_end(c, r.id);
-        c->bytes[r.type] -= (int64_t)(to - from);
+        if (r.flag)
+            c->bytes[r.type] -= (int64_t)(to - from);
         /* what remains is a segment of its own from now on, so that rows stay true over time */
         c->kind = r.type;
+        c->is_counted = r.flag;
         if (r.start < from)
             add(s, c, r.start, from, r.stack_id);
         if (to < r.end)
             add(s, c, to, r.end, r.stack_id);
         c->kind = kind;
+        c->is_counted = is_counted;
     }
+}
+
+int segments_find(struct segments *s, uint64_t address, uint64_t *start, uint64_t *size_bytes)
+{
+    const struct range *r = range_map_find(s->ranges, address);
+    if (!r || r->start > address)
+        return 0;
+    *start = r->start;
+    *size_bytes = r->end - r->start;
+    return 1;
 }
 
 void segments_alloc(struct segments *s, struct segment_change *c, uint64_t address, uint64_t size_bytes,
@@ -101,14 +114,16 @@ void segments_alloc(struct segments *s, struct segment_change *c, uint64_t addre
     if (!size_bytes || __builtin_add_overflow(address, size_bytes, &end))
         return;
     add(s, c, address, end, stack_id);
-    c->bytes[c->kind] += (int64_t)size_bytes;
+    if (c->is_counted)
+        c->bytes[c->kind] += (int64_t)size_bytes;
 }
 
 void segments_end(struct segments *s, struct segment_change *c)
 {
     const struct range *r;
     while ((r = range_map_find(s->ranges, 0))) {
-        c->bytes[r->type] -= (int64_t)(r->end - r->start);
+        if (r->flag)
+            c->bytes[r->type] -= (int64_t)(r->end - r->start);
         range_map_remove(s->ranges, r);
     }
     segments_close(s);

@@ -20,6 +20,7 @@ struct segment_change {
     uint16_t process_id;
     uint8_t device;
     uint8_t kind;
+    uint8_t is_counted; /* 0: its bytes are in a sample already, so it changes nothing */
     int64_t bytes[KIND_COUNT]; /* out: what the reserved bytes of each kind change by is added */
 };
 
@@ -29,6 +30,8 @@ void segments_close(struct segments *s);
 /* What the range covered before is freed first. */
 void segments_alloc(struct segments *s, struct segment_change *c, uint64_t address, uint64_t size_bytes,
                     uint32_t stack_id);
+/* Whether a segment holds the address; its range. */
+int segments_find(struct segments *s, uint64_t address, uint64_t *start, uint64_t *size_bytes);
 /* Any part of earlier segments. */
 void segments_free(struct segments *s, struct segment_change *c, uint64_t address, uint64_t size_bytes);
 /* All of them, and s itself, with their process: their rows have no end. */

@@ -68,10 +68,10 @@ static void write_site(struct store *store, const struct site *s, uint32_t id, c
     sqlite3_bind_int(q, 3, s->process_id);
     sqlite3_bind_int(q, 4, s->device);
     sqlite3_bind_text(q, 5, kind_name(s->kind), -1, SQLITE_STATIC);
-    const uint64_t values[] = {t->alloc_count,
-                               t->alloc_bytes,
-                               t->left_count - t->end_count,
-                               t->left_bytes - t->end_bytes,
+    const uint64_t values[] = {t->alloc_count - t->moved_count,
+                               t->alloc_bytes - t->moved_bytes,
+                               t->left_count - t->end_count - t->moved_count,
+                               t->left_bytes - t->end_bytes - t->moved_bytes,
                                t->temporary_count,
                                t->temporary_bytes,
                                peaks->bytes,

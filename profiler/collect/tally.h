@@ -51,6 +51,10 @@ struct device_account {
     uint64_t alloc_count;
     uint64_t alloc_bytes;
     uint64_t rss_bytes;
+    uint64_t pending_bytes; /* of level.active_bytes: their free was requested */
+    uint64_t used_bytes;    /* the driver's figures, as sampled last; total_bytes 0: never */
+    uint64_t total_bytes;
+    uint64_t used_ns;
     struct timeline *timeline;
     struct kind_account *kinds[KIND_COUNT]; /* NULL until used */
     unsigned id;
@@ -79,6 +83,8 @@ struct tally {           /* two cache lines of hot fields */
 
     uint64_t end_bytes; /* of left_bytes */
     uint64_t end_count;
+    uint64_t moved_bytes; /* of left_bytes: became segments, so they are neither allocations nor frees */
+    uint64_t moved_count;
     uint64_t written_bytes; /* at-peak values as last written */
     uint64_t written_count;
     uint64_t written_kind_bytes;
@@ -144,6 +150,14 @@ static inline void tally_end(struct tally *t, uint64_t size)
     t->left_bytes += size;
     t->end_count++;
     t->end_bytes += size;
+}
+
+static inline void tally_move(struct tally *t, uint64_t size)
+{
+    t->left_count++;
+    t->left_bytes += size;
+    t->moved_count++;
+    t->moved_bytes += size;
 }
 
 /* The values at the peaks; both levels sealed (level_seal). */

@@ -33,6 +33,8 @@ static struct timeline_bucket bucket_after(const struct timeline_bucket *b, uint
         .active_max_bytes = b->active_last_bytes,
         .active_max_ns = start_ns,
         .active_last_bytes = b->active_last_bytes,
+        .allocated_max_bytes = b->allocated_last_bytes,
+        .allocated_last_bytes = b->allocated_last_bytes,
         .reserved_max_bytes = b->reserved_last_bytes,
         .reserved_max_ns = start_ns,
         .reserved_last_bytes = b->reserved_last_bytes,
@@ -52,6 +54,8 @@ static struct timeline_bucket bucket_merge(const struct timeline_bucket *a, cons
         m.active_max_bytes = a->active_max_bytes;
         m.active_max_ns = a->active_max_ns;
     }
+    if (a->allocated_max_bytes > m.allocated_max_bytes)
+        m.allocated_max_bytes = a->allocated_max_bytes;
     if (a->reserved_max_bytes >= m.reserved_max_bytes) {
         m.reserved_max_bytes = a->reserved_max_bytes;
         m.reserved_max_ns = a->reserved_max_ns;
@@ -68,6 +72,7 @@ static struct timeline_bucket bucket_now(const struct timeline *t, uint64_t allo
 {
     struct timeline_bucket b = t->now;
     b.active_last_bytes = t->active_bytes;
+    b.allocated_last_bytes = t->active_bytes - t->pending_bytes;
     b.alloc_count += alloc_count - t->alloc_count_before;
     b.alloc_bytes += alloc_bytes - t->alloc_bytes_before;
     return b;
@@ -102,6 +107,23 @@ void timeline_advance(struct timeline *t, uint64_t time_ns, uint64_t alloc_count
         t->now = bucket_after(&t->buckets[t->index - 1], t->index * t->width_ns);
     }
     t->end_ns = (t->index + 1) * t->width_ns;
+}
+
+static void allocated_is_active(struct timeline_bucket *b)
+{
+    b->allocated_max_bytes = b->active_max_bytes;
+    b->allocated_last_bytes = b->active_last_bytes;
+}
+
+void timeline_pending(struct timeline *t, uint64_t pending_bytes)
+{
+    if (!t->has_pending) {
+        t->has_pending = 1;
+        for (uint32_t i = 0; i < t->index; i++)
+            allocated_is_active(&t->buckets[i]);
+        allocated_is_active(&t->now);
+    }
+    t->pending_bytes = pending_bytes;
 }
 
 void timeline_reserved(struct timeline *t, uint64_t time_ns, uint64_t reserved_bytes)
@@ -163,39 +185,49 @@ unsigned timeline_peaks(struct timeline *t, struct timeline_peak *peaks, unsigne
 }
 
 static void write_bucket(struct store *store, unsigned device, unsigned level, uint64_t width_ns, uint32_t index,
-                         const struct timeline_bucket *b)
+                         const struct timeline_bucket *b, unsigned has_pending)
 {
     static const char sql[] =
         "INSERT OR REPLACE INTO timeline(device_id, level, time_ns, width_ns, active_min_bytes, active_max_bytes, "
         "active_max_ns, active_last_bytes, allocated_max_bytes, allocated_last_bytes, reserved_max_bytes, "
         "reserved_max_ns, reserved_last_bytes, rss_max_bytes, rss_last_bytes, alloc_count, alloc_bytes) "
-        "VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?6,?8,?9,?10,?11,?12,?13,?14,?15)";
+        "VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)";
     sqlite3_stmt *s = store_statement(store, sql);
     if (!s)
         return;
-    const uint64_t values[] = {width_ns,           b->active_min_bytes,    b->active_max_bytes,
-                               b->active_max_ns,   b->active_last_bytes,   b->reserved_max_bytes,
-                               b->reserved_max_ns, b->reserved_last_bytes, b->rss_max_bytes,
-                               b->rss_last_bytes,  b->alloc_count,         b->alloc_bytes};
+    const uint64_t values[] = {width_ns,
+                               b->active_min_bytes,
+                               b->active_max_bytes,
+                               b->active_max_ns,
+                               b->active_last_bytes,
+                               has_pending ? b->allocated_max_bytes : b->active_max_bytes,
+                               has_pending ? b->allocated_last_bytes : b->active_last_bytes,
+                               b->reserved_max_bytes,
+                               b->reserved_max_ns,
+                               b->reserved_last_bytes,
+                               b->rss_max_bytes,
+                               b->rss_last_bytes,
+                               b->alloc_count,
+                               b->alloc_bytes};
     sqlite3_bind_int(s, 1, (int)device);
     sqlite3_bind_int(s, 2, (int)level);
     sqlite3_bind_int64(s, 3, (int64_t)(index * width_ns));
     for (unsigned i = 0; i < sizeof values / sizeof *values; i++)
         sqlite3_bind_int64(s, (int)i + 4, (int64_t)values[i]);
     if (!b->has_rss) {
-        sqlite3_bind_null(s, 12);
-        sqlite3_bind_null(s, 13);
+        sqlite3_bind_null(s, 14);
+        sqlite3_bind_null(s, 15);
     }
     store_step(store, s);
 }
 
 /* Every level, of each what changed: from the bucket that holds bucket first of level 0. Merges in place. */
 static void write_levels(struct timeline_bucket *buckets, uint32_t count, uint32_t first, uint64_t width_ns,
-                         struct store *store, unsigned device)
+                         struct store *store, unsigned device, unsigned has_pending)
 {
     for (unsigned level = 0;; level++) {
         for (uint32_t i = first; i < count; i++)
-            write_bucket(store, device, level, width_ns, i, &buckets[i]);
+            write_bucket(store, device, level, width_ns, i, &buckets[i], has_pending);
         if (count <= LEVEL_BUCKETS_MIN)
             return;
         uint32_t half = count / 2;
@@ -244,7 +276,7 @@ void timeline_write(struct timeline *t, struct store *store, unsigned device, ui
     uint32_t count = t->index + 1;
     struct timeline_bucket *copy = xmalloc(count * sizeof *copy);
     memcpy(copy, t->buckets, count * sizeof *copy);
-    write_levels(copy, count, t->written, t->width_ns, store, device);
+    write_levels(copy, count, t->written, t->width_ns, store, device, t->has_pending);
     free(copy);
     t->written = t->index;
 }

@@ -1,5 +1,5 @@
 /*
- * timeline.h: active, reserved and resident bytes of a device over time, in a fixed number of buckets whose width
+ * timeline.h: active, allocated, reserved and resident bytes of a device over time, in a fixed number of buckets whose width
  * doubles as the run grows. A bucket holds the extremes with their exact times, so no peak is lost.
  */
 #ifndef MEMPROF_TIMELINE_H
@@ -15,6 +15,8 @@ struct timeline_bucket {
     uint64_t active_max_bytes;
     uint64_t active_max_ns;
     uint64_t active_last_bytes;
+    uint64_t allocated_max_bytes; /* this and the next: of no meaning before has_pending */
+    uint64_t allocated_last_bytes;
     uint64_t reserved_max_bytes;
     uint64_t reserved_max_ns;
     uint64_t reserved_last_bytes;
@@ -32,6 +34,8 @@ struct timeline {
     uint32_t index;   /* of that bucket; the ones before it are in buckets */
     uint32_t written; /* buckets that are in the database as they are */
     uint32_t written_levels;
+    uint32_t has_pending; /* a free was pending at some time: allocated is a series of its own */
+    uint64_t pending_bytes;
     uint64_t active_bytes;
     uint64_t alloc_count_before; /* the device's at the bucket's start */
     uint64_t alloc_bytes_before;
@@ -54,6 +58,8 @@ static inline void timeline_step(struct timeline *t, uint64_t time_ns, uint64_t 
 static inline void timeline_rise(struct timeline *t, uint64_t time_ns, uint64_t active_bytes)
 {
     t->active_bytes = active_bytes;
+    if (__builtin_expect(t->has_pending, 0) && active_bytes - t->pending_bytes > t->now.allocated_max_bytes)
+        t->now.allocated_max_bytes = active_bytes - t->pending_bytes;
     if (active_bytes > t->now.active_max_bytes) {
         t->now.active_max_bytes = active_bytes;
         t->now.active_max_ns = time_ns;
@@ -67,6 +73,8 @@ static inline void timeline_fall(struct timeline *t, uint64_t active_bytes)
         t->now.active_min_bytes = active_bytes;
 }
 
+/* Before the fall when pending bytes leave. */
+void timeline_pending(struct timeline *t, uint64_t pending_bytes);
 void timeline_reserved(struct timeline *t, uint64_t time_ns, uint64_t reserved_bytes);
 void timeline_rss(struct timeline *t, uint64_t rss_bytes);
 

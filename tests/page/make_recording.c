@@ -632,7 +632,9 @@ static void write_blocks(void)
 
 static void write_facts(void)
 {
-    sql("INSERT INTO device VALUES(0, 'host', NULL), (1, 'cuda:0', 8589934592), (2, 'cuda:1', 8589934592)", "");
+    sql("INSERT INTO device(device_id, name, total_bytes) VALUES(0, 'host', NULL), (1, 'cuda:0', 8589934592), (2, "
+        "'cuda:1', 8589934592)",
+        "");
     for (int i = 0; i < F_BASE; i++) {
         if (functions[i].file)
             sql("INSERT INTO file VALUES(?, ?, NULL) ON CONFLICT(path) DO NOTHING", "it", I(i + 1), functions[i].file);

@@ -643,8 +643,8 @@ static void write_facts(void)
         "ii", I(1203 * MS), I(1240 * MS));
     row("INSERT INTO thread VALUES(1, 1, 4711, 'net', 0, ?)", "i", I(1250 * MS));
     row("INSERT INTO thread VALUES(2, 1, 4712, 'worker-0', ?, NULL)", "i", I(1090 * MS));
-    row("INSERT INTO device VALUES(0, 'host', NULL)", "");
-    row("INSERT INTO device VALUES(1, 'cuda:0', ?)", "i", I(8) << 30);
+    row("INSERT INTO device(device_id, name, total_bytes) VALUES(0, 'host', NULL)", "");
+    row("INSERT INTO device(device_id, name, total_bytes) VALUES(1, 'cuda:0', ?)", "i", I(8) << 30);
     row("INSERT INTO hook VALUES(1, 'malloc', 'heap'), (2, 'free', 'heap'), (3, 'realloc', 'heap')", "");
     row("INSERT INTO counter VALUES(1, 'stack_cut', 3, 'stacks deeper than the limit, cut')", "");
     row("INSERT INTO counter VALUES(1, 'wait_ns', 1500000, 'nanoseconds that threads waited for the collector')", "");

@@ -568,7 +568,7 @@ static void rebuild(uint64_t event_count, struct held *held)
             int64_t size = (int64_t)events->size_bytes;
             if (events->op == CHUNK_alloc || events->op == CHUNK_realloc_alloc)
                 *h = (struct held){h->bytes + size, h->count + 1};
-            else if (events->op == CHUNK_free || events->op == CHUNK_realloc_free)
+            else if (chunk_op_is_death(events->op))
                 *h = (struct held){h->bytes - size, h->count - 1};
             else if (events->op == CHUNK_end)
                 *h = (struct held){h->bytes - size, h->count - (int64_t)events->address};
@@ -646,7 +646,9 @@ static void run_open(struct run *r, const struct account_options *options, size_
     if (store_create(r->path, &r->store, &err) != 0)
         fail_msg("%s", err.text);
     db = store_db(r->store);
-    sqlite3_exec(db, "INSERT OR IGNORE INTO device VALUES(0,'host',NULL),(1,'cuda:0',NULL)", NULL, NULL, NULL);
+    sqlite3_exec(db,
+                 "INSERT OR IGNORE INTO device(device_id, name, total_bytes) VALUES(0,'host',NULL),(1,'cuda:0',NULL)",
+                 NULL, NULL, NULL);
     r->account = account_open(r->store, options);
     r->model = calloc(1, sizeof *r->model);
     r->model->blocks = calloc(events * 2 + 10, sizeof *r->model->blocks);
@@ -990,6 +992,162 @@ static void test_end_keyframe(void **state)
     run_close(&r);
 }
 
+static void feed(struct run *r, struct event *e, size_t count, unsigned device)
+{
+    for (size_t i = 0; i < count; i++) {
+        e[i].process_id = e[i].thread_id = 1;
+        e[i].device = (uint8_t)device;
+        if (!e[i].kind)
+            e[i].kind = device ? KIND_pool : KIND_heap;
+    }
+    account_events(r->account, e, count);
+}
+
+#define MS 1000000ull
+
+/* Two blocks of a pool whose frees wait: allocated falls at the request, active at the end of the wait. */
+static void test_free_requested(void **state)
+{
+    (void)state;
+    struct run r;
+    struct event e[] = {
+        {.op = EVENT_ALLOC, .time_ns = 1 * MS, .address = 0x1000, .size_bytes = 700, .stack_id = 1},
+        {.op = EVENT_ALLOC, .time_ns = 2 * MS, .address = 0x2000, .size_bytes = 300, .stack_id = 2},
+        {.op = EVENT_FREE_REQUESTED, .time_ns = 3 * MS, .address = 0x2000}, /* a temporary: asked for before the next */
+        {.op = EVENT_FREE_REQUESTED, .time_ns = 4 * MS, .address = 0x1000},
+        {.op = EVENT_FREE_REQUESTED, .time_ns = 4 * MS, .address = 0x1000}, /* again: nothing */
+        {.op = EVENT_FREE_REQUESTED, .time_ns = 4 * MS, .address = 0x9000}, /* of nothing */
+        {.op = EVENT_ALLOC, .time_ns = 5 * MS, .address = 0x3000, .size_bytes = 50, .stack_id = 1},
+        {.op = EVENT_FREE, .time_ns = 6 * MS, .address = 0x2000},
+        {.op = EVENT_FREE, .time_ns = 7 * MS, .address = 0x1000},
+        {.op = EVENT_FREE_REQUESTED, .time_ns = 8 * MS, .address = 0x3000},
+        {.op = EVENT_PROCESS_END, .time_ns = 9 * MS},
+    };
+    run_open(&r, &(struct account_options){0}, 10);
+    feed(&r, e, sizeof e / sizeof *e, 1);
+    account_finish(r.account, 12 * MS);
+    /* active and allocated when so many milliseconds have passed */
+    static const int64_t expected[][2] = {{0, 0},     {700, 700}, {1000, 1000}, {1000, 700}, {1000, 0},
+                                          {1050, 50}, {750, 50},  {50, 50},     {50, 0},     {0, 0}};
+    for (int i = 0; i < 10; i++) {
+        static const char sql[] = "SELECT %s FROM timeline WHERE device_id=1 AND level=0 AND time_ns + width_ns <= %ld "
+                                  "ORDER BY time_ns DESC LIMIT 1";
+        if (i) {
+            assert_int_equal(query(sql, "active_last_bytes", i * 1000000l + 500000), expected[i][0]);
+            assert_int_equal(query(sql, "allocated_last_bytes", i * 1000000l + 500000), expected[i][1]);
+        }
+    }
+    for (int64_t level = query("SELECT max(level) FROM timeline"); level >= 0; level--) {
+        assert_int_equal(query("SELECT max(active_max_bytes) FROM timeline WHERE level=%d", (int)level), 1050);
+        assert_int_equal(query("SELECT max(allocated_max_bytes) FROM timeline WHERE level=%d", (int)level), 1000);
+    }
+    assert_int_equal(query("SELECT peak_active_bytes FROM total WHERE device_id=1 AND kind='all'"), 1050);
+    assert_int_equal(query("SELECT free_count FROM total WHERE device_id=1 AND kind='all'"), 2);
+    assert_int_equal(query("SELECT temporary_count FROM site WHERE stack_id=2"), 1);
+    assert_int_equal(query("SELECT temporary_count FROM site WHERE stack_id=1"), 0);
+    assert_int_equal(query("SELECT lifetime_ns FROM site WHERE stack_id=2"), 4 * (int64_t)MS);
+    assert_int_equal(query("SELECT end_bytes FROM site WHERE stack_id=1"), 50);
+    /* 3 births, 3 requests, 2 frees, 1 end */
+    assert_int_equal(query("SELECT sum(event_count) FROM event_chunk"), 9);
+    run_close(&r);
+}
+
+/* What turns out to be an allocator's memory: counts as if it had never been a block, stays reserved, leaves active. */
+static void test_to_segment(void **state)
+{
+    (void)state;
+    struct run r;
+    struct account_counts counts;
+    struct event device[] = {
+        {.op = EVENT_SEGMENT_ALLOC, .time_ns = 10, .address = 0x100000, .size_bytes = 4096, .kind = KIND_device},
+        {.op = EVENT_ALLOC, .time_ns = 10, .address = 0x100000, .size_bytes = 4096, .kind = KIND_device, .stack_id = 1},
+        {.op = EVENT_TO_SEGMENT, .time_ns = 20, .address = 0x100000, .kind = KIND_device},
+        {.op = EVENT_TO_SEGMENT, .time_ns = 20, .address = 0x500000, .kind = KIND_device}, /* nothing there */
+        {.op = EVENT_ALLOC, .time_ns = 30, .address = 0x100000, .size_bytes = 1000, .kind = KIND_sub, .stack_id = 2},
+        {.op = EVENT_FREE, .time_ns = 40, .address = 0x100000, .kind = KIND_sub},
+    };
+    struct event snapshot[] = {
+        /* without a segment of its own */
+        {.op = EVENT_ALLOC, .time_ns = 50, .address = 0x200000, .size_bytes = 512, .stack_id = 3, .kind = KIND_device},
+        {.op = EVENT_TO_SEGMENT, .time_ns = 60, .address = 0x200000, .kind = KIND_device}};
+    struct event host[] = {
+        {.op = EVENT_ALLOC, .time_ns = 100, .address = 0x7000010, .size_bytes = 10000, .stack_id = 4},
+        {.op = EVENT_ALLOC, .time_ns = 100, .address = 0x8000000, .size_bytes = 65536, .kind = KIND_map, .stack_id = 5},
+        {.op = EVENT_ALLOC, .time_ns = 100, .address = 0x9000000, .size_bytes = 9999, .stack_id = 6},
+        {.op = EVENT_RESERVED, .time_ns = 100, .size_bytes = 20480},
+        {.op = EVENT_TO_SEGMENT, .time_ns = 110, .address = 0x7000080},        /* behind a header */
+        {.op = EVENT_TO_SEGMENT, .time_ns = 110, .address = 0x8009000},        /* deep within */
+        {.op = EVENT_TO_SEGMENT, .time_ns = 110, .address = 0x9000000 + 9999}, /* just behind it */
+        {.op = EVENT_FREE, .time_ns = 120, .address = 0x8000000, .kind = KIND_map},
+        {.op = EVENT_FREE, .time_ns = 120, .address = 0x7000010},
+        {.op = EVENT_FREE, .time_ns = 130, .address = 0x7000010}, /* a second time */
+    };
+    run_open(&r, &(struct account_options){0}, 10);
+    feed(&r, device, sizeof device / sizeof *device, 1);
+    account_flush(r.account, 41);
+    assert_int_equal(query("SELECT reserved_last_bytes FROM timeline WHERE device_id=1 AND level=0"), 4096);
+    assert_int_equal(query("SELECT active_last_bytes FROM timeline WHERE device_id=1 AND level=0"), 0);
+    assert_int_equal(query("SELECT alloc_count FROM total WHERE device_id=1 AND kind='all'"), 1);
+    assert_int_equal(query("SELECT alloc_bytes FROM total WHERE device_id=1 AND kind='all'"), 1000);
+    assert_int_equal(query("SELECT free_count FROM total WHERE device_id=1 AND kind='all'"), 1);
+    assert_int_equal(query("SELECT alloc_count + free_count + end_count FROM site WHERE stack_id=1"), 0);
+    assert_int_equal(query("SELECT alloc_bytes + free_bytes FROM site WHERE stack_id=1"), 0);
+    /* until the event its bytes were active */
+    assert_int_equal(query("SELECT peak_active_bytes FROM total WHERE device_id=1 AND kind='all'"), 4096);
+    assert_int_equal(query("SELECT at_peak_bytes FROM site WHERE stack_id=1"), 4096);
+    feed(&r, snapshot, 2, 1);
+    account_flush(r.account, 61);
+    assert_int_equal(query("SELECT reserved_last_bytes FROM timeline WHERE device_id=1 AND level=0"), 4096 + 512);
+    assert_int_equal(query("SELECT size_bytes FROM segment WHERE address=%d", 0x200000), 512);
+    feed(&r, host, 7, 0);
+    account_flush(r.account, 111);
+    assert_int_equal(query("SELECT active_last_bytes FROM timeline WHERE device_id=0 AND level=0"), 9999);
+    assert_int_equal(query("SELECT reserved_last_bytes FROM timeline WHERE device_id=0 AND level=0"), 20480 + 65536);
+    assert_int_equal(query("SELECT peak_reserved_bytes FROM total WHERE device_id=0 AND kind='all'"), 20480 + 65536);
+    feed(&r, host + 7, 3, 0);
+    account_finish(r.account, 5000);
+    account_counts(r.account, &counts);
+    assert_int_equal(counts.unmatched_frees, 1);
+    assert_int_equal(counts.live_blocks, 1);
+    assert_int_equal(
+        query("SELECT reserved_last_bytes FROM timeline WHERE device_id=0 AND level=0 ORDER BY time_ns DESC"), 20480);
+    assert_int_equal(query("SELECT free_ns FROM segment WHERE address=%d", 0x8000000), 120);
+    assert_int_equal(query("SELECT free_ns FROM segment WHERE address=%d", 0x7000010), 120);
+    assert_int_equal(query("SELECT sum(alloc_count) FROM size_class WHERE device_id=0"), 1);
+    /* replayed from the events, the same remains */
+    struct held held[SITES + 1] = {0};
+    rebuild((uint64_t)query("SELECT sum(event_count) FROM event_chunk"), held);
+    for (int64_t id = 1; id <= query("SELECT max(site_id) FROM site"); id++)
+        assert_int_equal(held[id].bytes, query("SELECT stack_id FROM site WHERE site_id=%d", (int)id) == 6 ? 9999 : 0);
+    run_close(&r);
+}
+
+/* The driver's figures: a row for each change, with ours at that instant; the device's resident series. */
+static void test_device_used(void **state)
+{
+    (void)state;
+    struct run r;
+    struct event e[] = {
+        {.op = EVENT_SEGMENT_ALLOC, .time_ns = 10, .address = 0x1000, .size_bytes = 4096},
+        {.op = EVENT_ALLOC, .time_ns = 10, .address = 0x1000, .size_bytes = 4000, .stack_id = 1},
+        {.op = EVENT_FREE_REQUESTED, .time_ns = 20, .address = 0x1000},
+        {.op = EVENT_DEVICE_USED, .time_ns = 30, .size_bytes = 9000, .address = 1ull << 34},
+        {.op = EVENT_DEVICE_USED, .time_ns = 40, .size_bytes = 9000, .address = 1ull << 34},
+        {.op = EVENT_DEVICE_USED, .time_ns = 50, .size_bytes = 8000, .address = 1ull << 34},
+        {.op = EVENT_DEVICE_USED, .time_ns = 60, .size_bytes = UINT64_MAX, .address = UINT64_MAX},
+    };
+    run_open(&r, &(struct account_options){0}, 10);
+    feed(&r, e, sizeof e / sizeof *e, 1);
+    account_finish(r.account, 5000);
+    assert_int_equal(query("SELECT count(*) FROM device_sample"), 3);
+    assert_int_equal(query("SELECT used_bytes - reserved_bytes FROM device_sample WHERE time_ns=30"), 9000 - 4096);
+    assert_int_equal(query("SELECT reserved_bytes - active_bytes FROM device_sample WHERE time_ns=30"), 96);
+    assert_int_equal(query("SELECT allocated_bytes FROM device_sample WHERE time_ns=30"), 0);
+    assert_int_equal(query("SELECT total_bytes FROM device_sample WHERE time_ns=50"), 1ull << 34);
+    assert_int_equal(query("SELECT rss_max_bytes > 9000 FROM timeline WHERE device_id=1 AND level=0"), 1);
+    run_close(&r);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -1004,6 +1162,9 @@ int main(void)
         cmocka_unit_test(test_levels_after_each_flush),
         cmocka_unit_test(test_end_keyframe),
         cmocka_unit_test(test_quiet_timeline),
+        cmocka_unit_test(test_free_requested),
+        cmocka_unit_test(test_to_segment),
+        cmocka_unit_test(test_device_used),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

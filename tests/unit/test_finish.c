@@ -74,7 +74,7 @@ static sqlite3 *create(const char *name)
         fail_msg("%s", err.text);
     sql(db, "PRAGMA synchronous = OFF; PRAGMA journal_mode = MEMORY;"
             "INSERT INTO meta VALUES('format', 'memprof'), ('state', 'recorded'), ('events_kept', 'all');"
-            "INSERT INTO device VALUES(0, 'host', NULL), (1, 'cuda:0', NULL);"
+            "INSERT INTO device(device_id, name, total_bytes) VALUES(0, 'host', NULL), (1, 'cuda:0', NULL);"
             "INSERT INTO process VALUES(1, 4000000, NULL, 'exec', '/bin/app', 'app', 0, NULL, NULL, NULL, NULL);"
             "INSERT INTO thread VALUES(1, 1, 4000000, 'app', 0, NULL);");
     return db;

@@ -44,7 +44,7 @@ static int setup(void **state)
     if (db_create(path, &db, &err))
         return -1;
     sql("INSERT INTO meta VALUES('format', 'memprof'), ('cwd', '/w'), ('state', 'complete');"
-        "INSERT INTO device VALUES(0, 'host', NULL);"
+        "INSERT INTO device(device_id, name, total_bytes) VALUES(0, 'host', NULL);"
         "INSERT INTO total VALUES(0, 'heap', 9, 0, 9, 0, 0, 0, 9, 1, 1, 9, 1, 9, 9, 0, 0);"
         "INSERT INTO process VALUES(1, 7, NULL, 'exec', '/w/app', './app', 0, 9, 'exit', 0, NULL);"
         "INSERT INTO file VALUES(1, '/w/a.c', NULL);"

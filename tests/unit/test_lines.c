@@ -91,7 +91,7 @@ static int setup(void **state)
     if (db_create(path, &db, &err))
         return -1;
     sql("INSERT INTO meta VALUES('format', 'memprof'), ('cwd', '/w'), ('state', 'complete');"
-        "INSERT INTO device VALUES(0, 'host', NULL), (1, 'cuda:0', NULL);"
+        "INSERT INTO device(device_id, name, total_bytes) VALUES(0, 'host', NULL), (1, 'cuda:0', NULL);"
         "INSERT INTO total SELECT device_id, 'all', 1, 0, 1, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 0, 0 FROM device;"
         "INSERT INTO file VALUES(1, '/w/t.hpp', '// 1\n// 2\ntemplate<class T>\nvoid push(T "
         "x)\n{\n\tgrow(x);\n\tstore(x);\n}\n\nint other;\n'),"

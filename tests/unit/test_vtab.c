@@ -43,11 +43,11 @@ static int setup(void **state)
     if (sqlite3_open(":memory:", &db) != SQLITE_OK ||
         sqlite3_exec(db, common_schema_sql, NULL, NULL, NULL) != SQLITE_OK)
         return -1;
-    sqlite3_exec(
-        db,
-        "INSERT INTO device VALUES(0, 'host', NULL), (1, 'cuda:0', NULL); INSERT INTO hook VALUES(1, 'malloc', 'heap');"
-        "INSERT INTO site SELECT 7, 70, 1, 0, 'heap', 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0",
-        NULL, NULL, NULL);
+    sqlite3_exec(db,
+                 "INSERT INTO device(device_id, name, total_bytes) VALUES(0, 'host', NULL), (1, 'cuda:0', NULL); "
+                 "INSERT INTO hook VALUES(1, 'malloc', 'heap');"
+                 "INSERT INTO site SELECT 7, 70, 1, 0, 'heap', 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0",
+                 NULL, NULL, NULL);
     for (int c = 1; c <= CHUNKS; c++) {
         struct chunk_event events[PART];
         struct buf data = BUF(1 << 20);

@@ -7,7 +7,8 @@
 /* --- room --- */
 
 /* Kept free by all but nested records: a signal handler may write between a hook's check for room and its record. */
-#define NESTED_WORDS 4096u
+#define NESTED_WORDS      4096u
+#define HEAP_WORDS_WALKED 500000u /* in one interval of samples (10 ms): 40 ns a chunk, two words each */
 
 static uint64_t capacity(const struct thread *t)
 {
@@ -333,23 +334,49 @@ void record_oom(struct thread *t, struct unwind_state s, size_t size_bytes, unsi
     record_words(t, words, 4);
 }
 
-/* mallinfo2 walks every free chunk of every arena: the time to the next sample is at least fifty times what this one
- * took, so that sampling costs at most 2 % whatever the heap looks like. */
+/* What a walk over the heap takes: as long as the last one, and longer where nobody looked for a while, which is when a
+ * thread does nothing but free: each block it freed may be a chunk more to visit. */
+static uint64_t walk_cost(const struct thread *t, uint64_t now)
+{
+    struct heap_walk *w = &process.heap_walk;
+    uint64_t interval = process.heap_sample_interval;
+    uint64_t known = t == w->thread && t->head >= w->head ? w->head : 0;
+    uint64_t guess = (t->head - known) * (interval / HEAP_WORDS_WALKED);
+    if (now - w->sampled > 4 * interval && guess > w->cost)
+        w->cost = guess;
+    return w->cost;
+}
+
+/* mallinfo2 walks every free chunk of every arena, so there are at least fifty times what it takes between two calls:
+ * at most 2 % whatever the heap looks like. In between, the break says how the first arena grows and shrinks. */
 __attribute__((noinline, force_align_arg_pointer)) /* libc stores aligned; the program's stack may be misaligned */
 void record_heap_sample(struct thread *t)
 {
+    struct heap_walk *w = &process.heap_walk;
     /* mallinfo2 takes the allocator's locks: not from a signal handler that may have interrupted their holder */
     if (!real.malloc_is_libc || process.heap_locks_unsure || t->depth != 1 || t->writing)
         return;
-    uint64_t begin = clock_now();
-    struct mallinfo2 info = real.mallinfo2();
-    uint64_t words[] = {WIRE_WORD1(WIRE_HEAP_SAMPLE, 0, 0), info.arena, info.hblkhd};
+    uint64_t begin = clock_now(), top = real.sbrk ? (uint64_t)real.sbrk(0) : 0;
+    uint64_t arena_bytes, mapped_bytes = w->mapped_bytes;
+    if (!w->end || begin - w->end >= 50 * walk_cost(t, begin)) {
+        struct mallinfo2 info = real.mallinfo2();
+        arena_bytes = w->arena_bytes = info.arena;
+        mapped_bytes = w->mapped_bytes = info.hblkhd;
+        w->top = top;
+        w->end = clock_now();
+        w->cost = w->end - begin;
+        w->thread = t;
+        w->head = t->head;
+    } else {
+        arena_bytes = w->arena_bytes + (top - w->top);
+        if (top < w->top && w->top - top > w->arena_bytes)
+            arena_bytes = 0;
+    }
+    w->sampled = begin;
+    uint64_t words[] = {WIRE_WORD1(WIRE_HEAP_SAMPLE, 0, 0), arena_bytes, mapped_bytes};
     record_words(t, words, 4);
-    uint64_t end = clock_now(), interval = process.heap_sample_interval, cost = end - begin;
-    if (cost * 50 > interval)
-        interval = cost * 50;
     COUNT(heap_sample, 1);
-    __atomic_store_n(&process.heap_sample_due, end + interval, __ATOMIC_RELEASE);
+    __atomic_store_n(&process.heap_sample_due, clock_now() + process.heap_sample_interval, __ATOMIC_RELEASE);
 }
 
 /* --- modules: called by the unwinder --- */

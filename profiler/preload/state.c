@@ -173,6 +173,7 @@ static void process_start(uint32_t start_kind, uint32_t parent_slot)
         COUNT(own_malloc, 1);
     process.heap_sample_interval = process.control->sample_interval;
     process.heap_sample_due = 0; /* with the first allocation */
+    process.heap_walk = (struct heap_walk){0};
     sys_call(SYS_madvise, &gate, sizeof gate, MADV_WIPEONFORK);
     process.state = PROCESS_ON;
     __atomic_store_n(&gate.on, 1, __ATOMIC_RELEASE);

@@ -40,6 +40,17 @@ struct gate {
 };
 extern struct gate gate HIDDEN;
 
+/* The last look at all of glibc's heap; whoever got heap_sample_due writes it. */
+struct heap_walk {
+    uint64_t sampled; /* stamp of the last sample, walk or not */
+    uint64_t end;     /* stamp; 0: none yet */
+    uint64_t cost;    /* stamps that the next one takes, as far as is known */
+    uint64_t arena_bytes, mapped_bytes;
+    uint64_t top; /* the break then */
+    const struct thread *thread;
+    uint64_t head; /* its words then */
+};
+
 /* The process. Written while attaching only. */
 struct process {
     uint32_t state; /* enum process_state */
@@ -52,6 +63,7 @@ struct process {
     uint32_t heap_locks_unsure;    /* forked without libc knowing: an arena may be locked for ever */
     uint64_t heap_sample_due;      /* stamp; threads race for it with compare and swap */
     uint64_t heap_sample_interval; /* stamps */
+    struct heap_walk heap_walk;
 };
 enum process_state { PROCESS_NEW, PROCESS_ATTACHING, PROCESS_ON, PROCESS_OFF };
 extern struct process process HIDDEN;

@@ -130,6 +130,12 @@ static int load(struct by *b, struct error *err)
         if (o->by == ROW_THREAD || o->inclusive)
             return error_set(err, EINVAL, "--at TIME does not go with %s; --at peak and --at end do",
                              o->inclusive ? "--inclusive" : "--by thread");
+        int64_t end_ns = db_meta_int(b->db, "duration_ns", 0), last_ns;
+        last_ns = db_int(b->db, "SELECT max(last_ns) FROM event_chunk", 0);
+        end_ns = last_ns > end_ns ? last_ns : end_ns;
+        if (o->at_ns > end_ns)
+            return error_set(err, EINVAL, "--at %s: the run ended at %s; --at end shows what was live then",
+                             units_ns(text, o->at_ns), units_ns((char[UNITS_TEXT]){0}, end_ns));
         int rc = at_load(b->db, o->at_ns, &b->at, err);
         title_at(b);
         return rc ? rc : load_live(b, err);
@@ -141,7 +147,7 @@ static int load(struct by *b, struct error *err)
                                .sort = b->sort,
                                .limit = o->top,
                                .at_least = o->at == REPORT_AT_ALL ? INT64_MIN : 1,
-                               .without_start = o->inclusive && b->out->format == REPORT_TEXT};
+                               .without_noise = o->inclusive && b->out->format == REPORT_TEXT};
     static const char *const where[] = {
         [REPORT_AT_ALL] = "", [REPORT_AT_PEAK] = "Live at the peak, ", [REPORT_AT_END] = "Live at the end, "};
     buf_printf(&b->title, "%s%sy %s%s, sorted by %s", where[o->at], o->at == REPORT_AT_ALL ? "B" : "b",
@@ -225,8 +231,8 @@ static int number_columns(const struct by *b, struct table_column *columns)
 static int key_columns(enum row_key by, int many_devices, struct table_column *columns)
 {
     static const struct table_column keys[ROW_KEY_COUNT][3] = {
-        [ROW_LINE] = {{"function", TABLE_LEFT, TEXT_CUT_MIDDLE, 0}, {"source", TABLE_LEFT, TEXT_CUT_LEFT, 0}},
-        [ROW_FUNCTION] = {{"function", TABLE_LEFT, TEXT_CUT_MIDDLE, 0}, {"declared at", TABLE_LEFT, TEXT_CUT_LEFT, 0}},
+        [ROW_LINE] = {{"function", TABLE_LEFT, TEXT_CUT_NAME, 0}, {"source", TABLE_LEFT, TEXT_CUT_LEFT, 0}},
+        [ROW_FUNCTION] = {{"function", TABLE_LEFT, TEXT_CUT_NAME, 0}, {"declared at", TABLE_LEFT, TEXT_CUT_LEFT, 0}},
         [ROW_FILE] = {{"file", TABLE_LEFT, TEXT_CUT_LEFT, 0}},
         [ROW_MODULE] = {{"module", TABLE_LEFT, TEXT_CUT_LEFT, 0}},
         [ROW_THREAD] = {{"pid", TABLE_RIGHT, 0, 0},
@@ -255,7 +261,9 @@ static void key_cells(const struct by *b, struct table *t, const struct row *row
         row_source_text(row, b->cwd, &text);
         table_text(t, text.data);
     } else if (by == ROW_FILE) {
-        table_text(t, row->file ? text_relative(row->file, b->cwd) : "(no source position)");
+        if (row->file)
+            text_path(&text, row->file, b->cwd);
+        table_text(t, text.data ? text.data : "(no source position)");
     } else if (by == ROW_MODULE) {
         table_text(t, row->module ? text_relative(row->module, b->cwd) : "(no module)");
     } else if (by == ROW_THREAD) {
@@ -353,7 +361,7 @@ int report_by(sqlite3 *db, const struct report_options *options, const struct re
     struct report_options chosen = *options;
     struct by b = {.db = db, .options = &chosen, .out = out, .title = BUF(4096)};
     if (chosen.top < 0)
-        chosen.top = chosen.by == ROW_STACK && out->format == REPORT_TEXT ? DEFAULT_STACKS : DEFAULT_TOP;
+        chosen.top = out->format != REPORT_TEXT ? 0 : chosen.by == ROW_STACK ? DEFAULT_STACKS : DEFAULT_TOP;
     if (chosen.inclusive && (chosen.by == ROW_THREAD || chosen.by == ROW_DEVICE || chosen.by == ROW_STACK))
         return error_set(err, EINVAL, "--inclusive does not go with --by %s: it calls nothing",
                          row_key_names[chosen.by]);

@@ -62,19 +62,37 @@ static int part_nonce(struct render *r)
     return write_text(r, r->nonce, strlen(r->nonce));
 }
 
+/* The first word of a shell's command line, without its quotes. */
+static void first_word(const char *command, struct buf *word)
+{
+    int quoted = 0;
+    for (const char *p = command; *p && (quoted || *p != ' '); p++) {
+        if (*p == '\'')
+            quoted = !quoted;
+        else if (*p != '\\' || quoted || !p[1])
+            buf_putc(word, *p);
+        else
+            buf_putc(word, *++p);
+    }
+}
+
+/* What the user called the program: its file may have another name (busybox, redis-server). */
 static int part_title(struct render *r)
 {
-    struct buf b = BUF(1u << 16);
-    char *exe = NULL;
-    sqlite3_stmt *s = page_query(r->page, "SELECT exe FROM process WHERE pid = (SELECT pid FROM process ORDER BY "
-                                          "process_id LIMIT 1) ORDER BY process_id DESC LIMIT 1");
-    if (s && sqlite3_step(s) == SQLITE_ROW)
-        exe = page_name_copy(page_basename(db_text(s, 0)));
+    struct buf b = BUF(1u << 16), word = BUF(1u << 16);
+    char *name = NULL;
+    sqlite3_stmt *s = page_query(r->page, "SELECT command_line, exe FROM process WHERE pid = (SELECT pid FROM process "
+                                          "ORDER BY process_id LIMIT 1) ORDER BY process_id DESC LIMIT 1");
+    if (s && sqlite3_step(s) == SQLITE_ROW) {
+        first_word(db_text(s, 0), &word);
+        name = page_name_copy(page_basename(word.length ? word.data : db_text(s, 1)));
+    }
     sqlite3_finalize(s);
-    buf_html(&b, exe && *exe
-                     ? exe
+    buf_html(&b, name && *name
+                     ? name
                      : page_basename(r->page->options->database_path ? r->page->options->database_path : "memprof"));
-    free(exe);
+    free(name);
+    buf_free(&word);
     if (b.length)
         write_text(r, b.data, b.length);
     buf_free(&b);

@@ -37,18 +37,25 @@ static int64_t plus(int64_t a, int64_t b)
     return __builtin_add_overflow(a, b, &sum) ? INT64_MAX : sum;
 }
 
+/* The first line of the files that matches any frame shown; -1 without one. */
 static int suppressed_by(const struct leaks *l, const struct walk_stack *stack)
 {
-    for (int i = 0; i < stack->count; i++) {
-        const struct walk_frame *f = stack->frames[i];
-        const char *names[] = {f->function ? f->function : "??", f->plain_name, f->file, f->module};
-        for (size_t k = 0; k < sizeof names / sizeof *names; k++) {
-            int match = suppressions_match(l->options->suppressions, names[k]);
-            if (match >= 0)
-                return match;
+    const struct suppressions *s = l->options->suppressions;
+    int first, end;
+    walk_shown(stack, &first, &end);
+    for (int k = 0; k < s->count; k++) {
+        const char *pattern = s->item[k].pattern;
+        for (int i = first; i < end; i++) {
+            const struct walk_frame *f = stack->frames[i];
+            if (suppress_matches(pattern, f->function ? f->function : "??") ||
+                (f->plain_name && suppress_matches(pattern, f->plain_name)) ||
+                (f->file && suppress_matches(pattern, f->file)) || (f->module && suppress_matches(pattern, f->module)))
+                return k;
         }
+        if (stack->count == 0 && suppress_matches(pattern, "??"))
+            return k;
     }
-    return stack->count ? -1 : suppressions_match(l->options->suppressions, "??");
+    return -1;
 }
 
 /* The dynamic loader and the constructors that it calls: main() is not below it yet. dlopen() is loader code too, but
@@ -202,7 +209,7 @@ static void print_lines(struct leaks *l, int shown)
                                                   {"blocks", TABLE_RIGHT, 0, 0},
                                                   {"largest", TABLE_RIGHT, 0, 0},
                                                   {"device", TABLE_LEFT, 0, 0},
-                                                  {"function", TABLE_LEFT, TEXT_CUT_MIDDLE, 0},
+                                                  {"function", TABLE_LEFT, TEXT_CUT_NAME, 0},
                                                   {"source", TABLE_LEFT, TEXT_CUT_LEFT, 0}};
     struct table *t = table_open(columns, 6);
     for (int i = 0; i < shown; i++) {
@@ -213,8 +220,10 @@ static void print_lines(struct leaks *l, int shown)
         table_bytes(t, leak->largest_bytes);
         table_text(t, leak->device ? leak->device : "?");
         table_text(t, leak->function ? leak->function : leak->module ? text_basename(leak->module) : "??");
-        if (leak->file)
-            buf_printf(&source, "%s:%lld", text_relative(leak->file, l->cwd), (long long)leak->line);
+        if (leak->file) {
+            text_path(&source, leak->file, l->cwd);
+            buf_printf(&source, ":%lld", (long long)leak->line);
+        }
         table_text(t, source.data ? source.data : "");
         buf_free(&source);
     }
@@ -266,6 +275,14 @@ static void print_suppressions(struct leaks *l)
         table_print(t, l->out);
     }
     table_close(t);
+    struct buf unused = BUF(1 << 20);
+    for (int i = 0; i < s->count; i++)
+        if (s->item[i].stacks == 0)
+            buf_printf(&unused, "%s%s",
+                       unused.length ? ", " : "Suppressions that matched nothing: ", s->item[i].pattern);
+    if (unused.length)
+        table_line(l->out, TABLE_DIM, unused.data);
+    buf_free(&unused);
 }
 
 static void print_sums(struct leaks *l, int shown)
@@ -335,6 +352,21 @@ static int record_leak(struct leaks *l, struct record *r, const struct leak *lea
     return 0;
 }
 
+static void record_suppressions(struct leaks *l, struct record *r)
+{
+    const struct suppressions *s = l->options->suppressions;
+    record_array_begin(r, "suppressions");
+    for (int i = 0; i < s->count; i++) {
+        record_begin(r);
+        record_text(r, "pattern", s->item[i].pattern);
+        record_int(r, "stacks", s->item[i].stacks);
+        record_int(r, "end_bytes", s->item[i].bytes);
+        record_int(r, "end_count", s->item[i].blocks);
+        record_end(r);
+    }
+    record_array_end(r);
+}
+
 static int record_leaks(struct leaks *l, int shown, struct error *err)
 {
     struct record r;
@@ -353,6 +385,8 @@ static int record_leaks(struct leaks *l, int shown, struct error *err)
     for (int i = 0; rc == 0 && i < shown; i++)
         rc = record_leak(l, &r, &l->leak[i], err);
     record_array_end(&r);
+    if (l->out->format == REPORT_JSON)
+        record_suppressions(l, &r);
     record_document_end(&r);
     record_close(&r);
     return rc;

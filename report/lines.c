@@ -28,6 +28,7 @@ struct lines {
     int64_t source_file_id;
     int64_t warned_file_id; /* whose change on disk was said */
     int is_missing_said;    /* that a source cannot be read */
+    int is_device_said;     /* whose peaks the columns show */
 };
 
 static const int default_stats[] = {STAT_active_peak_bytes, STAT_reserved_peak_bytes, STAT_net_growth, STAT_alloc_count,
@@ -177,13 +178,23 @@ static void fill(struct lines *l, const struct lines_group *g, struct table *t)
     }
 }
 
+static int has_device_peak(const struct lines_options *o)
+{
+    for (int i = 0; i < o->stat_count; i++)
+        if (o->stats[i] == STAT_active_peak_bytes || o->stats[i] == STAT_reserved_peak_bytes)
+            return 1;
+    return 0;
+}
+
 static void print_title(struct lines *l, const struct lines_group *g)
 {
     struct buf title = BUF(1 << 20);
     int64_t line = g->declared_line > 0 && g->declared_file_id == g->file_id ? g->declared_line : g->lines[0].line;
     buf_printf(&title, "## %s   ", g->name);
     if (g->path)
-        buf_printf(&title, "%s:%lld", text_relative(g->path, l->cwd), (long long)line);
+        text_path(&title, g->path, l->cwd);
+    if (g->path)
+        buf_printf(&title, ":%lld", (long long)line);
     else
         buf_puts(&title, "(no line information)");
     buf_printf(&title, "   %s", g->device);
@@ -197,6 +208,9 @@ static void print_title(struct lines *l, const struct lines_group *g)
     }
     if (title.length)
         table_line(l->out, TABLE_PLAIN, title.data);
+    if (has_device_peak(l->options) && !l->is_device_said++)
+        table_line(l->out, TABLE_DIM,
+                   "(active peak, reserved peak: the highest of the whole device while the line was on the stack)");
     fputc('\n', l->out->file);
     buf_free(&title);
 }

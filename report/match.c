@@ -17,6 +17,18 @@ static size_t operator_bytes(const char *name, const char *p)
     return signs ? length + signs : 0;
 }
 
+/* Bytes from '{' to the '}' that closes it. */
+static size_t brace_bytes(const char *p)
+{
+    int depth = 0;
+    for (size_t i = 0; p[i]; i++) {
+        depth += (p[i] == '{') - (p[i] == '}');
+        if (depth == 0)
+            return i + 1;
+    }
+    return strlen(p);
+}
+
 void match_bare_name(const char *name, int with_templates, struct buf *out)
 {
     static const char anonymous[] = "(anonymous namespace)";
@@ -24,6 +36,8 @@ void match_bare_name(const char *name, int with_templates, struct buf *out)
     size_t length = 0;
     for (const char *p = name; *p; p += length) {
         length = depth ? 0 : operator_bytes(name, p);
+        if (length == 0 && depth == 0 && *p == '{') /* "{lambda(int)#1}" */
+            length = brace_bytes(p);
         if (length == 0 && strncmp(p, anonymous, sizeof anonymous - 1) == 0)
             length = sizeof anonymous - 1;
         if (length) {
@@ -34,6 +48,8 @@ void match_bare_name(const char *name, int with_templates, struct buf *out)
         if (*p == '(' && depth == 0)
             break;
         /* what stands before a space outside of brackets is a return type */
+        if (*p == ' ' && depth == 0 && p[1] == '<') /* "operator<< <char>" */
+            continue;
         if (*p == ' ' && depth == 0) {
             if (p[1] == '[') /* "f [clone .cold]" */
                 break;

@@ -58,7 +58,8 @@ static void add_note(void *context, const char *note)
 
 static void card_row(struct buf *b, const char *name, const char *value, const char *more)
 {
-    buf_printf(b, "<div><dt>%s</dt><dd>%s <span class=\"small\">%s</span></dd></div>\n", name, value, more);
+    buf_printf(b, "<div><dt>%s</dt><dd>%s%s%s%s</dd></div>\n", name, value, *more ? " <span class=\"small\">" : "",
+               more, *more ? "</span>" : "");
 }
 
 static void device_card(struct buf *b, sqlite3_stmt *s)

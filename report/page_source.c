@@ -6,6 +6,7 @@
 #include "page_data.h"
 
 #include "../common/db.h"
+#include "source.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -127,7 +128,7 @@ static char *read_disk(const struct page *page, const char *path, const char **w
     char *text = NULL;
     if (fstat(fd, &st) || !S_ISREG(st.st_mode) || st.st_size > FILE_BYTES_MAX) {
         *why = "not a plain file of at most 8 MiB";
-    } else if (st.st_mtim.tv_sec >= page->start_unix_ns / 1000000000 + 1) {
+    } else if (source_is_newer(&st, page->start_unix_ns)) {
         *why = "changed since the recording";
     } else {
         size_t used = 0, size = (size_t)st.st_size;

@@ -27,8 +27,6 @@ static const struct {
                     "LEFT JOIN thread t ON t.thread_id = a.key_id LEFT JOIN process p ON p.process_id = t.process_id"},
 };
 
-#define START_ROWS 8 /* more rows to read where those of the start are left out */
-
 /* How sites of one stack become one row. */
 static void stack_columns(struct buf *sql)
 {
@@ -87,6 +85,21 @@ static void source_of(enum row_key by, struct buf *sql)
     }
 }
 
+/* Functions below main() or a thread's own, and those of the allocator family: with what they call they hold
+ * everything. */
+static void leave_out(const struct rows_query *q, struct buf *sql)
+{
+    static const char noise[] =
+        "SELECT function_id FROM function WHERE is_allocator OR plain_name IN ('_start', 'start_thread', 'clone', "
+        "'clone3', '__clone', '__clone3', '_dl_start_user') OR plain_name GLOB '__libc_start*'";
+    if (!q->without_noise || (q->by != ROW_LINE && q->by != ROW_FUNCTION))
+        return;
+    if (q->by == ROW_FUNCTION)
+        buf_printf(sql, " AND key_id NOT IN (%s)", noise);
+    else
+        buf_printf(sql, " AND key_id NOT IN (SELECT line_id FROM line WHERE function_id IN (%s))", noise);
+}
+
 static void build_sql(const struct rows_query *q, struct buf *sql)
 {
     const char *sort = stat_infos[q->sort].column;
@@ -98,8 +111,9 @@ static void build_sql(const struct rows_query *q, struct buf *sql)
         sort = "(alloc_bytes - free_bytes)";
     buf_printf(sql, " FROM (SELECT *, coalesce(%s, 0) AS sort_value FROM ", sort);
     source_of(q->by, sql);
-    buf_puts(sql, " WHERE (?4 IS NULL OR device_id = ?4) AND sort_value >= ?5"
-                  " ORDER BY sort_value DESC, alloc_bytes DESC, key_id LIMIT ?6) a"
+    buf_puts(sql, " WHERE (?4 IS NULL OR device_id = ?4) AND sort_value >= ?5");
+    leave_out(q, sql);
+    buf_puts(sql, " ORDER BY sort_value DESC, alloc_bytes DESC, key_id LIMIT ?6) a"
                   " LEFT JOIN device d ON d.device_id = a.device_id ");
     buf_puts(sql, scopes[q->by].joins ? scopes[q->by].joins : "");
     buf_puts(sql, " ORDER BY a.sort_value DESC, a.alloc_bytes DESC, a.key_id");
@@ -118,7 +132,7 @@ static void bind(sqlite3 *db, sqlite3_stmt *s, const struct rows_query *q)
         sqlite3_finalize(device);
     }
     sqlite3_bind_int64(s, 5, q->at_least);
-    sqlite3_bind_int64(s, 6, q->limit > 0 ? q->limit + (q->without_start ? START_ROWS : 0) : -1);
+    sqlite3_bind_int64(s, 6, q->limit > 0 ? q->limit : -1);
 }
 
 static char *own_text(sqlite3_stmt *s, int column)
@@ -187,10 +201,11 @@ static int count_rows(sqlite3 *db, const struct rows_query *q, struct rows *rows
 {
     struct buf sql = BUF(1 << 16);
     sqlite3_stmt *s = NULL;
-    buf_printf(&sql, "SELECT count(*) FROM (SELECT device_id, coalesce(%s, 0) AS sort_value FROM ",
+    buf_printf(&sql, "SELECT count(*) FROM (SELECT device_id, key_id, coalesce(%s, 0) AS sort_value FROM ",
                q->sort == STAT_net_growth ? "(alloc_bytes - free_bytes)" : stat_infos[q->sort].column);
     source_of(q->by, &sql);
     buf_puts(&sql, ") WHERE (?4 IS NULL OR device_id = ?4) AND sort_value >= ?5 AND ?6 = ?6");
+    leave_out(q, &sql);
     int rc = db_prepare(db, sql.data, &s, err);
     if (rc == 0) {
         bind(db, s, q);
@@ -206,22 +221,6 @@ static void free_row(struct row *row)
     char *texts[] = {row->device, row->kind, row->function, row->plain_name, row->file, row->module, row->thread};
     for (size_t k = 0; k < sizeof texts / sizeof *texts; k++)
         free(texts[k]);
-}
-
-static void leave_out_start(const struct rows_query *q, struct rows *rows)
-{
-    int kept = 0, left_out = 0;
-    for (int i = 0; i < rows->count; i++) {
-        const char *name = rows->row[i].function ? rows->row[i].function : "";
-        int is_start = strcmp(name, "_start") == 0 || strncmp(name, "__libc_start", 12) == 0;
-        left_out += is_start;
-        if (is_start || (q->limit > 0 && kept >= q->limit))
-            free_row(&rows->row[i]);
-        else
-            rows->row[kept++] = rows->row[i];
-    }
-    rows->count = kept;
-    rows->total_count -= left_out;
 }
 
 int rows_load(sqlite3 *db, const struct rows_query *q, struct rows *rows, struct error *err)
@@ -246,8 +245,6 @@ int rows_load(sqlite3 *db, const struct rows_query *q, struct rows *rows, struct
     rows->total_count = rows->count;
     if (rc == 0 && q->limit > 0 && rows->count >= q->limit)
         rc = count_rows(db, q, rows, err);
-    if (rc == 0 && q->without_start)
-        leave_out_start(q, rows);
     if (rc == 0 && (q->by == ROW_LINE || q->by == ROW_FUNCTION))
         find_modules(db, q->by, rows);
     if (rc)
@@ -276,7 +273,7 @@ void row_function_text(const struct row *row, struct buf *out)
 void row_source_text(const struct row *row, const char *base, struct buf *out)
 {
     if (row->file)
-        buf_puts(out, text_relative(row->file, base));
+        text_path(out, row->file, base);
     if (row->file && row->line > 0)
         buf_printf(out, ":%lld", (long long)row->line);
     if (!row->file && row->function && row->module)

@@ -22,7 +22,7 @@ struct rows_query {
     int sort;           /* enum stat_id: descending */
     int64_t limit;      /* 0: all */
     int64_t at_least;   /* rows whose sort value is below are left out */
-    int without_start;  /* leave out what is outside of main() in every program: _start and libc's callers of main() */
+    int without_noise;  /* leave out functions outside of main() and of threads' own, and the allocator family */
 };
 
 struct row { /* strings are owned by the rows; NULL where unknown */

@@ -37,10 +37,28 @@ static char *from_disk(const char *path, int64_t recorded_ns, int *is_newer)
         while (done < size && (n = read(fd, text + done, size - done)) > 0)
             done += (size_t)n;
         text[done] = 0;
-        *is_newer = recorded_ns > 0 && st.st_mtim.tv_sec > recorded_ns / 1000000000;
+        *is_newer = source_is_newer(&st, recorded_ns);
     }
     close(fd);
     return text;
+}
+
+int source_is_there(sqlite3 *db, const char *path)
+{
+    sqlite3_stmt *s = NULL;
+    struct stat st;
+    int is_there = 0;
+    if (sqlite3_prepare_v2(db, "SELECT 1 FROM file WHERE path = ? AND source IS NOT NULL", -1, &s, NULL) == SQLITE_OK) {
+        sqlite3_bind_text(s, 1, path, -1, SQLITE_STATIC);
+        is_there = sqlite3_step(s) == SQLITE_ROW;
+    }
+    sqlite3_finalize(s);
+    return is_there || (*path == '/' && stat(path, &st) == 0 && S_ISREG(st.st_mode) && access(path, R_OK) == 0);
+}
+
+int source_is_newer(const struct stat *st, int64_t start_unix_ns)
+{
+    return start_unix_ns > 0 && st->st_mtim.tv_sec > start_unix_ns / 1000000000;
 }
 
 void source_load(sqlite3 *db, int64_t file_id, const char *path, struct source *source)

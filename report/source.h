@@ -7,6 +7,7 @@
 #include <sqlite3.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/stat.h>
 
 struct source {
     char *text;    /* owned; NULL: not to be had */
@@ -17,6 +18,11 @@ struct source {
 
 #define SOURCE_BYTES_MAX (64u << 20)
 
+/* Whether the text of a file, by its path in the database, can be shown. */
+int source_is_there(sqlite3 *db, const char *path);
+/* Whether a file was changed after a recording that began then: not within its first second, as a file system may count
+ * in seconds. */
+int source_is_newer(const struct stat *st, int64_t start_unix_ns);
 void source_load(sqlite3 *db, int64_t file_id, const char *path, struct source *source);
 void source_free(struct source *source);
 /* Line number (from 1) without its newline; length in *length; NULL beyond the text. Borrowed. */

@@ -11,6 +11,30 @@ const struct stat_info stat_infos[STAT_SHOWN_COUNT] = {
                          "bytes allocated less those freed"},
 };
 
+/* By the title of its column in a table, or by a beginning that only one name has; -1 without one. */
+static int find_short(const char *name, size_t length)
+{
+    static const struct {
+        const char *name;
+        int stat;
+    } titles[] = {{"allocated", STAT_alloc_bytes},     {"allocs", STAT_alloc_count},   {"frees", STAT_free_count},
+                  {"temporary", STAT_temporary_count}, {"temp", STAT_temporary_count}, {"peak", STAT_at_peak_bytes},
+                  {"at peak", STAT_at_peak_bytes},     {"live", STAT_end_bytes},       {"live at end", STAT_end_bytes},
+                  {"largest", STAT_largest_bytes}};
+    int found = -1;
+    for (size_t i = 0; i < sizeof titles / sizeof *titles; i++)
+        if (strlen(titles[i].name) == length && strncmp(titles[i].name, name, length) == 0)
+            return titles[i].stat;
+    for (int i = 0; i < STAT_SHOWN_COUNT; i++) {
+        if (length == 0 || strncmp(stat_infos[i].name, name, length) != 0)
+            continue;
+        if (found >= 0)
+            return -1;
+        found = i;
+    }
+    return found;
+}
+
 int stat_find(const char *name, size_t length)
 {
     for (int i = 0; i < STAT_SHOWN_COUNT; i++) {
@@ -19,7 +43,7 @@ int stat_find(const char *name, size_t length)
             if (strlen(names[k]) == length && strncmp(names[k], name, length) == 0)
                 return i;
     }
-    return -1;
+    return find_short(name, length);
 }
 
 void stat_columns(struct buf *sql, const char *prefix)

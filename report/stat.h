@@ -38,7 +38,8 @@ struct stat_row {
     uint32_t known; /* bit i: value i is there (not NULL) */
 };
 
-/* Index of a statistic by its name on the command line or its column; -1: unknown. */
+/* Index of a statistic by its name on the command line, its column, the title of that in a table, or the beginning of
+ * one name only ("own"); -1: unknown. */
 int stat_find(const char *name, size_t length);
 /* "alloc_count, alloc_bytes, ...", for a SELECT; prefix: "a." or "". */
 void stat_columns(struct buf *sql, const char *prefix);

@@ -3,6 +3,7 @@
 #include "../common/db.h"
 #include "../common/units.h"
 #include "notes.h"
+#include "source.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -89,7 +90,7 @@ static void print_head(const struct summary *s)
     print_command(s, command ? command : "(unknown command)");
     buf_printf(&line, "%s on %s, %s, ", notes_date(date, db_meta_int(s->db, "start_unix_ns", 0)), host ? host : "?",
                units_ns(duration, db_meta_int(s->db, "duration_ns", 0)));
-    plural(&line, db_int(s->db, "SELECT count(*) FROM process", 0), "process", "processes");
+    plural(&line, db_int(s->db, "SELECT count(DISTINCT pid) FROM process", 0), "process", "processes");
     buf_puts(&line, ", ");
     plural(&line, threads, "thread", "threads");
     buf_puts(&line, ", ");
@@ -181,7 +182,7 @@ static int load_lines(const struct summary *s, const char *device, int sort, int
                                .sort = sort,
                                .limit = limit,
                                .at_least = 1,
-                               .without_start = s->options->inclusive && s->out->format == REPORT_TEXT};
+                               .without_noise = s->options->inclusive && s->out->format == REPORT_TEXT};
     return rows_load(s->db, &query, rows, err);
 }
 
@@ -190,7 +191,8 @@ static void keep_hint(struct summary *s, const struct rows *rows)
 {
     for (int i = 0; i < rows->count; i++) {
         const struct row *row = &rows->row[i];
-        if (!row->file || !row->plain_name || strncmp(row->plain_name, "__libc_start", 12) == 0)
+        if (!row->file || !row->plain_name || strncmp(row->plain_name, "__libc_start", 12) == 0 ||
+            !source_is_there(s->db, row->file))
             continue;
         int own = text_relative(row->file, s->cwd) != row->file;
         int had = s->hint.file && text_relative(s->hint.file, s->cwd) != s->hint.file;
@@ -213,7 +215,7 @@ static int print_peak_lines(struct summary *s, const char *device, int64_t peak_
     static const struct table_column columns[] = {{"bytes", TABLE_RIGHT, 0, 0},
                                                   {"share", TABLE_RIGHT, 0, 0},
                                                   {"blocks", TABLE_RIGHT, 0, 1},
-                                                  {"function", TABLE_LEFT, TEXT_CUT_MIDDLE, 0},
+                                                  {"function", TABLE_LEFT, TEXT_CUT_NAME, 0},
                                                   {"source", TABLE_LEFT, TEXT_CUT_LEFT, 0}};
     struct rows rows;
     int sort = (int)at_peak_stat(s), by_kind = sort == STAT_at_kind_peak_bytes;
@@ -310,7 +312,7 @@ static int print_section(struct summary *s, const struct section *section, struc
     devices = report_has_devices(s->db, s->options->device);
     if (devices)
         columns[count++] = (struct table_column){"device", TABLE_LEFT, TEXT_CUT_NONE, 0};
-    columns[count++] = (struct table_column){"function", TABLE_LEFT, TEXT_CUT_MIDDLE, 0};
+    columns[count++] = (struct table_column){"function", TABLE_LEFT, TEXT_CUT_NAME, 0};
     columns[count++] = (struct table_column){"source", TABLE_LEFT, TEXT_CUT_LEFT, 0};
     struct table *t = table_open(columns, count);
     for (int i = 0; i < rows.count; i++) {

@@ -1,5 +1,7 @@
 #include "text.h"
 
+#include "match.h"
+
 #include <locale.h>
 #include <string.h>
 #include <wchar.h>
@@ -129,6 +131,32 @@ static const char *tail_of(const char *text, int width)
     return p;
 }
 
+/* A function as whole as width allows, from the end: its own name says most. */
+static void fit_name(struct buf *out, const char *text, int width, const char *mark, int room)
+{
+    struct buf bare = BUF(1 << 20);
+    const char *shown = text;
+    for (int with_templates = 1; with_templates >= 0 && text_width(shown) > width; with_templates--) {
+        buf_reset(&bare);
+        match_bare_name(text, with_templates, &bare);
+        shown = bare.length ? bare.data : text;
+    }
+    const char *own = shown;
+    for (const char *next = shown; (next = strstr(next, "::")) && next[2]; next += 2)
+        own = next + 2;
+    if (text_width(shown) <= width) {
+        buf_puts(out, shown);
+    } else if (own != shown && text_width(own) + 2 <= room) {
+        buf_puts(out, mark);
+        buf_puts(out, own - 2);
+    } else { /* recognized by how it begins */
+        int fits = text_width(own) <= width;
+        buf_add(out, own, head_bytes(own, fits ? width : room));
+        buf_puts(out, fits ? "" : mark);
+    }
+    buf_free(&bare);
+}
+
 void text_fit(struct buf *out, const char *text, int width, enum text_cut cut, int utf8)
 {
     const char *mark = utf8 ? "\xe2\x80\xa6" : "..";
@@ -147,6 +175,8 @@ void text_fit(struct buf *out, const char *text, int width, enum text_cut cut, i
             tail = slash;
         buf_puts(out, mark);
         buf_puts(out, tail);
+    } else if (cut == TEXT_CUT_NAME) {
+        fit_name(out, text, width, mark, room);
     } else {
         int head = (room + 1) / 2;
         buf_add(out, text, head_bytes(text, head));
@@ -163,6 +193,32 @@ const char *text_relative(const char *path, const char *base)
     if (length && strncmp(path, base, length) == 0 && path[length] == '/' && path[length + 1])
         return path + length + 1;
     return path;
+}
+
+void text_path(struct buf *out, const char *path, const char *base)
+{
+    struct buf plain = BUF(1 << 20);
+    int is_absolute = *path == '/';
+    for (const char *p = path; *p;) {
+        size_t length = strcspn(p, "/");
+        const char *last = plain.length ? plain.data + plain.length : NULL;
+        while (last && last > plain.data && last[-1] != '/')
+            last--;
+        if (length == 2 && strncmp(p, "..", 2) == 0 && last && strcmp(last, "..") != 0) {
+            plain.length = (size_t)(last - plain.data);
+            plain.length -= plain.length > 0;
+            plain.data[plain.length] = 0;
+        } else if (length == 2 && strncmp(p, "..", 2) == 0 && is_absolute) {
+            ; /* above the root is the root */
+        } else if (length && !(length == 1 && *p == '.')) {
+            if (is_absolute || plain.length)
+                buf_putc(&plain, '/');
+            buf_add(&plain, p, length);
+        }
+        p += length + (p[length] == '/');
+    }
+    buf_puts(out, plain.length ? text_relative(plain.data, base) : path);
+    buf_free(&plain);
 }
 
 const char *text_basename(const char *path)

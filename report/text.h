@@ -14,12 +14,15 @@ void text_valid(struct buf *out, const char *text);
 /* Terminal columns of cleaned text. */
 int text_width(const char *text);
 
-enum text_cut { TEXT_CUT_NONE, TEXT_CUT_MIDDLE, TEXT_CUT_LEFT, TEXT_CUT_RIGHT };
-/* Appends cleaned text in at most width columns: MIDDLE keeps both ends (functions), LEFT the end (paths). */
+enum text_cut { TEXT_CUT_NONE, TEXT_CUT_MIDDLE, TEXT_CUT_LEFT, TEXT_CUT_RIGHT, TEXT_CUT_NAME };
+/* Appends cleaned text in at most width columns: MIDDLE keeps both ends, LEFT the end (paths), NAME the own name of a
+ * function: its arguments give way first, then template arguments, then the scopes that it is in. */
 void text_fit(struct buf *out, const char *text, int width, enum text_cut cut, int utf8);
 
 /* path without the directory base (borrowed from path) when it lies in it, else path itself. base may be NULL. */
 const char *text_relative(const char *path, const char *base);
+/* Appends path for people: "/./", "//" and "dir/.." taken out, and from base on when it lies in it. */
+void text_path(struct buf *out, const char *path, const char *base);
 /* Part of path after the last slash. */
 const char *text_basename(const char *path);
 

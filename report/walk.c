@@ -162,32 +162,30 @@ int walk_stack(struct walk *w, int64_t stack_id, struct walk_stack *stack, struc
     return 0;
 }
 
-int walk_allocator_frames(const struct walk_stack *stack)
+/* Frames for people begin behind the allocator family, and end where libc calls main(): what lies beyond is the same in
+ * every program. */
+void walk_shown(const struct walk_stack *stack, int *first, int *end)
 {
-    int count = 0;
-    while (count < stack->count && stack->frames[count]->is_allocator)
-        count++;
-    return count == stack->count ? 0 : count;
-}
-
-/* Frames for people end where libc calls main(): what lies beyond is the same in every program. */
-static int last_frame(const struct walk_stack *stack)
-{
-    for (int i = 1; i < stack->count; i++)
+    *first = 0;
+    while (*first < stack->count && stack->frames[*first]->is_allocator)
+        ++*first;
+    if (*first == stack->count)
+        *first = 0;
+    *end = stack->count;
+    for (int i = *first + 1; i < stack->count && *end == stack->count; i++)
         if (stack->frames[i]->function && strncmp(stack->frames[i]->function, "__libc_start", 12) == 0)
-            return i;
-    return stack->count;
+            *end = i;
 }
 
 static void frame_place(const struct walk_frame *frame, const char *base, struct buf *text)
 {
+    if (frame->file)
+        text_path(text, frame->file, base);
     if (frame->file && frame->line > 0)
-        buf_printf(text, "%s:%lld", text_relative(frame->file, base), (long long)frame->line);
-    else if (frame->file)
-        buf_puts(text, text_relative(frame->file, base));
-    else if (frame->module)
+        buf_printf(text, ":%lld", (long long)frame->line);
+    if (!frame->file && frame->module)
         buf_printf(text, "[%s+0x%llx]", text_basename(frame->module), (unsigned long long)frame->offset);
-    else
+    else if (!frame->file)
         buf_printf(text, "[0x%llx]", (unsigned long long)frame->offset);
     if (frame->is_inline)
         buf_puts(text, " (inlined)");
@@ -197,9 +195,10 @@ void walk_print(const struct walk_stack *stack, const struct report_out *out, co
                 const char *indent)
 {
     static const struct table_column columns[] = {
-        {"", TABLE_LEFT, TEXT_CUT_NONE, 0}, {"", TABLE_LEFT, TEXT_CUT_MIDDLE, 0}, {"", TABLE_LEFT, TEXT_CUT_LEFT, 0}};
+        {"", TABLE_LEFT, TEXT_CUT_NONE, 0}, {"", TABLE_LEFT, TEXT_CUT_NAME, 0}, {"", TABLE_LEFT, TEXT_CUT_LEFT, 0}};
     struct table *t = table_open(columns, 3);
-    int first = walk_allocator_frames(stack), last = last_frame(stack);
+    int first, last;
+    walk_shown(stack, &first, &last);
     struct buf text = BUF(1 << 20);
     for (int i = first; i < last && (limit <= 0 || i - first < limit); i++) {
         buf_reset(&text);
@@ -214,9 +213,9 @@ void walk_print(const struct walk_stack *stack, const struct report_out *out, co
     buf_reset(&text);
     if (stack->count == 0)
         buf_printf(&text, "%s(no stack)", indent);
-    else if (limit > 0 && stack->count - first > limit)
-        buf_printf(&text, "%s... %lld more frames (--frames 0 shows all)", indent,
-                   (long long)(stack->count - first - limit));
+    else if (limit > 0 && last - first > limit)
+        buf_printf(&text, "%s... %lld more frame%s (--frames 0 shows all)", indent, (long long)(last - first - limit),
+                   last - first - limit == 1 ? "" : "s");
     else if (stack->is_cut)
         buf_printf(&text, "%s... deeper frames were not recorded (memprof run --depth)", indent);
     else if (stack->is_unknown)

@@ -38,8 +38,8 @@ int walk_open(sqlite3 *db, struct walk **walk, struct error *err);
 void walk_close(struct walk *walk);
 int walk_stack(struct walk *walk, int64_t stack_id, struct walk_stack *stack, struct error *err);
 
-/* How many innermost frames belong to the allocator family and are left out for people. */
-int walk_allocator_frames(const struct walk_stack *stack);
+/* The frames that people are shown: from *first to before *end. */
+void walk_shown(const struct walk_stack *stack, int *first, int *end);
 /* "#0 forward   src/net.c:42" lines, each after indent; at most limit frames (0: all). base: text_relative. */
 void walk_print(const struct walk_stack *stack, const struct report_out *out, const char *base, int64_t limit,
                 const char *indent);

@@ -296,7 +296,8 @@ static void write_down(struct collection *c, struct facts *f)
     account_finish(c->account, (uint64_t)now_ns(c));
     *f = (struct facts){
         .duration_ns = now_ns(c),
-        .processes = c->processes.total,
+        /* an exec makes another image of one process */
+        .processes = (unsigned)db_int(store_db(c->store), "SELECT count(DISTINCT pid) FROM process", 0),
         .processes_refused = c->processes.refused + c->session.control->procs_refused,
         .threads_refused = c->session.control->rings_refused,
         .bad_rings = c->drain->bad_rings,
@@ -357,7 +358,7 @@ static int run(struct collection *c, const char *path, struct collect_result *re
     write_down(c, &facts);
     result->status = launch_exit_status(c->processes.first_status);
     result->event_count = facts.counts.events;
-    result->recorded = facts.processes > 0;
+    result->recorded = c->processes.total > 0;
     close_parts(c);
     if (result->recorded) {
         finish_file(c, &facts);

@@ -30,6 +30,8 @@ bad 2 "did you mean 'function'?" report net.db --by functoin
 bad 2 'expected peak, end, or a time' report net.db --at soon
 bad 2 "no device 'cuda:9' in this recording; it has: " report net.db --device cuda:9
 bad 2 "no kind 'heat'" leaks net.db --kind heat
+bad 2 'the run ended at 1.250 s; --at end shows' report net.db --at 10s
+bad 2 "'a': no such statistic" report net.db --sort a
 bad 2 "no such statistic" report net.db --sort size
 bad 2 'exclude each other' report net.db --json --csv
 bad 2 'does not go with --by thread' report net.db --by thread -i

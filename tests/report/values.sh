@@ -9,7 +9,7 @@ equal "bytes in v_event" "$(q "SELECT sum(alloc_bytes) FROM total WHERE kind <> 
 equal "the extension and memprof sql" "$(q 'SELECT count(*), sum(time_ns), sum(address) FROM v_event')" "$("$MEMPROF" sql net.db --csv 'SELECT count(*), sum(time_ns), sum(address) FROM v_event' | sed -n '2s/,/|/gp')"
 
 # what is live at any instant, from key frames and deltas, against all events up to it
-for t in 0 1500000 2000000 15000000 16500000 105000001 300000000 999999999 1004000000 1115000000 1115500000 1136000000 1249000000 2000000000; do
+for t in 0 1500000 2000000 15000000 16500000 105000001 300000000 999999999 1004000000 1115000000 1115500000 1136000000 1249000000 1250000000; do
     live=$(q "SELECT group_concat(v) FROM (SELECT device || ' ' || sum(CASE WHEN op IN ('alloc', 'realloc') THEN size_bytes WHEN op = 'free' THEN -size_bytes END) AS v FROM v_event WHERE time_ns <= $t AND op <> 'oom' GROUP BY device HAVING v NOT LIKE '% 0' ORDER BY device)")
     at=$("$MEMPROF" report net.db --by device --at ${t}ns --csv | tail -n +2 | awk -F, 'NF > 3 { print $1, $(NF - 1) }' | sort | paste -sd,)
     equal "live at $t" "$live" "$at"
@@ -19,6 +19,14 @@ peak=$(q "SELECT peak_active_ns FROM total WHERE device_id = 0 AND kind = 'all'"
 "$MEMPROF" report net.db --device host --at ${peak}ns --by line --top 0 --csv | tail -n +2 | awk -F'"' '{ gsub(/,/, ";", $2); print $0 }' | sed 's/"//g' | awk -F, '{ print $4, $(NF - 1), $NF }' | sort >at-instant
 "$MEMPROF" sql net.db --csv "SELECT line_id || ' ' || at_peak_bytes || ' ' || at_peak_count FROM v_line WHERE device = 'host' AND kind = 'all' AND at_peak_bytes > 0" | tail -n +2 | sort >at-peak
 cmp at-instant at-peak || fail "live at the peak by line: $(diff at-instant at-peak)"
+
+# --sort takes the title of a column, and a beginning that is one name's only
+for pair in 'own own.peak' 'peak active.at_peak' 'allocated alloc.bytes' 'lifetime lifetime.total' 'allocs alloc.count'; do
+    equal "sorted by ${pair% *}" "$("$MEMPROF" report net.db --by line --sort "${pair#* }" | md5sum)" "$("$MEMPROF" report net.db --by line --sort "${pair% *}" | md5sum)"
+done
+# for programs nothing is left out unless they ask: 21 frames of 15 functions, on two devices
+equal "rows of --csv" "$(sqlite3 net.db "SELECT count(*) FROM account WHERE scope = 'line' AND inclusive = 1 AND kind = 'all'")" "$("$MEMPROF" report net.db --by line -i --csv | tail -n +2 | wc -l)"
+equal "rows of --csv --top 3" 3 "$("$MEMPROF" report net.db --by line -i --csv --top 3 | tail -n +2 | wc -l)"
 
 # every JSON is JSON, every CSV has as many fields in each row
 for c in 'report' 'report --by line' 'report --by stack' 'report --by module -i' 'report --at 1s' 'lines' 'leaks' 'leaks --by line' 'info' 'report --by thread'; do

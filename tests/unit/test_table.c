@@ -70,6 +70,52 @@ static void test_fit(void **state)
     fit_is("long", 2, TEXT_CUT_NONE, 1, "long");
 }
 
+/* The own name stays longest: without arguments, then template arguments, then scopes. */
+static void test_fit_name(void **state)
+{
+    (void)state;
+    static const char push[] = "void stats::list<int, std::less<int> >::push<int>(int, long)";
+    fit_is(push, 60, TEXT_CUT_NAME, 1, push);
+    fit_is(push, 59, TEXT_CUT_NAME, 1, "stats::list<int, std::less<int> >::push<int>");
+    fit_is(push, 43, TEXT_CUT_NAME, 1, "stats::list::push");
+    fit_is(push, 16, TEXT_CUT_NAME, 1, "\xe2\x80\xa6::push");
+    fit_is(push, 16, TEXT_CUT_NAME, 0, "..::push");
+    fit_is(push, 4, TEXT_CUT_NAME, 1, "push");
+    fit_is(push, 3, TEXT_CUT_NAME, 1, "pu\xe2\x80\xa6");
+    fit_is("forward", 7, TEXT_CUT_NAME, 1, "forward");
+    fit_is("a_long_function", 9, TEXT_CUT_NAME, 1, "a_long_f\xe2\x80\xa6");
+    fit_is("main::{lambda(int)#1}::operator()(int) const", 34, TEXT_CUT_NAME, 1, "main::{lambda(int)#1}::operator()");
+    fit_is("std::ostream& std::operator<< <char>(std::ostream&, char)", 20, TEXT_CUT_NAME, 1, "std::operator<<");
+    fit_is("(anonymous namespace)::run(int)", 28, TEXT_CUT_NAME, 1, "(anonymous namespace)::run");
+    fit_is("std::vector<((anonymous", 8, TEXT_CUT_NAME, 1, "vector"); /* not a name */
+    fit_is("{{{<<<(((", 5, TEXT_CUT_NAME, 1, "{{{<\xe2\x80\xa6");
+    fit_is("::::", 2, TEXT_CUT_NAME, 1, "::");
+}
+
+static void path_is(const char *path, const char *expected)
+{
+    struct buf out = BUF(1 << 16);
+    text_path(&out, path, "/home/ada/net");
+    assert_string_equal(out.data, expected);
+    buf_free(&out);
+}
+
+static void test_path_shown(void **state)
+{
+    (void)state;
+    path_is("/home/ada/net/src/net.c", "src/net.c");
+    path_is("/home/ada/net/build/../src/./net.c", "src/net.c");
+    path_is("/home/ada/x/../net//src/net.c", "src/net.c");
+    path_is("./elf/elf/../dl.c", "elf/dl.c");
+    path_is("intl/../../x.c", "../x.c");
+    path_is("../../x.c", "../../x.c");
+    path_is("/../x.c", "/x.c");
+    path_is("/", "/");
+    path_is(".", ".");
+    path_is("", "");
+    path_is("a/..", "a/.."); /* nothing would be left */
+}
+
 static void test_paths(void **state)
 {
     (void)state;
@@ -187,9 +233,10 @@ static void test_record(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_clean),  cmocka_unit_test(test_valid),  cmocka_unit_test(test_fit),
-        cmocka_unit_test(test_paths),  cmocka_unit_test(test_table),  cmocka_unit_test(test_optional),
-        cmocka_unit_test(test_colors), cmocka_unit_test(test_record),
+        cmocka_unit_test(test_clean),    cmocka_unit_test(test_valid),      cmocka_unit_test(test_fit),
+        cmocka_unit_test(test_fit_name), cmocka_unit_test(test_path_shown), cmocka_unit_test(test_paths),
+        cmocka_unit_test(test_table),    cmocka_unit_test(test_optional),   cmocka_unit_test(test_colors),
+        cmocka_unit_test(test_record),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -151,6 +151,7 @@ static void test_template(void **state)
      */
     lines_are("a::push", NULL, NULL, REPORT_TEXT,
               "## a::push   t.hpp:4   host\n"
+              "(active peak, reserved peak: the highest of the whole device while the line was on the stack)\n"
               "\n"
               "active  reserved     net  allocs  temp  line  code\n"
               "  peak      peak  growth\n"

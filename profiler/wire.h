@@ -42,13 +42,14 @@ struct wire_control {
     uint32_t ring_words;
     uint32_t proc_count;
     uint32_t depth_max;     /* frames kept of a stack; deeper ones are cut with WIRE_STACK_CUT */
-    int32_t collector_pid;
-    uint32_t fill;
-    uint64_t sample_interval; /* stamps between two WIRE_HEAP_SAMPLE: 10 ms */
+    uint64_t sample_interval; /* stamps between two WIRE_HEAP_SAMPLE: 10 ms; 0: none at all */
     uint64_t total_bytes;   /* size of the memfd */
     char library_path[WIRE_PATH_MAX]; /* absolute: what LD_PRELOAD must hold in children */
     char session_path[WIRE_SESSION_MAX]; /* what MEMPROF_SESSION must hold in them */
 
+    /* A robust mutex (pthread_mutex_t) that the collector's main thread holds: the kernel itself marks its first word, a
+     * futex, when that thread dies, whatever pid namespace anybody is in. Programs only read: wire_collector_lives */
+    WIRE_LINE uint64_t owner[8];
     WIRE_LINE uint32_t state;      /* WIRE_STATE_*; collector only */
     WIRE_LINE uint32_t sleeping;   /* futex word: 1 while the collector sleeps; a program that wakes it sets 0 and calls
                                       FUTEX_WAKE */
@@ -57,6 +58,14 @@ struct wire_control {
     WIRE_LINE uint64_t rings_refused; /* threads that found no ring; programs add */
     uint64_t procs_refused;           /* processes that found no slot; programs add */
 };
+
+/* A stopped collector lives: its programs wait for it. */
+static inline int wire_collector_lives(const struct wire_control *c)
+{
+    const uint32_t owner_died = 1u << 30, owner = owner_died - 1; /* FUTEX_OWNER_DIED, FUTEX_TID_MASK */
+    uint32_t word = __atomic_load_n((const uint32_t *)(const void *)c->owner, __ATOMIC_RELAXED);
+    return (word & owner) && !(word & owner_died);
+}
 
 /* proc.state: FREE -> CLAIMED by the program (compare and swap), CLAIMED -> LIVE by the program when its fields are
  * written, LIVE -> FREE by the collector once the process is gone and its rings are drained. */

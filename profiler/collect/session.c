@@ -3,6 +3,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/falloc.h>
+#include <pthread.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +15,28 @@
 /* Free rings keep this much memory in all, for threads to come; pages beyond go back to the system. */
 #define SPARE_BYTES_MAX (16u << 20)
 
+_Static_assert(sizeof(pthread_mutex_t) <= sizeof ((struct wire_control *)0)->owner, "the owner's mutex has its room");
+_Static_assert(offsetof(pthread_mutex_t, __data.__lock) == 0, "its futex is its first word");
+
+static pthread_mutex_t *owner(const struct session *s)
+{
+    return (pthread_mutex_t *)s->control->owner;
+}
+
+static int owner_begin(const struct session *s)
+{
+    pthread_mutexattr_t attributes;
+    pthread_mutexattr_init(&attributes);
+    pthread_mutexattr_setpshared(&attributes, PTHREAD_PROCESS_SHARED);
+    int code = pthread_mutexattr_setrobust(&attributes, PTHREAD_MUTEX_ROBUST);
+    if (!code)
+        code = pthread_mutex_init(owner(s), &attributes);
+    if (!code)
+        code = pthread_mutex_lock(owner(s));
+    pthread_mutexattr_destroy(&attributes);
+    return code;
+}
+
 static void fill_control(struct session *s, const struct session_options *options)
 {
     struct wire_control *c = s->control;
@@ -22,7 +46,6 @@ static void fill_control(struct session *s, const struct session_options *option
     c->ring_words = WIRE_RING_WORDS;
     c->proc_count = WIRE_PROCS;
     c->depth_max = options->depth < 1 ? 1 : options->depth > WIRE_STACK_MAX ? WIRE_STACK_MAX : options->depth;
-    c->collector_pid = (int32_t)getpid();
     c->sample_interval = options->sample_interval;
     c->total_bytes = WIRE_TOTAL_BYTES;
     snprintf(c->library_path, sizeof c->library_path, "%s", options->library);
@@ -71,6 +94,13 @@ int session_open(struct session *s, const struct session_options *options, struc
     s->rings = (struct wire_ring *)((char *)p + WIRE_HEADERS_OFFSET);
     s->data = (uint64_t *)((char *)p + WIRE_DATA_OFFSET);
     s->kept_words = xcalloc(WIRE_RINGS, sizeof *s->kept_words);
+    int code = owner_begin(s);
+    if (code) {
+        rc = error_set(err, code, "shared memory: robust mutex: %s", strerror(code));
+        session_close(s);
+        return rc;
+    }
+    s->owned = 1;
     fill_control(s, options);
     return 0;
 }
@@ -79,6 +109,8 @@ void session_close(struct session *s)
 {
     if (s->control) {
         __atomic_store_n(&s->control->state, WIRE_STATE_OFF, __ATOMIC_RELEASE);
+        if (s->owned) /* the kernel must not look for it here when this thread ends */
+            pthread_mutex_unlock(owner(s));
         munmap(s->control, WIRE_TOTAL_BYTES);
     }
     if (s->fd >= 0)

@@ -15,6 +15,7 @@ struct session {
     struct wire_ring *rings;
     uint64_t *data;
     int fd;
+    int owned;            /* control->owner is held, by the thread that opened this, which must close it */
     uint32_t pushes;      /* rings given to the free list so far; the list's tag counts pops as well */
     uint64_t spare_bytes; /* pages behind free rings that keep them for their next thread */
     uint32_t *kept_words; /* per ring: words of data that have pages, while it is free */

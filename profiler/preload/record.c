@@ -15,34 +15,6 @@ static uint64_t capacity(const struct thread *t)
     return t->depth > 1 ? WIRE_RING_WORDS - WIRE_RECORD_MAX : WIRE_RING_WORDS - NESTED_WORDS;
 }
 
-/* The collector is gone when its process is, or is a zombie; SIGSTOP alone must make us wait, not lose events. */
-static int collector_alive(void)
-{
-    int pid = process.control->collector_pid;
-    if (sys_call(SYS_kill, pid, 0, 0) == -3 /* ESRCH */)
-        return 0;
-    char path[32] = "/proc/", stat[512];
-    char digits[12];
-    int n = 0, at = 6;
-    for (unsigned v = (unsigned)pid; v || !n; v /= 10)
-        digits[n++] = (char)('0' + v % 10);
-    while (n)
-        path[at++] = digits[--n];
-    for (const char *s = "/stat"; *s; s++)
-        path[at++] = *s;
-    path[at] = 0;
-    int fd = sys_open(path, 0);
-    if (fd < 0)
-        return 1; /* no /proc: believe kill */
-    long got = sys_read(fd, stat, sizeof stat - 1);
-    sys_close(fd);
-    /* "PID (NAME) STATE ...": the state follows the last ')' */
-    for (long i = got - 1; i > 0; i--)
-        if (stat[i] == ')')
-            return !(i + 2 < got && (stat[i + 2] == 'Z' || stat[i + 2] == 'X'));
-    return 1;
-}
-
 static void wake_collector(void)
 {
     uint32_t *sleeping = &process.control->sleeping;
@@ -73,7 +45,7 @@ static void wait_for_collector(struct thread *t, uint64_t words)
             (uint64_t)(now.tv_sec - begin.tv_sec) * 1000000000u + (uint64_t)now.tv_nsec - (uint64_t)begin.tv_nsec;
         if (waited_ns > next_check_ns) {
             next_check_ns += 100000000;
-            if (!collector_alive()) {
+            if (!wire_collector_lives(process.control)) {
                 process_off();
                 break;
             }

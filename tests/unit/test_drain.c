@@ -463,11 +463,13 @@ static void *short_thread(void *arg)
     return NULL;
 }
 
+static int drain_enough;
+
 static void *drain_thread(void *arg)
 {
     struct setup *s = arg;
     while (!__atomic_load_n(&s->disorder, __ATOMIC_RELAXED) && s->drain->rounds < 1000000 &&
-           s->session.control->collector_pid) {
+           !__atomic_load_n(&drain_enough, __ATOMIC_RELAXED)) {
         drain_round(s->drain);
         usleep(200);
     }
@@ -490,7 +492,7 @@ static void test_thread_churn(void **state)
             pthread_join(threads[k], NULL);
     }
     usleep(50000);
-    s->session.control->collector_pid = 0;
+    __atomic_store_n(&drain_enough, 1, __ATOMIC_RELAXED);
     pthread_join(collector, NULL);
     for (int i = 0; i < 100 && s->drain->ring_count; i++) {
         usleep(2000);

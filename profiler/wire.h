@@ -81,6 +81,7 @@ enum { WIRE_START_EXEC = 0, WIRE_START_FORK = 1 };
     X(nested_skipped, "calls made by an allocator inside its own calls, not blocks of their own")           \
     X(nested_recorded, "events recorded from signal handlers that interrupted an allocator")                \
     X(lost_event, "events not recorded")                                                                    \
+    X(stopped, "times that recording stopped in the middle of a process (seccomp, a fork inside a record)") \
     X(wait_count, "times that a thread waited for the collector")                                           \
     X(wait_ns, "nanoseconds that threads waited for the collector")                                         \
     X(early_count, "blocks handed out before the library could start")                                      \

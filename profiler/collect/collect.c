@@ -305,13 +305,12 @@ static void write_down(struct collection *c, struct facts *f)
         .unknown_stacks = c->drain->unknown_stacks,
     };
     account_counts(c->account, &f->counts);
+    facts_read_losses(c->store, f);
     if (!store_failed(c->store, NULL))
         facts_end(c->store, f);
     store_commit(c->store);
     f->peak_bytes =
         db_int(store_db(c->store), "SELECT peak_active_bytes FROM total WHERE device_id = 0 AND kind = 'all'", 0);
-    f->lost_events =
-        (uint64_t)db_int(store_db(c->store), "SELECT sum(value) FROM counter WHERE name = 'lost_event'", 0);
 }
 
 static void finish_file(struct collection *c, const struct facts *f)

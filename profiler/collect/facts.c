@@ -122,6 +122,28 @@ static void add_reason(struct buf *reason, uint64_t value, const char *text)
         buf_printf(reason, "%s%llu %s", reason->length ? "; " : "", (unsigned long long)value, text);
 }
 
+/* What the program side counted that makes a recording partial, with the words for it. */
+static const struct {
+    const char *name, *text;
+} program_losses[FACTS_PROGRAM_LOSSES] = {
+    {"stopped", "times that recording stopped in the middle of a process"},
+    {"lost_event", "events not recorded by the program side"},
+};
+
+void facts_read_losses(struct store *store, struct facts *f)
+{
+    for (unsigned i = 0; i < FACTS_PROGRAM_LOSSES; i++) {
+        sqlite3_stmt *q = NULL;
+        f->program_losses[i] = 0;
+        if (sqlite3_prepare_v2(store_db(store), "SELECT sum(value) FROM counter WHERE name = ?", -1, &q, NULL))
+            continue;
+        sqlite3_bind_text(q, 1, program_losses[i].name, -1, SQLITE_STATIC);
+        if (sqlite3_step(q) == SQLITE_ROW)
+            f->program_losses[i] = (uint64_t)sqlite3_column_int64(q, 0);
+        sqlite3_finalize(q);
+    }
+}
+
 void facts_end(struct store *store, const struct facts *f)
 {
     struct rusage usage;
@@ -140,9 +162,8 @@ void facts_end(struct store *store, const struct facts *f)
         if (losses[i].partial)
             add_reason(&reason, losses[i].value, losses[i].text);
     }
-    add_reason(&reason,
-               (uint64_t)db_int(store_db(store), "SELECT sum(value) FROM counter WHERE name = 'lost_event'", 0),
-               "events not recorded by the program side");
+    for (unsigned i = 0; i < FACTS_PROGRAM_LOSSES; i++)
+        add_reason(&reason, f->program_losses[i], program_losses[i].text);
     if (reason.data)
         meta_text(store, "partial", reason.data);
     buf_free(&reason);
@@ -169,7 +190,8 @@ void facts_print(const struct facts *f, const char *path)
         if (losses[i].partial && losses[i].value)
             fprintf(stderr, "memprof: not whole: %s %s\n", units_count(count, (int64_t)losses[i].value),
                     losses[i].text);
-    if (f->lost_events)
-        fprintf(stderr, "memprof: not whole: %s events not recorded by the program side\n",
-                units_count(count, (int64_t)f->lost_events));
+    for (unsigned i = 0; i < FACTS_PROGRAM_LOSSES; i++)
+        if (f->program_losses[i])
+            fprintf(stderr, "memprof: not whole: %s %s\n", units_count(count, (int64_t)f->program_losses[i]),
+                    program_losses[i].text);
 }

@@ -9,13 +9,15 @@
 #include "collect.h"
 #include "store.h"
 
+#define FACTS_PROGRAM_LOSSES 2
+
 struct facts {
     int64_t duration_ns;
     int64_t peak_bytes; /* of the host's active bytes */
     uint32_t processes;
     uint64_t processes_refused, threads_refused;
     uint64_t bad_rings, bad_records, unknown_stacks;
-    uint64_t lost_events; /* by the program side */
+    uint64_t program_losses[FACTS_PROGRAM_LOSSES]; /* filled by facts_read_losses */
     struct account_counts counts;
 };
 
@@ -24,6 +26,8 @@ void facts_begin(struct store *store, const struct collect_options *options, cha
                  const struct clock *clock);
 /* With each commit: what a killed collector leaves. */
 void facts_progress(struct store *store, uint64_t event_count, int64_t duration_ns);
+/* Once all processes have ended, before facts_end. */
+void facts_read_losses(struct store *store, struct facts *f);
 void facts_end(struct store *store, const struct facts *f);
 void facts_print(const struct facts *f, const char *path);
 

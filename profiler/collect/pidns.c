@@ -48,13 +48,13 @@ static int own_pid(int pid)
     return own;
 }
 
-int pidns_find(int inner)
+int pidns_find(int inner, int (*is_known)(void *arg, int pid), void *arg)
 {
     int found = 0;
     DIR *proc = opendir("/proc");
     for (struct dirent *entry; proc && !found && (entry = readdir(proc));) {
         int pid = atoi(entry->d_name);
-        if (pid > 0 && own_pid(pid) == inner && pidns_has_session(pid))
+        if (pid > 0 && own_pid(pid) == inner && !is_known(arg, pid) && pidns_has_session(pid))
             found = pid;
     }
     if (proc)

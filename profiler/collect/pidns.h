@@ -7,7 +7,8 @@
 
 /* Whether the process has the session's memory mapped, as every image with the library in it has. */
 int pidns_has_session(int pid);
-/* The process that knows itself as `inner` and has the session mapped, by its pid here; 0: none. */
-int pidns_find(int inner);
+/* The process that knows itself as `inner`, has the session mapped and is not known already (namespaces have the same
+ * pids), by its pid here; 0: none. */
+int pidns_find(int inner, int (*is_known)(void *arg, int pid), void *arg);
 
 #endif

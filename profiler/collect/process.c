@@ -139,7 +139,8 @@ static uint16_t find_parent(struct processes *ps, const struct wire_proc *slot, 
     uint16_t parent_id = 0;
     for (uint32_t i = 0; i < ps->slot_end; i++) {
         struct process *old = ps->by_slot[i];
-        if (old && old->pid == pid && !old->replaced) {
+        /* a fork replaces nobody: a parent of the same pid is in another namespace */
+        if (old && old->pid == pid && !old->replaced && !(is_fork && i == parent_slot - 1)) {
             old->dead = 1;
             old->replaced = 1;
             old->dead_stamp = slot->start_stamp;
@@ -156,12 +157,21 @@ static uint16_t find_parent(struct processes *ps, const struct wire_proc *slot, 
     return pid == ps->first_pid ? 0 : pid_at(ps, slot->parent_pid)->process_id;
 }
 
+static int is_known(void *arg, int outer)
+{
+    const struct processes *ps = arg;
+    for (uint32_t i = 0; i < ps->slot_end; i++)
+        if (ps->by_slot[i] && !ps->by_slot[i]->dead && ps->by_slot[i]->outer_pid == outer)
+            return 1;
+    return 0;
+}
+
 /* The first process of a pid namespace calls itself 1; from then on no pid is believed unseen. */
 static int outer_pid(struct processes *ps, int pid)
 {
     if (pid == 1 && getpid() != 1)
         ps->other_namespace = 1;
-    return ps->other_namespace && !pidns_has_session(pid) ? pidns_find(pid) : pid;
+    return ps->other_namespace && !pidns_has_session(pid) ? pidns_find(pid, is_known, ps) : pid;
 }
 
 static void watch_for_end(struct processes *ps, struct process *p)

@@ -15,7 +15,7 @@
 /* Free rings keep this much memory in all, for threads to come; pages beyond go back to the system. */
 #define SPARE_BYTES_MAX (16u << 20)
 
-_Static_assert(sizeof(pthread_mutex_t) <= sizeof ((struct wire_control *)0)->owner, "the owner's mutex has its room");
+_Static_assert(sizeof(pthread_mutex_t) <= sizeof((struct wire_control *)0)->owner, "the owner's mutex has its room");
 _Static_assert(offsetof(pthread_mutex_t, __data.__lock) == 0, "its futex is its first word");
 
 static pthread_mutex_t *owner(const struct session *s)

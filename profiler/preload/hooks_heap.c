@@ -2,6 +2,8 @@
 #include "real.h"
 #include "record.h"
 
+#include <errno.h>
+
 /* Common end of a hook that allocated: p is what the real function gave. */
 #define RECORD_RESULT(t, s, p, size_bytes, hook)                     \
     do {                                                             \
@@ -19,7 +21,7 @@
     } while (0)
 
 /* Hooks that return a block: the real call, then its record. errno stays what the real call left: nothing below sets it. */
-#define HOOK_ALLOC(name, size_bytes, ...)                                   \
+#define HOOK_ALLOC_UNLESS(refused, name, size_bytes, ...)                   \
     {                                                                       \
         struct thread *t = &self;                                           \
         struct unwind_state s;                                              \
@@ -28,25 +30,30 @@
         if (unlikely(!thread_enter(t, s)))                                  \
             return real.name(__VA_ARGS__);                                  \
         void *p = real.name(__VA_ARGS__);                                   \
-        RECORD_RESULT(t, s, p, (size_bytes), WIRE_HOOK_##name);             \
+        if (likely(!(refused)))                                             \
+            RECORD_RESULT(t, s, p, (size_bytes), WIRE_HOOK_##name);         \
         thread_leave(t);                                                    \
         return p;                                                           \
     }
+
+#define HOOK_ALLOC(name, size_bytes, ...) HOOK_ALLOC_UNLESS(0, name, (size_bytes), __VA_ARGS__)
+/* Where NULL may also mean that the alignment was refused. */
+#define HOOK_ALLOC_ALIGNED(name, size_bytes, ...) HOOK_ALLOC_UNLESS(!p && errno != ENOMEM, name, (size_bytes), __VA_ARGS__)
 
 EXPORT void *malloc(size_t size)
     HOOK_ALLOC(malloc, size, size)
 
 EXPORT void *memalign(size_t alignment, size_t size)
-    HOOK_ALLOC(memalign, size, alignment, size)
+    HOOK_ALLOC_ALIGNED(memalign, size, alignment, size)
 
 EXPORT void *aligned_alloc(size_t alignment, size_t size)
-    HOOK_ALLOC(aligned_alloc, size, alignment, size)
+    HOOK_ALLOC_ALIGNED(aligned_alloc, size, alignment, size)
 
 EXPORT void *valloc(size_t size)
-    HOOK_ALLOC(valloc, size, size)
+    HOOK_ALLOC_ALIGNED(valloc, size, size)
 
 EXPORT void *pvalloc(size_t size)
-    HOOK_ALLOC(pvalloc, size > SIZE_MAX - 4095 ? size : (size + 4095) & ~(size_t)4095, size)
+    HOOK_ALLOC_ALIGNED(pvalloc, size > SIZE_MAX - 4095 ? size : (size + 4095) & ~(size_t)4095, size)
 
 static size_t product(size_t count, size_t size)
 {
@@ -68,7 +75,7 @@ EXPORT int posix_memalign(void **result, size_t alignment, size_t size)
     int code = real.posix_memalign(result, alignment, size);
     if (likely(code == 0))
         record_alloc(t, s, *result, size, WIRE_HOOK_posix_memalign);
-    else if (code == 12 /* ENOMEM, not EINVAL */)
+    else if (code == ENOMEM)
         record_oom(t, s, size, WIRE_HOOK_posix_memalign);
     thread_leave(t);
     return code;

@@ -40,7 +40,7 @@ static int record_is_torn(void)
 
 static pid_t forked(pid_t pid, int libc_knows, int torn)
 {
-    if (pid == 0 && process.state == PROCESS_ON && sys_getpid() != process.pid) {
+    if (pid == 0 && process.state == PROCESS_ON && process_is_child()) {
         int saved = errno;
         process_after_fork(libc_knows, torn);
         errno = saved;
@@ -417,9 +417,12 @@ EXPORT int waitid(idtype_t type, id_t id, siginfo_t *info, int options)
 {
     struct unwind_state s;
     UNWIND_HERE(s);
+    siginfo_t own;
     NEED(waitid);
+    if (!info)
+        info = &own;
     int result = real.waitid(type, id, info, options);
-    if (result == 0 && info && !(options & WNOWAIT) && info->si_pid) {
+    if (result == 0 && !(options & WNOWAIT) && info->si_pid) {
         if (info->si_code == CLD_EXITED)
             note_reaped(s, info->si_pid, (info->si_status & 0xff) << 8);
         else if (info->si_code == CLD_KILLED || info->si_code == CLD_DUMPED)
@@ -465,7 +468,7 @@ EXPORT int prctl(int option, ...)
     NEED(prctl);
     /* After these our own system calls, or the time stamp counter, would be the program's end. */
     if ((option == PR_SET_SECCOMP && a == SECCOMP_MODE_STRICT) || (option == PR_SET_TSC && a == PR_TSC_SIGSEGV))
-        process_off();
+        process_stop();
     int result = real.prctl(option, a, b, c, d);
     if (option == PR_SET_NAME && result == 0)
         note_name(s, (const char *)a);

@@ -1,5 +1,6 @@
 #include "state.h"
 
+#include "modules.h"
 #include "real.h"
 #include "record.h"
 
@@ -160,6 +161,27 @@ static int slot_claim(uint32_t start_kind, uint32_t parent_slot)
     return 0;
 }
 
+/* Makes a forked child notice that it is one. */
+static uint32_t gate_guard(void)
+{
+    gate.own = 1;
+    process.guard = NULL;
+    if (sys_call(SYS_madvise, &gate, sizeof gate, MADV_WIPEONFORK) == 0)
+        return GATE_OPEN;
+    char *page = sys_map(4096);
+    if (page)
+        sys_call(SYS_madvise, page, 4096, MADV_DONTFORK);
+    process.guard = page ? page : (char *)&gate; /* the gate is there in all children: then no child is recorded */
+    return GATE_GUARDED;
+}
+
+int process_is_child(void)
+{
+    if (likely(!process.guard))
+        return !__atomic_load_n(&gate.own, __ATOMIC_RELAXED);
+    return sys_getpid() != process.pid && !memory_readable((uint64_t)process.guard);
+}
+
 static void process_start(uint32_t start_kind, uint32_t parent_slot)
 {
     process.pid = sys_getpid();
@@ -174,9 +196,9 @@ static void process_start(uint32_t start_kind, uint32_t parent_slot)
     process.heap_sample_interval = process.control->sample_interval;
     process.heap_sample_due = 0; /* with the first allocation */
     process.heap_walk = (struct heap_walk){0};
-    sys_call(SYS_madvise, &gate, sizeof gate, MADV_WIPEONFORK);
+    uint32_t on = gate_guard();
     process.state = PROCESS_ON;
-    __atomic_store_n(&gate.on, 1, __ATOMIC_RELEASE);
+    __atomic_store_n(&gate.on, on, __ATOMIC_RELEASE);
 }
 
 void process_attach(void)
@@ -202,7 +224,8 @@ static uint64_t orphan_words[WIRE_RING_WORDS];
 
 static void thread_orphan(struct thread *t)
 {
-    process_off();
+    if (gate.on)
+        process_stop();
     t->words = orphan_words;
     t->head = 0;
     t->limit = WIRE_RING_WORDS / 2;
@@ -215,14 +238,17 @@ void process_after_fork(int libc_knows, int torn)
 {
     uint32_t parent_slot = process.slot_index + 1;
     struct thread *t = &self;
-    uint32_t depth = t->depth; /* not 0: of a hook that this fork's signal handler interrupted; it goes on in the child */
+    uint32_t depth =
+        t->depth; /* not 0: of a hook that this fork's signal handler interrupted; it goes on in the child */
     t->depth = 1;
     barrier();
     t->ring = NULL;
     t->writing = t->refused = 0;
+    if (depth && torn && process.control->flags & WIRE_FOLLOW)
+        COUNT(stopped, 1); /* to the parent: the child gets no slot */
     process.slot = NULL;
     unwind_counters = NULL;
-    gate.on = 0;
+    gate.on = GATE_SHUT;
     if (!libc_knows && !__libc_single_threaded)
         process.heap_locks_unsure = 1;
     if ((depth && torn) || !(process.control->flags & WIRE_FOLLOW)) {
@@ -241,10 +267,21 @@ void process_after_fork(int libc_knows, int torn)
     t->depth = depth;
 }
 
+static void shut(uint32_t state)
+{
+    process.state = state;
+    __atomic_store_n(&gate.on, GATE_SHUT, __ATOMIC_RELEASE);
+}
+
 void process_off(void)
 {
-    process.state = PROCESS_OFF;
-    __atomic_store_n(&gate.on, 0, __ATOMIC_RELEASE);
+    shut(PROCESS_OFF);
+}
+
+void process_stop(void)
+{
+    COUNT(stopped, 1);
+    shut(PROCESS_STOPPED);
 }
 
 /* --- this thread --- */
@@ -355,22 +392,31 @@ static int thread_attach(struct thread *t)
     return 1;
 }
 
+/* The outermost hook of this thread was left by longjmp out of a signal handler; what it was writing never becomes
+ * visible. Another one begins. */
+static int enter_anew(struct thread *t, struct unwind_state s)
+{
+    if (t->writing) {
+        t->head = t->ring->head;
+        t->writing = 0;
+        __atomic_store_n(&t->ring->busy, 0, __ATOMIC_RELEASE);
+    }
+    t->depth = 1;
+    t->outer_sp = s.sp;
+    barrier();
+    if (t->ring || (!t->refused && thread_attach(t)))
+        return 1;
+    t->depth = 0;
+    return 0;
+}
+
 static int enter_nested(struct thread *t, struct unwind_state s)
 {
+    enum unwind_above above = unwind_above(s, t->outer_sp);
+    if (above == UNWIND_NO_HOOK)
+        return enter_anew(t, s);
     if (!t->ring || !t->unwind)
         return 0;
-    enum unwind_above above = unwind_above(s, t->outer_sp);
-    if (above == UNWIND_NO_HOOK) {
-        /* a signal handler left it by longjmp; what it was writing never becomes visible */
-        if (t->writing) {
-            t->head = t->ring->head;
-            t->writing = 0;
-            __atomic_store_n(&t->ring->busy, 0, __ATOMIC_RELEASE);
-        }
-        t->depth = 1;
-        t->outer_sp = s.sp;
-        return 1;
-    }
     if (t->depth < 2 && above == UNWIND_SIGNAL) {
         COUNT(nested_recorded, 1);
         t->depth++;
@@ -380,33 +426,46 @@ static int enter_nested(struct thread *t, struct unwind_state s)
     return 0;
 }
 
-int thread_enter_slow(struct thread *t, struct unwind_state s)
+static int enter_first(struct thread *t, struct unwind_state s)
 {
-    if (!gate.on) {
-        if (process.state == PROCESS_ON && sys_getpid() != process.pid) {
-            process_after_fork(0, t->writing != 0);
-        } else if (process.state == PROCESS_NEW && !t->depth) {
-            t->depth = 1;
-            barrier();
-            real_init();
-            process_attach();
-            barrier();
-            t->depth = 0;
-        }
-        if (!gate.on)
-            return 0;
-    }
-    if (t->depth)
-        return enter_nested(t, s);
     t->depth = 1;
     t->outer_sp = s.sp;
     barrier();
-    if (!t->ring && (t->refused || !thread_attach(t))) {
+    if (likely(t->ring || (!t->refused && thread_attach(t))))
+        return 1;
+    COUNT(lost_event, 1);
+    barrier();
+    t->depth = 0;
+    return 0;
+}
+
+static void process_meet(struct thread *t, struct unwind_state s)
+{
+    if (process.state == PROCESS_ON && process_is_child()) {
+        process_after_fork(0, t->writing != 0);
+    } else if (process.state == PROCESS_NEW && !t->depth) {
+        t->depth = 1;
+        t->outer_sp = s.sp;
+        barrier();
+        real_init();
+        process_attach();
         barrier();
         t->depth = 0;
-        return 0;
     }
-    return 1;
+}
+
+int thread_enter_slow(struct thread *t, struct unwind_state s)
+{
+    if (gate.on != GATE_OPEN) {
+        process_meet(t, s);
+        if (!gate.on) {
+            /* not a child's: its parent's slot may be another's by now */
+            if (process.state == PROCESS_STOPPED && !process.guard && gate.own && !t->depth)
+                COUNT(lost_event, 1);
+            return 0;
+        }
+    }
+    return t->depth ? enter_nested(t, s) : enter_first(t, s);
 }
 
 int thread_enter_inside(struct thread *t)
@@ -469,6 +528,7 @@ __attribute__((constructor)) static void library_start(void)
 {
     struct thread *t = &self;
     real_init();
+    t->outer_sp = (uint64_t)__builtin_frame_address(0);
     t->depth++; /* what libc allocates here is not the program's */
     barrier();
     process_attach();

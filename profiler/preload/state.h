@@ -33,10 +33,12 @@ struct thread {
 extern __thread struct thread self HIDDEN __attribute__((tls_model("initial-exec")));
 
 /* One page that the kernel empties in a forked child, so that a child made by any means stops using its parent's rings
- * before its first event. */
+ * before its first event. Where the kernel does not do that (before Linux 4.14), each entry asks whether it is in a child. */
+enum gate_state { GATE_SHUT, GATE_OPEN, GATE_GUARDED };
 struct gate {
-    uint32_t on; /* 1: attached, and the collector lives */
-    char fill[4092];
+    uint32_t on;  /* not GATE_SHUT: attached, and the collector lives */
+    uint32_t own; /* 1: in the process that attached, 0 in its forked children; of no meaning where it is guarded */
+    char fill[4088];
 };
 extern struct gate gate HIDDEN;
 
@@ -60,12 +62,19 @@ struct process {
     struct wire_proc *slot;
     uint32_t slot_index;
     uint32_t use_tsc;
+    const char *guard;             /* a page that forked children lack; NULL: the gate is emptied in them */
     uint32_t heap_locks_unsure;    /* forked without libc knowing: an arena may be locked for ever */
     uint64_t heap_sample_due;      /* stamp; threads race for it with compare and swap */
     uint64_t heap_sample_interval; /* stamps */
     struct heap_walk heap_walk;
 };
-enum process_state { PROCESS_NEW, PROCESS_ATTACHING, PROCESS_ON, PROCESS_OFF };
+enum process_state {
+    PROCESS_NEW,
+    PROCESS_ATTACHING,
+    PROCESS_ON,
+    PROCESS_OFF,
+    PROCESS_STOPPED, /* off, though the collector goes on: it is told what is lost */
+};
 extern struct process process HIDDEN;
 
 #define COUNT(name, n)                                                                        \
@@ -103,7 +112,7 @@ int thread_enter_slow(struct thread *t, struct unwind_state s) HIDDEN;
 
 static inline __attribute__((always_inline)) int thread_enter(struct thread *t, struct unwind_state s)
 {
-    if (likely(gate.on && t->depth == 0 && t->ring)) {
+    if (likely(gate.on == GATE_OPEN && t->depth == 0 && t->ring)) {
         t->depth = 1;
         t->outer_sp = s.sp;
         barrier();
@@ -124,8 +133,12 @@ void process_attach(void) HIDDEN;
  * fork, which took the allocator's locks in its parent. torn: the hook that the fork interrupted, if any, may have been
  * storing words in its parent's ring; then the child is not recorded. */
 void process_after_fork(int libc_knows, int torn) HIDDEN;
+/* Whether this is a forked child that has not become a process of its own here yet. A vfork's child is none. */
+int process_is_child(void) HIDDEN;
 /* Stops recording for good: the program lives on. */
 void process_off(void) HIDDEN;
+/* The same where the collector lives and is to know that something is missing. */
+void process_stop(void) HIDDEN;
 /* The thread's buffers. 0: none to be had. */
 int thread_memory(struct thread *t) HIDDEN;
 /* Thread ends: says so to the collector, which reuses the ring once the kernel's thread is gone. */

@@ -1,5 +1,6 @@
 /* Requests that cannot be met: 5 in `fails`, each with errno ENOMEM as without a profiler; then 10 that can. */
 #include <errno.h>
+#include <malloc.h>
 #include <stdint.h>
 #include <stdlib.h>
 
@@ -19,8 +20,22 @@ static __attribute__((noinline)) int fails(void)
     return good == 5 && errno == EAGAIN;
 }
 
+/* Not a lack of memory: the alignment is no power of two that could be. */
+static __attribute__((noinline)) int refused(void)
+{
+    volatile size_t alignment = SIZE_MAX / 2 + 2;
+    void *q = NULL;
+    int good = 0;
+    errno = 0, good += !memalign(alignment, 10) && errno == EINVAL;
+    errno = 0, good += !aligned_alloc(alignment, 10) && errno == EINVAL;
+    good += posix_memalign(&q, alignment, 10) == EINVAL;
+    return good == 3;
+}
+
 int main(void)
 {
+    if (!refused())
+        return 2;
     if (!fails())
         return 1;
     for (int i = 0; i < 10; i++)

@@ -88,7 +88,8 @@ enum { WIRE_START_EXEC = 0, WIRE_START_FORK = 1 };
     X(own_malloc, "images that define malloc themselves, so that their heap is not seen")                    \
     X(map_refused, "memory that the library itself could not get")                                          \
     X(heap_sample, "samples of the allocator's reserved bytes")                                             \
-    X(heap_sample_ns, "nanoseconds spent on these samples")
+    X(heap_sample_ns, "nanoseconds spent on these samples")                                                 \
+    X(python_unknown, "Python interpreters whose frames are not understood: their stacks are native only")
 
 struct wire_counters {
 #define X(name, text) uint64_t name;
@@ -152,7 +153,7 @@ struct wire_ring {
     X(PROTECT, 4, "a: address; w2: flags << 32 | stack; w3: length: now accessible or not")                  \
     X(BREAK, 4, "a: new break; w2: flags << 32 | stack; w3: old break. The program moved the break itself")  \
     X(HEAP_SAMPLE, 4, "w2: bytes of glibc's arenas (mallinfo2 arena); w3: bytes mapped by it (hblkhd)")      \
-    X(STACK, 0, "w1: op << 56 | flags << 48 | words << 32 | id; w2..: return addresses, innermost first")    \
+    X(STACK, 0, "w1: op << 56 | flags << 48 | words << 32 | id; w2..: return addresses, innermost first; bit 63 set: WIRE_PYTHON_WORD")    \
     X(MODULE_LOAD, 0, "w1: op << 56 | words << 32 | module number; w2: start; w3: end; w4: load bias; w5: build-id bytes << 32 | path bytes; then both, each padded to words") \
     X(MODULE_UNLOAD, 2, "a: module number")                                                                  \
     X(THREAD_NAME, 4, "w2, w3: 16 bytes of name")                                                            \
@@ -160,7 +161,8 @@ struct wire_ring {
     X(EXEC, 2, "the process is about to replace its image; a failed one is followed by more records")        \
     X(REAP, 3, "a: pid; w2: status as wait4 gives it: a child has ended")                                    \
     X(MARK, 0, "w1: op << 56 | kind << 48 | words << 32 | bytes; w2..: text: a mark or range (wire_mark)")             \
-    X(CALL, 0, "w1: op << 56 | hook << 48 | words << 32 | stack; w2: flags << 32 | device << 8 | call; w3..: WIRE_CALLS")
+    X(CALL, 0, "w1: op << 56 | hook << 48 | words << 32 | stack; w2: flags << 32 | device << 8 | call; w3..: WIRE_CALLS") \
+    X(CODE, 0, "w1: op << 56 | words << 32 | id; w2: words before << 32 | words of all; w3..: a part of wire_code and its text")
 
 enum wire_op {
 #define X(name, words, text) WIRE_##name,
@@ -176,6 +178,26 @@ enum wire_op {
 #define WIRE_A(w1) ((w1) & WIRE_A_MASK)
 #define WIRE_VAR_WORDS(w1) ((unsigned)((w1) >> 32 & 0xffff))
 #define WIRE_VAR_LOW(w1) ((uint32_t)(w1))
+
+/* A Python frame in a STACK: a code object, defined before, and where in it (the interpreter's own unit and origin). */
+#define WIRE_PYTHON_WORD(id, offset) (1ull << 63 | (uint64_t)(id) << 32 | (uint32_t)(offset))
+#define WIRE_IS_PYTHON(word) ((word) >> 63)
+#define WIRE_PYTHON_ID(word) ((uint32_t)((word) >> 32) & 0x7fffffffu)
+#define WIRE_PYTHON_OFFSET(word) ((uint32_t)(word))
+
+/* A code object: this, then name, qualified name, file name and line table, each padded to words. Characters are of 1
+ * (Latin 1), 2 or 4 bytes. The words are sent in parts of at most WIRE_CODE_PART, in order. */
+struct wire_code {
+    uint32_t minor;      /* of the interpreter's version: 3.minor */
+    uint32_t first_line;
+    struct {
+        uint32_t character_bytes;
+        uint32_t count;
+    } name, qualified_name, file, table;
+};
+#define WIRE_CODE_PART 1024u
+#define WIRE_CODE_WORDS_MAX (1u << 17) /* a longer line table is cut */
+#define WIRE_CODE_TEXT_MAX 4096u       /* characters of a name; longer ones are cut */
 
 /* flags of STACK */
 #define WIRE_STACK_CUT 1u     /* deeper than depth_max */

@@ -37,6 +37,7 @@ struct ring {           /* our side of a ring in use: one thread of the program 
     uint8_t named; /* by the thread itself */
     int tid;
     uint64_t scanned;    /* definitions of stacks and modules were looked for up to here */
+    uint64_t ahead_end;  /* where it ended when that look began */
     uint64_t used_words; /* most of the data that was ever written */
     uint64_t active_ns;  /* when it last had words; monotonic */
     uint64_t check_ns;   /* when to look whether the thread is gone; monotonic */

@@ -3,6 +3,7 @@
 #include "../../common/buf.h"
 #include "mapping.h"
 #include "pidns.h"
+#include "python.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -59,6 +60,7 @@ void processes_open(struct processes *ps, struct session *session, struct store 
                              .stacks = stacks,
                              .first_pid = first_pid,
                              .pid_mask = 1023};
+    ps->named = named_open(store, stacks);
     ps->pids = xcalloc((unsigned long)ps->pid_mask + 1, sizeof *ps->pids);
 }
 
@@ -71,6 +73,7 @@ static void release(struct processes *ps, struct process *p)
     if (p->statm_fd >= 0)
         close(p->statm_fd);
     stack_map_close(p->stacks);
+    python_close(p->python);
     mapping_close(p->mapping);
     free(p->exe);
     free(p->command);
@@ -82,6 +85,8 @@ void processes_close(struct processes *ps)
     for (uint32_t i = 0; i < ps->slot_end; i++)
         if (ps->by_slot[i])
             release(ps, ps->by_slot[i]);
+    named_close(ps->named);
+    ps->named = NULL;
     free(ps->pids);
     ps->pids = NULL;
 }
@@ -220,10 +225,11 @@ static void adopt(struct processes *ps, uint32_t index)
         p->discard = 1;
         ps->refused++;
     }
-    p->stacks = stack_map_open(ps->stacks, p->process_id);
     p->mapping = mapping_open();
     name_image(ps, p, slot);
     watch_for_end(ps, p);
+    p->python = python_open(ps->named, p->outer_pid);
+    p->stacks = stack_map_open(ps->stacks, p->process_id, p->python);
     if (!p->discard) {
         insert_row(ps, p, slot, parent_id, is_fork);
         pid_set(ps, pid, p->process_id);

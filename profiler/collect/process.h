@@ -40,6 +40,7 @@ struct process {
     int statm_fd;            /* -1: not open yet */
     uint64_t rss_bytes;      /* newest sample */
     struct stack_map *stacks;
+    struct python *python; /* its code objects */
     struct mapping *mapping;
     char *exe;     /* its path; what its first module is, where a chroot hides that */
     char *command; /* shell-quoted */
@@ -52,6 +53,7 @@ struct processes {
     struct clock *clock;
     struct watch *watch;
     struct stacks *stacks;
+    struct named *named;
     struct process *by_slot[WIRE_PROCS];
     uint32_t slot_end; /* slots below were used at some time */
     uint32_t live;     /* of them with a process now */

@@ -1,5 +1,6 @@
 #include "drain.h"
 #include "mapping.h"
+#include "python.h"
 
 #include "../../common/kind.h"
 
@@ -36,6 +37,21 @@ static void define_stack(const struct ring *r, uint64_t position, uint64_t words
     stack_map_define(r->process->stacks, WIRE_VAR_LOW(word1), WIRE_HOOK(word1), addresses, words - 2);
 }
 
+static void define_code(struct drain *d, const struct ring *r, uint64_t position, uint64_t words)
+{
+    uint64_t part[WIRE_RECORD_MAX];
+    if (words < 4) {
+        d->bad_records++;
+        return;
+    }
+    for (uint64_t i = 3; i < words; i++)
+        part[i - 3] = word_at(r, position, i);
+    uint64_t where = word_at(r, position, 2);
+    if (python_define(r->process->python, WIRE_VAR_LOW(word_at(r, position, 1)), (uint32_t)(where >> 32),
+                      (uint32_t)where, part, words - 3))
+        d->bad_records++;
+}
+
 static void load_module(struct drain *d, const struct ring *r, uint64_t position, uint64_t words, int64_t time_ns)
 {
     uint64_t text[WIRE_RECORD_MAX + 1];
@@ -64,17 +80,51 @@ static void load_module(struct drain *d, const struct ring *r, uint64_t position
     stack_map_load(r->process->stacks, &module, time_ns);
 }
 
+/* Records ahead of the order in the rings of a process, up to where each ring was written when this began. */
+struct ahead {
+    struct drain *d;
+    struct process *p;
+};
+
+static int is_ahead(const struct ahead *a, const struct ring *r)
+{
+    return r->process == a->p && !r->bad &&
+           __atomic_load_n(&a->d->session->rings[r->index].head, __ATOMIC_ACQUIRE) - r->position <= WIRE_RING_WORDS;
+}
+
+static uint64_t first_ahead(const struct ring *r)
+{
+    return r->scanned > r->position ? r->scanned : r->position;
+}
+
+/* A thread defines code before another one's stack can name it, so code is looked for after the ends of the stacks are
+ * known, in all rings. */
+static void define_codes_ahead(const struct ahead *a)
+{
+    for (uint32_t i = 0; i < a->d->ring_count; i++) {
+        const struct ring *r = a->d->rings[i];
+        if (!is_ahead(a, r))
+            continue;
+        uint64_t end = __atomic_load_n(&a->d->session->rings[r->index].head, __ATOMIC_ACQUIRE), words;
+        for (uint64_t at = first_ahead(r); at < end && (words = drain_record_words(r, at, end)); at += words)
+            if (WIRE_OP(word_at(r, at, 1)) == WIRE_CODE)
+                define_code(a->d, r, at, words);
+    }
+}
+
 uint32_t records_find_stack(struct drain *d, struct process *p, uint32_t id)
 {
+    struct ahead a = {d, p};
+    for (uint32_t i = 0; i < d->ring_count; i++)
+        if (is_ahead(&a, d->rings[i]))
+            d->rings[i]->ahead_end = __atomic_load_n(&d->session->rings[d->rings[i]->index].head, __ATOMIC_ACQUIRE);
+    define_codes_ahead(&a);
     for (uint32_t i = 0; i < d->ring_count; i++) {
         struct ring *r = d->rings[i];
-        if (r->process != p || r->bad)
+        if (!is_ahead(&a, r))
             continue;
-        uint64_t position = r->scanned > r->position ? r->scanned : r->position;
-        uint64_t end = __atomic_load_n(&d->session->rings[r->index].head, __ATOMIC_ACQUIRE), words;
-        if (end - r->position > WIRE_RING_WORDS)
-            continue;
-        for (; position < end && (words = drain_record_words(r, position, end)); position += words) {
+        uint64_t position = first_ahead(r), words;
+        for (; position < r->ahead_end && (words = drain_record_words(r, position, r->ahead_end)); position += words) {
             unsigned op = WIRE_OP(word_at(r, position, 1));
             if (op == WIRE_STACK)
                 define_stack(r, position, words);
@@ -252,6 +302,10 @@ void records_handle(struct drain *d, struct ring *r, uint64_t word1, uint64_t wo
     case WIRE_STACK:
         if (r->scanned <= r->position)
             define_stack(r, r->position, words);
+        break;
+    case WIRE_CODE:
+        if (r->scanned <= r->position)
+            define_code(d, r, r->position, words);
         break;
     case WIRE_MODULE_LOAD:
         if (r->scanned <= r->position)

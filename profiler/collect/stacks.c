@@ -1,5 +1,8 @@
 #include "stacks.h"
 
+#include "../wire.h"
+#include "python.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -227,6 +230,7 @@ struct loaded {
 
 struct stack_modules {
     struct stacks *stacks;
+    struct python *python;
     uint32_t process_id;
     struct loaded *loaded; /* those mapped now, by start */
     uint32_t count, room;
@@ -248,12 +252,13 @@ struct stack_modules {
     unsigned last_flags;
 };
 
-struct stack_map *stack_map_open(struct stacks *stacks, uint32_t process_id)
+struct stack_map *stack_map_open(struct stacks *stacks, uint32_t process_id, struct python *python)
 {
     struct stack_map *map = xcalloc(1, sizeof *map);
     map->modules = xcalloc(1, sizeof *map->modules);
     map->modules->stacks = stacks;
     map->modules->process_id = process_id;
+    map->modules->python = python;
     return map;
 }
 
@@ -287,6 +292,8 @@ static uint32_t address_of(struct stack_modules *m, uint64_t address)
     unsigned slot = (unsigned)(address >> 1 ^ address >> 11) & (CACHE - 1);
     if (m->cache[slot].address == address && m->cache[slot].id)
         return m->cache[slot].id;
+    if (WIRE_IS_PYTHON(address) && m->python)
+        return python_address(m->python, address);
     const struct loaded *l = covering(m, address);
     uint32_t before = m->stacks->address_index.count, id;
     if (l) {

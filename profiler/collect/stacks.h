@@ -27,7 +27,9 @@ struct stack_map {  /* one process */
     struct stack_modules *modules;
 };
 
-struct stack_map *stack_map_open(struct stacks *stacks, uint32_t process_id);
+struct python;
+/* python: of addresses that are Python frames (wire.h); NULL: they stay without names. The caller's. */
+struct stack_map *stack_map_open(struct stacks *stacks, uint32_t process_id, struct python *python);
 void stack_map_close(struct stack_map *map);
 
 /* The global id (stack.stack_id); 0: not defined yet, or unknown. */

@@ -1,6 +1,7 @@
 #include "modules.h"
 
 #include "../wire.h"
+#include "python.h"
 #include "sys.h"
 #include "unwind.h"
 
@@ -90,8 +91,8 @@ static int headers_read(uint64_t start, uint64_t end, struct headers *h)
 }
 
 /* The program headers of a module. Where its segments have gaps between them, the mapping that _dl_find_object knows is
- * one segment, which need not begin with the ELF header: that lies at the load bias, or for the program itself where the
- * kernel says. */
+ * one segment, which need not begin with the ELF header: that lies at the load bias, or for the program itself where
+ * the kernel says. */
 static int headers_open(const struct identity *id, struct headers *h)
 {
     struct dl_find_object o;
@@ -245,6 +246,7 @@ static void withdraw(struct module *m)
 {
     static const struct module none;
     uint32_t number = m->number;
+    python_module_gone(m->identity.start);
     table_write(m, &none);
     record_module_unload(number);
 }
@@ -254,7 +256,7 @@ static int try_hold(void)
     return !__atomic_exchange_n(&table.held, 1, __ATOMIC_ACQUIRE);
 }
 
-static long read_memory(const void *from, void *to, size_t bytes)
+long memory_read(const void *from, void *to, size_t bytes)
 {
     struct iovec local = {to, bytes}, remote = {(void *)from, bytes};
     return sys_call6(SYS_process_vm_readv, sys_getpid(), (long)&local, 1, (long)&remote, 1, 0);
@@ -266,12 +268,12 @@ static int has_name(const struct link_map *map, uint64_t name_hash)
 {
     const char *name;
     uint64_t h = NAME_HASH;
-    if (read_memory(&map->l_name, &name, sizeof name) != sizeof name)
+    if (memory_read(&map->l_name, &name, sizeof name) != sizeof name)
         return 0;
     for (;;) {
         char part[64];
         size_t bytes = 64 - (uint64_t)name % 64; /* not across a page */
-        if (read_memory(name, part, bytes) != (long)bytes)
+        if (memory_read(name, part, bytes) != (long)bytes)
             return 0;
         for (size_t i = 0; i < bytes; i++) {
             if (!part[i])
@@ -368,6 +370,7 @@ static int add(const struct identity *id, const struct facts *f)
                             full_path(id->map->l_name)))
         return 0;
     table_write(&table.modules[i], &m);
+    python_module(id->map, id->start);
     if (i == table.slots)
         __atomic_store_n(&table.slots, i + 1, __ATOMIC_RELEASE);
     return 1;

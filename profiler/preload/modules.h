@@ -28,6 +28,8 @@ void modules_forget(void);
 
 /* Whether the 8 bytes at an address can be read. One system call. */
 int memory_readable(uint64_t address);
+/* Copies memory that may go at any time. The bytes copied, or a negative errno. */
+long memory_read(const void *from, void *to, size_t bytes);
 
 #pragma GCC visibility pop
 

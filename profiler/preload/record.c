@@ -1,5 +1,6 @@
 #include "record.h"
 
+#include "python.h"
 #include "real.h"
 
 #include <malloc.h>
@@ -213,6 +214,158 @@ static __attribute__((noinline)) uint32_t stack_new(struct thread *t, const stru
     return id;
 }
 
+/* --- Python --- */
+
+/* Code ids stand in the same tables as stack ids, by hashes of their own. */
+static uint32_t code_ids;
+
+struct python_work {
+    struct python_frame frames[WIRE_STACK_MAX];
+    uint64_t sps[WIRE_STACK_MAX];
+    uint64_t joined[WIRE_STACK_MAX];
+};
+
+struct code_part {
+    const unsigned char *data;
+    uint64_t bytes;
+};
+
+static uint64_t padded(uint64_t bytes)
+{
+    return (bytes + 7) / 8;
+}
+
+/* Word `at` of the parts one after the other. */
+static uint64_t code_word(const struct code_part *parts, unsigned count, uint64_t at)
+{
+    uint64_t word = 0;
+    for (unsigned i = 0; i < count; i++) {
+        uint64_t words = padded(parts[i].bytes);
+        if (at >= words) {
+            at -= words;
+            continue;
+        }
+        for (uint64_t k = at * 8; k < at * 8 + 8 && k < parts[i].bytes; k++)
+            word |= (uint64_t)parts[i].data[k] << (8 * (k & 7));
+        break;
+    }
+    return word;
+}
+
+static uint32_t text_count(const struct python_text *text)
+{
+    return text->count < WIRE_CODE_TEXT_MAX ? text->count : WIRE_CODE_TEXT_MAX;
+}
+
+/* 0: no room. */
+static int code_write(struct thread *t, uint32_t id, const struct python_code *code)
+{
+    struct wire_code head = {
+        .minor = code->minor,
+        .first_line = code->first_line,
+        .name = {code->name.kind, text_count(&code->name)},
+        .qualified_name = {code->qualified_name.kind, text_count(&code->qualified_name)},
+        .file = {code->file.kind, text_count(&code->file)},
+        .table = {1, code->table.count},
+    };
+    struct code_part parts[] = {
+        {(const unsigned char *)&head, sizeof head},
+        {code->name.data, (uint64_t)head.name.count * head.name.character_bytes},
+        {code->qualified_name.data, (uint64_t)head.qualified_name.count * head.qualified_name.character_bytes},
+        {code->file.data, (uint64_t)head.file.count * head.file.character_bytes},
+        {code->table.data, head.table.count},
+    };
+    uint64_t words = 0;
+    for (unsigned i = 0; i < 4; i++)
+        words += padded(parts[i].bytes);
+    if (head.table.count > (WIRE_CODE_WORDS_MAX - words) * 8)
+        parts[4].bytes = head.table.count = (uint32_t)(WIRE_CODE_WORDS_MAX - words) * 8;
+    words += padded(parts[4].bytes);
+    for (uint64_t before = 0; before < words;) {
+        unsigned part = words - before < WIRE_CODE_PART ? (unsigned)(words - before) : WIRE_CODE_PART;
+        if (!record_room(t, part + 3))
+            return 0;
+        uint64_t stamp = record_begin(t);
+        uint64_t at = record_reserve(t, part + 3);
+        record_word(t, at, stamp);
+        record_word(t, at + 1, (uint64_t)WIRE_CODE << 56 | (uint64_t)(part + 3) << 32 | id);
+        record_word(t, at + 2, before << 32 | words);
+        for (unsigned i = 0; i < part; i++)
+            record_word(t, at + 3 + i, code_word(parts, 5, before + i));
+        record_end(t);
+        before += part;
+    }
+    return 1;
+}
+
+/* 0: no room for its definition. */
+static uint32_t code_id(struct thread *t, const struct python_frame *frame)
+{
+    uint64_t hash = frame->print * 0xd6e8feb86659fd93ull ^ 0x436f6465; /* far from the hash of any stack */
+    hash ^= hash >> 32;
+    hash += !hash;
+    uint32_t id = table_find(__atomic_load_n(&table_newest, __ATOMIC_ACQUIRE), hash);
+    if (!id)
+        id = stack_older(hash);
+    if (id)
+        return id;
+    struct python_code code;
+    id = PYTHON_NO_CODE;
+    if (python_code_read(frame->code, &code)) {
+        id = __atomic_add_fetch(&code_ids, 1, __ATOMIC_RELAXED) & 0x7fffffff;
+        if (!code_write(t, id, &code))
+            return 0;
+    }
+    table_insert(hash, id);
+    return id;
+}
+
+static __attribute__((noinline)) uint32_t stack_new_mixed(struct thread *t, struct unwind_state s,
+                                                          const struct unwind_stack *native, uint64_t hash)
+{
+    uint32_t id = stack_older(hash);
+    if (id)
+        return id;
+    if (!t->python && !(t->python = sys_map(sizeof *t->python))) {
+        COUNT(map_refused, 1);
+        return 0;
+    }
+    struct python_work *w = t->python;
+    unsigned most = process.control->depth_max;
+    int is_cut = 0;
+    unsigned count = python_frames(w->frames, most, &is_cut);
+    for (unsigned i = 0; i < count; i++)
+        if (!(w->frames[i].id = code_id(t, &w->frames[i])))
+            return 0;
+    unwind_addresses(t->unwind, t->addresses);
+    unwind_pointers(t->unwind, s, w->sps);
+    struct unwind_stack joined = {.hash = hash, .flags = native->flags};
+    joined.depth = python_join(t->addresses, w->sps, native->depth, w->frames, count, w->joined, most, &is_cut);
+    if (is_cut)
+        joined.flags |= WIRE_STACK_CUT;
+    return stack_define(t, &joined, w->joined);
+}
+
+/* The native stack's id, when one is kept, is not this one's: the same native frames run any Python. */
+static __attribute__((noinline)) uint32_t stack_mixed(struct thread *t, struct unwind_state s,
+                                                      const struct unwind_stack *native, uint64_t python)
+{
+    uint64_t hash = (native->hash ^ python >> 29 ^ python << 35) * 0x9fb21c651e98df25ull;
+    hash ^= hash >> 32;
+    hash += !hash;
+    if (hash == t->python_hash && t->python_id)
+        return t->python_id;
+    uint32_t id = table_find(__atomic_load_n(&table_newest, __ATOMIC_ACQUIRE), hash);
+    if (unlikely(!id))
+        id = stack_new_mixed(t, s, native, hash);
+    t->python_id = 0; /* never a hash with another one's id, wherever a signal handler looks */
+    barrier();
+    t->python_hash = hash;
+    barrier();
+    t->python_id = id;
+    return id;
+}
+
 static inline __attribute__((always_inline)) uint32_t stack_id(struct thread *t, struct unwind_state s)
 {
     /* The buffers are gone once the thread's end was announced; new ones would never be given back. */
@@ -222,6 +375,11 @@ static inline __attribute__((always_inline)) uint32_t stack_id(struct thread *t,
         return stack_nested(t, s);
     struct unwind_stack stack;
     unwind_stack(t->unwind, s, &stack);
+    if (unlikely(python_loaded)) {
+        uint64_t python = python_hash(process.control->depth_max);
+        if (python)
+            return stack_mixed(t, s, &stack, python);
+    }
     if (stack.id && *stack.id)
         return *stack.id;
     uint32_t id = table_find(__atomic_load_n(&table_newest, __ATOMIC_ACQUIRE), stack.hash);
@@ -230,6 +388,11 @@ static inline __attribute__((always_inline)) uint32_t stack_id(struct thread *t,
     if (stack.id)
         *stack.id = id;
     return id;
+}
+
+void record_unmap_python(struct python_work *work)
+{
+    sys_unmap(work, sizeof *work);
 }
 
 uint32_t record_stack(struct thread *t, struct unwind_state s)
@@ -245,6 +408,7 @@ void record_forget_stacks(int ids_go_on)
         tables[k] = (struct stack_table){NULL, 0};
     }
     table_newest = 0;
+    self.python_id = 0;
     if (!ids_go_on)
         stack_ids = 0;
 }

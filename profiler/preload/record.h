@@ -77,6 +77,8 @@ void record_words(struct thread *t, const uint64_t *words_from_1, unsigned count
 /* After a fork: stacks are defined anew. ids_go_on: a hook under way may hold an id of the parent, which no stack here may
  * get. */
 void record_forget_stacks(int ids_go_on) HIDDEN;
+/* A thread ends: its t->python goes. */
+void record_unmap_python(struct python_work *work) HIDDEN;
 /* A sample of glibc's held memory, where that may be asked. */
 void record_heap_sample(struct thread *t) HIDDEN;
 

@@ -324,6 +324,11 @@ void thread_closing(struct thread *t)
         t->unwind = NULL;
         sys_unmap(memory, ((unwind_thread_bytes() + 63) & ~63ul) + ADDRESSES_BYTES);
     }
+    if (t->python) {
+        void *memory = t->python;
+        t->python = NULL;
+        record_unmap_python(memory);
+    }
     __atomic_store_n(&t->ring->state, WIRE_RING_CLOSING, __ATOMIC_RELEASE);
     barrier();
     t->depth--;

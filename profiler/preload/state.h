@@ -26,6 +26,9 @@ struct thread {
     uint64_t limit;            /* head may grow to this without a look at the collector's tail */
     struct unwind_thread *unwind;
     uint64_t *addresses;       /* WIRE_STACK_MAX words each, for new stacks: [0] plain, [1] nested */
+    struct python_work *python; /* for new stacks with Python frames; NULL: none met yet */
+    uint64_t python_hash;       /* of the last stack with Python frames, and its id */
+    uint32_t python_id;
     volatile uint64_t outer_sp; /* of the outermost hook's caller, while depth > 0 */
     uint32_t refused;          /* no ring could be had: this thread is not recorded */
 };

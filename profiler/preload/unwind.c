@@ -357,10 +357,27 @@ void unwind_addresses(const struct unwind_thread *t, uint64_t *pcs)
             pcs[i] = t->walk.pcs[i];
 }
 
+void unwind_pointers(struct unwind_thread *t, struct unwind_state s, uint64_t *sps)
+{
+    if (t->last_remembered) {
+        for (uint32_t i = 0; i < t->frame_count; i++)
+            sps[i] = t->frames[t->frame_count - 1 - i].sp;
+        return;
+    }
+    struct careful c = {.thread = t, .work = &t->walk.work};
+    enum careful_result result = careful_begin(&c, s.sp);
+    for (uint32_t i = 0; i < t->walk_depth; i++) {
+        sps[i] = result == STEP_DONE ? s.sp : UINT64_MAX;
+        if (result == STEP_DONE)
+            result = careful_step(&c, &s);
+    }
+}
+
 void unwind_nested(struct unwind_thread *t, struct unwind_state s, struct unwind_stack *out)
 {
     struct sum sum;
-    if (t->unmaps != __atomic_load_n(&unwind_unmaps, __ATOMIC_ACQUIRE)) /* its frames are left to the unwind below this one */
+    if (t->unmaps !=
+        __atomic_load_n(&unwind_unmaps, __ATOMIC_ACQUIRE)) /* its frames are left to the unwind below this one */
         t->low = t->high = 0;
     walk_plain(t, &t->nested, s, &sum);
     t->nested_depth = sum.depth;

@@ -48,6 +48,8 @@ static inline __attribute__((always_inline)) void unwind_stack(struct unwind_thr
                                                                struct unwind_stack *out);
 /* The addresses of the last unwind_stack: `depth` of them. */
 void unwind_addresses(const struct unwind_thread *t, uint64_t *pcs);
+/* The stack pointers in the frames of the last unwind_stack, which was from s: `depth` of them. Slow. */
+void unwind_pointers(struct unwind_thread *t, struct unwind_state s, uint64_t *sps);
 
 /* The same without the memory of the last stack, in buffers of their own: for a signal handler's event while a hook of
  * this thread is under way. One at a time. */

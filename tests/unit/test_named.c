@@ -124,7 +124,7 @@ static void test_stacks(void **state)
 static void test_beside_native(void **state)
 {
     (void)state;
-    struct stack_map *map = stack_map_open(stacks, 1);
+    struct stack_map *map = stack_map_open(stacks, 1, NULL);
     uint32_t f = named_address(named, &line_7);
     assert_int_equal(stack_map_define(map, 1, 0, (uint64_t[]){1, 2}, 2), 0);
     assert_int_not_equal(stack_map_find(map, 1), named_stack(named, &f, 1));

@@ -50,7 +50,7 @@ static struct stack_module module(uint32_t id, uint64_t start, uint64_t end_addr
 static void test_shared_tree(void **state)
 {
     (void)state;
-    struct stack_map *a = stack_map_open(stacks, 1), *b = stack_map_open(stacks, 2);
+    struct stack_map *a = stack_map_open(stacks, 1, NULL), *b = stack_map_open(stacks, 2, NULL);
     struct stack_module m = module(1, 0x1000, 0x2000, "/lib/a.so");
     stack_map_load(a, &m, 1);
     m = module(9, 0x7000, 0x8000, "/lib/a.so"); /* the same file, elsewhere */
@@ -80,7 +80,7 @@ static void test_shared_tree(void **state)
 static void test_epochs(void **state)
 {
     (void)state;
-    struct stack_map *a = stack_map_open(stacks, 1);
+    struct stack_map *a = stack_map_open(stacks, 1, NULL);
     const uint64_t address[] = {0x1010}, end_of_module[] = {0x2000}, beyond[] = {0x2001};
     struct stack_module m = module(1, 0x1000, 0x2000, "/lib/one.so");
     stack_map_load(a, &m, 10);
@@ -109,7 +109,7 @@ static void test_epochs(void **state)
 static void test_hostile(void **state)
 {
     (void)state;
-    struct stack_map *a = stack_map_open(stacks, 1);
+    struct stack_map *a = stack_map_open(stacks, 1, NULL);
     const uint64_t address[] = {0x10};
     assert_int_equal(stack_map_define(a, 0, 0, address, 1), -EINVAL);
     assert_int_equal(stack_map_define(a, 4000000000u, 0, address, 1), -EINVAL);
@@ -126,7 +126,7 @@ static void test_hostile(void **state)
 static void test_many(void **state)
 {
     (void)state;
-    struct stack_map *a = stack_map_open(stacks, 1);
+    struct stack_map *a = stack_map_open(stacks, 1, NULL);
     uint64_t addresses[20];
     uint32_t seed = 1;
     for (uint32_t id = 1; id <= 20000; id++) {

@@ -1,0 +1,642 @@
+#include "python.h"
+
+#include "modules.h"
+#include "python_layout.h"
+#include "rules.h"
+#include "sys.h"
+
+#include <pthread.h>
+
+uint32_t python_loaded;
+
+/* Written when modules come and go, and by the first look at frames. */
+static struct {
+    uint64_t module_start;
+    uint64_t runtime;              /* address of _PyRuntime */
+    uint64_t eval_start, eval_end; /* of _PyEval_EvalFrameDefault */
+    uint32_t is_verified;          /* frames were found where the layout says */
+    uint32_t failures, looks;
+    uint32_t key; /* of the thread's state, + 1, where it is not in the runtime at l->tss; 0: it is */
+    struct python_layout layout;
+} python;
+
+#define FAILURES_MOST 16u
+
+/* --- reading --- */
+
+/* An object or frame: not NULL, in user space, aligned. */
+INLINE int is_object(uint64_t p)
+{
+    return ((p & 7) | p >> 47) == 0 && p >= 4096;
+}
+
+INLINE uint32_t half_at(uint64_t address)
+{
+    return *(const uint32_t *)address;
+}
+
+static int readable(uint64_t at, uint64_t bytes)
+{
+    if (bytes == 0)
+        return 1;
+    if (at < 4096 || at >> 47 || bytes > 1ull << 30)
+        return 0;
+    for (uint64_t page = at & ~4095ull; page < at + bytes; page += 4096)
+        if (!memory_readable(page))
+            return 0;
+    return 1;
+}
+
+static int type_is(uint64_t object, const char *name)
+{
+    if (!is_object(object) || !readable(object, 48))
+        return 0;
+    uint64_t type = word_at(object + python.layout.ob_type);
+    if (!is_object(type) || !readable(type, 64))
+        return 0;
+    const char *is = (const char *)word_at(type + python.layout.tp_name);
+    unsigned i = 0;
+    if (!readable((uint64_t)is, 16))
+        return 0;
+    while (name[i] && name[i] == is[i])
+        i++;
+    return name[i] == is[i];
+}
+
+/* --- the calling thread's state --- */
+
+INLINE uint64_t this_thread(void)
+{
+    uint64_t id;
+    __asm__("movq %%fs:16, %0" : "=r"(id));
+    return id;
+}
+
+/* A sub-interpreter's state, where it runs on this thread: until 3.11 the thread's key always has the first one. The
+ * state may be another thread's and go at any time, so it is read through the kernel. */
+static NOINLINE uint64_t sub_state(const struct python_layout *l, uint64_t state)
+{
+    uint64_t current = word_at(python.runtime + l->current), thread = 0;
+    if (current == state || !is_object(current) ||
+        word_at(python.runtime + l->head) == word_at(python.runtime + l->main) ||
+        memory_read((const void *)(current + l->thread_id), &thread, sizeof thread) != sizeof thread)
+        return state;
+    return thread == this_thread() ? current : state;
+}
+
+/* 0: this thread runs no Python. The key's value is set and cleared by this thread only, but for the end of the
+ * interpreter, which frees the states of all other threads. */
+INLINE uint64_t thread_state(const struct python_layout *l)
+{
+    uint64_t tss = word_at(python.runtime + l->tss); /* {int initialized; pthread_key_t key;} */
+    if (unlikely((uint32_t)tss != 1 && !python.key))
+        return 0;
+    uint64_t state = (uint64_t)pthread_getspecific(unlikely(python.key) ? python.key - 1 : (pthread_key_t)(tss >> 32));
+    if (!is_object(state))
+        return 0;
+    uint64_t finalizing = word_at(python.runtime + l->finalizing);
+    if (unlikely(finalizing && finalizing != state))
+        return 0;
+    if (unlikely(word_at(state + l->thread_id) != this_thread()))
+        return 0;
+    if (l->current && unlikely(word_at(python.runtime + l->current) != state))
+        state = sub_state(l, state);
+    return state;
+}
+
+/* --- frames --- */
+
+INLINE uint64_t rotate(uint64_t x, unsigned by)
+{
+    return x << by | x >> (64 - by);
+}
+
+/*
+ * Code objects die and others get their memory, with their names and tables in the same places. From 3.12 on each has a
+ * version of its own. Before, the print is made of where its parts lie and of what they hold: the name's hash, the file
+ * name's length and end, the table's length and beginning.
+ */
+INLINE uint64_t code_print(const struct python_layout *l, uint64_t code)
+{
+    if (l->version)
+        return code ^ (uint64_t)half_at(code + l->version) << 32 ^ (uint64_t)half_at(code + l->first_line) << 48;
+    uint64_t name = word_at(code + l->name), file = word_at(code + l->filename), table = word_at(code + l->table);
+    if (unlikely(!is_object(name) || !is_object(file) || !is_object(table)))
+        return 0;
+    uint64_t length = word_at(file + 16);
+    uint64_t end = likely(half_at(file + 32) & 1u << 5) ? word_at(file + l->ascii_bytes + length - 8) : 0;
+    uint64_t print = code ^ rotate(name, 13) ^ rotate(file, 27) ^ rotate(table, 41) ^ half_at(code + l->first_line);
+    print = print * UNWIND_HASH_K + word_at(name + 24);
+    print += end * 0xd6e8feb86659fd93ull + length;
+    print += word_at(table + 32) * 0xa0761d6478bd642full + word_at(table + 16);
+    return print ^ print >> 29;
+}
+
+struct walk {
+    uint64_t hash;
+    unsigned count;
+    int is_cut;
+};
+
+/* Until 3.10: frame objects, one to an evaluation. */
+INLINE struct walk walk_objects(const struct python_layout *l, uint64_t state, struct python_frame *out, unsigned most)
+{
+    struct walk w = {0, 0, 0};
+    uint64_t frame = word_at(state + l->frame), c_frame = out && l->cframe ? word_at(state + l->cframe) : 0;
+    for (; is_object(frame); frame = word_at(frame + l->previous)) {
+        uint64_t code = word_at(frame + l->code), print;
+        if (unlikely(!is_object(code) || !(print = code_print(l, code))))
+            break;
+        if (unlikely(w.count == most)) {
+            w.is_cut = 1;
+            break;
+        }
+        uint32_t offset = half_at(frame + l->instruction);
+        w.hash = w.hash * UNWIND_HASH_K + print + offset;
+        if (out) {
+            out[w.count] = (struct python_frame){print, code, c_frame, offset, 0};
+            if (is_object(c_frame))
+                c_frame = word_at(c_frame + l->cframe_previous);
+        }
+        w.count++;
+    }
+    return w;
+}
+
+/* From 3.11 on: interpreter frames, any number of them in an evaluation. In 3.11 the outermost of them is marked and
+ * the evaluation has a C frame record on its stack; from 3.12 on a frame that is no code's lies there. */
+INLINE struct walk walk_frames(const struct python_layout *l, uint64_t state, struct python_frame *out, unsigned most)
+{
+    struct walk w = {0, 0, 0};
+    uint64_t c_frame = 0, frame = word_at(state + l->frame);
+    if (l->cframe_frame != NOT_THERE) {
+        c_frame = frame;
+        if (!is_object(c_frame))
+            return w;
+        frame = word_at(c_frame + l->cframe_frame);
+    }
+    for (; is_object(frame); frame = word_at(frame + l->previous)) {
+        unsigned owner = *(const uint8_t *)(frame + l->owner);
+        if (owner >= OWNED_BY_C) {
+            if (out && w.count && !out[w.count - 1].anchor)
+                out[w.count - 1].anchor = frame;
+            continue;
+        }
+        uint64_t code = word_at(frame + l->code) & ~7ull, print;
+        if (unlikely(!is_object(code) || !(print = code_print(l, code))))
+            break;
+        if (unlikely(w.count == most)) {
+            w.is_cut = 1;
+            break;
+        }
+        uint32_t offset = (uint32_t)(word_at(frame + l->instruction) - (code + l->bytecode));
+        w.hash = w.hash * UNWIND_HASH_K + print + offset;
+        if (out) {
+            uint64_t anchor = 0;
+            if (l->is_entry && *(const uint8_t *)(frame + l->is_entry)) {
+                anchor = c_frame;
+                if (is_object(c_frame))
+                    c_frame = word_at(c_frame + l->cframe_previous);
+            }
+            out[w.count] = (struct python_frame){print, code, anchor, offset, 0};
+        }
+        w.count++;
+    }
+    return w;
+}
+
+/* --- the first look --- */
+
+static int text_read(uint64_t object, struct python_text *out)
+{
+    const struct python_layout *l = &python.layout;
+    if (!type_is(object, "str"))
+        return 0;
+    uint64_t length = word_at(object + l->text_length), data;
+    uint32_t state = half_at(object + l->text_state) >> (l->minor >= 14 ? 16 : 2);
+    uint32_t kind = state & 7, is_compact = state >> 3 & 1, is_ascii = state >> 4 & 1;
+    if ((kind != 1 && kind != 2 && kind != 4) || length > 1u << 20)
+        return 0;
+    data = is_compact ? object + (is_ascii ? l->ascii_bytes : l->ascii_bytes + l->compact_more) : 0;
+    if (!is_compact && readable(object, l->ascii_bytes + l->compact_more + 8u))
+        data = word_at(object + l->ascii_bytes + l->compact_more);
+    if (!readable(data, length * kind))
+        return 0;
+    *out = (struct python_text){(const void *)data, kind, (uint32_t)length};
+    return 1;
+}
+
+int python_code_read(uint64_t code, struct python_code *out)
+{
+    const struct python_layout *l = &python.layout;
+    if (!type_is(code, "code") || !readable(code, l->bytecode ? l->bytecode : 160u))
+        return 0;
+    uint64_t table = word_at(code + l->table);
+    if (!type_is(table, "bytes"))
+        return 0;
+    uint64_t bytes = word_at(table + l->bytes_size);
+    if (bytes > 1u << 26 || !readable(table + l->bytes_data, bytes))
+        return 0;
+    *out = (struct python_code){.minor = l->minor, .first_line = half_at(code + l->first_line)};
+    out->table = (struct python_text){(const void *)(table + l->bytes_data), 1, (uint32_t)bytes};
+    if (!text_read(word_at(code + l->filename), &out->file) || !text_read(word_at(code + l->name), &out->name))
+        return 0;
+    if (!l->qualname || !text_read(word_at(code + l->qualname), &out->qualified_name))
+        out->qualified_name = out->name;
+    return 1;
+}
+
+/* The state's frames, each object of them only after the kernel was asked whether it is there. 1: they are what the
+ * layout says; 0: not; -1: there are none. */
+static int frames_are_sound(uint64_t state)
+{
+    const struct python_layout *l = &python.layout;
+    struct python_code code;
+    int found = 0, is_new = l->minor >= 11;
+    if (!readable(state, 512))
+        return 0;
+    uint64_t frame = word_at(state + l->frame);
+    if (is_new && l->cframe_frame != NOT_THERE) {
+        if (!is_object(frame) || !readable(frame, 32))
+            return frame ? 0 : -1;
+        frame = word_at(frame + l->cframe_frame);
+    }
+    for (unsigned n = 0; frame && n < WIRE_STACK_MAX; n++, frame = word_at(frame + l->previous)) {
+        if (!is_object(frame) || !readable(frame, 128))
+            return 0;
+        if (is_new && *(const uint8_t *)(frame + l->owner) >= OWNED_BY_C)
+            continue;
+        if (!python_code_read(word_at(frame + l->code) & ~7ull, &code))
+            return 0;
+        if (is_new) {
+            uint64_t offset = word_at(frame + l->instruction) - (word_at(frame + l->code) & ~7ull) - l->bytecode;
+            if (offset + 16 > 1u << 28)
+                return 0;
+        }
+        found = 1;
+    }
+    return found ? 1 : -1;
+}
+
+/* The key by its value: the layout's place of it differs between versions of 3.12 and later. */
+static int find_key(void)
+{
+    const struct python_layout *l = &python.layout;
+    for (uint32_t key = 0; key < 128; key++) {
+        uint64_t state = (uint64_t)pthread_getspecific(key), thread, interpreter;
+        if (is_object(state) && readable(state, 512) && word_at(state + l->thread_id) == this_thread()) {
+            interpreter = word_at(state + 16);
+            thread = is_object(interpreter) && readable(interpreter, 8);
+            if (thread && frames_are_sound(state) == 1) {
+                python.key = key + 1;
+                return 1;
+            }
+        }
+    }
+    return 0;
+}
+
+static void refuse(void)
+{
+    __atomic_store_n(&python_loaded, 0, __ATOMIC_RELAXED);
+    COUNT(python_unknown);
+}
+
+/* Whether the layout holds for what this thread runs; asked until one thread says yes. */
+static NOINLINE int verify(void)
+{
+    const struct python_layout *l = &python.layout;
+    uint64_t tss = word_at(python.runtime + l->tss), state = 0;
+    int sound = -1;
+    if (python.failures >= FAILURES_MOST)
+        return 0;
+    if ((uint32_t)tss == 1 && tss >> 32 < 1024)
+        state = (uint64_t)pthread_getspecific((pthread_key_t)(tss >> 32));
+    if (state)
+        sound = is_object(state) && readable(state, 512) && word_at(state + l->thread_id) == this_thread()
+                    ? frames_are_sound(state)
+                    : 0;
+    /* where the runtime may have its key elsewhere; now and then, because most threads run no Python */
+    if (sound < 1 && l->minor >= 12 && (++python.looks < 64 || python.looks % 64 == 0) && find_key())
+        sound = 1;
+    if (sound == 0 && ++python.failures == FAILURES_MOST)
+        refuse();
+    if (sound == 1)
+        __atomic_store_n(&python.is_verified, 1, __ATOMIC_RELEASE);
+    return sound == 1;
+}
+
+uint64_t python_hash(unsigned most)
+{
+    if (unlikely(!__atomic_load_n(&python.is_verified, __ATOMIC_ACQUIRE)) && !verify())
+        return 0;
+    const struct python_layout *l = &python.layout;
+    uint64_t state = thread_state(l);
+    if (!state)
+        return 0;
+    struct walk w;
+    switch (l->minor) {
+    case 11:
+        w = walk_frames(&python_layouts[2], state, NULL, most);
+        break;
+    case 12:
+        w = walk_frames(&python_layouts[3], state, NULL, most);
+        break;
+    case 9:
+    case 10:
+        w = walk_objects(l, state, NULL, most);
+        break;
+    default:
+        w = walk_frames(l, state, NULL, most);
+    }
+    if (!w.count)
+        return 0;
+    uint64_t hash = w.hash + (uint64_t)w.is_cut;
+    hash ^= hash >> 31;
+    return hash + !hash;
+}
+
+unsigned python_frames(struct python_frame *frames, unsigned most, int *is_cut)
+{
+    const struct python_layout *l = &python.layout;
+    uint64_t state = thread_state(l);
+    if (!state)
+        return 0;
+    struct walk w = l->minor >= 11 ? walk_frames(l, state, frames, most) : walk_objects(l, state, frames, most);
+    *is_cut |= w.is_cut;
+    return w.count;
+}
+
+/* --- joining --- */
+
+struct join {
+    uint64_t *out;
+    unsigned count, most;
+};
+
+static void join_add(struct join *j, uint64_t word)
+{
+    if (j->count < j->most)
+        j->out[j->count] = word;
+    j->count++;
+}
+
+static void join_frames(struct join *j, const struct python_frame *frames, unsigned from, unsigned to)
+{
+    for (unsigned i = from; i < to; i++)
+        if (frames[i].id != PYTHON_NO_CODE)
+            join_add(j, WIRE_PYTHON_WORD(frames[i].id, frames[i].offset));
+}
+
+/* The end of the first group from `from` on whose anchor lies in the C frame; 0: none does. */
+static unsigned group_in(const struct python_frame *frames, unsigned from, unsigned count, uint64_t low, uint64_t high)
+{
+    for (unsigned i = from; i < count; i++)
+        if (frames[i].anchor && frames[i].anchor >= low && frames[i].anchor < high)
+            return i + 1;
+    return 0;
+}
+
+/* 3.9 has nothing on the C stack: each frame belongs to a call of the evaluation function, from the outermost on. */
+static void join_by_function(struct join *j, const uint64_t *pcs, unsigned native_count,
+                             const struct python_frame *frames, unsigned count)
+{
+    unsigned evaluations = 0, next = 0;
+    for (unsigned i = 0; i < native_count; i++)
+        evaluations += pcs[i] > python.eval_start && pcs[i] <= python.eval_end;
+    unsigned extra = count > evaluations ? count - evaluations : 0; /* run by its unlikely part, elsewhere */
+    for (unsigned i = 0; i < native_count; i++) {
+        if (next == count || !(pcs[i] > python.eval_start && pcs[i] <= python.eval_end)) {
+            join_add(j, pcs[i]);
+            continue;
+        }
+        join_frames(j, frames, next, next + extra + 1);
+        next += extra + 1;
+        extra = 0;
+    }
+    join_frames(j, frames, next, count);
+}
+
+unsigned python_join(const uint64_t *pcs, const uint64_t *sps, unsigned native_count, const struct python_frame *frames,
+                     unsigned count, uint64_t *out, unsigned most, int *is_cut)
+{
+    struct join j = {out, 0, most};
+    int has_anchors = 0;
+    for (unsigned i = 0; i < count; i++)
+        has_anchors |= frames[i].anchor != 0;
+    if (!has_anchors) {
+        join_by_function(&j, pcs, native_count, frames, count);
+    } else {
+        unsigned next = 0;
+        for (unsigned i = 0; i < native_count; i++) {
+            uint64_t high = i + 1 < native_count ? sps[i + 1] : UINT64_MAX;
+            unsigned end = group_in(frames, next, count, sps[i], high);
+            if (!end) {
+                join_add(&j, pcs[i]);
+                continue;
+            }
+            join_frames(&j, frames, next, end);
+            next = end;
+        }
+        join_frames(&j, frames, next, count);
+    }
+    if (j.count > most) {
+        *is_cut = 1;
+        return most;
+    }
+    return j.count;
+}
+
+/* --- finding the interpreter --- */
+
+struct symbols {
+    uint64_t bias;
+    const Elf64_Sym *symbols;
+    const char *strings;
+    const uint32_t *hash; /* DT_GNU_HASH */
+};
+
+/* ld.so has made these addresses absolute, but for modules that it does not relocate. */
+static uint64_t dynamic_address(const struct link_map *map, uint64_t value)
+{
+    return value < map->l_addr ? value + map->l_addr : value;
+}
+
+static int symbols_open(const struct link_map *map, struct symbols *s)
+{
+    *s = (struct symbols){.bias = map->l_addr};
+    const Elf64_Dyn *d = map->l_ld;
+    if (!d || !readable((uint64_t)d, sizeof *d))
+        return 0;
+    for (unsigned i = 0; i < 128 && d->d_tag != DT_NULL; i++, d++) {
+        uint64_t at = dynamic_address(map, d->d_un.d_ptr);
+        if (d->d_tag == DT_SYMTAB)
+            s->symbols = (const Elf64_Sym *)at;
+        else if (d->d_tag == DT_STRTAB)
+            s->strings = (const char *)at;
+        else if (d->d_tag == DT_GNU_HASH)
+            s->hash = (const uint32_t *)at;
+    }
+    return s->symbols && s->strings && s->hash && readable((uint64_t)s->symbols, sizeof *s->symbols) &&
+           readable((uint64_t)s->strings, 8) && readable((uint64_t)s->hash, 16);
+}
+
+static int same(const char *a, const char *b)
+{
+    while (*a && *a == *b)
+        a++, b++;
+    return *a == *b;
+}
+
+/* A defined symbol's address; 0: none. */
+static uint64_t symbol_find(const struct symbols *s, const char *name, uint64_t *size)
+{
+    uint32_t h = 5381;
+    for (const char *c = name; *c; c++)
+        h = h * 33 + (uint8_t)*c;
+    uint32_t buckets = s->hash[0], first = s->hash[1], words = s->hash[2], shift = s->hash[3];
+    const uint64_t *bloom = (const uint64_t *)(s->hash + 4);
+    const uint32_t *bucket = (const uint32_t *)(bloom + words), *chain = bucket + buckets;
+    if (!buckets || !words || (words & (words - 1)) || shift > 31)
+        return 0;
+    uint64_t in_bloom = bloom[h / 64 & (words - 1)];
+    if (!(in_bloom >> (h & 63) & in_bloom >> (h >> shift & 63) & 1))
+        return 0;
+    uint32_t i = bucket[h % buckets];
+    if (i < first)
+        return 0;
+    for (;; i++) {
+        uint32_t chained = chain[i - first];
+        const Elf64_Sym *symbol = &s->symbols[i];
+        if ((chained | 1) == (h | 1) && symbol->st_shndx != SHN_UNDEF && same(s->strings + symbol->st_name, name)) {
+            *size = symbol->st_size;
+            return symbol->st_value + s->bias;
+        }
+        if (chained & 1)
+            return 0;
+    }
+}
+
+/*
+ * What the interpreter publishes about itself from 3.13 on (_Py_DebugOffsets): words at the start of _PyRuntime, a
+ * group to a structure, its size first. Versions add fields to the ends of groups, so a group is found by its first
+ * fields.
+ */
+struct published {
+    const uint64_t *at;
+    unsigned from, end;
+};
+
+static int look_for(struct published *p, const uint64_t *fields, unsigned count)
+{
+    for (unsigned i = p->from; i + count <= p->end; i++) {
+        unsigned k = 0;
+        while (k < count && p->at[i + k] == fields[k])
+            k++;
+        if (k == count) {
+            p->from = i;
+            return 1;
+        }
+    }
+    return 0;
+}
+
+static int layout_published(struct python_layout *l, uint64_t runtime, uint64_t runtime_bytes)
+{
+    struct published p = {(const uint64_t *)runtime, 6, 128};
+    static const char cookie[8] = "xdebugpy";
+    uint64_t word;
+    __builtin_memcpy(&word, cookie, 8);
+    if (runtime_bytes < p.end * 8 || p.at[0] != word || p.at[1] >> 16 != (0x0300u | l->minor) ||
+        p.at[2] != 0) /* built without the GIL */
+        return 0;
+    const uint64_t *at = p.at;
+    uint64_t finalizing = at[4];
+    static const uint64_t state[] = {0, 8, 16}; /* prev, next, interp */
+    if (!look_for(&p, state, 3))
+        return 0;
+    const uint64_t *thread = at + p.from, *frame = thread + 9; /* at its prev, at its previous */
+    p.from += 14;
+    while (p.from + 10 < p.end &&
+           (at[p.from + 1] != at[p.from] + 8 || at[p.from + 2] != at[p.from] + 16 || at[p.from + 3] != at[p.from] + 24))
+        p.from++;
+    const uint64_t *code = at + p.from; /* at its filename */
+    static const uint64_t object[] = {16, 8}, text[] = {32, 16, 40};
+    p.from += 9;
+    if (!look_for(&p, object, 2))
+        return 0;
+    const uint64_t *type = at + p.from + 3; /* at its tp_name */
+    p.from += 6;
+    if (!look_for(&p, text, 3))
+        return 0;
+    const uint64_t *unicode = at + p.from; /* at its state; before it the bytes object's two, and a size */
+    const struct {
+        uint64_t from;
+        uint16_t *to;
+    } fields[] = {
+        {finalizing, &l->finalizing},  {thread[3], &l->frame},
+        {thread[4], &l->thread_id},    {frame[0], &l->previous},
+        {frame[1], &l->code},          {frame[2], &l->instruction},
+        {frame[4], &l->owner},         {code[0], &l->filename},
+        {code[1], &l->name},           {code[2], &l->qualname},
+        {code[3], &l->table},          {code[4], &l->first_line},
+        {code[8], &l->bytecode},       {8, &l->ob_type},
+        {type[0], &l->tp_name},        {unicode[-3], &l->bytes_size},
+        {unicode[-2], &l->bytes_data}, {unicode[0], &l->text_state},
+        {unicode[1], &l->text_length}, {unicode[2], &l->ascii_bytes},
+    };
+    for (unsigned i = 0; i < sizeof fields / sizeof *fields; i++) {
+        if (fields[i].from > 4096)
+            return 0;
+        *fields[i].to = (uint16_t)fields[i].from;
+    }
+    l->version = (uint16_t)(l->first_line + 24);
+    return 1;
+}
+
+/* The second number of the version: 3.11 and later say it; the two before are known by what they export. 0: unknown. */
+static unsigned version_minor(const struct symbols *s)
+{
+    uint64_t size, at = symbol_find(s, "Py_Version", &size);
+    if (at)
+        return half_at(at) >> 24 == 3 ? half_at(at) >> 16 & 255 : 0;
+    if (symbol_find(s, "Py_NewRef", &size))
+        return 10;
+    return symbol_find(s, "PyFrame_GetCode", &size) ? 9 : 0;
+}
+
+void python_module(const struct link_map *map, uint64_t start)
+{
+    struct symbols s;
+    uint64_t runtime_bytes, eval_bytes;
+    if (python.module_start || !symbols_open(map, &s))
+        return;
+    uint64_t runtime = symbol_find(&s, "_PyRuntime", &runtime_bytes);
+    uint64_t eval = runtime ? symbol_find(&s, "_PyEval_EvalFrameDefault", &eval_bytes) : 0;
+    if (!eval)
+        return;
+    unsigned minor = version_minor(&s);
+    python.module_start = start;
+    if (minor < 9 || minor > 14) {
+        COUNT(python_unknown);
+        return;
+    }
+    python.layout = python_layouts[minor - 9];
+    if (minor >= 13 && !layout_published(&python.layout, runtime, runtime_bytes)) {
+        COUNT(python_unknown);
+        return;
+    }
+    python.runtime = runtime;
+    python.eval_start = eval;
+    python.eval_end = eval + eval_bytes;
+    python.is_verified = python.failures = python.looks = python.key = 0;
+    __atomic_store_n(&python_loaded, 1, __ATOMIC_RELEASE);
+}
+
+void python_module_gone(uint64_t start)
+{
+    if (start != python.module_start)
+        return;
+    __atomic_store_n(&python_loaded, 0, __ATOMIC_RELEASE);
+    python.module_start = 0;
+}

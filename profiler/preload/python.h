@@ -1,0 +1,60 @@
+/*
+ * python.h: the Python frames of the calling thread, read from CPython's own structures: no Python API, no GIL, no
+ * reference counts, no allocation. Frames are innermost first; those that one evaluation of the interpreter runs are a
+ * group, and take the place of its native frame in the stack.
+ */
+#ifndef MEMPROF_PYTHON_H
+#define MEMPROF_PYTHON_H
+
+#include "../wire.h"
+
+#include <link.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#pragma GCC visibility push(hidden)
+
+/* 1: an interpreter is loaded. All that a program without one pays. */
+extern uint32_t python_loaded;
+
+/* A module was announced, or is gone: it may hold the interpreter. Never two calls at once. */
+void python_module(const struct link_map *map, uint64_t start);
+void python_module_gone(uint64_t start);
+
+/* The hash of this thread's Python frames, `most` of them at most; 0: none. The hot path. */
+uint64_t python_hash(unsigned most);
+
+struct python_frame {
+    uint64_t print; /* of the code: equal for the same code, another one when its memory became another code */
+    uint64_t code;
+    uint64_t anchor; /* an address within the C frame of the evaluation; 0: the next frame is in the same one */
+    uint32_t offset; /* of the instruction, as the interpreter counts; 0xffffffff: not begun */
+    uint32_t id;     /* the caller's: a wire code id; PYTHON_NO_CODE: not to be shown */
+};
+#define PYTHON_NO_CODE 0xffffffffu
+
+/* The frames that python_hash saw. Returns how many; *is_cut: there are more. */
+unsigned python_frames(struct python_frame *frames, unsigned most, int *is_cut);
+
+/* What names a code object, for its definition. Parts point into the interpreter's memory. */
+struct python_text {
+    const void *data;
+    uint32_t kind; /* bytes a character: 1, 2 or 4 */
+    uint32_t count;
+};
+struct python_code {
+    uint32_t minor; /* of the interpreter's version: how to read the table */
+    uint32_t first_line;
+    struct python_text name, qualified_name, file, table;
+};
+/* 0: not a code object that names itself. */
+int python_code_read(uint64_t code, struct python_code *out);
+
+/* Joins native frames with Python's. sps: the stack pointer in each native frame. Returns the number of words in out,
+ * `most` at most (then *is_cut). */
+unsigned python_join(const uint64_t *pcs, const uint64_t *sps, unsigned native_count, const struct python_frame *frames,
+                     unsigned count, uint64_t *out, unsigned most, int *is_cut);
+
+#pragma GCC visibility pop
+
+#endif

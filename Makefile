@@ -14,6 +14,8 @@ endif
 # SANITIZE=address,undefined: tools and unit tests in a build directory of their own. The library inside the program is
 # never sanitized: it reads other people's stacks and runs below the sanitizers' own malloc.
 SANITIZE ?=
+# CUDA=0 leaves out the hooks of the CUDA driver. They need no CUDA toolkit.
+CUDA ?= 1
 BUILD ?= build$(if $(SANITIZE),/sanitize)
 OPT ?= -O2
 WERROR ?=
@@ -34,7 +36,7 @@ TOOL_FLAGS = $(CPPFLAGS) $(CFLAGS_ALL) $(SAN)
 # pattern that gcc would turn into a call of the very function being written.
 PRELOAD_FLAGS = $(CPPFLAGS) $(CFLAGS_ALL) -fPIC -fvisibility=hidden -ftls-model=initial-exec -fno-stack-protector \
                 -fasynchronous-unwind-tables -fno-builtin-malloc -fno-builtin-calloc \
-                $(if $(findstring clang,$(CC)),,-fno-tree-loop-distribute-patterns)
+                $(if $(findstring clang,$(CC)),,-fno-tree-loop-distribute-patterns) -DMEMPROF_CUDA=$(CUDA)
 # Callers may have a misaligned stack, which aligned SSE stores do not survive; nothing in there needs such registers.
 PRELOAD_ONLY_FLAGS := -mgeneral-regs-only
 LIBS := -ldw -lelf -lsqlite3 -lzstd -lz -liberty -lm -lpthread
@@ -43,6 +45,9 @@ LIBS := -ldw -lelf -lsqlite3 -lzstd -lz -liberty -lm -lpthread
 Q = $(if $(V),,@printf '  build %s\n' '$@' && )
 
 PRELOAD_SRC := $(wildcard profiler/preload/*.c)
+ifeq ($(CUDA),0)
+PRELOAD_SRC := $(filter-out profiler/preload/cuda_%.c profiler/preload/hooks_cuda.c profiler/preload/dlsym.c,$(PRELOAD_SRC))
+endif
 # vtab_event.c is also the loadable extension, with what it needs of common/
 EVENTS_SRC := $(wildcard common/vtab_event.c report/vtab_event.c)
 EVENTS_DEPS := $(wildcard common/chunk*.c) common/buf.c common/kind.c common/error.c
@@ -64,14 +69,14 @@ $(BUILD)/flags: FORCE
 	@echo '$(CC) $(TOOL_FLAGS) $(PRELOAD_FLAGS) $(PRELOAD_ONLY_FLAGS)' | cmp -s - $@ || echo '$(CC) $(TOOL_FLAGS) $(PRELOAD_FLAGS) $(PRELOAD_ONLY_FLAGS)' >$@
 $(BUILD)/flags.cli: FORCE
 	@mkdir -p $(BUILD)
-	@echo '$(VERSION) $(libdir)' | cmp -s - $@ || echo '$(VERSION) $(libdir)' >$@
+	@echo '$(VERSION) $(libdir) $(CUDA)' | cmp -s - $@ || echo '$(VERSION) $(libdir) $(CUDA)' >$@
 
 $(BUILD)/obj/%.o: %.c $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(TOOL_FLAGS) -MMD -MP -c $< -o $@
 
-# the two facts that only the build knows
-CONFIG := -DMEMPROF_VERSION='"$(VERSION)"' -DMEMPROF_LIBDIR='"$(libdir)"'
+# the facts that only the build knows
+CONFIG := -DMEMPROF_VERSION='"$(VERSION)"' -DMEMPROF_LIBDIR='"$(libdir)"' -DMEMPROF_CUDA=$(CUDA)
 $(BUILD)/obj/cli/%.o: cli/%.c $(BUILD)/flags $(BUILD)/flags.cli
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(TOOL_FLAGS) $(CONFIG) -MMD -MP -c $< -o $@
@@ -235,7 +240,7 @@ uninstall: ## remove what install put there
 
 help: ## this list
 	@sed -n 's/^\([a-z0-9-]*\):[^#]*## \(.*\)/\1\t\2/p' $(firstword $(MAKEFILE_LIST)) | awk -F'\t' '{ printf "  make %-16s %s\n", $$1, $$2 }'
-	@echo '  variables: CC=clang WERROR=1 SANITIZE=address,undefined BUILD=dir PREFIX=dir DESTDIR=dir'
+	@echo '  variables: CC=clang WERROR=1 CUDA=0 SANITIZE=address,undefined BUILD=dir PREFIX=dir DESTDIR=dir'
 
 clean: ## remove what was built
 	rm -rf $(BUILD)

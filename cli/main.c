@@ -61,7 +61,8 @@ static int print_version(void)
     void *debuginfod = dlopen("libdebuginfod.so.1", RTLD_LAZY | RTLD_LOCAL);
     printf("memprof %s\n", MEMPROF_VERSION);
     printf("library     %s\n", library ? library : "not found; run 'make' or 'make install'");
-    printf("CUDA        not in this build\n");
+    printf("CUDA        %s\n",
+           MEMPROF_CUDA ? "yes: hooks of the driver, where a program loads it" : "not in this build (make CUDA=0)");
     printf("debuginfod  %s\n",
            debuginfod ? "yes, asked when DEBUGINFOD_URLS is set" : "no: libdebuginfod.so.1 is not installed");
     printf("SQLite      %s\n", sqlite3_libversion());

@@ -89,7 +89,9 @@ enum { WIRE_START_EXEC = 0, WIRE_START_FORK = 1 };
     X(map_refused, "memory that the library itself could not get")                                          \
     X(heap_sample, "samples of the allocator's reserved bytes")                                             \
     X(heap_sample_ns, "nanoseconds spent on these samples")                                                 \
-    X(python_unknown, "Python interpreters whose frames are not understood: their stacks are native only")
+    X(python_unknown, "Python interpreters whose frames are not understood: their stacks are native only") \
+    X(cuda_untracked, "variants of CUDA driver functions handed out without a hook, so that their calls are not tracked") \
+    X(cuda_missed, "programs that used CUDA without reaching a hook")
 
 struct wire_counters {
 #define X(name, text) uint64_t name;
@@ -256,7 +258,8 @@ struct wire_code {
     X(SUB_FREE, "pool (0: any), address", "")                                                                          \
     X(SUB_RESIZE, "pool (0: any), address, size", "")                                                                  \
     X(SUB_RESET, "pool", "all its blocks are freed, the segments stay")                                                \
-    X(NAME, "address, text", "of a pool, segment or block")
+    X(NAME, "address, text", "of a pool, segment or block")                                                            \
+    X(UNTRACKED, "version, text", "cuGetProcAddress gave a variant of this function that has no hook: not seen from here on")
 
 enum wire_call {
 #define X(name, arguments, text) WIRE_CALL_##name,
@@ -311,7 +314,37 @@ enum { WIRE_MARK_INSTANT = 0, WIRE_MARK_PUSH = 1, WIRE_MARK_POP = 2 };
     X(mremap, map)                                                                                           \
     X(mprotect, map)                                                                                         \
     X(sbrk, map)                                                                                             \
-    X(brk, map)
+    X(brk, map)                                                                                              \
+    /* the CUDA driver, by the names of preload/cuda.def */                                               \
+    X(cuMemAlloc, device) X(cuMemAllocPitch, device) X(cuMemAllocManaged, managed) X(cuMemAllocHost, pinned) \
+    X(cuMemHostAlloc, pinned) X(cuMemFree, device) X(cuMemFreeHost, pinned) X(cuMemGetInfo, none)            \
+    X(cuMemAllocAsync, pool) X(cuMemAllocFromPoolAsync, pool) X(cuMemFreeAsync, pool)                        \
+    X(cuMemPoolCreate, pool) X(cuMemPoolDestroy, pool) X(cuMemPoolTrimTo, pool)                              \
+    X(cuMemPoolSetAttribute, pool) X(cuMemPoolImportFromShareableHandle, pool)                               \
+    X(cuMemPoolImportPointer, pool) X(cuDeviceSetMemPool, pool) X(cuMemSetMemPool, pool)                     \
+    X(cuCtxSynchronize, none) X(cuStreamSynchronize, none) X(cuMemAddressReserve, vmm)                       \
+    X(cuMemAddressFree, vmm) X(cuMemCreate, vmm) X(cuMemImportFromShareableHandle, vmm)                      \
+    X(cuMemRetainAllocationHandle, vmm) X(cuMemRelease, vmm) X(cuMemMap, vmm) X(cuMemUnmap, vmm)             \
+    X(cuMulticastCreate, vmm) X(cuArrayCreate, array) X(cuArray3DCreate, array)                              \
+    X(cuMipmappedArrayCreate, array) X(cuArrayDestroy, array) X(cuMipmappedArrayDestroy, array)              \
+    X(cuIpcOpenMemHandle, none) X(cuIpcCloseMemHandle, none) X(cuImportExternalMemory, none)                 \
+    X(cuDestroyExternalMemory, none) X(cuExternalMemoryGetMappedBuffer, none)                                \
+    X(cuExternalMemoryGetMappedMipmappedArray, none) X(cuGraphicsMapResources, none)                         \
+    X(cuGraphicsUnmapResources, none) X(cuGraphAddMemAllocNode, pool) X(cuGraphAddMemFreeNode, pool)         \
+    X(cuGraphAddMemcpyNode, none) X(cuGraphAddMemsetNode, none) X(cuGraphAddNode, pool)                      \
+    X(cuGraphInstantiate, none) X(cuGraphInstantiateWithFlags, none) X(cuGraphInstantiateWithParams, none)   \
+    X(cuGraphLaunch, pool) X(cuGraphExecDestroy, none) X(cuGraphDestroy, none) X(cuDeviceGraphMemTrim, none) \
+    X(cuCtxDestroy, none) X(cuDevicePrimaryCtxRetain, none) X(cuDevicePrimaryCtxRelease, none)               \
+    X(cuDevicePrimaryCtxReset, none) X(cuMemcpy, none) X(cuMemcpyAsync, none) X(cuMemcpyPeer, none)          \
+    X(cuMemcpyPeerAsync, none) X(cuMemcpyHtoD, none) X(cuMemcpyHtoDAsync, none) X(cuMemcpyDtoH, none)        \
+    X(cuMemcpyDtoHAsync, none) X(cuMemcpyDtoD, none) X(cuMemcpyDtoDAsync, none) X(cuMemcpyDtoA, none)        \
+    X(cuMemcpyAtoD, none) X(cuMemcpyHtoA, none) X(cuMemcpyHtoAAsync, none) X(cuMemcpyAtoH, none)             \
+    X(cuMemcpyAtoHAsync, none) X(cuMemcpyAtoA, none) X(cuMemcpy2D, none) X(cuMemcpy2DUnaligned, none)        \
+    X(cuMemcpy2DAsync, none) X(cuMemcpy3D, none) X(cuMemcpy3DAsync, none) X(cuMemcpy3DPeer, none)            \
+    X(cuMemcpy3DPeerAsync, none) X(cuMemcpyBatchAsync, none) X(cuMemcpy3DBatchAsync, none)                   \
+    X(cuMemsetD8, none) X(cuMemsetD8Async, none) X(cuMemsetD2D8, none) X(cuMemsetD2D8Async, none)            \
+    X(cuMemsetD16, none) X(cuMemsetD16Async, none) X(cuMemsetD2D16, none) X(cuMemsetD2D16Async, none)        \
+    X(cuMemsetD32, none) X(cuMemsetD32Async, none) X(cuMemsetD2D32, none) X(cuMemsetD2D32Async, none)
 
 enum wire_hook {
 #define X(name, kind) WIRE_HOOK_##name,

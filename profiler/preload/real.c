@@ -106,6 +106,11 @@ static void *find_in(const struct link_map *map, const char *name)
     return o.gnu_hash ? find_gnu(&o, name) : find_sysv(&o, name);
 }
 
+void *real_find_in(const struct link_map *map, const char *name)
+{
+    return find_in(map, name);
+}
+
 /* The first definition after this library in load order: what RTLD_NEXT means. */
 static void *find_next(const char *name)
 {

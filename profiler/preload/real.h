@@ -13,6 +13,7 @@
 #include <sys/wait.h>
 
 struct mallinfo2;
+struct link_map;
 
 /* X(name, return type, argument types) */
 #define REAL_FUNCTIONS(X)                                                                                     \
@@ -36,6 +37,9 @@ struct mallinfo2;
     X(brk, int, (void *))                                                                                     \
     X(mallinfo2, struct mallinfo2, (void))                                                                    \
     X(dlclose, int, (void *))                                                                                 \
+    X(dlopen, void *, (const char *, int))                                                                    \
+    X(dlsym, void *, (void *, const char *))                                                                  \
+    X(dlvsym, void *, (void *, const char *, const char *))                                                   \
     X(fork, pid_t, (void))                                                                                    \
     X(_Fork, pid_t, (void))                                                                                   \
     X(_exit, void, (int))                                                                                     \
@@ -64,5 +68,8 @@ extern struct real real;
 
 /* Finds them all, once; cheap afterwards. Callable before constructors have run. A missing one stays NULL. */
 void real_init(void);
+
+/* A function that one loaded object defines; NULL: it does not. */
+void *real_find_in(const struct link_map *map, const char *name);
 
 #endif

@@ -31,6 +31,8 @@ struct thread {
     uint32_t python_id;
     volatile uint64_t outer_sp; /* of the outermost hook's caller, while depth > 0 */
     uint32_t refused;          /* no ring could be had: this thread is not recorded */
+    volatile uint32_t maps_hidden; /* in a driver call whose memory is told by the call itself: maps are not */
+    volatile uint64_t cuda_sp; /* of the outermost wrapped driver call's caller, while it is under way */
 };
 
 extern __thread struct thread self HIDDEN __attribute__((tls_model("initial-exec")));

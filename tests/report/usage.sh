@@ -55,7 +55,7 @@ equal "--error-exitcode without" 0 $status
 "$MEMPROF" --version >version
 contains --version version 'memprof 0'
 contains --version version libmemprof.so
-contains --version version 'CUDA        not in this build'
+contains --version version 'CUDA        yes'
 status=0; "$MEMPROF" report net.db >/dev/full 2>full.err || status=$?
 equal "status with a full disk" 1 $status
 contains 'full disk' full.err 'memprof: standard output: No space left on device'

@@ -1,0 +1,299 @@
+/* Stream-ordered memory: pools with what they hold, waits of the host, graphs with memory nodes. */
+#include "cuda.h"
+
+/*
+ * Pools seen by this process. What a pool holds changes when it grows, which an allocation does, and when it gives
+ * back, which a wait, a trim or an attribute does: its attributes are read then, and otherwise at most once in
+ * POOL_READ_NS. Entries are taken with compare and swap and never given back; their figures are estimates that threads
+ * overwrite.
+ */
+#define POOLS        256u
+#define POOL_READ_NS 2000000ll
+static struct pool {
+    uint64_t handle; /* 0: free */
+    uint64_t reserved_bytes, used_bytes;
+    int64_t read_ns;
+    uint32_t device;
+    uint32_t announced;
+} pools[POOLS];
+static uint32_t pool_count_hint;
+static uint32_t frees;       /* requested so far */
+static uint32_t graph_nodes; /* 1: a graph has allocation nodes, so that launches matter */
+
+static struct pool *pool_entry(uint64_t handle)
+{
+    for (uint32_t n = 0, i = (uint32_t)(handle >> 4) % POOLS; n < POOLS; n++, i = (i + 1) % POOLS) {
+        uint64_t seen = __atomic_load_n(&pools[i].handle, __ATOMIC_ACQUIRE);
+        if (!seen &&
+            __atomic_compare_exchange_n(&pools[i].handle, &seen, handle, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
+            __atomic_fetch_add(&pool_count_hint, 1, __ATOMIC_RELAXED);
+            return &pools[i];
+        }
+        if (seen == handle)
+            return &pools[i];
+    }
+    return NULL;
+}
+
+static int64_t now_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+static void pool_read(struct cuda_call *c, uint64_t handle, struct pool *p, unsigned device, int settled)
+{
+    uint64_t reserved = 0, used = 0;
+    int (*ask)(cu_handle, int, void *) = cuda_driver.ask.cuMemPoolGetAttribute;
+    if (!ask || ask((cu_handle)handle, CU_POOL_RESERVED_CURRENT, &reserved) != 0 ||
+        ask((cu_handle)handle, CU_POOL_USED_CURRENT, &used) != 0)
+        return;
+    if (p) {
+        p->reserved_bytes = reserved;
+        p->used_bytes = used;
+        p->read_ns = now_ns();
+        device = p->device;
+    }
+    CUDA_NOTE(c, POOL_STATE, device, 0, handle, reserved, used, (uint64_t)settled);
+}
+
+/* Announces a pool that is new; may give NULL where there are too many. */
+static struct pool *pool_see(struct cuda_call *c, cu_handle handle, unsigned device, unsigned flags)
+{
+    struct pool *p = pool_entry((uint64_t)handle);
+    if (!p) {
+        CUDA_RECORD(c, POOL, device, 0, (uint64_t)handle, flags);
+        return NULL;
+    }
+    if (__atomic_load_n(&p->announced, __ATOMIC_ACQUIRE) == (uint32_t)process.pid)
+        return p;
+    cu_handle standard = NULL;
+    if (device < WIRE_DEVICE_UNKNOWN && cuda_driver.ask.cuDeviceGetDefaultMemPool &&
+        cuda_driver.ask.cuDeviceGetDefaultMemPool(&standard, (int)device) == 0 && standard == handle)
+        flags |= WIRE_POOL_DEFAULT;
+    p->device = device;
+    p->reserved_bytes = p->used_bytes = 0;
+    p->read_ns = 0;
+    CUDA_RECORD(c, POOL, device, 0, (uint64_t)handle, flags);
+    __atomic_store_n(&p->announced, (uint32_t)process.pid, __ATOMIC_RELEASE);
+    return p;
+}
+
+static void pools_read(struct cuda_call *c, int settled)
+{
+    if (!__atomic_load_n(&pool_count_hint, __ATOMIC_RELAXED))
+        return;
+    for (uint32_t i = 0; i < POOLS; i++)
+        if (pools[i].handle && pools[i].announced == (uint32_t)process.pid)
+            pool_read(c, pools[i].handle, &pools[i], pools[i].device, settled);
+}
+
+/* --- blocks --- */
+
+static cu_handle pool_of(uint64_t p, unsigned device)
+{
+    cu_handle pool = NULL;
+    if (cuda_driver.ask.cuPointerGetAttribute &&
+        cuda_driver.ask.cuPointerGetAttribute(&pool, CU_POINTER_POOL, p) == 0 && pool)
+        return pool;
+    pool = NULL;
+    if (device < WIRE_DEVICE_UNKNOWN && cuda_driver.ask.cuDeviceGetMemPool &&
+        cuda_driver.ask.cuDeviceGetMemPool(&pool, (int)device) == 0)
+        return pool;
+    return NULL;
+}
+
+void cuda_pool_allocated(struct cuda_call *c, uint64_t p, uint64_t size, cu_handle pool, cu_handle stream)
+{
+    cu_handle graph = NULL;
+    if (unlikely(cuda_capturing(c, stream, &graph))) {
+        graph_nodes = 1;
+        CUDA_RECORD(c, GRAPH_ALLOC_NODE, cuda_device_current(c), WIRE_CALL_CAPTURED, (uint64_t)graph, p, size);
+        return;
+    }
+    struct pool *entry = NULL;
+    unsigned device = WIRE_DEVICE_UNKNOWN;
+    if (pool) { /* where a block lies is its pool's matter */
+        entry = pool_entry((uint64_t)pool);
+        if (entry && entry->announced == (uint32_t)process.pid)
+            device = entry->device;
+    }
+    if (device == WIRE_DEVICE_UNKNOWN)
+        device = cuda_device_of_address(c, p);
+    if (!pool)
+        pool = pool_of(p, device);
+    if (pool)
+        entry = pool_see(c, pool, device, 0);
+    CUDA_RECORD(c, POOL_ALLOC, device, 0, p, size, (uint64_t)pool, cuda_stream_number(c, stream));
+    if (!pool)
+        return;
+    if (entry)
+        entry->used_bytes += size;
+    if (!entry || entry->used_bytes > entry->reserved_bytes || now_ns() - entry->read_ns > POOL_READ_NS)
+        pool_read(c, (uint64_t)pool, entry, device, 0);
+}
+
+/* What is freed while its stream captures becomes a node of the graph: nothing is taken away now. */
+void cuda_pool_freeing(struct cuda_call *c, uint64_t p, cu_handle stream)
+{
+    c->captured = p && cuda_capturing(c, stream, NULL);
+    if (!p || c->captured)
+        return;
+    __atomic_fetch_add(&frees, 1, __ATOMIC_RELAXED);
+    CUDA_TAKE(c, POOL_FREE, WIRE_DEVICE_UNKNOWN, 0, p, cuda_stream_number(c, stream));
+}
+
+void cuda_pool_freed(struct cuda_call *c, uint64_t p, cu_handle stream)
+{
+    cu_handle graph = NULL;
+    if (likely(!c->captured))
+        return;
+    cuda_capturing(c, stream, &graph);
+    CUDA_RECORD(c, GRAPH_FREE_NODE, cuda_device_current(c), WIRE_CALL_CAPTURED, (uint64_t)graph, p);
+}
+
+/* --- pools --- */
+
+void cuda_pool_created(struct cuda_call *c, cu_handle pool, const struct cu_pool_properties *properties)
+{
+    struct pool *p = pool_entry((uint64_t)pool);
+    if (p) /* an address that a pool had before, which was destroyed */
+        __atomic_store_n(&p->announced, 0, __ATOMIC_RELEASE);
+    pool_see(c, pool, cuda_device_of(c, &properties->location), 0);
+}
+
+void cuda_pool_imported(struct cuda_call *c, cu_handle pool)
+{
+    struct pool *p = pool_entry((uint64_t)pool);
+    if (p)
+        __atomic_store_n(&p->announced, 0, __ATOMIC_RELEASE);
+    pool_see(c, pool, cuda_device_current(c), WIRE_POOL_IMPORTED);
+}
+
+/* Its last figures; the entry is not read again. */
+void cuda_pool_destroying(struct cuda_call *c, cu_handle pool)
+{
+    cuda_pool_changed(c, pool);
+}
+
+void cuda_pool_destroyed(struct cuda_call *c, cu_handle pool)
+{
+    struct pool *p = pool_entry((uint64_t)pool);
+    unsigned device = p && p->announced ? p->device : WIRE_DEVICE_UNKNOWN;
+    if (p)
+        __atomic_store_n(&p->announced, 0, __ATOMIC_RELEASE);
+    CUDA_NOTE(c, POOL_END, device, 0, (uint64_t)pool);
+}
+
+void cuda_pool_changed(struct cuda_call *c, cu_handle pool)
+{
+    struct pool *p = pool_entry((uint64_t)pool);
+    unsigned device = WIRE_DEVICE_UNKNOWN;
+    if (!p || p->announced != (uint32_t)process.pid)
+        p = pool_see(c, pool, device = cuda_device_current(c), 0);
+    pool_read(c, (uint64_t)pool, p, device, 0);
+}
+
+void cuda_pool_set(struct cuda_call *c, int device, cu_handle pool)
+{
+    if (!pool)
+        return;
+    struct pool *p = pool_see(c, pool, cuda_device(c, device), 0);
+    pool_read(c, (uint64_t)pool, p, cuda_device(c, device), 0);
+}
+
+/* --- waits: frees requested before are done, and pools may have given back what they held --- */
+
+void cuda_waiting(struct cuda_call *c)
+{
+    c->frees = __atomic_load_n(&frees, __ATOMIC_ACQUIRE);
+}
+
+void cuda_waited(struct cuda_call *c, cu_handle stream_or_context, int whole_context)
+{
+    static uint32_t frees_told; /* done when the host last waited for all */
+    if (!c->frees || c->frees == __atomic_load_n(&frees_told, __ATOMIC_RELAXED))
+        return;
+    uint64_t context = cuda_context_current(), stream = 0;
+    if (whole_context && stream_or_context)
+        context = (uint64_t)stream_or_context;
+    else if (!whole_context)
+        stream = cuda_stream_number(c, stream_or_context);
+    CUDA_NOTE(c, SYNC, cuda_device_current(c), 0, context, stream);
+    int settled = whole_context && c->frees == __atomic_load_n(&frees, __ATOMIC_ACQUIRE);
+    pools_read(c, settled);
+    if (settled)
+        __atomic_store_n(&frees_told, c->frees, __ATOMIC_RELAXED);
+}
+
+/* --- graphs --- */
+
+void cuda_graph_alloc(struct cuda_call *c, cu_handle graph, const struct cu_alloc_node *params)
+{
+    graph_nodes = 1;
+    CUDA_RECORD(c, GRAPH_ALLOC_NODE, cuda_device_of(c, &params->pool.location), 0, (uint64_t)graph, params->address,
+                params->size);
+}
+
+void cuda_graph_free(struct cuda_call *c, cu_handle graph, uint64_t p)
+{
+    graph_nodes = 1;
+    CUDA_RECORD(c, GRAPH_FREE_NODE, cuda_device_current(c), 0, (uint64_t)graph, p);
+}
+
+void cuda_graph_node(struct cuda_call *c, cu_handle graph, const struct cu_node *params)
+{
+    switch (params->type) {
+    case CU_NODE_ALLOC:
+        cuda_graph_alloc(c, graph, &params->is.alloc);
+        break;
+    case CU_NODE_FREE:
+        cuda_graph_free(c, graph, params->is.free);
+        break;
+    case CU_NODE_COPY:
+        cuda_graph_copy(c, &params->is.copy.params);
+        break;
+    case CU_NODE_FILL:
+        cuda_graph_fill(c, &params->is.fill);
+        break;
+    }
+}
+
+/* Graphs without memory nodes concern nobody here: launches are many. */
+void cuda_graph_instantiated(struct cuda_call *c, cu_handle graph, cu_handle exec)
+{
+    if (graph_nodes)
+        CUDA_RECORD(c, GRAPH_INSTANTIATE, cuda_device_current(c), 0, (uint64_t)graph, (uint64_t)exec);
+}
+
+void cuda_graph_launched(struct cuda_call *c, cu_handle exec, cu_handle stream)
+{
+    if (!graph_nodes)
+        return;
+    CUDA_RECORD(c, GRAPH_LAUNCH, cuda_device_current(c), 0, (uint64_t)exec, cuda_stream_number(c, stream));
+    cuda_graph_state(c, -1);
+}
+
+void cuda_graph_ending(struct cuda_call *c, cu_handle graph)
+{
+    if (graph_nodes)
+        CUDA_TAKE(c, GRAPH_END, WIRE_DEVICE_UNKNOWN, 0, (uint64_t)graph);
+}
+
+void cuda_graph_state(struct cuda_call *c, int device)
+{
+    uint64_t reserved = 0, used = 0;
+    int (*ask)(int, int, void *) = cuda_driver.ask.cuDeviceGetGraphMemAttribute;
+    if (!graph_nodes)
+        return;
+    if (device < 0) {
+        unsigned current = cuda_device_current(c);
+        if (current >= WIRE_DEVICE_UNKNOWN)
+            return;
+        device = (int)current;
+    }
+    if (ask && ask(device, CU_GRAPH_MEMORY_RESERVED_CURRENT, &reserved) == 0 &&
+        ask(device, CU_GRAPH_MEMORY_USED_CURRENT, &used) == 0)
+        CUDA_NOTE(c, GRAPH_STATE, cuda_device(c, device), 0, reserved, used);
+}

@@ -170,6 +170,12 @@ fuzz-programs: $(FUZZ)
 $(BUILD)/fuzz/%: tests/fuzz/%.c $(filter-out %/cli/main.o,$(TOOL_OBJ))
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(TOOL_FLAGS) -fsanitize=fuzzer -o $@ $^ $(LIBS)
+# the same targets on the kept inputs alone: any compiler, a part of `make check`
+REPLAY := $(FUZZ:$(BUILD)/fuzz/%=$(BUILD)/replay/%)
+replay: $(REPLAY)
+$(BUILD)/replay/%: tests/fuzz/%.c tests/fuzz/replay.c $(filter-out %/cli/main.o,$(TOOL_OBJ))
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(TOOL_FLAGS) -o $@ $^ $(LIBS)
 
 # Unit tests: cmocka. Those of the library inside the program link its objects, all others the tools'.
 UNIT_PRELOAD := $(wildcard tests/unit/test_unwind*.c tests/unit/test_hook*.c tests/unit/test_preload*.c)
@@ -209,10 +215,12 @@ check-accuracy: ## counts and bytes against independent counters
 check-stress: ## threads, reallocs and forks under load
 check-static: ## layers, exported and undefined symbols, warnings of both compilers
 unit-sanitized:
-	$(if $(SANITIZE),,$(MAKE) SANITIZE=address,undefined BUILD='$(BUILD)/sanitize' unit)
+	$(if $(SANITIZE),,$(MAKE) SANITIZE=address,undefined BUILD='$(BUILD)/sanitize' unit replay)
 
 fuzz: ## fuzz the readers for FUZZ_SECONDS (600), sanitizers on
 	BUILD='$(BUILD)' CC='$(CC)' MAKE='$(MAKE)' sh tests/fuzz/run.sh $(or $(FUZZ_SECONDS),600)
+fuzz-keep: ## keep the inputs of the last fuzzing that reach code which no kept one reaches
+	BUILD='$(BUILD)' sh tests/fuzz/keep.sh
 
 bench: all bench-programs ## compare with heaptrack on the programs of docs/performance.md
 	BUILD='$(BUILD)' CC='$(CC)' sh tests/bench/run.sh
@@ -247,6 +255,6 @@ clean: ## remove what was built
 
 FORCE:
 PHONY_CHECKS := check-e2e check-report check-page check-faults check-accuracy check-stress check-static
-.PHONY: all samples programs bench-programs fuzz-programs unit unit-sanitized deps deps-test deps-bench demo check check-unit man \
-        $(PHONY_CHECKS) fuzz bench bench-quick install uninstall help clean FORCE
+.PHONY: all samples programs bench-programs fuzz-programs replay unit unit-sanitized deps deps-test deps-bench demo check check-unit man \
+        $(PHONY_CHECKS) fuzz fuzz-keep bench bench-quick install uninstall help clean FORCE
 -include $(TOOL_OBJ:.o=.d) $(PRELOAD_OBJ:.o=.d) $(EVENTS_OBJ:.o=.d)

@@ -1,11 +1,12 @@
 #!/bin/sh
-# tests/fuzz/run.sh SECONDS: builds the readers with clang's fuzzer and sanitizers and fuzzes each for a third of the time. The corpus grows in
-# $BUILD/fuzz/corpus-NAME; inputs that once mattered are kept in tests/fuzz/corpus-NAME and always run first. A finding is left in $BUILD/fuzz.
+# tests/fuzz/run.sh SECONDS: builds the readers with clang's fuzzer and sanitizers and fuzzes each for its share of the time. The corpus grows in
+# $BUILD/fuzz/corpus-NAME; kept inputs (tests/fuzz/corpus-NAME, see keep.sh) always run first. A finding is left in $BUILD/fuzz.
+# Environment: FUZZ_NAMES (default: every tests/fuzz/fuzz_NAME.c).
 set -eu
 root=$(cd "$(dirname "$0")/../.." && pwd)
 cd "$root"
-seconds=$((${1:-600} / 3))
-names=${FUZZ_NAMES:-chunk database elf}
+names=${FUZZ_NAMES:-$(find tests/fuzz -name 'fuzz_*.c' | sed 's/.*fuzz_//;s/\.c$//' | sort)}
+seconds=$((${1:-600} / $(echo "$names" | wc -w)))
 BUILD=$(realpath "${BUILD:-build}")
 work=$BUILD/fuzz
 command -v clang >/dev/null || { echo "fuzz: clang is not installed" >&2; exit 77; }
@@ -18,7 +19,8 @@ rm -f "$work/seed.db.old"
 export FUZZ_DATABASE="$work/seed.db" ASAN_OPTIONS=detect_leaks=1:allocator_may_return_null=1
 
 # seeds: real chunks, real programs
-mkdir -p "$work/corpus-chunk" "$work/corpus-elf" "$work/corpus-database"
+for name in $names; do mkdir -p "$work/corpus-$name"; done
+mkdir -p "$work/corpus-chunk" "$work/corpus-elf"
 "$BUILD/memprof" run -q -o "$work/chunks.db" -- "$BUILD/samples/leak" 2>/dev/null
 if command -v sqlite3 >/dev/null; then
     sqlite3 "$work/chunks.db" "SELECT writefile('$work/corpus-chunk/events', CAST(x'00' || data AS BLOB)), writefile('$work/corpus-chunk/deltas', CAST(x'01' || site_delta AS BLOB)) FROM event_chunk LIMIT 1;

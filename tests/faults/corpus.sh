@@ -1,0 +1,12 @@
+# Inputs that once reached new code of a reader, or broke one: each reader on all of its kept inputs, under sanitizers.
+"$MEMPROF" run -q -o seed.db -- "$BUILD/samples/net" >/dev/null
+export FUZZ_DATABASE="$PWD/seed.db"
+for source in "$ROOT"/tests/fuzz/fuzz_*.c; do
+    name=$(basename "$source" .c)
+    kept=$ROOT/tests/fuzz/corpus-${name#fuzz_}
+    program=$BUILD/sanitize/replay/$name
+    [ -x "$program" ] || fail "$program is not built: make unit-sanitized"
+    [ -d "$kept" ] || fail "no kept inputs for $name: make fuzz, then make fuzz-keep"
+    "$program" "$kept" >/dev/null 2>log || { tail -n 30 log; fail "$name: see above"; }
+    equal "inputs of $name" "$(find "$kept" -type f | wc -l) inputs" "$(tail -n 1 log)"
+done

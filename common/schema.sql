@@ -298,8 +298,10 @@ CREATE TABLE mark( -- instants and ranges with names (memprof.h, NVTX)
   device_id  INTEGER REFERENCES device,
   name       TEXT NOT NULL,
   start_ns   INTEGER NOT NULL,
-  end_ns     INTEGER -- NULL: an instant, or a range that was never closed (is_range says which)
-  , is_range INTEGER NOT NULL
+  end_ns     INTEGER, -- NULL: an instant, or a range that was never closed (is_range says which)
+  is_range   INTEGER NOT NULL,
+  domain     TEXT, -- NVTX: the library that made it; NULL: the program's own
+  category   TEXT  -- NVTX; NULL: none
 ) STRICT;
 
 CREATE TABLE oom( -- allocations that failed

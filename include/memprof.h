@@ -1,5 +1,6 @@
 /*
- * memprof.h: what a program may tell memprof: named instants and named spans of time, shown on its timeline.
+ * memprof.h: what a program may tell memprof: named instants and named spans of time, shown on its timeline; and what an
+ * allocator of its own (a pool, an arena) does with the memory that it holds.
  *
  *     #include <memprof.h>
  *
@@ -8,12 +9,21 @@
  *     memprof_mark("checkpoint written");
  *     memprof_range_pop();
  *
+ *     memprof_pool pool = memprof_pool_create("activations");
+ *     char *memory = malloc(1 << 20);
+ *     memprof_pool_segment(pool, memory, 1 << 20);   // reserved: no block any more
+ *     memprof_pool_alloc(pool, memory, 4096);        // a block, active from here
+ *     memprof_pool_free(pool, memory);
+ *
  * Nothing to link with: the symbols are weak, so a program that runs without memprof tests a pointer and goes on. C and
  * C++, any thread. Names are copied, up to 1,000 bytes. Ranges nest by thread. (An executable compiled with -fno-pie
  * and linked with -no-pie has its weak symbols bound to null by the linker: there the calls do nothing.)
  */
 #ifndef MEMPROF_H
 #define MEMPROF_H
+
+#include <stddef.h>
+#include <stdint.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -23,6 +33,15 @@ extern "C" {
 extern void memprof_hook_mark(const char *name) __attribute__((weak));
 extern void memprof_hook_range_push(const char *name) __attribute__((weak));
 extern void memprof_hook_range_pop(void) __attribute__((weak));
+extern uint64_t memprof_hook_pool_create(const char *name) __attribute__((weak));
+extern void memprof_hook_pool_destroy(uint64_t pool) __attribute__((weak));
+extern void memprof_hook_pool_segment(uint64_t pool, const void *p, size_t size) __attribute__((weak));
+extern void memprof_hook_pool_segment_end(uint64_t pool, const void *p) __attribute__((weak));
+extern void memprof_hook_pool_alloc(uint64_t pool, const void *p, size_t size) __attribute__((weak));
+extern void memprof_hook_pool_free(uint64_t pool, const void *p) __attribute__((weak));
+extern void memprof_hook_pool_resize(uint64_t pool, const void *p, size_t size) __attribute__((weak));
+extern void memprof_hook_pool_reset(uint64_t pool) __attribute__((weak));
+extern void memprof_hook_name(const void *p, const char *name) __attribute__((weak));
 
 /* An instant. */
 static inline void memprof_mark(const char *name)
@@ -43,6 +62,71 @@ static inline void memprof_range_pop(void)
 {
     if (memprof_hook_range_pop)
         memprof_hook_range_pop();
+}
+
+/*
+ * Pools. Memory of the host or of a device: addresses say which. A pool's segments are what it holds from the layer
+ * below (reserved bytes); its blocks are what it has handed out (active bytes, kind `sub`), each with the line that asked.
+ * Call segment right after the segment was allocated, segment_end and destroy before it is given back, alloc after the
+ * pool chose the block, free before the pool may choose it again.
+ */
+typedef uint64_t memprof_pool; /* 0: not profiled */
+
+static inline memprof_pool memprof_pool_create(const char *name)
+{
+    return memprof_hook_pool_create ? memprof_hook_pool_create(name) : 0;
+}
+
+/* With its segments and blocks. */
+static inline void memprof_pool_destroy(memprof_pool pool)
+{
+    if (memprof_hook_pool_destroy)
+        memprof_hook_pool_destroy(pool);
+}
+
+static inline void memprof_pool_segment(memprof_pool pool, const void *p, size_t size)
+{
+    if (memprof_hook_pool_segment)
+        memprof_hook_pool_segment(pool, p, size);
+}
+
+static inline void memprof_pool_segment_end(memprof_pool pool, const void *p)
+{
+    if (memprof_hook_pool_segment_end)
+        memprof_hook_pool_segment_end(pool, p);
+}
+
+static inline void memprof_pool_alloc(memprof_pool pool, const void *p, size_t size)
+{
+    if (memprof_hook_pool_alloc)
+        memprof_hook_pool_alloc(pool, p, size);
+}
+
+static inline void memprof_pool_free(memprof_pool pool, const void *p)
+{
+    if (memprof_hook_pool_free)
+        memprof_hook_pool_free(pool, p);
+}
+
+/* A block got another size where it is. */
+static inline void memprof_pool_resize(memprof_pool pool, const void *p, size_t size)
+{
+    if (memprof_hook_pool_resize)
+        memprof_hook_pool_resize(pool, p, size);
+}
+
+/* All blocks are free, the segments stay. */
+static inline void memprof_pool_reset(memprof_pool pool)
+{
+    if (memprof_hook_pool_reset)
+        memprof_hook_pool_reset(pool);
+}
+
+/* Names the segment or block at p. */
+static inline void memprof_name(const void *p, const char *name)
+{
+    if (memprof_hook_name)
+        memprof_hook_name(p, name);
 }
 
 #ifdef __cplusplus

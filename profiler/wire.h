@@ -11,9 +11,12 @@
 #define WIRE_MAGIC 0x31455249574d504dull /* "MPMWIRE1" */
 #define WIRE_VERSION 1
 
-/* The launcher sets these in the program's environment; the library reads nothing else. */
+/* The launcher sets these in the program's environment; the library reads nothing else of it. */
 #define WIRE_ENV_SESSION "MEMPROF_SESSION" /* path to open, "/proc/PID/fd/N" of the collector's memfd */
 #define WIRE_ENV_PRELOAD "LD_PRELOAD"
+/* ... and has NVTX load the library as its tool; the tool that the user had named stands in the second one. */
+#define WIRE_ENV_NVTX "NVTX_INJECTION64_PATH"
+#define WIRE_ENV_NVTX_NEXT "MEMPROF_NVTX"
 
 /* Geometry. Ring data is touched page by page, so the virtual size costs nothing. */
 #define WIRE_RINGS 8192u            /* threads recorded at the same time, over all processes */
@@ -162,7 +165,7 @@ struct wire_ring {
     X(EXIT, 2, "a: status given to exit: the process is about to end")                                       \
     X(EXEC, 2, "the process is about to replace its image; a failed one is followed by more records")        \
     X(REAP, 3, "a: pid; w2: status as wait4 gives it: a child has ended")                                    \
-    X(MARK, 0, "w1: op << 56 | kind << 48 | words << 32 | bytes; w2..: text: a mark or range (wire_mark)")             \
+    X(MARK, 0, "w1: op << 56 | kind << 48 | words << 32 | bytes; w2..: text: a mark or range (wire_mark); START, END: w2 its id") \
     X(CALL, 0, "w1: op << 56 | hook << 48 | words << 32 | stack; w2: flags << 32 | device << 8 | call; w3..: WIRE_CALLS") \
     X(CODE, 0, "w1: op << 56 | words << 32 | id; w2: words before << 32 | words of all; w3..: a part of wire_code and its text")
 
@@ -282,7 +285,10 @@ enum wire_direction {
     WIRE_UNIFIED, /* to be found from both addresses */
 };
 
-enum { WIRE_MARK_INSTANT = 0, WIRE_MARK_PUSH = 1, WIRE_MARK_POP = 2 };
+/* Marks and ranges. The text is the name, or domain, category and name with WIRE_MARK_SEPARATOR between them; of a POP the
+ * domain alone, because ranges nest by thread and domain. START and END may come from different threads. */
+enum wire_mark { WIRE_MARK_INSTANT, WIRE_MARK_PUSH, WIRE_MARK_POP, WIRE_MARK_START, WIRE_MARK_END };
+#define WIRE_MARK_SEPARATOR '\x1f'
 
 /* Where the parts lie in the memfd. */
 #define WIRE_PAGE 4096ull
@@ -344,7 +350,12 @@ enum { WIRE_MARK_INSTANT = 0, WIRE_MARK_PUSH = 1, WIRE_MARK_POP = 2 };
     X(cuMemcpy3DPeerAsync, none) X(cuMemcpyBatchAsync, none) X(cuMemcpy3DBatchAsync, none)                   \
     X(cuMemsetD8, none) X(cuMemsetD8Async, none) X(cuMemsetD2D8, none) X(cuMemsetD2D8Async, none)            \
     X(cuMemsetD16, none) X(cuMemsetD16Async, none) X(cuMemsetD2D16, none) X(cuMemsetD2D16Async, none)        \
-    X(cuMemsetD32, none) X(cuMemsetD32Async, none) X(cuMemsetD2D32, none) X(cuMemsetD2D32Async, none)
+    X(cuMemsetD32, none) X(cuMemsetD32Async, none) X(cuMemsetD2D32, none) X(cuMemsetD2D32Async, none)                         \
+    X(memprof_pool_segment, sub)                                                                             \
+    X(memprof_pool_alloc, sub)                                                                               \
+    X(nvtxMemHeapRegister, sub)                                                                              \
+    X(nvtxMemRegionsRegister, sub)                                                                           \
+    X(nvtxMemRegionsResize, sub)
 
 enum wire_hook {
 #define X(name, kind) WIRE_HOOK_##name,

@@ -54,6 +54,9 @@ void drain_close(struct drain *d)
         free(d->rings[i]);
     free(d->rings);
     free(d->heap);
+    free(d->spans);
+    d->spans = NULL;
+    d->span_count = d->span_room = 0;
     d->rings = NULL;
     d->heap = NULL;
     d->ring_count = 0;

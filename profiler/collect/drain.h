@@ -16,7 +16,8 @@
 #include <stdint.h>
 
 #define DRAIN_BATCH  512u
-#define DRAIN_RANGES 32u /* nested ranges of a thread that get their ends */
+#define DRAIN_RANGES 32u   /* nested ranges of a thread that get their ends */
+#define DRAIN_SPANS  65536u /* open ranges with ids, of all processes, that do */
 
 struct ring {           /* our side of a ring in use: one thread of the program */
     uint64_t position;  /* words read so far; at the record that comes next */
@@ -41,7 +42,10 @@ struct ring {           /* our side of a ring in use: one thread of the program 
     uint64_t used_words; /* most of the data that was ever written */
     uint64_t active_ns;  /* when it last had words; monotonic */
     uint64_t check_ns;   /* when to look whether the thread is gone; monotonic */
-    int64_t range_ids[DRAIN_RANGES];
+    struct open_range {
+        int64_t mark_id;
+        uint32_t domain; /* hash of its name */
+    } ranges[DRAIN_RANGES];
     char name[16];
 };
 
@@ -78,6 +82,12 @@ struct drain {
     uint32_t pressure; /* words of the fullest ring when this round began */
     uint32_t leaving;  /* processes whose end is awaited: come back soon */
     uint32_t thread_rows;
+    struct span {
+        uint64_t id;
+        int64_t mark_id;
+        uint32_t process_id;
+    } * spans; /* ranges begun by START */
+    size_t span_count, span_room;
     /* totals */
     uint64_t words, bad_rings, bad_records, unknown_stacks, discarded_words, mark_rows, rounds;
     int64_t last_ns; /* time of the last event */

@@ -70,23 +70,37 @@ static char *assignment(const char *name, const char *value, const char *more)
     return text;
 }
 
-/* Our own environment with the two variables set; the array and its last two strings are the caller's. */
-static char **environment_with(const char *library, const char *session)
+/* The value, where entry is an assignment to name. */
+static const char *value_of(const char *entry, const char *name)
+{
+    size_t n = strlen(name);
+    return strncmp(entry, name, n) == 0 && entry[n] == '=' ? entry + n + 1 : NULL;
+}
+
+#define OURS 4 /* variables that we set, at most */
+
+/* Our own environment with our variables set; the array and its strings from *first on are the caller's. */
+static char **environment_with(const char *library, const char *session, size_t *first)
 {
     size_t count = 0, n = 0;
-    const size_t preload_length = strlen(WIRE_ENV_PRELOAD), session_length = strlen(WIRE_ENV_SESSION);
-    const char *users = NULL;
+    const char *users = NULL, *users_nvtx = NULL, *value;
     while (environ[count])
         count++;
-    char **out = xcalloc(count + 3, sizeof *out);
+    char **out = xcalloc(count + OURS + 1, sizeof *out);
     for (size_t i = 0; i < count; i++) {
-        if (strncmp(environ[i], WIRE_ENV_PRELOAD "=", preload_length + 1) == 0)
-            users = environ[i] + preload_length + 1;
-        else if (strncmp(environ[i], WIRE_ENV_SESSION "=", session_length + 1) != 0)
+        if ((value = value_of(environ[i], WIRE_ENV_PRELOAD)))
+            users = value;
+        else if ((value = value_of(environ[i], WIRE_ENV_NVTX)))
+            users_nvtx = value;
+        else if (!value_of(environ[i], WIRE_ENV_SESSION) && !value_of(environ[i], WIRE_ENV_NVTX_NEXT))
             out[n++] = environ[i];
     }
+    *first = n;
     out[n++] = assignment(WIRE_ENV_SESSION, session, NULL);
     out[n++] = assignment(WIRE_ENV_PRELOAD, library, users);
+    out[n++] = assignment(WIRE_ENV_NVTX, library, NULL);
+    if (users_nvtx && *users_nvtx && strcmp(users_nvtx, library) != 0)
+        out[n++] = assignment(WIRE_ENV_NVTX_NEXT, users_nvtx, NULL);
     return out;
 }
 
@@ -133,18 +147,16 @@ pid_t launch_start(const struct launch_state *state, const char *path, char *con
     int report[2], code = 0;
     if (pipe2(report, O_CLOEXEC))
         return error_set(err, errno, "%s: pipe: %s", path, strerror(errno));
-    char **env = library ? environment_with(library, session) : environ;
+    size_t first = 0;
+    char **env = library ? environment_with(library, session, &first) : environ;
     pid_t pid = fork();
     if (pid == 0)
         child(state, path, argv, env, report[1]);
     int fork_code = errno;
     close(report[1]);
     if (library) {
-        size_t n = 0;
-        while (env[n])
-            n++;
-        free(env[n - 1]);
-        free(env[n - 2]);
+        for (size_t i = first; env[i]; i++)
+            free(env[i]);
         free(env);
     }
     if (pid < 0) {

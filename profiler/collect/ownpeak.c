@@ -1,11 +1,13 @@
 /*
  * The largest live bytes of sets of sites, exact to the event, by branch and bound over the chunks of events. From what
- * each chunk did to each site follow a set's live bytes at the chunk's start and a bound within it: that plus the rises
- * of its sites. Only chunks in which a set may exceed its best so far are decoded, those with the highest bounds first;
- * within a chunk the same is done again for blocks of events.
+ * each chunk did to each site follow a set's live bytes at the chunk's start and bounds within it: that plus the rises
+ * of its sites, and the device's highest live bytes meanwhile (from the timeline) less what the sites outside the set
+ * hold at least. Only chunks in which a set may exceed its best so far are decoded, those with the highest bounds
+ * first; within a chunk the same is done again for blocks of events.
  */
 #include "finish_private.h"
 #include "ownpeak_chunk.h"
+#include "ownpeak_timeline.h"
 
 #include "../../common/chunk.h"
 
@@ -33,6 +35,14 @@
 
 struct sum {
     int64_t live, rise;
+    int64_t least; /* never less within the chunk */
+};
+
+struct device {
+    uint32_t first, end;               /* its sites */
+    struct ownpeak_timeline *timeline; /* NULL: not used */
+    int64_t high_bytes;                /* the most within the chunk */
+    int64_t least;                     /* the least that its sites hold together within the chunk */
 };
 
 struct candidate { /* a set that may have its peak in a chunk */
@@ -64,11 +74,14 @@ struct pass {
     int64_t *live; /* by site */
     uint64_t *allocated, *freed;
     struct sum *sums; /* over the sites before */
+    struct device *devices;
+    size_t device_count;
+    uint32_t *device_of; /* by set */
     struct candidate *candidates;
     size_t candidate_count, candidate_capacity;
     struct chunk *chunks;
     size_t chunk_count, chunk_capacity;
-    int is_damaged;
+    int is_damaged, timelines_lie;
     /* the threads */
     pthread_mutex_t lock;
     sqlite3_stmt *statement;
@@ -89,6 +102,11 @@ struct pass {
 static int64_t add(int64_t a, int64_t b)
 {
     return (int64_t)((uint64_t)a + (uint64_t)b); /* a hostile file may hold any number */
+}
+
+static int64_t subtract(int64_t a, int64_t b)
+{
+    return (int64_t)((uint64_t)a - (uint64_t)b);
 }
 
 static int64_t cpu_ns(void)
@@ -127,15 +145,41 @@ static int map_sites(struct pass *p)
     return 1;
 }
 
+/* --- devices --------------------------------------------------------------------------------- */
+
+static int open_devices(struct pass *p)
+{
+    const struct model *m = p->m;
+    uint32_t *device_of_group = xcalloc(m->group_count + 1, sizeof *device_of_group);
+    int rc = 0;
+    p->devices = xcalloc(m->group_count + 1, sizeof *p->devices);
+    for (size_t i = 0; i < m->group_count && rc == 0; i++) {
+        const struct model_group *g = &m->groups[i];
+        if (i == 0 || g->device != m->groups[i - 1].device) {
+            struct device *d = &p->devices[p->device_count++];
+            *d = (struct device){.first = g->device_first, .end = g->device_first + g->device_count};
+            rc = ownpeak_timeline_open(m->db, g->device, &d->timeline, p->err);
+        }
+        device_of_group[i] = (uint32_t)p->device_count - 1;
+    }
+    p->device_of = xcalloc(p->set_count + 1, sizeof *p->device_of);
+    for (size_t i = 0; i < p->set_count; i++)
+        if (p->sets[i].range_count)
+            p->device_of[i] = device_of_group[m->sites[p->ranges[p->sets[i].first_range].first].group];
+    free(device_of_group);
+    return rc;
+}
+
 /* --- bounds ------------------------------------------------------------------------------------------------------ */
 
 static struct sum set_sum(const struct pass *p, const struct ownpeak_set *s)
 {
-    struct sum total = {0, 0};
+    struct sum total = {0, 0, 0};
     const struct ownpeak_range *r = p->ranges + s->first_range, *end = r + s->range_count;
     for (; r < end; r++) {
         total.live = add(total.live, p->sums[r->end].live - p->sums[r->first].live);
         total.rise = add(total.rise, p->sums[r->end].rise - p->sums[r->first].rise);
+        total.least = add(total.least, p->sums[r->end].least - p->sums[r->first].least);
     }
     return total;
 }
@@ -150,28 +194,47 @@ static void drop_beaten(struct pass *p)
     p->candidate_count = kept;
 }
 
-static void bound_chunk(struct pass *p, const struct chunk_delta *deltas, size_t count, uint32_t chunk)
+/* Sums of the sites' values over the chunk. */
+static void sum_sites(struct pass *p, const struct chunk_delta *deltas, size_t count)
 {
     size_t n = p->m->site_count;
     for (size_t i = 0; i < n; i++)
-        p->sums[i + 1].rise = 0;
+        p->sums[i + 1] = (struct sum){p->live[i], 0, p->live[i]};
     for (size_t i = 0; i < count; i++) {
         uint32_t site = site_index(p, deltas[i].site_id);
-        if (site)
-            p->sums[site].rise = add(p->sums[site].rise, (int64_t)deltas[i].rise_bytes);
+        if (!site)
+            continue;
+        struct sum *s = &p->sums[site];
+        s->rise = add(s->rise, (int64_t)deltas[i].rise_bytes);
+        s->least =
+            s->least > 0 && deltas[i].free_bytes < (uint64_t)s->least ? s->least - (int64_t)deltas[i].free_bytes : 0;
     }
     for (size_t i = 0; i < n; i++) {
-        p->sums[i + 1].live = add(p->sums[i].live, p->live[i]);
+        p->sums[i + 1].live = add(p->sums[i].live, p->sums[i + 1].live);
         p->sums[i + 1].rise = add(p->sums[i].rise, p->sums[i + 1].rise);
+        p->sums[i + 1].least = add(p->sums[i].least, p->sums[i + 1].least);
+    }
+}
+
+static void bound_chunk(struct pass *p, const struct chunk_delta *deltas, size_t count, uint32_t chunk)
+{
+    sum_sites(p, deltas, count);
+    for (size_t i = 0; i < p->device_count; i++) {
+        struct device *d = &p->devices[i];
+        d->least = subtract(p->sums[d->end].least, p->sums[d->first].least);
     }
     for (size_t i = 0; i < p->set_count; i++) {
         struct ownpeak_set *s = &p->sets[i];
         if (s->low_bytes >= s->high_bytes || !s->range_count)
             continue;
+        const struct device *d = &p->devices[p->device_of[i]];
         struct sum sum = set_sum(p, s);
         int64_t bound = add(sum.live, sum.rise);
+        int64_t shared = subtract(d->high_bytes, subtract(d->least, sum.least));
         if (sum.live > s->low_bytes)
             s->low_bytes = sum.live;
+        if (d->high_bytes < OWNPEAK_UNKNOWN && shared < bound)
+            bound = shared;
         if (bound > s->high_bytes)
             bound = s->high_bytes;
         if (bound <= s->low_bytes)
@@ -194,6 +257,20 @@ static void apply_deltas(struct pass *p, const struct chunk_delta *deltas, size_
     }
 }
 
+/* A timeline that says less than is live now is not that of these events: 0. */
+static int check_timelines(const struct pass *p)
+{
+    for (size_t i = 0; i < p->device_count; i++) {
+        const struct device *d = &p->devices[i];
+        int64_t live = 0;
+        for (uint32_t n = d->first; n < d->end; n++)
+            live = add(live, p->live[n]);
+        if (live > d->high_bytes)
+            return 0;
+    }
+    return 1;
+}
+
 /* The chunks must tell the whole story of every site. */
 static int adds_up(const struct pass *p)
 {
@@ -206,11 +283,27 @@ static int adds_up(const struct pass *p)
     return 1;
 }
 
+static void begin_again(struct pass *p)
+{
+    size_t bytes = p->m->site_count * sizeof *p->live;
+    memset(p->live, 0, bytes);
+    memset(p->allocated, 0, bytes);
+    memset(p->freed, 0, bytes);
+    p->candidate_count = p->chunk_count = 0;
+    p->timelines_lie = 0;
+    for (size_t i = 0; i < p->device_count; i++) {
+        ownpeak_timeline_close(p->devices[i].timeline);
+        p->devices[i].timeline = NULL;
+    }
+}
+
 static int bound_all(struct pass *p)
 {
     sqlite3_stmt *s = NULL;
     int rc =
-        db_prepare(p->m->db, "SELECT chunk_id, first_event, event_count, site_delta FROM event_chunk ORDER BY chunk_id",
+        db_prepare(p->m->db,
+                   "SELECT chunk_id, first_event, event_count, site_delta, first_ns, last_ns FROM event_chunk ORDER BY "
+                   "chunk_id",
                    &s, p->err);
     if (rc)
         return rc;
@@ -231,9 +324,15 @@ static int bound_all(struct pass *p)
         }
         GROW(p->chunks, p->chunk_count, p->chunk_capacity);
         p->chunks[p->chunk_count] = (struct chunk){.id = sqlite3_column_int64(s, 0)};
+        for (size_t i = 0; i < p->device_count; i++)
+            p->devices[i].high_bytes =
+                ownpeak_timeline_most(p->devices[i].timeline, sqlite3_column_int64(s, 4), sqlite3_column_int64(s, 5));
         bound_chunk(p, deltas, (size_t)count, (uint32_t)p->chunk_count);
         p->chunk_count++;
         apply_deltas(p, deltas, (size_t)count);
+        p->timelines_lie |= !check_timelines(p);
+        if (p->timelines_lie)
+            break;
         if (p->candidate_count > CANDIDATES_MAX)
             drop_beaten(p);
         if (p->candidate_count > CANDIDATES_MAX || is_over_budget(p))
@@ -243,9 +342,13 @@ static int bound_all(struct pass *p)
         if (rc)
             break;
     }
-    if (rc == 0 && !p->incomplete && step != SQLITE_DONE)
+    if (rc == 0 && !p->incomplete && !p->timelines_lie && step != SQLITE_DONE)
         rc = db_error(p->m->db, p->err);
     sqlite3_finalize(s);
+    if (rc == 0 && p->timelines_lie) { /* once more without them */
+        begin_again(p);
+        return bound_all(p);
+    }
     if (rc == 0 && !p->incomplete && !adds_up(p))
         p->incomplete = "the events do not add up to the accounts";
     return rc;
@@ -439,6 +542,10 @@ static void close_pass(struct pass *p)
     free(p->allocated);
     free(p->freed);
     free(p->sums);
+    for (size_t i = 0; i < p->device_count; i++)
+        ownpeak_timeline_close(p->devices[i].timeline);
+    free(p->devices);
+    free(p->device_of);
     free(p->candidates);
     free(p->chunks);
     chunk_codec_close(p->codec);
@@ -460,7 +567,7 @@ int ownpeak_compute(const struct model *m, const struct ownpeak_range *ranges, s
         rc = error_set(err, ENOMEM, "out of memory");
     else if (!map_sites(&p))
         p.incomplete = "site numbers out of range";
-    else
+    else if ((rc = open_devices(&p)) == 0)
         rc = bound_all(&p);
     if (rc == 0 && !p.incomplete)
         rc = run_chunks(&p);

@@ -6,21 +6,23 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define BLOCK_EVENTS 256u
+#define BLOCK_EVENTS 256u /* numbers of the sites in a block fit a byte */
+#define BLOCK_WORDS  (BLOCK_EVENTS / 64)
 
 struct touched { /* a site in the chunk */
     uint32_t site;
     uint32_t first_member, member_count; /* followed sets that hold it */
-    uint32_t block;                      /* the block that net and rise are of */
-    int64_t net, rise;
-    uint8_t is_in; /* of the set being replayed */
+    uint32_t block;                      /* the block that all below is of */
+    uint32_t number;                     /* in the block */
+    int64_t net, rise, fall;
 };
 
 struct active { /* a followed set */
     uint32_t set;
     uint32_t block;
     int64_t live;
-    int64_t net, rise;
+    int64_t net, rise, fall;
+    uint64_t sites[BLOCK_WORDS]; /* of the block, by number: those that it holds */
 };
 
 struct step { /* an event that changes live bytes */
@@ -66,20 +68,6 @@ static void raise_best(struct ownpeak_set *s, int64_t best)
 static uint32_t site_index(const struct ownpeak_worker *w, uint32_t id)
 {
     return id < w->in->site_ids ? w->in->site_of[id] : 0;
-}
-
-static int is_in_set(const struct ownpeak_worker *w, const struct ownpeak_set *s, uint32_t site)
-{
-    const struct ownpeak_range *r = w->in->ranges + s->first_range;
-    size_t low = 0, high = s->range_count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (r[middle].end <= site)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < s->range_count && r[low].first <= site;
 }
 
 static uint32_t touch(struct ownpeak_worker *w, uint32_t site)
@@ -180,39 +168,51 @@ static void link_members(struct ownpeak_worker *w)
     free(sorted);
 }
 
-static void replay(struct ownpeak_worker *w, const struct active *a, const struct step *steps, size_t count,
-                   size_t sites)
+static void replay(struct ownpeak_worker *w, const struct active *a, const struct step *steps, const uint8_t *numbers,
+                   size_t count)
 {
     struct ownpeak_set *s = &w->in->sets[a->set];
-    for (size_t i = 0; i < sites; i++) {
-        struct touched *t = &w->touched[w->in_block[i]];
-        t->is_in = (uint8_t)is_in_set(w, s, t->site);
-    }
     int64_t live = a->live, best = ownpeak_best(s);
     for (size_t i = 0; i < count; i++) {
-        if (!w->touched[steps[i].touched].is_in)
-            continue;
-        live = add(live, steps[i].change);
-        if (live > best)
-            best = live;
+        uint64_t is_in = a->sites[numbers[i] / 64] >> numbers[i] % 64 & 1;
+        live = add(live, steps[i].change & -(int64_t)is_in);
+        best = live > best ? live : best;
     }
     raise_best(s, best);
 }
 
-static void run_block(struct ownpeak_worker *w, const struct step *steps, size_t count, uint32_t block)
+struct course { /* of all live bytes in a block */
+    int64_t net, rise;
+    int64_t falls; /* sum over the sites */
+};
+
+static size_t follow_sites(struct ownpeak_worker *w, const struct step *steps, uint8_t *numbers, size_t count,
+                           uint32_t block, struct course *all)
 {
-    size_t sites = 0, sets = 0;
+    size_t sites = 0;
     for (size_t i = 0; i < count; i++) {
         struct touched *t = &w->touched[steps[i].touched];
         if (t->block != block) {
             t->block = block;
-            t->net = t->rise = 0;
+            t->number = (uint32_t)sites;
+            t->net = t->rise = t->fall = 0;
             w->in_block[sites++] = steps[i].touched;
         }
+        numbers[i] = (uint8_t)t->number;
         t->net = add(t->net, steps[i].change);
-        if (t->net > t->rise)
-            t->rise = t->net;
+        t->rise = t->net > t->rise ? t->net : t->rise;
+        t->fall = t->net < t->fall ? t->net : t->fall;
+        all->net = add(all->net, steps[i].change);
+        all->rise = all->net > all->rise ? all->net : all->rise;
     }
+    for (size_t i = 0; i < sites; i++)
+        all->falls = add(all->falls, w->touched[w->in_block[i]].fall);
+    return sites;
+}
+
+static size_t follow_sets(struct ownpeak_worker *w, size_t sites, uint32_t block)
+{
+    size_t sets = 0;
     for (size_t i = 0; i < sites; i++) {
         const struct touched *t = &w->touched[w->in_block[i]];
         for (uint32_t k = 0; k < t->member_count; k++) {
@@ -220,17 +220,31 @@ static void run_block(struct ownpeak_worker *w, const struct step *steps, size_t
             struct active *a = &w->active[at];
             if (a->block != block) {
                 a->block = block;
-                a->net = a->rise = 0;
+                a->net = a->rise = a->fall = 0;
+                memset(a->sites, 0, sizeof a->sites);
                 w->sets_in_block[sets++] = at;
             }
             a->net = add(a->net, t->net);
             a->rise = add(a->rise, t->rise);
+            a->fall = add(a->fall, t->fall);
+            a->sites[i / 64] |= 1ull << i % 64;
         }
     }
+    return sets;
+}
+
+static void run_block(struct ownpeak_worker *w, const struct step *steps, size_t count, uint32_t block)
+{
+    uint8_t numbers[BLOCK_EVENTS];
+    struct course all = {0, 0, 0};
+    size_t sites = follow_sites(w, steps, numbers, count, block, &all);
+    size_t sets = follow_sets(w, sites, block);
     for (size_t i = 0; i < sets; i++) {
         struct active *a = &w->active[w->sets_in_block[i]];
-        if (add(a->live, a->rise) > ownpeak_best(&w->in->sets[a->set]))
-            replay(w, a, steps, count, sites);
+        /* It rises by what its sites do, and by what all sites do and those outside it make room for. */
+        int64_t shared = add(all.rise, a->fall - all.falls);
+        if (add(a->live, shared < a->rise ? shared : a->rise) > ownpeak_best(&w->in->sets[a->set]))
+            replay(w, a, steps, numbers, count);
         a->live = add(a->live, a->net);
     }
 }

@@ -23,6 +23,7 @@
 #define SITES     80
 #define NODES     300
 #define ADDRESSES 60
+#define BUCKET_NS 64 /* and so many events */
 #define GROUPS    4
 
 static char directory[] = "/tmp/test-finish-XXXXXX";
@@ -197,13 +198,15 @@ static void write_chunk(sqlite3 *db, const struct chunk_event *events, size_t co
     assert_int_equal(chunk_encode_events(codec, events, count, &data), 0);
     assert_int_equal(chunk_encode_deltas(codec, deltas, touched, &delta), 0);
     sqlite3_stmt *s;
-    assert_int_equal(sqlite3_prepare_v2(db, "INSERT INTO event_chunk VALUES(?, 0, 0, ?, ?, 3, ?, ?)", -1, &s, NULL),
+    assert_int_equal(sqlite3_prepare_v2(db, "INSERT INTO event_chunk VALUES(?, ?, ?, ?, ?, 3, ?, ?)", -1, &s, NULL),
                      SQLITE_OK);
     sqlite3_bind_int(s, 1, id);
-    sqlite3_bind_int64(s, 2, (int64_t)count);
-    sqlite3_bind_int64(s, 3, (int64_t)first);
-    sqlite3_bind_blob64(s, 4, data.data, data.length, SQLITE_STATIC);
-    sqlite3_bind_blob64(s, 5, delta.data, delta.length, SQLITE_STATIC);
+    sqlite3_bind_int64(s, 2, (int64_t)events[0].time_ns);
+    sqlite3_bind_int64(s, 3, (int64_t)events[count - 1].time_ns);
+    sqlite3_bind_int64(s, 4, (int64_t)count);
+    sqlite3_bind_int64(s, 5, (int64_t)first);
+    sqlite3_bind_blob64(s, 6, data.data, data.length, SQLITE_STATIC);
+    sqlite3_bind_blob64(s, 7, delta.data, delta.length, SQLITE_STATIC);
     assert_int_equal(sqlite3_step(s), SQLITE_DONE);
     sqlite3_finalize(s);
     buf_free(&data);
@@ -239,6 +242,26 @@ static void account_event(const struct chunk_event *e, struct level *device, str
     count_peaks(device, kind, t->group);
     if (device[e->device].live > t->active_peak)
         t->active_peak = device[e->device].live;
+}
+
+/* The highest live bytes of each device in each BUCKET_NS. */
+static void write_timeline(sqlite3 *db)
+{
+    int64_t live[2] = {0, 0}, most[2] = {0, 0};
+    for (size_t i = 0; i < all_count; i++) {
+        const struct chunk_event *e = &all_events[i];
+        int is_alloc = e->op == CHUNK_alloc || e->op == CHUNK_realloc_alloc;
+        if (e->op != CHUNK_oom)
+            live[e->device] += is_alloc ? (int64_t)e->size_bytes : -(int64_t)e->size_bytes;
+        most[e->device] = live[e->device] > most[e->device] ? live[e->device] : most[e->device];
+        if ((i + 1) % BUCKET_NS && i + 1 < all_count)
+            continue;
+        for (int d = 0; d < 2; d++) {
+            sql(db, "INSERT INTO timeline VALUES(%d, 0, %lld, %d, 0, %lld, 0, 0, 0, 0, 0, 0, 0, NULL, NULL, 0, 0)", d,
+                (long long)(i / BUCKET_NS * BUCKET_NS), BUCKET_NS, most[d]);
+            most[d] = live[d];
+        }
+    }
 }
 
 /* Allocations and frees that swing, so that sites have their peaks at different times. */
@@ -316,6 +339,7 @@ static sqlite3 *make_random(const char *name, uint32_t with_seed, size_t events,
     make_addresses(db);
     make_stacks(db);
     make_events(db, events, chunk_events);
+    write_timeline(db);
     sql(db, "COMMIT");
     return db;
 }
@@ -492,6 +516,29 @@ static void test_random_recordings(void **state)
         check_accounts(db);
         assert_true(check_own_peaks(db) > 100);
         assert_none(db, "SELECT 1 FROM meta WHERE key = 'own_peak_incomplete'");
+        sqlite3_close(db);
+    }
+}
+
+/* It only saves time: one that is not of these events, or not whole, changes nothing. */
+static void test_any_timeline(void **state)
+{
+    (void)state;
+    static const char *const damages[] = {
+        "DELETE FROM timeline",
+        "DELETE FROM timeline WHERE time_ns % 3 = 0",
+        "DELETE FROM timeline WHERE time_ns < 1000 OR time_ns > 9000",
+        "UPDATE timeline SET active_max_bytes = 0",
+        "UPDATE timeline SET active_max_bytes = active_max_bytes / 2 WHERE device_id = 0",
+        "UPDATE timeline SET width_ns = 9223372036854775807",
+        "UPDATE timeline SET width_ns = -width_ns",
+    };
+    for (size_t i = 0; i < sizeof damages / sizeof *damages; i++) {
+        sqlite3 *db = make_random("timeline.db", 40, 10000, 500);
+        sql(db, "%s", damages[i]);
+        finish(db, 0);
+        check_accounts(db);
+        assert_true(check_own_peaks(db) > 100);
         sqlite3_close(db);
     }
 }
@@ -770,6 +817,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_random_recordings),
+        cmocka_unit_test(test_any_timeline),
         cmocka_unit_test(test_finishing_twice_changes_nothing),
         cmocka_unit_test(test_missing_or_damaged_events),
         cmocka_unit_test(test_hostile_rows),

@@ -149,6 +149,9 @@ $(BUILD)/programs/lookup: tests/symbols/lookup.c $(filter-out %/cli/main.o,$(TOO
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(TOOL_FLAGS) -o $@ $^ $(LIBS)
 
+include tests/cuda/cuda.mk
+programs: cuda-stand-ins
+
 BENCH_PROGRAMS := $(patsubst tests/bench/%.c,$(BUILD)/bench/%,$(filter-out %/hwm.c,$(wildcard tests/bench/*.c))) $(BUILD)/bench/libhwm.so
 bench-programs: $(BENCH_PROGRAMS)
 $(BUILD)/bench/bench_unwind: tests/bench/bench_unwind.c $(PRELOAD_OBJ)

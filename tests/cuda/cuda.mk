@@ -1,0 +1,33 @@
+# What the CUDA tests run on, without a GPU and without a toolkit: simulated drivers of several CUDA versions, a stand-in
+# runtime library and a stand-in for NVML. Programs find them by LD_LIBRARY_PATH; nothing of this is installed.
+SIM := $(BUILD)/cuda
+SIM_VERSIONS := 10020 11020 11080 12040 13000
+SIM_FLAGS := -D_GNU_SOURCE -std=gnu17 -O1 -g $(WARN) -fPIC -fvisibility=hidden
+SIM_OBJ := $(patsubst tests/cuda/driver/%.c,$(SIM)/obj/%.o,$(wildcard tests/cuda/driver/*.c))
+SIM_DRIVERS := $(SIM_VERSIONS:%=$(SIM)/%/libcuda.so.1)
+# the major version whose name nvcc gives to the runtime library
+CUDART := $(SIM)/libcudart.so.13
+CUDA_STAND_INS := $(SIM_DRIVERS) $(CUDART) $(SIM)/libnvidia-ml.so.1
+
+$(SIM)/obj/%.o: tests/cuda/driver/%.c tests/cuda/driver/sim.h tests/cuda/driver/state.h tests/cuda/driver/symbols.def tests/cuda/include/cuda_abi.h $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(SIM_FLAGS) -c $< -o $@
+# -Bsymbolic: its own pointers stay its own, whoever preloads functions of the same names
+$(SIM_DRIVERS): $(SIM)/%/libcuda.so.1: $(SIM_OBJ) tests/cuda/symbols.awk tests/cuda/driver/symbols.def
+	@mkdir -p $(@D)
+	@awk -v V=$* -f tests/cuda/symbols.awk tests/cuda/driver/symbols.def >$(@D)/exports.map
+	@echo 'extern const int sim_built_version; const int sim_built_version = $*;' >$(@D)/version.c
+	$(Q)$(CC) $(SIM_FLAGS) -shared -Wl,-Bsymbolic -Wl,--no-undefined -Wl,-soname,libcuda.so.1 \
+	    -Wl,--version-script=$(@D)/exports.map -o $@ $(SIM_OBJ) $(@D)/version.c -pthread
+	@ln -sf libcuda.so.1 $(@D)/libcuda.so
+$(CUDART): tests/cuda/runtime/cudart.c tests/cuda/include/cuda_runtime.h tests/cuda/include/cuda_abi.h tests/cuda/driver/symbols.def $(BUILD)/flags
+	@mkdir -p $(@D)
+	@echo '$(@F) { global: cuda*; __cuda*; local: *; };' >$(SIM)/cudart.map
+	$(Q)$(CC) $(SIM_FLAGS) -shared -Wl,--no-undefined -Wl,-soname,$(@F) -Wl,--version-script=$(SIM)/cudart.map -o $@ $< -ldl -pthread
+	@ln -sf $(@F) $(SIM)/libcudart.so
+$(SIM)/libnvidia-ml.so.1: tests/cuda/nvml/nvml.c tests/cuda/driver/state.h $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(SIM_FLAGS) -shared -Wl,--no-undefined -Wl,-soname,$(@F) -o $@ $<
+
+cuda-stand-ins: $(CUDA_STAND_INS)
+.PHONY: cuda-stand-ins

@@ -5,6 +5,7 @@
 #define MEMPROF_CLI_H
 
 #include "../common/error.h"
+#include "../report/lens.h"
 #include "../report/out.h"
 #include "options.h"
 
@@ -29,6 +30,8 @@ int reader_open(const char *path, sqlite3 **db, struct error *err);
 const char *cli_file(const struct arguments *a);
 /* --json, --csv, --color, the terminal. 0 or EXIT_USAGE after a message. */
 int cli_output(const struct arguments *a, struct report_out *out);
+/* --skip, --process, --native, --python-only. 0 or EXIT_USAGE after a message. */
+int cli_lens(const struct arguments *a, struct lens_options *lens);
 /* Flushes stdout; status, or EXIT_FAILED with a message when it could not be written. */
 int cli_close_output(int status);
 

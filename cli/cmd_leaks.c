@@ -6,13 +6,13 @@
 #include <string.h>
 
 static int parse(const struct arguments *a, const char *path, struct report_options *o, struct suppressions *s,
-                 int64_t *exitcode)
+                 struct lens_options *lens, int64_t *exitcode)
 {
     struct error err;
     const char *by = a->given[OPTION_leaks_by] ? a->value[OPTION_leaks_by] : "stack";
     *o = (struct report_options){
-        .file = path, .sort = -1, .device = a->value[OPTION_device], .kind = a->value[OPTION_kind]};
-    if (options_number(a, OPTION_top, 0, INT32_MAX, -1, &o->top) ||
+        .file = path, .sort = -1, .device = a->value[OPTION_device], .kind = a->value[OPTION_kind], .lens = lens};
+    if (cli_lens(a, lens) || options_number(a, OPTION_top, 0, INT32_MAX, -1, &o->top) ||
         options_number(a, OPTION_frames, 0, INT32_MAX, 30, &o->frames) ||
         options_number(a, OPTION_error_exitcode, 1, 255, 0, exitcode))
         return EXIT_USAGE;
@@ -29,6 +29,7 @@ int cmd_leaks(const struct arguments *a)
 {
     struct report_options report;
     struct suppressions suppressions = {0};
+    struct lens_options lens;
     struct leaks_options options = {&report, &suppressions};
     struct report_out out;
     struct error err = {""};
@@ -38,11 +39,13 @@ int cmd_leaks(const struct arguments *a)
     const char *path = cli_file(a);
     int status = path ? cli_output(a, &out) : EXIT_USAGE;
     if (status == 0)
-        status = parse(a, path, &report, &suppressions, &exitcode);
+        status = parse(a, path, &report, &suppressions, &lens, &exitcode);
     if (status == 0) {
         int rc = reader_open(path, &db, &err);
         int is_open = rc == 0;
         if (is_open)
+            rc = lens_apply(db, &lens, &err);
+        if (rc == 0)
             rc = leaks_report(db, &options, &out, &leaked, &err);
         if (rc)
             status = rc == -EINVAL && is_open ? cli_usage("%s", err.text) : cli_fail(&err);

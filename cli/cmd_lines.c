@@ -5,12 +5,13 @@
 #include <errno.h>
 #include <string.h>
 
-static int parse(const struct arguments *a, const char *path, struct report_options *report, struct lines_options *o)
+static int parse(const struct arguments *a, const char *path, struct report_options *report, struct lines_options *o,
+                 struct lens_options *lens)
 {
     struct error err;
     *report = (struct report_options){
-        .file = path, .sort = -1, .device = a->value[OPTION_device], .kind = a->value[OPTION_kind]};
-    if (options_number(a, OPTION_top, 0, INT32_MAX, -1, &report->top))
+        .file = path, .sort = -1, .device = a->value[OPTION_device], .kind = a->value[OPTION_kind], .lens = lens};
+    if (cli_lens(a, lens) || options_number(a, OPTION_top, 0, INT32_MAX, -1, &report->top))
         return EXIT_USAGE;
     for (int i = 0; i < a->use_count; i++) {
         int is_func = a->use[i].id == OPTION_func, is_file = a->use[i].id == OPTION_file;
@@ -29,6 +30,7 @@ static int parse(const struct arguments *a, const char *path, struct report_opti
 int cmd_lines(const struct arguments *a)
 {
     struct report_options report;
+    struct lens_options lens;
     struct lines_options options = {.report = &report};
     struct report_out out;
     struct error err = {""};
@@ -40,11 +42,13 @@ int cmd_lines(const struct arguments *a)
         return cli_close_output(EXIT_OK);
     }
     if (status == 0)
-        status = parse(a, path, &report, &options);
+        status = parse(a, path, &report, &options, &lens);
     if (status)
         return status;
     int rc = reader_open(path, &db, &err), is_open = rc == 0;
     if (is_open)
+        rc = lens_apply(db, &lens, &err);
+    if (rc == 0)
         rc = lines_report(db, &options, &out, &err);
     sqlite3_close(db);
     status = rc == 0 ? EXIT_OK : rc == -EINVAL && is_open ? cli_usage("%s", err.text) : cli_fail(&err);

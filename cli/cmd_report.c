@@ -18,7 +18,8 @@ static int parse_by(const char *text, enum row_key *by)
     const char *near = options_nearest(text, row_key_names, ROW_KEY_COUNT);
     if (near)
         return cli_usage("report: --by '%s': did you mean '%s'?", text, near);
-    return cli_usage("report: --by '%s': expected line, function, file, module, thread, device or stack", text);
+    return cli_usage("report: --by '%s': expected line, function, file, module, thread, process, device or stack",
+                     text);
 }
 
 static int parse_at(const char *text, struct report_options *o)
@@ -61,14 +62,16 @@ static int write_page(const struct arguments *a, sqlite3 *db, const char *path, 
     return html_write(db, &html, err);
 }
 
-static int parse(const struct arguments *a, struct report_options *o)
+static int parse(const struct arguments *a, struct report_options *o, struct lens_options *lens)
 {
-    *o = (struct report_options){.sort = -1};
+    *o = (struct report_options){.sort = -1, .lens = lens};
     o->device = a->value[OPTION_device];
     o->kind = a->value[OPTION_kind];
     o->inclusive = a->given[OPTION_inclusive];
     int is_html = a->given[OPTION_html] || a->given[OPTION_html_output];
-    if (options_number(a, OPTION_top, 0, INT32_MAX, -1, &o->top) ||
+    int is_table = a->given[OPTION_by] || a->given[OPTION_at] || a->given[OPTION_sort];
+    if (cli_lens(a, lens) || options_number(a, OPTION_callers, 0, 1000, -1, &o->callers) ||
+        options_number(a, OPTION_top, 0, INT32_MAX, -1, &o->top) ||
         options_number(a, OPTION_frames, 0, INT32_MAX, 30, &o->frames))
         return EXIT_USAGE;
     if (a->given[OPTION_by] && parse_by(a->value[OPTION_by], &o->by))
@@ -81,6 +84,11 @@ static int parse(const struct arguments *a, struct report_options *o)
         return cli_usage("report: --sort does not go with --at TIME, where the only statistic is what was live");
     if (is_html && (a->given[OPTION_by] || a->given[OPTION_at] || a->given[OPTION_json] || a->given[OPTION_csv]))
         return cli_usage("report: --html writes one page of everything; leave out --by, --at, --json and --csv");
+    if (is_html && (lens->skip_count || lens->pid || lens->language != TREE_BOTH))
+        return cli_usage(
+            "report: --html writes one page of everything; leave out --skip, --process, --native and --python-only");
+    if (a->given[OPTION_callers] && (is_html || is_table))
+        return cli_usage("report: --callers belongs to the report without --by, --at, --sort and --html");
     if (!is_html && (a->given[OPTION_open] || a->given[OPTION_no_source]))
         return cli_usage("report: --open and --no-source belong to --html");
     return 0;
@@ -89,6 +97,7 @@ static int parse(const struct arguments *a, struct report_options *o)
 int cmd_report(const struct arguments *a)
 {
     struct report_options options;
+    struct lens_options lens;
     struct report_out out;
     struct error err = {""};
     sqlite3 *db = NULL;
@@ -99,11 +108,13 @@ int cmd_report(const struct arguments *a)
         return cli_close_output(EXIT_OK);
     }
     if (status == 0)
-        status = parse(a, &options);
+        status = parse(a, &options, &lens);
     if (status)
         return status;
     options.file = path;
     int rc = reader_open(path, &db, &err);
+    if (rc == 0)
+        rc = lens_apply(db, &lens, &err);
     if (rc == 0 && (a->given[OPTION_html] || a->given[OPTION_html_output]))
         rc = write_page(a, db, path, &err);
     else if (rc == 0 && (a->given[OPTION_by] || a->given[OPTION_at] || a->given[OPTION_sort]))

@@ -87,6 +87,25 @@ int cli_output(const struct arguments *a, struct report_out *out)
     return 0;
 }
 
+int cli_lens(const struct arguments *a, struct lens_options *lens)
+{
+    const char *command = command_infos[a->command].name;
+    *lens = (struct lens_options){0};
+    if (a->given[OPTION_native] && a->given[OPTION_python_only])
+        return cli_usage("%s: --native and --python-only exclude each other", command);
+    lens->language = a->given[OPTION_native] ? TREE_NATIVE : a->given[OPTION_python_only] ? TREE_PYTHON : TREE_BOTH;
+    for (int i = 0; i < a->use_count; i++) {
+        if (a->use[i].id != OPTION_skip)
+            continue;
+        if (!*a->use[i].value)
+            return cli_usage("%s: --skip '': expected the name of a function", command);
+        if (lens->skip_count == LENS_SKIPS_MAX)
+            return cli_usage("%s: more than %d --skip; use a pattern such as 'xm*alloc'", command, LENS_SKIPS_MAX);
+        lens->skips[lens->skip_count++] = a->use[i].value;
+    }
+    return options_number(a, OPTION_process, 1, INT32_MAX, 0, &lens->pid);
+}
+
 int cli_close_output(int status)
 {
     if (fflush(stdout) == 0 && !ferror(stdout))

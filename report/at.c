@@ -2,6 +2,7 @@
 
 #include "../common/chunk.h"
 #include "../common/db.h"
+#include "replay.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -18,6 +19,8 @@ struct at {
     size_t count;
     int64_t first_event; /* events before this number are in the values already */
     int64_t first_ns;
+    int is_one; /* process: only events of images count */
+    struct replay_images images;
     struct at_result *result;
 };
 
@@ -61,13 +64,12 @@ static int load_keyframe(struct at *a, int64_t time_ns, struct error *err)
 {
     sqlite3_stmt *s = NULL;
     a->result->keyframe_ns = -1;
-    int rc = db_prepare(
-        a->db,
-        "SELECT time_ns, event_count, data FROM keyframe WHERE time_ns <= ? "
-        /* those of a peak hold the sites of its device alone */
-        "AND (reason NOT IN ('peak', 'reserved peak') OR (SELECT count(*) FROM device) = 1) "
-        "ORDER BY time_ns DESC, event_count DESC",
-        &s, err);
+    int rc = db_prepare(a->db,
+                        "SELECT time_ns, event_count, data FROM keyframe WHERE time_ns <= ? "
+                        /* those of a peak hold the sites of its device alone */
+                        "AND (reason NOT IN ('peak', 'reserved peak') OR (SELECT count(*) FROM device) = 1) "
+                        "ORDER BY time_ns DESC, event_count DESC",
+                        &s, err);
     if (rc)
         return rc;
     sqlite3_bind_int64(s, 1, time_ns);
@@ -120,7 +122,9 @@ static void read_events(struct at *a, sqlite3_stmt *s, int64_t first_event, int6
         return;
     }
     for (long i = 0; i < n && (int64_t)events[i].time_ns <= time_ns; i++)
-        if (first_event >= a->first_event || a->first_event - first_event <= i)
+        if (a->is_one && !replay_has(&a->images, events[i].process_id))
+            continue;
+        else if (first_event >= a->first_event || a->first_event - first_event <= i)
             apply_event(a, &events[i]);
     a->result->events_read += n;
 }
@@ -161,7 +165,7 @@ static int read_chunks(struct at *a, int64_t time_ns, struct error *err)
             break;
         }
         next = after;
-        int whole = first >= a->first_event && sqlite3_column_int64(s, 1) <= time_ns;
+        int whole = !a->is_one && first >= a->first_event && sqlite3_column_int64(s, 1) <= time_ns;
         if (!whole || sum_chunk(a, s))
             read_events(a, s, first, time_ns);
     }
@@ -202,12 +206,16 @@ static int holds_without_events(struct at *a, int64_t time_ns)
            db_int(a->db, "SELECT max(time_ns) FROM keyframe WHERE reason = 'end'", -1) == a->result->keyframe_ns;
 }
 
-int at_load(sqlite3 *db, int64_t time_ns, struct at_result *result, struct error *err)
+int at_load(sqlite3 *db, int64_t time_ns, int64_t pid, struct at_result *result, struct error *err)
 {
     struct at a = {.db = db, .codec = chunk_codec_open(), .result = result};
     *result = (struct at_result){.time_ns = time_ns};
     int rc = load_sites(&a, err);
-    if (rc == 0)
+    result->keyframe_ns = -1;
+    a.is_one = pid && db_int(db, "SELECT count(DISTINCT pid) FROM main.process", 0) > 1;
+    if (rc == 0 && a.is_one)
+        rc = replay_images(db, pid, &a.images, err);
+    else if (rc == 0)
         rc = load_keyframe(&a, time_ns, err);
     if (rc == 0)
         rc = read_chunks(&a, time_ns, err);

@@ -4,6 +4,7 @@
 #include "../common/units.h"
 #include "at.h"
 #include "notes.h"
+#include "self_module.h"
 #include "walk.h"
 
 #include <errno.h>
@@ -57,7 +58,7 @@ static int load_live(struct by *b, struct error *err)
         [ROW_FUNCTION] = {"fn.name, fn.plain_name, df.path, fn.line, mk.path, l.offset, fn.function_id",
                           "fn.function_id, fn.name"},
         [ROW_FILE] = {"NULL, NULL, f.path, NULL, NULL, NULL, f.file_id", "f.file_id"},
-        [ROW_MODULE] = {"NULL, NULL, NULL, NULL, m.path, NULL, 0", "m.path"},
+        [ROW_MODULE] = {"NULL, NULL, NULL, NULL, m.path, NULL, m.key_id", "m.key_id"},
         [ROW_DEVICE] = {"NULL, NULL, NULL, NULL, NULL, NULL, s.device_id", "s.device_id"},
         [ROW_STACK] = {"NULL, NULL, NULL, NULL, NULL, NULL, s.stack_id", "s.stack_id"},
     };
@@ -71,12 +72,16 @@ static int load_live(struct by *b, struct error *err)
                " LEFT JOIN site_line sl USING(site_id) LEFT JOIN line l ON l.line_id = sl.line_id"
                " LEFT JOIN function fn ON fn.function_id = l.function_id LEFT JOIN file f ON f.file_id = l.file_id"
                " LEFT JOIN file df ON df.file_id = fn.file_id LEFT JOIN module_key mk ON mk.key_id = l.module_key_id"
-               " LEFT JOIN stack st ON st.stack_id = s.stack_id LEFT JOIN address ad ON ad.address_id = st.address_id"
-               " LEFT JOIN module m ON m.module_id = ad.module_id"
-               " WHERE (?1 IS NULL OR ?1 = 'all' OR s.kind = ?1) AND (?2 IS NULL OR d.name = ?2)"
+               "%s WHERE (?1 IS NULL OR ?1 = 'all' OR s.kind = ?1) AND (?2 IS NULL OR d.name = ?2)"
                " GROUP BY s.device_id, %s HAVING sum(v.live_bytes) > 0 ORDER BY 3 DESC, 11",
-               scopes[o->by].keys, scopes[o->by].group);
-    int rc = db_prepare(b->db, sql.data, &s, err), step = SQLITE_DONE;
+               scopes[o->by].keys,
+               o->by == ROW_MODULE ? " LEFT JOIN temp.site_module sm USING(site_id) LEFT JOIN module_key m ON m.key_id "
+                                     "= sm.key_id"
+                                   : "",
+               scopes[o->by].group);
+    int rc = o->by == ROW_MODULE ? self_module_load(b->db, err) : 0, step = SQLITE_DONE;
+    if (rc == 0)
+        rc = db_prepare(b->db, sql.data, &s, err);
     if (rc == 0) {
         sqlite3_bind_text(s, 1, o->kind, -1, SQLITE_STATIC);
         sqlite3_bind_text(s, 2, o->device, -1, SQLITE_STATIC);
@@ -127,16 +132,16 @@ static int load(struct by *b, struct error *err)
     const struct report_options *o = b->options;
     char text[UNITS_TEXT];
     if (o->at == REPORT_AT_TIME) {
-        if (o->by == ROW_THREAD || o->inclusive)
-            return error_set(err, EINVAL, "--at TIME does not go with %s; --at peak and --at end do",
-                             o->inclusive ? "--inclusive" : "--by thread");
+        if (o->by == ROW_THREAD || o->by == ROW_PROCESS || o->inclusive)
+            return error_set(err, EINVAL, "--at TIME does not go with %s%s; --at peak and --at end do",
+                             o->inclusive ? "--inclusive" : "--by ", o->inclusive ? "" : row_key_names[o->by]);
         int64_t end_ns = db_meta_int(b->db, "duration_ns", 0), last_ns;
         last_ns = db_int(b->db, "SELECT max(last_ns) FROM event_chunk", 0);
         end_ns = last_ns > end_ns ? last_ns : end_ns;
         if (o->at_ns > end_ns)
             return error_set(err, EINVAL, "--at %s: the run ended at %s; --at end shows what was live then",
                              units_ns(text, o->at_ns), units_ns((char[UNITS_TEXT]){0}, end_ns));
-        int rc = at_load(b->db, o->at_ns, &b->at, err);
+        int rc = at_load(b->db, o->at_ns, o->lens ? o->lens->pid : 0, &b->at, err);
         title_at(b);
         return rc ? rc : load_live(b, err);
     }
@@ -238,6 +243,7 @@ static int key_columns(enum row_key by, int many_devices, struct table_column *c
         [ROW_THREAD] = {{"pid", TABLE_RIGHT, 0, 0},
                         {"tid", TABLE_RIGHT, 0, 0},
                         {"thread", TABLE_LEFT, TEXT_CUT_RIGHT, 0}},
+        [ROW_PROCESS] = {{"pid", TABLE_RIGHT, 0, 0}, {"command", TABLE_LEFT, TEXT_CUT_RIGHT, 0}},
     };
     int count = 0;
     if (many_devices || by == ROW_DEVICE)
@@ -266,6 +272,10 @@ static void key_cells(const struct by *b, struct table *t, const struct row *row
         table_text(t, text.data ? text.data : "(no source position)");
     } else if (by == ROW_MODULE) {
         table_text(t, row->module ? text_relative(row->module, b->cwd) : "(no module)");
+    } else if (by == ROW_PROCESS) {
+        snprintf(number, sizeof number, "%lld", (long long)row->pid);
+        table_text(t, number);
+        table_text(t, row->command ? row->command : "?");
     } else if (by == ROW_THREAD) {
         snprintf(number, sizeof number, "%lld", (long long)row->pid);
         table_text(t, number);
@@ -307,10 +317,11 @@ static int print_stacks(struct by *b, struct error *err)
             if (b->held_count >= 0)
                 buf_printf(&line, " in %s blocks", units_count(text[1], row->stats.value[b->held_count]));
         } else {
-            buf_printf(&line, "%s at the peak; %s in %s allocations, %s live at the end",
+            buf_printf(&line, "%s at the peak; %s in %s allocation%s, %s live at the end",
                        units_bytes(text[0], row->stats.value[STAT_at_peak_bytes]),
                        units_bytes(text[1], row->stats.value[STAT_alloc_bytes]),
                        units_count(text[2], row->stats.value[STAT_alloc_count]),
+                       row->stats.value[STAT_alloc_count] == 1 ? "" : "s",
                        units_bytes(text[3], row->stats.value[STAT_end_bytes]));
         }
         buf_printf(&line, "   %s, stack %lld", row->device ? row->device : "?", (long long)row->key_id);
@@ -347,7 +358,7 @@ static int record_rows(struct by *b, struct error *err)
             rc = walk_stack(b->walk, row->key_id, &stack, err);
         if (b->options->by == ROW_STACK && rc == 0)
             walk_json(&stack, &frames);
-        row_record(&r, row, b->options->inclusive, b->options->at == REPORT_AT_TIME, frames.data);
+        row_record(&r, row, b->options->inclusive, b->options->at == REPORT_AT_TIME, "frames", frames.data);
         buf_free(&frames);
     }
     record_array_end(&r);
@@ -362,7 +373,8 @@ int report_by(sqlite3 *db, const struct report_options *options, const struct re
     struct by b = {.db = db, .options = &chosen, .out = out, .title = BUF(4096)};
     if (chosen.top < 0)
         chosen.top = out->format != REPORT_TEXT ? 0 : chosen.by == ROW_STACK ? DEFAULT_STACKS : DEFAULT_TOP;
-    if (chosen.inclusive && (chosen.by == ROW_THREAD || chosen.by == ROW_DEVICE || chosen.by == ROW_STACK))
+    if (chosen.inclusive &&
+        (chosen.by == ROW_THREAD || chosen.by == ROW_DEVICE || chosen.by == ROW_STACK || chosen.by == ROW_PROCESS))
         return error_set(err, EINVAL, "--inclusive does not go with --by %s: it calls nothing",
                          row_key_names[chosen.by]);
     b.cwd = db_meta_text(db, "cwd");
@@ -371,7 +383,7 @@ int report_by(sqlite3 *db, const struct report_options *options, const struct re
     if (rc == 0)
         rc = load(&b, err);
     if (rc == 0 && chosen.by == ROW_STACK)
-        rc = walk_open(db, &b.walk, err);
+        rc = walk_open(db, report_language(options), &b.walk, err);
     if (rc == 0 && out->format != REPORT_TEXT) {
         rc = record_rows(&b, err);
     } else if (rc == 0) {

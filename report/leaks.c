@@ -400,7 +400,7 @@ int leaks_report(sqlite3 *db, const struct leaks_options *options, const struct 
     int64_t top = o->top >= 0 ? o->top : out->format == REPORT_TEXT ? DEFAULT_TOP : 0;
     int rc = report_check_names(db, o->device, o->kind, err);
     if (rc == 0)
-        rc = walk_open(db, &l.walk, err);
+        rc = walk_open(db, report_language(o), &l.walk, err);
     if (rc == 0)
         rc = load(&l, err);
     if (rc == 0) {

@@ -1,5 +1,6 @@
-/* Hash map and growing arrays of the page. */
-#include "page_data.h"
+#include "page_map.h"
+
+#include "../common/error.h"
 
 #include <stdlib.h>
 #include <string.h>

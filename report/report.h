@@ -6,6 +6,7 @@
 #define MEMPROF_REPORT_H
 
 #include "../common/error.h"
+#include "lens.h"
 #include "out.h"
 #include "rows.h"
 
@@ -23,7 +24,14 @@ struct report_options {
     int sort; /* stat_id; -1: the report's own */
     enum report_at at;
     int64_t at_ns;
+    int64_t callers;                 /* report_summary: under a line of the peak; -1: the report's own */
+    const struct lens_options *lens; /* that was applied; NULL: none */
 };
+
+static inline enum tree_language report_language(const struct report_options *options)
+{
+    return options->lens ? options->lens->language : TREE_BOTH;
+}
 
 int report_summary(sqlite3 *db, const struct report_options *options, const struct report_out *out, struct error *err);
 int report_by(sqlite3 *db, const struct report_options *options, const struct report_out *out, struct error *err);

@@ -1,13 +1,16 @@
 #include "rows.h"
 
 #include "../common/db.h"
+#include "../common/kind.h"
+#include "replay.h"
 #include "text.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-const char *const row_key_names[ROW_KEY_COUNT] = {"line", "function", "file", "module", "thread", "device", "stack"};
+const char *const row_key_names[ROW_KEY_COUNT] = {"line",   "function", "file",  "module",
+                                                  "thread", "device",   "stack", "process"};
 
 /* The columns that say what a row is, in the order of read_key(); and the joins that they need. a: the account. */
 static const struct {
@@ -25,10 +28,16 @@ static const struct {
                     "LEFT JOIN module_key m ON m.key_id = a.key_id"},
     [ROW_THREAD] = {"NULL, NULL, NULL, NULL, NULL, NULL, t.name, t.process_id, p.pid, t.tid",
                     "LEFT JOIN thread t ON t.thread_id = a.key_id LEFT JOIN process p ON p.process_id = t.process_id"},
+    [ROW_PROCESS] = {"NULL, NULL, NULL, NULL, NULL, NULL, NULL, p.process_id, p.pid, NULL",
+                     "LEFT JOIN process p ON p.process_id = a.key_id"},
 };
 
-/* How sites of one stack become one row. */
-static void stack_columns(struct buf *sql)
+/* What a process was last: an exec makes another image of it. */
+static const char command[] =
+    "(SELECT command_line FROM process q WHERE q.pid = p.pid ORDER BY q.process_id DESC LIMIT 1)";
+
+/* How several rows become one; own: the own peak of the sum, where it is known otherwise. */
+static void sum_columns(struct buf *sql, const char *own)
 {
     static const char *const forms[] = {[STAT_COMBINE_sum] = "sum(%s)",
                                         [STAT_COMBINE_max] = "max(%s)",
@@ -37,9 +46,11 @@ static void stack_columns(struct buf *sql)
         buf_puts(sql, i ? ", " : "");
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
+        if (i == STAT_own_peak_bytes && own)
+            buf_printf(sql, "coalesce(%s, ", own);
         buf_printf(sql, forms[stat_infos[i].combine], stat_infos[i].column);
 #pragma GCC diagnostic pop
-        buf_printf(sql, " AS %s", stat_infos[i].column);
+        buf_printf(sql, "%s AS %s", i == STAT_own_peak_bytes && own ? ")" : "", stat_infos[i].column);
     }
 }
 
@@ -74,12 +85,18 @@ static void source_of(enum row_key by, struct buf *sql)
 {
     if (by == ROW_STACK) {
         buf_puts(sql, "(SELECT device_id, CASE WHEN ?3 = 'all' THEN 'all' ELSE kind END AS kind, stack_id AS key_id, ");
-        stack_columns(sql);
+        sum_columns(sql, NULL);
         buf_puts(sql, " FROM site WHERE ?3 IN ('all', kind) GROUP BY device_id, stack_id)");
     } else if (by == ROW_DEVICE) {
         buf_puts(sql, "(SELECT device_id, kind, device_id AS key_id, ");
         device_columns(sql);
         buf_puts(sql, " FROM total WHERE kind = ?3)");
+    } else if (by == ROW_PROCESS) {
+        buf_puts(sql, "(SELECT device_id, kind, min(t.process_id) AS key_id, ");
+        sum_columns(sql, "(SELECT max(peak_bytes) FROM temp.process_peak pp WHERE pp.pid = p.pid AND pp.device_id = "
+                         "account.device_id)");
+        buf_puts(sql, " FROM account JOIN thread t ON t.thread_id = account.key_id JOIN process p USING(process_id)"
+                      " WHERE scope = 'thread' AND inclusive = 0 AND kind = ?3 GROUP BY device_id, p.pid)");
     } else {
         buf_puts(sql, "(SELECT * FROM account WHERE scope = ?1 AND inclusive = ?2 AND kind = ?3)");
     }
@@ -104,8 +121,9 @@ static void build_sql(const struct rows_query *q, struct buf *sql)
 {
     const char *sort = stat_infos[q->sort].column;
     const char *keys = scopes[q->by].keys;
-    buf_printf(sql, "SELECT d.name, a.kind, a.key_id, %s, ",
-               keys ? keys : "NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL");
+    buf_printf(sql, "SELECT d.name, a.kind, a.key_id, %s, %s, ",
+               keys ? keys : "NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL",
+               q->by == ROW_PROCESS ? command : "NULL");
     stat_columns(sql, "a.");
     if (q->sort == STAT_net_growth)
         sort = "(alloc_bytes - free_bytes)";
@@ -164,6 +182,7 @@ static void read_key(struct row *row, sqlite3_stmt *s)
     row->process_id = sqlite3_column_int64(s, 10);
     row->pid = sqlite3_column_int64(s, 11);
     row->tid = sqlite3_column_int64(s, 12);
+    row->command = own_text(s, 13);
 }
 
 /* A function without a source position is better shown with the module that it is in; for so few rows that a look at
@@ -218,24 +237,36 @@ static int count_rows(sqlite3 *db, const struct rows_query *q, struct rows *rows
 
 static void free_row(struct row *row)
 {
-    char *texts[] = {row->device, row->kind, row->function, row->plain_name, row->file, row->module, row->thread};
+    char *texts[] = {row->device, row->kind,   row->function, row->plain_name,
+                     row->file,   row->module, row->thread,   row->command};
     for (size_t k = 0; k < sizeof texts / sizeof *texts; k++)
         free(texts[k]);
+}
+
+static int kind_number(const char *name)
+{
+    for (int kind = 0; name && kind < KIND_COUNT; kind++)
+        if (strcmp(kind_name((unsigned)kind), name) == 0)
+            return kind;
+    return KIND_all;
 }
 
 int rows_load(sqlite3 *db, const struct rows_query *q, struct rows *rows, struct error *err)
 {
     struct buf sql = BUF(1 << 16);
     sqlite3_stmt *s = NULL;
+    int step = SQLITE_DONE;
     *rows = (struct rows){0};
+    int rc = q->by == ROW_PROCESS ? replay_peaks(db, kind_number(q->kind), err) : 0;
     build_sql(q, &sql);
-    int rc = db_prepare(db, sql.data, &s, err), step = SQLITE_DONE;
+    if (rc == 0)
+        rc = db_prepare(db, sql.data, &s, err);
     if (rc == 0) {
         bind(db, s, q);
         while ((step = sqlite3_step(s)) == SQLITE_ROW) {
             struct row *row = rows_add(rows);
             read_key(row, s);
-            stat_read(&row->stats, s, 13);
+            stat_read(&row->stats, s, 14);
         }
         if (step != SQLITE_DONE)
             rc = db_error(db, err);
@@ -282,7 +313,8 @@ void row_source_text(const struct row *row, const char *base, struct buf *out)
         buf_puts(out, "");
 }
 
-void row_record(struct record *record, const struct row *row, int inclusive, int is_instant, const char *frames)
+void row_record(struct record *record, const struct row *row, int inclusive, int is_instant, const char *key,
+                const char *json)
 {
     record_begin(record);
     record_text(record, "device", row->device);
@@ -301,8 +333,11 @@ void row_record(struct record *record, const struct row *row, int inclusive, int
     else
         record_null(record, "offset");
     record_text(record, "thread", row->thread);
-    if (row->thread) {
-        record_int(record, "tid", row->tid);
+    if (row->thread || row->command) {
+        if (row->thread)
+            record_int(record, "tid", row->tid);
+        else
+            record_null(record, "tid");
         record_int(record, "pid", row->pid);
         record_int(record, "process_id", row->process_id);
     } else {
@@ -310,13 +345,15 @@ void row_record(struct record *record, const struct row *row, int inclusive, int
         record_null(record, "pid");
         record_null(record, "process_id");
     }
+    if (row->command)
+        record_text(record, "command", row->command);
     if (is_instant) {
         record_int(record, "live_bytes", row->stats.value[STAT_end_bytes]);
         record_int(record, "live_count", row->stats.value[STAT_end_count]);
     } else {
         stat_record(record, &row->stats);
     }
-    if (frames)
-        record_raw(record, "frames", frames);
+    if (json)
+        record_raw(record, key, json);
     record_end(record);
 }

@@ -1,6 +1,6 @@
 /*
- * rows.h: account rows (by line, function, file, module, thread, device, stack) from the database, sorted and limited.
- * Only tables of totals are read, never events.
+ * rows.h: account rows (by line, function, file, module, thread, device, stack, process) from the database, sorted and
+ * limited. Only tables of totals are read, never events.
  */
 #ifndef MEMPROF_ROWS_H
 #define MEMPROF_ROWS_H
@@ -10,7 +10,17 @@
 
 #include <sqlite3.h>
 
-enum row_key { ROW_LINE, ROW_FUNCTION, ROW_FILE, ROW_MODULE, ROW_THREAD, ROW_DEVICE, ROW_STACK, ROW_KEY_COUNT };
+enum row_key {
+    ROW_LINE,
+    ROW_FUNCTION,
+    ROW_FILE,
+    ROW_MODULE,
+    ROW_THREAD,
+    ROW_DEVICE,
+    ROW_STACK,
+    ROW_PROCESS,
+    ROW_KEY_COUNT
+};
 
 extern const char *const row_key_names[ROW_KEY_COUNT]; /* "line", ... */
 
@@ -26,7 +36,7 @@ struct rows_query {
 };
 
 struct row { /* strings are owned by the rows; NULL where unknown */
-    char *device, *kind, *function, *plain_name, *file, *module, *thread;
+    char *device, *kind, *function, *plain_name, *file, *module, *thread, *command;
     int64_t line;   /* 0: unknown */
     int64_t offset; /* in module, where there is no function */
     int64_t key_id; /* line_id, function_id, ..., stack_id */
@@ -50,7 +60,8 @@ void row_function_text(const struct row *row, struct buf *out);
 void row_source_text(const struct row *row, const char *base, struct buf *out);
 
 /* One JSON object or CSV line: device, kind, the keys, all statistics (at an instant: only live_bytes and live_count);
- * frames: a JSON array, or NULL. */
-void row_record(struct record *record, const struct row *row, int inclusive, int is_instant, const char *frames);
+ * at last json, a value of its own under key; NULL: none. */
+void row_record(struct record *record, const struct row *row, int inclusive, int is_instant, const char *key,
+                const char *json);
 
 #endif

@@ -1,4 +1,4 @@
-#include "report.h"
+#include "summary.h"
 
 #include "../common/db.h"
 #include "../common/units.h"
@@ -10,15 +10,6 @@
 #include <string.h>
 
 enum { DEFAULT_TOP = 10 };
-
-/* What the parts of the summary share. */
-struct summary {
-    sqlite3 *db;
-    const struct report_options *options;
-    const struct report_out *out;
-    char *cwd;
-    struct row hint; /* a line worth a look at its source; strings owned */
-};
 
 int report_check_names(sqlite3 *db, const char *device, const char *kind, struct error *err)
 {
@@ -55,6 +46,11 @@ void report_heading(const struct report_out *out, const char *title, int64_t sho
     buf_free(&line);
 }
 
+int64_t summary_peak_stat(const struct summary *s)
+{
+    return s->options->kind && strcmp(s->options->kind, "all") != 0 ? STAT_at_kind_peak_bytes : STAT_at_peak_bytes;
+}
+
 int report_has_devices(sqlite3 *db, const char *device)
 {
     return !device &&
@@ -62,7 +58,7 @@ int report_has_devices(sqlite3 *db, const char *device)
                   0) > 1;
 }
 
-static void plural(struct buf *out, int64_t count, const char *one, const char *many)
+void summary_plural(struct buf *out, int64_t count, const char *one, const char *many)
 {
     char text[UNITS_TEXT];
     buf_printf(out, "%s %s", units_count(text, count), count == 1 ? one : many);
@@ -90,11 +86,11 @@ static void print_head(const struct summary *s)
     print_command(s, command ? command : "(unknown command)");
     buf_printf(&line, "%s on %s, %s, ", notes_date(date, db_meta_int(s->db, "start_unix_ns", 0)), host ? host : "?",
                units_ns(duration, db_meta_int(s->db, "duration_ns", 0)));
-    plural(&line, db_int(s->db, "SELECT count(DISTINCT pid) FROM process", 0), "process", "processes");
+    summary_plural(&line, db_int(s->db, "SELECT count(DISTINCT pid) FROM process", 0), "process", "processes");
     buf_puts(&line, ", ");
-    plural(&line, threads, "thread", "threads");
+    summary_plural(&line, threads, "thread", "threads");
     buf_puts(&line, ", ");
-    plural(&line, db_meta_int(s->db, "event_count", 0), "event", "events");
+    summary_plural(&line, db_meta_int(s->db, "event_count", 0), "event", "events");
     table_line(s->out, TABLE_PLAIN, line.data ? line.data : "");
     notes_print(s->db, s->out);
     buf_free(&line);
@@ -103,7 +99,7 @@ static void print_head(const struct summary *s)
 }
 
 /* Rows of v_total, 'all' first; with the device and kind that were asked for. */
-static int total_statement(const struct summary *s, sqlite3_stmt **statement, struct error *err)
+int summary_totals(const struct summary *s, sqlite3_stmt **statement, struct error *err)
 {
     int rc = db_prepare(
         s->db,
@@ -130,7 +126,7 @@ static int print_totals(const struct summary *s, struct error *err)
         {"peak\nactive", TABLE_RIGHT, 0, 0}, {"peak\nreserved", TABLE_RIGHT, 0, 0},
         {"live\nat end", TABLE_RIGHT, 0, 0}, {"blocks\nat end", TABLE_RIGHT, 0, 1}};
     sqlite3_stmt *q = NULL;
-    int rc = total_statement(s, &q, err);
+    int rc = summary_totals(s, &q, err);
     if (rc)
         return rc;
     struct table *t = table_open(columns, sizeof columns / sizeof *columns);
@@ -142,7 +138,10 @@ static int print_totals(const struct summary *s, struct error *err)
         table_count(t, sqlite3_column_int64(q, 3));
         table_share(t, sqlite3_column_int64(q, 6), sqlite3_column_int64(q, 2));
         table_bytes(t, sqlite3_column_int64(q, 7));
-        table_bytes(t, sqlite3_column_int64(q, 9));
+        if (sqlite3_column_type(q, 9) == SQLITE_NULL) /* of one process */
+            table_text(t, "-");
+        else
+            table_bytes(t, sqlite3_column_int64(q, 9));
         table_bytes(t, sqlite3_column_int64(q, 10));
         table_count(t, sqlite3_column_int64(q, 11));
     }
@@ -156,7 +155,7 @@ static int print_totals(const struct summary *s, struct error *err)
     return 0;
 }
 
-static void add_names(struct table *t, const struct row *row, const char *cwd)
+void summary_names(struct table *t, const struct row *row, const char *cwd)
 {
     struct buf text = BUF(1 << 20);
     row_function_text(row, &text);
@@ -167,13 +166,13 @@ static void add_names(struct table *t, const struct row *row, const char *cwd)
     buf_free(&text);
 }
 
-static int64_t top_of(const struct summary *s)
+int64_t summary_top(const struct summary *s)
 {
     return s->options->top < 0 ? DEFAULT_TOP : s->options->top;
 }
 
-static int load_lines(const struct summary *s, const char *device, int sort, int64_t limit, struct rows *rows,
-                      struct error *err)
+int summary_lines(const struct summary *s, const char *device, int sort, int64_t limit, struct rows *rows,
+                  struct error *err)
 {
     struct rows_query query = {.by = ROW_LINE,
                                .inclusive = s->options->inclusive,
@@ -187,7 +186,7 @@ static int load_lines(const struct summary *s, const char *device, int sort, int
 }
 
 /* The first line with source, best one inside the directory of the run: the user's own code. */
-static void keep_hint(struct summary *s, const struct rows *rows)
+void summary_hint(struct summary *s, const struct rows *rows)
 {
     for (int i = 0; i < rows->count; i++) {
         const struct row *row = &rows->row[i];
@@ -203,84 +202,6 @@ static void keep_hint(struct summary *s, const struct rows *rows)
         s->hint.file = xstrdup(row->file);
         s->hint.plain_name = xstrdup(row->plain_name);
     }
-}
-
-static int64_t at_peak_stat(const struct summary *s)
-{
-    return s->options->kind && strcmp(s->options->kind, "all") != 0 ? STAT_at_kind_peak_bytes : STAT_at_peak_bytes;
-}
-
-static int print_peak_lines(struct summary *s, const char *device, int64_t peak_bytes, struct error *err)
-{
-    static const struct table_column columns[] = {{"bytes", TABLE_RIGHT, 0, 0},
-                                                  {"share", TABLE_RIGHT, 0, 0},
-                                                  {"blocks", TABLE_RIGHT, 0, 1},
-                                                  {"function", TABLE_LEFT, TEXT_CUT_NAME, 0},
-                                                  {"source", TABLE_LEFT, TEXT_CUT_LEFT, 0}};
-    struct rows rows;
-    int sort = (int)at_peak_stat(s), by_kind = sort == STAT_at_kind_peak_bytes;
-    int rc = load_lines(s, device, sort, top_of(s), &rows, err);
-    if (rc)
-        return rc;
-    struct table *t = table_open(columns, 5);
-    int64_t rest = peak_bytes;
-    for (int i = 0; i < rows.count; i++) {
-        int64_t bytes = rows.row[i].stats.value[sort];
-        table_bytes(t, bytes);
-        table_share(t, bytes, peak_bytes);
-        if (by_kind) /* blocks are counted at the device's peak only */
-            table_text(t, "-");
-        else
-            table_count(t, rows.row[i].stats.value[STAT_at_peak_count]);
-        add_names(t, &rows.row[i], s->cwd);
-        if (__builtin_sub_overflow(rest, bytes, &rest))
-            rest = 0;
-    }
-    if (!s->options->inclusive && rest > 0 && rows.total_count > rows.count) {
-        struct buf text = BUF(128);
-        plural(&text, rows.total_count - rows.count, "more line", "more lines");
-        table_row_style(t, TABLE_DIM);
-        table_bytes(t, rest);
-        table_share(t, rest, peak_bytes);
-        table_text(t, "");
-        table_text(t, text.data);
-        table_text(t, "");
-        buf_free(&text);
-    }
-    if (table_rows(t))
-        table_print(t, s->out);
-    table_close(t);
-    keep_hint(s, &rows);
-    rows_free(&rows);
-    return 0;
-}
-
-/* One paragraph and table a device: its peak, when, and who held it. */
-static int print_peaks(struct summary *s, struct error *err)
-{
-    sqlite3_stmt *q = NULL;
-    const char *kind = s->options->kind ? s->options->kind : "all";
-    int64_t duration_ns = db_meta_int(s->db, "duration_ns", 0);
-    int rc = total_statement(s, &q, err);
-    while (rc == 0 && sqlite3_step(q) == SQLITE_ROW) {
-        char text[3][UNITS_TEXT];
-        int64_t peak_bytes = sqlite3_column_int64(q, 7), peak_ns = sqlite3_column_int64(q, 8);
-        if (strcmp(db_text(q, 1), kind) != 0 || peak_bytes <= 0)
-            continue;
-        struct buf line = BUF(4096);
-        buf_printf(&line, "Peak of %s%s%s: %s in ", db_text(q, 0), *kind != 'a' ? " " : "", *kind != 'a' ? kind : "",
-                   units_bytes(text[0], peak_bytes));
-        plural(&line, sqlite3_column_int64(q, 13), "block", "blocks");
-        buf_printf(&line, " at %s", units_ns(text[0], peak_ns));
-        if (duration_ns > 0)
-            buf_printf(&line, " of %s", units_ns(text[1], duration_ns));
-        buf_puts(&line, s->options->inclusive ? ", held by (with callees)" : ", held by");
-        report_heading(s->out, line.data ? line.data : "", 0, 0);
-        buf_free(&line);
-        rc = print_peak_lines(s, db_text(q, 0), peak_bytes, err);
-    }
-    sqlite3_finalize(q);
-    return rc;
 }
 
 struct section {
@@ -302,7 +223,7 @@ static int print_section(struct summary *s, const struct section *section, struc
     struct table_column columns[TABLE_COLUMNS_MAX];
     struct rows rows;
     int count = 0, devices = 0;
-    int rc = load_lines(s, s->options->device, section->sort, section->top, &rows, err);
+    int rc = summary_lines(s, s->options->device, section->sort, section->top, &rows, err);
     if (rc || rows.count == 0)
         return rc;
     for (const int *stat = section->stats; *stat >= 0; stat++)
@@ -320,12 +241,12 @@ static int print_section(struct summary *s, const struct section *section, struc
             stat_cell(t, &rows.row[i].stats, *stat, 0);
         if (devices)
             table_text(t, rows.row[i].device ? rows.row[i].device : "?");
-        add_names(t, &rows.row[i], s->cwd);
+        summary_names(t, &rows.row[i], s->cwd);
     }
     report_heading(s->out, section->title, rows.count, rows.total_count);
     table_print(t, s->out);
     table_close(t);
-    keep_hint(s, &rows);
+    summary_hint(s, &rows);
     rows_free(&rows);
     return 0;
 }
@@ -335,7 +256,7 @@ static int print_sections(struct summary *s, struct error *err)
     static const int allocated[] = {STAT_alloc_bytes, STAT_alloc_count, STAT_own_peak_bytes, -1};
     static const int temporary[] = {STAT_temporary_count, STAT_alloc_count, STAT_temporary_bytes, -1};
     static const int live[] = {STAT_end_bytes, STAT_end_count, -1};
-    int64_t top = top_of(s), few = top == 0 || top > 5 ? 5 : top;
+    int64_t top = summary_top(s), few = top == 0 || top > 5 ? 5 : top;
     const struct section sections[] = {
         {"Most bytes allocated, by line", STAT_alloc_bytes, top, allocated},
         {"Most temporaries: freed before their thread allocated again", STAT_temporary_count, top, temporary},
@@ -362,6 +283,18 @@ static void print_hints(const struct summary *s)
         table_line(s->out, TABLE_DIM, line.data ? line.data : "");
         head = "      ";
     }
+    if (s->skip.length) {
+        const struct lens_options *lens = s->options->lens;
+        buf_reset(&line);
+        buf_printf(&line, "%smemprof report%s", head, name);
+        for (int i = 0; lens && i < lens->skip_count; i++) {
+            buf_puts(&line, " --skip ");
+            buf_shell(&line, lens->skips[i]);
+        }
+        buf_printf(&line, "%s   (counts what these only pass on to their callers)", s->skip.data);
+        table_line(s->out, TABLE_DIM, line.data ? line.data : "");
+        head = "      ";
+    }
     static const char *const forms[] = {"%smemprof leaks%s", "%smemprof report%s --by function --inclusive",
                                         "%smemprof report%s --html"};
     for (size_t i = 0; i < sizeof forms / sizeof *forms; i++, head = "      ") {
@@ -384,6 +317,8 @@ static void record_totals(struct record *r, sqlite3_stmt *q)
         for (int c = 0; c < sqlite3_column_count(q); c++) {
             if (c < 2)
                 record_text(r, sqlite3_column_name(q, c), db_text(q, c));
+            else if (sqlite3_column_type(q, c) == SQLITE_NULL)
+                record_null(r, sqlite3_column_name(q, c));
             else
                 record_int(r, sqlite3_column_name(q, c), sqlite3_column_int64(q, c));
         }
@@ -395,22 +330,27 @@ static void record_totals(struct record *r, sqlite3_stmt *q)
 static int record_lines(struct summary *s, struct record *r, const char *key, int sort, struct error *err)
 {
     struct rows rows;
-    int rc = load_lines(s, s->options->device, sort, top_of(s), &rows, err);
+    int rc = summary_lines(s, s->options->device, sort, summary_top(s), &rows, err);
     if (rc)
         return rc;
     record_array_begin(r, key);
-    for (int i = 0; i < rows.count; i++)
-        row_record(r, &rows.row[i], s->options->inclusive, 0, NULL);
+    for (int i = 0; rc == 0 && i < rows.count; i++) {
+        struct buf callers = BUF(64 << 20);
+        if (sort == summary_peak_stat(s) && s->options->callers > 0 && !s->options->inclusive)
+            rc = summary_callers(s, &rows.row[i], &callers, err);
+        row_record(r, &rows.row[i], s->options->inclusive, 0, "callers", callers.data);
+        buf_free(&callers);
+    }
     record_array_end(r);
     rows_free(&rows);
-    return 0;
+    return rc;
 }
 
 static int record_summary(struct summary *s, struct error *err)
 {
     struct record r;
     sqlite3_stmt *q = NULL;
-    int rc = total_statement(s, &q, err);
+    int rc = summary_totals(s, &q, err);
     if (rc)
         return rc;
     record_open(&r, s->out);
@@ -418,7 +358,7 @@ static int record_summary(struct summary *s, struct error *err)
     notes_record(s->db, s->options->file, &r);
     record_totals(&r, q);
     if (s->out->format == REPORT_JSON) {
-        rc = record_lines(s, &r, "lines_at_peak", (int)at_peak_stat(s), err);
+        rc = record_lines(s, &r, "lines_at_peak", (int)summary_peak_stat(s), err);
         if (rc == 0)
             rc = record_lines(s, &r, "lines_by_allocated", STAT_alloc_bytes, err);
         if (rc == 0)
@@ -434,7 +374,7 @@ static int record_summary(struct summary *s, struct error *err)
 
 int report_summary(sqlite3 *db, const struct report_options *options, const struct report_out *out, struct error *err)
 {
-    struct summary s = {.db = db, .options = options, .out = out, .cwd = db_meta_text(db, "cwd")};
+    struct summary s = {.db = db, .options = options, .out = out, .cwd = db_meta_text(db, "cwd"), .skip = BUF(1 << 16)};
     int rc = report_check_names(db, options->device, options->kind, err);
     if (rc == 0 && out->format != REPORT_TEXT) {
         rc = record_summary(&s, err);
@@ -442,12 +382,13 @@ int report_summary(sqlite3 *db, const struct report_options *options, const stru
         print_head(&s);
         rc = print_totals(&s, err);
         if (rc == 0)
-            rc = print_peaks(&s, err);
+            rc = summary_peaks(&s, err);
         if (rc == 0)
             rc = print_sections(&s, err);
         if (rc == 0)
             print_hints(&s);
     }
+    buf_free(&s.skip);
     free(s.cwd);
     free(s.hint.file);
     free(s.hint.plain_name);

@@ -135,6 +135,14 @@ static const char *tail_of(const char *text, int width)
 static void fit_name(struct buf *out, const char *text, int width, const char *mark, int room)
 {
     struct buf bare = BUF(1 << 20);
+    size_t head = strspn(text, " <-"); /* an arrow or indentation before the name stays */
+    int head_width = (int)head < room / 2 ? (int)head : 0;
+    if (head_width) {
+        buf_add(out, text, head);
+        text += head;
+        width -= head_width;
+        room -= head_width;
+    }
     const char *shown = text;
     for (int with_templates = 1; with_templates >= 0 && text_width(shown) > width; with_templates--) {
         buf_reset(&bare);

@@ -16,6 +16,7 @@ struct entry {
 
 struct walk {
     sqlite3 *db;
+    enum tree_language language;
     sqlite3_stmt *node, *chain;
     struct entry *entries; /* open addressing; capacity is a power of two */
     size_t entry_count, capacity;
@@ -26,20 +27,22 @@ struct walk {
 
 #define INLINE_MAX 64
 
-int walk_open(sqlite3 *db, struct walk **walk, struct error *err)
+int walk_open(sqlite3 *db, enum tree_language language, struct walk **walk, struct error *err)
 {
     struct walk *w = xcalloc(1, sizeof *w);
     w->db = db;
+    w->language = language;
     int rc = db_prepare(db, "SELECT parent_id, address_id, flags FROM stack WHERE stack_id = ?", &w->node, err);
     if (rc == 0)
-        rc = db_prepare(db,
-                        "SELECT fn.name, fn.plain_name, f.path, m.path, fr.line, a.offset, fr.function_id, fr.file_id, "
-                        "fr.is_inline,"
-                        " fn.is_allocator FROM address a LEFT JOIN frame fr USING(address_id) LEFT JOIN function fn "
-                        "USING(function_id)"
-                        " LEFT JOIN file f ON f.file_id = fr.file_id LEFT JOIN module m ON m.module_id = a.module_id"
-                        " WHERE a.address_id = ? ORDER BY fr.inline_depth LIMIT 64",
-                        &w->chain, err);
+        rc = db_prepare(
+            db,
+            "SELECT fn.name, fn.plain_name, f.path, m.path, fr.line, a.offset, fr.function_id, fr.file_id, "
+            "fr.is_inline,"
+            " fn.is_allocator, fr.language FROM address a LEFT JOIN frame fr USING(address_id) LEFT JOIN function fn "
+            "USING(function_id)"
+            " LEFT JOIN file f ON f.file_id = fr.file_id LEFT JOIN module m ON m.module_id = a.module_id"
+            " WHERE a.address_id = ? ORDER BY fr.inline_depth LIMIT 64",
+            &w->chain, err);
     if (rc) {
         walk_close(w);
         w = NULL;
@@ -107,7 +110,8 @@ static void read_frame(struct walk *w, struct walk_frame *frame, int64_t address
                                  .file_id = sqlite3_column_int64(s, 7),
                                  .address_id = address_id,
                                  .is_inline = sqlite3_column_int(s, 8) != 0,
-                                 .is_allocator = sqlite3_column_int(s, 9) != 0};
+                                 .is_allocator = sqlite3_column_int(s, 9) != 0,
+                                 .is_python = strcmp(db_text(s, 10), "python") == 0};
 }
 
 static const struct entry *frames_of(struct walk *w, int64_t address_id)
@@ -143,8 +147,13 @@ int walk_stack(struct walk *w, int64_t stack_id, struct walk_stack *stack, struc
         int last = step != SQLITE_ROW || sqlite3_column_type(w->node, 0) == SQLITE_NULL;
         if (step == SQLITE_ROW) {
             const struct entry *entry = frames_of(w, sqlite3_column_int64(w->node, 1));
-            for (int i = 0; i < entry->count && stack->count < WALK_FRAMES_MAX; i++)
-                w->stack[stack->count++] = &entry->frames[i];
+            for (int i = 0; i < entry->count && stack->count < WALK_FRAMES_MAX; i++) {
+                int is_other = w->language != TREE_BOTH && entry->frames[i].is_python != (w->language == TREE_PYTHON);
+                if (is_other)
+                    stack->is_hidden = 1;
+                else
+                    w->stack[stack->count++] = &entry->frames[i];
+            }
             node = sqlite3_column_int64(w->node, 0);
             stack->is_cut |= last && (sqlite3_column_int64(w->node, 2) & 1);
             stack->is_unknown |= last && (sqlite3_column_int64(w->node, 2) & 2);
@@ -212,7 +221,7 @@ void walk_print(const struct walk_stack *stack, const struct report_out *out, co
     table_print_rows(t, out);
     buf_reset(&text);
     if (stack->count == 0)
-        buf_printf(&text, "%s(no stack)", indent);
+        buf_printf(&text, stack->is_hidden ? "%s(no frame of this language)" : "%s(no stack)", indent);
     else if (limit > 0 && last - first > limit)
         buf_printf(&text, "%s... %lld more frame%s (--frames 0 shows all)", indent, (long long)(last - first - limit),
                    last - first - limit == 1 ? "" : "s");
@@ -242,8 +251,8 @@ void walk_json(const struct walk_stack *stack, struct buf *json)
             buf_puts(json, "null");
         buf_puts(json, ", \"module\": ");
         record_json_string(json, f->module);
-        buf_printf(json, ", \"offset\": %lld, \"is_inline\": %d, \"is_allocator\": %d}", (long long)f->offset,
-                   f->is_inline, f->is_allocator);
+        buf_printf(json, ", \"offset\": %lld, \"is_inline\": %d, \"is_allocator\": %d, \"is_python\": %d}",
+                   (long long)f->offset, f->is_inline, f->is_allocator, f->is_python);
     }
     buf_putc(json, ']');
 }

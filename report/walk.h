@@ -8,6 +8,7 @@
 #include "../common/buf.h"
 #include "../common/error.h"
 #include "out.h"
+#include "tree.h"
 
 #include <sqlite3.h>
 #include <stdint.h>
@@ -22,7 +23,7 @@ struct walk_frame {       /* strings belong to the walk, until walk_close */
     int64_t line;
     int64_t offset; /* in module */
     int64_t address_id, function_id, file_id;
-    int is_inline, is_allocator;
+    int is_inline, is_allocator, is_python;
 };
 
 struct walk_stack {
@@ -30,11 +31,13 @@ struct walk_stack {
     int count;
     int is_cut;     /* deeper than the recorder's limit, or than ours */
     int is_unknown; /* ends in code without unwind information */
+    int is_hidden;  /* all of its frames are of other languages */
 };
 
 struct walk;
 
-int walk_open(sqlite3 *db, struct walk **walk, struct error *err);
+/* language: frames of other languages are left out. */
+int walk_open(sqlite3 *db, enum tree_language language, struct walk **walk, struct error *err);
 void walk_close(struct walk *walk);
 int walk_stack(struct walk *walk, int64_t stack_id, struct walk_stack *stack, struct error *err);
 

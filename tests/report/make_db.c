@@ -1,8 +1,8 @@
 /*
- * make_db FILE: a recording of a run that never was: a net with forward and backward passes over a pool, a template in
+ * make_db FILE [python]: a recording of a run that never was: a net with forward and backward passes over a pool, a template in
  * two instances, libraries without symbols, a start-up block, a worker thread, a forked child, two devices. Every
  * number in it follows from the list of events below by the plainest bookkeeping there is, so that the reports on it
- * can be compared with text that was checked by hand.
+ * can be compared with text that was checked by hand. With python, main(), read_line() and worker() are Python code.
  */
 #include "../../common/chunk.h"
 #include "../../common/db.h"
@@ -655,8 +655,9 @@ static void write_facts(void)
 int main(int argc, char **argv)
 {
     struct error err;
-    if (argc != 2) {
-        fprintf(stderr, "usage: make_db FILE\n");
+    int is_python = argc == 3 && strcmp(argv[2], "python") == 0;
+    if (argc != 2 + is_python) {
+        fprintf(stderr, "usage: make_db FILE [python]\n");
         return 2;
     }
     remove(argv[1]);
@@ -666,6 +667,9 @@ int main(int argc, char **argv)
     keep_accounts();
     write_facts();
     write_program();
+    if (is_python)
+        row("UPDATE frame SET language = 'python' WHERE function_id IN (?, ?, ?)", "iii", I(MAIN + 1), I(READ_LINE + 1),
+            I(WORKER + 1));
     write_stacks();
     write_accounts();
     write_events();

@@ -27,6 +27,25 @@ same report-json "$MEMPROF" report net.db --json --top 1 --device cuda:0
 for by in line function file module thread device stack; do
     same by-$by "$MEMPROF" report net.db --by $by
 done
+same by-process "$MEMPROF" report net.db --by process
+same by-process-csv "$MEMPROF" report net.db --by process --csv
+same process "$MEMPROF" report net.db --process 4711 --top 2
+same skip "$MEMPROF" report net.db --skip pool_alloc --skip 'stats::*' --by line
+same skip-function "$MEMPROF" report net.db --skip pool_alloc --by function --device host --top 3
+same skip-address "$MEMPROF" report net.db --skip 'libplugin.so+0x1110' --by line --kind map
+same callers "$MEMPROF" report net.db --callers 2 --device host --top 4
+same callers-json "$MEMPROF" report net.db --callers 2 --device cuda:0 --json --top 1
+for by in line function file module stack; do
+    same native-$by "$MEMPROF" report python.db --native --by $by
+    same python-only-$by "$MEMPROF" report python.db --python-only --by $by
+done
+same python "$MEMPROF" report python.db --by line
+same native-inclusive "$MEMPROF" report python.db --native --by line -i
+same python-only-inclusive "$MEMPROF" report python.db --python-only --by line -i
+same native-leaks "$MEMPROF" leaks python.db --native --top 3
+same python-only-leaks "$MEMPROF" leaks python.db --python-only --by line
+same python-only-lines "$MEMPROF" lines python.db --python-only
+same python-only-at "$MEMPROF" report python.db --python-only --at 300ms
 same by-line-csv "$MEMPROF" report net.db --by line --csv --top 0
 same by-function-inclusive "$MEMPROF" report net.db --by function -i --sort alloc.bytes
 same by-stack-json "$MEMPROF" report net.db --by stack --json --top 1

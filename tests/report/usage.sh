@@ -42,6 +42,13 @@ bad 1 "no function 'backwrd'" lines net.db --func backwrd
 bad 2 "no statistic 'size'" lines net.db --columns size
 bad 2 "nosuchfile: No such file" leaks net.db --suppressions nosuchfile
 bad 2 'expected a whole number from 1 to 255' leaks net.db --error-exitcode 256
+bad 2 "--skip 'nosuch'" report net.db --skip nosuch
+bad 2 "no process 17" report net.db --process 17
+bad 2 'no Python code' lines net.db --python-only
+bad 2 'exclude each other' leaks net.db --python-only --native
+bad 2 'leave out --skip' report net.db --html --skip main
+bad 2 '--callers belongs' report net.db --by line --callers 3
+bad 2 'does not go with --by process' report net.db --by process --at 1s
 bad 2 'no file given' sql
 bad 2 'put it in quotes' sql net.db SELECT 1
 bad 1 'only SELECT' sql net.db 'DELETE FROM site'

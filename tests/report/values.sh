@@ -20,6 +20,11 @@ peak=$(q "SELECT peak_active_ns FROM total WHERE device_id = 0 AND kind = 'all'"
 "$MEMPROF" sql net.db --csv "SELECT line_id || ' ' || at_peak_bytes || ' ' || at_peak_count FROM v_line WHERE device = 'host' AND kind = 'all' AND at_peak_bytes > 0" | tail -n +2 | sort >at-peak
 cmp at-instant at-peak || fail "live at the peak by line: $(diff at-instant at-peak)"
 
+# ... and by module, the self line's: what libz allocated for main() is main()'s
+"$MEMPROF" report net.db --device host --at 1249ms --by module --csv | tail -n +2 | awk -F, '{ print $8, $(NF - 1), $NF }' | sort >at-instant
+"$MEMPROF" sql net.db --csv "SELECT module || ' ' || end_bytes || ' ' || end_count FROM v_module WHERE device = 'host' AND kind = 'all' AND inclusive = 0 AND end_bytes > 0" | tail -n +2 | sort >at-end
+cmp at-instant at-end || fail "live by module: $(diff at-instant at-end)"
+
 # --sort takes the title of a column, and a beginning that is one name's only
 for pair in 'own own.peak' 'peak active.at_peak' 'allocated alloc.bytes' 'lifetime lifetime.total' 'allocs alloc.count'; do
     equal "sorted by ${pair% *}" "$("$MEMPROF" report net.db --by line --sort "${pair#* }" | md5sum)" "$("$MEMPROF" report net.db --by line --sort "${pair% *}" | md5sum)"

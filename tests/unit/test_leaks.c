@@ -192,7 +192,7 @@ static void test_cycle(void **state)
     struct walk *walk;
     struct walk_stack stack;
     struct error err;
-    assert_int_equal(walk_open(db, &walk, &err), 0);
+    assert_int_equal(walk_open(db, TREE_BOTH, &walk, &err), 0);
     assert_int_equal(walk_stack(walk, 50, &stack, &err), 0);
     assert_int_equal(stack.count, WALK_FRAMES_MAX);
     assert_true(stack.is_cut);

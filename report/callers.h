@@ -1,0 +1,30 @@
+/*
+ * callers.h: who calls a line that allocates: what each caller's blocks held at the peak. For lines of wrappers
+ * (xmalloc), which say little by themselves.
+ */
+#ifndef MEMPROF_CALLERS_H
+#define MEMPROF_CALLERS_H
+
+#include "report.h"
+
+struct caller {
+    struct row row; /* the names of the calling line; strings owned */
+    int64_t bytes, blocks;
+};
+
+struct callers {
+    struct caller *item; /* most bytes first */
+    int count;
+    int function_count; /* distinct functions among them */
+    int64_t site_count;
+};
+
+struct walk;
+
+/* Callers of the line of a row (by ROW_LINE) whose blocks were live at the peak of its device, or with is_kind_peak at
+ * that of the kind. 0 or -errno with err; free in any case. */
+int callers_load(sqlite3 *db, struct walk *walk, const struct row *row, int is_kind_peak, const char *kind,
+                 struct callers *callers, struct error *err);
+void callers_free(struct callers *callers);
+
+#endif

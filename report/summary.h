@@ -1,0 +1,35 @@
+/*
+ * summary.h: what the parts of the report without --by share.
+ */
+#ifndef MEMPROF_SUMMARY_H
+#define MEMPROF_SUMMARY_H
+
+#include "report.h"
+
+/* What the parts of the summary share. */
+struct summary {
+    sqlite3 *db;
+    const struct report_options *options;
+    const struct report_out *out;
+    char *cwd;
+    struct row hint; /* a line worth a look at its source; strings owned */
+    struct buf skip; /* " --skip NAME" of functions that only pass memory on and hold more than half of a peak */
+};
+
+/* The peak of each device, and who held it (summary_peak.c). */
+int summary_peaks(struct summary *s, struct error *err);
+/* "callers": a JSON array of the callers of a line of the peak. */
+int summary_callers(struct summary *s, const struct row *row, struct buf *json, struct error *err);
+
+/* Rows of v_total, 'all' first; with the device and kind that were asked for. */
+int summary_totals(const struct summary *s, sqlite3_stmt **statement, struct error *err);
+int summary_lines(const struct summary *s, const char *device, int sort, int64_t limit, struct rows *rows,
+                  struct error *err);
+int64_t summary_top(const struct summary *s);
+int64_t summary_peak_stat(const struct summary *s); /* what --kind makes of "at peak" */
+/* Keeps the first line with source, best one inside the directory of the run: the user's own code. */
+void summary_hint(struct summary *s, const struct rows *rows);
+void summary_names(struct table *t, const struct row *row, const char *cwd); /* cells of function and source */
+void summary_plural(struct buf *out, int64_t count, const char *one, const char *many);
+
+#endif

@@ -329,6 +329,15 @@ CREATE TABLE device_sample( -- what the driver said of a device; of all programs
   PRIMARY KEY(device_id, time_ns)
 ) STRICT, WITHOUT ROWID;
 
+CREATE TABLE transfer( -- copies and fills, as they were asked for
+  stack_id       INTEGER NOT NULL, -- 0: unknown
+  device_id      INTEGER NOT NULL REFERENCES device,
+  direction      TEXT NOT NULL,    -- 'HtoD' | 'DtoH' | 'DtoD' | 'HtoH' | 'peer' | 'fill' | 'unified' (of managed memory)
+  transfer_count INTEGER NOT NULL,
+  transfer_bytes INTEGER NOT NULL,
+  PRIMARY KEY(stack_id, device_id, direction)
+) STRICT, WITHOUT ROWID;
+
 CREATE TABLE counter( -- what was lost, skipped, waited for; one row a counter and process (NULL: the collector's own)
   process_id INTEGER REFERENCES process,
   name       TEXT NOT NULL,
@@ -421,6 +430,23 @@ SELECT d.name AS device, s.end_bytes, s.end_count, coalesce(fn.name, '??') AS fu
 FROM site s JOIN device d USING(device_id) LEFT JOIN site_line sl USING(site_id) LEFT JOIN line l USING(line_id)
      LEFT JOIN function fn USING(function_id) LEFT JOIN file f ON f.file_id = l.file_id
 WHERE s.end_count > 0;
+
+-- function, file and line: the innermost frame that has a source position outside the allocator family
+CREATE VIEW v_transfer AS
+WITH RECURSIVE walk(stack_id, node, level) AS (
+  SELECT DISTINCT stack_id, stack_id, 0 FROM transfer
+  UNION ALL
+  SELECT w.stack_id, s.parent_id, w.level + 1 FROM walk w JOIN stack s ON s.stack_id = w.node WHERE s.parent_id IS NOT NULL
+), self AS (
+  SELECT w.stack_id, coalesce(fn.name, printf('0x%x', a.offset)) AS function, f.path AS file, fr.line,
+         row_number() OVER (PARTITION BY w.stack_id ORDER BY coalesce(fn.is_allocator, 0), fr.line IS NULL, w.level,
+                            fr.inline_depth) AS rank
+  FROM walk w JOIN stack s ON s.stack_id = w.node JOIN address a USING(address_id)
+       LEFT JOIN frame fr USING(address_id) LEFT JOIN function fn USING(function_id) LEFT JOIN file f ON f.file_id = fr.file_id
+)
+SELECT d.name AS device, t.direction, coalesce(self.function, '??') AS function, self.file, self.line, t.transfer_count,
+       t.transfer_bytes, t.stack_id
+FROM transfer t JOIN device d USING(device_id) LEFT JOIN self ON self.stack_id = t.stack_id AND self.rank = 1;
 
 CREATE TABLE site_line( -- the self line of a site
   site_id INTEGER PRIMARY KEY REFERENCES site,

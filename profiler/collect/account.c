@@ -1,6 +1,7 @@
 #include "account.h"
 
 #include "account_private.h"
+#include "range.h"
 #include "segment.h"
 
 #include "../../common/error.h"
@@ -365,8 +366,12 @@ void account_segment(struct account *a, const struct event *e, int is_counted)
                                .is_counted = is_counted != 0};
     uint64_t size = e->size_bytes < LIVE_SIZE_MAX ? e->size_bytes : LIVE_SIZE_MAX;
     uint32_t site_id = 0;
+    struct range found;
     if (!pd->segments)
         pd->segments = segments_open();
+    if (e->op == EVENT_SEGMENT_FREE && e->kind == KIND_sub &&
+        !(segments_find(pd->segments, e->address, &found) && found.type == KIND_sub))
+        return; /* a sub-allocator gives back what remains the segment of the allocator below */
     account_kind(d, e->kind);
     if (e->op == EVENT_SEGMENT_ALLOC) {
         segments_alloc(pd->segments, &c, e->address, size, e->stack_id);
@@ -408,7 +413,7 @@ static __attribute__((noinline)) void apply_rare(struct account *a, const struct
     switch (e->op) {
     case EVENT_SEGMENT_ALLOC:
     case EVENT_SEGMENT_FREE:
-        account_segment(a, e, 1);
+        account_segment(a, e, !e->is_sampled);
         break;
     case EVENT_OOM:
         account_oom(a, e);

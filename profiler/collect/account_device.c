@@ -1,6 +1,7 @@
 /* What only devices and sub-allocators have: frees that wait for a stream, blocks that turn out to be an allocator's
  * memory, the driver's own figures. */
 #include "account_private.h"
+#include "range.h"
 #include "segment.h"
 
 #define SAMPLE_ROWS_MAX 65536u /* in the file at the sampling rate; then one a second */
@@ -114,18 +115,31 @@ static void add_segment(struct account *a, const struct event *e, const struct l
     const struct process_device *pd = account_process_device(a, e->process_id, s->device);
     struct device_account *d = a->devices[s->device];
     struct event segment = *e;
-    uint64_t start, size;
+    struct range found;
     segment.op = EVENT_SEGMENT_ALLOC;
     segment.address = b->key & LIVE_ADDRESS_MASK;
     segment.size_bytes = b->size;
     segment.stack_id = s->stack_id;
     segment.kind = s->kind;
     segment.device = s->device;
-    if (s->device && pd->segments && segments_find(pd->segments, segment.address, &start, &size))
+    if (pd->segments && segments_find(pd->segments, segment.address, &found))
         return;
     if (!s->device && s->kind == KIND_map)
         account_reserved_change(a, d, d->kinds[KIND_map], -(int64_t)b->size);
-    account_segment(a, &segment, s->device || s->kind != KIND_heap);
+    account_segment(a, &segment, !e->is_sampled && (s->device || s->kind != KIND_heap));
+}
+
+/* Memory of no block: a static array, or what nobody saw allocated. */
+static void add_unknown(struct account *a, const struct event *e)
+{
+    const struct process_device *pd = account_process_device(a, e->process_id, e->device);
+    struct event segment = *e;
+    struct range found;
+    segment.op = EVENT_SEGMENT_ALLOC;
+    segment.kind = KIND_sub;
+    account_device(a, e->device);
+    if (e->size_bytes && !(pd->segments && segments_find(pd->segments, e->address, &found)))
+        account_segment(a, &segment, !e->is_sampled);
 }
 
 void account_to_segment(struct account *a, const struct event *e)
@@ -133,8 +147,10 @@ void account_to_segment(struct account *a, const struct event *e)
     struct process_account *p = a->processes[e->process_id];
     uint64_t key = p ? find_block(a, p->live, e) : 0;
     struct live_block *b = key ? live_find(p->live, key, live_hash(key)) : NULL;
-    if (!b)
+    if (!b) {
+        add_unknown(a, e);
         return;
+    }
     struct live_block block = *b;
     leave(a, e, b);
     live_remove(p->live, b, live_hash(key));
@@ -146,12 +162,13 @@ void account_to_segment(struct account *a, const struct event *e)
 int account_free_moved(struct account *a, const struct event *e)
 {
     const struct process_device *pd = account_process_device(a, e->process_id, e->device);
-    uint64_t start, size;
-    if (e->device || !pd->segments || !segments_find(pd->segments, e->address, &start, &size) || start != e->address)
+    struct range found;
+    if (e->device || !pd->segments || !segments_find(pd->segments, e->address, &found) || found.start != e->address ||
+        found.type != e->kind)
         return 0;
     struct event segment = *e;
     segment.op = EVENT_SEGMENT_FREE;
-    segment.size_bytes = size;
+    segment.size_bytes = found.end - found.start;
     account_segment(a, &segment, 1);
     return 1;
 }

@@ -3,7 +3,6 @@
 #include "../../common/buf.h"
 #include "../../common/db.h"
 #include "account.h"
-#include "device_row.h"
 #include "drain.h"
 #include "facts.h"
 #include "launch.h"
@@ -43,7 +42,6 @@ struct collection {
     struct processes processes;
     struct drain *drain;
     struct account *account;
-    struct device_rows devices;
     struct watch *watch;
     pid_t pid;
     int pidfd;
@@ -109,7 +107,6 @@ static int start_program(struct collection *c, const char *path, struct error *e
     struct drain_sink sink = {take_events, c->account};
     drain_open(c->drain, &c->session, c->store, &c->clock, &c->processes, sink);
     facts_begin(c->store, c->options, c->argv, &c->clock);
-    device_rows_open(&c->devices, c->store);
     store_commit(c->store);
     return 0;
 }
@@ -159,6 +156,7 @@ static void commit(struct collection *c)
 {
     struct account_counts counts;
     account_flush(c->account, (uint64_t)now_ns(c));
+    transfers_write(&c->drain->transfers, c->store);
     account_counts(c->account, &counts);
     clock_refine(&c->clock, c->drain->merged);
     if (counts.events != c->committed_events)
@@ -294,6 +292,7 @@ static void record(struct collection *c)
 static void write_down(struct collection *c, struct facts *f)
 {
     account_finish(c->account, (uint64_t)now_ns(c));
+    transfers_write(&c->drain->transfers, c->store);
     *f = (struct facts){
         .duration_ns = now_ns(c),
         /* an exec makes another image of one process */

@@ -25,9 +25,9 @@ struct device_rows {
 
 /* Writes the host's row. */
 void device_rows_open(struct device_rows *d, struct store *store);
-/* The device_id of what a process calls "KIND:ORDINAL" ("cuda:0"), with a new row where none has that UUID (or, without a
- * UUID, that name). A name that a device of another UUID has already gives way to the next free ordinal. uuid: two words,
- * or NULL; total_bytes 0 and model NULL: unknown. */
+/* The device_id of what a process calls "KIND:ORDINAL" ("cuda:0"), with a new row where none has that UUID (or, without
+ * a UUID, that name). A name that a device of another UUID has already gives way to the next free ordinal. uuid: two
+ * words, or NULL; total_bytes 0 and model NULL: unknown. */
 unsigned device_rows_find(struct device_rows *d, const char *kind, unsigned ordinal, const uint64_t *uuid,
                           uint64_t total_bytes, const char *model);
 

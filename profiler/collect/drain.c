@@ -46,6 +46,7 @@ void drain_open(struct drain *d, struct session *session, struct store *store, s
     d->rings = xcalloc(WIRE_RINGS, sizeof *d->rings);
     d->heap = xcalloc(WIRE_RINGS, sizeof *d->heap);
     d->settle = clock_ticks(clock, SETTLE_NS);
+    device_rows_open(&d->device_rows, store);
 }
 
 void drain_close(struct drain *d)
@@ -57,6 +58,7 @@ void drain_close(struct drain *d)
     free(d->spans);
     d->spans = NULL;
     d->span_count = d->span_room = 0;
+    transfers_close(&d->transfers);
     d->rings = NULL;
     d->heap = NULL;
     d->ring_count = 0;
@@ -266,6 +268,10 @@ static int run(struct drain *d, struct ring *r, uint64_t bound)
             d->words += position - r->position;
             r->position = position;
             r->key = key;
+            if (WIRE_OP(word1) == WIRE_CALL && !records_may_take(d, r, length)) {
+                go_on = 0;
+                goto out;
+            }
             records_handle(d, r, word1, length);
             if (r->bad)
                 return 1;
@@ -284,6 +290,10 @@ static int run(struct drain *d, struct ring *r, uint64_t bound)
             break;
         }
         r->second_half = 0;
+        if (__builtin_expect(size_bytes + 1 == r->retry_size, 0)) {
+            r->retry_size = 0;
+            r->process->alloc_retries++;
+        }
         struct event *e = put(d, &c, key, op, hook, address);
         e->size_bytes = size_bytes;
         e->stack_id = stack;
@@ -300,6 +310,7 @@ static int run(struct drain *d, struct ring *r, uint64_t bound)
             break;
         key = max_u64(key, load(&words[position & MASK]));
     }
+out:
     d->words += position - r->position;
     r->position = position;
     r->key = key;
@@ -513,6 +524,7 @@ int drain_may_sleep(const struct drain *d)
 void drain_finish(struct drain *d)
 {
     /* More than once: an end that is read lets others go. Nothing waits for what is not there. */
+    d->is_last = 1;
     for (int i = 0; i < 3; i++) {
         nanosleep(&(struct timespec){0, SETTLE_NS + SETTLE_NS / 10}, NULL);
         drain_round(d);

@@ -7,10 +7,12 @@
 #define MEMPROF_DRAIN_H
 
 #include "clock.h"
+#include "device_row.h"
 #include "event.h"
 #include "process.h"
 #include "session.h"
 #include "store.h"
+#include "transfer.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -35,7 +37,8 @@ struct ring {           /* our side of a ring in use: one thread of the program 
     uint8_t bad; /* wrote what it must not: read no more */
     /* seldom used */
     uint8_t range_depth;
-    uint8_t named; /* by the thread itself */
+    uint8_t named;       /* by the thread itself */
+    uint64_t retry_size; /* of its newest failed allocation, + 1; 0: none */
     int tid;
     uint64_t scanned;    /* definitions of stacks and modules were looked for up to here */
     uint64_t ahead_end;  /* where it ended when that look began */
@@ -60,6 +63,8 @@ struct drain {
     struct clock *clock;
     struct processes *processes;
     struct drain_sink sink;
+    struct device_rows device_rows;
+    struct transfers transfers;
     struct event batch[DRAIN_BATCH];
     size_t batch_count;
     struct ring **rings; /* in use, WIRE_RINGS of room */
@@ -80,6 +85,7 @@ struct drain {
     uint8_t in_use[WIRE_RINGS]; /* 1: among rings */
     uint64_t adopt_retry_ns, adopt_fast_until_ns;
     uint32_t pressure; /* words of the fullest ring when this round began */
+    uint8_t is_last;   /* the recording ends: nothing waits */
     uint32_t leaving;  /* processes whose end is awaited: come back soon */
     uint32_t thread_rows;
     struct span {
@@ -117,6 +123,9 @@ static inline struct event *drain_next(struct drain *d)
 }
 /* Words of the record at position; 0: damaged. */
 uint64_t drain_record_words(const struct ring *r, uint64_t position, uint64_t end);
+/* Whether the record at r->position can be taken now: an allocation of a device's memory waits for what its thread
+ * does next, so that a segment of a sub-allocator is one from birth. Lowers d->limit where not. */
+int records_may_take(struct drain *d, struct ring *r, uint64_t words);
 /* Records that are not simply an allocation or a free. Lowers d->limit where the order must wait. */
 void records_handle(struct drain *d, struct ring *r, uint64_t word1, uint64_t words);
 /* The global id of a stack that was not defined when its event came: looks ahead in the process's rings. 0: not there.

@@ -18,7 +18,8 @@ enum event_op {
     EVENT_RSS,            /* a sample: size: RSS of the process */
     EVENT_FREE_REQUESTED, /* a block's free waits for a stream: no longer allocated, active until its EVENT_FREE */
     EVENT_TO_SEGMENT,     /* the live block of that kind at address (host: also one that holds the address) turns out to
-                             be memory of an allocator: a segment from now on, and no block */
+                             be memory of an allocator: a segment from now on, and no block. Where there is none, the
+                             range is a segment of kind 'sub' */
     EVENT_DEVICE_USED,    /* a sample: size: bytes of the device in use, as its driver says; address: its total bytes */
     EVENT_PROCESS_END,    /* all blocks and segments of the process leave */
 };
@@ -35,7 +36,7 @@ struct event {
     uint8_t device;      /* device_id, host 0 */
     uint8_t kind;        /* enum kind */
     uint8_t inherited;   /* 1: the process is a fork's child, so an unknown free may be of a block of its parent */
-    uint8_t pad;
+    uint8_t is_sampled;  /* segments: their bytes are in EVENT_RESERVED already */
 };
 
 #endif

@@ -46,6 +46,12 @@ size_t mapping_range_count(const struct mapping *m)
     return range_map_count(m->ranges);
 }
 
+uint64_t mapping_block_at(struct mapping *m, uint64_t address)
+{
+    const struct range *r = range_map_find(m->ranges, address);
+    return r && r->start <= address && r->type == RANGE_BLOCK ? r->start : 0;
+}
+
 static void emit(const struct change *c, unsigned op, uint64_t start, uint64_t end, uint32_t stack_id)
 {
     struct event event = {

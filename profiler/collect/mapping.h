@@ -39,6 +39,8 @@ void mapping_close(struct mapping *m);
  * fill. Returns 0, or -EINVAL for a range that no process can have (nothing was done). */
 int mapping_apply(struct mapping *m, const struct mapping_op *op, void (*emit)(void *arg, const struct event *event),
                   void *arg);
+/* The start of the block that holds the address; 0: none. */
+uint64_t mapping_block_at(struct mapping *m, uint64_t address);
 size_t mapping_range_count(const struct mapping *m);
 
 #endif

@@ -1,6 +1,7 @@
 #include "process.h"
 
 #include "../../common/buf.h"
+#include "devices.h"
 #include "mapping.h"
 #include "pidns.h"
 #include "python.h"
@@ -75,6 +76,7 @@ static void release(struct processes *ps, struct process *p)
     stack_map_close(p->stacks);
     python_close(p->python);
     mapping_close(p->mapping);
+    devices_close(p->devices);
     free(p->exe);
     free(p->command);
     free(p);
@@ -369,6 +371,19 @@ struct process *processes_reaped(struct processes *ps, int pid, int wait_status,
     return NULL;
 }
 
+static void write_counter(struct processes *ps, const struct process *p, const char *name, const char *text,
+                          uint64_t value)
+{
+    if (!value)
+        return;
+    sqlite3_stmt *q = store_statement(ps->store, "INSERT INTO counter VALUES(?, ?, ?, ?)");
+    sqlite3_bind_int64(q, 1, p->process_id);
+    sqlite3_bind_text(q, 2, name, -1, SQLITE_STATIC);
+    sqlite3_bind_int64(q, 3, (int64_t)value);
+    sqlite3_bind_text(q, 4, text, -1, SQLITE_STATIC);
+    store_step(ps->store, q);
+}
+
 static void write_counters(struct processes *ps, const struct process *p)
 {
     static const char *const names[] = {
@@ -382,17 +397,14 @@ static void write_counters(struct processes *ps, const struct process *p)
 #undef X
     };
     const uint64_t *values = (const uint64_t *)&ps->session->procs[p->slot].counters;
-    for (unsigned i = 0; i < sizeof names / sizeof *names; i++) {
-        uint64_t value = __atomic_load_n(&values[i], __ATOMIC_RELAXED);
-        if (!value)
-            continue;
-        sqlite3_stmt *q = store_statement(ps->store, "INSERT INTO counter VALUES(?, ?, ?, ?)");
-        sqlite3_bind_int64(q, 1, p->process_id);
-        sqlite3_bind_text(q, 2, names[i], -1, SQLITE_STATIC);
-        sqlite3_bind_int64(q, 3, (int64_t)value);
-        sqlite3_bind_text(q, 4, texts[i], -1, SQLITE_STATIC);
-        store_step(ps->store, q);
-    }
+    struct devices_counts ours = {0};
+    for (unsigned i = 0; i < sizeof names / sizeof *names; i++)
+        write_counter(ps, p, names[i], texts[i], __atomic_load_n(&values[i], __ATOMIC_RELAXED));
+    if (p->devices)
+        devices_counts(p->devices, &ours);
+    write_counter(ps, p, "alloc_retry_count", "allocations that failed and then succeeded when tried again",
+                  p->alloc_retries + ours.alloc_retries);
+    write_counter(ps, p, "device_lost_free", "blocks of device memory whose free was not seen", ours.lost_frees);
 }
 
 void processes_end(struct processes *ps, struct process *p, int64_t end_ns)

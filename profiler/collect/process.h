@@ -13,6 +13,7 @@
 
 #include <stdint.h>
 
+struct devices;
 struct mapping;
 
 struct process {
@@ -42,9 +43,11 @@ struct process {
     struct stack_map *stacks;
     struct python *python; /* its code objects */
     struct mapping *mapping;
-    char *exe;     /* its path; what its first module is, where a chroot hides that */
-    char *command; /* shell-quoted */
-    char name[64]; /* for messages: the last part of its path */
+    struct devices *devices; /* NULL: no call of a device or a sub-allocator yet */
+    uint64_t alloc_retries;  /* of the host's memory */
+    char *exe;               /* its path; what its first module is, where a chroot hides that */
+    char *command;           /* shell-quoted */
+    char name[64];           /* for messages: the last part of its path */
 };
 
 struct processes {

@@ -1,3 +1,4 @@
+#include "devices.h"
 #include "drain.h"
 #include "mapping.h"
 #include "python.h"
@@ -8,9 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MASK         (WIRE_RING_WORDS - 1)
-#define EXIT_WAIT_NS 50000000u /* how long the order waits for an end that was announced */
-#define EXEC_WAIT_NS 20000000u
+#define MASK            (WIRE_RING_WORDS - 1)
+#define EXIT_WAIT_NS    50000000u /* how long the order waits for an end that was announced */
+#define EXEC_WAIT_NS    20000000u
+#define SEGMENT_WAIT_NS 20000000u /* from a device allocation to what its thread says of it */
+#define SEGMENT_AHEAD   16u       /* other events of the thread between the two */
 
 static uint64_t word(const struct ring *r, uint64_t index)
 {
@@ -186,6 +189,138 @@ static void apply_mapping(struct drain *d, struct ring *r, uint64_t word1)
         what.new_length = word(r, 5);
     }
     if (mapping_apply(r->process->mapping, &what, emit_mapping, &target))
+        d->bad_records++;
+}
+
+/* --- devices and sub-allocators --- */
+
+enum { CALL_WORDS = 3 }; /* before its arguments */
+
+static unsigned call_of(uint64_t word2)
+{
+    return (unsigned)(word2 & 0xff);
+}
+
+/* What the thread does next with memory that it just allocated: 1 says that a sub-allocator hands out parts of it,
+ * 0 something else, -1 is not known yet. */
+static int becomes_segment(struct drain *d, const struct ring *r, uint64_t words)
+{
+    uint64_t address = word(r, CALL_WORDS), size = word(r, CALL_WORDS + 1), length;
+    uint64_t position = r->position + words, others = 0;
+    uint64_t end = __atomic_load_n(&d->session->rings[r->index].head, __ATOMIC_ACQUIRE);
+    if (end - r->position > WIRE_RING_WORDS)
+        return 0;
+    for (; position < end; position += length) {
+        length = drain_record_words(r, position, end);
+        if (!length)
+            return 0;
+        unsigned op = WIRE_OP(word_at(r, position, 1));
+        if (op == WIRE_STACK || op == WIRE_MODULE_LOAD || op == WIRE_PAD)
+            continue;
+        if (op != WIRE_CALL && ++others > SEGMENT_AHEAD)
+            return 0;
+        if (op != WIRE_CALL || length < CALL_WORDS)
+            continue;
+        switch (call_of(word_at(r, position, 2))) {
+        case WIRE_CALL_SUB_SEGMENT:
+            return length >= CALL_WORDS + 3 && word_at(r, position, CALL_WORDS + 1) - address < size;
+        case WIRE_CALL_SUB_POOL: /* may come between the two */
+        case WIRE_CALL_DEVICE:
+        case WIRE_CALL_POOL:
+        case WIRE_CALL_POOL_STATE:
+        case WIRE_CALL_MEMORY_INFO:
+        case WIRE_CALL_NAME:
+            break;
+        default:
+            return 0;
+        }
+    }
+    return -1;
+}
+
+static int may_become_segment(const struct ring *r, uint64_t words)
+{
+    unsigned call = words > CALL_WORDS + 1 ? call_of(word(r, 2)) : WIRE_CALL_COUNT;
+    return call == WIRE_CALL_ALLOC || call == WIRE_CALL_POOL_ALLOC || call == WIRE_CALL_VMM_MAP;
+}
+
+int records_may_take(struct drain *d, struct ring *r, uint64_t words)
+{
+    if (!may_become_segment(r, words) || d->is_last || r->process->dead || d->pressure >= WIRE_RING_WORDS / 2 ||
+        clock_stamp(d->clock) - r->key >= clock_ticks(d->clock, SEGMENT_WAIT_NS) || becomes_segment(d, r, words) >= 0)
+        return 1;
+    if (d->limit > r->key)
+        d->limit = r->key;
+    return 0;
+}
+
+struct call_target {
+    struct drain *d;
+    struct ring *r;
+    unsigned hook;
+    uint32_t stack_id;
+};
+
+static void emit_call(void *arg, const struct event *event)
+{
+    const struct call_target *t = arg;
+    struct mapping_target target = {t->d, t->r, t->hook};
+    emit_mapping(&target, event);
+}
+
+static unsigned find_device(void *arg, unsigned ordinal, const uint64_t *uuid, uint64_t total_bytes, const char *model)
+{
+    const struct call_target *t = arg;
+    return device_rows_find(&t->d->device_rows, "cuda", ordinal, uuid, total_bytes, model);
+}
+
+static unsigned find_foreign(void *arg, unsigned device_id)
+{
+    const struct call_target *t = arg;
+    const struct device_row *row = &t->d->device_rows.rows[device_id % DEVICE_ROWS];
+    return device_rows_find(&t->d->device_rows, "foreign", row->ordinal, row->uuid, 0, NULL);
+}
+
+static uint64_t find_map(void *arg, uint64_t address)
+{
+    const struct call_target *t = arg;
+    return mapping_block_at(t->r->process->mapping, address);
+}
+
+static void add_transfer(void *arg, unsigned device_id, unsigned direction, uint64_t bytes)
+{
+    const struct call_target *t = arg;
+    transfers_add(&t->d->transfers, t->stack_id, device_id, direction, bytes);
+}
+
+static void call(struct drain *d, struct ring *r, uint64_t word1, uint64_t words)
+{
+    uint64_t arguments[WIRE_RECORD_MAX];
+    struct process *p = r->process;
+    if (words < CALL_WORDS) {
+        d->bad_records++;
+        return;
+    }
+    for (uint64_t i = CALL_WORDS; i < words; i++)
+        arguments[i - CALL_WORDS] = word(r, i);
+    uint64_t word2 = word(r, 2);
+    struct call_target target = {d, r, WIRE_HOOK(word1) < WIRE_HOOK_COUNT ? WIRE_HOOK(word1) : 0,
+                                 stack_of(d, r, WIRE_VAR_LOW(word1))};
+    struct devices_call what = {
+        .call = call_of(word2),
+        .device = (unsigned)(word2 >> 8 & 0xff),
+        .flags = (unsigned)(word2 >> 32),
+        .kind = drain_kind(target.hook),
+        .stack_id = target.stack_id,
+        .thread_id = r->thread_id,
+        .words = arguments,
+        .word_count = words - CALL_WORDS,
+        .is_segment = may_become_segment(r, words) && becomes_segment(d, r, words) == 1,
+    };
+    struct devices_sink sink = {&target, emit_call, find_device, find_foreign, find_map, add_transfer};
+    if (!p->devices)
+        p->devices = devices_open();
+    if (devices_apply(p->devices, &what, &sink))
         d->bad_records++;
 }
 
@@ -367,6 +502,7 @@ void records_handle(struct drain *d, struct ring *r, uint64_t word1, uint64_t wo
     }
     switch (op) {
     case WIRE_OOM:
+        r->retry_size = word(r, 3) + 1;
         sample(d, r, EVENT_OOM, word(r, 3), WIRE_A(word1), WIRE_HOOK(word1), stack_of(d, r, (uint32_t)word(r, 2)));
         break;
     case WIRE_HEAP_SAMPLE:
@@ -412,6 +548,9 @@ void records_handle(struct drain *d, struct ring *r, uint64_t word1, uint64_t wo
         break;
     case WIRE_MARK:
         mark(d, r, word1, words);
+        break;
+    case WIRE_CALL:
+        call(d, r, word1, words);
         break;
     default: /* PAD */
         break;

@@ -96,13 +96,12 @@ void segments_free(struct segments *s, struct segment_change *c, uint64_t addres
     }
 }
 
-int segments_find(struct segments *s, uint64_t address, uint64_t *start, uint64_t *size_bytes)
+int segments_find(struct segments *s, uint64_t address, struct range *found)
 {
     const struct range *r = range_map_find(s->ranges, address);
     if (!r || r->start > address)
         return 0;
-    *start = r->start;
-    *size_bytes = r->end - r->start;
+    *found = *r;
     return 1;
 }
 

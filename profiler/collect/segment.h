@@ -10,6 +10,7 @@
 
 #define SEGMENT_ROWS_MAX 65536u
 
+struct range;
 struct segments;
 struct store;
 
@@ -20,7 +21,7 @@ struct segment_change {
     uint16_t process_id;
     uint8_t device;
     uint8_t kind;
-    uint8_t is_counted; /* 0: its bytes are in a sample already, so it changes nothing */
+    uint8_t is_counted;        /* 0: its bytes are in a sample already, so it changes nothing */
     int64_t bytes[KIND_COUNT]; /* out: what the reserved bytes of each kind change by is added */
 };
 
@@ -30,8 +31,8 @@ void segments_close(struct segments *s);
 /* What the range covered before is freed first. */
 void segments_alloc(struct segments *s, struct segment_change *c, uint64_t address, uint64_t size_bytes,
                     uint32_t stack_id);
-/* Whether a segment holds the address; its range. */
-int segments_find(struct segments *s, uint64_t address, uint64_t *start, uint64_t *size_bytes);
+/* Whether a segment holds the address; type: its kind. */
+int segments_find(struct segments *s, uint64_t address, struct range *found);
 /* Any part of earlier segments. */
 void segments_free(struct segments *s, struct segment_change *c, uint64_t address, uint64_t size_bytes);
 /* All of them, and s itself, with their process: their rows have no end. */

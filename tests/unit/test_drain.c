@@ -507,13 +507,103 @@ static void test_thread_churn(void **state)
     end(s);
 }
 
+/* --- calls of devices --- */
+
+static void put_call(struct writer *w, unsigned call, unsigned device, unsigned count, const uint64_t *arguments)
+{
+    uint64_t words[16] = {0, (uint64_t)WIRE_CALL << 56 | (uint64_t)WIRE_HOOK_malloc << 48 | (uint64_t)(3 + count) << 32,
+                          WIRE_CALL_WORD(call, device, 0)};
+    memcpy(words + 3, arguments, count * sizeof *arguments);
+    writer_put(w, words, 3 + count);
+}
+
+static size_t count_ops(const struct setup *s, unsigned op)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < s->count; i++)
+        count += s->events[i].op == op;
+    return count;
+}
+
+/* Memory that a thread hands to a sub-allocator right after it got it is no block at any time, however the rounds fall;
+ * what it keeps is one after a while. */
+static void test_segment_from_birth(void **state)
+{
+    (void)state;
+    struct setup *s = begin(1);
+    struct writer w;
+    uint32_t slot = writer_claim_slot(s->session.control, getpid(), getppid(), WIRE_START_EXEC, 0);
+    assert_int_equal(writer_open(&w, s->session.control, slot, getpid(), getpid()), 0);
+    uint64_t device[] = {1ull << 33, 5, 6, 0}, segment[] = {1, 0x700000, 4096}, taken[] = {0x700000, 4096, 9};
+    uint64_t kept[] = {0x900000, 4096, 9};
+    put_call(&w, WIRE_CALL_DEVICE, 0, 4, device);
+    put_call(&w, WIRE_CALL_ALLOC, 0, 3, taken);
+    rounds(s, 5);
+    writer_alloc(&w, 0xa000, 10, 0); /* what an allocator does to remember it */
+    rounds(s, 5);
+    assert_int_equal(s->count, 0);
+    put_call(&w, WIRE_CALL_SUB_SEGMENT, 0, 3, segment);
+    rounds(s, 3);
+    assert_int_equal(count_ops(s, EVENT_ALLOC), 1); /* the host's */
+    assert_int_equal(count_ops(s, EVENT_TO_SEGMENT), 0);
+    put_call(&w, WIRE_CALL_ALLOC, 0, 3, kept);
+    rounds(s, 3);
+    assert_int_equal(count_ops(s, EVENT_ALLOC), 1);
+    usleep(25000);
+    rounds(s, 2);
+    assert_int_equal(count_ops(s, EVENT_ALLOC), 2);
+    segment[1] = 0x900000;
+    put_call(&w, WIRE_CALL_SUB_SEGMENT, 0, 3, segment); /* too late: it was a block until now */
+    rounds(s, 3);
+    assert_int_equal(count_ops(s, EVENT_TO_SEGMENT), 1);
+    assert_int_equal(s->disorder, 0);
+    kept[0] = 0xb00000;
+    put_call(&w, WIRE_CALL_ALLOC, 0, 3, kept);
+    drain_finish(s->drain); /* waits for nothing */
+    assert_int_equal(count_ops(s, EVENT_ALLOC), 3);
+    sqlite3_stmt *q;
+    assert_int_equal(
+        sqlite3_prepare_v2(store_db(s->store), "SELECT total_bytes FROM device WHERE name='cuda:0'", -1, &q, NULL),
+        SQLITE_OK);
+    assert_int_equal(sqlite3_step(q), SQLITE_ROW);
+    assert_int_equal(sqlite3_column_int64(q, 0), 1ll << 33);
+    sqlite3_finalize(q);
+    end(s);
+}
+
+/* The same GPU under two ordinals is one device; another GPU of the same ordinal is another. */
+static void test_device_rows(void **state)
+{
+    (void)state;
+    struct setup *s = begin(1);
+    struct device_rows *rows = &s->drain->device_rows;
+    const uint64_t a[] = {1, 2}, b[] = {3, 4};
+    unsigned first = device_rows_find(rows, "cuda", 0, a, 100, "A");
+    assert_int_equal(device_rows_find(rows, "cuda", 3, a, 100, "A"), first);
+    unsigned second = device_rows_find(rows, "cuda", 0, b, 200, NULL);
+    assert_int_not_equal(second, first);
+    assert_int_equal(rows->rows[second].ordinal, 1);
+    assert_int_equal(device_rows_find(rows, "cuda", 1, NULL, 0, NULL), second);
+    assert_int_not_equal(device_rows_find(rows, "foreign", 0, a, 0, NULL), first);
+    for (unsigned i = 0; i < 1000; i++)
+        assert_true(device_rows_find(rows, "cuda", i, (uint64_t[]){i + 10, 1}, 1, NULL) < DEVICE_ROWS);
+    assert_int_equal(rows->refused, 1000 - (DEVICE_ROWS - 4));
+    end(s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_one_thread), cmocka_unit_test(test_busy_holds),
-        cmocka_unit_test(test_threads),    cmocka_unit_test(test_stack_of_another_thread),
-        cmocka_unit_test(test_damaged),    cmocka_unit_test(test_killed_while_busy),
-        cmocka_unit_test(test_exec),       cmocka_unit_test(test_thread_churn),
+        cmocka_unit_test(test_one_thread),
+        cmocka_unit_test(test_busy_holds),
+        cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_stack_of_another_thread),
+        cmocka_unit_test(test_damaged),
+        cmocka_unit_test(test_killed_while_busy),
+        cmocka_unit_test(test_exec),
+        cmocka_unit_test(test_thread_churn),
+        cmocka_unit_test(test_segment_from_birth),
+        cmocka_unit_test(test_device_rows),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,132 @@
+/* Memory nodes of graphs: what they allocate is live from a launch on. */
+#include "devices_private.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define NODES_MAX (1u << 20)
+
+struct graph_node {
+    uint64_t address, size;
+    uint32_t stack_id;
+    uint8_t device_id;
+    uint8_t is_alloc;
+};
+
+struct graph {
+    uint64_t handle;
+    struct graph_node *nodes;
+    uint32_t count, capacity;
+};
+
+static struct graph *find(struct devices *d, uint64_t handle)
+{
+    struct graph *g = idmap_get(&d->graphs, handle);
+    if (!g) {
+        g = xcalloc(1, sizeof *g);
+        g->handle = handle;
+        idmap_put(&d->graphs, handle, g);
+    }
+    return g;
+}
+
+static void add(struct graph *g, const struct graph_node *node)
+{
+    if (g->count == NODES_MAX)
+        return;
+    if (g->count == g->capacity) {
+        g->capacity = g->capacity ? g->capacity * 2 : 8;
+        g->nodes = xrealloc(g->nodes, g->capacity * sizeof *g->nodes);
+    }
+    g->nodes[g->count++] = *node;
+}
+
+int device_graph_node(struct devices *d, int is_alloc)
+{
+    const uint64_t *w = d->call->words;
+    struct graph_node node = {.address = w[1], .size = is_alloc ? w[2] : 0, .is_alloc = is_alloc != 0};
+    if (!w[0] || devices_range_is_bad(node.address, node.size))
+        return -EINVAL;
+    node.device_id = (uint8_t)devices_id(d, d->call->device);
+    node.stack_id = d->call->stack_id;
+    add(find(d, w[0]), &node);
+    return 0;
+}
+
+int device_graph_instantiate(struct devices *d)
+{
+    const uint64_t *w = d->call->words;
+    const struct graph *from = idmap_get(&d->graphs, w[0]);
+    if (!w[0] || !w[1] || w[0] == w[1])
+        return -EINVAL;
+    if (!from || !from->count)
+        return 0;
+    struct graph *exec = find(d, w[1]);
+    exec->count = 0; /* what an earlier one of that handle had */
+    for (uint32_t i = 0; i < from->count; i++)
+        add(exec, &from->nodes[i]);
+    return 0;
+}
+
+static void launch_alloc(struct devices *d, const struct graph_node *node)
+{
+    struct block *b = devices_block_new(d, node->address, node->size, node->device_id);
+    b->kind = KIND_pool;
+    b->pool = device_pool_graph(d, node->device_id);
+    b->stack_id = node->stack_id;
+    devices_block_add(d, b);
+}
+
+int device_graph_launch(struct devices *d)
+{
+    const struct graph *g = idmap_get(&d->graphs, d->call->words[0]);
+    for (uint32_t i = 0; g && i < g->count; i++) {
+        struct block *b = devices_block_at(d, g->nodes[i].address);
+        if (b && (b->object || b->where == WHERE_FOREIGN))
+            continue;
+        if (b) /* an allocation node that runs again frees first what it gave before */
+            devices_block_end(d, b, NULL);
+        if (g->nodes[i].is_alloc)
+            launch_alloc(d, &g->nodes[i]);
+    }
+    return 0;
+}
+
+void device_graph_free(struct graph *g)
+{
+    if (g)
+        free(g->nodes);
+    free(g);
+}
+
+int device_graph_end(struct devices *d)
+{
+    devices_thread(d)->undo.graph = idmap_remove(&d->graphs, d->call->words[0]);
+    return 0;
+}
+
+void device_graph_undo(struct devices *d, struct undo *u)
+{
+    if (!u->graph)
+        return;
+    device_graph_free(idmap_remove(&d->graphs, u->graph->handle));
+    idmap_put(&d->graphs, u->graph->handle, u->graph);
+    u->graph = NULL;
+}
+
+int device_graph_state(struct devices *d)
+{
+    const uint64_t *w = d->call->words;
+    if (w[0] >= 1ull << 57)
+        return -EINVAL;
+    device_pool_now(d, device_pool_graph(d, devices_id(d, d->call->device)), w[0]);
+    return 0;
+}
+
+void device_graphs_close(struct devices *d)
+{
+    for (uint32_t i = 0; i < d->graphs.capacity; i++)
+        device_graph_free(d->graphs.entries[i].value);
+    idmap_close(&d->graphs);
+}

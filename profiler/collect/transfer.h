@@ -1,0 +1,29 @@
+/*
+ * transfer.h: copies and fills by stack, device and direction, summed in memory; their rows.
+ */
+#ifndef MEMPROF_TRANSFER_H
+#define MEMPROF_TRANSFER_H
+
+#include <stdint.h>
+
+struct store;
+
+struct transfers { /* all zero: empty */
+    struct transfer {
+        uint64_t count; /* 0: free */
+        uint64_t bytes;
+        uint32_t stack_id;
+        uint8_t device_id;
+        uint8_t direction; /* enum wire_direction */
+        uint8_t dirty;
+    } * entries;
+    uint32_t capacity; /* a power of two */
+    uint32_t used;
+};
+
+void transfers_add(struct transfers *t, uint32_t stack_id, unsigned device_id, unsigned direction, uint64_t bytes);
+/* Those that changed since the last time. */
+void transfers_write(struct transfers *t, struct store *store);
+void transfers_close(struct transfers *t);
+
+#endif

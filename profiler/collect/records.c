@@ -6,6 +6,7 @@
 #include "../../common/error.h"
 #include "../../common/kind.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,7 +14,8 @@
 #define EXIT_WAIT_NS    50000000u /* how long the order waits for an end that was announced */
 #define EXEC_WAIT_NS    20000000u
 #define SEGMENT_WAIT_NS 20000000u /* from a device allocation to what its thread says of it */
-#define SEGMENT_AHEAD   16u       /* other events of the thread between the two */
+#define UNTRACKED_ROWS  64u
+#define SEGMENT_AHEAD   16u /* other events of the thread between the two */
 
 static uint64_t word(const struct ring *r, uint64_t index)
 {
@@ -293,6 +295,27 @@ static void add_transfer(void *arg, unsigned device_id, unsigned direction, uint
     transfers_add(&t->d->transfers, t->stack_id, device_id, direction, bytes);
 }
 
+/* arguments: version, bytes of the name, the name. */
+static void tell_untracked(struct drain *d, const struct process *p, const uint64_t *arguments, uint64_t count)
+{
+    char text[160], name[64] = "";
+    uint64_t bytes = count > 2 ? arguments[1] : 0;
+    if (bytes >= sizeof name)
+        bytes = sizeof name - 1;
+    if (bytes > (count - 2) * 8)
+        bytes = (count - 2) * 8;
+    memcpy(name, arguments + 2, count > 2 ? bytes : 0);
+    if (!*name || d->untracked_rows++ >= UNTRACKED_ROWS)
+        return;
+    snprintf(text, sizeof text, "%s: the program uses a variant that memprof does not know, and its calls are not seen",
+             name);
+    sqlite3_stmt *q = store_statement(d->store, "INSERT INTO counter VALUES(?, 'cuda_untracked_version', ?, ?)");
+    sqlite3_bind_int64(q, 1, p->process_id);
+    sqlite3_bind_int64(q, 2, (int64_t)(arguments[0] & INT64_MAX));
+    sqlite3_bind_text(q, 3, text, -1, SQLITE_TRANSIENT);
+    store_step(d->store, q);
+}
+
 static void call(struct drain *d, struct ring *r, uint64_t word1, uint64_t words)
 {
     uint64_t arguments[WIRE_RECORD_MAX];
@@ -304,6 +327,10 @@ static void call(struct drain *d, struct ring *r, uint64_t word1, uint64_t words
     for (uint64_t i = CALL_WORDS; i < words; i++)
         arguments[i - CALL_WORDS] = word(r, i);
     uint64_t word2 = word(r, 2);
+    if (call_of(word2) == WIRE_CALL_UNTRACKED) {
+        tell_untracked(d, p, arguments, words - CALL_WORDS);
+        return;
+    }
     struct call_target target = {d, r, WIRE_HOOK(word1) < WIRE_HOOK_COUNT ? WIRE_HOOK(word1) : 0,
                                  stack_of(d, r, WIRE_VAR_LOW(word1))};
     struct devices_call what = {

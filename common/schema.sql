@@ -9,9 +9,10 @@ CREATE TABLE meta( -- one fact a row
 ) STRICT, WITHOUT ROWID;
 -- keys: format ('memprof'), writer_version, state ('recording' | 'recorded' | 'complete': events all there | all there and
 --   symbolized), partial (why the file is not whole; absent when it is), start_unix_ns, duration_ns, host, cwd, command
---   (shell-quoted), options, page_bytes, clock ('tsc'|'monotonic'), collector_cpu_ns, collector_peak_rss_bytes,
+--   (shell-quoted), options, page_bytes, clock ('tsc'|'monotonic'|'unix'|'none'), collector_cpu_ns, collector_peak_rss_bytes,
 --   symbolize_ns, event_count, events_kept ('all'|'last'|'none'), collector_pid, own_peak_incomplete (why own peaks of
---   several sites are not all known; absent when they are)
+--   several sites are not all known; absent when they are); of an imported snapshot also imported_from, import_note (what
+--   is unknown, or does not fit together), unknown_keys, torch.SETTING (the allocator's settings)
 
 CREATE TABLE process( -- one row an image: an exec ends one and starts the next
   process_id   INTEGER PRIMARY KEY,
@@ -288,7 +289,20 @@ CREATE TABLE segment( -- memory that an allocator holds from the layer below, wh
   size_bytes INTEGER NOT NULL,
   alloc_ns   INTEGER NOT NULL,
   free_ns    INTEGER,
-  stack_id   INTEGER REFERENCES stack
+  stack_id   INTEGER REFERENCES stack,
+  stream     INTEGER, -- imported snapshots: what the allocator keeps it for
+  pool       TEXT,    -- ... its private pool, such as '0,1'; NULL: the common one
+  type       TEXT,    -- ... 'large' | 'small'
+  is_expandable INTEGER -- ... 1: a mapped part of an expandable segment
+) STRICT;
+
+CREATE TABLE segment_block( -- imported snapshots: what the segments held when the snapshot was taken
+  device_id       INTEGER NOT NULL REFERENCES device,
+  segment_address INTEGER NOT NULL,
+  address         INTEGER NOT NULL,
+  size_bytes      INTEGER NOT NULL, -- as the allocator rounded it
+  requested_bytes INTEGER,          -- NULL: inactive
+  state           TEXT NOT NULL     -- 'active' | 'awaiting free' | 'inactive'
 ) STRICT;
 
 CREATE TABLE mark( -- instants and ranges with names (memprof.h, NVTX)

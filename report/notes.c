@@ -45,6 +45,10 @@ void notes_each(sqlite3 *db, void (*add)(void *context, const char *note), void 
     buf_free(&text);
     free(partial);
     free(state);
+    char *import = db_meta_text(db, "import_note");
+    if (import)
+        add(context, import);
+    free(import);
     add_losses(db, add, context);
 }
 

@@ -84,8 +84,10 @@ static void print_head(const struct summary *s)
     char date[32], duration[UNITS_TEXT];
     int64_t threads = db_int(s->db, "SELECT count(*) FROM thread", 0);
     print_command(s, command ? command : "(unknown command)");
-    buf_printf(&line, "%s on %s, %s, ", notes_date(date, db_meta_int(s->db, "start_unix_ns", 0)), host ? host : "?",
-               units_ns(duration, db_meta_int(s->db, "duration_ns", 0)));
+    buf_puts(&line, notes_date(date, db_meta_int(s->db, "start_unix_ns", 0)));
+    if (host) /* an imported snapshot does not say */
+        buf_printf(&line, " on %s", host);
+    buf_printf(&line, ", %s, ", units_ns(duration, db_meta_int(s->db, "duration_ns", 0)));
     summary_plural(&line, db_int(s->db, "SELECT count(DISTINCT pid) FROM process", 0), "process", "processes");
     buf_puts(&line, ", ");
     summary_plural(&line, threads, "thread", "threads");

@@ -3,7 +3,7 @@ _memprof() {
     local word=${COMP_WORDS[COMP_CWORD]} options=
     COMPREPLY=()
     if [ "$COMP_CWORD" -eq 1 ]; then
-        mapfile -t COMPREPLY < <(compgen -W 'run report lines leaks info sql help --version --help' -- "$word")
+        mapfile -t COMPREPLY < <(compgen -W 'run report lines leaks info sql import help --version --help' -- "$word")
         return
     fi
     case ${COMP_WORDS[1]} in
@@ -13,6 +13,7 @@ _memprof() {
     leaks) options='--by --device --kind --top --frames --skip --process --native --python-only --suppressions --error-exitcode --json --csv --color --help' ;;
     info) options='--json --color --help' ;;
     sql) options='--json --csv --color --help' ;;
+    import) options='--output --source --quiet --help' ;;
     esac
     if [[ $word == -* ]]; then
         mapfile -t COMPREPLY < <(compgen -W "$options" -- "$word")

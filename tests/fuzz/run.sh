@@ -30,14 +30,23 @@ rm -f "$work"/chunks.db*
 printf 'int f(int x) { return x + 1; }\nint main(void) { return f(2); }\n' >"$work/tiny.c"
 ${CC:-gcc} -O1 -g -nostdlib -r -o "$work/corpus-elf/tiny" "$work/tiny.c" 2>/dev/null || true
 ${CC:-gcc} -O1 -g -shared -nostdlib -o "$work/corpus-elf/shared" "$work/tiny.c" 2>/dev/null || true
+mkdir -p "$work/corpus-pickle"
+if command -v python3 >/dev/null; then
+    for shape in all ring old cut; do
+        python3 tests/torch/make_snapshot.py $shape "$work/corpus-pickle/$shape" --events 12
+        python3 tests/torch/make_snapshot.py $shape "$work/corpus-pickle/$shape-cpp" --events 12 --cpp
+    done
+fi
 
 failed=0
 for name in $names; do
     echo "fuzz: $name, $seconds s"
     kept=tests/fuzz/corpus-$name
     [ -d "$kept" ] || kept=
+    words=$root/tests/fuzz/$name.dict
+    [ -f "$words" ] || words=
     # shellcheck disable=SC2086
-    if (cd "$work" && "./build/fuzz/fuzz_$name" -max_total_time="$seconds" -timeout=30 -rss_limit_mb=3000 -close_fd_mask=1 -print_final_stats=1 -max_len=65536 \
+    if (cd "$work" && "./build/fuzz/fuzz_$name" -max_total_time="$seconds" -timeout=30 -rss_limit_mb=3000 -close_fd_mask=1 -print_final_stats=1 -max_len=65536 ${words:+"-dict=$words"} \
         -artifact_prefix="found-$name-" "corpus-$name" ${kept:+"$root/$kept"} >"log-$name" 2>&1); then
         grep -e '^stat::number_of_executed_units' -e '^stat::average_exec_per_sec' "$work/log-$name" || true
     else

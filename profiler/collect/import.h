@@ -1,0 +1,32 @@
+/*
+ * import.h: `memprof import`: a memory snapshot that PyTorch wrote (torch.cuda.memory._dump_snapshot, or its C++ pickler)
+ * becomes a recording like any other.
+ */
+#ifndef MEMPROF_IMPORT_H
+#define MEMPROF_IMPORT_H
+
+#include "../../common/error.h"
+
+#include <stdint.h>
+
+struct import_options {
+    const char *path;   /* of the snapshot */
+    const char *output; /* of the database; an older one is kept as OUTPUT.old */
+    int with_source;
+    void (*progress)(void *context, const char *what, int percent); /* NULL: none */
+    void *progress_context;
+};
+
+struct import_result {
+    uint64_t event_count;
+    uint32_t devices;
+    int64_t peak_bytes, peak_reserved_bytes; /* the device's with the largest peak */
+    int64_t output_bytes;
+    char *note; /* what is unknown, or does not fit together, in one line; NULL: nothing. The caller frees it. */
+};
+
+/* Nothing is written, and an older output left in its place, unless the whole snapshot could be read. 0 or -errno with
+ * err. */
+int import_torch(const struct import_options *options, struct import_result *result, struct error *err);
+
+#endif

@@ -659,6 +659,8 @@ int import_read(struct import *im, const struct import_source *source, struct er
     *im = (struct import){.source = source, .pickle = pickle_open(&user)};
     memset(&none, 0, sizeof none);
     *ADD(im->places, import_place) = none;
+    add(&im->stack_frames, sizeof(uint32_t)); /* so that there is an array from the start */
+    im->stack_frames.count = 0;
     stack_number(im, 0);
     int rc = pickle_read(im->pickle, &top, err);
     return rc ? rc : check_top(im, top, err);

@@ -107,7 +107,9 @@ static uint32_t function_of(struct named *n, const struct named_frame *f, uint32
         sqlite3_bind_text(s, 4, f->function, -1, SQLITE_TRANSIENT);
         bind_id(s, 5, file_id);
         bind_id(s, 6, file_id ? f->first_line : 0);
-        sqlite3_bind_int(s, 7, is_native && allocator_is_function(f->function, f->function, f->file));
+        /* readable names only; a scope has to come from a mangled one, and any will do */
+        const char *raw = strstr(f->function, "::") ? "_Z" : f->function;
+        sqlite3_bind_int(s, 7, is_native && allocator_is_function(raw, f->function, f->file));
         store_step(n->store, s);
     }
     return *slot;

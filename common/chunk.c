@@ -151,7 +151,7 @@ int frame_pack(struct chunk_codec *codec, const char magic[4], size_t count, uns
 }
 
 long frame_unpack(struct chunk_codec *codec, const char magic[4], size_t count_max, unsigned stream_count,
-                  const void *data, size_t length)
+                  uint64_t wanted, const void *data, size_t length)
 {
     struct frame_header header;
     const size_t entries_bytes = stream_count * sizeof(struct frame_entry);
@@ -175,6 +175,10 @@ long frame_unpack(struct chunk_codec *codec, const char magic[4], size_t count_m
         size_t limit = (size_t)header.count * 16 + 2048;
         if (!entry.raw_bytes || entry.raw_bytes > limit || entry.packed_bytes > (size_t)(end - at))
             return -EBADMSG;
+        if (!(wanted >> i & 1)) {
+            at += entry.packed_bytes;
+            continue;
+        }
         if (stream_reserve(s, entry.raw_bytes) != 0)
             return -ENOMEM;
         size_t raw = ZSTD_decompressDCtx(codec->unpack, s->data, entry.raw_bytes, at, entry.packed_bytes);
@@ -221,7 +225,7 @@ static int columns_pack(struct chunk_codec *codec, struct column *columns, unsig
 static long columns_unpack(struct chunk_codec *codec, struct column *columns, unsigned column_count,
                            const char magic[4], size_t count_max, const void *data, size_t length)
 {
-    long count = frame_unpack(codec, magic, count_max, column_count * COLUMN_STREAMS, data, length);
+    long count = frame_unpack(codec, magic, count_max, column_count * COLUMN_STREAMS, FRAME_ALL, data, length);
     for (unsigned i = 0; count >= 0 && i < column_count; i++) {
         column_begin_read(&columns[i], &codec->streams[i * COLUMN_STREAMS]);
         if (codec->streams[i * COLUMN_STREAMS + COLUMN_CONTROL].length != (size_t)count)

@@ -75,6 +75,13 @@ struct chunk_live {
     uint64_t live_bytes;
 };
 
+/* What an event did to the live bytes of its site. */
+struct chunk_change {
+    uint32_t site_id;
+    uint32_t pad;
+    int64_t bytes; /* negative where a block goes */
+};
+
 struct chunk_codec; /* buffers and zstd contexts, reused over calls; one thread at a time */
 struct chunk_codec *chunk_codec_open(void);
 void chunk_codec_close(struct chunk_codec *codec);
@@ -88,6 +95,9 @@ int chunk_encode_live(struct chunk_codec *codec, const struct chunk_live *sites,
 /* Decode into an array owned by codec, valid until its next call. Return the count, or -EBADMSG when the bytes are
  * damaged (checksum, lengths, values out of range). */
 long chunk_decode_events(struct chunk_codec *codec, const void *data, size_t length, const struct chunk_event **events);
+/* Of a chunk of events only what changes live bytes, in order: takes about half the time. */
+long chunk_decode_changes(struct chunk_codec *codec, const void *data, size_t length,
+                          const struct chunk_change **changes);
 long chunk_decode_deltas(struct chunk_codec *codec, const void *data, size_t length, const struct chunk_delta **deltas);
 long chunk_decode_live(struct chunk_codec *codec, const void *data, size_t length, const struct chunk_live **sites);
 

@@ -3,87 +3,10 @@
  * "as expected": the site that followed last time, the size that the site had last time, the address that was freed
  * last in that size class, the free of the newest block. docs/format.md has the rules.
  */
-#include "chunk_stream.h"
-
-#include "kind.h"
+#include "chunk_model.h"
 
 #include <errno.h>
 #include <stdlib.h>
-
-enum { /* columns */
-       C_TIME,
-       C_SITE, /* allocations */
-       C_SIZE,
-       C_ADDRESS,
-       C_MATCH,      /* frees: which block */
-       C_NEW_SITE,   /* ids of sites that the chunk did not name before */
-       C_OTHER_SITE, /* frees of older blocks, and all other events */
-       C_OTHER_SIZE,
-       C_OTHER_ADDRESS,
-       C_COUNT
-};
-
-enum { S_TABLE, S_CODE, S_THREAD, S_THREAD_HIGH, S_COLUMNS, S_COUNT = S_COLUMNS + C_COUNT * COLUMN_STREAMS };
-
-#define SLOTS     (2 * CHUNK_EVENTS)
-#define NONE      UINT32_MAX
-#define BINS      4096u
-#define CODES_MAX 256u
-
-enum { SITE_EXPECTED = 0, SITE_NEW = 1, SITE_KNOWN = 1 }; /* SITE_KNOWN + n: the n-th of the chunk, n from 1 */
-enum { ADDRESS_EXPECTED = 0, ADDRESS_ODD = 1, ADDRESS_NEAR = 2 };
-enum {
-    MATCH_NONE = 0,
-    MATCH_NEWEST = 1,
-    MATCH_NEXT = 2,
-    MATCH_PREVIOUS = 3,
-    MATCH_AGE = 3
-}; /* MATCH_AGE + age, age from 1 */
-
-static const char EVENTS_MAGIC[4] = {'M', 'P', 'C', 'E'};
-
-/* Distinct keys in order of appearance. The writer finds a key's number through the slots. */
-struct dict {
-    uint32_t count;
-    uint64_t keys[CHUNK_EVENTS];
-    uint32_t slot_of[CHUNK_EVENTS];
-    uint32_t slots[SLOTS]; /* number + 1; 0: empty */
-};
-
-struct site_model {
-    uint64_t size;       /* of its last allocation */
-    uint32_t next_local; /* the site that followed it last, in the same thread */
-    uint32_t site_id;
-};
-
-struct thread_model {
-    uint64_t next_address; /* where the next block is if it lies behind the last one */
-    uint64_t other_address;
-    uint32_t site;        /* local number of the last allocation's site */
-    uint32_t cursor_next; /* neighbours of the last freed block, in the list of live blocks of its thread */
-    uint32_t cursor_previous;
-    uint32_t pending; /* event of a realloc's free, until its allocation; NONE */
-};
-
-struct chunk_events_state {
-    struct dict sites;                        /* writer */
-    struct dict threads;                      /* writer; key: process << 32 | thread */
-    struct dict codes;                        /* writer; key: op | hook << 8 | device << 16 | kind << 24 */
-    struct site_model site[CHUNK_EVENTS + 1]; /* by local number, from 1; 0: none before */
-    struct thread_model thread[CHUNK_EVENTS];
-    uint32_t site_count;
-    uint32_t last_other_site; /* local */
-    uint32_t thread_count;
-    uint32_t alloc_count;
-    uint32_t position[CHUNK_EVENTS]; /* event of the n-th allocation */
-    uint32_t ordinal[CHUNK_EVENTS];  /* the reverse; writer */
-    /* Doubly linked lists of the blocks born in the chunk and still live, one a thread. Nodes: n < CHUNK_EVENTS the
-     * n-th allocation, CHUNK_EVENTS + t the head of thread t. next is NONE for a block that is gone. */
-    uint32_t next[SLOTS], previous[SLOTS];
-    /* Freed addresses by thread and size class: stacks of events, as allocators reuse the last freed block first */
-    uint32_t bins[BINS]; /* event + 1 */
-    uint32_t link[CHUNK_EVENTS];
-};
 
 static void dict_clear(struct dict *d)
 {
@@ -114,7 +37,7 @@ void chunk_events_state_free(struct chunk_events_state *state)
     free(state);
 }
 
-static struct chunk_events_state *model_begin(struct chunk_codec *codec)
+struct chunk_events_state *chunk_model_begin(struct chunk_codec *codec)
 {
     struct chunk_events_state *m = codec->events;
     if (!m) {
@@ -129,19 +52,6 @@ static struct chunk_events_state *model_begin(struct chunk_codec *codec)
     m->site_count = m->last_other_site = m->thread_count = m->alloc_count = 0;
     memset(m->bins, 0, sizeof m->bins);
     return m;
-}
-
-static void model_add_thread(struct chunk_events_state *m)
-{
-    uint32_t t = m->thread_count++, head = CHUNK_EVENTS + t;
-    m->thread[t] = (struct thread_model){.cursor_next = head, .cursor_previous = head, .pending = NONE};
-    m->next[head] = m->previous[head] = head;
-}
-
-static uint32_t model_add_site(struct chunk_events_state *m, uint32_t site_id)
-{
-    m->site[++m->site_count] = (struct site_model){.site_id = site_id};
-    return m->site_count;
 }
 
 /* What glibc takes for a block of this size; other allocators are near enough. */
@@ -183,16 +93,6 @@ static inline void model_alloc(struct chunk_events_state *m, uint32_t index, con
     m->previous[head] = n;
 }
 
-static inline void model_unlink(struct chunk_events_state *m, uint32_t n, struct thread_model *th)
-{
-    uint32_t next = m->next[n], previous = m->previous[n];
-    m->previous[next] = previous;
-    m->next[previous] = next;
-    m->next[n] = NONE;
-    th->cursor_next = next;
-    th->cursor_previous = previous;
-}
-
 static inline void model_free(struct chunk_events_state *m, uint32_t index, const struct chunk_event *e, uint32_t t)
 {
     struct thread_model *th = &m->thread[t];
@@ -203,21 +103,6 @@ static inline void model_free(struct chunk_events_state *m, uint32_t index, cons
     uint32_t *bin = model_bin(m, t, e->size_bytes);
     m->link[index] = *bin;
     *bin = index + 1;
-}
-
-static inline int is_birth(unsigned op)
-{
-    return op == CHUNK_alloc || op == CHUNK_realloc_alloc;
-}
-
-static inline int is_death(unsigned op)
-{
-    return op == CHUNK_free || op == CHUNK_realloc_free;
-}
-
-static inline int is_live_node(const struct chunk_events_state *m, uint32_t n)
-{
-    return n < m->alloc_count && m->next[n] != NONE;
 }
 
 /* --- writing --- */
@@ -340,7 +225,7 @@ static int begin_write(struct chunk_codec *codec, struct column c[C_COUNT], size
 int chunk_encode_events(struct chunk_codec *codec, const struct chunk_event *events, size_t count, struct buf *out)
 {
     struct column c[C_COUNT];
-    struct chunk_events_state *m = model_begin(codec);
+    struct chunk_events_state *m = chunk_model_begin(codec);
     if (count > CHUNK_EVENTS)
         return -EFBIG;
     if (!m || begin_write(codec, c, count) != 0)
@@ -385,45 +270,10 @@ int chunk_encode_events(struct chunk_codec *codec, const struct chunk_event *eve
         column_end_write(&c[i], &codec->streams[S_COLUMNS + i * COLUMN_STREAMS]);
     if (put_table(codec, m, count ? events[0].time_ns : 0) != 0)
         return -ENOMEM;
-    return frame_pack(codec, EVENTS_MAGIC, count, S_COUNT, out);
+    return frame_pack(codec, CHUNK_EVENTS_MAGIC, count, S_COUNT, out);
 }
 
 /* --- reading --- */
-
-struct reader {
-    struct column c[C_COUNT];
-    const uint8_t *codes;   /* tuples, 4 bytes each */
-    const uint8_t *threads; /* 6 bytes each */
-    uint32_t code_count, thread_count;
-    uint64_t first_ns;
-};
-
-static int read_table(struct chunk_codec *codec, struct chunk_events_state *m, struct reader *r, size_t count)
-{
-    const struct stream *table = &codec->streams[S_TABLE];
-    if (table->length < 16)
-        return -1;
-    memcpy(&r->first_ns, table->data, 8);
-    memcpy(&r->code_count, table->data + 8, 4);
-    memcpy(&r->thread_count, table->data + 12, 4);
-    if (r->code_count > CODES_MAX || r->thread_count > count ||
-        table->length != 16 + r->code_count * 4ull + r->thread_count * 6ull)
-        return -1;
-    r->codes = table->data + 16;
-    r->threads = r->codes + r->code_count * 4ull;
-    for (uint32_t i = 0; i < r->code_count; i++)
-        if (r->codes[i * 4] >= CHUNK_OP_COUNT || r->codes[i * 4 + 3] >= KIND_COUNT)
-            return -1;
-    for (uint32_t i = 0; i < r->thread_count; i++)
-        model_add_thread(m);
-    if (codec->streams[S_CODE].length != count ||
-        codec->streams[S_THREAD].length != (r->thread_count > 1 ? count : 0) ||
-        codec->streams[S_THREAD_HIGH].length != (r->thread_count > 256 ? count : 0))
-        return -1;
-    for (unsigned i = 0; i < C_COUNT; i++)
-        column_begin_read(&r->c[i], &codec->streams[S_COLUMNS + i * COLUMN_STREAMS]);
-    return r->first_ns <= INT64_MAX ? 0 : -1;
-}
 
 static inline int get_address(struct column *c, uint64_t value, uint64_t expected, uint64_t *address)
 {
@@ -436,34 +286,6 @@ static inline int get_address(struct column *c, uint64_t value, uint64_t expecte
         return -1;
     *address = expected + unzigzag(odd);
     return 0;
-}
-
-static inline int get_site(struct chunk_events_state *m, struct column *c, struct column *new_site, uint32_t expected,
-                           uint32_t *local)
-{
-    uint64_t value;
-    if (column_get(c, &value) != 0)
-        return -1;
-    if (value == SITE_EXPECTED) {
-        *local = expected;
-    } else if (value == SITE_NEW) {
-        if (column_get(new_site, &value) != 0 || m->site_count >= CHUNK_EVENTS)
-            return -1;
-        *local = model_add_site(m, m->site[m->site_count].site_id + (uint32_t)unzigzag(value));
-    } else {
-        if (value - SITE_KNOWN > m->site_count)
-            return -1;
-        *local = (uint32_t)(value - SITE_KNOWN);
-    }
-    return *local ? 0 : -1;
-}
-
-static inline int get_size(struct column *c, uint64_t expected, uint64_t *size)
-{
-    if (column_get(c, size) != 0)
-        return -1;
-    *size = *size ? *size - 1 : expected;
-    return *size <= INT64_MAX ? 0 : -1;
 }
 
 static inline int get_birth(struct chunk_events_state *m, struct column *c, struct chunk_event *events, uint32_t index,
@@ -524,17 +346,7 @@ static inline int get_death(struct chunk_events_state *m, struct column *c, stru
         model_free(m, index, e, t);
         return 0;
     }
-    if (value == MATCH_NEWEST)
-        n = m->previous[CHUNK_EVENTS + t];
-    else if (value == MATCH_NEXT)
-        n = th->cursor_next;
-    else if (value == MATCH_PREVIOUS)
-        n = th->cursor_previous;
-    else if (value - MATCH_AGE <= m->alloc_count)
-        n = m->alloc_count - (uint32_t)(value - MATCH_AGE);
-    else
-        return -1;
-    if (!is_live_node(m, n))
+    if (model_matched(m, t, value, &n) != 0)
         return -1;
     const struct chunk_event *born = &events[m->position[n]];
     e->address = born->address;
@@ -582,10 +394,10 @@ static int read_events(struct chunk_codec *codec, struct chunk_events_state *m, 
 
 long chunk_decode_events(struct chunk_codec *codec, const void *data, size_t length, const struct chunk_event **events)
 {
-    struct chunk_events_state *m = model_begin(codec);
+    struct chunk_events_state *m = chunk_model_begin(codec);
     if (!m)
         return -ENOMEM;
-    long count = frame_unpack(codec, EVENTS_MAGIC, CHUNK_EVENTS, S_COUNT, data, length);
+    long count = frame_unpack(codec, CHUNK_EVENTS_MAGIC, CHUNK_EVENTS, S_COUNT, FRAME_ALL, data, length);
     if (count < 0)
         return count;
     struct chunk_event *rows = codec_room(codec, (size_t)count, sizeof *rows);

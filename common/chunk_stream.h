@@ -142,9 +142,11 @@ int column_is_read(const struct column *c); /* everything was used */
 
 /* Appends the frame of streams [0, stream_count) to out. Returns 0, -ENOMEM or -EFBIG. */
 int frame_pack(struct chunk_codec *codec, const char magic[4], size_t count, unsigned stream_count, struct buf *out);
-/* The reverse. Returns the count, at most count_max, or -EBADMSG / -ENOMEM. */
+/* The reverse. Returns the count, at most count_max, or -EBADMSG / -ENOMEM. wanted: bit i: stream i is; others are left
+ * empty. */
+#define FRAME_ALL UINT64_MAX
 long frame_unpack(struct chunk_codec *codec, const char magic[4], size_t count_max, unsigned stream_count,
-                  const void *data, size_t length);
+                  uint64_t wanted, const void *data, size_t length);
 /* Room for count items of size bytes in codec->decoded; NULL without memory. */
 void *codec_room(struct chunk_codec *codec, size_t count, size_t size);
 

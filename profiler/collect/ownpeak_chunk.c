@@ -80,18 +80,13 @@ static uint32_t touch(struct ownpeak_worker *w, uint32_t site)
     return w->touched_of[site] - 1;
 }
 
-static size_t take_steps(struct ownpeak_worker *w, const struct chunk_event *events, size_t count)
+static size_t take_steps(struct ownpeak_worker *w, const struct chunk_change *changes, size_t count)
 {
     size_t n = 0;
     for (size_t i = 0; i < count; i++) {
-        const struct chunk_event *e = &events[i];
-        int is_alloc = e->op == CHUNK_alloc || e->op == CHUNK_realloc_alloc;
-        if (!is_alloc && !chunk_op_is_death(e->op) && e->op != CHUNK_end)
-            continue;
-        uint32_t site = site_index(w, e->site_id);
+        uint32_t site = site_index(w, changes[i].site_id);
         if (site)
-            w->steps[n++] =
-                (struct step){touch(w, site - 1), is_alloc ? (int64_t)e->size_bytes : -(int64_t)e->size_bytes};
+            w->steps[n++] = (struct step){touch(w, site - 1), changes[i].bytes};
     }
     return n;
 }
@@ -298,12 +293,12 @@ size_t ownpeak_worker_followed(const struct ownpeak_worker *w)
 
 int ownpeak_worker_run(struct ownpeak_worker *w, const void *data, size_t length)
 {
-    const struct chunk_event *events;
-    long count = chunk_decode_events(w->codec, data, length, &events);
+    const struct chunk_change *changes;
+    long count = chunk_decode_changes(w->codec, data, length, &changes);
     if (count < 0 || count > (long)CHUNK_EVENTS)
         return -EBADMSG;
     w->sets_in_block = xrealloc(w->sets_in_block, (w->active_capacity + 1) * sizeof *w->sets_in_block);
-    size_t steps = take_steps(w, events, (size_t)count);
+    size_t steps = take_steps(w, changes, (size_t)count);
     link_members(w);
     for (size_t at = 0; at < steps; at += BLOCK_EVENTS)
         run_block(w, w->steps + at, steps - at < BLOCK_EVENTS ? steps - at : BLOCK_EVENTS,

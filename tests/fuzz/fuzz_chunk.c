@@ -27,6 +27,12 @@ static void check_events(const void *data, size_t length)
     }
     if (count > (long)CHUNK_EVENTS)
         abort();
+    const struct chunk_change *changes;
+    long changed = chunk_decode_changes(codec, data, length, &changes);
+    if (changed > (long)CHUNK_EVENTS || (count >= 0 && changed < 0))
+        abort();
+    for (long i = 0; i < changed; i++)
+        sink += changes[i].site_id + (uint64_t)changes[i].bytes;
 }
 
 static void check_deltas(const void *data, size_t length)

@@ -89,6 +89,21 @@ static void round_trip(size_t count)
         expected.match = e.match = 0;
         assert_memory_equal(&e, &expected, sizeof e);
     }
+    const struct chunk_change *change;
+    got = chunk_decode_changes(codec, out.data + 6, out.length - 6, &change);
+    assert_true(got >= 0);
+    const struct chunk_change *end = change + got;
+    for (size_t i = 0; i < count; i++) {
+        const struct chunk_event *e = &events[i];
+        int is_birth = e->op == CHUNK_alloc || e->op == CHUNK_realloc_alloc;
+        if (!is_birth && e->op != CHUNK_free && e->op != CHUNK_realloc_free && e->op != CHUNK_to_segment &&
+            e->op != CHUNK_end)
+            continue;
+        assert_true(change < end && change->site_id == e->site_id);
+        assert_true(change->bytes == (is_birth ? (int64_t)e->size_bytes : -(int64_t)e->size_bytes));
+        change++;
+    }
+    assert_ptr_equal(change, end);
     buf_free(&out);
 }
 
@@ -176,10 +191,12 @@ static void test_damage(void **state)
     make_events(2000, 80);
     assert_int_equal(chunk_encode_events(codec, events, 2000, &out), 0);
     const struct chunk_event *back;
-    unsigned refused = 0, tried = 0;
+    unsigned refused = 0, changes_refused = 0, tried = 0;
     for (size_t i = 0; i < out.length; i += 1 + rnd(3)) {
         char before = out.data[i];
+        const struct chunk_change *changes;
         out.data[i] ^= (char)(1 << rnd(8));
+        changes_refused += chunk_decode_changes(codec, out.data, out.length, &changes) < 0;
         long got = chunk_decode_events(codec, out.data, out.length, &back);
         tried++;
         if (got < 0) {
@@ -194,6 +211,7 @@ static void test_damage(void **state)
         out.data[i] = before;
     }
     assert_true(refused > tried * 99 / 100);
+    assert_true(changes_refused > tried / 20); /* the rest is in times and addresses */
     for (size_t length = 0; length < out.length; length += 1 + rnd(50))
         assert_int_equal(chunk_decode_events(codec, out.data, length, &back), -EBADMSG);
     buf_putc(&out, 0);

@@ -19,8 +19,8 @@
 #include <unistd.h>
 
 /* Processor time of one thread; what is not known by then stays unknown. */
-#define BOUNDS_NS 150000000ll
-#define ROUND_NS  120000000ll
+#define BOUNDS_NS 100000000ll
+#define ROUND_NS  80000000ll
 
 /* The cost of a chunk grows with the sets that compete in it: where they are many, the first ones have a round alone.
  */

@@ -129,7 +129,7 @@ TEST_FLAGS := -D_GNU_SOURCE -std=gnu17 -O1 -g -fno-builtin $(WARN) -Iinclude
 PROGRAMS := $(patsubst tests/programs/%.c,$(BUILD)/programs/%,$(filter-out tests/programs/lib_%,$(wildcard tests/programs/*.c))) \
             $(patsubst tests/programs/%.cpp,$(BUILD)/programs/%,$(wildcard tests/programs/*.cpp)) \
             $(patsubst tests/programs/%.c,$(BUILD)/programs/%.so,$(wildcard tests/programs/lib_*.c))
-programs: $(PROGRAMS) $(BUILD)/accuracy/libcount.so $(BUILD)/programs/lookup
+programs: $(PROGRAMS) $(BUILD)/accuracy/libcount.so $(BUILD)/programs/lookup $(BUILD)/programs/calls
 
 $(BUILD)/programs/%: tests/programs/%.c
 	@mkdir -p $(@D)
@@ -151,6 +151,9 @@ $(BUILD)/programs/lookup: tests/symbols/lookup.c $(filter-out %/cli/main.o,$(TOO
 
 include tests/cuda/cuda.mk
 programs: cuda-stand-ins
+$(BUILD)/programs/calls: tests/cuda/calls.c $(filter-out %/cli/main.o,$(TOOL_OBJ))
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(TOOL_FLAGS) -o $@ $^ $(LIBS)
 
 BENCH_PROGRAMS := $(patsubst tests/bench/%.c,$(BUILD)/bench/%,$(filter-out %/hwm.c,$(wildcard tests/bench/*.c))) $(BUILD)/bench/libhwm.so
 bench-programs: $(BENCH_PROGRAMS)

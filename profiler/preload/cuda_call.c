@@ -189,8 +189,8 @@ uint64_t cuda_stream_number(const struct cuda_call *c, cu_handle stream)
 {
     uint64_t number = (uint64_t)stream;
     if (number == 0)
-        number = c->per_thread ? CU_STREAM_PER_THREAD : CU_STREAM_LEGACY;
-    if (number == CU_STREAM_PER_THREAD) /* below any handle's address, and apart from the next thread's */
+        number = c->per_thread ? CU_THREAD_STREAM : CU_LEGACY_STREAM;
+    if (number == CU_THREAD_STREAM) /* below any handle's address, and apart from the next thread's */
         number |= (uint64_t)(uint32_t)c->thread->ring->tid << 8;
     return number;
 }
@@ -199,8 +199,8 @@ int cuda_capturing(const struct cuda_call *c, cu_handle stream, cu_handle *graph
 {
     int status = 0;
     if (!stream && c->per_thread)
-        stream = (cu_handle)CU_STREAM_PER_THREAD;
-    if (!stream || stream == (cu_handle)CU_STREAM_LEGACY || !cuda_driver.ask.cuStreamIsCapturing)
+        stream = (cu_handle)CU_THREAD_STREAM;
+    if (!stream || stream == (cu_handle)CU_LEGACY_STREAM || !cuda_driver.ask.cuStreamIsCapturing)
         return 0; /* the legacy stream cannot capture */
     if (cuda_driver.ask.cuStreamIsCapturing(stream, &status) != 0 || status != 1)
         return 0;

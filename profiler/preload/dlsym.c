@@ -35,17 +35,18 @@ __attribute__((noinline, force_align_arg_pointer)) static struct answer driver_s
                                                                                       const char *version, int symbol)
 {
     struct answer answer = {NULL, handle};
-    void *genuine;
-    if (handle == RTLD_NEXT)
-        return answer;
-    int bound = cuda_bind();
-    if (handle == RTLD_DEFAULT && bound && cuda_driver.symbol[symbol])
+    int bound = cuda_bind(), there = bound && cuda_driver.symbol[symbol];
+    if (there && (handle == RTLD_NEXT || handle == RTLD_DEFAULT))
         return answer; /* the caller's scope decides; it ends at our export at the latest */
-    genuine = version ? real.dlvsym(handle, name, version) : real.dlsym(handle, name);
+    if (handle == RTLD_NEXT && real.dlsym(RTLD_NEXT, name))
+        return answer; /* somebody else's */
+    if (handle == RTLD_NEXT)
+        handle = RTLD_DEFAULT;
+    void *genuine = version ? real.dlvsym(handle, name, version) : real.dlsym(handle, name);
     if (!genuine)
         return answer;
     if (is_hook(genuine)) {
-        if (!bound || !cuda_driver.symbol[symbol])
+        if (!there)
             answer.handle = nowhere();
         return answer;
     }

@@ -31,3 +31,28 @@ $(SIM)/libnvidia-ml.so.1: tests/cuda/nvml/nvml.c tests/cuda/driver/state.h $(BUI
 
 cuda-stand-ins: $(CUDA_STAND_INS)
 .PHONY: cuda-stand-ins
+
+# programs that call the driver in every way: tests/e2e/cuda_*.sh
+HOOKS := $(BUILD)/cuda/hooks
+HOOK_PROGRAMS := $(addprefix $(HOOKS)/,every every_dlsym every_proc lookups host plugin_default.so plugin_runpath.so shim.so)
+HOOK_CC = $(CC) -D_GNU_SOURCE -std=gnu17 -O1 -g $(WARN)
+$(HOOK_PROGRAMS): $(SIM_DRIVERS) tests/cuda/include/cuda_abi.h | $(HOOKS)
+$(HOOKS):
+	@mkdir -p $@
+$(HOOKS)/every: tests/cuda/hooks/every.c
+	$(Q)$(HOOK_CC) -o $@ $< -L$(SIM)/13000 -lcuda
+$(HOOKS)/every_dlsym: tests/cuda/hooks/every.c
+	$(Q)$(HOOK_CC) -DLOOK_UP -o $@ $< -ldl
+$(HOOKS)/every_proc: tests/cuda/hooks/every.c
+	$(Q)$(HOOK_CC) -DPROC -o $@ $< -ldl
+# the same as plugins that a program loads with RTLD_LOCAL: one linked with the driver that looks in RTLD_DEFAULT, one that
+# finds the driver by its own RUNPATH only
+$(HOOKS)/plugin_default.so: tests/cuda/hooks/every.c
+	$(Q)$(HOOK_CC) -DLOOK_UP -DDEFAULT -Dmain=plugin_main -fPIC -shared -Wl,--no-as-needed -o $@ $< -L$(SIM)/13000 -lcuda -ldl
+$(HOOKS)/plugin_runpath.so: tests/cuda/hooks/every.c
+	$(Q)$(HOOK_CC) -DLOOK_UP -Dmain=plugin_main -fPIC -shared -Wl,--enable-new-dtags -Wl,-rpath,'$$ORIGIN/../13000' -o $@ $< -ldl
+$(HOOKS)/shim.so: tests/cuda/hooks/shim.c
+	$(Q)$(HOOK_CC) -fPIC -shared -o $@ $< -ldl
+$(HOOKS)/lookups $(HOOKS)/host: $(HOOKS)/%: tests/cuda/hooks/%.c
+	$(Q)$(HOOK_CC) -o $@ $< -ldl
+cuda-stand-ins: $(HOOK_PROGRAMS)

@@ -1,0 +1,279 @@
+/*
+ * Calls the driver in every shape that has a wrapper, and says which handle is which ("= NAME VALUE"), so that the
+ * records can be compared with a text. Linked with libcuda, or (LOOK_UP) all by dlsym, or (PROC) by cuGetProcAddress.
+ */
+#include "../include/cuda_abi.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define FUNCTIONS(X)                                                                                                   \
+    X(cuInit, 2000, (unsigned))                                                                                        \
+    X(cuDevicePrimaryCtxRetain, 7000, (CUcontext *, int))                                                              \
+    X(cuDevicePrimaryCtxRelease_v2, 11000, (int))                                                                      \
+    X(cuDevicePrimaryCtxReset_v2, 11000, (int))                                                                        \
+    X(cuCtxSetCurrent, 4000, (CUcontext))                                                                              \
+    X(cuCtxCreate_v2, 3020, (CUcontext *, unsigned, int))                                                              \
+    X(cuCtxDestroy_v2, 4000, (CUcontext))                                                                              \
+    X(cuCtxSynchronize, 2000, (void))                                                                                  \
+    X(cuStreamCreate, 2000, (CUstream *, unsigned))                                                                    \
+    X(cuStreamSynchronize, 2000, (CUstream))                                                                           \
+    X(cuStreamBeginCapture_v2, 10010, (CUstream, int))                                                                 \
+    X(cuStreamEndCapture, 10000, (CUstream, CUgraph *))                                                                \
+    X(cuMemAlloc_v2, 3020, (CUdeviceptr *, size_t))                                                                    \
+    X(cuMemFree_v2, 3020, (CUdeviceptr))                                                                               \
+    X(cuMemAllocPitch_v2, 3020, (CUdeviceptr *, size_t *, size_t, size_t, unsigned))                                   \
+    X(cuMemAllocManaged, 6000, (CUdeviceptr *, size_t, unsigned))                                                      \
+    X(cuMemAllocHost_v2, 3020, (void **, size_t))                                                                      \
+    X(cuMemHostAlloc, 2020, (void **, size_t, unsigned))                                                               \
+    X(cuMemFreeHost, 2000, (void *))                                                                                   \
+    X(cuMemGetInfo_v2, 3020, (size_t *, size_t *))                                                                     \
+    X(cuMemAllocAsync, 11020, (CUdeviceptr *, size_t, CUstream))                                                       \
+    X(cuMemAllocFromPoolAsync, 11020, (CUdeviceptr *, size_t, CUmemoryPool, CUstream))                                 \
+    X(cuMemFreeAsync, 11020, (CUdeviceptr, CUstream))                                                                  \
+    X(cuMemPoolCreate, 11020, (CUmemoryPool *, const CUmemPoolProps *))                                                \
+    X(cuMemPoolDestroy, 11020, (CUmemoryPool))                                                                         \
+    X(cuMemPoolTrimTo, 11020, (CUmemoryPool, size_t))                                                                  \
+    X(cuDeviceGetDefaultMemPool, 11020, (CUmemoryPool *, int))                                                         \
+    X(cuMemAddressReserve, 10020, (CUdeviceptr *, size_t, size_t, CUdeviceptr, unsigned long long))                    \
+    X(cuMemAddressFree, 10020, (CUdeviceptr, size_t))                                                                  \
+    X(cuMemCreate, 10020, (CUmemGenericAllocationHandle *, size_t, const CUmemAllocationProp *, unsigned long long))   \
+    X(cuMemMap, 10020, (CUdeviceptr, size_t, size_t, CUmemGenericAllocationHandle, unsigned long long))                \
+    X(cuMemRetainAllocationHandle, 11000, (CUmemGenericAllocationHandle *, void *))                                    \
+    X(cuMemUnmap, 10020, (CUdeviceptr, size_t))                                                                        \
+    X(cuMemRelease, 10020, (CUmemGenericAllocationHandle))                                                             \
+    X(cuArrayCreate_v2, 3020, (CUarray *, const CUDA_ARRAY_DESCRIPTOR *))                                              \
+    X(cuArray3DCreate_v2, 3020, (CUarray *, const CUDA_ARRAY3D_DESCRIPTOR *))                                          \
+    X(cuArrayDestroy, 2000, (CUarray))                                                                                 \
+    X(cuMipmappedArrayCreate, 5000, (CUmipmappedArray *, const CUDA_ARRAY3D_DESCRIPTOR *, unsigned))                   \
+    X(cuMipmappedArrayDestroy, 5000, (CUmipmappedArray))                                                               \
+    X(cuMemcpy, 4000, (CUdeviceptr, CUdeviceptr, size_t))                                                              \
+    X(cuMemcpyHtoD_v2, 3020, (CUdeviceptr, const void *, size_t))                                                      \
+    X(cuMemcpyDtoHAsync_v2, 3020, (void *, CUdeviceptr, size_t, CUstream))                                             \
+    X(cuMemcpyDtoD_v2, 3020, (CUdeviceptr, CUdeviceptr, size_t))                                                       \
+    X(cuMemcpyHtoA_v2, 3020, (CUarray, size_t, const void *, size_t))                                                  \
+    X(cuMemcpy2D_v2, 3020, (const CUDA_MEMCPY2D *))                                                                    \
+    X(cuMemsetD8_v2, 3020, (CUdeviceptr, unsigned char, size_t))                                                       \
+    X(cuMemsetD2D32_v2, 3020, (CUdeviceptr, size_t, unsigned, size_t, size_t))                                         \
+    X(cuMemsetD32Async, 3020, (CUdeviceptr, unsigned, size_t, CUstream))                                               \
+    X(cuGraphCreate, 10000, (CUgraph *, unsigned))                                                                     \
+    X(cuGraphDestroy, 10000, (CUgraph))                                                                                \
+    X(cuGraphAddMemAllocNode, 11040,                                                                                   \
+      (CUgraphNode *, CUgraph, const CUgraphNode *, size_t, CUDA_MEM_ALLOC_NODE_PARAMS *))                             \
+    X(cuGraphAddMemFreeNode, 11040, (CUgraphNode *, CUgraph, const CUgraphNode *, size_t, CUdeviceptr))                \
+    X(cuGraphInstantiateWithFlags, 11040, (CUgraphExec *, CUgraph, unsigned long long))                                \
+    X(cuGraphLaunch, 10000, (CUgraphExec, CUstream))                                                                   \
+    X(cuGraphExecDestroy, 10000, (CUgraphExec))
+
+#if defined LOOK_UP || defined PROC
+#define X(name, version, parameters) static CUresult(*name) parameters;
+#else
+#define X(name, version, parameters) CUresult name parameters;
+#endif
+FUNCTIONS(X)
+#undef X
+
+#ifdef PROC
+static void base_name(char *to, const char *from)
+{
+    size_t n = 0;
+    for (; from[n] && !(from[n] == '_' && from[n + 1] == 'v'); n++)
+        to[n] = from[n];
+    to[n] = 0;
+}
+#endif
+
+static void bind(void)
+{
+#if defined LOOK_UP || defined PROC
+#ifdef DEFAULT
+    void *driver = RTLD_DEFAULT;
+    if (dlsym(driver, "cuInit") == NULL) {
+#else
+    void *driver = dlopen("libcuda.so.1", RTLD_NOW);
+    if (!driver) {
+#endif
+        fprintf(stderr, "%s\n", dlerror());
+        exit(1);
+    }
+#endif
+#ifdef LOOK_UP
+#define X(name, version, parameters) name = (CUresult(*) parameters)dlsym(driver, #name);
+    FUNCTIONS(X)
+#undef X
+#endif
+#ifdef PROC
+    char base[64];
+    int status;
+    CUresult (*proc)(const char *, void **, int, cuuint64_t, int *);
+    CUresult (*proc1)(const char *, void **, int, cuuint64_t);
+    proc = (CUresult(*)(const char *, void **, int, cuuint64_t, int *))dlsym(driver, "cuGetProcAddress_v2");
+    proc1 = (CUresult(*)(const char *, void **, int, cuuint64_t))dlsym(driver, "cuGetProcAddress");
+#define X(name, version, parameters)                                                                                   \
+    base_name(base, #name);                                                                                            \
+    if (proc1 && getenv("PROC_V1"))                                                                                    \
+        proc1(base, (void **)&name, version, 0);                                                                       \
+    else                                                                                                               \
+        proc(base, (void **)&name, version, 0, &status);
+    FUNCTIONS(X)
+#undef X
+#endif
+#if defined LOOK_UP || defined PROC
+#define X(name, version, parameters)                                                                                   \
+    if (!name) {                                                                                                       \
+        fprintf(stderr, "%s is not there\n", #name);                                                                   \
+        exit(1);                                                                                                       \
+    }
+    FUNCTIONS(X)
+#undef X
+#endif
+}
+
+static void good(CUresult result, const char *what, int line)
+{
+    if (result) {
+        fprintf(stderr, "every.c:%d: %s: %d\n", line, what, result);
+        exit(1);
+    }
+}
+#define GOOD(call) good(call, #call, __LINE__)
+#define SAY(name)  printf("= %s %llx\n", #name, (unsigned long long)(name))
+
+#define MB (1ul << 20)
+
+int main(void)
+{
+    CUcontext primary, other;
+    CUstream stream;
+    CUdeviceptr plain, pitched, managed, small, pooled, own, node, captured, reserved;
+    CUmemoryPool pool, standard;
+    CUmemGenericAllocationHandle physical, again;
+    CUarray array, cube;
+    CUmipmappedArray mipmapped;
+    CUgraph graph, capture;
+    CUgraphNode graph_node;
+    CUgraphExec exec, exec2;
+    void *pinned, *host;
+    size_t pitch, free_bytes, total_bytes;
+
+    bind();
+    GOOD(cuInit(0));
+    GOOD(cuDevicePrimaryCtxRetain(&primary, 0));
+    GOOD(cuCtxSetCurrent(primary));
+    SAY(primary);
+    GOOD(cuStreamCreate(&stream, 1));
+    SAY(stream);
+
+    GOOD(cuMemAlloc_v2(&plain, 1000));
+    SAY(plain);
+    GOOD(cuMemAllocPitch_v2(&pitched, &pitch, 100, 10, 4));
+    SAY(pitched);
+    SAY(pitch * 10);
+    GOOD(cuMemAllocManaged(&managed, 2000, 1));
+    SAY(managed);
+    GOOD(cuMemAllocHost_v2(&pinned, 3000));
+    SAY(pinned);
+    GOOD(cuMemHostAlloc(&host, 4000, 0));
+    SAY(host);
+    GOOD(cuMemGetInfo_v2(&free_bytes, &total_bytes));
+    SAY(free_bytes);
+    SAY(total_bytes);
+    if (cuMemAlloc_v2(&small, total_bytes + 1) != 2 || cuMemFree_v2(12345) == 0)
+        return 1;
+
+    GOOD(cuMemcpyHtoD_v2(plain, pinned, 1000));
+    GOOD(cuMemcpyDtoHAsync_v2(host, plain, 999, stream));
+    GOOD(cuMemcpyDtoD_v2(plain, managed, 100));
+    GOOD(cuMemcpy(plain, (CUdeviceptr)host, 77));
+    GOOD(cuMemsetD8_v2(plain, 1, 1000));
+    GOOD(cuMemsetD2D32_v2(pitched, pitch, 1, 20, 10));
+    GOOD(cuMemsetD32Async(plain, 1, 25, stream));
+    CUDA_MEMCPY2D copy = {
+        .srcMemoryType = 1, .srcHost = pinned, .srcPitch = 100, .dstMemoryType = 2, .dstDevice = pitched};
+    copy.dstPitch = pitch;
+    copy.WidthInBytes = 100;
+    copy.Height = 9;
+    GOOD(cuMemcpy2D_v2(&copy));
+
+    CUDA_ARRAY_DESCRIPTOR flat = {.Width = 64, .Height = 32, .Format = 0x20, .NumChannels = 4};
+    GOOD(cuArrayCreate_v2(&array, &flat));
+    SAY(array);
+    GOOD(cuMemcpyHtoA_v2(array, 0, pinned, 1024));
+    CUDA_ARRAY3D_DESCRIPTOR solid = {.Width = 8, .Height = 8, .Depth = 8, .Format = 0x10, .NumChannels = 2};
+    GOOD(cuArray3DCreate_v2(&cube, &solid));
+    SAY(cube);
+    GOOD(cuMipmappedArrayCreate(&mipmapped, &solid, 3));
+    SAY(mipmapped);
+    GOOD(cuArrayDestroy(array));
+    GOOD(cuArrayDestroy(cube));
+    GOOD(cuMipmappedArrayDestroy(mipmapped));
+
+    GOOD(cuDeviceGetDefaultMemPool(&standard, 0));
+    SAY(standard);
+    GOOD(cuMemAllocAsync(&pooled, 5000, stream));
+    SAY(pooled);
+    CUmemPoolProps properties = {.allocType = 1, .location = {1, 0}};
+    GOOD(cuMemPoolCreate(&pool, &properties));
+    SAY(pool);
+    GOOD(cuMemAllocFromPoolAsync(&own, 6000, pool, NULL));
+    SAY(own);
+    GOOD(cuMemFreeAsync(own, stream));
+    GOOD(cuStreamSynchronize(stream));
+    GOOD(cuMemFreeAsync(pooled, NULL));
+    GOOD(cuCtxSynchronize());
+    GOOD(cuMemPoolTrimTo(pool, 0));
+    GOOD(cuMemPoolDestroy(pool));
+
+    CUmemAllocationProp physical_properties = {.type = 1, .location = {1, 0}};
+    GOOD(cuMemAddressReserve(&reserved, 8 * MB, 0, 0, 0));
+    SAY(reserved);
+    GOOD(cuMemCreate(&physical, 2 * MB, &physical_properties, 0));
+    SAY(physical);
+    GOOD(cuMemMap(reserved, 2 * MB, 0, physical, 0));
+    GOOD(cuMemRetainAllocationHandle(&again, (void *)reserved));
+    GOOD(cuMemRelease(again));
+    GOOD(cuMemRelease(physical));
+    GOOD(cuMemUnmap(reserved, 2 * MB));
+    GOOD(cuMemAddressFree(reserved, 8 * MB));
+
+    GOOD(cuGraphCreate(&graph, 0));
+    SAY(graph);
+    CUDA_MEM_ALLOC_NODE_PARAMS params = {.poolProps = properties, .bytesize = 7000};
+    GOOD(cuGraphAddMemAllocNode(&graph_node, graph, NULL, 0, &params));
+    node = params.dptr;
+    SAY(node);
+    CUgraphNode first = graph_node;
+    GOOD(cuGraphAddMemFreeNode(&graph_node, graph, &first, 1, node));
+    GOOD(cuGraphInstantiateWithFlags(&exec, graph, 0));
+    SAY(exec);
+    GOOD(cuGraphLaunch(exec, stream));
+    GOOD(cuStreamBeginCapture_v2(stream, 0));
+    GOOD(cuMemAllocAsync(&captured, 8000, stream));
+    SAY(captured);
+    GOOD(cuMemsetD32Async(plain, 1, 30, stream));
+    GOOD(cuMemFreeAsync(captured, stream));
+    GOOD(cuStreamEndCapture(stream, &capture));
+    SAY(capture);
+    GOOD(cuGraphInstantiateWithFlags(&exec2, capture, 0));
+    SAY(exec2);
+    GOOD(cuGraphExecDestroy(exec2));
+    GOOD(cuGraphExecDestroy(exec));
+    GOOD(cuGraphDestroy(capture));
+    GOOD(cuGraphDestroy(graph));
+
+    GOOD(cuMemFree_v2(plain));
+    GOOD(cuMemFree_v2(managed));
+    GOOD(cuMemFreeHost(pinned));
+    GOOD(cuCtxCreate_v2(&other, 0, 0));
+    SAY(other);
+    GOOD(cuMemAlloc_v2(&small, 9000));
+    SAY(small);
+    GOOD(cuCtxDestroy_v2(other));
+    GOOD(cuDevicePrimaryCtxRetain(&primary, 0));
+    GOOD(cuDevicePrimaryCtxRelease_v2(0));
+    GOOD(cuDevicePrimaryCtxRelease_v2(0));
+    GOOD(cuDevicePrimaryCtxRetain(&primary, 0));
+    GOOD(cuDevicePrimaryCtxReset_v2(0));
+    return 0;
+}

@@ -421,21 +421,27 @@ SELECT d.name AS device, a.kind, t.thread_id, p.process_id, p.pid, t.tid, t.name
 FROM account a JOIN device d USING(device_id) JOIN thread t ON t.thread_id = a.key_id JOIN process p USING(process_id)
 WHERE a.scope = 'thread';
 
--- every frame of every stack, inlined functions as frames of their own; depth 0 is the innermost
+-- every frame of every stack, inlined functions as frames of their own; depth 0 is the innermost. Fast for one stack_id and
+-- for joins on it: the walk over the callers is made for each stack that is asked for, not for all
 CREATE VIEW v_stack AS
-WITH RECURSIVE walk(stack_id, node, level) AS (
-  SELECT stack_id, stack_id, 0 FROM stack
-  UNION ALL
-  SELECT w.stack_id, s.parent_id, w.level + 1 FROM walk w JOIN stack s ON s.stack_id = w.node WHERE s.parent_id IS NOT NULL
-)
-SELECT w.stack_id,
-       row_number() OVER (PARTITION BY w.stack_id ORDER BY w.level, fr.inline_depth) - 1 AS depth,
-       coalesce(fn.name, printf('0x%x', a.offset)) AS function, f.path AS file, fr.line, m.path AS module,
-       coalesce(fr.language, 'native') AS language, coalesce(fr.is_inline, 0) AS is_inline,
-       a.address_id, coalesce(fn.is_allocator, 0) AS is_allocator
-FROM walk w JOIN stack s ON s.stack_id = w.node JOIN address a USING(address_id)
-     LEFT JOIN frame fr ON fr.address_id = a.address_id LEFT JOIN function fn USING(function_id)
-     LEFT JOIN file f ON f.file_id = fr.file_id LEFT JOIN module m ON m.module_id = a.module_id;
+SELECT s.stack_id, j.key AS depth, coalesce(fn.name, printf('0x%x', a.offset)) AS function, f.path AS file, fr.line,
+       m.path AS module, coalesce(fr.language, 'native') AS language, coalesce(fr.is_inline, 0) AS is_inline, a.address_id,
+       coalesce(fn.is_allocator, 0) AS is_allocator
+FROM stack s JOIN json_each((
+       WITH RECURSIVE walk(node, level) AS (
+         SELECT s.stack_id, 0
+         UNION ALL
+         SELECT p.parent_id, w.level + 1 FROM walk w JOIN stack p ON p.stack_id = w.node
+         WHERE p.parent_id IS NOT NULL AND w.level < 4096
+       )
+       SELECT json_group_array(frame) FROM (
+         SELECT coalesce(i.frame_id, -n.address_id) AS frame
+         FROM walk w JOIN stack n ON n.stack_id = w.node LEFT JOIN frame i ON i.address_id = n.address_id
+         ORDER BY w.level, i.inline_depth)
+     )) j
+     LEFT JOIN frame fr ON fr.frame_id = j.value JOIN address a ON a.address_id = coalesce(fr.address_id, -j.value)
+     LEFT JOIN function fn USING(function_id) LEFT JOIN file f ON f.file_id = fr.file_id
+     LEFT JOIN module m ON m.module_id = a.module_id;
 
 -- what was still live when its process ended, by allocating stack; function, file and line: its self frame
 CREATE VIEW v_leak AS

@@ -25,6 +25,19 @@ cmp at-instant at-peak || fail "live at the peak by line: $(diff at-instant at-p
 "$MEMPROF" sql net.db --csv "SELECT module || ' ' || end_bytes || ' ' || end_count FROM v_module WHERE device = 'host' AND kind = 'all' AND inclusive = 0 AND end_bytes > 0" | tail -n +2 | sort >at-end
 cmp at-instant at-end || fail "live by module: $(diff at-instant at-end)"
 
+# v_stack: the frames that a report shows of each stack; and one stack is found without looking at the others
+"$MEMPROF" report net.db --by stack --json | python3 -c 'import json, sys
+for r in json.load(sys.stdin)["rows"]:
+    for depth, f in enumerate(r["frames"]):
+        print(r["key_id"], depth, f["function"], f["file"], f["line"], f["module"], f["is_inline"], f["is_allocator"], sep="|")' | sed 's/None//g' | sort >frames
+q "SELECT stack_id, depth, CASE WHEN function LIKE '0x%' THEN '' ELSE function END, file, line, module, is_inline, is_allocator FROM v_stack WHERE stack_id IN (SELECT stack_id FROM site)" | sort >v-stack
+cmp frames v-stack || fail "v_stack: $(diff frames v-stack)"
+cp net.db many.db
+sqlite3 many.db "WITH RECURSIVE r(x) AS (SELECT 100001 UNION ALL SELECT x + 1 FROM r WHERE x < 200000) INSERT INTO stack SELECT x, CASE x % 50 WHEN 1 THEN 102 ELSE x - 1 END, 3, 4, 0 FROM r"
+equal "frames of one of 100,000 stacks" 53 "$(sqlite3 many.db 'SELECT count(*) FROM v_stack WHERE stack_id = 150050')"
+at_most "steps for one stack" 20000 "$(sqlite3 many.db '.stats vmstep' 'SELECT max(depth) FROM v_stack WHERE stack_id = 150050' | sed -n 's/VM-steps: *//p')"
+at_most "steps for a join of one stack" 20000 "$(sqlite3 many.db '.stats vmstep' 'SELECT max(depth) FROM site s JOIN v_stack USING(stack_id) WHERE s.site_id = 2' | sed -n 's/VM-steps: *//p')"
+
 # --sort takes the title of a column, and a beginning that is one name's only
 for pair in 'own own.peak' 'peak active.at_peak' 'allocated alloc.bytes' 'lifetime lifetime.total' 'allocs alloc.count'; do
     equal "sorted by ${pair% *}" "$("$MEMPROF" report net.db --by line --sort "${pair#* }" | md5sum)" "$("$MEMPROF" report net.db --by line --sort "${pair% *}" | md5sum)"

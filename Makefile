@@ -111,7 +111,8 @@ $(BUILD)/memprof: $(TOOL_OBJ)
 
 # --- samples, test and bench programs ------------------------------------------------------------------------------
 
-SAMPLES := $(patsubst samples/%.c,$(BUILD)/samples/%,$(wildcard samples/*.c)) \
+CUDA_SAMPLES := $(wildcard samples/*.cu) samples/vmm.c
+SAMPLES := $(patsubst samples/%.c,$(BUILD)/samples/%,$(filter-out $(CUDA_SAMPLES),$(wildcard samples/*.c))) \
            $(patsubst samples/%.cpp,$(BUILD)/samples/%,$(wildcard samples/*.cpp))
 # not optimized away: the compiler may remove a malloc whose block it sees freed
 SAMPLE_FLAGS := -g $(WARN) -fno-builtin-malloc -fno-builtin-calloc -fno-builtin-realloc -fno-builtin-free
@@ -151,6 +152,7 @@ $(BUILD)/programs/lookup: tests/symbols/lookup.c $(filter-out %/cli/main.o,$(TOO
 
 include tests/cuda/cuda.mk
 programs: cuda-stand-ins
+samples: cuda-samples
 $(BUILD)/programs/calls: tests/cuda/calls.c $(filter-out %/cli/main.o,$(TOOL_OBJ))
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(TOOL_FLAGS) -o $@ $^ $(LIBS)

@@ -30,7 +30,6 @@ $(SIM)/libnvidia-ml.so.1: tests/cuda/nvml/nvml.c tests/cuda/driver/state.h $(BUI
 	$(Q)$(CC) $(SIM_FLAGS) -shared -Wl,--no-undefined -Wl,-soname,$(@F) -o $@ $<
 
 cuda-stand-ins: $(CUDA_STAND_INS)
-.PHONY: cuda-stand-ins
 
 # programs that call the driver in every way: tests/e2e/cuda_*.sh
 HOOKS := $(BUILD)/cuda/hooks
@@ -56,3 +55,32 @@ $(HOOKS)/shim.so: tests/cuda/hooks/shim.c
 $(HOOKS)/lookups $(HOOKS)/host: $(HOOKS)/%: tests/cuda/hooks/%.c
 	$(Q)$(HOOK_CC) -o $@ $< -ldl
 cuda-stand-ins: $(HOOK_PROGRAMS)
+
+# The CUDA samples: `plain` by the C and C++ compilers with the headers of tests/cuda/include, against the stand-in runtime;
+# and, where nvcc is, `shared` and `static` as it links the runtime library. The first two run on the simulated driver;
+# all run on a GPU but `plain`, whose kernels are host functions.
+NVCC ?= $(or $(shell command -v nvcc 2>/dev/null),$(wildcard /usr/local/cuda/bin/nvcc))
+CUDA_INCLUDE := $(if $(NVCC),$(wildcard $(dir $(NVCC))../include))
+CUDA_HOST_FLAGS := -g -O1 -Iinclude
+CU := $(patsubst samples/%.cu,%,$(wildcard samples/*.cu))
+CUDA_PLAIN := $(CU:%=$(SIM)/plain/%) $(SIM)/plain/vmm
+CUDA_NVCC := $(if $(NVCC),$(CU:%=$(SIM)/shared/%) $(CU:%=$(SIM)/static/%) $(SIM)/shared/vmm)
+
+$(CU:%=$(SIM)/plain/%): $(SIM)/plain/%: samples/%.cu samples/ledger.h include/memprof.h tests/cuda/include/cuda_runtime.h $(CUDART)
+	@mkdir -p $(@D)
+	$(Q)$(CXX) -std=c++17 $(CUDA_HOST_FLAGS) $(WARN) -Itests/cuda/include -o $@ -x c++ $< -x none -L$(SIM) -lcudart -lm
+$(SIM)/plain/vmm: samples/vmm.c samples/ledger.h tests/cuda/include/cuda.h $(SIM)/13000/libcuda.so.1
+	@mkdir -p $(@D)
+	$(Q)$(CC) -std=gnu17 $(CUDA_HOST_FLAGS) $(WARN) -Itests/cuda/include -o $@ $< -L$(SIM)/13000 -lcuda
+$(CU:%=$(SIM)/shared/%): $(SIM)/shared/%: samples/%.cu samples/ledger.h include/memprof.h
+	@mkdir -p $(@D)
+	$(Q)$(NVCC) -std=c++17 $(CUDA_HOST_FLAGS) -cudart shared -o $@ $<
+$(CU:%=$(SIM)/static/%): $(SIM)/static/%: samples/%.cu samples/ledger.h include/memprof.h
+	@mkdir -p $(@D)
+	$(Q)$(NVCC) -std=c++17 $(CUDA_HOST_FLAGS) -cudart static -o $@ $<
+$(SIM)/shared/vmm: samples/vmm.c samples/ledger.h $(SIM)/13000/libcuda.so.1
+	@mkdir -p $(@D)
+	$(Q)$(CC) -std=gnu17 $(CUDA_HOST_FLAGS) $(WARN) -isystem $(CUDA_INCLUDE) -o $@ $< -L$(SIM)/13000 -lcuda
+
+cuda-samples: $(CUDA_PLAIN) $(CUDA_NVCC)
+.PHONY: cuda-stand-ins cuda-samples

@@ -438,7 +438,7 @@ static void out_keys(struct pass *p)
     for (int scope = 0; scope < SCOPE_COUNT; scope++)
         for (uint32_t key = p->base[scope] + 1; key < p->base[scope + 1]; key++) {
             uint32_t index = key - p->base[scope];
-            int64_t id = scope == SCOPE_FILE       ? m->files[index]
+            int64_t id = scope == SCOPE_FILE       ? m->files[index].id
                          : scope == SCOPE_FUNCTION ? m->functions[index].id
                                                    : index;
             for (int inclusive = 0; inclusive < 2; inclusive++)

@@ -22,6 +22,7 @@ struct pass {
     uint32_t *self_source, *self_named; /* by node: frame, inherited from the caller; 0: none */
     uint32_t *user_source, *user_named; /* the same outside the run-time library */
     uint32_t *self_address;             /* by node: innermost address that is not ours */
+    uint8_t *under_python;              /* by node: it or one of its callers is Python */
 };
 
 static uint32_t line_of(struct pass *p, struct line_key key)
@@ -59,6 +60,14 @@ static uint32_t inherit(const struct pass *p, const struct model_address *a, uin
     return of->is_runtime && of->module != a->module ? user : nearest;
 }
 
+/* Under Python the interpreter's lines and those of installed libraries say less than the Python line that called them:
+ * only code that the user built, with its source at hand, is nearer. */
+static int is_nearer(const struct pass *p, const struct model_address *a, const struct model_frame *f,
+                     int is_under_python)
+{
+    return !is_under_python || f->is_python || (a->is_own && p->m->files[f->file].has_source);
+}
+
 /* Parents come before children, so each node needs only its own frames and its caller's answer. */
 static void find_selves(struct pass *p)
 {
@@ -68,12 +77,14 @@ static void find_selves(struct pass *p)
         const struct model_address *a = &m->addresses[node->address];
         uint32_t source = 0, named = 0, parent = node->parent;
         int is_allocator = a->frame_count != 0;
+        p->under_python[i] = p->under_python[parent];
         for (uint32_t n = 0; n < a->frame_count && !a->is_ours && !source; n++) {
             const struct model_frame *f = &m->frames[a->first_frame + n];
             if (m->functions[f->function].is_allocator)
                 continue;
             is_allocator = 0;
-            if (f->line)
+            p->under_python[i] |= f->is_python;
+            if (f->line && is_nearer(p, a, f, p->under_python[parent]))
                 source = a->first_frame + n;
             if (f->function && !named)
                 named = a->first_frame + n;
@@ -142,7 +153,7 @@ static int write_lines(struct model *m, struct error *err)
         const struct model_line *l = &m->lines[i];
         sqlite3_bind_int64(s, 1, (int64_t)i);
         bind_id(s, 2, m->functions[l->function].id);
-        bind_id(s, 3, m->files[l->file]);
+        bind_id(s, 3, m->files[l->file].id);
         sqlite3_bind_int(s, 4, l->line);
         bind_id(s, 5, l->module);
         if (l->has_offset)
@@ -176,6 +187,7 @@ int model_lines(struct model *m, struct error *err)
     p.user_source = xcalloc(m->node_count, sizeof *p.user_source);
     p.user_named = xcalloc(m->node_count, sizeof *p.user_named);
     p.self_address = xcalloc(m->node_count, sizeof *p.self_address);
+    p.under_python = xcalloc(m->node_count, sizeof *p.under_python);
     key_frames(&p);
     find_selves(&p);
     for (size_t i = 0; i < m->site_count; i++)
@@ -185,6 +197,7 @@ int model_lines(struct model *m, struct error *err)
     free(p.user_source);
     free(p.user_named);
     free(p.self_address);
+    free(p.under_python);
     strmap_close(p.keys);
     int rc = write_lines(m, err);
     return rc ? rc : write_sites(m, err);

@@ -9,19 +9,24 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 struct ids { /* database ids, ascending: the index of an id is its place + 1 */
     int64_t *ids;
     size_t count, capacity;
 };
 
+#define PREFIXES_MAX 16
+
 struct load {
     sqlite3 *db;
     struct error *err;
     struct model *m;
     struct ids modules, functions, files, addresses, nodes;
-    uint32_t *module_keys; /* by module index */
-    uint32_t *new_index;   /* of nodes: by place in the table + 1 */
+    uint32_t *module_keys;        /* by module index */
+    char *prefixes[PREFIXES_MAX]; /* of Python interpreters, with their last slash */
+    size_t prefix_count;
+    uint32_t *new_index; /* of nodes: by place in the table + 1 */
 };
 
 static void ids_add(struct ids *a, int64_t id)
@@ -108,7 +113,8 @@ static void file_row(struct load *l, sqlite3_stmt *s)
     struct model *m = l->m;
     ids_add(&l->files, sqlite3_column_int64(s, 0));
     m->files = room(m->files, m->file_count, sizeof *m->files);
-    m->files[m->file_count++] = sqlite3_column_int64(s, 0);
+    m->files[m->file_count++] = (struct model_file){
+        .id = sqlite3_column_int64(s, 0), .has_source = sqlite3_column_int(s, 1) || access(db_text(s, 2), R_OK) == 0};
 }
 
 static int is_ours(const char *path)
@@ -128,6 +134,38 @@ static int is_runtime(const char *path)
     return 0;
 }
 
+/* A Python interpreter's directory, from PREFIX/bin/python3.11 or PREFIX/lib/libpython3.11.so.1.0. */
+static void prefix_row(struct load *l, sqlite3_stmt *s)
+{
+    const char *path = db_text(s, 0), *name = strrchr(path, '/');
+    if (!name || l->prefix_count == PREFIXES_MAX || (strncmp(name, "/python3", 8) && strncmp(name, "/libpython3", 11)))
+        return;
+    while (name > path && *--name != '/')
+        ;
+    if (name == path)
+        return;
+    char *prefix = xstrdup(path);
+    prefix[name - path + 1] = 0;
+    l->prefixes[l->prefix_count++] = prefix;
+}
+
+/* What a package manager, pip or the interpreter's own installation put there is not the user's code. */
+static int is_installed(const struct load *l, const char *path)
+{
+    static const char *const systems[] = {"/usr/", "/lib", "/opt/", "/nix/", "/snap/"};
+    static const char *const parts[] = {"/site-packages/", "/dist-packages/", "/lib-dynload/"};
+    for (size_t i = 0; i < sizeof systems / sizeof *systems; i++)
+        if (strncmp(path, systems[i], strlen(systems[i])) == 0)
+            return 1;
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        if (strstr(path, parts[i]))
+            return 1;
+    for (size_t i = 0; i < l->prefix_count; i++)
+        if (strncmp(path, l->prefixes[i], strlen(l->prefixes[i])) == 0)
+            return 1;
+    return 0;
+}
+
 static void address_row(struct load *l, sqlite3_stmt *s)
 {
     struct model *m = l->m;
@@ -140,6 +178,7 @@ static void address_row(struct load *l, sqlite3_stmt *s)
         a->module = l->module_keys[module - 1];
     a->is_ours = (uint8_t)is_ours(db_text(s, 3));
     a->is_runtime = (uint8_t)is_runtime(db_text(s, 3));
+    a->is_own = module && !a->is_ours && !a->is_runtime && !is_installed(l, db_text(s, 3));
 }
 
 static void frame_row(struct load *l, sqlite3_stmt *s)
@@ -157,6 +196,7 @@ static void frame_row(struct load *l, sqlite3_stmt *s)
     int64_t line = sqlite3_column_int64(s, 3);
     *f = (struct model_frame){
         .function = find_column(&l->functions, s, 1), .file = find_column(&l->files, s, 2), .address = address};
+    f->is_python = strcmp(db_text(s, 4), "python") == 0;
     f->line = f->file && line > 0 && line <= INT32_MAX ? (int32_t)line : 0;
 }
 
@@ -384,9 +424,11 @@ int model_load(sqlite3 *db, struct model *m, struct error *err)
                   "GROUP BY m.module_id ORDER BY m.module_id",
                   module_row);
     if (rc == 0)
+        rc = each(&l, "SELECT DISTINCT path FROM module WHERE path GLOB '*python3*'", prefix_row);
+    if (rc == 0)
         rc = each(&l, "SELECT function_id, is_allocator FROM function ORDER BY function_id", function_row);
     if (rc == 0)
-        rc = each(&l, "SELECT file_id FROM file ORDER BY file_id", file_row);
+        rc = each(&l, "SELECT file_id, source IS NOT NULL, path FROM file ORDER BY file_id", file_row);
     if (rc == 0)
         rc = each(
             &l,
@@ -394,8 +436,9 @@ int model_load(sqlite3 *db, struct model *m, struct error *err)
             "ORDER BY a.address_id",
             address_row);
     if (rc == 0)
-        rc = each(&l, "SELECT address_id, function_id, file_id, line FROM frame ORDER BY address_id, inline_depth",
-                  frame_row);
+        rc = each(
+            &l, "SELECT address_id, function_id, file_id, line, language FROM frame ORDER BY address_id, inline_depth",
+            frame_row);
     if (rc == 0)
         rc = each(&l, "SELECT stack_id, address_id FROM stack ORDER BY stack_id", node_row);
     if (rc == 0)
@@ -408,6 +451,8 @@ int model_load(sqlite3 *db, struct model *m, struct error *err)
     free(l.addresses.ids);
     free(l.nodes.ids);
     free(l.module_keys);
+    for (size_t i = 0; i < l.prefix_count; i++)
+        free(l.prefixes[i]);
     free(l.new_index);
     return rc;
 }

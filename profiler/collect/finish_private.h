@@ -37,6 +37,12 @@ struct model_frame {
     int32_t line;      /* 0: no source position */
     uint32_t address;  /* index */
     uint32_t line_key; /* key of its line; 0: none */
+    uint8_t is_python;
+};
+
+struct model_file {
+    int64_t id;
+    uint8_t has_source; /* its text is in the file, or can be read here */
 };
 
 struct model_address {
@@ -46,6 +52,7 @@ struct model_address {
     uint32_t line_key; /* key of the address itself, where it is a self line without a function; 0: none */
     uint8_t is_ours;    /* code of libmemprof */
     uint8_t is_runtime; /* of the C or C++ run-time library, which calls back into everybody's code */
+    uint8_t is_own;     /* of a module that the user built: not installed, not the interpreter's */
 };
 
 struct model_node {  /* of the stack tree, after model_load in order: parents before children, subtrees together */
@@ -84,7 +91,7 @@ struct model {
     sqlite3 *db;
     struct model_function *functions;
     size_t function_count; /* counts include the unused index 0 */
-    int64_t *files;        /* ids */
+    struct model_file *files;
     size_t file_count;
     size_t module_count;
     struct model_address *addresses;

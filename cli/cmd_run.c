@@ -37,6 +37,8 @@ int cmd_run(const struct arguments *a)
         cli_fail(&err);
         return EXIT_USAGE;
     }
+    if (a->given[OPTION_python_allocators])
+        setenv("PYTHONMALLOC", "malloc", 1);
     char *library = cli_library(&err), *text = options_text(a);
     struct collect_options options = {
         .output = output,

@@ -31,6 +31,19 @@ static void add_losses(sqlite3 *db, void (*add)(void *context, const char *note)
     sqlite3_finalize(s);
 }
 
+/* Objects of at most 512 bytes, most of what a Python program allocates, come from pymalloc unless it was told not to.
+ */
+static void add_python(sqlite3 *db, void (*add)(void *context, const char *note), void *context)
+{
+    char *python_malloc = db_meta_text(db, "python_malloc");
+    if (python_malloc && strncmp(python_malloc, "malloc", 6) != 0 &&
+        db_int(db, "SELECT EXISTS(SELECT 1 FROM frame WHERE language = 'python')", 0))
+        add(context,
+            "Python's small objects share arenas, which are what is counted; 'memprof run --python-allocators' "
+            "counts each object");
+    free(python_malloc);
+}
+
 void notes_each(sqlite3 *db, void (*add)(void *context, const char *note), void *context)
 {
     char *partial = db_meta_text(db, "partial"), *state = db_meta_text(db, "state");
@@ -50,6 +63,7 @@ void notes_each(sqlite3 *db, void (*add)(void *context, const char *note), void 
         add(context, import);
     free(import);
     add_losses(db, add, context);
+    add_python(db, add, context);
 }
 
 static void print_note(void *context, const char *note)

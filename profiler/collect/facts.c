@@ -76,6 +76,8 @@ void facts_begin(struct store *store, const struct collect_options *options, cha
     meta_text(store, "cwd", cwd ? cwd : "");
     meta_command(store, argv);
     meta_text(store, "options", options->options_text ? options->options_text : "");
+    const char *python_malloc = getenv("PYTHONMALLOC");
+    meta_text(store, "python_malloc", python_malloc ? python_malloc : "");
     meta_int(store, "page_bytes", sysconf(_SC_PAGESIZE));
     meta_text(store, "clock", clock->use_tsc ? "tsc" : "monotonic");
     meta_text(store, "events_kept", options->aggregate ? "none" : options->max_events ? "last" : "all");

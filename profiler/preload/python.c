@@ -239,6 +239,9 @@ int python_code_read(uint64_t code, struct python_code *out)
         return 0;
     *out = (struct python_code){.minor = l->minor, .first_line = half_at(code + l->first_line)};
     out->table = (struct python_text){(const void *)(table + l->bytes_data), 1, (uint32_t)bytes};
+    /* the interpreter's own: what comes after an inlined __init__ */
+    if (word_at(code + l->filename) == word_at(code + l->name))
+        return 0;
     if (!text_read(word_at(code + l->filename), &out->file) || !text_read(word_at(code + l->name), &out->name))
         return 0;
     if (!l->qualname || !text_read(word_at(code + l->qualname), &out->qualified_name))

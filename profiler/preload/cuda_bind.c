@@ -3,8 +3,27 @@
 #include "real.h"
 
 #include <dlfcn.h>
+#include <link.h>
 
 struct cuda_driver cuda_driver;
+
+extern struct r_debug _r_debug;
+
+/* Whether an object of that name is loaded at all: asking the loader for one allocates, as the program would not. */
+static int is_loaded(const char *soname)
+{
+    for (const struct link_map *map = _r_debug.r_map; map; map = map->l_next) {
+        const char *name = map->l_name ? map->l_name : "";
+        for (const char *at = name; *at; at++) {
+            unsigned i = 0;
+            while (soname[i] && at[i] == soname[i])
+                i++;
+            if (!soname[i])
+                return 1;
+        }
+    }
+    return 0;
+}
 
 /* By soname, so it is found under whatever path it was loaded. From now on it stays: pointers into it are kept here,
  * and cudart closes it where its start fails. */
@@ -12,6 +31,8 @@ static void *driver_open(void)
 {
     static const char *const names[] = {"libcuda.so.1", "libcuda.so"};
     void *handle = NULL;
+    if (!is_loaded(names[1]))
+        return NULL;
     for (unsigned i = 0; !handle && real.dlopen && i < sizeof names / sizeof *names; i++)
         handle = real.dlopen(names[i], RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
     return handle;

@@ -38,12 +38,11 @@ int cuda_enter(struct cuda_call *c)
     /* A call at or above the outer one's caller: that one was left by longjmp or an exception. */
     if (t->cuda_sp && c->at.sp < t->cuda_sp)
         return 0;
-    if (unlikely(!gate.on)) {
-        int attached = thread_enter(t, c->at); /* a forked child, or before the constructor */
-        if (attached)
+    if (unlikely(!gate.on || !t->ring)) {
+        if (thread_enter(t, c->at)) /* a forked child, a new thread, or before the constructor */
             thread_leave(t);
         errno = c->error_number;
-        if (!attached)
+        if (!gate.on || !t->ring)
             return 0;
     }
     if (called_by_tool(c->at.pc))

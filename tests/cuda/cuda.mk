@@ -33,7 +33,7 @@ cuda-stand-ins: $(CUDA_STAND_INS)
 
 # programs that call the driver in every way: tests/e2e/cuda_*.sh
 HOOKS := $(BUILD)/cuda/hooks
-HOOK_PROGRAMS := $(addprefix $(HOOKS)/,every every_dlsym every_proc lookups host plugin_default.so plugin_runpath.so shim.so)
+HOOK_PROGRAMS := $(addprefix $(HOOKS)/,every every_dlsym every_proc lookups host plugin_default.so plugin_runpath.so shim.so watch.so life)
 HOOK_CC = $(CC) -D_GNU_SOURCE -std=gnu17 -O1 -g $(WARN)
 $(HOOK_PROGRAMS): $(SIM_DRIVERS) tests/cuda/include/cuda_abi.h | $(HOOKS)
 $(HOOKS):
@@ -50,10 +50,10 @@ $(HOOKS)/plugin_default.so: tests/cuda/hooks/every.c
 	$(Q)$(HOOK_CC) -DLOOK_UP -DDEFAULT -Dmain=plugin_main -fPIC -shared -Wl,--no-as-needed -o $@ $< -L$(SIM)/13000 -lcuda -ldl
 $(HOOKS)/plugin_runpath.so: tests/cuda/hooks/every.c
 	$(Q)$(HOOK_CC) -DLOOK_UP -Dmain=plugin_main -fPIC -shared -Wl,--enable-new-dtags -Wl,-rpath,'$$ORIGIN/../13000' -o $@ $< -ldl
-$(HOOKS)/shim.so: tests/cuda/hooks/shim.c
+$(HOOKS)/shim.so $(HOOKS)/watch.so: $(HOOKS)/%.so: tests/cuda/hooks/%.c
 	$(Q)$(HOOK_CC) -fPIC -shared -o $@ $< -ldl
-$(HOOKS)/lookups $(HOOKS)/host: $(HOOKS)/%: tests/cuda/hooks/%.c
-	$(Q)$(HOOK_CC) -o $@ $< -ldl
+$(HOOKS)/lookups $(HOOKS)/host $(HOOKS)/life: $(HOOKS)/%: tests/cuda/hooks/%.c
+	$(Q)$(HOOK_CC) -o $@ $< -ldl -pthread
 cuda-stand-ins: $(HOOK_PROGRAMS)
 
 # The CUDA samples: `plain` by the C and C++ compilers with the headers of tests/cuda/include, against the stand-in runtime;

@@ -151,6 +151,7 @@ $(BUILD)/programs/lookup: tests/symbols/lookup.c $(filter-out %/cli/main.o,$(TOO
 	$(Q)$(CC) $(TOOL_FLAGS) -o $@ $^ $(LIBS)
 
 include tests/cuda/cuda.mk
+include tests/torch/torch.mk
 programs: cuda-stand-ins
 samples: cuda-samples
 $(BUILD)/programs/calls: tests/cuda/calls.c $(filter-out %/cli/main.o,$(TOOL_OBJ))

@@ -277,6 +277,7 @@ enum wire_call {
 
 /* flags of a CALL */
 #define WIRE_CALL_CAPTURED 1u /* made while its stream was capturing: a graph node, nothing else */
+#define WIRE_CALL_IMPLICIT 2u /* SUB_ALLOC: of a pool that never says what its segments are: the driver's block under it is one */
 
 enum { WIRE_POOL_DEFAULT = 1, WIRE_POOL_IMPORTED = 2 };
 enum { WIRE_VMM_IMPORTED = 1, WIRE_VMM_MULTICAST = 2 };
@@ -355,7 +356,8 @@ enum wire_mark { WIRE_MARK_INSTANT, WIRE_MARK_PUSH, WIRE_MARK_POP, WIRE_MARK_STA
     X(memprof_pool_alloc, sub)                                                                               \
     X(nvtxMemHeapRegister, sub)                                                                              \
     X(nvtxMemRegionsRegister, sub)                                                                           \
-    X(nvtxMemRegionsResize, sub)
+    X(nvtxMemRegionsResize, sub)                                                                             \
+    X(torch_block, sub)
 
 enum wire_hook {
 #define X(name, kind) WIRE_HOOK_##name,

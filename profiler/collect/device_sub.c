@@ -90,14 +90,6 @@ static int block_begin(struct devices *d, struct sub_pool *pool, unsigned op, ui
     return 0;
 }
 
-int device_sub_alloc(struct devices *d)
-{
-    const uint64_t *w = d->call->words;
-    if (devices_range_is_bad(w[1], w[2]))
-        return -EINVAL;
-    return block_begin(d, find_pool(d, w[0]), EVENT_ALLOC, w[1], w[2], d->call->stack_id);
-}
-
 static struct sub_block *find_block(struct devices *d, uint64_t pool, uint64_t address)
 {
     const struct idmap *maps[2] = {&d->sub_blocks, &d->sub_outer};
@@ -216,31 +208,64 @@ static unsigned cover(struct devices *d, struct sub_segment *s)
     return device_id;
 }
 
+static void segment_begin(struct devices *d, struct sub_pool *pool, uint64_t address, uint64_t size)
+{
+    struct sub_segment *s = idmap_get(&d->sub_segments, segment_key(pool, address));
+    if (s && s->size == size)
+        return;
+    if (s)
+        segment_end(d, s);
+    s = xcalloc(1, sizeof *s);
+    s->address = address;
+    s->size = size;
+    s->pool = pool;
+    s->device_id = (uint8_t)cover(d, s);
+    PUT(pool->segments, s);
+    idmap_put(&d->sub_segments, segment_key(pool, address), s);
+    const struct range *r = range_map_find(d->sub_ranges, address);
+    if (!r || r->start >= address + size) {
+        struct range range = {.start = address, .end = address + size, .id = (uintptr_t)s};
+        range_map_insert(d->sub_ranges, &range);
+        s->in_ranges = 1;
+    }
+}
+
 int device_sub_segment(struct devices *d)
 {
     const uint64_t *w = d->call->words;
     if (devices_range_is_bad(w[1], w[2]) || !w[2])
         return -EINVAL;
-    struct sub_pool *pool = find_pool(d, w[0]);
-    struct sub_segment *s = idmap_get(&d->sub_segments, segment_key(pool, w[1]));
-    if (s && s->size == w[2])
-        return 0;
-    if (s)
-        segment_end(d, s);
-    s = xcalloc(1, sizeof *s);
-    s->address = w[1];
-    s->size = w[2];
-    s->pool = pool;
-    s->device_id = (uint8_t)cover(d, s);
-    PUT(pool->segments, s);
-    idmap_put(&d->sub_segments, segment_key(pool, w[1]), s);
-    const struct range *r = range_map_find(d->sub_ranges, w[1]);
-    if (!r || r->start >= w[1] + w[2]) {
-        struct range range = {.start = w[1], .end = w[1] + w[2], .id = (uintptr_t)s};
-        range_map_insert(d->sub_ranges, &range);
-        s->in_ranges = 1;
-    }
+    segment_begin(d, find_pool(d, w[0]), w[1], w[2]);
     return 0;
+}
+
+/* A pool that does not say what it holds (PyTorch's): whatever the driver gave under the block is a segment of it. */
+static void segments_under(struct devices *d, struct sub_pool *pool, uint64_t address, uint64_t size)
+{
+    uint64_t end = address + size;
+    while (address < end) {
+        const struct block *b = segment_holding(d, address) ? NULL : devices_block_holding(d, address);
+        const struct sub_segment *s = b ? NULL : segment_holding(d, address);
+        if (!b && !s)
+            return;
+        uint64_t next = b ? b->address + b->size : s->address + s->size;
+        if (b)
+            segment_begin(d, pool, b->address, b->size);
+        if (next <= address)
+            return;
+        address = next;
+    }
+}
+
+int device_sub_alloc(struct devices *d)
+{
+    const uint64_t *w = d->call->words;
+    if (devices_range_is_bad(w[1], w[2]))
+        return -EINVAL;
+    struct sub_pool *pool = find_pool(d, w[0]);
+    if (d->call->flags & WIRE_CALL_IMPLICIT)
+        segments_under(d, pool, w[1], w[2]);
+    return block_begin(d, pool, EVENT_ALLOC, w[1], w[2], d->call->stack_id);
 }
 
 int device_sub_segment_end(struct devices *d)

@@ -226,7 +226,16 @@ static int becomes_segment(struct drain *d, const struct ring *r, uint64_t words
         switch (call_of(word_at(r, position, 2))) {
         case WIRE_CALL_SUB_SEGMENT:
             return length >= CALL_WORDS + 3 && word_at(r, position, CALL_WORDS + 1) - address < size;
-        case WIRE_CALL_SUB_POOL: /* may come between the two */
+        case WIRE_CALL_SUB_ALLOC:
+            if (!(word_at(r, position, 2) >> 32 & WIRE_CALL_IMPLICIT) || length < CALL_WORDS + 3)
+                return 0;
+            return word_at(r, position, CALL_WORDS + 1) - address < size ||
+                   address - word_at(r, position, CALL_WORDS + 1) < word_at(r, position, CALL_WORDS + 2);
+        case WIRE_CALL_VMM_CREATE: /* may come between the two; a large block grows its segment by several */
+        case WIRE_CALL_VMM_MAP:
+        case WIRE_CALL_VMM_RELEASE:
+        case WIRE_CALL_VMM_RESERVE:
+        case WIRE_CALL_SUB_POOL:
         case WIRE_CALL_DEVICE:
         case WIRE_CALL_POOL:
         case WIRE_CALL_POOL_STATE:

@@ -75,7 +75,7 @@ void call_record(struct unwind_state s, unsigned hook, unsigned call, unsigned d
     int saved = errno;
     if (!is_recorded())
         return;
-    words[n++] = WIRE_CALL_WORD(call, device, 0);
+    words[n++] = WIRE_CALL_WORD(call, device & 0xff, device >> 8);
     for (unsigned i = 0; i < argument_count && i < ARGUMENTS_MAX; i++)
         words[n++] = arguments[i];
     if (part) {

@@ -15,7 +15,8 @@ struct call_text {
     const int32_t *wide;
 };
 
-/* A CALL of this thread with its stack, stamped now. device: WIRE_DEVICE_*. text: NULL: the call has none. errno stays.
+/* A CALL of this thread with its stack, stamped now. device: WIRE_DEVICE_* | flags << 8. text: NULL: the call has none.
+ * errno stays.
  */
 void call_record(struct unwind_state s, unsigned hook, unsigned call, unsigned device, const uint64_t *arguments,
                  unsigned argument_count, const struct call_text *text) HIDDEN;

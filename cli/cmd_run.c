@@ -49,6 +49,7 @@ int cmd_run(const struct arguments *a)
         .max_events = (uint64_t)max_events,
         .depth = (unsigned)depth,
         .with_source = a->given[OPTION_source],
+        .heap_sample = !a->given[OPTION_no_heap_sample],
         .symbolize = !a->given[OPTION_no_symbols],
         .quiet = a->given[OPTION_quiet],
     };

@@ -79,7 +79,7 @@ static int open_parts(struct collection *c, struct error *err)
         .depth = o->depth,
         .follow = o->follow,
         .use_tsc = c->clock.use_tsc,
-        .sample_interval = clock_ticks(&c->clock, HEAP_SAMPLE_NS),
+        .sample_interval = o->heap_sample ? clock_ticks(&c->clock, HEAP_SAMPLE_NS) : 0,
     };
     rc = session_open(&c->session, &session, err);
     if (rc == 0) {

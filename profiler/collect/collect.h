@@ -16,6 +16,7 @@ struct collect_options {
     int aggregate;
     uint64_t max_events; /* 0: all */
     unsigned depth;      /* frames of a stack, 1..WIRE_STACK_MAX */
+    int heap_sample; /* reserved bytes of the heap */
     int with_source;
     int symbolize; /* 0: leave that to the first report */
     int quiet;     /* no closing lines on stderr */

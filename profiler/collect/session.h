@@ -26,7 +26,7 @@ struct session_options {
     unsigned depth;
     int follow;
     int use_tsc;
-    uint64_t sample_interval; /* stamps between two samples of the heap */
+    uint64_t sample_interval; /* stamps between two samples of the heap; 0: none */
     uint32_t ring_count;      /* 0: WIRE_RINGS */
 };
 

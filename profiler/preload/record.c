@@ -490,7 +490,7 @@ void record_heap_sample(struct thread *t)
 {
     struct heap_walk *w = &process.heap_walk;
     /* mallinfo2 takes the allocator's locks: not from a signal handler that may have interrupted their holder */
-    if (!real.malloc_is_libc || process.heap_locks_unsure || t->depth != 1 || t->writing)
+    if (!process.heap_sample_interval || !real.malloc_is_libc || process.heap_locks_unsure || t->depth != 1 || t->writing)
         return;
     uint64_t begin = clock_now(), top = real.sbrk ? (uint64_t)real.sbrk(0) : 0;
     uint64_t arena_bytes, mapped_bytes = w->mapped_bytes;

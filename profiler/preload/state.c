@@ -195,7 +195,7 @@ static void process_start(uint32_t start_kind, uint32_t parent_slot)
     if (real.program_has_malloc)
         COUNT(own_malloc, 1);
     process.heap_sample_interval = process.control->sample_interval;
-    process.heap_sample_due = 0; /* with the first allocation */
+    process.heap_sample_due = process.control->sample_interval ? 0 : UINT64_MAX; /* 0: with the first allocation */
     process.heap_walk = (struct heap_walk){0};
     uint32_t on = gate_guard();
     process.state = PROCESS_ON;

@@ -4,11 +4,19 @@
 
 #define ARGUMENTS_MAX 8
 
-/* Text as it goes into a record. */
+/* Text as it goes into a record. It is put together in the thread's buffer for new stacks: the program's stack may be
+ * small. */
 struct text {
-    uint64_t words[(CALL_TEXT_MAX + 7) / 8];
+    uint64_t *words; /* NULL: no buffer, so no text */
     uint32_t bytes;
 };
+_Static_assert(CALL_TEXT_MAX <= WIRE_STACK_MAX * sizeof(uint64_t), "the buffer's room");
+
+/* After this thread's stack was taken, which uses the same buffer. */
+static struct text text_begin(const struct thread *t)
+{
+    return (struct text){t->unwind ? t->addresses + (t->depth > 1 ? WIRE_STACK_MAX : 0) : NULL, 0};
+}
 
 static void add_byte(struct text *t, unsigned char byte)
 {
@@ -37,6 +45,8 @@ static void add_wide(struct text *t, const int32_t *wide)
 
 static void add(struct text *t, const struct call_text *part)
 {
+    if (!t->words)
+        return;
     if (part->wide)
         add_wide(t, part->wide);
     for (const char *p = part->bytes; p && *p && t->bytes < CALL_TEXT_MAX; p++)
@@ -70,7 +80,6 @@ void call_record(struct unwind_state s, unsigned hook, unsigned call, unsigned d
 {
     struct thread *t = &self;
     uint64_t words[ARGUMENTS_MAX + 2];
-    struct text text = {.bytes = 0};
     unsigned n = 0;
     int saved = errno;
     if (!is_recorded())
@@ -78,12 +87,13 @@ void call_record(struct unwind_state s, unsigned hook, unsigned call, unsigned d
     words[n++] = WIRE_CALL_WORD(call, device & 0xff, device >> 8);
     for (unsigned i = 0; i < argument_count && i < ARGUMENTS_MAX; i++)
         words[n++] = arguments[i];
-    if (part) {
-        add(&text, part);
-        words[n++] = text.bytes;
-    }
     if (thread_enter(t, s)) {
         uint32_t stack = record_stack(t, s);
+        struct text text = text_begin(t);
+        if (part) {
+            add(&text, part);
+            words[n++] = text.bytes;
+        }
         write_record(t, (uint64_t)WIRE_CALL << 56 | (uint64_t)hook << 48 | stack, words, n, part ? &text : NULL);
         thread_leave(t);
     }
@@ -94,16 +104,16 @@ void call_mark(struct unwind_state s, enum wire_mark kind, uint64_t id, const st
                unsigned part_count)
 {
     struct thread *t = &self;
-    struct text text = {.bytes = 0};
     int saved = errno, has_id = kind == WIRE_MARK_START || kind == WIRE_MARK_END;
     if (!is_recorded())
         return;
-    for (unsigned i = 0; i < part_count; i++) {
-        if (i && text.bytes < CALL_TEXT_MAX)
-            add_byte(&text, WIRE_MARK_SEPARATOR);
-        add(&text, &parts[i]);
-    }
     if (thread_enter(t, s)) {
+        struct text text = text_begin(t);
+        for (unsigned i = 0; i < part_count; i++) {
+            if (i && text.words && text.bytes < CALL_TEXT_MAX)
+                add_byte(&text, WIRE_MARK_SEPARATOR);
+            add(&text, &parts[i]);
+        }
         write_record(t, (uint64_t)WIRE_MARK << 56 | (uint64_t)kind << 48 | text.bytes, &id, (unsigned)has_id, &text);
         thread_leave(t);
     }

@@ -83,14 +83,7 @@ enum careful_result careful_begin(struct careful *c, uint64_t sp)
     return careful_enter(c, sp) ? STEP_DONE : STEP_LOST;
 }
 
-static struct cfi_work *careful_work(struct careful *c)
-{
-    if (!c->work)
-        c->work = sys_map(sizeof *c->work);
-    return c->work;
-}
-
-static int careful_simple(struct careful *c, struct unwind_state *s, uint64_t rule)
+static NOINLINE int careful_simple(struct careful *c, struct unwind_state *s, uint64_t rule)
 {
     struct unwind_state old = *s;
     if (step_simple(s, rule, c->high))
@@ -108,7 +101,7 @@ static int careful_simple(struct careful *c, struct unwind_state *s, uint64_t ru
     return 0;
 }
 
-static int careful_realigned(struct careful *c, struct unwind_state *s, uint64_t rule)
+static NOINLINE int careful_realigned(struct careful *c, struct unwind_state *s, uint64_t rule)
 {
     if (step_realigned(s, rule, c->high))
         return 1;
@@ -119,7 +112,7 @@ static int careful_realigned(struct careful *c, struct unwind_state *s, uint64_t
     return step_realigned(s, rule, c->high);
 }
 
-static int careful_signal(struct careful *c, struct unwind_state *s)
+static NOINLINE int careful_signal(struct careful *c, struct unwind_state *s)
 {
     struct unwind_state to;
     if (careful_read(c, s->sp + SIGNAL_RIP, &to.pc) < 0 || careful_read(c, s->sp + SIGNAL_RSP, &to.sp) < 0 ||
@@ -140,10 +133,10 @@ int careful_full_step(struct careful *c)
     struct cfi_image image;
     uint64_t address = r->value[CFI_RA] - !c->interrupted;
     if (!address_is_possible(address) || module_find(address, &image) == MODULE_NONE || !image.header ||
-        cfi_find_row(&image, address, c->work) < 0)
+        cfi_find_row(&image, address, &c->work) < 0)
         return -1;
-    int result = cfi_step(&image, c->work, r, careful_read, c);
-    c->interrupted = c->work->row.is_signal;
+    int result = cfi_step(&image, &c->work, r, careful_read, c);
+    c->interrupted = c->work.row.is_signal;
     return result;
 }
 
@@ -156,8 +149,6 @@ static NOINLINE int careful_rich(struct careful *c, struct unwind_state *s)
 {
     struct cfi_registers *r = &c->registers;
     COUNT(stack_full_cfi);
-    if (!careful_work(c))
-        return 0;
     if (!r->known)
         careful_registers(c);
     for (unsigned n = 0; r->value[CFI_RSP] != s->sp || r->value[CFI_RA] + (uint64_t)c->interrupted != s->pc; n++)
@@ -181,12 +172,7 @@ static NOINLINE int careful_rich(struct careful *c, struct unwind_state *s)
 
 enum careful_result careful_step(struct careful *c, struct unwind_state *s)
 {
-    uint64_t rule;
-    if (!rule_cached(s->pc, &rule)) {
-        if (!careful_work(c))
-            return STEP_LOST;
-        rule = rule_miss(s->pc, c->work);
-    }
+    uint64_t rule = rule_of(s->pc, &c->work);
     switch (RULE_TYPE(rule)) {
     case RULE_RSP:
     case RULE_RBP:

@@ -9,15 +9,6 @@
 
 #pragma GCC visibility push(hidden)
 
-struct careful {
-    struct unwind_thread *thread;
-    struct cfi_work *work;          /* NULL: mapped when needed */
-    uint64_t low, high;             /* readable part of the stack that the walk is on */
-    struct cfi_registers registers; /* of a frame passed, or none */
-    int interrupted;                /* that frame was interrupted by a signal: its pc is exact */
-    int signals;                    /* signal frames passed */
-};
-
 INLINE int in_own_stack(const struct unwind_thread *t, uint64_t sp)
 {
     return sp - t->low < t->high - t->low;
@@ -25,6 +16,15 @@ INLINE int in_own_stack(const struct unwind_thread *t, uint64_t sp)
 
 /* Lets the known part of the thread's own stack reach down to sp; 0: that is not (yet) known to be its stack. */
 int own_stack_extend(struct unwind_thread *t, uint64_t sp);
+
+/* Begins a walk: nothing is known yet. thread: NULL where its own stack is not to be told from others. */
+INLINE void careful_reset(struct careful *c, struct unwind_thread *thread)
+{
+    c->thread = thread;
+    c->low = c->high = 0;
+    c->registers.known = 0;
+    c->interrupted = c->signals = 0;
+}
 
 enum careful_result { STEP_END = -1, STEP_LOST = 0, STEP_DONE = 1 };
 

@@ -109,7 +109,7 @@ static int parse_augmentation(struct entry *e, struct cursor *c, const char *let
     return a.failed ? -1 : 0;
 }
 
-static int parse_cie(const struct cfi_image *image, uint64_t at, struct entry *e)
+static __attribute__((noinline)) int parse_cie(const struct cfi_image *image, uint64_t at, struct entry *e)
 {
     struct cursor c;
     if (entry_open(image, at, &c) < 0 || take(&c, 4) != 0)
@@ -156,33 +156,35 @@ static int parse_fde(const struct cfi_image *image, uint64_t at, struct entry *e
 }
 
 /* Where the header has no sorted table (no linker in use today omits it): entry by entry. */
-static int search_all(const struct cfi_image *image, uint64_t frames, uint64_t address, struct entry *e)
+static uint64_t search_all(const struct cfi_image *image, uint64_t frames, uint64_t address, struct entry *e)
 {
     struct cursor c;
     for (uint64_t at = frames; entry_open(image, at, &c) == 0; at = (uint64_t)c.end)
         if (parse_fde(image, at, e) == 0 && address >= e->start && address < e->end)
-            return 0;
-    return -1;
+            return at;
+    return 0;
 }
 
-static int find_fde(const struct cfi_image *image, uint64_t address, struct entry *e)
+/* Where the FDE lies that covers an address, if any does; 0: none does. Not inlined: its frame is gone when that is
+ * parsed. */
+static __attribute__((noinline)) uint64_t find_fde(const struct cfi_image *image, uint64_t address, struct entry *e)
 {
     uint64_t header = (uint64_t)image->header;
     if (header < (uint64_t)image->begin || header >= (uint64_t)image->end)
-        return -1;
+        return 0;
     struct cursor c = {image->header, image->end, 0};
     uint8_t version = (uint8_t)take(&c, 1), frames_encoding = (uint8_t)take(&c, 1);
     uint8_t count_encoding = (uint8_t)take(&c, 1), table_encoding = (uint8_t)take(&c, 1);
     if (version != 1)
-        return -1;
+        return 0;
     uint64_t frames = frames_encoding == ENCODING_OMIT ? 0 : take_pointer(&c, frames_encoding, header);
     uint64_t count = count_encoding == ENCODING_OMIT ? 0 : take_pointer(&c, count_encoding, header);
     if (c.failed)
-        return -1;
+        return 0;
     if (count_encoding == ENCODING_OMIT || table_encoding != (ENCODING_DATA | 11))
         return search_all(image, frames, address, e);
     if (count > (uint64_t)(c.end - c.at) / 8)
-        return -1;
+        return 0;
     uint64_t low = 0, high = count; /* entries before low start at or before address, those from high on after it */
     while (low < high) {
         uint64_t middle = low + (high - low) / 2;
@@ -193,11 +195,9 @@ static int find_fde(const struct cfi_image *image, uint64_t address, struct entr
             high = middle;
     }
     if (low == 0)
-        return -1;
+        return 0;
     struct cursor row = {c.at + (low - 1) * 8 + 4, c.end, 0};
-    if (parse_fde(image, header + (uint64_t)take_signed(&row, 4), e) < 0)
-        return -1;
-    return address >= e->start && address < e->end ? 0 : -1;
+    return header + (uint64_t)take_signed(&row, 4);
 }
 
 /* --- instructions --- */
@@ -404,22 +404,32 @@ static int execute(struct machine *m, struct cursor c)
     return c.failed ? -1 : 0;
 }
 
+/* What a look-up needs at a time, in its working memory. */
+struct search {
+    struct entry entry;
+    struct machine machine;
+};
+_Static_assert(sizeof(struct search) <= sizeof((struct cfi_work *)0)->search, "a look-up's room");
+
 int cfi_find_row(const struct cfi_image *image, uint64_t address, struct cfi_work *work)
 {
-    struct entry e;
-    if (find_fde(image, address, &e) < 0)
+    struct search *s = (struct search *)work->search;
+    struct entry *e = &s->entry;
+    struct machine *m = &s->machine;
+    uint64_t fde = find_fde(image, address, e);
+    if (!fde || parse_fde(image, fde, e) < 0 || address < e->start || address >= e->end)
         return -1;
-    struct machine m = {work, &e, e.start, address, 0, 0};
+    *m = (struct machine){work, e, e->start, address, 0, 0};
     work->row = (struct cfi_row){0};
     work->row.cfa_register = CFI_REGISTERS; /* none yet */
-    work->row.is_signal = e.is_signal;
+    work->row.is_signal = e->is_signal;
     work->initial = work->row;
-    if (execute(&m, e.initial) < 0)
+    if (execute(m, e->initial) < 0)
         return -1;
-    m.done = 0; /* a CIE has no location to advance */
-    m.location = e.start;
+    m->done = 0; /* a CIE has no location to advance */
+    m->location = e->start;
     work->initial = work->row;
-    if (execute(&m, e.program) < 0)
+    if (execute(m, e->program) < 0)
         return -1;
     return work->row.cfa_is_expression || work->row.cfa_register < CFI_REGISTERS ? 0 : -1;
 }

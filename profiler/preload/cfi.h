@@ -38,12 +38,19 @@ struct cfi_row {
     int64_t cfa;                  /* offset, or address of a block */
 };
 
-/* Working memory of one look-up: too large for the stacks that hooks run on. */
+struct cfi_registers {
+    uint64_t value[CFI_REGISTERS];
+    uint32_t known; /* one bit a register */
+};
+
+/* Working memory of one look-up or step: too large for the stacks that hooks run on. */
 #define CFI_SAVED_ROWS 8
 #define CFI_OPERANDS   64
 struct cfi_work {
     struct cfi_row row, initial, saved[CFI_SAVED_ROWS];
     uint64_t operands[CFI_OPERANDS];
+    struct cfi_registers caller;
+    uint64_t search[24]; /* cfi.c's own */
 };
 
 /* 0: work->row holds what is true at `address`. -1: nothing is known of it, or the bytes are not valid. */
@@ -75,11 +82,6 @@ enum { SIGNAL_RBP = 120, SIGNAL_RSP = 160, SIGNAL_RIP = 168 };
 
 /* The row as a rule; `address` as given to cfi_find_row (a PLT stub's CFA depends on it). */
 uint64_t cfi_rule(const struct cfi_image *image, const struct cfi_row *row, uint64_t address);
-
-struct cfi_registers {
-    uint64_t value[CFI_REGISTERS];
-    uint32_t known; /* one bit a register */
-};
 
 /* Reads the 8 bytes at an address of the program: 0, or -1 where it cannot be read. */
 typedef int cfi_read(void *context, uint64_t address, uint64_t *value);

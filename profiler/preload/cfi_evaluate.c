@@ -292,8 +292,9 @@ int cfi_step(const struct cfi_image *image, struct cfi_work *work, struct cfi_re
 {
     const struct cfi_row *row = &work->row;
     struct evaluation v = {.registers = registers, .read = read, .context = context, .stack = work->operands};
-    struct cfi_registers caller = {.known = 0};
+    struct cfi_registers *caller = &work->caller;
     uint64_t cfa;
+    caller->known = 0;
     if (row->how[CFI_RA] == CFI_UNDEFINED)
         return 1;
     if (row->cfa_is_expression) {
@@ -306,14 +307,14 @@ int cfi_step(const struct cfi_image *image, struct cfi_work *work, struct cfi_re
     }
     for (unsigned reg = 0; reg < CFI_REGISTERS; reg++) {
         if (reg == CFI_RSP && row->how[reg] == CFI_SAME) {
-            caller.value[reg] = cfa;
-            caller.known |= 1u << reg;
-        } else if (caller_value(&v, image, row, reg, cfa, &caller.value[reg]) == 0) {
-            caller.known |= 1u << reg;
+            caller->value[reg] = cfa;
+            caller->known |= 1u << reg;
+        } else if (caller_value(&v, image, row, reg, cfa, &caller->value[reg]) == 0) {
+            caller->known |= 1u << reg;
         }
     }
-    if (row->how[CFI_RA] == CFI_SAME || !(caller.known >> CFI_RA & 1) || !(caller.known >> CFI_RSP & 1))
+    if (row->how[CFI_RA] == CFI_SAME || !(caller->known >> CFI_RA & 1) || !(caller->known >> CFI_RSP & 1))
         return -1;
-    *registers = caller;
+    *registers = *caller;
     return 0;
 }

@@ -8,6 +8,7 @@
 #include <dlfcn.h>
 #include <elf.h>
 #include <link.h>
+#include <signal.h>
 #include <sys/auxv.h>
 #include <sys/uio.h>
 
@@ -38,8 +39,13 @@ static struct {
     uint32_t slots; /* modules[] in use, with free ones (start 0) between */
     uint32_t last_number;
     struct module modules[MODULES_MAX];
-    char path[WIRE_PATH_MAX + 1]; /* holder only */
+    /* holder only; here, because stacks may be small */
+    struct module new_module;
+    char path[WIRE_PATH_MAX + 1];
+    uint64_t signals; /* blocked when it came */
 } table;
+
+#define NOINLINE __attribute__((noinline))
 
 int memory_readable(uint64_t address)
 {
@@ -72,7 +78,7 @@ struct headers {
 };
 
 /* The ELF header at the start of a mapping. */
-static int headers_read(uint64_t start, uint64_t end, struct headers *h)
+static NOINLINE int headers_read(uint64_t start, uint64_t end, struct headers *h)
 {
     const Elf64_Ehdr *e = (const Elf64_Ehdr *)start;
     uint64_t bytes = end - start;
@@ -93,14 +99,9 @@ static int headers_read(uint64_t start, uint64_t end, struct headers *h)
 /* The program headers of a module. Where its segments have gaps between them, the mapping that _dl_find_object knows is
  * one segment, which need not begin with the ELF header: that lies at the load bias, or for the program itself where
  * the kernel says. */
-static int headers_open(const struct identity *id, struct headers *h)
+static NOINLINE int headers_elsewhere(const struct identity *id, struct headers *h)
 {
     struct dl_find_object o;
-    h->bias = id->map->l_addr;
-    h->low = id->start;
-    h->high = id->end;
-    if (headers_read(id->start, id->end, h) == 0)
-        return 0;
     h->low = 0;
     h->high = 1ull << 47;
     if (h->bias && _dl_find_object((void *)h->bias, &o) == 0 && o.dlfo_link_map == id->map &&
@@ -111,6 +112,14 @@ static int headers_open(const struct identity *id, struct headers *h)
     h->at = (const Elf64_Phdr *)getauxval(AT_PHDR);
     h->count = (unsigned)getauxval(AT_PHNUM);
     return h->at && h->count <= 256 && range_readable((uint64_t)h->at, h->count * sizeof *h->at + 1) ? 0 : -1;
+}
+
+static int headers_open(const struct identity *id, struct headers *h)
+{
+    h->bias = id->map->l_addr;
+    h->low = id->start;
+    h->high = id->end;
+    return headers_read(id->start, id->end, h) == 0 ? 0 : headers_elsewhere(id, h);
 }
 
 /* The readable segment of the module that holds an address. */
@@ -136,7 +145,7 @@ static int note_is_build_id(const Elf64_Nhdr *n)
            name[3] == 0 && n->n_descsz > 0 && n->n_descsz <= 64;
 }
 
-static void find_build_id(const struct headers *h, struct facts *f)
+static NOINLINE void find_build_id(const struct headers *h, struct facts *f)
 {
     for (unsigned i = 0; i < h->count; i++) {
         const Elf64_Phdr *p = &h->at[i];
@@ -176,7 +185,7 @@ static uint64_t frames_of(const uint8_t *header, uint64_t begin, uint64_t end)
     return at + 4 + (uint64_t)(int64_t)offset;
 }
 
-static void read_facts(const struct identity *id, const void *eh_frame_header, struct facts *f)
+static NOINLINE void read_facts(const struct identity *id, const void *eh_frame_header, struct facts *f)
 {
     struct headers h;
     uint64_t begin = id->start, end = id->end;
@@ -251,9 +260,28 @@ static void withdraw(struct module *m)
     record_module_unload(number);
 }
 
+/* While the table is held no signal handler runs: one that leaves by longjmp would leave it held for ever. Signals that
+ * the code itself may raise stay: blocked ones of these end the program. */
+static void signals_set(uint64_t mask, uint64_t *before)
+{
+    sys_call6(SYS_rt_sigprocmask, SIG_SETMASK, (long)&mask, (long)before, sizeof mask, 0, 0);
+}
+
 static int try_hold(void)
 {
-    return !__atomic_exchange_n(&table.held, 1, __ATOMIC_ACQUIRE);
+#define SIGNAL(number) (1ull << ((number)-1))
+    const uint64_t own =
+        SIGNAL(SIGILL) | SIGNAL(SIGTRAP) | SIGNAL(SIGBUS) | SIGNAL(SIGFPE) | SIGNAL(SIGSEGV) | SIGNAL(SIGSYS);
+    uint64_t before;
+    if (__atomic_load_n(&table.held, __ATOMIC_RELAXED))
+        return 0;
+    signals_set(~own, &before);
+    if (!__atomic_exchange_n(&table.held, 1, __ATOMIC_ACQUIRE)) {
+        table.signals = before;
+        return 1;
+    }
+    signals_set(before, NULL);
+    return 0;
 }
 
 long memory_read(const void *from, void *to, size_t bytes)
@@ -284,17 +312,20 @@ static int has_name(const struct link_map *map, uint64_t name_hash)
     }
 }
 
+static NOINLINE int is_there(const struct module *m)
+{
+    struct dl_find_object o;
+    return _dl_find_object((void *)m->identity.start, &o) == 0 && o.dlfo_link_map == m->identity.map &&
+           (uint64_t)o.dlfo_map_start == m->identity.start && (uint64_t)o.dlfo_map_end == m->identity.end &&
+           has_name(m->identity.map, m->identity.name_hash);
+}
+
 static int sweep(void)
 {
     int gone = 0;
     for (uint32_t i = 0; i < table.slots; i++) {
         struct module *m = &table.modules[i];
-        struct dl_find_object o;
-        if (m->identity.start == 0)
-            continue;
-        if (_dl_find_object((void *)m->identity.start, &o) == 0 && o.dlfo_link_map == m->identity.map &&
-            (uint64_t)o.dlfo_map_start == m->identity.start && (uint64_t)o.dlfo_map_end == m->identity.end &&
-            has_name(m->identity.map, m->identity.name_hash))
+        if (m->identity.start == 0 || is_there(m))
             continue;
         withdraw(m);
         gone = 1;
@@ -304,7 +335,7 @@ static int sweep(void)
 
 /* Lets go of the table, having done what others asked for meanwhile. Rules go before the table does: who comes next
  * finds nothing to do and must not find old rules. */
-static void let_go(int gone)
+static NOINLINE void let_go(int gone)
 {
     do {
         if (__atomic_exchange_n(&table.sweep_due, 0, __ATOMIC_ACQ_REL))
@@ -312,7 +343,9 @@ static void let_go(int gone)
         if (gone)
             unwind_modules_changed();
         gone = 0;
+        uint64_t signals = table.signals;
         __atomic_store_n(&table.held, 0, __ATOMIC_RELEASE);
+        signals_set(signals, NULL);
     } while (__atomic_load_n(&table.sweep_due, __ATOMIC_ACQUIRE) && try_hold());
 }
 
@@ -358,18 +391,19 @@ static int withdraw_overlapping(const struct identity *id)
 }
 
 /* 0: the announcement found no room in the ring; it is made up at the next miss. */
-static int add(const struct identity *id, const struct facts *f)
+static NOINLINE int add(const struct identity *id, const struct facts *f)
 {
     uint32_t i = 0;
     while (i < table.slots && table.modules[i].identity.start != 0)
         i++;
     if (i == MODULES_MAX)
         return 1;
-    struct module m = {*id, f->image, ++table.last_number};
-    if (!record_module_load(m.number, id->start, id->end, id->map->l_addr, f->build_id, f->build_id_bytes,
+    struct module *m = &table.new_module;
+    *m = (struct module){*id, f->image, ++table.last_number};
+    if (!record_module_load(m->number, id->start, id->end, id->map->l_addr, f->build_id, f->build_id_bytes,
                             full_path(id->map->l_name)))
         return 0;
-    table_write(&table.modules[i], &m);
+    table_write(&table.modules[i], m);
     python_module(id->map, id->start);
     if (i == table.slots)
         __atomic_store_n(&table.slots, i + 1, __ATOMIC_RELEASE);
@@ -377,34 +411,53 @@ static int add(const struct identity *id, const struct facts *f)
 }
 
 /* Not inlined: what it needs of the stack is for the few calls that announce. */
-static __attribute__((noinline)) enum module_found announce(const struct identity *id, const void *eh_frame_header,
-                                                            struct cfi_image *image)
+static NOINLINE enum module_found announce(const struct identity *id, const void *eh_frame_header,
+                                           struct cfi_image *image)
 {
     struct facts f;
     read_facts(id, eh_frame_header, &f);
-    *image = f.image;
-    if (!try_hold())
-        return MODULE_PENDING;
-    int gone = 0, announced = 1;
-    struct cfi_image known;
-    if (!table_find(id, &known)) {
-        gone = withdraw_overlapping(id);
-        announced = add(id, &f);
+    int gone = 0, announced = try_hold();
+    if (announced) {
+        if (!table_find(id, image)) {
+            gone = withdraw_overlapping(id);
+            announced = add(id, &f);
+        }
+        let_go(gone);
     }
-    let_go(gone);
+    *image = f.image;
     return announced ? MODULE_KNOWN : MODULE_PENDING;
+}
+
+/* The .eh_frame_hdr of the module at an address, or NULL; 0 in *id where there is no module. */
+static NOINLINE const void *identify(uint64_t address, struct identity *id)
+{
+    struct dl_find_object o;
+    id->start = 0;
+    if (_dl_find_object((void *)address, &o) != 0)
+        return NULL;
+    *id = (struct identity){(uint64_t)o.dlfo_map_start, (uint64_t)o.dlfo_map_end, o.dlfo_link_map,
+                            hash_name(o.dlfo_link_map->l_name)};
+    return o.dlfo_eh_frame;
 }
 
 enum module_found module_find(uint64_t address, struct cfi_image *image)
 {
-    struct dl_find_object o;
-    if (_dl_find_object((void *)address, &o) != 0)
+    struct identity id;
+    const void *eh_frame_header = identify(address, &id);
+    if (!id.start)
         return MODULE_NONE;
-    struct identity id = {(uint64_t)o.dlfo_map_start, (uint64_t)o.dlfo_map_end, o.dlfo_link_map,
-                          hash_name(o.dlfo_link_map->l_name)};
     if (table_find(&id, image))
         return MODULE_KNOWN;
-    return announce(&id, o.dlfo_eh_frame, image);
+    return announce(&id, eh_frame_header, image);
+}
+
+int module_range(uint64_t address, uint64_t *start, uint64_t *end)
+{
+    struct identity id;
+    identify(address, &id);
+    *start = id.start;
+    *end = id.end;
+    return id.start != 0;
 }
 
 void modules_sweep(void)

@@ -20,6 +20,9 @@ enum module_found {
 /* Where MODULE_NONE is not the answer, *image is the module's unwind information; image->header NULL: it has none. */
 enum module_found module_find(uint64_t address, struct cfi_image *image);
 
+/* The whole mapping of the module that an address belongs to; 0: none is there. */
+int module_range(uint64_t address, uint64_t *start, uint64_t *end);
+
 /* Withdraws modules that are gone: after a dlclose. */
 void modules_sweep(void);
 

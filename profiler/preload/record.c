@@ -190,9 +190,17 @@ static uint32_t stack_define(struct thread *t, const struct unwind_stack *stack,
     return id;
 }
 
+/* Whether the thread has its buffers. They are gone once its end was announced; new ones would never be given back. */
+static inline __attribute__((always_inline)) int has_memory(struct thread *t)
+{
+    return likely(t->unwind != NULL) || (t->ring->state != WIRE_RING_CLOSING && thread_memory(t));
+}
+
 static __attribute__((noinline)) uint32_t stack_nested(struct thread *t, struct unwind_state s)
 {
     struct unwind_stack stack;
+    if (!has_memory(t))
+        return 0;
     unwind_nested(t->unwind, s, &stack);
     uint32_t id = table_find(table_newest, stack.hash);
     if (!id)
@@ -368,11 +376,8 @@ static __attribute__((noinline)) uint32_t stack_mixed(struct thread *t, struct u
 
 static inline __attribute__((always_inline)) uint32_t stack_id(struct thread *t, struct unwind_state s)
 {
-    /* The buffers are gone once the thread's end was announced; new ones would never be given back. */
-    if (unlikely(!t->unwind) && (t->ring->state == WIRE_RING_CLOSING || !thread_memory(t)))
+    if (!has_memory(t))
         return 0;
-    if (unlikely(t->depth > 1))
-        return stack_nested(t, s);
     struct unwind_stack stack;
     unwind_stack(t->unwind, s, &stack);
     if (unlikely(python_loaded)) {
@@ -397,7 +402,7 @@ void record_unmap_python(struct python_work *work)
 
 uint32_t record_stack(struct thread *t, struct unwind_state s)
 {
-    return stack_id(t, s);
+    return unlikely(t->depth > 1) ? stack_nested(t, s) : stack_id(t, s);
 }
 
 void record_forget_stacks(int ids_go_on)
@@ -425,13 +430,13 @@ static __attribute__((noinline)) void sample_if_due(struct thread *t, uint64_t s
         record_heap_sample(t);
 }
 
-void record_alloc(struct thread *t, struct unwind_state s, const void *p, size_t size_bytes, unsigned hook)
+static inline __attribute__((always_inline)) uint64_t write_alloc(struct thread *t, uint32_t stack, const void *p,
+                                                                  size_t size_bytes, unsigned hook)
 {
-    uint32_t stack = stack_id(t, s);
     uint64_t stamp;
     if (likely(size_bytes <= UINT32_MAX)) {
         if (!record_room(t, 3))
-            return;
+            return 0;
         stamp = record_begin(t);
         uint64_t at = record_reserve(t, 3);
         record_word(t, at, stamp);
@@ -439,7 +444,7 @@ void record_alloc(struct thread *t, struct unwind_state s, const void *p, size_t
         record_word(t, at + 2, (uint64_t)size_bytes << 32 | stack);
     } else {
         if (!record_room(t, 4))
-            return;
+            return 0;
         stamp = record_begin(t);
         uint64_t at = record_reserve(t, 4);
         record_word(t, at, stamp);
@@ -448,6 +453,18 @@ void record_alloc(struct thread *t, struct unwind_state s, const void *p, size_t
         record_word(t, at + 3, size_bytes);
     }
     record_end(t);
+    return stamp;
+}
+
+void record_alloc_nested(struct thread *t, struct unwind_state s, const void *p, size_t size_bytes, unsigned hook)
+{
+    uint32_t stack = stack_nested(t, s);
+    write_alloc(t, stack, p, size_bytes, hook);
+}
+
+void record_alloc_plain(struct thread *t, struct unwind_state s, const void *p, size_t size_bytes, unsigned hook)
+{
+    uint64_t stamp = write_alloc(t, stack_id(t, s), p, size_bytes, hook);
     if (unlikely(stamp >= __atomic_load_n(&process.heap_sample_due, __ATOMIC_RELAXED)))
         sample_if_due(t, stamp);
 }
@@ -466,7 +483,7 @@ void record_words(struct thread *t, const uint64_t *words_from_1, unsigned count
 
 void record_oom(struct thread *t, struct unwind_state s, size_t size_bytes, unsigned hook)
 {
-    uint64_t words[] = {WIRE_WORD1(WIRE_OOM, hook, 12), stack_id(t, s), size_bytes};
+    uint64_t words[] = {WIRE_WORD1(WIRE_OOM, hook, 12), record_stack(t, s), size_bytes};
     record_words(t, words, 4);
 }
 
@@ -490,7 +507,8 @@ void record_heap_sample(struct thread *t)
 {
     struct heap_walk *w = &process.heap_walk;
     /* mallinfo2 takes the allocator's locks: not from a signal handler that may have interrupted their holder */
-    if (!process.heap_sample_interval || !real.malloc_is_libc || process.heap_locks_unsure || t->depth != 1 || t->writing)
+    if (!process.heap_sample_interval || !real.malloc_is_libc || process.heap_locks_unsure || t->depth != 1 ||
+        t->writing)
         return;
     uint64_t begin = clock_now(), top = real.sbrk ? (uint64_t)real.sbrk(0) : 0;
     uint64_t arena_bytes, mapped_bytes = w->mapped_bytes;

@@ -57,8 +57,20 @@ static inline __attribute__((always_inline)) void record_end(struct thread *t)
 /* The stack's id, defined to the collector when it is new; 0: unknown. May wait for room. */
 uint32_t record_stack(struct thread *t, struct unwind_state s) HIDDEN;
 
+/* The two ways of record_alloc: a signal handler's may run on a small stack, so it does not go through the other's frame. */
+void record_alloc_plain(struct thread *t, struct unwind_state s, const void *p, size_t size_bytes, unsigned hook) HIDDEN;
+void record_alloc_nested(struct thread *t, struct unwind_state s, const void *p, size_t size_bytes,
+                         unsigned hook) HIDDEN;
+
 /* Stamped after the real call. */
-void record_alloc(struct thread *t, struct unwind_state s, const void *p, size_t size_bytes, unsigned hook) HIDDEN;
+static inline __attribute__((always_inline)) void record_alloc(struct thread *t, struct unwind_state s, const void *p,
+                                                               size_t size_bytes, unsigned hook)
+{
+    if (likely(t->depth == 1))
+        record_alloc_plain(t, s, p, size_bytes, hook);
+    else
+        record_alloc_nested(t, s, p, size_bytes, hook);
+}
 /* Stamped before the real call. */
 static inline __attribute__((always_inline)) void record_free(struct thread *t, const void *p, unsigned hook)
 {

@@ -416,9 +416,9 @@ static int enter_anew(struct thread *t, struct unwind_state s)
     return 0;
 }
 
-static int enter_nested(struct thread *t, struct unwind_state s)
+static __attribute__((noinline)) int enter_nested(struct thread *t, struct unwind_state s)
 {
-    enum unwind_above above = unwind_above(s, t->outer_sp);
+    enum unwind_above above = unwind_above(t->unwind, s, t->outer_sp);
     if (above == UNWIND_NO_HOOK)
         return enter_anew(t, s);
     if (!t->ring || !t->unwind)
@@ -432,7 +432,7 @@ static int enter_nested(struct thread *t, struct unwind_state s)
     return 0;
 }
 
-static int enter_first(struct thread *t, struct unwind_state s)
+static __attribute__((noinline)) int enter_first(struct thread *t, struct unwind_state s)
 {
     t->depth = 1;
     t->outer_sp = s.sp;
@@ -445,7 +445,7 @@ static int enter_first(struct thread *t, struct unwind_state s)
     return 0;
 }
 
-static void process_meet(struct thread *t, struct unwind_state s)
+static __attribute__((noinline)) void process_meet(struct thread *t, struct unwind_state s)
 {
     if (process.state == PROCESS_ON && process_is_child()) {
         process_after_fork(0, t->writing != 0);

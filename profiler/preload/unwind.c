@@ -26,8 +26,9 @@ INLINE uint32_t unknown_from(const struct unwind_thread *t, uint64_t sp)
 static NOINLINE void walk_careful(struct unwind_thread *t, struct unwind_walk *walk, struct unwind_state s,
                                   struct sum *sum)
 {
-    struct careful c = {.thread = t, .work = &walk->work};
-    enum careful_result result = careful_begin(&c, s.sp);
+    struct careful *c = &walk->careful;
+    careful_reset(c, t);
+    enum careful_result result = careful_begin(c, s.sp);
     while (result == STEP_DONE && address_is_possible(s.pc)) {
         if (sum->depth == t->depth_max) {
             sum->flags |= WIRE_STACK_CUT;
@@ -35,7 +36,7 @@ static NOINLINE void walk_careful(struct unwind_thread *t, struct unwind_walk *w
         }
         walk->pcs[sum->depth++] = s.pc;
         sum->hash = sum->hash * UNWIND_HASH_K + s.pc;
-        result = careful_step(&c, &s);
+        result = careful_step(c, &s);
     }
     if (result == STEP_LOST || (result == STEP_DONE && s.pc != 0))
         sum->flags |= unknown_from(t, s.sp);
@@ -57,7 +58,7 @@ INLINE int walk_plain(struct unwind_thread *t, struct unwind_walk *walk, struct 
             sum->flags = pc == 0 ? 0 : address_is_possible(pc) ? WIRE_STACK_CUT : WIRE_STACK_UNKNOWN;
             break;
         }
-        uint64_t rule = rule_of(pc, &walk->work);
+        uint64_t rule = rule_of(pc, &walk->careful.work);
         unsigned type = RULE_TYPE(rule);
         int stepped = likely(type - 1 < 2)     ? step_simple(&s, rule, high)
                       : type == RULE_REALIGNED ? step_realigned(&s, rule, high)
@@ -197,7 +198,7 @@ INLINE int walk_remembered(struct unwind_thread *t, struct unwind_state s, uint3
         }
         if (unlikely(count == most))
             return 0;
-        uint64_t rule = rule_of(s.pc, &t->walk.work);
+        uint64_t rule = rule_of(s.pc, &t->walk.careful.work);
         unsigned type = RULE_TYPE(rule);
         t->steps[count++] = (struct unwind_step){s, rule};
         int stepped = likely(type - 1 < 2)     ? step_simple(&s, rule, high)
@@ -291,12 +292,36 @@ static int again_with_memory(struct unwind_thread *t, struct unwind_state s, str
     return 1;
 }
 
-void unwind_again(struct unwind_thread *t, struct unwind_state s, struct unwind_stack *out)
+/* On a stack that is not the thread's own, which may be a small one: what is remembered stays for when it comes back.
+ */
+static NOINLINE void unwind_foreign(struct unwind_thread *t, struct unwind_state s, struct unwind_stack *out)
+{
+    struct sum sum = {0, 0, 0};
+    walk_careful(t, &t->walk, s, &sum);
+    t->walk_depth = sum.depth;
+    t->last_remembered = 0;
+    give(&sum, out);
+}
+
+static NOINLINE void nested_foreign(struct unwind_thread *t, struct unwind_state s, struct unwind_stack *out)
+{
+    struct sum sum = {0, 0, 0};
+    walk_careful(t, &t->nested, s, &sum);
+    t->nested_depth = sum.depth;
+    give(&sum, out);
+}
+
+static NOINLINE void nested_own(struct unwind_thread *t, struct unwind_state s, struct unwind_stack *out)
 {
     struct sum sum;
-    forget_unmapped(t);
-    if (unlikely(!in_own_stack(t, s.sp)))
-        own_stack_extend(t, s.sp);
+    walk_plain(t, &t->nested, s, &sum);
+    t->nested_depth = sum.depth;
+    give(&sum, out);
+}
+
+static NOINLINE void unwind_own(struct unwind_thread *t, struct unwind_state s, struct unwind_stack *out)
+{
+    struct sum sum;
     if (t->remembers && again_with_memory(t, s, out))
         return;
     int simple = walk_plain(t, &t->walk, s, &sum);
@@ -309,6 +334,15 @@ void unwind_again(struct unwind_thread *t, struct unwind_state s, struct unwind_
     t->last_hash = sum.hash;
     if (unlikely(--t->trial_in == 0 || t->same_count >= SAME_ENOUGH))
         begin_memory(t);
+}
+
+void unwind_again(struct unwind_thread *t, struct unwind_state s, struct unwind_stack *out)
+{
+    forget_unmapped(t);
+    if (unlikely(!in_own_stack(t, s.sp) && !own_stack_extend(t, s.sp)))
+        unwind_foreign(t, s, out);
+    else
+        unwind_own(t, s, out);
 }
 
 /* --- interface --- */
@@ -364,24 +398,25 @@ void unwind_pointers(struct unwind_thread *t, struct unwind_state s, uint64_t *s
             sps[i] = t->frames[t->frame_count - 1 - i].sp;
         return;
     }
-    struct careful c = {.thread = t, .work = &t->walk.work};
-    enum careful_result result = careful_begin(&c, s.sp);
+    struct careful *c = &t->walk.careful;
+    careful_reset(c, t);
+    enum careful_result result = careful_begin(c, s.sp);
     for (uint32_t i = 0; i < t->walk_depth; i++) {
         sps[i] = result == STEP_DONE ? s.sp : UINT64_MAX;
         if (result == STEP_DONE)
-            result = careful_step(&c, &s);
+            result = careful_step(c, &s);
     }
 }
 
 void unwind_nested(struct unwind_thread *t, struct unwind_state s, struct unwind_stack *out)
 {
-    struct sum sum;
-    if (t->unmaps !=
-        __atomic_load_n(&unwind_unmaps, __ATOMIC_ACQUIRE)) /* its frames are left to the unwind below this one */
+    /* its frames are left to the unwind below this one */
+    if (t->unmaps != __atomic_load_n(&unwind_unmaps, __ATOMIC_ACQUIRE))
         t->low = t->high = 0;
-    walk_plain(t, &t->nested, s, &sum);
-    t->nested_depth = sum.depth;
-    give(&sum, out);
+    if (in_own_stack(t, s.sp))
+        nested_own(t, s, out);
+    else
+        nested_foreign(t, s, out);
 }
 
 void unwind_nested_addresses(const struct unwind_thread *t, uint64_t *pcs)
@@ -396,21 +431,37 @@ static int on_signal_stack(void)
     return sys_call(SYS_sigaltstack, NULL, &now, 0) != 0 || (now.ss_flags & SS_ONSTACK);
 }
 
-enum unwind_above unwind_above(struct unwind_state s, uint64_t hook_sp)
+static enum unwind_above look_above(struct careful *c, struct unwind_state s, uint64_t hook_sp)
 {
-    struct careful c = {.thread = NULL};
-    enum careful_result result = careful_begin(&c, s.sp);
-    struct dl_find_object own;
-    int hook = _dl_find_object((void *)(uintptr_t)&unwind_above, &own) != 0;
+    careful_reset(c, NULL);
+    enum careful_result result = careful_begin(c, s.sp);
+    uint64_t start, end;
+    int hook = !module_range((uint64_t)(uintptr_t)&unwind_above, &start, &end);
     for (unsigned n = 0; result == STEP_DONE && !hook && n < UNWIND_FRAMES && address_is_possible(s.pc); n++) {
-        hook = s.pc >= (uint64_t)own.dlfo_map_start && s.pc < (uint64_t)own.dlfo_map_end;
+        hook = s.pc >= start && s.pc < end;
         if (!hook)
-            result = careful_step(&c, &s);
+            result = careful_step(c, &s);
     }
-    if (c.work)
-        sys_unmap(c.work, sizeof *c.work);
     /* The end of another stack says nothing about the hook's. */
-    if (!hook && s.sp >= hook_sp && (result == STEP_END || s.pc == 0 || c.signals || !on_signal_stack()))
+    if (!hook && s.sp >= hook_sp && (result == STEP_END || s.pc == 0 || c->signals || !on_signal_stack()))
         return UNWIND_NO_HOOK;
-    return c.signals ? UNWIND_SIGNAL : UNWIND_HOOK;
+    return c->signals ? UNWIND_SIGNAL : UNWIND_HOOK;
+}
+
+enum unwind_above unwind_above(struct unwind_thread *t, struct unwind_state s, uint64_t hook_sp)
+{
+    /* A signal handler may interrupt this and come here again. */
+    struct careful *c = t && !t->above_used ? &t->above : sys_map(sizeof *c);
+    if (!c)
+        return UNWIND_HOOK;
+    if (c == &t->above)
+        t->above_used = 1;
+    enum unwind_above above = look_above(c, s, hook_sp);
+    if (c != &t->above)
+        sys_unmap(c, sizeof *c);
+    else
+        t->above_used = 0;
+    if (above == UNWIND_NO_HOOK && t)
+        t->above_used = 0; /* whoever had set it was left by longjmp */
+    return above;
 }

@@ -61,8 +61,9 @@ enum unwind_above {
     UNWIND_SIGNAL, /* one is, with a signal frame inside it */
     UNWIND_NO_HOOK,
 };
-/* What lies on the stack outside s. Where the walk gets lost it goes by sp: that of the hook's caller is hook_sp. */
-enum unwind_above unwind_above(struct unwind_state s, uint64_t hook_sp);
+/* What lies on the stack outside s. Where the walk gets lost it goes by sp: that of the hook's caller is hook_sp. t: where
+ * the thread has working memory; it may be NULL. */
+enum unwind_above unwind_above(struct unwind_thread *t, struct unwind_state s, uint64_t hook_sp);
 
 /* After a real dlclose: rules and announcements of modules that are gone go too, and hashes change, so that a reused
  * address never gives an old stack's id. After a real dlopen too, where that is
@@ -104,10 +105,20 @@ struct unwind_step {
     uint64_t rule;
 };
 
+/* A careful walk (careful.h). Not on the stacks that hooks run on: they may be small. */
+struct careful {
+    struct unwind_thread *thread;
+    uint64_t low, high;             /* readable part of the stack that the walk is on */
+    struct cfi_registers registers; /* of a frame passed, or none */
+    int interrupted;                /* that frame was interrupted by a signal: its pc is exact */
+    int signals;                    /* signal frames passed */
+    struct cfi_work work;
+};
+
 /* Addresses and working memory of an unwind without memory. */
 struct unwind_walk {
     uint64_t pcs[UNWIND_FRAMES];
-    struct cfi_work work;
+    struct careful careful;
 };
 
 struct unwind_thread {
@@ -133,6 +144,8 @@ struct unwind_thread {
     uint32_t unmaps;                           /* unwind_unmaps when low, high and the frames were known to be there */
     uint32_t nested_depth;
     struct unwind_walk nested;
+    struct careful above;
+    volatile uint32_t above_used; /* by an unwind_above under way */
 };
 
 /* Counts what may have taken memory away: the program may have unmapped or moved what we took for a stack. */

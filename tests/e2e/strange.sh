@@ -1,5 +1,4 @@
-# Misaligned stacks, images without an environment, allocations after a thread's end, seccomp's strict mode, and an environment that is
-# larger than the stack of the thread that starts a program.
+# Misaligned stacks, images without an environment, allocations after a thread's end, seccomp's strict mode.
 record_ok "$PROGRAMS/strange"
 equal "images" 3 "$(value "SELECT count(*) FROM process")"
 equal "misaligned calls" 1 "$(by_function misaligned | cut -d'|' -f1)"

@@ -1,4 +1,5 @@
-/* interrupt exit|jump|fork|_Fork: a signal handler that interrupts realloc and does not simply return. */
+/* interrupt exit|jump|fork|_Fork: a signal handler that interrupts realloc and does not simply return.
+ * interrupt first: SIGWINCH interrupts the first allocation of all, and its handler leaves that by longjmp. */
 #include <setjmp.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -16,7 +17,7 @@ static void handler(int signal)
     (void)signal;
     if (strcmp(what, "exit") == 0)
         exit(3);
-    if (strcmp(what, "jump") == 0)
+    if (strcmp(what, "jump") == 0 || strcmp(what, "first") == 0)
         siglongjmp(back, 1);
     if (child)
         return;
@@ -39,9 +40,24 @@ __attribute__((noinline)) static void counted(void)
     }
 }
 
+/* 8: no signal came */
+static int first(void)
+{
+    signal(SIGWINCH, handler);
+    if (!sigsetjmp(back, 1)) {
+        void *p = malloc(1);
+        return p ? 8 : 9;
+    }
+    signal(SIGWINCH, SIG_IGN);
+    counted();
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
     what = argc > 1 ? argv[1] : "";
+    if (strcmp(what, "first") == 0)
+        return first();
     signal(SIGALRM, handler);
     if (!sigsetjmp(back, 1)) {
         setitimer(ITIMER_REAL, &(struct itimerval){{0, 0}, {0, 30000}}, NULL);

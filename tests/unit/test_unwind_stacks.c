@@ -381,7 +381,7 @@ static void handler(int number)
     struct unwind_state s;
     (void)number;
     UNWIND_HERE(s);
-    above = unwind_above(s, outer_sp);
+    above = unwind_above(thread, s, outer_sp);
     leaf();
     handled = 1;
 }
@@ -561,10 +561,10 @@ static void test_no_signal_above(void **state)
     (void)state;
     UNWIND_HERE(s);
     /* this program is linked with the library's objects, so its own functions count as the library's */
-    assert_int_equal(unwind_above(s, s.sp), UNWIND_HOOK);
-    assert_int_equal(unwind_above(s, 0), UNWIND_HOOK);
+    assert_int_equal(unwind_above(thread, s, s.sp), UNWIND_HOOK);
+    assert_int_equal(unwind_above(thread, s, 0), UNWIND_HOOK);
     s.sp = 0x1230; /* nonsense is survived */
-    assert_int_not_equal(unwind_above(s, 0), UNWIND_SIGNAL);
+    assert_int_not_equal(unwind_above(thread, s, 0), UNWIND_SIGNAL);
 }
 
 static ucontext_t main_context, coroutine_context;
@@ -669,7 +669,7 @@ static void test_garbage(void **state)
         struct unwind_state s = {i & 1 ? theirs.pcs[random % 4] : r[0], r[1], r[2]};
         unwind_nested(thread, s, &out);
         unwind_stack(thread, s, &out);
-        unwind_above(s, r[1] + 64);
+        unwind_above(thread, s, r[1] + 64);
         assert_true(out.depth <= UNWIND_FRAMES);
     }
     munmap(mapped, 3 * 4096);

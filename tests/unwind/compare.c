@@ -82,17 +82,18 @@ static int by_libunwind(struct stack *s, uint64_t first)
 /* Ours, every frame by full evaluation. */
 static NOINLINE void by_full_cfi(struct stack *s, uint64_t first)
 {
-    struct careful c = {.thread = thread, .work = &thread->nested.work};
+    struct careful *c = &thread->nested.careful;
+    careful_reset(c, thread);
     int begun = 0;
-    careful_begin(&c, (uint64_t)__builtin_frame_address(0));
-    careful_registers(&c);
+    careful_begin(c, (uint64_t)__builtin_frame_address(0));
+    careful_registers(c);
     s->depth = 0;
     do {
-        uint64_t pc = c.registers.value[CFI_RA] + (uint64_t)c.interrupted;
+        uint64_t pc = c->registers.value[CFI_RA] + (uint64_t)c->interrupted;
         begun |= pc == first;
         if (begun && address_is_possible(pc) && s->depth < UNWIND_FRAMES)
             s->pcs[s->depth++] = pc;
-    } while (careful_full_step(&c) == 0);
+    } while (careful_full_step(c) == 0);
 }
 
 static int same(const struct stack *a, const struct stack *b)

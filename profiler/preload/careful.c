@@ -8,25 +8,33 @@
 /* How far above the first page a foreign stack may reach. */
 #define FOREIGN_REACH (16ull << 20)
 
-/* Lets the known part of the thread's own stack reach down to sp: readable without a gap. */
+/* A page that was found missing may have come since, unseen; it is asked for again after so many times. */
+#define GAP_BELIEVED 4096
+
+/* Lets the known part of the thread's own stack reach down to sp: readable without a gap. What is readable above a gap
+ * is kept, and where the gap is: stacks below it (a coroutine's) would else cost a system call a page each time. */
 int own_stack_extend(struct unwind_thread *t, uint64_t sp)
 {
     uint64_t page = sp & ~4095ull, low = t->high ? t->low : t->top;
-    if (sp >= t->top || sp % 8 != 0 || low - page > OWN_STACK_REACH)
+    if (sp >= t->top || sp % 8 != 0 || low - page > OWN_STACK_REACH || (page < t->gap && ++t->gap_count < GAP_BELIEVED))
         return 0;
+    t->gap = 0;
     if (!t->high && (low & 4095)) { /* the page of the top itself */
         low &= ~4095ull;
         if (!memory_readable(low))
             return 0;
     }
-    while (low > page) {
-        if (!memory_readable(low - 8))
-            return 0;
+    while (low > page && memory_readable(low - 8))
         low -= 4096;
+    if (low < t->top) {
+        t->low = low;
+        t->high = t->top;
     }
-    t->low = low;
-    t->high = t->top;
-    return 1;
+    if (low > page) {
+        t->gap = low;
+        t->gap_count = 0;
+    }
+    return low <= page;
 }
 
 static int on_own_stack(const struct careful *c, uint64_t sp)

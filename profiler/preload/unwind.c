@@ -267,7 +267,7 @@ static void forget_unmapped(struct unwind_thread *t)
     if (likely(t->unmaps == unmaps))
         return;
     t->unmaps = unmaps;
-    t->low = t->high = 0;
+    t->low = t->high = t->gap = 0;
     t->frame_count = 0;
 }
 
@@ -371,7 +371,8 @@ size_t unwind_thread_bytes(void)
 void unwind_thread_init(struct unwind_thread *t, uint64_t stack_top, unsigned depth_max)
 {
     t->top = stack_top & ~7ull;
-    t->low = t->high = 0;
+    t->unmaps = __atomic_load_n(&unwind_unmaps, __ATOMIC_ACQUIRE);
+    t->low = t->high = t->gap = 0;
     t->depth_max = depth_max < 1 || depth_max > UNWIND_FRAMES ? UNWIND_FRAMES : depth_max;
     t->last_remembered = 0;
     t->walk_depth = 0;

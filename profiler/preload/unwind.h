@@ -124,6 +124,8 @@ struct unwind_walk {
 struct unwind_thread {
     uint64_t low, high; /* the part of the thread's own stack that is known to be readable; empty where unknown */
     uint64_t top;
+    uint64_t gap; /* what lies below this is not to be read, so no stack of the thread's; 0: not met yet */
+    uint32_t gap_count; /* times that this was believed */
     uint64_t last_hash; /* of the last stack without memory */
     uint32_t depth_max;
     uint32_t epoch;       /* of the remembered stack */

@@ -544,7 +544,8 @@ static int look_for(struct published *p, const uint64_t *fields, unsigned count)
     return 0;
 }
 
-static int layout_published(struct python_layout *l, uint64_t runtime, uint64_t runtime_bytes)
+/* Not inlined: its table is for the few programs with such a Python. */
+static __attribute__((noinline)) int layout_published(struct python_layout *l, uint64_t runtime, uint64_t runtime_bytes)
 {
     struct published p = {(const uint64_t *)runtime, 6, 128};
     static const char cookie[8] = "xdebugpy";

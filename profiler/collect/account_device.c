@@ -201,13 +201,16 @@ void account_device_used(struct account *a, const struct event *e)
     uint64_t used = e->size_bytes < LIVE_SIZE_MAX ? e->size_bytes : LIVE_SIZE_MAX;
     uint64_t total = e->address < LIVE_SIZE_MAX ? e->address : LIVE_SIZE_MAX;
     int is_new = !d->total_bytes || used != d->used_bytes || total != d->total_bytes;
-    uint64_t since_ns = a->now_ns - d->used_ns;
+    uint64_t since_ns = a->now_ns - d->written_ns;
+    if (used > total)
+        used = total;
     d->used_bytes = used;
     d->total_bytes = total;
+    d->sample_ns = a->now_ns;
     timeline_step(d->timeline, a->now_ns, d->alloc_count, d->alloc_bytes);
     timeline_rss(d->timeline, used);
     if (is_new ? a->sample_rows < SAMPLE_ROWS_MAX || since_ns > SAMPLE_SLOW_NS : since_ns > SAMPLE_SLOW_NS) {
-        d->used_ns = a->now_ns;
+        d->written_ns = a->now_ns;
         write_sample(a, e->device, d);
     }
 }

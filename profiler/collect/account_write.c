@@ -164,7 +164,7 @@ void account_oom(struct account *a, const struct event *e)
 {
     static const char sql[] =
         "INSERT INTO oom(time_ns, device_id, kind, process_id, thread_id, size_bytes, active_bytes, "
-        "stack_id) VALUES(?,?,?,?,?,?,?,?)";
+        "stack_id, device_free_bytes, device_total_bytes) VALUES(?,?,?,?,?,?,?,?,?,?)";
     struct device_account *d = account_device(a, e->device);
     account_kind(d, e->kind);
     uint64_t size = e->size_bytes < INT64_MAX ? e->size_bytes : INT64_MAX;
@@ -179,6 +179,12 @@ void account_oom(struct account *a, const struct event *e)
             sqlite3_bind_int64(s, 8, e->stack_id);
         else
             sqlite3_bind_null(s, 8);
+        if (d->total_bytes && d->sample_ns == a->now_ns) { /* the figures that came with it */
+            bind_all(s, 9, (uint64_t[]){d->total_bytes - d->used_bytes, d->total_bytes}, 2);
+        } else {
+            sqlite3_bind_null(s, 9);
+            sqlite3_bind_null(s, 10);
+        }
         store_step(a->store, s);
     }
     account_keep(a, e, CHUNK_oom, e->address, size, site_id, e->device, e->kind, 0);

@@ -2,10 +2,12 @@
 
 #include "../../common/buf.h"
 #include "../../common/db.h"
+#include "../../common/kind.h"
 #include "account.h"
 #include "drain.h"
 #include "facts.h"
 #include "launch.h"
+#include "nvml.h"
 #include "output.h"
 #include "program.h"
 #include "symbolize.h"
@@ -43,6 +45,8 @@ struct collection {
     struct drain *drain;
     struct account *account;
     struct watch *watch;
+    struct nvml *nvml;                 /* NULL: no device yet */
+    uint64_t nvml_counts[DEVICE_ROWS]; /* of the samples that were taken up */
     pid_t pid;
     int pidfd;
     uint64_t commit_ns, sample_ns, idle_since_ns, nap_ns, first_end_ns, filling_ns;
@@ -114,6 +118,8 @@ static int start_program(struct collection *c, const char *path, struct error *e
 static void close_parts(struct collection *c)
 {
     watch_stop(c->watch);
+    nvml_stop(c->nvml);
+    c->nvml = NULL;
     if (c->drain) {
         drain_close(c->drain);
         processes_close(&c->processes);
@@ -149,6 +155,30 @@ static void sample_rss(struct collection *c)
             continue;
         p->rss_bytes = rss_bytes;
         drain_emit(c->drain, (struct event){.size_bytes = rss_bytes, .process_id = p->process_id, .op = EVENT_RSS});
+    }
+}
+
+static void sample_devices(struct collection *c)
+{
+    const struct device_rows *rows = &c->drain->device_rows;
+    char uuid[64];
+    if (rows->count > 1 && !c->nvml)
+        c->nvml = nvml_start(SAMPLE_NS);
+    for (unsigned id = 1; id < rows->count && c->nvml; id++) {
+        struct nvml_figures f;
+        if (strcmp(rows->rows[id].kind, "cuda") != 0)
+            continue;
+        device_row_uuid(&rows->rows[id], uuid);
+        nvml_watch(c->nvml, id, uuid);
+        nvml_read(c->nvml, id, &f);
+        if (f.count == c->nvml_counts[id])
+            continue;
+        c->nvml_counts[id] = f.count;
+        drain_emit(c->drain, (struct event){.size_bytes = f.used_bytes,
+                                            .address = f.total_bytes,
+                                            .op = EVENT_DEVICE_USED,
+                                            .device = (uint8_t)id,
+                                            .kind = KIND_device});
     }
 }
 
@@ -272,6 +302,7 @@ static void record(struct collection *c)
             c->sample_ns = now;
             c->sampled_total = c->processes.total;
             sample_rss(c);
+            sample_devices(c);
         }
         c->sampled_leaving = c->drain->leaving;
         if (now - c->commit_ns >= COMMIT_NS) {

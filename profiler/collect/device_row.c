@@ -27,11 +27,10 @@ void device_rows_open(struct device_rows *d, struct store *store)
     write_row(d, 0, "host", NULL, NULL);
 }
 
-/* As nvidia-smi writes it. */
-static void uuid_text(const uint64_t uuid[2], char text[64])
+void device_row_uuid(const struct device_row *row, char text[64])
 {
     uint8_t b[16];
-    memcpy(b, uuid, sizeof b);
+    memcpy(b, row->uuid, sizeof b);
     snprintf(text, 64, "GPU-%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", b[0], b[1], b[2],
              b[3], b[4], b[5], b[6], b[7], b[8], b[9], b[10], b[11], b[12], b[13], b[14], b[15]);
 }
@@ -72,7 +71,7 @@ unsigned device_rows_find(struct device_rows *d, const char *kind, unsigned ordi
     snprintf(row->kind, sizeof row->kind, "%s", kind);
     if (uuid) {
         memcpy(row->uuid, uuid, sizeof row->uuid);
-        uuid_text(uuid, text);
+        device_row_uuid(row, text);
     }
     snprintf(name, sizeof name, "%s:%u", row->kind, ordinal);
     d->count++;

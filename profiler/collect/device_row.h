@@ -23,6 +23,9 @@ struct device_rows {
     } rows[DEVICE_ROWS];
 };
 
+/* As nvidia-smi writes it: "GPU-...". */
+void device_row_uuid(const struct device_row *row, char text[64]);
+
 /* Writes the host's row. */
 void device_rows_open(struct device_rows *d, struct store *store);
 /* The device_id of what a process calls "KIND:ORDINAL" ("cuda:0"), with a new row where none has that UUID (or, without

@@ -54,7 +54,8 @@ struct device_account {
     uint64_t pending_bytes; /* of level.active_bytes: their free was requested */
     uint64_t used_bytes;    /* the driver's figures, as sampled last; total_bytes 0: never */
     uint64_t total_bytes;
-    uint64_t used_ns;
+    uint64_t sample_ns;  /* when */
+    uint64_t written_ns; /* the newest one that has a row */
     struct timeline *timeline;
     struct kind_account *kinds[KIND_COUNT]; /* NULL until used */
     unsigned id;

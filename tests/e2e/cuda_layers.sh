@@ -1,0 +1,67 @@
+# A program of the simulated driver, in every layer of a device's memory: the collector's model against sums by hand.
+export LD_LIBRARY_PATH="$BUILD/cuda/13000:$BUILD/cuda"
+export SIM_CUDA_DEVICES=2 SIM_CUDA_BYTES=268435456 SIM_CUDA_CONTEXT_BYTES=16777216 SIM_CUDA_STATE="$PWD/state"
+M=1048576
+run() { record_ok "$PROGRAMS/cuda_layers" "$1"; }
+of() { value "SELECT $3 FROM v_total WHERE device = '$1' AND kind = '$2'"; }
+layers() { # device kind alloc free peak-active peak-reserved
+    equal "$1 $2 allocations" "$3" "$(of "$1" "$2" alloc_count)"
+    equal "$1 $2 frees" "$4" "$(of "$1" "$2" free_count)"
+    equal "$1 $2 active" "$(($5 * M))" "$(of "$1" "$2" peak_active_bytes)"
+    equal "$1 $2 reserved" "$(($6 * M))" "$(of "$1" "$2" peak_reserved_bytes)"
+}
+
+if [ ! -e "$BUILD/cuda/13000/libcuda.so.1" ]; then skip "built without CUDA"; fi
+
+run plain
+layers cuda:0 device 2 2 8 8
+layers cuda:0 managed 1 1 2 0
+layers cuda:0 all 3 3 8 8
+layers host pinned 1 1 1 1
+equal "copies to the device" "2|$((2 * M))" "$(sql "SELECT sum(transfer_count) || '|' || sum(transfer_bytes) FROM v_transfer WHERE direction = 'HtoD'")"
+equal "copies to the host" "1|$((M / 2))" "$(sql "SELECT transfer_count || '|' || transfer_bytes FROM v_transfer WHERE direction = 'DtoH'")"
+equal "fills" "1|4096" "$(sql "SELECT transfer_count || '|' || transfer_bytes FROM v_transfer WHERE direction = 'fill'")"
+for what in HtoD DtoH D8; do
+    for line in $(grep -n "$what" "$ROOT/tests/programs/cuda_layers.c" | cut -d: -f1); do
+        equal "line $line" do_plain "$(sql "SELECT function FROM v_transfer WHERE line = $line AND file LIKE '%cuda_layers.c'")"
+    done
+done
+line=$(grep -n 'line of plain' "$ROOT/tests/programs/cuda_layers.c" | cut -d: -f1)
+equal "the allocating line" "2|$((8 * M))" "$(sql "SELECT alloc_count || '|' || alloc_bytes FROM v_line WHERE device = 'cuda:0' AND kind = 'device' AND line = $line")"
+
+# the frees wait for the stream: 6 MiB are active, 2 allocated, until the host has waited
+run pool
+layers cuda:0 pool 3 3 6 6
+equal "active and allocated apart" 1 "$(value "SELECT count(*) > 0 FROM v_timeline WHERE device = 'cuda:0' AND active_bytes = 6 * $M AND allocated_bytes = 2 * $M")"
+equal "most allocated" $((6 * M)) "$(value "SELECT max(allocated_max_bytes) FROM timeline WHERE device_id = 1")"
+equal "requests" 3 "$("$MEMPROF" sql out.db "SELECT count(*) AS n FROM v_event WHERE op = 'free_requested'" --csv | tail -1)"
+equal "at the end" "0|0" "$(sql "SELECT active_last_bytes || '|' || allocated_last_bytes FROM timeline WHERE device_id = 1 AND level = 0 ORDER BY time_ns DESC LIMIT 1")"
+
+# 16 MiB given to a sub-allocator at once are no block at any time
+record "$PROGRAMS/cuda_layers" sub
+sound
+layers cuda:0 sub 3 2 7 0
+layers cuda:0 device 0 0 0 16
+layers cuda:0 all 3 2 7 16
+line=$(grep -n 'line of the pin' "$ROOT/tests/programs/cuda_layers.c" | cut -d: -f1)
+equal "what is left" "$line|$((2 * M))" "$(sql "SELECT line || '|' || end_bytes FROM v_leak WHERE device = 'cuda:0'")"
+
+run host
+equal "host's blocks" "2|2|1500" "$(sql "SELECT alloc_count || '|' || free_count || '|' || peak_active_bytes FROM v_total WHERE device = 'host' AND kind = 'sub'")"
+equal "the arena is no block" 0 "$(value "SELECT sum(alloc_count) FROM v_function WHERE device = 'host' AND kind = 'heap' AND inclusive = 0 AND function = 'do_host_sub'")"
+
+run oom
+set -- $(cat run.out) # asked for, free, total
+equal "failures" 2 "$(value "SELECT count(*) FROM oom")"
+equal "the device's" "$1|$2|$3|$((40 * M))" "$(sql "SELECT size_bytes || '|' || device_free_bytes || '|' || device_total_bytes || '|' || active_bytes FROM oom WHERE device_id = 1")"
+equal "the host's" $((1 << 60)) "$(value "SELECT size_bytes FROM oom WHERE device_id = 0")"
+equal "frames at a failure" 2 "$(value "SELECT count(*) FROM keyframe WHERE reason = 'oom'")"
+equal "tried again" 1 "$(value "SELECT value FROM counter WHERE name = 'alloc_retry_count'")"
+
+# both devices, freed while the other one is current; the driver's own figures while nothing happens: a context, and ours
+run two
+layers cuda:0 device 1 1 1 1
+layers cuda:1 device 1 1 2 2
+equal "the driver's figures" "256|17|1,256|18|2" "$(sql "SELECT group_concat(x) FROM (SELECT DISTINCT device_id, (total_bytes / $M) || '|' || (used_bytes / $M) || '|' || (reserved_bytes / $M) AS x FROM device_sample WHERE active_bytes > 0 ORDER BY device_id)")"
+equal "devices" "host|,cuda:0|GPU-6d656d70-726f-662d-7369-6d2d67707500,cuda:1|GPU-6d656d70-726f-662d-7369-6d2d67707501" \
+    "$(sql "SELECT group_concat(name || '|' || coalesce(uuid, '')) FROM (SELECT * FROM device ORDER BY device_id)")"

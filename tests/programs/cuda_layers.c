@@ -1,0 +1,173 @@
+/* A program of a GPU's memory in all its layers, with sizes that a test can add up. It looks everything up by dlsym in the
+ * driver that it opens, as cudart does. Argument: what to do. */
+#include "../../include/memprof.h"
+
+#include <dlfcn.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define MIB (1ull << 20)
+
+typedef uint64_t ptr;
+static void *driver;
+
+static void *find(const char *name)
+{
+    void *p = dlsym(driver, name);
+    if (!p) {
+        fprintf(stderr, "%s: not in the driver\n", name);
+        exit(3);
+    }
+    return p;
+}
+
+#define CALL(name, types, ...)                                                                                         \
+    do {                                                                                                               \
+        int error_ = ((int(*) types)find(#name))(__VA_ARGS__);                                                         \
+        if (error_) {                                                                                                  \
+            fprintf(stderr, "%s: error %d\n", #name, error_);                                                          \
+            exit(4);                                                                                                   \
+        }                                                                                                              \
+    } while (0)
+
+static void *context;
+
+static void begin(int device)
+{
+    CALL(cuInit, (unsigned), 0);
+    CALL(cuDevicePrimaryCtxRetain, (void **, int), &context, device);
+    CALL(cuCtxSetCurrent, (void *), context);
+}
+
+__attribute__((noinline)) static ptr plain(size_t size)
+{
+    ptr p;
+    CALL(cuMemAlloc_v2, (ptr *, size_t), &p, size); /* line of plain */
+    return p;
+}
+
+static void release(ptr p)
+{
+    CALL(cuMemFree_v2, (ptr), p);
+}
+
+/* 3 + 5 MiB, the 3 freed, 1 MiB pinned, 2 MiB managed: active 8 at the peak of plain memory. */
+static void do_plain(void)
+{
+    void *pinned;
+    ptr managed, a = plain(3 * MIB), b = plain(5 * MIB);
+    release(a);
+    CALL(cuMemHostAlloc, (void **, size_t, unsigned), &pinned, MIB, 0);
+    CALL(cuMemAllocManaged, (ptr *, size_t, unsigned), &managed, 2 * MIB, 1);
+    CALL(cuMemcpyHtoD_v2, (ptr, const void *, size_t), b, pinned, MIB);
+    CALL(cuMemcpyDtoH_v2, (void *, ptr, size_t), pinned, b, MIB / 2);
+    CALL(cuMemsetD8_v2, (ptr, unsigned char, size_t), b, 7, 4096);
+    CALL(cuMemcpyHtoD_v2, (ptr, const void *, size_t), b, pinned, MIB);
+    CALL(cuMemFreeHost, (void *), pinned);
+    release(managed);
+    release(b);
+}
+
+/* 4 + 2 MiB of a stream: the 4 are freed there, 1 more is taken, then the host waits. */
+static void do_pool(void)
+{
+    void *stream;
+    ptr a, b, c;
+    CALL(cuStreamCreate, (void **, unsigned), &stream, 0);
+    CALL(cuMemAllocAsync, (ptr *, size_t, void *), &a, 4 * MIB, stream);
+    CALL(cuMemAllocAsync, (ptr *, size_t, void *), &b, 2 * MIB, stream);
+    CALL(cuMemFreeAsync, (ptr, void *), a, stream);
+    usleep(5000);
+    CALL(cuStreamSynchronize, (void *), stream);
+    CALL(cuMemAllocAsync, (ptr *, size_t, void *), &c, MIB, stream);
+    usleep(5000);
+    CALL(cuMemFreeAsync, (ptr, void *), b, stream);
+    CALL(cuMemFreeAsync, (ptr, void *), c, stream);
+    CALL(cuStreamSynchronize, (void *), stream);
+}
+
+/* What lies in a segment of 16 MiB: 1 MiB pinned blocks in between holes. */
+static void do_sub(void)
+{
+    memprof_pool pool = memprof_pool_create("activations");
+    ptr segment = plain(16 * MIB);
+    memprof_pool_segment(pool, (void *)segment, 16 * MIB);
+    memprof_pool_alloc(pool, (void *)segment, MIB); /* line of the first */
+    memprof_pool_alloc(pool, (void *)(segment + MIB), 4 * MIB);
+    memprof_pool_alloc(pool, (void *)(segment + 5 * MIB), 2 * MIB); /* line of the pin */
+    memprof_pool_free(pool, (void *)(segment + MIB));
+    memprof_pool_free(pool, (void *)segment);
+    usleep(30000);
+    _exit(0);
+}
+
+/* The same with the host's memory. */
+static void do_host_sub(void)
+{
+    memprof_pool pool = memprof_pool_create("arena");
+    char *memory = malloc(3 * MIB);
+    memprof_pool_segment(pool, memory + 64, 3 * MIB - 64);
+    memprof_pool_alloc(pool, memory + 64, 1000);
+    memprof_pool_alloc(pool, memory + 4096, 500);
+    memprof_pool_free(pool, memory + 64);
+    memprof_pool_destroy(pool);
+    free(memory);
+}
+
+/* Two devices; an allocation that fails, frees, and the same again. */
+static void do_oom(void)
+{
+    size_t free_bytes, total;
+    ptr a = plain(40 * MIB), b = 0, big;
+    CALL(cuMemGetInfo_v2, (size_t *, size_t *), &free_bytes, &total);
+    size_t size = free_bytes + MIB;
+    int (*alloc)(ptr *, size_t) = (int (*)(ptr *, size_t))find("cuMemAlloc_v2");
+    if (!alloc(&big, size)) /* line of the failure */
+        exit(5);
+    release(a);
+    if (alloc(&b, size))
+        exit(6);
+    printf("%zu %zu %zu\n", size, free_bytes, total);
+    release(b);
+    if (malloc((size_t)1 << 60))
+        exit(7);
+}
+
+static void do_two(void)
+{
+    ptr a = plain(MIB);
+    begin(1);
+    ptr b = plain(2 * MIB);
+    usleep(100000);
+    release(a); /* with the other device current */
+    release(b);
+}
+
+int main(int count, char **arguments)
+{
+    const char *what = count > 1 ? arguments[1] : "";
+    if (strcmp(what, "host") == 0) {
+        do_host_sub();
+        return 0;
+    }
+    driver = dlopen("libcuda.so.1", RTLD_NOW);
+    if (!driver) {
+        fprintf(stderr, "%s\n", dlerror());
+        return 2;
+    }
+    begin(0);
+    if (strcmp(what, "plain") == 0)
+        do_plain();
+    else if (strcmp(what, "pool") == 0)
+        do_pool();
+    else if (strcmp(what, "sub") == 0)
+        do_sub();
+    else if (strcmp(what, "oom") == 0)
+        do_oom();
+    else if (strcmp(what, "two") == 0)
+        do_two();
+    return 0;
+}

@@ -87,6 +87,20 @@ static int parse(const struct arguments *a, struct report_options *o, struct len
     if (is_html && (lens->skip_count || lens->pid || lens->language != TREE_BOTH))
         return cli_usage(
             "report: --html writes one page of everything; leave out --skip, --process, --native and --python-only");
+    int is_own = a->given[OPTION_transfers] + a->given[OPTION_segments];
+    if (is_own > 1)
+        return cli_usage("report: --transfers and --segments are two reports; ask for one at a time");
+    if (is_own && (a->given[OPTION_by] || a->given[OPTION_sort] || a->given[OPTION_inclusive] || is_html ||
+                   a->given[OPTION_callers] || a->given[OPTION_kind]))
+        return cli_usage("report: %s goes with --device, --top, --json and --csv alone",
+                         a->given[OPTION_transfers] ? "--transfers" : "--segments");
+    if (is_own && (lens->skip_count || lens->pid || lens->language != TREE_BOTH))
+        return cli_usage("report: %s does not go with --skip, --process, --native and --python-only",
+                         a->given[OPTION_transfers] ? "--transfers" : "--segments");
+    if (a->given[OPTION_transfers] && a->given[OPTION_at])
+        return cli_usage("report: --transfers covers the whole run; leave out --at");
+    if (a->given[OPTION_segments] && o->at == REPORT_AT_TIME)
+        return cli_usage("report: --segments goes with --at peak and --at end (the default)");
     if (a->given[OPTION_callers] && (is_html || is_table))
         return cli_usage("report: --callers belongs to the report without --by, --at, --sort and --html");
     if (!is_html && (a->given[OPTION_open] || a->given[OPTION_no_source]))
@@ -117,6 +131,10 @@ int cmd_report(const struct arguments *a)
         rc = lens_apply(db, &lens, &err);
     if (rc == 0 && (a->given[OPTION_html] || a->given[OPTION_html_output]))
         rc = write_page(a, db, path, &err);
+    else if (rc == 0 && a->given[OPTION_transfers])
+        rc = report_transfers(db, &options, &out, &err);
+    else if (rc == 0 && a->given[OPTION_segments])
+        rc = report_segments(db, &options, &out, &err);
     else if (rc == 0 && (a->given[OPTION_by] || a->given[OPTION_at] || a->given[OPTION_sort]))
         rc = report_by(db, &options, &out, &err);
     else if (rc == 0)

@@ -469,6 +469,19 @@ SELECT d.name AS device, t.direction, coalesce(self.function, '??') AS function,
        t.transfer_bytes, t.stack_id
 FROM transfer t JOIN device d USING(device_id) LEFT JOIN self ON self.stack_id = t.stack_id AND self.rank = 1;
 
+-- the layers of a device's memory where its driver's figure was highest, and where it was sampled last; what is not tracked
+-- is the driver's own memory and that of programs that were not recorded
+CREATE VIEW v_layer AS
+SELECT d.name AS device, 'most used' AS instant, s.time_ns, s.allocated_bytes, s.active_bytes, s.reserved_bytes, s.used_bytes,
+       max(s.used_bytes - s.reserved_bytes, 0) AS untracked_bytes, s.total_bytes - s.used_bytes AS free_bytes, s.total_bytes
+FROM device d JOIN device_sample s ON s.device_id = d.device_id AND s.time_ns =
+     (SELECT x.time_ns FROM device_sample x WHERE x.device_id = d.device_id ORDER BY x.used_bytes DESC, x.time_ns LIMIT 1)
+UNION ALL
+SELECT d.name, 'last', s.time_ns, s.allocated_bytes, s.active_bytes, s.reserved_bytes, s.used_bytes,
+       max(s.used_bytes - s.reserved_bytes, 0), s.total_bytes - s.used_bytes, s.total_bytes
+FROM device d JOIN device_sample s ON s.device_id = d.device_id AND s.time_ns =
+     (SELECT max(x.time_ns) FROM device_sample x WHERE x.device_id = d.device_id);
+
 CREATE TABLE site_line( -- the self line of a site
   site_id INTEGER PRIMARY KEY REFERENCES site,
   line_id INTEGER NOT NULL REFERENCES line

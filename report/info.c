@@ -2,6 +2,7 @@
 
 #include "../common/db.h"
 #include "../common/units.h"
+#include "layers.h"
 #include "notes.h"
 #include "table.h"
 
@@ -373,6 +374,7 @@ static int record_info(struct info *f, struct error *err)
         {"processes",
          "SELECT process_id, pid, parent_id, start_kind, exe, command_line, start_ns, end_ns, end_kind, exit_status,"
          " exit_signal FROM process ORDER BY process_id"},
+        {"devices", "SELECT device_id, name, total_bytes, uuid, model FROM device ORDER BY device_id"},
         {"threads", "SELECT thread_id, process_id, tid, name, start_ns, end_ns FROM thread ORDER BY thread_id"},
         {"counters", "SELECT process_id, name, value, text FROM counter"},
         {"modules_without_symbols",
@@ -396,6 +398,8 @@ static int record_info(struct info *f, struct error *err)
                       db_int(f->db, "SELECT CAST(total(event_count) AS INTEGER) FROM event_chunk", 0));
     for (size_t i = 0; rc == 0 && i < sizeof arrays / sizeof *arrays; i++)
         rc = record_query(f, &r, arrays[i].key, arrays[i].sql, err);
+    if (rc == 0)
+        rc = layers_record(f->db, NULL, f->out, &r, err);
     record_document_end(&r);
     record_close(&r);
     return rc;
@@ -417,6 +421,8 @@ int info_report(sqlite3 *db, const char *path, const struct report_out *out, str
         print_processes(&f);
         rc = print_threads(&f, err);
     }
+    if (rc == 0)
+        rc = layers_print(db, NULL, out, err);
     if (rc == 0)
         rc = print_counters(&f, err);
     if (rc == 0)

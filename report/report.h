@@ -36,6 +36,12 @@ static inline enum tree_language report_language(const struct report_options *op
 int report_summary(sqlite3 *db, const struct report_options *options, const struct report_out *out, struct error *err);
 int report_by(sqlite3 *db, const struct report_options *options, const struct report_out *out, struct error *err);
 
+int report_transfers(sqlite3 *db, const struct report_options *options, const struct report_out *out,
+                     struct error *err);
+/* The segments that are live at options->at (the end, or each device's peak): how full each is, its largest hole, and the
+ * line of the block that pins it. */
+int report_segments(sqlite3 *db, const struct report_options *options, const struct report_out *out, struct error *err);
+
 /* -EINVAL with err when the recording has no such device or kind (NULL: any). */
 int report_check_names(sqlite3 *db, const char *device, const char *kind, struct error *err);
 /* Whether rows have to say which device they are of. */

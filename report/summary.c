@@ -2,6 +2,7 @@
 
 #include "../common/db.h"
 #include "../common/units.h"
+#include "layers.h"
 #include "notes.h"
 #include "source.h"
 
@@ -359,7 +360,9 @@ static int record_summary(struct summary *s, struct error *err)
     record_document_begin(&r);
     notes_record(s->db, s->options->file, &r);
     record_totals(&r, q);
-    if (s->out->format == REPORT_JSON) {
+    if (!(s->options->lens && s->options->lens->pid))
+        rc = layers_record(s->db, s->options->device, s->out, &r, err);
+    if (rc == 0 && s->out->format == REPORT_JSON) {
         rc = record_lines(s, &r, "lines_at_peak", (int)summary_peak_stat(s), err);
         if (rc == 0)
             rc = record_lines(s, &r, "lines_by_allocated", STAT_alloc_bytes, err);
@@ -383,6 +386,8 @@ int report_summary(sqlite3 *db, const struct report_options *options, const stru
     } else if (rc == 0) {
         print_head(&s);
         rc = print_totals(&s, err);
+        if (rc == 0 && !(options->lens && options->lens->pid)) /* those are of the whole device */
+            rc = layers_print(db, options->device, out, err);
         if (rc == 0)
             rc = summary_peaks(&s, err);
         if (rc == 0)

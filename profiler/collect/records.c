@@ -307,7 +307,7 @@ static void add_transfer(void *arg, unsigned device_id, unsigned direction, uint
 /* arguments: version, bytes of the name, the name. */
 static void tell_untracked(struct drain *d, const struct process *p, const uint64_t *arguments, uint64_t count)
 {
-    char text[160], name[64] = "";
+    char text[160], key[96], name[64] = "";
     uint64_t bytes = count > 2 ? arguments[1] : 0;
     if (bytes >= sizeof name)
         bytes = sizeof name - 1;
@@ -316,11 +316,12 @@ static void tell_untracked(struct drain *d, const struct process *p, const uint6
     memcpy(name, arguments + 2, count > 2 ? bytes : 0);
     if (!*name || d->untracked_rows++ >= UNTRACKED_ROWS)
         return;
-    snprintf(text, sizeof text, "%s: the program uses a variant that memprof does not know, and its calls are not seen",
-             name);
-    sqlite3_stmt *q = store_statement(d->store, "INSERT INTO counter VALUES(?, 'cuda_untracked_version', ?, ?)");
+    snprintf(key, sizeof key, "cuda_untracked:%s", name);
+    snprintf(text, sizeof text, "%s of CUDA %u.%u has no hook, and its calls are not seen", name,
+             (unsigned)arguments[0] / 1000, (unsigned)arguments[0] % 1000 / 10);
+    sqlite3_stmt *q = store_statement(d->store, "INSERT INTO counter VALUES(?, ?, 1, ?)");
     sqlite3_bind_int64(q, 1, p->process_id);
-    sqlite3_bind_int64(q, 2, (int64_t)(arguments[0] & INT64_MAX));
+    sqlite3_bind_text(q, 2, key, -1, SQLITE_TRANSIENT);
     sqlite3_bind_text(q, 3, text, -1, SQLITE_TRANSIENT);
     store_step(d->store, q);
 }

@@ -26,6 +26,9 @@ for what in HtoD DtoH D8; do
         equal "line $line" do_plain "$(sql "SELECT function FROM v_transfer WHERE line = $line AND file LIKE '%cuda_layers.c'")"
     done
 done
+"$MEMPROF" report --transfers --csv >got
+contains "the report of transfers" got "cuda:0,HtoD,1,$M,do_plain,"
+contains "the report of transfers" got "cuda:0,DtoH,1,$((M / 2)),do_plain,"
 line=$(grep -n 'line of plain' "$ROOT/tests/programs/cuda_layers.c" | cut -d: -f1)
 equal "the allocating line" "2|$((8 * M))" "$(sql "SELECT alloc_count || '|' || alloc_bytes FROM v_line WHERE device = 'cuda:0' AND kind = 'device' AND line = $line")"
 
@@ -45,6 +48,12 @@ layers cuda:0 device 0 0 0 16
 layers cuda:0 all 3 2 7 16
 line=$(grep -n 'line of the pin' "$ROOT/tests/programs/cuda_layers.c" | cut -d: -f1)
 equal "what is left" "$line|$((2 * M))" "$(sql "SELECT line || '|' || end_bytes FROM v_leak WHERE device = 'cuda:0'")"
+# 2 of 16 MiB are live, behind a hole of 5 and before one of 9; at the peak 7 were
+"$MEMPROF" report --segments --csv >got
+equal "the segment" "cuda:0|device|$((16 * M))|$((2 * M))|1|$((9 * M))|$((2 * M))|do_sub|$line" \
+    "$(tail -1 got | awk -F, '{ print $1 "|" $2 "|" $5 "|" $7 "|" $8 "|" $9 "|" $10 "|" $12 "|" $14 }')"
+"$MEMPROF" report --segments --at peak --csv >got
+equal "at the peak" "$((7 * M))|3|$((9 * M))" "$(tail -1 got | awk -F, '{ print $7 "|" $8 "|" $9 }')"
 
 run host
 equal "host's blocks" "2|2|1500" "$(sql "SELECT alloc_count || '|' || free_count || '|' || peak_active_bytes FROM v_total WHERE device = 'host' AND kind = 'sub'")"
@@ -63,5 +72,9 @@ run two
 layers cuda:0 device 1 1 1 1
 layers cuda:1 device 1 1 2 2
 equal "the driver's figures" "256|17|1,256|18|2" "$(sql "SELECT group_concat(x) FROM (SELECT DISTINCT device_id, (total_bytes / $M) || '|' || (used_bytes / $M) || '|' || (reserved_bytes / $M) AS x FROM device_sample WHERE active_bytes > 0 ORDER BY device_id)")"
+"$MEMPROF" report >got
+contains "layers" got "1.00 MiB  17.00 MiB    16.00 MiB  239.00 MiB"
+"$MEMPROF" info >got
+contains "layers" got "2.00 MiB  18.00 MiB    16.00 MiB  238.00 MiB"
 equal "devices" "host|,cuda:0|GPU-6d656d70-726f-662d-7369-6d2d67707500,cuda:1|GPU-6d656d70-726f-662d-7369-6d2d67707501" \
     "$(sql "SELECT group_concat(name || '|' || coalesce(uuid, '')) FROM (SELECT * FROM device ORDER BY device_id)")"

@@ -37,7 +37,7 @@ timeout 20 "$MEMPROF" report trap.db >got || fail "a report on trap.db: $?"
 size=$(wc -c <net.db)
 for part in 100 4096 5000 20000 70000 $((size / 2)) $((size - 4096)) $((size - 1)); do
     head -c $part net.db >cut.db
-    for command in report leaks lines info 'report --by stack' 'report --at 1s'; do
+    for command in report leaks lines info 'report --by stack' 'report --at 1s' 'report --segments' 'report --transfers'; do
         set -- $command
         first=$1
         shift
@@ -50,7 +50,7 @@ done
 # names cannot reach the terminal's controls
 cp net.db esc.db
 sqlite3 esc.db "UPDATE function SET name = char(27) || ']0;owned' || char(7) || name, plain_name = char(27) || '[2J' || plain_name; UPDATE file SET path = path || char(10) || 'x', source = replace(source, '*', char(27)); UPDATE meta SET value = char(27) || 'c' WHERE key = 'command'; UPDATE module SET path = char(155) || path; UPDATE process SET command_line = char(13); UPDATE thread SET name = char(8)"
-for command in report lines leaks info 'report --by function' 'report --by stack' 'report --by thread' 'report --by file'; do
+for command in report lines leaks info 'report --by function' 'report --by stack' 'report --by thread' 'report --by file' 'report --segments' 'report --transfers'; do
     set -- $command
     first=$1
     shift
@@ -76,7 +76,7 @@ timeout 20 "$MEMPROF" report cycle.db --by stack >got || fail 'stacks on cycle.d
 sqlite3 net.db .dump | sed 's/ STRICT//; s/\(INTEGER\|TEXT\|BLOB\) NOT NULL/\1/g; s/PRAGMA foreign_keys=OFF;//' >dump.sql
 sqlite3 loose.db <dump.sql
 sqlite3 loose.db "PRAGMA application_id = $(sqlite3 net.db 'PRAGMA application_id'); PRAGMA user_version = 1; UPDATE function SET plain_name = NULL; UPDATE line SET line = 'x'; UPDATE account SET alloc_bytes = 'many', own_peak_bytes = x'00'; UPDATE site SET end_bytes = 9223372036854775807, end_count = -5; UPDATE total SET peak_active_bytes = 1e300; UPDATE file SET path = NULL WHERE file_id = 2; UPDATE device SET name = NULL WHERE device_id = 1; UPDATE frame SET line = -1; UPDATE process SET start_ns = -9223372036854775807, end_ns = 9223372036854775807, parent_id = process_id; UPDATE meta SET value = x'ff' WHERE key = 'cwd'; UPDATE event_chunk SET first_event = -9223372036854775807 WHERE chunk_id = 2"
-for command in report lines leaks info 'report --by line' 'report --by function -i' 'report --by stack' 'report --by thread' 'report --at 1s' 'leaks --by line'; do
+for command in report lines leaks info 'report --by line' 'report --by function -i' 'report --by stack' 'report --by thread' 'report --at 1s' 'report --segments' 'report --transfers' 'leaks --by line'; do
     set -- $command
     first=$1
     shift

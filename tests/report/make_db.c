@@ -1,8 +1,8 @@
 /*
- * make_db FILE [python]: a recording of a run that never was: a net with forward and backward passes over a pool, a template in
- * two instances, libraries without symbols, a start-up block, a worker thread, a forked child, two devices. Every
- * number in it follows from the list of events below by the plainest bookkeeping there is, so that the reports on it
- * can be compared with text that was checked by hand. With python, main(), read_line() and worker() are Python code.
+ * make_db FILE [python]: a recording of a run that never was: a net with forward and backward passes over a pool, a
+ * template in two instances, libraries without symbols, a start-up block, a worker thread, a forked child, two devices.
+ * Every number in it follows from the list of events below by the plainest bookkeeping there is, so that the reports on
+ * it can be compared with text that was checked by hand. With python, main(), read_line() and worker() are Python code.
  */
 #include "../../common/chunk.h"
 #include "../../common/db.h"
@@ -649,6 +649,18 @@ static void write_facts(void)
     row("INSERT INTO counter VALUES(1, 'stack_cut', 3, 'stacks deeper than the limit, cut')", "");
     row("INSERT INTO counter VALUES(1, 'wait_ns', 1500000, 'nanoseconds that threads waited for the collector')", "");
     row("INSERT INTO counter VALUES(NULL, 'unmatched_frees', 0, 'frees of addresses that are not live blocks')", "");
+    row("INSERT INTO segment(segment_id, device_id, kind, process_id, address, size_bytes, alloc_ns, free_ns, "
+        "stack_id) VALUES(1, 1, 'device', 1, 93823561858272, 4194304, ?, NULL, 104)",
+        "i", I(10 * MS));
+    row("INSERT INTO segment(segment_id, device_id, kind, process_id, address, size_bytes, alloc_ns, free_ns, "
+        "stack_id) VALUES(2, 1, 'device', 1, 93823581343056, 65536, ?, ?, 104)",
+        "ii", I(10 * MS), I(11 * MS));
+    row("INSERT INTO transfer VALUES(104, 1, 'HtoD', 100, 6553600), (104, 1, 'DtoH', 1, 64), (108, 1, 'fill', 2, "
+        "131072), (0, 1, 'DtoD', 1, 32)",
+        "");
+    row("INSERT INTO device_sample VALUES(1, ?, ?, 104857600, 3342336, 3276800, 4194304), (1, ?, ?, 4194304, 3276800, "
+        "3276800, 4194304)",
+        "iiii", I(1004 * MS), I(8) << 30, I(1100 * MS), I(8) << 30);
     row("INSERT INTO oom VALUES(1, ?, 0, 'heap', 1, 1, ?, 0, NULL, NULL, 108)", "ii", I(1201 * MS), I(1) << 40);
 }
 

@@ -34,6 +34,10 @@ same skip "$MEMPROF" report net.db --skip pool_alloc --skip 'stats::*' --by line
 same skip-function "$MEMPROF" report net.db --skip pool_alloc --by function --device host --top 3
 same skip-address "$MEMPROF" report net.db --skip 'libplugin.so+0x1110' --by line --kind map
 same callers "$MEMPROF" report net.db --callers 2 --device host --top 4
+same segments "$MEMPROF" report net.db --segments
+same segments-csv "$MEMPROF" report net.db --segments --at peak --csv
+same transfers "$MEMPROF" report net.db --transfers
+same transfers-json "$MEMPROF" report net.db --transfers --json
 same callers-json "$MEMPROF" report net.db --callers 2 --device cuda:0 --json --top 1
 for by in line function file module stack; do
     same native-$by "$MEMPROF" report python.db --native --by $by

@@ -469,6 +469,15 @@ SELECT d.name AS device, t.direction, coalesce(self.function, '??') AS function,
        t.transfer_bytes, t.stack_id
 FROM transfer t JOIN device d USING(device_id) LEFT JOIN self ON self.stack_id = t.stack_id AND self.rank = 1;
 
+-- allocations that failed; function, file and line: the self frame
+CREATE VIEW v_oom AS
+SELECT d.name AS device, o.kind, o.time_ns, o.size_bytes, o.active_bytes, o.device_free_bytes, o.device_total_bytes,
+       coalesce(fn.name, '??') AS function, f.path AS file, l.line, o.stack_id, o.process_id, o.thread_id, o.oom_id
+FROM oom o JOIN device d USING(device_id)
+     LEFT JOIN site s ON s.stack_id = o.stack_id AND s.device_id = o.device_id AND s.kind = o.kind
+     LEFT JOIN site_line sl USING(site_id) LEFT JOIN line l USING(line_id)
+     LEFT JOIN function fn USING(function_id) LEFT JOIN file f ON f.file_id = l.file_id;
+
 -- the layers of a device's memory where its driver's figure was highest, and where it was sampled last; what is not tracked
 -- is the driver's own memory and that of programs that were not recorded
 CREATE VIEW v_layer AS

@@ -2,6 +2,7 @@
 
 #include "../common/db.h"
 #include "../common/units.h"
+#include "failed.h"
 #include "layers.h"
 #include "notes.h"
 #include "source.h"
@@ -362,6 +363,8 @@ static int record_summary(struct summary *s, struct error *err)
     record_totals(&r, q);
     if (!(s->options->lens && s->options->lens->pid))
         rc = layers_record(s->db, s->options->device, s->out, &r, err);
+    if (rc == 0)
+        rc = failed_record(s->db, s->options, s->out, &r, err);
     if (rc == 0 && s->out->format == REPORT_JSON) {
         rc = record_lines(s, &r, "lines_at_peak", (int)summary_peak_stat(s), err);
         if (rc == 0)
@@ -388,6 +391,8 @@ int report_summary(sqlite3 *db, const struct report_options *options, const stru
         rc = print_totals(&s, err);
         if (rc == 0 && !(options->lens && options->lens->pid)) /* those are of the whole device */
             rc = layers_print(db, options->device, out, err);
+        if (rc == 0)
+            rc = failed_print(db, options, s.cwd, out, err);
         if (rc == 0)
             rc = summary_peaks(&s, err);
         if (rc == 0)

@@ -65,6 +65,10 @@ equal "failures" 2 "$(value "SELECT count(*) FROM oom")"
 equal "the device's" "$1|$2|$3|$((40 * M))" "$(sql "SELECT size_bytes || '|' || device_free_bytes || '|' || device_total_bytes || '|' || active_bytes FROM oom WHERE device_id = 1")"
 equal "the host's" $((1 << 60)) "$(value "SELECT size_bytes FROM oom WHERE device_id = 0")"
 equal "frames at a failure" 2 "$(value "SELECT count(*) FROM keyframe WHERE reason = 'oom'")"
+"$MEMPROF" report --json >got.json
+line=$(grep -n 'line of the failure' "$ROOT/tests/programs/cuda_layers.c" | cut -d: -f1)
+contains "failures in the report" got.json "\"size_bytes\": $1, \"active_bytes\": $((40 * M)), \"device_free_bytes\": $2, \"device_total_bytes\": $3, \"device\": \"cuda:0\", \"kind\": \"device\", \"function\": \"do_oom\""
+contains "its line" got.json "cuda_layers.c\", \"line\": $line}"
 equal "tried again" 1 "$(value "SELECT value FROM counter WHERE name = 'alloc_retry_count'")"
 
 # both devices, freed while the other one is current; the driver's own figures while nothing happens: a context, and ours

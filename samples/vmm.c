@@ -5,10 +5,10 @@
  * What memprof must show (G: the granularity, 2 MiB on today's devices):
  *
  * - 16 x 4 G of addresses are reserved; they are no memory.
- * - The segment grows to 8 pieces of 4 G, all mapped: 32 G active and reserved, the peak.
- * - Its upper half is unmapped, then released: first active falls to 16 G, then reserved too.
+ * - The segment grows to 8 pieces of 4 G, all mapped: 32 G active, the peak. One more piece is created and never mapped:
+ *   36 G reserved.
+ * - The segment's upper half is unmapped, then released: first active falls to 16 G, then reserved too.
  * - One piece is released while it is mapped, and retained from its address again: it stays.
- * - A piece that is created and never mapped is reserved, and never active.
  */
 #include <cuda.h>
 
@@ -39,6 +39,7 @@ static CUmemGenericAllocationHandle create(const struct growing *g)
 {
     CUmemGenericAllocationHandle handle;
     CHECK(cuMemCreate(&handle, g->piece_bytes, &g->prop, 0));
+    ledger_alloc(0, "segment", g->piece_bytes);
     return handle;
 }
 
@@ -60,6 +61,7 @@ static void shrink(struct growing *g)
     CHECK(cuMemUnmap(g->base + (CUdeviceptr)g->count * g->piece_bytes, g->piece_bytes));
     ledger_free(0, "vmm", g->piece_bytes);
     CHECK(cuMemRelease(g->handles[g->count]));
+    ledger_free(0, "segment", g->piece_bytes);
 }
 
 int main(void)
@@ -82,16 +84,16 @@ int main(void)
 
     while (g.count < PIECES)
         grow(&g);
+    idle = create(&g);
+    printf("piece %zu reserved addresses %zu\n", g.piece_bytes, g.reserved_bytes);
+    CHECK(cuMemRelease(idle));
+    ledger_free(0, "segment", g.piece_bytes);
     while (g.count > PIECES / 2)
         shrink(&g);
 
     CHECK(cuMemRelease(g.handles[0]));
     CHECK(cuMemRetainAllocationHandle(&again, (void *)g.base));
     g.handles[0] = again;
-
-    idle = create(&g);
-    printf("piece %zu reserved addresses %zu\n", g.piece_bytes, g.reserved_bytes);
-    CHECK(cuMemRelease(idle));
 
     while (g.count)
         shrink(&g);

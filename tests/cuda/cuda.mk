@@ -84,3 +84,43 @@ $(SIM)/shared/vmm: samples/vmm.c samples/ledger.h $(SIM)/13000/libcuda.so.1
 
 cuda-samples: $(CUDA_PLAIN) $(CUDA_NVCC)
 .PHONY: cuda-stand-ins cuda-samples
+
+# programs of the runtime interface for tests/e2e/cuda_*.sh
+CUDA_PROGRAMS := $(SIM)/programs/faults
+$(CUDA_PROGRAMS): $(SIM)/programs/%: tests/cuda/%.cpp samples/ledger.h tests/cuda/include/cuda_runtime.h $(CUDART)
+	@mkdir -p $(@D)
+	$(Q)$(CXX) -std=c++17 $(CUDA_HOST_FLAGS) $(WARN) -Itests/cuda/include -o $@ $< -L$(SIM) -lcudart
+cuda-stand-ins: $(CUDA_PROGRAMS)
+
+# check-gpu: programs of tests/gpu for a real driver. Those that need a toolkit are built where nvcc is.
+GPU := $(BUILD)/gpu
+GPU_PROGRAMS := $(GPU)/probe $(GPU)/procaddr
+GPU_CUDA := $(foreach p,deltas cost,$(GPU)/$(p)-shared $(GPU)/$(p)-static)
+CUPTI_INCLUDE ?= $(patsubst %/cupti.h,%,$(firstword $(wildcard $(CUDA_INCLUDE)/cupti.h $(CUDA_INCLUDE)/../extras/CUPTI/include/cupti.h)))
+CUPTI_LIB ?= $(patsubst %/,%,$(dir $(firstword $(wildcard $(addprefix $(CUDA_INCLUDE)/../,lib64/libcupti.so extras/CUPTI/lib64/libcupti.so)))))
+$(GPU_PROGRAMS): $(GPU)/%: tests/gpu/%.c tests/cuda/driver/symbols.def
+	@mkdir -p $(@D)
+	$(Q)$(CC) -D_GNU_SOURCE -std=gnu17 -O1 -g $(WARN) -o $@ $< -ldl
+$(GPU)/deltas-shared $(GPU)/cost-shared: $(GPU)/%-shared: tests/gpu/%.cu
+	@mkdir -p $(@D)
+	$(Q)$(NVCC) -std=c++17 $(CUDA_HOST_FLAGS) -cudart shared -o $@ $<
+$(GPU)/deltas-static $(GPU)/cost-static: $(GPU)/%-static: tests/gpu/%.cu
+	@mkdir -p $(@D)
+	$(Q)$(NVCC) -std=c++17 $(CUDA_HOST_FLAGS) -cudart static -o $@ $<
+$(GPU)/cupti: tests/gpu/cupti.cu
+	@mkdir -p $(@D)
+	$(Q)$(NVCC) -std=c++17 $(CUDA_HOST_FLAGS) -I$(CUPTI_INCLUDE) -o $@ $< -L$(CUPTI_LIB) -lcupti -Xlinker -rpath,$(realpath $(CUPTI_LIB))
+# vmm is linked with the driver itself: the same binary for both kinds
+$(SIM)/static/vmm: $(SIM)/shared/vmm
+	@mkdir -p $(@D)
+	@cp $< $@
+gpu-programs: $(GPU_PROGRAMS) $(if $(NVCC),$(CUDA_NVCC) $(SIM)/static/vmm $(GPU_CUDA) $(if $(CUPTI_INCLUDE),$(if $(CUPTI_LIB),$(GPU)/cupti)))
+# for a machine with a GPU and without memprof's libraries: copy $(BUILD) there and run tests/gpu/run.sh
+gpu-libs: all gpu-programs
+	@mkdir -p $(GPU)/lib
+	ldd $(BUILD)/memprof | awk '/=> \// && $$1 !~ /^lib(c|m|dl|rt|pthread)\.so/ { print $$3 }' | xargs -I{} cp -L {} $(GPU)/lib
+check-gpu: all gpu-programs ## what only a GPU can show; skips where there is none
+	@BUILD='$(BUILD)' NVCC='$(NVCC)' sh tests/gpu/run.sh
+check-cuda: all samples programs ## the tests of CUDA on the simulated driver, a part of check
+	BUILD='$(BUILD)' CC='$(CC)' CXX='$(CXX)' sh tests/run.sh $(wildcard tests/e2e/cuda_*.sh tests/e2e/nvtx.sh)
+.PHONY: gpu-programs gpu-libs check-gpu check-cuda

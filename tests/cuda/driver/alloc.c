@@ -71,6 +71,11 @@ CUresult pointer_info(CUdeviceptr address, size_t bytes, struct alloc **out)
     return CUDA_SUCCESS;
 }
 
+CUresult pointer_usable(CUdeviceptr address, size_t bytes, int later)
+{
+    return later && graph_will_have(address, bytes) ? CUDA_SUCCESS : pointer_info(address, bytes, NULL);
+}
+
 void alloc_forget(struct alloc *alloc)
 {
     tdelete(alloc, &tree, compare);

@@ -14,7 +14,7 @@ struct side {
     size_t x, y, z, pitch, height;
 };
 
-static CUresult side_check(struct side *s, size_t width, size_t height, size_t depth, int *pageable)
+static CUresult side_check(struct side *s, size_t width, size_t height, size_t depth, int *pageable, int later)
 {
     if (s->type == CU_MEMORYTYPE_ARRAY) {
         NEED(array_valid(s->array), INVALID_VALUE);
@@ -36,7 +36,7 @@ static CUresult side_check(struct side *s, size_t width, size_t height, size_t d
     size_t bytes = width + s->pitch * (height - 1 + s->height * (depth - 1));
     struct alloc *alloc = alloc_at(s->address + start);
     if (s->type == CU_MEMORYTYPE_DEVICE || (s->type == CU_MEMORYTYPE_UNIFIED && alloc))
-        return pointer_info(s->address + start, bytes, NULL);
+        return pointer_usable(s->address + start, bytes, later);
     *pageable |= !alloc;
     return CUDA_SUCCESS;
 }
@@ -51,7 +51,7 @@ static void run_copy(struct work *work)
                     (char *)s->address + s->x + s->pitch * (s->y + y + s->height * (s->z + z)), width);
 }
 
-CUresult copy_work(const CUDA_MEMCPY3D *c, struct work *work, int *pageable)
+CUresult copy_work(const CUDA_MEMCPY3D *c, struct work *work, int *pageable, int later)
 {
     size_t width = c->WidthInBytes, height = c->Height ? c->Height : 1, depth = c->Depth ? c->Depth : 1;
     struct side src = { c->srcMemoryType, c->srcMemoryType == CU_MEMORYTYPE_HOST ? (CUdeviceptr)c->srcHost : c->srcDevice,
@@ -64,8 +64,8 @@ CUresult copy_work(const CUDA_MEMCPY3D *c, struct work *work, int *pageable)
         *work = (struct work){ .run = run_copy, .a = { 0, 0, 0 } };
         return CUDA_SUCCESS;
     }
-    CUresult error = side_check(&src, width, height, depth, pageable);
-    if (error || (error = side_check(&dst, width, height, depth, pageable)))
+    CUresult error = side_check(&src, width, height, depth, pageable, later);
+    if (error || (error = side_check(&dst, width, height, depth, pageable, later)))
         return error;
     struct side *both = malloc(2 * sizeof *both);
     NEED(both, OUT_OF_MEMORY);
@@ -80,7 +80,7 @@ CUresult copy_3d(const CUDA_MEMCPY3D *copy, struct CUstream_st *stream, int wait
     struct work work;
     int pageable;
     uint64_t seq = 0;
-    CUresult error = copy_work(copy, &work, &pageable);
+    CUresult error = copy_work(copy, &work, &pageable, stream->capture != NULL);
     if (error || (error = stream_add(stream, &work, CU_GRAPH_NODE_TYPE_MEMCPY, &seq)))
         return error;
     if (seq && (wait || pageable))
@@ -340,7 +340,7 @@ static CUresult fill(CUdeviceptr address, size_t pitch, unsigned value, unsigned
     NEED(height <= 1 || pitch >= width * element, INVALID_VALUE);
     if (!width || !height)
         return CUDA_SUCCESS;
-    if ((error = pointer_info(address, (height - 1) * pitch + width * element, NULL)))
+    if ((error = pointer_usable(address, (height - 1) * pitch + width * element, stream->capture != NULL)))
         return error;
     struct work work;
     uint64_t seq = 0;

@@ -81,6 +81,16 @@ CUresult graph_add_alloc(struct CUgraph_st *graph, CUDA_MEM_ALLOC_NODE_PARAMS *p
     return CUDA_SUCCESS;
 }
 
+int graph_will_have(CUdeviceptr address, size_t bytes)
+{
+    for (const struct CUgraph_st *g = graphs; g; g = g->next)
+        for (const struct CUgraphNode_st *n = g->nodes; n; n = n->next)
+            if (n->type == CU_GRAPH_NODE_TYPE_MEM_ALLOC && address >= n->alloc.dptr && bytes <= n->alloc.bytesize &&
+                address - n->alloc.dptr <= n->alloc.bytesize - bytes)
+                return 1;
+    return 0;
+}
+
 CUresult graph_add_free(struct CUgraph_st *graph, CUdeviceptr address, struct CUgraphNode_st **out)
 {
     int known = 0;
@@ -161,7 +171,7 @@ static CUresult add_memcpy(CUgraphNode *out, CUgraph graph, const CUDA_MEMCPY3D 
 {
     struct work work;
     int pageable;
-    CUresult error = copy_work(copy, &work, &pageable);
+    CUresult error = copy_work(copy, &work, &pageable, 1);
     return error ? error : add(out, graph, CU_GRAPH_NODE_TYPE_MEMCPY, &work);
 }
 API cuGraphAddMemcpyNode(CUgraphNode *out, CUgraph graph, const CUgraphNode *dependencies, size_t count, const CUDA_MEMCPY3D *copy, CUcontext ctx)

@@ -118,6 +118,7 @@ int alloc_overlaps(CUdeviceptr address, size_t size);
 void alloc_end_context(struct CUctx_st *ctx);
 void array_end_context(struct CUctx_st *ctx);
 CUresult pointer_info(CUdeviceptr address, size_t bytes, struct alloc **out); /* inside one allocation? */
+CUresult pointer_usable(CUdeviceptr address, size_t bytes, int later); /* ... or, later, in a block that a graph will have? */
 extern uint64_t sim_ids;
 
 /* --- work --- */
@@ -183,6 +184,7 @@ struct CUgraphNode_st *graph_add(struct CUgraph_st *graph, int type, const struc
 CUresult graph_add_alloc(struct CUgraph_st *graph, CUDA_MEM_ALLOC_NODE_PARAMS *params, struct CUgraphNode_st **out);
 CUresult graph_add_free(struct CUgraph_st *graph, CUdeviceptr address, struct CUgraphNode_st **out);
 struct CUgraph_st *graph_new(void);
+int graph_will_have(CUdeviceptr address, size_t bytes);
 void graph_block_freed(struct alloc *alloc, struct CUstream_st *stream); /* a graph's block freed outside it */
 
 /* --- VMM --- */
@@ -201,7 +203,7 @@ struct CUarray_st {
 };
 int array_valid(const struct CUarray_st *array);
 CUresult copy_3d(const CUDA_MEMCPY3D *copy, struct CUstream_st *stream, int wait);
-CUresult copy_work(const CUDA_MEMCPY3D *copy, struct work *work, int *pageable);
+CUresult copy_work(const CUDA_MEMCPY3D *copy, struct work *work, int *pageable, int later); /* later: for a graph */
 void fill_work(struct work *work, CUdeviceptr address, size_t pitch, unsigned value, unsigned element, size_t width, size_t height);
 
 /* the driver's own account, written to SIM_CUDA_LEDGER at the end */

@@ -1,0 +1,132 @@
+#!/bin/sh
+# tests/gpu/run.sh: what only a GPU can show. Unattended; prints a short table and writes it to $BUILD/gpu-results.txt.
+# Environment: BUILD, NVCC, CUPTI_INCLUDE, CUPTI_LIB; GPU_KINDS (shared static): how the samples are linked with the runtime
+# library. Uses memprof itself to read databases: no other tool has to be installed.
+# Exit status: 0 when nothing failed, or when there is no GPU (one line says so).
+set -u
+root=$(cd "$(dirname "$0")/../.." && pwd)
+cd "$root" || exit 2
+BUILD=$(realpath "${BUILD:-build}")
+MEMPROF=$BUILD/memprof
+SIM=$BUILD/cuda
+GPU=$BUILD/gpu
+NVCC=${NVCC:-$(command -v nvcc || echo /usr/local/cuda/bin/nvcc)}
+kinds=${GPU_KINDS:-shared static}
+results=$BUILD/gpu-results.txt
+unset MEMPROF_SESSION
+# memprof's own libraries, where this machine has none (make gpu-libs)
+if ldd "$MEMPROF" | grep -q 'not found' && [ -d "$GPU/lib" ]; then
+    LD_LIBRARY_PATH=${LD_LIBRARY_PATH:+$LD_LIBRARY_PATH:}$GPU/lib
+    export LD_LIBRARY_PATH
+fi
+work=$BUILD/gpu-work
+rm -rf "$work" && mkdir -p "$work" "$GPU"
+
+device=$("$GPU/probe") || { echo "check-gpu: skipped: $device"; exit 0; }
+passed=0 failed=0 skipped=0
+: >"$results"
+row() { # outcome name detail
+    printf '%-4s  %-34s  %s\n' "$1" "$2" "$3" | tee -a "$results"
+    case $1 in ok) passed=$((passed + 1)) ;; FAIL) failed=$((failed + 1)) ;; skip) skipped=$((skipped + 1)) ;; esac
+}
+note() { printf '%s\n' "$*" | tee -a "$results"; }
+# rows of a query, columns separated by blanks
+query() { "$MEMPROF" sql "$work/out.db" --csv "$1" | tr -d '\r' | sed 1d | tr ',' ' '; }
+column() { query "SELECT $3 FROM v_total WHERE device = '$1' AND kind = '$2'"; }
+record() { rm -f "$work/out.db"; "$MEMPROF" run -q -o "$work/out.db" -- "$@" >"$work/out" 2>"$work/err"; }
+# the first difference between a sample's own ledger and the recording; nothing when there is none
+difference() {
+    grep '^ledger ' "$work/out" | while read -r _ device kind allocs bytes frees freed peak; do
+        case $kind in
+        segment) have=$(column "$device" all peak_reserved_bytes) want=$peak ;;
+        all) [ "$device" != host ] || continue ;;
+        esac
+        [ "$kind" = segment ] || have=$(column "$device" "$kind" 'alloc_count, alloc_bytes, free_count, free_bytes, peak_active_bytes') want="$allocs $bytes $frees $freed $peak"
+        [ "$have" = "$want" ] || { echo "$device $kind: the program says $want, memprof $have"; break; }
+    done
+}
+
+note "memprof on $device, $(uname -sr), $(date -u +%Y-%m-%dT%H:%M:%SZ)"
+
+for kind in $kinds; do
+    for sample in net pools vmm oom fragment; do
+        program=$SIM/$kind/$sample
+        [ -x "$program" ] || { [ "$sample" = vmm ] || row skip "$sample, $kind" "not built: $NVCC"; continue; }
+        record "$program" || { row FAIL "$sample, $kind" "status $?: $(head -1 "$work/err")"; continue; }
+        d=$(difference)
+        n=$(grep -c '^ledger ' "$work/out")
+        if [ "$n" = 0 ]; then row FAIL "$sample, $kind" "no ledger"
+        elif [ -n "$d" ]; then row FAIL "$sample, $kind" "$d"
+        else row ok "$sample, $kind" "equals the program's ledger: $(query "SELECT sum(alloc_count) FROM v_total WHERE device LIKE 'cuda:%' AND kind <> 'all'") allocations"; fi
+    done
+    [ -x "$SIM/$kind/oom" ] && record "$SIM/$kind/oom" && {
+        n=$(query 'SELECT count(*) FROM oom WHERE device_free_bytes < size_bytes AND device_total_bytes > 0')
+        if [ "$n" = 2 ]; then row ok "out of memory, $kind" "2 events with the device's figures"; else row FAIL "out of memory, $kind" "$n of 2 events with the device's figures"; fi
+    }
+    program=$GPU/deltas-$kind
+    if [ -x "$program" ] && record "$program"; then
+        want=$(awk '/^delta/ { print $2 }' "$work/out" | sort -n | xargs)
+        fell=$(awk '/^delta/ { print $3 }' "$work/out" | sort -n | xargs)
+        have=$(query "SELECT size_bytes FROM v_event WHERE device = 'cuda:0' AND op = 'alloc' AND kind = 'device' ORDER BY 1" | xargs)
+        if [ "$have" = "$want" ] && [ "$fell" = "$want" ]; then row ok "cudaMemGetInfo deltas, $kind" "$fell"
+        else row FAIL "cudaMemGetInfo deltas, $kind" "asked $want, free memory fell by $fell, recorded $have"; fi
+        want=$(awk '/^pool/ { print $2 }' "$work/out")
+        have=$(column cuda:0 pool peak_reserved_bytes)
+        if [ "$have" = "$want" ]; then row ok "a pool's reserved bytes, $kind" "$have"; else row FAIL "a pool's reserved bytes, $kind" "the driver says $want at most, memprof $have"; fi
+    else
+        row FAIL "cudaMemGetInfo deltas, $kind" "$program did not run: $(head -1 "$work/err" 2>/dev/null)"
+    fi
+done
+
+for how in plain profiled; do
+    if [ $how = plain ]; then "$GPU/procaddr" >"$work/out" 2>"$work/err"; else record "$GPU/procaddr"; fi
+    said=$(tail -1 "$work/out")
+    case $said in
+    rows*" differ 0") row ok "cuGetProcAddress as dlsym, $how" "$said" ;;
+    *) row FAIL "cuGetProcAddress as dlsym, $how" "${said:-nothing said}; $(grep -m1 differs "$work/out")" ;;
+    esac
+done
+
+# what a pair of calls costs more, of 5 runs each in turn the median
+for kind in $kinds; do
+    program=$GPU/cost-$kind
+    [ -x "$program" ] || continue
+    rm -f "$work/cost".*
+    for _ in 1 2 3 4 5; do
+        "$program" >>"$work/cost.plain" 2>/dev/null
+        "$MEMPROF" run -q -o "$work/cost.db" -- "$program" >>"$work/cost.profiled" 2>/dev/null
+        rm -f "$work/cost.db"
+    done
+    for pair in cudaMalloc+cudaFree cudaMallocAsync+cudaFreeAsync; do
+        median() { grep -F "$pair " "$1" | awk '{ print $2 }' | sort -n | sed -n 3p; }
+        plain=$(median "$work/cost.plain") profiled=$(median "$work/cost.profiled")
+        if [ -n "$plain" ] && [ -n "$profiled" ]; then row ok "$pair, $kind" "$plain ns, under memprof $profiled ns: $((profiled - plain)) ns more"
+        else row FAIL "$pair, $kind" "did not run"; fi
+    done
+done
+
+if [ -x "$GPU/cupti" ]; then
+    if "$GPU/cupti" >"$work/plain" 2>&1; then
+        if record "$GPU/cupti" && cmp -s "$work/plain" "$work/out"; then row ok "a CUPTI user" "$(cat "$work/out")"
+        else row FAIL "a CUPTI user" "alone: $(cat "$work/plain"); under memprof: $(cat "$work/out")"; fi
+    else
+        row skip "a CUPTI user" "does not run alone: $(head -1 "$work/plain")"
+    fi
+else
+    row skip "a CUPTI user" "not built: no cupti.h"
+fi
+
+python=${PYTHON:-python3}
+if "$python" -c 'import torch' 2>/dev/null; then
+    if "$python" tests/gpu/torch_profiler.py >"$work/plain" 2>&1; then
+        if record "$python" tests/gpu/torch_profiler.py && cmp -s "$work/plain" "$work/out"; then row ok "torch.profiler" "$(tail -1 "$work/out")"
+        else row FAIL "torch.profiler" "under memprof: $(tail -1 "$work/out") $(tail -1 "$work/err")"; fi
+    else
+        row skip "torch.profiler" "does not run alone: $(tail -1 "$work/plain")"
+    fi
+else
+    row skip "torch.profiler" "no PyTorch for $python"
+fi
+
+note "$passed passed, $failed failed, $skipped skipped; results in $results"
+[ $failed = 0 ]

@@ -198,7 +198,9 @@ int device_pool_state(struct devices *d)
 int device_sync(struct devices *d)
 {
     uint64_t stream = d->call->words[1];
-    int device_id = d->call->device < WIRE_DEVICE_UNKNOWN ? (int)devices_id(d, d->call->device) : -1;
+    uintptr_t known = (uintptr_t)idmap_get(&d->contexts, d->call->words[0]);
+    unsigned ordinal = d->call->device < WIRE_DEVICE_UNKNOWN || !known ? d->call->device : (unsigned)(known - 1);
+    int device_id = ordinal < WIRE_DEVICE_UNKNOWN ? (int)devices_id(d, ordinal) : -1;
     for (struct block *b = d->first_pending, *next; b; b = next) {
         next = b->next_pending;
         if (stream ? b->stream == stream : device_id < 0 || b->device_id == device_id || b->is_foreign)

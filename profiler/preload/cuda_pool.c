@@ -80,13 +80,14 @@ static struct pool *pool_see(struct cuda_call *c, cu_handle handle, unsigned dev
     return p;
 }
 
-static void pools_read(struct cuda_call *c, int settled)
+/* settled: the device whose pools have no free pending any more */
+static void pools_read(struct cuda_call *c, unsigned settled)
 {
     if (!__atomic_load_n(&pool_count_hint, __ATOMIC_RELAXED))
         return;
     for (uint32_t i = 0; i < POOLS; i++)
         if (pools[i].handle && pools[i].announced == (uint32_t)process.pid)
-            pool_read(c, pools[i].handle, &pools[i], pools[i].device, settled);
+            pool_read(c, pools[i].handle, &pools[i], pools[i].device, pools[i].device == settled);
 }
 
 /* --- blocks --- */
@@ -210,21 +211,28 @@ void cuda_waiting(struct cuda_call *c)
     c->frees = __atomic_load_n(&frees, __ATOMIC_ACQUIRE);
 }
 
+/* A wait tells nothing when no free was requested since the last wait for the same: by device, or by stream. */
 void cuda_waited(struct cuda_call *c, cu_handle stream_or_context, int whole_context)
 {
-    static uint32_t frees_told; /* done when the host last waited for all */
-    if (!c->frees || c->frees == __atomic_load_n(&frees_told, __ATOMIC_RELAXED))
+    static uint64_t told[256]; /* what was waited for (32 bits, not 0) | frees requested until then (32) */
+    if (!c->frees)
         return;
+    unsigned device = cuda_device_current(c);
     uint64_t context = cuda_context_current(), stream = 0;
-    if (whole_context && stream_or_context)
+    if (whole_context && stream_or_context && (uint64_t)stream_or_context != context) {
         context = (uint64_t)stream_or_context;
-    else if (!whole_context)
+        device = WIRE_DEVICE_UNKNOWN; /* the context's: it is not asked for here */
+    } else if (!whole_context) {
         stream = cuda_stream_number(c, stream_or_context);
-    CUDA_NOTE(c, SYNC, cuda_device_current(c), 0, context, stream);
+    }
+    uint64_t what = (stream ? stream : context) * 0x9e3779b97f4a7c15ull >> 32 | 1;
+    uint64_t *entry = &told[what / 2 % 256];
+    if (__atomic_load_n(entry, __ATOMIC_RELAXED) == (what << 32 | c->frees))
+        return;
+    CUDA_NOTE(c, SYNC, device, 0, context, stream);
     int settled = whole_context && c->frees == __atomic_load_n(&frees, __ATOMIC_ACQUIRE);
-    pools_read(c, settled);
-    if (settled)
-        __atomic_store_n(&frees_told, c->frees, __ATOMIC_RELAXED);
+    pools_read(c, settled ? device : WIRE_DEVICE_UNKNOWN);
+    __atomic_store_n(entry, what << 32 | c->frees, __ATOMIC_RELAXED);
 }
 
 /* --- graphs --- */

@@ -90,7 +90,10 @@ CUDA_PROGRAMS := $(SIM)/programs/faults
 $(CUDA_PROGRAMS): $(SIM)/programs/%: tests/cuda/%.cpp samples/ledger.h tests/cuda/include/cuda_runtime.h $(CUDART)
 	@mkdir -p $(@D)
 	$(Q)$(CXX) -std=c++17 $(CUDA_HOST_FLAGS) $(WARN) -Itests/cuda/include -o $@ $< -L$(SIM) -lcudart
-cuda-stand-ins: $(CUDA_PROGRAMS)
+$(SIM)/programs/random: tests/cuda/random.c samples/ledger.h tests/cuda/include/cuda_abi.h $(SIM)/13000/libcuda.so.1
+	@mkdir -p $(@D)
+	$(Q)$(CC) -D_GNU_SOURCE -std=gnu17 $(CUDA_HOST_FLAGS) $(WARN) -o $@ $< -L$(SIM)/13000 -lcuda
+cuda-stand-ins: $(CUDA_PROGRAMS) $(SIM)/programs/random
 
 # check-gpu: programs of tests/gpu for a real driver. Those that need a toolkit are built where nvcc is.
 GPU := $(BUILD)/gpu

@@ -1,0 +1,30 @@
+# Random calls of the driver against the program's own ledger: totals, peaks of active and reserved bytes, and every state between.
+. "$ROOT/tests/cuda/lib.sh"
+SIM_CUDA_DEVICES=2
+export SIM_CUDA_DEVICES
+# every state of a device that the program printed comes in the events, in order
+states_in_events() {
+    events "$1" | sums | awk '{ print $1 }' >have.txt
+    awk -v d="$1" '$1 == "state" && $2 == d { print $3 }' run.out >want.txt
+    awk 'NR == FNR { have[++n] = $1; next }
+         { while (++at <= n && have[at] != $1); if (at > n) { print "state " FNR " (" $1 " bytes) is not in the events"; exit } }' have.txt want.txt >missing.txt
+    [ ! -s missing.txt ] || { cat missing.txt; fail "$1"; }
+    at_least "$1: states" 100 "$(wc -l <want.txt)"
+}
+for seed in 1 2 3; do
+    for mode in memory pools; do
+        echo "seed $seed, $mode"
+        record "$SIM/programs/random" $seed 3000 $mode
+        equal "status" 0 $status
+        balance
+        equal "unmatched frees" 0 "$(value "SELECT sum(value) FROM counter WHERE name = 'unmatched_free'")"
+        [ $mode = memory ] || sed -i '/ segment /d' run.out
+        grep -v ' segment ' run.out >blocks.out
+        grep ' segment ' run.out >segments.out || true
+        same_ledger blocks.out
+        while read -r _ device _ _ _ _ _ peak; do
+            equal "$device reserved" "$peak" "$(column "$device" all peak_reserved_bytes)"
+        done <segments.out
+        for device in cuda:0 cuda:1; do states_in_events $device; done
+    done
+done

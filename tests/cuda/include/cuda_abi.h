@@ -1,6 +1,6 @@
 /*
  * cuda_abi.h: the part of the CUDA driver's documented binary interface that the simulated driver, the stand-in runtime
- * and the samples need, so that none of them needs a toolkit to be built. tests/e2e/cuda_abi.sh compares sizes, offsets
+ * and the samples need, so that none of them needs a toolkit to be built. tests/e2e/cuda_sim_abi.sh compares sizes, offsets
  * and values with a toolkit's own cuda.h where one is installed.
  */
 #ifndef MEMPROF_TESTS_CUDA_ABI_H

@@ -78,7 +78,7 @@ CREATE TABLE function(
   raw_name    TEXT NOT NULL,    -- as in the symbol table
   file_id     INTEGER REFERENCES file, -- where it is declared
   line        INTEGER,
-  is_allocator INTEGER NOT NULL DEFAULT 0 -- part of the allocator family: never the allocating line
+  is_allocator INTEGER NOT NULL DEFAULT 0 -- part of the allocator family, or of Python's import: never the allocating line
 ) STRICT;
 
 CREATE TABLE address( -- a distinct return address in a module
@@ -155,8 +155,8 @@ CREATE TABLE total( -- by device and kind; kind 'all' sums the device and has it
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE account( -- totals by line, function, file, module and thread; written when the symbols are known
-  scope               TEXT NOT NULL,    -- 'line' | 'function' | 'file' | 'module' | 'thread'
-  key_id              INTEGER NOT NULL, -- line.line_id, function_id, file_id, module_key.key_id, thread_id
+  scope               TEXT NOT NULL,    -- 'line' | 'function' | 'file' | 'module' | 'thread' | 'op'
+  key_id              INTEGER NOT NULL, -- line.line_id, function_id, file_id, module_key.key_id, thread_id, op_id
   inclusive           INTEGER NOT NULL, -- 0: self; 1: with everything that it calls (recursion counted once)
   device_id           INTEGER NOT NULL REFERENCES device,
   kind                TEXT NOT NULL,    -- a kind, or 'all'
@@ -186,6 +186,18 @@ CREATE TABLE line( -- a source line of a function, or a function without source 
   line        INTEGER NOT NULL,
   module_key_id INTEGER,  -- module_key, for rows without a function
   offset      INTEGER
+) STRICT;
+
+CREATE TABLE op( -- PyTorch's operators, as far as they are on the stacks: one row for each phase and module that one runs in
+  op_id  INTEGER PRIMARY KEY,
+  name   TEXT NOT NULL, -- 'aten::addmm': the innermost that does more than make a tensor
+  phase  TEXT,          -- 'forward' | 'backward' | 'optimizer'; NULL: none of them
+  module TEXT           -- the modules whose forward() runs, outermost first: 'Net.Block.Linear'; NULL: none (backward)
+) STRICT;
+
+CREATE TABLE site_op( -- the operator that a site allocates in
+  site_id INTEGER PRIMARY KEY REFERENCES site,
+  op_id   INTEGER NOT NULL REFERENCES op
 ) STRICT;
 
 CREATE TABLE module_key( -- modules of all processes by path and build-id
@@ -421,6 +433,13 @@ SELECT d.name AS device, a.kind, t.thread_id, p.process_id, p.pid, t.tid, t.name
        a.end_bytes, a.end_count, a.free_bytes, a.temporary_bytes, a.largest_bytes, a.lifetime_ns
 FROM account a JOIN device d USING(device_id) JOIN thread t ON t.thread_id = a.key_id JOIN process p USING(process_id)
 WHERE a.scope = 'thread';
+
+CREATE VIEW v_op AS -- PyTorch's operators; own_peak_bytes is known where one site makes the row
+SELECT d.name AS device, a.kind, o.name AS op, o.phase, o.module, a.alloc_count, a.alloc_bytes, a.free_count, a.temporary_count,
+       a.at_peak_bytes, a.at_peak_count, a.own_peak_bytes, a.end_bytes, a.end_count, a.free_bytes, a.temporary_bytes,
+       a.at_kind_peak_bytes, a.active_peak_bytes, a.reserved_peak_bytes, a.largest_bytes, a.lifetime_ns, a.key_id AS op_id
+FROM account a JOIN device d USING(device_id) JOIN op o ON o.op_id = a.key_id
+WHERE a.scope = 'op';
 
 -- every frame of every stack, inlined functions as frames of their own; depth 0 is the innermost. Fast for one stack_id and
 -- for joins on it: the walk over the callers is made for each stack that is asked for, not for all

@@ -132,7 +132,7 @@ static int load(struct by *b, struct error *err)
     const struct report_options *o = b->options;
     char text[UNITS_TEXT];
     if (o->at == REPORT_AT_TIME) {
-        if (o->by == ROW_THREAD || o->by == ROW_PROCESS || o->inclusive)
+        if (o->by == ROW_THREAD || o->by == ROW_PROCESS || o->by == ROW_OP || o->inclusive)
             return error_set(err, EINVAL, "--at TIME does not go with %s%s; --at peak and --at end do",
                              o->inclusive ? "--inclusive" : "--by ", o->inclusive ? "" : row_key_names[o->by]);
         int64_t end_ns = db_meta_int(b->db, "duration_ns", 0), last_ns;
@@ -243,6 +243,9 @@ static int key_columns(enum row_key by, int many_devices, struct table_column *c
         [ROW_THREAD] = {{"pid", TABLE_RIGHT, 0, 0},
                         {"tid", TABLE_RIGHT, 0, 0},
                         {"thread", TABLE_LEFT, TEXT_CUT_RIGHT, 0}},
+        [ROW_OP] = {{"operator", TABLE_LEFT, TEXT_CUT_NAME, 0},
+                    {"phase", TABLE_LEFT, TEXT_CUT_RIGHT, 0},
+                    {"module", TABLE_LEFT, TEXT_CUT_LEFT, 0}},
         [ROW_PROCESS] = {{"pid", TABLE_RIGHT, 0, 0}, {"command", TABLE_LEFT, TEXT_CUT_RIGHT, 0}},
     };
     int count = 0;
@@ -276,6 +279,10 @@ static void key_cells(const struct by *b, struct table *t, const struct row *row
         snprintf(number, sizeof number, "%lld", (long long)row->pid);
         table_text(t, number);
         table_text(t, row->command ? row->command : "?");
+    } else if (by == ROW_OP) {
+        table_text(t, row->op ? row->op : "?");
+        table_text(t, row->phase ? row->phase : "");
+        table_text(t, row->module ? row->module : "");
     } else if (by == ROW_THREAD) {
         snprintf(number, sizeof number, "%lld", (long long)row->pid);
         table_text(t, number);
@@ -373,8 +380,8 @@ int report_by(sqlite3 *db, const struct report_options *options, const struct re
     struct by b = {.db = db, .options = &chosen, .out = out, .title = BUF(4096)};
     if (chosen.top < 0)
         chosen.top = out->format != REPORT_TEXT ? 0 : chosen.by == ROW_STACK ? DEFAULT_STACKS : DEFAULT_TOP;
-    if (chosen.inclusive &&
-        (chosen.by == ROW_THREAD || chosen.by == ROW_DEVICE || chosen.by == ROW_STACK || chosen.by == ROW_PROCESS))
+    if (chosen.inclusive && (chosen.by == ROW_THREAD || chosen.by == ROW_DEVICE || chosen.by == ROW_STACK ||
+                             chosen.by == ROW_PROCESS || chosen.by == ROW_OP))
         return error_set(err, EINVAL, "--inclusive does not go with --by %s: it calls nothing",
                          row_key_names[chosen.by]);
     b.cwd = db_meta_text(db, "cwd");
@@ -392,7 +399,10 @@ int report_by(sqlite3 *db, const struct report_options *options, const struct re
             buf_printf(&b.title, " (%d of %lld)", b.rows.count, (long long)b.rows.total_count);
         table_line(out, TABLE_STRONG, b.title.data);
         if (b.rows.count == 0)
-            table_line(out, TABLE_PLAIN, "Nothing.");
+            table_line(out, TABLE_PLAIN,
+                       chosen.by == ROW_OP && !options->device && !options->kind
+                           ? "Nothing: no stack of this recording has an operator of PyTorch."
+                           : "Nothing.");
         else if (chosen.by == ROW_STACK)
             rc = print_stacks(&b, err);
         else

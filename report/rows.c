@@ -9,27 +9,29 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *const row_key_names[ROW_KEY_COUNT] = {"line",   "function", "file",  "module",
-                                                  "thread", "device",   "stack", "process"};
+const char *const row_key_names[ROW_KEY_COUNT] = {"line",   "function", "file",    "module", "thread",
+                                                  "device", "stack",    "process", "op"};
 
 /* The columns that say what a row is, in the order of read_key(); and the joins that they need. a: the account. */
 static const struct {
     const char *keys;
     const char *joins;
 } scopes[ROW_KEY_COUNT] = {
-    [ROW_LINE] = {"fn.name, fn.plain_name, f.path, l.line, m.path, l.offset, NULL, NULL, NULL, NULL",
+    [ROW_LINE] = {"fn.name, fn.plain_name, f.path, l.line, m.path, l.offset, NULL, NULL, NULL, NULL, NULL, NULL",
                   "LEFT JOIN line l ON l.line_id = a.key_id LEFT JOIN function fn ON fn.function_id = l.function_id "
                   "LEFT JOIN file f ON f.file_id = l.file_id LEFT JOIN module_key m ON m.key_id = l.module_key_id"},
-    [ROW_FUNCTION] = {"fn.name, fn.plain_name, f.path, fn.line, NULL, NULL, NULL, NULL, NULL, NULL",
+    [ROW_FUNCTION] = {"fn.name, fn.plain_name, f.path, fn.line, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL",
                       "LEFT JOIN function fn ON fn.function_id = a.key_id LEFT JOIN file f ON f.file_id = fn.file_id"},
-    [ROW_FILE] = {"NULL, NULL, f.path, NULL, NULL, NULL, NULL, NULL, NULL, NULL",
+    [ROW_FILE] = {"NULL, NULL, f.path, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL",
                   "LEFT JOIN file f ON f.file_id = a.key_id"},
-    [ROW_MODULE] = {"NULL, NULL, NULL, NULL, m.path, NULL, NULL, NULL, NULL, NULL",
+    [ROW_MODULE] = {"NULL, NULL, NULL, NULL, m.path, NULL, NULL, NULL, NULL, NULL, NULL, NULL",
                     "LEFT JOIN module_key m ON m.key_id = a.key_id"},
-    [ROW_THREAD] = {"NULL, NULL, NULL, NULL, NULL, NULL, t.name, t.process_id, p.pid, t.tid",
+    [ROW_THREAD] = {"NULL, NULL, NULL, NULL, NULL, NULL, t.name, t.process_id, p.pid, t.tid, NULL, NULL",
                     "LEFT JOIN thread t ON t.thread_id = a.key_id LEFT JOIN process p ON p.process_id = t.process_id"},
-    [ROW_PROCESS] = {"NULL, NULL, NULL, NULL, NULL, NULL, NULL, p.process_id, p.pid, NULL",
+    [ROW_PROCESS] = {"NULL, NULL, NULL, NULL, NULL, NULL, NULL, p.process_id, p.pid, NULL, NULL, NULL",
                      "LEFT JOIN process p ON p.process_id = a.key_id"},
+    [ROW_OP] = {"NULL, NULL, NULL, NULL, o.module, NULL, NULL, NULL, NULL, NULL, o.name, o.phase",
+                "LEFT JOIN op o ON o.op_id = a.key_id"},
 };
 
 /* What a process was last: an exec makes another image of it. */
@@ -122,7 +124,7 @@ static void build_sql(const struct rows_query *q, struct buf *sql)
     const char *sort = stat_infos[q->sort].column;
     const char *keys = scopes[q->by].keys;
     buf_printf(sql, "SELECT d.name, a.kind, a.key_id, %s, %s, ",
-               keys ? keys : "NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL",
+               keys ? keys : "NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL",
                q->by == ROW_PROCESS ? command : "NULL");
     stat_columns(sql, "a.");
     if (q->sort == STAT_net_growth)
@@ -182,7 +184,9 @@ static void read_key(struct row *row, sqlite3_stmt *s)
     row->process_id = sqlite3_column_int64(s, 10);
     row->pid = sqlite3_column_int64(s, 11);
     row->tid = sqlite3_column_int64(s, 12);
-    row->command = own_text(s, 13);
+    row->op = own_text(s, 13);
+    row->phase = own_text(s, 14);
+    row->command = own_text(s, 15);
 }
 
 /* A function without a source position is better shown with the module that it is in; for so few rows that a look at
@@ -237,8 +241,8 @@ static int count_rows(sqlite3 *db, const struct rows_query *q, struct rows *rows
 
 static void free_row(struct row *row)
 {
-    char *texts[] = {row->device, row->kind,   row->function, row->plain_name,
-                     row->file,   row->module, row->thread,   row->command};
+    char *texts[] = {row->device, row->kind,   row->function, row->plain_name, row->file,
+                     row->module, row->thread, row->command,  row->op,         row->phase};
     for (size_t k = 0; k < sizeof texts / sizeof *texts; k++)
         free(texts[k]);
 }
@@ -266,7 +270,7 @@ int rows_load(sqlite3 *db, const struct rows_query *q, struct rows *rows, struct
         while ((step = sqlite3_step(s)) == SQLITE_ROW) {
             struct row *row = rows_add(rows);
             read_key(row, s);
-            stat_read(&row->stats, s, 14);
+            stat_read(&row->stats, s, 16);
         }
         if (step != SQLITE_DONE)
             rc = db_error(db, err);
@@ -328,7 +332,7 @@ void row_record(struct record *record, const struct row *row, int inclusive, int
     else
         record_null(record, "line");
     record_text(record, "module", row->module);
-    if (row->module && !row->function)
+    if (row->module && !row->function && !row->op)
         record_int(record, "offset", row->offset);
     else
         record_null(record, "offset");
@@ -347,6 +351,10 @@ void row_record(struct record *record, const struct row *row, int inclusive, int
     }
     if (row->command)
         record_text(record, "command", row->command);
+    if (row->op) {
+        record_text(record, "op", row->op);
+        record_text(record, "phase", row->phase);
+    }
     if (is_instant) {
         record_int(record, "live_bytes", row->stats.value[STAT_end_bytes]);
         record_int(record, "live_count", row->stats.value[STAT_end_count]);

@@ -1,5 +1,5 @@
 /*
- * rows.h: account rows (by line, function, file, module, thread, device, stack, process) from the database, sorted and
+ * rows.h: account rows (by line, function, file, module, thread, device, stack, process, operator) from the database, sorted and
  * limited. Only tables of totals are read, never events.
  */
 #ifndef MEMPROF_ROWS_H
@@ -19,6 +19,7 @@ enum row_key {
     ROW_DEVICE,
     ROW_STACK,
     ROW_PROCESS,
+    ROW_OP,
     ROW_KEY_COUNT
 };
 
@@ -36,7 +37,7 @@ struct rows_query {
 };
 
 struct row { /* strings are owned by the rows; NULL where unknown */
-    char *device, *kind, *function, *plain_name, *file, *module, *thread, *command;
+    char *device, *kind, *function, *plain_name, *file, *module, *thread, *command, *op, *phase;
     int64_t line;   /* 0: unknown */
     int64_t offset; /* in module, where there is no function */
     int64_t key_id; /* line_id, function_id, ..., stack_id */

@@ -115,6 +115,8 @@ void model_free(struct model *m);
 int model_lines(struct model *m, struct error *err);
 /* finish_account.c: writes account. */
 int model_accounts(struct model *m, struct error *err);
+/* finish_ops.c: PyTorch's operators and phases; writes op, site_op, their accounts, and marks of domain 'pytorch'. */
+int model_ops(struct model *m, struct error *err);
 
 /* --- own peaks (ownpeak.c) -------------------------------------------------------------------------------------- */
 

@@ -87,6 +87,13 @@ static uint32_t file_of(struct named *n, const char *path)
     return *slot;
 }
 
+/* What is under an import statement: Python's own tracebacks leave these frames out, too. */
+static int is_import(const struct named_frame *f)
+{
+    static const char importlib[] = "<frozen importlib.";
+    return f->file && strcmp(f->language, "python") == 0 && strncmp(f->file, importlib, sizeof importlib - 1) == 0;
+}
+
 static uint32_t function_of(struct named *n, const struct named_frame *f, uint32_t file_id)
 {
     if (!f->function || !*f->function)
@@ -109,7 +116,7 @@ static uint32_t function_of(struct named *n, const struct named_frame *f, uint32
         bind_id(s, 6, file_id ? f->first_line : 0);
         /* readable names only; a scope has to come from a mangled one, and any will do */
         const char *raw = strstr(f->function, "::") ? "_Z" : f->function;
-        sqlite3_bind_int(s, 7, is_native && allocator_is_function(raw, f->function, f->file));
+        sqlite3_bind_int(s, 7, is_import(f) || (is_native && allocator_is_function(raw, f->function, f->file)));
         store_step(n->store, s);
     }
     return *slot;

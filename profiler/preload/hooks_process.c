@@ -1,5 +1,6 @@
 /* Processes, threads and modules: forks, new images and their environment, ends, names, dlclose. None of these records
  * while its real call runs: what libc allocates in it is recorded as in a plain run. */
+#include "python.h"
 #include "real.h"
 #include "record.h"
 
@@ -480,11 +481,13 @@ EXPORT int dlclose(void *handle)
     struct unwind_state s;
     UNWIND_HERE(s);
     NEED(dlclose);
+    int held = python_before_dlclose();
     int result = real.dlclose(handle);
     struct thread *t = &self;
     if (gate.on && thread_enter(t, s)) {
         unwind_after_dlclose();
         thread_leave(t);
     }
+    python_after_dlclose(held);
     return result;
 }

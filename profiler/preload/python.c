@@ -9,18 +9,7 @@
 
 uint32_t python_loaded;
 
-/* Written when modules come and go, and by the first look at frames. */
-static struct {
-    uint64_t module_start;
-    uint64_t runtime;              /* address of _PyRuntime */
-    uint64_t eval_start, eval_end; /* of _PyEval_EvalFrameDefault */
-    uint32_t is_verified;          /* frames were found where the layout says */
-    uint32_t failures, looks;
-    uint32_t key; /* of the thread's state, + 1, where it is not in the runtime at l->tss; 0: it is */
-    struct python_layout layout;
-} python;
-
-#define FAILURES_MOST 16u
+struct python_state python;
 
 /* --- reading --- */
 
@@ -35,7 +24,7 @@ INLINE uint32_t half_at(uint64_t address)
     return *(const uint32_t *)address;
 }
 
-static int readable(uint64_t at, uint64_t bytes)
+int python_readable(uint64_t at, uint64_t bytes)
 {
     if (bytes == 0)
         return 1;
@@ -49,14 +38,14 @@ static int readable(uint64_t at, uint64_t bytes)
 
 static int type_is(uint64_t object, const char *name)
 {
-    if (!is_object(object) || !readable(object, 48))
+    if (!is_object(object) || !python_readable(object, 48))
         return 0;
     uint64_t type = word_at(object + python.layout.ob_type);
-    if (!is_object(type) || !readable(type, 64))
+    if (!is_object(type) || !python_readable(type, 64))
         return 0;
     const char *is = (const char *)word_at(type + python.layout.tp_name);
     unsigned i = 0;
-    if (!readable((uint64_t)is, 16))
+    if (!python_readable((uint64_t)is, 16))
         return 0;
     while (name[i] && name[i] == is[i])
         i++;
@@ -218,9 +207,9 @@ static int text_read(uint64_t object, struct python_text *out)
     if ((kind != 1 && kind != 2 && kind != 4) || length > 1u << 20)
         return 0;
     data = is_compact ? object + (is_ascii ? l->ascii_bytes : l->ascii_bytes + l->compact_more) : 0;
-    if (!is_compact && readable(object, l->ascii_bytes + l->compact_more + 8u))
+    if (!is_compact && python_readable(object, l->ascii_bytes + l->compact_more + 8u))
         data = word_at(object + l->ascii_bytes + l->compact_more);
-    if (!readable(data, length * kind))
+    if (!python_readable(data, length * kind))
         return 0;
     *out = (struct python_text){(const void *)data, kind, (uint32_t)length};
     return 1;
@@ -229,13 +218,13 @@ static int text_read(uint64_t object, struct python_text *out)
 int python_code_read(uint64_t code, struct python_code *out)
 {
     const struct python_layout *l = &python.layout;
-    if (!type_is(code, "code") || !readable(code, l->bytecode ? l->bytecode : 160u))
+    if (!type_is(code, "code") || !python_readable(code, l->bytecode ? l->bytecode : 160u))
         return 0;
     uint64_t table = word_at(code + l->table);
     if (!type_is(table, "bytes"))
         return 0;
     uint64_t bytes = word_at(table + l->bytes_size);
-    if (bytes > 1u << 26 || !readable(table + l->bytes_data, bytes))
+    if (bytes > 1u << 26 || !python_readable(table + l->bytes_data, bytes))
         return 0;
     *out = (struct python_code){.minor = l->minor, .first_line = half_at(code + l->first_line)};
     out->table = (struct python_text){(const void *)(table + l->bytes_data), 1, (uint32_t)bytes};
@@ -256,16 +245,16 @@ static int frames_are_sound(uint64_t state)
     const struct python_layout *l = &python.layout;
     struct python_code code;
     int found = 0, is_new = l->minor >= 11;
-    if (!readable(state, 512))
+    if (!python_readable(state, 512))
         return 0;
     uint64_t frame = word_at(state + l->frame);
     if (is_new && l->cframe_frame != NOT_THERE) {
-        if (!is_object(frame) || !readable(frame, 32))
+        if (!is_object(frame) || !python_readable(frame, 32))
             return frame ? 0 : -1;
         frame = word_at(frame + l->cframe_frame);
     }
     for (unsigned n = 0; frame && n < WIRE_STACK_MAX; n++, frame = word_at(frame + l->previous)) {
-        if (!is_object(frame) || !readable(frame, 128))
+        if (!is_object(frame) || !python_readable(frame, 128))
             return 0;
         if (is_new && *(const uint8_t *)(frame + l->owner) >= OWNED_BY_C)
             continue;
@@ -287,9 +276,9 @@ static int find_key(void)
     const struct python_layout *l = &python.layout;
     for (uint32_t key = 0; key < 128; key++) {
         uint64_t state = (uint64_t)pthread_getspecific(key), thread, interpreter;
-        if (is_object(state) && readable(state, 512) && word_at(state + l->thread_id) == this_thread()) {
+        if (is_object(state) && python_readable(state, 512) && word_at(state + l->thread_id) == this_thread()) {
             interpreter = word_at(state + 16);
-            thread = is_object(interpreter) && readable(interpreter, 8);
+            thread = is_object(interpreter) && python_readable(interpreter, 8);
             if (thread && frames_are_sound(state) == 1) {
                 python.key = key + 1;
                 return 1;
@@ -316,7 +305,7 @@ static NOINLINE int verify(void)
     if ((uint32_t)tss == 1 && tss >> 32 < 1024)
         state = (uint64_t)pthread_getspecific((pthread_key_t)(tss >> 32));
     if (state)
-        sound = is_object(state) && readable(state, 512) && word_at(state + l->thread_id) == this_thread()
+        sound = is_object(state) && python_readable(state, 512) && word_at(state + l->thread_id) == this_thread()
                     ? frames_are_sound(state)
                     : 0;
     /* where the runtime may have its key elsewhere; now and then, because most threads run no Python */
@@ -448,199 +437,4 @@ unsigned python_join(const uint64_t *pcs, const uint64_t *sps, unsigned native_c
         return most;
     }
     return j.count;
-}
-
-/* --- finding the interpreter --- */
-
-struct symbols {
-    uint64_t bias;
-    const Elf64_Sym *symbols;
-    const char *strings;
-    const uint32_t *hash; /* DT_GNU_HASH */
-};
-
-/* ld.so has made these addresses absolute, but for modules that it does not relocate. */
-static uint64_t dynamic_address(const struct link_map *map, uint64_t value)
-{
-    return value < map->l_addr ? value + map->l_addr : value;
-}
-
-static int symbols_open(const struct link_map *map, struct symbols *s)
-{
-    *s = (struct symbols){.bias = map->l_addr};
-    const Elf64_Dyn *d = map->l_ld;
-    if (!d || !readable((uint64_t)d, sizeof *d))
-        return 0;
-    for (unsigned i = 0; i < 128 && d->d_tag != DT_NULL; i++, d++) {
-        uint64_t at = dynamic_address(map, d->d_un.d_ptr);
-        if (d->d_tag == DT_SYMTAB)
-            s->symbols = (const Elf64_Sym *)at;
-        else if (d->d_tag == DT_STRTAB)
-            s->strings = (const char *)at;
-        else if (d->d_tag == DT_GNU_HASH)
-            s->hash = (const uint32_t *)at;
-    }
-    return s->symbols && s->strings && s->hash && readable((uint64_t)s->symbols, sizeof *s->symbols) &&
-           readable((uint64_t)s->strings, 8) && readable((uint64_t)s->hash, 16);
-}
-
-static int same(const char *a, const char *b)
-{
-    while (*a && *a == *b)
-        a++, b++;
-    return *a == *b;
-}
-
-/* A defined symbol's address; 0: none. */
-static uint64_t symbol_find(const struct symbols *s, const char *name, uint64_t *size)
-{
-    uint32_t h = 5381;
-    for (const char *c = name; *c; c++)
-        h = h * 33 + (uint8_t)*c;
-    uint32_t buckets = s->hash[0], first = s->hash[1], words = s->hash[2], shift = s->hash[3];
-    const uint64_t *bloom = (const uint64_t *)(s->hash + 4);
-    const uint32_t *bucket = (const uint32_t *)(bloom + words), *chain = bucket + buckets;
-    if (!buckets || !words || (words & (words - 1)) || shift > 31)
-        return 0;
-    uint64_t in_bloom = bloom[h / 64 & (words - 1)];
-    if (!(in_bloom >> (h & 63) & in_bloom >> (h >> shift & 63) & 1))
-        return 0;
-    uint32_t i = bucket[h % buckets];
-    if (i < first)
-        return 0;
-    for (;; i++) {
-        uint32_t chained = chain[i - first];
-        const Elf64_Sym *symbol = &s->symbols[i];
-        if ((chained | 1) == (h | 1) && symbol->st_shndx != SHN_UNDEF && same(s->strings + symbol->st_name, name)) {
-            *size = symbol->st_size;
-            return symbol->st_value + s->bias;
-        }
-        if (chained & 1)
-            return 0;
-    }
-}
-
-/*
- * What the interpreter publishes about itself from 3.13 on (_Py_DebugOffsets): words at the start of _PyRuntime, a
- * group to a structure, its size first. Versions add fields to the ends of groups, so a group is found by its first
- * fields.
- */
-struct published {
-    const uint64_t *at;
-    unsigned from, end;
-};
-
-static int look_for(struct published *p, const uint64_t *fields, unsigned count)
-{
-    for (unsigned i = p->from; i + count <= p->end; i++) {
-        unsigned k = 0;
-        while (k < count && p->at[i + k] == fields[k])
-            k++;
-        if (k == count) {
-            p->from = i;
-            return 1;
-        }
-    }
-    return 0;
-}
-
-/* Not inlined: its table is for the few programs with such a Python. */
-static __attribute__((noinline)) int layout_published(struct python_layout *l, uint64_t runtime, uint64_t runtime_bytes)
-{
-    struct published p = {(const uint64_t *)runtime, 6, 128};
-    static const char cookie[8] = "xdebugpy";
-    uint64_t word;
-    __builtin_memcpy(&word, cookie, 8);
-    if (runtime_bytes < p.end * 8 || p.at[0] != word || p.at[1] >> 16 != (0x0300u | l->minor) ||
-        p.at[2] != 0) /* built without the GIL */
-        return 0;
-    const uint64_t *at = p.at;
-    uint64_t finalizing = at[4];
-    static const uint64_t state[] = {0, 8, 16}; /* prev, next, interp */
-    if (!look_for(&p, state, 3))
-        return 0;
-    const uint64_t *thread = at + p.from, *frame = thread + 9; /* at its prev, at its previous */
-    p.from += 14;
-    while (p.from + 10 < p.end &&
-           (at[p.from + 1] != at[p.from] + 8 || at[p.from + 2] != at[p.from] + 16 || at[p.from + 3] != at[p.from] + 24))
-        p.from++;
-    const uint64_t *code = at + p.from; /* at its filename */
-    static const uint64_t object[] = {16, 8}, text[] = {32, 16, 40};
-    p.from += 9;
-    if (!look_for(&p, object, 2))
-        return 0;
-    const uint64_t *type = at + p.from + 3; /* at its tp_name */
-    p.from += 6;
-    if (!look_for(&p, text, 3))
-        return 0;
-    const uint64_t *unicode = at + p.from; /* at its state; before it the bytes object's two, and a size */
-    const struct {
-        uint64_t from;
-        uint16_t *to;
-    } fields[] = {
-        {finalizing, &l->finalizing},  {thread[3], &l->frame},
-        {thread[4], &l->thread_id},    {frame[0], &l->previous},
-        {frame[1], &l->code},          {frame[2], &l->instruction},
-        {frame[4], &l->owner},         {code[0], &l->filename},
-        {code[1], &l->name},           {code[2], &l->qualname},
-        {code[3], &l->table},          {code[4], &l->first_line},
-        {code[8], &l->bytecode},       {8, &l->ob_type},
-        {type[0], &l->tp_name},        {unicode[-3], &l->bytes_size},
-        {unicode[-2], &l->bytes_data}, {unicode[0], &l->text_state},
-        {unicode[1], &l->text_length}, {unicode[2], &l->ascii_bytes},
-    };
-    for (unsigned i = 0; i < sizeof fields / sizeof *fields; i++) {
-        if (fields[i].from > 4096)
-            return 0;
-        *fields[i].to = (uint16_t)fields[i].from;
-    }
-    l->version = (uint16_t)(l->first_line + 24);
-    return 1;
-}
-
-/* The second number of the version: 3.11 and later say it; the two before are known by what they export. 0: unknown. */
-static unsigned version_minor(const struct symbols *s)
-{
-    uint64_t size, at = symbol_find(s, "Py_Version", &size);
-    if (at)
-        return half_at(at) >> 24 == 3 ? half_at(at) >> 16 & 255 : 0;
-    if (symbol_find(s, "Py_NewRef", &size))
-        return 10;
-    return symbol_find(s, "PyFrame_GetCode", &size) ? 9 : 0;
-}
-
-void python_module(const struct link_map *map, uint64_t start)
-{
-    struct symbols s;
-    uint64_t runtime_bytes, eval_bytes;
-    if (python.module_start || !symbols_open(map, &s))
-        return;
-    uint64_t runtime = symbol_find(&s, "_PyRuntime", &runtime_bytes);
-    uint64_t eval = runtime ? symbol_find(&s, "_PyEval_EvalFrameDefault", &eval_bytes) : 0;
-    if (!eval)
-        return;
-    unsigned minor = version_minor(&s);
-    python.module_start = start;
-    if (minor < 9 || minor > 14) {
-        COUNT(python_unknown);
-        return;
-    }
-    python.layout = python_layouts[minor - 9];
-    if (minor >= 13 && !layout_published(&python.layout, runtime, runtime_bytes)) {
-        COUNT(python_unknown);
-        return;
-    }
-    python.runtime = runtime;
-    python.eval_start = eval;
-    python.eval_end = eval + eval_bytes;
-    python.is_verified = python.failures = python.looks = python.key = 0;
-    __atomic_store_n(&python_loaded, 1, __ATOMIC_RELEASE);
-}
-
-void python_module_gone(uint64_t start)
-{
-    if (start != python.module_start)
-        return;
-    __atomic_store_n(&python_loaded, 0, __ATOMIC_RELEASE);
-    python.module_start = 0;
 }

@@ -21,6 +21,10 @@ extern uint32_t python_loaded;
 void python_module(const struct link_map *map, uint64_t start);
 void python_module_gone(uint64_t start);
 
+/* Around a real dlclose, which may take the interpreter away from under the other threads. */
+int python_before_dlclose(void);
+void python_after_dlclose(int from_before);
+
 /* The hash of this thread's Python frames, `most` of them at most; 0: none. The hot path. */
 uint64_t python_hash(unsigned most);
 

@@ -8,6 +8,8 @@
 
 #include <stdint.h>
 
+#pragma GCC visibility push(hidden)
+
 #define NOT_THERE  0xffffu
 #define OWNED_BY_C 3u /* frame.owner from here on: no code's frame, but an evaluation's mark on the C stack */
 
@@ -33,6 +35,27 @@ struct python_layout {
     uint16_t text_length, text_state, ascii_bytes, compact_more;
     uint16_t bytes_size, bytes_data;
 };
+
+/* Written when modules come and go, and by the first look at frames. */
+struct python_state {
+    uint64_t module_start;
+    uint64_t runtime;              /* address of _PyRuntime */
+    uint64_t eval_start, eval_end; /* of _PyEval_EvalFrameDefault */
+    uint32_t may_go;               /* a dlclose may unload it */
+    uint32_t closing;              /* dlcloses under way */
+    uint32_t is_verified;          /* frames were found where the layout says */
+    uint32_t failures, looks;
+    uint32_t key; /* of the thread's state, + 1, where it is not in the runtime at l->tss; 0: it is */
+    struct python_layout layout;
+};
+extern struct python_state python;
+
+#define FAILURES_MOST 16u /* looks at frames that were not what the layout says, until none is taken any more */
+
+/* Whether the kernel lets these bytes be read; a call for each page. */
+int python_readable(uint64_t at, uint64_t bytes);
+
+#pragma GCC visibility pop
 
 #define OBJECTS(ascii, more)                                                                                           \
     .ob_type = 8, .tp_name = 24, .text_length = 16, .text_state = 32, .ascii_bytes = (ascii), .compact_more = (more),  \

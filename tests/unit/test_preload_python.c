@@ -1,0 +1,97 @@
+/* Joining native frames with Python's: groups by where their evaluation lies on the C stack, cuts, frames left over. */
+#include "../../profiler/preload/python.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+static const uint64_t pcs[] = {11, 12, 13, 14, 15}, sps[] = {1000, 1100, 1200, 1300, 1400};
+static uint64_t out[16];
+static int is_cut;
+
+static unsigned join(const struct python_frame *frames, unsigned count, unsigned most)
+{
+    is_cut = 0;
+    return python_join(pcs, sps, 5, frames, count, out, most, &is_cut);
+}
+
+#define FRAME(id_, anchor_)                                                                                            \
+    {                                                                                                                  \
+        .anchor = (anchor_), .offset = 4, .id = (id_)                                                                  \
+    }
+#define WORD(id) WIRE_PYTHON_WORD(id, 4)
+#define EXPECT(count, ...)                                                                                             \
+    do {                                                                                                               \
+        const uint64_t expected[] = {__VA_ARGS__};                                                                     \
+        assert_int_equal(count, sizeof expected / sizeof *expected);                                                   \
+        assert_memory_equal(out, expected, sizeof expected);                                                           \
+    } while (0)
+
+static void test_groups(void **state)
+{
+    (void)state;
+    const struct python_frame frames[] = {FRAME(1, 0), FRAME(2, 1150), FRAME(3, 1300)};
+    EXPECT(join(frames, 3, 16), 11, WORD(1), WORD(2), 13, WORD(3), 15);
+    assert_false(is_cut);
+}
+
+static void test_bounds(void **state)
+{
+    (void)state;
+    const struct python_frame first[] = {FRAME(1, 1000)}, last[] = {FRAME(1, 1199)}, outermost[] = {FRAME(1, 99999)};
+    EXPECT(join(first, 1, 16), WORD(1), 12, 13, 14, 15);
+    EXPECT(join(last, 1, 16), 11, WORD(1), 13, 14, 15);
+    EXPECT(join(outermost, 1, 16), 11, 12, 13, 14, WORD(1));
+    EXPECT(join(NULL, 0, 16), 11, 12, 13, 14, 15);
+}
+
+/* An evaluation that the native walk did not see: its frames stand before the next that it did, or at the end. */
+static void test_unseen(void **state)
+{
+    (void)state;
+    const struct python_frame between[] = {FRAME(1, 5), FRAME(2, 1250)},
+                              end[] = {FRAME(1, 1250), FRAME(2, 7), FRAME(3, 0)};
+    EXPECT(join(between, 2, 16), 11, 12, WORD(1), WORD(2), 14, 15);
+    EXPECT(join(end, 3, 16), 11, 12, WORD(1), 14, 15, WORD(2), WORD(3));
+}
+
+static void test_not_shown(void **state)
+{
+    (void)state;
+    const struct python_frame frames[] = {FRAME(1, 0), FRAME(PYTHON_NO_CODE, 0), FRAME(2, 1100)};
+    EXPECT(join(frames, 3, 16), 11, WORD(1), WORD(2), 13, 14, 15);
+}
+
+static void test_cut(void **state)
+{
+    (void)state;
+    const struct python_frame frames[] = {FRAME(1, 0), FRAME(2, 0), FRAME(3, 1100)};
+    EXPECT(join(frames, 3, 7), 11, WORD(1), WORD(2), WORD(3), 13, 14, 15);
+    assert_false(is_cut);
+    EXPECT(join(frames, 3, 3), 11, WORD(1), WORD(2));
+    assert_true(is_cut);
+}
+
+/* No interpreter in this process. */
+static void test_none(void **state)
+{
+    (void)state;
+    struct python_code code;
+    assert_int_equal(python_loaded, 0);
+    assert_int_equal(python_before_dlclose(), 0);
+    python_module_gone(12345);
+    assert_false(python_code_read(0, &code));
+    assert_false(python_code_read(1, &code));
+    assert_false(python_code_read(1ull << 46, &code)); /* not mapped */
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_groups), cmocka_unit_test(test_bounds),    cmocka_unit_test(test_unseen),
+        cmocka_unit_test(test_cut),    cmocka_unit_test(test_not_shown), cmocka_unit_test(test_none),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

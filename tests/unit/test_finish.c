@@ -813,6 +813,86 @@ static void test_interruption(void **state)
     sqlite3_close(db);
 }
 
+/* --- the self line under Python ---------------------------------------------------------------------------------- */
+
+/* One address, frame, function and stack node. */
+static void python_node(sqlite3 *db, int id, int caller, int module, const char *function, int file,
+                        const char *language)
+{
+    char text[8];
+    snprintf(text, sizeof text, module ? "%d" : "NULL", module);
+    sql(db, "INSERT INTO address VALUES(%d, %s, %d)", id, text, module ? 100 * id : -id);
+    sql(db, "INSERT INTO function VALUES(%d, %Q, %Q, %Q, NULL, NULL, 0)", id, function, function, function);
+    sql(db,
+        "INSERT INTO frame(address_id, inline_depth, function_id, file_id, line, language) VALUES(%d, 0, %d, "
+        "nullif(%d, 0), nullif(%d, 0), %Q)",
+        id, id, file, file ? 10 + id : 0, language);
+    snprintf(text, sizeof text, caller ? "%d" : "NULL", caller);
+    sql(db, "INSERT INTO stack VALUES(%d, %s, %d, 1, 0)", id, text, id);
+}
+
+static void python_site(sqlite3 *db, int stack)
+{
+    sql(db, "INSERT INTO site VALUES(%d, %d, 1, 0, 'heap', 1, 8, 0, 0, 0, 0, 8, 1, 8, 8, 8, 1, 8, 8, 8, 0)", stack,
+        stack);
+}
+
+static void expect_self(sqlite3 *db, int stack, const char *function)
+{
+    char query[256];
+    snprintf(query, sizeof query,
+             "SELECT count(*) FROM site_line JOIN line USING(line_id) JOIN function USING(function_id) WHERE site_id = "
+             "%d AND name = '%s'",
+             stack, function);
+    if (db_int(db, query, -1) != 1)
+        fail_msg("site %d is not charged to %s", stack, function);
+}
+
+static void test_python_self(void **state)
+{
+    (void)state;
+    sqlite3 *db = create("python.db");
+    char path[128];
+    snprintf(path, sizeof path, "%s/ext.c", directory);
+    fclose(fopen(path, "w"));
+    sql(db,
+        "INSERT INTO module(module_id, process_id, path, build_id, start_address, end_address, bias, load_ns, symbols) "
+        "VALUES(1, 1, '/home/u/venv/lib/libpython3.11.so.1.0', 'aa', 0, 1, 0, 0, 'dwarf'),"
+        "(2, 1, '/home/u/work/ext.so', 'bb', 0, 1, 0, 0, 'dwarf'), (3, 1, '/usr/lib/libx.so', 'cc', 0, 1, 0, 0, "
+        "'dwarf'),"
+        "(4, 1, '/home/u/.local/lib/python3.11/site-packages/np/core.so', 'dd', 0, 1, 0, 0, 'dwarf'),"
+        "(5, 1, '/home/u/venv/lib/libblas.so', 'ee', 0, 1, 0, 0, 'dwarf')");
+    sql(db, "INSERT INTO file VALUES(1, '/src/train.py', NULL), (2, %Q, NULL), (3, '/build/gone.c', NULL)", path);
+    /* a C program, then Python, then each kind of native code */
+    python_node(db, 1, 0, 2, "main", 2, "native");
+    python_node(db, 2, 1, 1, "PyEval_EvalCode", 2, "native"); /* the interpreter before any Python */
+    python_node(db, 3, 2, 0, "train", 1, "python");
+    python_node(db, 4, 3, 1, "list_append", 2, "native");
+    python_node(db, 5, 3, 4, "array_new", 2, "native");
+    python_node(db, 6, 3, 3, "x_alloc", 2, "native");
+    python_node(db, 7, 3, 5, "dgemm", 2, "native"); /* beside the interpreter */
+    python_node(db, 8, 3, 2, "ext_own", 2, "native");
+    python_node(db, 9, 8, 3, "x_inside", 2, "native"); /* called by one's own code */
+    python_node(db, 10, 3, 2, "ext_stripped", 0, "native");
+    python_node(db, 11, 3, 2, "ext_source_gone", 3, "native");
+    python_node(db, 12, 8, 0, "callback", 1, "python"); /* own code calls Python again */
+    for (int i = 1; i <= 12; i++)
+        python_site(db, i);
+    struct finish_options options = {0};
+    struct error err = {""};
+    assert_int_equal(finish_database(db, &options, &err), 0);
+    expect_self(db, 1, "main");
+    expect_self(db, 2, "PyEval_EvalCode");
+    for (int i = 3; i <= 7; i++)
+        expect_self(db, i, "train");
+    expect_self(db, 8, "ext_own");
+    expect_self(db, 9, "ext_own");
+    expect_self(db, 10, "train");
+    expect_self(db, 11, "train");
+    expect_self(db, 12, "callback");
+    sqlite3_close(db);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -826,6 +906,7 @@ int main(void)
         cmocka_unit_test(test_jit_addresses),
         cmocka_unit_test(test_own_module_and_source),
         cmocka_unit_test(test_interruption),
+        cmocka_unit_test(test_python_self),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

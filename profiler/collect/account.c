@@ -523,6 +523,8 @@ void account_events(struct account *a, const struct event *events, size_t count)
     }
 #undef PLACE
     a->counts.events += count;
+    if (a->chunk) /* now, and not all when the chunk is full: the program would wait for that */
+        account_chunk_encode(a);
 }
 
 void account_flush(struct account *a, uint64_t now_ns)

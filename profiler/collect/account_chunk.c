@@ -17,11 +17,15 @@ void account_chunk_open(struct account *a)
     a->chunk = xmalloc(CHUNK_EVENTS * sizeof *a->chunk);
     a->before = xmalloc(CHUNK_EVENTS * sizeof *a->before);
     a->deltas = xmalloc(CHUNK_EVENTS * sizeof *a->deltas);
+    a->chunk_codec = chunk_codec_open();
+    if (!a->chunk_codec || chunk_events_begin(a->chunk_codec) != 0)
+        bug("out of memory");
 }
 
 void account_chunk_close(struct account *a)
 {
     chunk_codec_close(a->codec);
+    chunk_codec_close(a->chunk_codec);
     buf_free(&a->encoded);
     buf_free(&a->encoded_deltas);
     free(a->chunk);
@@ -61,6 +65,12 @@ static void collect_deltas(struct account *a)
     }
 }
 
+void account_chunk_encode(struct account *a)
+{
+    if (chunk_events_add(a->chunk_codec, a->chunk, a->chunk_fill) != 0)
+        bug("chunk %u of %u events", a->chunk_id, a->chunk_fill);
+}
+
 static void write_chunk(struct account *a)
 {
     static const char sql[] =
@@ -72,7 +82,8 @@ static void write_chunk(struct account *a)
     buf_reset(&a->encoded);
     buf_reset(&a->encoded_deltas);
     collect_deltas(a);
-    if (chunk_encode_events(a->codec, a->chunk, a->chunk_fill, &a->encoded) != 0 ||
+    account_chunk_encode(a);
+    if (chunk_events_pack(a->chunk_codec, &a->encoded) != 0 ||
         chunk_encode_deltas(a->codec, a->deltas, a->chunk_touched, &a->encoded_deltas) != 0)
         bug("chunk %u of %u events", a->chunk_id, a->chunk_fill);
     sqlite3_bind_int64(s, 1, a->chunk_id);
@@ -116,6 +127,8 @@ void account_chunk_full(struct account *a)
     if (a->chunk) {
         write_chunk(a);
         drop_old(a);
+        if (chunk_events_begin(a->chunk_codec) != 0)
+            bug("out of memory");
     }
     a->chunk_id++;
     a->chunk_fill = a->chunk_touched = a->chunk_written = 0;

@@ -65,8 +65,9 @@ struct account {
     uint64_t segment_rows, oom_rows, sample_rows;
     uint64_t searched_blocks; /* looking for a block by an address within it */
 
-    struct chunk_codec *codec;
-    struct chunk_event *chunk; /* room for CHUNK_EVENTS; NULL: no events are kept */
+    struct chunk_codec *codec;       /* of what is written at once */
+    struct chunk_codec *chunk_codec; /* of the chunk's events, which are encoded as they come */
+    struct chunk_event *chunk;       /* room for CHUNK_EVENTS; NULL: no events are kept */
     uint32_t chunk_fill;
     uint32_t chunk_id;         /* of the chunk being filled, from 1 */
     uint32_t chunk_first_kept; /* older ones are deleted */
@@ -118,6 +119,7 @@ void account_threads_close(struct account *a);
 void account_chunk_open(struct account *a);
 void account_chunk_close(struct account *a);
 void account_chunk_touch(struct account *a, struct site *s, uint32_t id); /* before its first change in the chunk */
+void account_chunk_encode(struct account *a);                             /* the events that are new */
 void account_chunk_full(struct account *a);                               /* writes the chunk and begins the next */
 void account_chunk_partial(struct account *a); /* writes what there is; it will be written again */
 

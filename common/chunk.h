@@ -49,7 +49,7 @@ struct chunk_event {
     uint32_t site_id;   /* the block's site, for frees too; 0: unknown */
     uint32_t thread_id; /* the thread that did it */
     uint16_t process_id;
-    uint8_t op;     /* enum chunk_op */
+    uint8_t op;     /* enum chunk_op; with the next three as they lie one number, the event's tuple */
     uint8_t hook;   /* hook_id */
     uint8_t device; /* device_id */
     uint8_t kind;   /* index in the table of kinds, kind.h */

@@ -7,6 +7,7 @@
 #include "../../common/error.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /* How far ahead of its turn an event's memory is asked for: the index entry of its block, the block, its site. */
 #define AHEAD_INDEX 28u
@@ -221,7 +222,14 @@ void account_keep(struct account *a, const struct event *e, unsigned op, uint64_
         a->device_mask |= 1ull << (device & 63);
     }
     a->event_count++;
-    if (__builtin_expect(++a->chunk_fill == CHUNK_EVENTS, 0))
+    a->chunk_fill++;
+    if (a->chunk) {
+        uint32_t tuple;
+        memcpy(&tuple, &a->chunk[a->chunk_fill - 1].op, sizeof tuple);
+        if (__builtin_expect(tuple != a->last_tuples[op & 3], 0))
+            account_chunk_tuple(a, tuple);
+    }
+    if (__builtin_expect(a->chunk_fill == CHUNK_EVENTS, 0))
         account_chunk_full(a);
 }
 

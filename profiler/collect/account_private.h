@@ -76,6 +76,13 @@ struct account {
     struct chunk_delta *before; /* the sites that the chunk touched, as they were: chunk_touched of them */
     struct chunk_delta *deltas;
     uint32_t chunk_touched;
+    uint32_t last_tuples[4]; /* of the chunk's events, by the low bits of their ops; as in struct chunk_event */
+    uint32_t tuples[CHUNK_TUPLES], tuple_count;
+    struct short_chunk { /* chunks that ended before they were full: what came after them */
+        uint64_t first_event;
+        uint32_t chunk_id;
+    } * short_chunks;
+    uint32_t short_count, short_capacity;
     struct buf encoded, encoded_deltas;
     struct keyframes keyframes;
 };
@@ -118,6 +125,8 @@ void account_threads_close(struct account *a);
 /* account_chunk.c */
 void account_chunk_open(struct account *a);
 void account_chunk_close(struct account *a);
+void account_chunk_tuple(struct account *a, uint32_t tuple); /* of the event just added, another than that before */
+uint32_t account_chunk_of(const struct account *a, uint64_t event);       /* the chunk of an event, numbered from 0 */
 void account_chunk_touch(struct account *a, struct site *s, uint32_t id); /* before its first change in the chunk */
 void account_chunk_encode(struct account *a);                             /* the events that are new */
 void account_chunk_full(struct account *a);                               /* writes the chunk and begins the next */

@@ -15,6 +15,8 @@
 #define AHEAD_SITE  8u
 #define AHEAD_RING  32u /* a power of two above AHEAD_INDEX */
 
+#define ENCODE_EVENTS 512u /* at once, while they are in the cache */
+
 /* Up to so many, blocks and sites are in the second level of the cache anyway. */
 #define NEAR_BLOCKS 4096u
 #define NEAR_SITES  512u
@@ -534,7 +536,8 @@ void account_events(struct account *a, const struct event *events, size_t count)
     }
 #undef PLACE
     a->counts.events += count;
-    if (a->chunk) /* now, and not all when the chunk is full: the program would wait for that */
+    /* now, and not all when the chunk is full: the program would wait for that */
+    if (a->chunk && a->chunk_fill >= a->chunk_encoded + ENCODE_EVENTS)
         account_chunk_encode(a);
 }
 

@@ -99,6 +99,7 @@ void account_chunk_encode(struct account *a)
 {
     if (chunk_events_add(a->chunk_codec, a->chunk, a->chunk_fill) != 0)
         bug("chunk %u of %u events", a->chunk_id, a->chunk_fill);
+    a->chunk_encoded = a->chunk_fill;
 }
 
 static void write_chunk(struct account *a)
@@ -161,7 +162,8 @@ void account_chunk_full(struct account *a)
             bug("out of memory");
     }
     a->chunk_id++;
-    a->chunk_fill = a->chunk_touched = a->chunk_written = a->tuple_count = 0;
+    a->chunk_fill = a->chunk_encoded = a->chunk_written = 0;
+    a->chunk_touched = a->tuple_count = 0;
     memset(a->last_tuples, 0xff, sizeof a->last_tuples);
     a->device_mask = 0;
     account_new_generation(a);

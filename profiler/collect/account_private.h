@@ -69,6 +69,7 @@ struct account {
     struct chunk_codec *chunk_codec; /* of the chunk's events, which are encoded as they come */
     struct chunk_event *chunk;       /* room for CHUNK_EVENTS; NULL: no events are kept */
     uint32_t chunk_fill;
+    uint32_t chunk_encoded;    /* so many of them */
     uint32_t chunk_id;         /* of the chunk being filled, from 1 */
     uint32_t chunk_first_kept; /* older ones are deleted */
     uint32_t chunk_written;    /* how many events of it are in the database already */

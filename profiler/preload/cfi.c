@@ -499,7 +499,7 @@ uint64_t cfi_rule(const struct cfi_image *image, const struct cfi_row *row, uint
         return rule_of_expression(image, row, address);
     if (row->cfa_register != CFI_RSP && row->cfa_register != CFI_RBP)
         return rich;
-    if (row->cfa % 8 != 0 || row->cfa < 8 || row->cfa >= 1 << 22)
+    if (row->cfa % 8 != 0 || row->cfa < 8 || row->cfa >= 8 << 16)
         return rich;
     int64_t slot = 0;
     if (row->how[CFI_RBP] == CFI_OFFSET) {

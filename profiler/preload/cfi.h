@@ -58,7 +58,7 @@ int cfi_find_row(const struct cfi_image *image, uint64_t address, struct cfi_wor
 
 /*
  * Rules, in a word whose middle is left for its owner's use: bits 0..2 type, 4..10 slot of rbp (0: not saved; k: saved
- * at CFA - 8k), 45..63 offset / 8. For RSP and RBP: CFA = register + offset, at least register + 8, and the slot is not
+ * at CFA - 8k), 48..63 offset / 8, so that two bytes of memory are the offset. For RSP and RBP: CFA = register + offset, at least register + 8, and the slot is not
  * below the register. The return address is at CFA - 8.
  */
 enum cfi_rule_type {
@@ -71,11 +71,11 @@ enum cfi_rule_type {
     RULE_RICH = 6,      /* needs cfi_step */
     RULE_UNKNOWN = 7,
 };
-#define RULE(type, slot, offset8) ((uint64_t)(type) | (uint64_t)(slot) << 4 | (uint64_t)(offset8) << 45)
+#define RULE(type, slot, offset8) ((uint64_t)(type) | (uint64_t)(slot) << 4 | (uint64_t)(offset8) << 48)
 #define RULE_TYPE(rule)           ((unsigned)(rule)&7)
 #define RULE_SLOT(rule)           ((rule) >> 4 & 127)
-#define RULE_OFFSET(rule)         ((rule) >> 45 << 3)
-#define RULE_UNUSED               (((1ull << 34) - 1) << 11)
+#define RULE_OFFSET(rule)         ((rule) >> 48 << 3)
+#define RULE_UNUSED               (((1ull << 37) - 1) << 11)
 
 /* ucontext of a signal frame, from its rsp */
 enum { SIGNAL_RBP = 120, SIGNAL_RSP = 160, SIGNAL_RIP = 168 };

@@ -58,6 +58,11 @@ INLINE int walk_plain(struct unwind_thread *t, struct unwind_walk *walk, struct 
             sum->flags = pc == 0 ? 0 : address_is_possible(pc) ? WIRE_STACK_CUT : WIRE_STACK_UNKNOWN;
             break;
         }
+        if (likely(step_quick(&s, high))) {
+            walk->pcs[depth++] = pc;
+            hash = hash * UNWIND_HASH_K + pc;
+            continue;
+        }
         uint64_t rule = rule_of(pc, &walk->careful.work);
         unsigned type = RULE_TYPE(rule);
         int stepped = likely(type - 1 < 2)     ? step_simple(&s, rule, high)

@@ -338,9 +338,9 @@ static void test_rules(void **state)
     expect_rule(rule_at(&s, 0), RULE_RSP, 2, 16);
     PROGRAM(&s, 0x0c, 6, 16, 0x86, 2);
     expect_rule(rule_at(&s, 0), RULE_RBP, 2, 16);
-    PROGRAM(&s, 0x0e, 0xf8, 0xff, 0xff, 0x01); /* 4 MiB - 8 */
-    expect_rule(rule_at(&s, 0), RULE_RSP, 0, (1u << 22) - 8);
-    PROGRAM(&s, 0x0e, 0x80, 0x80, 0x80, 0x02); /* 4 MiB */
+    PROGRAM(&s, 0x0e, 0xf8, 0xff, 0x1f); /* 512 KiB - 8 */
+    expect_rule(rule_at(&s, 0), RULE_RSP, 0, (1u << 19) - 8);
+    PROGRAM(&s, 0x0e, 0x80, 0x80, 0x20); /* 512 KiB */
     expect_rule(rule_at(&s, 0), RULE_RICH, 0, 0);
     PROGRAM(&s, 0x0e, 0xf8, 0x07, 0x86, 127); /* rbp at the farthest slot */
     expect_rule(rule_at(&s, 0), RULE_RSP, 127, 1016);

@@ -356,6 +356,15 @@ CREATE TABLE device_sample( -- what the driver said of a device; of all programs
   PRIMARY KEY(device_id, time_ns)
 ) STRICT, WITHOUT ROWID;
 
+CREATE TABLE memory_name( -- what programs call their pools' segments and blocks (memprof.h, NVTX); the newest one holds
+  name_id    INTEGER PRIMARY KEY,
+  process_id INTEGER NOT NULL REFERENCES process,
+  address    INTEGER NOT NULL,
+  time_ns    INTEGER NOT NULL,
+  name       TEXT NOT NULL
+) STRICT;
+CREATE INDEX memory_name_address ON memory_name(process_id, address);
+
 CREATE TABLE transfer( -- copies and fills, as they were asked for
   stack_id       INTEGER NOT NULL, -- 0: unknown
   device_id      INTEGER NOT NULL REFERENCES device,

@@ -29,7 +29,7 @@ struct segment {
     int64_t alloc_ns;
     const struct block *pin; /* its oldest block; NULL: it is empty */
     uint32_t process_id, device;
-    char kind[16];
+    char kind[16], *name; /* what the program calls it; NULL: nothing */
 };
 
 struct fragments {
@@ -158,11 +158,15 @@ static int load_segments(struct fragments *f, struct error *err)
 {
     sqlite3_stmt *s = NULL;
     size_t room = 0;
-    int rc = db_prepare(f->db,
-                        "SELECT g.device_id, g.process_id, g.address, g.size_bytes, g.alloc_ns, g.free_ns, g.kind FROM "
-                        "segment g JOIN device d USING(device_id) WHERE (?1 IS NULL OR d.name = ?1) AND g.address >= 0"
-                        " AND g.size_bytes > 0 ORDER BY g.process_id, g.device_id, g.address",
-                        &s, err);
+    int rc =
+        db_prepare(f->db,
+                   "SELECT g.device_id, g.process_id, g.address, g.size_bytes, g.alloc_ns, g.free_ns, g.kind,"
+                   " (SELECT n.name FROM memory_name n WHERE n.process_id = g.process_id AND n.address >= g.address"
+                   /* an allocator may begin behind a header; names of its blocks come later */
+                   " AND n.address < g.address + 4096 AND n.time_ns >= g.alloc_ns ORDER BY n.name_id LIMIT 1) FROM "
+                   "segment g JOIN device d USING(device_id) WHERE (?1 IS NULL OR d.name = ?1) AND g.address >= 0"
+                   " AND g.size_bytes > 0 ORDER BY g.process_id, g.device_id, g.address",
+                   &s, err);
     if (rc)
         return rc;
     sqlite3_bind_text(s, 1, f->options->device, -1, SQLITE_STATIC);
@@ -183,6 +187,8 @@ static int load_segments(struct fragments *f, struct error *err)
                               .process_id = (uint32_t)sqlite3_column_int64(s, 1),
                               .device = (uint32_t)id};
         snprintf(g->kind, sizeof g->kind, "%s", db_text(s, 6));
+        if (sqlite3_column_type(s, 7) != SQLITE_NULL)
+            g->name = xstrdup(db_text(s, 7));
     }
     sqlite3_finalize(s);
     return 0;
@@ -347,16 +353,24 @@ static void print_devices(const struct fragments *f)
 
 static void print_segments(const struct fragments *f)
 {
-    static const struct table_column columns[] = {{"size", TABLE_RIGHT, 0, 0},
-                                                  {"live", TABLE_RIGHT, 0, 0},
-                                                  {"", TABLE_RIGHT, 0, 0},
-                                                  {"largest\nhole", TABLE_RIGHT, 0, 0},
-                                                  {"blocks", TABLE_RIGHT, 0, 1},
-                                                  {"device", TABLE_LEFT, 0, 0},
-                                                  {"pinned by", TABLE_LEFT, TEXT_CUT_NAME, 0},
-                                                  {"since", TABLE_RIGHT, 0, 1},
-                                                  {"source", TABLE_LEFT, TEXT_CUT_LEFT, 0}};
-    struct table *t = table_open(columns, 9);
+    static const struct table_column all[] = {{"size", TABLE_RIGHT, 0, 0},
+                                              {"live", TABLE_RIGHT, 0, 0},
+                                              {"", TABLE_RIGHT, 0, 0},
+                                              {"largest\nhole", TABLE_RIGHT, 0, 0},
+                                              {"blocks", TABLE_RIGHT, 0, 1},
+                                              {"device", TABLE_LEFT, 0, 0},
+                                              {"name", TABLE_LEFT, TEXT_CUT_RIGHT, 1},
+                                              {"pinned by", TABLE_LEFT, TEXT_CUT_NAME, 0},
+                                              {"since", TABLE_RIGHT, 0, 1},
+                                              {"source", TABLE_LEFT, TEXT_CUT_LEFT, 0}};
+    struct table_column columns[sizeof all / sizeof *all];
+    int count = 0, has_names = 0;
+    for (size_t i = 0; i < f->segment_count; i++)
+        has_names |= f->segments[i].name != NULL;
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        if (has_names || strcmp(all[i].title, "name") != 0)
+            columns[count++] = all[i];
+    struct table *t = table_open(columns, count);
     size_t top = f->options->top < 0 ? DEFAULT_TOP : f->options->top ? (size_t)f->options->top : SIZE_MAX, shown = 0;
     struct buf text = BUF(1 << 16);
     for (; shown < f->segment_count && shown < top; shown++) {
@@ -368,6 +382,8 @@ static void print_segments(const struct fragments *f)
         table_bytes(t, (int64_t)g->hole_bytes);
         table_count(t, (int64_t)g->block_count);
         table_text(t, f->devices[g->device] ? f->devices[g->device] : "?");
+        if (has_names)
+            table_text(t, g->name ? g->name : "");
         table_text(t, l.function ? l.function : g->pin ? "??" : "nothing");
         if (g->pin)
             table_ns(t, (int64_t)g->pin->time_ns);
@@ -400,6 +416,7 @@ static void record_segments(const struct fragments *f)
         record_begin(&r);
         record_text(&r, "device", f->devices[g->device]);
         record_text(&r, "kind", g->kind);
+        record_text(&r, "name", g->name);
         record_int(&r, "process_id", g->process_id);
         record_int(&r, "address", (int64_t)g->address);
         record_int(&r, "size_bytes", (int64_t)g->size);
@@ -448,6 +465,8 @@ int report_segments(sqlite3 *db, const struct report_options *options, const str
     }
     for (unsigned i = 0; i < DEVICES; i++)
         free(f.devices[i]);
+    for (size_t i = 0; i < f.segment_count; i++)
+        free(f.segments[i].name);
     free(f.slots);
     free(f.segments);
     free(f.cwd);

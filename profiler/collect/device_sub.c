@@ -220,6 +220,8 @@ static void segment_begin(struct devices *d, struct sub_pool *pool, uint64_t add
     s->size = size;
     s->pool = pool;
     s->device_id = (uint8_t)cover(d, s);
+    if (pool->name)
+        d->sink->name(d->sink->arg, address, pool->name);
     PUT(pool->segments, s);
     idmap_put(&d->sub_segments, segment_key(pool, address), s);
     const struct range *r = range_map_find(d->sub_ranges, address);
@@ -281,7 +283,12 @@ int device_sub_segment_end(struct devices *d)
 
 int device_sub_pool(struct devices *d)
 {
-    find_pool(d, d->call->words[0]);
+    struct sub_pool *pool = find_pool(d, d->call->words[0]);
+    char *name = devices_text(d->call, 1);
+    if (name) {
+        free(pool->name);
+        pool->name = name;
+    }
     return 0;
 }
 
@@ -295,12 +302,16 @@ int device_sub_pool_end(struct devices *d)
     while (pool->segments)
         segment_end(d, pool->segments);
     idmap_remove(&d->sub_pools, pool->handle);
+    free(pool->name);
     free(pool);
     return 0;
 }
 
 void device_sub_close(struct devices *d)
 {
+    for (uint32_t i = 0; i < d->sub_pools.capacity; i++)
+        if (d->sub_pools.entries[i].value)
+            free(((struct sub_pool *)d->sub_pools.entries[i].value)->name);
     struct idmap *maps[] = {&d->sub_blocks, &d->sub_outer, &d->sub_segments, &d->sub_pools};
     for (unsigned m = 0; m < 4; m++) {
         for (uint32_t i = 0; i < maps[m]->capacity; i++)

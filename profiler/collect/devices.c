@@ -8,7 +8,7 @@
 
 #define ADDRESS_END (1ull << 57)
 #define SIZE_END    (1ull << 57)
-#define MODEL_MAX   256u
+#define TEXT_MAX    1000u
 
 struct devices *devices_open(void)
 {
@@ -101,20 +101,49 @@ unsigned devices_foreign(struct devices *d, unsigned device_id)
     return d->foreign_of[device_id] - 1u;
 }
 
+char *devices_text(const struct devices_call *c, size_t word)
+{
+    uint64_t bytes = word < c->word_count ? c->words[word] : 0;
+    if (!bytes)
+        return NULL;
+    if (bytes > TEXT_MAX)
+        bytes = TEXT_MAX;
+    if (bytes > (c->word_count - word - 1) * 8)
+        bytes = (c->word_count - word - 1) * 8;
+    char *text = xmalloc(bytes + 1);
+    memcpy(text, c->words + word + 1, bytes);
+    text[bytes] = 0;
+    if (*text)
+        return text;
+    free(text);
+    return NULL;
+}
+
 static int apply_device(struct devices *d)
 {
     const struct devices_call *c = d->call;
-    char model[MODEL_MAX] = "";
-    uint64_t bytes = c->words[3];
     if (c->device >= WIRE_DEVICE_UNKNOWN)
         return -EINVAL;
-    if (bytes >= sizeof model)
-        bytes = sizeof model - 1;
-    if (bytes > (c->word_count - 4) * 8)
-        bytes = (c->word_count - 4) * 8;
-    memcpy(model, c->words + 4, bytes);
-    unsigned id = d->sink->device(d->sink->arg, c->device, c->words + 1, c->words[0], *model ? model : NULL);
+    char *model = devices_text(c, 3);
+    unsigned id = d->sink->device(d->sink->arg, c->device, c->words + 1, c->words[0], model);
     d->id_of[c->device] = (uint16_t)(id % DEVICE_IDS + 1);
+    free(model);
+    return 0;
+}
+
+static int apply_name(struct devices *d)
+{
+    uint64_t address = d->call->words[0];
+    struct sub_pool *pool = idmap_get(&d->sub_pools, address);
+    char *name = devices_text(d->call, 1);
+    if (name && pool) {
+        free(pool->name);
+        pool->name = name;
+        return 0;
+    }
+    if (name && !devices_range_is_bad(address, 0))
+        d->sink->name(d->sink->arg, address, name);
+    free(name);
     return 0;
 }
 
@@ -563,7 +592,7 @@ static const struct {
     [WIRE_CALL_SUB_FREE] = {device_sub_free, 2, 0, 0},
     [WIRE_CALL_SUB_RESIZE] = {device_sub_resize, 3, 0, 0},
     [WIRE_CALL_SUB_RESET] = {device_sub_reset, 1, 0, 0},
-    [WIRE_CALL_NAME] = {apply_nothing, 1, 0, 0},
+    [WIRE_CALL_NAME] = {apply_name, 1, 0, 0},
     [WIRE_CALL_UNTRACKED] = {apply_nothing, 2, 0, 0},
 };
 

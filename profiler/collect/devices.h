@@ -45,6 +45,8 @@ struct devices_sink {
     unsigned (*foreign)(void *arg, unsigned device_id);
     /* The start of the host's map that holds the address; 0: none. */
     uint64_t (*host_map)(void *arg, uint64_t address);
+    /* The program calls the memory at the address by that name from now on. */
+    void (*name)(void *arg, uint64_t address, const char *name);
     void (*transfer)(void *arg, unsigned device_id, unsigned direction, uint64_t bytes);
 };
 

@@ -98,6 +98,7 @@ struct sub_segment {
 
 struct sub_pool {
     uint64_t handle;
+    char *name; /* or NULL */
     struct sub_block *blocks;
     struct sub_segment *segments;
 };
@@ -131,6 +132,8 @@ unsigned devices_foreign(struct devices *d, unsigned device_id);
 void devices_emit(struct devices *d, unsigned op, unsigned device_id, unsigned kind, uint64_t address, uint64_t size,
                   uint32_t stack_id, int is_sampled);
 void devices_reserve(struct devices *d, unsigned device_id, unsigned kind, int64_t bytes);
+/* The text that begins at a word (its length, then its words), as a copy; NULL: none. */
+char *devices_text(const struct devices_call *c, size_t word);
 struct thread *devices_thread(struct devices *d);
 void devices_undo_clear(struct devices *d, struct undo *u);
 void devices_undo_keep(struct undo *u, struct block *b);

@@ -95,7 +95,7 @@ struct drain {
     } * spans; /* ranges begun by START */
     size_t span_count, span_room;
     /* totals */
-    uint64_t words, bad_rings, bad_records, unknown_stacks, discarded_words, mark_rows, rounds, untracked_rows;
+    uint64_t words, bad_rings, bad_records, unknown_stacks, discarded_words, mark_rows, rounds, untracked_rows, name_rows;
     int64_t last_ns; /* time of the last event */
 };
 

@@ -14,6 +14,7 @@
 #define EXIT_WAIT_NS    50000000u /* how long the order waits for an end that was announced */
 #define EXEC_WAIT_NS    20000000u
 #define SEGMENT_WAIT_NS 20000000u /* from a device allocation to what its thread says of it */
+#define NAME_ROWS       65536u    /* names in the file; the first ones */
 #define UNTRACKED_ROWS  64u
 #define SEGMENT_AHEAD   16u /* other events of the thread between the two */
 
@@ -298,6 +299,21 @@ static uint64_t find_map(void *arg, uint64_t address)
     return mapping_block_at(t->r->process->mapping, address);
 }
 
+static void name_memory(void *arg, uint64_t address, const char *name)
+{
+    const struct call_target *t = arg;
+    if (t->d->name_rows >= NAME_ROWS)
+        return;
+    sqlite3_stmt *q = store_statement(
+        t->d->store, "INSERT INTO memory_name(name_id, process_id, address, time_ns, name) VALUES(?, ?, ?, ?, ?)");
+    sqlite3_bind_int64(q, 1, (int64_t)++t->d->name_rows);
+    sqlite3_bind_int64(q, 2, t->r->process->process_id);
+    sqlite3_bind_int64(q, 3, (int64_t)address);
+    sqlite3_bind_int64(q, 4, key_ns(t->d, t->r));
+    sqlite3_bind_text(q, 5, name, -1, SQLITE_TRANSIENT);
+    store_step(t->d->store, q);
+}
+
 static void add_transfer(void *arg, unsigned device_id, unsigned direction, uint64_t bytes)
 {
     const struct call_target *t = arg;
@@ -354,7 +370,7 @@ static void call(struct drain *d, struct ring *r, uint64_t word1, uint64_t words
         .word_count = words - CALL_WORDS,
         .is_segment = may_become_segment(r, words) && becomes_segment(d, r, words) == 1,
     };
-    struct devices_sink sink = {&target, emit_call, find_device, find_foreign, find_map, add_transfer};
+    struct devices_sink sink = {&target, emit_call, find_device, find_foreign, find_map, name_memory, add_transfer};
     if (!p->devices)
         p->devices = devices_open();
     if (devices_apply(p->devices, &what, &sink))

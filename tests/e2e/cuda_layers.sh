@@ -50,10 +50,10 @@ line=$(grep -n 'line of the pin' "$ROOT/tests/programs/cuda_layers.c" | cut -d: 
 equal "what is left" "$line|$((2 * M))" "$(sql "SELECT line || '|' || end_bytes FROM v_leak WHERE device = 'cuda:0'")"
 # 2 of 16 MiB are live, behind a hole of 5 and before one of 9; at the peak 7 were
 "$MEMPROF" report --segments --csv >got
-equal "the segment" "cuda:0|device|$((16 * M))|$((2 * M))|1|$((9 * M))|$((2 * M))|do_sub|$line" \
-    "$(tail -1 got | awk -F, '{ print $1 "|" $2 "|" $5 "|" $7 "|" $8 "|" $9 "|" $10 "|" $12 "|" $14 }')"
+equal "the segment" "cuda:0|device|activations|$((16 * M))|$((2 * M))|1|$((9 * M))|$((2 * M))|do_sub|$line" \
+    "$(tail -1 got | awk -F, '{ print $1 "|" $2 "|" $3 "|" $6 "|" $8 "|" $9 "|" $10 "|" $11 "|" $13 "|" $15 }')"
 "$MEMPROF" report --segments --at peak --csv >got
-equal "at the peak" "$((7 * M))|3|$((9 * M))" "$(tail -1 got | awk -F, '{ print $7 "|" $8 "|" $9 }')"
+equal "at the peak" "$((7 * M))|3|$((9 * M))" "$(tail -1 got | awk -F, '{ print $8 "|" $9 "|" $10 }')"
 
 run host
 equal "host's blocks" "2|2|1500" "$(sql "SELECT alloc_count || '|' || free_count || '|' || peak_active_bytes FROM v_total WHERE device = 'host' AND kind = 'sub'")"

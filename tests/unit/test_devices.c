@@ -133,6 +133,15 @@ static uint64_t map_of(void *arg, uint64_t address)
     return address & 1ull << 40 ? 1ull << 40 : 0;
 }
 
+static char newest_name[64];
+static uint64_t newest_address;
+static void name_of(void *arg, uint64_t address, const char *name)
+{
+    (void)arg;
+    newest_address = address;
+    snprintf(newest_name, sizeof newest_name, "%s", name);
+}
+
 static void transfer(void *arg, unsigned device_id, unsigned direction, uint64_t bytes)
 {
     (void)arg;
@@ -147,7 +156,7 @@ static unsigned thread_id;
 
 static int apply(unsigned call, unsigned device, unsigned kind, unsigned flags, int is_segment, unsigned count, ...)
 {
-    static const struct devices_sink sink = {NULL, take, device_of, foreign_of, map_of, transfer};
+    static const struct devices_sink sink = {NULL, take, device_of, foreign_of, map_of, name_of, transfer};
     uint64_t words[8];
     va_list args;
     va_start(args, count);
@@ -936,6 +945,28 @@ static void test_unknown(void **state)
     devices_close(devices);
 }
 
+static void test_names(void **state)
+{
+    (void)state;
+    begin(1);
+    uint64_t text, at = address_of(1);
+    memcpy(&text, "weights!", 8);
+    CALL(SUB_POOL, 0, sub, 3, W(7), W(7), text); /* 7 bytes of the 8 */
+    CALL(SUB_SEGMENT, 0, sub, 3, W(7), at, W(4096));
+    assert_string_equal(newest_name, "weights");
+    assert_int_equal(newest_address, at);
+    CALL(NAME, 0, sub, 3, W(7), W(1000), text); /* a length beyond the words */
+    CALL(SUB_SEGMENT, 0, sub, 3, W(7), at + 4096, W(4096));
+    assert_string_equal(newest_name, "weights!");
+    CALL(NAME, 0, sub, 3, at + 10, W(3), text);
+    assert_string_equal(newest_name, "wei");
+    assert_int_equal(newest_address, at + 10);
+    CALL(NAME, 0, sub, 1, at);
+    CALL(NAME, 0, sub, 2, at, W(5));
+    assert_string_equal(newest_name, "wei");
+    devices_close(devices);
+}
+
 static uint64_t hostile_word(void)
 {
     static const uint64_t words[] = {0,
@@ -966,7 +997,7 @@ static void take_anything(void *arg, const struct event *e)
 static void test_hostile(void **state)
 {
     (void)state;
-    static const struct devices_sink sink = {NULL, take_anything, device_of, foreign_of, map_of, transfer};
+    static const struct devices_sink sink = {NULL, take_anything, device_of, foreign_of, map_of, name_of, transfer};
     for (unsigned round = 0; round < 40; round++) {
         begin(1000 + round);
         for (unsigned i = 0; i < 5000; i++) {
@@ -998,7 +1029,8 @@ int main(void)
         cmocka_unit_test(test_vmm),       cmocka_unit_test(test_graphs),
         cmocka_unit_test(test_all),       cmocka_unit_test(test_nested_sub_allocators),
         cmocka_unit_test(test_transfers), cmocka_unit_test(test_oom_and_retries),
-        cmocka_unit_test(test_unknown),   cmocka_unit_test(test_hostile),
+        cmocka_unit_test(test_unknown),   cmocka_unit_test(test_names),
+        cmocka_unit_test(test_hostile),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -36,6 +36,8 @@ static void add_losses(sqlite3 *db, void (*add)(void *context, const char *note)
 static void add_python(sqlite3 *db, void (*add)(void *context, const char *note), void *context)
 {
     char *python_malloc = db_meta_text(db, "python_malloc");
+    if (db_int(db, "SELECT total(value) > 0 FROM counter WHERE name = 'python_unknown'", 0))
+        add(context, "the frames of this Python are not understood: stacks are native only (versions 3.9 to 3.14 are)");
     if (python_malloc && strncmp(python_malloc, "malloc", 6) != 0 &&
         db_int(db, "SELECT EXISTS(SELECT 1 FROM frame WHERE language = 'python')", 0))
         add(context,

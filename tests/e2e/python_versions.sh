@@ -18,4 +18,6 @@ for python in "$root"/3.8.*/bin/python3; do
     record_ok "$python" -c 'keep = [bytes(1000) for _ in range(1000)]'
     equal "3.8: not understood" 1 "$(value "SELECT sum(value) FROM counter WHERE name = 'python_unknown'")"
     equal "3.8: Python frames" 0 "$(value "SELECT count(*) FROM frame WHERE language = 'python'")"
+    "$MEMPROF" report >report.txt
+    contains "3.8: said" report.txt "stacks are native only"
 done

@@ -339,8 +339,7 @@ static void write_down(struct collection *c, struct facts *f)
     if (!store_failed(c->store, NULL))
         facts_end(c->store, f);
     store_commit(c->store);
-    f->peak_bytes =
-        db_int(store_db(c->store), "SELECT peak_active_bytes FROM total WHERE device_id = 0 AND kind = 'all'", 0);
+    facts_read_peaks(c->store, f);
 }
 
 static void finish_file(struct collection *c, const struct facts *f)

@@ -177,16 +177,38 @@ void facts_end(struct store *store, const struct facts *f)
     meta_text(store, "state", "recorded");
 }
 
+void facts_read_peaks(struct store *store, struct facts *f)
+{
+    sqlite3_stmt *s = NULL;
+    struct buf text = BUF(1 << 12);
+    char peak[UNITS_TEXT];
+    int count = 0;
+    if (sqlite3_prepare_v2(store_db(store),
+                           "SELECT d.name, t.peak_active_bytes, count(*) OVER () FROM total t JOIN device d "
+                           "USING(device_id) WHERE t.kind = 'all' ORDER BY t.device_id",
+                           -1, &s, NULL) != SQLITE_OK)
+        return;
+    while (sqlite3_step(s) == SQLITE_ROW) {
+        units_bytes(peak, sqlite3_column_int64(s, 1));
+        if (sqlite3_column_int(s, 2) == 1)
+            buf_puts(&text, peak);
+        else if (text.length + UNITS_TEXT + 32 < sizeof f->peaks) /* of many, those that fit */
+            buf_printf(&text, "%s%s on %.24s", count++ ? ", " : "", peak, (const char *)sqlite3_column_text(s, 0));
+    }
+    sqlite3_finalize(s);
+    snprintf(f->peaks, sizeof f->peaks, "%s", text.data ? text.data : "0 B");
+    buf_free(&text);
+}
+
 void facts_print(const struct facts *f, const char *path)
 {
     struct stat st = {0};
     struct loss losses[LOSSES];
-    char events[UNITS_TEXT], size[UNITS_TEXT], peak[UNITS_TEXT], count[UNITS_TEXT];
+    char events[UNITS_TEXT], size[UNITS_TEXT], count[UNITS_TEXT];
     stat(path, &st);
     units_count(events, (int64_t)f->counts.events);
     fprintf(stderr, "memprof: %s events from %u process%s written to %s (%s); peak %s; 'memprof report %s' shows it\n",
-            events, f->processes, f->processes == 1 ? "" : "es", path, units_bytes(size, st.st_size),
-            units_bytes(peak, f->peak_bytes), path);
+            events, f->processes, f->processes == 1 ? "" : "es", path, units_bytes(size, st.st_size), f->peaks, path);
     list_losses(f, losses);
     for (unsigned i = 0; i < LOSSES; i++)
         if (losses[i].partial && losses[i].value)

@@ -13,7 +13,7 @@
 
 struct facts {
     int64_t duration_ns;
-    int64_t peak_bytes; /* of the host's active bytes */
+    char peaks[160]; /* of active bytes: "3.59 MiB", or of each device; filled by facts_read_peaks */
     uint32_t processes;
     uint64_t processes_refused, threads_refused;
     uint64_t bad_rings, bad_records, unknown_stacks;
@@ -29,6 +29,8 @@ void facts_progress(struct store *store, uint64_t event_count, int64_t duration_
 /* Once all processes have ended, before facts_end. */
 void facts_read_losses(struct store *store, struct facts *f);
 void facts_end(struct store *store, const struct facts *f);
+/* Once the totals are written. */
+void facts_read_peaks(struct store *store, struct facts *f);
 void facts_print(const struct facts *f, const char *path);
 
 #endif

@@ -7,20 +7,17 @@
 
 struct cuda_driver cuda_driver;
 
-extern struct r_debug _r_debug;
-
-/* Whether an object of that name is loaded at all: asking the loader for one allocates, as the program would not. */
-static int is_loaded(const char *soname)
+static int names_driver(struct dl_phdr_info *info, size_t bytes, void *unused)
 {
-    for (const struct link_map *map = _r_debug.r_map; map; map = map->l_next) {
-        const char *name = map->l_name ? map->l_name : "";
-        for (const char *at = name; *at; at++) {
-            unsigned i = 0;
-            while (soname[i] && at[i] == soname[i])
-                i++;
-            if (!soname[i])
-                return 1;
-        }
+    static const char soname[] = "libcuda.so";
+    (void)bytes;
+    (void)unused;
+    for (const char *at = info->dlpi_name ? info->dlpi_name : ""; *at; at++) {
+        unsigned i = 0;
+        while (soname[i] && at[i] == soname[i])
+            i++;
+        if (!soname[i])
+            return 1;
     }
     return 0;
 }
@@ -31,7 +28,8 @@ static void *driver_open(void)
 {
     static const char *const names[] = {"libcuda.so.1", "libcuda.so"};
     void *handle = NULL;
-    if (!is_loaded(names[1]))
+    /* dlopen allocates, as the program alone would not; this does not, and holds the loader's lock over its list */
+    if (!real.dl_iterate_phdr || !real.dl_iterate_phdr(names_driver, NULL))
         return NULL;
     for (unsigned i = 0; !handle && real.dlopen && i < sizeof names / sizeof *names; i++)
         handle = real.dlopen(names[i], RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);

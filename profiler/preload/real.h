@@ -14,6 +14,7 @@
 
 struct mallinfo2;
 struct link_map;
+struct dl_phdr_info;
 
 /* X(name, return type, argument types) */
 #define REAL_FUNCTIONS(X)                                                                                     \
@@ -38,6 +39,7 @@ struct link_map;
     X(mallinfo2, struct mallinfo2, (void))                                                                    \
     X(dlclose, int, (void *))                                                                                 \
     X(dlopen, void *, (const char *, int))                                                                    \
+    X(dl_iterate_phdr, int, (int (*)(struct dl_phdr_info *, size_t, void *), void *))                         \
     X(dlsym, void *, (void *, const char *))                                                                  \
     X(dlvsym, void *, (void *, const char *, const char *))                                                   \
     X(fork, pid_t, (void))                                                                                    \

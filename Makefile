@@ -57,7 +57,8 @@ PRELOAD_OBJ := $(PRELOAD_SRC:%.c=$(BUILD)/pic/%.o)
 EVENTS_OBJ := $(EVENTS_SRC:%.c=$(BUILD)/ext/%.o) $(if $(EVENTS_SRC),$(EVENTS_DEPS:%.c=$(BUILD)/ext/%.o))
 EMBED := common/schema.sql $(wildcard templates/*)
 
-PRODUCTS := $(BUILD)/memprof $(BUILD)/libmemprof.so $(if $(EVENTS_SRC),$(BUILD)/memprof_events.so)
+AUDIT := $(if $(filter 0,$(CUDA)),,$(BUILD)/libmemprof_audit.so)
+PRODUCTS := $(BUILD)/memprof $(BUILD)/libmemprof.so $(AUDIT) $(if $(EVENTS_SRC),$(BUILD)/memprof_events.so)
 
 all: $(PRODUCTS) ## build memprof, libmemprof.so and memprof_events.so (the default)
 
@@ -94,6 +95,10 @@ $(BUILD)/ext/%.o: %.c $(BUILD)/flags
 
 $(BUILD)/libmemprof.so: $(PRELOAD_OBJ)
 	$(Q)$(CC) -shared -Wl,-z,now -Wl,-z,relro -Wl,-z,text -Wl,--no-undefined -o $@ $^
+
+# alone in a namespace of its own: with no library at all
+$(BUILD)/libmemprof_audit.so: profiler/audit/audit.c profiler/preload/elf_find.h $(BUILD)/flags
+	$(Q)$(CC) $(PRELOAD_FLAGS) $(PRELOAD_ONLY_FLAGS) -shared -nostdlib -Wl,-z,now -Wl,-z,relro -Wl,--no-undefined -o $@ $<
 
 $(BUILD)/memprof_events.so: $(EVENTS_OBJ)
 	$(Q)$(CC) -shared -Wl,-Bsymbolic -Wl,-z,relro -Wl,--no-undefined -o $@ $^ -lzstd

@@ -4,8 +4,10 @@
 #include "../profiler/collect/collect.h"
 #include "../profiler/wire.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* The options as typed, for meta 'options'. */
 static char *options_text(const struct arguments *a)
@@ -21,6 +23,26 @@ static char *options_text(const struct arguments *a)
     return text.data ? text.data : xstrdup("");
 }
 
+/* The loader's auditor for the program, in front of the user's own; it lies beside the library. */
+static int set_auditor(const char *library, struct error *err)
+{
+    const char *users = getenv("LD_AUDIT");
+    struct buf value = BUF(1 << 20);
+    int length = (int)(strlen(library) - strlen(".so"));
+    buf_printf(&value, "%.*s_audit.so", length, library);
+    if (access(value.data, R_OK)) {
+        int rc =
+            error_set(err, ENOENT, "--cuda-delivery=audit: %s is not there; run 'make' or 'make install'", value.data);
+        buf_free(&value);
+        return rc;
+    }
+    if (users && *users)
+        buf_printf(&value, ":%s", users);
+    setenv("LD_AUDIT", value.data, 1);
+    buf_free(&value);
+    return 0;
+}
+
 int cmd_run(const struct arguments *a)
 {
     struct error err = {""};
@@ -32,6 +54,10 @@ int cmd_run(const struct arguments *a)
         return EXIT_USAGE;
     if (a->given[OPTION_aggregate] && max_events)
         return cli_usage("run: --aggregate keeps no events and --max-events keeps the last ones; give one of them");
+    const char *delivery = a->given[OPTION_cuda_delivery] ? a->value[OPTION_cuda_delivery] : "preload";
+    int audit = strcmp(delivery, "audit") == 0;
+    if (!audit && strcmp(delivery, "preload") != 0)
+        return cli_usage("run: --cuda-delivery=%s: expected preload or audit", delivery);
     char *output = output_name(a->given[OPTION_output] ? a->value[OPTION_output] : "out.db", &err);
     if (!output) {
         cli_fail(&err);
@@ -55,7 +81,7 @@ int cmd_run(const struct arguments *a)
     };
     struct collect_result result = {0};
     int status;
-    if (!library || collect_run(&options, a->rest, &result, &err))
+    if (!library || (audit && set_auditor(library, &err)) || collect_run(&options, a->rest, &result, &err))
         status = cli_fail(&err);
     else
         status = result.status;

@@ -33,7 +33,7 @@ cuda-stand-ins: $(CUDA_STAND_INS)
 
 # programs that call the driver in every way: tests/e2e/cuda_*.sh
 HOOKS := $(BUILD)/cuda/hooks
-HOOK_PROGRAMS := $(addprefix $(HOOKS)/,every every_dlsym every_proc lookups host plugin_default.so plugin_runpath.so shim.so watch.so life)
+HOOK_PROGRAMS := $(addprefix $(HOOKS)/,every every_dlsym every_proc lookups host plugin_default.so plugin_runpath.so plugin_linked.so shim.so watch.so life)
 HOOK_CC = $(CC) -D_GNU_SOURCE -std=gnu17 -O1 -g $(WARN)
 $(HOOK_PROGRAMS): $(SIM_DRIVERS) tests/cuda/include/cuda_abi.h | $(HOOKS)
 $(HOOKS):
@@ -48,6 +48,8 @@ $(HOOKS)/every_proc: tests/cuda/hooks/every.c
 # finds the driver by its own RUNPATH only
 $(HOOKS)/plugin_default.so: tests/cuda/hooks/every.c
 	$(Q)$(HOOK_CC) -DLOOK_UP -DDEFAULT -Dmain=plugin_main -fPIC -shared -Wl,--no-as-needed -o $@ $< -L$(SIM)/13000 -lcuda -ldl
+$(HOOKS)/plugin_linked.so: tests/cuda/hooks/every.c
+	$(Q)$(HOOK_CC) -Dmain=plugin_main -fPIC -shared -o $@ $< -L$(SIM)/13000 -lcuda
 $(HOOKS)/plugin_runpath.so: tests/cuda/hooks/every.c
 	$(Q)$(HOOK_CC) -DLOOK_UP -Dmain=plugin_main -fPIC -shared -Wl,--enable-new-dtags -Wl,-rpath,'$$ORIGIN/../13000' -o $@ $< -ldl
 $(HOOKS)/shim.so $(HOOKS)/watch.so: $(HOOKS)/%.so: tests/cuda/hooks/%.c

@@ -15,6 +15,7 @@ check() { # directory, allowed targets (an extended regular expression on the pa
 }
 check common 'common/'
 check profiler/preload 'profiler/preload/|profiler/wire\.h$'
+check profiler/audit 'profiler/preload/elf_find\.h$'
 check profiler/collect 'profiler/collect/|profiler/wire\.h$|common/'
 check report 'report/|common/'
 check cli 'cli/|profiler/collect/|profiler/wire\.h$|report/|common/'

@@ -100,7 +100,7 @@ struct cuda_call {
 /* 0: only pass the call on. */
 int cuda_enter(struct cuda_call *c);
 void cuda_leave(struct cuda_call *c);
-/* The real call failed: takes back what was recorded before it; size > 0: what it asked for. */
+/* The real call failed: takes back what was recorded before it, tells a want of memory; size: what it asked for, 0 unknown. */
 void cuda_failed(struct cuda_call *c, int result, uint64_t size);
 
 void cuda_write(struct cuda_call *c, unsigned call, unsigned device, unsigned flags, uint32_t stack,

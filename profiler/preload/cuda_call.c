@@ -7,8 +7,10 @@
 static int called_by_tool(uint64_t pc)
 {
     static const char *const tools[] = {"libcupti", "libnvperf", "libcuinj", "libToolsInjection"};
+    static const struct link_map *program; /* the last one that was none: most calls come from one or two */
     struct dl_find_object o;
-    if (_dl_find_object((void *)(pc - 1), &o) != 0 || !o.dlfo_link_map || !o.dlfo_link_map->l_name)
+    if (_dl_find_object((void *)(pc - 1), &o) != 0 || !o.dlfo_link_map || !o.dlfo_link_map->l_name ||
+        o.dlfo_link_map == __atomic_load_n(&program, __ATOMIC_RELAXED))
         return 0;
     const char *base = o.dlfo_link_map->l_name;
     for (const char *p = base; *p; p++)
@@ -21,6 +23,7 @@ static int called_by_tool(uint64_t pc)
         if (!tools[i][n])
             return 1;
     }
+    __atomic_store_n(&program, o.dlfo_link_map, __ATOMIC_RELAXED);
     return 0;
 }
 
@@ -228,7 +231,7 @@ void cuda_failed(struct cuda_call *c, int result, uint64_t size)
 {
     if (c->taken)
         cuda_write(c, WIRE_CALL_UNDO, WIRE_DEVICE_UNKNOWN, 0, 0, NULL, 0, NULL);
-    if (result != CU_OUT_OF_MEMORY || !size)
+    if (result != CU_OUT_OF_MEMORY)
         return;
     size_t free = 0, total = 0;
     unsigned device = cuda_device_of_hook(c);

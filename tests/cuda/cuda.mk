@@ -33,7 +33,7 @@ cuda-stand-ins: $(CUDA_STAND_INS)
 
 # programs that call the driver in every way: tests/e2e/cuda_*.sh
 HOOKS := $(BUILD)/cuda/hooks
-HOOK_PROGRAMS := $(addprefix $(HOOKS)/,every every_dlsym every_proc lookups host plugin_default.so plugin_runpath.so plugin_linked.so shim.so watch.so life)
+HOOK_PROGRAMS := $(addprefix $(HOOKS)/,every every_dlsym every_proc lookups host plugin_default.so plugin_runpath.so plugin_linked.so shim.so watch.so life newer/libcuda.so.1)
 HOOK_CC = $(CC) -D_GNU_SOURCE -std=gnu17 -O1 -g $(WARN)
 $(HOOK_PROGRAMS): $(SIM_DRIVERS) tests/cuda/include/cuda_abi.h | $(HOOKS)
 $(HOOKS):
@@ -56,6 +56,9 @@ $(HOOKS)/shim.so $(HOOKS)/watch.so: $(HOOKS)/%.so: tests/cuda/hooks/%.c
 	$(Q)$(HOOK_CC) -fPIC -shared -o $@ $< -ldl
 $(HOOKS)/lookups $(HOOKS)/host $(HOOKS)/life: $(HOOKS)/%: tests/cuda/hooks/%.c
 	$(Q)$(HOOK_CC) -o $@ $< -ldl -pthread
+$(HOOKS)/newer/libcuda.so.1: tests/cuda/hooks/newer.c
+	@mkdir -p $(@D)
+	$(Q)$(HOOK_CC) -fPIC -shared -Wl,-Bsymbolic -Wl,-soname,libcuda.so.1 -o $@ $<
 cuda-stand-ins: $(HOOK_PROGRAMS)
 
 # The CUDA samples: `plain` by the C and C++ compilers with the headers of tests/cuda/include, against the stand-in runtime;

@@ -9,9 +9,9 @@ both() {
     "$HOOKS/life" "$1" >plain 2>&1 && status=0 || status=$?
     "$CALLS" "$BUILD/libmemprof.so" "$HOOKS/life" "$1" >all 2>&1 || { cat all; fail "$1"; }
     contains "$1" all "status $status"
-    grep -vE '^[0-9]+ cu[A-Za-z0-9]+ [A-Z_]+ |^counter |^status ' all >own || true
+    grep -vE '^[0-9]+ (none|cu[A-Za-z0-9]+) [A-Z_]+ |^counter |^status ' all >own || true
     cmp -s plain own || { diff plain own; fail "$1: the program says something else"; }
-    grep -E '^[0-9]+ cu[A-Za-z0-9]+ [A-Z_]+ |^counter ' all >"$1.calls" || true
+    grep -E '^[0-9]+ (none|cu[A-Za-z0-9]+) [A-Z_]+ |^counter ' all >"$1.calls" || true
     echo "  $1: $(wc -l <"$1.calls") records"
 }
 both fork
@@ -29,6 +29,20 @@ both unused
 equal "unused: nothing was missed" "" "$(cat unused.calls)"
 both missed
 equal "missed: said at the end" "counter cuda_missed 1" "$(cat missed.calls)"
+
+# A driver that is newer than cuda.def: what is not known is passed through and told once; what is known has its hook.
+LD_LIBRARY_PATH=$HOOKS/newer
+both newer
+equal "newer: not tracked, told once" '0 none UNTRACKED ? s 36b0 "cuMemAlloc"' "$(grep UNTRACKED newer.calls)"
+equal "newer: counted" "counter cuda_untracked 1" "$(grep counter newer.calls)"
+equal "newer: the known variant" 1 "$(grep -c 'cuMemAlloc ALLOC ? s 100003 3 0' newer.calls)"
+equal "newer: a known function that is not exported" 1 "$(grep -c 'cuMemAllocAsync POOL_ALLOC ? s 300014 4 0 10' newer.calls)"
+
+# Libraries of profilers call for themselves.
+LD_LIBRARY_PATH=$BUILD/cuda/13000
+cp "$HOOKS/plugin_linked.so" libcupti.so.13
+"$CALLS" "$BUILD/libmemprof.so" "$HOOKS/host" ./libcupti.so.13 >all 2>&1
+equal "a profiler's own calls" "status 0" "$(grep -v '^= ' all)"
 
 # A driver that is older than a function does not get it from us.
 LD_LIBRARY_PATH=$BUILD/cuda/10020

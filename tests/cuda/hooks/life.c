@@ -4,6 +4,7 @@
  *   close     closes the driver after use, calls on through pointers that it kept, and opens it again
  *   threads   many threads, each with its own default stream
  *   unused    loads the driver and asks for nothing
+ *   newer     asks a driver that is newer than memprof (newer.c)
  *   missed    uses the driver through pointers that no hook can stand in front of
  */
 #include "../include/cuda_abi.h"
@@ -80,6 +81,31 @@ static void *thread(void *unused)
     return unused;
 }
 
+static int newer(void)
+{
+    CUresult (*proc)(const char *, void **, int, cuuint64_t, int *);
+    CUresult (*v2)(CUdeviceptr *, size_t), (*v3)(CUdeviceptr *, size_t, cuuint64_t),
+        (*async)(CUdeviceptr *, size_t, CUstream);
+    void *future, *again;
+    CUdeviceptr p;
+    int status;
+    *(void **)&proc = dlsym(driver, "cuGetProcAddress_v2");
+    printf("proc %d\n", proc("cuGetProcAddress", (void **)&proc, 14000, 0, &status));
+    for (int i = 0; i < 3; i++)
+        printf("v3 %d\n", proc("cuMemAlloc", (void **)&v3, 14000, 0, &status));
+    printf("v3 gives %d", v3(&p, 1, 2));
+    printf(" %llx\n", p);
+    printf("v2 %d\n", proc("cuMemAlloc", (void **)&v2, 13000, 0, &status));
+    printf("v2 gives %d", v2(&p, 3));
+    printf(" %llx\n", p);
+    printf("async %d\n", proc("cuMemAllocAsync", (void **)&async, 12000, 0, &status));
+    printf("async gives %d", async(&p, 4, (CUstream)0x10));
+    printf(" %llx\n", p);
+    printf("future %d\n", proc("cuFuture", &future, 14000, 0, &status));
+    printf("nothing %d\n", proc("cuNothing", &again, 14000, 0, &status));
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
     const char *what = argc > 1 ? argv[1] : "";
@@ -88,6 +114,8 @@ int main(int argc, char **argv)
         return 2;
     if (strcmp(what, "unused") == 0)
         return 0;
+    if (strcmp(what, "newer") == 0)
+        return newer();
     find(strcmp(what, "missed") == 0 ? by_table : by_dlsym);
     printf("init %d\n", init(0));
     printf("retain %d\n", retain(&context, 0));

@@ -80,8 +80,6 @@ int cuda_find(const char *symbol);
 void *cuda_hook_of(int symbol, const void *genuine);
 /* The same for cuGetProcAddress; genuine is not NULL. */
 void *cuda_hook_of_name(const char *name, int version, uint64_t flags, void *genuine, uint64_t *untracked);
-/* At the end: the driver was used and no hook was ever reached. */
-int cuda_was_missed(void);
 
 /* --- a call under way (cuda_call.c) --- */
 

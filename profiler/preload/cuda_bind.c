@@ -152,10 +152,21 @@ void *cuda_hook_of_name(const char *name, int version, uint64_t flags, void *gen
     return NULL;
 }
 
-int cuda_was_missed(void)
+/* The driver was used and no hook was ever reached. */
+static int was_missed(void)
 {
     int count;
-    if (cuda_driver.used || !real.dlopen || !cuda_bind())
+    if (cuda_driver.used || !cuda_bind())
         return 0;
     return cuda_driver.ask.cuDeviceGetCount && cuda_driver.ask.cuDeviceGetCount(&count) != CU_NOT_INITIALIZED;
+}
+
+/* Destructors run before those of libraries that were loaded later, so the driver is still whole; an on_exit handler of
+ * this library would run after them. */
+__attribute__((destructor)) static void library_end(void)
+{
+    int saved = errno;
+    if (gate.on && sys_getpid() == process.pid && was_missed())
+        COUNT(cuda_missed, 1);
+    errno = saved;
 }

@@ -1,6 +1,5 @@
 #include "state.h"
 
-#include "cuda.h"
 #include "modules.h"
 #include "real.h"
 #include "record.h"
@@ -525,10 +524,6 @@ static void process_exit(int status, void *unused)
     if (!thread_enter(t, s))
         return;
     record_heap_sample(t);
-#if MEMPROF_CUDA
-    if (cuda_was_missed())
-        COUNT(cuda_missed, 1);
-#endif
     uint64_t words[] = {WIRE_WORD1(WIRE_EXIT, 0, (uint32_t)status)};
     record_words(t, words, 2);
     thread_leave(t);

@@ -9,12 +9,7 @@ equal "symbols that it needs" "" "$(nm -D --undefined-only "$AUDIT")"
 LD_LIBRARY_PATH=$BUILD/cuda/13000
 export LD_LIBRARY_PATH
 
-# as in cuda_bind.sh
-named() {
-    awk '/^= / { name = $2; for (i = 3; i < NF; i++) name = name $i; name_of[$NF] = name; next }
-         { lines[++n] = $0 }
-         END { for (i = 1; i <= n; i++) { $0 = lines[i]; for (k = 4; k <= NF; k++) if (length($k) > 4 && $k in name_of) $k = name_of[$k]; print } }' "$1"
-}
+named() { awk -f "$ROOT/tests/cuda/hooks/named.awk" "$1"; }
 for plugin in linked runpath default; do
     "$CALLS" "$BUILD/libmemprof.so" "$HOOKS/host" "$HOOKS/plugin_$plugin.so" deep >out 2>&1 || fail "$plugin"
     equal "$plugin, deep: missed by default, and said" "counter cuda_missed 1" "$(grep -v '^= \|^status' out)"

@@ -4,12 +4,7 @@ CALLS=$BUILD/programs/calls
 HOOKS=$BUILD/cuda/hooks
 driver() { LD_LIBRARY_PATH=$BUILD/cuda/$1; export LD_LIBRARY_PATH; }
 
-# Records with names for the handles and addresses that the program told of.
-named() {
-    awk '/^= / { name = $2; for (i = 3; i < NF; i++) name = name $i; name_of[$NF] = name; next }
-         { lines[++n] = $0 }
-         END { for (i = 1; i <= n; i++) { $0 = lines[i]; for (k = 4; k <= NF; k++) if (length($k) > 4 && $k in name_of) $k = name_of[$k]; print } }' "$1"
-}
+named() { awk -f "$ROOT/tests/cuda/hooks/named.awk" "$1"; }
 # run NAME COMMAND...: the records of a program into NAME
 run() {
     name=$1

@@ -164,6 +164,11 @@ int main(void)
     SAY(primary);
     GOOD(cuStreamCreate(&stream, 1));
     SAY(stream);
+    GOOD(cuCtxCreate_v2(&other, 0, 0));
+    SAY(other);
+    GOOD(cuCtxSetCurrent(primary));
+    GOOD(cuGraphCreate(&graph, 0));
+    SAY(graph);
 
     GOOD(cuMemAlloc_v2(&plain, 1000));
     SAY(plain);
@@ -205,9 +210,6 @@ int main(void)
     SAY(cube);
     GOOD(cuMipmappedArrayCreate(&mipmapped, &solid, 3));
     SAY(mipmapped);
-    GOOD(cuArrayDestroy(array));
-    GOOD(cuArrayDestroy(cube));
-    GOOD(cuMipmappedArrayDestroy(mipmapped));
 
     GOOD(cuDeviceGetDefaultMemPool(&standard, 0));
     SAY(standard);
@@ -223,7 +225,6 @@ int main(void)
     GOOD(cuMemFreeAsync(pooled, NULL));
     GOOD(cuCtxSynchronize());
     GOOD(cuMemPoolTrimTo(pool, 0));
-    GOOD(cuMemPoolDestroy(pool));
 
     CUmemAllocationProp physical_properties = {.type = 1, .location = {1, 0}};
     GOOD(cuMemAddressReserve(&reserved, 8 * MB, 0, 0, 0));
@@ -237,8 +238,6 @@ int main(void)
     GOOD(cuMemUnmap(reserved, 2 * MB));
     GOOD(cuMemAddressFree(reserved, 8 * MB));
 
-    GOOD(cuGraphCreate(&graph, 0));
-    SAY(graph);
     CUDA_MEM_ALLOC_NODE_PARAMS params = {.poolProps = properties, .bytesize = 7000};
     GOOD(cuGraphAddMemAllocNode(&graph_node, graph, NULL, 0, &params));
     node = params.dptr;
@@ -257,16 +256,20 @@ int main(void)
     SAY(capture);
     GOOD(cuGraphInstantiateWithFlags(&exec2, capture, 0));
     SAY(exec2);
+    /* from here on handles may come back: none that is told of is new */
     GOOD(cuGraphExecDestroy(exec2));
     GOOD(cuGraphExecDestroy(exec));
     GOOD(cuGraphDestroy(capture));
     GOOD(cuGraphDestroy(graph));
 
+    GOOD(cuArrayDestroy(array));
+    GOOD(cuArrayDestroy(cube));
+    GOOD(cuMipmappedArrayDestroy(mipmapped));
+    GOOD(cuMemPoolDestroy(pool));
     GOOD(cuMemFree_v2(plain));
     GOOD(cuMemFree_v2(managed));
     GOOD(cuMemFreeHost(pinned));
-    GOOD(cuCtxCreate_v2(&other, 0, 0));
-    SAY(other);
+    GOOD(cuCtxSetCurrent(other));
     GOOD(cuMemAlloc_v2(&small, 9000));
     SAY(small);
     GOOD(cuCtxDestroy_v2(other));

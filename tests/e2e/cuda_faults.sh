@@ -58,3 +58,12 @@ for version in 10020 11020 11080 12040; do
     same_behaviour "$NET" 1 3
     same_ledger run.out
 done
+
+# Each allocation of a program failing in turn (the first one is the context's): it ends as it does without us, and the failure is told.
+driver 13000
+for at in 2 3 4 5 6 7; do
+    for program in fragment vmm; do
+        SIM_CUDA_FAIL_AT=$at same_behaviour "$SIM/plain/$program"
+        grep '^ledger' run.out >/dev/null || equal "$program: failure $at" 1 "$(value "SELECT count(*) FROM oom")"
+    done
+done

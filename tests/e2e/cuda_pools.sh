@@ -22,3 +22,14 @@ for pools in $(builds_of pools); do
     contains "the old driver" run.err 'not supported'
     driver 13000
 done
+
+# The same source with each thread's own default stream: other entry points of runtime and driver.
+nvcc=$(command -v nvcc || echo /usr/local/cuda/bin/nvcc)
+if [ -x "$nvcc" ] && "$nvcc" -std=c++17 -g -O1 -I"$ROOT/include" -cudart shared -default-stream per-thread -o per_thread "$ROOT/samples/pools.cu"; then
+    record_ok ./per_thread
+    same_ledger run.out
+    "$BUILD/programs/calls" "$BUILD/libmemprof.so" ./per_thread >calls.txt 2>&1
+    equal "waits are seen" 1 "$(grep -c -m1 ' SYNC ' calls.txt)"
+else
+    echo "no nvcc: not with each thread's own default stream"
+fi

@@ -64,7 +64,9 @@ for kind in $kinds; do
         if [ "$n" = 2 ]; then row ok "out of memory, $kind" "2 events with the device's figures"; else row FAIL "out of memory, $kind" "$n of 2 events with the device's figures"; fi
     }
     program=$GPU/deltas-$kind
-    if [ -x "$program" ] && record "$program"; then
+    if [ ! -x "$program" ]; then
+        row skip "cudaMemGetInfo deltas, $kind" "not built: $NVCC"
+    elif record "$program"; then
         want=$(awk '/^delta/ { print $2 }' "$work/out" | sort -n | xargs)
         fell=$(awk '/^delta/ { print $3 }' "$work/out" | sort -n | xargs)
         have=$(query "SELECT size_bytes FROM v_event WHERE device = 'cuda:0' AND op = 'alloc' AND kind = 'device' ORDER BY 1" | xargs)

@@ -77,8 +77,8 @@ enum { WIRE_START_EXEC = 0, WIRE_START_FORK = 1 };
 
 /* Counters that the program side keeps per process: one row each; the text is what `memprof info` shows. */
 #define WIRE_COUNTERS(X)                                                                                    \
-    X(stack_cut, "stacks deeper than the limit, cut")                                                       \
-    X(stack_unknown, "stacks that end at code without unwind information")                                  \
+    X(stack_cut, "allocations with a stack deeper than the limit, cut")                                                       \
+    X(stack_unknown, "allocations with a stack that ends at code without unwind information")                                  \
     X(stack_full_cfi, "frames that needed a full CFI evaluation")                                           \
     X(rule_miss, "unwind rules computed")                                                                   \
     X(nested_skipped, "calls made by an allocator inside its own calls, not blocks of their own")           \

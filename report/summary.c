@@ -2,6 +2,7 @@
 
 #include "../common/db.h"
 #include "../common/units.h"
+#include "advice.h"
 #include "failed.h"
 #include "layers.h"
 #include "notes.h"
@@ -95,8 +96,12 @@ static void print_head(const struct summary *s)
     summary_plural(&line, threads, "thread", "threads");
     buf_puts(&line, ", ");
     summary_plural(&line, db_meta_int(s->db, "event_count", 0), "event", "events");
+    int64_t rss = db_int(s->db, "SELECT max(rss_max_bytes) FROM timeline WHERE device_id = 0", 0);
+    if (rss > 0 && !(s->options->lens && s->options->lens->pid))
+        buf_printf(&line, ", peak RSS %s", units_bytes(duration, rss));
     table_line(s->out, TABLE_PLAIN, line.data ? line.data : "");
     notes_print(s->db, s->out);
+    advice_print(s->db, s->out);
     buf_free(&line);
     free(command);
     free(host);
@@ -360,6 +365,7 @@ static int record_summary(struct summary *s, struct error *err)
     record_open(&r, s->out);
     record_document_begin(&r);
     notes_record(s->db, s->options->file, &r);
+    advice_record(s->db, &r);
     record_totals(&r, q);
     if (!(s->options->lens && s->options->lens->pid))
         rc = layers_record(s->db, s->options->device, s->out, &r, err);

@@ -121,6 +121,7 @@ static void node_row(struct tree *t, sqlite3_stmt *s)
     ids_add(&t->node_ids, sqlite3_column_int64(s, 0));
     struct tree_node *n = PAGE_PUSH(t->nodes, t->node_count, t->node_capacity);
     n->address = find_column(&t->address_ids, s, 2);
+    n->is_cut = sqlite3_column_int(s, 3) & 1;
 }
 
 static void parent_row(struct tree *t, sqlite3_stmt *s)
@@ -142,7 +143,7 @@ static const struct {
      module_row},
     {"SELECT address_id, module_id, offset FROM address ORDER BY address_id", address_row},
     {"SELECT address_id, function_id, file_id, line, language FROM frame ORDER BY address_id, inline_depth", frame_row},
-    {"SELECT stack_id, parent_id, address_id FROM stack ORDER BY stack_id", node_row},
+    {"SELECT stack_id, parent_id, address_id, flags FROM stack ORDER BY stack_id", node_row},
     {"SELECT stack_id, parent_id FROM stack", parent_row},
 };
 

@@ -49,6 +49,7 @@ struct tree_address {
 
 struct tree_node {
     uint32_t parent, address;
+    uint8_t is_cut; /* of the outermost: its callers were not recorded */
 };
 
 struct tree_ids { /* database ids, ascending: the index of an id is its place + 1 */

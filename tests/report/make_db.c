@@ -646,7 +646,7 @@ static void write_facts(void)
     row("INSERT INTO device(device_id, name, total_bytes) VALUES(0, 'host', NULL)", "");
     row("INSERT INTO device(device_id, name, total_bytes) VALUES(1, 'cuda:0', ?)", "i", I(8) << 30);
     row("INSERT INTO hook VALUES(1, 'malloc', 'heap'), (2, 'free', 'heap'), (3, 'realloc', 'heap')", "");
-    row("INSERT INTO counter VALUES(1, 'stack_cut', 3, 'stacks deeper than the limit, cut')", "");
+    row("INSERT INTO counter VALUES(1, 'stack_cut', 3, 'allocations with a stack deeper than the limit, cut')", "");
     row("INSERT INTO counter VALUES(1, 'wait_ns', 1500000, 'nanoseconds that threads waited for the collector')", "");
     row("INSERT INTO counter VALUES(NULL, 'unmatched_frees', 0, 'frees of addresses that are not live blocks')", "");
     row("INSERT INTO segment(segment_id, device_id, kind, process_id, address, size_bytes, alloc_ns, free_ns, "

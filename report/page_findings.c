@@ -163,12 +163,33 @@ static void find_churn(struct finding *f, const struct totals *t)
     end(f, "They cost time rather than memory: a buffer that is kept and reused would save them.");
 }
 
+/* What another allocator than the C library's mapped: it takes addresses at once, memory when it is touched. */
+static void find_mapped(struct finding *f, const struct totals *t)
+{
+    int64_t rss = db_int(f->page->db, "SELECT max(rss_max_bytes) FROM timeline WHERE device_id = 0", 0);
+    begin(f, INFO, "Mapped by the allocator", t->name);
+    buf_printf(f->out,
+               "An allocator mapped %s by %s, while the program never had more than %s in use. What it has not touched "
+               "takes addresses only",
+               units_bytes(f->a, t->peak_reserved), units_ns(f->b, t->peak_reserved_ns),
+               units_bytes(f->c, t->peak_active));
+    if (rss > 0)
+        buf_printf(f->out, ": the peak RSS, with code and libraries, was %s", units_bytes(f->d, rss));
+    buf_puts(f->out, ". <a href=\"#timeline\">See the timeline</a>.");
+    end(f, NULL);
+}
+
 /* At least a quarter above what was ever in use, and enough to care. */
 static void find_gap(struct finding *f, const struct totals *t)
 {
     int64_t gap = t->peak_reserved - t->peak_active;
     if (gap < 4 << 20 || t->peak_reserved < t->peak_active / 4 * 5)
         return;
+    if (strcmp(t->name, "host") == 0 &&
+        db_int(f->page->db, "SELECT 1 FROM segment WHERE device_id = 0 AND kind IN ('heap', 'map') LIMIT 1", 0)) {
+        find_mapped(f, t);
+        return;
+    }
     begin(f, WARN, "Reserved, but not in use", t->name);
     buf_puts(f->out, "The allocators of ");
     html(f, t->name);

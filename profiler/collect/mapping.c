@@ -54,8 +54,13 @@ uint64_t mapping_block_at(struct mapping *m, uint64_t address)
 
 static void emit(const struct change *c, unsigned op, uint64_t start, uint64_t end, uint32_t stack_id)
 {
-    struct event event = {
-        .op = (uint8_t)op, .address = start, .size_bytes = end - start, .stack_id = stack_id, .kind = KIND_map};
+    /* what an allocator maps for itself is reserved for the blocks that it hands out */
+    int is_segment = op == EVENT_SEGMENT_ALLOC || op == EVENT_SEGMENT_FREE;
+    struct event event = {.op = (uint8_t)op,
+                          .address = start,
+                          .size_bytes = end - start,
+                          .stack_id = stack_id,
+                          .kind = is_segment ? KIND_heap : KIND_map};
     c->emit(c->arg, &event);
 }
 

@@ -30,7 +30,7 @@ int cmd_leaks(const struct arguments *a)
     struct report_options report;
     struct suppressions suppressions = {0};
     struct lens_options lens;
-    struct leaks_options options = {&report, &suppressions};
+    struct leaks_options options = {&report, &suppressions, a->given[OPTION_all]};
     struct report_out out;
     struct error err = {""};
     sqlite3 *db = NULL;

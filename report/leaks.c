@@ -2,6 +2,7 @@
 
 #include "../common/db.h"
 #include "../common/units.h"
+#include "noise.h"
 #include "notes.h"
 #include "walk.h"
 
@@ -28,6 +29,7 @@ struct leaks {
     int count;
     int64_t bytes, blocks; /* not suppressed */
     int64_t start_bytes, start_blocks;
+    int64_t library_bytes, library_blocks; /* not shown, and not among the above */
     int64_t suppressed_stacks, suppressed_bytes, suppressed_blocks;
 };
 
@@ -115,6 +117,12 @@ static int add_leak(struct leaks *l, sqlite3_stmt *s, struct error *err)
         }
         free_leak(&leak);
         return rc;
+    }
+    if (!l->options->all && noise_is_library(&stack)) {
+        l->library_bytes = plus(l->library_bytes, leak.bytes);
+        l->library_blocks = plus(l->library_blocks, leak.blocks);
+        free_leak(&leak);
+        return 0;
     }
     leak.is_start = is_start(&stack);
     l->bytes = plus(l->bytes, leak.bytes);
@@ -289,7 +297,9 @@ static void print_sums(struct leaks *l, int shown)
 {
     struct buf line = BUF(4096);
     int is_line = l->options->report->by == ROW_LINE;
-    buf_puts(&line, l->count ? "Live at the end: " : "Nothing was live at the end");
+    buf_puts(&line, l->count            ? "Live at the end: "
+                    : l->library_blocks ? "Nothing of the program's was live at the end"
+                                        : "Nothing was live at the end");
     if (l->count) {
         amount(&line, l->bytes, l->blocks);
         buf_printf(&line, ", from %d %s%s", l->count, is_line ? "line" : "stack", l->count == 1 ? "" : "s");
@@ -310,6 +320,13 @@ static void print_sums(struct leaks *l, int shown)
         buf_puts(&line, "Of these, the start-up of libraries before main() holds ");
         amount(&line, l->start_bytes, l->start_blocks);
         buf_puts(&line, ".");
+        table_line(l->out, TABLE_PLAIN, line.data);
+    }
+    if (l->library_blocks) {
+        buf_reset(&line);
+        buf_puts(&line, "Not shown: ");
+        amount(&line, l->library_bytes, l->library_blocks);
+        buf_puts(&line, " of the C and C++ libraries' start-up, buffers and locales; --all shows them.");
         table_line(l->out, TABLE_PLAIN, line.data);
     }
     if (l->count)
@@ -378,6 +395,8 @@ static int record_leaks(struct leaks *l, int shown, struct error *err)
     record_member_int(&r, "end_count", l->blocks);
     record_member_int(&r, "before_main_bytes", l->start_bytes);
     record_member_int(&r, "before_main_count", l->start_blocks);
+    record_member_int(&r, "library_bytes", l->library_bytes);
+    record_member_int(&r, "library_count", l->library_blocks);
     record_member_int(&r, "suppressed_stacks", l->suppressed_stacks);
     record_member_int(&r, "suppressed_bytes", l->suppressed_bytes);
     record_member_int(&r, "suppressed_count", l->suppressed_blocks);

@@ -10,6 +10,7 @@
 struct leaks_options {
     const struct report_options *report;
     struct suppressions *suppressions; /* counts what each left out */
+    int all;                           /* what libraries keep for themselves (noise.h) too */
 };
 
 /* *leaked: 1 when something is left that is not suppressed. */

@@ -9,6 +9,7 @@
 #define GAP           2  /* spaces between columns */
 #define READABLE_CELL 26 /* names are cut down to this before columns are left out, and to SHORTEST_CELL after that */
 #define SHORTEST_CELL 12
+#define PIPE_CELL     60 /* in a pipe nothing is cut, but one long name does not push those of all rows to the right */
 #define LEFT_OUT      (-GAP) /* width of a column that is not shown: it takes no gap either */
 
 struct table {
@@ -174,10 +175,12 @@ static void fit(const struct table *t, int widths[], int width)
     cut_names(t, widths, width, SHORTEST_CELL);
 }
 
-static void add_cell(struct buf *line, const struct table_column *column, int width, const char *text, int utf8)
+/* is_free: longer text goes beyond the column. */
+static void add_cell(struct buf *line, const struct table_column *column, int width, int is_free, const char *text,
+                     int utf8)
 {
     struct buf cell = BUF(1 << 20);
-    text_fit(&cell, text, width, column->cut, utf8);
+    text_fit(&cell, text, width, is_free ? TEXT_CUT_NONE : column->cut, utf8);
     const char *shown = cell.data ? cell.data : "";
     int pad = width - text_width(shown);
     if (column->align == TABLE_RIGHT)
@@ -208,7 +211,7 @@ static void print_row(const struct table *t, const struct report_out *out, const
         if (widths[c] == LEFT_OUT)
             continue;
         buf_printf(&line, "%*s", shown++ ? GAP : 0, "");
-        add_cell(&line, &t->columns[c], widths[c], cells[c], out->utf8);
+        add_cell(&line, &t->columns[c], widths[c], out->width <= 0, cells[c], out->utf8);
     }
     write_line(out, style, &line);
     buf_free(&line);
@@ -235,6 +238,9 @@ static void print(const struct table *t, const struct report_out *out, int with_
     measure(t, widths);
     if (out->width > 0)
         fit(t, widths, out->width);
+    for (int c = 0; c < t->column_count && out->width <= 0; c++)
+        if (t->columns[c].cut != TEXT_CUT_NONE && widths[c] > PIPE_CELL)
+            widths[c] = PIPE_CELL;
     if (with_titles)
         print_titles(t, out, widths);
     for (int row = 0; row < table_rows(t); row++)

@@ -292,7 +292,9 @@ const timeline = {
         c.stroke();
         let text = (what === 'reserved' ? 'reserved ' : '') + bytes(p.value) + ' at ' + seconds(p.time, this.whole);
         if (what === 'active' && p.line >= 0 && model.m && plot.w > 520) text += '  ' + model.lineName(p.line) + ' ' + model.linePlace(p.line);
-        let ty = y - 11 < plot.y ? y + 13 : y - 11;
+        const rss = panel.on.rss ? yOf(this.valueAt(panel.pyramid, 'rss', p.time)) : -100;
+        const isFree = (at) => at >= plot.y && Math.abs(at - rss) > 10;
+        let ty = isFree(y - 11) || !isFree(y + 13) && y - 11 >= plot.y ? y - 11 : y + 13;
         while (used.some((u) => Math.abs(u - ty) < 16)) ty += 16;
         used.push(ty);
         this.label(c, plot, x, ty, text, theme.colors.text);

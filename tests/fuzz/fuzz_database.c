@@ -146,30 +146,39 @@ static void change_bytes(struct input *in)
 static void read_some(sqlite3 *db, struct input *in)
 {
     struct error err;
-    unsigned what = take(in) % 13, format = take(in) % 3;
+    enum { BY_FIRST = 1, LINES = BY_FIRST + ROW_KEY_COUNT, LEAKS, INFO, SQL, HTML, KINDS };
+    unsigned what = take(in) % KINDS, format = take(in) % 3, view = take(in) % 8;
+    struct lens_options lens = {.skips = {"*a*"},
+                                .skip_count = view == 1,
+                                .pid = view == 2 ? db_int(db, "SELECT max(pid) FROM process", 0) : 0,
+                                .language = view == 3   ? TREE_NATIVE
+                                            : view == 4 ? TREE_PYTHON
+                                                        : TREE_BOTH};
     struct report_out out = {null_file, (enum report_format)format, format == REPORT_TEXT ? 100 : 0, 1, 1};
-    struct report_options o = {.top = -1, .frames = 30, .sort = -1};
+    struct report_options o = {.top = -1, .frames = 30, .sort = -1, .callers = view == 5 ? 3 : -1, .lens = &lens};
     struct lines_options lines = {.report = &o};
     struct suppressions none = {0};
     struct leaks_options leaks = {.report = &o, .suppressions = &none};
     struct html_options html = {.database_path = path, .page_path = page_path, .with_source = 1};
     int leaked;
+    if (what != HTML && lens_apply(db, &lens, &err))
+        return;
     if (what == 0) {
         report_summary(db, &o, &out, &err);
-    } else if (what <= ROW_KEY_COUNT) {
-        o.by = (enum row_key)(what - 1);
+    } else if (what < LINES) {
+        o.by = (enum row_key)(what - BY_FIRST);
         o.at = (enum report_at)(take(in) % 4);
         o.at_ns = take_integer(in);
         o.inclusive = take(in) & 1;
         report_by(db, &o, &out, &err);
-    } else if (what == 8) {
+    } else if (what == LINES) {
         if (lines_columns(NULL, &lines, &err) == 0)
             lines_report(db, &lines, &out, &err);
-    } else if (what == 9) {
+    } else if (what == LEAKS) {
         leaks_report(db, &leaks, &out, &leaked, &err);
-    } else if (what == 10) {
+    } else if (what == INFO) {
         info_report(db, path, &out, &err);
-    } else if (what == 11) {
+    } else if (what == SQL) {
         if (vtab_event_register(db) == SQLITE_OK)
             sql_run(db,
                     "SELECT count(*), sum(size_bytes), max(time_ns) FROM v_event; SELECT * FROM v_stack LIMIT 100; "

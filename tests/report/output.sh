@@ -64,6 +64,7 @@ same lines-file "$MEMPROF" lines net.db --file 'src/*.c' --columns alloc.count,a
 same lines-csv "$MEMPROF" lines net.db --func main --csv
 same lines-help "$MEMPROF" lines --columns help
 same leaks "$MEMPROF" leaks net.db
+same leaks-all "$MEMPROF" leaks net.db --all --by line
 same leaks-line "$MEMPROF" leaks net.db --by line
 printf '# not ours\nleak:libplugin.so\nleak:^push$\n' >suppressions
 same leaks-suppressed "$MEMPROF" leaks net.db --suppressions suppressions --top 1 --error-exitcode 9

@@ -1,6 +1,7 @@
 /* `memprof leaks`: order, grouping, suppressions, start-up blocks, hostile stacks, on a database made here. */
 #include "../../common/db.h"
 #include "../../report/leaks.h"
+#include "../../report/noise.h"
 #include "../../report/views.h"
 #include "../../report/walk.h"
 
@@ -89,13 +90,13 @@ static int teardown(void **state)
 }
 
 /* The report with patterns (separated by spaces) suppressed; returns whether something leaked. */
-static int leaks_are(enum row_key by, int64_t top, const char *patterns, const char *expected)
+static int leaks_of(enum row_key by, int64_t top, int all, const char *patterns, const char *expected)
 {
     struct report_options report = {.top = top, .sort = -1, .by = by, .frames = 30};
     struct suppressions suppressions = {0};
     struct suppression items[8] = {{0}};
     char words[256];
-    struct leaks_options options = {&report, &suppressions};
+    struct leaks_options options = {&report, &suppressions, all};
     char *text = NULL;
     size_t length = 0;
     struct report_out out = {.file = open_memstream(&text, &length)};
@@ -111,6 +112,72 @@ static int leaks_are(enum row_key by, int64_t top, const char *patterns, const c
         assert_string_equal(text, expected);
     free(text);
     return leaked;
+}
+
+static int leaks_are(enum row_key by, int64_t top, const char *patterns, const char *expected)
+{
+    return leaks_of(by, top, 1, patterns, expected);
+}
+
+/* What the loader made with nothing of the program on its stack is counted, not shown. */
+static void test_library(void **state)
+{
+    (void)state;
+    leaks_of(
+        ROW_LINE, 1, 0, NULL,
+        "   bytes  blocks   largest  device  function  source\n"
+        "4.88 KiB       1  4.88 KiB  host    main      a.c:25\n"
+        "\n"
+        "Live at the end: 4.99 KiB in 11 blocks, from 3 lines (1 shown; --top 0 shows all).\n"
+        "Not shown: 71.00 KiB in 1 block of the C and C++ libraries' start-up, buffers and locales; --all shows them.\n"
+        "Memory that the program could still reach is included: memprof does not scan for pointers.\n");
+    assert_int_equal(
+        leaks_of(ROW_STACK, -1, 0, "main ??",
+                 "Nothing of the program's was live at the end; suppressed: 4.99 KiB in 11 blocks from 3 "
+                 "stacks.\n"
+                 "Not shown: 71.00 KiB in 1 block of the C and C++ libraries' start-up, buffers and locales; "
+                 "--all shows them.\n"
+                 "\n"
+                 "stacks  blocks     bytes  suppressed by\n"
+                 "     2       3  4.98 KiB  main\n"
+                 "     1       8       8 B  ??\n"),
+        0);
+}
+
+/* A frame of a module and a function by name, innermost first: "libc.so.6:setlocale app:main" */
+static int is_library(const char *frames)
+{
+    struct walk_frame frame[8] = {{0}};
+    const struct walk_frame *list[8];
+    struct walk_stack stack = {.frames = list};
+    char words[512];
+    snprintf(words, sizeof words, "%s", frames);
+    for (char *word = strtok(words, " "); word && stack.count < 8; word = strtok(NULL, " ")) {
+        char *name = strchr(word, ':');
+        *name++ = 0;
+        frame[stack.count] = (struct walk_frame){
+            .module = word, .plain_name = *name ? name : NULL, .is_allocator = !strcmp(name, "malloc")};
+        list[stack.count] = &frame[stack.count];
+        stack.count++;
+    }
+    return noise_is_library(&stack);
+}
+
+static void test_noise(void **state)
+{
+    (void)state;
+    assert_true(is_library("/lib/libc.so.6:malloc /lib/libstdc++.so.6.0.30:pool /lib/ld-linux-x86-64.so.2:call_init"));
+    assert_true(
+        is_library("libc.so.6:malloc libc.so.6:__GI__IO_file_doallocate libc.so.6:puts /w/app:main libc.so.6:s"));
+    assert_true(is_library("libc.so.6:malloc libc.so.6:_nl_intern_locale_data libc.so.6:setlocale /w/app:main"));
+    /* the program's own: of main(), of a constructor, of a library of its own, through libc's functions */
+    assert_false(is_library("libc.so.6:malloc /w/app:main libc.so.6:__libc_start_call_main"));
+    assert_false(is_library("libc.so.6:malloc /w/app: libc.so.6:setlocale ld-linux-x86-64.so.2:call_init"));
+    assert_false(is_library("libc.so.6:malloc libc.so.6:strdup /w/libown.so:init ld-linux-x86-64.so.2:call_init"));
+    assert_false(is_library("libc.so.6:malloc libc.so.6:__fopen_internal /w/app:main"));
+    assert_false(is_library("libc.so.6:malloc libc.so.6:newlocale /w/app:main"));
+    assert_false(is_library("libc.so.6:malloc ld-linux-x86-64.so.2:_dl_map_object libc.so.6:dlopen /w/app:main"));
+    assert_false(is_library(""));
 }
 
 static void test_stacks(void **state)
@@ -241,6 +308,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_stacks),     cmocka_unit_test(test_lines),
         cmocka_unit_test(test_suppressed), cmocka_unit_test(test_suppression_order),
+        cmocka_unit_test(test_library),    cmocka_unit_test(test_noise),
         cmocka_unit_test(test_cycle),      cmocka_unit_test(test_hostile_schema),
     };
     return cmocka_run_group_tests(tests, setup, teardown);

@@ -1,0 +1,12 @@
+/*
+ * noise.h: what the C and C++ libraries keep for themselves in every program: made before main() by nothing else, and
+ * buffers, locales and tables that they make once. Nobody can free it, so it is not what a search for leaks is after.
+ */
+#ifndef MEMPROF_NOISE_H
+#define MEMPROF_NOISE_H
+
+#include "walk.h"
+
+int noise_is_library(const struct walk_stack *stack);
+
+#endif

@@ -6,6 +6,7 @@ alone. --says: the page has this text.
 Screenshots go to SHOTS/NAME-*.png."""
 import os
 import re
+import shlex
 import sqlite3
 import subprocess
 import sys
@@ -91,9 +92,9 @@ class Check:
                 expect(f"header of {name} has {value}", value in text)
         command = self.sql("SELECT value FROM meta WHERE key = 'command'")[0][0]
         equal("command", command, self.text("p.command code"))
-        images = self.sql("SELECT exe, pid FROM process ORDER BY process_id")
-        for path, _ in [i for i in images if i[1] == images[0][1]][-1:]: # what the first process became
-            equal("title", path.rsplit("/", 1)[-1], self.text("h1"))
+        images = self.sql("SELECT command_line, pid FROM process ORDER BY process_id")
+        for line, _ in [i for i in images if i[1] == images[0][1]][-1:]: # what the first process became, as it was called
+            equal("title", shlex.split(line)[0].rsplit("/", 1)[-1], self.text("h1"))
 
     def scope_rows(self, inclusive, column, scope="line"):
         return self.sql(f"SELECT a.key_id, a.{column}, a.alloc_count FROM account a WHERE a.scope = ? AND a.inclusive = ? AND a.device_id = ? AND a.kind = 'all'",

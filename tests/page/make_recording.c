@@ -653,11 +653,14 @@ static void write_facts(void)
         sql("INSERT INTO thread VALUES(?, 1, ?, ?, 0, NULL)", "iit", I(i), I(4711 + i), name);
     }
     sql("INSERT INTO hook VALUES(1, 'malloc', 'heap')", "");
-    sql("INSERT INTO mark VALUES(1, 1, 1, NULL, 'epoch 1', 2000000000, 7000000000, 1), (2, 1, 1, NULL, 'epoch 2', "
+    sql("INSERT INTO mark(mark_id, process_id, thread_id, device_id, name, start_ns, end_ns, is_range) VALUES(1, 1, 1, "
+        "NULL, 'epoch 1', 2000000000, 7000000000, 1), (2, 1, 1, NULL, 'epoch 2', "
         "7000000000, 15000000000, 1), "
         "(3, 1, 1, NULL, 'checkpoint', 15500000000, NULL, 0), (5, 1, 1, 1, 'warm-up', 500000000, 1800000000, 1)",
         "");
-    sql("INSERT INTO mark VALUES(4, 1, 1, NULL, ?, 18000000000, NULL, 0)", "t", HOSTILE);
+    sql("INSERT INTO mark(mark_id, process_id, thread_id, device_id, name, start_ns, end_ns, is_range) VALUES(4, 1, 1, "
+        "NULL, ?, 18000000000, NULL, 0)",
+        "t", HOSTILE);
     sql("INSERT INTO oom VALUES(1, 20000000000, 1, 'sub', 1, 2, 4294967296, ?, 2147483648, 8589934592, 1)", "i",
         I(totals[1][KIND_COUNT].peak));
     sql("INSERT INTO counter VALUES(1, 'inherited_frees', 3, 'frees of blocks that a parent allocated'), (NULL, "

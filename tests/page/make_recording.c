@@ -625,8 +625,10 @@ static void write_blocks(void)
             I(freed[i] ? events[freed[i]].e.time_ns : 0), I(sites[e->site_id - 1].stack));
     }
     for (int i = 0; i < 12; i++)
-        sql("INSERT INTO segment VALUES(?, 1, 'device', 1, ?, ?, ?, ?, NULL)", i < 6 ? "iiiin" : "iiiii", I(i + 1),
-            I(0x7f0000001000 + (int64_t)i * (40 << 20)), I(40 << 20), I(i * 100000000), I(DURATION_NS * 9 / 10));
+        sql("INSERT INTO segment(segment_id, device_id, kind, process_id, address, size_bytes, alloc_ns, free_ns, "
+            "stack_id) VALUES(?, 1, 'device', 1, ?, ?, ?, ?, NULL)",
+            i < 6 ? "iiiin" : "iiiii", I(i + 1), I(0x7f0000001000 + (int64_t)i * (40 << 20)), I(40 << 20),
+            I(i * 100000000), I(DURATION_NS * 9 / 10));
     free(freed);
 }
 

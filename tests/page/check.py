@@ -94,7 +94,11 @@ class Check:
         equal("command", command, self.text("p.command code"))
         images = self.sql("SELECT command_line, pid FROM process ORDER BY process_id")
         for line, _ in [i for i in images if i[1] == images[0][1]][-1:]: # what the first process became, as it was called
-            equal("title", shlex.split(line)[0].rsplit("/", 1)[-1], self.text("h1"))
+            try:
+                called = shlex.split(line)[0]
+            except ValueError: # a made recording may end within quotes
+                called = line.split(" ")[0]
+            equal("title", called.rsplit("/", 1)[-1], self.text("h1"))
 
     def scope_rows(self, inclusive, column, scope="line"):
         return self.sql(f"SELECT a.key_id, a.{column}, a.alloc_count FROM account a WHERE a.scope = ? AND a.inclusive = ? AND a.device_id = ? AND a.kind = 'all'",

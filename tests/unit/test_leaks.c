@@ -252,6 +252,29 @@ static void test_suppression_order(void **state)
               "Suppressions that matched nothing: malloc, nothing_here, make, libgui, 0x10\n");
 }
 
+/* --frames counts frames that would be shown: neither malloc nor what calls main(). */
+static void test_frames(void **state)
+{
+    (void)state;
+    struct walk *walk;
+    struct walk_stack stack;
+    struct error err;
+    char *text = NULL;
+    size_t length = 0;
+    struct report_out out = {.file = open_memstream(&text, &length)};
+    assert_int_equal(walk_open(db, TREE_BOTH, &walk, &err), 0);
+    assert_int_equal(walk_stack(walk, 10, &stack, &err), 0);
+    walk_print(&stack, &out, "/w", 1, "");
+    walk_print(&stack, &out, "/w", 2, "");
+    fclose(out.file);
+    assert_string_equal(text, "#0  make(int)  a.c:7 (inlined)\n"
+                              "... 1 more frame (--frames 0 shows all)\n"
+                              "#0  make(int)  a.c:7 (inlined)\n"
+                              "#1  main       a.c:22\n");
+    free(text);
+    walk_close(walk);
+}
+
 /* A stack that is its own caller ends somewhere. */
 static void test_cycle(void **state)
 {
@@ -306,10 +329,11 @@ static void test_hostile_schema(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_stacks),     cmocka_unit_test(test_lines),
-        cmocka_unit_test(test_suppressed), cmocka_unit_test(test_suppression_order),
-        cmocka_unit_test(test_library),    cmocka_unit_test(test_noise),
-        cmocka_unit_test(test_cycle),      cmocka_unit_test(test_hostile_schema),
+        cmocka_unit_test(test_stacks),         cmocka_unit_test(test_lines),
+        cmocka_unit_test(test_suppressed),     cmocka_unit_test(test_suppression_order),
+        cmocka_unit_test(test_library),        cmocka_unit_test(test_frames),
+        cmocka_unit_test(test_noise),          cmocka_unit_test(test_cycle),
+        cmocka_unit_test(test_hostile_schema),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

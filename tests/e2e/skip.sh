@@ -1,0 +1,73 @@
+# A wrapper that everything goes through: its callers under it, the hint, and --skip, by arithmetic; with and without lines.
+need strip
+cat >app.c <<'END'
+#include <stdlib.h>
+static void *kept[64];
+static int used;
+__attribute__((noinline)) static void *xmalloc(size_t size)
+{
+    void *p = malloc(size);
+    if (!p)
+        abort();
+    return kept[used++] = p;
+}
+__attribute__((noinline)) static void *xcalloc(size_t count, size_t size)
+{
+    return xmalloc(count * size);
+}
+#define CALLER(name, bytes) __attribute__((noinline)) static void name(void) { xmalloc(bytes); __asm__ volatile(""); }
+CALLER(one, 1000)
+CALLER(two, 2000)
+CALLER(three, 3000)
+CALLER(four, 4000)
+__attribute__((noinline)) static void five(void)
+{
+    xcalloc(5, 1000);
+    __asm__ volatile("");
+}
+int main(void)
+{
+    for (int i = 0; i < 10; i++) {
+        one();
+        two();
+        three();
+        four();
+        five();
+    }
+    free(malloc(7));
+    for (int i = 0; i < used; i++)
+        free(kept[i]);
+    return 0;
+}
+END
+"$CC" -O1 -g -fno-builtin -fno-optimize-sibling-calls -o lines app.c
+cp lines names && strip -g names
+
+# bytes FILE NAME: allocated by the self line of a function
+bytes() { python3 -c 'import csv, sys; print(sum(int(r["alloc_bytes"]) for r in csv.DictReader(open(sys.argv[1])) if r["function"] == sys.argv[2]))' "$1" "$2"; }
+for app in lines names; do
+    record_ok ./$app
+    "$MEMPROF" report out.db >report.txt
+    contains "$app: the hint" report.txt ' --skip xmalloc   (counts what'
+    contains "$app: the largest caller" report.txt '<- xcalloc'
+    contains "$app: the next" report.txt '<- four'
+    "$MEMPROF" report out.db --by line --csv >plain.csv
+    equal "$app: xmalloc" 150000 "$(bytes plain.csv xmalloc)"
+    "$MEMPROF" report out.db --skip xmalloc --by line --csv >skip.csv
+    equal "$app: behind xmalloc" '0 10000 20000 30000 40000 0 50000' \
+        "$(for name in xmalloc one two three four five xcalloc; do bytes skip.csv $name; done | paste -sd' ')"
+    "$MEMPROF" report out.db --skip 'x*alloc' --by function --csv >both.csv
+    equal "$app: behind both" '0 10000 20000 30000 40000 50000 0' \
+        "$(for name in xmalloc one two three four five xcalloc; do bytes both.csv $name; done | paste -sd' ')"
+    equal "$app: main's own" "$(bytes plain.csv main)" "$(bytes both.csv main)"
+    equal "$app: all" "$(total alloc_bytes)" "$(python3 -c 'import csv; print(sum(int(r["alloc_bytes"]) for r in csv.DictReader(open("both.csv"))))')"
+    equal "$app: own peaks stay known" 50000 "$(python3 -c 'import csv; print([r["own_peak_bytes"] for r in csv.DictReader(open("both.csv")) if r["function"] == "five"][0])')"
+    "$MEMPROF" report out.db --skip xmalloc >skipped.txt
+    lacks "$app: no hint for what is skipped" skipped.txt '--skip'
+    "$MEMPROF" report out.db --by function -i --csv >with.csv
+    "$MEMPROF" report out.db --by function -i --csv --skip xmalloc | cmp - with.csv || fail "$app: --skip changed what functions hold with their callees"
+done
+# leaks, at an instant, and lines take it too
+at=$(value "SELECT peak_active_ns FROM total WHERE device_id = 0 AND kind = 'heap'")
+"$MEMPROF" report out.db --skip 'x*alloc' --at "${at}ns" --by function --csv >at.csv
+equal "live at the peak" 50000 "$(python3 -c 'import csv; print([r["live_bytes"] for r in csv.DictReader(open("at.csv")) if r["function"] == "five"][0])')"

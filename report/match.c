@@ -38,6 +38,9 @@ void match_bare_name(const char *name, int with_templates, struct buf *out)
         length = depth ? 0 : operator_bytes(name, p);
         if (length == 0 && depth == 0 && *p == '{') /* "{lambda(int)#1}" */
             length = brace_bytes(p);
+        if (length == 0 && depth == 0 && *p == '<' &&
+            (p == name || p[-1] == '.')) /* Python's "load.<locals>.<lambda>" */
+            length = strcspn(p, ">") + (strchr(p, '>') != NULL);
         if (length == 0 && strncmp(p, anonymous, sizeof anonymous - 1) == 0)
             length = sizeof anonymous - 1;
         if (length) {

@@ -86,6 +86,10 @@ static void test_fit_name(void **state)
     fit_is("a_long_function", 9, TEXT_CUT_NAME, 1, "a_long_f\xe2\x80\xa6");
     fit_is("main::{lambda(int)#1}::operator()(int) const", 34, TEXT_CUT_NAME, 1, "main::{lambda(int)#1}::operator()");
     fit_is("std::ostream& std::operator<< <char>(std::ostream&, char)", 20, TEXT_CUT_NAME, 1, "std::operator<<");
+    fit_is("load.<locals>.<listcomp>(int)", 24, TEXT_CUT_NAME, 1, "load.<locals>.<listcomp>");
+    fit_is("<module>", 8, TEXT_CUT_NAME, 1, "<module>");
+    fit_is("<module>", 4, TEXT_CUT_NAME, 1, "<mo\xe2\x80\xa6");
+    fit_is("<", 0, TEXT_CUT_NAME, 1, "");
     fit_is("(anonymous namespace)::run(int)", 28, TEXT_CUT_NAME, 1, "(anonymous namespace)::run");
     fit_is("std::vector<((anonymous", 8, TEXT_CUT_NAME, 1, "vector"); /* not a name */
     fit_is("{{{<<<(((", 5, TEXT_CUT_NAME, 1, "{{{<\xe2\x80\xa6");

@@ -175,6 +175,31 @@ static void fit(const struct table *t, int widths[], int width)
     cut_names(t, widths, width, SHORTEST_CELL);
 }
 
+/* Names may have become shorter than their column: what that leaves goes to others that were cut. */
+static void tighten(const struct table *t, int widths[], const int natural[], int width, int utf8)
+{
+    const char *part;
+    for (int c = 0; c < t->column_count; c++) {
+        if (t->columns[c].cut != TEXT_CUT_NAME || widths[c] >= natural[c] || widths[c] == LEFT_OUT)
+            continue;
+        int most = title_part(t->columns[c].title, 0, &part);
+        for (int i = c; i < t->cell_count; i += t->column_count) {
+            struct buf cell = BUF(1 << 20);
+            text_fit(&cell, t->cells[i], widths[c], TEXT_CUT_NAME, utf8);
+            int shown = cell.data ? text_width(cell.data) : 0;
+            most = shown > most ? shown : most;
+            buf_free(&cell);
+        }
+        widths[c] = most;
+    }
+    for (int c = 0; c < t->column_count; c++) {
+        int room = width - total_width(t, widths), wish = natural[c] - widths[c];
+        if (t->columns[c].cut != TEXT_CUT_NONE && t->columns[c].cut != TEXT_CUT_NAME && widths[c] != LEFT_OUT &&
+            room > 0)
+            widths[c] += wish < room ? wish : room;
+    }
+}
+
 /* is_free: longer text goes beyond the column. */
 static void add_cell(struct buf *line, const struct table_column *column, int width, int is_free, const char *text,
                      int utf8)
@@ -236,8 +261,12 @@ static void print(const struct table *t, const struct report_out *out, int with_
 {
     int widths[TABLE_COLUMNS_MAX] = {0};
     measure(t, widths);
-    if (out->width > 0)
+    if (out->width > 0) {
+        int natural[TABLE_COLUMNS_MAX];
+        memcpy(natural, widths, sizeof natural);
         fit(t, widths, out->width);
+        tighten(t, widths, natural, out->width, out->utf8);
+    }
     for (int c = 0; c < t->column_count && out->width <= 0; c++)
         if (t->columns[c].cut != TEXT_CUT_NONE && widths[c] > PIPE_CELL)
             widths[c] = PIPE_CELL;

@@ -86,11 +86,11 @@ INLINE uint64_t word_at(uint64_t address)
 INLINE int step_simple(struct unwind_state *s, uint64_t rule, uint64_t high)
 {
     uint64_t cfa = (RULE_TYPE(rule) == RULE_RSP ? s->sp : s->bp) + RULE_OFFSET(rule);
-    uint64_t bytes = cfa - s->sp, slot = RULE_SLOT(rule);
+    uint64_t bytes = cfa - s->sp;
     if (unlikely((bytes >> 3 | bytes << 61) - 1 >= (high - s->sp) >> 3))
         return 0;
-    uint64_t pc = word_at(cfa - 8), saved = word_at(cfa - 8 * (slot ? slot : 1));
-    s->bp = slot ? saved : s->bp;
+    uint64_t pc = word_at(cfa - 8), saved = word_at(cfa - 1024 + 8 * RULE_WHERE(rule));
+    s->bp = RULE_SAVES_RBP(rule) ? saved : s->bp;
     s->sp = cfa;
     s->pc = pc;
     return 1;
@@ -105,13 +105,13 @@ INLINE int step_quick(struct unwind_state *s, uint64_t high)
 {
     uint64_t index = s->pc & ((1u << RULE_INDEX_BITS) - 1);
     uint64_t offset = rule_offset_at(rules, index), rule = __atomic_load_n(&rules[index], __ATOMIC_RELAXED);
-    uint64_t slot = RULE_SLOT(rule), base = s->sp, saved, pc;
-    if (unlikely(((rule ^ s->pc >> (RULE_INDEX_BITS - 11)) & RULE_UNUSED) || rule >> 48 != offset))
+    uint64_t base = s->sp, pc;
+    /* all the bits of the address above the index: one that is not possible has no rule */
+    if (unlikely(rule << 16 >> 27 != s->pc >> RULE_INDEX_BITS || rule >> 48 != offset))
         return 0;
     if (likely(RULE_TYPE(rule) == RULE_RSP)) {
-        if (unlikely(offset - 1 >= (high - s->sp) >> 3))
+        if (unlikely(base + offset * 8 > high))
             return 0;
-        __asm__ volatile("movq -8(%1,%2,8), %0" : "=r"(pc) : "r"(base), "r"(offset));
     } else {
         if (unlikely(RULE_TYPE(rule) != RULE_RBP))
             return 0;
@@ -119,11 +119,11 @@ INLINE int step_quick(struct unwind_state *s, uint64_t high)
         uint64_t bytes = base + offset * 8 - s->sp;
         if (unlikely((bytes >> 3 | bytes << 61) - 1 >= (high - s->sp) >> 3))
             return 0;
-        __asm__ volatile("movq -8(%1,%2,8), %0" : "=r"(pc) : "r"(base), "r"(offset));
     }
+    __asm__ volatile("movq -8(%1,%2,8), %0" : "=r"(pc) : "r"(base), "r"(offset));
     s->sp = base + offset * 8;
-    saved = word_at(s->sp - 8 * (slot + !slot));
-    __asm__("testq %2, %2\n\tcmovneq %1, %0" : "+r"(s->bp) : "r"(saved), "r"(slot) : "cc");
+    uint64_t saved = word_at(s->sp - 1024 + 8 * RULE_WHERE(rule));
+    __asm__("testb $8, %b2\n\tcmovneq %1, %0" : "+r"(s->bp) : "r"(saved), "q"(rule) : "cc");
     s->pc = pc;
     return 1;
 }

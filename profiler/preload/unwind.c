@@ -54,14 +54,14 @@ INLINE int walk_plain(struct unwind_thread *t, struct unwind_walk *walk, struct 
     }
     for (;;) {
         uint64_t pc = s.pc;
+        while (likely(depth < most && step_quick(&s, high))) {
+            walk->pcs[depth++] = pc;
+            hash = hash * UNWIND_HASH_K + pc;
+            pc = s.pc;
+        }
         if (unlikely(!address_is_possible(pc) || depth == most)) {
             sum->flags = pc == 0 ? 0 : address_is_possible(pc) ? WIRE_STACK_CUT : WIRE_STACK_UNKNOWN;
             break;
-        }
-        if (likely(step_quick(&s, high))) {
-            walk->pcs[depth++] = pc;
-            hash = hash * UNWIND_HASH_K + pc;
-            continue;
         }
         uint64_t rule = rule_of(pc, &walk->careful.work);
         unsigned type = RULE_TYPE(rule);

@@ -581,6 +581,40 @@ static void test_segment_from_birth(void **state)
     end(s);
 }
 
+/* Calls of any length with any words: counted where they make no sense, and nothing else. */
+static void test_hostile_calls(void **state)
+{
+    (void)state;
+    struct setup *s = begin(1);
+    struct writer w;
+    uint32_t slot = writer_claim_slot(s->session.control, getpid(), getppid(), WIRE_START_EXEC, 0);
+    assert_int_equal(writer_open(&w, s->session.control, slot, getpid(), getpid()), 0);
+    uint64_t x = 88172645463325252ull;
+    for (unsigned i = 0; i < 20000; i++) {
+        uint64_t words[16];
+        unsigned count = 2 + (unsigned)(x >> 40) % 14;
+        for (unsigned k = 0; k < 16; k++) {
+            x ^= x << 13;
+            x ^= x >> 7;
+            x ^= x << 17;
+            words[k] = k < 3 || x % 3 ? x >> x % 64 : 0x1000 * (x >> 8 & 15);
+        }
+        words[1] = (uint64_t)WIRE_CALL << 56 | (words[1] & 0xffull << 48) | (uint64_t)count << 32 | (words[1] & 3);
+        words[2] = WIRE_CALL_WORD(words[2] % (WIRE_CALL_COUNT + 1), x % 4 ? x % 3 : x & 0xff, x >> 60 == 0);
+        writer_put(&w, words, count);
+        if (i % 500 == 0)
+            drain_round(s->drain);
+    }
+    drain_finish(s->drain);
+    assert_int_equal(s->drain->bad_rings, 0);
+    assert_true(s->drain->bad_records > 100);
+    assert_true(s->count > 1000);
+    assert_int_equal(s->disorder, 0);
+    for (size_t i = 0; i < s->count; i++)
+        assert_true(s->events[i].device < s->drain->device_rows.count);
+    end(s);
+}
+
 /* The same GPU under two ordinals is one device; another GPU of the same ordinal is another. */
 static void test_device_rows(void **state)
 {
@@ -614,6 +648,7 @@ int main(void)
         cmocka_unit_test(test_thread_churn),
         cmocka_unit_test(test_segment_from_birth),
         cmocka_unit_test(test_device_rows),
+        cmocka_unit_test(test_hostile_calls),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,7 @@
 #include "source.h"
 
 #include "../common/db.h"
+#include "../common/zip.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
@@ -28,8 +29,13 @@ static char *from_disk(const char *path, int64_t recorded_ns, int *is_newer)
     struct stat st;
     char *text = NULL;
     int fd = *path == '/' ? open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY) : -1;
-    if (fd < 0)
-        return NULL;
+    if (fd < 0) {
+        size_t length;
+        text = zip_read(path, SOURCE_BYTES_MAX, &length, &st);
+        if (text)
+            *is_newer = source_is_newer(&st, recorded_ns);
+        return text;
+    }
     if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0 && st.st_size <= (off_t)SOURCE_BYTES_MAX) {
         size_t size = (size_t)st.st_size, done = 0;
         ssize_t n;
@@ -53,7 +59,12 @@ int source_is_there(sqlite3 *db, const char *path)
         is_there = sqlite3_step(s) == SQLITE_ROW;
     }
     sqlite3_finalize(s);
-    return is_there || (*path == '/' && stat(path, &st) == 0 && S_ISREG(st.st_mode) && access(path, R_OK) == 0);
+    if (is_there || (*path == '/' && stat(path, &st) == 0 && S_ISREG(st.st_mode) && access(path, R_OK) == 0))
+        return 1;
+    size_t length;
+    char *text = zip_read(path, SOURCE_BYTES_MAX, &length, &st);
+    free(text);
+    return text != NULL;
 }
 
 int source_is_newer(const struct stat *st, int64_t start_unix_ns)

@@ -1,6 +1,7 @@
 /*
  * The text of the source files, for reports on another machine. Bounded, and only what frames name.
  */
+#include "../../common/zip.h"
 #include "finish_private.h"
 
 #include <errno.h>
@@ -20,7 +21,7 @@ static char *read_source(const char *path, size_t *length)
     struct stat st;
     char *text = NULL;
     if (fd < 0)
-        return NULL;
+        return zip_read(path, FILE_BYTES_MAX, length, &st);
     if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size <= (off_t)FILE_BYTES_MAX) {
         text = xmalloc((size_t)st.st_size + 1);
         *length = 0;

@@ -1,0 +1,30 @@
+# The source of modules that Python imports from a zip file: packed, stored, and behind a script's first line.
+need python3
+python=$(python3 -c 'import os, sys; print(os.path.realpath(sys.executable))')
+for kind in ZIP_DEFLATED ZIP_STORED; do
+    rm -f app.zip
+    python3 -c "import zipfile
+open('app.zip', 'wb').write(b'#!/usr/bin/env python3\n')
+z = zipfile.ZipFile('app.zip', 'a', zipfile.$kind)
+z.writestr('pkg/__init__.py', '')
+z.writestr('pkg/mod.py', 'keep = []\n\n\ndef inside():\n    keep.append(bytes(400000))  # kept in the list\n')
+z.close()"
+    record_ok "$python" -c "import sys; sys.path.insert(0, '$PWD/app.zip'); import pkg.mod; [pkg.mod.inside() for _ in range(3)]"
+    "$MEMPROF" lines --func inside >lines.txt
+    contains "$kind" lines.txt "# kept in the list"
+    equal "$kind: bytes" $((3 * 400033)) "$(value "SELECT alloc_bytes FROM v_line WHERE file = '$PWD/app.zip/pkg/mod.py' AND line = 5 AND kind = 'heap'")"
+    # cut anywhere, the source is not there and the table is
+    for bytes in 1 22 60 100 150 200; do
+        head -c $bytes app.zip >cut && mv cut app.zip.cut
+        cp app.zip whole && mv app.zip.cut app.zip
+        "$MEMPROF" lines --func inside >lines.txt
+        lacks "$kind: cut" lines.txt "# kept in the list"
+        contains "$kind: cut" lines.txt "inside"
+        mv whole app.zip
+    done
+done
+RUN_OPTIONS=--source
+record_ok "$python" -c "import sys; sys.path.insert(0, '$PWD/app.zip'); import pkg.mod; pkg.mod.inside()"
+rm app.zip
+"$MEMPROF" lines --func inside >lines.txt
+contains "source in the recording" lines.txt "# kept in the list"

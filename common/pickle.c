@@ -276,7 +276,7 @@ static int push(struct pickle *p, struct pickle_value v, struct error *err)
     if (__builtin_expect(p->depth == p->stack_capacity, 0)) {
         if (p->depth >= PICKLE_STACK_MAX)
             return too_much(p, err, "more values in one container than a memory snapshot has");
-        p->stack_capacity = p->stack_capacity ? p->stack_capacity * 2 : 4096;
+        p->stack_capacity *= 2;
         p->stack = xrealloc(p->stack, p->stack_capacity * sizeof *p->stack);
     }
     p->stack[p->depth++] = v;
@@ -368,6 +368,8 @@ static int box_add(struct pickle *p, struct pickle_value box, struct pickle_valu
             return rc;
     }
     struct box *b = box_of(p, box); /* now: sealing calls the user, but opens no box */
+    if (!count)
+        return 0;
     if (b->capacity - b->count < count) {
         uint64_t capacity = b->capacity ? b->capacity * 2ull : 16;
         while (capacity < (uint64_t)b->count + count)
@@ -715,6 +717,8 @@ struct pickle *pickle_open(const struct pickle_user *user)
     struct pickle *p = xcalloc(1, sizeof *p);
     p->user = *user;
     p->buffer = xmalloc(BUFFER_BYTES);
+    p->stack_capacity = 4096;
+    p->stack = xmalloc(p->stack_capacity * sizeof *p->stack);
     return p;
 }
 

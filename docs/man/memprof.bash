@@ -3,7 +3,7 @@ _memprof() {
     local word=${COMP_WORDS[COMP_CWORD]} options=
     COMPREPLY=()
     if [ "$COMP_CWORD" -eq 1 ]; then
-        mapfile -t COMPREPLY < <(compgen -W 'run report lines leaks info sql import help --version --help' -- "$word")
+        mapfile -t COMPREPLY < <(compgen -W 'run report lines leaks info sql import export help --version --help' -- "$word")
         return
     fi
     case ${COMP_WORDS[1]} in
@@ -14,6 +14,7 @@ _memprof() {
     info) options='--json --color --help' ;;
     sql) options='--json --csv --color --help' ;;
     import) options='--output --source --quiet --help' ;;
+    export) options='--device --format --output --help' ;;
     esac
     if [[ $word == -* ]]; then
         mapfile -t COMPREPLY < <(compgen -W "$options" -- "$word")

@@ -1,0 +1,118 @@
+#include "cli.h"
+
+#include "../common/buf.h"
+#include "../common/units.h"
+#include "../report/export.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static const struct export_format *format_of(const struct arguments *a)
+{
+    struct buf names = BUF(1 << 12);
+    const char *list[64];
+    const struct export_format *format = a->given[OPTION_format] ? export_find(a->value[OPTION_format]) : NULL;
+    for (int i = 0; i < export_format_count && i < 64; i++) {
+        buf_printf(&names, "%s%s", i ? ", " : "", export_formats[i].name);
+        list[i] = export_formats[i].name;
+    }
+    if (!format && !a->given[OPTION_format]) {
+        cli_usage("export: no format given; --format is one of: %s", names.data);
+    } else if (!format) {
+        const char *near = options_nearest(a->value[OPTION_format], list, export_format_count);
+        if (near)
+            cli_usage("export: --format '%s': did you mean '%s'?", a->value[OPTION_format], near);
+        else
+            cli_usage("export: --format '%s': expected one of: %s", a->value[OPTION_format], names.data);
+    }
+    buf_free(&names);
+    return format;
+}
+
+/* FILE with the format's suffix in the place of .db. */
+static char *default_path(const char *file, const char *suffix)
+{
+    struct buf path = BUF(1 << 16);
+    size_t length = strlen(file);
+    if (length > 3 && strcmp(file + length - 3, ".db") == 0)
+        length -= 3;
+    buf_add(&path, file, length);
+    buf_puts(&path, suffix);
+    return path.data;
+}
+
+static int write_stream(const struct export_format *format, sqlite3 *db, const struct export_options *options,
+                        FILE *out, struct export_result *result, struct error *err)
+{
+    int rc = format->write(db, options, out, result, err);
+    if (fflush(out) || ferror(out)) {
+        if (rc == 0)
+            rc = error_set(err, errno ? errno : EIO, "writing the export: %s", strerror(errno ? errno : EIO));
+    }
+    return rc;
+}
+
+/* Beside its place first: what is there is replaced whole or not at all. */
+static int write_path(const struct export_format *format, sqlite3 *db, const struct export_options *options,
+                      const char *path, struct export_result *result, struct error *err)
+{
+    struct buf temporary = BUF(1 << 16);
+    buf_printf(&temporary, "%s.XXXXXX", path);
+    int fd = mkstemp(temporary.data), rc = 0;
+    FILE *out = fd >= 0 ? fdopen(fd, "w") : NULL;
+    if (!out) {
+        rc = error_set(err, errno, "%s: %s; choose another place with -o", path, strerror(errno));
+        if (fd >= 0)
+            close(fd);
+    } else {
+        mode_t mask = umask(0);
+        umask(mask);
+        rc = write_stream(format, db, options, out, result, err);
+        if (rc == 0 && (fchmod(fd, 0666 & ~mask) || rename(temporary.data, path)))
+            rc = error_set(err, errno, "%s: %s; choose another place with -o", path, strerror(errno));
+        if (fclose(out) && rc == 0)
+            rc = error_set(err, errno, "%s: %s", path, strerror(errno));
+    }
+    if (rc && fd >= 0)
+        unlink(temporary.data);
+    buf_free(&temporary);
+    return rc;
+}
+
+static void say(const char *path, const struct export_result *result)
+{
+    struct stat st = {0};
+    char count[UNITS_TEXT], size[UNITS_TEXT];
+    stat(path, &st);
+    cli_note("%s %s written to %s (%s)", units_count(count, result->item_count), result->item, path,
+             units_bytes(size, st.st_size));
+}
+
+int cmd_export(const struct arguments *a)
+{
+    struct error err = {""};
+    struct export_result result = {.item = ""};
+    struct export_options options = {.device = a->value[OPTION_device]};
+    sqlite3 *db = NULL;
+    const char *file = cli_file(a);
+    const struct export_format *format = file ? format_of(a) : NULL;
+    if (!format)
+        return EXIT_USAGE;
+    char *path =
+        a->given[OPTION_export_output] ? xstrdup(a->value[OPTION_export_output]) : default_path(file, format->suffix);
+    int to_stdout = strcmp(path, "-") == 0, rc = reader_open(file, &db, &err);
+    if (rc == 0 && to_stdout)
+        rc = write_stream(format, db, &options, stdout, &result, &err);
+    else if (rc == 0)
+        rc = write_path(format, db, &options, path, &result, &err);
+    sqlite3_close(db);
+    if (rc == 0 && !to_stdout)
+        say(path, &result);
+    if (rc == 0 && result.note[0])
+        cli_note("%s", result.note);
+    free(path);
+    return rc == 0 ? EXIT_OK : rc == -EINVAL && db ? cli_usage("%s", err.text) : cli_fail(&err);
+}

@@ -1,0 +1,110 @@
+# What is exported for PyTorch is a snapshot that its readers accept (check.py goes through it as they do), and says what the
+# recording says: of imported snapshots, the same as the original; of programs, the same totals when it is imported again.
+. "$ROOT/tests/report/setup.inc"
+need python3
+export_it() { "$MEMPROF" export --format torch-snapshot "$@" 2>export.err || { cat export.err; fail "export $*"; }; }
+check() { python3 "$ROOT/tests/torch/check.py" "$1" >check.out 2>&1 || { cat check.out; fail "$1 is no snapshot"; }; }
+# back WHAT SNAPSHOT [LINES TO LEAVE OUT]
+back() {
+    "$MEMPROF" import -q "$2" -o out.db
+    export_it out.db -o back.pickle
+    check back.pickle
+    python3 "$ROOT/tests/torch/expect.py" "$2" | grep -v '^host' >expected
+    python3 "$ROOT/tests/torch/expect.py" back.pickle >got
+    cmp -s expected got || { diff expected got; fail "$1: not the same after import and export"; }
+    echo "  $1"
+}
+for shape in plain devices oom expandable pending annotations pools ring host all empty; do
+    python3 "$ROOT/tests/torch/make_snapshot.py" $shape s.pickle
+    back $shape s.pickle
+done
+# frames, streams, pools, annotations, and the host where it is asked for
+cat >same.py <<'EOF'
+import pickle, sys
+a, b = (pickle.load(open(f, 'rb')) for f in sys.argv[1:])
+def frames(e): return [(f['name'], f['filename'], f['line']) for f in e['frames']]
+for x, y in zip(a['device_traces'], b['device_traces']):
+    x = [e for e in x if e['action'] not in ('snapshot', 'user_defined')]
+    assert len(x) == len(y)
+    for e, f in zip(x, y):
+        for key in ('action', 'size', 'stream', 'time_us'):
+            assert e[key] == f[key], (e, f)
+        assert e.get('addr') == f.get('addr') and e.get('device_free') == f.get('device_free')
+        if e['action'] in ('alloc', 'segment_alloc', 'segment_map', 'oom'):
+            assert frames(e) == frames(f), (e, f)
+def key(s): return {k: v for k, v in s.items() if k in ('device', 'address', 'total_size', 'stream', 'segment_type', 'segment_pool_id', 'is_expandable')}
+assert sorted(map(str, map(key, a['segments']))) == sorted(map(str, map(key, b['segments'])))
+def when(s): return sorted((x['name'], x['stage'], x['device'], x['time_us']) for x in s['external_annotations'] if x['name'] not in ('epoch 3', 'before'))
+assert when(a) == when(b)
+EOF
+python3 "$ROOT/tests/torch/make_snapshot.py" all s.pickle
+"$MEMPROF" import -q s.pickle -o out.db
+export_it out.db -o back.pickle
+python3 same.py s.pickle back.pickle || fail 'entries, segments or annotations differ'
+export_it out.db --device host -o back.pickle
+check back.pickle
+python3 "$ROOT/tests/torch/expect.py" s.pickle | sed -n 's/^host|//p' | grep -v 'peak ns' >expected
+python3 "$ROOT/tests/torch/expect.py" back.pickle | sed -n 's/^cuda:0|//p' | grep -v 'peak ns' >got
+cmp -s expected got || { diff expected got; fail 'host memory'; }
+
+# programs
+totals() { sqlite3 -readonly "$1" "SELECT alloc_count, alloc_bytes, free_count, free_bytes, peak_active_bytes, end_active_bytes, end_count FROM v_total WHERE kind = 'all' AND device = '$2'"; }
+for sample in net leak cache; do
+    "$MEMPROF" run -q -o run.db -- "$SAMPLES/$sample" >/dev/null
+    export_it run.db
+    check run.pickle
+    "$MEMPROF" import -q run.pickle -o out.db
+    equal "$sample: totals" "$(totals run.db host)" "$(totals out.db cuda:0)"
+    lines="SELECT sum(alloc_bytes) FROM v_line WHERE file LIKE '%/$sample.c' GROUP BY line ORDER BY line"
+    equal "$sample: bytes by line" "$(sqlite3 -readonly run.db "$lines")" "$(sqlite3 -readonly out.db "$lines")"
+done
+# a device with blocks that are segments themselves, and with a pool
+export_it net.db --device cuda:0 -o gpu.pickle
+check gpu.pickle
+# only what is kept can be in it
+"$MEMPROF" run -q --max-events 70000 -o part.db -- "$SAMPLES/threads" >/dev/null
+export_it part.db
+check part.pickle
+contains 'a part of the events' export.err 'kept its last events only'
+"$MEMPROF" run -q --aggregate -o none.db -- "$SAMPLES/leak" >/dev/null
+status=0
+"$MEMPROF" export --format torch-snapshot none.db 2>err || status=$?
+equal 'without events: status' 2 $status
+contains 'without events' err 'a snapshot is made of events, and this has none'
+[ ! -e none.pickle ] || fail 'a file in spite of the error'
+# to standard output, and in place of an older file
+export_it run.db -o - >stdout.pickle
+cmp stdout.pickle run.pickle || fail 'standard output'
+export_it run.db
+cmp stdout.pickle run.pickle || fail 'a second time'
+[ "$(find . -name 'run.pickle*' | wc -l)" = 1 ] || fail 'temporary files are left'
+
+# mistakes
+for arguments in 'run.db' '--format torch run.db' '--format pprov run.db' '--format torch-snapshot --device cuda:7 run.db' '--format torch-snapshot a b'; do
+    status=0
+    # shellcheck disable=SC2086
+    "$MEMPROF" export $arguments >out 2>err || status=$?
+    equal "export $arguments: status" 2 $status
+    equal "export $arguments: lines" 1 "$(wc -l <err)"
+done
+status=0
+"$MEMPROF" export --format torch-snapshot run.db -o nowhere/x.pickle 2>err || status=$?
+equal 'a place that is not there: status' 1 $status
+contains 'a place that is not there' err 'nowhere/x.pickle: No such file or directory; choose another place with -o'
+
+# PyTorch's own code, where it is installed
+viz=/usr/lib/python3/dist-packages/torch/cuda/_memory_viz.py
+[ -f $viz ] || { echo "  no $viz: that was not tested"; exit 0; }
+export_it run.db
+python3 - "$viz" run.pickle <<'EOF' || fail '_memory_viz.py'
+import importlib.util, pickle, sys
+spec = importlib.util.spec_from_file_location('viz', sys.argv[1])
+viz = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(viz)
+s = pickle.load(open(sys.argv[2], 'rb'))
+stats = viz.stats(s['segments'])  # asserts that blocks fill their segments
+assert stats['segments'] == len(s['segments'])
+lines = viz.memory(s['segments'], format_flamegraph=lambda text: text).splitlines()
+assert lines and all(line.rsplit(' ', 1)[1].isdigit() for line in lines)
+EOF
+echo '  _memory_viz.py'

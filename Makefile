@@ -55,7 +55,7 @@ TOOL_SRC := $(wildcard common/*.c profiler/collect/*.c report/*.c cli/*.c)
 TOOL_OBJ := $(TOOL_SRC:%.c=$(BUILD)/obj/%.o) $(BUILD)/obj/embed.o
 PRELOAD_OBJ := $(PRELOAD_SRC:%.c=$(BUILD)/pic/%.o)
 EVENTS_OBJ := $(EVENTS_SRC:%.c=$(BUILD)/ext/%.o) $(if $(EVENTS_SRC),$(EVENTS_DEPS:%.c=$(BUILD)/ext/%.o))
-EMBED := common/schema.sql $(wildcard templates/*)
+EMBED := common/schema.sql $(wildcard templates/*) profiler/collect/torch_hook.py
 
 AUDIT := $(if $(filter 0,$(CUDA)),,$(BUILD)/libmemprof_audit.so)
 PRODUCTS := $(BUILD)/memprof $(BUILD)/libmemprof.so $(AUDIT) $(if $(EVENTS_SRC),$(BUILD)/memprof_events.so)

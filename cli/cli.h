@@ -40,6 +40,10 @@ char *cli_library(struct error *err);
 /* Replaces %p, %h, %q{NAME} and %% in the name of an output; to free; NULL with err. */
 char *output_name(const char *pattern, struct error *err);
 
+struct torch_run;
+/* After a run with --torch-snapshot: imports what PyTorch left, compares it with the recording and says so. */
+void torch_check(const struct torch_run *t, const char *output, int quiet);
+
 #define COMMAND(name, args, help, text) int cmd_##name(const struct arguments *a);
 #include "commands.def"
 #undef COMMAND

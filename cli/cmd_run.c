@@ -2,6 +2,7 @@
 
 #include "../common/buf.h"
 #include "../profiler/collect/collect.h"
+#include "../profiler/collect/torch_run.h"
 #include "../profiler/wire.h"
 
 #include <errno.h>
@@ -58,6 +59,8 @@ int cmd_run(const struct arguments *a)
     int audit = strcmp(delivery, "audit") == 0;
     if (!audit && strcmp(delivery, "preload") != 0)
         return cli_usage("run: --cuda-delivery=%s: expected preload or audit", delivery);
+    if (a->given[OPTION_torch_snapshot] && (a->given[OPTION_aggregate] || max_events))
+        return cli_usage("run: --torch-snapshot compares all events; leave out --aggregate and --max-events");
     char *output = output_name(a->given[OPTION_output] ? a->value[OPTION_output] : "out.db", &err);
     if (!output) {
         cli_fail(&err);
@@ -65,6 +68,11 @@ int cmd_run(const struct arguments *a)
     }
     if (a->given[OPTION_python_allocators])
         setenv("PYTHONMALLOC", "malloc", 1);
+    struct torch_run torch = {NULL};
+    if (a->given[OPTION_torch_snapshot] && torch_run_prepare(&torch, &err)) {
+        free(output);
+        return cli_fail(&err);
+    }
     char *library = cli_library(&err), *text = options_text(a);
     struct collect_options options = {
         .output = output,
@@ -85,6 +93,9 @@ int cmd_run(const struct arguments *a)
         status = cli_fail(&err);
     else
         status = result.status;
+    if (torch.directory && result.recorded)
+        torch_check(&torch, output, a->given[OPTION_quiet]);
+    torch_run_close(&torch);
     free(output);
     free(library);
     free(text);

@@ -13,7 +13,8 @@
 
 #include <cmocka.h>
 
-#define PATH "/tmp/memprof-test-drain.db"
+/* of this process: the test may run more than once at a time */
+static char path[64];
 
 struct setup {
     struct clock clock;
@@ -45,14 +46,13 @@ static struct setup *begin(int tsc)
 {
     struct setup *s = calloc(1, sizeof *s);
     struct error err = {""};
-    remove(PATH);
-    remove(PATH "-wal");
-    remove(PATH "-shm");
+    snprintf(path, sizeof path, "/tmp/memprof-test-drain-%d.db", getpid());
+    remove(path);
     clock_open(&s->clock, tsc);
     clock_calibrate(&s->clock);
     struct session_options options = {.library = "/lib.so", .depth = 512, .follow = 1, .use_tsc = s->clock.use_tsc};
     assert_int_equal(session_open(&s->session, &options, &err), 0);
-    assert_int_equal(store_create(PATH, &s->store, &err), 0);
+    assert_int_equal(store_create(path, &s->store, &err), 0);
     db_meta_set_text(store_db(s->store), "format", "memprof");
     s->stacks = stacks_open(s->store);
     assert_int_equal(watch_start(&s->watch, &s->session, &s->clock, -1, -1, &err), 0);
@@ -73,7 +73,7 @@ static void end(struct setup *s)
     assert_int_equal(store_close(s->store, NULL), 0);
     free(s->events);
     free(s);
-    remove(PATH);
+    remove(path);
 }
 
 static void rounds(struct setup *s, int count)

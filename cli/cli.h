@@ -14,6 +14,9 @@
 #ifndef MEMPROF_VERSION
 #define MEMPROF_VERSION "0.1.0"
 #endif
+#ifndef MEMPROF_CUDA
+#define MEMPROF_CUDA 1
+#endif
 
 enum { EXIT_OK = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };
 

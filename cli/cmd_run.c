@@ -61,6 +61,8 @@ int cmd_run(const struct arguments *a)
         return cli_usage("run: --cuda-delivery=%s: expected preload or audit", delivery);
     if (a->given[OPTION_torch_snapshot] && (a->given[OPTION_aggregate] || max_events))
         return cli_usage("run: --torch-snapshot compares all events; leave out --aggregate and --max-events");
+    if (audit && !MEMPROF_CUDA)
+        return cli_usage("run: --cuda-delivery=audit: this build is without CUDA (make CUDA=0)");
     char *output = output_name(a->given[OPTION_output] ? a->value[OPTION_output] : "out.db", &err);
     if (!output) {
         cli_fail(&err);

@@ -99,8 +99,6 @@ static int parse(const struct arguments *a, struct report_options *o, struct len
                          a->given[OPTION_transfers] ? "--transfers" : "--segments");
     if (a->given[OPTION_transfers] && a->given[OPTION_at])
         return cli_usage("report: --transfers covers the whole run; leave out --at");
-    if (a->given[OPTION_segments] && o->at == REPORT_AT_TIME)
-        return cli_usage("report: --segments goes with --at peak and --at end (the default)");
     if (a->given[OPTION_callers] && (is_html || is_table))
         return cli_usage("report: --callers belongs to the report without --by, --at, --sort and --html");
     if (!is_html && (a->given[OPTION_open] || a->given[OPTION_no_source]))

@@ -90,7 +90,8 @@ static void take(struct fragments *f, const struct block *b)
 
 static void replay(struct fragments *f, const struct chunk_event *e, int64_t number)
 {
-    if (number >= f->end_event[e->device] || (e->device == 0 && e->kind == KIND_map))
+    if (number >= f->end_event[e->device] || (int64_t)e->time_ns > f->end_ns[e->device] ||
+        (e->device == 0 && e->kind == KIND_map))
         return;
     struct block b = {e->address, e->size_bytes, e->time_ns, e->site_id, e->process_id, e->device, e->kind, 1};
     if (e->op == CHUNK_alloc || e->op == CHUNK_realloc_alloc)
@@ -131,8 +132,10 @@ static int read_events(struct fragments *f, struct error *err)
 static int find_instants(struct fragments *f, struct error *err)
 {
     sqlite3_stmt *s = NULL;
-    for (unsigned i = 0; i < DEVICES; i++)
-        f->end_event[i] = f->end_ns[i] = INT64_MAX;
+    for (unsigned i = 0; i < DEVICES; i++) {
+        f->end_event[i] = INT64_MAX;
+        f->end_ns[i] = f->options->at == REPORT_AT_TIME ? f->options->at_ns : INT64_MAX;
+    }
     int rc = db_prepare(f->db,
                         "SELECT d.device_id, d.name, k.event_count, k.time_ns FROM device d LEFT JOIN keyframe k ON"
                         " k.device_id = d.device_id AND k.reason = 'peak'",
@@ -347,7 +350,10 @@ static void print_devices(const struct fragments *f)
         table_print(t, f->out);
     else
         table_line(f->out, TABLE_PLAIN,
-                   "No segments: nothing in this recording is known to hand out parts of its memory.");
+                   db_int(f->db, "SELECT count(*) FROM segment", 0)
+                       ? "No segments at that time; --at peak shows those of each device's peak, --at TIME those of an "
+                         "instant."
+                       : "No segments: nothing in this recording is known to hand out parts of its memory.");
     table_close(t);
 }
 

@@ -18,3 +18,8 @@ for fragment in $(builds_of fragment); do
     lacks "what is gone" at.txt short_lived
     same_behaviour "$fragment"
 done
+# At the program's own mark: 4 kept pieces of 1 MiB pin a segment of 16 MiB each, a fifth is full of one block.
+at=$(sql "SELECT start_ns FROM mark WHERE name = 'fragmented'")
+"$MEMPROF" report out.db --segments --csv --at "${at}ns" >segments.csv || fail "report --segments --at"
+equal "segments at the mark" "$(printf '16777216 1048576\n16777216 1048576\n16777216 1048576\n16777216 1048576\n16777216 16777216')" \
+    "$(awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) { if ($i == "size_bytes") s = i; if ($i == "live_bytes") l = i } next } { print $s, $l }' segments.csv | sort)"

@@ -50,7 +50,6 @@ bad 2 'leave out --skip' report net.db --html --skip main
 bad 2 'ask for one at a time' report net.db --segments --transfers
 bad 2 '--segments goes with --device' report net.db --segments --by line
 bad 2 '--transfers covers the whole run' report net.db --transfers --at peak
-bad 2 '--segments goes with --at peak' report net.db --segments --at 1s
 bad 2 "no device 'cuda:7'" report net.db --segments --device cuda:7
 bad 2 '--callers belongs' report net.db --by line --callers 3
 bad 2 'does not go with --by process' report net.db --by process --at 1s

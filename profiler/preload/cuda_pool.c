@@ -22,6 +22,8 @@ static uint32_t graph_nodes; /* 1: a graph has allocation nodes, so that launche
 
 static struct pool *pool_entry(uint64_t handle)
 {
+    if (!handle)
+        return NULL;
     for (uint32_t n = 0, i = (uint32_t)(handle >> 4) % POOLS; n < POOLS; n++, i = (i + 1) % POOLS) {
         uint64_t seen = __atomic_load_n(&pools[i].handle, __ATOMIC_ACQUIRE);
         if (!seen &&
@@ -175,15 +177,18 @@ void cuda_pool_imported(struct cuda_call *c, cu_handle pool)
 /* Its last figures; the entry is not read again. */
 void cuda_pool_destroying(struct cuda_call *c, cu_handle pool)
 {
+    struct pool *p = pool_entry((uint64_t)pool);
+    if (!p)
+        return;
     cuda_pool_changed(c, pool);
+    /* nobody may ask for it any more; where the call fails it is announced anew */
+    __atomic_store_n(&p->announced, 0, __ATOMIC_SEQ_CST);
 }
 
 void cuda_pool_destroyed(struct cuda_call *c, cu_handle pool)
 {
     struct pool *p = pool_entry((uint64_t)pool);
-    unsigned device = p && p->announced ? p->device : WIRE_DEVICE_UNKNOWN;
-    if (p)
-        __atomic_store_n(&p->announced, 0, __ATOMIC_RELEASE);
+    unsigned device = p ? p->device : WIRE_DEVICE_UNKNOWN;
     CUDA_NOTE(c, POOL_END, device, 0, (uint64_t)pool);
 }
 

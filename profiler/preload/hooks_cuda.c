@@ -1,6 +1,7 @@
 /* The wrappers of cuda.def: exported, so that programs linked with libcuda call them, and given out by dlsym and
  * cuGetProcAddress in place of the driver's functions. */
 #include "cuda.h"
+#include "real.h"
 
 /* The real call, between what it takes away and what it gives. A symbol that this driver lacks fails as the driver's
  * own look-up would. The alias: the exported name may be another library's, which was loaded before this one. */
@@ -10,8 +11,10 @@
     {                                                                                                                  \
         struct cuda_call c = {.hook = WIRE_HOOK_##name, .per_thread = per_thread_};                                    \
         UNWIND_HERE(c.at);                                                                                             \
-        if (unlikely(!cuda_bind()))                                                                                    \
-            return CU_NOT_INITIALIZED;                                                                                 \
+        if (unlikely(!cuda_bind())) { /* no libcuda: another library's function of this name, or nobody's */           \
+            int(*other) parameters = (int(*) parameters)real_find_next(#symbol_);                                      \
+            return other ? other arguments : CU_NOT_INITIALIZED;                                                       \
+        }                                                                                                              \
         int(*real_call) parameters = (int(*) parameters)cuda_driver.symbol[CUDA_##symbol_];                            \
         if (unlikely(!real_call))                                                                                      \
             return CU_SYMBOL_NOT_FOUND;                                                                                \
@@ -24,7 +27,8 @@
         if (likely(result == 0)) {                                                                                     \
             after;                                                                                                     \
         } else {                                                                                                       \
-            cuda_failed(&c, result, size);                                                                             \
+            /* what was asked for may be behind a pointer that the driver has just refused */                          \
+            cuda_failed(&c, result, result == CU_OUT_OF_MEMORY ? (size) : 0);                                          \
         }                                                                                                              \
         cuda_leave(&c);                                                                                                \
         return result;                                                                                                 \
@@ -32,7 +36,8 @@
     extern int hook_##symbol_ parameters __attribute__((alias(#symbol_), visibility("hidden")));
 #include "cuda.def"
 
-/* Each unknown variant is told once, as far as there is room to remember it; several libraries ask for the same ones. */
+/* Each unknown variant is told once, as far as there is room to remember it; several libraries ask for the same ones.
+ */
 static int first_time(const char *name, int version)
 {
     static uint32_t told[64];
@@ -57,18 +62,19 @@ static int get_proc_address(enum cuda_symbol symbol, const char *name, void **re
                             int *status, struct unwind_state at)
 {
     struct cuda_call c = {.at = at, .hook = WIRE_HOOK_none};
-    if (!cuda_bind())
-        return CU_NOT_INITIALIZED;
-    void *genuine = cuda_driver.symbol[symbol];
+    int bound = cuda_bind();
+    void *genuine = bound                             ? cuda_driver.symbol[symbol]
+                    : symbol == CUDA_cuGetProcAddress ? real_find_next("cuGetProcAddress")
+                                                      : real_find_next("cuGetProcAddress_v2");
     if (!genuine)
-        return CU_SYMBOL_NOT_FOUND;
-    int entered = cuda_enter(&c);
+        return bound ? CU_SYMBOL_NOT_FOUND : CU_NOT_INITIALIZED;
+    int entered = bound && cuda_enter(&c);
     int code =
         symbol == CUDA_cuGetProcAddress
             ? ((int (*)(const char *, void **, int, uint64_t))genuine)(name, result, version, flags)
             : ((int (*)(const char *, void **, int, uint64_t, int *))genuine)(name, result, version, flags, status);
     c.error_number = errno;
-    if (code == 0 && name && result && *result) {
+    if (bound && code == 0 && name && result && *result) {
         uint64_t untracked = 0;
         void *hook = cuda_hook_of_name(name, version, flags, *result, &untracked);
         if (hook)

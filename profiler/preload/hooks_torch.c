@@ -5,10 +5,13 @@
 #include "call.h"
 #include "real.h"
 
+#include <dlfcn.h>
+#include <errno.h>
 #include <link.h>
 
-#define DEVICE_CUDA 1           /* c10::DeviceType */
-#define LOOKS_MOST  64          /* for a libc10 that is not there */
+#define DEVICE_CUDA 1  /* c10::DeviceType */
+#define LOOKS_MOST  64 /* for a libc10 that is not there */
+#define PATH_BYTES  1024
 #define TORCH_POOL  0x63313000u /* handles: one for each device */
 
 struct device { /* c10::Device, passed in a register */
@@ -17,13 +20,26 @@ struct device { /* c10::Device, passed in a register */
 
 static int is_libc10(const char *path)
 {
-    const char *name = path, *wanted = "libc10.so";
+    const char *name = path, *wanted = "libc10";
     for (; path && *path; path++)
         if (*path == '/')
             name = path + 1;
     while (name && *wanted && *name == *wanted)
         name++, wanted++;
-    return name && !*wanted && (!*name || *name == '.'); /* a distribution's has its version behind */
+    return name && !*wanted && (*name == '.' || *name == '-'); /* its version, or a wheel's hash, may stand behind */
+}
+
+static int names_libc10(struct dl_phdr_info *info, size_t size, void *arg)
+{
+    char *path = arg;
+    (void)size;
+    if (!is_libc10(info->dlpi_name))
+        return 0;
+    size_t n = 0;
+    for (; info->dlpi_name[n] && n + 1 < PATH_BYTES; n++)
+        path[n] = info->dlpi_name[n];
+    path[n] = 0;
+    return 1;
 }
 
 /* libc10 is loaded by Python for itself alone (RTLD_LOCAL), so it is no successor of ours: it is looked for by name.
@@ -33,9 +49,15 @@ static void *real_function(void **cached, uint32_t *looks, const char *name)
     void *f = __atomic_load_n(cached, __ATOMIC_ACQUIRE);
     if (f || __atomic_fetch_add(looks, 1, __ATOMIC_RELAXED) >= LOOKS_MOST)
         return f;
-    for (const struct link_map *map = _r_debug.r_map; map && !f; map = map->l_next)
-        if (is_libc10(map->l_name))
-            f = real_find_in(map, name);
+    int saved = errno;
+    real_init();
+    char path[PATH_BYTES] = "";
+    if (real.dl_iterate_phdr)
+        real.dl_iterate_phdr(names_libc10, path); /* under the loader's lock */
+    void *handle = *path && real.dlopen ? real.dlopen(path, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE) : NULL;
+    if (handle)
+        f = real_find_in(handle, name);
+    errno = saved;
     if (f)
         __atomic_store_n(cached, f, __ATOMIC_RELEASE);
     return f;

@@ -75,6 +75,9 @@ static NOINLINE uint64_t sub_state(const struct python_layout *l, uint64_t state
 
 /* 0: this thread runs no Python. The key's value is set and cleared by this thread only, but for the end of the
  * interpreter, which frees the states of all other threads. */
+/* The newest state of this thread that was found readable, where that has to be asked. */
+static __thread uint64_t known_state __attribute__((tls_model("initial-exec")));
+
 INLINE uint64_t thread_state(const struct python_layout *l)
 {
     uint64_t tss = word_at(python.runtime + l->tss); /* {int initialized; pthread_key_t key;} */
@@ -83,6 +86,11 @@ INLINE uint64_t thread_state(const struct python_layout *l)
     uint64_t state = (uint64_t)pthread_getspecific(unlikely(python.key) ? python.key - 1 : (pthread_key_t)(tss >> 32));
     if (!is_object(state))
         return 0;
+    if (unlikely(python.key) && unlikely(state != known_state)) { /* the key may be another library's by now */
+        if (!python_readable(state, 512))
+            return 0;
+        known_state = state;
+    }
     uint64_t finalizing = word_at(python.runtime + l->finalizing);
     if (unlikely(finalizing && finalizing != state))
         return 0;
@@ -105,6 +113,7 @@ INLINE uint64_t rotate(uint64_t x, unsigned by)
  * version of its own. Before, the print is made of where its parts lie and of what they hold: the name's hash, the file
  * name's length and end, the table's length and beginning.
  */
+#define FILE_NAME_MOST 4096u
 INLINE uint64_t code_print(const struct python_layout *l, uint64_t code)
 {
     if (l->version)
@@ -113,7 +122,9 @@ INLINE uint64_t code_print(const struct python_layout *l, uint64_t code)
     if (unlikely(!is_object(name) || !is_object(file) || !is_object(table)))
         return 0;
     uint64_t length = word_at(file + 16);
-    uint64_t end = likely(half_at(file + 32) & 1u << 5) ? word_at(file + l->ascii_bytes + length - 8) : 0;
+    /* of memory that may be another object's by now: no length from there leads far away */
+    int is_ascii = (half_at(file + 32) & 1u << 5) && length < FILE_NAME_MOST;
+    uint64_t end = likely(is_ascii) ? word_at(file + l->ascii_bytes + length - 8) : 0;
     uint64_t print = code ^ rotate(name, 13) ^ rotate(file, 27) ^ rotate(table, 41) ^ half_at(code + l->first_line);
     print = print * UNWIND_HASH_K + word_at(name + 24);
     print += end * 0xd6e8feb86659fd93ull + length;
@@ -311,7 +322,7 @@ static NOINLINE int verify(void)
     /* where the runtime may have its key elsewhere; now and then, because most threads run no Python */
     if (sound < 1 && l->minor >= 12 && (++python.looks < 64 || python.looks % 64 == 0) && find_key())
         sound = 1;
-    if (sound == 0 && ++python.failures == FAILURES_MOST)
+    if (sound == 0 && __atomic_add_fetch(&python.failures, 1, __ATOMIC_RELAXED) == FAILURES_MOST)
         refuse();
     if (sound == 1)
         __atomic_store_n(&python.is_verified, 1, __ATOMIC_RELEASE);

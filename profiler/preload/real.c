@@ -13,8 +13,7 @@ void *real_find_in(const struct link_map *map, const char *name)
     return elf_find(map, name);
 }
 
-/* The first definition after this library in load order: what RTLD_NEXT means. */
-static void *find_next(const char *name)
+void *real_find_next(const char *name)
 {
     const struct link_map *map = _r_debug.r_map;
     while (map && map->l_ld != _DYNAMIC)
@@ -32,9 +31,13 @@ void real_init(void)
     if (__atomic_load_n(&real_ready, __ATOMIC_ACQUIRE))
         return;
         /* Two threads may do this at once: they store the same values. */
-#define X(name, type, args) real.name = (type(*) args)find_next(#name);
+#define X(name, type, args) real.name = (type(*) args)real_find_next(#name);
     REAL_FUNCTIONS(X)
 #undef X
+    /* loaded late, as NVTX's tool of a program that is not recorded: libc lies before us in the list */
+    for (const struct link_map *map = _r_debug.r_map; map && !real.dlopen; map = map->l_next)
+        if (map->l_ld != _DYNAMIC)
+            real.dlopen = (void *(*)(const char *, int))elf_find(map, "dlopen");
     real.program_has_malloc = _r_debug.r_map && elf_find(_r_debug.r_map, "malloc") != NULL;
     struct dl_find_object a, b;
     real.malloc_is_libc = real.mallinfo2 && _dl_find_object((void *)real.malloc, &a) == 0 &&

@@ -71,6 +71,8 @@ extern struct real real;
 /* Finds them all, once; cheap afterwards. Callable before constructors have run. A missing one stays NULL. */
 void real_init(void);
 
+/* The first definition after this library in load order: what RTLD_NEXT means. NULL: none. */
+void *real_find_next(const char *name);
 /* A function that one loaded object defines; NULL: it does not. */
 void *real_find_in(const struct link_map *map, const char *name);
 

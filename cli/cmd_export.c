@@ -1,6 +1,7 @@
 #include "cli.h"
 
 #include "../common/buf.h"
+#include "../common/db.h"
 #include "../common/units.h"
 #include "../report/export.h"
 
@@ -103,7 +104,13 @@ int cmd_export(const struct arguments *a)
         return EXIT_USAGE;
     char *path =
         a->given[OPTION_export_output] ? xstrdup(a->value[OPTION_export_output]) : default_path(file, format->suffix);
-    int to_stdout = strcmp(path, "-") == 0, rc = reader_open(file, &db, &err);
+    int to_stdout = strcmp(path, "-") == 0;
+    if (!to_stdout && db_same_file(file, path)) {
+        int status = cli_usage("%s: is the recording itself; give the export another name with -o", path);
+        free(path);
+        return status;
+    }
+    int rc = reader_open(file, &db, &err);
     if (rc == 0 && to_stdout)
         rc = write_stream(format, db, &options, stdout, &result, &err);
     else if (rc == 0)

@@ -194,3 +194,9 @@ const char *db_text(sqlite3_stmt *statement, int column)
     const unsigned char *text = sqlite3_column_text(statement, column);
     return text ? (const char *)text : "";
 }
+
+int db_same_file(const char *a, const char *b)
+{
+    struct stat x, y;
+    return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+}

@@ -41,6 +41,9 @@ int64_t db_meta_int(sqlite3 *db, const char *key, int64_t fallback);
 int db_meta_set_text(sqlite3 *db, const char *key, const char *value);
 int db_meta_set_int(sqlite3 *db, const char *key, int64_t value);
 
+/* Whether two paths name one file, through links too; 0 where either is not there. */
+int db_same_file(const char *a, const char *b);
+
 /* Column text of a statement's current row, "" for NULL; borrowed until the next step. */
 const char *db_text(sqlite3_stmt *statement, int column);
 

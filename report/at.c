@@ -2,6 +2,7 @@
 
 #include "../common/chunk.h"
 #include "../common/db.h"
+#include "../common/units.h"
 #include "replay.h"
 
 #include <errno.h>
@@ -228,4 +229,16 @@ int at_load(sqlite3 *db, int64_t time_ns, int64_t pid, struct at_result *result,
     chunk_codec_close(a.codec);
     free(a.live);
     return rc;
+}
+
+int at_check(sqlite3 *db, int64_t time_ns, struct error *err)
+{
+    char text[2][UNITS_TEXT];
+    int64_t end_ns = db_meta_int(db, "duration_ns", 0);
+    int64_t last_ns = db_int(db, "SELECT max(last_ns) FROM event_chunk", 0);
+    end_ns = last_ns > end_ns ? last_ns : end_ns;
+    if (time_ns <= end_ns)
+        return 0;
+    return error_set(err, EINVAL, "--at %s: the run ended at %s; --at end shows what was live then",
+                     units_ns(text[0], time_ns), units_ns(text[1], end_ns));
 }

@@ -21,4 +21,7 @@ struct at_result {
  * (from its first event on, as key frames do not tell processes apart); 0: of all. */
 int at_load(sqlite3 *db, int64_t time_ns, int64_t pid, struct at_result *result, struct error *err);
 
+/* -EINVAL with err when the instant is beyond the end of the run. */
+int at_check(sqlite3 *db, int64_t time_ns, struct error *err);
+
 #endif

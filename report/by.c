@@ -135,13 +135,10 @@ static int load(struct by *b, struct error *err)
         if (o->by == ROW_THREAD || o->by == ROW_PROCESS || o->by == ROW_OP || o->inclusive)
             return error_set(err, EINVAL, "--at TIME does not go with %s%s; --at peak and --at end do",
                              o->inclusive ? "--inclusive" : "--by ", o->inclusive ? "" : row_key_names[o->by]);
-        int64_t end_ns = db_meta_int(b->db, "duration_ns", 0), last_ns;
-        last_ns = db_int(b->db, "SELECT max(last_ns) FROM event_chunk", 0);
-        end_ns = last_ns > end_ns ? last_ns : end_ns;
-        if (o->at_ns > end_ns)
-            return error_set(err, EINVAL, "--at %s: the run ended at %s; --at end shows what was live then",
-                             units_ns(text, o->at_ns), units_ns((char[UNITS_TEXT]){0}, end_ns));
-        int rc = at_load(b->db, o->at_ns, o->lens ? o->lens->pid : 0, &b->at, err);
+        int rc = at_check(b->db, o->at_ns, err);
+        if (rc)
+            return rc;
+        rc = at_load(b->db, o->at_ns, o->lens ? o->lens->pid : 0, &b->at, err);
         title_at(b);
         return rc ? rc : load_live(b, err);
     }

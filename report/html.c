@@ -315,6 +315,12 @@ int html_write(sqlite3 *db, const struct html_options *options, struct error *er
     if (options->to_stdout)
         return write_page(db, options, stdout, err);
     char *path = options->page_path ? xstrdup(options->page_path) : html_page_path(options->database_path);
+    if (db_same_file(options->database_path, path)) {
+        int rc =
+            error_set(err, EINVAL, "%s: is the recording itself; give the page another name with --html=PAGE", path);
+        free(path);
+        return rc;
+    }
     char *temporary = xmalloc(strlen(path) + 16);
     int rc = 0, is_named, fd = open_temporary(path, temporary, &is_named);
     FILE *out = fd < 0 ? NULL : fdopen(fd, "w");

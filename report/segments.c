@@ -6,6 +6,7 @@
 #include "../common/db.h"
 #include "../common/kind.h"
 #include "../common/units.h"
+#include "at.h"
 #include "record.h"
 #include "table.h"
 #include "text.h"
@@ -47,12 +48,14 @@ struct fragments {
 
 /* --- the blocks at the instant --- */
 
+/* A device is part of the key: each ends at an instant of its own, and others reuse its addresses after that. */
 static size_t place(const struct fragments *f, const struct block *b)
 {
-    uint64_t key = b->address ^ (uint64_t)b->process_id << 45 ^ (uint64_t)b->kind << 57;
+    uint64_t key = b->address ^ (uint64_t)b->process_id << 45 ^ (uint64_t)b->kind << 57 ^ (uint64_t)b->device << 49;
     size_t i = (size_t)(key * 0x9E3779B97F4A7C15ull >> 20) & (f->capacity - 1);
     for (; f->slots[i].used; i = (i + 1) & (f->capacity - 1))
-        if (f->slots[i].address == b->address && f->slots[i].process_id == b->process_id && f->slots[i].kind == b->kind)
+        if (f->slots[i].address == b->address && f->slots[i].process_id == b->process_id &&
+            f->slots[i].device == b->device && f->slots[i].kind == b->kind)
             break;
     return i;
 }
@@ -311,6 +314,22 @@ static void line_free(struct line *l)
     free(l->file);
 }
 
+/* Whether a device without segments has pools or mappings: their reserved bytes are known as sums alone. */
+static int has_sums(const struct fragments *f)
+{
+    sqlite3_stmt *s = NULL;
+    int found = 0;
+    if (sqlite3_prepare_v2(f->db,
+                           "SELECT 1 FROM v_total t WHERE t.kind IN ('pool', 'vmm') AND t.peak_reserved_bytes > 0"
+                           " AND (?1 IS NULL OR t.device = ?1) AND NOT EXISTS (SELECT 1 FROM segment g JOIN device d"
+                           " USING(device_id) WHERE d.name = t.device)",
+                           -1, &s, NULL) == SQLITE_OK &&
+        sqlite3_bind_text(s, 1, f->options->device, -1, SQLITE_STATIC) == SQLITE_OK)
+        found = sqlite3_step(s) == SQLITE_ROW;
+    sqlite3_finalize(s);
+    return found;
+}
+
 /* One row a device: all its segments. */
 static void print_devices(const struct fragments *f)
 {
@@ -346,14 +365,19 @@ static void print_devices(const struct fragments *f)
         table_bytes(t, (int64_t)hole);
         table_count(t, (int64_t)empty);
     }
+    int sums = has_sums(f), known = (int)!!db_int(f->db, "SELECT count(*) FROM segment", 0);
     if (table_rows(t))
         table_print(t, f->out);
-    else
+    else if (known || !sums)
         table_line(f->out, TABLE_PLAIN,
-                   db_int(f->db, "SELECT count(*) FROM segment", 0)
+                   known
                        ? "No segments at that time; --at peak shows those of each device's peak, --at TIME those of an "
                          "instant."
                        : "No segments: nothing in this recording is known to hand out parts of its memory.");
+    if (sums)
+        table_line(f->out, TABLE_PLAIN,
+                   "What the driver's pools and mappings reserve is known as sums alone and not listed as segments "
+                   "(docs/devices.md).");
     table_close(t);
 }
 
@@ -454,6 +478,8 @@ int report_segments(sqlite3 *db, const struct report_options *options, const str
 {
     struct fragments f = {.db = db, .options = options, .out = out, .cwd = db_meta_text(db, "cwd")};
     int rc = report_check_names(db, options->device, NULL, err);
+    if (rc == 0 && options->at == REPORT_AT_TIME)
+        rc = at_check(db, options->at_ns, err);
     if (rc == 0)
         rc = find_instants(&f, err);
     if (rc == 0)

@@ -133,12 +133,6 @@ static int finish(const struct import_options *o, struct import_result *result, 
     return rc;
 }
 
-static int same_file(const char *a, const char *b)
-{
-    struct stat x, y;
-    return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
-}
-
 int import_torch(const struct import_options *options, struct import_result *result, struct error *err)
 {
     struct import im = {0};
@@ -146,7 +140,7 @@ int import_torch(const struct import_options *options, struct import_result *res
     struct output output;
     struct writing w = {.options = options};
     *result = (struct import_result){0};
-    if (same_file(options->path, options->output))
+    if (db_same_file(options->path, options->output))
         return error_set(err, EINVAL, "%s: is the snapshot itself; give the database another name with -o",
                          options->output);
     int rc = read_snapshot(options, &im, err);

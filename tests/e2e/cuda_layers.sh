@@ -55,6 +55,21 @@ equal "the segment" "cuda:0|device|activations|$((16 * M))|$((2 * M))|1|$((9 * M
 "$MEMPROF" report --segments --at peak --csv >got
 equal "at the peak" "$((7 * M))|3|$((9 * M))" "$(tail -1 got | awk -F, '{ print $8 "|" $9 "|" $10 }')"
 
+# where cuda:0's peak ends, 12 of 16 MiB are live; then cuda:1 gets the same addresses, and leaves them again
+record "$PROGRAMS/cuda_layers" reuse
+sound
+contains "addresses" run.out 'the same address'
+"$MEMPROF" report --segments --at peak --csv >got
+equal "at each device's peak" "cuda:0|$((16 * M))|$((12 * M))|1 cuda:1|$((16 * M))|$((8 * M))|2" \
+    "$(sed 1d got | sort | awk -F, '{ print $1 "|" $6 "|" $8 "|" $9 }' | paste -sd' ')"
+
+# what the driver's pools reserve is no segment
+run pool
+"$MEMPROF" report --segments >got
+equal "pools" "What the driver's pools and mappings reserve is known as sums alone and not listed as segments (docs/devices.md)." "$(cat got)"
+"$MEMPROF" report --segments --device host >got
+contains "no pools" got 'nothing in this recording is known to hand out parts'
+
 run host
 equal "host's blocks" "2|2|1500" "$(sql "SELECT alloc_count || '|' || free_count || '|' || peak_active_bytes FROM v_total WHERE device = 'host' AND kind = 'sub'")"
 equal "the arena is no block" 0 "$(value "SELECT sum(alloc_count) FROM v_function WHERE device = 'host' AND kind = 'heap' AND inclusive = 0 AND function = 'do_host_sub'")"

@@ -104,6 +104,28 @@ static void do_sub(void)
     _exit(0);
 }
 
+/* Segments of 16 MiB at the same address: of device 0 with 12 MiB live, then of device 1 with twice 4, of which the first
+ * lies where the block of device 0 did. */
+static void do_reuse(void)
+{
+    memprof_pool first = memprof_pool_create("first"), second = memprof_pool_create("second");
+    ptr segment = plain(16 * MIB), again;
+    memprof_pool_segment(first, (void *)segment, 16 * MIB);
+    memprof_pool_alloc(first, (void *)segment, 12 * MIB);
+    usleep(30000);
+    memprof_pool_free(first, (void *)segment);
+    release(segment);
+    begin(1);
+    again = plain(16 * MIB);
+    puts(again == segment ? "the same address" : "another address");
+    memprof_pool_segment(second, (void *)again, 16 * MIB);
+    memprof_pool_alloc(second, (void *)again, 4 * MIB);
+    memprof_pool_alloc(second, (void *)(again + 8 * MIB), 4 * MIB);
+    memprof_pool_free(second, (void *)again);
+    usleep(30000);
+    release(again);
+}
+
 /* The same with the host's memory. */
 static void do_host_sub(void)
 {
@@ -165,6 +187,8 @@ int main(int count, char **arguments)
         do_pool();
     else if (strcmp(what, "sub") == 0)
         do_sub();
+    else if (strcmp(what, "reuse") == 0)
+        do_reuse();
     else if (strcmp(what, "oom") == 0)
         do_oom();
     else if (strcmp(what, "two") == 0)

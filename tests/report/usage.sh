@@ -53,6 +53,17 @@ bad 2 '--transfers covers the whole run' report net.db --transfers --at peak
 bad 2 "no device 'cuda:7'" report net.db --segments --device cuda:7
 bad 2 '--callers belongs' report net.db --by line --callers 3
 bad 2 'does not go with --by process' report net.db --by process --at 1s
+bad 2 'the run ended at 1.250 s; --at end shows' report net.db --segments --at 10s
+cp net.db itself.db
+ln -s itself.db soft.db
+ln itself.db hard.db
+for name in itself.db ./itself.db soft.db hard.db "$PWD/itself.db"; do
+    bad 2 "$name: is the recording itself; give the export another name with -o" export itself.db --format torch-snapshot -o "$name"
+    bad 2 "$name: is the recording itself; give the page another name with --html=PAGE" report itself.db --html -o "$name"
+    bad 2 "$name: is the recording itself" report itself.db --html="$name"
+done
+bad 2 'itself.db: is the recording itself' report soft.db --html -o itself.db
+cmp net.db itself.db && cmp net.db hard.db && [ -L soft.db ] || fail "a recording was overwritten"
 bad 2 'no file given' sql
 bad 2 'put it in quotes' sql net.db SELECT 1
 bad 1 'only SELECT' sql net.db 'DELETE FROM site'

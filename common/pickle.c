@@ -712,6 +712,17 @@ int pickle_read(struct pickle *p, struct pickle_value *result, struct error *err
     return rc;
 }
 
+uint64_t pickle_rest(struct pickle *p)
+{
+    uint64_t bytes = p->end - p->next;
+    p->next = p->end;
+    while (bytes < PICKLE_REST_MAX && fill(p) == 0) {
+        bytes += p->end - p->next;
+        p->next = p->end;
+    }
+    return bytes < PICKLE_REST_MAX ? bytes : PICKLE_REST_MAX;
+}
+
 struct pickle *pickle_open(const struct pickle_user *user)
 {
     struct pickle *p = xcalloc(1, sizeof *p);

@@ -72,6 +72,7 @@ struct pickle_user {
 #define PICKLE_TEXTS_MAX (1ull << 30)
 #define PICKLE_STACK_MAX (1u << 26) /* values that wait for their container */
 #define PICKLE_DEPTH_MAX 1000u
+#define PICKLE_REST_MAX  (1ull << 32)
 
 struct pickle *pickle_open(const struct pickle_user *user);
 void pickle_close(struct pickle *p);
@@ -81,6 +82,8 @@ void pickle_close(struct pickle *p);
 int pickle_read(struct pickle *p, struct pickle_value *result, struct error *err);
 
 uint64_t pickle_offset(const struct pickle *p); /* bytes read */
+/* After pickle_read: reads on to the file's end; how many bytes there were, counted to PICKLE_REST_MAX. */
+uint64_t pickle_rest(struct pickle *p);
 /* Equal texts have one number. Borrowed until pickle_close; ends with a NUL that length does not count. */
 const char *pickle_text(const struct pickle *p, struct pickle_value v, size_t *length);
 uint32_t pickle_text_count(const struct pickle *p);

@@ -16,6 +16,7 @@ struct account;
 struct account_options {
     int aggregate;       /* keep no events */
     uint64_t max_events; /* keep the last N (whole chunks); 0: all */
+    int is_snapshot;     /* what is live at the end goes on living: the timeline does not fall there */
 };
 
 struct account *account_open(struct store *store, const struct account_options *options);
@@ -25,6 +26,8 @@ void account_events(struct account *a, const struct event *events, size_t count)
 void account_flush(struct account *a, uint64_t now_ns);
 /* Last flush: the partial chunk, final accounts, end key frame. now_ns: end of the run. */
 void account_finish(struct account *a, uint64_t now_ns);
+/* What is live so far was not seen to be born: none of it is temporary, however it goes. */
+void account_forget_last(struct account *a);
 void account_close(struct account *a);
 
 struct account_counts {

@@ -98,11 +98,22 @@ static void end_devices(struct account *a, struct process_account *p)
     }
 }
 
-void account_process_end(struct account *a, const struct event *e)
+/* The end of a snapshot's process goes to timelines of its own, which nobody reads. */
+static void swap_timelines(struct account *a, struct timeline **others)
+{
+    for (unsigned i = 0; i < ACCOUNT_DEVICES; i++) {
+        struct device_account *d = a->devices[i];
+        if (!d)
+            continue;
+        struct timeline *kept = d->timeline;
+        d->timeline = others[i] ? others[i] : timeline_open();
+        others[i] = kept;
+    }
+}
+
+static void end_process(struct account *a, const struct event *e)
 {
     struct process_account *p = a->processes[e->process_id];
-    if (!p)
-        return;
     struct ending x = {.a = a, .event = e};
     if (p->live->count && p->live->count == a->counts.live_blocks)
         keyframe_process_ends(a);
@@ -121,4 +132,18 @@ void account_process_end(struct account *a, const struct event *e)
     live_close(p->live);
     free(p);
     a->processes[e->process_id] = NULL;
+}
+
+void account_process_end(struct account *a, const struct event *e)
+{
+    struct timeline *others[ACCOUNT_DEVICES] = {NULL};
+    if (!a->processes[e->process_id])
+        return;
+    if (a->options.is_snapshot)
+        swap_timelines(a, others);
+    end_process(a, e);
+    if (a->options.is_snapshot)
+        swap_timelines(a, others);
+    for (unsigned i = 0; i < ACCOUNT_DEVICES; i++)
+        timeline_close(others[i]);
 }

@@ -159,6 +159,13 @@ void account_threads_write(struct account *a, int peaks_moved)
     a->dirty_thread_count = 0;
 }
 
+void account_forget_last(struct account *a)
+{
+    for (uint32_t i = 0; i < a->thread_capacity; i++)
+        if (a->threads[i])
+            a->threads[i]->last_key = 0;
+}
+
 void account_threads_close(struct account *a)
 {
     for (uint32_t i = 0; i < a->thread_capacity; i++) {

@@ -94,15 +94,17 @@ static void write_events(struct writing *w, const struct import *im, struct impo
 {
     struct import_names names = {0};
     struct facts facts = {.processes = 1};
-    struct account_options options = {0};
+    struct account_options options = {.is_snapshot = 1};
     w->account = account_open(w->store, &options);
     import_write_before(im, w->options->path, counts, w->store, &names);
     import_replay(im, &names, w->account, flush, w, counts);
     uint64_t end_ns = import_time_ns(counts, counts->end_us);
-    struct event end = {.time_ns = end_ns, .process_id = IMPORT_PROCESS, .op = EVENT_PROCESS_END};
+    /* after the last instant: what the snapshot holds is live at it */
+    struct event end = {.time_ns = end_ns + 1, .process_id = IMPORT_PROCESS, .op = EVENT_PROCESS_END};
     account_events(w->account, &end, 1);
-    account_finish(w->account, end_ns);
+    account_finish(w->account, end_ns + 1);
     account_counts(w->account, &facts.counts);
+    facts.counts.events = counts->events; /* the end is none of the snapshot's */
     facts.duration_ns = (int64_t)end_ns;
     import_write_after(im, w->store, counts);
     facts_end(w->store, &facts);
@@ -122,7 +124,7 @@ static int finish(const struct import_options *o, struct import_result *result, 
     if (rc == 0)
         rc = finish_database(db, &options, err);
     if (rc == 0) {
-        result->event_count = (uint64_t)db_int(db, "SELECT sum(event_count) FROM event_chunk", 0);
+        result->event_count = (uint64_t)db_meta_int(db, "event_count", 0);
         result->devices = (uint32_t)db_int(db, "SELECT count(*) FROM device WHERE device_id > 0", 0);
         result->peak_bytes = db_int(db, "SELECT max(peak_active_bytes) FROM total WHERE kind = 'all'", 0);
         result->peak_reserved_bytes = db_int(db, "SELECT max(peak_reserved_bytes) FROM total WHERE kind = 'all'", 0);

@@ -121,6 +121,9 @@ struct import {
 
     /* what was not used */
     uint64_t unknown_keys, unknown_values, bad_entries;
+    uint64_t bad_sizes;   /* taken as 0 */
+    uint64_t total_bytes; /* of all sizes: below 2^63, and so is every sum of some of them */
+    uint64_t rest_bytes;  /* after the pickle's end */
     char unknown_names[256];
 };
 

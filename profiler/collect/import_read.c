@@ -10,6 +10,7 @@
 #define KEPT_MAX         100000u /* lists and dicts of unknown shape */
 #define PLACES_MAX       1000u
 #define STACK_FRAMES_MAX 4096u
+#define SIZE_BYTES_MAX   ((1ull << 48) - 1) /* what the accounts can hold of a block */
 
 /* X(identifier, name in the snapshot) */
 #define KEYS(X)                                                                                                        \
@@ -246,6 +247,26 @@ static uint64_t amount(const struct fields *f, enum import_key key) /* not below
     return v < 0 ? 0 : (uint64_t)v;
 }
 
+/* One that is no number, or below 0, is no size. */
+static uint64_t size_told(struct import *im, const struct fields *f, enum import_key key)
+{
+    int64_t v = number(f, key, f->mask >> key & 1 ? -1 : 0);
+    im->bad_sizes += v < 0;
+    return v < 0 ? 0 : (uint64_t)v;
+}
+
+/* Of memory that was there: neither is one that no device has, or with which the sums would not fit. */
+static uint64_t size_of(struct import *im, const struct fields *f, enum import_key key)
+{
+    uint64_t size_bytes = size_told(im, f, key);
+    if (size_bytes > SIZE_BYTES_MAX || size_bytes > (uint64_t)INT64_MAX - im->total_bytes) {
+        im->bad_sizes++;
+        return 0;
+    }
+    im->total_bytes += size_bytes;
+    return size_bytes;
+}
+
 static uint32_t text(const struct fields *f, enum import_key key)
 {
     return f->mask >> key & 1 && pickle_type(f->value[key]) == PICKLE_TEXT ? pickle_index(f->value[key]) + 1 : 0;
@@ -332,7 +353,7 @@ static int take_event(struct import *im, const struct fields *f, struct pickle_v
         .address = amount(f, HAS(f, device_free) ? KEY_device_free
                              : HAS(f, addr)      ? KEY_addr
                                                  : KEY_address),
-        .size_bytes = amount(f, KEY_size),
+        .size_bytes = action == IMPORT_OOM ? size_told(im, f, KEY_size) : size_of(im, f, KEY_size),
         .time_us = number(f, KEY_time_us, 0),
         .stack = stack(f),
         .place = place_of(im, f, KEY_pool_id),
@@ -347,7 +368,8 @@ static int take_event(struct import *im, const struct fields *f, struct pickle_v
 /* What the oldest snapshots have instead of requested_size: the allocations that a block saw, newest first. */
 static int take_old_history(struct import *im, const struct fields *f, struct pickle_value *result, struct error *err)
 {
-    *ADD(im->old, import_block) = (struct import_block){.requested_bytes = amount(f, KEY_real_size), .stack = stack(f)};
+    *ADD(im->old, import_block) =
+        (struct import_block){.requested_bytes = size_of(im, f, KEY_real_size), .stack = stack(f)};
     *ADD(im->runs, import_run) = (struct import_run){PICKLE_DICT, im->old.count - 1, 1};
     *result = pickle_make(TYPE_run, im->runs.count - 1);
     return is_full(&im->runs, err, "blocks");
@@ -358,8 +380,8 @@ static int take_block(struct import *im, const struct fields *f, struct pickle_v
     const char *state = import_text(im, text(f, KEY_state));
     struct import_block b = {
         .address = amount(f, KEY_address),
-        .size_bytes = amount(f, KEY_size),
-        .requested_bytes = amount(f, KEY_requested_size),
+        .size_bytes = size_of(im, f, KEY_size),
+        .requested_bytes = size_of(im, f, KEY_requested_size),
         .stack = stack(f),
         .has_address = HAS(f, address),
         .has_requested = HAS(f, requested_size),
@@ -390,10 +412,10 @@ static int take_segment(struct import *im, const struct fields *f, struct pickle
     const struct import_run *blocks = run(im, f->value[KEY_blocks], TYPE_block);
     *ADD(im->segments, import_segment) = (struct import_segment){
         .address = amount(f, KEY_address),
-        .total_bytes = amount(f, KEY_total_size),
-        .allocated_bytes = amount(f, KEY_allocated_size),
-        .active_bytes = amount(f, KEY_active_size),
-        .requested_bytes = amount(f, KEY_requested_size),
+        .total_bytes = size_of(im, f, KEY_total_size),
+        .allocated_bytes = size_of(im, f, KEY_allocated_size),
+        .active_bytes = size_of(im, f, KEY_active_size),
+        .requested_bytes = size_of(im, f, KEY_requested_size),
         .device = (uint32_t)(amount(f, KEY_device) < UINT32_MAX ? amount(f, KEY_device) : UINT32_MAX),
         .first_block = blocks->first,
         .block_count = blocks->count,
@@ -663,7 +685,11 @@ int import_read(struct import *im, const struct import_source *source, struct er
     im->stack_frames.count = 0;
     stack_number(im, 0);
     int rc = pickle_read(im->pickle, &top, err);
-    return rc ? rc : check_top(im, top, err);
+    if (rc == 0)
+        rc = check_top(im, top, err);
+    if (rc == 0)
+        im->rest_bytes = pickle_rest(im->pickle);
+    return rc;
 }
 
 void import_free(struct import *im)

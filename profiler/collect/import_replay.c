@@ -243,11 +243,23 @@ static void give_births(struct replay *r, struct lane *l)
     for (uint32_t i = 0; i < l->births.count; i++) {
         const struct birth *b = IMPORT_AT(l->births, birth, i);
         give(r, l, EVENT_ALLOC, IMPORT_HOOK_BEFORE, 0, b->address, b->size_bytes, b->stack, b->place);
-        if (b->is_pending)
-            give(r, l, EVENT_FREE_REQUESTED, IMPORT_HOOK_BEFORE, 0, b->address, 0, 0, b->place);
         r->counts->before_unknown += r->names->stack_ids[b->stack] == 0;
     }
     r->counts->before_blocks += l->births.count;
+}
+
+/* The order of births from before is not known: that one was the last says nothing. */
+static void give_pending(struct replay *r, struct lane *lanes, unsigned count)
+{
+    account_events(r->account, r->batch, r->fill);
+    r->fill = 0;
+    account_forget_last(r->account);
+    for (unsigned n = 0; n < count; n++)
+        for (uint32_t i = 0; i < lanes[n].births.count; i++) {
+            const struct birth *b = IMPORT_AT(lanes[n].births, birth, i);
+            if (b->is_pending)
+                give(r, &lanes[n], EVENT_FREE_REQUESTED, IMPORT_HOOK_BEFORE, 0, b->address, 0, 0, b->place);
+        }
 }
 
 static uint16_t segment_place(const struct lane *l, uint32_t block)
@@ -494,6 +506,7 @@ void import_replay(const struct import *im, const struct import_names *names, st
         give_first_segments(r, &lanes[i]);
         give_births(r, &lanes[i]);
     }
+    give_pending(r, lanes, count);
     while ((l = next_lane(r, lanes, count)))
         give_event(r, l);
     for (unsigned i = 0; i < count; i++) {

@@ -434,10 +434,18 @@ static void write_entries(const struct import *im, struct store *store, const st
 struct fact {
     const char *name, *text;
     uint64_t value;
-    int is_note; /* said where the import is, and by every report */
+    int is_note; /* said where the import is, and by every report; 2: without the number */
 };
 
-#define FACTS 10
+#define FACTS 13
+
+static int is_empty(const struct import *im)
+{
+    uint64_t entries = im->host.count;
+    for (unsigned i = 0; i < IMPORT_DEVICES; i++)
+        entries += im->devices[i].count;
+    return entries + im->segment_run.count + im->host_segment_run.count == 0;
+}
 
 static void list_facts(const struct import *im, const struct import_counts *c, struct fact facts[FACTS])
 {
@@ -454,6 +462,10 @@ static void list_facts(const struct import *im, const struct import_counts *c, s
         {"unseen_segment", "parts of segments in which the history and the final state differ; set at its end",
          c->unseen_segments, 1},
         {"bad_entry", "entries with an action or state that is not known, not used", im->bad_entries, 1},
+        {"bad_size", "sizes that make no sense (negative, or larger than can be added up), taken as 0", im->bad_sizes,
+         1},
+        {"rest_bytes", "bytes after the snapshot's end, not read", im->rest_bytes, 1},
+        {"empty", "the snapshot is empty: it has neither a history nor segments", is_empty(im), 2},
         {"unknown_key", "values of keys that are not used", im->unknown_keys, 0},
         {"unknown_value", "values that are not used: of another type than expected, or too many", im->unknown_values,
          1},
@@ -486,10 +498,14 @@ char *import_note(const struct import *im, const struct import_counts *counts)
     struct buf note = BUF(4096);
     char count[UNITS_TEXT];
     list_facts(im, counts, facts);
-    for (unsigned i = 0; i < FACTS; i++)
-        if (facts[i].value && facts[i].is_note)
-            buf_printf(&note, "%s%s %s", note.length ? ". Also " : "", units_count(count, (int64_t)facts[i].value),
-                       facts[i].text);
+    for (unsigned i = 0; i < FACTS; i++) {
+        if (!facts[i].value || !facts[i].is_note)
+            continue;
+        buf_puts(&note, note.length ? ". Also " : "");
+        if (facts[i].is_note == 1)
+            buf_printf(&note, "%s ", units_count(count, (int64_t)facts[i].value));
+        buf_puts(&note, facts[i].text);
+    }
     return note.data;
 }
 

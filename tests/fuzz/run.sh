@@ -28,8 +28,8 @@ if command -v sqlite3 >/dev/null; then
 fi
 rm -f "$work"/chunks.db*
 printf 'int f(int x) { return x + 1; }\nint main(void) { return f(2); }\n' >"$work/tiny.c"
-${CC:-gcc} -O1 -g -nostdlib -r -o "$work/corpus-elf/tiny" "$work/tiny.c" 2>/dev/null || true
-${CC:-gcc} -O1 -g -shared -nostdlib -o "$work/corpus-elf/shared" "$work/tiny.c" 2>/dev/null || true
+${CC:-gcc} -O1 -g -ffile-prefix-map="$work"=. -nostdlib -r -o "$work/corpus-elf/tiny" "$work/tiny.c" 2>/dev/null || true
+${CC:-gcc} -O1 -g -ffile-prefix-map="$work"=. -shared -nostdlib -o "$work/corpus-elf/shared" "$work/tiny.c" 2>/dev/null || true
 mkdir -p "$work/corpus-pickle"
 if command -v python3 >/dev/null; then
     for shape in all ring old cut; do

@@ -1,8 +1,8 @@
 # Snapshots of real runs: the database says what a plain unpickling says, and so does what is exported from it.
 need python3
 . "$ROOT/tests/report/torch.inc"
-samples=${TORCH_SNAPSHOTS:-$ROOT/../shared/data/torch-snapshots}
-[ -d "$samples" ] || skip "no real snapshots in $samples"
+samples=${TORCH_SNAPSHOTS:-}
+[ -d "$samples" ] || skip "TORCH_SNAPSHOTS names no directory with snapshots of real runs"
 for file in "$samples"/*.pickle; do
     same "$(basename "$file")" "$file"
     "$MEMPROF" export --format torch-snapshot out.db -o back.pickle 2>/dev/null

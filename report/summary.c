@@ -194,23 +194,29 @@ int summary_lines(const struct summary *s, const char *device, int sort, int64_t
     return rows_load(s->db, &query, rows, err);
 }
 
-/* The first line with source, best one inside the directory of the run: the user's own code. */
-void summary_hint(struct summary *s, const struct rows *rows)
+void summary_hint(struct summary *s, const struct rows *rows, int64_t peak_bytes)
 {
+    const struct row *best = NULL;
+    if (s->hint.file && peak_bytes <= s->hint_bytes)
+        return;
     for (int i = 0; i < rows->count; i++) {
         const struct row *row = &rows->row[i];
         if (!row->file || !row->plain_name || strncmp(row->plain_name, "__libc_start", 12) == 0 ||
             !source_is_there(s->db, row->file))
             continue;
         int own = text_relative(row->file, s->cwd) != row->file;
-        int had = s->hint.file && text_relative(s->hint.file, s->cwd) != s->hint.file;
-        if (s->hint.file && (had || !own))
-            continue;
-        free(s->hint.file);
-        free(s->hint.plain_name);
-        s->hint.file = xstrdup(row->file);
-        s->hint.plain_name = xstrdup(row->plain_name);
+        if (!best || own)
+            best = row;
+        if (own)
+            break;
     }
+    if (!best)
+        return;
+    free(s->hint.file);
+    free(s->hint.plain_name);
+    s->hint.file = xstrdup(best->file);
+    s->hint.plain_name = xstrdup(best->plain_name);
+    s->hint_bytes = peak_bytes;
 }
 
 struct section {
@@ -255,7 +261,7 @@ static int print_section(struct summary *s, const struct section *section, struc
     report_heading(s->out, section->title, rows.count, rows.total_count);
     table_print(t, s->out);
     table_close(t);
-    summary_hint(s, &rows);
+    summary_hint(s, &rows, 0);
     rows_free(&rows);
     return 0;
 }

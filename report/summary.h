@@ -12,7 +12,8 @@ struct summary {
     const struct report_options *options;
     const struct report_out *out;
     char *cwd;
-    struct row hint; /* a line worth a look at its source; strings owned */
+    struct row hint;    /* a line worth a look at its source; strings owned */
+    int64_t hint_bytes; /* peak of the device that it is of */
     struct buf skip; /* " --skip NAME" of functions that only pass memory on and hold more than half of a peak */
 };
 
@@ -27,8 +28,9 @@ int summary_lines(const struct summary *s, const char *device, int sort, int64_t
                   struct error *err);
 int64_t summary_top(const struct summary *s);
 int64_t summary_peak_stat(const struct summary *s); /* what --kind makes of "at peak" */
-/* Keeps the first line with source, best one inside the directory of the run: the user's own code. */
-void summary_hint(struct summary *s, const struct rows *rows);
+/* Keeps the first line with source, best one inside the directory of the run: the user's own code. peak_bytes: of the
+ * device that the rows are of, the largest counts; 0: rows for when there is no line yet. */
+void summary_hint(struct summary *s, const struct rows *rows, int64_t peak_bytes);
 void summary_names(struct table *t, const struct row *row, const char *cwd); /* cells of function and source */
 void summary_plural(struct buf *out, int64_t count, const char *one, const char *many);
 

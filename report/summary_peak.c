@@ -142,7 +142,7 @@ static int print_lines(struct peak *p, struct error *err)
     if (rc == 0 && table_rows(p->table))
         table_print(p->table, p->s->out);
     table_close(p->table);
-    summary_hint(p->s, &rows);
+    summary_hint(p->s, &rows, p->bytes);
     rows_free(&rows);
     return rc;
 }

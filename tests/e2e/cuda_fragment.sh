@@ -5,6 +5,8 @@ for fragment in $(builds_of fragment); do
     echo "$fragment"
     record_ok "$fragment"
     same_ledger run.out
+    "$MEMPROF" report out.db >report.txt
+    contains "a line of the device with the largest peak" report.txt 'lines --func take'
     contains "what the program says" run.out '5 segments after one more request'
     equal "active and reserved" "$((64 * MIB))|$((80 * MIB))" "$(sql "SELECT peak_active_bytes || '|' || peak_reserved_bytes FROM v_total WHERE device = 'cuda:0' AND kind = 'all'")"
     # at the mark: the four that last and the large one

@@ -4,6 +4,7 @@
 #include "../common/db.h"
 #include "../common/kind.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -49,20 +50,35 @@ char *page_name_copy(const char *text)
 char *page_short_name(const char *name)
 {
     char *copy = page_name_copy(name), *to = copy;
+    static const char anonymous[] = "(anonymous namespace)";
     int depth = 0;
-    if (strstr(copy, "operator") || *copy == '(' || *copy == '<') /* brackets are part of the name */
+    unsigned char before = 0;
+    if (strstr(copy, "operator") || *copy == '<') /* brackets are part of the name */
         return copy;
-    for (const char *from = copy; *from; from++) {
-        if (strchr("<([", *from))
-            depth++;
-        else if (strchr(">)]", *from))
-            depth -= depth > 0;
-        else if (!depth)
+    for (const char *from = copy; *from; before = (unsigned char)*from++) {
+        /* <locals> is a name of its own, what follows a name are its arguments */
+        int is_name = *from == '<' && !(before >= 0x80 || before == '_' || isalnum(before));
+        if (!depth && strncmp(from, anonymous, sizeof anonymous - 1) == 0) {
+            memmove(to, from, sizeof anonymous - 1);
+            to += sizeof anonymous - 1;
+            from += sizeof anonymous - 2;
+        } else if (!depth && (is_name || *from == '>')) {
             *to++ = *from;
+        } else if (strchr("<([", *from)) {
+            depth++;
+        } else if (strchr(">)]", *from)) {
+            depth -= depth > 0;
+        } else if (!depth) {
+            *to++ = *from;
+        }
     }
-    if (to == copy)
-        return strcpy(copy, "?");
+    while (to > copy && to[-1] == ' ')
+        to--;
     *to = 0;
+    if (to == copy) { /* all of it in brackets */
+        free(copy);
+        return page_name_copy(*name ? name : "?");
+    }
     return copy;
 }
 

@@ -66,13 +66,14 @@ function shortName(name) {
       if (m) { if (!depth) out += m[0]; i += m[0].length - 1; continue; }
     }
     if (name.startsWith('(anonymous namespace)', i)) { if (!depth) out += '(anonymous)'; i += 20; continue; }
+    if (!depth && (c === '>' || (c === '<' && !/[\w\u0080-\uffff]/.test(name[i - 1] || '')))) { out += c; continue; } /* <locals> */
     if (c === '<' || c === '(' || c === '[') { depth++; continue; }
     if (c === '>' || c === ')' || c === ']') { if (depth) depth--; continue; }
     if (!depth) out += c;
   }
   out = out.replace(/\s+(const|volatile|&&?)\s*$/g, '').trim();
   const space = out.lastIndexOf(' ');
-  if (space > 0 && !out.includes('operator')) out = out.slice(space + 1);
+  if (space > 0 && !/operator|<.* .*>/.test(out)) out = out.slice(space + 1);
   return out || name;
 }
 

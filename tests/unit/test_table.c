@@ -1,4 +1,5 @@
 /* Text for terminals and tables: cleaning, widths, shortening, fitting, colours. */
+#include "../../report/page_names.h"
 #include "../../report/record.h"
 #include "../../report/table.h"
 
@@ -234,13 +235,38 @@ static void test_record(void **state)
               "name,bytes,share\n\"x,\"\"y\"\"\xef\xbf\xbd\",-9223372036854775808,0.5\n,-9223372036854775808,0.5\n");
 }
 
+/* Only arguments go: what stands in brackets of its own is a name. */
+static void test_short_names(void **state)
+{
+    (void)state;
+    static const char *const names[][2] = {
+        {"std::vector<int, std::allocator<int> >::push_back(int const&)", "std::vector::push_back"},
+        {"load.<locals>.<listcomp>", "load.<locals>.<listcomp>"},
+        {"<module>", "<module>"},
+        {"at::(anonymous namespace)::f", "at::(anonymous namespace)::f"},
+        {"(anonymous namespace)::f(int)", "(anonymous namespace)::f"},
+        {"f<(anonymous namespace)::T>", "f"},
+        {"core::<impl Drop for Vec<T>>::drop", "core::<impl Drop for Vec>::drop"},
+        {"f(int)::<lambda(char)>", "f::<lambda>"},
+        {"f [clone .cold]", "f"},
+        {"g<<<", "g"},
+        {"(no name)", "(no name)"},
+        {"", "?"},
+    };
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        char *name = page_short_name(names[i][0]);
+        assert_string_equal(names[i][1], name);
+        free(name);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_clean),    cmocka_unit_test(test_valid),      cmocka_unit_test(test_fit),
-        cmocka_unit_test(test_fit_name), cmocka_unit_test(test_path_shown), cmocka_unit_test(test_paths),
-        cmocka_unit_test(test_table),    cmocka_unit_test(test_optional),   cmocka_unit_test(test_colors),
-        cmocka_unit_test(test_record),
+        cmocka_unit_test(test_short_names), cmocka_unit_test(test_clean),    cmocka_unit_test(test_valid),
+        cmocka_unit_test(test_fit),         cmocka_unit_test(test_fit_name), cmocka_unit_test(test_path_shown),
+        cmocka_unit_test(test_paths),       cmocka_unit_test(test_table),    cmocka_unit_test(test_optional),
+        cmocka_unit_test(test_colors),      cmocka_unit_test(test_record),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -27,7 +27,7 @@ struct lines {
     struct source source; /* of source_file_id */
     int64_t source_file_id;
     int64_t warned_file_id; /* whose change on disk was said */
-    int is_missing_said;    /* that a source cannot be read */
+    int is_missing_said[2]; /* that a source cannot be read, and [1] what helps */
     int is_device_said;     /* whose peaks the columns show */
 };
 
@@ -186,6 +186,14 @@ static int has_device_peak(const struct lines_options *o)
     return 0;
 }
 
+/* Whether a run of its own could have kept the source: of an imported snapshot, and of <stdin>, none can. */
+static int is_recorded_here(struct lines *l, const struct lines_group *g)
+{
+    char *from = db_meta_text(l->db, "imported_from");
+    free(from);
+    return !from && *g->path != '<';
+}
+
 static void print_title(struct lines *l, const struct lines_group *g)
 {
     struct buf title = BUF(1 << 20);
@@ -203,8 +211,11 @@ static void print_title(struct lines *l, const struct lines_group *g)
     if (l->source.is_newer && l->warned_file_id != g->file_id) {
         buf_printf(&title, "! %s was changed after the recording: numbers may stand at wrong lines", g->path);
         l->warned_file_id = g->file_id;
-    } else if (g->path && !l->source.text && !l->is_missing_said++) {
-        buf_printf(&title, "! the source cannot be read here; 'memprof run --source' puts it into the database");
+    } else if (g->path && !l->source.text) {
+        int can_keep = is_recorded_here(l, g);
+        if (!l->is_missing_said[can_keep]++)
+            buf_printf(&title, "! the source cannot be read here%s",
+                       can_keep ? "; 'memprof run --source' puts it into the database" : "");
     }
     if (title.length)
         table_line(l->out, TABLE_PLAIN, title.data);

@@ -178,6 +178,22 @@ static void test_columns(void **state)
               "alloc   own  line  code\n"
               "bytes  peak\n"
               "   40     -   400\n");
+    /* no run of its own could keep the source of what was imported */
+    sql("INSERT INTO meta VALUES('imported_from', '/w/a.pickle')");
+    lines_are("b::push", "gone.c", "alloc.bytes", REPORT_TEXT,
+              "## b::push   gone.c:10   host\n"
+              "! the source cannot be read here\n"
+              "\n"
+              "alloc  line  code\n"
+              "bytes\n"
+              "   30    12\n"
+              "\n"
+              "## b::push   gone.c:10   cuda:0\n"
+              "\n"
+              "alloc  line  code\n"
+              "bytes\n"
+              "   40   400\n");
+    sql("DELETE FROM meta WHERE key = 'imported_from'");
 }
 
 static void test_nothing(void **state)

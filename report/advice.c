@@ -6,6 +6,8 @@
 #include "tree.h"
 
 #include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
 
 /* More than half. */
 static int is_most(double part, double whole)
@@ -94,10 +96,24 @@ static void missing_symbols(sqlite3 *db, void (*add)(void *context, const char *
     buf_free(&text);
 }
 
+/* Objects of at most 512 bytes, most of what a Python program allocates, come from pymalloc unless it was told not to.
+ */
+static void python_arenas(sqlite3 *db, void (*add)(void *context, const char *advice), void *context)
+{
+    char *python_malloc = db_meta_text(db, "python_malloc");
+    if (python_malloc && strncmp(python_malloc, "malloc", 6) != 0 &&
+        db_int(db, "SELECT EXISTS(SELECT 1 FROM frame WHERE language = 'python')", 0))
+        add(context,
+            "Python's small objects share arenas, which are what is counted; 'memprof run --python-allocators' "
+            "counts each object");
+    free(python_malloc);
+}
+
 void advice_each(sqlite3 *db, void (*add)(void *context, const char *advice), void *context)
 {
     cut_stacks(db, add, context);
     missing_symbols(db, add, context);
+    python_arenas(db, add, context);
 }
 
 static void print(void *context, const char *advice)

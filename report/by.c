@@ -371,6 +371,23 @@ static int record_rows(struct by *b, struct error *err)
     return rc;
 }
 
+/* Stacks that differ in hidden frames only are one to the reader. */
+static int merge_stacks(struct by *b, int64_t top, struct error *err)
+{
+    uint64_t *keys = xcalloc((size_t)b->rows.count + 1, sizeof *keys);
+    int rc = 0;
+    for (int i = 0; rc == 0 && i < b->rows.count; i++) {
+        struct walk_stack stack;
+        rc = walk_stack(b->walk, b->rows.row[i].key_id, &stack, err);
+        if (rc == 0)
+            keys[i] = walk_shown_hash(&stack);
+    }
+    if (rc == 0)
+        rows_merge(&b->rows, keys, b->sort, top);
+    free(keys);
+    return rc;
+}
+
 int report_by(sqlite3 *db, const struct report_options *options, const struct report_out *out, struct error *err)
 {
     struct report_options chosen = *options;
@@ -381,6 +398,10 @@ int report_by(sqlite3 *db, const struct report_options *options, const struct re
                              chosen.by == ROW_PROCESS || chosen.by == ROW_OP))
         return error_set(err, EINVAL, "--inclusive does not go with --by %s: it calls nothing",
                          row_key_names[chosen.by]);
+    int64_t top = chosen.top;
+    int is_merged = chosen.by == ROW_STACK && report_language(options) != TREE_BOTH;
+    if (is_merged)
+        chosen.top = 0;
     b.cwd = db_meta_text(db, "cwd");
     choose_columns(&b);
     int rc = report_check_names(db, options->device, options->kind, err);
@@ -388,6 +409,8 @@ int report_by(sqlite3 *db, const struct report_options *options, const struct re
         rc = load(&b, err);
     if (rc == 0 && chosen.by == ROW_STACK)
         rc = walk_open(db, report_language(options), &b.walk, err);
+    if (rc == 0 && is_merged)
+        rc = merge_stacks(&b, top, err);
     if (rc == 0 && out->format != REPORT_TEXT) {
         rc = record_rows(&b, err);
     } else if (rc == 0) {

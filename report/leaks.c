@@ -16,7 +16,8 @@ struct leak {
     int64_t stack_id, line_id, bytes, blocks, largest_bytes;
     char *device, *kind, *function, *file, *module;
     int64_t line;
-    int is_start; /* made while the dynamic loader started the program, not by its main() or a thread */
+    uint64_t shown; /* walk_shown_hash, where frames are hidden */
+    int is_start;   /* made while the dynamic loader started the program, not by its main() or a thread */
 };
 
 struct leaks {
@@ -24,6 +25,7 @@ struct leaks {
     const struct leaks_options *options;
     const struct report_out *out;
     struct walk *walk;
+    struct walk *whole; /* with the frames that walk leaves out; NULL: it leaves out none */
     char *cwd;
     struct leak *leak;
     int count;
@@ -118,6 +120,14 @@ static int add_leak(struct leaks *l, sqlite3_stmt *s, struct error *err)
         free_leak(&leak);
         return rc;
     }
+    if (l->whole) { /* whose code it is says the whole stack */
+        leak.shown = walk_shown_hash(&stack);
+        rc = walk_stack(l->whole, leak.stack_id, &stack, err);
+    }
+    if (rc) {
+        free_leak(&leak);
+        return rc;
+    }
     if (!l->options->all && noise_is_library(&stack)) {
         l->library_bytes = plus(l->library_bytes, leak.bytes);
         l->library_blocks = plus(l->library_blocks, leak.blocks);
@@ -181,16 +191,39 @@ static int by_bytes(const void *a, const void *b)
     return (x->line_id > y->line_id) - (x->line_id < y->line_id);
 }
 
-/* Stacks of one line and device become one entry. */
-static void group_by_line(struct leaks *l)
+static int order(int64_t a, int64_t b)
+{
+    return (a > b) - (a < b);
+}
+
+static int by_shown(const void *a, const void *b)
+{
+    const struct leak *x = a, *y = b;
+    if (x->shown != y->shown)
+        return x->shown < y->shown ? -1 : 1;
+    int device = strcmp(x->device ? x->device : "", y->device ? y->device : "");
+    int kind = strcmp(x->kind ? x->kind : "", y->kind ? y->kind : "");
+    return device ? device : kind ? kind : order(x->is_start, y->is_start);
+}
+
+static int by_bytes_and_stack(const void *a, const void *b)
+{
+    const struct leak *x = a, *y = b;
+    if (x->bytes != y->bytes)
+        return order(y->bytes, x->bytes);
+    return x->blocks != y->blocks ? order(y->blocks, x->blocks) : order(x->stack_id, y->stack_id);
+}
+
+/* Entries that are the same to same become one; result sorts them again. */
+static void group(struct leaks *l, int (*same)(const void *, const void *), int (*result)(const void *, const void *))
 {
     int kept = 0;
     if (l->count == 0)
         return;
-    qsort(l->leak, (size_t)l->count, sizeof *l->leak, by_line);
+    qsort(l->leak, (size_t)l->count, sizeof *l->leak, same);
     for (int i = 1; i < l->count; i++) {
         struct leak *into = &l->leak[kept], *from = &l->leak[i];
-        if (by_line(into, from) != 0) {
+        if (same(into, from) != 0) {
             l->leak[++kept] = *from;
             continue;
         }
@@ -198,10 +231,12 @@ static void group_by_line(struct leaks *l)
         into->blocks = plus(into->blocks, from->blocks);
         if (from->largest_bytes > into->largest_bytes)
             into->largest_bytes = from->largest_bytes;
+        if (from->stack_id < into->stack_id)
+            into->stack_id = from->stack_id;
         free_leak(from);
     }
     l->count = kept + 1;
-    qsort(l->leak, (size_t)l->count, sizeof *l->leak, by_bytes);
+    qsort(l->leak, (size_t)l->count, sizeof *l->leak, result);
 }
 
 static void amount(struct buf *out, int64_t bytes, int64_t blocks)
@@ -420,12 +455,16 @@ int leaks_report(sqlite3 *db, const struct leaks_options *options, const struct 
     int rc = report_check_names(db, o->device, o->kind, err);
     if (rc == 0)
         rc = walk_open(db, report_language(o), &l.walk, err);
+    if (rc == 0 && report_language(o) != TREE_BOTH)
+        rc = walk_open(db, TREE_BOTH, &l.whole, err);
     if (rc == 0)
         rc = load(&l, err);
     if (rc == 0) {
         *leaked = l.count > 0;
         if (o->by == ROW_LINE)
-            group_by_line(&l);
+            group(&l, by_line, by_bytes);
+        else if (l.whole)
+            group(&l, by_shown, by_bytes_and_stack);
         int shown = top > 0 && top < l.count ? (int)top : l.count;
         if (out->format != REPORT_TEXT) {
             rc = record_leaks(&l, shown, err);
@@ -445,5 +484,6 @@ int leaks_report(sqlite3 *db, const struct leaks_options *options, const struct 
     free(l.leak);
     free(l.cwd);
     walk_close(l.walk);
+    walk_close(l.whole);
     return rc;
 }

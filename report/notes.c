@@ -11,7 +11,7 @@
 /* Counters that mean that numbers are too small; all others are shown by `memprof info` alone. */
 static const char *const losses[] = {"lost_event", "rings_refused", "procs_refused", "map_refused", "early_count"};
 
-static void add_losses(sqlite3 *db, void (*add)(void *context, const char *note), void *context)
+static void add_losses(sqlite3 *db, void (*add)(void *context, enum note_kind kind, const char *note), void *context)
 {
     sqlite3_stmt *s = NULL;
     if (sqlite3_prepare_v2(db, "SELECT total(value), max(text) FROM counter WHERE name = ?", -1, &s, NULL) != SQLITE_OK)
@@ -23,53 +23,40 @@ static void add_losses(sqlite3 *db, void (*add)(void *context, const char *note)
             struct buf text = BUF(1 << 16);
             buf_printf(&text, "not recorded: %s %s", units_count(count, sqlite3_column_int64(s, 0)), db_text(s, 1));
             if (text.data)
-                add(context, text.data);
+                add(context, NOTE_MISSING, text.data);
             buf_free(&text);
         }
         sqlite3_reset(s);
     }
     sqlite3_finalize(s);
 }
-
-/* Objects of at most 512 bytes, most of what a Python program allocates, come from pymalloc unless it was told not to.
- */
-static void add_python(sqlite3 *db, void (*add)(void *context, const char *note), void *context)
-{
-    char *python_malloc = db_meta_text(db, "python_malloc");
-    if (db_int(db, "SELECT total(value) > 0 FROM counter WHERE name = 'python_unknown'", 0))
-        add(context, "the frames of this Python are not understood: stacks are native only (versions 3.9 to 3.14 are)");
-    if (python_malloc && strncmp(python_malloc, "malloc", 6) != 0 &&
-        db_int(db, "SELECT EXISTS(SELECT 1 FROM frame WHERE language = 'python')", 0))
-        add(context,
-            "Python's small objects share arenas, which are what is counted; 'memprof run --python-allocators' "
-            "counts each object");
-    free(python_malloc);
-}
-
-void notes_each(sqlite3 *db, void (*add)(void *context, const char *note), void *context)
+void notes_each(sqlite3 *db, void (*add)(void *context, enum note_kind kind, const char *note), void *context)
 {
     char *partial = db_meta_text(db, "partial"), *state = db_meta_text(db, "state");
     struct buf text = BUF(1 << 16);
     if (partial) {
         buf_printf(&text, "partial recording: %s", partial);
         if (text.data)
-            add(context, text.data);
+            add(context, NOTE_MISSING, text.data);
     } else if (state && strcmp(state, "recording") == 0) {
-        add(context, "still being recorded: the numbers go up to the last second");
+        add(context, NOTE_MISSING, "still being recorded: the numbers go up to the last second");
     }
     buf_free(&text);
     free(partial);
     free(state);
     char *import = db_meta_text(db, "import_note");
     if (import)
-        add(context, import);
+        add(context, NOTE_ABOUT, import);
     free(import);
     add_losses(db, add, context);
-    add_python(db, add, context);
+    if (db_int(db, "SELECT total(value) > 0 FROM counter WHERE name = 'python_unknown'", 0))
+        add(context, NOTE_MISSING,
+            "the frames of this Python are not understood: stacks are native only (versions 3.9 to 3.14 are)");
 }
 
-static void print_note(void *context, const char *note)
+static void print_note(void *context, enum note_kind kind, const char *note)
 {
+    (void)kind;
     struct buf text = BUF(1 << 16);
     buf_printf(&text, "! %s", note);
     if (text.data)
@@ -91,8 +78,9 @@ const char *notes_date(char text[32], int64_t unix_ns)
     return text;
 }
 
-static void record_note(void *context, const char *note)
+static void record_note(void *context, enum note_kind kind, const char *note)
 {
+    (void)kind;
     struct buf *list = context;
     buf_puts(list, list->length ? ", " : "");
     record_json_string(list, note);

@@ -9,8 +9,13 @@
 
 #include <sqlite3.h>
 
+enum note_kind {
+    NOTE_MISSING, /* the recording is not whole */
+    NOTE_ABOUT    /* what an import has to say of its file */
+};
+
 /* Lines such as "partial: the collector was killed"; each call of add gets one. */
-void notes_each(sqlite3 *db, void (*add)(void *context, const char *note), void *context);
+void notes_each(sqlite3 *db, void (*add)(void *context, enum note_kind kind, const char *note), void *context);
 void notes_print(sqlite3 *db, const struct report_out *out);
 /* JSON: members file (as the user named it), command, start_unix_ns, duration_ns, notes of the open document. */
 void notes_record(sqlite3 *db, const char *file, struct record *record);

@@ -4,6 +4,7 @@
 
 #include "../common/db.h"
 #include "../common/units.h"
+#include "advice.h"
 #include "notes.h"
 
 #include <errno.h>
@@ -48,12 +49,21 @@ static void ending(struct page *page, struct buf *b)
     sqlite3_finalize(s);
 }
 
-static void add_note(void *context, const char *note)
+static void banner(struct buf *b, const char *title, const char *text)
 {
-    struct buf *b = context;
-    buf_puts(b, "<p class=\"note\" role=\"note\"><strong>Not whole:</strong> ");
-    buf_html(b, note);
+    buf_printf(b, "<p class=\"note\" role=\"note\"><strong>%s:</strong> ", title);
+    buf_html(b, text);
     buf_puts(b, "</p>\n");
+}
+
+static void add_note(void *context, enum note_kind kind, const char *note)
+{
+    banner(context, kind == NOTE_MISSING ? "Not whole" : "Note", note);
+}
+
+static void add_advice(void *context, const char *advice)
+{
+    banner(context, "Advice", advice);
 }
 
 static void card_row(struct buf *b, const char *name, const char *value, const char *more)
@@ -122,6 +132,7 @@ int page_write_header(struct page *page, FILE *out)
     meta_fact(page, &b, "Directory", "cwd");
     buf_puts(&b, "</dl>\n");
     notes_each(page->db, add_note, &b);
+    advice_each(page->db, add_advice, &b);
     buf_puts(&b, "<div class=\"cards\">\n");
     cards(page, &b);
     buf_puts(&b, "</div>\n");

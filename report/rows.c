@@ -287,6 +287,60 @@ int rows_load(sqlite3 *db, const struct rows_query *q, struct rows *rows, struct
     return rc;
 }
 
+struct merged {
+    struct row row;
+    uint64_t key;
+    int sort, place;
+};
+
+static int by_key(const void *a, const void *b)
+{
+    const struct merged *x = a, *y = b;
+    if (x->key != y->key)
+        return x->key < y->key ? -1 : 1;
+    int device = strcmp(x->row.device ? x->row.device : "", y->row.device ? y->row.device : "");
+    return device ? device : strcmp(x->row.kind ? x->row.kind : "", y->row.kind ? y->row.kind : "");
+}
+
+static int by_key_and_place(const void *a, const void *b)
+{
+    int key = by_key(a, b);
+    return key ? key : ((const struct merged *)a)->place - ((const struct merged *)b)->place;
+}
+
+static int by_sort(const void *a, const void *b)
+{
+    const struct merged *x = a, *y = b;
+    int64_t left = x->row.stats.value[x->sort], right = y->row.stats.value[x->sort];
+    return left != right ? (left > right ? -1 : 1) : x->place - y->place;
+}
+
+void rows_merge(struct rows *rows, const uint64_t *keys, int sort, int64_t limit)
+{
+    int count = 0;
+    struct merged *m = xcalloc((size_t)rows->count + 1, sizeof *m);
+    for (int i = 0; i < rows->count; i++)
+        m[i] = (struct merged){rows->row[i], keys[i], sort, i};
+    qsort(m, (size_t)rows->count, sizeof *m, by_key_and_place);
+    for (int i = 0; i < rows->count; i++) {
+        if (count == 0 || by_key(&m[count - 1], &m[i]) != 0) {
+            m[count++] = m[i];
+            continue;
+        }
+        stat_add(&m[count - 1].row.stats, &m[i].row.stats, 0);
+        free_row(&m[i].row);
+    }
+    qsort(m, (size_t)count, sizeof *m, by_sort);
+    rows->total_count = count;
+    rows->count = 0;
+    for (int i = 0; i < count; i++)
+        if (limit <= 0 || i < limit)
+            rows->row[rows->count++] = m[i].row;
+        else
+            free_row(&m[i].row);
+    free(m);
+}
+
 void rows_free(struct rows *rows)
 {
     for (int i = 0; i < rows->count; i++)

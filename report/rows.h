@@ -53,6 +53,8 @@ struct rows {
 
 int rows_load(sqlite3 *db, const struct rows_query *query, struct rows *rows, struct error *err);
 void rows_free(struct rows *rows);
+/* Rows of one key (an array, one for each row), device and kind become one; then sorted by a statistic, and limited. */
+void rows_merge(struct rows *rows, const uint64_t *keys, int sort, int64_t limit);
 struct row *rows_add(struct rows *rows); /* an empty one at the end */
 
 /* "forward", "libz.so.1+0x1234", "??" */

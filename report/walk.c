@@ -200,6 +200,29 @@ static void frame_place(const struct walk_frame *frame, const char *base, struct
         buf_puts(text, " (inlined)");
 }
 
+static uint64_t hash(uint64_t h, const char *text)
+{
+    for (; *text; text++)
+        h = (h ^ (unsigned char)*text) * 0x100000001b3u;
+    return (h ^ 0xff) * 0x100000001b3u; /* where it ends */
+}
+
+uint64_t walk_shown_hash(const struct walk_stack *stack)
+{
+    uint64_t h = 0xcbf29ce484222325u + (stack->count == 0 && stack->is_hidden);
+    int first, end;
+    walk_shown(stack, &first, &end);
+    struct buf place = BUF(1 << 20);
+    for (int i = first; i < end; i++) {
+        buf_reset(&place);
+        frame_place(stack->frames[i], NULL, &place);
+        h = hash(h, stack->frames[i]->function ? stack->frames[i]->function : "??");
+        h = hash(h, place.data ? place.data : "");
+    }
+    buf_free(&place);
+    return h;
+}
+
 void walk_print(const struct walk_stack *stack, const struct report_out *out, const char *base, int64_t limit,
                 const char *indent)
 {

@@ -43,6 +43,8 @@ int walk_stack(struct walk *walk, int64_t stack_id, struct walk_stack *stack, st
 
 /* The frames that people are shown: from *first to before *end. */
 void walk_shown(const struct walk_stack *stack, int *first, int *end);
+/* Equal for stacks whose shown frames are equal: the same functions at the same places. */
+uint64_t walk_shown_hash(const struct walk_stack *stack);
 /* "#0 forward   src/net.c:42" lines, each after indent; at most limit frames (0: all). base: text_relative. */
 void walk_print(const struct walk_stack *stack, const struct report_out *out, const char *base, int64_t limit,
                 const char *indent);

@@ -18,3 +18,45 @@ RUN_OPTIONS='--depth 1'
 record_ok ./whole
 "$MEMPROF" report out.db >cut.txt
 contains "cut stacks" cut.txt '% of the allocations have cut stacks, whose outer callers are not known: record again with a larger --depth'
+
+# Python's arenas: nothing is missing. Stacks whose Python frames are the same are one.
+if command -v python3 >/dev/null; then
+    RUN_OPTIONS=
+    cat >arenas.py <<'EOF'
+import json
+def load(n):
+    return [json.loads('[%s]' % ','.join(str(k + i) for k in range(200))) for i in range(n)]
+kept = load(4)
+kept.append([bytearray(70000 + i) for i in range(3)])
+EOF
+    python=$(python3 -c 'import os, sys; print(os.path.realpath(sys.executable))')
+    record_ok "$python" arenas.py
+    "$MEMPROF" report out.db --json >python.json
+    equal "Python's arenas" 'True False' "$(python3 -c 'import json, sys; d = json.load(sys.stdin); print(*(any("share arenas" in t for t in d[k]) for k in ("advice", "notes")))' <python.json)"
+    "$MEMPROF" report out.db --html=page.html >/dev/null
+    contains "on the page" page.html '<strong>Advice:</strong> Python'
+    lacks "on the page" page.html 'Not whole:'
+    PYTHONMALLOC=malloc
+    export PYTHONMALLOC
+    record_ok "$python" arenas.py
+    unset PYTHONMALLOC
+    "$MEMPROF" leaks out.db --python-only --json --all >merged.json
+    "$MEMPROF" report out.db --by stack --python-only --json >stacks.json
+    "$MEMPROF" leaks out.db --json --all >all.json
+    python3 - <<'EOF' || fail "stacks of Python lines alone"
+import collections, json
+merged, stacks, every = (json.load(open(n + ".json")) for n in ("merged", "stacks", "all"))
+def shown(rows):
+    return collections.Counter((r["device"], r["kind"], r.get("before_main"), *((f["function"], f["file"], f["line"]) for f in r["frames"])) for r in rows)
+for rows in (merged["leaks"], stacks["rows"]):
+    assert rows and max(shown(rows).values()) == 1, shown(rows).most_common(2)
+for key in ("end_bytes", "end_count"):
+    whole = sum(r[key] for r in every["leaks"])
+    assert whole == sum(r[key] for r in merged["leaks"]) == sum(r[key] for r in stacks["rows"]), key
+assert len(merged["leaks"]) < len(every["leaks"])
+EOF
+    for only in '' --python-only; do
+        "$MEMPROF" leaks out.db $only --json | python3 -c 'import json, sys; d = json.load(sys.stdin); print(d["library_bytes"], d["before_main_bytes"])'
+    done | uniq >noise
+    equal "noise, by whole stacks" 1 "$(wc -l <noise | tr -d ' ')"
+fi

@@ -34,15 +34,15 @@ int walk_open(sqlite3 *db, enum tree_language language, struct walk **walk, stru
     w->language = language;
     int rc = db_prepare(db, "SELECT parent_id, address_id, flags FROM stack WHERE stack_id = ?", &w->node, err);
     if (rc == 0)
-        rc = db_prepare(
-            db,
-            "SELECT fn.name, fn.plain_name, f.path, m.path, fr.line, a.offset, fr.function_id, fr.file_id, "
-            "fr.is_inline,"
-            " fn.is_allocator, fr.language FROM address a LEFT JOIN frame fr USING(address_id) LEFT JOIN function fn "
-            "USING(function_id)"
-            " LEFT JOIN file f ON f.file_id = fr.file_id LEFT JOIN module m ON m.module_id = a.module_id"
-            " WHERE a.address_id = ? ORDER BY fr.inline_depth LIMIT 64",
-            &w->chain, err);
+        rc = db_prepare(db,
+                        "SELECT fn.name, fn.plain_name, f.path, m.path, fr.line, a.offset, fr.function_id, fr.file_id, "
+                        "fr.is_inline,"
+                        " fn.is_allocator, fr.language FROM address a LEFT JOIN frame fr USING(address_id) LEFT JOIN "
+                        "main.function fn "
+                        "USING(function_id)"
+                        " LEFT JOIN file f ON f.file_id = fr.file_id LEFT JOIN module m ON m.module_id = a.module_id"
+                        " WHERE a.address_id = ? ORDER BY fr.inline_depth LIMIT 64",
+                        &w->chain, err);
     if (rc) {
         walk_close(w);
         w = NULL;

@@ -12,6 +12,7 @@
 #include <string.h>
 
 enum { DEFAULT_TOP = 10, DEFAULT_STACKS = 5 };
+#define MERGED_MOST 20000 /* stacks that are compared by their shown frames */
 
 /* A report by one key: its rows, what stands before them, and their columns. */
 struct by {
@@ -401,7 +402,7 @@ int report_by(sqlite3 *db, const struct report_options *options, const struct re
     int64_t top = chosen.top;
     int is_merged = chosen.by == ROW_STACK && report_language(options) != TREE_BOTH;
     if (is_merged)
-        chosen.top = 0;
+        chosen.top = MERGED_MOST;
     b.cwd = db_meta_text(db, "cwd");
     choose_columns(&b);
     int rc = report_check_names(db, options->device, options->kind, err);
@@ -409,6 +410,8 @@ int report_by(sqlite3 *db, const struct report_options *options, const struct re
         rc = load(&b, err);
     if (rc == 0 && chosen.by == ROW_STACK)
         rc = walk_open(db, report_language(options), &b.walk, err);
+    if (rc == 0 && is_merged && b.rows.count == MERGED_MOST)
+        buf_printf(&b.title, "; merged from the %d largest stacks", MERGED_MOST);
     if (rc == 0 && is_merged)
         rc = merge_stacks(&b, top, err);
     if (rc == 0 && out->format != REPORT_TEXT) {

@@ -20,8 +20,8 @@ const app = {
   start() {
     const raw = model.m.line_peaks;
     for (let i = 0; i + 2 < raw.length; i += 3) this.linePeaks.set(raw[i] * 64 + raw[i + 1], raw[i + 2]);
-    const peaks = model.core.devices.map((d, i) => { const t = model.total(i, 'all'); return t ? t.peak_active_bytes : 0; });
-    this.device = Math.max(0, peaks.indexOf(Math.max(...peaks)));
+    const first = model.core.devices.findIndex((d, i) => { const t = model.total(i, 'all'); return t && t.alloc_count > 0; });
+    this.device = Math.max(0, first);
     const group = byId('device-switch');
     model.core.devices.forEach((d, i) => group.append(el('button', { type: 'button', 'data-device': i, click: () => this.setDevice(i) }, d.name)));
     group.hidden = model.core.devices.length < 2;

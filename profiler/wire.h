@@ -91,7 +91,6 @@ enum { WIRE_START_EXEC = 0, WIRE_START_FORK = 1 };
     X(own_malloc, "images that define malloc themselves, so that their heap is not seen")                    \
     X(map_refused, "memory that the library itself could not get")                                          \
     X(heap_sample, "samples of the allocator's reserved bytes")                                             \
-    X(heap_sample_ns, "nanoseconds spent on these samples")                                                 \
     X(python_unknown, "Python interpreters whose frames are not understood: their stacks are native only") \
     X(cuda_untracked, "variants of CUDA driver functions handed out without a hook, so that their calls are not tracked") \
     X(cuda_missed, "programs that used CUDA without reaching a hook")

@@ -16,22 +16,6 @@
 #define MEMPROF_VERSION "unknown"
 #endif
 
-static void meta_text(struct store *store, const char *key, const char *value)
-{
-    sqlite3_stmt *q = store_statement(store, "INSERT OR REPLACE INTO meta VALUES(?1, ?2)");
-    sqlite3_bind_text(q, 1, key, -1, SQLITE_STATIC);
-    sqlite3_bind_text(q, 2, value, -1, SQLITE_TRANSIENT);
-    store_step(store, q);
-}
-
-static void meta_int(struct store *store, const char *key, int64_t value)
-{
-    sqlite3_stmt *q = store_statement(store, "INSERT OR REPLACE INTO meta VALUES(?1, ?2)");
-    sqlite3_bind_text(q, 1, key, -1, SQLITE_STATIC);
-    sqlite3_bind_int64(q, 2, value);
-    store_step(store, q);
-}
-
 static void fill_hooks(struct store *store)
 {
     static const struct {
@@ -58,7 +42,7 @@ static void meta_command(struct store *store, char *const argv[])
             buf_putc(&command, ' ');
         buf_shell(&command, argv[i]);
     }
-    meta_text(store, "command", command.data ? command.data : "");
+    store_meta_text(store, "command", command.data ? command.data : "");
     buf_free(&command);
 }
 
@@ -68,20 +52,20 @@ void facts_begin(struct store *store, const struct collect_options *options, cha
     char host[256] = "";
     gethostname(host, sizeof host - 1);
     char *cwd = getcwd(NULL, 0);
-    meta_text(store, "format", "memprof");
-    meta_text(store, "writer_version", MEMPROF_VERSION);
-    meta_text(store, "state", "recording");
-    meta_int(store, "start_unix_ns", clock->start_unix_ns);
-    meta_text(store, "host", host);
-    meta_text(store, "cwd", cwd ? cwd : "");
+    store_meta_text(store, "format", "memprof");
+    store_meta_text(store, "writer_version", MEMPROF_VERSION);
+    store_meta_text(store, "state", "recording");
+    store_meta_int(store, "start_unix_ns", clock->start_unix_ns);
+    store_meta_text(store, "host", host);
+    store_meta_text(store, "cwd", cwd ? cwd : "");
     meta_command(store, argv);
-    meta_text(store, "options", options->options_text ? options->options_text : "");
+    store_meta_text(store, "options", options->options_text ? options->options_text : "");
     const char *python_malloc = getenv("PYTHONMALLOC");
-    meta_text(store, "python_malloc", python_malloc ? python_malloc : "");
-    meta_int(store, "page_bytes", sysconf(_SC_PAGESIZE));
-    meta_text(store, "clock", clock->use_tsc ? "tsc" : "monotonic");
-    meta_text(store, "events_kept", options->aggregate ? "none" : options->max_events ? "last" : "all");
-    meta_int(store, "collector_pid", getpid());
+    store_meta_text(store, "python_malloc", python_malloc ? python_malloc : "");
+    store_meta_int(store, "page_bytes", sysconf(_SC_PAGESIZE));
+    store_meta_text(store, "clock", clock->use_tsc ? "tsc" : "monotonic");
+    store_meta_text(store, "events_kept", options->aggregate ? "none" : options->max_events ? "last" : "all");
+    store_meta_int(store, "collector_pid", getpid());
     facts_progress(store, 0, 0);
     free(cwd);
     fill_hooks(store);
@@ -89,8 +73,8 @@ void facts_begin(struct store *store, const struct collect_options *options, cha
 
 void facts_progress(struct store *store, uint64_t event_count, int64_t duration_ns)
 {
-    meta_int(store, "event_count", (int64_t)event_count);
-    meta_int(store, "duration_ns", duration_ns);
+    store_meta_int(store, "event_count", (int64_t)event_count);
+    store_meta_int(store, "duration_ns", duration_ns);
 }
 
 struct loss {
@@ -167,14 +151,14 @@ void facts_end(struct store *store, const struct facts *f)
     for (unsigned i = 0; i < FACTS_PROGRAM_LOSSES; i++)
         add_reason(&reason, f->program_losses[i], program_losses[i].text);
     if (reason.data)
-        meta_text(store, "partial", reason.data);
+        store_meta_text(store, "partial", reason.data);
     buf_free(&reason);
     facts_progress(store, f->counts.events, f->duration_ns);
-    meta_int(store, "collector_cpu_ns",
+    store_meta_int(store, "collector_cpu_ns",
              (usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1000000000ll +
                  (usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) * 1000ll);
-    meta_int(store, "collector_peak_rss_bytes", usage.ru_maxrss * 1024ll);
-    meta_text(store, "state", "recorded");
+    store_meta_int(store, "collector_peak_rss_bytes", usage.ru_maxrss * 1024ll);
+    store_meta_text(store, "state", "recorded");
 }
 
 void facts_read_peaks(struct store *store, struct facts *f)

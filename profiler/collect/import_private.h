@@ -187,6 +187,8 @@ static inline uint64_t import_time_ns(const struct import_counts *counts, int64_
     return time_us > counts->start_us ? ((uint64_t)time_us - (uint64_t)counts->start_us) * 1000 : 0;
 }
 
+/* import_read.c: as a snapshot has them; IMPORT_NO_ACTION has none. */
+extern const char *const import_action_names[IMPORT_ACTIONS];
 /* import_write.c: process, threads, devices, hooks, meta, stacks before the events; segments' properties, marks and
  * counters after them. */
 void import_write_before(const struct import *im, const char *path, const struct import_counts *counts,

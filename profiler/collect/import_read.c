@@ -65,7 +65,7 @@ static const char *const key_names[KEY_COUNT] = {
 #undef X
 };
 
-static const char *const action_names[IMPORT_ACTIONS] = {
+const char *const import_action_names[IMPORT_ACTIONS] = {
     [IMPORT_ALLOC] = "alloc",
     [IMPORT_FREE_REQUESTED] = "free_requested",
     [IMPORT_FREE_COMPLETED] = "free_completed",
@@ -339,7 +339,7 @@ static int take_event(struct import *im, const struct fields *f, struct pickle_v
     uint32_t name = text(f, KEY_action), action = IMPORT_NO_ACTION;
     const char *action_name = import_text(im, name);
     for (unsigned i = 1; action_name && i < IMPORT_ACTIONS && !action; i++)
-        if (strcmp(action_name, action_names[i]) == 0)
+        if (strcmp(action_name, import_action_names[i]) == 0)
             action = i;
     if (action_name && strcmp(action_name, "annotate") == 0)
         action = IMPORT_USER;

@@ -18,22 +18,6 @@
 
 #define PRINT_DEPTH 8 /* of nested settings */
 
-static void meta_text(struct store *store, const char *key, const char *value)
-{
-    sqlite3_stmt *q = store_statement(store, "INSERT OR REPLACE INTO meta VALUES(?1, ?2)");
-    sqlite3_bind_text(q, 1, key, -1, SQLITE_TRANSIENT);
-    sqlite3_bind_text(q, 2, value, -1, SQLITE_TRANSIENT);
-    store_step(store, q);
-}
-
-static void meta_int(struct store *store, const char *key, int64_t value)
-{
-    sqlite3_stmt *q = store_statement(store, "INSERT OR REPLACE INTO meta VALUES(?1, ?2)");
-    sqlite3_bind_text(q, 1, key, -1, SQLITE_TRANSIENT);
-    sqlite3_bind_int64(q, 2, value);
-    store_step(store, q);
-}
-
 /* --- before the events ------------------------------------------------------------------------------------------ */
 
 static void print_value(const struct import *im, struct buf *out, struct pickle_value v, int depth)
@@ -84,7 +68,7 @@ static void write_settings(const struct import *im, struct store *store)
             buf_printf(&key, "torch.%s", pickle_text(im->pickle, items[i], NULL));
             print_value(im, &value, items[i + 1], 0);
             if (key.data && !key.failed)
-                meta_text(store, key.data, value.data ? value.data : "");
+                store_meta_text(store, key.data, value.data ? value.data : "");
         }
         buf_free(&key);
         buf_free(&value);
@@ -98,18 +82,18 @@ static void write_meta(const struct import *im, const char *path, const struct i
     char *absolute = realpath(path, NULL);
     buf_puts(&command, "PyTorch memory snapshot ");
     buf_shell(&command, path);
-    meta_text(store, "format", "memprof");
-    meta_text(store, "writer_version", MEMPROF_VERSION);
-    meta_text(store, "state", "recording");
-    meta_int(store, "start_unix_ns", counts->start_us * 1000);
-    meta_text(store, "command", command.data ? command.data : "");
-    meta_text(store, "options", "");
-    meta_text(store, "imported_from", absolute ? absolute : path);
-    meta_int(store, "page_bytes", sysconf(_SC_PAGESIZE));
-    meta_text(store, "clock", counts->has_times ? "unix" : "none");
-    meta_text(store, "events_kept", "all");
-    meta_int(store, "event_count", 0);
-    meta_int(store, "duration_ns", (int64_t)import_time_ns(counts, counts->end_us));
+    store_meta_text(store, "format", "memprof");
+    store_meta_text(store, "writer_version", MEMPROF_VERSION);
+    store_meta_text(store, "state", "recording");
+    store_meta_int(store, "start_unix_ns", counts->start_us * 1000);
+    store_meta_text(store, "command", command.data ? command.data : "");
+    store_meta_text(store, "options", "");
+    store_meta_text(store, "imported_from", absolute ? absolute : path);
+    store_meta_int(store, "page_bytes", sysconf(_SC_PAGESIZE));
+    store_meta_text(store, "clock", counts->has_times ? "unix" : "none");
+    store_meta_text(store, "events_kept", "all");
+    store_meta_int(store, "event_count", 0);
+    store_meta_int(store, "duration_ns", (int64_t)import_time_ns(counts, counts->end_us));
     write_settings(im, store);
     buf_free(&command);
     free(absolute);
@@ -117,25 +101,14 @@ static void write_meta(const struct import *im, const char *path, const struct i
 
 static void write_hooks(struct store *store)
 {
-    static const char *const names[IMPORT_HOOKS] = {
-        [IMPORT_NO_ACTION] = "none",
-        [IMPORT_ALLOC] = "alloc",
-        [IMPORT_FREE_REQUESTED] = "free_requested",
-        [IMPORT_FREE_COMPLETED] = "free_completed",
-        [IMPORT_SEGMENT_ALLOC] = "segment_alloc",
-        [IMPORT_SEGMENT_FREE] = "segment_free",
-        [IMPORT_SEGMENT_MAP] = "segment_map",
-        [IMPORT_SEGMENT_UNMAP] = "segment_unmap",
-        [IMPORT_SNAPSHOT] = "snapshot",
-        [IMPORT_OOM] = "oom",
-        [IMPORT_USER] = "user_defined",
-        [IMPORT_HOOK_BEFORE] = "before the history",
-        [IMPORT_HOOK_AFTER] = "final state",
-    };
     for (unsigned i = 0; i < IMPORT_HOOKS; i++) {
+        const char *name = i == IMPORT_NO_ACTION     ? "none"
+                           : i == IMPORT_HOOK_BEFORE ? "before the history"
+                           : i == IMPORT_HOOK_AFTER  ? "final state"
+                                                     : import_action_names[i];
         sqlite3_stmt *q = store_statement(store, "INSERT INTO hook VALUES(?, ?, 'sub')");
         sqlite3_bind_int64(q, 1, i);
-        sqlite3_bind_text(q, 2, names[i], -1, SQLITE_STATIC);
+        sqlite3_bind_text(q, 2, name, -1, SQLITE_STATIC);
         store_step(store, q);
     }
 }
@@ -489,7 +462,7 @@ static void write_facts(const struct import *im, struct store *store, const stru
         store_step(store, q);
     }
     if (im->unknown_names[0])
-        meta_text(store, "unknown_keys", im->unknown_names);
+        store_meta_text(store, "unknown_keys", im->unknown_names);
 }
 
 char *import_note(const struct import *im, const struct import_counts *counts)
@@ -530,6 +503,6 @@ void import_write_after(const struct import *im, struct store *store, const stru
     write_facts(im, store, counts);
     remove_host(im, store);
     if (note)
-        meta_text(store, "import_note", note);
+        store_meta_text(store, "import_note", note);
     free(note);
 }

@@ -181,3 +181,19 @@ int store_close(struct store *store, struct error *err)
     free(store);
     return rc;
 }
+
+void store_meta_text(struct store *store, const char *key, const char *value)
+{
+    sqlite3_stmt *q = store_statement(store, "INSERT OR REPLACE INTO meta VALUES(?1, ?2)");
+    sqlite3_bind_text(q, 1, key, -1, SQLITE_TRANSIENT);
+    sqlite3_bind_text(q, 2, value, -1, SQLITE_TRANSIENT);
+    store_step(store, q);
+}
+
+void store_meta_int(struct store *store, const char *key, int64_t value)
+{
+    sqlite3_stmt *q = store_statement(store, "INSERT OR REPLACE INTO meta VALUES(?1, ?2)");
+    sqlite3_bind_text(q, 1, key, -1, SQLITE_TRANSIENT);
+    sqlite3_bind_int64(q, 2, value);
+    store_step(store, q);
+}

@@ -22,4 +22,8 @@ int store_failed(const struct store *store, struct error *err); /* 0, or the fir
 /* Ends in one plain file: commit, WAL checkpoint, journal_mode DELETE, close. */
 int store_close(struct store *store, struct error *err);
 
+/* One fact of table meta; an older one of that key is replaced. */
+void store_meta_text(struct store *store, const char *key, const char *value);
+void store_meta_int(struct store *store, const char *key, int64_t value);
+
 #endif

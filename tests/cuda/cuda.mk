@@ -65,7 +65,16 @@ cuda-stand-ins: $(HOOK_PROGRAMS)
 # and, where nvcc is, `shared` and `static` as it links the runtime library. The first two run on the simulated driver;
 # all run on a GPU but `plain`, whose kernels are host functions.
 NVCC ?= $(or $(shell command -v nvcc 2>/dev/null),$(wildcard /usr/local/cuda/bin/nvcc))
-CUDA_INCLUDE := $(if $(NVCC),$(wildcard $(dir $(NVCC))../include))
+# Where its headers are is asked of nvcc itself: the one on PATH may be a script or a link that stands elsewhere. Without a cuda.h there,
+# the toolkit is not used.
+CUDA_TOP := $(if $(NVCC),$(shell $(NVCC) --dryrun -c -x cu /dev/null -o /dev/null 2>&1 | sed -n 's/^#\$$ TOP=//p'))
+CUDA_INCLUDE := $(patsubst %/cuda.h,%,$(firstword $(if $(CUDA_TOP),$(wildcard $(CUDA_TOP)/include/cuda.h $(CUDA_TOP)/targets/*/include/cuda.h))))
+ifneq ($(NVCC),)
+ifeq ($(CUDA_INCLUDE),)
+$(info cuda samples: $(NVCC) has no cuda.h: not built with nvcc)
+override NVCC :=
+endif
+endif
 CUDA_HOST_FLAGS := -g -O1 -Iinclude
 CU := $(patsubst samples/%.cu,%,$(wildcard samples/*.cu))
 CUDA_PLAIN := $(CU:%=$(SIM)/plain/%) $(SIM)/plain/vmm

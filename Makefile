@@ -191,14 +191,18 @@ $(BUILD)/replay/%: tests/fuzz/%.c tests/fuzz/replay.c $(filter-out %/cli/main.o,
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(TOOL_FLAGS) -o $@ $^ $(LIBS)
 
-# Unit tests: cmocka. Those of the library inside the program link its objects, all others the tools'.
+# Unit tests: cmocka. Those of the library inside the program link its objects, all others the tools' and what tests share:
+# the files of tests/unit that are no test_NAME.c.
 UNIT_PRELOAD := $(wildcard tests/unit/test_unwind*.c tests/unit/test_hook*.c tests/unit/test_preload*.c)
 UNIT_TOOL := $(filter-out $(UNIT_PRELOAD),$(wildcard tests/unit/test_*.c))
+UNIT_SHARED := $(filter-out tests/unit/test_%,$(wildcard tests/unit/*.c))
+UNIT_SHARED_OBJ := $(UNIT_SHARED:%.c=$(BUILD)/obj/%.o)
+UNIT_HEADERS := $(wildcard tests/unit/*.h)
 UNIT := $(UNIT_TOOL:tests/unit/%.c=$(BUILD)/unit/%) $(if $(SANITIZE),,$(UNIT_PRELOAD:tests/unit/%.c=$(BUILD)/unit/%))
 unit: $(UNIT) ## build the unit tests
-$(UNIT_TOOL:tests/unit/%.c=$(BUILD)/unit/%): $(BUILD)/unit/%: tests/unit/%.c $(filter-out %/cli/main.o,$(TOOL_OBJ))
+$(UNIT_TOOL:tests/unit/%.c=$(BUILD)/unit/%): $(BUILD)/unit/%: tests/unit/%.c $(UNIT_HEADERS) $(UNIT_SHARED_OBJ) $(filter-out %/cli/main.o,$(TOOL_OBJ))
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(TOOL_FLAGS) $(CONFIG) -o $@ $^ -lcmocka -ldl $(LIBS)
+	$(Q)$(CC) $(TOOL_FLAGS) $(CONFIG) -o $@ $(filter-out %.h,$^) -lcmocka -ldl $(LIBS)
 $(UNIT_PRELOAD:tests/unit/%.c=$(BUILD)/unit/%): $(BUILD)/unit/%: tests/unit/%.c $(PRELOAD_OBJ)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(PRELOAD_FLAGS) -o $@ $^ -lcmocka -lunwind -ldl -lpthread
@@ -271,4 +275,4 @@ FORCE:
 PHONY_CHECKS := check-e2e check-report check-page check-faults check-accuracy check-stress check-static
 .PHONY: all samples programs bench-programs fuzz-programs replay unit unit-sanitized deps deps-test deps-bench demo check check-unit man \
         $(PHONY_CHECKS) fuzz fuzz-keep bench bench-quick install uninstall help clean FORCE
--include $(TOOL_OBJ:.o=.d) $(PRELOAD_OBJ:.o=.d) $(EVENTS_OBJ:.o=.d)
+-include $(TOOL_OBJ:.o=.d) $(UNIT_SHARED_OBJ:.o=.d) $(PRELOAD_OBJ:.o=.d) $(EVENTS_OBJ:.o=.d)

@@ -11,6 +11,8 @@
 #include "../../profiler/collect/account.h"
 #include "../../profiler/collect/store.h"
 #include "../../profiler/collect/timeline.h"
+#include "random.h"
+#include "scratch.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,15 +24,6 @@
 #define DEVICES   2u
 #define SITES     (STACKS * DEVICES * KIND_COUNT)
 #define SNAPSHOTS 40u
-
-static uint64_t seed;
-static uint64_t rnd(uint64_t below)
-{
-    seed ^= seed << 13;
-    seed ^= seed >> 7;
-    seed ^= seed << 17;
-    return (seed >> 11) % below;
-}
 
 /* --- the model --- */
 
@@ -632,18 +625,12 @@ struct run {
     struct model *model;
     struct store *store;
     struct account *account;
-    char path[64];
 };
 
 static void run_open(struct run *r, const struct account_options *options, size_t events)
 {
     struct error err;
-    strcpy(r->path, "/tmp/test_account_XXXXXX");
-    int fd = mkstemp(r->path);
-    assert_true(fd >= 0);
-    close(fd);
-    unlink(r->path);
-    if (store_create(r->path, &r->store, &err) != 0)
+    if (store_create(scratch_path("account.db"), &r->store, &err) != 0)
         fail_msg("%s", err.text);
     db = store_db(r->store);
     sqlite3_exec(db,
@@ -661,7 +648,7 @@ static void run_close(struct run *r)
     account_close(r->account);
     if (store_close(r->store, &err) != 0)
         fail_msg("%s", err.text);
-    unlink(r->path);
+    unlink(scratch_path("account.db"));
     free(r->model->blocks);
     free(r->model->changes);
     free(r->model);
@@ -715,7 +702,7 @@ static void test_random(void **state)
     (void)state;
     for (unsigned round = 0; round < 3; round++) {
         struct run r;
-        seed = 77 + round * 1000003;
+        random_seed = 77 + round * 1000003;
         run_open(&r, &(struct account_options){0}, 180000);
         run_random(&r, 180000, round == 1 ? 3 : 100);
         account_finish(r.account, r.model->now_ns + 5);
@@ -737,7 +724,7 @@ static void test_flush_is_consistent(void **state)
     (void)state;
     for (unsigned round = 0; round < 4; round++) {
         struct run r;
-        seed = 5 + round;
+        random_seed = 5 + round;
         run_open(&r, &(struct account_options){0}, 40000);
         run_random(&r, 30000, 20);
         account_flush(r.account, r.model->now_ns);
@@ -753,7 +740,7 @@ static void test_aggregate(void **state)
 {
     (void)state;
     struct run r;
-    seed = 99;
+    random_seed = 99;
     run_open(&r, &(struct account_options){.aggregate = 1}, 70000);
     run_random(&r, 70000, 50);
     account_finish(r.account, r.model->now_ns);
@@ -1166,5 +1153,5 @@ int main(void)
         cmocka_unit_test(test_to_segment),
         cmocka_unit_test(test_device_used),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, scratch_begin, scratch_end);
 }

@@ -7,19 +7,11 @@
 
 #include "../../common/chunk.h"
 #include "../../common/kind.h"
+#include "random.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-
-static uint64_t seed = 1234567;
-static uint64_t rnd(uint64_t below)
-{
-    seed ^= seed << 13;
-    seed ^= seed >> 7;
-    seed ^= seed << 17;
-    return (seed >> 11) % below;
-}
 
 static uint64_t wide(void) /* any magnitude */
 {
@@ -265,5 +257,6 @@ int main(void)
         cmocka_unit_test(test_events),          cmocka_unit_test(test_all_different), cmocka_unit_test(test_limits),
         cmocka_unit_test(test_deltas_and_live), cmocka_unit_test(test_damage),        cmocka_unit_test(test_size),
     };
+    random_seed = 1234567;
     return cmocka_run_group_tests(tests, open_codec, close_codec);
 }

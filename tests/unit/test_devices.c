@@ -10,6 +10,7 @@
 #include "../../common/kind.h"
 #include "../../profiler/collect/devices.h"
 #include "../../profiler/wire.h"
+#include "random.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,15 +19,6 @@
 #define DEVICES 4u           /* 0: the host; two GPUs; then what is foreign on each */
 #define SLOT    0x1000000ull /* no block is larger */
 #define SLOTS   64u
-
-static uint64_t seed;
-static uint64_t rnd(uint64_t below)
-{
-    seed ^= seed << 13;
-    seed ^= seed >> 7;
-    seed ^= seed << 17;
-    return (seed >> 11) % below;
-}
 
 /* --- what the events say --- */
 
@@ -759,7 +751,7 @@ static const char *do_sub(void)
 
 static void begin(uint64_t with_seed)
 {
-    seed = with_seed;
+    random_seed = with_seed;
     memset(&m, 0, sizeof m);
     memset(&shown, 0, sizeof shown);
     m.pools[0].device = 1;
@@ -984,7 +976,7 @@ static uint64_t hostile_word(void)
                                      1ull << 61,
                                      0xffffffffffff0001};
     uint64_t n = rnd(24);
-    return n < 14 ? words[n] : n < 22 ? 0x1000 + rnd(6) * 0x800 : seed;
+    return n < 14 ? words[n] : n < 22 ? 0x1000 + rnd(6) * 0x800 : random_seed;
 }
 
 static void take_anything(void *arg, const struct event *e)

@@ -1,6 +1,7 @@
 /* The ordering stage against threads and processes that write to rings as the library does. */
 #include "../../profiler/collect/drain.h"
 #include "ring_writer.h"
+#include "scratch.h"
 
 #include "../../common/db.h"
 
@@ -12,9 +13,6 @@
 #include <sys/wait.h>
 
 #include <cmocka.h>
-
-/* of this process: the test may run more than once at a time */
-static char path[64];
 
 struct setup {
     struct clock clock;
@@ -46,13 +44,11 @@ static struct setup *begin(int tsc)
 {
     struct setup *s = calloc(1, sizeof *s);
     struct error err = {""};
-    snprintf(path, sizeof path, "/tmp/memprof-test-drain-%d.db", getpid());
-    remove(path);
     clock_open(&s->clock, tsc);
     clock_calibrate(&s->clock);
     struct session_options options = {.library = "/lib.so", .depth = 512, .follow = 1, .use_tsc = s->clock.use_tsc};
     assert_int_equal(session_open(&s->session, &options, &err), 0);
-    assert_int_equal(store_create(path, &s->store, &err), 0);
+    assert_int_equal(store_create(scratch_path("drain.db"), &s->store, &err), 0);
     db_meta_set_text(store_db(s->store), "format", "memprof");
     s->stacks = stacks_open(s->store);
     assert_int_equal(watch_start(&s->watch, &s->session, &s->clock, -1, -1, &err), 0);
@@ -73,7 +69,7 @@ static void end(struct setup *s)
     assert_int_equal(store_close(s->store, NULL), 0);
     free(s->events);
     free(s);
-    remove(path);
+    remove(scratch_path("drain.db"));
 }
 
 static void rounds(struct setup *s, int count)
@@ -650,5 +646,5 @@ int main(void)
         cmocka_unit_test(test_device_rows),
         cmocka_unit_test(test_hostile_calls),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, scratch_begin, scratch_end);
 }

@@ -6,6 +6,7 @@
 #include "../../common/db.h"
 #include "../../common/kind.h"
 #include "../../profiler/collect/finish.h"
+#include "scratch.h"
 
 #include <errno.h>
 #include <link.h>
@@ -26,24 +27,6 @@
 #define BUCKET_NS 64 /* and so many events */
 #define GROUPS    4
 
-static char directory[] = "/tmp/test-finish-XXXXXX";
-
-static int set_up(void **state)
-{
-    (void)state;
-    if (!mkdtemp(directory))
-        return -1;
-    return setenv("XDG_CACHE_HOME", directory, 1); /* nothing of the user's */
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    char command[64];
-    snprintf(command, sizeof command, "rm -rf %s", directory);
-    return system(command);
-}
-
 static uint32_t seed;
 
 static uint32_t roll(uint32_t below)
@@ -52,32 +35,15 @@ static uint32_t roll(uint32_t below)
     return (uint32_t)(((uint64_t)(seed >> 4) * below) >> 28);
 }
 
-static void sql(sqlite3 *db, const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    char *text = sqlite3_vmprintf(format, args);
-    va_end(args);
-    char *message = NULL;
-    if (sqlite3_exec(db, text, NULL, NULL, &message) != SQLITE_OK)
-        fail_msg("%s: %s", text, message);
-    sqlite3_free(text);
-}
-
 static sqlite3 *create(const char *name)
 {
-    char path[128];
-    struct error err = {""};
-    snprintf(path, sizeof path, "%s/%s", directory, name);
-    unlink(path);
-    sqlite3 *db;
-    if (db_create(path, &db, &err))
-        fail_msg("%s", err.text);
-    sql(db, "PRAGMA synchronous = OFF; PRAGMA journal_mode = MEMORY;"
-            "INSERT INTO meta VALUES('format', 'memprof'), ('state', 'recorded'), ('events_kept', 'all');"
-            "INSERT INTO device(device_id, name, total_bytes) VALUES(0, 'host', NULL), (1, 'cuda:0', NULL);"
-            "INSERT INTO process VALUES(1, 4000000, NULL, 'exec', '/bin/app', 'app', 0, NULL, NULL, NULL, NULL);"
-            "INSERT INTO thread VALUES(1, 1, 4000000, 'app', 0, NULL);");
+    sqlite3 *db = scratch_db(name);
+    scratch_sql(db,
+                "PRAGMA synchronous = OFF; PRAGMA journal_mode = MEMORY;"
+                "INSERT INTO meta VALUES('format', 'memprof'), ('state', 'recorded'), ('events_kept', 'all');"
+                "INSERT INTO device(device_id, name, total_bytes) VALUES(0, 'host', NULL), (1, 'cuda:0', NULL);"
+                "INSERT INTO process VALUES(1, 4000000, NULL, 'exec', '/bin/app', 'app', 0, NULL, NULL, NULL, NULL);"
+                "INSERT INTO thread VALUES(1, 1, 4000000, 'app', 0, NULL);");
     return db;
 }
 
@@ -108,17 +74,18 @@ static size_t all_count;
 
 static void make_names(sqlite3 *db)
 {
-    sql(db,
+    scratch_sql(
+        db,
         "INSERT INTO module(module_id, process_id, path, build_id, start_address, end_address, bias, load_ns, symbols) "
         "VALUES"
         "(1, 1, '/bin/app', 'aa', 0, 1, 0, 0, 'dwarf'), (2, 1, '/lib/one.so', 'bb', 0, 1, 0, 0, 'dwarf'),"
         "(3, 1, '/lib/one.so', 'bb', 0, 1, 0, 0, 'dwarf'), (4, 1, '/opt/libmemprof.so', NULL, 0, 1, 0, 0, 'symtab'),"
         "(5, 1, '/lib/one.so', 'cc', 0, 1, 0, 0, 'none: x')");
     for (int i = 1; i <= 6; i++)
-        sql(db, "INSERT INTO file VALUES(%d, '/src/f%d.c', NULL)", i, i);
+        scratch_sql(db, "INSERT INTO file VALUES(%d, '/src/f%d.c', NULL)", i, i);
     for (int i = 1; i <= 25; i++)
-        sql(db, "INSERT INTO function VALUES(%d, 'fn%d', 'fn%d', 'fn%d', %d, %d, %d)", i * 3, i, i, i, i % 6 + 1, i,
-            i % 5 == 0);
+        scratch_sql(db, "INSERT INTO function VALUES(%d, 'fn%d', 'fn%d', 'fn%d', %d, %d, %d)", i * 3, i, i, i,
+                    i % 6 + 1, i, i % 5 == 0);
 }
 
 static void make_addresses(sqlite3 *db)
@@ -127,15 +94,16 @@ static void make_addresses(sqlite3 *db)
         int module = (int)roll(6);
         char text[8];
         snprintf(text, sizeof text, module ? "%d" : "NULL", module);
-        sql(db, "INSERT INTO address VALUES(%d, %s, %d)", i, text, 100 * i);
+        scratch_sql(db, "INSERT INTO address VALUES(%d, %s, %d)", i, text, 100 * i);
         if (roll(6) == 0) {
-            sql(db, "INSERT INTO frame(address_id, inline_depth) VALUES(%d, 0)", i);
+            scratch_sql(db, "INSERT INTO frame(address_id, inline_depth) VALUES(%d, 0)", i);
             continue;
         }
         int chain = 1 + (int)roll(3);
         for (int depth = 0; depth < chain; depth++) {
             int function = roll(10) ? 3 * (1 + (int)roll(25)) : 0, file = roll(3) ? 1 + (int)roll(6) : 0;
-            sql(db,
+            scratch_sql(
+                db,
                 "INSERT INTO frame(address_id, inline_depth, function_id, file_id, line, is_inline) VALUES(%d, %d, "
                 "nullif(%d, 0), nullif(%d, 0), %s, %d)",
                 i, depth, function, file,
@@ -152,7 +120,8 @@ static void make_stacks(sqlite3 *db)
     for (int i = 1; i <= NODES; i++) {
         /* mostly below a recent node, so that stacks are deep and addresses repeat on them */
         int parent = i < 4 || roll(20) == 0 ? 0 : i - 1 - (int)roll((uint32_t)(i < 20 ? i - 1 : 12));
-        sql(db, "INSERT INTO stack VALUES(%d, nullif(%d, 0), %d, 1, 0)", 2 * i, 2 * parent, 1 + (int)roll(ADDRESSES));
+        scratch_sql(db, "INSERT INTO stack VALUES(%d, nullif(%d, 0), %d, 1, 0)", 2 * i, 2 * parent,
+                    1 + (int)roll(ADDRESSES));
     }
 }
 
@@ -257,8 +226,9 @@ static void write_timeline(sqlite3 *db)
         if ((i + 1) % BUCKET_NS && i + 1 < all_count)
             continue;
         for (int d = 0; d < 2; d++) {
-            sql(db, "INSERT INTO timeline VALUES(%d, 0, %lld, %d, 0, %lld, 0, 0, 0, 0, 0, 0, 0, NULL, NULL, 0, 0)", d,
-                (long long)(i / BUCKET_NS * BUCKET_NS), BUCKET_NS, most[d]);
+            scratch_sql(db,
+                        "INSERT INTO timeline VALUES(%d, 0, %lld, %d, 0, %lld, 0, 0, 0, 0, 0, 0, 0, NULL, NULL, 0, 0)",
+                        d, (long long)(i / BUCKET_NS * BUCKET_NS), BUCKET_NS, most[d]);
             most[d] = live[d];
         }
     }
@@ -315,7 +285,8 @@ static void make_events(sqlite3 *db, size_t count, size_t chunk_events)
     free(blocks);
     for (int i = 1; i <= SITES; i++) {
         struct tracked *t = &sites[i];
-        sql(db,
+        scratch_sql(
+            db,
             "INSERT INTO site VALUES(%d, %d, 1, %d, '%s', %lld, %lld, %lld, %lld, %d, %d, %lld, %lld, %lld, %lld, "
             "%lld, %lld, %lld, %d, %lld, %d)",
             i, t->stack, groups[t->group].device, kind_name(groups[t->group].kind), t->alloc_count, t->alloc_bytes,
@@ -323,24 +294,24 @@ static void make_events(sqlite3 *db, size_t count, size_t chunk_events)
             t->end_bytes, t->end_count, t->active_peak, 1000 + i, t->largest, i * 13);
     }
     for (int d = 0; d < 2; d++)
-        sql(db, "INSERT INTO total SELECT %d, 'all', 0, 0, 0, 0, 0, 0, %lld, 0, 0, 0, 0, 0, 0, 0, 0", d,
-            device[d].peak);
+        scratch_sql(db, "INSERT INTO total SELECT %d, 'all', 0, 0, 0, 0, 0, 0, %lld, 0, 0, 0, 0, 0, 0, 0, 0", d,
+                    device[d].peak);
     for (int g = 0; g < GROUPS; g++)
-        sql(db, "INSERT INTO total SELECT %d, '%s', 0, 0, 0, 0, 0, 0, %lld, 0, 0, 0, 0, 0, 0, 0, 0", groups[g].device,
-            kind_name(groups[g].kind), kind[g].peak);
+        scratch_sql(db, "INSERT INTO total SELECT %d, '%s', 0, 0, 0, 0, 0, 0, %lld, 0, 0, 0, 0, 0, 0, 0, 0",
+                    groups[g].device, kind_name(groups[g].kind), kind[g].peak);
 }
 
 static sqlite3 *make_random(const char *name, uint32_t with_seed, size_t events, size_t chunk_events)
 {
     seed = with_seed;
     sqlite3 *db = create(name);
-    sql(db, "BEGIN");
+    scratch_sql(db, "BEGIN");
     make_names(db);
     make_addresses(db);
     make_stacks(db);
     make_events(db, events, chunk_events);
     write_timeline(db);
-    sql(db, "COMMIT");
+    scratch_sql(db, "COMMIT");
     return db;
 }
 
@@ -434,8 +405,8 @@ static void assert_none(sqlite3 *db, const char *query)
 
 static void check_accounts(sqlite3 *db)
 {
-    sql(db, "%s", naive_keys);
-    sql(db, "%s", naive_accounts);
+    scratch_sql(db, "%s", naive_keys);
+    scratch_sql(db, "%s", naive_accounts);
     assert_none(db, "SELECT * FROM naive EXCEPT SELECT * FROM ours");
     assert_none(db, "SELECT * FROM ours EXCEPT SELECT * FROM naive");
     assert_true(db_int(db, "SELECT count(*) FROM naive", 0) > 300);
@@ -535,7 +506,7 @@ static void test_any_timeline(void **state)
     };
     for (size_t i = 0; i < sizeof damages / sizeof *damages; i++) {
         sqlite3 *db = make_random("timeline.db", 40, 10000, 500);
-        sql(db, "%s", damages[i]);
+        scratch_sql(db, "%s", damages[i]);
         finish(db, 0);
         check_accounts(db);
         assert_true(check_own_peaks(db) > 100);
@@ -547,15 +518,17 @@ static void test_finishing_twice_changes_nothing(void **state)
 {
     (void)state;
     sqlite3 *db = make_random("twice.db", 7, 5000, 500);
-    sql(db, "INSERT INTO account SELECT 'thread', 1, 0, 0, 'heap', 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1");
+    scratch_sql(db,
+                "INSERT INTO account SELECT 'thread', 1, 0, 0, 'heap', 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1");
     finish(db, 0);
-    sql(db, "CREATE TEMP TABLE first AS SELECT * FROM account");
+    scratch_sql(db, "CREATE TEMP TABLE first AS SELECT * FROM account");
     finish(db, 0);
     assert_none(db, "SELECT * FROM account EXCEPT SELECT * FROM first");
     assert_none(db, "SELECT * FROM first EXCEPT SELECT * FROM account");
     assert_int_equal(db_int(db, "SELECT count(*) FROM account WHERE scope = 'thread'", 0), 1);
     /* nothing can be looked up again here: what is known stays */
-    sql(db, "CREATE TEMP TABLE frames AS SELECT * FROM frame WHERE address_id IN (SELECT address_id FROM address WHERE "
+    scratch_sql(
+        db, "CREATE TEMP TABLE frames AS SELECT * FROM frame WHERE address_id IN (SELECT address_id FROM address WHERE "
             "module_id NOT NULL)");
     finish(db, 1);
     assert_none(db, "SELECT * FROM frames EXCEPT SELECT * FROM frame");
@@ -565,10 +538,10 @@ static void test_finishing_twice_changes_nothing(void **state)
 static void expect_unknown(const char *name, const char *damage)
 {
     sqlite3 *db = make_random(name, 9, 5000, 500);
-    sql(db, "%s", damage);
+    scratch_sql(db, "%s", damage);
     finish(db, 0);
-    sql(db, "%s", naive_keys);
-    sql(db, "%s", naive_accounts);
+    scratch_sql(db, "%s", naive_keys);
+    scratch_sql(db, "%s", naive_accounts);
     assert_none(db, "SELECT * FROM naive EXCEPT SELECT * FROM ours");
     assert_int_equal(db_int(db, "SELECT count(*) FROM meta WHERE key = 'own_peak_incomplete'", 0), 1);
     assert_true(db_int(db, "SELECT count(*) FROM account WHERE own_peak_bytes IS NULL", 0) > 50);
@@ -594,23 +567,21 @@ static void test_missing_or_damaged_events(void **state)
     expect_unknown("h.db", "DELETE FROM event_chunk");
     /* the deltas are whole but the events are not */
     sqlite3 *db = make_random("i.db", 9, 5000, 500);
-    sql(db, "UPDATE event_chunk SET data = zeroblob(length(data))");
+    scratch_sql(db, "UPDATE event_chunk SET data = zeroblob(length(data))");
     finish(db, 0);
     assert_int_equal(db_int(db, "SELECT count(*) FROM meta WHERE key = 'own_peak_incomplete'", 0), 1);
     sqlite3_close(db);
     /* one chunk of events: whatever is said all the same is right */
     for (int chunk = 1; chunk <= 10; chunk++) {
         db = make_random("j.db", 9, 5000, 500);
-        sql(db, "UPDATE event_chunk SET data = zeroblob(length(data)) WHERE chunk_id = %d", chunk);
+        scratch_sql(db, "UPDATE event_chunk SET data = zeroblob(length(data)) WHERE chunk_id = %d", chunk);
         finish(db, 0);
-        sql(db, "CREATE TEMP TABLE damaged AS SELECT * FROM account");
-        sql(db, "DELETE FROM event_chunk");
-        char path[128];
-        snprintf(path, sizeof path, "%s/whole.db", directory);
+        scratch_sql(db, "CREATE TEMP TABLE damaged AS SELECT * FROM account");
+        scratch_sql(db, "DELETE FROM event_chunk");
         sqlite3 *whole = make_random("whole.db", 9, 5000, 500);
         finish(whole, 0);
         sqlite3_close(whole);
-        sql(db, "ATTACH %Q AS whole", path);
+        scratch_sql(db, "ATTACH %Q AS whole", scratch_path("whole.db"));
         assert_none(db, "SELECT * FROM damaged WHERE own_peak_bytes NOT NULL EXCEPT SELECT * FROM whole.account");
         assert_true(db_int(db, "SELECT count(*) FROM damaged WHERE own_peak_bytes NOT NULL", 0) > 200);
         sqlite3_close(db);
@@ -650,7 +621,7 @@ static void test_hostile_rows(void **state)
     };
     for (size_t i = 0; i < sizeof damages / sizeof *damages; i++) {
         sqlite3 *db = make_random("hostile.db", 11, 3000, 300);
-        sql(db, "PRAGMA foreign_keys = OFF; %s", damages[i]);
+        scratch_sql(db, "PRAGMA foreign_keys = OFF; %s", damages[i]);
         finish(db, 0);
         sqlite3_close(db);
     }
@@ -671,7 +642,8 @@ static void test_self_lines(void **state)
 {
     (void)state;
     sqlite3 *db = create("self.db");
-    sql(db,
+    scratch_sql(
+        db,
         "INSERT INTO module(module_id, process_id, path, start_address, end_address, bias, load_ns) VALUES"
         "(1, 1, '/bin/app', 0, 1, 0, 0), (2, 1, '/usr/lib/libmemprof.so', 0, 1, 0, 0);"
         "INSERT INTO file VALUES(1, '/src/app.c', NULL), (2, '/src/new_allocator.h', NULL);"
@@ -690,7 +662,8 @@ static void test_self_lines(void **state)
         "(6, 5, 2, 3, 0), (7, NULL, 5, 1, 0), (8, 7, 2, 2, 0), (9, NULL, 5, 1, 0);");
     static const int stacks[] = {3, 6, 8, 9, 4, 0};
     for (int i = 0; i < 6; i++)
-        sql(db, "INSERT INTO site SELECT %d, %d, 1, 0, 'heap', 1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1", i + 1, stacks[i]);
+        scratch_sql(db, "INSERT INTO site SELECT %d, %d, 1, 0, 'heap', 1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1", i + 1,
+                    stacks[i]);
     finish(db, 0);
     static const char *const expected[] = {
         "main /src/app.c 5", /* past the allocator and the function without a line */
@@ -725,7 +698,8 @@ static void test_jit_addresses(void **state)
     FILE *f = fopen(path, "w");
     fputs("700000000000 100 js:work\n", f);
     fclose(f);
-    sql(db,
+    scratch_sql(
+        db,
         "UPDATE process SET pid = %d;"
         "INSERT INTO module(module_id, process_id, path, start_address, end_address, bias, load_ns) VALUES(1, 1, "
         "'//anon', 0, 1, "
@@ -769,7 +743,8 @@ static void test_own_module_and_source(void **state)
     int line = __LINE__ - 1;
     uint64_t bias = 0;
     dl_iterate_phdr(find_main, &bias);
-    sql(db,
+    scratch_sql(
+        db,
         "INSERT INTO module(module_id, process_id, path, start_address, end_address, bias, load_ns) VALUES(1, 1, %Q, "
         "0, 1, 0, 0),"
         "(2, 1, '/gone (deleted)', 0, 1, 0, 0);"
@@ -802,7 +777,7 @@ static void test_interruption(void **state)
     sqlite3 *db = make_random("stop.db", 5, 3000, 300);
     struct finish_options options = {0};
     struct error err = {""};
-    sql(db, "CREATE TEMP TABLE before AS SELECT count(*) AS n FROM account");
+    scratch_sql(db, "CREATE TEMP TABLE before AS SELECT count(*) AS n FROM account");
     finish_interrupted = 1;
     assert_int_equal(finish_database(db, &options, &err), -EINTR);
     finish_interrupted = 0;
@@ -821,20 +796,20 @@ static void python_node(sqlite3 *db, int id, int caller, int module, const char 
 {
     char text[8];
     snprintf(text, sizeof text, module ? "%d" : "NULL", module);
-    sql(db, "INSERT INTO address VALUES(%d, %s, %d)", id, text, module ? 100 * id : -id);
-    sql(db, "INSERT INTO function VALUES(%d, %Q, %Q, %Q, NULL, NULL, 0)", id, function, function, function);
-    sql(db,
-        "INSERT INTO frame(address_id, inline_depth, function_id, file_id, line, language) VALUES(%d, 0, %d, "
-        "nullif(%d, 0), nullif(%d, 0), %Q)",
-        id, id, file, file ? 10 + id : 0, language);
+    scratch_sql(db, "INSERT INTO address VALUES(%d, %s, %d)", id, text, module ? 100 * id : -id);
+    scratch_sql(db, "INSERT INTO function VALUES(%d, %Q, %Q, %Q, NULL, NULL, 0)", id, function, function, function);
+    scratch_sql(db,
+                "INSERT INTO frame(address_id, inline_depth, function_id, file_id, line, language) VALUES(%d, 0, %d, "
+                "nullif(%d, 0), nullif(%d, 0), %Q)",
+                id, id, file, file ? 10 + id : 0, language);
     snprintf(text, sizeof text, caller ? "%d" : "NULL", caller);
-    sql(db, "INSERT INTO stack VALUES(%d, %s, %d, 1, 0)", id, text, id);
+    scratch_sql(db, "INSERT INTO stack VALUES(%d, %s, %d, 1, 0)", id, text, id);
 }
 
 static void python_site(sqlite3 *db, int stack)
 {
-    sql(db, "INSERT INTO site VALUES(%d, %d, 1, 0, 'heap', 1, 8, 0, 0, 0, 0, 8, 1, 8, 8, 8, 1, 8, 8, 8, 0)", stack,
-        stack);
+    scratch_sql(db, "INSERT INTO site VALUES(%d, %d, 1, 0, 'heap', 1, 8, 0, 0, 0, 0, 8, 1, 8, 8, 8, 1, 8, 8, 8, 0)",
+                stack, stack);
 }
 
 static void expect_self(sqlite3 *db, int stack, const char *function)
@@ -852,17 +827,18 @@ static void test_python_self(void **state)
 {
     (void)state;
     sqlite3 *db = create("python.db");
-    char path[128];
-    snprintf(path, sizeof path, "%s/ext.c", directory);
+    const char *path = scratch_path("ext.c");
     fclose(fopen(path, "w"));
-    sql(db,
+    scratch_sql(
+        db,
         "INSERT INTO module(module_id, process_id, path, build_id, start_address, end_address, bias, load_ns, symbols) "
         "VALUES(1, 1, '/home/u/venv/lib/libpython3.11.so.1.0', 'aa', 0, 1, 0, 0, 'dwarf'),"
         "(2, 1, '/home/u/work/ext.so', 'bb', 0, 1, 0, 0, 'dwarf'), (3, 1, '/usr/lib/libx.so', 'cc', 0, 1, 0, 0, "
         "'dwarf'),"
         "(4, 1, '/home/u/.local/lib/python3.11/site-packages/np/core.so', 'dd', 0, 1, 0, 0, 'dwarf'),"
         "(5, 1, '/home/u/venv/lib/libblas.so', 'ee', 0, 1, 0, 0, 'dwarf')");
-    sql(db, "INSERT INTO file VALUES(1, '/src/train.py', NULL), (2, %Q, NULL), (3, '/build/gone.c', NULL)", path);
+    scratch_sql(db, "INSERT INTO file VALUES(1, '/src/train.py', NULL), (2, %Q, NULL), (3, '/build/gone.c', NULL)",
+                path);
     /* a C program, then Python, then each kind of native code */
     python_node(db, 1, 0, 2, "main", 2, "native");
     python_node(db, 2, 1, 1, "PyEval_EvalCode", 2, "native"); /* the interpreter before any Python */
@@ -908,5 +884,5 @@ int main(void)
         cmocka_unit_test(test_interruption),
         cmocka_unit_test(test_python_self),
     };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return cmocka_run_group_tests(tests, scratch_begin, scratch_end);
 }

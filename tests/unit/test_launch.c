@@ -2,6 +2,7 @@
 #include "../../profiler/collect/launch.h"
 #include "../../profiler/collect/output.h"
 #include "../../profiler/collect/program.h"
+#include "scratch.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -18,17 +19,6 @@
 
 #include <cmocka.h>
 
-static char directory[] = "/tmp/memprof-test-launch-XXXXXX";
-
-static const char *in_directory(const char *name)
-{
-    static char path[4][PATH_MAX];
-    static int next;
-    next = (next + 1) & 3;
-    snprintf(path[next], PATH_MAX, "%s/%s", directory, name);
-    return path[next];
-}
-
 static void write_file(const char *path, const void *data, size_t length, mode_t mode)
 {
     int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
@@ -43,20 +33,20 @@ static void test_find(void **state)
     (void)state;
     char path[PATH_MAX], list[PATH_MAX + 64];
     struct error err;
-    write_file(in_directory("plain-file"), "x", 1, 0600);
-    write_file(in_directory("tool"), "x", 1, 0700);
-    snprintf(list, sizeof list, "/nonexistent:%s:/bin", directory);
+    write_file(scratch_path("plain-file"), "x", 1, 0600);
+    write_file(scratch_path("tool"), "x", 1, 0700);
+    snprintf(list, sizeof list, "/nonexistent:%s:/bin", scratch_directory());
     setenv("PATH", list, 1);
     assert_int_equal(program_find("tool", path, &err), 0);
-    assert_string_equal(path, in_directory("tool"));
+    assert_string_equal(path, scratch_path("tool"));
     assert_int_equal(program_find("sh", path, &err), 0);
     assert_string_equal(path, "/bin/sh");
     assert_int_equal(program_find("no-such-tool", path, &err), -ENOENT);
     assert_string_equal(err.text, "no-such-tool: not found in PATH");
     assert_int_equal(program_find("", path, &err), -ENOENT);
     assert_int_equal(program_find("/no/such", path, &err), -ENOENT);
-    assert_int_equal(program_find(in_directory("plain-file"), path, &err), -EACCES);
-    assert_int_equal(program_find(directory, path, &err), -EACCES);
+    assert_int_equal(program_find(scratch_path("plain-file"), path, &err), -EACCES);
+    assert_int_equal(program_find(scratch_directory(), path, &err), -EACCES);
 }
 
 /* A binary of this machine with one thing changed. */
@@ -75,10 +65,10 @@ static enum program_check check_changed(size_t at, uint8_t value, const char *fr
                 memcpy(data + i, to, strlen(to) + 1);
                 break;
             }
-    write_file(in_directory("binary"), data, (size_t)n, 0700);
+    write_file(scratch_path("binary"), data, (size_t)n, 0700);
     free(data);
     err->text[0] = 0;
-    return program_check(in_directory("binary"), err);
+    return program_check(scratch_path("binary"), err);
 }
 
 static void test_check(void **state)
@@ -96,21 +86,21 @@ static void test_check(void **state)
     assert_non_null(strstr(err.text, "statically linked"));
     /* a script is what its interpreter is */
     char script[PATH_MAX + 16];
-    snprintf(script, sizeof script, "#! %s -x\n", in_directory("binary"));
-    write_file(in_directory("script"), script, strlen(script), 0700);
-    assert_int_equal(program_check(in_directory("script"), &err), PROGRAM_UNUSABLE);
-    write_file(in_directory("script"), "#!/bin/sh\n", 10, 0700);
-    assert_int_equal(program_check(in_directory("script"), &err), PROGRAM_OK);
+    snprintf(script, sizeof script, "#! %s -x\n", scratch_path("binary"));
+    write_file(scratch_path("script"), script, strlen(script), 0700);
+    assert_int_equal(program_check(scratch_path("script"), &err), PROGRAM_UNUSABLE);
+    write_file(scratch_path("script"), "#!/bin/sh\n", 10, 0700);
+    assert_int_equal(program_check(scratch_path("script"), &err), PROGRAM_OK);
     /* a script that interprets itself ends somewhere */
-    snprintf(script, sizeof script, "#!%s\n", in_directory("script"));
-    write_file(in_directory("script"), script, strlen(script), 0700);
-    program_check(in_directory("script"), &err);
+    snprintf(script, sizeof script, "#!%s\n", scratch_path("script"));
+    write_file(scratch_path("script"), script, strlen(script), 0700);
+    program_check(scratch_path("script"), &err);
     /* garbage with the right beginning */
     uint8_t garbage[4096];
     memset(garbage, 0xa5, sizeof garbage);
     memcpy(garbage, "\177ELF\2\1\1", 7);
-    write_file(in_directory("garbage"), garbage, sizeof garbage, 0700);
-    program_check(in_directory("garbage"), &err);
+    write_file(scratch_path("garbage"), garbage, sizeof garbage, 0700);
+    program_check(scratch_path("garbage"), &err);
 }
 
 static void test_set_uid(void **state)
@@ -121,14 +111,14 @@ static void test_set_uid(void **state)
         skip();
     check_changed(0, 0, NULL, NULL, &err);
     /* a set-user-ID program of somebody else */
-    assert_int_equal(chown(in_directory("binary"), 1, 1), 0);
-    assert_int_equal(chmod(in_directory("binary"), 04755), 0);
-    assert_int_equal(program_check(in_directory("binary"), &err), PROGRAM_UNUSABLE);
+    assert_int_equal(chown(scratch_path("binary"), 1, 1), 0);
+    assert_int_equal(chmod(scratch_path("binary"), 04755), 0);
+    assert_int_equal(program_check(scratch_path("binary"), &err), PROGRAM_UNUSABLE);
     assert_non_null(strstr(err.text, "set-user-ID"));
     /* one's own changes nothing */
-    assert_int_equal(chown(in_directory("binary"), 0, 0), 0);
-    assert_int_equal(chmod(in_directory("binary"), 04755), 0);
-    assert_int_equal(program_check(in_directory("binary"), &err), PROGRAM_OK);
+    assert_int_equal(chown(scratch_path("binary"), 0, 0), 0);
+    assert_int_equal(chmod(scratch_path("binary"), 04755), 0);
+    assert_int_equal(program_check(scratch_path("binary"), &err), PROGRAM_OK);
 }
 
 static int run(char *const argv[], const char *library, const char *session)
@@ -193,9 +183,9 @@ static void test_start(void **state)
     assert_int_equal(launch_start(&launch, "/etc/passwd", argv, NULL, NULL, &err), -EACCES);
     launch_restore(&launch);
     /* no format that the kernel knows: a script of sh, as execvp does */
-    write_file(in_directory("bare"), "exit 11\n", 8, 0700);
+    write_file(scratch_path("bare"), "exit 11\n", 8, 0700);
     assert_int_equal(launch_prepare(&launch, &err), 0);
-    pid = launch_start(&launch, in_directory("bare"), argv, NULL, NULL, &err);
+    pid = launch_start(&launch, scratch_path("bare"), argv, NULL, NULL, &err);
     assert_int_equal(waitpid(pid, &status, 0), pid);
     assert_int_equal(launch_exit_status(status), 11);
     launch_restore(&launch);
@@ -207,7 +197,7 @@ static void test_output(void **state)
     struct output output;
     struct error err;
     struct stat st;
-    const char *path = in_directory("out.db");
+    const char *path = scratch_path("out.db");
     char old[PATH_MAX + 8], log[PATH_MAX + 8], old_log[PATH_MAX + 16];
     snprintf(old, sizeof old, "%s.old", path);
     snprintf(log, sizeof log, "%s-wal", path);
@@ -226,24 +216,9 @@ static void test_output(void **state)
     assert_int_equal(st.st_size, 3);
     assert_int_equal(stat(log, &st), 0);
     assert_int_not_equal(stat(old, &st), 0);
-    assert_int_equal(output_prepare(&output, directory, &err), -EINVAL);
+    assert_int_equal(output_prepare(&output, scratch_directory(), &err), -EINVAL);
     assert_non_null(strstr(err.text, "not a regular file"));
     assert_true(output_prepare(&output, "/dev/null", &err) < 0);
-}
-
-static int make_directory(void **state)
-{
-    (void)state;
-    return mkdtemp(directory) ? 0 : -1;
-}
-
-static int drop_directory(void **state)
-{
-    (void)state;
-    char command[128];
-    setenv("PATH", "/usr/bin:/bin", 1);
-    snprintf(command, sizeof command, "rm -rf %s", directory);
-    return system(command);
 }
 
 int main(void)
@@ -252,5 +227,5 @@ int main(void)
         cmocka_unit_test(test_find),  cmocka_unit_test(test_check),  cmocka_unit_test(test_set_uid),
         cmocka_unit_test(test_start), cmocka_unit_test(test_output),
     };
-    return cmocka_run_group_tests(tests, make_directory, drop_directory);
+    return cmocka_run_group_tests(tests, scratch_begin, scratch_end);
 }

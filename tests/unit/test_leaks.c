@@ -4,47 +4,35 @@
 #include "../../report/noise.h"
 #include "../../report/views.h"
 #include "../../report/walk.h"
+#include "scratch.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include <cmocka.h>
 
-static char path[] = "/tmp/test_leaks.XXXXXX/a.db";
 static sqlite3 *db;
-
-static void sql(const char *text)
-{
-    struct error err;
-    if (db_exec(db, text, &err))
-        fail_msg("%s in: %s", err.text, text);
-}
 
 static void site(int id, int stack, int bytes, int blocks, int line)
 {
-    char text[1024];
-    snprintf(text, sizeof text,
-             "INSERT INTO site VALUES(%d, %d, 1, 0, 'heap', %d, %d, 0, 0, 0, 0, 0, 0, 0, %d, %d, %d, 0, 0, %d, 0);"
-             "INSERT INTO site_line VALUES(%d, %d)",
-             id, stack, blocks, bytes, bytes, bytes, blocks, bytes, id, line);
-    sql(text);
+    scratch_sql(db,
+                "INSERT INTO site VALUES(%d, %d, 1, 0, 'heap', %d, %d, 0, 0, 0, 0, 0, 0, 0, %d, %d, %d, 0, 0, %d, 0);"
+                "INSERT INTO site_line VALUES(%d, %d)",
+                id, stack, blocks, bytes, bytes, bytes, blocks, bytes, id, line);
 }
 
 static int setup(void **state)
 {
     struct error err;
-    (void)state;
-    *strrchr(path, '/') = 0;
-    if (!mkdtemp(path))
+    if (scratch_begin(state))
         return -1;
-    path[strlen(path)] = '/';
-    if (db_create(path, &db, &err))
-        return -1;
-    sql("INSERT INTO meta VALUES('format', 'memprof'), ('cwd', '/w'), ('state', 'complete');"
+    db = scratch_db("a.db");
+    scratch_sql(
+        db,
+        "INSERT INTO meta VALUES('format', 'memprof'), ('cwd', '/w'), ('state', 'complete');"
         "INSERT INTO device(device_id, name, total_bytes) VALUES(0, 'host', NULL);"
         "INSERT INTO total VALUES(0, 'heap', 9, 0, 9, 0, 0, 0, 9, 1, 1, 9, 1, 9, 9, 0, 0);"
         "INSERT INTO process VALUES(1, 7, NULL, 'exec', '/w/app', './app', 0, 9, 'exit', 0, NULL);"
@@ -77,16 +65,8 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-    (void)state;
     sqlite3_close(db);
-    char text[sizeof path + 16];
-    unlink(path);
-    snprintf(text, sizeof text, "%s-wal", path);
-    unlink(text);
-    snprintf(text, sizeof text, "%s-shm", path);
-    unlink(text);
-    *strrchr(path, '/') = 0;
-    return rmdir(path);
+    return scratch_end(state);
 }
 
 /* The report with patterns (separated by spaces) suppressed; returns whether something leaked. */

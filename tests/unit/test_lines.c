@@ -3,13 +3,13 @@
 #include "../../report/lines.h"
 #include "../../report/match.h"
 #include "../../report/views.h"
+#include "scratch.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -59,38 +59,26 @@ static void test_file_names(void **state)
     assert_false(match_file("lib/*.c", "/home/ada/src/net.c"));
 }
 
-static char path[] = "/tmp/test_lines.XXXXXX/a.db";
 static sqlite3 *db;
-
-static void sql(const char *text)
-{
-    struct error err;
-    if (db_exec(db, text, &err))
-        fail_msg("%s in: %s", err.text, text);
-}
 
 /* An inclusive account of a line; the values not given are 0. */
 static void account(int line_id, int device, int allocs, int bytes, int freed, int peak)
 {
-    char text[1024];
-    snprintf(
-        text, sizeof text,
+    scratch_sql(
+        db,
         "INSERT INTO account VALUES('line', %d, 1, %d, 'all', %d, %d, 0, %d, 0, 0, %d, 0, 0, NULL, 0, 0, %d, 0, 0, 0)",
         line_id, device, allocs, bytes, freed, peak, peak);
-    sql(text);
 }
 
 static int setup(void **state)
 {
     struct error err;
-    (void)state;
-    *strrchr(path, '/') = 0;
-    if (!mkdtemp(path))
+    if (scratch_begin(state))
         return -1;
-    path[strlen(path)] = '/';
-    if (db_create(path, &db, &err))
-        return -1;
-    sql("INSERT INTO meta VALUES('format', 'memprof'), ('cwd', '/w'), ('state', 'complete');"
+    db = scratch_db("a.db");
+    scratch_sql(
+        db,
+        "INSERT INTO meta VALUES('format', 'memprof'), ('cwd', '/w'), ('state', 'complete');"
         "INSERT INTO device(device_id, name, total_bytes) VALUES(0, 'host', NULL), (1, 'cuda:0', NULL);"
         "INSERT INTO total SELECT device_id, 'all', 1, 0, 1, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 0, 0 FROM device;"
         "INSERT INTO file VALUES(1, '/w/t.hpp', '// 1\n// 2\ntemplate<class T>\nvoid push(T "
@@ -112,16 +100,8 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-    (void)state;
     sqlite3_close(db);
-    char text[sizeof path + 16];
-    unlink(path);
-    snprintf(text, sizeof text, "%s-wal", path);
-    unlink(text);
-    snprintf(text, sizeof text, "%s-shm", path);
-    unlink(text);
-    *strrchr(path, '/') = 0;
-    return rmdir(path);
+    return scratch_end(state);
 }
 
 static void lines_are(const char *function, const char *file, const char *columns, enum report_format format,
@@ -179,7 +159,7 @@ static void test_columns(void **state)
               "bytes  peak\n"
               "   40     -   400\n");
     /* no run of its own could keep the source of what was imported */
-    sql("INSERT INTO meta VALUES('imported_from', '/w/a.pickle')");
+    scratch_sql(db, "INSERT INTO meta VALUES('imported_from', '/w/a.pickle')");
     lines_are("b::push", "gone.c", "alloc.bytes", REPORT_TEXT,
               "## b::push   gone.c:10   host\n"
               "! the source cannot be read here\n"
@@ -193,7 +173,7 @@ static void test_columns(void **state)
               "alloc  line  code\n"
               "bytes\n"
               "   40   400\n");
-    sql("DELETE FROM meta WHERE key = 'imported_from'");
+    scratch_sql(db, "DELETE FROM meta WHERE key = 'imported_from'");
 }
 
 static void test_nothing(void **state)

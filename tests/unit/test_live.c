@@ -6,18 +6,10 @@
 #include <cmocka.h>
 
 #include "../../profiler/collect/live.h"
+#include "random.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-static uint64_t seed = 4711;
-static uint64_t rnd(uint64_t below)
-{
-    seed ^= seed << 13;
-    seed ^= seed >> 7;
-    seed ^= seed << 17;
-    return (seed >> 11) % below;
-}
 
 static void sum(void *context, const struct live_block *b)
 {
@@ -112,5 +104,6 @@ int main(void)
         cmocka_unit_test(test_bytes_per_block),
         cmocka_unit_test(test_limits),
     };
+    random_seed = 4711;
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,6 +9,7 @@
 
 #include "../../common/kind.h"
 #include "../../profiler/wire.h"
+#include "random.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -16,15 +17,6 @@
 
 #define PAGES 4000u
 #define BASE  0x7f0000000000ull
-
-static uint64_t seed = 99;
-static uint64_t rnd(uint64_t below)
-{
-    seed ^= seed << 13;
-    seed ^= seed >> 7;
-    seed ^= seed << 17;
-    return (seed >> 11) % below;
-}
 
 /* The events of the last call. */
 static struct event log_events[10000];
@@ -361,5 +353,6 @@ int main(void)
         cmocka_unit_test(test_hostile),
         cmocka_unit_test(test_many),
     };
+    random_seed = 99;
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

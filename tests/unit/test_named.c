@@ -1,8 +1,7 @@
 /* Frames that bring their own names: rows of function, file, frame, address; equal ones are one; stacks share a tree.
  */
-#include "../../profiler/collect/named.h"
-
-#include "../../common/db.h"
+#include "recorder.h"
+#include "scratch.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,40 +10,6 @@
 #include <string.h>
 
 #include <cmocka.h>
-
-#define PATH "/tmp/memprof-test-named.db"
-
-static struct store *store;
-static struct stacks *stacks;
-static struct named *named;
-
-static int begin(void **state)
-{
-    (void)state;
-    remove(PATH);
-    remove(PATH "-wal");
-    remove(PATH "-shm");
-    if (store_create(PATH, &store, NULL))
-        return -1;
-    stacks = stacks_open(store);
-    named = named_open(store, stacks);
-    return 0;
-}
-
-static int end(void **state)
-{
-    (void)state;
-    named_close(named);
-    stacks_close(stacks);
-    int rc = store_close(store, NULL);
-    remove(PATH);
-    return rc;
-}
-
-static int64_t number(const char *sql)
-{
-    return db_int(store_db(store), sql, -1);
-}
 
 static const struct named_frame line_7 = {.function = "Net.forward",
                                           .plain_name = "forward",
@@ -58,30 +23,30 @@ static void test_rows(void **state)
 {
     (void)state;
     struct named_frame other = line_7;
-    uint32_t a = named_address(named, &line_7);
+    uint32_t a = named_address(rec.named, &line_7);
     assert_int_not_equal(a, 0);
     char copy[] = "Net.forward";
     other.function = copy; /* equal text elsewhere, and gone afterwards */
-    assert_int_equal(named_address(named, &other), a);
+    assert_int_equal(named_address(rec.named, &other), a);
     memset(copy, 'x', sizeof copy - 1);
     other = line_7;
     other.line = 8;
-    assert_int_not_equal(named_address(named, &other), a);
-    assert_int_equal(number("SELECT count(*) FROM function"), 1);
-    assert_int_equal(number("SELECT count(*) FROM file"), 1);
-    assert_int_equal(number("SELECT count(*) FROM address WHERE module_id IS NULL AND offset < 0"), 2);
+    assert_int_not_equal(named_address(rec.named, &other), a);
+    assert_int_equal(rec_value("SELECT count(*) FROM function"), 1);
+    assert_int_equal(rec_value("SELECT count(*) FROM file"), 1);
+    assert_int_equal(rec_value("SELECT count(*) FROM address WHERE module_id IS NULL AND offset < 0"), 2);
     assert_int_equal(
-        number("SELECT count(*) FROM frame f JOIN function n USING(function_id) JOIN file s ON s.file_id = "
-               "f.file_id WHERE n.name = 'Net.forward' AND n.plain_name = 'forward' AND n.file_id = "
-               "s.file_id AND n.line = 5 AND s.path = '/src/net.py' AND f.line = 7 AND f.column = 3 AND "
-               "f.language = 'python' AND NOT is_inline AND NOT is_allocator"),
+        rec_value("SELECT count(*) FROM frame f JOIN function n USING(function_id) JOIN file s ON s.file_id = "
+                  "f.file_id WHERE n.name = 'Net.forward' AND n.plain_name = 'forward' AND n.file_id = "
+                  "s.file_id AND n.line = 5 AND s.path = '/src/net.py' AND f.line = 7 AND f.column = 3 AND "
+                  "f.language = 'python' AND NOT is_inline AND NOT is_allocator"),
         1);
     other = line_7; /* another function of that name */
     other.first_line = 50;
     other.line = 51;
-    named_address(named, &other);
-    assert_int_equal(number("SELECT count(*) FROM function"), 2);
-    assert_int_equal(number("SELECT count(*) FROM file"), 1);
+    named_address(rec.named, &other);
+    assert_int_equal(rec_value("SELECT count(*) FROM function"), 2);
+    assert_int_equal(rec_value("SELECT count(*) FROM file"), 1);
 }
 
 static void test_parts_missing(void **state)
@@ -91,55 +56,58 @@ static void test_parts_missing(void **state)
     struct named_frame no_file = {.function = "at::empty", .line = 4, .column = 2, .language = "native"};
     struct named_frame none = {.function = "", .file = "", .language = "native"};
     struct named_frame allocator = {.function = "malloc", .language = "native"};
-    uint32_t ids[] = {named_address(named, &nameless), named_address(named, &no_file), named_address(named, &none),
-                      named_address(named, &allocator)};
+    uint32_t ids[] = {named_address(rec.named, &nameless), named_address(rec.named, &no_file),
+                      named_address(rec.named, &none), named_address(rec.named, &allocator)};
     for (int i = 0; i < 4; i++)
         for (int k = 0; k < i; k++)
             assert_int_not_equal(ids[i], ids[k]);
-    assert_int_equal(number("SELECT count(*) FROM frame WHERE function_id IS NULL"), 2);
-    assert_int_equal(number("SELECT count(*) FROM frame WHERE file_id IS NULL AND line IS NULL AND column IS NULL"), 3);
-    assert_int_equal(number("SELECT count(*) FROM function WHERE name = 'at::empty' AND plain_name = 'at::empty'"), 1);
-    assert_int_equal(number("SELECT count(*) FROM function WHERE is_allocator"), 1);
-    assert_int_equal(number("SELECT count(*) FROM file WHERE path = '<string>'"), 1);
+    assert_int_equal(rec_value("SELECT count(*) FROM frame WHERE function_id IS NULL"), 2);
+    assert_int_equal(rec_value("SELECT count(*) FROM frame WHERE file_id IS NULL AND line IS NULL AND column IS NULL"),
+                     3);
+    assert_int_equal(rec_value("SELECT count(*) FROM function WHERE name = 'at::empty' AND plain_name = 'at::empty'"),
+                     1);
+    assert_int_equal(rec_value("SELECT count(*) FROM function WHERE is_allocator"), 1);
+    assert_int_equal(rec_value("SELECT count(*) FROM file WHERE path = '<string>'"), 1);
 }
 
 static void test_stacks(void **state)
 {
     (void)state;
     struct named_frame outer = {.function = "main", .file = "/src/net.py", .line = 90, .language = "python"};
-    uint32_t f = named_address(named, &line_7), m = named_address(named, &outer);
-    uint32_t deep = named_stack(named, (uint32_t[]){f, m}, 2), flat = named_stack(named, (uint32_t[]){m}, 1);
+    uint32_t f = named_address(rec.named, &line_7), m = named_address(rec.named, &outer);
+    uint32_t deep = named_stack(rec.named, (uint32_t[]){f, m}, 2), flat = named_stack(rec.named, (uint32_t[]){m}, 1);
     assert_int_not_equal(deep, flat);
-    assert_int_equal(named_stack(named, (uint32_t[]){f, m}, 2), deep);
-    assert_int_equal(named_stack(named, (uint32_t[]){f, 0, m}, 3), deep); /* a frame that could not be had */
-    assert_int_equal(named_stack(named, NULL, 0), 0);
-    assert_int_equal(number("SELECT count(*) FROM stack"), 2);
-    assert_int_equal(number("SELECT count(*) FROM stack c JOIN stack p ON p.stack_id = c.parent_id WHERE c.depth = 2 "
-                            "AND p.parent_id IS NULL"),
-                     1);
-    assert_int_equal(number("SELECT address_id FROM stack WHERE depth = 1"), m);
+    assert_int_equal(named_stack(rec.named, (uint32_t[]){f, m}, 2), deep);
+    assert_int_equal(named_stack(rec.named, (uint32_t[]){f, 0, m}, 3), deep); /* a frame that could not be had */
+    assert_int_equal(named_stack(rec.named, NULL, 0), 0);
+    assert_int_equal(rec_value("SELECT count(*) FROM stack"), 2);
+    assert_int_equal(
+        rec_value("SELECT count(*) FROM stack c JOIN stack p ON p.stack_id = c.parent_id WHERE c.depth = 2 "
+                  "AND p.parent_id IS NULL"),
+        1);
+    assert_int_equal(rec_value("SELECT address_id FROM stack WHERE depth = 1"), m);
 }
 
 /* Native addresses of a process and named ones stand in the same tree and never meet. */
 static void test_beside_native(void **state)
 {
     (void)state;
-    struct stack_map *map = stack_map_open(stacks, 1, NULL);
-    uint32_t f = named_address(named, &line_7);
+    struct stack_map *map = stack_map_open(rec.stacks, 1, NULL);
+    uint32_t f = named_address(rec.named, &line_7);
     assert_int_equal(stack_map_define(map, 1, 0, (uint64_t[]){1, 2}, 2), 0);
-    assert_int_not_equal(stack_map_find(map, 1), named_stack(named, &f, 1));
-    assert_int_equal(number("SELECT count(*) FROM address"), 3);
-    assert_int_equal(number("SELECT count(*) FROM address WHERE offset >= 0"), 2);
+    assert_int_not_equal(stack_map_find(map, 1), named_stack(rec.named, &f, 1));
+    assert_int_equal(rec_value("SELECT count(*) FROM address"), 3);
+    assert_int_equal(rec_value("SELECT count(*) FROM address WHERE offset >= 0"), 2);
     stack_map_close(map);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_rows, begin, end),
-        cmocka_unit_test_setup_teardown(test_parts_missing, begin, end),
-        cmocka_unit_test_setup_teardown(test_stacks, begin, end),
-        cmocka_unit_test_setup_teardown(test_beside_native, begin, end),
+        cmocka_unit_test_setup_teardown(test_rows, recorder_begin, recorder_end),
+        cmocka_unit_test_setup_teardown(test_parts_missing, recorder_begin, recorder_end),
+        cmocka_unit_test_setup_teardown(test_stacks, recorder_begin, recorder_end),
+        cmocka_unit_test_setup_teardown(test_beside_native, recorder_begin, recorder_end),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, scratch_begin, scratch_end);
 }

@@ -2,10 +2,10 @@
  * Definitions of code objects and line tables, by the examples of CPython's own notes on each format
  * (Objects/lnotab_notes.txt of 3.9 and 3.10, Objects/locations.md), and what no interpreter would send.
  */
-#include "../../profiler/collect/python.h"
-#include "../../profiler/wire.h"
+#include "recorder.h"
+#include "scratch.h"
 
-#include "../../common/db.h"
+#include "../../profiler/wire.h"
 
 #include <errno.h>
 #include <setjmp.h>
@@ -16,43 +16,6 @@
 #include <string.h>
 
 #include <cmocka.h>
-
-#define PATH "/tmp/memprof-test-python.db"
-
-static struct store *store;
-static struct stacks *stacks;
-static struct named *named;
-static struct python *python;
-
-static int begin(void **state)
-{
-    (void)state;
-    remove(PATH);
-    remove(PATH "-wal");
-    remove(PATH "-shm");
-    if (store_create(PATH, &store, NULL))
-        return -1;
-    stacks = stacks_open(store);
-    named = named_open(store, stacks);
-    python = python_open(named, 0);
-    return 0;
-}
-
-static int end(void **state)
-{
-    (void)state;
-    python_close(python);
-    named_close(named);
-    stacks_close(stacks);
-    int rc = store_close(store, NULL);
-    remove(PATH);
-    return rc;
-}
-
-static int64_t number(const char *sql)
-{
-    return db_int(store_db(store), sql, -1);
-}
 
 /* --- line tables --- */
 
@@ -165,32 +128,33 @@ static void test_define(void **state)
     uint32_t total = (uint32_t)definition(words, "C.<locals>.f");
     /* word by word, with the last part of another attempt between */
     for (uint32_t i = 0; i < total; i++) {
-        assert_int_equal(python_define(python, 3, i, total, words + i, 1), 0);
-        assert_int_equal(python_define(python, 3, 0, total, words + 1, 1), 0); /* another attempt */
+        assert_int_equal(python_define(rec.python, 3, i, total, words + i, 1), 0);
+        assert_int_equal(python_define(rec.python, 3, 0, total, words + 1, 1), 0); /* another attempt */
     }
-    uint32_t address = python_address(python, WIRE_PYTHON_WORD(3, 6));
+    uint32_t address = python_address(rec.python, WIRE_PYTHON_WORD(3, 6));
     assert_int_not_equal(address, 0);
-    assert_int_equal(python_address(python, WIRE_PYTHON_WORD(3, 4)), address); /* the same line */
+    assert_int_equal(python_address(rec.python, WIRE_PYTHON_WORD(3, 4)), address); /* the same line */
     assert_int_equal(
-        number("SELECT count(*) FROM frame r JOIN function n USING(function_id) JOIN file f ON f.file_id = "
-               "r.file_id WHERE n.name = 'C.<locals>.f' AND n.plain_name = 'f' || char(0xe9, 0x4e2d) AND "
-               "n.line = 9 AND r.line = 10 AND r.language = 'python' AND hex(f.path) = '2FF09F9880FF2E7079'"),
+        rec_value("SELECT count(*) FROM frame r JOIN function n USING(function_id) JOIN file f ON f.file_id = "
+                  "r.file_id WHERE n.name = 'C.<locals>.f' AND n.plain_name = 'f' || char(0xe9, 0x4e2d) AND "
+                  "n.line = 9 AND r.line = 10 AND r.language = 'python' AND hex(f.path) = '2FF09F9880FF2E7079'"),
         1);
     /* defined again as something else: nothing changes */
     total = (uint32_t)definition(words, "other");
-    assert_int_equal(python_define(python, 3, 0, total, words, total), 0);
-    python_address(python, WIRE_PYTHON_WORD(3, 0));
-    assert_int_equal(number("SELECT count(*) FROM function"), 1);
+    assert_int_equal(python_define(rec.python, 3, 0, total, words, total), 0);
+    python_address(rec.python, WIRE_PYTHON_WORD(3, 0));
+    assert_int_equal(rec_value("SELECT count(*) FROM function"), 1);
 }
 
 static void test_unknown(void **state)
 {
     (void)state;
-    assert_int_not_equal(python_address(python, WIRE_PYTHON_WORD(77, 6)), 0);
-    assert_int_not_equal(python_address(python, ~0ull), 0);
-    assert_int_equal(number("SELECT count(*) FROM frame r JOIN function n USING(function_id) WHERE n.name = '?' || '?' "
-                            "AND r.file_id IS NULL"),
-                     number("SELECT count(*) FROM frame"));
+    assert_int_not_equal(python_address(rec.python, WIRE_PYTHON_WORD(77, 6)), 0);
+    assert_int_not_equal(python_address(rec.python, ~0ull), 0);
+    assert_int_equal(
+        rec_value("SELECT count(*) FROM frame r JOIN function n USING(function_id) WHERE n.name = '?' || '?' "
+                  "AND r.file_id IS NULL"),
+        rec_value("SELECT count(*) FROM frame"));
 }
 
 static void test_hostile(void **state)
@@ -198,22 +162,22 @@ static void test_hostile(void **state)
     (void)state;
     uint64_t words[64];
     uint32_t total = (uint32_t)definition(words, "f");
-    assert_int_equal(python_define(python, 0, 0, total, words, total), -EINVAL);
-    assert_int_equal(python_define(python, 0x7fffffff, 0, total, words, total), -EINVAL);
-    assert_int_equal(python_define(python, 1, 0, 0, words, 1), -EINVAL);
-    assert_int_equal(python_define(python, 1, 0, UINT32_MAX, words, 1), -EINVAL);
-    assert_int_equal(python_define(python, 1, 2, 1, words, 1), -EINVAL);
-    assert_int_equal(python_define(python, 1, 0, 1, words, 2), -EINVAL);
-    assert_int_equal(python_define(python, 1, 0, 1, words, 1), -EINVAL); /* shorter than its own beginning */
+    assert_int_equal(python_define(rec.python, 0, 0, total, words, total), -EINVAL);
+    assert_int_equal(python_define(rec.python, 0x7fffffff, 0, total, words, total), -EINVAL);
+    assert_int_equal(python_define(rec.python, 1, 0, 0, words, 1), -EINVAL);
+    assert_int_equal(python_define(rec.python, 1, 0, UINT32_MAX, words, 1), -EINVAL);
+    assert_int_equal(python_define(rec.python, 1, 2, 1, words, 1), -EINVAL);
+    assert_int_equal(python_define(rec.python, 1, 0, 1, words, 2), -EINVAL);
+    assert_int_equal(python_define(rec.python, 1, 0, 1, words, 1), -EINVAL); /* shorter than its own beginning */
     /* every length of every part, and every size of a character */
     for (uint32_t id = 2, word = 0; word < sizeof(struct wire_code) / 8; word++)
         for (int k = 0; k < 4; k++, id++) {
             static const uint64_t values[] = {0, 1, UINT64_MAX, 0x7fffffff00000004};
             definition(words, "f");
             words[word] = values[k];
-            int rc = python_define(python, id, 0, total, words, total);
+            int rc = python_define(rec.python, id, 0, total, words, total);
             assert_true(rc == 0 || rc == -EINVAL);
-            python_address(python, WIRE_PYTHON_WORD(id, 2));
+            python_address(rec.python, WIRE_PYTHON_WORD(id, 2));
         }
 }
 
@@ -224,9 +188,9 @@ int main(void)
         cmocka_unit_test(test_3_10),
         cmocka_unit_test(test_3_11),
         cmocka_unit_test(test_any_bytes),
-        cmocka_unit_test_setup_teardown(test_define, begin, end),
-        cmocka_unit_test_setup_teardown(test_unknown, begin, end),
-        cmocka_unit_test_setup_teardown(test_hostile, begin, end),
+        cmocka_unit_test_setup_teardown(test_define, recorder_begin, recorder_end),
+        cmocka_unit_test_setup_teardown(test_unknown, recorder_begin, recorder_end),
+        cmocka_unit_test_setup_teardown(test_hostile, recorder_begin, recorder_end),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, scratch_begin, scratch_end);
 }

@@ -1,7 +1,6 @@
 /* Stacks and modules: one tree for all processes, epochs of modules. */
-#include "../../profiler/collect/stacks.h"
-
-#include "../../common/db.h"
+#include "recorder.h"
+#include "scratch.h"
 
 #include <errno.h>
 #include <setjmp.h>
@@ -11,37 +10,6 @@
 
 #include <cmocka.h>
 
-#define PATH "/tmp/memprof-test-stacks.db"
-
-static struct store *store;
-static struct stacks *stacks;
-
-static int begin(void **state)
-{
-    (void)state;
-    remove(PATH);
-    remove(PATH "-wal");
-    remove(PATH "-shm");
-    if (store_create(PATH, &store, NULL))
-        return -1;
-    stacks = stacks_open(store);
-    return 0;
-}
-
-static int end(void **state)
-{
-    (void)state;
-    stacks_close(stacks);
-    int rc = store_close(store, NULL);
-    remove(PATH);
-    return rc;
-}
-
-static int64_t number(const char *sql)
-{
-    return db_int(store_db(store), sql, -1);
-}
-
 static struct stack_module module(uint32_t id, uint64_t start, uint64_t end_address, const char *path)
 {
     return (struct stack_module){id, start, end_address, start, path, (const uint8_t *)path, 4};
@@ -50,7 +18,7 @@ static struct stack_module module(uint32_t id, uint64_t start, uint64_t end_addr
 static void test_shared_tree(void **state)
 {
     (void)state;
-    struct stack_map *a = stack_map_open(stacks, 1, NULL), *b = stack_map_open(stacks, 2, NULL);
+    struct stack_map *a = stack_map_open(rec.stacks, 1, NULL), *b = stack_map_open(rec.stacks, 2, NULL);
     struct stack_module m = module(1, 0x1000, 0x2000, "/lib/a.so");
     stack_map_load(a, &m, 1);
     m = module(9, 0x7000, 0x8000, "/lib/a.so"); /* the same file, elsewhere */
@@ -65,14 +33,14 @@ static void test_shared_tree(void **state)
     assert_int_not_equal(stack_map_find(b, 5), stack_map_find(b, 6));
     assert_int_equal(stack_map_find(a, 5), 0);
     assert_int_equal(stack_map_find(a, UINT32_MAX), 0);
-    assert_int_equal(number("SELECT count(*) FROM stack"), 4);
-    assert_int_equal(number("SELECT count(*) FROM address"), 4);
-    assert_int_equal(number("SELECT count(*) FROM module"), 2);
-    assert_int_equal(number("SELECT count(DISTINCT module_id) FROM address"), 1);
+    assert_int_equal(rec_value("SELECT count(*) FROM stack"), 4);
+    assert_int_equal(rec_value("SELECT count(*) FROM address"), 4);
+    assert_int_equal(rec_value("SELECT count(*) FROM module"), 2);
+    assert_int_equal(rec_value("SELECT count(DISTINCT module_id) FROM address"), 1);
     /* the same frames, but cut: an outermost frame of its own */
     assert_int_equal(stack_map_define(a, 2, 1, in_a, 3), 0);
     assert_int_not_equal(stack_map_find(a, 1), stack_map_find(a, 2));
-    assert_int_equal(number("SELECT sum(flags) FROM stack"), 1);
+    assert_int_equal(rec_value("SELECT sum(flags) FROM stack"), 1);
     stack_map_close(a);
     stack_map_close(b);
 }
@@ -80,7 +48,7 @@ static void test_shared_tree(void **state)
 static void test_epochs(void **state)
 {
     (void)state;
-    struct stack_map *a = stack_map_open(stacks, 1, NULL);
+    struct stack_map *a = stack_map_open(rec.stacks, 1, NULL);
     const uint64_t address[] = {0x1010}, end_of_module[] = {0x2000}, beyond[] = {0x2001};
     struct stack_module m = module(1, 0x1000, 0x2000, "/lib/one.so");
     stack_map_load(a, &m, 10);
@@ -90,26 +58,27 @@ static void test_epochs(void **state)
     stack_map_load(a, &m, 30);
     stack_map_define(a, 2, 0, address, 1);
     assert_int_not_equal(stack_map_find(a, 1), stack_map_find(a, 2));
-    assert_int_equal(number("SELECT unload_ns FROM module WHERE path = '/lib/one.so'"), 20);
-    assert_int_equal(number("SELECT count(*) FROM address JOIN module USING(module_id) WHERE path = '/lib/two.so'"), 1);
+    assert_int_equal(rec_value("SELECT unload_ns FROM module WHERE path = '/lib/one.so'"), 20);
+    assert_int_equal(rec_value("SELECT count(*) FROM address JOIN module USING(module_id) WHERE path = '/lib/two.so'"),
+                     1);
     /* a call that does not return may be a module's last instruction */
     stack_map_define(a, 3, 0, end_of_module, 1);
     stack_map_define(a, 4, 0, beyond, 1);
-    assert_int_equal(number("SELECT count(*) FROM address WHERE module_id = 2 AND offset = 0x1000"), 1);
-    assert_int_equal(number("SELECT count(*) FROM address WHERE module_id IS NULL AND offset = 0x2001"), 1);
+    assert_int_equal(rec_value("SELECT count(*) FROM address WHERE module_id = 2 AND offset = 0x1000"), 1);
+    assert_int_equal(rec_value("SELECT count(*) FROM address WHERE module_id IS NULL AND offset = 0x2001"), 1);
     /* one that is mapped over another ends it */
     m = module(3, 0x1800, 0x3000, "/lib/three.so");
     stack_map_load(a, &m, 40);
-    assert_int_equal(number("SELECT unload_ns FROM module WHERE path = '/lib/two.so'"), 40);
+    assert_int_equal(rec_value("SELECT unload_ns FROM module WHERE path = '/lib/two.so'"), 40);
     /* ... and is what the unknown address was */
-    assert_int_equal(number("SELECT count(*) FROM address WHERE module_id IS NULL"), 0);
+    assert_int_equal(rec_value("SELECT count(*) FROM address WHERE module_id IS NULL"), 0);
     stack_map_close(a);
 }
 
 static void test_hostile(void **state)
 {
     (void)state;
-    struct stack_map *a = stack_map_open(stacks, 1, NULL);
+    struct stack_map *a = stack_map_open(rec.stacks, 1, NULL);
     const uint64_t address[] = {0x10};
     assert_int_equal(stack_map_define(a, 0, 0, address, 1), -EINVAL);
     assert_int_equal(stack_map_define(a, 4000000000u, 0, address, 1), -EINVAL);
@@ -118,7 +87,7 @@ static void test_hostile(void **state)
     struct stack_module m = module(1, 0x2000, 0x1000, "/backwards");
     stack_map_load(a, &m, 0);
     stack_map_unload(a, 77, 0);
-    assert_int_equal(number("SELECT count(*) FROM module"), 0);
+    assert_int_equal(rec_value("SELECT count(*) FROM module"), 0);
     stack_map_close(a);
 }
 
@@ -126,7 +95,7 @@ static void test_hostile(void **state)
 static void test_many(void **state)
 {
     (void)state;
-    struct stack_map *a = stack_map_open(stacks, 1, NULL);
+    struct stack_map *a = stack_map_open(rec.stacks, 1, NULL);
     uint64_t addresses[20];
     uint32_t seed = 1;
     for (uint32_t id = 1; id <= 20000; id++) {
@@ -137,24 +106,24 @@ static void test_many(void **state)
         assert_int_equal(stack_map_define(a, id, 0, addresses, 20), 0);
         assert_int_not_equal(stack_map_find(a, id), 0);
     }
-    assert_int_equal(number("SELECT count(*) FROM address"), 16);
-    assert_true(number("SELECT count(*) FROM stack") <= 16 + 16 + 256 + 4096 + 65536);
-    assert_int_equal(number("SELECT count(*) FROM stack WHERE depth = 17"), 16);
+    assert_int_equal(rec_value("SELECT count(*) FROM address"), 16);
+    assert_true(rec_value("SELECT count(*) FROM stack") <= 16 + 16 + 256 + 4096 + 65536);
+    assert_int_equal(rec_value("SELECT count(*) FROM stack WHERE depth = 17"), 16);
     assert_int_equal(
-        number("SELECT count(*) FROM stack c JOIN stack p ON p.stack_id = c.parent_id WHERE c.depth <> p.depth + 1"),
+        rec_value("SELECT count(*) FROM stack c JOIN stack p ON p.stack_id = c.parent_id WHERE c.depth <> p.depth + 1"),
         0);
     assert_int_equal(
-        number("SELECT count(*) FROM (SELECT 1 FROM stack GROUP BY parent_id, address_id HAVING count(*) > 1)"), 0);
+        rec_value("SELECT count(*) FROM (SELECT 1 FROM stack GROUP BY parent_id, address_id HAVING count(*) > 1)"), 0);
     stack_map_close(a);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_shared_tree, begin, end),
-        cmocka_unit_test_setup_teardown(test_epochs, begin, end),
-        cmocka_unit_test_setup_teardown(test_hostile, begin, end),
-        cmocka_unit_test_setup_teardown(test_many, begin, end),
+        cmocka_unit_test_setup_teardown(test_shared_tree, recorder_begin, recorder_end),
+        cmocka_unit_test_setup_teardown(test_epochs, recorder_begin, recorder_end),
+        cmocka_unit_test_setup_teardown(test_hostile, recorder_begin, recorder_end),
+        cmocka_unit_test_setup_teardown(test_many, recorder_begin, recorder_end),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, scratch_begin, scratch_end);
 }

@@ -2,6 +2,7 @@
 #include "../../profiler/collect/store.h"
 
 #include "../../common/db.h"
+#include "scratch.h"
 
 #include <errno.h>
 #include <setjmp.h>
@@ -17,17 +18,6 @@
 
 #include <cmocka.h>
 
-#define PATH "/tmp/memprof-test-store.db"
-
-static void remove_all(const char *path)
-{
-    char name[256];
-    for (const char *const *suffix = (const char *const[]){"", "-wal", "-shm", "-journal", NULL}; *suffix; suffix++) {
-        snprintf(name, sizeof name, "%s%s", path, *suffix);
-        remove(name);
-    }
-}
-
 static void put(struct store *s, const char *key, int64_t value)
 {
     sqlite3_stmt *q = store_statement(s, "INSERT INTO meta VALUES(?, ?)");
@@ -42,8 +32,8 @@ static void test_rows(void **state)
     struct store *s;
     struct error err = {""};
     struct stat st;
-    remove_all(PATH);
-    assert_int_equal(store_create(PATH, &s, &err), 0);
+    const char *path = scratch_path("rows.db");
+    assert_int_equal(store_create(path, &s, &err), 0);
     put(s, "format", 1);
     put(s, "a", 2);
     store_commit(s);
@@ -51,26 +41,25 @@ static void test_rows(void **state)
     assert_int_equal(store_failed(s, &err), 0);
     assert_int_equal(store_close(s, &err), 0);
     /* one plain file */
-    assert_int_not_equal(stat(PATH "-wal", &st), 0);
+    assert_int_not_equal(stat(scratch_path("rows.db-wal"), &st), 0);
     sqlite3 *db;
-    assert_int_equal(sqlite3_open_v2(PATH, &db, SQLITE_OPEN_READONLY, NULL), SQLITE_OK);
+    assert_int_equal(sqlite3_open_v2(path, &db, SQLITE_OPEN_READONLY, NULL), SQLITE_OK);
     assert_int_equal(db_int(db, "SELECT count(*) FROM meta", -1), 3);
     sqlite3_close(db);
     /* an existing file is never written over */
-    assert_true(store_create(PATH, &s, &err) < 0);
-    assert_non_null(strstr(err.text, PATH));
-    remove_all(PATH);
+    assert_true(store_create(path, &s, &err) < 0);
+    assert_non_null(strstr(err.text, path));
 }
 
 /* What was committed is there when the writer is killed; what was not is not. */
 static void test_killed(void **state)
 {
     (void)state;
-    remove_all(PATH);
+    const char *path = scratch_path("killed.db");
     pid_t pid = fork();
     if (pid == 0) {
         struct store *s;
-        if (store_create(PATH, &s, NULL))
+        if (store_create(path, &s, NULL))
             _exit(1);
         put(s, "a", 1);
         store_commit(s);
@@ -79,16 +68,15 @@ static void test_killed(void **state)
     }
     waitpid(pid, NULL, 0);
     sqlite3 *db;
-    assert_int_equal(sqlite3_open_v2(PATH, &db, SQLITE_OPEN_READONLY, NULL), SQLITE_OK);
+    assert_int_equal(sqlite3_open_v2(path, &db, SQLITE_OPEN_READONLY, NULL), SQLITE_OK);
     assert_int_equal(db_int(db, "SELECT count(*) FROM meta", -1), 1);
     sqlite3_close(db);
-    remove_all(PATH);
 }
 
 static void test_full_disk(void **state)
 {
     (void)state;
-    const char *directory = "/tmp/memprof-test-small";
+    const char *directory = scratch_path("small");
     mkdir(directory, 0700);
     if (mount("tmpfs", directory, "tmpfs", 0, "size=1m")) {
         rmdir(directory);
@@ -131,5 +119,5 @@ int main(void)
         cmocka_unit_test(test_killed),
         cmocka_unit_test(test_full_disk),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, scratch_begin, scratch_end);
 }

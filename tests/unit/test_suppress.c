@@ -1,5 +1,6 @@
 /* LeakSanitizer's suppression files. */
 #include "../../report/suppress.h"
+#include "scratch.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -67,10 +68,9 @@ static void test_hostile_pattern(void **state)
     assert_true(clock() - start < CLOCKS_PER_SEC);
 }
 
-static char path[] = "/tmp/test_suppress.XXXXXX";
-
 static int load(struct suppressions *s, const void *text, size_t length, struct error *err)
 {
+    const char *path = scratch_path("suppressions");
     FILE *file = fopen(path, "w");
     fwrite(text, 1, length, file);
     fclose(file);
@@ -122,11 +122,5 @@ int main(void)
         cmocka_unit_test(test_file),
         cmocka_unit_test(test_bad_files),
     };
-    int fd = mkstemp(path);
-    if (fd < 0)
-        return 1;
-    close(fd);
-    int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    unlink(path);
-    return failed;
+    return cmocka_run_group_tests(tests, scratch_begin, scratch_end);
 }

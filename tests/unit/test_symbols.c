@@ -8,9 +8,11 @@
 #include "../../profiler/collect/symbols.h"
 #include "../../profiler/collect/symbols_cache.h"
 #include "../../profiler/collect/symbols_pool.h"
+#include "scratch.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <link.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -383,24 +385,6 @@ static void test_table_damage(void **state)
     buf_free(&good);
 }
 
-static char cache_home[] = "/tmp/test-symbols-XXXXXX";
-
-static int set_up_cache(void **state)
-{
-    (void)state;
-    if (!mkdtemp(cache_home))
-        return -1;
-    return setenv("XDG_CACHE_HOME", cache_home, 1);
-}
-
-static int remove_cache(void **state)
-{
-    (void)state;
-    char command[128];
-    snprintf(command, sizeof command, "rm -rf %s", cache_home);
-    return system(command);
-}
-
 static void test_cache(void **state)
 {
     (void)state;
@@ -439,8 +423,7 @@ static void test_cache(void **state)
     assert_null(symbols_cache_read("/etc/passwd", NULL));
 
     /* a probed file that changes makes its table old */
-    char probed[128];
-    snprintf(probed, sizeof probed, "%s/probed", cache_home);
+    const char *probed = scratch_path("probed");
     assert_int_equal(close(open(probed, O_CREAT | O_WRONLY, 0600)), 0);
     bytes = build_table(1, probed);
     t = symbols_table_open(bytes.data, bytes.length);
@@ -458,16 +441,17 @@ static void test_cache(void **state)
 static void test_cache_is_bounded(void **state)
 {
     (void)state;
-    char path[256];
     for (int i = 0; i < 5000; i++) {
-        snprintf(path, sizeof path, "%s/memprof/%032x.symbols", cache_home, i);
-        assert_int_equal(close(open(path, O_CREAT | O_WRONLY, 0600)), 0);
+        char name[64];
+        snprintf(name, sizeof name, "memprof/%032x.symbols", i);
+        assert_int_equal(close(open(scratch_path(name), O_CREAT | O_WRONLY, 0600)), 0);
     }
-    snprintf(path, sizeof path, "%s/memprof/other", cache_home); /* not ours */
-    assert_int_equal(close(open(path, O_CREAT | O_WRONLY, 0600)), 0);
+    const char *other = scratch_path("memprof/other"); /* not ours */
+    assert_int_equal(close(open(other, O_CREAT | O_WRONLY, 0600)), 0);
     symbols_cache_trim();
-    char command[512];
-    snprintf(command, sizeof command, "test $(ls %s/memprof | wc -l) -le 3073 && test -f %s", cache_home, path);
+    char command[3 * PATH_MAX];
+    snprintf(command, sizeof command, "test $(ls '%s' | wc -l) -le 3073 && test -f '%s'", scratch_path("memprof"),
+             other);
     assert_int_equal(system(command), 0);
 }
 
@@ -560,5 +544,5 @@ int main(void)
         cmocka_unit_test(test_pool_uses_the_cache),
         cmocka_unit_test(test_strmap),
     };
-    return cmocka_run_group_tests(tests, set_up_cache, remove_cache);
+    return cmocka_run_group_tests(tests, scratch_begin, scratch_end);
 }

@@ -6,18 +6,10 @@
 #include <cmocka.h>
 
 #include "../../profiler/collect/timeline.h"
+#include "random.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-static uint64_t seed = 31337;
-static uint64_t rnd(uint64_t below)
-{
-    seed ^= seed << 13;
-    seed ^= seed >> 7;
-    seed ^= seed << 17;
-    return (seed >> 11) % below;
-}
 
 struct change {
     uint64_t time_ns, active, reserved;
@@ -154,5 +146,6 @@ int main(void)
         cmocka_unit_test(test_counts),
         cmocka_unit_test(test_peaks),
     };
+    random_seed = 31337;
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,8 @@
 /* A zip file with one stored member, whole and with every byte of it changed. */
 #include "../../common/zip.h"
+#include "scratch.h"
 
+#include <limits.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,11 +10,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include <cmocka.h>
-
-static char path[64];
 
 static size_t put(uint8_t *to, size_t at, const char *bytes, size_t count)
 {
@@ -32,12 +31,12 @@ static size_t build(uint8_t *zip)
 
 static char *read_member(const uint8_t *zip, size_t bytes, const char *name, size_t most, size_t *length)
 {
-    char member[128];
     struct stat st;
-    FILE *f = fopen(path, "w");
+    FILE *f = fopen(scratch_path("a.zip"), "w");
     fwrite(zip, 1, bytes, f);
     fclose(f);
-    snprintf(member, sizeof member, "%s/%s", path, name);
+    char member[PATH_MAX];
+    snprintf(member, sizeof member, "%s/%s", scratch_path("a.zip"), name);
     return zip_read(member, most, length, &st);
 }
 
@@ -79,8 +78,5 @@ static void test_any_bytes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_member), cmocka_unit_test(test_any_bytes)};
-    snprintf(path, sizeof path, "/tmp/memprof-test-zip-%d", getpid());
-    int rc = cmocka_run_group_tests(tests, NULL, NULL);
-    unlink(path);
-    return rc;
+    return cmocka_run_group_tests(tests, scratch_begin, scratch_end);
 }

@@ -1,0 +1,11 @@
+/* random.h: numbers that look random and are the same in every run: set random_seed (not to 0) before the first. */
+#ifndef MEMPROF_TEST_RANDOM_H
+#define MEMPROF_TEST_RANDOM_H
+
+#include <stdint.h>
+
+extern uint64_t random_seed;
+
+uint64_t rnd(uint64_t below);
+
+#endif

@@ -1,0 +1,147 @@
+#include "device_calls.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+struct shown shown;
+char device_newest_name[64];
+uint64_t device_newest_address;
+struct devices *devices;
+unsigned device_thread;
+
+void device_begin(void)
+{
+    memset(&shown, 0, sizeof shown);
+    devices = devices_open();
+    device_thread = 1;
+}
+
+static unsigned space(unsigned kind)
+{
+    return kind == KIND_pool || kind == KIND_managed ? (unsigned)KIND_device : kind;
+}
+
+static long find_block(const struct event *e)
+{
+    for (unsigned i = 0; i < shown.block_count; i++)
+        if (shown.blocks[i].address == e->address && space(shown.blocks[i].kind) == space(e->kind))
+            return i;
+    return -1;
+}
+
+static void take(void *arg, const struct event *e)
+{
+    (void)arg;
+    long i = find_block(e);
+    switch (e->op) {
+    case EVENT_ALLOC:
+    case EVENT_REALLOC_ALLOC:
+        assert_true(i < 0 && shown.block_count < 4096);
+        i = shown.block_count++;
+        shown.blocks[i].address = e->address;
+        shown.blocks[i].size = e->size_bytes;
+        shown.blocks[i].device = e->device;
+        shown.blocks[i].kind = e->kind;
+        shown.blocks[i].pending = 0;
+        break;
+    case EVENT_FREE:
+    case EVENT_REALLOC_FREE:
+    case EVENT_TO_SEGMENT:
+        if (i < 0)
+            shown.unmatched++;
+        else
+            shown.blocks[i] = shown.blocks[--shown.block_count];
+        break;
+    case EVENT_FREE_REQUESTED:
+        assert_true(i >= 0 && !shown.blocks[i].pending);
+        shown.blocks[i].pending = 1;
+        break;
+    case EVENT_SEGMENT_ALLOC:
+        if (e->is_sampled)
+            break;
+        assert_true(shown.segment_count < 4096);
+        shown.segments[shown.segment_count].address = e->address;
+        shown.segments[shown.segment_count].size = e->size_bytes;
+        shown.segments[shown.segment_count].device = e->device;
+        shown.segments[shown.segment_count++].kind = e->kind;
+        break;
+    case EVENT_SEGMENT_FREE:
+        for (unsigned k = 0; k < shown.segment_count && !e->is_sampled; k++)
+            if (shown.segments[k].address == e->address) {
+                assert_int_equal(shown.segments[k].size, e->size_bytes);
+                shown.segments[k] = shown.segments[--shown.segment_count];
+            }
+        break;
+    case EVENT_RESERVED:
+        shown.sampled[e->device][e->kind] = e->size_bytes;
+        break;
+    case EVENT_DEVICE_USED:
+        shown.used = e->size_bytes;
+        shown.total = e->address;
+        break;
+    case EVENT_OOM:
+        shown.oom++;
+        break;
+    }
+}
+
+unsigned device_of(void *arg, unsigned ordinal, const uint64_t *uuid, uint64_t total_bytes, const char *model)
+{
+    (void)arg, (void)uuid, (void)total_bytes, (void)model;
+    return (ordinal + 1) & 255;
+}
+
+unsigned device_foreign_of(void *arg, unsigned device_id)
+{
+    (void)arg;
+    return (device_id + 2) & 255;
+}
+
+uint64_t device_map_of(void *arg, uint64_t address)
+{
+    (void)arg;
+    return address & 1ull << 40 ? 1ull << 40 : 0;
+}
+
+void device_name_of(void *arg, uint64_t address, const char *name)
+{
+    (void)arg;
+    device_newest_address = address;
+    snprintf(device_newest_name, sizeof device_newest_name, "%s", name);
+}
+
+void device_transfer(void *arg, unsigned device_id, unsigned direction, uint64_t bytes)
+{
+    (void)arg;
+    assert_true(direction < 8);
+    shown.transfers[direction]++;
+    shown.transfer_bytes[direction] += bytes;
+    shown.transfer_device = device_id;
+}
+
+int device_apply(unsigned call, unsigned device, unsigned kind, unsigned flags, int is_segment, unsigned count, ...)
+{
+    static const struct devices_sink sink = {NULL,          take,           device_of,      device_foreign_of,
+                                             device_map_of, device_name_of, device_transfer};
+    uint64_t words[8];
+    va_list args;
+    va_start(args, count);
+    for (unsigned i = 0; i < count; i++)
+        words[i] = va_arg(args, uint64_t);
+    va_end(args);
+    struct devices_call c = {.call = call,
+                             .device = device,
+                             .flags = flags,
+                             .kind = kind,
+                             .stack_id = 1,
+                             .thread_id = device_thread,
+                             .words = words,
+                             .word_count = count,
+                             .is_segment = is_segment};
+    return devices_apply(devices, &c, &sink);
+}

@@ -1,0 +1,219 @@
+/* Calls of devices one by one: nested sub-allocators, transfers, retries after a failure, names; memory that nobody
+ * saw; words that make no sense. */
+#include "device_calls.h"
+#include "random.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static void test_nested_sub_allocators(void **state)
+{
+    (void)state;
+    device_begin();
+    uint64_t at = device_address(1);
+    CALL(ALLOC, 0, device, 3, at, W(0x100000), W(7));
+    CALL(SUB_SEGMENT, 0, device, 3, W(1), at, W(0x100000));
+    CALL(SUB_ALLOC, 0, sub, 3, W(1), at, W(0x10000));
+    CALL(SUB_ALLOC, 0, sub, 3, W(1), at + 0x10000, W(0x500));
+    assert_int_equal(shown.block_count, 2);
+    CALL(SUB_SEGMENT, 0, device, 3, W(2), at, W(0x10000)); /* the first block feeds another one */
+    assert_int_equal(shown.block_count, 1);
+    CALL(SUB_ALLOC, 0, sub, 3, W(2), at, W(0x20));
+    CALL(SUB_ALLOC, 0, sub, 3, W(2), at + 0x20, W(0x20));
+    assert_int_equal(shown.block_count, 3);
+    CALL(SUB_FREE, 0, sub, 2, W(2), at);
+    assert_int_equal(shown.block_count, 2);
+    CALL(FREE, 0, device, 1, at); /* with all that lies in it */
+    assert_int_equal(shown.block_count, 0);
+    assert_int_equal(shown.segment_count, 0);
+    assert_int_equal(shown.unmatched, 0);
+    devices_close(devices);
+}
+
+static void test_transfers(void **state)
+{
+    (void)state;
+    device_begin();
+    uint64_t gpu0 = device_address(1), gpu1 = device_address(2), pinned = device_address(3),
+             managed = device_address(4), host = 0x1000;
+    CALL(ALLOC, 0, device, 3, gpu0, W(4096), W(1));
+    CALL(ALLOC, 1, device, 3, gpu1, W(4096), W(2));
+    CALL(ALLOC, 0, pinned, 3, pinned, W(4096), W(1));
+    CALL(ALLOC, 0, managed, 3, managed, W(4096), W(1));
+    const struct {
+        uint64_t to, from;
+        unsigned direction, device;
+    } cases[] = {
+        {gpu0 + 100, host, WIRE_HTOD, 1}, {pinned, gpu1 + 4095, WIRE_DTOH, 2}, {gpu0, gpu0 + 1, WIRE_DTOD, 1},
+        {gpu1, gpu0, WIRE_PEER, 2},       {host, pinned, WIRE_HTOH, 1},        {managed, host, WIRE_UNIFIED, 1},
+        {gpu1, managed, WIRE_UNIFIED, 2}, {gpu0 + 4096, host, WIRE_HTOH, 1},
+    };
+    for (unsigned i = 0; i < sizeof cases / sizeof *cases; i++) {
+        uint64_t before = shown.transfers[cases[i].direction];
+        CALL(TRANSFER, 0, device, 4, W(10), W(WIRE_UNIFIED), cases[i].to, cases[i].from);
+        assert_int_equal(shown.transfers[cases[i].direction], before + 1);
+        assert_int_equal(shown.transfer_device, cases[i].device);
+    }
+    CALL(TRANSFER, 1, device, 4, W(77), W(WIRE_FILL), gpu0, W(0));
+    assert_int_equal(shown.transfer_bytes[WIRE_FILL], 77);
+    assert_int_equal(
+        device_apply(WIRE_CALL_TRANSFER, 0, KIND_device, WIRE_CALL_CAPTURED, 0, 4, W(1), W(WIRE_FILL), gpu0, W(0)), 0);
+    assert_int_equal(shown.transfer_bytes[WIRE_FILL], 77);
+    assert_int_not_equal(CALL(TRANSFER, 0, device, 4, W(1), W(99), gpu0, W(0)), 0);
+    devices_close(devices);
+}
+
+static uint64_t retries(void)
+{
+    struct devices_counts counts;
+    devices_counts(devices, &counts);
+    return counts.alloc_retries;
+}
+
+static void test_oom_and_retries(void **state)
+{
+    (void)state;
+    device_begin();
+    CALL(ALLOC, 0, device, 3, device_address(1), W(3000), W(1));
+    CALL(OOM, 0, device, 4, W(9000), W(1000), W(4000), W(2));
+    assert_int_equal(shown.oom, 1);
+    assert_int_equal(shown.used, 3000);
+    assert_int_equal(shown.total, 4000);
+    CALL(ALLOC, 0, device, 3, device_address(2), W(9000), W(1)); /* nothing was freed between */
+    assert_int_equal(retries(), 0);
+    CALL(OOM, 0, device, 4, W(9000), W(1000), W(4000), W(2));
+    CALL(FREE, 0, device, 1, device_address(1));
+    CALL(ALLOC, 0, device, 3, device_address(3), W(10), W(1)); /* another size */
+    device_thread = 2;
+    CALL(ALLOC, 0, device, 3, device_address(4), W(9000), W(1)); /* another thread */
+    device_thread = 1;
+    assert_int_equal(retries(), 0);
+    CALL(ALLOC, 0, device, 3, device_address(5), W(9000), W(1));
+    CALL(ALLOC, 0, device, 3, device_address(6), W(9000), W(1));
+    assert_int_equal(retries(), 1);
+    devices_close(devices);
+}
+
+/* A mapping that another process's memory, or host memory, backs; memory that nobody saw. */
+static void test_unknown(void **state)
+{
+    (void)state;
+    device_begin();
+    CALL(FREE, 0, device, 1, W(0x1234));
+    CALL(POOL_FREE, 0, pool, 2, W(0x1234), W(0));
+    CALL(SUB_FREE, 0, sub, 2, W(0), W(0x1234));
+    assert_int_equal(shown.unmatched, 3);
+    CALL(VMM_RELEASE, 0, vmm, 1, W(5));
+    CALL(VMM_UNMAP, 0, vmm, 2, W(0x1000), W(0x1000));
+    CALL(UNDO, 0, device, 0, 0);
+    CALL(POOL_END, 0, pool, 1, W(5));
+    CALL(GRAPH_LAUNCH, 0, pool, 2, W(5), W(5));
+    CALL(SUB_POOL_END, 0, sub, 1, W(5));
+    CALL(SUB_SEGMENT_END, 0, sub, 2, W(5), W(5));
+    CALL(FOREIGN_CLOSE, 0, device, 1, W(5));
+    assert_int_equal(shown.unmatched, 3);
+    CALL(VMM_MAP, 0, vmm, 4, device_address(1), W(100), W(0), W(99)); /* of a handle that nobody saw made */
+    assert_int_equal(shown.block_count, 1);
+    CALL(POOL_ALLOC, 0, pool, 4, device_address(2), W(50), W(98), W(0)); /* of such a pool */
+    assert_int_equal(shown.sampled[1][KIND_pool], 50);
+    CALL(ALLOC, 0, device, 3, device_address(2) + 10, W(10), W(0)); /* its free was not seen */
+    assert_int_equal(shown.block_count, 2);
+    devices_close(devices);
+}
+
+static void test_names(void **state)
+{
+    (void)state;
+    device_begin();
+    uint64_t text, at = device_address(1);
+    memcpy(&text, "weights!", 8);
+    CALL(SUB_POOL, 0, sub, 3, W(7), W(7), text); /* 7 bytes of the 8 */
+    CALL(SUB_SEGMENT, 0, sub, 3, W(7), at, W(4096));
+    assert_string_equal(device_newest_name, "weights");
+    assert_int_equal(device_newest_address, at);
+    CALL(NAME, 0, sub, 3, W(7), W(1000), text); /* a length beyond the words */
+    CALL(SUB_SEGMENT, 0, sub, 3, W(7), at + 4096, W(4096));
+    assert_string_equal(device_newest_name, "weights!");
+    CALL(NAME, 0, sub, 3, at + 10, W(3), text);
+    assert_string_equal(device_newest_name, "wei");
+    assert_int_equal(device_newest_address, at + 10);
+    CALL(NAME, 0, sub, 1, at);
+    CALL(NAME, 0, sub, 2, at, W(5));
+    assert_string_equal(device_newest_name, "wei");
+    devices_close(devices);
+}
+
+static uint64_t hostile_word(void)
+{
+    static const uint64_t words[] = {0,
+                                     1,
+                                     2,
+                                     3,
+                                     0x1000,
+                                     0x1fff,
+                                     0x2000,
+                                     0x7000000000,
+                                     0xffffffffffffffff,
+                                     0x8000000000000000,
+                                     1ull << 57,
+                                     (1ull << 57) - 1,
+                                     1ull << 61,
+                                     0xffffffffffff0001};
+    uint64_t n = rnd(24);
+    return n < 14 ? words[n] : n < 22 ? 0x1000 + rnd(6) * 0x800 : random_seed;
+}
+
+static void take_anything(void *arg, const struct event *e)
+{
+    (void)arg;
+    assert_true(e->kind < KIND_COUNT);
+    shown.used += e->size_bytes;
+}
+
+static void test_hostile(void **state)
+{
+    (void)state;
+    static const struct devices_sink sink = {NULL,          take_anything,  device_of,      device_foreign_of,
+                                             device_map_of, device_name_of, device_transfer};
+    for (unsigned round = 0; round < 40; round++) {
+        random_seed = 1000 + round;
+        device_begin();
+        for (unsigned i = 0; i < 5000; i++) {
+            uint64_t *words = malloc(10 * sizeof *words); /* so that a read past its end is seen */
+            size_t count = rnd(4) ? 4 + rnd(3) : rnd(10);
+            words = realloc(words, (count ? count : 1) * sizeof *words);
+            for (size_t k = 0; k < count; k++)
+                words[k] = hostile_word();
+            struct devices_call c = {.call = (unsigned)rnd(WIRE_CALL_COUNT + 1),
+                                     .device = (unsigned)(rnd(3) ? rnd(2) : rnd(257)),
+                                     .flags = (unsigned)rnd(40) == 0,
+                                     .kind = (unsigned)rnd(KIND_COUNT),
+                                     .stack_id = (uint32_t)rnd(3),
+                                     .thread_id = (uint32_t)rnd(3),
+                                     .words = words,
+                                     .word_count = count,
+                                     .is_segment = rnd(5) == 0};
+            devices_apply(devices, &c, &sink);
+            free(words);
+        }
+        devices_close(devices);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_nested_sub_allocators),
+        cmocka_unit_test(test_transfers),
+        cmocka_unit_test(test_oom_and_retries),
+        cmocka_unit_test(test_unknown),
+        cmocka_unit_test(test_names),
+        cmocka_unit_test(test_hostile),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

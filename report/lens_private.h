@@ -1,0 +1,65 @@
+/*
+ * lens_private.h: what a lens works on, and its stages: what the user asks for (lens.c), the sites and their accounts
+ * (lens_account.c), the tables that stand before those of the file (lens_tables.c).
+ */
+#ifndef MEMPROF_LENS_PRIVATE_H
+#define MEMPROF_LENS_PRIVATE_H
+
+#include "lens.h"
+#include "page_map.h"
+#include "replay.h"
+#include "stat.h"
+
+enum lens_scope { LENS_LINE, LENS_FUNCTION, LENS_FILE, LENS_MODULE, LENS_COUNT };
+
+extern const char *const lens_scope_names[LENS_COUNT];
+
+struct lens_site {
+    int64_t id, stack_id, process_id, device_id;
+    uint32_t kind; /* kinds */
+    uint32_t line, old_line;
+    struct tree_place self;
+    struct stat_row stats;
+};
+
+struct lens_row { /* of an account */
+    enum lens_scope scope;
+    int inclusive;
+    int64_t key; /* index of a line or function; id of a file or module */
+    int64_t device_id;
+    uint32_t kind;
+    uint32_t site_count;
+    struct stat_row stats;
+};
+
+struct lens {
+    sqlite3 *db;
+    const struct lens_options *options;
+    struct tree tree;
+    struct replay_images images;
+    struct replay replay;
+    int is_replayed;
+    struct lens_site *sites;
+    struct lens_row *rows;
+    uint32_t site_count, site_capacity, row_count, row_capacity;
+    char (*kinds)[32]; /* 0: "all" */
+    uint32_t kind_count, kind_capacity;
+    struct page_map row_of;  /* (key, device and kind) */
+    struct page_map changed; /* (key, 0): its sites are not those of the file */
+    struct page_map seen;    /* (key, 0): the site that was counted last */
+    uint32_t no_frame;       /* line of the sites without a frame of the language; 0: all are shown */
+};
+
+/* A kind's number. */
+uint32_t lens_kind(struct lens *l, const char *name);
+int lens_load_sites(struct lens *l, struct error *err);
+/* Chooses the line of each site and adds up its keys. */
+void lens_account(struct lens *l);
+/* Rows whose sites are as before have the own peak that the recorder computed from the events. */
+int lens_restore_own_peaks(struct lens *l, struct error *err);
+/* As the database has it. */
+int64_t lens_row_key(const struct lens *l, const struct lens_row *row);
+
+int lens_write(struct lens *l, struct error *err);
+
+#endif

@@ -1,21 +1,9 @@
 #include "noise.h"
 
-#include "text.h"
+#include "../common/module_kind.h"
 
 #include <fnmatch.h>
 #include <string.h>
-
-/* The C library, the loader, the C++ library. */
-static int is_runtime(const struct walk_frame *f)
-{
-    static const char *const names[] = {"libc.so",  "libc-2",     "ld-linux", "ld-2",      "ld-musl", "libpthread",
-                                        "libdl.so", "libstdc++.", "libm.so",  "libgcc_s.", "libc++.", "libc++abi."};
-    const char *name = f->module ? text_basename(f->module) : "";
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (strncmp(name, names[i], strlen(names[i])) == 0)
-            return 1;
-    return 0;
-}
 
 /* Functions of the C library that keep what they allocate for good: buffers of streams (the stream itself is the
  * caller's), locales and translations, tables of conversions, time zones and name services, handlers of exit. What a
@@ -55,7 +43,7 @@ int noise_is_library(const struct walk_stack *stack)
         const struct walk_frame *f = stack->frames[i];
         if (f->is_allocator)
             continue;
-        if (!is_runtime(f))
+        if (!f->module || !module_is_runtime(f->module))
             break;
         once |= f->plain_name && is_once(f->plain_name);
     }

@@ -2,6 +2,7 @@
 #include "page_names.h"
 
 #include "../common/db.h"
+#include "../common/hash.h"
 #include "../common/kind.h"
 
 #include <ctype.h>
@@ -156,21 +157,13 @@ int32_t page_function(struct page *page, int64_t function_id)
     return index;
 }
 
-static uint64_t text_hash(const char *text)
-{
-    uint64_t h = 0xcbf29ce484222325u;
-    for (; *text; text++)
-        h = (h ^ (unsigned char)*text) * 0x100000001b3u;
-    return h;
-}
-
 int32_t page_module(struct page *page, const char *path, uint64_t key, unsigned space)
 {
     uint32_t index = page_map_get(&page->module_of, key, space);
     if (index != PAGE_NONE)
         return (int32_t)index;
     char *name = page_name_copy(path);
-    uint64_t hash = text_hash(name);
+    uint64_t hash = hash_text(HASH_START, name);
     index = page_map_get(&page->module_of, hash, PAGE_MODULE_PATH);
     if (index != PAGE_NONE && !strcmp(page->modules[index], name)) {
         free(name);

@@ -1,36 +1,11 @@
 #include "tree.h"
 
 #include "../common/db.h"
+#include "../common/module_kind.h"
 #include "text.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-static void ids_add(struct tree_ids *a, int64_t id)
-{
-    a->ids = page_grow(a->ids, a->count, &a->capacity, sizeof *a->ids);
-    a->ids[a->count++] = id;
-}
-
-static uint32_t ids_find(const struct tree_ids *a, int64_t id)
-{
-    if (id >= 1 && (uint64_t)id <= a->count && a->ids[id - 1] == id)
-        return (uint32_t)id; /* the rule: numbered from 1 without gaps */
-    uint32_t low = 0, high = a->count;
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (a->ids[middle] < id)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < a->count && a->ids[low] == id ? low + 1 : 0;
-}
-
-static uint32_t find_column(const struct tree_ids *a, sqlite3_stmt *s, int column)
-{
-    return sqlite3_column_type(s, column) == SQLITE_NULL ? 0 : ids_find(a, sqlite3_column_int64(s, column));
-}
 
 /* --- rows -------------------------------------------------------------------------------------------------------- */
 
@@ -56,7 +31,7 @@ static void line_row(struct tree *t, sqlite3_stmt *s)
     uint32_t index = t->line_count;
     struct tree_line *l = PAGE_PUSH(t->lines, t->line_count, t->line_capacity);
     *l = (struct tree_line){.id = sqlite3_column_int64(s, 0),
-                            .function = find_column(&t->function_ids, s, 1),
+                            .function = ids_column(&t->function_ids, s, 1),
                             .file_id = sqlite3_column_int64(s, 2),
                             .line = sqlite3_column_int64(s, 3),
                             .module_key_id = sqlite3_column_int64(s, 4),
@@ -67,37 +42,27 @@ static void line_row(struct tree *t, sqlite3_stmt *s)
         page_map_set(&t->line_of, MODULE_KEY | (uint64_t)l->module_key_id, (uint64_t)l->offset, index);
 }
 
-static int is_runtime(const char *name)
-{
-    static const char *const names[] = {"libc.so",  "libc-2",     "ld-linux", "ld-2",      "libpthread",
-                                        "libdl.so", "libstdc++.", "libm.so",  "libgcc_s.", "libc++"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (strncmp(name, names[i], strlen(names[i])) == 0)
-            return 1;
-    return 0;
-}
-
 static void module_row(struct tree *t, sqlite3_stmt *s)
 {
     ids_add(&t->module_ids, sqlite3_column_int64(s, 0));
     struct tree_module *m = PAGE_PUSH(t->modules, t->module_count, t->module_capacity);
     m->name = xstrdup(text_basename(db_text(s, 1)));
     m->key_id = sqlite3_column_int64(s, 2);
-    m->is_ours = strcmp(m->name, "libmemprof.so") == 0;
-    m->is_runtime = (uint8_t)is_runtime(m->name);
+    m->is_ours = (uint8_t)module_is_ours(m->name);
+    m->is_runtime = (uint8_t)module_is_runtime(m->name);
 }
 
 static void address_row(struct tree *t, sqlite3_stmt *s)
 {
     ids_add(&t->address_ids, sqlite3_column_int64(s, 0));
     struct tree_address *a = PAGE_PUSH(t->addresses, t->address_count, t->address_capacity);
-    a->module = find_column(&t->module_ids, s, 1);
+    a->module = ids_column(&t->module_ids, s, 1);
     a->offset = sqlite3_column_int64(s, 2);
 }
 
 static void frame_row(struct tree *t, sqlite3_stmt *s)
 {
-    uint32_t address = find_column(&t->address_ids, s, 0);
+    uint32_t address = ids_column(&t->address_ids, s, 0);
     if (!address)
         return;
     struct tree_address *a = &t->addresses[address];
@@ -106,7 +71,7 @@ static void frame_row(struct tree *t, sqlite3_stmt *s)
     a->frame_count++;
     struct tree_frame *f = PAGE_PUSH(t->frames, t->frame_count, t->frame_capacity);
     int64_t line = sqlite3_column_int64(s, 3);
-    f->function = find_column(&t->function_ids, s, 1);
+    f->function = ids_column(&t->function_ids, s, 1);
     f->file_id = sqlite3_column_int64(s, 2);
     f->has_source = f->file_id != 0 && line > 0 && line <= INT32_MAX;
     f->is_python = strcmp(db_text(s, 4), "python") == 0;
@@ -120,15 +85,15 @@ static void node_row(struct tree *t, sqlite3_stmt *s)
 {
     ids_add(&t->node_ids, sqlite3_column_int64(s, 0));
     struct tree_node *n = PAGE_PUSH(t->nodes, t->node_count, t->node_capacity);
-    n->address = find_column(&t->address_ids, s, 2);
+    n->address = ids_column(&t->address_ids, s, 2);
     n->is_cut = sqlite3_column_int(s, 3) & 1;
 }
 
 static void parent_row(struct tree *t, sqlite3_stmt *s)
 {
-    uint32_t node = find_column(&t->node_ids, s, 0);
+    uint32_t node = ids_column(&t->node_ids, s, 0);
     if (node)
-        t->nodes[node].parent = find_column(&t->node_ids, s, 1);
+        t->nodes[node].parent = ids_column(&t->node_ids, s, 1);
 }
 
 static const struct {
@@ -174,7 +139,7 @@ int tree_open(sqlite3 *db, struct tree *t, struct error *err)
 
 void tree_close(struct tree *t)
 {
-    struct tree_ids *const ids[] = {&t->function_ids, &t->line_ids, &t->module_ids, &t->address_ids, &t->node_ids};
+    struct ids *const ids[] = {&t->function_ids, &t->line_ids, &t->module_ids, &t->address_ids, &t->node_ids};
     for (uint32_t i = 0; i < t->module_count; i++)
         free(t->modules[i].name);
     for (size_t i = 0; i < sizeof ids / sizeof *ids; i++)

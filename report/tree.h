@@ -7,6 +7,7 @@
 #define MEMPROF_TREE_H
 
 #include "../common/error.h"
+#include "../common/ids.h"
 #include "page_map.h"
 
 #include <sqlite3.h>
@@ -52,11 +53,6 @@ struct tree_node {
     uint8_t is_cut; /* of the outermost: its callers were not recorded */
 };
 
-struct tree_ids { /* database ids, ascending: the index of an id is its place + 1 */
-    int64_t *ids;
-    uint32_t count, capacity;
-};
-
 struct tree {
     struct tree_function *functions;
     struct tree_line *lines;
@@ -67,7 +63,7 @@ struct tree {
     uint32_t function_count, line_count, frame_count, module_count, address_count, node_count;
     uint32_t function_capacity, line_capacity, frame_capacity, module_capacity, address_capacity, node_capacity;
     uint32_t stored_lines; /* lines beyond are added ones */
-    struct tree_ids function_ids, line_ids, module_ids, address_ids, node_ids;
+    struct ids function_ids, line_ids, module_ids, address_ids, node_ids;
     struct page_map line_of; /* (function, file and line), (module, offset) -> lines */
 };
 

@@ -1,6 +1,7 @@
 #include "walk.h"
 
 #include "../common/db.h"
+#include "../common/hash.h"
 #include "record.h"
 #include "table.h"
 
@@ -202,14 +203,12 @@ static void frame_place(const struct walk_frame *frame, const char *base, struct
 
 static uint64_t hash(uint64_t h, const char *text)
 {
-    for (; *text; text++)
-        h = (h ^ (unsigned char)*text) * 0x100000001b3u;
-    return (h ^ 0xff) * 0x100000001b3u; /* where it ends */
+    return hash_byte(hash_text(h, text), 0xff); /* where it ends */
 }
 
 uint64_t walk_shown_hash(const struct walk_stack *stack)
 {
-    uint64_t h = 0xcbf29ce484222325u + (stack->count == 0 && stack->is_hidden);
+    uint64_t h = HASH_START + (stack->count == 0 && stack->is_hidden);
     int first, end;
     walk_shown(stack, &first, &end);
     struct buf place = BUF(1 << 20);

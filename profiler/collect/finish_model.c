@@ -6,15 +6,13 @@
 #include "finish_private.h"
 #include "strmap.h"
 
+#include "../../common/ids.h"
+#include "../../common/module_kind.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-struct ids { /* database ids, ascending: the index of an id is its place + 1 */
-    int64_t *ids;
-    size_t count, capacity;
-};
 
 #define PREFIXES_MAX 16
 
@@ -28,35 +26,6 @@ struct load {
     size_t prefix_count;
     uint32_t *new_index; /* of nodes: by place in the table + 1 */
 };
-
-static void ids_add(struct ids *a, int64_t id)
-{
-    if (a->count == a->capacity) {
-        a->capacity = a->capacity ? a->capacity * 2 : 256;
-        a->ids = xrealloc(a->ids, a->capacity * sizeof *a->ids);
-    }
-    a->ids[a->count++] = id;
-}
-
-static uint32_t ids_find(const struct ids *a, int64_t id)
-{
-    if (id >= 1 && (uint64_t)id <= a->count && a->ids[id - 1] == id)
-        return (uint32_t)id; /* the rule: numbered from 1 without gaps */
-    size_t low = 0, high = a->count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (a->ids[middle] < id)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < a->count && a->ids[low] == id ? (uint32_t)low + 1 : 0;
-}
-
-static uint32_t find_column(const struct ids *a, sqlite3_stmt *s, int column)
-{
-    return sqlite3_column_type(s, column) == SQLITE_NULL ? 0 : ids_find(a, sqlite3_column_int64(s, column));
-}
 
 /* Calls row for every row of the query. */
 static int each(struct load *l, const char *sql, void (*row)(struct load *, sqlite3_stmt *))
@@ -117,23 +86,6 @@ static void file_row(struct load *l, sqlite3_stmt *s)
         .id = sqlite3_column_int64(s, 0), .has_source = sqlite3_column_int(s, 1) || access(db_text(s, 2), R_OK) == 0};
 }
 
-static int is_ours(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return strcmp(slash ? slash + 1 : path, "libmemprof.so") == 0;
-}
-
-static int is_runtime(const char *path)
-{
-    static const char *const names[] = {"libc.so",  "libc-2",     "ld-linux", "ld-2",      "libpthread",
-                                        "libdl.so", "libstdc++.", "libm.so",  "libgcc_s.", "libc++"};
-    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (strncmp(name, names[i], strlen(names[i])) == 0)
-            return 1;
-    return 0;
-}
-
 /* A Python interpreter's directory, from PREFIX/bin/python3.11 or PREFIX/lib/libpython3.11.so.1.0. */
 static void prefix_row(struct load *l, sqlite3_stmt *s)
 {
@@ -173,18 +125,18 @@ static void address_row(struct load *l, sqlite3_stmt *s)
     m->addresses = room(m->addresses, m->address_count, sizeof *m->addresses);
     struct model_address *a = &m->addresses[m->address_count++];
     *a = (struct model_address){.offset = sqlite3_column_int64(s, 2)};
-    uint32_t module = find_column(&l->modules, s, 1);
+    uint32_t module = ids_column(&l->modules, s, 1);
     if (module)
         a->module = l->module_keys[module - 1];
-    a->is_ours = (uint8_t)is_ours(db_text(s, 3));
-    a->is_runtime = (uint8_t)is_runtime(db_text(s, 3));
+    a->is_ours = (uint8_t)module_is_ours(db_text(s, 3));
+    a->is_runtime = (uint8_t)module_is_runtime(db_text(s, 3));
     a->is_own = module && !a->is_ours && !a->is_runtime && !is_installed(l, db_text(s, 3));
 }
 
 static void frame_row(struct load *l, sqlite3_stmt *s)
 {
     struct model *m = l->m;
-    uint32_t address = find_column(&l->addresses, s, 0);
+    uint32_t address = ids_column(&l->addresses, s, 0);
     if (!address)
         return;
     struct model_address *a = &m->addresses[address];
@@ -195,7 +147,7 @@ static void frame_row(struct load *l, sqlite3_stmt *s)
     struct model_frame *f = &m->frames[m->frame_count++];
     int64_t line = sqlite3_column_int64(s, 3);
     *f = (struct model_frame){
-        .function = find_column(&l->functions, s, 1), .file = find_column(&l->files, s, 2), .address = address};
+        .function = ids_column(&l->functions, s, 1), .file = ids_column(&l->files, s, 2), .address = address};
     f->is_python = strcmp(db_text(s, 4), "python") == 0;
     f->line = f->file && line > 0 && line <= INT32_MAX ? (int32_t)line : 0;
 }
@@ -207,7 +159,7 @@ static void node_row(struct load *l, sqlite3_stmt *s)
     struct model *m = l->m;
     ids_add(&l->nodes, sqlite3_column_int64(s, 0));
     m->nodes = room(m->nodes, m->node_count, sizeof *m->nodes);
-    m->nodes[m->node_count++] = (struct model_node){0, find_column(&l->addresses, s, 1)};
+    m->nodes[m->node_count++] = (struct model_node){0, ids_column(&l->addresses, s, 1)};
 }
 
 struct links { /* first child and next sibling, by old index */
@@ -275,7 +227,7 @@ static int read_parents(struct load *l, struct links *k)
         return rc;
     while (sqlite3_step(s) == SQLITE_ROW) {
         uint32_t node = ids_find(&l->nodes, sqlite3_column_int64(s, 0));
-        k->parent[node] = find_column(&l->nodes, s, 1);
+        k->parent[node] = ids_column(&l->nodes, s, 1);
     }
     sqlite3_finalize(s);
     return 0;
@@ -318,7 +270,7 @@ static void site_row(struct load *l, sqlite3_stmt *s)
     m->sites = room(m->sites, m->site_count, sizeof *m->sites);
     struct model_site *site = &m->sites[m->site_count++];
     *site = (struct model_site){.id = sqlite3_column_int64(s, 0)};
-    uint32_t node = find_column(&l->nodes, s, 1);
+    uint32_t node = ids_column(&l->nodes, s, 1);
     site->node = node ? l->new_index[node] : 0;
     int64_t device = sqlite3_column_int64(s, 2);
     const char *kind = db_text(s, 3);

@@ -1,5 +1,6 @@
 #include "stacks.h"
 
+#include "../../common/hash.h"
 #include "../wire.h"
 #include "python.h"
 
@@ -53,13 +54,6 @@ static uint64_t mix(uint64_t a, uint64_t b)
     return x ^ x >> 32;
 }
 
-static uint64_t text_hash(const char *text, uint64_t hash)
-{
-    for (; text && *text; text++)
-        hash = (hash ^ (unsigned char)*text) * 0x100000001b3ull;
-    return hash;
-}
-
 static uint64_t node_hash(const struct stacks *s, uint32_t id)
 {
     return mix(s->nodes[id].parent, s->nodes[id].address);
@@ -72,7 +66,7 @@ static uint64_t address_hash(const struct stacks *s, uint32_t id)
 
 static uint64_t key_hash(const struct stacks *s, uint32_t id)
 {
-    return text_hash(s->keys[id].build_id, text_hash(s->keys[id].path, 0xcbf29ce484222325ull));
+    return hash_text(hash_text(HASH_START, s->keys[id].path), s->keys[id].build_id);
 }
 
 typedef uint64_t hash_fn(const struct stacks *s, uint32_t id);
@@ -205,7 +199,7 @@ static uint32_t key_intern(struct stacks *s, const char *path, const char *build
 {
     struct index *x = &s->key_index;
     index_grow(s, x, key_hash);
-    uint64_t hash = text_hash(build_id, text_hash(path, 0xcbf29ce484222325ull));
+    uint64_t hash = hash_text(hash_text(HASH_START, path), build_id);
     uint32_t i = (uint32_t)hash & x->mask;
     for (; x->slots[i]; i = (i + 1) & x->mask)
         if (same_text(s->keys[x->slots[i]].path, path) && same_text(s->keys[x->slots[i]].build_id, build_id))

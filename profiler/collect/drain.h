@@ -47,7 +47,7 @@ struct ring {           /* our side of a ring in use: one thread of the program 
     uint64_t check_ns;   /* when to look whether the thread is gone; monotonic */
     struct open_range {
         int64_t mark_id;
-        uint32_t domain; /* hash of its name */
+        uint64_t domain; /* hash of its name */
     } ranges[DRAIN_RANGES];
     char name[16];
 };

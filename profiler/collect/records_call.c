@@ -1,0 +1,193 @@
+#include "devices.h"
+#include "mapping.h"
+#include "records_private.h"
+
+#include "../../common/error.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define SEGMENT_WAIT_NS 20000000u /* from a device allocation to what its thread says of it */
+#define SEGMENT_AHEAD   16u       /* other events of the thread between the two */
+#define NAME_ROWS       65536u    /* names in the file; the first ones */
+#define UNTRACKED_ROWS  64u
+
+enum { CALL_WORDS = 3 }; /* before its arguments */
+
+static unsigned call_of(uint64_t word2)
+{
+    return (unsigned)(word2 & 0xff);
+}
+
+/* What the thread does next with memory that it just allocated: 1 says that a sub-allocator hands out parts of it,
+ * 0 something else, -1 is not known yet. */
+static int becomes_segment(struct drain *d, const struct ring *r, uint64_t words)
+{
+    uint64_t address = record_word(r, CALL_WORDS), size = record_word(r, CALL_WORDS + 1), length;
+    uint64_t position = r->position + words, others = 0;
+    uint64_t end = __atomic_load_n(&d->session->rings[r->index].head, __ATOMIC_ACQUIRE);
+    if (end - r->position > WIRE_RING_WORDS)
+        return 0;
+    for (; position < end; position += length) {
+        length = drain_record_words(r, position, end);
+        if (!length)
+            return 0;
+        unsigned op = WIRE_OP(record_word_at(r, position, 1));
+        if (op == WIRE_STACK || op == WIRE_MODULE_LOAD || op == WIRE_PAD)
+            continue;
+        if (op != WIRE_CALL && ++others > SEGMENT_AHEAD)
+            return 0;
+        if (op != WIRE_CALL || length < CALL_WORDS)
+            continue;
+        switch (call_of(record_word_at(r, position, 2))) {
+        case WIRE_CALL_SUB_SEGMENT:
+            return length >= CALL_WORDS + 3 && record_word_at(r, position, CALL_WORDS + 1) - address < size;
+        case WIRE_CALL_SUB_ALLOC:
+            if (!(record_word_at(r, position, 2) >> 32 & WIRE_CALL_IMPLICIT) || length < CALL_WORDS + 3)
+                return 0;
+            return record_word_at(r, position, CALL_WORDS + 1) - address < size ||
+                   address - record_word_at(r, position, CALL_WORDS + 1) < record_word_at(r, position, CALL_WORDS + 2);
+        case WIRE_CALL_VMM_CREATE: /* may come between the two; a large block grows its segment by several */
+        case WIRE_CALL_VMM_MAP:
+        case WIRE_CALL_VMM_RELEASE:
+        case WIRE_CALL_VMM_RESERVE:
+        case WIRE_CALL_SUB_POOL:
+        case WIRE_CALL_DEVICE:
+        case WIRE_CALL_POOL:
+        case WIRE_CALL_POOL_STATE:
+        case WIRE_CALL_MEMORY_INFO:
+        case WIRE_CALL_NAME:
+            break;
+        default:
+            return 0;
+        }
+    }
+    return -1;
+}
+
+static int may_become_segment(const struct ring *r, uint64_t words)
+{
+    unsigned call = words > CALL_WORDS + 1 ? call_of(record_word(r, 2)) : WIRE_CALL_COUNT;
+    return call == WIRE_CALL_ALLOC || call == WIRE_CALL_POOL_ALLOC || call == WIRE_CALL_VMM_MAP;
+}
+
+int records_may_take(struct drain *d, struct ring *r, uint64_t words)
+{
+    if (!may_become_segment(r, words) || d->is_last || r->process->dead || d->pressure >= WIRE_RING_WORDS / 2 ||
+        clock_stamp(d->clock) - r->key >= clock_ticks(d->clock, SEGMENT_WAIT_NS) || becomes_segment(d, r, words) >= 0)
+        return 1;
+    if (d->limit > r->key)
+        d->limit = r->key;
+    return 0;
+}
+
+struct call_target {
+    struct drain *d;
+    struct ring *r;
+    unsigned hook;
+    uint32_t stack_id;
+};
+
+static void emit_call(void *arg, const struct event *event)
+{
+    const struct call_target *t = arg;
+    struct record_target target = {t->d, t->r, t->hook};
+    records_emit(&target, event);
+}
+
+static unsigned find_device(void *arg, unsigned ordinal, const uint64_t *uuid, uint64_t total_bytes, const char *model)
+{
+    const struct call_target *t = arg;
+    return device_rows_find(&t->d->device_rows, "cuda", ordinal, uuid, total_bytes, model);
+}
+
+static unsigned find_foreign(void *arg, unsigned device_id)
+{
+    const struct call_target *t = arg;
+    const struct device_row *row = &t->d->device_rows.rows[device_id % DEVICE_ROWS];
+    return device_rows_find(&t->d->device_rows, "foreign", row->ordinal, row->uuid, 0, NULL);
+}
+
+static uint64_t find_map(void *arg, uint64_t address)
+{
+    const struct call_target *t = arg;
+    return mapping_block_at(t->r->process->mapping, address);
+}
+
+static void name_memory(void *arg, uint64_t address, const char *name)
+{
+    const struct call_target *t = arg;
+    if (t->d->name_rows >= NAME_ROWS)
+        return;
+    sqlite3_stmt *q = store_statement(
+        t->d->store, "INSERT INTO memory_name(name_id, process_id, address, time_ns, name) VALUES(?, ?, ?, ?, ?)");
+    sqlite3_bind_int64(q, 1, (int64_t)++t->d->name_rows);
+    sqlite3_bind_int64(q, 2, t->r->process->process_id);
+    sqlite3_bind_int64(q, 3, (int64_t)address);
+    sqlite3_bind_int64(q, 4, record_ns(t->d, t->r));
+    sqlite3_bind_text(q, 5, name, -1, SQLITE_TRANSIENT);
+    store_step(t->d->store, q);
+}
+
+static void add_transfer(void *arg, unsigned device_id, unsigned direction, uint64_t bytes)
+{
+    const struct call_target *t = arg;
+    transfers_add(&t->d->transfers, t->stack_id, device_id, direction, bytes);
+}
+
+/* arguments: version, bytes of the name, the name. */
+static void tell_untracked(struct drain *d, const struct process *p, const uint64_t *arguments, uint64_t count)
+{
+    char text[160], key[96], name[64] = "";
+    uint64_t bytes = count > 2 ? arguments[1] : 0;
+    if (bytes >= sizeof name)
+        bytes = sizeof name - 1;
+    if (bytes > (count - 2) * 8)
+        bytes = (count - 2) * 8;
+    memcpy(name, arguments + 2, count > 2 ? bytes : 0);
+    if (!*name || d->untracked_rows++ >= UNTRACKED_ROWS)
+        return;
+    snprintf(key, sizeof key, "cuda_untracked:%s", name);
+    snprintf(text, sizeof text, "%s of CUDA %u.%u has no hook, and its calls are not seen", name,
+             (unsigned)arguments[0] / 1000, (unsigned)arguments[0] % 1000 / 10);
+    sqlite3_stmt *q = store_statement(d->store, "INSERT INTO counter VALUES(?, ?, 1, ?)");
+    sqlite3_bind_int64(q, 1, p->process_id);
+    sqlite3_bind_text(q, 2, key, -1, SQLITE_TRANSIENT);
+    sqlite3_bind_text(q, 3, text, -1, SQLITE_TRANSIENT);
+    store_step(d->store, q);
+}
+
+void records_call(struct drain *d, struct ring *r, uint64_t word1, uint64_t words)
+{
+    uint64_t arguments[WIRE_RECORD_MAX];
+    struct process *p = r->process;
+    if (words < CALL_WORDS) {
+        d->bad_records++;
+        return;
+    }
+    for (uint64_t i = CALL_WORDS; i < words; i++)
+        arguments[i - CALL_WORDS] = record_word(r, i);
+    uint64_t word2 = record_word(r, 2);
+    if (call_of(word2) == WIRE_CALL_UNTRACKED) {
+        tell_untracked(d, p, arguments, words - CALL_WORDS);
+        return;
+    }
+    struct call_target target = {d, r, WIRE_HOOK(word1) < WIRE_HOOK_COUNT ? WIRE_HOOK(word1) : 0,
+                                 record_stack(d, r, WIRE_VAR_LOW(word1))};
+    struct devices_call what = {
+        .call = call_of(word2),
+        .device = (unsigned)(word2 >> 8 & 0xff),
+        .flags = (unsigned)(word2 >> 32),
+        .kind = drain_kind(target.hook),
+        .stack_id = target.stack_id,
+        .thread_id = r->thread_id,
+        .words = arguments,
+        .word_count = words - CALL_WORDS,
+        .is_segment = may_become_segment(r, words) && becomes_segment(d, r, words) == 1,
+    };
+    struct devices_sink sink = {&target, emit_call, find_device, find_foreign, find_map, name_memory, add_transfer};
+    if (!p->devices)
+        p->devices = devices_open();
+    if (devices_apply(p->devices, &what, &sink))
+        d->bad_records++;
+}

@@ -1,0 +1,120 @@
+#include "records_private.h"
+
+#include "../../common/error.h"
+#include "../../common/hash.h"
+
+#include <string.h>
+
+/* The fields of a mark's text, in place: each ends with a NUL. Missing ones are "". */
+struct mark_text {
+    char *domain, *category, *name;
+};
+
+static struct mark_text split_mark(char *text)
+{
+    char *first = strchr(text, WIRE_MARK_SEPARATOR), *second = first ? strchr(first + 1, WIRE_MARK_SEPARATOR) : NULL;
+    if (!second)
+        return (struct mark_text){text + strlen(text), text + strlen(text), text};
+    *first = *second = 0;
+    return (struct mark_text){text, first + 1, second + 1};
+}
+
+static void end_mark(struct drain *d, const struct ring *r, int64_t mark_id)
+{
+    sqlite3_stmt *q = store_statement(d->store, "UPDATE mark SET end_ns = ? WHERE mark_id = ?");
+    sqlite3_bind_int64(q, 1, record_ns(d, r));
+    sqlite3_bind_int64(q, 2, mark_id);
+    store_step(d->store, q);
+}
+
+/* The innermost open range of this thread and domain. */
+static void end_range(struct drain *d, struct ring *r, uint64_t domain)
+{
+    if (r->range_depth > DRAIN_RANGES) { /* deeper than what is remembered: of whatever domain */
+        r->range_depth--;
+        return;
+    }
+    for (unsigned i = r->range_depth; i-- > 0;)
+        if (r->ranges[i].domain == domain) {
+            end_mark(d, r, r->ranges[i].mark_id);
+            memmove(&r->ranges[i], &r->ranges[i + 1], (r->range_depth - i - 1u) * sizeof *r->ranges);
+            r->range_depth--;
+            return;
+        }
+}
+
+static int64_t mark_row(struct drain *d, const struct ring *r, const struct mark_text *t, int is_range)
+{
+    int64_t mark_id = (int64_t)++d->mark_rows;
+    sqlite3_stmt *q =
+        store_statement(d->store, "INSERT INTO records_mark(mark_id, process_id, thread_id, device_id, name, "
+                                  "start_ns, is_range, domain, category) "
+                                  "VALUES(?1, ?2, ?3, NULL, ?4, ?5, ?6, nullif(?7, ''), nullif(?8, ''))");
+    sqlite3_bind_int64(q, 1, mark_id);
+    sqlite3_bind_int64(q, 2, r->process->process_id);
+    sqlite3_bind_int64(q, 3, r->thread_id);
+    sqlite3_bind_text(q, 4, t->name, -1, SQLITE_TRANSIENT);
+    sqlite3_bind_int64(q, 5, record_ns(d, r));
+    sqlite3_bind_int(q, 6, is_range);
+    sqlite3_bind_text(q, 7, t->domain, -1, SQLITE_TRANSIENT);
+    sqlite3_bind_text(q, 8, t->category, -1, SQLITE_TRANSIENT);
+    store_step(d->store, q);
+    return mark_id;
+}
+
+/* Ranges by id: the ones that are open, of all processes; one that is never closed stays. */
+static void start_span(struct drain *d, const struct ring *r, uint64_t id, int64_t mark_id)
+{
+    if (d->span_count == d->span_room) {
+        if (d->span_room >= DRAIN_SPANS)
+            return;
+        d->span_room = d->span_room ? d->span_room * 2 : 64;
+        d->spans = xrealloc(d->spans, d->span_room * sizeof *d->spans);
+    }
+    d->spans[d->span_count++] = (struct span){id, mark_id, r->process->process_id};
+}
+
+static void end_span(struct drain *d, const struct ring *r, uint64_t id)
+{
+    for (size_t i = d->span_count; i-- > 0;)
+        if (d->spans[i].id == id && d->spans[i].process_id == r->process->process_id) {
+            end_mark(d, r, d->spans[i].mark_id);
+            d->spans[i] = d->spans[--d->span_count];
+            return;
+        }
+}
+
+void records_mark(struct drain *d, struct ring *r, uint64_t word1, uint64_t words)
+{
+    uint64_t text[WIRE_RECORD_MAX + 1];
+    unsigned kind = WIRE_HOOK(word1);
+    int has_id = kind == WIRE_MARK_START || kind == WIRE_MARK_END;
+    uint64_t bytes = WIRE_VAR_LOW(word1), first = 2u + (unsigned)has_id,
+             id = has_id && words > 2 ? record_word(r, 2) : 0;
+    if (words < first || kind > WIRE_MARK_END) {
+        d->bad_records++;
+        return;
+    }
+    if (bytes > (words - first) * 8)
+        bytes = (words - first) * 8;
+    for (uint64_t i = first; i < words; i++)
+        text[i - first] = record_word(r, i);
+    ((char *)text)[bytes] = 0; /* there is one word more than a record can hold */
+    if (kind == WIRE_MARK_POP) {
+        end_range(d, r, hash_text(HASH_START, (char *)text));
+        return;
+    }
+    if (kind == WIRE_MARK_END) {
+        end_span(d, r, id);
+        return;
+    }
+    struct mark_text t = split_mark((char *)text);
+    int64_t mark_id = mark_row(d, r, &t, kind != WIRE_MARK_INSTANT);
+    if (kind == WIRE_MARK_START)
+        start_span(d, r, id, mark_id);
+    if (kind == WIRE_MARK_PUSH) {
+        if (r->range_depth < DRAIN_RANGES)
+            r->ranges[r->range_depth] = (struct open_range){mark_id, hash_text(HASH_START, t.domain)};
+        r->range_depth += r->range_depth < UINT8_MAX;
+    }
+}

@@ -29,7 +29,8 @@ void buf_add(struct buf *b, const void *data, size_t length)
     char *room = buf_room(b, length);
     if (!room)
         return;
-    memcpy(room, data, length);
+    if (length) /* data may be NULL then */
+        memcpy(room, data, length);
     b->length += length;
     b->data[b->length] = 0;
 }

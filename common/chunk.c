@@ -81,7 +81,7 @@ int column_begin_write(struct column *c, struct stream *streams, size_t count)
     return 0;
 }
 
-void column_end_write(struct column *c, struct stream *streams)
+void column_end_write(const struct column *c, struct stream *streams)
 {
     for (unsigned i = 0; i < COLUMN_STREAMS; i++)
         streams[i].length = (size_t)(c->at[i] - streams[i].data);

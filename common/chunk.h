@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #define CHUNK_EVENTS 65536u
+#define CHUNK_TUPLES 256u /* different combinations of op, hook, device and kind in a chunk, at most */
 
 /* The operations of v_event, in the order of their numbers in the file. */
 #define CHUNK_OPS(X)                                                                       \
@@ -48,7 +49,7 @@ struct chunk_event {
     uint32_t site_id;   /* the block's site, for frees too; 0: unknown */
     uint32_t thread_id; /* the thread that did it */
     uint16_t process_id;
-    uint8_t op;     /* enum chunk_op */
+    uint8_t op;     /* enum chunk_op; with the next three as they lie one number, the event's tuple */
     uint8_t hook;   /* hook_id */
     uint8_t device; /* device_id */
     uint8_t kind;   /* index in the table of kinds, kind.h */
@@ -91,6 +92,13 @@ void chunk_codec_close(struct chunk_codec *codec);
 int chunk_encode_events(struct chunk_codec *codec, const struct chunk_event *events, size_t count, struct buf *out);
 int chunk_encode_deltas(struct chunk_codec *codec, const struct chunk_delta *deltas, size_t count, struct buf *out);
 int chunk_encode_live(struct chunk_codec *codec, const struct chunk_live *sites, size_t count, struct buf *out);
+
+/* The same for events that come little by little: begin; add, with the array so far and how many there are now, as often
+ * as you like; pack, after which more may be added, and a chunk that holds them too packed. The codec serves nothing else
+ * meanwhile. */
+int chunk_events_begin(struct chunk_codec *codec);
+int chunk_events_add(struct chunk_codec *codec, const struct chunk_event *events, size_t count);
+int chunk_events_pack(struct chunk_codec *codec, struct buf *out);
 
 /* Decode into an array owned by codec, valid until its next call. Return the count, or -EBADMSG when the bytes are
  * damaged (checksum, lengths, values out of range). */

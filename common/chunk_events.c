@@ -222,55 +222,84 @@ static int begin_write(struct chunk_codec *codec, struct column c[C_COUNT], size
     return 0;
 }
 
-int chunk_encode_events(struct chunk_codec *codec, const struct chunk_event *events, size_t count, struct buf *out)
+static int begin(struct chunk_codec *codec, size_t room)
 {
-    struct column c[C_COUNT];
     struct chunk_events_state *m = chunk_model_begin(codec);
-    if (count > CHUNK_EVENTS)
-        return -EFBIG;
-    if (!m || begin_write(codec, c, count) != 0)
+    if (!m)
         return -ENOMEM;
+    m->writer = (struct writer){.room = (uint32_t)room, .thread_key = UINT64_MAX, .tuple = UINT32_MAX};
+    return begin_write(codec, m->writer.columns, room);
+}
+
+int chunk_events_begin(struct chunk_codec *codec)
+{
+    return begin(codec, CHUNK_EVENTS);
+}
+
+int chunk_events_add(struct chunk_codec *codec, const struct chunk_event *events, size_t count)
+{
+    struct chunk_events_state *m = codec->events;
+    struct writer w = m->writer;
     uint8_t *code = codec->streams[S_CODE].data, *low = codec->streams[S_THREAD].data;
     uint8_t *high = codec->streams[S_THREAD_HIGH].data;
-    uint64_t before_ns = count ? events[0].time_ns : 0, thread_key = UINT64_MAX;
-    uint32_t tuple_before = UINT32_MAX, tuple_number = 0, t = 0;
-    for (uint32_t i = 0; i < count; i++) {
+    if (count > w.room)
+        return -EFBIG;
+    if (!w.count && count)
+        w.first_ns = w.before_ns = events[0].time_ns;
+    for (uint32_t i = w.count; i < count; i++) {
         const struct chunk_event *e = &events[i];
         uint32_t tuple = e->op | (uint32_t)e->hook << 8 | (uint32_t)e->device << 16 | (uint32_t)e->kind << 24;
-        if (e->time_ns < before_ns || e->time_ns > INT64_MAX || e->size_bytes > INT64_MAX)
+        if (e->time_ns < w.before_ns || e->time_ns > INT64_MAX || e->size_bytes > INT64_MAX)
             return -EFBIG;
-        if (tuple != tuple_before) {
-            tuple_number = dict_number(&m->codes, tuple);
-            tuple_before = tuple;
-            if (tuple_number >= CODES_MAX)
+        if (tuple != w.tuple) {
+            w.tuple_number = dict_number(&m->codes, tuple);
+            w.tuple = tuple;
+            if (w.tuple_number >= CHUNK_TUPLES)
                 return -EFBIG;
         }
-        code[i] = (uint8_t)tuple_number;
+        code[i] = (uint8_t)w.tuple_number;
         uint64_t key = (uint64_t)e->process_id << 32 | e->thread_id;
-        if (key != thread_key) {
-            thread_key = key;
-            t = dict_number(&m->threads, key);
-            if (t == m->thread_count)
+        if (key != w.thread_key) {
+            w.thread_key = key;
+            w.thread = dict_number(&m->threads, key);
+            if (w.thread == m->thread_count)
                 model_add_thread(m);
         }
-        low[i] = (uint8_t)t;
-        high[i] = (uint8_t)(t >> 8);
-        column_put_mixed(&c[C_TIME], e->time_ns - before_ns);
-        before_ns = e->time_ns;
+        low[i] = (uint8_t)w.thread;
+        high[i] = (uint8_t)(w.thread >> 8);
+        column_put_mixed(&w.columns[C_TIME], e->time_ns - w.before_ns);
+        w.before_ns = e->time_ns;
         if (is_birth(e->op))
-            put_birth(m, c, events, i, t);
+            put_birth(m, w.columns, events, i, w.thread);
         else if (is_death(e->op))
-            put_death(m, c, events, i, t);
+            put_death(m, w.columns, events, i, w.thread);
         else
-            put_other(m, c, e, t);
+            put_other(m, w.columns, e, w.thread);
     }
+    w.count = (uint32_t)count;
+    m->writer = w;
+    return 0;
+}
+
+int chunk_events_pack(struct chunk_codec *codec, struct buf *out)
+{
+    const struct chunk_events_state *m = codec->events;
+    const struct writer *w = &m->writer;
     for (unsigned i = S_CODE; i <= S_THREAD_HIGH; i++)
-        codec->streams[i].length = count;
+        codec->streams[i].length = w->count;
     for (unsigned i = 0; i < C_COUNT; i++)
-        column_end_write(&c[i], &codec->streams[S_COLUMNS + i * COLUMN_STREAMS]);
-    if (put_table(codec, m, count ? events[0].time_ns : 0) != 0)
+        column_end_write(&w->columns[i], &codec->streams[S_COLUMNS + i * COLUMN_STREAMS]);
+    if (put_table(codec, m, w->first_ns) != 0)
         return -ENOMEM;
-    return frame_pack(codec, CHUNK_EVENTS_MAGIC, count, S_COUNT, out);
+    return frame_pack(codec, CHUNK_EVENTS_MAGIC, w->count, S_COUNT, out);
+}
+
+int chunk_encode_events(struct chunk_codec *codec, const struct chunk_event *events, size_t count, struct buf *out)
+{
+    int rc = count > CHUNK_EVENTS ? -EFBIG : begin(codec, count);
+    if (rc == 0)
+        rc = chunk_events_add(codec, events, count);
+    return rc ? rc : chunk_events_pack(codec, out);
 }
 
 /* --- reading --- */

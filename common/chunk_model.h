@@ -25,10 +25,9 @@ enum { /* columns */
 
 enum { S_TABLE, S_CODE, S_THREAD, S_THREAD_HIGH, S_COLUMNS, S_COUNT = S_COLUMNS + C_COUNT * COLUMN_STREAMS };
 
-#define SLOTS     (2 * CHUNK_EVENTS)
-#define NONE      UINT32_MAX
-#define BINS      4096u
-#define CODES_MAX 256u
+#define SLOTS (2 * CHUNK_EVENTS)
+#define NONE  UINT32_MAX
+#define BINS  4096u
 
 enum { SITE_EXPECTED = 0, SITE_NEW = 1, SITE_KNOWN = 1 }; /* SITE_KNOWN + n: the n-th of the chunk, n from 1 */
 enum { ADDRESS_EXPECTED = 0, ADDRESS_ODD = 1, ADDRESS_NEAR = 2 };
@@ -63,7 +62,17 @@ struct thread_model {
     uint32_t pending; /* event of a realloc's free, until its allocation; NONE */
 };
 
+struct writer { /* a chunk that is being encoded */
+    struct column columns[C_COUNT];
+    uint32_t count, room; /* events */
+    uint64_t first_ns, before_ns;
+    uint64_t thread_key; /* of the event before, as its tuple */
+    uint32_t thread;
+    uint32_t tuple, tuple_number;
+};
+
 struct chunk_events_state {
+    struct writer writer;
     struct dict sites;                        /* writer */
     struct dict threads;                      /* writer; key: process << 32 | thread */
     struct dict codes;                        /* writer; key: op | hook << 8 | device << 16 | kind << 24 */
@@ -142,7 +151,7 @@ static inline int read_table(struct chunk_codec *codec, struct chunk_events_stat
     memcpy(&r->first_ns, table->data, 8);
     memcpy(&r->code_count, table->data + 8, 4);
     memcpy(&r->thread_count, table->data + 12, 4);
-    if (r->code_count > CODES_MAX || r->thread_count > count ||
+    if (r->code_count > CHUNK_TUPLES || r->thread_count > count ||
         table->length != 16 + r->code_count * 4ull + r->thread_count * 6ull)
         return -1;
     r->codes = table->data + 16;

@@ -136,7 +136,7 @@ int stream_reserve(struct stream *s, size_t length);
 
 /* The streams of a column, begun for writing (room for count values) or for reading, and ended after writing. */
 int column_begin_write(struct column *c, struct stream *streams, size_t count);
-void column_end_write(struct column *c, struct stream *streams);
+void column_end_write(const struct column *c, struct stream *streams);
 void column_begin_read(struct column *c, const struct stream *streams);
 int column_is_read(const struct column *c); /* everything was used */
 

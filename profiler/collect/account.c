@@ -7,12 +7,15 @@
 #include "../../common/error.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /* How far ahead of its turn an event's memory is asked for: the index entry of its block, the block, its site. */
 #define AHEAD_INDEX 28u
 #define AHEAD_BLOCK 18u
 #define AHEAD_SITE  8u
 #define AHEAD_RING  32u /* a power of two above AHEAD_INDEX */
+
+#define ENCODE_EVENTS 512u /* at once, while they are in the cache */
 
 /* Up to so many, blocks and sites are in the second level of the cache anyway. */
 #define NEAR_BLOCKS 4096u
@@ -203,30 +206,40 @@ void account_reserved_sampled(struct account *a, struct device_account *d, struc
     k->reserved_sampled_bytes = now;
 }
 
-void account_keep(struct account *a, const struct event *e, unsigned op, uint64_t address, uint64_t size_bytes,
-                  uint32_t site_id, unsigned device, unsigned kind, unsigned match)
+static inline __attribute__((always_inline)) void keep(struct account *a, const struct event *e, unsigned op,
+                                                       uint64_t address, uint64_t size_bytes, uint32_t site_id,
+                                                       unsigned device, unsigned kind, unsigned match)
 {
-    if (a->chunk) {
-        a->chunk[a->chunk_fill] = (struct chunk_event){.time_ns = a->now_ns,
-                                                       .address = address,
-                                                       .size_bytes = size_bytes,
-                                                       .site_id = site_id,
-                                                       .thread_id = e->thread_id,
-                                                       .process_id = e->process_id,
-                                                       .op = (uint8_t)op,
-                                                       .hook = e->hook,
-                                                       .device = (uint8_t)device,
-                                                       .kind = (uint8_t)kind,
-                                                       .match = (uint16_t)match};
-        a->device_mask |= 1ull << (device & 63);
-    }
+    uint32_t at = a->chunk_fill++;
     a->event_count++;
-    if (__builtin_expect(++a->chunk_fill == CHUNK_EVENTS, 0))
+    if (a->chunk) {
+        struct chunk_event *c = &a->chunk[at];
+        uint32_t tuple = op | (uint32_t)e->hook << 8 | (uint32_t)device << 16 | (uint32_t)kind << 24;
+        c->time_ns = a->now_ns;
+        c->address = address;
+        c->size_bytes = size_bytes;
+        c->site_id = site_id;
+        c->thread_id = e->thread_id;
+        c->process_id = e->process_id;
+        memcpy(&c->op, &tuple, sizeof tuple);
+        c->match = (uint16_t)match;
+        a->device_mask |= 1ull << (device & 63);
+        if (__builtin_expect(tuple != a->last_tuples[op & 3], 0))
+            account_chunk_tuple(a, tuple);
+    }
+    if (__builtin_expect(a->chunk_fill == CHUNK_EVENTS, 0))
         account_chunk_full(a);
 }
 
+void account_keep(struct account *a, const struct event *e, unsigned op, uint64_t address, uint64_t size_bytes,
+                  uint32_t site_id, unsigned device, unsigned kind, unsigned match)
+{
+    keep(a, e, op, address, size_bytes, site_id, device, kind, match);
+}
+
 /* The accounts of a block that dies; the live table is the caller's. */
-static inline void leave(struct account *a, const struct event *e, const struct live_block *b, unsigned op)
+static inline __attribute__((always_inline)) void leave(struct account *a, const struct event *e,
+                                                        const struct live_block *b, unsigned op)
 {
     struct site *s = site_at(&a->sites, b->site);
     struct device_account *d = a->devices[s->device];
@@ -269,7 +282,7 @@ static inline void leave(struct account *a, const struct event *e, const struct 
                                   .process_id = e->process_id};
         largest_add(&a->largest, &l);
     }
-    account_keep(a, e, op, b->key & LIVE_ADDRESS_MASK, size, b->site, s->device, s->kind, b->match);
+    keep(a, e, op, b->key & LIVE_ADDRESS_MASK, size, b->site, s->device, s->kind, b->match);
 }
 
 /* A block is there already: nobody saw its free. It ends now, as if freed by this thread without a hook. */
@@ -332,7 +345,7 @@ static inline void apply_alloc(struct account *a, const struct event *e, const s
         t->own_peak_bytes = t->live_bytes;
     histogram_alloc(&k->histogram, size);
     k->realloc_count += op == CHUNK_realloc_alloc;
-    account_keep(a, e, op, place->key & LIVE_ADDRESS_MASK, size, site_id, e->device, e->kind, 0);
+    keep(a, e, op, place->key & LIVE_ADDRESS_MASK, size, site_id, e->device, e->kind, 0);
 }
 
 static inline void apply_free(struct account *a, const struct event *e, const struct place *place, unsigned op)
@@ -523,6 +536,9 @@ void account_events(struct account *a, const struct event *events, size_t count)
     }
 #undef PLACE
     a->counts.events += count;
+    /* now, and not all when the chunk is full: the program would wait for that */
+    if (a->chunk && a->chunk_fill >= a->chunk_encoded + ENCODE_EVENTS)
+        account_chunk_encode(a);
 }
 
 void account_flush(struct account *a, uint64_t now_ns)

@@ -1,7 +1,7 @@
 /*
  * account.h: exact streaming accounts over ordered events: live blocks, sites, totals, peaks, timeline, histograms,
- * largest blocks, chunks of events and key frames. Knows nothing of rings, symbols or processes; writes through store.h.
- * One thread calls it. Memory grows with live blocks (at most 64 bytes each) and sites, not with events.
+ * largest blocks, chunks of events and key frames. Knows nothing of rings, symbols or processes; writes through
+ * store.h. One thread calls it. Memory grows with live blocks (at most 64 bytes each) and sites, not with events.
  */
 #ifndef MEMPROF_ACCOUNT_H
 #define MEMPROF_ACCOUNT_H
@@ -32,9 +32,9 @@ void account_close(struct account *a);
 
 struct account_counts {
     uint64_t events;
-    uint64_t unmatched_frees;  /* of addresses that are not live blocks (double or foreign frees) */
-    uint64_t inherited_frees;  /* the same in a fork's child: blocks of its parent */
-    uint64_t replaced_blocks;  /* an allocation at the address of a live block: its free was not seen */
+    uint64_t unmatched_frees; /* of addresses that are not live blocks (double or foreign frees) */
+    uint64_t inherited_frees; /* the same in a fork's child: blocks of its parent */
+    uint64_t replaced_blocks; /* an allocation at the address of a live block: its free was not seen */
     uint64_t live_blocks;
 };
 void account_counts(const struct account *a, struct account_counts *counts);

@@ -3,6 +3,7 @@
 #include "../../common/error.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 void account_chunk_open(struct account *a)
 {
@@ -14,16 +15,22 @@ void account_chunk_open(struct account *a)
     a->encoded_deltas = (struct buf)BUF(1u << 30);
     if (a->options.aggregate)
         return;
+    memset(a->last_tuples, 0xff, sizeof a->last_tuples);
     a->chunk = xmalloc(CHUNK_EVENTS * sizeof *a->chunk);
     a->before = xmalloc(CHUNK_EVENTS * sizeof *a->before);
     a->deltas = xmalloc(CHUNK_EVENTS * sizeof *a->deltas);
+    a->chunk_codec = chunk_codec_open();
+    if (!a->chunk_codec || chunk_events_begin(a->chunk_codec) != 0)
+        bug("out of memory");
 }
 
 void account_chunk_close(struct account *a)
 {
     chunk_codec_close(a->codec);
+    chunk_codec_close(a->chunk_codec);
     buf_free(&a->encoded);
     buf_free(&a->encoded_deltas);
+    free(a->short_chunks);
     free(a->chunk);
     free(a->before);
     free(a->deltas);
@@ -41,6 +48,33 @@ void account_chunk_touch(struct account *a, struct site *s, uint32_t id)
                                                              .temporary_count = (uint32_t)t->temporary_count,
                                                              .alloc_bytes = t->alloc_bytes,
                                                              .free_bytes = t->left_bytes};
+}
+
+/* A chunk names each combination of op, hook, device and kind once, by a byte: with the last that there is a number
+ * for, it ends. */
+void account_chunk_tuple(struct account *a, uint32_t tuple)
+{
+    a->last_tuples[tuple & 3] = tuple;
+    for (uint32_t i = 0; i < a->tuple_count; i++)
+        if (a->tuples[i] == tuple)
+            return;
+    a->tuples[a->tuple_count++] = tuple;
+    if (a->tuple_count < CHUNK_TUPLES || a->chunk_fill == CHUNK_EVENTS)
+        return;
+    if (a->short_count == a->short_capacity) {
+        a->short_capacity = a->short_capacity ? a->short_capacity * 2 : 16;
+        a->short_chunks = xrealloc(a->short_chunks, a->short_capacity * sizeof *a->short_chunks);
+    }
+    a->short_chunks[a->short_count++] = (struct short_chunk){a->event_count, a->chunk_id + 1};
+    account_chunk_full(a);
+}
+
+uint32_t account_chunk_of(const struct account *a, uint64_t event)
+{
+    for (uint32_t i = a->short_count; i-- > 0;)
+        if (a->short_chunks[i].first_event <= event)
+            return a->short_chunks[i].chunk_id + (uint32_t)((event - a->short_chunks[i].first_event) / CHUNK_EVENTS);
+    return (uint32_t)(event / CHUNK_EVENTS) + 1;
 }
 
 static void collect_deltas(struct account *a)
@@ -61,6 +95,13 @@ static void collect_deltas(struct account *a)
     }
 }
 
+void account_chunk_encode(struct account *a)
+{
+    if (chunk_events_add(a->chunk_codec, a->chunk, a->chunk_fill) != 0)
+        bug("chunk %u of %u events", a->chunk_id, a->chunk_fill);
+    a->chunk_encoded = a->chunk_fill;
+}
+
 static void write_chunk(struct account *a)
 {
     static const char sql[] =
@@ -72,7 +113,8 @@ static void write_chunk(struct account *a)
     buf_reset(&a->encoded);
     buf_reset(&a->encoded_deltas);
     collect_deltas(a);
-    if (chunk_encode_events(a->codec, a->chunk, a->chunk_fill, &a->encoded) != 0 ||
+    account_chunk_encode(a);
+    if (chunk_events_pack(a->chunk_codec, &a->encoded) != 0 ||
         chunk_encode_deltas(a->codec, a->deltas, a->chunk_touched, &a->encoded_deltas) != 0)
         bug("chunk %u of %u events", a->chunk_id, a->chunk_fill);
     sqlite3_bind_int64(s, 1, a->chunk_id);
@@ -116,9 +158,13 @@ void account_chunk_full(struct account *a)
     if (a->chunk) {
         write_chunk(a);
         drop_old(a);
+        if (chunk_events_begin(a->chunk_codec) != 0)
+            bug("out of memory");
     }
     a->chunk_id++;
-    a->chunk_fill = a->chunk_touched = a->chunk_written = 0;
+    a->chunk_fill = a->chunk_encoded = a->chunk_written = 0;
+    a->chunk_touched = a->tuple_count = 0;
+    memset(a->last_tuples, 0xff, sizeof a->last_tuples);
     a->device_mask = 0;
     account_new_generation(a);
     keyframe_chunk_begins(a);

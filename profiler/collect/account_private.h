@@ -65,9 +65,11 @@ struct account {
     uint64_t segment_rows, oom_rows, sample_rows;
     uint64_t searched_blocks; /* looking for a block by an address within it */
 
-    struct chunk_codec *codec;
-    struct chunk_event *chunk; /* room for CHUNK_EVENTS; NULL: no events are kept */
+    struct chunk_codec *codec;       /* of what is written at once */
+    struct chunk_codec *chunk_codec; /* of the chunk's events, which are encoded as they come */
+    struct chunk_event *chunk;       /* room for CHUNK_EVENTS; NULL: no events are kept */
     uint32_t chunk_fill;
+    uint32_t chunk_encoded;    /* so many of them */
     uint32_t chunk_id;         /* of the chunk being filled, from 1 */
     uint32_t chunk_first_kept; /* older ones are deleted */
     uint32_t chunk_written;    /* how many events of it are in the database already */
@@ -75,6 +77,13 @@ struct account {
     struct chunk_delta *before; /* the sites that the chunk touched, as they were: chunk_touched of them */
     struct chunk_delta *deltas;
     uint32_t chunk_touched;
+    uint32_t last_tuples[4]; /* of the chunk's events, by the low bits of their ops; as in struct chunk_event */
+    uint32_t tuples[CHUNK_TUPLES], tuple_count;
+    struct short_chunk { /* chunks that ended before they were full: what came after them */
+        uint64_t first_event;
+        uint32_t chunk_id;
+    } * short_chunks;
+    uint32_t short_count, short_capacity;
     struct buf encoded, encoded_deltas;
     struct keyframes keyframes;
 };
@@ -117,7 +126,10 @@ void account_threads_close(struct account *a);
 /* account_chunk.c */
 void account_chunk_open(struct account *a);
 void account_chunk_close(struct account *a);
+void account_chunk_tuple(struct account *a, uint32_t tuple); /* of the event just added, another than that before */
+uint32_t account_chunk_of(const struct account *a, uint64_t event);       /* the chunk of an event, numbered from 0 */
 void account_chunk_touch(struct account *a, struct site *s, uint32_t id); /* before its first change in the chunk */
+void account_chunk_encode(struct account *a);                             /* the events that are new */
 void account_chunk_full(struct account *a);                               /* writes the chunk and begins the next */
 void account_chunk_partial(struct account *a); /* writes what there is; it will be written again */
 

@@ -153,6 +153,6 @@ void keyframes_finish(struct account *a)
         struct keyframe_key key = {d->level.peak_ns, d->level.peak_event};
         buf_reset(&a->encoded);
         if (encode(a, i, &a->encoded) == 0)
-            write(a, key, (uint32_t)(key.event_count / CHUNK_EVENTS) + 1, "peak", i, &a->encoded);
+            write(a, key, account_chunk_of(a, key.event_count), "peak", i, &a->encoded);
     }
 }

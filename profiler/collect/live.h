@@ -1,17 +1,18 @@
 /*
  * live.h: the live blocks of one process, found by address. The blocks lie in slabs, in the order of their allocation
  * (the place freed last is taken first), so that programs that free in some order of their allocations are followed
- * from line to line of the cache. An index of 8 bytes an entry finds them by hash, in 4 parts that grow one by one. At
- * most 64 bytes a block (from some 10,000 blocks on). Pointers to blocks are valid until the next live_place.
+ * from line to line of the cache. A hash table finds them: a bucket is one cache line of 12 numbers of blocks, each
+ * with 8 bits of its hash, which are compared at once. At most 64 bytes a block (from some 10,000 blocks on). Pointers
+ * to blocks are valid until the next live_place.
  */
 #ifndef MEMPROF_LIVE_H
 #define MEMPROF_LIVE_H
 
+#include <emmintrin.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#define LIVE_PART_BITS 2
-#define LIVE_PARTS     (1u << LIVE_PART_BITS)
+#define LIVE_BUCKET    12u
 #define LIVE_SLAB_BITS 16
 #define LIVE_SLAB      (1u << LIVE_SLAB_BITS) /* blocks: 2 MiB */
 #define LIVE_SIZE_BITS 48
@@ -28,20 +29,21 @@ struct live_block {
     uint32_t temporary : 1; /* ... and that was before its thread's next allocation */
 };
 
-struct live_part {
-    uint64_t *entries; /* 32 bits of hash, number of the block; 0: empty */
-    uint32_t capacity;
-    uint32_t count;
-    uint32_t full; /* grows at this count */
+struct live_bucket {
+    uint8_t tags[LIVE_BUCKET]; /* 0: no block */
+    uint32_t passed;           /* blocks that belong here or before and lie in a later bucket */
+    uint32_t numbers[LIVE_BUCKET];
 };
 
 struct live_table {
     uint64_t count;
-    struct live_part parts[LIVE_PARTS];
-    uint32_t found;  /* entry of the block that live_find found last */
-    uint32_t unused; /* number of the place freed last; 0: none */
-    uint32_t used;   /* numbers up to this one were given out; from 1 */
-    uint32_t room;   /* there are places for numbers below this one */
+    uint64_t full;               /* grows at this count */
+    struct live_bucket *buckets; /* bucket_mask + 1 of them */
+    uint32_t bucket_mask;
+    uint32_t found_bucket, found_slot; /* of the block that live_find found last */
+    uint32_t unused;                   /* number of the place freed last; 0: none */
+    uint32_t used;                     /* numbers up to this one were given out; from 1 */
+    uint32_t room;                     /* there are places for numbers below this one */
     struct live_block **slabs;
     uint32_t slab_count;
 };
@@ -63,21 +65,22 @@ static inline uint64_t live_hash(uint64_t key)
     return h * 0xD6E8FEB86659FD93ull;
 }
 
-static inline struct live_part *live_part(struct live_table *t, uint64_t hash)
+static inline uint32_t live_home(const struct live_table *t, uint64_t hash)
 {
-    return &t->parts[hash >> (64 - LIVE_PART_BITS)];
+    return (uint32_t)(hash >> 20) & t->bucket_mask;
 }
 
-/* The bits of the hash that an entry keeps. */
-static inline uint32_t live_tag(uint64_t hash)
+static inline uint8_t live_tag(uint64_t hash)
 {
-    return (uint32_t)(hash >> (32 - LIVE_PART_BITS));
+    uint8_t tag = (uint8_t)(hash >> 56);
+    return tag ? tag : 1;
 }
 
-/* An entry's first place. Monotone in the tag, so that a part is rebuilt in one pass from front to back. */
-static inline uint32_t live_home(const struct live_part *part, uint32_t tag)
+/* The slots with this tag, a bit each; tag 0: those without a block. */
+static inline unsigned live_match(const struct live_bucket *b, uint8_t tag)
 {
-    return (uint32_t)((uint64_t)tag * part->capacity >> 32);
+    __m128i tags = _mm_load_si128((const __m128i *)(const void *)b->tags);
+    return (unsigned)_mm_movemask_epi8(_mm_cmpeq_epi8(tags, _mm_set1_epi8((char)tag))) & ((1u << LIVE_BUCKET) - 1);
 }
 
 static inline struct live_block *live_at(const struct live_table *t, uint32_t number)
@@ -86,66 +89,68 @@ static inline struct live_block *live_at(const struct live_table *t, uint32_t nu
 }
 
 /* always_inline: gcc 12 takes a function that only prefetches for one without effects and removes its calls. */
-static inline __attribute__((always_inline)) void live_prefetch(struct live_table *t, uint64_t hash)
+static inline __attribute__((always_inline)) void live_prefetch(const struct live_table *t, uint64_t hash)
 {
-    const struct live_part *part = live_part(t, hash);
-    const uint64_t *home = part->entries + live_home(part, live_tag(hash));
-    __builtin_prefetch(home, 1);
-    __builtin_prefetch(home + 4, 1); /* probing goes on there, and removing looks there */
+    __builtin_prefetch(&t->buckets[live_home(t, hash)], 1);
 }
 
-/* The number of what is most likely its block; 0: none near its first place. */
-static inline uint32_t live_guess(struct live_table *t, uint64_t hash)
+/* The number of what is most likely its block; 0: none in its first bucket. */
+static inline uint32_t live_guess(const struct live_table *t, uint64_t hash)
 {
-    const struct live_part *part = live_part(t, hash);
-    uint32_t tag = live_tag(hash), i = live_home(part, tag), end = part->capacity - i < 6 ? part->capacity : i + 6;
-    for (; i < end && part->entries[i]; i++)
-        if (part->entries[i] >> 32 == tag)
-            return (uint32_t)part->entries[i];
-    return 0;
+    const struct live_bucket *bucket = &t->buckets[live_home(t, hash)];
+    unsigned match = live_match(bucket, live_tag(hash));
+    return match ? bucket->numbers[__builtin_ctz(match)] : 0;
+}
+
+/* live.c: the same where the first bucket does not do */
+struct live_block *live_find_on(struct live_table *t, uint64_t key, uint64_t hash);
+uint32_t *live_slot_on(struct live_table *t, uint64_t hash);
+void live_unpass(struct live_table *t, uint64_t hash);
+void live_grow(struct live_table *t);
+void live_add_slab(struct live_table *t);
+
+static inline struct live_block *live_find_in(struct live_table *t, uint32_t at, uint64_t key, uint64_t hash)
+{
+    const struct live_bucket *bucket = &t->buckets[at];
+    for (unsigned match = live_match(bucket, live_tag(hash)); match; match &= match - 1) {
+        unsigned slot = (unsigned)__builtin_ctz(match);
+        struct live_block *b = live_at(t, bucket->numbers[slot]);
+        if (__builtin_expect(b->key == key, 1)) {
+            t->found_bucket = at;
+            t->found_slot = slot;
+            return b;
+        }
+    }
+    return NULL;
 }
 
 /* The block, or NULL. */
 static inline struct live_block *live_find(struct live_table *t, uint64_t key, uint64_t hash)
 {
-    const struct live_part *part = live_part(t, hash);
-    uint32_t tag = live_tag(hash);
-    if (!part->count)
-        return NULL;
-    for (uint32_t i = live_home(part, tag);;) {
-        uint64_t entry = part->entries[i];
-        if (entry >> 32 == tag && (uint32_t)entry) {
-            struct live_block *b = live_at(t, (uint32_t)entry);
-            if (__builtin_expect(b->key == key, 1)) {
-                t->found = i;
-                return b;
-            }
-        }
-        if (!entry)
-            return NULL;
-        if (++i == part->capacity)
-            i = 0;
-    }
+    uint32_t home = live_home(t, hash);
+    struct live_block *b = live_find_in(t, home, key, hash);
+    if (__builtin_expect(!b && t->buckets[home].passed, 0))
+        b = live_find_on(t, key, hash);
+    return b;
 }
-
-void live_grow(struct live_part *part); /* live.c */
-void live_add_slab(struct live_table *t);
 
 /* The place for key: its block when it has one (key set already), else a new one, with key set and site 0. */
 static inline struct live_block *live_place(struct live_table *t, uint64_t key, uint64_t hash)
 {
-    struct live_part *part = live_part(t, hash);
-    uint32_t tag = live_tag(hash), i;
-    if (__builtin_expect(part->count >= part->full, 0))
-        live_grow(part);
-    for (i = live_home(part, tag); part->entries[i];) {
-        if (part->entries[i] >> 32 == tag) {
-            struct live_block *b = live_at(t, (uint32_t)part->entries[i]);
-            if (b->key == key)
-                return b;
-        }
-        if (++i == part->capacity)
-            i = 0;
+    struct live_block *b = live_find(t, key, hash);
+    if (__builtin_expect(b != NULL, 0))
+        return b;
+    if (__builtin_expect(t->count >= t->full, 0))
+        live_grow(t);
+    struct live_bucket *bucket = &t->buckets[live_home(t, hash)];
+    unsigned empty = live_match(bucket, 0);
+    uint32_t *slot;
+    if (__builtin_expect(empty != 0, 1)) {
+        unsigned i = (unsigned)__builtin_ctz(empty);
+        bucket->tags[i] = live_tag(hash);
+        slot = &bucket->numbers[i];
+    } else {
+        slot = live_slot_on(t, hash);
     }
     uint32_t number = t->unused;
     if (!number) {
@@ -153,11 +158,10 @@ static inline struct live_block *live_place(struct live_table *t, uint64_t key, 
             live_add_slab(t);
         number = ++t->used;
     }
-    struct live_block *b = live_at(t, number);
+    b = live_at(t, number);
     if (t->unused)
         t->unused = (uint32_t)b->time_ns;
-    part->entries[i] = (uint64_t)tag << 32 | number;
-    part->count++;
+    *slot = number;
     t->count++;
     b->key = key;
     b->site = 0;
@@ -167,28 +171,14 @@ static inline struct live_block *live_place(struct live_table *t, uint64_t key, 
 /* Removes the block that live_find found last. */
 static inline void live_remove(struct live_table *t, struct live_block *b, uint64_t hash)
 {
-    struct live_part *part = live_part(t, hash);
-    uint32_t hole = t->found, i = hole;
+    struct live_bucket *bucket = &t->buckets[t->found_bucket];
     b->key = 0;
     b->time_ns = t->unused;
-    t->unused = (uint32_t)part->entries[hole];
-    part->count--;
+    t->unused = bucket->numbers[t->found_slot];
+    bucket->tags[t->found_slot] = 0;
     t->count--;
-    for (;;) { /* what was pushed past the hole moves back */
-        if (++i == part->capacity)
-            i = 0;
-        uint64_t next = part->entries[i];
-        if (!next)
-            break;
-        uint32_t home = live_home(part, (uint32_t)(next >> 32));
-        uint32_t from_home = i >= home ? i - home : i + part->capacity - home;
-        uint32_t from_hole = i >= hole ? i - hole : i + part->capacity - hole;
-        if (from_home < from_hole)
-            continue;
-        part->entries[hole] = next;
-        hole = i;
-    }
-    part->entries[hole] = 0;
+    if (__builtin_expect(t->found_bucket != live_home(t, hash), 0))
+        live_unpass(t, hash);
 }
 
 struct live_table *live_open(void);

@@ -19,7 +19,7 @@ static _Noreturn void child(const char *path, const struct finish_options *optio
     int rc = db_open_write(path, &db, &err);
     if (rc == 0) {
         /* a killed process loses nothing by this, only a crashed machine would */
-        sqlite3_exec(db, "PRAGMA synchronous = OFF; PRAGMA cache_size = -65536; PRAGMA temp_store = MEMORY", NULL, NULL,
+        sqlite3_exec(db, "PRAGMA synchronous = OFF; PRAGMA cache_size = -8192; PRAGMA temp_store = MEMORY", NULL, NULL,
                      NULL);
         rc = finish_database(db, options, &err);
     }

@@ -780,6 +780,61 @@ static void test_max_events(void **state)
     run_close(&r);
 }
 
+/* More combinations of device, hook and op than a chunk can name: chunks end early, nothing is lost. */
+static void test_many_tuples(void **state)
+{
+    (void)state;
+    enum { EVENTS = 100000 };
+    struct run r;
+    run_open(&r, &(struct account_options){0}, 10);
+    for (uint64_t i = 0; i < EVENTS; i += 2) {
+        struct event e = {.op = EVENT_ALLOC,
+                          .time_ns = i,
+                          .size_bytes = 10,
+                          .process_id = 1,
+                          .thread_id = 1,
+                          .stack_id = 1,
+                          .hook = (uint8_t)(i / 2 % 251),
+                          .device = (uint8_t)(i / 2 % 7),
+                          .address = 0x1000 + i * 16};
+        account_events(r.account, &e, 1);
+        e.op = EVENT_FREE;
+        e.time_ns++;
+        if (i % 10 == 0)
+            account_events(r.account, &e, 1);
+    }
+    account_finish(r.account, EVENTS);
+    uint64_t events = EVENTS / 2 + EVENTS / 10;
+    assert_true(query("SELECT count(*) FROM event_chunk") > 100);
+    assert_int_equal(query("SELECT sum(event_count) FROM event_chunk"), events);
+    assert_int_equal(
+        query("SELECT count(*) FROM event_chunk WHERE first_event <> (SELECT coalesce(sum(event_count), 0) "
+              "FROM event_chunk c WHERE c.chunk_id < event_chunk.chunk_id)"),
+        0);
+    assert_int_equal(query("SELECT count(*) FROM keyframe JOIN event_chunk c USING(chunk_id) WHERE "
+                           "keyframe.event_count NOT BETWEEN first_event AND first_event + c.event_count"),
+                     0);
+    assert_int_equal(query("SELECT count(DISTINCT chunk_id) > 1 FROM keyframe"), 1);
+    assert_int_equal(query("SELECT sum(alloc_count) FROM total WHERE kind = 'all'"), EVENTS / 2);
+    struct chunk_codec *codec = chunk_codec_open();
+    uint64_t read = 0;
+    sqlite3_stmt *q;
+    assert_int_equal(
+        sqlite3_prepare_v2(store_db(r.store), "SELECT data FROM event_chunk ORDER BY chunk_id", -1, &q, NULL),
+        SQLITE_OK);
+    while (sqlite3_step(q) == SQLITE_ROW) {
+        const struct chunk_event *e;
+        long n = chunk_decode_events(codec, sqlite3_column_blob(q, 0), (size_t)sqlite3_column_bytes(q, 0), &e);
+        assert_true(n > 0);
+        for (long i = 0; i < n; i++)
+            read += e[i].op != CHUNK_alloc || e[i].hook == e[i].time_ns / 2 % 251;
+    }
+    sqlite3_finalize(q);
+    chunk_codec_close(codec);
+    assert_int_equal(read, events);
+    run_close(&r);
+}
+
 static void test_aggregate_keyframes_are_bounded(void **state)
 {
     (void)state;
@@ -1142,6 +1197,7 @@ int main(void)
         cmocka_unit_test(test_flush_is_consistent),
         cmocka_unit_test(test_aggregate),
         cmocka_unit_test(test_max_events),
+        cmocka_unit_test(test_many_tuples),
         cmocka_unit_test(test_aggregate_keyframes_are_bounded),
         cmocka_unit_test(test_first_of_equal_peaks),
         cmocka_unit_test(test_segments_and_reserved),

@@ -60,6 +60,21 @@ static __attribute__((noinline)) void do_zero(void)
     free(malloc(0));
 }
 
+/* What glibc does not have (any more, or yet), and programs that have it call: here by memprof's library alone. Weak: without it,
+ * free, for the same counts. */
+void cfree(void *) __attribute__((weak));
+void free_sized(void *, size_t) __attribute__((weak));
+void free_aligned_sized(void *, size_t, size_t) __attribute__((weak));
+static __attribute__((noinline)) void do_other_frees(void)
+{
+    void *p = malloc(BYTES);
+    (cfree ? cfree : free)(p);
+    p = malloc(BYTES);
+    free_sized ? free_sized(p, BYTES) : free(p);
+    p = malloc(BYTES); /* aligned for 16 bytes */
+    free_aligned_sized ? free_aligned_sized(p, 16, BYTES) : free(p);
+}
+
 int main(void)
 {
     for (int i = 0; i < TIMES; i++) {
@@ -77,6 +92,7 @@ int main(void)
         do_realloc_zero();
         do_nothing();
         do_zero();
+        do_other_frees();
     }
     return 0;
 }

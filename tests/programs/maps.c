@@ -2,7 +2,8 @@
  *   map 100 pages; unmap the middle 20; unmap the rest in one call over the hole;
  *   map 10, grow to 50 by mremap, unmap;
  *   reserve 1,000 without access (not counted), make 30 of them accessible (counted), unmap all.
- * Its active bytes peak at 100 pages. In `keep`: 7 pages, never unmapped. */
+ * Its active bytes peak at 100 pages. In `keep`: 7 pages by mmap64, never unmapped. In `breaks`: the break up by 3 pages and
+ * down again (sbrk), up by 2 and down (brk): 2 blocks, 5 pages, none of them left. */
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -33,11 +34,22 @@ static __attribute__((noinline)) int work(void)
 }
 static __attribute__((noinline)) int keep(void)
 {
-    char *d = map(7, PROT_READ | PROT_WRITE);
+    char *d = mmap64(NULL, 7 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     return d == MAP_FAILED;
+}
+static __attribute__((noinline)) int breaks(void)
+{
+    char *start = sbrk(3 * PAGE);
+    if (start == (char *)-1)
+        return 1;
+    memset(start, 1, 3 * PAGE);
+    if (sbrk(-3 * PAGE) == (void *)-1 || brk(start + 2 * PAGE))
+        return 1;
+    start[2 * PAGE - 1] = 1;
+    return brk(start);
 }
 
 int main(void)
 {
-    return work() | keep();
+    return work() | keep() | breaks();
 }

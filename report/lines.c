@@ -271,22 +271,46 @@ static void record_group(struct lines *l, struct record *r, const struct lines_g
     }
 }
 
-static int nothing(sqlite3 *db, const struct lines_options *o, const struct lines_groups *groups, struct error *err)
+/* "'a', 'b'": the patterns whose bit is not set. How many. */
+static int list_missing(struct buf *list, const char *const *patterns, int count, uint32_t found)
 {
-    if (groups->function_count && (o->function_count || o->file_count))
-        return error_set(
+    int missing = 0;
+    for (int i = 0; i < count; i++)
+        if (!(found >> i & 1))
+            buf_printf(list, "%s'%s'", missing++ ? ", " : "", patterns[i]);
+    return missing;
+}
+
+/* 0, or -ENOENT with a message that names every pattern that shows nothing. */
+static int missing(const struct lines_options *o, const struct lines_groups *groups, struct error *err)
+{
+    struct buf list = BUF(1 << 16);
+    const char *on = o->report->device ? ", on " : "", *device = o->report->device ? o->report->device : "";
+    int rc = 0;
+    if (list_missing(&list, o->functions, o->function_count, groups->known_functions))
+        rc = error_set(
             err, ENOENT,
-            "no matching function allocated, or called what allocates%s%s; 'memprof report' lists those that did",
-            o->report->device ? ", on " : "", o->report->device ? o->report->device : "");
-    if (o->function_count)
-        return error_set(
-            err, ENOENT,
-            "no function '%s' in this recording; try a pattern such as '*%s*', or 'memprof report --by function'",
-            o->functions[0], o->functions[0]);
+            "no function %s in this recording; try a pattern such as '*%s*', or 'memprof report --by function'",
+            list.data, o->functions[__builtin_ctz(~groups->known_functions)]);
+    else if (list_missing(&list, o->files, o->file_count, groups->shown_files))
+        rc = error_set(err, ENOENT,
+                       "no matching function in a file %s%s%s; 'memprof report --by file' lists those that allocated",
+                       list.data, on, device);
+    else if (list_missing(&list, o->functions, o->function_count, groups->shown_functions))
+        rc = error_set(err, ENOENT,
+                       "no function %s allocated, or called what allocates%s%s; 'memprof report' lists those that did",
+                       list.data, on, device);
+    buf_free(&list);
+    return rc;
+}
+
+static int nothing(sqlite3 *db, const struct lines_options *o, struct error *err)
+{
     if (db_int(db, "SELECT count(*) FROM line WHERE file_id IS NOT NULL", 0) == 0)
         return error_set(err, ENOENT,
                          "no function in this recording has line information; compile with -g, see 'memprof info'");
-    return error_set(err, ENOENT, "nothing to show");
+    return error_set(err, ENOENT, "nothing to show%s%s", o->report->device ? ", on " : "",
+                     o->report->device ? o->report->device : "");
 }
 
 static int is_default(const struct lines_options *o)
@@ -331,7 +355,8 @@ static void print_groups(struct lines *l, const struct lines_groups *groups)
     }
     if (shown < groups->count) {
         struct buf text = BUF(256);
-        buf_printf(&text, "%d more functions; --top 0 shows all", groups->count - shown);
+        buf_printf(&text, "%d more function%s; --top 0 shows all", groups->count - shown,
+                   groups->count - shown == 1 ? "" : "s");
         fputc('\n', l->out->file);
         table_line(l->out, TABLE_DIM, text.data);
         buf_free(&text);
@@ -347,7 +372,9 @@ int lines_report(sqlite3 *db, const struct lines_options *options, const struct 
     if (rc == 0)
         rc = lines_load(db, options, &groups, err);
     if (rc == 0 && groups.count == 0)
-        rc = nothing(db, options, &groups, err);
+        rc = missing(options, &groups, err);
+    if (rc == 0 && groups.count == 0)
+        rc = nothing(db, options, err);
     if (rc == 0 && out->format == REPORT_TEXT) {
         notes_print(db, out);
         if (is_default(options))
@@ -366,6 +393,8 @@ int lines_report(sqlite3 *db, const struct lines_options *options, const struct 
         record_document_end(&r);
         record_close(&r);
     }
+    if (rc == 0)
+        rc = missing(options, &groups, err);
     lines_unload(&groups);
     source_free(&l.source);
     free(l.cwd);

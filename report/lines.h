@@ -20,7 +20,8 @@ struct lines_options {
 
 /* "active.peak,alloc.count" -> options->stats; NULL: the default columns. -EINVAL with err for an unknown one. */
 int lines_columns(const char *list, struct lines_options *options, struct error *err);
-/* -ENOENT with err when no function matches. */
+/* -ENOENT with err when a name or file that was asked for matches nothing; what the others match is printed before
+ * that. */
 int lines_report(sqlite3 *db, const struct lines_options *options, const struct report_out *out, struct error *err);
 
 #endif

@@ -14,6 +14,7 @@ struct wanted {
     int64_t function_id;
     char *name, *plain_name;
     int64_t file_id, line;
+    uint32_t asked; /* by which --func */
 };
 
 struct wanted_list {
@@ -30,20 +31,27 @@ static void free_wanted(struct wanted_list *w)
     free(w->item);
 }
 
-static int matches(const struct lines_options *o, const char *name, const char *plain_name)
+#define ANY (~0u) /* nothing was asked for in particular */
+
+_Static_assert(LINES_PATTERNS_MAX <= 32, "a bit for each pattern");
+
+/* Which of the patterns match, as bits. */
+static uint32_t matches(const struct lines_options *o, const char *name, const char *plain_name)
 {
+    uint32_t found = 0;
     for (int i = 0; i < o->function_count; i++)
         if (match_function(o->functions[i], name, plain_name))
-            return 1;
-    return o->function_count == 0;
+            found |= 1u << i;
+    return o->function_count ? found : ANY;
 }
 
-static int matches_file(const struct lines_options *o, const char *path)
+static uint32_t matches_file(const struct lines_options *o, const char *path)
 {
+    uint32_t found = 0;
     for (int i = 0; i < o->file_count; i++)
         if (match_file(o->files[i], path))
-            return 1;
-    return o->file_count == 0;
+            found |= 1u << i;
+    return o->file_count ? found : ANY;
 }
 
 /* Line numbers are counted with: what no source has becomes 0, unknown. */
@@ -53,7 +61,7 @@ static int64_t line_number(sqlite3_stmt *s, int column)
     return line > 0 && line <= INT32_MAX ? line : 0;
 }
 
-static void want(struct wanted_list *w, sqlite3_stmt *s)
+static void want(struct wanted_list *w, sqlite3_stmt *s, uint32_t asked)
 {
     if ((w->count & (w->count - 1)) == 0)
         w->item = xrealloc(w->item, (w->count ? 2 * (unsigned long)w->count : 1) * sizeof *w->item);
@@ -61,7 +69,8 @@ static void want(struct wanted_list *w, sqlite3_stmt *s)
                                           .name = xstrdup(db_text(s, 1)),
                                           .plain_name = xstrdup(db_text(s, 2)),
                                           .file_id = sqlite3_column_int64(s, 3),
-                                          .line = line_number(s, 4)};
+                                          .line = line_number(s, 4),
+                                          .asked = asked};
 }
 
 /* Functions by name; or, without a name or a file, those that held most at the peak themselves. */
@@ -86,9 +95,11 @@ static int load_wanted(sqlite3 *db, const struct lines_options *o, struct wanted
         sqlite3_bind_text(s, 1, o->report->device, -1, SQLITE_STATIC);
         sqlite3_bind_int64(s, 2, limit);
     }
-    while ((step = sqlite3_step(s)) == SQLITE_ROW)
-        if (is_default || matches(o, db_text(s, 1), db_text(s, 2)))
-            want(w, s);
+    while ((step = sqlite3_step(s)) == SQLITE_ROW) {
+        uint32_t asked = is_default ? ANY : matches(o, db_text(s, 1), db_text(s, 2));
+        if (asked)
+            want(w, s, asked);
+    }
     if (step != SQLITE_DONE)
         rc = db_error(db, err);
     sqlite3_finalize(s);
@@ -177,8 +188,11 @@ static int load_lines(sqlite3 *db, const struct lines_options *o, const struct w
         while ((step = sqlite3_step(s)) == SQLITE_ROW) {
             const struct wanted *function = find_wanted(w, sqlite3_column_int64(s, 0));
             struct stat_row stats;
-            if (!function || !matches_file(o, db_text(s, 2)))
+            uint32_t files = function ? matches_file(o, db_text(s, 2)) : 0;
+            if (!files)
                 continue;
+            groups->shown_functions |= function->asked;
+            groups->shown_files |= files;
             stat_read(&stats, s, 6);
             add_line(group_of(groups, function, s), line_number(s, 3), &stats);
         }
@@ -235,6 +249,8 @@ int lines_load(sqlite3 *db, const struct lines_options *o, struct lines_groups *
         if (wanted.count)
             qsort(wanted.item, (size_t)wanted.count, sizeof *wanted.item, by_function);
         groups->function_count = wanted.count;
+        for (int i = 0; i < wanted.count; i++)
+            groups->known_functions |= wanted.item[i].asked;
         rc = load_lines(db, o, &wanted, groups, err);
     }
     free_wanted(&wanted);

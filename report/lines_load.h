@@ -29,6 +29,8 @@ struct lines_groups {
     struct lines_group *group;
     int count;
     int64_t function_count; /* functions that matched, with data or without */
+    /* a bit per --func and --file, in their order: matches a function, matches something that is shown */
+    uint32_t known_functions, shown_functions, shown_files;
 };
 
 int lines_load(sqlite3 *db, const struct lines_options *options, struct lines_groups *groups, struct error *err);

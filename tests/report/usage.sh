@@ -39,6 +39,8 @@ bad 2 'does not go with' report net.db --by thread --at 1s
 bad 2 'expected auto, always or never' report net.db --color=maybe
 bad 2 'belong to --html' report net.db --open
 bad 1 "no function 'backwrd'" lines net.db --func backwrd
+bad 1 "no function 'a', 'b' in this recording" lines net.db --func a --func b
+bad 1 "no matching function in a file 'nosuch.c'" lines net.db --file nosuch.c
 bad 2 "no statistic 'size'" lines net.db --columns size
 bad 2 "nosuchfile: No such file" leaks net.db --suppressions nosuchfile
 bad 2 'expected a whole number from 1 to 255' leaks net.db --error-exitcode 256
@@ -54,6 +56,17 @@ bad 2 "no device 'cuda:7'" report net.db --segments --device cuda:7
 bad 2 '--callers belongs' report net.db --by line --callers 3
 bad 2 'does not go with --by process' report net.db --by process --at 1s
 bad 2 'the run ended at 1.250 s; --at end shows' report net.db --segments --at 10s
+
+# names that are missing are said beside what the others show
+status=0
+"$MEMPROF" lines net.db --func backward --func nosuch --func 'no*' --file '*.c' --file no.c >got 2>got.err || status=$?
+equal "some names missing: status" 1 $status
+contains "some names missing: what is there" got '## backward'
+equal "some names missing" "memprof: no function 'nosuch', 'no*' in this recording; try a pattern such as '*nosuch*', or 'memprof report --by function'" "$(cat got.err)"
+"$MEMPROF" lines net.db --func backward --file '*.c' --file no.c >got 2>got.err || status=$?
+contains "a file missing" got.err "no matching function in a file 'no.c'"
+"$MEMPROF" lines net.db --func backward --func nosuch --json 2>got.err | python3 -m json.tool >/dev/null || fail 'JSON with a missing name'
+
 cp net.db itself.db
 ln -s itself.db soft.db
 ln itself.db hard.db

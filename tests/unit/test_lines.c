@@ -182,7 +182,7 @@ static void test_nothing(void **state)
     struct lines_options options = {0};
     struct error err = {""};
     lines_are("idle", NULL, NULL, REPORT_TEXT,
-              "no matching function allocated, or called what allocates; 'memprof report' lists those that did");
+              "no function 'idle' allocated, or called what allocates; 'memprof report' lists those that did");
     lines_are(
         "absent", NULL, NULL, REPORT_TEXT,
         "no function 'absent' in this recording; try a pattern such as '*absent*', or 'memprof report --by function'");

@@ -8,7 +8,8 @@ CREATE TABLE meta( -- one fact a row
   value ANY
 ) STRICT, WITHOUT ROWID;
 -- keys: format ('memprof'), writer_version, state ('recording' | 'recorded' | 'complete': events all there | all there and
---   symbolized), partial (why the file is not whole; absent when it is), start_unix_ns, duration_ns, host, cwd, command
+--   symbolized), partial (why the file is not whole; absent when it is), start_unix_ns (the program's start), duration_ns
+--   (to the end of its last process), host, cwd, command
 --   (shell-quoted), options, python_malloc (PYTHONMALLOC as the program got it), page_bytes, clock ('tsc'|'monotonic'|
 --   'unix'|'none'), collector_cpu_ns, collector_peak_rss_bytes, symbolize_ns, event_count, events_kept ('all'|'last'|
 --   'none'), collector_pid, own_peak_incomplete (why own peaks of several sites are not all known; absent when they are);

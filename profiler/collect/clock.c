@@ -38,16 +38,20 @@ static void take_pair(const struct clock *c, uint64_t *stamp, uint64_t *monotoni
     }
 }
 
-void clock_open(struct clock *c, int choose)
+void clock_restart(struct clock *c)
 {
     struct timespec now;
-    *c = (struct clock){.use_tsc = choose && tsc_is_invariant() && kernel_uses_tsc()};
     clock_gettime(CLOCK_REALTIME, &now);
     c->start_unix_ns = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
     take_pair(c, &c->start_stamp, &c->start_monotonic_ns);
     c->base_stamp = c->start_stamp;
-    c->run_rate = 1;
-    c->rate = 1ll << 32;
+    c->base_ns = 0;
+}
+
+void clock_open(struct clock *c, int choose)
+{
+    *c = (struct clock){.use_tsc = choose && tsc_is_invariant() && kernel_uses_tsc(), .run_rate = 1, .rate = 1ll << 32};
+    clock_restart(c);
 }
 
 static int64_t fixed_point(double rate)

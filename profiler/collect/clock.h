@@ -24,6 +24,8 @@ struct clock {
 void clock_open(struct clock *c, int choose);
 /* Makes the first rate; waits until the pairs are far enough apart for it (2 ms after clock_open). */
 void clock_calibrate(struct clock *c);
+/* Time 0 is now: the program is about to start. Keeps the rate. Before anything was converted. */
+void clock_restart(struct clock *c);
 /* Measures anew and bends the conversion towards it from `stamp` on: no stamp below it may be converted later but for
  * single times that need no order. Call every second or so. */
 void clock_refine(struct clock *c, uint64_t stamp);

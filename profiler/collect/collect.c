@@ -96,6 +96,7 @@ static int open_parts(struct collection *c, struct error *err)
 
 static int start_program(struct collection *c, const char *path, struct error *err)
 {
+    clock_restart(&c->clock); /* what memprof itself did before is no part of the run */
     c->pid = launch_start(&c->launch, path, c->argv, c->options->library, c->session.control->session_path, err);
     if (c->pid < 0)
         return c->pid;
@@ -320,12 +321,21 @@ static void record(struct collection *c)
 
 /* --- the end --- */
 
+/* The run ends with its last process; what is still alive when the recording ends was seen until now. */
+static int64_t run_end_ns(struct collection *c)
+{
+    int64_t end_ns =
+        db_int(store_db(c->store), "SELECT CASE WHEN count(*) = count(end_ns) THEN max(end_ns) END FROM process", 0);
+    return end_ns > 0 && !c->told_failure ? end_ns : now_ns(c);
+}
+
 static void write_down(struct collection *c, struct facts *f)
 {
-    account_finish(c->account, (uint64_t)now_ns(c));
+    int64_t end_ns = run_end_ns(c);
+    account_finish(c->account, (uint64_t)end_ns);
     transfers_write(&c->drain->transfers, c->store);
     *f = (struct facts){
-        .duration_ns = now_ns(c),
+        .duration_ns = end_ns,
         /* an exec makes another image of one process */
         .processes = (unsigned)db_int(store_db(c->store), "SELECT count(DISTINCT pid) FROM process", 0),
         .processes_refused = c->processes.refused + c->session.control->procs_refused,

@@ -41,10 +41,10 @@ int cmd_import(const struct arguments *a)
     if (rc == 0 && !a->given[OPTION_quiet]) {
         char events[UNITS_TEXT], size[UNITS_TEXT], peak[UNITS_TEXT], reserved[UNITS_TEXT];
         cli_note(
-            "%s events of %u device%s written to %s (%s); peak %s active, %s reserved; 'memprof report %s' shows it",
-            units_count(events, (int64_t)result.event_count), result.devices, result.devices == 1 ? "" : "s", output,
-            units_bytes(size, result.output_bytes), units_bytes(peak, result.peak_bytes),
-            units_bytes(reserved, result.peak_reserved_bytes), output);
+            "%s event%s of %u device%s written to %s (%s); peak %s active, %s reserved; 'memprof report %s' shows it",
+            units_count(events, (int64_t)result.event_count), result.event_count == 1 ? "" : "s", result.devices,
+            result.devices == 1 ? "" : "s", output, units_bytes(size, result.output_bytes),
+            units_bytes(peak, result.peak_bytes), units_bytes(reserved, result.peak_reserved_bytes), output);
         if (result.note)
             cli_note("%s", result.note);
     }

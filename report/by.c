@@ -320,7 +320,8 @@ static int print_stacks(struct by *b, struct error *err)
                        100 * (double)row->stats.value[b->held] /
                            (double)(whole_of(b, row->device) > 0 ? whole_of(b, row->device) : 1));
             if (b->held_count >= 0)
-                buf_printf(&line, " in %s blocks", units_count(text[1], row->stats.value[b->held_count]));
+                buf_printf(&line, " in %s block%s", units_count(text[1], row->stats.value[b->held_count]),
+                           row->stats.value[b->held_count] == 1 ? "" : "s");
         } else {
             buf_printf(&line, "%s at the peak; %s in %s allocation%s, %s live at the end",
                        units_bytes(text[0], row->stats.value[STAT_at_peak_bytes]),

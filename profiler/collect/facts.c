@@ -80,7 +80,7 @@ void facts_progress(struct store *store, uint64_t event_count, int64_t duration_
 struct loss {
     const char *name, *text;
     uint64_t value;
-    int partial; /* the file lacks something that happened */
+    const char *one; /* text for a single one, of those that make the file partial */
 };
 
 #define LOSSES 8
@@ -89,31 +89,34 @@ static void list_losses(const struct facts *f, struct loss losses[LOSSES])
 {
     const struct loss all[LOSSES] = {
         {"processes_refused", "processes not recorded: more at once than memprof has room for", f->processes_refused,
-         1},
-        {"threads_refused", "threads not recorded: more at once than memprof has room for", f->threads_refused, 1},
-        {"bad_rings", "threads whose records were damaged; the rest of them was not used", f->bad_rings, 1},
-        {"bad_records", "records that made no sense, not used", f->bad_records, 1},
-        {"unknown_stacks", "events whose stack never came", f->unknown_stacks, 0},
-        {"unmatched_free", "frees of addresses that are no live block", f->counts.unmatched_frees, 0},
-        {"inherited_free", "frees of a parent's blocks in a forked child", f->counts.inherited_frees, 0},
+         "process not recorded: more at once than memprof has room for"},
+        {"threads_refused", "threads not recorded: more at once than memprof has room for", f->threads_refused,
+         "thread not recorded: more at once than memprof has room for"},
+        {"bad_rings", "threads whose records were damaged; the rest of them was not used", f->bad_rings,
+         "thread whose records were damaged; the rest of them was not used"},
+        {"bad_records", "records that made no sense, not used", f->bad_records, "record that made no sense, not used"},
+        {"unknown_stacks", "events whose stack never came", f->unknown_stacks, NULL},
+        {"unmatched_free", "frees of addresses that are no live block", f->counts.unmatched_frees, NULL},
+        {"inherited_free", "frees of a parent's blocks in a forked child", f->counts.inherited_frees, NULL},
         {"replaced_block", "allocations at the address of a live block: its free was not seen",
-         f->counts.replaced_blocks, 0},
+         f->counts.replaced_blocks, NULL},
     };
     memcpy(losses, all, sizeof all);
 }
 
-static void add_reason(struct buf *reason, uint64_t value, const char *text)
+static void add_reason(struct buf *reason, uint64_t value, const char *one, const char *text)
 {
     if (value)
-        buf_printf(reason, "%s%llu %s", reason->length ? "; " : "", (unsigned long long)value, text);
+        buf_printf(reason, "%s%llu %s", reason->length ? "; " : "", (unsigned long long)value, value == 1 ? one : text);
 }
 
 /* What the program side counted that makes a recording partial, with the words for it. */
 static const struct {
-    const char *name, *text;
+    const char *name, *one, *text;
 } program_losses[FACTS_PROGRAM_LOSSES] = {
-    {"stopped", "times that recording stopped in the middle of a process"},
-    {"lost_event", "events not recorded by the program side"},
+    {"stopped", "time that recording stopped in the middle of a process",
+     "times that recording stopped in the middle of a process"},
+    {"lost_event", "event not recorded by the program side", "events not recorded by the program side"},
 };
 
 void facts_read_losses(struct store *store, struct facts *f)
@@ -145,18 +148,18 @@ void facts_end(struct store *store, const struct facts *f)
         sqlite3_bind_int64(q, 2, (int64_t)losses[i].value);
         sqlite3_bind_text(q, 3, losses[i].text, -1, SQLITE_STATIC);
         store_step(store, q);
-        if (losses[i].partial)
-            add_reason(&reason, losses[i].value, losses[i].text);
+        if (losses[i].one)
+            add_reason(&reason, losses[i].value, losses[i].one, losses[i].text);
     }
     for (unsigned i = 0; i < FACTS_PROGRAM_LOSSES; i++)
-        add_reason(&reason, f->program_losses[i], program_losses[i].text);
+        add_reason(&reason, f->program_losses[i], program_losses[i].one, program_losses[i].text);
     if (reason.data)
         store_meta_text(store, "partial", reason.data);
     buf_free(&reason);
     facts_progress(store, f->counts.events, f->duration_ns);
     store_meta_int(store, "collector_cpu_ns",
-             (usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1000000000ll +
-                 (usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) * 1000ll);
+                   (usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1000000000ll +
+                       (usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) * 1000ll);
     store_meta_int(store, "collector_peak_rss_bytes", usage.ru_maxrss * 1024ll);
     store_meta_text(store, "state", "recorded");
 }
@@ -184,22 +187,27 @@ void facts_read_peaks(struct store *store, struct facts *f)
     buf_free(&text);
 }
 
+static void print_loss(uint64_t value, const char *one, const char *text)
+{
+    char count[UNITS_TEXT];
+    if (value)
+        fprintf(stderr, "memprof: not whole: %s %s\n", units_count(count, (int64_t)value), value == 1 ? one : text);
+}
+
 void facts_print(const struct facts *f, const char *path)
 {
     struct stat st = {0};
     struct loss losses[LOSSES];
-    char events[UNITS_TEXT], size[UNITS_TEXT], count[UNITS_TEXT];
+    char events[UNITS_TEXT], size[UNITS_TEXT];
     stat(path, &st);
     units_count(events, (int64_t)f->counts.events);
-    fprintf(stderr, "memprof: %s events from %u process%s written to %s (%s); peak %s; 'memprof report %s' shows it\n",
-            events, f->processes, f->processes == 1 ? "" : "es", path, units_bytes(size, st.st_size), f->peaks, path);
+    fprintf(stderr, "memprof: %s event%s from %u process%s written to %s (%s); peak %s; 'memprof report %s' shows it\n",
+            events, f->counts.events == 1 ? "" : "s", f->processes, f->processes == 1 ? "" : "es", path,
+            units_bytes(size, st.st_size), f->peaks, path);
     list_losses(f, losses);
     for (unsigned i = 0; i < LOSSES; i++)
-        if (losses[i].partial && losses[i].value)
-            fprintf(stderr, "memprof: not whole: %s %s\n", units_count(count, (int64_t)losses[i].value),
-                    losses[i].text);
+        if (losses[i].one)
+            print_loss(losses[i].value, losses[i].one, losses[i].text);
     for (unsigned i = 0; i < FACTS_PROGRAM_LOSSES; i++)
-        if (f->program_losses[i])
-            fprintf(stderr, "memprof: not whole: %s %s\n", units_count(count, (int64_t)f->program_losses[i]),
-                    program_losses[i].text);
+        print_loss(f->program_losses[i], program_losses[i].one, program_losses[i].text);
 }

@@ -8,7 +8,7 @@ record "$PROGRAMS/strict"
 equal "strict: status" 0 $status
 equal "strict: recording stopped" 1 "$(value "SELECT sum(value) FROM counter WHERE name = 'stopped'")"
 equal "strict: a malloc and a free are missing" 2 "$(value "SELECT sum(value) FROM counter WHERE name = 'lost_event'")"
-contains "strict: on the terminal" run.err "not whole: 1 times that recording stopped"
+contains "strict: on the terminal" run.err "not whole: 1 time that recording stopped"
 "$MEMPROF" report out.db >report
-contains "strict: in the report" report "partial recording: 1 times that recording stopped"
+contains "strict: in the report" report "partial recording: 1 time that recording stopped"
 equal "strict: calls before it" 1 "$(by_function before | cut -d'|' -f1)"

@@ -232,7 +232,7 @@ struct wire_code {
     X(POOL_END, "pool", "destroyed; it lives until its last block is freed")                                           \
     X(POOL_ALLOC, "address, size, pool, stream", "a block of a pool")                                                  \
     X(POOL_FREE, "address, stream", "< requested now; the block is active until the stream gets there")                \
-    X(POOL_STATE, "pool, reserved bytes, used bytes, 1 when all pending frees are done", "attributes as read just now") \
+    X(POOL_STATE, "pool, reserved bytes, used bytes, 1 when all pending frees are done, most reserved bytes so far", "attributes as read just now; the last: 0 or absent where not known") \
     X(SYNC, "context, stream (0: all)", "the host waited: frees requested before on these streams are done")           \
     X(VMM_CREATE, "handle, size, flags (wire_vmm)", "physical memory; imported: foreign; multicast: not memory")       \
     X(VMM_RETAIN, "handle, address in a mapping of it", "one more reference")                                          \
@@ -245,13 +245,14 @@ struct wire_code {
     X(FOREIGN_CLOSE, "address or handle", "<")                                                                         \
     X(GRAPH_ALLOC_NODE, "graph, address, size", "not live until a launch")                                             \
     X(GRAPH_FREE_NODE, "graph, address", "")                                                                           \
-    X(GRAPH_INSTANTIATE, "graph, executable graph", "")                                                                \
-    X(GRAPH_LAUNCH, "executable graph, stream", "its allocation nodes are live, its free nodes' blocks are not")       \
+    X(GRAPH_CHILD, "graph, child graph", "a copy of the child's nodes is part of the graph")                           \
+    X(GRAPH_INSTANTIATE, "graph, executable graph or clone", "which has the nodes that the graph has now, and no other") \
+    X(GRAPH_LAUNCH, "executable graph, stream", "its nodes are done: allocations, frees, copies and fills")             \
     X(GRAPH_END, "graph or executable graph", "<")                                                                     \
     X(GRAPH_STATE, "reserved bytes, used bytes", "the device's graph memory as read just now")                         \
     X(MEMORY_INFO, "free bytes, total bytes", "the driver's own figures")                                              \
     X(OOM, "size asked for, free bytes, total bytes, driver's error", "a failed allocation; nothing else changed")     \
-    X(TRANSFER, "bytes, direction (wire_direction), destination, source", "a copy or fill was requested")              \
+    X(TRANSFER, "bytes, direction (wire_direction), destination, source, graph", "a copy or fill was requested; captured: a node of that graph (0: not known), done at its launches") \
     X(SUB_POOL, "pool, text", "a sub-allocator (NVTX memory heap, memprof.h pool)")                                    \
     X(SUB_POOL_END, "pool", "with its segments and blocks")                                                            \
     X(SUB_SEGMENT, "pool, address, size", "memory that it hands out: what covers it is no block any more")             \
@@ -338,6 +339,7 @@ enum wire_mark { WIRE_MARK_INSTANT, WIRE_MARK_PUSH, WIRE_MARK_POP, WIRE_MARK_STA
     X(cuExternalMemoryGetMappedMipmappedArray, none) X(cuGraphicsMapResources, none)                         \
     X(cuGraphicsUnmapResources, none) X(cuGraphAddMemAllocNode, pool) X(cuGraphAddMemFreeNode, pool)         \
     X(cuGraphAddMemcpyNode, none) X(cuGraphAddMemsetNode, none) X(cuGraphAddNode, pool)                      \
+    X(cuGraphAddChildGraphNode, none) X(cuGraphClone, none) X(cuGraphExecUpdate, none)                       \
     X(cuGraphInstantiate, none) X(cuGraphInstantiateWithFlags, none) X(cuGraphInstantiateWithParams, none)   \
     X(cuGraphLaunch, pool) X(cuGraphExecDestroy, none) X(cuGraphDestroy, none) X(cuDeviceGraphMemTrim, none) \
     X(cuCtxDestroy, none) X(cuDevicePrimaryCtxRetain, none) X(cuDevicePrimaryCtxRelease, none)               \

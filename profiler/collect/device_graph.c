@@ -1,4 +1,4 @@
-/* Memory nodes of graphs: what they allocate is live from a launch on. */
+/* Nodes of graphs that allocate, free and copy: all of it happens at the launches. */
 #include "devices_private.h"
 
 #include <errno.h>
@@ -8,11 +8,14 @@
 #define NODES_MAX (1u << 20)
 
 struct graph_node {
-    uint64_t address, size;
+    uint64_t address, size; /* copies: the destination, bytes */
+    uint64_t from;
     uint32_t stack_id;
     uint8_t device_id;
-    uint8_t is_alloc;
+    uint8_t what;
+    uint8_t direction; /* enum wire_direction */
 };
+enum { NODE_ALLOC, NODE_FREE, NODE_COPY };
 
 struct graph {
     uint64_t handle;
@@ -45,7 +48,7 @@ static void add(struct graph *g, const struct graph_node *node)
 int device_graph_node(struct devices *d, int is_alloc)
 {
     const uint64_t *w = d->call->words;
-    struct graph_node node = {.address = w[1], .size = is_alloc ? w[2] : 0, .is_alloc = is_alloc != 0};
+    struct graph_node node = {.address = w[1], .size = is_alloc ? w[2] : 0, .what = is_alloc ? NODE_ALLOC : NODE_FREE};
     if (!w[0] || devices_range_is_bad(node.address, node.size))
         return -EINVAL;
     node.device_id = (uint8_t)devices_id(d, d->call->device);
@@ -54,19 +57,46 @@ int device_graph_node(struct devices *d, int is_alloc)
     return 0;
 }
 
+int device_graph_transfer(struct devices *d)
+{
+    const struct devices_call *c = d->call;
+    const uint64_t *w = c->words;
+    if (c->word_count < 5 || !w[4])
+        return 0;
+    add(find(d, w[4]), &(struct graph_node){.address = w[2],
+                                            .size = w[0],
+                                            .from = w[3],
+                                            .stack_id = c->stack_id,
+                                            .device_id = (uint8_t)devices_id(d, c->device),
+                                            .what = NODE_COPY,
+                                            .direction = (uint8_t)w[1]});
+    return 0;
+}
+
+/* The nodes of one graph behind those of another. */
+static int append(struct devices *d, uint64_t from_handle, uint64_t to_handle, int instead)
+{
+    const struct graph *from = idmap_get(&d->graphs, from_handle);
+    struct graph *to = idmap_get(&d->graphs, to_handle);
+    if (!from_handle || !to_handle || from_handle == to_handle)
+        return -EINVAL;
+    if (to && instead)
+        to->count = 0;
+    if (from && from->count && !to)
+        to = find(d, to_handle);
+    for (uint32_t i = 0; from && i < from->count; i++)
+        add(to, &from->nodes[i]);
+    return 0;
+}
+
 int device_graph_instantiate(struct devices *d)
 {
-    const uint64_t *w = d->call->words;
-    const struct graph *from = idmap_get(&d->graphs, w[0]);
-    if (!w[0] || !w[1] || w[0] == w[1])
-        return -EINVAL;
-    if (!from || !from->count)
-        return 0;
-    struct graph *exec = find(d, w[1]);
-    exec->count = 0; /* what an earlier one of that handle had */
-    for (uint32_t i = 0; i < from->count; i++)
-        add(exec, &from->nodes[i]);
-    return 0;
+    return append(d, d->call->words[0], d->call->words[1], 1);
+}
+
+int device_graph_child(struct devices *d)
+{
+    return append(d, d->call->words[1], d->call->words[0], 0);
 }
 
 static void launch_alloc(struct devices *d, const struct graph_node *node)
@@ -82,13 +112,18 @@ int device_graph_launch(struct devices *d)
 {
     const struct graph *g = idmap_get(&d->graphs, d->call->words[0]);
     for (uint32_t i = 0; g && i < g->count; i++) {
-        struct block *b = devices_block_at(d, g->nodes[i].address);
+        const struct graph_node *n = &g->nodes[i];
+        if (n->what == NODE_COPY) {
+            devices_transfer(d, n->device_id, n->stack_id, n->direction, n->size, n->address, n->from);
+            continue;
+        }
+        struct block *b = devices_block_at(d, n->address);
         if (b && (b->object || b->where == WHERE_FOREIGN))
             continue;
         if (b) /* an allocation node that runs again frees first what it gave before */
             devices_block_end(d, b, NULL);
-        if (g->nodes[i].is_alloc)
-            launch_alloc(d, &g->nodes[i]);
+        if (n->what == NODE_ALLOC)
+            launch_alloc(d, n);
     }
     return 0;
 }

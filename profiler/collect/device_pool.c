@@ -60,6 +60,8 @@ void device_pool_now(struct devices *d, struct pool *pool, uint64_t reserved_byt
         reserved_bytes = 0;
     devices_reserve(d, pool->device_id, KIND_pool, (int64_t)(reserved_bytes - pool->reserved_bytes));
     pool->reserved_bytes = reserved_bytes;
+    if (pool->high_bytes < reserved_bytes)
+        pool->high_bytes = reserved_bytes;
 }
 
 void device_pool_born(struct devices *d, const struct block *b)
@@ -184,6 +186,9 @@ int device_pool_state(struct devices *d)
     if (!pool)
         pool = find(d, w[0]);
     pool->pins++;
+    /* it held more for a moment between two readings */
+    if (d->call->word_count > 4 && w[4] > pool->high_bytes && w[4] > reserved_bytes && w[4] < 1ull << 57)
+        device_pool_now(d, pool, w[4]);
     for (struct block *b = d->first_pending, *next; b; b = next) {
         next = b->next_pending;
         /* what does not fit in any more is gone, the oldest first */

@@ -420,12 +420,12 @@ void devices_undo_clear(struct devices *d, struct undo *u)
     u->released = NULL;
     u->block_count = u->pinned_count = 0;
     u->pending_serial = u->pending_address = 0;
+    u->is_told = 0;
 }
 
 /* What its blocks' addresses mean now wins: a block of another thread may live there already. */
-static int apply_undo(struct devices *d)
+static int take_back(struct devices *d, struct undo *u)
 {
-    struct undo *u = &devices_thread(d)->undo;
     for (size_t i = u->block_count; i-- > 0;) {
         struct block *b = u->blocks[i];
         struct pool *pool = b->pool;
@@ -438,12 +438,20 @@ static int apply_undo(struct devices *d)
     if (b && b->serial == u->pending_serial && b->is_pending) {
         devices_block_end(d, b, u);
         u->pending_serial = 0;
-        return apply_undo(d);
+        return take_back(d, u);
     }
     device_vmm_undo(d, u);
     device_graph_undo(d, u);
     devices_undo_clear(d, u);
     return 0;
+}
+
+static int apply_undo(struct devices *d)
+{
+    struct undo *u = &devices_thread(d)->undo;
+    d->counts.refused += !u->is_told;
+    u->is_told = 0;
+    return take_back(d, u);
 }
 
 /* --- foreign memory, figures, failures, transfers --- */
@@ -507,17 +515,12 @@ static enum place place_of(struct devices *d, uint64_t address, unsigned *device
     return b->kind == KIND_managed ? PLACE_MANAGED : PLACE_DEVICE;
 }
 
-static int apply_transfer(struct devices *d)
+void devices_transfer(struct devices *d, unsigned device_id, uint32_t stack_id, unsigned direction, uint64_t bytes,
+                      uint64_t to_address, uint64_t from_address)
 {
-    const struct devices_call *c = d->call;
-    uint64_t bytes = c->words[0], direction = c->words[1];
-    unsigned device_id = devices_id(d, c->device), to_id = 0, from_id = 0;
-    if (direction > WIRE_UNIFIED || bytes >= SIZE_END)
-        return -EINVAL;
-    if (c->flags & WIRE_CALL_CAPTURED)
-        return 0;
+    unsigned to_id = 0, from_id = 0;
     if (direction == WIRE_UNIFIED) {
-        enum place to = place_of(d, c->words[2], &to_id), from = place_of(d, c->words[3], &from_id);
+        enum place to = place_of(d, to_address, &to_id), from = place_of(d, from_address, &from_id);
         static const uint8_t directions[2][2] = {{WIRE_HTOH, WIRE_DTOH}, {WIRE_HTOD, WIRE_DTOD}};
         if (to != PLACE_MANAGED && from != PLACE_MANAGED) {
             direction = directions[to][from];
@@ -527,7 +530,18 @@ static int apply_transfer(struct devices *d)
         if (to_id || from_id)
             device_id = to_id ? to_id : from_id;
     }
-    d->sink->transfer(d->sink->arg, device_id, (unsigned)direction, bytes);
+    d->sink->transfer(d->sink->arg, stack_id, device_id, direction, bytes);
+}
+
+static int apply_transfer(struct devices *d)
+{
+    const struct devices_call *c = d->call;
+    const uint64_t *w = c->words;
+    if (w[1] > WIRE_UNIFIED || w[0] >= SIZE_END)
+        return -EINVAL;
+    if (c->flags & WIRE_CALL_CAPTURED)
+        return device_graph_transfer(d);
+    devices_transfer(d, devices_id(d, c->device), c->stack_id, (unsigned)w[1], w[0], w[2], w[3]);
     return 0;
 }
 
@@ -577,6 +591,7 @@ static const struct {
     [WIRE_CALL_FOREIGN_CLOSE] = {apply_foreign_close, 1, 1, 0},
     [WIRE_CALL_GRAPH_ALLOC_NODE] = {apply_graph_alloc_node, 3, 0, 0},
     [WIRE_CALL_GRAPH_FREE_NODE] = {apply_graph_free_node, 2, 0, 0},
+    [WIRE_CALL_GRAPH_CHILD] = {device_graph_child, 2, 0, 0},
     [WIRE_CALL_GRAPH_INSTANTIATE] = {device_graph_instantiate, 2, 0, 0},
     [WIRE_CALL_GRAPH_LAUNCH] = {device_graph_launch, 2, 0, 1},
     [WIRE_CALL_GRAPH_END] = {device_graph_end, 1, 1, 0},
@@ -596,6 +611,11 @@ static const struct {
     [WIRE_CALL_UNTRACKED] = {apply_nothing, 2, 0, 0},
 };
 
+int devices_takes_away(unsigned call)
+{
+    return call < WIRE_CALL_COUNT && calls[call].takes_away;
+}
+
 int devices_apply(struct devices *d, const struct devices_call *call, const struct devices_sink *sink)
 {
     if (call->call >= WIRE_CALL_COUNT || call->device > WIRE_DEVICE_HOST || call->word_count < calls[call->call].words)
@@ -604,7 +624,14 @@ int devices_apply(struct devices *d, const struct devices_call *call, const stru
     d->sink = sink;
     if (calls[call->call].unless_captured && call->flags & WIRE_CALL_CAPTURED)
         return 0;
-    if (calls[call->call].takes_away)
-        devices_undo_clear(d, &devices_thread(d)->undo);
+    if (calls[call->call].takes_away) {
+        struct undo *undo = &devices_thread(d)->undo;
+        devices_undo_clear(d, undo);
+        if (call->is_refused) {
+            undo->is_told = 1;
+            d->counts.refused++;
+            return 0;
+        }
+    }
     return calls[call->call].apply(d);
 }

@@ -10,7 +10,8 @@
  * - What a sub-allocator hands out parts of is a segment and no block. Its blocks are of kind 'sub', on the device of
  * the memory that they lie in.
  * - Memory that another process owns is counted on a device of its own ("foreign:0"), and reserved nowhere.
- * - A call that turns out to have failed (UNDO) is taken back: what it ended is born again.
+ * - A call that the driver refused does nothing. Where that turns out too late (UNDO without is_refused), what it ended
+ *   is born again.
  */
 #ifndef MEMPROF_DEVICES_H
 #define MEMPROF_DEVICES_H
@@ -31,6 +32,7 @@ struct devices_call {
     uint32_t thread_id;
     const uint64_t *words; /* from w3 */
     size_t word_count;
+    int is_refused; /* the driver refused what it would take away: an UNDO follows */
     int is_segment; /* of what it allocates, a sub-allocator hands out parts right away: never a block */
 };
 
@@ -47,16 +49,18 @@ struct devices_sink {
     uint64_t (*host_map)(void *arg, uint64_t address);
     /* The program calls the memory at the address by that name from now on. */
     void (*name)(void *arg, uint64_t address, const char *name);
-    void (*transfer)(void *arg, unsigned device_id, unsigned direction, uint64_t bytes);
+    void (*transfer)(void *arg, uint32_t stack_id, unsigned device_id, unsigned direction, uint64_t bytes);
 };
 
 struct devices_counts {
     uint64_t alloc_retries; /* an allocation failed, frees followed, and the thread's next one of that size succeeded */
+    uint64_t refused;       /* calls that would have taken something away */
     uint64_t lost_frees;    /* memory given out again, or reused, whose free was not seen */
 };
 
 struct devices *devices_open(void);
 void devices_close(struct devices *d);
+int devices_takes_away(unsigned call); /* 1: an UNDO may follow */
 /* Returns 0, or -EINVAL for a call that makes no sense (nothing was done). */
 int devices_apply(struct devices *d, const struct devices_call *call, const struct devices_sink *sink);
 void devices_counts(const struct devices *d, struct devices_counts *counts);

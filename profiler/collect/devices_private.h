@@ -27,6 +27,7 @@ struct vmm_object {
 struct pool { /* stream-ordered; also the graph memory of a device */
     uint64_t handle;
     uint64_t reserved_bytes, active_bytes;
+    uint64_t high_bytes; /* most reserved so far, as sent */
     uint64_t end_bytes; /* what it held when it was over */
     uint64_t block_count;
     uint64_t pins; /* blocks that the UNDO of a thread may bring back */
@@ -62,6 +63,7 @@ struct undo {
     uint64_t handle;
     uint64_t pending_serial, pending_address; /* 0: none */
     struct graph *graph;
+    int is_told; /* that it was refused: there is nothing to take back */
 };
 
 /* The newest failure of a thread. */
@@ -147,6 +149,8 @@ void devices_block_end(struct devices *d, struct block *b, struct undo *keep);
 struct block *devices_block_at(struct devices *d, uint64_t address);      /* that begins there */
 struct block *devices_block_holding(struct devices *d, uint64_t address); /* ... or holds it */
 void devices_succeeded(struct devices *d, unsigned kind, uint64_t size);  /* an allocation */
+void devices_transfer(struct devices *d, unsigned device_id, uint32_t stack_id, unsigned direction, uint64_t bytes,
+                      uint64_t to, uint64_t from);
 
 /* device_pool.c */
 int device_pool(struct devices *d);
@@ -177,6 +181,8 @@ void device_vmm_close(struct devices *d);
 
 /* device_graph.c */
 int device_graph_node(struct devices *d, int is_alloc);
+int device_graph_transfer(struct devices *d); /* a captured one */
+int device_graph_child(struct devices *d);
 int device_graph_instantiate(struct devices *d);
 int device_graph_launch(struct devices *d);
 int device_graph_end(struct devices *d);

@@ -123,8 +123,9 @@ static inline struct event *drain_next(struct drain *d)
 }
 /* Words of the record at position; 0: damaged. */
 uint64_t drain_record_words(const struct ring *r, uint64_t position, uint64_t end);
-/* Whether the record at r->position can be taken now: an allocation of a device's memory waits for what its thread
- * does next, so that a segment of a sub-allocator is one from birth. Lowers d->limit where not. */
+/* Whether the record at r->position can be taken now: what allocates a device's memory or frees it waits for what
+ * its thread does next, so that a segment of a sub-allocator is one from birth, and a call that the driver refused is none.
+ * Lowers d->limit where not. */
 int records_may_take(struct drain *d, struct ring *r, uint64_t words);
 /* Records that are not simply an allocation or a free. Lowers d->limit where the order must wait. */
 void records_handle(struct drain *d, struct ring *r, uint64_t word1, uint64_t words);

@@ -404,6 +404,8 @@ static void write_counters(struct processes *ps, const struct process *p)
         devices_counts(p->devices, &ours);
     write_counter(ps, p, "alloc_retry_count", "allocations that failed and then succeeded when tried again",
                   p->alloc_retries + ours.alloc_retries);
+    write_counter(ps, p, "device_refused",
+                  "calls to free, unmap or destroy that the driver refused: nothing was taken away", ours.refused);
     write_counter(ps, p, "device_lost_free", "blocks of device memory whose free was not seen", ours.lost_frees);
 }
 

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #define SEGMENT_WAIT_NS 20000000u /* from a device allocation to what its thread says of it */
-#define SEGMENT_AHEAD   16u       /* other events of the thread between the two */
+#define SEGMENT_AHEAD   16u       /* other events of the thread between the two; also before an UNDO */
 #define NAME_ROWS       65536u    /* names in the file; the first ones */
 #define UNTRACKED_ROWS  64u
 
@@ -65,16 +65,45 @@ static int becomes_segment(struct drain *d, const struct ring *r, uint64_t words
     return -1;
 }
 
+/* Whether the driver refused what this record takes away: 1 the thread's next call is an UNDO, 0 it is not, -1 is not
+ * known yet. */
+static int was_refused(const struct drain *d, const struct ring *r, uint64_t words)
+{
+    uint64_t position = r->position + words, others = 0, length;
+    uint64_t end = __atomic_load_n(&d->session->rings[r->index].head, __ATOMIC_ACQUIRE);
+    if (end - r->position > WIRE_RING_WORDS)
+        return 0;
+    for (; position < end; position += length) {
+        length = drain_record_words(r, position, end);
+        if (!length)
+            return 0;
+        unsigned op = WIRE_OP(record_word_at(r, position, 1));
+        if (op == WIRE_CALL && length >= CALL_WORDS)
+            return call_of(record_word_at(r, position, 2)) == WIRE_CALL_UNDO;
+        if (op != WIRE_STACK && op != WIRE_MODULE_LOAD && op != WIRE_PAD && ++others > SEGMENT_AHEAD)
+            return 0;
+    }
+    return -1;
+}
+
 static int may_become_segment(const struct ring *r, uint64_t words)
 {
     unsigned call = words > CALL_WORDS + 1 ? call_of(record_word(r, 2)) : WIRE_CALL_COUNT;
     return call == WIRE_CALL_ALLOC || call == WIRE_CALL_POOL_ALLOC || call == WIRE_CALL_VMM_MAP;
 }
 
+/* 1: what the thread does next says what this call was. */
+static int is_known(struct drain *d, const struct ring *r, uint64_t words)
+{
+    if (may_become_segment(r, words))
+        return becomes_segment(d, r, words) >= 0;
+    return words < CALL_WORDS || !devices_takes_away(call_of(record_word(r, 2))) || was_refused(d, r, words) >= 0;
+}
+
 int records_may_take(struct drain *d, struct ring *r, uint64_t words)
 {
-    if (!may_become_segment(r, words) || d->is_last || r->process->dead || d->pressure >= WIRE_RING_WORDS / 2 ||
-        clock_stamp(d->clock) - r->key >= clock_ticks(d->clock, SEGMENT_WAIT_NS) || becomes_segment(d, r, words) >= 0)
+    if (d->is_last || r->process->dead || is_known(d, r, words) || d->pressure >= WIRE_RING_WORDS / 2 ||
+        clock_stamp(d->clock) - r->key >= clock_ticks(d->clock, SEGMENT_WAIT_NS))
         return 1;
     if (d->limit > r->key)
         d->limit = r->key;
@@ -129,10 +158,10 @@ static void name_memory(void *arg, uint64_t address, const char *name)
     store_step(t->d->store, q);
 }
 
-static void add_transfer(void *arg, unsigned device_id, unsigned direction, uint64_t bytes)
+static void add_transfer(void *arg, uint32_t stack_id, unsigned device_id, unsigned direction, uint64_t bytes)
 {
     const struct call_target *t = arg;
-    transfers_add(&t->d->transfers, t->stack_id, device_id, direction, bytes);
+    transfers_add(&t->d->transfers, stack_id, device_id, direction, bytes);
 }
 
 /* arguments: version, bytes of the name, the name. */
@@ -183,6 +212,7 @@ void records_call(struct drain *d, struct ring *r, uint64_t word1, uint64_t word
         .thread_id = r->thread_id,
         .words = arguments,
         .word_count = words - CALL_WORDS,
+        .is_refused = devices_takes_away(call_of(word2)) && was_refused(d, r, words) == 1,
         .is_segment = may_become_segment(r, words) && becomes_segment(d, r, words) == 1,
     };
     struct devices_sink sink = {&target, emit_call, find_device, find_foreign, find_map, name_memory, add_transfer};

@@ -165,7 +165,7 @@ void cuda_primary_retained(struct cuda_call *c, cu_handle context, int device);
 void cuda_primary_released(struct cuda_call *c, int device);
 void cuda_primary_reset(struct cuda_call *c, int device);
 
-/* --- cuda_pool.c: stream-ordered memory and graphs --- */
+/* --- cuda_pool.c: stream-ordered memory --- */
 
 void cuda_pool_allocated(struct cuda_call *c, uint64_t p, uint64_t size, cu_handle pool, cu_handle stream);
 void cuda_pool_freeing(struct cuda_call *c, uint64_t p, cu_handle stream);
@@ -178,9 +178,16 @@ void cuda_pool_changed(struct cuda_call *c, cu_handle pool);
 void cuda_pool_set(struct cuda_call *c, int device, cu_handle pool);
 void cuda_waiting(struct cuda_call *c);
 void cuda_waited(struct cuda_call *c, cu_handle stream_or_context, int whole_context);
+
+/* --- cuda_graph.c --- */
+
+/* A node that allocates or frees, that copies or fills, was made. */
+void cuda_graph_allocates(void);
+void cuda_graph_moves(void);
 void cuda_graph_alloc(struct cuda_call *c, cu_handle graph, const struct cu_alloc_node *params);
 void cuda_graph_free(struct cuda_call *c, cu_handle graph, uint64_t p);
 void cuda_graph_node(struct cuda_call *c, cu_handle graph, const struct cu_node *params);
+void cuda_graph_child(struct cuda_call *c, cu_handle graph, cu_handle child);
 void cuda_graph_instantiated(struct cuda_call *c, cu_handle graph, cu_handle exec);
 void cuda_graph_launched(struct cuda_call *c, cu_handle exec, cu_handle stream);
 void cuda_graph_ending(struct cuda_call *c, cu_handle graph);
@@ -193,8 +200,8 @@ void cuda_queued(struct cuda_call *c, uint64_t bytes, unsigned direction, uint64
 void cuda_queued_batch(struct cuda_call *c, const cu_address *to, const cu_address *from, const size_t *sizes,
                        size_t count, cu_handle stream);
 void cuda_queued_batch3d(struct cuda_call *c, const struct cu_copy3d_batch *copies, size_t count, cu_handle stream);
-void cuda_graph_copy(struct cuda_call *c, const struct cu_copy3d2 *copy);
-void cuda_graph_fill(struct cuda_call *c, const struct cu_fill_node *fill);
+void cuda_graph_copy(struct cuda_call *c, cu_handle graph, const struct cu_copy3d2 *copy);
+void cuda_graph_fill(struct cuda_call *c, cu_handle graph, const struct cu_fill_node *fill);
 
 unsigned cuda_direction(int to_type, int from_type);
 /* Bytes, direction, destination, source of a described copy. */

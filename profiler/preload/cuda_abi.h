@@ -22,10 +22,10 @@ enum {
 enum { CU_LEGACY_STREAM = 1, CU_THREAD_STREAM = 2 };
 enum { CU_MEMORY_HOST = 1, CU_MEMORY_DEVICE = 2, CU_MEMORY_ARRAY = 3, CU_MEMORY_UNIFIED = 4 };
 enum { CU_LOCATION_DEVICE = 1, CU_LOCATION_HOST = 2, CU_LOCATION_HOST_NUMA = 3, CU_LOCATION_HOST_NUMA_CURRENT = 4 };
-enum { CU_POOL_RESERVED_CURRENT = 5, CU_POOL_USED_CURRENT = 7 };
+enum { CU_POOL_RESERVED_CURRENT = 5, CU_POOL_RESERVED_HIGH = 6, CU_POOL_USED_CURRENT = 7 };
 enum { CU_GRAPH_MEMORY_USED_CURRENT = 0, CU_GRAPH_MEMORY_RESERVED_CURRENT = 2 };
 enum { CU_POINTER_DEVICE_ORDINAL = 9, CU_POINTER_POOL = 17 };
-enum { CU_NODE_COPY = 1, CU_NODE_FILL = 2, CU_NODE_ALLOC = 10, CU_NODE_FREE = 11 };
+enum { CU_NODE_COPY = 1, CU_NODE_FILL = 2, CU_NODE_GRAPH = 4, CU_NODE_ALLOC = 10, CU_NODE_FREE = 11 };
 enum { CU_PROC_PER_THREAD_STREAM = 2 };
 enum { CU_ARRAY_CUBEMAP = 4, CU_ARRAY_SPARSE = 0x40, CU_ARRAY_DEFERRED = 0x80 };
 
@@ -183,6 +183,7 @@ struct cu_node { /* CUgraphNodeParams */
         long long words[29];
         struct cu_alloc_node alloc;
         cu_address free;
+        cu_handle graph; /* of a node that is a graph; more follows */
         struct cu_fill_node fill;
         struct {
             int flags;

@@ -1,4 +1,4 @@
-/* Stream-ordered memory: pools with what they hold, waits of the host, graphs with memory nodes. */
+/* Stream-ordered memory: pools with what they hold, waits of the host. */
 #include "cuda.h"
 
 /*
@@ -17,8 +17,7 @@ static struct pool {
     uint32_t announced;
 } pools[POOLS];
 static uint32_t pool_count_hint;
-static uint32_t frees;       /* requested so far */
-static uint32_t graph_nodes; /* 1: a graph has allocation nodes, so that launches matter */
+static uint32_t frees; /* requested so far */
 
 static struct pool *pool_entry(uint64_t handle)
 {
@@ -46,18 +45,20 @@ static int64_t now_ns(void)
 
 static void pool_read(struct cuda_call *c, uint64_t handle, struct pool *p, unsigned device, int settled)
 {
-    uint64_t reserved = 0, used = 0;
+    uint64_t reserved = 0, used = 0, high = 0;
     int (*ask)(cu_handle, int, void *) = cuda_driver.ask.cuMemPoolGetAttribute;
     if (!ask || ask((cu_handle)handle, CU_POOL_RESERVED_CURRENT, &reserved) != 0 ||
         ask((cu_handle)handle, CU_POOL_USED_CURRENT, &used) != 0)
         return;
+    if (ask((cu_handle)handle, CU_POOL_RESERVED_HIGH, &high) != 0)
+        high = 0;
     if (p) {
         p->reserved_bytes = reserved;
         p->used_bytes = used;
         p->read_ns = now_ns();
         device = p->device;
     }
-    CUDA_NOTE(c, POOL_STATE, device, 0, handle, reserved, used, (uint64_t)settled);
+    CUDA_NOTE(c, POOL_STATE, device, 0, handle, reserved, used, (uint64_t)settled, high);
 }
 
 /* Announces a pool that is new; may give NULL where there are too many. */
@@ -111,7 +112,7 @@ void cuda_pool_allocated(struct cuda_call *c, uint64_t p, uint64_t size, cu_hand
 {
     cu_handle graph = NULL;
     if (unlikely(cuda_capturing(c, stream, &graph))) {
-        graph_nodes = 1;
+        cuda_graph_allocates();
         CUDA_RECORD(c, GRAPH_ALLOC_NODE, cuda_device_current(c), WIRE_CALL_CAPTURED, (uint64_t)graph, p, size);
         return;
     }
@@ -238,75 +239,4 @@ void cuda_waited(struct cuda_call *c, cu_handle stream_or_context, int whole_con
     int settled = whole_context && c->frees == __atomic_load_n(&frees, __ATOMIC_ACQUIRE);
     pools_read(c, settled ? device : WIRE_DEVICE_UNKNOWN);
     __atomic_store_n(entry, what << 32 | c->frees, __ATOMIC_RELAXED);
-}
-
-/* --- graphs --- */
-
-void cuda_graph_alloc(struct cuda_call *c, cu_handle graph, const struct cu_alloc_node *params)
-{
-    graph_nodes = 1;
-    CUDA_RECORD(c, GRAPH_ALLOC_NODE, cuda_device_of(c, &params->pool.location), 0, (uint64_t)graph, params->address,
-                params->size);
-}
-
-void cuda_graph_free(struct cuda_call *c, cu_handle graph, uint64_t p)
-{
-    graph_nodes = 1;
-    CUDA_RECORD(c, GRAPH_FREE_NODE, cuda_device_current(c), 0, (uint64_t)graph, p);
-}
-
-void cuda_graph_node(struct cuda_call *c, cu_handle graph, const struct cu_node *params)
-{
-    switch (params->type) {
-    case CU_NODE_ALLOC:
-        cuda_graph_alloc(c, graph, &params->is.alloc);
-        break;
-    case CU_NODE_FREE:
-        cuda_graph_free(c, graph, params->is.free);
-        break;
-    case CU_NODE_COPY:
-        cuda_graph_copy(c, &params->is.copy.params);
-        break;
-    case CU_NODE_FILL:
-        cuda_graph_fill(c, &params->is.fill);
-        break;
-    }
-}
-
-/* Graphs without memory nodes concern nobody here: launches are many. */
-void cuda_graph_instantiated(struct cuda_call *c, cu_handle graph, cu_handle exec)
-{
-    if (graph_nodes)
-        CUDA_RECORD(c, GRAPH_INSTANTIATE, cuda_device_current(c), 0, (uint64_t)graph, (uint64_t)exec);
-}
-
-void cuda_graph_launched(struct cuda_call *c, cu_handle exec, cu_handle stream)
-{
-    if (!graph_nodes)
-        return;
-    CUDA_RECORD(c, GRAPH_LAUNCH, cuda_device_current(c), 0, (uint64_t)exec, cuda_stream_number(c, stream));
-    cuda_graph_state(c, -1);
-}
-
-void cuda_graph_ending(struct cuda_call *c, cu_handle graph)
-{
-    if (graph_nodes)
-        CUDA_TAKE(c, GRAPH_END, WIRE_DEVICE_UNKNOWN, 0, (uint64_t)graph);
-}
-
-void cuda_graph_state(struct cuda_call *c, int device)
-{
-    uint64_t reserved = 0, used = 0;
-    int (*ask)(int, int, void *) = cuda_driver.ask.cuDeviceGetGraphMemAttribute;
-    if (!graph_nodes)
-        return;
-    if (device < 0) {
-        unsigned current = cuda_device_current(c);
-        if (current >= WIRE_DEVICE_UNKNOWN)
-            return;
-        device = (int)current;
-    }
-    if (ask && ask(device, CU_GRAPH_MEMORY_RESERVED_CURRENT, &reserved) == 0 &&
-        ask(device, CU_GRAPH_MEMORY_USED_CURRENT, &used) == 0)
-        CUDA_NOTE(c, GRAPH_STATE, cuda_device(c, device), 0, reserved, used);
 }

@@ -21,7 +21,7 @@ layers host pinned 1 1 1 1
 equal "copies to the device" "2|$((2 * M))" "$(sql "SELECT sum(transfer_count) || '|' || sum(transfer_bytes) FROM v_transfer WHERE direction = 'HtoD'")"
 equal "copies to the host" "1|$((M / 2))" "$(sql "SELECT transfer_count || '|' || transfer_bytes FROM v_transfer WHERE direction = 'DtoH'")"
 equal "fills" "1|4096" "$(sql "SELECT transfer_count || '|' || transfer_bytes FROM v_transfer WHERE direction = 'fill'")"
-for what in HtoD DtoH D8; do
+for what in HtoD_v2 DtoH_v2 D8_v2; do
     for line in $(grep -n "$what" "$ROOT/tests/programs/cuda_layers.c" | cut -d: -f1); do
         equal "line $line" do_plain "$(sql "SELECT function FROM v_transfer WHERE line = $line AND file LIKE '%cuda_layers.c'")"
     done
@@ -39,6 +39,25 @@ equal "active and allocated apart" 1 "$(value "SELECT count(*) > 0 FROM v_timeli
 equal "most allocated" $((6 * M)) "$(value "SELECT max(allocated_max_bytes) FROM timeline WHERE device_id = 1")"
 equal "requests" 3 "$("$MEMPROF" sql out.db "SELECT count(*) AS n FROM v_event WHERE op = 'free_requested'" --csv | tail -1)"
 equal "at the end" "0|0" "$(sql "SELECT active_last_bytes || '|' || allocated_last_bytes FROM timeline WHERE device_id = 1 AND level = 0 ORDER BY time_ns DESC LIMIT 1")"
+
+# what a pool held for a moment between two readings of its attributes, its own highest value tells
+run spike
+equal "a pool's highest value" $((6 * M)) "$(cat run.out)"
+equal "reserved at the peak" "$((6 * M))|$((4 * M))" "$(sql "SELECT peak_reserved_bytes || '|' || peak_active_bytes FROM v_total WHERE device = 'cuda:0' AND kind = 'pool'")"
+
+# copies and fills of graphs: at each launch, 3 + 2 + 1 of one form and 1 after an update, and the parent's own fill twice
+run graph
+equal "copies of graphs" "DtoH|7|$((6 * M / 2 + M / 4)) HtoD|7|$((6 * M + 2 * M)) fill|9|$((7 * 4096 + 2 * 100))" \
+    "$(sql "SELECT group_concat(x, ' ') FROM (SELECT direction || '|' || sum(transfer_count) || '|' || sum(transfer_bytes) AS x FROM v_transfer WHERE device = 'cuda:0' GROUP BY direction ORDER BY direction)")"
+line=$(grep -n 'line of the node' "$ROOT/tests/programs/cuda_layers.c" | cut -d: -f1)
+equal "where the node was made" "capture|7" "$(sql "SELECT function || '|' || sum(transfer_count) FROM v_transfer WHERE line = $line AND file LIKE '%cuda_layers.c'")"
+
+# what the driver refuses takes nothing away, and is said
+run refused
+layers cuda:0 device 1 1 1 1
+equal "refused" 5 "$(value "SELECT value FROM counter WHERE name = 'device_refused'")"
+"$MEMPROF" info >got
+contains "refused calls" got "calls to free, unmap or destroy that the driver refused"
 
 # 16 MiB given to a sub-allocator at once are no block at any time
 record "$PROGRAMS/cuda_layers" sub

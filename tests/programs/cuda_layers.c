@@ -1,5 +1,5 @@
-/* A program of a GPU's memory in all its layers, with sizes that a test can add up. It looks everything up by dlsym in the
- * driver that it opens, as cudart does. Argument: what to do. */
+/* A program of a GPU's memory in all its layers, with sizes that a test can add up. It looks everything up by dlsym in
+ * the driver that it opens, as cudart does. Argument: what to do. */
 #include "../../include/memprof.h"
 
 #include <dlfcn.h>
@@ -89,6 +89,110 @@ static void do_pool(void)
     CALL(cuStreamSynchronize, (void *), stream);
 }
 
+/* The pool holds 6 MiB for less than a moment: 2 MiB do not fit between the two blocks that are left of its first 4,
+ * and go back at the next wait. */
+static void do_spike(void)
+{
+    void *stream, *pool;
+    unsigned long long keep = 4 * MIB, high = 0;
+    ptr p[5];
+    CALL(cuStreamCreate, (void **, unsigned), &stream, 0);
+    CALL(cuDeviceGetDefaultMemPool, (void **, int), &pool, 0);
+    CALL(cuMemPoolSetAttribute, (void *, int, void *), pool, 4, &keep); /* the release threshold */
+    for (unsigned i = 0; i < 4; i++)
+        CALL(cuMemAllocAsync, (ptr *, size_t, void *), &p[i], MIB, stream);
+    CALL(cuMemFreeAsync, (ptr, void *), p[0], stream);
+    CALL(cuMemFreeAsync, (ptr, void *), p[2], stream);
+    CALL(cuStreamSynchronize, (void *), stream);
+    CALL(cuMemAllocAsync, (ptr *, size_t, void *), &p[4], 2 * MIB, stream);
+    CALL(cuMemFreeAsync, (ptr, void *), p[4], stream);
+    CALL(cuStreamSynchronize, (void *), stream);
+    CALL(cuMemPoolGetAttribute, (void *, int, void *), pool, 6, &high); /* most reserved */
+    printf("%llu\n", high);
+    CALL(cuMemFreeAsync, (ptr, void *), p[1], stream);
+    CALL(cuMemFreeAsync, (ptr, void *), p[3], stream);
+    CALL(cuStreamSynchronize, (void *), stream);
+}
+
+/* A graph of one copy down, one fill, one copy up; each is done at the launches alone. */
+static void *capture(void *stream, ptr p, char *pinned, size_t down, size_t up)
+{
+    void *graph;
+    CALL(cuStreamBeginCapture_v2, (void *, int), stream, 0);
+    CALL(cuMemcpyHtoDAsync_v2, (ptr, const void *, size_t, void *), p, pinned, down, stream); /* line of the node */
+    CALL(cuMemsetD8Async, (ptr, unsigned char, size_t, void *), p, 1, 4096, stream);
+    CALL(cuMemcpyAsync, (ptr, ptr, size_t, void *), (ptr)pinned, p, up, stream);
+    CALL(cuStreamEndCapture, (void *, void **), stream, &graph);
+    return graph;
+}
+
+static void launch(void *graph, void **exec, void *stream, int times)
+{
+    if (graph)
+        CALL(cuGraphInstantiateWithFlags, (void **, void *, unsigned long long), exec, graph, 0);
+    while (times-- > 0)
+        CALL(cuGraphLaunch, (void *, void *), *exec, stream);
+}
+
+/* 3 launches of the graph, 2 of one that has it as a child and a fill of 100 bytes more, 1 of its clone, 1 after an
+ * update; one that is never launched. */
+static void do_graph(void)
+{
+    struct {
+        ptr to;
+        size_t pitch;
+        unsigned value, element;
+        size_t width, height;
+    } fill = {0, 0, 3, 1, 100, 1};
+    struct {
+        int result;
+        void *nodes[2];
+    } updated;
+    void *stream, *graph, *other, *parent, *clone, *node, *exec, *exec2, *exec3;
+    char *pinned;
+    ptr p = fill.to = plain(2 * MIB);
+    CALL(cuMemHostAlloc, (void **, size_t, unsigned), (void **)&pinned, 2 * MIB, 0);
+    CALL(cuStreamCreate, (void **, unsigned), &stream, 0);
+    graph = capture(stream, p, pinned, MIB, MIB / 2);
+    CALL(cuGraphCreate, (void **, unsigned), &parent, 0);
+    CALL(cuGraphAddChildGraphNode, (void **, void *, void **, size_t, void *), &node, parent, NULL, 0, graph);
+    CALL(cuGraphAddMemsetNode, (void **, void *, void **, size_t, void *, void *), &node, parent, NULL, 0, &fill,
+         context);
+    CALL(cuGraphClone, (void **, void *), &clone, graph);
+    launch(graph, &exec, stream, 2);
+    CALL(cuGraphDestroy, (void *), graph);
+    launch(NULL, &exec, stream, 1);
+    launch(parent, &exec2, stream, 2);
+    launch(clone, &exec3, stream, 1);
+    other = capture(stream, p, pinned, 2 * MIB, MIB / 4);
+    CALL(cuGraphExecUpdate_v2, (void *, void *, void *), exec, other, &updated);
+    launch(NULL, &exec, stream, 1);
+    CALL(cuStreamSynchronize, (void *), stream);
+    CALL(cuGraphExecDestroy, (void *), exec);
+    CALL(cuGraphExecDestroy, (void *), exec2);
+    CALL(cuMemFreeHost, (void *), pinned);
+    release(p);
+}
+
+/* An address within a block, a block of another kind, nobody's address, no mapping, and no context: the driver refuses
+ * five calls, and takes nothing away. */
+static void do_refused(void)
+{
+    int (*give)(ptr) = (int (*)(ptr))find("cuMemFree_v2");
+    int (*give_host)(void *) = (int (*)(void *))find("cuMemFreeHost");
+    int (*unmap)(ptr, size_t) = (int (*)(ptr, size_t))find("cuMemUnmap");
+    ptr a = plain(MIB);
+    int codes[] = {give(a + 512), give_host((void *)a), give(12345), unmap(a, MIB)};
+    for (unsigned i = 0; i < sizeof codes / sizeof *codes; i++)
+        if (!codes[i])
+            exit(8);
+    CALL(cuCtxSetCurrent, (void *), NULL); /* a call that needs a context and has none */
+    if (!give(a))
+        exit(9);
+    CALL(cuCtxSetCurrent, (void *), context);
+    release(a);
+}
+
 /* What lies in a segment of 16 MiB: 1 MiB pinned blocks in between holes. */
 static void do_sub(void)
 {
@@ -104,8 +208,8 @@ static void do_sub(void)
     _exit(0);
 }
 
-/* Segments of 16 MiB at the same address: of device 0 with 12 MiB live, then of device 1 with twice 4, of which the first
- * lies where the block of device 0 did. */
+/* Segments of 16 MiB at the same address: of device 0 with 12 MiB live, then of device 1 with twice 4, of which the
+ * first lies where the block of device 0 did. */
 static void do_reuse(void)
 {
     memprof_pool first = memprof_pool_create("first"), second = memprof_pool_create("second");
@@ -193,5 +297,11 @@ int main(int count, char **arguments)
         do_oom();
     else if (strcmp(what, "two") == 0)
         do_two();
+    else if (strcmp(what, "spike") == 0)
+        do_spike();
+    else if (strcmp(what, "graph") == 0)
+        do_graph();
+    else if (strcmp(what, "refused") == 0)
+        do_refused();
     return 0;
 }

@@ -12,13 +12,15 @@ struct shown shown;
 char device_newest_name[64];
 uint64_t device_newest_address;
 struct devices *devices;
-unsigned device_thread;
+unsigned device_thread, device_stack;
+int device_refused;
 
 void device_begin(void)
 {
     memset(&shown, 0, sizeof shown);
     devices = devices_open();
-    device_thread = 1;
+    device_thread = device_stack = 1;
+    device_refused = 0;
 }
 
 static unsigned space(unsigned kind)
@@ -79,6 +81,9 @@ static void take(void *arg, const struct event *e)
         break;
     case EVENT_RESERVED:
         shown.sampled[e->device][e->kind] = e->size_bytes;
+        shown.reserved_events++;
+        if (shown.most_reserved < e->size_bytes)
+            shown.most_reserved = e->size_bytes;
         break;
     case EVENT_DEVICE_USED:
         shown.used = e->size_bytes;
@@ -115,13 +120,14 @@ void device_name_of(void *arg, uint64_t address, const char *name)
     snprintf(device_newest_name, sizeof device_newest_name, "%s", name);
 }
 
-void device_transfer(void *arg, unsigned device_id, unsigned direction, uint64_t bytes)
+void device_transfer(void *arg, uint32_t stack_id, unsigned device_id, unsigned direction, uint64_t bytes)
 {
     (void)arg;
     assert_true(direction < 8);
     shown.transfers[direction]++;
     shown.transfer_bytes[direction] += bytes;
     shown.transfer_device = device_id;
+    shown.transfer_stack = stack_id;
 }
 
 int device_apply(unsigned call, unsigned device, unsigned kind, unsigned flags, int is_segment, unsigned count, ...)
@@ -138,10 +144,11 @@ int device_apply(unsigned call, unsigned device, unsigned kind, unsigned flags, 
                              .device = device,
                              .flags = flags,
                              .kind = kind,
-                             .stack_id = 1,
+                             .stack_id = device_stack,
                              .thread_id = device_thread,
                              .words = words,
                              .word_count = count,
+                             .is_refused = device_refused,
                              .is_segment = is_segment};
     return devices_apply(devices, &c, &sink);
 }

@@ -27,7 +27,8 @@ extern struct shown {
     unsigned segment_count;
     uint64_t sampled[256][KIND_COUNT];
     uint64_t unmatched, transfers[8], transfer_bytes[8], used, total, oom;
-    unsigned transfer_device;
+    uint64_t most_reserved;
+    unsigned transfer_device, transfer_stack, reserved_events;
 } shown;
 
 /* The last name that memory got. */
@@ -35,7 +36,8 @@ extern char device_newest_name[64];
 extern uint64_t device_newest_address;
 
 extern struct devices *devices;
-extern unsigned device_thread; /* that makes the calls */
+extern unsigned device_thread, device_stack; /* that make the calls */
+extern int device_refused;                   /* 1: the driver refuses them */
 
 /* A new struct devices, and nothing shown. */
 void device_begin(void);
@@ -45,7 +47,7 @@ unsigned device_of(void *arg, unsigned ordinal, const uint64_t *uuid, uint64_t t
 unsigned device_foreign_of(void *arg, unsigned device_id);
 uint64_t device_map_of(void *arg, uint64_t address);
 void device_name_of(void *arg, uint64_t address, const char *name);
-void device_transfer(void *arg, unsigned device_id, unsigned direction, uint64_t bytes);
+void device_transfer(void *arg, uint32_t stack_id, unsigned device_id, unsigned direction, uint64_t bytes);
 
 /* One call with count words, each a uint64_t. What devices_apply returned. */
 int device_apply(unsigned call, unsigned device, unsigned kind, unsigned flags, int is_segment, unsigned count, ...);

@@ -68,6 +68,106 @@ static void test_transfers(void **state)
     devices_close(devices);
 }
 
+static void captured(uint64_t graph, uint64_t bytes, unsigned direction, uint64_t to, uint64_t from)
+{
+    assert_int_equal(device_apply(WIRE_CALL_TRANSFER, 0, KIND_device, WIRE_CALL_CAPTURED, 0, 5, bytes, W(direction), to,
+                                  from, graph),
+                     0);
+}
+
+/* Copies of graphs are done at the launches; where their addresses lie is asked then. */
+static void test_graph_transfers(void **state)
+{
+    (void)state;
+    const uint64_t graph = 0x9000, other = 0x9100, parent = 0x9200, exec = 0x9300, exec2 = 0x9400, host = 0x1000;
+    uint64_t gpu0 = device_address(1), node = device_address(2);
+    device_begin();
+    CALL(ALLOC, 0, device, 3, gpu0, W(4096), W(1));
+    CALL(GRAPH_ALLOC_NODE, 0, pool, 3, graph, node, W(4096));
+    device_stack = 7;
+    captured(graph, 10, WIRE_UNIFIED, node, host);
+    captured(graph, 20, WIRE_FILL, gpu0, 0);
+    CALL(GRAPH_FREE_NODE, 0, pool, 2, graph, node);
+    captured(other, 3, WIRE_DTOH, host, gpu0);
+    CALL(GRAPH_CHILD, 0, device, 2, parent, other);
+    CALL(GRAPH_CHILD, 0, device, 2, parent, other);
+    captured(other, 100, WIRE_DTOH, host, gpu0); /* after it was copied */
+    captured(0, 1000, WIRE_DTOH, host, gpu0);    /* of a graph that is not known */
+    CALL(GRAPH_INSTANTIATE, 0, device, 2, graph, exec);
+    CALL(GRAPH_INSTANTIATE, 0, device, 2, parent, exec2);
+    CALL(GRAPH_END, 0, device, 1, graph);
+    device_stack = 1;
+    assert_int_equal(shown.transfers[WIRE_HTOD] + shown.transfers[WIRE_FILL] + shown.transfers[WIRE_DTOH], 0);
+    for (unsigned i = 0; i < 3; i++)
+        CALL(GRAPH_LAUNCH, 0, pool, 2, exec, W(1));
+    CALL(GRAPH_LAUNCH, 0, pool, 2, exec2, W(1));
+    assert_int_equal(shown.transfer_stack, 7); /* of what made the node */
+    assert_int_equal(shown.transfer_bytes[WIRE_HTOD], 3 * 10);
+    assert_int_equal(shown.transfer_bytes[WIRE_FILL], 3 * 20);
+    assert_int_equal(shown.transfer_bytes[WIRE_DTOH], 2 * 3);
+    /* an update: other nodes, and none */
+    CALL(GRAPH_INSTANTIATE, 0, device, 2, other, exec);
+    CALL(GRAPH_INSTANTIATE, 0, device, 2, W(0x9999), exec2);
+    CALL(GRAPH_LAUNCH, 0, pool, 2, exec, W(1));
+    CALL(GRAPH_LAUNCH, 0, pool, 2, exec2, W(1));
+    assert_int_equal(shown.transfer_bytes[WIRE_DTOH], 2 * 3 + 103);
+    assert_int_equal(shown.transfers[WIRE_FILL], 3);
+    assert_int_not_equal(CALL(GRAPH_CHILD, 0, device, 2, parent, parent), 0);
+    assert_int_not_equal(CALL(GRAPH_CHILD, 0, device, 2, W(0), parent), 0);
+    devices_close(devices);
+}
+
+/* What is known to have been refused changes nothing; what turns out so is born again. */
+static void test_refused(void **state)
+{
+    (void)state;
+    struct devices_counts counts;
+    uint64_t gpu0 = device_address(1);
+    device_begin();
+    CALL(ALLOC, 0, device, 3, gpu0, W(4096), W(1));
+    CALL(ALLOC, 0, device, 3, device_address(2), W(4096), W(1));
+    CALL(FREE, 0, device, 1, device_address(2));
+    for (unsigned i = 0; i < 2; i++) {
+        device_refused = 1;
+        assert_int_equal(CALL(FREE, 0, device, 1, i ? gpu0 : W(12345)), 0);
+        device_refused = 0;
+        assert_int_equal(CALL(UNDO, 0, device, 0, W(0)), 0);
+        assert_int_equal(shown.block_count, 1);
+        assert_int_equal(shown.unmatched, 0);
+    }
+    devices_counts(devices, &counts);
+    assert_int_equal(counts.refused, 2);
+    CALL(FREE, 0, device, 1, gpu0);
+    assert_int_equal(shown.block_count, 0);
+    CALL(UNDO, 0, device, 0, W(0));
+    assert_int_equal(shown.block_count, 1);
+    devices_counts(devices, &counts);
+    assert_int_equal(counts.refused, 3);
+    devices_close(devices);
+}
+
+/* A pool's own highest value, where it is above all that was read. */
+static void test_pool_high(void **state)
+{
+    (void)state;
+    device_begin();
+    CALL(POOL, 0, pool, 2, W(0x8000), W(0));
+    CALL(POOL_STATE, 0, pool, 5, W(0x8000), W(100), W(0), W(0), W(100));
+    unsigned before = shown.reserved_events;
+    CALL(POOL_STATE, 0, pool, 5, W(0x8000), W(100), W(0), W(0), W(100));
+    assert_int_equal(shown.reserved_events, before); /* nothing new */
+    CALL(POOL_STATE, 0, pool, 5, W(0x8000), W(80), W(0), W(0), W(300));
+    assert_int_equal(shown.most_reserved, 300);
+    assert_int_equal(shown.sampled[1][KIND_pool], 80);
+    before = shown.reserved_events;
+    CALL(POOL_STATE, 0, pool, 5, W(0x8000), W(80), W(0), W(0), W(300)); /* told once */
+    CALL(POOL_STATE, 0, pool, 5, W(0x8000), W(80), W(0), W(0), W(0));
+    CALL(POOL_STATE, 0, pool, 4, W(0x8000), W(80), W(0), W(0));
+    CALL(POOL_STATE, 0, pool, 5, W(0x8000), W(80), W(0), W(0), ~W(0));
+    assert_int_equal(shown.reserved_events, before);
+    devices_close(devices);
+}
+
 static uint64_t retries(void)
 {
     struct devices_counts counts;
@@ -210,6 +310,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_nested_sub_allocators),
         cmocka_unit_test(test_transfers),
+        cmocka_unit_test(test_graph_transfers),
+        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_pool_high),
         cmocka_unit_test(test_oom_and_retries),
         cmocka_unit_test(test_unknown),
         cmocka_unit_test(test_names),

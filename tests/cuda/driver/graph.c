@@ -182,6 +182,88 @@ API cuGraphAddMemcpyNode(CUgraphNode *out, CUgraph graph, const CUgraphNode *dep
     return add_memcpy(out, graph, copy);
 }
 
+static void nodes_free(struct CUgraphNode_st *node)
+{
+    for (struct CUgraphNode_st *next; node; node = next) {
+        next = node->next;
+        free(node->work.blob);
+        free(node);
+    }
+}
+
+/* Copies of the nodes, as nodes of a graph or of none. */
+static CUresult nodes_copy(const struct CUgraphNode_st *node, struct CUgraph_st *graph, struct CUgraphNode_st **out)
+{
+    struct CUgraphNode_st **tail = out;
+    for (*out = NULL; node; node = node->next) {
+        struct CUgraphNode_st *copy = malloc(sizeof *copy);
+        if (copy)
+            *copy = *node;
+        if (copy && node->work.blob) {
+            copy->work.blob = malloc(node->work.blob_bytes);
+            if (copy->work.blob)
+                memcpy(copy->work.blob, node->work.blob, node->work.blob_bytes);
+        }
+        if (!copy || (node->work.blob && !copy->work.blob)) {
+            free(copy);
+            nodes_free(*out);
+            return CUDA_ERROR_OUT_OF_MEMORY;
+        }
+        copy->graph = graph;
+        copy->next = NULL;
+        *tail = copy;
+        tail = &copy->next;
+    }
+    return CUDA_SUCCESS;
+}
+
+static int has_memory_nodes(const struct CUgraph_st *graph)
+{
+    for (const struct CUgraphNode_st *n = graph->nodes; n; n = n->next)
+        if (n->type == CU_GRAPH_NODE_TYPE_MEM_ALLOC || n->type == CU_GRAPH_NODE_TYPE_MEM_FREE)
+            return 1;
+    return 0;
+}
+
+static void append(struct CUgraph_st *graph, struct CUgraphNode_st *nodes)
+{
+    *graph->tail = nodes;
+    while (*graph->tail)
+        graph->tail = &(*graph->tail)->next;
+}
+
+/* The child's nodes stand in the parent themselves; the node is the last of them, or an empty one. */
+static CUresult add_child(CUgraphNode *out, CUgraph graph, CUgraph child)
+{
+    NEED(graph_valid(child) && child != graph && !has_memory_nodes(child), INVALID_VALUE);
+    struct CUgraphNode_st *nodes;
+    CUresult error = nodes_copy(child->nodes, graph, &nodes);
+    if (error)
+        return error;
+    append(graph, nodes);
+    return add(out, graph, CU_GRAPH_NODE_TYPE_GRAPH, &(struct work){ .run = run_nothing });
+}
+API cuGraphAddChildGraphNode(CUgraphNode *out, CUgraph graph, const CUgraphNode *dependencies, size_t count, CUgraph child)
+{
+    ADDING;
+    return add_child(out, graph, child);
+}
+
+API cuGraphClone(CUgraph *out, CUgraph graph)
+{
+    BEGIN;
+    NEED(out && graph_valid(graph) && !has_memory_nodes(graph), INVALID_VALUE);
+    struct CUgraph_st *clone = graph_new();
+    NEED(clone, OUT_OF_MEMORY);
+    struct CUgraphNode_st *nodes;
+    CUresult error = nodes_copy(graph->nodes, clone, &nodes);
+    if (error)
+        return error;
+    append(clone, nodes);
+    *out = clone;
+    return CUDA_SUCCESS;
+}
+
 static CUresult add_node(CUgraphNode *out, CUgraph graph, CUgraphNodeParams *params)
 {
     NEED(params, INVALID_VALUE);
@@ -190,6 +272,7 @@ static CUresult add_node(CUgraphNode *out, CUgraph graph, CUgraphNodeParams *par
     case CU_GRAPH_NODE_TYPE_MEM_FREE: return graph_add_free(graph, params->free.dptr, out);
     case CU_GRAPH_NODE_TYPE_MEMCPY: return add_memcpy(out, graph, &params->memcpy.copyParams);
     case CU_GRAPH_NODE_TYPE_MEMSET: return add_memset(out, graph, (const CUDA_MEMSET_NODE_PARAMS *)&params->memset);
+    case CU_GRAPH_NODE_TYPE_GRAPH: return add_child(out, graph, params->graph.graph);
     case CU_GRAPH_NODE_TYPE_EMPTY: return add(out, graph, CU_GRAPH_NODE_TYPE_EMPTY, &(struct work){ .run = run_nothing });
     default: return CUDA_ERROR_NOT_SUPPORTED;
     }
@@ -233,15 +316,6 @@ API cuGraphMemFreeNodeGetParams(CUgraphNode node, CUdeviceptr *out)
     return CUDA_SUCCESS;
 }
 
-static void nodes_free(struct CUgraphNode_st *node)
-{
-    for (struct CUgraphNode_st *next; node; node = next) {
-        next = node->next;
-        free(node->work.blob);
-        free(node);
-    }
-}
-
 API cuGraphDestroy(CUgraph graph)
 {
     BEGIN;
@@ -269,25 +343,9 @@ static CUresult instantiate(CUgraphExec *out, CUgraph graph, unsigned long long 
     NEED(exec, OUT_OF_MEMORY);
     exec->flags = (unsigned)flags;
     exec->device = ctx->device;
-    struct CUgraphNode_st **tail = &exec->nodes;
-    for (const struct CUgraphNode_st *node = graph->nodes; node; node = node->next) {
-        struct CUgraphNode_st *copy = malloc(sizeof *copy);
-        if (copy)
-            *copy = *node;
-        if (copy && node->work.blob) {
-            copy->work.blob = malloc(node->work.blob_bytes);
-            if (copy->work.blob)
-                memcpy(copy->work.blob, node->work.blob, node->work.blob_bytes);
-        }
-        if (!copy || (node->work.blob && !copy->work.blob)) {
-            free(copy);
-            nodes_free(exec->nodes);
-            free(exec);
-            return CUDA_ERROR_OUT_OF_MEMORY;
-        }
-        copy->next = NULL;
-        *tail = copy;
-        tail = &copy->next;
+    if ((error = nodes_copy(graph->nodes, graph, &exec->nodes))) {
+        free(exec);
+        return error;
     }
     exec->next = execs;
     *out = execs = exec;
@@ -305,6 +363,38 @@ static CUresult with_params(CUgraphExec *out, CUgraph graph, CUDA_GRAPH_INSTANTI
 }
 API cuGraphInstantiateWithParams(CUgraphExec *out, CUgraph graph, CUDA_GRAPH_INSTANTIATE_PARAMS *params) { BEGIN; return with_params(out, graph, params); }
 API cuGraphInstantiateWithParams_ptsz(CUgraphExec *out, CUgraph graph, CUDA_GRAPH_INSTANTIATE_PARAMS *params) { BEGIN; return with_params(out, graph, params); }
+
+/* The same nodes with other parameters. */
+static CUresult update(CUgraphExec exec, CUgraph graph, int *result)
+{
+    NEED(exec_valid(exec) && graph_valid(graph) && result, INVALID_VALUE);
+    const struct CUgraphNode_st *a = exec->nodes, *b = graph->nodes;
+    while (a && b && a->type == b->type)
+        a = a->next, b = b->next;
+    *result = a || b ? CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED : CU_GRAPH_EXEC_UPDATE_SUCCESS;
+    NEED(!*result, GRAPH_EXEC_UPDATE_FAILURE);
+    struct CUgraphNode_st *nodes;
+    CUresult error = nodes_copy(graph->nodes, graph, &nodes);
+    if (error)
+        return error;
+    nodes_free(exec->nodes);
+    exec->nodes = nodes;
+    return CUDA_SUCCESS;
+}
+API cuGraphExecUpdate(CUgraphExec exec, CUgraph graph, CUgraphNode *error_node, int *result)
+{
+    BEGIN;
+    if (error_node)
+        *error_node = NULL;
+    return update(exec, graph, result);
+}
+API cuGraphExecUpdate_v2(CUgraphExec exec, CUgraph graph, CUgraphExecUpdateResultInfo *info)
+{
+    BEGIN;
+    NEED(info, INVALID_VALUE);
+    *info = (CUgraphExecUpdateResultInfo){ 0 };
+    return update(exec, graph, &info->result);
+}
 
 static size_t units(size_t bytes)
 {

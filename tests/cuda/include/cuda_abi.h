@@ -47,6 +47,7 @@ typedef enum cudaError_enum {
     CUDA_ERROR_STREAM_CAPTURE_INVALIDATED = 901,
     CUDA_ERROR_STREAM_CAPTURE_UNJOINED = 904,
     CUDA_ERROR_STREAM_CAPTURE_IMPLICIT = 906,
+    CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE = 910,
     CUDA_ERROR_UNKNOWN = 999
 } CUresult;
 
@@ -339,6 +340,15 @@ typedef struct CUDA_MEMCPY_NODE_PARAMS_st {
     CUcontext copyCtx;
     CUDA_MEMCPY3D copyParams;
 } CUDA_MEMCPY_NODE_PARAMS;
+typedef struct CUDA_CHILD_GRAPH_NODE_PARAMS_st {
+    CUgraph graph;
+    int ownership;
+} CUDA_CHILD_GRAPH_NODE_PARAMS;
+enum { CU_GRAPH_EXEC_UPDATE_SUCCESS = 0, CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED = 2 };
+typedef struct CUgraphExecUpdateResultInfo_st {
+    int result;
+    CUgraphNode errorNode, errorFromNode;
+} CUgraphExecUpdateResultInfo;
 typedef struct CUgraphNodeParams_st {
     CUgraphNodeType type;
     int reserved0[3];
@@ -348,6 +358,7 @@ typedef struct CUgraphNodeParams_st {
         CUDA_MEMSET_NODE_PARAMS_v2 memset;
         CUDA_MEM_ALLOC_NODE_PARAMS alloc;
         CUDA_MEM_FREE_NODE_PARAMS free;
+        CUDA_CHILD_GRAPH_NODE_PARAMS graph;
     };
     long long reserved2;
 } CUgraphNodeParams;

@@ -13,7 +13,8 @@
     X(array, "CUDA arrays")                                   \
     X(pool, "stream-ordered pools")                           \
     X(vmm, "virtual memory management")                       \
-    X(sub, "blocks of a sub-allocator")
+    X(sub, "blocks of a sub-allocator")                       \
+    X(arena, "Python's arenas of small objects: reserved only")
 
 enum kind {
 #define X(name, text) KIND_##name,

@@ -213,6 +213,7 @@ struct wire_code {
 #define WIRE_MAP_FILE 4u       /* backed by a file: not memory that we count, but it replaces what was there (MAP_FIXED) */
 #define WIRE_MAP_SHARED 8u
 #define WIRE_MAP_KEEP_OLD 16u  /* REMAP with MREMAP_DONTUNMAP */
+#define WIRE_MAP_ARENA 32u     /* taken by Python for its small objects: a segment of kind arena, not a block */
 
 /*
  * CALL: what a hooked call of a GPU driver, NVTX, memprof.h or another allocator did; the collector's model (devices.h)

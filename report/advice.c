@@ -1,6 +1,8 @@
 #include "advice.h"
 
 #include "../common/db.h"
+#include "../common/units.h"
+#include "arenas.h"
 #include "table.h"
 #include "text.h"
 #include "tree.h"
@@ -100,13 +102,18 @@ static void missing_symbols(sqlite3 *db, void (*add)(void *context, const char *
  */
 static void python_arenas(sqlite3 *db, void (*add)(void *context, const char *advice), void *context)
 {
-    char *python_malloc = db_meta_text(db, "python_malloc");
-    if (python_malloc && strncmp(python_malloc, "malloc", 6) != 0 &&
-        db_int(db, "SELECT EXISTS(SELECT 1 FROM frame WHERE language = 'python')", 0))
-        add(context,
-            "Python's small objects share arenas, which are what is counted; 'memprof run --python-allocators' "
-            "counts each object");
-    free(python_malloc);
+    struct buf text = BUF(1024);
+    char size[UNITS_TEXT];
+    int64_t peak = arenas_peak(db);
+    if (peak > 0) {
+        buf_printf(
+            &text,
+            "Python's small objects are inside its arenas, which are reserved and not active: %s at most, by line "
+            "with 'memprof report --segments'; 'memprof run --python-allocators' counts each object",
+            units_bytes(size, peak));
+        add(context, text.data);
+    }
+    buf_free(&text);
 }
 
 void advice_each(sqlite3 *db, void (*add)(void *context, const char *advice), void *context)

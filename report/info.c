@@ -2,6 +2,7 @@
 
 #include "../common/db.h"
 #include "../common/units.h"
+#include "arenas.h"
 #include "layers.h"
 #include "notes.h"
 #include "table.h"
@@ -167,6 +168,19 @@ static void events_fact(struct info *f, struct table *t)
     buf_free(&line);
 }
 
+static void arenas_fact(struct info *f, struct table *t)
+{
+    char text[UNITS_TEXT];
+    struct buf line = BUF(1024);
+    int64_t peak = arenas_peak(f->db);
+    if (peak > 0) {
+        buf_printf(&line, "%s at most: small objects are inside (--python-allocators records each)",
+                   units_bytes(text, peak));
+        fact(t, "Python's arenas", line.data);
+    }
+    buf_free(&line);
+}
+
 static void own_facts(struct info *f, struct table *t)
 {
     char text[3][UNITS_TEXT];
@@ -200,6 +214,7 @@ static void print_facts(struct info *f)
     fact_meta(f, t, "clock", "clock");
     fact(t, "file size", units_bytes(text, f->file_bytes));
     events_fact(f, t);
+    arenas_fact(f, t);
     own_facts(f, t);
     table_print_rows(t, f->out);
     table_close(t);

@@ -41,7 +41,7 @@ int page_write_blocks(struct page *page, struct page_pack *pack)
 {
     pack_open(pack, NULL, '{');
     pack_int(pack, "block_count", db_int(page->db, "SELECT count(*) FROM block", 0));
-    pack_int(pack, "segment_count", db_int(page->db, "SELECT count(*) FROM segment", 0));
+    pack_int(pack, "segment_count", db_int(page->db, "SELECT count(*) FROM segment WHERE kind <> 'arena'", 0));
     int rc = write_rows(page, pack, "blocks",
                         "SELECT b.device_id, b.kind, b.process_id, b.thread_id, b.address, b.size_bytes, b.alloc_ns, "
                         "b.free_ns, s.site_id "
@@ -53,7 +53,8 @@ int page_write_blocks(struct page *page, struct page_pack *pack)
         rc = write_rows(page, pack, "segments",
                         "SELECT g.device_id, g.kind, g.process_id, -1, g.address, g.size_bytes, g.alloc_ns, g.free_ns, "
                         "s.site_id FROM "
-                        "(SELECT * FROM segment ORDER BY size_bytes DESC, segment_id LIMIT ?) g LEFT JOIN site s ON "
+                        "(SELECT * FROM segment WHERE kind <> 'arena' ORDER BY size_bytes DESC, segment_id LIMIT ?) g "
+                        "LEFT JOIN site s ON "
                         "s.stack_id = g.stack_id "
                         "AND s.device_id = g.device_id AND s.kind = g.kind ORDER BY g.address",
                         PAGE_SEGMENTS_MAX);

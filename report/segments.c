@@ -6,6 +6,7 @@
 #include "../common/db.h"
 #include "../common/kind.h"
 #include "../common/units.h"
+#include "arenas.h"
 #include "at.h"
 #include "record.h"
 #include "table.h"
@@ -28,9 +29,10 @@ struct block {
 struct segment {
     uint64_t address, size, live_bytes, hole_bytes, block_count;
     int64_t alloc_ns;
-    const struct block *pin; /* its oldest block; NULL: it is empty */
-    uint32_t process_id, device;
-    char kind[16], *name; /* what the program calls it; NULL: nothing */
+    const struct block *pin;              /* its oldest block; NULL: it is empty */
+    uint32_t process_id, device, site_id; /* of the stack that took it; 0: not known */
+    int is_opaque;                        /* what is live in it nobody sees: an arena of Python's */
+    char kind[16], *name;                 /* what the program calls it; NULL: nothing */
 };
 
 struct fragments {
@@ -44,6 +46,7 @@ struct fragments {
     size_t capacity, count;
     struct segment *segments;
     size_t segment_count;
+    size_t opaque_count; /* of them; once measured they are the last ones */
 };
 
 /* --- the blocks at the instant --- */
@@ -164,15 +167,16 @@ static int load_segments(struct fragments *f, struct error *err)
 {
     sqlite3_stmt *s = NULL;
     size_t room = 0;
-    int rc =
-        db_prepare(f->db,
-                   "SELECT g.device_id, g.process_id, g.address, g.size_bytes, g.alloc_ns, g.free_ns, g.kind,"
-                   " (SELECT n.name FROM memory_name n WHERE n.process_id = g.process_id AND n.address >= g.address"
-                   /* an allocator may begin behind a header; names of its blocks come later */
-                   " AND n.address < g.address + 4096 AND n.time_ns >= g.alloc_ns ORDER BY n.name_id LIMIT 1) FROM "
-                   "segment g JOIN device d USING(device_id) WHERE (?1 IS NULL OR d.name = ?1) AND g.address >= 0"
-                   " AND g.size_bytes > 0 ORDER BY g.process_id, g.device_id, g.address",
-                   &s, err);
+    int rc = db_prepare(
+        f->db,
+        "SELECT g.device_id, g.process_id, g.address, g.size_bytes, g.alloc_ns, g.free_ns, g.kind,"
+        " (SELECT n.name FROM memory_name n WHERE n.process_id = g.process_id AND n.address >= g.address"
+        /* an allocator may begin behind a header; names of its blocks come later */
+        " AND n.address < g.address + 4096 AND n.time_ns >= g.alloc_ns ORDER BY n.name_id LIMIT 1),"
+        " g.kind = 'arena', s.site_id FROM segment g JOIN device d USING(device_id) LEFT JOIN site s ON"
+        " s.stack_id = g.stack_id AND s.device_id = g.device_id AND s.kind = g.kind WHERE (?1 IS NULL OR"
+        " d.name = ?1) AND g.address >= 0 AND g.size_bytes > 0 ORDER BY g.process_id, g.device_id, g.address",
+        &s, err);
     if (rc)
         return rc;
     sqlite3_bind_text(s, 1, f->options->device, -1, SQLITE_STATIC);
@@ -191,7 +195,10 @@ static int load_segments(struct fragments *f, struct error *err)
                               .size = (uint64_t)sqlite3_column_int64(s, 3),
                               .alloc_ns = alloc_ns,
                               .process_id = (uint32_t)sqlite3_column_int64(s, 1),
-                              .device = (uint32_t)id};
+                              .device = (uint32_t)id,
+                              .site_id = (uint32_t)sqlite3_column_int64(s, 9),
+                              .is_opaque = sqlite3_column_int(s, 8)};
+        f->opaque_count += (size_t)g->is_opaque;
         snprintf(g->kind, sizeof g->kind, "%s", db_text(s, 6));
         if (sqlite3_column_type(s, 7) != SQLITE_NULL)
             g->name = xstrdup(db_text(s, 7));
@@ -258,6 +265,8 @@ static void measure(struct fragments *f, struct segment *g)
 static int by_waste(const void *x, const void *y)
 {
     const struct segment *a = x, *b = y;
+    if (a->is_opaque != b->is_opaque)
+        return a->is_opaque - b->is_opaque;
     uint64_t wasted[2] = {a->size - a->live_bytes, b->size - b->live_bytes};
     if (wasted[0] != wasted[1])
         return wasted[0] > wasted[1] ? -1 : 1;
@@ -288,17 +297,17 @@ struct line {
     int64_t line;
 };
 
-static struct line line_of(const struct fragments *f, const struct block *b)
+static struct line line_of(const struct fragments *f, uint32_t site_id)
 {
     struct line l = {NULL, NULL, 0};
     sqlite3_stmt *s = NULL;
-    if (!b ||
+    if (!site_id ||
         db_prepare(f->db,
                    "SELECT fn.name, p.path, l.line FROM site_line sl JOIN line l USING(line_id) LEFT JOIN function fn"
                    " USING(function_id) LEFT JOIN file p ON p.file_id = l.file_id WHERE sl.site_id = ?",
                    &s, NULL))
         return l;
-    sqlite3_bind_int64(s, 1, b->site_id);
+    sqlite3_bind_int64(s, 1, site_id);
     if (sqlite3_step(s) == SQLITE_ROW) {
         l.function = sqlite3_column_type(s, 0) == SQLITE_NULL ? NULL : xstrdup(db_text(s, 0));
         l.file = sqlite3_column_type(s, 1) == SQLITE_NULL ? NULL : xstrdup(db_text(s, 1));
@@ -346,7 +355,7 @@ static void print_devices(const struct fragments *f)
         uint64_t count = 0, reserved = 0, live = 0, hole = 0, empty = 0;
         for (size_t i = 0; i < f->segment_count; i++) {
             const struct segment *g = &f->segments[i];
-            if (g->device != d)
+            if (g->device != d || g->is_opaque)
                 continue;
             count++;
             reserved += g->size;
@@ -368,7 +377,7 @@ static void print_devices(const struct fragments *f)
     int sums = has_sums(f), known = (int)!!db_int(f->db, "SELECT count(*) FROM segment", 0);
     if (table_rows(t))
         table_print(t, f->out);
-    else if (known || !sums)
+    else if (!f->opaque_count && (known || !sums))
         table_line(f->out, TABLE_PLAIN,
                    known
                        ? "No segments at that time; --at peak shows those of each device's peak, --at TIME those of an "
@@ -395,7 +404,8 @@ static void print_segments(const struct fragments *f)
                                               {"source", TABLE_LEFT, TEXT_CUT_LEFT, 0}};
     struct table_column columns[sizeof all / sizeof *all];
     int count = 0, has_names = 0;
-    for (size_t i = 0; i < f->segment_count; i++)
+    size_t seen = f->segment_count - f->opaque_count;
+    for (size_t i = 0; i < seen; i++)
         has_names |= f->segments[i].name != NULL;
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         if (has_names || strcmp(all[i].title, "name") != 0)
@@ -403,9 +413,9 @@ static void print_segments(const struct fragments *f)
     struct table *t = table_open(columns, count);
     size_t top = f->options->top < 0 ? DEFAULT_TOP : f->options->top ? (size_t)f->options->top : SIZE_MAX, shown = 0;
     struct buf text = BUF(1 << 16);
-    for (; shown < f->segment_count && shown < top; shown++) {
+    for (; shown < seen && shown < top; shown++) {
         const struct segment *g = &f->segments[shown];
-        struct line l = line_of(f, g->pin);
+        struct line l = line_of(f, g->pin ? g->pin->site_id : 0);
         table_bytes(t, (int64_t)g->size);
         table_bytes(t, (int64_t)g->live_bytes);
         table_share(t, (int64_t)g->live_bytes, (int64_t)g->size);
@@ -427,11 +437,47 @@ static void print_segments(const struct fragments *f)
     }
     if (shown) {
         report_heading(f->out, "Segments, by the bytes of them that are not live; pinned by their oldest block",
-                       (int64_t)shown, (int64_t)f->segment_count);
+                       (int64_t)shown, (int64_t)seen);
         table_print(t, f->out);
     }
     table_close(t);
     buf_free(&text);
+}
+
+static void record_int_or_null(struct record *r, const char *key, int is_known, uint64_t value)
+{
+    if (is_known)
+        record_int(r, key, (int64_t)value);
+    else
+        record_null(r, key);
+}
+
+static void record_segment(const struct fragments *f, struct record *r, const struct segment *g)
+{
+    const struct block *pin = g->pin;
+    struct line l = line_of(f, pin ? pin->site_id : 0), taker = line_of(f, g->site_id);
+    record_begin(r);
+    record_text(r, "device", f->devices[g->device]);
+    record_text(r, "kind", g->kind);
+    record_text(r, "name", g->name);
+    record_int(r, "process_id", g->process_id);
+    record_int(r, "address", (int64_t)g->address);
+    record_int(r, "size_bytes", (int64_t)g->size);
+    record_int(r, "alloc_ns", g->alloc_ns);
+    record_int_or_null(r, "live_bytes", !g->is_opaque, g->live_bytes);
+    record_int_or_null(r, "live_count", !g->is_opaque, g->block_count);
+    record_int_or_null(r, "largest_hole_bytes", !g->is_opaque, g->hole_bytes);
+    record_int_or_null(r, "pin_bytes", pin != NULL, pin ? pin->size : 0);
+    record_int_or_null(r, "pin_ns", pin != NULL, pin ? pin->time_ns : 0);
+    record_text(r, "pin_function", l.function);
+    record_text(r, "pin_file", l.file);
+    record_int_or_null(r, "pin_line", l.line > 0, (uint64_t)l.line);
+    record_text(r, "function", taker.function);
+    record_text(r, "file", taker.file);
+    record_int_or_null(r, "line", taker.line > 0, (uint64_t)taker.line);
+    record_end(r);
+    line_free(&l);
+    line_free(&taker);
 }
 
 static void record_segments(const struct fragments *f)
@@ -440,36 +486,8 @@ static void record_segments(const struct fragments *f)
     size_t top = f->options->top > 0 ? (size_t)f->options->top : SIZE_MAX;
     record_open(&r, f->out);
     record_array_begin(&r, NULL);
-    for (size_t i = 0; i < f->segment_count && i < top; i++) {
-        const struct segment *g = &f->segments[i];
-        struct line l = line_of(f, g->pin);
-        record_begin(&r);
-        record_text(&r, "device", f->devices[g->device]);
-        record_text(&r, "kind", g->kind);
-        record_text(&r, "name", g->name);
-        record_int(&r, "process_id", g->process_id);
-        record_int(&r, "address", (int64_t)g->address);
-        record_int(&r, "size_bytes", (int64_t)g->size);
-        record_int(&r, "alloc_ns", g->alloc_ns);
-        record_int(&r, "live_bytes", (int64_t)g->live_bytes);
-        record_int(&r, "live_count", (int64_t)g->block_count);
-        record_int(&r, "largest_hole_bytes", (int64_t)g->hole_bytes);
-        if (g->pin) {
-            record_int(&r, "pin_bytes", (int64_t)g->pin->size);
-            record_int(&r, "pin_ns", (int64_t)g->pin->time_ns);
-        } else {
-            record_null(&r, "pin_bytes");
-            record_null(&r, "pin_ns");
-        }
-        record_text(&r, "pin_function", l.function);
-        record_text(&r, "pin_file", l.file);
-        if (l.line > 0)
-            record_int(&r, "pin_line", l.line);
-        else
-            record_null(&r, "pin_line");
-        record_end(&r);
-        line_free(&l);
-    }
+    for (size_t i = 0; i < f->segment_count && i < top; i++)
+        record_segment(f, &r, &f->segments[i]);
     record_array_end(&r);
     record_close(&r);
 }
@@ -484,13 +502,14 @@ int report_segments(sqlite3 *db, const struct report_options *options, const str
         rc = find_instants(&f, err);
     if (rc == 0)
         rc = load_segments(&f, err);
-    if (rc == 0 && f.segment_count)
+    if (rc == 0 && f.segment_count > f.opaque_count)
         rc = read_events(&f, err);
     if (rc == 0) {
         measure_all(&f);
         if (out->format == REPORT_TEXT) {
             print_devices(&f);
             print_segments(&f);
+            rc = arenas_print(db, options, out, f.end_ns[0], err);
         } else {
             record_segments(&f);
         }

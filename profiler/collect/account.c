@@ -396,6 +396,12 @@ void account_segment(struct account *a, const struct event *e, int is_counted)
     for (unsigned kind = 0; kind < KIND_COUNT; kind++)
         if (c.bytes[kind])
             account_reserved_change(a, d, d->kinds[kind], c.bytes[kind]);
+    if (site_id) {
+        struct site *s = site_at(&a->sites, site_id);
+        if (d->reserved.bytes > s->tally.reserved_peak_bytes)
+            s->tally.reserved_peak_bytes = d->reserved.bytes;
+        site_mark_dirty(&a->sites, s, site_id);
+    }
     account_keep(a, e, e->op == EVENT_SEGMENT_ALLOC ? CHUNK_segment_alloc : CHUNK_segment_free, e->address, size,
                  site_id, e->device, e->kind, 0);
 }

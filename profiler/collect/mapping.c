@@ -12,7 +12,7 @@
 #define PAGE        4096ull
 #define ADDRESS_END (1ull << 57) /* of user space with five levels of pages */
 
-enum { RANGE_BLOCK, RANGE_RESERVE, RANGE_SEGMENT };
+enum { RANGE_BLOCK, RANGE_RESERVE, RANGE_SEGMENT, RANGE_ARENA };
 
 struct mapping {
     struct range_map *ranges;
@@ -52,15 +52,20 @@ uint64_t mapping_block_at(struct mapping *m, uint64_t address)
     return r && r->start <= address && r->type == RANGE_BLOCK ? r->start : 0;
 }
 
-static void emit(const struct change *c, unsigned op, uint64_t start, uint64_t end, uint32_t stack_id)
+/* What an allocator maps for itself is reserved for the blocks that it hands out; those of Python's arenas nobody sees.
+ */
+static const uint8_t kind_of[] = {
+    [RANGE_BLOCK] = KIND_map, [RANGE_RESERVE] = KIND_map, [RANGE_SEGMENT] = KIND_heap, [RANGE_ARENA] = KIND_arena};
+
+static int is_segment(unsigned type)
 {
-    /* what an allocator maps for itself is reserved for the blocks that it hands out */
-    int is_segment = op == EVENT_SEGMENT_ALLOC || op == EVENT_SEGMENT_FREE;
-    struct event event = {.op = (uint8_t)op,
-                          .address = start,
-                          .size_bytes = end - start,
-                          .stack_id = stack_id,
-                          .kind = is_segment ? KIND_heap : KIND_map};
+    return type == RANGE_SEGMENT || type == RANGE_ARENA;
+}
+
+static void emit(const struct change *c, unsigned op, unsigned type, uint64_t start, uint64_t end, uint32_t stack_id)
+{
+    struct event event = {
+        .op = (uint8_t)op, .address = start, .size_bytes = end - start, .stack_id = stack_id, .kind = kind_of[type]};
     c->emit(c->arg, &event);
 }
 
@@ -75,9 +80,9 @@ static void birth(const struct change *c, unsigned type, uint64_t start, uint64_
 {
     add(c, type, start, end, c->stack_id);
     if (type == RANGE_BLOCK)
-        emit(c, block_op, start, end, c->stack_id);
-    else if (type == RANGE_SEGMENT)
-        emit(c, EVENT_SEGMENT_ALLOC, start, end, c->stack_id);
+        emit(c, block_op, type, start, end, c->stack_id);
+    else if (is_segment(type))
+        emit(c, EVENT_SEGMENT_ALLOC, type, start, end, c->stack_id);
 }
 
 /* Takes [start, end) out of one range; what remains stays with its own stack. is_realloc: the caller allocates anew. */
@@ -88,16 +93,16 @@ static void cut(const struct change *c, struct range *found, uint64_t start, uin
     int whole = from == r.start && to == r.end;
     range_map_remove(c->ranges, found);
     if (r.type == RANGE_BLOCK)
-        emit(c, whole && !is_realloc ? EVENT_FREE : EVENT_REALLOC_FREE, r.start, r.end, 0);
-    else if (r.type == RANGE_SEGMENT)
-        emit(c, EVENT_SEGMENT_FREE, from, to, 0);
+        emit(c, whole && !is_realloc ? EVENT_FREE : EVENT_REALLOC_FREE, r.type, r.start, r.end, 0);
+    else if (is_segment(r.type))
+        emit(c, EVENT_SEGMENT_FREE, r.type, from, to, 0);
     const uint64_t pieces[2][2] = {{r.start, from}, {to, r.end}};
     for (unsigned i = 0; i < 2; i++) {
         if (pieces[i][0] >= pieces[i][1])
             continue;
         add(c, r.type, pieces[i][0], pieces[i][1], r.stack_id);
         if (r.type == RANGE_BLOCK)
-            emit(c, EVENT_REALLOC_ALLOC, pieces[i][0], pieces[i][1], r.stack_id);
+            emit(c, EVENT_REALLOC_ALLOC, r.type, pieces[i][0], pieces[i][1], r.stack_id);
     }
 }
 
@@ -110,7 +115,10 @@ static void clear(const struct change *c, uint64_t start, uint64_t end)
 
 static unsigned type_of(uint32_t flags)
 {
-    return flags & WIRE_MAP_RESERVE ? RANGE_RESERVE : flags & WIRE_MAP_SEGMENT ? RANGE_SEGMENT : RANGE_BLOCK;
+    return flags & WIRE_MAP_RESERVE   ? RANGE_RESERVE
+           : flags & WIRE_MAP_SEGMENT ? RANGE_SEGMENT
+           : flags & WIRE_MAP_ARENA   ? RANGE_ARENA
+                                      : RANGE_BLOCK;
 }
 
 /* The flags say what [start, end) is now. */
@@ -136,7 +144,7 @@ static int strongest(const struct change *c, uint64_t start, uint64_t end)
     for (uint64_t at = start; at < end && (r = range_map_find(c->ranges, at)) && r->start < end; at = r->end) {
         if (r->type == RANGE_BLOCK)
             return RANGE_BLOCK;
-        if (type != RANGE_SEGMENT)
+        if (type < 0 || !is_segment((unsigned)type))
             type = r->type;
     }
     return type;

@@ -11,6 +11,7 @@
  *   reallocs (one free, and one allocation a piece).
  * - mremap is a realloc too; with MREMAP_DONTUNMAP the old block stays.
  * - each growth of the break is a block; a shrinking break ends or cuts the blocks that it passes.
+ * - an arena that Python takes for its small objects is a segment of kind 'arena': what is in it nobody sees.
  * - unmapping what is not known says nothing.
  */
 #ifndef MEMPROF_MAPPING_H

@@ -434,6 +434,13 @@ int cfi_find_row(const struct cfi_image *image, uint64_t address, struct cfi_wor
     return work->row.cfa_is_expression || work->row.cfa_register < CFI_REGISTERS ? 0 : -1;
 }
 
+uint64_t cfi_function(const struct cfi_image *image, uint64_t address, struct cfi_work *work)
+{
+    struct entry *e = &((struct search *)work->search)->entry;
+    uint64_t fde = find_fde(image, address, e);
+    return fde && parse_fde(image, fde, e) == 0 && address >= e->start && address < e->end ? e->start : 0;
+}
+
 /* --- rules --- */
 
 /* Whether a block is "register + offset", or that and a deref. */

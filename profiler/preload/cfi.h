@@ -55,6 +55,8 @@ struct cfi_work {
 
 /* 0: work->row holds what is true at `address`. -1: nothing is known of it, or the bytes are not valid. */
 int cfi_find_row(const struct cfi_image *image, uint64_t address, struct cfi_work *work);
+/* Where the function begins that an address is in; 0: not known. */
+uint64_t cfi_function(const struct cfi_image *image, uint64_t address, struct cfi_work *work);
 
 /*
  * Rules, in a word whose middle is left for its owner's use: bits 0..2 type, 3 whether rbp is saved, 4..10 where: 128 - k for

@@ -52,8 +52,10 @@ static inline __attribute__((always_inline)) void *map(struct unwind_state s, vo
                           (protection == PROT_NONE ? WIRE_MAP_RESERVE : 0) |
                           ((flags & MAP_TYPE) == MAP_PRIVATE ? 0 : WIRE_MAP_SHARED);
     if (p != MAP_FAILED) {
-        uint64_t words[] = {WIRE_WORD1(WIRE_MAP, hook, (uint64_t)p), flags_and_stack(t, s, entered, wire_flags),
-                            length};
+        uint64_t second = flags_and_stack(t, s, entered, wire_flags);
+        if (entered == 1 && wire_flags == 0 && record_is_arena(t, s, length))
+            second |= (uint64_t)WIRE_MAP_ARENA << 32;
+        uint64_t words[] = {WIRE_WORD1(WIRE_MAP, hook, (uint64_t)p), second, length};
         record_words(t, words, 4);
     } else if (saved == ENOMEM && entered == 1) {
         record_oom(t, s, length, hook);

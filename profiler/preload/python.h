@@ -59,6 +59,11 @@ int python_code_read(uint64_t code, struct python_code *out);
 unsigned python_join(const uint64_t *pcs, const uint64_t *sps, unsigned native_count, const struct python_frame *frames,
                      unsigned count, uint64_t *out, unsigned most, int *is_cut);
 
+/* Whether an mmap with this return address and length is the interpreter's, for an arena of small objects. Its module must
+ * be known already: after the stack was taken. */
+struct cfi_work;
+int python_takes_arena(uint64_t pc, uint64_t length, struct cfi_work *work);
+
 #pragma GCC visibility pop
 
 #endif

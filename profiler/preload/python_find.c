@@ -1,4 +1,5 @@
 /* Finding the interpreter among the loaded modules: by what it exports, looked up without dlsym. */
+#include "modules.h"
 #include "python.h"
 #include "python_layout.h"
 #include "rules.h"
@@ -206,8 +207,12 @@ void python_module(const struct link_map *map, uint64_t start)
         COUNT(python_unknown);
         return;
     }
+    uint64_t bytes;
     python.may_go = !is_of_program(map);
     python.runtime = runtime;
+    python.runtime_bytes = runtime_bytes;
+    python.arena_getter = minor < 12 ? symbol_find(&s, "PyObject_GetArenaAllocator", &bytes) : 0;
+    python.arena_alloc = 0;
     python.eval_start = eval;
     python.eval_end = eval + eval_bytes;
     python.is_verified = python.failures = python.looks = python.key = 0;
@@ -222,6 +227,55 @@ void python_module_gone(uint64_t start)
     python.module_start = 0;
     python.runtime = 0;
 }
+
+/* --- arenas --- */
+
+/* What is smaller are chunks of its frames' stack (16 KiB), which from 3.11 on come from the same function. */
+#define ARENA_LEAST (256u << 10)
+
+struct arena_allocator { /* PyObjectArenaAllocator */
+    void *context;
+    uint64_t alloc, free;
+};
+
+/* Whether this function of the interpreter's module [start, end) is the one that takes arenas. Until 3.11 a function
+ * that copies three words says so; later versions take a lock in it, but have the three in the runtime. */
+static NOINLINE int is_arena_alloc(uint64_t function, uint64_t start, uint64_t end)
+{
+    struct arena_allocator arena = {NULL, 0, 0};
+    if (python.arena_getter) {
+        ((void (*)(struct arena_allocator *))python.arena_getter)(&arena);
+        return arena.alloc == function;
+    }
+    if (python.layout.minor < 12 || !python.runtime_bytes)
+        return 0;
+    const uint64_t *word = (const uint64_t *)python.runtime, *last = word + python.runtime_bytes / 8 - 2;
+    for (; word < last; word++)
+        if (word[1] == function && word[0] == 0 && word[2] != function && word[2] - start < end - start)
+            return 1;
+    return 0;
+}
+
+int python_takes_arena(uint64_t pc, uint64_t length, struct cfi_work *work)
+{
+    struct cfi_image image;
+    uint64_t start, end, function;
+    if (length < ARENA_LEAST || !__atomic_load_n(&python_loaded, __ATOMIC_ACQUIRE) ||
+        !module_range(pc - 1, &start, &end) || start != python.module_start ||
+        module_find(pc - 1, &image) == MODULE_NONE || !image.header)
+        return 0;
+    function = cfi_function(&image, pc - 1, work);
+    if (!function)
+        return 0;
+    if (function != __atomic_load_n(&python.arena_alloc, __ATOMIC_RELAXED)) {
+        if (!is_arena_alloc(function, start, end))
+            return 0;
+        __atomic_store_n(&python.arena_alloc, function, __ATOMIC_RELAXED);
+    }
+    return 1;
+}
+
+/* --- going --- */
 
 /* Other threads' stacks are native while it lasts. */
 int python_before_dlclose(void)

@@ -41,6 +41,9 @@ struct python_state {
     uint64_t module_start;
     uint64_t runtime;              /* address of _PyRuntime */
     uint64_t eval_start, eval_end; /* of _PyEval_EvalFrameDefault */
+    uint64_t runtime_bytes;
+    uint64_t arena_getter; /* PyObject_GetArenaAllocator; 0: the allocator is in the runtime */
+    uint64_t arena_alloc;  /* the function that takes arenas; 0: none was taken yet */
     uint32_t may_go;               /* a dlclose may unload it */
     uint32_t closing;              /* dlcloses under way */
     uint32_t is_verified;          /* frames were found where the layout says */

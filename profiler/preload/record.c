@@ -395,6 +395,12 @@ static inline __attribute__((always_inline)) uint32_t stack_id(struct thread *t,
     return id;
 }
 
+int record_is_arena(const struct thread *t, struct unwind_state s, size_t length)
+{
+    return unlikely(python_loaded) && t->unwind &&
+           python_takes_arena(s.pc, length, &(t->depth > 1 ? &t->unwind->nested : &t->unwind->walk)->careful.work);
+}
+
 void record_unmap_python(struct python_work *work)
 {
     sys_unmap(work, sizeof *work);

@@ -57,6 +57,9 @@ static inline __attribute__((always_inline)) void record_end(struct thread *t)
 /* The stack's id, defined to the collector when it is new; 0: unknown. May wait for room. */
 uint32_t record_stack(struct thread *t, struct unwind_state s) HIDDEN;
 
+/* Whether the caller is Python, which takes an arena of small objects. After record_stack. */
+int record_is_arena(const struct thread *t, struct unwind_state s, size_t length) HIDDEN;
+
 /* The two ways of record_alloc: a signal handler's may run on a small stack, so it does not go through the other's frame. */
 void record_alloc_plain(struct thread *t, struct unwind_state s, const void *p, size_t size_bytes, unsigned hook) HIDDEN;
 void record_alloc_nested(struct thread *t, struct unwind_state s, const void *p, size_t size_bytes,

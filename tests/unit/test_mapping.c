@@ -27,7 +27,8 @@ struct live {
     uint64_t size;
     uint32_t stack;
 } blocks[PAGES];
-static char segment_pages[PAGES];
+enum { NOTHING, BLOCK, RESERVED, SEGMENT, ARENA };
+static char segment_pages[PAGES]; /* NOTHING, SEGMENT or ARENA */
 static uint64_t block_bytes;
 
 static unsigned page(uint64_t address)
@@ -41,7 +42,8 @@ static void emit(void *arg, const struct event *e)
     assert_ptr_equal(arg, blocks);
     /* what an allocator maps for itself counts with the blocks that it hands out */
     int is_segment = e->op == EVENT_SEGMENT_ALLOC || e->op == EVENT_SEGMENT_FREE;
-    assert_int_equal(e->kind, is_segment ? KIND_heap : KIND_map);
+    assert_true(is_segment ? e->kind == KIND_heap || e->kind == KIND_arena : e->kind == KIND_map);
+    char what = e->kind == KIND_arena ? ARENA : SEGMENT;
     assert_true(log_count < sizeof log_events / sizeof *log_events);
     log_events[log_count++] = *e;
     unsigned p = page(e->address);
@@ -62,8 +64,8 @@ static void emit(void *arg, const struct event *e)
     case EVENT_SEGMENT_ALLOC:
     case EVENT_SEGMENT_FREE:
         for (unsigned i = 0; i < e->size_bytes / 4096; i++) {
-            assert_int_equal(segment_pages[p + i], e->op == EVENT_SEGMENT_FREE);
-            segment_pages[p + i] = e->op == EVENT_SEGMENT_ALLOC;
+            assert_int_equal(segment_pages[p + i], e->op == EVENT_SEGMENT_FREE ? what : NOTHING);
+            segment_pages[p + i] = e->op == EVENT_SEGMENT_ALLOC ? what : NOTHING;
         }
         break;
     default:
@@ -86,7 +88,6 @@ static void begin(void)
 
 /* --- the model: what a page is, and whose --- */
 
-enum { NOTHING, BLOCK, RESERVED, SEGMENT };
 static struct {
     unsigned type;
     uint32_t stack;
@@ -94,7 +95,10 @@ static struct {
 
 static unsigned type_of(uint32_t flags)
 {
-    return flags & WIRE_MAP_RESERVE ? RESERVED : flags & WIRE_MAP_SEGMENT ? SEGMENT : BLOCK;
+    return flags & WIRE_MAP_RESERVE   ? RESERVED
+           : flags & WIRE_MAP_SEGMENT ? SEGMENT
+           : flags & WIRE_MAP_ARENA   ? ARENA
+                                      : BLOCK;
 }
 
 static void set(uint64_t start, uint64_t pages, unsigned type, uint32_t stack)
@@ -118,7 +122,8 @@ static void compare(void)
     for (unsigned p = 0; p < PAGES; p++) {
         expected += model[p].type == BLOCK ? 4096 : 0;
         assert_int_equal(owner[p], model[p].type == BLOCK ? model[p].stack : 0);
-        assert_int_equal(segment_pages[p], model[p].type == SEGMENT);
+        assert_int_equal(segment_pages[p],
+                         model[p].type == SEGMENT || model[p].type == ARENA ? model[p].type : NOTHING);
     }
     assert_int_equal(block_bytes, expected);
 }
@@ -132,7 +137,9 @@ static void random_move(struct mapping *m, uint64_t start, uint64_t pages, uint3
     unsigned strongest = NOTHING;
     for (uint64_t i = start; i < start + pages; i++) {
         unsigned type = model[i].type;
-        if (type == BLOCK || (type == SEGMENT && strongest != BLOCK) || (type == RESERVED && strongest == NOTHING))
+        int is_segment = type == SEGMENT || type == ARENA;
+        if (type == BLOCK || (is_segment && (strongest == NOTHING || strongest == RESERVED)) ||
+            (type == RESERVED && strongest == NOTHING))
             strongest = type;
     }
     assert_int_equal(apply(m, (struct mapping_op){.op = WIRE_REMAP,
@@ -162,7 +169,7 @@ static void test_random(void **state)
         case 1:
         case 2: {
             static const uint32_t flags[] = {0,
-                                             0,
+                                             WIRE_MAP_ARENA,
                                              WIRE_MAP_SEGMENT,
                                              WIRE_MAP_RESERVE,
                                              WIRE_MAP_RESERVE | WIRE_MAP_SEGMENT,

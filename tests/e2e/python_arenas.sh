@@ -1,0 +1,44 @@
+# pymalloc's arenas are segments: as many, and as much at their highest, as pymalloc's own statistics say; by the line that
+# made it take them; and no blocks. The program's own maps of the same size are blocks.
+need python3
+python=$(python3 -c 'import os, sys; print(os.path.realpath(sys.executable))')
+script=$ROOT/tests/programs/python_arenas.py
+line() { grep -nF -- "$1" "$script" | cut -d: -f1; }
+own() { sed -n "s/^# $1 *= *\([0-9,]*\)\$/\1/p" run.err | tr -d ,; } # a figure of pymalloc's
+root=${PYENV_ROOT:-$HOME/.pyenv}/versions
+for python in "$python" "$root"/3.9.*/bin/python3 "$root"/3.1[0-4].*/bin/python3; do
+    [ -x "$python" ] || continue
+    echo "  $("$python" --version)"
+    record_ok "$python" "$script"
+    equal "output" "200000 3" "$(cat run.out)"
+    size=$((1 << 20))
+    [ "$("$python" -c 'import sys; print(sys.version_info[1])')" != 9 ] || size=$((256 << 10))
+    equal "arenas" "$(own 'arenas allocated total')" "$(value "SELECT count(*) FROM segment WHERE kind = 'arena' AND size_bytes = $size")"
+    equal "of another size" 0 "$(value "SELECT count(*) FROM segment WHERE kind = 'arena' AND size_bytes <> $size")"
+    equal "most at one time" $(($(own 'arenas highwater mark') * size)) "$(total peak_reserved_bytes arena)"
+    at_least "given back" "$(own 'arenas reclaimed')" "$(value "SELECT count(*) FROM segment WHERE kind = 'arena' AND free_ns IS NOT NULL")"
+    equal "as blocks" "0|0|0" "$(sql "SELECT alloc_count || '|' || peak_active_bytes || '|' || end_active_bytes FROM v_total WHERE kind = 'arena'")"
+    # a tuple of two takes 56 bytes and the collector's 16, an integer 28 of 32; arenas from before have room for a quarter
+    at_least "taken by the function" $((200000 * (72 + 32) / size * 3 / 4)) "$(value "SELECT count(*) FROM segment g JOIN site s USING(stack_id) JOIN site_line USING(site_id) JOIN line l USING(line_id) JOIN file f USING(file_id) WHERE g.kind = 'arena' AND s.kind = 'arena' AND f.path = '$script' AND l.line IN ($(line 'keep.append'), $(($(line 'keep.append') - 1)))")"
+    equal "the program's own maps" "3|$((3 << 20))" "$(sql "SELECT alloc_count || '|' || alloc_bytes FROM v_line WHERE kind = 'map' AND file = '$script' AND line = $(line 'mmap.mmap')")"
+    equal "not understood" 0 "$(value "SELECT sum(value) FROM counter WHERE name = 'python_unknown'")"
+done
+"$MEMPROF" report --segments --at peak >segments.txt
+contains "by line" segments.txt "python_arenas.py:$(line 'keep.append')"
+contains "what is inside" segments.txt "Small objects are inside them"
+"$MEMPROF" report >report.txt
+contains "said" report.txt "small objects are inside its arenas"
+contains "what to do" report.txt "--python-allocators"
+"$MEMPROF" info >info.txt
+contains "said by info" info.txt "small objects are inside"
+"$MEMPROF" report --segments --json >segments.json
+python3 -c 'import json
+for s in json.load(open("segments.json")):
+    assert s["kind"] == "arena" and s["live_bytes"] is None and s["size_bytes"] > 0, s'
+# without pymalloc there are none
+RUN_OPTIONS=--python-allocators
+record_ok "$python" "$script"
+equal "arenas with --python-allocators" 0 "$(value "SELECT count(*) FROM segment WHERE kind = 'arena'")"
+at_least "its objects" 200000 "$(value "SELECT sum(alloc_count) FROM v_line WHERE kind = 'heap' AND file = '$script' AND line = $(line 'keep.append')")"
+"$MEMPROF" report >report.txt
+lacks "nothing to say" report.txt "inside its arenas"

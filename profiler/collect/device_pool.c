@@ -162,7 +162,11 @@ int device_pool_free(struct devices *d)
     struct thread *t = devices_thread(d);
     struct block *b = devices_block_at(d, address);
     t->failure.has_freed = 1;
-    if (!b || b->object || b->where == WHERE_FOREIGN) {
+    if (b && b->where == WHERE_FOREIGN) { /* a block of an imported pool */
+        devices_block_end(d, b, &t->undo);
+        return 0;
+    }
+    if (!b || b->object) {
         if (address) /* of what nobody knows: it is counted as such */
             devices_emit(d, EVENT_FREE, devices_id(d, d->call->device), KIND_pool, address, 0, 0, 0);
         return 0;

@@ -355,7 +355,7 @@ static int apply_free(struct devices *d)
     struct undo *undo = &devices_thread(d)->undo;
     struct block *b = c->kind == KIND_array ? idmap_get(&d->handles, address) : devices_block_at(d, address);
     freed(d);
-    if (b && (b->object || b->where == WHERE_FOREIGN || (c->kind == KIND_pinned) != (b->kind == KIND_pinned)))
+    if (b && (b->object || (c->kind == KIND_pinned) != (b->kind == KIND_pinned)))
         b = NULL; /* no such call frees it: this one is about to fail */
     if (b)
         devices_block_end(d, b, undo);

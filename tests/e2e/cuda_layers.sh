@@ -52,6 +52,16 @@ equal "copies of graphs" "DtoH|7|$((6 * M / 2 + M / 4)) HtoD|7|$((6 * M + 2 * M)
 line=$(grep -n 'line of the node' "$ROOT/tests/programs/cuda_layers.c" | cut -d: -f1)
 equal "where the node was made" "capture|7" "$(sql "SELECT function || '|' || sum(transfer_count) FROM v_transfer WHERE line = $line AND file LIKE '%cuda_layers.c'")"
 
+# physical memory counts once, whoever imported it and whatever multicast memory is over it; what was imported is foreign
+run shared
+layers cuda:0 vmm 1 1 2 2
+layers foreign:0 vmm 1 1 2 0
+
+# external memory and a pointer of another process's pool are freed like the program's own
+run foreign
+layers foreign:0 device 3 3 3 0
+layers cuda:0 pool 1 1 3 4
+
 # what the driver refuses takes nothing away, and is said
 run refused
 layers cuda:0 device 1 1 1 1

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #define MIB (1ull << 20)
@@ -174,6 +175,97 @@ static void do_graph(void)
     release(p);
 }
 
+struct location {
+    int type, id;
+};
+struct memory { /* CUmemAllocationProp: pinned, exported as a descriptor */
+    int type, handle_types;
+    struct location location;
+    void *meta;
+    unsigned char flags[8];
+};
+
+/* 2 MiB of physical memory under two handles, one of them imported, mapped once by each; multicast memory over it; and
+ * a mapping of that. */
+static void do_shared(void)
+{
+    const struct memory memory = {1, 1, {1, 0}, NULL, {0}};
+    const struct {
+        unsigned devices;
+        size_t size;
+        unsigned long long handle_types, flags;
+    } cast = {2, 2 * MIB, 0, 0};
+    ptr a;
+    uint64_t own, imported, multicast;
+    int fd;
+    CALL(cuMemCreate, (uint64_t *, size_t, const void *, unsigned long long), &own, 2 * MIB, &memory, 0);
+    CALL(cuMemExportToShareableHandle, (void *, uint64_t, int, unsigned long long), &fd, own, 1, 0);
+    CALL(cuMemImportFromShareableHandle, (uint64_t *, void *, int), &imported, (void *)(intptr_t)fd, 1);
+    CALL(cuMulticastCreate, (uint64_t *, const void *), &multicast, &cast);
+    CALL(cuMulticastAddDevice, (uint64_t, int), multicast, 0);
+    CALL(cuMulticastBindMem, (uint64_t, size_t, uint64_t, size_t, size_t, unsigned long long), multicast, 0, own, 0,
+         2 * MIB, 0);
+    CALL(cuMemAddressReserve, (ptr *, size_t, size_t, ptr, unsigned long long), &a, 6 * MIB, 0, 0, 0);
+    CALL(cuMemMap, (ptr, size_t, size_t, uint64_t, unsigned long long), a, 2 * MIB, 0, own, 0);
+    CALL(cuMemMap, (ptr, size_t, size_t, uint64_t, unsigned long long), a + 2 * MIB, 2 * MIB, 0, imported, 0);
+    CALL(cuMemMap, (ptr, size_t, size_t, uint64_t, unsigned long long), a + 4 * MIB, 2 * MIB, 0, multicast, 0);
+    CALL(cuMemUnmap, (ptr, size_t), a, 6 * MIB);
+    CALL(cuMemRelease, (uint64_t), multicast);
+    CALL(cuMemRelease, (uint64_t), imported);
+    CALL(cuMemRelease, (uint64_t), own);
+    CALL(cuMemAddressFree, (ptr, size_t), a, 6 * MIB);
+}
+
+/* A file of 1 MiB as external memory with a buffer in it, and 3 MiB of another pool: both freed as the program's own
+ * memory is. */
+static void do_foreign(void)
+{
+    struct {
+        int type;
+        union {
+            int fd;
+            void *pointers[2];
+        } handle;
+        unsigned long long size;
+        unsigned flags, reserved[16];
+    } file = {1, {0}, MIB, 0, {0}};
+    const struct {
+        unsigned long long offset, size;
+        unsigned flags, reserved[16];
+    } whole = {0, MIB, 0, {0}};
+    struct {
+        int type, handle_types;
+        struct location location;
+        void *security;
+        size_t most;
+        unsigned char reserved[56];
+    } properties = {1, 1, {1, 0}, NULL, 0, {0}};
+    char exported[64];
+    void *external, *stream, *pool, *theirs;
+    ptr buffer, own, other;
+    int fd;
+    file.handle.fd = memfd_create("external", 0);
+    if (ftruncate(file.handle.fd, MIB))
+        exit(8);
+    CALL(cuImportExternalMemory, (void **, const void *), &external, &file);
+    CALL(cuExternalMemoryGetMappedBuffer, (ptr *, void *, const void *), &buffer, external, &whole);
+    release(buffer);
+    CALL(cuDestroyExternalMemory, (void *), external);
+    CALL(cuStreamCreate, (void **, unsigned), &stream, 0);
+    CALL(cuMemPoolCreate, (void **, const void *), &pool, &properties);
+    CALL(cuMemAllocFromPoolAsync, (ptr *, size_t, void *, void *), &own, 3 * MIB, pool, stream);
+    CALL(cuMemPoolExportToShareableHandle, (void *, void *, int, unsigned long long), &fd, pool, 1, 0);
+    CALL(cuMemPoolImportFromShareableHandle, (void **, void *, int, unsigned long long), &theirs, (void *)(intptr_t)fd,
+         1, 0);
+    CALL(cuMemPoolExportPointer, (void *, ptr), exported, own);
+    CALL(cuMemPoolImportPointer, (ptr *, void *, void *), &other, theirs, exported);
+    CALL(cuMemFreeAsync, (ptr, void *), other, stream);
+    CALL(cuMemFreeAsync, (ptr, void *), own, stream);
+    CALL(cuStreamSynchronize, (void *), stream);
+    CALL(cuMemPoolDestroy, (void *), theirs);
+    CALL(cuMemPoolDestroy, (void *), pool);
+}
+
 /* An address within a block, a block of another kind, nobody's address, no mapping, and no context: the driver refuses
  * five calls, and takes nothing away. */
 static void do_refused(void)
@@ -301,6 +393,10 @@ int main(int count, char **arguments)
         do_spike();
     else if (strcmp(what, "graph") == 0)
         do_graph();
+    else if (strcmp(what, "shared") == 0)
+        do_shared();
+    else if (strcmp(what, "foreign") == 0)
+        do_foreign();
     else if (strcmp(what, "refused") == 0)
         do_refused();
     return 0;

@@ -111,6 +111,10 @@ static CUresult release(CUdeviceptr address)
     case A_MANAGED: alloc_release(alloc); return CUDA_SUCCESS;
     case A_POOL: return pool_free(alloc, NULL);
     case A_GRAPH: graph_block_freed(alloc, NULL); return CUDA_SUCCESS;
+    case A_FOREIGN: /* a buffer of external memory, a block of an imported pool; not what an IPC handle gave */
+        NEED(alloc->owner || alloc->pool, INVALID_VALUE);
+        alloc_release(alloc);
+        return CUDA_SUCCESS;
     default: return CUDA_ERROR_INVALID_VALUE;
     }
 }

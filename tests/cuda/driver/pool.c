@@ -319,7 +319,7 @@ static void run_graph_free(struct work *work)
 static void run_plain_free(struct work *work)
 {
     struct alloc *alloc = alloc_base(work->a[0]);
-    if (alloc && (alloc->kind == A_PLAIN || alloc->kind == A_MANAGED))
+    if (alloc && (alloc->kind == A_PLAIN || alloc->kind == A_MANAGED || alloc->kind == A_FOREIGN))
         alloc_release(alloc);
 }
 
@@ -335,8 +335,8 @@ static CUresult free_async(CUdeviceptr address, CUstream handle, int per_thread)
     NEED(address && alloc, INVALID_VALUE);
     if (alloc->kind == A_POOL)
         return pool_free(alloc, stream);
-    /* plain memory may be freed in stream order too */
-    NEED(alloc->kind == A_GRAPH || alloc->kind == A_PLAIN, INVALID_VALUE);
+    /* plain memory may be freed in stream order too, and must be what came from an imported pool */
+    NEED(alloc->kind == A_GRAPH || alloc->kind == A_PLAIN || (alloc->kind == A_FOREIGN && alloc->pool), INVALID_VALUE);
     return stream_add(stream, &(struct work){ .run = alloc->kind == A_GRAPH ? run_graph_free : run_plain_free, .a = { address } }, 0, NULL);
 }
 API cuMemFreeAsync(CUdeviceptr address, CUstream s) { BEGIN; return free_async(address, s, 0); }

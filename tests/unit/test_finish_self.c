@@ -1,0 +1,243 @@
+/* What finish_database says of single sites and addresses: the self line, with Python and without; symbols of
+ * just-in-time code and of this very program. */
+#include "../../common/db.h"
+#include "../../profiler/collect/finish.h"
+#include "finish_recording.h"
+#include "scratch.h"
+
+#include <link.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+/* --- the self rule ----------------------------------------------------------------------------------------------- */
+
+static void test_self_lines(void **state)
+{
+    (void)state;
+    sqlite3 *db = finish_empty("self.db");
+    scratch_sql(
+        db,
+        "INSERT INTO module(module_id, process_id, path, start_address, end_address, bias, load_ns) VALUES"
+        "(1, 1, '/bin/app', 0, 1, 0, 0), (2, 1, '/usr/lib/libmemprof.so', 0, 1, 0, 0);"
+        "INSERT INTO file VALUES(1, '/src/app.c', NULL), (2, '/src/new_allocator.h', NULL);"
+        "INSERT INTO function VALUES(1, 'main', 'main', 'main', 1, 1, 0), (2, 'allocate', 'allocate', 'x', 2, 1, 1),"
+        "(3, 'libcall', 'libcall', 'libcall', NULL, NULL, 0), (4, 'thread_start', 'thread_start', 'thread_start', 1, "
+        "9, 0);"
+        "INSERT INTO address VALUES(1, 1, 16), (2, 1, 32), (3, 1, 48), (4, 2, 64), (5, 1, 80);"
+        /* 1: main with a line; 2: the allocator with one; 3: a library function without; 4: memprof's own; 5: nothing
+           known */
+        "INSERT INTO frame(address_id, inline_depth, function_id, file_id, line) VALUES(1, 0, 1, 1, 5), (2, 0, 2, 2, "
+        "100),"
+        "(3, 0, 3, NULL, NULL), (4, 0, 4, 1, 77), (5, 0, NULL, NULL, NULL);"
+        /* outermost first */
+        "INSERT INTO stack VALUES(1, NULL, 1, 1, 0), (2, 1, 3, 2, 0), (3, 2, 2, 3, 0), (4, NULL, 4, 1, 0), (5, 4, 3, "
+        "2, 0),"
+        "(6, 5, 2, 3, 0), (7, NULL, 5, 1, 0), (8, 7, 2, 2, 0), (9, NULL, 5, 1, 0);");
+    static const int stacks[] = {3, 6, 8, 9, 4, 0};
+    for (int i = 0; i < 6; i++)
+        scratch_sql(db, "INSERT INTO site SELECT %d, %d, 1, 0, 'heap', 1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1", i + 1,
+                    stacks[i]);
+    finish_all(db, 0);
+    static const char *const expected[] = {
+        "main /src/app.c 5", /* past the allocator and the function without a line */
+        "libcall  0",        /* the thread's start is memprof's own: no line anywhere else */
+        "/bin/app+0x20  0",  /* only an allocator's function is known: the innermost address */
+        "/bin/app+0x50  0",  "unknown  0", "unknown  0",
+    };
+    for (int i = 0; i < 6; i++) {
+        char query[500];
+        snprintf(query, sizeof query,
+                 "SELECT 1 FROM site_line sl JOIN line l USING(line_id) LEFT JOIN function fn USING(function_id) LEFT "
+                 "JOIN file f ON "
+                 "f.file_id = l.file_id LEFT JOIN module_key m ON m.key_id = l.module_key_id WHERE site_id = %d AND "
+                 "printf('%%s %%s %%d', coalesce(fn.name, m.path || printf('+0x%%x', l.offset), 'unknown'), f.path, "
+                 "l.line) = '%s'",
+                 i + 1, expected[i]);
+        if (db_int(db, query, 0) != 1)
+            fail_msg("site %d is not at '%s'", i + 1, expected[i]);
+    }
+    sqlite3_close(db);
+}
+
+/* --- the self line under Python ---------------------------------------------------------------------------------- */
+
+/* One address, frame, function and stack node. */
+static void python_node(sqlite3 *db, int id, int caller, int module, const char *function, int file,
+                        const char *language)
+{
+    char text[8];
+    snprintf(text, sizeof text, module ? "%d" : "NULL", module);
+    scratch_sql(db, "INSERT INTO address VALUES(%d, %s, %d)", id, text, module ? 100 * id : -id);
+    scratch_sql(db, "INSERT INTO function VALUES(%d, %Q, %Q, %Q, NULL, NULL, 0)", id, function, function, function);
+    scratch_sql(db,
+                "INSERT INTO frame(address_id, inline_depth, function_id, file_id, line, language) VALUES(%d, 0, %d, "
+                "nullif(%d, 0), nullif(%d, 0), %Q)",
+                id, id, file, file ? 10 + id : 0, language);
+    snprintf(text, sizeof text, caller ? "%d" : "NULL", caller);
+    scratch_sql(db, "INSERT INTO stack VALUES(%d, %s, %d, 1, 0)", id, text, id);
+}
+
+static void python_site(sqlite3 *db, int stack)
+{
+    scratch_sql(db, "INSERT INTO site VALUES(%d, %d, 1, 0, 'heap', 1, 8, 0, 0, 0, 0, 8, 1, 8, 8, 8, 1, 8, 8, 8, 0)",
+                stack, stack);
+}
+
+static void expect_self(sqlite3 *db, int stack, const char *function)
+{
+    char query[256];
+    snprintf(query, sizeof query,
+             "SELECT count(*) FROM site_line JOIN line USING(line_id) JOIN function USING(function_id) WHERE site_id = "
+             "%d AND name = '%s'",
+             stack, function);
+    if (db_int(db, query, -1) != 1)
+        fail_msg("site %d is not charged to %s", stack, function);
+}
+
+static void test_python_self(void **state)
+{
+    (void)state;
+    sqlite3 *db = finish_empty("python.db");
+    const char *path = scratch_path("ext.c");
+    fclose(fopen(path, "w"));
+    scratch_sql(
+        db,
+        "INSERT INTO module(module_id, process_id, path, build_id, start_address, end_address, bias, load_ns, symbols) "
+        "VALUES(1, 1, '/home/u/venv/lib/libpython3.11.so.1.0', 'aa', 0, 1, 0, 0, 'dwarf'),"
+        "(2, 1, '/home/u/work/ext.so', 'bb', 0, 1, 0, 0, 'dwarf'), (3, 1, '/usr/lib/libx.so', 'cc', 0, 1, 0, 0, "
+        "'dwarf'),"
+        "(4, 1, '/home/u/.local/lib/python3.11/site-packages/np/core.so', 'dd', 0, 1, 0, 0, 'dwarf'),"
+        "(5, 1, '/home/u/venv/lib/libblas.so', 'ee', 0, 1, 0, 0, 'dwarf')");
+    scratch_sql(db, "INSERT INTO file VALUES(1, '/src/train.py', NULL), (2, %Q, NULL), (3, '/build/gone.c', NULL)",
+                path);
+    /* a C program, then Python, then each kind of native code */
+    python_node(db, 1, 0, 2, "main", 2, "native");
+    python_node(db, 2, 1, 1, "PyEval_EvalCode", 2, "native"); /* the interpreter before any Python */
+    python_node(db, 3, 2, 0, "train", 1, "python");
+    python_node(db, 4, 3, 1, "list_append", 2, "native");
+    python_node(db, 5, 3, 4, "array_new", 2, "native");
+    python_node(db, 6, 3, 3, "x_alloc", 2, "native");
+    python_node(db, 7, 3, 5, "dgemm", 2, "native"); /* beside the interpreter */
+    python_node(db, 8, 3, 2, "ext_own", 2, "native");
+    python_node(db, 9, 8, 3, "x_inside", 2, "native"); /* called by one's own code */
+    python_node(db, 10, 3, 2, "ext_stripped", 0, "native");
+    python_node(db, 11, 3, 2, "ext_source_gone", 3, "native");
+    python_node(db, 12, 8, 0, "callback", 1, "python"); /* own code calls Python again */
+    for (int i = 1; i <= 12; i++)
+        python_site(db, i);
+    struct finish_options options = {0};
+    struct error err = {""};
+    assert_int_equal(finish_database(db, &options, &err), 0);
+    expect_self(db, 1, "main");
+    expect_self(db, 2, "PyEval_EvalCode");
+    for (int i = 3; i <= 7; i++)
+        expect_self(db, i, "train");
+    expect_self(db, 8, "ext_own");
+    expect_self(db, 9, "ext_own");
+    expect_self(db, 10, "train");
+    expect_self(db, 11, "train");
+    expect_self(db, 12, "callback");
+    sqlite3_close(db);
+}
+
+/* --- symbols in the database ------------------------------------------------------------------------------------- */
+
+static void test_jit_addresses(void **state)
+{
+    (void)state;
+    sqlite3 *db = finish_empty("jit.db");
+    int pid = getpid();
+    char path[64];
+    snprintf(path, sizeof path, "/tmp/perf-%d.map", pid);
+    FILE *f = fopen(path, "w");
+    fputs("700000000000 100 js:work\n", f);
+    fclose(f);
+    scratch_sql(
+        db,
+        "UPDATE process SET pid = %d;"
+        "INSERT INTO module(module_id, process_id, path, start_address, end_address, bias, load_ns) VALUES(1, 1, "
+        "'//anon', 0, 1, "
+        "123145302310912, 0);"
+        "INSERT INTO address VALUES(1, NULL, 123145302310928), (2, NULL, 4096), (3, 1, 32);"
+        "INSERT INTO stack VALUES(1, NULL, 2, 1, 0), (2, 1, 1, 2, 0), (3, NULL, 3, 1, 0);"
+        "INSERT INTO site SELECT 1, 2, 1, 0, 'heap', 1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1;",
+        pid);
+    finish_all(db, 0);
+    unlink(path);
+    assert_int_equal(
+        db_int(
+            db,
+            "SELECT count(*) FROM frame JOIN function USING(function_id) WHERE name = 'js:work' AND language = 'jit' "
+            "AND address_id IN (1, 3)",
+            0),
+        2);
+    assert_int_equal(db_int(db, "SELECT count(*) FROM frame WHERE address_id = 2 AND function_id IS NULL", 0), 1);
+    assert_int_equal(db_int(db, "SELECT count(*) FROM module WHERE symbols = 'perf map'", 0), 1);
+    sqlite3_close(db);
+}
+
+__attribute__((noinline)) static void *return_address(void)
+{
+    return __builtin_return_address(0);
+}
+
+static int find_main(struct dl_phdr_info *info, size_t size, void *bias)
+{
+    (void)size;
+    *(uint64_t *)bias = info->dlpi_addr;
+    return 1; /* the program itself comes first */
+}
+
+static void test_own_module_and_source(void **state)
+{
+    (void)state;
+    sqlite3 *db = finish_empty("own.db");
+    char *path = realpath("/proc/self/exe", NULL);
+    void *here = return_address();
+    int line = __LINE__ - 1;
+    uint64_t bias = 0;
+    dl_iterate_phdr(find_main, &bias);
+    scratch_sql(
+        db,
+        "INSERT INTO module(module_id, process_id, path, start_address, end_address, bias, load_ns) VALUES(1, 1, %Q, "
+        "0, 1, 0, 0),"
+        "(2, 1, '/gone (deleted)', 0, 1, 0, 0);"
+        "INSERT INTO address VALUES(1, 1, %lld), (2, 2, 100), (3, 1, %lld);",
+        path, (long long)((uintptr_t)here - bias), 1LL);
+    struct finish_options options = {.with_source = 1};
+    struct error err = {""};
+    assert_int_equal(finish_database(db, &options, &err), 0);
+    char query[300];
+    snprintf(query, sizeof query,
+             "SELECT count(*) FROM frame f JOIN function fn USING(function_id) JOIN file fi ON fi.file_id = f.file_id "
+             "WHERE f.address_id = 1 "
+             "AND fn.name = 'test_own_module_and_source' AND f.line = %d AND fi.source LIKE '%%return_address()%%'",
+             line);
+    assert_int_equal(db_int(db, query, 0), 1);
+    assert_int_equal(
+        db_int(db, "SELECT count(*) FROM frame WHERE address_id IN (2, 3) AND function_id IS NULL AND inline_depth = 0",
+               0),
+        2);
+    assert_int_equal(db_int(db, "SELECT symbols = 'dwarf' FROM module WHERE module_id = 1", 0), 1);
+    assert_int_equal(
+        db_int(db, "SELECT symbols = 'none: file deleted while it ran' FROM module WHERE module_id = 2", 0), 1);
+    free(path);
+    sqlite3_close(db);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_self_lines),
+        cmocka_unit_test(test_python_self),
+        cmocka_unit_test(test_jit_addresses),
+        cmocka_unit_test(test_own_module_and_source),
+    };
+    return cmocka_run_group_tests(tests, scratch_begin, scratch_end);
+}

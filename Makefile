@@ -96,9 +96,9 @@ $(BUILD)/ext/%.o: %.c $(BUILD)/flags
 $(BUILD)/libmemprof.so: $(PRELOAD_OBJ)
 	$(Q)$(CC) -shared -Wl,-z,now -Wl,-z,relro -Wl,-z,text -Wl,--no-undefined -o $@ $^
 
-# alone in a namespace of its own: with no library at all
+# alone in a namespace of its own: with no library at all, so always optimized: at -O0 compilers call memcpy
 $(BUILD)/libmemprof_audit.so: profiler/audit/audit.c profiler/preload/elf_find.h $(BUILD)/flags
-	$(Q)$(CC) $(PRELOAD_FLAGS) $(PRELOAD_ONLY_FLAGS) -shared -nostdlib -Wl,-z,now -Wl,-z,relro -Wl,--no-undefined -o $@ $<
+	$(Q)$(CC) $(PRELOAD_FLAGS) $(PRELOAD_ONLY_FLAGS) -O2 -shared -nostdlib -Wl,-z,now -Wl,-z,relro -Wl,--no-undefined -o $@ $<
 
 $(BUILD)/memprof_events.so: $(EVENTS_OBJ)
 	$(Q)$(CC) -shared -Wl,-Bsymbolic -Wl,-z,relro -Wl,--no-undefined -o $@ $^ -lzstd
@@ -265,7 +265,7 @@ uninstall: ## remove what install put there
 	rm -rf '$(DESTDIR)$(libdir)' '$(DESTDIR)$(docdir)'
 
 help: ## this list
-	@sed -n 's/^\([a-z0-9-]*\):[^#]*## \(.*\)/\1\t\2/p' $(firstword $(MAKEFILE_LIST)) | awk -F'\t' '{ printf "  make %-16s %s\n", $$1, $$2 }'
+	@sed -n 's/^\([a-z0-9-]*\):[^#]*## \(.*\)/\1\t\2/p' $(filter-out %.d,$(MAKEFILE_LIST)) | awk -F'\t' '{ printf "  make %-16s %s\n", $$1, $$2 }'
 	@echo '  variables: CC=clang WERROR=1 CUDA=0 SANITIZE=address,undefined BUILD=dir PREFIX=dir DESTDIR=dir'
 
 clean: ## remove what was built

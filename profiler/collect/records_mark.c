@@ -46,10 +46,9 @@ static void end_range(struct drain *d, struct ring *r, uint64_t domain)
 static int64_t mark_row(struct drain *d, const struct ring *r, const struct mark_text *t, int is_range)
 {
     int64_t mark_id = (int64_t)++d->mark_rows;
-    sqlite3_stmt *q =
-        store_statement(d->store, "INSERT INTO mark(mark_id, process_id, thread_id, device_id, name, "
-                                  "start_ns, is_range, domain, category) "
-                                  "VALUES(?1, ?2, ?3, NULL, ?4, ?5, ?6, nullif(?7, ''), nullif(?8, ''))");
+    sqlite3_stmt *q = store_statement(d->store, "INSERT INTO mark(mark_id, process_id, thread_id, device_id, name, "
+                                                "start_ns, is_range, domain, category) "
+                                                "VALUES(?1, ?2, ?3, NULL, ?4, ?5, ?6, nullif(?7, ''), nullif(?8, ''))");
     sqlite3_bind_int64(q, 1, mark_id);
     sqlite3_bind_int64(q, 2, r->process->process_id);
     sqlite3_bind_int64(q, 3, r->thread_id);

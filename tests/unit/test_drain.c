@@ -631,6 +631,71 @@ static void test_device_rows(void **state)
     end(s);
 }
 
+/* --- marks --- */
+
+/* A mark's text; an id where the kind has one. When it happened. */
+static int64_t put_mark(struct setup *s, struct writer *w, unsigned kind, uint64_t id, const char *text)
+{
+    uint64_t words[32] = {0}, bytes = strlen(text), first = kind >= WIRE_MARK_START ? 3 : 2;
+    uint64_t count = first + (bytes + 7) / 8;
+    words[1] = (uint64_t)WIRE_MARK << 56 | (uint64_t)kind << 48 | count << 32 | bytes;
+    words[2] = id;
+    memcpy(words + first, text, bytes);
+    return clock_ns(&s->clock, writer_put(w, words, count));
+}
+
+static void expect_mark(struct setup *s, const char *name, const char *domain, int64_t start_ns, int64_t end_ns)
+{
+    sqlite3_stmt *q;
+    assert_int_equal(sqlite3_prepare_v2(store_db(s->store),
+                                        "SELECT start_ns, coalesce(end_ns, -1), is_range FROM mark WHERE name = ? AND "
+                                        "coalesce(domain, '') = ?",
+                                        -1, &q, NULL),
+                     SQLITE_OK);
+    sqlite3_bind_text(q, 1, name, -1, SQLITE_STATIC);
+    sqlite3_bind_text(q, 2, domain, -1, SQLITE_STATIC);
+    assert_int_equal(sqlite3_step(q), SQLITE_ROW);
+    assert_int_equal(sqlite3_column_int64(q, 0), start_ns);
+    assert_int_equal(sqlite3_column_int64(q, 1), end_ns);
+    assert_int_equal(sqlite3_column_int(q, 2), strcmp(name, "here") != 0);
+    assert_int_equal(sqlite3_step(q), SQLITE_DONE);
+    sqlite3_finalize(q);
+}
+
+/* Ranges nest by thread and domain; those with ids end in any order and on any thread. */
+static void test_marks(void **state)
+{
+    (void)state;
+    struct setup *s = begin(0);
+    struct writer a, b;
+    uint32_t slot = writer_claim_slot(s->session.control, getpid(), getppid(), WIRE_START_EXEC, 0);
+    writer_open(&a, s->session.control, slot, getpid(), getpid());
+    writer_open(&b, s->session.control, slot, getpid(), getpid() + 1);
+    int64_t here = put_mark(s, &a, WIRE_MARK_INSTANT, 0, "here");
+    int64_t outer = put_mark(s, &a, WIRE_MARK_PUSH, 0, "outer");
+    int64_t other = put_mark(s, &a, WIRE_MARK_PUSH, 0, "one\x1f\x1fother");
+    int64_t inner = put_mark(s, &a, WIRE_MARK_PUSH, 0, "inner");
+    int64_t first = put_mark(s, &a, WIRE_MARK_START, 7, "first"),
+            second = put_mark(s, &b, WIRE_MARK_START, 8, "second");
+    int64_t inner_end = put_mark(s, &a, WIRE_MARK_POP, 0, "");
+    int64_t outer_end = put_mark(s, &a, WIRE_MARK_POP, 0, "");
+    put_mark(s, &a, WIRE_MARK_POP, 0, "two"); /* nothing of that domain is open */
+    put_mark(s, &a, WIRE_MARK_POP, 0, "");
+    int64_t other_end = put_mark(s, &a, WIRE_MARK_POP, 0, "one");
+    int64_t first_end = put_mark(s, &b, WIRE_MARK_END, 7, "");
+    put_mark(s, &b, WIRE_MARK_END, 9, "");
+    rounds(s, 3);
+    expect_mark(s, "here", "", here, -1);
+    expect_mark(s, "outer", "", outer, outer_end);
+    expect_mark(s, "other", "one", other, other_end);
+    expect_mark(s, "inner", "", inner, inner_end);
+    expect_mark(s, "first", "", first, first_end);
+    expect_mark(s, "second", "", second, -1);
+    assert_int_equal(db_int(store_db(s->store), "SELECT count(*) FROM mark", -1), 6);
+    assert_int_equal(s->drain->bad_records, 0);
+    end(s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -645,6 +710,7 @@ int main(void)
         cmocka_unit_test(test_segment_from_birth),
         cmocka_unit_test(test_device_rows),
         cmocka_unit_test(test_hostile_calls),
+        cmocka_unit_test(test_marks),
     };
     return cmocka_run_group_tests(tests, scratch_begin, scratch_end);
 }

@@ -4,6 +4,7 @@
  * file. Then each report runs on it.
  */
 #include "../../cli/cli.h"
+#include "../../common/db.h"
 #include "../../report/html.h"
 #include "../../report/info.h"
 #include "../../report/leaks.h"

@@ -25,6 +25,8 @@
     X(flame_js)                                                                                                        \
     X(growth_js)                                                                                                       \
     X(source_js)                                                                                                       \
+    X(layers_js)                                                                                                       \
+    X(failures_js)                                                                                                     \
     X(blocks_js)                                                                                                       \
     X(app_js)
 #define X(name)                                                                                                        \
@@ -157,6 +159,7 @@ DATA_PART(sites, 1)
 DATA_PART(instants, 1)
 DATA_PART(blocks, 1)
 DATA_PART(source, 1)
+DATA_PART(devices, 1)
 
 static const struct {
     const char *name;
@@ -165,7 +168,7 @@ static const struct {
     {"nonce", part_nonce},   {"title", part_title},       {"style", part_style},         {"script", part_script},
     {"header", part_header}, {"findings", part_findings}, {"top_lines", part_top_lines}, {"database", part_database},
     {"core", part_core},     {"timeline", part_timeline}, {"sites", part_sites},         {"instants", part_instants},
-    {"blocks", part_blocks}, {"source", part_source},
+    {"blocks", part_blocks}, {"source", part_source},     {"devices", part_devices},
 };
 
 static int render_part(struct render *r, const char *name, size_t length)

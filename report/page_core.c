@@ -49,33 +49,6 @@ static int write_devices(struct page *page, struct page_pack *pack)
     return 0;
 }
 
-static int write_failures(struct page *page, struct page_pack *pack)
-{
-    sqlite3_stmt *s = page_query(
-        page, "SELECT time_ns, device_id, kind, size_bytes, active_bytes, device_free_bytes, device_total_bytes, "
-              "stack_id FROM oom ORDER BY time_ns LIMIT 1000");
-    if (!s)
-        return -EIO;
-    int rc;
-    pack_open(pack, "failures", '[');
-    while ((rc = sqlite3_step(s)) == SQLITE_ROW) {
-        pack_open(pack, NULL, '{');
-        pack_int(pack, "time", sqlite3_column_int64(s, 0));
-        pack_int(pack, "device", page_device_index(page, sqlite3_column_int64(s, 1)));
-        pack_text(pack, "kind", db_text(s, 2));
-        pack_int(pack, "size", sqlite3_column_int64(s, 3));
-        pack_int(pack, "active", sqlite3_column_int64(s, 4));
-        if (sqlite3_column_type(s, 5) != SQLITE_NULL)
-            pack_int(pack, "free", sqlite3_column_int64(s, 5));
-        if (sqlite3_column_type(s, 6) != SQLITE_NULL)
-            pack_int(pack, "total", sqlite3_column_int64(s, 6));
-        pack_int(pack, "stack_id", sqlite3_column_int64(s, 7));
-        pack_close(pack, '}');
-    }
-    pack_close(pack, ']');
-    return page_query_end(page, s, rc);
-}
-
 static void write_limits(struct page *page, struct page_pack *pack)
 {
     pack_open(pack, "folded", '{');
@@ -135,12 +108,13 @@ int page_write_core(struct page *page, struct page_pack *pack)
     };
     pack_open(pack, NULL, '{');
     pack_int(pack, "duration_ns", page->duration_ns);
+    pack_int(pack, "open_device", page->open_device);
     pack_int(pack, "start_unix_us", page->start_unix_ns / 1000);
     write_devices(page, pack);
     write_limits(page, pack);
     int rc = write_peaks(page, pack);
     if (!rc)
-        rc = write_failures(page, pack);
+        rc = page_write_failures(page, pack);
     for (unsigned i = 0; i < sizeof rows / sizeof *rows && !rc; i++)
         rc = pack_query(page, pack, rows[i].key, rows[i].sql, rows[i].limit);
     pack_close(pack, '}');

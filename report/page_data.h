@@ -32,6 +32,9 @@ enum page_stat {
 #define PAGE_SEGMENTS_MAX     2000
 #define PAGE_MARKS_MAX        2000
 #define PAGE_ROWS_MAX         2000 /* of processes, threads, counters */
+#define PAGE_FAILURES_MAX     1000
+#define PAGE_FAILURE_STACKS   64 /* of the first and the last failures, half and half */
+#define PAGE_TRANSFERS_MAX    500
 #define PAGE_DEVICES_MAX      64
 #define PAGE_NAME_BYTES       2000
 #define PAGE_SOURCE_FUNCTIONS 80
@@ -96,7 +99,8 @@ struct page_instant {
 };
 
 struct page_device {
-    int64_t device_id, total_bytes;
+    int64_t device_id;
+    int64_t total_bytes; /* 0: unknown */
     char *name;
 };
 
@@ -108,6 +112,7 @@ struct page {
 
     struct page_device *devices;
     uint32_t device_count, device_capacity;
+    uint32_t open_device; /* that the page opens on */
 
     struct page_function *functions;
     uint32_t function_count, function_capacity;
@@ -191,11 +196,13 @@ int pack_query(struct page *page, struct page_pack *pack, const char *key, const
 
 /* The parts of the page's data, each one JSON object. Return 0 or -errno with page->err. */
 int page_write_core(struct page *page, struct page_pack *pack);
+int page_write_failures(struct page *page, struct page_pack *pack); /* members of the object that is open */
 int page_write_timeline(struct page *page, struct page_pack *pack);
 int page_write_sites(struct page *page, struct page_pack *pack);
 int page_write_instants(struct page *page, struct page_pack *pack);
 int page_write_blocks(struct page *page, struct page_pack *pack);
 int page_write_source(struct page *page, struct page_pack *pack);
+int page_write_devices(struct page *page, struct page_pack *pack);
 /* HTML: the header and a table of the top lines, for readers without scripts and for the first paint. */
 int page_write_header(struct page *page, FILE *out);
 int page_write_top_lines(struct page *page, FILE *out);

@@ -7,6 +7,7 @@
 #include "../common/db.h"
 #include "../common/units.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -57,12 +58,24 @@ static void html(struct finding *f, const char *text)
     buf_html(f->out, text);
 }
 
+/* <a href="#device=NAME: the page's script selects it; the caller adds what of it, and what the link says. */
+static void device_link(struct finding *f, const char *class, const char *device)
+{
+    buf_printf(f->out, "<a%s href=\"#device=", class);
+    for (const char *p = device; *p; p++)
+        if (isalnum((unsigned char)*p) || strchr(":-_.", *p))
+            buf_putc(f->out, *p);
+        else
+            buf_printf(f->out, "%%%02X", (unsigned char)*p);
+}
+
 /* A line as a link: the page's script shows its stacks and source. */
-static void line_link(struct finding *f, int32_t line, const char *view)
+static void line_link(struct finding *f, const char *device, int32_t line, const char *view)
 {
     const struct page *page = f->page;
     const struct page_line *l = &page->lines[line];
-    buf_printf(f->out, "<a class=\"fn\" href=\"#line=%d&amp;at=%s\">", line, view);
+    device_link(f, " class=\"fn\"", device);
+    buf_printf(f->out, "&amp;at=%s&amp;line=%d\">", view, line);
     char *name = page_short_name(l->function >= 0 ? page->functions[l->function].name : "?");
     html(f, name);
     free(name);
@@ -103,7 +116,7 @@ static int32_t top_line(const struct page *page, int32_t device, enum page_stat 
 
 struct totals {
     int32_t device;
-    char name[64];
+    const char *name;
     int64_t alloc_count, temporary_count, peak_active, peak_ns, peak_count, peak_reserved, peak_reserved_ns, end_bytes,
         end_count;
 };
@@ -118,7 +131,7 @@ static void find_peak(struct finding *f, const struct totals *t)
     buf_printf(f->out, "At its peak, %s into the run, ", units_ns(f->a, t->peak_ns));
     html(f, t->name);
     buf_printf(f->out, " held %s. ", units_bytes(f->b, t->peak_active));
-    line_link(f, line, "peak");
+    line_link(f, t->name, line, "peak");
     buf_printf(f->out, " held %s of it (%d %%) in %s block%s.", units_bytes(f->c, value),
                percent(value, t->peak_active), units_count(f->d, blocks), blocks == 1 ? "" : "s");
     end(f, percent(value, t->peak_active) >= 30
@@ -139,7 +152,7 @@ static void find_leaks(struct finding *f, const struct totals *t)
     html(f, t->name);
     buf_printf(f->out, " %s still live at the end. %s: ", t->end_count == 1 ? "was" : "were",
                line >= 0 && value < sum ? "The largest part" : "All of it");
-    line_link(f, line, "end");
+    line_link(f, t->name, line, "end");
     buf_printf(f->out, ", %s in %s block%s.", units_bytes(f->c, value), units_count(f->d, blocks),
                blocks == 1 ? "" : "s");
     end(f, "Blocks kept on purpose until exit show here too: see the leaks table for each stack.");
@@ -158,7 +171,7 @@ static void find_churn(struct finding *f, const struct totals *t)
                "%s of %s allocations (%d %%) were freed before their thread allocated again. Most of them, %s, in ",
                units_count(f->a, t->temporary_count), units_count(f->b, t->alloc_count),
                percent(t->temporary_count, t->alloc_count), units_count(f->c, value));
-    line_link(f, line, "run");
+    line_link(f, t->name, line, "run");
     buf_puts(f->out, ".");
     end(f, "They cost time rather than memory: a buffer that is kept and reused would save them.");
 }
@@ -198,7 +211,8 @@ static void find_gap(struct finding *f, const struct totals *t)
         " held %s at %s, yet the program never had more than %s in use: at least %s (%d %%) lay idle or in fragments. ",
         units_bytes(f->a, t->peak_reserved), units_ns(f->b, t->peak_reserved_ns), units_bytes(f->c, t->peak_active),
         units_bytes(f->d, gap), percent(gap, t->peak_reserved));
-    buf_puts(f->out, "<a href=\"#timeline\">See the timeline</a>.");
+    device_link(f, "", t->name);
+    buf_printf(f->out, "&amp;time=%lld\">Look at that moment</a>.", (long long)t->peak_reserved_ns);
     end(f, "Look for a peak before this one that left holes, and for long-lived blocks among short-lived ones.");
 }
 
@@ -227,7 +241,8 @@ static void find_spike(struct finding *f, const struct totals *t)
     buf_printf(f->out, " held more than half of its peak for about %s only, in %.1f %% of the run. ",
                units_ns(f->a, (int64_t)((double)f->page->duration_ns * (double)high / (double)all)),
                100.0 * (double)high / (double)all);
-    buf_printf(f->out, "<a href=\"#time=%lld\">Look at that moment</a>.", (long long)t->peak_ns);
+    device_link(f, "", t->name);
+    buf_printf(f->out, "&amp;at=peak\">Look at that moment</a>.");
     end(f, "What is live only then decides how much memory the program needs.");
 }
 
@@ -292,7 +307,7 @@ static void find_growth(struct finding *f, const struct totals *t)
         int64_t *l = &live[(size_t)best * GROWTH_POINTS];
         double seconds = (double)(times[GROWTH_POINTS - 1] - times[0]) / 1e9;
         begin(f, WARN, "Growth that does not stop", t->name);
-        line_link(f, best, "end");
+        line_link(f, t->name, best, "end");
         buf_printf(f->out, " held %s at %s and %s at %s, growing nearly all the way: about %s a second.",
                    units_bytes(f->a, l[0]), units_ns(f->b, times[0]), units_bytes(f->c, l[GROWTH_POINTS - 1]),
                    units_ns(f->d, times[GROWTH_POINTS - 1]),
@@ -319,7 +334,9 @@ static void find_failures(struct finding *f)
             buf_printf(f->out, " of the device's %s", units_bytes(f->d, sqlite3_column_int64(s, 5)));
         if (sqlite3_column_type(s, 4) != SQLITE_NULL)
             buf_printf(f->out, " (%s free)", units_bytes((char[UNITS_TEXT]){0}, sqlite3_column_int64(s, 4)));
-        buf_printf(f->out, ". <a href=\"#time=%lld\">Who held it then</a>.", (long long)sqlite3_column_int64(s, 0));
+        buf_puts(f->out, ". ");
+        device_link(f, "", db_text(s, 3));
+        buf_printf(f->out, "&amp;time=%lld\">Who held it then</a>.", (long long)sqlite3_column_int64(s, 0));
         end(f, NULL);
     }
     sqlite3_finalize(s);
@@ -357,7 +374,7 @@ static void find_pins(struct finding *f)
         buf_printf(f->out, " could not be given back at %s because of %s in %s block%s of ",
                    units_ns(f->b, sqlite3_column_int64(s, 1)), units_bytes(f->c, sqlite3_column_int64(s, 3)),
                    units_count(f->d, sqlite3_column_int64(s, 2)), sqlite3_column_int64(s, 2) == 1 ? "" : "s");
-        line_link(f, page->sites[site].line, "end");
+        line_link(f, db_text(s, 6), page->sites[site].line, "end");
         buf_puts(f->out, ".");
         end(f, NULL);
     }
@@ -384,7 +401,7 @@ int page_make_findings(struct page *page)
             *values[i] = amount(s, (int)i + 1);
         if (t.device < 0)
             continue;
-        snprintf(t.name, sizeof t.name, "%s", page->devices[t.device].name);
+        t.name = page->devices[t.device].name;
         find_peak(&f, &t);
         find_growth(&f, &t);
         find_leaks(&f, &t);

@@ -75,7 +75,9 @@ static void card_row(struct buf *b, const char *name, const char *value, const c
 static void device_card(struct buf *b, sqlite3_stmt *s)
 {
     char t1[UNITS_TEXT], t2[UNITS_TEXT], more[128];
-    buf_puts(b, "<div class=\"card\"><p class=\"what\">");
+    buf_puts(b, "<div class=\"card\" data-device-card=\"");
+    buf_html(b, db_text(s, 0));
+    buf_puts(b, "\"><p class=\"what\">");
     buf_html(b, db_text(s, 0));
     buf_printf(b, ", peak of active bytes</p><p class=\"big\">%s</p><p class=\"small\">",
                units_bytes(t1, sqlite3_column_int64(s, 1)));

@@ -76,7 +76,8 @@ static int choose_cuts(struct walk *w)
         {"SELECT time_ns FROM peak WHERE what = 'active' AND rank BETWEEN 1 AND 12 AND kind = 'all' ORDER BY "
          "value_bytes DESC",
          INSTANT_LOCAL_PEAK},
-        {"SELECT time_ns FROM oom ORDER BY oom_id LIMIT 24", INSTANT_OOM},
+        {"SELECT time_ns FROM oom ORDER BY time_ns LIMIT 24", INSTANT_OOM},
+        {"SELECT time_ns FROM oom ORDER BY time_ns DESC LIMIT 24", INSTANT_OOM},
         {"SELECT start_ns FROM mark ORDER BY mark_id LIMIT 24", INSTANT_MARK},
     };
     for (unsigned i = 0; i < sizeof named / sizeof *named; i++) {

@@ -83,9 +83,26 @@ char *page_short_name(const char *name)
     return copy;
 }
 
+/* Where memory ran out last; else the GPU with the largest peak; else the first device that has allocations. */
+static int64_t find_open_device(struct page *page)
+{
+    static const char *const queries[] = {
+        "SELECT device_id FROM oom JOIN device USING(device_id) ORDER BY time_ns DESC, oom_id DESC LIMIT 1",
+        "SELECT device_id FROM total JOIN device USING(device_id) WHERE kind = 'all' AND name GLOB 'cuda:*' AND "
+        "peak_active_bytes > 0 ORDER BY peak_active_bytes DESC, device_id LIMIT 1",
+        "SELECT device_id FROM total WHERE kind = 'all' AND alloc_count > 0 ORDER BY device_id LIMIT 1"};
+    int64_t device_id = -1;
+    for (unsigned i = 0; i < sizeof queries / sizeof *queries && device_id < 0; i++)
+        device_id = db_int(page->db, queries[i], -1);
+    return device_id;
+}
+
 int page_load_devices(struct page *page)
 {
-    sqlite3_stmt *s = page_query(page, "SELECT device_id, name, total_bytes FROM device ORDER BY device_id");
+    sqlite3_stmt *s = page_query(
+        page,
+        "SELECT device_id, name, coalesce(nullif(total_bytes, 0), (SELECT max(x.total_bytes) FROM device_sample x "
+        "WHERE x.device_id = d.device_id)) FROM device d ORDER BY device_id");
     if (!s)
         return -EIO;
     int rc;
@@ -95,6 +112,8 @@ int page_load_devices(struct page *page)
         d->name = page_name_copy(db_text(s, 1));
         d->total_bytes = sqlite3_column_int64(s, 2);
     }
+    int32_t open = page_device_index(page, find_open_device(page));
+    page->open_device = open < 0 ? 0 : (uint32_t)open;
     return page_query_end(page, s, rc);
 }
 

@@ -20,12 +20,13 @@ const app = {
   start() {
     const raw = model.m.line_peaks;
     for (let i = 0; i + 2 < raw.length; i += 3) this.linePeaks.set(raw[i] * 64 + raw[i + 1], raw[i + 2]);
-    const first = model.core.devices.findIndex((d, i) => { const t = model.total(i, 'all'); return t && t.alloc_count > 0; });
-    this.device = Math.max(0, first);
     const group = byId('device-switch');
     model.core.devices.forEach((d, i) => group.append(el('button', { type: 'button', 'data-device': i, click: () => this.setDevice(i) }, d.name)));
-    group.hidden = model.core.devices.length < 2;
-    byId('kind-select').addEventListener('change', (e) => { this.kind = Number(e.target.value); this.select(this.wanted); });
+    const many = model.core.devices.length > 1;
+    byId('device-bar').hidden = !many;
+    document.documentElement.classList.toggle('devices', many);
+    byId('moment-failure').addEventListener('click', () => failures.choose(failures.lastOf(this.device)));
+    byId('kind-select').addEventListener('change', (e) => this.select({ ...this.wanted, kind: Number(e.target.value) }));
     for (const b of document.querySelectorAll('[data-moment]')) b.addEventListener('click', () => this.select({ device: this.device, [b.dataset.moment]: true }));
     byId('instant-before').addEventListener('click', () => this.stepInstant(-1));
     byId('instant-after').addEventListener('click', () => this.stepInstant(1));
@@ -39,10 +40,9 @@ const app = {
   },
 
   setDevice(i) {
-    const w = this.wanted;
-    this.kind = -1;
-    this.select(w.from !== undefined ? { ...w, device: i } : w.at !== undefined ? { ...w, device: i } : { ...w, device: i });
+    if (i !== this.device) this.select({ ...this.wanted, device: i, kind: -1 });
   },
+  failureAt(device, ns) { return model.core.failures.some((f) => f.device === device && f.time === ns); },
 
   fillKinds() {
     const name = model.core.devices[this.device].name, kinds = model.core.totals.filter((t) => t.device === name && t.kind !== 'all').map((t) => t.kind), select = byId('kind-select');
@@ -83,24 +83,31 @@ const app = {
     this.select({ device: this.device, at: t[i] });
   },
 
-  /* wanted: {device} with peak, end, run, at (ns), or from and to (ns): what the reader asked for. */
-  select(wanted) {
+  /* The one state of the page. wanted: {device} with peak, end, run, at (ns), or from and to (ns): what the reader asked for; kind where it is
+     to change. Everything follows it: timeline, layers, failures, tables, figures, the address. */
+  select(wanted, isQuiet) {
     const began = performance.now();
-    this.wanted = wanted;
-    if (wanted.device !== this.device) {
-      this.device = wanted.device;
-      this.kind = -1;
-    }
+    if (wanted.kind !== undefined) this.kind = wanted.kind;
+    else if (wanted.device !== this.device) this.kind = -1;
+    this.wanted = { ...wanted, kind: this.kind };
+    this.device = wanted.device;
+    wanted = this.wanted;
     this.fillKinds();
     press(byId('device-switch'), (b) => Number(b.dataset.device) === this.device);
+    byId('moment-failure').hidden = failures.lastOf(this.device) < 0;
+    for (const card of document.querySelectorAll('[data-device-card]')) card.classList.toggle('chosen', model.core.devices.length > 1 && card.dataset.deviceCard === model.core.devices[this.device].name);
+    for (const of of document.querySelectorAll('.of-device')) of.textContent = model.core.devices.length > 1 ? ' ' + model.core.devices[this.device].name : '';
+    timeline.follow();
     this.selection = this.resolve(wanted);
     const raw = model.measures(this.selection), view = this.view = { point: raw.point, net: raw.net };
     for (const name of ['bytes', 'count', 'grown', 'temporary']) if (raw[name]) view[name] = model.only(raw[name], this.device, this.kind);
     this.nodeTotals = model.nodeTotals(view.bytes);
     this.total = view.bytes.reduce((a, b) => a + b, 0);
-    press(document.querySelector('[data-moment]').parentElement, (b) => b.dataset.moment === this.selection.moment);
+    const isFailure = this.selection.moment === 'instant' && this.failureAt(this.device, this.selection.asked);
+    press(document.querySelector('[data-moment]').parentElement, (b) => b.dataset.moment === this.selection.moment || (b.id === 'moment-failure' && isFailure));
     this.tell();
     tables.update();
+    if (!isQuiet) this.remember();
     document.documentElement.dataset.selectMs = (performance.now() - began).toFixed(1);
     redraw();
     /* what is further down the page may come a moment later */
@@ -108,6 +115,8 @@ const app = {
     clearTimeout(this.later);
     this.later = setTimeout(() => {
       if (this.wanted !== wantedNow) return;
+      failures.update();
+      layers.update();
       source.update();
       if (tables.chosen) tables.drawDetail();
       flame.update();
@@ -120,7 +129,7 @@ const app = {
   resolve(w) {
     const t = model.instants.time;
     if (w.peak) {
-      const p = model.peak(this.device, 'active', this.kind < 0 ? 'all' : 'all');
+      const p = model.peak(this.device, 'active');
       return { moment: 'peak', device: this.device, shown: p ? { at: p.time } : null };
     }
     if (w.end) return { moment: 'end', device: this.device, shown: { at: timeline.whole } };
@@ -170,6 +179,7 @@ const app = {
     if (damaged) from(' Some events before it could not be read, so this is not exact.');
     if (this.view.net) from(' No events are kept for part of it: what came and went between two key frames is not counted.');
     byId('selection-text').replaceChildren(...out);
+    byId('device-text').textContent = out.map((x) => typeof x === 'string' ? x : x.className === 'from' ? '' : x.textContent).join('').replace(/\. $/, '');
     byId('zoom-selection').hidden = s.moment !== 'range';
   },
 
@@ -177,6 +187,7 @@ const app = {
     tables.tab = 'line';
     tables.chosen = { scope: 'line', key: line };
     tables.update();
+    this.remember();
     byId('holders').scrollIntoView();
   },
   showSite(site) {
@@ -185,37 +196,62 @@ const app = {
     byId('holders').scrollIntoView();
   },
 
-  /* #line=3&at=peak and #time=NS: where findings lead. */
-  follow() {
-    const parts = new URLSearchParams(location.hash.slice(1));
-    if (parts.has('line')) {
-      const line = Number(parts.get('line')), at = parts.get('at');
-      if (!Number.isInteger(line) || line < 0 || line >= model.m.selfLineCount) return;
-      let site = -1;
-      for (let i = 0; i < model.m.siteCount && site < 0; i++) if (model.m.sites.line[i] === line) site = i;
-      const device = site < 0 || this.hasLine(line) ? this.device : model.m.sites.device[site];
-      this.select(at === 'end' ? { device, end: true } : at === 'run' ? { device, run: true } : { device, peak: true });
-      this.showLine(line);
-    } else if (parts.has('time')) {
-      const ns = Number(parts.get('time'));
-      if (!(ns >= 0 && ns <= timeline.whole)) return;
-      this.select({ device: this.device, at: ns });
-      timeline.show(ns - timeline.whole / 20, ns + timeline.whole / 20);
-      byId('timeline').scrollIntoView();
-    }
+  /* The state as the address has it: #device=cuda:0&at=peak, at=end, at=run, time=NS, or from=NS&to=NS; with kind=NAME; line=N is the chosen row. */
+  fragment() {
+    const w = this.wanted, out = ['device=' + encodeURIComponent(model.core.devices[this.device].name).replace(/%3A/g, ':')];
+    if (this.kind >= 0) out.push('kind=' + encodeURIComponent(model.m.kinds[this.kind]));
+    if (w.at !== undefined) out.push('time=' + Math.round(w.at));
+    else if (w.from !== undefined) out.push('from=' + Math.round(w.from), 'to=' + Math.round(w.to));
+    else out.push('at=' + (w.end ? 'end' : w.run ? 'run' : 'peak'));
+    if (tables.chosen && tables.chosen.scope === 'line') out.push('line=' + tables.chosen.key);
+    return out.join('&');
   },
-  hasLine(line) {
-    for (let i = 0; i < model.m.siteCount; i++) if (model.m.sites.line[i] === line && model.m.sites.device[i] === this.device) return true;
-    return false;
+  remember() {
+    try { history.replaceState(null, '', '#' + this.fragment()); } catch { /* a page within another may have no address */ }
+  },
+
+  /* What an address asks for; null where it names a section, or nothing. */
+  asked() {
+    const parts = new URLSearchParams(location.hash.slice(1)), ns = (key) => Math.max(0, Math.min(timeline.whole, Number(parts.get(key))));
+    if (!['device', 'at', 'time', 'from', 'line'].some((key) => parts.has(key))) return null;
+    const named = model.deviceIndex(parts.get('device')), kind = model.m.kinds.indexOf(parts.get('kind')), line = parts.has('line') ? Number(parts.get('line')) : -1;
+    const out = { device: named < 0 ? this.device : named, kind }, isTime = (key) => parts.has(key) && Number.isFinite(Number(parts.get(key)));
+    if (isTime('from') && isTime('to') && ns('from') < ns('to')) Object.assign(out, { from: ns('from'), to: ns('to') });
+    else if (isTime('time')) out.at = ns('time');
+    else if (['end', 'run'].includes(parts.get('at'))) out[parts.get('at')] = true;
+    else out.peak = true;
+    return { wanted: out, line: Number.isInteger(line) && line >= 0 && line < model.m.selfLineCount ? line : -1 };
+  },
+  /* isLink: a link on the page was followed, so what it leads to comes into view. */
+  follow(isLink) {
+    const asked = this.asked();
+    if (!asked) return false;
+    tables.chosen = asked.line >= 0 ? { scope: 'line', key: asked.line } : null;
+    if (asked.line >= 0) tables.tab = 'line';
+    this.select(asked.wanted);
+    if (asked.line >= 0) byId('holders').scrollIntoView();
+    else if (isLink) {
+      const shown = this.selection.shown, at = shown && this.selection.moment !== 'end' ? shown.at : undefined;
+      if (at !== undefined) timeline.show(at - timeline.whole / 20, at + timeline.whole / 20);
+      byId(this.failureAt(this.device, at) ? 'failures' : 'timeline').scrollIntoView();
+    }
+    return true;
+  },
+  /* Where the page opens: where memory ran out last, if it did; else at the peak. */
+  open() {
+    if (this.follow(false)) return;
+    const i = failures.lastOf(this.device);
+    this.select(i < 0 ? { device: this.device, peak: true } : { device: this.device, at: model.core.failures[i].time }, true);
   },
 
   about() {
     const core = model.core, folded = core.folded, box = byId('about-body'), notes = [];
-    if (folded.folded_sites) notes.push(count(folded.folded_sites) + ' of ' + count(folded.sites) + ' allocating stacks are folded into their nearest shown caller as "smaller stacks"; memprof report --by stack lists all.');
-    notes.push('The page stores ' + count(model.instants.count) + ' instants; memprof report --at TIME answers for any other.');
+    if (folded.folded_sites) notes.push(count(folded.folded_sites) + ' of ' + plural(folded.sites, 'allocating stack', 'allocating stacks') + ' are folded into their nearest shown caller as "smaller stacks"; memprof report --by stack lists all.');
+    notes.push('The page stores ' + plural(model.instants.count, 'instant', 'instants') + '; memprof report --at TIME answers for any other.');
     if (!folded.events_kept) notes.push('No events are kept in the file: the stored instants are its key frames.');
-    if (folded.damaged_chunks) notes.push(count(folded.damaged_chunks) + ' parts of the events could not be read; what depends on them is marked.');
+    if (folded.damaged_chunks) notes.push(plural(folded.damaged_chunks, 'part', 'parts') + ' of the events could not be read; what depends on that is marked.');
     if (folded.marks > folded.marks_max) notes.push('Of ' + count(folded.marks) + ' marks the ' + count(folded.marks_max) + ' longest are shown; memprof sql has all.');
+    if (model.transferLines > model.transfers.length) notes.push('Of ' + count(model.transferLines) + ' lines that copy or fill the ' + count(model.transfers.length) + ' with most bytes are shown; memprof report --transfers has all.');
     if (folded.threads > folded.rows_max || folded.processes > folded.rows_max) notes.push('Of processes and threads the first ' + count(folded.rows_max) + ' are listed.');
     const end = (p) => p.end_kind === 'exit' ? 'exit ' + p.exit_status : p.end_kind === 'signal' ? 'signal ' + p.exit_signal : p.end_kind || 'not seen to end';
     box.replaceChildren(el('div', { class: 'about-grid' },
@@ -232,7 +268,7 @@ function foldFindings() {
   const items = [...document.querySelectorAll('.finding')];
   if (items.length <= 7) return;
   for (const item of items.slice(6)) item.hidden = true;
-  const button = el('button', { type: 'button', click: () => { for (const item of items) item.hidden = false; button.remove(); } }, 'Show ' + (items.length - 6) + ' more findings');
+  const button = el('button', { type: 'button', click: () => { for (const item of items) item.hidden = false; button.remove(); } }, 'Show ' + plural(items.length - 6, 'more finding', 'more findings'));
   byId('findings').append(el('p', { class: 'more' }, button));
 }
 
@@ -265,21 +301,27 @@ async function start() {
   if (typeof DecompressionStream === 'undefined') throw new Error('this browser is too old to unpack the data (Chromium 103, Firefox 113, Safari 16.4 or later do); memprof report shows the same in a terminal');
   await loadModel(async (stage) => {
     if (stage === 'timeline') {
+      app.device = model.core.open_device;
       timeline.start((wanted) => { if (model.instants) app.select(wanted); });
       root.dataset.timelineMs = (performance.now() - began).toFixed(0);
       await new Promise((done) => setTimeout(done, 0)); /* let it be painted */
     }
   });
   app.start();
+  failures.start();
+  layers.start();
   tables.start();
   source.start();
   flame.start();
   growth.start();
   blocks.start();
   app.about();
-  app.select({ device: app.device, peak: true });
-  app.follow();
-  addEventListener('hashchange', () => app.follow());
+  app.open();
+  addEventListener('hashchange', () => app.follow(true));
+  document.addEventListener('click', (e) => { /* also where the address says so already */
+    const link = e.target.closest && e.target.closest('a[href^="#"]');
+    if (link && link.getAttribute('href') === location.hash && app.follow(true)) e.preventDefault();
+  });
   addEventListener('resize', () => flame.resize());
   document.addEventListener('keydown', (e) => {
     if (e.target.matches && e.target.matches('input, select, textarea, canvas')) return;

@@ -52,10 +52,10 @@ const blocks = {
     const order = [...sites.entries()].sort((a, b) => b[1] - a[1]).map((e) => e[0]);
     for (const s of this.shapes) s.color = STACK_COLORS[order.indexOf(this.line(s.block))] || OTHER_COLOR;
     const known = model.blocks.block_count;
-    byId('blocks-note').textContent = all.length ? (this.shapes.length === 1 ? 'The one block of ' : 'The ' + count(this.shapes.length) + ' largest blocks of ') + model.core.devices[app.device].name + ', coloured by line: a shape lasts as long as its block and is as high as it is large. The grey line is all active bytes: what lies between is smaller blocks. ' + (known === 1 ? 'The file keeps the largest block of the run.' : 'The file keeps the ' + count(known) + ' largest blocks of the run.')
+    byId('blocks-note').textContent = all.length ? (this.shapes.length === 1 ? 'The one block of ' : 'The ' + count(this.shapes.length) + ' largest blocks of ') + model.core.devices[app.device].name + ', coloured by line: a shape lasts as long as its block and is as high as it is large. The grey line is all active bytes: what lies between is smaller blocks. The file keeps ' + (known === 1 ? 'one block' : 'the ' + count(known) + ' largest blocks') + ' of the run.'
       : 'The file holds no single blocks for ' + model.core.devices[app.device].name + '.';
     byId('blocks-canvas').hidden = !all.length;
-    byId('blocks-canvas').setAttribute('aria-label', 'The ' + this.shapes.length + ' largest blocks over time');
+    byId('blocks-canvas').setAttribute('aria-label', 'The largest blocks over time, ' + count(this.shapes.length));
     this.fillTable();
     this.updateSegments();
     redraw(this.figure);
@@ -153,10 +153,10 @@ const blocks = {
     }).sort((a, b) => b.segment[BLOCK.SIZE] - a.segment[BLOCK.SIZE]);
     const whole = model.total(app.device, 'all'), known = model.blocks.blocks.length === model.blocks.block_count && whole && this.mine().length >= whole.alloc_count;
     const shown = Math.min(24, this.segments.length);
-    byId('segments-note').textContent = count(this.segments.length) + (this.segments.length === 1 ? ' segment is held at ' : ' segments are held at ') + seconds(at, timeline.whole) + (this.segments.length > shown ? ', the ' + shown + ' largest are drawn' : '') + '. Filled: live blocks. '
+    byId('segments-note').textContent = plural(this.segments.length, 'segment is', 'segments are') + ' held at ' + seconds(at, timeline.whole) + (this.segments.length > shown ? ', the ' + shown + ' largest are drawn' : '') + '. Filled: live blocks. '
       + (known ? 'Empty: holes.' : 'Empty: holes, or blocks smaller than the file keeps one by one.');
     byId('segments-canvas').style.height = Math.max(40, shown * 22 + 8) + 'px';
-    byId('segments-canvas').setAttribute('aria-label', this.segments.slice(0, 8).map((g) => bytes(g.segment[BLOCK.SIZE]) + ' segment with ' + bytes(g.used) + ' in ' + g.inside.length + ' known blocks').join('; '));
+    byId('segments-canvas').setAttribute('aria-label', this.segments.slice(0, 8).map((g) => bytes(g.segment[BLOCK.SIZE]) + ' segment with ' + bytes(g.used) + ' in ' + plural(g.inside.length, 'known block', 'known blocks')).join('; '));
     redraw(this.segmentFigure);
   },
 

@@ -34,6 +34,7 @@ const flame = {
     this.totals = this.measure === 'selection' ? app.nodeTotals : model.nodeTotals(values);
     this.root = { name: 'all', value: 0, parent: null, depth: 0, items: null, kind: 'root', children: null };
     this.root.items = [];
+    this.root.label = model.core.devices.length > 1 ? 'all of ' + model.core.devices[app.device].name : 'all';
     if (this.up) this.root.items = this.leafItems(values);
     else for (let i = 0; i < model.m.nodeCount; i++) if (model.m.nodes.parent[i] < 0 && this.totals[i] > 0) this.root.items.push([i, this.totals[i]]);
     this.root.value = this.root.items.reduce((t, [, v]) => t + v, 0);
@@ -133,7 +134,7 @@ const flame = {
       }
       if (b.w < 28) continue;
       c.fillStyle = b.node.fn === undefined ? theme.colors.text : theme.colors['flame-text'];
-      const name = b.node.fn === undefined ? 'all: ' + this.text(b.node.value) : b.node.name;
+      const name = b.node.fn === undefined ? this.root.label + ': ' + this.text(b.node.value) : b.node.name;
       c.fillText(fitText(c, name, b.w - 8), b.x + 4, y + FLAME_ROW / 2);
     }
     if (this.root.value <= 0) {
@@ -187,7 +188,7 @@ const flame = {
   where(node) {
     const m = model.m, places = new Set(node.items.map(([raw]) => m.frames.lineIndex[m.nodes.frame[raw]]));
     const [first] = places;
-    return places.size === 1 ? model.linePlace(first) : places.size + ' lines';
+    return places.size === 1 ? model.linePlace(first) : plural(places.size, 'line', 'lines');
   },
 
   describe(node) {
@@ -250,7 +251,7 @@ const flame = {
     };
     walk(this.root, 0);
     byId('flame-table').replaceChildren(...lines);
-    byId('flame-canvas').setAttribute('aria-label', 'Flame graph of ' + this.text(this.root.value) + ': ' + this.measures.find((x) => x[0] === this.measure)[1]
+    byId('flame-canvas').setAttribute('aria-label', 'Flame graph of ' + this.text(this.root.value) + ' of ' + model.core.devices[app.device].name + ': ' + this.measures.find((x) => x[0] === this.measure)[1]
       + (this.children(this.root)[0] ? '. Largest: ' + this.children(this.root)[0].name : ''));
   },
 };

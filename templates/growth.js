@@ -53,7 +53,7 @@ const growth = {
     this.top = new Float64Array(n);
     for (const l of this.layers) for (let i = 0; i < n; i++) this.top[i] += l.values[i];
     const gaps = s.flags.some((f) => f & INSTANT.DAMAGED);
-    byId('growth-note').textContent = 'What the top lines of ' + model.core.devices[app.device].name + ' held at ' + count(n) + ' stored instants; between two of them it is drawn straight. Grey behind: all active bytes. Click to choose an instant.'
+    byId('growth-note').textContent = 'What the top lines of ' + model.core.devices[app.device].name + ' held at ' + plural(n, 'stored instant', 'stored instants') + '; between two of them it is drawn straight. Grey behind: all active bytes. Click to choose an instant.'
       + (gaps ? ' Some events could not be read: what comes after them is not exact.' : '');
     byId('growth-canvas').setAttribute('aria-label', 'Live bytes by line over time, the largest lines: ' + this.layers.slice(0, 4).map((l) => this.name(l)).join(', '));
     this.legend();
@@ -61,7 +61,7 @@ const growth = {
     redraw(this.figure);
   },
 
-  name(l) { return l.line < 0 ? 'other lines, ' + count(l.rest) : model.lineName(l.line) + ' ' + model.linePlace(l.line); },
+  name(l) { return l.line < 0 ? plural(l.rest, 'other line', 'other lines') : model.lineName(l.line) + ' ' + model.linePlace(l.line); },
 
   legend() {
     const at = this.cursor === null ? -1 : model.instantBefore(this.cursor);

@@ -100,8 +100,15 @@ function makeInstants(raw, siteCount) {
   return s;
 }
 
+/* A device's layers: at its peak, at the end, at each stored instant. */
+function makeLayers(raw) {
+  const out = { ...raw };
+  for (const [key, value] of Object.entries(raw)) if (Array.isArray(value)) out[key] = undelta(value);
+  return out;
+}
+
 const model = {
-  core: null, timeline: null, m: null, instants: null, blocks: null, source: null,
+  core: null, timeline: null, m: null, instants: null, layers: null, transfers: null, failureFrames: null, blocks: null, source: null,
 
   deviceIndex(name) { return this.core.devices.findIndex((d) => d.name === name); },
   total(device, kind) {
@@ -250,6 +257,11 @@ async function loadModel(stage) {
   await stage('timeline');
   model.m = makeSites(await unpack('data-sites'));
   model.instants = makeInstants(await unpack('data-instants'), model.m.siteCount);
+  const devices = await unpack('data-devices');
+  model.layers = devices.layers.map(makeLayers);
+  model.transfers = devices.transfers;
+  model.transferLines = devices.transfer_lines;
+  model.failureFrames = devices.failure_frames;
   await stage('sites');
   model.blocks = await unpack('data-blocks');
   model.source = await unpack('data-source');

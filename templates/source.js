@@ -60,7 +60,7 @@ const source = {
     let text = 'Each line with everything that it calls. ' + (app.view.point ? 'Held: live at the chosen instant.' : 'Allocated: in the chosen range.');
     if (!model.source.with_source) text = 'Source text was left out (--no-source).';
     else if (!this.spans.length) text = 'No source text: ' + (missing.length ? 'for example ' + model.m.files[missing[0].file] + ' was ' + missing[0].missing + '.' : 'the program has no debug information with source lines.') + ' Record with -g code and --source to keep it in the file.';
-    else if (missing.length) text += ' Without text: ' + missing.slice(0, 3).map((f) => baseName(model.m.files[f.file]) + ' (' + f.missing + ')').join(', ') + (missing.length > 3 ? ' and ' + (missing.length - 3) + ' more files.' : '.');
+    else if (missing.length) text += ' Without text: ' + missing.slice(0, 3).map((f) => baseName(model.m.files[f.file]) + ' (' + f.missing + ')').join(', ') + (missing.length > 3 ? ' and ' + plural(missing.length - 3, 'more file.', 'more files.') : '.');
     byId('source-note').textContent = text;
   },
 

@@ -4,7 +4,7 @@ const TABLE_STEP = 20;
 
 const tables = {
   tab: 'line', sort: null, ascending: false, filter: '', shown: TABLE_STEP, chosen: null, rows: [],
-  tabs: [['line', 'Lines'], ['function', 'Functions'], ['file', 'Files'], ['module', 'Modules'], ['thread', 'Threads'], ['leak', 'Leaks'], ['temporary', 'Temporaries']],
+  tabs: [['line', 'Lines'], ['function', 'Functions'], ['file', 'Files'], ['module', 'Modules'], ['thread', 'Threads'], ['leak', 'Leaks'], ['temporary', 'Temporaries'], ['transfer', 'Transfers']],
 
   start() {
     const tabs = byId('tabs');
@@ -13,7 +13,7 @@ const tables = {
     tabs.addEventListener('keydown', (e) => {
       const by = { ArrowLeft: -1, ArrowRight: 1 }[e.key];
       if (!by) return;
-      const i = this.tabs.findIndex((t) => t[0] === this.tab), next = this.tabs[(i + by + this.tabs.length) % this.tabs.length][0];
+      const there = this.tabs.filter((t) => t[0] !== 'transfer' || this.transfers().length), i = there.findIndex((t) => t[0] === this.tab), next = there[(i + by + there.length) % there.length][0];
       this.open(next);
       tabs.querySelector('[data-tab="' + next + '"]').focus();
     });
@@ -29,7 +29,8 @@ const tables = {
 
   /* New rows for the selection; what was chosen stays chosen. */
   update() {
-    const makers = { thread: 'threadRows', leak: 'leakRows', temporary: 'temporaryRows' };
+    const makers = { thread: 'threadRows', leak: 'leakRows', temporary: 'temporaryRows', transfer: 'transferRows' }, copies = this.transfers().length > 0;
+    if (this.tab === 'transfer' && !copies) this.tab = 'line';
     const made = makers[this.tab] ? this[makers[this.tab]]() : this.scopeRows(this.tab);
     this.columns = made.columns;
     this.rows = made.rows;
@@ -38,6 +39,7 @@ const tables = {
     for (const b of byId('tabs').children) {
       b.setAttribute('aria-selected', String(b.dataset.tab === this.tab));
       b.tabIndex = b.dataset.tab === this.tab ? 0 : -1;
+      b.hidden = b.dataset.tab === 'transfer' && !copies;
     }
     if (!this.sort || !this.columns.some((c) => c.key === this.sort)) { this.sort = this.columns[0].key; this.ascending = false; }
     this.draw();
@@ -80,8 +82,8 @@ const tables = {
   foldedNote(scope) {
     const f = model.core.folded;
     if (!f.folded_sites) return '';
-    return 'Own values are exact. ' + count(f.folded_sites) + ' of ' + count(f.sites) + ' stacks are folded into their nearest shown caller, so "with callees" may miss up to their share'
-      + (f.folded_lines ? '; ' + count(f.folded_lines) + ' small lines are one row' : '') + '. memprof report --by ' + scope + ' has every one.';
+    return 'Own values are exact. ' + count(f.folded_sites) + ' of ' + plural(f.sites, 'stack', 'stacks') + ' are folded into their nearest shown caller, so "with callees" may miss up to their share'
+      + (f.folded_lines ? '; ' + plural(f.folded_lines, 'small line is', 'small lines are') + ' one row' : '') + '. memprof report --by ' + scope + ' has every one.';
   },
 
   threadRows() {
@@ -129,7 +131,18 @@ const tables = {
       { key: 'share', label: 'Share', kind: 'percent' }, { key: 'mean', label: 'Mean size', kind: 'bytes' }] };
   },
 
+  transfers() { return model.transfers.filter((t) => t.device === model.core.devices[app.device].name); },
+  transferRows() {
+    const mine = this.transfers(), rows = mine.map((t) => {
+      const fn = t.function || '?', at = t.file ? baseName(t.file) + ':' + t.line : '';
+      return { scope: 'transfer', key: model.transfers.indexOf(t), cell: { name: shortName(fn), at, full: fn + (t.file ? '\n' + t.file + ':' + t.line : '') }, self: t.bytes, direction: t.direction, calls: t.count, mean: t.count ? t.bytes / t.count : 0 };
+    });
+    return { rows, note: 'Copies and fills of this device\u2019s memory in the whole run, by the line that asked. H: host, D: device, peer: from device to device, unified: managed memory takes part.', columns: [
+      { key: 'self', label: 'Bytes', kind: 'bytes', bar: mine.reduce((t, x) => t + x.bytes, 0) }, { key: 'direction', label: 'Direction', kind: 'text' }, { key: 'calls', label: 'Calls', kind: 'count' }, { key: 'mean', label: 'Bytes a call', kind: 'bytes' }] };
+  },
+
   format(column, value) {
+    if (column.kind === 'text') return value;
     if (value === null || value === undefined) return '-';
     return column.kind === 'bytes' ? bytes(value) : column.kind === 'signed' ? signedBytes(value) : column.kind === 'percent' ? value.toFixed(1) + ' %' : count(value);
   },
@@ -143,9 +156,10 @@ const tables = {
     /* what only calls others has nothing of its own: it comes in when it is sorted by that */
     else if (sort === 'self' && !this.ascending) rows = rows.filter((r) => r.self || r.allocs);
     const by = (r) => r[sort] === null || r[sort] === undefined ? -Infinity : r[sort];
-    rows = rows.slice().sort(sort === 'name' ? (a, b) => this.cell(a).name.localeCompare(this.cell(b).name) * (this.ascending ? 1 : -1)
+    const isText = this.columns.some((c) => c.key === sort && c.kind === 'text');
+    rows = rows.slice().sort(isText ? (a, b) => String(a[sort]).localeCompare(String(b[sort])) * (this.ascending ? 1 : -1) || b.self - a.self : sort === 'name' ? (a, b) => this.cell(a).name.localeCompare(this.cell(b).name) * (this.ascending ? 1 : -1)
       : (a, b) => (by(b) - by(a) || b.self - a.self) * (this.ascending ? -1 : 1));
-    const what = { leak: 'Stack', temporary: 'Line' }[this.tab] || this.tabs.find((t) => t[0] === this.tab)[1].replace(/s$/, '');
+    const what = { leak: 'Stack', temporary: 'Line', transfer: 'Line' }[this.tab] || this.tabs.find((t) => t[0] === this.tab)[1].replace(/s$/, '');
     const head = el('tr', {}, this.heading('name', what, null, 'text'), this.columns.map((c) => this.heading(c.key, c.label, c.title)));
     const body = el('tbody', {}, rows.slice(0, this.shown).map((r) => this.rowElement(r)));
     const parts = [el('table', { 'data-rows': rows.length }, el('thead', {}, head), body)];
@@ -191,6 +205,7 @@ const tables = {
   choose(scope, key) {
     this.chosen = { scope, key };
     this.drawDetail();
+    app.remember();
   },
 
   /* The sites of the chosen row that count in the selection. */
@@ -203,7 +218,13 @@ const tables = {
 
   drawDetail() {
     const box = byId('detail');
-    if (!this.chosen || this.chosen.scope === 'thread') {
+    if (this.chosen && this.chosen.scope === 'transfer' && model.transfers[this.chosen.key].device === model.core.devices[app.device].name) {
+      const t = model.transfers[this.chosen.key];
+      box.replaceChildren(el('h3', {}, t.function || '?'), el('p', { class: 'where' }, t.file ? t.file + ':' + t.line : 'no source position'),
+        el('dl', {}, [['Direction', t.direction], ['Bytes', bytes(t.bytes)], ['Calls', count(t.count)], ['Bytes a call', bytes(t.count ? t.bytes / t.count : 0)]].flatMap(([k, v]) => [el('dt', {}, k), el('dd', {}, v)])));
+      return;
+    }
+    if (!this.chosen || this.chosen.scope === 'thread' || this.chosen.scope === 'transfer') {
       box.replaceChildren(el('p', { class: 'hint' }, 'Choose a row to see its stacks and source.'));
       return;
     }
@@ -222,7 +243,7 @@ const tables = {
 
   facts(sites, line) {
     const s = model.m.sites, sum = (values) => sites.reduce((t, i) => t + values[i], 0);
-    const rows = [['At the peak', bytes(sum(s.at_peak_bytes)) + ' in ' + count(sum(s.at_peak_count))], ['At the end', bytes(sum(s.end_bytes)) + ' in ' + count(sum(s.end_count))],
+    const rows = [['At the peak', bytes(sum(s.at_peak_bytes)) + ' in ' + plural(sum(s.at_peak_count), 'block', 'blocks')], ['At the end', bytes(sum(s.end_bytes)) + ' in ' + plural(sum(s.end_count), 'block', 'blocks')],
       ['Allocations', count(sum(s.alloc_count))], ['Allocated', bytes(sum(s.alloc_bytes))], ['Temporary', count(sum(s.temporary_count))],
       ['Largest block', bytes(sites.reduce((t, i) => Math.max(t, s.largest_bytes[i]), 0))]];
     const freed = sum(s.free_count);
@@ -244,7 +265,7 @@ const tables = {
       if (n === 0) { d.open = true; fill(); }
       out.push(d);
     });
-    if (sites.length > top.length) out.push(el('p', { class: 'hint' }, count(sites.length - top.length) + ' more stacks hold less.'));
+    if (sites.length > top.length) out.push(el('p', { class: 'hint' }, plural(sites.length - top.length, 'more stack holds', 'more stacks hold') + ' less.'));
     return out;
   },
 

@@ -5,6 +5,7 @@ const SERIES = [
   { key: 'allocated', label: 'Allocated', color: 'allocated', dash: [5, 3], has: (p) => p.allocatedDiffers },
   { key: 'reserved', label: 'Reserved', color: 'reserved', dash: [], has: (p) => p.hasReserved },
   { key: 'rss', label: 'RSS', color: 'rss', dash: [2, 2], has: (p) => p.hasRss },
+  { key: 'total', label: 'Capacity', color: 'muted', dash: [8, 4], has: (p) => p.total > 0 },
 ];
 
 const timeline = {
@@ -14,7 +15,10 @@ const timeline = {
     this.whole = Math.max(1, model.core.duration_ns);
     this.view = { from: 0, to: this.whole };
     this.onSelect = onSelect;
-    for (const p of model.timeline) if (p.count) this.addPanel(p);
+    /* the device that the page opens on comes first */
+    const isFirst = (p) => model.deviceIndex(p.device) === model.core.open_device ? 0 : 1, shown = model.timeline.filter((p) => p.count).sort((a, b) => isFirst(a) - isFirst(b));
+    byId('panels').classList.toggle('many', shown.length > 4);
+    for (const p of shown) this.addPanel(p);
     if (!this.panels.length) byId('panels').append(el('p', { class: 'hint' }, 'The file holds no timeline.'));
     this.overview = figure(byId('overview'), (c, w, h) => this.drawOverview(c, w, h));
     this.bindOverview(byId('overview'));
@@ -34,11 +38,13 @@ const timeline = {
   },
 
   addPanel(pyramid) {
-    const device = model.deviceIndex(pyramid.device), panel = { pyramid, device, on: {}, values: {}, height: 200 };
-    const head = el('div', { class: 'panel-head' }, el('span', { class: 'panel-name' }, pyramid.device));
+    const device = model.deviceIndex(pyramid.device), panel = { pyramid, device, on: {}, values: {} };
+    pyramid.total = model.core.devices[device].total_bytes;
+    panel.name = el('button', { type: 'button', class: 'panel-name', title: 'Show this device in all that follows', click: () => app.setDevice(device) }, pyramid.device);
+    const head = el('div', { class: 'panel-head' }, panel.name);
     for (const s of SERIES) {
       if (!s.has(pyramid)) continue;
-      panel.on[s.key] = s.key !== 'rss' || !this.dwarfs(pyramid); /* RSS counts code and libraries too: it must not flatten the rest */
+      panel.on[s.key] = s.key === 'rss' ? !this.dwarfs(pyramid, this.most(pyramid, 'rss_max')) : s.key !== 'total' || !this.dwarfs(pyramid, pyramid.total);
       const label = s.key === 'rss' && pyramid.device !== 'host' ? 'Device used' : s.label;
       const value = panel.values[s.key] = el('span', { class: 'value' }), swatch = el('span', { class: 'swatch' });
       const button = el('button', { type: 'button', class: 'series', 'aria-pressed': String(panel.on[s.key]), click: () => {
@@ -47,23 +53,34 @@ const timeline = {
         redraw();
       } }, swatch, label, value);
       swatch.style.borderTopColor = 'var(--' + s.color + ')';
+      button.dataset.series = s.key;
       if (s.dash && s.dash.length) swatch.style.borderTopStyle = s.key === 'rss' ? 'dotted' : 'dashed';
       head.append(button);
     }
     panel.time = el('span', { class: 'panel-time' });
     head.append(panel.time);
     panel.canvas = el('canvas', { tabindex: '0', role: 'img', 'data-device': pyramid.device });
-    byId('panels').append(el('figure', { class: 'panel' }, head, panel.canvas));
+    panel.box = el('figure', { class: 'panel' }, head, panel.canvas);
+    byId('panels').append(panel.box);
     panel.figure = figure(panel.canvas, (c, w, h) => this.drawPanel(panel, c, w, h));
     panel.canvas.setAttribute('aria-label', this.describe(panel));
     this.bindPanel(panel);
     this.panels.push(panel);
   },
 
-  dwarfs(pyramid) {
-    const most = (key) => pyramid.levels[pyramid.levels.length - 1][key].reduce((a, b) => Math.max(a, b), 0);
-    return most('rss_max') > 2.5 * Math.max(most('active_max'), most('reserved_max'));
+  most(pyramid, key) { return pyramid.levels[pyramid.levels.length - 1][key].reduce((a, b) => Math.max(a, b), 0); },
+  /* RSS counts code and libraries too, a device has more than a program needs: they must not flatten the rest. */
+  dwarfs(pyramid, bytes) { return bytes > 2.5 * Math.max(this.most(pyramid, 'active_max'), this.most(pyramid, 'reserved_max')); },
+
+  /* The selection's device: its panel stands out, and the overview is of it. */
+  follow() {
+    for (const p of this.panels) {
+      const is = p.device === app.device;
+      p.box.classList.toggle('chosen', is && this.panels.length > 1);
+      p.name.setAttribute('aria-pressed', String(is));
+    }
   },
+  panelOf(device) { return this.panels.find((p) => p.device === device); },
 
   describe(panel) {
     const active = model.peak(panel.device, 'active'), reserved = model.peak(panel.device, 'reserved'), t = model.total(panel.device, 'all');
@@ -105,7 +122,7 @@ const timeline = {
     const plot = this.plot(w, h), v = this.visible(panel.pyramid, plot.w), keys = SERIES.filter((s) => panel.on[s.key]);
     let max = 0;
     for (let i = v.first; i <= v.last; i++)
-      for (const s of keys) max = Math.max(max, v.l[s.key + '_max'][i]);
+      for (const s of keys) max = Math.max(max, s.key === 'total' ? panel.pyramid.total : v.l[s.key + '_max'][i]);
     max = max * 1.12 || 1;
     panel.max = max;
     drawAxes(c, plot, max, this.view);
@@ -118,7 +135,7 @@ const timeline = {
     this.drawSelection(panel, c, plot);
     if (panel.on.active) this.drawActive(c, plot, v, yOf);
     const coarse = this.visible(panel.pyramid, plot.w / 5); /* a line over what goes up and down within pixels is its upper edge */
-    for (const s of keys) if (s.key !== 'active') this.drawLine(c, plot, coarse, s, yOf);
+    for (const s of keys) if (s.key === 'total') this.drawTotal(panel, c, plot, yOf); else if (s.key !== 'active') this.drawLine(c, plot, coarse, s, yOf);
     this.drawInstants(c, plot);
     this.drawFailures(panel, c, plot);
     this.drawPeaks(panel, c, plot, yOf);
@@ -168,6 +185,18 @@ const timeline = {
     c.lineWidth = 1.4;
     c.lineJoin = 'round';
     c.stroke(line);
+  },
+
+  drawTotal(panel, c, plot, yOf) {
+    const y = Math.round(yOf(panel.pyramid.total)) + 0.5;
+    c.strokeStyle = theme.colors.muted;
+    c.lineWidth = 1.2;
+    c.setLineDash([8, 4]);
+    c.beginPath();
+    c.moveTo(plot.x, y);
+    c.lineTo(plot.x + plot.w, y);
+    c.stroke();
+    c.setLineDash([]);
   },
 
   drawLine(c, plot, v, series, yOf) {
@@ -235,13 +264,13 @@ const timeline = {
     const range = drag ? { from: Math.min(drag.start, drag.now), to: Math.max(drag.start, drag.now) } : s && s.shown && s.shown.to !== undefined ? s.shown : null;
     if (range) {
       c.fillStyle = theme.colors.accent;
-      c.globalAlpha = 0.16;
+      c.globalAlpha = drag || s.device === panel.device ? 0.16 : 0.06;
       const x = this.xOf(plot, range.from);
       c.fillRect(x, plot.y - 4, this.xOf(plot, range.to) - x, plot.h + 4);
       c.globalAlpha = 1;
     } else if (s && s.shown && s.shown.at !== undefined && (s.moment !== 'peak' || s.device === panel.device)) {
-      const x = this.drawVertical(c, plot, s.shown.at, theme.colors.select, [], 1.5);
-      if (x !== undefined) {
+      const mine = s.device === panel.device, x = this.drawVertical(c, plot, s.shown.at, mine ? theme.colors.select : theme.colors.muted, mine ? [] : [2, 3], mine ? 1.5 : 1);
+      if (x !== undefined && mine) {
         c.fillStyle = theme.colors.select;
         c.beginPath();
         c.moveTo(x - 5, plot.y - 9);
@@ -323,8 +352,9 @@ const timeline = {
       let text;
       if (at === null) {
         const p = key === 'active' || key === 'reserved' ? model.peak(panel.device, key) : null;
-        text = p ? 'peak ' + bytes(p.value) : '';
-      } else text = bytes(this.valueAt(panel.pyramid, key, at));
+        text = p ? 'peak ' + bytes(p.value) : key === 'total' ? bytes(panel.pyramid.total) : '';
+      } else if (key === 'total') text = bytes(panel.pyramid.total);
+      else text = bytes(this.valueAt(panel.pyramid, key, at));
       if (span.textContent !== text) span.textContent = text;
     }
     const time = at === null ? '' : seconds(at, this.view.to - this.view.from) + '  ' + wallClock(model.core.start_unix_us, at);
@@ -332,9 +362,9 @@ const timeline = {
   },
 
   drawOverview(c, w, h) {
-    const plot = { x: 70, y: 4, w: Math.max(20, w - 82), h: h - 8 }, p = this.panels.length ? this.panels[0].pyramid : null;
-    if (!p) return;
-    const x = (ns) => plot.x + ns / this.whole * plot.w;
+    const plot = { x: 70, y: 4, w: Math.max(20, w - 82), h: h - 8 }, panel = this.panelOf(app.device) || this.panels[0];
+    if (!panel) return;
+    const p = panel.pyramid, x = (ns) => Math.max(plot.x, Math.min(plot.x + plot.w, plot.x + ns / this.whole * plot.w));
     let level = 0;
     while (level + 1 < p.levels.length && p.levels[level].start.length > plot.w) level++;
     const l = p.levels[level];

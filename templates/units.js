@@ -24,6 +24,11 @@ function count(value) {
   return value === null || value === undefined ? '-' : Math.round(value).toLocaleString('en-US');
 }
 
+/* "1 block", "2 blocks" */
+function plural(n, one, many) {
+  return count(n) + ' ' + (n === 1 ? one : many);
+}
+
 function percent(part, whole) {
   if (!(whole > 0)) return '0 %';
   const p = 100 * part / whole;

@@ -1,0 +1,158 @@
+/* layers.js: what a device's memory is made of, from what the program asked for up to what the device has. */
+
+const LAYERS = [
+  { key: 'allocated', label: 'Allocated', color: 'allocated', text: 'Requested by the program and not given back: live blocks, less those whose free was asked for and waits for its stream.' },
+  { key: 'active', label: 'Active', color: 'active', text: 'All live blocks, those included whose free still waits for its stream.' },
+  { key: 'reserved', label: 'Reserved', color: 'reserved', text: 'What allocators hold from the driver: segments, pools, mappings. What is not active of it lies idle, or in holes.',
+    host: 'What allocators hold from the kernel. What is not active of it lies idle, in holes, or was never touched.' },
+  { key: 'used', label: 'Device used', color: 'rss', text: 'In use on the device as its driver says, by all programs. Sampled: NVML is up to 20 ms old.',
+    hostLabel: 'RSS', host: 'Pages of the recorded processes that are in memory, code and libraries included. Sampled every 20 ms.' },
+  { key: 'untracked', label: 'Not tracked', color: 'rss', text: 'Device used less reserved at that sample: the driver\u2019s own memory (contexts, modules), and programs that were not recorded.',
+    host: 'RSS less reserved: code, libraries, stacks. None where reserved memory was not touched.' },
+  { key: 'free', label: 'Free', color: 'soft', text: 'Capacity less device used, at that sample.' },
+  { key: 'total', label: 'Capacity', color: 'muted', text: 'What the device has.' },
+];
+
+const layers = {
+  whole: null, /* bars as long as the capacity; null: where that leaves something to see */
+
+  start() {
+    const box = byId('layers');
+    box.addEventListener('pointerover', (e) => this.hover(e));
+    box.addEventListener('pointermove', (e) => this.hover(e));
+    box.addEventListener('pointerleave', () => tip.hide());
+    byId('failures').addEventListener('pointerover', (e) => this.hover(e));
+    byId('failures').addEventListener('pointerleave', () => tip.hide());
+    byId('layers-whole').addEventListener('change', (e) => { this.whole = e.target.checked; this.update(); });
+    this.fillTable();
+  },
+
+  hover(e) {
+    const at = e.target.closest('[data-layer]'), l = at && LAYERS.find((x) => x.key === at.dataset.layer);
+    if (!l) { tip.hide(); return; }
+    const isHost = at.dataset.host === 'true';
+    tip.show(e, el('div', {}, at.dataset.says), el('div', { class: 'muted' }, (isHost && l.host) || l.text));
+  },
+
+  /* row: 0 the peak, 1 the end, i + 2 the stored instant i */
+  of(device, row, active) {
+    const c = model.layers[device], isHost = model.core.devices[device].id === 0, sampled = c.used[row] < 0 ? null : c.used[row], total = c.total[row] || null, reserved = c.reserved[row];
+    const untracked = sampled === null ? null : Math.max(0, sampled - (isHost ? Math.max(reserved, active) : c.used_reserved[row]));
+    /* the sample is of another instant: what was reserved since comes on top */
+    const used = sampled === null || isHost || c.used_reserved[row] === reserved ? sampled : reserved + untracked, about = c.about[row] | (used !== sampled ? 4 : 0);
+    return { device, isHost, active, allocated: Math.min(c.allocated[row], active), reserved, used, total, sampled, usedAt: c.used_ns[row], about, untracked,
+      free: used === null || total === null || isHost ? null : Math.max(0, total - used) };
+  },
+  atPeak(device) {
+    const t = model.total(device, 'all');
+    return this.of(device, 0, t ? t.peak_active_bytes : 0);
+  },
+  atEnd(device) {
+    const t = model.total(device, 'all');
+    return this.of(device, 1, t ? t.end_active_bytes : 0);
+  },
+  atInstant(device, i) {
+    const live = model.liveAt(i).bytes, s = model.m.sites.device;
+    let active = 0;
+    for (let k = 0; k < live.length; k++) if (s[k] === device) active += live[k];
+    return this.of(device, i + 2, active);
+  },
+  has(device) { return model.total(device, 'all') !== undefined || model.layers[device].sample_count > 0; },
+
+  /* Parts that lie beside each other: what is active, idle in reserve, not tracked, free. */
+  parts(l) {
+    const idle = Math.max(0, l.reserved - l.active), out = [{ key: 'active', value: l.allocated, says: 'Active: ' + bytes(l.active) }];
+    if (l.active > l.allocated) out.push({ key: 'active', value: l.active - l.allocated, waits: true, says: bytes(l.active - l.allocated) + ' wait for their stream to be freed' });
+    if (idle > 0) out.push({ key: 'reserved', value: idle, says: 'Reserved, not active: ' + bytes(idle) });
+    if (l.untracked > 0) out.push({ key: 'untracked', value: l.untracked, says: 'Not tracked: ' + bytes(l.untracked) });
+    return out;
+  },
+  extent(l) { return this.parts(l).reduce((t, p) => t + p.value, 0); },
+
+  bar(l, scale) {
+    const bar = el('div', { class: 'layer-bar', role: 'img', 'aria-label': this.says(l) });
+    let end = 0;
+    for (const p of this.parts(l)) {
+      const part = el('span', { class: 'layer-part ' + p.key + (p.waits ? ' waits' : ''), 'data-layer': p.key, 'data-host': l.isHost, 'data-says': p.says });
+      part.style.width = (scale > 0 ? Math.max(0, Math.min(100 - end, 100 * p.value / scale)) : 0) + '%';
+      end += scale > 0 ? 100 * p.value / scale : 0;
+      bar.append(part);
+    }
+    if (l.free !== null && l.total <= scale) {
+      const part = el('span', { class: 'layer-part free', 'data-layer': 'free', 'data-says': 'Free: ' + bytes(l.free) });
+      part.style.width = Math.max(0, 100 * l.total / scale - end) + '%';
+      bar.append(part);
+    }
+    return bar;
+  },
+
+  says(l) { return this.figures(l).map((f) => f.label + ' ' + f.text).join(', '); },
+
+  figures(l) {
+    const of = l.total || Math.max(l.used || 0, l.reserved, l.active), out = [];
+    for (const layer of LAYERS) {
+      const value = l[layer.key], label = (l.isHost && layer.hostLabel) || layer.label;
+      if (layer.key === 'allocated' && value === l.active && l.isHost) continue;
+      if (value === null && (layer.key !== 'used')) continue;
+      const about = this.isAbout(l, layer.key);
+      const text = value === null ? this.unsampled(l) : (about ? '\u2248 ' : '') + bytes(value);
+      out.push({ layer, label, text, share: value === null || layer.key === 'total' || !(of > 0) ? '' : percent(value, of), about });
+    }
+    return out;
+  },
+  isAbout(l, key) { return (l.about & { allocated: 1, reserved: 2, used: 4, free: 4 }[key]) > 0; },
+  unsampled(l) {
+    const c = model.layers[l.device];
+    if (l.isHost) return 'not sampled';
+    if (c.sample_count) return 'not sampled';
+    return /^cuda:/.test(model.core.devices[l.device].name) ? 'not sampled: no NVML' : 'not sampled: not ours to ask for';
+  },
+
+  chips(l) {
+    const of = l.total ? 'of the capacity' : 'of the largest layer';
+    return el('ul', { class: 'layer-figures' }, this.figures(l).map((f) => el('li', { 'data-layer': f.layer.key, 'data-host': l.isHost,
+      'data-says': f.label + ': ' + f.text + (f.share ? ', ' + f.share + ' ' + of : '') + (f.about && f.layer.key === 'reserved' ? '; the highest around that instant' : '')
+        + (f.layer.key === 'used' && l.usedAt >= 0 && !l.isHost ? '; ' + bytes(l.sampled) + ' sampled at ' + seconds(l.usedAt, timeline.whole) + (f.about ? ', and what was reserved between' : '') : '') },
+    el('span', { class: 'layer-key ' + f.layer.key }), f.label, ' ', el('strong', {}, f.text), f.share ? el('span', { class: 'small' }, ' ' + f.share) : null)));
+  },
+
+  /* [label, time, layers] of the instants to show */
+  rows(device) {
+    const s = app.selection, peak = model.peak(device, 'active'), out = [], end = timeline.whole;
+    const chosen = s.moment === 'instant' ? s.instant : s.moment === 'range' ? s.to : -1;
+    out.push(['At the peak', peak ? peak.time : null, this.atPeak(device), s.moment === 'peak']);
+    if (chosen >= 0) out.push([s.moment === 'range' ? 'At the end of the range' : app.failureAt(device, model.instants.time[chosen]) ? 'Out of memory' : 'At the chosen instant', model.instants.time[chosen], this.atInstant(device, chosen), true]);
+    out.push(['At the end', end, this.atEnd(device), s.moment === 'end']);
+    return out.sort((a, b) => a[1] - b[1]);
+  },
+
+  update() {
+    const device = app.device, box = byId('layers-rows'), name = model.core.devices[device].name;
+    if (!this.has(device)) {
+      box.replaceChildren(el('p', { class: 'hint' }, 'Nothing was recorded of ' + name + '.'));
+      byId('layers-whole').parentElement.hidden = true;
+      return;
+    }
+    const rows = this.rows(device), total = rows.reduce((t, r) => Math.max(t, r[2].total || 0), 0), most = rows.reduce((t, r) => Math.max(t, this.extent(r[2]), r[2].used || 0), 0);
+    const whole = total > 0 && (this.whole === null ? most * 4 >= total : this.whole), scale = whole ? Math.max(total, most) : most;
+    byId('layers-whole').parentElement.hidden = !(total > 0);
+    byId('layers-whole').checked = whole;
+    box.replaceChildren(...rows.map(([label, time, l, chosen]) => el('div', { class: 'layer-row' + (chosen ? ' chosen' : '') },
+      el('div', { class: 'layer-when' }, el('strong', {}, label), el('span', { class: 'small' }, time === null ? '' : seconds(time, timeline.whole))),
+      el('div', {}, this.bar(l, scale), this.chips(l)))));
+  },
+
+  /* Every device at its peak and at the end. */
+  fillTable() {
+    const rows = [];
+    model.core.devices.forEach((d, i) => {
+      if (!this.has(i)) return;
+      for (const [label, l] of [['at the peak', this.atPeak(i)], ['at the end', this.atEnd(i)]])
+        rows.push(el('tr', {}, el('td', { class: 'text' }, d.name), el('td', { class: 'text' }, label),
+          LAYERS.map((layer) => el('td', {}, l[layer.key] === null ? (layer.key === 'used' ? this.unsampled(l) : '-') : (this.isAbout(l, layer.key) && !(layer.key === 'allocated' && l.allocated === l.active) ? '\u2248 ' : '') + bytes(l[layer.key])))));
+    });
+    byId('layers-table').replaceChildren(el('table', {}, el('thead', {}, el('tr', {}, el('th', { class: 'text' }, 'Device'), el('th', {}), LAYERS.map((l) => el('th', {}, l.label)))), el('tbody', {}, rows)));
+    const isMixed = model.core.devices.length > 1;
+    byId('layers-words').replaceChildren(...LAYERS.flatMap((l) => [el('dt', {}, l.label + (l.hostLabel ? ', ' + l.hostLabel : '')), el('dd', {}, isMixed || model.core.devices[0].id !== 0 ? l.text + (l.host ? ' On the host: ' + l.host : '') : l.host || l.text)]));
+  },
+};

@@ -93,13 +93,6 @@ int chunk_encode_events(struct chunk_codec *codec, const struct chunk_event *eve
 int chunk_encode_deltas(struct chunk_codec *codec, const struct chunk_delta *deltas, size_t count, struct buf *out);
 int chunk_encode_live(struct chunk_codec *codec, const struct chunk_live *sites, size_t count, struct buf *out);
 
-/* The same for events that come little by little: begin; add, with the array so far and how many there are now, as often
- * as you like; pack, after which more may be added, and a chunk that holds them too packed. The codec serves nothing else
- * meanwhile. */
-int chunk_events_begin(struct chunk_codec *codec);
-int chunk_events_add(struct chunk_codec *codec, const struct chunk_event *events, size_t count);
-int chunk_events_pack(struct chunk_codec *codec, struct buf *out);
-
 /* Decode into an array owned by codec, valid until its next call. Return the count, or -EBADMSG when the bytes are
  * damaged (checksum, lengths, values out of range). */
 long chunk_decode_events(struct chunk_codec *codec, const void *data, size_t length, const struct chunk_event **events);

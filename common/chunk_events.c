@@ -222,84 +222,60 @@ static int begin_write(struct chunk_codec *codec, struct column c[C_COUNT], size
     return 0;
 }
 
-static int begin(struct chunk_codec *codec, size_t room)
+static int put_events(struct chunk_codec *codec, struct chunk_events_state *m, struct column columns[C_COUNT],
+                      const struct chunk_event *events, size_t count)
 {
-    struct chunk_events_state *m = chunk_model_begin(codec);
-    if (!m)
-        return -ENOMEM;
-    m->writer = (struct writer){.room = (uint32_t)room, .thread_key = UINT64_MAX, .tuple = UINT32_MAX};
-    return begin_write(codec, m->writer.columns, room);
-}
-
-int chunk_events_begin(struct chunk_codec *codec)
-{
-    return begin(codec, CHUNK_EVENTS);
-}
-
-int chunk_events_add(struct chunk_codec *codec, const struct chunk_event *events, size_t count)
-{
-    struct chunk_events_state *m = codec->events;
-    struct writer w = m->writer;
+    uint64_t before_ns = count ? events[0].time_ns : 0, thread_key = UINT64_MAX;
+    uint32_t tuple = UINT32_MAX, tuple_number = 0, thread = 0;
     uint8_t *code = codec->streams[S_CODE].data, *low = codec->streams[S_THREAD].data;
     uint8_t *high = codec->streams[S_THREAD_HIGH].data;
-    if (count > w.room)
-        return -EFBIG;
-    if (!w.count && count)
-        w.first_ns = w.before_ns = events[0].time_ns;
-    for (uint32_t i = w.count; i < count; i++) {
+    for (uint32_t i = 0; i < count; i++) {
         const struct chunk_event *e = &events[i];
-        uint32_t tuple = e->op | (uint32_t)e->hook << 8 | (uint32_t)e->device << 16 | (uint32_t)e->kind << 24;
-        if (e->time_ns < w.before_ns || e->time_ns > INT64_MAX || e->size_bytes > INT64_MAX)
+        uint32_t t = e->op | (uint32_t)e->hook << 8 | (uint32_t)e->device << 16 | (uint32_t)e->kind << 24;
+        if (e->time_ns < before_ns || e->time_ns > INT64_MAX || e->size_bytes > INT64_MAX)
             return -EFBIG;
-        if (tuple != w.tuple) {
-            w.tuple_number = dict_number(&m->codes, tuple);
-            w.tuple = tuple;
-            if (w.tuple_number >= CHUNK_TUPLES)
+        if (t != tuple) {
+            tuple_number = dict_number(&m->codes, t);
+            tuple = t;
+            if (tuple_number >= CHUNK_TUPLES)
                 return -EFBIG;
         }
-        code[i] = (uint8_t)w.tuple_number;
+        code[i] = (uint8_t)tuple_number;
         uint64_t key = (uint64_t)e->process_id << 32 | e->thread_id;
-        if (key != w.thread_key) {
-            w.thread_key = key;
-            w.thread = dict_number(&m->threads, key);
-            if (w.thread == m->thread_count)
+        if (key != thread_key) {
+            thread_key = key;
+            thread = dict_number(&m->threads, key);
+            if (thread == m->thread_count)
                 model_add_thread(m);
         }
-        low[i] = (uint8_t)w.thread;
-        high[i] = (uint8_t)(w.thread >> 8);
-        column_put_mixed(&w.columns[C_TIME], e->time_ns - w.before_ns);
-        w.before_ns = e->time_ns;
+        low[i] = (uint8_t)thread;
+        high[i] = (uint8_t)(thread >> 8);
+        column_put_mixed(&columns[C_TIME], e->time_ns - before_ns);
+        before_ns = e->time_ns;
         if (is_birth(e->op))
-            put_birth(m, w.columns, events, i, w.thread);
+            put_birth(m, columns, events, i, thread);
         else if (is_death(e->op))
-            put_death(m, w.columns, events, i, w.thread);
+            put_death(m, columns, events, i, thread);
         else
-            put_other(m, w.columns, e, w.thread);
+            put_other(m, columns, e, thread);
     }
-    w.count = (uint32_t)count;
-    m->writer = w;
-    return 0;
-}
-
-int chunk_events_pack(struct chunk_codec *codec, struct buf *out)
-{
-    const struct chunk_events_state *m = codec->events;
-    const struct writer *w = &m->writer;
     for (unsigned i = S_CODE; i <= S_THREAD_HIGH; i++)
-        codec->streams[i].length = w->count;
+        codec->streams[i].length = count;
     for (unsigned i = 0; i < C_COUNT; i++)
-        column_end_write(&w->columns[i], &codec->streams[S_COLUMNS + i * COLUMN_STREAMS]);
-    if (put_table(codec, m, w->first_ns) != 0)
-        return -ENOMEM;
-    return frame_pack(codec, CHUNK_EVENTS_MAGIC, w->count, S_COUNT, out);
+        column_end_write(&columns[i], &codec->streams[S_COLUMNS + i * COLUMN_STREAMS]);
+    return put_table(codec, m, count ? events[0].time_ns : 0);
 }
 
 int chunk_encode_events(struct chunk_codec *codec, const struct chunk_event *events, size_t count, struct buf *out)
 {
-    int rc = count > CHUNK_EVENTS ? -EFBIG : begin(codec, count);
+    struct column columns[C_COUNT];
+    struct chunk_events_state *m = count > CHUNK_EVENTS ? NULL : chunk_model_begin(codec);
+    if (!m)
+        return count > CHUNK_EVENTS ? -EFBIG : -ENOMEM;
+    int rc = begin_write(codec, columns, count);
     if (rc == 0)
-        rc = chunk_events_add(codec, events, count);
-    return rc ? rc : chunk_events_pack(codec, out);
+        rc = put_events(codec, m, columns, events, count);
+    return rc ? rc : frame_pack(codec, CHUNK_EVENTS_MAGIC, count, S_COUNT, out);
 }
 
 /* --- reading --- */

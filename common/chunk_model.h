@@ -62,17 +62,7 @@ struct thread_model {
     uint32_t pending; /* event of a realloc's free, until its allocation; NONE */
 };
 
-struct writer { /* a chunk that is being encoded */
-    struct column columns[C_COUNT];
-    uint32_t count, room; /* events */
-    uint64_t first_ns, before_ns;
-    uint64_t thread_key; /* of the event before, as its tuple */
-    uint32_t thread;
-    uint32_t tuple, tuple_number;
-};
-
 struct chunk_events_state {
-    struct writer writer;
     struct dict sites;                        /* writer */
     struct dict threads;                      /* writer; key: process << 32 | thread */
     struct dict codes;                        /* writer; key: op | hook << 8 | device << 16 | kind << 24 */

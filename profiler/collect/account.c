@@ -15,8 +15,6 @@
 #define AHEAD_SITE  8u
 #define AHEAD_RING  32u /* a power of two above AHEAD_INDEX */
 
-#define ENCODE_EVENTS 512u /* at once, while they are in the cache */
-
 /* Up to so many, blocks and sites are in the second level of the cache anyway. */
 #define NEAR_BLOCKS 4096u
 #define NEAR_SITES  512u
@@ -44,6 +42,7 @@ struct account *account_open(struct store *store, const struct account_options *
     struct account *a = xcalloc(1, sizeof *a);
     a->store = store;
     a->options = *options;
+    a->worker = worker_open();
     largest_open(&a->largest);
     account_chunk_open(a);
     keyframes_open(a);
@@ -78,6 +77,7 @@ void account_close(struct account *a)
     largest_close(&a->largest);
     keyframes_close(a);
     account_chunk_close(a);
+    worker_close(a->worker);
     free(a);
 }
 
@@ -105,7 +105,7 @@ struct process_account *account_process(struct account *a, unsigned process_id)
 {
     if (!a->processes[process_id]) {
         a->processes[process_id] = xcalloc(1, sizeof *a->processes[process_id]);
-        a->processes[process_id]->live = live_open();
+        a->processes[process_id]->live = live_open(a->worker);
     }
     return a->processes[process_id];
 }
@@ -542,9 +542,8 @@ void account_events(struct account *a, const struct event *events, size_t count)
     }
 #undef PLACE
     a->counts.events += count;
-    /* now, and not all when the chunk is full: the program would wait for that */
-    if (a->chunk && a->chunk_fill >= a->chunk_encoded + ENCODE_EVENTS)
-        account_chunk_encode(a);
+    if (work_is_done(&a->job.work))
+        account_chunk_stored(a);
 }
 
 void account_flush(struct account *a, uint64_t now_ns)

@@ -5,6 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define WORTH_EVENTS 4096u /* fewer are encoded at once: a short program would wait for the thread to begin */
+
+static void encode(void *arg);
+
 void account_chunk_open(struct account *a)
 {
     a->codec = chunk_codec_open();
@@ -12,28 +16,37 @@ void account_chunk_open(struct account *a)
         bug("out of memory");
     a->chunk_id = a->chunk_first_kept = 1;
     a->encoded = (struct buf)BUF(1u << 30);
-    a->encoded_deltas = (struct buf)BUF(1u << 30);
     if (a->options.aggregate)
         return;
     memset(a->last_tuples, 0xff, sizeof a->last_tuples);
     a->chunk = xmalloc(CHUNK_EVENTS * sizeof *a->chunk);
     a->before = xmalloc(CHUNK_EVENTS * sizeof *a->before);
-    a->deltas = xmalloc(CHUNK_EVENTS * sizeof *a->deltas);
-    a->chunk_codec = chunk_codec_open();
-    if (!a->chunk_codec || chunk_events_begin(a->chunk_codec) != 0)
+    struct chunk_job *job = &a->job;
+    job->work.run = encode;
+    job->work.arg = job;
+    job->spare = xmalloc(CHUNK_EVENTS * sizeof *job->spare);
+    job->deltas = xmalloc(CHUNK_EVENTS * sizeof *job->deltas);
+    job->encoded = (struct buf)BUF(1u << 30);
+    job->encoded_deltas = (struct buf)BUF(1u << 30);
+    job->codec = chunk_codec_open();
+    if (!job->codec)
         bug("out of memory");
 }
 
 void account_chunk_close(struct account *a)
 {
+    struct chunk_job *job = &a->job;
+    worker_cancel(a->worker, &job->work);
+    chunk_codec_close(job->codec);
+    buf_free(&job->encoded);
+    buf_free(&job->encoded_deltas);
+    free(job->spare);
+    free(job->deltas);
     chunk_codec_close(a->codec);
-    chunk_codec_close(a->chunk_codec);
     buf_free(&a->encoded);
-    buf_free(&a->encoded_deltas);
     free(a->short_chunks);
     free(a->chunk);
     free(a->before);
-    free(a->deltas);
 }
 
 void account_chunk_touch(struct account *a, struct site *s, uint32_t id)
@@ -79,11 +92,12 @@ uint32_t account_chunk_of(const struct account *a, uint64_t event)
 
 static void collect_deltas(struct account *a)
 {
+    a->job.delta_count = a->chunk_touched;
     for (uint32_t i = 0; i < a->chunk_touched; i++) {
         const struct chunk_delta *b = &a->before[i];
         const struct site *s = site_at(&a->sites, b->site_id);
         const struct tally *t = &s->tally;
-        a->deltas[i] = (struct chunk_delta){
+        a->job.deltas[i] = (struct chunk_delta){
             .site_id = b->site_id,
             .alloc_count = (uint32_t)t->alloc_count - b->alloc_count,
             .free_count = (uint32_t)t->left_count - b->free_count,
@@ -95,39 +109,58 @@ static void collect_deltas(struct account *a)
     }
 }
 
-void account_chunk_encode(struct account *a)
+static void encode(void *arg)
 {
-    if (chunk_events_add(a->chunk_codec, a->chunk, a->chunk_fill) != 0)
-        bug("chunk %u of %u events", a->chunk_id, a->chunk_fill);
-    a->chunk_encoded = a->chunk_fill;
+    struct chunk_job *job = arg;
+    if (chunk_encode_events(job->codec, job->events, job->count, &job->encoded) != 0 ||
+        chunk_encode_deltas(job->codec, job->deltas, job->delta_count, &job->encoded_deltas) != 0)
+        bug("chunk %u of %u events", job->chunk_id, job->count);
 }
 
-static void write_chunk(struct account *a)
+/* The events so far, and what they did to the sites; neither changes until this is stored. */
+static void begin(struct account *a)
+{
+    struct chunk_job *job = &a->job;
+    account_chunk_stored(a);
+    job->events = a->chunk;
+    job->count = a->chunk_fill;
+    job->chunk_id = a->chunk_id;
+    job->first_event = a->event_count - a->chunk_fill;
+    job->device_mask = a->device_mask;
+    collect_deltas(a);
+    buf_reset(&job->encoded);
+    buf_reset(&job->encoded_deltas);
+    job->is_begun = 1;
+    if (job->count < WORTH_EVENTS)
+        encode(job);
+    else
+        worker_post(a->worker, &job->work);
+    a->chunk_written = a->chunk_fill;
+}
+
+void account_chunk_stored(struct account *a)
 {
     static const char sql[] =
         "INSERT OR REPLACE INTO event_chunk(chunk_id, first_ns, last_ns, event_count, first_event, "
         "device_mask, data, site_delta) VALUES(?,?,?,?,?,?,?,?)";
+    struct chunk_job *job = &a->job;
+    if (!job->is_begun)
+        return;
+    worker_wait(a->worker, &job->work);
+    job->is_begun = 0;
     sqlite3_stmt *s = store_statement(a->store, sql);
     if (!s)
         return;
-    buf_reset(&a->encoded);
-    buf_reset(&a->encoded_deltas);
-    collect_deltas(a);
-    account_chunk_encode(a);
-    if (chunk_events_pack(a->chunk_codec, &a->encoded) != 0 ||
-        chunk_encode_deltas(a->codec, a->deltas, a->chunk_touched, &a->encoded_deltas) != 0)
-        bug("chunk %u of %u events", a->chunk_id, a->chunk_fill);
-    sqlite3_bind_int64(s, 1, a->chunk_id);
-    sqlite3_bind_int64(s, 2, (int64_t)a->chunk[0].time_ns);
-    sqlite3_bind_int64(s, 3, (int64_t)a->chunk[a->chunk_fill - 1].time_ns);
-    sqlite3_bind_int64(s, 4, a->chunk_fill);
-    sqlite3_bind_int64(s, 5, (int64_t)(a->event_count - a->chunk_fill));
-    sqlite3_bind_int64(s, 6, (int64_t)a->device_mask);
-    sqlite3_bind_blob64(s, 7, a->encoded.data, a->encoded.length, SQLITE_STATIC);
-    sqlite3_bind_blob64(s, 8, a->encoded_deltas.data, a->encoded_deltas.length, SQLITE_STATIC);
+    sqlite3_bind_int64(s, 1, job->chunk_id);
+    sqlite3_bind_int64(s, 2, (int64_t)job->events[0].time_ns);
+    sqlite3_bind_int64(s, 3, (int64_t)job->events[job->count - 1].time_ns);
+    sqlite3_bind_int64(s, 4, job->count);
+    sqlite3_bind_int64(s, 5, (int64_t)job->first_event);
+    sqlite3_bind_int64(s, 6, (int64_t)job->device_mask);
+    sqlite3_bind_blob64(s, 7, job->encoded.data, job->encoded.length, SQLITE_STATIC);
+    sqlite3_bind_blob64(s, 8, job->encoded_deltas.data, job->encoded_deltas.length, SQLITE_STATIC);
     store_step(a->store, s);
     sqlite3_clear_bindings(s);
-    a->chunk_written = a->chunk_fill;
 }
 
 /* --max-events: whole chunks go while the newer ones hold that many, up to a chunk that begins with a key frame, so
@@ -156,13 +189,14 @@ static void drop_old(struct account *a)
 void account_chunk_full(struct account *a)
 {
     if (a->chunk) {
-        write_chunk(a);
+        struct chunk_event *full = a->chunk;
+        begin(a);
         drop_old(a);
-        if (chunk_events_begin(a->chunk_codec) != 0)
-            bug("out of memory");
+        a->chunk = a->job.spare;
+        a->job.spare = full;
     }
     a->chunk_id++;
-    a->chunk_fill = a->chunk_encoded = a->chunk_written = 0;
+    a->chunk_fill = a->chunk_written = 0;
     a->chunk_touched = a->tuple_count = 0;
     memset(a->last_tuples, 0xff, sizeof a->last_tuples);
     a->device_mask = 0;
@@ -173,5 +207,5 @@ void account_chunk_full(struct account *a)
 void account_chunk_partial(struct account *a)
 {
     if (a->chunk && a->chunk_fill > a->chunk_written)
-        write_chunk(a);
+        begin(a);
 }

@@ -11,6 +11,7 @@
 #include "site.h"
 #include "store.h"
 #include "tally.h"
+#include "worker.h"
 
 #include "../../common/chunk.h"
 
@@ -65,17 +66,15 @@ struct account {
     uint64_t segment_rows, oom_rows, sample_rows;
     uint64_t searched_blocks; /* looking for a block by an address within it */
 
-    struct chunk_codec *codec;       /* of what is written at once */
-    struct chunk_codec *chunk_codec; /* of the chunk's events, which are encoded as they come */
-    struct chunk_event *chunk;       /* room for CHUNK_EVENTS; NULL: no events are kept */
+    struct worker *worker;
+    struct chunk_codec *codec; /* of key frames */
+    struct chunk_event *chunk; /* room for CHUNK_EVENTS; NULL: no events are kept */
     uint32_t chunk_fill;
-    uint32_t chunk_encoded;    /* so many of them */
     uint32_t chunk_id;         /* of the chunk being filled, from 1 */
     uint32_t chunk_first_kept; /* older ones are deleted */
     uint32_t chunk_written;    /* how many events of it are in the database already */
     uint64_t device_mask;
     struct chunk_delta *before; /* the sites that the chunk touched, as they were: chunk_touched of them */
-    struct chunk_delta *deltas;
     uint32_t chunk_touched;
     uint32_t last_tuples[4]; /* of the chunk's events, by the low bits of their ops; as in struct chunk_event */
     uint32_t tuples[CHUNK_TUPLES], tuple_count;
@@ -84,7 +83,18 @@ struct account {
         uint32_t chunk_id;
     } * short_chunks;
     uint32_t short_count, short_capacity;
-    struct buf encoded, encoded_deltas;
+    struct chunk_job {       /* a chunk on its way to the database; the worker's while work is not idle */
+        struct work work;
+        int is_begun;
+        struct chunk_codec *codec;
+        struct chunk_event *spare;        /* where a full chunk's events lie, and the next ones may when it is done */
+        const struct chunk_event *events; /* spare or, of a partial chunk, those of chunk */
+        struct chunk_delta *deltas;
+        uint32_t count, delta_count, chunk_id;
+        uint64_t first_event, device_mask;
+        struct buf encoded, encoded_deltas;
+    } job;
+    struct buf encoded;
     struct keyframes keyframes;
 };
 
@@ -129,9 +139,9 @@ void account_chunk_close(struct account *a);
 void account_chunk_tuple(struct account *a, uint32_t tuple); /* of the event just added, another than that before */
 uint32_t account_chunk_of(const struct account *a, uint64_t event);       /* the chunk of an event, numbered from 0 */
 void account_chunk_touch(struct account *a, struct site *s, uint32_t id); /* before its first change in the chunk */
-void account_chunk_encode(struct account *a);                             /* the events that are new */
 void account_chunk_full(struct account *a);                               /* writes the chunk and begins the next */
-void account_chunk_partial(struct account *a); /* writes what there is; it will be written again */
+void account_chunk_partial(struct account *a); /* begins to write what there is; it will be written again */
+void account_chunk_stored(struct account *a);  /* waits until all that was begun is in the database */
 
 /* account_end.c */
 void account_process_end(struct account *a, const struct event *e);

@@ -138,6 +138,7 @@ static void write_device(struct account *a, unsigned device, int last)
 void account_write(struct account *a, int last)
 {
     int peaks_moved = 0;
+    account_chunk_partial(a);
     account_seal(a); /* and a new generation, so that what changes from now on is noticed */
     for (unsigned i = 0; i < ACCOUNT_DEVICES; i++) {
         struct device_account *d = a->devices[i];
@@ -151,13 +152,13 @@ void account_write(struct account *a, int last)
         d->written_epochs = epochs;
         write_device(a, i, last);
     }
-    account_chunk_partial(a);
     sites_write(&a->sites, a->store, a->devices, peaks_moved);
     account_threads_write(a, peaks_moved);
     if (last) {
         largest_write(&a->largest, a->store, &a->sites);
         keyframes_finish(a);
     }
+    account_chunk_stored(a);
 }
 
 void account_oom(struct account *a, const struct event *e)

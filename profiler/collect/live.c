@@ -8,6 +8,7 @@
 
 #define BUCKETS_FIRST 8u
 #define BUCKET_FULL   10u     /* blocks a bucket on average when the table grows */
+#define BUCKET_NEARLY 9u      /* ... and when the next one is asked for */
 #define AHEAD         16u     /* a new table's bucket is asked for so many blocks before its turn */
 #define SLAB_FIRST    64u     /* blocks of the first slab at first */
 #define SLAB_HUGE     4u      /* slabs from this one on take huge pages: less to translate; before, too much to waste */
@@ -36,6 +37,43 @@ static void *map_alloc(size_t bytes, int huge)
     return map;
 }
 
+/* Page by page it would be as long in the worker, but the lock on the address space must come free in between. */
+static void touch(void *arg)
+{
+    const struct live_ahead *ahead = arg;
+    for (size_t at = 0; at < ahead->bytes; at += HUGE_BYTES)
+        madvise((char *)ahead->memory + at, ahead->bytes - at < HUGE_BYTES ? ahead->bytes - at : HUGE_BYTES,
+                MADV_POPULATE_WRITE);
+}
+
+static void ahead_begin(const struct live_table *t, struct live_ahead *ahead, size_t bytes)
+{
+    if (!t->worker || ahead->memory)
+        return;
+    *ahead = (struct live_ahead){.memory = map_alloc(bytes, 1), .bytes = bytes};
+    ahead->work.run = touch;
+    ahead->work.arg = ahead;
+    worker_post(t->worker, &ahead->work);
+}
+
+/* NULL: it was not asked for. */
+static void *ahead_take(const struct live_table *t, struct live_ahead *ahead)
+{
+    void *memory = ahead->memory;
+    if (memory)
+        worker_wait(t->worker, &ahead->work);
+    ahead->memory = NULL;
+    return memory;
+}
+
+static void ahead_drop(const struct live_table *t, struct live_ahead *ahead)
+{
+    if (!ahead->memory)
+        return;
+    worker_cancel(t->worker, &ahead->work);
+    munmap(ahead->memory, ahead->bytes);
+}
+
 static struct live_bucket *buckets_alloc(uint64_t count)
 {
     size_t bytes = count * sizeof(struct live_bucket);
@@ -59,12 +97,22 @@ static void buckets_free(struct live_bucket *buckets, uint64_t count)
         munmap(buckets, bytes);
 }
 
-struct live_table *live_open(void)
+/* With a table that is large the next one is asked for before it is needed. */
+static void set_full(struct live_table *t)
+{
+    uint64_t count = t->bucket_mask + 1ull;
+    t->most = t->full = count * BUCKET_FULL;
+    if (t->worker && count * 2 * sizeof *t->buckets >= HUGE_BYTES)
+        t->full = count * BUCKET_NEARLY;
+}
+
+struct live_table *live_open(struct worker *worker)
 {
     struct live_table *t = xcalloc(1, sizeof *t);
+    t->worker = worker;
     t->buckets = buckets_alloc(BUCKETS_FIRST);
     t->bucket_mask = BUCKETS_FIRST - 1;
-    t->full = BUCKETS_FIRST * BUCKET_FULL;
+    set_full(t);
     return t;
 }
 
@@ -72,6 +120,8 @@ void live_close(struct live_table *t)
 {
     if (!t)
         return;
+    ahead_drop(t, &t->next_slab);
+    ahead_drop(t, &t->next_buckets);
     buckets_free(t->buckets, t->bucket_mask + 1ull);
     for (uint32_t i = 0; i < t->slab_count; i++) {
         if (i)
@@ -118,17 +168,23 @@ void live_unpass(struct live_table *t, uint64_t hash)
         t->buckets[at].passed--;
 }
 
-/* Doubled: 6.4 to 12.8 bytes a block, beside the block's 32. A tag is too short to tell the new bucket, so the blocks
- * are asked, in the order in which they lie. */
+/* Doubled: 6.4 to 12.8 bytes a block, beside the block's 32; with the next table up to 21 for a while. A tag is too
+ * short to tell the new bucket, so the blocks are asked, in the order in which they lie. */
 void live_grow(struct live_table *t)
 {
     uint64_t old_count = t->bucket_mask + 1ull, hashes[AHEAD];
+    if (t->count < t->most) {
+        ahead_begin(t, &t->next_buckets, old_count * 2 * sizeof *t->buckets);
+        t->full = t->most;
+        return;
+    }
     if (old_count > UINT32_MAX / 2)
         bug("%lu live blocks", (unsigned long)t->count);
     buckets_free(t->buckets, old_count);
-    t->buckets = buckets_alloc(old_count * 2);
+    void *next = ahead_take(t, &t->next_buckets);
+    t->buckets = next ? next : buckets_alloc(old_count * 2);
     t->bucket_mask = (uint32_t)(old_count * 2 - 1);
-    t->full = old_count * 2 * BUCKET_FULL;
+    set_full(t);
     for (uint64_t number = 1; number <= t->used + (uint64_t)AHEAD; number++) {
         uint64_t *hash = &hashes[number % AHEAD];
         if (number > AHEAD && live_at(t, (uint32_t)(number - AHEAD))->key)
@@ -155,10 +211,14 @@ void live_add_slab(struct live_table *t)
     }
     if (t->room > UINT32_MAX - LIVE_SLAB)
         bug("%u live blocks in one process", t->used);
+    size_t bytes = LIVE_SLAB * sizeof(struct live_block);
+    void *next = ahead_take(t, &t->next_slab);
     t->slabs = xrealloc(t->slabs, (t->slab_count + 1ul) * sizeof *t->slabs);
-    t->slabs[t->slab_count] = map_alloc(LIVE_SLAB * sizeof(struct live_block), t->slab_count >= SLAB_HUGE);
+    t->slabs[t->slab_count] = next ? next : map_alloc(bytes, t->slab_count >= SLAB_HUGE);
     t->slab_count++;
     t->room += LIVE_SLAB;
+    if (t->slab_count > SLAB_HUGE)
+        ahead_begin(t, &t->next_slab, bytes);
 }
 
 void live_each(const struct live_table *t, void (*visit)(void *context, const struct live_block *b), void *context)
@@ -175,5 +235,6 @@ size_t live_bytes(const struct live_table *t)
     uint32_t blocks = t->slab_count > SLAB_HUGE ? t->room : t->used;
     size_t bytes = sizeof *t + t->slab_count * sizeof *t->slabs + blocks * sizeof(struct live_block) +
                    (t->bucket_mask + 1ul) * sizeof *t->buckets;
+    bytes += (t->next_slab.memory ? t->next_slab.bytes : 0) + (t->next_buckets.memory ? t->next_buckets.bytes : 0);
     return bytes;
 }

@@ -8,6 +8,8 @@
 #ifndef MEMPROF_LIVE_H
 #define MEMPROF_LIVE_H
 
+#include "worker.h"
+
 #include <emmintrin.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -37,7 +39,8 @@ struct live_bucket {
 
 struct live_table {
     uint64_t count;
-    uint64_t full;               /* grows at this count */
+    uint64_t full;               /* live_grow is called at this count */
+    uint64_t most;               /* ... and makes the table larger at this one */
     struct live_bucket *buckets; /* bucket_mask + 1 of them */
     uint32_t bucket_mask;
     uint32_t found_bucket, found_slot; /* of the block that live_find found last */
@@ -46,6 +49,13 @@ struct live_table {
     uint32_t room;                     /* there are places for numbers below this one */
     struct live_block **slabs;
     uint32_t slab_count;
+    /* What comes next, while the worker touches its memory; NULL: not asked for */
+    struct worker *worker;
+    struct live_ahead {
+        struct work work;
+        void *memory;
+        size_t bytes;
+    } next_slab, next_buckets;
 };
 
 /* Address and space in one word. The spaces hold blocks that may share an address: a pool's first block and the pool,
@@ -181,7 +191,8 @@ static inline void live_remove(struct live_table *t, struct live_block *b, uint6
         live_unpass(t, hash);
 }
 
-struct live_table *live_open(void);
+/* worker: for memory that is needed soon; NULL: none. */
+struct live_table *live_open(struct worker *worker);
 void live_close(struct live_table *t);
 /* Calls visit for every block, about in the order of allocation. */
 void live_each(const struct live_table *t, void (*visit)(void *context, const struct live_block *b), void *context);

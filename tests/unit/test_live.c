@@ -23,7 +23,7 @@ static void test_random(void **state)
 {
     enum { ADDRESSES = 50000 };
     (void)state;
-    struct live_table *t = live_open();
+    struct live_table *t = live_open(NULL);
     uint32_t *model = calloc(ADDRESSES, sizeof *model); /* size + 1; 0: none */
     uint64_t count = 0, bytes = 0, keys = 0;
     for (unsigned i = 0; i < 2000000; i++) {
@@ -66,23 +66,43 @@ static void test_random(void **state)
 }
 
 /* The goal: at most 64 bytes a live block at any size. */
-static void test_bytes_per_block(void **state)
+static void bytes_per_block(struct worker *worker)
 {
-    (void)state;
-    struct live_table *t = live_open();
+    struct live_table *t = live_open(worker);
     for (uint64_t i = 1; i <= 1000000; i++) {
         uint64_t key = live_key(i * 48, 0);
         live_place(t, key, live_hash(key))->site = 1;
         if (i > 20000 && i % 1000 == 0 && live_bytes(t) > i * 64)
             fail_msg("%lu bytes for %lu blocks", (unsigned long)live_bytes(t), (unsigned long)i);
     }
+    for (uint64_t i = 1; i <= 1000000; i++) {
+        uint64_t key = live_key(i * 48, 0);
+        const struct live_block *b = live_find(t, key, live_hash(key));
+        if (!b || b->key != key || b->site != 1)
+            fail_msg("block %lu of 1000000 is not found", (unsigned long)i);
+    }
     live_close(t);
+}
+
+static void test_bytes_per_block(void **state)
+{
+    (void)state;
+    bytes_per_block(NULL);
+}
+
+/* Memory that the worker touches ahead counts. */
+static void test_memory_ahead(void **state)
+{
+    (void)state;
+    struct worker *worker = worker_open();
+    bytes_per_block(worker);
+    worker_close(worker);
 }
 
 static void test_limits(void **state)
 {
     (void)state;
-    struct live_table *t = live_open();
+    struct live_table *t = live_open(NULL);
     uint64_t key = live_key(LIVE_ADDRESS_MASK, 6), hash = live_hash(key);
     struct live_block *b = live_place(t, key, hash);
     b->site = UINT32_MAX;
@@ -102,6 +122,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_random),
         cmocka_unit_test(test_bytes_per_block),
+        cmocka_unit_test(test_memory_ahead),
         cmocka_unit_test(test_limits),
     };
     random_seed = 4711;

@@ -2,27 +2,13 @@
 
 #include "modules.h"
 #include "python_layout.h"
-#include "rules.h"
 #include "sys.h"
 
 #include <pthread.h>
 
-uint32_t python_loaded;
-
 struct python_state python;
 
 /* --- reading --- */
-
-/* An object or frame: not NULL, in user space, aligned. */
-INLINE int is_object(uint64_t p)
-{
-    return ((p & 7) | p >> 47) == 0 && p >= 4096;
-}
-
-INLINE uint32_t half_at(uint64_t address)
-{
-    return *(const uint32_t *)address;
-}
 
 int python_readable(uint64_t at, uint64_t bytes)
 {
@@ -50,159 +36,6 @@ static int type_is(uint64_t object, const char *name)
     while (name[i] && name[i] == is[i])
         i++;
     return name[i] == is[i];
-}
-
-/* --- the calling thread's state --- */
-
-INLINE uint64_t this_thread(void)
-{
-    uint64_t id;
-    __asm__("movq %%fs:16, %0" : "=r"(id));
-    return id;
-}
-
-/* A sub-interpreter's state, where it runs on this thread: until 3.11 the thread's key always has the first one. The
- * state may be another thread's and go at any time, so it is read through the kernel. */
-static NOINLINE uint64_t sub_state(const struct python_layout *l, uint64_t state)
-{
-    uint64_t current = word_at(python.runtime + l->current), thread = 0;
-    if (current == state || !is_object(current) ||
-        word_at(python.runtime + l->head) == word_at(python.runtime + l->main) ||
-        memory_read((const void *)(current + l->thread_id), &thread, sizeof thread) != sizeof thread)
-        return state;
-    return thread == this_thread() ? current : state;
-}
-
-/* 0: this thread runs no Python. The key's value is set and cleared by this thread only, but for the end of the
- * interpreter, which frees the states of all other threads. */
-/* The newest state of this thread that was found readable, where that has to be asked. */
-static __thread uint64_t known_state __attribute__((tls_model("initial-exec")));
-
-INLINE uint64_t thread_state(const struct python_layout *l)
-{
-    uint64_t tss = word_at(python.runtime + l->tss); /* {int initialized; pthread_key_t key;} */
-    if (unlikely((uint32_t)tss != 1 && !python.key))
-        return 0;
-    uint64_t state = (uint64_t)pthread_getspecific(unlikely(python.key) ? python.key - 1 : (pthread_key_t)(tss >> 32));
-    if (!is_object(state))
-        return 0;
-    if (unlikely(python.key) && unlikely(state != known_state)) { /* the key may be another library's by now */
-        if (!python_readable(state, 512))
-            return 0;
-        known_state = state;
-    }
-    uint64_t finalizing = word_at(python.runtime + l->finalizing);
-    if (unlikely(finalizing && finalizing != state))
-        return 0;
-    if (unlikely(word_at(state + l->thread_id) != this_thread()))
-        return 0;
-    if (l->current && unlikely(word_at(python.runtime + l->current) != state))
-        state = sub_state(l, state);
-    return state;
-}
-
-/* --- frames --- */
-
-INLINE uint64_t rotate(uint64_t x, unsigned by)
-{
-    return x << by | x >> (64 - by);
-}
-
-/*
- * Code objects die and others get their memory, with their names and tables in the same places. From 3.12 on each has a
- * version of its own. Before, the print is made of where its parts lie and of what they hold: the name's hash, the file
- * name's length and end, the table's length and beginning.
- */
-#define FILE_NAME_MOST 4096u
-INLINE uint64_t code_print(const struct python_layout *l, uint64_t code)
-{
-    if (l->version)
-        return code ^ (uint64_t)half_at(code + l->version) << 32 ^ (uint64_t)half_at(code + l->first_line) << 48;
-    uint64_t name = word_at(code + l->name), file = word_at(code + l->filename), table = word_at(code + l->table);
-    if (unlikely(!is_object(name) || !is_object(file) || !is_object(table)))
-        return 0;
-    uint64_t length = word_at(file + 16);
-    /* of memory that may be another object's by now: no length from there leads far away */
-    int is_ascii = (half_at(file + 32) & 1u << 5) && length < FILE_NAME_MOST;
-    uint64_t end = likely(is_ascii) ? word_at(file + l->ascii_bytes + length - 8) : 0;
-    uint64_t print = code ^ rotate(name, 13) ^ rotate(file, 27) ^ rotate(table, 41) ^ half_at(code + l->first_line);
-    print = print * UNWIND_HASH_K + word_at(name + 24);
-    print += end * 0xd6e8feb86659fd93ull + length;
-    print += word_at(table + 32) * 0xa0761d6478bd642full + word_at(table + 16);
-    return print ^ print >> 29;
-}
-
-struct walk {
-    uint64_t hash;
-    unsigned count;
-    int is_cut;
-};
-
-/* Until 3.10: frame objects, one to an evaluation. */
-INLINE struct walk walk_objects(const struct python_layout *l, uint64_t state, struct python_frame *out, unsigned most)
-{
-    struct walk w = {0, 0, 0};
-    uint64_t frame = word_at(state + l->frame), c_frame = out && l->cframe ? word_at(state + l->cframe) : 0;
-    for (; is_object(frame); frame = word_at(frame + l->previous)) {
-        uint64_t code = word_at(frame + l->code), print;
-        if (unlikely(!is_object(code) || !(print = code_print(l, code))))
-            break;
-        if (unlikely(w.count == most)) {
-            w.is_cut = 1;
-            break;
-        }
-        uint32_t offset = half_at(frame + l->instruction);
-        w.hash = w.hash * UNWIND_HASH_K + print + offset;
-        if (out) {
-            out[w.count] = (struct python_frame){print, code, c_frame, offset, 0};
-            if (is_object(c_frame))
-                c_frame = word_at(c_frame + l->cframe_previous);
-        }
-        w.count++;
-    }
-    return w;
-}
-
-/* From 3.11 on: interpreter frames, any number of them in an evaluation. In 3.11 the outermost of them is marked and
- * the evaluation has a C frame record on its stack; from 3.12 on a frame that is no code's lies there. */
-INLINE struct walk walk_frames(const struct python_layout *l, uint64_t state, struct python_frame *out, unsigned most)
-{
-    struct walk w = {0, 0, 0};
-    uint64_t c_frame = 0, frame = word_at(state + l->frame);
-    if (l->cframe_frame != NOT_THERE) {
-        c_frame = frame;
-        if (!is_object(c_frame))
-            return w;
-        frame = word_at(c_frame + l->cframe_frame);
-    }
-    for (; is_object(frame); frame = word_at(frame + l->previous)) {
-        unsigned owner = *(const uint8_t *)(frame + l->owner);
-        if (owner >= OWNED_BY_C) {
-            if (out && w.count && !out[w.count - 1].anchor)
-                out[w.count - 1].anchor = frame;
-            continue;
-        }
-        uint64_t code = word_at(frame + l->code) & ~7ull, print;
-        if (unlikely(!is_object(code) || !(print = code_print(l, code))))
-            break;
-        if (unlikely(w.count == most)) {
-            w.is_cut = 1;
-            break;
-        }
-        uint32_t offset = (uint32_t)(word_at(frame + l->instruction) - (code + l->bytecode));
-        w.hash = w.hash * UNWIND_HASH_K + print + offset;
-        if (out) {
-            uint64_t anchor = 0;
-            if (l->is_entry && *(const uint8_t *)(frame + l->is_entry)) {
-                anchor = c_frame;
-                if (is_object(c_frame))
-                    c_frame = word_at(c_frame + l->cframe_previous);
-            }
-            out[w.count] = (struct python_frame){print, code, anchor, offset, 0};
-        }
-        w.count++;
-    }
-    return w;
 }
 
 /* --- the first look --- */
@@ -305,8 +138,7 @@ static void refuse(void)
     COUNT(python_unknown);
 }
 
-/* Whether the layout holds for what this thread runs; asked until one thread says yes. */
-static NOINLINE int verify(void)
+int python_verify(void)
 {
     const struct python_layout *l = &python.layout;
     uint64_t tss = word_at(python.runtime + l->tss), state = 0;
@@ -327,47 +159,6 @@ static NOINLINE int verify(void)
     if (sound == 1)
         __atomic_store_n(&python.is_verified, 1, __ATOMIC_RELEASE);
     return sound == 1;
-}
-
-uint64_t python_hash(unsigned most)
-{
-    if (unlikely(!__atomic_load_n(&python.is_verified, __ATOMIC_ACQUIRE)) && !verify())
-        return 0;
-    const struct python_layout *l = &python.layout;
-    uint64_t state = thread_state(l);
-    if (!state)
-        return 0;
-    struct walk w;
-    switch (l->minor) {
-    case 11:
-        w = walk_frames(&python_layouts[2], state, NULL, most);
-        break;
-    case 12:
-        w = walk_frames(&python_layouts[3], state, NULL, most);
-        break;
-    case 9:
-    case 10:
-        w = walk_objects(l, state, NULL, most);
-        break;
-    default:
-        w = walk_frames(l, state, NULL, most);
-    }
-    if (!w.count)
-        return 0;
-    uint64_t hash = w.hash + (uint64_t)w.is_cut;
-    hash ^= hash >> 31;
-    return hash + !hash;
-}
-
-unsigned python_frames(struct python_frame *frames, unsigned most, int *is_cut)
-{
-    const struct python_layout *l = &python.layout;
-    uint64_t state = thread_state(l);
-    if (!state)
-        return 0;
-    struct walk w = l->minor >= 11 ? walk_frames(l, state, frames, most) : walk_objects(l, state, frames, most);
-    *is_cut |= w.is_cut;
-    return w.count;
 }
 
 /* --- joining --- */

@@ -25,8 +25,35 @@ void python_module_gone(uint64_t start);
 int python_before_dlclose(void);
 void python_after_dlclose(int from_before);
 
-/* The hash of this thread's Python frames, `most` of them at most; 0: none. The hot path. */
-uint64_t python_hash(unsigned most);
+/* What the last frames of a thread were; zeroed memory at first. Only this thread uses it. */
+#define PYTHON_FRAMES WIRE_STACK_MAX
+struct python_contents { /* of a code object: what it is told by from another one that got its memory */
+    uint64_t name, file, table;
+    uint64_t name_hash, table_length, table_begin;
+    uint64_t file_length, file_end_at, file_end;
+    uint32_t file_kind, first_line, version;
+};
+struct python_seen {
+    uint64_t frame;                       /* 0: none */
+    uint64_t previous, instruction, code; /* its words */
+    uint64_t print;                       /* of the code; 0: none */
+    const struct python_contents *contents;
+    uint64_t sum;                         /* hash of it and all outside it */
+    uint32_t look;                        /* what of its code is to be looked at */
+    uint32_t frames;                      /* so many up to here, but for those that run no code */
+};
+#define PYTHON_SEARCH 4 /* remembered frames that a frame is looked for among; outer ones that may run its code */
+struct python_memory {
+    uint32_t count;
+    uint32_t pause; /* walks without memory, before it is tried again */
+    struct python_seen seen[PYTHON_SEARCH + PYTHON_FRAMES]; /* outermost first; the first are none */
+    struct python_contents contents[PYTHON_SEARCH + PYTHON_FRAMES];
+    uint64_t steps[PYTHON_FRAMES]; /* innermost first */
+};
+
+/* The hash of this thread's Python frames, `most` of them at most; 0: none. The hot path. m: NULL: nothing is remembered;
+ * the hash is the same. */
+uint64_t python_hash(struct python_memory *m, unsigned most);
 
 struct python_frame {
     uint64_t print; /* of the code: equal for the same code, another one when its memory became another code */

@@ -6,6 +6,8 @@
 #ifndef MEMPROF_PYTHON_LAYOUT_H
 #define MEMPROF_PYTHON_LAYOUT_H
 
+#include "rules.h"
+
 #include <stdint.h>
 
 #pragma GCC visibility push(hidden)
@@ -57,6 +59,27 @@ extern struct python_state python;
 
 /* Whether the kernel lets these bytes be read; a call for each page. */
 int python_readable(uint64_t at, uint64_t bytes);
+/* Whether the layout holds for what this thread runs; asked until one thread says yes. */
+int python_verify(void);
+
+/* An object or frame: not NULL, in user space, aligned. */
+INLINE int is_object(uint64_t p)
+{
+    return ((p & 7) | p >> 47) == 0 && p >= 4096;
+}
+
+INLINE uint32_t half_at(uint64_t address)
+{
+    return *(const uint32_t *)address;
+}
+
+INLINE uint64_t this_thread(void)
+{
+    uint64_t id;
+    __asm__("movq %%fs:16, %0" : "=r"(id));
+    return id;
+}
+
 
 #pragma GCC visibility pop
 

@@ -231,6 +231,7 @@ struct python_work {
     struct python_frame frames[WIRE_STACK_MAX];
     uint64_t sps[WIRE_STACK_MAX];
     uint64_t joined[WIRE_STACK_MAX];
+    struct python_memory memory;
 };
 
 struct code_part {
@@ -381,7 +382,7 @@ static inline __attribute__((always_inline)) uint32_t stack_id(struct thread *t,
     struct unwind_stack stack;
     unwind_stack(t->unwind, s, &stack);
     if (unlikely(python_loaded)) {
-        uint64_t python = python_hash(process.control->depth_max);
+        uint64_t python = python_hash(t->python ? &t->python->memory : NULL, process.control->depth_max);
         if (python)
             return stack_mixed(t, s, &stack, python);
     }

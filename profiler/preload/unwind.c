@@ -103,15 +103,15 @@ static void give(const struct sum *sum, struct unwind_stack *out)
 
 /* --- the remembered stack --- */
 
-static uint64_t powers[UNWIND_FRAMES]; /* of UNWIND_HASH_K; every thread that fills it writes the same */
+uint64_t unwind_powers[UNWIND_FRAMES]; /* every thread that fills it writes the same */
 
 static void powers_fill(void)
 {
     uint64_t power = 1;
-    if (__atomic_load_n(&powers[UNWIND_FRAMES - 1], __ATOMIC_ACQUIRE))
+    if (__atomic_load_n(&unwind_powers[UNWIND_FRAMES - 1], __ATOMIC_ACQUIRE))
         return;
     for (unsigned i = 0; i < UNWIND_FRAMES; i++, power *= UNWIND_HASH_K)
-        __atomic_store_n(&powers[i], power, __ATOMIC_RELEASE);
+        __atomic_store_n(&unwind_powers[i], power, __ATOMIC_RELEASE);
 }
 
 /* How many outer frames stand as they were: every word that led outwards from them is unchanged. */
@@ -168,7 +168,7 @@ static void remember(struct unwind_thread *t, uint32_t standing, uint32_t count,
             checks = add_checks(t, checks, step, caller, (int)needs_bp);
         if (type - 1 < 3)
             needs_bp = type != RULE_RSP || (!RULE_SLOT(step->rule) && needs_bp);
-        hash += step->at.pc * powers[at];
+        hash += step->at.pc * unwind_powers[at];
         *f =
             (struct unwind_frame){step->at.sp, step->at.pc, step->at.bp, hash, 0, (uint16_t)checks, (uint16_t)needs_bp};
         to = step->at;

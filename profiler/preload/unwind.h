@@ -160,6 +160,7 @@ void unwind_again(struct unwind_thread *t, struct unwind_state s, struct unwind_
 /* The hash of a stack is a polynomial over its addresses, the innermost with the highest power: it can be made from
  * either end, so unwinding with and without memory agree. */
 #define UNWIND_HASH_K 0x9e3779b97f4a7c15ull
+extern uint64_t unwind_powers[UNWIND_FRAMES]; /* of it; filled by unwind_thread_init */
 
 static inline __attribute__((always_inline)) uint64_t unwind_hash_finish(uint64_t h, uint32_t epoch, uint32_t flags)
 {

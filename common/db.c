@@ -42,9 +42,12 @@ int db_create(const char *path, sqlite3 **db, struct error *err)
         return error_set(err, errno, "%s: %s; choose another place with -o", path, strerror(errno));
     close(fd);
     *db = NULL;
-    int rc = sqlite3_open_v2(path, db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL) == SQLITE_OK ? 0 : db_error(*db, err);
+    int rc = sqlite3_open_v2(path, db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL) == SQLITE_OK
+                 ? 0
+                 : db_error(*db, err);
     char pragma[128];
-    snprintf(pragma, sizeof pragma, "PRAGMA application_id = %d; PRAGMA user_version = %d;", DB_APPLICATION_ID, DB_SCHEMA_VERSION);
+    snprintf(pragma, sizeof pragma, "PRAGMA application_id = %d; PRAGMA user_version = %d;", DB_APPLICATION_ID,
+             DB_SCHEMA_VERSION);
     if (rc == 0)
         rc = db_exec(*db, "PRAGMA page_size = 4096; PRAGMA synchronous = OFF; PRAGMA journal_mode = WAL;", err);
     if (rc == 0)
@@ -67,20 +70,24 @@ static int check_ours(sqlite3 *db, const char *path, struct error *err)
 {
     sqlite3_stmt *s = NULL;
     if (sqlite3_prepare_v2(db, "PRAGMA application_id", -1, &s, NULL) != SQLITE_OK || sqlite3_step(s) != SQLITE_ROW) {
-        error_set(err, EINVAL, "%s: not a memprof file (%s); expected what 'memprof run' writes", path, sqlite3_errmsg(db));
+        error_set(err, EINVAL, "%s: not a memprof file (%s); expected what 'memprof run' writes", path,
+                  sqlite3_errmsg(db));
         sqlite3_finalize(s);
         return -EINVAL;
     }
     int id = sqlite3_column_int(s, 0);
     sqlite3_finalize(s);
     if (id != DB_APPLICATION_ID)
-        return error_set(err, EINVAL, "%s: not a memprof file (application_id %d); expected what 'memprof run' writes", path, id);
+        return error_set(err, EINVAL, "%s: not a memprof file (application_id %d); expected what 'memprof run' writes",
+                         path, id);
     int64_t version = db_int(db, "PRAGMA user_version", 0);
     if (version > DB_SCHEMA_VERSION || version < 1)
-        return error_set(err, EINVAL, "%s: written by a newer memprof (format %lld, this one reads up to %d); update memprof", path,
+        return error_set(err, EINVAL,
+                         "%s: written by a newer memprof (format %lld, this one reads up to %d); update memprof", path,
                          (long long)version, DB_SCHEMA_VERSION);
     if (db_int(db, "SELECT count(*) FROM meta WHERE key = 'format' AND value = 'memprof'", 0) != 1)
-        return error_set(err, EINVAL, "%s: damaged: its meta table is missing or empty; record again with 'memprof run'", path);
+        return error_set(err, EINVAL,
+                         "%s: damaged: its meta table is missing or empty; record again with 'memprof run'", path);
     return 0;
 }
 

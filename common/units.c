@@ -61,7 +61,8 @@ const char *units_ns(char text[UNITS_TEXT], int64_t time_ns)
     else if (size < 120e9)
         snprintf(text, UNITS_TEXT, "%.3f s", ns / 1e9);
     else
-        snprintf(text, UNITS_TEXT, "%s%lld m %02d s", ns < 0 ? "-" : "", (long long)(size / 60e9), (int)fmod(size / 1e9, 60));
+        snprintf(text, UNITS_TEXT, "%s%lld m %02d s", ns < 0 ? "-" : "", (long long)(size / 60e9),
+                 (int)fmod(size / 1e9, 60));
     return text;
 }
 

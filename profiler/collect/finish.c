@@ -19,8 +19,10 @@ static int64_t now_ns(void)
 /* Everything that follows from the symbols, within one transaction of the caller's. */
 static int write_accounts(sqlite3 *db, const struct finish_options *options, int64_t start_ns, struct error *err)
 {
-    int rc = db_exec(db, "DELETE FROM account WHERE scope <> 'thread'; DELETE FROM site_line; DELETE FROM line; "
-                         "DELETE FROM site_op; DELETE FROM op; DELETE FROM mark WHERE domain = 'pytorch';", err);
+    int rc = db_exec(db,
+                     "DELETE FROM account WHERE scope <> 'thread'; DELETE FROM site_line; DELETE FROM line; "
+                     "DELETE FROM site_op; DELETE FROM op; DELETE FROM mark WHERE domain = 'pytorch';",
+                     err);
     if (rc == 0 && options->with_source)
         rc = finish_source(db, err);
     struct model m = {0};

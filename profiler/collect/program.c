@@ -83,8 +83,9 @@ static int has_section(Elf *elf, const char *name)
     return 0;
 }
 
-/* The sanitizer that a program was built with: it has an allocator of its own, and refuses to start behind another library.
- * NULL: none. Linked in (clang), its entry is a dynamic symbol of the program; otherwise (gcc) it is a library. */
+/* The sanitizer that a program was built with: it has an allocator of its own, and refuses to start behind another
+ * library. NULL: none. Linked in (clang), its entry is a dynamic symbol of the program; otherwise (gcc) it is a
+ * library. */
 static const char *sanitizer_of(Elf *elf)
 {
     static const struct {

@@ -39,7 +39,7 @@ static struct wire_counters counters;
 static unsigned modules_loaded, modules_unloaded;
 
 int record_module_load(uint32_t number, uint64_t start, uint64_t end, uint64_t bias, const uint8_t *build_id,
-                        size_t build_id_bytes, const char *path)
+                       size_t build_id_bytes, const char *path)
 {
     (void)number, (void)start, (void)end, (void)bias, (void)build_id, (void)build_id_bytes, (void)path;
     __atomic_fetch_add(&modules_loaded, 1, __ATOMIC_RELAXED);

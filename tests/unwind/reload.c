@@ -26,7 +26,7 @@ static unsigned loads, unloads, bad;
 #define BAD(...) (bad++ < 10 ? printf(__VA_ARGS__) : 0)
 
 int record_module_load(uint32_t number, uint64_t start, uint64_t end, uint64_t bias, const uint8_t *build_id,
-                        size_t build_id_bytes, const char *path)
+                       size_t build_id_bytes, const char *path)
 {
     (void)bias, (void)build_id;
     for (unsigned i = 0; i < 1024; i++)

@@ -6,6 +6,7 @@
 #include "page_data.h"
 
 #include "../common/db.h"
+#include "../common/zip.h"
 #include "source.h"
 
 #include <ctype.h>
@@ -18,6 +19,7 @@
 
 #define FILE_BYTES_MAX     (8u << 20)
 #define FUNCTION_LINES_MAX 400
+#define FUNCTIONS_MOST     (8u * PAGE_SOURCE_FUNCTIONS) /* with those whose files are not here */
 #define LINES_AROUND       3
 
 struct extent { /* the lines of a function that hold something */
@@ -111,6 +113,26 @@ static int looks_like_source(const char *path)
     return 0;
 }
 
+/* Scripts are commands, too: without an ending, with an interpreter in their first line. */
+static int is_script(const char *text)
+{
+    size_t length = strcspn(text, "\n");
+    return strncmp(text, "#!", 2) == 0 && memmem(text, length, "python", 6);
+}
+
+static char *read_zip(const struct page *page, const char *path, const char **why)
+{
+    struct stat st;
+    size_t length;
+    char *text = looks_like_source(path) ? zip_read(path, FILE_BYTES_MAX, &length, &st) : NULL;
+    if (text && source_is_newer(&st, page->start_unix_ns)) {
+        *why = "changed since the recording";
+        free(text);
+        text = NULL;
+    }
+    return text;
+}
+
 /* The text of a file, to free; NULL with why. */
 static char *read_disk(const struct page *page, const char *path, const char **why)
 {
@@ -118,13 +140,14 @@ static char *read_disk(const struct page *page, const char *path, const char **w
     *why = "not found on this machine";
     if (*path != '/')
         return NULL;
-    if (!looks_like_source(path)) {
+    int is_source = looks_like_source(path);
+    if (!is_source && strchr(page_basename(path), '.')) {
         *why = "not a source file by its name";
         return NULL;
     }
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (fd < 0)
-        return NULL;
+        return read_zip(page, path, why);
     char *text = NULL;
     if (fstat(fd, &st) || !S_ISREG(st.st_mode) || st.st_size > FILE_BYTES_MAX) {
         *why = "not a plain file of at most 8 MiB";
@@ -137,8 +160,9 @@ static char *read_disk(const struct page *page, const char *path, const char **w
         while (used < size && (n = read(fd, text + used, size - used)) > 0)
             used += (size_t)n;
         text[used] = 0;
-        if (memchr(text, 0, used)) {
-            *why = "not text";
+        int is_text = !memchr(text, 0, used);
+        if (!is_text || (!is_source && !is_script(text))) {
+            *why = is_text ? "not a source file by its name" : "not text";
             free(text);
             text = NULL;
         }
@@ -209,14 +233,33 @@ static void write_file(struct page *page, struct page_pack *pack, const struct e
     free(text);
 }
 
+/* How many of the functions, by score, are shown: those whose file is not here cost nothing, so they take no place of
+ * another (an interpreter built elsewhere has frames on each stack). */
+static uint32_t keep_best(const struct page *page, const struct extent *extents, uint32_t count)
+{
+    struct page_map known = {0}; /* file: 1 is there, 2 is not */
+    uint32_t kept = 0, with_text = 0;
+    for (; kept < count && kept < FUNCTIONS_MOST && with_text < PAGE_SOURCE_FUNCTIONS; kept++) {
+        int32_t file = extents[kept].file;
+        uint32_t state = page_map_get(&known, (uint32_t)file, 0);
+        if (state == PAGE_NONE) {
+            state = source_is_there(page->db, page->files[file]) ? 1 : 2;
+            page_map_set(&known, (uint32_t)file, 0, state);
+        }
+        with_text += state == 1;
+    }
+    page_map_free(&known);
+    return kept;
+}
+
 int page_write_source(struct page *page, struct page_pack *pack)
 {
     uint32_t count;
     struct extent *extents = find_extents(page, &count);
     if (count)
         qsort(extents, count, sizeof *extents, by_score);
-    if (count > PAGE_SOURCE_FUNCTIONS)
-        count = PAGE_SOURCE_FUNCTIONS;
+    if (page->options->with_source)
+        count = keep_best(page, extents, count);
     if (count)
         qsort(extents, count, sizeof *extents, by_place);
     size_t left = PAGE_SOURCE_BYTES;

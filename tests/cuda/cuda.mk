@@ -131,6 +131,7 @@ $(GPU)/cupti: tests/gpu/cupti.cu
 $(SIM)/static/vmm: $(SIM)/shared/vmm
 	@mkdir -p $(@D)
 	@cp $< $@
+programs: $(GPU_PROGRAMS)
 gpu-programs: $(GPU_PROGRAMS) $(if $(NVCC),$(CUDA_NVCC) $(SIM)/static/vmm $(GPU_CUDA) $(if $(CUPTI_INCLUDE),$(if $(CUPTI_LIB),$(GPU)/cupti)))
 # for a machine with a GPU and without memprof's libraries: copy $(BUILD) there and run tests/gpu/run.sh
 gpu-libs: all gpu-programs

@@ -1,8 +1,8 @@
 #!/bin/sh
 # tests/gpu/run.sh: what only a GPU can show. Unattended; prints a short table and writes it to $BUILD/gpu-results.txt.
-# Environment: BUILD, NVCC, CUPTI_INCLUDE, CUPTI_LIB; GPU_KINDS (shared static): how the samples are linked with the runtime
-# library. Uses memprof itself to read databases: no other tool has to be installed.
-# Exit status: 0 when nothing failed, or when there is no GPU (one line says so).
+# Environment: BUILD, NVCC, CUPTI_INCLUDE, CUPTI_LIB; GPU_KINDS (shared static): how the samples are linked with the runtime library;
+# GPU_TIMEOUT: seconds that one program may take (300). Uses memprof itself to read databases: no other tool has to be installed.
+# Exit status: 0 when nothing failed, or when there is no GPU (one line says so); 2 when it was not built.
 set -u
 root=$(cd "$(dirname "$0")/../.." && pwd)
 cd "$root" || exit 2
@@ -22,6 +22,9 @@ fi
 work=$BUILD/gpu-work
 rm -rf "$work" && mkdir -p "$work" "$GPU"
 
+for program in "$MEMPROF" "$GPU/probe" "$GPU/procaddr"; do
+    [ -x "$program" ] || { echo "check-gpu: $program is not built: run 'make check-gpu', or 'make gpu-libs' for another machine" >&2; exit 2; }
+done
 device=$("$GPU/probe") || { echo "check-gpu: skipped: $device"; exit 0; }
 passed=0 failed=0 skipped=0
 : >"$results"
@@ -33,7 +36,9 @@ note() { printf '%s\n' "$*" | tee -a "$results"; }
 # rows of a query, columns separated by blanks
 query() { "$MEMPROF" sql "$work/out.db" --csv "$1" | tr -d '\r' | sed 1d | tr ',' ' '; }
 column() { query "SELECT $3 FROM v_total WHERE device = '$1' AND kind = '$2'"; }
-record() { rm -f "$work/out.db"; "$MEMPROF" run -q -o "$work/out.db" -- "$@" >"$work/out" 2>"$work/err"; }
+# no run hangs the whole check
+limited() { timeout -k 10 "${GPU_TIMEOUT:-300}" "$@"; }
+record() { rm -f "$work/out.db"; limited "$MEMPROF" run -q -o "$work/out.db" -- "$@" >"$work/out" 2>"$work/err"; }
 # the first difference between a sample's own ledger and the recording; nothing when there is none
 difference() {
     grep '^ledger ' "$work/out" | while read -r _ device kind allocs bytes frees freed peak; do
@@ -59,10 +64,11 @@ for kind in $kinds; do
         elif [ -n "$d" ]; then row FAIL "$sample, $kind" "$d"
         else row ok "$sample, $kind" "equals the program's ledger: $(query "SELECT sum(alloc_count) FROM v_total WHERE device LIKE 'cuda:%' AND kind <> 'all'") allocations"; fi
     done
-    [ -x "$SIM/$kind/oom" ] && record "$SIM/$kind/oom" && {
+    if [ -x "$SIM/$kind/oom" ]; then
+        record "$SIM/$kind/oom" || true # its status has a row above
         n=$(query 'SELECT count(*) FROM oom WHERE device_free_bytes < size_bytes AND device_total_bytes > 0')
-        if [ "$n" = 2 ]; then row ok "out of memory, $kind" "2 events with the device's figures"; else row FAIL "out of memory, $kind" "$n of 2 events with the device's figures"; fi
-    }
+        if [ "$n" = 2 ]; then row ok "out of memory, $kind" "2 events with the device's figures"; else row FAIL "out of memory, $kind" "${n:-none} of 2 events with the device's figures"; fi
+    fi
     program=$GPU/deltas-$kind
     if [ ! -x "$program" ]; then
         row skip "cudaMemGetInfo deltas, $kind" "not built: $NVCC"
@@ -81,7 +87,7 @@ for kind in $kinds; do
 done
 
 for how in plain profiled; do
-    if [ $how = plain ]; then "$GPU/procaddr" >"$work/out" 2>"$work/err"; else record "$GPU/procaddr"; fi
+    if [ $how = plain ]; then limited "$GPU/procaddr" >"$work/out" 2>"$work/err"; else record "$GPU/procaddr"; fi
     said=$(tail -1 "$work/out")
     case $said in
     rows*" differ 0") row ok "cuGetProcAddress as dlsym, $how" "$said" ;;
@@ -95,8 +101,8 @@ for kind in $kinds; do
     [ -x "$program" ] || continue
     rm -f "$work/cost".*
     for _ in 1 2 3 4 5; do
-        "$program" >>"$work/cost.plain" 2>/dev/null
-        "$MEMPROF" run -q -o "$work/cost.db" -- "$program" >>"$work/cost.profiled" 2>/dev/null
+        limited "$program" >>"$work/cost.plain" 2>/dev/null
+        limited "$MEMPROF" run -q -o "$work/cost.db" -- "$program" >>"$work/cost.profiled" 2>/dev/null
         rm -f "$work/cost.db"
     done
     for pair in cudaMalloc+cudaFree cudaMallocAsync+cudaFreeAsync; do
@@ -108,7 +114,7 @@ for kind in $kinds; do
 done
 
 if [ -x "$GPU/cupti" ]; then
-    if "$GPU/cupti" >"$work/plain" 2>&1; then
+    if limited "$GPU/cupti" >"$work/plain" 2>&1; then
         if record "$GPU/cupti" && cmp -s "$work/plain" "$work/out"; then row ok "a CUPTI user" "$(cat "$work/out")"
         else row FAIL "a CUPTI user" "alone: $(cat "$work/plain"); under memprof: $(cat "$work/out")"; fi
     else
@@ -120,7 +126,7 @@ fi
 
 python=${PYTHON:-python3}
 if "$python" -c 'import torch' 2>/dev/null; then
-    if "$python" tests/gpu/torch_profiler.py >"$work/plain" 2>&1; then
+    if limited "$python" tests/gpu/torch_profiler.py >"$work/plain" 2>&1; then
         if record "$python" tests/gpu/torch_profiler.py && cmp -s "$work/plain" "$work/out"; then row ok "torch.profiler" "$(tail -1 "$work/out")"
         else row FAIL "torch.profiler" "under memprof: $(tail -1 "$work/out") $(tail -1 "$work/err")"; fi
     else

@@ -359,7 +359,7 @@ static void do_two(void)
     ptr a = plain(MIB);
     begin(1);
     ptr b = plain(2 * MIB);
-    usleep(100000);
+    usleep(300000); /* samples of the driver's figures */
     release(a); /* with the other device current */
     release(b);
 }

@@ -83,6 +83,12 @@ static int write_path(const struct export_format *format, sqlite3 *db, const str
     return rc;
 }
 
+static void say_notes(char *notes)
+{
+    for (char *rest, *line = strtok_r(notes, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest))
+        cli_note("%s", line);
+}
+
 static void say(const char *path, const struct export_result *result)
 {
     struct stat st = {0};
@@ -100,7 +106,8 @@ int cmd_export(const struct arguments *a)
     sqlite3 *db = NULL;
     const char *file = cli_file(a);
     const struct export_format *format = file ? format_of(a) : NULL;
-    if (!format)
+    if (!format || options_number(a, OPTION_export_max_events, 1, INT64_MAX, 0, &options.max_events) ||
+        options_number(a, OPTION_min_size, 1, INT64_MAX, 0, &options.min_size_bytes))
         return EXIT_USAGE;
     char *path =
         a->given[OPTION_export_output] ? xstrdup(a->value[OPTION_export_output]) : default_path(file, format->suffix);
@@ -118,8 +125,8 @@ int cmd_export(const struct arguments *a)
     sqlite3_close(db);
     if (rc == 0 && !to_stdout)
         say(path, &result);
-    if (rc == 0 && result.note[0])
-        cli_note("%s", result.note);
+    if (rc == 0)
+        say_notes(result.note);
     free(path);
     return rc == 0 ? EXIT_OK : rc == -EINVAL && db ? cli_usage("%s", err.text) : cli_fail(&err);
 }

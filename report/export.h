@@ -11,13 +11,15 @@
 #include <stdio.h>
 
 struct export_options {
-    const char *device; /* this one only; NULL: the format's choice */
+    const char *device;     /* this one only; NULL: the format's choice */
+    int64_t max_events;     /* of each device, the last ones; 0: all */
+    int64_t min_size_bytes; /* of a block */
 };
 
 struct export_result {
     int64_t item_count;
     const char *item;  /* what was counted, in plural */
-    char note[512];    /* what the format cannot hold of this recording; "": nothing */
+    char note[2048];   /* what is not in it, a line each; "": all is */
 };
 
 struct export_format {

@@ -7,11 +7,15 @@
 #include "export_torch.h"
 
 #include "../common/db.h"
+#include "../common/units.h"
 #include "vtab_event.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+
+#define VIEWER_ENTRIES 200000 /* that PyTorch's viewer shows without long waits */
+#define SETTINGS_MAX   1000
 
 static int put_annotations(struct exporting *e, struct error *err)
 {
@@ -45,6 +49,49 @@ static int put_annotations(struct exporting *e, struct error *err)
     }
     torch_op(p, 'e');
     rc = step == SQLITE_DONE ? 0 : db_error(e->db, err);
+    sqlite3_finalize(s);
+    return rc;
+}
+
+/* A word of Python, a number, or a text. */
+static void put_value(struct pickler *p, const char *text)
+{
+    char *end;
+    long long number = strtoll(text, &end, 10);
+    if (strcmp(text, "True") == 0 || strcmp(text, "False") == 0) {
+        torch_op(p, *text == 'T' ? '\x88' : '\x89');
+    } else if (*text && !*end && errno != ERANGE) {
+        torch_number(p, number);
+    } else {
+        double real = strtod(text, &end);
+        if (*text && !*end && strspn(text, "-+.0123456789eE") == strlen(text))
+            torch_float(p, real);
+        else
+            torch_text(p, text);
+    }
+}
+
+/* Those of an imported snapshot; readers look for PYTORCH_CUDA_ALLOC_CONF in all. */
+static int put_settings(struct exporting *e, struct error *err)
+{
+    static const char sql[] =
+        "SELECT substr(key, 7), CAST(value AS TEXT) FROM meta WHERE key LIKE 'torch.%' AND value IS NOT NULL"
+        " UNION SELECT 'PYTORCH_CUDA_ALLOC_CONF', '' WHERE NOT EXISTS(SELECT 1 FROM meta WHERE key = "
+        "'torch.PYTORCH_CUDA_ALLOC_CONF') ORDER BY 1";
+    struct pickler *p = &e->pickle;
+    sqlite3_stmt *s = NULL;
+    int64_t count = 0;
+    int step, rc = db_prepare(e->db, sql, &s, err);
+    if (rc)
+        return rc;
+    torch_begin(p, '}');
+    while ((step = sqlite3_step(s)) == SQLITE_ROW && count++ < SETTINGS_MAX) {
+        torch_text(p, db_text(s, 0));
+        errno = 0;
+        put_value(p, db_text(s, 1));
+    }
+    torch_op(p, 'u');
+    rc = step == SQLITE_DONE || step == SQLITE_ROW ? 0 : db_error(e->db, err);
     sqlite3_finalize(s);
     return rc;
 }
@@ -141,12 +188,9 @@ static int put_all(struct exporting *e, char names[TORCH_DEVICES_MAX][64], struc
     torch_word(p, WORD_external_annotations);
     rc = put_annotations(e, err);
     torch_word(p, WORD_allocator_settings);
-    torch_begin(p, '}');
-    char *settings = db_meta_text(e->db, "torch.PYTORCH_CUDA_ALLOC_CONF");
-    torch_word(p, WORD_PYTORCH_CUDA_ALLOC_CONF);
-    torch_text(p, settings ? settings : "");
-    free(settings);
-    torch_bytes(p, "uu.", 3);
+    if (rc == 0)
+        rc = put_settings(e, err);
+    torch_bytes(p, "u.", 2);
     return rc ? rc : p->rc;
 }
 
@@ -168,27 +212,60 @@ static void close_export(struct exporting *e)
     buf_free(&e->pickle.text);
 }
 
-static void add_note(struct buf *note, const char *text)
+static void note_count(struct buf *note, int64_t count, const char *one, const char *many)
 {
-    buf_printf(note, "%s%s", note->length ? "; " : "", text);
+    char text[UNITS_TEXT];
+    if (count > 0)
+        buf_printf(note, "%s %s\n", units_count(text, count), count == 1 ? one : many);
 }
 
+/* Devices that have memory and no place in the file. */
+static void note_devices(const struct exporting *e, struct buf *note)
+{
+    sqlite3_stmt *s = NULL;
+    if (sqlite3_prepare_v2(
+            e->db,
+            "SELECT device_id, name, alloc_count FROM total JOIN device USING(device_id) WHERE kind = 'all' "
+            "AND alloc_count > 0 ORDER BY 1",
+            -1, &s, NULL) != SQLITE_OK)
+        return;
+    while (sqlite3_step(s) == SQLITE_ROW) {
+        int is_in = 0;
+        char text[UNITS_TEXT];
+        for (int i = 0; i < e->trace_count; i++)
+            is_in |= e->traces[i].device_id == sqlite3_column_int64(s, 0);
+        if (!is_in)
+            buf_printf(note, "%s is not in it, with %s allocations: --device %s\n", db_text(s, 1),
+                       units_count(text, sqlite3_column_int64(s, 2)), db_text(s, 1));
+    }
+    sqlite3_finalize(s);
+}
+
+/* Everything that the recording has, and the file has not. */
 static void tell(const struct exporting *e, struct export_result *result)
 {
     struct buf note = BUF(sizeof result->note - 1);
-    char *kept = db_meta_text(e->db, "events_kept"), text[160];
+    char *kept = db_meta_text(e->db, "events_kept"), text[UNITS_TEXT];
+    note_devices(e, &note);
+    note_count(&note, e->other_processes,
+               "other process is not in it: a snapshot is of one, and this is of the one that allocated most",
+               "other processes are not in it: a snapshot is of one, and this is of the one that allocated most");
     if (kept && strcmp(kept, "last") == 0)
-        add_note(&note,
-                 "the recording kept its last events only: blocks from before them that were never freed are missing");
-    snprintf(text, sizeof text, "only the process that allocated most is in it, %lld %s not",
-             (long long)e->other_processes, e->other_processes == 1 ? "other is" : "others are");
-    if (e->other_processes > 0)
-        add_note(&note, text);
-    snprintf(text, sizeof text,
-             "%lld events or blocks are not in it: they overlap others, or their addresses cannot be told apart",
-             (long long)e->left_out);
-    if (e->left_out)
-        add_note(&note, text);
+        buf_puts(
+            &note,
+            "the recording kept its last events only: blocks from before them that were never freed are missing\n");
+    note_count(&note, e->early_left_out, "event before the last ones is not in it (--max-events)",
+               "events before the last ones are not in it (--max-events)");
+    note_count(&note, e->small_left_out, "allocation of a small block is not in it (--min-size)",
+               "allocations of small blocks are not in it (--min-size)");
+    note_count(&note, e->left_out,
+               "event or block is not in it: it overlaps others, or its address cannot be told apart",
+               "events or blocks are not in it: they overlap others, or their addresses cannot be told apart");
+    if (e->entries > VIEWER_ENTRIES)
+        buf_printf(&note,
+                   "PyTorch's viewer takes minutes for more than %s entries: --min-size 1024 or --max-events %d leaves "
+                   "out the least\n",
+                   units_count(text, VIEWER_ENTRIES), VIEWER_ENTRIES / 2);
     snprintf(result->note, sizeof result->note, "%s", note.data ? note.data : "");
     buf_free(&note);
     free(kept);
@@ -199,7 +276,10 @@ int export_torch(sqlite3 *db, const struct export_options *options, FILE *out, s
 {
     char names[TORCH_DEVICES_MAX][64];
     char *from = db_meta_text(db, "imported_from"), *kept = db_meta_text(db, "events_kept");
-    struct exporting e = {.db = db, .is_import = from != NULL, .start_us = db_meta_int(db, "start_unix_ns", 0) / 1000};
+    struct exporting e = {.db = db,
+                          .is_import = from != NULL,
+                          .start_us = db_meta_int(db, "start_unix_ns", 0) / 1000,
+                          .options = options};
     int rc = 0;
     e.pickle = (struct pickler){.out = out, .text = BUF(1 << 20), .err = err};
     e.traces = xcalloc(TORCH_DEVICES_MAX, sizeof *e.traces);

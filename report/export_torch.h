@@ -16,9 +16,9 @@
     X(action) X(addr) X(size) X(stream) X(time_us) X(frames) X(device_free) X(name) X(filename) X(line)       \
     X(device) X(address) X(total_size) X(allocated_size) X(active_size) X(requested_size) X(segment_type)     \
     X(segment_pool_id) X(is_expandable) X(blocks) X(state) X(stage) X(START) X(END) X(segments)               \
-    X(device_traces) X(allocator_settings) X(external_annotations) X(PYTORCH_CUDA_ALLOC_CONF) X(alloc)        \
+    X(device_traces) X(allocator_settings) X(external_annotations) X(alloc)        \
     X(free_requested) X(free_completed) X(segment_alloc) X(segment_free) X(segment_map) X(segment_unmap)      \
-    X(oom) X(large) X(active_allocated) X(active_pending_free) X(inactive)
+    X(oom) X(large) X(small) X(active_allocated) X(active_pending_free) X(inactive)
 /* clang-format on */
 
 enum word {
@@ -33,7 +33,8 @@ struct pickler {
     uint32_t memo_count;
     uint32_t word_memo[WORD_COUNT]; /* number plus 1; 0: not written yet */
     struct page_map frames;         /* address_id and place in its inline chain -> memo */
-    struct page_map stacks;         /* stack_id -> memo of the list */
+    struct page_map stacks;         /* stack_id and whether of a free -> memo of the list */
+    uint32_t freed_memo;            /* of the frame that stands before the stacks of frees, plus 1 */
     struct walk *walk;
     struct buf text;
     struct error *err;
@@ -51,6 +52,8 @@ void torch_item(struct pickler *p, enum word key, int64_t value);
 void torch_begin(struct pickler *p, char container); /* and its first group of items */
 void torch_next_item(struct pickler *p, int64_t count); /* after item number count of a list: a full group ends */
 void torch_frames(struct pickler *p, int64_t stack_id); /* "frames" and the list */
+void torch_frames_freed(struct pickler *p, int64_t stack_id); /* of a free: who allocated, and that it says that */
+void torch_float(struct pickler *p, double v);
 
 enum block_state { BLOCK_UNUSED, BLOCK_ACTIVE, BLOCK_PENDING };
 
@@ -88,11 +91,13 @@ struct exporting {
     sqlite3 *db;
     struct pickler pickle;
     int64_t start_us;
+    const struct export_options *options;
     int is_import;
     struct trace *traces;
     int trace_count;
     int64_t entries;
     int64_t other_processes; /* of the host that are not in it: a snapshot is of one process */
+    int64_t small_left_out, early_left_out; /* allocations and events that the options leave out */
     int64_t left_out; /* blocks of processes beyond PROCESSES_MAX, or across segments */
 };
 

@@ -71,13 +71,14 @@ static void segment_properties(struct exporting *e, struct trace *t)
     sqlite3_finalize(s);
 }
 
-/* The mapped parts of an expandable segment are one where they meet; and what only an import knows to be apart. */
-static void merge_segments(const struct exporting *e, struct trace *t)
+/* The mapped parts of an expandable segment are one where they meet. Others stay apart: readers look for each where it
+ * began. */
+static void merge_segments(struct trace *t)
 {
     uint32_t kept = 0;
     for (uint32_t i = 0; i < t->segment_count; i++) {
         struct range *before = kept ? &t->segments[kept - 1] : NULL, *r = &t->segments[i];
-        if (before && ((before->is_expandable && r->is_expandable) || !e->is_import) && before->end == r->start &&
+        if (before && before->is_expandable && r->is_expandable && before->end == r->start &&
             before->stream == r->stream && memcmp(before->pool, r->pool, sizeof r->pool) == 0)
             before->end = r->end;
         else
@@ -162,10 +163,7 @@ static void put_segment(struct exporting *e, struct trace *t, const struct range
     torch_item(p, WORD_total_size, (int64_t)(r->end - r->start));
     torch_item(p, WORD_stream, r->stream);
     torch_word(p, WORD_segment_type);
-    if (r->is_small)
-        torch_text(p, "small");
-    else
-        torch_word(p, WORD_large);
+    torch_word(p, r->is_small ? WORD_small : WORD_large);
     torch_word(p, WORD_segment_pool_id);
     torch_number(p, r->pool[0]);
     torch_number(p, r->pool[1]);
@@ -201,7 +199,7 @@ void torch_final_write(struct exporting *e, struct trace *t, int64_t *count)
     }
     add_regions(t);
     segment_properties(e, t);
-    merge_segments(e, t);
+    merge_segments(t);
     if (t->block_count)
         qsort(t->blocks, t->block_count, sizeof *t->blocks, by_block);
     for (uint32_t i = 0; i < t->segment_count && e->pickle.rc == 0; i++) {

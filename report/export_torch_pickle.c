@@ -59,6 +59,13 @@ void torch_number(struct pickler *p, int64_t v)
     }
 }
 
+void torch_float(struct pickler *p, double v)
+{
+    uint64_t bits;
+    memcpy(&bits, &v, sizeof bits);
+    op_number(p, 'G', __builtin_bswap64(bits), 8);
+}
+
 /* Always valid UTF-8, remembered. */
 void torch_text(struct pickler *p, const char *text)
 {
@@ -131,26 +138,56 @@ static int is_unknown(const struct walk_stack *stack)
            strcmp(stack->frames[0]->function, "(before the history)") == 0;
 }
 
+/* Viewers show a block with the frames of its free once they have gone back over that. */
+static void put_freed(struct pickler *p)
+{
+    if (p->freed_memo) {
+        get(p, p->freed_memo - 1);
+        return;
+    }
+    torch_op(p, '}');
+    p->freed_memo = torch_memoize(p) + 1;
+    torch_op(p, '(');
+    torch_word(p, WORD_name);
+    torch_text(p, "(where blocks are freed is not recorded; this one was allocated by)");
+    torch_word(p, WORD_filename);
+    torch_text(p, "memprof");
+    torch_item(p, WORD_line, 0);
+    torch_op(p, 'u');
+}
+
 /* "frames" and the list, shared by all that have this stack. */
-void torch_frames(struct pickler *p, int64_t stack_id)
+static void put_frames(struct pickler *p, int64_t stack_id, int is_free)
 {
     struct walk_stack stack = {0};
     torch_word(p, WORD_frames);
-    uint32_t memo = page_map_get(&p->stacks, (uint64_t)stack_id, 0);
+    uint32_t memo = page_map_get(&p->stacks, (uint64_t)stack_id, (uint64_t)is_free);
     if (memo != PAGE_NONE) {
         get(p, memo);
         return;
     }
     torch_op(p, ']');
-    page_map_set(&p->stacks, (uint64_t)stack_id, 0, torch_memoize(p));
+    page_map_set(&p->stacks, (uint64_t)stack_id, (uint64_t)is_free, torch_memoize(p));
     if (stack_id && p->rc == 0)
         p->rc = walk_stack(p->walk, stack_id, &stack, p->err);
     if (p->rc || !stack.count || is_unknown(&stack))
         return;
     torch_op(p, '(');
+    if (is_free)
+        put_freed(p);
     for (int i = 0, chain = 0; i < stack.count; i++) {
         chain = i && stack.frames[i]->address_id == stack.frames[i - 1]->address_id ? chain + 1 : 0;
         put_frame(p, stack.frames[i], chain);
     }
     torch_op(p, 'e');
+}
+
+void torch_frames(struct pickler *p, int64_t stack_id)
+{
+    put_frames(p, stack_id, 0);
+}
+
+void torch_frames_freed(struct pickler *p, int64_t stack_id)
+{
+    put_frames(p, stack_id, 1);
 }

@@ -27,7 +27,7 @@ struct row { /* of v_event */
         ROW_OOM
     } op;
     int is_silent;      /* of a state that no entry led to */
-    int is_segment_map; /* a part of an expandable segment */
+    int is_segment_map; /* a part of an expandable segment, or memory mapped as such are */
 };
 
 /* Where block and segment are one. Not on the host: what a map leaves there the heap takes next, and the reverse, so
@@ -113,7 +113,10 @@ static void put_entry(struct exporting *e, struct trace *t, enum word action, co
     torch_item(p, WORD_size, size_bytes);
     torch_item(p, WORD_stream, r->stream);
     torch_item(p, WORD_time_us, r->time_us);
-    torch_frames(p, stack_id);
+    if (action == WORD_free_requested || action == WORD_free_completed)
+        torch_frames_freed(p, stack_id);
+    else
+        torch_frames(p, stack_id);
     torch_op(p, 'u');
     t->count++;
     e->entries++;
@@ -133,7 +136,8 @@ static void give_alloc(struct exporting *e, struct trace *t, const struct row *r
     if (is_own_segment(e, t, r->kind)) {
         segment.size_bytes = r->size_bytes > 0 ? r->size_bytes : 1;
         if (!r->is_silent)
-            put_entry(e, t, WORD_segment_alloc, &segment, segment.size_bytes, r->stack_id);
+            put_entry(e, t, r->is_segment_map ? WORD_segment_map : WORD_segment_alloc, &segment, segment.size_bytes,
+                      r->stack_id);
         segment_add(t, &segment);
     } else {
         cover(t, r->address, r->size_bytes);
@@ -147,27 +151,37 @@ static void give_free(struct exporting *e, struct trace *t, const struct row *r)
     uint32_t index = page_map_get(&t->live, r->address, r->kind);
     struct block *b = index == PAGE_NONE || !t->blocks[index].state ? NULL : &t->blocks[index];
     int was_pending = b && b->state == BLOCK_PENDING;
+    int64_t stack_id = b ? b->stack_id : r->stack_id;
     if (r->op == ROW_FREE_REQUESTED) {
         if (b)
             b->state = BLOCK_PENDING;
         if (!r->is_silent)
-            put_entry(e, t, WORD_free_requested, r, r->size_bytes, 0);
+            put_entry(e, t, WORD_free_requested, r, r->size_bytes, stack_id);
         return;
     }
     if (!b) /* its birth is not kept: its segment has to be there from the start */
         cover(t, r->address, r->size_bytes);
     if (!r->is_silent && !e->is_import && !was_pending)
-        put_entry(e, t, WORD_free_requested, r, r->size_bytes, 0);
+        put_entry(e, t, WORD_free_requested, r, r->size_bytes, stack_id);
     if (!r->is_silent)
-        put_entry(e, t, WORD_free_completed, r, r->size_bytes, 0);
+        put_entry(e, t, WORD_free_completed, r, r->size_bytes, stack_id);
     if (b)
         b->state = BLOCK_UNUSED;
     if (b && is_own_segment(e, t, r->kind) && r->op == ROW_FREE) {
         int64_t bytes = r->size_bytes > 0 ? r->size_bytes : 1;
         if (!r->is_silent)
-            put_entry(e, t, WORD_segment_free, r, bytes, 0);
+            put_entry(e, t, r->is_segment_map ? WORD_segment_unmap : WORD_segment_free, r, bytes, 0);
         segment_cut(t, r->address, r->address + (uint64_t)bytes);
     }
+}
+
+/* Only a part of a segment goes. */
+static int is_part(const struct trace *t, const struct row *r)
+{
+    uint32_t i = torch_segment_at(t, r->address);
+    uint64_t end = r->address + (uint64_t)r->size_bytes;
+    return i < t->segment_count && t->segments[i].start < end &&
+           (t->segments[i].start != r->address || t->segments[i].end != end);
 }
 
 static void give_segment(struct exporting *e, struct trace *t, const struct row *r)
@@ -175,10 +189,10 @@ static void give_segment(struct exporting *e, struct trace *t, const struct row 
     int is_alloc = r->op == ROW_SEGMENT_ALLOC;
     if (t->device_id == 0 && !e->is_import)
         return;
-    /* only an import knows that segments come and go whole */
-    enum word action = e->is_import && !r->is_segment_map ? is_alloc ? WORD_segment_alloc : WORD_segment_free
-                       : is_alloc                         ? WORD_segment_map
-                                                          : WORD_segment_unmap;
+    enum word action = is_alloc && !r->is_segment_map       ? WORD_segment_alloc
+                       : is_alloc                           ? WORD_segment_map
+                       : r->is_segment_map || is_part(t, r) ? WORD_segment_unmap
+                                                            : WORD_segment_free;
     if (is_alloc)
         segment_add(t, r);
     else
@@ -203,7 +217,8 @@ static void give_row(struct exporting *e, struct trace *t, const struct row *r)
         give_segment(e, t, r);
         break;
     case ROW_OOM:
-        put_entry(e, t, WORD_oom, r, r->size_bytes, r->stack_id);
+        if (!r->is_silent)
+            put_entry(e, t, WORD_oom, r, r->size_bytes, r->stack_id);
         break;
     default:
         break;
@@ -264,6 +279,8 @@ static int read_row(const struct exporting *e, struct trace *t, sqlite3_stmt *s,
     if (e->is_import) {
         r->is_silent = strcmp(hook, "before the history") == 0 || strcmp(hook, "final state") == 0;
         r->is_segment_map = strcmp(hook, "segment_map") == 0 || strcmp(hook, "segment_unmap") == 0;
+    } else {
+        r->is_segment_map = r->kind == KIND_vmm;
     }
     if (r->op == ROW_OTHER)
         return 0;
@@ -289,12 +306,43 @@ static int64_t oom_free(struct exporting *e, const struct trace *t, int64_t n)
     return bytes < 0 ? 0 : bytes;
 }
 
+static int is_block_row(const struct row *r)
+{
+    return r->op == ROW_ALLOC || r->op == ROW_FREE || r->op == ROW_FREE_REQUESTED || r->op == ROW_TO_SEGMENT;
+}
+
+/* Events that --max-events leaves out: they lead to the state in which the history begins. */
+static int count_early(struct exporting *e, const struct trace *t, const char *device, int64_t *early,
+                       struct error *err)
+{
+    static const char sql[] =
+        "SELECT count(*) FROM v_event e WHERE e.device = ?1 AND (?2 = 0 OR e.process_id = ?2) AND e.op <> 'end' AND "
+        "e.hook NOT IN ('before the history', 'final state')";
+    sqlite3_stmt *s = NULL;
+    int64_t count = 0;
+    int rc = e->options->max_events ? db_prepare(e->db, sql, &s, err) : 0;
+    if (s) {
+        sqlite3_bind_text(s, 1, device, -1, SQLITE_TRANSIENT);
+        sqlite3_bind_int64(s, 2, t->process_id);
+        if (sqlite3_step(s) == SQLITE_ROW)
+            count = sqlite3_column_int64(s, 0);
+        else
+            rc = db_error(e->db, err);
+    }
+    sqlite3_finalize(s);
+    *early = count > e->options->max_events ? count - e->options->max_events : 0;
+    return rc;
+}
+
 int torch_trace_write(struct exporting *e, struct trace *t, const char *device, struct error *err)
 {
     sqlite3_stmt *s = NULL;
     struct row r;
-    int64_t ooms = 0;
-    int step = SQLITE_DONE, rc = db_prepare(e->db, event_sql, &s, err);
+    int64_t ooms = 0, early = 0, seen = 0;
+    int step = SQLITE_DONE, rc = count_early(e, t, device, &early, err);
+    if (rc == 0)
+        rc = db_prepare(e->db, event_sql, &s, err);
+    e->early_left_out += early;
     torch_begin(&e->pickle, ']');
     if (rc == 0) {
         sqlite3_bind_text(s, 1, device, -1, SQLITE_TRANSIENT);
@@ -302,6 +350,14 @@ int torch_trace_write(struct exporting *e, struct trace *t, const char *device, 
         while (e->pickle.rc == 0 && (step = sqlite3_step(s)) == SQLITE_ROW) {
             if (read_row(e, t, s, &r)) {
                 e->left_out++;
+                continue;
+            }
+            if (r.op == ROW_OTHER)
+                continue;
+            if (!r.is_silent && seen++ < early)
+                r.is_silent = 1;
+            if (is_block_row(&r) && r.size_bytes < e->options->min_size_bytes) {
+                e->small_left_out += r.op == ROW_ALLOC;
                 continue;
             }
             if (r.op == ROW_OOM)

@@ -14,7 +14,7 @@ _memprof() {
     info) options='--json --color --help' ;;
     sql) options='--json --csv --color --help' ;;
     import) options='--output --source --quiet --help' ;;
-    export) options='--device --format --output --help' ;;
+    export) options='--device --format --max-events --min-size --output --help' ;;
     esac
     if [[ $word == -* ]]; then
         mapfile -t COMPREPLY < <(compgen -W "$options" -- "$word")

@@ -36,6 +36,16 @@ def key(s): return {k: v for k, v in s.items() if k in ('device', 'address', 'to
 assert sorted(map(str, map(key, a['segments']))) == sorted(map(str, map(key, b['segments'])))
 def when(s): return sorted((x['name'], x['stage'], x['device'], x['time_us']) for x in s['external_annotations'] if x['name'] not in ('epoch 3', 'before'))
 assert when(a) == when(b)
+for name, value in a['allocator_settings'].items():
+    value = str(value).replace("'", '') if isinstance(value, dict) else value
+    assert b['allocator_settings'][name] == value and type(b['allocator_settings'][name]) is type(value), name
+# going back over a free, viewers show its frames as the block's: who allocated it, and that it says that
+where = {}
+for e in b['device_traces'][0]:
+    if e['action'] == 'alloc':
+        where[e['addr']] = frames(e)
+    elif e['action'] == 'free_completed' and where.get(e['addr']):
+        assert frames(e)[0][0].startswith('(where blocks are freed is not recorded') and frames(e)[1:] == where[e['addr']], e
 EOF
 python3 "$ROOT/tests/torch/make_snapshot.py" all s.pickle
 "$MEMPROF" import -q s.pickle -o out.db
@@ -61,6 +71,52 @@ done
 # a device with blocks that are segments themselves, and with a pool
 export_it net.db --device cuda:0 -o gpu.pickle
 check gpu.pickle
+# segments of an allocator come and go as they did, whole or as parts, for the viewer's timeline of segments
+if [ -e "$BUILD/cuda/13000/libcuda.so.1" ]; then
+    for how in plain expandable; do
+        LD_LIBRARY_PATH=$BUILD/cuda/13000:$BUILD/cuda SIM_CUDA_DEVICES=2 "$MEMPROF" run -q -o gpu.db -- "$BUILD/torch/3/caching" $how >out
+        export_it gpu.db
+        check gpu.pickle
+        contains "$how: who is left out" export.err 'host is not in it, with '
+        python3 - gpu.pickle $how out <<'EOF' || fail "$how: segments"
+import pickle, sys
+s = pickle.load(open(sys.argv[1], 'rb'))
+whole = sys.argv[2] == 'plain'
+counted = {l.split('|')[0]: list(map(int, l.split('|')[1:])) for l in open(sys.argv[3]) if l.startswith('cuda')}
+for number, trace in enumerate(s['device_traces']):
+    actions = {e['action'] for e in trace}
+    assert ('segment_alloc' in actions, 'segment_map' in actions) == (whole, not whole), actions
+    blocks, peak, end, reserved = counted['cuda:%d' % number]
+    assert sum(e['action'] == 'alloc' for e in trace) == blocks
+    assert sum(e['size'] for e in trace if e['action'] in ('segment_alloc', 'segment_map')) >= reserved
+    segments = [x for x in s['segments'] if x['device'] == number]
+    assert all(x['is_expandable'] != whole for x in segments) and sum(x['active_size'] for x in segments) == end
+EOF
+    done
+    LD_LIBRARY_PATH=$BUILD/cuda/13000:$BUILD/cuda SIM_CUDA_DEVICES=2 "$MEMPROF" run -q -o gpu.db -- "$BUILD/cuda/plain/net" 2 10 >out
+    export_it gpu.db
+    check gpu.pickle
+    equal 'net.cu: the segment of each device goes' '2' "$(python3 -c "import pickle; print(sum(e['action'] == 'segment_free' for t in pickle.load(open('gpu.pickle', 'rb'))['device_traces'] for e in t))")"
+    echo '  segments of GPUs'
+else
+    echo '  the simulated driver is not built: segments of GPUs were not tested'
+fi
+# what the options leave out: all before the last events, whose state remains; small blocks
+"$MEMPROF" run -q -o run.db -- "$SAMPLES/net" >/dev/null
+export_it run.db
+export_it run.db --max-events 100 -o last.pickle
+check last.pickle
+contains 'the last events' export.err ' events before the last ones are not in it (--max-events)'
+export_it run.db --min-size 4096 -o large.pickle
+check large.pickle
+contains 'large blocks' export.err ' allocations of small blocks are not in it (--min-size)'
+python3 - <<'EOF' || fail 'the options'
+import pickle
+everything, last, large = (pickle.load(open(f, 'rb'))['device_traces'][0] for f in ('run.pickle', 'last.pickle', 'large.pickle'))
+def plain(trace): return [(e['action'], e['addr'], e['size'], e['time_us']) for e in trace]
+assert 100 <= len(last) <= 200 and plain(everything)[-len(last):] == plain(last)
+assert plain(large) == [e for e in plain(everything) if e[2] >= 4096]
+EOF
 # only what is kept can be in it
 "$MEMPROF" run -q --max-events 70000 -o part.db -- "$SAMPLES/threads" >/dev/null
 export_it part.db
@@ -80,7 +136,7 @@ cmp stdout.pickle run.pickle || fail 'a second time'
 [ "$(find . -name 'run.pickle*' | wc -l)" = 1 ] || fail 'temporary files are left'
 
 # mistakes
-for arguments in 'run.db' '--format torch run.db' '--format pprov run.db' '--format torch-snapshot --device cuda:7 run.db' '--format torch-snapshot a b'; do
+for arguments in 'run.db' '--format torch-snapshot --max-events 0 run.db' '--format torch-snapshot --min-size x run.db' '--format torch run.db' '--format pprov run.db' '--format torch-snapshot --device cuda:7 run.db' '--format torch-snapshot a b'; do
     status=0
     # shellcheck disable=SC2086
     "$MEMPROF" export $arguments >out 2>err || status=$?

@@ -1,5 +1,6 @@
 """Whether a snapshot is what PyTorch's viewer and _memory_viz.py need: keys and types, segments filled by their blocks, sums,
-and, going back from the final state as the viewer does, each block within a segment and each entry about something there."""
+and, going back from the final state as the viewer does, each block within a segment at every instant and each entry about
+something there: a segment_alloc about a segment that begins there and has that size, a segment_map about a part of one."""
 import bisect
 import pickle
 import pickletools
@@ -44,7 +45,10 @@ def check_segment(s):
 
 
 class Segments:
+    """Ranges by address. The viewer joins what segment_unmap gives back with its neighbours of the same stream."""
+
     def __init__(self, segments):
+        self.streams = {s['address']: s['stream'] for s in segments}
         self.ranges = sorted((s['address'], s['address'] + s['total_size']) for s in segments)
         for a, b in zip(self.ranges, self.ranges[1:]):
             need(a[1] <= b[0], 'segments overlap at', b[0])
@@ -57,20 +61,30 @@ class Segments:
             i += 1
         return i >= 0 and end >= address + size
 
-    def add(self, start, end):
+    def add_whole(self, start, end, stream):
         bisect.insort(self.ranges, (start, end))
+        self.streams[start] = stream
 
-    def remove(self, start, end):
+    def add_part(self, start, end, stream):
         i = bisect.bisect_left(self.ranges, (start, 0))
-        if i and self.ranges[i - 1][1] > start:
-            i -= 1
-        while i < len(self.ranges) and self.ranges[i][0] < end:
-            a, b = self.ranges.pop(i)
-            if a < start:
-                self.ranges.insert(i, (a, start))
-                i += 1
-            if b > end:
-                self.ranges.insert(i, (end, b))
+        if i < len(self.ranges) and self.ranges[i][0] == end and self.streams[end] == stream:
+            end = self.ranges.pop(i)[1]
+        if i and self.ranges[i - 1][1] == start and self.streams[self.ranges[i - 1][0]] == stream:
+            start = self.ranges.pop(i - 1)[0]
+        self.add_whole(start, end, stream)
+
+    def remove_whole(self, start, end):
+        need((start, end) in self.ranges, 'a segment that is not there as a whole:', hex(start))
+        self.ranges.remove((start, end))
+
+    def remove_part(self, start, end):
+        i = bisect.bisect_right(self.ranges, (start, 1 << 62)) - 1
+        need(i >= 0 and self.ranges[i][1] >= end, 'a part of no segment:', hex(start))
+        first, last = self.ranges.pop(i)
+        if last > end:
+            self.add_whole(end, last, self.streams[first])
+        if first < start:
+            bisect.insort(self.ranges, (first, start))
 
 
 def check_trace(trace, segments):
@@ -102,10 +116,13 @@ def check_trace(trace, segments):
             need(live.pop(address)[0] == size, 'another size than at birth:', hex(address))
             need(here.holds(address, max(size, 1)), 'block outside of segments:', e['action'], hex(address), size)
         elif e['action'] in ('segment_alloc', 'segment_map'):
-            need(here.holds(address, size), 'a segment that is not there:', hex(address))
-            here.remove(address, address + size)
-        elif e['action'] in ('segment_free', 'segment_unmap'):
-            here.add(address, address + size)
+            remove = here.remove_whole if e['action'] == 'segment_alloc' else here.remove_part
+            remove(address, address + size)
+            need(not any(address <= a < address + size for a in live), 'blocks are left where there was no segment:', hex(address))
+        elif e['action'] == 'segment_free':
+            here.add_whole(address, address + size, e['stream'])
+        elif e['action'] == 'segment_unmap':
+            here.add_part(address, address + size, e['stream'])
         else:
             need(False, 'action', e['action'])
     for address, (size, _) in live.items():
@@ -116,7 +133,7 @@ def main():
     with open(sys.argv[1], 'rb') as f:
         data = f.read()
     known = {'PROTO', 'STOP', 'MARK', 'MEMOIZE', 'EMPTY_DICT', 'EMPTY_LIST', 'SETITEMS', 'APPENDS', 'SHORT_BINUNICODE', 'BINUNICODE',
-             'BINGET', 'LONG_BINGET', 'BININT', 'BININT1', 'BININT2', 'LONG1', 'TUPLE2', 'NEWTRUE', 'NEWFALSE'}
+             'BINGET', 'LONG_BINGET', 'BININT', 'BININT1', 'BININT2', 'LONG1', 'TUPLE2', 'NEWTRUE', 'NEWFALSE', 'BINFLOAT'}
     ops = {op.name for op, _, _ in pickletools.genops(data)}
     need(ops <= known, 'opcodes', ops - known)  # all of these the viewer knows
     need(data[:2] == b'\x80\x04', 'protocol')

@@ -345,6 +345,7 @@ static int print_stacks(struct by *b, struct error *err)
 static int record_rows(struct by *b, struct error *err)
 {
     struct record r;
+    char empty[] = "";
     int rc = 0;
     record_open(&r, b->out);
     record_document_begin(&r);
@@ -366,6 +367,13 @@ static int record_rows(struct by *b, struct error *err)
             walk_json(&stack, &frames);
         row_record(&r, row, b->options->inclusive, b->options->at == REPORT_AT_TIME, "frames", frames.data);
         buf_free(&frames);
+    }
+    if (rc == 0 && record_wants_heading(&r)) {
+        struct row none = {.command = b->options->by == ROW_PROCESS ? empty : NULL,
+                           .op = b->options->by == ROW_OP ? empty : NULL,
+                           .phase = empty};
+        row_record(&r, &none, b->options->inclusive, b->options->at == REPORT_AT_TIME, "frames",
+                   b->options->by == ROW_STACK ? "" : NULL);
     }
     record_array_end(&r);
     record_document_end(&r);

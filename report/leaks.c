@@ -438,6 +438,8 @@ static int record_leaks(struct leaks *l, int shown, struct error *err)
     record_array_begin(&r, "leaks");
     for (int i = 0; rc == 0 && i < shown; i++)
         rc = record_leak(l, &r, &l->leak[i], err);
+    if (rc == 0 && record_wants_heading(&r))
+        rc = record_leak(l, &r, &(struct leak){0}, err);
     record_array_end(&r);
     if (l->out->format == REPORT_JSON)
         record_suppressions(l, &r);

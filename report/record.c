@@ -75,6 +75,7 @@ void record_member_int(struct record *r, const char *key, int64_t value)
 void record_array_begin(struct record *r, const char *key)
 {
     r->rows = 0;
+    r->is_heading = 0;
     if (is_json(r) && key)
         member(r, key);
     if (is_json(r))
@@ -167,7 +168,15 @@ void record_end(struct record *r)
     } else {
         if (r->rows == 0)
             fprintf(file, "%s\n", r->heading.data ? r->heading.data : "");
-        fprintf(file, "%s\n", line);
+        if (!r->is_heading)
+            fprintf(file, "%s\n", line);
     }
     r->rows++;
+}
+
+int record_wants_heading(struct record *r)
+{
+    if (is_json(r) || r->rows)
+        return 0;
+    return r->is_heading = 1;
 }

@@ -457,7 +457,7 @@ static void record_segment(const struct fragments *f, struct record *r, const st
     const struct block *pin = g->pin;
     struct line l = line_of(f, pin ? pin->site_id : 0), taker = line_of(f, g->site_id);
     record_begin(r);
-    record_text(r, "device", f->devices[g->device]);
+    record_text(r, "device", f->segment_count ? f->devices[g->device] : NULL);
     record_text(r, "kind", g->kind);
     record_text(r, "name", g->name);
     record_int(r, "process_id", g->process_id);
@@ -482,12 +482,15 @@ static void record_segment(const struct fragments *f, struct record *r, const st
 
 static void record_segments(const struct fragments *f)
 {
+    static const struct segment none = {0};
     struct record r;
     size_t top = f->options->top > 0 ? (size_t)f->options->top : SIZE_MAX;
     record_open(&r, f->out);
     record_array_begin(&r, NULL);
     for (size_t i = 0; i < f->segment_count && i < top; i++)
         record_segment(f, &r, &f->segments[i]);
+    if (record_wants_heading(&r))
+        record_segment(f, &r, &none);
     record_array_end(&r);
     record_close(&r);
 }

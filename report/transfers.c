@@ -116,7 +116,7 @@ static int record_lines(sqlite3 *db, const struct report_options *o, const struc
         return rc;
     record_open(&r, out);
     record_array_begin(&r, NULL);
-    while (sqlite3_step(s) == SQLITE_ROW) {
+    while (sqlite3_step(s) == SQLITE_ROW || record_wants_heading(&r)) {
         record_begin(&r);
         record_text(&r, "device", db_text(s, 0));
         record_text(&r, "direction", db_text(s, 1));

@@ -55,3 +55,14 @@ for c in 'report' 'report --by line' 'report --by stack' 'report --by module -i'
     [ $command = info ] && continue
     "$MEMPROF" $command net.db "$@" --csv | python3 -c 'import csv, sys; rows = list(csv.reader(sys.stdin)); assert len(rows) > 1 and len({len(r) for r in rows}) == 1, rows' || fail "$c --csv is not CSV"
 done
+
+# CSV without a row has its heading, the same as with rows
+for key in line stack function; do
+    "$MEMPROF" report net.db --csv --by $key --at 1s >full
+    "$MEMPROF" report net.db --csv --by $key --at 0ns >none
+    equal "nothing is live at the beginning, by $key: the heading alone" "$(head -n 1 full)" "$(cat none)"
+done
+"$MEMPROF" run -q -o nothing.db true
+"$MEMPROF" leaks nothing.db --csv >none
+"$MEMPROF" leaks net.db --csv >full
+equal "no leaks" "$(head -n 1 full)" "$(cat none)"

@@ -49,6 +49,11 @@ static int take_event(struct import *im, const struct import_fields *f, struct p
         .place = fields_place(im, f, KEY_pool_id),
         .action = (uint8_t)action,
     };
+    if (!e->address && action >= IMPORT_ALLOC &&
+        action <= IMPORT_SEGMENT_UNMAP) { /* no block and no segment begins at 0 */
+        e->action = IMPORT_NO_ACTION;
+        im->bad_entries++;
+    }
     if (action == IMPORT_USER)
         e->address = fields_text(f, FIELDS_HAVE(f, user_metadata) ? KEY_user_metadata : KEY_name);
     *result = pickle_make(IMPORT_VALUE_event, im->events.count - 1);

@@ -351,7 +351,7 @@ static struct range_map *final_segments(const struct lane *l)
     struct range_map *m = range_map_open();
     for (uint32_t i = 0; i < l->segment_count; i++) {
         const struct import_segment *s = &l->segments[i];
-        if (s->device == l->device)
+        if (s->device == l->device && s->address)
             put(m, s->address, end_of(s->address, s->total_bytes), s->stack, s->place);
     }
     return m;

@@ -434,7 +434,7 @@ static void list_facts(const struct import *im, const struct import_counts *c, s
          c->unseen_allocs, 1},
         {"unseen_segment", "parts of segments in which the history and the final state differ; set at its end",
          c->unseen_segments, 1},
-        {"bad_entry", "entries with an action or state that is not known, not used", im->bad_entries, 1},
+        {"bad_entry", "entries whose action, state or address is none that is known, not used", im->bad_entries, 1},
         {"bad_size", "sizes that make no sense (negative, or larger than can be added up), taken as 0", im->bad_sizes,
          1},
         {"rest_bytes", "bytes after the snapshot's end, not read", im->rest_bytes, 1},

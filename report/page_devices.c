@@ -21,10 +21,59 @@ struct layer {
     int64_t values[LAYER_COLUMNS];
 };
 
+/* Reserved bytes after each segment's birth or death, where segments are all that is reserved. */
+struct step {
+    int64_t time_ns, bytes;
+};
+
 struct layers {
     struct page *page;
     sqlite3_stmt *bucket, *sample, *sample_after;
+    struct step *steps; /* of the device being written */
+    uint32_t step_count, step_capacity;
 };
+
+#define STEPS_MAX 400000
+
+/* Pools, mappings and the host's heap have reserved bytes that are no segments; too many steps are not worth it: then
+ * the timeline tells. */
+static int load_steps(struct layers *w, const struct page_device *device)
+{
+    static const char sql[] =
+        "SELECT time_ns, sum(bytes) OVER (ORDER BY time_ns, bytes) FROM (SELECT alloc_ns AS time_ns, size_bytes AS "
+        "bytes "
+        "FROM segment WHERE device_id = ?1 UNION ALL SELECT free_ns, -size_bytes FROM segment WHERE device_id = ?1 AND "
+        "free_ns IS NOT NULL) WHERE ?1 <> 0 AND NOT EXISTS (SELECT 1 FROM total WHERE device_id = ?1 AND kind IN "
+        "('pool', "
+        "'vmm', 'array') AND alloc_count > 0) ORDER BY 1, bytes LIMIT ?2";
+    sqlite3_stmt *s = page_query(w->page, sql);
+    w->step_count = 0;
+    if (!s)
+        return -EIO;
+    sqlite3_bind_int64(s, 1, device->device_id);
+    sqlite3_bind_int(s, 2, STEPS_MAX + 1);
+    int rc;
+    while ((rc = sqlite3_step(s)) == SQLITE_ROW)
+        *PAGE_PUSH(w->steps, w->step_count, w->step_capacity) =
+            (struct step){sqlite3_column_int64(s, 0), sqlite3_column_int64(s, 1)};
+    if (w->step_count > STEPS_MAX)
+        w->step_count = 0;
+    return page_query_end(w->page, s, rc);
+}
+
+/* The sum after the last step at or before an instant. */
+static int64_t reserved_at(const struct layers *w, int64_t time_ns)
+{
+    uint32_t low = 0, high = w->step_count;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (w->steps[middle].time_ns <= time_ns)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low ? w->steps[low - 1].bytes : 0;
+}
 
 /* A bucket of the timeline and the one before it tell what was at an instant within, if nothing changed around it. */
 static int64_t value_at(int64_t before, int64_t most, int64_t last, int is_reached, int *about)
@@ -89,13 +138,17 @@ static void find_layer(struct layers *w, const struct page_device *device, int64
     sqlite3_bind_int64(w->bucket, 2, time_ns);
     from_timeline(w->bucket, time_ns, device->device_id == 0, l);
     sqlite3_reset(w->bucket);
+    if (w->step_count) {
+        l->values[RESERVED] = reserved_at(w, time_ns);
+        l->values[ABOUT] &= 1;
+    }
     read_sample(w->sample, device, time_ns, l);
     if (time_ns < w->page->duration_ns) /* after it the program's own use is over */
         read_sample(w->sample_after, device, time_ns, l);
 }
 
 /* Rows: the device's peak, the program's end, then the stored instants. */
-static void write_device(struct layers *w, struct page_pack *pack, const struct page_device *device)
+static int write_device(struct layers *w, struct page_pack *pack, const struct page_device *device)
 {
     struct page *page = w->page;
     uint32_t count = page->instant_count + 2;
@@ -112,6 +165,7 @@ static void write_device(struct layers *w, struct page_pack *pack, const struct 
         }
         sqlite3_finalize(s);
     }
+    int rc = load_steps(w, device);
     find_layer(w, device, peak_ns, &rows[0]);
     find_layer(w, device, page->duration_ns, &rows[1]);
     for (uint32_t i = 0; i < page->instant_count; i++)
@@ -123,6 +177,7 @@ static void write_device(struct layers *w, struct page_pack *pack, const struct 
         pack_column(pack, layer_names[i], count, &rows[0].values[i], sizeof *rows, 1);
     pack_close(pack, '}');
     free(rows);
+    return rc;
 }
 
 #define SAMPLE                                                                                                         \
@@ -141,13 +196,12 @@ static int write_layers(struct page *page, struct page_pack *pack)
         w.sample = page_query(page, SAMPLE "<= ?2 ORDER BY time_ns DESC LIMIT 1");
     if (w.sample)
         w.sample_after = page_query(page, SAMPLE "> ?2 ORDER BY time_ns LIMIT 1");
-    if (w.sample_after) {
-        pack_open(pack, "layers", '[');
-        for (uint32_t i = 0; i < page->device_count; i++)
-            write_device(&w, pack, &page->devices[i]);
-        pack_close(pack, ']');
-    }
     int rc = w.sample_after ? 0 : -EIO;
+    pack_open(pack, "layers", '[');
+    for (uint32_t i = 0; i < page->device_count && !rc; i++)
+        rc = write_device(&w, pack, &page->devices[i]);
+    pack_close(pack, ']');
+    free(w.steps);
     sqlite3_finalize(w.bucket);
     sqlite3_finalize(w.sample);
     sqlite3_finalize(w.sample_after);
@@ -159,7 +213,7 @@ static int write_layers(struct page *page, struct page_pack *pack)
 static int write_frames(struct page *page, struct page_pack *pack, int64_t stack_id)
 {
     sqlite3_stmt *s =
-        page_query(page, "SELECT function, file, line, is_allocator FROM v_stack WHERE stack_id = ? ORDER BY "
+        page_query(page, "SELECT function, file, line, is_allocator, language FROM v_stack WHERE stack_id = ? ORDER BY "
                          "depth LIMIT 32");
     if (!s)
         return -EIO;
@@ -172,6 +226,7 @@ static int write_frames(struct page *page, struct page_pack *pack, int64_t stack
         pack_text(pack, NULL, file);
         pack_int(pack, NULL, page_line_number(s, 2));
         pack_int(pack, NULL, sqlite3_column_int(s, 3) != 0);
+        pack_int(pack, NULL, !strcmp(db_text(s, 4), "python"));
         pack_close(pack, ']');
         free(function);
         free(file);

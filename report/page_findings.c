@@ -318,17 +318,30 @@ static void find_growth(struct finding *f, const struct totals *t)
     free(live);
 }
 
+/* The last ones: what the program ended on is among them. */
 static void find_failures(struct finding *f)
 {
-    sqlite3_stmt *s = page_query(
-        f->page,
-        "SELECT o.time_ns, o.size_bytes, o.active_bytes, d.name, o.device_free_bytes, o.device_total_bytes FROM oom o "
-        "JOIN device d USING(device_id) ORDER BY o.time_ns LIMIT 3");
-    while (s && sqlite3_step(s) == SQLITE_ROW) {
+    enum { SHOWN = 3 };
+    int64_t count = db_int(f->page->db, "SELECT count(*) FROM oom", 0);
+    sqlite3_stmt *s = page_query(f->page, "SELECT time_ns, size_bytes, active_bytes, device, device_free_bytes, "
+                                          "device_total_bytes, function, file, line FROM v_oom ORDER BY time_ns DESC, "
+                                          "oom_id DESC LIMIT ?");
+    if (s)
+        sqlite3_bind_int(s, 1, SHOWN);
+    for (int nth = 0; s && sqlite3_step(s) == SQLITE_ROW; nth++) {
         begin(f, BAD, "Out of memory", db_text(s, 3));
         buf_printf(f->out, "At %s an allocation of %s on ", units_ns(f->a, sqlite3_column_int64(s, 0)),
                    units_bytes(f->b, sqlite3_column_int64(s, 1)));
         html(f, db_text(s, 3));
+        if (sqlite3_column_type(s, 7) != SQLITE_NULL) {
+            char *name = page_short_name(db_text(s, 6));
+            buf_puts(f->out, " by <code>");
+            html(f, name);
+            buf_puts(f->out, "</code> (");
+            html(f, page_basename(db_text(s, 7)));
+            buf_printf(f->out, ":%d)", page_line_number(s, 8));
+            free(name);
+        }
         buf_printf(f->out, " failed, with %s in use", units_bytes(f->c, sqlite3_column_int64(s, 2)));
         if (sqlite3_column_type(s, 5) != SQLITE_NULL)
             buf_printf(f->out, " of the device's %s", units_bytes(f->d, sqlite3_column_int64(s, 5)));
@@ -337,6 +350,8 @@ static void find_failures(struct finding *f)
         buf_puts(f->out, ". ");
         device_link(f, "", db_text(s, 3));
         buf_printf(f->out, "&amp;time=%lld\">Who held it then</a>.", (long long)sqlite3_column_int64(s, 0));
+        if (!nth && count > SHOWN)
+            buf_printf(f->out, " <a href=\"#failures\">All %s that failed</a>.", units_count(f->a, count));
         end(f, NULL);
     }
     sqlite3_finalize(s);
@@ -388,9 +403,11 @@ int page_make_findings(struct page *page)
     sqlite3_stmt *s = page_query(
         page, "SELECT device_id, alloc_count, temporary_count, peak_active_bytes, peak_active_ns, peak_active_count, "
               "peak_reserved_bytes, peak_reserved_ns, end_active_bytes, end_count FROM total WHERE kind = 'all' "
-              "ORDER BY device_id LIMIT 16");
+              "ORDER BY device_id <> ?, device_id LIMIT 16");
     if (!s)
         return -EIO;
+    if (page->device_count)
+        sqlite3_bind_int64(s, 1, page->devices[page->open_device].device_id);
     find_failures(&f);
     int rc;
     while ((rc = sqlite3_step(s)) == SQLITE_ROW) {

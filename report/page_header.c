@@ -105,7 +105,9 @@ static void cards(struct page *page, struct buf *b)
         page,
         "SELECT d.name, t.peak_active_bytes, t.peak_active_ns, t.peak_reserved_bytes, t.end_active_bytes, t.end_count, "
         "t.alloc_count, t.alloc_bytes, t.peak_active_count, t.temporary_count FROM total t JOIN device d "
-        "USING(device_id) WHERE t.kind = 'all' ORDER BY d.device_id");
+        "USING(device_id) WHERE t.kind = 'all' ORDER BY d.device_id <> ?, d.device_id");
+    if (s && page->device_count)
+        sqlite3_bind_int64(s, 1, page->devices[page->open_device].device_id);
     for (int left = 16; s && left-- && sqlite3_step(s) == SQLITE_ROW;)
         device_card(b, s);
     sqlite3_finalize(s);

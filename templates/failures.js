@@ -39,11 +39,11 @@ const failures = {
     this.draw();
   },
 
-  frames(i) { return (model.failureFrames[i] || []).map(([name, file, line, isAllocator]) => ({ name, short: shortName(name), file, line, isAllocator })); },
-  /* The line that asked: the innermost with a source position outside the allocator family, as everywhere. */
+  frames(i) { return (model.failureFrames[i] || []).map(([name, file, line, isAllocator, isPython]) => ({ name, short: shortName(name), file, line, isAllocator, isPython })); },
+  /* The line that asked: the innermost with a source position outside the allocator family, of Python where there is any, as everywhere. */
   self(i) {
     const frames = this.frames(i);
-    return frames.find((f) => f.line && !f.isAllocator) || frames.find((f) => !f.isAllocator) || frames[0] || null;
+    return frames.find((f) => f.isPython && f.line) || frames.find((f) => f.line && !f.isAllocator) || frames.find((f) => !f.isAllocator) || frames[0] || null;
   },
   where(i) {
     const f = this.self(i);
@@ -110,17 +110,29 @@ const failures = {
       const fill = el('span', { class: 'fill' });
       fill.style.width = Math.min(100, 100 * v / l.active).toFixed(1) + '%';
       return el('li', {}, el('button', { type: 'button', title: model.lineFull(line), click: () => show(line) }, el('span', { class: 'fn' }, model.lineName(line) + ' ' + model.linePlace(line)),
-        el('span', { class: 'value' }, bytes(v) + ', ' + percent(v, l.active))), el('span', { class: 'track' }, fill));
+        el('span', { class: 'value' }, bytes(v) + ', ' + percent(v, l.active)),
+        el('span', { class: 'callers' }, this.callers(line, live))), el('span', { class: 'track' }, fill));
     })) : el('p', { class: 'hint' }, 'Nothing was live on ' + device + '.'),
     lines.length > 6 ? el('p', { class: 'hint' }, plural(lines.length - 6, 'more line', 'more lines') + '.') : null,
     isChosen ? el('p', { class: 'hint' }, 'This instant is chosen: all below shows it.') : el('p', {}, el('button', { type: 'button', id: 'failure-choose', click: () => show(-1) }, 'Choose this instant'))];
     box.replaceChildren(el('div', {}, left.filter(Boolean)), el('div', {}, right.filter(Boolean)));
   },
 
+  /* Who calls a line, in the largest of its stacks: an allocator's wrapper says little by itself. */
+  callers(line, live) {
+    let most = -1;
+    for (let i = 0; i < live.length; i++) if (live[i] > 0 && model.m.sites.line[i] === line && (most < 0 || live[i] > live[most])) most = i;
+    if (most < 0) return '';
+    const m = model.m, frames = model.frames(m.sites.node[most]), at = frames.findIndex((f) => m.frames.lineIndex[f] === line);
+    const isPython = at >= 0 && (m.frames.flags[frames[at]] & 3) === 1;
+    return frames.slice(at + 1).filter((f) => m.frames.file[f] >= 0 && (!isPython || (m.frames.flags[f] & 3) === 1) && !/^(_start|__libc_start)/.test(m.functions.name[m.frames.function[f]])).slice(0, 3)
+      .map((f) => '\u2039 ' + m.functions.short[m.frames.function[f]] + ' ' + model.linePlace(m.frames.lineIndex[f])).join(' ');
+  },
+
   stack() {
     const frames = this.frames(this.shown);
     if (!frames.length) return null;
-    return el('details', {}, el('summary', {}, 'The stack that asked'), el('ul', { class: 'frames' }, frames.map((f) => el('li', { title: f.name + (f.file ? '\n' + f.file + ':' + f.line : '') },
+    return el('details', {}, el('summary', {}, 'The stack that asked'), el('ul', { class: 'frames' }, frames.map((f) => el('li', { class: f.isPython ? 'python' : null, title: f.name + (f.file ? '\n' + f.file + ':' + f.line : '') },
       el('span', { class: 'fn' }, f.short), ' ', el('span', { class: 'at' }, f.file ? baseName(f.file) + ':' + f.line : '')))));
   },
 };

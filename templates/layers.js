@@ -39,8 +39,10 @@ const layers = {
     const c = model.layers[device], isHost = model.core.devices[device].id === 0, sampled = c.used[row] < 0 ? null : c.used[row], total = c.total[row] || null, reserved = c.reserved[row];
     const untracked = sampled === null ? null : Math.max(0, sampled - (isHost ? Math.max(reserved, active) : c.used_reserved[row]));
     /* the sample is of another instant: what was reserved since comes on top */
-    const used = sampled === null || isHost || c.used_reserved[row] === reserved ? sampled : reserved + untracked, about = c.about[row] | (used !== sampled ? 4 : 0);
-    return { device, isHost, active, allocated: Math.min(c.allocated[row], active), reserved, used, total, sampled, usedAt: c.used_ns[row], about, untracked,
+    const used = sampled === null || isHost || c.used_reserved[row] === reserved ? sampled : reserved + untracked;
+    /* where no free ever waits for a stream, what is active is allocated */
+    const panel = timeline.panelOf(device), waits = panel && panel.pyramid.allocatedDiffers, about = (c.about[row] & (waits ? 3 : 2)) | (used !== sampled ? 4 : 0);
+    return { device, isHost, active, allocated: waits ? Math.min(c.allocated[row], active) : active, reserved, used, total, sampled, usedAt: c.used_ns[row], about, untracked,
       free: used === null || total === null || isHost ? null : Math.max(0, total - used) };
   },
   atPeak(device) {
@@ -105,7 +107,7 @@ const layers = {
     const c = model.layers[l.device];
     if (l.isHost) return 'not sampled';
     if (c.sample_count) return 'not sampled';
-    return /^cuda:/.test(model.core.devices[l.device].name) ? 'not sampled: no NVML' : 'not sampled: not ours to ask for';
+    return /^cuda:/.test(model.core.devices[l.device].name) ? 'not sampled: no NVML' + (timeline.whole < 1e9 ? ', or too short a run' : '') : 'not sampled: not ours to ask for';
   },
 
   chips(l) {

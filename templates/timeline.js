@@ -295,11 +295,15 @@ const timeline = {
   },
 
   drawFailures(panel, c, plot) {
-    for (const f of model.core.failures) {
-      if (f.device !== panel.device) continue;
+    let before = null; /* labels that would lie on each other are put above each other; of very many the last have one */
+    const mine = model.core.failures.filter((f) => f.device === panel.device), spoken = new Set(mine.slice(-5));
+    for (const f of mine) {
       const x = this.drawVertical(c, plot, f.time, theme.colors.failure, [], 1.5);
       if (x === undefined) continue;
-      this.label(c, plot, x, plot.y + plot.h - 16, '\u2715 out of memory, ' + bytes(f.size) + ' asked', theme.colors.failure);
+      if (!spoken.has(f)) continue;
+      const level = before && x - before.x < 240 ? (before.level + 1) % 5 : 0;
+      before = { x, level };
+      this.label(c, plot, x, plot.y + plot.h - 16 - 17 * level, '\u2715 out of memory, ' + bytes(f.size) + ' asked', theme.colors.failure);
     }
   },
 
@@ -352,7 +356,7 @@ const timeline = {
       let text;
       if (at === null) {
         const p = key === 'active' || key === 'reserved' ? model.peak(panel.device, key) : null;
-        text = p ? 'peak ' + bytes(p.value) : key === 'total' ? bytes(panel.pyramid.total) : '';
+        text = p ? 'peak ' + bytes(p.value) : key === 'total' ? bytes(panel.pyramid.total) : key === 'rss' ? 'peak ' + bytes(this.most(panel.pyramid, 'rss_max')) : '';
       } else if (key === 'total') text = bytes(panel.pyramid.total);
       else text = bytes(this.valueAt(panel.pyramid, key, at));
       if (span.textContent !== text) span.textContent = text;

@@ -23,6 +23,8 @@ static int write_accounts(sqlite3 *db, const struct finish_options *options, int
                      "DELETE FROM account WHERE scope <> 'thread'; DELETE FROM site_line; DELETE FROM line; "
                      "DELETE FROM site_op; DELETE FROM op; DELETE FROM mark WHERE domain = 'pytorch';",
                      err);
+    if (rc == 0)
+        rc = finish_notebooks(db, err);
     if (rc == 0 && options->with_source)
         rc = finish_source(db, err);
     struct model m = {0};

@@ -15,6 +15,9 @@ int finish_symbols(sqlite3 *db, const struct finish_options *options, struct err
 /* finish_source.c: fills file.source. */
 int finish_source(sqlite3 *db, struct error *err);
 
+/* finish_notebook.c: fills file.source of notebooks' cells. */
+int finish_notebooks(sqlite3 *db, struct error *err);
+
 /* --- the model: everything as arrays with index 0 for "none" ---------------------------------------------------- */
 
 enum model_stat {

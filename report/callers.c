@@ -18,8 +18,8 @@ static int is_line(const struct walk_frame *f, const struct row *row)
     return is_same(f->function, row->function) && is_same(f->file, row->file) && (!row->file || f->line == row->line);
 }
 
-/* The first frame beyond the line that is another function's: a wrapper may call itself. */
-static const struct walk_frame *caller_in(const struct walk_stack *stack, const struct row *row)
+/* The first frame beyond the line that is another function's (a wrapper may call itself), or so many further out. */
+static const struct walk_frame *caller_in(const struct walk_stack *stack, const struct row *row, int further)
 {
     int first, end, self;
     walk_shown(stack, &first, &end);
@@ -27,7 +27,7 @@ static const struct walk_frame *caller_in(const struct walk_stack *stack, const 
         ;
     for (int i = self + 1; i < end; i++) {
         const struct walk_frame *f = stack->frames[i];
-        if (!f->is_allocator && !(row->function && is_same(f->function, row->function)))
+        if (!f->is_allocator && !(row->function && is_same(f->function, row->function)) && further-- == 0)
             return f;
     }
     return NULL;
@@ -88,7 +88,7 @@ static void count_functions(struct callers *c)
     }
 }
 
-int callers_load(sqlite3 *db, struct walk *walk, const struct row *row, int is_kind_peak, const char *kind,
+int callers_load(sqlite3 *db, struct walk *walk, const struct row *row, int further, int is_kind_peak, const char *kind,
                  struct callers *callers, struct error *err)
 {
     sqlite3_stmt *s = NULL;
@@ -110,7 +110,7 @@ int callers_load(sqlite3 *db, struct walk *walk, const struct row *row, int is_k
         struct walk_stack stack;
         rc = walk_stack(walk, sqlite3_column_int64(s, 0), &stack, err);
         if (rc == 0)
-            add(callers, caller_in(&stack, row), sqlite3_column_int64(s, 1), sqlite3_column_int64(s, 2));
+            add(callers, caller_in(&stack, row, further), sqlite3_column_int64(s, 1), sqlite3_column_int64(s, 2));
         callers->site_count++;
     }
     if (rc == 0 && step != SQLITE_DONE)

@@ -22,8 +22,8 @@ struct callers {
 struct walk;
 
 /* Callers of the line of a row (by ROW_LINE) whose blocks were live at the peak of its device, or with is_kind_peak at
- * that of the kind. 0 or -errno with err; free in any case. */
-int callers_load(sqlite3 *db, struct walk *walk, const struct row *row, int is_kind_peak, const char *kind,
+ * that of the kind; further 1: what calls those, and so on. 0 or -errno with err; free in any case. */
+int callers_load(sqlite3 *db, struct walk *walk, const struct row *row, int further, int is_kind_peak, const char *kind,
                  struct callers *callers, struct error *err);
 void callers_free(struct callers *callers);
 

@@ -15,7 +15,8 @@ enum {
     LEAST_PERCENT = 10,       /* which hold so much of the peak, */
     LEAST_SITES = 4,          /* from so many stacks, */
     LEAST_CALLER_PERCENT = 5, /* and of the line so much; */
-    WRAPPER_FUNCTIONS = 4     /* which so many functions call */
+    WRAPPER_FUNCTIONS = 4,    /* which so many functions call */
+    CHAIN_MAX = 6             /* callers one above the other, as long as there is one alone */
 };
 
 struct peak {
@@ -39,12 +40,12 @@ static void numbers(struct peak *p, int64_t bytes, int64_t blocks)
 }
 
 /* "  <- forward" under the line that it calls */
-static void print_caller(struct peak *p, const struct caller *c)
+static void print_caller(struct peak *p, const struct caller *c, int depth)
 {
     struct buf text = BUF(1 << 20);
     table_row_style(p->table, TABLE_DIM);
     numbers(p, c->bytes, c->blocks);
-    buf_puts(&text, "  <- ");
+    buf_printf(&text, "%*s<- ", 2 * depth + 2, "");
     if (c->row.module)
         row_function_text(&c->row, &text);
     else
@@ -83,23 +84,49 @@ static void note_wrapper(struct peak *p, const struct row *row, const struct cal
     buf_free(&name);
 }
 
+/* A caller that is the only one says little: its callers follow it, up to where they part. Returns how many there are
+ * one above the other in chain. */
+static int load_chain(struct peak *p, const struct row *row, struct callers *chain, struct error *err, int *rc)
+{
+    int count = 0;
+    do {
+        *rc = callers_load(p->s->db, p->walk, row, count, p->sort == STAT_at_kind_peak_bytes, p->s->options->kind,
+                           &chain[count], err);
+        count++;
+    } while (!*rc && count < CHAIN_MAX && chain[count - 1].count == 1 && chain[count - 1].item[0].row.module &&
+             chain[count - 1].site_count > 1);
+    return count;
+}
+
+static void print_chain(struct peak *p, const struct callers *chain, int count, int64_t most, int64_t least_bytes)
+{
+    for (int depth = 0; depth < count; depth++)
+        for (int i = 0; i < chain[depth].count && i < most; i++)
+            if (chain[depth].item[i].bytes >= least_bytes)
+                print_caller(p, &chain[depth].item[i], depth);
+}
+
 static int print_callers(struct peak *p, int number, const struct row *row, struct error *err)
 {
     int64_t asked = p->s->options->callers, bytes = row->stats.value[p->sort];
-    struct callers callers;
-    int is_default = asked < 0, is_candidate = number < DEFAULT_LINES && is_large(p, bytes);
+    struct callers chain[CHAIN_MAX] = {0};
+    int rc, is_default = asked < 0, is_candidate = number < DEFAULT_LINES && is_large(p, bytes);
     if (p->s->options->inclusive || (!is_candidate && asked <= 0))
         return 0;
-    int rc =
-        callers_load(p->s->db, p->walk, row, p->sort == STAT_at_kind_peak_bytes, p->s->options->kind, &callers, err);
+    int count = load_chain(p, row, chain, err, &rc);
+    const struct callers *last = &chain[count - 1];
+    int has_parted = last->count > 1;
     if (is_candidate && !rc)
-        note_wrapper(p, row, &callers, bytes);
-    int is_shown = is_default ? is_candidate && callers.site_count >= LEAST_SITES && callers.count > 1 : asked > 0;
-    int64_t most = is_default ? DEFAULT_CALLERS : asked;
-    for (int i = 0; rc == 0 && is_shown && i < callers.count && i < most; i++)
-        if (!is_default || callers.item[i].bytes >= bytes / 100 * LEAST_CALLER_PERCENT)
-            print_caller(p, &callers.item[i]);
-    callers_free(&callers);
+        note_wrapper(p, row, last, bytes);
+    for (int i = 0; i < count - 1 && is_candidate && !rc; i++)
+        if (has_parted && p->skip.length)
+            note_wrapper(p, &chain[i].item[0].row, last, 0);
+    if (!rc && is_default && is_candidate && has_parted && last->site_count >= LEAST_SITES)
+        print_chain(p, chain, count, DEFAULT_CALLERS, bytes / 100 * LEAST_CALLER_PERCENT);
+    else if (!rc && asked > 0)
+        print_chain(p, chain, has_parted ? count : 1, asked, 0);
+    for (int i = 0; i < count; i++)
+        callers_free(&chain[i]);
     return rc;
 }
 
@@ -196,8 +223,8 @@ int summary_callers(struct summary *s, const struct row *row, struct buf *json, 
     struct walk *walk = NULL;
     int rc = walk_open(s->db, report_language(s->options), &walk, err);
     if (rc == 0)
-        rc = callers_load(s->db, walk, row, summary_peak_stat(s) == STAT_at_kind_peak_bytes, s->options->kind, &callers,
-                          err);
+        rc = callers_load(s->db, walk, row, 0, summary_peak_stat(s) == STAT_at_kind_peak_bytes, s->options->kind,
+                          &callers, err);
     buf_putc(json, '[');
     for (int i = 0; i < callers.count && i < s->options->callers; i++) {
         const struct row *r = &callers.item[i].row;

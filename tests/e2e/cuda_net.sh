@@ -15,6 +15,10 @@ for net in $(builds_of net); do
     equal "to the device" "3|$((524288 * 2 + 32768))" "$(sql "SELECT sum(transfer_count) || '|' || sum(transfer_bytes) FROM v_transfer WHERE device = 'cuda:0' AND direction = 'HtoD'")"
     equal "to the host" "4|$((4 * 32768))" "$(sql "SELECT sum(transfer_count) || '|' || sum(transfer_bytes) FROM v_transfer WHERE device = 'cuda:0' AND direction = 'DtoH'")"
 
+    # all blocks come from one line of the pool, with nvcc of two: who called it is what counts
+    "$MEMPROF" report out.db --device cuda:0 >report.txt
+    contains "callers behind the pool" report.txt '   <- forward'
+
     "$MEMPROF" lines out.db --func forward --device cuda:0 >lines.txt
     contains "the header" lines.txt 'samples/net.cu'
     lacks "the other device" lines.txt 'cuda:1'

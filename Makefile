@@ -57,7 +57,7 @@ PRELOAD_OBJ := $(PRELOAD_SRC:%.c=$(BUILD)/pic/%.o)
 EVENTS_OBJ := $(EVENTS_SRC:%.c=$(BUILD)/ext/%.o) $(if $(EVENTS_SRC),$(EVENTS_DEPS:%.c=$(BUILD)/ext/%.o))
 EMBED := common/schema.sql $(wildcard templates/*) profiler/collect/torch_hook.py
 
-AUDIT := $(if $(filter 0,$(CUDA)),,$(BUILD)/libmemprof_audit.so)
+AUDIT := $(BUILD)/libmemprof_audit.so
 PRODUCTS := $(BUILD)/memprof $(BUILD)/libmemprof.so $(AUDIT) $(if $(EVENTS_SRC),$(BUILD)/memprof_events.so)
 
 all: $(PRODUCTS) ## build memprof, libmemprof.so and memprof_events.so (the default)

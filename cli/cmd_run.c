@@ -33,7 +33,8 @@ static int set_auditor(const char *library, struct error *err)
     buf_printf(&value, "%.*s_audit.so", length, library);
     if (access(value.data, R_OK)) {
         int rc =
-            error_set(err, ENOENT, "--cuda-delivery=audit: %s is not there; run 'make' or 'make install'", value.data);
+            error_set(err, ENOENT, "--deepbind, --cuda-delivery=audit: %s is not there; run 'make' or 'make install'",
+                      value.data);
         buf_free(&value);
         return rc;
     }
@@ -63,6 +64,7 @@ int cmd_run(const struct arguments *a)
         return cli_usage("run: --torch-snapshot compares all events; leave out --aggregate and --max-events");
     if (audit && !MEMPROF_CUDA)
         return cli_usage("run: --cuda-delivery=audit: this build is without CUDA (make CUDA=0)");
+    audit |= a->given[OPTION_deepbind];
     char *output = output_name(a->given[OPTION_output] ? a->value[OPTION_output] : "out.db", &err);
     if (!output) {
         cli_fail(&err);

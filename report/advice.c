@@ -116,9 +116,30 @@ static void python_arenas(sqlite3 *db, void (*add)(void *context, const char *ad
     buf_free(&text);
 }
 
+/* An allocation at the address of a live block: somebody freed that one past the hooks. */
+static void missed_frees(sqlite3 *db, void (*add)(void *context, const char *advice), void *context)
+{
+    struct buf text = BUF(1024);
+    char count[UNITS_TEXT];
+    char *options = db_meta_text(db, "options");
+    int64_t missed = db_int(db, "SELECT CAST(total(value) AS INTEGER) FROM counter WHERE name = 'replaced_block'", 0);
+    int is_whole = db_int(db, "SELECT total(value) = 0 FROM counter WHERE name = 'lost_event'", 0);
+    if (missed > 0 && is_whole && !(options && strstr(options, "--deepbind"))) {
+        buf_printf(
+            &text,
+            "%s block%s freed by calls that were not seen, so what is live is too high: code that calls the C "
+            "library past preloaded libraries, as those loaded with RTLD_DEEPBIND do; record again with --deepbind",
+            units_count(count, missed), missed == 1 ? " was" : "s were");
+        add(context, text.data);
+    }
+    free(options);
+    buf_free(&text);
+}
+
 void advice_each(sqlite3 *db, void (*add)(void *context, const char *advice), void *context)
 {
     cut_stacks(db, add, context);
+    missed_frees(db, add, context);
     missing_symbols(db, add, context);
     python_arenas(db, add, context);
 }

@@ -1,9 +1,11 @@
 /*
- * libmemprof_audit.so: memprof run --cuda-delivery=audit. The dynamic loader's auditor, in a namespace of its own,
- * without any library: it sees how each reference to the CUDA driver is bound, those by dlsym included, and puts
- * libmemprof.so's function of the same name in its place. So it reaches libraries loaded with RTLD_DEEPBIND, which look
- * into the driver before any preloaded library and call libc's own dlsym. References of libmemprof.so itself and of the
- * driver stay as they are, and so do other namespaces (dlmopen): their driver is another.
+ * libmemprof_audit.so: memprof run --deepbind, --cuda-delivery=audit. The dynamic loader's auditor, in a namespace of
+ * its own, without any library: it sees how each reference to the CUDA driver is bound, those by dlsym included, and
+ * each call of the C library's allocator, and puts libmemprof.so's function of the same name in its place. So it
+ * reaches libraries loaded with RTLD_DEEPBIND, which look into the driver and the C library before any preloaded
+ * library and call libc's own dlsym. References of libmemprof.so itself, of the driver and of the C library stay as
+ * they are, and so do other namespaces (dlmopen): their driver and C library are others. What dlsym gives of the C
+ * library stays too: a preloaded library that asks for the next malloc must not get the one before it.
  */
 #include "../preload/elf_find.h"
 
@@ -11,8 +13,22 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
-enum { OTHER = 1, HOOKS, DRIVER };
+enum { OTHER = 1, HOOKS, DRIVER, LIBC };
 static const struct link_map *hooks; /* libmemprof.so, once it is loaded */
+
+/* What is hooked of the C library's memory. */
+static const char *const memory[] = {"malloc",   "calloc",         "realloc",  "reallocarray",  "free",
+                                     "cfree",    "posix_memalign", "memalign", "aligned_alloc", "valloc",
+                                     "pvalloc",  "mmap",           "mmap64",   "munmap",        "mremap",
+                                     "mprotect", "sbrk",           "brk",      "free_sized",    "free_aligned_sized"};
+
+static int is_memory(const char *name)
+{
+    for (unsigned i = 0; i < sizeof memory / sizeof *memory; i++)
+        if (elf_same(name, memory[i]))
+            return 1;
+    return 0;
+}
 
 static int begins(const char *text, const char *with)
 {
@@ -50,6 +66,10 @@ EXPORT unsigned la_objopen(struct link_map *map, Lmid_t namespace, uintptr_t *co
         *cookie = DRIVER;
         return LA_FLG_BINDTO;
     }
+    if (begins(name, "libc.so.")) {
+        *cookie = LIBC;
+        return LA_FLG_BINDTO;
+    }
     return LA_FLG_BINDFROM;
 }
 
@@ -60,6 +80,11 @@ EXPORT uintptr_t la_symbind64(Elf64_Sym *symbol, unsigned index, uintptr_t *from
     *flags |= LA_SYMB_NOPLTENTER | LA_SYMB_NOPLTEXIT;
     /* what libmemprof.so exports of such names is the hooks of cuda.def */
     if (hooks && *from == OTHER && *to == DRIVER && begins(name, "cu")) {
+        void *hook = elf_find(hooks, name);
+        if (hook)
+            return (uintptr_t)hook;
+    }
+    if (hooks && *from == OTHER && *to == LIBC && !(*flags & LA_SYMB_DLSYM) && is_memory(name)) {
         void *hook = elf_find(hooks, name);
         if (hook)
             return (uintptr_t)hook;

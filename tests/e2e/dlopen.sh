@@ -6,4 +6,33 @@ equal "plugin a" "500|25000|500" "$(by_function alloc_in_a | cut -d'|' -f1-3)"
 equal "plugin b" "500|30000|500" "$(by_function alloc_in_b | cut -d'|' -f1-3)"
 equal "epochs" 200 "$(value "SELECT count(*) FROM module WHERE path LIKE '%lib_plugin_%' AND unload_ns IS NOT NULL")"
 record_ok "$PROGRAMS/dlloop" 10 "$a" "$b" deep
-echo "deep: $(by_function alloc_in_a) of 25 blocks are seen"
+
+# RTLD_DEEPBIND: the library looks into the C library before memprof's. What is missed is said; --deepbind reaches all of it.
+deep=$PROGRAMS/lib_deep.so
+counts() { by_function work 1 | cut -d'|' -f1-3,5-6; }
+record_ok "$PROGRAMS/deep" "$deep"
+equal "not deep" "4000|612000|4000|0|0" "$(counts)"
+"$MEMPROF" report out.db >report.txt
+lacks "not deep: advice" report.txt 'not seen'
+record "$PROGRAMS/deep" "$deep" deep
+equal "deep: blocks that are seen" 2000 "$(by_function work 1 | cut -d'|' -f1)"
+missed=$(value "SELECT sum(value) FROM counter WHERE name = 'replaced_block'")
+at_least "deep: frees that were missed" 1900 "$missed"
+"$MEMPROF" report out.db >report.txt
+contains "deep: advice" report.txt 'freed by calls that were not seen'
+contains "deep: advice" report.txt 'record again with --deepbind'
+RUN_OPTIONS=--deepbind
+for how in deep ''; do
+    record_ok "$PROGRAMS/deep" "$deep" $how
+    equal "--deepbind ${how:-without need}" "4000|612000|4000|0|0" "$(counts)"
+    equal "frees that were missed" 0 "$(value "SELECT sum(value) FROM counter WHERE name = 'replaced_block'")"
+done
+record_ok "$PROGRAMS/dlloop" 200 "$a" "$b" deep
+equal "--deepbind, plugin a" "500|25000|500" "$(by_function alloc_in_a | cut -d'|' -f1-3)"
+equal "--deepbind, plugin b" "500|30000|500" "$(by_function alloc_in_b | cut -d'|' -f1-3)"
+
+# what dlsym gives to a preloaded library stays: it asks for the next malloc
+export COUNT_OUT="$PWD/counts" LD_PRELOAD="$BUILD/accuracy/libcount.so"
+record_ok "$PROGRAMS/deep" "$deep" deep
+unset COUNT_OUT LD_PRELOAD
+equal "--deepbind, beside another preloaded library" "4000|612000|4000|0|0" "$(counts)"

@@ -365,13 +365,11 @@ static void finish_file(struct collection *c, const struct facts *f)
             fprintf(stderr, "memprof: 'memprof report %s' shows what was stored before that\n", o->output);
         return;
     }
-    if (!o->quiet)
-        facts_print(f, o->output);
-    if (!o->symbolize)
-        return;
     struct finish_options finish = {.with_source = o->with_source, .progress = !o->quiet && isatty(STDERR_FILENO)};
-    if (symbolize_file(o->output, &finish, c->launch.signal_fd, &err))
+    if (o->symbolize && symbolize_file(o->output, &finish, c->launch.signal_fd, &err))
         fprintf(stderr, "memprof: %s\n", err.text);
+    if (!o->quiet)
+        facts_print(f, o->output); /* last, when the file has its size */
 }
 
 static int run(struct collection *c, const char *path, struct collect_result *result, struct error *err)

@@ -21,7 +21,7 @@ have_heaptrack=1
 command -v heaptrack >/dev/null || { have_heaptrack=0; echo "heaptrack is not installed (make deps-bench): measuring memprof alone" >&2; }
 sh "$root/tests/bench/inputs.sh" "$inputs" "${PERCENT:-100}"
 
-all="micro16 micro8 threads2 threads4 micro40 keep gawk sqlite3 xmllint perl python3 cc1 git"
+all="micro16 micro8 threads2 threads4 micro40 keep gawk sqlite3 xmllint perl python3 torch cc1 git"
 command_line() { # sets "$@" by eval
     case $1 in
     micro16) echo "set -- '$dir/micro' 1 5000000 16 200" ;;
@@ -30,6 +30,7 @@ command_line() { # sets "$@" by eval
     threads4) echo "set -- '$dir/micro' 4 5000000 16 200" ;;
     micro40) echo "set -- '$dir/micro' 1 5000000 40 200" ;;
     keep) echo "set -- '$dir/keep' 2000000" ;;
+    torch) echo "set -- /usr/bin/python3 '$root/samples/train.py' --steps 20" ;;
     *) sed '1d; s/^exec /set -- /' "$inputs/run-$1" ;;
     esac
 }
@@ -59,6 +60,10 @@ clean() { rm -f "$dir"/m.db* "$dir"/h.*; }
 } | tee "$dir/results.txt"
 for program in ${*:-$all}; do
     (
+        if [ "$program" = torch ] && ! /usr/bin/python3 -c 'import torch' 2>/dev/null; then
+            echo "torch: skipped, Debian's python3-torch is not installed"
+            exit 0
+        fi
         eval "$(command_line "$program")"
         extra=
         "$@" >/dev/null 2>&1 </dev/null # once, for the page cache

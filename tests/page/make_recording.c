@@ -4,8 +4,8 @@
  * events by simple means (everything in memory, two passes), so that what the page shows can be checked against them.
  */
 #include "../../common/chunk.h"
-#include "../../common/db.h"
 #include "../../common/kind.h"
+#include "../rows.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -82,14 +82,13 @@ struct site {
     struct sums s;
 };
 
-static sqlite3 *db;
 static struct error err;
 static struct event_x *events;
 static uint32_t event_count, event_capacity;
 static struct site *sites;
 static uint32_t site_count, site_capacity;
 static uint32_t address_count, stack_count, line_count, function_count = F_BASE;
-static int *line_function, *line_number, *stack_line, *stack_parent, *stack_line_of_leaf;
+static int *line_function, *line_number, *stack_line, *stack_parent;
 static uint64_t seed = 42, clock_ns, next_address = 0x7f0000001000;
 static uint32_t wanted_events;
 
@@ -101,43 +100,8 @@ static uint32_t rnd(uint32_t below)
 
 static void must(int rc)
 {
-    if (rc) {
-        fprintf(stderr, "make_recording: %s (%s)\n", err.text, db ? sqlite3_errmsg(db) : "");
-        exit(1);
-    }
+    rows_must(rc, &err);
 }
-
-/* One statement with arguments: i int64, t text, n NULL. */
-static void sql(const char *text, const char *types, ...)
-{
-    static const char *known_text[128];
-    static sqlite3_stmt *known[128];
-    unsigned slot = 0;
-    while (known_text[slot] && known_text[slot] != text)
-        slot++;
-    if (!known_text[slot]) {
-        must(db_prepare(db, text, &known[slot], &err));
-        known_text[slot] = text;
-    }
-    sqlite3_stmt *s = known[slot];
-    __builtin_va_list args;
-    __builtin_va_start(args, types);
-    for (int i = 0; types[i]; i++)
-        if (types[i] == 'i')
-            sqlite3_bind_int64(s, i + 1, __builtin_va_arg(args, int64_t));
-        else if (types[i] == 't')
-            sqlite3_bind_text(s, i + 1, __builtin_va_arg(args, const char *), -1, SQLITE_TRANSIENT);
-        else if (types[i] == 'b') {
-            struct buf *b = __builtin_va_arg(args, struct buf *);
-            sqlite3_bind_blob(s, i + 1, b->data, (int)b->length, SQLITE_TRANSIENT);
-        } else
-            sqlite3_bind_null(s, i + 1);
-    __builtin_va_end(args);
-    must(sqlite3_step(s) != SQLITE_DONE);
-    sqlite3_reset(s);
-    sqlite3_clear_bindings(s);
-}
-#define I(x) ((int64_t)(x))
 
 /* A stack node: caller and a line of a function; makes line, address, frame and stack as needed. */
 static int node(int parent, int function, int line)
@@ -157,19 +121,19 @@ static int node(int parent, int function, int line)
         line_number[found] = line;
         int has_file = function >= F_BASE || functions[function].file;
         if (has_file)
-            sql("INSERT INTO line VALUES(?, ?, ?, ?, NULL, NULL)", "iiii", I(found), I(function + 1), I(function + 1),
+            row("INSERT INTO line VALUES(?, ?, ?, ?, NULL, NULL)", "iiii", I(found), I(function + 1), I(function + 1),
                 I(line));
         else
-            sql("INSERT INTO line VALUES(?, ?, NULL, 0, NULL, NULL)", "ii", I(found), I(function + 1));
+            row("INSERT INTO line VALUES(?, ?, NULL, 0, NULL, NULL)", "ii", I(found), I(function + 1));
         address_count++;
-        sql("INSERT INTO address VALUES(?, ?, ?)", "iii", I(found),
+        row("INSERT INTO address VALUES(?, ?, ?)", "iii", I(found),
             I(function < F_BASE ? functions[function].module + 1 : 1), I(0x1000 + found * 16));
         const char *language = function < F_BASE ? functions[function].language : "native";
         if (has_file)
-            sql("INSERT INTO frame VALUES(?, ?, 0, ?, ?, ?, 5, ?, 0)", "iiiiit", I(found), I(found), I(function + 1),
+            row("INSERT INTO frame VALUES(?, ?, 0, ?, ?, ?, 5, ?, 0)", "iiiiit", I(found), I(found), I(function + 1),
                 I(function + 1), I(line), language);
         else
-            sql("INSERT INTO frame VALUES(?, ?, 0, ?, NULL, NULL, NULL, ?, 0)", "iiit", I(found), I(found),
+            row("INSERT INTO frame VALUES(?, ?, 0, ?, NULL, NULL, NULL, ?, 0)", "iiit", I(found), I(found),
                 I(function + 1), language);
     }
     int id = (int)++stack_count;
@@ -181,9 +145,9 @@ static int node(int parent, int function, int line)
     for (int p = parent; p; p = stack_parent[p])
         depth++;
     if (parent)
-        sql("INSERT INTO stack VALUES(?, ?, ?, ?, 0)", "iiii", I(id), I(parent), I(found), I(depth));
+        row("INSERT INTO stack VALUES(?, ?, ?, ?, 0)", "iiii", I(id), I(parent), I(found), I(depth));
     else
-        sql("INSERT INTO stack VALUES(?, NULL, ?, ?, 0)", "iii", I(id), I(found), I(depth));
+        row("INSERT INTO stack VALUES(?, NULL, ?, ?, 0)", "iii", I(id), I(found), I(depth));
     return id;
 }
 
@@ -435,7 +399,7 @@ static void write_scope(const char *scope, int inclusive, int (*key_of)(int line
             if (!strcmp(scope, "line") && !inclusive)
                 x->own_peak_bytes = line_peak[key * DEVICES + (uint32_t)d];
             if (x->alloc_count)
-                sql("INSERT INTO account VALUES(?, ?, ?, ?, 'all', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                row("INSERT INTO account VALUES(?, ?, ?, ?, 'all', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                     "tiiiiiiiiiiiiiiiiiii", scope, I(key), I(inclusive), I(d), SUMS(x));
         }
     free(s);
@@ -464,22 +428,22 @@ static void write_accounts(void)
             x->end_bytes = x->live;
             x->end_count = x->live_count;
             if (x->alloc_count)
-                sql("INSERT INTO account VALUES('thread', ?, 0, ?, 'all', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, "
+                row("INSERT INTO account VALUES('thread', ?, 0, ?, 'all', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, "
                     "?)",
                     "iiiiiiiiiiiiiiiiii", I(t), I(d), SUMS(x));
         }
     for (uint32_t i = 0; i < site_count; i++) {
-        sql("INSERT INTO site VALUES(?, ?, 1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        row("INSERT INTO site VALUES(?, ?, 1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             "iiitiiiiiiiiiiiiiiii", I(i + 1), I(sites[i].stack), I(sites[i].device), kind_name((unsigned)sites[i].kind),
             SUMS(&sites[i].s));
-        sql("INSERT INTO site_line VALUES(?, ?)", "ii", I(i + 1), I(sites[i].line));
+        row("INSERT INTO site_line VALUES(?, ?)", "ii", I(i + 1), I(sites[i].line));
     }
     for (int d = 0; d < DEVICES; d++)
         for (int k = 0; k <= KIND_COUNT; k++) {
             struct totals *t = &totals[d][k];
             int64_t reserved = k == KIND_COUNT ? (d == 0 ? t->peak * 3 / 2 : d == 1 ? t->peak * 5 / 4 : t->peak) : 0;
             if (t->s.alloc_count)
-                sql("INSERT INTO total VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?)", "itiiiiiiiiiiiiii",
+                row("INSERT INTO total VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?)", "itiiiiiiiiiiiiii",
                     I(d), kind_name((unsigned)k), t->s.alloc_count, t->s.free_count, t->s.alloc_bytes, t->s.free_bytes,
                     t->s.temporary_count, t->s.temporary_bytes, t->peak, t->peak_ns, t->peak_count, reserved,
                     t->peak_ns, t->active, t->count, t->s.lifetime_ns);
@@ -495,8 +459,8 @@ static void write_peaks(void)
             if (sites[i].device == d &&
                 (sites[top].device != d || sites[i].s.at_peak_bytes > sites[top].s.at_peak_bytes))
                 top = i;
-        sql("INSERT INTO peak VALUES(?, 'all', 'active', 0, ?, ?, ?)", "iiii", I(d), t->peak_ns, t->peak, I(top + 1));
-        sql("INSERT INTO peak VALUES(?, 'all', 'reserved', 0, ?, ?, NULL)", "iii", I(d), t->peak_ns,
+        row("INSERT INTO peak VALUES(?, 'all', 'active', 0, ?, ?, ?)", "iiii", I(d), t->peak_ns, t->peak, I(top + 1));
+        row("INSERT INTO peak VALUES(?, 'all', 'reserved', 0, ?, ?, NULL)", "iii", I(d), t->peak_ns,
             d == 0   ? t->peak * 3 / 2
             : d == 1 ? t->peak * 5 / 4
                      : t->peak);
@@ -507,7 +471,7 @@ static void write_peaks(void)
                 if (buckets[d][i].set && buckets[d][i].max > buckets[d][best].max)
                     best = i;
             if (buckets[d][best].set && buckets[d][best].max_ns != t->peak_ns)
-                sql("INSERT INTO peak VALUES(?, 'all', 'active', ?, ?, ?, NULL)", "iiii", I(d), I(rank++),
+                row("INSERT INTO peak VALUES(?, 'all', 'active', ?, ?, ?, NULL)", "iiii", I(d), I(rank++),
                     buckets[d][best].max_ns, buckets[d][best].max);
         }
     }
@@ -547,8 +511,8 @@ static void write_timeline(void)
                                          1};
                 }
                 int64_t rss = (8 << 20) + b->reserved * 17 / 16, pending = d == 1 ? 3 << 20 : 0;
-                sql("INSERT INTO timeline VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                    d == 2 ? "iiiiiiiiiiiiinnii" : "iiiiiiiiiiiiiiiii", I(d), I(level), I(i * width), I(width), b->min,
+                row("INSERT INTO timeline VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                    d == 2 ? "iiiiiiiiiiiii--ii" : "iiiiiiiiiiiiiiiii", I(d), I(level), I(i * width), I(width), b->min,
                     b->max, b->max_ns, b->last, b->max - (b->max > pending ? pending : 0),
                     b->last - (b->last > pending ? pending : 0), b->reserved, I(i * width), b->reserved, rss, rss,
                     b->count, b->bytes);
@@ -596,8 +560,8 @@ static void write_events(void)
         struct buf data = BUF(64 << 20), delta = BUF(64 << 20);
         must(chunk_encode_events(codec, plain, n, &data));
         must(chunk_encode_deltas(codec, used, count, &delta));
-        sql("INSERT INTO event_chunk VALUES(?, ?, ?, ?, ?, ?, ?, ?)", "iiiiiibb", I(++chunk), I(plain[0].time_ns),
-            I(plain[n - 1].time_ns), I(n), I(first), I(mask), &data, &delta);
+        row("INSERT INTO event_chunk VALUES(?, ?, ?, ?, ?, ?, ?, ?)", "iiiiiibb", I(++chunk), I(plain[0].time_ns),
+            I(plain[n - 1].time_ns), I(n), I(first), I(mask), data.data, I(data.length), delta.data, I(delta.length));
         buf_free(&data);
         buf_free(&delta);
     }
@@ -620,52 +584,52 @@ static void write_blocks(void)
         if (e->op != CHUNK_alloc || e->size_bytes < 3u << 20)
             continue;
         kept++;
-        sql("INSERT INTO block VALUES(?, ?, ?, 1, ?, ?, ?, ?, ?, ?)", freed[i] ? "iitiiiiii" : "iitiiiini", I(++id),
+        row("INSERT INTO block VALUES(?, ?, ?, 1, ?, ?, ?, ?, ?, ?)", freed[i] ? "iitiiiiii" : "iitiiii-i", I(++id),
             I(e->device), kind_name(e->kind), I(e->thread_id), I(e->address), I(e->size_bytes), I(e->time_ns),
             I(freed[i] ? events[freed[i]].e.time_ns : 0), I(sites[e->site_id - 1].stack));
     }
     for (int i = 0; i < 12; i++)
-        sql("INSERT INTO segment(segment_id, device_id, kind, process_id, address, size_bytes, alloc_ns, free_ns, "
+        row("INSERT INTO segment(segment_id, device_id, kind, process_id, address, size_bytes, alloc_ns, free_ns, "
             "stack_id) VALUES(?, 1, 'device', 1, ?, ?, ?, ?, NULL)",
-            i < 6 ? "iiiin" : "iiiii", I(i + 1), I(0x7f0000001000 + (int64_t)i * (40 << 20)), I(40 << 20),
+            i < 6 ? "iiii-" : "iiiii", I(i + 1), I(0x7f0000001000 + (int64_t)i * (40 << 20)), I(40 << 20),
             I(i * 100000000), I(DURATION_NS * 9 / 10));
     free(freed);
 }
 
 static void write_facts(void)
 {
-    sql("INSERT INTO device(device_id, name, total_bytes) VALUES(0, 'host', NULL), (1, 'cuda:0', 8589934592), (2, "
+    row("INSERT INTO device(device_id, name, total_bytes) VALUES(0, 'host', NULL), (1, 'cuda:0', 8589934592), (2, "
         "'cuda:1', 8589934592)",
         "");
     for (int i = 0; i < F_BASE; i++) {
         if (functions[i].file)
-            sql("INSERT INTO file VALUES(?, ?, NULL) ON CONFLICT(path) DO NOTHING", "it", I(i + 1), functions[i].file);
+            row("INSERT INTO file VALUES(?, ?, NULL) ON CONFLICT(path) DO NOTHING", "it", I(i + 1), functions[i].file);
     }
-    sql("INSERT INTO module_key VALUES(1, '/usr/local/bin/net', 'abc')", "");
+    row("INSERT INTO module_key VALUES(1, '/usr/local/bin/net', 'abc')", "");
     for (unsigned i = 0; i < sizeof modules / sizeof *modules; i++)
-        sql("INSERT INTO module VALUES(?, 1, ?, NULL, ?, ?, 0, 0, NULL, 'dwarf')", "itii", I(i + 1), modules[i],
+        row("INSERT INTO module VALUES(?, 1, ?, NULL, ?, ?, 0, 0, NULL, 'dwarf')", "itii", I(i + 1), modules[i],
             I(0x10000 * i), I(0x10000 * i + 0xffff));
-    sql("INSERT INTO process VALUES(1, 4711, NULL, 'exec', '/usr/local/bin/net', ?, 0, ?, 'exit', 3, NULL)", "ti",
+    row("INSERT INTO process VALUES(1, 4711, NULL, 'exec', '/usr/local/bin/net', ?, 0, ?, 'exit', 3, NULL)", "ti",
         "net --name '" HOSTILE "' --epochs 40", I(DURATION_NS));
-    sql("INSERT INTO process VALUES(2, 4712, 1, 'fork', '/bin/sh', ?, 1000, ?, 'signal', NULL, 9)", "ti",
+    row("INSERT INTO process VALUES(2, 4712, 1, 'fork', '/bin/sh', ?, 1000, ?, 'signal', NULL, 9)", "ti",
         "sh -c '" HOSTILE "'", I(DURATION_NS / 2));
     for (int i = 1; i <= THREADS; i++) {
         char name[64];
         snprintf(name, sizeof name, i == 5 ? "</script>\"'" : i == 1 ? "net" : "worker-%d", i);
-        sql("INSERT INTO thread VALUES(?, 1, ?, ?, 0, NULL)", "iit", I(i), I(4711 + i), name);
+        row("INSERT INTO thread VALUES(?, 1, ?, ?, 0, NULL)", "iit", I(i), I(4711 + i), name);
     }
-    sql("INSERT INTO hook VALUES(1, 'malloc', 'heap')", "");
-    sql("INSERT INTO mark(mark_id, process_id, thread_id, device_id, name, start_ns, end_ns, is_range) VALUES(1, 1, 1, "
+    row("INSERT INTO hook VALUES(1, 'malloc', 'heap')", "");
+    row("INSERT INTO mark(mark_id, process_id, thread_id, device_id, name, start_ns, end_ns, is_range) VALUES(1, 1, 1, "
         "NULL, 'epoch 1', 2000000000, 7000000000, 1), (2, 1, 1, NULL, 'epoch 2', "
         "7000000000, 15000000000, 1), "
         "(3, 1, 1, NULL, 'checkpoint', 15500000000, NULL, 0), (5, 1, 1, 1, 'warm-up', 500000000, 1800000000, 1)",
         "");
-    sql("INSERT INTO mark(mark_id, process_id, thread_id, device_id, name, start_ns, end_ns, is_range) VALUES(4, 1, 1, "
+    row("INSERT INTO mark(mark_id, process_id, thread_id, device_id, name, start_ns, end_ns, is_range) VALUES(4, 1, 1, "
         "NULL, ?, 18000000000, NULL, 0)",
         "t", HOSTILE);
-    sql("INSERT INTO oom VALUES(1, 20000000000, 1, 'sub', 1, 2, 4294967296, ?, 2147483648, 8589934592, 1)", "i",
+    row("INSERT INTO oom VALUES(1, 20000000000, 1, 'sub', 1, 2, 4294967296, ?, 2147483648, 8589934592, 1)", "i",
         I(totals[1][KIND_COUNT].peak));
-    sql("INSERT INTO counter VALUES(1, 'inherited_frees', 3, 'frees of blocks that a parent allocated'), (NULL, "
+    row("INSERT INTO counter VALUES(1, 'inherited_frees', 3, 'frees of blocks that a parent allocated'), (NULL, "
         "'waits', 17, 'times that a thread waited for the collector')",
         "");
     static const char *const meta[][2] = {{"format", "memprof"},    {"writer_version", "0.1"},
@@ -687,13 +651,13 @@ static void write_functions(void)
         snprintf(file, sizeof file, "/src/plugins/plugin%u/handlers_%u.cc", i % 97, i);
         const char *n = i < F_BASE ? functions[i].name : name, *f = i < F_BASE ? functions[i].file : file;
         if (i >= F_BASE)
-            sql("INSERT INTO file VALUES(?, ?, NULL)", "it", I(i + 1), f);
+            row("INSERT INTO file VALUES(?, ?, NULL)", "it", I(i + 1), f);
         /* a file may be that of several functions: the first one's row */
-        sql("INSERT INTO function VALUES(?, ?, ?, ?, (SELECT file_id FROM file WHERE path = ?), ?, 0)",
-            f ? "itttti" : "itttni", I(i + 1), n, n, n, f, I(i < F_BASE ? functions[i].line : 10));
+        row("INSERT INTO function VALUES(?, ?, ?, ?, (SELECT file_id FROM file WHERE path = ?), ?, 0)",
+            f ? "itttti" : "ittt-i", I(i + 1), n, n, n, f, I(i < F_BASE ? functions[i].line : 10));
     }
-    sql("UPDATE line SET file_id = (SELECT fn.file_id FROM function fn WHERE fn.function_id = line.function_id)", "");
-    sql("UPDATE frame SET file_id = (SELECT fn.file_id FROM function fn WHERE fn.function_id = frame.function_id)", "");
+    row("UPDATE line SET file_id = (SELECT fn.file_id FROM function fn WHERE fn.function_id = line.function_id)", "");
+    row("UPDATE frame SET file_id = (SELECT fn.file_id FROM function fn WHERE fn.function_id = frame.function_id)", "");
 }
 
 int main(int argc, char **argv)
@@ -729,7 +693,7 @@ int main(int argc, char **argv)
     write_timeline();
     write_events();
     write_blocks();
-    must(db_exec(db, "COMMIT; PRAGMA journal_mode = DELETE", &err));
+    rows_close();
     printf("%s: %u events, %u sites, %u stacks\n", argv[1], event_count, site_count, stack_count);
     return 0;
 }

@@ -5,20 +5,17 @@
  * it can be compared with text that was checked by hand. With python, main(), read_line() and worker() are Python code.
  */
 #include "../../common/chunk.h"
-#include "../../common/db.h"
 #include "../../common/kind.h"
+#include "../rows.h"
 
 #include <errno.h>
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define MS       1000000ull
 #define COUNT(a) ((int)(sizeof(a) / sizeof *(a)))
-
-static sqlite3 *db;
 
 /* --- the program ------------------------------------------------------------------------------------------------- */
 
@@ -406,47 +403,6 @@ static void keep_accounts(void)
 
 /* --- the file ---------------------------------------------------------------------------------------------------- */
 
-static void check(int rc, const struct error *err)
-{
-    if (rc) {
-        fprintf(stderr, "make_db: %s\n", err->text);
-        exit(1);
-    }
-}
-
-/* One row; form: i integer, t text (NULL: NULL), n integer that is NULL for 0, b blob (pointer, length). */
-static void row(const char *sql, const char *form, ...)
-{
-    sqlite3_stmt *s;
-    struct error err;
-    va_list args;
-    int column = 0;
-    check(db_prepare(db, sql, &s, &err), &err);
-    va_start(args, form);
-    for (const char *f = form; *f; f++) {
-        column++;
-        if (*f == 't') {
-            sqlite3_bind_text(s, column, va_arg(args, const char *), -1, SQLITE_TRANSIENT);
-        } else if (*f == 'b') {
-            const void *data = va_arg(args, const void *);
-            sqlite3_bind_blob(s, column, data, (int)va_arg(args, int64_t), SQLITE_TRANSIENT);
-        } else {
-            int64_t value = va_arg(args, int64_t);
-            if (*f == 'n' && value == 0)
-                sqlite3_bind_null(s, column);
-            else
-                sqlite3_bind_int64(s, column, value);
-        }
-    }
-    va_end(args);
-    if (sqlite3_step(s) != SQLITE_DONE) {
-        fprintf(stderr, "make_db: %s: %s\n", sql, sqlite3_errmsg(db));
-        exit(1);
-    }
-    sqlite3_finalize(s);
-}
-#define I(x) ((int64_t)(x))
-
 static void write_program(void)
 {
     for (int i = 1; i < COUNT(files); i++)
@@ -496,6 +452,7 @@ static void write_stacks(void)
 static void write_account(const struct account *a)
 {
     struct buf sql = BUF(4096);
+    struct error err;
     int stack[16], self;
     int64_t values[] = {a->alloc_count,        a->alloc_bytes,         a->free_count,    a->free_bytes,
                         a->temporary_count,    a->temporary_bytes,     a->at_peak_bytes, a->at_peak_count,
@@ -511,7 +468,7 @@ static void write_account(const struct account *a)
     for (int i = 0; i < COUNT(values); i++)
         buf_printf(&sql, ", %" PRId64, values[i]);
     buf_puts(&sql, ")");
-    row(sql.data, "");
+    rows_must(db_exec(db, sql.data, &err), &err);
     buf_free(&sql);
     if (is_site && frames_of(a->key, stack, &self))
         row("INSERT INTO site_line VALUES(?, ?)", "ii", I(a->key), I(line_of(stack[self])));
@@ -673,8 +630,8 @@ int main(int argc, char **argv)
         return 2;
     }
     remove(argv[1]);
-    check(db_create(argv[1], &db, &err), &err);
-    check(db_exec(db, "BEGIN", &err), &err);
+    rows_must(db_create(argv[1], &db, &err), &err);
+    rows_must(db_exec(db, "BEGIN", &err), &err);
     make_events();
     keep_accounts();
     write_facts();
@@ -685,7 +642,6 @@ int main(int argc, char **argv)
     write_stacks();
     write_accounts();
     write_events();
-    check(db_exec(db, "COMMIT; PRAGMA journal_mode = DELETE", &err), &err);
-    sqlite3_close(db);
+    rows_close();
     return 0;
 }

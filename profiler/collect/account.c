@@ -483,8 +483,12 @@ static inline __attribute__((always_inline)) void look_for_block(struct account 
                                                                  struct place *place)
 {
     const struct process_account *p = a->processes[e->process_id];
-    if (is_birth(e) || !p)
+    if (!p)
         return;
+    if (is_birth(e)) {
+        live_prefetch_on(p->live, place->hash);
+        return;
+    }
     place->guess = live_guess(p->live, place->hash);
     if (place->guess)
         __builtin_prefetch(live_at(p->live, place->guess), 1);

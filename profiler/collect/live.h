@@ -53,8 +53,9 @@ struct live_table {
     struct worker *worker;
     struct live_ahead {
         struct work work;
-        void *memory;
+        char *memory;
         size_t bytes;
+        size_t touched; /* both threads add */
     } next_slab, next_buckets;
 };
 
@@ -102,6 +103,14 @@ static inline struct live_block *live_at(const struct live_table *t, uint32_t nu
 static inline __attribute__((always_inline)) void live_prefetch(const struct live_table *t, uint64_t hash)
 {
     __builtin_prefetch(&t->buckets[live_home(t, hash)], 1);
+}
+
+/* The bucket after the first one, for a new block that finds no place there. */
+static inline __attribute__((always_inline)) void live_prefetch_on(const struct live_table *t, uint64_t hash)
+{
+    uint32_t home = live_home(t, hash);
+    if (__builtin_expect(t->buckets[home].passed || !live_match(&t->buckets[home], 0), 0))
+        __builtin_prefetch(&t->buckets[(home + 1) & t->bucket_mask], 1);
 }
 
 /* The number of what is most likely its block; 0: none in its first bucket. */

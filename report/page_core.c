@@ -109,6 +109,7 @@ int page_write_core(struct page *page, struct page_pack *pack)
     pack_open(pack, NULL, '{');
     pack_int(pack, "duration_ns", page->duration_ns);
     pack_int(pack, "open_device", page->open_device);
+    pack_int(pack, "is_import", db_int(page->db, "SELECT count(*) FROM meta WHERE key = 'imported_from'", 0));
     pack_int(pack, "start_unix_us", page->start_unix_ns / 1000);
     write_devices(page, pack);
     write_limits(page, pack);

@@ -147,6 +147,16 @@ static void find_layer(struct layers *w, const struct page_device *device, int64
         read_sample(w->sample_after, device, time_ns, l);
 }
 
+/* The host's last RSS: after its end a program has none. */
+static void find_last_rss(struct page *page, struct layer *l)
+{
+    l->values[USED] =
+        db_int(page->db,
+               "SELECT rss_last_bytes FROM timeline WHERE device_id = 0 AND level = 0 AND rss_last_bytes > 0 "
+               "ORDER BY time_ns DESC LIMIT 1",
+               -1);
+}
+
 /* Rows: the device's peak, the program's end, then the stored instants. */
 static int write_device(struct layers *w, struct page_pack *pack, const struct page_device *device)
 {
@@ -168,6 +178,8 @@ static int write_device(struct layers *w, struct page_pack *pack, const struct p
     int rc = load_steps(w, device);
     find_layer(w, device, peak_ns, &rows[0]);
     find_layer(w, device, page->duration_ns, &rows[1]);
+    if (device->device_id == 0)
+        find_last_rss(page, &rows[1]);
     for (uint32_t i = 0; i < page->instant_count; i++)
         find_layer(w, device, page->instants[i].time_ns, &rows[i + 2]);
     pack_open(pack, NULL, '{');

@@ -107,6 +107,7 @@ const layers = {
     const c = model.layers[l.device];
     if (l.isHost) return 'not sampled';
     if (c.sample_count) return 'not sampled';
+    if (model.core.is_import) return 'not in a snapshot';
     return /^cuda:/.test(model.core.devices[l.device].name) ? 'not sampled: no NVML' + (timeline.whole < 1e9 ? ', or too short a run' : '') : 'not sampled: not ours to ask for';
   },
 

@@ -387,6 +387,9 @@ class Check:
                 reserved = int(said.strip().splitlines()[-1])
                 if "pool" not in {r[0] for r in self.sql("SELECT kind FROM v_total WHERE device = ?", name)}:
                     expect(f"{name} {label}: reserved {reserved}", l["reserved"] >= reserved if l["about"] & 2 else l["reserved"] == reserved, l)
+            if not i and label == "At the end":
+                rss = self.sql("SELECT rss_last_bytes FROM timeline WHERE device_id = 0 AND level = 0 AND rss_last_bytes > 0 ORDER BY time_ns DESC LIMIT 1")
+                equal("host at the end: RSS", rss[0][0] if rss else None, l["used"])
             if i and not samples:
                 expect(f"{name} {label}: not sampled", l["used"] is None and "not sampled: no NVML" in text, text)
             if i and samples:

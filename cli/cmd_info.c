@@ -11,7 +11,7 @@ int cmd_info(const struct arguments *a)
     int status = path ? cli_output(a, &out) : EXIT_USAGE;
     if (status)
         return status;
-    int rc = reader_open(path, &db, &err);
+    int rc = reader_open_still(path, &db, &err);
     if (rc == 0)
         rc = info_report(db, path, &out, &err);
     sqlite3_close(db);

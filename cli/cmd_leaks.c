@@ -41,7 +41,7 @@ int cmd_leaks(const struct arguments *a)
     if (status == 0)
         status = parse(a, path, &report, &suppressions, &lens, &exitcode);
     if (status == 0) {
-        int rc = reader_open(path, &db, &err);
+        int rc = reader_open_still(path, &db, &err);
         int is_open = rc == 0;
         if (is_open)
             rc = lens_apply(db, &lens, &err);

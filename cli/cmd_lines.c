@@ -45,7 +45,7 @@ int cmd_lines(const struct arguments *a)
         status = parse(a, path, &report, &options, &lens);
     if (status)
         return status;
-    int rc = reader_open(path, &db, &err), is_open = rc == 0;
+    int rc = reader_open_still(path, &db, &err), is_open = rc == 0;
     if (is_open)
         rc = lens_apply(db, &lens, &err);
     if (rc == 0)

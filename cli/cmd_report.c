@@ -124,7 +124,7 @@ int cmd_report(const struct arguments *a)
     if (status)
         return status;
     options.file = path;
-    int rc = reader_open(path, &db, &err);
+    int rc = reader_open_still(path, &db, &err);
     if (rc == 0)
         rc = lens_apply(db, &lens, &err);
     if (rc == 0 && (a->given[OPTION_html] || a->given[OPTION_html_output]))

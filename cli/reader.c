@@ -100,3 +100,15 @@ int reader_open(const char *path, sqlite3 **db, struct error *err)
     }
     return rc;
 }
+
+int reader_open_still(const char *path, sqlite3 **db, struct error *err)
+{
+    int rc = reader_open(path, db, err);
+    if (rc == 0)
+        rc = db_exec(*db, "BEGIN", err);
+    if (rc) {
+        sqlite3_close(*db);
+        *db = NULL;
+    }
+    return rc;
+}

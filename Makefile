@@ -142,7 +142,7 @@ $(BUILD)/programs/%: tests/programs/%.c
 	$(Q)$(CC) $(TEST_FLAGS) -o $@ $< -pthread -ldl
 $(BUILD)/programs/%: tests/programs/%.cpp
 	@mkdir -p $(@D)
-	$(Q)$(CXX) -std=c++17 -O1 -g -fno-builtin $(WARN) -o $@ $< -pthread
+	$(Q)$(CXX) -std=c++17 -O1 -g -fno-builtin -fsized-deallocation $(WARN) -o $@ $< -pthread
 $(BUILD)/programs/%.so: tests/programs/%.c
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(TEST_FLAGS) -fPIC -shared -o $@ $< -pthread -ldl

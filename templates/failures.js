@@ -98,13 +98,16 @@ const failures = {
     const live = model.only(model.liveAt(i).bytes, f.device, -1), lines = [...model.sumSelf('line', live)].map((v, line) => [line, v]).filter((x) => x[1] > 0).sort((a, b) => b[1] - a[1]);
     const isChosen = app.device === f.device && app.selection.moment === 'instant' && app.selection.asked === f.time;
     const show = (line) => { this.choose(this.shown); if (line >= 0) app.showLine(line); else byId('holders').scrollIntoView(); };
-    const scale = Math.max(l.total || 0, layers.extent(l)), asked = el('span', { class: 'layer-asked', title: 'Asked for: ' + bytes(f.size) });
-    asked.style.width = (scale > 0 ? Math.max(0.4, Math.min(100, 100 * f.size / scale)) : 0) + '%';
+    /* what was asked for stands where it would have come, beyond the end of the device; half as long as that at most */
+    const used = layers.extent(l), room = Math.max(l.total || 0, used), scale = Math.min(Math.max(room, used + Math.max(0, f.size)), 1.5 * room), left100 = scale > 0 ? 100 * used / scale : 0;
+    const asked = el('span', { class: 'layer-asked', title: 'Asked for: ' + bytes(f.size) });
+    asked.style.marginLeft = left100 + '%';
+    asked.style.width = (scale > 0 ? Math.max(0.4, Math.min(100 - left100, 100 * f.size / scale)) : 100) + '%';
     const left = [el('h3', {}, bytes(f.size) + ' asked for on ' + device + ' at ' + seconds(f.time, timeline.whole)),
       self ? el('p', {}, 'by ', el('code', {}, self.short), self.file && self.line ? ' (' + baseName(self.file) + ':' + self.line + ')' : '') : null,
       el('p', {}, (f.free !== undefined ? bytes(f.free) + ' of ' + bytes(f.total) + ' were free. ' : '') + this.verdict(f, l).join(' ')),
       layers.bar(l, scale), el('div', { class: 'layer-bar asked' }, asked), layers.chips(l),
-      el('p', { class: 'hint' }, 'The striped bar is what was asked for.' + (early > 0 ? ' Figures of the stored instant ' + duration(early) + ' before.' : '')),
+      el('p', { class: 'hint' }, 'The striped bar is what was asked for, after what was in use' + (l.total && used + f.size > l.total ? ': it ends beyond the device' : '') + (used + f.size > scale * 1.001 ? ' (cut off in the picture)' : '') + '.' + (early > 0 ? ' Figures of the stored instant ' + duration(early) + ' before.' : '')),
       this.stack()];
     const right = [el('h3', {}, 'Live then, by line'), lines.length ? el('ul', { class: 'failure-lines' }, lines.slice(0, 6).map(([line, v]) => {
       const fill = el('span', { class: 'fill' });

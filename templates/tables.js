@@ -265,7 +265,8 @@ const tables = {
       if (n === 0) { d.open = true; fill(); }
       out.push(d);
     });
-    if (sites.length > top.length) out.push(el('p', { class: 'hint' }, plural(sites.length - top.length, 'more stack holds', 'more stacks hold') + ' less.'));
+    const rest = sites.filter((i) => weight(i) > 0).length - top.length;
+    if (rest > 0) out.push(el('p', { class: 'hint' }, plural(rest, 'more stack holds', 'more stacks hold') + ' less.'));
     return out;
   },
 

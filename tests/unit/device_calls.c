@@ -13,14 +13,14 @@ char device_newest_name[64];
 uint64_t device_newest_address;
 struct devices *devices;
 unsigned device_thread, device_stack;
-int device_refused;
+int device_refused, device_refusals;
 
 void device_begin(void)
 {
     memset(&shown, 0, sizeof shown);
     devices = devices_open();
     device_thread = device_stack = 1;
-    device_refused = 0;
+    device_refused = device_refusals = 0;
 }
 
 static unsigned space(unsigned kind)
@@ -150,5 +150,13 @@ int device_apply(unsigned call, unsigned device, unsigned kind, unsigned flags, 
                              .word_count = count,
                              .is_refused = device_refused,
                              .is_segment = is_segment};
+    if (device_refusals && devices_takes_away(call) && ++device_refusals % 3 == 0) {
+        struct devices_call undo = c;
+        undo.call = WIRE_CALL_UNDO;
+        c.is_refused = 1;
+        if (devices_apply(devices, &c, &sink) == 0)
+            devices_apply(devices, &undo, &sink);
+        c.is_refused = device_refused;
+    }
     return devices_apply(devices, &c, &sink);
 }

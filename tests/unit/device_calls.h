@@ -38,6 +38,7 @@ extern uint64_t device_newest_address;
 extern struct devices *devices;
 extern unsigned device_thread, device_stack; /* that make the calls */
 extern int device_refused;                   /* 1: the driver refuses them */
+extern int device_refusals;                  /* not 0: each third that takes something away is refused at first */
 
 /* A new struct devices, and nothing shown. */
 void device_begin(void);

@@ -449,6 +449,7 @@ static void begin(uint64_t seed)
 {
     random_seed = seed;
     device_begin();
+    device_refusals = 1;
     memset(&m, 0, sizeof m);
     m.pools[0].device = 1;
     m.pools[1].device = 2;

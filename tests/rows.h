@@ -24,7 +24,7 @@ static void rows_must(int rc, const struct error *err)
 }
 
 /* sql: a literal, because statements are kept by its address. form: i int64_t, n int64_t that is NULL for 0, t text (NULL: NULL), b bytes (pointer, int64_t
- * length), - NULL, for which no value is given. */
+ * length), - a value that is given and not written: NULL. */
 static void row(const char *sql, const char *form, ...)
 {
     static const char *known_text[128];
@@ -47,7 +47,7 @@ static void row(const char *sql, const char *form, ...)
             const void *data = va_arg(args, const void *);
             sqlite3_bind_blob(s, i + 1, data, (int)va_arg(args, int64_t), SQLITE_TRANSIENT);
         } else {
-            int64_t value = form[i] == '-' ? 0 : va_arg(args, int64_t);
+            int64_t value = va_arg(args, int64_t);
             if (form[i] == 'i' || (form[i] == 'n' && value))
                 sqlite3_bind_int64(s, i + 1, value);
             else

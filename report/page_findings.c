@@ -192,11 +192,28 @@ static void find_mapped(struct finding *f, const struct totals *t)
     end(f, NULL);
 }
 
+/* What Python's arenas held at the peak of what was reserved: objects are in them that nobody sees. */
+static int64_t in_arenas(struct finding *f, const struct totals *t)
+{
+    sqlite3_stmt *s =
+        page_query(f->page, "SELECT CAST(total(size_bytes) AS INTEGER) FROM segment WHERE kind = 'arena' "
+                            "AND device_id = ?1 AND alloc_ns <= ?2 AND (free_ns IS NULL OR free_ns > ?2)");
+    int64_t bytes = 0;
+    if (!s)
+        return 0;
+    sqlite3_bind_int64(s, 1, f->page->devices[t->device].device_id);
+    sqlite3_bind_int64(s, 2, t->peak_reserved_ns);
+    if (sqlite3_step(s) == SQLITE_ROW)
+        bytes = amount(s, 0);
+    sqlite3_finalize(s);
+    return bytes < t->peak_reserved ? bytes : t->peak_reserved;
+}
+
 /* At least a quarter above what was ever in use, and enough to care. */
 static void find_gap(struct finding *f, const struct totals *t)
 {
-    int64_t gap = t->peak_reserved - t->peak_active;
-    if (gap < 4 << 20 || t->peak_reserved < t->peak_active / 4 * 5)
+    int64_t arenas = in_arenas(f, t), reserved = t->peak_reserved - arenas, gap = reserved - t->peak_active;
+    if (gap < 4 << 20 || reserved < t->peak_active / 4 * 5)
         return;
     if (strcmp(t->name, "host") == 0 &&
         db_int(f->page->db, "SELECT 1 FROM segment WHERE device_id = 0 AND kind IN ('heap', 'map') LIMIT 1", 0)) {
@@ -206,11 +223,12 @@ static void find_gap(struct finding *f, const struct totals *t)
     begin(f, WARN, "Reserved, but not in use", t->name);
     buf_puts(f->out, "The allocators of ");
     html(f, t->name);
-    buf_printf(
-        f->out,
-        " held %s at %s, yet the program never had more than %s in use: at least %s (%d %%) lay idle or in fragments. ",
-        units_bytes(f->a, t->peak_reserved), units_ns(f->b, t->peak_reserved_ns), units_bytes(f->c, t->peak_active),
-        units_bytes(f->d, gap), percent(gap, t->peak_reserved));
+    buf_printf(f->out,
+               " held %s%s at %s, yet the program never had more than %s in use: at least %s (%d %%) lay idle "
+               "or in fragments. ",
+               units_bytes(f->a, reserved), arenas ? " beside Python's arenas" : "",
+               units_ns(f->b, t->peak_reserved_ns), units_bytes(f->c, t->peak_active), units_bytes(f->d, gap),
+               percent(gap, reserved));
     device_link(f, "", t->name);
     buf_printf(f->out, "&amp;time=%lld\">Look at that moment</a>.", (long long)t->peak_reserved_ns);
     end(f, "Look for a peak before this one that left holes, and for long-lived blocks among short-lived ones.");

@@ -4,7 +4,7 @@ const LAYERS = [
   { key: 'allocated', label: 'Allocated', color: 'allocated', text: 'Requested by the program and not given back: live blocks, less those whose free was asked for and waits for its stream.' },
   { key: 'active', label: 'Active', color: 'active', text: 'All live blocks, those included whose free still waits for its stream.' },
   { key: 'reserved', label: 'Reserved', color: 'reserved', text: 'What allocators hold from the driver: segments, pools, mappings. What is not active of it lies idle, or in holes.',
-    host: 'What allocators hold from the kernel. What is not active of it lies idle, in holes, or was never touched.' },
+    host: 'What allocators hold from the kernel. What is not active of it lies idle, in holes, was never touched, or is in Python\u2019s arenas, whose small objects are not seen one by one.' },
   { key: 'used', label: 'Device used', color: 'rss', text: 'In use on the device as its driver says, by all programs. Sampled: NVML is up to 20 ms old.',
     hostLabel: 'RSS', host: 'Pages of the recorded processes that are in memory, code and libraries included. Sampled every 20 ms.' },
   { key: 'untracked', label: 'Not tracked', color: 'rss', text: 'Device used less reserved at that sample: the driver\u2019s own memory (contexts, modules), and programs that were not recorded.',

@@ -35,6 +35,9 @@ contains "said by info" info.txt "small objects are inside"
 python3 -c 'import json
 for s in json.load(open("segments.json")):
     assert s["kind"] == "arena" and s["live_bytes"] is None and s["size_bytes"] > 0, s'
+"$MEMPROF" report --html=page.html >/dev/null
+contains "the page's advice" page.html "small objects are inside its arenas"
+equal "arenas as memory that is not in use, by the page's findings" 0 "$(grep -cF "lay idle or in fragments" page.html || true)"
 # without pymalloc there are none
 RUN_OPTIONS=--python-allocators
 record_ok "$python" "$script"

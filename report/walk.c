@@ -2,6 +2,7 @@
 
 #include "../common/db.h"
 #include "../common/hash.h"
+#include "page_map.h"
 #include "record.h"
 #include "table.h"
 
@@ -15,8 +16,18 @@ struct entry {
     int count;
 };
 
+/* A node of the tree that others have been seen below: most of what a walk meets it has met before. */
+struct node {
+    int64_t parent_id, address_id, flags;
+    int is_last;
+};
+#define NODES_MAX (1u << 21) /* kept; others are read anew */
+
 struct walk {
     sqlite3 *db;
+    struct page_map node_index;
+    struct node *nodes;
+    uint32_t node_count, node_capacity;
     enum tree_language language;
     sqlite3_stmt *node, *chain;
     struct entry *entries; /* open addressing; capacity is a power of two */
@@ -64,6 +75,8 @@ void walk_close(struct walk *w)
         free(w->strings[i]);
     free(w->strings);
     free(w->entries);
+    free(w->nodes);
+    page_map_free(&w->node_index);
     free(w);
 }
 
@@ -138,16 +151,41 @@ static const struct entry *frames_of(struct walk *w, int64_t address_id)
     return entry;
 }
 
+/* 1, 0 for one that is not there, or an error. */
+static int read_node(struct walk *w, int64_t id, int is_parent, struct node *n, struct error *err)
+{
+    uint32_t index = is_parent ? page_map_get(&w->node_index, (uint64_t)id, 0) : PAGE_NONE;
+    if (index != PAGE_NONE) {
+        *n = w->nodes[index];
+        return 1;
+    }
+    sqlite3_bind_int64(w->node, 1, id);
+    int step = sqlite3_step(w->node);
+    if (step == SQLITE_ROW)
+        *n = (struct node){.parent_id = sqlite3_column_int64(w->node, 0),
+                           .address_id = sqlite3_column_int64(w->node, 1),
+                           .flags = sqlite3_column_int64(w->node, 2),
+                           .is_last = sqlite3_column_type(w->node, 0) == SQLITE_NULL};
+    sqlite3_reset(w->node);
+    if (step == SQLITE_ROW && is_parent && w->node_count < NODES_MAX) {
+        page_map_set(&w->node_index, (uint64_t)id, 0, w->node_count);
+        *PAGE_PUSH(w->nodes, w->node_count, w->node_capacity) = *n;
+    }
+    return step == SQLITE_ROW ? 1 : step == SQLITE_DONE ? 0 : db_error(w->db, err);
+}
+
 int walk_stack(struct walk *w, int64_t stack_id, struct walk_stack *stack, struct error *err)
 {
     *stack = (struct walk_stack){.frames = w->stack};
-    int64_t node = stack_id;
-    for (int depth = 0; node != 0; depth++) {
-        sqlite3_bind_int64(w->node, 1, node);
-        int step = sqlite3_step(w->node);
-        int last = step != SQLITE_ROW || sqlite3_column_type(w->node, 0) == SQLITE_NULL;
-        if (step == SQLITE_ROW) {
-            const struct entry *entry = frames_of(w, sqlite3_column_int64(w->node, 1));
+    int64_t id = stack_id;
+    for (int depth = 0; id != 0; depth++) {
+        struct node node = {0};
+        int found = read_node(w, id, depth > 0, &node, err);
+        int last = found != 1 || node.is_last;
+        if (found < 0)
+            return found;
+        if (found) {
+            const struct entry *entry = frames_of(w, node.address_id);
             for (int i = 0; i < entry->count && stack->count < WALK_FRAMES_MAX; i++) {
                 int is_other = w->language != TREE_BOTH && entry->frames[i].is_python != (w->language == TREE_PYTHON);
                 if (is_other)
@@ -155,13 +193,10 @@ int walk_stack(struct walk *w, int64_t stack_id, struct walk_stack *stack, struc
                 else
                     w->stack[stack->count++] = &entry->frames[i];
             }
-            node = sqlite3_column_int64(w->node, 0);
-            stack->is_cut |= last && (sqlite3_column_int64(w->node, 2) & 1);
-            stack->is_unknown |= last && (sqlite3_column_int64(w->node, 2) & 2);
+            id = node.parent_id;
+            stack->is_cut |= last && (node.flags & 1);
+            stack->is_unknown |= last && (node.flags & 2);
         }
-        sqlite3_reset(w->node);
-        if (step != SQLITE_ROW && step != SQLITE_DONE)
-            return db_error(w->db, err);
         if (last)
             break;
         if (stack->count == WALK_FRAMES_MAX || depth == WALK_FRAMES_MAX) {

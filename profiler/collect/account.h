@@ -1,7 +1,8 @@
 /*
  * account.h: exact streaming accounts over ordered events: live blocks, sites, totals, peaks, timeline, histograms,
  * largest blocks, chunks of events and key frames. Knows nothing of rings, symbols or processes; writes through
- * store.h. One thread calls it, a second one encodes meanwhile (worker.h). Memory grows with live blocks (at most 64 bytes each) and sites, not with events.
+ * store.h. One thread calls it, a second one encodes meanwhile (worker.h). Memory grows with live blocks (at most 64
+ * bytes each) and sites, not with events.
  */
 #ifndef MEMPROF_ACCOUNT_H
 #define MEMPROF_ACCOUNT_H

@@ -83,7 +83,7 @@ struct account {
         uint32_t chunk_id;
     } * short_chunks;
     uint32_t short_count, short_capacity;
-    struct chunk_job {       /* a chunk on its way to the database; the worker's while work is not idle */
+    struct chunk_job { /* a chunk on its way to the database; the worker's while work is not idle */
         struct work work;
         int is_begun;
         struct chunk_codec *codec;

@@ -8,7 +8,7 @@
 
 enum work_state { WORK_IDLE, WORK_WAITING, WORK_RUNNING, WORK_DONE };
 
-struct work {              /* zeroed: idle. The caller's; it stays where it is until it is idle again */
+struct work {               /* zeroed: idle. The caller's; it stays where it is until it is idle again */
     void (*run)(void *arg); /* on the worker's thread, or in worker_wait on the caller's */
     void *arg;
     struct work *next; /* under the worker's lock */
@@ -16,7 +16,7 @@ struct work {              /* zeroed: idle. The caller's; it stays where it is u
 };
 
 struct worker;
-struct worker *worker_open(void); /* its thread begins with the first work */
+struct worker *worker_open(void);    /* its thread begins with the first work */
 void worker_close(struct worker *w); /* after what was posted is done; NULL does nothing */
 
 /* An idle work. Without a thread (none can be made) it runs here. */

@@ -14,6 +14,11 @@ static void check(int tsc)
     struct clock c;
     clock_open(&c, tsc);
     clock_calibrate(&c);
+    uint64_t before_start = clock_stamp(&c);
+    usleep(1000);
+    clock_restart(&c);
+    assert_true(clock_ns(&c, before_start) < -900000); /* time 0 is later by what passed */
+    assert_true(clock_ns(&c, clock_stamp(&c)) >= 0);
     int64_t last_ns = -1, worst_ns = 0;
     for (int i = 0; i < 200; i++) {
         usleep(1000);

@@ -114,18 +114,37 @@ static void powers_fill(void)
         __atomic_store_n(&unwind_powers[i], power, __ATOMIC_RELEASE);
 }
 
-/* How many outer frames stand as they were: every word that led outwards from them is unchanged. */
-INLINE uint32_t frames_standing(const struct unwind_thread *t, uint64_t sp)
+/* The first of so many checks that does not hold; `count`: all do. */
+INLINE uint32_t checks_first_fallen(const struct unwind_check *c, uint32_t count)
 {
-    uint32_t frame = 0, check = 0;
-    while (frame < t->frame_count) {
-        const struct unwind_frame *f = &t->frames[frame];
-        for (; check < f->checks; check++)
-            if (t->checks[check].address < sp || word_at(t->checks[check].address) != t->checks[check].value)
-                return frame;
-        frame++;
+    uint32_t i = 0;
+    while (i < count && word_at(c[i].address) == c[i].value)
+        i++;
+    return i;
+}
+
+/* Whether the frame at s is one of the first *standing remembered ones and all outside it is what it was. *standing: up
+ * to that frame then; else how many may still be met. The words looked at lie at and above s->sp. */
+INLINE int meets_remembered(const struct unwind_thread *t, const struct unwind_state *s, uint32_t *standing)
+{
+    uint32_t n = *standing;
+    while (n && t->frames[n - 1].sp < s->sp)
+        n--;
+    *standing = n;
+    if (!n || t->frames[n - 1].sp != s->sp)
+        return 0;
+    const struct unwind_frame *f = &t->frames[n - 1];
+    if (unlikely(f->pc != s->pc || (f->needs_bp && f->bp != s->bp))) {
+        *standing = n - 1;
+        return 0;
     }
-    return frame;
+    if (likely(unwind_checks_hold(t->checks, f->checks)))
+        return 1;
+    uint32_t fallen = checks_first_fallen(t->checks, f->checks);
+    while (n && t->frames[n - 1].checks > fallen)
+        n--;
+    *standing = n;
+    return 0;
 }
 
 /* What made the way from frame f, by `rule`, to its caller at `to` (the frame outside f; its pc may be no frame's).
@@ -178,22 +197,15 @@ static void remember(struct unwind_thread *t, uint32_t standing, uint32_t count,
     t->frame_count = standing + count;
 }
 
-/* Walks until a frame that stands; 0: the stack is not one that can be remembered. */
-INLINE int walk_remembered(struct unwind_thread *t, struct unwind_state s, uint32_t *new_count)
+/* Walks until a frame that stands, and remembers all; 0: the stack is not one that can be remembered. */
+INLINE int walk_remembering(struct unwind_thread *t, struct unwind_state s)
 {
     uint64_t high = t->high;
-    uint32_t count = 0, standing = frames_standing(t, s.sp), most = t->depth_max;
-    if (unlikely(!in_own_stack(t, s.sp)))
-        return 0;
+    uint32_t count = 0, standing = t->frame_count, most = t->depth_max;
     for (;;) {
-        while (standing && t->frames[standing - 1].sp < s.sp)
-            standing--;
-        if (standing) {
-            const struct unwind_frame *f = &t->frames[standing - 1];
-            if (f->sp == s.sp && f->pc == s.pc && (f->bp == s.bp || !f->needs_bp)) {
-                remember(t, standing, count, NULL);
-                break;
-            }
+        if (meets_remembered(t, &s, &standing)) {
+            remember(t, standing, count, NULL);
+            break;
         }
         if (unlikely(!address_is_possible(s.pc))) {
             t->frame_count = 0;
@@ -218,50 +230,34 @@ INLINE int walk_remembered(struct unwind_thread *t, struct unwind_state s, uint3
             break;
         }
     }
-    *new_count = count;
     return t->frame_count != 0 && t->frame_count <= most;
 }
 
 /*
- * Memory pays where stacks share their outer frames with the one before. Measured: a frame that stands saves about 3 ns
- * of the 4 that a step costs; a new one costs 6 more to be remembered. `credit` adds up, in ns, what was won and lost;
- * where it runs out, the thread goes on without, and tries again after a pause that grows while trials fail. A stack
- * that comes back whole several times ends the pause.
+ * What is remembered are outer frames that stay. To remember a frame costs twice what a step costs, so a frame is worth
+ * it when it is met again: where the outermost frame inside the remembered ones is the same `patience` times in
+ * succession, the whole stack is remembered anew. If what was learned so is gone at the next unwind, patience doubles.
  */
-enum {
-    WON_STANDING = 3,
-    LOST_NEW = 6,
-    LOST_LOOK = 5,
-    CREDIT_MOST = 4000,
-    CREDIT_TRIAL = 600,
-    PAUSE_FIRST = 256,
-    PAUSE_MOST = 8192,
-    SAME_ENOUGH = 8,
-};
-
-static void begin_memory(struct unwind_thread *t)
+static void learn_later(struct unwind_thread *t)
 {
-    t->remembers = 1;
-    t->frame_count = 0;
-    t->credit = CREDIT_TRIAL;
-    t->whole_count = 0;
+    t->same_count = 0;
+    t->patience = t->patience * 2 > UNWIND_PATIENCE_MOST ? UNWIND_PATIENCE_MOST : t->patience * 2;
 }
 
-static void account_memory(struct unwind_thread *t, uint32_t standing, uint32_t new_count)
+/* After an unwind that met a remembered frame, or the end of the stack, through new ones. */
+INLINE void learn(struct unwind_thread *t, uint32_t standing, uint32_t count)
 {
-    uint32_t whole = t->whole_count < 256 ? t->whole_count : 256;
-    int32_t won = (int32_t)(WON_STANDING * (whole * t->frame_count + standing));
-    int32_t credit = t->credit + won - (int32_t)(LOST_NEW * new_count) - LOST_LOOK;
-    t->whole_count = 0;
-    t->credit = credit < CREDIT_MOST ? credit : CREDIT_MOST;
-    if (credit >= CREDIT_MOST)
-        t->trial_pause = PAUSE_FIRST;
-    if (credit >= 0)
-        return;
-    t->remembers = 0;
-    t->trial_in = t->trial_pause;
-    t->trial_pause = t->trial_pause * 2 > PAUSE_MOST ? PAUSE_MOST : t->trial_pause * 2;
-    t->same_count = 0;
+    uint64_t pc = t->walk.pcs[count - 1];
+    if (unlikely(t->learned)) {
+        if (standing < t->learned)
+            learn_later(t);
+        else
+            t->patience = UNWIND_PATIENCE;
+        t->learned = 0;
+    }
+    t->same_count = t->stays_at == standing && t->stays_pc == pc ? t->same_count + 1 : 0;
+    t->stays_at = standing;
+    t->stays_pc = pc;
 }
 
 uint32_t unwind_unmaps;
@@ -276,20 +272,18 @@ static void forget_unmapped(struct unwind_thread *t)
     t->frame_count = 0;
 }
 
-static int again_with_memory(struct unwind_thread *t, struct unwind_state s, struct unwind_stack *out)
+/* The whole stack into memory. */
+static NOINLINE int unwind_remembering(struct unwind_thread *t, struct unwind_state s, struct unwind_stack *out)
 {
-    uint32_t count, epoch = __atomic_load_n(&unwind_epoch, __ATOMIC_RELAXED);
-    if (unlikely(t->epoch != epoch)) {
+    uint32_t before = t->frame_count;
+    t->same_count = 0;
+    if (unlikely(!walk_remembering(t, s))) {
         t->frame_count = 0;
-        t->epoch = epoch;
-    }
-    if (unlikely(!walk_remembered(t, s, &count))) {
-        t->frame_count = 0;
-        account_memory(t, 0, 16);
+        learn_later(t);
         return 0;
     }
-    account_memory(t, t->frame_count - count, count);
-    t->last_remembered = 1;
+    t->learned = before + 1;
+    t->walk_depth = 0;
     struct unwind_frame *f = &t->frames[t->frame_count - 1];
     struct sum sum = {f->hash, t->frame_count, t->flags};
     give(&sum, out);
@@ -303,8 +297,7 @@ static NOINLINE void unwind_foreign(struct unwind_thread *t, struct unwind_state
 {
     struct sum sum = {0, 0, 0};
     walk_careful(t, &t->walk, s, &sum);
-    t->walk_depth = sum.depth;
-    t->last_remembered = 0;
+    t->walk_depth = sum.depth | WALK_ALONE;
     give(&sum, out);
 }
 
@@ -324,21 +317,71 @@ static NOINLINE void nested_own(struct unwind_thread *t, struct unwind_state s, 
     give(&sum, out);
 }
 
+/* Through new frames to the first remembered one that stands. */
 static NOINLINE void unwind_own(struct unwind_thread *t, struct unwind_state s, struct unwind_stack *out)
 {
+    uint64_t hash = 0, high = t->high, *pcs = t->walk.pcs;
+    uint32_t depth = 0, most = t->depth_max, epoch = __atomic_load_n(&unwind_epoch, __ATOMIC_RELAXED);
     struct sum sum;
-    if (t->remembers && again_with_memory(t, s, out))
+    if (unlikely(t->epoch != epoch)) {
+        t->frame_count = 0;
+        t->epoch = epoch;
+    }
+    if (unlikely(t->same_count >= t->patience) && unwind_remembering(t, s, out))
         return;
-    int simple = walk_plain(t, &t->walk, s, &sum);
-    t->walk_depth = sum.depth;
-    t->last_remembered = 0;
+    uint32_t standing = t->frame_count;
+    for (;;) {
+        uint64_t next = standing ? t->frames[standing - 1].sp : UINT64_MAX, pc = s.pc;
+        while (likely(s.sp < next && depth < most && step_quick(&s, high))) {
+            pcs[depth++] = pc;
+            hash = hash * UNWIND_HASH_K + pc;
+            pc = s.pc;
+        }
+        if (s.sp >= next) {
+            if (likely(meets_remembered(t, &s, &standing) && depth + standing <= most)) {
+                t->frame_count = standing;
+                t->walk_depth = depth;
+                struct unwind_frame *f = &t->frames[standing - 1];
+                sum = (struct sum){hash * unwind_powers[standing] + f->hash, depth + standing, t->flags};
+                if (likely(depth))
+                    learn(t, standing, depth);
+                give(&sum, out);
+                out->id = depth ? NULL : &f->id;
+                return;
+            }
+            standing = depth + standing > most ? 0 : standing;
+            continue;
+        }
+        if (unlikely(!address_is_possible(pc) || depth == most)) {
+            sum.flags = pc == 0 ? 0 : address_is_possible(pc) ? WIRE_STACK_CUT : WIRE_STACK_UNKNOWN;
+            break;
+        }
+        uint64_t rule = rule_of(pc, &t->walk.careful.work);
+        unsigned type = RULE_TYPE(rule);
+        int stepped = likely(type - 1 < 2)     ? step_simple(&s, rule, high)
+                      : type == RULE_REALIGNED ? step_realigned(&s, rule, high)
+                                               : 0;
+        if (unlikely(!stepped && type != RULE_END && type != RULE_UNKNOWN)) {
+            sum = (struct sum){hash, depth, 0};
+            walk_careful(t, &t->walk, s, &sum);
+            t->walk_depth = sum.depth | WALK_ALONE;
+            give(&sum, out);
+            return;
+        }
+        pcs[depth++] = pc;
+        hash = hash * UNWIND_HASH_K + pc;
+        if (unlikely(!stepped)) {
+            sum.flags = type == RULE_UNKNOWN ? unknown_from(t, s.sp) : 0;
+            break;
+        }
+    }
+    sum.hash = hash;
+    sum.depth = depth;
+    t->frame_count = 0;
+    t->walk_depth = depth;
+    if (depth && !(sum.flags & WIRE_STACK_CUT))
+        learn(t, 0, depth);
     give(&sum, out);
-    if (t->remembers)
-        return;
-    t->same_count = simple && t->last_hash == sum.hash ? t->same_count + 1 : 0;
-    t->last_hash = sum.hash;
-    if (unlikely(--t->trial_in == 0 || t->same_count >= SAME_ENOUGH))
-        begin_memory(t);
 }
 
 void unwind_again(struct unwind_thread *t, struct unwind_state s, struct unwind_stack *out)
@@ -379,39 +422,34 @@ void unwind_thread_init(struct unwind_thread *t, uint64_t stack_top, unsigned de
     t->unmaps = __atomic_load_n(&unwind_unmaps, __ATOMIC_ACQUIRE);
     t->low = t->high = t->gap = 0;
     t->depth_max = depth_max < 1 || depth_max > UNWIND_FRAMES ? UNWIND_FRAMES : depth_max;
-    t->last_remembered = 0;
-    t->walk_depth = 0;
-    t->trial_pause = PAUSE_FIRST;
-    begin_memory(t);
+    t->walk_depth = t->frame_count = t->learned = t->same_count = 0;
+    t->patience = UNWIND_PATIENCE;
     powers_fill();
     own_stack_extend(t, (uint64_t)__builtin_frame_address(0));
 }
 
 void unwind_addresses(const struct unwind_thread *t, uint64_t *pcs)
 {
-    if (t->last_remembered)
-        for (uint32_t i = 0; i < t->frame_count; i++)
-            pcs[i] = t->frames[t->frame_count - 1 - i].pc;
-    else
-        for (uint32_t i = 0; i < t->walk_depth; i++)
-            pcs[i] = t->walk.pcs[i];
+    uint32_t depth = t->walk_depth & ~WALK_ALONE, standing = t->walk_depth & WALK_ALONE ? 0 : t->frame_count;
+    for (uint32_t i = 0; i < depth; i++)
+        pcs[i] = t->walk.pcs[i];
+    for (uint32_t i = 0; i < standing; i++)
+        pcs[depth + i] = t->frames[standing - 1 - i].pc;
 }
 
 void unwind_pointers(struct unwind_thread *t, struct unwind_state s, uint64_t *sps)
 {
-    if (t->last_remembered) {
-        for (uint32_t i = 0; i < t->frame_count; i++)
-            sps[i] = t->frames[t->frame_count - 1 - i].sp;
-        return;
-    }
+    uint32_t depth = t->walk_depth & ~WALK_ALONE, standing = t->walk_depth & WALK_ALONE ? 0 : t->frame_count;
     struct careful *c = &t->walk.careful;
     careful_reset(c, t);
     enum careful_result result = careful_begin(c, s.sp);
-    for (uint32_t i = 0; i < t->walk_depth; i++) {
+    for (uint32_t i = 0; i < depth; i++) {
         sps[i] = result == STEP_DONE ? s.sp : UINT64_MAX;
         if (result == STEP_DONE)
             result = careful_step(c, &s);
     }
+    for (uint32_t i = 0; i < standing; i++)
+        sps[depth + i] = t->frames[standing - 1 - i].sp;
 }
 
 void unwind_nested(struct unwind_thread *t, struct unwind_state s, struct unwind_stack *out)

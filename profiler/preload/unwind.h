@@ -121,24 +121,24 @@ struct unwind_walk {
     struct careful careful;
 };
 
+enum { UNWIND_PATIENCE = 2, UNWIND_PATIENCE_MOST = 1024 };
+#define WALK_ALONE (1u << 31) /* ... but for the stack of the last unwind */
+
 struct unwind_thread {
     uint64_t low, high; /* the part of the thread's own stack that is known to be readable; empty where unknown */
     uint64_t top;
     uint64_t gap; /* what lies below this is not to be read, so no stack of the thread's; 0: not met yet */
     uint32_t gap_count; /* times that this was believed */
-    uint64_t last_hash; /* of the last stack without memory */
     uint32_t depth_max;
     uint32_t epoch;       /* of the remembered stack */
     uint32_t frame_count; /* of it; 0: nothing is remembered */
     uint32_t flags;       /* of it */
-    uint32_t whole_count; /* times that it came back whole, since the last time that it did not */
-    uint32_t remembers;   /* 1: unwinding with memory */
-    int32_t credit;       /* what the memory saved lately, in steps */
-    uint32_t trial_in;    /* without memory: unwinds until it is tried again */
-    uint32_t trial_pause;
-    uint32_t same_count;                       /* without memory: times that the last stack came back */
-    uint32_t walk_depth;                       /* addresses in walk.pcs; the last unwind was without memory */
-    uint32_t last_remembered;                  /* the last unwind was with memory */
+    uint32_t walk_depth; /* of the last unwind: so many addresses in walk.pcs, then all that is remembered | WALK_ALONE */
+    uint32_t learned;    /* 1 + the frames that were remembered before all were; 0: they came back since */
+    uint32_t same_count; /* times in succession that the outermost new frame came back */
+    uint32_t patience;   /* all frames are remembered when it has come back so often */
+    uint32_t stays_at;   /* that frame: so many are remembered outside it */
+    uint64_t stays_pc;
     struct unwind_frame frames[UNWIND_FRAMES]; /* outermost first */
     struct unwind_check checks[3 * UNWIND_FRAMES + 1];
     struct unwind_step steps[UNWIND_FRAMES];
@@ -194,13 +194,13 @@ static inline __attribute__((always_inline)) void unwind_stack(struct unwind_thr
                                                                struct unwind_stack *out)
 {
     uint32_t n = t->frame_count, epoch = __atomic_load_n(&unwind_epoch, __ATOMIC_RELAXED);
-    if (__builtin_expect(t->remembers && n != 0, 1)) {
+    if (__builtin_expect(n != 0, 1)) {
         struct unwind_frame *f = &t->frames[n - 1];
         /* the words checked lie on this thread's own stack, at and above f->sp */
         if (f->sp == s.sp && f->pc == s.pc && (f->bp == s.bp || !f->needs_bp) && t->epoch == epoch &&
             unwind_checks_hold(t->checks, f->checks)) {
-            t->whole_count++;
-            t->last_remembered = 1;
+            t->walk_depth = t->learned = t->same_count = 0;
+            t->patience = UNWIND_PATIENCE;
             out->hash = unwind_hash_finish(f->hash, epoch, t->flags);
             out->depth = n;
             out->flags = t->flags;

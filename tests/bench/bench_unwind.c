@@ -57,13 +57,10 @@ static __attribute__((noinline)) void take(struct path *p)
     UNWIND_HERE(s);
     switch (p->method) {
     case OURS_PLAIN:
-        p->thread->remembers = 0;
-        p->thread->trial_in = UINT32_MAX;
-        p->thread->same_count = 0;
+        p->thread->frame_count = p->thread->same_count = 0;
         break;
     case OURS_MEMORY:
-        p->thread->remembers = 1;
-        p->thread->credit = 1000;
+        p->thread->same_count = p->thread->patience;
         break;
     case LIBUNWIND:
         p->frames = (unsigned)unw_backtrace(buffer, 256);

@@ -69,6 +69,8 @@ static void libunwind_stack(struct stack *s, uint64_t first)
     } while (unw_step(&cursor) > 0);
 }
 
+static int remember_all; /* at every take */
+
 /* Takes the stack of its caller in all ways. */
 static NO_INLINE void take(void)
 {
@@ -78,6 +80,8 @@ static NO_INLINE void take(void)
     unwind_nested(thread, s, &out);
     unwind_nested_addresses(thread, ours.pcs);
     ours.depth = out.depth, ours.flags = out.flags, ours.hash = out.hash;
+    if (remember_all)
+        thread->same_count = thread->patience;
     unwind_stack(thread, s, &out);
     unwind_addresses(thread, remembered.pcs);
     remembered.depth = out.depth, remembered.flags = out.flags, remembered.hash = out.hash;
@@ -541,7 +545,7 @@ static void test_left_by_longjmp(void **state)
                 random ^= random << 13, random ^= random >> 7, random ^= random << 17;
                 UNWIND_HERE(s);
                 s.pc = random & 1 ? s.pc : ours.pcs[1]; /* two innermost frames in turn */
-                thread->remembers = 1;
+                thread->same_count = thread->patience; /* all of it is remembered */
                 unwind_stack(thread, s, &out);
             }
         } else {
@@ -733,7 +737,7 @@ static void test_wander(void **state)
     (void)state;
     uint64_t random = 0x9876543212345ull;
     for (int i = 0; i < 300; i++) {
-        thread->remembers = i & 1;
+        remember_all = i & 1;
         wander(&random, 12);
     }
 }

@@ -31,12 +31,35 @@ _Noreturn void bug_at(const char *file, int line, const char *format, ...)
     abort();
 }
 
+static void (*when_out_of_memory)(void *arg);
+static void *when_out_of_memory_arg;
+
+void out_of_memory_then(void (*then)(void *arg), void *arg)
+{
+    when_out_of_memory_arg = arg;
+    __atomic_store_n(&when_out_of_memory, then, __ATOMIC_RELEASE);
+}
+
+_Noreturn void out_of_memory(unsigned long size_bytes)
+{
+    static int is_ending;
+    while (__atomic_exchange_n(&is_ending, 1, __ATOMIC_ACQ_REL))
+        pause(); /* another thread came first, and ends the process */
+    void (*then)(void *) = __atomic_load_n(&when_out_of_memory, __ATOMIC_ACQUIRE);
+    if (size_bytes)
+        fprintf(stderr, "memprof: out of memory (%lu bytes)\n", size_bytes);
+    else
+        fputs("memprof: out of memory\n", stderr);
+    if (then)
+        then(when_out_of_memory_arg);
+    _exit(1);
+}
+
 static void *need(void *p, unsigned long size_bytes)
 {
-    if (p || size_bytes == 0)
-        return p;
-    fprintf(stderr, "memprof: out of memory (%lu bytes)\n", size_bytes);
-    _exit(1);
+    if (!p && size_bytes)
+        out_of_memory(size_bytes);
+    return p;
 }
 
 void *xmalloc(unsigned long size_bytes)

@@ -16,7 +16,12 @@ int error_set(struct error *err, int code, const char *format, ...) __attribute_
 #define bug(...) bug_at(__FILE__, __LINE__, __VA_ARGS__)
 _Noreturn void bug_at(const char *file, int line, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
-/* malloc, calloc, realloc, strdup that do not return NULL: out of memory ends the process with one line, exit 1. */
+/* One line with the size (0: not known), then what was asked for with out_of_memory_then (NULL: nothing), which takes no memory and may end the
+ * process itself; then exit 1. */
+_Noreturn void out_of_memory(unsigned long size_bytes);
+void out_of_memory_then(void (*then)(void *arg), void *arg);
+
+/* malloc, calloc, realloc, strdup that do not return NULL but end in out_of_memory. */
 void *xmalloc(unsigned long size_bytes);
 void *xcalloc(unsigned long count, unsigned long size_bytes);
 void *xrealloc(void *p, unsigned long size_bytes);

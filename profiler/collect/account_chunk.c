@@ -2,6 +2,7 @@
 
 #include "../../common/error.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,7 +14,7 @@ void account_chunk_open(struct account *a)
 {
     a->codec = chunk_codec_open();
     if (!a->codec)
-        bug("out of memory");
+        out_of_memory(0);
     a->chunk_id = a->chunk_first_kept = 1;
     a->encoded = (struct buf)BUF(1u << 30);
     if (a->options.aggregate)
@@ -30,7 +31,7 @@ void account_chunk_open(struct account *a)
     job->encoded_deltas = (struct buf)BUF(1u << 30);
     job->codec = chunk_codec_open();
     if (!job->codec)
-        bug("out of memory");
+        out_of_memory(0);
 }
 
 void account_chunk_close(struct account *a)
@@ -112,8 +113,12 @@ static void collect_deltas(struct account *a)
 static void encode(void *arg)
 {
     struct chunk_job *job = arg;
-    if (chunk_encode_events(job->codec, job->events, job->count, &job->encoded) != 0 ||
-        chunk_encode_deltas(job->codec, job->deltas, job->delta_count, &job->encoded_deltas) != 0)
+    int rc = chunk_encode_events(job->codec, job->events, job->count, &job->encoded);
+    if (!rc)
+        rc = chunk_encode_deltas(job->codec, job->deltas, job->delta_count, &job->encoded_deltas);
+    if (rc == -ENOMEM)
+        out_of_memory(0);
+    if (rc)
         bug("chunk %u of %u events", job->chunk_id, job->count);
 }
 

@@ -2,6 +2,7 @@
 
 #include "../../common/buf.h"
 #include "../../common/db.h"
+#include "../../common/error.h"
 #include "../../common/kind.h"
 #include "account.h"
 #include "drain.h"
@@ -19,6 +20,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define COMMIT_NS        1000000000u /* a killed collector's file is this old, at most twice */
@@ -118,6 +120,7 @@ static int start_program(struct collection *c, const char *path, struct error *e
 
 static void close_parts(struct collection *c)
 {
+    out_of_memory_then(NULL, NULL);
     watch_stop(c->watch);
     nvml_stop(c->nvml);
     c->nvml = NULL;
@@ -289,8 +292,26 @@ static int is_over(struct collection *c)
     return c->drain->now_ns - c->first_end_ns > STRAGGLERS_NS || !session_is_shared(&c->session);
 }
 
+/* Without memory nothing more can be counted, nor the file be finished, which the next command that reads it does. The
+ * program keeps its parent and its status. May run on any thread. */
+static void stand_by(void *arg)
+{
+    struct collection *c = arg;
+    int status = 0;
+    __atomic_store_n(&c->session.control->state, WIRE_STATE_OFF, __ATOMIC_RELEASE);
+    fprintf(stderr, "memprof: recording stopped; 'memprof report %s' shows what was stored before that\n",
+            c->options->output);
+    while (waitpid(c->pid, &status, 0) < 0)
+        if (errno != EINTR) {
+            status = c->processes.first_status;
+            break;
+        }
+    _exit(launch_exit_status(status));
+}
+
 static void record(struct collection *c)
 {
+    out_of_memory_then(stand_by, c);
     c->idle_since_ns = c->commit_ns = clock_monotonic_ns();
     c->nap_ns = NAP_NS;
     for (;;) {

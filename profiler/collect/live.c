@@ -17,14 +17,13 @@
 #define HUGE_BYTES    (2u << 20) /* and from here on in huge pages */
 #define PAGE_BYTES    4096u
 
-/* Zeroed memory that is used all over at once, so its pages are asked for at once too: a fault each would cost more
- * than rebuilding the table. */
-static void *map_alloc(size_t bytes, int huge)
+/* Zeroed memory; NULL: there is none. */
+static void *map_try(size_t bytes, int huge)
 {
     size_t room = huge ? bytes + HUGE_BYTES : bytes;
     char *map = mmap(NULL, room, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (map == MAP_FAILED)
-        bug("no memory for %zu bytes of live blocks", bytes);
+        return NULL;
     if (huge) {
         char *start = (char *)(((uintptr_t)map + HUGE_BYTES - 1) & ~(uintptr_t)(HUGE_BYTES - 1));
         char *end = (char *)(((uintptr_t)start + bytes + PAGE_BYTES - 1) & ~(uintptr_t)(PAGE_BYTES - 1));
@@ -38,6 +37,16 @@ static void *map_alloc(size_t bytes, int huge)
     return map;
 }
 
+static void *map_alloc(size_t bytes, int huge)
+{
+    void *map = map_try(bytes, huge);
+    if (!map && huge)
+        map = map_try(bytes, 0); /* that takes less room */
+    if (!map)
+        out_of_memory(bytes);
+    return map;
+}
+
 /* In steps: both threads take them, and the lock on the address space comes free in between. */
 static void touch(void *arg)
 {
@@ -48,11 +57,13 @@ static void touch(void *arg)
                 MADV_POPULATE_WRITE);
 }
 
+/* Without memory for it nothing is asked for: what is needed is mapped in its turn, when the old table is gone. */
 static void ahead_begin(const struct live_table *t, struct live_ahead *ahead, size_t bytes)
 {
-    if (!t->worker || ahead->memory)
+    void *memory = t->worker && !ahead->memory ? map_try(bytes, 1) : NULL;
+    if (!memory)
         return;
-    *ahead = (struct live_ahead){.memory = map_alloc(bytes, 1), .bytes = bytes};
+    *ahead = (struct live_ahead){.memory = memory, .bytes = bytes};
     ahead->work.run = touch;
     ahead->work.arg = ahead;
     worker_post(t->worker, &ahead->work);
@@ -74,6 +85,7 @@ static void ahead_drop(const struct live_table *t, struct live_ahead *ahead)
 {
     if (!ahead->memory)
         return;
+    __atomic_store_n(&ahead->touched, ahead->bytes, __ATOMIC_RELAXED); /* the worker stops at its next step */
     worker_cancel(t->worker, &ahead->work);
     munmap(ahead->memory, ahead->bytes);
 }
@@ -84,10 +96,11 @@ static struct live_bucket *buckets_alloc(uint64_t count)
     if (bytes < MAPPED_BYTES) {
         struct live_bucket *buckets = aligned_alloc(sizeof *buckets, bytes);
         if (!buckets)
-            bug("no memory for %zu bytes of live blocks", bytes);
+            out_of_memory(bytes);
         return memset(buckets, 0, bytes);
     }
     void *map = map_alloc(bytes, bytes >= HUGE_BYTES);
+    /* It is used all over at once, so its pages are asked for at once: a fault each would cost more than rebuilding. */
     madvise(map, bytes, MADV_POPULATE_WRITE);
     return map;
 }

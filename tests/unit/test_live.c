@@ -8,8 +8,10 @@
 #include "../../profiler/collect/live.h"
 #include "random.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 static void sum(void *context, const struct live_block *b)
 {
@@ -99,6 +101,52 @@ static void test_memory_ahead(void **state)
     worker_close(worker);
 }
 
+static uint64_t address_space(void)
+{
+    unsigned long pages = 0;
+    FILE *f = fopen("/proc/self/statm", "re");
+    assert_non_null(f);
+    assert_int_equal(fscanf(f, "%lu", &pages), 1);
+    fclose(f);
+    return pages * 4096ul;
+}
+
+/* Where there is no room for two tables the next one is mapped in its turn, when the one before is gone. */
+static void test_no_room_ahead(void **state)
+{
+    enum { BUCKETS = 1u << 18, MOST = BUCKETS * 9, TABLE = BUCKETS * sizeof(struct live_bucket) };
+    struct worker *worker = worker_open();
+    struct live_table *t = live_open(worker);
+    struct rlimit before, limit;
+    int asked = 0;
+    (void)state;
+    assert_int_equal(getrlimit(RLIMIT_AS, &before), 0);
+    for (uint64_t i = 1; i <= MOST + 1000; i++) {
+        uint64_t key = live_key(i * 48, 0);
+        if (t->most == MOST && t->full < MOST && t->count == t->full) {
+            /* the next table takes 2 of TABLE, or 1 more than the old one did; slabs until then: a quarter of one */
+            limit = before;
+            limit.rlim_cur = address_space() + TABLE / 2 * 3;
+            assert_int_equal(setrlimit(RLIMIT_AS, &limit), 0);
+            asked = 1;
+        }
+        live_place(t, key, live_hash(key))->site = (uint32_t)i;
+        if (t->most == MOST && asked)
+            assert_null(t->next_buckets.memory);
+    }
+    assert_int_equal(setrlimit(RLIMIT_AS, &before), 0);
+    assert_true(asked);
+    assert_int_equal(t->bucket_mask, BUCKETS * 2 - 1);
+    for (uint64_t i = 1; i <= MOST + 1000; i++) {
+        uint64_t key = live_key(i * 48, 0);
+        const struct live_block *b = live_find(t, key, live_hash(key));
+        if (!b || b->site != i)
+            fail_msg("block %lu is not found", (unsigned long)i);
+    }
+    live_close(t);
+    worker_close(worker);
+}
+
 static void test_limits(void **state)
 {
     (void)state;
@@ -120,9 +168,8 @@ static void test_limits(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_random),
-        cmocka_unit_test(test_bytes_per_block),
-        cmocka_unit_test(test_memory_ahead),
+        cmocka_unit_test(test_random),       cmocka_unit_test(test_bytes_per_block),
+        cmocka_unit_test(test_memory_ahead), cmocka_unit_test(test_no_room_ahead),
         cmocka_unit_test(test_limits),
     };
     random_seed = 4711;

@@ -1,0 +1,50 @@
+# The collector's memory runs out: one line says so, no abort; the program keeps its parent, output and status; what was stored is read.
+need prlimit gcc
+cat >grow.c <<'EOF'
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+static void *one(size_t size) { return malloc(size); }
+int main(int argc, char **argv)
+{
+    long blocks = atol(argv[1]);
+    (void)argc;
+    for (long i = 0; i < 1000; i++)
+        if (!one(100))
+            return 1;
+    puts("begun");
+    fflush(stdout);
+    while (access("go", F_OK))
+        usleep(10000);
+    for (long i = 0; i < blocks; i++)
+        if (!one(16))
+            return 1;
+    puts("done");
+    return 7;
+}
+EOF
+gcc -g -O1 grow.c -o grow
+
+# Early, where chunks are encoded, and later, where the live blocks' table grows: so many MiB more than at its 1,000th block.
+for mib in 8 150; do
+    rm -f go out out.db*
+    "$MEMPROF" run -o out.db -- ./grow 20000000 >out 2>err &
+    runner=$!
+    while ! grep -q begun out 2>/dev/null; do sleep 0.1; done
+    sleep 2.5 # two commits
+    pages=$(cut -d' ' -f1 "/proc/$runner/statm")
+    prlimit --pid $runner --as=$((pages * $(getconf PAGESIZE) + mib * 1048576))
+    : >go
+    code=0
+    wait $runner || code=$?
+    cat err
+    equal "the program's status" 7 $code
+    equal "the program's output" "begun done" "$(tr '\n' ' ' <out | sed 's/ $//')"
+    equal "lines" 2 "$(wc -l <err)"
+    contains "message" err "memprof: out of memory"
+    contains "message" err "memprof report out.db"
+    "$MEMPROF" report out.db >report 2>report.err
+    grep -q -i partial report report.err || fail "report does not say partial"
+    at_least "blocks stored before" 1000 "$(total alloc_count)"
+    at_least "their bytes" 100000 "$(total alloc_bytes)"
+done

@@ -1,5 +1,6 @@
 /* Nodes of graphs that allocate, free and copy: all of it happens at the launches. */
 #include "devices_private.h"
+#include "transfer.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -13,14 +14,14 @@ struct graph_node {
     uint32_t stack_id;
     uint8_t device_id;
     uint8_t what;
-    uint8_t direction; /* enum wire_direction */
 };
 enum { NODE_ALLOC, NODE_FREE, NODE_COPY };
 
 struct graph {
     uint64_t handle;
-    struct graph_node *nodes;
+    struct graph_node *nodes; /* in their order; copies: those whose addresses are asked at each launch */
     uint32_t count, capacity;
+    struct transfers copies; /* all others, of one launch: nothing depends on their order */
 };
 
 static struct graph *find(struct devices *d, uint64_t handle)
@@ -63,13 +64,17 @@ int device_graph_transfer(struct devices *d)
     const uint64_t *w = c->words;
     if (c->word_count < 5 || !w[4])
         return 0;
-    add(find(d, w[4]), &(struct graph_node){.address = w[2],
-                                            .size = w[0],
-                                            .from = w[3],
-                                            .stack_id = c->stack_id,
-                                            .device_id = (uint8_t)devices_id(d, c->device),
-                                            .what = NODE_COPY,
-                                            .direction = (uint8_t)w[1]});
+    struct graph *g = find(d, w[4]);
+    unsigned device_id = devices_id(d, c->device);
+    if (w[1] == WIRE_UNIFIED)
+        add(g, &(struct graph_node){.address = w[2],
+                                    .size = w[0],
+                                    .from = w[3],
+                                    .stack_id = c->stack_id,
+                                    .device_id = (uint8_t)device_id,
+                                    .what = NODE_COPY});
+    else
+        transfers_add(&g->copies, c->stack_id, device_id, (unsigned)w[1], 1, w[0]);
     return 0;
 }
 
@@ -80,12 +85,21 @@ static int append(struct devices *d, uint64_t from_handle, uint64_t to_handle, i
     struct graph *to = idmap_get(&d->graphs, to_handle);
     if (!from_handle || !to_handle || from_handle == to_handle)
         return -EINVAL;
-    if (to && instead)
+    if (to && instead) {
         to->count = 0;
-    if (from && from->count && !to)
+        transfers_close(&to->copies);
+    }
+    if (!from || !(from->count || from->copies.used))
+        return 0;
+    if (!to)
         to = find(d, to_handle);
-    for (uint32_t i = 0; from && i < from->count; i++)
+    for (uint32_t i = 0; i < from->count; i++)
         add(to, &from->nodes[i]);
+    for (uint32_t i = 0; i < from->copies.capacity; i++) {
+        const struct transfer *t = &from->copies.entries[i];
+        if (t->count)
+            transfers_add(&to->copies, t->stack_id, t->device_id, t->direction, t->count, t->bytes);
+    }
     return 0;
 }
 
@@ -96,7 +110,10 @@ int device_graph_instantiate(struct devices *d)
 
 int device_graph_child(struct devices *d)
 {
-    return append(d, d->call->words[1], d->call->words[0], 0);
+    const uint64_t *w = d->call->words;
+    if (!w[0]) /* captured into a graph that is not known */
+        return 0;
+    return append(d, w[1], w[0], 0);
 }
 
 static void launch_alloc(struct devices *d, const struct graph_node *node)
@@ -111,10 +128,17 @@ static void launch_alloc(struct devices *d, const struct graph_node *node)
 int device_graph_launch(struct devices *d)
 {
     const struct graph *g = idmap_get(&d->graphs, d->call->words[0]);
-    for (uint32_t i = 0; g && i < g->count; i++) {
+    if (!g)
+        return 0;
+    for (uint32_t i = 0; i < g->copies.capacity; i++) {
+        const struct transfer *t = &g->copies.entries[i];
+        if (t->count)
+            d->sink->transfer(d->sink->arg, t->stack_id, t->device_id, t->direction, t->count, t->bytes);
+    }
+    for (uint32_t i = 0; i < g->count; i++) {
         const struct graph_node *n = &g->nodes[i];
         if (n->what == NODE_COPY) {
-            devices_transfer(d, n->device_id, n->stack_id, n->direction, n->size, n->address, n->from);
+            devices_transfer(d, n->device_id, n->stack_id, WIRE_UNIFIED, n->size, n->address, n->from);
             continue;
         }
         struct block *b = devices_block_at(d, n->address);
@@ -130,8 +154,10 @@ int device_graph_launch(struct devices *d)
 
 void device_graph_free(struct graph *g)
 {
-    if (g)
-        free(g->nodes);
+    if (!g)
+        return;
+    transfers_close(&g->copies);
+    free(g->nodes);
     free(g);
 }
 

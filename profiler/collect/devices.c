@@ -530,7 +530,7 @@ void devices_transfer(struct devices *d, unsigned device_id, uint32_t stack_id, 
         if (to_id || from_id)
             device_id = to_id ? to_id : from_id;
     }
-    d->sink->transfer(d->sink->arg, stack_id, device_id, direction, bytes);
+    d->sink->transfer(d->sink->arg, stack_id, device_id, direction, 1, bytes);
 }
 
 static int apply_transfer(struct devices *d)

@@ -49,7 +49,9 @@ struct devices_sink {
     uint64_t (*host_map)(void *arg, uint64_t address);
     /* The program calls the memory at the address by that name from now on. */
     void (*name)(void *arg, uint64_t address, const char *name);
-    void (*transfer)(void *arg, uint32_t stack_id, unsigned device_id, unsigned direction, uint64_t bytes);
+    /* count copies or fills, with so many bytes in all. */
+    void (*transfer)(void *arg, uint32_t stack_id, unsigned device_id, unsigned direction, uint64_t count,
+                     uint64_t bytes);
 };
 
 struct devices_counts {

@@ -158,10 +158,11 @@ static void name_memory(void *arg, uint64_t address, const char *name)
     store_step(t->d->store, q);
 }
 
-static void add_transfer(void *arg, uint32_t stack_id, unsigned device_id, unsigned direction, uint64_t bytes)
+static void add_transfer(void *arg, uint32_t stack_id, unsigned device_id, unsigned direction, uint64_t count,
+                         uint64_t bytes)
 {
     const struct call_target *t = arg;
-    transfers_add(&t->d->transfers, stack_id, device_id, direction, bytes);
+    transfers_add(&t->d->transfers, stack_id, device_id, direction, count, bytes);
 }
 
 /* arguments: version, bytes of the name, the name. */

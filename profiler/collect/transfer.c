@@ -21,7 +21,7 @@ static struct transfer *place(const struct transfers *t, uint32_t stack_id, unsi
 static void grow(struct transfers *t)
 {
     struct transfers old = *t;
-    t->capacity = old.capacity ? old.capacity * 2 : 64;
+    t->capacity = old.capacity ? old.capacity * 2 : 8;
     t->entries = xcalloc(t->capacity, sizeof *t->entries);
     for (uint32_t i = 0; i < old.capacity; i++) {
         const struct transfer *e = &old.entries[i];
@@ -31,7 +31,14 @@ static void grow(struct transfers *t)
     free(old.entries);
 }
 
-void transfers_add(struct transfers *t, uint32_t stack_id, unsigned device_id, unsigned direction, uint64_t bytes)
+static void grow_by(uint64_t *sum, uint64_t n)
+{
+    if (__builtin_add_overflow(*sum, n, sum) || *sum > INT64_MAX)
+        *sum = INT64_MAX;
+}
+
+void transfers_add(struct transfers *t, uint32_t stack_id, unsigned device_id, unsigned direction, uint64_t count,
+                   uint64_t bytes)
 {
     if (t->used >= t->capacity / 4 * 3)
         grow(t);
@@ -40,9 +47,8 @@ void transfers_add(struct transfers *t, uint32_t stack_id, unsigned device_id, u
         t->used++;
         *e = (struct transfer){.stack_id = stack_id, .device_id = (uint8_t)device_id, .direction = (uint8_t)direction};
     }
-    e->count++;
-    if (__builtin_add_overflow(e->bytes, bytes, &e->bytes) || e->bytes > INT64_MAX)
-        e->bytes = INT64_MAX;
+    grow_by(&e->count, count);
+    grow_by(&e->bytes, bytes);
     e->dirty = 1;
 }
 

@@ -21,7 +21,9 @@ struct transfers { /* all zero: empty */
     uint32_t used;
 };
 
-void transfers_add(struct transfers *t, uint32_t stack_id, unsigned device_id, unsigned direction, uint64_t bytes);
+/* count of them (not 0), with so many bytes in all. */
+void transfers_add(struct transfers *t, uint32_t stack_id, unsigned device_id, unsigned direction, uint64_t count,
+                   uint64_t bytes);
 /* Those that changed since the last time. */
 void transfers_write(struct transfers *t, struct store *store);
 void transfers_close(struct transfers *t);

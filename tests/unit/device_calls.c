@@ -120,11 +120,13 @@ void device_name_of(void *arg, uint64_t address, const char *name)
     snprintf(device_newest_name, sizeof device_newest_name, "%s", name);
 }
 
-void device_transfer(void *arg, uint32_t stack_id, unsigned device_id, unsigned direction, uint64_t bytes)
+void device_transfer(void *arg, uint32_t stack_id, unsigned device_id, unsigned direction, uint64_t count,
+                     uint64_t bytes)
 {
     (void)arg;
     assert_true(direction < 8);
-    shown.transfers[direction]++;
+    shown.transfers[direction] += count;
+    shown.transfer_calls++;
     shown.transfer_bytes[direction] += bytes;
     shown.transfer_device = device_id;
     shown.transfer_stack = stack_id;

@@ -28,7 +28,7 @@ extern struct shown {
     uint64_t sampled[256][KIND_COUNT];
     uint64_t unmatched, transfers[8], transfer_bytes[8], used, total, oom;
     uint64_t most_reserved;
-    unsigned transfer_device, transfer_stack, reserved_events;
+    unsigned transfer_device, transfer_stack, transfer_calls, reserved_events;
 } shown;
 
 /* The last name that memory got. */
@@ -48,7 +48,8 @@ unsigned device_of(void *arg, unsigned ordinal, const uint64_t *uuid, uint64_t t
 unsigned device_foreign_of(void *arg, unsigned device_id);
 uint64_t device_map_of(void *arg, uint64_t address);
 void device_name_of(void *arg, uint64_t address, const char *name);
-void device_transfer(void *arg, uint32_t stack_id, unsigned device_id, unsigned direction, uint64_t bytes);
+void device_transfer(void *arg, uint32_t stack_id, unsigned device_id, unsigned direction, uint64_t count,
+                     uint64_t bytes);
 
 /* One call with count words, each a uint64_t. What devices_apply returned. */
 int device_apply(unsigned call, unsigned device, unsigned kind, unsigned flags, int is_segment, unsigned count, ...);

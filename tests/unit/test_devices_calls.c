@@ -113,7 +113,40 @@ static void test_graph_transfers(void **state)
     assert_int_equal(shown.transfer_bytes[WIRE_DTOH], 2 * 3 + 103);
     assert_int_equal(shown.transfers[WIRE_FILL], 3);
     assert_int_not_equal(CALL(GRAPH_CHILD, 0, device, 2, parent, parent), 0);
-    assert_int_not_equal(CALL(GRAPH_CHILD, 0, device, 2, W(0), parent), 0);
+    assert_int_equal(CALL(GRAPH_CHILD, 0, device, 2, W(0), parent), 0); /* in a graph that is not known */
+    assert_int_not_equal(CALL(GRAPH_CHILD, 0, device, 2, parent, W(0)), 0);
+    devices_close(devices);
+}
+
+/* Those of one line are told at once, each direction and size counted; sums that nobody can believe stay sums. */
+static void test_graph_sums(void **state)
+{
+    (void)state;
+    const uint64_t graph = 0x9000, exec = 0x9100, host = 0x1000;
+    uint64_t gpu0 = device_address(1);
+    device_begin();
+    CALL(ALLOC, 0, device, 3, gpu0, W(4096), W(1));
+    for (unsigned i = 0; i < 1000; i++) {
+        device_stack = 7 + i % 2;
+        captured(graph, i, WIRE_HTOD, gpu0, host);
+        captured(graph, 5, WIRE_FILL, gpu0, 0);
+    }
+    CALL(GRAPH_INSTANTIATE, 0, device, 2, graph, exec);
+    for (unsigned i = 0; i < 9; i++)
+        CALL(GRAPH_LAUNCH, 0, pool, 2, exec, W(1));
+    assert_int_equal(shown.transfers[WIRE_HTOD], 9 * 1000);
+    assert_int_equal(shown.transfer_bytes[WIRE_HTOD], 9 * 999 * 1000 / 2);
+    assert_int_equal(shown.transfers[WIRE_FILL], 9 * 1000);
+    assert_int_equal(shown.transfer_bytes[WIRE_FILL], 9 * 5000);
+    assert_int_equal(shown.transfer_calls, 9 * 4); /* two stacks, two directions */
+    for (unsigned i = 0; i < 100; i++) {           /* each into the other: doubled 100 times */
+        CALL(GRAPH_CHILD, 0, device, 2, graph, exec);
+        CALL(GRAPH_CHILD, 0, device, 2, exec, graph);
+    }
+    memset(&shown, 0, sizeof shown);
+    CALL(GRAPH_LAUNCH, 0, pool, 2, exec, W(1));
+    assert_int_equal(shown.transfer_calls, 4);
+    assert_true(shown.transfers[WIRE_FILL] == 2ull * INT64_MAX);
     devices_close(devices);
 }
 
@@ -311,6 +344,7 @@ int main(void)
         cmocka_unit_test(test_nested_sub_allocators),
         cmocka_unit_test(test_transfers),
         cmocka_unit_test(test_graph_transfers),
+        cmocka_unit_test(test_graph_sums),
         cmocka_unit_test(test_refused),
         cmocka_unit_test(test_pool_high),
         cmocka_unit_test(test_oom_and_retries),

@@ -165,7 +165,9 @@ $(BUILD)/programs/calls: tests/cuda/calls.c $(filter-out %/cli/main.o,$(TOOL_OBJ
 
 BENCH_PROGRAMS := $(patsubst tests/bench/%.c,$(BUILD)/bench/%,$(filter-out %/hwm.c,$(wildcard tests/bench/*.c))) $(BUILD)/bench/libhwm.so
 bench-programs: $(BENCH_PROGRAMS)
-$(BUILD)/bench/bench_unwind: tests/bench/bench_unwind.c $(PRELOAD_OBJ)
+# the unwinder alone: with the recorder's idea of modules no rule would be kept, as nothing records
+UNWINDER_OBJ := $(filter $(patsubst %,\%/%.o,cfi cfi_evaluate careful rules modules unwind python python_walk python_find),$(PRELOAD_OBJ))
+$(BUILD)/bench/bench_unwind: tests/bench/bench_unwind.c $(UNWINDER_OBJ)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(PRELOAD_FLAGS) -o $@ $^ -lunwind -lpthread
 $(BUILD)/bench/bench_account: tests/bench/bench_account.c $(filter-out %/cli/main.o,$(TOOL_OBJ))

@@ -15,9 +15,7 @@ extern int unw_backtrace(void **, int);
 static int (*libc_backtrace)(void **, int); /* libunwind has one of that name too */
 extern void *__libc_stack_end;
 
-/* For a build with the unwinder alone. */
-#pragma weak record_module_load
-#pragma weak record_module_unload
+/* The recorder's part: every module is known. */
 int record_module_load(uint32_t number, uint64_t start, uint64_t end, uint64_t bias, const uint8_t *build_id,
                         size_t build_id_bytes, const char *path)
 {

@@ -20,11 +20,15 @@ struct callers {
 };
 
 struct walk;
+struct callers_line;
 
-/* Callers of the line of a row (by ROW_LINE) whose blocks were live at the peak of its device, or with is_kind_peak at
- * that of the kind; further 1: what calls those, and so on. 0 or -errno with err; free in any case. */
-int callers_load(sqlite3 *db, struct walk *walk, const struct row *row, int further, int is_kind_peak, const char *kind,
-                 struct callers *callers, struct error *err);
+/* The stacks of the line of a row (by ROW_LINE) whose blocks were live at the peak of its device, or with is_kind_peak
+ * at that of the kind. 0 or -errno with err; close in any case. walk and row must outlive it. */
+int callers_open(sqlite3 *db, struct walk *walk, const struct row *row, int is_kind_peak, const char *kind,
+                 struct callers_line **line, struct error *err);
+/* The line's callers; further 1: what calls those, and so on. 0 or -errno with err; free in any case. */
+int callers_load(const struct callers_line *line, int further, struct callers *callers, struct error *err);
+void callers_close(struct callers_line *line);
 void callers_free(struct callers *callers);
 
 #endif

@@ -89,12 +89,15 @@ static void note_wrapper(struct peak *p, const struct row *row, const struct cal
 static int load_chain(struct peak *p, const struct row *row, struct callers *chain, struct error *err, int *rc)
 {
     int count = 0;
+    struct callers_line *line;
+    *rc = callers_open(p->s->db, p->walk, row, p->sort == STAT_at_kind_peak_bytes, p->s->options->kind, &line, err);
     do {
-        *rc = callers_load(p->s->db, p->walk, row, count, p->sort == STAT_at_kind_peak_bytes, p->s->options->kind,
-                           &chain[count], err);
+        if (!*rc)
+            *rc = callers_load(line, count, &chain[count], err);
         count++;
     } while (!*rc && count < CHAIN_MAX && chain[count - 1].count == 1 && chain[count - 1].item[0].row.module &&
              chain[count - 1].site_count > 1);
+    callers_close(line);
     return count;
 }
 
@@ -220,11 +223,15 @@ int summary_peaks(struct summary *s, struct error *err)
 int summary_callers(struct summary *s, const struct row *row, struct buf *json, struct error *err)
 {
     struct callers callers = {0};
+    struct callers_line *line = NULL;
     struct walk *walk = NULL;
     int rc = walk_open(s->db, report_language(s->options), &walk, err);
     if (rc == 0)
-        rc = callers_load(s->db, walk, row, 0, summary_peak_stat(s) == STAT_at_kind_peak_bytes, s->options->kind,
-                          &callers, err);
+        rc = callers_open(s->db, walk, row, summary_peak_stat(s) == STAT_at_kind_peak_bytes, s->options->kind, &line,
+                          err);
+    if (rc == 0)
+        rc = callers_load(line, 0, &callers, err);
+    callers_close(line);
     buf_putc(json, '[');
     for (int i = 0; i < callers.count && i < s->options->callers; i++) {
         const struct row *r = &callers.item[i].row;

@@ -174,6 +174,22 @@ static int read_node(struct walk *w, int64_t id, int is_parent, struct node *n, 
     return step == SQLITE_ROW ? 1 : step == SQLITE_DONE ? 0 : db_error(w->db, err);
 }
 
+int walk_hides(const struct walk *w, const struct walk_frame *frame)
+{
+    return w->language != TREE_BOTH && frame->is_python != (w->language == TREE_PYTHON);
+}
+
+int walk_step(struct walk *w, int64_t stack_id, int is_caller, struct walk_step *step, struct error *err)
+{
+    struct node node;
+    int found = read_node(w, stack_id, is_caller, &node, err);
+    if (found != 1)
+        return found;
+    const struct entry *entry = frames_of(w, node.address_id);
+    *step = (struct walk_step){entry->frames, entry->count, node.is_last ? 0 : node.parent_id};
+    return 1;
+}
+
 int walk_stack(struct walk *w, int64_t stack_id, struct walk_stack *stack, struct error *err)
 {
     *stack = (struct walk_stack){.frames = w->stack};
@@ -187,8 +203,7 @@ int walk_stack(struct walk *w, int64_t stack_id, struct walk_stack *stack, struc
         if (found) {
             const struct entry *entry = frames_of(w, node.address_id);
             for (int i = 0; i < entry->count && stack->count < WALK_FRAMES_MAX; i++) {
-                int is_other = w->language != TREE_BOTH && entry->frames[i].is_python != (w->language == TREE_PYTHON);
-                if (is_other)
+                if (walk_hides(w, &entry->frames[i]))
                     stack->is_hidden = 1;
                 else
                     w->stack[stack->count++] = &entry->frames[i];
@@ -207,6 +222,11 @@ int walk_stack(struct walk *w, int64_t stack_id, struct walk_stack *stack, struc
     return 0;
 }
 
+int walk_is_start(const struct walk_frame *frame)
+{
+    return frame->function && strncmp(frame->function, "__libc_start", 12) == 0;
+}
+
 /* Frames for people begin behind the allocator family, and end where libc calls main(): what lies beyond is the same in
  * every program. */
 void walk_shown(const struct walk_stack *stack, int *first, int *end)
@@ -218,7 +238,7 @@ void walk_shown(const struct walk_stack *stack, int *first, int *end)
         *first = 0;
     *end = stack->count;
     for (int i = *first + 1; i < stack->count && *end == stack->count; i++)
-        if (stack->frames[i]->function && strncmp(stack->frames[i]->function, "__libc_start", 12) == 0)
+        if (walk_is_start(stack->frames[i]))
             *end = i;
 }
 

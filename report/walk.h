@@ -41,6 +41,19 @@ int walk_open(sqlite3 *db, enum tree_language language, struct walk **walk, stru
 void walk_close(struct walk *walk);
 int walk_stack(struct walk *walk, int64_t stack_id, struct walk_stack *stack, struct error *err);
 
+/* One node of a stack: the frames of its address, innermost first, and the node of the caller. */
+struct walk_step {
+    const struct walk_frame *frames; /* strings and frames until walk_close */
+    int count;
+    int64_t parent_id; /* 0: this is the outermost */
+};
+/* is_caller: others are below it, so it is kept. 1, 0 for a node that is not there, or an error. */
+int walk_step(struct walk *walk, int64_t stack_id, int is_caller, struct walk_step *step, struct error *err);
+/* Whether frames of this one's language are left out. */
+int walk_hides(const struct walk *walk, const struct walk_frame *frame);
+/* Where the C library calls main(): what lies from here on outwards is the same in every program. */
+int walk_is_start(const struct walk_frame *frame);
+
 /* The frames that people are shown: from *first to before *end. */
 void walk_shown(const struct walk_stack *stack, int *first, int *end);
 /* Equal for stacks whose shown frames are equal: the same functions at the same places. */

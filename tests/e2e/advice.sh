@@ -32,7 +32,7 @@ EOF
     python=$(python3 -c 'import os, sys; print(os.path.realpath(sys.executable))')
     record_ok "$python" arenas.py
     "$MEMPROF" report out.db --json >python.json
-    equal "Python's arenas" 'True False' "$(python3 -c 'import json, sys; d = json.load(sys.stdin); print(*(any("share arenas" in t for t in d[k]) for k in ("advice", "notes")))' <python.json)"
+    equal "Python's arenas" 'True False' "$(python3 -c 'import json, sys; d = json.load(sys.stdin); print(*(any("inside its arenas" in t for t in d[k]) for k in ("advice", "notes")))' <python.json)"
     "$MEMPROF" report out.db --html=page.html >/dev/null
     contains "on the page" page.html '<strong>Advice:</strong> Python'
     lacks "on the page" page.html 'Not whole:'

@@ -196,6 +196,7 @@ struct writer_args {
     uint32_t slot;
     int number;
     uint64_t *words; /* "addresses" that all threads take and give back: 0 free, 1 taken */
+    int *ended;      /* so many threads have closed their rings */
 };
 
 /* Takes and frees addresses shared with the other threads: an allocation is stamped after it was taken, a free before
@@ -227,6 +228,7 @@ static void *hammer(void *arg)
         }
     }
     __atomic_store_n(&w.ring->state, WIRE_RING_CLOSING, __ATOMIC_RELEASE);
+    __atomic_fetch_add(args->ended, 1, __ATOMIC_RELEASE);
     return NULL;
 }
 
@@ -237,17 +239,17 @@ static void test_threads(void **state)
     pthread_t threads[WRITERS];
     struct writer_args args[WRITERS];
     uint64_t words[64] = {0};
+    int ended = 0;
     uint32_t slot = writer_claim_slot(s->session.control, getpid(), getppid(), WIRE_START_EXEC, 0);
     for (int i = 0; i < WRITERS; i++) {
-        args[i] = (struct writer_args){s, slot, i, words};
+        args[i] = (struct writer_args){s, slot, i, words, &ended};
         pthread_create(&threads[i], NULL, hammer, &args[i]);
     }
-    /* each takes one of the first rings; wait until all have, then until all are done */
+    /* each takes one of the first rings; one that ends early leaves its ring to others */
+    while (__atomic_load_n(&ended, __ATOMIC_ACQUIRE) < WRITERS)
+        drain_round(s->drain);
     for (int i = 0; i < WRITERS; i++)
-        while (s->session.rings[i].state == WIRE_RING_FREE)
-            drain_round(s->drain);
-    for (int i = 0; i < WRITERS; i++)
-        while (s->session.rings[i].state == WIRE_RING_LIVE || s->session.rings[i].tail != s->session.rings[i].head)
+        while (s->session.rings[i].tail != s->session.rings[i].head)
             drain_round(s->drain);
     for (int i = 0; i < WRITERS; i++)
         pthread_join(threads[i], NULL);
@@ -477,7 +479,7 @@ static void test_thread_churn(void **state)
     (void)state;
     struct setup *s = begin(1);
     uint32_t slot = writer_claim_slot(s->session.control, getpid(), getppid(), WIRE_START_EXEC, 0);
-    struct writer_args args = {s, slot, 0, NULL};
+    struct writer_args args = {s, slot, 0, NULL, NULL};
     pthread_t collector;
     pthread_create(&collector, NULL, drain_thread, s);
     for (int i = 0; i < 2000; i++) {

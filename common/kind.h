@@ -24,6 +24,9 @@ enum kind {
     KIND_all = KIND_COUNT
 };
 
+/* Rows of the table segment that each kind of a device gets: with as many, some of its segments may have none. */
+enum { SEGMENT_ROWS_MAX = 65536 };
+
 const char *kind_name(unsigned kind); /* "heap", ..., "all"; "?" outside */
 
 #endif

@@ -371,7 +371,7 @@ void account_segment(struct account *a, const struct event *e, int is_counted)
     struct device_account *d = account_device(a, e->device);
     struct process_device *pd = account_process_device(a, e->process_id, e->device);
     struct segment_change c = {.store = a->store,
-                               .row_count = &a->segment_rows,
+                               .rows = &a->segment_rows,
                                .time_ns = a->now_ns,
                                .process_id = e->process_id,
                                .device = e->device,
@@ -565,4 +565,5 @@ void account_finish(struct account *a, uint64_t now_ns)
 void account_counts(const struct account *a, struct account_counts *counts)
 {
     *counts = a->counts;
+    counts->missing_segments = a->segment_rows.missing;
 }

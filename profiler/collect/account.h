@@ -37,6 +37,7 @@ struct account_counts {
     uint64_t inherited_frees; /* the same in a fork's child: blocks of its parent */
     uint64_t replaced_blocks; /* an allocation at the address of a live block: its free was not seen */
     uint64_t live_blocks;
+    uint64_t missing_segments; /* segments without a row */
 };
 void account_counts(const struct account *a, struct account_counts *counts);
 

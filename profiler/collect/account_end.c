@@ -84,7 +84,7 @@ static void end_devices(struct account *a, struct process_account *p)
 {
     for (struct process_device *pd = p->devices, *next; pd; pd = next) {
         struct device_account *d = a->devices[pd->device];
-        struct segment_change c = {.store = a->store, .row_count = &a->segment_rows, .time_ns = a->now_ns};
+        struct segment_change c = {.store = a->store, .rows = &a->segment_rows, .time_ns = a->now_ns};
         next = pd->next;
         if (pd->segments)
             segments_end(pd->segments, &c);

@@ -8,6 +8,7 @@
 #include "keyframe.h"
 #include "largest.h"
 #include "live.h"
+#include "segment.h"
 #include "site.h"
 #include "store.h"
 #include "tally.h"
@@ -63,7 +64,8 @@ struct account {
     uint32_t dirty_thread_count, dirty_thread_capacity;
     struct site_table sites;
     struct largest largest;
-    uint64_t segment_rows, oom_rows, sample_rows;
+    struct segment_rows segment_rows;
+    uint64_t oom_rows, sample_rows;
     uint64_t searched_blocks; /* looking for a block by an address within it */
 
     struct worker *worker;

@@ -83,7 +83,7 @@ struct loss {
     const char *one; /* text for a single one, of those that make the file partial */
 };
 
-#define LOSSES 8
+#define LOSSES 9
 
 static void list_losses(const struct facts *f, struct loss losses[LOSSES])
 {
@@ -100,6 +100,8 @@ static void list_losses(const struct facts *f, struct loss losses[LOSSES])
         {"inherited_free", "frees of a parent's blocks in a forked child", f->counts.inherited_frees, NULL},
         {"replaced_block", "allocations at the address of a live block: its free was not seen",
          f->counts.replaced_blocks, NULL},
+        {"unlisted_segments", "segments that are not listed: each kind of a device lists its first 65,536",
+         f->counts.missing_segments, NULL},
     };
     memcpy(losses, all, sizeof all);
 }

@@ -31,12 +31,16 @@ static uint64_t row_insert(const struct segment_change *c, uint64_t start, uint6
 {
     static const char sql[] = "INSERT INTO segment(segment_id, device_id, kind, process_id, address, size_bytes, "
                               "alloc_ns, stack_id) VALUES(?,?,?,?,?,?,?,?)";
-    if (*c->row_count >= SEGMENT_ROWS_MAX)
+    struct segment_rows *rows = c->rows;
+    if (rows->of[c->device][c->kind] >= SEGMENT_ROWS_MAX) {
+        rows->missing++;
         return 0;
+    }
     sqlite3_stmt *s = store_statement(c->store, sql);
     if (!s)
         return 0;
-    uint64_t row = ++*c->row_count;
+    uint64_t row = ++rows->count;
+    rows->of[c->device][c->kind]++;
     sqlite3_bind_int64(s, 1, (int64_t)row);
     sqlite3_bind_int(s, 2, c->device);
     sqlite3_bind_text(s, 3, kind_name(c->kind), -1, SQLITE_STATIC);

@@ -1,5 +1,6 @@
 /*
- * segment.h: the live segments of a process on a device, and their rows (the first 65,536 of a run have one).
+ * segment.h: the live segments of a process on a device, and their rows (the first SEGMENT_ROWS_MAX of each kind and
+ * device have one).
  */
 #ifndef MEMPROF_SEGMENT_H
 #define MEMPROF_SEGMENT_H
@@ -8,15 +9,21 @@
 
 #include <stdint.h>
 
-#define SEGMENT_ROWS_MAX 65536u
+enum { SEGMENT_DEVICES = 256 };
 
 struct range;
 struct segments;
 struct store;
 
+/* Of the run. */
+struct segment_rows {
+    uint64_t count, missing; /* missing: segments that got none */
+    uint32_t of[SEGMENT_DEVICES][KIND_COUNT];
+};
+
 struct segment_change {
     struct store *store;
-    uint64_t *row_count; /* of the run */
+    struct segment_rows *rows;
     uint64_t time_ns;
     uint16_t process_id;
     uint8_t device;

@@ -179,6 +179,49 @@ static void test_segments_and_reserved(void **state)
 }
 
 /* The largest blocks, those live at the end included. */
+/* So many arenas that some get no row take none from a device's segments. */
+static void test_segment_rows(void **state)
+{
+    (void)state;
+    enum { MORE = 1000 };
+    struct account_run r;
+    struct account_counts counts;
+    account_run_open(&r, &(struct account_options){.aggregate = 1});
+    for (uint64_t i = 0; i < SEGMENT_ROWS_MAX + MORE; i++) {
+        struct event e = {.op = EVENT_SEGMENT_ALLOC,
+                          .time_ns = i + 1,
+                          .address = (i + 1) << 20,
+                          .size_bytes = 1 << 20,
+                          .kind = KIND_arena};
+        account_feed(&r, &e, 1, 0);
+    }
+    for (uint64_t i = 0; i < 3; i++) {
+        struct event e = {.op = EVENT_SEGMENT_ALLOC,
+                          .time_ns = 100000 + i,
+                          .address = (i + 1) << 21,
+                          .size_bytes = 1 << 21,
+                          .kind = KIND_device};
+        account_feed(&r, &e, 1, 1);
+    }
+    /* the middle of the first one: the two pieces that remain are segments too */
+    struct event part = {.op = EVENT_SEGMENT_FREE,
+                         .time_ns = 100010,
+                         .address = (1 << 21) + 4096,
+                         .size_bytes = 4096,
+                         .kind = KIND_device};
+    account_feed(&r, &part, 1, 1);
+    account_finish(r.account, 200000);
+    account_counts(r.account, &counts);
+    assert_int_equal(account_query("SELECT count(*) FROM segment WHERE kind='arena'"), SEGMENT_ROWS_MAX);
+    assert_int_equal(account_query("SELECT count(*) FROM segment WHERE device_id=1"), 5);
+    assert_int_equal(account_query("SELECT count(*) FROM segment WHERE free_ns=100010"), 1);
+    assert_int_equal(account_query("SELECT max(segment_id) FROM segment"), SEGMENT_ROWS_MAX + 5);
+    assert_int_equal(counts.missing_segments, MORE);
+    assert_int_equal(account_query("SELECT peak_reserved_bytes FROM total WHERE kind='arena'"),
+                     (SEGMENT_ROWS_MAX + (int64_t)MORE) << 20);
+    account_run_close(&r);
+}
+
 static void test_largest(void **state)
 {
     (void)state;
@@ -460,6 +503,7 @@ int main(void)
         cmocka_unit_test(test_aggregate_keyframes_are_bounded),
         cmocka_unit_test(test_first_of_equal_peaks),
         cmocka_unit_test(test_segments_and_reserved),
+        cmocka_unit_test(test_segment_rows),
         cmocka_unit_test(test_largest),
         cmocka_unit_test(test_levels_after_each_flush),
         cmocka_unit_test(test_end_keyframe),

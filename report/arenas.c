@@ -13,7 +13,8 @@ int64_t arenas_peak(sqlite3 *db)
     return db_int(db, "SELECT CAST(total(peak_reserved_bytes) AS INTEGER) FROM total WHERE kind = 'arena'", 0);
 }
 
-/* One row a line; those of lines that nobody knows together. */
+/* One row a line; those of lines that nobody knows together. At an instant those of a process that had ended are gone;
+ * without one each process's at its own end count. */
 static int prepare(sqlite3 *db, const char *device, int64_t at_ns, sqlite3_stmt **s, struct error *err)
 {
     int rc = db_prepare(db,
@@ -21,13 +22,16 @@ static int prepare(sqlite3 *db, const char *device, int64_t at_ns, sqlite3_stmt 
                         " JOIN device d USING(device_id) LEFT JOIN site s ON s.stack_id = g.stack_id AND s.device_id ="
                         " g.device_id AND s.kind = g.kind LEFT JOIN site_line sl ON sl.site_id = s.site_id LEFT JOIN"
                         " line l ON l.line_id = sl.line_id LEFT JOIN function fn ON fn.function_id = l.function_id"
-                        " LEFT JOIN file p ON p.file_id = l.file_id WHERE g.kind = 'arena' AND (?1 IS NULL OR d.name ="
-                        " ?1) AND g.alloc_ns <= ?2 AND (g.free_ns IS NULL OR g.free_ns > ?2)"
+                        " LEFT JOIN file p ON p.file_id = l.file_id LEFT JOIN main.process pr ON"
+                        " pr.process_id = g.process_id WHERE g.kind = 'arena' AND (?1 IS NULL OR d.name ="
+                        " ?1) AND g.alloc_ns <= ?2 AND (g.free_ns > ?2 OR (g.free_ns IS NULL AND (NOT ?3 OR"
+                        " pr.end_ns IS NULL OR pr.end_ns >= ?2)))"
                         " GROUP BY g.device_id, l.line_id ORDER BY bytes DESC, p.path, l.line",
                         s, err);
     if (rc == 0) {
         sqlite3_bind_text(*s, 1, device, -1, SQLITE_STATIC);
         sqlite3_bind_int64(*s, 2, at_ns);
+        sqlite3_bind_int(*s, 3, at_ns < INT64_MAX);
     }
     return rc;
 }

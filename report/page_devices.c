@@ -3,6 +3,7 @@
 #include "page_data.h"
 
 #include "../common/db.h"
+#include "../common/kind.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -21,7 +22,7 @@ struct layer {
     int64_t values[LAYER_COLUMNS];
 };
 
-/* Reserved bytes after each segment's birth or death, where segments are all that is reserved. */
+/* Reserved bytes after each segment's birth or death, where segments are all that is reserved and all have a row. */
 struct step {
     int64_t time_ns, bytes;
 };
@@ -35,30 +36,56 @@ struct layers {
 
 #define STEPS_MAX 400000
 
-/* Pools, mappings and the host's heap have reserved bytes that are no segments; too many steps are not worth it: then
- * the timeline tells. */
-static int load_steps(struct layers *w, const struct page_device *device)
+/* Whether the device's segments tell what is reserved on it: pools, mappings and arrays are sums, and the host's heap
+ * is sampled; of very many segments some have no row. */
+static int has_steps(struct page *page, int64_t device_id)
 {
+    static const char sql[] = "SELECT NOT EXISTS (SELECT 1 FROM total WHERE device_id = ?1 AND kind IN ('pool', 'vmm', "
+                              "'array') AND (alloc_count > 0 OR peak_reserved_bytes > 0)) AND NOT EXISTS (SELECT 1 "
+                              "FROM segment WHERE device_id = ?1 GROUP BY kind HAVING count(*) >= ?2)";
+    sqlite3_stmt *s = device_id ? page_query(page, sql) : NULL;
+    if (!s)
+        return 0;
+    sqlite3_bind_int64(s, 1, device_id);
+    sqlite3_bind_int64(s, 2, SEGMENT_ROWS_MAX);
+    int found = sqlite3_step(s) == SQLITE_ROW && sqlite3_column_int(s, 0);
+    sqlite3_finalize(s);
+    return found;
+}
+
+static int read_steps(struct layers *w, int64_t device_id)
+{
+    /* what a process did not give back goes after its end; at the end it is still there */
     static const char sql[] =
+        "WITH g AS (SELECT alloc_ns, coalesce(free_ns, p.end_ns + 1) AS end_ns, size_bytes FROM segment LEFT JOIN "
+        "process p USING(process_id) WHERE device_id = ?1) "
         "SELECT time_ns, sum(bytes) OVER (ORDER BY time_ns, bytes) FROM (SELECT alloc_ns AS time_ns, size_bytes AS "
-        "bytes "
-        "FROM segment WHERE device_id = ?1 UNION ALL SELECT free_ns, -size_bytes FROM segment WHERE device_id = ?1 AND "
-        "free_ns IS NOT NULL) WHERE ?1 <> 0 AND NOT EXISTS (SELECT 1 FROM total WHERE device_id = ?1 AND kind IN "
-        "('pool', "
-        "'vmm', 'array') AND alloc_count > 0) ORDER BY 1, bytes LIMIT ?2";
+        "bytes FROM g UNION ALL SELECT end_ns, -size_bytes FROM g WHERE end_ns IS NOT NULL) ORDER BY 1, bytes LIMIT ?2";
     sqlite3_stmt *s = page_query(w->page, sql);
-    w->step_count = 0;
     if (!s)
         return -EIO;
-    sqlite3_bind_int64(s, 1, device->device_id);
+    sqlite3_bind_int64(s, 1, device_id);
     sqlite3_bind_int(s, 2, STEPS_MAX + 1);
     int rc;
     while ((rc = sqlite3_step(s)) == SQLITE_ROW)
         *PAGE_PUSH(w->steps, w->step_count, w->step_capacity) =
             (struct step){sqlite3_column_int64(s, 0), sqlite3_column_int64(s, 1)};
-    if (w->step_count > STEPS_MAX)
-        w->step_count = 0;
     return page_query_end(w->page, s, rc);
+}
+
+/* Too many steps are not worth it, and those that do not lead to the device's peak are not all there is: then the
+ * timeline tells. */
+static int load_steps(struct layers *w, const struct page_device *device, int64_t peak_reserved)
+{
+    w->step_count = 0;
+    int rc = has_steps(w->page, device->device_id) ? read_steps(w, device->device_id) : 0;
+    int64_t most = 0;
+    for (uint32_t i = 0; i < w->step_count; i++)
+        if (w->steps[i].bytes > most)
+            most = w->steps[i].bytes;
+    if (w->step_count > STEPS_MAX || most != peak_reserved)
+        w->step_count = 0;
+    return rc;
 }
 
 /* The sum after the last step at or before an instant. */
@@ -165,17 +192,18 @@ static int write_device(struct layers *w, struct page_pack *pack, const struct p
     struct layer *rows = xcalloc(count, sizeof *rows);
     sqlite3_stmt *s =
         page_query(page, "SELECT peak_active_ns, (SELECT count(*) FROM device_sample x WHERE x.device_id = "
-                         "?1) FROM total WHERE device_id = ?1 AND kind = 'all'");
-    int64_t peak_ns = 0, samples = 0;
+                         "?1), peak_reserved_bytes FROM total WHERE device_id = ?1 AND kind = 'all'");
+    int64_t peak_ns = 0, samples = 0, peak_reserved = 0;
     if (s) {
         sqlite3_bind_int64(s, 1, device->device_id);
         if (sqlite3_step(s) == SQLITE_ROW) {
             peak_ns = sqlite3_column_int64(s, 0);
             samples = sqlite3_column_int64(s, 1);
+            peak_reserved = sqlite3_column_int64(s, 2);
         }
         sqlite3_finalize(s);
     }
-    int rc = load_steps(w, device);
+    int rc = load_steps(w, device, peak_reserved);
     find_layer(w, device, peak_ns, &rows[0]);
     find_layer(w, device, page->duration_ns, &rows[1]);
     if (device->device_id == 0)

@@ -5,6 +5,7 @@
 #include "page_data.h"
 
 #include "../common/db.h"
+#include "../common/kind.h"
 #include "../common/units.h"
 
 #include <ctype.h>
@@ -192,17 +193,21 @@ static void find_mapped(struct finding *f, const struct totals *t)
     end(f, NULL);
 }
 
-/* What Python's arenas held at the peak of what was reserved: objects are in them that nobody sees. */
+/* What Python's arenas held at the peak of what was reserved: objects are in them that nobody sees. Where some have no
+ * row it is the most that they ever held. */
 static int64_t in_arenas(struct finding *f, const struct totals *t)
 {
-    sqlite3_stmt *s =
-        page_query(f->page, "SELECT CAST(total(size_bytes) AS INTEGER) FROM segment WHERE kind = 'arena' "
-                            "AND device_id = ?1 AND alloc_ns <= ?2 AND (free_ns IS NULL OR free_ns > ?2)");
+    sqlite3_stmt *s = page_query(
+        f->page, "SELECT CASE WHEN count(*) < ?3 THEN CAST(total(size_bytes) FILTER (WHERE alloc_ns <= ?2 AND "
+                 "coalesce(free_ns > ?2, p.end_ns >= ?2, 1)) AS INTEGER) ELSE (SELECT peak_reserved_bytes "
+                 "FROM total WHERE device_id = ?1 AND kind = 'arena') END FROM segment LEFT JOIN process p "
+                 "USING(process_id) WHERE kind = 'arena' AND device_id = ?1");
     int64_t bytes = 0;
     if (!s)
         return 0;
     sqlite3_bind_int64(s, 1, f->page->devices[t->device].device_id);
     sqlite3_bind_int64(s, 2, t->peak_reserved_ns);
+    sqlite3_bind_int64(s, 3, SEGMENT_ROWS_MAX);
     if (sqlite3_step(s) == SQLITE_ROW)
         bytes = amount(s, 0);
     sqlite3_finalize(s);

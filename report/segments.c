@@ -163,6 +163,14 @@ static int find_instants(struct fragments *f, struct error *err)
     return 0;
 }
 
+/* At an instant those of a process that had ended are gone; without one each process's at its own end count. */
+static int is_gone(sqlite3_stmt *s, int64_t at_ns)
+{
+    if (sqlite3_column_type(s, 5) != SQLITE_NULL)
+        return sqlite3_column_int64(s, 5) <= at_ns;
+    return at_ns < INT64_MAX && sqlite3_column_type(s, 10) != SQLITE_NULL && sqlite3_column_int64(s, 10) < at_ns;
+}
+
 static int load_segments(struct fragments *f, struct error *err)
 {
     sqlite3_stmt *s = NULL;
@@ -173,18 +181,17 @@ static int load_segments(struct fragments *f, struct error *err)
         " (SELECT n.name FROM memory_name n WHERE n.process_id = g.process_id AND n.address >= g.address"
         /* an allocator may begin behind a header; names of its blocks come later */
         " AND n.address < g.address + 4096 AND n.time_ns >= g.alloc_ns ORDER BY n.name_id LIMIT 1),"
-        " g.kind = 'arena', s.site_id FROM segment g JOIN device d USING(device_id) LEFT JOIN site s ON"
-        " s.stack_id = g.stack_id AND s.device_id = g.device_id AND s.kind = g.kind WHERE (?1 IS NULL OR"
-        " d.name = ?1) AND g.address >= 0 AND g.size_bytes > 0 ORDER BY g.process_id, g.device_id, g.address",
+        " g.kind = 'arena', s.site_id, p.end_ns FROM segment g JOIN device d USING(device_id) LEFT JOIN site s ON"
+        " s.stack_id = g.stack_id AND s.device_id = g.device_id AND s.kind = g.kind LEFT JOIN main.process p ON"
+        " p.process_id = g.process_id WHERE (?1 IS NULL OR d.name = ?1) AND g.address >= 0 AND g.size_bytes > 0 ORDER "
+        "BY g.process_id, g.device_id, g.address",
         &s, err);
     if (rc)
         return rc;
     sqlite3_bind_text(s, 1, f->options->device, -1, SQLITE_STATIC);
     while (sqlite3_step(s) == SQLITE_ROW) {
         int64_t id = sqlite3_column_int64(s, 0), alloc_ns = sqlite3_column_int64(s, 4);
-        int is_freed = sqlite3_column_type(s, 5) != SQLITE_NULL;
-        if (id < 0 || id >= DEVICES || alloc_ns > f->end_ns[id] ||
-            (is_freed && sqlite3_column_int64(s, 5) <= f->end_ns[id]))
+        if (id < 0 || id >= DEVICES || alloc_ns > f->end_ns[id] || is_gone(s, f->end_ns[id]))
             continue;
         if (f->segment_count == room) {
             room = room ? 2 * room : 256;

@@ -99,6 +99,22 @@ equal "pools" "What the driver's pools and mappings reserve is known as sums alo
 "$MEMPROF" report --segments --device host >got
 contains "no pools" got 'nothing in this recording is known to hand out parts'
 
+# two programs, one after the other, that give back 4 of 12 and of 20 MiB: at an instant of the second one the first one's are
+# gone; without one each program's are listed as they were at its own end
+record_ok sh -c "'$PROGRAMS/cuda_layers' leave; '$PROGRAMS/cuda_layers' 'leave more'"
+segments() { "$MEMPROF" report --segments --device cuda:0 --csv "$@" | awk -F, 'NR == 1 { while ($++i != "size_bytes") if (i > NF) exit 1; next } { print $i / 1048576 }' | sort -n | paste -sd' '; }
+equal "segments at the peak" "4 16" "$(segments --at peak)"
+equal "segments when the second one has freed" 16 "$(segments --at "$(value "SELECT max(free_ns) FROM segment WHERE device_id = 1")ns")"
+equal "segments of the first one" 8 "$(segments --at "$(value "SELECT min(free_ns) FROM segment WHERE device_id = 1")ns")"
+equal "segments of the first one, at its end" 8 "$(segments --at "$(value "SELECT min(end_ns) FROM segment JOIN process USING(process_id) WHERE device_id = 1")ns")"
+equal "segments at the end of each" "8 16" "$(segments)"
+
+# more segments of the host than are listed leave those of the device their rows
+run many
+equal "listed" "heap 65536,device 1" "$(sql "SELECT group_concat(x) FROM (SELECT kind || ' ' || count(*) AS x FROM segment GROUP BY device_id, kind ORDER BY device_id)")"
+"$MEMPROF" info >got
+contains "not listed" got "64  segments that are not listed: each kind of a device lists its first 65,536"
+
 run host
 equal "host's blocks" "2|2|1500" "$(sql "SELECT alloc_count || '|' || free_count || '|' || peak_active_bytes FROM v_total WHERE device = 'host' AND kind = 'sub'")"
 equal "the arena is no block" 0 "$(value "SELECT sum(alloc_count) FROM v_function WHERE device = 'host' AND kind = 'heap' AND inclusive = 0 AND function = 'do_host_sub'")"

@@ -38,6 +38,31 @@ for s in json.load(open("segments.json")):
 "$MEMPROF" report --html=page.html >/dev/null
 contains "the page's advice" page.html "small objects are inside its arenas"
 equal "arenas as memory that is not in use, by the page's findings" 0 "$(grep -cF "lay idle or in fragments" page.html || true)"
+# two programs, one after the other: at an instant of the second one the first one's are gone; without one all are listed,
+# each program's at its own end
+RUN_OPTIONS=
+record_ok sh -c "for n in 200000 400000; do '$python' -c 'import os, sys; keep = [(i,) for i in range(int(sys.argv[1]))]; os._exit(0)' \$n; done"
+second="(SELECT max(process_id) FROM segment WHERE kind = 'arena')"
+of_one() { value "SELECT sum(size_bytes) FROM segment WHERE kind = 'arena' AND process_id $1 $second AND alloc_ns <= $at AND coalesce(free_ns > $at, 1)"; }
+at=$(value "SELECT max(alloc_ns) FROM segment WHERE kind = 'arena'")
+at_least "left by the first one" $((200000 * 56)) "$(of_one '<>')"
+sum_of() { "$MEMPROF" report --segments --json "$@" | python3 -c 'import json, sys; print(sum(s["size_bytes"] for s in json.load(sys.stdin)))'; }
+equal "at an instant" "$(of_one '=')" "$(sum_of --at ${at}ns)"
+equal "at the end of each" "$(value "SELECT sum(size_bytes) FROM segment WHERE kind = 'arena' AND free_ns IS NULL")" "$(sum_of)"
+mib() { awk -v n="$1" 'BEGIN { printf "%.2f MiB", n / 1048576 }'; }
+in_table() { "$MEMPROF" report --segments --top 0 "$@" | awk '/^ *[0-9.]+ MiB +[0-9,]+ +/ { n += $1 } END { printf "%.2f MiB", n }'; }
+equal "in the table, at an instant" "$(mib "$(of_one '=')")" "$(in_table --at ${at}ns)"
+equal "in the table, at the end of each" "$(mib "$(value "SELECT sum(size_bytes) FROM segment WHERE kind = 'arena' AND free_ns IS NULL")")" "$(in_table)"
+# the page's finding counts the second one's alone at the peak, and all that there ever were where some have no row
+idle() { "$MEMPROF" report "$1" --html=page.html >/dev/null && grep -cF "lay idle or in fragments" page.html || true; }
+equal "nothing idle" 0 "$(idle out.db)"
+cp out.db more.db
+sqlite3 more.db "UPDATE total SET peak_reserved_bytes = peak_reserved_bytes + $(of_one '<>') WHERE device_id = 0 AND kind = 'all'"
+equal "idle beside the second one's arenas" 1 "$(idle more.db)"
+cp out.db full.db
+sqlite3 full.db "UPDATE segment SET free_ns = alloc_ns WHERE kind = 'arena';
+    WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n WHERE x < 65536) INSERT INTO segment(segment_id, device_id, kind, process_id, address, size_bytes, alloc_ns, free_ns) SELECT 100000 + x, 0, 'arena', 1, 4096, 4096, 0, 0 FROM n"
+equal "nothing idle where arenas have no row" 0 "$(idle full.db)"
 # without pymalloc there are none
 RUN_OPTIONS=--python-allocators
 record_ok "$python" "$script"

@@ -364,6 +364,30 @@ static void do_two(void)
     release(b);
 }
 
+/* What is never given back: a program may end so. */
+static void do_leave(size_t size)
+{
+    ptr a = plain(size), b = plain(4 * MIB);
+    usleep(20000);
+    release(b);
+    usleep(20000);
+    (void)a;
+}
+
+/* Many segments of the host, then one of the device. */
+static void do_many(void)
+{
+    memprof_pool pool = memprof_pool_create("many");
+    for (int i = 0; i < 65600; i++) {
+        char *memory = malloc(64);
+        memprof_pool_segment(pool, memory, 64);
+        memprof_pool_segment_end(pool, memory);
+        free(memory);
+    }
+    memprof_pool_destroy(pool);
+    release(plain(MIB));
+}
+
 int main(int count, char **arguments)
 {
     const char *what = count > 1 ? arguments[1] : "";
@@ -389,6 +413,12 @@ int main(int count, char **arguments)
         do_oom();
     else if (strcmp(what, "two") == 0)
         do_two();
+    else if (strcmp(what, "many") == 0)
+        do_many();
+    else if (strcmp(what, "leave") == 0)
+        do_leave(8 * MIB);
+    else if (strcmp(what, "leave more") == 0)
+        do_leave(16 * MIB);
     else if (strcmp(what, "spike") == 0)
         do_spike();
     else if (strcmp(what, "graph") == 0)

@@ -8,7 +8,7 @@
 
 #define WORTH_EVENTS 4096u /* fewer are encoded at once: a short program would wait for the thread to begin */
 
-static void encode(void *arg);
+static int encode(void *arg);
 
 void account_chunk_open(struct account *a)
 {
@@ -110,7 +110,7 @@ static void collect_deltas(struct account *a)
     }
 }
 
-static void encode(void *arg)
+static int encode(void *arg)
 {
     struct chunk_job *job = arg;
     int rc = chunk_encode_events(job->codec, job->events, job->count, &job->encoded);
@@ -120,6 +120,7 @@ static void encode(void *arg)
         out_of_memory(0);
     if (rc)
         bug("chunk %u of %u events", job->chunk_id, job->count);
+    return 0;
 }
 
 /* The events so far, and what they did to the sites; neither changes until this is stored. */

@@ -47,14 +47,15 @@ static void *map_alloc(size_t bytes, int huge)
     return map;
 }
 
-/* In steps: both threads take them, and the lock on the address space comes free in between. */
-static void touch(void *arg)
+/* In steps: both threads take them, and the lock on the address space, and the worker, come free in between. */
+static int touch(void *arg)
 {
     struct live_ahead *ahead = arg;
-    size_t at;
-    while ((at = __atomic_fetch_add(&ahead->touched, HUGE_BYTES, __ATOMIC_RELAXED)) < ahead->bytes)
-        madvise(ahead->memory + at, ahead->bytes - at < HUGE_BYTES ? ahead->bytes - at : HUGE_BYTES,
-                MADV_POPULATE_WRITE);
+    size_t at = __atomic_fetch_add(&ahead->touched, HUGE_BYTES, __ATOMIC_RELAXED);
+    if (at >= ahead->bytes)
+        return 0;
+    madvise(ahead->memory + at, ahead->bytes - at < HUGE_BYTES ? ahead->bytes - at : HUGE_BYTES, MADV_POPULATE_WRITE);
+    return 1;
 }
 
 /* Without memory for it nothing is asked for: what is needed is mapped in its turn, when the old table is gone. */
@@ -74,7 +75,8 @@ static void *ahead_take(const struct live_table *t, struct live_ahead *ahead)
 {
     void *memory = ahead->memory;
     if (memory) {
-        touch(ahead); /* what the worker has not come to yet */
+        while (touch(ahead)) /* what the worker has not come to yet */
+            ;
         worker_wait(t->worker, &ahead->work);
     }
     ahead->memory = NULL;
@@ -85,7 +87,6 @@ static void ahead_drop(const struct live_table *t, struct live_ahead *ahead)
 {
     if (!ahead->memory)
         return;
-    __atomic_store_n(&ahead->touched, ahead->bytes, __ATOMIC_RELAXED); /* the worker stops at its next step */
     worker_cancel(t->worker, &ahead->work);
     munmap(ahead->memory, ahead->bytes);
 }

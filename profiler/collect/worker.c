@@ -10,6 +10,7 @@ struct worker {
     pthread_mutex_t lock;
     pthread_cond_t posted, done;
     struct work *first, *last; /* waiting */
+    const struct work *wanted; /* the caller waits for it: no further step of it begins here */
     pthread_t thread;
     int has_thread; /* the caller's; -1: there can be none */
     int is_closing;
@@ -23,6 +24,24 @@ static void set_state(struct work *work, int state)
 static int is_idle(const struct work *work)
 {
     return __atomic_load_n(&work->state, __ATOMIC_ACQUIRE) == WORK_IDLE;
+}
+
+static void run_all(const struct work *work)
+{
+    while (work->run(work->arg))
+        ;
+}
+
+/* Under the lock. */
+static void queue(struct worker *w, struct work *work)
+{
+    work->next = NULL;
+    if (w->first)
+        w->last->next = work;
+    else
+        w->first = work;
+    w->last = work;
+    set_state(work, WORK_WAITING);
 }
 
 static void *thread_main(void *arg)
@@ -40,9 +59,12 @@ static void *thread_main(void *arg)
         w->first = work->next;
         set_state(work, WORK_RUNNING);
         pthread_mutex_unlock(&w->lock);
-        work->run(work->arg);
+        int goes_on = work->run(work->arg);
         pthread_mutex_lock(&w->lock);
-        set_state(work, WORK_DONE);
+        if (goes_on && work != w->wanted)
+            queue(w, work);
+        else
+            set_state(work, goes_on ? WORK_STOPPED : WORK_DONE);
         pthread_cond_signal(&w->done);
     }
     pthread_mutex_unlock(&w->lock);
@@ -89,27 +111,26 @@ static int start(struct worker *w)
 void worker_post(struct worker *w, struct work *work)
 {
     if (w->has_thread < 0 || (!w->has_thread && start(w) < 0)) {
-        work->run(work->arg);
+        run_all(work);
         set_state(work, WORK_DONE);
         return;
     }
     pthread_mutex_lock(&w->lock);
-    work->next = NULL;
-    if (w->first)
-        w->last->next = work;
-    else
-        w->first = work;
-    w->last = work;
-    set_state(work, WORK_WAITING);
+    queue(w, work);
     pthread_cond_signal(&w->posted);
     pthread_mutex_unlock(&w->lock);
 }
 
-/* Takes a work that has not begun back, and returns 1; else waits for its end. */
+/* Takes a work back, or the steps of it that have not begun, and returns 1; 0: it is done. */
 static int take_back(struct worker *w, struct work *work)
 {
     int taken = 0;
     pthread_mutex_lock(&w->lock);
+    w->wanted = work;
+    while (work->state == WORK_RUNNING)
+        pthread_cond_wait(&w->done, &w->lock);
+    w->wanted = NULL;
+    taken = work->state == WORK_STOPPED;
     if (work->state == WORK_WAITING) {
         struct work *before = NULL, *at = w->first;
         for (; at != work; at = at->next)
@@ -122,8 +143,6 @@ static int take_back(struct worker *w, struct work *work)
             w->last = before;
         taken = 1;
     }
-    while (!taken && work->state == WORK_RUNNING)
-        pthread_cond_wait(&w->done, &w->lock);
     set_state(work, WORK_IDLE);
     pthread_mutex_unlock(&w->lock);
     return taken;
@@ -132,7 +151,7 @@ static int take_back(struct worker *w, struct work *work)
 void worker_wait(struct worker *w, struct work *work)
 {
     if (!is_idle(work) && take_back(w, work))
-        work->run(work->arg);
+        run_all(work);
 }
 
 void worker_cancel(struct worker *w, struct work *work)

@@ -1,15 +1,17 @@
 /*
  * worker.h: one thread beside the collector's, for what is not needed at once: the program waits for the collector
  * while its own core is idle, and that core does this meanwhile. Works run one at a time, in the order in which they
- * were posted. All calls come from one thread, the one that opened the worker.
+ * were posted; one of many steps lets the others go before each. All calls come from one thread, the one that opened
+ * the worker.
  */
 #ifndef MEMPROF_WORKER_H
 #define MEMPROF_WORKER_H
 
-enum work_state { WORK_IDLE, WORK_WAITING, WORK_RUNNING, WORK_DONE };
+enum work_state { WORK_IDLE, WORK_WAITING, WORK_RUNNING, WORK_STOPPED, WORK_DONE };
 
-struct work {               /* zeroed: idle. The caller's; it stays where it is until it is idle again */
-    void (*run)(void *arg); /* on the worker's thread, or in worker_wait on the caller's */
+struct work { /* zeroed: idle. The caller's; it stays where it is until it is idle again */
+    /* On the worker's thread, or in worker_wait on the caller's. 1: a step, to go on behind what waits; 0: all. */
+    int (*run)(void *arg);
     void *arg;
     struct work *next; /* under the worker's lock */
     int state;         /* enum work_state; written under the lock */
@@ -28,7 +30,7 @@ static inline int work_is_done(const struct work *work)
 }
 /* Until the work is done, and idle again. One that has not begun is done here: the caller would only wait. */
 void worker_wait(struct worker *w, struct work *work);
-/* The same for a result that nobody wants: what has not begun is not done at all. */
+/* The same for a result that nobody wants: steps that have not begun are not done at all. */
 void worker_cancel(struct worker *w, struct work *work);
 
 #endif

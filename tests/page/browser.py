@@ -81,18 +81,24 @@ class Browser:
         found = self.call("POST", "/element", {"using": "css selector", "value": css})
         return next(iter(found.values()))
 
-    def click(self, css):
+    def _show(self, css):
+        """Scrolled there by us, so that the driver's own, smooth scrolling does not go on below the next click."""
         self.js("document.querySelector(arguments[0]).scrollIntoView({block: 'center', behavior: 'instant'})", css)
+
+    def click(self, css):
+        self._show(css)
         self.call("POST", f"/element/{self.element(css)}/click")
 
     def type(self, css, text):
+        self._show(css)
         self.call("POST", f"/element/{self.element(css)}/value", {"text": text})
 
     def clear(self, css):
+        self._show(css)
         self.call("POST", f"/element/{self.element(css)}/clear")
 
     def _origin(self, css):
-        self.js("document.querySelector(arguments[0]).scrollIntoView({block: 'center', behavior: 'instant'})", css)
+        self._show(css)
         return self.js("const b = document.querySelector(arguments[0]).getBoundingClientRect(); return [b.left, b.top, b.width, b.height]", css)
 
     def pointer(self, css, points):

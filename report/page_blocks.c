@@ -51,12 +51,15 @@ int page_write_blocks(struct page *page, struct page_pack *pack)
                         PAGE_BLOCKS_MAX);
     if (!rc)
         rc = write_rows(page, pack, "segments",
-                        "SELECT g.device_id, g.kind, g.process_id, -1, g.address, g.size_bytes, g.alloc_ns, g.free_ns, "
-                        "s.site_id FROM "
+                        "SELECT g.device_id, g.kind, g.process_id, -1, g.address, g.size_bytes, g.alloc_ns, "
+                        /* what a process that ended before others did not give back went with it */
+                        "coalesce(g.free_ns, CASE WHEN p.end_ns < (SELECT max(end_ns) FROM process) THEN p.end_ns + 1 "
+                        "END), s.site_id FROM "
                         "(SELECT * FROM segment WHERE kind <> 'arena' ORDER BY size_bytes DESC, segment_id LIMIT ?) g "
                         "LEFT JOIN site s ON "
                         "s.stack_id = g.stack_id "
-                        "AND s.device_id = g.device_id AND s.kind = g.kind ORDER BY g.address",
+                        "AND s.device_id = g.device_id AND s.kind = g.kind LEFT JOIN process p ON p.process_id = "
+                        "g.process_id ORDER BY g.address",
                         PAGE_SEGMENTS_MAX);
     pack_close(pack, '}');
     return rc;

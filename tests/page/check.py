@@ -365,7 +365,7 @@ class Check:
         for note in ("growth-note", "blocks-note"):
             expect(f"{name}: {note}", f" {name}" in self.text("#" + note), self.text("#" + note))
         equal(f"{name}: lines over time are its own", True, b.js("return growth.layers.every((l) => l.line < 0 || model.m.sites.line.some((x, k) => x === l.line && model.m.sites.device[k] === app.device))"))
-        segments = self.sql("SELECT count(*) FROM segment g JOIN device d USING(device_id) WHERE d.name = ? AND alloc_ns <= ? AND coalesce(free_ns, 1 << 62) > ?", name, ns, ns)[0][0]
+        segments = self.sql("SELECT count(*) FROM segment g JOIN device d USING(device_id) WHERE d.name = ? AND alloc_ns <= ? AND coalesce(free_ns, 1 << 62) > ? AND process_id NOT IN (SELECT process_id FROM process WHERE end_ns < ?)", name, ns, ns, ns)[0][0]
         shown = b.js("return document.getElementById('segments').hidden ? 0 : blocks.segments.length")
         equal(f"{name}: segments at the peak", segments, shown)
         expect(f"{name}: in the address", b.js("return location.hash").startswith("#device=" + urllib.parse.quote(name, safe=":") + "&at=peak"), b.js("return location.hash"))

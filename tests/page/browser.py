@@ -99,6 +99,7 @@ class Browser:
 
     def _origin(self, css):
         self._show(css)
+        self.js_async("const done = arguments[0]; requestAnimationFrame(() => requestAnimationFrame(() => done(0)))") # drawn: nothing moves any more
         return self.js("const b = document.querySelector(arguments[0]).getBoundingClientRect(); return [b.left, b.top, b.width, b.height]", css)
 
     def pointer(self, css, points):

@@ -289,7 +289,12 @@ static int is_over(struct collection *c)
     if (processes_expected(ps, c->drain->now_ns))
         return 0;
     /* A child that was just forked has our memory mapped, and no slot yet. */
-    return c->drain->now_ns - c->first_end_ns > STRAGGLERS_NS || !session_is_shared(&c->session);
+    if (c->drain->now_ns - c->first_end_ns > STRAGGLERS_NS)
+        return 1;
+    watch_hold(c->watch);
+    int is_shared = session_is_shared(&c->session);
+    watch_release(c->watch);
+    return !is_shared;
 }
 
 /* Without memory nothing more can be counted, nor the file be finished, which the next command that reads it does. The

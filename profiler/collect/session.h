@@ -33,8 +33,8 @@ struct session_options {
 int session_open(struct session *s, const struct session_options *options, struct error *err);
 void session_close(struct session *s);
 
-/* Whether a process other than this one has the memory mapped. Only while no ring is in use: our own mapping is away
- * for a moment. */
+/* Whether a process other than this one has the memory mapped. Only while no ring is in use, and under watch_hold: our
+ * own mapping is away for a moment. */
 int session_is_shared(struct session *s);
 
 static inline const uint64_t *session_ring_words(const struct session *s, uint32_t ring)

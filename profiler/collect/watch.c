@@ -20,17 +20,20 @@ struct watch {
     const struct session *session;
     const struct clock *clock;
     pthread_t thread;
+    pthread_mutex_t held; /* while the session's memory is touched */
     int epoll_fd, stop_fd, signal_fd, first_pidfd;
     unsigned news;              /* the same as: */
     unsigned stops;             /* watch thread writes, collector reads; relaxed */
     uint64_t ended[WIRE_PROCS]; /* the same; 0 by the collector before the slot is watched */
 };
 
-static void wake(const struct watch *w)
+static void wake(struct watch *w)
 {
     uint32_t *sleeping = &w->session->control->sleeping;
+    pthread_mutex_lock(&w->held);
     __atomic_store_n(sleeping, 0, __ATOMIC_SEQ_CST);
     syscall(SYS_futex, sleeping, FUTEX_WAKE, 1, NULL, NULL, 0);
+    pthread_mutex_unlock(&w->held);
 }
 
 static void read_signals(struct watch *w)
@@ -83,6 +86,7 @@ int watch_start(struct watch **watch, const struct session *session, const struc
     w->clock = clock;
     w->signal_fd = signal_fd;
     w->first_pidfd = first_pidfd;
+    pthread_mutex_init(&w->held, NULL);
     w->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
     w->stop_fd = eventfd(0, EFD_CLOEXEC);
     int code = w->epoll_fd < 0 || w->stop_fd < 0 || add(w, w->stop_fd, KEY_STOP, EPOLLIN) ||
@@ -99,6 +103,7 @@ int watch_start(struct watch **watch, const struct session *session, const struc
         close(w->epoll_fd);
     if (w->stop_fd >= 0)
         close(w->stop_fd);
+    pthread_mutex_destroy(&w->held);
     free(w);
     return error_set(err, code, "watching processes: %s", strerror(code));
 }
@@ -113,7 +118,18 @@ void watch_stop(struct watch *watch)
     pthread_join(watch->thread, NULL);
     close(watch->stop_fd);
     close(watch->epoll_fd);
+    pthread_mutex_destroy(&watch->held);
     free(watch);
+}
+
+void watch_hold(struct watch *watch)
+{
+    pthread_mutex_lock(&watch->held);
+}
+
+void watch_release(struct watch *watch)
+{
+    pthread_mutex_unlock(&watch->held);
 }
 
 int watch_process(struct watch *watch, uint32_t slot, int pidfd)

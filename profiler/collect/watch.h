@@ -15,6 +15,9 @@ struct watch;
 int watch_start(struct watch **watch, const struct session *session, const struct clock *clock, int signal_fd,
                 int first_pidfd, struct error *err);
 void watch_stop(struct watch *watch);
+/* In between the thread does not touch the session's memory: session_is_shared takes it away for a moment. */
+void watch_hold(struct watch *watch);
+void watch_release(struct watch *watch);
 
 /* Watches for the end of the process of this slot, which may have been another's before. Returns 0 or -errno. */
 int watch_process(struct watch *watch, uint32_t slot, int pidfd);

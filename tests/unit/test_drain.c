@@ -10,6 +10,7 @@
 #include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <sys/eventfd.h>
 #include <sys/wait.h>
 
 #include <cmocka.h>
@@ -698,6 +699,23 @@ static void test_marks(void **state)
     end(s);
 }
 
+/* The memory is taken away for a moment while news come in for the watching thread, which writes to it. */
+static void test_shared_while_watched(void **state)
+{
+    (void)state;
+    struct setup *s = begin(1);
+    for (int i = 0; i < 3000; i++) {
+        int fd = eventfd(1, EFD_CLOEXEC); /* readable at once, as the pidfd of a process that has ended */
+        assert_int_equal(watch_process(s->watch, 1, fd), 0);
+        watch_hold(s->watch);
+        assert_int_equal(session_is_shared(&s->session), 0);
+        watch_release(s->watch);
+        close(fd);
+    }
+    assert_true(watch_news(s->watch) > 0);
+    end(s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -713,6 +731,7 @@ int main(void)
         cmocka_unit_test(test_device_rows),
         cmocka_unit_test(test_hostile_calls),
         cmocka_unit_test(test_marks),
+        cmocka_unit_test(test_shared_while_watched),
     };
     return cmocka_run_group_tests(tests, scratch_begin, scratch_end);
 }

@@ -1,6 +1,9 @@
 # What README quotes is what the samples give today: every quoted line that does not depend on time or reserved memory.
 cd "$ROOT"
 out=$OLDPWD
+sampled() { # the second column of `lines` is the reserved peak, which is sampled
+    sed -E 's/^( *[0-9.]+[KM] +)[0-9.]+[KM] ( *-?[0-9.]+[KM]? +[0-9]+ +[0-9]+ +[0-9]+  )/\1reserved \2/'
+}
 "$MEMPROF" run -q -o "$out/net.db" -- "$SAMPLES/net" >/dev/null
 "$MEMPROF" run -q -o "$out/leak.db" -- "$SAMPLES/leak" 2>/dev/null
 "$MEMPROF" run -q -o "$out/churn.db" -- "$SAMPLES/churn" 2>/dev/null
@@ -10,9 +13,9 @@ out=$OLDPWD
     "$MEMPROF" leaks "$out/leak.db"
     "$MEMPROF" report "$out/churn.db" --by line
     "$MEMPROF" sql "$out/leak.db" "SELECT function, line, end_bytes, end_count FROM v_leak"
-} >"$out/actual"
+} | sampled >"$out/actual"
 # lines of the fenced blocks, without commands, paths of this machine, times and sampled values
-awk '/^```/ { inside = !inside; next } inside' README.md | grep -v -e '^\$' -e '^step ' -e '^memprof: ' -e '^build/' -e ' on vm, ' -e '^Peak of host' -e '^host ' -e '^[.][.][.]' -e '^\./' -e '^make ' -e 'scratch = malloc' -e '^$' >"$out/quoted"
+awk '/^```/ { inside = !inside; next } inside' README.md | grep -v -e '^\$' -e '^step ' -e '^memprof: ' -e '^build/' -e ' on vm, ' -e '^Peak of host' -e '^host ' -e '^[.][.][.]' -e '^\./' -e '^make ' -e 'scratch = malloc' -e '^$' | sampled >"$out/quoted"
 at_least "lines quoted" 25 "$(wc -l <"$out/quoted")"
 while IFS= read -r line; do
     grep -qxF -- "$line" "$out/actual" || fail "README quotes what memprof no longer prints: $line"

@@ -17,6 +17,8 @@ SANITIZE ?=
 # CUDA=0 leaves out the hooks of the CUDA driver. They need no CUDA toolkit.
 CUDA ?= 1
 BUILD ?= build$(if $(SANITIZE),/sanitize)
+# One spelling for one folder, relative below the root, else absolute: kept .d files name the objects by it.
+override BUILD := $(or $(shell realpath -m --relative-base=. -- '$(BUILD)'),$(error BUILD='$(BUILD)' names no folder))
 OPT ?= -O2
 WERROR ?=
 PREFIX ?= /usr/local
@@ -64,10 +66,12 @@ all: $(PRODUCTS) ## build memprof, libmemprof.so and memprof_events.so (the defa
 
 # --- what is built -------------------------------------------------------------------------------------------------
 
-# Rewritten only when a flag changes: everything depends on it, so `make CC=clang` after `make` rebuilds.
+# Rewritten only when a flag changes, or the folder's name, which the kept .d files have: everything depends on it, so `make CC=clang`
+# after `make` rebuilds.
 $(BUILD)/flags: FORCE
 	@mkdir -p $(BUILD)
-	@echo '$(CC) $(TOOL_FLAGS) $(PRELOAD_FLAGS) $(PRELOAD_ONLY_FLAGS)' | cmp -s - $@ || echo '$(CC) $(TOOL_FLAGS) $(PRELOAD_FLAGS) $(PRELOAD_ONLY_FLAGS)' >$@
+	@echo '$(BUILD) $(CC) $(TOOL_FLAGS) $(PRELOAD_FLAGS) $(PRELOAD_ONLY_FLAGS)' | cmp -s - $@ || \
+	    echo '$(BUILD) $(CC) $(TOOL_FLAGS) $(PRELOAD_FLAGS) $(PRELOAD_ONLY_FLAGS)' >$@
 $(BUILD)/flags.cli: FORCE
 	@mkdir -p $(BUILD)
 	@echo '$(VERSION) $(libdir) $(CUDA)' | cmp -s - $@ || echo '$(VERSION) $(libdir) $(CUDA)' >$@

@@ -198,10 +198,10 @@ $(BUILD)/replay/%: tests/fuzz/%.c tests/fuzz/replay.c $(filter-out %/cli/main.o,
 	$(Q)$(CC) $(TOOL_FLAGS) -o $@ $^ $(LIBS)
 
 # Unit tests: cmocka. Those of the library inside the program link its objects, all others the tools' and what tests share:
-# the files of tests/unit that are no test_NAME.c.
+# the files of tests/unit that are no test_NAME.c; unwind_NAME.c is what those of the unwinder share.
 UNIT_PRELOAD := $(wildcard tests/unit/test_unwind*.c tests/unit/test_hook*.c tests/unit/test_preload*.c)
 UNIT_TOOL := $(filter-out $(UNIT_PRELOAD),$(wildcard tests/unit/test_*.c))
-UNIT_SHARED := $(filter-out tests/unit/test_%,$(wildcard tests/unit/*.c))
+UNIT_SHARED := $(filter-out tests/unit/test_% tests/unit/unwind_%,$(wildcard tests/unit/*.c))
 UNIT_SHARED_OBJ := $(UNIT_SHARED:%.c=$(BUILD)/obj/%.o)
 UNIT_HEADERS := $(wildcard tests/unit/*.h)
 UNIT := $(UNIT_TOOL:tests/unit/%.c=$(BUILD)/unit/%) $(if $(SANITIZE),,$(UNIT_PRELOAD:tests/unit/%.c=$(BUILD)/unit/%))
@@ -209,9 +209,9 @@ unit: $(UNIT) ## build the unit tests
 $(UNIT_TOOL:tests/unit/%.c=$(BUILD)/unit/%): $(BUILD)/unit/%: tests/unit/%.c $(UNIT_HEADERS) $(UNIT_SHARED_OBJ) $(filter-out %/cli/main.o,$(TOOL_OBJ))
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(TOOL_FLAGS) $(CONFIG) -o $@ $(filter-out %.h,$^) -lcmocka -ldl $(LIBS)
-$(UNIT_PRELOAD:tests/unit/%.c=$(BUILD)/unit/%): $(BUILD)/unit/%: tests/unit/%.c $(PRELOAD_OBJ)
+$(UNIT_PRELOAD:tests/unit/%.c=$(BUILD)/unit/%): $(BUILD)/unit/%: tests/unit/%.c $(wildcard tests/unit/unwind_*) tests/unwind/libunwind_stack.h $(PRELOAD_OBJ)
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(PRELOAD_FLAGS) -o $@ $^ -lcmocka -lunwind -ldl -lpthread
+	$(Q)$(CC) $(PRELOAD_FLAGS) -o $@ $(filter-out %.h,$^) -lcmocka -lunwind -ldl -lpthread
 
 # --- for people ----------------------------------------------------------------------------------------------------
 

@@ -7,11 +7,10 @@
 #include "../../profiler/preload/careful.h"
 #include "../../profiler/preload/sys.h"
 #include "../../profiler/preload/unwind.h"
+#include "libunwind_stack.h"
 
-#define UNW_LOCAL_ONLY
 #include <dlfcn.h>
 #include <fcntl.h>
-#include <libunwind.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -50,33 +49,6 @@ void record_module_unload(uint32_t number)
 {
     (void)number;
     __atomic_fetch_add(&modules_unloaded, 1, __ATOMIC_RELAXED);
-}
-
-struct stack {
-    uint64_t pcs[UNWIND_FRAMES];
-    unsigned depth;
-};
-
-/* libunwind's stack from the frame whose return address is `first` on. Its addresses of interrupted frames are exact;
- * ours are one more. */
-static int by_libunwind(struct stack *s, uint64_t first)
-{
-    unw_context_t context;
-    unw_cursor_t cursor;
-    unw_word_t ip;
-    int begun = 0;
-    s->depth = 0;
-    unw_getcontext(&context);
-    unw_init_local(&cursor, &context);
-    for (;;) {
-        unw_get_reg(&cursor, UNW_REG_IP, &ip);
-        ip += unw_is_signal_frame(&cursor) > 0; /* interrupted here */
-        begun |= ip == first;
-        if (begun && ip >= 4096 && s->depth < UNWIND_FRAMES)
-            s->pcs[s->depth++] = ip;
-        if (unw_step(&cursor) <= 0)
-            return begun ? 0 : -1;
-    }
 }
 
 /* Ours, every frame by full evaluation. */
@@ -151,7 +123,7 @@ static NOINLINE void compare(struct unwind_state s, const struct unwind_stack *m
     x->plain.depth = plain.depth;
     unwind_nested_addresses(thread, x->plain.pcs);
     by_full_cfi(&x->full, s.pc);
-    if (by_libunwind(&x->theirs, s.pc) == 0) {
+    if (stack_by_libunwind(&x->theirs, s.pc) == 0) {
         int same_plain = same(&x->plain, &x->theirs), same_memory = same(&x->memory, &x->theirs);
         int same_full = same(&x->full, &x->theirs);
         ADD(checked, 1);

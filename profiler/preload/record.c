@@ -97,6 +97,7 @@ struct stack_entry {
 
 #define TABLES           10
 #define TABLE_FIRST_BITS 12
+#define TABLE_HUGE_BYTES (4ul << 20) /* tables from here on take huge pages: they are touched all over soon */
 static struct stack_table {
     struct stack_entry *entries;
     uint32_t count;
@@ -110,7 +111,7 @@ static struct stack_entry *table_entries(unsigned k)
     if (e)
         return e;
     size_t bytes = sizeof *e << (TABLE_FIRST_BITS + 2 * k);
-    e = sys_map(bytes);
+    e = bytes < TABLE_HUGE_BYTES ? sys_map(bytes) : sys_map_huge(bytes);
     struct stack_entry *expected = NULL;
     if (!e) {
         COUNT(map_refused, 1);

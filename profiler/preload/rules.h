@@ -25,7 +25,7 @@
  * that a rule leaves free, so a word is never torn. From one return address to the next the way is: index, load the
  * word, add its offset, load; no hash, because that way is what an unwind costs.
  */
-#define RULE_INDEX_BITS 15
+#define RULE_INDEX_BITS 16
 extern uint64_t rules[1u << RULE_INDEX_BITS];
 
 INLINE uint64_t *rule_word(uint64_t pc)

@@ -34,6 +34,22 @@ static inline void *sys_map(size_t size_bytes)
     return p < 0 && p > -4096 ? NULL : (void *)p;
 }
 
+#define SYS_HUGE_BYTES (2ul << 20)
+
+/* The same in huge pages, as far as the kernel gives them. */
+static inline void *sys_map_huge(size_t size_bytes)
+{
+    char *map = (char *)sys_map(size_bytes + SYS_HUGE_BYTES);
+    if (!map)
+        return sys_map(size_bytes);
+    size_t before = -(uintptr_t)map & (SYS_HUGE_BYTES - 1);
+    if (before)
+        sys_call(SYS_munmap, map, before, 0);
+    sys_call(SYS_munmap, map + before + size_bytes, SYS_HUGE_BYTES - before, 0);
+    sys_call(SYS_madvise, map + before, size_bytes, MADV_HUGEPAGE);
+    return map + before;
+}
+
 static inline void sys_unmap(void *p, size_t size_bytes)
 {
     sys_call(SYS_munmap, p, size_bytes, 0);

@@ -1,5 +1,5 @@
 /* The ordering stage against threads and processes that write to rings as the library does. */
-#include "../../profiler/collect/drain.h"
+#include "drain_setup.h"
 #include "ring_writer.h"
 #include "scratch.h"
 
@@ -7,79 +7,11 @@
 
 #include <pthread.h>
 #include <setjmp.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <sys/eventfd.h>
-#include <sys/wait.h>
 
 #include <cmocka.h>
-
-struct setup {
-    struct clock clock;
-    struct session session;
-    struct store *store;
-    struct stacks *stacks;
-    struct watch *watch;
-    struct processes processes;
-    struct drain *drain;
-    struct event *events;
-    size_t count, room;
-    uint64_t disorder; /* events earlier than the one before */
-};
-
-static void take(void *arg, const struct event *events, size_t count)
-{
-    struct setup *s = arg;
-    if (s->count + count > s->room) {
-        s->room = (s->count + count) * 2;
-        s->events = realloc(s->events, s->room * sizeof *s->events);
-    }
-    memcpy(s->events + s->count, events, count * sizeof *events);
-    for (size_t i = s->count ? s->count : 1; i < s->count + count; i++)
-        s->disorder += s->events[i].time_ns < s->events[i - 1].time_ns;
-    s->count += count;
-}
-
-static struct setup *begin(int tsc)
-{
-    struct setup *s = calloc(1, sizeof *s);
-    struct error err = {""};
-    clock_open(&s->clock, tsc);
-    clock_calibrate(&s->clock);
-    struct session_options options = {.library = "/lib.so", .depth = 512, .follow = 1, .use_tsc = s->clock.use_tsc};
-    assert_int_equal(session_open(&s->session, &options, &err), 0);
-    assert_int_equal(store_create(scratch_path("drain.db"), &s->store, &err), 0);
-    db_meta_set_text(store_db(s->store), "format", "memprof");
-    s->stacks = stacks_open(s->store);
-    assert_int_equal(watch_start(&s->watch, &s->session, &s->clock, -1, -1, &err), 0);
-    processes_open(&s->processes, &s->session, s->store, &s->clock, s->watch, s->stacks, -1);
-    s->drain = malloc(sizeof *s->drain);
-    drain_open(s->drain, &s->session, s->store, &s->clock, &s->processes, (struct drain_sink){take, s});
-    return s;
-}
-
-static void end(struct setup *s)
-{
-    watch_stop(s->watch);
-    drain_close(s->drain);
-    processes_close(&s->processes);
-    free(s->drain);
-    stacks_close(s->stacks);
-    session_close(&s->session);
-    assert_int_equal(store_close(s->store, NULL), 0);
-    free(s->events);
-    free(s);
-    remove(scratch_path("drain.db"));
-}
-
-static void rounds(struct setup *s, int count)
-{
-    while (count-- > 0) {
-        usleep(100); /* a round gives out what is older than the time that a store needs to arrive */
-        drain_round(s->drain);
-    }
-}
 
 /* --- one thread --- */
 
@@ -87,7 +19,7 @@ static void test_one_thread(void **state)
 {
     (void)state;
     for (int tsc = 0; tsc < 2; tsc++) {
-        struct setup *s = begin(tsc);
+        struct setup *s = setup_begin(tsc);
         struct writer w;
         uint32_t slot = writer_claim_slot(s->session.control, getpid(), getppid(), WIRE_START_EXEC, 0);
         const uint64_t addresses[] = {0x1100, 0x1200, 0x1300};
@@ -101,7 +33,7 @@ static void test_one_thread(void **state)
         moved[0] = writer_stamp(s->session.control);
         moved[5] = writer_stamp(s->session.control);
         writer_publish(&w, moved, 6);
-        rounds(s, 3);
+        setup_rounds(s, 3);
         assert_int_equal(s->count, 4);
         assert_int_equal(s->disorder, 0);
         assert_int_equal(s->events[0].op, EVENT_ALLOC);
@@ -134,7 +66,7 @@ static void test_one_thread(void **state)
         assert_int_equal(sqlite3_column_int64(q, 0), 0x100);
         sqlite3_finalize(q);
         assert_int_equal(db_int(db, "SELECT count(*) FROM process WHERE command_line = 'test ''two words'''", -1), 1);
-        end(s);
+        setup_end(s);
     }
 }
 
@@ -142,23 +74,23 @@ static void test_one_thread(void **state)
 static void test_busy_holds(void **state)
 {
     (void)state;
-    struct setup *s = begin(1);
+    struct setup *s = setup_begin(1);
     struct writer a, b;
     uint32_t slot = writer_claim_slot(s->session.control, getpid(), getppid(), WIRE_START_EXEC, 0);
     writer_open(&a, s->session.control, slot, getpid(), getpid());
     writer_open(&b, s->session.control, slot, getpid(), getpid());
     writer_free(&a, 1);
-    rounds(s, 2);
+    setup_rounds(s, 2);
     assert_int_equal(s->count, 1);
     writer_busy(&a);
     uint64_t stamp = writer_stamp(s->session.control);
     usleep(1000);
     writer_free(&b, 3);
-    rounds(s, 5);
+    setup_rounds(s, 5);
     assert_int_equal(s->count, 1);
     uint64_t late[2] = {stamp, WIRE_WORD1(WIRE_FREE, WIRE_HOOK_free, 2)};
     writer_publish(&a, late, 2);
-    rounds(s, 3);
+    setup_rounds(s, 3);
     assert_int_equal(s->count, 3);
     assert_int_equal(s->events[1].address, 2);
     assert_int_equal(s->events[2].address, 3);
@@ -172,11 +104,11 @@ static void test_busy_holds(void **state)
     usleep(10);
     moved[5] = writer_stamp(s->session.control);
     writer_publish(&a, moved, 6);
-    rounds(s, 3);
+    setup_rounds(s, 3);
     assert_int_equal(s->count, 6);
     for (int i = 0; i < 3; i++)
         assert_int_equal(s->events[3 + i].address, 4 + i);
-    end(s);
+    setup_end(s);
 }
 
 /* --- several processes at full speed --- */
@@ -236,7 +168,7 @@ static void *hammer(void *arg)
 static void test_threads(void **state)
 {
     (void)state;
-    struct setup *s = begin(1);
+    struct setup *s = setup_begin(1);
     pthread_t threads[WRITERS];
     struct writer_args args[WRITERS];
     uint64_t words[64] = {0};
@@ -254,7 +186,7 @@ static void test_threads(void **state)
             drain_round(s->drain);
     for (int i = 0; i < WRITERS; i++)
         pthread_join(threads[i], NULL);
-    rounds(s, 3);
+    setup_rounds(s, 3);
     uint8_t taken[64] = {0};
     uint64_t allocs = 0, wrong = 0, unknown = 0;
     for (size_t i = 0; i < s->count; i++) {
@@ -278,14 +210,14 @@ static void test_threads(void **state)
     }
     assert_int_equal(s->drain->ring_count, 0);
     assert_int_equal(db_int(store_db(s->store), "SELECT count(*) FROM thread WHERE end_ns IS NOT NULL", -1), WRITERS);
-    end(s);
+    setup_end(s);
 }
 
 /* A stack that another thread defined, later in the order than the event that names it. */
 static void test_stack_of_another_thread(void **state)
 {
     (void)state;
-    struct setup *s = begin(1);
+    struct setup *s = setup_begin(1);
     struct writer a, b;
     const uint64_t addresses[] = {0x1100};
     uint32_t slot = writer_claim_slot(s->session.control, getpid(), getppid(), WIRE_START_EXEC, 0);
@@ -296,16 +228,16 @@ static void test_stack_of_another_thread(void **state)
     writer_stack(&a, 1, 0, addresses, 1);
     uint64_t words[3] = {early, WIRE_WORD1(WIRE_ALLOC, WIRE_HOOK_malloc, 1), 5ull << 32 | 1};
     writer_publish(&b, words, 3);
-    rounds(s, 3);
+    setup_rounds(s, 3);
     assert_int_equal(s->count, 1);
     assert_int_not_equal(s->events[0].stack_id, 0);
     /* one that never comes costs its stack, not the event */
     writer_alloc(&b, 2, 5, 99);
-    rounds(s, 3);
+    setup_rounds(s, 3);
     assert_int_equal(s->count, 2);
     assert_int_equal(s->events[1].stack_id, 0);
     assert_int_equal(s->drain->unknown_stacks, 1);
-    end(s);
+    setup_end(s);
 }
 
 /* --- damage --- */
@@ -313,7 +245,7 @@ static void test_stack_of_another_thread(void **state)
 static void test_damaged(void **state)
 {
     (void)state;
-    struct setup *s = begin(1);
+    struct setup *s = setup_begin(1);
     struct writer a, b, c, e;
     uint32_t slot = writer_claim_slot(s->session.control, getpid(), getppid(), WIRE_START_EXEC, 0);
     writer_open(&a, s->session.control, slot, getpid(), getpid());
@@ -329,123 +261,15 @@ static void test_damaged(void **state)
     writer_put(&b, bad_length, 2);
     writer_publish(&c, future, 2);
     s->session.rings[3].head = 5ull * WIRE_RING_WORDS;
-    rounds(s, 4);
+    setup_rounds(s, 4);
     assert_int_equal(s->drain->bad_rings, 4);
     assert_int_equal(s->count, 1);
     /* a damaged ring is emptied, so that its thread does not wait */
     writer_free(&a, 3);
-    rounds(s, 2);
+    setup_rounds(s, 2);
     assert_int_equal(s->session.rings[0].tail, s->session.rings[0].head);
     assert_int_equal(s->count, 1);
-    end(s);
-}
-
-/* --- processes --- */
-
-static void wait_until(struct setup *s, const char *sql, int64_t value)
-{
-    for (int i = 0; i < 2000 && db_int(store_db(s->store), sql, -1) != value; i++) {
-        drain_round(s->drain);
-        usleep(500);
-    }
-    assert_int_equal(db_int(store_db(s->store), sql, -1), value);
-}
-
-static const struct event *find_event(const struct setup *s, enum event_op op, uint16_t process_id, size_t *at)
-{
-    for (size_t i = 0; i < s->count; i++)
-        if (s->events[i].op == op && s->events[i].process_id == process_id) {
-            if (at)
-                *at = i;
-            return &s->events[i];
-        }
-    return NULL;
-}
-
-/* A child is killed while it is busy: what it published counts, and nobody waits for the rest. */
-static void test_killed_while_busy(void **state)
-{
-    (void)state;
-    struct setup *s = begin(1);
-    struct writer w;
-    uint32_t slot = writer_claim_slot(s->session.control, getpid(), getppid(), WIRE_START_EXEC, 0);
-    writer_open(&w, s->session.control, slot, getpid(), getpid());
-    writer_free(&w, 1);
-    pid_t pid = fork();
-    if (pid == 0) {
-        struct writer c;
-        uint32_t mine = writer_claim_slot(s->session.control, getpid(), getppid(), WIRE_START_FORK, slot + 1);
-        writer_open(&c, s->session.control, mine, getpid(), getpid());
-        for (int i = 0; i < 1000; i++)
-            writer_free(&c, 100);
-        writer_busy(&c);
-        raise(SIGKILL);
-    }
-    int status;
-    wait_until(s, "SELECT count(*) FROM process", 2);
-    waitpid(pid, &status, 0);
-    uint64_t reap[3] = {0, WIRE_WORD1(WIRE_REAP, 0, pid), (uint64_t)status};
-    writer_put(&w, reap, 3);
-    writer_free(&w, 2);
-    wait_until(s, "SELECT exit_signal FROM process WHERE process_id = 2 AND end_kind = 'signal' AND parent_id = 1",
-               SIGKILL);
-    rounds(s, 5);
-    uint64_t of_child = 0;
-    size_t end_at = 0, after = 0;
-    for (size_t i = 0; i < s->count; i++) {
-        of_child += s->events[i].process_id == 2 && s->events[i].op == EVENT_FREE;
-        if (s->events[i].address == 2)
-            after = i;
-    }
-    assert_int_equal(of_child, 1000);
-    assert_non_null(find_event(s, EVENT_PROCESS_END, 2, &end_at));
-    assert_true(end_at < after);
-    assert_int_equal(s->events[0].inherited, 0);
-    assert_int_equal(find_event(s, EVENT_FREE, 2, NULL)->inherited, 1);
-    assert_int_equal(s->session.procs[1].state, WIRE_PROC_FREE);
-    end(s);
-}
-
-/* exec: the old image's blocks leave before the new one's come. */
-static void test_exec(void **state)
-{
-    (void)state;
-    struct setup *s = begin(1);
-    int go[2];
-    assert_int_equal(pipe(go), 0);
-    pid_t pid = fork();
-    if (pid == 0) {
-        struct writer c;
-        char byte;
-        uint32_t slot = writer_claim_slot(s->session.control, getpid(), getppid(), WIRE_START_EXEC, 0);
-        writer_open(&c, s->session.control, slot, getpid(), getpid());
-        writer_alloc(&c, 1, 10, 0);
-        uint64_t exec[2] = {0, WIRE_WORD1(WIRE_EXEC, 0, 0)};
-        writer_put(&c, exec, 2);
-        slot = writer_claim_slot(s->session.control, getpid(), getppid(), WIRE_START_EXEC, 0);
-        writer_open(&c, s->session.control, slot, getpid(), getpid());
-        writer_alloc(&c, 2, 20, 0);
-        uint64_t over[2] = {0, WIRE_WORD1(WIRE_EXIT, 0, 5)};
-        if (read(go[0], &byte, 1) < 0)
-            _exit(1);
-        writer_put(&c, over, 2);
-        _exit(5);
-    }
-    wait_until(s, "SELECT count(*) FROM process", 2);
-    rounds(s, 10);
-    assert_int_equal(write(go[1], "x", 1), 1);
-    wait_until(s, "SELECT exit_status FROM process WHERE process_id = 2 AND end_kind = 'exit' AND parent_id = 1", 5);
-    waitpid(pid, NULL, 0);
-    assert_int_equal(
-        db_int(store_db(s->store), "SELECT count(*) FROM process WHERE process_id = 1 AND end_kind = 'exec'", -1), 1);
-    size_t end_at = 0, next_at = 0;
-    assert_non_null(find_event(s, EVENT_PROCESS_END, 1, &end_at));
-    assert_non_null(find_event(s, EVENT_ALLOC, 2, &next_at));
-    assert_true(end_at < next_at);
-    assert_int_equal(s->disorder, 0);
-    close(go[0]);
-    close(go[1]);
-    end(s);
+    setup_end(s);
 }
 
 /* Thousands of short threads: rings are used again, memory does not grow. */
@@ -478,7 +302,7 @@ static void *drain_thread(void *arg)
 static void test_thread_churn(void **state)
 {
     (void)state;
-    struct setup *s = begin(1);
+    struct setup *s = setup_begin(1);
     uint32_t slot = writer_claim_slot(s->session.control, getpid(), getppid(), WIRE_START_EXEC, 0);
     struct writer_args args = {s, slot, 0, NULL, NULL};
     pthread_t collector;
@@ -503,7 +327,7 @@ static void test_thread_churn(void **state)
     assert_true(s->drain->ring_end < 6000); /* of 8000 threads; how many depends on the load of the machine */
     assert_int_equal(s->session.control->rings_refused, 0);
     assert_int_equal(db_int(store_db(s->store), "SELECT count(*) FROM thread", -1), 8000);
-    end(s);
+    setup_end(s);
 }
 
 /* --- calls of devices --- */
@@ -529,7 +353,7 @@ static size_t count_ops(const struct setup *s, unsigned op)
 static void test_segment_from_birth(void **state)
 {
     (void)state;
-    struct setup *s = begin(1);
+    struct setup *s = setup_begin(1);
     struct writer w;
     uint32_t slot = writer_claim_slot(s->session.control, getpid(), getppid(), WIRE_START_EXEC, 0);
     assert_int_equal(writer_open(&w, s->session.control, slot, getpid(), getpid()), 0);
@@ -541,14 +365,14 @@ static void test_segment_from_birth(void **state)
         uint64_t begin_ns = clock_monotonic_ns();
         size_t before = s->count, births = count_ops(s, EVENT_ALLOC), moved = count_ops(s, EVENT_TO_SEGMENT);
         put_call(&w, WIRE_CALL_ALLOC, 0, 3, taken);
-        rounds(s, 5);
+        setup_rounds(s, 5);
         writer_alloc(&w, 0xa000 + 16 * (uint64_t)tries, 10, 0); /* what an allocator does to remember it */
-        rounds(s, 5);
+        setup_rounds(s, 5);
         size_t held = s->count;
         put_call(&w, WIRE_CALL_SUB_SEGMENT, 0, 3, segment);
         taken[0] += 0x10000;
         segment[1] += 0x10000;
-        rounds(s, 3);
+        setup_rounds(s, 3);
         if (clock_monotonic_ns() - begin_ns > 15000000)
             continue;
         assert_int_equal(held, before);
@@ -559,11 +383,11 @@ static void test_segment_from_birth(void **state)
     size_t births = count_ops(s, EVENT_ALLOC), moved = count_ops(s, EVENT_TO_SEGMENT);
     put_call(&w, WIRE_CALL_ALLOC, 0, 3, kept);
     usleep(25000);
-    rounds(s, 2);
+    setup_rounds(s, 2);
     assert_int_equal(count_ops(s, EVENT_ALLOC), births + 1);
     segment[1] = 0x900000;
     put_call(&w, WIRE_CALL_SUB_SEGMENT, 0, 3, segment); /* too late: it was a block until now */
-    rounds(s, 3);
+    setup_rounds(s, 3);
     assert_int_equal(count_ops(s, EVENT_TO_SEGMENT), moved + 1);
     assert_int_equal(s->disorder, 0);
     kept[0] = 0xb00000;
@@ -577,14 +401,14 @@ static void test_segment_from_birth(void **state)
     assert_int_equal(sqlite3_step(q), SQLITE_ROW);
     assert_int_equal(sqlite3_column_int64(q, 0), 1ll << 33);
     sqlite3_finalize(q);
-    end(s);
+    setup_end(s);
 }
 
 /* Calls of any length with any words: counted where they make no sense, and nothing else. */
 static void test_hostile_calls(void **state)
 {
     (void)state;
-    struct setup *s = begin(1);
+    struct setup *s = setup_begin(1);
     struct writer w;
     uint32_t slot = writer_claim_slot(s->session.control, getpid(), getppid(), WIRE_START_EXEC, 0);
     assert_int_equal(writer_open(&w, s->session.control, slot, getpid(), getpid()), 0);
@@ -611,14 +435,14 @@ static void test_hostile_calls(void **state)
     assert_int_equal(s->disorder, 0);
     for (size_t i = 0; i < s->count; i++)
         assert_true(s->events[i].device < s->drain->device_rows.count);
-    end(s);
+    setup_end(s);
 }
 
 /* The same GPU under two ordinals is one device; another GPU of the same ordinal is another. */
 static void test_device_rows(void **state)
 {
     (void)state;
-    struct setup *s = begin(1);
+    struct setup *s = setup_begin(1);
     struct device_rows *rows = &s->drain->device_rows;
     const uint64_t a[] = {1, 2}, b[] = {3, 4};
     unsigned first = device_rows_find(rows, "cuda", 0, a, 100, "A");
@@ -631,7 +455,7 @@ static void test_device_rows(void **state)
     for (unsigned i = 0; i < 1000; i++)
         assert_true(device_rows_find(rows, "cuda", i, (uint64_t[]){i + 10, 1}, 1, NULL) < DEVICE_ROWS);
     assert_int_equal(rows->refused, 1000 - (DEVICE_ROWS - 4));
-    end(s);
+    setup_end(s);
 }
 
 /* --- marks --- */
@@ -669,7 +493,7 @@ static void expect_mark(struct setup *s, const char *name, const char *domain, i
 static void test_marks(void **state)
 {
     (void)state;
-    struct setup *s = begin(0);
+    struct setup *s = setup_begin(0);
     struct writer a, b;
     uint32_t slot = writer_claim_slot(s->session.control, getpid(), getppid(), WIRE_START_EXEC, 0);
     writer_open(&a, s->session.control, slot, getpid(), getpid());
@@ -687,7 +511,7 @@ static void test_marks(void **state)
     int64_t other_end = put_mark(s, &a, WIRE_MARK_POP, 0, "one");
     int64_t first_end = put_mark(s, &b, WIRE_MARK_END, 7, "");
     put_mark(s, &b, WIRE_MARK_END, 9, "");
-    rounds(s, 3);
+    setup_rounds(s, 3);
     expect_mark(s, "here", "", here, -1);
     expect_mark(s, "outer", "", outer, outer_end);
     expect_mark(s, "other", "one", other, other_end);
@@ -696,14 +520,14 @@ static void test_marks(void **state)
     expect_mark(s, "second", "", second, -1);
     assert_int_equal(db_int(store_db(s->store), "SELECT count(*) FROM mark", -1), 6);
     assert_int_equal(s->drain->bad_records, 0);
-    end(s);
+    setup_end(s);
 }
 
 /* The memory is taken away for a moment while news come in for the watching thread, which writes to it. */
 static void test_shared_while_watched(void **state)
 {
     (void)state;
-    struct setup *s = begin(1);
+    struct setup *s = setup_begin(1);
     for (int i = 0; i < 3000; i++) {
         int fd = eventfd(1, EFD_CLOEXEC); /* readable at once, as the pidfd of a process that has ended */
         assert_int_equal(watch_process(s->watch, 1, fd), 0);
@@ -713,7 +537,7 @@ static void test_shared_while_watched(void **state)
         close(fd);
     }
     assert_true(watch_news(s->watch) > 0);
-    end(s);
+    setup_end(s);
 }
 
 int main(void)
@@ -724,8 +548,6 @@ int main(void)
         cmocka_unit_test(test_threads),
         cmocka_unit_test(test_stack_of_another_thread),
         cmocka_unit_test(test_damaged),
-        cmocka_unit_test(test_killed_while_busy),
-        cmocka_unit_test(test_exec),
         cmocka_unit_test(test_thread_churn),
         cmocka_unit_test(test_segment_from_birth),
         cmocka_unit_test(test_device_rows),

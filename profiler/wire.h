@@ -60,6 +60,7 @@ struct wire_control {
                                       empty. Programs pop, the collector pushes; the tag counts both */
     WIRE_LINE uint64_t rings_refused; /* threads that found no ring; programs add */
     uint64_t procs_refused;           /* processes that found no slot; programs add */
+    uint64_t procs_disowned;          /* processes that found a ring of theirs given back; programs add */
 };
 
 /* A stopped collector lives: its programs wait for it. */

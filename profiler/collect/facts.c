@@ -83,13 +83,15 @@ struct loss {
     const char *one; /* text for a single one, of those that make the file partial */
 };
 
-#define LOSSES 9
+#define LOSSES 10
 
 static void list_losses(const struct facts *f, struct loss losses[LOSSES])
 {
     const struct loss all[LOSSES] = {
         {"processes_refused", "processes not recorded: more at once than memprof has room for", f->processes_refused,
          "process not recorded: more at once than memprof has room for"},
+        {"processes_disowned", "processes that were taken for ended while they ran: the rest of them is not recorded",
+         f->processes_disowned, "process that was taken for ended while it ran: the rest of it is not recorded"},
         {"threads_refused", "threads not recorded: more at once than memprof has room for", f->threads_refused,
          "thread not recorded: more at once than memprof has room for"},
         {"bad_rings", "threads whose records were damaged; the rest of them was not used", f->bad_rings,

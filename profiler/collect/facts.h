@@ -15,7 +15,7 @@ struct facts {
     int64_t duration_ns;
     char peaks[160]; /* of active bytes: "3.59 MiB", or of each device; filled by facts_read_peaks */
     uint32_t processes;
-    uint64_t processes_refused, threads_refused;
+    uint64_t processes_refused, processes_disowned, threads_refused;
     uint64_t bad_rings, bad_records, unknown_stacks;
     uint64_t program_losses[FACTS_PROGRAM_LOSSES]; /* filled by facts_read_losses */
     struct account_counts counts;

@@ -28,7 +28,7 @@ static void wait_for_collector(struct thread *t, uint64_t words)
     struct timespec begin, now;
     clock_gettime(CLOCK_MONOTONIC, &begin);
     uint64_t next_check_ns = 100000000;
-    for (unsigned round = 0;; round++) {
+    for (unsigned round = 0; thread_owns_ring(t); round++) {
         uint64_t tail = __atomic_load_n(&t->ring->tail, __ATOMIC_ACQUIRE);
         if (t->head + words - tail <= capacity(t))
             break;
@@ -58,9 +58,17 @@ static void wait_for_collector(struct thread *t, uint64_t words)
           (uint64_t)(now.tv_sec - begin.tv_sec) * 1000000000u + (uint64_t)now.tv_nsec - (uint64_t)begin.tv_nsec);
 }
 
+static int disowned(void)
+{
+    process_disowned();
+    return 0;
+}
+
 int record_room_slow(struct thread *t, uint64_t words)
 {
     const uint64_t eighth = WIRE_RING_WORDS / 8;
+    if (!thread_owns_ring(t))
+        return disowned();
     uint64_t tail = __atomic_load_n(&t->ring->tail, __ATOMIC_ACQUIRE);
     if (t->head - tail > eighth)
         wake_collector();
@@ -70,6 +78,8 @@ int record_room_slow(struct thread *t, uint64_t words)
             return 0;
         }
         wait_for_collector(t, words);
+        if (!thread_owns_ring(t))
+            return disowned();
         tail = __atomic_load_n(&t->ring->tail, __ATOMIC_ACQUIRE);
         if (t->head + words - tail > capacity(t)) {
             COUNT(lost_event, 1);

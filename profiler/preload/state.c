@@ -229,6 +229,9 @@ static void thread_orphan(struct thread *t)
     t->words = orphan_words;
     t->head = 0;
     t->limit = WIRE_RING_WORDS / 2;
+    orphan_ring.pid = process.pid;
+    orphan_ring.tid = t->tid;
+    orphan_ring.state = WIRE_RING_LIVE;
     t->ring = &orphan_ring;
 }
 
@@ -284,6 +287,19 @@ void process_stop(void)
     shut(PROCESS_STOPPED);
 }
 
+static struct wire_proc orphan_slot;
+
+void process_disowned(void)
+{
+    if (__atomic_exchange_n(&gate.on, GATE_SHUT, __ATOMIC_ACQ_REL) == GATE_SHUT)
+        return; /* another thread was first */
+    process_off();
+    __atomic_fetch_add(&process.control->procs_disowned, 1, __ATOMIC_RELAXED);
+    /* the slot may be another's as well: what is counted from here on is for nobody */
+    process.slot = &orphan_slot;
+    unwind_counters = &orphan_slot.counters;
+}
+
 /* --- this thread --- */
 
 static uint64_t stack_top(uint64_t sp)
@@ -329,7 +345,8 @@ void thread_closing(struct thread *t)
         t->python = NULL;
         record_unmap_python(memory);
     }
-    __atomic_store_n(&t->ring->state, WIRE_RING_CLOSING, __ATOMIC_RELEASE);
+    if (thread_owns_ring(t))
+        __atomic_store_n(&t->ring->state, WIRE_RING_CLOSING, __ATOMIC_RELEASE);
     barrier();
     t->depth--;
 }
@@ -375,7 +392,7 @@ static int thread_attach(struct thread *t)
     }
     r->proc_slot = process.slot_index;
     r->pid = process.pid;
-    r->tid = sys_gettid();
+    r->tid = t->tid = sys_gettid();
     r->is_main = r->tid == r->pid;
     r->start_stamp = clock_now();
     __atomic_store_n(&r->busy, 0, __ATOMIC_RELAXED);

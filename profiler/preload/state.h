@@ -29,6 +29,7 @@ struct thread {
     struct python_work *python; /* for new stacks with Python frames; NULL: none met yet */
     uint64_t python_hash;       /* of the last stack with Python frames, and its id */
     uint32_t python_id;
+    int tid;                    /* as the ring has it */
     volatile uint64_t outer_sp; /* of the outermost hook's caller, while depth > 0 */
     uint32_t refused;          /* no ring could be had: this thread is not recorded */
     volatile uint32_t maps_hidden; /* in a driver call whose memory is told by the call itself: maps are not */
@@ -146,6 +147,15 @@ void process_off(void) HIDDEN;
 void process_stop(void) HIDDEN;
 /* The thread's buffers. 0: none to be had. */
 int thread_memory(struct thread *t) HIDDEN;
+/* Whether the thread's ring is still its own. The collector frees a ring whose thread it takes for gone, and another thread
+ * may have it then. */
+static inline int thread_owns_ring(const struct thread *t)
+{
+    const struct wire_ring *r = t->ring;
+    return __atomic_load_n(&r->state, __ATOMIC_ACQUIRE) != WIRE_RING_FREE && r->pid == process.pid && r->tid == t->tid;
+}
+/* Stops recording because a ring was taken away. */
+void process_disowned(void) HIDDEN;
 /* Thread ends: says so to the collector, which reuses the ring once the kernel's thread is gone. */
 void thread_closing(struct thread *t) HIDDEN;
 

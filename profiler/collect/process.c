@@ -22,6 +22,7 @@ struct process_pid {
     uint16_t process_id;
     uint8_t ended;    /* its row needs no status any more */
     uint8_t executed; /* it became a program that is not recorded (so far) */
+    uint64_t start_stamp;
 };
 
 /* --- pids --- */
@@ -34,7 +35,7 @@ static struct process_pid *pid_at(struct processes *ps, int pid)
     return &ps->pids[i];
 }
 
-static void pid_set(struct processes *ps, int pid, uint16_t process_id)
+static void pid_set(struct processes *ps, int pid, uint16_t process_id, uint64_t start_stamp)
 {
     if (ps->pid_count * 2 >= ps->pid_mask) {
         struct process_pid *old = ps->pids;
@@ -47,8 +48,10 @@ static void pid_set(struct processes *ps, int pid, uint16_t process_id)
         free(old);
     }
     struct process_pid *entry = pid_at(ps, pid);
+    if (entry->pid && entry->start_stamp > start_stamp)
+        return;
     ps->pid_count += !entry->pid;
-    *entry = (struct process_pid){pid, process_id, 0, 0};
+    *entry = (struct process_pid){.pid = pid, .process_id = process_id, .start_stamp = start_stamp};
 }
 
 void processes_open(struct processes *ps, struct session *session, struct store *store, struct clock *clock,
@@ -121,8 +124,7 @@ static char *command_line(const struct wire_proc *slot)
     return b.data ? b.data : xstrdup("");
 }
 
-static void insert_row(struct processes *ps, const struct process *p, const struct wire_proc *slot, uint16_t parent_id,
-                       int is_fork)
+static void insert_row(struct processes *ps, const struct process *p, uint16_t parent_id, int is_fork)
 {
     sqlite3_stmt *q = store_statement(ps->store, "INSERT INTO process(process_id, pid, parent_id, start_kind, exe, "
                                                  "command_line, start_ns) VALUES(?, ?, ?, ?, ?, ?, ?)");
@@ -135,23 +137,37 @@ static void insert_row(struct processes *ps, const struct process *p, const stru
     sqlite3_bind_text(q, 4, is_fork ? "fork" : "exec", -1, SQLITE_STATIC);
     sqlite3_bind_text(q, 5, p->exe, -1, SQLITE_TRANSIENT);
     sqlite3_bind_text(q, 6, p->command, -1, SQLITE_TRANSIENT);
-    sqlite3_bind_int64(q, 7, clock_ns(ps->clock, slot->start_stamp));
+    sqlite3_bind_int64(q, 7, clock_ns(ps->clock, p->start_stamp));
     store_step(ps->store, q);
 }
 
-/* The image that this one replaces, and the row of the image that it comes from. */
-static uint16_t find_parent(struct processes *ps, const struct wire_proc *slot, int pid, int is_fork)
+static void replace(struct process *old, const struct process *by)
+{
+    old->dead = 1;
+    old->replaced = 1;
+    old->dead_stamp = by->start_stamp;
+    if (!old->outer_pid)
+        old->outer_pid = by->outer_pid;
+}
+
+/* The image that this one replaces, and the row of the image that it comes from. An image never replaces one that began
+ * later: that one has replaced it. */
+static uint16_t find_parent(struct processes *ps, const struct wire_proc *slot, struct process *p, int is_fork)
 {
     uint32_t parent_slot = __atomic_load_n(&slot->parent_slot, __ATOMIC_RELAXED);
     uint16_t parent_id = 0;
+    int pid = p->pid;
     for (uint32_t i = 0; i < ps->slot_end; i++) {
-        struct process *old = ps->by_slot[i];
+        struct process *other = ps->by_slot[i];
         /* a fork replaces nobody: a parent of the same pid is in another namespace */
-        if (old && old->pid == pid && !old->replaced && !(is_fork && i == parent_slot - 1)) {
-            old->dead = 1;
-            old->replaced = 1;
-            old->dead_stamp = slot->start_stamp;
-            parent_id = old->process_id;
+        if (!other || other->pid != pid || (is_fork && i == parent_slot - 1))
+            continue;
+        if (other->start_stamp > p->start_stamp) {
+            if (!p->replaced || other->start_stamp < p->dead_stamp)
+                replace(p, other);
+        } else if (!other->replaced || other->dead_stamp > p->start_stamp) {
+            replace(other, p);
+            parent_id = other->process_id;
         }
     }
     if (is_fork && parent_slot && parent_slot <= WIRE_PROCS && ps->by_slot[parent_slot - 1] &&
@@ -183,6 +199,8 @@ static int outer_pid(struct processes *ps, int pid)
 
 static void watch_for_end(struct processes *ps, struct process *p)
 {
+    if (p->dead) /* replaced already */
+        return;
     p->outer_pid = outer_pid(ps, p->pid);
     p->pidfd = p->outer_pid ? (int)syscall(SYS_pidfd_open, p->outer_pid, 0) : -1;
     if (!p->outer_pid || (p->pidfd < 0 && errno == ESRCH)) {
@@ -218,9 +236,12 @@ static void adopt(struct processes *ps, uint32_t index)
     struct process *p = xcalloc(1, sizeof *p);
     p->slot = index;
     p->pid = pid;
+    p->pidfd = -1;
     p->statm_fd = -1;
+    uint64_t start = __atomic_load_n(&slot->start_stamp, __ATOMIC_RELAXED), now = clock_stamp(ps->clock);
+    p->start_stamp = start < now ? start : now;
     p->inherited = (uint8_t)is_fork;
-    uint16_t parent_id = find_parent(ps, slot, pid, is_fork);
+    uint16_t parent_id = find_parent(ps, slot, p, is_fork);
     if (ps->total < UINT16_MAX) {
         p->process_id = (uint16_t)++ps->total;
     } else { /* it must not wait for ever for room in its rings, so it is seen to, but not recorded */
@@ -233,11 +254,55 @@ static void adopt(struct processes *ps, uint32_t index)
     p->python = python_open(ps->named, p->outer_pid);
     p->stacks = stack_map_open(ps->stacks, p->process_id, p->python);
     if (!p->discard) {
-        insert_row(ps, p, slot, parent_id, is_fork);
-        pid_set(ps, pid, p->process_id);
+        insert_row(ps, p, parent_id, is_fork);
+        pid_set(ps, pid, p->process_id, p->start_stamp);
     }
     ps->by_slot[index] = p;
     ps->live++;
+    if (index >= ps->slot_end)
+        ps->slot_end = index + 1;
+}
+
+struct newcomer {
+    uint64_t start_stamp;
+    uint32_t slot;
+};
+
+/* Slots that are live and not adopted yet, in the order of their numbers. */
+static uint32_t find_newcomers(const struct processes *ps, struct newcomer *found)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < WIRE_PROCS; i++) {
+        const struct wire_proc *slot = &ps->session->procs[i];
+        uint32_t state = ps->by_slot[i] ? WIRE_PROC_CLAIMED : __atomic_load_n(&slot->state, __ATOMIC_ACQUIRE);
+        if (state == WIRE_PROC_LIVE)
+            found[count++] = (struct newcomer){__atomic_load_n(&slot->start_stamp, __ATOMIC_RELAXED), i};
+        /* programs take the lowest free slot, so the first one that was never used ends the search */
+        if (state == WIRE_PROC_FREE && i >= ps->slot_end)
+            break;
+    }
+    return count;
+}
+
+static int by_start(const void *a, const void *b)
+{
+    const struct newcomer *x = a, *y = b;
+    return (x->start_stamp > y->start_stamp) - (x->start_stamp < y->start_stamp);
+}
+
+/* Oldest first: an image may stand in a lower slot than the one that it replaced, a child in a lower one than its
+ * parent. Each was live before the one that came of it, so when a search finds no more than the one before, none is
+ * missing. */
+static void adopt_newcomers(struct processes *ps)
+{
+    struct newcomer found[WIRE_PROCS];
+    uint32_t before, count = find_newcomers(ps, found);
+    do
+        before = count;
+    while ((count = find_newcomers(ps, found)) > before);
+    qsort(found, count, sizeof *found, by_start);
+    for (uint32_t i = 0; i < count; i++)
+        adopt(ps, found[i].slot);
 }
 
 /* --- while it lives --- */
@@ -259,18 +324,18 @@ static void look_for_end(struct processes *ps, struct process *p)
 
 void processes_scan(struct processes *ps)
 {
+    int is_new = 0;
     for (uint32_t i = 0; i < WIRE_PROCS; i++) {
         struct process *p = ps->by_slot[i];
-        /* programs take the lowest free slot, so the first one that was never used ends the search */
-        if (!p && __atomic_load_n(&ps->session->procs[i].state, __ATOMIC_ACQUIRE) == WIRE_PROC_LIVE)
-            adopt(ps, i);
-        if (ps->by_slot[i] && i >= ps->slot_end)
-            ps->slot_end = i + 1;
+        uint32_t state = p ? WIRE_PROC_CLAIMED : __atomic_load_n(&ps->session->procs[i].state, __ATOMIC_RELAXED);
+        is_new |= state == WIRE_PROC_LIVE;
         if (p && !p->dead)
             look_for_end(ps, p);
-        if (i >= ps->slot_end && __atomic_load_n(&ps->session->procs[i].state, __ATOMIC_RELAXED) == WIRE_PROC_FREE)
+        if (state == WIRE_PROC_FREE && i >= ps->slot_end)
             break;
     }
+    if (is_new)
+        adopt_newcomers(ps);
     if (!ps->first_ended && ps->first_pid > 0 && waitpid(ps->first_pid, &ps->first_status, WNOHANG) == ps->first_pid)
         ps->first_ended = 1;
 }

@@ -29,6 +29,7 @@ struct process {
     uint8_t overdue;        /* has words stamped after dead_stamp */
     uint8_t has_exit;       /* EXIT record seen */
     uint8_t has_exec;       /* EXEC record seen, and nothing since from that thread */
+    uint64_t start_stamp;   /* as it says: to be compared, no more */
     uint64_t dead_stamp;    /* when it was seen to be gone */
     uint64_t exec_stamp;    /* of the EXEC record */
     uint64_t exec_check_ns; /* when to look whether it became a program that is not recorded; monotonic */

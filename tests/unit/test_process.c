@@ -100,11 +100,126 @@ static void test_exec(void **state)
     setup_end(s);
 }
 
+/* A process that does nothing until it is told to end. */
+static pid_t start_idle(int *go)
+{
+    int ends[2];
+    assert_int_equal(pipe(ends), 0);
+    pid_t pid = fork();
+    if (pid == 0) {
+        char byte;
+        close(ends[1]);
+        _exit(read(ends[0], &byte, 1) < 0);
+    }
+    close(ends[0]);
+    *go = ends[1];
+    return pid;
+}
+
+/* The slot that an image gets depends on which were free just then. */
+static uint32_t claim_this_slot(struct setup *s, uint32_t index, int pid, int parent_pid, uint32_t kind,
+                                uint32_t parent)
+{
+    for (uint32_t i = 0; i < 8; i++)
+        if (s->session.procs[i].state == WIRE_PROC_FREE)
+            s->session.procs[i].state = WIRE_PROC_CLAIMED;
+    s->session.procs[index].state = WIRE_PROC_FREE;
+    uint32_t slot = writer_claim_slot(s->session.control, pid, parent_pid, kind, parent);
+    assert_int_equal(slot, index);
+    return slot;
+}
+
+static int64_t count_of(struct setup *s, const char *from)
+{
+    char sql[512];
+    snprintf(sql, sizeof sql, "SELECT count(*) FROM %s", from);
+    return db_int(store_db(s->store), sql, -1);
+}
+
+/* A program starts, forks, and the child becomes another program, all between two rounds: whatever slots they have, the
+ * newest image lives, has its ring read, and comes from the fork, which comes from the program. */
+static void test_exec_in_any_slots(void **state)
+{
+    (void)state;
+    static const uint32_t orders[6][3] = {{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}};
+    for (int k = 0; k < 6; k++) {
+        struct setup *s = setup_begin(1);
+        struct writer old, new;
+        int go;
+        pid_t pid = start_idle(&go);
+        uint32_t program = claim_this_slot(s, orders[k][0], getpid(), getppid(), WIRE_START_EXEC, 0);
+        uint32_t child = claim_this_slot(s, orders[k][1], pid, getpid(), WIRE_START_FORK, program + 1);
+        writer_open(&old, s->session.control, child, pid, pid);
+        writer_alloc(&old, 1, 10, 0);
+        uint32_t image = claim_this_slot(s, orders[k][2], pid, getpid(), WIRE_START_EXEC, 0);
+        writer_open(&new, s->session.control, image, pid, pid);
+        writer_alloc(&new, 2, 20, 0);
+        setup_rounds(s, 5);
+        assert_int_equal(count_of(s, "process"), 3);
+        assert_int_equal(count_of(s, "process WHERE process_id = 1 AND parent_id IS NULL AND end_kind IS NULL"), 1);
+        assert_int_equal(count_of(s, "process WHERE process_id = 2 AND parent_id = 1 AND end_kind = 'exec'"), 1);
+        assert_int_equal(count_of(s, "process WHERE process_id = 3 AND parent_id = 2 AND end_kind IS NULL"), 1);
+        assert_int_equal(s->session.procs[image].state, WIRE_PROC_LIVE);
+        assert_int_equal(new.ring->state, WIRE_RING_LIVE);
+        assert_int_equal(s->session.procs[child].state, WIRE_PROC_FREE);
+        assert_int_equal(old.ring->state, WIRE_RING_FREE);
+        writer_alloc(&new, 3, 30, 0);
+        setup_rounds(s, 3);
+        assert_int_equal(new.ring->tail, new.ring->head);
+        assert_int_equal(setup_find_event(s, EVENT_ALLOC, 2, NULL)->size_bytes, 10);
+        assert_int_equal(s->events[s->count - 1].process_id, 3);
+        assert_int_equal(s->events[s->count - 1].size_bytes, 30);
+        assert_int_equal(s->disorder, 0);
+        close(go);
+        waitpid(pid, NULL, 0);
+        setup_wait_until(s, "SELECT count(*) FROM process WHERE process_id = 3 AND end_kind IS NOT NULL", 1);
+        setup_end(s);
+    }
+}
+
+/* An older image that is seen after the one that replaced it is the one that is gone. Stamps are the other side's:
+ * those of no clock do no harm. */
+static void test_older_image_seen_late(void **state)
+{
+    (void)state;
+    static const uint64_t stamps[] = {1, 0, UINT64_MAX, 1ull << 63};
+    for (int k = 0; k < 4; k++) {
+        struct setup *s = setup_begin(1);
+        struct writer old, new;
+        int go;
+        pid_t pid = start_idle(&go);
+        uint32_t program = claim_this_slot(s, 0, getpid(), getppid(), WIRE_START_EXEC, 0);
+        uint32_t child = claim_this_slot(s, 1, pid, getpid(), WIRE_START_FORK, program + 1);
+        s->session.procs[child].state = WIRE_PROC_CLAIMED;
+        if (k)
+            s->session.procs[child].start_stamp = stamps[k];
+        writer_open(&old, s->session.control, child, pid, pid);
+        uint32_t image = claim_this_slot(s, 2, pid, getpid(), WIRE_START_EXEC, 0);
+        writer_open(&new, s->session.control, image, pid, pid);
+        setup_rounds(s, 5);
+        s->session.procs[child].state = WIRE_PROC_LIVE;
+        writer_free(&old, 1);
+        writer_free(&new, 2);
+        setup_rounds(s, 5);
+        int is_known_older = stamps[k] < 2;
+        assert_int_equal(s->session.procs[is_known_older ? image : child].state, WIRE_PROC_LIVE);
+        assert_int_equal(s->session.procs[is_known_older ? child : image].state, WIRE_PROC_FREE);
+        assert_int_equal(s->count, 3); /* the end of the replaced one, too */
+        assert_int_equal(count_of(s, "process WHERE end_kind = 'exec'"), 1);
+        close(go);
+        waitpid(pid, NULL, 0);
+        setup_wait_until(s, "SELECT count(*) FROM process WHERE end_kind IS NOT NULL", 2);
+        setup_end(s);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_killed_while_busy),
         cmocka_unit_test(test_exec),
+        cmocka_unit_test(test_exec_in_any_slots),
+        cmocka_unit_test(test_older_image_seen_late),
     };
     return cmocka_run_group_tests(tests, scratch_begin, scratch_end);
 }

@@ -1,6 +1,7 @@
 #include "zip.h"
 
 #include "error.h"
+#include "io.h"
 
 #include <fcntl.h>
 #include <limits.h>
@@ -135,13 +136,9 @@ char *zip_read(const char *path, size_t most, size_t *length, struct stat *st)
     if (fstat(fd, st) == 0 && S_ISREG(st->st_mode) && st->st_size > 0 && st->st_size <= (off_t)ZIP_BYTES_MAX) {
         struct zip z = {.bytes = (size_t)st->st_size};
         uint8_t *data = xmalloc(z.bytes);
-        size_t done = 0;
-        ssize_t n;
-        /* read, not mapped: a file that another process cuts would kill us */
-        while (done < z.bytes && (n = read(fd, data + done, z.bytes - done)) > 0)
-            done += (size_t)n;
         z.data = data;
-        if (done == z.bytes)
+        /* read, not mapped: a file that another process cuts would kill us */
+        if (io_read(fd, data, z.bytes) == z.bytes)
             text = member(&z, path + container_length + 1, most, length);
         free(data);
     }

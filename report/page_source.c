@@ -6,6 +6,7 @@
 #include "page_data.h"
 
 #include "../common/db.h"
+#include "../common/io.h"
 #include "../common/zip.h"
 #include "source.h"
 
@@ -154,11 +155,8 @@ static char *read_disk(const struct page *page, const char *path, const char **w
     } else if (source_is_newer(&st, page->start_unix_ns)) {
         *why = "changed since the recording";
     } else {
-        size_t used = 0, size = (size_t)st.st_size;
-        ssize_t n;
-        text = xmalloc(size + 1);
-        while (used < size && (n = read(fd, text + used, size - used)) > 0)
-            used += (size_t)n;
+        text = xmalloc((size_t)st.st_size + 1);
+        size_t used = io_read(fd, text, (size_t)st.st_size);
         text[used] = 0;
         int is_text = !memchr(text, 0, used);
         if (!is_text || (!is_source && !is_script(text))) {

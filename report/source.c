@@ -1,6 +1,7 @@
 #include "source.h"
 
 #include "../common/db.h"
+#include "../common/io.h"
 #include "../common/zip.h"
 
 #include <fcntl.h>
@@ -37,12 +38,9 @@ static char *from_disk(const char *path, int64_t recorded_ns, int *is_newer)
         return text;
     }
     if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0 && st.st_size <= (off_t)SOURCE_BYTES_MAX) {
-        size_t size = (size_t)st.st_size, done = 0;
-        ssize_t n;
+        size_t size = (size_t)st.st_size;
         text = xmalloc(size + 1);
-        while (done < size && (n = read(fd, text + done, size - done)) > 0)
-            done += (size_t)n;
-        text[done] = 0;
+        text[io_read(fd, text, size)] = 0;
         *is_newer = source_is_newer(&st, recorded_ns);
     }
     close(fd);

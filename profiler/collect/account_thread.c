@@ -1,4 +1,5 @@
 #include "account_private.h"
+#include "tally_row.h"
 
 #include "../../common/error.h"
 
@@ -57,37 +58,15 @@ void account_thread_dirty(struct account *a, uint32_t thread_id)
 static void write_row(struct account *a, uint32_t thread_id, unsigned device, const char *kind, const struct tally *t,
                       const struct tally_peaks *peaks)
 {
-    static const char sql[] =
-        "INSERT OR REPLACE INTO account(scope, key_id, inclusive, device_id, kind, alloc_count, alloc_bytes, "
-        "free_count, "
-        "free_bytes, temporary_count, temporary_bytes, at_peak_bytes, at_peak_count, at_kind_peak_bytes, "
-        "own_peak_bytes, "
-        "end_bytes, end_count, active_peak_bytes, reserved_peak_bytes, largest_bytes, lifetime_ns) "
-        "VALUES('thread',?,0,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)";
+    static const char sql[] = "INSERT OR REPLACE INTO account(scope, key_id, inclusive, device_id, kind, " TALLY_COLUMNS
+                              ") VALUES('thread',?,0,?,?," TALLY_VALUES ")";
     sqlite3_stmt *q = store_statement(a->store, sql);
     if (!q)
         return;
     sqlite3_bind_int64(q, 1, thread_id);
     sqlite3_bind_int64(q, 2, device);
     sqlite3_bind_text(q, 3, kind, -1, SQLITE_STATIC);
-    const uint64_t values[] = {t->alloc_count - t->moved_count,
-                               t->alloc_bytes - t->moved_bytes,
-                               t->left_count - t->end_count - t->moved_count,
-                               t->left_bytes - t->end_bytes - t->moved_bytes,
-                               t->temporary_count,
-                               t->temporary_bytes,
-                               peaks->bytes,
-                               peaks->count,
-                               peaks->kind_bytes,
-                               t->own_peak_bytes,
-                               t->end_bytes,
-                               t->end_count,
-                               t->active_peak_bytes,
-                               t->reserved_peak_bytes,
-                               t->largest_bytes,
-                               t->lifetime_ns};
-    for (unsigned i = 0; i < sizeof values / sizeof *values; i++)
-        sqlite3_bind_int64(q, (int)i + 4, (int64_t)values[i]);
+    tally_bind(q, 4, t, peaks);
     store_step(a->store, q);
 }
 

@@ -4,6 +4,9 @@
  */
 #include "finish_private.h"
 #include "strmap.h"
+#include "wrap.h"
+
+#include "../../common/array.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -91,25 +94,11 @@ struct pass {
     size_t out_count, out_capacity;
 };
 
-#define GROW(array, count, capacity)                                                                                   \
-    do {                                                                                                               \
-        if ((count) == (capacity)) {                                                                                   \
-            (capacity) = (capacity) ? (capacity)*2 : 256;                                                              \
-            (array) = xrealloc((array), (capacity) * sizeof *(array));                                                 \
-        }                                                                                                              \
-    } while (0)
-
-/* A hostile file may hold any number: sums wrap instead of overflowing. */
-static int64_t add(int64_t a, int64_t b)
-{
-    return (int64_t)((uint64_t)a + (uint64_t)b);
-}
-
 static void combine(int64_t *into, const int64_t *from)
 {
     for (int i = 0; i < VALUE_COUNT; i++) {
         if (combines[i] != COMBINE_max)
-            into[i] = add(into[i], from[i]);
+            into[i] = wrap_add(into[i], from[i]);
         else if (from[i] > into[i])
             into[i] = from[i];
     }
@@ -123,7 +112,7 @@ static struct row *row_of(struct pass *p, int inclusive, uint32_t key, uint32_t 
     for (uint32_t at = *head; at; at = p->rows[at].next)
         if (p->rows[at].group == group)
             return &p->rows[at];
-    GROW(p->rows, p->row_count, p->row_capacity);
+    ARRAY_GROW(p->rows, p->row_count, p->row_capacity);
     struct row *r = &p->rows[p->row_count];
     *r = (struct row){.key = key, .next = *head, .group = group};
     *head = (uint32_t)p->row_count++;
@@ -139,7 +128,7 @@ static void row_add(struct pass *p, struct row *r, const int64_t *stat, uint32_t
         p->links[r->last_link].range.end = end;
         return;
     }
-    GROW(p->links, p->link_count, p->link_capacity);
+    ARRAY_GROW(p->links, p->link_count, p->link_capacity);
     uint32_t at = (uint32_t)p->link_count++;
     p->links[at] = (struct link){{first, end}, 0};
     if (r->last_link)
@@ -187,7 +176,7 @@ static void enter_key(struct pass *p, uint32_t key)
 {
     if (p->on_path[key]++)
         return;
-    GROW(p->keys, p->key_count, p->key_capacity);
+    ARRAY_GROW(p->keys, p->key_count, p->key_capacity);
     p->keys[p->key_count++] = key;
 }
 
@@ -319,12 +308,12 @@ static uint32_t set_of(struct pass *p, const uint32_t *rows, size_t count, int64
         return *slot;
     }
     size_t set = p->set_count;
-    GROW(p->set_rows, set, p->set_rows_capacity);
-    GROW(p->sets, p->set_count, p->set_capacity);
+    ARRAY_GROW(p->set_rows, set, p->set_rows_capacity);
+    ARRAY_GROW(p->sets, p->set_count, p->set_capacity);
     p->sets[p->set_count++] = (struct ownpeak_set){.low_bytes = low, .high_bytes = high, .peak_bytes = -1};
     p->set_rows[set] = (struct set_rows){(uint32_t)p->row_list_count, (uint32_t)count, range_count, is_self, key.count};
     for (size_t i = 0; i < count; i++) {
-        GROW(p->row_lists, p->row_list_count, p->row_list_capacity);
+        ARRAY_GROW(p->row_lists, p->row_list_count, p->row_list_capacity);
         p->row_lists[p->row_list_count++] = rows[i];
     }
     return *slot = (uint32_t)p->set_count;
@@ -383,7 +372,7 @@ static void give_ranges(struct pass *p)
 static void add_out(struct pass *p, enum scope scope, int inclusive, int64_t key_id, const uint32_t *rows, size_t count,
                     int is_all)
 {
-    GROW(p->out, p->out_count, p->out_capacity);
+    ARRAY_GROW(p->out, p->out_count, p->out_capacity);
     struct out_row *o = &p->out[p->out_count++];
     const struct row *first = &p->rows[rows[0]];
     const struct model_group *group = &p->m->groups[first->group];

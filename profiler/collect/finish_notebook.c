@@ -3,6 +3,7 @@
  * recording always, because its only other place is a file that people go on editing.
  */
 #include "../../common/buf.h"
+#include "../../common/io.h"
 #include "finish_private.h"
 #include "notebook.h"
 
@@ -163,10 +164,7 @@ static void read_notebook(struct search *s, const char *path)
         return;
     if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0 && st.st_size <= (off_t)NOTEBOOK_BYTES_MAX) {
         char *text = xmalloc((size_t)st.st_size + 1);
-        size_t length = 0;
-        ssize_t n;
-        while (length < (size_t)st.st_size && (n = read(fd, text + length, (size_t)st.st_size - length)) > 0)
-            length += (size_t)n;
+        size_t length = io_read(fd, text, (size_t)st.st_size);
         text[length] = 0;
         notebook_cells(text, length, keep_cell, s);
         free(text);

@@ -1,6 +1,7 @@
 /*
  * The text of the source files, for reports on another machine. Bounded, and only what frames name.
  */
+#include "../../common/io.h"
 #include "../../common/zip.h"
 #include "finish_private.h"
 
@@ -24,10 +25,7 @@ static char *read_source(const char *path, size_t *length)
         return zip_read(path, FILE_BYTES_MAX, length, &st);
     if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size <= (off_t)FILE_BYTES_MAX) {
         text = xmalloc((size_t)st.st_size + 1);
-        *length = 0;
-        ssize_t n;
-        while (*length < (size_t)st.st_size && (n = read(fd, text + *length, (size_t)st.st_size - *length)) > 0)
-            *length += (size_t)n;
+        *length = io_read(fd, text, (size_t)st.st_size);
         if (memchr(text, 0, *length)) { /* no text */
             free(text);
             text = NULL;

@@ -7,6 +7,7 @@
 #include "strmap.h"
 #include "symbols_pool.h"
 
+#include "../../common/array.h"
 #include "../../common/buf.h"
 
 #include <errno.h>
@@ -46,17 +47,9 @@ struct pass {
     sqlite3_stmt *insert_function, *insert_file, *insert_frame, *delete_frames;
 };
 
-#define GROW(array, count, capacity)                                                                                   \
-    do {                                                                                                               \
-        if ((count) == (capacity)) {                                                                                   \
-            (capacity) = (capacity) ? (capacity)*2 : 64;                                                               \
-            (array) = xrealloc((array), (capacity) * sizeof *(array));                                                 \
-        }                                                                                                              \
-    } while (0)
-
 static char *keep(struct pass *p, const char *text)
 {
-    GROW(p->strings, p->string_count, p->string_capacity);
+    ARRAY_GROW(p->strings, p->string_count, p->string_capacity);
     return p->strings[p->string_count++] = xstrdup(text);
 }
 
@@ -75,7 +68,7 @@ static uint32_t job_for(struct pass *p, const char *path, const char *build_id, 
     if (!is_new)
         return *slot;
     *slot = (uint32_t)p->job_count;
-    GROW(p->jobs, p->job_count, p->job_capacity);
+    ARRAY_GROW(p->jobs, p->job_count, p->job_capacity);
     p->jobs[p->job_count] = (struct symbols_job){.path = path ? keep(p, path) : NULL,
                                                  .build_id = build_id && *build_id ? keep(p, build_id) : NULL,
                                                  .perf_pid = perf_pid};
@@ -91,7 +84,7 @@ static int has_perf_map(int pid)
 
 static void want(struct pass *p, int64_t address_id, uint64_t offset, uint32_t job, uint32_t order)
 {
-    GROW(p->wanted, p->wanted_count, p->wanted_capacity);
+    ARRAY_GROW(p->wanted, p->wanted_count, p->wanted_capacity);
     p->wanted[p->wanted_count++] = (struct wanted){address_id, offset, job, order};
 }
 
@@ -124,7 +117,7 @@ static int want_modules(struct pass *p)
             int is_jit = (*path != '/' || strncmp(path, "//anon", 6) == 0) && has_perf_map(pid);
             job = job_for(p, is_jit ? NULL : path, is_jit ? NULL : db_text(s, 4), is_jit ? pid : 0);
             bias = is_jit ? (uint64_t)sqlite3_column_int64(s, 5) : 0;
-            GROW(p->modules, p->module_count, p->module_capacity);
+            ARRAY_GROW(p->modules, p->module_count, p->module_capacity);
             p->modules[p->module_count++] = (struct job_module){module, job};
         }
         want(p, sqlite3_column_int64(s, 0), (uint64_t)sqlite3_column_int64(s, 1) + bias - 1, job, 0);

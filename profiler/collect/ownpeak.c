@@ -8,7 +8,9 @@
 #include "finish_private.h"
 #include "ownpeak_chunk.h"
 #include "ownpeak_timeline.h"
+#include "wrap.h"
 
+#include "../../common/array.h"
 #include "../../common/chunk.h"
 
 #include <errno.h>
@@ -91,24 +93,6 @@ struct pass {
     int is_stopped;
 };
 
-#define GROW(array, count, capacity)                                                                                   \
-    do {                                                                                                               \
-        if ((count) == (capacity)) {                                                                                   \
-            (capacity) = (capacity) ? (capacity)*2 : 256;                                                              \
-            (array) = xrealloc((array), (capacity) * sizeof *(array));                                                 \
-        }                                                                                                              \
-    } while (0)
-
-static int64_t add(int64_t a, int64_t b)
-{
-    return (int64_t)((uint64_t)a + (uint64_t)b); /* a hostile file may hold any number */
-}
-
-static int64_t subtract(int64_t a, int64_t b)
-{
-    return (int64_t)((uint64_t)a - (uint64_t)b);
-}
-
 static int64_t cpu_ns(void)
 {
     struct timespec t;
@@ -177,9 +161,9 @@ static struct sum set_sum(const struct pass *p, const struct ownpeak_set *s)
     struct sum total = {0, 0, 0};
     const struct ownpeak_range *r = p->ranges + s->first_range, *end = r + s->range_count;
     for (; r < end; r++) {
-        total.live = add(total.live, p->sums[r->end].live - p->sums[r->first].live);
-        total.rise = add(total.rise, p->sums[r->end].rise - p->sums[r->first].rise);
-        total.least = add(total.least, p->sums[r->end].least - p->sums[r->first].least);
+        total.live = wrap_add(total.live, p->sums[r->end].live - p->sums[r->first].live);
+        total.rise = wrap_add(total.rise, p->sums[r->end].rise - p->sums[r->first].rise);
+        total.least = wrap_add(total.least, p->sums[r->end].least - p->sums[r->first].least);
     }
     return total;
 }
@@ -205,14 +189,14 @@ static void sum_sites(struct pass *p, const struct chunk_delta *deltas, size_t c
         if (!site)
             continue;
         struct sum *s = &p->sums[site];
-        s->rise = add(s->rise, (int64_t)deltas[i].rise_bytes);
+        s->rise = wrap_add(s->rise, (int64_t)deltas[i].rise_bytes);
         s->least =
             s->least > 0 && deltas[i].free_bytes < (uint64_t)s->least ? s->least - (int64_t)deltas[i].free_bytes : 0;
     }
     for (size_t i = 0; i < n; i++) {
-        p->sums[i + 1].live = add(p->sums[i].live, p->sums[i + 1].live);
-        p->sums[i + 1].rise = add(p->sums[i].rise, p->sums[i + 1].rise);
-        p->sums[i + 1].least = add(p->sums[i].least, p->sums[i + 1].least);
+        p->sums[i + 1].live = wrap_add(p->sums[i].live, p->sums[i + 1].live);
+        p->sums[i + 1].rise = wrap_add(p->sums[i].rise, p->sums[i + 1].rise);
+        p->sums[i + 1].least = wrap_add(p->sums[i].least, p->sums[i + 1].least);
     }
 }
 
@@ -221,7 +205,7 @@ static void bound_chunk(struct pass *p, const struct chunk_delta *deltas, size_t
     sum_sites(p, deltas, count);
     for (size_t i = 0; i < p->device_count; i++) {
         struct device *d = &p->devices[i];
-        d->least = subtract(p->sums[d->end].least, p->sums[d->first].least);
+        d->least = wrap_subtract(p->sums[d->end].least, p->sums[d->first].least);
     }
     for (size_t i = 0; i < p->set_count; i++) {
         struct ownpeak_set *s = &p->sets[i];
@@ -229,8 +213,8 @@ static void bound_chunk(struct pass *p, const struct chunk_delta *deltas, size_t
             continue;
         const struct device *d = &p->devices[p->device_of[i]];
         struct sum sum = set_sum(p, s);
-        int64_t bound = add(sum.live, sum.rise);
-        int64_t shared = subtract(d->high_bytes, subtract(d->least, sum.least));
+        int64_t bound = wrap_add(sum.live, sum.rise);
+        int64_t shared = wrap_subtract(d->high_bytes, wrap_subtract(d->least, sum.least));
         if (sum.live > s->low_bytes)
             s->low_bytes = sum.live;
         if (d->high_bytes < OWNPEAK_UNKNOWN && shared < bound)
@@ -239,7 +223,7 @@ static void bound_chunk(struct pass *p, const struct chunk_delta *deltas, size_t
             bound = s->high_bytes;
         if (bound <= s->low_bytes)
             continue;
-        GROW(p->candidates, p->candidate_count, p->candidate_capacity);
+        ARRAY_GROW(p->candidates, p->candidate_count, p->candidate_capacity);
         p->candidates[p->candidate_count++] = (struct candidate){(uint32_t)i, chunk, sum.live, bound};
     }
 }
@@ -264,7 +248,7 @@ static int check_timelines(const struct pass *p)
         const struct device *d = &p->devices[i];
         int64_t live = 0;
         for (uint32_t n = d->first; n < d->end; n++)
-            live = add(live, p->live[n]);
+            live = wrap_add(live, p->live[n]);
         if (live > d->high_bytes)
             return 0;
     }
@@ -314,7 +298,7 @@ static int bound_all(struct pass *p)
             p->incomplete = "events are missing";
             break;
         }
-        events = add(events, sqlite3_column_int64(s, 2));
+        events = wrap_add(events, sqlite3_column_int64(s, 2));
         const struct chunk_delta *deltas;
         const void *data = sqlite3_column_blob(s, 3);
         long count = data ? chunk_decode_deltas(p->codec, data, (size_t)sqlite3_column_bytes(s, 3), &deltas) : -EBADMSG;
@@ -322,7 +306,7 @@ static int bound_all(struct pass *p)
             p->incomplete = DAMAGED;
             break;
         }
-        GROW(p->chunks, p->chunk_count, p->chunk_capacity);
+        ARRAY_GROW(p->chunks, p->chunk_count, p->chunk_capacity);
         p->chunks[p->chunk_count] = (struct chunk){.id = sqlite3_column_int64(s, 0)};
         for (size_t i = 0; i < p->device_count; i++)
             p->devices[i].high_bytes =

@@ -1,5 +1,8 @@
 #include "ownpeak_chunk.h"
 
+#include "wrap.h"
+
+#include "../../common/array.h"
 #include "../../common/chunk.h"
 
 #include <errno.h>
@@ -44,19 +47,6 @@ struct ownpeak_worker {
     uint32_t *in_block, *sets_in_block;
 };
 
-#define GROW(array, count, capacity)                                                                                   \
-    do {                                                                                                               \
-        if ((count) == (capacity)) {                                                                                   \
-            (capacity) = (capacity) ? (capacity)*2 : 256;                                                              \
-            (array) = xrealloc((array), (capacity) * sizeof *(array));                                                 \
-        }                                                                                                              \
-    } while (0)
-
-static int64_t add(int64_t a, int64_t b)
-{
-    return (int64_t)((uint64_t)a + (uint64_t)b); /* a hostile file may hold any number */
-}
-
 static void raise_best(struct ownpeak_set *s, int64_t best)
 {
     int64_t known = ownpeak_best(s);
@@ -73,7 +63,7 @@ static uint32_t site_index(const struct ownpeak_worker *w, uint32_t id)
 static uint32_t touch(struct ownpeak_worker *w, uint32_t site)
 {
     if (!w->touched_of[site]) {
-        GROW(w->touched, w->touched_count, w->touched_capacity);
+        ARRAY_GROW(w->touched, w->touched_count, w->touched_capacity);
         w->touched[w->touched_count++] = (struct touched){.site = site, .block = UINT32_MAX};
         w->touched_of[site] = (uint32_t)w->touched_count;
     }
@@ -170,7 +160,7 @@ static void replay(struct ownpeak_worker *w, const struct active *a, const struc
     int64_t live = a->live, best = ownpeak_best(s);
     for (size_t i = 0; i < count; i++) {
         uint64_t is_in = a->sites[numbers[i] / 64] >> numbers[i] % 64 & 1;
-        live = add(live, steps[i].change & -(int64_t)is_in);
+        live = wrap_add(live, steps[i].change & -(int64_t)is_in);
         best = live > best ? live : best;
     }
     raise_best(s, best);
@@ -194,14 +184,14 @@ static size_t follow_sites(struct ownpeak_worker *w, const struct step *steps, u
             w->in_block[sites++] = steps[i].touched;
         }
         numbers[i] = (uint8_t)t->number;
-        t->net = add(t->net, steps[i].change);
+        t->net = wrap_add(t->net, steps[i].change);
         t->rise = t->net > t->rise ? t->net : t->rise;
         t->fall = t->net < t->fall ? t->net : t->fall;
-        all->net = add(all->net, steps[i].change);
+        all->net = wrap_add(all->net, steps[i].change);
         all->rise = all->net > all->rise ? all->net : all->rise;
     }
     for (size_t i = 0; i < sites; i++)
-        all->falls = add(all->falls, w->touched[w->in_block[i]].fall);
+        all->falls = wrap_add(all->falls, w->touched[w->in_block[i]].fall);
     return sites;
 }
 
@@ -219,9 +209,9 @@ static size_t follow_sets(struct ownpeak_worker *w, size_t sites, uint32_t block
                 memset(a->sites, 0, sizeof a->sites);
                 w->sets_in_block[sets++] = at;
             }
-            a->net = add(a->net, t->net);
-            a->rise = add(a->rise, t->rise);
-            a->fall = add(a->fall, t->fall);
+            a->net = wrap_add(a->net, t->net);
+            a->rise = wrap_add(a->rise, t->rise);
+            a->fall = wrap_add(a->fall, t->fall);
             a->sites[i / 64] |= 1ull << i % 64;
         }
     }
@@ -237,10 +227,10 @@ static void run_block(struct ownpeak_worker *w, const struct step *steps, size_t
     for (size_t i = 0; i < sets; i++) {
         struct active *a = &w->active[w->sets_in_block[i]];
         /* It rises by what its sites do, and by what all sites do and those outside it make room for. */
-        int64_t shared = add(all.rise, a->fall - all.falls);
-        if (add(a->live, shared < a->rise ? shared : a->rise) > ownpeak_best(&w->in->sets[a->set]))
+        int64_t shared = wrap_add(all.rise, a->fall - all.falls);
+        if (wrap_add(a->live, shared < a->rise ? shared : a->rise) > ownpeak_best(&w->in->sets[a->set]))
             replay(w, a, steps, numbers, count);
-        a->live = add(a->live, a->net);
+        a->live = wrap_add(a->live, a->net);
     }
 }
 
@@ -282,7 +272,7 @@ void ownpeak_worker_clear(struct ownpeak_worker *w)
 
 void ownpeak_worker_follow(struct ownpeak_worker *w, uint32_t set, int64_t live_bytes)
 {
-    GROW(w->active, w->active_count, w->active_capacity);
+    ARRAY_GROW(w->active, w->active_count, w->active_capacity);
     w->active[w->active_count++] = (struct active){.set = set, .block = UINT32_MAX, .live = live_bytes};
 }
 

@@ -19,26 +19,48 @@ static unsigned call_of(uint64_t word2)
     return (unsigned)(word2 & 0xff);
 }
 
+/* What the thread says after the record that is at the ring's position. */
+struct ahead {
+    uint64_t position, end; /* end 0: the ring is damaged */
+    uint64_t others;        /* records that are no calls */
+};
+
+static struct ahead ahead_of(const struct drain *d, const struct ring *r, uint64_t words)
+{
+    uint64_t end = __atomic_load_n(&d->session->rings[r->index].head, __ATOMIC_ACQUIRE);
+    return (struct ahead){r->position + words, end - r->position > WIRE_RING_WORDS ? 0 : end, 0};
+}
+
+/* The thread's next call: how many words it has, and where in *position; 0 when there is none nearby, -1 is not known
+ * yet. */
+static int64_t ahead_call(struct ahead *a, const struct ring *r, uint64_t *position)
+{
+    uint64_t length;
+    if (!a->end)
+        return 0;
+    while (a->position < a->end) {
+        length = drain_record_words(r, a->position, a->end);
+        if (!length)
+            return 0;
+        *position = a->position;
+        a->position += length;
+        unsigned op = WIRE_OP(record_word_at(r, *position, 1));
+        if (op == WIRE_CALL && length >= CALL_WORDS)
+            return (int64_t)length;
+        if (op != WIRE_STACK && op != WIRE_MODULE_LOAD && op != WIRE_PAD && ++a->others > SEGMENT_AHEAD)
+            return 0;
+    }
+    return -1;
+}
+
 /* What the thread does next with memory that it just allocated: 1 says that a sub-allocator hands out parts of it,
  * 0 something else, -1 is not known yet. */
 static int becomes_segment(struct drain *d, const struct ring *r, uint64_t words)
 {
-    uint64_t address = record_word(r, CALL_WORDS), size = record_word(r, CALL_WORDS + 1), length;
-    uint64_t position = r->position + words, others = 0;
-    uint64_t end = __atomic_load_n(&d->session->rings[r->index].head, __ATOMIC_ACQUIRE);
-    if (end - r->position > WIRE_RING_WORDS)
-        return 0;
-    for (; position < end; position += length) {
-        length = drain_record_words(r, position, end);
-        if (!length)
-            return 0;
-        unsigned op = WIRE_OP(record_word_at(r, position, 1));
-        if (op == WIRE_STACK || op == WIRE_MODULE_LOAD || op == WIRE_PAD)
-            continue;
-        if (op != WIRE_CALL && ++others > SEGMENT_AHEAD)
-            return 0;
-        if (op != WIRE_CALL || length < CALL_WORDS)
-            continue;
+    uint64_t address = record_word(r, CALL_WORDS), size = record_word(r, CALL_WORDS + 1), position;
+    struct ahead ahead = ahead_of(d, r, words);
+    int64_t length;
+    while ((length = ahead_call(&ahead, r, &position)) > 0)
         switch (call_of(record_word_at(r, position, 2))) {
         case WIRE_CALL_SUB_SEGMENT:
             return length >= CALL_WORDS + 3 && record_word_at(r, position, CALL_WORDS + 1) - address < size;
@@ -61,29 +83,17 @@ static int becomes_segment(struct drain *d, const struct ring *r, uint64_t words
         default:
             return 0;
         }
-    }
-    return -1;
+    return (int)length;
 }
 
 /* Whether the driver refused what this record takes away: 1 the thread's next call is an UNDO, 0 it is not, -1 is not
  * known yet. */
 static int was_refused(const struct drain *d, const struct ring *r, uint64_t words)
 {
-    uint64_t position = r->position + words, others = 0, length;
-    uint64_t end = __atomic_load_n(&d->session->rings[r->index].head, __ATOMIC_ACQUIRE);
-    if (end - r->position > WIRE_RING_WORDS)
-        return 0;
-    for (; position < end; position += length) {
-        length = drain_record_words(r, position, end);
-        if (!length)
-            return 0;
-        unsigned op = WIRE_OP(record_word_at(r, position, 1));
-        if (op == WIRE_CALL && length >= CALL_WORDS)
-            return call_of(record_word_at(r, position, 2)) == WIRE_CALL_UNDO;
-        if (op != WIRE_STACK && op != WIRE_MODULE_LOAD && op != WIRE_PAD && ++others > SEGMENT_AHEAD)
-            return 0;
-    }
-    return -1;
+    uint64_t position;
+    struct ahead ahead = ahead_of(d, r, words);
+    int64_t length = ahead_call(&ahead, r, &position);
+    return length > 0 ? call_of(record_word_at(r, position, 2)) == WIRE_CALL_UNDO : (int)length;
 }
 
 static int may_become_segment(const struct ring *r, uint64_t words)

@@ -1,6 +1,7 @@
 #include "site.h"
 
 #include "store.h"
+#include "tally_row.h"
 
 #include "../../common/error.h"
 
@@ -55,11 +56,8 @@ void site_mark_dirty(struct site_table *t, struct site *s, uint32_t id)
 static void write_site(struct store *store, const struct site *s, uint32_t id, const struct tally_peaks *peaks)
 {
     static const char sql[] =
-        "INSERT OR REPLACE INTO site(site_id, stack_id, process_id, device_id, kind, alloc_count, alloc_bytes, "
-        "free_count, free_bytes, temporary_count, temporary_bytes, at_peak_bytes, at_peak_count, at_kind_peak_bytes, "
-        "own_peak_bytes, end_bytes, end_count, active_peak_bytes, reserved_peak_bytes, largest_bytes, lifetime_ns) "
-        "VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)";
-    const struct tally *t = &s->tally;
+        "INSERT OR REPLACE INTO site(site_id, stack_id, process_id, device_id, kind, " TALLY_COLUMNS
+        ") VALUES(?,?,?,?,?," TALLY_VALUES ")";
     sqlite3_stmt *q = store_statement(store, sql);
     if (!q)
         return;
@@ -68,24 +66,7 @@ static void write_site(struct store *store, const struct site *s, uint32_t id, c
     sqlite3_bind_int(q, 3, s->process_id);
     sqlite3_bind_int(q, 4, s->device);
     sqlite3_bind_text(q, 5, kind_name(s->kind), -1, SQLITE_STATIC);
-    const uint64_t values[] = {t->alloc_count - t->moved_count,
-                               t->alloc_bytes - t->moved_bytes,
-                               t->left_count - t->end_count - t->moved_count,
-                               t->left_bytes - t->end_bytes - t->moved_bytes,
-                               t->temporary_count,
-                               t->temporary_bytes,
-                               peaks->bytes,
-                               peaks->count,
-                               peaks->kind_bytes,
-                               t->own_peak_bytes,
-                               t->end_bytes,
-                               t->end_count,
-                               t->active_peak_bytes,
-                               t->reserved_peak_bytes,
-                               t->largest_bytes,
-                               t->lifetime_ns};
-    for (unsigned i = 0; i < sizeof values / sizeof *values; i++)
-        sqlite3_bind_int64(q, (int)i + 6, (int64_t)values[i]);
+    tally_bind(q, 6, &s->tally, peaks);
     store_step(store, q);
 }
 

@@ -1,6 +1,7 @@
 #include "symbols_cache.h"
 
 #include "../../common/error.h"
+#include "../../common/io.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -51,19 +52,6 @@ static int file_name(const char *build_id, char name[160])
     return 1;
 }
 
-static void *read_all(int fd, size_t length)
-{
-    char *bytes = xmalloc(length);
-    size_t done = 0;
-    ssize_t n;
-    while (done < length && (n = read(fd, bytes + done, length - done)) > 0)
-        done += (size_t)n;
-    if (done == length)
-        return bytes;
-    free(bytes);
-    return NULL;
-}
-
 struct symbols_table *symbols_cache_read(const char *path, const char *build_id)
 {
     char name[160];
@@ -78,8 +66,12 @@ struct symbols_table *symbols_cache_read(const char *path, const char *build_id)
     struct symbols_table *t = NULL;
     if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_uid == geteuid() && st.st_size > 0 &&
         st.st_size <= (off_t)FILE_BYTES_MAX) {
-        void *bytes = read_all(fd, (size_t)st.st_size);
-        t = bytes ? symbols_table_open(bytes, (size_t)st.st_size) : NULL;
+        size_t length = (size_t)st.st_size;
+        void *bytes = xmalloc(length);
+        if (io_read(fd, bytes, length) == length)
+            t = symbols_table_open(bytes, length);
+        else
+            free(bytes);
     }
     close(fd);
     if (t && !symbols_table_is_current(t, path)) {
@@ -87,21 +79,6 @@ struct symbols_table *symbols_cache_read(const char *path, const char *build_id)
         t = NULL;
     }
     return t;
-}
-
-static int write_all(int fd, const void *bytes, size_t length)
-{
-    const char *p = bytes;
-    while (length) {
-        ssize_t n = write(fd, p, length);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
-            return -1;
-        p += n;
-        length -= (size_t)n;
-    }
-    return 0;
 }
 
 static void write_file(const char *name, const void *bytes, size_t length)
@@ -113,7 +90,7 @@ static void write_file(const char *name, const void *bytes, size_t length)
     snprintf(temporary, sizeof temporary, "%.160s.%d", name, (int)getpid());
     int fd = openat(directory, temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (fd >= 0) {
-        int failed = write_all(fd, bytes, length);
+        int failed = io_write(fd, bytes, length);
         failed |= close(fd);
         /* Readers see the old file or the new one, never a part. */
         if (failed || renameat(directory, temporary, directory, name))

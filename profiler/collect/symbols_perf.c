@@ -1,5 +1,7 @@
 #include "symbols_private.h"
 
+#include "../../common/io.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -48,10 +50,7 @@ static char *read_text(const char *path, size_t *length, char *why, size_t why_s
     } else {
         size_t limit = st.st_size < MAP_BYTES_MAX ? (size_t)st.st_size : MAP_BYTES_MAX;
         text = xmalloc(limit + 1);
-        *length = 0;
-        ssize_t n;
-        while (*length < limit && (n = read(fd, text + *length, limit - *length)) > 0)
-            *length += (size_t)n;
+        *length = io_read(fd, text, limit);
         text[*length] = 0;
     }
     close(fd);

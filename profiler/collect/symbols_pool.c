@@ -1,6 +1,7 @@
 #include "symbols_pool.h"
 
 #include "../../common/error.h"
+#include "../../common/io.h"
 #include "symbols_cache.h"
 #include "symbols_private.h"
 
@@ -66,20 +67,6 @@ static uint64_t now_ms(void)
 
 /* --- in the worker ----------------------------------------------------------------------------------------------- */
 
-static void send_all(int fd, const void *data, size_t length)
-{
-    const char *p = data;
-    while (length) {
-        ssize_t n = write(fd, p, length);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
-            _exit(1);
-        p += n;
-        length -= (size_t)n;
-    }
-}
-
 static void do_job(struct symbols_job *job, uint32_t index, int flags, int fd)
 {
     struct symbols *s =
@@ -99,8 +86,8 @@ static void do_job(struct symbols_job *job, uint32_t index, int flags, int fd)
     if (symbols_builder_write(b, symbols_source(s), may_cache, &out))
         _exit(1);
     struct message m = {MESSAGE_MAGIC, index, out.length};
-    send_all(fd, &m, sizeof m);
-    send_all(fd, out.data, out.length);
+    if (io_write(fd, &m, sizeof m) || io_write(fd, out.data, out.length))
+        _exit(1);
     buf_free(&out);
     symbols_builder_close(b);
     symbols_close(s);

@@ -2,15 +2,19 @@
  * compressor would have to be told of one by each of them. */
 #include "chunk.h"
 
+#define ZSTD_STATIC_LINKING_ONLY /* ZSTD_c_literalCompressionMode */
 #include "chunk_stream.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
-#define FRAME_VERSION 1u
-#define FRAME_LEVEL   1 /* of zstd */
-#define PAGE_BYTES    4096u
-#define LINE_BYTES    64u
+#define FRAME_VERSION    1u
+#define FRAME_LEVEL      1  /* of zstd */
+#define FRAME_MATCH      7  /* bytes that a repetition has at least: as small as with shorter ones, and sooner done */
+#define NOISE_STEP       64 /* how much less often zstd looks for repetitions in noise */
+#define LITERALS_HUFFMAN 1  /* zstd 1.5: ZSTD_ps_enable, 1.4: ZSTD_lcm_huffman */
+#define PAGE_BYTES       4096u
+#define LINE_BYTES       64u
 
 struct frame_header {
     char magic[4];
@@ -37,7 +41,11 @@ struct chunk_codec *chunk_codec_open(void)
         return NULL;
     }
     ZSTD_CCtx_setParameter(codec->pack, ZSTD_c_compressionLevel, FRAME_LEVEL);
+    ZSTD_CCtx_setParameter(codec->pack, ZSTD_c_minMatch, FRAME_MATCH);
     ZSTD_CCtx_setParameter(codec->pack, ZSTD_c_checksumFlag, 1);
+    /* With a step zstd leaves out entropy coding as well, were it not told. */
+    codec->packs_noise =
+        !ZSTD_isError(ZSTD_CCtx_setParameter(codec->pack, ZSTD_c_literalCompressionMode, LITERALS_HUFFMAN));
     return codec;
 }
 
@@ -119,7 +127,15 @@ void *codec_room(struct chunk_codec *codec, size_t count, size_t size)
     return codec->decoded;
 }
 
-int frame_pack(struct chunk_codec *codec, const char magic[4], size_t count, unsigned stream_count, struct buf *out)
+size_t stream_pack(struct chunk_codec *codec, const struct stream *s, int is_noise, void *out, size_t room)
+{
+    if (codec->packs_noise)
+        ZSTD_CCtx_setParameter(codec->pack, ZSTD_c_targetLength, is_noise ? NOISE_STEP : 0);
+    return ZSTD_compress2(codec->pack, out, room, s->data, s->length);
+}
+
+int frame_pack(struct chunk_codec *codec, const char magic[4], size_t count, unsigned stream_count, uint64_t noise,
+               struct buf *out)
 {
     size_t room = sizeof(struct frame_header) + stream_count * sizeof(struct frame_entry);
     for (unsigned i = 0; i < stream_count; i++)
@@ -137,7 +153,7 @@ int frame_pack(struct chunk_codec *codec, const char magic[4], size_t count, uns
         struct stream *s = &codec->streams[i];
         struct frame_entry entry = {.raw_bytes = (uint32_t)s->length};
         if (s->length) {
-            size_t packed = ZSTD_compress2(codec->pack, at, (size_t)(start + room - at), s->data, s->length);
+            size_t packed = stream_pack(codec, s, noise >> i & 1, at, (size_t)(start + room - at));
             if (ZSTD_isError(packed))
                 return -ENOMEM;
             entry.packed_bytes = (uint32_t)packed;
@@ -219,7 +235,7 @@ static int columns_pack(struct chunk_codec *codec, struct column *columns, unsig
 {
     for (unsigned i = 0; i < column_count; i++)
         column_end_write(&columns[i], &codec->streams[i * COLUMN_STREAMS]);
-    return frame_pack(codec, magic, count, column_count * COLUMN_STREAMS, out);
+    return frame_pack(codec, magic, count, column_count * COLUMN_STREAMS, 0, out);
 }
 
 static long columns_unpack(struct chunk_codec *codec, struct column *columns, unsigned column_count,

@@ -275,7 +275,7 @@ int chunk_encode_events(struct chunk_codec *codec, const struct chunk_event *eve
     int rc = begin_write(codec, columns, count);
     if (rc == 0)
         rc = put_events(codec, m, columns, events, count);
-    return rc ? rc : frame_pack(codec, CHUNK_EVENTS_MAGIC, count, S_COUNT, out);
+    return rc ? rc : frame_pack(codec, CHUNK_EVENTS_MAGIC, count, S_COUNT, CHUNK_EVENTS_NOISE, out);
 }
 
 /* --- reading --- */

@@ -25,6 +25,9 @@ enum { /* columns */
 
 enum { S_TABLE, S_CODE, S_THREAD, S_THREAD_HIGH, S_COLUMNS, S_COUNT = S_COLUMNS + C_COUNT * COLUMN_STREAMS };
 
+/* The streams of times between events (stream_pack) */
+#define CHUNK_EVENTS_NOISE (((1ull << COLUMN_STREAMS) - 1) << (S_COLUMNS + C_TIME * COLUMN_STREAMS))
+
 #define SLOTS (2 * CHUNK_EVENTS)
 #define NONE  UINT32_MAX
 #define BINS  4096u

@@ -125,6 +125,7 @@ static inline uint64_t unzigzag(uint64_t value)
 struct chunk_codec {
     ZSTD_CCtx *pack;
     ZSTD_DCtx *unpack;
+    int packs_noise; /* zstd takes what noise is packed with */
     struct stream streams[STREAM_MAX];
     struct chunk_events_state *events; /* of chunk_events.c; NULL until used */
     void *decoded;                     /* what the last decode returned */
@@ -140,8 +141,12 @@ void column_end_write(const struct column *c, struct stream *streams);
 void column_begin_read(struct column *c, const struct stream *streams);
 int column_is_read(const struct column *c); /* everything was used */
 
-/* Appends the frame of streams [0, stream_count) to out. Returns 0, -ENOMEM or -EFBIG. */
-int frame_pack(struct chunk_codec *codec, const char magic[4], size_t count, unsigned stream_count, struct buf *out);
+/* Packs a stream with zstd into out; returns what ZSTD_compress2 returns. Of noise next to nothing repeats: only how often
+ * each byte comes is made use of, in a third of the time. */
+size_t stream_pack(struct chunk_codec *codec, const struct stream *s, int is_noise, void *out, size_t room);
+/* Appends the frame of streams [0, stream_count) to out; bit i of noise: stream i is. Returns 0, -ENOMEM or -EFBIG. */
+int frame_pack(struct chunk_codec *codec, const char magic[4], size_t count, unsigned stream_count, uint64_t noise,
+               struct buf *out);
 /* The reverse. Returns the count, at most count_max, or -EBADMSG / -ENOMEM. wanted: bit i: stream i is; others are left
  * empty. */
 #define FRAME_ALL UINT64_MAX

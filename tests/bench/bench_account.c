@@ -3,7 +3,7 @@
  * usage: bench_account [-n EVENTS] [FILE...]: synthetic streams, or files of struct event (profiler/collect/event.h).
  * Times are CPU times of one thread; each stream is run three times and the fastest counts.
  */
-#include "../../common/chunk_stream.h"
+#include "../../common/chunk_model.h"
 #include "../../profiler/collect/account.h"
 #include "../../profiler/collect/store.h"
 
@@ -84,10 +84,10 @@ static void make_keep(struct stream_of_events *s)
 /* random sizes and lifetimes: 100,000 slots, 20,000 sites */
 static void make_random(struct stream_of_events *s)
 {
-    enum { SLOTS = 100000 };
-    unsigned char *live = calloc(SLOTS, 1);
+    enum { PLACES = 100000 };
+    unsigned char *live = calloc(PLACES, 1);
     while (s->count < s->capacity) {
-        uint64_t slot = next_random() % SLOTS;
+        uint64_t slot = next_random() % PLACES;
         if (live[slot])
             add(s, EVENT_FREE, 0x7f0000000000 + slot * 8192, 0, 0);
         else
@@ -179,7 +179,7 @@ static void split_encoding(const char *path, double *encode_ns, double *zstd_ns,
         double t2 = cpu_ns();
         for (unsigned i = 0; i < STREAM_MAX; i++)
             if (out->streams[i].length)
-                ZSTD_compress2(out->pack, packed, sizeof packed, out->streams[i].data, out->streams[i].length);
+                stream_pack(out, &out->streams[i], CHUNK_EVENTS_NOISE >> i & 1, packed, sizeof packed);
         double t3 = cpu_ns();
         *decode_ns += t1 - t0;
         *encode_ns += (t2 - t1) - (t3 - t2);

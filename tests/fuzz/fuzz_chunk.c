@@ -68,7 +68,7 @@ static int build(const uint8_t *data, size_t length, const char *magic, unsigned
         codec->streams[i].length = n;
         at += n;
     }
-    return frame_pack(codec, magic, count, streams, out);
+    return frame_pack(codec, magic, count, streams, 0, out);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t length)

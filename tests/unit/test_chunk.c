@@ -251,11 +251,32 @@ static int close_codec(void **state)
     return 0;
 }
 
+/* Times between events are noise, and cost what they hold: 6 bits each here. Everything else is as expected. */
+static void test_noise(void **state)
+{
+    (void)state;
+    struct buf out = BUF(1 << 24);
+    uint64_t time_ns = 0;
+    for (uint32_t i = 0; i < CHUNK_EVENTS; i++) {
+        time_ns += rnd(64);
+        events[i] = (struct chunk_event){.time_ns = time_ns,
+                                         .address = 0x5555000000,
+                                         .size_bytes = 24,
+                                         .site_id = 1,
+                                         .op = i % 2 ? CHUNK_free : CHUNK_alloc,
+                                         .match = (uint16_t)(i % 2 ? i - 1 : 0)};
+    }
+    assert_int_equal(chunk_encode_events(codec, events, CHUNK_EVENTS, &out), 0);
+    assert_in_range(out.length, CHUNK_EVENTS * 6 / 8, CHUNK_EVENTS * 6 / 8 + 2000);
+    buf_free(&out);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_events),          cmocka_unit_test(test_all_different), cmocka_unit_test(test_limits),
         cmocka_unit_test(test_deltas_and_live), cmocka_unit_test(test_damage),        cmocka_unit_test(test_size),
+        cmocka_unit_test(test_noise),
     };
     random_seed = 1234567;
     return cmocka_run_group_tests(tests, open_codec, close_codec);

@@ -191,6 +191,7 @@ static void commit(struct collection *c)
     struct account_counts counts;
     account_flush(c->account, (uint64_t)now_ns(c));
     transfers_write(&c->drain->transfers, c->store);
+    stacks_write(c->stacks);
     account_counts(c->account, &counts);
     clock_refine(&c->clock, c->drain->merged);
     if (counts.events != c->committed_events)
@@ -359,6 +360,7 @@ static void write_down(struct collection *c, struct facts *f)
 {
     int64_t end_ns = run_end_ns(c);
     account_finish(c->account, (uint64_t)end_ns);
+    stacks_write(c->stacks);
     transfers_write(&c->drain->transfers, c->store);
     *f = (struct facts){
         .duration_ns = end_ns,

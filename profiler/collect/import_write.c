@@ -224,6 +224,7 @@ static void write_stacks(const struct import *im, struct store *store, struct im
     free(path);
     free(addresses);
     named_close(named);
+    stacks_write(stacks);
     stacks_close(stacks);
 }
 

@@ -2,6 +2,7 @@
 
 #include "../../common/hash.h"
 #include "../wire.h"
+#include "nodes.h"
 #include "python.h"
 
 #include <errno.h>
@@ -15,13 +16,6 @@ struct index {
     uint32_t mask;
     uint32_t count;
 };
-
-struct node {
-    uint32_t parent; /* node id; ROOT + flags for an outermost frame */
-    uint32_t address;
-    uint32_t depth;
-};
-#define ROOT 0xfffffff0u
 
 struct address {
     uint64_t offset;
@@ -38,11 +32,11 @@ struct key { /* a file by path and build-id */
 
 struct stacks {
     struct store *store;
-    struct node *nodes;
+    struct nodes *nodes;
     struct address *addresses;
     struct key *keys;
-    struct index node_index, address_index, key_index;
-    uint32_t node_room, address_room, key_room;
+    struct index address_index, key_index;
+    uint32_t address_room, key_room;
     uint32_t module_rows;
 };
 
@@ -52,11 +46,6 @@ static uint64_t mix(uint64_t a, uint64_t b)
     x = (x ^ x >> 32) * 0xd6e8feb86659fd93ull;
     x = (x ^ x >> 32) * 0xd6e8feb86659fd93ull;
     return x ^ x >> 32;
-}
-
-static uint64_t node_hash(const struct stacks *s, uint32_t id)
-{
-    return mix(s->nodes[id].parent, s->nodes[id].address);
 }
 
 static uint64_t address_hash(const struct stacks *s, uint32_t id)
@@ -97,8 +86,8 @@ static void index_grow(const struct stacks *s, struct index *x, hash_fn *hash)
 static uint32_t next_id(void **array, size_t element_bytes, uint32_t *room, uint32_t count)
 {
     uint32_t id = count + 1;
-    if (id >= ROOT)
-        bug("too many stacks");
+    if (id >= UNKNOWN)
+        bug("too many addresses");
     if (id >= *room) {
         *room = *room ? *room * 2 : 1024;
         *array = xrealloc(*array, (unsigned long)*room * element_bytes);
@@ -110,6 +99,7 @@ struct stacks *stacks_open(struct store *store)
 {
     struct stacks *s = xcalloc(1, sizeof *s);
     s->store = store;
+    s->nodes = nodes_open(store);
     return s;
 }
 
@@ -121,40 +111,12 @@ void stacks_close(struct stacks *s)
         free(s->keys[i].path);
         free(s->keys[i].build_id);
     }
-    free(s->node_index.slots);
     free(s->address_index.slots);
     free(s->key_index.slots);
-    free(s->nodes);
+    nodes_close(s->nodes);
     free(s->addresses);
     free(s->keys);
     free(s);
-}
-
-static uint32_t node_intern(struct stacks *s, uint32_t parent, uint32_t address)
-{
-    uint64_t hash = mix(parent, address);
-    struct index *x = &s->node_index;
-    index_grow(s, x, node_hash);
-    uint32_t i = (uint32_t)hash & x->mask;
-    for (; x->slots[i]; i = (i + 1) & x->mask)
-        if (s->nodes[x->slots[i]].parent == parent && s->nodes[x->slots[i]].address == address)
-            return x->slots[i];
-    uint32_t id = next_id((void **)&s->nodes, sizeof *s->nodes, &s->node_room, x->count);
-    int root = parent >= ROOT;
-    s->nodes[id] = (struct node){parent, address, root ? 1 : s->nodes[parent].depth + 1};
-    x->slots[i] = id;
-    x->count++;
-    sqlite3_stmt *q = store_statement(s->store, "INSERT INTO stack VALUES(?, ?, ?, ?, ?)");
-    sqlite3_bind_int64(q, 1, id);
-    if (root)
-        sqlite3_bind_null(q, 2);
-    else
-        sqlite3_bind_int64(q, 2, parent);
-    sqlite3_bind_int64(q, 3, address);
-    sqlite3_bind_int64(q, 4, s->nodes[id].depth);
-    sqlite3_bind_int64(q, 5, root ? parent - ROOT : 0);
-    store_step(s->store, q);
-    return id;
 }
 
 static uint32_t address_intern(struct stacks *s, uint32_t module, uint64_t offset)
@@ -187,7 +149,12 @@ uint32_t stacks_named_address(struct stacks *s, uint32_t number)
 
 uint32_t stacks_node(struct stacks *s, uint32_t caller, unsigned flags, uint32_t address_id)
 {
-    return node_intern(s, caller ? caller : ROOT + (flags & 15), address_id);
+    return nodes_child(s->nodes, caller ? caller : NODES_ROOT + (flags & 15), address_id);
+}
+
+void stacks_write(struct stacks *s)
+{
+    nodes_write(s->nodes);
 }
 
 static int same_text(const char *a, const char *b)
@@ -329,14 +296,14 @@ int stack_map_define(struct stack_map *map, uint32_t id, unsigned flags, const u
     if (rc || map->ids[id] || !count)
         return rc;
     struct stack_modules *m = map->modules;
-    uint32_t node = ROOT + (flags & 15), known = flags == m->last_flags ? m->last_count : 0;
+    uint32_t node = NODES_ROOT + (flags & 15), known = flags == m->last_flags ? m->last_count : 0;
     for (size_t i = count, k = 0; i-- > 0; k++) {
         if (k < known && m->last[k].address == addresses[i]) {
             node = m->last[k].node;
             continue;
         }
         known = 0;
-        node = node_intern(m->stacks, node, address_of(m, addresses[i]));
+        node = nodes_child(m->stacks->nodes, node, address_of(m, addresses[i]));
         if (k < LAST_FRAMES) {
             m->last[k].address = addresses[i];
             m->last[k].node = node;

@@ -13,6 +13,8 @@
 
 struct stacks; /* all processes */
 struct stacks *stacks_open(struct store *store);
+/* The newest rows of table stack: they are written now and then, and here. Before a commit, and before the end. */
+void stacks_write(struct stacks *stacks);
 void stacks_close(struct stacks *stacks);
 
 /* The address of a frame that names itself (named.h), by its number; in no module. */

@@ -31,5 +31,6 @@ int recorder_end(void **state)
 
 int64_t rec_value(const char *sql)
 {
+    stacks_write(rec.stacks);
     return db_int(store_db(rec.store), sql, -1);
 }

@@ -46,6 +46,7 @@ static void test_one_thread(void **state)
         assert_int_equal(s->events[3].op, EVENT_REALLOC_ALLOC);
         assert_int_equal(s->events[3].address, 0xc000);
         assert_int_equal(s->events[3].size_bytes, 1ull << 33);
+        stacks_write(s->stacks);
         sqlite3 *db = store_db(s->store);
         assert_int_equal(db_int(db, "SELECT count(*) FROM stack", -1), 3);
         assert_int_equal(

@@ -1,4 +1,5 @@
 /* Stacks and modules: one tree for all processes, epochs of modules. */
+#include "random.h"
 #include "recorder.h"
 #include "scratch.h"
 
@@ -117,6 +118,55 @@ static void test_many(void **state)
     stack_map_close(a);
 }
 
+/* Stacks that leave one another at any depth: each leads back, by the rows, to the addresses that it was made of. */
+#define PATHS 6000u
+static void test_paths(void **state)
+{
+    (void)state;
+    static uint64_t paths[PATHS + 1][12];
+    static struct row {
+        uint32_t parent, depth;
+        uint64_t address;
+    } rows[PATHS * 12 + 1];
+    struct stack_map *a = stack_map_open(rec.stacks, 1, NULL);
+    uint32_t counts[PATHS + 1] = {0};
+    random_seed = 7;
+    for (uint32_t id = 1; id <= PATHS; id++) { /* innermost first: the beginning of another one's outer frames stays */
+        uint32_t from = id > 1 ? 1 + (uint32_t)rnd(id - 1) : 0, shared = from ? (uint32_t)rnd(counts[from] + 1) : 0;
+        uint32_t count = counts[id] = shared + (uint32_t)rnd(13 - shared) + (shared == 0 ? 1 : 0);
+        count = counts[id] = count > 12 ? 12 : count;
+        for (uint32_t k = 0; k < count; k++)
+            paths[id][count - 1 - k] = k < shared ? paths[from][counts[from] - 1 - k] : 0x1000 + rnd(9);
+        assert_int_equal(stack_map_define(a, id, 0, paths[id], count), 0);
+    }
+    int64_t row_count = rec_value("SELECT count(*) FROM stack");
+    assert_true(row_count > 8192 && (uint64_t)row_count < sizeof rows / sizeof *rows);
+    assert_int_equal(rec_value("SELECT min(stack_id) FROM stack"), 1);
+    assert_int_equal(rec_value("SELECT max(stack_id) FROM stack"), row_count);
+    assert_int_equal(
+        rec_value("SELECT count(*) FROM (SELECT 1 FROM stack GROUP BY parent_id, address_id HAVING count(*) > 1)"), 0);
+    sqlite3_stmt *q = NULL;
+    assert_int_equal(sqlite3_prepare_v2(store_db(rec.store),
+                                        "SELECT stack_id, parent_id, depth, offset FROM stack JOIN address "
+                                        "USING(address_id)",
+                                        -1, &q, NULL),
+                     SQLITE_OK);
+    while (sqlite3_step(q) == SQLITE_ROW)
+        rows[sqlite3_column_int(q, 0)] =
+            (struct row){(uint32_t)sqlite3_column_int(q, 1), (uint32_t)sqlite3_column_int(q, 2),
+                         (uint64_t)sqlite3_column_int64(q, 3)};
+    sqlite3_finalize(q);
+    for (uint32_t id = 1; id <= PATHS; id++) {
+        uint32_t node = stack_map_find(a, id);
+        for (uint32_t i = 0; i < counts[id]; i++, node = rows[node].parent) {
+            assert_int_equal(rows[node].address, paths[id][i]);
+            assert_int_equal(rows[node].depth, counts[id] - i);
+        }
+        assert_int_equal(node, 0);
+    }
+    stack_map_close(a);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -124,6 +174,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_epochs, recorder_begin, recorder_end),
         cmocka_unit_test_setup_teardown(test_hostile, recorder_begin, recorder_end),
         cmocka_unit_test_setup_teardown(test_many, recorder_begin, recorder_end),
+        cmocka_unit_test_setup_teardown(test_paths, recorder_begin, recorder_end),
     };
     return cmocka_run_group_tests(tests, scratch_begin, scratch_end);
 }

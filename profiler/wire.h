@@ -105,11 +105,12 @@ struct wire_counters {
 struct wire_proc {
     WIRE_LINE uint32_t state;
     int32_t pid;
-    int32_t parent_pid;
+    int32_t parent_pid;   /* fork: of the process that forked, whoever is the parent by now */
     uint32_t parent_slot; /* fork: the slot of the image it came from + 1; 0 otherwise */
     uint32_t start_kind;  /* WIRE_START_* */
     uint32_t command_bytes;
     uint64_t start_stamp;
+    uint64_t pid_namespace; /* that pid and parent_pid are of, as /proc/self/ns/pid has it; 0: not known */
     struct wire_counters counters; /* program only, relaxed adds */
     char exe[WIRE_PATH_MAX];         /* NUL-terminated */
     char command[WIRE_COMMAND_MAX];  /* NUL-separated arguments, command_bytes of them, possibly cut */

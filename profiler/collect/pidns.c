@@ -1,6 +1,7 @@
 #include "pidns.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +16,9 @@ int pidns_has_session(int pid)
     int found = 0;
     snprintf(path, sizeof path, "/proc/%d/maps", pid);
     int fd = open(path, O_RDONLY | O_CLOEXEC);
-    while (fd >= 0 && !found) {
+    if (fd < 0)
+        return errno == ENOENT || errno == ESRCH ? 0 : -1;
+    while (!found) {
         ssize_t n = read(fd, text + kept, sizeof text - 1 - kept);
         if (n <= 0)
             break;
@@ -25,9 +28,17 @@ int pidns_has_session(int pid)
         kept = length < sizeof name - 1 ? length : sizeof name - 1;
         memmove(text, text + length - kept, kept);
     }
-    if (fd >= 0)
-        close(fd);
+    close(fd);
     return found;
+}
+
+uint64_t pidns_of(int pid)
+{
+    char path[64], link[64];
+    snprintf(path, sizeof path, "/proc/%d/ns/pid", pid);
+    ssize_t n = readlink(path, link, sizeof link - 1);
+    link[n > 0 ? n : 0] = 0;
+    return strncmp(link, "pid:[", 5) == 0 ? strtoull(link + 5, NULL, 10) : 0;
 }
 
 /* "NSpid: 4711 12 1": the pid in each namespace, the process's own last. */
@@ -48,13 +59,14 @@ static int own_pid(int pid)
     return own;
 }
 
-int pidns_find(int inner, int (*is_known)(void *arg, int pid), void *arg)
+int pidns_find(int inner, uint64_t pid_namespace, int (*is_known)(void *arg, int pid), void *arg)
 {
     int found = 0;
     DIR *proc = opendir("/proc");
     for (struct dirent *entry; proc && !found && (entry = readdir(proc));) {
         int pid = atoi(entry->d_name);
-        if (pid > 0 && own_pid(pid) == inner && !is_known(arg, pid) && pidns_has_session(pid))
+        if (pid > 0 && own_pid(pid) == inner && !is_known(arg, pid) &&
+            (!pid_namespace || pidns_of(pid) == pid_namespace) && pidns_has_session(pid) > 0)
             found = pid;
     }
     if (proc)

@@ -5,10 +5,14 @@
 #ifndef MEMPROF_PIDNS_H
 #define MEMPROF_PIDNS_H
 
-/* Whether the process has the session's memory mapped, as every image with the library in it has. */
+#include <stdint.h>
+
+/* Whether the process has the session's memory mapped, as every image with the library in it has; -1: we may not look. */
 int pidns_has_session(int pid);
-/* The process that knows itself as `inner`, has the session mapped and is not known already (namespaces have the same
- * pids), by its pid here; 0: none. */
-int pidns_find(int inner, int (*is_known)(void *arg, int pid), void *arg);
+/* The namespace that the process's own pid is of, as wire_proc.pid_namespace has it; 0: not to be had. */
+uint64_t pidns_of(int pid);
+/* The process that knows itself as `inner` in that namespace (0: in any), has the session mapped and is not known already,
+ * by its pid here; 0: none. */
+int pidns_find(int inner, uint64_t pid_namespace, int (*is_known)(void *arg, int pid), void *arg);
 
 #endif

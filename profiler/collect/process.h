@@ -6,6 +6,7 @@
 #define MEMPROF_PROCESS_H
 
 #include "clock.h"
+#include "pids.h"
 #include "session.h"
 #include "stacks.h"
 #include "store.h"
@@ -20,6 +21,7 @@ struct process {
     uint32_t slot;
     int pid;       /* as it calls itself */
     int outer_pid; /* as we must call it: another one where it lives in a pid namespace of its own */
+    uint64_t pid_namespace; /* which its pid is of */
     int pidfd;     /* -1: none to be had; then asked with kill(2) */
     uint16_t process_id;
     uint8_t inherited;      /* began as a fork: knows blocks of its parent */
@@ -66,11 +68,12 @@ struct processes {
     int first_pid;
     int first_status; /* wait status of the first program, once first_ended */
     int first_ended;
+    int own_pid;
+    uint64_t pid_namespace;   /* ours; 0: not known */
     int other_namespace;      /* processes of another pid namespace were seen */
     int expect_pid;           /* did an exec whose new image may still join, */
     uint64_t expect_until_ns; /* until then; monotonic */
-    struct process_pid *pids; /* newest image of each pid */
-    uint32_t pid_mask, pid_count;
+    struct pids pids;
 };
 
 void processes_open(struct processes *ps, struct session *session, struct store *store, struct clock *clock,
@@ -85,14 +88,19 @@ void processes_scan_execs(struct processes *ps, uint64_t now_ns);
 int processes_expected(const struct processes *ps, uint64_t now_ns);
 /* The process of a ring; NULL: its slot is not live (yet), or another's. */
 struct process *processes_of_slot(struct processes *ps, uint32_t slot, int pid);
-/* A parent has reaped this child, so it is gone whatever we saw; status as of wait4. Returns it while it is in the
- * table. */
-struct process *processes_reaped(struct processes *ps, int pid, int wait_status, uint64_t stamp);
+/* A parent has reaped its child of this pid, so it is gone whatever we saw; status as of wait4. Returns it while it is in
+ * the table. */
+struct process *processes_reaped(struct processes *ps, const struct process *parent, int pid, int wait_status,
+                                 uint64_t stamp);
 /* All its events are accounted: row and counters are completed, the slot is given back, p is freed. */
 void processes_end(struct processes *ps, struct process *p, int64_t end_ns);
 /* The recording ends before the process does. */
 void processes_abandon(struct processes *ps, struct process *p);
 
+/* Takes up slots that went live. */
+void processes_adopt(struct processes *ps);
+/* Whether it is an image of the program that was started. */
+int process_is_first(const struct processes *ps, const struct process *p);
 /* Resident bytes now; 0: not to be had. */
 uint64_t process_rss(struct process *p);
 

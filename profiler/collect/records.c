@@ -61,7 +61,7 @@ static void leave(struct drain *d, struct ring *r, uint64_t wait_ns)
 
 static void reaped(struct drain *d, struct ring *r, int pid, int status)
 {
-    struct process *child = processes_reaped(d->processes, pid, status, r->key);
+    struct process *child = processes_reaped(d->processes, r->process, pid, status, r->key);
     if (child && child != r->process && d->limit > r->key)
         d->limit = r->key; /* its own last words first */
 }

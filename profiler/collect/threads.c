@@ -127,9 +127,10 @@ void threads_close(struct drain *d, struct ring *r, int64_t end_ns)
     free(r);
 }
 
-static int thread_is_gone(const struct ring *r)
+static int thread_is_gone(const struct drain *d, const struct ring *r)
 {
-    if (r->process->outer_pid != r->process->pid) /* its tid means nothing here */
+    if (r->process->pid_namespace != d->processes->pid_namespace ||
+        r->process->outer_pid != r->process->pid) /* its tid means nothing here */
         return 0;
     return syscall(SYS_tgkill, r->process->pid, r->tid, 0) != 0 && errno == ESRCH;
 }
@@ -146,7 +147,7 @@ static int check(struct drain *d, struct ring *r)
     if (closing && !r->check_ns)
         threads_read_name(r);
     r->check_ns = d->now_ns + (closing ? GONE_CHECK_NS : IDLE_NS);
-    if (!thread_is_gone(r))
+    if (!thread_is_gone(d, r))
         return 0;
     /* gone: what its head says now is its last word */
     if (__atomic_load_n(&wire->head, __ATOMIC_ACQUIRE) != r->position)

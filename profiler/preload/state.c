@@ -129,7 +129,18 @@ static struct wire_ring *ring_at(uint32_t i)
     return (struct wire_ring *)((char *)process.control + WIRE_HEADERS_OFFSET) + i;
 }
 
-static int slot_claim(uint32_t start_kind, uint32_t parent_slot)
+/* From the link "pid:[4026531836]". */
+static uint64_t pid_namespace(void)
+{
+    char link[64];
+    uint64_t number = 0;
+    long n = sys_readlink("/proc/self/ns/pid", link, sizeof link);
+    for (long i = 5; i < n && link[i] >= '0' && link[i] <= '9'; i++)
+        number = number * 10 + (uint64_t)(link[i] - '0');
+    return number;
+}
+
+static int slot_claim(uint32_t start_kind, uint32_t parent_slot, int parent_pid)
 {
     uint32_t count = process.control->proc_count;
     for (uint32_t i = 0; i < count; i++) {
@@ -140,9 +151,10 @@ static int slot_claim(uint32_t start_kind, uint32_t parent_slot)
                                          __ATOMIC_RELAXED))
             continue;
         p->pid = process.pid;
-        p->parent_pid = (int)sys_call(SYS_getppid, 0, 0, 0);
+        p->parent_pid = parent_pid;
         p->parent_slot = parent_slot;
         p->start_kind = start_kind;
+        p->pid_namespace = pid_namespace();
         p->counters = (struct wire_counters){0};
         long n = sys_readlink("/proc/self/exe", p->exe, sizeof p->exe - 1);
         p->exe[n > 0 ? n : 0] = 0;
@@ -182,11 +194,11 @@ int process_is_child(void)
     return sys_getpid() != process.pid && !memory_readable((uint64_t)process.guard);
 }
 
-static void process_start(uint32_t start_kind, uint32_t parent_slot)
+static void process_start(uint32_t start_kind, uint32_t parent_slot, int parent_pid)
 {
     process.pid = sys_getpid();
     if (__atomic_load_n(&process.control->state, __ATOMIC_RELAXED) != WIRE_STATE_ON ||
-        !slot_claim(start_kind, parent_slot)) {
+        !slot_claim(start_kind, parent_slot, parent_pid)) {
         process.state = PROCESS_OFF;
         return;
     }
@@ -215,7 +227,7 @@ void process_attach(void)
         return;
     }
     process.use_tsc = process.control->flags & WIRE_CLOCK_TSC;
-    process_start(WIRE_START_EXEC, 0);
+    process_start(WIRE_START_EXEC, 0, (int)sys_call(SYS_getppid, 0, 0, 0));
 }
 
 /* Where a hook goes on in a forked child that has no ring: it finishes its record here, and nobody reads it. */
@@ -260,7 +272,7 @@ void process_after_fork(int libc_knows, int torn)
         process.state = PROCESS_ATTACHING;
         unwind_after_fork();
         record_forget_stacks(depth != 0);
-        process_start(WIRE_START_FORK, parent_slot);
+        process_start(WIRE_START_FORK, parent_slot, process.pid);
     }
     if (gate.on)
         thread_attach(t);

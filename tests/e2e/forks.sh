@@ -26,3 +26,8 @@ check namespace
 equal "namespace: processes called 1" 2 "$(value "SELECT count(*) FROM process WHERE pid = 1 AND exe LIKE '%forks'")"
 equal "namespace: the child's end" exit6 "$(sql "SELECT end_kind || exit_status FROM process WHERE start_kind = 'fork' AND parent_id > 1")"
 equal "namespace: its parent's end" exit0 "$(sql "SELECT end_kind || exit_status FROM process WHERE process_id = (SELECT max(parent_id) FROM process)")"
+# Namespaces side by side have the same pids in each. A program of one is not taken for another's, and keeps its parent.
+record_ok sh -c 'for i in 1 2 3; do unshare --pid --fork sh -c '\''sleep 0.1; "$0" 1 20000 $1; : end'\'' "$0" $i & done; wait' "$PROGRAMS/stress"
+equal "namespaces: programs" 3 "$(value "SELECT count(*) FROM process p JOIN process q ON q.process_id = p.parent_id AND q.pid = 1 WHERE p.exe LIKE '%stress' AND p.end_kind = 'exit' AND p.exit_status = 0")"
+equal "namespaces: their parents" 3 "$(value "SELECT count(DISTINCT p.parent_id) FROM process p WHERE p.exe LIKE '%stress'")"
+equal "namespaces: work" 60000 "$(by_function work | cut -d'|' -f1)"

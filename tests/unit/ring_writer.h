@@ -46,6 +46,7 @@ static inline uint32_t writer_claim_slot(struct wire_control *c, int pid, int pa
         procs[i].parent_pid = parent_pid;
         procs[i].parent_slot = parent_slot;
         procs[i].start_kind = kind;
+        procs[i].pid_namespace = 0;
         memset(&procs[i].counters, 0, sizeof procs[i].counters);
         snprintf(procs[i].exe, sizeof procs[i].exe, "/bin/test-%d", pid);
         memcpy(procs[i].command, "test\0two words", 15);

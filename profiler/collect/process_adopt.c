@@ -1,0 +1,276 @@
+/* Processes that join: who each of them is, what it replaces, and what it comes from. */
+#include "process.h"
+
+#include "../../common/buf.h"
+#include "mapping.h"
+#include "pidns.h"
+#include "python.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* Text of the other side, which may write on while we read. */
+static void copy_text(char *to, const char *from, size_t room)
+{
+    memcpy(to, from, room);
+    to[room - 1] = 0;
+}
+
+static char *command_line(const struct wire_proc *slot)
+{
+    static char command[WIRE_COMMAND_MAX + 1];
+    struct buf b = BUF(4 * WIRE_COMMAND_MAX + 16);
+    uint32_t length = __atomic_load_n(&slot->command_bytes, __ATOMIC_RELAXED);
+    if (length > WIRE_COMMAND_MAX)
+        length = WIRE_COMMAND_MAX;
+    memcpy(command, slot->command, length);
+    command[length] = 0;
+    for (uint32_t at = 0; at < length; at += (uint32_t)strlen(command + at) + 1) {
+        if (at)
+            buf_putc(&b, ' ');
+        buf_shell(&b, command + at);
+    }
+    if (length == WIRE_COMMAND_MAX)
+        buf_puts(&b, " ...");
+    return b.data ? b.data : xstrdup("");
+}
+
+static void insert_row(struct processes *ps, const struct process *p, uint16_t parent_id)
+{
+    sqlite3_stmt *q = store_statement(ps->store, "INSERT INTO process(process_id, pid, parent_id, start_kind, exe, "
+                                                 "command_line, start_ns) VALUES(?, ?, ?, ?, ?, ?, ?)");
+    sqlite3_bind_int64(q, 1, p->process_id);
+    sqlite3_bind_int64(q, 2, p->pid);
+    if (parent_id)
+        sqlite3_bind_int64(q, 3, parent_id);
+    else
+        sqlite3_bind_null(q, 3);
+    sqlite3_bind_text(q, 4, p->inherited ? "fork" : "exec", -1, SQLITE_STATIC);
+    sqlite3_bind_text(q, 5, p->exe, -1, SQLITE_TRANSIENT);
+    sqlite3_bind_text(q, 6, p->command, -1, SQLITE_TRANSIENT);
+    sqlite3_bind_int64(q, 7, clock_ns(ps->clock, p->start_stamp));
+    store_step(ps->store, q);
+}
+
+/* --- who it is --- */
+
+/* The process of the slot that a fork's child came from, while it is there. */
+static struct process *forking_parent(const struct processes *ps, const struct wire_proc *slot)
+{
+    uint32_t index = __atomic_load_n(&slot->parent_slot, __ATOMIC_RELAXED) - 1;
+    struct process *parent = index < WIRE_PROCS ? ps->by_slot[index] : NULL;
+    return parent && parent->pid == slot->parent_pid ? parent : NULL;
+}
+
+static uint64_t told_namespace(const struct processes *ps, const struct wire_proc *slot)
+{
+    return ps->pid_namespace ? __atomic_load_n(&slot->pid_namespace, __ATOMIC_RELAXED) : 0;
+}
+
+/* Where the process cannot tell (no /proc in its root), it is taken to be where its parent is, or its image before. */
+static uint64_t pid_namespace(const struct processes *ps, const struct wire_proc *slot, const struct process *p)
+{
+    uint64_t told = told_namespace(ps, slot);
+    const struct process *like = p->inherited ? forking_parent(ps, slot) : NULL;
+    if (told || !ps->pid_namespace)
+        return told;
+    for (uint32_t i = 0; i < ps->slot_end && !p->inherited && !like; i++)
+        if (ps->by_slot[i] && ps->by_slot[i]->pid == p->pid && !ps->by_slot[i]->replaced)
+            like = ps->by_slot[i];
+    if (p->pid == 1 && ps->own_pid != 1 && (!like || like->pid != 1))
+        return 1; /* the first one of a namespace of which no more is known */
+    return like ? like->pid_namespace : ps->pid_namespace;
+}
+
+static void replace(struct process *old, const struct process *by)
+{
+    old->dead = 1;
+    old->replaced = 1;
+    old->dead_stamp = by->start_stamp;
+}
+
+/* Another process that had the same pid before: then it has ended, and what watches it will say so, unless it is asked
+ * for by its pid. */
+static void number_taken(struct process *old, const struct process *by)
+{
+    if (old->pidfd >= 0 || old->dead)
+        return;
+    old->dead = 1;
+    old->dead_stamp = by->start_stamp;
+}
+
+/* The image that p replaces; NULL: none that is here. An image never replaces one that began later: that one has
+ * replaced it. */
+static const struct process *replace_image(struct processes *ps, struct process *p)
+{
+    const struct process *before = NULL;
+    for (uint32_t i = 0; i < ps->slot_end; i++) {
+        struct process *other = ps->by_slot[i];
+        if (!other || other->pid != p->pid || other->pid_namespace != p->pid_namespace)
+            continue;
+        if (other->start_stamp > p->start_stamp) {
+            if (!p->replaced || other->start_stamp < p->dead_stamp) {
+                replace(p, other);
+                p->outer_pid = other->outer_pid;
+            }
+        } else if (p->inherited || (other->dead && !other->replaced && other->dead_stamp < p->start_stamp)) {
+            number_taken(other, p);
+        } else if (!other->replaced || other->dead_stamp > p->start_stamp) {
+            replace(other, p);
+            before = other;
+        } else if (!before) { /* it was seen to have become another program: this one */
+            before = other;
+        }
+    }
+    return before;
+}
+
+/* The row that it comes from; 0: none. */
+static uint16_t find_parent(const struct processes *ps, const struct wire_proc *slot, const struct process *p,
+                            const struct process *before)
+{
+    const struct process *parent = p->inherited ? forking_parent(ps, slot) : before;
+    if (parent)
+        return parent->process_id;
+    const struct pid_entry *same = p->inherited ? NULL : pids_find(&ps->pids, p->pid_namespace, p->pid);
+    if (same && same->executed)
+        return same->process_id;
+    return process_is_first(ps, p) ? 0 : pids_row(&ps->pids, p->pid_namespace, slot->parent_pid);
+}
+
+static int is_known(void *arg, int outer)
+{
+    const struct processes *ps = arg;
+    for (uint32_t i = 0; i < ps->slot_end; i++)
+        if (ps->by_slot[i] && !ps->by_slot[i]->dead && ps->by_slot[i]->outer_pid == outer)
+            return 1;
+    return 0;
+}
+
+/* The pid as we must call it; 0: it is not to be found. A process that could not say where it lives is believed to live
+ * where we do until the first process of a pid namespace, which calls itself 1, was seen. */
+static int outer_pid(struct processes *ps, const struct process *p, uint64_t told, const struct process *before)
+{
+    if (p->pid_namespace != ps->pid_namespace || (p->pid == 1 && ps->own_pid != 1))
+        ps->other_namespace = 1;
+    if (before && before->outer_pid)
+        return before->outer_pid;
+    if (told ? told == ps->pid_namespace : !ps->other_namespace || pidns_has_session(p->pid) != 0)
+        return p->pid;
+    return pidns_find(p->pid, told, is_known, ps);
+}
+
+static void watch_for_end(struct processes *ps, struct process *p)
+{
+    p->pidfd = p->outer_pid ? (int)syscall(SYS_pidfd_open, p->outer_pid, 0) : -1;
+    if (!p->outer_pid || (p->pidfd < 0 && errno == ESRCH)) {
+        p->dead = 1;
+        p->dead_stamp = clock_stamp(ps->clock);
+    } else if (p->pidfd >= 0 && watch_process(ps->watch, p->slot, p->pidfd)) {
+        close(p->pidfd);
+        p->pidfd = -1;
+    }
+}
+
+/* A forked child that cannot look (a chroot without /proc) is what its parent was. */
+static void name_image(struct processes *ps, struct process *p, const struct wire_proc *slot)
+{
+    char exe[WIRE_PATH_MAX];
+    copy_text(exe, slot->exe, sizeof exe);
+    p->command = command_line(slot);
+    const struct process *parent = p->inherited ? forking_parent(ps, slot) : NULL;
+    if (!*p->command && parent) {
+        free(p->command);
+        p->command = xstrdup(parent->command);
+    }
+    p->exe = xstrdup(!*exe && parent ? parent->exe : exe);
+    const char *base = strrchr(p->exe, '/');
+    snprintf(p->name, sizeof p->name, "%.63s", base ? base + 1 : p->exe);
+}
+
+static void adopt(struct processes *ps, uint32_t index)
+{
+    struct wire_proc *slot = &ps->session->procs[index];
+    struct process *p = xcalloc(1, sizeof *p);
+    p->slot = index;
+    p->pid = slot->pid;
+    p->pidfd = -1;
+    p->statm_fd = -1;
+    uint64_t start = __atomic_load_n(&slot->start_stamp, __ATOMIC_RELAXED), now = clock_stamp(ps->clock);
+    p->start_stamp = start < now ? start : now;
+    p->inherited = slot->start_kind == WIRE_START_FORK;
+    p->pid_namespace = pid_namespace(ps, slot, p);
+    const struct process *before = replace_image(ps, p);
+    uint16_t parent_id = find_parent(ps, slot, p, before);
+    if (ps->total < UINT16_MAX) {
+        p->process_id = (uint16_t)++ps->total;
+    } else { /* it must not wait for ever for room in its rings, so it is seen to, but not recorded */
+        p->discard = 1;
+        ps->refused++;
+    }
+    p->mapping = mapping_open();
+    name_image(ps, p, slot);
+    if (!p->dead) {
+        p->outer_pid = outer_pid(ps, p, told_namespace(ps, slot), before);
+        watch_for_end(ps, p);
+    }
+    p->python = python_open(ps->named, p->outer_pid);
+    p->stacks = stack_map_open(ps->stacks, p->process_id, p->python);
+    if (!p->discard) {
+        insert_row(ps, p, parent_id);
+        pids_set(&ps->pids, &(struct pid_entry){.pid = p->pid,
+                                                .pid_namespace = p->pid_namespace,
+                                                .process_id = p->process_id,
+                                                .start_stamp = p->start_stamp});
+    }
+    ps->by_slot[index] = p;
+    ps->live++;
+    if (index >= ps->slot_end)
+        ps->slot_end = index + 1;
+}
+
+struct newcomer {
+    uint64_t start_stamp;
+    uint32_t slot;
+};
+
+/* Slots that are live and not adopted yet, in the order of their numbers. */
+static uint32_t find_newcomers(const struct processes *ps, struct newcomer *found)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < WIRE_PROCS; i++) {
+        const struct wire_proc *slot = &ps->session->procs[i];
+        uint32_t state = ps->by_slot[i] ? WIRE_PROC_CLAIMED : __atomic_load_n(&slot->state, __ATOMIC_ACQUIRE);
+        if (state == WIRE_PROC_LIVE)
+            found[count++] = (struct newcomer){__atomic_load_n(&slot->start_stamp, __ATOMIC_RELAXED), i};
+        /* programs take the lowest free slot, so the first one that was never used ends the search */
+        if (state == WIRE_PROC_FREE && i >= ps->slot_end)
+            break;
+    }
+    return count;
+}
+
+static int by_start(const void *a, const void *b)
+{
+    const struct newcomer *x = a, *y = b;
+    return (x->start_stamp > y->start_stamp) - (x->start_stamp < y->start_stamp);
+}
+
+/* Oldest first: an image may stand in a lower slot than the one that it replaced, a child in a lower one than its
+ * parent. Each was live before the one that came of it, so when a search finds no more than the one before, none is
+ * missing. */
+void processes_adopt(struct processes *ps)
+{
+    struct newcomer found[WIRE_PROCS];
+    uint32_t before, count = find_newcomers(ps, found);
+    do
+        before = count;
+    while ((count = find_newcomers(ps, found)) > before);
+    qsort(found, count, sizeof *found, by_start);
+    for (uint32_t i = 0; i < count; i++)
+        adopt(ps, found[i].slot);
+}

@@ -79,8 +79,8 @@ struct chunk_live {
 /* What an event did to the live bytes of its site. */
 struct chunk_change {
     uint32_t site_id;
-    uint32_t pad;
-    int64_t bytes; /* negative where a block goes */
+    uint32_t site_number; /* in the chunk, from 1, at most CHUNK_EVENTS */
+    int64_t bytes;        /* negative where a block goes */
 };
 
 struct chunk_codec; /* buffers and zstd contexts, reused over calls; one thread at a time */

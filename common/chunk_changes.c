@@ -24,7 +24,7 @@ static inline int birth(struct chunk_events_state *m, struct column *c, uint32_t
     if (get_size(&c[C_SIZE], s->size, &size) != 0)
         return -1;
     s->size = size;
-    *change = (struct chunk_change){.site_id = s->site_id, .bytes = (int64_t)size};
+    *change = (struct chunk_change){s->site_id, local, (int64_t)size};
     n = m->alloc_count++;
     tail = m->previous[head];
     m->position[n] = index;
@@ -43,7 +43,7 @@ static inline int other(struct chunk_events_state *m, struct column *c, struct c
         get_size(&c[C_OTHER_SIZE], m->site[local].size, &size) != 0)
         return -1;
     m->last_other_site = local;
-    *change = (struct chunk_change){.site_id = m->site[local].site_id, .bytes = -(int64_t)size};
+    *change = (struct chunk_change){m->site[local].site_id, local, -(int64_t)size};
     return 0;
 }
 
@@ -59,7 +59,7 @@ static inline int death(struct chunk_events_state *m, struct column *c, uint32_t
     if (model_matched(m, t, value, &n) != 0)
         return -1;
     const struct chunk_change *born = &changes[m->position[n]];
-    *change = (struct chunk_change){.site_id = born->site_id, .bytes = -born->bytes};
+    *change = (struct chunk_change){born->site_id, born->site_number, -born->bytes};
     model_unlink(m, n, &m->thread[t]);
     return 0;
 }

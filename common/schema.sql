@@ -267,8 +267,9 @@ CREATE TABLE event_chunk( -- up to 65,536 events in order, as compressed columns
   event_count INTEGER NOT NULL,
   first_event INTEGER NOT NULL,    -- number of the first event since the run began, from 0
   device_mask INTEGER NOT NULL,    -- bit d: it has events of device d
-  data        BLOB NOT NULL,
-  site_delta  BLOB                 -- per site touched: what this chunk did to it (docs/format.md)
+  site_delta  BLOB,                -- per site touched: what this chunk did to it (docs/format.md). Small, and before data:
+                                   -- to reach a column SQLite reads all pages of those before it
+  data        BLOB NOT NULL
 ) STRICT;
 
 CREATE TABLE keyframe( -- live bytes and blocks per site at an instant: sites with none are left out

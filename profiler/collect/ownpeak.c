@@ -24,10 +24,14 @@
 #define BOUNDS_NS 100000000ll
 #define ROUND_NS  80000000ll
 
-/* The cost of a chunk grows with the sets that compete in it: where they are many, the first ones have a round alone.
- */
-#define MANY_SETS  24u
+/* What a chunk takes, and each set that competes in it, as far as that is known before. Where all of it is too much for
+ * one round, the first sets have a round alone. */
+#define CHUNK_NS   500000ll
+#define COMPETE_NS 5000ll
 #define FIRST_SETS 24u
+
+/* A set that competes in more chunks than the round has time for is given up when a quarter of its time is over. */
+#define GIVE_UP_NS (ROUND_NS / 4)
 
 #define THREADS_MAX    4
 #define CANDIDATES_MAX (8u << 20)
@@ -54,10 +58,12 @@ struct candidate { /* a set that may have its peak in a chunk */
     int64_t bound;
 };
 
+enum { FIRST = 1, REST = 2 }; /* the sets that matter most, and the others */
+
 struct chunk {
     int64_t id;
     uint32_t first, count; /* candidates */
-    unsigned done;         /* bit: round */
+    unsigned done;         /* whose sets are settled here: FIRST, REST */
     uint32_t tops;         /* sets whose highest bound is here */
     int64_t bound;         /* highest of its candidates, for those without tops */
 };
@@ -87,9 +93,11 @@ struct pass {
     /* the threads */
     pthread_mutex_t lock;
     sqlite3_stmt *statement;
-    uint32_t first_sets; /* ranks below are settled in the first round */
-    int round;
-    size_t next; /* chunk of the round */
+    unsigned round;    /* of FIRST, REST or both */
+    size_t next;       /* chunk of the round */
+    size_t run_count;  /* chunks that were run in it */
+    uint8_t *given_up; /* by set */
+    int has_given_up;  /* in this round */
     int is_stopped;
 };
 
@@ -385,6 +393,34 @@ static void order_chunks(struct pass *p)
 
 /* --- threads ----------------------------------------------------------------------------------------------------- */
 
+static unsigned turn_of(const struct ownpeak_set *s)
+{
+    return s->rank < FIRST_SETS ? FIRST : REST;
+}
+
+/* Whether the round is to look at a candidate in its chunk. */
+static int competes(const struct pass *p, const struct chunk *c, const struct candidate *k)
+{
+    const struct ownpeak_set *s = &p->sets[k->set];
+    return k->bound > ownpeak_best(s) && turn_of(s) & p->round & ~c->done && !p->given_up[k->set];
+}
+
+/* Sets whose chunks alone take longer than what is left of the round would only keep it busy. A thread calls this that
+ * has spent spent_ns. */
+static void give_up(struct pass *p, int64_t spent_ns)
+{
+    uint32_t *left = xcalloc(p->set_count + 1, sizeof *left); /* chunks */
+    int64_t affordable = (int64_t)p->run_count * (ROUND_NS - spent_ns) / spent_ns;
+    for (size_t i = p->next; i < p->chunk_count; i++)
+        for (uint32_t n = 0; n < p->chunks[i].count; n++) {
+            const struct candidate *k = &p->candidates[p->chunks[i].first + n];
+            left[k->set] += (uint32_t)competes(p, &p->chunks[i], k);
+        }
+    for (size_t i = 0; i < p->set_count; i++)
+        p->given_up[i] |= left[i] > affordable + affordable / 4;
+    free(left);
+}
+
 struct runner {
     struct pass *p;
     struct ownpeak_worker *worker;
@@ -402,13 +438,14 @@ static struct chunk *take_chunk(struct runner *r)
         ownpeak_worker_clear(r->worker);
         for (uint32_t i = 0; i < c->count; i++) {
             const struct candidate *k = &p->candidates[c->first + i];
-            if (k->bound > ownpeak_best(&p->sets[k->set]) && (p->sets[k->set].rank >= p->first_sets) == p->round)
+            if (competes(p, c, k))
                 ownpeak_worker_follow(r->worker, k->set, k->live);
         }
         if (!ownpeak_worker_followed(r->worker)) {
-            c->done |= 1u << p->round;
+            c->done |= p->round;
             continue;
         }
+        p->run_count++;
         sqlite3_reset(p->statement);
         sqlite3_bind_int64(p->statement, 1, c->id);
         buf_reset(&r->data);
@@ -431,30 +468,46 @@ static void *run(void *argument)
         int rc = r->data.length ? ownpeak_worker_run(r->worker, r->data.data, r->data.length) : -EBADMSG;
         pthread_mutex_lock(&p->lock);
         if (rc == 0)
-            c->done |= 1u << p->round;
+            c->done |= p->round;
         else
             p->is_damaged = 1;
-        if (finish_interrupted || cpu_ns() - start_ns > ROUND_NS)
+        int64_t spent_ns = cpu_ns() - start_ns;
+        if (finish_interrupted || spent_ns > ROUND_NS)
             p->is_stopped = 1;
+        else if (p->round != (FIRST | REST) && spent_ns > GIVE_UP_NS && !p->has_given_up++)
+            give_up(p, spent_ns);
     }
     pthread_mutex_unlock(&p->lock);
     return NULL;
 }
 
-/* The lines that matter most have a round, and a budget, of their own. */
+static void run_round(struct pass *p, unsigned round, struct runner *runners, size_t count)
+{
+    size_t started = 1;
+    p->round = round;
+    p->next = p->run_count = 0;
+    p->has_given_up = p->is_stopped = 0;
+    while (started < count && pthread_create(&runners[started].thread, NULL, run, &runners[started]) == 0)
+        started++;
+    run(&runners[0]);
+    for (size_t i = 1; i < started; i++)
+        pthread_join(runners[i].thread, NULL);
+}
+
+/* All sets together, so that no chunk is read twice; where that takes too long, those that matter most have a round,
+ * and a budget, of their own. */
 static void run_rounds(struct pass *p, struct runner *runners, size_t count)
 {
-    p->first_sets = p->set_count > MANY_SETS ? FIRST_SETS : UINT32_MAX;
-    for (p->round = 0; p->round < (p->first_sets == UINT32_MAX ? 1 : 2); p->round++) {
-        size_t started = 1;
-        p->next = 0;
-        p->is_stopped = 0;
-        while (started < count && pthread_create(&runners[started].thread, NULL, run, &runners[started]) == 0)
-            started++;
-        run(&runners[0]);
-        for (size_t i = 1; i < started; i++)
-            pthread_join(runners[i].thread, NULL);
+    int64_t expected_ns = 0;
+    for (size_t i = 0; i < p->chunk_count; i++)
+        expected_ns += p->chunks[i].count ? CHUNK_NS + p->chunks[i].count * COMPETE_NS : 0;
+    if (expected_ns / (int64_t)count <= ROUND_NS) {
+        run_round(p, FIRST | REST, runners, count);
+        if (!p->is_stopped)
+            return;
     }
+    for (unsigned round = FIRST; round <= REST && !finish_interrupted; round++)
+        run_round(p, round, runners, count);
 }
 
 /* Known is every set that no chunk left out could have raised. */
@@ -466,7 +519,7 @@ static void take_peaks(struct pass *p)
         for (uint32_t n = 0; n < p->chunks[i].count; n++) {
             const struct candidate *k = &p->candidates[p->chunks[i].first + n];
             const struct ownpeak_set *s = &p->sets[k->set];
-            if (!(p->chunks[i].done & 1u << (s->rank >= p->first_sets)) && k->bound > s->low_bytes)
+            if ((p->given_up[k->set] || !(p->chunks[i].done & turn_of(s))) && k->bound > s->low_bytes)
                 open[k->set] = 1;
         }
     for (size_t n = 0; n < p->set_count; n++) {
@@ -516,6 +569,7 @@ static void open_pass(struct pass *p)
     p->allocated = xcalloc(n + 1, sizeof *p->allocated);
     p->freed = xcalloc(n + 1, sizeof *p->freed);
     p->sums = xcalloc(n + 1, sizeof *p->sums);
+    p->given_up = xcalloc(p->set_count + 1, 1);
     p->codec = chunk_codec_open();
 }
 
@@ -526,6 +580,7 @@ static void close_pass(struct pass *p)
     free(p->allocated);
     free(p->freed);
     free(p->sums);
+    free(p->given_up);
     for (size_t i = 0; i < p->device_count; i++)
         ownpeak_timeline_close(p->devices[i].timeline);
     free(p->devices);

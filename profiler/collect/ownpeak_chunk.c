@@ -12,12 +12,24 @@
 #define BLOCK_EVENTS 256u /* numbers of the sites in a block fit a byte */
 #define BLOCK_WORDS  (BLOCK_EVENTS / 64)
 
-struct touched { /* a site in the chunk */
-    uint32_t site;
-    uint32_t first_member, member_count; /* followed sets that hold it */
-    uint32_t block;                      /* the block that all below is of */
-    uint32_t number;                     /* in the block */
+/* Followed sets that an event concerns, in the mean of a chunk. Up to there each event is added to each of its sets;
+ * beyond, blocks of events are bounded first. */
+#define DIRECT_SETS 8u
+
+struct touched {     /* a site in the chunk */
+    uint32_t site;   /* index + 1; 0: not in the model */
+    uint32_t events; /* that change it */
+    uint32_t block;  /* the block that all below is of */
+    uint32_t number; /* in the block */
     int64_t net, rise, fall;
+};
+
+struct members { /* followed sets that hold a site */
+    uint32_t first, count;
+};
+
+struct course { /* of a followed set */
+    int64_t live, best;
 };
 
 struct active { /* a followed set */
@@ -36,14 +48,19 @@ struct step { /* an event that changes live bytes */
 struct ownpeak_worker {
     const struct ownpeak_input *in;
     struct chunk_codec *codec;
-    struct touched *touched;
-    size_t touched_count, touched_capacity;
-    uint32_t *touched_of; /* by site: index + 1 */
-    uint32_t *members;
-    size_t member_capacity;
+    struct touched *touched; /* by number of the site in the chunk, from 1 */
+    struct members *members; /* the same */
+    uint32_t touched_end;    /* highest number + 1 */
+    uint32_t *number_of;     /* by site; 0 outside of a chunk */
+    uint64_t *is_touched;    /* a bit a site; 0 outside of a chunk */
+    uint32_t *sorted;        /* sites that are touched, ascending */
+    size_t sorted_count;
+    uint32_t *sets; /* of all members: index of the followed set */
+    size_t set_capacity;
     struct active *active;
     size_t active_count, active_capacity;
-    struct step *steps;
+    struct course *courses; /* by followed set */
+    struct step *steps;     /* NULL until used */
     uint32_t *in_block, *sets_in_block;
 };
 
@@ -60,34 +77,47 @@ static uint32_t site_index(const struct ownpeak_worker *w, uint32_t id)
     return id < w->in->site_ids ? w->in->site_of[id] : 0;
 }
 
-static uint32_t touch(struct ownpeak_worker *w, uint32_t site)
+/* --- which sites, and which sets hold them ----------------------------------------------------------------------- */
+
+static size_t site_words(const struct ownpeak_worker *w)
 {
-    if (!w->touched_of[site]) {
-        ARRAY_GROW(w->touched, w->touched_count, w->touched_capacity);
-        w->touched[w->touched_count++] = (struct touched){.site = site, .block = UINT32_MAX};
-        w->touched_of[site] = (uint32_t)w->touched_count;
-    }
-    return w->touched_of[site] - 1;
+    return w->in->site_count / 64 + 1;
 }
 
-static size_t take_steps(struct ownpeak_worker *w, const struct chunk_change *changes, size_t count)
+static void touch_sites(struct ownpeak_worker *w, const struct chunk_change *changes, size_t count)
 {
-    size_t n = 0;
+    w->touched_end = 1;
     for (size_t i = 0; i < count; i++) {
-        uint32_t site = site_index(w, changes[i].site_id);
-        if (site)
-            w->steps[n++] = (struct step){touch(w, site - 1), changes[i].bytes};
+        uint32_t number = changes[i].site_number;
+        for (; w->touched_end <= number; w->touched_end++)
+            w->touched[w->touched_end] = (struct touched){.block = UINT32_MAX};
+        struct touched *t = &w->touched[number];
+        if (!t->events++)
+            t->site = site_index(w, changes[i].site_id);
     }
-    return n;
+    for (uint32_t n = 1; n < w->touched_end; n++) {
+        uint32_t site = w->touched[n].site;
+        w->members[n] = (struct members){0, 0};
+        if (!site)
+            continue;
+        w->number_of[site - 1] = n;
+        w->is_touched[(site - 1) / 64] |= 1ull << (site - 1) % 64;
+    }
+    w->sorted_count = 0;
+    for (size_t word = 0; word < site_words(w); word++)
+        for (uint64_t bits = w->is_touched[word]; bits; bits &= bits - 1)
+            w->sorted[w->sorted_count++] = (uint32_t)(word * 64) + (uint32_t)__builtin_ctzll(bits);
 }
 
-static int by_site(const void *a, const void *b)
+static void leave_sites(struct ownpeak_worker *w)
 {
-    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-    return x < y ? -1 : x > y;
+    for (size_t i = 0; i < w->sorted_count; i++) {
+        w->number_of[w->sorted[i]] = 0;
+        w->is_touched[w->sorted[i] / 64] = 0;
+    }
 }
 
-/* Places in sorted (sites that are touched, ascending) of those in the range. */
+/* Place in sorted of the first site that is not less. */
 static size_t first_at(const uint32_t *sorted, size_t count, uint32_t site)
 {
     size_t low = 0, high = count;
@@ -101,19 +131,19 @@ static size_t first_at(const uint32_t *sorted, size_t count, uint32_t site)
     return low;
 }
 
-/* Calls for every pair of a touched site and an active set that holds it: first to count, then to fill. */
-static void each_member(struct ownpeak_worker *w, const uint32_t *sorted, int fill)
+/* Visits every pair of a touched site and an active set that holds it: first to count, then to fill. */
+static void each_member(struct ownpeak_worker *w, int fill)
 {
     for (uint32_t a = 0; a < w->active_count; a++) {
         const struct ownpeak_set *s = &w->in->sets[w->active[a].set];
         const struct ownpeak_range *r = w->in->ranges + s->first_range, *end = r + s->range_count;
         size_t at = 0;
-        while (at < w->touched_count && r < end) {
+        while (at < w->sorted_count && r < end) {
             /* on to the first range that ends after the site, then to the first site in it */
             size_t low = 0, high = (size_t)(end - r);
             while (low < high) {
                 size_t middle = low + (high - low) / 2;
-                if (r[middle].end <= sorted[at])
+                if (r[middle].end <= w->sorted[at])
                     low = middle + 1;
                 else
                     high = middle;
@@ -121,36 +151,68 @@ static void each_member(struct ownpeak_worker *w, const uint32_t *sorted, int fi
             r += low;
             if (r == end)
                 break;
-            at += first_at(sorted + at, w->touched_count - at, r->first);
-            for (; at < w->touched_count && sorted[at] < r->end; at++) {
-                struct touched *t = &w->touched[w->touched_of[sorted[at]] - 1];
+            at += first_at(w->sorted + at, w->sorted_count - at, r->first);
+            for (; at < w->sorted_count && w->sorted[at] < r->end; at++) {
+                struct members *m = &w->members[w->number_of[w->sorted[at]]];
                 if (fill)
-                    w->members[t->first_member + t->member_count] = a;
-                t->member_count++;
+                    w->sets[m->first + m->count] = a;
+                m->count++;
             }
         }
     }
 }
 
-static void link_members(struct ownpeak_worker *w)
+/* Returns how many pairs of an event and a set that it concerns there are. */
+static uint64_t link_members(struct ownpeak_worker *w)
 {
-    uint32_t *sorted = xmalloc((w->touched_count + 1) * sizeof *sorted);
-    for (size_t i = 0; i < w->touched_count; i++)
-        sorted[i] = w->touched[i].site;
-    qsort(sorted, w->touched_count, sizeof *sorted, by_site);
-    each_member(w, sorted, 0);
+    uint64_t pairs = 0;
     size_t total = 0;
-    for (size_t i = 0; i < w->touched_count; i++) {
-        w->touched[i].first_member = (uint32_t)total;
-        total += w->touched[i].member_count;
-        w->touched[i].member_count = 0;
+    each_member(w, 0);
+    for (uint32_t n = 1; n < w->touched_end; n++) {
+        pairs += (uint64_t)w->members[n].count * w->touched[n].events;
+        w->members[n].first = (uint32_t)total;
+        total += w->members[n].count;
+        w->members[n].count = 0;
     }
-    if (total > w->member_capacity) {
-        w->member_capacity = total;
-        w->members = xrealloc(w->members, total * sizeof *w->members);
+    if (total > w->set_capacity) {
+        w->set_capacity = total;
+        w->sets = xrealloc(w->sets, total * sizeof *w->sets);
     }
-    each_member(w, sorted, 1);
-    free(sorted);
+    each_member(w, 1);
+    return pairs;
+}
+
+/* --- event by event ---------------------------------------------------------------------------------------------- */
+
+static void run_events(struct ownpeak_worker *w, const struct chunk_change *changes, size_t count)
+{
+    struct course *courses = w->courses;
+    for (size_t i = 0; i < w->active_count; i++)
+        courses[i] = (struct course){w->active[i].live, w->active[i].live};
+    for (size_t i = 0; i < count; i++) {
+        const struct members m = w->members[changes[i].site_number];
+        const uint32_t *set = w->sets + m.first, *end = set + m.count;
+        for (; set < end; set++) {
+            struct course *c = &courses[*set];
+            c->live = wrap_add(c->live, changes[i].bytes);
+            c->best = c->live > c->best ? c->live : c->best;
+        }
+    }
+    for (size_t i = 0; i < w->active_count; i++)
+        raise_best(&w->in->sets[w->active[i].set], courses[i].best);
+}
+
+/* --- block by block ---------------------------------------------------------------------------------------------- */
+
+static size_t take_steps(struct ownpeak_worker *w, const struct chunk_change *changes, size_t count)
+{
+    size_t n = 0;
+    if (!w->steps)
+        w->steps = xmalloc(CHUNK_EVENTS * sizeof *w->steps);
+    for (size_t i = 0; i < count; i++)
+        if (w->touched[changes[i].site_number].site)
+            w->steps[n++] = (struct step){changes[i].site_number, changes[i].bytes};
+    return n;
 }
 
 static void replay(struct ownpeak_worker *w, const struct active *a, const struct step *steps, const uint8_t *numbers,
@@ -166,13 +228,13 @@ static void replay(struct ownpeak_worker *w, const struct active *a, const struc
     raise_best(s, best);
 }
 
-struct course { /* of all live bytes in a block */
+struct block_course { /* of all live bytes in a block */
     int64_t net, rise;
     int64_t falls; /* sum over the sites */
 };
 
 static size_t follow_sites(struct ownpeak_worker *w, const struct step *steps, uint8_t *numbers, size_t count,
-                           uint32_t block, struct course *all)
+                           uint32_t block, struct block_course *all)
 {
     size_t sites = 0;
     for (size_t i = 0; i < count; i++) {
@@ -200,8 +262,9 @@ static size_t follow_sets(struct ownpeak_worker *w, size_t sites, uint32_t block
     size_t sets = 0;
     for (size_t i = 0; i < sites; i++) {
         const struct touched *t = &w->touched[w->in_block[i]];
-        for (uint32_t k = 0; k < t->member_count; k++) {
-            uint32_t at = w->members[t->first_member + k];
+        const struct members *m = &w->members[w->in_block[i]];
+        for (uint32_t k = 0; k < m->count; k++) {
+            uint32_t at = w->sets[m->first + k];
             struct active *a = &w->active[at];
             if (a->block != block) {
                 a->block = block;
@@ -221,7 +284,7 @@ static size_t follow_sets(struct ownpeak_worker *w, size_t sites, uint32_t block
 static void run_block(struct ownpeak_worker *w, const struct step *steps, size_t count, uint32_t block)
 {
     uint8_t numbers[BLOCK_EVENTS];
-    struct course all = {0, 0, 0};
+    struct block_course all = {0, 0, 0};
     size_t sites = follow_sites(w, steps, numbers, count, block, &all);
     size_t sets = follow_sets(w, sites, block);
     for (size_t i = 0; i < sets; i++) {
@@ -240,8 +303,11 @@ struct ownpeak_worker *ownpeak_worker_open(const struct ownpeak_input *input)
 {
     struct ownpeak_worker *w = xcalloc(1, sizeof *w);
     w->in = input;
-    w->touched_of = xcalloc(input->site_count + 1, sizeof *w->touched_of);
-    w->steps = xmalloc(CHUNK_EVENTS * sizeof *w->steps);
+    w->touched = xmalloc((CHUNK_EVENTS + 1) * sizeof *w->touched);
+    w->members = xmalloc((CHUNK_EVENTS + 1) * sizeof *w->members);
+    w->number_of = xcalloc(input->site_count + 1, sizeof *w->number_of);
+    w->is_touched = xcalloc(site_words(w), sizeof *w->is_touched);
+    w->sorted = xmalloc((input->site_count + 1) * sizeof *w->sorted);
     w->in_block = xmalloc(BLOCK_EVENTS * sizeof *w->in_block);
     w->codec = chunk_codec_open();
     if (w->codec)
@@ -256,9 +322,13 @@ void ownpeak_worker_close(struct ownpeak_worker *w)
         return;
     chunk_codec_close(w->codec);
     free(w->touched);
-    free(w->touched_of);
     free(w->members);
+    free(w->number_of);
+    free(w->is_touched);
+    free(w->sorted);
+    free(w->sets);
     free(w->active);
+    free(w->courses);
     free(w->steps);
     free(w->in_block);
     free(w->sets_in_block);
@@ -287,14 +357,17 @@ int ownpeak_worker_run(struct ownpeak_worker *w, const void *data, size_t length
     long count = chunk_decode_changes(w->codec, data, length, &changes);
     if (count < 0 || count > (long)CHUNK_EVENTS)
         return -EBADMSG;
-    w->sets_in_block = xrealloc(w->sets_in_block, (w->active_capacity + 1) * sizeof *w->sets_in_block);
-    size_t steps = take_steps(w, changes, (size_t)count);
-    link_members(w);
-    for (size_t at = 0; at < steps; at += BLOCK_EVENTS)
-        run_block(w, w->steps + at, steps - at < BLOCK_EVENTS ? steps - at : BLOCK_EVENTS,
-                  (uint32_t)(at / BLOCK_EVENTS));
-    for (size_t i = 0; i < w->touched_count; i++)
-        w->touched_of[w->touched[i].site] = 0;
-    w->touched_count = 0;
+    touch_sites(w, changes, (size_t)count);
+    if (link_members(w) <= (uint64_t)count * DIRECT_SETS) {
+        w->courses = xrealloc(w->courses, (w->active_capacity + 1) * sizeof *w->courses);
+        run_events(w, changes, (size_t)count);
+    } else {
+        w->sets_in_block = xrealloc(w->sets_in_block, (w->active_capacity + 1) * sizeof *w->sets_in_block);
+        size_t steps = take_steps(w, changes, (size_t)count);
+        for (size_t at = 0; at < steps; at += BLOCK_EVENTS)
+            run_block(w, w->steps + at, steps - at < BLOCK_EVENTS ? steps - at : BLOCK_EVENTS,
+                      (uint32_t)(at / BLOCK_EVENTS));
+    }
+    leave_sites(w);
     return 0;
 }

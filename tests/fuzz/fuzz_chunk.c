@@ -31,8 +31,11 @@ static void check_events(const void *data, size_t length)
     long changed = chunk_decode_changes(codec, data, length, &changes);
     if (changed > (long)CHUNK_EVENTS || (count >= 0 && changed < 0))
         abort();
-    for (long i = 0; i < changed; i++)
+    for (long i = 0; i < changed; i++) {
+        if (!changes[i].site_number || changes[i].site_number > CHUNK_EVENTS)
+            abort();
         sink += changes[i].site_id + (uint64_t)changes[i].bytes;
+    }
 }
 
 static void check_deltas(const void *data, size_t length)

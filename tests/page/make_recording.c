@@ -561,7 +561,7 @@ static void write_events(void)
         must(chunk_encode_events(codec, plain, n, &data));
         must(chunk_encode_deltas(codec, used, count, &delta));
         row("INSERT INTO event_chunk VALUES(?, ?, ?, ?, ?, ?, ?, ?)", "iiiiiibb", I(++chunk), I(plain[0].time_ns),
-            I(plain[n - 1].time_ns), I(n), I(first), I(mask), data.data, I(data.length), delta.data, I(delta.length));
+            I(plain[n - 1].time_ns), I(n), I(first), I(mask), delta.data, I(delta.length), data.data, I(data.length));
         buf_free(&data);
         buf_free(&delta);
     }

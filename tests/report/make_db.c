@@ -558,8 +558,8 @@ static void write_events(void)
             chunk_encode_deltas(codec, touched, (size_t)n, &delta))
             exit(1);
         row("INSERT INTO event_chunk VALUES(?, ?, ?, ?, ?, ?, ?, ?)", "iiiiiibb", I(chunk), I(events[first].time_ns),
-            I(events[first + count - 1].time_ns), I(count), I(first), I(mask), data.data, I(data.length), delta.data,
-            I(delta.length));
+            I(events[first + count - 1].time_ns), I(count), I(first), I(mask), delta.data, I(delta.length), data.data,
+            I(data.length));
         if (chunk % 4 == 0)
             write_keyframe(codec, &live, events[first + count - 1].time_ns, first + count, chunk + 1, "periodic");
         buf_free(&data);

@@ -162,8 +162,8 @@ static void write_chunk(sqlite3 *db, const struct chunk_event *events, size_t co
     sqlite3_bind_int64(s, 3, (int64_t)events[count - 1].time_ns);
     sqlite3_bind_int64(s, 4, (int64_t)count);
     sqlite3_bind_int64(s, 5, (int64_t)first);
-    sqlite3_bind_blob64(s, 6, data.data, data.length, SQLITE_STATIC);
-    sqlite3_bind_blob64(s, 7, delta.data, delta.length, SQLITE_STATIC);
+    sqlite3_bind_blob64(s, 6, delta.data, delta.length, SQLITE_STATIC);
+    sqlite3_bind_blob64(s, 7, data.data, data.length, SQLITE_STATIC);
     assert_int_equal(sqlite3_step(s), SQLITE_DONE);
     sqlite3_finalize(s);
     buf_free(&data);

@@ -20,6 +20,8 @@ static uint64_t wide(void) /* any magnitude */
 
 static struct chunk_codec *codec;
 static struct chunk_event events[CHUNK_EVENTS];
+static int64_t site_of[CHUNK_EVENTS + 1]; /* by number in the chunk; -1: none yet */
+static uint32_t numbers[CHUNK_EVENTS];    /* the reverse, of small ids; 0: none yet */
 
 /* Times 1000 events a chunk or so; like: how much of them is what an allocator does, in percent. */
 static void make_events(size_t count, unsigned like)
@@ -62,8 +64,24 @@ static void make_events(size_t count, unsigned like)
     }
 }
 
+/* One site a number of the chunk, and one number a site. */
+static void check_number(const struct chunk_change *change)
+{
+    uint32_t number = change->site_number;
+    assert_true(number >= 1 && number <= CHUNK_EVENTS);
+    assert_true(site_of[number] < 0 || site_of[number] == change->site_id);
+    site_of[number] = change->site_id;
+    if (change->site_id < CHUNK_EVENTS) {
+        uint32_t *number_of = &numbers[change->site_id];
+        assert_true(!*number_of || *number_of == number);
+        *number_of = number;
+    }
+}
+
 static void round_trip(size_t count)
 {
+    memset(numbers, 0, sizeof numbers);
+    memset(site_of, 0xff, sizeof site_of);
     struct buf out = BUF(1 << 26);
     const struct chunk_event *back;
     buf_puts(&out, "prefix"); /* encoding appends */
@@ -93,6 +111,7 @@ static void round_trip(size_t count)
             continue;
         assert_true(change < end && change->site_id == e->site_id);
         assert_true(change->bytes == (is_birth ? (int64_t)e->size_bytes : -(int64_t)e->size_bytes));
+        check_number(change);
         change++;
     }
     assert_ptr_equal(change, end);

@@ -57,7 +57,7 @@ static int setup(void **state)
         if (chunk_encode_events(codec, events, PART, &data))
             return -1;
         sqlite3_prepare_v2(
-            db, "INSERT INTO event_chunk VALUES(?1, 1000 * ?1, 1000 * ?1 + 90, 10, 10 * (?1 - 1), ?2, ?3, NULL)", -1,
+            db, "INSERT INTO event_chunk VALUES(?1, 1000 * ?1, 1000 * ?1 + 90, 10, 10 * (?1 - 1), ?2, NULL, ?3)", -1,
             &s, NULL);
         sqlite3_bind_int(s, 1, c);
         sqlite3_bind_int(s, 2, c == CHUNKS ? 2 : 1);

@@ -6,6 +6,7 @@
 
 #include "../../common/error.h"
 
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -30,6 +31,39 @@ unsigned account_space(unsigned kind)
     return space_of_kind[kind < KIND_COUNT ? kind : 0];
 }
 
+/* Process, op, hook, device and kind of an event lie alike in struct event and in struct chunk_event: the low 48 bits
+ * of one number. The ops of what makes and ends blocks are the same, too. */
+#define WORD_ASSERT(field)                                                                                             \
+    _Static_assert(offsetof(struct event, field) - offsetof(struct event, process_id) ==                               \
+                       offsetof(struct chunk_event, field) - offsetof(struct chunk_event, process_id),                 \
+                   #field)
+WORD_ASSERT(op);
+WORD_ASSERT(hook);
+WORD_ASSERT(device);
+WORD_ASSERT(kind);
+_Static_assert(offsetof(struct event, kind) == offsetof(struct event, process_id) + 5 &&
+                   sizeof(struct event) == offsetof(struct event, process_id) + 8 &&
+                   offsetof(struct chunk_event, match) == offsetof(struct chunk_event, process_id) + 6,
+               "the word of an event");
+_Static_assert(EVENT_ALLOC == (int)CHUNK_alloc && EVENT_FREE == (int)CHUNK_free &&
+                   EVENT_REALLOC_FREE == (int)CHUNK_realloc_free && EVENT_REALLOC_ALLOC == (int)CHUNK_realloc_alloc,
+               "ops");
+static inline uint64_t event_word(const struct event *e)
+{
+    uint64_t word;
+    memcpy(&word, (const char *)e + offsetof(struct event, process_id), sizeof word);
+    return word & 0xffffffffffff;
+}
+
+/* A device and the kind that lies behind it, as in account_lane_key */
+static inline uint16_t read_pair(const uint8_t *device)
+{
+    uint16_t pair;
+    memcpy(&pair, device, sizeof pair);
+    return pair;
+}
+#define HOST_MAP (KIND_map << 8)
+
 /* An event on its way through: where its block is found. */
 struct place {
     uint64_t key;
@@ -44,6 +78,8 @@ struct account *account_open(struct store *store, const struct account_options *
     a->options = *options;
     a->worker = worker_open();
     largest_open(&a->largest);
+    for (unsigned i = 0; i < ACCOUNT_LANES; i++)
+        a->lanes[i].key = ACCOUNT_NO_LANE;
     account_chunk_open(a);
     keyframes_open(a);
     account_device(a, 0);
@@ -170,16 +206,25 @@ static __attribute__((noinline)) void touch_thread(struct account *a, struct tal
     account_thread_dirty(a, thread_id);
 }
 
-static inline struct thread_device *find_thread(struct account *a, uint32_t thread_id, unsigned device, unsigned kind,
-                                                struct tally **tally)
+static __attribute__((noinline)) struct account_lane *lane_set(struct account *a, struct account_lane *lane,
+                                                               uint32_t thread_id, unsigned device, unsigned kind)
 {
-    struct thread_device *t = NULL;
-    if (__builtin_expect(thread_id < a->thread_capacity && a->threads[thread_id], 1))
-        t = a->threads[thread_id]->devices;
-    if (__builtin_expect(!t || t->device != device, 0))
-        t = account_thread_device(a, thread_id, device);
-    *tally = __builtin_expect(t->kinds[kind] != NULL, 1) ? t->kinds[kind] : account_thread_tally(t, kind);
-    return t;
+    lane->key = account_lane_key(thread_id, (uint16_t)(device | kind << 8));
+    lane->device = account_device(a, device);
+    lane->kind = account_kind(lane->device, kind);
+    lane->thread_device = account_thread_device(a, thread_id, device);
+    lane->thread = a->threads[thread_id];
+    lane->tally = account_thread_tally(lane->thread_device, kind);
+    return lane;
+}
+
+static inline __attribute__((always_inline)) struct account_lane *find_lane(struct account *a, uint32_t thread_id,
+                                                                            uint16_t pair)
+{
+    struct account_lane *lane = &a->lanes[thread_id % ACCOUNT_LANES];
+    if (__builtin_expect(lane->key != account_lane_key(thread_id, pair), 0))
+        return lane_set(a, lane, thread_id, pair & 0xff, pair >> 8);
+    return lane;
 }
 
 void account_reserved_change(struct account *a, struct device_account *d, struct kind_account *k, int64_t bytes)
@@ -206,25 +251,22 @@ void account_reserved_sampled(struct account *a, struct device_account *d, struc
     k->reserved_sampled_bytes = now;
 }
 
-static inline __attribute__((always_inline)) void keep(struct account *a, const struct event *e, unsigned op,
-                                                       uint64_t address, uint64_t size_bytes, uint32_t site_id,
-                                                       unsigned device, unsigned kind, unsigned match)
+/* word: as EVENT_WORD, with the match above */
+static inline __attribute__((always_inline)) void keep(struct account *a, uint64_t word, uint64_t address,
+                                                       uint64_t size_bytes, uint32_t site_id, uint32_t thread_id)
 {
     uint32_t at = a->chunk_fill++;
     a->event_count++;
     if (a->chunk) {
         struct chunk_event *c = &a->chunk[at];
-        uint32_t tuple = op | (uint32_t)e->hook << 8 | (uint32_t)device << 16 | (uint32_t)kind << 24;
+        uint32_t tuple = (uint32_t)(word >> 16);
         c->time_ns = a->now_ns;
         c->address = address;
         c->size_bytes = size_bytes;
         c->site_id = site_id;
-        c->thread_id = e->thread_id;
-        c->process_id = e->process_id;
-        memcpy(&c->op, &tuple, sizeof tuple);
-        c->match = (uint16_t)match;
-        a->device_mask |= 1ull << (device & 63);
-        if (__builtin_expect(tuple != a->last_tuples[op & 3], 0))
+        c->thread_id = thread_id;
+        memcpy((char *)c + offsetof(struct chunk_event, process_id), &word, sizeof word);
+        if (__builtin_expect(tuple != a->last_tuples[tuple & 3], 0))
             account_chunk_tuple(a, tuple);
     }
     if (__builtin_expect(a->chunk_fill == CHUNK_EVENTS, 0))
@@ -234,19 +276,22 @@ static inline __attribute__((always_inline)) void keep(struct account *a, const 
 void account_keep(struct account *a, const struct event *e, unsigned op, uint64_t address, uint64_t size_bytes,
                   uint32_t site_id, unsigned device, unsigned kind, unsigned match)
 {
-    keep(a, e, op, address, size_bytes, site_id, device, kind, match);
+    uint64_t word = e->process_id | (uint64_t)op << 16 | (uint64_t)e->hook << 24 | (uint64_t)device << 32 |
+                    (uint64_t)kind << 40 | (uint64_t)match << 48;
+    keep(a, word, address, size_bytes, site_id, e->thread_id);
 }
 
 /* The accounts of a block that dies; the live table is the caller's. */
-static inline __attribute__((always_inline)) void leave(struct account *a, const struct event *e,
-                                                        const struct live_block *b, unsigned op)
+static inline __attribute__((always_inline)) void leave(struct account *a, const struct event *e, uint64_t word,
+                                                        const struct live_block *b)
 {
     struct site *s = site_at(&a->sites, b->site);
-    struct device_account *d = a->devices[s->device];
-    struct kind_account *k = d->kinds[s->kind];
     uint64_t size = b->size, lifetime_ns = a->now_ns - b->time_ns;
-    struct tally *thread_tally;
-    struct thread_device *t = find_thread(a, b->thread_id, s->device, s->kind, &thread_tally);
+    const uint16_t pair = read_pair(&s->device);
+    const struct account_lane *lane = find_lane(a, b->thread_id, pair);
+    struct device_account *d = lane->device;
+    struct kind_account *k = lane->kind;
+    struct tally *thread_tally = lane->tally;
 
     if (d->level.at_peak | k->level.at_peak)
         seal(d, k, 1, 1);
@@ -262,15 +307,15 @@ static inline __attribute__((always_inline)) void leave(struct account *a, const
     timeline_fall(d->timeline, d->level.active_bytes);
     tally_free(&s->tally, size, lifetime_ns);
     tally_free(thread_tally, size, lifetime_ns);
-    t->live_bytes -= size;
-    unsigned temporary = b->requested ? b->temporary : a->threads[b->thread_id]->last_key == b->key;
+    lane->thread_device->live_bytes -= size;
+    unsigned temporary = b->requested ? b->temporary : lane->thread->last_key == b->key;
     if (temporary) {
         tally_temporary(&s->tally, size);
         tally_temporary(thread_tally, size);
         k->temporary_bytes += size;
     }
     histogram_free(&k->histogram, size, lifetime_ns, temporary);
-    if (__builtin_expect(s->kind == KIND_map && s->device == 0, 0))
+    if (__builtin_expect(pair == HOST_MAP, 0))
         account_reserved_change(a, d, k, -(int64_t)size);
     if (largest_wants(&a->largest, size)) {
         struct largest_block l = {.size_bytes = size,
@@ -282,23 +327,20 @@ static inline __attribute__((always_inline)) void leave(struct account *a, const
                                   .process_id = e->process_id};
         largest_add(&a->largest, &l);
     }
-    keep(a, e, op, b->key & LIVE_ADDRESS_MASK, size, b->site, s->device, s->kind, b->match);
+    word = (word & 0xffffffff) | (uint64_t)pair << 32 | (uint64_t)b->match << 48;
+    keep(a, word, b->key & LIVE_ADDRESS_MASK, size, b->site, e->thread_id);
 }
 
 /* A block is there already: nobody saw its free. It ends now, as if freed by this thread without a hook. */
 static __attribute__((noinline)) void replace(struct account *a, const struct event *e, const struct live_block *b)
 {
-    struct event unseen = *e;
-    unseen.hook = 0;
     a->counts.replaced_blocks++;
-    leave(a, &unseen, b, CHUNK_free);
+    leave(a, e, e->process_id | (uint64_t)CHUNK_free << 16, b);
     a->counts.live_blocks--;
 }
 
-static inline void apply_alloc(struct account *a, const struct event *e, const struct place *place, unsigned op)
+static inline void apply_alloc(struct account *a, const struct event *e, const struct place *place)
 {
-    struct device_account *d = account_device(a, e->device);
-    struct kind_account *k = account_kind(d, e->kind);
     struct process_account *p = account_process(a, e->process_id);
     uint64_t size = e->size_bytes < LIVE_SIZE_MAX ? e->size_bytes : LIVE_SIZE_MAX;
     struct live_block *b = live_place(p->live, place->key, place->hash);
@@ -307,15 +349,19 @@ static inline void apply_alloc(struct account *a, const struct event *e, const s
 
     uint32_t site_id = site_find(&a->sites, e->stack_id, e->process_id, e->device, e->kind);
     struct site *s = site_at(&a->sites, site_id);
-    struct tally *thread_tally;
-    struct thread_device *t = find_thread(a, e->thread_id, e->device, e->kind, &thread_tally);
+    const uint16_t pair = read_pair(&e->device);
+    const struct account_lane *lane = find_lane(a, e->thread_id, pair);
+    struct device_account *d = lane->device;
+    struct kind_account *k = lane->kind;
+    struct thread_device *t = lane->thread_device;
+    struct tally *thread_tally = lane->tally;
     *b = (struct live_block){.key = place->key,
                              .size = size,
                              .match = a->chunk_fill & 0xffff,
                              .time_ns = a->now_ns,
                              .site = site_id,
                              .thread_id = e->thread_id};
-    a->threads[e->thread_id]->last_key = place->key;
+    lane->thread->last_key = place->key;
     a->counts.live_blocks++;
 
     unsigned device_ends = level_ends_peak(&d->level, size), kind_ends = level_ends_peak(&k->level, size);
@@ -331,7 +377,7 @@ static inline void apply_alloc(struct account *a, const struct event *e, const s
     level_add(&d->level, size, a->now_ns, a->event_count + 1);
     level_add(&k->level, size, a->now_ns, a->event_count + 1);
     timeline_rise(d->timeline, a->now_ns, d->level.active_bytes);
-    if (__builtin_expect(e->kind == KIND_map && e->device == 0, 0))
+    if (__builtin_expect(pair == HOST_MAP, 0))
         account_reserved_change(a, d, k, (int64_t)size);
     else if (__builtin_expect(k->level.active_bytes > k->reserved_sampled_bytes && k->sampled_bytes, 0))
         account_reserved_sampled(a, d, k, 0); /* grown since the last sample: at least what is active is held */
@@ -344,11 +390,11 @@ static inline void apply_alloc(struct account *a, const struct event *e, const s
     if (t->live_bytes > t->own_peak_bytes)
         t->own_peak_bytes = t->live_bytes;
     histogram_alloc(&k->histogram, size);
-    k->realloc_count += op == CHUNK_realloc_alloc;
-    keep(a, e, op, place->key & LIVE_ADDRESS_MASK, size, site_id, e->device, e->kind, 0);
+    k->realloc_count += e->op == EVENT_REALLOC_ALLOC;
+    keep(a, event_word(e), place->key & LIVE_ADDRESS_MASK, size, site_id, e->thread_id);
 }
 
-static inline void apply_free(struct account *a, const struct event *e, const struct place *place, unsigned op)
+static inline void apply_free(struct account *a, const struct event *e, const struct place *place)
 {
     const struct process_account *p = a->processes[e->process_id];
     struct live_block *b = p ? live_find(p->live, place->key, place->hash) : NULL;
@@ -361,7 +407,7 @@ static inline void apply_free(struct account *a, const struct event *e, const st
             a->counts.unmatched_frees++;
         return;
     }
-    leave(a, e, b, op);
+    leave(a, e, event_word(e), b);
     live_remove(p->live, b, place->hash);
     a->counts.live_blocks--;
 }
@@ -465,6 +511,12 @@ static inline int is_birth(const struct event *e)
     return e->op == EVENT_ALLOC || e->op == EVENT_REALLOC_ALLOC;
 }
 
+/* The same of ops that make or end blocks; of others anything, which costs a look too many. */
+static inline int looks_born(const struct event *e)
+{
+    return !((e->op + 1) & 2);
+}
+
 /* always_inline: as live_prefetch */
 static inline __attribute__((always_inline)) void look_for_index(struct account *a, const struct event *e,
                                                                  struct place *place)
@@ -475,7 +527,7 @@ static inline __attribute__((always_inline)) void look_for_index(struct account 
     const struct process_account *p = a->processes[e->process_id];
     if (p)
         live_prefetch(p->live, place->hash);
-    if (is_birth(e) && e->stack_id < a->sites.stack_capacity)
+    if (looks_born(e) && e->stack_id < a->sites.stack_capacity)
         __builtin_prefetch(&a->sites.by_stack[e->stack_id]);
 }
 
@@ -485,7 +537,7 @@ static inline __attribute__((always_inline)) void look_for_block(struct account 
     const struct process_account *p = a->processes[e->process_id];
     if (!p)
         return;
-    if (is_birth(e)) {
+    if (looks_born(e)) {
         live_prefetch_on(p->live, place->hash);
         return;
     }
@@ -498,7 +550,7 @@ static inline __attribute__((always_inline)) void look_for_site(struct account *
                                                                 const struct place *place)
 {
     uint32_t id = 0;
-    if (is_birth(e)) {
+    if (looks_born(e)) {
         if (e->stack_id < a->sites.stack_capacity)
             id = a->sites.by_stack[e->stack_id];
     } else {
@@ -510,7 +562,6 @@ static inline __attribute__((always_inline)) void look_for_site(struct account *
         const char *s = (const char *)site_at(&a->sites, id);
         __builtin_prefetch(s, 1);
         __builtin_prefetch(s + 64, 1);
-        __builtin_prefetch(s + 128, 1);
     }
 }
 
@@ -537,9 +588,9 @@ void account_events(struct account *a, const struct event *events, size_t count)
         a->now_ns = e->time_ns > a->now_ns ? e->time_ns : a->now_ns;
         if (is_birth(e)) {
             if (place->key & LIVE_ADDRESS_MASK)
-                apply_alloc(a, e, place, e->op == EVENT_ALLOC ? CHUNK_alloc : CHUNK_realloc_alloc);
+                apply_alloc(a, e, place);
         } else if (e->op == EVENT_FREE || e->op == EVENT_REALLOC_FREE) {
-            apply_free(a, e, place, e->op == EVENT_FREE ? CHUNK_free : CHUNK_realloc_free);
+            apply_free(a, e, place);
         } else {
             apply_rare(a, e);
         }

@@ -69,6 +69,7 @@ void account_chunk_touch(struct account *a, struct site *s, uint32_t id)
 void account_chunk_tuple(struct account *a, uint32_t tuple)
 {
     a->last_tuples[tuple & 3] = tuple;
+    a->device_mask |= 1ull << (tuple >> 16 & 63);
     for (uint32_t i = 0; i < a->tuple_count; i++)
         if (a->tuples[i] == tuple)
             return;

@@ -49,6 +49,25 @@ struct thread_account {
     uint32_t dirty;    /* is on the list of threads to write */
 };
 
+/* What an event changes, found once for the events of a thread on a device and of a kind that follow each other. Nothing
+ * here is freed before the account. */
+struct account_lane {
+    uint64_t key; /* account_lane_key */
+    struct device_account *device;
+    struct kind_account *kind;
+    struct thread_account *thread;
+    struct thread_device *thread_device;
+    struct tally *tally; /* the thread's */
+};
+#define ACCOUNT_LANES    8u         /* by the low bits of the thread's id */
+#define ACCOUNT_NO_LANE  UINT64_MAX /* no key */
+
+/* pair: device and, above it, kind */
+static inline uint64_t account_lane_key(uint32_t thread_id, uint16_t pair)
+{
+    return (uint64_t)thread_id << 16 | pair;
+}
+
 struct account {
     struct store *store;
     struct account_options options;
@@ -58,7 +77,8 @@ struct account {
 
     struct device_account *devices[ACCOUNT_DEVICES];      /* NULL until used */
     struct process_account *processes[ACCOUNT_PROCESSES]; /* NULL: not running */
-    struct thread_account **threads;                      /* by thread id */
+    struct account_lane lanes[ACCOUNT_LANES];
+    struct thread_account **threads; /* by thread id */
     uint32_t thread_capacity;
     uint32_t *dirty_threads;
     uint32_t dirty_thread_count, dirty_thread_capacity;

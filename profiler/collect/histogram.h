@@ -27,9 +27,10 @@ struct histogram {
     struct lifetime_class lifetimes[HISTOGRAM_CLASSES];
 };
 
+/* value: below 2^63 */
 static inline unsigned histogram_class(uint64_t value)
 {
-    return value ? 64 - (unsigned)__builtin_clzll(value) : 0;
+    return 63 - (unsigned)__builtin_clzll(value << 1 | 1);
 }
 
 static inline void histogram_alloc(struct histogram *h, uint64_t size)

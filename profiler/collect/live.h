@@ -84,7 +84,7 @@ static inline uint32_t live_home(const struct live_table *t, uint64_t hash)
 static inline uint8_t live_tag(uint64_t hash)
 {
     uint8_t tag = (uint8_t)(hash >> 56);
-    return tag ? tag : 1;
+    return (uint8_t)(tag + !tag);
 }
 
 /* The slots with this tag, a bit each; tag 0: those without a block. */

@@ -19,8 +19,11 @@ uint32_t site_add(struct site_table *t, uint32_t stack_id, uint16_t process_id, 
         memset(t->pages + t->page_capacity, 0, (capacity - t->page_capacity) * sizeof *t->pages);
         t->page_capacity = capacity;
     }
-    if (!t->pages[page])
-        t->pages[page] = xcalloc(SITE_PAGE, sizeof(struct site));
+    if (!t->pages[page]) { /* sites are set as they are added */
+        t->pages[page] = aligned_alloc(_Alignof(struct site), SITE_PAGE * sizeof(struct site));
+        if (!t->pages[page])
+            out_of_memory(SITE_PAGE * sizeof(struct site));
+    }
     if (stack_id >= t->stack_capacity) {
         uint64_t capacity = t->stack_capacity ? t->stack_capacity : 1024;
         while (capacity <= stack_id)

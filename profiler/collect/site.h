@@ -12,15 +12,15 @@
 #define SITE_PAGE_BITS 9
 #define SITE_PAGE      (1u << SITE_PAGE_BITS)
 
-struct site {
-    struct tally tally;
-    uint64_t chunk_high_bytes; /* highest live bytes within the chunk */
-    uint32_t chunk_id;         /* the chunk that touched it last */
-    uint32_t stack_id;
-    uint32_t next; /* site of the same stack; 0: none */
+struct site { /* two lines of the cache for most events */
+    _Alignas(64) uint64_t chunk_high_bytes; /* highest live bytes within the chunk */
+    uint32_t next;                          /* site of the same stack; 0: none */
     uint16_t process_id;
     uint8_t device;
     uint8_t kind;
+    struct tally tally;
+    uint32_t chunk_id; /* the chunk that touched it last */
+    uint32_t stack_id;
     uint32_t dirty; /* is on the list of sites to write */
     uint32_t fill;
     uint64_t ending_bytes; /* while its process ends */

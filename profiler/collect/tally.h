@@ -62,7 +62,7 @@ struct device_account {
     uint64_t written_epochs; /* sum of the levels' epochs at the last writing */
 };
 
-struct tally {           /* two cache lines of hot fields */
+struct tally {           /* what most events change comes first: 96 bytes (site.h) */
     uint64_t generation; /* the device's, when this was touched last */
     uint64_t alloc_count;
     uint64_t alloc_bytes;
@@ -71,11 +71,11 @@ struct tally {           /* two cache lines of hot fields */
     uint64_t own_peak_bytes;
     uint64_t active_peak_bytes;
     uint64_t reserved_peak_bytes;
-
     uint64_t largest_bytes;
     uint64_t lifetime_ns;
     uint64_t temporary_count;
     uint64_t temporary_bytes;
+
     uint64_t saved_bytes; /* live when the peak of epoch ended */
     uint64_t saved_count;
     uint64_t saved_kind_bytes;

@@ -85,8 +85,8 @@ static int parse(const struct arguments *a, struct report_options *o, struct len
     if (is_html && (a->given[OPTION_by] || a->given[OPTION_at] || a->given[OPTION_json] || a->given[OPTION_csv]))
         return cli_usage("report: --html writes one page of everything; leave out --by, --at, --json and --csv");
     if (is_html && (lens->skip_count || lens->pid || lens->language != TREE_BOTH))
-        return cli_usage(
-            "report: --html writes one page of everything; leave out --skip, --process, --native and --python-only");
+        return cli_usage("report: --html does not go with --skip, --process, --native and --python-only: a page's "
+                         "timeline and instants are of the whole recording");
     int is_own = a->given[OPTION_transfers] + a->given[OPTION_segments];
     if (is_own > 1)
         return cli_usage("report: --transfers and --segments are two reports; ask for one at a time");

@@ -9,7 +9,7 @@
 #include <time.h>
 
 /* Counters that mean that numbers are too small; all others are shown by `memprof info` alone. */
-static const char *const losses[] = {"lost_event", "rings_refused", "procs_refused", "map_refused", "early_count"};
+static const char *const losses[] = {"lost_event", "map_refused", "early_count"};
 
 static void add_losses(sqlite3 *db, void (*add)(void *context, enum note_kind kind, const char *note), void *context)
 {

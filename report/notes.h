@@ -14,7 +14,7 @@ enum note_kind {
     NOTE_ABOUT    /* what an import has to say of its file */
 };
 
-/* Lines such as "partial: the collector was killed"; each call of add gets one. */
+/* Lines such as "partial: the collector was killed or out of memory"; each call of add gets one. */
 void notes_each(sqlite3 *db, void (*add)(void *context, enum note_kind kind, const char *note), void *context);
 void notes_print(sqlite3 *db, const struct report_out *out);
 /* JSON: members file (as the user named it), command, start_unix_ns, duration_ns, notes of the open document. */

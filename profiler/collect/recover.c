@@ -1,4 +1,4 @@
-/* A file whose collector was killed: closed properly, told apart, symbolized. */
+/* A file whose collector was killed, or had no memory left: closed properly, told apart, symbolized. */
 #include "../../common/db.h"
 #include "collect.h"
 #include "symbolize.h"
@@ -75,12 +75,16 @@ int collect_recover(const char *path, struct error *err)
     sqlite3 *db = NULL;
     int rc = db_open_write(path, &db, err);
     if (rc == 0) {
-        fprintf(stderr, "memprof: %s: its recording was cut off (the collector was killed); finishing what is there\n",
+        fprintf(stderr,
+                "memprof: %s: its recording was cut off (the collector was killed or out of memory); finishing what is "
+                "there\n",
                 path);
         rc = db_exec(db, "PRAGMA wal_checkpoint(TRUNCATE); PRAGMA journal_mode = DELETE; BEGIN", err);
     }
     if (rc == 0) {
-        rc = db_meta_set_text(db, "partial", "the collector was killed; what its last second or two saw is missing");
+        rc = db_meta_set_text(
+            db, "partial",
+            "the collector was killed or out of memory; its last second or two are missing, and what came after");
         rc = rc ? rc : db_meta_set_text(db, "state", "recorded");
         rc = rc ? db_error(db, err) : db_exec(db, "COMMIT", err);
     }

@@ -44,7 +44,7 @@ for mib in 8 150; do
     contains "message" err "memprof: out of memory"
     contains "message" err "memprof report out.db"
     "$MEMPROF" report out.db >report 2>report.err
-    grep -q -i partial report report.err || fail "report does not say partial"
+    contains "why it is partial" report "partial recording: the collector was killed or out of memory"
     at_least "blocks stored before" 1000 "$(total alloc_count)"
     at_least "their bytes" 100000 "$(total alloc_bytes)"
 done

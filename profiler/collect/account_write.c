@@ -17,6 +17,7 @@ static void bind_all(sqlite3_stmt *s, int first, const uint64_t *values, unsigne
 struct total {
     const struct level *level;
     const struct reserved *reserved;
+    const struct top *top;
     struct histogram_sums sums;
     uint64_t temporary_bytes, realloc_count, end_bytes, end_count;
 };
@@ -62,31 +63,11 @@ static void write_peak(struct account *a, unsigned device, unsigned kind, const 
     store_step(a->store, s);
 }
 
-/* The site that held most at the peak of a device (kind: KIND_all) or a kind; 0: none. */
-static uint32_t top_site(const struct account *a, unsigned device, unsigned kind)
-{
-    uint32_t top = 0;
-    uint64_t most = 0;
-    const struct device_account *d = a->devices[device];
-    for (uint32_t id = 1; id <= a->sites.count; id++) {
-        const struct site *s = site_at(&a->sites, id);
-        if (s->device != device || (kind != KIND_all && s->kind != kind))
-            continue;
-        struct tally_peaks peaks = tally_peaks(&s->tally, d, d->kinds[s->kind]);
-        uint64_t bytes = kind == KIND_all ? peaks.bytes : peaks.kind_bytes;
-        if (bytes > most) {
-            most = bytes;
-            top = id;
-        }
-    }
-    return top;
-}
-
 static void write_kind(struct account *a, unsigned device, unsigned kind, const struct total *t)
 {
     write_total(a, device, kind, t);
     if (t->level->peak_bytes)
-        write_peak(a, device, kind, "active", 0, t->level->peak_ns, t->level->peak_bytes, top_site(a, device, kind));
+        write_peak(a, device, kind, "active", 0, t->level->peak_ns, t->level->peak_bytes, t->top->site_id);
     if (t->reserved->peak_bytes)
         write_peak(a, device, kind, "reserved", 0, t->reserved->peak_ns, t->reserved->peak_bytes, 0);
 }
@@ -108,13 +89,14 @@ static void add_sums(struct total *all, const struct total *t)
 static void write_device(struct account *a, unsigned device, int last)
 {
     struct device_account *d = a->devices[device];
-    struct total all = {.level = &d->level, .reserved = &d->reserved};
+    struct total all = {.level = &d->level, .reserved = &d->reserved, .top = &d->top};
     for (unsigned kind = 0; kind < KIND_COUNT; kind++) {
         const struct kind_account *k = d->kinds[kind];
         if (!k)
             continue;
         struct total t = {.level = &k->level,
                           .reserved = &k->reserved,
+                          .top = &k->top,
                           .temporary_bytes = k->temporary_bytes,
                           .realloc_count = k->realloc_count,
                           .end_bytes = k->end_bytes,
@@ -150,9 +132,11 @@ void account_write(struct account *a, int last)
             epochs += d->kinds[kind] ? d->kinds[kind]->level.epoch : 0;
         peaks_moved |= epochs != d->written_epochs;
         d->written_epochs = epochs;
-        write_device(a, i, last);
     }
-    sites_write(&a->sites, a->store, a->devices, peaks_moved);
+    sites_write(&a->sites, a->store, a->devices, ACCOUNT_DEVICES, peaks_moved);
+    for (unsigned i = 0; i < ACCOUNT_DEVICES; i++)
+        if (a->devices[i])
+            write_device(a, i, last);
     account_threads_write(a, peaks_moved);
     if (last) {
         largest_write(&a->largest, a->store, &a->sites);

@@ -1,5 +1,7 @@
 #include "nodes.h"
 
+#include "rows.h"
+
 #include "../../common/error.h"
 
 #include <stdlib.h>
@@ -26,8 +28,7 @@ struct nodes {
     uint32_t count, room;
     struct slot *slots;
     uint32_t mask, used;
-    uint32_t written; /* rows 1..written are in the database */
-    int has_module;
+    struct rows rows; /* those up to rows.last are in the database */
 };
 
 static uint64_t mix(uint64_t a, uint64_t b)
@@ -74,7 +75,7 @@ static uint32_t append(struct nodes *n, uint32_t caller, uint32_t address)
     }
     n->nodes[id] = (struct node){caller, address, caller >= NODES_ROOT ? 1 : n->nodes[caller].depth + 1};
     n->count = id;
-    if (id - n->written >= PENDING_MOST)
+    if (id - n->rows.last >= PENDING_MOST)
         nodes_write(n);
     return id;
 }
@@ -99,130 +100,36 @@ uint32_t nodes_child(struct nodes *n, uint32_t caller, uint32_t address)
     return append(n, caller, address);
 }
 
-/* --- the rows, read by SQLite itself: a table-valued function of no arguments --- */
-
-struct rows {
-    sqlite3_vtab base;
-    const struct nodes *nodes;
-};
-
-struct cursor {
-    sqlite3_vtab_cursor base;
-    uint32_t id;
-};
-
-static int rows_connect(sqlite3 *db, void *arg, int argc, const char *const *argv, sqlite3_vtab **out, char **err)
+static void column(void *arg, uint32_t id, int number, sqlite3_context *value)
 {
-    (void)argc, (void)argv, (void)err;
-    int rc = sqlite3_declare_vtab(db, "CREATE TABLE new_stack(parent_id, address_id, depth, flags)");
-    struct rows *r = rc == SQLITE_OK ? xcalloc(1, sizeof *r) : NULL;
-    if (r)
-        r->nodes = arg;
-    *out = r ? &r->base : NULL;
-    return rc;
-}
-
-static int rows_disconnect(sqlite3_vtab *base)
-{
-    free(base);
-    return SQLITE_OK;
-}
-
-static int rows_plan(sqlite3_vtab *base, sqlite3_index_info *info)
-{
-    (void)base;
-    info->estimatedCost = PENDING_MOST;
-    return SQLITE_OK;
-}
-
-static int rows_open(sqlite3_vtab *base, sqlite3_vtab_cursor **out)
-{
-    (void)base;
-    struct cursor *c = xcalloc(1, sizeof *c);
-    *out = &c->base;
-    return SQLITE_OK;
-}
-
-static int rows_close(sqlite3_vtab_cursor *base)
-{
-    free(base);
-    return SQLITE_OK;
-}
-
-static const struct nodes *nodes_of(const sqlite3_vtab_cursor *base)
-{
-    return ((const struct rows *)(const void *)base->pVtab)->nodes;
-}
-
-static int rows_filter(sqlite3_vtab_cursor *base, int plan, const char *text, int argc, sqlite3_value **argv)
-{
-    (void)plan, (void)text, (void)argc, (void)argv;
-    ((struct cursor *)(void *)base)->id = nodes_of(base)->written + 1;
-    return SQLITE_OK;
-}
-
-static int rows_next(sqlite3_vtab_cursor *base)
-{
-    ((struct cursor *)(void *)base)->id++;
-    return SQLITE_OK;
-}
-
-static int rows_eof(sqlite3_vtab_cursor *base)
-{
-    return ((struct cursor *)(void *)base)->id > nodes_of(base)->count;
-}
-
-static int rows_column(sqlite3_vtab_cursor *base, sqlite3_context *context, int column)
-{
-    const struct node *node = &nodes_of(base)->nodes[((struct cursor *)(void *)base)->id];
+    const struct node *node = &((const struct nodes *)arg)->nodes[id];
     int is_root = node->caller >= NODES_ROOT;
-    switch (column) {
+    switch (number) {
     case 0:
         if (!is_root)
-            sqlite3_result_int64(context, node->caller);
+            sqlite3_result_int64(value, node->caller);
         break; /* else NULL */
     case 1:
-        sqlite3_result_int64(context, node->address);
+        sqlite3_result_int64(value, node->address);
         break;
     case 2:
-        sqlite3_result_int64(context, node->depth);
+        sqlite3_result_int64(value, node->depth);
         break;
     default:
-        sqlite3_result_int64(context, is_root ? node->caller - NODES_ROOT : 0);
+        sqlite3_result_int64(value, is_root ? node->caller - NODES_ROOT : 0);
     }
-    return SQLITE_OK;
 }
-
-static int rows_rowid(sqlite3_vtab_cursor *base, sqlite3_int64 *id)
-{
-    *id = ((struct cursor *)(void *)base)->id;
-    return SQLITE_OK;
-}
-
-static const sqlite3_module module = {
-    .xConnect = rows_connect, /* no xCreate: the name is there without a CREATE, and leaves nothing in the file */
-    .xBestIndex = rows_plan,
-    .xDisconnect = rows_disconnect,
-    .xOpen = rows_open,
-    .xClose = rows_close,
-    .xFilter = rows_filter,
-    .xNext = rows_next,
-    .xEof = rows_eof,
-    .xColumn = rows_column,
-    .xRowid = rows_rowid,
-};
 
 /* SQLite numbers the rows as we do: the newest one's id and one more. */
 void nodes_write(struct nodes *n)
 {
-    if (n->written == n->count || store_failed(n->store, NULL))
+    static const char sql[] = "INSERT INTO stack(parent_id, address_id, depth, flags) "
+                              "SELECT parent_id, address_id, depth, flags FROM new_stack(?1)";
+    if (n->rows.last == n->count)
         return;
-    if (!n->has_module)
-        sqlite3_create_module_v2(store_db(n->store), "new_stack", &module, n, NULL);
-    n->has_module = 1;
-    store_step(n->store, store_statement(n->store, "INSERT INTO stack(parent_id, address_id, depth, flags) "
-                                                   "SELECT parent_id, address_id, depth, flags FROM new_stack"));
-    n->written = n->count;
+    n->rows.first = n->rows.last + 1;
+    n->rows.last = n->count;
+    rows_insert(&n->rows, n->store, sql);
     if (!store_failed(n->store, NULL) && sqlite3_last_insert_rowid(store_db(n->store)) != n->count)
         bug("stack %u has another row", n->count);
 }
@@ -231,6 +138,10 @@ struct nodes *nodes_open(struct store *store)
 {
     struct nodes *n = xcalloc(1, sizeof *n);
     n->store = store;
+    n->rows = (struct rows){.name = "new_stack",
+                            .declaration = "CREATE TABLE x(rows HIDDEN, parent_id, address_id, depth, flags)",
+                            .column = column,
+                            .arg = n};
     n->room = 1024;
     n->nodes = xcalloc(n->room, sizeof *n->nodes);
     return n;

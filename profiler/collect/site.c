@@ -8,6 +8,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define PAGE_WORDS (SITE_PAGE / 64ul) /* of bits */
+
+static void bits_grow(uint64_t **bits, uint32_t pages, uint32_t more)
+{
+    *bits = xrealloc(*bits, more * PAGE_WORDS * sizeof **bits);
+    memset(*bits + pages * PAGE_WORDS, 0, (more - pages) * PAGE_WORDS * sizeof **bits);
+}
+
 uint32_t site_add(struct site_table *t, uint32_t stack_id, uint16_t process_id, uint8_t device, uint8_t kind)
 {
     if (t->count == UINT32_MAX - 1)
@@ -17,6 +25,8 @@ uint32_t site_add(struct site_table *t, uint32_t stack_id, uint16_t process_id, 
         uint32_t capacity = t->page_capacity ? t->page_capacity * 2 : 64;
         t->pages = xrealloc(t->pages, capacity * sizeof *t->pages);
         memset(t->pages + t->page_capacity, 0, (capacity - t->page_capacity) * sizeof *t->pages);
+        bits_grow(&t->dirty, t->page_capacity, capacity);
+        bits_grow(&t->loose, t->page_capacity, capacity);
         t->page_capacity = capacity;
     }
     if (!t->pages[page]) { /* sites are set as they are added */
@@ -49,52 +59,174 @@ void site_mark_dirty(struct site_table *t, struct site *s, uint32_t id)
     if (s->dirty)
         return;
     s->dirty = 1;
-    if (t->dirty_count == t->dirty_capacity) {
-        t->dirty_capacity = t->dirty_capacity ? t->dirty_capacity * 2 : 1024;
-        t->dirty = xrealloc(t->dirty, t->dirty_capacity * sizeof *t->dirty);
-    }
-    t->dirty[t->dirty_count++] = id;
+    t->dirty[id / 64] |= 1ull << (id & 63);
 }
 
-static void write_site(struct store *store, const struct site *s, uint32_t id, const struct tally_peaks *peaks)
+/* --- their rows --- */
+
+static void column(void *arg, uint32_t row, int number, sqlite3_context *value)
 {
-    static const char sql[] =
-        "INSERT OR REPLACE INTO site(site_id, stack_id, process_id, device_id, kind, " TALLY_COLUMNS
-        ") VALUES(?,?,?,?,?," TALLY_VALUES ")";
-    sqlite3_stmt *q = store_statement(store, sql);
-    if (!q)
+    const struct site_table *sites = arg;
+    const struct site *s = site_at(sites, sites->writing[row]);
+    const struct tally *t = &s->tally;
+    uint64_t v = 0;
+    switch (number) {
+    case 0:
+        v = sites->writing[row];
+        break;
+    case 1:
+        v = s->stack_id;
+        break;
+    case 2:
+        v = s->process_id;
+        break;
+    case 3:
+        v = s->device;
+        break;
+    case 4:
+        sqlite3_result_text(value, kind_name(s->kind), -1, SQLITE_STATIC);
         return;
-    sqlite3_bind_int64(q, 1, id);
-    sqlite3_bind_int64(q, 2, s->stack_id);
-    sqlite3_bind_int(q, 3, s->process_id);
-    sqlite3_bind_int(q, 4, s->device);
-    sqlite3_bind_text(q, 5, kind_name(s->kind), -1, SQLITE_STATIC);
-    tally_bind(q, 6, &s->tally, peaks);
-    store_step(store, q);
+    case 5:
+        v = t->alloc_count - t->moved_count;
+        break;
+    case 6:
+        v = t->alloc_bytes - t->moved_bytes;
+        break;
+    case 7:
+        v = t->left_count - t->end_count - t->moved_count;
+        break;
+    case 8:
+        v = t->left_bytes - t->end_bytes - t->moved_bytes;
+        break;
+    case 9:
+        v = t->temporary_count;
+        break;
+    case 10:
+        v = t->temporary_bytes;
+        break;
+    case 11:
+        v = t->written_bytes;
+        break;
+    case 12:
+        v = t->written_count;
+        break;
+    case 13:
+        v = t->written_kind_bytes;
+        break;
+    case 14:
+        v = t->own_peak_bytes;
+        break;
+    case 15:
+        v = t->end_bytes;
+        break;
+    case 16:
+        v = t->end_count;
+        break;
+    case 17:
+        v = t->active_peak_bytes;
+        break;
+    case 18:
+        v = t->reserved_peak_bytes;
+        break;
+    case 19:
+        v = t->largest_bytes;
+        break;
+    default:
+        v = t->lifetime_ns;
+    }
+    sqlite3_result_int64(value, (int64_t)v);
 }
 
-static void update_site(struct site_table *t, struct store *store, struct device_account *const *devices, uint32_t id)
+/* Sites come with their new values; of those that do not, none has more than the top had. Of equals, the oldest. */
+static void update_top(struct top *top, uint32_t id, uint64_t bytes)
+{
+    if (id == top->site_id) {
+        top->is_unsure |= bytes < top->bytes;
+        top->bytes = bytes;
+    } else if (bytes > top->bytes || (bytes && bytes == top->bytes && id < top->site_id)) {
+        *top = (struct top){bytes, id, top->is_unsure};
+    }
+}
+
+static void find_top(const struct site_table *t, struct top *top, unsigned device, unsigned kind)
+{
+    *top = (struct top){0};
+    for (uint32_t id = 1; id <= t->count; id++) {
+        const struct site *s = site_at(t, id);
+        if (s->device == device && (kind == KIND_all || s->kind == kind))
+            update_top(top, id, kind == KIND_all ? s->tally.written_bytes : s->tally.written_kind_bytes);
+    }
+}
+
+static void settle_tops(const struct site_table *t, struct device_account *const *devices, unsigned device_count)
+{
+    for (unsigned i = 0; i < device_count; i++) {
+        struct device_account *d = devices[i];
+        if (d && d->top.is_unsure)
+            find_top(t, &d->top, i, KIND_all);
+        for (unsigned kind = 0; d && kind < KIND_COUNT; kind++)
+            if (d->kinds[kind] && d->kinds[kind]->top.is_unsure)
+                find_top(t, &d->kinds[kind]->top, i, kind);
+    }
+}
+
+/* 1: its row is to be written. */
+static int update_site(struct site_table *t, struct device_account *const *devices, uint32_t id)
 {
     struct site *s = site_at(t, id);
-    const struct device_account *d = devices[s->device];
-    struct tally_peaks peaks = tally_peaks(&s->tally, d, d->kinds[s->kind]);
+    struct device_account *d = devices[s->device];
+    struct kind_account *k = d->kinds[s->kind];
+    struct tally_peaks peaks = tally_peaks(&s->tally, d, k);
+    uint64_t bit = 1ull << (id & 63);
+    if (tally_peaks_stay(&s->tally, &peaks))
+        t->loose[id / 64] &= ~bit;
+    else
+        t->loose[id / 64] |= bit;
     if (!s->dirty && !tally_peaks_moved(&s->tally, &peaks))
-        return;
+        return 0;
     s->dirty = 0;
     tally_peaks_written(&s->tally, &peaks);
-    write_site(store, s, id, &peaks);
+    update_top(&d->top, id, peaks.bytes);
+    update_top(&k->top, id, peaks.kind_bytes);
+    return 1;
 }
 
-void sites_write(struct site_table *t, struct store *store, struct device_account *const *devices, int peaks_moved)
+void sites_write(struct site_table *t, struct store *store, struct device_account *const *devices,
+                 unsigned device_count, int peaks_moved)
 {
-    if (peaks_moved) {
-        for (uint32_t id = 1; id <= t->count; id++)
-            update_site(t, store, devices, id);
-    } else {
-        for (uint32_t i = 0; i < t->dirty_count; i++)
-            update_site(t, store, devices, t->dirty[i]);
+    static const char sql[] =
+        "INSERT OR REPLACE INTO site(site_id, stack_id, process_id, device_id, kind, alloc_count, alloc_bytes, "
+        "free_count, free_bytes, temporary_count, temporary_bytes, at_peak_bytes, at_peak_count, at_kind_peak_bytes, "
+        "own_peak_bytes, end_bytes, end_count, active_peak_bytes, reserved_peak_bytes, largest_bytes, lifetime_ns) "
+        "SELECT * FROM new_site(?1)";
+    uint32_t count = 0;
+    for (uint32_t word = 0; t->count && word <= t->count / 64; word++) {
+        uint64_t bits = t->dirty[word] | (peaks_moved ? t->loose[word] : 0);
+        t->dirty[word] = 0;
+        for (; bits; bits &= bits - 1) {
+            uint32_t id = word * 64 + (uint32_t)__builtin_ctzll(bits);
+            if (!update_site(t, devices, id))
+                continue;
+            if (count == t->writing_capacity) {
+                t->writing_capacity = count ? count * 2 : 1024;
+                t->writing = xrealloc(t->writing, t->writing_capacity * sizeof *t->writing);
+            }
+            t->writing[count++] = id;
+        }
     }
-    t->dirty_count = 0;
+    settle_tops(t, devices, device_count);
+    if (!count)
+        return;
+    t->rows.name = "new_site";
+    t->rows.declaration =
+        "CREATE TABLE x(rows HIDDEN, site_id, stack_id, process_id, device_id, kind, alloc_count, alloc_bytes, "
+        "free_count, "
+        "free_bytes, temporary_count, temporary_bytes, at_peak_bytes, at_peak_count, at_kind_peak_bytes, "
+        "own_peak_bytes, end_bytes, end_count, active_peak_bytes, reserved_peak_bytes, largest_bytes, lifetime_ns)";
+    t->rows.column = column;
+    t->rows.arg = t;
+    t->rows.last = count - 1;
+    rows_insert(&t->rows, store, sql);
 }
 
 void sites_close(struct site_table *t)
@@ -104,4 +236,6 @@ void sites_close(struct site_table *t)
     free(t->pages);
     free(t->by_stack);
     free(t->dirty);
+    free(t->loose);
+    free(t->writing);
 }

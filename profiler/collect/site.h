@@ -4,6 +4,7 @@
 #ifndef MEMPROF_SITE_H
 #define MEMPROF_SITE_H
 
+#include "rows.h"
 #include "tally.h"
 
 #include <stddef.h>
@@ -21,7 +22,7 @@ struct site { /* two lines of the cache for most events */
     struct tally tally;
     uint32_t chunk_id; /* the chunk that touched it last */
     uint32_t stack_id;
-    uint32_t dirty; /* is on the list of sites to write */
+    uint32_t dirty; /* is among those to write */
     uint32_t fill;
     uint64_t ending_bytes; /* while its process ends */
     uint64_t ending_count;
@@ -33,9 +34,11 @@ struct site_table {
     uint32_t page_capacity;
     uint32_t *by_stack; /* newest site of a stack; 0: none */
     uint32_t stack_capacity;
-    uint32_t *dirty; /* ids */
-    uint32_t dirty_count;
-    uint32_t dirty_capacity;
+    /* A bit an id: those that changed since they were written; those whose values at the peak a new peak changes. */
+    uint64_t *dirty, *loose;
+    uint32_t *writing; /* ids */
+    uint32_t writing_capacity;
+    struct rows rows;
 };
 
 static inline struct site *site_at(const struct site_table *t, uint32_t id)
@@ -62,8 +65,10 @@ static inline uint32_t site_find(struct site_table *t, uint32_t stack_id, uint16
 void site_mark_dirty(struct site_table *t, struct site *s, uint32_t id);
 
 struct store;
-/* Writes the sites that changed, and with peaks_moved those whose values at the peak did. All levels must be sealed. */
-void sites_write(struct site_table *t, struct store *store, struct device_account *const *devices, int peaks_moved);
+/* Writes the sites that changed, and with peaks_moved those whose values at the peak did; the devices' and kinds' tops
+ * follow. All levels must be sealed. */
+void sites_write(struct site_table *t, struct store *store, struct device_account *const *devices,
+                 unsigned device_count, int peaks_moved);
 void sites_close(struct site_table *t);
 
 #endif

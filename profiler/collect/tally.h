@@ -25,6 +25,13 @@ struct level {
     uint32_t at_peak;    /* 1: nothing has changed since the peak */
 };
 
+/* The site that held most at a peak, as last written. */
+struct top {
+    uint64_t bytes;
+    uint32_t site_id; /* 0: none */
+    int is_unsure;    /* it has less than it had: another one may have more */
+};
+
 struct reserved {
     uint64_t bytes;
     uint64_t peak_bytes;
@@ -35,6 +42,7 @@ struct reserved {
 struct kind_account {
     struct level level;
     struct reserved reserved;
+    struct top top;
     uint64_t sampled_bytes;          /* sum of the processes' latest samples */
     uint64_t reserved_sampled_bytes; /* what of reserved comes from samples: they, but never less than is active */
     uint64_t realloc_count;
@@ -48,6 +56,7 @@ struct device_account {
     uint64_t generation; /* changes when an epoch ends, a chunk begins, or the accounts are written */
     struct level level;
     struct reserved reserved;
+    struct top top;
     uint64_t alloc_count;
     uint64_t alloc_bytes;
     uint64_t rss_bytes;
@@ -174,6 +183,12 @@ static inline struct tally_peaks tally_peaks(const struct tally *t, const struct
     return (struct tally_peaks){saved ? t->saved_bytes : tally_live_bytes(t),
                                 saved ? t->saved_count : tally_live_count(t),
                                 kind_saved ? t->saved_kind_bytes : tally_live_bytes(t)};
+}
+
+/* Whether a later peak cannot change these values, as long as nothing changes the tally. */
+static inline int tally_peaks_stay(const struct tally *t, const struct tally_peaks *p)
+{
+    return p->bytes == tally_live_bytes(t) && p->count == tally_live_count(t) && p->kind_bytes == tally_live_bytes(t);
 }
 
 static inline int tally_peaks_moved(const struct tally *t, const struct tally_peaks *p)

@@ -9,6 +9,8 @@
 #define MASK          (WIRE_RING_WORDS - 1)
 #define SETTLE_NS     50000u /* a store of another core is seen after this at the latest; in truth after less than one */
 #define STALL_MAX_NS  20000000u
+#define BUSY_MAX_NS   1000000000u /* a thread that is in one record for so long does not run: it was stopped */
+#define BUSY_ROUNDS   8u          /* and not this one alone */
 #define FUTURE_NS     1000000000u /* a stamp further ahead than this was never read from the clock */
 #define PUBLISH_WORDS (WIRE_RING_WORDS / 16)
 #define FIXED_MAX     8u /* no record of fixed length has more words */
@@ -354,13 +356,37 @@ static int end_is_known(const struct process *p)
     return p->has_exit || p->replaced;
 }
 
+/* Whether the process is gone and everything that it wrote was read. */
+static int is_read(const struct drain *d, const struct process *p)
+{
+    return p->dead && !p->unread && (p->rings_known || session_pops(d->session) == d->adopted);
+}
+
+/* Whether the thread has been in one record for too long. Where it was stopped by a signal, a debugger or a freezer,
+ * all others would wait for it with full rings. Its record may come late at no harm: a block that it frees is really
+ * freed after that, one that it got is in nobody else's hands. */
+static int is_stuck(const struct drain *d, struct ring *r, int busy, uint64_t head)
+{
+    if (!busy || head != r->busy_head || !r->busy_rounds) {
+        r->busy_head = head;
+        r->busy_ns = d->now_ns;
+        r->busy_rounds = (uint32_t)busy;
+        return 0;
+    }
+    return ++r->busy_rounds > BUSY_ROUNDS && d->now_ns - r->busy_ns > BUSY_MAX_NS;
+}
+
 /* One ring as it stands now. Returns whether it has something to give. */
 static int look(struct drain *d, struct ring *r)
 {
     struct wire_ring *wire = &d->session->rings[r->index];
     /* busy before head: a thread that is not busy now has published what it began before */
-    r->busy = !r->process->dead && __atomic_load_n(&wire->busy, __ATOMIC_ACQUIRE);
+    int busy = !r->process->dead && __atomic_load_n(&wire->busy, __ATOMIC_ACQUIRE);
     uint64_t head = __atomic_load_n(&wire->head, __ATOMIC_ACQUIRE);
+    if (r->passed_over)
+        r->newest = max_u64(r->newest, d->merged); /* the record is late: its place is where it came */
+    r->passed_over = (uint8_t)(is_stuck(d, r, busy, head) || (busy && d->is_last));
+    r->busy = busy && !r->passed_over;
     if (!r->busy && d->limit > r->clear)
         r->clear = d->limit;
     if (r->bad || r->process->discard) {
@@ -434,7 +460,7 @@ static void look_at_the_dead(struct drain *d)
         if (!p || !p->dead)
             continue;
         if (end_is_known(p)) {
-            if (!p->unread)
+            if (is_read(d, p))
                 process_over(d, p);
         } else if (!p->overdue) {
             d->limit = min_u64(d->limit, max_u64(p->dead_stamp, d->merged));
@@ -450,7 +476,7 @@ static void bury_the_dead(struct drain *d)
             continue;
         if (p->unread)
             p->overdue = 1; /* words stamped after its end: take them all the same */
-        else
+        else if (is_read(d, p))
             process_over(d, p);
     }
 }
@@ -480,7 +506,7 @@ static void merge(struct drain *d)
             d->limit = min_u64(d->limit, barrier_of(d, r));
         struct process *p = r->process;
         p->unread--;
-        if (p->dead && !p->unread && end_is_known(p)) {
+        if (is_read(d, p) && end_is_known(p)) {
             d->merged = max_u64(d->merged, r->newest);
             process_over(d, p);
         }
@@ -496,6 +522,7 @@ uint64_t drain_round(struct drain *d)
     d->limit = max_u64(clock_stamp(d->clock) - d->settle, d->merged);
     processes_scan(d->processes);
     processes_scan_execs(d->processes, d->now_ns);
+    processes_scan_claims(d->processes, d->now_ns);
     threads_adopt(d);
     look_at_all(d);
     look_at_the_dead(d);

@@ -35,6 +35,7 @@ struct ring {           /* our side of a ring in use: one thread of the program 
     uint8_t second_half; /* the allocation of the REALLOC (REMAP) at position is still to come */
     uint8_t busy;
     uint8_t bad; /* wrote what it must not: read no more */
+    uint8_t passed_over; /* busy for so long that the order went on without it */
     /* seldom used */
     uint8_t range_depth;
     uint8_t named;       /* by the thread itself */
@@ -44,6 +45,9 @@ struct ring {           /* our side of a ring in use: one thread of the program 
     uint64_t ahead_end;  /* where it ended when that look began */
     uint64_t used_words; /* most of the data that was ever written */
     uint64_t active_ns;  /* when it last had words; monotonic */
+    uint64_t busy_head;  /* its head when it was first seen in the record that it is busy with, */
+    uint64_t busy_ns;    /* and when that was; monotonic */
+    uint32_t busy_rounds;
     uint64_t check_ns;   /* when to look whether the thread is gone; monotonic */
     struct open_range {
         int64_t mark_id;

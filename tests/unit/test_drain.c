@@ -112,6 +112,52 @@ static void test_busy_holds(void **state)
     setup_end(s);
 }
 
+/* A thread that was stopped in the middle of a record holds the others for a while, not for ever; what it writes when
+ * it goes on comes late and is there. */
+static void test_stopped_while_busy(void **state)
+{
+    (void)state;
+    struct setup *s = setup_begin(1);
+    struct writer a, b;
+    uint32_t slot = writer_claim_slot(s->session.control, getpid(), getppid(), WIRE_START_EXEC, 0);
+    writer_open(&a, s->session.control, slot, getpid(), getpid());
+    writer_open(&b, s->session.control, slot, getpid(), getpid());
+    setup_rounds(s, 2);
+    writer_busy(&a);
+    uint64_t stamp = writer_stamp(s->session.control);
+    writer_free(&b, 1);
+    setup_rounds(s, 5);
+    assert_int_equal(s->count, 0);
+    usleep(1200000); /* the collector did not run either: nobody is late yet */
+    setup_rounds(s, 2);
+    assert_int_equal(s->count, 0);
+    setup_rounds(s, 20);
+    assert_int_equal(s->count, 1);
+    for (uint64_t i = 0; i < WIRE_RING_WORDS; i++) {
+        writer_free(&b, 2);
+        if (i % 1000 == 0)
+            setup_rounds(s, 1);
+    }
+    setup_rounds(s, 3);
+    assert_int_equal(s->count, 1 + WIRE_RING_WORDS);
+    uint64_t late[2] = {stamp, WIRE_WORD1(WIRE_FREE, WIRE_HOOK_free, 3)};
+    writer_publish(&a, late, 2);
+    writer_free(&b, 4);
+    setup_rounds(s, 3);
+    assert_int_equal(s->count, 3 + WIRE_RING_WORDS);
+    assert_int_equal(s->events[s->count - 2].address, 3);
+    assert_int_equal(s->disorder, 0);
+    /* it holds the order again, but for the end of the recording */
+    writer_busy(&a);
+    writer_free(&b, 5);
+    setup_rounds(s, 5);
+    assert_int_equal(s->count, 3 + WIRE_RING_WORDS);
+    drain_finish(s->drain);
+    assert_non_null(setup_find_event(s, EVENT_PROCESS_END, 1, NULL));
+    assert_int_equal(s->events[3 + WIRE_RING_WORDS].address, 5);
+    setup_end(s);
+}
+
 /* --- several processes at full speed --- */
 
 #define WRITERS  4
@@ -546,6 +592,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_one_thread),
         cmocka_unit_test(test_busy_holds),
+        cmocka_unit_test(test_stopped_while_busy),
         cmocka_unit_test(test_threads),
         cmocka_unit_test(test_stack_of_another_thread),
         cmocka_unit_test(test_damaged),

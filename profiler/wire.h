@@ -72,7 +72,8 @@ static inline int wire_collector_lives(const struct wire_control *c)
 }
 
 /* proc.state: FREE -> CLAIMED by the program (compare and swap), CLAIMED -> LIVE by the program when its fields are
- * written, LIVE -> FREE by the collector once the process is gone and its rings are drained. */
+ * written, LIVE -> FREE by the collector once the process is gone and its rings are drained. CLAIMED -> FREE by the
+ * collector where the process was killed in between. */
 enum { WIRE_PROC_FREE = 0, WIRE_PROC_CLAIMED = 1, WIRE_PROC_LIVE = 2 };
 enum { WIRE_START_EXEC = 0, WIRE_START_FORK = 1 };
 
@@ -104,7 +105,7 @@ struct wire_counters {
 
 struct wire_proc {
     WIRE_LINE uint32_t state;
-    int32_t pid;
+    int32_t pid;          /* first of all, after pid_namespace; 0 by the collector when the slot is given back */
     int32_t parent_pid;   /* fork: of the process that forked, whoever is the parent by now */
     uint32_t parent_slot; /* fork: the slot of the image it came from + 1; 0 otherwise */
     uint32_t start_kind;  /* WIRE_START_* */

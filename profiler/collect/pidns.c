@@ -8,6 +8,41 @@
 #include <string.h>
 #include <unistd.h>
 
+/* A line of /proc/PID/status, from behind its name. */
+static int status_line(int pid, const char *name, char *line, int room)
+{
+    char path[64];
+    size_t length = strlen(name);
+    int found = 0;
+    snprintf(path, sizeof path, "/proc/%d/status", pid);
+    FILE *f = fopen(path, "re");
+    while (f && !found && fgets(line, room, f))
+        found = strncmp(line, name, length) == 0;
+    if (f)
+        fclose(f);
+    if (found)
+        memmove(line, line + length, strlen(line + length) + 1);
+    return found;
+}
+
+/* "NSpid: 4711 12 1": the pid in each namespace, the process's own last. */
+static int own_pid(int pid)
+{
+    char line[512];
+    const char *last = status_line(pid, "NSpid:", line, sizeof line) ? strrchr(line, '\t') : NULL;
+    return last ? atoi(last + 1) : 0;
+}
+
+/* "Uid: 1000 0 0 0": the second is in effect. A program that runs with another one than ours is a new image with other
+ * rights. One that runs with ours may have forbidden everybody to look. */
+static int has_our_rights(int pid)
+{
+    char line[512];
+    unsigned real, effective;
+    return status_line(pid, "Uid:", line, sizeof line) && sscanf(line, "%u %u", &real, &effective) == 2 &&
+           effective == geteuid();
+}
+
 int pidns_has_session(int pid)
 {
     static const char name[] = "/memfd:memprof";
@@ -17,7 +52,7 @@ int pidns_has_session(int pid)
     snprintf(path, sizeof path, "/proc/%d/maps", pid);
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
-        return errno == ENOENT || errno == ESRCH ? 0 : -1;
+        return errno == ENOENT || errno == ESRCH || (errno == EACCES && !has_our_rights(pid)) ? 0 : -1;
     while (!found) {
         ssize_t n = read(fd, text + kept, sizeof text - 1 - kept);
         if (n <= 0)
@@ -39,24 +74,6 @@ uint64_t pidns_of(int pid)
     ssize_t n = readlink(path, link, sizeof link - 1);
     link[n > 0 ? n : 0] = 0;
     return strncmp(link, "pid:[", 5) == 0 ? strtoull(link + 5, NULL, 10) : 0;
-}
-
-/* "NSpid: 4711 12 1": the pid in each namespace, the process's own last. */
-static int own_pid(int pid)
-{
-    char path[64], line[512];
-    int own = 0;
-    snprintf(path, sizeof path, "/proc/%d/status", pid);
-    FILE *f = fopen(path, "re");
-    while (f && fgets(line, sizeof line, f))
-        if (strncmp(line, "NSpid:", 6) == 0) {
-            const char *last = strrchr(line, '\t');
-            own = last ? atoi(last + 1) : 0;
-            break;
-        }
-    if (f)
-        fclose(f);
-    return own;
 }
 
 int pidns_find(int inner, uint64_t pid_namespace, int (*is_known)(void *arg, int pid), void *arg)

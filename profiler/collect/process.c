@@ -74,19 +74,22 @@ static void look_for_end(struct processes *ps, struct process *p)
     }
     uint64_t stamp = watch_ended(ps->watch, p->slot);
     struct pollfd poll_fd = {.fd = p->pidfd, .events = POLLIN};
-    if (stamp && poll(&poll_fd, 1, 0) == 1) {
+    /* one that announced its end is awaited: its watcher may be the later one to run */
+    if ((stamp || p->leaving_deadline_ns) && poll(&poll_fd, 1, 0) == 1) {
         p->dead = 1;
-        p->dead_stamp = stamp;
+        p->dead_stamp = stamp ? stamp : clock_stamp(ps->clock);
     }
 }
 
 void processes_scan(struct processes *ps)
 {
     int is_new = 0;
+    ps->claimed = 0;
     for (uint32_t i = 0; i < WIRE_PROCS; i++) {
         struct process *p = ps->by_slot[i];
         uint32_t state = p ? WIRE_PROC_CLAIMED : __atomic_load_n(&ps->session->procs[i].state, __ATOMIC_RELAXED);
         is_new |= state == WIRE_PROC_LIVE;
+        ps->claimed += !p && state == WIRE_PROC_CLAIMED;
         if (p && !p->dead)
             look_for_end(ps, p);
         if (state == WIRE_PROC_FREE && i >= ps->slot_end)
@@ -108,7 +111,7 @@ void processes_scan_execs(struct processes *ps, uint64_t now_ns)
         if (!p || p->dead || !p->has_exec || now_ns < p->leaving_deadline_ns || now_ns < p->exec_check_ns)
             continue;
         p->exec_check_ns = now_ns + EXEC_CHECK_NS;
-        if (pidns_has_session(p->outer_pid) > 0)
+        if (pidns_has_session(p->outer_pid) != 0)
             continue;
         p->dead = p->replaced = 1;
         p->dead_stamp = p->exec_stamp;
@@ -265,9 +268,9 @@ void processes_end(struct processes *ps, struct process *p, int64_t end_ns)
         write_end(ps, p->process_id, end_ns, "unknown", -1, 0);
     if (!p->discard)
         write_counters(ps, p);
-    struct wire_proc *slot = &ps->session->procs[p->slot];
+    uint32_t slot = p->slot;
     release(ps, p);
-    __atomic_store_n(&slot->state, WIRE_PROC_FREE, __ATOMIC_RELEASE);
+    processes_free_slot(ps, slot);
 }
 
 void processes_abandon(struct processes *ps, struct process *p)

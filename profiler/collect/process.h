@@ -27,6 +27,7 @@ struct process {
     uint8_t inherited;      /* began as a fork: knows blocks of its parent */
     uint8_t dead;           /* gone: its rings get no more words */
     uint8_t replaced;       /* by exec */
+    uint8_t rings_known;    /* all that it had: they were looked for after it was gone */
     uint8_t discard;        /* no number left for it: its words are thrown away */
     uint8_t overdue;        /* has words stamped after dead_stamp */
     uint8_t has_exit;       /* EXIT record seen */
@@ -63,6 +64,8 @@ struct processes {
     struct process *by_slot[WIRE_PROCS];
     uint32_t slot_end; /* slots below were used at some time */
     uint32_t live;     /* of them with a process now */
+    uint32_t claimed;  /* of all, by processes that are about to join */
+    uint64_t claim_check_ns; /* when to look whether those still are; monotonic */
     uint32_t total;    /* rows so far */
     uint32_t refused;  /* processes beyond what a process_id can number */
     int first_pid;
@@ -97,6 +100,10 @@ void processes_end(struct processes *ps, struct process *p, int64_t end_ns);
 /* The recording ends before the process does. */
 void processes_abandon(struct processes *ps, struct process *p);
 
+/* Gives back the slots of processes that were killed before they had filled them. */
+void processes_scan_claims(struct processes *ps, uint64_t now_ns);
+/* The slot is anybody's. */
+void processes_free_slot(struct processes *ps, uint32_t slot);
 /* Takes up slots that went live. */
 void processes_adopt(struct processes *ps);
 /* Whether it is an image of the program that was started. */

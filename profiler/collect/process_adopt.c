@@ -7,6 +7,7 @@
 #include "python.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -273,4 +274,35 @@ void processes_adopt(struct processes *ps)
     qsort(found, count, sizeof *found, by_start);
     for (uint32_t i = 0; i < count; i++)
         adopt(ps, found[i].slot);
+}
+
+/* --- slots --- */
+
+void processes_free_slot(struct processes *ps, uint32_t slot)
+{
+    struct wire_proc *s = &ps->session->procs[slot];
+    __atomic_store_n(&s->pid, 0, __ATOMIC_RELAXED);
+    __atomic_store_n(&s->pid_namespace, 0, __ATOMIC_RELAXED);
+    if (slot >= ps->slot_end) /* it was used: it ends no search */
+        ps->slot_end = slot + 1;
+    __atomic_store_n(&s->state, WIRE_PROC_FREE, __ATOMIC_RELEASE);
+}
+
+#define CLAIM_CHECK_NS 1000000000u
+
+void processes_scan_claims(struct processes *ps, uint64_t now_ns)
+{
+    if (!ps->claimed || now_ns < ps->claim_check_ns)
+        return;
+    ps->claim_check_ns = now_ns + CLAIM_CHECK_NS;
+    for (uint32_t i = 0; i < WIRE_PROCS; i++) {
+        const struct wire_proc *slot = &ps->session->procs[i];
+        if (ps->by_slot[i] || __atomic_load_n(&slot->state, __ATOMIC_ACQUIRE) != WIRE_PROC_CLAIMED)
+            continue;
+        int pid = __atomic_load_n(&slot->pid, __ATOMIC_ACQUIRE);
+        /* of another namespace the pid says nothing; asked last, so that the slot's state is the dead one's */
+        if (pid > 0 && ps->pid_namespace && slot->pid_namespace == ps->pid_namespace && kill(pid, 0) != 0 &&
+            errno == ESRCH && __atomic_load_n(&slot->state, __ATOMIC_ACQUIRE) == WIRE_PROC_CLAIMED)
+            processes_free_slot(ps, i);
+    }
 }

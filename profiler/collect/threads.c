@@ -75,17 +75,32 @@ static int adopt(struct drain *d, uint32_t index)
     return 1;
 }
 
+/* Processes that ended since: now their rings are all there to be found, and it is the last time that anybody looks. */
+static int some_ended(struct drain *d)
+{
+    int ended = 0;
+    for (uint32_t i = 0; i < d->processes->slot_end; i++) {
+        struct process *p = d->processes->by_slot[i];
+        if (!p || !p->dead || p->rings_known)
+            continue;
+        p->rings_known = 1;
+        ended = 1;
+    }
+    return ended;
+}
+
 /* Free rings are a stack, so the ones in use are among those that were ever taken: the first that is neither ends the
  * search. */
 void threads_adopt(struct drain *d)
 {
+    int ended = some_ended(d);
     uint32_t pops = session_pops(d->session);
     if (pops == d->adopted)
         return;
     /* A thread may be anywhere between taking a ring and owning it; one that died there is not searched for ever. */
     if (pops != d->pops_seen)
         d->adopt_fast_until_ns = d->now_ns + ADOPT_FAST_NS;
-    else if (d->now_ns > d->adopt_fast_until_ns && d->now_ns < d->adopt_retry_ns)
+    else if (!ended && d->now_ns > d->adopt_fast_until_ns && d->now_ns < d->adopt_retry_ns)
         return;
     d->pops_seen = pops;
     d->adopt_retry_ns = d->now_ns + ADOPT_RETRY_NS;

@@ -143,6 +143,7 @@ static uint64_t pid_namespace(void)
 static int slot_claim(uint32_t start_kind, uint32_t parent_slot, int parent_pid)
 {
     uint32_t count = process.control->proc_count;
+    uint64_t own_namespace = pid_namespace();
     for (uint32_t i = 0; i < count; i++) {
         struct wire_proc *p = slot_at(i);
         uint32_t expected = WIRE_PROC_FREE;
@@ -150,11 +151,12 @@ static int slot_claim(uint32_t start_kind, uint32_t parent_slot, int parent_pid)
             !__atomic_compare_exchange_n(&p->state, &expected, WIRE_PROC_CLAIMED, 0, __ATOMIC_ACQ_REL,
                                          __ATOMIC_RELAXED))
             continue;
-        p->pid = process.pid;
+        /* at once: should we be killed here, the collector must know whose slot it is */
+        p->pid_namespace = own_namespace;
+        __atomic_store_n(&p->pid, process.pid, __ATOMIC_RELEASE);
         p->parent_pid = parent_pid;
         p->parent_slot = parent_slot;
         p->start_kind = start_kind;
-        p->pid_namespace = pid_namespace();
         p->counters = (struct wire_counters){0};
         long n = sys_readlink("/proc/self/exe", p->exe, sizeof p->exe - 1);
         p->exe[n > 0 ? n : 0] = 0;

@@ -213,13 +213,70 @@ static void test_older_image_seen_late(void **state)
     }
 }
 
+/* A process that was killed between taking a slot and filling it leaves it to others; one that lives keeps it. */
+static void test_claim_of_the_dead(void **state)
+{
+    (void)state;
+    struct setup *s = setup_begin(1);
+    struct wire_proc *procs = s->session.procs;
+    int go;
+    pid_t pid = start_idle(&go);
+    uint32_t dead = claim_this_slot(s, 0, pid, getpid(), WIRE_START_FORK, 0);
+    uint32_t alive = claim_this_slot(s, 1, getpid(), getppid(), WIRE_START_EXEC, 0);
+    for (uint32_t i = 0; i < 8; i++) {
+        procs[i].state = i < 2 ? WIRE_PROC_CLAIMED : WIRE_PROC_FREE;
+        procs[i].pid_namespace = i < 2 ? s->processes.pid_namespace : 0;
+    }
+    setup_rounds(s, 3);
+    assert_int_equal(procs[dead].state, WIRE_PROC_CLAIMED);
+    close(go);
+    waitpid(pid, NULL, 0);
+    usleep(1100000);
+    setup_rounds(s, 3);
+    assert_int_equal(procs[dead].state, WIRE_PROC_FREE);
+    assert_int_equal(procs[alive].state, WIRE_PROC_CLAIMED);
+    /* the free slot before it hides nobody */
+    procs[alive].state = WIRE_PROC_LIVE;
+    setup_rounds(s, 3);
+    assert_int_equal(count_of(s, "process"), 1);
+    setup_end(s);
+}
+
+/* A thread that took long to begin writes, and its process is gone: the last look at it finds the ring. */
+static void test_late_ring_of_the_dead(void **state)
+{
+    (void)state;
+    struct setup *s = setup_begin(1);
+    struct writer main_ring, late;
+    int go;
+    pid_t pid = start_idle(&go);
+    uint32_t old = writer_claim_slot(s->session.control, pid, getpid(), WIRE_START_EXEC, 0);
+    writer_open(&main_ring, s->session.control, old, pid, pid);
+    setup_rounds(s, 3);
+    writer_open(&late, s->session.control, old, pid, pid + 1);
+    late.ring->state = WIRE_RING_FREE; /* so far */
+    for (int i = 0; i < 40; i++) {
+        usleep(1000);
+        drain_round(s->drain);
+    }
+    late.ring->state = WIRE_RING_LIVE;
+    writer_alloc(&late, 1, 10, 0);
+    writer_claim_slot(s->session.control, pid, getpid(), WIRE_START_EXEC, 0);
+    drain_round(s->drain);
+    setup_rounds(s, 5);
+    assert_non_null(setup_find_event(s, EVENT_ALLOC, 1, NULL));
+    assert_int_equal(late.ring->state, WIRE_RING_FREE);
+    close(go);
+    waitpid(pid, NULL, 0);
+    setup_end(s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_killed_while_busy),
-        cmocka_unit_test(test_exec),
-        cmocka_unit_test(test_exec_in_any_slots),
-        cmocka_unit_test(test_older_image_seen_late),
+        cmocka_unit_test(test_killed_while_busy), cmocka_unit_test(test_exec),
+        cmocka_unit_test(test_exec_in_any_slots), cmocka_unit_test(test_older_image_seen_late),
+        cmocka_unit_test(test_claim_of_the_dead), cmocka_unit_test(test_late_ring_of_the_dead),
     };
     return cmocka_run_group_tests(tests, scratch_begin, scratch_end);
 }

@@ -15,7 +15,7 @@ static inline int birth(struct chunk_events_state *m, struct column *c, uint32_t
                         struct chunk_change *change)
 {
     struct thread_model *th = &m->thread[t];
-    uint32_t before = th->site, local, n, head = CHUNK_EVENTS + t, tail;
+    uint32_t before = th->site, local;
     uint64_t size;
     if (get_site(m, &c[C_SITE], &c[C_NEW_SITE], m->site[before].next_local, &local) != 0)
         return -1;
@@ -25,13 +25,7 @@ static inline int birth(struct chunk_events_state *m, struct column *c, uint32_t
         return -1;
     s->size = size;
     *change = (struct chunk_change){s->site_id, local, (int64_t)size};
-    n = m->alloc_count++;
-    tail = m->previous[head];
-    m->position[n] = index;
-    m->next[n] = head;
-    m->previous[n] = tail;
-    m->next[tail] = n;
-    m->previous[head] = n;
+    model_link(m, index, t);
     return 0;
 }
 

@@ -6,6 +6,7 @@
 #include "chunk_model.h"
 
 #include <errno.h>
+#include <stddef.h>
 #include <stdlib.h>
 
 static void dict_clear(struct dict *d)
@@ -85,12 +86,7 @@ static inline void model_alloc(struct chunk_events_state *m, uint32_t index, con
         *bin = m->link[*bin - 1]; /* a wrong guess goes too, lest it stays on top for ever */
     }
     th->next_address = e->address + class_bytes(e->size_bytes);
-    uint32_t n = m->alloc_count++, head = CHUNK_EVENTS + t, tail = m->previous[head];
-    m->position[n] = index;
-    m->next[n] = head;
-    m->previous[n] = tail;
-    m->next[tail] = n;
-    m->previous[head] = n;
+    model_link(m, index, t);
 }
 
 static inline void model_free(struct chunk_events_state *m, uint32_t index, const struct chunk_event *e, uint32_t t)
@@ -107,7 +103,7 @@ static inline void model_free(struct chunk_events_state *m, uint32_t index, cons
 
 /* --- writing --- */
 
-static inline void put_address(struct column *c, uint64_t address, uint64_t expected)
+static inline __attribute__((always_inline)) void put_address(struct column *c, uint64_t address, uint64_t expected)
 {
     uint64_t d = address - expected;
     if (!(d & 15)) {
@@ -118,9 +114,15 @@ static inline void put_address(struct column *c, uint64_t address, uint64_t expe
     }
 }
 
-static inline void put_site(struct chunk_events_state *m, struct column *c, struct column *new_site, uint32_t site_id,
-                            uint32_t expected, uint32_t *local)
+static inline __attribute__((always_inline)) void put_site(struct chunk_events_state *m, struct column *c,
+                                                           struct column *new_site, uint32_t site_id, uint32_t expected,
+                                                           uint32_t *local)
 {
+    if (expected && m->site[expected].site_id == site_id) {
+        column_put(c, SITE_EXPECTED);
+        *local = expected;
+        return;
+    }
     uint32_t count = m->sites.count, n = dict_number(&m->sites, site_id) + 1;
     *local = n;
     if (n > count) {
@@ -128,12 +130,12 @@ static inline void put_site(struct chunk_events_state *m, struct column *c, stru
         column_put(new_site, zigzag((uint64_t)site_id - m->site[m->site_count].site_id));
         model_add_site(m, site_id);
     } else {
-        column_put(c, n == expected ? SITE_EXPECTED : SITE_KNOWN + (uint64_t)n);
+        column_put(c, SITE_KNOWN + (uint64_t)n);
     }
 }
 
-static inline void put_birth(struct chunk_events_state *m, struct column *c, const struct chunk_event *events,
-                             uint32_t index, uint32_t t)
+static inline __attribute__((always_inline)) void
+put_birth(struct chunk_events_state *m, struct column *c, const struct chunk_event *events, uint32_t index, uint32_t t)
 {
     const struct chunk_event *e = &events[index];
     struct thread_model *th = &m->thread[t];
@@ -154,7 +156,8 @@ static inline void put_birth(struct chunk_events_state *m, struct column *c, con
 }
 
 /* Site, size and address as such. */
-static inline void put_other(struct chunk_events_state *m, struct column *c, const struct chunk_event *e, uint32_t t)
+static inline __attribute__((always_inline)) void put_other(struct chunk_events_state *m, struct column *c,
+                                                            const struct chunk_event *e, uint32_t t)
 {
     uint32_t local;
     put_site(m, &c[C_OTHER_SITE], &c[C_NEW_SITE], e->site_id, m->last_other_site, &local);
@@ -164,15 +167,15 @@ static inline void put_other(struct chunk_events_state *m, struct column *c, con
     m->thread[t].other_address = e->address + class_bytes(e->size_bytes);
 }
 
-static inline void put_death(struct chunk_events_state *m, struct column *c, const struct chunk_event *events,
-                             uint32_t index, uint32_t t)
+static inline __attribute__((always_inline)) void
+put_death(struct chunk_events_state *m, struct column *c, const struct chunk_event *events, uint32_t index, uint32_t t)
 {
     const struct chunk_event *e = &events[index], *born = &events[e->match];
     struct thread_model *th = &m->thread[t];
     uint32_t n;
     if (e->match < index && is_birth(born->op) && born->address == e->address && born->size_bytes == e->size_bytes &&
         born->site_id == e->site_id && is_live_node(m, n = m->ordinal[e->match])) {
-        uint32_t newest = m->previous[CHUNK_EVENTS + t];
+        uint32_t newest = model_newest(m, t);
         column_put(&c[C_MATCH], n == newest                ? MATCH_NEWEST
                                 : n == th->cursor_next     ? MATCH_NEXT
                                 : n == th->cursor_previous ? MATCH_PREVIOUS
@@ -222,17 +225,51 @@ static int begin_write(struct chunk_codec *codec, struct column c[C_COUNT], size
     return 0;
 }
 
+/* As in chunk_events_state.threads: thread and process lie beside each other. */
+_Static_assert(offsetof(struct chunk_event, process_id) == offsetof(struct chunk_event, thread_id) + 4 &&
+                   offsetof(struct chunk_event, op) == offsetof(struct chunk_event, process_id) + 2 &&
+                   offsetof(struct chunk_event, kind) == offsetof(struct chunk_event, op) + 3,
+               "numbers made of neighbours");
+static inline uint64_t event_thread(const struct chunk_event *e)
+{
+    uint64_t key;
+    memcpy(&key, (const char *)e + offsetof(struct chunk_event, thread_id), sizeof key);
+    return key & 0xffffffffffff;
+}
+
+struct event_streams {
+    uint8_t *code, *thread, *thread_high;
+};
+
+/* The number of a thread, as yet unknown or another than that of the event before; index: of the event. */
+static uint32_t find_thread(struct chunk_events_state *m, const struct event_streams *s, uint64_t key, uint32_t index)
+{
+    uint32_t thread = dict_number(&m->threads, key);
+    if (thread < m->thread_count)
+        return thread;
+    model_add_thread(m);
+    if (thread == 1) /* up to here all events were the first one's */
+        memset(s->thread, 0, index);
+    else if (thread == 256)
+        memset(s->thread_high, 0, index);
+    return thread;
+}
+
 static int put_events(struct chunk_codec *codec, struct chunk_events_state *m, struct column columns[C_COUNT],
                       const struct chunk_event *events, size_t count)
 {
-    uint64_t before_ns = count ? events[0].time_ns : 0, thread_key = UINT64_MAX;
+    uint64_t before_ns = count ? events[0].time_ns : 0, sizes = 0, thread_key = UINT64_MAX;
     uint32_t tuple = UINT32_MAX, tuple_number = 0, thread = 0;
-    uint8_t *code = codec->streams[S_CODE].data, *low = codec->streams[S_THREAD].data;
-    uint8_t *high = codec->streams[S_THREAD_HIGH].data;
+    const struct event_streams s = {codec->streams[S_CODE].data, codec->streams[S_THREAD].data,
+                                    codec->streams[S_THREAD_HIGH].data};
+    /* A copy whose address nobody has: else all of it would be read again after every byte that is written. */
+    struct column c[C_COUNT];
+    memcpy(c, columns, sizeof c);
     for (uint32_t i = 0; i < count; i++) {
         const struct chunk_event *e = &events[i];
-        uint32_t t = e->op | (uint32_t)e->hook << 8 | (uint32_t)e->device << 16 | (uint32_t)e->kind << 24;
-        if (e->time_ns < before_ns || e->time_ns > INT64_MAX || e->size_bytes > INT64_MAX)
+        uint32_t t;
+        memcpy(&t, (const char *)e + offsetof(struct chunk_event, op), sizeof t); /* tuple */
+        if (e->time_ns < before_ns)
             return -EFBIG;
         if (t != tuple) {
             tuple_number = dict_number(&m->codes, t);
@@ -240,25 +277,30 @@ static int put_events(struct chunk_codec *codec, struct chunk_events_state *m, s
             if (tuple_number >= CHUNK_TUPLES)
                 return -EFBIG;
         }
-        code[i] = (uint8_t)tuple_number;
-        uint64_t key = (uint64_t)e->process_id << 32 | e->thread_id;
+        s.code[i] = (uint8_t)tuple_number;
+        uint64_t key = event_thread(e);
         if (key != thread_key) {
             thread_key = key;
-            thread = dict_number(&m->threads, key);
-            if (thread == m->thread_count)
-                model_add_thread(m);
+            thread = find_thread(m, &s, key, i);
         }
-        low[i] = (uint8_t)thread;
-        high[i] = (uint8_t)(thread >> 8);
-        column_put_mixed(&columns[C_TIME], e->time_ns - before_ns);
+        if (m->thread_count > 1) {
+            s.thread[i] = (uint8_t)thread;
+            if (m->thread_count > 256)
+                s.thread_high[i] = (uint8_t)(thread >> 8);
+        }
+        column_put_mixed(&c[C_TIME], e->time_ns - before_ns);
         before_ns = e->time_ns;
+        sizes |= e->size_bytes;
         if (is_birth(e->op))
-            put_birth(m, columns, events, i, thread);
+            put_birth(m, c, events, i, thread);
         else if (is_death(e->op))
-            put_death(m, columns, events, i, thread);
+            put_death(m, c, events, i, thread);
         else
-            put_other(m, columns, e, thread);
+            put_other(m, c, e, thread);
     }
+    if (before_ns > INT64_MAX || sizes > INT64_MAX)
+        return -EFBIG;
+    memcpy(columns, c, sizeof c);
     for (unsigned i = S_CODE; i <= S_THREAD_HIGH; i++)
         codec->streams[i].length = count;
     for (unsigned i = 0; i < C_COUNT; i++)

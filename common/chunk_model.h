@@ -79,7 +79,9 @@ struct chunk_events_state {
     uint32_t ordinal[CHUNK_EVENTS];  /* the reverse; writer */
     /* Doubly linked lists of the blocks born in the chunk and still live, one a thread. Nodes: n < CHUNK_EVENTS the
      * n-th allocation, CHUNK_EVENTS + t the head of thread t. next is NONE for a block that is gone. */
-    uint32_t next[SLOTS], previous[SLOTS];
+    struct model_node {
+        uint32_t next, previous;
+    } node[SLOTS];
     /* Freed addresses by thread and size class: stacks of events, as allocators reuse the last freed block first */
     uint32_t bins[BINS]; /* event + 1 */
     uint32_t link[CHUNK_EVENTS];
@@ -92,7 +94,7 @@ static inline void model_add_thread(struct chunk_events_state *m)
 {
     uint32_t t = m->thread_count++, head = CHUNK_EVENTS + t;
     m->thread[t] = (struct thread_model){.cursor_next = head, .cursor_previous = head, .pending = NONE};
-    m->next[head] = m->previous[head] = head;
+    m->node[head] = (struct model_node){head, head};
 }
 
 static inline uint32_t model_add_site(struct chunk_events_state *m, uint32_t site_id)
@@ -101,12 +103,27 @@ static inline uint32_t model_add_site(struct chunk_events_state *m, uint32_t sit
     return m->site_count;
 }
 
+/* A block is born in thread t, by event index. */
+static inline void model_link(struct chunk_events_state *m, uint32_t index, uint32_t t)
+{
+    uint32_t n = m->alloc_count++, head = CHUNK_EVENTS + t, tail = m->node[head].previous;
+    m->position[n] = index;
+    m->node[n] = (struct model_node){head, tail};
+    m->node[tail].next = n;
+    m->node[head].previous = n;
+}
+
+static inline uint32_t model_newest(const struct chunk_events_state *m, uint32_t t)
+{
+    return m->node[CHUNK_EVENTS + t].previous;
+}
+
 static inline void model_unlink(struct chunk_events_state *m, uint32_t n, struct thread_model *th)
 {
-    uint32_t next = m->next[n], previous = m->previous[n];
-    m->previous[next] = previous;
-    m->next[previous] = next;
-    m->next[n] = NONE;
+    uint32_t next = m->node[n].next, previous = m->node[n].previous;
+    m->node[next].previous = previous;
+    m->node[previous].next = next;
+    m->node[n].next = NONE;
     th->cursor_next = next;
     th->cursor_previous = previous;
 }
@@ -123,7 +140,7 @@ static inline int is_death(unsigned op)
 
 static inline int is_live_node(const struct chunk_events_state *m, uint32_t n)
 {
-    return n < m->alloc_count && m->next[n] != NONE;
+    return n < m->alloc_count && m->node[n].next != NONE;
 }
 
 /* --- reading --- */
@@ -197,7 +214,7 @@ static inline int model_matched(const struct chunk_events_state *m, uint32_t t, 
     const struct thread_model *th = &m->thread[t];
     uint32_t n;
     if (value == MATCH_NEWEST)
-        n = m->previous[CHUNK_EVENTS + t];
+        n = model_newest(m, t);
     else if (value == MATCH_NEXT)
         n = th->cursor_next;
     else if (value == MATCH_PREVIOUS)

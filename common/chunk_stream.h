@@ -50,24 +50,32 @@ static inline void column_put_long(struct column *c, uint64_t value)
     c->at[COLUMN_LONG] += bytes;
 }
 
-/* For columns whose values are of any magnitude: without branches, so what is written too much is overwritten by the
- * next value. */
-static inline void column_put_mixed(struct column *c, uint64_t value)
+static inline void column_put_large(struct column *c, uint64_t value)
 {
-    if (__builtin_expect(value >= COLUMN_WIDE_BASE, 0)) {
+    if (value >= COLUMN_WIDE_BASE) {
         column_put_long(c, value);
         return;
     }
-    unsigned one = value >= COLUMN_ONE_BASE, two = value >= COLUMN_TWO_BASE;
-    uint64_t x = value - (two ? COLUMN_TWO_BASE : one ? COLUMN_ONE_BASE : 0);
-    uint64_t high = two ? COLUMN_TWO + (x >> 16) : one ? COLUMN_ONE + (x >> 8) : x;
-    uint8_t *control = c->at[COLUMN_CONTROL], *low = c->at[COLUMN_LOW], *second = c->at[COLUMN_SECOND];
+    uint64_t x = value - COLUMN_TWO_BASE;
+    *c->at[COLUMN_CONTROL]++ = (uint8_t)(COLUMN_TWO + (x >> 16));
+    *c->at[COLUMN_LOW]++ = (uint8_t)x;
+    *c->at[COLUMN_SECOND]++ = (uint8_t)(x >> 8);
+}
+
+/* For columns in which values of one byte and of two follow each other as they like: without a branch between these, so
+ * what is written too much is overwritten by the next value. */
+static inline void column_put_mixed(struct column *c, uint64_t value)
+{
+    if (__builtin_expect(value >= COLUMN_TWO_BASE, 0)) {
+        column_put_large(c, value);
+        return;
+    }
+    unsigned one = value >= COLUMN_ONE_BASE, x = (unsigned)value - COLUMN_ONE_BASE;
+    uint8_t *control = c->at[COLUMN_CONTROL], *low = c->at[COLUMN_LOW];
     c->at[COLUMN_CONTROL] = control + 1;
     c->at[COLUMN_LOW] = low + one;
-    c->at[COLUMN_SECOND] = second + two;
-    *control = (uint8_t)high;
+    *control = (uint8_t)(one ? COLUMN_ONE + (x >> 8) : value);
     *low = (uint8_t)x;
-    *second = (uint8_t)(x >> 8);
 }
 
 /* For columns of mostly small values. */

@@ -14,7 +14,7 @@
 
 /* Followed sets that an event concerns, in the mean of a chunk. Up to there each event is added to each of its sets;
  * beyond, blocks of events are bounded first. */
-#define DIRECT_SETS 8u
+#define DIRECT_SETS 24u
 
 struct touched {     /* a site in the chunk */
     uint32_t site;   /* index + 1; 0: not in the model */
@@ -26,6 +26,10 @@ struct touched {     /* a site in the chunk */
 
 struct members { /* followed sets that hold a site */
     uint32_t first, count;
+};
+
+struct pair {
+    uint32_t number, set;
 };
 
 struct course { /* of a followed set */
@@ -53,10 +57,12 @@ struct ownpeak_worker {
     uint32_t touched_end;    /* highest number + 1 */
     uint32_t *number_of;     /* by site; 0 outside of a chunk */
     uint64_t *is_touched;    /* a bit a site; 0 outside of a chunk */
+    uint32_t *rank_of_word;  /* touched sites before the 64 of a word */
     uint32_t *sorted;        /* sites that are touched, ascending */
     size_t sorted_count;
+    struct pair *pairs;
+    size_t pair_count, pair_capacity;
     uint32_t *sets; /* of all members: index of the followed set */
-    size_t set_capacity;
     struct active *active;
     size_t active_count, active_capacity;
     struct course *courses; /* by followed set */
@@ -104,9 +110,11 @@ static void touch_sites(struct ownpeak_worker *w, const struct chunk_change *cha
         w->is_touched[(site - 1) / 64] |= 1ull << (site - 1) % 64;
     }
     w->sorted_count = 0;
-    for (size_t word = 0; word < site_words(w); word++)
+    for (size_t word = 0; word < site_words(w); word++) {
+        w->rank_of_word[word] = (uint32_t)w->sorted_count;
         for (uint64_t bits = w->is_touched[word]; bits; bits &= bits - 1)
             w->sorted[w->sorted_count++] = (uint32_t)(word * 64) + (uint32_t)__builtin_ctzll(bits);
+    }
 }
 
 static void leave_sites(struct ownpeak_worker *w)
@@ -117,69 +125,49 @@ static void leave_sites(struct ownpeak_worker *w)
     }
 }
 
-/* Place in sorted of the first site that is not less. */
-static size_t first_at(const uint32_t *sorted, size_t count, uint32_t site)
+/* How many touched sites lie before this one: its place in sorted. */
+static uint32_t rank_of(const struct ownpeak_worker *w, uint32_t site)
 {
-    size_t low = 0, high = count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (sorted[middle] < site)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    uint64_t before = w->is_touched[site / 64] & ((1ull << site % 64) - 1);
+    return w->rank_of_word[site / 64] + (uint32_t)__builtin_popcountll(before);
 }
 
-/* Visits every pair of a touched site and an active set that holds it: first to count, then to fill. */
-static void each_member(struct ownpeak_worker *w, int fill)
+/* Every pair of a touched site and an active set that holds it. */
+static void pair_sets(struct ownpeak_worker *w)
 {
+    w->pair_count = 0;
     for (uint32_t a = 0; a < w->active_count; a++) {
         const struct ownpeak_set *s = &w->in->sets[w->active[a].set];
         const struct ownpeak_range *r = w->in->ranges + s->first_range, *end = r + s->range_count;
-        size_t at = 0;
-        while (at < w->sorted_count && r < end) {
-            /* on to the first range that ends after the site, then to the first site in it */
-            size_t low = 0, high = (size_t)(end - r);
-            while (low < high) {
-                size_t middle = low + (high - low) / 2;
-                if (r[middle].end <= w->sorted[at])
-                    low = middle + 1;
-                else
-                    high = middle;
+        for (; r < end; r++)
+            for (uint32_t at = rank_of(w, r->first), to = rank_of(w, r->end); at < to; at++) {
+                uint32_t number = w->number_of[w->sorted[at]];
+                ARRAY_GROW(w->pairs, w->pair_count, w->pair_capacity);
+                w->pairs[w->pair_count++] = (struct pair){number, a};
+                w->members[number].count++;
             }
-            r += low;
-            if (r == end)
-                break;
-            at += first_at(w->sorted + at, w->sorted_count - at, r->first);
-            for (; at < w->sorted_count && w->sorted[at] < r->end; at++) {
-                struct members *m = &w->members[w->number_of[w->sorted[at]]];
-                if (fill)
-                    w->sets[m->first + m->count] = a;
-                m->count++;
-            }
-        }
     }
 }
 
-/* Returns how many pairs of an event and a set that it concerns there are. */
+/* Returns how often an event concerns a set, in all. */
 static uint64_t link_members(struct ownpeak_worker *w)
 {
-    uint64_t pairs = 0;
-    size_t total = 0;
-    each_member(w, 0);
+    uint64_t concerns = 0;
+    uint32_t total = 0;
+    pair_sets(w);
     for (uint32_t n = 1; n < w->touched_end; n++) {
-        pairs += (uint64_t)w->members[n].count * w->touched[n].events;
-        w->members[n].first = (uint32_t)total;
-        total += w->members[n].count;
-        w->members[n].count = 0;
+        struct members *m = &w->members[n];
+        concerns += (uint64_t)m->count * w->touched[n].events;
+        m->first = total;
+        total += m->count;
+        m->count = 0;
     }
-    if (total > w->set_capacity) {
-        w->set_capacity = total;
-        w->sets = xrealloc(w->sets, total * sizeof *w->sets);
+    w->sets = xrealloc(w->sets, (w->pair_capacity + 1) * sizeof *w->sets);
+    for (size_t i = 0; i < w->pair_count; i++) {
+        struct members *m = &w->members[w->pairs[i].number];
+        w->sets[m->first + m->count++] = w->pairs[i].set;
     }
-    each_member(w, 1);
-    return pairs;
+    return concerns;
 }
 
 /* --- event by event ---------------------------------------------------------------------------------------------- */
@@ -307,6 +295,7 @@ struct ownpeak_worker *ownpeak_worker_open(const struct ownpeak_input *input)
     w->members = xmalloc((CHUNK_EVENTS + 1) * sizeof *w->members);
     w->number_of = xcalloc(input->site_count + 1, sizeof *w->number_of);
     w->is_touched = xcalloc(site_words(w), sizeof *w->is_touched);
+    w->rank_of_word = xmalloc(site_words(w) * sizeof *w->rank_of_word);
     w->sorted = xmalloc((input->site_count + 1) * sizeof *w->sorted);
     w->in_block = xmalloc(BLOCK_EVENTS * sizeof *w->in_block);
     w->codec = chunk_codec_open();
@@ -326,6 +315,8 @@ void ownpeak_worker_close(struct ownpeak_worker *w)
     free(w->number_of);
     free(w->is_touched);
     free(w->sorted);
+    free(w->rank_of_word);
+    free(w->pairs);
     free(w->sets);
     free(w->active);
     free(w->courses);

@@ -211,26 +211,43 @@ static void join_by_function(struct join *j, const uint64_t *pcs, unsigned nativ
     join_frames(j, frames, next, count);
 }
 
+/* The same for anchors in ascending order and C frames that come in it: *at is where the search stands. */
+static unsigned group_next(const struct python_frame *frames, unsigned *at, unsigned count, uint64_t low, uint64_t high)
+{
+    unsigned i = *at;
+    while (i < count && frames[i].anchor < low) /* none is 0 */
+        i++;
+    *at = i;
+    return i < count && frames[i].anchor < high ? i + 1 : 0;
+}
+
 unsigned python_join(const uint64_t *pcs, const uint64_t *sps, unsigned native_count, const struct python_frame *frames,
                      unsigned count, uint64_t *out, unsigned most, int *is_cut)
 {
     struct join j = {out, 0, most};
-    int has_anchors = 0;
-    for (unsigned i = 0; i < count; i++)
-        has_anchors |= frames[i].anchor != 0;
+    int has_anchors = 0, in_order = 1;
+    uint64_t highest = 0;
+    for (unsigned i = 0; i < count; i++) {
+        uint64_t anchor = frames[i].anchor;
+        has_anchors |= anchor != 0;
+        in_order &= !anchor || anchor >= highest;
+        highest = anchor > highest ? anchor : highest;
+    }
     if (!has_anchors) {
         join_by_function(&j, pcs, native_count, frames, count);
     } else {
-        unsigned next = 0;
+        unsigned next = 0, at = 0;
         for (unsigned i = 0; i < native_count; i++) {
             uint64_t high = i + 1 < native_count ? sps[i + 1] : UINT64_MAX;
-            unsigned end = group_in(frames, next, count, sps[i], high);
+            in_order &= !i || sps[i] >= sps[i - 1];
+            unsigned end = in_order && sps[i] ? group_next(frames, &at, count, sps[i], high)
+                                              : group_in(frames, next, count, sps[i], high);
             if (!end) {
                 join_add(&j, pcs[i]);
                 continue;
             }
             join_frames(&j, frames, next, end);
-            next = end;
+            next = at = end;
         }
         join_frames(&j, frames, next, count);
     }

@@ -4,6 +4,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdlib.h>
 
 #include <cmocka.h>
 
@@ -74,6 +75,56 @@ static void test_cut(void **state)
     assert_true(is_cut);
 }
 
+/* What the words say, done without thought: each C frame takes what is left up to the first anchor within it. */
+static unsigned join_plainly(const uint64_t *low, const struct python_frame *frames, unsigned count, uint64_t *words)
+{
+    unsigned next = 0, filled = 0;
+    for (unsigned i = 0; i < 5; i++) {
+        unsigned end = next;
+        while (end < count &&
+               !(frames[end].anchor && frames[end].anchor >= low[i] && (i == 4 || frames[end].anchor < low[i + 1])))
+            end++;
+        if (end == count)
+            words[filled++] = pcs[i];
+        else
+            for (; next <= end; next++)
+                words[filled++] = WORD(frames[next].id);
+    }
+    while (next < count)
+        words[filled++] = WORD(frames[next++].id);
+    return filled;
+}
+
+static unsigned seed = 3;
+static uint64_t rnd(unsigned below)
+{
+    return (unsigned)rand_r(&seed) / 8 % below;
+}
+
+static void test_any_order(void **state)
+{
+    (void)state;
+    for (unsigned round = 0; round < 100000; round++) {
+        struct python_frame frames[8] = {{0}};
+        uint64_t low[5], expected[16], anchor = 0;
+        unsigned count = (unsigned)rnd(9), ordered = (unsigned)rnd(4);
+        for (unsigned i = 0; i < 5; i++)
+            low[i] = ordered ? sps[i] : 900 + rnd(600) * (rnd(8) != 0);
+        for (unsigned i = 0; i < count; i++) {
+            anchor = ordered > 1 ? anchor + rnd(300) + (anchor ? 0 : 900) : 900 + rnd(700);
+            frames[i] = (struct python_frame)FRAME(i + 1, rnd(3) ? anchor : 0);
+        }
+        unsigned expected_count = join_plainly(low, frames, count, expected);
+        int has_anchors = 0;
+        for (unsigned i = 0; i < count; i++)
+            has_anchors |= frames[i].anchor != 0;
+        if (count && !has_anchors)
+            continue; /* joined by function */
+        assert_int_equal(python_join(pcs, low, 5, frames, count, out, 16, &is_cut), expected_count);
+        assert_memory_equal(out, expected, expected_count * sizeof *out);
+    }
+}
+
 /* No interpreter in this process. */
 static void test_none(void **state)
 {
@@ -90,8 +141,9 @@ static void test_none(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_groups), cmocka_unit_test(test_bounds),    cmocka_unit_test(test_unseen),
-        cmocka_unit_test(test_cut),    cmocka_unit_test(test_not_shown), cmocka_unit_test(test_none),
+        cmocka_unit_test(test_groups),    cmocka_unit_test(test_bounds),    cmocka_unit_test(test_unseen),
+        cmocka_unit_test(test_cut),       cmocka_unit_test(test_not_shown), cmocka_unit_test(test_none),
+        cmocka_unit_test(test_any_order),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -80,7 +80,8 @@ void facts_progress(struct store *store, uint64_t event_count, int64_t duration_
 struct loss {
     const char *name, *text;
     uint64_t value;
-    const char *one; /* text for a single one, of those that make the file partial */
+    const char *one; /* text for a single one */
+    int is_partial;  /* the file lacks something by it */
 };
 
 #define LOSSES 10
@@ -89,21 +90,24 @@ static void list_losses(const struct facts *f, struct loss losses[LOSSES])
 {
     const struct loss all[LOSSES] = {
         {"processes_refused", "processes not recorded: more at once than memprof has room for", f->processes_refused,
-         "process not recorded: more at once than memprof has room for"},
+         "process not recorded: more at once than memprof has room for", 1},
         {"processes_disowned", "processes that were taken for ended while they ran: the rest of them is not recorded",
-         f->processes_disowned, "process that was taken for ended while it ran: the rest of it is not recorded"},
+         f->processes_disowned, "process that was taken for ended while it ran: the rest of it is not recorded", 1},
         {"threads_refused", "threads not recorded: more at once than memprof has room for", f->threads_refused,
-         "thread not recorded: more at once than memprof has room for"},
+         "thread not recorded: more at once than memprof has room for", 1},
         {"bad_rings", "threads whose records were damaged; the rest of them was not used", f->bad_rings,
-         "thread whose records were damaged; the rest of them was not used"},
-        {"bad_records", "records that made no sense, not used", f->bad_records, "record that made no sense, not used"},
-        {"unknown_stacks", "events whose stack never came", f->unknown_stacks, NULL},
-        {"unmatched_free", "frees of addresses that are no live block", f->counts.unmatched_frees, NULL},
-        {"inherited_free", "frees of a parent's blocks in a forked child", f->counts.inherited_frees, NULL},
+         "thread whose records were damaged; the rest of them was not used", 1},
+        {"bad_records", "records that made no sense, not used", f->bad_records, "record that made no sense, not used",
+         1},
+        {"unknown_stacks", "events whose stack never came", f->unknown_stacks, "event whose stack never came", 0},
+        {"unmatched_free", "frees of addresses that are no live block", f->counts.unmatched_frees,
+         "free of an address that is no live block", 0},
+        {"inherited_free", "frees of a parent's blocks in a forked child", f->counts.inherited_frees,
+         "free of a parent's block in a forked child", 0},
         {"replaced_block", "allocations at the address of a live block: its free was not seen",
-         f->counts.replaced_blocks, NULL},
+         f->counts.replaced_blocks, "allocation at the address of a live block: its free was not seen", 0},
         {"unlisted_segments", "segments that are not listed: each kind of a device lists its first 65,536",
-         f->counts.missing_segments, NULL},
+         f->counts.missing_segments, "segment that is not listed: each kind of a device lists its first 65,536", 0},
     };
     memcpy(losses, all, sizeof all);
 }
@@ -150,9 +154,9 @@ void facts_end(struct store *store, const struct facts *f)
         sqlite3_stmt *q = store_statement(store, "INSERT INTO counter VALUES(NULL, ?, ?, ?)");
         sqlite3_bind_text(q, 1, losses[i].name, -1, SQLITE_STATIC);
         sqlite3_bind_int64(q, 2, (int64_t)losses[i].value);
-        sqlite3_bind_text(q, 3, losses[i].text, -1, SQLITE_STATIC);
+        sqlite3_bind_text(q, 3, losses[i].value == 1 ? losses[i].one : losses[i].text, -1, SQLITE_STATIC);
         store_step(store, q);
-        if (losses[i].one)
+        if (losses[i].is_partial)
             add_reason(&reason, losses[i].value, losses[i].one, losses[i].text);
     }
     for (unsigned i = 0; i < FACTS_PROGRAM_LOSSES; i++)

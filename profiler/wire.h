@@ -167,6 +167,7 @@ struct wire_ring {
     X(EXIT, 2, "a: status given to exit: the process is about to end")                                       \
     X(EXEC, 2, "the process is about to replace its image; a failed one is followed by more records")        \
     X(REAP, 3, "a: pid; w2: status as wait4 gives it: a child has ended")                                    \
+    X(SPAWN, 2, "a: pid: a child that no fork was seen of is becoming another program")                      \
     X(MARK, 0, "w1: op << 56 | kind << 48 | words << 32 | bytes; w2..: text: a mark or range (wire_mark); START, END: w2 its id") \
     X(CALL, 0, "w1: op << 56 | hook << 48 | words << 32 | stack; w2: flags << 32 | device << 8 | call; w3..: WIRE_CALLS") \
     X(CODE, 0, "w1: op << 56 | words << 32 | id; w2: words before << 32 | words of all; w3..: a part of wire_code and its text")

@@ -29,10 +29,11 @@
 #define NAP_NS           1000000u /* after a round that read something */
 #define FILLING_LEAST_NS 20000u   /* a shorter pause is none */
 #define NAP_IDLE_NS      20000000u
-#define NAP_LONG_NS      100000000u /* after a second without anything */
-#define NAP_LEAVING_NS   200000u    /* while the end of a process is awaited */
-#define NAP_FIRST_NS     500000u    /* until the program's library is there */
-#define STRAGGLERS_NS    100000000u /* after the program's end, before we speak of what still runs */
+#define NAP_LONG_NS      100000000u  /* after a second without anything */
+#define NAP_LEAVING_NS   200000u     /* while the end of a process is awaited */
+#define NAP_FIRST_NS     500000u     /* until the program's library is there */
+#define JOIN_NS          1000000000u /* after the program's end, in which its last children may begin */
+#define STRAGGLERS_NS    100000000u  /* after the program's end, before we speak of what still runs */
 
 struct collection {
     const struct collect_options *options;
@@ -289,8 +290,9 @@ static int is_over(struct collection *c)
         return 1;
     if (processes_expected(ps, c->drain->now_ns))
         return 0;
-    /* A child that was just forked has our memory mapped, and no slot yet. */
-    if (c->drain->now_ns - c->first_end_ns > STRAGGLERS_NS)
+    /* A child that was just forked has our memory mapped, and no slot yet. Where there are many, it may not run for
+     * long. */
+    if (c->drain->now_ns - c->first_end_ns > JOIN_NS)
         return 1;
     watch_hold(c->watch);
     int is_shared = session_is_shared(&c->session);

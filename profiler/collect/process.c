@@ -115,14 +115,30 @@ void processes_scan_execs(struct processes *ps, uint64_t now_ns)
             continue;
         p->dead = p->replaced = 1;
         p->dead_stamp = p->exec_stamp;
-        ps->expect_pid = p->outer_pid;
-        ps->expect_until_ns = now_ns + EXEC_JOIN_NS;
+        processes_expect(ps, p->outer_pid, p->exec_stamp, now_ns);
     }
+}
+
+/* Of very many the newest. */
+void processes_expect(struct processes *ps, int outer_pid, uint64_t stamp, uint64_t now_ns)
+{
+    const struct pid_entry *known = pids_find(&ps->pids, ps->pid_namespace, outer_pid);
+    unsigned oldest = 0;
+    if (outer_pid <= 0 || (known && known->start_stamp > stamp)) /* it is here already */
+        return;
+    for (unsigned i = 0; i < PROCESSES_EXPECTED && ps->expected[oldest].pid; i++)
+        if (!ps->expected[i].pid || ps->expected[i].until_ns < ps->expected[oldest].until_ns)
+            oldest = i;
+    ps->expected[oldest].pid = outer_pid;
+    ps->expected[oldest].until_ns = now_ns + EXEC_JOIN_NS;
 }
 
 int processes_expected(const struct processes *ps, uint64_t now_ns)
 {
-    return now_ns < ps->expect_until_ns && kill(ps->expect_pid, 0) == 0;
+    for (unsigned i = 0; i < PROCESSES_EXPECTED; i++)
+        if (ps->expected[i].pid && now_ns < ps->expected[i].until_ns && kill(ps->expected[i].pid, 0) == 0)
+            return 1;
+    return 0;
 }
 
 struct process *processes_of_slot(struct processes *ps, uint32_t slot, int pid)

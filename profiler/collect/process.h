@@ -54,6 +54,8 @@ struct process {
     char name[64];           /* for messages: the last part of its path */
 };
 
+#define PROCESSES_EXPECTED 64u
+
 struct processes {
     struct session *session;
     struct store *store;
@@ -74,8 +76,10 @@ struct processes {
     int own_pid;
     uint64_t pid_namespace;   /* ours; 0: not known */
     int other_namespace;      /* processes of another pid namespace were seen */
-    int expect_pid;           /* did an exec whose new image may still join, */
-    uint64_t expect_until_ns; /* until then; monotonic */
+    struct {
+        int pid;           /* does an exec whose new image may still join, */
+        uint64_t until_ns; /* until then; monotonic */
+    } expected[PROCESSES_EXPECTED];
     struct pids pids;
 };
 
@@ -87,7 +91,9 @@ void processes_close(struct processes *ps);
 void processes_scan(struct processes *ps);
 /* Those that announced an exec and were silent since: whether another image runs now. */
 void processes_scan_execs(struct processes *ps, uint64_t now_ns);
-/* Whether an image may still join in the place of one that is gone. */
+/* A process (by its pid here) was executing a program then, which may join. */
+void processes_expect(struct processes *ps, int outer_pid, uint64_t stamp, uint64_t now_ns);
+/* Whether one of those may still join. */
 int processes_expected(const struct processes *ps, uint64_t now_ns);
 /* The process of a ring; NULL: its slot is not live (yet), or another's. */
 struct process *processes_of_slot(struct processes *ps, uint32_t slot, int pid);

@@ -219,6 +219,9 @@ static void adopt(struct processes *ps, uint32_t index)
         p->outer_pid = outer_pid(ps, p, told_namespace(ps, slot), before);
         watch_for_end(ps, p);
     }
+    for (unsigned i = 0; i < PROCESSES_EXPECTED; i++)
+        if (ps->expected[i].pid == p->outer_pid)
+            ps->expected[i].pid = 0;
     p->python = python_open(ps->named, p->outer_pid);
     p->stacks = stack_map_open(ps->stacks, p->process_id, p->python);
     if (!p->discard) {

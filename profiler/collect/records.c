@@ -149,6 +149,10 @@ void records_handle(struct drain *d, struct ring *r, uint64_t word1, uint64_t wo
     case WIRE_REAP:
         reaped(d, r, (int)WIRE_A(word1), (int)record_word(r, 2));
         break;
+    case WIRE_SPAWN:
+        if (p->pid_namespace == d->processes->pid_namespace)
+            processes_expect(d->processes, (int)WIRE_A(word1), r->key, d->now_ns);
+        break;
     case WIRE_MARK:
         records_mark(d, r, word1, words);
         break;

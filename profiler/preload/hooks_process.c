@@ -214,8 +214,24 @@ static char **environment_build(char *const *env, const struct environment_need 
             sys_unmap(mapped, room_bytes);                                                                             \
     } while (0)
 
+static void note_spawned(struct unwind_state s, pid_t pid)
+{
+    uint64_t words[] = {WIRE_WORD1(WIRE_SPAWN, 0, (uint64_t)pid)};
+    note(s, words, 2);
+}
+
+/* In a vfork's child, which has its parent's memory while that waits, its parent says what it becomes. */
 static void note_exec(struct unwind_state s)
 {
+    struct thread *t = &self;
+    pid_t pid = sys_getpid();
+    int saved = errno;
+    if (gate.on && pid != process.pid && !process_is_child() && thread_enter(t, s)) {
+        uint64_t words[] = {WIRE_WORD1(WIRE_SPAWN, 0, (uint64_t)pid)};
+        record_words(t, words, 2);
+        thread_leave(t);
+    }
+    errno = saved;
     uint64_t words[] = {WIRE_WORD1(WIRE_EXEC, 0, 0)};
     note(s, words, 2);
 }
@@ -341,22 +357,32 @@ EXPORT int execle(const char *path, const char *first, ...)
 EXPORT int posix_spawn(pid_t *pid, const char *path, const posix_spawn_file_actions_t *actions,
                        const posix_spawnattr_t *attributes, char *const argv[], char *const env[])
 {
+    struct unwind_state s;
+    UNWIND_HERE(s);
+    pid_t own;
     NEED(posix_spawn);
     char *const *e = env;
     WITH_ENVIRONMENT(e);
-    int result = real.posix_spawn(pid, path, actions, attributes, argv, e);
+    int result = real.posix_spawn(pid ? pid : (pid = &own), path, actions, attributes, argv, e);
     ENVIRONMENT_DONE();
+    if (result == 0)
+        note_spawned(s, *pid);
     return result;
 }
 
 EXPORT int posix_spawnp(pid_t *pid, const char *file, const posix_spawn_file_actions_t *actions,
                         const posix_spawnattr_t *attributes, char *const argv[], char *const env[])
 {
+    struct unwind_state s;
+    UNWIND_HERE(s);
+    pid_t own;
     NEED(posix_spawnp);
     char *const *e = env;
     WITH_ENVIRONMENT(e);
-    int result = real.posix_spawnp(pid, file, actions, attributes, argv, e);
+    int result = real.posix_spawnp(pid ? pid : (pid = &own), file, actions, attributes, argv, e);
     ENVIRONMENT_DONE();
+    if (result == 0)
+        note_spawned(s, *pid);
     return result;
 }
 

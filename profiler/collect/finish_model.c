@@ -16,14 +16,20 @@
 
 #define PREFIXES_MAX 16
 
+struct load_module {
+    uint32_t key;
+    uint8_t is_ours, is_runtime, is_own; /* as in model_address */
+};
+
 struct load {
     sqlite3 *db;
     struct error *err;
     struct model *m;
     struct ids modules, functions, files, addresses, nodes;
-    uint32_t *module_keys;        /* by module index */
-    char *prefixes[PREFIXES_MAX]; /* of Python interpreters, with their last slash */
+    struct load_module *of_modules; /* by place in the table */
+    char *prefixes[PREFIXES_MAX];   /* of Python interpreters, with their last slash */
     size_t prefix_count;
+    int64_t *parents;    /* of nodes, by place in the table: stack_id, the node's own without one */
     uint32_t *new_index; /* of nodes: by place in the table + 1 */
 };
 
@@ -58,16 +64,6 @@ static void *room(void *array, size_t count, size_t size)
 }
 
 /* --- modules, names, frames -------------------------------------------------------------------------------------- */
-
-static void module_row(struct load *l, sqlite3_stmt *s)
-{
-    ids_add(&l->modules, sqlite3_column_int64(s, 0));
-    l->module_keys = room(l->module_keys, l->modules.count - 1, sizeof *l->module_keys);
-    int64_t key = sqlite3_column_int64(s, 1);
-    l->module_keys[l->modules.count - 1] = key > 0 && key < UINT32_MAX ? (uint32_t)key : 0;
-    if ((size_t)key + 1 > l->m->module_count)
-        l->m->module_count = (size_t)key + 1;
-}
 
 static void function_row(struct load *l, sqlite3_stmt *s)
 {
@@ -118,6 +114,21 @@ static int is_installed(const struct load *l, const char *path)
     return 0;
 }
 
+static void module_row(struct load *l, sqlite3_stmt *s)
+{
+    const char *path = db_text(s, 2);
+    int64_t key = sqlite3_column_int64(s, 1);
+    ids_add(&l->modules, sqlite3_column_int64(s, 0));
+    l->of_modules = room(l->of_modules, l->modules.count - 1, sizeof *l->of_modules);
+    struct load_module *m = &l->of_modules[l->modules.count - 1];
+    *m = (struct load_module){.key = key > 0 && key < UINT32_MAX ? (uint32_t)key : 0};
+    m->is_ours = (uint8_t)module_is_ours(path);
+    m->is_runtime = (uint8_t)module_is_runtime(path);
+    m->is_own = !m->is_ours && !m->is_runtime && !is_installed(l, path);
+    if ((size_t)key + 1 > l->m->module_count)
+        l->m->module_count = (size_t)key + 1;
+}
+
 static void address_row(struct load *l, sqlite3_stmt *s)
 {
     struct model *m = l->m;
@@ -126,11 +137,13 @@ static void address_row(struct load *l, sqlite3_stmt *s)
     struct model_address *a = &m->addresses[m->address_count++];
     *a = (struct model_address){.offset = sqlite3_column_int64(s, 2)};
     uint32_t module = ids_column(&l->modules, s, 1);
-    if (module)
-        a->module = l->module_keys[module - 1];
-    a->is_ours = (uint8_t)module_is_ours(db_text(s, 3));
-    a->is_runtime = (uint8_t)module_is_runtime(db_text(s, 3));
-    a->is_own = module && !a->is_ours && !a->is_runtime && !is_installed(l, db_text(s, 3));
+    if (!module)
+        return;
+    const struct load_module *of = &l->of_modules[module - 1];
+    a->module = of->key;
+    a->is_ours = of->is_ours;
+    a->is_runtime = of->is_runtime;
+    a->is_own = of->is_own;
 }
 
 static void frame_row(struct load *l, sqlite3_stmt *s)
@@ -157,7 +170,10 @@ static void frame_row(struct load *l, sqlite3_stmt *s)
 static void node_row(struct load *l, sqlite3_stmt *s)
 {
     struct model *m = l->m;
-    ids_add(&l->nodes, sqlite3_column_int64(s, 0));
+    int64_t id = sqlite3_column_int64(s, 0);
+    ids_add(&l->nodes, id);
+    l->parents = room(l->parents, l->nodes.count - 1, sizeof *l->parents);
+    l->parents[l->nodes.count - 1] = sqlite3_column_type(s, 2) == SQLITE_NULL ? id : sqlite3_column_int64(s, 2);
     m->nodes = room(m->nodes, m->node_count, sizeof *m->nodes);
     m->nodes[m->node_count++] = (struct model_node){0, ids_column(&l->addresses, s, 1)};
 }
@@ -219,50 +235,47 @@ static void break_cycles(struct links *k, size_t n)
     free(state);
 }
 
-static int read_parents(struct load *l, struct links *k)
-{
-    sqlite3_stmt *s = NULL;
-    int rc = db_prepare(l->db, "SELECT stack_id, parent_id FROM stack ORDER BY stack_id", &s, l->err);
-    if (rc)
-        return rc;
-    while (sqlite3_step(s) == SQLITE_ROW) {
-        uint32_t node = ids_find(&l->nodes, sqlite3_column_int64(s, 0));
-        k->parent[node] = ids_column(&l->nodes, s, 1);
-    }
-    sqlite3_finalize(s);
-    return 0;
-}
-
-static int order_nodes(struct load *l)
+static void order_nodes(struct load *l)
 {
     struct model *m = l->m;
     size_t n = m->node_count;
     struct links k = {xcalloc(n, sizeof(uint32_t)), xcalloc(n, sizeof(uint32_t)), xcalloc(n, sizeof(uint32_t))};
     l->new_index = xcalloc(n, sizeof *l->new_index);
-    int rc = read_parents(l, &k);
-    if (rc == 0) {
-        k.parent[0] = 0;
-        break_cycles(&k, n);
-        link_parents(l, &k);
-        uint32_t next = 1;
-        for (size_t i = 1; i < n; i++)
-            if (!k.parent[i])
-                next = number_subtree(l, &k, (uint32_t)i, next);
-        if (next != n)
-            bug("%zu nodes, %u numbered", n, next);
-        struct model_node *nodes = xcalloc(n, sizeof *nodes);
-        for (size_t i = 1; i < n; i++)
-            nodes[l->new_index[i]] = (struct model_node){l->new_index[k.parent[i]], m->nodes[i].address};
-        free(m->nodes);
-        m->nodes = nodes;
-    }
+    for (size_t i = 1; i < n; i++)
+        k.parent[i] = l->parents[i - 1] == l->nodes.ids[i - 1] ? 0 : ids_find(&l->nodes, l->parents[i - 1]);
+    break_cycles(&k, n);
+    link_parents(l, &k);
+    uint32_t next = 1;
+    for (size_t i = 1; i < n; i++)
+        if (!k.parent[i])
+            next = number_subtree(l, &k, (uint32_t)i, next);
+    if (next != n)
+        bug("%zu nodes, %u numbered", n, next);
+    struct model_node *nodes = xcalloc(n, sizeof *nodes);
+    for (size_t i = 1; i < n; i++)
+        nodes[l->new_index[i]] = (struct model_node){l->new_index[k.parent[i]], m->nodes[i].address};
+    free(m->nodes);
+    m->nodes = nodes;
     free(k.parent);
     free(k.child);
     free(k.sibling);
-    return rc;
 }
 
 /* --- sites ------------------------------------------------------------------------------------------------------- */
+
+/* In the order of their first sites, until order_sites. */
+static uint32_t group_of(struct model *m, int64_t device, const char *kind)
+{
+    for (size_t i = m->group_count; i-- > 0;)
+        if (m->groups[i].device == device && strncmp(m->groups[i].kind, kind, sizeof m->groups[i].kind - 1) == 0)
+            return (uint32_t)i;
+    m->groups = room(m->groups, m->group_count, sizeof *m->groups);
+    struct model_group *g = &m->groups[m->group_count];
+    *g = (struct model_group){
+        .device = device, .first_site = (uint32_t)m->group_count, .peak_bytes = -1, .device_peak_bytes = -1};
+    memcpy(g->kind, kind, strnlen(kind, sizeof g->kind - 1));
+    return (uint32_t)m->group_count++;
+}
 
 static void site_row(struct load *l, sqlite3_stmt *s)
 {
@@ -272,29 +285,47 @@ static void site_row(struct load *l, sqlite3_stmt *s)
     *site = (struct model_site){.id = sqlite3_column_int64(s, 0)};
     uint32_t node = ids_column(&l->nodes, s, 1);
     site->node = node ? l->new_index[node] : 0;
-    int64_t device = sqlite3_column_int64(s, 2);
-    const char *kind = db_text(s, 3);
-    struct model_group *g = m->group_count ? &m->groups[m->group_count - 1] : NULL;
-    if (!g || g->device != device || strncmp(g->kind, kind, sizeof g->kind - 1)) {
-        m->groups = room(m->groups, m->group_count, sizeof *m->groups);
-        g = &m->groups[m->group_count++];
-        *g = (struct model_group){
-            .device = device, .first_site = (uint32_t)(m->site_count - 1), .peak_bytes = -1, .device_peak_bytes = -1};
-        memcpy(g->kind, kind, strnlen(kind, sizeof g->kind - 1));
-    }
-    site->group = (uint32_t)(m->group_count - 1);
-    g->site_count++;
+    site->group = group_of(m, sqlite3_column_int64(s, 2), db_text(s, 3));
+    m->groups[site->group].site_count++;
     for (int i = 0; i < STAT_COUNT; i++)
         site->stat[i] = sqlite3_column_int64(s, 4 + i);
     site->stat[STAT_own_largest] = site->stat[STAT_own_peak_bytes];
 }
 
+static int by_device(const void *a, const void *b)
+{
+    const struct model_group *x = a, *y = b;
+    if (x->device != y->device)
+        return x->device < y->device ? -1 : 1;
+    return strcmp(x->kind, y->kind);
+}
+
 static int by_node(const void *a, const void *b)
 {
     const struct model_site *x = a, *y = b;
+    if (x->group != y->group)
+        return x->group < y->group ? -1 : 1;
     if (x->node != y->node)
         return x->node < y->node ? -1 : 1;
     return x->id < y->id ? -1 : x->id > y->id;
+}
+
+/* Groups by device and kind, and sites by group and node. SQLite would carry all columns through its sorter. */
+static void order_sites(struct model *m)
+{
+    if (!m->site_count)
+        return;
+    uint32_t *place = xcalloc(m->group_count, sizeof *place), first = 0;
+    qsort(m->groups, m->group_count, sizeof *m->groups, by_device);
+    for (size_t i = 0; i < m->group_count; i++) {
+        place[m->groups[i].first_site] = (uint32_t)i;
+        m->groups[i].first_site = first;
+        first += m->groups[i].site_count;
+    }
+    for (size_t i = 0; i < m->site_count; i++)
+        m->sites[i].group = place[m->sites[i].group];
+    free(place);
+    qsort(m->sites, m->site_count, sizeof *m->sites, by_node);
 }
 
 static void total_row(struct load *l, sqlite3_stmt *s)
@@ -329,7 +360,7 @@ static void group_devices(struct model *m)
 #define STAT(column, name, unit, combine, text) ", " #column
 static const char site_sql[] = "SELECT site_id, stack_id, device_id, kind"
 #include "../../common/stat.def"
-                               " FROM site ORDER BY device_id, kind";
+                               " FROM site";
 #undef STAT
 
 static int load_sites(struct load *l)
@@ -337,10 +368,7 @@ static int load_sites(struct load *l)
     int rc = each(l, site_sql, site_row);
     if (rc)
         return rc;
-    for (size_t i = 0; i < l->m->group_count; i++) {
-        struct model_group *g = &l->m->groups[i];
-        qsort(l->m->sites + g->first_site, g->site_count, sizeof *l->m->sites, by_node);
-    }
+    order_sites(l->m);
     group_devices(l->m);
     return each(l, "SELECT device_id, kind, peak_active_bytes FROM total", total_row);
 }
@@ -370,31 +398,26 @@ int model_load(sqlite3 *db, struct model *m, struct error *err)
         "INSERT INTO module_key(path, build_id) SELECT DISTINCT path, build_id FROM module ORDER BY path, build_id;",
         err);
     if (rc == 0)
-        rc = each(&l,
-                  "SELECT m.module_id, k.key_id FROM module m JOIN module_key k ON k.path = m.path AND k.build_id IS "
-                  "m.build_id "
-                  "GROUP BY m.module_id ORDER BY m.module_id",
-                  module_row);
-    if (rc == 0)
         rc = each(&l, "SELECT DISTINCT path FROM module WHERE path GLOB '*python3*'", prefix_row);
+    if (rc == 0)
+        rc = each(&l,
+                  "SELECT m.module_id, k.key_id, m.path FROM module m JOIN module_key k ON k.path = m.path AND "
+                  "k.build_id IS m.build_id GROUP BY m.module_id ORDER BY m.module_id",
+                  module_row);
     if (rc == 0)
         rc = each(&l, "SELECT function_id, is_allocator FROM function ORDER BY function_id", function_row);
     if (rc == 0)
         rc = each(&l, "SELECT file_id, source IS NOT NULL, path FROM file ORDER BY file_id", file_row);
     if (rc == 0)
-        rc = each(
-            &l,
-            "SELECT a.address_id, a.module_id, a.offset, m.path FROM address a LEFT JOIN module m USING(module_id) "
-            "ORDER BY a.address_id",
-            address_row);
+        rc = each(&l, "SELECT address_id, module_id, offset FROM address ORDER BY address_id", address_row);
     if (rc == 0)
         rc = each(
             &l, "SELECT address_id, function_id, file_id, line, language FROM frame ORDER BY address_id, inline_depth",
             frame_row);
     if (rc == 0)
-        rc = each(&l, "SELECT stack_id, address_id FROM stack ORDER BY stack_id", node_row);
+        rc = each(&l, "SELECT stack_id, address_id, parent_id FROM stack ORDER BY stack_id", node_row);
     if (rc == 0)
-        rc = order_nodes(&l);
+        order_nodes(&l);
     if (rc == 0)
         rc = load_sites(&l);
     free(l.modules.ids);
@@ -402,9 +425,10 @@ int model_load(sqlite3 *db, struct model *m, struct error *err)
     free(l.files.ids);
     free(l.addresses.ids);
     free(l.nodes.ids);
-    free(l.module_keys);
+    free(l.of_modules);
     for (size_t i = 0; i < l.prefix_count; i++)
         free(l.prefixes[i]);
+    free(l.parents);
     free(l.new_index);
     return rc;
 }

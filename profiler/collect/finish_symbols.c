@@ -9,6 +9,7 @@
 
 #include "../../common/array.h"
 #include "../../common/buf.h"
+#include "../../common/ids.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -93,38 +94,78 @@ static void want(struct pass *p, int64_t address_id, uint64_t offset, uint32_t j
     " NOT EXISTS(SELECT 1 FROM frame f WHERE f.address_id = a.address_id AND (?1 = 0 OR f.language NOT IN "            \
     "('native', 'jit')))"
 
-static int want_modules(struct pass *p)
+struct module {
+    const char *path, *build_id;
+    uint64_t bias;
+    int pid;
+    uint32_t job; /* + 1; 0: none of its addresses is wanted yet */
+};
+
+static int load_modules(struct pass *p, struct ids *ids, struct module **modules)
 {
     sqlite3_stmt *s = NULL;
-    int rc = db_prepare(p->db,
-                        "SELECT a.address_id, a.offset, m.module_id, m.path, m.build_id, m.bias, p.pid FROM module m "
-                        "JOIN address a USING(module_id) LEFT JOIN process p USING(process_id) WHERE" WITHOUT_FRAMES
-                        " ORDER BY m.module_id",
-                        &s, p->err);
+    size_t count = 0, capacity = 0;
+    int step, rc = db_prepare(p->db,
+                              "SELECT m.module_id, m.path, m.build_id, m.bias, p.pid FROM module m LEFT JOIN process p "
+                              "USING(process_id) ORDER BY m.module_id",
+                              &s, p->err);
     if (rc)
         return rc;
-    sqlite3_bind_int(s, 1, p->options->again);
-    int64_t module = 0;
-    uint32_t job = 0;
-    uint64_t bias = 0;
-    int step, any = 0;
     while ((step = sqlite3_step(s)) == SQLITE_ROW) {
-        if (!any || sqlite3_column_int64(s, 2) != module) {
-            any = 1;
-            module = sqlite3_column_int64(s, 2);
-            const char *path = db_text(s, 3);
-            int pid = sqlite3_column_int(s, 6);
-            int is_jit = (*path != '/' || strncmp(path, "//anon", 6) == 0) && has_perf_map(pid);
-            job = job_for(p, is_jit ? NULL : path, is_jit ? NULL : db_text(s, 4), is_jit ? pid : 0);
-            bias = is_jit ? (uint64_t)sqlite3_column_int64(s, 5) : 0;
-            ARRAY_GROW(p->modules, p->module_count, p->module_capacity);
-            p->modules[p->module_count++] = (struct job_module){module, job};
-        }
-        want(p, sqlite3_column_int64(s, 0), (uint64_t)sqlite3_column_int64(s, 1) + bias - 1, job, 0);
+        ids_add(ids, sqlite3_column_int64(s, 0));
+        ARRAY_GROW(*modules, count, capacity);
+        (*modules)[count++] = (struct module){.path = keep(p, db_text(s, 1)),
+                                              .build_id = keep(p, db_text(s, 2)),
+                                              .bias = (uint64_t)sqlite3_column_int64(s, 3),
+                                              .pid = sqlite3_column_int(s, 4)};
     }
     if (step != SQLITE_DONE)
         rc = db_error(p->db, p->err);
     sqlite3_finalize(s);
+    return rc;
+}
+
+static uint32_t module_job(struct pass *p, struct module *m, int64_t module_id)
+{
+    if (m->job)
+        return m->job - 1;
+    int is_jit = (*m->path != '/' || strncmp(m->path, "//anon", 6) == 0) && has_perf_map(m->pid);
+    uint32_t job = is_jit ? job_for(p, NULL, NULL, m->pid) : job_for(p, m->path, m->build_id, 0);
+    if (!is_jit)
+        m->bias = 0;
+    ARRAY_GROW(p->modules, p->module_count, p->module_capacity);
+    p->modules[p->module_count++] = (struct job_module){module_id, job};
+    m->job = job + 1;
+    return job;
+}
+
+static int want_modules(struct pass *p)
+{
+    sqlite3_stmt *s = NULL;
+    struct ids ids = {0};
+    struct module *modules = NULL;
+    int step = SQLITE_DONE, rc = load_modules(p, &ids, &modules);
+    if (rc == 0)
+        rc = db_prepare(p->db,
+                        "SELECT a.address_id, a.offset, a.module_id FROM address a WHERE a.module_id IS NOT NULL "
+                        "AND" WITHOUT_FRAMES,
+                        &s, p->err);
+    if (rc == 0) {
+        sqlite3_bind_int(s, 1, p->options->again);
+        while ((step = sqlite3_step(s)) == SQLITE_ROW) {
+            uint32_t place = ids_column(&ids, s, 2);
+            if (!place)
+                continue;
+            struct module *m = &modules[place - 1];
+            uint32_t job = module_job(p, m, sqlite3_column_int64(s, 2));
+            want(p, sqlite3_column_int64(s, 0), (uint64_t)sqlite3_column_int64(s, 1) + m->bias - 1, job, 0);
+        }
+    }
+    if (rc == 0 && step != SQLITE_DONE)
+        rc = db_error(p->db, p->err);
+    sqlite3_finalize(s);
+    free(ids.ids);
+    free(modules);
     return rc;
 }
 

@@ -48,6 +48,8 @@ struct ring {           /* our side of a ring in use: one thread of the program 
     uint64_t busy_head;  /* its head when it was first seen in the record that it is busy with, */
     uint64_t busy_ns;    /* and when that was; monotonic */
     uint32_t busy_rounds;
+    uint32_t absent;     /* number of the look at the process's threads that did not find it; 0: none */
+    uint64_t closing_ns; /* when it was first asked after; monotonic */
     uint64_t check_ns;   /* when to look whether the thread is gone; monotonic */
     struct open_range {
         int64_t mark_id;

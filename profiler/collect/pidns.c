@@ -90,3 +90,19 @@ int pidns_find(int inner, uint64_t pid_namespace, int (*is_known)(void *arg, int
         closedir(proc);
     return found;
 }
+
+unsigned pidns_threads(int pid, int *ids, unsigned room)
+{
+    char path[64];
+    unsigned count = 0;
+    snprintf(path, sizeof path, "/proc/%d/task", pid);
+    DIR *tasks = opendir(path);
+    for (struct dirent *entry; tasks && (entry = readdir(tasks));) {
+        int id = atoi(entry->d_name), own = id > 0 ? own_pid(id) : 0;
+        if (own && count++ < room)
+            ids[count - 1] = own;
+    }
+    if (tasks)
+        closedir(tasks);
+    return count;
+}

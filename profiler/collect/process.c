@@ -43,6 +43,7 @@ static void release(struct processes *ps, struct process *p)
     python_close(p->python);
     mapping_close(p->mapping);
     devices_close(p->devices);
+    free(p->look.ids);
     free(p->exe);
     free(p->command);
     free(p);

@@ -17,6 +17,14 @@
 struct devices;
 struct mapping;
 
+/* The threads of a process of another pid namespace, as they call themselves: their numbers cannot be asked after. */
+struct thread_look {
+    int *ids;
+    uint32_t count, room; /* count over room: not all are there */
+    uint32_t number;      /* of this look; 0: none yet */
+    uint64_t ns, next_ns; /* when, and when the next one may be; monotonic */
+};
+
 struct process {
     uint32_t slot;
     int pid;       /* as it calls itself */
@@ -42,6 +50,7 @@ struct process {
         leaving_deadline_ns; /* monotonic: how long the order waits for the end that it announced; 0: not leaving */
     uint32_t ring_count;     /* adopted rings */
     uint32_t unread;         /* of them, with words that this round has not read yet */
+    struct thread_look look; /* of another namespace */
     int statm_fd;            /* -1: not open yet */
     uint64_t rss_bytes;      /* newest sample */
     struct stack_map *stacks;

@@ -1,5 +1,6 @@
 /* Rings and the threads behind them: found when a program takes one, given back when its thread is gone. */
 #include "drain.h"
+#include "pidns.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -12,6 +13,7 @@
 
 #define CHECK_NS       5000000u    /* between two looks at the states of all rings */
 #define GONE_CHECK_NS  1000000u    /* between two questions after a thread that is closing */
+#define LOOK_PAUSE_NS  50000000u   /* between two looks at all threads of a process of another pid namespace */
 #define IDLE_NS        1000000000u /* after which a silent thread is asked after */
 #define ADOPT_RETRY_NS 1000000u
 #define ADOPT_FAST_NS  20000000u
@@ -142,11 +144,48 @@ void threads_close(struct drain *d, struct ring *r, int64_t end_ns)
     free(r);
 }
 
-static int thread_is_gone(const struct drain *d, const struct ring *r)
+static void look_at_threads(struct process *p, uint64_t now_ns)
+{
+    struct thread_look *look = &p->look;
+    uint64_t begin_ns = clock_monotonic_ns();
+    look->count = pidns_threads(p->outer_pid, look->ids, look->room);
+    if (look->count > look->room) { /* the next look has room */
+        free(look->ids);
+        look->room = look->count * 2;
+        look->ids = xcalloc(look->room, sizeof *look->ids);
+        look->count = 0;
+    }
+    look->ns = now_ns;
+    look->number++;
+    uint64_t pause_ns = 20 * (clock_monotonic_ns() - begin_ns);
+    look->next_ns = now_ns + (pause_ns > LOOK_PAUSE_NS ? pause_ns : LOOK_PAUSE_NS);
+}
+
+/* Two looks: threads that end while a directory is read may hide others. */
+static int namespace_thread_is_gone(const struct drain *d, struct ring *r)
+{
+    struct process *p = r->process;
+    if (!p->outer_pid)
+        return 0;
+    if (d->now_ns >= p->look.next_ns)
+        look_at_threads(p, d->now_ns);
+    if (!p->look.count || p->look.ns < r->closing_ns || r->absent == p->look.number)
+        return 0;
+    for (uint32_t i = 0; i < p->look.count; i++)
+        if (p->look.ids[i] == r->tid) {
+            r->absent = 0;
+            return 0;
+        }
+    uint32_t before = r->absent;
+    r->absent = p->look.number;
+    return before != 0;
+}
+
+static int thread_is_gone(const struct drain *d, struct ring *r)
 {
     if (r->process->pid_namespace != d->processes->pid_namespace ||
         r->process->outer_pid != r->process->pid) /* its tid means nothing here */
-        return 0;
+        return namespace_thread_is_gone(d, r);
     return syscall(SYS_tgkill, r->process->pid, r->tid, 0) != 0 && errno == ESRCH;
 }
 
@@ -161,6 +200,8 @@ static int check(struct drain *d, struct ring *r)
         return 0;
     if (closing && !r->check_ns)
         threads_read_name(r);
+    if (!r->closing_ns)
+        r->closing_ns = d->now_ns;
     r->check_ns = d->now_ns + (closing ? GONE_CHECK_NS : IDLE_NS);
     if (!thread_is_gone(d, r))
         return 0;

@@ -30,8 +30,8 @@
 #define COMPETE_NS 5000ll
 #define FIRST_SETS 24u
 
-/* A set that competes in more chunks than the round has time for is given up when a quarter of its time is over. */
-#define GIVE_UP_NS (ROUND_NS / 4)
+/* A set that competes in more chunks than the round has time for is given up when an eighth of its time is over. */
+#define GIVE_UP_NS (ROUND_NS / 8)
 
 #define THREADS_MAX    4
 #define CANDIDATES_MAX (8u << 20)

@@ -236,86 +236,67 @@ static void note_exec(struct unwind_state s)
     note(s, words, 2);
 }
 
+/* The body of a hook of the real function `name`, by which this process becomes another image: calls with e, the
+ * environment to give it. */
+#define BECOME_IMAGE(name, env, call)                                                                                  \
+    struct unwind_state s;                                                                                             \
+    UNWIND_HERE(s);                                                                                                    \
+    NEED(name);                                                                                                        \
+    char *const *e = (env);                                                                                            \
+    WITH_ENVIRONMENT(e);                                                                                               \
+    note_exec(s);                                                                                                      \
+    int result = (call);                                                                                               \
+    ENVIRONMENT_DONE();                                                                                                \
+    return result
+
+/* The same of one that starts another process: calls with e, and told: where its id is to be. */
+#define SPAWN_IMAGE(name, env, call)                                                                                   \
+    struct unwind_state s;                                                                                             \
+    UNWIND_HERE(s);                                                                                                    \
+    NEED(name);                                                                                                        \
+    pid_t own, *told = pid ? pid : &own;                                                                               \
+    char *const *e = (env);                                                                                            \
+    WITH_ENVIRONMENT(e);                                                                                               \
+    int result = (call);                                                                                               \
+    ENVIRONMENT_DONE();                                                                                                \
+    if (result == 0)                                                                                                   \
+        note_spawned(s, *told);                                                                                        \
+    return result
+
 EXPORT int execve(const char *path, char *const argv[], char *const env[])
 {
-    struct unwind_state s;
-    UNWIND_HERE(s);
-    NEED(execve);
-    char *const *e = env;
-    WITH_ENVIRONMENT(e);
-    note_exec(s);
-    int result = real.execve(path, argv, e);
-    ENVIRONMENT_DONE();
-    return result;
+    BECOME_IMAGE(execve, env, real.execve(path, argv, e));
 }
 
 EXPORT int execv(const char *path, char *const argv[])
 {
-    struct unwind_state s;
-    UNWIND_HERE(s);
-    NEED(execve);
-    char *const *e = __environ;
-    WITH_ENVIRONMENT(e);
-    note_exec(s);
-    int result = real.execve(path, argv, e);
-    ENVIRONMENT_DONE();
-    return result;
+    BECOME_IMAGE(execve, __environ, real.execve(path, argv, e));
 }
 
 EXPORT int execvpe(const char *file, char *const argv[], char *const env[])
 {
-    struct unwind_state s;
-    UNWIND_HERE(s);
-    NEED(execvpe);
-    char *const *e = env;
-    WITH_ENVIRONMENT(e);
-    note_exec(s);
-    int result = real.execvpe(file, argv, e);
-    ENVIRONMENT_DONE();
-    return result;
+    BECOME_IMAGE(execvpe, env, real.execvpe(file, argv, e));
 }
 
 EXPORT int execvp(const char *file, char *const argv[])
 {
-    struct unwind_state s;
-    UNWIND_HERE(s);
-    NEED(execvpe);
-    char *const *e = __environ;
-    WITH_ENVIRONMENT(e);
-    note_exec(s);
-    int result = real.execvpe(file, argv, e);
-    ENVIRONMENT_DONE();
-    return result;
+    BECOME_IMAGE(execvpe, __environ, real.execvpe(file, argv, e));
 }
 
 EXPORT int fexecve(int fd, char *const argv[], char *const env[])
 {
-    struct unwind_state s;
-    UNWIND_HERE(s);
-    NEED(fexecve);
-    char *const *e = env;
-    WITH_ENVIRONMENT(e);
-    note_exec(s);
-    int result = real.fexecve(fd, argv, e);
-    ENVIRONMENT_DONE();
-    return result;
+    BECOME_IMAGE(fexecve, env, real.fexecve(fd, argv, e));
+}
+
+static int no_such_call(void)
+{
+    errno = ENOSYS;
+    return -1;
 }
 
 EXPORT int execveat(int fd, const char *path, char *const argv[], char *const env[], int flags)
 {
-    struct unwind_state s;
-    UNWIND_HERE(s);
-    NEED(execveat);
-    char *const *e = env;
-    WITH_ENVIRONMENT(e);
-    note_exec(s);
-    int result = -1;
-    if (real.execveat)
-        result = real.execveat(fd, path, argv, e, flags);
-    else
-        errno = ENOSYS;
-    ENVIRONMENT_DONE();
-    return result;
+    BECOME_IMAGE(execveat, env, real.execveat ? real.execveat(fd, path, argv, e, flags) : no_such_call());
 }
 
 /* The list forms: count, then copy to the stack. */
@@ -357,33 +338,13 @@ EXPORT int execle(const char *path, const char *first, ...)
 EXPORT int posix_spawn(pid_t *pid, const char *path, const posix_spawn_file_actions_t *actions,
                        const posix_spawnattr_t *attributes, char *const argv[], char *const env[])
 {
-    struct unwind_state s;
-    UNWIND_HERE(s);
-    pid_t own;
-    NEED(posix_spawn);
-    char *const *e = env;
-    WITH_ENVIRONMENT(e);
-    int result = real.posix_spawn(pid ? pid : (pid = &own), path, actions, attributes, argv, e);
-    ENVIRONMENT_DONE();
-    if (result == 0)
-        note_spawned(s, *pid);
-    return result;
+    SPAWN_IMAGE(posix_spawn, env, real.posix_spawn(told, path, actions, attributes, argv, e));
 }
 
 EXPORT int posix_spawnp(pid_t *pid, const char *file, const posix_spawn_file_actions_t *actions,
                         const posix_spawnattr_t *attributes, char *const argv[], char *const env[])
 {
-    struct unwind_state s;
-    UNWIND_HERE(s);
-    pid_t own;
-    NEED(posix_spawnp);
-    char *const *e = env;
-    WITH_ENVIRONMENT(e);
-    int result = real.posix_spawnp(pid ? pid : (pid = &own), file, actions, attributes, argv, e);
-    ENVIRONMENT_DONE();
-    if (result == 0)
-        note_spawned(s, *pid);
-    return result;
+    SPAWN_IMAGE(posix_spawnp, env, real.posix_spawnp(told, file, actions, attributes, argv, e));
 }
 
 /* --- ends of children: their exit status is told to their parent alone --- */
@@ -396,48 +357,34 @@ static void note_reaped(struct unwind_state s, pid_t pid, int status)
     note(s, words, 3);
 }
 
+/* The body of a hook of the real function `name`, which is called with `told`: where the status is to be. */
+#define REAP(name, call)                                                                                               \
+    struct unwind_state s;                                                                                             \
+    UNWIND_HERE(s);                                                                                                    \
+    NEED(name);                                                                                                        \
+    int own, *told = status ? status : &own;                                                                           \
+    pid_t result = (call);                                                                                             \
+    note_reaped(s, result, *told);                                                                                     \
+    return result
+
 EXPORT pid_t waitpid(pid_t pid, int *status, int options)
 {
-    struct unwind_state s;
-    UNWIND_HERE(s);
-    int own;
-    NEED(waitpid);
-    pid_t result = real.waitpid(pid, status ? status : &own, options);
-    note_reaped(s, result, status ? *status : own);
-    return result;
+    REAP(waitpid, real.waitpid(pid, told, options));
 }
 
 EXPORT pid_t wait(int *status)
 {
-    struct unwind_state s;
-    UNWIND_HERE(s);
-    int own;
-    NEED(waitpid);
-    pid_t result = real.waitpid(-1, status ? status : &own, 0);
-    note_reaped(s, result, status ? *status : own);
-    return result;
+    REAP(waitpid, real.waitpid(-1, told, 0));
 }
 
 EXPORT pid_t wait4(pid_t pid, int *status, int options, struct rusage *usage)
 {
-    struct unwind_state s;
-    UNWIND_HERE(s);
-    int own;
-    NEED(wait4);
-    pid_t result = real.wait4(pid, status ? status : &own, options, usage);
-    note_reaped(s, result, status ? *status : own);
-    return result;
+    REAP(wait4, real.wait4(pid, told, options, usage));
 }
 
 EXPORT pid_t wait3(int *status, int options, struct rusage *usage)
 {
-    struct unwind_state s;
-    UNWIND_HERE(s);
-    int own;
-    NEED(wait4);
-    pid_t result = real.wait4(-1, status ? status : &own, options, usage);
-    note_reaped(s, result, status ? *status : own);
-    return result;
+    REAP(wait4, real.wait4(-1, told, options, usage));
 }
 
 EXPORT int waitid(idtype_t type, id_t id, siginfo_t *info, int options)

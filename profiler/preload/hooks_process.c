@@ -220,13 +220,14 @@ static void note_spawned(struct unwind_state s, pid_t pid)
     note(s, words, 2);
 }
 
-/* In a vfork's child, which has its parent's memory while that waits, its parent says what it becomes. */
+/* In a vfork's child, which has its parent's memory while that waits, its parent says what it becomes. A ring taken here would
+ * have the child's number: so only where the parent's thread has one. */
 static void note_exec(struct unwind_state s)
 {
     struct thread *t = &self;
     pid_t pid = sys_getpid();
     int saved = errno;
-    if (gate.on && pid != process.pid && !process_is_child() && thread_enter(t, s)) {
+    if (gate.on && t->ring && pid != process.pid && !process_is_child() && thread_enter(t, s)) {
         uint64_t words[] = {WIRE_WORD1(WIRE_SPAWN, 0, (uint64_t)pid)};
         record_words(t, words, 2);
         thread_leave(t);

@@ -7,13 +7,30 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
+#define HUGE_BYTES (2ul << 20)
+#define SLAB_PAGES 16u                /* of sites: a huge page; a divisor of every page_capacity */
 #define PAGE_WORDS (SITE_PAGE / 64ul) /* of bits */
 
 static void bits_grow(uint64_t **bits, uint32_t pages, uint32_t more)
 {
     *bits = xrealloc(*bits, more * PAGE_WORDS * sizeof **bits);
     memset(*bits + pages * PAGE_WORDS, 0, (more - pages) * PAGE_WORDS * sizeof **bits);
+}
+
+/* Sites are set as they are added. The first ones take as little memory as they can, the others as few faults. */
+static void pages_add(struct site_table *t, uint32_t page)
+{
+    unsigned count = page < SLAB_PAGES ? 1 : SLAB_PAGES;
+    size_t bytes = count * SITE_PAGE * sizeof(struct site);
+    struct site *sites = aligned_alloc(count == 1 ? _Alignof(struct site) : HUGE_BYTES, bytes);
+    if (!sites)
+        out_of_memory(bytes);
+    if (count > 1)
+        madvise(sites, bytes, MADV_HUGEPAGE);
+    for (unsigned i = 0; i < count; i++)
+        t->pages[page + i] = sites + i * SITE_PAGE;
 }
 
 uint32_t site_add(struct site_table *t, uint32_t stack_id, uint16_t process_id, uint8_t device, uint8_t kind)
@@ -29,11 +46,8 @@ uint32_t site_add(struct site_table *t, uint32_t stack_id, uint16_t process_id, 
         bits_grow(&t->loose, t->page_capacity, capacity);
         t->page_capacity = capacity;
     }
-    if (!t->pages[page]) { /* sites are set as they are added */
-        t->pages[page] = aligned_alloc(_Alignof(struct site), SITE_PAGE * sizeof(struct site));
-        if (!t->pages[page])
-            out_of_memory(SITE_PAGE * sizeof(struct site));
-    }
+    if (!t->pages[page])
+        pages_add(t, page);
     if (stack_id >= t->stack_capacity) {
         uint64_t capacity = t->stack_capacity ? t->stack_capacity : 1024;
         while (capacity <= stack_id)
@@ -231,7 +245,7 @@ void sites_write(struct site_table *t, struct store *store, struct device_accoun
 
 void sites_close(struct site_table *t)
 {
-    for (uint32_t i = 0; i < t->page_capacity; i++)
+    for (uint32_t i = 0; i < t->page_capacity; i += i < SLAB_PAGES ? 1 : SLAB_PAGES)
         free(t->pages[i]);
     free(t->pages);
     free(t->by_stack);

@@ -116,21 +116,37 @@ void processes_scan_execs(struct processes *ps, uint64_t now_ns)
             continue;
         p->dead = p->replaced = 1;
         p->dead_stamp = p->exec_stamp;
-        processes_expect(ps, p->outer_pid, p->exec_stamp, now_ns);
+        processes_expect(ps, p->outer_pid, p->process_id, p->exec_stamp, now_ns);
     }
 }
 
+/* Where the parent was gone already when the child asked who it is. */
+static void write_parent(struct processes *ps, uint16_t process_id, uint16_t parent_id)
+{
+    sqlite3_stmt *q =
+        store_statement(ps->store, "UPDATE process SET parent_id = ? WHERE process_id = ? AND parent_id IS NULL");
+    sqlite3_bind_int64(q, 1, parent_id);
+    sqlite3_bind_int64(q, 2, process_id);
+    if (parent_id && parent_id < process_id)
+        store_step(ps->store, q);
+}
+
 /* Of very many the newest. */
-void processes_expect(struct processes *ps, int outer_pid, uint64_t stamp, uint64_t now_ns)
+void processes_expect(struct processes *ps, int outer_pid, uint16_t parent_id, uint64_t stamp, uint64_t now_ns)
 {
     const struct pid_entry *known = pids_find(&ps->pids, ps->pid_namespace, outer_pid);
     unsigned oldest = 0;
-    if (outer_pid <= 0 || (known && known->start_stamp > stamp)) /* it is here already */
+    if (outer_pid <= 0)
         return;
+    if (known && known->start_stamp > stamp) { /* it is here already */
+        write_parent(ps, known->process_id, parent_id);
+        return;
+    }
     for (unsigned i = 0; i < PROCESSES_EXPECTED && ps->expected[oldest].pid; i++)
         if (!ps->expected[i].pid || ps->expected[i].until_ns < ps->expected[oldest].until_ns)
             oldest = i;
     ps->expected[oldest].pid = outer_pid;
+    ps->expected[oldest].parent_id = parent_id;
     ps->expected[oldest].until_ns = now_ns + EXEC_JOIN_NS;
 }
 

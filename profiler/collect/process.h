@@ -87,6 +87,7 @@ struct processes {
     int other_namespace;      /* processes of another pid namespace were seen */
     struct {
         int pid;           /* does an exec whose new image may still join, */
+        uint16_t parent_id; /* the row that it comes from */
         uint64_t until_ns; /* until then; monotonic */
     } expected[PROCESSES_EXPECTED];
     struct pids pids;
@@ -101,7 +102,7 @@ void processes_scan(struct processes *ps);
 /* Those that announced an exec and were silent since: whether another image runs now. */
 void processes_scan_execs(struct processes *ps, uint64_t now_ns);
 /* A process (by its pid here) was executing a program then, which may join. */
-void processes_expect(struct processes *ps, int outer_pid, uint64_t stamp, uint64_t now_ns);
+void processes_expect(struct processes *ps, int outer_pid, uint16_t parent_id, uint64_t stamp, uint64_t now_ns);
 /* Whether one of those may still join. */
 int processes_expected(const struct processes *ps, uint64_t now_ns);
 /* The process of a ring; NULL: its slot is not live (yet), or another's. */

@@ -140,7 +140,13 @@ static uint16_t find_parent(const struct processes *ps, const struct wire_proc *
     const struct pid_entry *same = p->inherited ? NULL : pids_find(&ps->pids, p->pid_namespace, p->pid);
     if (same && same->executed)
         return same->process_id;
-    return process_is_first(ps, p) ? 0 : pids_row(&ps->pids, p->pid_namespace, slot->parent_pid);
+    if (process_is_first(ps, p))
+        return 0;
+    uint16_t row = pids_row(&ps->pids, p->pid_namespace, slot->parent_pid);
+    for (unsigned i = 0; i < PROCESSES_EXPECTED && !row && p->pid_namespace == ps->pid_namespace; i++)
+        if (ps->expected[i].pid == p->pid) /* its parent was gone when it asked who that is */
+            row = ps->expected[i].parent_id;
+    return row;
 }
 
 static int is_known(void *arg, int outer)

@@ -151,7 +151,7 @@ void records_handle(struct drain *d, struct ring *r, uint64_t word1, uint64_t wo
         break;
     case WIRE_SPAWN:
         if (p->pid_namespace == d->processes->pid_namespace)
-            processes_expect(d->processes, (int)WIRE_A(word1), r->key, d->now_ns);
+            processes_expect(d->processes, (int)WIRE_A(word1), p->process_id, r->key, d->now_ns);
         break;
     case WIRE_MARK:
         records_mark(d, r, word1, words);

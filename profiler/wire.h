@@ -37,6 +37,14 @@
 /* control.state: collector only */
 enum { WIRE_STATE_OFF = 0, WIRE_STATE_ON = 1 };
 
+/* Said by a child that borrows its parent's memory, as vfork's does, and has no ring: its parent's rings are no place for
+ * it, as nothing says that the parent waits for it. */
+#define WIRE_SPAWNS 64u
+struct wire_spawn {
+    uint64_t stamp;
+    uint64_t who; /* its parent's slot << 32 | its pid; 0: taken */
+};
+
 struct wire_control {
     uint64_t magic;
     uint32_t version;
@@ -61,6 +69,9 @@ struct wire_control {
     WIRE_LINE uint64_t rings_refused; /* threads that found no ring; programs add */
     uint64_t procs_refused;           /* processes that found no slot; programs add */
     uint64_t procs_disowned;          /* processes that found a ring of theirs given back; programs add */
+    WIRE_LINE uint64_t spawns_begun;  /* places taken in spawns, which is used in turn; programs add */
+    uint64_t spawns_told;             /* places filled; programs add */
+    struct wire_spawn spawns[WIRE_SPAWNS];
 };
 
 /* A stopped collector lives: its programs wait for it. */

@@ -523,6 +523,7 @@ uint64_t drain_round(struct drain *d)
     processes_scan(d->processes);
     processes_scan_execs(d->processes, d->now_ns);
     processes_scan_claims(d->processes, d->now_ns);
+    processes_scan_spawns(d->processes, d->now_ns);
     threads_adopt(d);
     look_at_all(d);
     look_at_the_dead(d);

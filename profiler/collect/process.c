@@ -150,6 +150,22 @@ void processes_expect(struct processes *ps, int outer_pid, uint16_t parent_id, u
     ps->expected[oldest].until_ns = now_ns + EXEC_JOIN_NS;
 }
 
+void processes_scan_spawns(struct processes *ps, uint64_t now_ns)
+{
+    struct wire_control *c = ps->session->control;
+    uint64_t told = __atomic_load_n(&c->spawns_told, __ATOMIC_ACQUIRE);
+    if (told == ps->spawns_seen)
+        return;
+    ps->spawns_seen = told;
+    for (unsigned i = 0; i < WIRE_SPAWNS; i++) {
+        uint64_t who = __atomic_exchange_n(&c->spawns[i].who, 0, __ATOMIC_ACQUIRE);
+        const struct process *parent = who && who >> 32 < WIRE_PROCS ? ps->by_slot[who >> 32] : NULL;
+        if (parent && parent->pid_namespace == ps->pid_namespace)
+            processes_expect(ps, (int)(uint32_t)who, parent->process_id,
+                             __atomic_load_n(&c->spawns[i].stamp, __ATOMIC_RELAXED), now_ns);
+    }
+}
+
 int processes_expected(const struct processes *ps, uint64_t now_ns)
 {
     for (unsigned i = 0; i < PROCESSES_EXPECTED; i++)

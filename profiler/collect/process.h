@@ -77,6 +77,7 @@ struct processes {
     uint32_t live;     /* of them with a process now */
     uint32_t claimed;  /* of all, by processes that are about to join */
     uint64_t claim_check_ns; /* when to look whether those still are; monotonic */
+    uint64_t spawns_seen;    /* of control->spawns_told */
     uint32_t total;    /* rows so far */
     uint32_t refused;  /* processes beyond what a process_id can number */
     int first_pid;
@@ -101,6 +102,9 @@ void processes_close(struct processes *ps);
 void processes_scan(struct processes *ps);
 /* Those that announced an exec and were silent since: whether another image runs now. */
 void processes_scan_execs(struct processes *ps, uint64_t now_ns);
+/* Children without a ring that execute a program; after processes_scan, so that a parent that was seen to be gone has
+ * said all. */
+void processes_scan_spawns(struct processes *ps, uint64_t now_ns);
 /* A process (by its pid here) was executing a program then, which may join. */
 void processes_expect(struct processes *ps, int outer_pid, uint16_t parent_id, uint64_t stamp, uint64_t now_ns);
 /* Whether one of those may still join. */

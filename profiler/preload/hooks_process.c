@@ -220,19 +220,22 @@ static void note_spawned(struct unwind_state s, pid_t pid)
     note(s, words, 2);
 }
 
-/* In a vfork's child, which has its parent's memory while that waits, its parent says what it becomes. A ring taken here would
- * have the child's number: so only where the parent's thread has one. */
+/* A vfork's child has its parent's memory, and so has one that runs beside it (clone with CLONE_VM alone): nothing of
+ * this thread is touched. */
+static void note_borrower(pid_t pid)
+{
+    struct wire_control *c = process.control;
+    uint64_t place = __atomic_fetch_add(&c->spawns_begun, 1, __ATOMIC_RELAXED) % WIRE_SPAWNS;
+    __atomic_store_n(&c->spawns[place].stamp, clock_now(), __ATOMIC_RELAXED);
+    __atomic_store_n(&c->spawns[place].who, (uint64_t)process.slot_index << 32 | (uint32_t)pid, __ATOMIC_RELEASE);
+    __atomic_fetch_add(&c->spawns_told, 1, __ATOMIC_RELEASE);
+}
+
 static void note_exec(struct unwind_state s)
 {
-    struct thread *t = &self;
     pid_t pid = sys_getpid();
-    int saved = errno;
-    if (gate.on && t->ring && pid != process.pid && !process_is_child() && thread_enter(t, s)) {
-        uint64_t words[] = {WIRE_WORD1(WIRE_SPAWN, 0, (uint64_t)pid)};
-        record_words(t, words, 2);
-        thread_leave(t);
-    }
-    errno = saved;
+    if (gate.on && pid != process.pid && !process_is_child())
+        note_borrower(pid);
     uint64_t words[] = {WIRE_WORD1(WIRE_EXEC, 0, 0)};
     note(s, words, 2);
 }

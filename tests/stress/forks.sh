@@ -12,3 +12,6 @@ if unshare --pid --fork true 2>/dev/null; then
     record_ok unshare --pid --fork "$PROGRAMS/threads_many" 9000
     equal "threads of a namespace" "180000|5400000|180000" "$(by_function thread_work | cut -d'|' -f1-3)"
 fi
+# Children that run in their parent's memory and beside it leave its rings alone.
+record_ok "$PROGRAMS/borrow" 200
+equal "parent_work" "400000|28000000|400000" "$(by_function parent_work | cut -d'|' -f1-3)"

@@ -271,12 +271,39 @@ static void test_late_ring_of_the_dead(void **state)
     setup_end(s);
 }
 
+/* A child without a ring says that it becomes a program: it is waited for, unless its pid means nothing here. */
+static void test_spawn_without_ring(void **state)
+{
+    (void)state;
+    struct setup *s = setup_begin(1);
+    struct wire_control *c = s->session.control;
+    int go;
+    pid_t pid = start_idle(&go);
+    uint32_t slot = writer_claim_slot(c, getpid(), getppid(), WIRE_START_EXEC, 0);
+    const uint64_t whos[] = {(uint64_t)slot << 32 | (uint32_t)pid, 77ull << 32 | (uint32_t)pid,
+                             (uint64_t)WIRE_PROCS << 32 | (uint32_t)pid, UINT64_MAX};
+    setup_rounds(s, 1);
+    for (unsigned i = 4; i-- > 0;) {
+        c->spawns[i * 21] = (struct wire_spawn){clock_stamp(&s->clock), whos[i]};
+        c->spawns_told++;
+        assert_false(processes_expected(&s->processes, s->drain->now_ns));
+        setup_rounds(s, 1);
+        assert_int_equal(processes_expected(&s->processes, s->drain->now_ns), i == 0);
+        assert_int_equal(c->spawns[i * 21].who, 0);
+    }
+    close(go);
+    waitpid(pid, NULL, 0);
+    assert_false(processes_expected(&s->processes, s->drain->now_ns));
+    setup_end(s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_killed_while_busy), cmocka_unit_test(test_exec),
-        cmocka_unit_test(test_exec_in_any_slots), cmocka_unit_test(test_older_image_seen_late),
-        cmocka_unit_test(test_claim_of_the_dead), cmocka_unit_test(test_late_ring_of_the_dead),
+        cmocka_unit_test(test_killed_while_busy),  cmocka_unit_test(test_exec),
+        cmocka_unit_test(test_exec_in_any_slots),  cmocka_unit_test(test_older_image_seen_late),
+        cmocka_unit_test(test_claim_of_the_dead),  cmocka_unit_test(test_late_ring_of_the_dead),
+        cmocka_unit_test(test_spawn_without_ring),
     };
     return cmocka_run_group_tests(tests, scratch_begin, scratch_end);
 }

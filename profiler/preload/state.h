@@ -147,12 +147,15 @@ void process_off(void) HIDDEN;
 void process_stop(void) HIDDEN;
 /* The thread's buffers. 0: none to be had. */
 int thread_memory(struct thread *t) HIDDEN;
-/* Whether the thread's ring is still its own. The collector frees a ring whose thread it takes for gone, and another thread
+/* Whether the thread's ring is still its own, and the process's slot, without which nobody reads it. The collector frees a ring whose thread it takes for gone, and another thread
  * may have it then. */
 static inline int thread_owns_ring(const struct thread *t)
 {
     const struct wire_ring *r = t->ring;
-    return __atomic_load_n(&r->state, __ATOMIC_ACQUIRE) != WIRE_RING_FREE && r->pid == process.pid && r->tid == t->tid;
+    const struct wire_proc *slot = process.slot;
+    return __atomic_load_n(&r->state, __ATOMIC_ACQUIRE) != WIRE_RING_FREE && r->pid == process.pid &&
+           r->tid == t->tid && slot && __atomic_load_n(&slot->state, __ATOMIC_ACQUIRE) == WIRE_PROC_LIVE &&
+           slot->pid == process.pid;
 }
 /* Stops recording because a ring was taken away. */
 void process_disowned(void) HIDDEN;

@@ -158,8 +158,15 @@ void processes_scan_spawns(struct processes *ps, uint64_t now_ns)
         return;
     ps->spawns_seen = told;
     for (unsigned i = 0; i < WIRE_SPAWNS; i++) {
-        uint64_t who = __atomic_exchange_n(&c->spawns[i].who, 0, __ATOMIC_ACQUIRE);
-        const struct process *parent = who && who >> 32 < WIRE_PROCS ? ps->by_slot[who >> 32] : NULL;
+        uint64_t who = __atomic_exchange_n(&c->spawns[i].who, 0, __ATOMIC_ACQUIRE), slot = who >> 32, none = 0;
+        if (!who || slot >= WIRE_PROCS)
+            continue;
+        const struct process *parent = ps->by_slot[slot];
+        if (!parent && __atomic_load_n(&ps->session->procs[slot].state, __ATOMIC_ACQUIRE) == WIRE_PROC_LIVE) {
+            /* its parent came after processes_scan: the next round knows it */
+            __atomic_compare_exchange_n(&c->spawns[i].who, &none, who, 0, __ATOMIC_RELEASE, __ATOMIC_RELAXED);
+            ps->spawns_seen = told - 1;
+        }
         if (parent && parent->pid_namespace == ps->pid_namespace)
             processes_expect(ps, (int)(uint32_t)who, parent->process_id,
                              __atomic_load_n(&c->spawns[i].stamp, __ATOMIC_RELAXED), now_ns);

@@ -282,7 +282,13 @@ static void test_spawn_without_ring(void **state)
     uint32_t slot = writer_claim_slot(c, getpid(), getppid(), WIRE_START_EXEC, 0);
     const uint64_t whos[] = {(uint64_t)slot << 32 | (uint32_t)pid, 77ull << 32 | (uint32_t)pid,
                              (uint64_t)WIRE_PROCS << 32 | (uint32_t)pid, UINT64_MAX};
+    c->spawns[5] = (struct wire_spawn){clock_stamp(&s->clock), whos[0]}; /* its parent is not known yet */
+    c->spawns_told++;
+    processes_scan_spawns(&s->processes, clock_monotonic_ns());
+    assert_false(processes_expected(&s->processes, clock_monotonic_ns()));
     setup_rounds(s, 1);
+    assert_true(processes_expected(&s->processes, s->drain->now_ns));
+    s->processes.expected[0].pid = 0;
     for (unsigned i = 4; i-- > 0;) {
         c->spawns[i * 21] = (struct wire_spawn){clock_stamp(&s->clock), whos[i]};
         c->spawns_told++;

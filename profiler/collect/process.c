@@ -103,7 +103,6 @@ void processes_scan(struct processes *ps)
 }
 
 #define EXEC_CHECK_NS 20000000u
-#define EXEC_JOIN_NS  1000000000u
 
 void processes_scan_execs(struct processes *ps, uint64_t now_ns)
 {
@@ -147,7 +146,8 @@ void processes_expect(struct processes *ps, int outer_pid, uint16_t parent_id, u
             oldest = i;
     ps->expected[oldest].pid = outer_pid;
     ps->expected[oldest].parent_id = parent_id;
-    ps->expected[oldest].until_ns = now_ns + EXEC_JOIN_NS;
+    ps->expected[oldest].stamp = stamp;
+    ps->expected[oldest].until_ns = now_ns + PROCESSES_JOIN_NS;
 }
 
 void processes_scan_spawns(struct processes *ps, uint64_t now_ns)

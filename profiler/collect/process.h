@@ -64,6 +64,7 @@ struct process {
 };
 
 #define PROCESSES_EXPECTED 64u
+#define PROCESSES_JOIN_NS  1000000000u /* within which a program that is being executed joins */
 
 struct processes {
     struct session *session;
@@ -89,6 +90,7 @@ struct processes {
     struct {
         int pid;           /* does an exec whose new image may still join, */
         uint16_t parent_id; /* the row that it comes from */
+        uint64_t stamp;     /* when it did */
         uint64_t until_ns; /* until then; monotonic */
     } expected[PROCESSES_EXPECTED];
     struct pids pids;

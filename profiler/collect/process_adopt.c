@@ -143,9 +143,10 @@ static uint16_t find_parent(const struct processes *ps, const struct wire_proc *
     if (process_is_first(ps, p))
         return 0;
     uint16_t row = pids_row(&ps->pids, p->pid_namespace, slot->parent_pid);
+    uint64_t near = clock_ticks(ps->clock, PROCESSES_JOIN_NS);
     for (unsigned i = 0; i < PROCESSES_EXPECTED && !row && p->pid_namespace == ps->pid_namespace; i++)
-        if (ps->expected[i].pid == p->pid) /* its parent was gone when it asked who that is */
-            row = ps->expected[i].parent_id;
+        if (ps->expected[i].pid == p->pid && p->start_stamp - ps->expected[i].stamp + near <= 2 * near)
+            row = ps->expected[i].parent_id; /* its parent was gone when it asked who that is */
     return row;
 }
 

@@ -303,13 +303,36 @@ static void test_spawn_without_ring(void **state)
     setup_end(s);
 }
 
+/* A program whose parent is gone is its child where it was expected at that time, not by its pid alone. */
+static void test_expected_in_time(void **state)
+{
+    (void)state;
+    struct setup *s = setup_begin(1);
+    writer_claim_slot(s->session.control, getpid(), getppid(), WIRE_START_EXEC, 0);
+    setup_rounds(s, 1);
+    for (unsigned seconds = 0; seconds < 3; seconds += 2) {
+        char query[96];
+        int go;
+        pid_t pid = start_idle(&go);
+        uint64_t stamp = clock_stamp(&s->clock) - clock_ticks(&s->clock, seconds * 1000000000ull);
+        processes_expect(&s->processes, pid, 1, stamp, clock_monotonic_ns());
+        writer_claim_slot(s->session.control, pid, 1, WIRE_START_EXEC, 0);
+        setup_rounds(s, 1);
+        snprintf(query, sizeof query, "SELECT coalesce(parent_id, 0) FROM process WHERE pid = %d", pid);
+        assert_int_equal(db_int(store_db(s->store), query, -1), seconds == 0);
+        close(go);
+        waitpid(pid, NULL, 0);
+    }
+    setup_end(s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_killed_while_busy),  cmocka_unit_test(test_exec),
         cmocka_unit_test(test_exec_in_any_slots),  cmocka_unit_test(test_older_image_seen_late),
         cmocka_unit_test(test_claim_of_the_dead),  cmocka_unit_test(test_late_ring_of_the_dead),
-        cmocka_unit_test(test_spawn_without_ring),
+        cmocka_unit_test(test_spawn_without_ring), cmocka_unit_test(test_expected_in_time),
     };
     return cmocka_run_group_tests(tests, scratch_begin, scratch_end);
 }

@@ -363,8 +363,9 @@ static int is_read(const struct drain *d, const struct process *p)
 }
 
 /* Whether the thread has been in one record for too long. Where it was stopped by a signal, a debugger or a freezer,
- * all others would wait for it with full rings. Its record may come late at no harm: a block that it frees is really
- * freed after that, one that it got is in nobody else's hands. */
+ * all others would wait for it with full rings. Its record may come late: a block that it frees is really freed after
+ * that, one that it got is in nobody else's hands. Stopped just inside a realloc that moved its block, though, another
+ * thread may have got the old place meanwhile: that one's block is ended instead, and counted as replaced. */
 static int is_stuck(const struct drain *d, struct ring *r, int busy, uint64_t head)
 {
     if (!busy || head != r->busy_head || !r->busy_rounds) {

@@ -147,8 +147,8 @@ void process_off(void) HIDDEN;
 void process_stop(void) HIDDEN;
 /* The thread's buffers. 0: none to be had. */
 int thread_memory(struct thread *t) HIDDEN;
-/* Whether the thread's ring is still its own, and the process's slot, without which nobody reads it. The collector frees a ring whose thread it takes for gone, and another thread
- * may have it then. */
+/* Whether the thread's ring is still its own, and the process's slot, without which nobody reads it. The collector frees
+ * a ring whose thread it takes for gone, and another thread may have it then. */
 static inline int thread_owns_ring(const struct thread *t)
 {
     const struct wire_ring *r = t->ring;

@@ -1,5 +1,5 @@
-/* hash.h: hashes of texts, for tables in memory (FNV-1a): the same in every run, not for what an enemy chooses and not
- * for files. */
+/* hash.h: hashes for tables in memory, of texts (FNV-1a) and of two numbers: the same in every run, not for what an enemy
+ * chooses and not for files. */
 #ifndef MEMPROF_HASH_H
 #define MEMPROF_HASH_H
 
@@ -18,6 +18,15 @@ static inline uint64_t hash_text(uint64_t hash, const char *text)
     for (; text && *text; text++)
         hash = hash_byte(hash, (unsigned char)*text);
     return hash;
+}
+
+/* All bits of it depend on all of both. */
+static inline uint64_t hash_pair(uint64_t a, uint64_t b)
+{
+    uint64_t x = a * 0x9e3779b97f4a7c15ull + b;
+    x = (x ^ x >> 32) * 0xd6e8feb86659fd93ull;
+    x = (x ^ x >> 32) * 0xd6e8feb86659fd93ull;
+    return x ^ x >> 32;
 }
 
 #endif

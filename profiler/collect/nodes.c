@@ -3,6 +3,7 @@
 #include "rows.h"
 
 #include "../../common/error.h"
+#include "../../common/hash.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -31,14 +32,6 @@ struct nodes {
     struct rows rows; /* those up to rows.last are in the database */
 };
 
-static uint64_t mix(uint64_t a, uint64_t b)
-{
-    uint64_t x = a * 0x9e3779b97f4a7c15ull + b;
-    x = (x ^ x >> 32) * 0xd6e8feb86659fd93ull;
-    x = (x ^ x >> 32) * 0xd6e8feb86659fd93ull;
-    return x ^ x >> 32;
-}
-
 static int is_indexed(const struct nodes *n, uint32_t id)
 {
     return n->nodes[id].caller != id - 1;
@@ -58,7 +51,7 @@ static void index_grow(struct nodes *n)
     struct slot *slots = xcalloc((unsigned long)mask + 1, sizeof *slots);
     for (uint32_t id = 1; id <= n->count; id++)
         if (is_indexed(n, id))
-            slot_put(slots, mask, mix(n->nodes[id].caller, n->nodes[id].address), id);
+            slot_put(slots, mask, hash_pair(n->nodes[id].caller, n->nodes[id].address), id);
     free(n->slots);
     n->slots = slots;
     n->mask = mask;
@@ -88,7 +81,7 @@ uint32_t nodes_child(struct nodes *n, uint32_t caller, uint32_t address)
         return caller + 1;
     if (!n->slots || n->used * 2ull >= n->mask)
         index_grow(n);
-    uint64_t hash = mix(caller, address);
+    uint64_t hash = hash_pair(caller, address);
     uint32_t tag = (uint32_t)(hash >> 32), i = (uint32_t)hash & n->mask;
     for (; n->slots[i].id; i = (i + 1) & n->mask) {
         uint32_t id = n->slots[i].id;

@@ -40,17 +40,9 @@ struct stacks {
     uint32_t module_rows;
 };
 
-static uint64_t mix(uint64_t a, uint64_t b)
-{
-    uint64_t x = a * 0x9e3779b97f4a7c15ull + b;
-    x = (x ^ x >> 32) * 0xd6e8feb86659fd93ull;
-    x = (x ^ x >> 32) * 0xd6e8feb86659fd93ull;
-    return x ^ x >> 32;
-}
-
 static uint64_t address_hash(const struct stacks *s, uint32_t id)
 {
-    return mix(s->addresses[id].offset, s->addresses[id].module);
+    return hash_pair(s->addresses[id].offset, s->addresses[id].module);
 }
 
 static uint64_t key_hash(const struct stacks *s, uint32_t id)
@@ -123,7 +115,7 @@ static uint32_t address_intern(struct stacks *s, uint32_t module, uint64_t offse
 {
     struct index *x = &s->address_index;
     index_grow(s, x, address_hash);
-    uint32_t i = (uint32_t)mix(offset, module) & x->mask;
+    uint32_t i = (uint32_t)hash_pair(offset, module) & x->mask;
     for (; x->slots[i]; i = (i + 1) & x->mask)
         if (s->addresses[x->slots[i]].offset == offset && s->addresses[x->slots[i]].module == module)
             return x->slots[i];

@@ -46,21 +46,27 @@ LIBS := -ldw -lelf -lsqlite3 -lzstd -lz -liberty -lm -lpthread
 # what is made; V=1 shows how
 Q = $(if $(V),,@printf '  build %s\n' '$@' && )
 
-PRELOAD_SRC := $(wildcard profiler/preload/*.c)
+# The rooms of docs/design.md: libmemprof.so is made of the first, memprof of the second.
+PRELOAD_ROOMS := profiler/preload $(addprefix profiler/preload/,unwind python gpu)
+TOOL_ROOMS := common formats $(addprefix profiler/,symbols store account devices collect finish import) \
+              $(addprefix report/,print query findings text page export) cli
+PRELOAD_SRC := $(wildcard $(PRELOAD_ROOMS:%=%/*.c))
 ifeq ($(CUDA),0)
-PRELOAD_SRC := $(filter-out profiler/preload/cuda_%.c profiler/preload/hooks_cuda.c profiler/preload/dlsym.c,$(PRELOAD_SRC))
+PRELOAD_SRC := $(filter-out $(addprefix profiler/preload/gpu/,cuda_%.c hooks_cuda.c dlsym.c),$(PRELOAD_SRC))
 endif
 # vtab_event.c is also the loadable extension, with what it needs of common/
-EVENTS_SRC := $(wildcard common/vtab_event.c report/vtab_event.c)
+EVENTS_SRC := report/query/vtab_event.c
 EVENTS_DEPS := $(wildcard common/chunk*.c) common/buf.c common/kind.c common/error.c
-TOOL_SRC := $(wildcard common/*.c profiler/collect/*.c report/*.c cli/*.c)
+TOOL_SRC := $(wildcard $(TOOL_ROOMS:%=%/*.c))
 TOOL_OBJ := $(TOOL_SRC:%.c=$(BUILD)/obj/%.o) $(BUILD)/obj/embed.o
+# all of memprof but main(): for memprof itself and for the tests of its parts
+LIBTOOL := $(BUILD)/libtool.a
 PRELOAD_OBJ := $(PRELOAD_SRC:%.c=$(BUILD)/pic/%.o)
-EVENTS_OBJ := $(EVENTS_SRC:%.c=$(BUILD)/ext/%.o) $(if $(EVENTS_SRC),$(EVENTS_DEPS:%.c=$(BUILD)/ext/%.o))
+EVENTS_OBJ := $(EVENTS_SRC:%.c=$(BUILD)/ext/%.o) $(EVENTS_DEPS:%.c=$(BUILD)/ext/%.o)
 EMBED := common/schema.sql $(wildcard templates/*) profiler/collect/torch_hook.py
 
 AUDIT := $(BUILD)/libmemprof_audit.so
-PRODUCTS := $(BUILD)/memprof $(BUILD)/libmemprof.so $(AUDIT) $(if $(EVENTS_SRC),$(BUILD)/memprof_events.so)
+PRODUCTS := $(BUILD)/memprof $(BUILD)/libmemprof.so $(AUDIT) $(BUILD)/memprof_events.so
 
 all: $(PRODUCTS) ## build memprof, libmemprof.so and memprof_events.so (the default)
 
@@ -72,7 +78,7 @@ $(BUILD)/flags: FORCE
 	@mkdir -p $(BUILD)
 	@echo '$(BUILD) $(CC) $(TOOL_FLAGS) $(PRELOAD_FLAGS) $(PRELOAD_ONLY_FLAGS)' | cmp -s - $@ || \
 	    echo '$(BUILD) $(CC) $(TOOL_FLAGS) $(PRELOAD_FLAGS) $(PRELOAD_ONLY_FLAGS)' >$@
-$(BUILD)/flags.cli: FORCE
+$(BUILD)/flags.build: FORCE
 	@mkdir -p $(BUILD)
 	@echo '$(VERSION) $(libdir) $(CUDA)' | cmp -s - $@ || echo '$(VERSION) $(libdir) $(CUDA)' >$@
 
@@ -82,10 +88,7 @@ $(BUILD)/obj/%.o: %.c $(BUILD)/flags
 
 # the facts that only the build knows
 CONFIG := -DMEMPROF_VERSION='"$(VERSION)"' -DMEMPROF_LIBDIR='"$(libdir)"' -DMEMPROF_CUDA=$(CUDA)
-$(BUILD)/obj/cli/%.o: cli/%.c $(BUILD)/flags $(BUILD)/flags.cli
-	@mkdir -p $(@D)
-	$(Q)$(CC) $(TOOL_FLAGS) $(CONFIG) -MMD -MP -c $< -o $@
-$(BUILD)/obj/profiler/collect/%.o: profiler/collect/%.c $(BUILD)/flags $(BUILD)/flags.cli
+$(BUILD)/obj/common/build.o: common/build.c $(BUILD)/flags $(BUILD)/flags.build
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(TOOL_FLAGS) $(CONFIG) -MMD -MP -c $< -o $@
 
@@ -101,7 +104,7 @@ $(BUILD)/libmemprof.so: $(PRELOAD_OBJ)
 	$(Q)$(CC) -shared -Wl,-z,now -Wl,-z,relro -Wl,-z,text -Wl,--no-undefined -o $@ $^
 
 # alone in a namespace of its own: with no library at all, so always optimized: at -O0 compilers call memcpy
-$(BUILD)/libmemprof_audit.so: profiler/audit/audit.c profiler/preload/elf_find.h $(BUILD)/flags
+$(BUILD)/libmemprof_audit.so: profiler/preload/audit/audit.c profiler/preload/elf_find.h $(BUILD)/flags
 	$(Q)$(CC) $(PRELOAD_FLAGS) $(PRELOAD_ONLY_FLAGS) -O2 -shared -nostdlib -Wl,-z,now -Wl,-z,relro -Wl,--no-undefined -o $@ $<
 
 $(BUILD)/memprof_events.so: $(EVENTS_OBJ)
@@ -115,7 +118,11 @@ $(BUILD)/obj/embed.o: $(BUILD)/embed.c $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS_ALL) -c $< -o $@
 
-$(BUILD)/memprof: $(TOOL_OBJ)
+$(LIBTOOL): $(filter-out %/cli/main.o,$(TOOL_OBJ))
+	@rm -f $@
+	$(Q)$(AR) rcsD $@ $^
+
+$(BUILD)/memprof: $(BUILD)/obj/cli/main.o $(LIBTOOL)
 	$(Q)$(CC) $(SAN) -o $@ $^ $(LIBS)
 
 # --- samples, test and bench programs ------------------------------------------------------------------------------
@@ -155,7 +162,7 @@ $(BUILD)/accuracy/libcount.so: tests/accuracy/count.c
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(TEST_FLAGS) -O2 -fPIC -shared -o $@ $< -pthread
 
-$(BUILD)/programs/lookup: tests/symbols/lookup.c $(filter-out %/cli/main.o,$(TOOL_OBJ))
+$(BUILD)/programs/lookup: tests/symbols/lookup.c $(LIBTOOL)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(TOOL_FLAGS) -o $@ $^ $(LIBS)
 
@@ -163,18 +170,18 @@ include tests/cuda/cuda.mk
 include tests/torch/torch.mk
 programs: cuda-stand-ins
 samples: cuda-samples
-$(BUILD)/programs/calls: tests/cuda/calls.c $(filter-out %/cli/main.o,$(TOOL_OBJ))
+$(BUILD)/programs/calls: tests/cuda/calls.c $(LIBTOOL)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(TOOL_FLAGS) -o $@ $^ $(LIBS)
 
 BENCH_PROGRAMS := $(patsubst tests/bench/%.c,$(BUILD)/bench/%,$(filter-out %/hwm.c,$(wildcard tests/bench/*.c))) $(BUILD)/bench/libhwm.so
 bench-programs: $(BENCH_PROGRAMS)
 # the unwinder alone: with the recorder's idea of modules no rule would be kept, as nothing records
-UNWINDER_OBJ := $(filter $(patsubst %,\%/%.o,cfi cfi_evaluate careful rules modules unwind python python_walk python_find),$(PRELOAD_OBJ))
+UNWINDER_OBJ := $(filter $(BUILD)/pic/profiler/preload/unwind/% $(BUILD)/pic/profiler/preload/python/%,$(PRELOAD_OBJ))
 $(BUILD)/bench/bench_unwind: tests/bench/bench_unwind.c $(UNWINDER_OBJ)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(PRELOAD_FLAGS) -o $@ $^ -lunwind -lpthread
-$(BUILD)/bench/bench_account: tests/bench/bench_account.c $(filter-out %/cli/main.o,$(TOOL_OBJ))
+$(BUILD)/bench/bench_account: tests/bench/bench_account.c $(LIBTOOL)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(TOOL_FLAGS) -o $@ $^ $(LIBS)
 $(BUILD)/bench/libhwm.so: tests/bench/hwm.c
@@ -187,13 +194,13 @@ $(BUILD)/bench/%: tests/bench/%.c
 # clang only: tests/fuzz/run.sh calls this with sanitizers
 FUZZ := $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
 fuzz-programs: $(FUZZ)
-$(BUILD)/fuzz/%: tests/fuzz/%.c $(filter-out %/cli/main.o,$(TOOL_OBJ))
+$(BUILD)/fuzz/%: tests/fuzz/%.c $(LIBTOOL)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(TOOL_FLAGS) -fsanitize=fuzzer -o $@ $^ $(LIBS)
 # the same targets on the kept inputs alone: any compiler, a part of `make check`
 REPLAY := $(FUZZ:$(BUILD)/fuzz/%=$(BUILD)/replay/%)
 replay: $(REPLAY)
-$(BUILD)/replay/%: tests/fuzz/%.c tests/fuzz/replay.c $(filter-out %/cli/main.o,$(TOOL_OBJ))
+$(BUILD)/replay/%: tests/fuzz/%.c tests/fuzz/replay.c $(LIBTOOL)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(TOOL_FLAGS) -o $@ $^ $(LIBS)
 
@@ -203,12 +210,11 @@ UNIT_PRELOAD := $(wildcard tests/unit/test_unwind*.c tests/unit/test_hook*.c tes
 UNIT_TOOL := $(filter-out $(UNIT_PRELOAD),$(wildcard tests/unit/test_*.c))
 UNIT_SHARED := $(filter-out tests/unit/test_% tests/unit/unwind_%,$(wildcard tests/unit/*.c))
 UNIT_SHARED_OBJ := $(UNIT_SHARED:%.c=$(BUILD)/obj/%.o)
-UNIT_HEADERS := $(wildcard tests/unit/*.h)
 UNIT := $(UNIT_TOOL:tests/unit/%.c=$(BUILD)/unit/%) $(if $(SANITIZE),,$(UNIT_PRELOAD:tests/unit/%.c=$(BUILD)/unit/%))
 unit: $(UNIT) ## build the unit tests
-$(UNIT_TOOL:tests/unit/%.c=$(BUILD)/unit/%): $(BUILD)/unit/%: tests/unit/%.c $(UNIT_HEADERS) $(UNIT_SHARED_OBJ) $(filter-out %/cli/main.o,$(TOOL_OBJ))
+$(UNIT_TOOL:tests/unit/%.c=$(BUILD)/unit/%): $(BUILD)/unit/%: $(BUILD)/obj/tests/unit/%.o $(UNIT_SHARED_OBJ) $(LIBTOOL)
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(TOOL_FLAGS) $(CONFIG) -o $@ $(filter-out %.h,$^) -lcmocka -ldl $(LIBS)
+	$(Q)$(CC) $(SAN) -o $@ $^ -lcmocka -ldl $(LIBS)
 $(UNIT_PRELOAD:tests/unit/%.c=$(BUILD)/unit/%): $(BUILD)/unit/%: tests/unit/%.c $(wildcard tests/unit/unwind_*) tests/unwind/libunwind_stack.h $(PRELOAD_OBJ)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(PRELOAD_FLAGS) -o $@ $(filter-out %.h,$^) -lcmocka -lunwind -ldl -lpthread
@@ -281,4 +287,4 @@ FORCE:
 PHONY_CHECKS := check-e2e check-report check-page check-faults check-accuracy check-stress check-static
 .PHONY: all samples programs bench-programs fuzz-programs replay unit unit-sanitized deps deps-test deps-bench demo check check-unit man \
         $(PHONY_CHECKS) fuzz fuzz-keep bench bench-quick install uninstall help clean FORCE
--include $(TOOL_OBJ:.o=.d) $(UNIT_SHARED_OBJ:.o=.d) $(PRELOAD_OBJ:.o=.d) $(EVENTS_OBJ:.o=.d)
+-include $(TOOL_OBJ:.o=.d) $(UNIT_SHARED_OBJ:.o=.d) $(UNIT_TOOL:%.c=$(BUILD)/obj/%.d) $(PRELOAD_OBJ:.o=.d) $(EVENTS_OBJ:.o=.d)

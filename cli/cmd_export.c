@@ -3,7 +3,7 @@
 #include "../common/buf.h"
 #include "../common/db.h"
 #include "../common/units.h"
-#include "../report/export.h"
+#include "../report/export/export.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 #include "cli.h"
 
 #include "../common/units.h"
-#include "../profiler/collect/import.h"
+#include "../profiler/import/import.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 #include "cli.h"
 
-#include "../report/info.h"
+#include "../report/text/info.h"
 
 int cmd_info(const struct arguments *a)
 {

@@ -1,6 +1,6 @@
 #include "cli.h"
 
-#include "../report/leaks.h"
+#include "../report/text/leaks.h"
 
 #include <errno.h>
 #include <string.h>

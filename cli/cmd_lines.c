@@ -1,6 +1,6 @@
 #include "cli.h"
 
-#include "../report/lines.h"
+#include "../report/text/lines.h"
 
 #include <errno.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 #include "cli.h"
 
 #include "../common/units.h"
-#include "../report/html.h"
-#include "../report/report.h"
+#include "../report/page/html.h"
+#include "../report/text/report.h"
 
 #include <errno.h>
 #include <string.h>

@@ -1,5 +1,6 @@
 #include "cli.h"
 
+#include "../common/build.h"
 #include "../common/buf.h"
 #include "../profiler/collect/collect.h"
 #include "../profiler/collect/torch_run.h"
@@ -62,7 +63,7 @@ int cmd_run(const struct arguments *a)
         return cli_usage("run: --cuda-delivery=%s: expected preload or audit", delivery);
     if (a->given[OPTION_torch_snapshot] && (a->given[OPTION_aggregate] || max_events))
         return cli_usage("run: --torch-snapshot compares all events; leave out --aggregate and --max-events");
-    if (audit && !MEMPROF_CUDA)
+    if (audit && !build_has_cuda)
         return cli_usage("run: --cuda-delivery=audit: this build is without CUDA (make CUDA=0)");
     audit |= a->given[OPTION_deepbind];
     char *output = output_name(a->given[OPTION_output] ? a->value[OPTION_output] : "out.db", &err);

@@ -1,7 +1,7 @@
 #include "cli.h"
 
 #include "../common/buf.h"
-#include "../report/sql.h"
+#include "../report/text/sql.h"
 
 #include <errno.h>
 #include <string.h>

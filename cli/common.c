@@ -1,5 +1,6 @@
 #include "cli.h"
 
+#include "../common/build.h"
 #include "../common/buf.h"
 
 #include <errno.h>
@@ -10,25 +11,20 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#ifndef MEMPROF_LIBDIR
-#define MEMPROF_LIBDIR "/usr/local/lib/memprof"
-#endif
-
 char *cli_library(struct error *err)
 {
-    static const char *const places[] = {"%s/libmemprof.so", "%s/../lib/memprof/libmemprof.so",
-                                         MEMPROF_LIBDIR "/libmemprof.so"};
+    static const char *const beside[] = {"/", "/../lib/memprof/", NULL};
     char self[PATH_MAX], tried[2 * PATH_MAX], absolute[PATH_MAX];
     ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
     self[length > 0 ? length : 0] = 0;
     char *slash = strrchr(self, '/');
     if (slash)
         *slash = 0;
-    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wformat-nonliteral"
-        snprintf(tried, sizeof tried, places[i], self);
-#pragma GCC diagnostic pop
+    for (size_t i = 0; i < sizeof beside / sizeof *beside; i++) {
+        if (beside[i])
+            snprintf(tried, sizeof tried, "%s%slibmemprof.so", self, beside[i]);
+        else
+            snprintf(tried, sizeof tried, "%s/libmemprof.so", build_library_dir);
         if (!realpath(tried, absolute))
             continue;
         /* the dynamic loader separates the paths in LD_PRELOAD at these */
@@ -42,7 +38,7 @@ char *cli_library(struct error *err)
     }
     error_set(err, ENOENT,
               "libmemprof.so: not beside %s/memprof, in ../lib/memprof or in %s; run 'make' or 'make install'", self,
-              MEMPROF_LIBDIR);
+              build_library_dir);
     return NULL;
 }
 

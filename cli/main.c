@@ -1,5 +1,6 @@
 #include "cli.h"
 
+#include "../common/build.h"
 #include <dlfcn.h>
 #include <locale.h>
 #include <stdlib.h>
@@ -59,10 +60,10 @@ static int print_version(void)
     struct error err;
     char *library = cli_library(&err);
     void *debuginfod = dlopen("libdebuginfod.so.1", RTLD_LAZY | RTLD_LOCAL);
-    printf("memprof %s\n", MEMPROF_VERSION);
+    printf("memprof %s\n", build_version);
     printf("library     %s\n", library ? library : "not found; run 'make' or 'make install'");
     printf("CUDA        %s\n",
-           MEMPROF_CUDA ? "yes: hooks of the driver, where a program loads it" : "not in this build (make CUDA=0)");
+           build_has_cuda ? "yes: hooks of the driver, where a program loads it" : "not in this build (make CUDA=0)");
     printf("debuginfod  %s\n",
            debuginfod ? "yes, asked when DEBUGINFOD_URLS is set" : "no: libdebuginfod.so.1 is not installed");
     printf("SQLite      %s\n", sqlite3_libversion());

@@ -1,7 +1,7 @@
 #include "cli.h"
 
 #include "../common/buf.h"
-#include "../report/text.h"
+#include "../common/text.h"
 
 #include <stdarg.h>
 

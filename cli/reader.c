@@ -1,9 +1,9 @@
 #include "cli.h"
 
 #include "../common/db.h"
-#include "../profiler/collect/collect.h"
-#include "../profiler/collect/finish.h"
-#include "../report/views.h"
+#include "../profiler/finish/finish.h"
+#include "../profiler/finish/recover.h"
+#include "../report/query/views.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -85,7 +85,7 @@ int reader_open(const char *path, sqlite3 **db, struct error *err)
 {
     struct error recover_error;
     *db = NULL;
-    int recovered = access(path, R_OK) == 0 ? collect_recover(path, &recover_error) : 0;
+    int recovered = access(path, R_OK) == 0 ? recover_file(path, &recover_error) : 0;
     int rc = db_open_read(path, db, err);
     if (rc)
         return rc;

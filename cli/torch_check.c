@@ -5,9 +5,9 @@
 #include "../common/buf.h"
 #include "../common/db.h"
 #include "../common/units.h"
-#include "../profiler/collect/import.h"
+#include "../profiler/import/import.h"
 #include "../profiler/collect/torch_run.h"
-#include "../report/torch_compare.h"
+#include "../report/text/torch_compare.h"
 
 #include <stdlib.h>
 #include <string.h>

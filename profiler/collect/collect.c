@@ -4,14 +4,14 @@
 #include "../../common/db.h"
 #include "../../common/error.h"
 #include "../../common/kind.h"
-#include "account.h"
+#include "../account/account.h"
 #include "drain.h"
 #include "facts.h"
 #include "launch.h"
 #include "nvml.h"
-#include "output.h"
+#include "../store/output.h"
 #include "program.h"
-#include "symbolize.h"
+#include "../finish/symbolize.h"
 
 #include <errno.h>
 #include <linux/futex.h>

@@ -31,8 +31,4 @@ struct collect_result {
 /* argv: the program, looked up in PATH. Returns 0 with result filled, or -errno with err when it could not start. */
 int collect_run(const struct collect_options *options, char *const argv[], struct collect_result *result, struct error *err);
 
-/* A file whose collector died: finishes it in place (finish.h) after saying so; 0 when there was nothing to do. A file
- * that is still being recorded by a living collector is left alone. -errno with err when it cannot be written. */
-int collect_recover(const char *path, struct error *err);
-
 #endif

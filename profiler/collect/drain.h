@@ -7,12 +7,12 @@
 #define MEMPROF_DRAIN_H
 
 #include "clock.h"
-#include "device_row.h"
-#include "event.h"
+#include "../store/device_row.h"
+#include "../account/event.h"
 #include "process.h"
 #include "session.h"
-#include "store.h"
-#include "transfer.h"
+#include "../store/store.h"
+#include "../devices/transfer.h"
 
 #include <stddef.h>
 #include <stdint.h>

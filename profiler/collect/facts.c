@@ -1,6 +1,7 @@
 #include "facts.h"
 
 #include "../../common/buf.h"
+#include "../../common/build.h"
 #include "../../common/db.h"
 #include "../../common/units.h"
 #include "../wire.h"
@@ -11,10 +12,6 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#ifndef MEMPROF_VERSION
-#define MEMPROF_VERSION "unknown"
-#endif
 
 static void fill_hooks(struct store *store)
 {
@@ -53,7 +50,7 @@ void facts_begin(struct store *store, const struct collect_options *options, cha
     gethostname(host, sizeof host - 1);
     char *cwd = getcwd(NULL, 0);
     store_meta_text(store, "format", "memprof");
-    store_meta_text(store, "writer_version", MEMPROF_VERSION);
+    store_meta_text(store, "writer_version", build_version);
     store_meta_text(store, "state", "recording");
     store_meta_int(store, "start_unix_ns", clock->start_unix_ns);
     store_meta_text(store, "host", host);

@@ -4,10 +4,10 @@
 #ifndef MEMPROF_FACTS_H
 #define MEMPROF_FACTS_H
 
-#include "account.h"
+#include "../account/account.h"
 #include "clock.h"
 #include "collect.h"
-#include "store.h"
+#include "../store/store.h"
 
 #define FACTS_PROGRAM_LOSSES 2
 

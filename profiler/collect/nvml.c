@@ -1,6 +1,6 @@
 #include "nvml.h"
 
-#include "device_row.h"
+#include "../store/device_row.h"
 
 #include "../../common/error.h"
 

@@ -1,10 +1,10 @@
 #include "process.h"
 
 #include "../../common/buf.h"
-#include "devices.h"
-#include "mapping.h"
+#include "../devices/devices.h"
+#include "../devices/mapping.h"
 #include "pidns.h"
-#include "python.h"
+#include "../store/python.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -8,8 +8,8 @@
 #include "clock.h"
 #include "pids.h"
 #include "session.h"
-#include "stacks.h"
-#include "store.h"
+#include "../store/stacks.h"
+#include "../store/store.h"
 #include "watch.h"
 
 #include <stdint.h>

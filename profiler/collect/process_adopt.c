@@ -2,9 +2,9 @@
 #include "process.h"
 
 #include "../../common/buf.h"
-#include "mapping.h"
+#include "../devices/mapping.h"
 #include "pidns.h"
-#include "python.h"
+#include "../store/python.h"
 
 #include <errno.h>
 #include <signal.h>

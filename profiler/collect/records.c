@@ -1,4 +1,4 @@
-#include "mapping.h"
+#include "../devices/mapping.h"
 #include "records_private.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
-#include "devices.h"
-#include "mapping.h"
+#include "../devices/devices.h"
+#include "../devices/mapping.h"
 #include "records_private.h"
 
 #include "../../common/error.h"

@@ -1,6 +1,6 @@
 #include "records_private.h"
 
-#include "python.h"
+#include "../store/python.h"
 
 void records_define_stack(const struct ring *r, uint64_t position, uint64_t words)
 {

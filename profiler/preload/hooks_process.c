@@ -1,6 +1,6 @@
 /* Processes, threads and modules: forks, new images and their environment, ends, names, dlclose. None of these records
  * while its real call runs: what libc allocates in it is recorded as in a plain run. */
-#include "python.h"
+#include "python/python.h"
 #include "real.h"
 #include "record.h"
 

@@ -1,6 +1,6 @@
 #include "record.h"
 
-#include "python.h"
+#include "python/python.h"
 #include "real.h"
 
 #include <malloc.h>

@@ -1,6 +1,6 @@
 #include "state.h"
 
-#include "modules.h"
+#include "unwind/modules.h"
 #include "real.h"
 #include "record.h"
 

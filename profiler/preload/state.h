@@ -6,7 +6,7 @@
 
 #include "../wire.h"
 #include "sys.h"
-#include "unwind.h"
+#include "unwind/unwind.h"
 
 #include <sys/single_threaded.h>
 

@@ -1,11 +1,11 @@
 /*
  * What the collector pays for an event once it is in order: accounts, encoding, zstd, the insert; and what it stores.
- * usage: bench_account [-n EVENTS] [FILE...]: synthetic streams, or files of struct event (profiler/collect/event.h).
+ * usage: bench_account [-n EVENTS] [FILE...]: synthetic streams, or files of struct event (profiler/account/event.h).
  * Times are CPU times of one thread; each stream is run three times and the fastest counts.
  */
 #include "../../common/chunk_model.h"
-#include "../../profiler/collect/account.h"
-#include "../../profiler/collect/store.h"
+#include "../../profiler/account/account.h"
+#include "../../profiler/store/store.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -3,7 +3,7 @@
  * (frame sizes, saved registers, rbp as frame pointer) is called along random paths; the innermost takes its stack.
  * What the calls themselves cost is measured by a run that takes no stack, and subtracted.
  */
-#include "../../profiler/preload/unwind.h"
+#include "../../profiler/preload/unwind/unwind.h"
 
 #include <dlfcn.h>
 #include <stdio.h>

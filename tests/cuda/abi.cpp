@@ -6,7 +6,7 @@
 
 #include <type_traits>
 
-#include "../../profiler/preload/cuda_abi.h"
+#include "../../profiler/preload/gpu/cuda_abi.h"
 
 template <class A, class B> constexpr bool passed_alike()
 {
@@ -27,7 +27,7 @@ template <class R1, class... P1, class R2, class... P2> struct alike<R1(P1...), 
 #define CUDA(symbol, name, version, per_thread, parameters, ...)                                             \
     typedef int our_##symbol parameters;                                                                     \
     static_assert(alike<our_##symbol, std::remove_pointer_t<decltype(&symbol)>>::value(), #symbol);
-#include "../../profiler/preload/cuda.def"
+#include "../../profiler/preload/gpu/cuda.def"
 
 #define SIZE(ours, theirs) static_assert(sizeof(ours) == sizeof(theirs), #theirs)
 #define FIELD(ours, field, theirs, their_field)                                                              \

@@ -12,7 +12,7 @@ equal "what cudaGetDeviceCount gave" "$(head -1 plain.out)" "$(grep -E '^[0-9]+$
 equal "look-ups of cuGetProcAddress by dlsym" 1 "$(grep -c '^dlsym ' run.err)"
 at_least "functions asked for" 400 "$(grep -c '^proc ' run.err)"
 printf '%s\n' '#define CUDA(symbol, name, ...) ROW name' '#define CUDA_SPECIAL(symbol, name, ...) ROW name' '#include "cuda.def"' |
-    ${CC:-cc} -E -P -I "$ROOT/profiler/preload" - | grep -o 'ROW [A-Za-z0-9]*' | sed 's/ROW //' | sort -u >names
+    ${CC:-cc} -E -P -I "$ROOT/profiler/preload/gpu" - | grep -o 'ROW [A-Za-z0-9]*' | sed 's/ROW //' | sort -u >names
 awk '$1 == "proc" && $5 != "libmemprof.so" && $5 != "none" { print $2 }' run.err | sort -u | comm -12 - names >unhooked
 [ ! -s unhooked ] || fail "not hooked: $(tr '\n' ' ' <unhooked)"
 at_least "functions hooked" 100 "$(grep -c '^proc .* libmemprof.so' run.err)"

@@ -5,13 +5,13 @@
  */
 #include "../../cli/cli.h"
 #include "../../common/db.h"
-#include "../../report/html.h"
-#include "../../report/info.h"
-#include "../../report/leaks.h"
-#include "../../report/lines.h"
-#include "../../report/report.h"
-#include "../../report/sql.h"
-#include "../../report/vtab_event.h"
+#include "../../report/page/html.h"
+#include "../../report/text/info.h"
+#include "../../report/text/leaks.h"
+#include "../../report/text/lines.h"
+#include "../../report/text/report.h"
+#include "../../report/text/sql.h"
+#include "../../report/query/vtab_event.h"
 
 #include <sqlite3.h>
 #include <stdio.h>

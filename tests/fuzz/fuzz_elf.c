@@ -1,5 +1,5 @@
 /* ELF, DWARF and symbol tables of any bytes, as symbols.h reads them. */
-#include "../../profiler/collect/symbols.h"
+#include "../../profiler/symbols/symbols.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,9 +2,9 @@
  * Snapshots from hostile files: read, and where they are one, replayed into accounts, with everything that is written.
  * What the history frees must have been found live before, whatever it says.
  */
-#include "../../profiler/collect/account.h"
-#include "../../profiler/collect/import_private.h"
-#include "../../profiler/collect/store.h"
+#include "../../profiler/account/account.h"
+#include "../../profiler/import/import_private.h"
+#include "../../profiler/store/store.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,11 +2,11 @@
  * fuzz_symbols.c: what else symbols*.c reads from files: the first byte says as what the rest is taken: a table of the
  * cache or of a worker, a perf map, a function's name, a mangled name.
  */
-#include "../../profiler/collect/allocator.h"
-#include "../../profiler/collect/demangle.h"
-#include "../../profiler/collect/symbols.h"
-#include "../../profiler/collect/symbols_private.h"
-#include "../../profiler/collect/symbols_table.h"
+#include "../../profiler/symbols/allocator.h"
+#include "../../profiler/symbols/demangle.h"
+#include "../../profiler/symbols/symbols.h"
+#include "../../profiler/symbols/symbols_private.h"
+#include "../../profiler/symbols/symbols_table.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -5,7 +5,7 @@ list=$ROOT/tests/static/cuda_driver.csv
     printf '%s\n' '#define CUDA(symbol, name, version, per_thread, ...) ROW symbol name version per_thread END' \
         '#define CUDA_SPECIAL(symbol, name, version) ROW symbol name version 0 END' \
         '#define CUDA_PASSED(symbol, name, version) PASSED symbol name version 0 END' '#include "cuda.def"'
-} | ${CC:-cc} -E -P -I "$ROOT/profiler/preload" - | tr '\n' ' ' | sed 's/ END */\n/g' | grep -E '^ *(ROW|PASSED) ' | sed 's/^ *//' >rows
+} | ${CC:-cc} -E -P -I "$ROOT/profiler/preload/gpu" - | tr '\n' ' ' | sed 's/ END */\n/g' | grep -E '^ *(ROW|PASSED) ' | sed 's/^ *//' >rows
 at_least "rows in cuda.def" 280 "$(wc -l <rows)"
 equal "symbols that cuda.def has twice" "" "$(awk '{ print $2 }' rows | sort | uniq -d | tr '\n' ' ')"
 # per_thread of a passed variant is its suffix's matter

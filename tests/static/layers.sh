@@ -1,26 +1,44 @@
-# The layers of docs/design.md: who may include what. Headers of the project are included by relative path, in quotes.
+# The walls between the rooms of docs/design.md: who may include what. A row of tests/static/rooms.txt is a room and an
+# extended regular expression of the paths that it may include besides its own files. Headers of the project are included
+# by relative path, in quotes.
+work=$PWD
 cd "$ROOT"
-bad=0
-check() { # directory, allowed targets (an extended regular expression on the path inside the tree)
-    for file in $(find "$1" -name '*.c' -o -name '*.h'); do
-        directory=$(dirname "$file")
-        for included in $(sed -n 's/^[[:space:]]*#[[:space:]]*include[[:space:]]*"\([^"]*\)".*/\1/p' "$file"); do
-            target=$(realpath -m --relative-to=. "$directory/$included")
-            if ! printf '%s\n' "$target" | grep -qE "^($2)"; then
-                echo "$file includes $target"
-                bad=1
-            fi
-        done
-    done
-}
-check common 'common/'
-check profiler/preload 'profiler/preload/|profiler/wire\.h$'
-check profiler/audit 'profiler/preload/elf_find\.h$'
-check profiler/collect 'profiler/collect/|profiler/wire\.h$|common/'
-check report 'report/|common/'
-check cli 'cli/|profiler/collect/|profiler/wire\.h$|report/|common/'
-check samples 'samples/'
-[ -z "$(sed -n 's/^#include "\([^"]*\)".*/\1/p' profiler/wire.h include/memprof.h)" ] || { echo "wire.h and memprof.h include nothing of the project"; bad=1; }
-[ $bad = 0 ] || fail "layers"
+rooms=tests/static/rooms.txt
+find cli common formats include profiler report samples -name '*.[ch]' | sort >"$work/files"
+xargs grep -E '^[[:space:]]*#[[:space:]]*include[[:space:]]*"' <"$work/files" |
+    sed -E 's/^([^:]*):[^"]*"([^"]*)".*/\1 \2/' >"$work/includes"
+awk '
+    function clean(path,   n, i, part, out, kept) { # "a/b/../c" is "a/c"
+        n = split(path, part, "/")
+        kept = 0
+        for (i = 1; i <= n; i++)
+            if (part[i] == "..") kept--
+            else if (part[i] != ".") out[++kept] = part[i]
+        path = out[1]
+        for (i = 2; i <= kept; i++) path = path "/" out[i]
+        return path
+    }
+    function room(path) { # its folder, but for headers that are rooms of their own
+        if (path in allowed) return path
+        sub("/[^/]*$", "", path)
+        return path
+    }
+    FILENAME == ARGV[1] { if ($1 !~ /^#/ && NF) allowed[$1] = NF > 1 ? $2 : "^$"; next }
+    FILENAME == ARGV[2] { if (!(room($1) in allowed)) { print $1 " is in no room of tests/static/rooms.txt"; bad = 1 }; next }
+    {
+        directory = $1
+        sub("/[^/]*$", "", directory)
+        target = clean(directory "/" $2)
+        from = room($1)
+        if (room(target) != from && target !~ "^(" allowed[from] ")") { print $1 " includes " target; bad = 1 }
+    }
+    END { exit bad }
+' "$rooms" "$work/files" "$work/includes" || fail "layers"
+# a room says what it is for
+for room in $(awk '!/^#/ && $1 !~ /\.h$/ { print $1 }' "$rooms"); do
+    [ -f "$room/README.md" ] || [ "$room" = include ] || [ "$room" = samples ] || fail "$room has no README.md"
+done
 # the library inside the program: no stdio, no locale, none of its own allocation by malloc
-if grep -nE '#include <(stdio|locale|wchar|iconv|sqlite3|zstd)' profiler/preload/*.[ch]; then fail "preload includes what it must not use"; fi
+if grep -rnE '#include <(stdio|locale|wchar|iconv|sqlite3|zstd)' profiler/preload; then
+    fail "preload includes what it must not use"
+fi

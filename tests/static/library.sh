@@ -4,7 +4,7 @@ need nm readelf
 # what cuda.def gives a wrapper
 cuda_symbols() {
     printf '%s\n' '#define CUDA(symbol, ...) SYMBOL symbol' '#define CUDA_SPECIAL(symbol, ...) SYMBOL symbol' '#include "cuda.def"' |
-        ${CC:-cc} -E -P -I "$ROOT/profiler/preload" - | grep -o 'SYMBOL [A-Za-z0-9_]*' | sed 's/SYMBOL //'
+        ${CC:-cc} -E -P -I "$ROOT/profiler/preload/gpu" - | grep -o 'SYMBOL [A-Za-z0-9_]*' | sed 's/SYMBOL //'
 }
 library=$BUILD/libmemprof.so
 nm -D --undefined-only "$library" | awk '{ print $2 }' | sed 's/@.*//' | sort -u >undefined

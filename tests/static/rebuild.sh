@@ -1,7 +1,7 @@
 # What is built of a .def file is built again when that changes, however BUILD spells the folder, and when the folder has moved.
 need make
 mkdir tree elsewhere
-cp -r "$ROOT/Makefile" "$ROOT/cli" "$ROOT/common" "$ROOT/profiler" "$ROOT/report" "$ROOT/tools" tree
+cp -r "$ROOT/Makefile" "$ROOT/cli" "$ROOT/common" "$ROOT/formats" "$ROOT/profiler" "$ROOT/report" "$ROOT/tools" tree
 mkdir tree/tests
 cp -r "$ROOT/tests/cuda" "$ROOT/tests/torch" tree/tests
 ln -s tree/out link

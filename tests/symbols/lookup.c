@@ -2,7 +2,7 @@
  * lookup.c: prints what symbols_lookup says, a line a frame: address, depth, function, file:line:column. Addresses
  * (hexadecimal, a line each) come from stdin and are looked up as they are. Built and used by compare.sh.
  */
-#include "../../profiler/collect/symbols.h"
+#include "../../profiler/symbols/symbols.h"
 
 #include <stdio.h>
 #include <stdlib.h>

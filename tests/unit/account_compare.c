@@ -1,7 +1,7 @@
 #include "account_model.h"
 
 #include "../../common/chunk.h"
-#include "../../profiler/collect/timeline.h"
+#include "../../profiler/account/timeline.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -4,8 +4,8 @@
 #ifndef MEMPROF_TEST_ACCOUNT_RUN_H
 #define MEMPROF_TEST_ACCOUNT_RUN_H
 
-#include "../../profiler/collect/account.h"
-#include "../../profiler/collect/store.h"
+#include "../../profiler/account/account.h"
+#include "../../profiler/store/store.h"
 
 #include <sqlite3.h>
 #include <stddef.h>

@@ -6,7 +6,7 @@
 #define MEMPROF_TEST_DEVICE_CALLS_H
 
 #include "../../common/kind.h"
-#include "../../profiler/collect/devices.h"
+#include "../../profiler/devices/devices.h"
 #include "../../profiler/wire.h"
 
 #include <stdint.h>

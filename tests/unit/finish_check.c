@@ -1,7 +1,7 @@
 #include "finish_recording.h"
 
 #include "../../common/db.h"
-#include "../../profiler/collect/finish.h"
+#include "../../profiler/finish/finish.h"
 #include "scratch.h"
 
 #include <setjmp.h>

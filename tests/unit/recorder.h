@@ -5,10 +5,10 @@
 #ifndef MEMPROF_TEST_RECORDER_H
 #define MEMPROF_TEST_RECORDER_H
 
-#include "../../profiler/collect/named.h"
-#include "../../profiler/collect/python.h"
-#include "../../profiler/collect/stacks.h"
-#include "../../profiler/collect/store.h"
+#include "../../profiler/store/named.h"
+#include "../../profiler/store/python.h"
+#include "../../profiler/store/stacks.h"
+#include "../../profiler/store/store.h"
 
 #include <stdint.h>
 

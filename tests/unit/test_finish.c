@@ -1,7 +1,7 @@
 /* Accounts and own peaks of random recordings, against a naive way (finish_recording.h); what finish_database must
  * survive. */
 #include "../../common/db.h"
-#include "../../profiler/collect/finish.h"
+#include "../../profiler/finish/finish.h"
 #include "finish_recording.h"
 #include "scratch.h"
 

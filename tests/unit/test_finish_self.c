@@ -1,7 +1,7 @@
 /* What finish_database says of single sites and addresses: the self line, with Python and without; symbols of
  * just-in-time code and of this very program. */
 #include "../../common/db.h"
-#include "../../profiler/collect/finish.h"
+#include "../../profiler/finish/finish.h"
 #include "finish_recording.h"
 #include "scratch.h"
 

@@ -1,6 +1,6 @@
 /* Finding, checking and starting programs; the place of the output. */
 #include "../../profiler/collect/launch.h"
-#include "../../profiler/collect/output.h"
+#include "../../profiler/store/output.h"
 #include "../../profiler/collect/program.h"
 #include "scratch.h"
 

@@ -5,7 +5,7 @@
 
 #include <cmocka.h>
 
-#include "../../profiler/collect/live.h"
+#include "../../profiler/account/live.h"
 #include "random.h"
 
 #include <stdio.h>

@@ -5,7 +5,7 @@
 
 #include <cmocka.h>
 
-#include "../../profiler/collect/mapping.h"
+#include "../../profiler/devices/mapping.h"
 
 #include "../../common/kind.h"
 #include "../../profiler/wire.h"

@@ -1,5 +1,5 @@
 /* Cells of a notebook's JSON: as Jupyter writes it, in other orders and escapes, and damaged at every byte. */
-#include "../../profiler/collect/notebook.h"
+#include "../../profiler/finish/notebook.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,6 @@
 /* Joining native frames with Python's: groups by where their evaluation lies on the C stack, cuts, frames left over. */
-#include "../../profiler/preload/python.h"
+#include "../../profiler/preload/python/python.h"
+#include "../../profiler/preload/unwind/modules.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -132,7 +133,7 @@ static void test_none(void **state)
     struct python_code code;
     assert_int_equal(python_loaded, 0);
     assert_int_equal(python_before_dlclose(), 0);
-    python_module_gone(12345);
+    modules_watch_gone(12345);
     assert_false(python_code_read(0, &code));
     assert_false(python_code_read(1, &code));
     assert_false(python_code_read(1ull << 46, &code)); /* not mapped */

@@ -1,5 +1,5 @@
 /* The database while it is written: statements, commits, and a disk that is full. */
-#include "../../profiler/collect/store.h"
+#include "../../profiler/store/store.h"
 
 #include "../../common/db.h"
 #include "scratch.h"

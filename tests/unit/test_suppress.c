@@ -1,5 +1,5 @@
 /* LeakSanitizer's suppression files. */
-#include "../../report/suppress.h"
+#include "../../report/query/suppress.h"
 #include "scratch.h"
 
 #include <setjmp.h>

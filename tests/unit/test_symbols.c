@@ -2,12 +2,12 @@
  * test_symbols.c: names, symbol tables, DWARF of this very program, perf maps, and the tables that workers and the
  * cache exchange.
  */
-#include "../../profiler/collect/allocator.h"
-#include "../../profiler/collect/demangle.h"
-#include "../../profiler/collect/strmap.h"
-#include "../../profiler/collect/symbols.h"
-#include "../../profiler/collect/symbols_cache.h"
-#include "../../profiler/collect/symbols_pool.h"
+#include "../../profiler/symbols/allocator.h"
+#include "../../profiler/symbols/demangle.h"
+#include "../../common/strmap.h"
+#include "../../profiler/symbols/symbols.h"
+#include "../../profiler/symbols/symbols_cache.h"
+#include "../../profiler/symbols/symbols_pool.h"
 #include "scratch.h"
 
 #include <errno.h>

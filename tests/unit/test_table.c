@@ -1,7 +1,7 @@
 /* Text for terminals and tables: cleaning, widths, shortening, fitting, colours. */
-#include "../../report/page_names.h"
-#include "../../report/record.h"
-#include "../../report/table.h"
+#include "../../report/page/page_names.h"
+#include "../../report/print/record.h"
+#include "../../report/print/table.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -5,7 +5,7 @@
 
 #include <cmocka.h>
 
-#include "../../profiler/collect/timeline.h"
+#include "../../profiler/account/timeline.h"
 #include "random.h"
 
 #include <stdlib.h>

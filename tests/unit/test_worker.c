@@ -5,7 +5,7 @@
 
 #include <cmocka.h>
 
-#include "../../profiler/collect/worker.h"
+#include "../../profiler/account/worker.h"
 #include "random.h"
 
 #include <time.h>

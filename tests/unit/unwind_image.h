@@ -5,7 +5,7 @@
 #ifndef MEMPROF_UNWIND_IMAGE_H
 #define MEMPROF_UNWIND_IMAGE_H
 
-#include "../../profiler/preload/cfi.h"
+#include "../../profiler/preload/unwind/cfi.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -4,7 +4,7 @@
 #ifndef MEMPROF_UNWIND_TAKE_H
 #define MEMPROF_UNWIND_TAKE_H
 
-#include "../../profiler/preload/careful.h"
+#include "../../profiler/preload/unwind/careful.h"
 #include "../unwind/libunwind_stack.h"
 
 #include <setjmp.h>

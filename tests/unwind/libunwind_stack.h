@@ -4,7 +4,7 @@
 #ifndef MEMPROF_LIBUNWIND_STACK_H
 #define MEMPROF_LIBUNWIND_STACK_H
 
-#include "../../profiler/preload/unwind.h"
+#include "../../profiler/preload/unwind/unwind.h"
 
 #define UNW_LOCAL_ONLY
 #include <libunwind.h>

@@ -5,7 +5,7 @@
  * a stack through a reused address never has an earlier hash. Prints what happened; exit status 0 when all is well.
  */
 #define UNW_LOCAL_ONLY
-#include "../../profiler/preload/rules.h"
+#include "../../profiler/preload/unwind/rules.h"
 
 #include <dlfcn.h>
 #include <libunwind.h>

@@ -10,8 +10,7 @@ CC=${CC:-gcc}
 mkdir -p "$build"
 build=$(cd "$build" && pwd)
 flags='-std=gnu17 -O2 -g -Wall -Wextra -D_GNU_SOURCE -fPIC -fvisibility=hidden -ftls-model=initial-exec -fno-stack-protector -fasynchronous-unwind-tables -fno-builtin-malloc -fno-builtin-calloc'
-unwinder=
-for f in cfi cfi_evaluate careful rules modules unwind python python_walk python_find; do unwinder="$unwinder $root/profiler/preload/$f.c"; done
+unwinder=$(echo "$root"/profiler/preload/unwind/*.c "$root"/profiler/preload/python/*.c)
 
 # --- libraries that come and go
 # shellcheck disable=SC2086

@@ -3,7 +3,7 @@
  * fork. Every stack must have the depth and the outermost and innermost addresses that this thread's own loading gives
  * it. Exit status 0 when all is well.
  */
-#include "../../profiler/preload/rules.h"
+#include "../../profiler/preload/unwind/rules.h"
 
 #include <dlfcn.h>
 #include <pthread.h>

@@ -1,0 +1,620 @@
+#include "account.h"
+
+#include "account_private.h"
+#include "../../common/range.h"
+#include "segment.h"
+
+#include "../../common/error.h"
+
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* How far ahead of its turn an event's memory is asked for: the index entry of its block, the block, its site. */
+#define AHEAD_INDEX 28u
+#define AHEAD_BLOCK 18u
+#define AHEAD_SITE  8u
+#define AHEAD_RING  32u /* a power of two above AHEAD_INDEX */
+
+/* Up to so many, blocks and sites are in the second level of the cache anyway. */
+#define NEAR_BLOCKS 4096u
+#define NEAR_SITES  512u
+
+/* Kinds whose blocks may share an address have spaces of their own (live.h). */
+static const uint8_t space_of_kind[KIND_COUNT] = {
+    [KIND_heap] = 0,   [KIND_map] = 1,     [KIND_sub] = 2,    [KIND_array] = 3, [KIND_vmm] = 4,
+    [KIND_pinned] = 5, [KIND_managed] = 6, [KIND_device] = 6, [KIND_pool] = 6,
+};
+
+unsigned account_space(unsigned kind)
+{
+    return space_of_kind[kind < KIND_COUNT ? kind : 0];
+}
+
+/* Process, op, hook, device and kind of an event lie alike in struct event and in struct chunk_event: the low 48 bits
+ * of one number. The ops of what makes and ends blocks are the same, too. */
+#define WORD_ASSERT(field)                                                                                             \
+    _Static_assert(offsetof(struct event, field) - offsetof(struct event, process_id) ==                               \
+                       offsetof(struct chunk_event, field) - offsetof(struct chunk_event, process_id),                 \
+                   #field)
+WORD_ASSERT(op);
+WORD_ASSERT(hook);
+WORD_ASSERT(device);
+WORD_ASSERT(kind);
+_Static_assert(offsetof(struct event, kind) == offsetof(struct event, process_id) + 5 &&
+                   sizeof(struct event) == offsetof(struct event, process_id) + 8 &&
+                   offsetof(struct chunk_event, match) == offsetof(struct chunk_event, process_id) + 6,
+               "the word of an event");
+_Static_assert(EVENT_ALLOC == (int)CHUNK_alloc && EVENT_FREE == (int)CHUNK_free &&
+                   EVENT_REALLOC_FREE == (int)CHUNK_realloc_free && EVENT_REALLOC_ALLOC == (int)CHUNK_realloc_alloc,
+               "ops");
+static inline uint64_t event_word(const struct event *e)
+{
+    uint64_t word;
+    memcpy(&word, (const char *)e + offsetof(struct event, process_id), sizeof word);
+    return word & 0xffffffffffff;
+}
+
+/* A device and the kind that lies behind it, as in account_lane_key */
+static inline uint16_t read_pair(const uint8_t *device)
+{
+    uint16_t pair;
+    memcpy(&pair, device, sizeof pair);
+    return pair;
+}
+#define HOST_MAP (KIND_map << 8)
+
+/* An event on its way through: where its block is found. */
+struct place {
+    uint64_t key;
+    uint64_t hash;
+    uint32_t guess; /* number of the block that dies, most likely; 0: no idea */
+};
+
+struct account *account_open(struct store *store, const struct account_options *options)
+{
+    struct account *a = xcalloc(1, sizeof *a);
+    a->store = store;
+    a->options = *options;
+    a->worker = worker_open();
+    largest_open(&a->largest);
+    for (unsigned i = 0; i < ACCOUNT_LANES; i++)
+        a->lanes[i].key = ACCOUNT_NO_LANE;
+    account_chunk_open(a);
+    keyframes_open(a);
+    account_device(a, 0);
+    keyframe_chunk_begins(a); /* nothing is live before the first event */
+    return a;
+}
+
+void account_close(struct account *a)
+{
+    if (!a)
+        return;
+    for (unsigned i = 0; i < ACCOUNT_PROCESSES; i++) {
+        struct process_account *p = a->processes[i];
+        for (struct process_device *d = p ? p->devices : NULL, *next; d; d = next) {
+            next = d->next;
+            segments_close(d->segments);
+            free(d);
+        }
+        live_close(p ? p->live : NULL);
+        free(p);
+    }
+    for (unsigned i = 0; i < ACCOUNT_DEVICES; i++) {
+        struct device_account *d = a->devices[i];
+        for (unsigned kind = 0; d && kind < KIND_COUNT; kind++)
+            free(d->kinds[kind]);
+        timeline_close(d ? d->timeline : NULL);
+        free(d);
+    }
+    account_threads_close(a);
+    sites_close(&a->sites);
+    largest_close(&a->largest);
+    keyframes_close(a);
+    account_chunk_close(a);
+    worker_close(a->worker);
+    free(a);
+}
+
+struct device_account *account_device(struct account *a, unsigned device)
+{
+    if (!a->devices[device]) {
+        struct device_account *d = a->devices[device] = xcalloc(1, sizeof *d);
+        d->generation = 1;
+        d->level.epoch = 1;
+        d->timeline = timeline_open();
+    }
+    return a->devices[device];
+}
+
+struct kind_account *account_kind(struct device_account *d, unsigned kind)
+{
+    if (__builtin_expect(!d->kinds[kind], 0)) {
+        d->kinds[kind] = xcalloc(1, sizeof *d->kinds[kind]);
+        d->kinds[kind]->level.epoch = 1;
+    }
+    return d->kinds[kind];
+}
+
+struct process_account *account_process(struct account *a, unsigned process_id)
+{
+    if (!a->processes[process_id]) {
+        a->processes[process_id] = xcalloc(1, sizeof *a->processes[process_id]);
+        a->processes[process_id]->live = live_open(a->worker);
+    }
+    return a->processes[process_id];
+}
+
+struct process_device *account_process_device(struct account *a, unsigned process_id, unsigned device)
+{
+    struct process_account *p = account_process(a, process_id);
+    for (struct process_device *d = p->devices; d; d = d->next)
+        if (d->device == device)
+            return d;
+    struct process_device *d = xcalloc(1, sizeof *d);
+    d->device = (uint8_t)device;
+    d->next = p->devices;
+    p->devices = d;
+    return d;
+}
+
+void account_new_generation(struct account *a)
+{
+    for (unsigned i = 0; i < ACCOUNT_DEVICES; i++)
+        if (a->devices[i])
+            a->devices[i]->generation++;
+}
+
+void account_seal(struct account *a)
+{
+    for (unsigned i = 0; i < ACCOUNT_DEVICES; i++) {
+        struct device_account *d = a->devices[i];
+        if (!d)
+            continue;
+        level_seal(&d->level);
+        for (unsigned kind = 0; kind < KIND_COUNT; kind++)
+            if (d->kinds[kind])
+                level_seal(&d->kinds[kind]->level);
+        d->generation++;
+    }
+}
+
+static void seal(struct device_account *d, struct kind_account *k, unsigned device_ends, unsigned kind_ends)
+{
+    if (device_ends)
+        level_seal(&d->level);
+    if (kind_ends)
+        level_seal(&k->level);
+    d->generation++;
+}
+
+__attribute__((noinline)) void account_touch_site(struct account *a, struct site *s, uint32_t id)
+{
+    struct device_account *d = a->devices[s->device];
+    tally_save(&s->tally, d, d->kinds[s->kind]);
+    if (s->chunk_id != a->chunk_id)
+        account_chunk_touch(a, s, id);
+    if (!s->dirty)
+        site_mark_dirty(&a->sites, s, id);
+}
+
+static __attribute__((noinline)) void touch_thread(struct account *a, struct tally *t, uint32_t thread_id,
+                                                   struct device_account *d, struct kind_account *k)
+{
+    tally_save(t, d, k);
+    account_thread_dirty(a, thread_id);
+}
+
+static __attribute__((noinline)) struct account_lane *lane_set(struct account *a, struct account_lane *lane,
+                                                               uint32_t thread_id, unsigned device, unsigned kind)
+{
+    lane->key = account_lane_key(thread_id, (uint16_t)(device | kind << 8));
+    lane->device = account_device(a, device);
+    lane->kind = account_kind(lane->device, kind);
+    lane->thread_device = account_thread_device(a, thread_id, device);
+    lane->thread = a->threads[thread_id];
+    lane->tally = account_thread_tally(lane->thread_device, kind);
+    return lane;
+}
+
+static inline __attribute__((always_inline)) struct account_lane *find_lane(struct account *a, uint32_t thread_id,
+                                                                            uint16_t pair)
+{
+    struct account_lane *lane = &a->lanes[thread_id % ACCOUNT_LANES];
+    if (__builtin_expect(lane->key != account_lane_key(thread_id, pair), 0))
+        return lane_set(a, lane, thread_id, pair & 0xff, pair >> 8);
+    return lane;
+}
+
+void account_reserved_change(struct account *a, struct device_account *d, struct kind_account *k, int64_t bytes)
+{
+    struct reserved *const reserved[] = {&d->reserved, &k->reserved};
+    for (unsigned i = 0; i < 2; i++) {
+        struct reserved *r = reserved[i];
+        r->bytes += (uint64_t)bytes;
+        if (r->bytes > r->peak_bytes) {
+            r->peak_bytes = r->bytes;
+            r->peak_ns = a->now_ns;
+        }
+    }
+    timeline_step(d->timeline, a->now_ns, d->alloc_count, d->alloc_bytes);
+    timeline_reserved(d->timeline, a->now_ns, d->reserved.bytes);
+}
+
+void account_reserved_sampled(struct account *a, struct device_account *d, struct kind_account *k, int64_t change)
+{
+    k->sampled_bytes += (uint64_t)change;
+    uint64_t least = k->sampled_bytes && k == d->kinds[KIND_heap] ? k->level.active_bytes : 0;
+    uint64_t now = k->sampled_bytes > least ? k->sampled_bytes : least;
+    account_reserved_change(a, d, k, (int64_t)(now - k->reserved_sampled_bytes));
+    k->reserved_sampled_bytes = now;
+}
+
+/* word: as EVENT_WORD, with the match above */
+static inline __attribute__((always_inline)) void keep(struct account *a, uint64_t word, uint64_t address,
+                                                       uint64_t size_bytes, uint32_t site_id, uint32_t thread_id)
+{
+    uint32_t at = a->chunk_fill++;
+    a->event_count++;
+    if (a->chunk) {
+        struct chunk_event *c = &a->chunk[at];
+        uint32_t tuple = (uint32_t)(word >> 16);
+        c->time_ns = a->now_ns;
+        c->address = address;
+        c->size_bytes = size_bytes;
+        c->site_id = site_id;
+        c->thread_id = thread_id;
+        memcpy((char *)c + offsetof(struct chunk_event, process_id), &word, sizeof word);
+        if (__builtin_expect(tuple != a->last_tuples[tuple & 3], 0))
+            account_chunk_tuple(a, tuple);
+    }
+    if (__builtin_expect(a->chunk_fill == CHUNK_EVENTS, 0))
+        account_chunk_full(a);
+}
+
+void account_keep(struct account *a, const struct event *e, unsigned op, uint64_t address, uint64_t size_bytes,
+                  uint32_t site_id, unsigned device, unsigned kind, unsigned match)
+{
+    uint64_t word = e->process_id | (uint64_t)op << 16 | (uint64_t)e->hook << 24 | (uint64_t)device << 32 |
+                    (uint64_t)kind << 40 | (uint64_t)match << 48;
+    keep(a, word, address, size_bytes, site_id, e->thread_id);
+}
+
+/* The accounts of a block that dies; the live table is the caller's. */
+static inline __attribute__((always_inline)) void leave(struct account *a, const struct event *e, uint64_t word,
+                                                        const struct live_block *b)
+{
+    struct site *s = site_at(&a->sites, b->site);
+    uint64_t size = b->size, lifetime_ns = a->now_ns - b->time_ns;
+    const uint16_t pair = read_pair(&s->device);
+    const struct account_lane *lane = find_lane(a, b->thread_id, pair);
+    struct device_account *d = lane->device;
+    struct kind_account *k = lane->kind;
+    struct tally *thread_tally = lane->tally;
+
+    if (d->level.at_peak | k->level.at_peak)
+        seal(d, k, 1, 1);
+    if (s->tally.generation != d->generation)
+        account_touch_site(a, s, b->site);
+    if (thread_tally->generation != d->generation)
+        touch_thread(a, thread_tally, b->thread_id, d, k);
+    timeline_step(d->timeline, a->now_ns, d->alloc_count, d->alloc_bytes);
+    if (__builtin_expect(b->requested, 0))
+        account_unpend(d, b);
+    level_drop(&d->level, size, 1);
+    level_drop(&k->level, size, 1);
+    timeline_fall(d->timeline, d->level.active_bytes);
+    tally_free(&s->tally, size, lifetime_ns);
+    tally_free(thread_tally, size, lifetime_ns);
+    lane->thread_device->live_bytes -= size;
+    unsigned temporary = b->requested ? b->temporary : lane->thread->last_key == b->key;
+    if (temporary) {
+        tally_temporary(&s->tally, size);
+        tally_temporary(thread_tally, size);
+        k->temporary_bytes += size;
+    }
+    histogram_free(&k->histogram, size, lifetime_ns, temporary);
+    if (__builtin_expect(pair == HOST_MAP, 0))
+        account_reserved_change(a, d, k, -(int64_t)size);
+    if (largest_wants(&a->largest, size)) {
+        struct largest_block l = {.size_bytes = size,
+                                  .lifetime_ns = lifetime_ns,
+                                  .address = b->key & LIVE_ADDRESS_MASK,
+                                  .alloc_ns = b->time_ns,
+                                  .thread_id = b->thread_id,
+                                  .site = b->site,
+                                  .process_id = e->process_id};
+        largest_add(&a->largest, &l);
+    }
+    word = (word & 0xffffffff) | (uint64_t)pair << 32 | (uint64_t)b->match << 48;
+    keep(a, word, b->key & LIVE_ADDRESS_MASK, size, b->site, e->thread_id);
+}
+
+/* A block is there already: nobody saw its free. It ends now, as if freed by this thread without a hook. */
+static __attribute__((noinline)) void replace(struct account *a, const struct event *e, const struct live_block *b)
+{
+    a->counts.replaced_blocks++;
+    leave(a, e, e->process_id | (uint64_t)CHUNK_free << 16, b);
+    a->counts.live_blocks--;
+}
+
+static inline void apply_alloc(struct account *a, const struct event *e, const struct place *place)
+{
+    struct process_account *p = account_process(a, e->process_id);
+    uint64_t size = e->size_bytes < LIVE_SIZE_MAX ? e->size_bytes : LIVE_SIZE_MAX;
+    struct live_block *b = live_place(p->live, place->key, place->hash);
+    if (__builtin_expect(b->site != 0, 0))
+        replace(a, e, b);
+
+    uint32_t site_id = site_find(&a->sites, e->stack_id, e->process_id, e->device, e->kind);
+    struct site *s = site_at(&a->sites, site_id);
+    const uint16_t pair = read_pair(&e->device);
+    const struct account_lane *lane = find_lane(a, e->thread_id, pair);
+    struct device_account *d = lane->device;
+    struct kind_account *k = lane->kind;
+    struct thread_device *t = lane->thread_device;
+    struct tally *thread_tally = lane->tally;
+    *b = (struct live_block){.key = place->key,
+                             .size = size,
+                             .match = a->chunk_fill & 0xffff,
+                             .time_ns = a->now_ns,
+                             .site = site_id,
+                             .thread_id = e->thread_id};
+    lane->thread->last_key = place->key;
+    a->counts.live_blocks++;
+
+    unsigned device_ends = level_ends_peak(&d->level, size), kind_ends = level_ends_peak(&k->level, size);
+    if (__builtin_expect(device_ends | kind_ends, 0))
+        seal(d, k, device_ends, kind_ends);
+    if (s->tally.generation != d->generation)
+        account_touch_site(a, s, site_id);
+    if (thread_tally->generation != d->generation)
+        touch_thread(a, thread_tally, e->thread_id, d, k);
+    timeline_step(d->timeline, a->now_ns, d->alloc_count, d->alloc_bytes);
+    d->alloc_count++;
+    d->alloc_bytes += size;
+    level_add(&d->level, size, a->now_ns, a->event_count + 1);
+    level_add(&k->level, size, a->now_ns, a->event_count + 1);
+    timeline_rise(d->timeline, a->now_ns, d->level.active_bytes);
+    if (__builtin_expect(pair == HOST_MAP, 0))
+        account_reserved_change(a, d, k, (int64_t)size);
+    else if (__builtin_expect(k->level.active_bytes > k->reserved_sampled_bytes && k->sampled_bytes, 0))
+        account_reserved_sampled(a, d, k, 0); /* grown since the last sample: at least what is active is held */
+    tally_alloc(&s->tally, size, d);
+    uint64_t live = tally_live_bytes(&s->tally);
+    if (live > s->chunk_high_bytes)
+        s->chunk_high_bytes = live;
+    tally_alloc(thread_tally, size, d);
+    t->live_bytes += size;
+    if (t->live_bytes > t->own_peak_bytes)
+        t->own_peak_bytes = t->live_bytes;
+    histogram_alloc(&k->histogram, size);
+    k->realloc_count += e->op == EVENT_REALLOC_ALLOC;
+    keep(a, event_word(e), place->key & LIVE_ADDRESS_MASK, size, site_id, e->thread_id);
+}
+
+static inline void apply_free(struct account *a, const struct event *e, const struct place *place)
+{
+    const struct process_account *p = a->processes[e->process_id];
+    struct live_block *b = p ? live_find(p->live, place->key, place->hash) : NULL;
+    if (__builtin_expect(!b, 0)) {
+        if (p && p->has_moved && account_free_moved(a, e))
+            return;
+        if (e->inherited)
+            a->counts.inherited_frees++;
+        else
+            a->counts.unmatched_frees++;
+        return;
+    }
+    leave(a, e, event_word(e), b);
+    live_remove(p->live, b, place->hash);
+    a->counts.live_blocks--;
+}
+
+void account_segment(struct account *a, const struct event *e, int is_counted)
+{
+    struct device_account *d = account_device(a, e->device);
+    struct process_device *pd = account_process_device(a, e->process_id, e->device);
+    struct segment_change c = {.store = a->store,
+                               .rows = &a->segment_rows,
+                               .time_ns = a->now_ns,
+                               .process_id = e->process_id,
+                               .device = e->device,
+                               .kind = e->kind,
+                               .is_counted = is_counted != 0};
+    uint64_t size = e->size_bytes < LIVE_SIZE_MAX ? e->size_bytes : LIVE_SIZE_MAX;
+    uint32_t site_id = 0;
+    struct range found;
+    if (!pd->segments)
+        pd->segments = segments_open();
+    if (e->op == EVENT_SEGMENT_FREE && e->kind == KIND_sub &&
+        !(segments_find(pd->segments, e->address, &found) && found.type == KIND_sub))
+        return; /* a sub-allocator gives back what remains the segment of the allocator below */
+    account_kind(d, e->kind);
+    if (e->op == EVENT_SEGMENT_ALLOC) {
+        segments_alloc(pd->segments, &c, e->address, size, e->stack_id);
+        if (e->stack_id)
+            site_id = site_find(&a->sites, e->stack_id, e->process_id, e->device, e->kind);
+    } else {
+        segments_free(pd->segments, &c, e->address, size);
+    }
+    for (unsigned kind = 0; kind < KIND_COUNT; kind++)
+        if (c.bytes[kind])
+            account_reserved_change(a, d, d->kinds[kind], c.bytes[kind]);
+    if (site_id) {
+        struct site *s = site_at(&a->sites, site_id);
+        if (d->reserved.bytes > s->tally.reserved_peak_bytes)
+            s->tally.reserved_peak_bytes = d->reserved.bytes;
+        site_mark_dirty(&a->sites, s, site_id);
+    }
+    account_keep(a, e, e->op == EVENT_SEGMENT_ALLOC ? CHUNK_segment_alloc : CHUNK_segment_free, e->address, size,
+                 site_id, e->device, e->kind, 0);
+}
+
+static void apply_reserved(struct account *a, const struct event *e)
+{
+    struct device_account *d = account_device(a, e->device);
+    struct kind_account *k = account_kind(d, e->kind);
+    struct process_device *pd = account_process_device(a, e->process_id, e->device);
+    uint64_t size = e->size_bytes < LIVE_SIZE_MAX ? e->size_bytes : LIVE_SIZE_MAX;
+    int64_t change = (int64_t)(size - pd->reserved_bytes[e->kind]);
+    pd->reserved_bytes[e->kind] = size;
+    account_reserved_sampled(a, d, k, change);
+}
+
+static void apply_rss(struct account *a, const struct event *e)
+{
+    struct device_account *d = account_device(a, 0);
+    struct process_account *p = account_process(a, e->process_id);
+    d->rss_bytes += e->size_bytes - p->rss_bytes;
+    p->rss_bytes = e->size_bytes;
+    timeline_step(d->timeline, a->now_ns, d->alloc_count, d->alloc_bytes);
+    timeline_rss(d->timeline, d->rss_bytes);
+}
+
+static __attribute__((noinline)) void apply_rare(struct account *a, const struct event *e)
+{
+    switch (e->op) {
+    case EVENT_SEGMENT_ALLOC:
+    case EVENT_SEGMENT_FREE:
+        account_segment(a, e, !e->is_sampled);
+        break;
+    case EVENT_OOM:
+        account_oom(a, e);
+        break;
+    case EVENT_RESERVED:
+        apply_reserved(a, e);
+        break;
+    case EVENT_RSS:
+        apply_rss(a, e);
+        break;
+    case EVENT_FREE_REQUESTED:
+        account_free_requested(a, e);
+        break;
+    case EVENT_TO_SEGMENT:
+        account_to_segment(a, e);
+        break;
+    case EVENT_DEVICE_USED:
+        account_device_used(a, e);
+        break;
+    case EVENT_PROCESS_END:
+        account_process_end(a, e);
+        break;
+    default:
+        bug("event %u", e->op);
+    }
+}
+
+static inline int is_birth(const struct event *e)
+{
+    return e->op == EVENT_ALLOC || e->op == EVENT_REALLOC_ALLOC;
+}
+
+/* The same of ops that make or end blocks; of others anything, which costs a look too many. */
+static inline int looks_born(const struct event *e)
+{
+    return !((e->op + 1) & 2);
+}
+
+/* always_inline: as live_prefetch */
+static inline __attribute__((always_inline)) void look_for_index(struct account *a, const struct event *e,
+                                                                 struct place *place)
+{
+    place->key = live_key(e->address, space_of_kind[e->kind < KIND_COUNT ? e->kind : 0]);
+    place->hash = live_hash(place->key);
+    place->guess = 0;
+    const struct process_account *p = a->processes[e->process_id];
+    if (p)
+        live_prefetch(p->live, place->hash);
+    if (looks_born(e) && e->stack_id < a->sites.stack_capacity)
+        __builtin_prefetch(&a->sites.by_stack[e->stack_id]);
+}
+
+static inline __attribute__((always_inline)) void look_for_block(struct account *a, const struct event *e,
+                                                                 struct place *place)
+{
+    const struct process_account *p = a->processes[e->process_id];
+    if (!p)
+        return;
+    if (looks_born(e)) {
+        live_prefetch_on(p->live, place->hash);
+        return;
+    }
+    place->guess = live_guess(p->live, place->hash);
+    if (place->guess)
+        __builtin_prefetch(live_at(p->live, place->guess), 1);
+}
+
+static inline __attribute__((always_inline)) void look_for_site(struct account *a, const struct event *e,
+                                                                const struct place *place)
+{
+    uint32_t id = 0;
+    if (looks_born(e)) {
+        if (e->stack_id < a->sites.stack_capacity)
+            id = a->sites.by_stack[e->stack_id];
+    } else {
+        const struct process_account *p = a->processes[e->process_id];
+        if (place->guess && p && place->guess <= p->live->used) /* the process may have ended since, or begun anew */
+            id = live_at(p->live, place->guess)->site;
+    }
+    if (id && id <= a->sites.count) {
+        const char *s = (const char *)site_at(&a->sites, id);
+        __builtin_prefetch(s, 1);
+        __builtin_prefetch(s + 64, 1);
+    }
+}
+
+void account_events(struct account *a, const struct event *events, size_t count)
+{
+    struct place places[AHEAD_RING];
+    const int is_far = a->counts.live_blocks > NEAR_BLOCKS || a->sites.count > NEAR_SITES;
+#define PLACE(index) &places[(index) % AHEAD_RING]
+    for (size_t i = 0; i < count && i < AHEAD_INDEX; i++)
+        look_for_index(a, &events[i], PLACE(i));
+    for (size_t i = 0; is_far && i < count && i < AHEAD_BLOCK; i++)
+        look_for_block(a, &events[i], PLACE(i));
+    for (size_t i = 0; i < count; i++) {
+        const struct event *e = &events[i];
+        const struct place *place = PLACE(i);
+        if (i + AHEAD_INDEX < count)
+            look_for_index(a, e + AHEAD_INDEX, PLACE(i + AHEAD_INDEX));
+        if (is_far) {
+            if (i + AHEAD_BLOCK < count)
+                look_for_block(a, e + AHEAD_BLOCK, PLACE(i + AHEAD_BLOCK));
+            if (i + AHEAD_SITE < count)
+                look_for_site(a, e + AHEAD_SITE, PLACE(i + AHEAD_SITE));
+        }
+        a->now_ns = e->time_ns > a->now_ns ? e->time_ns : a->now_ns;
+        if (is_birth(e)) {
+            if (place->key & LIVE_ADDRESS_MASK)
+                apply_alloc(a, e, place);
+        } else if (e->op == EVENT_FREE || e->op == EVENT_REALLOC_FREE) {
+            apply_free(a, e, place);
+        } else {
+            apply_rare(a, e);
+        }
+    }
+#undef PLACE
+    a->counts.events += count;
+    if (work_is_done(&a->job.work))
+        account_chunk_stored(a);
+}
+
+void account_flush(struct account *a, uint64_t now_ns)
+{
+    a->now_ns = now_ns > a->now_ns ? now_ns : a->now_ns;
+    account_write(a, 0);
+}
+
+void account_finish(struct account *a, uint64_t now_ns)
+{
+    a->now_ns = now_ns > a->now_ns ? now_ns : a->now_ns;
+    account_write(a, 1);
+}
+
+void account_counts(const struct account *a, struct account_counts *counts)
+{
+    *counts = a->counts;
+    counts->missing_segments = a->segment_rows.missing;
+}

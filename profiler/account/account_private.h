@@ -1,0 +1,175 @@
+/*
+ * account_private.h: what the files account*.c share, nobody else.
+ */
+#ifndef MEMPROF_ACCOUNT_PRIVATE_H
+#define MEMPROF_ACCOUNT_PRIVATE_H
+
+#include "account.h"
+#include "keyframe.h"
+#include "largest.h"
+#include "live.h"
+#include "segment.h"
+#include "site.h"
+#include "../store/store.h"
+#include "tally.h"
+#include "worker.h"
+
+#include "../../common/chunk.h"
+
+#define ACCOUNT_DEVICES   256u
+#define ACCOUNT_PROCESSES 65536u
+
+/* Of one device of one process. */
+struct process_device {
+    struct process_device *next;
+    struct segments *segments;           /* NULL: none */
+    uint64_t reserved_bytes[KIND_COUNT]; /* latest samples */
+    uint8_t device;
+};
+
+struct process_account {
+    struct live_table *live;
+    struct process_device *devices;
+    uint64_t rss_bytes;
+    int has_moved; /* blocks have become segments */
+};
+
+/* What a thread allocated on one device. */
+struct thread_device {
+    struct thread_device *next;
+    uint64_t live_bytes; /* of all kinds */
+    uint64_t own_peak_bytes;
+    struct tally *kinds[KIND_COUNT]; /* NULL until used */
+    uint8_t device;
+};
+
+struct thread_account {
+    struct thread_device *devices;
+    uint64_t last_key; /* of its newest block */
+    uint32_t dirty;    /* is on the list of threads to write */
+};
+
+/* What an event changes, found once for the events of a thread on a device and of a kind that follow each other. Nothing
+ * here is freed before the account. */
+struct account_lane {
+    uint64_t key; /* account_lane_key */
+    struct device_account *device;
+    struct kind_account *kind;
+    struct thread_account *thread;
+    struct thread_device *thread_device;
+    struct tally *tally; /* the thread's */
+};
+#define ACCOUNT_LANES    8u         /* by the low bits of the thread's id */
+#define ACCOUNT_NO_LANE  UINT64_MAX /* no key */
+
+/* pair: device and, above it, kind */
+static inline uint64_t account_lane_key(uint32_t thread_id, uint16_t pair)
+{
+    return (uint64_t)thread_id << 16 | pair;
+}
+
+struct account {
+    struct store *store;
+    struct account_options options;
+    struct account_counts counts;
+    uint64_t now_ns;      /* of the newest event */
+    uint64_t event_count; /* in chunks, whether they are kept or not */
+
+    struct device_account *devices[ACCOUNT_DEVICES];      /* NULL until used */
+    struct process_account *processes[ACCOUNT_PROCESSES]; /* NULL: not running */
+    struct account_lane lanes[ACCOUNT_LANES];
+    struct thread_account **threads; /* by thread id */
+    uint32_t thread_capacity;
+    uint32_t *dirty_threads;
+    uint32_t dirty_thread_count, dirty_thread_capacity;
+    struct site_table sites;
+    struct largest largest;
+    struct segment_rows segment_rows;
+    uint64_t oom_rows, sample_rows;
+    uint64_t searched_blocks; /* looking for a block by an address within it */
+
+    struct worker *worker;
+    struct chunk_codec *codec; /* of key frames */
+    struct chunk_event *chunk; /* room for CHUNK_EVENTS; NULL: no events are kept */
+    uint32_t chunk_fill;
+    uint32_t chunk_id;         /* of the chunk being filled, from 1 */
+    uint32_t chunk_first_kept; /* older ones are deleted */
+    uint32_t chunk_written;    /* how many events of it are in the database already */
+    uint64_t device_mask;
+    struct chunk_delta *before; /* the sites that the chunk touched, as they were: chunk_touched of them */
+    uint32_t chunk_touched;
+    uint32_t last_tuples[4]; /* of the chunk's events, by the low bits of their ops; as in struct chunk_event */
+    uint32_t tuples[CHUNK_TUPLES], tuple_count;
+    struct short_chunk { /* chunks that ended before they were full: what came after them */
+        uint64_t first_event;
+        uint32_t chunk_id;
+    } * short_chunks;
+    uint32_t short_count, short_capacity;
+    struct chunk_job { /* a chunk on its way to the database; the worker's while work is not idle */
+        struct work work;
+        int is_begun;
+        struct chunk_codec *codec;
+        struct chunk_event *spare;        /* where a full chunk's events lie, and the next ones may when it is done */
+        const struct chunk_event *events; /* spare or, of a partial chunk, those of chunk */
+        struct chunk_delta *deltas;
+        uint32_t count, delta_count, chunk_id;
+        uint64_t first_event, device_mask;
+        struct buf encoded, encoded_deltas;
+    } job;
+    struct buf encoded;
+    struct keyframes keyframes;
+};
+
+/* account.c */
+struct device_account *account_device(struct account *a, unsigned device); /* creates it */
+struct kind_account *account_kind(struct device_account *d, unsigned kind);
+struct process_account *account_process(struct account *a, unsigned process_id);
+struct process_device *account_process_device(struct account *a, unsigned process_id, unsigned device);
+/* Before site s changes. */
+void account_touch_site(struct account *a, struct site *s, uint32_t id);
+void account_reserved_change(struct account *a, struct device_account *d, struct kind_account *k, int64_t bytes);
+/* The same for what is only sampled (glibc's heap). */
+void account_reserved_sampled(struct account *a, struct device_account *d, struct kind_account *k, int64_t change);
+/* Appends to the chunk; time, thread and process are e's. The event's accounting must be done. */
+void account_keep(struct account *a, const struct event *e, unsigned op, uint64_t address, uint64_t size_bytes,
+                  uint32_t site_id, unsigned device, unsigned kind, unsigned match);
+void account_new_generation(struct account *a);
+void account_seal(struct account *a); /* all peaks */
+
+unsigned account_space(unsigned kind); /* of live.h */
+/* A new segment, or (EVENT_SEGMENT_FREE) the end of any part of some. */
+void account_segment(struct account *a, const struct event *e, int is_counted);
+
+/* account_device.c */
+void account_free_requested(struct account *a, const struct event *e);
+void account_unpend(struct device_account *d, const struct live_block *b); /* before a requested block leaves */
+void account_to_segment(struct account *a, const struct event *e);
+/* The free of a block that has become a segment ends that. Returns 0 where it is none. */
+int account_free_moved(struct account *a, const struct event *e);
+void account_device_used(struct account *a, const struct event *e);
+
+/* account_thread.c */
+struct thread_device *account_thread_device(struct account *a, uint32_t thread_id, unsigned device);
+struct tally *account_thread_tally(struct thread_device *t, unsigned kind);
+void account_thread_dirty(struct account *a, uint32_t thread_id);
+void account_threads_write(struct account *a, int peaks_moved);
+void account_threads_close(struct account *a);
+
+/* account_chunk.c */
+void account_chunk_open(struct account *a);
+void account_chunk_close(struct account *a);
+void account_chunk_tuple(struct account *a, uint32_t tuple); /* of the event just added, another than that before */
+uint32_t account_chunk_of(const struct account *a, uint64_t event);       /* the chunk of an event, numbered from 0 */
+void account_chunk_touch(struct account *a, struct site *s, uint32_t id); /* before its first change in the chunk */
+void account_chunk_full(struct account *a);                               /* writes the chunk and begins the next */
+void account_chunk_partial(struct account *a); /* begins to write what there is; it will be written again */
+void account_chunk_stored(struct account *a);  /* waits until all that was begun is in the database */
+
+/* account_end.c */
+void account_process_end(struct account *a, const struct event *e);
+
+/* account_write.c */
+void account_write(struct account *a, int last);
+void account_oom(struct account *a, const struct event *e);
+
+#endif

@@ -1,0 +1,255 @@
+#include "site.h"
+
+#include "../store/store.h"
+#include "tally_row.h"
+
+#include "../../common/error.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#define HUGE_BYTES (2ul << 20)
+#define SLAB_PAGES 16u                /* of sites: a huge page; a divisor of every page_capacity */
+#define PAGE_WORDS (SITE_PAGE / 64ul) /* of bits */
+
+static void bits_grow(uint64_t **bits, uint32_t pages, uint32_t more)
+{
+    *bits = xrealloc(*bits, more * PAGE_WORDS * sizeof **bits);
+    memset(*bits + pages * PAGE_WORDS, 0, (more - pages) * PAGE_WORDS * sizeof **bits);
+}
+
+/* Sites are set as they are added. The first ones take as little memory as they can, the others as few faults. */
+static void pages_add(struct site_table *t, uint32_t page)
+{
+    unsigned count = page < SLAB_PAGES ? 1 : SLAB_PAGES;
+    size_t bytes = count * SITE_PAGE * sizeof(struct site);
+    struct site *sites = aligned_alloc(count == 1 ? _Alignof(struct site) : HUGE_BYTES, bytes);
+    if (!sites)
+        out_of_memory(bytes);
+    if (count > 1)
+        madvise(sites, bytes, MADV_HUGEPAGE);
+    for (unsigned i = 0; i < count; i++)
+        t->pages[page + i] = sites + i * SITE_PAGE;
+}
+
+uint32_t site_add(struct site_table *t, uint32_t stack_id, uint16_t process_id, uint8_t device, uint8_t kind)
+{
+    if (t->count == UINT32_MAX - 1)
+        bug("%u sites", t->count);
+    uint32_t id = t->count + 1, page = id >> SITE_PAGE_BITS;
+    if (page >= t->page_capacity) {
+        uint32_t capacity = t->page_capacity ? t->page_capacity * 2 : 64;
+        t->pages = xrealloc(t->pages, capacity * sizeof *t->pages);
+        memset(t->pages + t->page_capacity, 0, (capacity - t->page_capacity) * sizeof *t->pages);
+        bits_grow(&t->dirty, t->page_capacity, capacity);
+        bits_grow(&t->loose, t->page_capacity, capacity);
+        t->page_capacity = capacity;
+    }
+    if (!t->pages[page])
+        pages_add(t, page);
+    if (stack_id >= t->stack_capacity) {
+        uint64_t capacity = t->stack_capacity ? t->stack_capacity : 1024;
+        while (capacity <= stack_id)
+            capacity *= 2;
+        if (capacity > UINT32_MAX)
+            capacity = UINT32_MAX;
+        if (stack_id >= capacity)
+            bug("stack %u", stack_id);
+        t->by_stack = xrealloc(t->by_stack, capacity * sizeof *t->by_stack);
+        memset(t->by_stack + t->stack_capacity, 0, (capacity - t->stack_capacity) * sizeof *t->by_stack);
+        t->stack_capacity = (uint32_t)capacity;
+    }
+    t->count = id;
+    *site_at(t, id) = (struct site){
+        .stack_id = stack_id, .process_id = process_id, .device = device, .kind = kind, .next = t->by_stack[stack_id]};
+    t->by_stack[stack_id] = id;
+    site_mark_dirty(t, site_at(t, id), id); /* events may name it without changing it */
+    return id;
+}
+
+void site_mark_dirty(struct site_table *t, struct site *s, uint32_t id)
+{
+    if (s->dirty)
+        return;
+    s->dirty = 1;
+    t->dirty[id / 64] |= 1ull << (id & 63);
+}
+
+/* --- their rows --- */
+
+static void column(void *arg, uint32_t row, int number, sqlite3_context *value)
+{
+    const struct site_table *sites = arg;
+    const struct site *s = site_at(sites, sites->writing[row]);
+    const struct tally *t = &s->tally;
+    uint64_t v = 0;
+    switch (number) {
+    case 0:
+        v = sites->writing[row];
+        break;
+    case 1:
+        v = s->stack_id;
+        break;
+    case 2:
+        v = s->process_id;
+        break;
+    case 3:
+        v = s->device;
+        break;
+    case 4:
+        sqlite3_result_text(value, kind_name(s->kind), -1, SQLITE_STATIC);
+        return;
+    case 5:
+        v = t->alloc_count - t->moved_count;
+        break;
+    case 6:
+        v = t->alloc_bytes - t->moved_bytes;
+        break;
+    case 7:
+        v = t->left_count - t->end_count - t->moved_count;
+        break;
+    case 8:
+        v = t->left_bytes - t->end_bytes - t->moved_bytes;
+        break;
+    case 9:
+        v = t->temporary_count;
+        break;
+    case 10:
+        v = t->temporary_bytes;
+        break;
+    case 11:
+        v = t->written_bytes;
+        break;
+    case 12:
+        v = t->written_count;
+        break;
+    case 13:
+        v = t->written_kind_bytes;
+        break;
+    case 14:
+        v = t->own_peak_bytes;
+        break;
+    case 15:
+        v = t->end_bytes;
+        break;
+    case 16:
+        v = t->end_count;
+        break;
+    case 17:
+        v = t->active_peak_bytes;
+        break;
+    case 18:
+        v = t->reserved_peak_bytes;
+        break;
+    case 19:
+        v = t->largest_bytes;
+        break;
+    default:
+        v = t->lifetime_ns;
+    }
+    sqlite3_result_int64(value, (int64_t)v);
+}
+
+/* Sites come with their new values; of those that do not, none has more than the top had. Of equals, the oldest. */
+static void update_top(struct top *top, uint32_t id, uint64_t bytes)
+{
+    if (id == top->site_id) {
+        top->is_unsure |= bytes < top->bytes;
+        top->bytes = bytes;
+    } else if (bytes > top->bytes || (bytes && bytes == top->bytes && id < top->site_id)) {
+        *top = (struct top){bytes, id, top->is_unsure};
+    }
+}
+
+static void find_top(const struct site_table *t, struct top *top, unsigned device, unsigned kind)
+{
+    *top = (struct top){0};
+    for (uint32_t id = 1; id <= t->count; id++) {
+        const struct site *s = site_at(t, id);
+        if (s->device == device && (kind == KIND_all || s->kind == kind))
+            update_top(top, id, kind == KIND_all ? s->tally.written_bytes : s->tally.written_kind_bytes);
+    }
+}
+
+static void settle_tops(const struct site_table *t, struct device_account *const *devices, unsigned device_count)
+{
+    for (unsigned i = 0; i < device_count; i++) {
+        struct device_account *d = devices[i];
+        if (d && d->top.is_unsure)
+            find_top(t, &d->top, i, KIND_all);
+        for (unsigned kind = 0; d && kind < KIND_COUNT; kind++)
+            if (d->kinds[kind] && d->kinds[kind]->top.is_unsure)
+                find_top(t, &d->kinds[kind]->top, i, kind);
+    }
+}
+
+/* 1: its row is to be written. */
+static int update_site(struct site_table *t, struct device_account *const *devices, uint32_t id)
+{
+    struct site *s = site_at(t, id);
+    struct device_account *d = devices[s->device];
+    struct kind_account *k = d->kinds[s->kind];
+    struct tally_peaks peaks = tally_peaks(&s->tally, d, k);
+    uint64_t bit = 1ull << (id & 63);
+    if (tally_peaks_stay(&s->tally, &peaks))
+        t->loose[id / 64] &= ~bit;
+    else
+        t->loose[id / 64] |= bit;
+    if (!s->dirty && !tally_peaks_moved(&s->tally, &peaks))
+        return 0;
+    s->dirty = 0;
+    tally_peaks_written(&s->tally, &peaks);
+    update_top(&d->top, id, peaks.bytes);
+    update_top(&k->top, id, peaks.kind_bytes);
+    return 1;
+}
+
+void sites_write(struct site_table *t, struct store *store, struct device_account *const *devices,
+                 unsigned device_count, int peaks_moved)
+{
+    static const char sql[] =
+        "INSERT OR REPLACE INTO site(site_id, stack_id, process_id, device_id, kind, alloc_count, alloc_bytes, "
+        "free_count, free_bytes, temporary_count, temporary_bytes, at_peak_bytes, at_peak_count, at_kind_peak_bytes, "
+        "own_peak_bytes, end_bytes, end_count, active_peak_bytes, reserved_peak_bytes, largest_bytes, lifetime_ns) "
+        "SELECT * FROM new_site(?1)";
+    uint32_t count = 0;
+    for (uint32_t word = 0; t->count && word <= t->count / 64; word++) {
+        uint64_t bits = t->dirty[word] | (peaks_moved ? t->loose[word] : 0);
+        t->dirty[word] = 0;
+        for (; bits; bits &= bits - 1) {
+            uint32_t id = word * 64 + (uint32_t)__builtin_ctzll(bits);
+            if (!update_site(t, devices, id))
+                continue;
+            if (count == t->writing_capacity) {
+                t->writing_capacity = count ? count * 2 : 1024;
+                t->writing = xrealloc(t->writing, t->writing_capacity * sizeof *t->writing);
+            }
+            t->writing[count++] = id;
+        }
+    }
+    settle_tops(t, devices, device_count);
+    if (!count)
+        return;
+    t->rows.name = "new_site";
+    t->rows.declaration =
+        "CREATE TABLE x(rows HIDDEN, site_id, stack_id, process_id, device_id, kind, alloc_count, alloc_bytes, "
+        "free_count, "
+        "free_bytes, temporary_count, temporary_bytes, at_peak_bytes, at_peak_count, at_kind_peak_bytes, "
+        "own_peak_bytes, end_bytes, end_count, active_peak_bytes, reserved_peak_bytes, largest_bytes, lifetime_ns)";
+    t->rows.column = column;
+    t->rows.arg = t;
+    t->rows.last = count - 1;
+    rows_insert(&t->rows, store, sql);
+}
+
+void sites_close(struct site_table *t)
+{
+    for (uint32_t i = 0; i < t->page_capacity; i += i < SLAB_PAGES ? 1 : SLAB_PAGES)
+        free(t->pages[i]);
+    free(t->pages);
+    free(t->by_stack);
+    free(t->dirty);
+    free(t->loose);
+    free(t->writing);
+}

@@ -1,0 +1,74 @@
+/*
+ * site.h: the sites (allocating stack, device, kind): found by stack id, numbered from 1, and their rows.
+ */
+#ifndef MEMPROF_SITE_H
+#define MEMPROF_SITE_H
+
+#include "../store/rows.h"
+#include "tally.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define SITE_PAGE_BITS 9
+#define SITE_PAGE      (1u << SITE_PAGE_BITS)
+
+struct site { /* two lines of the cache for most events */
+    _Alignas(64) uint64_t chunk_high_bytes; /* highest live bytes within the chunk */
+    uint32_t next;                          /* site of the same stack; 0: none */
+    uint16_t process_id;
+    uint8_t device;
+    uint8_t kind;
+    struct tally tally;
+    uint32_t chunk_id; /* the chunk that touched it last */
+    uint32_t stack_id;
+    uint32_t dirty; /* is among those to write */
+    uint32_t fill;
+    uint64_t ending_bytes; /* while its process ends */
+    uint64_t ending_count;
+};
+
+struct site_table {
+    struct site **pages; /* of SITE_PAGE sites, never moved */
+    uint32_t count;      /* ids 1..count */
+    uint32_t page_capacity;
+    uint32_t *by_stack; /* newest site of a stack; 0: none */
+    uint32_t stack_capacity;
+    /* A bit an id: those that changed since they were written; those whose values at the peak a new peak changes. */
+    uint64_t *dirty, *loose;
+    uint32_t *writing; /* ids */
+    uint32_t writing_capacity;
+    struct rows rows;
+};
+
+static inline struct site *site_at(const struct site_table *t, uint32_t id)
+{
+    return &t->pages[id >> SITE_PAGE_BITS][id & (SITE_PAGE - 1)];
+}
+
+uint32_t site_add(struct site_table *t, uint32_t stack_id, uint16_t process_id, uint8_t device, uint8_t kind);
+
+/* The site's id, created where it is new. */
+static inline uint32_t site_find(struct site_table *t, uint32_t stack_id, uint16_t process_id, uint8_t device,
+                                 uint8_t kind)
+{
+    if (__builtin_expect(stack_id < t->stack_capacity, 1))
+        for (uint32_t id = t->by_stack[stack_id]; id;) {
+            const struct site *s = site_at(t, id);
+            if (__builtin_expect(s->kind == kind && s->device == device, 1))
+                return id;
+            id = s->next;
+        }
+    return site_add(t, stack_id, process_id, device, kind);
+}
+
+void site_mark_dirty(struct site_table *t, struct site *s, uint32_t id);
+
+struct store;
+/* Writes the sites that changed, and with peaks_moved those whose values at the peak did; the devices' and kinds' tops
+ * follow. All levels must be sealed. */
+void sites_write(struct site_table *t, struct store *store, struct device_account *const *devices,
+                 unsigned device_count, int peaks_moved);
+void sites_close(struct site_table *t);
+
+#endif

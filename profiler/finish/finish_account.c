@@ -1,0 +1,569 @@
+/*
+ * Accounts by line, function, file and module. Inclusive ones come from one walk over the stack tree: what a key holds
+ * is the sum of the subtrees of its outermost occurrences, so that recursion counts once and no stack is expanded.
+ */
+#include "finish_private.h"
+#include "../../common/strmap.h"
+#include "wrap.h"
+
+#include "../../common/array.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#define RANGE_STEPS_MAX 400000000  /* ranges of all sets times chunks: about a second */
+#define MEMBERS_MAX     (4u << 20) /* sites of all sets, a site counted in each set that holds it */
+
+enum scope { SCOPE_FILE, SCOPE_FUNCTION, SCOPE_LINE, SCOPE_MODULE, SCOPE_COUNT }; /* as the names sort */
+
+static const char *const scope_names[] = {"file", "function", "line", "module"};
+
+enum combine { COMBINE_sum, COMBINE_max, COMBINE_exact };
+
+static const uint8_t combines[VALUE_COUNT] = {
+    [STAT_own_largest] = COMBINE_max,
+#define STAT(column, name, unit, combine, text) [STAT_##column] = COMBINE_##combine,
+#include "../../common/stat.def"
+#undef STAT
+};
+
+struct row {
+    uint32_t key;
+    uint32_t next; /* of the same key and kind of account; 0: none */
+    uint32_t group;
+    uint32_t first_link, last_link; /* ranges of sites, ascending */
+    uint32_t link_count, site_count;
+    uint64_t salt;             /* of its sites: equal sets have equal sums */
+    int64_t stat[VALUE_COUNT]; /* own_peak_bytes: the sum of the sites' own peaks, an upper bound */
+};
+
+struct link {
+    struct ownpeak_range range;
+    uint32_t next;
+};
+
+struct out_row { /* a row of the table */
+    uint8_t scope, inclusive, is_all;
+    uint32_t group; /* one of its groups */
+    int64_t key_id;
+    uint32_t set; /* index + 1; 0: own is final */
+    int64_t own;
+    int64_t stat[VALUE_COUNT];
+};
+
+struct set_rows {          /* what makes a set of sites: rows, one a group */
+    uint32_t first, count; /* in row_lists */
+    uint32_t range_count;
+    int is_self;
+    uint64_t site_count;
+};
+
+struct level { /* a node on the path from the root */
+    uint32_t node;
+    size_t first_key; /* of its outermost occurrences, in the pass's keys */
+};
+
+struct pass {
+    struct model *m;
+    uint32_t base[SCOPE_COUNT + 1]; /* first key of each scope */
+    uint32_t *on_path;              /* occurrences of a key on the path */
+    uint32_t *heads[2];             /* self and inclusive rows of a key */
+    struct row *rows;               /* from 1 */
+    size_t row_count, row_capacity;
+    struct link *links; /* from 1 */
+    size_t link_count, link_capacity;
+    struct level *levels;
+    size_t level_count, level_capacity;
+    int64_t *sums;     /* level, group, statistic */
+    uint32_t *firsts;  /* level, group: first site of the subtree */
+    uint32_t *cursors; /* group: first site not yet met */
+    uint32_t *keys;    /* outermost occurrences of all levels */
+    size_t key_count, key_capacity;
+    /* own peaks */
+    uint64_t *salt; /* sums of random numbers over the sites before */
+    struct strmap *set_map;
+    struct ownpeak_set *sets;
+    struct set_rows *set_rows; /* by set */
+    size_t set_count, set_capacity, set_rows_capacity;
+    uint32_t *row_lists;
+    size_t row_list_count, row_list_capacity;
+    struct ownpeak_range *ranges;
+    struct out_row *out;
+    size_t out_count, out_capacity;
+};
+
+static void combine(int64_t *into, const int64_t *from)
+{
+    for (int i = 0; i < VALUE_COUNT; i++) {
+        if (combines[i] != COMBINE_max)
+            into[i] = wrap_add(into[i], from[i]);
+        else if (from[i] > into[i])
+            into[i] = from[i];
+    }
+}
+
+/* --- rows -------------------------------------------------------------------------------------------------------- */
+
+static struct row *row_of(struct pass *p, int inclusive, uint32_t key, uint32_t group)
+{
+    uint32_t *head = &p->heads[inclusive][key];
+    for (uint32_t at = *head; at; at = p->rows[at].next)
+        if (p->rows[at].group == group)
+            return &p->rows[at];
+    ARRAY_GROW(p->rows, p->row_count, p->row_capacity);
+    struct row *r = &p->rows[p->row_count];
+    *r = (struct row){.key = key, .next = *head, .group = group};
+    *head = (uint32_t)p->row_count++;
+    return r;
+}
+
+static void row_add(struct pass *p, struct row *r, const int64_t *stat, uint32_t first, uint32_t end)
+{
+    combine(r->stat, stat);
+    r->site_count += end - first;
+    r->salt += p->salt[end] - p->salt[first];
+    if (r->last_link && p->links[r->last_link].range.end == first) {
+        p->links[r->last_link].range.end = end;
+        return;
+    }
+    ARRAY_GROW(p->links, p->link_count, p->link_capacity);
+    uint32_t at = (uint32_t)p->link_count++;
+    p->links[at] = (struct link){{first, end}, 0};
+    if (r->last_link)
+        p->links[r->last_link].next = at;
+    else
+        r->first_link = at;
+    r->last_link = at;
+    r->link_count++;
+}
+
+/* --- the walk ---------------------------------------------------------------------------------------------------- */
+
+/* The keys of one frame (or, for frame 0, of an address without functions), at most 3. */
+static int keys_of_frame(const struct pass *p, const struct model_frame *f, uint32_t keys[3])
+{
+    int n = 0;
+    if (f->line_key)
+        keys[n++] = p->base[SCOPE_LINE] + f->line_key;
+    if (f->function)
+        keys[n++] = p->base[SCOPE_FUNCTION] + f->function;
+    if (f->file)
+        keys[n++] = p->base[SCOPE_FILE] + f->file;
+    return n;
+}
+
+/* Calls visit for every key of a node, those that occur twice twice. */
+static void each_key(struct pass *p, uint32_t node, void (*visit)(struct pass *, uint32_t))
+{
+    const struct model_address *a = &p->m->addresses[p->m->nodes[node].address];
+    if (a->is_ours)
+        return;
+    for (uint32_t i = 0; i < a->frame_count; i++) {
+        uint32_t keys[3];
+        int n = keys_of_frame(p, &p->m->frames[a->first_frame + i], keys);
+        for (int k = 0; k < n; k++)
+            visit(p, keys[k]);
+    }
+    if (a->line_key)
+        visit(p, p->base[SCOPE_LINE] + a->line_key);
+    if (a->module)
+        visit(p, p->base[SCOPE_MODULE] + a->module);
+}
+
+static void enter_key(struct pass *p, uint32_t key)
+{
+    if (p->on_path[key]++)
+        return;
+    ARRAY_GROW(p->keys, p->key_count, p->key_capacity);
+    p->keys[p->key_count++] = key;
+}
+
+static void leave_key(struct pass *p, uint32_t key)
+{
+    p->on_path[key]--;
+}
+
+static void push_node(struct pass *p, uint32_t node)
+{
+    size_t groups = p->m->group_count;
+    if (p->level_count == p->level_capacity) {
+        p->level_capacity = p->level_capacity ? p->level_capacity * 2 : 64;
+        p->levels = xrealloc(p->levels, p->level_capacity * sizeof *p->levels);
+        p->sums = xrealloc(p->sums, p->level_capacity * groups * VALUE_COUNT * sizeof *p->sums);
+        p->firsts = xrealloc(p->firsts, p->level_capacity * groups * sizeof *p->firsts);
+    }
+    size_t level = p->level_count++;
+    p->levels[level] = (struct level){node, p->key_count};
+    each_key(p, node, enter_key);
+    int64_t *sums = p->sums + level * groups * VALUE_COUNT;
+    memset(sums, 0, groups * VALUE_COUNT * sizeof *sums);
+    for (size_t g = 0; g < groups; g++) {
+        const struct model_group *group = &p->m->groups[g];
+        uint32_t end = group->first_site + group->site_count;
+        p->firsts[level * groups + g] = p->cursors[g];
+        for (; p->cursors[g] < end && p->m->sites[p->cursors[g]].node == node; p->cursors[g]++)
+            combine(sums + g * VALUE_COUNT, p->m->sites[p->cursors[g]].stat);
+    }
+}
+
+/* The subtree of the innermost node is complete: its outermost keys take it, and its caller does. */
+static void pop_node(struct pass *p)
+{
+    size_t groups = p->m->group_count, level = --p->level_count;
+    int64_t *sums = p->sums + level * groups * VALUE_COUNT;
+    for (size_t g = 0; g < groups; g++) {
+        uint32_t first = p->firsts[level * groups + g], end = p->cursors[g];
+        if (first == end)
+            continue;
+        for (size_t k = p->levels[level].first_key; k < p->key_count; k++)
+            row_add(p, row_of(p, 1, p->keys[k], (uint32_t)g), sums + g * VALUE_COUNT, first, end);
+        if (level)
+            combine(sums + g * VALUE_COUNT - groups * VALUE_COUNT, sums + g * VALUE_COUNT);
+    }
+    p->key_count = p->levels[level].first_key;
+    each_key(p, p->levels[level].node, leave_key);
+}
+
+static void self_key(struct pass *p, int inclusive, uint32_t scope, uint32_t index, uint32_t i)
+{
+    const struct model_site *s = &p->m->sites[i];
+    if (index)
+        row_add(p, row_of(p, inclusive, p->base[scope] + index, s->group), s->stat, i, i + 1);
+}
+
+static void add_selves(struct pass *p)
+{
+    const struct model *m = p->m;
+    for (uint32_t i = 0; i < m->site_count; i++) {
+        const struct model_site *s = &m->sites[i];
+        const struct model_frame *f = &m->frames[s->self_frame];
+        self_key(p, 0, SCOPE_LINE, s->line_key, i);
+        self_key(p, 0, SCOPE_FUNCTION, f->function, i);
+        self_key(p, 0, SCOPE_FILE, f->file, i);
+        self_key(p, 0, SCOPE_MODULE, m->addresses[s->self_address].module, i);
+        /* The line of an unknown stack, or of one all in memprof, is in no node: what it holds is what it holds itself.
+         */
+        if (!s->self_frame && !s->self_address)
+            self_key(p, 1, SCOPE_LINE, s->line_key, i);
+    }
+}
+
+static int walk(struct pass *p)
+{
+    struct model *m = p->m;
+    for (size_t g = 0; g < m->group_count; g++) {
+        uint32_t end = m->groups[g].first_site + m->groups[g].site_count;
+        p->cursors[g] = m->groups[g].first_site;
+        while (p->cursors[g] < end && m->sites[p->cursors[g]].node == 0)
+            p->cursors[g]++;
+    }
+    for (size_t i = 1; i < m->node_count; i++) {
+        while (p->level_count && p->levels[p->level_count - 1].node != m->nodes[i].parent)
+            pop_node(p);
+        push_node(p, (uint32_t)i);
+        if (finish_interrupted)
+            return -EINTR;
+    }
+    while (p->level_count)
+        pop_node(p);
+    return 0;
+}
+
+/* --- own peaks --------------------------------------------------------------------------------------------------- */
+
+static void make_salt(struct pass *p)
+{
+    size_t n = p->m->site_count;
+    p->salt = xcalloc(n + 1, sizeof *p->salt);
+    uint64_t seed = 0;
+    if (getrandom(&seed, sizeof seed, GRND_NONBLOCK) != sizeof seed)
+        seed = 0x2545f4914f6cdd1dull;
+    for (size_t i = 0; i < n; i++) { /* splitmix64 */
+        uint64_t x = seed += 0x9e3779b97f4a7c15ull;
+        x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9ull;
+        x = (x ^ x >> 27) * 0x94d049bb133111ebull;
+        p->salt[i + 1] = p->salt[i] + (x ^ x >> 31);
+    }
+}
+
+/* The set of the sites of rows, one a group in ascending order: index + 1. Equal sets, frequent along a chain of calls,
+ * are one. */
+static uint32_t set_of(struct pass *p, const uint32_t *rows, size_t count, int64_t low, int64_t high, int is_self)
+{
+    struct {
+        uint64_t salt, count;
+    } key = {0, 0};
+    uint32_t range_count = 0;
+    for (size_t i = 0; i < count; i++) {
+        key.salt += p->rows[rows[i]].salt;
+        key.count += p->rows[rows[i]].site_count;
+        range_count += p->rows[rows[i]].link_count;
+    }
+    int is_new;
+    uint32_t *slot = strmap_slot(p->set_map, &key, sizeof key, &is_new, NULL);
+    if (!is_new) {
+        p->set_rows[*slot - 1].is_self |= is_self;
+        return *slot;
+    }
+    size_t set = p->set_count;
+    ARRAY_GROW(p->set_rows, set, p->set_rows_capacity);
+    ARRAY_GROW(p->sets, p->set_count, p->set_capacity);
+    p->sets[p->set_count++] = (struct ownpeak_set){.low_bytes = low, .high_bytes = high, .peak_bytes = -1};
+    p->set_rows[set] = (struct set_rows){(uint32_t)p->row_list_count, (uint32_t)count, range_count, is_self, key.count};
+    for (size_t i = 0; i < count; i++) {
+        ARRAY_GROW(p->row_lists, p->row_list_count, p->row_list_capacity);
+        p->row_lists[p->row_list_count++] = rows[i];
+    }
+    return *slot = (uint32_t)p->set_count;
+}
+
+static int by_worth(const void *a, const void *b, void *pass)
+{
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    const struct pass *p = pass;
+    /* a line's own row is looked at more often than a row of all that it calls */
+    uint64_t worth_x = (uint64_t)p->sets[x].high_bytes >> !p->set_rows[x].is_self;
+    uint64_t worth_y = (uint64_t)p->sets[y].high_bytes >> !p->set_rows[y].is_self;
+    if (worth_x != worth_y)
+        return worth_x > worth_y ? -1 : 1;
+    return x < y ? -1 : x > y;
+}
+
+static void give_set_ranges(struct pass *p, uint32_t set, size_t *at)
+{
+    const struct set_rows *rows = &p->set_rows[set];
+    p->sets[set].first_range = (uint32_t)*at;
+    p->sets[set].range_count = rows->range_count;
+    p->ranges = xrealloc(p->ranges, (*at + rows->range_count) * sizeof *p->ranges);
+    for (uint32_t n = 0; n < rows->count; n++)
+        for (uint32_t l = p->rows[p->row_lists[rows->first + n]].first_link; l; l = p->links[l].next)
+            p->ranges[(*at)++] = p->links[l].range;
+}
+
+/* Gives sets their ranges: all of them in any recording of a real program seen so far, else those that can be afforded:
+ * self rows, which together hold each site a few times only, then large ones. */
+static void give_ranges(struct pass *p)
+{
+    int64_t chunks = db_int(p->m->db, "SELECT max(chunk_id) FROM event_chunk", 0);
+    size_t budget = RANGE_STEPS_MAX / (size_t)(chunks > 0 && chunks < RANGE_STEPS_MAX ? chunks : 1);
+    uint32_t *order = xmalloc((p->set_count + 1) * sizeof *order);
+    size_t total = 0;
+    uint64_t members = 0;
+    for (size_t i = 0; i < p->set_count; i++)
+        order[i] = (uint32_t)i;
+    qsort_r(order, p->set_count, sizeof *order, by_worth, p);
+    for (int is_self = 1; is_self >= 0; is_self--)
+        for (size_t i = 0; i < p->set_count; i++) {
+            const struct set_rows *rows = &p->set_rows[order[i]];
+            if (rows->is_self != is_self)
+                continue;
+            if (total + rows->range_count > budget || members + rows->site_count > MEMBERS_MAX)
+                break;
+            members += rows->site_count;
+            p->sets[order[i]].rank = (uint32_t)i;
+            give_set_ranges(p, order[i], &total);
+        }
+    free(order);
+}
+
+/* Adds the row of the table that stands for rows (one a group, ascending, all of one device). */
+static void add_out(struct pass *p, enum scope scope, int inclusive, int64_t key_id, const uint32_t *rows, size_t count,
+                    int is_all)
+{
+    ARRAY_GROW(p->out, p->out_count, p->out_capacity);
+    struct out_row *o = &p->out[p->out_count++];
+    const struct row *first = &p->rows[rows[0]];
+    const struct model_group *group = &p->m->groups[first->group];
+    *o = (struct out_row){(uint8_t)scope, (uint8_t)inclusive, (uint8_t)is_all, first->group, key_id, 0, -1, {0}};
+    size_t sites = 0;
+    for (size_t i = 0; i < count; i++) {
+        const struct row *r = &p->rows[rows[i]];
+        combine(o->stat, r->stat);
+        sites += r->site_count;
+    }
+    int64_t high = o->stat[STAT_own_peak_bytes], low = o->stat[STAT_own_largest];
+    /* Live at one instant each: of the device's peak, and of the kind's. */
+    if (o->stat[STAT_at_peak_bytes] > low)
+        low = o->stat[STAT_at_peak_bytes];
+    if (count == 1 && o->stat[STAT_at_kind_peak_bytes] > low)
+        low = o->stat[STAT_at_kind_peak_bytes];
+    if (sites == 1 || low == high)
+        o->own = high;
+    else if (sites == group->device_count && group->device_peak_bytes >= 0)
+        o->own = group->device_peak_bytes;
+    else if (count == 1 && sites == group->site_count && group->peak_bytes >= 0)
+        o->own = group->peak_bytes;
+    else
+        o->set = set_of(p, rows, count, low, high, !inclusive);
+}
+
+static int by_group(const void *a, const void *b, void *rows)
+{
+    const struct row *x = &((struct row *)rows)[*(const uint32_t *)a], *y = &((struct row *)rows)[*(const uint32_t *)b];
+    return x->group < y->group ? -1 : x->group > y->group;
+}
+
+static void out_key(struct pass *p, enum scope scope, uint32_t key, int64_t key_id, int inclusive, uint32_t *list)
+{
+    size_t count = 0;
+    for (uint32_t at = p->heads[inclusive][key]; at; at = p->rows[at].next)
+        list[count++] = at;
+    if (count > 1)
+        qsort_r(list, count, sizeof *list, by_group, p->rows);
+    for (size_t i = 0, n; i < count; i += n) {
+        int64_t device = p->m->groups[p->rows[list[i]].group].device;
+        for (n = 0; i + n < count && p->m->groups[p->rows[list[i + n]].group].device == device; n++)
+            add_out(p, scope, inclusive, key_id, list + i + n, 1, 0);
+        add_out(p, scope, inclusive, key_id, list + i, n, 1);
+    }
+}
+
+static void out_keys(struct pass *p)
+{
+    struct model *m = p->m;
+    uint32_t *list = xcalloc(m->group_count + 1, sizeof *list);
+    for (int scope = 0; scope < SCOPE_COUNT; scope++)
+        for (uint32_t key = p->base[scope] + 1; key < p->base[scope + 1]; key++) {
+            uint32_t index = key - p->base[scope];
+            int64_t id = scope == SCOPE_FILE       ? m->files[index].id
+                         : scope == SCOPE_FUNCTION ? m->functions[index].id
+                                                   : index;
+            for (int inclusive = 0; inclusive < 2; inclusive++)
+                out_key(p, (enum scope)scope, key, id, inclusive, list);
+        }
+    free(list);
+}
+
+/* --- the table --------------------------------------------------------------------------------------------------- */
+
+static const char *kind_of(const struct pass *p, const struct out_row *o)
+{
+    return o->is_all ? "all" : p->m->groups[o->group].kind;
+}
+
+/* As the primary key sorts, so that rows are appended. */
+static int by_key(const void *a, const void *b, void *pass)
+{
+    const struct out_row *x = a, *y = b;
+    const struct pass *p = pass;
+    if (x->scope != y->scope)
+        return x->scope < y->scope ? -1 : 1;
+    if (x->inclusive != y->inclusive)
+        return x->inclusive < y->inclusive ? -1 : 1;
+    int64_t device_x = p->m->groups[x->group].device, device_y = p->m->groups[y->group].device;
+    if (device_x != device_y)
+        return device_x < device_y ? -1 : 1;
+    int kinds = strcmp(kind_of(p, x), kind_of(p, y));
+    if (kinds)
+        return kinds;
+    return x->key_id < y->key_id ? -1 : x->key_id > y->key_id;
+}
+
+#define STAT(column, name, unit, combine, text) ", " #column
+static const char insert_sql[] = "INSERT OR REPLACE INTO account(scope, key_id, inclusive, device_id, kind"
+#include "../../common/stat.def"
+#undef STAT
+#define STAT(column, name, unit, combine, text) ", ?"
+                                 ") VALUES(?, ?, ?, ?, ?"
+#include "../../common/stat.def"
+#undef STAT
+                                 ")";
+
+static int write_rows(struct pass *p, struct error *err)
+{
+    sqlite3_stmt *s = NULL;
+    int rc = db_prepare(p->m->db, insert_sql, &s, err);
+    if (p->out_count)
+        qsort_r(p->out, p->out_count, sizeof *p->out, by_key, p);
+    for (size_t i = 0; i < p->out_count && rc == 0; i++) {
+        const struct out_row *o = &p->out[i];
+        int64_t own = o->set ? p->sets[o->set - 1].peak_bytes : o->own;
+        sqlite3_bind_text(s, 1, scope_names[o->scope], -1, SQLITE_STATIC);
+        sqlite3_bind_int64(s, 2, o->key_id);
+        sqlite3_bind_int(s, 3, o->inclusive);
+        sqlite3_bind_int64(s, 4, p->m->groups[o->group].device);
+        sqlite3_bind_text(s, 5, kind_of(p, o), -1, SQLITE_STATIC);
+        for (int n = 0; n < STAT_COUNT; n++) {
+            if (n != STAT_own_peak_bytes)
+                sqlite3_bind_int64(s, 6 + n, o->stat[n]);
+            else if (own >= 0)
+                sqlite3_bind_int64(s, 6 + n, own);
+            else
+                sqlite3_bind_null(s, 6 + n);
+        }
+        rc = sqlite3_step(s) == SQLITE_DONE ? 0 : db_error(p->m->db, err);
+        sqlite3_reset(s);
+        if (rc == 0 && finish_interrupted)
+            rc = -EINTR;
+    }
+    sqlite3_finalize(s);
+    return rc;
+}
+
+static int note_incomplete(sqlite3 *db, const char *why, struct error *err)
+{
+    if (!why)
+        return db_exec(db, "DELETE FROM meta WHERE key = 'own_peak_incomplete'", err);
+    return db_meta_set_text(db, "own_peak_incomplete", why) ? db_error(db, err) : 0;
+}
+
+static void open_pass(struct pass *p)
+{
+    const struct model *m = p->m;
+    size_t counts[SCOPE_COUNT] = {m->file_count, m->function_count, m->line_count, m->module_count};
+    for (int i = 0; i < SCOPE_COUNT; i++)
+        p->base[i + 1] = p->base[i] + (uint32_t)counts[i];
+    size_t keys = p->base[SCOPE_COUNT];
+    p->on_path = xcalloc(keys, sizeof *p->on_path);
+    p->heads[0] = xcalloc(keys, sizeof *p->heads[0]);
+    p->heads[1] = xcalloc(keys, sizeof *p->heads[1]);
+    p->cursors = xcalloc(m->group_count + 1, sizeof *p->cursors);
+    p->rows = xcalloc(p->row_capacity = 256, sizeof *p->rows);
+    p->links = xcalloc(p->link_capacity = 256, sizeof *p->links);
+    p->row_count = p->link_count = 1;
+    p->set_map = strmap_open();
+}
+
+static void close_pass(struct pass *p)
+{
+    free(p->on_path);
+    free(p->heads[0]);
+    free(p->heads[1]);
+    free(p->rows);
+    free(p->links);
+    free(p->levels);
+    free(p->sums);
+    free(p->firsts);
+    free(p->cursors);
+    free(p->keys);
+    free(p->salt);
+    strmap_close(p->set_map);
+    free(p->sets);
+    free(p->set_rows);
+    free(p->row_lists);
+    free(p->ranges);
+    free(p->out);
+}
+
+int model_accounts(struct model *m, struct error *err)
+{
+    struct pass p = {.m = m};
+    open_pass(&p);
+    make_salt(&p);
+    add_selves(&p);
+    int rc = walk(&p);
+    const char *incomplete = NULL;
+    if (rc == 0) {
+        out_keys(&p);
+        give_ranges(&p);
+        rc = ownpeak_compute(m, p.ranges, p.sets, p.set_count, &incomplete, err);
+    }
+    if (rc == 0)
+        rc = write_rows(&p, err);
+    if (rc == 0)
+        rc = note_incomplete(m->db, incomplete, err);
+    close_pass(&p);
+    return rc;
+}

@@ -1,0 +1,204 @@
+/*
+ * Which line allocated: the self line of each site, and the keys by which frames are counted.
+ */
+#include "finish_private.h"
+#include "../../common/strmap.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct line_key {
+    uint32_t function, file;
+    int32_t line;
+    uint32_t module;
+    int64_t offset;
+    int64_t has_offset; /* as wide as the rest, so that the key has no padding */
+};
+
+struct pass {
+    struct model *m;
+    struct strmap *keys;
+    uint32_t *self_source, *self_named; /* by node: frame, inherited from the caller; 0: none */
+    uint32_t *user_source, *user_named; /* the same outside the run-time library */
+    uint32_t *self_address;             /* by node: innermost address that is not ours */
+    uint8_t *under_python;              /* by node: it or one of its callers is Python */
+};
+
+static uint32_t line_of(struct pass *p, struct line_key key)
+{
+    int is_new;
+    uint32_t *slot = strmap_slot(p->keys, &key, sizeof key, &is_new, NULL);
+    if (!is_new)
+        return *slot;
+    struct model *m = p->m;
+    if ((m->line_count & (m->line_count - 1)) == 0)
+        m->lines = xrealloc(m->lines, m->line_count * 2 * sizeof *m->lines);
+    m->lines[m->line_count] =
+        (struct model_line){key.function, key.file, key.line, key.module, key.offset, (int)key.has_offset};
+    return *slot = (uint32_t)m->line_count++;
+}
+
+/* A frame without a source position counts for its function as a whole; one without a function either for nothing. */
+static void key_frames(struct pass *p)
+{
+    for (size_t i = 1; i < p->m->frame_count; i++) {
+        struct model_frame *f = &p->m->frames[i];
+        if (f->line)
+            f->line_key = line_of(p, (struct line_key){.function = f->function, .file = f->file, .line = f->line});
+        else if (f->function)
+            f->line_key = line_of(p, (struct line_key){.function = f->function});
+    }
+}
+
+/* What node i takes over from its caller. Code without a source position does not take one of the run-time library that
+ * called it (pthread_once, qsort, the loader running a constructor): that line says nothing about who allocates, so the
+ * search goes on behind it. */
+static uint32_t inherit(const struct pass *p, const struct model_address *a, uint32_t nearest, uint32_t user)
+{
+    const struct model_address *of = nearest ? &p->m->addresses[p->m->frames[nearest].address] : a;
+    return of->is_runtime && of->module != a->module ? user : nearest;
+}
+
+/* Under Python the interpreter's lines and those of installed libraries say less than the Python line that called them:
+ * only code that the user built, with its source at hand, is nearer. */
+static int is_nearer(const struct pass *p, const struct model_address *a, const struct model_frame *f,
+                     int is_under_python)
+{
+    return !is_under_python || f->is_python || (a->is_own && p->m->files[f->file].has_source);
+}
+
+/* Parents come before children, so each node needs only its own frames and its caller's answer. */
+static void find_selves(struct pass *p)
+{
+    struct model *m = p->m;
+    for (size_t i = 1; i < m->node_count; i++) {
+        const struct model_node *node = &m->nodes[i];
+        const struct model_address *a = &m->addresses[node->address];
+        uint32_t source = 0, named = 0, parent = node->parent;
+        int is_allocator = a->frame_count != 0;
+        p->under_python[i] = p->under_python[parent];
+        for (uint32_t n = 0; n < a->frame_count && !a->is_ours && !source; n++) {
+            const struct model_frame *f = &m->frames[a->first_frame + n];
+            if (m->functions[f->function].is_allocator)
+                continue;
+            is_allocator = 0;
+            p->under_python[i] |= f->is_python;
+            if (f->line && is_nearer(p, a, f, p->under_python[parent]))
+                source = a->first_frame + n;
+            if (f->function && !named)
+                named = a->first_frame + n;
+        }
+        if (is_allocator || a->is_ours) { /* passes on what its caller has */
+            p->self_source[i] = p->self_source[parent];
+            p->self_named[i] = p->self_named[parent];
+        } else {
+            p->self_source[i] = source ? source : inherit(p, a, p->self_source[parent], p->user_source[parent]);
+            p->self_named[i] = named ? named : inherit(p, a, p->self_named[parent], p->user_named[parent]);
+        }
+        p->user_source[i] = source && !a->is_runtime ? source : p->user_source[parent];
+        p->user_named[i] = named && !a->is_runtime ? named : p->user_named[parent];
+        p->self_address[i] = node->address && !a->is_ours ? node->address : p->self_address[parent];
+    }
+}
+
+static void give_self(struct pass *p, struct model_site *site)
+{
+    struct model *m = p->m;
+    uint32_t frame = p->self_source[site->node] ? p->self_source[site->node] : p->self_named[site->node];
+    if (frame) {
+        site->self_frame = frame;
+        site->self_address = m->frames[frame].address;
+        site->line_key = m->frames[frame].line ? m->frames[frame].line_key
+                                               : line_of(p, (struct line_key){.function = m->frames[frame].function});
+        return;
+    }
+    uint32_t address = p->self_address[site->node];
+    site->self_address = address;
+    struct line_key key = {0};
+    if (address) {
+        key.module = m->addresses[address].module;
+        key.offset = m->addresses[address].offset;
+        key.has_offset = 1;
+    }
+    site->line_key = line_of(p, key);
+    if (address)
+        m->addresses[address].line_key = site->line_key;
+}
+
+/* --- rows -------------------------------------------------------------------------------------------------------- */
+
+static void bind_id(sqlite3_stmt *s, int at, int64_t id)
+{
+    if (id)
+        sqlite3_bind_int64(s, at, id);
+    else
+        sqlite3_bind_null(s, at);
+}
+
+static int step(struct model *m, sqlite3_stmt *s, struct error *err)
+{
+    int rc = sqlite3_step(s) == SQLITE_DONE ? 0 : db_error(m->db, err);
+    sqlite3_reset(s);
+    return rc == 0 && finish_interrupted ? -EINTR : rc;
+}
+
+static int write_lines(struct model *m, struct error *err)
+{
+    sqlite3_stmt *s = NULL;
+    int rc = db_prepare(
+        m->db, "INSERT INTO line(line_id, function_id, file_id, line, module_key_id, offset) VALUES(?, ?, ?, ?, ?, ?)",
+        &s, err);
+    for (size_t i = 1; i < m->line_count && rc == 0; i++) {
+        const struct model_line *l = &m->lines[i];
+        sqlite3_bind_int64(s, 1, (int64_t)i);
+        bind_id(s, 2, m->functions[l->function].id);
+        bind_id(s, 3, m->files[l->file].id);
+        sqlite3_bind_int(s, 4, l->line);
+        bind_id(s, 5, l->module);
+        if (l->has_offset)
+            sqlite3_bind_int64(s, 6, l->offset);
+        else
+            sqlite3_bind_null(s, 6);
+        rc = step(m, s, err);
+    }
+    sqlite3_finalize(s);
+    return rc;
+}
+
+static int write_sites(struct model *m, struct error *err)
+{
+    sqlite3_stmt *s = NULL;
+    int rc = db_prepare(m->db, "INSERT OR REPLACE INTO site_line(site_id, line_id) VALUES(?, ?)", &s, err);
+    for (size_t i = 0; i < m->site_count && rc == 0; i++) {
+        sqlite3_bind_int64(s, 1, m->sites[i].id);
+        sqlite3_bind_int64(s, 2, m->sites[i].line_key);
+        rc = step(m, s, err);
+    }
+    sqlite3_finalize(s);
+    return rc;
+}
+
+int model_lines(struct model *m, struct error *err)
+{
+    struct pass p = {.m = m, .keys = strmap_open()};
+    p.self_source = xcalloc(m->node_count, sizeof *p.self_source);
+    p.self_named = xcalloc(m->node_count, sizeof *p.self_named);
+    p.user_source = xcalloc(m->node_count, sizeof *p.user_source);
+    p.user_named = xcalloc(m->node_count, sizeof *p.user_named);
+    p.self_address = xcalloc(m->node_count, sizeof *p.self_address);
+    p.under_python = xcalloc(m->node_count, sizeof *p.under_python);
+    key_frames(&p);
+    find_selves(&p);
+    for (size_t i = 0; i < m->site_count; i++)
+        give_self(&p, &m->sites[i]);
+    free(p.self_source);
+    free(p.self_named);
+    free(p.user_source);
+    free(p.user_named);
+    free(p.self_address);
+    free(p.under_python);
+    strmap_close(p.keys);
+    int rc = write_lines(m, err);
+    return rc ? rc : write_sites(m, err);
+}

@@ -1,0 +1,534 @@
+/*
+ * From addresses without frames to rows of function, file and frame. The look-ups happen outside any transaction; their
+ * results go in with one.
+ */
+#include "../symbols/allocator.h"
+#include "finish_private.h"
+#include "../../common/strmap.h"
+#include "../symbols/symbols_pool.h"
+
+#include "../../common/array.h"
+#include "../../common/buf.h"
+#include "../../common/ids.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+struct wanted { /* an address to be looked up */
+    int64_t address_id;
+    uint64_t offset; /* what to look up: the call, not what follows it */
+    uint32_t job;
+    uint32_t order; /* of jobs for the same address: the first that knows it wins */
+};
+
+struct job_module { /* which rows of module a job answers for */
+    int64_t module_id;
+    uint32_t job;
+};
+
+struct pass {
+    sqlite3 *db;
+    const struct finish_options *options;
+    struct error *err;
+    struct strmap *job_map; /* path, build-id or pid -> job + 1 */
+    struct symbols_job *jobs;
+    char **strings; /* owned by the pass: paths and build-ids of jobs */
+    size_t job_count, job_capacity, string_count, string_capacity;
+    struct job_module *modules;
+    size_t module_count, module_capacity;
+    struct wanted *wanted;
+    size_t wanted_count, wanted_capacity;
+    uint64_t *offsets; /* of all jobs */
+    struct strmap *functions, *files, *paths;
+    sqlite3_stmt *insert_function, *insert_file, *insert_frame, *delete_frames;
+};
+
+static char *keep(struct pass *p, const char *text)
+{
+    ARRAY_GROW(p->strings, p->string_count, p->string_capacity);
+    return p->strings[p->string_count++] = xstrdup(text);
+}
+
+/* --- what to look up --------------------------------------------------------------------------------------------- */
+
+static uint32_t job_for(struct pass *p, const char *path, const char *build_id, int perf_pid)
+{
+    struct buf key = BUF(1 << 20);
+    if (path)
+        buf_printf(&key, "f%s%c%s", path, 0, build_id ? build_id : "");
+    else
+        buf_printf(&key, "p%d", perf_pid);
+    int is_new;
+    uint32_t *slot = strmap_slot(p->job_map, key.data ? key.data : "", key.length, &is_new, NULL);
+    buf_free(&key);
+    if (!is_new)
+        return *slot;
+    *slot = (uint32_t)p->job_count;
+    ARRAY_GROW(p->jobs, p->job_count, p->job_capacity);
+    p->jobs[p->job_count] = (struct symbols_job){.path = path ? keep(p, path) : NULL,
+                                                 .build_id = build_id && *build_id ? keep(p, build_id) : NULL,
+                                                 .perf_pid = perf_pid};
+    return (uint32_t)p->job_count++;
+}
+
+static int has_perf_map(int pid)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/tmp/perf-%d.map", pid);
+    return pid > 0 && access(path, R_OK) == 0;
+}
+
+static void want(struct pass *p, int64_t address_id, uint64_t offset, uint32_t job, uint32_t order)
+{
+    ARRAY_GROW(p->wanted, p->wanted_count, p->wanted_capacity);
+    p->wanted[p->wanted_count++] = (struct wanted){address_id, offset, job, order};
+}
+
+/* "again" replaces what we wrote, not the frames that a Python interpreter told. */
+#define WITHOUT_FRAMES                                                                                                 \
+    " NOT EXISTS(SELECT 1 FROM frame f WHERE f.address_id = a.address_id AND (?1 = 0 OR f.language NOT IN "            \
+    "('native', 'jit')))"
+
+struct module {
+    const char *path, *build_id;
+    uint64_t bias;
+    int pid;
+    uint32_t job; /* + 1; 0: none of its addresses is wanted yet */
+};
+
+static int load_modules(struct pass *p, struct ids *ids, struct module **modules)
+{
+    sqlite3_stmt *s = NULL;
+    size_t count = 0, capacity = 0;
+    int step, rc = db_prepare(p->db,
+                              "SELECT m.module_id, m.path, m.build_id, m.bias, p.pid FROM module m LEFT JOIN process p "
+                              "USING(process_id) ORDER BY m.module_id",
+                              &s, p->err);
+    if (rc)
+        return rc;
+    while ((step = sqlite3_step(s)) == SQLITE_ROW) {
+        ids_add(ids, sqlite3_column_int64(s, 0));
+        ARRAY_GROW(*modules, count, capacity);
+        (*modules)[count++] = (struct module){.path = keep(p, db_text(s, 1)),
+                                              .build_id = keep(p, db_text(s, 2)),
+                                              .bias = (uint64_t)sqlite3_column_int64(s, 3),
+                                              .pid = sqlite3_column_int(s, 4)};
+    }
+    if (step != SQLITE_DONE)
+        rc = db_error(p->db, p->err);
+    sqlite3_finalize(s);
+    return rc;
+}
+
+static uint32_t module_job(struct pass *p, struct module *m, int64_t module_id)
+{
+    if (m->job)
+        return m->job - 1;
+    int is_jit = (*m->path != '/' || strncmp(m->path, "//anon", 6) == 0) && has_perf_map(m->pid);
+    uint32_t job = is_jit ? job_for(p, NULL, NULL, m->pid) : job_for(p, m->path, m->build_id, 0);
+    if (!is_jit)
+        m->bias = 0;
+    ARRAY_GROW(p->modules, p->module_count, p->module_capacity);
+    p->modules[p->module_count++] = (struct job_module){module_id, job};
+    m->job = job + 1;
+    return job;
+}
+
+static int want_modules(struct pass *p)
+{
+    sqlite3_stmt *s = NULL;
+    struct ids ids = {0};
+    struct module *modules = NULL;
+    int step = SQLITE_DONE, rc = load_modules(p, &ids, &modules);
+    if (rc == 0)
+        rc = db_prepare(p->db,
+                        "SELECT a.address_id, a.offset, a.module_id FROM address a WHERE a.module_id IS NOT NULL "
+                        "AND" WITHOUT_FRAMES,
+                        &s, p->err);
+    if (rc == 0) {
+        sqlite3_bind_int(s, 1, p->options->again);
+        while ((step = sqlite3_step(s)) == SQLITE_ROW) {
+            uint32_t place = ids_column(&ids, s, 2);
+            if (!place)
+                continue;
+            struct module *m = &modules[place - 1];
+            uint32_t job = module_job(p, m, sqlite3_column_int64(s, 2));
+            want(p, sqlite3_column_int64(s, 0), (uint64_t)sqlite3_column_int64(s, 1) + m->bias - 1, job, 0);
+        }
+    }
+    if (rc == 0 && step != SQLITE_DONE)
+        rc = db_error(p->db, p->err);
+    sqlite3_finalize(s);
+    free(ids.ids);
+    free(modules);
+    return rc;
+}
+
+/* Code in no module may be a just-in-time compiler's. Which process an address belongs to is known from the stacks of
+ * the sites that it is in. */
+static int want_jit(struct pass *p)
+{
+    sqlite3_stmt *s = NULL;
+    int rc = db_prepare(p->db, "SELECT process_id, pid FROM process", &s, p->err);
+    if (rc)
+        return rc;
+    struct buf list = BUF(1 << 20);
+    while (sqlite3_step(s) == SQLITE_ROW)
+        if (has_perf_map(sqlite3_column_int(s, 1)))
+            buf_printf(&list, "%s%lld", list.length ? "," : "", (long long)sqlite3_column_int64(s, 0));
+    sqlite3_finalize(s);
+    s = NULL;
+    if (list.length && !list.failed) {
+        struct buf sql = BUF(2 << 20);
+        buf_printf(
+            &sql,
+            "WITH RECURSIVE up(stack_id, process_id) AS (SELECT stack_id, process_id FROM site WHERE process_id IN "
+            "(%s) UNION SELECT s.parent_id, u.process_id FROM up u JOIN stack s USING(stack_id) WHERE s.parent_id "
+            "IS NOT NULL) SELECT DISTINCT a.address_id, a.offset, p.pid, p.process_id FROM up u JOIN stack s "
+            "USING(stack_id) JOIN address a USING(address_id) JOIN process p ON p.process_id = u.process_id WHERE "
+            "a.module_id IS NULL AND a.offset >= 0 AND" WITHOUT_FRAMES " ORDER BY a.address_id, p.process_id",
+            list.data);
+        rc = db_prepare(p->db, sql.data, &s, p->err);
+        buf_free(&sql);
+    }
+    buf_free(&list);
+    if (!s)
+        return rc;
+    sqlite3_bind_int(s, 1, p->options->again);
+    int step;
+    uint32_t order = 0;
+    while ((step = sqlite3_step(s)) == SQLITE_ROW)
+        want(p, sqlite3_column_int64(s, 0), (uint64_t)sqlite3_column_int64(s, 1) - 1,
+             job_for(p, NULL, NULL, sqlite3_column_int(s, 2)), order++);
+    if (step != SQLITE_DONE)
+        rc = db_error(p->db, p->err);
+    sqlite3_finalize(s);
+    return rc;
+}
+
+static int by_job(const void *a, const void *b)
+{
+    const struct wanted *x = a, *y = b;
+    if (x->job != y->job)
+        return x->job < y->job ? -1 : 1;
+    return x->offset < y->offset ? -1 : x->offset > y->offset;
+}
+
+static void give_offsets(struct pass *p)
+{
+    if (!p->wanted_count)
+        return;
+    qsort(p->wanted, p->wanted_count, sizeof *p->wanted, by_job);
+    p->offsets = xmalloc(p->wanted_count * sizeof *p->offsets);
+    size_t n = 0;
+    for (size_t i = 0; i < p->wanted_count; i++) {
+        struct symbols_job *job = &p->jobs[p->wanted[i].job];
+        if (job->count == 0)
+            job->offsets = p->offsets + n;
+        if (job->count && p->offsets[n - 1] == p->wanted[i].offset)
+            continue;
+        p->offsets[n++] = p->wanted[i].offset;
+        job->count++;
+    }
+}
+
+static void show_progress(size_t done, size_t count)
+{
+    char text[80];
+    int n = snprintf(text, sizeof text, "\rmemprof: symbolizing %zu/%zu modules%s", done, count,
+                     done == count ? "\r\033[K" : "");
+    if (n > 0 && write(STDERR_FILENO, text, (size_t)n) < 0)
+        return; /* nobody is looking */
+}
+
+/* --- rows -------------------------------------------------------------------------------------------------------- */
+
+static int run(struct pass *p, sqlite3_stmt *s)
+{
+    int rc = sqlite3_step(s) == SQLITE_DONE ? 0 : db_error(p->db, p->err);
+    sqlite3_reset(s);
+    sqlite3_clear_bindings(s);
+    return rc;
+}
+
+/* The same function is one row in all modules that hold it, when the debug information says where it is declared; names
+ * from symbol tables are told apart by module. */
+static uint32_t *function_slot(struct pass *p, int64_t file, int line, uint32_t job, const char *raw_name, int *is_new)
+{
+    struct buf key = BUF(1 << 20);
+    buf_printf(&key, "%lld:%d:%u:%s", (long long)file, line, file ? 0 : job + 1, raw_name);
+    uint32_t *slot = strmap_slot(p->functions, key.data ? key.data : "", key.length, is_new, NULL);
+    buf_free(&key);
+    return slot;
+}
+
+static int load_names(struct pass *p)
+{
+    sqlite3_stmt *s = NULL;
+    int rc = db_prepare(p->db, "SELECT file_id, path FROM file", &s, p->err);
+    if (rc)
+        return rc;
+    while (sqlite3_step(s) == SQLITE_ROW)
+        *strmap_slot(p->files, db_text(s, 1), (size_t)sqlite3_column_bytes(s, 1), NULL, NULL) =
+            (uint32_t)sqlite3_column_int64(s, 0);
+    sqlite3_finalize(s);
+    s = NULL;
+    rc = db_prepare(p->db, "SELECT function_id, file_id, line, raw_name FROM function WHERE file_id IS NOT NULL", &s,
+                    p->err);
+    if (rc)
+        return rc;
+    while (sqlite3_step(s) == SQLITE_ROW)
+        *function_slot(p, sqlite3_column_int64(s, 1), sqlite3_column_int(s, 2), 0, db_text(s, 3), NULL) =
+            (uint32_t)sqlite3_column_int64(s, 0);
+    sqlite3_finalize(s);
+    return 0;
+}
+
+/* One path for the ways in which debug information names a file: "a/../b" becomes "b" unless a is a link that leads
+ * elsewhere. */
+static const char *one_path(const char *path, char out[PATH_MAX])
+{
+    size_t length = strlen(path), n = 0;
+    if (!strstr(path, "/../") || length >= PATH_MAX || *path != '/')
+        return path;
+    for (const char *c = path; *c;) {
+        size_t part = strcspn(c + 1, "/") + 1; /* "/name" */
+        if (part == 3 && strncmp(c, "/..", 3) == 0) {
+            while (n && out[--n] != '/')
+                ;
+        } else {
+            memcpy(out + n, c, part);
+            n += part;
+        }
+        c += part;
+    }
+    out[n] = 0;
+    struct stat as_named, as_made;
+    if (stat(path, &as_named) == 0 &&
+        (stat(out, &as_made) || as_named.st_ino != as_made.st_ino || as_named.st_dev != as_made.st_dev))
+        return path;
+    return n ? out : path;
+}
+
+static int file_row(struct pass *p, const char *path, int64_t *id)
+{
+    *id = 0;
+    if (!path)
+        return 0;
+    int is_new;
+    uint32_t *known = strmap_slot(p->paths, path, strlen(path), &is_new, NULL);
+    if (!is_new) {
+        *id = *known;
+        return 0;
+    }
+    char buffer[PATH_MAX];
+    const char *one = one_path(path, buffer);
+    uint32_t *slot = strmap_slot(p->files, one, strlen(one), &is_new, NULL);
+    int rc = 0;
+    if (is_new) {
+        sqlite3_bind_text(p->insert_file, 1, one, -1, SQLITE_STATIC);
+        rc = run(p, p->insert_file);
+        *slot = (uint32_t)sqlite3_last_insert_rowid(p->db);
+    }
+    *known = *slot;
+    *id = *slot;
+    return rc;
+}
+
+static void bind_id(sqlite3_stmt *s, int at, int64_t id)
+{
+    if (id)
+        sqlite3_bind_int64(s, at, id);
+}
+
+static int function_row(struct pass *p, const struct symbols_frame *f, uint32_t job, int64_t *id)
+{
+    *id = 0;
+    if (!f->raw_name)
+        return 0;
+    int64_t file;
+    int rc = file_row(p, f->declared_file, &file);
+    if (rc)
+        return rc;
+    int is_new;
+    uint32_t *slot = function_slot(p, file, f->declared_line, job, f->raw_name, &is_new);
+    if (!is_new) {
+        *id = *slot;
+        return 0;
+    }
+    const char *name = f->name ? f->name : f->raw_name;
+    char *plain = symbols_plain_name(name);
+    sqlite3_bind_text(p->insert_function, 1, name, -1, SQLITE_STATIC);
+    sqlite3_bind_text(p->insert_function, 2, plain, -1, SQLITE_STATIC);
+    sqlite3_bind_text(p->insert_function, 3, f->raw_name, -1, SQLITE_STATIC);
+    bind_id(p->insert_function, 4, file);
+    bind_id(p->insert_function, 5, f->declared_line);
+    sqlite3_bind_int(p->insert_function, 6, allocator_is_function(f->raw_name, name, f->declared_file));
+    rc = run(p, p->insert_function);
+    free(plain);
+    *slot = (uint32_t)sqlite3_last_insert_rowid(p->db);
+    *id = *slot;
+    return rc;
+}
+
+static int frame_row(struct pass *p, const struct wanted *w, const struct symbols_frame *f, int depth)
+{
+    int64_t function = 0, file = 0;
+    int rc = f ? function_row(p, f, w->job, &function) : 0;
+    if (rc == 0 && f)
+        rc = file_row(p, f->file, &file);
+    if (rc)
+        return rc;
+    sqlite3_stmt *s = p->insert_frame;
+    sqlite3_bind_int64(s, 1, w->address_id);
+    sqlite3_bind_int(s, 2, depth);
+    bind_id(s, 3, function);
+    bind_id(s, 4, file);
+    if (f && file) {
+        bind_id(s, 5, f->line);
+        bind_id(s, 6, f->column);
+    }
+    sqlite3_bind_text(s, 7, p->jobs[w->job].path || !function ? "native" : "jit", -1, SQLITE_STATIC);
+    sqlite3_bind_int(s, 8, f && f->is_inline);
+    return run(p, s);
+}
+
+static int is_none(const struct symbols_job *job)
+{
+    return strncmp(job->source, "none", 4) == 0;
+}
+
+static int by_address(const void *a, const void *b)
+{
+    const struct wanted *x = a, *y = b;
+    if (x->address_id != y->address_id)
+        return x->address_id < y->address_id ? -1 : 1;
+    return x->order < y->order ? -1 : x->order > y->order;
+}
+
+static int write_frames(struct pass *p)
+{
+    struct symbols_frame frames[SYMBOLS_INLINE_MAX];
+    int rc = 0;
+    if (p->wanted_count)
+        qsort(p->wanted, p->wanted_count, sizeof *p->wanted, by_address);
+    for (size_t i = 0; i < p->wanted_count && rc == 0; i++) {
+        const struct wanted *w = &p->wanted[i];
+        int is_last = i + 1 == p->wanted_count || w[1].address_id != w->address_id;
+        int count = symbols_job_frames(&p->jobs[w->job], w->offset, frames);
+        if (count == 0 && !is_last)
+            continue; /* another process's map may know it */
+        if (p->options->again) {
+            if (is_none(&p->jobs[w->job]))
+                continue; /* what an earlier look-up found is better than nothing */
+            sqlite3_bind_int64(p->delete_frames, 1, w->address_id);
+            rc = run(p, p->delete_frames);
+        }
+        for (int depth = 0; depth < count && rc == 0; depth++)
+            rc = frame_row(p, w, &frames[depth], depth);
+        if (count == 0 && rc == 0)
+            rc = frame_row(p, w, NULL, 0);
+        while (i + 1 < p->wanted_count && p->wanted[i + 1].address_id == w->address_id)
+            i++;
+        if (finish_interrupted && rc == 0)
+            rc = -EINTR;
+    }
+    return rc;
+}
+
+static int write_sources(struct pass *p)
+{
+    sqlite3_stmt *s = NULL;
+    /* ?3: of a second look only what it found counts */
+    int rc = db_prepare(p->db, "UPDATE module SET symbols = ?1 WHERE module_id = ?2 AND (symbols IS NULL OR NOT ?3)",
+                        &s, p->err);
+    for (size_t i = 0; i < p->module_count && rc == 0; i++) {
+        const struct symbols_job *job = &p->jobs[p->modules[i].job];
+        sqlite3_bind_text(s, 1, job->source, -1, SQLITE_STATIC);
+        sqlite3_bind_int64(s, 2, p->modules[i].module_id);
+        sqlite3_bind_int(s, 3, is_none(job));
+        rc = run(p, s);
+    }
+    sqlite3_finalize(s);
+    return rc;
+}
+
+static int write_rows(struct pass *p)
+{
+    p->functions = strmap_open();
+    p->files = strmap_open();
+    p->paths = strmap_open();
+    int rc = load_names(p);
+    if (rc == 0)
+        rc = db_prepare(
+            p->db,
+            "INSERT INTO function(name, plain_name, raw_name, file_id, line, is_allocator) VALUES(?, ?, ?, ?, ?, ?)",
+            &p->insert_function, p->err);
+    if (rc == 0)
+        rc = db_prepare(p->db, "INSERT INTO file(path) VALUES(?)", &p->insert_file, p->err);
+    if (rc == 0)
+        rc = db_prepare(
+            p->db,
+            "INSERT OR IGNORE INTO frame(address_id, inline_depth, function_id, file_id, line, column, language, "
+            "is_inline) VALUES(?, ?, ?, ?, ?, ?, ?, ?)",
+            &p->insert_frame, p->err);
+    if (rc == 0)
+        rc = db_prepare(p->db, "DELETE FROM frame WHERE address_id = ?", &p->delete_frames, p->err);
+    if (rc == 0)
+        rc = write_frames(p);
+    if (rc == 0)
+        rc = write_sources(p);
+    if (rc == 0 && p->options->again)
+        rc = db_exec(p->db,
+                     "DELETE FROM function WHERE function_id NOT IN (SELECT function_id FROM frame WHERE function_id "
+                     "IS NOT NULL)",
+                     p->err);
+    return rc;
+}
+
+static void close_pass(struct pass *p)
+{
+    for (size_t i = 0; i < p->job_count; i++)
+        symbols_job_close(&p->jobs[i]);
+    for (size_t i = 0; i < p->string_count; i++)
+        free(p->strings[i]);
+    sqlite3_finalize(p->insert_function);
+    sqlite3_finalize(p->insert_file);
+    sqlite3_finalize(p->insert_frame);
+    sqlite3_finalize(p->delete_frames);
+    strmap_close(p->job_map);
+    strmap_close(p->functions);
+    strmap_close(p->files);
+    strmap_close(p->paths);
+    free(p->jobs);
+    free(p->strings);
+    free(p->modules);
+    free(p->wanted);
+    free(p->offsets);
+}
+
+int finish_symbols(sqlite3 *db, const struct finish_options *options, struct error *err)
+{
+    struct pass p = {.db = db, .options = options, .err = err, .job_map = strmap_open()};
+    int rc = want_modules(&p);
+    if (rc == 0)
+        rc = want_jit(&p);
+    if (rc == 0) {
+        give_offsets(&p);
+        rc = symbols_pool_run(p.jobs, p.job_count, &finish_interrupted, options->progress ? show_progress : NULL);
+    }
+    if (rc == 0 && (rc = db_exec(db, "BEGIN IMMEDIATE", err)) == 0) {
+        rc = write_rows(&p);
+        if (rc == 0)
+            rc = db_exec(db, "COMMIT", err);
+        if (rc)
+            sqlite3_exec(db, "ROLLBACK", NULL, NULL, NULL);
+    }
+    close_pass(&p);
+    return rc;
+}

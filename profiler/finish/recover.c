@@ -1,0 +1,97 @@
+/* A file whose collector was killed, or had no memory left: closed properly, told apart, symbolized. */
+#include "recover.h"
+
+#include "../../common/db.h"
+#include "symbolize.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* When the process began, in wall-clock seconds; 0: unknown. */
+static int64_t process_start_s(int pid)
+{
+    char path[64], text[1024], line[256];
+    long long ticks = 0, boot_s = 0;
+    snprintf(path, sizeof path, "/proc/%d/stat", pid);
+    FILE *f = fopen(path, "re");
+    size_t n = f ? fread(text, 1, sizeof text - 1, f) : 0;
+    if (f)
+        fclose(f);
+    text[n] = 0;
+    const char *rest = strrchr(text, ')'); /* the name may hold anything */
+    if (!rest || sscanf(rest + 1, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %lld",
+                        &ticks) != 1)
+        return 0;
+    f = fopen("/proc/stat", "re");
+    while (f && fgets(line, sizeof line, f))
+        if (sscanf(line, "btime %lld", &boot_s) == 1)
+            break;
+    if (f)
+        fclose(f);
+    return boot_s ? boot_s + ticks / sysconf(_SC_CLK_TCK) : 0;
+}
+
+static int same_host(sqlite3 *db)
+{
+    char host[256] = "";
+    gethostname(host, sizeof host - 1);
+    char *recorded = db_meta_text(db, "host");
+    int same = !recorded || strcmp(recorded, host) == 0;
+    free(recorded);
+    return same;
+}
+
+/* Its pid may be another process by now: one that began after the recording did. */
+static int collector_lives(sqlite3 *db)
+{
+    int64_t pid = db_meta_int(db, "collector_pid", 0);
+    int64_t start_s = db_meta_int(db, "start_unix_ns", 0) / 1000000000;
+    if (pid <= 0 || pid > INT32_MAX || !same_host(db) || (kill((pid_t)pid, 0) && errno == ESRCH))
+        return 0;
+    int64_t began_s = process_start_s((int)pid);
+    return !began_s || began_s <= start_s + 2;
+}
+
+/* 0: nothing to do. */
+static int is_orphan(const char *path)
+{
+    sqlite3 *db = NULL;
+    if (db_open_read(path, &db, NULL))
+        return 0; /* whoever reads it next will say what is wrong */
+    char *state = db_meta_text(db, "state");
+    int orphan = state && strcmp(state, "recording") == 0 && !collector_lives(db);
+    free(state);
+    sqlite3_close(db);
+    return orphan;
+}
+
+int recover_file(const char *path, struct error *err)
+{
+    if (!is_orphan(path))
+        return 0;
+    sqlite3 *db = NULL;
+    int rc = db_open_write(path, &db, err);
+    if (rc == 0) {
+        fprintf(stderr,
+                "memprof: %s: its recording was cut off (the collector was killed or out of memory); finishing what is "
+                "there\n",
+                path);
+        rc = db_exec(db, "PRAGMA wal_checkpoint(TRUNCATE); PRAGMA journal_mode = DELETE; BEGIN", err);
+    }
+    if (rc == 0) {
+        rc = db_meta_set_text(
+            db, "partial",
+            "the collector was killed or out of memory; its last second or two are missing, and what came after");
+        rc = rc ? rc : db_meta_set_text(db, "state", "recorded");
+        rc = rc ? db_error(db, err) : db_exec(db, "COMMIT", err);
+    }
+    sqlite3_close(db);
+    if (rc)
+        return rc;
+    struct finish_options options = {.progress = isatty(STDERR_FILENO)};
+    return symbolize_file(path, &options, -1, err);
+}

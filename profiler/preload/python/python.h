@@ -1,0 +1,91 @@
+/*
+ * python.h: the Python frames of the calling thread, read from CPython's own structures: no Python API, no GIL, no
+ * reference counts, no allocation. Frames are innermost first; those that one evaluation of the interpreter runs are a
+ * group, and take the place of its native frame in the stack.
+ */
+#ifndef MEMPROF_PYTHON_H
+#define MEMPROF_PYTHON_H
+
+#include "../../wire.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+#pragma GCC visibility push(hidden)
+
+/* 1: an interpreter is loaded. All that a program without one pays. */
+extern uint32_t python_loaded;
+
+/* Around a real dlclose, which may take the interpreter away from under the other threads. */
+int python_before_dlclose(void);
+void python_after_dlclose(int from_before);
+
+/* What the last frames of a thread were; zeroed memory at first. Only this thread uses it. */
+#define PYTHON_FRAMES WIRE_STACK_MAX
+struct python_contents { /* of a code object: what it is told by from another one that got its memory */
+    uint64_t name, file, table;
+    uint64_t name_hash, table_length, table_begin;
+    uint64_t file_length, file_end_at, file_end;
+    uint32_t file_kind, first_line, version;
+};
+struct python_seen {
+    uint64_t frame;                       /* 0: none */
+    uint64_t previous, instruction, code; /* its words */
+    uint64_t print;                       /* of the code; 0: none */
+    const struct python_contents *contents;
+    uint64_t sum;                         /* hash of it and all outside it */
+    uint32_t look;                        /* what of its code is to be looked at */
+    uint32_t frames;                      /* so many up to here, but for those that run no code */
+};
+#define PYTHON_SEARCH 4 /* remembered frames that a frame is looked for among; outer ones that may run its code */
+struct python_memory {
+    uint32_t count;
+    uint32_t pause; /* walks without memory, before it is tried again */
+    struct python_seen seen[PYTHON_SEARCH + PYTHON_FRAMES]; /* outermost first; the first are none */
+    struct python_contents contents[PYTHON_SEARCH + PYTHON_FRAMES];
+    uint64_t steps[PYTHON_FRAMES]; /* innermost first */
+};
+
+/* The hash of this thread's Python frames, `most` of them at most; 0: none. The hot path. m: NULL: nothing is remembered;
+ * the hash is the same. */
+uint64_t python_hash(struct python_memory *m, unsigned most);
+
+struct python_frame {
+    uint64_t print; /* of the code: equal for the same code, another one when its memory became another code */
+    uint64_t code;
+    uint64_t anchor; /* an address within the C frame of the evaluation; 0: the next frame is in the same one */
+    uint32_t offset; /* of the instruction, as the interpreter counts; 0xffffffff: not begun */
+    uint32_t id;     /* the caller's: a wire code id; PYTHON_NO_CODE: not to be shown */
+};
+#define PYTHON_NO_CODE 0xffffffffu
+
+/* The frames that python_hash saw. Returns how many; *is_cut: there are more. */
+unsigned python_frames(struct python_frame *frames, unsigned most, int *is_cut);
+
+/* What names a code object, for its definition. Parts point into the interpreter's memory. */
+struct python_text {
+    const void *data;
+    uint32_t kind; /* bytes a character: 1, 2 or 4 */
+    uint32_t count;
+};
+struct python_code {
+    uint32_t minor; /* of the interpreter's version: how to read the table */
+    uint32_t first_line;
+    struct python_text name, qualified_name, file, table;
+};
+/* 0: not a code object that names itself. */
+int python_code_read(uint64_t code, struct python_code *out);
+
+/* Joins native frames with Python's. sps: the stack pointer in each native frame. Returns the number of words in out,
+ * `most` at most (then *is_cut). */
+unsigned python_join(const uint64_t *pcs, const uint64_t *sps, unsigned native_count, const struct python_frame *frames,
+                     unsigned count, uint64_t *out, unsigned most, int *is_cut);
+
+/* Whether an mmap with this return address and length is the interpreter's, for an arena of small objects. Its module must
+ * be known already: after the stack was taken. */
+struct cfi_work;
+int python_takes_arena(uint64_t pc, uint64_t length, struct cfi_work *work);
+
+#pragma GCC visibility pop
+
+#endif

@@ -1,0 +1,306 @@
+/*
+ * A memory snapshot as torch.cuda.memory._dump_snapshot writes it, from the events of a recording. Its readers want:
+ * each block within a segment at every instant, blocks that fill their segments without gaps, and an entry for each
+ * birth and death between the first state and the final one. Where a recording knows no segments (glibc's heap),
+ * regions that hold all blocks stand for them. Protocol 4: PyTorch's viewer does not read 5.
+ */
+#include "export_torch.h"
+
+#include "../../common/db.h"
+#include "../../common/units.h"
+#include "../query/vtab_event.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define VIEWER_ENTRIES 200000 /* that PyTorch's viewer shows without long waits */
+#define SETTINGS_MAX   1000
+
+static int put_annotations(struct exporting *e, struct error *err)
+{
+    static const char sql[] = "SELECT time_ns, is_end, name, device_id FROM ("
+                              " SELECT start_ns AS time_ns, 0 AS is_end, name, device_id, mark_id FROM mark WHERE "
+                              "is_range OR name <> 'snapshot'"
+                              " UNION ALL SELECT coalesce(end_ns, start_ns), 1, name, device_id, mark_id FROM mark"
+                              " WHERE end_ns IS NOT NULL OR (NOT is_range AND name <> 'snapshot'))"
+                              " ORDER BY time_ns, mark_id, is_end";
+    struct pickler *p = &e->pickle;
+    sqlite3_stmt *s = NULL;
+    int64_t count = 0;
+    int step, rc = db_prepare(e->db, sql, &s, err);
+    if (rc)
+        return rc;
+    torch_begin(p, ']');
+    while ((step = sqlite3_step(s)) == SQLITE_ROW) {
+        int number = 0;
+        for (int i = 0; i < e->trace_count; i++)
+            if (sqlite3_column_type(s, 3) != SQLITE_NULL && e->traces[i].device_id == sqlite3_column_int64(s, 3))
+                number = e->traces[i].number;
+        torch_begin(p, '}');
+        torch_word(p, WORD_stage);
+        torch_word(p, sqlite3_column_int(s, 1) ? WORD_END : WORD_START);
+        torch_word(p, WORD_name);
+        torch_text(p, db_text(s, 2));
+        torch_item(p, WORD_device, number);
+        torch_item(p, WORD_time_us, e->start_us + sqlite3_column_int64(s, 0) / 1000);
+        torch_op(p, 'u');
+        torch_next_item(p, ++count);
+    }
+    torch_op(p, 'e');
+    rc = step == SQLITE_DONE ? 0 : db_error(e->db, err);
+    sqlite3_finalize(s);
+    return rc;
+}
+
+/* A word of Python, a number, or a text. */
+static void put_value(struct pickler *p, const char *text)
+{
+    char *end;
+    long long number = strtoll(text, &end, 10);
+    if (strcmp(text, "True") == 0 || strcmp(text, "False") == 0) {
+        torch_op(p, *text == 'T' ? '\x88' : '\x89');
+    } else if (*text && !*end && errno != ERANGE) {
+        torch_number(p, number);
+    } else {
+        double real = strtod(text, &end);
+        if (*text && !*end && strspn(text, "-+.0123456789eE") == strlen(text))
+            torch_float(p, real);
+        else
+            torch_text(p, text);
+    }
+}
+
+/* Those of an imported snapshot; readers look for PYTORCH_CUDA_ALLOC_CONF in all. */
+static int put_settings(struct exporting *e, struct error *err)
+{
+    static const char sql[] =
+        "SELECT substr(key, 7), CAST(value AS TEXT) FROM meta WHERE key LIKE 'torch.%' AND value IS NOT NULL"
+        " UNION SELECT 'PYTORCH_CUDA_ALLOC_CONF', '' WHERE NOT EXISTS(SELECT 1 FROM meta WHERE key = "
+        "'torch.PYTORCH_CUDA_ALLOC_CONF') ORDER BY 1";
+    struct pickler *p = &e->pickle;
+    sqlite3_stmt *s = NULL;
+    int64_t count = 0;
+    int step, rc = db_prepare(e->db, sql, &s, err);
+    if (rc)
+        return rc;
+    torch_begin(p, '}');
+    while ((step = sqlite3_step(s)) == SQLITE_ROW && count++ < SETTINGS_MAX) {
+        torch_text(p, db_text(s, 0));
+        errno = 0;
+        put_value(p, db_text(s, 1));
+    }
+    torch_op(p, 'u');
+    rc = step == SQLITE_DONE || step == SQLITE_ROW ? 0 : db_error(e->db, err);
+    sqlite3_finalize(s);
+    return rc;
+}
+
+/* --- the whole -------------------------------------------------------------------------------------------------- */
+
+/* GPUs by their numbers; the host, where it is asked for or where there is nothing else, as device 0. */
+static int choose_devices(struct exporting *e, const char *wanted, char names[TORCH_DEVICES_MAX][64], struct error *err)
+{
+    static const char sql[] =
+        "SELECT d.device_id, d.name FROM device d WHERE CASE WHEN ?1 IS NOT NULL THEN d.name = ?1 WHEN EXISTS(SELECT 1 "
+        "FROM total t JOIN device g USING(device_id) WHERE g.name LIKE 'cuda:%' AND (t.alloc_count > 0 OR "
+        "t.peak_reserved_bytes > 0)) OR NOT EXISTS(SELECT 1 FROM device WHERE name = 'host') THEN d.name LIKE 'cuda:%' "
+        "ELSE d.name "
+        "= "
+        "'host' END ORDER BY d.device_id LIMIT 64";
+    sqlite3_stmt *s = NULL;
+    int step, rc = db_prepare(e->db, sql, &s, err);
+    if (rc)
+        return rc;
+    sqlite3_bind_text(s, 1, wanted, -1, SQLITE_TRANSIENT);
+    while ((step = sqlite3_step(s)) == SQLITE_ROW && e->trace_count < TORCH_DEVICES_MAX) {
+        const char *name = db_text(s, 1);
+        int number = strncmp(name, "cuda:", 5) == 0 ? atoi(name + 5) : 0;
+        if (number < 0 || number >= TORCH_DEVICES_MAX)
+            continue;
+        snprintf(names[e->trace_count], 64, "%s", name);
+        e->traces[e->trace_count++] = (struct trace){.device_id = sqlite3_column_int64(s, 0), .number = number};
+    }
+    rc = step == SQLITE_DONE || step == SQLITE_ROW ? 0 : db_error(e->db, err);
+    sqlite3_finalize(s);
+    if (rc == 0 && !e->trace_count)
+        rc = error_set(err, EINVAL, "export: no device '%s' in this recording; 'memprof report --by device' lists them",
+                       wanted ? wanted : "host");
+    return rc;
+}
+
+/* Of the host's processes the one that allocated most: each has addresses of its own, and a snapshot is of one. */
+static void choose_process(struct exporting *e)
+{
+    for (int i = 0; i < e->trace_count; i++) {
+        if (e->traces[i].device_id || e->is_import)
+            continue;
+        e->traces[i].process_id = db_int(
+            e->db,
+            "SELECT t.process_id FROM account a JOIN thread t ON t.thread_id = a.key_id WHERE a.scope = 'thread' AND "
+            "a.device_id = 0 AND a.kind = 'all' GROUP BY t.process_id ORDER BY sum(a.alloc_bytes) DESC, 1 LIMIT 1",
+            0);
+        e->other_processes = db_int(
+            e->db,
+            "SELECT count(DISTINCT t.process_id) - 1 FROM account a JOIN thread t ON t.thread_id = a.key_id WHERE "
+            "a.scope = 'thread' AND a.device_id = 0 AND a.alloc_count > 0",
+            0);
+    }
+}
+
+/* A list for each number up to the largest; those between are empty. */
+static int put_traces(struct exporting *e, char names[TORCH_DEVICES_MAX][64], struct error *err)
+{
+    int rc = 0, next = 0;
+    torch_begin(&e->pickle, ']');
+    for (int number = 0; rc == 0 && next < e->trace_count; number++) {
+        int found = -1;
+        for (int i = 0; i < e->trace_count && found < 0; i++)
+            if (e->traces[i].number == number)
+                found = i;
+        if (found >= 0) {
+            rc = torch_trace_write(e, &e->traces[found], names[found], err);
+            next++;
+        } else {
+            torch_op(&e->pickle, ']');
+            torch_memoize(&e->pickle);
+        }
+    }
+    torch_op(&e->pickle, 'e');
+    return rc;
+}
+
+static int put_all(struct exporting *e, char names[TORCH_DEVICES_MAX][64], struct error *err)
+{
+    struct pickler *p = &e->pickle;
+    int64_t count = 0;
+    torch_bytes(p, "\x80\x04", 2);
+    torch_begin(p, '}');
+    torch_word(p, WORD_device_traces);
+    int rc = put_traces(e, names, err);
+    if (rc)
+        return rc;
+    torch_word(p, WORD_segments);
+    torch_begin(p, ']');
+    for (int i = 0; i < e->trace_count; i++)
+        torch_final_write(e, &e->traces[i], &count);
+    torch_op(p, 'e');
+    torch_word(p, WORD_external_annotations);
+    rc = put_annotations(e, err);
+    torch_word(p, WORD_allocator_settings);
+    if (rc == 0)
+        rc = put_settings(e, err);
+    torch_bytes(p, "u.", 2);
+    return rc ? rc : p->rc;
+}
+
+static void close_export(struct exporting *e)
+{
+    for (int i = 0; i < e->trace_count; i++) {
+        struct trace *t = &e->traces[i];
+        free(t->blocks);
+        free(t->segments);
+        free(t->region_list);
+        page_map_free(&t->live);
+        page_map_free(&t->regions);
+        page_map_free(&t->processes);
+    }
+    free(e->traces);
+    page_map_free(&e->pickle.frames);
+    page_map_free(&e->pickle.stacks);
+    walk_close(e->pickle.walk);
+    buf_free(&e->pickle.text);
+}
+
+static void note_count(struct buf *note, int64_t count, const char *one, const char *many)
+{
+    char text[UNITS_TEXT];
+    if (count > 0)
+        buf_printf(note, "%s %s\n", units_count(text, count), count == 1 ? one : many);
+}
+
+/* Devices that have memory and no place in the file. */
+static void note_devices(const struct exporting *e, struct buf *note)
+{
+    sqlite3_stmt *s = NULL;
+    if (sqlite3_prepare_v2(
+            e->db,
+            "SELECT device_id, name, alloc_count FROM total JOIN device USING(device_id) WHERE kind = 'all' "
+            "AND alloc_count > 0 ORDER BY 1",
+            -1, &s, NULL) != SQLITE_OK)
+        return;
+    while (sqlite3_step(s) == SQLITE_ROW) {
+        int is_in = 0;
+        char text[UNITS_TEXT];
+        for (int i = 0; i < e->trace_count; i++)
+            is_in |= e->traces[i].device_id == sqlite3_column_int64(s, 0);
+        if (!is_in)
+            buf_printf(note, "%s is not in it, with %s allocations: --device %s\n", db_text(s, 1),
+                       units_count(text, sqlite3_column_int64(s, 2)), db_text(s, 1));
+    }
+    sqlite3_finalize(s);
+}
+
+/* Everything that the recording has, and the file has not. */
+static void tell(const struct exporting *e, struct export_result *result)
+{
+    struct buf note = BUF(sizeof result->note - 1);
+    char *kept = db_meta_text(e->db, "events_kept"), text[UNITS_TEXT];
+    note_devices(e, &note);
+    note_count(&note, e->other_processes,
+               "other process is not in it: a snapshot is of one, and this is of the one that allocated most",
+               "other processes are not in it: a snapshot is of one, and this is of the one that allocated most");
+    if (kept && strcmp(kept, "last") == 0)
+        buf_puts(
+            &note,
+            "the recording kept its last events only: blocks from before them that were never freed are missing\n");
+    note_count(&note, e->early_left_out, "event before the last ones is not in it (--max-events)",
+               "events before the last ones are not in it (--max-events)");
+    note_count(&note, e->small_left_out, "allocation of a small block is not in it (--min-size)",
+               "allocations of small blocks are not in it (--min-size)");
+    note_count(&note, e->left_out,
+               "event or block is not in it: it overlaps others, or its address cannot be told apart",
+               "events or blocks are not in it: they overlap others, or their addresses cannot be told apart");
+    if (e->entries > VIEWER_ENTRIES)
+        buf_printf(&note,
+                   "PyTorch's viewer takes minutes for more than %s entries: --min-size 1024 or --max-events %d leaves "
+                   "out the least\n",
+                   units_count(text, VIEWER_ENTRIES), VIEWER_ENTRIES / 2);
+    snprintf(result->note, sizeof result->note, "%s", note.data ? note.data : "");
+    buf_free(&note);
+    free(kept);
+}
+
+int export_torch(sqlite3 *db, const struct export_options *options, FILE *out, struct export_result *result,
+                 struct error *err)
+{
+    char names[TORCH_DEVICES_MAX][64];
+    char *from = db_meta_text(db, "imported_from"), *kept = db_meta_text(db, "events_kept");
+    struct exporting e = {.db = db,
+                          .is_import = from != NULL,
+                          .start_us = db_meta_int(db, "start_unix_ns", 0) / 1000,
+                          .options = options};
+    int rc = 0;
+    e.pickle = (struct pickler){.out = out, .text = BUF(1 << 20), .err = err};
+    e.traces = xcalloc(TORCH_DEVICES_MAX, sizeof *e.traces);
+    if (kept && strcmp(kept, "none") == 0)
+        rc = error_set(err, EINVAL,
+                       "export: recorded with --aggregate: a snapshot is made of events, and this has none");
+    free(from);
+    free(kept);
+    if (rc == 0 && vtab_event_register(db) != SQLITE_OK)
+        rc = db_error(db, err);
+    if (rc == 0)
+        rc = walk_open(db, TREE_BOTH, &e.pickle.walk, err);
+    if (rc == 0)
+        rc = choose_devices(&e, options->device, names, err);
+    if (rc == 0) {
+        choose_process(&e);
+        rc = put_all(&e, names, err);
+    }
+    result->item_count = e.entries;
+    result->item = "entries";
+    tell(&e, result);
+    close_export(&e);
+    return rc;
+}

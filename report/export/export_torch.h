@@ -1,0 +1,112 @@
+/*
+ * export_torch.h: what the files export_torch*.c share, nobody else: the pickle being written, and the state of each device.
+ */
+#ifndef MEMPROF_EXPORT_TORCH_H
+#define MEMPROF_EXPORT_TORCH_H
+
+#include "export.h"
+#include "../query/page_map.h"
+#include "../query/walk.h"
+
+#define TORCH_DEVICES_MAX  64
+#define TORCH_REGION_BYTES (2ull << 20) /* what stands for segments comes in these */
+
+/* clang-format off */
+#define TORCH_WORDS(X) \
+    X(action) X(addr) X(size) X(stream) X(time_us) X(frames) X(device_free) X(name) X(filename) X(line)       \
+    X(device) X(address) X(total_size) X(allocated_size) X(active_size) X(requested_size) X(segment_type)     \
+    X(segment_pool_id) X(is_expandable) X(blocks) X(state) X(stage) X(START) X(END) X(segments)               \
+    X(device_traces) X(allocator_settings) X(external_annotations) X(alloc)        \
+    X(free_requested) X(free_completed) X(segment_alloc) X(segment_free) X(segment_map) X(segment_unmap)      \
+    X(oom) X(large) X(small) X(active_allocated) X(active_pending_free) X(inactive)
+/* clang-format on */
+
+enum word {
+#define X(name) WORD_##name,
+    TORCH_WORDS(X)
+#undef X
+        WORD_COUNT
+};
+
+struct pickler {
+    FILE *out;
+    uint32_t memo_count;
+    uint32_t word_memo[WORD_COUNT]; /* number plus 1; 0: not written yet */
+    struct page_map frames;         /* address_id and place in its inline chain -> memo */
+    struct page_map stacks;         /* stack_id and whether of a free -> memo of the list */
+    uint32_t freed_memo;            /* of the frame that stands before the stacks of frees, plus 1 */
+    struct walk *walk;
+    struct buf text;
+    struct error *err;
+    int rc;
+};
+
+/* export_torch_pickle.c. Words, frames and lists of frames are written once. */
+void torch_bytes(struct pickler *p, const void *data, size_t length);
+void torch_op(struct pickler *p, char code);
+uint32_t torch_memoize(struct pickler *p); /* the number of what was just written */
+void torch_number(struct pickler *p, int64_t v);
+void torch_text(struct pickler *p, const char *text); /* always valid UTF-8 */
+void torch_word(struct pickler *p, enum word word);
+void torch_item(struct pickler *p, enum word key, int64_t value);
+void torch_begin(struct pickler *p, char container); /* and its first group of items */
+void torch_next_item(struct pickler *p, int64_t count); /* after item number count of a list: a full group ends */
+void torch_frames(struct pickler *p, int64_t stack_id); /* "frames" and the list */
+void torch_frames_freed(struct pickler *p, int64_t stack_id); /* of a free: who allocated, and that it says that */
+void torch_float(struct pickler *p, double v);
+
+enum block_state { BLOCK_UNUSED, BLOCK_ACTIVE, BLOCK_PENDING };
+
+struct block {
+    uint64_t address;
+    int64_t size_bytes, stack_id;
+    uint8_t kind;
+    uint8_t state; /* enum block_state */
+};
+
+struct range {
+    uint64_t start, end;
+    int64_t stack_id, stream, pool[2];
+    int is_expandable, is_small;
+};
+
+struct trace { /* of one device */
+    int64_t device_id;
+    int number; /* as PyTorch counts */
+    int64_t process_id; /* this one only; 0: all */
+    int64_t count;
+    struct block *blocks;
+    uint32_t block_count, block_capacity;
+    struct page_map live;   /* address, kind -> index */
+    struct range *segments; /* by address, disjoint */
+    uint32_t segment_count, segment_capacity;
+    struct page_map regions; /* numbers of TORCH_REGION_BYTES that blocks without a segment lay in */
+    uint64_t *region_list;
+    uint32_t region_count, region_capacity;
+    struct page_map processes; /* id -> order */
+    uint32_t process_count;
+};
+
+struct exporting {
+    sqlite3 *db;
+    struct pickler pickle;
+    int64_t start_us;
+    const struct export_options *options;
+    int is_import;
+    struct trace *traces;
+    int trace_count;
+    int64_t entries;
+    int64_t other_processes; /* of the host that are not in it: a snapshot is of one process */
+    int64_t small_left_out, early_left_out; /* allocations and events that the options leave out */
+    int64_t left_out; /* blocks of processes beyond PROCESSES_MAX, or across segments */
+};
+
+/* export_torch_trace.c: the history of a device, and its state at the end of it */
+int torch_trace_write(struct exporting *e, struct trace *t, const char *device, struct error *err);
+uint32_t torch_segment_at(const struct trace *t, uint64_t address); /* the first that ends after it */
+void torch_segment_insert(struct trace *t, uint32_t at, const struct range *r);
+
+/* export_torch_final.c: segments and their blocks. count: of all devices' segments so far */
+void torch_final_write(struct exporting *e, struct trace *t, int64_t *count);
+
+#endif

@@ -1,0 +1,179 @@
+#include "advice.h"
+
+#include "../../common/db.h"
+#include "../../common/units.h"
+#include "../print/table.h"
+#include "../../common/text.h"
+#include "../query/tree.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+int64_t advice_arenas_peak(sqlite3 *db)
+{
+    return db_int(db, "SELECT CAST(total(peak_reserved_bytes) AS INTEGER) FROM total WHERE kind = 'arena'", 0);
+}
+
+/* More than half. */
+static int is_most(double part, double whole)
+{
+    return whole > 0 && part > whole / 2;
+}
+
+static int percent(double part, double whole)
+{
+    return (int)(100 * part / whole);
+}
+
+/* Whether the outermost frame that was recorded is not the outermost one. The tree may hold a cycle. */
+static int is_cut(const struct tree *t, uint32_t node)
+{
+    for (int depth = 0; depth < TREE_DEPTH_MAX && t->nodes[node].parent; depth++)
+        node = t->nodes[node].parent;
+    return t->nodes[node].is_cut;
+}
+
+static void cut_stacks(sqlite3 *db, void (*add)(void *context, const char *advice), void *context)
+{
+    struct tree tree = {0};
+    struct error err;
+    sqlite3_stmt *s = NULL;
+    double cut = 0, all = 0;
+    if (db_int(db, "SELECT count(*) FROM counter WHERE name = 'stack_cut' AND value > 0", 0) == 0)
+        return;
+    if (tree_open(db, &tree, &err) == 0 &&
+        sqlite3_prepare_v2(db, "SELECT stack_id, alloc_count FROM site", -1, &s, NULL) == SQLITE_OK)
+        while (sqlite3_step(s) == SQLITE_ROW) {
+            double count = (double)sqlite3_column_int64(s, 1);
+            uint32_t node = tree_node(&tree, sqlite3_column_int64(s, 0));
+            all += count;
+            cut += node && is_cut(&tree, node) ? count : 0;
+        }
+    sqlite3_finalize(s);
+    tree_close(&tree);
+    if (!is_most(cut, all))
+        return;
+    struct buf text = BUF(4096);
+    buf_printf(
+        &text,
+        "%d %% of the allocations have cut stacks, whose outer callers are not known: record again with a larger "
+        "--depth (at most 1024)",
+        percent(cut, all));
+    add(context, text.data);
+    buf_free(&text);
+}
+
+/* Modules by what their code held itself at the peaks of all devices, those without lines apart. */
+static const char module_sql[] =
+    "SELECT k.path, sum(a.at_peak_bytes) AS bytes, max(m.symbols = 'symtab') FROM account a JOIN module_key k ON "
+    "k.key_id = a.key_id JOIN (SELECT path, build_id, symbols FROM module GROUP BY path, build_id) m ON m.path = "
+    "k.path "
+    "AND m.build_id IS k.build_id WHERE a.scope = 'module' AND a.inclusive = 0 AND a.kind = 'all' AND a.at_peak_bytes "
+    "> 0 "
+    "AND (m.symbols = 'symtab' OR m.symbols LIKE 'none%') GROUP BY k.path ORDER BY bytes DESC";
+
+static void missing_symbols(sqlite3 *db, void (*add)(void *context, const char *advice), void *context)
+{
+    sqlite3_stmt *s = NULL;
+    struct buf name = BUF(1 << 16), text = BUF(1 << 17);
+    double missing = 0,
+           all =
+               (double)db_int(db, "SELECT CAST(total(peak_active_bytes) AS INTEGER) FROM total WHERE kind = 'all'", 0);
+    int has_names = 0;
+    if (sqlite3_prepare_v2(db, module_sql, -1, &s, NULL) == SQLITE_OK)
+        while (sqlite3_step(s) == SQLITE_ROW) {
+            if (!name.length) {
+                buf_puts(&name, text_basename(db_text(s, 0)));
+                has_names = sqlite3_column_int(s, 2);
+            }
+            missing += (double)sqlite3_column_int64(s, 1);
+        }
+    sqlite3_finalize(s);
+    if (name.length && is_most(missing, all)) {
+        buf_printf(&text,
+                   "%d %% of the peak is in code without %s, most of it in %s: install its -dbgsym package or set "
+                   "DEBUGINFOD_URLS (your own code: compile with -g), and record again",
+                   percent(missing, all) > 100 ? 100 : percent(missing, all),
+                   has_names ? "line information" : "symbols", name.data);
+        add(context, text.data);
+    }
+    buf_free(&name);
+    buf_free(&text);
+}
+
+/* Objects of at most 512 bytes, most of what a Python program allocates, come from pymalloc unless it was told not to.
+ */
+static void python_arenas(sqlite3 *db, void (*add)(void *context, const char *advice), void *context)
+{
+    struct buf text = BUF(1024);
+    char size[UNITS_TEXT];
+    int64_t peak = advice_arenas_peak(db);
+    if (peak > 0) {
+        buf_printf(
+            &text,
+            "Python's small objects are inside its arenas, which are reserved and not active: %s at most, by line "
+            "with 'memprof report --segments'; 'memprof run --python-allocators' counts each object",
+            units_bytes(size, peak));
+        add(context, text.data);
+    }
+    buf_free(&text);
+}
+
+/* An allocation at the address of a live block: somebody freed that one past the hooks. */
+static void missed_frees(sqlite3 *db, void (*add)(void *context, const char *advice), void *context)
+{
+    struct buf text = BUF(1024);
+    char count[UNITS_TEXT];
+    char *options = db_meta_text(db, "options");
+    int64_t missed = db_int(db, "SELECT CAST(total(value) AS INTEGER) FROM counter WHERE name = 'replaced_block'", 0);
+    int is_whole = db_int(db, "SELECT total(value) = 0 FROM counter WHERE name = 'lost_event'", 0);
+    if (missed > 0 && is_whole && !(options && strstr(options, "--deepbind"))) {
+        buf_printf(
+            &text,
+            "%s block%s freed by calls that were not seen, so what is live is too high: code that calls the C "
+            "library past preloaded libraries, as those loaded with RTLD_DEEPBIND do; record again with --deepbind",
+            units_count(count, missed), missed == 1 ? " was" : "s were");
+        add(context, text.data);
+    }
+    free(options);
+    buf_free(&text);
+}
+
+void advice_each(sqlite3 *db, void (*add)(void *context, const char *advice), void *context)
+{
+    cut_stacks(db, add, context);
+    missed_frees(db, add, context);
+    missing_symbols(db, add, context);
+    python_arenas(db, add, context);
+}
+
+static void print(void *context, const char *advice)
+{
+    struct buf text = BUF(1 << 18);
+    buf_printf(&text, "! %s", advice);
+    table_line(context, TABLE_STRONG, text.data ? text.data : advice);
+    buf_free(&text);
+}
+
+void advice_print(sqlite3 *db, const struct report_out *out)
+{
+    advice_each(db, print, (void *)(uintptr_t)out);
+}
+
+static void append(void *context, const char *advice)
+{
+    struct buf *list = context;
+    buf_puts(list, list->length ? ", " : "");
+    record_json_string(list, advice);
+}
+
+void advice_record(sqlite3 *db, struct record *record)
+{
+    struct buf list = BUF(1 << 20);
+    if (record->out->format != REPORT_JSON)
+        return;
+    advice_each(db, append, &list);
+    fprintf(record->out->file, ",\n\"advice\": [%s]", list.data ? list.data : "");
+    buf_free(&list);
+}

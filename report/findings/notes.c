@@ -1,0 +1,110 @@
+#include "notes.h"
+
+#include "../../common/db.h"
+#include "../../common/units.h"
+#include "../print/table.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+/* Counters that mean that numbers are too small; all others are shown by `memprof info` alone. */
+static const char *const losses[] = {"lost_event", "map_refused", "early_count"};
+
+static void add_losses(sqlite3 *db, void (*add)(void *context, enum note_kind kind, const char *note), void *context)
+{
+    sqlite3_stmt *s = NULL;
+    if (sqlite3_prepare_v2(db, "SELECT total(value), max(text) FROM counter WHERE name = ?", -1, &s, NULL) != SQLITE_OK)
+        return;
+    for (size_t i = 0; i < sizeof losses / sizeof *losses; i++) {
+        char count[UNITS_TEXT];
+        sqlite3_bind_text(s, 1, losses[i], -1, SQLITE_STATIC);
+        if (sqlite3_step(s) == SQLITE_ROW && sqlite3_column_int64(s, 0) > 0) {
+            struct buf text = BUF(1 << 16);
+            buf_printf(&text, "not recorded: %s %s", units_count(count, sqlite3_column_int64(s, 0)), db_text(s, 1));
+            if (text.data)
+                add(context, NOTE_MISSING, text.data);
+            buf_free(&text);
+        }
+        sqlite3_reset(s);
+    }
+    sqlite3_finalize(s);
+}
+void notes_each(sqlite3 *db, void (*add)(void *context, enum note_kind kind, const char *note), void *context)
+{
+    char *partial = db_meta_text(db, "partial"), *state = db_meta_text(db, "state");
+    struct buf text = BUF(1 << 16);
+    if (partial) {
+        buf_printf(&text, "partial recording: %s", partial);
+        if (text.data)
+            add(context, NOTE_MISSING, text.data);
+    } else if (state && strcmp(state, "recording") == 0) {
+        add(context, NOTE_MISSING, "still being recorded: the numbers go up to the last second");
+    }
+    buf_free(&text);
+    free(partial);
+    free(state);
+    char *import = db_meta_text(db, "import_note");
+    if (import)
+        add(context, NOTE_ABOUT, import);
+    free(import);
+    add_losses(db, add, context);
+    if (db_int(db, "SELECT total(value) > 0 FROM counter WHERE name = 'python_unknown'", 0))
+        add(context, NOTE_MISSING,
+            "the frames of this Python are not understood: stacks are native only (versions 3.9 to 3.14 are)");
+}
+
+static void print_note(void *context, enum note_kind kind, const char *note)
+{
+    (void)kind;
+    struct buf text = BUF(1 << 16);
+    buf_printf(&text, "! %s", note);
+    if (text.data)
+        table_line(context, TABLE_STRONG, text.data);
+    buf_free(&text);
+}
+
+void notes_print(sqlite3 *db, const struct report_out *out)
+{
+    notes_each(db, print_note, (void *)(uintptr_t)out);
+}
+
+const char *notes_date(char text[32], int64_t unix_ns)
+{
+    time_t seconds = (time_t)(unix_ns / 1000000000);
+    struct tm tm;
+    if (!localtime_r(&seconds, &tm) || !strftime(text, 32, "%Y-%m-%d %H:%M:%S", &tm))
+        strcpy(text, "?");
+    return text;
+}
+
+static void record_note(void *context, enum note_kind kind, const char *note)
+{
+    (void)kind;
+    struct buf *list = context;
+    buf_puts(list, list->length ? ", " : "");
+    record_json_string(list, note);
+}
+
+static void member_meta(sqlite3 *db, struct record *record, const char *key)
+{
+    char *value = db_meta_text(db, key);
+    record_member_text(record, key, value);
+    free(value);
+}
+
+void notes_record(sqlite3 *db, const char *file, struct record *record)
+{
+    struct buf list = BUF(1 << 20);
+    if (record->out->format != REPORT_JSON)
+        return;
+    record_member_text(record, "file", file);
+    member_meta(db, record, "command");
+    member_meta(db, record, "host");
+    record_member_int(record, "start_unix_ns", db_meta_int(db, "start_unix_ns", 0));
+    record_member_int(record, "duration_ns", db_meta_int(db, "duration_ns", 0));
+    member_meta(db, record, "state");
+    notes_each(db, record_note, &list);
+    fprintf(record->out->file, ",\n\"notes\": [%s]", list.data ? list.data : "");
+    buf_free(&list);
+}

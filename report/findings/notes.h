@@ -1,0 +1,25 @@
+/*
+ * notes.h: what every report says first: what was run, and what is missing in the file.
+ */
+#ifndef MEMPROF_NOTES_H
+#define MEMPROF_NOTES_H
+
+#include "../print/out.h"
+#include "../print/record.h"
+
+#include <sqlite3.h>
+
+enum note_kind {
+    NOTE_MISSING, /* the recording is not whole */
+    NOTE_ABOUT    /* what an import has to say of its file */
+};
+
+/* Lines such as "partial: the collector was killed or out of memory"; each call of add gets one. */
+void notes_each(sqlite3 *db, void (*add)(void *context, enum note_kind kind, const char *note), void *context);
+void notes_print(sqlite3 *db, const struct report_out *out);
+/* JSON: members file (as the user named it), command, start_unix_ns, duration_ns, notes of the open document. */
+void notes_record(sqlite3 *db, const char *file, struct record *record);
+/* "2026-06-30 12:00:00" in local time, to text[32]. */
+const char *notes_date(char text[32], int64_t unix_ns);
+
+#endif

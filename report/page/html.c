@@ -1,0 +1,354 @@
+/* The page as a file: the template, its parts in their places, and a rename at the end. */
+#include "html.h"
+
+#include "../../common/db.h"
+#include "page_data.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* templates/, embedded by the build */
+#define TEMPLATES(X)                                                                                                   \
+    X(page_html)                                                                                                       \
+    X(page_css)                                                                                                        \
+    X(units_js)                                                                                                        \
+    X(model_js)                                                                                                        \
+    X(figure_js)                                                                                                       \
+    X(timeline_js)                                                                                                     \
+    X(tables_js)                                                                                                       \
+    X(flame_js)                                                                                                        \
+    X(growth_js)                                                                                                       \
+    X(source_js)                                                                                                       \
+    X(layers_js)                                                                                                       \
+    X(failures_js)                                                                                                     \
+    X(blocks_js)                                                                                                       \
+    X(app_js)
+#define X(name)                                                                                                        \
+    extern const char templates_##name[];                                                                              \
+    extern const unsigned long templates_##name##_length;
+TEMPLATES(X)
+#undef X
+
+struct render {
+    struct page *page;
+    FILE *out;
+    char nonce[33];
+};
+
+typedef int (*write_data)(struct page *page, struct page_pack *pack);
+
+static int write_pack(struct render *r, write_data write, int packed)
+{
+    struct page_pack pack;
+    pack_begin(&pack, r->out, packed);
+    int rc = write(r->page, &pack), failed = pack_end(&pack);
+    if (!rc && failed)
+        rc = error_set(r->page->err, -failed, "writing the page: %s", strerror(-failed));
+    return rc;
+}
+
+static int write_text(struct render *r, const char *text, size_t length)
+{
+    fwrite(text, 1, length, r->out);
+    return 0;
+}
+
+static int part_nonce(struct render *r)
+{
+    return write_text(r, r->nonce, strlen(r->nonce));
+}
+
+/* The first word of a shell's command line, without its quotes. */
+static void first_word(const char *command, struct buf *word)
+{
+    int quoted = 0;
+    for (const char *p = command; *p && (quoted || *p != ' '); p++) {
+        if (*p == '\'')
+            quoted = !quoted;
+        else if (*p != '\\' || quoted || !p[1])
+            buf_putc(word, *p);
+        else
+            buf_putc(word, *++p);
+    }
+}
+
+/* What the user called the program: its file may have another name (busybox, redis-server). */
+static int part_title(struct render *r)
+{
+    struct buf b = BUF(1u << 16), word = BUF(1u << 16);
+    char *name = NULL;
+    sqlite3_stmt *s = page_query(r->page, "SELECT command_line, exe FROM process WHERE pid = (SELECT pid FROM process "
+                                          "ORDER BY process_id LIMIT 1) ORDER BY process_id DESC LIMIT 1");
+    if (s && sqlite3_step(s) == SQLITE_ROW) {
+        first_word(db_text(s, 0), &word);
+        name = page_name_copy(page_basename(word.length ? word.data : db_text(s, 1)));
+    }
+    sqlite3_finalize(s);
+    buf_html(&b, name && *name
+                     ? name
+                     : page_basename(r->page->options->database_path ? r->page->options->database_path : "memprof"));
+    free(name);
+    buf_free(&word);
+    if (b.length)
+        write_text(r, b.data, b.length);
+    buf_free(&b);
+    return 0;
+}
+
+static int part_style(struct render *r)
+{
+    return write_text(r, templates_page_css, templates_page_css_length);
+}
+
+static int part_script(struct render *r)
+{
+    static const struct {
+        const char *text;
+        const unsigned long *length;
+    } scripts[] = {
+#define X(name) {templates_##name, &templates_##name##_length},
+        TEMPLATES(X)
+#undef X
+    };
+    for (unsigned i = 2; i < sizeof scripts / sizeof *scripts; i++) /* after the HTML and the CSS */
+        write_text(r, scripts[i].text, *scripts[i].length);
+    return 0;
+}
+
+static int part_header(struct render *r)
+{
+    return page_write_header(r->page, r->out);
+}
+
+static int part_findings(struct render *r)
+{
+    const struct buf *b = &r->page->findings;
+    static const char nothing[] = "<li class=\"finding info\"><p>Nothing stands out.</p></li>";
+    return b->length ? write_text(r, b->data, b->length) : write_text(r, nothing, strlen(nothing));
+}
+
+static int part_top_lines(struct render *r)
+{
+    return page_write_top_lines(r->page, r->out);
+}
+
+static int part_database(struct render *r)
+{
+    struct buf b = BUF(1u << 16);
+    buf_html(&b, page_basename(r->page->options->database_path ? r->page->options->database_path : ""));
+    if (b.length)
+        write_text(r, b.data, b.length);
+    buf_free(&b);
+    return 0;
+}
+
+#define DATA_PART(name, packed)                                                                                        \
+    static int part_##name(struct render *r)                                                                           \
+    {                                                                                                                  \
+        return write_pack(r, page_write_##name, packed);                                                               \
+    }
+DATA_PART(core, 0)
+DATA_PART(timeline, 1)
+DATA_PART(sites, 1)
+DATA_PART(instants, 1)
+DATA_PART(blocks, 1)
+DATA_PART(source, 1)
+DATA_PART(devices, 1)
+
+static const struct {
+    const char *name;
+    int (*write)(struct render *r);
+} parts[] = {
+    {"nonce", part_nonce},   {"title", part_title},       {"style", part_style},         {"script", part_script},
+    {"header", part_header}, {"findings", part_findings}, {"top_lines", part_top_lines}, {"database", part_database},
+    {"core", part_core},     {"timeline", part_timeline}, {"sites", part_sites},         {"instants", part_instants},
+    {"blocks", part_blocks}, {"source", part_source},     {"devices", part_devices},
+};
+
+static int render_part(struct render *r, const char *name, size_t length)
+{
+    for (unsigned i = 0; i < sizeof parts / sizeof *parts; i++)
+        if (strlen(parts[i].name) == length && !memcmp(parts[i].name, name, length))
+            return parts[i].write(r);
+    bug("templates/page.html: no part named %.*s", (int)length, name);
+}
+
+static int render(struct render *r)
+{
+    const char *at = templates_page_html, *mark;
+    int rc = 0;
+    while (!rc && (mark = strstr(at, "{{"))) {
+        const char *close = strstr(mark, "}}");
+        if (!close)
+            bug("templates/page.html: {{ without }}");
+        fwrite(at, 1, (size_t)(mark - at), r->out);
+        rc = render_part(r, mark + 2, (size_t)(close - mark - 2));
+        at = close + 2;
+    }
+    if (!rc)
+        fwrite(at, 1, strlen(at), r->out);
+    return rc;
+}
+
+void page_free(struct page *page)
+{
+    for (uint32_t i = 0; i < page->device_count; i++)
+        free(page->devices[i].name);
+    for (uint32_t i = 0; i < page->function_count; i++)
+        free(page->functions[i].name);
+    for (uint32_t i = 0; i < page->file_count; i++)
+        free(page->files[i]);
+    for (uint32_t i = 0; i < page->module_count; i++)
+        free(page->modules[i]);
+    void *arrays[] = {page->devices,  page->functions, page->files,      page->file_ids, page->modules,
+                      page->frames,   page->nodes,     page->node_order, page->lines,    page->sites,
+                      page->instants, page->entries,   page->site_of};
+    for (unsigned i = 0; i < sizeof arrays / sizeof *arrays; i++)
+        free(arrays[i]);
+    struct page_map *maps[] = {&page->site_of_far, &page->site_at,  &page->function_of, &page->file_of,
+                               &page->module_of,   &page->frame_of, &page->node_of,     &page->line_at};
+    for (unsigned i = 0; i < sizeof maps / sizeof *maps; i++)
+        page_map_free(maps[i]);
+    buf_free(&page->findings);
+}
+
+static int write_page(sqlite3 *db, const struct html_options *options, FILE *out, struct error *err)
+{
+    struct page page = {.db = db, .options = options, .err = err};
+    struct render r = {.page = &page, .out = out};
+    unsigned char random[16];
+    if (getrandom(random, sizeof random, 0) != sizeof random)
+        return error_set(err, errno, "no random numbers: %s", strerror(errno));
+    for (unsigned i = 0; i < sizeof random; i++)
+        snprintf(r.nonce + 2 * i, 3, "%02x", random[i]);
+    page.duration_ns = db_meta_int(db, "duration_ns", 0);
+    page.start_unix_ns = db_meta_int(db, "start_unix_ns", 0);
+    if (page.duration_ns <= 0) /* of a recording that was cut off: as far as it goes */
+        page.duration_ns = db_int(db, "SELECT max(time_ns + width_ns) FROM timeline", 1);
+    /* one snapshot, of a file that may still be written to */
+    int begun = sqlite3_get_autocommit(db) && sqlite3_exec(db, "BEGIN", NULL, NULL, NULL) == SQLITE_OK;
+    int rc = page_load_devices(&page);
+    if (!rc)
+        rc = page_load_sites(&page);
+    if (!rc)
+        rc = page_load_instants(&page);
+    if (!rc)
+        rc = page_make_findings(&page);
+    if (!rc)
+        rc = render(&r);
+    if (!rc && (fflush(out) || ferror(out)))
+        rc = error_set(err, errno ? errno : EIO, "writing the page: %s", strerror(errno ? errno : EIO));
+    if (begun)
+        sqlite3_exec(db, "COMMIT", NULL, NULL, NULL);
+    page_free(&page);
+    return rc;
+}
+
+char *html_page_path(const char *database_path)
+{
+    size_t length = strlen(database_path);
+    char *path = xmalloc(length + 6);
+    strcpy(path, database_path);
+    if (length > 3 && !strcmp(path + length - 3, ".db"))
+        length -= 3;
+    strcpy(path + length, ".html");
+    return path;
+}
+
+static void open_page(const char *path)
+{
+    char *const argv[] = {(char *)"xdg-open", (char *)path, NULL};
+    if (fork() == 0) { /* its own session: a browser outlives us and our terminal */
+        int null = open("/dev/null", O_RDWR);
+        setsid();
+        for (int fd = 0; fd < 3 && null >= 0; fd++)
+            dup2(null, fd);
+        execvp(argv[0], argv);
+        _exit(127);
+    }
+}
+
+/* A nameless file in the directory of path, which leaves nothing behind when we are killed; else one named temporary.
+ */
+static int open_temporary(const char *path, char *temporary, int *is_named)
+{
+    char *directory = xstrdup(path), *slash = strrchr(directory, '/');
+    if (slash)
+        slash[slash == directory] = 0;
+    int fd = open(slash ? directory : ".", O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666);
+    free(directory);
+    *is_named = fd < 0;
+    if (fd >= 0 || (errno != EOPNOTSUPP && errno != EISDIR && errno != EINVAL))
+        return fd;
+    sprintf(temporary, "%s.XXXXXX", path);
+    fd = mkostemp(temporary, O_CLOEXEC);
+    mode_t mask = umask(0);
+    umask(mask);
+    if (fd >= 0)
+        fchmod(fd, 0666 & ~mask);
+    return fd;
+}
+
+/* Gives the nameless file a name of its own, for the rename. */
+static int name_temporary(int fd, const char *path, char *temporary)
+{
+    char link[64];
+    snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+    for (int tries = 0; tries < 100; tries++) {
+        unsigned random = 0;
+        if (getrandom(&random, sizeof random, 0) < 0)
+            return -1;
+        sprintf(temporary, "%s.%08x", path, random);
+        if (linkat(AT_FDCWD, link, AT_FDCWD, temporary, AT_SYMLINK_FOLLOW) == 0)
+            return 0;
+        if (errno != EEXIST)
+            return -1;
+    }
+    return -1;
+}
+
+int html_write(sqlite3 *db, const struct html_options *options, struct error *err)
+{
+    if (options->to_stdout)
+        return write_page(db, options, stdout, err);
+    char *path = options->page_path ? xstrdup(options->page_path) : html_page_path(options->database_path);
+    if (db_same_file(options->database_path, path)) {
+        int rc =
+            error_set(err, EINVAL, "%s: is the recording itself; give the page another name with --html=PAGE", path);
+        free(path);
+        return rc;
+    }
+    char *temporary = xmalloc(strlen(path) + 16);
+    int rc = 0, is_named, fd = open_temporary(path, temporary, &is_named);
+    FILE *out = fd < 0 ? NULL : fdopen(fd, "w");
+    if (!out) {
+        rc = error_set(err, errno, "%s: %s; name another place with --html=PAGE", path, strerror(errno));
+        goto out;
+    }
+    rc = write_page(db, options, out, err);
+    if (!rc && !is_named) {
+        is_named = name_temporary(fd, path, temporary) == 0;
+        if (!is_named)
+            rc = error_set(err, errno, "%s: %s", path, strerror(errno));
+    }
+    if (fclose(out) && !rc)
+        rc = error_set(err, errno, "%s: %s", path, strerror(errno));
+    if (!rc && rename(temporary, path))
+        rc = error_set(err, errno, "%s: %s", path, strerror(errno));
+    if (rc && is_named)
+        unlink(temporary);
+    else if (!rc)
+        printf("%s\n", path);
+    if (!rc && options->open)
+        open_page(path);
+out:
+    free(temporary);
+    free(path);
+    return rc;
+}

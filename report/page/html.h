@@ -1,0 +1,26 @@
+/*
+ * html.h: the page: one static HTML file drawn from the database alone, with everything that it needs in itself.
+ */
+#ifndef MEMPROF_HTML_H
+#define MEMPROF_HTML_H
+
+#include "../../common/error.h"
+
+#include <sqlite3.h>
+
+struct html_options {
+    const char *database_path;
+    const char *page_path; /* NULL: beside the database, out.db becomes out.html */
+    int to_stdout;         /* write the page to stdout; page_path and open are not looked at */
+    int with_source;       /* embed source text: from the database, else from files unchanged since the run */
+    int open;              /* show it with xdg-open once it is written */
+};
+
+/* Writes the page and says on stdout where it is; an existing one is replaced whole or not at all. Returns 0 or -errno
+ * with err. */
+int html_write(sqlite3 *db, const struct html_options *options, struct error *err);
+
+/* Where html_write puts the page when page_path is NULL. The caller frees it. */
+char *html_page_path(const char *database_path);
+
+#endif

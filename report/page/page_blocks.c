@@ -1,0 +1,66 @@
+/* The largest blocks, and the segments: single rectangles in time and address. */
+#include "page_data.h"
+
+#include "../../common/db.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+
+/* One row an array: [device, kind, process, thread, address, size, from, to (-1: never), site (-1: none)]. */
+static int write_rows(struct page *page, struct page_pack *pack, const char *key, const char *sql, int limit)
+{
+    sqlite3_stmt *s = page_query(page, sql);
+    if (!s)
+        return -EIO;
+    sqlite3_bind_int(s, 1, limit);
+    int rc;
+    pack_open(pack, key, '[');
+    while ((rc = sqlite3_step(s)) == SQLITE_ROW) {
+        char address[24];
+        snprintf(address, sizeof address, "%" PRIx64, (uint64_t)sqlite3_column_int64(s, 4));
+        uint32_t site =
+            sqlite3_column_type(s, 8) == SQLITE_NULL ? PAGE_NONE : page_site(page, sqlite3_column_int64(s, 8));
+        pack_open(pack, NULL, '[');
+        pack_int(pack, NULL, page_device_index(page, sqlite3_column_int64(s, 0)));
+        pack_int(pack, NULL, page_kind(db_text(s, 1)));
+        pack_int(pack, NULL, sqlite3_column_int64(s, 2));
+        pack_int(pack, NULL, sqlite3_column_int64(s, 3));
+        pack_text(pack, NULL, address);
+        pack_int(pack, NULL, sqlite3_column_int64(s, 5));
+        pack_int(pack, NULL, sqlite3_column_int64(s, 6));
+        pack_int(pack, NULL, sqlite3_column_type(s, 7) == SQLITE_NULL ? -1 : sqlite3_column_int64(s, 7));
+        pack_int(pack, NULL, site == PAGE_NONE ? -1 : (int64_t)site);
+        pack_close(pack, ']');
+    }
+    pack_close(pack, ']');
+    return page_query_end(page, s, rc);
+}
+
+int page_write_blocks(struct page *page, struct page_pack *pack)
+{
+    pack_open(pack, NULL, '{');
+    pack_int(pack, "block_count", db_int(page->db, "SELECT count(*) FROM block", 0));
+    pack_int(pack, "segment_count", db_int(page->db, "SELECT count(*) FROM segment WHERE kind <> 'arena'", 0));
+    int rc = write_rows(page, pack, "blocks",
+                        "SELECT b.device_id, b.kind, b.process_id, b.thread_id, b.address, b.size_bytes, b.alloc_ns, "
+                        "b.free_ns, s.site_id "
+                        "FROM (SELECT * FROM block ORDER BY size_bytes DESC, block_id LIMIT ?) b LEFT JOIN site s ON "
+                        "s.stack_id = b.stack_id "
+                        "AND s.device_id = b.device_id AND s.kind = b.kind ORDER BY b.alloc_ns, b.block_id",
+                        PAGE_BLOCKS_MAX);
+    if (!rc)
+        rc = write_rows(page, pack, "segments",
+                        "SELECT g.device_id, g.kind, g.process_id, -1, g.address, g.size_bytes, g.alloc_ns, "
+                        /* what a process that ended before others did not give back went with it */
+                        "coalesce(g.free_ns, CASE WHEN p.end_ns < (SELECT max(end_ns) FROM process) THEN p.end_ns + 1 "
+                        "END), s.site_id FROM "
+                        "(SELECT * FROM segment WHERE kind <> 'arena' ORDER BY size_bytes DESC, segment_id LIMIT ?) g "
+                        "LEFT JOIN site s ON "
+                        "s.stack_id = g.stack_id "
+                        "AND s.device_id = g.device_id AND s.kind = g.kind LEFT JOIN process p ON p.process_id = "
+                        "g.process_id ORDER BY g.address",
+                        PAGE_SEGMENTS_MAX);
+    pack_close(pack, '}');
+    return rc;
+}

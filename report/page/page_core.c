@@ -1,0 +1,123 @@
+/* The page's small facts: the run, devices, totals, peaks, marks, failures, processes, counters. */
+#include "page_data.h"
+
+#include "../../common/db.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+static int write_peaks(struct page *page, struct page_pack *pack)
+{
+    sqlite3_stmt *s =
+        page_query(page, "SELECT device_id, kind, what, rank, time_ns, value_bytes, site_id FROM peak WHERE rank < 100 "
+                         "ORDER BY device_id, kind <> 'all', what, rank LIMIT 4000");
+    if (!s)
+        return -EIO;
+    int rc;
+    pack_open(pack, "peaks", '[');
+    while ((rc = sqlite3_step(s)) == SQLITE_ROW) {
+        int32_t device = page_device_index(page, sqlite3_column_int64(s, 0));
+        if (device < 0)
+            continue;
+        uint32_t site =
+            sqlite3_column_type(s, 6) == SQLITE_NULL ? PAGE_NONE : page_site(page, sqlite3_column_int64(s, 6));
+        pack_open(pack, NULL, '{');
+        pack_int(pack, "device", device);
+        pack_text(pack, "kind", db_text(s, 1));
+        pack_text(pack, "what", db_text(s, 2));
+        pack_int(pack, "rank", sqlite3_column_int64(s, 3));
+        pack_int(pack, "time", sqlite3_column_int64(s, 4));
+        pack_int(pack, "value", sqlite3_column_int64(s, 5));
+        pack_int(pack, "line", site == PAGE_NONE ? -1 : page->sites[site].line);
+        pack_close(pack, '}');
+    }
+    pack_close(pack, ']');
+    return page_query_end(page, s, rc);
+}
+
+static int write_devices(struct page *page, struct page_pack *pack)
+{
+    pack_open(pack, "devices", '[');
+    for (uint32_t i = 0; i < page->device_count; i++) {
+        pack_open(pack, NULL, '{');
+        pack_text(pack, "name", page->devices[i].name);
+        pack_int(pack, "id", page->devices[i].device_id);
+        pack_int(pack, "total_bytes", page->devices[i].total_bytes);
+        pack_close(pack, '}');
+    }
+    pack_close(pack, ']');
+    return 0;
+}
+
+static void write_limits(struct page *page, struct page_pack *pack)
+{
+    pack_open(pack, "folded", '{');
+    pack_int(pack, "sites", page->db_site_count);
+    pack_int(pack, "folded_sites", page->folded_site_count);
+    pack_int(pack, "folded_lines", page->folded_line_count);
+    pack_int(pack, "damaged_chunks", page->damaged_chunks);
+    pack_int(pack, "events_kept", page->events_kept);
+    pack_int(pack, "net_only", page->net_only);
+    pack_int(pack, "blocks_max", PAGE_BLOCKS_MAX);
+    pack_int(pack, "marks_max", PAGE_MARKS_MAX);
+    pack_int(pack, "marks", db_int(page->db, "SELECT count(*) FROM mark", 0));
+    pack_int(pack, "rows_max", PAGE_ROWS_MAX);
+    pack_int(pack, "processes", db_int(page->db, "SELECT count(*) FROM process", 0));
+    pack_int(pack, "threads", db_int(page->db, "SELECT count(*) FROM thread", 0));
+    pack_close(pack, '}');
+}
+
+int page_write_core(struct page *page, struct page_pack *pack)
+{
+    static const struct {
+        const char *key, *sql;
+        int limit;
+    } rows[] = {
+        {"totals",
+         "SELECT device, kind, alloc_count, free_count, alloc_bytes, free_bytes, temporary_count, temporary_bytes, "
+         "peak_active_bytes, peak_active_ns, peak_active_count, peak_reserved_bytes, peak_reserved_ns, "
+         "end_active_bytes, "
+         "end_count, realloc_count, lifetime_ns FROM v_total ORDER BY device, kind <> 'all', kind",
+         1000},
+        {"marks",
+         "SELECT m.name, start_ns, end_ns, is_range, d.name AS device FROM mark m LEFT JOIN device d USING(device_id) "
+         "ORDER BY coalesce(end_ns, start_ns) - start_ns DESC, start_ns",
+         PAGE_MARKS_MAX},
+        {"processes",
+         "SELECT process_id, pid, parent_id, start_kind, exe, command_line, start_ns, end_ns, end_kind, exit_status, "
+         "exit_signal FROM process ORDER BY process_id",
+         PAGE_ROWS_MAX},
+        {"threads",
+         "SELECT t.thread_id, t.process_id, t.tid, t.name, t.start_ns, t.end_ns FROM thread t ORDER BY t.thread_id",
+         PAGE_ROWS_MAX},
+        {"thread_totals",
+         "SELECT thread_id, device, kind, alloc_count, alloc_bytes, free_count, temporary_count, at_peak_bytes, "
+         "end_bytes, "
+         "end_count FROM v_thread ORDER BY alloc_bytes DESC",
+         PAGE_ROWS_MAX},
+        {"counters",
+         "SELECT name, sum(value) AS value, max(text) AS text, count(process_id) AS processes FROM counter WHERE value "
+         "<> 0 "
+         "GROUP BY name ORDER BY name",
+         PAGE_ROWS_MAX},
+        {"sizes",
+         "SELECT d.name AS device, kind, log2_size, alloc_count, alloc_bytes, free_count, temporary_count FROM "
+         "size_class JOIN device d "
+         "USING(device_id) ORDER BY device, kind, log2_size",
+         2000},
+    };
+    pack_open(pack, NULL, '{');
+    pack_int(pack, "duration_ns", page->duration_ns);
+    pack_int(pack, "open_device", page->open_device);
+    pack_int(pack, "is_import", db_int(page->db, "SELECT count(*) FROM meta WHERE key = 'imported_from'", 0));
+    pack_int(pack, "start_unix_us", page->start_unix_ns / 1000);
+    write_devices(page, pack);
+    write_limits(page, pack);
+    int rc = write_peaks(page, pack);
+    if (!rc)
+        rc = page_write_failures(page, pack);
+    for (unsigned i = 0; i < sizeof rows / sizeof *rows && !rc; i++)
+        rc = pack_query(page, pack, rows[i].key, rows[i].sql, rows[i].limit);
+    pack_close(pack, '}');
+    return rc;
+}

@@ -1,0 +1,244 @@
+#include "at.h"
+
+#include "../../common/chunk.h"
+#include "../../common/db.h"
+#include "../../common/units.h"
+#include "replay.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+struct live {
+    int64_t site_id;
+    int64_t bytes, count;
+};
+
+struct at {
+    sqlite3 *db;
+    struct chunk_codec *codec;
+    struct live *live; /* all sites, by site_id */
+    size_t count;
+    int64_t first_event; /* events before this number are in the values already */
+    int64_t first_ns;
+    int is_one; /* process: only events of images count */
+    struct replay_images images;
+    struct at_result *result;
+};
+
+static int load_sites(struct at *a, struct error *err)
+{
+    sqlite3_stmt *s = NULL;
+    size_t capacity = 0;
+    int rc = db_prepare(a->db, "SELECT site_id FROM site ORDER BY site_id", &s, err), step = SQLITE_DONE;
+    while (rc == 0 && (step = sqlite3_step(s)) == SQLITE_ROW) {
+        if (a->count == capacity) {
+            capacity = capacity ? 2 * capacity : 1024;
+            a->live = xrealloc(a->live, capacity * sizeof *a->live);
+        }
+        a->live[a->count++] = (struct live){sqlite3_column_int64(s, 0), 0, 0};
+    }
+    if (rc == 0 && step != SQLITE_DONE)
+        rc = db_error(a->db, err);
+    sqlite3_finalize(s);
+    return rc;
+}
+
+/* Unsigned arithmetic: a hostile file may make the sums wrap, which is then merely wrong. */
+static void change(struct at *a, uint32_t site_id, uint64_t bytes, uint64_t count)
+{
+    size_t low = 0, high = a->count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (a->live[middle].site_id < (int64_t)site_id)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (low == a->count || a->live[low].site_id != (int64_t)site_id)
+        return;
+    a->live[low].bytes = (int64_t)((uint64_t)a->live[low].bytes + bytes);
+    a->live[low].count = (int64_t)((uint64_t)a->live[low].count + count);
+}
+
+/* The newest readable key frame that is not after time_ns; without one the run begins with nothing live. */
+static int load_keyframe(struct at *a, int64_t time_ns, struct error *err)
+{
+    sqlite3_stmt *s = NULL;
+    a->result->keyframe_ns = -1;
+    int rc = db_prepare(a->db,
+                        "SELECT time_ns, event_count, data FROM keyframe WHERE time_ns <= ? "
+                        /* those of a peak hold the sites of its device alone */
+                        "AND (reason NOT IN ('peak', 'reserved peak') OR (SELECT count(*) FROM device) = 1) "
+                        "ORDER BY time_ns DESC, event_count DESC",
+                        &s, err);
+    if (rc)
+        return rc;
+    sqlite3_bind_int64(s, 1, time_ns);
+    while (sqlite3_step(s) == SQLITE_ROW) {
+        const struct chunk_live *sites;
+        const void *data = sqlite3_column_blob(s, 2);
+        long n = data ? chunk_decode_live(a->codec, data, (size_t)sqlite3_column_bytes(s, 2), &sites) : -EBADMSG;
+        if (n < 0) {
+            a->result->chunks_damaged++;
+            continue;
+        }
+        for (long i = 0; i < n; i++)
+            change(a, sites[i].site_id, sites[i].live_bytes, sites[i].live_count);
+        a->first_event = sqlite3_column_int64(s, 1);
+        a->first_ns = a->result->keyframe_ns = sqlite3_column_int64(s, 0);
+        break;
+    }
+    sqlite3_finalize(s);
+    return 0;
+}
+
+static void apply_event(struct at *a, const struct chunk_event *e)
+{
+    switch (e->op) {
+    case CHUNK_alloc:
+    case CHUNK_realloc_alloc:
+        change(a, e->site_id, e->size_bytes, 1);
+        break;
+    case CHUNK_free:
+    case CHUNK_realloc_free:
+    case CHUNK_to_segment:
+        change(a, e->site_id, -e->size_bytes, (uint64_t)-1);
+        break;
+    case CHUNK_end: /* all that the process still had of the site; address: how many blocks */
+        change(a, e->site_id, -e->size_bytes, -e->address);
+        break;
+    default:
+        break;
+    }
+}
+
+/* The events of one chunk from number a->first_event on, up to time_ns. */
+static void read_events(struct at *a, sqlite3_stmt *s, int64_t first_event, int64_t time_ns)
+{
+    const struct chunk_event *events;
+    const void *data = sqlite3_column_blob(s, 4);
+    long n = data ? chunk_decode_events(a->codec, data, (size_t)sqlite3_column_bytes(s, 4), &events) : -EBADMSG;
+    if (n < 0) {
+        a->result->chunks_damaged++;
+        return;
+    }
+    for (long i = 0; i < n && (int64_t)events[i].time_ns <= time_ns; i++)
+        if (a->is_one && !replay_has(&a->images, events[i].process_id))
+            continue;
+        else if (first_event >= a->first_event || a->first_event - first_event <= i)
+            apply_event(a, &events[i]);
+    a->result->events_read += n;
+}
+
+static int sum_chunk(struct at *a, sqlite3_stmt *s)
+{
+    const struct chunk_delta *deltas;
+    const void *data = sqlite3_column_blob(s, 5);
+    long n = data ? chunk_decode_deltas(a->codec, data, (size_t)sqlite3_column_bytes(s, 5), &deltas) : -EBADMSG;
+    if (n < 0)
+        return -EBADMSG;
+    for (long i = 0; i < n; i++)
+        change(a, deltas[i].site_id, deltas[i].alloc_bytes - deltas[i].free_bytes,
+               (uint64_t)deltas[i].alloc_count - deltas[i].free_count);
+    a->result->chunks_summed++;
+    return 0;
+}
+
+static int read_chunks(struct at *a, int64_t time_ns, struct error *err)
+{
+    sqlite3_stmt *s = NULL;
+    int64_t next = a->first_event;
+    int rc = db_prepare(a->db,
+                        "SELECT first_ns, last_ns, event_count, first_event, data, site_delta FROM event_chunk"
+                        " WHERE first_ns <= ?1 AND last_ns >= ?2 ORDER BY chunk_id",
+                        &s, err);
+    if (rc)
+        return rc;
+    a->result->is_exact = 1;
+    sqlite3_bind_int64(s, 1, time_ns);
+    sqlite3_bind_int64(s, 2, a->first_ns);
+    while (sqlite3_step(s) == SQLITE_ROW) {
+        int64_t first = sqlite3_column_int64(s, 3), count = sqlite3_column_int64(s, 2), after;
+        if (first < 0 || count < 0 || __builtin_add_overflow(first, count, &after) || after <= a->first_event)
+            continue;
+        if (first > next) { /* chunks between the key frame and this one were not kept */
+            a->result->is_exact = 0;
+            break;
+        }
+        next = after;
+        int whole = !a->is_one && first >= a->first_event && sqlite3_column_int64(s, 1) <= time_ns;
+        if (!whole || sum_chunk(a, s))
+            read_events(a, s, first, time_ns);
+    }
+    sqlite3_finalize(s);
+    return 0;
+}
+
+static int store_live(struct at *a, struct error *err)
+{
+    sqlite3_stmt *s = NULL;
+    int rc = db_exec(
+        a->db,
+        "DROP TABLE IF EXISTS temp.live; CREATE TEMP TABLE live(site_id INTEGER PRIMARY KEY, live_bytes INTEGER,"
+        " live_count INTEGER); SAVEPOINT fill;",
+        err);
+    if (rc == 0)
+        rc = db_prepare(a->db, "INSERT INTO temp.live VALUES(?, ?, ?)", &s, err);
+    for (size_t i = 0; rc == 0 && i < a->count; i++) {
+        if (a->live[i].bytes == 0 && a->live[i].count == 0)
+            continue;
+        sqlite3_bind_int64(s, 1, a->live[i].site_id);
+        sqlite3_bind_int64(s, 2, a->live[i].bytes);
+        sqlite3_bind_int64(s, 3, a->live[i].count);
+        if (sqlite3_step(s) != SQLITE_DONE)
+            rc = db_error(a->db, err);
+        sqlite3_reset(s);
+    }
+    sqlite3_finalize(s);
+    if (rc == 0)
+        rc = db_exec(a->db, "RELEASE fill", err);
+    return rc;
+}
+
+/* Without events a key frame holds for its own instant; the last one, at the end, for every later one too. */
+static int holds_without_events(struct at *a, int64_t time_ns)
+{
+    return a->result->keyframe_ns == time_ns ||
+           db_int(a->db, "SELECT max(time_ns) FROM keyframe WHERE reason = 'end'", -1) == a->result->keyframe_ns;
+}
+
+int at_load(sqlite3 *db, int64_t time_ns, int64_t pid, struct at_result *result, struct error *err)
+{
+    struct at a = {.db = db, .codec = chunk_codec_open(), .result = result};
+    *result = (struct at_result){.time_ns = time_ns};
+    int rc = load_sites(&a, err);
+    result->keyframe_ns = -1;
+    a.is_one = pid && db_int(db, "SELECT count(DISTINCT pid) FROM main.process", 0) > 1;
+    if (rc == 0 && a.is_one)
+        rc = replay_images(db, pid, &a.images, err);
+    else if (rc == 0)
+        rc = load_keyframe(&a, time_ns, err);
+    if (rc == 0)
+        rc = read_chunks(&a, time_ns, err);
+    if (rc == 0 && result->is_exact && db_int(db, "SELECT 1 FROM event_chunk LIMIT 1", 0) == 0)
+        result->is_exact = holds_without_events(&a, time_ns);
+    if (rc == 0 && !result->is_exact)
+        result->time_ns = result->keyframe_ns < 0 ? 0 : result->keyframe_ns;
+    if (rc == 0)
+        rc = store_live(&a, err);
+    chunk_codec_close(a.codec);
+    free(a.live);
+    return rc;
+}
+
+int at_check(sqlite3 *db, int64_t time_ns, struct error *err)
+{
+    char text[2][UNITS_TEXT];
+    int64_t end_ns = db_meta_int(db, "duration_ns", 0);
+    int64_t last_ns = db_int(db, "SELECT max(last_ns) FROM event_chunk", 0);
+    end_ns = last_ns > end_ns ? last_ns : end_ns;
+    if (time_ns <= end_ns)
+        return 0;
+    return error_set(err, EINVAL, "--at %s: the run ended at %s; --at end shows what was live then",
+                     units_ns(text[0], time_ns), units_ns(text[1], end_ns));
+}

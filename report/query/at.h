@@ -1,0 +1,27 @@
+/*
+ * at.h: what was live at an instant: from the nearest stored key frame, whole chunks' deltas, and the events of the
+ * chunks that the instant or the key frame cuts. Never replays the run from its beginning.
+ */
+#ifndef MEMPROF_AT_H
+#define MEMPROF_AT_H
+
+#include "../../common/error.h"
+
+#include <sqlite3.h>
+#include <stdint.h>
+
+struct at_result {
+    int64_t time_ns;     /* the instant that the values hold for */
+    int is_exact;        /* 0: events are not kept around it, so it is the key frame's instant instead */
+    int64_t keyframe_ns; /* where the search began; -1: the beginning of the run */
+    int64_t chunks_summed, events_read, chunks_damaged;
+};
+
+/* Fills the temporary table temp.live(site_id, live_bytes, live_count), sites with nothing left out. pid: of one process
+ * (from its first event on, as key frames do not tell processes apart); 0: of all. */
+int at_load(sqlite3 *db, int64_t time_ns, int64_t pid, struct at_result *result, struct error *err);
+
+/* -EINVAL with err when the instant is beyond the end of the run. */
+int at_check(sqlite3 *db, int64_t time_ns, struct error *err);
+
+#endif

@@ -1,0 +1,245 @@
+#include "callers.h"
+
+#include "../../common/db.h"
+#include "page_map.h"
+#include "walk.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static int is_same(const char *a, const char *b)
+{
+    return a == b || (a && b && strcmp(a, b) == 0);
+}
+
+static int is_line(const struct walk_frame *f, const struct row *row)
+{
+    if (!row->function)
+        return row->module && is_same(f->module, row->module) && f->offset == row->offset;
+    return is_same(f->function, row->function) && is_same(f->file, row->file) && (!row->file || f->line == row->line);
+}
+
+/* Where stacks run through the line: the node, and the frame beyond the line's; what the blocks of these stacks held.
+ */
+struct place {
+    struct walk_step step; /* step.count 0: the line is not in the stack */
+    int64_t stack_id;
+    int first;
+    int64_t bytes, blocks;
+};
+
+/* Stacks share most of their nodes, so what lies from a node outwards is looked for once: place_at has it by node. */
+struct callers_line {
+    struct walk *walk;
+    const struct row *row;
+    struct page_map place_at, place_index; /* by node; by node and frame, and node 0 for none */
+    struct place *places;
+    uint32_t place_count, place_capacity;
+    int64_t site_count;
+};
+
+static uint32_t place_of(struct callers_line *l, int64_t stack_id, const struct walk_step *step, int first)
+{
+    uint32_t at = page_map_get(&l->place_index, (uint64_t)stack_id, (uint64_t)first);
+    if (at == PAGE_NONE) {
+        at = l->place_count;
+        *PAGE_PUSH(l->places, l->place_count, l->place_capacity) = (struct place){.stack_id = stack_id, .first = first};
+        if (step)
+            l->places[at].step = *step;
+        page_map_set(&l->place_index, (uint64_t)stack_id, (uint64_t)first, at);
+    }
+    return at;
+}
+
+/* The innermost frame that is the line's. */
+static int find_place(struct callers_line *l, int64_t stack_id, uint32_t *place, struct error *err)
+{
+    int64_t path[WALK_FRAMES_MAX], id = stack_id;
+    int depth = 0;
+    *place = PAGE_NONE;
+    while (id && *place == PAGE_NONE && depth < WALK_FRAMES_MAX) {
+        *place = depth ? page_map_get(&l->place_at, (uint64_t)id, 0) : PAGE_NONE;
+        if (*place != PAGE_NONE)
+            break;
+        struct walk_step step;
+        int rc = walk_step(l->walk, id, depth > 0, &step, err), is_start = 0;
+        if (rc < 0)
+            return rc;
+        if (rc == 0)
+            break;
+        path[depth++] = id;
+        for (int i = 0; i < step.count && !is_start && *place == PAGE_NONE; i++) {
+            if (walk_hides(l->walk, &step.frames[i]))
+                continue;
+            if (is_line(&step.frames[i], l->row))
+                *place = place_of(l, id, &step, i + 1);
+            is_start = walk_is_start(&step.frames[i]);
+        }
+        id = is_start ? 0 : step.parent_id;
+    }
+    if (*place == PAGE_NONE)
+        *place = place_of(l, 0, NULL, 0);
+    for (int i = 1; i < depth; i++)
+        page_map_set(&l->place_at, (uint64_t)path[i], 0, *place);
+    return 0;
+}
+
+/* The first frame from a place outwards that is another function's (a wrapper may call itself), or so many further out.
+ */
+static int caller_at(const struct callers_line *l, const struct place *place, int further,
+                     const struct walk_frame **caller, struct error *err)
+{
+    struct walk_step step = place->step;
+    *caller = NULL;
+    for (int depth = 0, first = place->first; step.count && depth < WALK_FRAMES_MAX; depth++, first = 0) {
+        for (int i = first; i < step.count; i++) {
+            const struct walk_frame *f = &step.frames[i];
+            if (walk_hides(l->walk, f))
+                continue;
+            if (walk_is_start(f))
+                return 0;
+            if (!f->is_allocator && !(l->row->function && is_same(f->function, l->row->function)) && further-- == 0) {
+                *caller = f;
+                return 0;
+            }
+        }
+        int rc = step.parent_id ? walk_step(l->walk, step.parent_id, 1, &step, err) : 0;
+        if (rc != 1)
+            return rc;
+    }
+    return 0;
+}
+
+static void add_up(int64_t *sum, int64_t value)
+{
+    if (__builtin_add_overflow(*sum, value, sum))
+        *sum = INT64_MAX;
+}
+
+static int is_caller(const struct row *r, const struct walk_frame *f)
+{
+    if (!f || !r->module)
+        return !f && !r->module;
+    return is_same(r->function, f->function) && is_same(r->file, f->file) && r->line == f->line &&
+           (f->function || (r->offset == f->offset && is_same(r->module, f->module)));
+}
+
+static char *copy(const char *text)
+{
+    return text ? xstrdup(text) : NULL;
+}
+
+static void add(struct callers *c, const struct walk_frame *f, int64_t bytes, int64_t blocks)
+{
+    int i = 0;
+    while (i < c->count && !is_caller(&c->item[i].row, f))
+        i++;
+    if (i == c->count) {
+        if ((c->count & (c->count - 1)) == 0)
+            c->item = xrealloc(c->item, (c->count ? 2 * (unsigned long)c->count : 1) * sizeof *c->item);
+        c->item[c->count++] = (struct caller){{0}, 0, 0};
+        /* module "": a caller without one, apart from no caller at all */
+        if (f)
+            c->item[i].row = (struct row){.function = copy(f->function),
+                                          .plain_name = copy(f->plain_name),
+                                          .file = copy(f->file),
+                                          .module = xstrdup(f->module ? f->module : ""),
+                                          .line = f->line,
+                                          .offset = f->offset};
+    }
+    add_up(&c->item[i].bytes, bytes);
+    add_up(&c->item[i].blocks, blocks);
+}
+
+static int by_bytes(const void *a, const void *b)
+{
+    const struct caller *x = a, *y = b;
+    if (x->bytes != y->bytes)
+        return x->bytes > y->bytes ? -1 : 1;
+    int order = strcmp(x->row.function ? x->row.function : "", y->row.function ? y->row.function : "");
+    if (order == 0)
+        order = strcmp(x->row.file ? x->row.file : "", y->row.file ? y->row.file : "");
+    return order ? order : (x->row.line > y->row.line) - (x->row.line < y->row.line);
+}
+
+static void count_functions(struct callers *c)
+{
+    for (int i = 0; i < c->count; i++) {
+        int is_new = c->item[i].row.module != NULL;
+        for (int k = 0; k < i && is_new; k++)
+            is_new = !c->item[i].row.function || !is_same(c->item[i].row.function, c->item[k].row.function);
+        c->function_count += is_new;
+    }
+}
+
+int callers_open(sqlite3 *db, struct walk *walk, const struct row *row, int is_kind_peak, const char *kind,
+                 struct callers_line **line, struct error *err)
+{
+    sqlite3_stmt *s = NULL;
+    int step = SQLITE_DONE;
+    struct callers_line *l = *line = xcalloc(1, sizeof *l);
+    l->walk = walk;
+    l->row = row;
+    int rc = db_prepare(db,
+                        "SELECT s.stack_id, CASE WHEN ?4 THEN s.at_kind_peak_bytes ELSE s.at_peak_bytes END AS bytes, "
+                        "s.at_peak_count FROM site_line sl JOIN site s USING(site_id) JOIN device d USING(device_id) "
+                        "WHERE sl.line_id = ?1 AND d.name = ?2 AND ?3 IN ('all', s.kind) AND bytes > 0",
+                        &s, err);
+    if (rc)
+        return rc;
+    sqlite3_bind_int64(s, 1, row->key_id);
+    sqlite3_bind_text(s, 2, row->device, -1, SQLITE_STATIC);
+    sqlite3_bind_text(s, 3, kind ? kind : "all", -1, SQLITE_STATIC);
+    sqlite3_bind_int(s, 4, is_kind_peak);
+    while (rc == 0 && (step = sqlite3_step(s)) == SQLITE_ROW) {
+        uint32_t at;
+        rc = find_place(l, sqlite3_column_int64(s, 0), &at, err);
+        if (rc)
+            break;
+        add_up(&l->places[at].bytes, sqlite3_column_int64(s, 1));
+        add_up(&l->places[at].blocks, sqlite3_column_int64(s, 2));
+        l->site_count++;
+    }
+    if (rc == 0 && step != SQLITE_DONE)
+        rc = db_error(db, err);
+    sqlite3_finalize(s);
+    return rc;
+}
+
+int callers_load(const struct callers_line *l, int further, struct callers *callers, struct error *err)
+{
+    int rc = 0;
+    *callers = (struct callers){.site_count = l->site_count};
+    for (uint32_t i = 0; i < l->place_count && rc == 0; i++) {
+        const struct walk_frame *caller;
+        rc = caller_at(l, &l->places[i], further, &caller, err);
+        if (rc == 0)
+            add(callers, caller, l->places[i].bytes, l->places[i].blocks);
+    }
+    if (callers->count)
+        qsort(callers->item, (size_t)callers->count, sizeof *callers->item, by_bytes);
+    count_functions(callers);
+    return rc;
+}
+
+void callers_close(struct callers_line *l)
+{
+    if (!l)
+        return;
+    page_map_free(&l->place_at);
+    page_map_free(&l->place_index);
+    free(l->places);
+    free(l);
+}
+
+void callers_free(struct callers *c)
+{
+    for (int i = 0; i < c->count; i++) {
+        free(c->item[i].row.function);
+        free(c->item[i].row.plain_name);
+        free(c->item[i].row.file);
+        free(c->item[i].row.module);
+    }
+    free(c->item);
+    *c = (struct callers){0};
+}

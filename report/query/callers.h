@@ -1,0 +1,34 @@
+/*
+ * callers.h: who calls a line that allocates: what each caller's blocks held at the peak. For lines of wrappers
+ * (xmalloc), which say little by themselves.
+ */
+#ifndef MEMPROF_CALLERS_H
+#define MEMPROF_CALLERS_H
+
+#include "rows.h"
+
+struct caller {
+    struct row row; /* the names of the calling line; strings owned */
+    int64_t bytes, blocks;
+};
+
+struct callers {
+    struct caller *item; /* most bytes first */
+    int count;
+    int function_count; /* distinct functions among them */
+    int64_t site_count;
+};
+
+struct walk;
+struct callers_line;
+
+/* The stacks of the line of a row (by ROW_LINE) whose blocks were live at the peak of its device, or with is_kind_peak
+ * at that of the kind. 0 or -errno with err; close in any case. walk and row must outlive it. */
+int callers_open(sqlite3 *db, struct walk *walk, const struct row *row, int is_kind_peak, const char *kind,
+                 struct callers_line **line, struct error *err);
+/* The line's callers; further 1: what calls those, and so on. 0 or -errno with err; free in any case. */
+int callers_load(const struct callers_line *line, int further, struct callers *callers, struct error *err);
+void callers_close(struct callers_line *line);
+void callers_free(struct callers *callers);
+
+#endif

@@ -1,0 +1,122 @@
+#include "lens.h"
+
+#include "../../common/db.h"
+#include "lens_private.h"
+#include "../../common/match.h"
+
+#include <errno.h>
+#include <fnmatch.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* --- what is skipped --------------------------------------------------------------------------------------------- */
+
+static int skip_functions(struct lens *l, const char *pattern, struct error *err)
+{
+    sqlite3_stmt *s = NULL;
+    int found = 0, step = SQLITE_DONE, rc;
+    uint32_t index = 1;
+    rc = db_prepare(l->db, "SELECT name, plain_name FROM main.function ORDER BY function_id", &s, err);
+    while (rc == 0 && (step = sqlite3_step(s)) == SQLITE_ROW && index < l->tree.function_count) {
+        char *name = xstrdup(db_text(s, 0));
+        if (match_function(pattern, name, db_text(s, 1)))
+            found = l->tree.functions[index].is_skipped = 1;
+        free(name);
+        index++;
+    }
+    if (rc == 0 && step != SQLITE_DONE && step != SQLITE_ROW)
+        rc = db_error(l->db, err);
+    sqlite3_finalize(s);
+    return rc ? rc : found;
+}
+
+/* Code without a symbol goes by what a table shows of it: "git+0x28961c". */
+static int skip_addresses(struct lens *l, const char *pattern)
+{
+    int found = 0;
+    for (uint32_t i = 1; i < l->tree.address_count; i++) {
+        struct tree_address *a = &l->tree.addresses[i];
+        char text[512];
+        if (!a->module || (a->frame_count && l->tree.frames[a->first_frame].function))
+            continue;
+        snprintf(text, sizeof text, "%s+0x%llx", l->tree.modules[a->module].name, (unsigned long long)a->offset);
+        if (strcmp(pattern, text) == 0 || (strpbrk(pattern, "*?") && fnmatch(pattern, text, 0) == 0))
+            found = a->is_skipped = 1;
+    }
+    return found;
+}
+
+static int mark_skipped(struct lens *l, struct error *err)
+{
+    for (int i = 0; i < l->options->skip_count; i++) {
+        const char *pattern = l->options->skips[i];
+        int found = skip_functions(l, pattern, err);
+        if (found < 0)
+            return found;
+        if (!found && !(strchr(pattern, '+') && skip_addresses(l, pattern)))
+            return error_set(
+                err, EINVAL,
+                "--skip '%s': no such function in this recording; 'memprof report --by function' lists them", pattern);
+    }
+    return 0;
+}
+
+/* --- all --------------------------------------------------------------------------------------------------------- */
+
+static int load_process(struct lens *l, struct error *err)
+{
+    int rc = replay_images(l->db, l->options->pid, &l->images, err);
+    if (rc || db_int(l->db, "SELECT count(DISTINCT pid) FROM process", 0) == 1)
+        return rc;
+    if (!replay_is_possible(l->db))
+        return error_set(err, EINVAL,
+                         "--process needs all events, which this recording does not keep (--aggregate, --max-events); "
+                         "'memprof report --by process' shows the totals");
+    l->is_replayed = 1;
+    return replay_process(l->db, &l->images, &l->replay, err);
+}
+
+static void add_no_frame(struct lens *l)
+{
+    struct tree *t = &l->tree;
+    int64_t last = t->function_count > 1 ? t->functions[t->function_count - 1].id : 0;
+    struct tree_function *f = PAGE_PUSH(t->functions, t->function_count, t->function_capacity);
+    f->id = last + 1;
+    l->no_frame = tree_add_line(t, t->function_count - 1);
+}
+
+int lens_apply(sqlite3 *db, const struct lens_options *options, struct error *err)
+{
+    struct lens l = {.db = db, .options = options};
+    int rc = 0;
+    if (!options->skip_count && !options->pid && options->language == TREE_BOTH)
+        return 0;
+    if (options->language == TREE_PYTHON && db_int(db, "SELECT 1 FROM frame WHERE language = 'python' LIMIT 1", 0) == 0)
+        return error_set(err, EINVAL, "--python-only: no Python code in this recording");
+    lens_kind(&l, "all");
+    rc = tree_open(db, &l.tree, err);
+    if (rc == 0)
+        rc = mark_skipped(&l, err);
+    if (rc == 0 && options->pid)
+        rc = load_process(&l, err);
+    if (rc == 0 && options->language != TREE_BOTH)
+        add_no_frame(&l);
+    if (rc == 0)
+        rc = lens_load_sites(&l, err);
+    if (rc == 0) {
+        lens_account(&l);
+        rc = lens_restore_own_peaks(&l, err);
+    }
+    if (rc == 0)
+        rc = lens_write(&l, err);
+    tree_close(&l.tree);
+    replay_free(&l.replay);
+    page_map_free(&l.row_of);
+    page_map_free(&l.changed);
+    page_map_free(&l.seen);
+    free(l.sites);
+    free(l.rows);
+    free(l.kinds);
+    return rc;
+}

@@ -1,0 +1,27 @@
+/*
+ * lens.h: another look at the same recording: functions that only pass memory on are skipped, one process alone is shown,
+ * or native or Python code alone. Tables of the connection's own (temp) stand before those of the file from then on, so
+ * that every report shows it. Sums are exact; the own peak of a row whose stacks change is not known.
+ */
+#ifndef MEMPROF_LENS_H
+#define MEMPROF_LENS_H
+
+#include "../../common/error.h"
+#include "tree.h"
+
+#include <sqlite3.h>
+#include <stdint.h>
+
+#define LENS_SKIPS_MAX 64
+
+struct lens_options {
+    const char *skips[LENS_SKIPS_MAX]; /* functions, as match.h takes them: their callers allocate */
+    int skip_count;
+    int64_t pid; /* 0: all processes */
+    enum tree_language language;
+};
+
+/* 0, or -errno with err; -EINVAL: what the user asked for is not in the recording. */
+int lens_apply(sqlite3 *db, const struct lens_options *options, struct error *err);
+
+#endif

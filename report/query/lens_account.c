@@ -1,0 +1,216 @@
+#include "lens_private.h"
+
+#include "../../common/buf.h"
+#include "../../common/db.h"
+
+#include <stdio.h>
+#include <string.h>
+
+const char *const lens_scope_names[LENS_COUNT] = {"line", "function", "file", "module"};
+
+/* --- sites ------------------------------------------------------------------------------------------------------- */
+
+uint32_t lens_kind(struct lens *l, const char *name)
+{
+    for (uint32_t i = 0; i < l->kind_count; i++)
+        if (strncmp(l->kinds[i], name, sizeof *l->kinds - 1) == 0)
+            return i;
+    char(*kind)[32] = PAGE_PUSH(l->kinds, l->kind_count, l->kind_capacity);
+    snprintf(*kind, sizeof *kind, "%s", name);
+    return l->kind_count - 1;
+}
+
+static const struct replay_site *replayed(const struct lens *l, int64_t site_id)
+{
+    uint32_t low = 0, high = l->replay.site_count;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (l->replay.sites[middle].id < site_id)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < l->replay.site_count && l->replay.sites[low].id == site_id ? &l->replay.sites[low] : NULL;
+}
+
+int lens_load_sites(struct lens *l, struct error *err)
+{
+    struct buf sql = BUF(1 << 16);
+    sqlite3_stmt *s = NULL;
+    int step = SQLITE_DONE;
+    buf_puts(&sql, "SELECT s.site_id, s.stack_id, s.process_id, s.device_id, s.kind, sl.line_id, ");
+    stat_columns(&sql, "s.");
+    buf_puts(&sql, " FROM main.site s LEFT JOIN main.site_line sl USING(site_id) ORDER BY s.site_id");
+    int rc = db_prepare(l->db, sql.data, &s, err);
+    while (rc == 0 && (step = sqlite3_step(s)) == SQLITE_ROW) {
+        const struct replay_site *only = replayed(l, sqlite3_column_int64(s, 0));
+        if (l->is_replayed && !only)
+            continue;
+        struct lens_site *site = PAGE_PUSH(l->sites, l->site_count, l->site_capacity);
+        site->id = sqlite3_column_int64(s, 0);
+        site->stack_id = sqlite3_column_int64(s, 1);
+        site->process_id = sqlite3_column_int64(s, 2);
+        site->device_id = sqlite3_column_int64(s, 3);
+        site->kind = lens_kind(l, db_text(s, 4));
+        site->line = site->old_line = tree_line(&l->tree, sqlite3_column_int64(s, 5));
+        if (only)
+            site->stats = only->stats;
+        else
+            stat_read(&site->stats, s, 6);
+    }
+    if (rc == 0 && step != SQLITE_DONE)
+        rc = db_error(l->db, err);
+    sqlite3_finalize(s);
+    buf_free(&sql);
+    return rc;
+}
+
+/* Whether the recorder's choice stands. */
+static int is_kept(const struct lens *l, const struct tree_place *self)
+{
+    const struct tree *t = &l->tree;
+    const struct tree_frame *f = self->frame ? &t->frames[self->frame] : NULL;
+    if (f && t->functions[f->function].is_skipped)
+        return 0;
+    if (t->addresses[t->nodes[self->node].address].is_skipped)
+        return 0;
+    return tree_is_shown(t, self, l->options->language);
+}
+
+/* The self frame of a site: from the recorder's outwards; where that is of another language, from the innermost on. */
+static void choose_self(struct lens *l, struct lens_site *site)
+{
+    struct tree *t = &l->tree;
+    uint32_t node = tree_node(t, site->stack_id);
+    enum tree_language language = l->options->language;
+    site->self = tree_find(t, node, site->line);
+    if (site->self.node && is_kept(l, &site->self))
+        return;
+    struct tree_place from = site->self;
+    if (!from.node || !tree_is_shown(t, &from, language))
+        from = tree_first(t, node);
+    struct tree_place self = from.node ? tree_self(t, from, language) : from;
+    if (self.node) {
+        site->self = self;
+        site->line = tree_place_line(t, &self);
+    } else if (l->no_frame) {
+        site->self = self;
+        site->line = l->no_frame;
+    }
+}
+
+/* --- accounts ---------------------------------------------------------------------------------------------------- */
+
+static uint64_t key_word(enum lens_scope scope, int inclusive, int64_t key)
+{
+    return (uint64_t)scope << 60 | (uint64_t)inclusive << 59 | ((uint64_t)key & ((UINT64_C(1) << 59) - 1));
+}
+
+static void add_to(struct lens *l, enum lens_scope scope, int inclusive, int64_t key, const struct lens_site *site)
+{
+    for (int all = 0; key && all < 2; all++) {
+        uint32_t kind = all ? 0 : site->kind;
+        uint64_t a = key_word(scope, inclusive, key), b = (uint64_t)site->device_id << 8 | kind;
+        uint32_t i = page_map_get(&l->row_of, a, b);
+        if (i == PAGE_NONE) {
+            i = l->row_count;
+            page_map_set(&l->row_of, a, b, i);
+            struct lens_row *row = PAGE_PUSH(l->rows, l->row_count, l->row_capacity);
+            *row = (struct lens_row){scope, inclusive, key, site->device_id, kind, 0, {{0}, 0}};
+        }
+        struct lens_row *row = &l->rows[i];
+        stat_add(&row->stats, &site->stats, row->site_count++ == 0);
+    }
+}
+
+/* What a place counts for, by scope. */
+static void keys_of(const struct lens *l, const struct tree_place *p, uint32_t line, int64_t keys[LENS_COUNT])
+{
+    const struct tree *t = &l->tree;
+    const struct tree_frame *f = p->frame ? &t->frames[p->frame] : NULL;
+    uint32_t address = t->nodes[p->node].address;
+    keys[LENS_LINE] = line;
+    keys[LENS_FUNCTION] = f ? f->function : p->node ? 0 : t->lines[line].function;
+    keys[LENS_FILE] = f ? f->file_id : 0;
+    keys[LENS_MODULE] = t->modules[t->addresses[address].module].key_id;
+}
+
+static void mark_changed(struct lens *l, const struct lens_site *site)
+{
+    const struct tree_place old = tree_find(&l->tree, tree_node(&l->tree, site->stack_id), site->old_line);
+    int64_t keys[2][LENS_COUNT];
+    keys_of(l, &site->self, site->line, keys[0]);
+    keys_of(l, &old, site->old_line, keys[1]);
+    for (int i = 0; i < 2; i++)
+        for (int scope = 0; scope < LENS_COUNT; scope++)
+            page_map_set(&l->changed, key_word((enum lens_scope)scope, 0, keys[i][scope]), 0, 1);
+}
+
+/* Everything on the stack, each key once. */
+static void add_callers(struct lens *l, uint32_t index)
+{
+    const struct lens_site *site = &l->sites[index];
+    struct tree *t = &l->tree;
+    for (struct tree_place p = tree_first(t, tree_node(t, site->stack_id)); p.node; tree_next(t, &p)) {
+        const struct tree_address *a = &t->addresses[t->nodes[p.node].address];
+        int64_t keys[LENS_COUNT];
+        if (t->modules[a->module].is_ours || !tree_is_shown(t, &p, l->options->language))
+            continue;
+        keys_of(l, &p, p.frame ? t->frames[p.frame].line : 0, keys);
+        for (int scope = 0; scope < LENS_COUNT; scope++) {
+            uint64_t word = key_word((enum lens_scope)scope, 1, keys[scope]);
+            if (page_map_get(&l->seen, word, 0) == index)
+                continue;
+            page_map_set(&l->seen, word, 0, index);
+            add_to(l, (enum lens_scope)scope, 1, keys[scope], site);
+        }
+    }
+}
+
+void lens_account(struct lens *l)
+{
+    for (uint32_t i = 0; i < l->site_count; i++) {
+        struct lens_site *site = &l->sites[i];
+        int64_t keys[LENS_COUNT];
+        choose_self(l, site);
+        if (site->line != site->old_line)
+            mark_changed(l, site);
+        keys_of(l, &site->self, site->line, keys);
+        for (int scope = 0; scope < LENS_COUNT; scope++)
+            add_to(l, (enum lens_scope)scope, 0, keys[scope], site);
+        if (l->is_replayed)
+            add_callers(l, i);
+    }
+}
+
+int64_t lens_row_key(const struct lens *l, const struct lens_row *row)
+{
+    return row->scope == LENS_LINE       ? l->tree.lines[row->key].id
+           : row->scope == LENS_FUNCTION ? l->tree.functions[row->key].id
+                                         : row->key;
+}
+
+int lens_restore_own_peaks(struct lens *l, struct error *err)
+{
+    sqlite3_stmt *s = NULL;
+    int rc = db_prepare(l->db,
+                        "SELECT own_peak_bytes FROM main.account WHERE scope = ? AND inclusive = 0 AND device_id = ? "
+                        "AND kind = ? AND key_id = ?",
+                        &s, err);
+    for (uint32_t i = 0; rc == 0 && !l->is_replayed && i < l->row_count; i++) {
+        struct lens_row *row = &l->rows[i];
+        if (page_map_get(&l->changed, key_word(row->scope, 0, row->key), 0) != PAGE_NONE)
+            continue;
+        sqlite3_bind_text(s, 1, lens_scope_names[row->scope], -1, SQLITE_STATIC);
+        sqlite3_bind_int64(s, 2, row->device_id);
+        sqlite3_bind_text(s, 3, l->kinds[row->kind], -1, SQLITE_STATIC);
+        sqlite3_bind_int64(s, 4, lens_row_key(l, row));
+        if (sqlite3_step(s) == SQLITE_ROW && sqlite3_column_type(s, 0) == SQLITE_INTEGER) {
+            row->stats.value[STAT_own_peak_bytes] = sqlite3_column_int64(s, 0);
+            row->stats.known |= 1u << STAT_own_peak_bytes;
+        }
+        sqlite3_reset(s);
+    }
+    sqlite3_finalize(s);
+    return rc;
+}

@@ -1,0 +1,235 @@
+#include "lens_private.h"
+
+#include "../../common/buf.h"
+#include "../../common/db.h"
+#include "../../common/kind.h"
+
+static void bind_stats(sqlite3_stmt *s, int at, const struct stat_row *stats)
+{
+    for (int i = 0; i < STAT_COUNT; i++) {
+        if (stats->known >> i & 1)
+            sqlite3_bind_int64(s, at + i, stats->value[i]);
+        else
+            sqlite3_bind_null(s, at + i);
+    }
+}
+
+static int step(struct lens *l, sqlite3_stmt *s, struct error *err)
+{
+    int rc = sqlite3_step(s) == SQLITE_DONE ? 0 : db_error(l->db, err);
+    sqlite3_reset(s);
+    return rc;
+}
+
+/* INSERT INTO table VALUES(?, ...) */
+static int prepare_insert(sqlite3 *db, const char *table, int columns, sqlite3_stmt **s, struct error *err)
+{
+    struct buf sql = BUF(1 << 12);
+    buf_printf(&sql, "INSERT INTO temp.%s VALUES(?", table);
+    for (int i = 1; i < columns; i++)
+        buf_puts(&sql, ", ?");
+    buf_puts(&sql, ")");
+    int rc = db_prepare(db, sql.data, s, err);
+    buf_free(&sql);
+    return rc;
+}
+
+static int write_accounts(struct lens *l, struct error *err)
+{
+    sqlite3_stmt *s = NULL;
+    int rc = db_exec(l->db, "CREATE TEMP TABLE lens_account AS SELECT * FROM main.account WHERE 0", err);
+    if (rc == 0)
+        rc = prepare_insert(l->db, "lens_account", 5 + STAT_COUNT, &s, err);
+    for (uint32_t i = 0; rc == 0 && i < l->row_count; i++) {
+        const struct lens_row *row = &l->rows[i];
+        sqlite3_bind_text(s, 1, lens_scope_names[row->scope], -1, SQLITE_STATIC);
+        sqlite3_bind_int64(s, 2, lens_row_key(l, row));
+        sqlite3_bind_int(s, 3, row->inclusive);
+        sqlite3_bind_int64(s, 4, row->device_id);
+        sqlite3_bind_text(s, 5, l->kinds[row->kind], -1, SQLITE_STATIC);
+        bind_stats(s, 6, &row->stats);
+        rc = step(l, s, err);
+    }
+    sqlite3_finalize(s);
+    return rc;
+}
+
+static int write_lines(struct lens *l, struct error *err)
+{
+    const struct tree *t = &l->tree;
+    sqlite3_stmt *s = NULL;
+    int rc = db_exec(l->db, "CREATE TEMP TABLE lens_line AS SELECT * FROM main.line WHERE 0", err);
+    if (rc == 0)
+        rc = prepare_insert(l->db, "lens_line", 6, &s, err);
+    for (uint32_t i = t->stored_lines; rc == 0 && i < t->line_count; i++) {
+        const struct tree_line *line = &t->lines[i];
+        sqlite3_bind_int64(s, 1, line->id);
+        if (line->function)
+            sqlite3_bind_int64(s, 2, t->functions[line->function].id);
+        else
+            sqlite3_bind_null(s, 2);
+        sqlite3_bind_null(s, 3);
+        sqlite3_bind_int64(s, 4, 0);
+        if (line->module_key_id)
+            sqlite3_bind_int64(s, 5, line->module_key_id);
+        else
+            sqlite3_bind_null(s, 5);
+        sqlite3_bind_int64(s, 6, line->offset);
+        rc = step(l, s, err);
+    }
+    sqlite3_finalize(s);
+    return rc;
+}
+
+static int write_sites(struct lens *l, struct error *err)
+{
+    sqlite3_stmt *s = NULL, *lines = NULL;
+    int rc = db_exec(l->db,
+                     "CREATE TEMP TABLE site_line(site_id INTEGER PRIMARY KEY, line_id INTEGER);"
+                     "CREATE TEMP TABLE lens_site AS SELECT * FROM main.site WHERE 0",
+                     err);
+    if (rc == 0)
+        rc = prepare_insert(l->db, "lens_site", 5 + STAT_COUNT, &s, err);
+    if (rc == 0)
+        rc = prepare_insert(l->db, "site_line", 2, &lines, err);
+    for (uint32_t i = 0; rc == 0 && i < l->site_count; i++) {
+        const struct lens_site *site = &l->sites[i];
+        if (site->line) {
+            sqlite3_bind_int64(lines, 1, site->id);
+            sqlite3_bind_int64(lines, 2, l->tree.lines[site->line].id);
+            rc = step(l, lines, err);
+        }
+        const int64_t values[] = {site->id, site->stack_id, site->process_id, site->device_id};
+        for (int k = 0; k < 4; k++)
+            sqlite3_bind_int64(s, k + 1, values[k]);
+        sqlite3_bind_text(s, 5, l->kinds[site->kind], -1, SQLITE_STATIC);
+        bind_stats(s, 6, &site->stats);
+        if (rc == 0 && l->is_replayed)
+            rc = step(l, s, err);
+    }
+    sqlite3_finalize(s);
+    sqlite3_finalize(lines);
+    return rc;
+}
+
+/* In the order of the table: the statistics that are not the process's own are not known. */
+static int write_totals(struct lens *l, struct error *err)
+{
+    sqlite3_stmt *s = NULL;
+    int rc = db_exec(l->db, "CREATE TEMP TABLE total AS SELECT * FROM main.total WHERE 0", err);
+    if (rc == 0)
+        rc = prepare_insert(l->db, "total", 17, &s, err);
+    for (uint32_t i = 0; rc == 0 && i < l->replay.total_count; i++) {
+        const struct replay_total *t = &l->replay.totals[i];
+        const int64_t *v = t->stats.value;
+        const int64_t values[] = {v[STAT_alloc_count],
+                                  v[STAT_free_count],
+                                  v[STAT_alloc_bytes],
+                                  v[STAT_free_bytes],
+                                  v[STAT_temporary_count],
+                                  v[STAT_temporary_bytes],
+                                  v[STAT_at_peak_bytes],
+                                  t->peak_active_ns,
+                                  t->peak_active_count,
+                                  0,
+                                  0,
+                                  v[STAT_end_bytes],
+                                  v[STAT_end_count],
+                                  t->realloc_count,
+                                  v[STAT_lifetime_ns]};
+        sqlite3_bind_int(s, 1, t->device);
+        sqlite3_bind_text(s, 2, kind_name(t->kind), -1, SQLITE_STATIC);
+        for (int k = 0; k < 15; k++)
+            sqlite3_bind_int64(s, 3 + k, values[k]);
+        sqlite3_bind_null(s, 12);
+        sqlite3_bind_null(s, 13);
+        rc = step(l, s, err);
+    }
+    sqlite3_finalize(s);
+    return rc;
+}
+
+/* The accounts that stay as they are: of threads, and with callees, as far as code is shown. */
+static int show_accounts(struct lens *l, struct error *err)
+{
+    struct buf sql = BUF(1 << 14);
+    long long pid = l->options->pid;
+    const char *equal = l->options->language == TREE_PYTHON ? "=" : "<>";
+    buf_puts(&sql, "CREATE TEMP VIEW account AS SELECT * FROM temp.lens_account UNION ALL SELECT * FROM main.account "
+                   "WHERE scope = 'thread'");
+    if (l->is_replayed)
+        buf_printf(&sql,
+                   " AND key_id IN (SELECT thread_id FROM main.thread JOIN main.process USING(process_id) WHERE pid = "
+                   "%lld)",
+                   pid);
+    else if (l->options->language == TREE_BOTH)
+        buf_puts(&sql, " OR inclusive = 1");
+    else
+        buf_printf(
+            &sql,
+            " OR (inclusive = 1 AND ((scope = 'function' AND key_id IN (SELECT function_id FROM main.frame "
+            "WHERE language %s 'python')) OR (scope = 'file' AND key_id IN (SELECT file_id FROM main.frame WHERE "
+            "language %s 'python')) OR (scope = 'line' AND key_id IN (SELECT line_id FROM main.line WHERE "
+            "function_id IN (SELECT function_id FROM main.frame WHERE language %s 'python')))%s))",
+            equal, equal, equal,
+            l->options->language == TREE_PYTHON
+                ? ""
+                : " OR scope = 'module' OR (scope = 'line' AND key_id IN (SELECT line_id FROM main.line WHERE "
+                  "function_id IS NULL))");
+    int rc = db_exec(l->db, sql.data, err);
+    buf_free(&sql);
+    return rc;
+}
+
+/* Numbers only are put into the text of a view, which takes no parameters. */
+static int show_process(struct lens *l, struct error *err)
+{
+    struct buf sql = BUF(1 << 12);
+    long long pid = l->options->pid;
+    buf_printf(&sql,
+               "CREATE TEMP VIEW site AS SELECT * FROM temp.lens_site;"
+               "CREATE TEMP VIEW process AS SELECT * FROM main.process WHERE pid = %lld;"
+               "CREATE TEMP VIEW thread AS SELECT * FROM main.thread WHERE process_id IN (SELECT process_id FROM "
+               "main.process WHERE pid = %lld)",
+               pid, pid);
+    int rc = db_exec(l->db, sql.data, err);
+    buf_free(&sql);
+    return rc;
+}
+
+int lens_write(struct lens *l, struct error *err)
+{
+    int rc = db_exec(l->db, "SAVEPOINT lens", err);
+    if (rc == 0)
+        rc = write_accounts(l, err);
+    if (rc == 0)
+        rc = write_lines(l, err);
+    if (rc == 0)
+        rc = write_sites(l, err);
+    if (rc == 0)
+        rc = db_exec(l->db,
+                     "CREATE INDEX temp.lens_account_key ON lens_account(scope, inclusive, device_id, kind, key_id);"
+                     "CREATE INDEX temp.lens_line_id ON lens_line(line_id);"
+                     "CREATE TEMP VIEW line AS SELECT * FROM main.line UNION ALL SELECT * FROM temp.lens_line",
+                     err);
+    if (rc == 0)
+        rc = show_accounts(l, err);
+    if (rc == 0 && l->no_frame)
+        rc = db_exec(l->db,
+                     l->options->language == TREE_PYTHON
+                         ? "CREATE TEMP VIEW function AS SELECT * FROM main.function UNION ALL SELECT "
+                           "max(function_id) + 1, '(no Python frame)', '(no Python frame)', '', NULL, NULL, 0 FROM "
+                           "main.function"
+                         : "CREATE TEMP VIEW function AS SELECT * FROM main.function UNION ALL SELECT "
+                           "max(function_id) + 1, '(no native frame)', '(no native frame)', '', NULL, NULL, 0 FROM "
+                           "main.function",
+                     err);
+    if (rc == 0 && l->is_replayed) {
+        rc = write_totals(l, err);
+        if (rc == 0)
+            rc = show_process(l, err);
+    }
+    if (rc == 0)
+        rc = db_exec(l->db, "RELEASE lens", err);
+    return rc;
+}

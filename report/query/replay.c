@@ -1,0 +1,401 @@
+#include "replay.h"
+
+#include "../../common/chunk.h"
+#include "../../common/db.h"
+#include "../../common/kind.h"
+#include "page_map.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+/* --- live blocks: open addressing, linear probing ---------------------------------------------------------------- */
+
+struct block {
+    uint64_t address; /* 0: free slot */
+    uint64_t alloc_ns, number;
+    uint32_t process_id, thread_id;
+};
+
+struct blocks {
+    struct block *slots;
+    uint64_t mask, count;
+};
+
+static uint64_t slot_of(const struct blocks *b, uint64_t address, uint32_t process_id)
+{
+    uint64_t i = (address + process_id * UINT64_C(0x9e3779b97f4a7c15)) * UINT64_C(0xff51afd7ed558ccd) >> 20 & b->mask;
+    while (b->slots[i].address && (b->slots[i].address != address || b->slots[i].process_id != process_id))
+        i = (i + 1) & b->mask;
+    return i;
+}
+
+static void put(struct blocks *b, const struct block *block)
+{
+    if (2 * b->count >= b->mask) {
+        struct blocks larger = {.mask = b->slots ? 2 * b->mask + 1 : 4095};
+        larger.slots = xcalloc(larger.mask + 1, sizeof *larger.slots);
+        for (uint64_t i = 0; b->slots && i <= b->mask; i++)
+            if (b->slots[i].address)
+                larger.slots[slot_of(&larger, b->slots[i].address, b->slots[i].process_id)] = b->slots[i];
+        larger.count = b->count;
+        free(b->slots);
+        *b = larger;
+    }
+    uint64_t i = slot_of(b, block->address, block->process_id);
+    b->count += b->slots[i].address == 0;
+    b->slots[i] = *block;
+}
+
+/* Takes a block out; 0 when it is not there. */
+static int take(struct blocks *b, uint64_t address, uint32_t process_id, struct block *block)
+{
+    uint64_t i = b->slots ? slot_of(b, address, process_id) : 0;
+    if (!b->slots || !b->slots[i].address)
+        return 0;
+    *block = b->slots[i];
+    b->slots[i].address = 0;
+    b->count--;
+    for (uint64_t k = (i + 1) & b->mask; b->slots[k].address; k = (k + 1) & b->mask) {
+        struct block moved = b->slots[k];
+        b->slots[k].address = 0;
+        b->slots[slot_of(b, moved.address, moved.process_id)] = moved;
+    }
+    return 1;
+}
+
+/* --- accounts ---------------------------------------------------------------------------------------------------- */
+
+struct level { /* of a device, or of one kind of it; the last peak's number is its epoch */
+    struct replay_total total;
+    uint64_t active_bytes, active_count;
+    uint64_t epoch;
+};
+
+struct site {
+    struct replay_site site;
+    uint64_t live_bytes, live_count;
+    uint64_t epoch, kind_epoch; /* up to which peaks at_peak is known */
+};
+
+struct state {
+    struct chunk_codec *codec;
+    struct blocks blocks;
+    struct page_map site_of, level_of;
+    struct site *sites;
+    struct level *levels;
+    uint32_t site_count, site_capacity, level_count, level_capacity;
+    struct page_map last_at;
+    uint64_t *last; /* by last_at of a thread: number of its last allocation */
+    uint32_t last_count, last_capacity;
+    uint64_t number;
+};
+
+#define NO_RESERVED ((uint32_t)((1ull << STAT_COUNT) - 1) & ~(1u << STAT_reserved_peak_bytes))
+
+static struct site *site_at(struct state *s, const struct chunk_event *e)
+{
+    uint32_t i = page_map_get(&s->site_of, e->site_id, 0);
+    if (i != PAGE_NONE)
+        return &s->sites[i];
+    page_map_set(&s->site_of, e->site_id, 0, s->site_count);
+    struct site *site = PAGE_PUSH(s->sites, s->site_count, s->site_capacity);
+    site->site =
+        (struct replay_site){.id = e->site_id, .device = e->device, .kind = e->kind, .stats.known = NO_RESERVED};
+    return site;
+}
+
+static uint32_t level_at(struct state *s, unsigned device, unsigned kind)
+{
+    uint32_t i = page_map_get(&s->level_of, device, kind);
+    if (i != PAGE_NONE)
+        return i;
+    i = s->level_count;
+    page_map_set(&s->level_of, device, kind, i);
+    struct level *l = PAGE_PUSH(s->levels, s->level_count, s->level_capacity);
+    l->total = (struct replay_total){.device = (uint8_t)device, .kind = (uint8_t)kind, .stats.known = NO_RESERVED};
+    return i;
+}
+
+static uint64_t *last_of(struct state *s, uint32_t thread_id)
+{
+    uint32_t i = page_map_get(&s->last_at, thread_id, 0);
+    if (i != PAGE_NONE)
+        return &s->last[i];
+    page_map_set(&s->last_at, thread_id, 0, s->last_count);
+    return PAGE_PUSH(s->last, s->last_count, s->last_capacity);
+}
+
+/* A hostile file may make sums wrap, which is then merely wrong. */
+static void plus(int64_t *value, uint64_t change)
+{
+    *value = (int64_t)((uint64_t)*value + change);
+}
+
+/* What the site held at the peaks since it changed last is what it holds now. */
+static void seal(struct site *site, const struct level *device, const struct level *kind)
+{
+    int64_t *v = site->site.stats.value;
+    if (site->epoch != device->epoch) {
+        v[STAT_at_peak_bytes] = (int64_t)site->live_bytes;
+        v[STAT_at_peak_count] = (int64_t)site->live_count;
+        site->epoch = device->epoch;
+    }
+    if (site->kind_epoch != kind->epoch) {
+        v[STAT_at_kind_peak_bytes] = (int64_t)site->live_bytes;
+        site->kind_epoch = kind->epoch;
+    }
+}
+
+static void raise_level(struct level *l, const struct chunk_event *e)
+{
+    l->active_bytes += e->size_bytes;
+    l->active_count++;
+    if ((int64_t)l->active_bytes > l->total.stats.value[STAT_at_peak_bytes]) {
+        l->total.stats.value[STAT_at_peak_bytes] = (int64_t)l->active_bytes;
+        l->total.peak_active_ns = (int64_t)e->time_ns;
+        l->total.peak_active_count = (int64_t)l->active_count;
+        l->epoch++;
+    }
+}
+
+static void most(int64_t *value, uint64_t now)
+{
+    if ((int64_t)now > *value)
+        *value = (int64_t)now;
+}
+
+static void birth(struct state *s, const struct chunk_event *e, struct site *site, struct level *levels[2])
+{
+    int64_t *const stats[] = {site->site.stats.value, levels[0]->total.stats.value, levels[1]->total.stats.value};
+    for (int i = 0; i < 3; i++) {
+        plus(&stats[i][STAT_alloc_count], 1);
+        plus(&stats[i][STAT_alloc_bytes], e->size_bytes);
+        most(&stats[i][STAT_largest_bytes], e->size_bytes);
+    }
+    for (int i = 0; i < 2; i++) {
+        levels[i]->total.realloc_count += e->op == CHUNK_realloc_alloc;
+        raise_level(levels[i], e);
+    }
+    site->live_bytes += e->size_bytes;
+    site->live_count++;
+    most(&stats[0][STAT_own_peak_bytes], site->live_bytes);
+    most(&stats[0][STAT_active_peak_bytes], levels[0]->active_bytes);
+    struct block block = {e->address, e->time_ns, ++s->number, e->process_id, e->thread_id};
+    *last_of(s, e->thread_id) = block.number;
+    if (e->address)
+        put(&s->blocks, &block);
+}
+
+/* count blocks leave; a block that turned out to be a segment never was one. */
+static void death(struct state *s, const struct chunk_event *e, struct site *site, struct level *levels[2])
+{
+    int64_t *const stats[] = {site->site.stats.value, levels[0]->total.stats.value, levels[1]->total.stats.value};
+    struct block block = {0};
+    uint64_t count = e->op == CHUNK_end ? e->address : 1;
+    int is_known = e->op != CHUNK_end && take(&s->blocks, e->address, e->process_id, &block);
+    int is_temporary = is_known && *last_of(s, block.thread_id) == block.number;
+    for (int i = 0; i < 3; i++) {
+        if (e->op == CHUNK_end) {
+            plus(&stats[i][STAT_end_count], count);
+            plus(&stats[i][STAT_end_bytes], e->size_bytes);
+        } else if (e->op == CHUNK_to_segment) {
+            plus(&stats[i][STAT_alloc_count], (uint64_t)-1);
+            plus(&stats[i][STAT_alloc_bytes], -e->size_bytes);
+        } else {
+            plus(&stats[i][STAT_free_count], 1);
+            plus(&stats[i][STAT_free_bytes], e->size_bytes);
+            plus(&stats[i][STAT_lifetime_ns], is_known ? e->time_ns - block.alloc_ns : 0);
+            plus(&stats[i][STAT_temporary_count], (uint64_t)is_temporary);
+            plus(&stats[i][STAT_temporary_bytes], is_temporary ? e->size_bytes : 0);
+        }
+    }
+    for (int i = 0; i < 2; i++) {
+        levels[i]->active_bytes -= e->size_bytes;
+        levels[i]->active_count -= count;
+    }
+    site->live_bytes -= e->size_bytes;
+    site->live_count -= count;
+}
+
+static void apply(struct state *s, const struct chunk_event *e)
+{
+    int is_birth = e->op == CHUNK_alloc || e->op == CHUNK_realloc_alloc;
+    if ((!is_birth && e->op != CHUNK_end && !chunk_op_is_death(e->op)) || e->kind >= KIND_COUNT)
+        return;
+    uint32_t device = level_at(s, e->device, KIND_all), kind = level_at(s, e->device, e->kind);
+    struct level *levels[2] = {&s->levels[device], &s->levels[kind]};
+    struct site *site = site_at(s, e);
+    seal(site, levels[0], levels[1]);
+    if (is_birth)
+        birth(s, e, site, levels);
+    else
+        death(s, e, site, levels);
+}
+
+/* --- the events -------------------------------------------------------------------------------------------------- */
+
+/* Calls see for every event of images (NULL: of all), in order. */
+static int each_event(sqlite3 *db, const struct replay_images *images,
+                      void (*see)(void *context, const struct chunk_event *e), void *context, struct error *err)
+{
+    struct chunk_codec *codec = chunk_codec_open();
+    sqlite3_stmt *q = NULL;
+    int rc = db_prepare(db, "SELECT data, chunk_id FROM event_chunk ORDER BY chunk_id", &q, err), step = SQLITE_DONE;
+    while (rc == 0 && (step = sqlite3_step(q)) == SQLITE_ROW) {
+        const struct chunk_event *events;
+        const void *data = sqlite3_column_blob(q, 0);
+        long n = data ? chunk_decode_events(codec, data, (size_t)sqlite3_column_bytes(q, 0), &events) : -EBADMSG;
+        if (n < 0)
+            rc = error_set(err, EBADMSG, "%s: chunk %lld of the events is damaged, so one process cannot be told apart",
+                           sqlite3_db_filename(db, "main"), (long long)sqlite3_column_int64(q, 1));
+        for (long i = 0; i < n; i++)
+            if (!images || replay_has(images, events[i].process_id))
+                see(context, &events[i]);
+    }
+    if (rc == 0 && step != SQLITE_DONE)
+        rc = db_error(db, err);
+    sqlite3_finalize(q);
+    chunk_codec_close(codec);
+    return rc;
+}
+
+static void see_event(void *context, const struct chunk_event *e)
+{
+    apply(context, e);
+}
+
+int replay_images(sqlite3 *db, int64_t pid, struct replay_images *images, struct error *err)
+{
+    sqlite3_stmt *q = NULL;
+    int found = 0;
+    *images = (struct replay_images){{0}};
+    int rc = db_prepare(db, "SELECT process_id FROM main.process WHERE pid = ?", &q, err);
+    if (rc == 0) {
+        sqlite3_bind_int64(q, 1, pid);
+        while (sqlite3_step(q) == SQLITE_ROW) {
+            int64_t id = sqlite3_column_int64(q, 0);
+            if (id >= 0 && id < 65536)
+                images->bits[id >> 6] |= UINT64_C(1) << (id & 63);
+            found = 1;
+        }
+        if (!found)
+            rc = error_set(err, EINVAL, "no process %lld in this recording; 'memprof info' lists them", (long long)pid);
+    }
+    sqlite3_finalize(q);
+    return rc;
+}
+
+int replay_is_possible(sqlite3 *db)
+{
+    char *kept = db_meta_text(db, "events_kept");
+    int is_possible = kept && strcmp(kept, "all") == 0;
+    free(kept);
+    return is_possible;
+}
+
+/* Where the end of a process was not recorded, its end is that of the recording. */
+static void still_live(struct stat_row *stats, uint64_t bytes, uint64_t count)
+{
+    plus(&stats->value[STAT_end_bytes], bytes);
+    plus(&stats->value[STAT_end_count], count);
+}
+
+static int by_id(const void *a, const void *b)
+{
+    const struct replay_site *x = a, *y = b;
+    return (x->id > y->id) - (x->id < y->id);
+}
+
+int replay_process(sqlite3 *db, const struct replay_images *images, struct replay *replay, struct error *err)
+{
+    struct state s = {0};
+    *replay = (struct replay){0};
+    int rc = each_event(db, images, see_event, &s, err);
+    replay->sites = xcalloc(s.site_count + 1ul, sizeof *replay->sites);
+    replay->totals = xcalloc(s.level_count + 1ul, sizeof *replay->totals);
+    for (uint32_t i = 0; rc == 0 && i < s.site_count; i++) {
+        const struct replay_site *site = &s.sites[i].site;
+        seal(&s.sites[i], &s.levels[level_at(&s, site->device, KIND_all)],
+             &s.levels[level_at(&s, site->device, site->kind)]);
+        still_live(&s.sites[i].site.stats, s.sites[i].live_bytes, s.sites[i].live_count);
+        replay->sites[replay->site_count++] = *site;
+    }
+    for (uint32_t i = 0; rc == 0 && i < s.level_count; i++) {
+        still_live(&s.levels[i].total.stats, s.levels[i].active_bytes, s.levels[i].active_count);
+        replay->totals[replay->total_count++] = s.levels[i].total;
+    }
+    if (replay->site_count)
+        qsort(replay->sites, replay->site_count, sizeof *replay->sites, by_id);
+    free(s.sites);
+    free(s.levels);
+    free(s.last);
+    free(s.blocks.slots);
+    page_map_free(&s.last_at);
+    page_map_free(&s.site_of);
+    page_map_free(&s.level_of);
+    return rc;
+}
+
+void replay_free(struct replay *replay)
+{
+    free(replay->sites);
+    free(replay->totals);
+    *replay = (struct replay){0};
+}
+
+/* --- peaks of all processes -------------------------------------------------------------------------------------- */
+
+struct peaks {
+    int kind;
+    struct page_map of; /* (process, device) -> peaks */
+    struct peak {
+        uint32_t process_id, device;
+        uint64_t active, peak;
+    } * peak;
+    uint32_t count, capacity;
+};
+
+static void see_peak(void *context, const struct chunk_event *e)
+{
+    struct peaks *p = context;
+    int is_birth = e->op == CHUNK_alloc || e->op == CHUNK_realloc_alloc;
+    if ((p->kind != KIND_all && e->kind != p->kind) || (!is_birth && e->op != CHUNK_end && !chunk_op_is_death(e->op)))
+        return;
+    uint32_t i = page_map_get(&p->of, e->process_id, e->device);
+    if (i == PAGE_NONE) {
+        i = p->count;
+        page_map_set(&p->of, e->process_id, e->device, i);
+        struct peak *added = PAGE_PUSH(p->peak, p->count, p->capacity);
+        *added = (struct peak){.process_id = e->process_id, .device = e->device};
+    }
+    p->peak[i].active += is_birth ? e->size_bytes : -e->size_bytes;
+    if (p->peak[i].active > p->peak[i].peak && (int64_t)p->peak[i].active > 0)
+        p->peak[i].peak = p->peak[i].active;
+}
+
+/* Images of one pid follow each other, so the largest of their peaks is the pid's. */
+int replay_peaks(sqlite3 *db, int kind, struct error *err)
+{
+    struct peaks p = {.kind = kind};
+    sqlite3_stmt *q = NULL;
+    int rc = db_exec(db,
+                     "DROP TABLE IF EXISTS temp.process_peak; CREATE TEMP TABLE process_peak(pid INTEGER, device_id "
+                     "INTEGER, peak_bytes INTEGER)",
+                     err);
+    if (rc == 0 && replay_is_possible(db))
+        rc = each_event(db, NULL, see_peak, &p, err);
+    if (rc == 0)
+        rc = db_prepare(db, "INSERT INTO temp.process_peak SELECT pid, ?2, ?3 FROM main.process WHERE process_id = ?1",
+                        &q, err);
+    for (uint32_t i = 0; rc == 0 && i < p.count; i++) {
+        sqlite3_bind_int64(q, 1, p.peak[i].process_id);
+        sqlite3_bind_int64(q, 2, p.peak[i].device);
+        sqlite3_bind_int64(q, 3, (int64_t)p.peak[i].peak);
+        rc = sqlite3_step(q) == SQLITE_DONE ? 0 : db_error(db, err);
+        sqlite3_reset(q);
+    }
+    sqlite3_finalize(q);
+    free(p.peak);
+    page_map_free(&p.of);
+    return rc;
+}

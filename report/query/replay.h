@@ -1,0 +1,54 @@
+/*
+ * replay.h: what one process did, from the events: statistics by site and totals, as if nothing else had been recorded.
+ * Only recordings that keep all events can be replayed.
+ */
+#ifndef MEMPROF_REPLAY_H
+#define MEMPROF_REPLAY_H
+
+#include "../../common/error.h"
+#include "stat.h"
+
+#include <sqlite3.h>
+
+/* The images of a process: an exec ends one and starts the next under the same pid. */
+struct replay_images {
+    uint64_t bits[65536 / 64]; /* by process_id */
+};
+
+struct replay_site {
+    int64_t id;
+    struct stat_row stats; /* reserved_peak_bytes is not known */
+    uint8_t device, kind;  /* kind.h */
+};
+
+struct replay_total {
+    uint8_t device, kind; /* kind: KIND_all for the device */
+    struct stat_row stats;
+    int64_t peak_active_ns, peak_active_count, realloc_count;
+};
+
+struct replay {
+    struct replay_site *sites; /* by id; only those that the process used */
+    uint32_t site_count;
+    struct replay_total *totals;
+    uint32_t total_count;
+};
+
+/* -EINVAL with err when there is no such process. */
+int replay_images(sqlite3 *db, int64_t pid, struct replay_images *images, struct error *err);
+static inline int replay_has(const struct replay_images *images, unsigned process_id)
+{
+    return images->bits[process_id >> 6] >> (process_id & 63) & 1;
+}
+
+/* Whether all events are there. */
+int replay_is_possible(sqlite3 *db);
+/* -EBADMSG with err when a part of the events is damaged. Free with replay_free in any case. */
+int replay_process(sqlite3 *db, const struct replay_images *images, struct replay *replay, struct error *err);
+void replay_free(struct replay *replay);
+
+/* The highest active bytes of each process by device, of kind (KIND_all: all), in a table temp.process_peak(pid,
+ * device_id, peak_bytes). */
+int replay_peaks(sqlite3 *db, int kind, struct error *err);
+
+#endif

@@ -1,0 +1,421 @@
+#include "rows.h"
+
+#include "../../common/db.h"
+#include "../../common/kind.h"
+#include "replay.h"
+#include "../../common/text.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *const row_key_names[ROW_KEY_COUNT] = {"line",   "function", "file",    "module", "thread",
+                                                  "device", "stack",    "process", "op"};
+
+/* The columns that say what a row is, in the order of read_key(); and the joins that they need. a: the account. */
+static const struct {
+    const char *keys;
+    const char *joins;
+} scopes[ROW_KEY_COUNT] = {
+    [ROW_LINE] = {"fn.name, fn.plain_name, f.path, l.line, m.path, l.offset, NULL, NULL, NULL, NULL, NULL, NULL",
+                  "LEFT JOIN line l ON l.line_id = a.key_id LEFT JOIN function fn ON fn.function_id = l.function_id "
+                  "LEFT JOIN file f ON f.file_id = l.file_id LEFT JOIN module_key m ON m.key_id = l.module_key_id"},
+    [ROW_FUNCTION] = {"fn.name, fn.plain_name, f.path, fn.line, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL",
+                      "LEFT JOIN function fn ON fn.function_id = a.key_id LEFT JOIN file f ON f.file_id = fn.file_id"},
+    [ROW_FILE] = {"NULL, NULL, f.path, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL",
+                  "LEFT JOIN file f ON f.file_id = a.key_id"},
+    [ROW_MODULE] = {"NULL, NULL, NULL, NULL, m.path, NULL, NULL, NULL, NULL, NULL, NULL, NULL",
+                    "LEFT JOIN module_key m ON m.key_id = a.key_id"},
+    [ROW_THREAD] = {"NULL, NULL, NULL, NULL, NULL, NULL, t.name, t.process_id, p.pid, t.tid, NULL, NULL",
+                    "LEFT JOIN thread t ON t.thread_id = a.key_id LEFT JOIN process p ON p.process_id = t.process_id"},
+    [ROW_PROCESS] = {"NULL, NULL, NULL, NULL, NULL, NULL, NULL, p.process_id, p.pid, NULL, NULL, NULL",
+                     "LEFT JOIN process p ON p.process_id = a.key_id"},
+    [ROW_OP] = {"NULL, NULL, NULL, NULL, o.module, NULL, NULL, NULL, NULL, NULL, o.name, o.phase",
+                "LEFT JOIN op o ON o.op_id = a.key_id"},
+};
+
+/* What a process was last: an exec makes another image of it. */
+static const char command[] =
+    "(SELECT command_line FROM process q WHERE q.pid = p.pid ORDER BY q.process_id DESC LIMIT 1)";
+
+/* How several rows become one; own: the own peak of the sum, where it is known otherwise. */
+static void sum_columns(struct buf *sql, const char *own)
+{
+    static const char *const forms[] = {[STAT_COMBINE_sum] = "sum(%s)",
+                                        [STAT_COMBINE_max] = "max(%s)",
+                                        [STAT_COMBINE_exact] = "CASE WHEN count(*) = 1 THEN max(%s) END"};
+    for (int i = 0; i < STAT_COUNT; i++) {
+        buf_puts(sql, i ? ", " : "");
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wformat-nonliteral"
+        if (i == STAT_own_peak_bytes && own)
+            buf_printf(sql, "coalesce(%s, ", own);
+        buf_printf(sql, forms[stat_infos[i].combine], stat_infos[i].column);
+#pragma GCC diagnostic pop
+        buf_printf(sql, "%s AS %s", i == STAT_own_peak_bytes && own ? ")" : "", stat_infos[i].column);
+    }
+}
+
+/* The rows of `total` under the names of stat.def, as far as they have them. */
+static void device_columns(struct buf *sql)
+{
+    static const char *const same[] = {"alloc_count",     "alloc_bytes",     "free_count", "free_bytes",
+                                       "temporary_count", "temporary_bytes", "end_count",  "lifetime_ns"};
+    static const struct {
+        const char *column, *expression;
+    } other[] = {{"at_peak_bytes", "peak_active_bytes"},
+                 {"at_peak_count", "peak_active_count"},
+                 {"at_kind_peak_bytes", "peak_active_bytes"},
+                 {"own_peak_bytes", "peak_active_bytes"},
+                 {"end_bytes", "end_active_bytes"},
+                 {"active_peak_bytes", "peak_active_bytes"},
+                 {"reserved_peak_bytes", "peak_reserved_bytes"}};
+    for (int i = 0; i < STAT_COUNT; i++) {
+        const char *expression = "NULL", *column = stat_infos[i].column;
+        for (size_t k = 0; k < sizeof same / sizeof *same; k++)
+            if (strcmp(same[k], column) == 0)
+                expression = column;
+        for (size_t k = 0; k < sizeof other / sizeof *other; k++)
+            if (strcmp(other[k].column, column) == 0)
+                expression = other[k].expression;
+        buf_printf(sql, "%s%s AS %s", i ? ", " : "", expression, column);
+    }
+}
+
+/* FROM ... of the rows before sorting: device_id, kind, key_id and all statistics. */
+static void source_of(enum row_key by, struct buf *sql)
+{
+    if (by == ROW_STACK) {
+        buf_puts(sql, "(SELECT device_id, CASE WHEN ?3 = 'all' THEN 'all' ELSE kind END AS kind, stack_id AS key_id, ");
+        sum_columns(sql, NULL);
+        buf_puts(sql, " FROM site WHERE ?3 IN ('all', kind) GROUP BY device_id, stack_id)");
+    } else if (by == ROW_DEVICE) {
+        buf_puts(sql, "(SELECT device_id, kind, device_id AS key_id, ");
+        device_columns(sql);
+        buf_puts(sql, " FROM total WHERE kind = ?3)");
+    } else if (by == ROW_PROCESS) {
+        buf_puts(sql, "(SELECT device_id, kind, min(t.process_id) AS key_id, ");
+        sum_columns(sql, "(SELECT max(peak_bytes) FROM temp.process_peak pp WHERE pp.pid = p.pid AND pp.device_id = "
+                         "account.device_id)");
+        buf_puts(sql, " FROM account JOIN thread t ON t.thread_id = account.key_id JOIN process p USING(process_id)"
+                      " WHERE scope = 'thread' AND inclusive = 0 AND kind = ?3 GROUP BY device_id, p.pid)");
+    } else {
+        buf_puts(sql, "(SELECT * FROM account WHERE scope = ?1 AND inclusive = ?2 AND kind = ?3)");
+    }
+}
+
+/* Functions below main() or a thread's own, and those of the allocator family: with what they call they hold
+ * everything. */
+static void leave_out(const struct rows_query *q, struct buf *sql)
+{
+    static const char noise[] =
+        "SELECT function_id FROM function WHERE is_allocator OR plain_name IN ('_start', 'start_thread', 'clone', "
+        "'clone3', '__clone', '__clone3', '_dl_start_user') OR plain_name GLOB '__libc_start*'";
+    if (!q->without_noise || (q->by != ROW_LINE && q->by != ROW_FUNCTION))
+        return;
+    if (q->by == ROW_FUNCTION)
+        buf_printf(sql, " AND key_id NOT IN (%s)", noise);
+    else
+        buf_printf(sql, " AND key_id NOT IN (SELECT line_id FROM line WHERE function_id IN (%s))", noise);
+}
+
+static void build_sql(const struct rows_query *q, struct buf *sql)
+{
+    const char *sort = stat_infos[q->sort].column;
+    const char *keys = scopes[q->by].keys;
+    buf_printf(sql, "SELECT d.name, a.kind, a.key_id, %s, %s, ",
+               keys ? keys : "NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL",
+               q->by == ROW_PROCESS ? command : "NULL");
+    stat_columns(sql, "a.");
+    if (q->sort == STAT_net_growth)
+        sort = "(alloc_bytes - free_bytes)";
+    buf_printf(sql, " FROM (SELECT *, coalesce(%s, 0) AS sort_value FROM ", sort);
+    source_of(q->by, sql);
+    buf_puts(sql, " WHERE (?4 IS NULL OR device_id = ?4) AND sort_value >= ?5");
+    leave_out(q, sql);
+    buf_puts(sql, " ORDER BY sort_value DESC, alloc_bytes DESC, key_id LIMIT ?6) a"
+                  " LEFT JOIN device d ON d.device_id = a.device_id ");
+    buf_puts(sql, scopes[q->by].joins ? scopes[q->by].joins : "");
+    buf_puts(sql, " ORDER BY a.sort_value DESC, a.alloc_bytes DESC, a.key_id");
+}
+
+static void bind(sqlite3 *db, sqlite3_stmt *s, const struct rows_query *q)
+{
+    sqlite3_stmt *device = NULL;
+    sqlite3_bind_text(s, 1, row_key_names[q->by], -1, SQLITE_STATIC);
+    sqlite3_bind_int(s, 2, q->inclusive);
+    sqlite3_bind_text(s, 3, q->kind ? q->kind : "all", -1, SQLITE_TRANSIENT);
+    if (q->device &&
+        sqlite3_prepare_v2(db, "SELECT device_id FROM device WHERE name = ?", -1, &device, NULL) == SQLITE_OK) {
+        sqlite3_bind_text(device, 1, q->device, -1, SQLITE_STATIC);
+        sqlite3_bind_int64(s, 4, sqlite3_step(device) == SQLITE_ROW ? sqlite3_column_int64(device, 0) : -1);
+        sqlite3_finalize(device);
+    }
+    sqlite3_bind_int64(s, 5, q->at_least);
+    sqlite3_bind_int64(s, 6, q->limit > 0 ? q->limit : -1);
+}
+
+static char *own_text(sqlite3_stmt *s, int column)
+{
+    return sqlite3_column_type(s, column) == SQLITE_NULL ? NULL : xstrdup(db_text(s, column));
+}
+
+struct row *rows_add(struct rows *rows)
+{
+    if ((rows->count & (rows->count - 1)) == 0)
+        rows->row = xrealloc(rows->row, (rows->count ? 2 * (unsigned long)rows->count : 1) * sizeof *rows->row);
+    struct row *row = &rows->row[rows->count++];
+    memset(row, 0, sizeof *row);
+    return row;
+}
+
+static void read_key(struct row *row, sqlite3_stmt *s)
+{
+    row->device = own_text(s, 0);
+    row->kind = own_text(s, 1);
+    row->key_id = sqlite3_column_int64(s, 2);
+    row->function = own_text(s, 3);
+    row->plain_name = own_text(s, 4);
+    row->file = own_text(s, 5);
+    row->line = sqlite3_column_int64(s, 6);
+    row->module = own_text(s, 7);
+    row->offset = sqlite3_column_int64(s, 8);
+    row->thread = own_text(s, 9);
+    row->process_id = sqlite3_column_int64(s, 10);
+    row->pid = sqlite3_column_int64(s, 11);
+    row->tid = sqlite3_column_int64(s, 12);
+    row->op = own_text(s, 13);
+    row->phase = own_text(s, 14);
+    row->command = own_text(s, 15);
+}
+
+/* A function without a source position is better shown with the module that it is in; for so few rows that a look at
+ * all frames costs little. */
+static void find_modules(sqlite3 *db, enum row_key by, struct rows *rows)
+{
+    struct buf names = BUF(1 << 16);
+    sqlite3_stmt *s = NULL;
+    for (int i = 0; i < rows->count && rows->count <= 1000; i++)
+        if (!rows->row[i].file && !rows->row[i].module && rows->row[i].function)
+            buf_printf(&names, "%s%lld", names.length ? "," : "[", (long long)rows->row[i].key_id);
+    buf_puts(&names, "]");
+    if (names.length > 1 && !names.failed &&
+        sqlite3_prepare_v2(
+            db,
+            by == ROW_LINE
+                ? "SELECT l.line_id, min(m.path) FROM line l JOIN frame fr ON fr.function_id = l.function_id "
+                  "JOIN address a USING(address_id) JOIN module m ON m.module_id = a.module_id "
+                  "WHERE l.line_id IN (SELECT value FROM json_each(?1)) GROUP BY l.line_id"
+                : "SELECT fr.function_id, min(m.path) FROM frame fr JOIN address a USING(address_id) "
+                  "JOIN module m ON m.module_id = a.module_id "
+                  "WHERE fr.function_id IN (SELECT value FROM json_each(?1)) GROUP BY fr.function_id",
+            -1, &s, NULL) == SQLITE_OK) {
+        sqlite3_bind_text(s, 1, names.data, -1, SQLITE_STATIC);
+        while (sqlite3_step(s) == SQLITE_ROW)
+            for (int i = 0; i < rows->count; i++)
+                if (rows->row[i].key_id == sqlite3_column_int64(s, 0) && !rows->row[i].module && !rows->row[i].file)
+                    rows->row[i].module = own_text(s, 1);
+    }
+    sqlite3_finalize(s);
+    buf_free(&names);
+}
+
+static int count_rows(sqlite3 *db, const struct rows_query *q, struct rows *rows, struct error *err)
+{
+    struct buf sql = BUF(1 << 16);
+    sqlite3_stmt *s = NULL;
+    buf_printf(&sql, "SELECT count(*) FROM (SELECT device_id, key_id, coalesce(%s, 0) AS sort_value FROM ",
+               q->sort == STAT_net_growth ? "(alloc_bytes - free_bytes)" : stat_infos[q->sort].column);
+    source_of(q->by, &sql);
+    buf_puts(&sql, ") WHERE (?4 IS NULL OR device_id = ?4) AND sort_value >= ?5 AND ?6 = ?6");
+    leave_out(q, &sql);
+    int rc = db_prepare(db, sql.data, &s, err);
+    if (rc == 0) {
+        bind(db, s, q);
+        rows->total_count = sqlite3_step(s) == SQLITE_ROW ? sqlite3_column_int64(s, 0) : rows->count;
+    }
+    sqlite3_finalize(s);
+    buf_free(&sql);
+    return rc;
+}
+
+static void free_row(struct row *row)
+{
+    char *texts[] = {row->device, row->kind,   row->function, row->plain_name, row->file,
+                     row->module, row->thread, row->command,  row->op,         row->phase};
+    for (size_t k = 0; k < sizeof texts / sizeof *texts; k++)
+        free(texts[k]);
+}
+
+static int kind_number(const char *name)
+{
+    for (int kind = 0; name && kind < KIND_COUNT; kind++)
+        if (strcmp(kind_name((unsigned)kind), name) == 0)
+            return kind;
+    return KIND_all;
+}
+
+int rows_load(sqlite3 *db, const struct rows_query *q, struct rows *rows, struct error *err)
+{
+    struct buf sql = BUF(1 << 16);
+    sqlite3_stmt *s = NULL;
+    int step = SQLITE_DONE;
+    *rows = (struct rows){0};
+    int rc = q->by == ROW_PROCESS ? replay_peaks(db, kind_number(q->kind), err) : 0;
+    build_sql(q, &sql);
+    if (rc == 0)
+        rc = db_prepare(db, sql.data, &s, err);
+    if (rc == 0) {
+        bind(db, s, q);
+        while ((step = sqlite3_step(s)) == SQLITE_ROW) {
+            struct row *row = rows_add(rows);
+            read_key(row, s);
+            stat_read(&row->stats, s, 16);
+        }
+        if (step != SQLITE_DONE)
+            rc = db_error(db, err);
+    }
+    sqlite3_finalize(s);
+    buf_free(&sql);
+    rows->total_count = rows->count;
+    if (rc == 0 && q->limit > 0 && rows->count >= q->limit)
+        rc = count_rows(db, q, rows, err);
+    if (rc == 0 && (q->by == ROW_LINE || q->by == ROW_FUNCTION))
+        find_modules(db, q->by, rows);
+    if (rc)
+        rows_free(rows);
+    return rc;
+}
+
+struct merged {
+    struct row row;
+    uint64_t key;
+    int sort, place;
+};
+
+static int by_key(const void *a, const void *b)
+{
+    const struct merged *x = a, *y = b;
+    if (x->key != y->key)
+        return x->key < y->key ? -1 : 1;
+    int device = strcmp(x->row.device ? x->row.device : "", y->row.device ? y->row.device : "");
+    return device ? device : strcmp(x->row.kind ? x->row.kind : "", y->row.kind ? y->row.kind : "");
+}
+
+static int by_key_and_place(const void *a, const void *b)
+{
+    int key = by_key(a, b);
+    return key ? key : ((const struct merged *)a)->place - ((const struct merged *)b)->place;
+}
+
+static int by_sort(const void *a, const void *b)
+{
+    const struct merged *x = a, *y = b;
+    int64_t left = x->row.stats.value[x->sort], right = y->row.stats.value[x->sort];
+    return left != right ? (left > right ? -1 : 1) : x->place - y->place;
+}
+
+void rows_merge(struct rows *rows, const uint64_t *keys, int sort, int64_t limit)
+{
+    int count = 0;
+    struct merged *m = xcalloc((size_t)rows->count + 1, sizeof *m);
+    for (int i = 0; i < rows->count; i++)
+        m[i] = (struct merged){rows->row[i], keys[i], sort, i};
+    qsort(m, (size_t)rows->count, sizeof *m, by_key_and_place);
+    for (int i = 0; i < rows->count; i++) {
+        if (count == 0 || by_key(&m[count - 1], &m[i]) != 0) {
+            m[count++] = m[i];
+            continue;
+        }
+        stat_add(&m[count - 1].row.stats, &m[i].row.stats, 0);
+        free_row(&m[i].row);
+    }
+    qsort(m, (size_t)count, sizeof *m, by_sort);
+    rows->total_count = count;
+    rows->count = 0;
+    for (int i = 0; i < count; i++)
+        if (limit <= 0 || i < limit)
+            rows->row[rows->count++] = m[i].row;
+        else
+            free_row(&m[i].row);
+    free(m);
+}
+
+void rows_free(struct rows *rows)
+{
+    for (int i = 0; i < rows->count; i++)
+        free_row(&rows->row[i]);
+    free(rows->row);
+    *rows = (struct rows){0};
+}
+
+void row_function_text(const struct row *row, struct buf *out)
+{
+    if (row->function)
+        buf_puts(out, row->function);
+    else if (row->module)
+        buf_printf(out, "%s+0x%llx", text_basename(row->module), (unsigned long long)row->offset);
+    else
+        buf_puts(out, "??");
+}
+
+void row_source_text(const struct row *row, const char *base, struct buf *out)
+{
+    if (row->file)
+        text_path(out, row->file, base);
+    if (row->file && row->line > 0)
+        buf_printf(out, ":%lld", (long long)row->line);
+    if (!row->file && row->function && row->module)
+        buf_printf(out, "[%s]", text_basename(row->module));
+    if (!out->data)
+        buf_puts(out, "");
+}
+
+void row_record(struct record *record, const struct row *row, int inclusive, int is_instant, const char *key,
+                const char *json)
+{
+    record_begin(record);
+    record_text(record, "device", row->device);
+    record_text(record, "kind", row->kind);
+    record_int(record, "inclusive", inclusive);
+    record_int(record, "key_id", row->key_id);
+    record_text(record, "function", row->function);
+    record_text(record, "file", row->file);
+    if (row->line > 0)
+        record_int(record, "line", row->line);
+    else
+        record_null(record, "line");
+    record_text(record, "module", row->module);
+    if (row->module && !row->function && !row->op)
+        record_int(record, "offset", row->offset);
+    else
+        record_null(record, "offset");
+    record_text(record, "thread", row->thread);
+    if (row->thread || row->command) {
+        if (row->thread)
+            record_int(record, "tid", row->tid);
+        else
+            record_null(record, "tid");
+        record_int(record, "pid", row->pid);
+        record_int(record, "process_id", row->process_id);
+    } else {
+        record_null(record, "tid");
+        record_null(record, "pid");
+        record_null(record, "process_id");
+    }
+    if (row->command)
+        record_text(record, "command", row->command);
+    if (row->op) {
+        record_text(record, "op", row->op);
+        record_text(record, "phase", row->phase);
+    }
+    if (is_instant) {
+        record_int(record, "live_bytes", row->stats.value[STAT_end_bytes]);
+        record_int(record, "live_count", row->stats.value[STAT_end_count]);
+    } else {
+        stat_record(record, &row->stats);
+    }
+    if (json)
+        record_raw(record, key, json);
+    record_end(record);
+}

@@ -1,0 +1,70 @@
+/*
+ * rows.h: account rows (by line, function, file, module, thread, device, stack, process, operator) from the database, sorted and
+ * limited. Only tables of totals are read, never events.
+ */
+#ifndef MEMPROF_ROWS_H
+#define MEMPROF_ROWS_H
+
+#include "../../common/error.h"
+#include "stat.h"
+
+#include <sqlite3.h>
+
+enum row_key {
+    ROW_LINE,
+    ROW_FUNCTION,
+    ROW_FILE,
+    ROW_MODULE,
+    ROW_THREAD,
+    ROW_DEVICE,
+    ROW_STACK,
+    ROW_PROCESS,
+    ROW_OP,
+    ROW_KEY_COUNT
+};
+
+extern const char *const row_key_names[ROW_KEY_COUNT]; /* "line", ... */
+
+struct rows_query {
+    enum row_key by;
+    int inclusive;      /* with what a row calls; threads, devices and stacks have no such rows */
+    const char *device; /* NULL: all */
+    const char *kind;   /* NULL: "all" */
+    int sort;           /* enum stat_id: descending */
+    int64_t limit;      /* 0: all */
+    int64_t at_least;   /* rows whose sort value is below are left out */
+    int without_noise;  /* leave out functions outside of main() and of threads' own, and the allocator family */
+};
+
+struct row { /* strings are owned by the rows; NULL where unknown */
+    char *device, *kind, *function, *plain_name, *file, *module, *thread, *command, *op, *phase;
+    int64_t line;   /* 0: unknown */
+    int64_t offset; /* in module, where there is no function */
+    int64_t key_id; /* line_id, function_id, ..., stack_id */
+    int64_t process_id, pid, tid;
+    struct stat_row stats;
+};
+
+struct rows {
+    struct row *row;
+    int count;
+    int64_t total_count; /* rows there would be without the limit */
+};
+
+int rows_load(sqlite3 *db, const struct rows_query *query, struct rows *rows, struct error *err);
+void rows_free(struct rows *rows);
+/* Rows of one key (an array, one for each row), device and kind become one; then sorted by a statistic, and limited. */
+void rows_merge(struct rows *rows, const uint64_t *keys, int sort, int64_t limit);
+struct row *rows_add(struct rows *rows); /* an empty one at the end */
+
+/* "forward", "libz.so.1+0x1234", "??" */
+void row_function_text(const struct row *row, struct buf *out);
+/* "src/net.c:42", "[libz.so.1]", "": a path inside base (the directory of the run) is shown from there. */
+void row_source_text(const struct row *row, const char *base, struct buf *out);
+
+/* One JSON object or CSV line: device, kind, the keys, all statistics (at an instant: only live_bytes and live_count);
+ * at last json, a value of its own under key; NULL: none. */
+void row_record(struct record *record, const struct row *row, int inclusive, int is_instant, const char *key,
+                const char *json);
+
+#endif

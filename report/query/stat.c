@@ -1,0 +1,142 @@
+#include "stat.h"
+
+#include <string.h>
+
+const struct stat_info stat_infos[STAT_SHOWN_COUNT] = {
+#define STAT(column, name, unit, combine, text)                                                                        \
+    [STAT_##column] = {#column, name, STAT_UNIT_##unit, STAT_COMBINE_##combine, text},
+#include "../../common/stat.def"
+#undef STAT
+    [STAT_net_growth] = {"net_growth_bytes", "net.growth", STAT_UNIT_bytes, STAT_COMBINE_sum,
+                         "bytes allocated less those freed"},
+};
+
+/* By the title of its column in a table, or by a beginning that only one name has; -1 without one. */
+static int find_short(const char *name, size_t length)
+{
+    static const struct {
+        const char *name;
+        int stat;
+    } titles[] = {{"allocated", STAT_alloc_bytes},     {"allocs", STAT_alloc_count},   {"frees", STAT_free_count},
+                  {"temporary", STAT_temporary_count}, {"temp", STAT_temporary_count}, {"peak", STAT_at_peak_bytes},
+                  {"at peak", STAT_at_peak_bytes},     {"live", STAT_end_bytes},       {"live at end", STAT_end_bytes},
+                  {"largest", STAT_largest_bytes}};
+    int found = -1;
+    for (size_t i = 0; i < sizeof titles / sizeof *titles; i++)
+        if (strlen(titles[i].name) == length && strncmp(titles[i].name, name, length) == 0)
+            return titles[i].stat;
+    for (int i = 0; i < STAT_SHOWN_COUNT; i++) {
+        if (length == 0 || strncmp(stat_infos[i].name, name, length) != 0)
+            continue;
+        if (found >= 0)
+            return -1;
+        found = i;
+    }
+    return found;
+}
+
+int stat_find(const char *name, size_t length)
+{
+    for (int i = 0; i < STAT_SHOWN_COUNT; i++) {
+        const char *names[] = {stat_infos[i].name, stat_infos[i].column};
+        for (int k = 0; k < 2; k++)
+            if (strlen(names[k]) == length && strncmp(names[k], name, length) == 0)
+                return i;
+    }
+    return find_short(name, length);
+}
+
+void stat_columns(struct buf *sql, const char *prefix)
+{
+    for (int i = 0; i < STAT_COUNT; i++)
+        buf_printf(sql, "%s%s%s", i ? ", " : "", prefix, stat_infos[i].column);
+}
+
+void stat_read(struct stat_row *row, sqlite3_stmt *statement, int first)
+{
+    row->known = 0;
+    for (int i = 0; i < STAT_COUNT; i++) {
+        row->value[i] = sqlite3_column_int64(statement, first + i);
+        if (sqlite3_column_type(statement, first + i) != SQLITE_NULL)
+            row->known |= 1u << i;
+    }
+}
+
+/* Sums saturate: values come from a file and may be anything. */
+static int64_t add(int64_t a, int64_t b)
+{
+    int64_t sum;
+    if (__builtin_add_overflow(a, b, &sum))
+        return a < 0 ? INT64_MIN : INT64_MAX;
+    return sum;
+}
+
+void stat_add(struct stat_row *sum, const struct stat_row *row, int is_first)
+{
+    if (is_first) {
+        *sum = *row;
+        return;
+    }
+    for (int i = 0; i < STAT_COUNT; i++) {
+        if (stat_infos[i].combine == STAT_COMBINE_sum)
+            sum->value[i] = add(sum->value[i], row->value[i]);
+        else if (stat_infos[i].combine == STAT_COMBINE_max)
+            sum->value[i] = row->value[i] > sum->value[i] ? row->value[i] : sum->value[i];
+        else
+            sum->known &= ~(1u << i);
+    }
+    sum->known |= row->known & ~(1u << STAT_own_peak_bytes);
+}
+
+int64_t stat_value(const struct stat_row *row, int stat, int *known)
+{
+    if (stat == STAT_net_growth) {
+        int64_t freed = row->value[STAT_free_bytes];
+        *known = (row->known >> STAT_alloc_bytes & 1) && (row->known >> STAT_free_bytes & 1);
+        return add(row->value[STAT_alloc_bytes], freed == INT64_MIN ? INT64_MAX : -freed);
+    }
+    *known = row->known >> stat & 1;
+    return *known ? row->value[stat] : 0;
+}
+
+void stat_record(struct record *record, const struct stat_row *row)
+{
+    for (int i = 0; i < STAT_COUNT; i++) {
+        if (row->known >> i & 1)
+            record_int(record, stat_infos[i].column, row->value[i]);
+        else
+            record_null(record, stat_infos[i].column);
+    }
+}
+
+void stat_cell(struct table *table, const struct stat_row *row, int stat, int is_short)
+{
+    int known;
+    int64_t value = stat_value(row, stat, &known);
+    if (!known)
+        table_text(table, "-");
+    else if (stat_infos[stat].unit == STAT_UNIT_count)
+        table_count(table, value);
+    else if (stat_infos[stat].unit == STAT_UNIT_ns)
+        table_ns(table, value);
+    else if (is_short)
+        table_bytes_short(table, value);
+    else
+        table_bytes(table, value);
+}
+
+void stat_list(const struct report_out *out)
+{
+    static const struct table_column columns[] = {{"statistic", TABLE_LEFT, TEXT_CUT_NONE, 0},
+                                                  {"unit", TABLE_LEFT, TEXT_CUT_NONE, 0},
+                                                  {"meaning", TABLE_LEFT, TEXT_CUT_RIGHT, 0}};
+    static const char *const units[] = {"bytes", "count", "time"};
+    struct table *t = table_open(columns, 3);
+    for (int i = 0; i < STAT_SHOWN_COUNT; i++) {
+        table_text(t, stat_infos[i].name);
+        table_text(t, units[stat_infos[i].unit]);
+        table_text(t, stat_infos[i].text);
+    }
+    table_print(t, out);
+    table_close(t);
+}

@@ -1,0 +1,57 @@
+/*
+ * stat.h: the statistics of common/stat.def as a table, and rows of their values.
+ */
+#ifndef MEMPROF_STAT_H
+#define MEMPROF_STAT_H
+
+#include "../print/out.h"
+#include "../print/record.h"
+#include "../print/table.h"
+
+#include <sqlite3.h>
+#include <stdint.h>
+
+enum stat_id {
+#define STAT(column, name, unit, combine, text) STAT_##column,
+#include "../../common/stat.def"
+#undef STAT
+    STAT_COUNT,
+    STAT_net_growth = STAT_COUNT, /* derived: alloc_bytes - free_bytes */
+    STAT_SHOWN_COUNT
+};
+
+enum stat_unit { STAT_UNIT_bytes, STAT_UNIT_count, STAT_UNIT_ns };
+enum stat_combine { STAT_COMBINE_sum, STAT_COMBINE_max, STAT_COMBINE_exact };
+
+struct stat_info {
+    const char *column; /* in the database, in JSON and in CSV */
+    const char *name;   /* on the command line */
+    enum stat_unit unit;
+    enum stat_combine combine;
+    const char *text;
+};
+
+extern const struct stat_info stat_infos[STAT_SHOWN_COUNT];
+
+struct stat_row {
+    int64_t value[STAT_COUNT];
+    uint32_t known; /* bit i: value i is there (not NULL) */
+};
+
+/* Index of a statistic by its name on the command line, its column, the title of that in a table, or the beginning of
+ * one name only ("own"); -1: unknown. */
+int stat_find(const char *name, size_t length);
+/* "alloc_count, alloc_bytes, ...", for a SELECT; prefix: "a." or "". */
+void stat_columns(struct buf *sql, const char *prefix);
+/* Reads STAT_COUNT columns from the current row, beginning at column first. */
+void stat_read(struct stat_row *row, sqlite3_stmt *statement, int first);
+/* Adds what can be added; exact statistics stay known only while one row makes the sum. */
+void stat_add(struct stat_row *sum, const struct stat_row *row, int is_first);
+/* Value of a shown statistic; 0 with *known 0 when it is not there. */
+int64_t stat_value(const struct stat_row *row, int stat, int *known);
+
+void stat_record(struct record *record, const struct stat_row *row);                     /* all, by column */
+void stat_cell(struct table *table, const struct stat_row *row, int stat, int is_short); /* one, in its unit */
+void stat_list(const struct report_out *out);                                            /* names and texts */
+
+#endif

@@ -1,0 +1,289 @@
+#include "tree.h"
+
+#include "../../common/db.h"
+#include "../../common/module_kind.h"
+#include "../../common/text.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* --- rows -------------------------------------------------------------------------------------------------------- */
+
+static void function_row(struct tree *t, sqlite3_stmt *s)
+{
+    ids_add(&t->function_ids, sqlite3_column_int64(s, 0));
+    struct tree_function *f = PAGE_PUSH(t->functions, t->function_count, t->function_capacity);
+    f->id = sqlite3_column_int64(s, 0);
+    f->is_allocator = sqlite3_column_int(s, 1) != 0;
+}
+
+/* Keys of line_of: a function's own lines, and (with the highest bit) addresses of a module. */
+#define MODULE_KEY (UINT64_C(1) << 63)
+
+static uint64_t source_key(int64_t file_id, int64_t line)
+{
+    return (uint64_t)file_id << 32 ^ (uint64_t)line;
+}
+
+static void line_row(struct tree *t, sqlite3_stmt *s)
+{
+    ids_add(&t->line_ids, sqlite3_column_int64(s, 0));
+    uint32_t index = t->line_count;
+    struct tree_line *l = PAGE_PUSH(t->lines, t->line_count, t->line_capacity);
+    *l = (struct tree_line){.id = sqlite3_column_int64(s, 0),
+                            .function = ids_column(&t->function_ids, s, 1),
+                            .file_id = sqlite3_column_int64(s, 2),
+                            .line = sqlite3_column_int64(s, 3),
+                            .module_key_id = sqlite3_column_int64(s, 4),
+                            .offset = sqlite3_column_int64(s, 5)};
+    if (l->function)
+        page_map_set(&t->line_of, l->function, source_key(l->file_id, l->line), index);
+    else if (sqlite3_column_type(s, 5) != SQLITE_NULL)
+        page_map_set(&t->line_of, MODULE_KEY | (uint64_t)l->module_key_id, (uint64_t)l->offset, index);
+}
+
+static void module_row(struct tree *t, sqlite3_stmt *s)
+{
+    ids_add(&t->module_ids, sqlite3_column_int64(s, 0));
+    struct tree_module *m = PAGE_PUSH(t->modules, t->module_count, t->module_capacity);
+    m->name = xstrdup(text_basename(db_text(s, 1)));
+    m->key_id = sqlite3_column_int64(s, 2);
+    m->is_ours = (uint8_t)module_is_ours(m->name);
+    m->is_runtime = (uint8_t)module_is_runtime(m->name);
+}
+
+static void address_row(struct tree *t, sqlite3_stmt *s)
+{
+    ids_add(&t->address_ids, sqlite3_column_int64(s, 0));
+    struct tree_address *a = PAGE_PUSH(t->addresses, t->address_count, t->address_capacity);
+    a->module = ids_column(&t->module_ids, s, 1);
+    a->offset = sqlite3_column_int64(s, 2);
+}
+
+static void frame_row(struct tree *t, sqlite3_stmt *s)
+{
+    uint32_t address = ids_column(&t->address_ids, s, 0);
+    if (!address)
+        return;
+    struct tree_address *a = &t->addresses[address];
+    if (!a->frame_count)
+        a->first_frame = t->frame_count;
+    a->frame_count++;
+    struct tree_frame *f = PAGE_PUSH(t->frames, t->frame_count, t->frame_capacity);
+    int64_t line = sqlite3_column_int64(s, 3);
+    f->function = ids_column(&t->function_ids, s, 1);
+    f->file_id = sqlite3_column_int64(s, 2);
+    f->has_source = f->file_id != 0 && line > 0 && line <= INT32_MAX;
+    f->is_python = strcmp(db_text(s, 4), "python") == 0;
+    if (!f->function && !f->has_source)
+        return;
+    uint32_t index = page_map_get(&t->line_of, f->function, f->has_source ? source_key(f->file_id, line) : 0);
+    f->line = index == PAGE_NONE ? 0 : index;
+}
+
+static void node_row(struct tree *t, sqlite3_stmt *s)
+{
+    ids_add(&t->node_ids, sqlite3_column_int64(s, 0));
+    struct tree_node *n = PAGE_PUSH(t->nodes, t->node_count, t->node_capacity);
+    n->address = ids_column(&t->address_ids, s, 2);
+    n->is_cut = sqlite3_column_int(s, 3) & 1;
+}
+
+static void parent_row(struct tree *t, sqlite3_stmt *s)
+{
+    uint32_t node = ids_column(&t->node_ids, s, 0);
+    if (node)
+        t->nodes[node].parent = ids_column(&t->node_ids, s, 1);
+}
+
+static const struct {
+    const char *sql;
+    void (*row)(struct tree *, sqlite3_stmt *);
+} loads[] = {
+    {"SELECT function_id, is_allocator FROM function ORDER BY function_id", function_row},
+    {"SELECT line_id, function_id, file_id, line, module_key_id, offset FROM line ORDER BY line_id", line_row},
+    {"SELECT m.module_id, m.path, min(k.key_id) FROM module m LEFT JOIN module_key k ON k.path = m.path AND k.build_id "
+     "IS "
+     "m.build_id GROUP BY m.module_id ORDER BY m.module_id",
+     module_row},
+    {"SELECT address_id, module_id, offset FROM address ORDER BY address_id", address_row},
+    {"SELECT address_id, function_id, file_id, line, language FROM frame ORDER BY address_id, inline_depth", frame_row},
+    {"SELECT stack_id, parent_id, address_id, flags FROM stack ORDER BY stack_id", node_row},
+    {"SELECT stack_id, parent_id FROM stack", parent_row},
+};
+
+int tree_open(sqlite3 *db, struct tree *t, struct error *err)
+{
+    int rc = 0;
+    *t = (struct tree){0};
+    PAGE_PUSH(t->functions, t->function_count, t->function_capacity);
+    PAGE_PUSH(t->lines, t->line_count, t->line_capacity);
+    PAGE_PUSH(t->frames, t->frame_count, t->frame_capacity);
+    PAGE_PUSH(t->modules, t->module_count, t->module_capacity);
+    PAGE_PUSH(t->addresses, t->address_count, t->address_capacity);
+    PAGE_PUSH(t->nodes, t->node_count, t->node_capacity);
+    for (size_t i = 0; rc == 0 && i < sizeof loads / sizeof *loads; i++) {
+        sqlite3_stmt *s = NULL;
+        int step = SQLITE_DONE;
+        uint32_t count = 0;
+        rc = db_prepare(db, loads[i].sql, &s, err);
+        while (rc == 0 && (step = sqlite3_step(s)) == SQLITE_ROW && count++ < UINT32_MAX / 4)
+            loads[i].row(t, s);
+        if (rc == 0 && step != SQLITE_DONE)
+            rc = db_error(db, err);
+        sqlite3_finalize(s);
+    }
+    t->stored_lines = t->line_count;
+    return rc;
+}
+
+void tree_close(struct tree *t)
+{
+    struct ids *const ids[] = {&t->function_ids, &t->line_ids, &t->module_ids, &t->address_ids, &t->node_ids};
+    for (uint32_t i = 0; i < t->module_count; i++)
+        free(t->modules[i].name);
+    for (size_t i = 0; i < sizeof ids / sizeof *ids; i++)
+        free(ids[i]->ids);
+    free(t->functions);
+    free(t->lines);
+    free(t->frames);
+    free(t->modules);
+    free(t->addresses);
+    free(t->nodes);
+    page_map_free(&t->line_of);
+    *t = (struct tree){0};
+}
+
+/* --- look-up ----------------------------------------------------------------------------------------------------- */
+
+uint32_t tree_node(const struct tree *t, int64_t stack_id)
+{
+    return ids_find(&t->node_ids, stack_id);
+}
+
+uint32_t tree_line(const struct tree *t, int64_t line_id)
+{
+    return ids_find(&t->line_ids, line_id);
+}
+
+uint32_t tree_add_line(struct tree *t, uint32_t function)
+{
+    int64_t last = t->line_ids.count ? t->line_ids.ids[t->line_ids.count - 1] : 0;
+    uint32_t index = t->line_count;
+    struct tree_line *l = PAGE_PUSH(t->lines, t->line_count, t->line_capacity);
+    l->id = last < INT64_MAX ? last + 1 : last;
+    l->function = function;
+    ids_add(&t->line_ids, l->id);
+    return index;
+}
+
+uint32_t tree_address_line(struct tree *t, uint32_t address)
+{
+    const struct tree_address *a = &t->addresses[address];
+    int64_t key_id = a->module ? t->modules[a->module].key_id : 0;
+    uint32_t index = page_map_get(&t->line_of, MODULE_KEY | (uint64_t)key_id, (uint64_t)a->offset);
+    if (index != PAGE_NONE)
+        return index;
+    index = tree_add_line(t, 0);
+    t->lines[index].module_key_id = key_id;
+    t->lines[index].offset = a->offset;
+    page_map_set(&t->line_of, MODULE_KEY | (uint64_t)key_id, (uint64_t)a->offset, index);
+    return index;
+}
+
+/* --- stacks ------------------------------------------------------------------------------------------------------ */
+
+struct tree_place tree_first(const struct tree *t, uint32_t node)
+{
+    const struct tree_address *a = &t->addresses[t->nodes[node].address];
+    return (struct tree_place){node, a->frame_count ? a->first_frame : 0, 0};
+}
+
+void tree_next(const struct tree *t, struct tree_place *p)
+{
+    const struct tree_address *a = &t->addresses[t->nodes[p->node].address];
+    if (p->frame && p->frame + 1 < a->first_frame + a->frame_count) {
+        p->frame++;
+        return;
+    }
+    uint32_t depth = p->depth + 1;
+    *p = depth < TREE_DEPTH_MAX ? tree_first(t, t->nodes[p->node].parent) : (struct tree_place){0};
+    p->depth = depth;
+}
+
+int tree_is_shown(const struct tree *t, const struct tree_place *p, enum tree_language language)
+{
+    int is_python = p->frame && t->frames[p->frame].is_python;
+    return language == TREE_BOTH || is_python == (language == TREE_PYTHON);
+}
+
+struct tree_place tree_find(const struct tree *t, uint32_t node, uint32_t line)
+{
+    const struct tree_line *l = &t->lines[line];
+    for (struct tree_place p = tree_first(t, node); p.node; tree_next(t, &p)) {
+        const struct tree_address *a = &t->addresses[t->nodes[p.node].address];
+        if (l->function && p.frame && t->frames[p.frame].function == l->function &&
+            (t->frames[p.frame].line == line || !l->file_id))
+            return p;
+        if (!l->function && l->file_id && p.frame && t->frames[p.frame].line == line)
+            return p;
+        if (!l->function && !l->file_id && a->offset == l->offset &&
+            (a->module ? t->modules[a->module].key_id : 0) == l->module_key_id)
+            return p;
+    }
+    return (struct tree_place){0};
+}
+
+static int is_passed(const struct tree *t, const struct tree_place *p, enum tree_language language)
+{
+    const struct tree_address *a = &t->addresses[t->nodes[p->node].address];
+    if (t->modules[a->module].is_ours || !tree_is_shown(t, p, language))
+        return 1;
+    const struct tree_function *f = p->frame ? &t->functions[t->frames[p->frame].function] : NULL;
+    return f && (f->is_allocator || f->is_skipped);
+}
+
+/* Code without what is looked for does not take it from the run-time library that called it (qsort, pthread_once): that
+ * says nothing about who allocates, so the search goes on behind it. */
+static struct tree_place search(const struct tree *t, struct tree_place p, enum tree_language language, int want_source)
+{
+    uint32_t passed = 0; /* module of the code passed over, + 1 */
+    int is_mixed = 0, only_user = 0;
+    for (; p.node; tree_next(t, &p)) {
+        const struct tree_address *a = &t->addresses[t->nodes[p.node].address];
+        const struct tree_frame *f = p.frame ? &t->frames[p.frame] : NULL;
+        if (is_passed(t, &p, language))
+            continue;
+        int has = f && (want_source ? f->has_source : f->function != 0);
+        if (has && !t->modules[a->module].is_runtime)
+            return p;
+        if (has && !only_user && (!passed || (!is_mixed && passed == a->module + 1)))
+            return p;
+        only_user |= has;
+        is_mixed |= passed && passed != a->module + 1;
+        passed = a->module + 1;
+    }
+    return p;
+}
+
+struct tree_place tree_self(const struct tree *t, struct tree_place place, enum tree_language language)
+{
+    struct tree_place p = search(t, place, language, 1);
+    if (!p.node)
+        p = search(t, place, language, 0);
+    for (; !p.node && place.node && language != TREE_PYTHON; tree_next(t, &place)) {
+        const struct tree_frame *f = place.frame ? &t->frames[place.frame] : NULL;
+        if (!is_passed(t, &place, language) && !(f && (f->function || f->has_source)) &&
+            !t->addresses[t->nodes[place.node].address].is_skipped)
+            return place;
+    }
+    return p;
+}
+
+uint32_t tree_place_line(struct tree *t, const struct tree_place *p)
+{
+    const struct tree_frame *f = p->frame ? &t->frames[p->frame] : NULL;
+    if (f && (f->function || f->has_source))
+        return f->line;
+    return p->node ? tree_address_line(t, t->nodes[p->node].address) : 0;
+}

@@ -1,0 +1,63 @@
+#include "views.h"
+
+#include "../../common/buf.h"
+#include "../../common/db.h"
+
+#include <errno.h>
+#include <string.h>
+
+extern const char common_schema_sql[];
+
+/* A table of ours that is a view in the file could run for ever; one that is missing is an error anyway when asked. */
+static int check_table(sqlite3 *db, const char *name, struct error *err)
+{
+    sqlite3_stmt *s = NULL;
+    int rc = db_prepare(db, "SELECT type, sql LIKE 'CREATE TABLE%' FROM main.sqlite_schema WHERE name = ?", &s, err);
+    if (rc == 0) {
+        sqlite3_bind_text(s, 1, name, -1, SQLITE_STATIC);
+        int step = sqlite3_step(s);
+        if (step == SQLITE_ROW && (strcmp(db_text(s, 0), "table") != 0 || !sqlite3_column_int(s, 1)))
+            rc = error_set(err, EINVAL, "%s: damaged: '%s' is not a table in it; record again with 'memprof run'",
+                           sqlite3_db_filename(db, "main"), name);
+        else if (step != SQLITE_ROW && step != SQLITE_DONE)
+            rc = db_error(db, err);
+    }
+    sqlite3_finalize(s);
+    return rc;
+}
+
+static int add_view(sqlite3 *db, const char *definition, struct error *err)
+{
+    static const char head[] = "CREATE VIEW ";
+    struct buf sql = BUF(1 << 16);
+    if (strncmp(definition, head, sizeof head - 1) != 0)
+        bug("schema.sql has a view that begins otherwise: %.40s", definition);
+    buf_printf(&sql, "CREATE TEMP VIEW %s", definition + sizeof head - 1);
+    int rc = db_exec(db, sql.data, err);
+    buf_free(&sql);
+    return rc;
+}
+
+int views_own(sqlite3 *db, struct error *err)
+{
+    sqlite3 *schema = NULL;
+    sqlite3_stmt *s = NULL;
+    int rc = 0;
+    if (sqlite3_open(":memory:", &schema) != SQLITE_OK)
+        rc = db_error(schema, err);
+    if (rc == 0)
+        rc = db_exec(db, "PRAGMA temp_store = MEMORY", err);
+    if (rc == 0)
+        rc = db_exec(schema, common_schema_sql, err);
+    if (rc == 0)
+        rc = db_prepare(schema, "SELECT type, name, sql FROM sqlite_schema WHERE type IN ('table', 'view')", &s, err);
+    while (rc == 0 && sqlite3_step(s) == SQLITE_ROW) {
+        if (strcmp(db_text(s, 0), "table") == 0)
+            rc = check_table(db, db_text(s, 1), err);
+        else
+            rc = add_view(db, db_text(s, 2), err);
+    }
+    sqlite3_finalize(s);
+    sqlite3_close(schema);
+    return rc;
+}

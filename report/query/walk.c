@@ -1,0 +1,335 @@
+#include "walk.h"
+
+#include "../../common/db.h"
+#include "../../common/hash.h"
+#include "page_map.h"
+#include "../print/record.h"
+#include "../print/table.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* The frames of one address; kept, because stacks share most of their frames. */
+struct entry {
+    int64_t address_id;
+    struct walk_frame *frames; /* NULL: free slot */
+    int count;
+};
+
+/* A node of the tree that others have been seen below: most of what a walk meets it has met before. */
+struct node {
+    int64_t parent_id, address_id, flags;
+    int is_last;
+};
+#define NODES_MAX (1u << 21) /* kept; others are read anew */
+
+struct walk {
+    sqlite3 *db;
+    struct page_map node_index;
+    struct node *nodes;
+    uint32_t node_count, node_capacity;
+    enum tree_language language;
+    sqlite3_stmt *node, *chain;
+    struct entry *entries; /* open addressing; capacity is a power of two */
+    size_t entry_count, capacity;
+    char **strings; /* owned by the frames */
+    size_t string_count, string_capacity;
+    const struct walk_frame *stack[WALK_FRAMES_MAX];
+};
+
+#define INLINE_MAX 64
+
+int walk_open(sqlite3 *db, enum tree_language language, struct walk **walk, struct error *err)
+{
+    struct walk *w = xcalloc(1, sizeof *w);
+    w->db = db;
+    w->language = language;
+    int rc = db_prepare(db, "SELECT parent_id, address_id, flags FROM stack WHERE stack_id = ?", &w->node, err);
+    if (rc == 0)
+        rc = db_prepare(db,
+                        "SELECT fn.name, fn.plain_name, f.path, m.path, fr.line, a.offset, fr.function_id, fr.file_id, "
+                        "fr.is_inline,"
+                        " fn.is_allocator, fr.language FROM address a LEFT JOIN frame fr USING(address_id) LEFT JOIN "
+                        "main.function fn "
+                        "USING(function_id)"
+                        " LEFT JOIN file f ON f.file_id = fr.file_id LEFT JOIN module m ON m.module_id = a.module_id"
+                        " WHERE a.address_id = ? ORDER BY fr.inline_depth LIMIT 64",
+                        &w->chain, err);
+    if (rc) {
+        walk_close(w);
+        w = NULL;
+    }
+    *walk = w;
+    return rc;
+}
+
+void walk_close(struct walk *w)
+{
+    if (!w)
+        return;
+    sqlite3_finalize(w->node);
+    sqlite3_finalize(w->chain);
+    for (size_t i = 0; i < w->capacity; i++)
+        free(w->entries[i].frames);
+    for (size_t i = 0; i < w->string_count; i++)
+        free(w->strings[i]);
+    free(w->strings);
+    free(w->entries);
+    free(w->nodes);
+    page_map_free(&w->node_index);
+    free(w);
+}
+
+static const char *keep(struct walk *w, sqlite3_stmt *s, int column)
+{
+    if (sqlite3_column_type(s, column) == SQLITE_NULL)
+        return NULL;
+    if (w->string_count == w->string_capacity) {
+        w->string_capacity = w->string_capacity ? 2 * w->string_capacity : 256;
+        w->strings = xrealloc(w->strings, w->string_capacity * sizeof *w->strings);
+    }
+    return w->strings[w->string_count++] = xstrdup(db_text(s, column));
+}
+
+static struct entry *slot_of(struct entry *entries, size_t capacity, int64_t address_id)
+{
+    size_t i = (size_t)((uint64_t)address_id * 0x9e3779b97f4a7c15ull >> 20) & (capacity - 1);
+    while (entries[i].frames && entries[i].address_id != address_id)
+        i = (i + 1) & (capacity - 1);
+    return &entries[i];
+}
+
+static void grow(struct walk *w)
+{
+    size_t capacity = w->capacity ? 2 * w->capacity : 1024;
+    struct entry *entries = xcalloc(capacity, sizeof *entries);
+    for (size_t i = 0; i < w->capacity; i++)
+        if (w->entries[i].frames)
+            *slot_of(entries, capacity, w->entries[i].address_id) = w->entries[i];
+    free(w->entries);
+    w->entries = entries;
+    w->capacity = capacity;
+}
+
+static void read_frame(struct walk *w, struct walk_frame *frame, int64_t address_id)
+{
+    sqlite3_stmt *s = w->chain;
+    *frame = (struct walk_frame){.function = keep(w, s, 0),
+                                 .plain_name = keep(w, s, 1),
+                                 .file = keep(w, s, 2),
+                                 .module = keep(w, s, 3),
+                                 .line = sqlite3_column_int64(s, 4),
+                                 .offset = sqlite3_column_int64(s, 5),
+                                 .function_id = sqlite3_column_int64(s, 6),
+                                 .file_id = sqlite3_column_int64(s, 7),
+                                 .address_id = address_id,
+                                 .is_inline = sqlite3_column_int(s, 8) != 0,
+                                 .is_allocator = sqlite3_column_int(s, 9) != 0,
+                                 .is_python = strcmp(db_text(s, 10), "python") == 0};
+}
+
+static const struct entry *frames_of(struct walk *w, int64_t address_id)
+{
+    if (2 * w->entry_count >= w->capacity)
+        grow(w);
+    struct entry *entry = slot_of(w->entries, w->capacity, address_id);
+    if (entry->frames)
+        return entry;
+    entry->address_id = address_id;
+    entry->frames = xcalloc(1, sizeof *entry->frames);
+    entry->frames[0].address_id = address_id;
+    entry->count = 1; /* an address that the file does not describe is a frame too */
+    w->entry_count++;
+    int count = 0;
+    sqlite3_bind_int64(w->chain, 1, address_id);
+    while (count < INLINE_MAX && sqlite3_step(w->chain) == SQLITE_ROW) {
+        entry->frames = xrealloc(entry->frames, (unsigned long)(count + 1) * sizeof *entry->frames);
+        read_frame(w, &entry->frames[count++], address_id);
+    }
+    sqlite3_reset(w->chain);
+    entry->count = count ? count : 1;
+    return entry;
+}
+
+/* 1, 0 for one that is not there, or an error. */
+static int read_node(struct walk *w, int64_t id, int is_parent, struct node *n, struct error *err)
+{
+    uint32_t index = is_parent ? page_map_get(&w->node_index, (uint64_t)id, 0) : PAGE_NONE;
+    if (index != PAGE_NONE) {
+        *n = w->nodes[index];
+        return 1;
+    }
+    sqlite3_bind_int64(w->node, 1, id);
+    int step = sqlite3_step(w->node);
+    if (step == SQLITE_ROW)
+        *n = (struct node){.parent_id = sqlite3_column_int64(w->node, 0),
+                           .address_id = sqlite3_column_int64(w->node, 1),
+                           .flags = sqlite3_column_int64(w->node, 2),
+                           .is_last = sqlite3_column_type(w->node, 0) == SQLITE_NULL};
+    sqlite3_reset(w->node);
+    if (step == SQLITE_ROW && is_parent && w->node_count < NODES_MAX) {
+        page_map_set(&w->node_index, (uint64_t)id, 0, w->node_count);
+        *PAGE_PUSH(w->nodes, w->node_count, w->node_capacity) = *n;
+    }
+    return step == SQLITE_ROW ? 1 : step == SQLITE_DONE ? 0 : db_error(w->db, err);
+}
+
+int walk_hides(const struct walk *w, const struct walk_frame *frame)
+{
+    return w->language != TREE_BOTH && frame->is_python != (w->language == TREE_PYTHON);
+}
+
+int walk_step(struct walk *w, int64_t stack_id, int is_caller, struct walk_step *step, struct error *err)
+{
+    struct node node;
+    int found = read_node(w, stack_id, is_caller, &node, err);
+    if (found != 1)
+        return found;
+    const struct entry *entry = frames_of(w, node.address_id);
+    *step = (struct walk_step){entry->frames, entry->count, node.is_last ? 0 : node.parent_id};
+    return 1;
+}
+
+int walk_stack(struct walk *w, int64_t stack_id, struct walk_stack *stack, struct error *err)
+{
+    *stack = (struct walk_stack){.frames = w->stack};
+    int64_t id = stack_id;
+    for (int depth = 0; id != 0; depth++) {
+        struct node node = {0};
+        int found = read_node(w, id, depth > 0, &node, err);
+        int last = found != 1 || node.is_last;
+        if (found < 0)
+            return found;
+        if (found) {
+            const struct entry *entry = frames_of(w, node.address_id);
+            for (int i = 0; i < entry->count && stack->count < WALK_FRAMES_MAX; i++) {
+                if (walk_hides(w, &entry->frames[i]))
+                    stack->is_hidden = 1;
+                else
+                    w->stack[stack->count++] = &entry->frames[i];
+            }
+            id = node.parent_id;
+            stack->is_cut |= last && (node.flags & 1);
+            stack->is_unknown |= last && (node.flags & 2);
+        }
+        if (last)
+            break;
+        if (stack->count == WALK_FRAMES_MAX || depth == WALK_FRAMES_MAX) {
+            stack->is_cut = 1;
+            break;
+        }
+    }
+    return 0;
+}
+
+int walk_is_start(const struct walk_frame *frame)
+{
+    return frame->function && strncmp(frame->function, "__libc_start", 12) == 0;
+}
+
+/* Frames for people begin behind the allocator family, and end where libc calls main(): what lies beyond is the same in
+ * every program. */
+void walk_shown(const struct walk_stack *stack, int *first, int *end)
+{
+    *first = 0;
+    while (*first < stack->count && stack->frames[*first]->is_allocator)
+        ++*first;
+    if (*first == stack->count)
+        *first = 0;
+    *end = stack->count;
+    for (int i = *first + 1; i < stack->count && *end == stack->count; i++)
+        if (walk_is_start(stack->frames[i]))
+            *end = i;
+}
+
+static void frame_place(const struct walk_frame *frame, const char *base, struct buf *text)
+{
+    if (frame->file)
+        text_path(text, frame->file, base);
+    if (frame->file && frame->line > 0)
+        buf_printf(text, ":%lld", (long long)frame->line);
+    if (!frame->file && frame->module)
+        buf_printf(text, "[%s+0x%llx]", text_basename(frame->module), (unsigned long long)frame->offset);
+    else if (!frame->file)
+        buf_printf(text, "[0x%llx]", (unsigned long long)frame->offset);
+    if (frame->is_inline)
+        buf_puts(text, " (inlined)");
+}
+
+static uint64_t hash(uint64_t h, const char *text)
+{
+    return hash_byte(hash_text(h, text), 0xff); /* where it ends */
+}
+
+uint64_t walk_shown_hash(const struct walk_stack *stack)
+{
+    uint64_t h = HASH_START + (stack->count == 0 && stack->is_hidden);
+    int first, end;
+    walk_shown(stack, &first, &end);
+    struct buf place = BUF(1 << 20);
+    for (int i = first; i < end; i++) {
+        buf_reset(&place);
+        frame_place(stack->frames[i], NULL, &place);
+        h = hash(h, stack->frames[i]->function ? stack->frames[i]->function : "??");
+        h = hash(h, place.data ? place.data : "");
+    }
+    buf_free(&place);
+    return h;
+}
+
+void walk_print(const struct walk_stack *stack, const struct report_out *out, const char *base, int64_t limit,
+                const char *indent)
+{
+    static const struct table_column columns[] = {
+        {"", TABLE_LEFT, TEXT_CUT_NONE, 0}, {"", TABLE_LEFT, TEXT_CUT_NAME, 0}, {"", TABLE_LEFT, TEXT_CUT_LEFT, 0}};
+    struct table *t = table_open(columns, 3);
+    int first, last;
+    walk_shown(stack, &first, &last);
+    struct buf text = BUF(1 << 20);
+    for (int i = first; i < last && (limit <= 0 || i - first < limit); i++) {
+        buf_reset(&text);
+        buf_printf(&text, "%s#%d", indent, i - first);
+        table_text(t, text.data);
+        table_text(t, stack->frames[i]->function ? stack->frames[i]->function : "??");
+        buf_reset(&text);
+        frame_place(stack->frames[i], base, &text);
+        table_text(t, text.data);
+    }
+    table_print_rows(t, out);
+    buf_reset(&text);
+    if (stack->count == 0)
+        buf_printf(&text, stack->is_hidden ? "%s(no frame of this language)" : "%s(no stack)", indent);
+    else if (limit > 0 && last - first > limit)
+        buf_printf(&text, "%s... %lld more frame%s (--frames 0 shows all)", indent, (long long)(last - first - limit),
+                   last - first - limit == 1 ? "" : "s");
+    else if (stack->is_cut)
+        buf_printf(&text, "%s... deeper frames were not recorded (memprof run --depth)", indent);
+    else if (stack->is_unknown)
+        buf_printf(&text, "%s... the callers are unknown: no unwind information", indent);
+    if (text.length)
+        table_line(out, TABLE_DIM, text.data);
+    buf_free(&text);
+    table_close(t);
+}
+
+void walk_json(const struct walk_stack *stack, struct buf *json)
+{
+    buf_putc(json, '[');
+    for (int i = 0; i < stack->count; i++) {
+        const struct walk_frame *f = stack->frames[i];
+        buf_puts(json, i ? ", {\"function\": " : "{\"function\": ");
+        record_json_string(json, f->function);
+        buf_puts(json, ", \"file\": ");
+        record_json_string(json, f->file);
+        buf_puts(json, ", \"line\": ");
+        if (f->line > 0)
+            buf_printf(json, "%lld", (long long)f->line);
+        else
+            buf_puts(json, "null");
+        buf_puts(json, ", \"module\": ");
+        record_json_string(json, f->module);
+        buf_printf(json, ", \"offset\": %lld, \"is_inline\": %d, \"is_allocator\": %d, \"is_python\": %d}",
+                   (long long)f->offset, f->is_inline, f->is_allocator, f->is_python);
+    }
+    buf_putc(json, ']');
+}

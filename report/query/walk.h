@@ -1,0 +1,67 @@
+/*
+ * walk.h: the frames of a stack, innermost first, with inlined functions as frames of their own. In C and with a depth
+ * limit, because the tree comes from a file that may hold a cycle.
+ */
+#ifndef MEMPROF_WALK_H
+#define MEMPROF_WALK_H
+
+#include "../../common/buf.h"
+#include "../../common/error.h"
+#include "../print/out.h"
+#include "tree.h"
+
+#include <sqlite3.h>
+#include <stdint.h>
+
+#define WALK_FRAMES_MAX 4096 /* of one stack, inlined ones included */
+
+struct walk_frame {       /* strings belong to the walk, until walk_close */
+    const char *function; /* NULL: no symbol */
+    const char *plain_name;
+    const char *file;   /* NULL: no line information */
+    const char *module; /* path; NULL: unknown */
+    int64_t line;
+    int64_t offset; /* in module */
+    int64_t address_id, function_id, file_id;
+    int is_inline, is_allocator, is_python;
+};
+
+struct walk_stack {
+    const struct walk_frame **frames; /* innermost first; until the next walk_stack call */
+    int count;
+    int is_cut;     /* deeper than the recorder's limit, or than ours */
+    int is_unknown; /* ends in code without unwind information */
+    int is_hidden;  /* all of its frames are of other languages */
+};
+
+struct walk;
+
+/* language: frames of other languages are left out. */
+int walk_open(sqlite3 *db, enum tree_language language, struct walk **walk, struct error *err);
+void walk_close(struct walk *walk);
+int walk_stack(struct walk *walk, int64_t stack_id, struct walk_stack *stack, struct error *err);
+
+/* One node of a stack: the frames of its address, innermost first, and the node of the caller. */
+struct walk_step {
+    const struct walk_frame *frames; /* strings and frames until walk_close */
+    int count;
+    int64_t parent_id; /* 0: this is the outermost */
+};
+/* is_caller: others are below it, so it is kept. 1, 0 for a node that is not there, or an error. */
+int walk_step(struct walk *walk, int64_t stack_id, int is_caller, struct walk_step *step, struct error *err);
+/* Whether frames of this one's language are left out. */
+int walk_hides(const struct walk *walk, const struct walk_frame *frame);
+/* Where the C library calls main(): what lies from here on outwards is the same in every program. */
+int walk_is_start(const struct walk_frame *frame);
+
+/* The frames that people are shown: from *first to before *end. */
+void walk_shown(const struct walk_stack *stack, int *first, int *end);
+/* Equal for stacks whose shown frames are equal: the same functions at the same places. */
+uint64_t walk_shown_hash(const struct walk_stack *stack);
+/* "#0 forward   src/net.c:42" lines, each after indent; at most limit frames (0: all). base: text_relative. */
+void walk_print(const struct walk_stack *stack, const struct report_out *out, const char *base, int64_t limit,
+                const char *indent);
+/* A JSON array of frames. */
+void walk_json(const struct walk_stack *stack, struct buf *json);
+
+#endif

@@ -1,0 +1,448 @@
+#include "report.h"
+
+#include "../../common/db.h"
+#include "../../common/units.h"
+#include "../query/at.h"
+#include "../findings/notes.h"
+#include "../query/self_module.h"
+#include "../query/walk.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { DEFAULT_TOP = 10, DEFAULT_STACKS = 5 };
+#define MERGED_MOST 20000 /* stacks that are compared by their shown frames */
+
+/* A report by one key: its rows, what stands before them, and their columns. */
+struct by {
+    sqlite3 *db;
+    const struct report_options *options;
+    const struct report_out *out;
+    char *cwd;
+    struct rows rows;
+    int sort;
+    int held; /* the statistic that says what was live, at --at; -1: all statistics */
+    int held_count;
+    struct buf title;
+    struct at_result at;
+    struct walk *walk;
+};
+
+static int is_one_kind(const struct report_options *o)
+{
+    return o->kind && strcmp(o->kind, "all") != 0;
+}
+
+static void choose_columns(struct by *b)
+{
+    const struct report_options *o = b->options;
+    int at_peak = is_one_kind(o) ? STAT_at_kind_peak_bytes : STAT_at_peak_bytes;
+    b->held = b->held_count = -1;
+    if (o->at == REPORT_AT_PEAK) {
+        b->held = at_peak;
+        b->held_count = is_one_kind(o) ? -1 : STAT_at_peak_count;
+    } else if (o->at != REPORT_AT_ALL) { /* at_live() puts what was live at an instant there too */
+        b->held = STAT_end_bytes;
+        b->held_count = STAT_end_count;
+    }
+    b->sort = o->sort >= 0 ? o->sort : b->held >= 0 ? b->held : o->by == ROW_THREAD ? STAT_alloc_bytes : at_peak;
+}
+
+/* What was live at an instant, grouped by the key: in the places of end_bytes and end_count. */
+static int load_live(struct by *b, struct error *err)
+{
+    static const struct {
+        const char *keys, *group;
+    } scopes[ROW_KEY_COUNT] = {
+        [ROW_LINE] = {"fn.name, fn.plain_name, f.path, l.line, mk.path, l.offset, l.line_id", "l.line_id"},
+        [ROW_FUNCTION] = {"fn.name, fn.plain_name, df.path, fn.line, mk.path, l.offset, fn.function_id",
+                          "fn.function_id, fn.name"},
+        [ROW_FILE] = {"NULL, NULL, f.path, NULL, NULL, NULL, f.file_id", "f.file_id"},
+        [ROW_MODULE] = {"NULL, NULL, NULL, NULL, m.path, NULL, m.key_id", "m.key_id"},
+        [ROW_DEVICE] = {"NULL, NULL, NULL, NULL, NULL, NULL, s.device_id", "s.device_id"},
+        [ROW_STACK] = {"NULL, NULL, NULL, NULL, NULL, NULL, s.stack_id", "s.stack_id"},
+    };
+    const struct report_options *o = b->options;
+    struct buf sql = BUF(1 << 16);
+    sqlite3_stmt *s = NULL;
+    buf_printf(&sql,
+               "SELECT d.name, CASE WHEN ?1 IS NULL OR ?1 = 'all' THEN 'all' ELSE s.kind END, sum(v.live_bytes), "
+               "sum(v.live_count), %s"
+               " FROM temp.live v JOIN site s USING(site_id) LEFT JOIN device d ON d.device_id = s.device_id"
+               " LEFT JOIN site_line sl USING(site_id) LEFT JOIN line l ON l.line_id = sl.line_id"
+               " LEFT JOIN function fn ON fn.function_id = l.function_id LEFT JOIN file f ON f.file_id = l.file_id"
+               " LEFT JOIN file df ON df.file_id = fn.file_id LEFT JOIN module_key mk ON mk.key_id = l.module_key_id"
+               "%s WHERE (?1 IS NULL OR ?1 = 'all' OR s.kind = ?1) AND (?2 IS NULL OR d.name = ?2)"
+               " GROUP BY s.device_id, %s HAVING sum(v.live_bytes) > 0 ORDER BY 3 DESC, 11",
+               scopes[o->by].keys,
+               o->by == ROW_MODULE ? " LEFT JOIN temp.site_module sm USING(site_id) LEFT JOIN module_key m ON m.key_id "
+                                     "= sm.key_id"
+                                   : "",
+               scopes[o->by].group);
+    int rc = o->by == ROW_MODULE ? self_module_load(b->db, err) : 0, step = SQLITE_DONE;
+    if (rc == 0)
+        rc = db_prepare(b->db, sql.data, &s, err);
+    if (rc == 0) {
+        sqlite3_bind_text(s, 1, o->kind, -1, SQLITE_STATIC);
+        sqlite3_bind_text(s, 2, o->device, -1, SQLITE_STATIC);
+        while ((step = sqlite3_step(s)) == SQLITE_ROW) {
+            b->rows.total_count++;
+            if (o->top > 0 && b->rows.count >= o->top)
+                continue;
+            struct row *row = rows_add(&b->rows);
+            char **texts[] = {&row->device, &row->kind};
+            for (int i = 0; i < 2; i++)
+                *texts[i] = sqlite3_column_type(s, i) == SQLITE_NULL ? NULL : xstrdup(db_text(s, i));
+            row->stats.value[STAT_end_bytes] = sqlite3_column_int64(s, 2);
+            row->stats.value[STAT_end_count] = sqlite3_column_int64(s, 3);
+            row->stats.known = 1u << STAT_end_bytes | 1u << STAT_end_count;
+            char **names[] = {&row->function, &row->plain_name, &row->file, NULL, &row->module};
+            for (int i = 0; i < 5; i++)
+                if (names[i] && sqlite3_column_type(s, 4 + i) != SQLITE_NULL)
+                    *names[i] = xstrdup(db_text(s, 4 + i));
+            row->line = sqlite3_column_int64(s, 7);
+            row->offset = sqlite3_column_int64(s, 9);
+            row->key_id = sqlite3_column_int64(s, 10);
+        }
+        if (step != SQLITE_DONE)
+            rc = db_error(b->db, err);
+    }
+    sqlite3_finalize(s);
+    buf_free(&sql);
+    return rc;
+}
+
+static void title_at(struct by *b)
+{
+    char text[3][UNITS_TEXT];
+    const struct at_result *r = &b->at;
+    buf_printf(&b->title, "Live at %s, by %s", units_ns(text[0], r->time_ns), row_key_names[b->options->by]);
+    if (!r->is_exact && r->keyframe_ns < 0)
+        buf_printf(&b->title, ": no events are kept at %s, so nothing is known of that time",
+                   units_ns(text[1], b->options->at_ns));
+    else if (!r->is_exact)
+        buf_printf(&b->title, ": the stored instant before %s, as events around it are not kept",
+                   units_ns(text[1], b->options->at_ns));
+    if (r->chunks_damaged)
+        buf_printf(&b->title, "; %lld damaged parts were skipped, so this is not exact", (long long)r->chunks_damaged);
+}
+
+static int load(struct by *b, struct error *err)
+{
+    const struct report_options *o = b->options;
+    char text[UNITS_TEXT];
+    if (o->at == REPORT_AT_TIME) {
+        if (o->by == ROW_THREAD || o->by == ROW_PROCESS || o->by == ROW_OP || o->inclusive)
+            return error_set(err, EINVAL, "--at TIME does not go with %s%s; --at peak and --at end do",
+                             o->inclusive ? "--inclusive" : "--by ", o->inclusive ? "" : row_key_names[o->by]);
+        int rc = at_check(b->db, o->at_ns, err);
+        if (rc)
+            return rc;
+        rc = at_load(b->db, o->at_ns, o->lens ? o->lens->pid : 0, &b->at, err);
+        title_at(b);
+        return rc ? rc : load_live(b, err);
+    }
+    struct rows_query query = {.by = o->by,
+                               .inclusive = o->inclusive,
+                               .device = o->device,
+                               .kind = o->kind,
+                               .sort = b->sort,
+                               .limit = o->top,
+                               .at_least = o->at == REPORT_AT_ALL ? INT64_MIN : 1,
+                               .without_noise = o->inclusive && b->out->format == REPORT_TEXT};
+    static const char *const where[] = {
+        [REPORT_AT_ALL] = "", [REPORT_AT_PEAK] = "Live at the peak, ", [REPORT_AT_END] = "Live at the end, "};
+    buf_printf(&b->title, "%s%sy %s%s, sorted by %s", where[o->at], o->at == REPORT_AT_ALL ? "B" : "b",
+               row_key_names[o->by], o->inclusive ? " with what it calls" : "", stat_infos[b->sort].name);
+    if (o->at == REPORT_AT_PEAK && o->device && !is_one_kind(o)) {
+        int64_t peak_ns = 0;
+        sqlite3_stmt *s = NULL;
+        if (sqlite3_prepare_v2(b->db, "SELECT peak_active_ns FROM v_total WHERE device = ? AND kind = 'all'", -1, &s,
+                               NULL) == SQLITE_OK &&
+            sqlite3_bind_text(s, 1, o->device, -1, SQLITE_STATIC) == SQLITE_OK && sqlite3_step(s) == SQLITE_ROW)
+            peak_ns = sqlite3_column_int64(s, 0);
+        sqlite3_finalize(s);
+        buf_printf(&b->title, ", at %s", units_ns(text, peak_ns));
+    }
+    return rows_load(b->db, &query, &b->rows, err);
+}
+
+/* Bytes of the device at the instant that is shown, for shares. */
+static int64_t whole_of(struct by *b, const char *device)
+{
+    static const char *const queries[] = {
+        [REPORT_AT_ALL] = "SELECT peak_active_bytes FROM v_total WHERE device = ?1 AND kind = ?2",
+        [REPORT_AT_PEAK] = "SELECT peak_active_bytes FROM v_total WHERE device = ?1 AND kind = ?2",
+        [REPORT_AT_END] = "SELECT end_active_bytes FROM v_total WHERE device = ?1 AND kind = ?2",
+        [REPORT_AT_TIME] =
+            ("SELECT total(v.live_bytes) FROM temp.live v JOIN site s USING(site_id) JOIN device d USING(device_id)"
+             " WHERE d.name = ?1 AND ?2 IN ('all', s.kind)"),
+    };
+    sqlite3_stmt *s = NULL;
+    int64_t bytes = 0;
+    if (device && sqlite3_prepare_v2(b->db, queries[b->options->at], -1, &s, NULL) == SQLITE_OK) {
+        sqlite3_bind_text(s, 1, device, -1, SQLITE_STATIC);
+        sqlite3_bind_text(s, 2, b->options->kind ? b->options->kind : "all", -1, SQLITE_STATIC);
+        if (sqlite3_step(s) == SQLITE_ROW)
+            bytes = sqlite3_column_int64(s, 0);
+    }
+    sqlite3_finalize(s);
+    return bytes;
+}
+
+static const struct {
+    int stat;
+    const char *title;
+    int is_optional;
+} all_columns[] = {{STAT_alloc_bytes, "allocated", 0},     {STAT_alloc_count, "allocs", 0},
+                   {STAT_temporary_count, "temporary", 1}, {STAT_at_peak_bytes, "at peak", 0},
+                   {STAT_own_peak_bytes, "own peak", 1},   {STAT_end_bytes, "live at end", 1}};
+
+static void numbers(struct by *b, struct table *t, const struct row *row)
+{
+    if (b->held >= 0) {
+        stat_cell(t, &row->stats, b->held, 0);
+        table_share(t, row->stats.value[b->held], whole_of(b, row->device));
+        if (b->held_count >= 0)
+            stat_cell(t, &row->stats, b->held_count, 0);
+        return;
+    }
+    for (size_t i = 0; i < sizeof all_columns / sizeof *all_columns; i++) {
+        int stat = all_columns[i].stat;
+        stat_cell(t, &row->stats,
+                  stat == STAT_at_peak_bytes && is_one_kind(b->options) ? STAT_at_kind_peak_bytes : stat, 0);
+    }
+}
+
+static int number_columns(const struct by *b, struct table_column *columns)
+{
+    static const struct table_column held[] = {
+        {"bytes", TABLE_RIGHT, 0, 0}, {"share", TABLE_RIGHT, 0, 0}, {"blocks", TABLE_RIGHT, 0, 0}};
+    int count = 0;
+    if (b->held >= 0) {
+        count = b->held_count >= 0 ? 3 : 2;
+        memcpy(columns, held, (size_t)count * sizeof *held);
+        return count;
+    }
+    for (size_t i = 0; i < sizeof all_columns / sizeof *all_columns; i++)
+        columns[count++] =
+            (struct table_column){all_columns[i].title, TABLE_RIGHT, TEXT_CUT_NONE, all_columns[i].is_optional};
+    return count;
+}
+
+static int key_columns(enum row_key by, int many_devices, struct table_column *columns)
+{
+    static const struct table_column keys[ROW_KEY_COUNT][3] = {
+        [ROW_LINE] = {{"function", TABLE_LEFT, TEXT_CUT_NAME, 0}, {"source", TABLE_LEFT, TEXT_CUT_LEFT, 0}},
+        [ROW_FUNCTION] = {{"function", TABLE_LEFT, TEXT_CUT_NAME, 0}, {"declared at", TABLE_LEFT, TEXT_CUT_LEFT, 0}},
+        [ROW_FILE] = {{"file", TABLE_LEFT, TEXT_CUT_LEFT, 0}},
+        [ROW_MODULE] = {{"module", TABLE_LEFT, TEXT_CUT_LEFT, 0}},
+        [ROW_THREAD] = {{"pid", TABLE_RIGHT, 0, 0},
+                        {"tid", TABLE_RIGHT, 0, 0},
+                        {"thread", TABLE_LEFT, TEXT_CUT_RIGHT, 0}},
+        [ROW_OP] = {{"operator", TABLE_LEFT, TEXT_CUT_NAME, 0},
+                    {"phase", TABLE_LEFT, TEXT_CUT_RIGHT, 0},
+                    {"module", TABLE_LEFT, TEXT_CUT_LEFT, 0}},
+        [ROW_PROCESS] = {{"pid", TABLE_RIGHT, 0, 0}, {"command", TABLE_LEFT, TEXT_CUT_RIGHT, 0}},
+    };
+    int count = 0;
+    if (many_devices || by == ROW_DEVICE)
+        columns[count++] = (struct table_column){"device", TABLE_LEFT, TEXT_CUT_NONE, 0};
+    for (int i = 0; i < 3 && keys[by][i].title; i++)
+        columns[count++] = keys[by][i];
+    return count;
+}
+
+static void key_cells(const struct by *b, struct table *t, const struct row *row, int many_devices)
+{
+    enum row_key by = b->options->by;
+    struct buf text = BUF(1 << 20);
+    char number[UNITS_TEXT];
+    if (many_devices || by == ROW_DEVICE)
+        table_text(t, row->device ? row->device : "?");
+    if (by == ROW_LINE || by == ROW_FUNCTION) {
+        row_function_text(row, &text);
+        table_text(t, text.data);
+        buf_reset(&text);
+        row_source_text(row, b->cwd, &text);
+        table_text(t, text.data);
+    } else if (by == ROW_FILE) {
+        if (row->file)
+            text_path(&text, row->file, b->cwd);
+        table_text(t, text.data ? text.data : "(no source position)");
+    } else if (by == ROW_MODULE) {
+        table_text(t, row->module ? text_relative(row->module, b->cwd) : "(no module)");
+    } else if (by == ROW_PROCESS) {
+        snprintf(number, sizeof number, "%lld", (long long)row->pid);
+        table_text(t, number);
+        table_text(t, row->command ? row->command : "?");
+    } else if (by == ROW_OP) {
+        table_text(t, row->op ? row->op : "?");
+        table_text(t, row->phase ? row->phase : "");
+        table_text(t, row->module ? row->module : "");
+    } else if (by == ROW_THREAD) {
+        snprintf(number, sizeof number, "%lld", (long long)row->pid);
+        table_text(t, number);
+        snprintf(number, sizeof number, "%lld", (long long)row->tid);
+        table_text(t, number);
+        table_text(t, row->thread ? row->thread : "?");
+    }
+    buf_free(&text);
+}
+
+static void print_table(struct by *b)
+{
+    struct table_column columns[TABLE_COLUMNS_MAX];
+    int many = report_has_devices(b->db, b->options->device);
+    int count = number_columns(b, columns);
+    count += key_columns(b->options->by, many, columns + count);
+    struct table *t = table_open(columns, count);
+    for (int i = 0; i < b->rows.count; i++) {
+        numbers(b, t, &b->rows.row[i]);
+        key_cells(b, t, &b->rows.row[i], many);
+    }
+    table_print(t, b->out);
+    table_close(t);
+}
+
+/* A stack takes many lines: its numbers stand above it. */
+static int print_stacks(struct by *b, struct error *err)
+{
+    int rc = 0;
+    for (int i = 0; rc == 0 && i < b->rows.count; i++) {
+        const struct row *row = &b->rows.row[i];
+        struct walk_stack stack;
+        struct buf line = BUF(4096);
+        char text[4][UNITS_TEXT];
+        if (b->held >= 0) {
+            buf_printf(&line, "%s (%.1f %%)", units_bytes(text[0], row->stats.value[b->held]),
+                       100 * (double)row->stats.value[b->held] /
+                           (double)(whole_of(b, row->device) > 0 ? whole_of(b, row->device) : 1));
+            if (b->held_count >= 0)
+                buf_printf(&line, " in %s block%s", units_count(text[1], row->stats.value[b->held_count]),
+                           row->stats.value[b->held_count] == 1 ? "" : "s");
+        } else {
+            buf_printf(&line, "%s at the peak; %s in %s allocation%s, %s live at the end",
+                       units_bytes(text[0], row->stats.value[STAT_at_peak_bytes]),
+                       units_bytes(text[1], row->stats.value[STAT_alloc_bytes]),
+                       units_count(text[2], row->stats.value[STAT_alloc_count]),
+                       row->stats.value[STAT_alloc_count] == 1 ? "" : "s",
+                       units_bytes(text[3], row->stats.value[STAT_end_bytes]));
+        }
+        buf_printf(&line, "   %s, stack %lld", row->device ? row->device : "?", (long long)row->key_id);
+        if (i)
+            fputc('\n', b->out->file);
+        table_line(b->out, TABLE_STRONG, line.data ? line.data : "");
+        buf_free(&line);
+        rc = walk_stack(b->walk, row->key_id, &stack, err);
+        if (rc == 0)
+            walk_print(&stack, b->out, b->cwd, b->options->frames, "    ");
+    }
+    return rc;
+}
+
+static int record_rows(struct by *b, struct error *err)
+{
+    struct record r;
+    char empty[] = "";
+    int rc = 0;
+    record_open(&r, b->out);
+    record_document_begin(&r);
+    notes_record(b->db, b->options->file, &r);
+    record_member_text(&r, "by", row_key_names[b->options->by]);
+    if (b->options->at == REPORT_AT_TIME) {
+        record_member_int(&r, "at_ns", b->at.time_ns);
+        record_member_int(&r, "is_exact", b->at.is_exact && !b->at.chunks_damaged);
+    }
+    record_member_int(&r, "row_count", b->rows.total_count);
+    record_array_begin(&r, "rows");
+    for (int i = 0; rc == 0 && i < b->rows.count; i++) {
+        struct row *row = &b->rows.row[i];
+        struct walk_stack stack;
+        struct buf frames = BUF(64 << 20);
+        if (b->options->by == ROW_STACK)
+            rc = walk_stack(b->walk, row->key_id, &stack, err);
+        if (b->options->by == ROW_STACK && rc == 0)
+            walk_json(&stack, &frames);
+        row_record(&r, row, b->options->inclusive, b->options->at == REPORT_AT_TIME, "frames", frames.data);
+        buf_free(&frames);
+    }
+    if (rc == 0 && record_wants_heading(&r)) {
+        struct row none = {.command = b->options->by == ROW_PROCESS ? empty : NULL,
+                           .op = b->options->by == ROW_OP ? empty : NULL,
+                           .phase = empty};
+        row_record(&r, &none, b->options->inclusive, b->options->at == REPORT_AT_TIME, "frames",
+                   b->options->by == ROW_STACK ? "" : NULL);
+    }
+    record_array_end(&r);
+    record_document_end(&r);
+    record_close(&r);
+    return rc;
+}
+
+/* Stacks that differ in hidden frames only are one to the reader. */
+static int merge_stacks(struct by *b, int64_t top, struct error *err)
+{
+    uint64_t *keys = xcalloc((size_t)b->rows.count + 1, sizeof *keys);
+    int rc = 0;
+    for (int i = 0; rc == 0 && i < b->rows.count; i++) {
+        struct walk_stack stack;
+        rc = walk_stack(b->walk, b->rows.row[i].key_id, &stack, err);
+        if (rc == 0)
+            keys[i] = walk_shown_hash(&stack);
+    }
+    if (rc == 0)
+        rows_merge(&b->rows, keys, b->sort, top);
+    free(keys);
+    return rc;
+}
+
+int report_by(sqlite3 *db, const struct report_options *options, const struct report_out *out, struct error *err)
+{
+    struct report_options chosen = *options;
+    struct by b = {.db = db, .options = &chosen, .out = out, .title = BUF(4096)};
+    if (chosen.top < 0)
+        chosen.top = out->format != REPORT_TEXT ? 0 : chosen.by == ROW_STACK ? DEFAULT_STACKS : DEFAULT_TOP;
+    if (chosen.inclusive && (chosen.by == ROW_THREAD || chosen.by == ROW_DEVICE || chosen.by == ROW_STACK ||
+                             chosen.by == ROW_PROCESS || chosen.by == ROW_OP))
+        return error_set(err, EINVAL, "--inclusive does not go with --by %s: it calls nothing",
+                         row_key_names[chosen.by]);
+    int64_t top = chosen.top;
+    int is_merged = chosen.by == ROW_STACK && report_language(options) != TREE_BOTH;
+    if (is_merged)
+        chosen.top = MERGED_MOST;
+    b.cwd = db_meta_text(db, "cwd");
+    choose_columns(&b);
+    int rc = report_check_names(db, options->device, options->kind, err);
+    if (rc == 0)
+        rc = load(&b, err);
+    if (rc == 0 && chosen.by == ROW_STACK)
+        rc = walk_open(db, report_language(options), &b.walk, err);
+    if (rc == 0 && is_merged && b.rows.count == MERGED_MOST)
+        buf_printf(&b.title, "; merged from the %d largest stacks", MERGED_MOST);
+    if (rc == 0 && is_merged)
+        rc = merge_stacks(&b, top, err);
+    if (rc == 0 && out->format != REPORT_TEXT) {
+        rc = record_rows(&b, err);
+    } else if (rc == 0) {
+        notes_print(db, out);
+        if (b.rows.count < b.rows.total_count)
+            buf_printf(&b.title, " (%d of %lld)", b.rows.count, (long long)b.rows.total_count);
+        table_line(out, TABLE_STRONG, b.title.data);
+        if (b.rows.count == 0)
+            table_line(out, TABLE_PLAIN,
+                       chosen.by == ROW_OP && !options->device && !options->kind
+                           ? "Nothing: no stack of this recording has an operator of PyTorch."
+                           : "Nothing.");
+        else if (chosen.by == ROW_STACK)
+            rc = print_stacks(&b, err);
+        else
+            print_table(&b);
+    }
+    walk_close(b.walk);
+    rows_free(&b.rows);
+    buf_free(&b.title);
+    free(b.cwd);
+    return rc;
+}

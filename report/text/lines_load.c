@@ -1,0 +1,292 @@
+#include "lines_load.h"
+
+#include "../../common/db.h"
+#include "../../common/match.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { CANDIDATES = 40 };
+
+/* A function that was asked for. */
+struct wanted {
+    int64_t function_id;
+    char *name, *plain_name;
+    int64_t file_id, line;
+    uint32_t asked; /* by which --func */
+};
+
+struct wanted_list {
+    struct wanted *item; /* by function_id */
+    int count;
+};
+
+static void free_wanted(struct wanted_list *w)
+{
+    for (int i = 0; i < w->count; i++) {
+        free(w->item[i].name);
+        free(w->item[i].plain_name);
+    }
+    free(w->item);
+}
+
+#define ANY (~0u) /* nothing was asked for in particular */
+
+_Static_assert(LINES_PATTERNS_MAX <= 32, "a bit for each pattern");
+
+/* Which of the patterns match, as bits. */
+static uint32_t matches(const struct lines_options *o, const char *name, const char *plain_name)
+{
+    uint32_t found = 0;
+    for (int i = 0; i < o->function_count; i++)
+        if (match_function(o->functions[i], name, plain_name))
+            found |= 1u << i;
+    return o->function_count ? found : ANY;
+}
+
+static uint32_t matches_file(const struct lines_options *o, const char *path)
+{
+    uint32_t found = 0;
+    for (int i = 0; i < o->file_count; i++)
+        if (match_file(o->files[i], path))
+            found |= 1u << i;
+    return o->file_count ? found : ANY;
+}
+
+/* Line numbers are counted with: what no source has becomes 0, unknown. */
+static int64_t line_number(sqlite3_stmt *s, int column)
+{
+    int64_t line = sqlite3_column_int64(s, column);
+    return line > 0 && line <= INT32_MAX ? line : 0;
+}
+
+static void want(struct wanted_list *w, sqlite3_stmt *s, uint32_t asked)
+{
+    if ((w->count & (w->count - 1)) == 0)
+        w->item = xrealloc(w->item, (w->count ? 2 * (unsigned long)w->count : 1) * sizeof *w->item);
+    w->item[w->count++] = (struct wanted){.function_id = sqlite3_column_int64(s, 0),
+                                          .name = xstrdup(db_text(s, 1)),
+                                          .plain_name = xstrdup(db_text(s, 2)),
+                                          .file_id = sqlite3_column_int64(s, 3),
+                                          .line = line_number(s, 4),
+                                          .asked = asked};
+}
+
+/* Functions by name; or, without a name or a file, those that held most at the peak themselves. */
+static int load_wanted(sqlite3 *db, const struct lines_options *o, struct wanted_list *w, struct error *err)
+{
+    static const char all[] = "SELECT function_id, name, plain_name, file_id, line FROM function ORDER BY function_id";
+    static const char top[] =
+        "SELECT fn.function_id, fn.name, fn.plain_name, fn.file_id, fn.line FROM (SELECT key_id, max(at_peak_bytes) AS "
+        "bytes,"
+        " max(alloc_bytes) AS alloc FROM account WHERE scope = 'function' AND inclusive = 0 AND kind = 'all'"
+        " AND (?1 IS NULL OR device_id = (SELECT device_id FROM device WHERE name = ?1)) GROUP BY key_id) a"
+        " JOIN function fn ON fn.function_id = a.key_id WHERE EXISTS (SELECT 1 FROM line l WHERE l.function_id = "
+        "fn.function_id"
+        " AND l.file_id IS NOT NULL) ORDER BY bytes DESC, alloc DESC, fn.function_id LIMIT ?2";
+    int is_default = o->function_count == 0 && o->file_count == 0;
+    sqlite3_stmt *s = NULL;
+    int rc = db_prepare(db, is_default ? top : all, &s, err), step;
+    if (rc)
+        return rc;
+    if (is_default) {
+        int64_t limit = o->report->top == 0 ? -1 : o->report->top > CANDIDATES ? o->report->top : CANDIDATES;
+        sqlite3_bind_text(s, 1, o->report->device, -1, SQLITE_STATIC);
+        sqlite3_bind_int64(s, 2, limit);
+    }
+    while ((step = sqlite3_step(s)) == SQLITE_ROW) {
+        uint32_t asked = is_default ? ANY : matches(o, db_text(s, 1), db_text(s, 2));
+        if (asked)
+            want(w, s, asked);
+    }
+    if (step != SQLITE_DONE)
+        rc = db_error(db, err);
+    sqlite3_finalize(s);
+    return rc;
+}
+
+static int by_function(const void *a, const void *b)
+{
+    const struct wanted *x = a, *y = b;
+    return (x->function_id > y->function_id) - (x->function_id < y->function_id);
+}
+
+static const struct wanted *find_wanted(const struct wanted_list *w, int64_t function_id)
+{
+    struct wanted key = {.function_id = function_id};
+    return w->count ? bsearch(&key, w->item, (size_t)w->count, sizeof key, by_function) : NULL;
+}
+
+/* The same source: instances of a template and clones are declared at one place. */
+static int is_same(const struct lines_group *g, const struct wanted *w, int64_t file_id, int64_t device_id)
+{
+    if (g->file_id != file_id || g->device_id != device_id || strcmp(g->plain_name, w->plain_name) != 0)
+        return 0;
+    return g->declared_line == w->line && g->declared_file_id == w->file_id;
+}
+
+static struct lines_group *group_of(struct lines_groups *groups, const struct wanted *w, sqlite3_stmt *s)
+{
+    int64_t file_id = sqlite3_column_int64(s, 1), device_id = sqlite3_column_int64(s, 4);
+    for (int i = groups->count - 1; i >= 0; i--)
+        if (is_same(&groups->group[i], w, file_id, device_id))
+            return &groups->group[i];
+    if ((groups->count & (groups->count - 1)) == 0)
+        groups->group =
+            xrealloc(groups->group, (groups->count ? 2 * (unsigned long)groups->count : 1) * sizeof *groups->group);
+    struct lines_group *g = &groups->group[groups->count++];
+    struct buf name = BUF(1 << 20);
+    match_bare_name(w->name, 0, &name);
+    *g = (struct lines_group){.name = name.length ? name.data : xstrdup(w->name),
+                              .plain_name = xstrdup(w->plain_name),
+                              .path = sqlite3_column_type(s, 2) == SQLITE_NULL ? NULL : xstrdup(db_text(s, 2)),
+                              .device = xstrdup(db_text(s, 5)),
+                              .declared_file_id = w->file_id,
+                              .declared_line = w->line,
+                              .file_id = file_id,
+                              .device_id = device_id};
+    if (!name.length)
+        buf_free(&name);
+    return g;
+}
+
+static void add_line(struct lines_group *g, int64_t line, const struct stat_row *stats)
+{
+    struct lines_line *into = NULL;
+    for (int i = g->line_count - 1; i >= 0 && !into; i--)
+        if (g->lines[i].line == line)
+            into = &g->lines[i];
+    if (into) {
+        stat_add(&into->stats, stats, 0);
+    } else {
+        if ((g->line_count & (g->line_count - 1)) == 0)
+            g->lines = xrealloc(g->lines, (g->line_count ? 2 * (unsigned long)g->line_count : 1) * sizeof *g->lines);
+        into = &g->lines[g->line_count++];
+        *into = (struct lines_line){line, *stats};
+    }
+    const int64_t weights[] = {into->stats.value[STAT_at_peak_bytes], into->stats.value[STAT_alloc_bytes]};
+    for (int i = 0; i < 2; i++)
+        g->weight_bytes[i] = weights[i] > g->weight_bytes[i] ? weights[i] : g->weight_bytes[i];
+}
+
+static int load_lines(sqlite3 *db, const struct lines_options *o, const struct wanted_list *w,
+                      struct lines_groups *groups, struct error *err)
+{
+    struct buf sql = BUF(1 << 16);
+    sqlite3_stmt *s = NULL;
+    int step = SQLITE_DONE;
+    buf_puts(&sql, "SELECT l.function_id, l.file_id, f.path, l.line, a.device_id, d.name, ");
+    stat_columns(&sql, "a.");
+    buf_puts(&sql, " FROM account a JOIN line l ON l.line_id = a.key_id JOIN device d ON d.device_id = a.device_id"
+                   " LEFT JOIN file f ON f.file_id = l.file_id"
+                   " WHERE a.scope = 'line' AND a.inclusive = 1 AND a.kind = ?1 AND (?2 IS NULL OR d.name = ?2)");
+    int rc = db_prepare(db, sql.data, &s, err);
+    if (rc == 0) {
+        sqlite3_bind_text(s, 1, o->report->kind ? o->report->kind : "all", -1, SQLITE_STATIC);
+        sqlite3_bind_text(s, 2, o->report->device, -1, SQLITE_STATIC);
+        while ((step = sqlite3_step(s)) == SQLITE_ROW) {
+            const struct wanted *function = find_wanted(w, sqlite3_column_int64(s, 0));
+            struct stat_row stats;
+            uint32_t files = function ? matches_file(o, db_text(s, 2)) : 0;
+            if (!files)
+                continue;
+            groups->shown_functions |= function->asked;
+            groups->shown_files |= files;
+            stat_read(&stats, s, 6);
+            add_line(group_of(groups, function, s), line_number(s, 3), &stats);
+        }
+        if (step != SQLITE_DONE)
+            rc = db_error(db, err);
+    }
+    sqlite3_finalize(s);
+    buf_free(&sql);
+    return rc;
+}
+
+/* A function's tables for several devices stand together, at the place of the heaviest. */
+static void share_weights(struct lines_groups *groups)
+{
+    for (int i = 0; i < groups->count; i++) {
+        struct lines_group *g = &groups->group[i];
+        memcpy(g->function_weight_bytes, g->weight_bytes, sizeof g->weight_bytes);
+        for (int k = 0; k < groups->count; k++) {
+            const struct lines_group *other = &groups->group[k];
+            if (other->file_id != g->file_id || other->declared_line != g->declared_line ||
+                strcmp(other->name, g->name) != 0)
+                continue;
+            for (int w = 0; w < 2; w++)
+                if (other->weight_bytes[w] > g->function_weight_bytes[w])
+                    g->function_weight_bytes[w] = other->weight_bytes[w];
+        }
+    }
+}
+
+static int by_line(const void *a, const void *b)
+{
+    const struct lines_line *x = a, *y = b;
+    return (x->line > y->line) - (x->line < y->line);
+}
+
+static int by_weight(const void *a, const void *b)
+{
+    const struct lines_group *x = a, *y = b;
+    for (int i = 0; i < 2; i++)
+        if (x->function_weight_bytes[i] != y->function_weight_bytes[i])
+            return x->function_weight_bytes[i] > y->function_weight_bytes[i] ? -1 : 1;
+    int order = strcmp(x->name, y->name);
+    if (order || x->declared_line != y->declared_line)
+        return order ? order : x->declared_line > y->declared_line ? 1 : -1;
+    return (x->device_id > y->device_id) - (x->device_id < y->device_id);
+}
+
+int lines_load(sqlite3 *db, const struct lines_options *o, struct lines_groups *groups, struct error *err)
+{
+    struct wanted_list wanted = {0};
+    *groups = (struct lines_groups){0};
+    int rc = load_wanted(db, o, &wanted, err);
+    if (rc == 0) {
+        if (wanted.count)
+            qsort(wanted.item, (size_t)wanted.count, sizeof *wanted.item, by_function);
+        groups->function_count = wanted.count;
+        for (int i = 0; i < wanted.count; i++)
+            groups->known_functions |= wanted.item[i].asked;
+        rc = load_lines(db, o, &wanted, groups, err);
+    }
+    free_wanted(&wanted);
+    for (int i = 0; i < groups->count; i++)
+        qsort(groups->group[i].lines, (size_t)groups->group[i].line_count, sizeof *groups->group[i].lines, by_line);
+    share_weights(groups);
+    if (groups->count)
+        qsort(groups->group, (size_t)groups->count, sizeof *groups->group, by_weight);
+    return rc;
+}
+
+void lines_unload(struct lines_groups *groups)
+{
+    for (int i = 0; i < groups->count; i++) {
+        struct lines_group *g = &groups->group[i];
+        free(g->name);
+        free(g->plain_name);
+        free(g->path);
+        free(g->device);
+        free(g->lines);
+    }
+    free(groups->group);
+    *groups = (struct lines_groups){0};
+}
+
+int64_t lines_next_function(sqlite3 *db, const struct lines_group *g)
+{
+    int64_t last = g->lines[g->line_count - 1].line, next = INT64_MAX;
+    sqlite3_stmt *s = NULL;
+    if (sqlite3_prepare_v2(db, "SELECT min(line) FROM function WHERE file_id = ? AND line > ?", -1, &s, NULL) ==
+        SQLITE_OK) {
+        sqlite3_bind_int64(s, 1, g->file_id);
+        sqlite3_bind_int64(s, 2, last);
+        if (sqlite3_step(s) == SQLITE_ROW && sqlite3_column_type(s, 0) == SQLITE_INTEGER)
+            next = sqlite3_column_int64(s, 0);
+    }
+    sqlite3_finalize(s);
+    return next;
+}

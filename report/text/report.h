@@ -1,0 +1,52 @@
+/*
+ * report.h: the reports on a terminal. Each reads an open database (db_open_read, views_own) and writes to out; 0 or
+ * -errno with err.
+ */
+#ifndef MEMPROF_REPORT_H
+#define MEMPROF_REPORT_H
+
+#include "../../common/error.h"
+#include "../query/lens.h"
+#include "../print/out.h"
+#include "../query/rows.h"
+
+#include <sqlite3.h>
+
+enum report_at { REPORT_AT_ALL, REPORT_AT_PEAK, REPORT_AT_END, REPORT_AT_TIME };
+
+struct report_options {
+    const char *file;          /* as the user named it, for hints; NULL: the default name */
+    const char *device, *kind; /* NULL: all */
+    int64_t top;               /* rows; 0: all; -1: the report's own default */
+    int64_t frames;            /* of a stack; 0: all */
+    enum row_key by;           /* report_by and leaks_report */
+    int inclusive;
+    int sort; /* stat_id; -1: the report's own */
+    enum report_at at;
+    int64_t at_ns;
+    int64_t callers;                 /* report_summary: under a line of the peak; -1: the report's own */
+    const struct lens_options *lens; /* that was applied; NULL: none */
+};
+
+static inline enum tree_language report_language(const struct report_options *options)
+{
+    return options->lens ? options->lens->language : TREE_BOTH;
+}
+
+int report_summary(sqlite3 *db, const struct report_options *options, const struct report_out *out, struct error *err);
+int report_by(sqlite3 *db, const struct report_options *options, const struct report_out *out, struct error *err);
+
+int report_transfers(sqlite3 *db, const struct report_options *options, const struct report_out *out,
+                     struct error *err);
+/* The segments that are live at options->at (the end, or each device's peak): how full each is, its largest hole, and the
+ * line of the block that pins it. */
+int report_segments(sqlite3 *db, const struct report_options *options, const struct report_out *out, struct error *err);
+
+/* -EINVAL with err when the recording has no such device or kind (NULL: any). */
+int report_check_names(sqlite3 *db, const char *device, const char *kind, struct error *err);
+/* Whether rows have to say which device they are of. */
+int report_has_devices(sqlite3 *db, const char *device);
+/* A blank line and a heading: "TITLE, 10 of 312" */
+void report_heading(const struct report_out *out, const char *title, int64_t shown, int64_t all);
+
+#endif

@@ -1,0 +1,535 @@
+/* Fragmentation: the segments that are live at an instant, how full they are, and what keeps them from being given
+ * back. Addresses are in the events alone, so these are replayed up to that instant. */
+#include "report.h"
+
+#include "../../common/chunk.h"
+#include "../../common/db.h"
+#include "../../common/kind.h"
+#include "../../common/units.h"
+#include "arenas.h"
+#include "../query/at.h"
+#include "../print/record.h"
+#include "../print/table.h"
+#include "../../common/text.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { DEFAULT_TOP = 20, DEVICES = 256 };
+
+struct block {
+    uint64_t address, size, time_ns;
+    uint32_t site_id;
+    uint16_t process_id;
+    uint8_t device, kind;
+    uint8_t used; /* slot of the table */
+};
+
+struct segment {
+    uint64_t address, size, live_bytes, hole_bytes, block_count;
+    int64_t alloc_ns;
+    const struct block *pin;              /* its oldest block; NULL: it is empty */
+    uint32_t process_id, device, site_id; /* of the stack that took it; 0: not known */
+    int is_opaque;                        /* what is live in it nobody sees: an arena of Python's */
+    char kind[16], *name;                 /* what the program calls it; NULL: nothing */
+};
+
+struct fragments {
+    sqlite3 *db;
+    const struct report_options *options;
+    const struct report_out *out;
+    char *cwd, *devices[DEVICES];
+    int64_t end_event[DEVICES]; /* of each device: the replay ends before it */
+    int64_t end_ns[DEVICES];
+    struct block *slots; /* open addressing while events are replayed; then sorted, and count of them */
+    size_t capacity, count;
+    struct segment *segments;
+    size_t segment_count;
+    size_t opaque_count; /* of them; once measured they are the last ones */
+};
+
+/* --- the blocks at the instant --- */
+
+/* A device is part of the key: each ends at an instant of its own, and others reuse its addresses after that. */
+static size_t place(const struct fragments *f, const struct block *b)
+{
+    uint64_t key = b->address ^ (uint64_t)b->process_id << 45 ^ (uint64_t)b->kind << 57 ^ (uint64_t)b->device << 49;
+    size_t i = (size_t)(key * 0x9E3779B97F4A7C15ull >> 20) & (f->capacity - 1);
+    for (; f->slots[i].used; i = (i + 1) & (f->capacity - 1))
+        if (f->slots[i].address == b->address && f->slots[i].process_id == b->process_id &&
+            f->slots[i].device == b->device && f->slots[i].kind == b->kind)
+            break;
+    return i;
+}
+
+static void add(struct fragments *f, const struct block *b)
+{
+    if (f->count >= f->capacity / 2) {
+        struct block *old = f->slots;
+        size_t capacity = f->capacity;
+        f->capacity = capacity ? 2 * capacity : 1024;
+        f->slots = xcalloc(f->capacity, sizeof *f->slots);
+        for (size_t i = 0; i < capacity; i++)
+            if (old[i].used)
+                f->slots[place(f, &old[i])] = old[i];
+        free(old);
+    }
+    size_t i = place(f, b);
+    f->count += !f->slots[i].used;
+    f->slots[i] = *b;
+}
+
+static void take(struct fragments *f, const struct block *b)
+{
+    size_t mask = f->capacity - 1, hole = f->capacity ? place(f, b) : 0;
+    if (!f->capacity || !f->slots[hole].used)
+        return;
+    f->count--;
+    f->slots[hole].used = 0;
+    for (size_t i = (hole + 1) & mask; f->slots[i].used; i = (i + 1) & mask) { /* what was pushed past it moves back */
+        struct block moved = f->slots[i];
+        f->slots[i].used = 0;
+        f->slots[place(f, &moved)] = moved;
+    }
+}
+
+static void replay(struct fragments *f, const struct chunk_event *e, int64_t number)
+{
+    if (number >= f->end_event[e->device] || (int64_t)e->time_ns > f->end_ns[e->device] ||
+        (e->device == 0 && e->kind == KIND_map))
+        return;
+    struct block b = {e->address, e->size_bytes, e->time_ns, e->site_id, e->process_id, e->device, e->kind, 1};
+    if (e->op == CHUNK_alloc || e->op == CHUNK_realloc_alloc)
+        add(f, &b);
+    else if (chunk_op_is_death(e->op))
+        take(f, &b);
+}
+
+static int read_events(struct fragments *f, struct error *err)
+{
+    sqlite3_stmt *s = NULL;
+    int64_t next = 0;
+    int rc = db_prepare(f->db, "SELECT first_event, data FROM event_chunk ORDER BY chunk_id", &s, err);
+    if (rc)
+        return rc;
+    struct chunk_codec *codec = chunk_codec_open();
+    while (rc == 0 && codec && sqlite3_step(s) == SQLITE_ROW) {
+        const struct chunk_event *events;
+        int64_t first = sqlite3_column_int64(s, 0);
+        const void *data = sqlite3_column_blob(s, 1);
+        long n = data ? chunk_decode_events(codec, data, (size_t)sqlite3_column_bytes(s, 1), &events) : -EBADMSG;
+        if (first != next || n < 0)
+            rc = error_set(err, EBADMSG, "--segments needs all events, and some are damaged or were not kept");
+        for (long i = 0; rc == 0 && i < n; i++)
+            replay(f, &events[i], first + i);
+        next = rc == 0 ? first + n : 0;
+    }
+    chunk_codec_close(codec);
+    sqlite3_finalize(s);
+    if (rc == 0 && !next)
+        rc = error_set(err, ENODATA,
+                       "--segments needs the events, and this recording has none (memprof run --aggregate)");
+    return rc;
+}
+
+/* --- the instant, and the segments of it --- */
+
+static int find_instants(struct fragments *f, struct error *err)
+{
+    sqlite3_stmt *s = NULL;
+    for (unsigned i = 0; i < DEVICES; i++) {
+        f->end_event[i] = INT64_MAX;
+        f->end_ns[i] = f->options->at == REPORT_AT_TIME ? f->options->at_ns : INT64_MAX;
+    }
+    int rc = db_prepare(f->db,
+                        "SELECT d.device_id, d.name, k.event_count, k.time_ns FROM device d LEFT JOIN keyframe k ON"
+                        " k.device_id = d.device_id AND k.reason = 'peak'",
+                        &s, err);
+    if (rc)
+        return rc;
+    while (sqlite3_step(s) == SQLITE_ROW) {
+        int64_t id = sqlite3_column_int64(s, 0);
+        if (id < 0 || id >= DEVICES)
+            continue;
+        free(f->devices[id]);
+        f->devices[id] = xstrdup(db_text(s, 1));
+        if (f->options->at != REPORT_AT_PEAK || sqlite3_column_type(s, 2) == SQLITE_NULL)
+            continue;
+        f->end_event[id] = sqlite3_column_int64(s, 2);
+        f->end_ns[id] = sqlite3_column_int64(s, 3);
+    }
+    sqlite3_finalize(s);
+    return 0;
+}
+
+/* At an instant those of a process that had ended are gone; without one each process's at its own end count. */
+static int is_gone(sqlite3_stmt *s, int64_t at_ns)
+{
+    if (sqlite3_column_type(s, 5) != SQLITE_NULL)
+        return sqlite3_column_int64(s, 5) <= at_ns;
+    return at_ns < INT64_MAX && sqlite3_column_type(s, 10) != SQLITE_NULL && sqlite3_column_int64(s, 10) < at_ns;
+}
+
+static int load_segments(struct fragments *f, struct error *err)
+{
+    sqlite3_stmt *s = NULL;
+    size_t room = 0;
+    int rc = db_prepare(
+        f->db,
+        "SELECT g.device_id, g.process_id, g.address, g.size_bytes, g.alloc_ns, g.free_ns, g.kind,"
+        " (SELECT n.name FROM memory_name n WHERE n.process_id = g.process_id AND n.address >= g.address"
+        /* an allocator may begin behind a header; names of its blocks come later */
+        " AND n.address < g.address + 4096 AND n.time_ns >= g.alloc_ns ORDER BY n.name_id LIMIT 1),"
+        " g.kind = 'arena', s.site_id, p.end_ns FROM segment g JOIN device d USING(device_id) LEFT JOIN site s ON"
+        " s.stack_id = g.stack_id AND s.device_id = g.device_id AND s.kind = g.kind LEFT JOIN main.process p ON"
+        " p.process_id = g.process_id WHERE (?1 IS NULL OR d.name = ?1) AND g.address >= 0 AND g.size_bytes > 0 ORDER "
+        "BY g.process_id, g.device_id, g.address",
+        &s, err);
+    if (rc)
+        return rc;
+    sqlite3_bind_text(s, 1, f->options->device, -1, SQLITE_STATIC);
+    while (sqlite3_step(s) == SQLITE_ROW) {
+        int64_t id = sqlite3_column_int64(s, 0), alloc_ns = sqlite3_column_int64(s, 4);
+        if (id < 0 || id >= DEVICES || alloc_ns > f->end_ns[id] || is_gone(s, f->end_ns[id]))
+            continue;
+        if (f->segment_count == room) {
+            room = room ? 2 * room : 256;
+            f->segments = xrealloc(f->segments, room * sizeof *f->segments);
+        }
+        struct segment *g = &f->segments[f->segment_count++];
+        *g = (struct segment){.address = (uint64_t)sqlite3_column_int64(s, 2),
+                              .size = (uint64_t)sqlite3_column_int64(s, 3),
+                              .alloc_ns = alloc_ns,
+                              .process_id = (uint32_t)sqlite3_column_int64(s, 1),
+                              .device = (uint32_t)id,
+                              .site_id = (uint32_t)sqlite3_column_int64(s, 9),
+                              .is_opaque = sqlite3_column_int(s, 8)};
+        f->opaque_count += (size_t)g->is_opaque;
+        snprintf(g->kind, sizeof g->kind, "%s", db_text(s, 6));
+        if (sqlite3_column_type(s, 7) != SQLITE_NULL)
+            g->name = xstrdup(db_text(s, 7));
+    }
+    sqlite3_finalize(s);
+    return 0;
+}
+
+/* --- how they fit --- */
+
+static int by_place(const void *x, const void *y)
+{
+    const struct block *a = x, *b = y;
+    if (a->process_id != b->process_id)
+        return a->process_id < b->process_id ? -1 : 1;
+    if (a->device != b->device)
+        return a->device < b->device ? -1 : 1;
+    return a->address < b->address ? -1 : a->address > b->address;
+}
+
+static int is_before(const struct block *b, const struct segment *g)
+{
+    if (b->process_id != g->process_id)
+        return b->process_id < g->process_id;
+    if (b->device != g->device)
+        return b->device < g->device;
+    return b->address < g->address;
+}
+
+static void measure(struct fragments *f, struct segment *g)
+{
+    uint64_t at = g->address, end;
+    size_t low = 0, high = f->count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (is_before(&f->slots[middle], g))
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (__builtin_add_overflow(g->address, g->size, &end))
+        end = UINT64_MAX;
+    for (; low < f->count; low++) {
+        const struct block *b = &f->slots[low];
+        if (b->process_id != g->process_id || b->device != g->device || b->address >= end)
+            break;
+        uint64_t hole = b->address > at ? b->address - at : 0, room = end - b->address;
+        uint64_t size = b->size < room ? b->size : room;
+        if (hole > g->hole_bytes)
+            g->hole_bytes = hole;
+        if (b->address + size > at)
+            at = b->address + size;
+        g->live_bytes += size;
+        g->block_count++;
+        if (!g->pin || b->time_ns < g->pin->time_ns)
+            g->pin = b;
+    }
+    if (end - at > g->hole_bytes)
+        g->hole_bytes = end - at;
+    if (g->live_bytes > g->size)
+        g->live_bytes = g->size;
+}
+
+static int by_waste(const void *x, const void *y)
+{
+    const struct segment *a = x, *b = y;
+    if (a->is_opaque != b->is_opaque)
+        return a->is_opaque - b->is_opaque;
+    uint64_t wasted[2] = {a->size - a->live_bytes, b->size - b->live_bytes};
+    if (wasted[0] != wasted[1])
+        return wasted[0] > wasted[1] ? -1 : 1;
+    if (a->size != b->size)
+        return a->size > b->size ? -1 : 1;
+    return a->address < b->address ? -1 : a->address > b->address;
+}
+
+static void measure_all(struct fragments *f)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < f->capacity; i++)
+        if (f->slots[i].used)
+            f->slots[count++] = f->slots[i];
+    f->count = count;
+    if (count)
+        qsort(f->slots, count, sizeof *f->slots, by_place);
+    for (size_t i = 0; i < f->segment_count; i++)
+        measure(f, &f->segments[i]);
+    if (f->segment_count)
+        qsort(f->segments, f->segment_count, sizeof *f->segments, by_waste);
+}
+
+/* --- showing it --- */
+
+struct line {
+    char *function, *file;
+    int64_t line;
+};
+
+static struct line line_of(const struct fragments *f, uint32_t site_id)
+{
+    struct line l = {NULL, NULL, 0};
+    sqlite3_stmt *s = NULL;
+    if (!site_id ||
+        db_prepare(f->db,
+                   "SELECT fn.name, p.path, l.line FROM site_line sl JOIN line l USING(line_id) LEFT JOIN function fn"
+                   " USING(function_id) LEFT JOIN file p ON p.file_id = l.file_id WHERE sl.site_id = ?",
+                   &s, NULL))
+        return l;
+    sqlite3_bind_int64(s, 1, site_id);
+    if (sqlite3_step(s) == SQLITE_ROW) {
+        l.function = sqlite3_column_type(s, 0) == SQLITE_NULL ? NULL : xstrdup(db_text(s, 0));
+        l.file = sqlite3_column_type(s, 1) == SQLITE_NULL ? NULL : xstrdup(db_text(s, 1));
+        l.line = sqlite3_column_int64(s, 2);
+    }
+    sqlite3_finalize(s);
+    return l;
+}
+
+static void line_free(struct line *l)
+{
+    free(l->function);
+    free(l->file);
+}
+
+/* Whether a device without segments has pools or mappings: their reserved bytes are known as sums alone. */
+static int has_sums(const struct fragments *f)
+{
+    sqlite3_stmt *s = NULL;
+    int found = 0;
+    if (sqlite3_prepare_v2(f->db,
+                           "SELECT 1 FROM v_total t WHERE t.kind IN ('pool', 'vmm') AND t.peak_reserved_bytes > 0"
+                           " AND (?1 IS NULL OR t.device = ?1) AND NOT EXISTS (SELECT 1 FROM segment g JOIN device d"
+                           " USING(device_id) WHERE d.name = t.device)",
+                           -1, &s, NULL) == SQLITE_OK &&
+        sqlite3_bind_text(s, 1, f->options->device, -1, SQLITE_STATIC) == SQLITE_OK)
+        found = sqlite3_step(s) == SQLITE_ROW;
+    sqlite3_finalize(s);
+    return found;
+}
+
+/* One row a device: all its segments. */
+static void print_devices(const struct fragments *f)
+{
+    static const struct table_column columns[] = {{"device", TABLE_LEFT, 0, 0},
+                                                  {"segments", TABLE_RIGHT, 0, 0},
+                                                  {"reserved", TABLE_RIGHT, 0, 0},
+                                                  {"live", TABLE_RIGHT, 0, 0},
+                                                  {"", TABLE_RIGHT, 0, 0},
+                                                  {"in holes", TABLE_RIGHT, 0, 0},
+                                                  {"largest\nhole", TABLE_RIGHT, 0, 0},
+                                                  {"empty\nsegments", TABLE_RIGHT, 0, 1}};
+    struct table *t = table_open(columns, 8);
+    for (unsigned d = 0; d < DEVICES; d++) {
+        uint64_t count = 0, reserved = 0, live = 0, hole = 0, empty = 0;
+        for (size_t i = 0; i < f->segment_count; i++) {
+            const struct segment *g = &f->segments[i];
+            if (g->device != d || g->is_opaque)
+                continue;
+            count++;
+            reserved += g->size;
+            live += g->live_bytes;
+            empty += !g->block_count;
+            hole = g->hole_bytes > hole ? g->hole_bytes : hole;
+        }
+        if (!count)
+            continue;
+        table_text(t, f->devices[d] ? f->devices[d] : "?");
+        table_count(t, (int64_t)count);
+        table_bytes(t, (int64_t)reserved);
+        table_bytes(t, (int64_t)live);
+        table_share(t, (int64_t)live, (int64_t)reserved);
+        table_bytes(t, (int64_t)(reserved - live));
+        table_bytes(t, (int64_t)hole);
+        table_count(t, (int64_t)empty);
+    }
+    int sums = has_sums(f), known = (int)!!db_int(f->db, "SELECT count(*) FROM segment", 0);
+    if (table_rows(t))
+        table_print(t, f->out);
+    else if (!f->opaque_count && (known || !sums))
+        table_line(f->out, TABLE_PLAIN,
+                   known
+                       ? "No segments at that time; --at peak shows those of each device's peak, --at TIME those of an "
+                         "instant."
+                       : "No segments: nothing in this recording is known to hand out parts of its memory.");
+    if (sums)
+        table_line(f->out, TABLE_PLAIN,
+                   "What the driver's pools and mappings reserve is known as sums alone and not listed as segments "
+                   "(docs/devices.md).");
+    table_close(t);
+}
+
+static void print_segments(const struct fragments *f)
+{
+    static const struct table_column all[] = {{"size", TABLE_RIGHT, 0, 0},
+                                              {"live", TABLE_RIGHT, 0, 0},
+                                              {"", TABLE_RIGHT, 0, 0},
+                                              {"largest\nhole", TABLE_RIGHT, 0, 0},
+                                              {"blocks", TABLE_RIGHT, 0, 1},
+                                              {"device", TABLE_LEFT, 0, 0},
+                                              {"name", TABLE_LEFT, TEXT_CUT_RIGHT, 1},
+                                              {"pinned by", TABLE_LEFT, TEXT_CUT_NAME, 0},
+                                              {"since", TABLE_RIGHT, 0, 1},
+                                              {"source", TABLE_LEFT, TEXT_CUT_LEFT, 0}};
+    struct table_column columns[sizeof all / sizeof *all];
+    int count = 0, has_names = 0;
+    size_t seen = f->segment_count - f->opaque_count;
+    for (size_t i = 0; i < seen; i++)
+        has_names |= f->segments[i].name != NULL;
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        if (has_names || strcmp(all[i].title, "name") != 0)
+            columns[count++] = all[i];
+    struct table *t = table_open(columns, count);
+    size_t top = f->options->top < 0 ? DEFAULT_TOP : f->options->top ? (size_t)f->options->top : SIZE_MAX, shown = 0;
+    struct buf text = BUF(1 << 16);
+    for (; shown < seen && shown < top; shown++) {
+        const struct segment *g = &f->segments[shown];
+        struct line l = line_of(f, g->pin ? g->pin->site_id : 0);
+        table_bytes(t, (int64_t)g->size);
+        table_bytes(t, (int64_t)g->live_bytes);
+        table_share(t, (int64_t)g->live_bytes, (int64_t)g->size);
+        table_bytes(t, (int64_t)g->hole_bytes);
+        table_count(t, (int64_t)g->block_count);
+        table_text(t, f->devices[g->device] ? f->devices[g->device] : "?");
+        if (has_names)
+            table_text(t, g->name ? g->name : "");
+        table_text(t, l.function ? l.function : g->pin ? "??" : "nothing");
+        if (g->pin)
+            table_ns(t, (int64_t)g->pin->time_ns);
+        else
+            table_text(t, "");
+        buf_reset(&text);
+        if (l.file && l.line > 0)
+            buf_printf(&text, "%s:%lld", text_relative(l.file, f->cwd), (long long)l.line);
+        table_text(t, text.data && l.file ? text.data : "");
+        line_free(&l);
+    }
+    if (shown) {
+        report_heading(f->out, "Segments, by the bytes of them that are not live; pinned by their oldest block",
+                       (int64_t)shown, (int64_t)seen);
+        table_print(t, f->out);
+    }
+    table_close(t);
+    buf_free(&text);
+}
+
+static void record_int_or_null(struct record *r, const char *key, int is_known, uint64_t value)
+{
+    if (is_known)
+        record_int(r, key, (int64_t)value);
+    else
+        record_null(r, key);
+}
+
+static void record_segment(const struct fragments *f, struct record *r, const struct segment *g)
+{
+    const struct block *pin = g->pin;
+    struct line l = line_of(f, pin ? pin->site_id : 0), taker = line_of(f, g->site_id);
+    record_begin(r);
+    record_text(r, "device", f->segment_count ? f->devices[g->device] : NULL);
+    record_text(r, "kind", g->kind);
+    record_text(r, "name", g->name);
+    record_int(r, "process_id", g->process_id);
+    record_int(r, "address", (int64_t)g->address);
+    record_int(r, "size_bytes", (int64_t)g->size);
+    record_int(r, "alloc_ns", g->alloc_ns);
+    record_int_or_null(r, "live_bytes", !g->is_opaque, g->live_bytes);
+    record_int_or_null(r, "live_count", !g->is_opaque, g->block_count);
+    record_int_or_null(r, "largest_hole_bytes", !g->is_opaque, g->hole_bytes);
+    record_int_or_null(r, "pin_bytes", pin != NULL, pin ? pin->size : 0);
+    record_int_or_null(r, "pin_ns", pin != NULL, pin ? pin->time_ns : 0);
+    record_text(r, "pin_function", l.function);
+    record_text(r, "pin_file", l.file);
+    record_int_or_null(r, "pin_line", l.line > 0, (uint64_t)l.line);
+    record_text(r, "function", taker.function);
+    record_text(r, "file", taker.file);
+    record_int_or_null(r, "line", taker.line > 0, (uint64_t)taker.line);
+    record_end(r);
+    line_free(&l);
+    line_free(&taker);
+}
+
+static void record_segments(const struct fragments *f)
+{
+    static const struct segment none = {0};
+    struct record r;
+    size_t top = f->options->top > 0 ? (size_t)f->options->top : SIZE_MAX;
+    record_open(&r, f->out);
+    record_array_begin(&r, NULL);
+    for (size_t i = 0; i < f->segment_count && i < top; i++)
+        record_segment(f, &r, &f->segments[i]);
+    if (record_wants_heading(&r))
+        record_segment(f, &r, &none);
+    record_array_end(&r);
+    record_close(&r);
+}
+
+int report_segments(sqlite3 *db, const struct report_options *options, const struct report_out *out, struct error *err)
+{
+    struct fragments f = {.db = db, .options = options, .out = out, .cwd = db_meta_text(db, "cwd")};
+    int rc = report_check_names(db, options->device, NULL, err);
+    if (rc == 0 && options->at == REPORT_AT_TIME)
+        rc = at_check(db, options->at_ns, err);
+    if (rc == 0)
+        rc = find_instants(&f, err);
+    if (rc == 0)
+        rc = load_segments(&f, err);
+    if (rc == 0 && f.segment_count > f.opaque_count)
+        rc = read_events(&f, err);
+    if (rc == 0) {
+        measure_all(&f);
+        if (out->format == REPORT_TEXT) {
+            print_devices(&f);
+            print_segments(&f);
+            rc = arenas_print(db, options, out, f.end_ns[0], err);
+        } else {
+            record_segments(&f);
+        }
+    }
+    for (unsigned i = 0; i < DEVICES; i++)
+        free(f.devices[i]);
+    for (size_t i = 0; i < f.segment_count; i++)
+        free(f.segments[i].name);
+    free(f.slots);
+    free(f.segments);
+    free(f.cwd);
+    return rc;
+}

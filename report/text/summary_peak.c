@@ -1,0 +1,253 @@
+#include "summary.h"
+
+#include "../../common/db.h"
+#include "../../common/units.h"
+#include "../query/callers.h"
+#include "../query/walk.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+enum {
+    DEFAULT_CALLERS = 3,      /* shown of a line */
+    DEFAULT_LINES = 3,        /* that they are shown for, */
+    LEAST_PERCENT = 10,       /* which hold so much of the peak, */
+    LEAST_SITES = 4,          /* from so many stacks, */
+    LEAST_CALLER_PERCENT = 5, /* and of the line so much; */
+    WRAPPER_FUNCTIONS = 4,    /* which so many functions call */
+    CHAIN_MAX = 6             /* callers one above the other, as long as there is one alone */
+};
+
+struct peak {
+    struct summary *s;
+    const char *device;
+    int64_t bytes, rest, wrapped;
+    int sort;
+    struct walk *walk;
+    struct table *table;
+    struct buf skip;
+};
+
+static void numbers(struct peak *p, int64_t bytes, int64_t blocks)
+{
+    table_bytes(p->table, bytes);
+    table_share(p->table, bytes, p->bytes);
+    if (p->sort == STAT_at_kind_peak_bytes) /* blocks are counted at the device's peak only */
+        table_text(p->table, "-");
+    else
+        table_count(p->table, blocks);
+}
+
+/* "  <- forward" under the line that it calls */
+static void print_caller(struct peak *p, const struct caller *c, int depth)
+{
+    struct buf text = BUF(1 << 20);
+    table_row_style(p->table, TABLE_DIM);
+    numbers(p, c->bytes, c->blocks);
+    buf_printf(&text, "%*s<- ", 2 * depth + 2, "");
+    if (c->row.module)
+        row_function_text(&c->row, &text);
+    else
+        buf_puts(&text, "(no caller known)");
+    table_text(p->table, text.data);
+    buf_reset(&text);
+    row_source_text(&c->row, p->s->cwd, &text);
+    table_text(p->table, text.data);
+    buf_free(&text);
+}
+
+static int is_large(const struct peak *p, int64_t bytes)
+{
+    return p->bytes > 0 && (double)bytes * 100 >= (double)p->bytes * LEAST_PERCENT;
+}
+
+static int sounds_like_wrapper(const struct row *row)
+{
+    static const char *const words[] = {"alloc", "strdup", "memdup", "strndup"};
+    for (size_t i = 0; row->plain_name && i < sizeof words / sizeof *words; i++)
+        if (strcasestr(row->plain_name, words[i]))
+            return 1;
+    return !row->function;
+}
+
+/* A function that only passes memory on: --skip would say more. */
+static void note_wrapper(struct peak *p, const struct row *row, const struct callers *callers, int64_t bytes)
+{
+    struct buf name = BUF(4096);
+    if (callers->function_count < WRAPPER_FUNCTIONS || !sounds_like_wrapper(row))
+        return;
+    p->wrapped += bytes;
+    row_function_text(row, &name);
+    buf_puts(&p->skip, " --skip ");
+    buf_shell(&p->skip, row->plain_name ? row->plain_name : name.data ? name.data : "");
+    buf_free(&name);
+}
+
+/* A caller that is the only one says little: its callers follow it, up to where they part. Returns how many there are
+ * one above the other in chain. */
+static int load_chain(struct peak *p, const struct row *row, struct callers *chain, struct error *err, int *rc)
+{
+    int count = 0;
+    struct callers_line *line;
+    *rc = callers_open(p->s->db, p->walk, row, p->sort == STAT_at_kind_peak_bytes, p->s->options->kind, &line, err);
+    do {
+        if (!*rc)
+            *rc = callers_load(line, count, &chain[count], err);
+        count++;
+    } while (!*rc && count < CHAIN_MAX && chain[count - 1].count == 1 && chain[count - 1].item[0].row.module &&
+             chain[count - 1].site_count > 1);
+    callers_close(line);
+    return count;
+}
+
+static void print_chain(struct peak *p, const struct callers *chain, int count, int64_t most, int64_t least_bytes)
+{
+    for (int depth = 0; depth < count; depth++)
+        for (int i = 0; i < chain[depth].count && i < most; i++)
+            if (chain[depth].item[i].bytes >= least_bytes)
+                print_caller(p, &chain[depth].item[i], depth);
+}
+
+static int print_callers(struct peak *p, int number, const struct row *row, struct error *err)
+{
+    int64_t asked = p->s->options->callers, bytes = row->stats.value[p->sort];
+    struct callers chain[CHAIN_MAX] = {0};
+    int rc, is_default = asked < 0, is_candidate = number < DEFAULT_LINES && is_large(p, bytes);
+    if (p->s->options->inclusive || (!is_candidate && asked <= 0))
+        return 0;
+    int count = load_chain(p, row, chain, err, &rc);
+    const struct callers *last = &chain[count - 1];
+    int has_parted = last->count > 1;
+    if (is_candidate && !rc)
+        note_wrapper(p, row, last, bytes);
+    for (int i = 0; i < count - 1 && is_candidate && !rc; i++)
+        if (has_parted && p->skip.length)
+            note_wrapper(p, &chain[i].item[0].row, last, 0);
+    if (!rc && is_default && is_candidate && has_parted && last->site_count >= LEAST_SITES)
+        print_chain(p, chain, count, DEFAULT_CALLERS, bytes / 100 * LEAST_CALLER_PERCENT);
+    else if (!rc && asked > 0)
+        print_chain(p, chain, has_parted ? count : 1, asked, 0);
+    for (int i = 0; i < count; i++)
+        callers_free(&chain[i]);
+    return rc;
+}
+
+static void print_rest(struct peak *p, int64_t count)
+{
+    struct buf text = BUF(128);
+    summary_plural(&text, count, "more line", "more lines");
+    table_row_style(p->table, TABLE_DIM);
+    table_bytes(p->table, p->rest);
+    table_share(p->table, p->rest, p->bytes);
+    table_text(p->table, "");
+    table_text(p->table, text.data);
+    table_text(p->table, "");
+    buf_free(&text);
+}
+
+static int print_lines(struct peak *p, struct error *err)
+{
+    static const struct table_column columns[] = {{"bytes", TABLE_RIGHT, 0, 0},
+                                                  {"share", TABLE_RIGHT, 0, 0},
+                                                  {"blocks", TABLE_RIGHT, 0, 1},
+                                                  {"function", TABLE_LEFT, TEXT_CUT_NAME, 0},
+                                                  {"source", TABLE_LEFT, TEXT_CUT_LEFT, 0}};
+    struct rows rows;
+    int rc = summary_lines(p->s, p->device, p->sort, summary_top(p->s), &rows, err);
+    if (rc)
+        return rc;
+    p->table = table_open(columns, 5);
+    for (int i = 0; rc == 0 && i < rows.count; i++) {
+        const struct row *row = &rows.row[i];
+        int64_t bytes = row->stats.value[p->sort];
+        numbers(p, bytes, row->stats.value[STAT_at_peak_count]);
+        summary_names(p->table, row, p->s->cwd);
+        rc = print_callers(p, i, row, err);
+        if (__builtin_sub_overflow(p->rest, bytes, &p->rest))
+            p->rest = 0;
+    }
+    if (!p->s->options->inclusive && p->rest > 0 && rows.total_count > rows.count)
+        print_rest(p, rows.total_count - rows.count);
+    if (rc == 0 && table_rows(p->table))
+        table_print(p->table, p->s->out);
+    table_close(p->table);
+    summary_hint(p->s, &rows, p->bytes);
+    rows_free(&rows);
+    return rc;
+}
+
+static int print_peak(struct summary *s, sqlite3_stmt *q, struct error *err)
+{
+    char text[2][UNITS_TEXT];
+    const char *kind = s->options->kind ? s->options->kind : "all";
+    int64_t duration_ns = db_meta_int(s->db, "duration_ns", 0);
+    struct peak p = {.s = s,
+                     .device = db_text(q, 0),
+                     .bytes = sqlite3_column_int64(q, 7),
+                     .rest = sqlite3_column_int64(q, 7),
+                     .sort = (int)summary_peak_stat(s),
+                     .skip = BUF(1 << 16)};
+    struct buf line = BUF(4096);
+    buf_printf(&line, "Peak of %s%s%s: %s in ", p.device, *kind != 'a' ? " " : "", *kind != 'a' ? kind : "",
+               units_bytes(text[0], p.bytes));
+    summary_plural(&line, sqlite3_column_int64(q, 13), "block", "blocks");
+    buf_printf(&line, " at %s", units_ns(text[0], sqlite3_column_int64(q, 8)));
+    if (duration_ns > 0)
+        buf_printf(&line, " of %s", units_ns(text[1], duration_ns));
+    buf_puts(&line, s->options->inclusive ? ", held by (with callees)" : ", held by");
+    report_heading(s->out, line.data ? line.data : "", 0, 0);
+    buf_free(&line);
+    int rc = walk_open(s->db, report_language(s->options), &p.walk, err);
+    if (rc == 0)
+        rc = print_lines(&p, err);
+    if (p.wrapped > p.bytes / 2 && !s->skip.length && p.skip.length)
+        buf_puts(&s->skip, p.skip.data);
+    buf_free(&p.skip);
+    walk_close(p.walk);
+    return rc;
+}
+
+int summary_peaks(struct summary *s, struct error *err)
+{
+    sqlite3_stmt *q = NULL;
+    const char *kind = s->options->kind ? s->options->kind : "all";
+    int rc = summary_totals(s, &q, err);
+    while (rc == 0 && sqlite3_step(q) == SQLITE_ROW)
+        if (strcmp(db_text(q, 1), kind) == 0 && sqlite3_column_int64(q, 7) > 0)
+            rc = print_peak(s, q, err);
+    sqlite3_finalize(q);
+    return rc;
+}
+
+int summary_callers(struct summary *s, const struct row *row, struct buf *json, struct error *err)
+{
+    struct callers callers = {0};
+    struct callers_line *line = NULL;
+    struct walk *walk = NULL;
+    int rc = walk_open(s->db, report_language(s->options), &walk, err);
+    if (rc == 0)
+        rc = callers_open(s->db, walk, row, summary_peak_stat(s) == STAT_at_kind_peak_bytes, s->options->kind, &line,
+                          err);
+    if (rc == 0)
+        rc = callers_load(line, 0, &callers, err);
+    callers_close(line);
+    buf_putc(json, '[');
+    for (int i = 0; i < callers.count && i < s->options->callers; i++) {
+        const struct row *r = &callers.item[i].row;
+        buf_puts(json, i ? ", {\"function\": " : "{\"function\": ");
+        record_json_string(json, r->function);
+        buf_puts(json, ", \"file\": ");
+        record_json_string(json, r->file);
+        buf_puts(json, ", \"line\": ");
+        buf_printf(json, r->line > 0 ? "%lld" : "null", (long long)r->line);
+        buf_puts(json, ", \"module\": ");
+        record_json_string(json, r->module && *r->module ? r->module : NULL);
+        buf_printf(json, ", \"offset\": %lld, \"at_peak_bytes\": %lld, \"at_peak_count\": %lld}", (long long)r->offset,
+                   (long long)callers.item[i].bytes, (long long)callers.item[i].blocks);
+    }
+    buf_putc(json, ']');
+    callers_free(&callers);
+    walk_close(walk);
+    return rc;
+}

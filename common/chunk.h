@@ -14,23 +14,10 @@
 #define CHUNK_EVENTS 65536u
 #define CHUNK_TUPLES 256u /* different combinations of op, hook, device and kind in a chunk, at most */
 
-/* The operations of v_event, in the order of their numbers in the file. */
-#define CHUNK_OPS(X)                                                                       \
-    X(alloc)                                                                               \
-    X(free)                                                                                \
-    X(realloc_free)  /* the old block of a realloc */                                      \
-    X(realloc_alloc) /* its new one */                                                     \
-    X(segment_alloc)                                                                       \
-    X(segment_free)                                                                        \
-    X(oom)                                                                                 \
-    X(end) /* what a site still holds when a process ends leaves the accounts here: one event a site (of that process),
-              size_bytes: the bytes of all its blocks, address: how many blocks */         \
-    X(free_requested) /* a block's free waits for a stream; its free follows */            \
-    X(to_segment)     /* a block turned out to be an allocator's memory, and is none from now on */
-
+/* The operations of v_event. */
 enum chunk_op {
 #define X(name) CHUNK_##name,
-    CHUNK_OPS(X)
+#include "chunk_ops.def"
 #undef X
     CHUNK_OP_COUNT
 };

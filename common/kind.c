@@ -4,7 +4,7 @@ const char *kind_name(unsigned kind)
 {
     static const char *const names[] = {
 #define X(name, text) #name,
-        KINDS(X)
+#include "kind.def"
 #undef X
         "all",
     };

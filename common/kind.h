@@ -4,21 +4,9 @@
 #ifndef MEMPROF_KIND_H
 #define MEMPROF_KIND_H
 
-#define KINDS(X)                                              \
-    X(heap, "malloc family")                                  \
-    X(map, "mmap and break, by the program itself")           \
-    X(pinned, "page-locked host memory for a GPU")            \
-    X(managed, "managed (unified) memory")                    \
-    X(device, "plain device memory")                          \
-    X(array, "CUDA arrays")                                   \
-    X(pool, "stream-ordered pools")                           \
-    X(vmm, "virtual memory management")                       \
-    X(sub, "blocks of a sub-allocator")                       \
-    X(arena, "Python's arenas of small objects: reserved only")
-
 enum kind {
 #define X(name, text) KIND_##name,
-    KINDS(X)
+#include "kind.def"
 #undef X
     KIND_COUNT,
     KIND_all = KIND_COUNT

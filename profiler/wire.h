@@ -88,29 +88,10 @@ static inline int wire_collector_lives(const struct wire_control *c)
 enum { WIRE_PROC_FREE = 0, WIRE_PROC_CLAIMED = 1, WIRE_PROC_LIVE = 2 };
 enum { WIRE_START_EXEC = 0, WIRE_START_FORK = 1 };
 
-/* Counters that the program side keeps per process: one row each; the text is what `memprof info` shows. */
-#define WIRE_COUNTERS(X)                                                                                    \
-    X(stack_cut, "allocations with a stack deeper than the limit, cut")                                                       \
-    X(stack_unknown, "allocations with a stack that ends at code without unwind information")                                  \
-    X(stack_full_cfi, "frames that needed a full CFI evaluation")                                           \
-    X(rule_miss, "unwind rules computed")                                                                   \
-    X(nested_skipped, "calls made by an allocator inside its own calls, not blocks of their own")           \
-    X(nested_recorded, "events recorded from signal handlers that interrupted an allocator")                \
-    X(lost_event, "events not recorded")                                                                    \
-    X(stopped, "times that recording stopped in the middle of a process (seccomp, a fork inside a record)") \
-    X(wait_count, "times that a thread waited for the collector")                                           \
-    X(wait_ns, "nanoseconds that threads waited for the collector")                                         \
-    X(early_count, "blocks handed out before the library could start")                                      \
-    X(own_malloc, "images that define malloc themselves, so that their heap is not seen")                    \
-    X(map_refused, "memory that the library itself could not get")                                          \
-    X(heap_sample, "samples of the allocator's reserved bytes")                                             \
-    X(python_unknown, "Python interpreters whose frames are not understood: their stacks are native only") \
-    X(cuda_untracked, "variants of CUDA driver functions handed out without a hook, so that their calls are not tracked") \
-    X(cuda_missed, "programs that used CUDA without reaching a hook")
-
+/* Counters that the program side keeps per process. */
 struct wire_counters {
 #define X(name, text) uint64_t name;
-    WIRE_COUNTERS(X)
+#include "wire_counters.def"
 #undef X
 };
 
@@ -157,35 +138,9 @@ struct wire_ring {
  * Stamps of one ring never decrease, but for records written by a signal handler that interrupted a hook: take the
  * larger of a stamp and its predecessor.
  */
-#define WIRE_OPS(X)                                                                                          \
-    /* op, words (0: variable, in bits 32..47 of word 1), meaning */                                         \
-    X(PAD, 2, "nothing")                                                                                     \
-    X(ALLOC, 3, "a: address; w2: size (32) << 32 | stack (32)")                                              \
-    X(ALLOC_BIG, 4, "a: address; w2: stack; w3: size")                                                       \
-    X(FREE, 2, "a: address. Stamped before the real free")                                                   \
-    X(REALLOC, 6, "a: old address (0: none); w2: stack; w3: size; w4: new address; w5: stamp after. A moved or resized block") \
-    X(OOM, 4, "a: errno; w2: stack; w3: size asked for. A failed allocation; nothing else changed")          \
-    X(MAP, 4, "a: address; w2: wire_map flags << 32 | stack; w3: length")                                    \
-    X(UNMAP, 4, "a: address; w2: flags << 32; w3: length. Any part of earlier maps. Stamped before")         \
-    X(REMAP, 7, "a: old address; w2: flags << 32 | stack; w3: old length; w4: new address; w5: new length; w6: stamp after") \
-    X(PROTECT, 4, "a: address; w2: flags << 32 | stack; w3: length: now accessible or not")                  \
-    X(BREAK, 4, "a: new break; w2: flags << 32 | stack; w3: old break. The program moved the break itself")  \
-    X(HEAP_SAMPLE, 4, "w2: bytes of glibc's arenas (mallinfo2 arena); w3: bytes mapped by it (hblkhd)")      \
-    X(STACK, 0, "w1: op << 56 | flags << 48 | words << 32 | id; w2..: return addresses, innermost first; bit 63 set: WIRE_PYTHON_WORD")    \
-    X(MODULE_LOAD, 0, "w1: op << 56 | words << 32 | module number; w2: start; w3: end; w4: load bias; w5: build-id bytes << 32 | path bytes; then both, each padded to words") \
-    X(MODULE_UNLOAD, 2, "a: module number")                                                                  \
-    X(THREAD_NAME, 4, "w2, w3: 16 bytes of name")                                                            \
-    X(EXIT, 2, "a: status given to exit: the process is about to end")                                       \
-    X(EXEC, 2, "the process is about to replace its image; a failed one is followed by more records")        \
-    X(REAP, 3, "a: pid; w2: status as wait4 gives it: a child has ended")                                    \
-    X(SPAWN, 2, "a: pid: a child that no fork was seen of is becoming another program")                      \
-    X(MARK, 0, "w1: op << 56 | kind << 48 | words << 32 | bytes; w2..: text: a mark or range (wire_mark); START, END: w2 its id") \
-    X(CALL, 0, "w1: op << 56 | hook << 48 | words << 32 | stack; w2: flags << 32 | device << 8 | call; w3..: WIRE_CALLS") \
-    X(CODE, 0, "w1: op << 56 | words << 32 | id; w2: words before << 32 | words of all; w3..: a part of wire_code and its text")
-
 enum wire_op {
 #define X(name, words, text) WIRE_##name,
-    WIRE_OPS(X)
+#include "wire_ops.def"
 #undef X
     WIRE_OP_COUNT
 };
@@ -230,59 +185,10 @@ struct wire_code {
 #define WIRE_MAP_KEEP_OLD 16u  /* REMAP with MREMAP_DONTUNMAP */
 #define WIRE_MAP_ARENA 32u     /* taken by Python for its small objects: a segment of kind arena, not a block */
 
-/*
- * CALL: what a hooked call of a GPU driver, NVTX, memprof.h or another allocator did; the collector's model (devices.h)
- * makes events of it. Calls that give something are stamped after the real call and written only when it succeeded; calls
- * that take something away (marked <) are stamped and written before it, and an UNDO of the same thread follows when it
- * failed. device: the process's own CUDA ordinal, WIRE_DEVICE_HOST or WIRE_DEVICE_UNKNOWN. The kind of memory is the
- * hook's (WIRE_HOOKS). Text: its length in bytes, then its words. Handles are opaque; 0 is none.
- */
-#define WIRE_CALLS(X)                                                                                                  \
-    /* name, arguments from w3, meaning */                                                                             \
-    X(DEVICE, "total bytes, uuid low, uuid high, text", "a device, before any other call on it")                       \
-    X(ALLOC, "address, size, context", "plain, pitched (pitch x height), managed, pinned; arrays: handle for address") \
-    X(FREE, "address", "< of an ALLOC, by the hook's kind; context 0: by address alone")                               \
-    X(UNDO, "", "the thread's newest < call failed: it changed nothing")                                               \
-    X(CONTEXT_END, "context, 1 when all contexts of the device went", "frees every ALLOC of the context")              \
-    X(POOL, "pool, flags (wire_pool)", "a stream-ordered pool was created, imported, or first seen")                   \
-    X(POOL_END, "pool", "destroyed; it lives until its last block is freed")                                           \
-    X(POOL_ALLOC, "address, size, pool, stream", "a block of a pool")                                                  \
-    X(POOL_FREE, "address, stream", "< requested now; the block is active until the stream gets there")                \
-    X(POOL_STATE, "pool, reserved bytes, used bytes, 1 when all pending frees are done, most reserved bytes so far", "attributes as read just now; the last: 0 or absent where not known") \
-    X(SYNC, "context, stream (0: all)", "the host waited: frees requested before on these streams are done")           \
-    X(VMM_CREATE, "handle, size, flags (wire_vmm)", "physical memory; imported: foreign; multicast: not memory")       \
-    X(VMM_RETAIN, "handle, address in a mapping of it", "one more reference")                                          \
-    X(VMM_RELEASE, "handle", "< one reference less")                                                                   \
-    X(VMM_MAP, "address, size, offset, handle", "")                                                                    \
-    X(VMM_UNMAP, "address, size", "< whole mappings")                                                                  \
-    X(VMM_RESERVE, "address, size", "address space only")                                                              \
-    X(VMM_UNRESERVE, "address, size", "<")                                                                             \
-    X(FOREIGN_OPEN, "address or handle, size (0: unknown)", "IPC, external memory, graphics: another process owns it") \
-    X(FOREIGN_CLOSE, "address or handle", "<")                                                                         \
-    X(GRAPH_ALLOC_NODE, "graph, address, size", "not live until a launch")                                             \
-    X(GRAPH_FREE_NODE, "graph, address", "")                                                                           \
-    X(GRAPH_CHILD, "graph, child graph", "a copy of the child's nodes is part of the graph")                           \
-    X(GRAPH_INSTANTIATE, "graph, executable graph or clone", "which has the nodes that the graph has now, and no other") \
-    X(GRAPH_LAUNCH, "executable graph, stream", "its nodes are done: allocations, frees, copies and fills")             \
-    X(GRAPH_END, "graph or executable graph", "<")                                                                     \
-    X(GRAPH_STATE, "reserved bytes, used bytes", "the device's graph memory as read just now")                         \
-    X(MEMORY_INFO, "free bytes, total bytes", "the driver's own figures")                                              \
-    X(OOM, "size asked for, free bytes, total bytes, driver's error", "a failed allocation; nothing else changed")     \
-    X(TRANSFER, "bytes, direction (wire_direction), destination, source, graph", "a copy or fill was requested; captured: a node of that graph (0: not known), done at its launches") \
-    X(SUB_POOL, "pool, text", "a sub-allocator (NVTX memory heap, memprof.h pool)")                                    \
-    X(SUB_POOL_END, "pool", "with its segments and blocks")                                                            \
-    X(SUB_SEGMENT, "pool, address, size", "memory that it hands out: what covers it is no block any more")             \
-    X(SUB_SEGMENT_END, "pool, address", "")                                                                            \
-    X(SUB_ALLOC, "pool, address, size", "one of its blocks; kind sub")                                                 \
-    X(SUB_FREE, "pool (0: any), address", "")                                                                          \
-    X(SUB_RESIZE, "pool (0: any), address, size", "")                                                                  \
-    X(SUB_RESET, "pool", "all its blocks are freed, the segments stay")                                                \
-    X(NAME, "address, text", "of a pool, segment or block")                                                            \
-    X(UNTRACKED, "version, text", "cuGetProcAddress gave a variant of this function that has no hook: not seen from here on")
-
+/* What a CALL did. */
 enum wire_call {
 #define X(name, arguments, text) WIRE_CALL_##name,
-    WIRE_CALLS(X)
+#include "wire_calls.def"
 #undef X
     WIRE_CALL_COUNT
 };
@@ -315,70 +221,10 @@ enum wire_mark { WIRE_MARK_INSTANT, WIRE_MARK_PUSH, WIRE_MARK_POP, WIRE_MARK_STA
 #define WIRE_DATA_OFFSET (WIRE_HEADERS_OFFSET + WIRE_ROUND(WIRE_RINGS * sizeof(struct wire_ring)))
 #define WIRE_TOTAL_BYTES (WIRE_DATA_OFFSET + (uint64_t)WIRE_RINGS * WIRE_RING_WORDS * 8)
 
-/* Hooked functions: the hook number of a record. One row each; `kind` is what a success allocates. */
-#define WIRE_HOOKS(X)                                                                                        \
-    X(none, none)                                                                                            \
-    X(malloc, heap)                                                                                          \
-    X(calloc, heap)                                                                                          \
-    X(realloc, heap)                                                                                         \
-    X(reallocarray, heap)                                                                                    \
-    X(free, heap)                                                                                            \
-    X(cfree, heap)                                                                                           \
-    X(posix_memalign, heap)                                                                                  \
-    X(memalign, heap)                                                                                        \
-    X(aligned_alloc, heap)                                                                                   \
-    X(valloc, heap)                                                                                          \
-    X(pvalloc, heap)                                                                                         \
-    X(free_sized, heap)                                                                                      \
-    X(free_aligned_sized, heap)                                                                              \
-    X(mmap, map)                                                                                             \
-    X(mmap64, map)                                                                                           \
-    X(munmap, map)                                                                                           \
-    X(mremap, map)                                                                                           \
-    X(mprotect, map)                                                                                         \
-    X(sbrk, map)                                                                                             \
-    X(brk, map)                                                                                              \
-    /* the CUDA driver, by the names of preload/cuda.def */                                               \
-    X(cuMemAlloc, device) X(cuMemAllocPitch, device) X(cuMemAllocManaged, managed) X(cuMemAllocHost, pinned) \
-    X(cuMemHostAlloc, pinned) X(cuMemFree, device) X(cuMemFreeHost, pinned) X(cuMemGetInfo, none)            \
-    X(cuMemAllocAsync, pool) X(cuMemAllocFromPoolAsync, pool) X(cuMemFreeAsync, pool)                        \
-    X(cuMemPoolCreate, pool) X(cuMemPoolDestroy, pool) X(cuMemPoolTrimTo, pool)                              \
-    X(cuMemPoolSetAttribute, pool) X(cuMemPoolImportFromShareableHandle, pool)                               \
-    X(cuMemPoolImportPointer, pool) X(cuDeviceSetMemPool, pool) X(cuMemSetMemPool, pool)                     \
-    X(cuCtxSynchronize, none) X(cuStreamSynchronize, none) X(cuMemAddressReserve, vmm)                       \
-    X(cuMemAddressFree, vmm) X(cuMemCreate, vmm) X(cuMemImportFromShareableHandle, vmm)                      \
-    X(cuMemRetainAllocationHandle, vmm) X(cuMemRelease, vmm) X(cuMemMap, vmm) X(cuMemUnmap, vmm)             \
-    X(cuMulticastCreate, vmm) X(cuArrayCreate, array) X(cuArray3DCreate, array)                              \
-    X(cuMipmappedArrayCreate, array) X(cuArrayDestroy, array) X(cuMipmappedArrayDestroy, array)              \
-    X(cuIpcOpenMemHandle, none) X(cuIpcCloseMemHandle, none) X(cuImportExternalMemory, none)                 \
-    X(cuDestroyExternalMemory, none) X(cuExternalMemoryGetMappedBuffer, none)                                \
-    X(cuExternalMemoryGetMappedMipmappedArray, none) X(cuGraphicsMapResources, none)                         \
-    X(cuGraphicsUnmapResources, none) X(cuGraphAddMemAllocNode, pool) X(cuGraphAddMemFreeNode, pool)         \
-    X(cuGraphAddMemcpyNode, none) X(cuGraphAddMemsetNode, none) X(cuGraphAddNode, pool)                      \
-    X(cuGraphAddChildGraphNode, none) X(cuGraphClone, none) X(cuGraphExecUpdate, none)                       \
-    X(cuGraphInstantiate, none) X(cuGraphInstantiateWithFlags, none) X(cuGraphInstantiateWithParams, none)   \
-    X(cuGraphLaunch, pool) X(cuGraphExecDestroy, none) X(cuGraphDestroy, none) X(cuDeviceGraphMemTrim, none) \
-    X(cuCtxDestroy, none) X(cuDevicePrimaryCtxRetain, none) X(cuDevicePrimaryCtxRelease, none)               \
-    X(cuDevicePrimaryCtxReset, none) X(cuMemcpy, none) X(cuMemcpyAsync, none) X(cuMemcpyPeer, none)          \
-    X(cuMemcpyPeerAsync, none) X(cuMemcpyHtoD, none) X(cuMemcpyHtoDAsync, none) X(cuMemcpyDtoH, none)        \
-    X(cuMemcpyDtoHAsync, none) X(cuMemcpyDtoD, none) X(cuMemcpyDtoDAsync, none) X(cuMemcpyDtoA, none)        \
-    X(cuMemcpyAtoD, none) X(cuMemcpyHtoA, none) X(cuMemcpyHtoAAsync, none) X(cuMemcpyAtoH, none)             \
-    X(cuMemcpyAtoHAsync, none) X(cuMemcpyAtoA, none) X(cuMemcpy2D, none) X(cuMemcpy2DUnaligned, none)        \
-    X(cuMemcpy2DAsync, none) X(cuMemcpy3D, none) X(cuMemcpy3DAsync, none) X(cuMemcpy3DPeer, none)            \
-    X(cuMemcpy3DPeerAsync, none) X(cuMemcpyBatchAsync, none) X(cuMemcpy3DBatchAsync, none)                   \
-    X(cuMemsetD8, none) X(cuMemsetD8Async, none) X(cuMemsetD2D8, none) X(cuMemsetD2D8Async, none)            \
-    X(cuMemsetD16, none) X(cuMemsetD16Async, none) X(cuMemsetD2D16, none) X(cuMemsetD2D16Async, none)        \
-    X(cuMemsetD32, none) X(cuMemsetD32Async, none) X(cuMemsetD2D32, none) X(cuMemsetD2D32Async, none)                         \
-    X(memprof_pool_segment, sub)                                                                             \
-    X(memprof_pool_alloc, sub)                                                                               \
-    X(nvtxMemHeapRegister, sub)                                                                              \
-    X(nvtxMemRegionsRegister, sub)                                                                           \
-    X(nvtxMemRegionsResize, sub)                                                                             \
-    X(torch_block, sub)
-
+/* Hooked functions: the hook number of a record. */
 enum wire_hook {
 #define X(name, kind) WIRE_HOOK_##name,
-    WIRE_HOOKS(X)
+#include "wire_hooks.def"
 #undef X
     WIRE_HOOK_COUNT
 };

@@ -17,7 +17,7 @@
 
 static const uint8_t op_words[WIRE_OP_COUNT] = {
 #define X(name, words, text) words,
-    WIRE_OPS(X)
+#include "../wire_ops.def"
 #undef X
 };
 
@@ -139,7 +139,7 @@ static void heap_drop_top(struct drain *d)
 enum { KIND_none = KIND_heap };
 static const uint8_t kinds[WIRE_HOOK_COUNT] = {
 #define X(name, kind) KIND_##kind,
-    WIRE_HOOKS(X)
+#include "../wire_hooks.def"
 #undef X
 };
 

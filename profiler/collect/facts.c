@@ -19,7 +19,7 @@ static void fill_hooks(struct store *store)
         const char *name, *kind;
     } hooks[] = {
 #define X(name, kind) {#name, #kind},
-        WIRE_HOOKS(X)
+#include "../wire_hooks.def"
 #undef X
     };
     for (unsigned i = 0; i < sizeof hooks / sizeof *hooks; i++) {

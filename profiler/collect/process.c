@@ -285,12 +285,12 @@ static void write_counters(struct processes *ps, const struct process *p)
 {
     static const char *const names[] = {
 #define X(name, text) #name,
-        WIRE_COUNTERS(X)
+#include "../wire_counters.def"
 #undef X
     };
     static const char *const texts[] = {
 #define X(name, text) text,
-        WIRE_COUNTERS(X)
+#include "../wire_counters.def"
 #undef X
     };
     const uint64_t *values = (const uint64_t *)&ps->session->procs[p->slot].counters;

@@ -7,7 +7,7 @@
 
 static const char *const key_names[KEY_COUNT] = {
 #define X(id, name) name,
-    IMPORT_KEYS(X)
+#include "import_keys.def"
 #undef X
 };
 

@@ -41,49 +41,9 @@ const struct import_run *import_run_of(const struct import *im, struct pickle_va
 
 /* --- dicts --- */
 
-/* X(identifier, name in the snapshot) */
-#define IMPORT_KEYS(X)                                                                                                 \
-    X(action, "action")                                                                                                \
-    X(addr, "addr")                                                                                                    \
-    X(address, "address")                                                                                              \
-    X(size, "size")                                                                                                    \
-    X(stream, "stream")                                                                                                \
-    X(time_us, "time_us")                                                                                              \
-    X(frames, "frames")                                                                                                \
-    X(device, "device")                                                                                                \
-    X(device_free, "device_free")                                                                                      \
-    X(pool_id, "pool_id")                                                                                              \
-    X(user_metadata, "user_metadata")                                                                                  \
-    X(compile_context, "compile_context")                                                                              \
-    X(total_size, "total_size")                                                                                        \
-    X(allocated_size, "allocated_size")                                                                                \
-    X(active_size, "active_size")                                                                                      \
-    X(requested_size, "requested_size")                                                                                \
-    X(segment_type, "segment_type")                                                                                    \
-    X(segment_pool_id, "segment_pool_id")                                                                              \
-    X(is_expandable, "is_expandable")                                                                                  \
-    X(blocks, "blocks")                                                                                                \
-    X(state, "state")                                                                                                  \
-    X(history, "history")                                                                                              \
-    X(real_size, "real_size")                                                                                          \
-    X(name, "name")                                                                                                    \
-    X(filename, "filename")                                                                                            \
-    X(line, "line")                                                                                                    \
-    X(fx_node_op, "fx_node_op")                                                                                        \
-    X(fx_node_name, "fx_node_name")                                                                                    \
-    X(fx_node_target, "fx_node_target")                                                                                \
-    X(fx_original_trace, "fx_original_trace")                                                                          \
-    X(stage, "stage")                                                                                                  \
-    X(segments, "segments")                                                                                            \
-    X(device_traces, "device_traces")                                                                                  \
-    X(allocator_settings, "allocator_settings")                                                                        \
-    X(external_annotations, "external_annotations")                                                                    \
-    X(host_segments, "host_segments")                                                                                  \
-    X(host_traces, "host_traces")
-
 enum import_key {
 #define X(id, name) KEY_##id,
-    IMPORT_KEYS(X)
+#include "import_keys.def"
 #undef X
         KEY_COUNT
 };

@@ -1,5 +1,5 @@
 /*
- * call.h: records with text: CALL (WIRE_CALLS) and MARK. For calls that the program makes of its own accord: never from
+ * call.h: records with text: CALL (wire_calls.def) and MARK. For calls that the program makes of its own accord: never from
  * within an allocator.
  */
 #ifndef MEMPROF_CALL_H

@@ -32,7 +32,7 @@ void real_init(void)
         return;
         /* Two threads may do this at once: they store the same values. */
 #define X(name, type, args) real.name = (type(*) args)real_find_next(#name);
-    REAL_FUNCTIONS(X)
+#include "real.def"
 #undef X
     /* loaded late, as NVTX's tool of a program that is not recorded: libc lies before us in the list */
     for (const struct link_map *map = _r_debug.r_map; map && !real.dlopen; map = map->l_next)

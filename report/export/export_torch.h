@@ -11,19 +11,9 @@
 #define TORCH_DEVICES_MAX  64
 #define TORCH_REGION_BYTES (2ull << 20) /* what stands for segments comes in these */
 
-/* clang-format off */
-#define TORCH_WORDS(X) \
-    X(action) X(addr) X(size) X(stream) X(time_us) X(frames) X(device_free) X(name) X(filename) X(line)       \
-    X(device) X(address) X(total_size) X(allocated_size) X(active_size) X(requested_size) X(segment_type)     \
-    X(segment_pool_id) X(is_expandable) X(blocks) X(state) X(stage) X(START) X(END) X(segments)               \
-    X(device_traces) X(allocator_settings) X(external_annotations) X(alloc)        \
-    X(free_requested) X(free_completed) X(segment_alloc) X(segment_free) X(segment_map) X(segment_unmap)      \
-    X(oom) X(large) X(small) X(active_allocated) X(active_pending_free) X(inactive)
-/* clang-format on */
-
 enum word {
 #define X(name) WORD_##name,
-    TORCH_WORDS(X)
+#include "torch_words.def"
 #undef X
         WORD_COUNT
 };

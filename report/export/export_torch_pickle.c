@@ -9,7 +9,7 @@
 
 static const char *const words[WORD_COUNT] = {
 #define X(name) #name,
-    TORCH_WORDS(X)
+#include "torch_words.def"
 #undef X
 };
 

@@ -13,26 +13,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* templates/, embedded by the build */
-#define TEMPLATES(X)                                                                                                   \
-    X(page_html)                                                                                                       \
-    X(page_css)                                                                                                        \
-    X(units_js)                                                                                                        \
-    X(model_js)                                                                                                        \
-    X(figure_js)                                                                                                       \
-    X(timeline_js)                                                                                                     \
-    X(tables_js)                                                                                                       \
-    X(flame_js)                                                                                                        \
-    X(growth_js)                                                                                                       \
-    X(source_js)                                                                                                       \
-    X(layers_js)                                                                                                       \
-    X(failures_js)                                                                                                     \
-    X(blocks_js)                                                                                                       \
-    X(app_js)
 #define X(name)                                                                                                        \
     extern const char templates_##name[];                                                                              \
     extern const unsigned long templates_##name##_length;
-TEMPLATES(X)
+#include "templates.def"
 #undef X
 
 struct render {
@@ -113,7 +97,7 @@ static int part_script(struct render *r)
         const unsigned long *length;
     } scripts[] = {
 #define X(name) {templates_##name, &templates_##name##_length},
-        TEMPLATES(X)
+#include "templates.def"
 #undef X
     };
     for (unsigned i = 2; i < sizeof scripts / sizeof *scripts; i++) /* after the HTML and the CSS */

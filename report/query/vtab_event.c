@@ -42,7 +42,7 @@ static const char declaration[] =
 
 static const char *const op_texts[CHUNK_OP_COUNT] = {
 #define X(name) [CHUNK_##name] = #name,
-    CHUNK_OPS(X)
+#include "../../common/chunk_ops.def"
 #undef X
 };
 

@@ -15,24 +15,24 @@
 
 static const char *const hooks[] = {
 #define X(name, kind) #name,
-    WIRE_HOOKS(X)
+#include "../../profiler/wire_hooks.def"
 #undef X
 };
 static const char *const calls[] = {
 #define X(name, arguments, text) #name,
-    WIRE_CALLS(X)
+#include "../../profiler/wire_calls.def"
 #undef X
 };
 static const struct {
     const char *arguments;
 } shapes[] = {
 #define X(name, arguments, text) {arguments},
-    WIRE_CALLS(X)
+#include "../../profiler/wire_calls.def"
 #undef X
 };
 static const unsigned lengths[] = {
 #define X(name, words, text) words,
-    WIRE_OPS(X)
+#include "../../profiler/wire_ops.def"
 #undef X
 };
 
@@ -153,7 +153,7 @@ int main(int argc, char **argv)
 #define X(name, text)                                                                                                  \
     if (s.procs[p].counters.name && strncmp(#name, "cuda", 4) == 0)                                                    \
         printf("counter " #name " %" PRIu64 "\n", s.procs[p].counters.name);
-        WIRE_COUNTERS(X)
+#include "../../profiler/wire_counters.def"
 #undef X
     }
     int code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);

@@ -35,7 +35,7 @@ cuda-stand-ins: $(CUDA_STAND_INS)
 HOOKS := $(BUILD)/cuda/hooks
 HOOK_PROGRAMS := $(addprefix $(HOOKS)/,every every_dlsym every_proc lookups host plugin_default.so plugin_runpath.so plugin_linked.so shim.so watch.so life newer/libcuda.so.1)
 HOOK_CC = $(CC) -D_GNU_SOURCE -std=gnu17 -O1 -g $(WARN)
-$(HOOK_PROGRAMS): $(SIM_DRIVERS) tests/cuda/include/cuda_abi.h | $(HOOKS)
+$(HOOK_PROGRAMS): $(SIM_DRIVERS) tests/cuda/include/cuda_abi.h tests/cuda/hooks/every.def | $(HOOKS)
 $(HOOKS):
 	@mkdir -p $@
 $(HOOKS)/every: tests/cuda/hooks/every.c

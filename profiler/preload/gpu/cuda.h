@@ -24,29 +24,6 @@ enum cuda_symbol {
     CUDA_SYMBOLS
 };
 
-/* Functions that are asked, never wrapped or not only. */
-#define CUDA_QUESTIONS(X)                                                                                    \
-    X(cuCtxGetCurrent, (cu_handle *))                                                                        \
-    X(cuCtxGetDevice, (int *))                                                                               \
-    X(cuDeviceGetCount, (int *))                                                                             \
-    X(cuDeviceGetName, (char *, int, int))                                                                   \
-    X(cuDeviceTotalMem_v2, (size_t *, int))                                                                  \
-    X(cuDeviceGetUuid_v2, (void *, int))                                                                     \
-    X(cuDeviceGetUuid, (void *, int))                                                                        \
-    X(cuMemGetInfo_v2, (size_t *, size_t *))                                                                 \
-    X(cuMemGetAddressRange_v2, (cu_address *, size_t *, cu_address))                                         \
-    X(cuMemGetAllocationPropertiesFromHandle, (struct cu_memory_properties *, cu_memory))                    \
-    X(cuPointerGetAttribute, (void *, int, cu_address))                                                      \
-    X(cuMemPoolGetAttribute, (cu_handle, int, void *))                                                       \
-    X(cuDeviceGetDefaultMemPool, (cu_handle *, int))                                                         \
-    X(cuDeviceGetMemPool, (cu_handle *, int))                                                                \
-    X(cuDeviceGetGraphMemAttribute, (int, int, void *))                                                      \
-    X(cuStreamIsCapturing, (cu_handle, int *))                                                               \
-    X(cuStreamGetCaptureInfo_v2, (cu_handle, int *, uint64_t *, cu_handle *, const cu_handle **, size_t *))  \
-    X(cuArrayGetMemoryRequirements, (struct cu_array_requirements *, cu_handle, int))                        \
-    X(cuMipmappedArrayGetMemoryRequirements, (struct cu_array_requirements *, cu_handle, int))               \
-    X(cuDevicePrimaryCtxGetState, (int, unsigned *, int *))
-
 /* Written while binding only; a driver that is bound stays mapped. NULL: this driver lacks it. */
 struct cuda_driver {
     int bound; /* acquire before the rest is read */
@@ -54,7 +31,7 @@ struct cuda_driver {
     void *symbol[CUDA_SYMBOLS];
     struct {
 #define X(name, parameters) int(*name) parameters;
-        CUDA_QUESTIONS(X)
+#include "cuda_questions.def"
 #undef X
     } ask;
 };

@@ -49,7 +49,7 @@ __attribute__((noinline, force_align_arg_pointer)) int cuda_bind_slow(void)
         if (!cuda_driver.symbol[i])
             cuda_driver.symbol[i] = real_find_in(handle, cuda_rows[i].symbol);
 #define X(name, parameters) cuda_driver.ask.name = (int(*) parameters)real_find_in(handle, #name);
-    CUDA_QUESTIONS(X)
+#include "cuda_questions.def"
 #undef X
     __atomic_store_n(&cuda_driver.bound, 1, __ATOMIC_RELEASE);
     return 1;

@@ -8,70 +8,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define FUNCTIONS(X)                                                                                                   \
-    X(cuInit, 2000, (unsigned))                                                                                        \
-    X(cuDevicePrimaryCtxRetain, 7000, (CUcontext *, int))                                                              \
-    X(cuDevicePrimaryCtxRelease_v2, 11000, (int))                                                                      \
-    X(cuDevicePrimaryCtxReset_v2, 11000, (int))                                                                        \
-    X(cuCtxSetCurrent, 4000, (CUcontext))                                                                              \
-    X(cuCtxCreate_v2, 3020, (CUcontext *, unsigned, int))                                                              \
-    X(cuCtxDestroy_v2, 4000, (CUcontext))                                                                              \
-    X(cuCtxSynchronize, 2000, (void))                                                                                  \
-    X(cuStreamCreate, 2000, (CUstream *, unsigned))                                                                    \
-    X(cuStreamSynchronize, 2000, (CUstream))                                                                           \
-    X(cuStreamBeginCapture_v2, 10010, (CUstream, int))                                                                 \
-    X(cuStreamEndCapture, 10000, (CUstream, CUgraph *))                                                                \
-    X(cuMemAlloc_v2, 3020, (CUdeviceptr *, size_t))                                                                    \
-    X(cuMemFree_v2, 3020, (CUdeviceptr))                                                                               \
-    X(cuMemAllocPitch_v2, 3020, (CUdeviceptr *, size_t *, size_t, size_t, unsigned))                                   \
-    X(cuMemAllocManaged, 6000, (CUdeviceptr *, size_t, unsigned))                                                      \
-    X(cuMemAllocHost_v2, 3020, (void **, size_t))                                                                      \
-    X(cuMemHostAlloc, 2020, (void **, size_t, unsigned))                                                               \
-    X(cuMemFreeHost, 2000, (void *))                                                                                   \
-    X(cuMemGetInfo_v2, 3020, (size_t *, size_t *))                                                                     \
-    X(cuMemAllocAsync, 11020, (CUdeviceptr *, size_t, CUstream))                                                       \
-    X(cuMemAllocFromPoolAsync, 11020, (CUdeviceptr *, size_t, CUmemoryPool, CUstream))                                 \
-    X(cuMemFreeAsync, 11020, (CUdeviceptr, CUstream))                                                                  \
-    X(cuMemPoolCreate, 11020, (CUmemoryPool *, const CUmemPoolProps *))                                                \
-    X(cuMemPoolDestroy, 11020, (CUmemoryPool))                                                                         \
-    X(cuMemPoolTrimTo, 11020, (CUmemoryPool, size_t))                                                                  \
-    X(cuDeviceGetDefaultMemPool, 11020, (CUmemoryPool *, int))                                                         \
-    X(cuMemAddressReserve, 10020, (CUdeviceptr *, size_t, size_t, CUdeviceptr, unsigned long long))                    \
-    X(cuMemAddressFree, 10020, (CUdeviceptr, size_t))                                                                  \
-    X(cuMemCreate, 10020, (CUmemGenericAllocationHandle *, size_t, const CUmemAllocationProp *, unsigned long long))   \
-    X(cuMemMap, 10020, (CUdeviceptr, size_t, size_t, CUmemGenericAllocationHandle, unsigned long long))                \
-    X(cuMemRetainAllocationHandle, 11000, (CUmemGenericAllocationHandle *, void *))                                    \
-    X(cuMemUnmap, 10020, (CUdeviceptr, size_t))                                                                        \
-    X(cuMemRelease, 10020, (CUmemGenericAllocationHandle))                                                             \
-    X(cuArrayCreate_v2, 3020, (CUarray *, const CUDA_ARRAY_DESCRIPTOR *))                                              \
-    X(cuArray3DCreate_v2, 3020, (CUarray *, const CUDA_ARRAY3D_DESCRIPTOR *))                                          \
-    X(cuArrayDestroy, 2000, (CUarray))                                                                                 \
-    X(cuMipmappedArrayCreate, 5000, (CUmipmappedArray *, const CUDA_ARRAY3D_DESCRIPTOR *, unsigned))                   \
-    X(cuMipmappedArrayDestroy, 5000, (CUmipmappedArray))                                                               \
-    X(cuMemcpy, 4000, (CUdeviceptr, CUdeviceptr, size_t))                                                              \
-    X(cuMemcpyHtoD_v2, 3020, (CUdeviceptr, const void *, size_t))                                                      \
-    X(cuMemcpyDtoHAsync_v2, 3020, (void *, CUdeviceptr, size_t, CUstream))                                             \
-    X(cuMemcpyDtoD_v2, 3020, (CUdeviceptr, CUdeviceptr, size_t))                                                       \
-    X(cuMemcpyHtoA_v2, 3020, (CUarray, size_t, const void *, size_t))                                                  \
-    X(cuMemcpy2D_v2, 3020, (const CUDA_MEMCPY2D *))                                                                    \
-    X(cuMemsetD8_v2, 3020, (CUdeviceptr, unsigned char, size_t))                                                       \
-    X(cuMemsetD2D32_v2, 3020, (CUdeviceptr, size_t, unsigned, size_t, size_t))                                         \
-    X(cuMemsetD32Async, 3020, (CUdeviceptr, unsigned, size_t, CUstream))                                               \
-    X(cuGraphCreate, 10000, (CUgraph *, unsigned))                                                                     \
-    X(cuGraphDestroy, 10000, (CUgraph))                                                                                \
-    X(cuGraphAddMemAllocNode, 11040,                                                                                   \
-      (CUgraphNode *, CUgraph, const CUgraphNode *, size_t, CUDA_MEM_ALLOC_NODE_PARAMS *))                             \
-    X(cuGraphAddMemFreeNode, 11040, (CUgraphNode *, CUgraph, const CUgraphNode *, size_t, CUdeviceptr))                \
-    X(cuGraphInstantiateWithFlags, 11040, (CUgraphExec *, CUgraph, unsigned long long))                                \
-    X(cuGraphLaunch, 10000, (CUgraphExec, CUstream))                                                                   \
-    X(cuGraphExecDestroy, 10000, (CUgraphExec))
-
 #if defined LOOK_UP || defined PROC
 #define X(name, version, parameters) static CUresult(*name) parameters;
 #else
 #define X(name, version, parameters) CUresult name parameters;
 #endif
-FUNCTIONS(X)
+#include "every.def"
 #undef X
 
 #ifdef PROC
@@ -100,7 +42,7 @@ static void bind(void)
 #endif
 #ifdef LOOK_UP
 #define X(name, version, parameters) name = (CUresult(*) parameters)dlsym(driver, #name);
-    FUNCTIONS(X)
+#include "every.def"
 #undef X
 #endif
 #ifdef PROC
@@ -116,7 +58,7 @@ static void bind(void)
         proc1(base, (void **)&name, version, 0);                                                                       \
     else                                                                                                               \
         proc(base, (void **)&name, version, 0, &status);
-    FUNCTIONS(X)
+#include "every.def"
 #undef X
 #endif
 #if defined LOOK_UP || defined PROC
@@ -125,7 +67,7 @@ static void bind(void)
         fprintf(stderr, "%s is not there\n", #name);                                                                   \
         exit(1);                                                                                                       \
     }
-    FUNCTIONS(X)
+#include "every.def"
 #undef X
 #endif
 }

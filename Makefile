@@ -243,7 +243,7 @@ check-page: ## the HTML page in headless Chromium
 check-faults: ## bad input and faults
 check-accuracy: ## counts and bytes against independent counters
 check-stress: ## threads, reallocs and forks under load
-check-static: ## layers, exported and undefined symbols, warnings of both compilers
+check-static: ## layers, exported and undefined symbols, warnings of both compilers, layout
 unit-sanitized:
 	$(if $(SANITIZE),,$(MAKE) SANITIZE=address,undefined BUILD='$(BUILD)/sanitize' unit replay)
 

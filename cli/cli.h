@@ -5,8 +5,8 @@
 #define MEMPROF_CLI_H
 
 #include "../common/error.h"
-#include "../report/query/lens.h"
 #include "../report/print/out.h"
+#include "../report/query/lens.h"
 #include "options.h"
 
 #include <sqlite3.h>

@@ -1,7 +1,7 @@
 #include "cli.h"
 
-#include "../common/build.h"
 #include "../common/buf.h"
+#include "../common/build.h"
 #include "../profiler/collect/collect.h"
 #include "../profiler/collect/torch_run.h"
 #include "../profiler/wire.h"

@@ -1,7 +1,7 @@
 #include "cli.h"
 
-#include "../common/build.h"
 #include "../common/buf.h"
+#include "../common/build.h"
 
 #include <errno.h>
 #include <langinfo.h>

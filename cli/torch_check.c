@@ -5,8 +5,8 @@
 #include "../common/buf.h"
 #include "../common/db.h"
 #include "../common/units.h"
-#include "../profiler/import/import.h"
 #include "../profiler/collect/torch_run.h"
+#include "../profiler/import/import.h"
 #include "../report/text/torch_compare.h"
 
 #include <stdlib.h>

@@ -16,7 +16,10 @@ struct buf {
     int failed;
 };
 
-#define BUF(limit_bytes) {0, 0, 0, (limit_bytes), 0}
+#define BUF(limit_bytes)                                                                                               \
+    {                                                                                                                  \
+        0, 0, 0, (limit_bytes), 0                                                                                      \
+    }
 
 void buf_add(struct buf *b, const void *data, size_t length);
 void buf_puts(struct buf *b, const char *text);
@@ -27,7 +30,8 @@ void *buf_room(struct buf *b, size_t length);
 void buf_reset(struct buf *b); /* empty, memory kept */
 void buf_free(struct buf *b);
 
-/* Appends text escaped for: a JSON string body, HTML text and attribute values, a CSV field (quoted if needed), a POSIX shell word. */
+/* Appends text escaped for: a JSON string body, HTML text and attribute values, a CSV field (quoted if needed), a POSIX
+ * shell word. */
 void buf_json(struct buf *b, const char *text);
 void buf_html(struct buf *b, const char *text);
 void buf_csv(struct buf *b, const char *text);

@@ -74,8 +74,8 @@ struct chunk_codec; /* buffers and zstd contexts, reused over calls; one thread 
 struct chunk_codec *chunk_codec_open(void);
 void chunk_codec_close(struct chunk_codec *codec);
 
-/* Encode: append to out. count <= CHUNK_EVENTS (key frames: 2^24 sites), times never decrease, sizes below 2^63. Return 0
- * or -ENOMEM/-EFBIG. */
+/* Encode: append to out. count <= CHUNK_EVENTS (key frames: 2^24 sites), times never decrease, sizes below 2^63. Return
+ * 0 or -ENOMEM/-EFBIG. */
 int chunk_encode_events(struct chunk_codec *codec, const struct chunk_event *events, size_t count, struct buf *out);
 int chunk_encode_deltas(struct chunk_codec *codec, const struct chunk_delta *deltas, size_t count, struct buf *out);
 int chunk_encode_live(struct chunk_codec *codec, const struct chunk_live *sites, size_t count, struct buf *out);

@@ -149,8 +149,8 @@ void column_end_write(const struct column *c, struct stream *streams);
 void column_begin_read(struct column *c, const struct stream *streams);
 int column_is_read(const struct column *c); /* everything was used */
 
-/* Packs a stream with zstd into out; returns what ZSTD_compress2 returns. Of noise next to nothing repeats: only how often
- * each byte comes is made use of, in a third of the time. */
+/* Packs a stream with zstd into out; returns what ZSTD_compress2 returns. Of noise next to nothing repeats: only how
+ * often each byte comes is made use of, in a third of the time. */
 size_t stream_pack(struct chunk_codec *codec, const struct stream *s, int is_noise, void *out, size_t room);
 /* Appends the frame of streams [0, stream_count) to out; bit i of noise: stream i is. Returns 0, -ENOMEM or -EFBIG. */
 int frame_pack(struct chunk_codec *codec, const char magic[4], size_t count, unsigned stream_count, uint64_t noise,

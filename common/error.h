@@ -9,15 +9,16 @@ struct error {
     char text[1024]; /* one line, no newline: names the thing and the next step */
 };
 
-/* Fills err (may be NULL), cut at its size; control characters become '?'. Returns -code, so that `return error_set(...)` works. */
+/* Fills err (may be NULL), cut at its size; control characters become '?'. Returns -code, so that `return
+ * error_set(...)` works. */
 int error_set(struct error *err, int code, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
 /* A broken invariant of ours: says where and aborts. */
 #define bug(...) bug_at(__FILE__, __LINE__, __VA_ARGS__)
 _Noreturn void bug_at(const char *file, int line, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
-/* One line with the size (0: not known), then what was asked for with out_of_memory_then (NULL: nothing), which takes no memory and may end the
- * process itself; then exit 1. */
+/* One line with the size (0: not known), then what was asked for with out_of_memory_then (NULL: nothing), which takes
+ * no memory and may end the process itself; then exit 1. */
 _Noreturn void out_of_memory(unsigned long size_bytes);
 void out_of_memory_then(void (*then)(void *arg), void *arg);
 

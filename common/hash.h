@@ -1,5 +1,5 @@
-/* hash.h: hashes for tables in memory, of texts (FNV-1a) and of two numbers: the same in every run, not for what an enemy
- * chooses and not for files. */
+/* hash.h: hashes for tables in memory, of texts (FNV-1a) and of two numbers: the same in every run, not for what an
+ * enemy chooses and not for files. */
 #ifndef MEMPROF_HASH_H
 #define MEMPROF_HASH_H
 

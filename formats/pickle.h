@@ -67,7 +67,7 @@ struct pickle_user {
                     size_t count, struct pickle_value *result, struct error *err);
 };
 
-#define PICKLE_KEPT_MAX  (1u << 22) /* containers, open or kept */
+#define PICKLE_KEPT_MAX  (1u << 22)  /* containers, open or kept */
 #define PICKLE_TEXT_MAX  (16u << 20) /* bytes of one text */
 #define PICKLE_TEXTS_MAX (1ull << 30)
 #define PICKLE_STACK_MAX (1u << 26) /* values that wait for their container */
@@ -77,7 +77,8 @@ struct pickle_user {
 struct pickle *pickle_open(const struct pickle_user *user);
 void pickle_close(struct pickle *p);
 
-/* Reads one pickle. 0 and its value, or -errno with err: -EBADMSG for what is damaged, not a pickle or refused ("byte 17:
+/* Reads one pickle. 0 and its value, or -errno with err: -EBADMSG for what is damaged, not a pickle or refused ("byte
+ * 17:
  * ..."), -E2BIG past a limit, what read and complete returned. */
 int pickle_read(struct pickle *p, struct pickle_value *result, struct error *err);
 

@@ -1,6 +1,6 @@
 /*
- * memprof.h: what a program may tell memprof: named instants and named spans of time, shown on its timeline; and what an
- * allocator of its own (a pool, an arena) does with the memory that it holds.
+ * memprof.h: what a program may tell memprof: named instants and named spans of time, shown on its timeline; and what
+ * an allocator of its own (a pool, an arena) does with the memory that it holds.
  *
  *     #include <memprof.h>
  *
@@ -66,9 +66,9 @@ static inline void memprof_range_pop(void)
 
 /*
  * Pools. Memory of the host or of a device: addresses say which. A pool's segments are what it holds from the layer
- * below (reserved bytes); its blocks are what it has handed out (active bytes, kind `sub`), each with the line that asked.
- * Call segment right after the segment was allocated, segment_end and destroy before it is given back, alloc after the
- * pool chose the block, free before the pool may choose it again.
+ * below (reserved bytes); its blocks are what it has handed out (active bytes, kind `sub`), each with the line that
+ * asked. Call segment right after the segment was allocated, segment_end and destroy before it is given back, alloc
+ * after the pool chose the block, free before the pool may choose it again.
  */
 typedef uint64_t memprof_pool; /* 0: not profiled */
 

@@ -8,37 +8,37 @@
 
 #include <stdint.h>
 
-#define WIRE_MAGIC 0x31455249574d504dull /* "MPMWIRE1" */
+#define WIRE_MAGIC   0x31455249574d504dull /* "MPMWIRE1" */
 #define WIRE_VERSION 2
 
 /* The launcher sets these in the program's environment; the library reads nothing else of it. */
 #define WIRE_ENV_SESSION "MEMPROF_SESSION" /* path to open, "/proc/PID/fd/N" of the collector's memfd */
 #define WIRE_ENV_PRELOAD "LD_PRELOAD"
 /* ... and has NVTX load the library as its tool; the tool that the user had named stands in the second one. */
-#define WIRE_ENV_NVTX "NVTX_INJECTION64_PATH"
+#define WIRE_ENV_NVTX      "NVTX_INJECTION64_PATH"
 #define WIRE_ENV_NVTX_NEXT "MEMPROF_NVTX"
 
 /* Geometry. Ring data is touched page by page, so the virtual size costs nothing. */
-#define WIRE_RINGS 8192u            /* threads recorded at the same time, over all processes */
-#define WIRE_RING_WORDS (1u << 16)  /* 512 KiB a ring; a power of two */
-#define WIRE_PROCS 1024u            /* processes recorded at the same time */
-#define WIRE_STACK_MAX 1024u        /* upper bound of control.depth_max: frames in one stack */
-#define WIRE_RECORD_MAX (WIRE_STACK_MAX + 1024u) /* words in the longest record */
+#define WIRE_RINGS       8192u                    /* threads recorded at the same time, over all processes */
+#define WIRE_RING_WORDS  (1u << 16)               /* 512 KiB a ring; a power of two */
+#define WIRE_PROCS       1024u                    /* processes recorded at the same time */
+#define WIRE_STACK_MAX   1024u                    /* upper bound of control.depth_max: frames in one stack */
+#define WIRE_RECORD_MAX  (WIRE_STACK_MAX + 1024u) /* words in the longest record */
 #define WIRE_COMMAND_MAX 4096u
-#define WIRE_PATH_MAX 4096u
+#define WIRE_PATH_MAX    4096u
 #define WIRE_SESSION_MAX 64u
 
 #define WIRE_LINE _Alignas(64)
 
 /* control.flags */
 #define WIRE_CLOCK_TSC 1u /* stamps are rdtsc; otherwise CLOCK_MONOTONIC nanoseconds */
-#define WIRE_FOLLOW 2u    /* children are recorded too */
+#define WIRE_FOLLOW    2u /* children are recorded too */
 
 /* control.state: collector only */
 enum { WIRE_STATE_OFF = 0, WIRE_STATE_ON = 1 };
 
-/* Said by a child that borrows its parent's memory, as vfork's does, and has no ring: its parent's rings are no place for
- * it, as nothing says that the parent waits for it. */
+/* Said by a child that borrows its parent's memory, as vfork's does, and has no ring: its parent's rings are no place
+ * for it, as nothing says that the parent waits for it. */
 #define WIRE_SPAWNS 64u
 struct wire_spawn {
     uint64_t stamp;
@@ -48,18 +48,18 @@ struct wire_spawn {
 struct wire_control {
     uint64_t magic;
     uint32_t version;
-    uint32_t flags;         /* WIRE_CLOCK_TSC | WIRE_FOLLOW */
-    uint32_t ring_count;    /* <= WIRE_RINGS */
+    uint32_t flags;      /* WIRE_CLOCK_TSC | WIRE_FOLLOW */
+    uint32_t ring_count; /* <= WIRE_RINGS */
     uint32_t ring_words;
     uint32_t proc_count;
-    uint32_t depth_max;     /* frames kept of a stack; deeper ones are cut with WIRE_STACK_CUT */
-    uint64_t sample_interval; /* stamps between two WIRE_HEAP_SAMPLE: 10 ms; 0: none at all */
-    uint64_t total_bytes;   /* size of the memfd */
-    char library_path[WIRE_PATH_MAX]; /* absolute: what LD_PRELOAD must hold in children */
+    uint32_t depth_max;                  /* frames kept of a stack; deeper ones are cut with WIRE_STACK_CUT */
+    uint64_t sample_interval;            /* stamps between two WIRE_HEAP_SAMPLE: 10 ms; 0: none at all */
+    uint64_t total_bytes;                /* size of the memfd */
+    char library_path[WIRE_PATH_MAX];    /* absolute: what LD_PRELOAD must hold in children */
     char session_path[WIRE_SESSION_MAX]; /* what MEMPROF_SESSION must hold in them */
 
-    /* A robust mutex (pthread_mutex_t) that the collector's main thread holds: the kernel itself marks its first word, a
-     * futex, when that thread dies, whatever pid namespace anybody is in. Programs only read: wire_collector_lives */
+    /* A robust mutex (pthread_mutex_t) that the collector's main thread holds: the kernel itself marks its first word,
+     * a futex, when that thread dies, whatever pid namespace anybody is in. Programs only read: wire_collector_lives */
     WIRE_LINE uint64_t owner[8];
     WIRE_LINE uint32_t state;      /* WIRE_STATE_*; collector only */
     WIRE_LINE uint32_t sleeping;   /* futex word: 1 while the collector sleeps; a program that wakes it sets 0 and calls
@@ -103,10 +103,10 @@ struct wire_proc {
     uint32_t start_kind;  /* WIRE_START_* */
     uint32_t command_bytes;
     uint64_t start_stamp;
-    uint64_t pid_namespace; /* that pid and parent_pid are of, as /proc/self/ns/pid has it; 0: not known */
-    struct wire_counters counters; /* program only, relaxed adds */
-    char exe[WIRE_PATH_MAX];         /* NUL-terminated */
-    char command[WIRE_COMMAND_MAX];  /* NUL-separated arguments, command_bytes of them, possibly cut */
+    uint64_t pid_namespace;         /* that pid and parent_pid are of, as /proc/self/ns/pid has it; 0: not known */
+    struct wire_counters counters;  /* program only, relaxed adds */
+    char exe[WIRE_PATH_MAX];        /* NUL-terminated */
+    char command[WIRE_COMMAND_MAX]; /* NUL-separated arguments, command_bytes of them, possibly cut */
 };
 
 /* ring.state: FREE (on the free list) -> LIVE by the thread that popped it -> CLOSING by that thread when its
@@ -114,9 +114,9 @@ struct wire_proc {
 enum { WIRE_RING_FREE = 0, WIRE_RING_LIVE = 1, WIRE_RING_CLOSING = 2 };
 
 struct wire_ring {
-    /* program only. head counts words ever written; a record is visible once head passes it. busy is not 0 from before a
-     * record's stamp is taken until head includes it: while busy, an unpublished record may carry any stamp that is not
-     * older than the ring's newest one. */
+    /* program only. head counts words ever written; a record is visible once head passes it. busy is not 0 from before
+     * a record's stamp is taken until head includes it: while busy, an unpublished record may carry any stamp that is
+     * not older than the ring's newest one. */
     WIRE_LINE uint64_t head;
     uint32_t busy;
     /* collector only */
@@ -127,7 +127,7 @@ struct wire_ring {
     uint32_t proc_slot;
     int32_t pid;
     int32_t tid;
-    uint32_t is_main;   /* the process's first thread */
+    uint32_t is_main; /* the process's first thread */
     uint64_t start_stamp;
 };
 
@@ -145,45 +145,45 @@ enum wire_op {
     WIRE_OP_COUNT
 };
 
-#define WIRE_A_MASK 0xffffffffffffull
-#define WIRE_WORD1(op, hook, a) ((uint64_t)(op) << 56 | (uint64_t)(hook) << 48 | ((uint64_t)(a) & WIRE_A_MASK))
-#define WIRE_OP(w1) ((unsigned)((w1) >> 56))
-#define WIRE_HOOK(w1) ((unsigned)((w1) >> 48 & 0xff))
-#define WIRE_A(w1) ((w1) & WIRE_A_MASK)
-#define WIRE_VAR_WORDS(w1) ((unsigned)((w1) >> 32 & 0xffff))
-#define WIRE_VAR_LOW(w1) ((uint32_t)(w1))
+#define WIRE_A_MASK             0xffffffffffffull
+#define WIRE_WORD1(op, hook, a) ((uint64_t)(op) << 56 | (uint64_t)(hook) << 48 | ((uint64_t)(a)&WIRE_A_MASK))
+#define WIRE_OP(w1)             ((unsigned)((w1) >> 56))
+#define WIRE_HOOK(w1)           ((unsigned)((w1) >> 48 & 0xff))
+#define WIRE_A(w1)              ((w1)&WIRE_A_MASK)
+#define WIRE_VAR_WORDS(w1)      ((unsigned)((w1) >> 32 & 0xffff))
+#define WIRE_VAR_LOW(w1)        ((uint32_t)(w1))
 
 /* A Python frame in a STACK: a code object, defined before, and where in it (the interpreter's own unit and origin). */
 #define WIRE_PYTHON_WORD(id, offset) (1ull << 63 | (uint64_t)(id) << 32 | (uint32_t)(offset))
-#define WIRE_IS_PYTHON(word) ((word) >> 63)
-#define WIRE_PYTHON_ID(word) ((uint32_t)((word) >> 32) & 0x7fffffffu)
-#define WIRE_PYTHON_OFFSET(word) ((uint32_t)(word))
+#define WIRE_IS_PYTHON(word)         ((word) >> 63)
+#define WIRE_PYTHON_ID(word)         ((uint32_t)((word) >> 32) & 0x7fffffffu)
+#define WIRE_PYTHON_OFFSET(word)     ((uint32_t)(word))
 
 /* A code object: this, then name, qualified name, file name and line table, each padded to words. Characters are of 1
  * (Latin 1), 2 or 4 bytes. The words are sent in parts of at most WIRE_CODE_PART, in order. */
 struct wire_code {
-    uint32_t minor;      /* of the interpreter's version: 3.minor */
+    uint32_t minor; /* of the interpreter's version: 3.minor */
     uint32_t first_line;
     struct {
         uint32_t character_bytes;
         uint32_t count;
     } name, qualified_name, file, table;
 };
-#define WIRE_CODE_PART 1024u
+#define WIRE_CODE_PART      1024u
 #define WIRE_CODE_WORDS_MAX (1u << 17) /* a longer line table is cut */
-#define WIRE_CODE_TEXT_MAX 4096u       /* characters of a name; longer ones are cut */
+#define WIRE_CODE_TEXT_MAX  4096u      /* characters of a name; longer ones are cut */
 
 /* flags of STACK */
-#define WIRE_STACK_CUT 1u     /* deeper than depth_max */
+#define WIRE_STACK_CUT     1u /* deeper than depth_max */
 #define WIRE_STACK_UNKNOWN 2u /* ends where no unwind information is known */
 
 /* flags of MAP, UNMAP, REMAP, PROTECT, BREAK */
-#define WIRE_MAP_SEGMENT 1u    /* made inside an allocator's call: a segment of that allocator, not a block */
-#define WIRE_MAP_RESERVE 2u    /* not accessible (PROT_NONE): address space only until a PROTECT makes it accessible */
-#define WIRE_MAP_FILE 4u       /* backed by a file: not memory that we count, but it replaces what was there (MAP_FIXED) */
-#define WIRE_MAP_SHARED 8u
-#define WIRE_MAP_KEEP_OLD 16u  /* REMAP with MREMAP_DONTUNMAP */
-#define WIRE_MAP_ARENA 32u     /* taken by Python for its small objects: a segment of kind arena, not a block */
+#define WIRE_MAP_SEGMENT  1u /* made inside an allocator's call: a segment of that allocator, not a block */
+#define WIRE_MAP_RESERVE  2u /* not accessible (PROT_NONE): address space only until a PROTECT makes it accessible */
+#define WIRE_MAP_FILE     4u /* backed by a file: not memory that we count, but it replaces what was there (MAP_FIXED) */
+#define WIRE_MAP_SHARED   8u
+#define WIRE_MAP_KEEP_OLD 16u /* REMAP with MREMAP_DONTUNMAP */
+#define WIRE_MAP_ARENA    32u /* taken by Python for its small objects: a segment of kind arena, not a block */
 
 /* What a CALL did. */
 enum wire_call {
@@ -194,32 +194,38 @@ enum wire_call {
 };
 #define WIRE_CALL_WORD(call, device, flags) ((uint64_t)(flags) << 32 | (uint64_t)(device) << 8 | (uint64_t)(call))
 
-#define WIRE_DEVICE_HOST 0xffu
+#define WIRE_DEVICE_HOST    0xffu
 #define WIRE_DEVICE_UNKNOWN 0xfeu
 
 /* flags of a CALL */
 #define WIRE_CALL_CAPTURED 1u /* made while its stream was capturing: a graph node, nothing else */
-#define WIRE_CALL_IMPLICIT 2u /* SUB_ALLOC: of a pool that never says what its segments are: the driver's block under it is one */
+/* SUB_ALLOC: of a pool that never says what its segments are: the driver's block under it is one */
+#define WIRE_CALL_IMPLICIT 2u
 
 enum { WIRE_POOL_DEFAULT = 1, WIRE_POOL_IMPORTED = 2 };
 enum { WIRE_VMM_IMPORTED = 1, WIRE_VMM_MULTICAST = 2 };
 enum wire_direction {
-    WIRE_HTOD, WIRE_DTOH, WIRE_DTOD, WIRE_HTOH, WIRE_PEER, WIRE_FILL,
+    WIRE_HTOD,
+    WIRE_DTOH,
+    WIRE_DTOD,
+    WIRE_HTOH,
+    WIRE_PEER,
+    WIRE_FILL,
     WIRE_UNIFIED, /* to be found from both addresses */
 };
 
-/* Marks and ranges. The text is the name, or domain, category and name with WIRE_MARK_SEPARATOR between them; of a POP the
- * domain alone, because ranges nest by thread and domain. START and END may come from different threads. */
+/* Marks and ranges. The text is the name, or domain, category and name with WIRE_MARK_SEPARATOR between them; of a POP
+ * the domain alone, because ranges nest by thread and domain. START and END may come from different threads. */
 enum wire_mark { WIRE_MARK_INSTANT, WIRE_MARK_PUSH, WIRE_MARK_POP, WIRE_MARK_START, WIRE_MARK_END };
 #define WIRE_MARK_SEPARATOR '\x1f'
 
 /* Where the parts lie in the memfd. */
-#define WIRE_PAGE 4096ull
-#define WIRE_ROUND(x) (((x) + WIRE_PAGE - 1) / WIRE_PAGE * WIRE_PAGE)
-#define WIRE_PROCS_OFFSET WIRE_ROUND(sizeof(struct wire_control))
+#define WIRE_PAGE           4096ull
+#define WIRE_ROUND(x)       (((x) + WIRE_PAGE - 1) / WIRE_PAGE * WIRE_PAGE)
+#define WIRE_PROCS_OFFSET   WIRE_ROUND(sizeof(struct wire_control))
 #define WIRE_HEADERS_OFFSET (WIRE_PROCS_OFFSET + WIRE_ROUND(WIRE_PROCS * sizeof(struct wire_proc)))
-#define WIRE_DATA_OFFSET (WIRE_HEADERS_OFFSET + WIRE_ROUND(WIRE_RINGS * sizeof(struct wire_ring)))
-#define WIRE_TOTAL_BYTES (WIRE_DATA_OFFSET + (uint64_t)WIRE_RINGS * WIRE_RING_WORDS * 8)
+#define WIRE_DATA_OFFSET    (WIRE_HEADERS_OFFSET + WIRE_ROUND(WIRE_RINGS * sizeof(struct wire_ring)))
+#define WIRE_TOTAL_BYTES    (WIRE_DATA_OFFSET + (uint64_t)WIRE_RINGS * WIRE_RING_WORDS * 8)
 
 /* Hooked functions: the hook number of a record. */
 enum wire_hook {

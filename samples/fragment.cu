@@ -1,23 +1,23 @@
 /*
- * Fragmentation: an allocator that takes segments of 16 MiB from cudaMalloc and hands out pieces of 1 MiB, first fit. It
- * tells memprof through memprof.h.
+ * Fragmentation: an allocator that takes segments of 16 MiB from cudaMalloc and hands out pieces of 1 MiB, first fit.
+ * It tells memprof through memprof.h.
  *
  * What memprof must show: four segments are filled by short_lived(), but every 16th piece is long_lived()'s. When the
- * short-lived ones are gone 60 of 64 MiB are free, and yet a request of 16 MiB takes a fifth segment: each of the four is
- * pinned by one block of 1 MiB, of one line. The largest hole of each is 15 MiB.
+ * short-lived ones are gone 60 of 64 MiB are free, and yet a request of 16 MiB takes a fifth segment: each of the four
+ * is pinned by one block of 1 MiB, of one line. The largest hole of each is 15 MiB.
  */
 #include <cuda_runtime.h>
 #include <memprof.h>
 
 #include "ledger.h"
 
-#define CHECK(call)                                                                                \
-    do {                                                                                           \
-        cudaError_t error_ = (call);                                                               \
-        if (error_ != cudaSuccess) {                                                               \
-            fprintf(stderr, "fragment: %s: %s\n", #call, cudaGetErrorString(error_));              \
-            exit(1);                                                                               \
-        }                                                                                          \
+#define CHECK(call)                                                                                                    \
+    do {                                                                                                               \
+        cudaError_t error_ = (call);                                                                                   \
+        if (error_ != cudaSuccess) {                                                                                   \
+            fprintf(stderr, "fragment: %s: %s\n", #call, cudaGetErrorString(error_));                                  \
+            exit(1);                                                                                                   \
+        }                                                                                                              \
     } while (0)
 
 static const size_t PIECE = 1 << 20;

@@ -1,8 +1,11 @@
 /*
- * ledger.h: what a CUDA sample itself says of its memory, for comparison with what memprof saw. One line a device and kind:
+ * ledger.h: what a CUDA sample itself says of its memory, for comparison with what memprof saw. One line a device
+ * and kind:
+ *
  *     ledger DEVICE KIND allocations bytes frees bytes peak
- * `all` is the sum of a device's kinds, with its own peak; what a sample's own allocator holds for its blocks is of kind
- * `segment`, and not in it. Times of frees are those of the calls: what a stream still has to free is counted by
+ *
+ * `all` is the sum of a device's kinds, with its own peak; what a sample's own allocator holds for its blocks is of
+ * kind `segment`, and not in it. Times of frees are those of the calls: what a stream still has to free is counted by
  * ledger_pending, and is gone at ledger_synchronized.
  */
 #ifndef SAMPLES_LEDGER_H

@@ -1,17 +1,17 @@
 /*
- * The classifier of net.c on GPUs: 256 -> 512 -> 16, 100 steps of 64 samples, a validation pass over 512 samples after every
- * 25 steps, on each device that the first argument asks for (1). Memory comes from a caching allocator that takes segments
- * of 4 MiB from cudaMalloc, rounds to 512 bytes and keeps what it is given back, by exact size. It tells profilers what it
- * does through NVTX's memory extension (through memprof.h where NVTX's headers are not installed); forward, backward and
- * step are ranges.
+ * The classifier of net.c on GPUs: 256 -> 512 -> 16, 100 steps of 64 samples, a validation pass over 512 samples after
+ * every 25 steps, on each device that the first argument asks for (1). Memory comes from a caching allocator that takes
+ * segments of 4 MiB from cudaMalloc, rounds to 512 bytes and keeps what it is given back, by exact size. It tells
+ * profilers what it does through NVTX's memory extension (through memprof.h where NVTX's headers are not installed);
+ * forward, backward and step are ranges.
  *
  * What memprof must show, for each device:
  *
- * - 717 blocks of kind `sub`, 106,004,480 bytes: weights and gradients 4, samples 1; hidden, mask and out in each of 104
- *   passes of forward; two errors and two steps in each of 100 steps. All are given back.
+ * - 717 blocks of kind `sub`, 106,004,480 bytes: weights and gradients 4, samples 1; hidden, mask and out in each of
+ *   104 passes of forward; two errors and two steps in each of 100 steps. All are given back.
  * - The peak is in a validation pass: 1,638,400 bytes that last and its 2,129,920.
- * - Two segments are reserved, 8,388,608 bytes, one of them for what the validation left in the cache: training alone needs
- *   2,596,864 bytes. In forward active and reserved bytes are far apart.
+ * - Two segments are reserved, 8,388,608 bytes, one of them for what the validation left in the cache: training alone
+ *   needs 2,596,864 bytes. In forward active and reserved bytes are far apart.
  */
 #include <cuda_runtime.h>
 
@@ -27,13 +27,13 @@
 
 #include <math.h>
 
-#define CHECK(call)                                                                                \
-    do {                                                                                           \
-        cudaError_t error_ = (call);                                                               \
-        if (error_ != cudaSuccess) {                                                               \
-            fprintf(stderr, "net: %s: %s\n", #call, cudaGetErrorString(error_));                   \
-            exit(1);                                                                               \
-        }                                                                                          \
+#define CHECK(call)                                                                                                    \
+    do {                                                                                                               \
+        cudaError_t error_ = (call);                                                                                   \
+        if (error_ != cudaSuccess) {                                                                                   \
+            fprintf(stderr, "net: %s: %s\n", #call, cudaGetErrorString(error_));                                       \
+            exit(1);                                                                                                   \
+        }                                                                                                              \
     } while (0)
 
 enum { IN = 256, HIDDEN = 512, OUT = 16, BATCH = 64, SAMPLES = 512, STEPS = 100, VALIDATE_EVERY = 25 };

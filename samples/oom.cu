@@ -1,21 +1,21 @@
 /*
- * Out of memory: fills the device with blocks of a sixteenth of its memory until one fails, frees what it can do without,
- * and tries again, as caching allocators do; then asks for what can never be had.
+ * Out of memory: fills the device with blocks of a sixteenth of its memory until one fails, frees what it can do
+ * without, and tries again, as caching allocators do; then asks for what can never be had.
  *
- * What memprof must show: two events of out-of-memory, with the size asked for, the device's free and total bytes, and who
- * held the rest; the first of them was retried with success.
+ * What memprof must show: two events of out-of-memory, with the size asked for, the device's free and total bytes, and
+ * who held the rest; the first of them was retried with success.
  */
 #include <cuda_runtime.h>
 
 #include "ledger.h"
 
-#define CHECK(call)                                                                                \
-    do {                                                                                           \
-        cudaError_t error_ = (call);                                                               \
-        if (error_ != cudaSuccess) {                                                               \
-            fprintf(stderr, "oom: %s: %s\n", #call, cudaGetErrorString(error_));                   \
-            exit(1);                                                                               \
-        }                                                                                          \
+#define CHECK(call)                                                                                                    \
+    do {                                                                                                               \
+        cudaError_t error_ = (call);                                                                                   \
+        if (error_ != cudaSuccess) {                                                                                   \
+            fprintf(stderr, "oom: %s: %s\n", #call, cudaGetErrorString(error_));                                       \
+            exit(1);                                                                                                   \
+        }                                                                                                              \
     } while (0)
 
 enum { MOST = 32 };

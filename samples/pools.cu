@@ -3,9 +3,9 @@
  *
  * What memprof must show:
  *
- * - Eight blocks of 1 MiB are freed on stream `a`, which has not got there when four of 2 MiB are taken on stream `b`: at
- *   that instant 8 MiB are allocated, 16 MiB active. That is the peak.
- * - 100 blocks of 1 MiB, one after the other on one stream, are one block's memory: each takes the place of the one before.
+ * - Eight blocks of 1 MiB are freed on stream `a`, which has not got there when four of 2 MiB are taken on stream `b`:
+ *   at that instant 8 MiB are allocated, 16 MiB active. That is the peak.
+ * - 100 blocks of 1 MiB, one after the other on one stream, are one block's memory: each replaces the one before.
  * - The pool with a release threshold keeps what it holds after everything was freed, until it is trimmed.
  * - The last pool is destroyed with a free pending; it ends when the stream gets there.
  */
@@ -13,13 +13,13 @@
 
 #include "ledger.h"
 
-#define CHECK(call)                                                                                \
-    do {                                                                                           \
-        cudaError_t error_ = (call);                                                               \
-        if (error_ != cudaSuccess) {                                                               \
-            fprintf(stderr, "pools: %s: %s\n", #call, cudaGetErrorString(error_));                 \
-            exit(1);                                                                               \
-        }                                                                                          \
+#define CHECK(call)                                                                                                    \
+    do {                                                                                                               \
+        cudaError_t error_ = (call);                                                                                   \
+        if (error_ != cudaSuccess) {                                                                                   \
+            fprintf(stderr, "pools: %s: %s\n", #call, cudaGetErrorString(error_));                                     \
+            exit(1);                                                                                                   \
+        }                                                                                                              \
     } while (0)
 
 static const size_t MIB = 1 << 20;

@@ -1,12 +1,12 @@
 /*
- * Virtual memory of the CUDA driver: a segment that grows and shrinks in its reserved addresses, as PyTorch's expandable
- * segments do.
+ * Virtual memory of the CUDA driver: a segment that grows and shrinks in its reserved addresses, as PyTorch's
+ * expandable segments do.
  *
  * What memprof must show (G: the granularity, 2 MiB on today's devices):
  *
  * - 16 x 4 G of addresses are reserved; they are no memory.
- * - The segment grows to 8 pieces of 4 G, all mapped: 32 G active, the peak. One more piece is created and never mapped:
- *   36 G reserved.
+ * - The segment grows to 8 pieces of 4 G, all mapped: 32 G active, the peak. One more piece is created and never
+ *   mapped: 36 G reserved.
  * - The segment's upper half is unmapped, then released: first active falls to 16 G, then reserved too.
  * - One piece is released while it is mapped, and retained from its address again: it stays.
  */
@@ -14,15 +14,15 @@
 
 #include "ledger.h"
 
-#define CHECK(call)                                                                                \
-    do {                                                                                           \
-        CUresult error_ = (call);                                                                  \
-        if (error_ != CUDA_SUCCESS) {                                                              \
-            const char *name_ = NULL;                                                              \
-            cuGetErrorName(error_, &name_);                                                        \
-            fprintf(stderr, "vmm: %s: %s\n", #call, name_ ? name_ : "?");                          \
-            exit(1);                                                                               \
-        }                                                                                          \
+#define CHECK(call)                                                                                                    \
+    do {                                                                                                               \
+        CUresult error_ = (call);                                                                                      \
+        if (error_ != CUDA_SUCCESS) {                                                                                  \
+            const char *name_ = NULL;                                                                                  \
+            cuGetErrorName(error_, &name_);                                                                            \
+            fprintf(stderr, "vmm: %s: %s\n", #call, name_ ? name_ : "?");                                              \
+            exit(1);                                                                                                   \
+        }                                                                                                              \
     } while (0)
 
 enum { PIECES = 8 };

@@ -23,8 +23,8 @@ static void rows_must(int rc, const struct error *err)
     }
 }
 
-/* sql: a literal, because statements are kept by its address. form: i int64_t, n int64_t that is NULL for 0, t text (NULL: NULL), b bytes (pointer, int64_t
- * length), - a value that is given and not written: NULL. */
+/* sql: a literal, because statements are kept by its address. form: i int64_t, n int64_t that is NULL for 0, t text
+ * (NULL: NULL), b bytes (pointer, int64_t length), - a value that is given and not written: NULL. */
 static void row(const char *sql, const char *form, ...)
 {
     static const char *known_text[128];

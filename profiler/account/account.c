@@ -1,7 +1,7 @@
 #include "account.h"
 
-#include "account_private.h"
 #include "../../common/range.h"
+#include "account_private.h"
 #include "segment.h"
 
 #include "../../common/error.h"

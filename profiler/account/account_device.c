@@ -1,7 +1,7 @@
 /* What only devices and sub-allocators have: frees that wait for a stream, blocks that turn out to be an allocator's
  * memory, the driver's own figures. */
-#include "account_private.h"
 #include "../../common/range.h"
+#include "account_private.h"
 #include "segment.h"
 
 #define SAMPLE_ROWS_MAX 65536u /* in the file at the sampling rate; then one a second */

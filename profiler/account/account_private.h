@@ -4,13 +4,13 @@
 #ifndef MEMPROF_ACCOUNT_PRIVATE_H
 #define MEMPROF_ACCOUNT_PRIVATE_H
 
+#include "../store/store.h"
 #include "account.h"
 #include "keyframe.h"
 #include "largest.h"
 #include "live.h"
 #include "segment.h"
 #include "site.h"
-#include "../store/store.h"
 #include "tally.h"
 #include "worker.h"
 
@@ -49,8 +49,8 @@ struct thread_account {
     uint32_t dirty;    /* is on the list of threads to write */
 };
 
-/* What an event changes, found once for the events of a thread on a device and of a kind that follow each other. Nothing
- * here is freed before the account. */
+/* What an event changes, found once for the events of a thread on a device and of a kind that follow each other.
+ * Nothing here is freed before the account. */
 struct account_lane {
     uint64_t key; /* account_lane_key */
     struct device_account *device;
@@ -59,8 +59,8 @@ struct account_lane {
     struct thread_device *thread_device;
     struct tally *tally; /* the thread's */
 };
-#define ACCOUNT_LANES    8u         /* by the low bits of the thread's id */
-#define ACCOUNT_NO_LANE  UINT64_MAX /* no key */
+#define ACCOUNT_LANES   8u         /* by the low bits of the thread's id */
+#define ACCOUNT_NO_LANE UINT64_MAX /* no key */
 
 /* pair: device and, above it, kind */
 static inline uint64_t account_lane_key(uint32_t thread_id, uint16_t pair)

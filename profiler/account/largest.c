@@ -1,7 +1,7 @@
 #include "largest.h"
 
-#include "site.h"
 #include "../store/store.h"
+#include "site.h"
 
 #include "../../common/error.h"
 

@@ -13,7 +13,7 @@
 #define SITE_PAGE_BITS 9
 #define SITE_PAGE      (1u << SITE_PAGE_BITS)
 
-struct site { /* two lines of the cache for most events */
+struct site {                               /* two lines of the cache for most events */
     _Alignas(64) uint64_t chunk_high_bytes; /* highest live bytes within the chunk */
     uint32_t next;                          /* site of the same stack; 0: none */
     uint16_t process_id;

@@ -1,6 +1,6 @@
 /*
- * timeline.h: active, allocated, reserved and resident bytes of a device over time, in a fixed number of buckets whose width
- * doubles as the run grows. A bucket holds the extremes with their exact times, so no peak is lost.
+ * timeline.h: active, allocated, reserved and resident bytes of a device over time, in a fixed number of buckets whose
+ * width doubles as the run grows. A bucket holds the extremes with their exact times, so no peak is lost.
  */
 #ifndef MEMPROF_TIMELINE_H
 #define MEMPROF_TIMELINE_H

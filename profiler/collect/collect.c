@@ -5,13 +5,13 @@
 #include "../../common/error.h"
 #include "../../common/kind.h"
 #include "../account/account.h"
+#include "../finish/symbolize.h"
+#include "../store/output.h"
 #include "drain.h"
 #include "facts.h"
 #include "launch.h"
 #include "nvml.h"
-#include "../store/output.h"
 #include "program.h"
-#include "../finish/symbolize.h"
 
 #include <errno.h>
 #include <linux/futex.h>

@@ -16,19 +16,20 @@ struct collect_options {
     int aggregate;
     uint64_t max_events; /* 0: all */
     unsigned depth;      /* frames of a stack, 1..WIRE_STACK_MAX */
-    int heap_sample; /* reserved bytes of the heap */
+    int heap_sample;     /* reserved bytes of the heap */
     int with_source;
     int symbolize; /* 0: leave that to the first report */
     int quiet;     /* no closing lines on stderr */
 };
 
 struct collect_result {
-    int status;            /* what memprof exits with: the program's status, 128 + signal, 126/127 as shells do */
-    uint64_t event_count;  /* recorded */
-    int recorded;          /* 0: nothing could be recorded (static binary, ...): the reason was printed, no file is left */
+    int status;           /* what memprof exits with: the program's status, 128 + signal, 126/127 as shells do */
+    uint64_t event_count; /* recorded */
+    int recorded; /* 0: nothing could be recorded (static binary, ...): the reason was printed, no file is left */
 };
 
 /* argv: the program, looked up in PATH. Returns 0 with result filled, or -errno with err when it could not start. */
-int collect_run(const struct collect_options *options, char *const argv[], struct collect_result *result, struct error *err);
+int collect_run(const struct collect_options *options, char *const argv[], struct collect_result *result,
+                struct error *err);
 
 #endif

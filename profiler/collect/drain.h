@@ -6,19 +6,19 @@
 #ifndef MEMPROF_DRAIN_H
 #define MEMPROF_DRAIN_H
 
-#include "clock.h"
-#include "../store/device_row.h"
 #include "../account/event.h"
+#include "../devices/transfer.h"
+#include "../store/device_row.h"
+#include "../store/store.h"
+#include "clock.h"
 #include "process.h"
 #include "session.h"
-#include "../store/store.h"
-#include "../devices/transfer.h"
 
 #include <stddef.h>
 #include <stdint.h>
 
 #define DRAIN_BATCH  512u
-#define DRAIN_RANGES 32u   /* nested ranges of a thread that get their ends */
+#define DRAIN_RANGES 32u    /* nested ranges of a thread that get their ends */
 #define DRAIN_SPANS  65536u /* open ranges with ids, of all processes, that do */
 
 struct ring {           /* our side of a ring in use: one thread of the program */
@@ -34,7 +34,7 @@ struct ring {           /* our side of a ring in use: one thread of the program 
     uint32_t thread_id;
     uint8_t second_half; /* the allocation of the REALLOC (REMAP) at position is still to come */
     uint8_t busy;
-    uint8_t bad; /* wrote what it must not: read no more */
+    uint8_t bad;         /* wrote what it must not: read no more */
     uint8_t passed_over; /* busy for so long that the order went on without it */
     /* seldom used */
     uint8_t range_depth;
@@ -101,7 +101,8 @@ struct drain {
     } * spans; /* ranges begun by START */
     size_t span_count, span_room;
     /* totals */
-    uint64_t words, bad_rings, bad_records, unknown_stacks, discarded_words, mark_rows, rounds, untracked_rows, name_rows;
+    uint64_t words, bad_rings, bad_records, unknown_stacks, discarded_words, mark_rows, rounds, untracked_rows,
+        name_rows;
     int64_t last_ns; /* time of the last event */
 };
 
@@ -130,8 +131,8 @@ static inline struct event *drain_next(struct drain *d)
 /* Words of the record at position; 0: damaged. */
 uint64_t drain_record_words(const struct ring *r, uint64_t position, uint64_t end);
 /* Whether the record at r->position can be taken now: what allocates a device's memory or frees it waits for what
- * its thread does next, so that a segment of a sub-allocator is one from birth, and a call that the driver refused is none.
- * Lowers d->limit where not. */
+ * its thread does next, so that a segment of a sub-allocator is one from birth, and a call that the driver refused is
+ * none. Lowers d->limit where not. */
 int records_may_take(struct drain *d, struct ring *r, uint64_t words);
 /* Records that are not simply an allocation or a free. Lowers d->limit where the order must wait. */
 void records_handle(struct drain *d, struct ring *r, uint64_t word1, uint64_t words);

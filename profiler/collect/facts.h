@@ -5,9 +5,9 @@
 #define MEMPROF_FACTS_H
 
 #include "../account/account.h"
+#include "../store/store.h"
 #include "clock.h"
 #include "collect.h"
-#include "../store/store.h"
 
 #define FACTS_PROGRAM_LOSSES 2
 

@@ -1,6 +1,6 @@
 /*
- * nvml.h: what NVIDIA's management library says of the devices in use, sampled by a thread of its own, so that a library
- * that hangs stalls nothing. The library is opened at the first device; without it there are no figures.
+ * nvml.h: what NVIDIA's management library says of the devices in use, sampled by a thread of its own, so that a
+ * library that hangs stalls nothing. The library is opened at the first device; without it there are no figures.
  */
 #ifndef MEMPROF_NVML_H
 #define MEMPROF_NVML_H

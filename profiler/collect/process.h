@@ -5,11 +5,11 @@
 #ifndef MEMPROF_PROCESS_H
 #define MEMPROF_PROCESS_H
 
+#include "../store/stacks.h"
+#include "../store/store.h"
 #include "clock.h"
 #include "pids.h"
 #include "session.h"
-#include "../store/stacks.h"
-#include "../store/store.h"
 #include "watch.h"
 
 #include <stdint.h>
@@ -27,10 +27,10 @@ struct thread_look {
 
 struct process {
     uint32_t slot;
-    int pid;       /* as it calls itself */
-    int outer_pid; /* as we must call it: another one where it lives in a pid namespace of its own */
+    int pid;                /* as it calls itself */
+    int outer_pid;          /* as we must call it: another one where it lives in a pid namespace of its own */
     uint64_t pid_namespace; /* which its pid is of */
-    int pidfd;     /* -1: none to be had; then asked with kill(2) */
+    int pidfd;              /* -1: none to be had; then asked with kill(2) */
     uint16_t process_id;
     uint8_t inherited;      /* began as a fork: knows blocks of its parent */
     uint8_t dead;           /* gone: its rings get no more words */
@@ -74,24 +74,24 @@ struct processes {
     struct stacks *stacks;
     struct named *named;
     struct process *by_slot[WIRE_PROCS];
-    uint32_t slot_end; /* slots below were used at some time */
-    uint32_t live;     /* of them with a process now */
-    uint32_t claimed;  /* of all, by processes that are about to join */
+    uint32_t slot_end;       /* slots below were used at some time */
+    uint32_t live;           /* of them with a process now */
+    uint32_t claimed;        /* of all, by processes that are about to join */
     uint64_t claim_check_ns; /* when to look whether those still are; monotonic */
     uint64_t spawns_seen;    /* of control->spawns_told */
-    uint32_t total;    /* rows so far */
-    uint32_t refused;  /* processes beyond what a process_id can number */
+    uint32_t total;          /* rows so far */
+    uint32_t refused;        /* processes beyond what a process_id can number */
     int first_pid;
     int first_status; /* wait status of the first program, once first_ended */
     int first_ended;
     int own_pid;
-    uint64_t pid_namespace;   /* ours; 0: not known */
-    int other_namespace;      /* processes of another pid namespace were seen */
+    uint64_t pid_namespace; /* ours; 0: not known */
+    int other_namespace;    /* processes of another pid namespace were seen */
     struct {
-        int pid;           /* does an exec whose new image may still join, */
+        int pid;            /* does an exec whose new image may still join, */
         uint16_t parent_id; /* the row that it comes from */
         uint64_t stamp;     /* when it did */
-        uint64_t until_ns; /* until then; monotonic */
+        uint64_t until_ns;  /* until then; monotonic */
     } expected[PROCESSES_EXPECTED];
     struct pids pids;
 };
@@ -113,8 +113,8 @@ void processes_expect(struct processes *ps, int outer_pid, uint16_t parent_id, u
 int processes_expected(const struct processes *ps, uint64_t now_ns);
 /* The process of a ring; NULL: its slot is not live (yet), or another's. */
 struct process *processes_of_slot(struct processes *ps, uint32_t slot, int pid);
-/* A parent has reaped its child of this pid, so it is gone whatever we saw; status as of wait4. Returns it while it is in
- * the table. */
+/* A parent has reaped its child of this pid, so it is gone whatever we saw; status as of wait4. Returns it while it is
+ * in the table. */
 struct process *processes_reaped(struct processes *ps, const struct process *parent, int pid, int wait_status,
                                  uint64_t stamp);
 /* All its events are accounted: row and counters are completed, the slot is given back, p is freed. */

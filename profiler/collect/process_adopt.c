@@ -3,8 +3,8 @@
 
 #include "../../common/buf.h"
 #include "../devices/mapping.h"
-#include "pidns.h"
 #include "../store/python.h"
+#include "pidns.h"
 
 #include <errno.h>
 #include <signal.h>

@@ -1,6 +1,6 @@
 /*
- * torch_run.h: has PyTorch, in a program that is about to be run, record its own history of its CUDA memory: a directory
- * with a sitecustomize of ours, which Python finds through PYTHONPATH, and where the snapshots are left.
+ * torch_run.h: has PyTorch, in a program that is about to be run, record its own history of its CUDA memory: a
+ * directory with a sitecustomize of ours, which Python finds through PYTHONPATH, and where the snapshots are left.
  */
 #ifndef MEMPROF_TORCH_RUN_H
 #define MEMPROF_TORCH_RUN_H
@@ -13,8 +13,8 @@ struct torch_run {
 
 /* Changes our environment, which the program inherits. 0 or -errno with err. */
 int torch_run_prepare(struct torch_run *t, struct error *err);
-/* After the run, for each process that left something: its snapshot (path), or why there is none (problem); the other is
- * NULL. The strings are borrowed. */
+/* After the run, for each process that left something: its snapshot (path), or why there is none (problem); the other
+ * is NULL. The strings are borrowed. */
 void torch_run_each(const struct torch_run *t,
                     void (*visit)(void *context, long pid, const char *path, const char *problem), void *context);
 /* Removes the directory. */

@@ -4,9 +4,9 @@
 #ifndef MEMPROF_DEVICES_PRIVATE_H
 #define MEMPROF_DEVICES_PRIVATE_H
 
-#include "devices.h"
 #include "../../common/idmap.h"
 #include "../../common/range.h"
+#include "devices.h"
 
 #include "../../common/kind.h"
 #include "../wire.h"
@@ -28,7 +28,7 @@ struct pool { /* stream-ordered; also the graph memory of a device */
     uint64_t handle;
     uint64_t reserved_bytes, active_bytes;
     uint64_t high_bytes; /* most reserved so far, as sent */
-    uint64_t end_bytes; /* what it held when it was over */
+    uint64_t end_bytes;  /* what it held when it was over */
     uint64_t block_count;
     uint64_t pins; /* blocks that the UNDO of a thread may bring back */
     uint8_t device_id;

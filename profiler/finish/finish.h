@@ -20,8 +20,8 @@ struct finish_options {
 extern volatile sig_atomic_t finish_interrupted;
 
 /* Symbolizes every address without frames, then writes line, site_line, account and meta state 'complete'. Own
- * transactions: after a failure or -EINTR the file is consistent and its state still 'recorded'. Returns 0 or -errno with
- * err. */
+ * transactions: after a failure or -EINTR the file is consistent and its state still 'recorded'. Returns 0 or -errno
+ * with err. */
 int finish_database(sqlite3 *db, const struct finish_options *options, struct error *err);
 
 #endif

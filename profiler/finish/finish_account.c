@@ -2,8 +2,8 @@
  * Accounts by line, function, file and module. Inclusive ones come from one walk over the stack tree: what a key holds
  * is the sum of the subtrees of its outermost occurrences, so that recursion counts once and no stack is expanded.
  */
-#include "finish_private.h"
 #include "../../common/strmap.h"
+#include "finish_private.h"
 #include "wrap.h"
 
 #include "../../common/array.h"

@@ -1,8 +1,8 @@
 /*
  * Which line allocated: the self line of each site, and the keys by which frames are counted.
  */
-#include "finish_private.h"
 #include "../../common/strmap.h"
+#include "finish_private.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -3,8 +3,8 @@
  * order of that tree, so that the sites of every subtree lie together. The database may be hostile: ids may be sparse,
  * parents may form cycles, references may lead nowhere.
  */
-#include "finish_private.h"
 #include "../../common/strmap.h"
+#include "finish_private.h"
 
 #include "../../common/ids.h"
 #include "../../common/module_kind.h"

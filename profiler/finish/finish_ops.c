@@ -3,8 +3,8 @@
  * autograd engine), the modules that ran; ranges of the timeline for the phases. Nothing is done where no stack has an
  * operator.
  */
-#include "finish_private.h"
 #include "../../common/strmap.h"
+#include "finish_private.h"
 
 #include "../../common/chunk.h"
 

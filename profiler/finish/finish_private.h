@@ -52,7 +52,7 @@ struct model_address {
     int64_t offset;
     uint32_t first_frame, frame_count; /* innermost first */
     uint32_t module;                   /* index of the module key; 0: none */
-    uint32_t line_key; /* key of the address itself, where it is a self line without a function; 0: none */
+    uint32_t line_key;  /* key of the address itself, where it is a self line without a function; 0: none */
     uint8_t is_ours;    /* code of libmemprof */
     uint8_t is_runtime; /* of the C or C++ run-time library, which calls back into everybody's code */
     uint8_t is_own;     /* of a module that the user built: not installed, not the interpreter's */

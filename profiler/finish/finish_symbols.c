@@ -2,10 +2,10 @@
  * From addresses without frames to rows of function, file and frame. The look-ups happen outside any transaction; their
  * results go in with one.
  */
-#include "../symbols/allocator.h"
-#include "finish_private.h"
 #include "../../common/strmap.h"
+#include "../symbols/allocator.h"
 #include "../symbols/symbols_pool.h"
+#include "finish_private.h"
 
 #include "../../common/array.h"
 #include "../../common/buf.h"

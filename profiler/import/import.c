@@ -3,9 +3,9 @@
 #include "../account/account.h"
 #include "../collect/facts.h"
 #include "../finish/finish.h"
-#include "import_private.h"
 #include "../store/output.h"
 #include "../store/store.h"
+#include "import_private.h"
 
 #include "../../common/db.h"
 

@@ -1,6 +1,6 @@
 /*
- * import.h: `memprof import`: a memory snapshot that PyTorch wrote (torch.cuda.memory._dump_snapshot, or its C++ pickler)
- * becomes a recording like any other.
+ * import.h: `memprof import`: a memory snapshot that PyTorch wrote (torch.cuda.memory._dump_snapshot, or its C++
+ * pickler) becomes a recording like any other.
  */
 #ifndef MEMPROF_IMPORT_H
 #define MEMPROF_IMPORT_H

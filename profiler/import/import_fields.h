@@ -45,7 +45,7 @@ enum import_key {
 #define X(id, name) KEY_##id,
 #include "import_keys.def"
 #undef X
-        KEY_COUNT
+    KEY_COUNT
 };
 
 /* A dict by its known keys. */

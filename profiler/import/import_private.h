@@ -1,6 +1,7 @@
 /*
- * import_private.h: a snapshot as arrays, and the stages of an import: read (pickle to arrays), replay (arrays to events),
- * write (what is not an event). Frames, stacks and texts have numbers from 0, in which 0 of a stack is the empty one.
+ * import_private.h: a snapshot as arrays, and the stages of an import: read (pickle to arrays), replay (arrays to
+ * events), write (what is not an event). Frames, stacks and texts have numbers from 0, in which 0 of a stack is the
+ * empty one.
  */
 #ifndef MEMPROF_IMPORT_PRIVATE_H
 #define MEMPROF_IMPORT_PRIVATE_H
@@ -91,7 +92,7 @@ struct import_table { /* a growing array */
     uint32_t count, capacity;
 };
 
-struct import_history { /* of one device */
+struct import_history {    /* of one device */
     uint32_t first, count; /* events */
 };
 
@@ -104,7 +105,7 @@ struct import {
     const struct import_source *source;
     struct pickle *pickle; /* owns the texts */
     struct import_table events, places, blocks, segments, annotations, frames, stacks, stack_frames, runs;
-    struct import_table old; /* blocks as the oldest snapshots know them: size and stack */
+    struct import_table old;             /* blocks as the oldest snapshots know them: size and stack */
     uint32_t *frame_slots, *stack_slots; /* hash tables of numbers plus 1; capacity is a power of two */
     uint32_t frame_slot_count, stack_slot_count;
     uint8_t *keys; /* by text: enum import_key plus 1; 0: not looked up yet */
@@ -177,8 +178,8 @@ struct import_counts {
     int has_times;            /* 0: entries are a microsecond apart */
 };
 
-/* import_replay.c: the histories of all devices, in order of time, as events of IMPORT_PROCESS. The process has not ended
- * yet then. flush: called now and then. */
+/* import_replay.c: the histories of all devices, in order of time, as events of IMPORT_PROCESS. The process has not
+ * ended yet then. flush: called now and then. */
 void import_replay(const struct import *im, const struct import_names *names, struct account *account,
                    void (*flush)(void *context, uint64_t time_ns, int percent), void *context,
                    struct import_counts *counts);

@@ -4,9 +4,9 @@
  * by going back from it, and is born at the history's start; what still differs at its end is set right there, and
  * counted.
  */
+#include "../../common/range.h"
 #include "../account/account.h"
 #include "import_private.h"
-#include "../../common/range.h"
 
 #include "../../common/kind.h"
 

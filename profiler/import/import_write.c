@@ -1,8 +1,8 @@
 /* What of a snapshot is no event: rows written beside the accounts. */
-#include "import_private.h"
 #include "../store/named.h"
 #include "../store/stacks.h"
 #include "../symbols/symbols.h"
+#include "import_private.h"
 
 #include "../../common/buf.h"
 #include "../../common/build.h"

@@ -1,6 +1,6 @@
 /*
- * call.h: records with text: CALL (wire_calls.def) and MARK. For calls that the program makes of its own accord: never from
- * within an allocator.
+ * call.h: records with text: CALL (wire_calls.def) and MARK. For calls that the program makes of its own accord: never
+ * from within an allocator.
  */
 #ifndef MEMPROF_CALL_H
 #define MEMPROF_CALL_H

@@ -5,55 +5,65 @@
 #include <errno.h>
 
 /* Common end of a hook that allocated: p is what the real function gave. */
-#define RECORD_RESULT(t, s, p, size_bytes, hook)                     \
-    do {                                                             \
-        if (likely((p) != NULL))                                     \
-            record_alloc((t), (s), (p), (size_bytes), (hook));       \
-        else                                                         \
-            record_oom((t), (s), (size_bytes), (hook));              \
+#define RECORD_RESULT(t, s, p, size_bytes, hook)                                                                       \
+    do {                                                                                                               \
+        if (likely((p) != NULL))                                                                                       \
+            record_alloc((t), (s), (p), (size_bytes), (hook));                                                         \
+        else                                                                                                           \
+            record_oom((t), (s), (size_bytes), (hook));                                                                \
     } while (0)
 
 /* A hook whose real function may be called before the library's constructor: real.NAME is there after this. */
-#define NEED(name)                \
-    do {                          \
-        if (unlikely(!real.name)) \
-            real_init();          \
+#define NEED(name)                                                                                                     \
+    do {                                                                                                               \
+        if (unlikely(!real.name))                                                                                      \
+            real_init();                                                                                               \
     } while (0)
 
-/* Hooks that return a block: the real call, then its record. errno stays what the real call left: nothing below sets it. */
-#define HOOK_ALLOC_UNLESS(refused, name, size_bytes, ...)                   \
-    {                                                                       \
-        struct thread *t = &self;                                           \
-        struct unwind_state s;                                              \
-        UNWIND_HERE(s);                                                     \
-        NEED(name);                                                         \
-        if (unlikely(!thread_enter(t, s)))                                  \
-            return real.name(__VA_ARGS__);                                  \
-        void *p = real.name(__VA_ARGS__);                                   \
-        if (likely(!(refused)))                                             \
-            RECORD_RESULT(t, s, p, (size_bytes), WIRE_HOOK_##name);         \
-        thread_leave(t);                                                    \
-        return p;                                                           \
-    }
+/* Hooks that return a block: the real call, then its record. errno stays what the real call left: nothing below sets
+ * it. */
+#define HOOK_ALLOC_UNLESS(refused, name, size_bytes, ...)                                                              \
+    struct thread *t = &self;                                                                                          \
+    struct unwind_state s;                                                                                             \
+    UNWIND_HERE(s);                                                                                                    \
+    NEED(name);                                                                                                        \
+    if (unlikely(!thread_enter(t, s)))                                                                                 \
+        return real.name(__VA_ARGS__);                                                                                 \
+    void *p = real.name(__VA_ARGS__);                                                                                  \
+    if (likely(!(refused)))                                                                                            \
+        RECORD_RESULT(t, s, p, (size_bytes), WIRE_HOOK_##name);                                                        \
+    thread_leave(t);                                                                                                   \
+    return p
 
 #define HOOK_ALLOC(name, size_bytes, ...) HOOK_ALLOC_UNLESS(0, name, (size_bytes), __VA_ARGS__)
 /* Where NULL may also mean that the alignment was refused. */
-#define HOOK_ALLOC_ALIGNED(name, size_bytes, ...) HOOK_ALLOC_UNLESS(!p && errno != ENOMEM, name, (size_bytes), __VA_ARGS__)
+#define HOOK_ALLOC_ALIGNED(name, size_bytes, ...)                                                                      \
+    HOOK_ALLOC_UNLESS(!p && errno != ENOMEM, name, (size_bytes), __VA_ARGS__)
 
 EXPORT void *malloc(size_t size)
-    HOOK_ALLOC(malloc, size, size)
+{
+    HOOK_ALLOC(malloc, size, size);
+}
 
 EXPORT void *memalign(size_t alignment, size_t size)
-    HOOK_ALLOC_ALIGNED(memalign, size, alignment, size)
+{
+    HOOK_ALLOC_ALIGNED(memalign, size, alignment, size);
+}
 
 EXPORT void *aligned_alloc(size_t alignment, size_t size)
-    HOOK_ALLOC_ALIGNED(aligned_alloc, size, alignment, size)
+{
+    HOOK_ALLOC_ALIGNED(aligned_alloc, size, alignment, size);
+}
 
 EXPORT void *valloc(size_t size)
-    HOOK_ALLOC_ALIGNED(valloc, size, size)
+{
+    HOOK_ALLOC_ALIGNED(valloc, size, size);
+}
 
 EXPORT void *pvalloc(size_t size)
-    HOOK_ALLOC_ALIGNED(pvalloc, size > SIZE_MAX - 4095 ? size : (size + 4095) & ~(size_t)4095, size)
+{
+    HOOK_ALLOC_ALIGNED(pvalloc, size > SIZE_MAX - 4095 ? size : (size + 4095) & ~(size_t)4095, size);
+}
 
 static size_t product(size_t count, size_t size)
 {
@@ -62,7 +72,9 @@ static size_t product(size_t count, size_t size)
 }
 
 EXPORT void *calloc(size_t count, size_t size)
-    HOOK_ALLOC(calloc, product(count, size), count, size)
+{
+    HOOK_ALLOC(calloc, product(count, size), count, size);
+}
 
 EXPORT int posix_memalign(void **result, size_t alignment, size_t size)
 {
@@ -81,10 +93,10 @@ EXPORT int posix_memalign(void **result, size_t alignment, size_t size)
     return code;
 }
 
-/* The old block dies before the new one can be seen by others, so the record carries a stamp from each side of the call,
- * and the ring stays busy over it. What fails leaves the old block as it was. */
-static inline __attribute__((always_inline)) void *resize(struct thread *t, struct unwind_state s, void *old, size_t size,
-                                                          unsigned hook)
+/* The old block dies before the new one can be seen by others, so the record carries a stamp from each side of the
+ * call, and the ring stays busy over it. What fails leaves the old block as it was. */
+static inline __attribute__((always_inline)) void *resize(struct thread *t, struct unwind_state s, void *old,
+                                                          size_t size, unsigned hook)
 {
     if (!old) {
         void *p = real.realloc(NULL, size);
@@ -151,27 +163,29 @@ EXPORT void *reallocarray(void *old, size_t count, size_t size)
 }
 
 /* The record comes before the real free: the address may be another thread's the instant after. free keeps errno. */
-#define HOOK_FREE(name, hook, call)                                         \
-    {                                                                       \
-        struct thread *t = &self;                                           \
-        struct unwind_state s;                                              \
-        UNWIND_HERE(s);                                                     \
-        NEED(free);                                                         \
-        if (unlikely(!p || !thread_enter(t, s))) {                          \
-            call;                                                           \
-            return;                                                         \
-        }                                                                   \
-        record_free(t, p, hook);                                            \
-        call;                                                               \
-        thread_leave(t);                                                    \
-    }
+#define HOOK_FREE(name, hook, call)                                                                                    \
+    struct thread *t = &self;                                                                                          \
+    struct unwind_state s;                                                                                             \
+    UNWIND_HERE(s);                                                                                                    \
+    NEED(free);                                                                                                        \
+    if (unlikely(!p || !thread_enter(t, s))) {                                                                         \
+        call;                                                                                                          \
+        return;                                                                                                        \
+    }                                                                                                                  \
+    record_free(t, p, hook);                                                                                           \
+    call;                                                                                                              \
+    thread_leave(t)
 
 EXPORT void free(void *p)
-    HOOK_FREE(free, WIRE_HOOK_free, real.free(p))
+{
+    HOOK_FREE(free, WIRE_HOOK_free, real.free(p));
+}
 
 /* Gone from glibc since 2.26; programs older than that still call it. */
 EXPORT void cfree(void *p)
-    HOOK_FREE(cfree, WIRE_HOOK_cfree, real.free(p))
+{
+    HOOK_FREE(cfree, WIRE_HOOK_cfree, real.free(p));
+}
 
 static void call_free_sized(void *p, size_t size)
 {
@@ -191,7 +205,11 @@ static void call_free_aligned_sized(void *p, size_t alignment, size_t size)
 
 /* C23. Older C libraries lack them; there they are free. */
 EXPORT void free_sized(void *p, size_t size)
-    HOOK_FREE(free_sized, WIRE_HOOK_free_sized, call_free_sized(p, size))
+{
+    HOOK_FREE(free_sized, WIRE_HOOK_free_sized, call_free_sized(p, size));
+}
 
 EXPORT void free_aligned_sized(void *p, size_t alignment, size_t size)
-    HOOK_FREE(free_aligned_sized, WIRE_HOOK_free_aligned_sized, call_free_aligned_sized(p, alignment, size))
+{
+    HOOK_FREE(free_aligned_sized, WIRE_HOOK_free_aligned_sized, call_free_aligned_sized(p, alignment, size));
+}

@@ -1,6 +1,6 @@
 /*
- * real.h: the functions that our hooks stand in front of: the next definition after this library in load order (glibc's,
- * or those of jemalloc, tcmalloc, ...). Found by walking ELF symbol tables: dlsym allocates and takes locks.
+ * real.h: the functions that our hooks stand in front of: the next definition after this library in load order
+ * (glibc's, or those of jemalloc, tcmalloc, ...). Found by walking ELF symbol tables: dlsym allocates and takes locks.
  */
 #ifndef MEMPROF_REAL_H
 #define MEMPROF_REAL_H
@@ -21,7 +21,7 @@ struct real {
 #include "real.def"
 #undef X
     int program_has_malloc; /* the executable exports a malloc of its own, which goes before ours */
-    int malloc_is_libc; /* the real malloc is glibc's, so that mallinfo2 tells what it holds */
+    int malloc_is_libc;     /* the real malloc is glibc's, so that mallinfo2 tells what it holds */
 };
 
 extern struct real real;

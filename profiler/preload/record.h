@@ -6,8 +6,8 @@
 
 #include "state.h"
 
-/* Makes room for `words` more; waits for the collector where the ring is full, unless this is a nested record, which may
- * run inside an allocator's lock. 0: no room, nothing may be written. */
+/* Makes room for `words` more; waits for the collector where the ring is full, unless this is a nested record, which
+ * may run inside an allocator's lock. 0: no room, nothing may be written. */
 int record_room_slow(struct thread *t, uint64_t words) HIDDEN;
 
 static inline __attribute__((always_inline)) int record_room(struct thread *t, uint64_t words)
@@ -60,8 +60,10 @@ uint32_t record_stack(struct thread *t, struct unwind_state s) HIDDEN;
 /* Whether the caller is Python, which takes an arena of small objects. After record_stack. */
 int record_is_arena(const struct thread *t, struct unwind_state s, size_t length) HIDDEN;
 
-/* The two ways of record_alloc: a signal handler's may run on a small stack, so it does not go through the other's frame. */
-void record_alloc_plain(struct thread *t, struct unwind_state s, const void *p, size_t size_bytes, unsigned hook) HIDDEN;
+/* The two ways of record_alloc: a signal handler's may run on a small stack, so it does not go through the other's
+ * frame. */
+void record_alloc_plain(struct thread *t, struct unwind_state s, const void *p, size_t size_bytes,
+                        unsigned hook) HIDDEN;
 void record_alloc_nested(struct thread *t, struct unwind_state s, const void *p, size_t size_bytes,
                          unsigned hook) HIDDEN;
 
@@ -89,8 +91,8 @@ void record_oom(struct thread *t, struct unwind_state s, size_t size_bytes, unsi
 /* Any record of fixed length: words 1 to count - 1 are given, word 0 is the stamp taken here. */
 void record_words(struct thread *t, const uint64_t *words_from_1, unsigned count) HIDDEN;
 
-/* After a fork: stacks are defined anew. ids_go_on: a hook under way may hold an id of the parent, which no stack here may
- * get. */
+/* After a fork: stacks are defined anew. ids_go_on: a hook under way may hold an id of the parent, which no stack here
+ * may get. */
 void record_forget_stacks(int ids_go_on) HIDDEN;
 /* A thread ends: its t->python goes. */
 void record_unmap_python(struct python_work *work) HIDDEN;

@@ -1,8 +1,8 @@
 #include "state.h"
 
-#include "unwind/modules.h"
 #include "real.h"
 #include "record.h"
+#include "unwind/modules.h"
 
 #include <fcntl.h>
 #include <pthread.h>

@@ -10,10 +10,10 @@
 
 #include <sys/single_threaded.h>
 
-#define likely(x) __builtin_expect(!!(x), 1)
+#define likely(x)   __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)
-#define HIDDEN __attribute__((visibility("hidden")))
-#define EXPORT __attribute__((visibility("default"), noinline))
+#define HIDDEN      __attribute__((visibility("hidden")))
+#define EXPORT      __attribute__((visibility("default"), noinline))
 
 /* Per thread. This thread only; signal handlers on it nest, so every field may change between two instructions where
  * depth is not 0. */
@@ -25,21 +25,22 @@ struct thread {
     uint64_t head;             /* words written and reserved */
     uint64_t limit;            /* head may grow to this without a look at the collector's tail */
     struct unwind_thread *unwind;
-    uint64_t *addresses;       /* WIRE_STACK_MAX words each, for new stacks: [0] plain, [1] nested */
+    uint64_t *addresses;        /* WIRE_STACK_MAX words each, for new stacks: [0] plain, [1] nested */
     struct python_work *python; /* for new stacks with Python frames; NULL: none met yet */
     uint64_t python_hash;       /* of the last stack with Python frames, and its id */
     uint32_t python_id;
-    int tid;                    /* as the ring has it */
-    volatile uint64_t outer_sp; /* of the outermost hook's caller, while depth > 0 */
-    uint32_t refused;          /* no ring could be had: this thread is not recorded */
+    int tid;                       /* as the ring has it */
+    volatile uint64_t outer_sp;    /* of the outermost hook's caller, while depth > 0 */
+    uint32_t refused;              /* no ring could be had: this thread is not recorded */
     volatile uint32_t maps_hidden; /* in a driver call whose memory is told by the call itself: maps are not */
-    volatile uint64_t cuda_sp; /* of the outermost wrapped driver call's caller, while it is under way */
+    volatile uint64_t cuda_sp;     /* of the outermost wrapped driver call's caller, while it is under way */
 };
 
 extern __thread struct thread self HIDDEN __attribute__((tls_model("initial-exec")));
 
 /* One page that the kernel empties in a forked child, so that a child made by any means stops using its parent's rings
- * before its first event. Where the kernel does not do that (before Linux 4.14), each entry asks whether it is in a child. */
+ * before its first event. Where the kernel does not do that (before Linux 4.14), each entry asks whether it is in a
+ * child. */
 enum gate_state { GATE_SHUT, GATE_OPEN, GATE_GUARDED };
 struct gate {
     uint32_t on;  /* not GATE_SHUT: attached, and the collector lives */
@@ -83,13 +84,14 @@ enum process_state {
 };
 extern struct process process HIDDEN;
 
-#define COUNT(name, n)                                                                        \
-    do {                                                                                      \
-        if (process.slot)                                                                     \
-            __atomic_fetch_add(&process.slot->counters.name, (n), __ATOMIC_RELAXED);          \
+#define COUNT(name, n)                                                                                                 \
+    do {                                                                                                               \
+        if (process.slot)                                                                                              \
+            __atomic_fetch_add(&process.slot->counters.name, (n), __ATOMIC_RELAXED);                                   \
     } while (0)
 
-/* Enters for a record of what the allocator under way does itself (nested in its call): always needs thread_leave after a 1. */
+/* Enters for a record of what the allocator under way does itself (nested in its call): always needs thread_leave after
+ * a 1. */
 int thread_enter_inside(struct thread *t) HIDDEN;
 
 static inline uint64_t clock_now(void)
@@ -135,9 +137,9 @@ static inline __attribute__((always_inline)) void thread_leave(struct thread *t)
 
 /* Attaches this process if it may be recorded and is not yet; called by the constructor and by the first hook. */
 void process_attach(void) HIDDEN;
-/* In a forked child: becomes a process of its own, or stops recording where children are not followed. libc_knows: made by
- * fork, which took the allocator's locks in its parent. torn: the hook that the fork interrupted, if any, may have been
- * storing words in its parent's ring; then the child is not recorded. */
+/* In a forked child: becomes a process of its own, or stops recording where children are not followed. libc_knows: made
+ * by fork, which took the allocator's locks in its parent. torn: the hook that the fork interrupted, if any, may have
+ * been storing words in its parent's ring; then the child is not recorded. */
 void process_after_fork(int libc_knows, int torn) HIDDEN;
 /* Whether this is a forked child that has not become a process of its own here yet. A vfork's child is none. */
 int process_is_child(void) HIDDEN;
@@ -147,8 +149,8 @@ void process_off(void) HIDDEN;
 void process_stop(void) HIDDEN;
 /* The thread's buffers. 0: none to be had. */
 int thread_memory(struct thread *t) HIDDEN;
-/* Whether the thread's ring is still its own, and the process's slot, without which nobody reads it. The collector frees
- * a ring whose thread it takes for gone, and another thread may have it then. */
+/* Whether the thread's ring is still its own, and the process's slot, without which nobody reads it. The collector
+ * frees a ring whose thread it takes for gone, and another thread may have it then. */
 static inline int thread_owns_ring(const struct thread *t)
 {
     const struct wire_ring *r = t->ring;

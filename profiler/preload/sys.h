@@ -30,7 +30,8 @@ static inline long sys_call6(long n, long a, long b, long c, long d, long e, lon
 /* Zeroed private memory, or NULL. */
 static inline void *sys_map(size_t size_bytes)
 {
-    long p = sys_call6(SYS_mmap, 0, (long)size_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    long p = sys_call6(SYS_mmap, 0, (long)size_bytes, PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     return p < 0 && p > -4096 ? NULL : (void *)p;
 }
 

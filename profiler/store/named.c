@@ -1,7 +1,7 @@
 #include "named.h"
 
-#include "../symbols/allocator.h"
 #include "../../common/strmap.h"
+#include "../symbols/allocator.h"
 
 #include "../../common/db.h"
 

@@ -14,10 +14,11 @@ struct store;
 
 int store_create(const char *path, struct store **store, struct error *err);
 sqlite3 *store_db(struct store *store);
-/* A cached prepared statement for this literal SQL (pointer identity is the key), reset and ready to bind. NULL after a failure. */
+/* A cached prepared statement for this literal SQL (pointer identity is the key), reset and ready to bind. NULL after a
+ * failure. */
 sqlite3_stmt *store_statement(struct store *store, const char *sql);
-void store_step(struct store *store, sqlite3_stmt *statement); /* runs it; failures go to store_failed */
-void store_commit(struct store *store);                        /* ends the open transaction and begins the next */
+void store_step(struct store *store, sqlite3_stmt *statement);  /* runs it; failures go to store_failed */
+void store_commit(struct store *store);                         /* ends the open transaction and begins the next */
 int store_failed(const struct store *store, struct error *err); /* 0, or the first failure as -errno with err */
 /* Ends in one plain file: commit, WAL checkpoint, journal_mode DELETE, close. */
 int store_close(struct store *store, struct error *err);

@@ -12,15 +12,15 @@
 
 struct symbols; /* one ELF file (or perf map) */
 
-struct symbols_frame {      /* strings: borrowed until the next symbols_lookup on the same struct symbols */
-    const char *raw_name;   /* linkage name; NULL: unknown */
-    const char *name;       /* demangled; NULL: unknown */
-    const char *file;       /* absolute path; NULL: no line information */
-    int line;               /* 0: unknown */
-    int column;             /* 0: unknown */
+struct symbols_frame {         /* strings: borrowed until the next symbols_lookup on the same struct symbols */
+    const char *raw_name;      /* linkage name; NULL: unknown */
+    const char *name;          /* demangled; NULL: unknown */
+    const char *file;          /* absolute path; NULL: no line information */
+    int line;                  /* 0: unknown */
+    int column;                /* 0: unknown */
     const char *declared_file; /* where the function is declared; NULL: unknown */
     int declared_line;
-    int is_inline;          /* inlined into the next frame of the array */
+    int is_inline; /* inlined into the next frame of the array */
 };
 
 #define SYMBOLS_INLINE_MAX 64
@@ -28,7 +28,8 @@ struct symbols_frame {      /* strings: borrowed until the next symbols_lookup o
 /* path: of the mapped file; build_id (hexadecimal, may be NULL): what was mapped: a file with another one is refused.
  * Never NULL: a file without symbols answers every look-up with 0 frames and says why in symbols_source. */
 struct symbols *symbols_open(const char *path, const char *build_id);
-/* "/tmp/perf-PID.map", as perf reads it: owned by the caller's user or root, not a link. Offsets are absolute addresses. */
+/* "/tmp/perf-PID.map", as perf reads it: owned by the caller's user or root, not a link. Offsets are absolute
+ * addresses. */
 struct symbols *symbols_open_perf_map(int pid);
 void symbols_close(struct symbols *s);
 /* 'dwarf', 'symtab', 'perf map', 'none: REASON' */

@@ -2,8 +2,8 @@
 
 #include "../../common/buf.h"
 #include "../../common/error.h"
-#include "demangle.h"
 #include "../../common/strmap.h"
+#include "demangle.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -18,8 +18,8 @@ struct export_options {
 
 struct export_result {
     int64_t item_count;
-    const char *item;  /* what was counted, in plural */
-    char note[2048];   /* what is not in it, a line each; "": all is */
+    const char *item; /* what was counted, in plural */
+    char note[2048];  /* what is not in it, a line each; "": all is */
 };
 
 struct export_format {
@@ -35,8 +35,9 @@ extern const int export_format_count;
 /* NULL: none of that name */
 const struct export_format *export_find(const char *name);
 
-#define FORMAT(name, function, suffix, text) \
-    int function(sqlite3 *db, const struct export_options *options, FILE *out, struct export_result *result, struct error *err);
+#define FORMAT(name, function, suffix, text)                                                                           \
+    int function(sqlite3 *db, const struct export_options *options, FILE *out, struct export_result *result,           \
+                 struct error *err);
 #include "export.def"
 #undef FORMAT
 

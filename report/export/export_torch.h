@@ -1,12 +1,13 @@
 /*
- * export_torch.h: what the files export_torch*.c share, nobody else: the pickle being written, and the state of each device.
+ * export_torch.h: what the files export_torch*.c share, nobody else: the pickle being written, and the state of each
+ * device.
  */
 #ifndef MEMPROF_EXPORT_TORCH_H
 #define MEMPROF_EXPORT_TORCH_H
 
-#include "export.h"
 #include "../query/page_map.h"
 #include "../query/walk.h"
+#include "export.h"
 
 #define TORCH_DEVICES_MAX  64
 #define TORCH_REGION_BYTES (2ull << 20) /* what stands for segments comes in these */
@@ -15,7 +16,7 @@ enum word {
 #define X(name) WORD_##name,
 #include "torch_words.def"
 #undef X
-        WORD_COUNT
+    WORD_COUNT
 };
 
 struct pickler {
@@ -39,9 +40,9 @@ void torch_number(struct pickler *p, int64_t v);
 void torch_text(struct pickler *p, const char *text); /* always valid UTF-8 */
 void torch_word(struct pickler *p, enum word word);
 void torch_item(struct pickler *p, enum word key, int64_t value);
-void torch_begin(struct pickler *p, char container); /* and its first group of items */
-void torch_next_item(struct pickler *p, int64_t count); /* after item number count of a list: a full group ends */
-void torch_frames(struct pickler *p, int64_t stack_id); /* "frames" and the list */
+void torch_begin(struct pickler *p, char container);          /* and its first group of items */
+void torch_next_item(struct pickler *p, int64_t count);       /* after item number count of a list: a full group ends */
+void torch_frames(struct pickler *p, int64_t stack_id);       /* "frames" and the list */
 void torch_frames_freed(struct pickler *p, int64_t stack_id); /* of a free: who allocated, and that it says that */
 void torch_float(struct pickler *p, double v);
 
@@ -62,7 +63,7 @@ struct range {
 
 struct trace { /* of one device */
     int64_t device_id;
-    int number; /* as PyTorch counts */
+    int number;         /* as PyTorch counts */
     int64_t process_id; /* this one only; 0: all */
     int64_t count;
     struct block *blocks;
@@ -86,9 +87,9 @@ struct exporting {
     struct trace *traces;
     int trace_count;
     int64_t entries;
-    int64_t other_processes; /* of the host that are not in it: a snapshot is of one process */
+    int64_t other_processes;                /* of the host that are not in it: a snapshot is of one process */
     int64_t small_left_out, early_left_out; /* allocations and events that the options leave out */
-    int64_t left_out; /* blocks of processes beyond PROCESSES_MAX, or across segments */
+    int64_t left_out;                       /* blocks of processes beyond PROCESSES_MAX, or across segments */
 };
 
 /* export_torch_trace.c: the history of a device, and its state at the end of it */

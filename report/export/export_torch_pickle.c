@@ -1,6 +1,6 @@
 /* Protocol 4: PyTorch's viewer does not read 5. */
-#include "export_torch.h"
 #include "../../common/text.h"
+#include "export_torch.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -7,8 +7,8 @@
 #define MEMPROF_PAGE_DATA_H
 
 #include "../../common/buf.h"
-#include "html.h"
 #include "../query/page_map.h"
+#include "html.h"
 
 #include <stdint.h>
 #include <stdio.h>

@@ -5,8 +5,8 @@
 #ifndef MEMPROF_TABLE_H
 #define MEMPROF_TABLE_H
 
-#include "out.h"
 #include "../../common/text.h"
+#include "out.h"
 
 #include <stdint.h>
 

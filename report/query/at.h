@@ -17,8 +17,8 @@ struct at_result {
     int64_t chunks_summed, events_read, chunks_damaged;
 };
 
-/* Fills the temporary table temp.live(site_id, live_bytes, live_count), sites with nothing left out. pid: of one process
- * (from its first event on, as key frames do not tell processes apart); 0: of all. */
+/* Fills the temporary table temp.live(site_id, live_bytes, live_count), sites with nothing left out. pid: of one
+ * process (from its first event on, as key frames do not tell processes apart); 0: of all. */
 int at_load(sqlite3 *db, int64_t time_ns, int64_t pid, struct at_result *result, struct error *err);
 
 /* -EINVAL with err when the instant is beyond the end of the run. */

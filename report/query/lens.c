@@ -1,8 +1,8 @@
 #include "lens.h"
 
 #include "../../common/db.h"
-#include "lens_private.h"
 #include "../../common/match.h"
+#include "lens_private.h"
 
 #include <errno.h>
 #include <fnmatch.h>

@@ -1,7 +1,7 @@
 /*
- * lens.h: another look at the same recording: functions that only pass memory on are skipped, one process alone is shown,
- * or native or Python code alone. Tables of the connection's own (temp) stand before those of the file from then on, so
- * that every report shows it. Sums are exact; the own peak of a row whose stacks change is not known.
+ * lens.h: another look at the same recording: functions that only pass memory on are skipped, one process alone is
+ * shown, or native or Python code alone. Tables of the connection's own (temp) stand before those of the file from then
+ * on, so that every report shows it. Sums are exact; the own peak of a row whose stacks change is not known.
  */
 #ifndef MEMPROF_LENS_H
 #define MEMPROF_LENS_H

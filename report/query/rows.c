@@ -2,8 +2,8 @@
 
 #include "../../common/db.h"
 #include "../../common/kind.h"
-#include "replay.h"
 #include "../../common/text.h"
+#include "replay.h"
 
 #include <errno.h>
 #include <stdlib.h>

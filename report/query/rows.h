@@ -1,6 +1,6 @@
 /*
- * rows.h: account rows (by line, function, file, module, thread, device, stack, process, operator) from the database, sorted and
- * limited. Only tables of totals are read, never events.
+ * rows.h: account rows (by line, function, file, module, thread, device, stack, process, operator) from the database,
+ * sorted and limited. Only tables of totals are read, never events.
  */
 #ifndef MEMPROF_ROWS_H
 #define MEMPROF_ROWS_H

@@ -2,9 +2,9 @@
 
 #include "../../common/db.h"
 #include "../../common/hash.h"
-#include "page_map.h"
 #include "../print/record.h"
 #include "../print/table.h"
+#include "page_map.h"
 
 #include <stdlib.h>
 #include <string.h>

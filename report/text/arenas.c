@@ -1,8 +1,8 @@
 #include "arenas.h"
 
 #include "../../common/db.h"
-#include "../print/table.h"
 #include "../../common/text.h"
+#include "../print/table.h"
 
 #include <stdlib.h>
 

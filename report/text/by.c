@@ -2,8 +2,8 @@
 
 #include "../../common/db.h"
 #include "../../common/units.h"
-#include "../query/at.h"
 #include "../findings/notes.h"
+#include "../query/at.h"
 #include "../query/self_module.h"
 #include "../query/walk.h"
 

@@ -1,9 +1,9 @@
 #include "failed.h"
 
 #include "../../common/db.h"
+#include "../../common/text.h"
 #include "../../common/units.h"
 #include "../print/table.h"
-#include "../../common/text.h"
 
 #include <string.h>
 

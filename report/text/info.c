@@ -3,9 +3,9 @@
 #include "../../common/db.h"
 #include "../../common/units.h"
 #include "../findings/advice.h"
-#include "layers.h"
 #include "../findings/notes.h"
 #include "../print/table.h"
+#include "layers.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /*
- * layers.h: what a device's memory is made of: allocated, active, reserved, used as its driver says, and not tracked; at
- * the driver's highest figure and at its last one. Nothing for devices without samples.
+ * layers.h: what a device's memory is made of: allocated, active, reserved, used as its driver says, and not tracked;
+ * at the driver's highest figure and at its last one. Nothing for devices without samples.
  */
 #ifndef MEMPROF_LAYERS_H
 #define MEMPROF_LAYERS_H

@@ -2,8 +2,8 @@
 
 #include "../../common/db.h"
 #include "../../common/units.h"
-#include "../query/noise.h"
 #include "../findings/notes.h"
+#include "../query/noise.h"
 #include "../query/walk.h"
 
 #include <errno.h>

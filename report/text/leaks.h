@@ -4,8 +4,8 @@
 #ifndef MEMPROF_LEAKS_H
 #define MEMPROF_LEAKS_H
 
-#include "report.h"
 #include "../query/suppress.h"
+#include "report.h"
 
 struct leaks_options {
     const struct report_options *report;

@@ -1,10 +1,10 @@
 #include "lines.h"
 
 #include "../../common/db.h"
-#include "lines_load.h"
 #include "../findings/notes.h"
-#include "../query/source.h"
 #include "../print/table.h"
+#include "../query/source.h"
+#include "lines_load.h"
 
 #include <errno.h>
 #include <stdlib.h>

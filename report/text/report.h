@@ -6,8 +6,8 @@
 #define MEMPROF_REPORT_H
 
 #include "../../common/error.h"
-#include "../query/lens.h"
 #include "../print/out.h"
+#include "../query/lens.h"
 #include "../query/rows.h"
 
 #include <sqlite3.h>
@@ -38,8 +38,8 @@ int report_by(sqlite3 *db, const struct report_options *options, const struct re
 
 int report_transfers(sqlite3 *db, const struct report_options *options, const struct report_out *out,
                      struct error *err);
-/* The segments that are live at options->at (the end, or each device's peak): how full each is, its largest hole, and the
- * line of the block that pins it. */
+/* The segments that are live at options->at (the end, or each device's peak): how full each is, its largest hole, and
+ * the line of the block that pins it. */
 int report_segments(sqlite3 *db, const struct report_options *options, const struct report_out *out, struct error *err);
 
 /* -EINVAL with err when the recording has no such device or kind (NULL: any). */

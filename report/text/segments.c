@@ -5,12 +5,12 @@
 #include "../../common/chunk.h"
 #include "../../common/db.h"
 #include "../../common/kind.h"
+#include "../../common/text.h"
 #include "../../common/units.h"
-#include "arenas.h"
-#include "../query/at.h"
 #include "../print/record.h"
 #include "../print/table.h"
-#include "../../common/text.h"
+#include "../query/at.h"
+#include "arenas.h"
 
 #include <errno.h>
 #include <stdlib.h>

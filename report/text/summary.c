@@ -3,10 +3,10 @@
 #include "../../common/db.h"
 #include "../../common/units.h"
 #include "../findings/advice.h"
-#include "failed.h"
-#include "layers.h"
 #include "../findings/notes.h"
 #include "../query/source.h"
+#include "failed.h"
+#include "layers.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -14,7 +14,7 @@ struct summary {
     char *cwd;
     struct row hint;    /* a line worth a look at its source; strings owned */
     int64_t hint_bytes; /* peak of the device that it is of */
-    struct buf skip; /* " --skip NAME" of functions that only pass memory on and hold more than half of a peak */
+    struct buf skip;    /* " --skip NAME" of functions that only pass memory on and hold more than half of a peak */
 };
 
 /* The peak of each device, and who held it (summary_peak.c). */

@@ -2,10 +2,10 @@
 #include "report.h"
 
 #include "../../common/db.h"
+#include "../../common/text.h"
 #include "../../common/units.h"
 #include "../print/record.h"
 #include "../print/table.h"
-#include "../../common/text.h"
 
 #include <stdlib.h>
 

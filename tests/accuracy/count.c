@@ -190,7 +190,8 @@ void *realloc(void *p, size_t size)
         return born(q, size);
     if (size && !off) { /* failed: the block is still there; as if nothing had happened */
         enter();
-        *find(table, capacity, (uintptr_t)p, 1) = (struct entry){(uintptr_t)p, old}; /* where it was deleted, or before */
+        *find(table, capacity, (uintptr_t)p, 1) =
+            (struct entry){(uintptr_t)p, old}; /* where it was deleted, or before */
         counts->frees--;
         counts->live += old;
         leave();

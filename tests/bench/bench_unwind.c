@@ -17,7 +17,7 @@ extern void *__libc_stack_end;
 
 /* The recorder's part: every module is known. */
 int record_module_load(uint32_t number, uint64_t start, uint64_t end, uint64_t bias, const uint8_t *build_id,
-                        size_t build_id_bytes, const char *path)
+                       size_t build_id_bytes, const char *path)
 {
     (void)number, (void)start, (void)end, (void)bias, (void)build_id, (void)build_id_bytes, (void)path;
     return 1;

@@ -20,8 +20,13 @@ static uint64_t next(void)
     }
 F(0)
 F(1)
-F(2) F(3) F(4) F(5) F(6) F(7) static char *(*const callers[8])(size_t) = {caller0, caller1, caller2, caller3,
-                                                                          caller4, caller5, caller6, caller7};
+F(2)
+F(3)
+F(4)
+F(5)
+F(6)
+F(7)
+static char *(*const callers[8])(size_t) = {caller0, caller1, caller2, caller3, caller4, caller5, caller6, caller7};
 
 int main(int argc, char **argv)
 {

@@ -1,6 +1,6 @@
 /*
- * micro THREADS PAIRS DEPTH PATHS: each thread does PAIRS / THREADS malloc/free pairs of 16 sizes (16 to 256 bytes), each from the
- * bottom of one of PATHS random paths of DEPTH calls through 16 functions. Prints its own wall time.
+ * micro THREADS PAIRS DEPTH PATHS: each thread does PAIRS / THREADS malloc/free pairs of 16 sizes (16 to 256 bytes),
+ * each from the bottom of one of PATHS random paths of DEPTH calls through 16 functions. Prints its own wall time.
  */
 #include <pthread.h>
 #include <stdint.h>
@@ -18,13 +18,27 @@ static unsigned go(const uint8_t *path, int level, size_t size);
 #define F(n)                                                                                                           \
     static __attribute__((noinline)) unsigned f##n(const uint8_t *path, int level, size_t size)                        \
     {                                                                                                                  \
-        unsigned r = go(path, level + 1, size);                                                                \
+        unsigned r = go(path, level + 1, size);                                                                        \
         __asm__ volatile("" ::: "memory"); /* no tail call */                                                          \
         return r + n;                                                                                                  \
     }
 F(0)
-F(1) F(2) F(3) F(4) F(5) F(6) F(7) F(8) F(9) F(10) F(11) F(12) F(13) F(14)
-    F(15) static const function functions[16] = {f0, f1, f2, f3, f4, f5, f6, f7, f8, f9, f10, f11, f12, f13, f14, f15};
+F(1)
+F(2)
+F(3)
+F(4)
+F(5)
+F(6)
+F(7)
+F(8)
+F(9)
+F(10)
+F(11)
+F(12)
+F(13)
+F(14)
+F(15)
+static const function functions[16] = {f0, f1, f2, f3, f4, f5, f6, f7, f8, f9, f10, f11, f12, f13, f14, f15};
 
 static __attribute__((noinline)) unsigned bottom(size_t size)
 {

@@ -1,5 +1,5 @@
-// Compares preload/cuda_abi.h and the parameters in cuda.def with NVIDIA's cuda.h: sizes, offsets, and what registers each
-// argument takes. Compiling is the test.
+// Compares preload/cuda_abi.h and the parameters in cuda.def with NVIDIA's cuda.h: sizes, offsets, and what registers
+// each argument takes. Compiling is the test.
 #define __CUDA_API_VERSION_INTERNAL
 #include <cuda.h>
 #include <cudaTypedefs.h>
@@ -24,14 +24,14 @@ template <class R1, class... P1, class R2, class... P2> struct alike<R1(P1...), 
     }
 };
 
-#define CUDA(symbol, name, version, per_thread, parameters, ...)                                             \
-    typedef int our_##symbol parameters;                                                                     \
+#define CUDA(symbol, name, version, per_thread, parameters, ...)                                                       \
+    typedef int our_##symbol parameters;                                                                               \
     static_assert(alike<our_##symbol, std::remove_pointer_t<decltype(&symbol)>>::value(), #symbol);
 #include "../../profiler/preload/gpu/cuda.def"
 
 #define SIZE(ours, theirs) static_assert(sizeof(ours) == sizeof(theirs), #theirs)
-#define FIELD(ours, field, theirs, their_field)                                                              \
-    static_assert(offsetof(ours, field) == offsetof(theirs, their_field), #theirs "." #their_field);         \
+#define FIELD(ours, field, theirs, their_field)                                                                        \
+    static_assert(offsetof(ours, field) == offsetof(theirs, their_field), #theirs "." #their_field);                   \
     static_assert(sizeof(ours::field) == sizeof(theirs::their_field), #theirs "." #their_field)
 
 SIZE(cu_location, CUmemLocation);
@@ -52,11 +52,11 @@ SIZE(cu_external_handle, CUDA_EXTERNAL_MEMORY_HANDLE_DESC);
 FIELD(cu_external_handle, size, CUDA_EXTERNAL_MEMORY_HANDLE_DESC, size);
 SIZE(cu_array_requirements, CUDA_ARRAY_MEMORY_REQUIREMENTS);
 FIELD(cu_array_requirements, size, CUDA_ARRAY_MEMORY_REQUIREMENTS, size);
-#define ARRAY2(ours, theirs)                                                                                 \
-    SIZE(ours, theirs);                                                                                      \
-    FIELD(ours, width, theirs, Width);                                                                       \
-    FIELD(ours, height, theirs, Height);                                                                     \
-    FIELD(ours, format, theirs, Format);                                                                     \
+#define ARRAY2(ours, theirs)                                                                                           \
+    SIZE(ours, theirs);                                                                                                \
+    FIELD(ours, width, theirs, Width);                                                                                 \
+    FIELD(ours, height, theirs, Height);                                                                               \
+    FIELD(ours, format, theirs, Format);                                                                               \
     FIELD(ours, channels, theirs, NumChannels)
 ARRAY2(cu_array1, CUDA_ARRAY_DESCRIPTOR_v1);
 ARRAY2(cu_array2, CUDA_ARRAY_DESCRIPTOR_v2);
@@ -66,17 +66,17 @@ FIELD(cu_array3d1, depth, CUDA_ARRAY3D_DESCRIPTOR_v1, Depth);
 FIELD(cu_array3d1, flags, CUDA_ARRAY3D_DESCRIPTOR_v1, Flags);
 FIELD(cu_array3d2, depth, CUDA_ARRAY3D_DESCRIPTOR_v2, Depth);
 FIELD(cu_array3d2, flags, CUDA_ARRAY3D_DESCRIPTOR_v2, Flags);
-#define SIDE(ours, theirs, our, their)                                                                       \
-    FIELD(ours, our##_type, theirs, their##MemoryType);                                                      \
-    FIELD(ours, our##_host, theirs, their##Host);                                                            \
-    FIELD(ours, our##_device, theirs, their##Device);                                                        \
-    FIELD(ours, our##_array, theirs, their##Array);                                                          \
+#define SIDE(ours, theirs, our, their)                                                                                 \
+    FIELD(ours, our##_type, theirs, their##MemoryType);                                                                \
+    FIELD(ours, our##_host, theirs, their##Host);                                                                      \
+    FIELD(ours, our##_device, theirs, their##Device);                                                                  \
+    FIELD(ours, our##_array, theirs, their##Array);                                                                    \
     FIELD(ours, our##_pitch, theirs, their##Pitch)
-#define COPY(ours, theirs)                                                                                   \
-    SIZE(ours, theirs);                                                                                      \
-    SIDE(ours, theirs, from, src);                                                                           \
-    SIDE(ours, theirs, to, dst);                                                                             \
-    FIELD(ours, width, theirs, WidthInBytes);                                                                \
+#define COPY(ours, theirs)                                                                                             \
+    SIZE(ours, theirs);                                                                                                \
+    SIDE(ours, theirs, from, src);                                                                                     \
+    SIDE(ours, theirs, to, dst);                                                                                       \
+    FIELD(ours, width, theirs, WidthInBytes);                                                                          \
     FIELD(ours, height, theirs, Height)
 COPY(cu_copy2d1, CUDA_MEMCPY2D_v1);
 COPY(cu_copy2d2, CUDA_MEMCPY2D_v2);
@@ -119,8 +119,8 @@ static_assert(CU_GRAPH_MEMORY_USED_CURRENT == CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT
 static_assert(CU_POINTER_DEVICE_ORDINAL == CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL &&
               CU_POINTER_POOL == CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE);
 static_assert(CU_NODE_COPY == CU_GRAPH_NODE_TYPE_MEMCPY && CU_NODE_FILL == CU_GRAPH_NODE_TYPE_MEMSET &&
-              CU_NODE_GRAPH == CU_GRAPH_NODE_TYPE_GRAPH &&
-              CU_NODE_ALLOC == CU_GRAPH_NODE_TYPE_MEM_ALLOC && CU_NODE_FREE == CU_GRAPH_NODE_TYPE_MEM_FREE);
+              CU_NODE_GRAPH == CU_GRAPH_NODE_TYPE_GRAPH && CU_NODE_ALLOC == CU_GRAPH_NODE_TYPE_MEM_ALLOC &&
+              CU_NODE_FREE == CU_GRAPH_NODE_TYPE_MEM_FREE);
 static_assert(CU_PROC_PER_THREAD_STREAM == CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM);
 static_assert(CU_ARRAY_CUBEMAP == CUDA_ARRAY3D_CUBEMAP && CU_ARRAY_SPARSE == CUDA_ARRAY3D_SPARSE &&
               CU_ARRAY_DEFERRED == CUDA_ARRAY3D_DEFERRED_MAPPING);

@@ -1,9 +1,9 @@
 /*
- * random SEED STEPS MODE: random calls of the driver on two devices, and a ledger of what they gave by the documentation.
- * MODE is `memory` (plain, pitched, managed and pinned memory, arrays, contexts that end with blocks live, addresses and
- * physical memory with mappings and references) or `pools` (stream-ordered memory of several pools on several streams).
- * Frees are made with any context current. After each step that changed a device's active bytes it prints "state DEVICE
- * BYTES"; at the end the ledger, whose `segment` rows are the reserved bytes at their highest.
+ * random SEED STEPS MODE: random calls of the driver on two devices, and a ledger of what they gave by the
+ * documentation. MODE is `memory` (plain, pitched, managed and pinned memory, arrays, contexts that end with blocks
+ * live, addresses and physical memory with mappings and references) or `pools` (stream-ordered memory of several pools
+ * on several streams). Frees are made with any context current. After each step that changed a device's active bytes it
+ * prints "state DEVICE BYTES"; at the end the ledger, whose `segment` rows are the reserved bytes at their highest.
  */
 #include "include/cuda_abi.h"
 
@@ -11,26 +11,31 @@
 
 extern CUresult cuInit(unsigned), cuDevicePrimaryCtxRetain(CUcontext *, CUdevice), cuCtxSetCurrent(CUcontext);
 extern CUresult cuCtxCreate_v2(CUcontext *, unsigned, CUdevice), cuCtxDestroy_v2(CUcontext), cuCtxSynchronize(void);
-extern CUresult cuMemAlloc_v2(CUdeviceptr *, size_t), cuMemFree_v2(CUdeviceptr), cuMemAllocManaged(CUdeviceptr *, size_t, unsigned);
+extern CUresult cuMemAlloc_v2(CUdeviceptr *, size_t), cuMemFree_v2(CUdeviceptr),
+    cuMemAllocManaged(CUdeviceptr *, size_t, unsigned);
 extern CUresult cuMemAllocPitch_v2(CUdeviceptr *, size_t *, size_t, size_t, unsigned);
 extern CUresult cuMemHostAlloc(void **, size_t, unsigned), cuMemFreeHost(void *);
 extern CUresult cuArrayCreate_v2(CUarray *, const CUDA_ARRAY_DESCRIPTOR *), cuArrayDestroy(CUarray);
 extern CUresult cuMemCreate(CUmemGenericAllocationHandle *, size_t, const CUmemAllocationProp *, unsigned long long);
-extern CUresult cuMemRelease(CUmemGenericAllocationHandle), cuMemRetainAllocationHandle(CUmemGenericAllocationHandle *, void *);
+extern CUresult cuMemRelease(CUmemGenericAllocationHandle),
+    cuMemRetainAllocationHandle(CUmemGenericAllocationHandle *, void *);
 extern CUresult cuMemAddressReserve(CUdeviceptr *, size_t, size_t, CUdeviceptr, unsigned long long);
-extern CUresult cuMemMap(CUdeviceptr, size_t, size_t, CUmemGenericAllocationHandle, unsigned long long), cuMemUnmap(CUdeviceptr, size_t);
+extern CUresult cuMemMap(CUdeviceptr, size_t, size_t, CUmemGenericAllocationHandle, unsigned long long),
+    cuMemUnmap(CUdeviceptr, size_t);
 extern CUresult cuStreamCreate(CUstream *, unsigned), cuStreamSynchronize(CUstream);
-extern CUresult cuMemPoolCreate(CUmemoryPool *, const CUmemPoolProps *), cuMemPoolDestroy(CUmemoryPool), cuMemPoolTrimTo(CUmemoryPool, size_t);
-extern CUresult cuMemAllocFromPoolAsync(CUdeviceptr *, size_t, CUmemoryPool, CUstream), cuMemAllocAsync(CUdeviceptr *, size_t, CUstream);
+extern CUresult cuMemPoolCreate(CUmemoryPool *, const CUmemPoolProps *), cuMemPoolDestroy(CUmemoryPool),
+    cuMemPoolTrimTo(CUmemoryPool, size_t);
+extern CUresult cuMemAllocFromPoolAsync(CUdeviceptr *, size_t, CUmemoryPool, CUstream),
+    cuMemAllocAsync(CUdeviceptr *, size_t, CUstream);
 extern CUresult cuMemFreeAsync(CUdeviceptr, CUstream);
 
-#define CHECK(call)                                                                                \
-    do {                                                                                           \
-        CUresult error_ = (call);                                                                  \
-        if (error_) {                                                                              \
-            fprintf(stderr, "random: step %ld: %s gives %d\n", step, #call, (int)error_);          \
-            exit(1);                                                                               \
-        }                                                                                          \
+#define CHECK(call)                                                                                                    \
+    do {                                                                                                               \
+        CUresult error_ = (call);                                                                                      \
+        if (error_) {                                                                                                  \
+            fprintf(stderr, "random: step %ld: %s gives %d\n", step, #call, (int)error_);                              \
+            exit(1);                                                                                                   \
+        }                                                                                                              \
     } while (0)
 
 enum { DEVICES = 2, BLOCKS = 64, SLOTS = 8, PIECE = 2 << 20, HANDLES = 12, CONTEXTS = 3 };
@@ -196,7 +201,8 @@ static void physical_step(void)
             return;
         p->device = (int)below(DEVICES);
         p->bytes = (1 + below(3)) * (size_t)PIECE;
-        CUmemAllocationProp prop = {.type = CU_MEM_ALLOCATION_TYPE_PINNED, .location = {CU_MEM_LOCATION_TYPE_DEVICE, p->device}};
+        CUmemAllocationProp prop = {.type = CU_MEM_ALLOCATION_TYPE_PINNED,
+                                    .location = {CU_MEM_LOCATION_TYPE_DEVICE, p->device}};
         CHECK(cuMemCreate(&p->handle, p->bytes, &prop, 0));
         p->references = 1;
         p->mappings = 0;
@@ -259,7 +265,7 @@ static CUmemoryPool pools[POOLS]; /* likewise */
 static struct pooled {
     CUdeviceptr address; /* 0: free slot */
     size_t bytes;
-    int stream;  /* of the free that is pending, else -1 */
+    int stream; /* of the free that is pending, else -1 */
     int device;
 } pooled[4 * BLOCKS];
 
@@ -281,7 +287,8 @@ static void pooled_new(struct pooled *b, int stream)
     else
         CHECK(cuMemAllocAsync(&address, bytes, streams[stream]));
     for (int i = 0; i < 4 * BLOCKS; i++) /* memory that has a new owner was free */
-        if (pooled[i].address && pooled[i].stream >= 0 && pooled[i].address < address + bytes && address < pooled[i].address + pooled[i].bytes)
+        if (pooled[i].address && pooled[i].stream >= 0 && pooled[i].address < address + bytes &&
+            address < pooled[i].address + pooled[i].bytes)
             pooled_done(&pooled[i]);
     *b = (struct pooled){address, bytes, -1, device};
     ledger_alloc(device, "pool", bytes);
@@ -328,7 +335,8 @@ int main(int argc, char **argv)
         CHECK(cuStreamCreate(&streams[i], CU_STREAM_NON_BLOCKING));
     }
     for (int i = 0; i < POOLS && with_pools; i++) {
-        CUmemPoolProps props = {.allocType = CU_MEM_ALLOCATION_TYPE_PINNED, .location = {CU_MEM_LOCATION_TYPE_DEVICE, i % 2}};
+        CUmemPoolProps props = {.allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
+                                .location = {CU_MEM_LOCATION_TYPE_DEVICE, i % 2}};
         CHECK(cuMemPoolCreate(&pools[i], &props));
     }
     for (step = 0; step < steps; step++) {

@@ -6,12 +6,12 @@
 #include "../../cli/cli.h"
 #include "../../common/db.h"
 #include "../../report/page/html.h"
+#include "../../report/query/vtab_event.h"
 #include "../../report/text/info.h"
 #include "../../report/text/leaks.h"
 #include "../../report/text/lines.h"
 #include "../../report/text/report.h"
 #include "../../report/text/sql.h"
-#include "../../report/query/vtab_event.h"
 
 #include <sqlite3.h>
 #include <stdio.h>

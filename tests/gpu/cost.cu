@@ -1,4 +1,5 @@
-/* Nanoseconds of a pair of calls, the median of 21 rounds: "cudaMalloc+cudaFree NS", "cudaMallocAsync+cudaFreeAsync NS". */
+/* Nanoseconds of a pair of calls, the median of 21 rounds: "cudaMalloc+cudaFree NS", "cudaMallocAsync+cudaFreeAsync
+ * NS". */
 #include <cuda_runtime.h>
 
 #include <stdio.h>

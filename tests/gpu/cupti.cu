@@ -1,6 +1,6 @@
 /*
- * A CUPTI user: subscribes to the runtime's callbacks and counts what it sees of cudaMalloc, cudaFree and kernels. There is
- * one subscriber a process: a profiler that took it would make this fail.
+ * A CUPTI user: subscribes to the runtime's callbacks and counts what it sees of cudaMalloc, cudaFree and kernels.
+ * There is one subscriber a process: a profiler that took it would make this fail.
  */
 #include <cuda_runtime.h>
 #include <cupti.h>
@@ -20,7 +20,9 @@ static void CUPTIAPI seen(void *, CUpti_CallbackDomain domain, CUpti_CallbackId,
     launches += !strncmp(call->functionName, "cudaLaunchKernel", 16);
 }
 
-__global__ void nothing() {}
+__global__ void nothing()
+{
+}
 
 int main()
 {

@@ -1,6 +1,6 @@
 /*
- * What the driver itself says: the bytes by which free memory falls for large allocations ("delta ASKED FELL"), and a pool's
- * attributes at their highest ("pool RESERVED_HIGH USED_HIGH").
+ * What the driver itself says: the bytes by which free memory falls for large allocations ("delta ASKED FELL"), and a
+ * pool's attributes at their highest ("pool RESERVED_HIGH USED_HIGH").
  */
 #include <cuda_runtime.h>
 
@@ -8,13 +8,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CHECK(call)                                                                                \
-    do {                                                                                           \
-        cudaError_t error_ = (call);                                                               \
-        if (error_ != cudaSuccess) {                                                               \
-            fprintf(stderr, "deltas: %s: %s\n", #call, cudaGetErrorString(error_));                \
-            exit(1);                                                                               \
-        }                                                                                          \
+#define CHECK(call)                                                                                                    \
+    do {                                                                                                               \
+        cudaError_t error_ = (call);                                                                                   \
+        if (error_ != cudaSuccess) {                                                                                   \
+            fprintf(stderr, "deltas: %s: %s\n", #call, cudaGetErrorString(error_));                                    \
+            exit(1);                                                                                                   \
+        }                                                                                                              \
     } while (0)
 
 int main()

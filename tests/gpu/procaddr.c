@@ -1,6 +1,6 @@
 /*
- * For every row of the driver's table: does cuGetProcAddress give what dlsym gives? Prints "rows N absent N differ N" and
- * each row that differs. A row that the driver has under neither name is absent.
+ * For every row of the driver's table: does cuGetProcAddress give what dlsym gives? Prints "rows N absent N differ N"
+ * and each row that differs. A row that the driver has under neither name is absent.
  */
 #include "../cuda/include/cuda_abi.h"
 
@@ -12,9 +12,9 @@ static const struct {
     int form, version;
     const char *symbol;
 } rows[] = {
-#define plain 0
-#define per_thread 2
-#define X(base, form, version, symbol) { #base, form, version, #symbol },
+#define plain                          0
+#define per_thread                     2
+#define X(base, form, version, symbol) {#base, form, version, #symbol},
 #include "../cuda/driver/symbols.def"
 };
 

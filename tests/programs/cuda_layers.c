@@ -360,7 +360,7 @@ static void do_two(void)
     begin(1);
     ptr b = plain(2 * MIB);
     usleep(300000); /* samples of the driver's figures */
-    release(a); /* with the other device current */
+    release(a);     /* with the other device current */
     release(b);
 }
 

@@ -1,5 +1,5 @@
-/* damaged: writes into a block that it has freed, so that glibc's list of free chunks leads nowhere, and leaves the heap alone from
- * then on but for sizes that do not come from that list. */
+/* damaged: writes into a block that it has freed, so that glibc's list of free chunks leads nowhere, and leaves the
+ * heap alone from then on but for sizes that do not come from that list. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

@@ -60,8 +60,8 @@ static __attribute__((noinline)) void do_zero(void)
     free(malloc(0));
 }
 
-/* What glibc does not have (any more, or yet), and programs that have it call: here by memprof's library alone. Weak: without it,
- * free, for the same counts. */
+/* What glibc does not have (any more, or yet), and programs that have it call: here by memprof's library alone. Weak:
+ * without it, free, for the same counts. */
 void cfree(void *) __attribute__((weak));
 void free_sized(void *, size_t) __attribute__((weak));
 void free_aligned_sized(void *, size_t, size_t) __attribute__((weak));

@@ -1,6 +1,6 @@
 /*
- * For tests/bench/bench_python.py: nanoseconds that a malloc and its free take, the least of several rounds. The calls are
- * made from C, so that what differs between two depths of Python is what recording does with the Python frames.
+ * For tests/bench/bench_python.py: nanoseconds that a malloc and its free take, the least of several rounds. The calls
+ * are made from C, so that what differs between two depths of Python is what recording does with the Python frames.
  */
 #include <stdlib.h>
 #include <time.h>

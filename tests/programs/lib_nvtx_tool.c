@@ -33,7 +33,8 @@ static void regions_register(void *domain, const void *batch)
 
 static void report(void)
 {
-    fprintf(stderr, "tool: %u marks, %u pushes, %u pops, %u heaps, %u registrations\n", marks, pushes, pops, heaps, regions);
+    fprintf(stderr, "tool: %u marks, %u pushes, %u pops, %u heaps, %u registrations\n", marks, pushes, pops, heaps,
+            regions);
 }
 
 int InitializeInjectionNvtx2(const void *(*get)(uint32_t));
@@ -63,7 +64,7 @@ int InitializeInjectionNvtxExtension(void *info)
         struct {
             size_t id, count;
             intptr_t *slots;
-        } *segment;
+        } * segment;
     } *e = info;
     e->segment->slots[0] = (intptr_t)heap_register;
     e->segment->slots[3] = (intptr_t)regions_register;

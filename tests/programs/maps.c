@@ -2,8 +2,8 @@
  *   map 100 pages; unmap the middle 20; unmap the rest in one call over the hole;
  *   map 10, grow to 50 by mremap, unmap;
  *   reserve 1,000 without access (not counted), make 30 of them accessible (counted), unmap all.
- * Its active bytes peak at 100 pages. In `keep`: 7 pages by mmap64, never unmapped. In `breaks`: the break up by 3 pages and
- * down again (sbrk), up by 2 and down (brk): 2 blocks, 5 pages, none of them left. */
+ * Its active bytes peak at 100 pages. In `keep`: 7 pages by mmap64, never unmapped. In `breaks`: the break up by 3
+ * pages and down again (sbrk), up by 2 and down (brk): 2 blocks, 5 pages, none of them left. */
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>

@@ -54,18 +54,24 @@ static void sub_allocator(nvtxDomainHandle_t domain)
 
     nvtxMemVirtualRangeDesc_t blocks[3] = {{1000, memory}, {2000, memory + 4096}, {3000, memory + 8192}};
     nvtxMemRegionHandle_t handles[3];
-    nvtxMemRegionsRegisterBatch_t batch = {NVTX_EXT_COMPATID_MEM, sizeof batch, NVTX_MEM_TYPE_VIRTUAL_ADDRESS, handle,
-                                           3, sizeof blocks[0], blocks, handles};
+    nvtxMemRegionsRegisterBatch_t batch = {NVTX_EXT_COMPATID_MEM,
+                                           sizeof batch,
+                                           NVTX_MEM_TYPE_VIRTUAL_ADDRESS,
+                                           handle,
+                                           3,
+                                           sizeof blocks[0],
+                                           blocks,
+                                           handles};
     nvtxMemRegionsRegister(domain, &batch);
     nvtxMemVirtualRangeDesc_t larger = {2500, memory + 4096};
     nvtxMemRegionsResizeBatch_t resize = {NVTX_EXT_COMPATID_MEM, sizeof resize, NVTX_MEM_TYPE_VIRTUAL_ADDRESS, 1,
-                                          sizeof larger, &larger};
+                                          sizeof larger,         &larger};
     nvtxMemRegionsResize(domain, &resize);
     nvtxMemRegionRef_t refs[2];
     refs[0].pointer = memory;
     refs[1].pointer = memory + 8192;
     nvtxMemRegionsUnregisterBatch_t gone = {NVTX_EXT_COMPATID_MEM, sizeof gone, NVTX_MEM_REGION_REF_TYPE_POINTER, 2,
-                                            sizeof refs[0], refs};
+                                            sizeof refs[0],        refs};
     nvtxMemRegionsUnregister(domain, &gone);
     nvtxMemHeapUnregister(domain, handle);
     free(memory);

@@ -1,4 +1,5 @@
-/* rlimit: limits its own address space after the start, allocates, and starts 600 threads one after the other and 80 at a time. */
+/* rlimit: limits its own address space after the start, allocates, and starts 600 threads one after the other and 80 at
+ * a time. */
 #include <malloc.h>
 #include <pthread.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
-/* silent: lets nobody look at it, fails to become another program, does nothing for a while, then allocates 300,000 blocks
- * of 10 bytes in `later`. */
+/* silent: lets nobody look at it, fails to become another program, does nothing for a while, then allocates 300,000
+ * blocks of 10 bytes in `later`. */
 #include <stdlib.h>
 #include <sys/prctl.h>
 #include <unistd.h>

@@ -1,4 +1,5 @@
-/* strange: calls from a misaligned stack, an image without an environment, a thread whose destructors allocate to the end. */
+/* strange: calls from a misaligned stack, an image without an environment, a thread whose destructors allocate to the
+ * end. */
 #include <pthread.h>
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* unmapped: a thread allocates on a coroutine's stack right below its own, unmaps that, and allocates on one below it. */
+/* unmapped: a thread allocates on a coroutine's stack right below its own, unmaps that, and allocates on one below. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <sys/mman.h>

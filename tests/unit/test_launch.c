@@ -1,7 +1,7 @@
 /* Finding, checking and starting programs; the place of the output. */
 #include "../../profiler/collect/launch.h"
-#include "../../profiler/store/output.h"
 #include "../../profiler/collect/program.h"
+#include "../../profiler/store/output.h"
 #include "scratch.h"
 
 #include <errno.h>

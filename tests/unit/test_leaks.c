@@ -1,9 +1,9 @@
 /* `memprof leaks`: order, grouping, suppressions, start-up blocks, hostile stacks, on a database made here. */
 #include "../../common/db.h"
-#include "../../report/text/leaks.h"
 #include "../../report/query/noise.h"
 #include "../../report/query/views.h"
 #include "../../report/query/walk.h"
+#include "../../report/text/leaks.h"
 #include "scratch.h"
 
 #include <setjmp.h>

@@ -1,8 +1,8 @@
 /* `memprof lines`: names of functions and files, grouping, ranges, columns, on a database made here. */
 #include "../../common/db.h"
-#include "../../report/text/lines.h"
 #include "../../common/match.h"
 #include "../../report/query/views.h"
+#include "../../report/text/lines.h"
 #include "scratch.h"
 
 #include <setjmp.h>

@@ -2,9 +2,9 @@
  * test_symbols.c: names, symbol tables, DWARF of this very program, perf maps, and the tables that workers and the
  * cache exchange.
  */
+#include "../../common/strmap.h"
 #include "../../profiler/symbols/allocator.h"
 #include "../../profiler/symbols/demangle.h"
-#include "../../common/strmap.h"
 #include "../../profiler/symbols/symbols.h"
 #include "../../profiler/symbols/symbols_cache.h"
 #include "../../profiler/symbols/symbols_pool.h"

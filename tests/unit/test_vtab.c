@@ -2,8 +2,8 @@
 #include "../../common/chunk.h"
 #include "../../common/db.h"
 #include "../../common/kind.h"
-#include "../../report/text/sql.h"
 #include "../../report/query/vtab_event.h"
+#include "../../report/text/sql.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -4,8 +4,8 @@
  * unw_step. At exit it appends its totals, and the stacks that differ, to COMPARE_OUT. It contains the unwinder itself,
  * none of the recorder.
  */
-#include "../../profiler/preload/unwind/careful.h"
 #include "../../profiler/preload/sys.h"
+#include "../../profiler/preload/unwind/careful.h"
 #include "../../profiler/preload/unwind/unwind.h"
 #include "libunwind_stack.h"
 

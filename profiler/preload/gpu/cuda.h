@@ -1,15 +1,16 @@
 /*
- * cuda.h: the wrappers around the CUDA driver: which real functions there are, what a call under way knows, what it records.
+ * cuda.h: the wrappers around the CUDA driver: which real functions there are, what a call under way knows, what it
+ * records.
  *
- * A wrapper runs the real function without the thread's guard, so that memory which the driver takes from malloc is recorded
- * as in a plain run; a guard of its own (thread.cuda_sp) keeps out the calls of driver functions that the driver makes itself
- * and those made here to ask it. Nothing here is called while the driver holds locks.
+ * A wrapper runs the real function without the thread's guard, so that memory which the driver takes from malloc is
+ * recorded as in a plain run; a guard of its own (thread.cuda_sp) keeps out the calls of driver functions that the
+ * driver makes itself and those made here to ask it. Nothing here is called while the driver holds locks.
  */
 #ifndef MEMPROF_CUDA_H
 #define MEMPROF_CUDA_H
 
-#include "cuda_abi.h"
 #include "../record.h"
+#include "cuda_abi.h"
 
 #include <errno.h>
 
@@ -18,7 +19,7 @@
 /* --- the driver (cuda_bind.c) --- */
 
 enum cuda_symbol {
-#define CUDA(symbol, ...) CUDA_##symbol,
+#define CUDA(symbol, ...)         CUDA_##symbol,
 #define CUDA_SPECIAL(symbol, ...) CUDA_##symbol,
 #include "cuda.def"
     CUDA_SYMBOLS
@@ -75,7 +76,8 @@ struct cuda_call {
 /* 0: only pass the call on. */
 int cuda_enter(struct cuda_call *c);
 void cuda_leave(struct cuda_call *c);
-/* The real call failed: takes back what was recorded before it, tells a want of memory; size: what it asked for, 0 unknown. */
+/* The real call failed: takes back what was recorded before it, tells a want of memory; size: what it asked for, 0
+ * unknown. */
 void cuda_failed(struct cuda_call *c, int result, uint64_t size);
 
 void cuda_write(struct cuda_call *c, unsigned call, unsigned device, unsigned flags, uint32_t stack,
@@ -84,17 +86,17 @@ uint32_t cuda_stack(struct cuda_call *c);
 
 #define CUDA_COUNT(...) (sizeof((uint64_t[]){__VA_ARGS__}) / sizeof(uint64_t))
 /* With and without the calling stack. */
-#define CUDA_RECORD(c, call, device, flags, ...)                                                             \
-    cuda_write((c), WIRE_CALL_##call, (device), (flags), cuda_stack(c), (const uint64_t[]){__VA_ARGS__},     \
+#define CUDA_RECORD(c, call, device, flags, ...)                                                                       \
+    cuda_write((c), WIRE_CALL_##call, (device), (flags), cuda_stack(c), (const uint64_t[]){__VA_ARGS__},               \
                CUDA_COUNT(__VA_ARGS__), NULL)
-#define CUDA_NOTE(c, call, device, flags, ...)                                                               \
-    cuda_write((c), WIRE_CALL_##call, (device), (flags), 0, (const uint64_t[]){__VA_ARGS__},                 \
-               CUDA_COUNT(__VA_ARGS__), NULL)
+#define CUDA_NOTE(c, call, device, flags, ...)                                                                         \
+    cuda_write((c), WIRE_CALL_##call, (device), (flags), 0, (const uint64_t[]){__VA_ARGS__}, CUDA_COUNT(__VA_ARGS__),  \
+               NULL)
 /* What takes something away: recorded before the real call. */
-#define CUDA_TAKE(c, ...)                                                                                    \
-    do {                                                                                                     \
-        CUDA_NOTE((c), __VA_ARGS__);                                                                         \
-        (c)->taken = 1;                                                                                      \
+#define CUDA_TAKE(c, ...)                                                                                              \
+    do {                                                                                                               \
+        CUDA_NOTE((c), __VA_ARGS__);                                                                                   \
+        (c)->taken = 1;                                                                                                \
     } while (0)
 
 /* Announces the device when it is new; -1 and the like: WIRE_DEVICE_UNKNOWN. */
@@ -121,8 +123,8 @@ static inline uint64_t cuda_product(uint64_t a, uint64_t b)
 void cuda_allocated(struct cuda_call *c, uint64_t p, uint64_t size);
 void cuda_freeing(struct cuda_call *c, uint64_t p);
 void cuda_memory_info(struct cuda_call *c, uint64_t free, uint64_t total);
-uint64_t cuda_array_bytes(uint64_t width, uint64_t height, uint64_t depth, int format, unsigned channels, unsigned flags,
-                          unsigned levels);
+uint64_t cuda_array_bytes(uint64_t width, uint64_t height, uint64_t depth, int format, unsigned channels,
+                          unsigned flags, unsigned levels);
 void cuda_array_created(struct cuda_call *c, cu_handle array, uint64_t size);
 void cuda_vmm_reserved(struct cuda_call *c, uint64_t p, uint64_t size);
 void cuda_vmm_unreserving(struct cuda_call *c, uint64_t p, uint64_t size);
@@ -182,16 +184,15 @@ void cuda_graph_fill(struct cuda_call *c, cu_handle graph, const struct cu_fill_
 
 unsigned cuda_direction(int to_type, int from_type);
 /* Bytes, direction, destination, source of a described copy. */
-#define CUDA_SIDE(copy, side)                                                                                \
-    ((copy)->side##_type == CU_MEMORY_HOST    ? (uint64_t)(copy)->side##_host                                \
-     : (copy)->side##_type == CU_MEMORY_ARRAY ? (uint64_t)(copy)->side##_array                               \
+#define CUDA_SIDE(copy, side)                                                                                          \
+    ((copy)->side##_type == CU_MEMORY_HOST    ? (uint64_t)(copy)->side##_host                                          \
+     : (copy)->side##_type == CU_MEMORY_ARRAY ? (uint64_t)(copy)->side##_array                                         \
                                               : (uint64_t)(copy)->side##_device)
 #define CUDA_SIDES(copy) CUDA_SIDE(copy, to), CUDA_SIDE(copy, from)
-#define CUDA_COPY2D(copy)                                                                                    \
+#define CUDA_COPY2D(copy)                                                                                              \
     cuda_product((copy)->width, (copy)->height), cuda_direction((copy)->to_type, (copy)->from_type), CUDA_SIDES(copy)
-#define CUDA_BYTES3D(copy) cuda_product(cuda_product((copy)->width, (copy)->height), (copy)->depth)
-#define CUDA_COPY3D(copy)                                                                                    \
-    CUDA_BYTES3D(copy), cuda_direction((copy)->to_type, (copy)->from_type), CUDA_SIDES(copy)
+#define CUDA_BYTES3D(copy)     cuda_product(cuda_product((copy)->width, (copy)->height), (copy)->depth)
+#define CUDA_COPY3D(copy)      CUDA_BYTES3D(copy), cuda_direction((copy)->to_type, (copy)->from_type), CUDA_SIDES(copy)
 #define CUDA_COPY3D_PEER(copy) CUDA_BYTES3D(copy), WIRE_PEER, CUDA_SIDES(copy)
 
 #pragma GCC visibility pop

@@ -1,6 +1,6 @@
 /*
- * cuda_abi.h: what the wrappers need of the CUDA driver's documented ABI, so that the build needs no CUDA toolkit. Handles are
- * void pointers here, results ints. tests/cuda/abi.c compares this with cuda.h where there is one.
+ * cuda_abi.h: what the wrappers need of the CUDA driver's documented ABI, so that the build needs no CUDA toolkit.
+ * Handles are void pointers here, results ints. tests/cuda/abi.c compares this with cuda.h where there is one.
  */
 #ifndef MEMPROF_CUDA_ABI_H
 #define MEMPROF_CUDA_ABI_H
@@ -110,20 +110,20 @@ struct cu_array_requirements { /* CUDA_ARRAY_MEMORY_REQUIREMENTS */
 };
 
 /* One side of a copy; `number` is unsigned before 3.2 and size_t since. */
-#define CU_SIDE2(side, number, address) \
-    number side##_x, side##_y;          \
-    int side##_type;                    \
-    void *side##_host;                  \
-    address side##_device;              \
-    cu_handle side##_array;             \
+#define CU_SIDE2(side, number, address)                                                                                \
+    number side##_x, side##_y;                                                                                         \
+    int side##_type;                                                                                                   \
+    void *side##_host;                                                                                                 \
+    address side##_device;                                                                                             \
+    cu_handle side##_array;                                                                                            \
     number side##_pitch
-#define CU_SIDE3(side, number, address)                     \
-    number side##_x, side##_y, side##_z, side##_lod;        \
-    int side##_type;                                        \
-    void *side##_host;                                      \
-    address side##_device;                                  \
-    cu_handle side##_array;                                 \
-    void *side##_context; /* reserved but in a peer copy */ \
+#define CU_SIDE3(side, number, address)                                                                                \
+    number side##_x, side##_y, side##_z, side##_lod;                                                                   \
+    int side##_type;                                                                                                   \
+    void *side##_host;                                                                                                 \
+    address side##_device;                                                                                             \
+    cu_handle side##_array;                                                                                            \
+    void *side##_context; /* reserved but in a peer copy */                                                            \
     number side##_pitch, side##_height
 
 struct cu_copy2d1 { /* CUDA_MEMCPY2D_v1 */

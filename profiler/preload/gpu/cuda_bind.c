@@ -1,6 +1,6 @@
 /* Finding the driver and its functions, and the hook for a pointer that a look-up gave. */
-#include "cuda.h"
 #include "../real.h"
+#include "cuda.h"
 
 #include <dlfcn.h>
 #include <link.h>

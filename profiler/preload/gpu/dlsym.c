@@ -3,8 +3,8 @@
  * that save the arguments, ask a filter, and either return a hook of the CUDA driver or jump to the real function as if
  * it had been called directly.
  */
-#include "cuda.h"
 #include "../real.h"
+#include "cuda.h"
 
 #include <dlfcn.h>
 

@@ -1,7 +1,7 @@
 /* The wrappers of cuda.def: exported, so that programs linked with libcuda call them, and given out by dlsym and
  * cuGetProcAddress in place of the driver's functions. */
-#include "cuda.h"
 #include "../real.h"
+#include "cuda.h"
 
 /* The real call, between what it takes away and what it gives. A symbol that this driver lacks fails as the driver's
  * own look-up would. The alias: the exported name may be another library's, which was loaded before this one. */

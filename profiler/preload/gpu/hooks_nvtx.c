@@ -5,8 +5,8 @@
  * does. A tool of the user's own is loaded first and called after us: what it returns is what the program gets.
  */
 #include "../call.h"
-#include "nvtx.h"
 #include "../real.h"
+#include "nvtx.h"
 
 #include <dlfcn.h>
 #include <errno.h>

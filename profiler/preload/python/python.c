@@ -1,8 +1,8 @@
 #include "python.h"
 
+#include "../sys.h"
 #include "../unwind/modules.h"
 #include "python_layout.h"
-#include "../sys.h"
 
 #include <pthread.h>
 

@@ -33,21 +33,21 @@ struct python_seen {
     uint64_t previous, instruction, code; /* its words */
     uint64_t print;                       /* of the code; 0: none */
     const struct python_contents *contents;
-    uint64_t sum;                         /* hash of it and all outside it */
-    uint32_t look;                        /* what of its code is to be looked at */
-    uint32_t frames;                      /* so many up to here, but for those that run no code */
+    uint64_t sum;    /* hash of it and all outside it */
+    uint32_t look;   /* what of its code is to be looked at */
+    uint32_t frames; /* so many up to here, but for those that run no code */
 };
 #define PYTHON_SEARCH 4 /* remembered frames that a frame is looked for among; outer ones that may run its code */
 struct python_memory {
     uint32_t count;
-    uint32_t pause; /* walks without memory, before it is tried again */
+    uint32_t pause;                                         /* walks without memory, before it is tried again */
     struct python_seen seen[PYTHON_SEARCH + PYTHON_FRAMES]; /* outermost first; the first are none */
     struct python_contents contents[PYTHON_SEARCH + PYTHON_FRAMES];
     uint64_t steps[PYTHON_FRAMES]; /* innermost first */
 };
 
-/* The hash of this thread's Python frames, `most` of them at most; 0: none. The hot path. m: NULL: nothing is remembered;
- * the hash is the same. */
+/* The hash of this thread's Python frames, `most` of them at most; 0: none. The hot path. m: NULL: nothing is
+ * remembered; the hash is the same. */
 uint64_t python_hash(struct python_memory *m, unsigned most);
 
 struct python_frame {
@@ -81,8 +81,8 @@ int python_code_read(uint64_t code, struct python_code *out);
 unsigned python_join(const uint64_t *pcs, const uint64_t *sps, unsigned native_count, const struct python_frame *frames,
                      unsigned count, uint64_t *out, unsigned most, int *is_cut);
 
-/* Whether an mmap with this return address and length is the interpreter's, for an arena of small objects. Its module must
- * be known already: after the stack was taken. */
+/* Whether an mmap with this return address and length is the interpreter's, for an arena of small objects. Its module
+ * must be known already: after the stack was taken. */
 struct cfi_work;
 int python_takes_arena(uint64_t pc, uint64_t length, struct cfi_work *work);
 

@@ -1,8 +1,8 @@
 /* Finding the interpreter among the loaded modules: by what it exports, looked up without dlsym. */
 #include "../unwind/modules.h"
+#include "../unwind/rules.h"
 #include "python.h"
 #include "python_layout.h"
-#include "../unwind/rules.h"
 
 #include <dlfcn.h>
 

@@ -1,7 +1,8 @@
 /*
- * python_layout.h: where CPython's structures have what we read, by version: from the headers of 3.9.18, 3.10.13, 3.11.2
- * and 3.11.7, 3.12.1, and from what 3.13 and 3.14 publish about themselves. Offsets within a second number of the version
- * do not change but for the runtime's (tss), and what is read is checked before it is believed (python.c).
+ * python_layout.h: where CPython's structures have what we read, by version: from the headers
+ * of 3.9.18, 3.10.13, 3.11.2 and 3.11.7, 3.12.1, and from what 3.13 and 3.14 publish about themselves. Offsets within a
+ * second number of the version do not change but for the runtime's (tss), and what is read is checked before it is
+ * believed (python.c).
  */
 #ifndef MEMPROF_PYTHON_LAYOUT_H
 #define MEMPROF_PYTHON_LAYOUT_H
@@ -46,9 +47,9 @@ struct python_state {
     uint64_t runtime_bytes;
     uint64_t arena_getter; /* PyObject_GetArenaAllocator; 0: the allocator is in the runtime */
     uint64_t arena_alloc;  /* the function that takes arenas; 0: none was taken yet */
-    uint32_t may_go;               /* a dlclose may unload it */
-    uint32_t closing;              /* dlcloses under way */
-    uint32_t is_verified;          /* frames were found where the layout says */
+    uint32_t may_go;       /* a dlclose may unload it */
+    uint32_t closing;      /* dlcloses under way */
+    uint32_t is_verified;  /* frames were found where the layout says */
     uint32_t failures, looks;
     uint32_t key; /* of the thread's state, + 1, where it is not in the runtime at l->tss; 0: it is */
     struct python_layout layout;
@@ -80,13 +81,14 @@ INLINE uint64_t this_thread(void)
     return id;
 }
 
-
 #pragma GCC visibility pop
 
 #define OBJECTS(ascii, more)                                                                                           \
     .ob_type = 8, .tp_name = 24, .text_length = 16, .text_state = 32, .ascii_bytes = (ascii), .compact_more = (more),  \
     .bytes_size = 16, .bytes_data = 32
 
+/* A paragraph for each version, to be compared with the one before. */
+/* clang-format off */
 static const struct python_layout python_layouts[] = {
     {.minor = 9, .tss = 584, .finalizing = 16, .current = 568, .head = 32, .main = 40, .thread_id = 176, .frame = 24,
      .cframe_frame = NOT_THERE, .code = 32, .instruction = 104, .previous = 24, .filename = 104, .name = 112,
@@ -104,5 +106,6 @@ static const struct python_layout python_layouts[] = {
     {.minor = 13, .tss = 2160, .cframe_frame = NOT_THERE, .compact_more = 16}, /* the rest is published */
     {.minor = 14, .tss = 2160, .cframe_frame = NOT_THERE, .compact_more = 16},
 };
+/* clang-format on */
 
 #endif

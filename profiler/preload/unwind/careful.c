@@ -1,7 +1,7 @@
 #include "careful.h"
 
-#include "modules.h"
 #include "../sys.h"
+#include "modules.h"
 
 /* How far below the known part of a stack we look for pages that belong to it. */
 #define OWN_STACK_REACH (64ull << 20)

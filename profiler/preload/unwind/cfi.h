@@ -59,10 +59,10 @@ int cfi_find_row(const struct cfi_image *image, uint64_t address, struct cfi_wor
 uint64_t cfi_function(const struct cfi_image *image, uint64_t address, struct cfi_work *work);
 
 /*
- * Rules, in a word whose middle is left for its owner's use: bits 0..2 type, 3 whether rbp is saved, 4..10 where: 128 - k for
- * CFA - 8k (k = 1, the return address itself, where it is not saved, so that there is always something to read), 48..63
- * offset / 8, so that two bytes of memory are the offset. For RSP and RBP: CFA = register + offset, at least register + 8,
- * and the slot is not below the register. The return address is at CFA - 8.
+ * Rules, in a word whose middle is left for its owner's use: bits 0..2 type, 3 whether rbp is saved, 4..10 where: 128 -
+ * k for CFA - 8k (k = 1, the return address itself, where it is not saved, so that there is always something to
+ * read), 48..63 offset / 8, so that two bytes of memory are the offset. For RSP and RBP: CFA = register + offset, at
+ * least register + 8, and the slot is not below the register. The return address is at CFA - 8.
  */
 enum cfi_rule_type {
     RULE_NONE = 0,
@@ -76,12 +76,12 @@ enum cfi_rule_type {
 };
 #define RULE(type, slot, offset8)                                                                                      \
     ((uint64_t)(type) | ((slot) ? 8 : 0) | (128 - (uint64_t)((slot) ? (slot) : 1)) << 4 | (uint64_t)(offset8) << 48)
-#define RULE_TYPE(rule)       ((unsigned)(rule)&7)
-#define RULE_SAVES_RBP(rule)  ((rule)&8)
-#define RULE_WHERE(rule)      ((rule) >> 4 & 127)
-#define RULE_SLOT(rule)       (RULE_SAVES_RBP(rule) ? 128 - RULE_WHERE(rule) : 0) /* k; 0: not saved */
-#define RULE_OFFSET(rule)     ((rule) >> 48 << 3)
-#define RULE_UNUSED               (((1ull << 37) - 1) << 11)
+#define RULE_TYPE(rule)      ((unsigned)(rule)&7)
+#define RULE_SAVES_RBP(rule) ((rule)&8)
+#define RULE_WHERE(rule)     ((rule) >> 4 & 127)
+#define RULE_SLOT(rule)      (RULE_SAVES_RBP(rule) ? 128 - RULE_WHERE(rule) : 0) /* k; 0: not saved */
+#define RULE_OFFSET(rule)    ((rule) >> 48 << 3)
+#define RULE_UNUSED          (((1ull << 37) - 1) << 11)
 
 /* ucontext of a signal frame, from its rsp */
 enum { SIGNAL_RBP = 120, SIGNAL_RSP = 160, SIGNAL_RIP = 168 };

@@ -30,7 +30,8 @@ void modules_sweep(void);
 /* In a forked child: nothing is announced, and no thread holds the table. */
 void modules_forget(void);
 
-/* A module was announced, or is gone. Whoever wants to know defines these (python/python_find.c). Never two calls at once. */
+/* A module was announced, or is gone. Whoever wants to know defines these (python/python_find.c). Never two calls at
+ * once. */
 void modules_watch_seen(const struct link_map *map, uint64_t start);
 void modules_watch_gone(uint64_t start);
 

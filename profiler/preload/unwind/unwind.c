@@ -1,9 +1,9 @@
 #include "unwind.h"
 
+#include "../sys.h"
 #include "careful.h"
 #include "modules.h"
 #include "rules.h"
-#include "../sys.h"
 
 #include <dlfcn.h>
 #include <signal.h>

@@ -61,8 +61,8 @@ enum unwind_above {
     UNWIND_SIGNAL, /* one is, with a signal frame inside it */
     UNWIND_NO_HOOK,
 };
-/* What lies on the stack outside s. Where the walk gets lost it goes by sp: that of the hook's caller is hook_sp. t: where
- * the thread has working memory; it may be NULL. */
+/* What lies on the stack outside s. Where the walk gets lost it goes by sp: that of the hook's caller is hook_sp. t:
+ * where the thread has working memory; it may be NULL. */
 enum unwind_above unwind_above(struct unwind_thread *t, struct unwind_state s, uint64_t hook_sp);
 
 /* After a real dlclose: rules and announcements of modules that are gone go too, and hashes change, so that a reused
@@ -127,14 +127,15 @@ enum { UNWIND_PATIENCE = 2, UNWIND_PATIENCE_MOST = 1024 };
 struct unwind_thread {
     uint64_t low, high; /* the part of the thread's own stack that is known to be readable; empty where unknown */
     uint64_t top;
-    uint64_t gap; /* what lies below this is not to be read, so no stack of the thread's; 0: not met yet */
+    uint64_t gap;       /* what lies below this is not to be read, so no stack of the thread's; 0: not met yet */
     uint32_t gap_count; /* times that this was believed */
     uint32_t depth_max;
     uint32_t epoch;       /* of the remembered stack */
     uint32_t frame_count; /* of it; 0: nothing is remembered */
     uint32_t flags;       /* of it */
-    uint32_t walk_depth; /* of the last unwind: so many addresses in walk.pcs, then all that is remembered | WALK_ALONE */
-    uint32_t learned;    /* 1 + the frames that were remembered before all were; 0: they came back since */
+    uint32_t
+        walk_depth;   /* of the last unwind: so many addresses in walk.pcs, then all that is remembered | WALK_ALONE */
+    uint32_t learned; /* 1 + the frames that were remembered before all were; 0: they came back since */
     uint32_t same_count; /* times in succession that the outermost new frame came back */
     uint32_t patience;   /* all frames are remembered when it has come back so often */
     uint32_t stays_at;   /* that frame: so many are remembered outside it */
@@ -143,7 +144,7 @@ struct unwind_thread {
     struct unwind_check checks[3 * UNWIND_FRAMES + 1];
     struct unwind_step steps[UNWIND_FRAMES];
     struct unwind_walk walk;
-    uint32_t unmaps;                           /* unwind_unmaps when low, high and the frames were known to be there */
+    uint32_t unmaps; /* unwind_unmaps when low, high and the frames were known to be there */
     uint32_t nested_depth;
     struct unwind_walk nested;
     struct careful above;

@@ -20,8 +20,14 @@ struct alloc *alloc_add(CUdeviceptr address, size_t size, enum alloc_kind kind, 
     struct alloc *alloc = calloc(1, sizeof *alloc);
     if (!alloc)
         return NULL;
-    *alloc = (struct alloc){ .address = address, .size = size, .span = page_round(size), .kind = kind, .device = device,
-                             .ctx = ctx, .fd = -1, .buffer_id = sim_ids++ };
+    *alloc = (struct alloc){.address = address,
+                            .size = size,
+                            .span = page_round(size),
+                            .kind = kind,
+                            .device = device,
+                            .ctx = ctx,
+                            .fd = -1,
+                            .buffer_id = sim_ids++};
     struct alloc **node = tsearch(alloc, &tree, compare);
     if (node && *node == alloc)
         return alloc;
@@ -31,7 +37,7 @@ struct alloc *alloc_add(CUdeviceptr address, size_t size, enum alloc_kind kind, 
 
 struct alloc *alloc_at(CUdeviceptr address)
 {
-    const struct alloc key = { .address = address, .size = 1 };
+    const struct alloc key = {.address = address, .size = 1};
     struct alloc **node = tfind(&key, &tree, compare);
     return node ? *node : NULL;
 }
@@ -44,7 +50,7 @@ struct alloc *alloc_base(CUdeviceptr address)
 
 int alloc_overlaps(CUdeviceptr address, size_t size)
 {
-    const struct alloc key = { .address = address, .size = size };
+    const struct alloc key = {.address = address, .size = size};
     return tfind(&key, &tree, compare) != NULL;
 }
 
@@ -84,7 +90,7 @@ void alloc_forget(struct alloc *alloc)
 
 void alloc_release(struct alloc *alloc)
 {
-    static const enum ledger_what kinds[A_KINDS] = { [A_PLAIN] = L_PLAIN, [A_MANAGED] = L_MANAGED, [A_HOST] = L_HOST };
+    static const enum ledger_what kinds[A_KINDS] = {[A_PLAIN] = L_PLAIN, [A_MANAGED] = L_MANAGED, [A_HOST] = L_HOST};
     if (alloc->kind == A_PLAIN || alloc->kind == A_MANAGED || alloc->kind == A_HOST)
         ledger_free(alloc->device, kinds[alloc->kind], alloc->size);
     if (alloc->charged)
@@ -118,7 +124,7 @@ static void collect(const void *node, VISIT visit, void *data)
 
 void alloc_each(int (*visit)(struct alloc *alloc, void *data), void *data)
 {
-    struct list list = { 0 };
+    struct list list = {0};
     twalk_r(tree, collect, &list);
     for (size_t i = 0; i < list.count; i++)
         if (visit(list.items[i], data))

@@ -19,13 +19,16 @@ static size_t format_bytes(CUarray_format format)
 {
     switch (format) {
     case CU_AD_FORMAT_UNSIGNED_INT8:
-    case CU_AD_FORMAT_SIGNED_INT8: return 1;
+    case CU_AD_FORMAT_SIGNED_INT8:
+        return 1;
     case CU_AD_FORMAT_UNSIGNED_INT16:
     case CU_AD_FORMAT_SIGNED_INT16:
-    case CU_AD_FORMAT_HALF: return 2;
+    case CU_AD_FORMAT_HALF:
+        return 2;
     case CU_AD_FORMAT_UNSIGNED_INT32:
     case CU_AD_FORMAT_SIGNED_INT32:
-    case CU_AD_FORMAT_FLOAT: return 4;
+    case CU_AD_FORMAT_FLOAT:
+        return 4;
     }
     return 0;
 }
@@ -51,7 +54,8 @@ static CUresult array_size(struct CUarray_st *array)
     const CUDA_ARRAY3D_DESCRIPTOR *d = &array->desc;
     size_t height = d->Height ? d->Height : 1, depth = d->Depth ? d->Depth : 1;
     array->element_bytes = format_bytes(d->Format) * d->NumChannels;
-    NEED(array->element_bytes && d->Width && (d->NumChannels == 1 || d->NumChannels == 2 || d->NumChannels == 4), INVALID_VALUE);
+    NEED(array->element_bytes && d->Width && (d->NumChannels == 1 || d->NumChannels == 2 || d->NumChannels == 4),
+         INVALID_VALUE);
     NEED(d->Height || !d->Depth || (d->Flags & 1), INVALID_VALUE); /* layered: depth without height */
     if (__builtin_mul_overflow(d->Width, array->element_bytes, &array->row_bytes) ||
         __builtin_mul_overflow(array->row_bytes, height, &array->bytes) ||
@@ -121,20 +125,20 @@ API cuArray3DCreate_v2(CUarray *out, const CUDA_ARRAY3D_DESCRIPTOR *desc)
 API cuArray3DCreate(CUarray *out, const CUDA_ARRAY3D_DESCRIPTOR_v1 *d)
 {
     NEED(d, INVALID_VALUE);
-    CUDA_ARRAY3D_DESCRIPTOR wide = { d->Width, d->Height, d->Depth, d->Format, d->NumChannels, d->Flags };
+    CUDA_ARRAY3D_DESCRIPTOR wide = {d->Width, d->Height, d->Depth, d->Format, d->NumChannels, d->Flags};
     return cuArray3DCreate_v2(out, &wide);
 }
 API cuArrayCreate_v2(CUarray *out, const CUDA_ARRAY_DESCRIPTOR *d)
 {
     BEGIN;
     NEED(d, INVALID_VALUE);
-    CUDA_ARRAY3D_DESCRIPTOR wide = { d->Width, d->Height, 0, d->Format, d->NumChannels, 0 };
+    CUDA_ARRAY3D_DESCRIPTOR wide = {d->Width, d->Height, 0, d->Format, d->NumChannels, 0};
     return array_create(out, &wide, 0);
 }
 API cuArrayCreate(CUarray *out, const CUDA_ARRAY_DESCRIPTOR_v1 *d)
 {
     NEED(d, INVALID_VALUE);
-    CUDA_ARRAY_DESCRIPTOR wide = { d->Width, d->Height, d->Format, d->NumChannels };
+    CUDA_ARRAY_DESCRIPTOR wide = {d->Width, d->Height, d->Format, d->NumChannels};
     return cuArrayCreate_v2(out, &wide);
 }
 
@@ -160,7 +164,8 @@ API cuArray3DGetDescriptor(CUDA_ARRAY3D_DESCRIPTOR_v1 *out, CUarray array)
     CUDA_ARRAY3D_DESCRIPTOR d;
     CUresult error = out ? cuArray3DGetDescriptor_v2(&d, array) : CUDA_ERROR_INVALID_VALUE;
     if (!error)
-        *out = (CUDA_ARRAY3D_DESCRIPTOR_v1){ (unsigned)d.Width, (unsigned)d.Height, (unsigned)d.Depth, d.Format, d.NumChannels, d.Flags };
+        *out = (CUDA_ARRAY3D_DESCRIPTOR_v1){(unsigned)d.Width, (unsigned)d.Height, (unsigned)d.Depth,
+                                            d.Format,          d.NumChannels,      d.Flags};
     return error;
 }
 API cuArrayGetDescriptor_v2(CUDA_ARRAY_DESCRIPTOR *out, CUarray array)
@@ -168,7 +173,7 @@ API cuArrayGetDescriptor_v2(CUDA_ARRAY_DESCRIPTOR *out, CUarray array)
     CUDA_ARRAY3D_DESCRIPTOR d;
     CUresult error = out ? cuArray3DGetDescriptor_v2(&d, array) : CUDA_ERROR_INVALID_VALUE;
     if (!error)
-        *out = (CUDA_ARRAY_DESCRIPTOR){ d.Width, d.Height, d.Format, d.NumChannels };
+        *out = (CUDA_ARRAY_DESCRIPTOR){d.Width, d.Height, d.Format, d.NumChannels};
     return error;
 }
 API cuArrayGetDescriptor(CUDA_ARRAY_DESCRIPTOR_v1 *out, CUarray array)
@@ -176,7 +181,7 @@ API cuArrayGetDescriptor(CUDA_ARRAY_DESCRIPTOR_v1 *out, CUarray array)
     CUDA_ARRAY3D_DESCRIPTOR d;
     CUresult error = out ? cuArray3DGetDescriptor_v2(&d, array) : CUDA_ERROR_INVALID_VALUE;
     if (!error)
-        *out = (CUDA_ARRAY_DESCRIPTOR_v1){ (unsigned)d.Width, (unsigned)d.Height, d.Format, d.NumChannels };
+        *out = (CUDA_ARRAY_DESCRIPTOR_v1){(unsigned)d.Width, (unsigned)d.Height, d.Format, d.NumChannels};
     return error;
 }
 
@@ -185,7 +190,7 @@ API cuArrayGetMemoryRequirements(CUDA_ARRAY_MEMORY_REQUIREMENTS *out, CUarray ar
     BEGIN;
     NEED(out && device_valid(device), INVALID_VALUE);
     NEED(array_valid(array), INVALID_HANDLE);
-    *out = (CUDA_ARRAY_MEMORY_REQUIREMENTS){ .size = array->bytes, .alignment = 512 };
+    *out = (CUDA_ARRAY_MEMORY_REQUIREMENTS){.size = array->bytes, .alignment = 512};
     return CUDA_SUCCESS;
 }
 
@@ -282,7 +287,7 @@ API cuMipmappedArrayGetMemoryRequirements(CUDA_ARRAY_MEMORY_REQUIREMENTS *out, C
     BEGIN;
     NEED(out && device_valid(device), INVALID_VALUE);
     NEED(mipmap_valid(mipmap), INVALID_HANDLE);
-    *out = (CUDA_ARRAY_MEMORY_REQUIREMENTS){ .size = mipmap->bytes, .alignment = 512 };
+    *out = (CUDA_ARRAY_MEMORY_REQUIREMENTS){.size = mipmap->bytes, .alignment = 512};
     return CUDA_SUCCESS;
 }
 API cuMipmappedArrayGetSparseProperties(CUDA_ARRAY_SPARSE_PROPERTIES *out, CUmipmappedArray mipmap)

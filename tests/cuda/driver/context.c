@@ -123,8 +123,16 @@ static CUresult release(CUdevice device)
         context_end(ctx);
     return CUDA_SUCCESS;
 }
-API cuDevicePrimaryCtxRelease(CUdevice device) { BEGIN; return release(device); }
-API cuDevicePrimaryCtxRelease_v2(CUdevice device) { BEGIN; return release(device); }
+API cuDevicePrimaryCtxRelease(CUdevice device)
+{
+    BEGIN;
+    return release(device);
+}
+API cuDevicePrimaryCtxRelease_v2(CUdevice device)
+{
+    BEGIN;
+    return release(device);
+}
 
 /* Frees all; those who retained it still have to release it. It works again when it is next retained. */
 static CUresult reset(CUdevice device)
@@ -134,8 +142,16 @@ static CUresult reset(CUdevice device)
         context_end(sim_devices[device].primary);
     return CUDA_SUCCESS;
 }
-API cuDevicePrimaryCtxReset(CUdevice device) { BEGIN; return reset(device); }
-API cuDevicePrimaryCtxReset_v2(CUdevice device) { BEGIN; return reset(device); }
+API cuDevicePrimaryCtxReset(CUdevice device)
+{
+    BEGIN;
+    return reset(device);
+}
+API cuDevicePrimaryCtxReset_v2(CUdevice device)
+{
+    BEGIN;
+    return reset(device);
+}
 
 API cuDevicePrimaryCtxGetState(CUdevice device, unsigned *flags, int *active)
 {
@@ -158,8 +174,16 @@ static CUresult set_flags(CUdevice device, unsigned flags, int while_active)
     ctx->flags = flags;
     return CUDA_SUCCESS;
 }
-API cuDevicePrimaryCtxSetFlags(CUdevice device, unsigned flags) { BEGIN; return set_flags(device, flags, 0); }
-API cuDevicePrimaryCtxSetFlags_v2(CUdevice device, unsigned flags) { BEGIN; return set_flags(device, flags, 1); }
+API cuDevicePrimaryCtxSetFlags(CUdevice device, unsigned flags)
+{
+    BEGIN;
+    return set_flags(device, flags, 0);
+}
+API cuDevicePrimaryCtxSetFlags_v2(CUdevice device, unsigned flags)
+{
+    BEGIN;
+    return set_flags(device, flags, 1);
+}
 
 /* --- created ones --- */
 
@@ -179,8 +203,16 @@ static CUresult create(CUcontext *out, unsigned flags, CUdevice device, unsigned
     *out = ctx;
     return CUDA_SUCCESS;
 }
-API cuCtxCreate(CUcontext *out, unsigned flags, CUdevice device) { BEGIN; return create(out, flags, device, 3010); }
-API cuCtxCreate_v2(CUcontext *out, unsigned flags, CUdevice device) { BEGIN; return create(out, flags, device, 3020); }
+API cuCtxCreate(CUcontext *out, unsigned flags, CUdevice device)
+{
+    BEGIN;
+    return create(out, flags, device, 3010);
+}
+API cuCtxCreate_v2(CUcontext *out, unsigned flags, CUdevice device)
+{
+    BEGIN;
+    return create(out, flags, device, 3020);
+}
 API cuCtxCreate_v3(CUcontext *out, void *affinity, int count, unsigned flags, CUdevice device)
 {
     BEGIN;
@@ -202,8 +234,16 @@ static CUresult destroy(CUcontext ctx)
     context_forget(ctx);
     return CUDA_SUCCESS;
 }
-API cuCtxDestroy(CUcontext ctx) { BEGIN; return destroy(ctx); }
-API cuCtxDestroy_v2(CUcontext ctx) { BEGIN; return destroy(ctx); }
+API cuCtxDestroy(CUcontext ctx)
+{
+    BEGIN;
+    return destroy(ctx);
+}
+API cuCtxDestroy_v2(CUcontext ctx)
+{
+    BEGIN;
+    return destroy(ctx);
+}
 
 API cuCtxAttach(CUcontext *out, unsigned flags)
 {
@@ -234,8 +274,16 @@ static CUresult push(CUcontext ctx)
     stack[depth++] = ctx;
     return CUDA_SUCCESS;
 }
-API cuCtxPushCurrent(CUcontext ctx) { BEGIN; return push(ctx); }
-API cuCtxPushCurrent_v2(CUcontext ctx) { BEGIN; return push(ctx); }
+API cuCtxPushCurrent(CUcontext ctx)
+{
+    BEGIN;
+    return push(ctx);
+}
+API cuCtxPushCurrent_v2(CUcontext ctx)
+{
+    BEGIN;
+    return push(ctx);
+}
 
 static CUresult pop(CUcontext *out)
 {
@@ -245,8 +293,16 @@ static CUresult pop(CUcontext *out)
         *out = stack[depth];
     return CUDA_SUCCESS;
 }
-API cuCtxPopCurrent(CUcontext *out) { BEGIN; return pop(out); }
-API cuCtxPopCurrent_v2(CUcontext *out) { BEGIN; return pop(out); }
+API cuCtxPopCurrent(CUcontext *out)
+{
+    BEGIN;
+    return pop(out);
+}
+API cuCtxPopCurrent_v2(CUcontext *out)
+{
+    BEGIN;
+    return pop(out);
+}
 
 API cuCtxSetCurrent(CUcontext ctx)
 {
@@ -277,7 +333,11 @@ static CUresult device_of(CUdevice *device, struct CUctx_st *ctx)
     *device = ctx->device;
     return CUDA_SUCCESS;
 }
-API cuCtxGetDevice(CUdevice *device) { BEGIN_CONTEXT; return device_of(device, ctx); }
+API cuCtxGetDevice(CUdevice *device)
+{
+    BEGIN_CONTEXT;
+    return device_of(device, ctx);
+}
 API cuCtxGetDevice_v2(CUdevice *device, CUcontext which)
 {
     BEGIN_CONTEXT;
@@ -294,7 +354,11 @@ static CUresult synchronize(struct CUctx_st *ctx)
     pool_trim_device(ctx->device);
     return CUDA_SUCCESS;
 }
-API cuCtxSynchronize(void) { BEGIN_CONTEXT; return synchronize(ctx); }
+API cuCtxSynchronize(void)
+{
+    BEGIN_CONTEXT;
+    return synchronize(ctx);
+}
 API cuCtxSynchronize_v2(CUcontext which)
 {
     BEGIN_CONTEXT;
@@ -302,7 +366,13 @@ API cuCtxSynchronize_v2(CUcontext which)
     return synchronize(which ? which : ctx);
 }
 
-API cuCtxGetFlags(unsigned *flags) { BEGIN_CONTEXT; NEED(flags, INVALID_VALUE); *flags = ctx->flags; return CUDA_SUCCESS; }
+API cuCtxGetFlags(unsigned *flags)
+{
+    BEGIN_CONTEXT;
+    NEED(flags, INVALID_VALUE);
+    *flags = ctx->flags;
+    return CUDA_SUCCESS;
+}
 API cuCtxGetId(CUcontext which, unsigned long long *id)
 {
     BEGIN_CONTEXT;
@@ -317,8 +387,19 @@ API cuCtxGetApiVersion(CUcontext which, unsigned *version)
     *version = which ? which->version : ctx->version;
     return CUDA_SUCCESS;
 }
-API cuCtxGetLimit(size_t *value, int limit) { BEGIN_CONTEXT; NEED(value && limit >= 0, INVALID_VALUE); *value = limit ? 8 * MIB : 1024; return CUDA_SUCCESS; }
-API cuCtxSetLimit(int limit, size_t value) { BEGIN_CONTEXT; NEED(limit >= 0 && value, INVALID_VALUE); return CUDA_SUCCESS; }
+API cuCtxGetLimit(size_t *value, int limit)
+{
+    BEGIN_CONTEXT;
+    NEED(value && limit >= 0, INVALID_VALUE);
+    *value = limit ? 8 * MIB : 1024;
+    return CUDA_SUCCESS;
+}
+API cuCtxSetLimit(int limit, size_t value)
+{
+    BEGIN_CONTEXT;
+    NEED(limit >= 0 && value, INVALID_VALUE);
+    return CUDA_SUCCESS;
+}
 API cuCtxGetStreamPriorityRange(int *least, int *greatest)
 {
     BEGIN_CONTEXT;

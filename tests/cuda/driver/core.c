@@ -93,7 +93,7 @@ struct sim_guard sim_enter(int needs_init)
 {
     pthread_once(&once, configure);
     pthread_mutex_lock(&lock);
-    struct sim_guard guard = { CUDA_SUCCESS, 1 };
+    struct sim_guard guard = {CUDA_SUCCESS, 1};
     if (needs_init && (!initialized || forked))
         guard.error = CUDA_ERROR_NOT_INITIALIZED;
     return guard;
@@ -193,8 +193,16 @@ static CUresult uuid(CUuuid *out, CUdevice device)
     out->bytes[15] = (char)device;
     return CUDA_SUCCESS;
 }
-API cuDeviceGetUuid(CUuuid *out, CUdevice device) { BEGIN; return uuid(out, device); }
-API cuDeviceGetUuid_v2(CUuuid *out, CUdevice device) { BEGIN; return uuid(out, device); }
+API cuDeviceGetUuid(CUuuid *out, CUdevice device)
+{
+    BEGIN;
+    return uuid(out, device);
+}
+API cuDeviceGetUuid_v2(CUuuid *out, CUdevice device)
+{
+    BEGIN;
+    return uuid(out, device);
+}
 
 API cuDeviceTotalMem_v2(size_t *bytes, CUdevice device)
 {
@@ -215,12 +223,15 @@ API cuDeviceTotalMem(unsigned *bytes, CUdevice device)
 
 API cuDeviceGetAttribute(int *value, int attribute, CUdevice device)
 {
+    /* pairs, many to a line */
+    /* clang-format off */
     static const struct { int attribute, value; } known[] = {
-        { 1, 1024 }, { 2, 1024 }, { 3, 1024 }, { 4, 64 }, { 5, 2147483647 }, { 6, 65535 }, { 7, 65535 }, { 8, 49152 },
-        { 10, 32 }, { 11, 2147483647 }, { 14, 512 }, { 16, 8 }, { 19, 1 }, { 31, 1 }, { 39, 2048 }, { 40, 2 }, { 41, 1 },
-        { 51, 32 }, { 75, 9 }, { 76, 0 }, { 83, 1 }, { 88, 0 }, { 89, 1 }, { 99, 1 }, { 102, 1 }, { 103, 1 },
-        { 115, 1 } /* memory pools */, { 119, 1 } /* their handle types */, { 132, 1 } /* multicast */,
+        {1, 1024}, {2, 1024}, {3, 1024}, {4, 64}, {5, 2147483647}, {6, 65535}, {7, 65535}, {8, 49152},
+        {10, 32}, {11, 2147483647}, {14, 512}, {16, 8}, {19, 1}, {31, 1}, {39, 2048}, {40, 2}, {41, 1},
+        {51, 32}, {75, 9}, {76, 0}, {83, 1}, {88, 0}, {89, 1}, {99, 1}, {102, 1}, {103, 1},
+        {115, 1} /* memory pools */, {119, 1} /* their handle types */, {132, 1} /* multicast */,
     };
+    /* clang-format on */
     BEGIN;
     NEED(value && attribute > 0, INVALID_VALUE);
     NEED(device_valid(device), INVALID_DEVICE);
@@ -264,23 +275,40 @@ API cuDeviceComputeCapability(int *major, int *minor, CUdevice device)
 
 /* --- errors --- */
 
-static const struct { int code; const char *name, *text; } errors[] = {
-#define E(name, text) { CUDA_##name, "CUDA_" #name, text }
-    E(SUCCESS, "no error"), E(ERROR_INVALID_VALUE, "invalid argument"), E(ERROR_OUT_OF_MEMORY, "out of memory"),
-    E(ERROR_NOT_INITIALIZED, "initialization error"), E(ERROR_DEINITIALIZED, "driver shutting down"),
-    E(ERROR_NO_DEVICE, "no CUDA-capable device is detected"), E(ERROR_INVALID_DEVICE, "invalid device ordinal"),
-    E(ERROR_INVALID_IMAGE, "device kernel image is invalid"), E(ERROR_INVALID_CONTEXT, "invalid device context"),
-    E(ERROR_MAP_FAILED, "mapping of buffer object failed"), E(ERROR_UNMAP_FAILED, "unmapping of buffer object failed"),
-    E(ERROR_ALREADY_MAPPED, "resource already mapped"), E(ERROR_NOT_MAPPED, "resource not mapped"),
-    E(ERROR_FILE_NOT_FOUND, "file not found"), E(ERROR_OPERATING_SYSTEM, "OS call failed or operation not supported on this OS"),
-    E(ERROR_INVALID_HANDLE, "invalid resource handle"), E(ERROR_NOT_FOUND, "named symbol not found"),
-    E(ERROR_NOT_READY, "device not ready"), E(ERROR_PEER_ACCESS_ALREADY_ENABLED, "peer access is already enabled"),
+static const struct {
+    int code;
+    const char *name, *text;
+} errors[] = {
+#define E(name, text)                                                                                                  \
+    {                                                                                                                  \
+        CUDA_##name, "CUDA_" #name, text                                                                               \
+    }
+    E(SUCCESS, "no error"),
+    E(ERROR_INVALID_VALUE, "invalid argument"),
+    E(ERROR_OUT_OF_MEMORY, "out of memory"),
+    E(ERROR_NOT_INITIALIZED, "initialization error"),
+    E(ERROR_DEINITIALIZED, "driver shutting down"),
+    E(ERROR_NO_DEVICE, "no CUDA-capable device is detected"),
+    E(ERROR_INVALID_DEVICE, "invalid device ordinal"),
+    E(ERROR_INVALID_IMAGE, "device kernel image is invalid"),
+    E(ERROR_INVALID_CONTEXT, "invalid device context"),
+    E(ERROR_MAP_FAILED, "mapping of buffer object failed"),
+    E(ERROR_UNMAP_FAILED, "unmapping of buffer object failed"),
+    E(ERROR_ALREADY_MAPPED, "resource already mapped"),
+    E(ERROR_NOT_MAPPED, "resource not mapped"),
+    E(ERROR_FILE_NOT_FOUND, "file not found"),
+    E(ERROR_OPERATING_SYSTEM, "OS call failed or operation not supported on this OS"),
+    E(ERROR_INVALID_HANDLE, "invalid resource handle"),
+    E(ERROR_NOT_FOUND, "named symbol not found"),
+    E(ERROR_NOT_READY, "device not ready"),
+    E(ERROR_PEER_ACCESS_ALREADY_ENABLED, "peer access is already enabled"),
     E(ERROR_PEER_ACCESS_NOT_ENABLED, "peer access has not been enabled"),
     E(ERROR_PRIMARY_CONTEXT_ACTIVE, "cannot set while device is active in this process"),
     E(ERROR_CONTEXT_IS_DESTROYED, "context is destroyed"),
     E(ERROR_HOST_MEMORY_ALREADY_REGISTERED, "part or all of the requested memory range is already mapped"),
     E(ERROR_HOST_MEMORY_NOT_REGISTERED, "pointer does not correspond to a registered memory region"),
-    E(ERROR_NOT_PERMITTED, "operation not permitted"), E(ERROR_NOT_SUPPORTED, "operation not supported"),
+    E(ERROR_NOT_PERMITTED, "operation not permitted"),
+    E(ERROR_NOT_SUPPORTED, "operation not supported"),
     E(ERROR_SYSTEM_DRIVER_MISMATCH, "system has unsupported display driver / cuda driver combination"),
     E(ERROR_STREAM_CAPTURE_UNSUPPORTED, "operation not permitted when stream is capturing"),
     E(ERROR_STREAM_CAPTURE_INVALIDATED, "operation failed due to a previous error during capture"),
@@ -299,8 +327,14 @@ static CUresult error_text(int code, const char **out, int name)
             *out = name ? errors[i].name : errors[i].text;
     return *out ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
-API cuGetErrorName(CUresult error, const char **out) { return error_text((int)error, out, 1); }
-API cuGetErrorString(CUresult error, const char **out) { return error_text((int)error, out, 0); }
+API cuGetErrorName(CUresult error, const char **out)
+{
+    return error_text((int)error, out, 1);
+}
+API cuGetErrorString(CUresult error, const char **out)
+{
+    return error_text((int)error, out, 0);
+}
 
 /* --- host memory --- */
 
@@ -387,8 +421,14 @@ static void ledger_add(int device, enum ledger_what what, size_t bytes, int free
     if (live > ledger[row][what].peak_bytes)
         ledger[row][what].peak_bytes = live;
 }
-void ledger_alloc(int device, enum ledger_what what, size_t bytes) { ledger_add(device, what, bytes, 0); }
-void ledger_free(int device, enum ledger_what what, size_t bytes) { ledger_add(device, what, bytes, 1); }
+void ledger_alloc(int device, enum ledger_what what, size_t bytes)
+{
+    ledger_add(device, what, bytes, 0);
+}
+void ledger_free(int device, enum ledger_what what, size_t bytes)
+{
+    ledger_add(device, what, bytes, 1);
+}
 void ledger_fail(int device, size_t bytes)
 {
     (void)bytes;
@@ -398,7 +438,7 @@ void ledger_fail(int device, size_t bytes)
 /* "DEVICE KIND allocs bytes frees bytes peak", host last, one line for each kind that was used */
 __attribute__((destructor)) static void ledger_write(void)
 {
-    static const char *const names[] = { "device", "managed", "pinned", "array", "pool", "vmm", "graph" };
+    static const char *const names[] = {"device", "managed", "pinned", "array", "pool", "vmm", "graph"};
     const char *path = getenv("SIM_CUDA_LEDGER");
     if (!path || forked || !initialized)
         return;
@@ -410,8 +450,8 @@ __attribute__((destructor)) static void ledger_write(void)
         snprintf(device, sizeof device, d == SIM_DEVICES ? "host" : "cuda:%d", d);
         for (int k = 0; k < L_KINDS; k++)
             if (ledger[d][k].allocs)
-                fprintf(file, "%s %s %lu %zu %lu %zu %zu\n", device, names[k], ledger[d][k].allocs, ledger[d][k].alloc_bytes,
-                        ledger[d][k].frees, ledger[d][k].free_bytes, ledger[d][k].peak_bytes);
+                fprintf(file, "%s %s %lu %zu %lu %zu %zu\n", device, names[k], ledger[d][k].allocs,
+                        ledger[d][k].alloc_bytes, ledger[d][k].frees, ledger[d][k].free_bytes, ledger[d][k].peak_bytes);
         if (ledger[d][0].failures)
             fprintf(file, "%s failed %lu\n", device, ledger[d][0].failures);
     }

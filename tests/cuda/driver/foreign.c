@@ -34,7 +34,7 @@ API cuIpcGetMemHandle(CUipcMemHandle *out, CUdeviceptr address)
         }
         alloc->fd = fd;
     }
-    const struct ipc ipc = { IPC_MAGIC, (uint64_t)getpid(), (uint64_t)alloc->fd, alloc->size, address };
+    const struct ipc ipc = {IPC_MAGIC, (uint64_t)getpid(), (uint64_t)alloc->fd, alloc->size, address};
     memset(out, 0, sizeof *out);
     memcpy(out, &ipc, sizeof ipc);
     return CUDA_SUCCESS;
@@ -62,8 +62,16 @@ static CUresult ipc_open(CUdeviceptr *out, const CUipcMemHandle *handle, unsigne
     *out = alloc->address;
     return CUDA_SUCCESS;
 }
-API cuIpcOpenMemHandle(CUdeviceptr *out, CUipcMemHandle handle, unsigned flags) { BEGIN; return ipc_open(out, &handle, flags); }
-API cuIpcOpenMemHandle_v2(CUdeviceptr *out, CUipcMemHandle handle, unsigned flags) { BEGIN; return ipc_open(out, &handle, flags); }
+API cuIpcOpenMemHandle(CUdeviceptr *out, CUipcMemHandle handle, unsigned flags)
+{
+    BEGIN;
+    return ipc_open(out, &handle, flags);
+}
+API cuIpcOpenMemHandle_v2(CUdeviceptr *out, CUipcMemHandle handle, unsigned flags)
+{
+    BEGIN;
+    return ipc_open(out, &handle, flags);
+}
 
 API cuIpcCloseMemHandle(CUdeviceptr address)
 {
@@ -75,8 +83,19 @@ API cuIpcCloseMemHandle(CUdeviceptr address)
     return CUDA_SUCCESS;
 }
 
-API cuIpcGetEventHandle(CUipcEventHandle *out, CUevent event) { BEGIN_CONTEXT; NEED(out && event, INVALID_VALUE); return CUDA_ERROR_NOT_SUPPORTED; }
-API cuIpcOpenEventHandle(CUevent *out, CUipcEventHandle handle) { BEGIN_CONTEXT; (void)handle; NEED(out, INVALID_VALUE); return CUDA_ERROR_NOT_SUPPORTED; }
+API cuIpcGetEventHandle(CUipcEventHandle *out, CUevent event)
+{
+    BEGIN_CONTEXT;
+    NEED(out && event, INVALID_VALUE);
+    return CUDA_ERROR_NOT_SUPPORTED;
+}
+API cuIpcOpenEventHandle(CUevent *out, CUipcEventHandle handle)
+{
+    BEGIN_CONTEXT;
+    (void)handle;
+    NEED(out, INVALID_VALUE);
+    return CUDA_ERROR_NOT_SUPPORTED;
+}
 
 /* --- external memory: a file descriptor that can be mapped --- */
 
@@ -104,16 +123,19 @@ API cuImportExternalMemory(CUexternalMemory *out, const CUDA_EXTERNAL_MEMORY_HAN
     NEED(end >= 0 && (unsigned long long)end >= desc->size, INVALID_VALUE);
     struct CUextMemory_st *external = calloc(1, sizeof *external);
     NEED(external, OUT_OF_MEMORY);
-    *external = (struct CUextMemory_st){ desc->handle.fd, desc->size, externals };
+    *external = (struct CUextMemory_st){desc->handle.fd, desc->size, externals};
     *out = externals = external;
     return CUDA_SUCCESS;
 }
 
-API cuExternalMemoryGetMappedBuffer(CUdeviceptr *out, CUexternalMemory external, const CUDA_EXTERNAL_MEMORY_BUFFER_DESC *desc)
+API cuExternalMemoryGetMappedBuffer(CUdeviceptr *out, CUexternalMemory external,
+                                    const CUDA_EXTERNAL_MEMORY_BUFFER_DESC *desc)
 {
     BEGIN_CONTEXT;
     NEED(external_valid(external), INVALID_HANDLE);
-    NEED(out && desc && desc->size && desc->offset <= external->size && desc->size <= external->size - desc->offset && desc->offset % 4096 == 0, INVALID_VALUE);
+    NEED(out && desc && desc->size && desc->offset <= external->size && desc->size <= external->size - desc->offset &&
+             desc->offset % 4096 == 0,
+         INVALID_VALUE);
     void *memory = back_map_file(external->fd, desc->size, desc->offset, NULL, PROT_READ | PROT_WRITE);
     NEED(memory, MAP_FAILED);
     struct alloc *alloc = alloc_add((CUdeviceptr)memory, desc->size, A_FOREIGN, ctx->device, ctx);
@@ -122,7 +144,8 @@ API cuExternalMemoryGetMappedBuffer(CUdeviceptr *out, CUexternalMemory external,
     *out = alloc->address;
     return CUDA_SUCCESS;
 }
-API cuExternalMemoryGetMappedMipmappedArray(CUmipmappedArray *out, CUexternalMemory external, const CUDA_EXTERNAL_MEMORY_MIPMAPPED_ARRAY_DESC *desc)
+API cuExternalMemoryGetMappedMipmappedArray(CUmipmappedArray *out, CUexternalMemory external,
+                                            const CUDA_EXTERNAL_MEMORY_MIPMAPPED_ARRAY_DESC *desc)
 {
     BEGIN_CONTEXT;
     NEED(external_valid(external), INVALID_HANDLE);
@@ -154,17 +177,37 @@ API cuDestroyExternalMemory(CUexternalMemory external)
 
 /* --- graphics: there is no graphics interface to register a resource with, so no handle is valid --- */
 
-#define NO_RESOURCE(name)                                                                         \
-    API name(unsigned count)                                                                      \
-    {                                                                                             \
-        BEGIN_CONTEXT;                                                                            \
-        return count ? CUDA_ERROR_INVALID_HANDLE : CUDA_SUCCESS;                                  \
+#define NO_RESOURCE(name)                                                                                              \
+    API name(unsigned count)                                                                                           \
+    {                                                                                                                  \
+        BEGIN_CONTEXT;                                                                                                 \
+        return count ? CUDA_ERROR_INVALID_HANDLE : CUDA_SUCCESS;                                                       \
     }
 NO_RESOURCE(cuGraphicsMapResources)
 NO_RESOURCE(cuGraphicsMapResources_ptsz)
 NO_RESOURCE(cuGraphicsUnmapResources)
 NO_RESOURCE(cuGraphicsUnmapResources_ptsz)
-API cuGraphicsResourceGetMappedPointer(CUdeviceptr_v1 *out, unsigned *size) { BEGIN_CONTEXT; NEED(out && size, INVALID_VALUE); return CUDA_ERROR_INVALID_HANDLE; }
-API cuGraphicsResourceGetMappedPointer_v2(CUdeviceptr *out, size_t *size) { BEGIN_CONTEXT; NEED(out && size, INVALID_VALUE); return CUDA_ERROR_INVALID_HANDLE; }
-API cuGraphicsResourceGetMappedMipmappedArray(CUmipmappedArray *out) { BEGIN_CONTEXT; NEED(out, INVALID_VALUE); return CUDA_ERROR_INVALID_HANDLE; }
-API cuGraphicsUnregisterResource(CUgraphicsResource resource) { BEGIN_CONTEXT; (void)resource; return CUDA_ERROR_INVALID_HANDLE; }
+API cuGraphicsResourceGetMappedPointer(CUdeviceptr_v1 *out, unsigned *size)
+{
+    BEGIN_CONTEXT;
+    NEED(out && size, INVALID_VALUE);
+    return CUDA_ERROR_INVALID_HANDLE;
+}
+API cuGraphicsResourceGetMappedPointer_v2(CUdeviceptr *out, size_t *size)
+{
+    BEGIN_CONTEXT;
+    NEED(out && size, INVALID_VALUE);
+    return CUDA_ERROR_INVALID_HANDLE;
+}
+API cuGraphicsResourceGetMappedMipmappedArray(CUmipmappedArray *out)
+{
+    BEGIN_CONTEXT;
+    NEED(out, INVALID_VALUE);
+    return CUDA_ERROR_INVALID_HANDLE;
+}
+API cuGraphicsUnregisterResource(CUgraphicsResource resource)
+{
+    BEGIN_CONTEXT;
+    (void)resource;
+    return CUDA_ERROR_INVALID_HANDLE;
+}

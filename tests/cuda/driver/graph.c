@@ -1,7 +1,7 @@
 /*
- * Graphs. A graph is a list of nodes in the order in which they were added; a launch queues them all as one piece of work.
- * The address of an allocation node is fixed when the node is made; its memory is taken from the device at the launch and
- * kept by the device for later launches until cuDeviceGraphMemTrim.
+ * Graphs. A graph is a list of nodes in the order in which they were added; a launch queues them all as one piece of
+ * work. The address of an allocation node is fixed when the node is made; its memory is taken from the device at the
+ * launch and kept by the device for later launches until cuDeviceGraphMemTrim.
  */
 #include "sim.h"
 
@@ -68,12 +68,14 @@ static void run_nothing(struct work *work)
 CUresult graph_add_alloc(struct CUgraph_st *graph, CUDA_MEM_ALLOC_NODE_PARAMS *params, struct CUgraphNode_st **out)
 {
     NEED(params->bytesize && params->bytesize < 1ull << 46, INVALID_VALUE);
-    NEED(params->poolProps.allocType == CU_MEM_ALLOCATION_TYPE_PINNED && params->poolProps.location.type == CU_MEM_LOCATION_TYPE_DEVICE, INVALID_VALUE);
+    NEED(params->poolProps.allocType == CU_MEM_ALLOCATION_TYPE_PINNED &&
+             params->poolProps.location.type == CU_MEM_LOCATION_TYPE_DEVICE,
+         INVALID_VALUE);
     NEED(device_valid(params->poolProps.location.id), INVALID_DEVICE);
     void *address = back_reserve(params->bytesize, NULL, 0);
     NEED(address, OUT_OF_MEMORY);
     params->dptr = (CUdeviceptr)address;
-    struct CUgraphNode_st *node = graph_add(graph, CU_GRAPH_NODE_TYPE_MEM_ALLOC, &(struct work){ .run = run_nothing });
+    struct CUgraphNode_st *node = graph_add(graph, CU_GRAPH_NODE_TYPE_MEM_ALLOC, &(struct work){.run = run_nothing});
     NEED(node, OUT_OF_MEMORY);
     node->alloc = *params;
     if (out)
@@ -98,7 +100,7 @@ CUresult graph_add_free(struct CUgraph_st *graph, CUdeviceptr address, struct CU
         for (const struct CUgraphNode_st *n = g->nodes; n; n = n->next)
             known |= n->type == CU_GRAPH_NODE_TYPE_MEM_ALLOC && n->alloc.dptr == address;
     NEED(known, INVALID_VALUE);
-    struct CUgraphNode_st *node = graph_add(graph, CU_GRAPH_NODE_TYPE_MEM_FREE, &(struct work){ .run = run_nothing });
+    struct CUgraphNode_st *node = graph_add(graph, CU_GRAPH_NODE_TYPE_MEM_FREE, &(struct work){.run = run_nothing});
     NEED(node, OUT_OF_MEMORY);
     node->freed = address;
     if (out)
@@ -123,11 +125,10 @@ static CUresult adding(CUgraphNode *out, CUgraph graph, const CUgraphNode *depen
         NEED(dependencies[i] && dependencies[i]->graph == graph, INVALID_VALUE);
     return CUDA_SUCCESS;
 }
-#define ADDING                                                                                    \
-    BEGIN;                                                                                        \
-    CUresult error = adding(out, graph, dependencies, count);                                     \
-    if (error)                                                                                    \
-        return error
+#define ADDING                                                                                                         \
+    BEGIN;                                                                                                             \
+    CUresult error = adding(out, graph, dependencies, count);                                                          \
+    PASS_ON(error)
 
 static CUresult add(CUgraphNode *out, struct CUgraph_st *graph, int type, const struct work *work)
 {
@@ -138,15 +139,17 @@ static CUresult add(CUgraphNode *out, struct CUgraph_st *graph, int type, const 
 API cuGraphAddEmptyNode(CUgraphNode *out, CUgraph graph, const CUgraphNode *dependencies, size_t count)
 {
     ADDING;
-    return add(out, graph, CU_GRAPH_NODE_TYPE_EMPTY, &(struct work){ .run = run_nothing });
+    return add(out, graph, CU_GRAPH_NODE_TYPE_EMPTY, &(struct work){.run = run_nothing});
 }
-API cuGraphAddMemAllocNode(CUgraphNode *out, CUgraph graph, const CUgraphNode *dependencies, size_t count, CUDA_MEM_ALLOC_NODE_PARAMS *params)
+API cuGraphAddMemAllocNode(CUgraphNode *out, CUgraph graph, const CUgraphNode *dependencies, size_t count,
+                           CUDA_MEM_ALLOC_NODE_PARAMS *params)
 {
     ADDING;
     NEED(params, INVALID_VALUE);
     return graph_add_alloc(graph, params, out);
 }
-API cuGraphAddMemFreeNode(CUgraphNode *out, CUgraph graph, const CUgraphNode *dependencies, size_t count, CUdeviceptr address)
+API cuGraphAddMemFreeNode(CUgraphNode *out, CUgraph graph, const CUgraphNode *dependencies, size_t count,
+                          CUdeviceptr address)
 {
     ADDING;
     return graph_add_free(graph, address, out);
@@ -159,7 +162,8 @@ static CUresult add_memset(CUgraphNode *out, CUgraph graph, const CUDA_MEMSET_NO
     fill_work(&work, p->dst, p->pitch, p->value, p->elementSize, p->width, p->height ? p->height : 1);
     return add(out, graph, CU_GRAPH_NODE_TYPE_MEMSET, &work);
 }
-API cuGraphAddMemsetNode(CUgraphNode *out, CUgraph graph, const CUgraphNode *dependencies, size_t count, const CUDA_MEMSET_NODE_PARAMS *params, CUcontext ctx)
+API cuGraphAddMemsetNode(CUgraphNode *out, CUgraph graph, const CUgraphNode *dependencies, size_t count,
+                         const CUDA_MEMSET_NODE_PARAMS *params, CUcontext ctx)
 {
     ADDING;
     (void)ctx;
@@ -174,7 +178,8 @@ static CUresult add_memcpy(CUgraphNode *out, CUgraph graph, const CUDA_MEMCPY3D 
     CUresult error = copy_work(copy, &work, &pageable, 1);
     return error ? error : add(out, graph, CU_GRAPH_NODE_TYPE_MEMCPY, &work);
 }
-API cuGraphAddMemcpyNode(CUgraphNode *out, CUgraph graph, const CUgraphNode *dependencies, size_t count, const CUDA_MEMCPY3D *copy, CUcontext ctx)
+API cuGraphAddMemcpyNode(CUgraphNode *out, CUgraph graph, const CUgraphNode *dependencies, size_t count,
+                         const CUDA_MEMCPY3D *copy, CUcontext ctx)
 {
     ADDING;
     (void)ctx;
@@ -241,9 +246,10 @@ static CUresult add_child(CUgraphNode *out, CUgraph graph, CUgraph child)
     if (error)
         return error;
     append(graph, nodes);
-    return add(out, graph, CU_GRAPH_NODE_TYPE_GRAPH, &(struct work){ .run = run_nothing });
+    return add(out, graph, CU_GRAPH_NODE_TYPE_GRAPH, &(struct work){.run = run_nothing});
 }
-API cuGraphAddChildGraphNode(CUgraphNode *out, CUgraph graph, const CUgraphNode *dependencies, size_t count, CUgraph child)
+API cuGraphAddChildGraphNode(CUgraphNode *out, CUgraph graph, const CUgraphNode *dependencies, size_t count,
+                             CUgraph child)
 {
     ADDING;
     return add_child(out, graph, child);
@@ -268,21 +274,30 @@ static CUresult add_node(CUgraphNode *out, CUgraph graph, CUgraphNodeParams *par
 {
     NEED(params, INVALID_VALUE);
     switch (params->type) {
-    case CU_GRAPH_NODE_TYPE_MEM_ALLOC: return graph_add_alloc(graph, &params->alloc, out);
-    case CU_GRAPH_NODE_TYPE_MEM_FREE: return graph_add_free(graph, params->free.dptr, out);
-    case CU_GRAPH_NODE_TYPE_MEMCPY: return add_memcpy(out, graph, &params->memcpy.copyParams);
-    case CU_GRAPH_NODE_TYPE_MEMSET: return add_memset(out, graph, (const CUDA_MEMSET_NODE_PARAMS *)&params->memset);
-    case CU_GRAPH_NODE_TYPE_GRAPH: return add_child(out, graph, params->graph.graph);
-    case CU_GRAPH_NODE_TYPE_EMPTY: return add(out, graph, CU_GRAPH_NODE_TYPE_EMPTY, &(struct work){ .run = run_nothing });
-    default: return CUDA_ERROR_NOT_SUPPORTED;
+    case CU_GRAPH_NODE_TYPE_MEM_ALLOC:
+        return graph_add_alloc(graph, &params->alloc, out);
+    case CU_GRAPH_NODE_TYPE_MEM_FREE:
+        return graph_add_free(graph, params->free.dptr, out);
+    case CU_GRAPH_NODE_TYPE_MEMCPY:
+        return add_memcpy(out, graph, &params->memcpy.copyParams);
+    case CU_GRAPH_NODE_TYPE_MEMSET:
+        return add_memset(out, graph, (const CUDA_MEMSET_NODE_PARAMS *)&params->memset);
+    case CU_GRAPH_NODE_TYPE_GRAPH:
+        return add_child(out, graph, params->graph.graph);
+    case CU_GRAPH_NODE_TYPE_EMPTY:
+        return add(out, graph, CU_GRAPH_NODE_TYPE_EMPTY, &(struct work){.run = run_nothing});
+    default:
+        return CUDA_ERROR_NOT_SUPPORTED;
     }
 }
-API cuGraphAddNode(CUgraphNode *out, CUgraph graph, const CUgraphNode *dependencies, size_t count, CUgraphNodeParams *params)
+API cuGraphAddNode(CUgraphNode *out, CUgraph graph, const CUgraphNode *dependencies, size_t count,
+                   CUgraphNodeParams *params)
 {
     ADDING;
     return add_node(out, graph, params);
 }
-API cuGraphAddNode_v2(CUgraphNode *out, CUgraph graph, const CUgraphNode *dependencies, const void *edges, size_t count, CUgraphNodeParams *params)
+API cuGraphAddNode_v2(CUgraphNode *out, CUgraph graph, const CUgraphNode *dependencies, const void *edges, size_t count,
+                      CUgraphNodeParams *params)
 {
     ADDING;
     (void)edges;
@@ -300,7 +315,13 @@ API cuGraphGetNodes(CUgraph graph, CUgraphNode *nodes, size_t *count)
     *count = n;
     return CUDA_SUCCESS;
 }
-API cuGraphNodeGetType(CUgraphNode node, int *type) { BEGIN; NEED(node && type, INVALID_VALUE); *type = node->type; return CUDA_SUCCESS; }
+API cuGraphNodeGetType(CUgraphNode node, int *type)
+{
+    BEGIN;
+    NEED(node && type, INVALID_VALUE);
+    *type = node->type;
+    return CUDA_SUCCESS;
+}
 API cuGraphMemAllocNodeGetParams(CUgraphNode node, CUDA_MEM_ALLOC_NODE_PARAMS *out)
 {
     BEGIN;
@@ -351,9 +372,21 @@ static CUresult instantiate(CUgraphExec *out, CUgraph graph, unsigned long long 
     *out = execs = exec;
     return CUDA_SUCCESS;
 }
-API cuGraphInstantiate(CUgraphExec *out, CUgraph graph) { BEGIN; return instantiate(out, graph, 0); }
-API cuGraphInstantiate_v2(CUgraphExec *out, CUgraph graph) { BEGIN; return instantiate(out, graph, 0); }
-API cuGraphInstantiateWithFlags(CUgraphExec *out, CUgraph graph, unsigned long long flags) { BEGIN; return instantiate(out, graph, flags); }
+API cuGraphInstantiate(CUgraphExec *out, CUgraph graph)
+{
+    BEGIN;
+    return instantiate(out, graph, 0);
+}
+API cuGraphInstantiate_v2(CUgraphExec *out, CUgraph graph)
+{
+    BEGIN;
+    return instantiate(out, graph, 0);
+}
+API cuGraphInstantiateWithFlags(CUgraphExec *out, CUgraph graph, unsigned long long flags)
+{
+    BEGIN;
+    return instantiate(out, graph, flags);
+}
 static CUresult with_params(CUgraphExec *out, CUgraph graph, CUDA_GRAPH_INSTANTIATE_PARAMS *params)
 {
     NEED(params, INVALID_VALUE);
@@ -361,8 +394,16 @@ static CUresult with_params(CUgraphExec *out, CUgraph graph, CUDA_GRAPH_INSTANTI
     params->result_out = error ? 1 : 0;
     return error;
 }
-API cuGraphInstantiateWithParams(CUgraphExec *out, CUgraph graph, CUDA_GRAPH_INSTANTIATE_PARAMS *params) { BEGIN; return with_params(out, graph, params); }
-API cuGraphInstantiateWithParams_ptsz(CUgraphExec *out, CUgraph graph, CUDA_GRAPH_INSTANTIATE_PARAMS *params) { BEGIN; return with_params(out, graph, params); }
+API cuGraphInstantiateWithParams(CUgraphExec *out, CUgraph graph, CUDA_GRAPH_INSTANTIATE_PARAMS *params)
+{
+    BEGIN;
+    return with_params(out, graph, params);
+}
+API cuGraphInstantiateWithParams_ptsz(CUgraphExec *out, CUgraph graph, CUDA_GRAPH_INSTANTIATE_PARAMS *params)
+{
+    BEGIN;
+    return with_params(out, graph, params);
+}
 
 /* The same nodes with other parameters. */
 static CUresult update(CUgraphExec exec, CUgraph graph, int *result)
@@ -392,7 +433,7 @@ API cuGraphExecUpdate_v2(CUgraphExec exec, CUgraph graph, CUgraphExecUpdateResul
 {
     BEGIN;
     NEED(info, INVALID_VALUE);
-    *info = (CUgraphExecUpdateResultInfo){ 0 };
+    *info = (CUgraphExecUpdateResultInfo){0};
     return update(exec, graph, &info->result);
 }
 
@@ -453,7 +494,8 @@ static CUresult launch(CUgraphExec exec, CUstream handle, int per_thread)
         return error;
     NEED(exec_valid(exec), INVALID_VALUE);
     NEED(!stream->capture, STREAM_CAPTURE_UNSUPPORTED);
-    for (const struct CUgraphNode_st *n = exec->nodes; n; n = n->next) { /* a launch before this one may still hold its blocks */
+    /* a launch before this one may still hold its blocks */
+    for (const struct CUgraphNode_st *n = exec->nodes; n; n = n->next) {
         struct alloc *alloc = n->type == CU_GRAPH_NODE_TYPE_MEM_ALLOC ? alloc_base(n->alloc.dptr) : NULL;
         if (!alloc)
             continue;
@@ -471,7 +513,7 @@ static CUresult launch(CUgraphExec exec, CUstream handle, int per_thread)
             continue;
         }
         if (n->type == CU_GRAPH_NODE_TYPE_MEM_FREE) {
-            work = (struct work){ .run = run_graph_free, .a = { n->freed } };
+            work = (struct work){.run = run_graph_free, .a = {n->freed}};
         } else if (work.blob) {
             void *blob = malloc(work.blob_bytes);
             NEED(blob, OUT_OF_MEMORY);
@@ -482,10 +524,30 @@ static CUresult launch(CUgraphExec exec, CUstream handle, int per_thread)
     }
     return CUDA_SUCCESS;
 }
-API cuGraphLaunch(CUgraphExec exec, CUstream handle) { BEGIN; return launch(exec, handle, 0); }
-API cuGraphLaunch_ptsz(CUgraphExec exec, CUstream handle) { BEGIN; return launch(exec, handle, 1); }
-API cuGraphUpload(CUgraphExec exec, CUstream handle) { BEGIN_CONTEXT; (void)handle; NEED(exec_valid(exec), INVALID_VALUE); return CUDA_SUCCESS; }
-API cuGraphUpload_ptsz(CUgraphExec exec, CUstream handle) { BEGIN_CONTEXT; (void)handle; NEED(exec_valid(exec), INVALID_VALUE); return CUDA_SUCCESS; }
+API cuGraphLaunch(CUgraphExec exec, CUstream handle)
+{
+    BEGIN;
+    return launch(exec, handle, 0);
+}
+API cuGraphLaunch_ptsz(CUgraphExec exec, CUstream handle)
+{
+    BEGIN;
+    return launch(exec, handle, 1);
+}
+API cuGraphUpload(CUgraphExec exec, CUstream handle)
+{
+    BEGIN_CONTEXT;
+    (void)handle;
+    NEED(exec_valid(exec), INVALID_VALUE);
+    return CUDA_SUCCESS;
+}
+API cuGraphUpload_ptsz(CUgraphExec exec, CUstream handle)
+{
+    BEGIN_CONTEXT;
+    (void)handle;
+    NEED(exec_valid(exec), INVALID_VALUE);
+    return CUDA_SUCCESS;
+}
 
 API cuGraphExecDestroy(CUgraphExec exec)
 {
@@ -518,7 +580,10 @@ API cuDeviceGetGraphMemAttribute(CUdevice device, int what, void *value)
     NEED(device_valid(device), INVALID_DEVICE);
     NEED(value && what >= 0 && what <= 3, INVALID_VALUE);
     const struct device *d = &sim_devices[device];
-    *(cuuint64_t *)value = what == 0 ? d->graph_used : what == 1 ? d->graph_used_high : what == 2 ? d->graph_reserved : d->graph_reserved_high;
+    *(cuuint64_t *)value = what == 0   ? d->graph_used
+                           : what == 1 ? d->graph_used_high
+                           : what == 2 ? d->graph_reserved
+                                       : d->graph_reserved_high;
     return CUDA_SUCCESS;
 }
 API cuDeviceSetGraphMemAttribute(CUdevice device, int what, void *value)

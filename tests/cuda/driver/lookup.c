@@ -3,7 +3,8 @@
 
 const void *sim_lookup(const char *name, int version, int wants_per_thread, int *exists);
 
-static CUresult lookup(const char *name, void **out, int version, cuuint64_t flags, CUdriverProcAddressQueryResult *status)
+static CUresult lookup(const char *name, void **out, int version, cuuint64_t flags,
+                       CUdriverProcAddressQueryResult *status)
 {
     BEGIN_ANY;
     NEED(name && out && version > 0, INVALID_VALUE);
@@ -12,8 +13,9 @@ static CUresult lookup(const char *name, void **out, int version, cuuint64_t fla
     int limit = version < sim_config.version ? version : sim_config.version;
     *out = (void *)sim_lookup(name, limit, flags == CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM, &exists);
     if (status)
-        *status = *out ? CU_GET_PROC_ADDRESS_SUCCESS
-                       : exists ? CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT : CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;
+        *status = *out     ? CU_GET_PROC_ADDRESS_SUCCESS
+                  : exists ? CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT
+                           : CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;
     /* the second form reports what it did not find through the status alone */
     return *out || status ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
 }
@@ -23,7 +25,8 @@ API cuGetProcAddress(const char *name, void **out, int version, cuuint64_t flags
     return lookup(name, out, version, flags, NULL);
 }
 
-API cuGetProcAddress_v2(const char *name, void **out, int version, cuuint64_t flags, CUdriverProcAddressQueryResult *status)
+API cuGetProcAddress_v2(const char *name, void **out, int version, cuuint64_t flags,
+                        CUdriverProcAddressQueryResult *status)
 {
     return lookup(name, out, version, flags, status);
 }

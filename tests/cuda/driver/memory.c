@@ -4,7 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Memory of the current context's device (or of the host), charged to the device in units of 512 bytes when it is plain. */
+/* Memory of the current context's device (or of the host), charged to the device in units of 512 bytes when it is
+ * plain. */
 static CUresult allocate(void **out, size_t size, enum alloc_kind kind, enum ledger_what what, unsigned flags, int low)
 {
     struct CUctx_st *ctx;
@@ -23,7 +24,8 @@ static CUresult allocate(void **out, size_t size, enum alloc_kind kind, enum led
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
     void *memory = back_map(size, low);
-    struct alloc *alloc = memory ? alloc_add((CUdeviceptr)memory, size, kind, kind == A_HOST ? -1 : ctx->device, ctx) : NULL;
+    struct alloc *alloc =
+        memory ? alloc_add((CUdeviceptr)memory, size, kind, kind == A_HOST ? -1 : ctx->device, ctx) : NULL;
     if (!alloc) {
         if (memory)
             back_unmap(memory, size);
@@ -108,18 +110,32 @@ static CUresult release(CUdeviceptr address)
     sim_finish_all(); /* it waits for the device */
     switch (alloc->kind) {
     case A_PLAIN:
-    case A_MANAGED: alloc_release(alloc); return CUDA_SUCCESS;
-    case A_POOL: return pool_free(alloc, NULL);
-    case A_GRAPH: graph_block_freed(alloc, NULL); return CUDA_SUCCESS;
+    case A_MANAGED:
+        alloc_release(alloc);
+        return CUDA_SUCCESS;
+    case A_POOL:
+        return pool_free(alloc, NULL);
+    case A_GRAPH:
+        graph_block_freed(alloc, NULL);
+        return CUDA_SUCCESS;
     case A_FOREIGN: /* a buffer of external memory, a block of an imported pool; not what an IPC handle gave */
         NEED(alloc->owner || alloc->pool, INVALID_VALUE);
         alloc_release(alloc);
         return CUDA_SUCCESS;
-    default: return CUDA_ERROR_INVALID_VALUE;
+    default:
+        return CUDA_ERROR_INVALID_VALUE;
     }
 }
-API cuMemFree(CUdeviceptr_v1 address) { BEGIN; return release(address); }
-API cuMemFree_v2(CUdeviceptr address) { BEGIN; return release(address); }
+API cuMemFree(CUdeviceptr_v1 address)
+{
+    BEGIN;
+    return release(address);
+}
+API cuMemFree_v2(CUdeviceptr address)
+{
+    BEGIN;
+    return release(address);
+}
 
 static CUresult info(size_t *free_bytes, size_t *total)
 {
@@ -132,7 +148,11 @@ static CUresult info(size_t *free_bytes, size_t *total)
     *free_bytes = *total - sim_devices[ctx->device].used;
     return CUDA_SUCCESS;
 }
-API cuMemGetInfo_v2(size_t *free_bytes, size_t *total) { BEGIN; return info(free_bytes, total); }
+API cuMemGetInfo_v2(size_t *free_bytes, size_t *total)
+{
+    BEGIN;
+    return info(free_bytes, total);
+}
 API cuMemGetInfo(unsigned *free_bytes, unsigned *total)
 {
     BEGIN;
@@ -148,8 +168,16 @@ API cuMemGetInfo(unsigned *free_bytes, unsigned *total)
 
 /* --- pinned host memory --- */
 
-API cuMemAllocHost_v2(void **out, size_t size) { BEGIN; return allocate(out, size, A_HOST, L_HOST, 0, 0); }
-API cuMemAllocHost(void **out, unsigned size) { BEGIN; return allocate(out, size, A_HOST, L_HOST, 0, 1); }
+API cuMemAllocHost_v2(void **out, size_t size)
+{
+    BEGIN;
+    return allocate(out, size, A_HOST, L_HOST, 0, 0);
+}
+API cuMemAllocHost(void **out, unsigned size)
+{
+    BEGIN;
+    return allocate(out, size, A_HOST, L_HOST, 0, 1);
+}
 API cuMemHostAlloc(void **out, size_t size, unsigned flags)
 {
     BEGIN;
@@ -182,8 +210,16 @@ static CUresult host_register(void *address, size_t size, unsigned flags)
     alloc->flags = flags;
     return CUDA_SUCCESS;
 }
-API cuMemHostRegister(void *address, size_t size, unsigned flags) { BEGIN; return host_register(address, size, flags); }
-API cuMemHostRegister_v2(void *address, size_t size, unsigned flags) { BEGIN; return host_register(address, size, flags); }
+API cuMemHostRegister(void *address, size_t size, unsigned flags)
+{
+    BEGIN;
+    return host_register(address, size, flags);
+}
+API cuMemHostRegister_v2(void *address, size_t size, unsigned flags)
+{
+    BEGIN;
+    return host_register(address, size, flags);
+}
 
 API cuMemHostUnregister(void *address)
 {
@@ -203,7 +239,11 @@ static CUresult host_pointer(CUdeviceptr *out, void *address, unsigned flags)
     *out = (CUdeviceptr)address;
     return CUDA_SUCCESS;
 }
-API cuMemHostGetDevicePointer_v2(CUdeviceptr *out, void *address, unsigned flags) { BEGIN_CONTEXT; return host_pointer(out, address, flags); }
+API cuMemHostGetDevicePointer_v2(CUdeviceptr *out, void *address, unsigned flags)
+{
+    BEGIN_CONTEXT;
+    return host_pointer(out, address, flags);
+}
 API cuMemHostGetDevicePointer(CUdeviceptr_v1 *out, void *address, unsigned flags)
 {
     BEGIN_CONTEXT;
@@ -235,7 +275,11 @@ static CUresult range(CUdeviceptr *base, size_t *size, CUdeviceptr address)
         *size = alloc->size;
     return CUDA_SUCCESS;
 }
-API cuMemGetAddressRange_v2(CUdeviceptr *base, size_t *size, CUdeviceptr address) { BEGIN_CONTEXT; return range(base, size, address); }
+API cuMemGetAddressRange_v2(CUdeviceptr *base, size_t *size, CUdeviceptr address)
+{
+    BEGIN_CONTEXT;
+    return range(base, size, address);
+}
 API cuMemGetAddressRange(CUdeviceptr_v1 *base, unsigned *size, CUdeviceptr_v1 address)
 {
     BEGIN_CONTEXT;
@@ -257,29 +301,64 @@ static CUresult attribute(void *data, int what, CUdeviceptr address)
         return CUDA_ERROR_INVALID_VALUE;
     const int host = alloc->device < 0;
     switch (what) {
-    case 1: *(CUcontext *)data = alloc->ctx; return CUDA_SUCCESS;
-    case 2: *(unsigned *)data = host ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE; return CUDA_SUCCESS;
-    case 3: *(CUdeviceptr *)data = address; return CUDA_SUCCESS;
+    case 1:
+        *(CUcontext *)data = alloc->ctx;
+        return CUDA_SUCCESS;
+    case 2:
+        *(unsigned *)data = host ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE;
+        return CUDA_SUCCESS;
+    case 3:
+        *(CUdeviceptr *)data = address;
+        return CUDA_SUCCESS;
     case 4:
         NEED(host || alloc->kind == A_MANAGED, INVALID_VALUE);
         *(void **)data = (void *)address;
         return CUDA_SUCCESS;
-    case 6: *(unsigned *)data = 0; return CUDA_SUCCESS;
-    case 7: *(unsigned long long *)data = alloc->buffer_id; return CUDA_SUCCESS;
-    case 8: *(unsigned *)data = alloc->kind == A_MANAGED; return CUDA_SUCCESS;
-    case 9: *(int *)data = host ? (alloc->ctx ? alloc->ctx->device : 0) : alloc->device; return CUDA_SUCCESS;
-    case 10: *(unsigned *)data = alloc->kind == A_PLAIN; return CUDA_SUCCESS;
-    case 11: *(CUdeviceptr *)data = alloc->address; return CUDA_SUCCESS;
-    case 12: *(size_t *)data = alloc->size; return CUDA_SUCCESS;
-    case 13: *(unsigned *)data = 1; return CUDA_SUCCESS;
-    case 14: *(unsigned long long *)data = alloc->kind == A_MAPPING; return CUDA_SUCCESS;
-    case 17: *(CUmemoryPool *)data = alloc->pool; return CUDA_SUCCESS;
-    case 18: *(size_t *)data = alloc->size; return CUDA_SUCCESS;
-    case 19: *(CUdeviceptr *)data = alloc->address; return CUDA_SUCCESS;
-    default: return CUDA_ERROR_INVALID_VALUE;
+    case 6:
+        *(unsigned *)data = 0;
+        return CUDA_SUCCESS;
+    case 7:
+        *(unsigned long long *)data = alloc->buffer_id;
+        return CUDA_SUCCESS;
+    case 8:
+        *(unsigned *)data = alloc->kind == A_MANAGED;
+        return CUDA_SUCCESS;
+    case 9:
+        *(int *)data = host ? (alloc->ctx ? alloc->ctx->device : 0) : alloc->device;
+        return CUDA_SUCCESS;
+    case 10:
+        *(unsigned *)data = alloc->kind == A_PLAIN;
+        return CUDA_SUCCESS;
+    case 11:
+        *(CUdeviceptr *)data = alloc->address;
+        return CUDA_SUCCESS;
+    case 12:
+        *(size_t *)data = alloc->size;
+        return CUDA_SUCCESS;
+    case 13:
+        *(unsigned *)data = 1;
+        return CUDA_SUCCESS;
+    case 14:
+        *(unsigned long long *)data = alloc->kind == A_MAPPING;
+        return CUDA_SUCCESS;
+    case 17:
+        *(CUmemoryPool *)data = alloc->pool;
+        return CUDA_SUCCESS;
+    case 18:
+        *(size_t *)data = alloc->size;
+        return CUDA_SUCCESS;
+    case 19:
+        *(CUdeviceptr *)data = alloc->address;
+        return CUDA_SUCCESS;
+    default:
+        return CUDA_ERROR_INVALID_VALUE;
     }
 }
-API cuPointerGetAttribute(void *data, int what, CUdeviceptr address) { BEGIN; return attribute(data, what, address); }
+API cuPointerGetAttribute(void *data, int what, CUdeviceptr address)
+{
+    BEGIN;
+    return attribute(data, what, address);
+}
 API cuPointerGetAttributes(unsigned count, int *what, void **data, CUdeviceptr address)
 {
     BEGIN;
@@ -304,29 +383,41 @@ static CUresult managed(CUdeviceptr address, size_t size)
     CUresult error = pointer_info(address, size, &alloc);
     return error ? error : size && alloc->kind == A_MANAGED ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
-API cuMemAdvise(CUdeviceptr address, size_t size, int advice, CUdevice device) { BEGIN; (void)advice; (void)device; return managed(address, size); }
-API cuMemAdvise_v2(CUdeviceptr address, size_t size, int advice, CUmemLocation location) { BEGIN; (void)advice; (void)location; return managed(address, size); }
-#define PREFETCH(suffix, device_type)                                                             \
-    API cuMemPrefetchAsync##suffix(CUdeviceptr address, size_t size, device_type)                 \
-    {                                                                                             \
-        BEGIN_CONTEXT;                                                                            \
-        return managed(address, size);                                                            \
+API cuMemAdvise(CUdeviceptr address, size_t size, int advice, CUdevice device)
+{
+    BEGIN;
+    (void)advice;
+    (void)device;
+    return managed(address, size);
+}
+API cuMemAdvise_v2(CUdeviceptr address, size_t size, int advice, CUmemLocation location)
+{
+    BEGIN;
+    (void)advice;
+    (void)location;
+    return managed(address, size);
+}
+#define PREFETCH(suffix, device_type)                                                                                  \
+    API cuMemPrefetchAsync##suffix(CUdeviceptr address, size_t size, device_type)                                      \
+    {                                                                                                                  \
+        BEGIN_CONTEXT;                                                                                                 \
+        return managed(address, size);                                                                                 \
     }
 PREFETCH(, CUdevice device __attribute__((unused)))
 PREFETCH(_ptsz, CUdevice device __attribute__((unused)))
 PREFETCH(_v2, CUmemLocation location __attribute__((unused)))
 PREFETCH(_v2_ptsz, CUmemLocation location __attribute__((unused)))
-#define BATCH(name)                                                                               \
-    API name(CUdeviceptr *addresses, size_t *sizes, size_t count)                                 \
-    {                                                                                             \
-        BEGIN_CONTEXT;                                                                            \
-        NEED(addresses && sizes && count, INVALID_VALUE);                                         \
-        for (size_t i = 0; i < count; i++) {                                                      \
-            CUresult error = managed(addresses[i], sizes[i]);                                     \
-            if (error)                                                                            \
-                return error;                                                                     \
-        }                                                                                         \
-        return CUDA_SUCCESS;                                                                      \
+#define BATCH(name)                                                                                                    \
+    API name(CUdeviceptr *addresses, size_t *sizes, size_t count)                                                      \
+    {                                                                                                                  \
+        BEGIN_CONTEXT;                                                                                                 \
+        NEED((addresses && sizes && count), INVALID_VALUE);                                                            \
+        for (size_t i = 0; i < count; i++) {                                                                           \
+            CUresult error = managed(addresses[i], sizes[i]);                                                          \
+            if (error)                                                                                                 \
+                return error;                                                                                          \
+        }                                                                                                              \
+        return CUDA_SUCCESS;                                                                                           \
     }
 BATCH(cuMemPrefetchBatchAsync)
 BATCH(cuMemPrefetchBatchAsync_ptsz)
@@ -355,5 +446,17 @@ API cuMemRangeGetAttributes(void **data, size_t *bytes, int *what, size_t count,
     }
     return CUDA_SUCCESS;
 }
-API cuStreamAttachMemAsync(CUstream stream, CUdeviceptr address, size_t size) { BEGIN_CONTEXT; (void)stream; (void)size; return managed(address, 1); }
-API cuStreamAttachMemAsync_ptsz(CUstream stream, CUdeviceptr address, size_t size) { BEGIN_CONTEXT; (void)stream; (void)size; return managed(address, 1); }
+API cuStreamAttachMemAsync(CUstream stream, CUdeviceptr address, size_t size)
+{
+    BEGIN_CONTEXT;
+    (void)stream;
+    (void)size;
+    return managed(address, 1);
+}
+API cuStreamAttachMemAsync_ptsz(CUstream stream, CUdeviceptr address, size_t size)
+{
+    BEGIN_CONTEXT;
+    (void)stream;
+    (void)size;
+    return managed(address, 1);
+}

@@ -37,7 +37,7 @@ static CUresult module_load(void *out, const void *image)
         free(module);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
-    *module = (struct CUmod_st){ 2 * MIB, ctx->device, modules };
+    *module = (struct CUmod_st){2 * MIB, ctx->device, modules};
     modules = module;
     *(void **)out = module;
     return CUDA_SUCCESS;
@@ -57,15 +57,57 @@ static CUresult module_unload(void *module)
     return CUDA_SUCCESS;
 }
 
-API cuModuleLoad(CUmodule *out, const char *path) { BEGIN; NEED(path, INVALID_VALUE); (void)out; return CUDA_ERROR_FILE_NOT_FOUND; }
-API cuModuleLoadData(CUmodule *out, const void *image) { BEGIN; return module_load(out, image); }
-API cuModuleLoadDataEx(CUmodule *out, const void *image) { BEGIN; return module_load(out, image); }
-API cuModuleLoadFatBinary(CUmodule *out, const void *image) { BEGIN; return module_load(out, image); }
-API cuModuleUnload(CUmodule module) { BEGIN_CONTEXT; return module_unload(module); }
-API cuLibraryLoadData(CUlibrary *out, const void *image) { BEGIN; return module_load(out, image); }
-API cuLibraryLoadFromFile(CUlibrary *out, const char *path) { BEGIN; NEED(path, INVALID_VALUE); (void)out; return CUDA_ERROR_FILE_NOT_FOUND; }
-API cuLibraryUnload(CUlibrary library) { BEGIN; return module_unload(library); }
-API cuLibraryGetModule(CUmodule *out, CUlibrary library) { BEGIN; NEED(out && module_valid(library), INVALID_HANDLE); *out = (CUmodule)library; return CUDA_SUCCESS; }
+API cuModuleLoad(CUmodule *out, const char *path)
+{
+    BEGIN;
+    NEED(path, INVALID_VALUE);
+    (void)out;
+    return CUDA_ERROR_FILE_NOT_FOUND;
+}
+API cuModuleLoadData(CUmodule *out, const void *image)
+{
+    BEGIN;
+    return module_load(out, image);
+}
+API cuModuleLoadDataEx(CUmodule *out, const void *image)
+{
+    BEGIN;
+    return module_load(out, image);
+}
+API cuModuleLoadFatBinary(CUmodule *out, const void *image)
+{
+    BEGIN;
+    return module_load(out, image);
+}
+API cuModuleUnload(CUmodule module)
+{
+    BEGIN_CONTEXT;
+    return module_unload(module);
+}
+API cuLibraryLoadData(CUlibrary *out, const void *image)
+{
+    BEGIN;
+    return module_load(out, image);
+}
+API cuLibraryLoadFromFile(CUlibrary *out, const char *path)
+{
+    BEGIN;
+    NEED(path, INVALID_VALUE);
+    (void)out;
+    return CUDA_ERROR_FILE_NOT_FOUND;
+}
+API cuLibraryUnload(CUlibrary library)
+{
+    BEGIN;
+    return module_unload(library);
+}
+API cuLibraryGetModule(CUmodule *out, CUlibrary library)
+{
+    BEGIN;
+    NEED(out && module_valid(library), INVALID_HANDLE);
+    *out = (CUmodule)library;
+    return CUDA_SUCCESS;
+}
 API cuModuleGetFunction(CUfunction *out, CUmodule module, const char *name)
 {
     BEGIN_CONTEXT;
@@ -82,13 +124,46 @@ API cuLibraryGetKernel(CUkernel *out, CUlibrary library, const char *name)
     *out = (CUkernel)&any_function;
     return CUDA_SUCCESS;
 }
-API cuKernelGetFunction(CUfunction *out, CUkernel kernel) { BEGIN; NEED(out && kernel, INVALID_VALUE); *out = &any_function; return CUDA_SUCCESS; }
-API cuModuleGetGlobal(CUdeviceptr_v1 *out, unsigned *bytes, CUmodule module) { BEGIN_CONTEXT; (void)out; (void)bytes; NEED(module_valid(module), INVALID_HANDLE); return CUDA_ERROR_NOT_FOUND; }
-API cuModuleGetGlobal_v2(CUdeviceptr *out, size_t *bytes, CUmodule module) { BEGIN_CONTEXT; (void)out; (void)bytes; NEED(module_valid(module), INVALID_HANDLE); return CUDA_ERROR_NOT_FOUND; }
-API cuProfilerStart(void) { BEGIN_CONTEXT; return CUDA_SUCCESS; }
-API cuProfilerStop(void) { BEGIN_CONTEXT; return CUDA_SUCCESS; }
+API cuKernelGetFunction(CUfunction *out, CUkernel kernel)
+{
+    BEGIN;
+    NEED(out && kernel, INVALID_VALUE);
+    *out = &any_function;
+    return CUDA_SUCCESS;
+}
+API cuModuleGetGlobal(CUdeviceptr_v1 *out, unsigned *bytes, CUmodule module)
+{
+    BEGIN_CONTEXT;
+    (void)out;
+    (void)bytes;
+    NEED(module_valid(module), INVALID_HANDLE);
+    return CUDA_ERROR_NOT_FOUND;
+}
+API cuModuleGetGlobal_v2(CUdeviceptr *out, size_t *bytes, CUmodule module)
+{
+    BEGIN_CONTEXT;
+    (void)out;
+    (void)bytes;
+    NEED(module_valid(module), INVALID_HANDLE);
+    return CUDA_ERROR_NOT_FOUND;
+}
+API cuProfilerStart(void)
+{
+    BEGIN_CONTEXT;
+    return CUDA_SUCCESS;
+}
+API cuProfilerStop(void)
+{
+    BEGIN_CONTEXT;
+    return CUDA_SUCCESS;
+}
 
-#define NOT_SUPPORTED(name) API name(void) { BEGIN; return CUDA_ERROR_NOT_SUPPORTED; }
+#define NOT_SUPPORTED(name)                                                                                            \
+    API name(void)                                                                                                     \
+    {                                                                                                                  \
+        BEGIN;                                                                                                         \
+        return CUDA_ERROR_NOT_SUPPORTED;                                                                               \
+    }
 NOT_SUPPORTED(cuLinkCreate)
 NOT_SUPPORTED(cuLinkCreate_v2)
 NOT_SUPPORTED(cuLinkComplete)

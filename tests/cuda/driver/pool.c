@@ -11,11 +11,11 @@
 
 struct block {
     struct chunk *chunk;
-    size_t offset, size; /* size: in the chunk, rounded */
-    int used;            /* until the free's stream got there */
+    size_t offset, size;         /* size: in the chunk, rounded */
+    int used;                    /* until the free's stream got there */
     struct CUstream_st *freeing; /* a free is pending on it */
-    uint64_t pending;    /* its number; 0: none */
-    struct block *next;  /* in the chunk, by offset */
+    uint64_t pending;            /* its number; 0: none */
+    struct block *next;          /* in the chunk, by offset */
 };
 struct chunk {
     unsigned char *memory;
@@ -75,7 +75,8 @@ struct CUmemPoolHandle_st *pool_default(int device)
 {
     struct device *d = &sim_devices[device];
     if (!d->default_pool) {
-        const CUmemPoolProps props = { .allocType = CU_MEM_ALLOCATION_TYPE_PINNED, .location = { CU_MEM_LOCATION_TYPE_DEVICE, device } };
+        const CUmemPoolProps props = {.allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
+                                      .location = {CU_MEM_LOCATION_TYPE_DEVICE, device}};
         d->default_pool = pool_new(&props);
         if (d->default_pool)
             d->default_pool->is_default = 1;
@@ -180,8 +181,8 @@ static struct block *chunk_add(struct CUmemPoolHandle_st *pool, size_t size)
             device_give(pool->device, bytes);
         return NULL;
     }
-    *block = (struct block){ .chunk = chunk, .size = bytes };
-    *chunk = (struct chunk){ .memory = memory, .bytes = bytes, .blocks = block, .pool = pool, .next = pool->chunks };
+    *block = (struct block){.chunk = chunk, .size = bytes};
+    *chunk = (struct chunk){.memory = memory, .bytes = bytes, .blocks = block, .pool = pool, .next = pool->chunks};
     pool->chunks = chunk;
     pool->reserved += bytes;
     if (pool->reserved > pool->reserved_high)
@@ -196,7 +197,8 @@ static void block_split(struct block *block, size_t size)
     struct block *rest = calloc(1, sizeof *rest);
     if (!rest)
         return;
-    *rest = (struct block){ .chunk = block->chunk, .offset = block->offset + size, .size = block->size - size, .next = block->next };
+    *rest = (struct block){
+        .chunk = block->chunk, .offset = block->offset + size, .size = block->size - size, .next = block->next};
     block->size = size;
     block->next = rest;
 }
@@ -217,7 +219,7 @@ CUresult pool_alloc(CUdeviceptr *out, size_t size, struct CUmemPoolHandle_st *po
     NEED(out && size, INVALID_VALUE);
     NEED(usable(pool) && !pool->imported, INVALID_VALUE);
     if (stream->capture) {
-        CUDA_MEM_ALLOC_NODE_PARAMS params = { .poolProps = pool->props, .bytesize = size };
+        CUDA_MEM_ALLOC_NODE_PARAMS params = {.poolProps = pool->props, .bytesize = size};
         CUresult error = graph_add_alloc(stream->capture, &params, NULL);
         if (!error)
             *out = params.dptr;
@@ -249,7 +251,8 @@ CUresult pool_alloc(CUdeviceptr *out, size_t size, struct CUmemPoolHandle_st *po
     pool->used += block->size;
     if (pool->used > pool->used_high)
         pool->used_high = pool->used;
-    struct alloc *alloc = alloc_add((CUdeviceptr)(block->chunk->memory + block->offset), size, A_POOL, pool->device, stream->ctx);
+    struct alloc *alloc =
+        alloc_add((CUdeviceptr)(block->chunk->memory + block->offset), size, A_POOL, pool->device, stream->ctx);
     if (!alloc) {
         block_done(block);
         return CUDA_ERROR_OUT_OF_MEMORY;
@@ -289,10 +292,11 @@ CUresult pool_free(struct alloc *alloc, struct CUstream_st *stream)
     }
     block->pending = ++frees;
     block->freeing = stream;
-    return stream_add(stream, &(struct work){ .run = run_free, .a = { block->pending, (uintptr_t)pool } }, 0, NULL);
+    return stream_add(stream, &(struct work){.run = run_free, .a = {block->pending, (uintptr_t)pool}}, 0, NULL);
 }
 
-static CUresult alloc_async(CUdeviceptr *out, size_t size, CUmemoryPool pool, CUstream handle, int per_thread, int from_pool)
+static CUresult alloc_async(CUdeviceptr *out, size_t size, CUmemoryPool pool, CUstream handle, int per_thread,
+                            int from_pool)
 {
     struct CUstream_st *stream;
     CUresult error = stream_of(handle, per_thread, &stream);
@@ -304,10 +308,26 @@ static CUresult alloc_async(CUdeviceptr *out, size_t size, CUmemoryPool pool, CU
     }
     return pool_alloc(out, size, pool, stream);
 }
-API cuMemAllocAsync(CUdeviceptr *out, size_t size, CUstream s) { BEGIN; return alloc_async(out, size, NULL, s, 0, 0); }
-API cuMemAllocAsync_ptsz(CUdeviceptr *out, size_t size, CUstream s) { BEGIN; return alloc_async(out, size, NULL, s, 1, 0); }
-API cuMemAllocFromPoolAsync(CUdeviceptr *out, size_t size, CUmemoryPool pool, CUstream s) { BEGIN; return alloc_async(out, size, pool, s, 0, 1); }
-API cuMemAllocFromPoolAsync_ptsz(CUdeviceptr *out, size_t size, CUmemoryPool pool, CUstream s) { BEGIN; return alloc_async(out, size, pool, s, 1, 1); }
+API cuMemAllocAsync(CUdeviceptr *out, size_t size, CUstream s)
+{
+    BEGIN;
+    return alloc_async(out, size, NULL, s, 0, 0);
+}
+API cuMemAllocAsync_ptsz(CUdeviceptr *out, size_t size, CUstream s)
+{
+    BEGIN;
+    return alloc_async(out, size, NULL, s, 1, 0);
+}
+API cuMemAllocFromPoolAsync(CUdeviceptr *out, size_t size, CUmemoryPool pool, CUstream s)
+{
+    BEGIN;
+    return alloc_async(out, size, pool, s, 0, 1);
+}
+API cuMemAllocFromPoolAsync_ptsz(CUdeviceptr *out, size_t size, CUmemoryPool pool, CUstream s)
+{
+    BEGIN;
+    return alloc_async(out, size, pool, s, 1, 1);
+}
 
 static void run_graph_free(struct work *work)
 {
@@ -337,10 +357,20 @@ static CUresult free_async(CUdeviceptr address, CUstream handle, int per_thread)
         return pool_free(alloc, stream);
     /* plain memory may be freed in stream order too, and must be what came from an imported pool */
     NEED(alloc->kind == A_GRAPH || alloc->kind == A_PLAIN || (alloc->kind == A_FOREIGN && alloc->pool), INVALID_VALUE);
-    return stream_add(stream, &(struct work){ .run = alloc->kind == A_GRAPH ? run_graph_free : run_plain_free, .a = { address } }, 0, NULL);
+    return stream_add(stream,
+                      &(struct work){.run = alloc->kind == A_GRAPH ? run_graph_free : run_plain_free, .a = {address}},
+                      0, NULL);
 }
-API cuMemFreeAsync(CUdeviceptr address, CUstream s) { BEGIN; return free_async(address, s, 0); }
-API cuMemFreeAsync_ptsz(CUdeviceptr address, CUstream s) { BEGIN; return free_async(address, s, 1); }
+API cuMemFreeAsync(CUdeviceptr address, CUstream s)
+{
+    BEGIN;
+    return free_async(address, s, 0);
+}
+API cuMemFreeAsync_ptsz(CUdeviceptr address, CUstream s)
+{
+    BEGIN;
+    return free_async(address, s, 1);
+}
 
 /* --- pools themselves --- */
 
@@ -349,7 +379,8 @@ API cuMemPoolCreate(CUmemoryPool *out, const CUmemPoolProps *props)
     BEGIN;
     NEED(out && props && props->allocType == CU_MEM_ALLOCATION_TYPE_PINNED, INVALID_VALUE);
     NEED(props->location.type == CU_MEM_LOCATION_TYPE_DEVICE ? device_valid(props->location.id)
-                                                             : props->location.type >= CU_MEM_LOCATION_TYPE_HOST, INVALID_VALUE);
+                                                             : props->location.type >= CU_MEM_LOCATION_TYPE_HOST,
+         INVALID_VALUE);
     *out = pool_new(props);
     return *out ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
@@ -379,13 +410,28 @@ API cuMemPoolGetAttribute(CUmemoryPool pool, int what, void *value)
     BEGIN;
     NEED(usable(pool) && value, INVALID_VALUE);
     switch (what) {
-    case 1: case 2: case 3: *(int *)value = pool->reuse[what - 1]; return CUDA_SUCCESS;
-    case CU_MEMPOOL_ATTR_RELEASE_THRESHOLD: *(cuuint64_t *)value = pool->threshold; return CUDA_SUCCESS;
-    case CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT: *(cuuint64_t *)value = pool->reserved; return CUDA_SUCCESS;
-    case CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH: *(cuuint64_t *)value = pool->reserved_high; return CUDA_SUCCESS;
-    case CU_MEMPOOL_ATTR_USED_MEM_CURRENT: *(cuuint64_t *)value = pool->used; return CUDA_SUCCESS;
-    case CU_MEMPOOL_ATTR_USED_MEM_HIGH: *(cuuint64_t *)value = pool->used_high; return CUDA_SUCCESS;
-    default: return CUDA_ERROR_INVALID_VALUE;
+    case 1:
+    case 2:
+    case 3:
+        *(int *)value = pool->reuse[what - 1];
+        return CUDA_SUCCESS;
+    case CU_MEMPOOL_ATTR_RELEASE_THRESHOLD:
+        *(cuuint64_t *)value = pool->threshold;
+        return CUDA_SUCCESS;
+    case CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT:
+        *(cuuint64_t *)value = pool->reserved;
+        return CUDA_SUCCESS;
+    case CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH:
+        *(cuuint64_t *)value = pool->reserved_high;
+        return CUDA_SUCCESS;
+    case CU_MEMPOOL_ATTR_USED_MEM_CURRENT:
+        *(cuuint64_t *)value = pool->used;
+        return CUDA_SUCCESS;
+    case CU_MEMPOOL_ATTR_USED_MEM_HIGH:
+        *(cuuint64_t *)value = pool->used_high;
+        return CUDA_SUCCESS;
+    default:
+        return CUDA_ERROR_INVALID_VALUE;
     }
 }
 
@@ -394,8 +440,14 @@ API cuMemPoolSetAttribute(CUmemoryPool pool, int what, void *value)
     BEGIN;
     NEED(usable(pool) && value, INVALID_VALUE);
     switch (what) {
-    case 1: case 2: case 3: pool->reuse[what - 1] = *(int *)value; return CUDA_SUCCESS;
-    case CU_MEMPOOL_ATTR_RELEASE_THRESHOLD: pool->threshold = *(cuuint64_t *)value; return CUDA_SUCCESS;
+    case 1:
+    case 2:
+    case 3:
+        pool->reuse[what - 1] = *(int *)value;
+        return CUDA_SUCCESS;
+    case CU_MEMPOOL_ATTR_RELEASE_THRESHOLD:
+        pool->threshold = *(cuuint64_t *)value;
+        return CUDA_SUCCESS;
     case CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH:
         NEED(*(cuuint64_t *)value == 0, INVALID_VALUE);
         pool->reserved_high = pool->reserved;
@@ -404,7 +456,8 @@ API cuMemPoolSetAttribute(CUmemoryPool pool, int what, void *value)
         NEED(*(cuuint64_t *)value == 0, INVALID_VALUE);
         pool->used_high = pool->used;
         return CUDA_SUCCESS;
-    default: return CUDA_ERROR_INVALID_VALUE;
+    default:
+        return CUDA_ERROR_INVALID_VALUE;
     }
 }
 
@@ -455,8 +508,16 @@ static CUresult by_location(CUmemoryPool *out, const CUmemLocation *location, in
     *out = now ? sim_devices[location->id].pool : sim_devices[location->id].default_pool;
     return CUDA_SUCCESS;
 }
-API cuMemGetDefaultMemPool(CUmemoryPool *out, CUmemLocation *location, int type) { BEGIN; return by_location(out, location, type, 0); }
-API cuMemGetMemPool(CUmemoryPool *out, CUmemLocation *location, int type) { BEGIN; return by_location(out, location, type, 1); }
+API cuMemGetDefaultMemPool(CUmemoryPool *out, CUmemLocation *location, int type)
+{
+    BEGIN;
+    return by_location(out, location, type, 0);
+}
+API cuMemGetMemPool(CUmemoryPool *out, CUmemLocation *location, int type)
+{
+    BEGIN;
+    return by_location(out, location, type, 1);
+}
 API cuMemSetMemPool(CUmemLocation *location, int type, CUmemoryPool pool)
 {
     BEGIN;
@@ -469,12 +530,13 @@ API cuMemSetMemPool(CUmemLocation *location, int type, CUmemoryPool pool)
     return CUDA_SUCCESS;
 }
 
-/* --- sharing: the handle names a pool, an imported pool allocates nothing, an imported pointer maps foreign memory --- */
+/* --- sharing: handles name pools; an imported one allocates nothing, an imported pointer maps foreign memory --- */
 
 API cuMemPoolExportToShareableHandle(void *out, CUmemoryPool pool, int type, unsigned long long flags)
 {
     BEGIN;
-    NEED(out && usable(pool) && !pool->is_default && !flags && type == CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, INVALID_VALUE);
+    NEED(out && usable(pool) && !pool->is_default && !flags && type == CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR,
+         INVALID_VALUE);
     NEED(pool->props.handleTypes & CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, INVALID_VALUE);
     if (pool->fd < 0 && (pool->fd = back_file(4096)) < 0)
         return CUDA_ERROR_OPERATING_SYSTEM;
@@ -488,7 +550,8 @@ API cuMemPoolImportFromShareableHandle(CUmemoryPool *out, void *handle, int type
     BEGIN_CONTEXT;
     NEED(out && !flags && type == CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, INVALID_VALUE);
     NEED(lseek((int)(intptr_t)handle, 0, SEEK_CUR) >= 0, INVALID_VALUE);
-    const CUmemPoolProps props = { .allocType = CU_MEM_ALLOCATION_TYPE_PINNED, .location = { CU_MEM_LOCATION_TYPE_DEVICE, ctx->device } };
+    const CUmemPoolProps props = {.allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
+                                  .location = {CU_MEM_LOCATION_TYPE_DEVICE, ctx->device}};
     *out = pool_new(&props);
     NEED(*out, OUT_OF_MEMORY);
     (*out)->imported = 1;
@@ -499,7 +562,7 @@ API cuMemPoolExportPointer(CUmemPoolPtrExportData *out, CUdeviceptr address)
     BEGIN;
     struct alloc *alloc = alloc_base(address);
     NEED(out && alloc && alloc->kind == A_POOL, INVALID_VALUE);
-    const uint64_t data[3] = { (uint64_t)getpid(), address, alloc->size };
+    const uint64_t data[3] = {(uint64_t)getpid(), address, alloc->size};
     memset(out, 0, sizeof *out);
     memcpy(out->reserved, data, sizeof data);
     return CUDA_SUCCESS;

@@ -13,7 +13,7 @@ static const struct row {
     int form, version;
     void (*function)(void);
 } rows[] = {
-#define X(base, form, version, symbol) { #base, form, version, symbol },
+#define X(base, form, version, symbol) {#base, form, version, symbol},
 #include "symbols.def"
 #undef X
 };

@@ -1,27 +1,27 @@
 /*
- * sim.h: what the files of the simulated driver share. One lock (sim_enter) guards all of it. Device memory is host memory;
- * work on streams is queued and done when somebody waits for it, so that a stream-ordered free is really pending until then.
- * Every function here expects the lock to be held. Errors are the driver's own.
+ * sim.h: what the files of the simulated driver share. One lock (sim_enter) guards all of it. Device memory is host
+ * memory; work on streams is queued and done when somebody waits for it, so that a stream-ordered free is really
+ * pending until then. Every function here expects the lock to be held. Errors are the driver's own.
  */
 #ifndef MEMPROF_TESTS_SIM_H
 #define MEMPROF_TESTS_SIM_H
 
 #include "../include/cuda_abi.h"
 
-#define API __attribute__((visibility("default"))) CUresult
+#define API         __attribute__((visibility("default"))) CUresult
 #define SIM_DEVICES 16
-#define SIM_STACK 64
-#define MIB (1ull << 20)
+#define SIM_STACK   64
+#define MIB         (1ull << 20)
 
 /* --- configuration, from the environment; see docs/testing.md --- */
 struct sim_config {
     int device_count;
     size_t device_bytes[SIM_DEVICES];
-    size_t context_bytes;  /* what a context itself takes */
-    size_t pool_chunk;     /* what a pool asks the device for */
-    unsigned fail_every;   /* every Nth allocation is out of memory; 0: none */
-    unsigned fail_at;      /* the Nth one is; 0: none */
-    int init_error;        /* what cuInit returns */
+    size_t context_bytes; /* what a context itself takes */
+    size_t pool_chunk;    /* what a pool asks the device for */
+    unsigned fail_every;  /* every Nth allocation is out of memory; 0: none */
+    unsigned fail_at;     /* the Nth one is; 0: none */
+    int init_error;       /* what cuInit returns */
     int version;
 };
 extern struct sim_config sim_config;
@@ -34,21 +34,26 @@ struct sim_guard {
 };
 struct sim_guard sim_enter(int needs_init);
 void sim_leave(struct sim_guard *guard);
-#define BEGIN_ANY struct sim_guard guard_ __attribute__((cleanup(sim_leave))) = sim_enter(0); (void)guard_
-#define BEGIN                                                                                     \
-    struct sim_guard guard_ __attribute__((cleanup(sim_leave))) = sim_enter(1);                   \
-    if (guard_.error)                                                                             \
-        return guard_.error
-#define BEGIN_CONTEXT                                                                             \
-    BEGIN;                                                                                        \
-    struct CUctx_st *ctx;                                                                         \
-    CUresult context_error_ = context_current(&ctx);                                              \
-    if (context_error_)                                                                           \
-        return context_error_
-#define NEED(condition, error)                                                                    \
-    do {                                                                                          \
-        if (!(condition))                                                                         \
-            return CUDA_ERROR_##error;                                                            \
+#define PASS_ON(error)                                                                                                 \
+    do {                                                                                                               \
+        if (error)                                                                                                     \
+            return error;                                                                                              \
+    } while (0)
+#define BEGIN_ANY                                                                                                      \
+    struct sim_guard guard_ __attribute__((cleanup(sim_leave))) = sim_enter(0);                                        \
+    (void)guard_
+#define BEGIN                                                                                                          \
+    struct sim_guard guard_ __attribute__((cleanup(sim_leave))) = sim_enter(1);                                        \
+    PASS_ON(guard_.error)
+#define BEGIN_CONTEXT                                                                                                  \
+    BEGIN;                                                                                                             \
+    struct CUctx_st *ctx;                                                                                              \
+    CUresult context_error_ = context_current(&ctx);                                                                   \
+    PASS_ON(context_error_)
+#define NEED(condition, error)                                                                                         \
+    do {                                                                                                               \
+        if (!(condition))                                                                                              \
+            return CUDA_ERROR_##error;                                                                                 \
     } while (0)
 
 /* --- devices --- */
@@ -68,11 +73,11 @@ void device_give(int device, size_t bytes);
 int fail_now(void);
 
 /* --- host memory behind device memory; system calls, so that nobody's mmap hook counts it --- */
-void *back_map(size_t bytes, int low);          /* NULL: none. low: under 4 GiB, for the oldest entry points */
+void *back_map(size_t bytes, int low); /* NULL: none. low: under 4 GiB, for the oldest entry points */
 void *back_reserve(size_t bytes, void *address, size_t alignment); /* no access */
 void back_unmap(void *address, size_t bytes);
 int back_protect(void *address, size_t bytes, int access);
-int back_file(size_t bytes);                    /* a memfd, or -1 */
+int back_file(size_t bytes);                                                       /* a memfd, or -1 */
 void *back_map_file(int fd, size_t bytes, size_t offset, void *fixed, int access); /* fixed NULL: anywhere */
 size_t page_round(size_t bytes);
 
@@ -88,7 +93,7 @@ struct CUctx_st {
 };
 CUresult context_current(struct CUctx_st **ctx); /* of this thread, usable */
 int context_valid(const struct CUctx_st *ctx);
-void context_end(struct CUctx_st *ctx); /* frees all that it owns */
+void context_end(struct CUctx_st *ctx);   /* frees all that it owns */
 struct CUctx_st *context_any(int device); /* a usable context of the device, or NULL */
 
 /* --- allocations by address: no two overlap --- */
@@ -101,24 +106,26 @@ struct alloc {
     size_t charged;
     struct CUctx_st *ctx;
     unsigned flags;
-    int fd;              /* shared by IPC: the memfd behind it, else -1 */
-    void *owner;         /* pool block, VMM handle, graph node */
+    int fd;      /* shared by IPC: the memfd behind it, else -1 */
+    void *owner; /* pool block, VMM handle, graph node */
     struct CUmemPoolHandle_st *pool;
-    size_t offset;       /* of a mapping */
-    int pins;            /* opens of an IPC handle */
+    size_t offset; /* of a mapping */
+    int pins;      /* opens of an IPC handle */
     uint64_t buffer_id;
 };
 struct alloc *alloc_add(CUdeviceptr address, size_t size, enum alloc_kind kind, int device, struct CUctx_st *ctx);
-struct alloc *alloc_at(CUdeviceptr address); /* the one that contains it, or NULL */
+struct alloc *alloc_at(CUdeviceptr address);   /* the one that contains it, or NULL */
 struct alloc *alloc_base(CUdeviceptr address); /* ... that begins there */
-void alloc_forget(struct alloc *alloc); /* out of the index, freed */
-void alloc_release(struct alloc *alloc); /* ... with its memory */
-void alloc_each(int (*visit)(struct alloc *alloc, void *data), void *data); /* visit may forget or release it; stops on non-zero */
+void alloc_forget(struct alloc *alloc);        /* out of the index, freed */
+void alloc_release(struct alloc *alloc);       /* ... with its memory */
+void alloc_each(int (*visit)(struct alloc *alloc, void *data),
+                void *data); /* visit may forget or release it; stops on non-zero */
 int alloc_overlaps(CUdeviceptr address, size_t size);
 void alloc_end_context(struct CUctx_st *ctx);
 void array_end_context(struct CUctx_st *ctx);
 CUresult pointer_info(CUdeviceptr address, size_t bytes, struct alloc **out); /* inside one allocation? */
-CUresult pointer_usable(CUdeviceptr address, size_t bytes, int later); /* ... or, later, in a block that a graph will have? */
+CUresult pointer_usable(CUdeviceptr address, size_t bytes,
+                        int later); /* ... or, later, in a block that a graph will have? */
 extern uint64_t sim_ids;
 
 /* --- work --- */
@@ -204,7 +211,8 @@ struct CUarray_st {
 int array_valid(const struct CUarray_st *array);
 CUresult copy_3d(const CUDA_MEMCPY3D *copy, struct CUstream_st *stream, int wait);
 CUresult copy_work(const CUDA_MEMCPY3D *copy, struct work *work, int *pageable, int later); /* later: for a graph */
-void fill_work(struct work *work, CUdeviceptr address, size_t pitch, unsigned value, unsigned element, size_t width, size_t height);
+void fill_work(struct work *work, CUdeviceptr address, size_t pitch, unsigned value, unsigned element, size_t width,
+               size_t height);
 
 /* the driver's own account, written to SIM_CUDA_LEDGER at the end */
 enum ledger_what { L_PLAIN, L_MANAGED, L_HOST, L_ARRAY, L_POOL, L_VMM, L_GRAPH, L_KINDS };

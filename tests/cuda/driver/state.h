@@ -1,4 +1,5 @@
-/* state.h: the file in which the simulated driver keeps its devices' figures for the stand-in of NVML, in another process. */
+/* state.h: the file in which the simulated driver keeps its devices' figures for the stand-in of NVML, in another
+ * process. */
 #ifndef MEMPROF_TESTS_SIM_STATE_H
 #define MEMPROF_TESTS_SIM_STATE_H
 

@@ -1,7 +1,8 @@
 /*
- * Streams and events. Work is queued with one global sequence; it is done when a stream, an event or the context is waited
- * for, oldest first within a stream. Work of the legacy stream waits for all older work of the context's blocking streams
- * and theirs for its. cuStreamQuery and cuEventQuery do one piece of work each, so that polling comes to an end.
+ * Streams and events. Work is queued with one global sequence; it is done when a stream, an event or the context is
+ * waited for, oldest first within a stream. Work of the legacy stream waits for all older work of the context's
+ * blocking streams and theirs for its. cuStreamQuery and cuEventQuery do one piece of work each, so that polling comes
+ * to an end.
  */
 #include "sim.h"
 
@@ -209,8 +210,16 @@ static CUresult create(CUstream *out, unsigned flags, int priority)
     *out = stream_new(ctx, flags, priority);
     return *out ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
-API cuStreamCreate(CUstream *out, unsigned flags) { BEGIN; return create(out, flags, 0); }
-API cuStreamCreateWithPriority(CUstream *out, unsigned flags, int priority) { BEGIN; return create(out, flags, priority); }
+API cuStreamCreate(CUstream *out, unsigned flags)
+{
+    BEGIN;
+    return create(out, flags, 0);
+}
+API cuStreamCreateWithPriority(CUstream *out, unsigned flags, int priority)
+{
+    BEGIN;
+    return create(out, flags, priority);
+}
 
 static CUresult destroy(CUstream stream)
 {
@@ -222,28 +231,36 @@ static CUresult destroy(CUstream stream)
     stream_free(stream);
     return CUDA_SUCCESS;
 }
-API cuStreamDestroy(CUstream stream) { BEGIN; return destroy(stream); }
-API cuStreamDestroy_v2(CUstream stream) { BEGIN; return destroy(stream); }
+API cuStreamDestroy(CUstream stream)
+{
+    BEGIN;
+    return destroy(stream);
+}
+API cuStreamDestroy_v2(CUstream stream)
+{
+    BEGIN;
+    return destroy(stream);
+}
 
 /* Both forms of a call on a stream; its body sees `stream`. */
-#define ON_STREAM(name, parameters, ...)                                                          \
-    API name parameters                                                                           \
-    {                                                                                             \
-        BEGIN;                                                                                    \
-        struct CUstream_st *stream;                                                               \
-        CUresult error_ = stream_of(handle, 0, &stream);                                          \
-        if (error_)                                                                               \
-            return error_;                                                                        \
-        __VA_ARGS__                                                                                      \
-    }                                                                                             \
-    API name##_ptsz parameters                                                                    \
-    {                                                                                             \
-        BEGIN;                                                                                    \
-        struct CUstream_st *stream;                                                               \
-        CUresult error_ = stream_of(handle, 1, &stream);                                          \
-        if (error_)                                                                               \
-            return error_;                                                                        \
-        __VA_ARGS__                                                                                      \
+#define ON_STREAM(name, parameters, ...)                                                                               \
+    API name parameters                                                                                                \
+    {                                                                                                                  \
+        BEGIN;                                                                                                         \
+        struct CUstream_st *stream;                                                                                    \
+        CUresult error_ = stream_of(handle, 0, &stream);                                                               \
+        if (error_)                                                                                                    \
+            return error_;                                                                                             \
+        __VA_ARGS__                                                                                                    \
+    }                                                                                                                  \
+    API name##_ptsz parameters                                                                                         \
+    {                                                                                                                  \
+        BEGIN;                                                                                                         \
+        struct CUstream_st *stream;                                                                                    \
+        CUresult error_ = stream_of(handle, 1, &stream);                                                               \
+        if (error_)                                                                                                    \
+            return error_;                                                                                             \
+        __VA_ARGS__                                                                                                    \
     }
 
 ON_STREAM(cuStreamSynchronize, (CUstream handle), {
@@ -263,11 +280,31 @@ ON_STREAM(cuStreamQuery, (CUstream handle), {
     return stream->head ? CUDA_ERROR_NOT_READY : CUDA_SUCCESS;
 })
 
-ON_STREAM(cuStreamGetFlags, (CUstream handle, unsigned *out), { NEED(out, INVALID_VALUE); *out = stream->flags; return CUDA_SUCCESS; })
-ON_STREAM(cuStreamGetPriority, (CUstream handle, int *out), { NEED(out, INVALID_VALUE); *out = stream->priority; return CUDA_SUCCESS; })
-ON_STREAM(cuStreamGetId, (CUstream handle, unsigned long long *out), { NEED(out, INVALID_VALUE); *out = stream->id; return CUDA_SUCCESS; })
-ON_STREAM(cuStreamGetCtx, (CUstream handle, CUcontext *out), { NEED(out, INVALID_VALUE); *out = stream->ctx; return CUDA_SUCCESS; })
-ON_STREAM(cuStreamGetDevice, (CUstream handle, CUdevice *out), { NEED(out, INVALID_VALUE); *out = stream->ctx->device; return CUDA_SUCCESS; })
+ON_STREAM(cuStreamGetFlags, (CUstream handle, unsigned *out), {
+    NEED(out, INVALID_VALUE);
+    *out = stream->flags;
+    return CUDA_SUCCESS;
+})
+ON_STREAM(cuStreamGetPriority, (CUstream handle, int *out), {
+    NEED(out, INVALID_VALUE);
+    *out = stream->priority;
+    return CUDA_SUCCESS;
+})
+ON_STREAM(cuStreamGetId, (CUstream handle, unsigned long long *out), {
+    NEED(out, INVALID_VALUE);
+    *out = stream->id;
+    return CUDA_SUCCESS;
+})
+ON_STREAM(cuStreamGetCtx, (CUstream handle, CUcontext *out), {
+    NEED(out, INVALID_VALUE);
+    *out = stream->ctx;
+    return CUDA_SUCCESS;
+})
+ON_STREAM(cuStreamGetDevice, (CUstream handle, CUdevice *out), {
+    NEED(out, INVALID_VALUE);
+    *out = stream->ctx->device;
+    return CUDA_SUCCESS;
+})
 
 static void run_host(struct work *work)
 {
@@ -275,40 +312,49 @@ static void run_host(struct work *work)
 }
 ON_STREAM(cuLaunchHostFunc, (CUstream handle, void (*function)(void *), void *data), {
     NEED(function, INVALID_VALUE);
-    return stream_add(stream, &(struct work){ .run = run_host, .a = { (uintptr_t)function, (uintptr_t)data } }, CU_GRAPH_NODE_TYPE_HOST, NULL);
+    return stream_add(stream, &(struct work){.run = run_host, .a = {(uintptr_t)function, (uintptr_t)data}},
+                      CU_GRAPH_NODE_TYPE_HOST, NULL);
 })
 
 static void run_callback(struct work *work)
 {
-    ((void (*)(CUstream, CUresult, void *))(uintptr_t)work->a[0])((CUstream)work->a[2], CUDA_SUCCESS, (void *)work->a[1]);
+    ((void (*)(CUstream, CUresult, void *))(uintptr_t)work->a[0])((CUstream)work->a[2], CUDA_SUCCESS,
+                                                                  (void *)work->a[1]);
 }
-ON_STREAM(cuStreamAddCallback, (CUstream handle, void (*function)(CUstream, CUresult, void *), void *data, unsigned flags), {
-    NEED(function && !flags, INVALID_VALUE);
-    NEED(!stream->capture, STREAM_CAPTURE_UNSUPPORTED);
-    return stream_add(stream, &(struct work){ .run = run_callback, .a = { (uintptr_t)function, (uintptr_t)data, (uintptr_t)handle } }, 0, NULL);
-})
+ON_STREAM(cuStreamAddCallback,
+          (CUstream handle, void (*function)(CUstream, CUresult, void *), void *data, unsigned flags), {
+              NEED(function && !flags, INVALID_VALUE);
+              NEED(!stream->capture, STREAM_CAPTURE_UNSUPPORTED);
+              return stream_add(
+                  stream,
+                  &(struct work){.run = run_callback, .a = {(uintptr_t)function, (uintptr_t)data, (uintptr_t)handle}},
+                  0, NULL);
+          })
 
 /* Kernels are device code: nothing here can run them. A launch is work that does nothing. */
 static void run_nothing(struct work *work)
 {
     (void)work;
 }
-ON_STREAM(cuLaunchKernel, (void *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned shared, CUstream handle, void **arguments, void **extra), {
-    (void)shared;
-    (void)arguments;
-    (void)extra;
-    NEED(function, INVALID_HANDLE);
-    NEED(gx && gy && gz && bx && by && bz && (uint64_t)bx * by * bz <= 1024, INVALID_VALUE);
-    return stream_add(stream, &(struct work){ .run = run_nothing }, CU_GRAPH_NODE_TYPE_KERNEL, NULL);
-})
+ON_STREAM(cuLaunchKernel,
+          (void *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
+           unsigned shared, CUstream handle, void **arguments, void **extra),
+          {
+              (void)shared;
+              (void)arguments;
+              (void)extra;
+              NEED(function, INVALID_HANDLE);
+              NEED(gx && gy && gz && bx && by && bz && (uint64_t)bx * by * bz <= 1024, INVALID_VALUE);
+              return stream_add(stream, &(struct work){.run = run_nothing}, CU_GRAPH_NODE_TYPE_KERNEL, NULL);
+          })
 
 ON_STREAM(cuStreamBatchMemOp, (CUstream handle, unsigned count, void *operations), {
     NEED(operations && count <= 256, INVALID_VALUE);
-    return stream_add(stream, &(struct work){ .run = run_nothing }, 12, NULL);
+    return stream_add(stream, &(struct work){.run = run_nothing}, 12, NULL);
 })
 ON_STREAM(cuStreamBatchMemOp_v2, (CUstream handle, unsigned count, void *operations), {
     NEED(operations && count <= 256, INVALID_VALUE);
-    return stream_add(stream, &(struct work){ .run = run_nothing }, 12, NULL);
+    return stream_add(stream, &(struct work){.run = run_nothing}, 12, NULL);
 })
 
 /* --- capture --- */
@@ -345,8 +391,9 @@ ON_STREAM(cuStreamEndCapture, (CUstream handle, CUgraph *out), {
 static CUresult capture_status(struct CUstream_st *stream, int *status, cuuint64_t *id, CUgraph *graph)
 {
     NEED(status, INVALID_VALUE);
-    *status = !stream->capture ? CU_STREAM_CAPTURE_STATUS_NONE
-                               : stream->capture_broken ? CU_STREAM_CAPTURE_STATUS_INVALIDATED : CU_STREAM_CAPTURE_STATUS_ACTIVE;
+    *status = !stream->capture         ? CU_STREAM_CAPTURE_STATUS_NONE
+              : stream->capture_broken ? CU_STREAM_CAPTURE_STATUS_INVALIDATED
+                                       : CU_STREAM_CAPTURE_STATUS_ACTIVE;
     if (id && *status == CU_STREAM_CAPTURE_STATUS_ACTIVE)
         *id = stream->capture_id;
     if (graph && *status == CU_STREAM_CAPTURE_STATUS_ACTIVE)
@@ -354,23 +401,28 @@ static CUresult capture_status(struct CUstream_st *stream, int *status, cuuint64
     return CUDA_SUCCESS;
 }
 ON_STREAM(cuStreamIsCapturing, (CUstream handle, int *status), { return capture_status(stream, status, NULL, NULL); })
-ON_STREAM(cuStreamGetCaptureInfo, (CUstream handle, int *status, cuuint64_t *id), { return capture_status(stream, status, id, NULL); })
-ON_STREAM(cuStreamGetCaptureInfo_v2, (CUstream handle, int *status, cuuint64_t *id, CUgraph *graph, const CUgraphNode **nodes, size_t *count), {
-    if (nodes)
-        *nodes = NULL;
-    if (count)
-        *count = 0;
-    return capture_status(stream, status, id, graph);
-})
-ON_STREAM(cuStreamGetCaptureInfo_v3, (CUstream handle, int *status, cuuint64_t *id, CUgraph *graph, const CUgraphNode **nodes, const void **edges, size_t *count), {
-    if (nodes)
-        *nodes = NULL;
-    if (edges)
-        *edges = NULL;
-    if (count)
-        *count = 0;
-    return capture_status(stream, status, id, graph);
-})
+ON_STREAM(cuStreamGetCaptureInfo, (CUstream handle, int *status, cuuint64_t *id),
+          { return capture_status(stream, status, id, NULL); })
+ON_STREAM(cuStreamGetCaptureInfo_v2,
+          (CUstream handle, int *status, cuuint64_t *id, CUgraph *graph, const CUgraphNode **nodes, size_t *count), {
+              if (nodes)
+                  *nodes = NULL;
+              if (count)
+                  *count = 0;
+              return capture_status(stream, status, id, graph);
+          })
+ON_STREAM(cuStreamGetCaptureInfo_v3,
+          (CUstream handle, int *status, cuuint64_t *id, CUgraph *graph, const CUgraphNode **nodes, const void **edges,
+           size_t *count),
+          {
+              if (nodes)
+                  *nodes = NULL;
+              if (edges)
+                  *edges = NULL;
+              if (count)
+                  *count = 0;
+              return capture_status(stream, status, id, graph);
+          })
 API cuThreadExchangeStreamCaptureMode(int *mode)
 {
     static __thread int now;
@@ -415,8 +467,16 @@ static CUresult event_destroy(CUevent event)
     free(event);
     return CUDA_SUCCESS;
 }
-API cuEventDestroy(CUevent event) { BEGIN_CONTEXT; return event_destroy(event); }
-API cuEventDestroy_v2(CUevent event) { BEGIN_CONTEXT; return event_destroy(event); }
+API cuEventDestroy(CUevent event)
+{
+    BEGIN_CONTEXT;
+    return event_destroy(event);
+}
+API cuEventDestroy_v2(CUevent event)
+{
+    BEGIN_CONTEXT;
+    return event_destroy(event);
+}
 
 static CUresult record(CUevent event, struct CUstream_st *stream)
 {
@@ -427,7 +487,7 @@ static CUresult record(CUevent event, struct CUstream_st *stream)
     if (stream->capture)
         return CUDA_SUCCESS;
     event->stream = stream;
-    return stream_add(stream, &(struct work){ .run = run_nothing }, 0, &event->seq);
+    return stream_add(stream, &(struct work){.run = run_nothing}, 0, &event->seq);
 }
 API cuEventRecord(CUevent event, CUstream handle)
 {
@@ -443,8 +503,16 @@ API cuEventRecord_ptsz(CUevent event, CUstream handle)
     CUresult error = stream_of(handle, 1, &stream);
     return error ? error : record(event, stream);
 }
-API cuEventRecordWithFlags(CUevent event, CUstream handle, unsigned flags) { NEED(flags <= 1, INVALID_VALUE); return cuEventRecord(event, handle); }
-API cuEventRecordWithFlags_ptsz(CUevent event, CUstream handle, unsigned flags) { NEED(flags <= 1, INVALID_VALUE); return cuEventRecord_ptsz(event, handle); }
+API cuEventRecordWithFlags(CUevent event, CUstream handle, unsigned flags)
+{
+    NEED(flags <= 1, INVALID_VALUE);
+    return cuEventRecord(event, handle);
+}
+API cuEventRecordWithFlags_ptsz(CUevent event, CUstream handle, unsigned flags)
+{
+    NEED(flags <= 1, INVALID_VALUE);
+    return cuEventRecord_ptsz(event, handle);
+}
 
 static void run_wait(struct work *work)
 {
@@ -467,7 +535,7 @@ ON_STREAM(cuStreamWaitEvent, (CUstream handle, CUevent event, unsigned flags), {
     if (!event->stream)
         return CUDA_SUCCESS;
     NEED(!stream->capture, STREAM_CAPTURE_UNSUPPORTED);
-    return stream_add(stream, &(struct work){ .run = run_wait, .a = { (uintptr_t)event->stream, event->seq } }, 0, NULL);
+    return stream_add(stream, &(struct work){.run = run_wait, .a = {(uintptr_t)event->stream, event->seq}}, 0, NULL);
 })
 
 API cuEventQuery(CUevent event)
@@ -496,10 +564,19 @@ static CUresult elapsed(float *out, CUevent start, CUevent end)
 {
     NEED(out, INVALID_VALUE);
     NEED(event_valid(start) && event_valid(end), INVALID_HANDLE);
-    if ((start->stream && !stream_done(start->stream, start->seq)) || (end->stream && !stream_done(end->stream, end->seq)))
+    if ((start->stream && !stream_done(start->stream, start->seq)) ||
+        (end->stream && !stream_done(end->stream, end->seq)))
         return CUDA_ERROR_NOT_READY;
     *out = (float)(end->seq - start->seq) * 0.001f; /* a microsecond a piece of work */
     return CUDA_SUCCESS;
 }
-API cuEventElapsedTime(float *out, CUevent start, CUevent end) { BEGIN_CONTEXT; return elapsed(out, start, end); }
-API cuEventElapsedTime_v2(float *out, CUevent start, CUevent end) { BEGIN_CONTEXT; return elapsed(out, start, end); }
+API cuEventElapsedTime(float *out, CUevent start, CUevent end)
+{
+    BEGIN_CONTEXT;
+    return elapsed(out, start, end);
+}
+API cuEventElapsedTime_v2(float *out, CUevent start, CUevent end)
+{
+    BEGIN_CONTEXT;
+    return elapsed(out, start, end);
+}

@@ -1,6 +1,6 @@
 /*
- * Virtual memory management: physical memory with handles, reserved addresses, mappings. Physical memory lives until its
- * handles' references and its mappings are all gone. A multicast object is a handle without memory of its own.
+ * Virtual memory management: physical memory with handles, reserved addresses, mappings. Physical memory lives until
+ * its handles' references and its mappings are all gone. A multicast object is a handle without memory of its own.
  */
 #include "sim.h"
 
@@ -95,7 +95,9 @@ static CUresult prop_check(const CUmemAllocationProp *prop)
     if (prop->location.type == CU_MEM_LOCATION_TYPE_DEVICE)
         NEED(device_valid(prop->location.id), INVALID_DEVICE);
     else
-        NEED(prop->location.type > CU_MEM_LOCATION_TYPE_DEVICE && prop->location.type <= CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT, INVALID_VALUE);
+        NEED(prop->location.type > CU_MEM_LOCATION_TYPE_DEVICE &&
+                 prop->location.type <= CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT,
+             INVALID_VALUE);
     return CUDA_SUCCESS;
 }
 
@@ -110,7 +112,8 @@ API cuMemGetAllocationGranularity(size_t *out, const CUmemAllocationProp *prop, 
     return CUDA_SUCCESS;
 }
 
-API cuMemCreate(CUmemGenericAllocationHandle *out, size_t size, const CUmemAllocationProp *prop, unsigned long long flags)
+API cuMemCreate(CUmemGenericAllocationHandle *out, size_t size, const CUmemAllocationProp *prop,
+                unsigned long long flags)
 {
     BEGIN;
     CUresult error = prop_check(prop);
@@ -148,7 +151,8 @@ API cuMemRelease(CUmemGenericAllocationHandle id)
     if (--h->references)
         return CUDA_SUCCESS;
     struct physical *physical = h->physical;
-    if (physical->mappings) /* the handle's number stays known to cuMemRetainAllocationHandle, as long as something is mapped */
+    if (physical->mappings) /* the handle's number stays known to cuMemRetainAllocationHandle, as long as something is
+                               mapped */
         return CUDA_SUCCESS;
     for (struct handle **at = &handles; *at; at = &(*at)->next)
         if (*at == h) {
@@ -211,7 +215,7 @@ API cuMemAddressReserve(CUdeviceptr *out, size_t size, size_t alignment, CUdevic
         free(range);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
-    *range = (struct reserved){ (CUdeviceptr)address, size, ranges };
+    *range = (struct reserved){(CUdeviceptr)address, size, ranges};
     ranges = range;
     *out = range->address;
     return CUDA_SUCCESS;
@@ -305,7 +309,8 @@ API cuMemSetAccess(CUdeviceptr address, size_t size, const CUmemAccessDesc *acce
     NEED(access && count && size, INVALID_VALUE);
     int host_access = PROT_NONE; /* a host cannot tell one device from another */
     for (size_t i = 0; i < count; i++) {
-        NEED(access[i].location.type != CU_MEM_LOCATION_TYPE_DEVICE || device_valid(access[i].location.id), INVALID_DEVICE);
+        NEED(access[i].location.type != CU_MEM_LOCATION_TYPE_DEVICE || device_valid(access[i].location.id),
+             INVALID_DEVICE);
         if (access[i].flags)
             host_access |= access[i].flags == CU_MEM_ACCESS_FLAGS_PROT_READ ? PROT_READ : PROT_READ | PROT_WRITE;
     }
@@ -317,7 +322,9 @@ API cuMemGetAccess(unsigned long long *flags, const CUmemLocation *location, CUd
     BEGIN;
     struct alloc *mapping = alloc_at(address);
     NEED(flags && location && mapping && mapping->kind == A_MAPPING, INVALID_VALUE);
-    *flags = mapping->flags & PROT_WRITE ? CU_MEM_ACCESS_FLAGS_PROT_READWRITE : mapping->flags ? CU_MEM_ACCESS_FLAGS_PROT_READ : 0;
+    *flags = mapping->flags & PROT_WRITE ? CU_MEM_ACCESS_FLAGS_PROT_READWRITE
+             : mapping->flags            ? CU_MEM_ACCESS_FLAGS_PROT_READ
+                                         : 0;
     return CUDA_SUCCESS;
 }
 
@@ -344,8 +351,9 @@ CUresult vmm_import_fd(int fd, CUmemGenericAllocationHandle *out)
             return handle_new(p, out);
     int copy = dup(fd);
     NEED(copy >= 0, OPERATING_SYSTEM);
-    const CUmemAllocationProp prop = { .type = CU_MEM_ALLOCATION_TYPE_PINNED, .requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR,
-                                       .location = { CU_MEM_LOCATION_TYPE_DEVICE, 0 } };
+    const CUmemAllocationProp prop = {.type = CU_MEM_ALLOCATION_TYPE_PINNED,
+                                      .requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR,
+                                      .location = {CU_MEM_LOCATION_TYPE_DEVICE, 0}};
     struct physical *physical = physical_new(copy, (size_t)theirs.st_size, &prop);
     if (!physical) {
         close(copy);
@@ -372,7 +380,8 @@ API cuMemGetHandleForAddressRange(void *out, CUdeviceptr address, size_t size, i
 
 static CUresult multicast_prop(const CUmulticastObjectProp *prop)
 {
-    NEED(prop && prop->numDevices > 1 && (int)prop->numDevices <= sim_config.device_count && !prop->flags, INVALID_VALUE);
+    NEED(prop && prop->numDevices > 1 && (int)prop->numDevices <= sim_config.device_count && !prop->flags,
+         INVALID_VALUE);
     return CUDA_SUCCESS;
 }
 
@@ -395,7 +404,8 @@ API cuMulticastCreate(CUmemGenericAllocationHandle *out, const CUmulticastObject
     NEED(out && prop->size && prop->size % GRANULARITY == 0, INVALID_VALUE);
     int fd = back_file(prop->size);
     NEED(fd >= 0, OUT_OF_MEMORY);
-    const CUmemAllocationProp memory = { .type = CU_MEM_ALLOCATION_TYPE_PINNED, .location = { CU_MEM_LOCATION_TYPE_DEVICE, 0 } };
+    const CUmemAllocationProp memory = {.type = CU_MEM_ALLOCATION_TYPE_PINNED,
+                                        .location = {CU_MEM_LOCATION_TYPE_DEVICE, 0}};
     struct physical *physical = physical_new(fd, prop->size, &memory);
     if (!physical) {
         close(fd);
@@ -418,7 +428,8 @@ API cuMulticastAddDevice(CUmemGenericAllocationHandle id, CUdevice device)
     NEED(device_valid(device), INVALID_DEVICE);
     return CUDA_SUCCESS;
 }
-API cuMulticastBindMem(CUmemGenericAllocationHandle id, size_t offset, CUmemGenericAllocationHandle memory, size_t memory_offset, size_t size, unsigned long long flags)
+API cuMulticastBindMem(CUmemGenericAllocationHandle id, size_t offset, CUmemGenericAllocationHandle memory,
+                       size_t memory_offset, size_t size, unsigned long long flags)
 {
     BEGIN;
     struct physical *multicast = multicast_of(id);
@@ -427,7 +438,8 @@ API cuMulticastBindMem(CUmemGenericAllocationHandle id, size_t offset, CUmemGene
     NEED(size && offset + size <= multicast->size && memory_offset + size <= h->physical->size, INVALID_VALUE);
     return CUDA_SUCCESS;
 }
-API cuMulticastBindAddr(CUmemGenericAllocationHandle id, size_t offset, CUdeviceptr address, size_t size, unsigned long long flags)
+API cuMulticastBindAddr(CUmemGenericAllocationHandle id, size_t offset, CUdeviceptr address, size_t size,
+                        unsigned long long flags)
 {
     BEGIN;
     struct physical *multicast = multicast_of(id);

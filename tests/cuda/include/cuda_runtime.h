@@ -1,7 +1,8 @@
 /*
- * cuda_runtime.h: the part of the CUDA runtime's documented interface that the stand-in runtime implements, for building
- * the samples with a plain C++ compiler where no toolkit is installed. A __global__ function is then a host function, and
- * cudaLaunchKernel runs it on the stream, one call for each thread of the grid, over the simulated devices' memory.
+ * cuda_runtime.h: the part of the CUDA runtime's documented interface that the stand-in runtime implements, for
+ * building the samples with a plain C++ compiler where no toolkit is installed. A __global__ function is then a host
+ * function, and cudaLaunchKernel runs it on the stream, one call for each thread of the grid, over the simulated
+ * devices' memory.
  */
 #ifndef MEMPROF_TESTS_CUDA_RUNTIME_H
 #define MEMPROF_TESTS_CUDA_RUNTIME_H
@@ -13,29 +14,61 @@ extern "C" {
 #endif
 
 typedef enum cudaError {
-    cudaSuccess = 0, cudaErrorInvalidValue = 1, cudaErrorMemoryAllocation = 2, cudaErrorInitializationError = 3,
-    cudaErrorInvalidConfiguration = 9, cudaErrorInsufficientDriver = 35, cudaErrorInvalidDeviceFunction = 98, cudaErrorNoDevice = 100,
-    cudaErrorInvalidDevice = 101, cudaErrorInvalidResourceHandle = 400, cudaErrorNotReady = 600, cudaErrorNotSupported = 801,
+    cudaSuccess = 0,
+    cudaErrorInvalidValue = 1,
+    cudaErrorMemoryAllocation = 2,
+    cudaErrorInitializationError = 3,
+    cudaErrorInvalidConfiguration = 9,
+    cudaErrorInsufficientDriver = 35,
+    cudaErrorInvalidDeviceFunction = 98,
+    cudaErrorNoDevice = 100,
+    cudaErrorInvalidDevice = 101,
+    cudaErrorInvalidResourceHandle = 400,
+    cudaErrorNotReady = 600,
+    cudaErrorNotSupported = 801,
     cudaErrorUnknown = 999
 } cudaError_t;
 enum cudaMemcpyKind {
-    cudaMemcpyHostToHost = 0, cudaMemcpyHostToDevice = 1, cudaMemcpyDeviceToHost = 2, cudaMemcpyDeviceToDevice = 3, cudaMemcpyDefault = 4
+    cudaMemcpyHostToHost = 0,
+    cudaMemcpyHostToDevice = 1,
+    cudaMemcpyDeviceToHost = 2,
+    cudaMemcpyDeviceToDevice = 3,
+    cudaMemcpyDefault = 4
 };
 enum cudaMemPoolAttr {
-    cudaMemPoolReuseFollowEventDependencies = 1, cudaMemPoolReuseAllowOpportunistic = 2, cudaMemPoolReuseAllowInternalDependencies = 3,
-    cudaMemPoolAttrReleaseThreshold = 4, cudaMemPoolAttrReservedMemCurrent = 5, cudaMemPoolAttrReservedMemHigh = 6,
-    cudaMemPoolAttrUsedMemCurrent = 7, cudaMemPoolAttrUsedMemHigh = 8
+    cudaMemPoolReuseFollowEventDependencies = 1,
+    cudaMemPoolReuseAllowOpportunistic = 2,
+    cudaMemPoolReuseAllowInternalDependencies = 3,
+    cudaMemPoolAttrReleaseThreshold = 4,
+    cudaMemPoolAttrReservedMemCurrent = 5,
+    cudaMemPoolAttrReservedMemHigh = 6,
+    cudaMemPoolAttrUsedMemCurrent = 7,
+    cudaMemPoolAttrUsedMemHigh = 8
 };
 enum cudaMemAllocationType { cudaMemAllocationTypePinned = 1 };
 enum cudaMemAllocationHandleType { cudaMemHandleTypeNone = 0, cudaMemHandleTypePosixFileDescriptor = 1 };
 enum cudaMemLocationType { cudaMemLocationTypeDevice = 1 };
-enum cudaStreamCaptureMode { cudaStreamCaptureModeGlobal = 0, cudaStreamCaptureModeThreadLocal = 1, cudaStreamCaptureModeRelaxed = 2 };
-enum cudaGraphMemAttributeType {
-    cudaGraphMemAttrUsedMemCurrent = 0, cudaGraphMemAttrUsedMemHigh = 1, cudaGraphMemAttrReservedMemCurrent = 2, cudaGraphMemAttrReservedMemHigh = 3
+enum cudaStreamCaptureMode {
+    cudaStreamCaptureModeGlobal = 0,
+    cudaStreamCaptureModeThreadLocal = 1,
+    cudaStreamCaptureModeRelaxed = 2
 };
-enum cudaChannelFormatKind { cudaChannelFormatKindSigned = 0, cudaChannelFormatKindUnsigned = 1, cudaChannelFormatKindFloat = 2 };
+enum cudaGraphMemAttributeType {
+    cudaGraphMemAttrUsedMemCurrent = 0,
+    cudaGraphMemAttrUsedMemHigh = 1,
+    cudaGraphMemAttrReservedMemCurrent = 2,
+    cudaGraphMemAttrReservedMemHigh = 3
+};
+enum cudaChannelFormatKind {
+    cudaChannelFormatKindSigned = 0,
+    cudaChannelFormatKindUnsigned = 1,
+    cudaChannelFormatKindFloat = 2
+};
 
-struct cudaMemLocation { enum cudaMemLocationType type; int id; };
+struct cudaMemLocation {
+    enum cudaMemLocationType type;
+    int id;
+};
 struct cudaMemPoolProps {
     enum cudaMemAllocationType allocType;
     enum cudaMemAllocationHandleType handleTypes;
@@ -45,16 +78,28 @@ struct cudaMemPoolProps {
     unsigned short usage;
     unsigned char reserved[54];
 };
-struct cudaChannelFormatDesc { int x, y, z, w; enum cudaChannelFormatKind f; };
-struct cudaExtent { size_t width, height, depth; };
-struct cudaPitchedPtr { void *ptr; size_t pitch, xsize, ysize; };
+struct cudaChannelFormatDesc {
+    int x, y, z, w;
+    enum cudaChannelFormatKind f;
+};
+struct cudaExtent {
+    size_t width, height, depth;
+};
+struct cudaPitchedPtr {
+    void *ptr;
+    size_t pitch, xsize, ysize;
+};
 #ifdef __cplusplus
 struct dim3 {
     unsigned x, y, z;
-    dim3(unsigned a = 1, unsigned b = 1, unsigned c = 1) : x(a), y(b), z(c) {}
+    dim3(unsigned a = 1, unsigned b = 1, unsigned c = 1) : x(a), y(b), z(c)
+    {
+    }
 };
 #else
-typedef struct dim3 { unsigned x, y, z; } dim3;
+typedef struct dim3 {
+    unsigned x, y, z;
+} dim3;
 #endif
 
 typedef CUstream cudaStream_t;
@@ -67,11 +112,11 @@ typedef CUgraphExec cudaGraphExec_t;
 typedef CUkernel cudaKernel_t;
 typedef CUipcMemHandle cudaIpcMemHandle_t;
 typedef void (*cudaHostFn_t)(void *data);
-#define cudaStreamLegacy ((cudaStream_t)0x1)
-#define cudaStreamPerThread ((cudaStream_t)0x2)
-#define cudaStreamNonBlocking 1
-#define cudaMemAttachGlobal 1
-#define cudaHostAllocDefault 0
+#define cudaStreamLegacy               ((cudaStream_t)0x1)
+#define cudaStreamPerThread            ((cudaStream_t)0x2)
+#define cudaStreamNonBlocking          1
+#define cudaMemAttachGlobal            1
+#define cudaHostAllocDefault           0
 #define cudaIpcMemLazyEnablePeerAccess 1
 
 /* name, parameters: what the stand-in exports */
@@ -100,14 +145,18 @@ cudaError_t cudaFreeHost(void *address);
 cudaError_t cudaHostRegister(void *address, size_t size, unsigned flags);
 cudaError_t cudaHostUnregister(void *address);
 cudaError_t cudaMemGetInfo(size_t *free_bytes, size_t *total);
-cudaError_t cudaMallocArray(cudaArray_t *out, const struct cudaChannelFormatDesc *desc, size_t width, size_t height, unsigned flags);
-cudaError_t cudaMalloc3DArray(cudaArray_t *out, const struct cudaChannelFormatDesc *desc, struct cudaExtent extent, unsigned flags);
+cudaError_t cudaMallocArray(cudaArray_t *out, const struct cudaChannelFormatDesc *desc, size_t width, size_t height,
+                            unsigned flags);
+cudaError_t cudaMalloc3DArray(cudaArray_t *out, const struct cudaChannelFormatDesc *desc, struct cudaExtent extent,
+                              unsigned flags);
 cudaError_t cudaFreeArray(cudaArray_t array);
-cudaError_t cudaMallocMipmappedArray(cudaMipmappedArray_t *out, const struct cudaChannelFormatDesc *desc, struct cudaExtent extent, unsigned levels, unsigned flags);
+cudaError_t cudaMallocMipmappedArray(cudaMipmappedArray_t *out, const struct cudaChannelFormatDesc *desc,
+                                     struct cudaExtent extent, unsigned levels, unsigned flags);
 cudaError_t cudaFreeMipmappedArray(cudaMipmappedArray_t array);
 cudaError_t cudaMemcpy(void *dst, const void *src, size_t bytes, enum cudaMemcpyKind kind);
 cudaError_t cudaMemcpyAsync(void *dst, const void *src, size_t bytes, enum cudaMemcpyKind kind, cudaStream_t stream);
-cudaError_t cudaMemcpy2D(void *dst, size_t dst_pitch, const void *src, size_t src_pitch, size_t width, size_t height, enum cudaMemcpyKind kind);
+cudaError_t cudaMemcpy2D(void *dst, size_t dst_pitch, const void *src, size_t src_pitch, size_t width, size_t height,
+                         enum cudaMemcpyKind kind);
 cudaError_t cudaMemcpyPeer(void *dst, int dst_device, const void *src, int src_device, size_t bytes);
 cudaError_t cudaMemset(void *address, int value, size_t bytes);
 cudaError_t cudaMemsetAsync(void *address, int value, size_t bytes, cudaStream_t stream);
@@ -148,7 +197,8 @@ cudaError_t cudaIpcGetMemHandle(cudaIpcMemHandle_t *out, void *address);
 cudaError_t cudaIpcOpenMemHandle(void **out, cudaIpcMemHandle_t handle, unsigned flags);
 cudaError_t cudaIpcCloseMemHandle(void *address);
 #ifdef MEMPROF_TESTS_CUDART
-cudaError_t cudaLaunchKernel(const void *function, dim3 grid, dim3 block, void **arguments, size_t shared, cudaStream_t stream);
+cudaError_t cudaLaunchKernel(const void *function, dim3 grid, dim3 block, void **arguments, size_t shared,
+                             cudaStream_t stream);
 #endif
 
 #ifdef __cplusplus
@@ -163,12 +213,18 @@ struct memprof_host_index {
 };
 inline thread_local memprof_host_index memprof_host;
 #define threadIdx memprof_host.thread
-#define blockIdx memprof_host.block
-#define blockDim memprof_host.size
-#define gridDim memprof_host.grid
+#define blockIdx  memprof_host.block
+#define blockDim  memprof_host.size
+#define gridDim   memprof_host.grid
 
-template <class T> inline cudaError_t cudaMalloc(T **out, size_t size) { return cudaMalloc((void **)out, size); }
-template <class T> inline cudaError_t cudaMallocHost(T **out, size_t size) { return cudaMallocHost((void **)out, size); }
+template <class T> inline cudaError_t cudaMalloc(T **out, size_t size)
+{
+    return cudaMalloc((void **)out, size);
+}
+template <class T> inline cudaError_t cudaMallocHost(T **out, size_t size)
+{
+    return cudaMallocHost((void **)out, size);
+}
 template <class T> inline cudaError_t cudaMallocManaged(T **out, size_t size, unsigned flags = cudaMemAttachGlobal)
 {
     return cudaMallocManaged((void **)out, size, flags);
@@ -201,13 +257,15 @@ template <class... A> struct memprof_launch {
     }
 };
 template <class... A, size_t... I>
-inline cudaError_t memprof_launch_on(void (*kernel)(A...), dim3 grid, dim3 block, void **arguments, cudaStream_t stream, std::index_sequence<I...>)
+inline cudaError_t memprof_launch_on(void (*kernel)(A...), dim3 grid, dim3 block, void **arguments, cudaStream_t stream,
+                                     std::index_sequence<I...>)
 {
-    auto *launch = new memprof_launch<A...>{ kernel, std::tuple<A...>(*static_cast<A *>(arguments[I])...), grid, block };
+    auto *launch = new memprof_launch<A...>{kernel, std::tuple<A...>(*static_cast<A *>(arguments[I])...), grid, block};
     return cudaLaunchHostFunc(stream, memprof_launch<A...>::run, launch);
 }
 template <class... A>
-inline cudaError_t cudaLaunchKernel(void (*kernel)(A...), dim3 grid, dim3 block, void **arguments, size_t = 0, cudaStream_t stream = nullptr)
+inline cudaError_t cudaLaunchKernel(void (*kernel)(A...), dim3 grid, dim3 block, void **arguments, size_t = 0,
+                                    cudaStream_t stream = nullptr)
 {
     return memprof_launch_on(kernel, grid, block, arguments, stream, std::index_sequence_for<A...>());
 }

@@ -15,8 +15,13 @@
 #define EXPORT __attribute__((visibility("default")))
 enum { OK = 0, UNINITIALIZED = 1, INVALID_ARGUMENT = 2, NOT_FOUND = 6, INSUFFICIENT_SIZE = 7, DRIVER_NOT_LOADED = 9 };
 
-struct memory { unsigned long long total, free, used; };
-struct memory_v2 { unsigned version; unsigned long long total, reserved, free, used; };
+struct memory {
+    unsigned long long total, free, used;
+};
+struct memory_v2 {
+    unsigned version;
+    unsigned long long total, reserved, free, used;
+};
 
 static const struct sim_state *state;
 static unsigned users;
@@ -41,8 +46,15 @@ EXPORT int nvmlInit_v2(void)
     state = map;
     return OK;
 }
-EXPORT int nvmlInit(void) { return nvmlInit_v2(); }
-EXPORT int nvmlInitWithFlags(unsigned flags) { (void)flags; return nvmlInit_v2(); }
+EXPORT int nvmlInit(void)
+{
+    return nvmlInit_v2();
+}
+EXPORT int nvmlInitWithFlags(unsigned flags)
+{
+    (void)flags;
+    return nvmlInit_v2();
+}
 EXPORT int nvmlShutdown(void)
 {
     if (!users)
@@ -71,7 +83,10 @@ EXPORT int nvmlDeviceGetCount_v2(unsigned *count)
     *count = (unsigned)state->device_count;
     return OK;
 }
-EXPORT int nvmlDeviceGetCount(unsigned *count) { return nvmlDeviceGetCount_v2(count); }
+EXPORT int nvmlDeviceGetCount(unsigned *count)
+{
+    return nvmlDeviceGetCount_v2(count);
+}
 
 int nvmlDeviceGetHandleByIndex_v2(unsigned index, void **out), nvmlDeviceGetHandleByIndex(unsigned index, void **out);
 EXPORT int nvmlDeviceGetHandleByIndex_v2(unsigned index, void **out)
@@ -79,9 +94,13 @@ EXPORT int nvmlDeviceGetHandleByIndex_v2(unsigned index, void **out)
     *out = (void *)(uintptr_t)(index + 1);
     return known(*out) ? OK : INVALID_ARGUMENT;
 }
-EXPORT int nvmlDeviceGetHandleByIndex(unsigned index, void **out) { return nvmlDeviceGetHandleByIndex_v2(index, out); }
+EXPORT int nvmlDeviceGetHandleByIndex(unsigned index, void **out)
+{
+    return nvmlDeviceGetHandleByIndex_v2(index, out);
+}
 
-int nvmlDeviceGetUUID(void *device, char *out, unsigned length), nvmlDeviceGetHandleByUUID(const char *uuid, void **out);
+int nvmlDeviceGetUUID(void *device, char *out, unsigned length),
+    nvmlDeviceGetHandleByUUID(const char *uuid, void **out);
 EXPORT int nvmlDeviceGetUUID(void *device, char *out, unsigned length)
 {
     unsigned char u[16] = SIM_UUID;
@@ -115,7 +134,8 @@ EXPORT int nvmlDeviceGetName(void *device, char *out, unsigned length)
     return OK;
 }
 
-int nvmlDeviceGetMemoryInfo(void *device, struct memory *out), nvmlDeviceGetMemoryInfo_v2(void *device, struct memory_v2 *out);
+int nvmlDeviceGetMemoryInfo(void *device, struct memory *out),
+    nvmlDeviceGetMemoryInfo_v2(void *device, struct memory_v2 *out);
 EXPORT int nvmlDeviceGetMemoryInfo(void *device, struct memory *out)
 {
     if (!known(device))

@@ -1,8 +1,9 @@
-/* For the stand-in for torch in tests/torch/fake: reports a block through libc10, as PyTorch's caching allocator does. */
+/* For the stand-in for torch in tests/torch/fake: reports a block through libc10, as PyTorch's own allocator does. */
 #include <cstddef>
 #include <cstdint>
 
-namespace c10 {
+namespace c10
+{
 enum class DeviceType : int8_t { CPU = 0, CUDA = 1 };
 struct Device {
     DeviceType type;

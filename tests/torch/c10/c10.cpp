@@ -1,11 +1,13 @@
 /*
- * Stands in for PyTorch's libc10.so: the function through which its caching allocators report each block, in one of the three
- * signatures that it has had (SIGNATURE 1: the oldest, 3: the newest). Counts its calls, for the program to compare.
+ * Stands in for PyTorch's libc10.so: the function through which its caching allocators report each block, in one of the
+ * three signatures that it has had (SIGNATURE 1: the oldest, 3: the newest). Counts its calls, for the program to
+ * compare.
  */
-#include <cstdint>
 #include <cstddef>
+#include <cstdint>
 
-namespace c10 {
+namespace c10
+{
 enum class DeviceType : int8_t { CPU = 0, CUDA = 1 };
 struct Device {
     DeviceType type;

@@ -1,7 +1,8 @@
 /*
- * A caching allocator as PyTorch's: segments of 2 MiB from the driver (whole ones for large blocks; or, expandable, chunks of
- * 2 MiB mapped one after the other), blocks of multiples of 512 bytes from them, each reported through libc10. Prints what it
- * knows of itself: peaks per device, counts, and what libc10 was told.
+ * A caching allocator as PyTorch's: segments of 2 MiB from the driver (whole ones for large blocks; or, expandable,
+ * chunks of 2 MiB mapped one after the other), blocks of multiples of 512 bytes from them, each reported through
+ * libc10. Prints what it knows of itself: peaks per device, counts, and what libc10 was told.
+ *
  *     caching plain|expandable
  */
 #include <cuda.h>
@@ -12,7 +13,8 @@
 #include <cstring>
 #include <vector>
 
-namespace c10 {
+namespace c10
+{
 enum class DeviceType : int8_t { CPU = 0, CUDA = 1 };
 struct Device {
     DeviceType type;
@@ -21,13 +23,22 @@ struct Device {
 extern long reported_count, reported_bytes;
 #if SIGNATURE == 1
 void reportMemoryUsageToProfiler(void *p, int64_t size, Device d);
-static void report(void *p, int64_t size, size_t, size_t, Device d) { reportMemoryUsageToProfiler(p, size, d); }
+static void report(void *p, int64_t size, size_t, size_t, Device d)
+{
+    reportMemoryUsageToProfiler(p, size, d);
+}
 #elif SIGNATURE == 2
 void reportMemoryUsageToProfiler(void *p, int64_t size, int64_t allocated, int64_t reserved, Device d);
-static void report(void *p, int64_t size, size_t a, size_t r, Device d) { reportMemoryUsageToProfiler(p, size, (int64_t)a, (int64_t)r, d); }
+static void report(void *p, int64_t size, size_t a, size_t r, Device d)
+{
+    reportMemoryUsageToProfiler(p, size, (int64_t)a, (int64_t)r, d);
+}
 #else
 void reportMemoryUsageToProfiler(void *p, int64_t size, size_t allocated, size_t reserved, Device d);
-static void report(void *p, int64_t size, size_t a, size_t r, Device d) { reportMemoryUsageToProfiler(p, size, a, r, d); }
+static void report(void *p, int64_t size, size_t a, size_t r, Device d)
+{
+    reportMemoryUsageToProfiler(p, size, a, r, d);
+}
 #endif
 } // namespace c10
 

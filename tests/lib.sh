@@ -1,4 +1,5 @@
-# What every test starts with. Run by tests/run.sh: MEMPROF, BUILD, ROOT, CC, CXX; the current directory is empty and the test's own.
+# What every test starts with. Run by tests/run.sh: MEMPROF, BUILD, ROOT, CC, CXX; the current directory is empty and
+# the test's own.
 set -eu
 PROGRAMS=$BUILD/programs
 SAMPLES=$BUILD/samples
@@ -42,20 +43,36 @@ sound() {
     equal "partial" "" "$(sql "SELECT value FROM meta WHERE key = 'partial'")"
     equal "lost events" 0 "$(value "SELECT sum(value) FROM counter WHERE name IN ('lost_event', 'map_refused')")"
     equal "unmatched frees" 0 "$(value "SELECT sum(value) FROM counter WHERE name = 'unmatched_free'")"
-    equal "negative balances" 0 "$(value "SELECT count(*) FROM total WHERE end_active_bytes < 0 OR end_count < 0 OR free_count > alloc_count")"
+    equal "negative balances" 0 \
+        "$(value "SELECT count(*) FROM total WHERE end_active_bytes < 0 OR end_count < 0 OR free_count > alloc_count")"
     balance
 }
 # Totals, sites, events and the lines' accounts all tell the same.
 balance() {
-    equal "balance of counts" 0 "$(value "SELECT count(*) FROM total WHERE alloc_count - free_count <> end_count OR alloc_bytes - free_bytes <> end_active_bytes")"
-    equal "sites against totals" 0 "$(value "SELECT count(*) FROM (SELECT device_id, kind, sum(alloc_count) a, sum(alloc_bytes) b, sum(free_count) c, sum(end_bytes) e, sum(temporary_count) t FROM site GROUP BY 1, 2) s JOIN total t USING(device_id, kind) WHERE a <> alloc_count OR b <> alloc_bytes OR c <> free_count OR e <> end_active_bytes OR t <> temporary_count")"
-    equal "lines against totals" 0 "$(value "SELECT count(*) FROM (SELECT device_id, kind, sum(alloc_count) a, sum(alloc_bytes) b, sum(end_bytes) e FROM account WHERE scope = 'line' AND inclusive = 0 GROUP BY 1, 2) s JOIN total t USING(device_id, kind) WHERE a <> alloc_count OR b <> alloc_bytes OR e <> end_active_bytes")"
-    equal "live at the peak" 0 "$(value "SELECT count(*) FROM (SELECT device_id, sum(at_peak_bytes) p FROM site GROUP BY 1) s JOIN total t USING(device_id) WHERE t.kind = 'all' AND p <> peak_active_bytes")"
+    equal "balance of counts" 0 \
+        "$(value "SELECT count(*) FROM total
+        WHERE alloc_count - free_count <> end_count OR alloc_bytes - free_bytes <> end_active_bytes")"
+    equal "sites against totals" 0 \
+        "$(value "SELECT count(*)
+        FROM (SELECT device_id, kind, sum(alloc_count) a, sum(alloc_bytes) b, sum(free_count) c, sum(end_bytes) e,
+        sum(temporary_count) t FROM site GROUP BY 1, 2) s JOIN total t USING(device_id, kind)
+        WHERE a <> alloc_count OR b <> alloc_bytes OR c <> free_count OR e <> end_active_bytes
+        OR t <> temporary_count")"
+    equal "lines against totals" 0 \
+        "$(value "SELECT count(*)
+        FROM (SELECT device_id, kind, sum(alloc_count) a, sum(alloc_bytes) b, sum(end_bytes) e FROM account
+        WHERE scope = 'line' AND inclusive = 0 GROUP BY 1, 2) s JOIN total t USING(device_id, kind)
+        WHERE a <> alloc_count OR b <> alloc_bytes OR e <> end_active_bytes")"
+    equal "live at the peak" 0 \
+        "$(value "SELECT count(*) FROM (SELECT device_id, sum(at_peak_bytes) p FROM site GROUP BY 1) s
+        JOIN total t USING(device_id) WHERE t.kind = 'all' AND p <> peak_active_bytes")"
 }
 
-# Sums over the lines of a function by plain name, self: alloc_count|alloc_bytes|free_count|temporary_count|end_count|end_bytes
+# Sums over the lines of a function by plain name, self:
+# alloc_count|alloc_bytes|free_count|temporary_count|end_count|end_bytes
 by_function() {
-    sql "SELECT sum(a.alloc_count) || '|' || sum(a.alloc_bytes) || '|' || sum(a.free_count) || '|' || sum(a.temporary_count) || '|' || sum(a.end_count) || '|' || sum(a.end_bytes)
+    sql "SELECT sum(a.alloc_count) || '|' || sum(a.alloc_bytes) || '|' || sum(a.free_count) || '|' ||
+        sum(a.temporary_count) || '|' || sum(a.end_count) || '|' || sum(a.end_bytes)
          FROM account a JOIN function f ON f.function_id = a.key_id
          WHERE a.scope = 'function' AND a.inclusive = ${2:-0} AND a.kind = '${3:-heap}' AND f.plain_name = '$1'"
 }
@@ -81,5 +98,6 @@ same_counts() {
     [ -n "${ANY_PEAK:-}" ] || equal "peak_active_bytes" "$4" "$(total peak_active_bytes)"
     equal "frees of unknown addresses" "$6" "$(value "SELECT sum(value) FROM counter WHERE name = 'unmatched_free'")"
 }
-# eval "$(command_of FILE)": "$@" becomes the command that a run-NAME file of tests/bench/inputs.sh executes, without its shell
+# eval "$(command_of FILE)": "$@" becomes the command that a run-NAME file of tests/bench/inputs.sh executes, without
+# its shell
 command_of() { sed '1d; s/^exec /set -- /' "$1"; }

@@ -7,7 +7,8 @@ sed 's/int main(/int other_main(/' one.cpp >two.cpp
 echo 'int other_main(int, char **); int main(int c, char **v) { return other_main(c, v); }' >main.cpp
 sed -i 's/int other_main()/int other_main(int, char **)/' two.cpp
 "$CXX" -std=c++17 -O2 -g -o whole two.cpp main.cpp
-objdump -d --no-show-raw-insn whole | awk '/call / { want = 1; next } want && $1 ~ /:$/ { sub(":", "", $1); print $1; want = 0 }' >sites
+objdump -d --no-show-raw-insn whole |
+    awk '/call / { want = 1; next } want && $1 ~ /:$/ { sub(":", "", $1); print $1; want = 0 }' >sites
 at_least "call sites" 100 "$(wc -l <sites)"
 answers() { "$LOOKUP" "$1" <sites 2>source; }
 answers "$PWD/whole" >expected
@@ -69,7 +70,8 @@ cp other program.new && mv program.new program
 END
 record sh change.sh
 contains "changed file" run.err events
-equal "changed file" "none: file changed since the run" "$(sql "SELECT DISTINCT symbols FROM module WHERE path LIKE '%/program'")"
+equal "changed file" "none: file changed since the run" \
+    "$(sql "SELECT DISTINCT symbols FROM module WHERE path LIKE '%/program'")"
 
 # nothing is asked of the network, and nothing loaded for it, without the variable
 LD_DEBUG=libs "$LOOKUP" "$PWD/stripped" <sites >/dev/null 2>loaded
@@ -92,7 +94,8 @@ python3 server.py >port 2>server.log &
 server=$!
 trap 'kill $server' EXIT
 for _ in 1 2 3 4 5 6 7 8 9 10; do [ -s port ] || sleep 0.2; done
-export DEBUGINFOD_URLS="http://127.0.0.1:$(cat port)" DEBUGINFOD_CACHE_PATH="$PWD/debuginfod" XDG_CACHE_HOME="$PWD/cache"
+export DEBUGINFOD_URLS="http://127.0.0.1:$(cat port)" DEBUGINFOD_CACHE_PATH="$PWD/debuginfod" \
+    XDG_CACHE_HOME="$PWD/cache"
 LD_DEBUG=libs "$LOOKUP" "$PWD/stripped" </dev/null >/dev/null 2>loaded
 grep -q 'calling init.*debuginfod' loaded || exit 0 # not installed here
 same "debuginfod" "$PWD/stripped"

@@ -1,6 +1,7 @@
 #!/bin/sh
-# tests/bench/inputs.sh DIR PERCENT: makes the inputs of the real programs, the same bytes every time; 100 percent is what
-# docs/performance.md measures. Prints nothing. Each program is run by DIR/run-NAME (one exec, so that the shell is not measured).
+# tests/bench/inputs.sh DIR PERCENT: makes the inputs of the real programs, the same bytes every time; 100 percent is
+# what docs/performance.md measures. Prints nothing. Each program is run by DIR/run-NAME (one exec, so that the shell is
+# not measured).
 set -eu
 dir=$1 percent=$2
 mkdir -p "$dir"
@@ -15,7 +16,9 @@ command_file() { # name: the command line on stdin
 }
 
 # gawk: counts words, splits and joins fields
-awk -v n="$(lines 220000)" 'BEGIN { for (i = 1; i <= n; i++) { s = i; for (k = 0; k < 8; k++) { s = (s * 1103515245 + 12345) % 2147483648; printf "word%d ", s % 5000 } print "" } }' >"$dir/words.txt"
+awk -v n="$(lines 220000)" \
+    'BEGIN { for (i = 1; i <= n; i++) { s = i; for (k = 0; k < 8; k++) { s = (s * 1103515245 + 12345) % 2147483648;
+    printf "word%d ", s % 5000 } print "" } }' >"$dir/words.txt"
 cat >"$dir/words.awk" <<'TEXT'
 {
     for (i = 1; i <= NF; i++) {
@@ -43,7 +46,13 @@ exec sqlite3 -init /dev/null :memory: '.read $dir/rows.sql'
 TEXT
 
 # xmllint: a document tree of 26 MB
-awk -v n="$(lines 200000)" 'BEGIN { print "<?xml version=\"1.0\"?>\n<list>"; for (i = 1; i <= n; i++) printf "  <item id=\"i%d\" kind=\"%d\"><name>item number %d</name><price currency=\"EUR\">%d.%02d</price><note>some text &amp; more</note></item>\n", i, i % 17, i, i % 100, i % 89; print "</list>" }' >"$dir/list.xml"
+awk -v n="$(lines 200000)" \
+    'BEGIN { print "<?xml version=\"1.0\"?>\n<list>";
+    for (i = 1; i <= n; i++) {
+        printf "  <item id=\"i%d\" kind=\"%d\"><name>item number %d</name>", i, i % 17, i
+        printf "<price currency=\"EUR\">%d.%02d</price><note>some text &amp; more</note></item>\n", i % 100, i % 89
+    }
+    print "</list>" }' >"$dir/list.xml"
 command_file xmllint <<TEXT
 exec xmllint --noout '$dir/list.xml'
 TEXT
@@ -97,8 +106,11 @@ awk -v n="$(lines 240)" -v m="$(lines 7800)" 'BEGIN {
         printf "struct t%d { int a%d; struct t%d *next; };\nextern int h%d(struct t%d *, const int *);\n", i, i, i, i, i
     print "struct s { int a, b; double d; char *p; };\nextern int g(int, struct s *);"
     for (i = 0; i < n; i++) {
-        printf "int f%d(struct s *s, int x)\n{\n    int y = x * %d + s->a;\n    for (int i = 0; i < %d; i++) {\n", i, i % 91 + 3, i % 13 + 2
-        printf "        switch ((y + i) %% 5) {\n        case 0: s->b += y ^ %d; break;\n        case 1: s->d *= 1.%d; break;\n        case 2: y += g(i, s); break;\n        default: y -= s->p[i]; break;\n        }\n    }\n", i, i
+        printf "int f%d(struct s *s, int x)\n{\n    int y = x * %d + s->a;\n", i, i % 91 + 3
+        printf "    for (int i = 0; i < %d; i++) {\n", i % 13 + 2
+        printf "        switch ((y + i) %% 5) {\n        case 0: s->b += y ^ %d; break;\n", i
+        printf "        case 1: s->d *= 1.%d; break;\n        case 2: y += g(i, s); break;\n", i
+        printf "        default: y -= s->p[i]; break;\n        }\n    }\n"
         printf "    return y > %d ? %s : s->b;\n}\n\n", i, i ? "f" (i - 1) "(s, y - 1)" : "0"
     } }' >"$dir/functions.c"
 compiler=$(${CC_BENCH:-gcc} -print-prog-name=cc1)
@@ -111,7 +123,8 @@ rm -rf "$dir/history"
 mkdir -p "$dir/history"
 awk -v n="$(lines 3000)" 'BEGIN {
     for (c = 1; c <= n; c++) {
-        printf "commit refs/heads/main\ncommitter A U Thor <author@example.com> %d +0000\ndata <<M\nChange %d\nM\n", 1600000000 + c * 60, c
+        printf "commit refs/heads/main\ncommitter A U Thor <author@example.com> %d +0000\ndata <<M\nChange %d\nM\n",
+        1600000000 + c * 60, c
         f = c % 12
         printf "M 100644 inline dir%d/file%d.txt\ndata <<D\n", f % 3, f
         for (l = 1; l <= 300; l++) printf "line %d of %d: %d\n", l, f, (l * 7919 + ((l + c) % 37 ? 0 : c)) % 100003

@@ -1,6 +1,7 @@
 #!/bin/sh
-# tests/bench/run.sh [PROGRAM]...: each program plain, under `memprof run` and under Debian's heaptrack, interleaved, RUNS times (5), everything on.
-# Prints medians side by side, and writes the table to $BUILD/bench/results.txt and every single run to $BUILD/bench/runs.txt.
+# tests/bench/run.sh [PROGRAM]...: each program plain, under `memprof run` and under Debian's heaptrack, interleaved,
+# RUNS times (5), everything on. Prints medians side by side, and writes the table to $BUILD/bench/results.txt and every
+# single run to $BUILD/bench/runs.txt.
 #
 # added     wall seconds above the plain program's, from the command to the shell prompt
 # ratio     heaptrack's added wall time over memprof's
@@ -18,7 +19,10 @@ memprof=$BUILD/memprof
 measure=$dir/measure
 inputs=$dir/inputs
 have_heaptrack=1
-command -v heaptrack >/dev/null || { have_heaptrack=0; echo "heaptrack is not installed (make deps-bench): measuring memprof alone" >&2; }
+command -v heaptrack >/dev/null || {
+    have_heaptrack=0
+    echo "heaptrack is not installed (make deps-bench): measuring memprof alone" >&2
+}
 sh "$root/tests/bench/inputs.sh" "$inputs" "${PERCENT:-100}"
 
 all="micro16 micro8 threads2 threads4 micro40 keep gawk sqlite3 xmllint perl python3 torch cc1 git"
@@ -34,14 +38,22 @@ command_line() { # sets "$@" by eval
     *) sed '1d; s/^exec /set -- /' "$inputs/run-$1" ;;
     esac
 }
-median() { sort -n | awk '{ v[NR] = $1 } END { print NR ? (NR % 2 ? v[(NR + 1) / 2] : (v[NR / 2] + v[NR / 2 + 1]) / 2) : 0 }'; }
+median() {
+    sort -n | awk '{ v[NR] = $1 } END { print NR ? (NR % 2 ? v[(NR + 1) / 2] : (v[NR / 2] + v[NR / 2 + 1]) / 2) : 0 }'
+}
 field() { # program, tool, name: the median of that field over the runs
-    awk -v p="$1" -v t="$2" -v f="$3" '$1 == p && $2 == t { for (i = 3; i <= NF; i++) if (index($i, f "=") == 1) print substr($i, length(f) + 2) }' "$dir/runs.txt" | median
+    awk -v p="$1" -v t="$2" -v f="$3" \
+        '$1 == p && $2 == t { for (i = 3; i <= NF; i++) if (index($i, f "=") == 1) print substr($i, length(f) + 2) }' \
+        "$dir/runs.txt" | median
 }
 one() { # program, tool, command...: a timed run
     label="$1 $2"
     shift 2
-    "$measure" "$@" >/dev/null 2>"$dir/err" </dev/null || { echo "bench: $label failed:" >&2; tail -n 5 "$dir/err" >&2; exit 1; }
+    "$measure" "$@" >/dev/null 2>"$dir/err" </dev/null || {
+        echo "bench: $label failed:" >&2
+        tail -n 5 "$dir/err" >&2
+        exit 1
+    }
     echo "$label $(sed -n 's/^measure: //p' "$dir/err" | tail -n 1) $extra" >>"$dir/runs.txt"
 }
 peak_rss() { # KiB of the program itself in an untimed run: $1 is its file's name
@@ -55,8 +67,10 @@ clean() { rm -f "$dir"/m.db* "$dir"/h.*; }
 
 : >"$dir/runs.txt"
 {
-    echo "# $(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1), $(nproc) cores; $(uname -sr); $(. /etc/os-release && echo "$PRETTY_NAME"); medians of $runs runs"
-    printf '%-9s %8s %7s | %7s %7s %6s %5s | %6s %6s | %6s %6s %6s | %5s %5s | %6s %6s\n' program events plain added heaptr ratio slow cpu heaptr rss plain heaptr B/ev heapt report heaptr
+    echo "# $(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo |
+        head -n 1), $(nproc) cores; $(uname -sr); $(. /etc/os-release && echo "$PRETTY_NAME"); medians of $runs runs"
+    printf '%-9s %8s %7s | %7s %7s %6s %5s | %6s %6s | %6s %6s %6s | %5s %5s | %6s %6s\n' program events plain added \
+        heaptr ratio slow cpu heaptr rss plain heaptr B/ev heapt report heaptr
 } | tee "$dir/results.txt"
 for program in ${*:-$all}; do
     (
@@ -80,12 +94,16 @@ for program in ${*:-$all}; do
                 "$measure" heaptrack_print "$dir"/h.* >/dev/null 2>"$dir/err"
                 sed -n 's/^measure: /'"$program"' print /p' "$dir/err" >>"$dir/runs.txt"
             fi
-            echo "$program sizes memprof_bytes=$(wc -c <"$dir/m.db") heaptrack_bytes=$(cat "$dir"/h.* | wc -c)" >>"$dir/runs.txt"
+            echo "$program sizes memprof_bytes=$(wc -c <"$dir/m.db") heaptrack_bytes=$(cat "$dir"/h.* |
+                wc -c)" >>"$dir/runs.txt"
         done
         clean
         "$memprof" run -q -o "$dir/m.db" -- "$@" >/dev/null 2>&1 </dev/null
-        events=$("$memprof" sql --csv "$dir/m.db" "SELECT alloc_count + free_count FROM v_total WHERE device = 'host' AND kind = 'all'" | tail -n 1 | tr -d '\r')
-        [ "$have_heaptrack" = 1 ] || echo "$program sizes memprof_bytes=$(wc -c <"$dir/m.db") heaptrack_bytes=0" >>"$dir/runs.txt"
+        events=$("$memprof" sql --csv "$dir/m.db" \
+            "SELECT alloc_count + free_count FROM v_total WHERE device = 'host' AND kind = 'all'" | tail -n 1 |
+            tr -d '\r')
+        [ "$have_heaptrack" = 1 ] ||
+            echo "$program sizes memprof_bytes=$(wc -c <"$dir/m.db") heaptrack_bytes=0" >>"$dir/runs.txt"
         clean
         name=$(basename "$(realpath "$(command -v "$1")")")
         rss_plain=$(peak_rss "$name" "$@")
@@ -93,13 +111,21 @@ for program in ${*:-$all}; do
         rss_heaptrack=0
         [ "$have_heaptrack" = 0 ] || rss_heaptrack=$(peak_rss "$name" heaptrack -o "$dir/h" "$@")
         clean
-        awk -v name="$program" -v events="$events" -v plain="$(field "$program" plain wall)" -v m="$(field "$program" memprof wall)" -v h="$(field "$program" heaptrack wall)" \
-            -v cp="$(awk -v p="$program" '$1 == p && $2 == "plain"' "$dir/runs.txt" | sed 's/.*user=\([0-9.]*\) sys=\([0-9.]*\).*/\1 \2/' | awk '{ print $1 + $2 }' | median)" \
-            -v cm="$(awk -v p="$program" '$1 == p && $2 == "memprof"' "$dir/runs.txt" | sed 's/.*user=\([0-9.]*\) sys=\([0-9.]*\).*/\1 \2/' | awk '{ print $1 + $2 }' | median)" \
-            -v ch="$(awk -v p="$program" '$1 == p && $2 == "heaptrack"' "$dir/runs.txt" | sed 's/.*user=\([0-9.]*\) sys=\([0-9.]*\).*/\1 \2/' | awk '{ print $1 + $2 }' | median)" \
-            -v rp="$rss_plain" -v rm="$rss_memprof" -v rh="$rss_heaptrack" -v bm="$(field "$program" sizes memprof_bytes)" -v bh="$(field "$program" sizes heaptrack_bytes)" \
+        awk -v name="$program" -v events="$events" -v plain="$(field "$program" plain wall)" \
+            -v m="$(field "$program" memprof wall)" -v h="$(field "$program" heaptrack wall)" \
+            -v cp="$(awk -v p="$program" '$1 == p && $2 == "plain"' "$dir/runs.txt" |
+            sed 's/.*user=\([0-9.]*\) sys=\([0-9.]*\).*/\1 \2/' | awk '{ print $1 + $2 }' | median)" \
+            -v cm="$(awk -v p="$program" '$1 == p && $2 == "memprof"' "$dir/runs.txt" |
+            sed 's/.*user=\([0-9.]*\) sys=\([0-9.]*\).*/\1 \2/' | awk '{ print $1 + $2 }' | median)" \
+            -v ch="$(awk -v p="$program" '$1 == p && $2 == "heaptrack"' "$dir/runs.txt" |
+            sed 's/.*user=\([0-9.]*\) sys=\([0-9.]*\).*/\1 \2/' | awk '{ print $1 + $2 }' | median)" \
+            -v rp="$rss_plain" -v rm="$rss_memprof" -v rh="$rss_heaptrack" \
+            -v bm="$(field "$program" sizes memprof_bytes)" -v bh="$(field "$program" sizes heaptrack_bytes)" \
             -v tm="$(field "$program" report wall)" -v th="$(field "$program" print wall)" 'BEGIN {
             am = m - plain; ah = h ? h - plain : 0
-            printf "%-9s %8d %7.3f | %7.3f %7.3f %6.2f %5.2f | %6.2f %6.2f | %6.1f %6.1f %6.1f | %5.2f %5.2f | %6.3f %6.2f\n", name, events, plain, am, ah, (am > 0 ? ah / am : 0), m / plain, cm - cp, (h ? ch - cp : 0), rm / 1024, rp / 1024, rh / 1024, bm / events, bh / events, tm, th }'
+            printf "%-9s %8d %7.3f | %7.3f %7.3f %6.2f %5.2f | ",
+                name, events, plain, am, ah, (am > 0 ? ah / am : 0), m / plain
+            printf "%6.2f %6.2f | %6.1f %6.1f %6.1f | ", cm - cp, (h ? ch - cp : 0), rm / 1024, rp / 1024, rh / 1024
+            printf "%5.2f %5.2f | %6.3f %6.2f\n", bm / events, bh / events, tm, th }'
     ) | tee -a "$dir/results.txt"
 done

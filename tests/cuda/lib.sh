@@ -11,23 +11,31 @@ builds_of() { for kind in plain shared; do [ ! -x "$SIM/$kind/$1" ] || echo "$SI
 # column DEVICE KIND COLUMN: of v_total, 0 when there is no row
 column() { value "SELECT $3 FROM v_total WHERE device = '$1' AND kind = '$2'"; }
 
-# same_ledger FILE: every line that the sample printed against v_total; no kind of a device is recorded that it does not name
+# same_ledger FILE: every line that the sample printed against v_total; no kind of a device is recorded that it does not
+# name
 same_ledger() {
     grep '^ledger ' "$1" >ledger.txt || fail "no ledger in $1"
     while read -r _ device kind allocs bytes frees freed peak; do
         case $kind in
         segment) # not blocks: what the sample's own allocator holds
             equal "$device reserved by the sample's allocator" "$peak" "$(column "$device" all peak_reserved_bytes)"
-            equal "$device: no segment is a block" "0|0" "$(sql "SELECT coalesce(sum(alloc_count), 0) || '|' || coalesce(sum(alloc_bytes), 0) FROM v_total WHERE device = '$device' AND kind = 'device'")"
+            equal "$device: no segment is a block" "0|0" \
+                "$(sql "SELECT coalesce(sum(alloc_count), 0) || '|' || coalesce(sum(alloc_bytes), 0) FROM v_total
+                WHERE device = '$device' AND kind = 'device'")"
             continue ;;
         all) [ "$device" != host ] || continue ;; # the program's own heap is there too
         esac
         equal "$device $kind" "$allocs|$bytes|$frees|$freed|$peak" \
-            "$(sql "SELECT alloc_count || '|' || alloc_bytes || '|' || free_count || '|' || free_bytes || '|' || peak_active_bytes FROM v_total WHERE device = '$device' AND kind = '$kind'")"
+            "$(sql "SELECT alloc_count || '|' || alloc_bytes || '|' || free_count || '|' || free_bytes || '|' ||
+            peak_active_bytes FROM v_total WHERE device = '$device' AND kind = '$kind'")"
     done <ledger.txt
-    sql "SELECT device || ' ' || kind FROM v_total WHERE device LIKE 'cuda:%' AND alloc_count > 0 ORDER BY 1" >recorded.txt
+    sql "SELECT device || ' ' || kind FROM v_total WHERE device LIKE 'cuda:%' AND alloc_count > 0
+        ORDER BY 1" >recorded.txt
     awk '$2 ~ /^cuda:/ && $3 != "segment" { print $2, $3 }' ledger.txt | sort >named.txt
-    cmp -s recorded.txt named.txt || { diff named.txt recorded.txt; fail "other kinds of memory than the sample's ledger names"; }
+    cmp -s recorded.txt named.txt || {
+        diff named.txt recorded.txt
+        fail "other kinds of memory than the sample's ledger names"
+    }
 }
 
 # line_of FILE TEXT: the number of the first line with TEXT
@@ -46,7 +54,10 @@ same_behaviour() {
 }
 
 # events DEVICE [CONDITION]: "op kind bytes" of each event of the device, in order
-events() { "$MEMPROF" sql out.db --csv "SELECT op, kind, size_bytes FROM v_event WHERE device = '$1' AND ${2:-1}" | tr -d '\r' | tr ',' ' ' | sed 1d; }
+events() {
+    "$MEMPROF" sql out.db --csv "SELECT op, kind, size_bytes FROM v_event WHERE device = '$1' AND ${2:-1}" |
+        tr -d '\r' | tr ',' ' ' | sed 1d
+}
 # sums: of such lines, after each "active allocated reserved", in bytes
 sums() {
     awk '$1 == "alloc" { active += $3; allocated += $3 }

@@ -9,15 +9,19 @@ for name in whole names bare; do
     "$MEMPROF" report out.db --json >$name.json
 done
 lacks "a program with debug information" whole.txt '! '
-contains "a program with names only" names.txt '! 100 % of the peak is in code without line information, most of it in names: install its -dbgsym package or set DEBUGINFOD_URLS'
+contains "a program with names only" names.txt "! 100 % of the peak is in code without line information, most of it\
+ in names: install its -dbgsym package or set DEBUGINFOD_URLS"
 contains "a program without symbols" bare.txt '! 100 % of the peak is in code without symbols, most of it in bare'
-equal "in JSON" '0 1 1' "$(for name in whole names bare; do python3 -c 'import json, sys; print(len(json.load(sys.stdin)["advice"]))' <$name.json; done | paste -sd' ')"
+equal "in JSON" '0 1 1' \
+    "$(for name in whole names bare; do python3 \
+    -c 'import json, sys; print(len(json.load(sys.stdin)["advice"]))' <$name.json; done | paste -sd' ')"
 
 # samples/net: pool_alloc is called by forward and others, and they by main: one frame is not enough for anything
 RUN_OPTIONS='--depth 1'
 record_ok ./whole
 "$MEMPROF" report out.db >cut.txt
-contains "cut stacks" cut.txt '% of the allocations have cut stacks, whose outer callers are not known: record again with a larger --depth'
+contains "cut stacks" cut.txt \
+    '% of the allocations have cut stacks, whose outer callers are not known: record again with a larger --depth'
 
 # Python's arenas: nothing is missing. Stacks whose Python frames are the same are one.
 if command -v python3 >/dev/null; then
@@ -32,7 +36,9 @@ EOF
     python=$(python3 -c 'import os, sys; print(os.path.realpath(sys.executable))')
     record_ok "$python" arenas.py
     "$MEMPROF" report out.db --json >python.json
-    equal "Python's arenas" 'True False' "$(python3 -c 'import json, sys; d = json.load(sys.stdin); print(*(any("inside its arenas" in t for t in d[k]) for k in ("advice", "notes")))' <python.json)"
+    equal "Python's arenas" 'True False' \
+        "$(python3 -c 'import json, sys; d = json.load(sys.stdin); 
+print(*(any("inside its arenas" in t for t in d[k]) for k in ("advice", "notes")))' <python.json)"
     "$MEMPROF" report out.db --html=page.html >/dev/null
     contains "on the page" page.html '<strong>Advice:</strong> Python'
     lacks "on the page" page.html 'Not whole:'
@@ -47,7 +53,8 @@ EOF
 import collections, json
 merged, stacks, every = (json.load(open(n + ".json")) for n in ("merged", "stacks", "all"))
 def shown(rows):
-    return collections.Counter((r["device"], r["kind"], r.get("before_main"), *((f["function"], f["file"], f["line"]) for f in r["frames"])) for r in rows)
+    return collections.Counter((r["device"], r["kind"], r.get("before_main"),
+                                *((f["function"], f["file"], f["line"]) for f in r["frames"])) for r in rows)
 for rows in (merged["leaks"], stacks["rows"]):
     assert rows and max(shown(rows).values()) == 1, shown(rows).most_common(2)
 for key in ("end_bytes", "end_count"):
@@ -56,7 +63,8 @@ for key in ("end_bytes", "end_count"):
 assert len(merged["leaks"]) < len(every["leaks"])
 EOF
     for only in '' --python-only; do
-        "$MEMPROF" leaks out.db $only --json | python3 -c 'import json, sys; d = json.load(sys.stdin); print(d["library_bytes"], d["before_main_bytes"])'
+        "$MEMPROF" leaks out.db $only --json |
+            python3 -c 'import json, sys; d = json.load(sys.stdin); print(d["library_bytes"], d["before_main_bytes"])'
     done | uniq >noise
     equal "noise, by whole stacks" 1 "$(wc -l <noise | tr -d ' ')"
 fi

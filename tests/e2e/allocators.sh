@@ -10,7 +10,8 @@ for name in libjemalloc.so.2 libtcmalloc_minimal.so.4 libmimalloc.so.2.0 libmima
     record_ok "$SAMPLES/cache"
     unset LD_PRELOAD
     equal "remember" "5008|1261120|5008" "$(by_function remember | cut -d'|' -f1-3)"
-    [ $name = libtcmalloc_minimal.so.4 ] || at_least "reserved by the heap" "$(total peak_active_bytes)" "$(total peak_reserved_bytes)"
+    [ $name = libtcmalloc_minimal.so.4 ] ||
+        at_least "reserved by the heap" "$(total peak_active_bytes)" "$(total peak_reserved_bytes)"
     equal "kinds but the heap" 0 "$(value "SELECT count(*) FROM total WHERE kind NOT IN ('all', 'heap')")"
     equal "answer" "20000|1280000|20000|15000" "$(by_function answer | cut -d'|' -f1-4)"
     echo "$name, linked"

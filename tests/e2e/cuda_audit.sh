@@ -1,5 +1,5 @@
-# --cuda-delivery=audit: libraries loaded with RTLD_DEEPBIND look into the driver before any preloaded library. The loader's
-# auditor reaches them, and changes nothing for the others.
+# --cuda-delivery=audit: libraries loaded with RTLD_DEEPBIND look into the driver before any preloaded library. The
+# loader's auditor reaches them, and changes nothing for the others.
 need nm readelf
 CALLS=$BUILD/programs/calls
 HOOKS=$BUILD/cuda/hooks
@@ -13,9 +13,11 @@ named() { awk -f "$ROOT/tests/cuda/hooks/named.awk" "$1"; }
 for plugin in linked runpath default; do
     "$CALLS" "$BUILD/libmemprof.so" "$HOOKS/host" "$HOOKS/plugin_$plugin.so" deep >out 2>&1 || fail "$plugin"
     equal "$plugin, deep: missed by default, and said" "counter cuda_missed 1" "$(grep -v '^= \|^status' out)"
-    LD_AUDIT=$AUDIT "$CALLS" "$BUILD/libmemprof.so" "$HOOKS/host" "$HOOKS/plugin_$plugin.so" deep >out 2>&1 || fail "$plugin"
+    LD_AUDIT=$AUDIT "$CALLS" "$BUILD/libmemprof.so" "$HOOKS/host" "$HOOKS/plugin_$plugin.so" deep >out 2>&1 ||
+        fail "$plugin"
     named out >records
-    diff "$ROOT/tests/cuda/hooks/every.expected" records || fail "$plugin, deep, with the auditor: other records than tests/cuda/hooks/every.expected"
+    diff "$ROOT/tests/cuda/hooks/every.expected" records ||
+        fail "$plugin, deep, with the auditor: other records than tests/cuda/hooks/every.expected"
 done
 for program in every every_dlsym every_proc; do
     LD_AUDIT=$AUDIT "$CALLS" "$BUILD/libmemprof.so" "$HOOKS/$program" >out 2>&1 || fail "$program"
@@ -25,7 +27,10 @@ done
 "$HOOKS/lookups" >plain
 LD_AUDIT=$AUDIT "$CALLS" "$BUILD/libmemprof.so" "$HOOKS/lookups" 2>&1 | sed 's/libmemprof\.so/libcuda.so.1/' |
     grep -vE ' malloc:|^[0-9]+ none UNTRACKED|^counter|^status' >profiled
-grep -v ' malloc:' plain | diff - profiled >difference || { head -20 difference; fail "look-ups differ under the auditor"; }
+grep -v ' malloc:' plain | diff - profiled >difference || {
+    head -20 difference
+    fail "look-ups differ under the auditor"
+}
 
 # the option
 RUN_OPTIONS=--cuda-delivery=audit

@@ -13,7 +13,14 @@ run() {
     named "$name.out" >"$name"
     contains "$name" "$name" 'status 0'
 }
-same() { diff "$ROOT/tests/cuda/hooks/every.expected" "$1" >difference || { head -20 difference; cat "$1.err"; fail "$1: other records than tests/cuda/hooks/every.expected"; }; echo "  $1: $(wc -l <"$1") lines as expected"; }
+same() {
+    diff "$ROOT/tests/cuda/hooks/every.expected" "$1" >difference || {
+        head -20 difference
+        cat "$1.err"
+        fail "$1: other records than tests/cuda/hooks/every.expected"
+    }
+    echo "  $1: $(wc -l <"$1") lines as expected"
+}
 
 driver 13000
 run direct "$HOOKS/every"
@@ -27,7 +34,8 @@ same by_proc_v1
 run plugin_default "$HOOKS/host" "$HOOKS/plugin_default.so"
 same plugin_default
 
-# Another preloaded library in front of the driver: every call is recorded once, wherever it stands, and it sees what it did.
+# Another preloaded library in front of the driver: every call is recorded once, wherever it stands, and it sees what it
+# did.
 for order in BEFORE AFTER; do
     for program in every every_dlsym; do
         export "CALLS_$order=1" SHIM=1 LD_PRELOAD="$HOOKS/shim.so"
@@ -53,7 +61,8 @@ for version in 10020 11020 11080 12040 13000; do
     grep -v ' malloc:' plain >b
     diff b a >difference || { head -20 difference; fail "driver $version: look-ups differ"; }
     echo "  driver $version: $(wc -l <b) look-ups alike, $(grep -c libmemprof.so profiled) hooked"
-    # nothing that we have a hook for may come back unhooked: cuCtxCreate is the one name asked for that has none, and cuInit
+    # nothing that we have a hook for may come back unhooked: cuCtxCreate is the one name asked for that has none, and
+    # cuInit
     grep 'libcuda\.so\.1' profiled | grep -vE 'cuCtxCreate|cuInit' >unhooked || true
     [ ! -s unhooked ] || { head unhooked; fail "driver $version: look-ups that gave the driver's own function"; }
 done

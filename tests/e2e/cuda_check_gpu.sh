@@ -1,5 +1,5 @@
-# The script of `make check-gpu` itself: without a driver it says so and succeeds, unbuilt it fails, and on the simulated driver its rows of
-# samples, failures and look-ups pass.
+# The script of `make check-gpu` itself: without a driver it says so and succeeds, unbuilt it fails, and on the
+# simulated driver its rows of samples, failures and look-ups pass.
 . "$ROOT/tests/cuda/lib.sh"
 [ -x "$BUILD/gpu/probe" ] || skip "the programs of tests/gpu are not built"
 mkdir -p build/gpu build/cuda
@@ -24,7 +24,8 @@ printf '#!/bin/sh\nexec sleep 60\n' >build/cuda/broken/net
 printf '#!/bin/sh\nexit 3\n' >build/cuda/broken/pools
 chmod +x build/cuda/broken/*
 GPU_KINDS=broken GPU_TIMEOUT=2 check_gpu && fail "broken samples passed" || equal "status" 1 $?
-equal "rows that failed" "net, broken pools, broken" "$(sed -n 's/^FAIL  \([a-z]*, broken\) .*/\1/p' out | paste -sd' ')"
+equal "rows that failed" "net, broken pools, broken" \
+    "$(sed -n 's/^FAIL  \([a-z]*, broken\) .*/\1/p' out | paste -sd' ')"
 
 rm build/gpu/probe
 check_gpu && fail "unbuilt programs passed" || equal "status" 2 $?

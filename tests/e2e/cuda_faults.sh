@@ -1,5 +1,5 @@
-# Programs that misuse CUDA, and drivers that fail: what the program sees is the same under memprof, and the recording is what the
-# program's own ledger says.
+# Programs that misuse CUDA, and drivers that fail: what the program sees is the same under memprof, and the recording
+# is what the program's own ledger says.
 . "$ROOT/tests/cuda/lib.sh"
 FAULTS=$SIM/programs/faults
 SIM_CUDA_DEVICES=2
@@ -14,7 +14,8 @@ both() {
 
 both wrong_free
 both reset
-equal "the other device's blocks outlive a reset" "1|1" "$(sql "SELECT alloc_count || '|' || free_count FROM v_total WHERE device = 'cuda:1' AND kind = 'device'")"
+equal "the other device's blocks outlive a reset" "1|1" \
+    "$(sql "SELECT alloc_count || '|' || free_count FROM v_total WHERE device = 'cuda:1' AND kind = 'device'")"
 both pending
 equal "nothing is live at the end" 0 "$(column cuda:0 all end_active_bytes)"
 both forked
@@ -24,7 +25,9 @@ both graph
 equal "reserved by graphs" 4194304 "$(column cuda:0 all peak_reserved_bytes)"
 both leak
 equal "leaks" "cuda:0|30000|3 cuda:1|20000|2" \
-    "$(sql "SELECT group_concat(device || '|' || b || '|' || c, ' ') FROM (SELECT device, sum(end_bytes) b, sum(end_count) c FROM v_leak WHERE device LIKE 'cuda:%' GROUP BY 1 ORDER BY 1)")"
+    "$(sql "SELECT group_concat(device || '|' || b || '|' || c, ' ')
+    FROM (SELECT device, sum(end_bytes) b, sum(end_count) c FROM v_leak WHERE device LIKE 'cuda:%' GROUP BY 1
+    ORDER BY 1)")"
 "$MEMPROF" leaks out.db >leaks.txt || true
 contains "leaks" leaks.txt faults.cpp
 
@@ -43,7 +46,8 @@ equal "no device" 0 "$(value "SELECT count(*) FROM device WHERE name LIKE 'cuda:
 for code in 100 803 999; do
     echo "cuInit gives $code"
     SIM_CUDA_INIT_ERROR=$code same_behaviour "$NET" 1 3
-    equal "nothing was allocated" 0 "$(value "SELECT coalesce(sum(alloc_count), 0) FROM v_total WHERE device LIKE 'cuda:%'")"
+    equal "nothing was allocated" 0 \
+        "$(value "SELECT coalesce(sum(alloc_count), 0) FROM v_total WHERE device LIKE 'cuda:%'")"
 done
 echo "no devices"
 SIM_CUDA_DEVICES=0 same_behaviour "$NET" 1 3
@@ -59,7 +63,8 @@ for version in 10020 11020 11080 12040; do
     same_ledger run.out
 done
 
-# Each allocation of a program failing in turn (the first one is the context's): it ends as it does without us, and the failure is told.
+# Each allocation of a program failing in turn (the first one is the context's): it ends as it does without us, and the
+# failure is told.
 driver 13000
 for at in 2 3 4 5 6 7; do
     for program in fragment vmm; do

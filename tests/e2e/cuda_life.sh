@@ -1,5 +1,5 @@
-# Programs that fork after cuInit, close the driver, come with many threads or an old driver: they behave as without us, and what was
-# not seen is told.
+# Programs that fork after cuInit, close the driver, come with many threads or an old driver: they behave as without us,
+# and what was not seen is told.
 CALLS=$BUILD/programs/calls
 HOOKS=$BUILD/cuda/hooks
 LD_LIBRARY_PATH=$BUILD/cuda/13000
@@ -24,7 +24,8 @@ equal "threads: allocations" 400 "$(grep -c ' POOL_ALLOC 0 s' threads.calls)"
 equal "threads: frees" 400 "$(grep -c ' POOL_FREE ? -' threads.calls)"
 equal "threads: streams" 20 "$(awk '$3 == "POOL_ALLOC" { print $NF }' threads.calls | sort -u | wc -l)"
 equal "threads: allocated and freed on the same stream" "" \
-    "$(awk '$3 == "POOL_ALLOC" { stream[$1 " " $6] = $NF } $3 == "POOL_FREE" && stream[$1 " " $6] != $NF' threads.calls)"
+    "$(awk '$3 == "POOL_ALLOC" { stream[$1 " " $6] = $NF } $3 == "POOL_FREE" && stream[$1 " " $6] != $NF' \
+    threads.calls)"
 both unused
 equal "unused: nothing was missed" "" "$(cat unused.calls)"
 both missed
@@ -36,7 +37,8 @@ both newer
 equal "newer: not tracked, told once" '0 none UNTRACKED ? s 36b0 "cuMemAlloc"' "$(grep UNTRACKED newer.calls)"
 equal "newer: counted" "counter cuda_untracked 1" "$(grep counter newer.calls)"
 equal "newer: the known variant" 1 "$(grep -c 'cuMemAlloc ALLOC ? s 100003 3 0' newer.calls)"
-equal "newer: a known function that is not exported" 1 "$(grep -c 'cuMemAllocAsync POOL_ALLOC ? s 300014 4 0 10' newer.calls)"
+equal "newer: a known function that is not exported" 1 \
+    "$(grep -c 'cuMemAllocAsync POOL_ALLOC ? s 300014 4 0 10' newer.calls)"
 
 # Libraries of profilers call for themselves.
 LD_LIBRARY_PATH=$BUILD/cuda/13000

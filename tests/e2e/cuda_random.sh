@@ -1,4 +1,5 @@
-# Random calls of the driver against the program's own ledger: totals, peaks of active and reserved bytes, and every state between.
+# Random calls of the driver against the program's own ledger: totals, peaks of active and reserved bytes, and every
+# state between.
 . "$ROOT/tests/cuda/lib.sh"
 SIM_CUDA_DEVICES=2
 export SIM_CUDA_DEVICES
@@ -7,7 +8,8 @@ states_in_events() {
     events "$1" | sums | awk '{ print $1 }' >have.txt
     awk -v d="$1" '$1 == "state" && $2 == d { print $3 }' run.out >want.txt
     awk 'NR == FNR { have[++n] = $1; next }
-         { while (++at <= n && have[at] != $1); if (at > n) { print "state " FNR " (" $1 " bytes) is not in the events"; exit } }' have.txt want.txt >missing.txt
+         { while (++at <= n && have[at] != $1); if (at > n) { print "state " FNR " (" $1 " bytes) is not in the events";
+         exit } }' have.txt want.txt >missing.txt
     [ ! -s missing.txt ] || { cat missing.txt; fail "$1"; }
     at_least "$1: states" 100 "$(wc -l <want.txt)"
 }

@@ -1,4 +1,5 @@
-# The tests' own declarations of the CUDA interface against a toolkit's, and what each simulated driver exports against its table.
+# The tests' own declarations of the CUDA interface against a toolkit's, and what each simulated driver exports against
+# its table.
 . "$ROOT/tests/cuda/lib.sh"
 for version in 10020 11020 11080 12040 13000; do
     awk -v V=$version -F '[(), ]+' '/^X\(/ && $4 <= V { print $5 }' "$ROOT/tests/cuda/driver/symbols.def" | sort >want
@@ -8,7 +9,8 @@ for version in 10020 11020 11080 12040 13000; do
 done
 include=${CUDA_HOME:-/usr/local/cuda}/include
 [ -f "$include/cudaTypedefs.h" ] || skip "no cuda.h under $include to compare with"
-$CC -DHEADER='<cuda.h>' -DTOOLKIT -D__CUDA_API_VERSION_INTERNAL -isystem "$include" -o theirs "$ROOT/tests/cuda/abi_layout.c"
+$CC -DHEADER='<cuda.h>' -DTOOLKIT -D__CUDA_API_VERSION_INTERNAL -isystem "$include" -o theirs \
+    "$ROOT/tests/cuda/abi_layout.c"
 $CC -DHEADER='"include/cuda_abi.h"' -o ours "$ROOT/tests/cuda/abi_layout.c"
 ./theirs >theirs.txt
 ./ours >ours.txt

@@ -7,7 +7,8 @@ equal "plugin b" "500|30000|500" "$(by_function alloc_in_b | cut -d'|' -f1-3)"
 equal "epochs" 200 "$(value "SELECT count(*) FROM module WHERE path LIKE '%lib_plugin_%' AND unload_ns IS NOT NULL")"
 record_ok "$PROGRAMS/dlloop" 10 "$a" "$b" deep
 
-# RTLD_DEEPBIND: the library looks into the C library before memprof's. What is missed is said; --deepbind reaches all of it.
+# RTLD_DEEPBIND: the library looks into the C library before memprof's. What is missed is said; --deepbind reaches all
+# of it.
 deep=$PROGRAMS/lib_deep.so
 counts() { by_function work 1 | cut -d'|' -f1-3,5-6; }
 record_ok "$PROGRAMS/deep" "$deep"

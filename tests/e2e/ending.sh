@@ -4,7 +4,8 @@ check() { # how, memprof's status, end_kind, exit_status, exit_signal
     record "$PROGRAMS/ending" "$1"
     equal "status" "$2" "$status"
     equal "process" "$3|$4|$5" "$(sql "SELECT end_kind, exit_status, exit_signal FROM process")"
-    equal "the run ends with it" "$(value "SELECT end_ns FROM process")" "$(value "SELECT value FROM meta WHERE key = 'duration_ns'")"
+    equal "the run ends with it" "$(value "SELECT end_ns FROM process")" \
+        "$(value "SELECT value FROM meta WHERE key = 'duration_ns'")"
     equal "work" "10000|160000|9000|0|1000|16000" "$(by_function work)"
     balance
 }

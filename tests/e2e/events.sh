@@ -1,13 +1,24 @@
-# v_event: every event, in order; through memprof and through the sqlite3 shell with the extension; it adds up to the totals.
+# v_event: every event, in order; through memprof and through the sqlite3 shell with the extension; it adds up to the
+# totals.
 record_ok "$SAMPLES/cache"
 event() { "$MEMPROF" sql --csv out.db "$1" | tail -n 1 | tr ',' '|' | tr -d '\r'; }
-equal "allocations" "25008|2541120" "$(event "SELECT count(*), sum(size_bytes) FROM v_event WHERE op IN ('alloc', 'realloc')")"
-equal "frees" "25008|2541120" "$(event "SELECT count(*), sum(size_bytes) FROM v_event WHERE op IN ('free', 'realloc_free')")"
-equal "in order" 0 "$(event "SELECT count(*) FROM (SELECT time_ns, lag(time_ns) OVER () AS before FROM v_event) WHERE time_ns < before")"
+equal "allocations" "25008|2541120" \
+    "$(event "SELECT count(*), sum(size_bytes) FROM v_event WHERE op IN ('alloc', 'realloc')")"
+equal "frees" "25008|2541120" \
+    "$(event "SELECT count(*), sum(size_bytes) FROM v_event WHERE op IN ('free', 'realloc_free')")"
+equal "in order" 0 \
+    "$(event "SELECT count(*) FROM (SELECT time_ns, lag(time_ns) OVER () AS before FROM v_event)
+    WHERE time_ns < before")"
 peak_ns=$(total peak_active_ns)
-equal "live at the peak, from the events" "$(total peak_active_bytes)" "$(event "SELECT sum(CASE WHEN op IN ('alloc', 'realloc') THEN size_bytes WHEN op IN ('free', 'realloc_free') THEN -size_bytes ELSE 0 END) FROM v_event WHERE time_ns <= $peak_ns")"
-equal "columns" 1 "$(event "SELECT count(*) FROM (SELECT time_ns, op, device, address, size_bytes, thread_id, stack_id FROM v_event LIMIT 1)")"
-equal "the sqlite3 shell" 25008 "$(sqlite3 -readonly out.db ".load $BUILD/memprof_events.so" "SELECT count(*) FROM v_event WHERE op IN ('alloc', 'realloc')")"
+equal "live at the peak, from the events" "$(total peak_active_bytes)" \
+    "$(event "SELECT sum(CASE WHEN op IN ('alloc', 'realloc') THEN size_bytes WHEN op IN ('free', 'realloc_free') THEN
+    -size_bytes ELSE 0 END) FROM v_event WHERE time_ns <= $peak_ns")"
+equal "columns" 1 \
+    "$(event "SELECT count(*)
+    FROM (SELECT time_ns, op, device, address, size_bytes, thread_id, stack_id FROM v_event LIMIT 1)")"
+equal "the sqlite3 shell" 25008 \
+    "$(sqlite3 -readonly out.db ".load $BUILD/memprof_events.so" \
+    "SELECT count(*) FROM v_event WHERE op IN ('alloc', 'realloc')")"
 
 RUN_OPTIONS=--aggregate
 record_ok "$SAMPLES/cache"

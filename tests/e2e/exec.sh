@@ -4,8 +4,10 @@ equal "status" 42 $status
 sound
 equal "images" 4 "$(value "SELECT count(*) FROM process")"
 equal "one pid" 1 "$(value "SELECT count(DISTINCT pid) FROM process")"
-equal "ends" "exec,exec,exec,exit" "$(sql "SELECT group_concat(end_kind) FROM (SELECT end_kind FROM process ORDER BY start_ns)")"
-equal "exec's parents" 3 "$(value "SELECT count(*) FROM process a JOIN process b ON a.parent_id = b.process_id WHERE a.start_kind = 'exec'")"
+equal "ends" "exec,exec,exec,exit" \
+    "$(sql "SELECT group_concat(end_kind) FROM (SELECT end_kind FROM process ORDER BY start_ns)")"
+equal "exec's parents" 3 \
+    "$(value "SELECT count(*) FROM process a JOIN process b ON a.parent_id = b.process_id WHERE a.start_kind = 'exec'")"
 equal "link_work" "40|60|0|0|40|60" "$(by_function link_work)"
 equal "the program's status" 42 "$(value "SELECT exit_status FROM process WHERE end_kind = 'exit'")"
 

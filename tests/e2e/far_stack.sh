@@ -1,4 +1,5 @@
-# A coroutine's stack far below the thread's own, beyond a gap: the way down to the gap is asked of the kernel once, not at each allocation.
+# A coroutine's stack far below the thread's own, beyond a gap: the way down to the gap is asked of the kernel once, not
+# at each allocation.
 need strace
 record timeout 60 strace -f -qq -c -e trace=rt_sigprocmask -o calls "$PROGRAMS/far_stack"
 [ $status != 124 ] || fail "it takes for ever"

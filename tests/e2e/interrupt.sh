@@ -1,4 +1,5 @@
-# A signal handler interrupts realloc and calls exit, longjmp, fork or _Fork there: no deadlock, and recording goes on, in the child too.
+# A signal handler interrupts realloc and calls exit, longjmp, fork or _Fork there: no deadlock, and recording goes on,
+# in the child too.
 calls() { by_function counted | cut -d'|' -f1; }
 for i in 1 2 3; do
     record timeout 20 "$PROGRAMS/interrupt" exit
@@ -28,9 +29,11 @@ for how in fork _Fork; do
     equal "$how, not followed: calls" 1000 "$(calls)"
 done
 RUN_OPTIONS=
-# The signal comes while the library announces the program, which it does with its table held: the first allocation asks for the path.
+# The signal comes while the library announces the program, which it does with its table held: the first allocation asks
+# for the path.
 need strace
-record timeout 20 strace -qq -o trace -e trace=readlinkat -e inject=readlinkat:signal=SIGWINCH "$PROGRAMS/interrupt" first
+record timeout 20 strace -qq -o trace -e trace=readlinkat -e inject=readlinkat:signal=SIGWINCH "$PROGRAMS/interrupt" \
+    first
 [ $status != 8 ] || skip "strace does not send signals here"
 equal "first: status" 0 $status
 equal "first: calls after it" 1000 "$(calls)"

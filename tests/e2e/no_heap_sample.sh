@@ -1,4 +1,5 @@
-# A program with a damaged heap, which lives as long as nobody walks its free chunks: --no-heap-sample leaves them alone.
+# A program with a damaged heap, which lives as long as nobody walks its free chunks: --no-heap-sample leaves them
+# alone.
 code=0
 "$PROGRAMS/damaged" || code=$?
 [ $code = 4 ] || skip "the C library notices by itself (status $code)"

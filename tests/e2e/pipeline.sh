@@ -2,8 +2,14 @@
 record sh -c "'$SAMPLES/leak' 2>&1 | cat | '$SAMPLES/churn' 2>&1; exit 4"
 equal "status" 4 $status
 sound
-equal "programs" "cat,churn,leak" "$(sql "SELECT group_concat(name) FROM (SELECT DISTINCT replace(exe, rtrim(exe, replace(exe, '/', '')), '') AS name FROM process WHERE start_kind = 'exec' AND process_id > 1 ORDER BY 1)" | sed 's/coreutils/cat/')"
-equal "leak" "1000|32000" "$(sql "SELECT sum(alloc_count), sum(alloc_bytes) FROM v_line WHERE kind = 'heap' AND file LIKE '%/leak.c' AND function LIKE 'parse_line%' AND line = $(awk '/entry->name = malloc/ { print NR }' "$ROOT/samples/leak.c")")"
+equal "programs" "cat,churn,leak" \
+    "$(sql "SELECT group_concat(name)
+    FROM (SELECT DISTINCT replace(exe, rtrim(exe, replace(exe, '/', '')), '') AS name FROM process
+    WHERE start_kind = 'exec' AND process_id > 1 ORDER BY 1)" | sed 's/coreutils/cat/')"
+equal "leak" "1000|32000" \
+    "$(sql "SELECT sum(alloc_count), sum(alloc_bytes) FROM v_line
+    WHERE kind = 'heap' AND file LIKE '%/leak.c' AND function LIKE 'parse_line%'
+    AND line = $(awk '/entry->name = malloc/ { print NR }' "$ROOT/samples/leak.c")")"
 equal "churn" "200000|9600000" "$(by_function join | cut -d'|' -f1-2)"
 
 need make

@@ -1,5 +1,5 @@
-# With --python-allocators each object is a block: the counts are libcount.so's, as in tests/accuracy/python3.sh, where the
-# variable itself is set.
+# With --python-allocators each object is a block: the counts are libcount.so's, as in tests/accuracy/python3.sh, where
+# the variable itself is set.
 need python3
 sh "$ROOT/tests/bench/inputs.sh" "$BUILD/inputs-small" 20
 eval "$(command_of "$BUILD/inputs-small/run-python3" | sed '/^export/d')"

@@ -6,7 +6,8 @@ script=$ROOT/tests/programs/python_lines.py
 record_ok "$python" "$script"
 line() { # TEXT OF THE LINE: count|bytes|end bytes, self
     n=$(grep -nF -- "$1" "$script" | head -1 | cut -d: -f1)
-    sql "SELECT sum(alloc_count) || '|' || sum(alloc_bytes) || '|' || sum(end_bytes) FROM v_line WHERE kind = 'heap' AND file = '$script' AND line = $n"
+    sql "SELECT sum(alloc_count) || '|' || sum(alloc_bytes) || '|' || sum(end_bytes) FROM v_line
+        WHERE kind = 'heap' AND file = '$script' AND line = $n"
 }
 size() { echo $(($1 * 1024 + 33)); }
 equal "cache" "4|$((4 * $(size 300)))|0" "$(line 'self.cache = bytes(')"
@@ -14,7 +15,9 @@ equal "temporaries" "20|$((20 * $(size 200)))|0" "$(line 'bytes(200 * KIB)')"
 equal "returned" "4|$((4 * $(size 50)))|$((4 * $(size 50)))" "$(line 'return bytes(50')"
 equal "in the child" "1|$(size 700)|$(size 700)" "$(line 'child = bytes(')"
 equal "weights" "10|$((10 * $(size 100)))" "$(line 'self.weights = ' | cut -d'|' -f1,2)"
-equal "the comprehension's frame" 'Net.__init__.<locals>.<listcomp>' "$(sql "SELECT function FROM v_line WHERE kind = 'heap' AND file = '$script' AND alloc_bytes >= 10 * 102433" | grep listcomp || echo Net.__init__.'<locals>.<listcomp>')"
+equal "the comprehension's frame" 'Net.__init__.<locals>.<listcomp>' \
+    "$(sql "SELECT function FROM v_line WHERE kind = 'heap' AND file = '$script' AND alloc_bytes >= 10 * 102433" |
+    grep listcomp || echo Net.__init__.'<locals>.<listcomp>')"
 
 # `lines --func`: by plain and by qualified name, with the source
 for name in forward Net.forward; do

@@ -1,13 +1,20 @@
-# The source of a notebook's cells, whose code has the name of a file that is not there: from the notebook, as it was when it
-# ran; with what a kernel does, and with the real kernel where it is installed.
+# The source of a notebook's cells, whose code has the name of a file that is not there: from the notebook, as it was
+# when it ran; with what a kernel does, and with the real kernel where it is installed.
 need python3
 python3 -c '
 import json
-cells = ["keep = []", "def forward(n):\n    keep.append(bytes(n * 100000))  # in the notebook: \u00e4\n    return len(keep)\n", "for i in range(3):\n    forward(i + 1)"]
-cells = [{"cell_type": "code", "execution_count": None, "metadata": {}, "outputs": [], "source": c.splitlines(True)} for c in cells]
-json.dump({"cells": [{"cell_type": "markdown", "metadata": {}, "source": ["# forward"]}, *cells], "metadata": {}, "nbformat": 4, "nbformat_minor": 4}, open("train it.ipynb", "w"), indent=1)'
+cells = ["keep = []",
+         "def forward(n):\n    keep.append(bytes(n * 100000))  # in the notebook: \u00e4\n    return len(keep)\n",
+         "for i in range(3):\n    forward(i + 1)"]
+cells = [{"cell_type": "code", "execution_count": None, "metadata": {}, "outputs": [], "source": c.splitlines(True)}
+         for c in cells]
+json.dump({"cells": [{"cell_type": "markdown", "metadata": {}, "source": ["# forward"]}, *cells],
+           "metadata": {}, "nbformat": 4, "nbformat_minor": 4}, open("train it.ipynb", "w"), indent=1)'
 check() { # NAME
-    equal "$1: bytes" "$((600000 + 3 * 33))" "$(value "SELECT sum(alloc_bytes) FROM v_line WHERE function = 'forward' AND line = 2 AND kind = 'heap' AND file GLOB '/tmp/ipykernel_*/[0-9]*.py' AND largest_bytes > 100000")"
+    equal "$1: bytes" "$((600000 + 3 * 33))" \
+        "$(value "SELECT sum(alloc_bytes) FROM v_line
+        WHERE function = 'forward' AND line = 2 AND kind = 'heap' AND file GLOB '/tmp/ipykernel_*/[0-9]*.py'
+        AND largest_bytes > 100000")"
     "$MEMPROF" lines --func forward >lines.txt
     contains "$1: source" lines.txt "# in the notebook: ä"
     contains "$1: line" lines.txt "     2      keep.append"
@@ -27,7 +34,8 @@ record_ok /usr/bin/python3 "$ROOT/tests/programs/python_notebook.py" elsewhere/x
 lacks "nowhere" lines.txt "# in the notebook"
 contains "nowhere: the table" lines.txt "## forward"
 
-/usr/bin/python3 -c 'import ipykernel, nbclient, nbformat' 2>/dev/null || skip "python3-ipykernel and python3-nbclient are not installed"
+/usr/bin/python3 -c 'import ipykernel, nbclient, nbformat' 2>/dev/null ||
+    skip "python3-ipykernel and python3-nbclient are not installed"
 cp saved 'train it.ipynb'
 record_ok /usr/bin/python3 "$ROOT/tests/programs/python_notebook.py" 'train it.ipynb' kernel
 check "the real kernel"

@@ -14,7 +14,8 @@ same() {
     cmp plain.out run.out || fail "$name: another output"
     cmp plain.err run.err || fail "$name: other messages"
     sound >/dev/null || fail "$name: unsound"
-    at_least "$name: Python lines" 20 "$(value "SELECT count(DISTINCT file_id || ':' || line) FROM frame WHERE language = 'python'")"
+    at_least "$name: Python lines" 20 \
+        "$(value "SELECT count(DISTINCT file_id || ':' || line) FROM frame WHERE language = 'python'")"
 }
 same json.tool python3 -m json.tool --sort-keys
 same json.tool-fails python3 -c 'import json, sys; json.loads("[" + sys.stdin.read(1))'

@@ -5,13 +5,18 @@ python=$(python3 -c 'import os, sys; print(os.path.realpath(sys.executable))')
 record_ok "$python" "$ROOT/tests/programs/python_stacks.py" "$PWD/places" 2400
 at_least "code objects at an address that another had" 100 "$(sed 's/.*: //' run.out)"
 python3 "$ROOT/tests/programs/python_compare.py" out.db places || fail "stacks differ"
-at_least "allocations compared" 1000000 "$(python3 "$ROOT/tests/programs/python_compare.py" out.db places | sed 's/ .*//')"
+at_least "allocations compared" 1000000 \
+    "$(python3 "$ROOT/tests/programs/python_compare.py" out.db places | sed 's/ .*//')"
 equal "interpreters not understood" 0 "$(value "SELECT sum(value) FROM counter WHERE name = 'python_unknown'")"
 # each evaluation's native frame made place for its Python frames
-equal "evaluations left" 0 "$(value "SELECT count(*) FROM frame JOIN function USING(function_id) WHERE plain_name LIKE '\_PyEval\_EvalFrameDefault%' ESCAPE '\'")"
+equal "evaluations left" 0 \
+    "$(value "SELECT count(*) FROM frame JOIN function USING(function_id)
+    WHERE plain_name LIKE '\_PyEval\_EvalFrameDefault%' ESCAPE '\'")"
 
 # the same with the stack cut: what is left are the innermost frames
 RUN_OPTIONS="--depth 5"
 record_ok "$python" "$ROOT/tests/programs/python_stacks.py" "$PWD/places" 2
 equal "deepest" 5 "$(value "SELECT max(depth) FROM stack")"
-at_least "innermost frames of the program" 1 "$(value "SELECT sum(alloc_count) FROM site s JOIN v_stack v USING(stack_id) WHERE v.function = 'here' AND v.language = 'python'")"
+at_least "innermost frames of the program" 1 \
+    "$(value "SELECT sum(alloc_count) FROM site s JOIN v_stack v USING(stack_id)
+    WHERE v.function = 'here' AND v.language = 'python'")"

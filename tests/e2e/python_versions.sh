@@ -7,7 +7,9 @@ for python in "$root"/3.9.*/bin/python3 "$root"/3.1[0-4].*/bin/python3; do
     record_ok "$python" "$ROOT/tests/programs/python_stacks.py" "$PWD/places" 20 >/dev/null
     python3 "$ROOT/tests/programs/python_compare.py" out.db places || fail "$python: stacks differ"
     equal "$python: not understood" 0 "$(value "SELECT sum(value) FROM counter WHERE name = 'python_unknown'")"
-    equal "$python: evaluations left" 0 "$(value "SELECT count(*) FROM frame JOIN function USING(function_id) WHERE plain_name LIKE '\_PyEval\_EvalFrameDefault%' ESCAPE '\'")"
+    equal "$python: evaluations left" 0 \
+        "$(value "SELECT count(*) FROM frame JOIN function USING(function_id)
+        WHERE plain_name LIKE '\_PyEval\_EvalFrameDefault%' ESCAPE '\'")"
     tested=$((tested + 1))
 done
 [ $tested -gt 0 ] || skip "no Python in $root"

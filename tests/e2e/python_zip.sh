@@ -1,4 +1,5 @@
-# The source of modules that Python imports from a zip file: packed, stored, and behind a script's first line. And of commands.
+# The source of modules that Python imports from a zip file: packed, stored, and behind a script's first line. And of
+# commands.
 need python3
 python=$(python3 -c 'import os, sys; print(os.path.realpath(sys.executable))')
 for kind in ZIP_DEFLATED ZIP_STORED; do
@@ -9,10 +10,13 @@ z = zipfile.ZipFile('app.zip', 'a', zipfile.$kind)
 z.writestr('pkg/__init__.py', '')
 z.writestr('pkg/mod.py', 'keep = []\n\n\ndef inside():\n    keep.append(bytes(400000))  # kept in the list\n')
 z.close()"
-    record_ok "$python" -c "import sys; sys.path.insert(0, '$PWD/app.zip'); import pkg.mod; [pkg.mod.inside() for _ in range(3)]"
+    record_ok "$python" \
+        -c "import sys; sys.path.insert(0, '$PWD/app.zip'); import pkg.mod; [pkg.mod.inside() for _ in range(3)]"
     "$MEMPROF" lines --func inside >lines.txt
     contains "$kind" lines.txt "# kept in the list"
-    equal "$kind: bytes" $((3 * 400033)) "$(value "SELECT alloc_bytes FROM v_line WHERE file = '$PWD/app.zip/pkg/mod.py' AND line = 5 AND kind = 'heap'")"
+    equal "$kind: bytes" $((3 * 400033)) \
+        "$(value "SELECT alloc_bytes FROM v_line
+        WHERE file = '$PWD/app.zip/pkg/mod.py' AND line = 5 AND kind = 'heap'")"
     "$MEMPROF" report --html=page.html >/dev/null
     python3 "$ROOT/tests/page/page_text.py" page.html >page.txt
     grep -qF "# kept in the list" page.txt || fail "$kind: not in the page"

@@ -15,7 +15,9 @@ sampled() { # the second column of `lines` is the reserved peak, which is sample
     "$MEMPROF" sql "$out/leak.db" "SELECT function, line, end_bytes, end_count FROM v_leak"
 } | sampled >"$out/actual"
 # lines of the fenced blocks, without commands, paths of this machine, times and sampled values
-awk '/^```/ { inside = !inside; next } inside' README.md | grep -v -e '^\$' -e '^step ' -e '^memprof: ' -e '^build/' -e ' on vm, ' -e '^Peak of host' -e '^host ' -e '^[.][.][.]' -e '^\./' -e '^make ' -e 'scratch = malloc' -e '^$' | sampled >"$out/quoted"
+awk '/^```/ { inside = !inside; next } inside' README.md |
+    grep -v -e '^\$' -e '^step ' -e '^memprof: ' -e '^build/' -e ' on vm, ' -e '^Peak of host' -e '^host ' \
+        -e '^[.][.][.]' -e '^\./' -e '^make ' -e 'scratch = malloc' -e '^$' | sampled >"$out/quoted"
 at_least "lines quoted" 25 "$(wc -l <"$out/quoted")"
 while IFS= read -r line; do
     grep -qxF -- "$line" "$out/actual" || fail "README quotes what memprof no longer prints: $line"

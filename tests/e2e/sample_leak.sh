@@ -1,9 +1,12 @@
 # samples/leak
 record_ok "$SAMPLES/leak"
-equal "totals" "2001|1900|101|7296" "$(sql "SELECT alloc_count, free_count, end_count, end_active_bytes FROM v_total WHERE kind = 'heap'")"
+equal "totals" "2001|1900|101|7296" \
+    "$(sql "SELECT alloc_count, free_count, end_count, end_active_bytes FROM v_total WHERE kind = 'heap'")"
 line=$(awk '/entry->name = malloc/ { print NR }' "$ROOT/samples/leak.c")
-equal "the leak" "3200|100" "$(sql "SELECT sum(end_bytes), sum(end_count) FROM v_leak WHERE function LIKE 'parse_line%' AND line = $line")"
-equal "the defaults" "4096|1" "$(sql "SELECT sum(end_bytes), sum(end_count) FROM v_leak WHERE function LIKE 'load_defaults%'")"
+equal "the leak" "3200|100" \
+    "$(sql "SELECT sum(end_bytes), sum(end_count) FROM v_leak WHERE function LIKE 'parse_line%' AND line = $line")"
+equal "the defaults" "4096|1" \
+    "$(sql "SELECT sum(end_bytes), sum(end_count) FROM v_leak WHERE function LIKE 'load_defaults%'")"
 "$MEMPROF" leaks out.db >leaks.txt
 contains "leaks" leaks.txt parse_line
 contains "leaks" leaks.txt load_defaults

@@ -1,7 +1,9 @@
 # samples/net: the numbers that its comment states.
 record_ok "$SAMPLES/net"
 equal "status" 0 $status
-equal "totals" "216|216|7472128|7472128|0|0" "$(sql "SELECT alloc_count, free_count, alloc_bytes, free_bytes, end_count, end_active_bytes FROM v_total WHERE kind = 'heap'")"
+equal "totals" "216|216|7472128|7472128|0|0" \
+    "$(sql "SELECT alloc_count, free_count, alloc_bytes, free_bytes, end_count, end_active_bytes FROM v_total
+    WHERE kind = 'heap'")"
 equal "peak" 963072 "$(total peak_active_bytes)"
 equal "peak of all kinds" 963072 "$(total peak_active_bytes all)"
 # self: the scratch is forward's own, 104 temporaries; the pool's blocks are pool_alloc's
@@ -14,16 +16,22 @@ equal "backward, total" "1|32768|1|0|0|0" "$(by_function backward 1)"
 line() { # pattern in net.c -> its number
     awk -v p="$1" 'index($0, p) { print NR; exit }' "$ROOT/samples/net.c"
 }
-per_line() { sql "SELECT sum(alloc_count), sum(alloc_bytes) FROM v_line_total WHERE kind = 'heap' AND function LIKE 'forward%' AND file LIKE '%samples/net.c' AND line = $1"; }
+per_line() {
+    sql "SELECT sum(alloc_count), sum(alloc_bytes) FROM v_line_total
+        WHERE kind = 'heap' AND function LIKE 'forward%' AND file LIKE '%samples/net.c' AND line = $1"
+}
 equal "hidden" "2|557056" "$(per_line "$(line 'a.hidden = pool_alloc')")"
 equal "out" "2|22016" "$(per_line "$(line 'a.out = pool_alloc')")"
 equal "scratch" "104|20992" "$(per_line "$(line 'float *scratch = malloc')")"
 # at the peak update holds its step, forward what the pool keeps for it
-equal "at peak: update" 65536 "$(value "SELECT sum(at_peak_bytes) FROM v_line WHERE kind = 'heap' AND function LIKE 'update%'")"
-equal "at peak: forward with callees" 579072 "$(value "SELECT sum(at_peak_bytes) FROM v_line_total WHERE kind = 'heap' AND function LIKE 'forward%'")"
+equal "at peak: update" 65536 \
+    "$(value "SELECT sum(at_peak_bytes) FROM v_line WHERE kind = 'heap' AND function LIKE 'update%'")"
+equal "at peak: forward with callees" 579072 \
+    "$(value "SELECT sum(at_peak_bytes) FROM v_line_total WHERE kind = 'heap' AND function LIKE 'forward%'")"
 equal "largest block" 524288 "$(value "SELECT max(size_bytes) FROM block")"
 equal "timeline's maximum" 963072 "$(value "SELECT max(active_max_bytes) FROM timeline WHERE level = 0")"
-equal "recorded peak" 963072 "$(value "SELECT value_bytes FROM peak WHERE kind = 'all' AND what = 'active' AND rank = 0")"
+equal "recorded peak" 963072 \
+    "$(value "SELECT value_bytes FROM peak WHERE kind = 'all' AND what = 'active' AND rank = 0")"
 equal "steps" 100 "$(value "SELECT count(*) FROM mark WHERE name = 'step' AND is_range = 1 AND end_ns >= start_ns")"
 equal "validations" 4 "$(value "SELECT count(*) FROM mark WHERE name = 'validation' AND is_range = 0")"
 
@@ -31,7 +39,8 @@ equal "validations" 4 "$(value "SELECT count(*) FROM mark WHERE name = 'validati
 contains "report" report.txt 940.50
 "$MEMPROF" lines out.db --func forward >lines.txt
 contains "lines" lines.txt 'a.hidden = pool_alloc'
-# the active bytes when the validation's hidden layer, output and scratch were allocated: 285,696 + 67,072 + 524,288 and on
+# the active bytes when the validation's hidden layer, output and scratch were allocated: 285,696 + 67,072 + 524,288 and
+# on
 for peak in 856.50K 876.50K 878.50K; do
     contains "lines" lines.txt $peak
 done

@@ -1,4 +1,5 @@
-# A wrapper that everything goes through: its callers under it, the hint, and --skip, by arithmetic; with and without lines.
+# A wrapper that everything goes through: its callers under it, the hint, and --skip, by arithmetic; with and without
+# lines.
 need strip
 cat >app.c <<'END'
 #include <stdlib.h>
@@ -44,7 +45,10 @@ END
 cp lines names && strip -g names
 
 # bytes FILE NAME: allocated by the self line of a function
-bytes() { python3 -c 'import csv, sys; print(sum(int(r["alloc_bytes"]) for r in csv.DictReader(open(sys.argv[1])) if r["function"] == sys.argv[2]))' "$1" "$2"; }
+bytes() {
+    python3 -c 'import csv, sys
+print(sum(int(r["alloc_bytes"]) for r in csv.DictReader(open(sys.argv[1])) if r["function"] == sys.argv[2]))' "$1" "$2"
+}
 for app in lines names; do
     record_ok ./$app
     "$MEMPROF" report out.db >report.txt
@@ -60,14 +64,20 @@ for app in lines names; do
     equal "$app: behind both" '0 10000 20000 30000 40000 50000 0' \
         "$(for name in xmalloc one two three four five xcalloc; do bytes both.csv $name; done | paste -sd' ')"
     equal "$app: main's own" "$(bytes plain.csv main)" "$(bytes both.csv main)"
-    equal "$app: all" "$(total alloc_bytes)" "$(python3 -c 'import csv; print(sum(int(r["alloc_bytes"]) for r in csv.DictReader(open("both.csv"))))')"
-    equal "$app: own peaks stay known" 50000 "$(python3 -c 'import csv; print([r["own_peak_bytes"] for r in csv.DictReader(open("both.csv")) if r["function"] == "five"][0])')"
+    equal "$app: all" "$(total alloc_bytes)" \
+        "$(python3 -c 'import csv; print(sum(int(r["alloc_bytes"]) for r in csv.DictReader(open("both.csv"))))')"
+    equal "$app: own peaks stay known" 50000 \
+        "$(python3 -c 'import csv
+print([r["own_peak_bytes"] for r in csv.DictReader(open("both.csv")) if r["function"] == "five"][0])')"
     "$MEMPROF" report out.db --skip xmalloc >skipped.txt
     lacks "$app: no hint for what is skipped" skipped.txt '--skip'
     "$MEMPROF" report out.db --by function -i --csv >with.csv
-    "$MEMPROF" report out.db --by function -i --csv --skip xmalloc | cmp - with.csv || fail "$app: --skip changed what functions hold with their callees"
+    "$MEMPROF" report out.db --by function -i --csv --skip xmalloc | cmp - with.csv ||
+        fail "$app: --skip changed what functions hold with their callees"
 done
 # leaks, at an instant, and lines take it too
 at=$(value "SELECT peak_active_ns FROM total WHERE device_id = 0 AND kind = 'heap'")
 "$MEMPROF" report out.db --skip 'x*alloc' --at "${at}ns" --by function --csv >at.csv
-equal "live at the peak" 50000 "$(python3 -c 'import csv; print([r["live_bytes"] for r in csv.DictReader(open("at.csv")) if r["function"] == "five"][0])')"
+equal "live at the peak" 50000 \
+    "$(python3 -c 'import csv
+print([r["live_bytes"] for r in csv.DictReader(open("at.csv")) if r["function"] == "five"][0])')"

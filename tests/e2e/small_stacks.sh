@@ -1,11 +1,12 @@
-# What the hooks need of the program's stacks: a signal stack of 4 KiB, of which the kernel's frame may take 3; and a thread with the smallest
-# stack that starts programs with an environment far larger than that.
+# What the hooks need of the program's stacks: a signal stack of 4 KiB, of which the kernel's frame may take 3; and a
+# thread with the smallest stack that starts programs with an environment far larger than that.
 export LD_BIND_NOW=1 # lazy binding alone saves more registers than such a stack has room for
 for bytes in 4096 8192; do
     "$PROGRAMS/altstack" $bytes >plain || { echo "  the kernel's frame has no room in $bytes"; continue; }
     record_ok "$PROGRAMS/altstack" $bytes
     equal "$bytes: take" "6|600|6" "$(by_function take | cut -d'|' -f1-3)"
-    at_most "$bytes: bytes of the stack beyond the plain program's" 560 $(($(cut -d' ' -f2 run.out) - $(cut -d' ' -f2 plain)))
+    at_most "$bytes: bytes of the stack beyond the plain program's" 560 \
+        $(($(cut -d' ' -f2 run.out) - $(cut -d' ' -f2 plain)))
     export LD_PRELOAD=$PROGRAMS/lib_bump.so
     record "$PROGRAMS/altstack" $bytes loop
     unset LD_PRELOAD

@@ -32,13 +32,20 @@ status=0
 equal 'status' 0 $status
 equal 'output' 'done' "$(cat out)"
 # 5 steps of 19 tensors; all but one of each step are freed before the snapshot
-contains 'agreement' err '95 allocations and 90 frees agree, block by block (5 of ours came after it); it is in out-torch.db'
+contains 'agreement' err \
+    '95 allocations and 90 frees agree, block by block (5 of ours came after it); it is in out-torch.db'
 contains 'kept in the file' /dev/stdin 'agree, block by block' <<EOF
 $(sql "SELECT value FROM meta WHERE key = 'torch_check'")
 EOF
-equal 'ours: by forward' 95 "$(value "SELECT sum(alloc_count) FROM v_function WHERE function = 'forward' AND inclusive = 1 AND device LIKE 'cuda:%' AND kind = 'sub'")"
-equal 'theirs: by forward' 95 "$(DB=out-torch.db value "SELECT sum(alloc_count) FROM v_function WHERE function = 'forward' AND inclusive = 1 AND device LIKE 'cuda:%' AND kind = 'sub'")"
-equal 'theirs: tensors at the end' "$((5 * 4000))" "$(DB=out-torch.db value "SELECT sum(end_active_bytes) FROM v_total WHERE kind = 'all'")"
+equal 'ours: by forward' 95 \
+    "$(value "SELECT sum(alloc_count) FROM v_function
+    WHERE function = 'forward' AND inclusive = 1 AND device LIKE 'cuda:%' AND kind = 'sub'")"
+equal 'theirs: by forward' 95 \
+    "$(DB=out-torch.db value \
+    "SELECT sum(alloc_count) FROM v_function
+    WHERE function = 'forward' AND inclusive = 1 AND device LIKE 'cuda:%' AND kind = 'sub'")"
+equal 'theirs: tensors at the end' "$((5 * 4000))" \
+    "$(DB=out-torch.db value "SELECT sum(end_active_bytes) FROM v_total WHERE kind = 'all'")"
 equal 'nothing is left in TMPDIR' '' "$(ls -A tmp)"
 
 # the program's status stays its own

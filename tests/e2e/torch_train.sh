@@ -1,33 +1,54 @@
-# A training script on PyTorch: Python's lines, operators and phases hold exactly the bytes that the script knows of its tensors
-# (element_size * nelement); tensors' data come through posix_memalign.
+# A training script on PyTorch: Python's lines, operators and phases hold exactly the bytes that the script knows of its
+# tensors (element_size * nelement); tensors' data come through posix_memalign.
 python=/usr/bin/python3
 $python -c 'import torch' 2>/dev/null || skip "Debian's python3-torch is not installed"
 script=$ROOT/samples/train.py
 "$python" "$script" --steps 3 --ledger >alone || fail "alone"
-"$MEMPROF" run -q -o out.db -- "$python" "$script" --steps 3 --ledger >ledger 2>err || { cat err; fail "under memprof"; }
+"$MEMPROF" run -q -o out.db -- "$python" "$script" --steps 3 --ledger >ledger 2>err || {
+    cat err
+    fail "under memprof"
+}
 equal "the script's own figures" "$(cat alone)" "$(cat ledger)"
 known() { # NAME: bytes
     "$python" -c 'import json, sys; print(json.load(open("ledger"))["bytes"][sys.argv[1]])' "$1"
 }
 tensors() { # CONDITION: bytes of tensors' data
-    "$MEMPROF" sql --csv out.db "SELECT sum(size_bytes) FROM v_event e JOIN site_line USING(site_id) JOIN line l USING(line_id)
+    "$MEMPROF" sql --csv out.db \
+        "SELECT sum(size_bytes) FROM v_event e JOIN site_line USING(site_id) JOIN line l USING(line_id)
         JOIN file f USING(file_id) LEFT JOIN site_op USING(site_id) LEFT JOIN op o USING(op_id)
         WHERE e.op = 'alloc' AND e.hook = 'posix_memalign' AND $1" | tail -n 1
 }
 line_of() { grep -n "$1" "$script" | cut -d: -f1; }
-equal "softmax's line" "$(known weights)" "$(tensors "f.path LIKE '%/train.py' AND l.line = $(line_of 'torch.softmax')")"
+equal "softmax's line" "$(known weights)" \
+    "$(tensors "f.path LIKE '%/train.py' AND l.line = $(line_of 'torch.softmax')")"
 # scores has the same shape as weights, and so has no other tensor of its line: q * scale and the copies are smaller
-equal "scores" "$(known scores)" "$(tensors "f.path LIKE '%/train.py' AND l.line = $(line_of 'scores = ') AND size_bytes = 32*4*48*48*4")"
-equal "gelu" "$(known activated)" "$(tensors "f.path LIKE '%/train.py' AND o.name = 'aten::gelu' AND o.phase = 'forward' AND size_bytes = 32*48*256*4")"
-equal "its module" "Sorter.Block" "$("$MEMPROF" sql --csv out.db "SELECT DISTINCT module FROM op WHERE name = 'aten::gelu' AND phase = 'forward'" | tail -n 1)"
-equal "Adam's moments" "$(($(known 'first moments') + $(known 'second moments')))" "$(tensors "o.phase = 'optimizer' AND o.name = 'aten::empty_strided'")"
+equal "scores" "$(known scores)" \
+    "$(tensors "f.path LIKE '%/train.py' AND l.line = $(line_of 'scores = ') AND size_bytes = 32*4*48*48*4")"
+equal "gelu" "$(known activated)" \
+    "$(tensors "f.path LIKE '%/train.py' AND o.name = 'aten::gelu' AND o.phase = 'forward'
+    AND size_bytes = 32*48*256*4")"
+equal "its module" "Sorter.Block" \
+    "$("$MEMPROF" sql --csv out.db "SELECT DISTINCT module FROM op WHERE name = 'aten::gelu' AND phase = 'forward'" |
+    tail -n 1)"
+equal "Adam's moments" "$(($(known 'first moments') + $(known 'second moments')))" \
+    "$(tensors "o.phase = 'optimizer' AND o.name = 'aten::empty_strided'")"
 # three steps: forward, backward, optimizer, in that order
 equal "phases" "forward Sorter,backward,optimizer,forward Sorter,backward,optimizer,forward Sorter,backward,optimizer" \
-    "$("$MEMPROF" sql --csv out.db "SELECT group_concat(name) FROM (SELECT name FROM mark WHERE domain = 'pytorch' ORDER BY start_ns)" | tail -n 1 | tr -d '"')"
+    "$("$MEMPROF" sql --csv out.db \
+    "SELECT group_concat(name) FROM (SELECT name FROM mark WHERE domain = 'pytorch' ORDER BY start_ns)" | tail -n 1 |
+    tr -d '"')"
 "$MEMPROF" report out.db --by op >table || fail "report --by op"
 grep -q 'aten::_softmax  *forward  *Sorter\.Block\.Attention$' table || { cat table; fail "no softmax in forward"; }
 grep -q 'aten::mm  *backward' table || { cat table; fail "no mm in backward"; }
-# what grows in forward is released in backward: a line of forward has no net growth, and something was live there at the peak
-"$MEMPROF" lines out.db --func 'Attention.forward' --columns net.growth,alloc.bytes >lines || { cat lines; fail "lines"; }
+# what grows in forward is released in backward: a line of forward has no net growth, and something was live there at
+# the peak
+"$MEMPROF" lines out.db --func 'Attention.forward' --columns net.growth,alloc.bytes >lines || {
+    cat lines
+    fail "lines"
+}
 contains "lines" lines 'weights = torch.softmax'
-equal "tensors of softmax that live on" 0 "$("$MEMPROF" sql --csv out.db "SELECT sum(end_bytes) FROM v_line WHERE device = 'host' AND kind = 'all' AND file LIKE '%/train.py' AND line = $(line_of 'torch.softmax')" | tail -n 1)"
+equal "tensors of softmax that live on" 0 \
+    "$("$MEMPROF" sql --csv out.db \
+    "SELECT sum(end_bytes) FROM v_line
+    WHERE device = 'host' AND kind = 'all' AND file LIKE '%/train.py' AND line = $(line_of 'torch.softmax')" |
+    tail -n 1)"

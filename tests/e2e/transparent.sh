@@ -1,4 +1,5 @@
-# The program keeps its standard input and output, descriptors, environment (but for what preloading needs), and signals.
+# The program keeps its standard input and output, descriptors, environment (but for what preloading needs), and
+# signals.
 head -c 300000 /dev/urandom >data
 "$MEMPROF" run -o out.db -- cat <data >copy 2>err
 cmp data copy || fail "stdin to stdout"
@@ -7,7 +8,8 @@ equal "stdout" out "$(cat out)"
 contains "stderr" err err
 "$MEMPROF" run -q -o out.db -- sh -c 'echo err >&2' >out 2>err
 equal "stderr with --quiet" err "$(cat err)"
-"$MEMPROF" run -q -o out.db -- env | grep -v -e '^MEMPROF_SESSION=' -e '^LD_PRELOAD=' -e '^NVTX_INJECTION64_PATH=' -e '^_=' | sort >env
+"$MEMPROF" run -q -o out.db -- env |
+    grep -v -e '^MEMPROF_SESSION=' -e '^LD_PRELOAD=' -e '^NVTX_INJECTION64_PATH=' -e '^_=' | sort >env
 env | grep -v '^_=' | sort >env_plain
 cmp env env_plain || { diff env env_plain; fail "environment"; }
 "$MEMPROF" run -q -o out.db -- sh -c 'ls /proc/self/fd | wc -l' >fds

@@ -1,4 +1,5 @@
-# The collector's memory runs out: one line says so, no abort; the program keeps its parent, output and status; what was stored is read.
+# The collector's memory runs out: one line says so, no abort; the program keeps its parent, output and status; what was
+# stored is read.
 need prlimit gcc
 cat >grow.c <<'EOF'
 #include <stdio.h>
@@ -25,7 +26,8 @@ int main(int argc, char **argv)
 EOF
 gcc -g -O1 grow.c -o grow
 
-# Early, where chunks are encoded, and later, where the live blocks' table grows: so many MiB more than at its 1,000th block.
+# Early, where chunks are encoded, and later, where the live blocks' table grows: so many MiB more than at its 1,000th
+# block.
 for mib in 8 150; do
     rm -f go out out.db*
     "$MEMPROF" run -o out.db -- ./grow 20000000 >out 2>err &

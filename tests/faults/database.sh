@@ -17,7 +17,8 @@ every() { # file, what: every reader refuses it with one line that names it
 every missing.db "missing"
 : >empty.db
 every empty.db "empty"
-echo 'just some text, and more of it, long enough to be read as a header if anybody tried that, which they should not do' >text.db
+echo 'just some text, and more of it, long enough to be read as a header if anybody tried that, which they should not' \
+    >text.db
 every text.db "text"
 head -c 100000 /dev/urandom >random.db
 every random.db "random"
@@ -52,7 +53,9 @@ done
 # a chunk of events that is damaged is named and skipped
 "$MEMPROF" run -q -o chunks.db -- "$SAMPLES/churn" 2>/dev/null
 at_least "chunks" 3 "$(DB=chunks.db value "SELECT count(*) FROM event_chunk")"
-sqlite3 chunks.db "UPDATE event_chunk SET data = CAST(substr(data, 1, 100) || zeroblob(50) || substr(data, 151) AS BLOB) WHERE chunk_id = 2"
+sqlite3 chunks.db \
+    "UPDATE event_chunk SET data = CAST(substr(data, 1, 100) || zeroblob(50) || substr(data, 151) AS BLOB)
+    WHERE chunk_id = 2"
 code=0
 "$MEMPROF" sql --csv chunks.db "SELECT count(*) FROM v_event" >out 2>err || code=$?
 kept=$(tail -n 1 out)
@@ -62,11 +65,17 @@ equal "events left" $((all - lost)) "$kept"
 contains "the damaged chunk is named" err 'chunk 2'
 # values that nobody would write
 cp good.db hostile.db
-sqlite3 hostile.db "UPDATE site SET stack_id = 1 WHERE 1; UPDATE stack SET parent_id = stack_id; UPDATE function SET name = char(27) || '[31m<script>' || hex(zeroblob(3000)), plain_name = name;
-    UPDATE line SET line = -9223372036854775808; UPDATE file SET path = '/etc/shadow' WHERE file_id = 1; UPDATE total SET alloc_bytes = 9223372036854775807, end_active_bytes = -9223372036854775807; UPDATE timeline SET width_ns = 0; UPDATE account SET at_peak_bytes = 9223372036854775807"
+sqlite3 hostile.db \
+    "UPDATE site SET stack_id = 1 WHERE 1; UPDATE stack SET parent_id = stack_id;
+    UPDATE function SET name = char(27) || '[31m<script>' || hex(zeroblob(3000)), plain_name = name;
+    UPDATE line SET line = -9223372036854775808; UPDATE file SET path = '/etc/shadow' WHERE file_id = 1;
+    UPDATE total SET alloc_bytes = 9223372036854775807, end_active_bytes = -9223372036854775807;
+    UPDATE timeline SET width_ns = 0; UPDATE account SET at_peak_bytes = 9223372036854775807"
 for command in report leaks info lines; do
     code=0
     timeout 60 "$MEMPROF" $command hostile.db >out 2>err </dev/null || code=$?
     at_most "hostile, $command: status" 1 $code
-    if grep -q "$(printf '\033')" out err; then fail "$command: control characters of the database reach the terminal"; fi
+    if grep -q "$(printf '\033')" out err; then
+        fail "$command: control characters of the database reach the terminal"
+    fi
 done

@@ -5,7 +5,8 @@ record "$PROGRAMS/foreign"
 unset LD_PRELOAD
 equal "status" 0 $status
 equal "unmatched frees" 6 "$(value "SELECT sum(value) FROM counter WHERE name = 'unmatched_free'")"
-equal "totals" "10|10|1000|0" "$(sql "SELECT alloc_count, free_count, alloc_bytes, end_active_bytes FROM v_total WHERE kind = 'heap'")"
+equal "totals" "10|10|1000|0" \
+    "$(sql "SELECT alloc_count, free_count, alloc_bytes, end_active_bytes FROM v_total WHERE kind = 'heap'")"
 "$MEMPROF" info out.db >info
 contains "said" info "6  frees of addresses that are no live block"
 

@@ -1,8 +1,9 @@
-# A program in a pid namespace of its own, where the collector has no pid: a collector that stands still for a second loses nothing, one
-# that is killed does not hold the program up.
+# A program in a pid namespace of its own, where the collector has no pid: a collector that stands still for a second
+# loses nothing, one that is killed does not hold the program up.
 need unshare
 unshare --pid --fork true 2>/dev/null || skip "no pid namespaces here"
-"$MEMPROF" run -o out.db -- unshare --pid --fork sh -c ': >ready; until [ -e go ]; do sleep 0.05; done; exec "$0" 1 400000 1' "$PROGRAMS/stress" >run.out 2>run.err &
+"$MEMPROF" run -o out.db -- unshare --pid --fork sh \
+    -c ': >ready; until [ -e go ]; do sleep 0.05; done; exec "$0" 1 400000 1' "$PROGRAMS/stress" >run.out 2>run.err &
 runner=$!
 for i in $(seq 100); do
     [ ! -e ready ] || break
@@ -16,10 +17,13 @@ code=0
 wait $runner || code=$?
 equal "the program's status" 0 $code
 sound
-equal "work" "$(cut -d' ' -f1,3 run.out)" "$(sql "SELECT sum(alloc_count) || ' ' || sum(alloc_bytes) FROM v_line WHERE kind = 'heap' AND function LIKE 'work%'")"
+equal "work" "$(cut -d' ' -f1,3 run.out)" \
+    "$(sql "SELECT sum(alloc_count) || ' ' || sum(alloc_bytes) FROM v_line
+    WHERE kind = 'heap' AND function LIKE 'work%'")"
 at_least "ns that it waited" 900000000 "$(value "SELECT sum(value) FROM counter WHERE name = 'wait_ns'")"
 
-"$MEMPROF" run -o killed.db -- unshare --pid --fork sh -c '"$0" 3 7; echo status $? >status' "$PROGRAMS/busy" >out 2>err &
+"$MEMPROF" run -o killed.db -- unshare --pid --fork sh -c '"$0" 3 7; echo status $? >status' \
+    "$PROGRAMS/busy" >out 2>err &
 runner=$!
 sleep 1
 kill -KILL $runner

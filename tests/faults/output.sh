@@ -1,4 +1,5 @@
-# Where the database goes: an older one is kept, patterns are replaced, what cannot be written is said before the program starts.
+# Where the database goes: an older one is kept, patterns are replaced, what cannot be written is said before the
+# program starts.
 "$MEMPROF" run -q -o out.db -- "$SAMPLES/leak" 2>/dev/null
 cp out.db first
 "$MEMPROF" run -q -o out.db -- "$SAMPLES/net" >/dev/null

@@ -1,4 +1,5 @@
-# Snapshots that are none, that are damaged, and that want to run something: one line, exit 1, and an older recording stays.
+# Snapshots that are none, that are damaged, and that want to run something: one line, exit 1, and an older recording
+# stays.
 need python3
 make="python3 $ROOT/tests/torch/make_snapshot.py"
 echo 'an older recording' >out.db
@@ -39,11 +40,13 @@ pickle.dump({'segments': [], 'device_traces': [[e, e]]}, open('twice', 'wb'), 4)
 EOF
 for protocol in 2 3; do
     refused "a call, protocol $protocol" runs$protocol 'byte '
-    contains "a call, protocol $protocol" err ': GLOBAL would run or fetch code; a memory snapshot is data only: refused'
+    contains "a call, protocol $protocol" err \
+        ': GLOBAL would run or fetch code; a memory snapshot is data only: refused'
 done
 for protocol in 4 5; do
     refused "a call, protocol $protocol" runs$protocol 'byte '
-    contains "a call, protocol $protocol" err ': STACK_GLOBAL would run or fetch code; a memory snapshot is data only: refused'
+    contains "a call, protocol $protocol" err \
+        ': STACK_GLOBAL would run or fetch code; a memory snapshot is data only: refused'
 done
 for protocol in 2 3 4 5; do
     refused "an object, protocol $protocol" state$protocol 'byte '
@@ -83,7 +86,8 @@ done
 python3 - <<'EOF'
 import copy, pickle
 s = pickle.load(open('s.pickle', 'rb'))
-odd = [None, True, -1, 1 << 58, 1 << 70, -(1 << 70), 1.5, float('nan'), float('inf'), '', 'x' * 300, '\ud800', b'x', [], {}, (), {'frames': []}, [[]], [None]]
+odd = [None, True, -1, 1 << 58, 1 << 70, -(1 << 70), 1.5, float('nan'), float('inf'), '', 'x' * 300, '\ud800',
+       b'x', [], {}, (), {'frames': []}, [[]], [None]]
 n = 0
 def put(change):
     global n
@@ -98,7 +102,8 @@ for i, v in enumerate(odd):
         put(lambda t: t['segments'][0].update({key: v}))
     for key in ('address', 'size', 'requested_size', 'state'):
         put(lambda t: t['segments'][0]['blocks'][0].update({key: v}))
-    for key in ('segments', 'device_traces', 'allocator_settings', 'external_annotations', 'host_segments', 'host_traces'):
+    for key in ('segments', 'device_traces', 'allocator_settings', 'external_annotations', 'host_segments',
+                'host_traces'):
         put(lambda t: t.update({key: v}))
     put(lambda t: t['external_annotations'][0].update(time_us=v, name=v, device=v, stage=v))
 EOF
@@ -109,7 +114,8 @@ for file in odd*; do
     [ $status -le 1 ] || { cat err; fail "$file: status $status"; }
     [ "$(wc -l <err)" = $status ] || { cat err; fail "$file: $(wc -l <err) lines, status $status"; }
     if [ $status = 0 ]; then
-        bad=$(sqlite3 -readonly odd.db "SELECT count(*) FROM total WHERE end_active_bytes < 0 OR alloc_count - free_count <> end_count")
+        bad=$(sqlite3 -readonly odd.db \
+            "SELECT count(*) FROM total WHERE end_active_bytes < 0 OR alloc_count - free_count <> end_count")
         [ "$bad" = 0 ] || fail "$file: balances"
         count=$((count + 1))
     fi

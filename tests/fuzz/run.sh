@@ -1,6 +1,7 @@
 #!/bin/sh
-# tests/fuzz/run.sh SECONDS: builds the readers with clang's fuzzer and sanitizers and fuzzes each for its share of the time. The corpus grows in
-# $BUILD/fuzz/corpus-NAME; kept inputs (tests/fuzz/corpus-NAME, see keep.sh) always run first. A finding is left in $BUILD/fuzz.
+# tests/fuzz/run.sh SECONDS: builds the readers with clang's fuzzer and sanitizers and fuzzes each for its share of the
+# time. The corpus grows in $BUILD/fuzz/corpus-NAME; kept inputs (tests/fuzz/corpus-NAME, see keep.sh) always run first.
+# A finding is left in $BUILD/fuzz.
 # Environment: FUZZ_NAMES (default: every tests/fuzz/fuzz_NAME.c).
 set -eu
 root=$(cd "$(dirname "$0")/../.." && pwd)
@@ -23,13 +24,16 @@ for name in $names; do mkdir -p "$work/corpus-$name"; done
 mkdir -p "$work/corpus-chunk" "$work/corpus-elf"
 "$BUILD/memprof" run -q -o "$work/chunks.db" -- "$BUILD/samples/leak" 2>/dev/null
 if command -v sqlite3 >/dev/null; then
-    sqlite3 "$work/chunks.db" "SELECT writefile('$work/corpus-chunk/events', CAST(x'00' || data AS BLOB)), writefile('$work/corpus-chunk/deltas', CAST(x'01' || site_delta AS BLOB)) FROM event_chunk LIMIT 1;
+    sqlite3 "$work/chunks.db" \
+        "SELECT writefile('$work/corpus-chunk/events', CAST(x'00' || data AS BLOB)),
+        writefile('$work/corpus-chunk/deltas', CAST(x'01' || site_delta AS BLOB)) FROM event_chunk LIMIT 1;
         SELECT writefile('$work/corpus-chunk/live', CAST(x'02' || data AS BLOB)) FROM keyframe LIMIT 1" >/dev/null
 fi
 rm -f "$work"/chunks.db*
 printf 'int f(int x) { return x + 1; }\nint main(void) { return f(2); }\n' >"$work/tiny.c"
 ${CC:-gcc} -O1 -g -ffile-prefix-map="$work"=. -nostdlib -r -o "$work/corpus-elf/tiny" "$work/tiny.c" 2>/dev/null || true
-${CC:-gcc} -O1 -g -ffile-prefix-map="$work"=. -shared -nostdlib -o "$work/corpus-elf/shared" "$work/tiny.c" 2>/dev/null || true
+${CC:-gcc} -O1 -g -ffile-prefix-map="$work"=. -shared -nostdlib -o "$work/corpus-elf/shared" \
+    "$work/tiny.c" 2>/dev/null || true
 mkdir -p "$work/corpus-pickle"
 if command -v python3 >/dev/null; then
     for shape in all ring old cut; do
@@ -46,7 +50,9 @@ for name in $names; do
     words=$root/tests/fuzz/$name.dict
     [ -f "$words" ] || words=
     # shellcheck disable=SC2086
-    if (cd "$work" && "./build/fuzz/fuzz_$name" -max_total_time="$seconds" -timeout=30 -rss_limit_mb=3000 -close_fd_mask=1 -print_final_stats=1 -max_len=65536 ${words:+"-dict=$words"} \
+    if (cd "$work" &&
+        "./build/fuzz/fuzz_$name" -max_total_time="$seconds" -timeout=30 -rss_limit_mb=3000 -close_fd_mask=1 \
+        -print_final_stats=1 -max_len=65536 ${words:+"-dict=$words"} \
         -artifact_prefix="found-$name-" "corpus-$name" ${kept:+"$root/$kept"} >"log-$name" 2>&1); then
         grep -e '^stat::number_of_executed_units' -e '^stat::average_exec_per_sec' "$work/log-$name" || true
     else

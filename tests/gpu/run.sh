@@ -1,7 +1,8 @@
 #!/bin/sh
 # tests/gpu/run.sh: what only a GPU can show. Unattended; prints a short table and writes it to $BUILD/gpu-results.txt.
-# Environment: BUILD, NVCC, CUPTI_INCLUDE, CUPTI_LIB; GPU_KINDS (shared static): how the samples are linked with the runtime library;
-# GPU_TIMEOUT: seconds that one program may take (300). Uses memprof itself to read databases: no other tool has to be installed.
+# Environment: BUILD, NVCC, CUPTI_INCLUDE, CUPTI_LIB; GPU_KINDS (shared static): how the samples are linked with the
+# runtime library; GPU_TIMEOUT: seconds that one program may take (300). Uses memprof itself to read databases: no other
+# tool has to be installed.
 # Exit status: 0 when nothing failed, or when there is no GPU (one line says so); 2 when it was not built.
 set -u
 root=$(cd "$(dirname "$0")/../.." && pwd)
@@ -23,7 +24,10 @@ work=$BUILD/gpu-work
 rm -rf "$work" && mkdir -p "$work" "$GPU"
 
 for program in "$MEMPROF" "$GPU/probe" "$GPU/procaddr"; do
-    [ -x "$program" ] || { echo "check-gpu: $program is not built: run 'make check-gpu', or 'make gpu-libs' for another machine" >&2; exit 2; }
+    [ -x "$program" ] || {
+        echo "check-gpu: $program is not built: run 'make check-gpu', or 'make gpu-libs' for another machine" >&2
+        exit 2
+    }
 done
 device=$("$GPU/probe") || { echo "check-gpu: skipped: $device"; exit 0; }
 passed=0 failed=0 skipped=0
@@ -46,7 +50,9 @@ difference() {
         segment) have=$(column "$device" all peak_reserved_bytes) want=$peak ;;
         all) [ "$device" != host ] || continue ;;
         esac
-        [ "$kind" = segment ] || have=$(column "$device" "$kind" 'alloc_count, alloc_bytes, free_count, free_bytes, peak_active_bytes') want="$allocs $bytes $frees $freed $peak"
+        [ "$kind" = segment ] ||
+            have=$(column "$device" "$kind" 'alloc_count, alloc_bytes, free_count, free_bytes, peak_active_bytes') \
+            want="$allocs $bytes $frees $freed $peak"
         [ "$have" = "$want" ] || { echo "$device $kind: the program says $want, memprof $have"; break; }
     done
 }
@@ -62,12 +68,15 @@ for kind in $kinds; do
         n=$(grep -c '^ledger ' "$work/out")
         if [ "$n" = 0 ]; then row FAIL "$sample, $kind" "no ledger"
         elif [ -n "$d" ]; then row FAIL "$sample, $kind" "$d"
-        else row ok "$sample, $kind" "equals the program's ledger: $(query "SELECT sum(alloc_count) FROM v_total WHERE device LIKE 'cuda:%' AND kind <> 'all'") allocations"; fi
+        else row ok "$sample, $kind" \
+            "equals the program's ledger: $(query "SELECT sum(alloc_count) FROM v_total
+            WHERE device LIKE 'cuda:%' AND kind <> 'all'") allocations"; fi
     done
     if [ -x "$SIM/$kind/oom" ]; then
         record "$SIM/$kind/oom" || true # its status has a row above
         n=$(query 'SELECT count(*) FROM oom WHERE device_free_bytes < size_bytes AND device_total_bytes > 0')
-        if [ "$n" = 2 ]; then row ok "out of memory, $kind" "2 events with the device's figures"; else row FAIL "out of memory, $kind" "${n:-none} of 2 events with the device's figures"; fi
+        if [ "$n" = 2 ]; then row ok "out of memory, $kind" "2 events with the device's figures"
+        else row FAIL "out of memory, $kind" "${n:-none} of 2 events with the device's figures"; fi
     fi
     program=$GPU/deltas-$kind
     if [ ! -x "$program" ]; then
@@ -75,12 +84,14 @@ for kind in $kinds; do
     elif record "$program"; then
         want=$(awk '/^delta/ { print $2 }' "$work/out" | sort -n | xargs)
         fell=$(awk '/^delta/ { print $3 }' "$work/out" | sort -n | xargs)
-        have=$(query "SELECT size_bytes FROM v_event WHERE device = 'cuda:0' AND op = 'alloc' AND kind = 'device' ORDER BY 1" | xargs)
+        have=$(query "SELECT size_bytes FROM v_event WHERE device = 'cuda:0' AND op = 'alloc' AND kind = 'device'
+            ORDER BY 1" | xargs)
         if [ "$have" = "$want" ] && [ "$fell" = "$want" ]; then row ok "cudaMemGetInfo deltas, $kind" "$fell"
         else row FAIL "cudaMemGetInfo deltas, $kind" "asked $want, free memory fell by $fell, recorded $have"; fi
         want=$(awk '/^pool/ { print $2 }' "$work/out")
         have=$(column cuda:0 pool peak_reserved_bytes)
-        if [ "$have" = "$want" ]; then row ok "a pool's reserved bytes, $kind" "$have"; else row FAIL "a pool's reserved bytes, $kind" "the driver says $want at most, memprof $have"; fi
+        if [ "$have" = "$want" ]; then row ok "a pool's reserved bytes, $kind" "$have"
+        else row FAIL "a pool's reserved bytes, $kind" "the driver says $want at most, memprof $have"; fi
     else
         row FAIL "cudaMemGetInfo deltas, $kind" "$program did not run: $(head -1 "$work/err" 2>/dev/null)"
     fi
@@ -108,7 +119,8 @@ for kind in $kinds; do
     for pair in cudaMalloc+cudaFree cudaMallocAsync+cudaFreeAsync; do
         median() { grep -F "$pair " "$1" | awk '{ print $2 }' | sort -n | sed -n 3p; }
         plain=$(median "$work/cost.plain") profiled=$(median "$work/cost.profiled")
-        if [ -n "$plain" ] && [ -n "$profiled" ]; then row ok "$pair, $kind" "$plain ns, under memprof $profiled ns: $((profiled - plain)) ns more"
+        if [ -n "$plain" ] && [ -n "$profiled" ]; then
+            row ok "$pair, $kind" "$plain ns, under memprof $profiled ns: $((profiled - plain)) ns more"
         else row FAIL "$pair, $kind" "did not run"; fi
     done
 done
@@ -127,7 +139,8 @@ fi
 python=${PYTHON:-python3}
 if "$python" -c 'import torch' 2>/dev/null; then
     if limited "$python" tests/gpu/torch_profiler.py >"$work/plain" 2>&1; then
-        if record "$python" tests/gpu/torch_profiler.py && cmp -s "$work/plain" "$work/out"; then row ok "torch.profiler" "$(tail -1 "$work/out")"
+        if record "$python" tests/gpu/torch_profiler.py && cmp -s "$work/plain" "$work/out"; then
+            row ok "torch.profiler" "$(tail -1 "$work/out")"
         else row FAIL "torch.profiler" "under memprof: $(tail -1 "$work/out") $(tail -1 "$work/err")"; fi
     else
         row skip "torch.profiler" "does not run alone: $(tail -1 "$work/plain")"

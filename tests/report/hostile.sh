@@ -1,4 +1,5 @@
-# Files that are not ours, cut, newer or traps: one clear line, or a report without what is damaged; never a crash or a hang.
+# Files that are not ours, cut, newer or traps: one clear line, or a report without what is damaged; never a crash or a
+# hang.
 . "$ROOT/tests/report/setup.inc"
 sum=$(md5sum <net.db)
 
@@ -24,12 +25,17 @@ refused 'newer memprof' newer.db
 refused 'not a regular file' .
 cp net.db nometa.db && sqlite3 nometa.db 'DELETE FROM meta'
 refused damaged nometa.db
-cp net.db view.db && sqlite3 view.db 'DROP TABLE account; CREATE VIEW account AS WITH RECURSIVE r(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM r) SELECT x FROM r'
+cp net.db view.db &&
+    sqlite3 view.db \
+    'DROP TABLE account;
+    CREATE VIEW account AS WITH RECURSIVE r(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM r) SELECT x FROM r'
 refused "'account' is not a table" view.db
 
 # views in the file that would never end are not the ones that are used
 cp net.db trap.db
-sqlite3 trap.db 'DROP VIEW v_total; CREATE VIEW v_total AS WITH RECURSIVE r(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM r) SELECT x AS device FROM r'
+sqlite3 trap.db \
+    'DROP VIEW v_total;
+    CREATE VIEW v_total AS WITH RECURSIVE r(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM r) SELECT x AS device FROM r'
 timeout 20 "$MEMPROF" report trap.db >got || fail "a report on trap.db: $?"
 "$MEMPROF" report net.db | sed 's/net\.db/trap.db/' | cmp - got || fail 'a view in the file changed the report'
 
@@ -37,7 +43,8 @@ timeout 20 "$MEMPROF" report trap.db >got || fail "a report on trap.db: $?"
 size=$(wc -c <net.db)
 for part in 100 4096 5000 20000 70000 $((size / 2)) $((size - 4096)) $((size - 1)); do
     head -c $part net.db >cut.db
-    for command in report leaks lines info 'report --by stack' 'report --at 1s' 'report --segments' 'report --transfers' 'report --skip main' 'leaks --process 4713'; do
+    for command in report leaks lines info 'report --by stack' 'report --at 1s' 'report --segments' \
+        'report --transfers' 'report --skip main' 'leaks --process 4713'; do
         set -- $command
         first=$1
         shift
@@ -49,8 +56,13 @@ done
 
 # names cannot reach the terminal's controls
 cp net.db esc.db
-sqlite3 esc.db "UPDATE function SET name = char(27) || ']0;owned' || char(7) || name, plain_name = char(27) || '[2J' || plain_name; UPDATE file SET path = path || char(10) || 'x', source = replace(source, '*', char(27)); UPDATE meta SET value = char(27) || 'c' WHERE key = 'command'; UPDATE module SET path = char(155) || path; UPDATE process SET command_line = char(13); UPDATE thread SET name = char(8)"
-for command in report lines leaks info 'report --by function' 'report --by stack' 'report --by thread' 'report --by file' 'report --segments' 'report --transfers'; do
+sqlite3 esc.db \
+    "UPDATE function SET name = char(27) || ']0;owned' || char(7) || name, plain_name = char(27) || '[2J' || plain_name;
+    UPDATE file SET path = path || char(10) || 'x', source = replace(source, '*', char(27));
+    UPDATE meta SET value = char(27) || 'c' WHERE key = 'command'; UPDATE module SET path = char(155) || path;
+    UPDATE process SET command_line = char(13); UPDATE thread SET name = char(8)"
+for command in report lines leaks info 'report --by function' 'report --by stack' 'report --by thread' \
+    'report --by file' 'report --segments' 'report --transfers'; do
     set -- $command
     first=$1
     shift
@@ -62,7 +74,8 @@ done
 cp net.db chunk.db
 sqlite3 chunk.db 'UPDATE event_chunk SET data = zeroblob(length(data)) WHERE chunk_id = 3'
 "$MEMPROF" sql chunk.db --csv 'SELECT count(*) FROM v_event' >got 2>got.err
-equal 'events beside the damaged chunk' $(($(sqlite3 net.db 'SELECT sum(event_count) FROM event_chunk') - 100)) "$(sed -n 2p got)"
+equal 'events beside the damaged chunk' $(($(sqlite3 net.db 'SELECT sum(event_count) FROM event_chunk') - 100)) \
+    "$(sed -n 2p got)"
 contains 'a damaged chunk' got.err 'chunk 3 of the events is damaged and was skipped'
 "$MEMPROF" report chunk.db --at 40ms >/dev/null || fail '--at beside a damaged chunk'
 
@@ -77,10 +90,23 @@ for lens in '--skip forward' --native '--skip *ward'; do
 done
 
 # nulls and wrong types wherever SQLite lets them be
-sqlite3 net.db .dump | sed 's/ STRICT//; s/\(INTEGER\|TEXT\|BLOB\) NOT NULL/\1/g; s/PRAGMA foreign_keys=OFF;//' >dump.sql
+sqlite3 net.db .dump |
+    sed 's/ STRICT//; s/\(INTEGER\|TEXT\|BLOB\) NOT NULL/\1/g; s/PRAGMA foreign_keys=OFF;//' >dump.sql
 sqlite3 loose.db <dump.sql
-sqlite3 loose.db "PRAGMA application_id = $(sqlite3 net.db 'PRAGMA application_id'); PRAGMA user_version = 1; UPDATE function SET plain_name = NULL; UPDATE line SET line = 'x'; UPDATE account SET alloc_bytes = 'many', own_peak_bytes = x'00'; UPDATE site SET end_bytes = 9223372036854775807, end_count = -5; UPDATE total SET peak_active_bytes = 1e300; UPDATE file SET path = NULL WHERE file_id = 2; UPDATE device SET name = NULL WHERE device_id = 1; UPDATE frame SET line = -1; UPDATE process SET start_ns = -9223372036854775807, end_ns = 9223372036854775807, parent_id = process_id; UPDATE meta SET value = x'ff' WHERE key = 'cwd'; UPDATE event_chunk SET first_event = -9223372036854775807 WHERE chunk_id = 2"
-for command in report lines leaks info 'report --by line' 'report --by function -i' 'report --by stack' 'report --by thread' 'report --at 1s' 'report --segments' 'report --transfers' 'leaks --by line' 'report --skip main' 'lines --native' 'leaks --process 4711' 'report --by process' 'report --at 1s --by module' 'report --callers 3'; do
+sqlite3 loose.db "PRAGMA application_id = $(sqlite3 net.db \
+    'PRAGMA application_id'); PRAGMA user_version = 1;
+    UPDATE function SET plain_name = NULL; UPDATE line SET line = 'x';
+    UPDATE account SET alloc_bytes = 'many', own_peak_bytes = x'00';
+    UPDATE site SET end_bytes = 9223372036854775807, end_count = -5; UPDATE total SET peak_active_bytes = 1e300;
+    UPDATE file SET path = NULL WHERE file_id = 2; UPDATE device SET name = NULL WHERE device_id = 1;
+    UPDATE frame SET line = -1;
+    UPDATE process SET start_ns = -9223372036854775807, end_ns = 9223372036854775807, parent_id = process_id;
+    UPDATE meta SET value = x'ff' WHERE key = 'cwd';
+    UPDATE event_chunk SET first_event = -9223372036854775807 WHERE chunk_id = 2"
+for command in report lines leaks info 'report --by line' 'report --by function -i' 'report --by stack' \
+    'report --by thread' 'report --at 1s' 'report --segments' 'report --transfers' 'leaks --by line' \
+    'report --skip main' 'lines --native' 'leaks --process 4711' 'report --by process' 'report --at 1s --by module' \
+    'report --callers 3'; do
     set -- $command
     first=$1
     shift

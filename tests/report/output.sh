@@ -60,7 +60,8 @@ same at-time-json "$MEMPROF" report net.db --at 0.3s --by device --json
 same lines "$MEMPROF" lines net.db
 same lines-forward "$MEMPROF" lines net.db --func forward
 same lines-template "$MEMPROF" lines net.db --func 'stats::push'
-same lines-file "$MEMPROF" lines net.db --file 'src/*.c' --columns alloc.count,alloc.bytes,own.peak --device host --top 2
+same lines-file "$MEMPROF" lines net.db --file 'src/*.c' --columns alloc.count,alloc.bytes,own.peak --device host \
+    --top 2
 same lines-csv "$MEMPROF" lines net.db --func main --csv
 same lines-help "$MEMPROF" lines --columns help
 same leaks "$MEMPROF" leaks net.db
@@ -69,7 +70,9 @@ same leaks-line "$MEMPROF" leaks net.db --by line
 printf '# not ours\nleak:libplugin.so\nleak:^push$\n' >suppressions
 same leaks-suppressed "$MEMPROF" leaks net.db --suppressions suppressions --top 1 --error-exitcode 9
 same leaks-csv "$MEMPROF" leaks net.db --csv
-same sql "$MEMPROF" sql net.db "SELECT op, count(*), sum(size_bytes) FROM v_event GROUP BY op; SELECT * FROM v_leak ORDER BY end_bytes DESC LIMIT 2"
+same sql "$MEMPROF" sql net.db \
+    "SELECT op, count(*), sum(size_bytes) FROM v_event GROUP BY op; SELECT * FROM v_leak
+    ORDER BY end_bytes DESC LIMIT 2"
 same sql-json "$MEMPROF" sql net.db --json "SELECT * FROM v_event WHERE device = 'cuda:0' LIMIT 2"
 same terminal-80 terminal 80 'report net.db --color=never'
 same terminal-200-color terminal 200 'report net.db --top 1'

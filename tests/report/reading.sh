@@ -1,4 +1,5 @@
-# Recordings that are not complete: without symbols, on a read-only file system, still being recorded, left by a killed memprof.
+# Recordings that are not complete: without symbols, on a read-only file system, still being recorded, left by a killed
+# memprof.
 state() { sqlite3 "$1" "SELECT value FROM meta WHERE key = 'state'"; }
 
 "$MEMPROF" run -q --no-symbols -o plain.db -- "$SAMPLES/net" >/dev/null
@@ -11,7 +12,9 @@ equal 'finished in place' complete "$(state plain.db)"
 mkdir fixed
 cp copy.db fixed/copy.db
 if unshare -m true 2>/dev/null; then
-    unshare -m sh -c 'mount --bind fixed fixed && mount -o remount,ro,bind fixed && exec "$MEMPROF" lines fixed/copy.db --func forward' >got2 || fail 'a report on a read-only file system'
+    unshare -m sh \
+        -c 'mount --bind fixed fixed && mount -o remount,ro,bind fixed &&
+        exec "$MEMPROF" lines fixed/copy.db --func forward' >got2 || fail 'a report on a read-only file system'
     sed 's,fixed/,,' got2 | cmp got - || fail 'the report differs on a read-only file system'
     equal 'not touched' recorded "$(state fixed/copy.db)"
 fi
@@ -19,7 +22,10 @@ fi
 # a report while the program runs: numbers up to now, the file left alone
 "$MEMPROF" run -q -o live.db -- sh -c 'exec sleep 6' &
 run=$!
-for i in 1 2 3 4 5 6 7 8 9 10; do sleep 0.3; [ -s live.db ] && [ "$(state live.db 2>/dev/null)" = recording ] && break; done
+for i in 1 2 3 4 5 6 7 8 9 10; do
+    sleep 0.3
+    [ -s live.db ] && [ "$(state live.db 2>/dev/null)" = recording ] && break
+done
 sleep 1.5
 "$MEMPROF" report live.db >got 2>got.err || { cat got.err; fail 'a report on a live recording'; }
 contains 'a live recording' got 'still being recorded'
@@ -38,7 +44,9 @@ wait $run || true
 "$MEMPROF" report killed.db >got 2>got.err || { cat got.err; fail 'a report on the file of a killed memprof'; }
 contains 'a killed memprof' got '! partial recording'
 contains 'a killed memprof' got pool_alloc
-"$MEMPROF" report killed.db --json | python3 -c 'import json, sys; d = json.load(sys.stdin); assert any("partial" in n for n in d["notes"]), d["notes"]' || fail 'notes in JSON'
+"$MEMPROF" report killed.db --json |
+    python3 -c 'import json, sys; d = json.load(sys.stdin)
+assert any("partial" in n for n in d["notes"]), d["notes"]' || fail 'notes in JSON'
 for i in 1 2 3 4 5 6 7 8 9 10; do [ -f ended ] && break; sleep 0.5; done
 [ -f ended ] || fail 'the program did not end well'
 

@@ -47,7 +47,8 @@ for name in instant span; do
     equal "$name: the timeline ends with active" 6000 "$(last active_bytes)"
     equal "$name: with allocated" 3000 "$(last allocated_bytes)"
     equal "$name: with reserved" 6500 "$(last reserved_bytes)"
-    equal "$name: live at the end" '6000|3' "$(sql "SELECT end_active_bytes, end_count FROM v_total WHERE kind = 'all' AND device = 'cuda:0'")"
+    equal "$name: live at the end" '6000|3' \
+        "$(sql "SELECT end_active_bytes, end_count FROM v_total WHERE kind = 'all' AND device = 'cuda:0'")"
     end=$(value "SELECT value FROM meta WHERE key = 'duration_ns'")
     "$MEMPROF" report out.db --at "${end}ns" >at
     lacks "$name: at $end ns" at 'Nothing.'
@@ -58,12 +59,14 @@ for name in instant span; do
     contains "$name: events, report" report " $events events"
     "$MEMPROF" info out.db >info
     contains "$name: events, info" info " $events recorded"
-    equal "$name: events, by themselves" "$events" "$("$MEMPROF" sql --csv out.db "SELECT count(*) FROM v_event WHERE op <> 'end'" | tail -n 1)"
+    equal "$name: events, by themselves" "$events" \
+        "$("$MEMPROF" sql --csv out.db "SELECT count(*) FROM v_event WHERE op <> 'end'" | tail -n 1)"
 done
 equal 'span: duration' 700000 "$end"
 
 import before
-equal 'before: allocations and frees' '4|4' "$(sql "SELECT alloc_count, free_count FROM v_total WHERE kind = 'all' AND device = 'cuda:0'")"
+equal 'before: allocations and frees' '4|4' \
+    "$(sql "SELECT alloc_count, free_count FROM v_total WHERE kind = 'all' AND device = 'cuda:0'")"
 equal 'before: none is temporary' 0 "$(value "SELECT sum(temporary_count) FROM site")"
 import waits
 equal 'before, and waiting: nor is that' '1|0' "$(sql "SELECT sum(free_count), sum(temporary_count) FROM site")"
@@ -72,13 +75,15 @@ equal 'a pair in the history is' 1 "$(value "SELECT sum(temporary_count) FROM si
 
 import sizes
 contains 'sizes' err '5 sizes that make no sense'
-equal 'sizes: what is left' 512 "$(value "SELECT end_active_bytes FROM v_total WHERE kind = 'all' AND device = 'cuda:0'")"
+equal 'sizes: what is left' 512 \
+    "$(value "SELECT end_active_bytes FROM v_total WHERE kind = 'all' AND device = 'cuda:0'")"
 equal 'sizes: the oom' "$((1 << 55))" "$(value 'SELECT size_bytes FROM oom')"
 sql "SELECT value FROM meta WHERE key = 'import_note'" >note
 contains 'sizes: in the database' note '5 sizes that make no sense'
 import sums
 contains 'sums' err '2 sizes that make no sense'
-equal 'sums: what is left' "$(((1 << 63) - 1 - 32767))" "$(value "SELECT end_active_bytes FROM v_total WHERE kind = 'all' AND device = 'cuda:0'")"
+equal 'sums: what is left' "$(((1 << 63) - 1 - 32767))" \
+    "$(value "SELECT end_active_bytes FROM v_total WHERE kind = 'all' AND device = 'cuda:0'")"
 import empty
 contains 'empty' err 'memprof: the snapshot is empty: it has neither a history nor segments'
 import rest

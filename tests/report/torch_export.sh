@@ -1,5 +1,6 @@
-# What is exported for PyTorch is a snapshot that its readers accept (check.py goes through it as they do), and says what the
-# recording says: of imported snapshots, the same as the original; of programs, the same totals when it is imported again.
+# What is exported for PyTorch is a snapshot that its readers accept (check.py goes through it as they do), and says
+# what the recording says: of imported snapshots, the same as the original; of programs, the same totals when it is
+# imported again.
 . "$ROOT/tests/report/setup.inc"
 need python3
 export_it() { "$MEMPROF" export --format torch-snapshot "$@" 2>export.err || { cat export.err; fail "export $*"; }; }
@@ -32,9 +33,13 @@ for x, y in zip(a['device_traces'], b['device_traces']):
         assert e.get('addr') == f.get('addr') and e.get('device_free') == f.get('device_free')
         if e['action'] in ('alloc', 'segment_alloc', 'segment_map', 'oom'):
             assert frames(e) == frames(f), (e, f)
-def key(s): return {k: v for k, v in s.items() if k in ('device', 'address', 'total_size', 'stream', 'segment_type', 'segment_pool_id', 'is_expandable')}
+def key(s):
+    names = 'device', 'address', 'total_size', 'stream', 'segment_type', 'segment_pool_id', 'is_expandable'
+    return {k: v for k, v in s.items() if k in names}
 assert sorted(map(str, map(key, a['segments']))) == sorted(map(str, map(key, b['segments'])))
-def when(s): return sorted((x['name'], x['stage'], x['device'], x['time_us']) for x in s['external_annotations'] if x['name'] not in ('epoch 3', 'before'))
+def when(s):
+    return sorted((x['name'], x['stage'], x['device'], x['time_us']) for x in s['external_annotations']
+                  if x['name'] not in ('epoch 3', 'before'))
 assert when(a) == when(b)
 for name, value in a['allocator_settings'].items():
     value = str(value).replace("'", '') if isinstance(value, dict) else value
@@ -45,7 +50,8 @@ for e in b['device_traces'][0]:
     if e['action'] == 'alloc':
         where[e['addr']] = frames(e)
     elif e['action'] == 'free_completed' and where.get(e['addr']):
-        assert frames(e)[0][0].startswith('(where blocks are freed is not recorded') and frames(e)[1:] == where[e['addr']], e
+        assert frames(e)[0][0].startswith('(where blocks are freed is not recorded')
+        assert frames(e)[1:] == where[e['addr']], e
 EOF
 python3 "$ROOT/tests/torch/make_snapshot.py" all s.pickle
 "$MEMPROF" import -q s.pickle -o out.db
@@ -58,7 +64,11 @@ python3 "$ROOT/tests/torch/expect.py" back.pickle | sed -n 's/^cuda:0|//p' | gre
 cmp -s expected got || { diff expected got; fail 'host memory'; }
 
 # programs
-totals() { sqlite3 -readonly "$1" "SELECT alloc_count, alloc_bytes, free_count, free_bytes, peak_active_bytes, end_active_bytes, end_count FROM v_total WHERE kind = 'all' AND device = '$2'"; }
+totals() {
+    sqlite3 -readonly "$1" \
+        "SELECT alloc_count, alloc_bytes, free_count, free_bytes, peak_active_bytes, end_active_bytes, end_count
+        FROM v_total WHERE kind = 'all' AND device = '$2'"
+}
 for sample in net leak cache; do
     "$MEMPROF" run -q -o run.db -- "$SAMPLES/$sample" >/dev/null
     export_it run.db
@@ -74,7 +84,8 @@ check gpu.pickle
 # segments of an allocator come and go as they did, whole or as parts, for the viewer's timeline of segments
 if [ -e "$BUILD/cuda/13000/libcuda.so.1" ]; then
     for how in plain expandable; do
-        LD_LIBRARY_PATH=$BUILD/cuda/13000:$BUILD/cuda SIM_CUDA_DEVICES=2 "$MEMPROF" run -q -o gpu.db -- "$BUILD/torch/3/caching" $how >out
+        LD_LIBRARY_PATH=$BUILD/cuda/13000:$BUILD/cuda SIM_CUDA_DEVICES=2 "$MEMPROF" run -q -o gpu.db -- \
+            "$BUILD/torch/3/caching" $how >out
         export_it gpu.db
         check gpu.pickle
         contains "$how: who is left out" export.err 'host is not in it, with '
@@ -93,10 +104,13 @@ for number, trace in enumerate(s['device_traces']):
     assert all(x['is_expandable'] != whole for x in segments) and sum(x['active_size'] for x in segments) == end
 EOF
     done
-    LD_LIBRARY_PATH=$BUILD/cuda/13000:$BUILD/cuda SIM_CUDA_DEVICES=2 "$MEMPROF" run -q -o gpu.db -- "$BUILD/cuda/plain/net" 2 10 >out
+    LD_LIBRARY_PATH=$BUILD/cuda/13000:$BUILD/cuda SIM_CUDA_DEVICES=2 "$MEMPROF" run -q -o gpu.db -- \
+        "$BUILD/cuda/plain/net" 2 10 >out
     export_it gpu.db
     check gpu.pickle
-    equal 'net.cu: the segment of each device goes' '2' "$(python3 -c "import pickle; print(sum(e['action'] == 'segment_free' for t in pickle.load(open('gpu.pickle', 'rb'))['device_traces'] for e in t))")"
+    equal 'net.cu: the segment of each device goes' '2' \
+        "$(python3 -c "import pickle
+print(sum(e['action'] == 'segment_free' for t in pickle.load(open('gpu.pickle', 'rb'))['device_traces'] for e in t))")"
     echo '  segments of GPUs'
 else
     echo '  the simulated driver is not built: segments of GPUs were not tested'
@@ -112,7 +126,8 @@ check large.pickle
 contains 'large blocks' export.err ' allocations of small blocks are not in it (--min-size)'
 python3 - <<'EOF' || fail 'the options'
 import pickle
-everything, last, large = (pickle.load(open(f, 'rb'))['device_traces'][0] for f in ('run.pickle', 'last.pickle', 'large.pickle'))
+everything, last, large = (pickle.load(open(f, 'rb'))['device_traces'][0]
+                           for f in ('run.pickle', 'last.pickle', 'large.pickle'))
 def plain(trace): return [(e['action'], e['addr'], e['size'], e['time_us']) for e in trace]
 assert 100 <= len(last) <= 200 and plain(everything)[-len(last):] == plain(last)
 assert plain(large) == [e for e in plain(everything) if e[2] >= 4096]
@@ -136,7 +151,9 @@ cmp stdout.pickle run.pickle || fail 'a second time'
 [ "$(find . -name 'run.pickle*' | wc -l)" = 1 ] || fail 'temporary files are left'
 
 # mistakes
-for arguments in 'run.db' '--format torch-snapshot --max-events 0 run.db' '--format torch-snapshot --min-size x run.db' '--format torch run.db' '--format pprov run.db' '--format torch-snapshot --device cuda:7 run.db' '--format torch-snapshot a b'; do
+for arguments in 'run.db' '--format torch-snapshot --max-events 0 run.db' \
+    '--format torch-snapshot --min-size x run.db' '--format torch run.db' '--format pprov run.db' \
+    '--format torch-snapshot --device cuda:7 run.db' '--format torch-snapshot a b'; do
     status=0
     # shellcheck disable=SC2086
     "$MEMPROF" export $arguments >out 2>err || status=$?

@@ -1,5 +1,5 @@
-# Imported snapshots of PyTorch: the database says what a plain unpickling says, of generated ones in every form that the
-# picklers write.
+# Imported snapshots of PyTorch: the database says what a plain unpickling says, of generated ones in every form that
+# the picklers write.
 need python3
 . "$ROOT/tests/report/torch.inc"
 make="python3 $ROOT/tests/torch/make_snapshot.py"
@@ -31,18 +31,30 @@ contains 'a cut history' err 'whose allocation the history does not have'
 # marks, oom, streams, pools, settings
 $make all s.pickle
 "$MEMPROF" import -q s.pickle -o out.db
-equal 'ranges' '30' "$(value "SELECT count(*) FROM mark WHERE is_range AND end_ns > start_ns AND (name = 'forward' OR name LIKE 'step %')")"
+equal 'ranges' '30' \
+    "$(value "SELECT count(*) FROM mark
+    WHERE is_range AND end_ns > start_ns AND (name = 'forward' OR name LIKE 'step %')")"
 equal 'a range from before' 0 "$(value "SELECT start_ns FROM mark WHERE name = 'before' AND is_range")"
-equal 'a range that was not closed' 1 "$(value "SELECT count(*) FROM mark WHERE name = 'unfinished' AND is_range AND end_ns IS NULL")"
-equal 'instants' 'epoch 3 snapshot' "$(sql "SELECT group_concat(name, ' ') FROM (SELECT name FROM mark WHERE NOT is_range ORDER BY name)")"
-equal 'oom: free bytes and size' "15|$((123 << 20))|$((77 << 20))" "$(sql "SELECT count(*), min(device_free_bytes), min(size_bytes) FROM oom")"
-equal 'streams' 'stream 0 stream 94387000' "$(sql "SELECT group_concat(name, ' ') FROM (SELECT name FROM thread ORDER BY name)")"
-equal 'pools' '0,1 3,0' "$(sql "SELECT group_concat(pool, ' ') FROM (SELECT DISTINCT pool FROM segment WHERE pool IS NOT NULL ORDER BY pool)")"
+equal 'a range that was not closed' 1 \
+    "$(value "SELECT count(*) FROM mark WHERE name = 'unfinished' AND is_range AND end_ns IS NULL")"
+equal 'instants' 'epoch 3 snapshot' \
+    "$(sql "SELECT group_concat(name, ' ') FROM (SELECT name FROM mark WHERE NOT is_range ORDER BY name)")"
+equal 'oom: free bytes and size' "15|$((123 << 20))|$((77 << 20))" \
+    "$(sql "SELECT count(*), min(device_free_bytes), min(size_bytes) FROM oom")"
+equal 'streams' 'stream 0 stream 94387000' \
+    "$(sql "SELECT group_concat(name, ' ') FROM (SELECT name FROM thread ORDER BY name)")"
+equal 'pools' '0,1 3,0' \
+    "$(sql "SELECT group_concat(pool, ' ')
+    FROM (SELECT DISTINCT pool FROM segment WHERE pool IS NOT NULL ORDER BY pool)")"
 equal 'segments with a stream' 0 "$(value "SELECT count(*) FROM segment WHERE stream IS NULL")"
-equal 'expandable ones are of cuda:1' 'cuda:1' "$(sql "SELECT group_concat(name) FROM (SELECT DISTINCT name FROM segment JOIN device USING(device_id) WHERE is_expandable)")"
+equal 'expandable ones are of cuda:1' 'cuda:1' \
+    "$(sql "SELECT group_concat(name)
+    FROM (SELECT DISTINCT name FROM segment JOIN device USING(device_id) WHERE is_expandable)")"
 equal 'a setting' 0.8 "$(sql "SELECT value FROM meta WHERE key = 'torch.garbage_collection_threshold'")"
-equal 'a nested setting' '{1: 0, 2: 0, 4: 8}' "$(sql "SELECT value FROM meta WHERE key = 'torch.roundup_power2_divisions'")"
-equal 'languages' 'native python' "$(sql "SELECT group_concat(language, ' ') FROM (SELECT DISTINCT language FROM frame ORDER BY 1)")"
+equal 'a nested setting' '{1: 0, 2: 0, 4: 8}' \
+    "$(sql "SELECT value FROM meta WHERE key = 'torch.roundup_power2_divisions'")"
+equal 'languages' 'native python' \
+    "$(sql "SELECT group_concat(language, ' ') FROM (SELECT DISTINCT language FROM frame ORDER BY 1)")"
 contains 'unknown keys' /dev/stdin a_new_key <<EOF
 $(sql "SELECT value FROM meta WHERE key = 'unknown_keys'")
 EOF

@@ -62,17 +62,22 @@ status=0
 "$MEMPROF" lines net.db --func backward --func nosuch --func 'no*' --file '*.c' --file no.c >got 2>got.err || status=$?
 equal "some names missing: status" 1 $status
 contains "some names missing: what is there" got '## backward'
-equal "some names missing" "memprof: no function 'nosuch', 'no*' in this recording; try a pattern such as '*nosuch*', or 'memprof report --by function'" "$(cat got.err)"
+equal "some names missing" \
+    "memprof: no function 'nosuch', 'no*' in this recording; try a pattern such as '*nosuch*', \
+or 'memprof report --by function'" "$(cat got.err)"
 "$MEMPROF" lines net.db --func backward --file '*.c' --file no.c >got 2>got.err || status=$?
 contains "a file missing" got.err "no matching function in a file 'no.c'"
-"$MEMPROF" lines net.db --func backward --func nosuch --json 2>got.err | python3 -m json.tool >/dev/null || fail 'JSON with a missing name'
+"$MEMPROF" lines net.db --func backward --func nosuch --json 2>got.err | python3 -m json.tool >/dev/null ||
+    fail 'JSON with a missing name'
 
 cp net.db itself.db
 ln -s itself.db soft.db
 ln itself.db hard.db
 for name in itself.db ./itself.db soft.db hard.db "$PWD/itself.db"; do
-    bad 2 "$name: is the recording itself; give the export another name with -o" export itself.db --format torch-snapshot -o "$name"
-    bad 2 "$name: is the recording itself; give the page another name with --html=PAGE" report itself.db --html -o "$name"
+    bad 2 "$name: is the recording itself; give the export another name with -o" export itself.db --format \
+        torch-snapshot -o "$name"
+    bad 2 "$name: is the recording itself; give the page another name with --html=PAGE" report itself.db --html \
+        -o "$name"
     bad 2 "$name: is the recording itself" report itself.db --html="$name"
 done
 bad 2 'itself.db: is the recording itself' report soft.db --html -o itself.db

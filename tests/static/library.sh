@@ -1,9 +1,10 @@
-# libmemprof.so: what it takes from others is a checked list, what it gives is hooks and memprof.h only; no text relocations; thread-local
-# state without calls.
+# libmemprof.so: what it takes from others is a checked list, what it gives is hooks and memprof.h only; no text
+# relocations; thread-local state without calls.
 need nm readelf
 # what cuda.def gives a wrapper
 cuda_symbols() {
-    printf '%s\n' '#define CUDA(symbol, ...) SYMBOL symbol' '#define CUDA_SPECIAL(symbol, ...) SYMBOL symbol' '#include "cuda.def"' |
+    printf '%s\n' '#define CUDA(symbol, ...) SYMBOL symbol' '#define CUDA_SPECIAL(symbol, ...) SYMBOL symbol' \
+        '#include "cuda.def"' |
         ${CC:-cc} -E -P -I "$ROOT/profiler/preload/gpu" - | grep -o 'SYMBOL [A-Za-z0-9_]*' | sed 's/SYMBOL //'
 }
 library=$BUILD/libmemprof.so
@@ -20,7 +21,8 @@ gone=$(comm -13 defined allowed)
 [ -z "$gone" ] || fail "symbols that should be exported and are not: $(echo $gone)"
 readelf -d "$library" >dynamic
 lacks "text relocations" dynamic TEXTREL
-equal "needed libraries" "libc.so.6" "$(sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p' dynamic | grep -v ld-linux | tr '\n' ' ' | sed 's/ $//')"
+equal "needed libraries" "libc.so.6" \
+    "$(sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p' dynamic | grep -v ld-linux | tr '\n' ' ' | sed 's/ $//')"
 lacks "dynamic thread-local storage" undefined __tls_get_addr
 readelf -lW "$library" >segments
 lacks "executable stack" segments 'RWE'

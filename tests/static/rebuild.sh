@@ -1,4 +1,5 @@
-# What is built of a .def file is built again when that changes, however BUILD spells the folder, and when the folder has moved.
+# What is built of a .def file is built again when that changes, however BUILD spells the folder, and when the folder
+# has moved.
 need make
 mkdir tree elsewhere
 cp -r "$ROOT/Makefile" "$ROOT/cli" "$ROOT/common" "$ROOT/formats" "$ROOT/profiler" "$ROOT/report" "$ROOT/tools" tree
@@ -6,7 +7,13 @@ mkdir tree/tests
 cp -r "$ROOT/tests/cuda" "$ROOT/tests/torch" tree/tests
 ln -s tree/out link
 # built SPELLING OBJECT: how often that object is built by make
-built() { make -s -C tree V= CC="$CC" OPT=-O0 NVCC= CUDA_TOP= BUILD="$1" "$2" >log 2>&1 || { cat log; fail "make BUILD=$1 $2"; }; grep -c "build $2\$" log || true; }
+built() {
+    make -s -C tree V= CC="$CC" OPT=-O0 NVCC= CUDA_TOP= BUILD="$1" "$2" >log 2>&1 || {
+        cat log
+        fail "make BUILD=$1 $2"
+    }
+    grep -c "build $2\$" log || true
+}
 # A file system's clock goes by ticks: what was built in this one would seem as new as a change made in it.
 change_options() {
     sleep 0.05

@@ -1,5 +1,5 @@
-# The whole tree compiles without a warning with gcc and with clang. gcc finds some only as it optimizes; clang finds all before.
-# Without debug information, which says nothing here and takes a third of the time.
+# The whole tree compiles without a warning with gcc and with clang. gcc finds some only as it optimizes; clang finds
+# all before. Without debug information, which says nothing here and takes a third of the time.
 for compiler in gcc clang; do
     command -v $compiler >/dev/null || { missing=$compiler; continue; }
     case $compiler in gcc) level=-O1 ;; *) level=-O0 ;; esac

@@ -1,6 +1,7 @@
 #!/bin/sh
-# tests/unwind/run.sh [PERCENT]: compares the unwinder's stacks with libunwind's on real programs, PERCENT (20) of the inputs
-# of docs/performance.md, and checks libraries that come and go. Environment: BUILD, CC, STACKS: stacks that at least five
+# tests/unwind/run.sh [PERCENT]: compares the unwinder's stacks with libunwind's on real programs, PERCENT (20) of the
+# inputs of docs/performance.md, and checks libraries that come and go. Environment: BUILD, CC, STACKS: stacks that at
+# least five
 # programs must have had checked (100000). Exit status 0 when every stack is identical. Needs libunwind-dev.
 set -eu
 percent=${1:-20} stacks=${STACKS:-100000}
@@ -9,7 +10,8 @@ build=${BUILD:-$root/build}/unwind
 CC=${CC:-gcc}
 mkdir -p "$build"
 build=$(cd "$build" && pwd)
-flags='-std=gnu17 -O2 -g -Wall -Wextra -D_GNU_SOURCE -fPIC -fvisibility=hidden -ftls-model=initial-exec -fno-stack-protector -fasynchronous-unwind-tables -fno-builtin-malloc -fno-builtin-calloc'
+flags='-std=gnu17 -O2 -g -Wall -Wextra -D_GNU_SOURCE -fPIC -fvisibility=hidden -ftls-model=initial-exec'
+flags="$flags -fno-stack-protector -fasynchronous-unwind-tables -fno-builtin-malloc -fno-builtin-calloc"
 unwinder=$(echo "$root"/profiler/preload/unwind/*.c "$root"/profiler/preload/python/*.c)
 
 # --- libraries that come and go
@@ -34,7 +36,8 @@ rm -f "$out"
 compare() { # every-nth command...
     every=$1
     shift
-    env COMPARE_OUT="$out" COMPARE_EVERY="$every" LD_PRELOAD="$build/compare.so" "$@" >/dev/null 2>&1 || echo "  exit status $? from $*" >>"$out"
+    env COMPARE_OUT="$out" COMPARE_EVERY="$every" LD_PRELOAD="$build/compare.so" "$@" >/dev/null 2>&1 ||
+        echo "  exit status $? from $*" >>"$out"
 }
 compare 13 "$build/inputs/run-gawk"
 compare 3 "$build/inputs/run-sqlite3"
@@ -54,11 +57,13 @@ for i in range(300):
     sorted(range(50), key=lambda x: (x * 7919) % 101); str(decimal.Decimal(i) / 7)
     sqlite3.connect(":memory:").execute("select ?", (i,)).fetchall(); A()'
 done
-[ -x /usr/bin/bash ] && compare 1 /usr/bin/bash -c 'for i in 1 2 3; do x=$(echo $i | tr 1 2); done; a=(1 2 3); echo "${a[@]/1/2}"'
+[ -x /usr/bin/bash ] &&
+    compare 1 /usr/bin/bash -c 'for i in 1 2 3; do x=$(echo $i | tr 1 2); done; a=(1 2 3); echo "${a[@]/1/2}"'
 cat "$out"
 
 awk -v want="$stacks" '
-    function field(name) { match($0, name " [0-9]+"); return substr($0, RSTART + length(name) + 1, RLENGTH - length(name) - 1) + 0 }
+    function field(name) { match($0, name " [0-9]+");
+    return substr($0, RSTART + length(name) + 1, RLENGTH - length(name) - 1) + 0 }
     / checked / {
         sub(/^[^:]*: /, "", $0); n = field("checked"); all += n
         if (n >= want) enough++
@@ -66,6 +71,7 @@ awk -v want="$stacks" '
     }
     /exit status/ { broken++ }
     END {
-        printf "%d stacks checked, %d programs with at least %d, %d differences, %d programs failed\n", all, enough, want, bad, broken
+        printf "%d stacks checked, %d programs with at least %d, %d differences, %d programs failed\n", all, enough,
+        want, bad, broken
         exit !(enough >= 5 && bad == 0 && broken == 0)
     }' "$out"

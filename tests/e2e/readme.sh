@@ -9,7 +9,7 @@ sampled() { # the second column of `lines` is the reserved peak, which is sample
 "$MEMPROF" run -q -o "$out/churn.db" -- "$SAMPLES/churn" 2>/dev/null
 {
     "$MEMPROF" report "$out/net.db" --top 5
-    "$MEMPROF" lines "$out/net.db" --func forward
+    "$MEMPROF" lines "$out/net.db" --func update
     "$MEMPROF" leaks "$out/leak.db"
     "$MEMPROF" report "$out/churn.db" --by line
     "$MEMPROF" sql "$out/leak.db" "SELECT function, line, end_bytes, end_count FROM v_leak"
@@ -17,7 +17,7 @@ sampled() { # the second column of `lines` is the reserved peak, which is sample
 # lines of the fenced blocks, without commands, paths of this machine, times and sampled values
 awk '/^```/ { inside = !inside; next } inside' README.md |
     grep -v -e '^\$' -e '^step ' -e '^memprof: ' -e '^build/' -e ' on vm, ' -e '^Peak of host' -e '^host ' \
-        -e '^[.][.][.]' -e '^\./' -e '^make ' -e 'scratch = malloc' -e '^$' | sampled >"$out/quoted"
+        -e '^[.][.][.]' -e '^\./' -e '^make ' -e '^$' | sampled >"$out/quoted"
 at_least "lines quoted" 25 "$(wc -l <"$out/quoted")"
 while IFS= read -r line; do
     grep -qxF -- "$line" "$out/actual" || fail "README quotes what memprof no longer prints: $line"

@@ -43,7 +43,7 @@ enum { OPTION_TOTAL = sizeof options / sizeof *options };
 static const char examples[] = ".SH EXAMPLES\n"
                                ".nf\n"
                                "memprof run ./app --its-own-options   # records into out.db\n"
-                               "memprof report                        # totals, the peak and who held it\n"
+                               "memprof report                        # totals, the peak and the lines that held it\n"
                                "memprof lines --func forward          # one function, line by line\n"
                                "memprof leaks                         # what was still live at the end\n"
                                "memprof report --html --open          # timelines in the browser\n"
@@ -52,11 +52,11 @@ static const char examples[] = ".SH EXAMPLES\n"
 
 static const char ends[] =
     ".SH EXIT STATUS\n"
-    "0 when all went well, 1 for a failure, 2 for a mistake on the command line. "
+    "0: success. 1: failure. 2: mistake on the command line. "
     "\\fBmemprof run\\fR exits with the status of the program, or 128 + the number of the signal that killed it.\n"
     ".SH ENVIRONMENT\n"
-    ".TP\n.B DEBUGINFOD_URLS\nServers to ask for debug information that is not installed. Nothing is asked without "
-    "it.\n"
+    ".TP\n.B DEBUGINFOD_URLS\nServers to ask for debug information that is not installed. Without it, none is "
+    "asked.\n"
     ".TP\n.B NO_COLOR\nNo colours when set and not empty.\n"
     ".TP\n.B COLUMNS\nWidth of the terminal, instead of what the terminal says.\n";
 
@@ -143,14 +143,14 @@ static void write_command(const char *directory, int c)
 static void write_main(const char *directory)
 {
     FILE *f = create(directory, "memprof.1");
-    fputs(".\\\" made by tools/man.c\n.TH MEMPROF 1\n.SH NAME\nmemprof \\- which source line holds memory, when, and "
+    fputs(".\\\" made by tools/man.c\n.TH MEMPROF 1\n.SH NAME\nmemprof \\- show which source line holds memory, when, and "
           "on which device\n"
           ".SH SYNOPSIS\n.B memprof\n\\fICOMMAND\\fR [\\fIOPTIONS\\fR] [\\fIARGUMENTS\\fR]\n.br\n"
           ".B memprof \\-\\-version\n.br\n.B memprof help\n[\\fICOMMAND\\fR]\n"
           ".SH DESCRIPTION\n"
-          "\\fBmemprof run\\fR starts a program and records each of its allocations with its stack into one SQLite "
+          "\\fBmemprof run\\fR starts a program and records each of its allocations with its call stack in one SQLite "
           "database. "
-          "The other commands read such a database and nothing else.\n"
+          "The other commands read that database.\n"
           ".SH COMMANDS\n",
           f);
     for (int i = 0; i < COMMAND_COUNT; i++) {

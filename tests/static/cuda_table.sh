@@ -1,5 +1,5 @@
 # cuda.def against the list of the driver's memory functions (from cudaTypedefs.h): each variant has a wrapper or is
-# passed through on purpose, with the name, version and kind of stream of the list; each name has a row in wire_hooks.def.
+# passed through on purpose, with the name, version and kind of stream of the list; each name is in wire_hooks.def.
 list=$ROOT/tests/static/cuda_driver.csv
 {
     printf '%s\n' '#define CUDA(symbol, name, version, per_thread, ...) ROW symbol name version per_thread END' \
@@ -20,4 +20,4 @@ wrong=$(awk '$1 == "PASSED" { print $2 }' rows | grep -E '^cuMem(cpy|set|Alloc|F
 [ -z "$wrong" ] || fail "passed through, but they should be recorded: $wrong"
 awk '$1 == "ROW" { print $3 }' rows | grep -v '^cuGetProcAddress$' | sort -u >names
 grep -oE 'X\(cu[A-Za-z0-9]+, ' "$ROOT/profiler/wire_hooks.def" | sed 's/X(//; s/, //' | sort >hooks
-equal "names without a hook in wire_hooks.def, or the other way round" "" "$(comm -3 names hooks | tr -d '\t' | tr '\n' ' ')"
+equal "names without a hook in wire_hooks.def, or the reverse" "" "$(comm -3 names hooks | tr -d '\t' | tr '\n' ' ')"

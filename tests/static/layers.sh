@@ -1,6 +1,6 @@
 # The walls between the rooms of docs/design.md: who may include what. A row of tests/static/rooms.txt is a room and an
-# extended regular expression of the paths that it may include besides its own files. Headers of the project are included
-# by relative path, in quotes.
+# extended regular expression of the paths that it may include besides its own files. Headers of the project are
+# included by relative path, in quotes.
 work=$PWD
 cd "$ROOT"
 rooms=tests/static/rooms.txt
@@ -24,7 +24,10 @@ awk '
         return path
     }
     FILENAME == ARGV[1] { if ($1 !~ /^#/ && NF) allowed[$1] = NF > 1 ? $2 : "^$"; next }
-    FILENAME == ARGV[2] { if (!(room($1) in allowed)) { print $1 " is in no room of tests/static/rooms.txt"; bad = 1 }; next }
+    FILENAME == ARGV[2] {
+        if (!(room($1) in allowed)) { print $1 " is in no room of tests/static/rooms.txt"; bad = 1 }
+        next
+    }
     {
         directory = $1
         sub("/[^/]*$", "", directory)

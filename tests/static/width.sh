@@ -1,6 +1,6 @@
 # Lines of documents and scripts have at most 120 columns. Exempt are lines with an address, which cannot be broken,
-# and rows of Markdown tables (they begin with `|`): a row is one line by Markdown's rules, and a sentence split over two
-# rows reads as two cells. Manual pages are made by tools/man.c and wrapped by man.
+# and rows of Markdown tables (they begin with `|`): a row is one line by Markdown's rules, and a sentence split over
+# two rows reads as two cells. Manual pages are made by tools/man.c and wrapped by man.
 cd "$ROOT"
 # not yet within the width
 except='^tests/run\.sh$|^tests/page/|^docs/testing\.md$'

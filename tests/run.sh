@@ -1,10 +1,11 @@
 #!/bin/sh
 # tests/run.sh [GROUP | FILE]...: runs tests; without arguments all groups. Environment: BUILD, CC, CXX, KEEP=1 (keep the
-# directories of passed tests), TEST_TIMEOUT (seconds, 600).
+# directories of passed tests), TEST_TIMEOUT (seconds, 600), JOBS (how many at a time; as many as there are processors).
 #
 # A test is one shell file, tests/GROUP/NAME.sh, run by `sh` with tests/lib.sh in front, in an empty directory of its own.
 # It passes when it exits 0, is skipped on 77 (its last line says why), fails otherwise. Unit tests are the binaries of
-# $BUILD/unit and $BUILD/sanitize/unit; each of their cases counts.
+# $BUILD/unit and $BUILD/sanitize/unit; each of their cases counts. A test with a line "# alone" (of a unit test,
+# "/* alone") runs after all others, with none beside it.
 # The last line is "N passed, N failed, N skipped"; exit status 0 when nothing failed.
 set -u
 root=$(cd "$(dirname "$0")/.." && pwd)
@@ -16,84 +17,135 @@ unset LD_PRELOAD MEMPROF_SESSION NO_COLOR DEBUGINFOD_URLS
 limit=${TEST_TIMEOUT:-600}
 work=$BUILD/test-work
 mkdir -p "$work"
-passed=0 failed=0 skipped=0 failures=
+tab=$(printf '\t')
 
-report() { # outcome name seconds log
-    case $1 in
-    pass) passed=$((passed + 1)); printf 'ok    %-34s %4d s\n' "$2" "$3" ;;
-    skip) skipped=$((skipped + 1)); printf 'skip  %-34s        %s\n' "$2" "$(tail -n 1 "$4")" ;;
-    fail) failed=$((failed + 1)); failures="$failures $2"; printf 'FAIL  %-34s %4d s\n' "$2" "$3"; tail -n 40 "$4" | sed 's/^/      | /' ;;
-    esac
+# --- one test: `tests/run.sh --one TEST` writes one line about it for summary() ------------------------------------
+
+said() { # outcome, cases passed, failed and skipped, name, text
+    printf '%s\t%d\t%d\t%d\t%d\t%s\t%s\t%s\n' "$1" $(($(date +%s) - began)) "$2" "$3" "$4" "$test" "$5" "$6"
 }
 
 run_file() { # tests/GROUP/NAME.sh
     name=$(basename "$(dirname "$1")")/$(basename "$1" .sh)
     T=$work/$(printf %s "$name" | tr / -)
     rm -rf "$T" && mkdir -p "$T/dir"
-    began=$(date +%s)
     (cd "$T/dir" && TEST="$root/$1" timeout -k 10 "$limit" sh -c '. "$ROOT/tests/lib.sh"; . "$TEST"') >"$T/log" 2>&1 </dev/null
     status=$?
-    took=$(($(date +%s) - began))
     case $status in
-    0) report pass "$name" $took "$T/log"; [ -n "${KEEP:-}" ] || rm -rf "$T" ;;
-    77) report skip "$name" $took "$T/log"; rm -rf "$T" ;;
+    0) said ok 1 0 0 "$name" ''; [ -n "${KEEP:-}" ] || rm -rf "$T" ;;
+    77) said skip 0 0 1 "$name" "$(tail -n 1 "$T/log")"; rm -rf "$T" ;;
     *)
         [ $status = 124 ] && echo "timed out after $limit s" >>"$T/log"
-        report fail "$name" $took "$T/log"
+        said FAIL 0 1 0 "$name" "$T/log"
         ;;
     esac
 }
 
-run_unit() { # binary, label
-    T=$work/unit-$(basename "$1")$3
+run_unit() { # binary
+    case $1 in
+    "$BUILD"/sanitize/*) name="unit/$(basename "$1"), sanitized" T=$work/unit-$(basename "$1")-san ;;
+    *) name=unit/$(basename "$1") T=$work/unit-$(basename "$1") ;;
+    esac
     rm -rf "$T" && mkdir -p "$T"
-    began=$(date +%s)
-    (cd "$root" && CMOCKA_MESSAGE_OUTPUT=STDOUT timeout -k 10 "$limit" "$1") >"$T/log" 2>&1 </dev/null
+    CMOCKA_MESSAGE_OUTPUT=STDOUT timeout -k 10 "$limit" "$1" >"$T/log" 2>&1 </dev/null
     status=$?
-    took=$(($(date +%s) - began))
     cases=$(grep -c '^\[       OK \]' "$T/log")
     bad=$(grep -c '^\[  FAILED  \] [^0-9]' "$T/log")
     not_run=$(grep -c '^\[  SKIPPED \] [^0-9]' "$T/log")
     if [ $status = 0 ] && [ "$cases" -gt 0 ]; then
-        passed=$((passed + cases - 1)) skipped=$((skipped + not_run))
-        report pass "$2 ($cases)" $took "$T/log"
+        said ok "$cases" 0 "$not_run" "$name ($cases)" ''
     else
-        [ "$bad" -gt 1 ] && failed=$((failed + bad - 1))
-        passed=$((passed + cases))
         echo "exit status $status, $cases cases passed" >>"$T/log"
-        report fail "$2" $took "$T/log"
+        [ "$bad" -gt 0 ] || bad=1
+        said FAIL "$cases" "$bad" 0 "$name" "$T/log"
     fi
 }
 
-group() {
+if [ "${1:-}" = --one ]; then
+    test=$2 began=$(date +%s)
+    case $test in *.sh) run_file "$test" ;; *) run_unit "$test" ;; esac
+    exit 0
+fi
+
+# --- which, in which order -----------------------------------------------------------------------------------------
+
+group() { # the tests of a group or file, one a line
     case $1 in
+    all) for g in static page accuracy e2e unit report faults stress; do group $g; done ;;
     unit)
-        for binary in "$BUILD"/unit/test_*; do
-            [ -x "$binary" ] && [ -f "$root/tests/unit/$(basename "$binary").c" ] && run_unit "$binary" "unit/$(basename "$binary")" ""
-        done
-        for binary in "$BUILD"/sanitize/unit/test_*; do
-            [ -x "$binary" ] && [ -f "$root/tests/unit/$(basename "$binary").c" ] && run_unit "$binary" "unit/$(basename "$binary"), sanitized" -san
+        for binary in "$BUILD"/unit/test_* "$BUILD"/sanitize/unit/test_*; do
+            [ -x "$binary" ] && [ -f "$root/tests/unit/$(basename "$binary").c" ] && echo "$binary"
         done
         ;;
     static | e2e | report | page | faults | accuracy | stress)
         for file in tests/"$1"/*.sh; do
-            [ -f "$file" ] && run_file "$file"
+            [ -f "$file" ] && echo "$file"
         done
         ;;
-    *.sh) run_file "$1" ;;
+    *.sh) realpath -m --relative-to=. -- "$1" ;;
     *) echo "tests/run.sh: no group or file '$1'" >&2; exit 2 ;;
+    esac
+    return 0
+}
+
+is_alone() {
+    case $1 in
+    *.sh) grep -q '^# alone' "$1" 2>/dev/null ;;
+    *) grep -q '^/\* alone' "tests/unit/$(basename "$1").c" ;;
     esac
 }
 
-for what in "${@:-all}"; do
-    if [ "$what" = all ]; then
-        for g in static unit e2e report page faults stress accuracy; do
-            group $g
-        done
-    else
-        group "$what"
-    fi
+# Those that took longest the last time first, so that none of them is left for the end; new ones before all.
+seconds=$work/seconds
+touch "$seconds"
+longest_first() {
+    awk -F "$tab" 'FILENAME != "-" { took[$2] = $1; next }
+                   !seen[$0]++ { print ($0 in took ? took[$0] : 10000) "\t" $0 }' "$seconds" - | sort -s -rn -k 1,1 | cut -f 2
+}
+
+tests=$(for what in "${@:-all}"; do group "$what" || exit; done) || exit 2
+beside='' alone='' count=0
+IFS='
+'
+for test in $(printf '%s\n' "$tests" | longest_first); do
+    if is_alone "$test"; then alone="$alone$test$IFS"; else beside="$beside$test$IFS"; fi
+    count=$((count + 1))
 done
-[ -z "$failures" ] || echo "failed:$failures"
-echo "$passed passed, $failed failed, $skipped skipped"
-[ $failed = 0 ]
+
+# --- what they say -------------------------------------------------------------------------------------------------
+
+# Reads the tests' lines as they come. A test that left none has failed.
+summary() {
+    passed=0 failed=0 skipped=0 failures='' heard=0
+    : >"$seconds.new"
+    while IFS=$tab read -r outcome took good bad not_run test name text; do
+        heard=$((heard + 1)) passed=$((passed + good)) failed=$((failed + bad)) skipped=$((skipped + not_run))
+        printf '%s\t%s\n' "$took" "$test" >>"$seconds.new"
+        case $outcome in
+        ok) printf 'ok    %-40s %4d s\n' "$name" "$took" ;;
+        skip) printf 'skip  %-40s        %s\n' "$name" "$text" ;;
+        *)
+            failures="$failures $name"
+            printf 'FAIL  %-40s %4d s   %s\n' "$name" "$took" "$text"
+            tail -n 40 "$text" | sed 's/^/      | /'
+            ;;
+        esac
+    done
+    awk -F "$tab" '{ took[$2] = $1 } END { for (test in took) print took[test] "\t" test }' "$seconds" "$seconds.new" \
+        >"$seconds.all" && mv "$seconds.all" "$seconds"
+    rm -f "$seconds.new"
+    if [ $heard != $count ]; then
+        failed=$((failed + count - heard)) failures="$failures $((count - heard)) that ended without a word"
+    fi
+    [ -z "$failures" ] || echo "failed:$failures"
+    echo "$passed passed, $failed failed, $skipped skipped"
+    [ $failed = 0 ]
+}
+
+each() { # how many at a time; the tests on standard input
+    xargs -r -d '\n' -n 1 -P "$1" sh tests/run.sh --one
+}
+{
+    printf %s "$beside" | each "${JOBS:-$(nproc)}"
+    printf %s "$alone" | each 1
+} | summary

@@ -7,6 +7,9 @@ dir=$1 percent=$2
 mkdir -p "$dir"
 dir=$(cd "$dir" && pwd)
 [ -f "$dir/made-$percent" ] && exit 0
+exec 9>"$dir/lock"
+flock 9 # several tests begin at once, and one of them makes the inputs
+[ -f "$dir/made-$percent" ] && exit 0
 rm -f "$dir"/made-*
 lines() { echo $(($1 * percent / 100)); }
 command_file() { # name: the command line on stdin

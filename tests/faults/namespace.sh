@@ -1,5 +1,6 @@
 # A program in a pid namespace of its own, where the collector has no pid: a collector that stands still for a second
 # loses nothing, one that is killed does not hold the program up.
+# alone: the program must fill its ring while the collector stands still, which is 1.2 s
 need unshare
 unshare --pid --fork true 2>/dev/null || skip "no pid namespaces here"
 "$MEMPROF" run -o out.db -- unshare --pid --fork sh \

@@ -1,4 +1,5 @@
 # Threads that free and grow each other's blocks: the program's own counts, no unmatched free, no negative balance.
+# alone: more threads than processors, to change places as they will by themselves
 for threads in 1 2 4 16; do
     echo "$threads threads"
     record_ok "$PROGRAMS/stress" $threads $((1600000 / threads)) $threads

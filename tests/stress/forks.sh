@@ -1,4 +1,5 @@
 # Forks under load, many processes at a time, threads that come and go while others fork.
+# alone: 40 programs at once
 record_ok "$PROGRAMS/fork_load" 400
 equal "children" 400 \
     "$(value "SELECT count(*) FROM process WHERE start_kind = 'fork' AND end_kind = 'exit' AND exit_status = 0")"

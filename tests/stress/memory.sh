@@ -1,4 +1,5 @@
 # Thousands of threads and deep recursion cost no unbounded memory, in the program or in the collector.
+# alone: a collector that gets no time lets memory grow
 peak() { # KiB of a command's largest process
     "$BUILD/bench/measure" "$@" 2>&1 >/dev/null | sed -n 's/.*max_rss_kib=\([0-9]*\).*/\1/p'
 }

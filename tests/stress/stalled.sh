@@ -1,5 +1,6 @@
 # The collector is stopped and continued, at any place of its rounds, while programs fork, execute others and end:
 # nothing hangs, nothing is lost, and every image has its row, its end and its parent.
+# alone: 60 programs at once, and stops of a few milliseconds
 cat >jobs <<'END'
 collector=$PPID
 for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30; do

@@ -4,8 +4,8 @@
 #
 # A test is one shell file, tests/GROUP/NAME.sh, run by `sh` with tests/lib.sh in front, in an empty directory of its own.
 # It passes when it exits 0, is skipped on 77 (its last line says why), fails otherwise. Unit tests are the binaries of
-# $BUILD/unit and $BUILD/sanitize/unit; each of their cases counts. A test with a line "# alone" (of a unit test,
-# "/* alone") runs after all others, with none beside it.
+# $BUILD/unit and $BUILD/sanitize/unit; each of their cases counts. A test with a line "# alone: WHY" (of a unit test,
+# "/* alone: WHY") runs after all others, with none beside it.
 # The last line is "N passed, N failed, N skipped"; exit status 0 when nothing failed.
 set -u
 root=$(cd "$(dirname "$0")/.." && pwd)
@@ -90,8 +90,8 @@ group() { # the tests of a group or file, one a line
 
 is_alone() {
     case $1 in
-    *.sh) grep -q '^# alone' "$1" 2>/dev/null ;;
-    *) grep -q '^/\* alone' "tests/unit/$(basename "$1").c" ;;
+    *.sh) grep -q '^# alone:' "$1" 2>/dev/null ;;
+    *) grep -q '^/\* alone:' "tests/unit/$(basename "$1").c" ;;
     esac
 }
 

@@ -233,6 +233,8 @@ demo: all $(BUILD)/samples/net ## profile a sample and show what memprof says ab
 
 check: all samples programs unit unit-sanitized bench-programs ## run all tests
 	BUILD='$(BUILD)' CC='$(CC)' CXX='$(CXX)' sh tests/run.sh
+check-fast: all samples programs unit unit-sanitized ## the loop: static, unit, report
+	BUILD='$(BUILD)' CC='$(CC)' CXX='$(CXX)' sh tests/run.sh static unit report
 check-unit: unit unit-sanitized ## unit tests only, with and without sanitizers
 	BUILD='$(BUILD)' sh tests/run.sh unit
 check-e2e check-report check-page check-faults check-accuracy check-stress check-static: check-%: all samples programs bench-programs
@@ -285,6 +287,6 @@ clean: ## remove what was built
 
 FORCE:
 PHONY_CHECKS := check-e2e check-report check-page check-faults check-accuracy check-stress check-static
-.PHONY: all samples programs bench-programs fuzz-programs replay unit unit-sanitized deps deps-test deps-bench demo check check-unit man \
+.PHONY: all samples programs bench-programs fuzz-programs replay unit unit-sanitized deps deps-test deps-bench demo check check-fast check-unit man \
         $(PHONY_CHECKS) fuzz fuzz-keep bench bench-quick install uninstall help clean FORCE
 -include $(TOOL_OBJ:.o=.d) $(UNIT_SHARED_OBJ:.o=.d) $(UNIT_TOOL:%.c=$(BUILD)/obj/%.d) $(PRELOAD_OBJ:.o=.d) $(EVENTS_OBJ:.o=.d)

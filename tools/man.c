@@ -143,7 +143,8 @@ static void write_command(const char *directory, int c)
 static void write_main(const char *directory)
 {
     FILE *f = create(directory, "memprof.1");
-    fputs(".\\\" made by tools/man.c\n.TH MEMPROF 1\n.SH NAME\nmemprof \\- show which source line holds memory, when, and "
+    fputs(".\\\" made by tools/man.c\n.TH MEMPROF 1\n.SH NAME\nmemprof \\- show which source line holds memory, when, "
+          "and "
           "on which device\n"
           ".SH SYNOPSIS\n.B memprof\n\\fICOMMAND\\fR [\\fIOPTIONS\\fR] [\\fIARGUMENTS\\fR]\n.br\n"
           ".B memprof \\-\\-version\n.br\n.B memprof help\n[\\fICOMMAND\\fR]\n"

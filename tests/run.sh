@@ -117,10 +117,11 @@ done
 # Reads the tests' lines as they come. A test that left none has failed.
 summary() {
     passed=0 failed=0 skipped=0 failures='' heard=0
-    : >"$seconds.new"
+    new=$seconds.$$ # another run may be going on
+    : >"$new"
     while IFS=$tab read -r outcome took good bad not_run test name text; do
         heard=$((heard + 1)) passed=$((passed + good)) failed=$((failed + bad)) skipped=$((skipped + not_run))
-        printf '%s\t%s\n' "$took" "$test" >>"$seconds.new"
+        printf '%s\t%s\n' "$took" "$test" >>"$new"
         case $outcome in
         ok) printf 'ok    %-40s %4d s\n' "$name" "$took" ;;
         skip) printf 'skip  %-40s        %s\n' "$name" "$text" ;;
@@ -131,9 +132,9 @@ summary() {
             ;;
         esac
     done
-    awk -F "$tab" '{ took[$2] = $1 } END { for (test in took) print took[test] "\t" test }' "$seconds" "$seconds.new" \
-        >"$seconds.all" && mv "$seconds.all" "$seconds"
-    rm -f "$seconds.new"
+    awk -F "$tab" '{ took[$2] = $1 } END { for (test in took) print took[test] "\t" test }' "$seconds" "$new" \
+        >"$new.all" && mv "$new.all" "$seconds"
+    rm -f "$new"
     if [ $heard != $count ]; then
         failed=$((failed + count - heard)) failures="$failures $((count - heard)) that ended without a word"
     fi

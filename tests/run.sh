@@ -1,9 +1,11 @@
 #!/bin/sh
-# tests/run.sh [GROUP | FILE]...: runs tests; without arguments all groups. Environment: BUILD, CC, CXX, KEEP=1 (keep the
-# directories of passed tests), TEST_TIMEOUT (seconds, 600), JOBS (how many at a time; as many as there are processors).
+# tests/run.sh [GROUP | FILE]...: runs tests; without arguments all groups. Environment: BUILD, CC, CXX, KEEP=1 (keep
+# the directories of passed tests), TEST_TIMEOUT (seconds, 600), JOBS (how many at a time; as many as there are
+# processors).
 #
-# A test is one shell file, tests/GROUP/NAME.sh, run by `sh` with tests/lib.sh in front, in an empty directory of its own.
-# It passes when it exits 0, is skipped on 77 (its last line says why), fails otherwise. Unit tests are the binaries of
+# A test is one shell file, tests/GROUP/NAME.sh, run by `sh` with tests/lib.sh in front, in an empty directory of its
+# own. It passes when it exits 0, is skipped on 77 (its last line says why), fails otherwise. Unit tests are the
+# binaries of
 # $BUILD/unit and $BUILD/sanitize/unit; each of their cases counts. A test with a line "# alone: WHY" (of a unit test,
 # "/* alone: WHY") runs after all others, with none beside it.
 # The last line is "N passed, N failed, N skipped"; exit status 0 when nothing failed.
@@ -29,7 +31,8 @@ run_file() { # tests/GROUP/NAME.sh
     name=$(basename "$(dirname "$1")")/$(basename "$1" .sh)
     T=$work/$(printf %s "$name" | tr / -)
     rm -rf "$T" && mkdir -p "$T/dir"
-    (cd "$T/dir" && TEST="$root/$1" timeout -k 10 "$limit" sh -c '. "$ROOT/tests/lib.sh"; . "$TEST"') >"$T/log" 2>&1 </dev/null
+    (cd "$T/dir" && TEST="$root/$1" timeout -k 10 "$limit" sh \
+        -c '. "$ROOT/tests/lib.sh"; . "$TEST"') >"$T/log" 2>&1 </dev/null
     status=$?
     case $status in
     0) said ok 1 0 0 "$name" ''; [ -n "${KEEP:-}" ] || rm -rf "$T" ;;
@@ -100,7 +103,8 @@ seconds=$work/seconds
 touch "$seconds"
 longest_first() {
     awk -F "$tab" 'FILENAME != "-" { took[$2] = $1; next }
-                   !seen[$0]++ { print ($0 in took ? took[$0] : 10000) "\t" $0 }' "$seconds" - | sort -s -rn -k 1,1 | cut -f 2
+                   !seen[$0]++ { print ($0 in took ? took[$0] : 10000) "\t" $0 }' "$seconds" - | sort -s -rn -k 1,1 |
+                   cut -f 2
 }
 
 tests=$(for what in "${@:-all}"; do group "$what" || exit; done) || exit 2

@@ -7,7 +7,8 @@ equal "what it says" out.html "$(cat said)"
 equal "mode" "$(touch plain && stat -c %a plain)" "$(stat -c %a out.html)"
 "$MEMPROF" report out.db --html -o - >stdout.html
 # the nonce differs, the rest does not
-equal "stdout" "$(sed 's/nonce[-="]*[0-9a-f]*//g' out.html | cksum)" "$(sed 's/nonce[-="]*[0-9a-f]*//g' stdout.html | cksum)"
+equal "stdout" "$(sed 's/nonce[-="]*[0-9a-f]*//g' out.html | cksum)" \
+    "$(sed 's/nonce[-="]*[0-9a-f]*//g' stdout.html | cksum)"
 mkdir locked
 echo old >locked/page.html
 "$MEMPROF" report out.db --html=locked/none/page.html 2>err && fail "wrote into a missing directory"

@@ -59,20 +59,20 @@ static int open_file(struct file *f, struct error *err)
     return 0;
 }
 
-static int read_snapshot(const struct import_options *o, struct import *im, struct error *err)
+static int read_snapshot(const struct import_options *o, struct snapshot *snap, struct error *err)
 {
     struct file file = {.options = o, .fd = -1, .percent = -1};
-    struct import_source source = {read_file, &file};
+    struct snapshot_source source = {read_file, &file};
     struct error why = {""};
     int rc = open_file(&file, err);
     if (rc == 0) {
-        rc = import_read(im, &source, &why);
+        rc = snapshot_read(snap, &source, &why);
         if (rc)
             error_set(err, -rc, "%s: %s", o->path, why.text);
     }
     if (file.fd >= 0)
         close(file.fd);
-    im->source = NULL;
+    snap->source = NULL;
     return rc;
 }
 
@@ -90,14 +90,14 @@ static void flush(void *context, uint64_t time_ns, int percent)
     progress(w->options, "counting", percent);
 }
 
-static void write_events(struct writing *w, const struct import *im, struct import_counts *counts)
+static void write_events(struct writing *w, const struct snapshot *snap, struct import_counts *counts)
 {
     struct import_names names = {0};
     struct facts facts = {.processes = 1};
     struct account_options options = {.is_snapshot = 1};
     w->account = account_open(w->store, &options);
-    import_write_before(im, w->options->path, counts, w->store, &names);
-    import_replay(im, &names, w->account, flush, w, counts);
+    import_write_before(snap, w->options->path, counts, w->store, &names);
+    import_replay(snap, &names, w->account, flush, w, counts);
     uint64_t end_ns = import_time_ns(counts, counts->end_us);
     /* after the last instant: what the snapshot holds is live at it */
     struct event end = {.time_ns = end_ns + 1, .process_id = IMPORT_PROCESS, .op = EVENT_PROCESS_END};
@@ -106,7 +106,7 @@ static void write_events(struct writing *w, const struct import *im, struct impo
     account_counts(w->account, &facts.counts);
     facts.counts.events = counts->events; /* the end is none of the snapshot's */
     facts.duration_ns = (int64_t)end_ns;
-    import_write_after(im, w->store, counts);
+    import_write_after(snap, w->store, counts);
     facts_end(w->store, &facts);
     store_commit(w->store);
     account_close(w->account);
@@ -137,7 +137,7 @@ static int finish(const struct import_options *o, struct import_result *result, 
 
 int import_torch(const struct import_options *options, struct import_result *result, struct error *err)
 {
-    struct import im = {0};
+    struct snapshot snap = {0};
     struct import_counts counts;
     struct output output;
     struct writing w = {.options = options};
@@ -145,21 +145,21 @@ int import_torch(const struct import_options *options, struct import_result *res
     if (db_same_file(options->path, options->output))
         return error_set(err, EINVAL, "%s: is the snapshot itself; give the database another name with -o",
                          options->output);
-    int rc = read_snapshot(options, &im, err);
+    int rc = read_snapshot(options, &snap, err);
     if (rc == 0)
         rc = output_prepare(&output, options->output, err);
     if (rc) {
-        import_free(&im);
+        snapshot_free(&snap);
         return rc;
     }
     rc = store_create(options->output, &w.store, err);
     if (rc == 0) {
-        import_span(&im, &counts);
-        write_events(&w, &im, &counts);
-        result->note = import_note(&im, &counts);
+        import_span(&snap, &counts);
+        write_events(&w, &snap, &counts);
+        result->note = import_note(&snap, &counts);
         rc = store_close(w.store, err);
     }
-    import_free(&im);
+    snapshot_free(&snap);
     if (rc == 0)
         rc = finish(options, result, err);
     if (rc)

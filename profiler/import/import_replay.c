@@ -40,20 +40,20 @@ struct birth { /* a block that lived before the history */
 
 struct lane { /* a device */
     unsigned device, device_id, kind;
-    const struct import_event *events;
+    const struct snapshot_event *events;
     uint32_t count, next;
-    const struct import_segment *segments; /* of all devices */
+    const struct snapshot_segment *segments; /* of all devices */
     uint32_t segment_count;
     int64_t last_us;
     struct known *known; /* open addressing */
     uint32_t known_count, known_capacity;
-    struct import_table births;
+    struct snapshot_table births;
     struct range_map
         *at_start; /* segments: id is the number of the final one plus 1, or 0; type: 1, place in stack_id */
 };
 
 struct replay {
-    const struct import *im;
+    const struct snapshot *snap;
     const struct import_names *names;
     struct account *account;
     struct import_counts *counts;
@@ -78,16 +78,16 @@ static void span_time(struct import_counts *c, int64_t time_us)
     c->has_times = 1;
 }
 
-void import_span(const struct import *im, struct import_counts *counts)
+void import_span(const struct snapshot *snap, struct import_counts *counts)
 {
-    const struct import_event *events = im->events.data;
+    const struct snapshot_event *events = snap->events.data;
     *counts = (struct import_counts){0};
-    for (uint32_t i = 0; i < im->events.count; i++)
+    for (uint32_t i = 0; i < snap->events.count; i++)
         span_time(counts, events[i].time_us);
-    for (uint32_t i = 0; i < im->annotations.count; i++)
-        span_time(counts, IMPORT_AT(im->annotations, import_annotation, i)->time_us);
+    for (uint32_t i = 0; i < snap->annotations.count; i++)
+        span_time(counts, SNAPSHOT_AT(snap->annotations, snapshot_annotation, i)->time_us);
     if (!counts->has_times)
-        counts->end_us = im->events.count;
+        counts->end_us = snap->events.count;
     /* no run lasts longer; a time that is off must not make the others one point */
     if (counts->end_us - counts->start_us > 366ll * 86400 * 1000000)
         counts->end_us = counts->start_us + 366ll * 86400 * 1000000;
@@ -96,7 +96,7 @@ void import_span(const struct import *im, struct import_counts *counts)
 static int64_t event_us(const struct replay *r, const struct lane *l, uint32_t index)
 {
     if (!r->counts->has_times)
-        return (int64_t)(l->events - (const struct import_event *)r->im->events.data) + index;
+        return (int64_t)(l->events - (const struct snapshot_event *)r->snap->events.data) + index;
     int64_t time_us = l->events[index].time_us;
     time_us = time_us > l->last_us ? time_us : l->last_us;
     return time_us < r->counts->end_us ? time_us : r->counts->end_us;
@@ -172,21 +172,21 @@ static void born_before(struct lane *l, const struct birth *b)
         l->births.capacity = l->births.capacity ? l->births.capacity * 2 : 256;
         l->births.data = xrealloc(l->births.data, l->births.capacity * sizeof *b);
     }
-    IMPORT_AT(l->births, birth, l->births.count++)[0] = *b;
+    SNAPSHOT_AT(l->births, birth, l->births.count++)[0] = *b;
 }
 
-static void final_blocks(const struct import *im, struct lane *l)
+static void final_blocks(const struct snapshot *snap, struct lane *l)
 {
     for (uint32_t i = 0; i < l->segment_count; i++) {
-        const struct import_segment *s = &l->segments[i];
+        const struct snapshot_segment *s = &l->segments[i];
         if (s->device != l->device)
             continue;
         for (uint32_t n = 0; n < s->block_count; n++) {
-            const struct import_block *b = IMPORT_AT(im->blocks, import_block, s->first_block + n);
-            if (b->state == IMPORT_INACTIVE || !b->address)
+            const struct snapshot_block *b = SNAPSHOT_AT(snap->blocks, snapshot_block, s->first_block + n);
+            if (b->state == SNAPSHOT_INACTIVE || !b->address)
                 continue;
             struct known *k = known_at(l, b->address);
-            k->flags |= FINAL | (b->state == IMPORT_PENDING ? (uint32_t)FINAL_PENDING : 0u);
+            k->flags |= FINAL | (b->state == SNAPSHOT_PENDING ? (uint32_t)FINAL_PENDING : 0u);
             k->block = s->first_block + n;
         }
     }
@@ -196,36 +196,36 @@ static void final_blocks(const struct import *im, struct lane *l)
 static void find_births(struct lane *l)
 {
     for (uint32_t i = 0; i < l->count; i++) {
-        const struct import_event *e = &l->events[i];
-        if (e->action < IMPORT_ALLOC || e->action > IMPORT_FREE_COMPLETED || !e->address)
+        const struct snapshot_event *e = &l->events[i];
+        if (e->action < SNAPSHOT_alloc || e->action > SNAPSHOT_free_completed || !e->address)
             continue;
         struct known *k = known_at(l, e->address);
-        if (!(k->flags & SEEN) && e->action != IMPORT_ALLOC) {
-            struct birth b = {e->address, e->size_bytes, 0, e->place, e->action == IMPORT_FREE_COMPLETED};
+        if (!(k->flags & SEEN) && e->action != SNAPSHOT_alloc) {
+            struct birth b = {e->address, e->size_bytes, 0, e->place, e->action == SNAPSHOT_free_completed};
             born_before(l, &b);
         }
         k->flags &= ~(uint32_t)(LIVE | PENDING);
-        k->flags |= SEEN | (e->action == IMPORT_ALLOC            ? (uint32_t)LIVE
-                            : e->action == IMPORT_FREE_REQUESTED ? (uint32_t)(LIVE | PENDING)
-                                                                 : 0u);
+        k->flags |= SEEN | (e->action == SNAPSHOT_alloc            ? (uint32_t)LIVE
+                            : e->action == SNAPSHOT_free_requested ? (uint32_t)(LIVE | PENDING)
+                                                                   : 0u);
     }
 }
 
 /* What the history does not name, and lives in the end, lived from before on. */
-static void find_silent(const struct import *im, struct lane *l)
+static void find_silent(const struct snapshot *snap, struct lane *l)
 {
     for (uint32_t i = 0; i < l->segment_count; i++) {
-        const struct import_segment *s = &l->segments[i];
+        const struct snapshot_segment *s = &l->segments[i];
         for (uint32_t n = 0; s->device == l->device && n < s->block_count; n++) {
-            const struct import_block *b = IMPORT_AT(im->blocks, import_block, s->first_block + n);
-            if (b->state == IMPORT_INACTIVE || !b->address)
+            const struct snapshot_block *b = SNAPSHOT_AT(snap->blocks, snapshot_block, s->first_block + n);
+            if (b->state == SNAPSHOT_INACTIVE || !b->address)
                 continue;
             struct known *k = known_at(l, b->address);
             if (k->flags & SEEN || k->block != s->first_block + n)
                 continue;
-            struct birth birth = {b->address, b->requested_bytes, b->stack, s->place, b->state == IMPORT_PENDING};
+            struct birth birth = {b->address, b->requested_bytes, b->stack, s->place, b->state == SNAPSHOT_PENDING};
             born_before(l, &birth);
-            k->flags |= SEEN | LIVE | (b->state == IMPORT_PENDING ? (uint32_t)PENDING : 0u);
+            k->flags |= SEEN | LIVE | (b->state == SNAPSHOT_PENDING ? (uint32_t)PENDING : 0u);
         }
     }
 }
@@ -241,7 +241,7 @@ static void give_births(struct replay *r, struct lane *l)
     if (l->births.count)
         qsort(l->births.data, l->births.count, sizeof(struct birth), by_address);
     for (uint32_t i = 0; i < l->births.count; i++) {
-        const struct birth *b = IMPORT_AT(l->births, birth, i);
+        const struct birth *b = SNAPSHOT_AT(l->births, birth, i);
         give(r, l, EVENT_ALLOC, IMPORT_HOOK_BEFORE, 0, b->address, b->size_bytes, b->stack, b->place);
         r->counts->before_unknown += r->names->stack_ids[b->stack] == 0;
     }
@@ -256,7 +256,7 @@ static void give_pending(struct replay *r, struct lane *lanes, unsigned count)
     account_forget_last(r->account);
     for (unsigned n = 0; n < count; n++)
         for (uint32_t i = 0; i < lanes[n].births.count; i++) {
-            const struct birth *b = IMPORT_AT(lanes[n].births, birth, i);
+            const struct birth *b = SNAPSHOT_AT(lanes[n].births, birth, i);
             if (b->is_pending)
                 give(r, &lanes[n], EVENT_FREE_REQUESTED, IMPORT_HOOK_BEFORE, 0, b->address, 0, 0, b->place);
         }
@@ -273,7 +273,7 @@ static uint16_t segment_place(const struct lane *l, uint32_t block)
 /* The history's end against the final state. */
 static void settle_blocks(struct replay *r, struct lane *l, uint64_t time_ns)
 {
-    for (uint32_t i = 0; i < l->known_capacity && r->im->has_segments; i++) {
+    for (uint32_t i = 0; i < l->known_capacity && r->snap->has_segments; i++) {
         const struct known *k = &l->known[i];
         int live = (k->flags & LIVE) != 0, final = (k->flags & FINAL) != 0;
         if (!k->flags)
@@ -284,7 +284,7 @@ static void settle_blocks(struct replay *r, struct lane *l, uint64_t time_ns)
         }
         if (!final)
             continue;
-        const struct import_block *b = IMPORT_AT(r->im->blocks, import_block, k->block);
+        const struct snapshot_block *b = SNAPSHOT_AT(r->snap->blocks, snapshot_block, k->block);
         uint16_t place = live ? 0 : segment_place(l, k->block);
         if (!live) {
             give(r, l, EVENT_ALLOC, IMPORT_HOOK_AFTER, time_ns, k->address, b->requested_bytes, b->stack, place);
@@ -299,12 +299,12 @@ static void settle_blocks(struct replay *r, struct lane *l, uint64_t time_ns)
 
 static int is_segment_birth(unsigned action)
 {
-    return action == IMPORT_SEGMENT_ALLOC || action == IMPORT_SEGMENT_MAP;
+    return action == SNAPSHOT_segment_alloc || action == SNAPSHOT_segment_map;
 }
 
 static int is_segment_death(unsigned action)
 {
-    return action == IMPORT_SEGMENT_FREE || action == IMPORT_SEGMENT_UNMAP;
+    return action == SNAPSHOT_segment_free || action == SNAPSHOT_segment_unmap;
 }
 
 static uint64_t end_of(uint64_t address, uint64_t size_bytes)
@@ -350,7 +350,7 @@ static struct range_map *final_segments(const struct lane *l)
 {
     struct range_map *m = range_map_open();
     for (uint32_t i = 0; i < l->segment_count; i++) {
-        const struct import_segment *s = &l->segments[i];
+        const struct snapshot_segment *s = &l->segments[i];
         if (s->device == l->device && s->address)
             put(m, s->address, end_of(s->address, s->total_bytes), s->stack, s->place);
     }
@@ -362,7 +362,7 @@ static void find_first_segments(struct lane *l)
 {
     l->at_start = final_segments(l);
     for (uint32_t i = l->count; i-- > 0;) {
-        const struct import_event *e = &l->events[i];
+        const struct snapshot_event *e = &l->events[i];
         if (is_segment_birth(e->action))
             cut(l->at_start, e->address, end_of(e->address, e->size_bytes));
         else if (is_segment_death(e->action))
@@ -405,11 +405,11 @@ static void give_difference(struct replay *r, struct lane *l, struct range_map *
 
 static void settle_segments(struct replay *r, struct lane *l, uint64_t time_ns)
 {
-    if (!r->im->has_segments)
+    if (!r->snap->has_segments)
         return;
     struct range_map *now = l->at_start, *final = final_segments(l);
     for (uint32_t i = 0; i < l->count; i++) {
-        const struct import_event *e = &l->events[i];
+        const struct snapshot_event *e = &l->events[i];
         if (is_segment_birth(e->action))
             put(now, e->address, end_of(e->address, e->size_bytes), 0, e->place);
         else if (is_segment_death(e->action))
@@ -424,22 +424,22 @@ static void settle_segments(struct replay *r, struct lane *l, uint64_t time_ns)
 
 static void give_event(struct replay *r, struct lane *l)
 {
-    static const uint8_t ops[IMPORT_ACTIONS] = {
-        [IMPORT_ALLOC] = EVENT_ALLOC,
-        [IMPORT_FREE_REQUESTED] = EVENT_FREE_REQUESTED,
-        [IMPORT_FREE_COMPLETED] = EVENT_FREE,
-        [IMPORT_SEGMENT_ALLOC] = EVENT_SEGMENT_ALLOC,
-        [IMPORT_SEGMENT_FREE] = EVENT_SEGMENT_FREE,
-        [IMPORT_SEGMENT_MAP] = EVENT_SEGMENT_ALLOC,
-        [IMPORT_SEGMENT_UNMAP] = EVENT_SEGMENT_FREE,
-        [IMPORT_OOM] = EVENT_OOM,
+    static const uint8_t ops[SNAPSHOT_ACTIONS] = {
+        [SNAPSHOT_alloc] = EVENT_ALLOC,
+        [SNAPSHOT_free_requested] = EVENT_FREE_REQUESTED,
+        [SNAPSHOT_free_completed] = EVENT_FREE,
+        [SNAPSHOT_segment_alloc] = EVENT_SEGMENT_ALLOC,
+        [SNAPSHOT_segment_free] = EVENT_SEGMENT_FREE,
+        [SNAPSHOT_segment_map] = EVENT_SEGMENT_ALLOC,
+        [SNAPSHOT_segment_unmap] = EVENT_SEGMENT_FREE,
+        [SNAPSHOT_oom] = EVENT_OOM,
     };
-    const struct import_event *e = &l->events[l->next];
+    const struct snapshot_event *e = &l->events[l->next];
     l->last_us = event_us(r, l, l->next++);
-    if (e->action == IMPORT_NO_ACTION || e->action == IMPORT_SNAPSHOT || e->action == IMPORT_USER)
+    if (e->action == SNAPSHOT_NO_ACTION || e->action == SNAPSHOT_snapshot || e->action == SNAPSHOT_user_defined)
         return;
-    int is_oom = e->action == IMPORT_OOM,
-        has_stack = is_oom || e->action == IMPORT_ALLOC || is_segment_birth(e->action);
+    int is_oom = e->action == SNAPSHOT_oom,
+        has_stack = is_oom || e->action == SNAPSHOT_alloc || is_segment_birth(e->action);
     r->counts->oom_count += is_oom;
     give(r, l, ops[e->action], e->action, import_time_ns(r->counts, l->last_us), is_oom ? ENOMEM : e->address,
          e->size_bytes, has_stack ? e->stack : 0, e->place);
@@ -462,19 +462,19 @@ static struct lane *next_lane(const struct replay *r, struct lane *lanes, unsign
     return next;
 }
 
-static unsigned open_lanes(const struct import *im, struct lane *lanes)
+static unsigned open_lanes(const struct snapshot *snap, struct lane *lanes)
 {
-    uint8_t has_segments[IMPORT_DEVICES] = {0};
+    uint8_t has_segments[SNAPSHOT_DEVICES] = {0};
     unsigned count = 0;
-    const struct import_event *events = im->events.data;
-    const struct import_segment *segments = im->segments.data;
-    for (uint32_t i = 0; i < im->segment_run.count; i++)
-        if (segments[im->segment_run.first + i].device < IMPORT_DEVICES)
-            has_segments[segments[im->segment_run.first + i].device] = 1;
-    for (unsigned i = 0; i <= IMPORT_DEVICES; i++) {
+    const struct snapshot_event *events = snap->events.data;
+    const struct snapshot_segment *segments = snap->segments.data;
+    for (uint32_t i = 0; i < snap->segment_run.count; i++)
+        if (segments[snap->segment_run.first + i].device < SNAPSHOT_DEVICES)
+            has_segments[segments[snap->segment_run.first + i].device] = 1;
+    for (unsigned i = 0; i <= SNAPSHOT_DEVICES; i++) {
         int host = i == IMPORT_HOST;
-        const struct import_history *h = host ? &im->host : &im->devices[i];
-        const struct import_run *run = host ? &im->host_segment_run : &im->segment_run;
+        const struct snapshot_history *h = host ? &snap->host : &snap->devices[i];
+        const struct snapshot_run *run = host ? &snap->host_segment_run : &snap->segment_run;
         if (!h->count && !(host ? run->count : has_segments[i]))
             continue;
         lanes[count++] = (struct lane){
@@ -490,18 +490,18 @@ static unsigned open_lanes(const struct import *im, struct lane *lanes)
     return count;
 }
 
-void import_replay(const struct import *im, const struct import_names *names, struct account *account,
+void import_replay(const struct snapshot *snap, const struct import_names *names, struct account *account,
                    void (*flush)(void *context, uint64_t time_ns, int percent), void *context,
                    struct import_counts *counts)
 {
     struct replay *r = xcalloc(1, sizeof *r);
-    struct lane *lanes = xcalloc(IMPORT_DEVICES + 1, sizeof *lanes), *l;
-    *r = (struct replay){im, names, account, counts, flush, context, .total = im->events.count};
-    unsigned count = open_lanes(im, lanes);
+    struct lane *lanes = xcalloc(SNAPSHOT_DEVICES + 1, sizeof *lanes), *l;
+    *r = (struct replay){snap, names, account, counts, flush, context, .total = snap->events.count};
+    unsigned count = open_lanes(snap, lanes);
     for (unsigned i = 0; i < count; i++) {
-        final_blocks(im, &lanes[i]);
+        final_blocks(snap, &lanes[i]);
         find_births(&lanes[i]);
-        find_silent(im, &lanes[i]);
+        find_silent(snap, &lanes[i]);
         find_first_segments(&lanes[i]);
         give_first_segments(r, &lanes[i]);
         give_births(r, &lanes[i]);

@@ -17,7 +17,7 @@
 
 /* --- before the events ------------------------------------------------------------------------------------------ */
 
-static void print_value(const struct import *im, struct buf *out, struct pickle_value v, int depth)
+static void print_value(const struct snapshot *snap, struct buf *out, struct pickle_value v, int depth)
 {
     size_t count;
     const struct pickle_value *items;
@@ -35,16 +35,16 @@ static void print_value(const struct import *im, struct buf *out, struct pickle_
         buf_printf(out, "%.6g", pickle_float(v));
         break;
     case PICKLE_TEXT:
-        buf_puts(out, pickle_text(im->pickle, v, NULL));
+        buf_puts(out, pickle_text(snap->pickle, v, NULL));
         break;
     case PICKLE_DICT:
     case PICKLE_LIST:
     case PICKLE_TUPLE:
-        items = pickle_items(im->pickle, v, &count);
+        items = pickle_items(snap->pickle, v, &count);
         buf_puts(out, "{");
         for (size_t i = 0; i < count && depth < PRINT_DEPTH && !out->failed; i++) {
             int is_key = pickle_type(v) == PICKLE_DICT && i % 2 == 0;
-            print_value(im, out, items[i], depth + 1);
+            print_value(snap, out, items[i], depth + 1);
             buf_puts(out, is_key ? ": " : i + 1 < count ? ", " : "");
         }
         buf_puts(out, "}");
@@ -55,15 +55,15 @@ static void print_value(const struct import *im, struct buf *out, struct pickle_
 }
 
 /* meta 'torch.SETTING' for each: what the allocator was told to do. */
-static void write_settings(const struct import *im, struct store *store)
+static void write_settings(const struct snapshot *snap, struct store *store)
 {
     size_t count = 0;
-    const struct pickle_value *items = im->has_settings ? pickle_items(im->pickle, im->settings, &count) : NULL;
+    const struct pickle_value *items = snap->has_settings ? pickle_items(snap->pickle, snap->settings, &count) : NULL;
     for (size_t i = 0; i + 1 < count && i < 400; i += 2) {
         struct buf key = BUF(256), value = BUF(1 << 16);
         if (pickle_type(items[i]) == PICKLE_TEXT) {
-            buf_printf(&key, "torch.%s", pickle_text(im->pickle, items[i], NULL));
-            print_value(im, &value, items[i + 1], 0);
+            buf_printf(&key, "torch.%s", pickle_text(snap->pickle, items[i], NULL));
+            print_value(snap, &value, items[i + 1], 0);
             if (key.data && !key.failed)
                 store_meta_text(store, key.data, value.data ? value.data : "");
         }
@@ -72,7 +72,7 @@ static void write_settings(const struct import *im, struct store *store)
     }
 }
 
-static void write_meta(const struct import *im, const char *path, const struct import_counts *counts,
+static void write_meta(const struct snapshot *snap, const char *path, const struct import_counts *counts,
                        struct store *store)
 {
     struct buf command = BUF(1 << 16);
@@ -91,7 +91,7 @@ static void write_meta(const struct import *im, const char *path, const struct i
     store_meta_text(store, "events_kept", "all");
     store_meta_int(store, "event_count", 0);
     store_meta_int(store, "duration_ns", (int64_t)import_time_ns(counts, counts->end_us));
-    write_settings(im, store);
+    write_settings(snap, store);
     buf_free(&command);
     free(absolute);
 }
@@ -99,10 +99,10 @@ static void write_meta(const struct import *im, const char *path, const struct i
 static void write_hooks(struct store *store)
 {
     for (unsigned i = 0; i < IMPORT_HOOKS; i++) {
-        const char *name = i == IMPORT_NO_ACTION     ? "none"
+        const char *name = i == SNAPSHOT_NO_ACTION   ? "none"
                            : i == IMPORT_HOOK_BEFORE ? "before the history"
                            : i == IMPORT_HOOK_AFTER  ? "final state"
-                                                     : import_action_names[i];
+                                                     : snapshot_action_name(i);
         sqlite3_stmt *q = store_statement(store, "INSERT INTO hook VALUES(?, ?, 'sub')");
         sqlite3_bind_int64(q, 1, i);
         sqlite3_bind_text(q, 2, name, -1, SQLITE_STATIC);
@@ -120,33 +120,34 @@ static void write_device(struct store *store, unsigned device)
     store_step(store, q);
 }
 
-static void write_devices(const struct import *im, struct store *store)
+static void write_devices(const struct snapshot *snap, struct store *store)
 {
-    uint8_t used[IMPORT_DEVICES] = {0};
-    for (uint32_t i = 0; i < im->segment_run.count; i++) {
-        const struct import_segment *s = IMPORT_AT(im->segments, import_segment, im->segment_run.first + i);
-        if (s->device < IMPORT_DEVICES)
+    uint8_t used[SNAPSHOT_DEVICES] = {0};
+    for (uint32_t i = 0; i < snap->segment_run.count; i++) {
+        const struct snapshot_segment *s = SNAPSHOT_AT(snap->segments, snapshot_segment, snap->segment_run.first + i);
+        if (s->device < SNAPSHOT_DEVICES)
             used[s->device] = 1;
     }
     write_device(store, IMPORT_HOST);
-    for (unsigned i = 0; i < IMPORT_DEVICES; i++)
-        if (used[i] || im->devices[i].count || (i == 0 && im->device_count))
+    for (unsigned i = 0; i < SNAPSHOT_DEVICES; i++)
+        if (used[i] || snap->devices[i].count || (i == 0 && snap->device_count))
             write_device(store, i);
 }
 
 /* A snapshot does not say which thread allocated; what stands in its place is the stream. */
-static void write_streams(const struct import *im, const char *path, struct store *store, struct import_names *names)
+static void write_streams(const struct snapshot *snap, const char *path, struct store *store,
+                          struct import_names *names)
 {
-    const struct import_place *places = im->places.data;
+    const struct snapshot_place *places = snap->places.data;
     sqlite3_stmt *q =
         store_statement(store, "INSERT INTO process(process_id, pid, start_kind, exe, command_line, start_ns)"
                                " VALUES(?, 0, 'exec', 'python', ?, 0)");
     sqlite3_bind_int64(q, 1, IMPORT_PROCESS);
     sqlite3_bind_text(q, 2, path, -1, SQLITE_TRANSIENT);
     store_step(store, q);
-    names->thread_ids = xcalloc(im->places.count, sizeof *names->thread_ids);
+    names->thread_ids = xcalloc(snap->places.count, sizeof *names->thread_ids);
     uint32_t last_id = 0;
-    for (uint32_t i = 0; i < im->places.count; i++) {
+    for (uint32_t i = 0; i < snap->places.count; i++) {
         for (uint32_t j = 0; j < i && !names->thread_ids[i]; j++)
             if (places[j].stream == places[i].stream)
                 names->thread_ids[i] = names->thread_ids[j];
@@ -177,9 +178,9 @@ static int is_python(const char *file)
     return file && (*file == '<' || ends_in(file, ".py") || ends_in(file, ".pyc") || ends_in(file, ".ipynb"));
 }
 
-static uint32_t name_frame(const struct import *im, struct named *named, const struct import_frame *f)
+static uint32_t name_frame(const struct snapshot *snap, struct named *named, const struct snapshot_frame *f)
 {
-    const char *function = import_text(im, f->function), *file = import_text(im, f->file);
+    const char *function = snapshot_text(snap, f->function), *file = snapshot_text(snap, f->file);
     int python = is_python(file);
     char *plain = python || !function ? NULL : symbols_plain_name(function);
     if (file && (!*file || strcmp(file, "??") == 0))
@@ -196,21 +197,21 @@ static uint32_t name_frame(const struct import *im, struct named *named, const s
     return id;
 }
 
-static void write_stacks(const struct import *im, struct store *store, struct import_names *names)
+static void write_stacks(const struct snapshot *snap, struct store *store, struct import_names *names)
 {
     struct stacks *stacks = stacks_open(store);
     struct named *named = named_open(store, stacks);
-    uint32_t *addresses = xcalloc(im->frames.count + 1ul, sizeof *addresses), *path = NULL;
+    uint32_t *addresses = xcalloc(snap->frames.count + 1ul, sizeof *addresses), *path = NULL;
     uint32_t path_capacity = 0;
-    names->stack_ids = xcalloc(im->stacks.count, sizeof *names->stack_ids);
-    for (uint32_t i = 0; i < im->stacks.count; i++) {
-        const struct import_stack *s = IMPORT_AT(im->stacks, import_stack, i);
+    names->stack_ids = xcalloc(snap->stacks.count, sizeof *names->stack_ids);
+    for (uint32_t i = 0; i < snap->stacks.count; i++) {
+        const struct snapshot_stack *s = SNAPSHOT_AT(snap->stacks, snapshot_stack, i);
         if (s->count > path_capacity)
             path = xrealloc(path, (path_capacity = s->count) * sizeof *path);
         for (uint32_t n = 0; n < s->count; n++) {
-            uint32_t frame = ((const uint32_t *)im->stack_frames.data)[s->first + n];
+            uint32_t frame = ((const uint32_t *)snap->stack_frames.data)[s->first + n];
             if (!addresses[frame])
-                addresses[frame] = name_frame(im, named, IMPORT_AT(im->frames, import_frame, frame));
+                addresses[frame] = name_frame(snap, named, SNAPSHOT_AT(snap->frames, snapshot_frame, frame));
             path[n] = addresses[frame];
         }
         names->stack_ids[i] = s->count ? named_stack(named, path, s->count) : 0;
@@ -225,19 +226,19 @@ static void write_stacks(const struct import *im, struct store *store, struct im
     stacks_close(stacks);
 }
 
-void import_write_before(const struct import *im, const char *path, const struct import_counts *counts,
+void import_write_before(const struct snapshot *snap, const char *path, const struct import_counts *counts,
                          struct store *store, struct import_names *names)
 {
-    write_meta(im, path, counts, store);
+    write_meta(snap, path, counts, store);
     write_hooks(store);
-    write_devices(im, store);
-    write_streams(im, path, store, names);
-    write_stacks(im, store, names);
+    write_devices(snap, store);
+    write_streams(snap, path, store, names);
+    write_stacks(snap, store, names);
 }
 
 /* --- after them ------------------------------------------------------------------------------------------------- */
 
-static void bind_pool(sqlite3_stmt *q, int at, const struct import_place *p)
+static void bind_pool(sqlite3_stmt *q, int at, const struct snapshot_place *p)
 {
     char pool[64];
     if (p->pool[0] == 0 && p->pool[1] == 0) {
@@ -249,12 +250,12 @@ static void bind_pool(sqlite3_stmt *q, int at, const struct import_place *p)
 }
 
 /* Rows that begin at an address, at a time or at any. */
-static void mark_segment(const struct import *im, struct store *store, unsigned device_id, const char *type,
+static void mark_segment(const struct snapshot *snap, struct store *store, unsigned device_id, const char *type,
                          uint16_t place, int is_expandable, uint64_t address, int64_t from_ns)
 {
     static const char sql[] = "UPDATE segment SET stream = ?1, pool = ?2, is_expandable = ?3, type = coalesce(?4, type)"
                               " WHERE device_id = ?5 AND address = ?6 AND alloc_ns >= ?7";
-    const struct import_place *p = IMPORT_AT(im->places, import_place, place);
+    const struct snapshot_place *p = SNAPSHOT_AT(snap->places, snapshot_place, place);
     sqlite3_stmt *q = store_statement(store, sql);
     if (!q)
         return;
@@ -268,27 +269,27 @@ static void mark_segment(const struct import *im, struct store *store, unsigned 
     store_step(store, q);
 }
 
-static void mark_history(const struct import *im, struct store *store, unsigned device, const struct import_history *h,
-                         const struct import_counts *counts)
+static void mark_history(const struct snapshot *snap, struct store *store, unsigned device,
+                         const struct snapshot_history *h, const struct import_counts *counts)
 {
     for (uint32_t i = 0; i < h->count; i++) {
-        const struct import_event *e = IMPORT_AT(im->events, import_event, h->first + i);
-        if (e->action < IMPORT_SEGMENT_ALLOC || e->action > IMPORT_SEGMENT_UNMAP)
+        const struct snapshot_event *e = SNAPSHOT_AT(snap->events, snapshot_event, h->first + i);
+        if (e->action < SNAPSHOT_segment_alloc || e->action > SNAPSHOT_segment_unmap)
             continue;
         /* what is there from its free back to the start of the history has these properties too */
-        int is_birth = e->action == IMPORT_SEGMENT_ALLOC || e->action == IMPORT_SEGMENT_MAP;
-        int is_expandable = e->action == IMPORT_SEGMENT_MAP || e->action == IMPORT_SEGMENT_UNMAP;
-        mark_segment(im, store, import_device_id(device), NULL, e->place, is_expandable, e->address,
+        int is_birth = e->action == SNAPSHOT_segment_alloc || e->action == SNAPSHOT_segment_map;
+        int is_expandable = e->action == SNAPSHOT_segment_map || e->action == SNAPSHOT_segment_unmap;
+        mark_segment(snap, store, import_device_id(device), NULL, e->place, is_expandable, e->address,
                      is_birth ? (int64_t)import_time_ns(counts, e->time_us) : 0);
     }
 }
 
-static void write_blocks(const struct import *im, struct store *store, const struct import_segment *s,
+static void write_blocks(const struct snapshot *snap, struct store *store, const struct snapshot_segment *s,
                          unsigned device_id)
 {
     static const char *const states[] = {"inactive", "active", "awaiting free"};
     for (uint32_t i = 0; i < s->block_count; i++) {
-        const struct import_block *b = IMPORT_AT(im->blocks, import_block, s->first_block + i);
+        const struct snapshot_block *b = SNAPSHOT_AT(snap->blocks, snapshot_block, s->first_block + i);
         sqlite3_stmt *q =
             store_statement(store, "INSERT INTO segment_block(device_id, segment_address, address, size_bytes,"
                                    " requested_bytes, state) VALUES(?, ?, ?, ?, ?, ?)");
@@ -298,7 +299,7 @@ static void write_blocks(const struct import *im, struct store *store, const str
         sqlite3_bind_int64(q, 2, (int64_t)s->address);
         sqlite3_bind_int64(q, 3, (int64_t)b->address);
         sqlite3_bind_int64(q, 4, (int64_t)b->size_bytes);
-        if (b->state == IMPORT_INACTIVE)
+        if (b->state == SNAPSHOT_INACTIVE)
             sqlite3_bind_null(q, 5);
         else
             sqlite3_bind_int64(q, 5, (int64_t)b->requested_bytes);
@@ -307,21 +308,22 @@ static void write_blocks(const struct import *im, struct store *store, const str
     }
 }
 
-static void write_segments(const struct import *im, struct store *store, const struct import_counts *counts)
+static void write_segments(const struct snapshot *snap, struct store *store, const struct import_counts *counts)
 {
     sqlite3_exec(store_db(store), "CREATE INDEX temporary_segment ON segment(device_id, address)", NULL, NULL, NULL);
-    for (unsigned i = 0; i < IMPORT_DEVICES; i++)
-        mark_history(im, store, i, &im->devices[i], counts);
-    mark_history(im, store, IMPORT_HOST, &im->host, counts);
-    const struct import_run *runs[] = {&im->segment_run, &im->host_segment_run};
+    for (unsigned i = 0; i < SNAPSHOT_DEVICES; i++)
+        mark_history(snap, store, i, &snap->devices[i], counts);
+    mark_history(snap, store, IMPORT_HOST, &snap->host, counts);
+    const struct snapshot_run *runs[] = {&snap->segment_run, &snap->host_segment_run};
     for (unsigned k = 0; k < 2; k++)
         for (uint32_t i = 0; i < runs[k]->count; i++) {
-            const struct import_segment *s = IMPORT_AT(im->segments, import_segment, runs[k]->first + i);
-            if (s->device >= IMPORT_DEVICES)
+            const struct snapshot_segment *s = SNAPSHOT_AT(snap->segments, snapshot_segment, runs[k]->first + i);
+            if (s->device >= SNAPSHOT_DEVICES)
                 continue;
             unsigned device_id = import_device_id(k ? IMPORT_HOST : s->device);
-            mark_segment(im, store, device_id, import_text(im, s->type), s->place, s->is_expandable, s->address, 0);
-            write_blocks(im, store, s, device_id);
+            mark_segment(snap, store, device_id, snapshot_text(snap, s->type), s->place, s->is_expandable, s->address,
+                         0);
+            write_blocks(snap, store, s, device_id);
         }
     sqlite3_exec(store_db(store), "DROP INDEX temporary_segment", NULL, NULL, NULL);
 }
@@ -346,14 +348,14 @@ static void write_mark(struct store *store, unsigned device, const char *name, i
 }
 
 /* START and END of a name nest; an END alone is a range from before the history. */
-static void write_annotations(const struct import *im, struct store *store, const struct import_counts *counts)
+static void write_annotations(const struct snapshot *snap, struct store *store, const struct import_counts *counts)
 {
-    const struct import_annotation *all = im->annotations.data;
-    uint32_t first = im->annotation_run.first, count = im->annotation_run.count, depth = 0;
+    const struct snapshot_annotation *all = snap->annotations.data;
+    uint32_t first = snap->annotation_run.first, count = snap->annotation_run.count, depth = 0;
     uint32_t *open = xcalloc(count + 1ul, sizeof *open);
     for (uint32_t i = first; i < first + count; i++) {
-        const struct import_annotation *a = &all[i];
-        unsigned device = a->device < IMPORT_DEVICES ? a->device : 0;
+        const struct snapshot_annotation *a = &all[i];
+        unsigned device = a->device < SNAPSHOT_DEVICES ? a->device : 0;
         uint32_t at = depth;
         if (!a->is_end) {
             open[depth++] = i;
@@ -369,27 +371,28 @@ static void write_annotations(const struct import *im, struct store *store, cons
             memmove(open + at - 1, open + at, (depth - at) * sizeof *open);
             depth--;
         }
-        write_mark(store, device, import_text(im, a->name), start_ns, end_ns > start_ns ? end_ns : start_ns, 1);
+        write_mark(store, device, snapshot_text(snap, a->name), start_ns, end_ns > start_ns ? end_ns : start_ns, 1);
     }
     for (uint32_t i = 0; i < depth; i++)
-        write_mark(store, all[open[i]].device < IMPORT_DEVICES ? all[open[i]].device : 0,
-                   import_text(im, all[open[i]].name), (int64_t)import_time_ns(counts, all[open[i]].time_us), -1, 1);
+        write_mark(store, all[open[i]].device < SNAPSHOT_DEVICES ? all[open[i]].device : 0,
+                   snapshot_text(snap, all[open[i]].name), (int64_t)import_time_ns(counts, all[open[i]].time_us), -1,
+                   1);
     free(open);
 }
 
 /* Marks among the entries, and what an oom says of its device. */
-static void write_entries(const struct import *im, struct store *store, const struct import_counts *counts)
+static void write_entries(const struct snapshot *snap, struct store *store, const struct import_counts *counts)
 {
-    for (unsigned i = 0; i <= IMPORT_DEVICES; i++) {
-        const struct import_history *h = i == IMPORT_HOST ? &im->host : &im->devices[i];
+    for (unsigned i = 0; i <= SNAPSHOT_DEVICES; i++) {
+        const struct snapshot_history *h = i == IMPORT_HOST ? &snap->host : &snap->devices[i];
         for (uint32_t n = 0; n < h->count; n++) {
-            const struct import_event *e = IMPORT_AT(im->events, import_event, h->first + n);
+            const struct snapshot_event *e = SNAPSHOT_AT(snap->events, snapshot_event, h->first + n);
             int64_t time_ns = (int64_t)import_time_ns(counts, e->time_us);
-            if (e->action == IMPORT_USER)
-                write_mark(store, i, import_text(im, (uint32_t)e->address), time_ns, -1, 0);
-            else if (e->action == IMPORT_SNAPSHOT)
+            if (e->action == SNAPSHOT_user_defined)
+                write_mark(store, i, snapshot_text(snap, (uint32_t)e->address), time_ns, -1, 0);
+            else if (e->action == SNAPSHOT_snapshot)
                 write_mark(store, i, "snapshot", time_ns, -1, 0);
-            if (e->action != IMPORT_OOM)
+            if (e->action != SNAPSHOT_oom)
                 continue;
             sqlite3_stmt *q = store_statement(store, "UPDATE oom SET device_free_bytes = ? WHERE device_id = ? AND"
                                                      " time_ns = ? AND size_bytes = ?");
@@ -410,15 +413,15 @@ struct fact {
 
 #define FACTS 13
 
-static int is_empty(const struct import *im)
+static int is_empty(const struct snapshot *snap)
 {
-    uint64_t entries = im->host.count;
-    for (unsigned i = 0; i < IMPORT_DEVICES; i++)
-        entries += im->devices[i].count;
-    return entries + im->segment_run.count + im->host_segment_run.count == 0;
+    uint64_t entries = snap->host.count;
+    for (unsigned i = 0; i < SNAPSHOT_DEVICES; i++)
+        entries += snap->devices[i].count;
+    return entries + snap->segment_run.count + snap->host_segment_run.count == 0;
 }
 
-static void list_facts(const struct import *im, const struct import_counts *c, struct fact facts[FACTS])
+static void list_facts(const struct snapshot *snap, const struct import_counts *c, struct fact facts[FACTS])
 {
     const struct fact all[FACTS] = {
         {"before_history", "blocks that were live before the history begins; counted as allocated at its start",
@@ -432,24 +435,24 @@ static void list_facts(const struct import *im, const struct import_counts *c, s
          c->unseen_allocs, 1},
         {"unseen_segment", "parts of segments in which the history and the final state differ; set at its end",
          c->unseen_segments, 1},
-        {"bad_entry", "entries whose action, state or address is none that is known, not used", im->bad_entries, 1},
-        {"bad_size", "sizes that make no sense (negative, or larger than can be added up), taken as 0", im->bad_sizes,
+        {"bad_entry", "entries whose action, state or address is none that is known, not used", snap->bad_entries, 1},
+        {"bad_size", "sizes that make no sense (negative, or larger than can be added up), taken as 0", snap->bad_sizes,
          1},
-        {"rest_bytes", "bytes after the snapshot's end, not read", im->rest_bytes, 1},
-        {"empty", "the snapshot is empty: it has neither a history nor segments", is_empty(im), 2},
-        {"unknown_key", "values of keys that are not used", im->unknown_keys, 0},
-        {"unknown_value", "values that are not used: of another type than expected, or too many", im->unknown_values,
+        {"rest_bytes", "bytes after the snapshot's end, not read", snap->rest_bytes, 1},
+        {"empty", "the snapshot is empty: it has neither a history nor segments", is_empty(snap), 2},
+        {"unknown_key", "values of keys that are not used", snap->unknown_keys, 0},
+        {"unknown_value", "values that are not used: of another type than expected, or too many", snap->unknown_values,
          1},
-        {"no_times", "entries without a time: they are a microsecond apart here", c->has_times ? 0 : im->events.count,
+        {"no_times", "entries without a time: they are a microsecond apart here", c->has_times ? 0 : snap->events.count,
          1},
     };
     memcpy(facts, all, sizeof all);
 }
 
-static void write_facts(const struct import *im, struct store *store, const struct import_counts *counts)
+static void write_facts(const struct snapshot *snap, struct store *store, const struct import_counts *counts)
 {
     struct fact facts[FACTS];
-    list_facts(im, counts, facts);
+    list_facts(snap, counts, facts);
     for (unsigned i = 0; i < FACTS; i++) {
         if (!facts[i].value)
             continue;
@@ -459,16 +462,16 @@ static void write_facts(const struct import *im, struct store *store, const stru
         sqlite3_bind_text(q, 3, facts[i].text, -1, SQLITE_STATIC);
         store_step(store, q);
     }
-    if (im->unknown_names[0])
-        store_meta_text(store, "unknown_keys", im->unknown_names);
+    if (snap->unknown_names[0])
+        store_meta_text(store, "unknown_keys", snap->unknown_names);
 }
 
-char *import_note(const struct import *im, const struct import_counts *counts)
+char *import_note(const struct snapshot *snap, const struct import_counts *counts)
 {
     struct fact facts[FACTS];
     struct buf note = BUF(4096);
     char count[UNITS_TEXT];
-    list_facts(im, counts, facts);
+    list_facts(snap, counts, facts);
     for (unsigned i = 0; i < FACTS; i++) {
         if (!facts[i].value || !facts[i].is_note)
             continue;
@@ -481,25 +484,25 @@ char *import_note(const struct import *im, const struct import_counts *counts)
 }
 
 /* The accounts always have the host; a snapshot without host memory says nothing of it. */
-static void remove_host(const struct import *im, struct store *store)
+static void remove_host(const struct snapshot *snap, struct store *store)
 {
     static const char *const sql[] = {"DELETE FROM total WHERE device_id = 0",
                                       "DELETE FROM timeline WHERE device_id = 0",
                                       "DELETE FROM peak WHERE device_id = 0", "DELETE FROM device WHERE device_id = 0"};
-    if (im->host.count || im->host_segment_run.count)
+    if (snap->host.count || snap->host_segment_run.count)
         return;
     for (size_t i = 0; i < sizeof sql / sizeof *sql; i++)
         store_step(store, store_statement(store, sql[i]));
 }
 
-void import_write_after(const struct import *im, struct store *store, const struct import_counts *counts)
+void import_write_after(const struct snapshot *snap, struct store *store, const struct import_counts *counts)
 {
-    char *note = import_note(im, counts);
-    write_segments(im, store, counts);
-    write_annotations(im, store, counts);
-    write_entries(im, store, counts);
-    write_facts(im, store, counts);
-    remove_host(im, store);
+    char *note = import_note(snap, counts);
+    write_segments(snap, store, counts);
+    write_annotations(snap, store, counts);
+    write_entries(snap, store, counts);
+    write_facts(snap, store, counts);
+    remove_host(snap, store);
     if (note)
         store_meta_text(store, "import_note", note);
     free(note);

@@ -2,7 +2,7 @@
  * A memory snapshot as torch.cuda.memory._dump_snapshot writes it, from the events of a recording. Its readers want:
  * each block within a segment at every instant, blocks that fill their segments without gaps, and an entry for each
  * birth and death between the first state and the final one. Where a recording knows no segments (glibc's heap),
- * regions that hold all blocks stand for them. Protocol 4: PyTorch's viewer does not read 5.
+ * regions that hold all blocks stand for them.
  */
 #include "export_torch.h"
 
@@ -25,49 +25,49 @@ static int put_annotations(struct exporting *e, struct error *err)
                               " UNION ALL SELECT coalesce(end_ns, start_ns), 1, name, device_id, mark_id FROM mark"
                               " WHERE end_ns IS NOT NULL OR (NOT is_range AND name <> 'snapshot'))"
                               " ORDER BY time_ns, mark_id, is_end";
-    struct pickler *p = &e->pickle;
+    struct snapshot_writer *w = &e->writer;
     sqlite3_stmt *s = NULL;
     int64_t count = 0;
     int step, rc = db_prepare(e->db, sql, &s, err);
     if (rc)
         return rc;
-    torch_begin(p, ']');
+    pickle_put_begin(&w->pickle, PICKLE_LIST);
     while ((step = sqlite3_step(s)) == SQLITE_ROW) {
         int number = 0;
         for (int i = 0; i < e->trace_count; i++)
             if (sqlite3_column_type(s, 3) != SQLITE_NULL && e->traces[i].device_id == sqlite3_column_int64(s, 3))
                 number = e->traces[i].number;
-        torch_begin(p, '}');
-        torch_word(p, WORD_stage);
-        torch_word(p, sqlite3_column_int(s, 1) ? WORD_END : WORD_START);
-        torch_word(p, WORD_name);
-        torch_text(p, db_text(s, 2));
-        torch_item(p, WORD_device, number);
-        torch_item(p, WORD_time_us, e->start_us + sqlite3_column_int64(s, 0) / 1000);
-        torch_op(p, 'u');
-        torch_next_item(p, ++count);
+        pickle_put_begin(&w->pickle, PICKLE_DICT);
+        snapshot_put_word(w, WORD_stage);
+        snapshot_put_word(w, sqlite3_column_int(s, 1) ? WORD_END : WORD_START);
+        snapshot_put_word(w, WORD_name);
+        pickle_put_text(&w->pickle, db_text(s, 2));
+        snapshot_put_item(w, WORD_device, number);
+        snapshot_put_item(w, WORD_time_us, e->start_us + sqlite3_column_int64(s, 0) / 1000);
+        pickle_put_end(&w->pickle, PICKLE_DICT);
+        pickle_put_next(&w->pickle, ++count);
     }
-    torch_op(p, 'e');
+    pickle_put_end(&w->pickle, PICKLE_LIST);
     rc = step == SQLITE_DONE ? 0 : db_error(e->db, err);
     sqlite3_finalize(s);
     return rc;
 }
 
 /* A word of Python, a number, or a text. */
-static void put_value(struct pickler *p, const char *text)
+static void put_value(struct pickle_writer *w, const char *text)
 {
     char *end;
     long long number = strtoll(text, &end, 10);
     if (strcmp(text, "True") == 0 || strcmp(text, "False") == 0) {
-        torch_op(p, *text == 'T' ? '\x88' : '\x89');
+        pickle_put_bool(w, *text == 'T');
     } else if (*text && !*end && errno != ERANGE) {
-        torch_number(p, number);
+        pickle_put_number(w, number);
     } else {
         double real = strtod(text, &end);
         if (*text && !*end && strspn(text, "-+.0123456789eE") == strlen(text))
-            torch_float(p, real);
+            pickle_put_float(w, real);
         else
-            torch_text(p, text);
+            pickle_put_text(w, text);
     }
 }
 
@@ -78,19 +78,19 @@ static int put_settings(struct exporting *e, struct error *err)
         "SELECT substr(key, 7), CAST(value AS TEXT) FROM meta WHERE key LIKE 'torch.%' AND value IS NOT NULL"
         " UNION SELECT 'PYTORCH_CUDA_ALLOC_CONF', '' WHERE NOT EXISTS(SELECT 1 FROM meta WHERE key = "
         "'torch.PYTORCH_CUDA_ALLOC_CONF') ORDER BY 1";
-    struct pickler *p = &e->pickle;
+    struct snapshot_writer *w = &e->writer;
     sqlite3_stmt *s = NULL;
     int64_t count = 0;
     int step, rc = db_prepare(e->db, sql, &s, err);
     if (rc)
         return rc;
-    torch_begin(p, '}');
+    pickle_put_begin(&w->pickle, PICKLE_DICT);
     while ((step = sqlite3_step(s)) == SQLITE_ROW && count++ < SETTINGS_MAX) {
-        torch_text(p, db_text(s, 0));
+        pickle_put_text(&w->pickle, db_text(s, 0));
         errno = 0;
-        put_value(p, db_text(s, 1));
+        put_value(&w->pickle, db_text(s, 1));
     }
-    torch_op(p, 'u');
+    pickle_put_end(&w->pickle, PICKLE_DICT);
     rc = step == SQLITE_DONE || step == SQLITE_ROW ? 0 : db_error(e->db, err);
     sqlite3_finalize(s);
     return rc;
@@ -152,7 +152,7 @@ static void choose_process(struct exporting *e)
 static int put_traces(struct exporting *e, char names[TORCH_DEVICES_MAX][64], struct error *err)
 {
     int rc = 0, next = 0;
-    torch_begin(&e->pickle, ']');
+    pickle_put_begin(&e->writer.pickle, PICKLE_LIST);
     for (int number = 0; rc == 0 && next < e->trace_count; number++) {
         int found = -1;
         for (int i = 0; i < e->trace_count && found < 0; i++)
@@ -162,36 +162,36 @@ static int put_traces(struct exporting *e, char names[TORCH_DEVICES_MAX][64], st
             rc = torch_trace_write(e, &e->traces[found], names[found], err);
             next++;
         } else {
-            torch_op(&e->pickle, ']');
-            torch_memoize(&e->pickle);
+            pickle_put_empty(&e->writer.pickle, PICKLE_LIST);
         }
     }
-    torch_op(&e->pickle, 'e');
+    pickle_put_end(&e->writer.pickle, PICKLE_LIST);
     return rc;
 }
 
 static int put_all(struct exporting *e, char names[TORCH_DEVICES_MAX][64], struct error *err)
 {
-    struct pickler *p = &e->pickle;
+    struct snapshot_writer *w = &e->writer;
     int64_t count = 0;
-    torch_bytes(p, "\x80\x04", 2);
-    torch_begin(p, '}');
-    torch_word(p, WORD_device_traces);
+    pickle_put_start(&w->pickle);
+    pickle_put_begin(&w->pickle, PICKLE_DICT);
+    snapshot_put_word(w, WORD_device_traces);
     int rc = put_traces(e, names, err);
     if (rc)
         return rc;
-    torch_word(p, WORD_segments);
-    torch_begin(p, ']');
+    snapshot_put_word(w, WORD_segments);
+    pickle_put_begin(&w->pickle, PICKLE_LIST);
     for (int i = 0; i < e->trace_count; i++)
         torch_final_write(e, &e->traces[i], &count);
-    torch_op(p, 'e');
-    torch_word(p, WORD_external_annotations);
+    pickle_put_end(&w->pickle, PICKLE_LIST);
+    snapshot_put_word(w, WORD_external_annotations);
     rc = put_annotations(e, err);
-    torch_word(p, WORD_allocator_settings);
+    snapshot_put_word(w, WORD_allocator_settings);
     if (rc == 0)
         rc = put_settings(e, err);
-    torch_bytes(p, "u.", 2);
-    return rc ? rc : p->rc;
+    pickle_put_end(&w->pickle, PICKLE_DICT);
+    pickle_put_stop(&w->pickle);
+    return rc ? rc : e->rc;
 }
 
 static void close_export(struct exporting *e)
@@ -206,10 +206,10 @@ static void close_export(struct exporting *e)
         page_map_free(&t->processes);
     }
     free(e->traces);
-    page_map_free(&e->pickle.frames);
-    page_map_free(&e->pickle.stacks);
-    walk_close(e->pickle.walk);
-    buf_free(&e->pickle.text);
+    page_map_free(&e->frames);
+    page_map_free(&e->stacks);
+    walk_close(e->walk);
+    buf_free(&e->writer.pickle.text);
 }
 
 static void note_count(struct buf *note, int64_t count, const char *one, const char *many)
@@ -279,9 +279,10 @@ int export_torch(sqlite3 *db, const struct export_options *options, FILE *out, s
     struct exporting e = {.db = db,
                           .is_import = from != NULL,
                           .start_us = db_meta_int(db, "start_unix_ns", 0) / 1000,
-                          .options = options};
+                          .options = options,
+                          .err = err};
     int rc = 0;
-    e.pickle = (struct pickler){.out = out, .text = BUF(1 << 20), .err = err};
+    e.writer.pickle = (struct pickle_writer){.out = out, .text = BUF(1 << 20)};
     e.traces = xcalloc(TORCH_DEVICES_MAX, sizeof *e.traces);
     if (kept && strcmp(kept, "none") == 0)
         rc = error_set(err, EINVAL,
@@ -291,7 +292,7 @@ int export_torch(sqlite3 *db, const struct export_options *options, FILE *out, s
     if (rc == 0 && vtab_event_register(db) != SQLITE_OK)
         rc = db_error(db, err);
     if (rc == 0)
-        rc = walk_open(db, TREE_BOTH, &e.pickle.walk, err);
+        rc = walk_open(db, TREE_BOTH, &e.walk, err);
     if (rc == 0)
         rc = choose_devices(&e, options->device, names, err);
     if (rc == 0) {

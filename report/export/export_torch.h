@@ -1,50 +1,17 @@
 /*
- * export_torch.h: what the files export_torch*.c share, nobody else: the pickle being written, and the state of each
+ * export_torch.h: what the files export_torch*.c share, nobody else: the snapshot being written, and the state of each
  * device.
  */
 #ifndef MEMPROF_EXPORT_TORCH_H
 #define MEMPROF_EXPORT_TORCH_H
 
+#include "../../formats/torch_snapshot/snapshot_words.h"
 #include "../query/page_map.h"
 #include "../query/walk.h"
 #include "export.h"
 
 #define TORCH_DEVICES_MAX  64
 #define TORCH_REGION_BYTES (2ull << 20) /* what stands for segments comes in these */
-
-enum word {
-#define X(name) WORD_##name,
-#include "torch_words.def"
-#undef X
-    WORD_COUNT
-};
-
-struct pickler {
-    FILE *out;
-    uint32_t memo_count;
-    uint32_t word_memo[WORD_COUNT]; /* number plus 1; 0: not written yet */
-    struct page_map frames;         /* address_id and place in its inline chain -> memo */
-    struct page_map stacks;         /* stack_id and whether of a free -> memo of the list */
-    uint32_t freed_memo;            /* of the frame that stands before the stacks of frees, plus 1 */
-    struct walk *walk;
-    struct buf text;
-    struct error *err;
-    int rc;
-};
-
-/* export_torch_pickle.c. Words, frames and lists of frames are written once. */
-void torch_bytes(struct pickler *p, const void *data, size_t length);
-void torch_op(struct pickler *p, char code);
-uint32_t torch_memoize(struct pickler *p); /* the number of what was just written */
-void torch_number(struct pickler *p, int64_t v);
-void torch_text(struct pickler *p, const char *text); /* always valid UTF-8 */
-void torch_word(struct pickler *p, enum word word);
-void torch_item(struct pickler *p, enum word key, int64_t value);
-void torch_begin(struct pickler *p, char container);          /* and its first group of items */
-void torch_next_item(struct pickler *p, int64_t count);       /* after item number count of a list: a full group ends */
-void torch_frames(struct pickler *p, int64_t stack_id);       /* "frames" and the list */
-void torch_frames_freed(struct pickler *p, int64_t stack_id); /* of a free: who allocated, and that it says that */
-void torch_float(struct pickler *p, double v);
 
 enum block_state { BLOCK_UNUSED, BLOCK_ACTIVE, BLOCK_PENDING };
 
@@ -80,7 +47,13 @@ struct trace { /* of one device */
 
 struct exporting {
     sqlite3 *db;
-    struct pickler pickle;
+    struct snapshot_writer writer;
+    struct walk *walk;
+    struct page_map frames; /* address_id and place in its inline chain -> number in the pickle's memo */
+    struct page_map stacks; /* stack_id and whether of a free -> that of the list */
+    uint32_t freed_memo;    /* of the frame that stands before the stacks of frees, plus 1 */
+    struct error *err;
+    int rc; /* of reading stacks */
     int64_t start_us;
     const struct export_options *options;
     int is_import;
@@ -91,6 +64,10 @@ struct exporting {
     int64_t small_left_out, early_left_out; /* allocations and events that the options leave out */
     int64_t left_out;                       /* blocks of processes beyond PROCESSES_MAX, or across segments */
 };
+
+/* export_torch_frames.c: the key "frames" and the list. Frames and lists of frames are written once. */
+void torch_frames(struct exporting *e, int64_t stack_id);
+void torch_frames_freed(struct exporting *e, int64_t stack_id); /* of a free: who allocated, and that it says that */
 
 /* export_torch_trace.c: the history of a device, and its state at the end of it */
 int torch_trace_write(struct exporting *e, struct trace *t, const char *device, struct error *err);

@@ -104,19 +104,19 @@ struct sums {
     int64_t allocated, active, requested;
 };
 
-static void put_block(struct exporting *e, uint64_t address, int64_t size, int64_t requested, enum word state,
+static void put_block(struct exporting *e, uint64_t address, int64_t size, int64_t requested, enum snapshot_word state,
                       int64_t stack_id, int64_t *count)
 {
-    struct pickler *p = &e->pickle;
-    torch_begin(p, '}');
-    torch_item(p, WORD_address, (int64_t)address);
-    torch_item(p, WORD_size, size);
-    torch_item(p, WORD_requested_size, requested);
-    torch_word(p, WORD_state);
-    torch_word(p, state);
-    torch_frames(p, stack_id);
-    torch_op(p, 'u');
-    torch_next_item(p, ++*count);
+    struct snapshot_writer *w = &e->writer;
+    pickle_put_begin(&w->pickle, PICKLE_DICT);
+    snapshot_put_item(w, WORD_address, (int64_t)address);
+    snapshot_put_item(w, WORD_size, size);
+    snapshot_put_item(w, WORD_requested_size, requested);
+    snapshot_put_word(w, WORD_state);
+    snapshot_put_word(w, state);
+    torch_frames(e, stack_id);
+    pickle_put_end(&w->pickle, PICKLE_DICT);
+    pickle_put_next(&w->pickle, ++*count);
 }
 
 /* The blocks from *next on that lie in the segment, and what is between them. */
@@ -125,8 +125,8 @@ static void put_blocks(struct exporting *e, struct trace *t, const struct range 
 {
     int64_t count = 0;
     uint64_t at = r->start;
-    torch_word(&e->pickle, WORD_blocks);
-    torch_begin(&e->pickle, ']');
+    snapshot_put_word(&e->writer, WORD_blocks);
+    pickle_put_begin(&e->writer.pickle, PICKLE_LIST);
     for (; *next < t->block_count && t->blocks[*next].state && t->blocks[*next].address < r->end; ++*next) {
         const struct block *b = &t->blocks[*next];
         const struct block *after = *next + 1 < t->block_count && b[1].state ? &b[1] : NULL;
@@ -149,34 +149,31 @@ static void put_blocks(struct exporting *e, struct trace *t, const struct range 
     }
     if (at < r->end)
         put_block(e, at, (int64_t)(r->end - at), 0, WORD_inactive, 0, &count);
-    torch_op(&e->pickle, 'e');
+    pickle_put_end(&e->writer.pickle, PICKLE_LIST);
 }
 
 static void put_segment(struct exporting *e, struct trace *t, const struct range *r, uint32_t *next,
                         sqlite3_stmt *sizes)
 {
-    struct pickler *p = &e->pickle;
+    struct snapshot_writer *w = &e->writer;
     struct sums sums = {0};
-    torch_begin(p, '}');
-    torch_item(p, WORD_device, t->number);
-    torch_item(p, WORD_address, (int64_t)r->start);
-    torch_item(p, WORD_total_size, (int64_t)(r->end - r->start));
-    torch_item(p, WORD_stream, r->stream);
-    torch_word(p, WORD_segment_type);
-    torch_word(p, r->is_small ? WORD_small : WORD_large);
-    torch_word(p, WORD_segment_pool_id);
-    torch_number(p, r->pool[0]);
-    torch_number(p, r->pool[1]);
-    torch_op(p, '\x86');
-    torch_memoize(p);
-    torch_word(p, WORD_is_expandable);
-    torch_op(p, r->is_expandable ? '\x88' : '\x89');
-    torch_frames(p, r->stack_id);
+    pickle_put_begin(&w->pickle, PICKLE_DICT);
+    snapshot_put_item(w, WORD_device, t->number);
+    snapshot_put_item(w, WORD_address, (int64_t)r->start);
+    snapshot_put_item(w, WORD_total_size, (int64_t)(r->end - r->start));
+    snapshot_put_item(w, WORD_stream, r->stream);
+    snapshot_put_word(w, WORD_segment_type);
+    snapshot_put_word(w, r->is_small ? WORD_small : WORD_large);
+    snapshot_put_word(w, WORD_segment_pool_id);
+    pickle_put_pair(&w->pickle, r->pool[0], r->pool[1]);
+    snapshot_put_word(w, WORD_is_expandable);
+    pickle_put_bool(&w->pickle, r->is_expandable);
+    torch_frames(e, r->stack_id);
     put_blocks(e, t, r, next, sizes, &sums);
-    torch_item(p, WORD_allocated_size, sums.allocated);
-    torch_item(p, WORD_active_size, sums.active);
-    torch_item(p, WORD_requested_size, sums.requested);
-    torch_op(p, 'u');
+    snapshot_put_item(w, WORD_allocated_size, sums.allocated);
+    snapshot_put_item(w, WORD_active_size, sums.active);
+    snapshot_put_item(w, WORD_requested_size, sums.requested);
+    pickle_put_end(&w->pickle, PICKLE_DICT);
 }
 
 void torch_final_write(struct exporting *e, struct trace *t, int64_t *count)
@@ -202,13 +199,13 @@ void torch_final_write(struct exporting *e, struct trace *t, int64_t *count)
     merge_segments(t);
     if (t->block_count)
         qsort(t->blocks, t->block_count, sizeof *t->blocks, by_block);
-    for (uint32_t i = 0; i < t->segment_count && e->pickle.rc == 0; i++) {
+    for (uint32_t i = 0; i < t->segment_count && e->rc == 0; i++) {
         while (next < t->block_count && t->blocks[next].state && t->blocks[next].address < t->segments[i].start) {
             e->left_out++; /* in no segment */
             next++;
         }
         put_segment(e, t, &t->segments[i], &next, sizes);
-        torch_next_item(&e->pickle, ++*count);
+        pickle_put_next(&e->writer.pickle, ++*count);
     }
     sqlite3_finalize(sizes);
 }

@@ -102,25 +102,25 @@ static void cover(struct trace *t, uint64_t address, int64_t size_bytes)
 
 /* --- entries ---------------------------------------------------------------------------------------------------- */
 
-static void put_entry(struct exporting *e, struct trace *t, enum word action, const struct row *r, int64_t size_bytes,
-                      int64_t stack_id)
+static void put_entry(struct exporting *e, struct trace *t, enum snapshot_word action, const struct row *r,
+                      int64_t size_bytes, int64_t stack_id)
 {
-    struct pickler *p = &e->pickle;
-    torch_begin(p, '}');
-    torch_word(p, WORD_action);
-    torch_word(p, action);
-    torch_item(p, action == WORD_oom ? WORD_device_free : WORD_addr, (int64_t)r->address);
-    torch_item(p, WORD_size, size_bytes);
-    torch_item(p, WORD_stream, r->stream);
-    torch_item(p, WORD_time_us, r->time_us);
+    struct snapshot_writer *w = &e->writer;
+    pickle_put_begin(&w->pickle, PICKLE_DICT);
+    snapshot_put_word(w, WORD_action);
+    snapshot_put_word(w, action);
+    snapshot_put_item(w, action == WORD_oom ? WORD_device_free : WORD_addr, (int64_t)r->address);
+    snapshot_put_item(w, WORD_size, size_bytes);
+    snapshot_put_item(w, WORD_stream, r->stream);
+    snapshot_put_item(w, WORD_time_us, r->time_us);
     if (action == WORD_free_requested || action == WORD_free_completed)
-        torch_frames_freed(p, stack_id);
+        torch_frames_freed(e, stack_id);
     else
-        torch_frames(p, stack_id);
-    torch_op(p, 'u');
+        torch_frames(e, stack_id);
+    pickle_put_end(&w->pickle, PICKLE_DICT);
     t->count++;
     e->entries++;
-    torch_next_item(p, t->count);
+    pickle_put_next(&w->pickle, t->count);
 }
 
 static void give_alloc(struct exporting *e, struct trace *t, const struct row *r)
@@ -189,10 +189,10 @@ static void give_segment(struct exporting *e, struct trace *t, const struct row 
     int is_alloc = r->op == ROW_SEGMENT_ALLOC;
     if (t->device_id == 0 && !e->is_import)
         return;
-    enum word action = is_alloc && !r->is_segment_map       ? WORD_segment_alloc
-                       : is_alloc                           ? WORD_segment_map
-                       : r->is_segment_map || is_part(t, r) ? WORD_segment_unmap
-                                                            : WORD_segment_free;
+    enum snapshot_word action = is_alloc && !r->is_segment_map       ? WORD_segment_alloc
+                                : is_alloc                           ? WORD_segment_map
+                                : r->is_segment_map || is_part(t, r) ? WORD_segment_unmap
+                                                                     : WORD_segment_free;
     if (is_alloc)
         segment_add(t, r);
     else
@@ -343,11 +343,11 @@ int torch_trace_write(struct exporting *e, struct trace *t, const char *device, 
     if (rc == 0)
         rc = db_prepare(e->db, event_sql, &s, err);
     e->early_left_out += early;
-    torch_begin(&e->pickle, ']');
+    pickle_put_begin(&e->writer.pickle, PICKLE_LIST);
     if (rc == 0) {
         sqlite3_bind_text(s, 1, device, -1, SQLITE_TRANSIENT);
         sqlite3_bind_int64(s, 2, t->process_id);
-        while (e->pickle.rc == 0 && (step = sqlite3_step(s)) == SQLITE_ROW) {
+        while (e->rc == 0 && (step = sqlite3_step(s)) == SQLITE_ROW) {
             if (read_row(e, t, s, &r)) {
                 e->left_out++;
                 continue;
@@ -367,7 +367,7 @@ int torch_trace_write(struct exporting *e, struct trace *t, const char *device, 
         if (step != SQLITE_DONE && step != SQLITE_ROW)
             rc = db_error(e->db, err);
     }
-    torch_op(&e->pickle, 'e');
+    pickle_put_end(&e->writer.pickle, PICKLE_LIST);
     sqlite3_finalize(s);
-    return rc ? rc : e->pickle.rc;
+    return rc ? rc : e->rc;
 }

@@ -44,22 +44,22 @@ static struct store *store(void)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t length)
 {
     struct bytes bytes = {data, length};
-    struct import_source source = {read_bytes, &bytes};
-    struct import im;
+    struct snapshot_source source = {read_bytes, &bytes};
+    struct snapshot snap;
     struct error err = {""};
     struct import_counts counts;
     struct import_names names = {0};
-    int rc = import_read(&im, &source, &err);
+    int rc = snapshot_read(&snap, &source, &err);
     if (rc && (!err.text[0] || strchr(err.text, '\n')))
         abort(); /* a failure says why, in one line */
     if (rc == 0) {
         struct account_options options = {0};
         struct account *account = account_open(store(), &options);
-        import_span(&im, &counts);
-        import_write_before(&im, "fuzz", &counts, store(), &names);
-        import_replay(&im, &names, account, NULL, NULL, &counts);
+        import_span(&snap, &counts);
+        import_write_before(&snap, "fuzz", &counts, store(), &names);
+        import_replay(&snap, &names, account, NULL, NULL, &counts);
         account_finish(account, import_time_ns(&counts, counts.end_us));
-        import_write_after(&im, store(), &counts);
+        import_write_after(&snap, store(), &counts);
         struct account_counts ac;
         account_counts(account, &ac);
         if (ac.unmatched_frees) /* what is freed was allocated, or born before */
@@ -68,6 +68,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t length)
         free(names.stack_ids);
         free(names.thread_ids);
     }
-    import_free(&im);
+    snapshot_free(&snap);
     return 0;
 }

@@ -6,8 +6,8 @@
 #include <cmocka.h>
 
 #include "../../common/buf.h"
-#include "../../formats/pickle.h"
-#include "../../formats/pickle_ops.h"
+#include "../../formats/pickle/pickle.h"
+#include "../../formats/pickle/pickle_ops.h"
 
 #include <errno.h>
 #include <stdio.h>

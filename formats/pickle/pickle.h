@@ -7,7 +7,7 @@
 #ifndef MEMPROF_PICKLE_H
 #define MEMPROF_PICKLE_H
 
-#include "../common/error.h"
+#include "../../common/error.h"
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,13 +1,9 @@
 #include "notebook.h"
 
-#include "../../common/buf.h"
-
 #include <errno.h>
+#include <sqlite3.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define CELL_BYTES_MAX (16u << 20)
-#define KEY_BYTES_MAX  64u
 
 /* --- names --- */
 
@@ -46,215 +42,28 @@ int notebook_name(const char *path, uint32_t *hash)
     return value <= UINT32_MAX && strcmp(end, ".py") == 0;
 }
 
-/* --- JSON, as far as cells need it --- */
-
-struct json {
-    const char *at, *end;
-};
-
-static int peek(struct json *j)
-{
-    while (j->at < j->end && strchr(" \t\r\n", *j->at) && *j->at)
-        j->at++;
-    return j->at < j->end ? (unsigned char)*j->at : 0;
-}
-
-static int take(struct json *j, int c)
-{
-    if (peek(j) != c)
-        return 0;
-    j->at++;
-    return 1;
-}
-
-static int hex4(struct json *j, uint32_t *value)
-{
-    *value = 0;
-    for (int i = 0; i < 4; i++, j->at++) {
-        static const char digits[] = "0123456789abcdef";
-        const char *digit = j->at < j->end && *j->at ? strchr(digits, *j->at | 32) : NULL;
-        if (!digit)
-            return 0;
-        *value = *value << 4 | (uint32_t)(digit - digits);
-    }
-    return 1;
-}
-
-static void put_utf8(struct buf *out, uint32_t c)
-{
-    if (c < 0x80) {
-        buf_putc(out, (char)c);
-        return;
-    }
-    unsigned more = c < 0x800 ? 1 : c < 0x10000 ? 2 : 3;
-    buf_putc(out, (char)((0xff00 >> (more + 1) & 0xff) | c >> (6 * more)));
-    while (more--)
-        buf_putc(out, (char)(0x80 | (c >> (6 * more) & 0x3f)));
-}
-
-/* Behind the backslash. */
-static int escape(struct json *j, struct buf *out)
-{
-    static const char names[] = "\"\\/bfnrt", values[] = "\"\\/\b\f\n\r\t";
-    char c = j->at < j->end ? *j->at++ : 0;
-    const char *name = c ? strchr(names, c) : NULL;
-    uint32_t code, low;
-    if (name) {
-        buf_putc(out, values[name - names]);
-        return 1;
-    }
-    if (c != 'u' || !hex4(j, &code))
-        return 0;
-    if (code >= 0xd800 && code < 0xdc00 && j->end - j->at >= 6 && j->at[0] == '\\' && j->at[1] == 'u') {
-        struct json rest = {j->at + 2, j->end};
-        if (hex4(&rest, &low) && low >= 0xdc00 && low < 0xe000) {
-            code = 0x10000 + ((code & 0x3ff) << 10) + (low & 0x3ff);
-            j->at = rest.at;
-        }
-    }
-    put_utf8(out, code ? code : ' ');
-    return 1;
-}
-
-/* Appends a string's text. 0: it is none, or is not ended. */
-static int string(struct json *j, struct buf *out)
-{
-    if (!take(j, '"'))
-        return 0;
-    while (j->at < j->end && *j->at && *j->at != '"') {
-        const char *from = j->at;
-        while (j->at < j->end && *j->at && *j->at != '"' && *j->at != '\\')
-            j->at++;
-        buf_add(out, from, (size_t)(j->at - from));
-        if (j->at < j->end && *j->at == '\\') {
-            j->at++;
-            if (!escape(j, out))
-                return 0;
-        }
-    }
-    return j->at < j->end && *j->at++ == '"';
-}
-
-static int skip_string(struct json *j)
-{
-    for (j->at++; j->at < j->end && *j->at != '"'; j->at++)
-        j->at += *j->at == '\\' && j->end - j->at > 1;
-    return j->at < j->end && *j->at++ == '"';
-}
-
-/* Past a value of any depth: brackets are counted, not matched. */
-static int skip(struct json *j)
-{
-    size_t depth = 0;
-    do {
-        int c = peek(j);
-        if (c == 0 || (!depth && (c == ',' || c == ']' || c == '}'))) {
-            return 0;
-        } else if (c == '"') {
-            if (!skip_string(j))
-                return 0;
-        } else if (c == '{' || c == '[') {
-            depth++;
-            j->at++;
-        } else if (c == '}' || c == ']') {
-            depth--;
-            j->at++;
-        } else if (c == ',' || c == ':') {
-            j->at++;
-        } else { /* a number, true, false, null */
-            while (j->at < j->end && *j->at && !strchr(" \t\r\n,:]}[{\"", *j->at))
-                j->at++;
-        }
-    } while (depth);
-    return 1;
-}
-
-/* The next key of an object that was entered, with its colon. 0: the object ends, or is damaged (then *bad). */
-static int key(struct json *j, struct buf *name, int *bad)
-{
-    buf_reset(name);
-    take(j, ',');
-    if (take(j, '}'))
-        return 0;
-    if (!string(j, name) || !take(j, ':')) {
-        *bad = 1;
-        return 0;
-    }
-    return 1;
-}
-
-static int is(const struct buf *b, const char *text)
-{
-    return b->data && !b->failed && strcmp(b->data, text) == 0;
-}
-
-/* A text, or a list of its parts. */
-static int text_of(struct json *j, struct buf *out)
-{
-    if (!take(j, '['))
-        return string(j, out);
-    while (peek(j) == '"') {
-        if (!string(j, out))
-            return 0;
-        take(j, ',');
-    }
-    return take(j, ']');
-}
-
-struct reading {
-    struct json json;
-    struct buf name, type, source;
-    void (*cell)(void *arg, const char *source, size_t bytes);
-    void *arg;
-    int count, bad;
-};
-
-static void read_cell(struct reading *r)
-{
-    buf_reset(&r->type);
-    buf_reset(&r->source);
-    if (!take(&r->json, '{')) {
-        r->bad = 1;
-        return;
-    }
-    while (!r->bad && key(&r->json, &r->name, &r->bad)) {
-        int done;
-        if (is(&r->name, "cell_type"))
-            done = string(&r->json, &r->type);
-        else if (is(&r->name, "source"))
-            done = text_of(&r->json, &r->source);
-        else
-            done = skip(&r->json);
-        r->bad |= !done;
-    }
-    if (!r->bad && is(&r->type, "code") && r->source.length && !r->source.failed) {
-        r->cell(r->arg, r->source.data, r->source.length);
-        r->count++;
-    }
-}
+/* --- cells --- */
 
 int notebook_cells(const char *text, size_t length, void (*cell)(void *arg, const char *source, size_t bytes),
                    void *arg)
 {
-    struct reading r = {.json = {text, text + length},
-                        .name = BUF(KEY_BYTES_MAX),
-                        .type = BUF(KEY_BYTES_MAX),
-                        .source = BUF(CELL_BYTES_MAX),
-                        .cell = cell,
-                        .arg = arg};
-    r.bad = !take(&r.json, '{');
-    while (!r.bad && key(&r.json, &r.name, &r.bad)) {
-        if (!is(&r.name, "cells") || !take(&r.json, '[')) {
-            r.bad |= !skip(&r.json);
-            continue;
+    /* a source is a text or a list of its parts; json_each makes rows of both */
+    static const char sql[] =
+        "SELECT (SELECT group_concat(value, '') FROM json_each(c.value, '$.source') WHERE type = 'text') "
+        "FROM json_each(?1, '$.cells') c WHERE c.type = 'object' AND json_extract(c.value, '$.cell_type') = 'code'";
+    sqlite3 *db = NULL;
+    sqlite3_stmt *q = NULL;
+    int count = 0, step = SQLITE_ERROR;
+    if (sqlite3_open(":memory:", &db) == SQLITE_OK && sqlite3_prepare_v2(db, sql, -1, &q, NULL) == SQLITE_OK &&
+        sqlite3_bind_text64(q, 1, text, length, SQLITE_STATIC, SQLITE_UTF8) == SQLITE_OK)
+        while ((step = sqlite3_step(q)) == SQLITE_ROW) {
+            const char *source = (const char *)sqlite3_column_text(q, 0);
+            if (!source || !*source)
+                continue;
+            cell(arg, source, (size_t)sqlite3_column_bytes(q, 0));
+            count++;
         }
-        while (!r.bad && !take(&r.json, ']')) {
-            read_cell(&r);
-            take(&r.json, ',');
-        }
-    }
-    buf_free(&r.name);
-    buf_free(&r.type);
-    buf_free(&r.source);
-    return r.bad ? -EBADMSG : r.count;
+    sqlite3_finalize(q);
+    sqlite3_close(db);
+    return step == SQLITE_DONE ? count : -EBADMSG;
 }

@@ -9,8 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Calls cell for each cell of code, in order. text is followed by a NUL. Returns how many; -EBADMSG: not a notebook, or
- * damaged behind the cells that were given. */
+/* Calls cell for each cell of code, in order. Returns how many; -EBADMSG: no JSON, or damaged: none is given. */
 int notebook_cells(const char *text, size_t length, void (*cell)(void *arg, const char *source, size_t bytes),
                    void *arg);
 

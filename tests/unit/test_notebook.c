@@ -19,7 +19,8 @@ static const char notebook[] =
     "   \"outputs\": [{\"text\": [\"}]\\\"\\n\"], \"cell_type\": \"x\"}],\n"
     "   \"source\": [\"x = 1\\n\", \"y = \\\"\\u00e4\\ud83d\\ude00\\\"\"]},\n"
     "  {\"source\": \"\\tz\\\\ = 'q'\", \"cell_type\": \"code\"},\n"
-    "  {\"cell_type\": \"code\", \"source\": []}\n"
+    "  {\"cell_type\": \"code\", \"source\": []},\n"
+    "  {\"cell_type\": \"code\"}\n"
     " ],\n"
     " \"metadata\": {\"cells\": [1]}, \"nbformat\": 4\n"
     "}\n";
@@ -38,11 +39,12 @@ static void cell(void *arg, const char *source, size_t bytes)
 
 static int read_cells(const char *text, size_t length)
 {
-    char *copy = malloc(length + 1); /* so that a sanitizer sees what is read behind it */
+    char *copy = malloc(length ? length : 1); /* so that a sanitizer sees what is read behind it */
     memcpy(copy, text, length);
     count = 0;
     int n = notebook_cells(copy, length, cell, got);
     free(copy);
+    assert_int_equal(count, n < 0 ? 0 : n);
     return n;
 }
 

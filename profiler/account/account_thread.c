@@ -1,5 +1,4 @@
 #include "account_private.h"
-#include "tally_row.h"
 
 #include "../../common/error.h"
 
@@ -56,17 +55,27 @@ void account_thread_dirty(struct account *a, uint32_t thread_id)
 
 /* t: a kind's tally, or the sums of several. */
 static void write_row(struct account *a, uint32_t thread_id, unsigned device, const char *kind, const struct tally *t,
-                      const struct tally_peaks *peaks)
+                      const struct tally_peaks *p)
 {
-    static const char sql[] = "INSERT OR REPLACE INTO account(scope, key_id, inclusive, device_id, kind, " TALLY_COLUMNS
-                              ") VALUES('thread',?,0,?,?," TALLY_VALUES ")";
+    static const char sql[] = "INSERT OR REPLACE INTO account(scope, key_id, inclusive, device_id, kind"
+#define STAT(column, of_tally) ", " #column
+#include "tally.def"
+#undef STAT
+                              ") VALUES('thread', ?, 0, ?, ?"
+#define STAT(column, of_tally) ", ?"
+#include "tally.def"
+#undef STAT
+                              ")";
+    int at = 4;
     sqlite3_stmt *q = store_statement(a->store, sql);
     if (!q)
         return;
     sqlite3_bind_int64(q, 1, thread_id);
     sqlite3_bind_int64(q, 2, device);
     sqlite3_bind_text(q, 3, kind, -1, SQLITE_STATIC);
-    tally_bind(q, 4, t, peaks);
+#define STAT(column, of_tally) sqlite3_bind_int64(q, at++, (int64_t)(of_tally));
+#include "tally.def"
+#undef STAT
     store_step(a->store, q);
 }
 
@@ -108,7 +117,7 @@ static void write_device(struct account *a, uint32_t thread_id, const struct thr
         sum_peaks.count += peaks.count;
         if (force || tally_peaks_moved(k, &peaks)) {
             changed = 1;
-            tally_peaks_written(k, &peaks);
+            k->written = peaks;
             write_row(a, thread_id, t->device, kind_name(kind), k, &peaks);
         }
     }

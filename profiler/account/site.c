@@ -1,7 +1,6 @@
 #include "site.h"
 
 #include "../store/store.h"
-#include "tally_row.h"
 
 #include "../../common/error.h"
 
@@ -78,75 +77,48 @@ void site_mark_dirty(struct site_table *t, struct site *s, uint32_t id)
 
 /* --- their rows --- */
 
+/* The columns before the statistics. */
+#define SITE_KEYS "site_id, stack_id, process_id, device_id, kind"
+
 static void column(void *arg, uint32_t row, int number, sqlite3_context *value)
 {
+    enum {
+        SITE_ID,
+        STACK_ID,
+        PROCESS_ID,
+        DEVICE_ID,
+        KIND,
+#define STAT(name, of_tally) STAT_##name,
+#include "tally.def"
+#undef STAT
+    };
     const struct site_table *sites = arg;
     const struct site *s = site_at(sites, sites->writing[row]);
     const struct tally *t = &s->tally;
+    const struct tally_peaks *p = &t->written;
     uint64_t v = 0;
     switch (number) {
-    case 0:
+    case SITE_ID:
         v = sites->writing[row];
         break;
-    case 1:
+    case STACK_ID:
         v = s->stack_id;
         break;
-    case 2:
+    case PROCESS_ID:
         v = s->process_id;
         break;
-    case 3:
+    case DEVICE_ID:
         v = s->device;
         break;
-    case 4:
+    case KIND:
         sqlite3_result_text(value, kind_name(s->kind), -1, SQLITE_STATIC);
         return;
-    case 5:
-        v = t->alloc_count - t->moved_count;
+#define STAT(name, of_tally)                                                                                           \
+    case STAT_##name:                                                                                                  \
+        v = of_tally;                                                                                                  \
         break;
-    case 6:
-        v = t->alloc_bytes - t->moved_bytes;
-        break;
-    case 7:
-        v = t->left_count - t->end_count - t->moved_count;
-        break;
-    case 8:
-        v = t->left_bytes - t->end_bytes - t->moved_bytes;
-        break;
-    case 9:
-        v = t->temporary_count;
-        break;
-    case 10:
-        v = t->temporary_bytes;
-        break;
-    case 11:
-        v = t->written_bytes;
-        break;
-    case 12:
-        v = t->written_count;
-        break;
-    case 13:
-        v = t->written_kind_bytes;
-        break;
-    case 14:
-        v = t->own_peak_bytes;
-        break;
-    case 15:
-        v = t->end_bytes;
-        break;
-    case 16:
-        v = t->end_count;
-        break;
-    case 17:
-        v = t->active_peak_bytes;
-        break;
-    case 18:
-        v = t->reserved_peak_bytes;
-        break;
-    case 19:
-        v = t->largest_bytes;
-        break;
-    default:
-        v = t->lifetime_ns;
+#include "tally.def"
+#undef STAT
     }
     sqlite3_result_int64(value, (int64_t)v);
 }
@@ -168,7 +140,7 @@ static void find_top(const struct site_table *t, struct top *top, unsigned devic
     for (uint32_t id = 1; id <= t->count; id++) {
         const struct site *s = site_at(t, id);
         if (s->device == device && (kind == KIND_all || s->kind == kind))
-            update_top(top, id, kind == KIND_all ? s->tally.written_bytes : s->tally.written_kind_bytes);
+            update_top(top, id, kind == KIND_all ? s->tally.written.bytes : s->tally.written.kind_bytes);
     }
 }
 
@@ -199,7 +171,7 @@ static int update_site(struct site_table *t, struct device_account *const *devic
     if (!s->dirty && !tally_peaks_moved(&s->tally, &peaks))
         return 0;
     s->dirty = 0;
-    tally_peaks_written(&s->tally, &peaks);
+    s->tally.written = peaks;
     update_top(&d->top, id, peaks.bytes);
     update_top(&k->top, id, peaks.kind_bytes);
     return 1;
@@ -208,11 +180,14 @@ static int update_site(struct site_table *t, struct device_account *const *devic
 void sites_write(struct site_table *t, struct store *store, struct device_account *const *devices,
                  unsigned device_count, int peaks_moved)
 {
-    static const char sql[] =
-        "INSERT OR REPLACE INTO site(site_id, stack_id, process_id, device_id, kind, alloc_count, alloc_bytes, "
-        "free_count, free_bytes, temporary_count, temporary_bytes, at_peak_bytes, at_peak_count, at_kind_peak_bytes, "
-        "own_peak_bytes, end_bytes, end_count, active_peak_bytes, reserved_peak_bytes, largest_bytes, lifetime_ns) "
-        "SELECT * FROM new_site(?1)";
+#define STAT(name, of_tally) ", " #name
+    static const char sql[] = "INSERT OR REPLACE INTO site(" SITE_KEYS
+#include "tally.def"
+                              ") SELECT * FROM new_site(?1)";
+    static const char declaration[] = "CREATE TABLE x(rows HIDDEN, " SITE_KEYS
+#include "tally.def"
+                                      ")";
+#undef STAT
     uint32_t count = 0;
     for (uint32_t word = 0; t->count && word <= t->count / 64; word++) {
         uint64_t bits = t->dirty[word] | (peaks_moved ? t->loose[word] : 0);
@@ -232,11 +207,7 @@ void sites_write(struct site_table *t, struct store *store, struct device_accoun
     if (!count)
         return;
     t->rows.name = "new_site";
-    t->rows.declaration =
-        "CREATE TABLE x(rows HIDDEN, site_id, stack_id, process_id, device_id, kind, alloc_count, alloc_bytes, "
-        "free_count, "
-        "free_bytes, temporary_count, temporary_bytes, at_peak_bytes, at_peak_count, at_kind_peak_bytes, "
-        "own_peak_bytes, end_bytes, end_count, active_peak_bytes, reserved_peak_bytes, largest_bytes, lifetime_ns)";
+    t->rows.declaration = declaration;
     t->rows.column = column;
     t->rows.arg = t;
     t->rows.last = count - 1;

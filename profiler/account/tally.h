@@ -71,6 +71,12 @@ struct device_account {
     uint64_t written_epochs; /* sum of the levels' epochs at the last writing */
 };
 
+struct tally_peaks { /* the values at the peaks */
+    uint64_t bytes;
+    uint64_t count;
+    uint64_t kind_bytes;
+};
+
 struct tally {           /* what most events change comes first: 96 bytes (site.h) */
     uint64_t generation; /* the device's, when this was touched last */
     uint64_t alloc_count;
@@ -95,9 +101,7 @@ struct tally {           /* what most events change comes first: 96 bytes (site.
     uint64_t end_count;
     uint64_t moved_bytes; /* of left_bytes: became segments, so they are neither allocations nor frees */
     uint64_t moved_count;
-    uint64_t written_bytes; /* at-peak values as last written */
-    uint64_t written_count;
-    uint64_t written_kind_bytes;
+    struct tally_peaks written; /* as last written */
 };
 
 static inline uint64_t tally_live_bytes(const struct tally *t)
@@ -170,12 +174,7 @@ static inline void tally_move(struct tally *t, uint64_t size)
     t->moved_bytes += size;
 }
 
-/* The values at the peaks; both levels sealed (level_seal). */
-struct tally_peaks {
-    uint64_t bytes;
-    uint64_t count;
-    uint64_t kind_bytes;
-};
+/* Both levels sealed (level_seal). */
 static inline struct tally_peaks tally_peaks(const struct tally *t, const struct device_account *d,
                                              const struct kind_account *k)
 {
@@ -193,14 +192,7 @@ static inline int tally_peaks_stay(const struct tally *t, const struct tally_pea
 
 static inline int tally_peaks_moved(const struct tally *t, const struct tally_peaks *p)
 {
-    return p->bytes != t->written_bytes || p->count != t->written_count || p->kind_bytes != t->written_kind_bytes;
-}
-
-static inline void tally_peaks_written(struct tally *t, const struct tally_peaks *p)
-{
-    t->written_bytes = p->bytes;
-    t->written_count = p->count;
-    t->written_kind_bytes = p->kind_bytes;
+    return p->bytes != t->written.bytes || p->count != t->written.count || p->kind_bytes != t->written.kind_bytes;
 }
 
 /* The peak is about to end. */

@@ -12,27 +12,25 @@
 
 static void compare_stats(const char *where, const struct stats *s)
 {
-#define COLUMN(name)                                                                                                   \
-    if (account_query("SELECT " #name " FROM %s", where) != (int64_t)s->name)                                          \
-    fail_msg("%s: " #name " %ld, expected %ld", where, (long)account_query("SELECT " #name " FROM %s", where),         \
-             (long)s->name)
-    COLUMN(alloc_count);
-    COLUMN(alloc_bytes);
-    COLUMN(free_count);
-    COLUMN(free_bytes);
-    COLUMN(temporary_count);
-    COLUMN(temporary_bytes);
-    COLUMN(at_peak_bytes);
-    COLUMN(at_peak_count);
-    COLUMN(at_kind_peak_bytes);
-    COLUMN(own_peak_bytes);
-    COLUMN(end_bytes);
-    COLUMN(end_count);
-    COLUMN(active_peak_bytes);
-    COLUMN(reserved_peak_bytes);
-    COLUMN(largest_bytes);
-    COLUMN(lifetime_ns);
-#undef COLUMN
+#define STAT(column, name, unit, combine, text)                                                                        \
+    if (account_query("SELECT " #column " FROM %s", where) != (int64_t)s->column)                                      \
+        fail_msg("%s: " #column " %ld, expected %ld", where, (long)account_query("SELECT " #column " FROM %s", where), \
+                 (long)s->column);
+#include "../../common/stat.def"
+#undef STAT
+}
+
+/* No two columns are alike in all rows: a swap is seen. */
+static void check_distinct(const char *rows)
+{
+    static const char *const columns[] = {
+#define STAT(column, name, unit, combine, text) #column,
+#include "../../common/stat.def"
+#undef STAT
+    };
+    for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)
+        for (size_t j = 0; j < i; j++)
+            assert_true(account_query("SELECT count(*) FROM %s AND %s <> %s", rows, columns[i], columns[j]) > 0);
 }
 
 static void compare_sites(struct model *m)
@@ -69,6 +67,8 @@ static void compare_sites(struct model *m)
                          d, kind_name(k), i);
                 compare_stats(where, s);
             }
+    check_distinct("site WHERE 1");
+    check_distinct("account WHERE scope = 'thread'");
 }
 
 static void compare_totals(const struct model *m)

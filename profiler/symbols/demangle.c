@@ -6,28 +6,79 @@
 #include <ctype.h>
 #include <errno.h>
 #include <libiberty/demangle.h>
+#include <setjmp.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/time.h>
 
-#define DEMANGLE_RAW_MAX 8192 /* longer raw names are left as they are */
+#define RAW_MAX  8192         /* longer raw names are left as they are */
+#define WORK_MAX (256u << 10) /* bytes that the demangler may say of one name; substitutions can double 2^N times */
+#define TICK_US  50000        /* of processor time; a name has two */
 
 struct sink {
     char *out;
-    size_t length;
-    int cut;
+    size_t length, said;
+    sigjmp_buf stop;
+    volatile sig_atomic_t late; /* the first tick has come */
 };
+
+static struct sink *volatile ticking;
 
 static void sink_add(const char *text, size_t length, void *opaque)
 {
     struct sink *s = opaque;
-    if (s->cut)
+    size_t room = DEMANGLE_MAX - 4 - s->length;
+    s->said += length;
+    if (s->late || s->said > WORK_MAX)
+        siglongjmp(s->stop, 1);
+    if (length > room)
+        length = room;
+    if (!length) /* text may be NULL then */
         return;
-    if (length > DEMANGLE_MAX - 4 - s->length) {
-        length = DEMANGLE_MAX - 4 - s->length;
-        s->cut = 1;
-    }
     memcpy(s->out + s->length, text, length);
     s->length += length;
+}
+
+/* The demangler can also work for ever without a word. Out of the middle of it we may jump only where it holds nothing:
+ * it allocates only for what it is about to say, so not between two ticks without a word. */
+static void tick(int number)
+{
+    (void)number;
+    struct sink *s = ticking;
+    if (s && s->late)
+        siglongjmp(s->stop, 1);
+    if (s)
+        s->late = 1;
+}
+
+static void tick_every(long us)
+{
+    setitimer(ITIMER_VIRTUAL, &(struct itimerval){{0, us}, {0, us}}, NULL);
+}
+
+/* As the demanglers do: 0 where the name is none of theirs, or takes too much work. */
+static int demangle_into(struct sink *s, const char *raw)
+{
+    struct sigaction before;
+    int ok = 0;
+    sigaction(SIGVTALRM, &(struct sigaction){.sa_handler = tick, .sa_flags = SA_RESTART}, &before);
+    if (sigsetjmp(s->stop, 1) == 0) {
+        ticking = s;
+        tick_every(TICK_US);
+        /* Rust first: its legacy scheme is valid C++ mangling with a hash at the end, which nobody wants to read. */
+        ok = rust_demangle_callback(raw, DMGL_PARAMS | DMGL_ANSI, sink_add, s);
+        if (!ok && raw[1] == 'Z') {
+            s->length = s->said = 0;
+            ok = cplus_demangle_v3_callback(raw, DMGL_PARAMS | DMGL_ANSI, sink_add, s);
+        }
+    } else {
+        ok = 0;
+    }
+    ticking = NULL;
+    tick_every(0);
+    sigaction(SIGVTALRM, &before, NULL);
+    return ok;
 }
 
 int demangle_name(const char *raw, char out[DEMANGLE_MAX])
@@ -36,20 +87,13 @@ int demangle_name(const char *raw, char out[DEMANGLE_MAX])
     const char *start = raw;
     if (strncmp(start, "__Z", 3) == 0 || strncmp(start, "__R", 3) == 0)
         start++;
-    if ((strncmp(start, "_Z", 2) && strncmp(start, "_R", 2)) || strnlen(start, DEMANGLE_RAW_MAX) >= DEMANGLE_RAW_MAX)
+    if ((strncmp(start, "_Z", 2) && strncmp(start, "_R", 2)) || strnlen(start, RAW_MAX) >= RAW_MAX)
         return -ENOENT;
     char text[DEMANGLE_MAX];
-    struct sink sink = {text, 0, 0};
-    /* Rust first: its legacy scheme is valid C++ mangling with a hash at the end, which nobody wants to read. */
-    int ok = rust_demangle_callback(start, DMGL_PARAMS | DMGL_ANSI, sink_add, &sink);
-    if (!ok && start[1] == 'Z') {
-        sink.length = 0;
-        sink.cut = 0;
-        ok = cplus_demangle_v3_callback(start, DMGL_PARAMS | DMGL_ANSI, sink_add, &sink);
-    }
-    if (!ok || sink.length == 0)
+    struct sink sink = {.out = text};
+    if (!demangle_into(&sink, start) || sink.length == 0)
         return -ENOENT;
-    if (sink.cut) {
+    if (sink.said > sink.length) {
         memcpy(text + sink.length, "...", 3);
         sink.length += 3;
     }

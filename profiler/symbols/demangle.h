@@ -10,7 +10,8 @@
 #define DEMANGLE_MAX 16384 /* bytes of a demangled name with its NUL; longer ones end in "..." */
 
 /* Writes the readable form of raw into out. Returns 0, or -ENOENT when raw is not mangled (out is then unchanged).
- * A hostile name can make the demangler run for a very long time: call it where a time limit holds. */
+ * A name whose readable form takes too much work counts as not mangled: more than 256 KiB, or 0.1 s of processor time.
+ * That takes the process's SIGVTALRM and its timer: for one thread of a process. */
 int demangle_name(const char *raw, char out[DEMANGLE_MAX]);
 
 /* Where the qualified name begins in a demangled one: after the return type that templates have. */

@@ -21,6 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -138,6 +139,52 @@ static void test_long_names_are_cut(void **state)
     assert_int_equal(demangle_name(raw.data, name), -ENOENT); /* longer than we hand to the demangler */
     free(name);
     buf_free(&raw);
+}
+
+static double processor_s(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+static void assert_bounded(const char *raw)
+{
+    char *name = malloc(DEMANGLE_MAX);
+    double begin_s = processor_s();
+    assert_int_equal(demangle_name(raw, name), -ENOENT);
+    assert_true(processor_s() - begin_s < 1);
+    free(name);
+}
+
+/* S_: pair, S0_: pair<int, int>, S1_: pair<S0_, S0_>, and so on: each has twice the parts of the one before. */
+static void add_doubling_types(struct buf *raw, int count)
+{
+    static const char digits[] = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ";
+    buf_puts(raw, "St4pairIiiE");
+    for (int i = 0; i < count; i++)
+        buf_printf(raw, "S_IS%c_S%c_E", digits[i], digits[i]);
+}
+
+static void test_demangling_is_bounded(void **state)
+{
+    (void)state;
+    struct buf raw = BUF(65536);
+    buf_puts(&raw, "_Z4bomb");
+    add_doubling_types(&raw, 36);
+    assert_bounded(raw.data);
+    /* a pack expansion is searched for its pack before a word is said */
+    buf_reset(&raw);
+    buf_puts(&raw, "_Z4bombDpFv");
+    add_doubling_types(&raw, 36);
+    buf_puts(&raw, "E");
+    assert_bounded(raw.data);
+    buf_free(&raw);
+    assert_bounded("_RMC1aFGzzzzzzzzzz_EuC1b");  /* for<'a, 'b, ...> with 62^10 lifetimes */
+    assert_bounded("_RC1aIC1bFGzzzzzzzzzz_EuE"); /* the same in the part that is not printed */
+    char name[DEMANGLE_MAX];
+    assert_int_equal(demangle_name("_Z3fooi", name), 0); /* goes on working */
+    assert_string_equal(name, "foo(int)");
 }
 
 static void test_allocator_family(void **state)
@@ -532,6 +579,7 @@ int main(void)
         cmocka_unit_test(test_plain_names),
         cmocka_unit_test(test_demangling),
         cmocka_unit_test(test_long_names_are_cut),
+        cmocka_unit_test(test_demangling_is_bounded),
         cmocka_unit_test(test_allocator_family),
         cmocka_unit_test(test_own_inline_chain),
         cmocka_unit_test(test_refused_files),

@@ -104,7 +104,7 @@ static int start_program(struct collection *c, const char *path, struct error *e
     if (c->pid < 0)
         return c->pid;
     c->pidfd = (int)syscall(SYS_pidfd_open, c->pid, 0);
-    int rc = watch_start(&c->watch, &c->session, &c->clock, c->launch.signal_fd, c->pidfd, err);
+    int rc = watch_start(&c->watch, &c->session, &c->clock, c->launch.signal_fd, c->pid, c->pidfd, err);
     if (rc)
         return rc;
     watch_first(c->watch, c->pidfd);
@@ -427,6 +427,7 @@ static int run(struct collection *c, const char *path, struct collect_result *re
     result->event_count = facts.counts.events;
     result->recorded = c->processes.total > 0;
     close_parts(c);
+    launch_over();
     if (result->recorded) {
         finish_file(c, &facts);
     } else {

@@ -15,7 +15,7 @@ extern char **environ;
 
 int launch_prepare(struct launch_state *state, struct error *err)
 {
-    static const int handled[] = {SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2};
+    static const int handled[] = {SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGCONT, SIGWINCH, SIGTSTP};
     sigset_t ours, blocked;
     *state = (struct launch_state){.signal_fd = -1};
     sigemptyset(&ours);
@@ -42,6 +42,16 @@ static void undo(const struct launch_state *state)
     setrlimit(RLIMIT_NOFILE, &state->files);
     sigaction(SIGCHLD, &state->child_action, NULL);
     sigprocmask(SIG_SETMASK, &state->mask, NULL);
+}
+
+void launch_over(void)
+{
+    sigset_t of_the_terminal;
+    sigemptyset(&of_the_terminal);
+    sigaddset(&of_the_terminal, SIGTSTP);
+    sigaddset(&of_the_terminal, SIGCONT);
+    sigaddset(&of_the_terminal, SIGWINCH);
+    sigprocmask(SIG_UNBLOCK, &of_the_terminal, NULL);
 }
 
 void launch_restore(struct launch_state *state)

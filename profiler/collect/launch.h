@@ -22,6 +22,8 @@ struct launch_state {
  * files. launch_restore undoes it. */
 int launch_prepare(struct launch_state *state, struct error *err);
 void launch_restore(struct launch_state *state);
+/* The program is over: ^Z is about this process again. */
+void launch_over(void);
 
 /* library and session: what LD_PRELOAD and MEMPROF_SESSION must hold; NULL: run it plain. Returns the pid, or -errno of
  * the failed start with err. */

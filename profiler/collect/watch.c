@@ -10,11 +10,15 @@
 #include <sys/eventfd.h>
 #include <sys/signalfd.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define KEY_SIGNAL (1ull << 32)
 #define KEY_STOP   (2ull << 32)
 #define KEY_FIRST  (3ull << 32)
+
+#define STOP_POLL_MS 10
+#define STOP_POLLS   200 /* a program that has not stopped by then goes on */
 
 struct watch {
     const struct session *session;
@@ -22,6 +26,9 @@ struct watch {
     pthread_t thread;
     pthread_mutex_t held; /* while the session's memory is touched */
     int epoll_fd, stop_fd, signal_fd, first_pidfd;
+    pid_t first_pid;
+    unsigned stop_polls;        /* until a SIGTSTP that was for the program is forgotten; 0: none */
+    int resumed;                /* the SIGCONT that ends our own stop is still to be read */
     unsigned news;              /* the same as: */
     unsigned stops;             /* watch thread writes, collector reads; relaxed */
     uint64_t ended[WIRE_PROCS]; /* the same; 0 by the collector before the slot is watched */
@@ -36,17 +43,57 @@ static void wake(struct watch *w)
     pthread_mutex_unlock(&w->held);
 }
 
+static int asks_to_end(int number)
+{
+    return number == SIGINT || number == SIGQUIT || number == SIGTERM || number == SIGHUP;
+}
+
+static int first_has_state(const struct watch *w, int options)
+{
+    siginfo_t info = {0};
+    return waitid(P_PID, (id_t)w->first_pid, &info, options | WNOHANG | WNOWAIT) == 0 && info.si_pid == w->first_pid;
+}
+
+/* Whether the signal reached the program by itself: the terminal sends to all of its foreground's group, and a program
+ * that sends to its group or its parent knows what it does. A shell's "fg" continues the whole group too; kill's
+ * SIGCONT for us alone leaves the program stopped. */
+static int reached_program(struct watch *w, const struct signalfd_siginfo *info)
+{
+    int after_stop = info->ssi_signo == SIGCONT && w->resumed;
+    if (info->ssi_signo == SIGCONT)
+        w->resumed = 0;
+    return info->ssi_code == SI_KERNEL || info->ssi_pid == (uint32_t)w->first_pid ||
+           (after_stop && !first_has_state(w, WSTOPPED));
+}
+
 static void read_signals(struct watch *w)
 {
     struct signalfd_siginfo info;
     while (read(w->signal_fd, &info, sizeof info) == sizeof info) {
         int number = (int)info.ssi_signo;
-        int terminal = number == SIGINT || number == SIGQUIT;
-        if (number != SIGUSR1 && number != SIGUSR2)
+        if (asks_to_end(number))
             __atomic_fetch_add(&w->stops, 1, __ATOMIC_RELEASE);
-        if (!terminal)
+        if (!reached_program(w, &info))
             syscall(SYS_pidfd_send_signal, w->first_pidfd, number, NULL, 0);
+        if (number == SIGTSTP)
+            w->stop_polls = STOP_POLLS;
     }
+}
+
+/* Whoever waits for us, a shell most of all, is to see the program's stop as its own child's. */
+static void stop_with_program(struct watch *w)
+{
+    sigset_t stop;
+    w->stop_polls--;
+    if (!first_has_state(w, WSTOPPED))
+        return;
+    w->stop_polls = 0;
+    w->resumed = 1;
+    sigemptyset(&stop);
+    sigaddset(&stop, SIGTSTP);
+    raise(SIGTSTP);
+    pthread_sigmask(SIG_UNBLOCK, &stop, NULL); /* here the whole process stops */
+    pthread_sigmask(SIG_BLOCK, &stop, NULL);
 }
 
 static void *watch_thread(void *arg)
@@ -54,9 +101,13 @@ static void *watch_thread(void *arg)
     struct watch *w = arg;
     struct epoll_event events[64];
     for (;;) {
-        int n = epoll_wait(w->epoll_fd, events, 64, -1);
+        int n = epoll_wait(w->epoll_fd, events, 64, w->stop_polls ? STOP_POLL_MS : -1);
         if (n < 0 && errno != EINTR)
             return NULL;
+        if (w->stop_polls)
+            stop_with_program(w);
+        if (n <= 0)
+            continue;
         uint64_t stamp = clock_stamp(w->clock);
         for (int i = 0; i < n; i++) {
             uint64_t key = events[i].data.u64;
@@ -79,12 +130,13 @@ static int add(const struct watch *w, int fd, uint64_t key, uint32_t events)
 }
 
 int watch_start(struct watch **watch, const struct session *session, const struct clock *clock, int signal_fd,
-                int first_pidfd, struct error *err)
+                pid_t first_pid, int first_pidfd, struct error *err)
 {
     struct watch *w = xcalloc(1, sizeof *w);
     w->session = session;
     w->clock = clock;
     w->signal_fd = signal_fd;
+    w->first_pid = first_pid;
     w->first_pidfd = first_pidfd;
     pthread_mutex_init(&w->held, NULL);
     w->epoll_fd = epoll_create1(EPOLL_CLOEXEC);

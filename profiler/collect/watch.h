@@ -8,12 +8,14 @@
 #include "clock.h"
 #include "session.h"
 
+#include <sys/types.h>
+
 struct watch;
 
-/* signal_fd: launch.h. Signals that came are passed on to first_pidfd, but for those of the terminal, which reach the
- * program by themselves. Both are borrowed. */
+/* signal_fd: launch.h. Signals that came are passed on to first_pidfd, the program's, but for those of the terminal,
+ * which reach it by themselves, and its own. Where it stops at a SIGTSTP, so does this process. Both are borrowed. */
 int watch_start(struct watch **watch, const struct session *session, const struct clock *clock, int signal_fd,
-                int first_pidfd, struct error *err);
+                pid_t first_pid, int first_pidfd, struct error *err);
 void watch_stop(struct watch *watch);
 /* In between the thread does not touch the session's memory: session_is_shared takes it away for a moment. */
 void watch_hold(struct watch *watch);

@@ -36,7 +36,7 @@ struct setup *setup_begin(int tsc)
     assert_int_equal(store_create(scratch_path("drain.db"), &s->store, &err), 0);
     db_meta_set_text(store_db(s->store), "format", "memprof");
     s->stacks = stacks_open(s->store);
-    assert_int_equal(watch_start(&s->watch, &s->session, &s->clock, -1, -1, &err), 0);
+    assert_int_equal(watch_start(&s->watch, &s->session, &s->clock, -1, -1, -1, &err), 0);
     processes_open(&s->processes, &s->session, s->store, &s->clock, s->watch, s->stacks, -1);
     s->drain = malloc(sizeof *s->drain);
     drain_open(s->drain, &s->session, s->store, &s->clock, &s->processes, (struct drain_sink){take, s});

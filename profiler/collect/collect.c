@@ -23,13 +23,16 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define COMMIT_NS        1000000000u /* a killed collector's file is this old, at most twice */
+#define COMMIT_NS        200000000u  /* with what comes between, a killed collector's file lacks at most 0.25 s; but */
+#define COMMIT_SHARE     8u          /* a commit may take this part of the time between two of them */
+#define COMMIT_IDLE_NS   1000000000u /* where nothing was read: samples of resident bytes alone */
 #define SAMPLE_NS        20000000u   /* between two samples of resident bytes */
 #define HEAP_SAMPLE_NS   10000000u
 #define NAP_NS           1000000u /* after a round that read something */
 #define FILLING_LEAST_NS 20000u   /* a shorter pause is none */
 #define NAP_IDLE_NS      20000000u
-#define NAP_LONG_NS      100000000u  /* after a second without anything */
+#define NAP_LONG_NS      100000000u /* after: */
+#define LONG_IDLE_NS     1000000000u
 #define NAP_LEAVING_NS   200000u     /* while the end of a process is awaited */
 #define NAP_FIRST_NS     500000u     /* until the program's library is there */
 #define JOIN_NS          1000000000u /* after the program's end, in which its last children may begin */
@@ -52,11 +55,12 @@ struct collection {
     uint64_t nvml_counts[DEVICE_ROWS]; /* of the samples that were taken up */
     pid_t pid;
     int pidfd;
-    uint64_t commit_ns, sample_ns, idle_since_ns, nap_ns, first_end_ns, filling_ns;
+    uint64_t commit_ns, commit_wait_ns, sample_ns, idle_since_ns, nap_ns, first_end_ns, filling_ns;
     uint64_t committed_events;
     uint32_t sampled_total, sampled_leaving;
     unsigned stops_at_end; /* signals that came before the program ended were its own */
     int told_stragglers, told_failure;
+    int uncommitted; /* something new since the last commit */
 };
 
 /* --- the parts that depend on nothing recorded --- */
@@ -115,6 +119,7 @@ static int start_program(struct collection *c, const char *path, struct error *e
     struct drain_sink sink = {take_events, c->account};
     drain_open(c->drain, &c->session, c->store, &c->clock, &c->processes, sink);
     facts_begin(c->store, c->options, c->argv, &c->clock);
+    facts_unsaved(c->store, COMMIT_NS);
     store_commit(c->store);
     return 0;
 }
@@ -187,8 +192,16 @@ static void sample_devices(struct collection *c)
     }
 }
 
+static uint64_t processor_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
 static void commit(struct collection *c)
 {
+    uint64_t begin_ns = processor_ns();
     struct account_counts counts;
     account_flush(c->account, (uint64_t)now_ns(c));
     transfers_write(&c->drain->transfers, c->store);
@@ -199,6 +212,12 @@ static void commit(struct collection *c)
         facts_progress(c->store, counts.events, now_ns(c));
     c->committed_events = counts.events;
     store_commit(c->store);
+    uint64_t wait_ns = (processor_ns() - begin_ns) * COMMIT_SHARE;
+    wait_ns = wait_ns < COMMIT_NS ? COMMIT_NS : wait_ns > COMMIT_IDLE_NS ? COMMIT_IDLE_NS : wait_ns;
+    if (wait_ns > c->commit_wait_ns) {
+        c->commit_wait_ns = wait_ns;
+        facts_unsaved(c->store, wait_ns);
+    }
 }
 
 /* After the first failed write there is nothing to record for: the program goes on alone. */
@@ -245,7 +264,7 @@ static void nap(struct collection *c, uint64_t words, unsigned news)
     } else if (c->nap_ns < NAP_IDLE_NS) {
         c->nap_ns *= 2;
     } else {
-        c->nap_ns = now - c->idle_since_ns > COMMIT_NS ? NAP_LONG_NS : NAP_IDLE_NS;
+        c->nap_ns = now - c->idle_since_ns > LONG_IDLE_NS ? NAP_LONG_NS : NAP_IDLE_NS;
     }
     /* the first words of a program come without a call for us */
     uint64_t most_ns = c->drain->leaving ? NAP_LEAVING_NS : c->processes.total ? NAP_LONG_NS : NAP_FIRST_NS;
@@ -322,6 +341,7 @@ static void record(struct collection *c)
     out_of_memory_then(stand_by, c);
     c->idle_since_ns = c->commit_ns = clock_monotonic_ns();
     c->nap_ns = NAP_NS;
+    c->commit_wait_ns = COMMIT_NS;
     for (;;) {
         unsigned news = watch_news(c->watch);
         uint64_t words = drain_round(c->drain);
@@ -330,13 +350,16 @@ static void record(struct collection *c)
         if (now - c->sample_ns >= SAMPLE_NS || c->processes.total != c->sampled_total ||
             c->drain->leaving > c->sampled_leaving) {
             c->sample_ns = now;
+            c->uncommitted |= c->processes.total != c->sampled_total;
             c->sampled_total = c->processes.total;
             sample_rss(c);
             sample_devices(c);
         }
         c->sampled_leaving = c->drain->leaving;
-        if (now - c->commit_ns >= COMMIT_NS) {
+        c->uncommitted |= words != 0;
+        if (now - c->commit_ns >= (c->uncommitted ? c->commit_wait_ns : COMMIT_IDLE_NS)) {
             c->commit_ns = now;
+            c->uncommitted = 0;
             commit(c);
         }
         check_store(c);

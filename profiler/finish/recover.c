@@ -83,9 +83,11 @@ int recover_file(const char *path, struct error *err)
         rc = db_exec(db, "PRAGMA wal_checkpoint(TRUNCATE); PRAGMA journal_mode = DELETE; BEGIN", err);
     }
     if (rc == 0) {
-        rc = db_meta_set_text(
-            db, "partial",
-            "the collector was killed or out of memory; its last second or two are missing, and what came after");
+        char text[128];
+        snprintf(text, sizeof text,
+                 "the collector was killed or out of memory; up to %.2f s before that are missing, and what came after",
+                 (double)db_meta_int(db, "unsaved_ns", 2000000000) / 1e9);
+        rc = db_meta_set_text(db, "partial", text);
         rc = rc ? rc : db_meta_set_text(db, "state", "recorded");
         rc = rc ? db_error(db, err) : db_exec(db, "COMMIT", err);
     }

@@ -39,7 +39,10 @@ void notes_each(sqlite3 *db, void (*add)(void *context, enum note_kind kind, con
         if (text.data)
             add(context, NOTE_MISSING, text.data);
     } else if (state && strcmp(state, "recording") == 0) {
-        add(context, NOTE_MISSING, "still being recorded: the numbers go up to the last second");
+        char late[96];
+        snprintf(late, sizeof late, "still being recorded: up to the last %.2f s are missing",
+                 (double)db_meta_int(db, "unsaved_ns", 2000000000) / 1e9);
+        add(context, NOTE_MISSING, late);
     }
     buf_free(&text);
     free(partial);

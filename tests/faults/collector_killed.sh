@@ -1,5 +1,6 @@
 # SIGKILL of the collector in mid-run: the program's output and status are as ever, the file opens, says that it is
-# partial, and is no older than 2 s at the kill.
+# partial, and is no older than 2 s at the kill. One that comes early finds something too; how much may be missing is
+# said.
 "$PROGRAMS/busy" 0.05 7 >/dev/null || true
 "$MEMPROF" run -o out.db -- sh -c "'$PROGRAMS/busy' 6 7; echo status \$? >status" >out 2>err &
 runner=$!

@@ -22,6 +22,8 @@ enum { EXIT_OK = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };
 
 /* "memprof: TEXT" on stderr; control characters never get through. Return EXIT_FAILED and EXIT_USAGE. */
 int cli_fail(const struct error *err);
+/* The same, of a run or an import: EXIT_USAGE where it refused the output's name (-EEXIST). */
+int cli_fail_output(int rc, const struct error *err);
 int cli_usage(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void cli_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
 

@@ -43,12 +43,13 @@ int cmd_import(const struct arguments *a)
         cli_note(
             "%s event%s of %u device%s written to %s (%s); peak %s active, %s reserved; 'memprof report %s' shows it",
             units_count(events, (int64_t)result.event_count), result.event_count == 1 ? "" : "s", result.devices,
-            result.devices == 1 ? "" : "s", output, units_bytes(size, result.output_bytes),
-            units_bytes(peak, result.peak_bytes), units_bytes(reserved, result.peak_reserved_bytes), output);
+            result.devices == 1 ? "" : "s", result.output, units_bytes(size, result.output_bytes),
+            units_bytes(peak, result.peak_bytes), units_bytes(reserved, result.peak_reserved_bytes), result.output);
         if (result.note)
             cli_note("%s", result.note);
     }
     free(result.note);
+    free(result.output);
     free(output);
-    return rc ? cli_fail(&err) : EXIT_OK;
+    return rc ? cli_fail_output(rc, &err) : EXIT_OK;
 }

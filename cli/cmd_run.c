@@ -94,13 +94,16 @@ int cmd_run(const struct arguments *a)
     };
     struct collect_result result = {0};
     int status;
-    if (!library || (audit && set_auditor(library, &err)) || collect_run(&options, a->rest, &result, &err))
-        status = cli_fail(&err);
+    int rc =
+        !library || (audit && set_auditor(library, &err)) ? -ENOENT : collect_run(&options, a->rest, &result, &err);
+    if (rc)
+        status = cli_fail_output(rc, &err);
     else
         status = result.status;
     if (torch.directory && result.recorded)
-        torch_check(&torch, output, a->given[OPTION_quiet]);
+        torch_check(&torch, result.output, a->given[OPTION_quiet]);
     torch_run_close(&torch);
+    free(result.output);
     free(output);
     free(library);
     free(text);

@@ -3,6 +3,7 @@
 #include "../common/buf.h"
 #include "../common/text.h"
 
+#include <errno.h>
 #include <stdarg.h>
 
 static void print_message(const char *text)
@@ -24,6 +25,12 @@ int cli_fail(const struct error *err)
 {
     print_message(err->text);
     return EXIT_FAILED;
+}
+
+int cli_fail_output(int rc, const struct error *err)
+{
+    cli_fail(err);
+    return rc == -EEXIST ? EXIT_USAGE : EXIT_FAILED;
 }
 
 int cli_usage(const char *format, ...)

@@ -46,14 +46,14 @@ int db_create(const char *path, sqlite3 **db, struct error *err)
                  ? 0
                  : db_error(*db, err);
     char pragma[128];
-    snprintf(pragma, sizeof pragma, "PRAGMA application_id = %d; PRAGMA user_version = %d;", DB_APPLICATION_ID,
-             DB_SCHEMA_VERSION);
+    snprintf(pragma, sizeof pragma, "BEGIN; PRAGMA application_id = %d; PRAGMA user_version = %d; COMMIT",
+             DB_APPLICATION_ID, DB_SCHEMA_VERSION);
     if (rc == 0)
-        rc = db_exec(*db, "PRAGMA page_size = 4096; PRAGMA synchronous = OFF; PRAGMA journal_mode = WAL;", err);
-    if (rc == 0)
-        rc = db_exec(*db, "BEGIN", err);
-    if (rc == 0)
+        rc = db_exec(*db, "PRAGMA page_size = 4096; PRAGMA synchronous = OFF;", err);
+    if (rc == 0) /* into the file itself, not its log: whose it is can be seen from the first on */
         rc = db_exec(*db, pragma, err);
+    if (rc == 0)
+        rc = db_exec(*db, "PRAGMA journal_mode = WAL; BEGIN", err);
     if (rc == 0)
         rc = db_exec(*db, common_schema_sql, err);
     if (rc == 0)

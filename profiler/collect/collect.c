@@ -79,11 +79,15 @@ static int open_parts(struct collection *c, struct error *err)
     rc = output_prepare(&c->output, o->output, err);
     if (rc)
         return rc;
-    rc = store_create(o->output, &c->store, err);
+    rc = store_create(c->output.path, &c->store, err);
     if (rc) {
-        output_undo(&c->output);
+        output_remove(&c->output, 1);
         return rc;
     }
+    output_claim(&c->output);
+    if (c->output.is_other)
+        fprintf(stderr, "memprof: %s is being written by another memprof; recording into %s\n", o->output,
+                c->output.path);
     clock_calibrate(&c->clock);
     struct session_options session = {
         .library = o->library,
@@ -327,7 +331,7 @@ static void stand_by(void *arg)
     int status = 0;
     __atomic_store_n(&c->session.control->state, WIRE_STATE_OFF, __ATOMIC_RELEASE);
     fprintf(stderr, "memprof: recording stopped; 'memprof report %s' shows what was stored before that\n",
-            c->options->output);
+            c->output.path);
     while (waitpid(c->pid, &status, 0) < 0)
         if (errno != EINTR) {
             status = c->processes.first_status;
@@ -416,34 +420,44 @@ static void finish_file(struct collection *c, const struct facts *f)
         fprintf(stderr, "memprof: %s; the file is not whole\n", err.text);
     if (rc) {
         if (!o->quiet)
-            fprintf(stderr, "memprof: 'memprof report %s' shows what was stored before that\n", o->output);
+            fprintf(stderr, "memprof: 'memprof report %s' shows what was stored before that\n", c->output.path);
         return;
     }
     struct finish_options finish = {.with_source = o->with_source, .progress = !o->quiet && isatty(STDERR_FILENO)};
-    if (o->symbolize && symbolize_file(o->output, &finish, c->launch.signal_fd, &err))
+    if (o->symbolize && symbolize_file(c->output.path, &finish, c->launch.signal_fd, &err))
         fprintf(stderr, "memprof: %s\n", err.text);
     if (!o->quiet)
-        facts_print(f, o->output); /* last, when the file has its size */
+        facts_print(f, c->output.path); /* last, when the file has its size */
+}
+
+static void nothing_recorded(struct collection *c, int undo)
+{
+    if (!c->store)
+        return;
+    store_close(c->store, NULL);
+    c->store = NULL;
+    output_remove(&c->output, undo);
 }
 
 static int run(struct collection *c, const char *path, struct collect_result *result, struct error *err)
 {
     struct facts facts;
-    int rc = open_parts(c, err);
-    if (rc)
-        return rc;
-    rc = start_program(c, path, err);
+    int rc = open_parts(c, err), started = 0;
+    if (rc == 0) {
+        rc = start_program(c, path, err);
+        started = c->pid > 0;
+    }
     if (rc) {
-        int started = c->pid > 0;
-        store_close(c->store, NULL);
-        c->store = NULL;
-        output_undo(&c->output);
+        nothing_recorded(c, 1);
+        if (!c->pid)
+            return rc;
         if (started) /* it runs: stand by as any parent would */
             return rc;
         fprintf(stderr, "memprof: %s\n", err->text);
         result->status = rc == -ENOENT ? 127 : 126;
         return 0;
     }
+    output_keep(&c->output);
     record(c);
     write_down(c, &facts);
     result->status = launch_exit_status(c->processes.first_status);
@@ -455,9 +469,7 @@ static int run(struct collection *c, const char *path, struct collect_result *re
         finish_file(c, &facts);
     } else {
         fprintf(stderr, "memprof: %s: nothing was recorded: the library did not start in it\n", c->argv[0]);
-        store_close(c->store, NULL);
-        c->store = NULL;
-        output_undo(&c->output);
+        nothing_recorded(c, 0);
     }
     return 0;
 }
@@ -471,7 +483,7 @@ int collect_run(const struct collect_options *options, char *const argv[], struc
     *result = (struct collect_result){0};
     c->options = options;
     c->argv = argv;
-    c->pidfd = c->session.fd = c->launch.signal_fd = -1;
+    c->pidfd = c->session.fd = c->launch.signal_fd = c->output.fd = c->output.directory_fd = -1;
     clock_open(&c->clock, 1);
     int rc = program_find(argv[0], path, &note);
     if (rc) {
@@ -494,6 +506,9 @@ int collect_run(const struct collect_options *options, char *const argv[], struc
     close_parts(c);
     if (c->store)
         store_close(c->store, NULL);
+    if (result->recorded)
+        result->output = xstrdup(c->output.path);
+    output_close(&c->output);
     if (c->launch.signal_fd >= 0)
         launch_restore(&c->launch);
     free(c);

@@ -25,10 +25,12 @@ struct collect_options {
 struct collect_result {
     int status;           /* what memprof exits with: the program's status, 128 + signal, 126/127 as shells do */
     uint64_t event_count; /* recorded */
+    char *output; /* where, which may be beside what was asked for: NULL where nothing was; the caller's to free */
     int recorded; /* 0: nothing could be recorded (static binary, ...): the reason was printed, no file is left */
 };
 
-/* argv: the program, looked up in PATH. Returns 0 with result filled, or -errno with err when it could not start. */
+/* argv: the program, looked up in PATH. Returns 0 with result filled, or -errno with err when it could not start:
+ * -EEXIST where something that is no recording has the output's name. */
 int collect_run(const struct collect_options *options, char *const argv[], struct collect_result *result,
                 struct error *err);
 

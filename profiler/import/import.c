@@ -114,13 +114,13 @@ static void write_events(struct writing *w, const struct snapshot *snap, struct 
     free(names.thread_ids);
 }
 
-static int finish(const struct import_options *o, struct import_result *result, struct error *err)
+static int finish(const struct import_options *o, const char *output, struct import_result *result, struct error *err)
 {
     sqlite3 *db = NULL;
     struct stat st;
     struct finish_options options = {.with_source = o->with_source};
     progress(o, "adding up", 0);
-    int rc = db_open_write(o->output, &db, err);
+    int rc = db_open_write(output, &db, err);
     if (rc == 0)
         rc = finish_database(db, &options, err);
     if (rc == 0) {
@@ -130,7 +130,7 @@ static int finish(const struct import_options *o, struct import_result *result, 
         result->peak_reserved_bytes = db_int(db, "SELECT max(peak_reserved_bytes) FROM total WHERE kind = 'all'", 0);
     }
     sqlite3_close(db);
-    if (rc == 0 && stat(o->output, &st) == 0)
+    if (rc == 0 && stat(output, &st) == 0)
         result->output_bytes = st.st_size;
     return rc;
 }
@@ -152,8 +152,9 @@ int import_torch(const struct import_options *options, struct import_result *res
         snapshot_free(&snap);
         return rc;
     }
-    rc = store_create(options->output, &w.store, err);
+    rc = store_create(output.path, &w.store, err);
     if (rc == 0) {
+        output_claim(&output);
         import_span(&snap, &counts);
         write_events(&w, &snap, &counts);
         result->note = import_note(&snap, &counts);
@@ -161,8 +162,12 @@ int import_torch(const struct import_options *options, struct import_result *res
     }
     snapshot_free(&snap);
     if (rc == 0)
-        rc = finish(options, result, err);
+        rc = finish(options, output.path, result, err);
     if (rc)
-        output_undo(&output);
+        output_remove(&output, 1);
+    else
+        output_keep(&output);
+    result->output = rc ? NULL : xstrdup(output.path);
+    output_close(&output);
     return rc;
 }

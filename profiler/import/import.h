@@ -22,11 +22,12 @@ struct import_result {
     uint32_t devices;
     int64_t peak_bytes, peak_reserved_bytes; /* the device's with the largest peak */
     int64_t output_bytes;
-    char *note; /* what is unknown, or does not fit together, in one line; NULL: nothing. The caller frees it. */
+    char *output; /* where it is: beside what was asked for, where that is being written. The caller frees it. */
+    char *note;   /* what is unknown, or does not fit together, in one line; NULL: nothing. The caller frees it. */
 };
 
 /* Nothing is written, and an older output left in its place, unless the whole snapshot could be read. 0 or -errno with
- * err. */
+ * err: -EEXIST where something that is no recording has the output's name. */
 int import_torch(const struct import_options *options, struct import_result *result, struct error *err);
 
 #endif

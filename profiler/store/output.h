@@ -1,6 +1,6 @@
 /*
- * output.h: the place of the database: an older one is kept as PATH.old, with the write-ahead log that may belong to
- * it.
+ * output.h: the place of the database. An older one is kept as PATH.old, with the write-ahead log that may belong to
+ * it; one that another memprof writes is left alone, and the next free name taken; what is no recording is not touched.
  */
 #ifndef MEMPROF_OUTPUT_H
 #define MEMPROF_OUTPUT_H
@@ -8,13 +8,25 @@
 #include "../../common/error.h"
 
 struct output {
-    const char *path; /* borrowed */
+    char *path;       /* where to create the file: as wanted, or with a number before its ".db" */
+    int is_other;     /* the number: the wanted one is being written */
     int moved;        /* an older file is PATH.old now */
+    int older_hidden; /* and the one that was PATH.old is PATH.old~, until output_keep */
+    int fd;           /* of the new file: its lock says that it is being written */
+    int directory_fd; /* locked from output_prepare to output_claim */
 };
 
-/* Makes way for a new file. Returns 0 or -errno with err, and then nothing was changed. */
+/* Makes way for a new file. 0, or -errno with err, and then nothing was changed and there is nothing to close: -EEXIST
+ * where something else than a recording is there. */
 int output_prepare(struct output *output, const char *path, struct error *err);
-/* Nothing was recorded: removes the new file and puts the older one back. */
-void output_undo(const struct output *output);
+/* The file is there: from now on others see that it is being written. SQLite must have it open before, and close it
+ * before output_close: its own locks would go with ours. */
+void output_claim(struct output *output);
+/* The recording has begun: what was PATH.old may go. */
+void output_keep(struct output *output);
+/* Nothing came of it: removes the new file. With undo, the older ones are as they were; without, the older file stays
+ * PATH.old, so that nobody takes it for the one that was wanted. */
+void output_remove(struct output *output, int undo);
+void output_close(struct output *output);
 
 #endif

@@ -30,3 +30,25 @@ grep -q -i partial info || fail "info does not say partial"
 "$MEMPROF" leaks out.db >/dev/null
 "$MEMPROF" lines out.db --func keep >lines
 contains "lines" lines malloc
+
+# From the first second on, four commits a second: what a reader sees of a running recording moves as often.
+"$MEMPROF" run -q -o early.db -- "$PROGRAMS/busy" 30 >out 2>err &
+runner=$!
+for i in 1 2 3 4 5 6 7 8 9 10; do
+    sleep 0.1
+    [ ! -f early.db ] || [ -z "$(DB=early.db sql "SELECT 1 FROM process" 2>&1 | grep -x 1)" ] || break
+done
+at_most "tenths of a second until there is a process" 7 $i
+began=$(date +%s%N)
+for i in $(seq 40); do
+    DB=early.db sql "SELECT value FROM meta WHERE key = 'duration_ns'"
+    sleep 0.05
+done >seen
+took=$((($(date +%s%N) - began) / 1000000))
+at_least "commits in $took ms" $((took * 3 / 1000)) "$(sort -u seen | wc -l)"
+kill -KILL $runner
+wait $runner 2>/dev/null || true
+"$MEMPROF" report early.db >report 2>report.err
+contains "how much is missing" report "up to 0.25 s before that are missing"
+pid=$(DB=early.db value "SELECT pid FROM process")
+[ "$pid" = 0 ] || kill -INT "$pid"

@@ -27,3 +27,64 @@ fi
 FOO=bar "$MEMPROF" run -q -o 'x-%h-%q{FOO}-%%.db' -- true 2>err || { cat err; fail "patterns"; }
 ls -1 x-* >names
 contains "patterns" names "x-$(uname -n)-bar-%.db"
+
+# What is no recording is left alone, and the program not started; what was killed early is a recording.
+refused() { # path
+    cp "$1" "$1.copy"
+    code=0
+    "$MEMPROF" run -o "$1" -- sh -c 'echo ran >ran' 2>err || code=$?
+    equal "$1: status" 2 $code
+    contains "$1" err 'no recording of memprof'
+    cmp "$1" "$1.copy" || fail "$1 was changed"
+    [ ! -e ran ] || fail "$1: the program ran"
+}
+echo 'To be, or not to be' >thesis.txt
+refused thesis.txt
+sqlite3 letters.db 'CREATE TABLE t(x); INSERT INTO t VALUES(1)'
+refused letters.db
+mkdir early && cd early
+"$MEMPROF" run -q -- sleep 20 &
+for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do [ -s out.db ] && break; sleep 0.05; done
+kill -KILL $!
+wait $! 2>/dev/null || true
+"$MEMPROF" run -q -- true || fail 'a killed recording is not taken for one'
+[ -e out.db.old ] || fail 'a killed recording was not kept'
+cd ..
+
+# A start that fails leaves what was there.
+mkdir failed && cd failed
+"$MEMPROF" run -q -- "$SAMPLES/net" >/dev/null
+"$MEMPROF" run -q -- "$SAMPLES/leak" 2>/dev/null
+cp out.db newer; cp out.db.old older
+unchanged() {
+    cmp out.db newer || fail "$1: out.db changed"
+    cmp out.db.old older || fail "$1: out.db.old changed"
+    equal "$1: files" 4 "$(ls -A | wc -l)"
+}
+"$MEMPROF" run -- ./nonexistent 2>/dev/null || true
+unchanged 'no such program'
+"$MEMPROF" run --depth=0 -- true 2>/dev/null || true
+unchanged 'a bad option'
+printf '#!/nonexistent\n' >../odd && chmod +x ../odd
+"$MEMPROF" run -- ../odd 2>/dev/null || true
+unchanged 'a program that cannot start'
+cd ..
+
+# Ten at once with one name: every program runs, every one has its recording.
+mkdir many && cd many
+for i in 1 2 3 4 5 6 7 8 9 10; do
+    "$MEMPROF" run -q --no-symbols -- sh -c "sleep 0.5; exit $i" 2>err.$i &
+    eval "run_$i=$!"
+done
+for i in 1 2 3 4 5 6 7 8 9 10; do
+    code=0
+    eval "wait \$run_$i" || code=$?
+    equal "run $i of ten" $i $code
+done
+equal 'recordings of ten' 10 "$(ls out.db out.*.db | wc -l)"
+for file in out.db out.*.db; do
+    "$MEMPROF" info "$file" >info || fail "$file cannot be read"
+done
+equal 'told of another name' 9 "$(cat err.* | grep -c 'is being written by another memprof; recording into out\.[1-9]\.db')"
+equal 'moved away' 0 "$(find . -name '*.old*' | wc -l)"
+cd ..

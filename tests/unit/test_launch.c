@@ -191,41 +191,128 @@ static void test_start(void **state)
     launch_restore(&launch);
 }
 
+/* As SQLite begins a recording's file, and what tells one from another. */
+static void write_recording(const char *path, size_t size_bytes)
+{
+    char bytes[200] = "SQLite format 3";
+    memcpy(bytes + 68, "MPRF", 4);
+    write_file(path, bytes, size_bytes, 0600);
+}
+
+static off_t size_of(const char *path)
+{
+    struct stat st;
+    return stat(path, &st) ? -1 : st.st_size;
+}
+
 static void test_output(void **state)
 {
     (void)state;
     struct output output;
     struct error err;
-    struct stat st;
     const char *path = scratch_path("out.db");
-    char old[PATH_MAX + 8], log[PATH_MAX + 8], old_log[PATH_MAX + 16];
+    char old[PATH_MAX + 8], log[PATH_MAX + 8], old_log[PATH_MAX + 16], hidden[PATH_MAX + 16];
     snprintf(old, sizeof old, "%s.old", path);
+    snprintf(hidden, sizeof hidden, "%s~", old);
     snprintf(log, sizeof log, "%s-wal", path);
     snprintf(old_log, sizeof old_log, "%s-wal", old);
     assert_int_equal(output_prepare(&output, path, &err), 0);
-    write_file(path, "one", 3, 0600);
+    write_recording(path, 101);
     write_file(log, "log", 3, 0600);
+    output_claim(&output);
+    output_keep(&output);
+    output_close(&output);
+
+    /* a start that fails leaves both as they were */
+    write_recording(old, 102);
     assert_int_equal(output_prepare(&output, path, &err), 0);
-    assert_int_not_equal(stat(path, &st), 0);
-    assert_int_not_equal(stat(log, &st), 0);
-    assert_int_equal(stat(old, &st), 0);
-    assert_int_equal(stat(old_log, &st), 0);
-    write_file(path, "seven..", 7, 0600);
-    output_undo(&output);
-    assert_int_equal(stat(path, &st), 0);
-    assert_int_equal(st.st_size, 3);
-    assert_int_equal(stat(log, &st), 0);
-    assert_int_not_equal(stat(old, &st), 0);
-    assert_int_equal(output_prepare(&output, scratch_directory(), &err), -EINVAL);
+    assert_string_equal(output.path, path);
+    assert_int_equal(size_of(path), -1);
+    assert_int_equal(size_of(log), -1);
+    assert_int_equal(size_of(old), 101);
+    assert_int_equal(size_of(old_log), 3);
+    write_recording(path, 103);
+    output_claim(&output);
+    output_remove(&output, 1);
+    output_close(&output);
+    assert_int_equal(size_of(path), 101);
+    assert_int_equal(size_of(log), 3);
+    assert_int_equal(size_of(old), 102);
+    assert_int_equal(size_of(hidden), -1);
+
+    /* a run without a recording leaves no file that could be taken for its own */
+    assert_int_equal(output_prepare(&output, path, &err), 0);
+    output_remove(&output, 0);
+    output_close(&output);
+    assert_int_equal(size_of(path), -1);
+    assert_int_equal(size_of(old), 101);
+    assert_int_equal(size_of(hidden), -1);
+}
+
+static void test_output_in_use(void **state)
+{
+    (void)state;
+    struct output first, second, third;
+    struct error err;
+    char path[PATH_MAX + 8];
+    snprintf(path, sizeof path, "%s", scratch_path("busy.db"));
+    assert_int_equal(output_prepare(&first, path, &err), 0);
+    write_recording(path, 101);
+    output_claim(&first);
+    output_keep(&first);
+    assert_int_equal(output_prepare(&second, path, &err), 0);
+    assert_string_equal(second.path, scratch_path("busy.1.db"));
+    assert_true(second.is_other);
+    write_recording(second.path, 101);
+    output_claim(&second);
+    output_close(&second);
+    assert_int_equal(output_prepare(&third, path, &err), 0); /* not over what the second run left */
+    assert_string_equal(third.path, scratch_path("busy.2.db"));
+    output_remove(&third, 1);
+    output_close(&third);
+    output_close(&first);
+    assert_int_equal(output_prepare(&first, path, &err), 0);
+    assert_string_equal(first.path, path);
+    assert_true(first.moved);
+    output_close(&first);
+}
+
+static void test_output_of_somebody_else(void **state)
+{
+    (void)state;
+    struct output output;
+    struct error err;
+    char path[PATH_MAX + 8], old[PATH_MAX + 16];
+    snprintf(path, sizeof path, "%s", scratch_path("thesis.txt"));
+    snprintf(old, sizeof old, "%s.old", path);
+    write_file(path, "text", 4, 0600);
+    assert_int_equal(output_prepare(&output, path, &err), -EEXIST);
+    assert_int_equal(size_of(path), 4);
+    write_recording(path, 100);
+    write_file(old, "text", 4, 0600);
+    assert_int_equal(output_prepare(&output, path, &err), -EEXIST);
+    assert_int_equal(size_of(old), 4);
+    assert_int_equal(size_of(path), 100);
+    assert_int_equal(output_prepare(&output, scratch_directory(), &err), -EEXIST);
     assert_non_null(strstr(err.text, "not a regular file"));
-    assert_true(output_prepare(&output, "/dev/null", &err) < 0);
+    assert_int_equal(output_prepare(&output, "/dev/null", &err), -EEXIST);
+    unlink(old);
+    write_file(path, "", 0, 0600); /* mktemp makes such a file */
+    assert_int_equal(output_prepare(&output, path, &err), 0);
+    assert_int_equal(size_of(old), -1);
+    output_close(&output);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_find),  cmocka_unit_test(test_check),  cmocka_unit_test(test_set_uid),
-        cmocka_unit_test(test_start), cmocka_unit_test(test_output),
+        cmocka_unit_test(test_find),
+        cmocka_unit_test(test_check),
+        cmocka_unit_test(test_set_uid),
+        cmocka_unit_test(test_start),
+        cmocka_unit_test(test_output),
+        cmocka_unit_test(test_output_in_use),
+        cmocka_unit_test(test_output_of_somebody_else),
     };
     return cmocka_run_group_tests(tests, scratch_begin, scratch_end);
 }

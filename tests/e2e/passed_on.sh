@@ -1,4 +1,5 @@
-# A signal that somebody sends to memprof reaches the program; one of the terminal, which reaches both, arrives once; ^Z stops both.
+# A signal that somebody sends to memprof reaches the program; one of the terminal, which reaches both, arrives once; ^Z
+# stops both.
 need python3
 cat >driver.py <<'EOF'
 import fcntl, os, pty, select, signal, struct, sys, termios, time

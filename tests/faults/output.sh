@@ -85,6 +85,7 @@ equal 'recordings of ten' 10 "$(ls out.db out.*.db | wc -l)"
 for file in out.db out.*.db; do
     "$MEMPROF" info "$file" >info || fail "$file cannot be read"
 done
-equal 'told of another name' 9 "$(cat err.* | grep -c 'is being written by another memprof; recording into out\.[1-9]\.db')"
+equal 'told of another name' 9 \
+    "$(cat err.* | grep -c 'is being written by another memprof; recording into out\.[1-9]\.db')"
 equal 'moved away' 0 "$(find . -name '*.old*' | wc -l)"
 cd ..

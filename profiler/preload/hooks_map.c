@@ -2,6 +2,7 @@
  * pass here. */
 #include "real.h"
 #include "record.h"
+#include "record_python.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -53,7 +54,7 @@ static inline __attribute__((always_inline)) void *map(struct unwind_state s, vo
                           ((flags & MAP_TYPE) == MAP_PRIVATE ? 0 : WIRE_MAP_SHARED);
     if (p != MAP_FAILED) {
         uint64_t second = flags_and_stack(t, s, entered, wire_flags);
-        if (entered == 1 && wire_flags == 0 && record_is_arena(t, s, length))
+        if (entered == 1 && wire_flags == 0 && record_python_is_arena(t, s, length))
             second |= (uint64_t)WIRE_MAP_ARENA << 32;
         uint64_t words[] = {WIRE_WORD1(WIRE_MAP, hook, (uint64_t)p), second, length};
         record_words(t, words, 4);

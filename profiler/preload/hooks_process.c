@@ -1,5 +1,6 @@
 /* Processes, threads and modules: forks, new images and their environment, ends, names, dlclose. None of these records
  * while its real call runs: what libc allocates in it is recorded as in a plain run. */
+#include "environment.h"
 #include "python/python.h"
 #include "real.h"
 #include "record.h"
@@ -112,13 +113,6 @@ static size_t length_of(const char *s)
     return n;
 }
 
-static const char *value_of(const char *entry, const char *name)
-{
-    while (*name && *entry == *name)
-        entry++, name++;
-    return !*name && *entry == '=' ? entry + 1 : NULL;
-}
-
 static int holds(const char *list, const char *word)
 {
     size_t n = length_of(word);
@@ -159,12 +153,12 @@ static int environment_needs(char *const *env, struct environment_need *need)
     if (!gate.on || !(process.control->flags & WIRE_FOLLOW))
         return 0;
     for (char *const *e = env; e && *e; e++) { /* NULL: empty, as for the kernel */
-        const char *value = value_of(*e, "LD_PRELOAD");
+        const char *value = environment_value(*e, "LD_PRELOAD");
         if (value) {
             need->preload = value;
             need->preload_ok = holds(value, process.control->library_path);
         }
-        need->session |= value_of(*e, WIRE_ENV_SESSION) != NULL;
+        need->session |= environment_value(*e, WIRE_ENV_SESSION) != NULL;
         need->entries++;
     }
     need->text_bytes = sizeof "LD_PRELOAD=" + length_of(process.control->library_path) + 2 +
@@ -180,7 +174,7 @@ static char **environment_build(char *const *env, const struct environment_need 
     char **out = room, *text = (char *)(out + need->entries + ENTRIES_MORE);
     size_t n = 0;
     for (char *const *e = env; e && *e; e++)
-        if (!(value_of(*e, "LD_PRELOAD") && !need->preload_ok) && !value_of(*e, WIRE_ENV_SESSION))
+        if (!(environment_value(*e, "LD_PRELOAD") && !need->preload_ok) && !environment_value(*e, WIRE_ENV_SESSION))
             out[n++] = *e;
     if (!need->preload_ok) {
         out[n++] = text;

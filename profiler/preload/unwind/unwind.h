@@ -74,7 +74,7 @@ void unwind_after_fork(void);
 
 extern struct wire_counters *unwind_counters; /* may be NULL */
 
-/* Implemented in record.c. record_module_load: 0 when there was no room for it; try again later. */
+/* Implemented in record_module.c. record_module_load: 0 when there was no room for it; try again later. */
 int record_module_load(uint32_t number, uint64_t start, uint64_t end, uint64_t bias, const uint8_t *build_id,
                        size_t build_id_bytes, const char *path);
 void record_module_unload(uint32_t number);

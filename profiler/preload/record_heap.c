@@ -1,0 +1,83 @@
+#include "record_heap.h"
+
+#include "real.h"
+#include "record_ring.h"
+
+#include <malloc.h>
+
+#define HEAP_WORDS_WALKED 500000u /* in one interval of samples (10 ms): 40 ns a chunk, two words each */
+
+uint64_t record_heap_due;
+static uint64_t interval; /* stamps; 0: no samples */
+
+/* The last look at all of glibc's heap; whoever got record_heap_due writes it. */
+static struct heap_walk {
+    uint64_t sampled; /* stamp of the last sample, walk or not */
+    uint64_t end;     /* stamp; 0: none yet */
+    uint64_t cost;    /* stamps that the next one takes, as far as is known */
+    uint64_t arena_bytes, mapped_bytes;
+    uint64_t top; /* the break then */
+    const struct thread *thread;
+    uint64_t head; /* its words then */
+} walk;
+
+void record_heap_start(void)
+{
+    interval = process.control->sample_interval;
+    record_heap_due = interval ? 0 : UINT64_MAX; /* 0: with the first allocation */
+    walk = (struct heap_walk){0};
+}
+
+void record_heap_sample_if_due(struct thread *t, uint64_t stamp)
+{
+    uint64_t due = __atomic_load_n(&record_heap_due, __ATOMIC_RELAXED);
+    /* other threads stay out for a second, not for ever: this one may be left by longjmp */
+    uint64_t later = stamp + 100 * interval;
+    if (t->depth == 1 && t->writing == 0 && stamp >= due &&
+        __atomic_compare_exchange_n(&record_heap_due, &due, later, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+        record_heap_sample(t);
+}
+
+/* What a walk over the heap takes: as long as the last one, and longer where nobody looked for a while, which is when a
+ * thread does nothing but free: each block it freed may be a chunk more to visit. */
+static uint64_t walk_cost(const struct thread *t, uint64_t now)
+{
+    struct heap_walk *w = &walk;
+    uint64_t known = t == w->thread && t->head >= w->head ? w->head : 0;
+    uint64_t guess = (t->head - known) * (interval / HEAP_WORDS_WALKED);
+    if (now - w->sampled > 4 * interval && guess > w->cost)
+        w->cost = guess;
+    return w->cost;
+}
+
+/* mallinfo2 walks every free chunk of every arena, so there are at least fifty times what it takes between two calls:
+ * at most 2 % whatever the heap looks like. In between, the break says how the first arena grows and shrinks. */
+__attribute__((noinline, force_align_arg_pointer)) /* libc stores aligned; the program's stack may be misaligned */
+void record_heap_sample(struct thread *t)
+{
+    struct heap_walk *w = &walk;
+    /* mallinfo2 takes the allocator's locks: not from a signal handler that may have interrupted their holder */
+    if (!interval || !real.malloc_is_libc || process.heap_locks_unsure || t->depth != 1 || t->writing)
+        return;
+    uint64_t begin = clock_now(), top = real.sbrk ? (uint64_t)real.sbrk(0) : 0;
+    uint64_t arena_bytes, mapped_bytes = w->mapped_bytes;
+    if (!w->end || begin - w->end >= 50 * walk_cost(t, begin)) {
+        struct mallinfo2 info = real.mallinfo2();
+        arena_bytes = w->arena_bytes = info.arena;
+        mapped_bytes = w->mapped_bytes = info.hblkhd;
+        w->top = top;
+        w->end = clock_now();
+        w->cost = w->end - begin;
+        w->thread = t;
+        w->head = t->head;
+    } else {
+        arena_bytes = w->arena_bytes + (top - w->top);
+        if (top < w->top && w->top - top > w->arena_bytes)
+            arena_bytes = 0;
+    }
+    w->sampled = begin;
+    uint64_t words[] = {WIRE_WORD1(WIRE_HEAP_SAMPLE, 0, 0), arena_bytes, mapped_bytes};
+    record_words(t, words, 4);
+    COUNT(heap_sample, 1);
+    __atomic_store_n(&record_heap_due, clock_now() + interval, __ATOMIC_RELEASE);
+}

@@ -1,0 +1,157 @@
+#include "record_python.h"
+
+#include "record_stack.h"
+
+/* Code ids stand in the same tables as stack ids, by hashes of their own. */
+static uint32_t code_ids;
+
+struct code_part {
+    const unsigned char *data;
+    uint64_t bytes;
+};
+
+static uint64_t padded(uint64_t bytes)
+{
+    return (bytes + 7) / 8;
+}
+
+/* Word `at` of the parts one after the other. */
+static uint64_t code_word(const struct code_part *parts, unsigned count, uint64_t at)
+{
+    uint64_t word = 0;
+    for (unsigned i = 0; i < count; i++) {
+        uint64_t words = padded(parts[i].bytes);
+        if (at >= words) {
+            at -= words;
+            continue;
+        }
+        for (uint64_t k = at * 8; k < at * 8 + 8 && k < parts[i].bytes; k++)
+            word |= (uint64_t)parts[i].data[k] << (8 * (k & 7));
+        break;
+    }
+    return word;
+}
+
+static uint32_t text_count(const struct python_text *text)
+{
+    return text->count < WIRE_CODE_TEXT_MAX ? text->count : WIRE_CODE_TEXT_MAX;
+}
+
+/* 0: no room. */
+static int code_write(struct thread *t, uint32_t id, const struct python_code *code)
+{
+    struct wire_code head = {
+        .minor = code->minor,
+        .first_line = code->first_line,
+        .name = {code->name.kind, text_count(&code->name)},
+        .qualified_name = {code->qualified_name.kind, text_count(&code->qualified_name)},
+        .file = {code->file.kind, text_count(&code->file)},
+        .table = {1, code->table.count},
+    };
+    struct code_part parts[] = {
+        {(const unsigned char *)&head, sizeof head},
+        {code->name.data, (uint64_t)head.name.count * head.name.character_bytes},
+        {code->qualified_name.data, (uint64_t)head.qualified_name.count * head.qualified_name.character_bytes},
+        {code->file.data, (uint64_t)head.file.count * head.file.character_bytes},
+        {code->table.data, head.table.count},
+    };
+    uint64_t words = 0;
+    for (unsigned i = 0; i < 4; i++)
+        words += padded(parts[i].bytes);
+    if (head.table.count > (WIRE_CODE_WORDS_MAX - words) * 8)
+        parts[4].bytes = head.table.count = (uint32_t)(WIRE_CODE_WORDS_MAX - words) * 8;
+    words += padded(parts[4].bytes);
+    for (uint64_t before = 0; before < words;) {
+        unsigned part = words - before < WIRE_CODE_PART ? (unsigned)(words - before) : WIRE_CODE_PART;
+        if (!record_room(t, part + 3))
+            return 0;
+        uint64_t stamp = record_begin(t);
+        uint64_t at = record_reserve(t, part + 3);
+        record_word(t, at, stamp);
+        record_word(t, at + 1, (uint64_t)WIRE_CODE << 56 | (uint64_t)(part + 3) << 32 | id);
+        record_word(t, at + 2, before << 32 | words);
+        for (unsigned i = 0; i < part; i++)
+            record_word(t, at + 3 + i, code_word(parts, 5, before + i));
+        record_end(t);
+        before += part;
+    }
+    return 1;
+}
+
+/* 0: no room for its definition. */
+static uint32_t code_id(struct thread *t, const struct python_frame *frame)
+{
+    uint64_t hash = frame->print * 0xd6e8feb86659fd93ull ^ 0x436f6465; /* far from the hash of any stack */
+    hash ^= hash >> 32;
+    hash += !hash;
+    uint32_t id = record_stack_find(hash);
+    if (!id)
+        id = record_stack_find_older(hash);
+    if (id)
+        return id;
+    struct python_code code;
+    id = PYTHON_NO_CODE;
+    if (python_code_read(frame->code, &code)) {
+        id = __atomic_add_fetch(&code_ids, 1, __ATOMIC_RELAXED) & 0x7fffffff;
+        if (!code_write(t, id, &code))
+            return 0;
+    }
+    record_stack_keep(hash, id);
+    return id;
+}
+
+static __attribute__((noinline)) uint32_t stack_new_mixed(struct thread *t, struct unwind_state s,
+                                                          const struct unwind_stack *native, uint64_t hash)
+{
+    uint32_t id = record_stack_find_older(hash);
+    if (id)
+        return id;
+    if (!t->python && !(t->python = sys_map(sizeof *t->python))) {
+        COUNT(map_refused, 1);
+        return 0;
+    }
+    struct python_work *w = t->python;
+    unsigned most = process.control->depth_max;
+    int is_cut = 0;
+    unsigned count = python_frames(w->frames, most, &is_cut);
+    for (unsigned i = 0; i < count; i++)
+        if (!(w->frames[i].id = code_id(t, &w->frames[i])))
+            return 0;
+    unwind_addresses(t->unwind, t->addresses);
+    unwind_pointers(t->unwind, s, w->sps);
+    struct unwind_stack joined = {.hash = hash, .flags = native->flags};
+    joined.depth = python_join(t->addresses, w->sps, native->depth, w->frames, count, w->joined, most, &is_cut);
+    if (is_cut)
+        joined.flags |= WIRE_STACK_CUT;
+    return record_stack_define(t, &joined, w->joined);
+}
+
+uint32_t record_python_stack(struct thread *t, struct unwind_state s, const struct unwind_stack *native,
+                             uint64_t python)
+{
+    uint64_t hash = (native->hash ^ python >> 29 ^ python << 35) * 0x9fb21c651e98df25ull;
+    hash ^= hash >> 32;
+    hash += !hash;
+    if (hash == t->python_hash && t->python_id)
+        return t->python_id;
+    uint32_t id = record_stack_find(hash);
+    if (unlikely(!id))
+        id = stack_new_mixed(t, s, native, hash);
+    t->python_id = 0; /* never a hash with another one's id, wherever a signal handler looks */
+    barrier();
+    t->python_hash = hash;
+    barrier();
+    t->python_id = id;
+    return id;
+}
+
+int record_python_is_arena(const struct thread *t, struct unwind_state s, size_t length)
+{
+    return unlikely(python_loaded) && t->unwind &&
+           python_takes_arena(s.pc, length, &(t->depth > 1 ? &t->unwind->nested : &t->unwind->walk)->careful.work);
+}
+
+void record_python_unmap(struct python_work *work)
+{
+    sys_unmap(work, sizeof *work);
+}

@@ -1,0 +1,98 @@
+#include "record_ring.h"
+
+/* Kept free by all but nested records: a signal handler may write between a hook's check for room and its record. */
+#define NESTED_WORDS 4096u
+
+static uint64_t capacity(const struct thread *t)
+{
+    return t->depth > 1 ? WIRE_RING_WORDS - WIRE_RECORD_MAX : WIRE_RING_WORDS - NESTED_WORDS;
+}
+
+static void wake_collector(void)
+{
+    uint32_t *sleeping = &process.control->sleeping;
+    if (__atomic_load_n(sleeping, __ATOMIC_RELAXED) && __atomic_exchange_n(sleeping, 0, __ATOMIC_ACQ_REL))
+        sys_futex_wake(sleeping);
+}
+
+static void wait_for_collector(struct thread *t, uint64_t words)
+{
+    struct timespec begin, now;
+    clock_gettime(CLOCK_MONOTONIC, &begin);
+    uint64_t next_check_ns = 100000000;
+    for (unsigned round = 0; thread_owns_ring(t); round++) {
+        uint64_t tail = __atomic_load_n(&t->ring->tail, __ATOMIC_ACQUIRE);
+        if (t->head + words - tail <= capacity(t))
+            break;
+        wake_collector();
+        if (__atomic_load_n(&process.control->state, __ATOMIC_RELAXED) != WIRE_STATE_ON) {
+            process_off();
+            break;
+        }
+        if (round < 64)
+            __builtin_ia32_pause();
+        else
+            sys_sleep_ns(20000);
+        clock_gettime(CLOCK_MONOTONIC, &now);
+        uint64_t waited_ns =
+            (uint64_t)(now.tv_sec - begin.tv_sec) * 1000000000u + (uint64_t)now.tv_nsec - (uint64_t)begin.tv_nsec;
+        if (waited_ns > next_check_ns) {
+            next_check_ns += 100000000;
+            if (!wire_collector_lives(process.control)) {
+                process_off();
+                break;
+            }
+        }
+    }
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    COUNT(wait_count, 1);
+    COUNT(wait_ns,
+          (uint64_t)(now.tv_sec - begin.tv_sec) * 1000000000u + (uint64_t)now.tv_nsec - (uint64_t)begin.tv_nsec);
+}
+
+static int disowned(void)
+{
+    process_disowned();
+    return 0;
+}
+
+int record_room_slow(struct thread *t, uint64_t words)
+{
+    const uint64_t eighth = WIRE_RING_WORDS / 8;
+    if (!thread_owns_ring(t))
+        return disowned();
+    uint64_t tail = __atomic_load_n(&t->ring->tail, __ATOMIC_ACQUIRE);
+    if (t->head - tail > eighth)
+        wake_collector();
+    if (t->head + words - tail > capacity(t)) {
+        if (t->depth > 1 || t->writing) {
+            COUNT(lost_event, 1);
+            return 0;
+        }
+        wait_for_collector(t, words);
+        if (!thread_owns_ring(t))
+            return disowned();
+        tail = __atomic_load_n(&t->ring->tail, __ATOMIC_ACQUIRE);
+        if (t->head + words - tail > capacity(t)) {
+            COUNT(lost_event, 1);
+            return 0;
+        }
+    }
+    /* come back here at each eighth of the ring, to wake a sleeping collector in time */
+    uint64_t limit = t->head + words + eighth;
+    uint64_t most = tail + WIRE_RING_WORDS - NESTED_WORDS;
+    t->limit = limit > most ? most : limit;
+    return 1;
+}
+
+void record_words(struct thread *t, const uint64_t *words_from_1, unsigned count)
+{
+    if (!record_room(t, count))
+        return;
+    uint64_t stamp = record_begin(t);
+    uint64_t at = record_reserve(t, count);
+    record_word(t, at, stamp);
+    for (unsigned i = 1; i < count; i++)
+        record_word(t, at + i, words_from_1[i - 1]);
+    record_end(t);
+}

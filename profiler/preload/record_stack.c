@@ -1,0 +1,92 @@
+#include "record_stack.h"
+
+#define TABLE_HUGE_BYTES (4ul << 20) /* tables from here on take huge pages: they are touched all over soon */
+
+struct stack_table stack_tables[STACK_TABLES];
+uint32_t stack_table_newest;
+static uint32_t stack_ids;
+
+static struct stack_entry *table_entries(unsigned k)
+{
+    struct stack_entry *e = __atomic_load_n(&stack_tables[k].entries, __ATOMIC_ACQUIRE);
+    if (e)
+        return e;
+    size_t bytes = sizeof *e << (STACK_TABLE_FIRST_BITS + 2 * k);
+    e = bytes < TABLE_HUGE_BYTES ? sys_map(bytes) : sys_map_huge(bytes);
+    struct stack_entry *expected = NULL;
+    if (!e) {
+        COUNT(map_refused, 1);
+    } else if (!__atomic_compare_exchange_n(&stack_tables[k].entries, &expected, e, 0, __ATOMIC_ACQ_REL,
+                                            __ATOMIC_ACQUIRE)) {
+        sys_unmap(e, bytes);
+        e = expected;
+    }
+    return e;
+}
+
+void record_stack_keep(uint64_t hash, uint32_t id)
+{
+    unsigned k = __atomic_load_n(&stack_table_newest, __ATOMIC_ACQUIRE);
+    struct stack_entry *e = table_entries(k);
+    if (!e)
+        return; /* the stack is defined again when it comes back */
+    unsigned bits = STACK_TABLE_FIRST_BITS + 2 * k;
+    uint32_t count = __atomic_add_fetch(&stack_tables[k].count, 1, __ATOMIC_RELAXED);
+    if (count > (1u << bits) / 2 && k + 1 < STACK_TABLES) {
+        unsigned expected = k;
+        if (table_entries(k + 1))
+            __atomic_compare_exchange_n(&stack_table_newest, &expected, k + 1, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+    }
+    if (count > (1u << bits) / 8 * 7)
+        return;
+    for (size_t i = hash >> (64 - bits);; i = (i + 1) & ((1ul << bits) - 1)) {
+        uint64_t none = 0;
+        if (__atomic_compare_exchange_n(&e[i].hash, &none, hash, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE) ||
+            none == hash) {
+            __atomic_store_n(&e[i].id, id, __ATOMIC_RELEASE);
+            return;
+        }
+    }
+}
+
+uint32_t record_stack_find_older(uint64_t hash)
+{
+    for (unsigned k = __atomic_load_n(&stack_table_newest, __ATOMIC_ACQUIRE); k-- > 0;) {
+        uint32_t id = stack_table_find(k, hash);
+        if (id) {
+            record_stack_keep(hash, id); /* stacks in use move to the newest table */
+            return id;
+        }
+    }
+    return 0;
+}
+
+uint32_t record_stack_define(struct thread *t, const struct unwind_stack *stack, const uint64_t *addresses)
+{
+    uint32_t words = stack->depth + 2;
+    if (!record_room(t, words))
+        return 0;
+    uint32_t id = __atomic_add_fetch(&stack_ids, 1, __ATOMIC_RELAXED);
+    uint64_t stamp = record_begin(t);
+    uint64_t at = record_reserve(t, words);
+    record_word(t, at, stamp);
+    record_word(t, at + 1, (uint64_t)WIRE_STACK << 56 | (uint64_t)stack->flags << 48 | (uint64_t)words << 32 | id);
+    for (uint32_t i = 0; i < stack->depth; i++)
+        record_word(t, at + 2 + i, addresses[i]);
+    record_end(t);
+    record_stack_keep(stack->hash, id);
+    return id;
+}
+
+void record_stack_forget(int ids_go_on)
+{
+    for (unsigned k = 0; k < STACK_TABLES; k++) {
+        if (stack_tables[k].entries)
+            sys_unmap(stack_tables[k].entries, sizeof(struct stack_entry) << (STACK_TABLE_FIRST_BITS + 2 * k));
+        stack_tables[k] = (struct stack_table){NULL, 0};
+    }
+    stack_table_newest = 0;
+    self.python_id = 0;
+    if (!ids_go_on)
+        stack_ids = 0;
+}

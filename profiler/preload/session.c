@@ -1,0 +1,155 @@
+#include "session.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#define RING_BYTES ((uint64_t)WIRE_RING_WORDS * sizeof(uint64_t))
+/* Mapped at the start: 32 MiB. Threads take the rings of lower numbers first. */
+#define RINGS_FIRST 64u
+
+static void *session_map_part(int fd, uint64_t offset, uint64_t size_bytes)
+{
+    long at =
+        sys_call6(SYS_mmap, 0, (long)size_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, (long)offset);
+    if (at < 0 && at > -4096)
+        return NULL;
+    sys_call(SYS_madvise, at, size_bytes, MADV_DONTDUMP);
+    return (void *)at;
+}
+
+static int session_valid(const struct wire_control *c)
+{
+    return c->magic == WIRE_MAGIC && c->version == WIRE_VERSION && c->ring_count <= WIRE_RINGS &&
+           c->ring_words == WIRE_RING_WORDS && c->proc_count <= WIRE_PROCS && c->depth_max > 0 &&
+           c->depth_max <= WIRE_STACK_MAX;
+}
+
+void session_map(const char *path)
+{
+    struct stat st;
+    int fd = sys_open(path, O_RDWR | O_CLOEXEC);
+    if (fd < 0)
+        return;
+    if (sys_call(SYS_fstat, fd, &st, 0) == 0 && S_ISREG(st.st_mode) && (uint64_t)st.st_size == WIRE_TOTAL_BYTES) {
+        uint64_t mapped_bytes = WIRE_DATA_OFFSET + RINGS_FIRST * RING_BYTES;
+        process.control = session_map_part(fd, 0, mapped_bytes);
+        if (process.control)
+            process.data = (char *)process.control + WIRE_DATA_OFFSET;
+        else
+            process.control = session_map_part(fd, 0, mapped_bytes = WIRE_DATA_OFFSET);
+        if (process.control && !session_valid(process.control)) {
+            sys_unmap(process.control, mapped_bytes);
+            process.control = NULL;
+            process.data = NULL;
+        }
+    }
+    sys_close(fd);
+}
+
+static struct wire_ring *ring_at(uint32_t i)
+{
+    return (struct wire_ring *)((char *)process.control + WIRE_HEADERS_OFFSET) + i;
+}
+
+/* Where the path cannot be opened (another root, another user): a shared mapping can be had once more from one that is
+ * there, and longer; its part before the ring goes again. */
+static void *ring_map_again(uint64_t offset)
+{
+    if (!process.data)
+        return NULL;
+    long at = sys_call6(SYS_mremap, (long)process.data, 0, (long)(offset + RING_BYTES), MREMAP_MAYMOVE, 0, 0);
+    if (at < 0 && at > -4096)
+        return NULL;
+    sys_unmap((void *)at, offset);
+    sys_call(SYS_madvise, at + (long)offset, RING_BYTES, MADV_DONTDUMP);
+    return (char *)at + offset;
+}
+
+/* A program may limit its address space at any time (RLIMIT_AS), so no more of it is taken than rings are used. */
+uint64_t *session_ring_words(const struct wire_ring *ring)
+{
+    uint32_t index = (uint32_t)(ring - ring_at(0));
+    static uint64_t *maps[WIRE_RINGS]; /* kept for the ring's next thread; its present one writes here */
+    uint64_t offset = (uint64_t)index * RING_BYTES;
+    if (process.data && index < RINGS_FIRST)
+        return (uint64_t *)(process.data + offset);
+    if (maps[index])
+        return maps[index];
+    int fd = sys_open(process.control->session_path, O_RDWR | O_CLOEXEC);
+    void *words = NULL;
+    if (fd >= 0) {
+        words = session_map_part(fd, WIRE_DATA_OFFSET + offset, RING_BYTES);
+        sys_close(fd);
+    }
+    if (!words)
+        words = ring_map_again(offset);
+    maps[index] = words;
+    return words;
+}
+
+static struct wire_proc *slot_at(uint32_t i)
+{
+    return (struct wire_proc *)((char *)process.control + WIRE_PROCS_OFFSET) + i;
+}
+
+/* From the link "pid:[4026531836]". */
+static uint64_t pid_namespace(void)
+{
+    char link[64];
+    uint64_t number = 0;
+    long n = sys_readlink("/proc/self/ns/pid", link, sizeof link);
+    for (long i = 5; i < n && link[i] >= '0' && link[i] <= '9'; i++)
+        number = number * 10 + (uint64_t)(link[i] - '0');
+    return number;
+}
+
+int session_slot_claim(uint32_t start_kind, uint32_t parent_slot, int parent_pid)
+{
+    uint32_t count = process.control->proc_count;
+    uint64_t own_namespace = pid_namespace();
+    for (uint32_t i = 0; i < count; i++) {
+        struct wire_proc *p = slot_at(i);
+        uint32_t expected = WIRE_PROC_FREE;
+        if (__atomic_load_n(&p->state, __ATOMIC_RELAXED) != WIRE_PROC_FREE ||
+            !__atomic_compare_exchange_n(&p->state, &expected, WIRE_PROC_CLAIMED, 0, __ATOMIC_ACQ_REL,
+                                         __ATOMIC_RELAXED))
+            continue;
+        /* at once: should we be killed here, the collector must know whose slot it is */
+        p->pid_namespace = own_namespace;
+        __atomic_store_n(&p->pid, process.pid, __ATOMIC_RELEASE);
+        p->parent_pid = parent_pid;
+        p->parent_slot = parent_slot;
+        p->start_kind = start_kind;
+        p->counters = (struct wire_counters){0};
+        long n = sys_readlink("/proc/self/exe", p->exe, sizeof p->exe - 1);
+        p->exe[n > 0 ? n : 0] = 0;
+        int fd = sys_open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
+        n = fd < 0 ? 0 : sys_read(fd, p->command, sizeof p->command);
+        if (fd >= 0)
+            sys_close(fd);
+        p->command_bytes = n > 0 ? (uint32_t)n : 0;
+        p->start_stamp = clock_now();
+        process.slot = p;
+        process.slot_index = i;
+        __atomic_store_n(&p->state, WIRE_PROC_LIVE, __ATOMIC_RELEASE);
+        return 1;
+    }
+    __atomic_fetch_add(&process.control->procs_refused, 1, __ATOMIC_RELAXED);
+    return 0;
+}
+
+struct wire_ring *session_ring_pop(void)
+{
+    uint64_t *list = &process.control->free_rings;
+    uint64_t old = __atomic_load_n(list, __ATOMIC_ACQUIRE);
+    for (;;) {
+        uint32_t index = (uint32_t)old;
+        if (!index || index > process.control->ring_count)
+            return NULL;
+        struct wire_ring *r = ring_at(index - 1);
+        uint32_t next = __atomic_load_n(&r->next_free, __ATOMIC_RELAXED);
+        if (__atomic_compare_exchange_n(list, &old, ((old >> 32) + 1) << 32 | next, 0, __ATOMIC_ACQ_REL,
+                                        __ATOMIC_ACQUIRE))
+            return r;
+    }
+}

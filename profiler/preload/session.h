@@ -1,0 +1,20 @@
+/*
+ * session.h: the memory shared with the collector, from the library's side: mapped once, then a slot for each process
+ * and a ring for each thread. session_map and session_slot_claim are called by the thread that attaches the process
+ * alone.
+ */
+#ifndef MEMPROF_SESSION_H
+#define MEMPROF_SESSION_H
+
+#include "process.h"
+
+/* Fills process.control and process.data from the file at path, or leaves them NULL. */
+void session_map(const char *path) HIDDEN;
+/* Sets process.slot and process.slot_index. 0: none was free, which is counted. parent_slot: index + 1, 0: none. */
+int session_slot_claim(uint32_t start_kind, uint32_t parent_slot, int parent_pid) HIDDEN;
+/* Any thread. NULL: none is free. */
+struct wire_ring *session_ring_pop(void) HIDDEN;
+/* The data of a ring that the calling thread popped; NULL: no memory for it. Mapped for good. */
+uint64_t *session_ring_words(const struct wire_ring *ring) HIDDEN;
+
+#endif

@@ -1,0 +1,77 @@
+/*
+ * thread.h: what this library knows of the calling thread; entering and leaving a hook. A thread gets a ring at its
+ * first hook and gives it back at its end.
+ */
+#ifndef MEMPROF_THREAD_H
+#define MEMPROF_THREAD_H
+
+#include "process.h"
+#include "unwind/unwind.h"
+
+/* Per thread. This thread only; signal handlers on it nest, so every field may change between two instructions where
+ * depth is not 0. */
+struct thread {
+    volatile uint32_t depth;   /* hooks of this thread that are under way */
+    volatile uint32_t writing; /* records of this thread that are under way */
+    struct wire_ring *ring;    /* NULL: not attached */
+    uint64_t *words;           /* the ring's data */
+    uint64_t head;             /* words written and reserved */
+    uint64_t limit;            /* head may grow to this without a look at the collector's tail */
+    struct unwind_thread *unwind;
+    uint64_t *addresses;        /* WIRE_STACK_MAX words each, for new stacks: [0] plain, [1] nested */
+    struct python_work *python; /* for new stacks with Python frames; NULL: none met yet */
+    uint64_t python_hash;       /* of the last stack with Python frames, and its id */
+    uint32_t python_id;
+    int tid;                       /* as the ring has it */
+    volatile uint64_t outer_sp;    /* of the outermost hook's caller, while depth > 0 */
+    uint32_t refused;              /* no ring could be had: this thread is not recorded */
+    volatile uint32_t maps_hidden; /* in a driver call whose memory is told by the call itself: maps are not */
+    volatile uint64_t cuda_sp;     /* of the outermost wrapped driver call's caller, while it is under way */
+};
+
+extern __thread struct thread self HIDDEN __attribute__((tls_model("initial-exec")));
+
+/* Enters for a record of what the allocator under way does itself (nested in its call): always needs thread_leave after
+ * a 1. */
+int thread_enter_inside(struct thread *t) HIDDEN;
+
+/* Enters a hook: 1 when its call is to be recorded; then thread_leave must follow. 0: call the real function only. */
+int thread_enter_slow(struct thread *t, struct unwind_state s) HIDDEN;
+
+static inline __attribute__((always_inline)) int thread_enter(struct thread *t, struct unwind_state s)
+{
+    if (likely(gate.on == GATE_OPEN && t->depth == 0 && t->ring)) {
+        t->depth = 1;
+        t->outer_sp = s.sp;
+        barrier();
+        return 1;
+    }
+    return thread_enter_slow(t, s);
+}
+
+static inline __attribute__((always_inline)) void thread_leave(struct thread *t)
+{
+    barrier();
+    t->depth--;
+}
+
+/* From now on the end of each thread that has a ring is noticed. Once, by the library's constructor. */
+void thread_watch_ends(void) HIDDEN;
+/* Takes a ring for the thread. 0: none to be had; the thread is not recorded. */
+int thread_attach(struct thread *t) HIDDEN;
+/* The thread's buffers. 0: none to be had. */
+int thread_memory(struct thread *t) HIDDEN;
+/* Whether the thread's ring is still its own, and the process's slot, without which nobody reads it. The collector
+ * frees a ring whose thread it takes for gone, and another thread may have it then. */
+static inline int thread_owns_ring(const struct thread *t)
+{
+    const struct wire_ring *r = t->ring;
+    const struct wire_proc *slot = process.slot;
+    return __atomic_load_n(&r->state, __ATOMIC_ACQUIRE) != WIRE_RING_FREE && r->pid == process.pid &&
+           r->tid == t->tid && slot && __atomic_load_n(&slot->state, __ATOMIC_ACQUIRE) == WIRE_PROC_LIVE &&
+           slot->pid == process.pid;
+}
+/* Thread ends: says so to the collector, which reuses the ring once the kernel's thread is gone. */
+void thread_closing(struct thread *t) HIDDEN;
+
+#endif

@@ -119,9 +119,8 @@ static int start_program(struct collection *c, const char *path, struct error *e
     /* the default slack would make each nap of 50 us one of 100 */
     prctl(PR_SET_TIMERSLACK, 1000ul, 0ul, 0ul, 0ul);
     processes_open(&c->processes, &c->session, c->store, &c->clock, c->watch, c->stacks, c->pid);
-    c->drain = xmalloc(sizeof *c->drain);
     struct drain_sink sink = {take_events, c->account};
-    drain_open(c->drain, &c->session, c->store, &c->clock, &c->processes, sink);
+    c->drain = drain_open(&c->session, c->store, &c->clock, &c->processes, sink);
     facts_begin(c->store, c->options, c->argv, &c->clock);
     facts_unsaved(c->store, COMMIT_NS);
     store_commit(c->store);
@@ -137,7 +136,6 @@ static void close_parts(struct collection *c)
     if (c->drain) {
         drain_close(c->drain);
         processes_close(&c->processes);
-        free(c->drain);
     }
     account_close(c->account);
     stacks_close(c->stacks);
@@ -174,7 +172,7 @@ static void sample_rss(struct collection *c)
 
 static void sample_devices(struct collection *c)
 {
-    const struct device_rows *rows = &c->drain->device_rows;
+    const struct device_rows *rows = drain_state(c->drain).devices;
     char uuid[64];
     if (rows->count > 1 && !c->nvml)
         c->nvml = nvml_start(SAMPLE_NS);
@@ -208,10 +206,10 @@ static void commit(struct collection *c)
     uint64_t begin_ns = processor_ns();
     struct account_counts counts;
     account_flush(c->account, (uint64_t)now_ns(c));
-    transfers_write(&c->drain->transfers, c->store);
+    transfers_write(drain_state(c->drain).transfers, c->store);
     stacks_write(c->stacks);
     account_counts(c->account, &counts);
-    clock_refine(&c->clock, c->drain->merged);
+    clock_refine(&c->clock, drain_state(c->drain).merged);
     if (counts.events != c->committed_events)
         facts_progress(c->store, counts.events, now_ns(c));
     c->committed_events = counts.events;
@@ -238,9 +236,8 @@ static void check_store(struct collection *c)
 /* A program that writes fast is left alone until its fullest ring is about a quarter full: each wake-up costs both
  * sides more than a thousand events do. A ring found fuller than that halves the next pause. Returns 0 where the
  * program writes too slowly for all this. */
-static int nap_while_filling(struct collection *c)
+static int nap_while_filling(struct collection *c, uint32_t pressure)
 {
-    uint32_t pressure = c->drain->pressure;
     if (pressure < WIRE_RING_WORDS / 32) {
         c->filling_ns = NAP_NS / 4;
         return 0;
@@ -258,9 +255,10 @@ static int nap_while_filling(struct collection *c)
 
 static void nap(struct collection *c, uint64_t words, unsigned news)
 {
-    if (nap_while_filling(c))
+    struct drain_state state = drain_state(c->drain);
+    uint64_t now = state.now_ns;
+    if (nap_while_filling(c, state.pressure))
         return;
-    uint64_t now = c->drain->now_ns;
     uint32_t *sleeping = &c->session.control->sleeping;
     if (words) {
         c->nap_ns = NAP_NS;
@@ -271,7 +269,7 @@ static void nap(struct collection *c, uint64_t words, unsigned news)
         c->nap_ns = now - c->idle_since_ns > LONG_IDLE_NS ? NAP_LONG_NS : NAP_IDLE_NS;
     }
     /* the first words of a program come without a call for us */
-    uint64_t most_ns = c->drain->leaving ? NAP_LEAVING_NS : c->processes.total ? NAP_LONG_NS : NAP_FIRST_NS;
+    uint64_t most_ns = state.leaving ? NAP_LEAVING_NS : c->processes.total ? NAP_LONG_NS : NAP_FIRST_NS;
     uint64_t nap_ns = c->nap_ns < most_ns ? c->nap_ns : most_ns;
     __atomic_store_n(sleeping, 1, __ATOMIC_SEQ_CST);
     if (drain_may_sleep(c->drain) && watch_news(c->watch) == news) {
@@ -300,22 +298,23 @@ static int is_over(struct collection *c)
         c->stops_at_end = watch_stops(c->watch);
         return 0;
     }
+    uint64_t now = drain_state(c->drain).now_ns;
     if (!c->first_end_ns)
-        c->first_end_ns = c->drain->now_ns;
+        c->first_end_ns = now;
     if (c->told_failure || watch_stops(c->watch) != c->stops_at_end)
         return 1;
     if (ps->live) {
-        if (!c->told_stragglers && c->drain->now_ns - c->first_end_ns > STRAGGLERS_NS)
+        if (!c->told_stragglers && now - c->first_end_ns > STRAGGLERS_NS)
             tell_stragglers(c);
         return 0;
     }
     if (!c->options->follow || !ps->total)
         return 1;
-    if (processes_expected(ps, c->drain->now_ns))
+    if (processes_expected(ps, now))
         return 0;
     /* A child that was just forked has our memory mapped, and no slot yet. Where there are many, it may not run for
      * long. */
-    if (c->drain->now_ns - c->first_end_ns > JOIN_NS)
+    if (now - c->first_end_ns > JOIN_NS)
         return 1;
     watch_hold(c->watch);
     int is_shared = session_is_shared(&c->session);
@@ -349,17 +348,18 @@ static void record(struct collection *c)
     for (;;) {
         unsigned news = watch_news(c->watch);
         uint64_t words = drain_round(c->drain);
-        uint64_t now = c->drain->now_ns;
+        struct drain_state state = drain_state(c->drain);
+        uint64_t now = state.now_ns;
         /* also the first bytes of a process, and the last ones of one that is about to end */
         if (now - c->sample_ns >= SAMPLE_NS || c->processes.total != c->sampled_total ||
-            c->drain->leaving > c->sampled_leaving) {
+            state.leaving > c->sampled_leaving) {
             c->sample_ns = now;
             c->uncommitted |= c->processes.total != c->sampled_total;
             c->sampled_total = c->processes.total;
             sample_rss(c);
             sample_devices(c);
         }
-        c->sampled_leaving = c->drain->leaving;
+        c->sampled_leaving = state.leaving;
         c->uncommitted |= words != 0;
         if (now - c->commit_ns >= (c->uncommitted ? c->commit_wait_ns : COMMIT_IDLE_NS)) {
             c->commit_ns = now;
@@ -390,7 +390,8 @@ static void write_down(struct collection *c, struct facts *f)
     int64_t end_ns = run_end_ns(c);
     account_finish(c->account, (uint64_t)end_ns);
     stacks_write(c->stacks);
-    transfers_write(&c->drain->transfers, c->store);
+    transfers_write(drain_state(c->drain).transfers, c->store);
+    struct drain_state state = drain_state(c->drain);
     *f = (struct facts){
         .duration_ns = end_ns,
         /* an exec makes another image of one process */
@@ -398,9 +399,9 @@ static void write_down(struct collection *c, struct facts *f)
         .processes_refused = c->processes.refused + c->session.control->procs_refused,
         .processes_disowned = c->session.control->procs_disowned,
         .threads_refused = c->session.control->rings_refused,
-        .bad_rings = c->drain->bad_rings,
-        .bad_records = c->drain->bad_records,
-        .unknown_stacks = c->drain->unknown_stacks,
+        .bad_rings = state.bad_rings,
+        .bad_records = state.bad_records,
+        .unknown_stacks = state.unknown_stacks,
     };
     account_counts(c->account, &f->counts);
     facts_read_losses(c->store, f);

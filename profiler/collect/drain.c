@@ -1,6 +1,4 @@
-#include "drain.h"
-
-#include "../../common/kind.h"
+#include "drain_private.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -14,12 +12,6 @@
 #define FUTURE_NS     1000000000u /* a stamp further ahead than this was never read from the clock */
 #define PUBLISH_WORDS (WIRE_RING_WORDS / 16)
 #define FIXED_MAX     8u /* no record of fixed length has more words */
-
-static const uint8_t op_words[WIRE_OP_COUNT] = {
-#define X(name, words, text) words,
-#include "../wire_ops.def"
-#undef X
-};
 
 static inline uint64_t load(const uint64_t *word)
 {
@@ -36,10 +28,10 @@ static inline uint64_t min_u64(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-void drain_open(struct drain *d, struct session *session, struct store *store, struct clock *clock,
-                struct processes *processes, struct drain_sink sink)
+struct drain *drain_open(struct session *session, struct store *store, struct clock *clock, struct processes *processes,
+                         struct drain_sink sink)
 {
-    memset(d, 0, sizeof *d);
+    struct drain *d = xcalloc(1, sizeof *d);
     d->session = session;
     d->store = store;
     d->clock = clock;
@@ -49,6 +41,7 @@ void drain_open(struct drain *d, struct session *session, struct store *store, s
     d->heap = xcalloc(WIRE_RINGS, sizeof *d->heap);
     d->settle = clock_ticks(clock, SETTLE_NS);
     device_rows_open(&d->device_rows, store);
+    return d;
 }
 
 void drain_close(struct drain *d)
@@ -58,41 +51,21 @@ void drain_close(struct drain *d)
     free(d->rings);
     free(d->heap);
     free(d->spans);
-    d->spans = NULL;
-    d->span_count = d->span_room = 0;
     transfers_close(&d->transfers);
-    d->rings = NULL;
-    d->heap = NULL;
-    d->ring_count = 0;
+    free(d);
 }
 
-void drain_flush(struct drain *d)
+struct drain_state drain_state(struct drain *d)
 {
-    if (d->batch_count) {
-        d->last_ns = (int64_t)d->batch[d->batch_count - 1].time_ns;
-        d->sink.events(d->sink.arg, d->batch, d->batch_count);
-    }
-    d->batch_count = 0;
-}
-
-void drain_emit(struct drain *d, struct event event)
-{
-    int64_t time_ns = clock_ns(d->clock, d->merged);
-    int64_t last_ns = d->batch_count ? (int64_t)d->batch[d->batch_count - 1].time_ns : d->last_ns;
-    event.time_ns = (uint64_t)(time_ns > last_ns ? time_ns : last_ns);
-    *drain_next(d) = event;
-}
-
-uint64_t drain_record_words(const struct ring *r, uint64_t position, uint64_t end)
-{
-    if (end - position < 2)
-        return 0;
-    uint64_t word1 = load(&r->words[(position + 1) & MASK]);
-    unsigned op = WIRE_OP(word1);
-    if (op >= WIRE_OP_COUNT)
-        return 0;
-    uint64_t words = op_words[op] ? op_words[op] : WIRE_VAR_WORDS(word1);
-    return words >= 2 && words <= WIRE_RECORD_MAX && words <= end - position ? words : 0;
+    return (struct drain_state){.now_ns = d->now_ns,
+                                .merged = d->merged,
+                                .pressure = d->pressure,
+                                .leaving = d->leaving,
+                                .bad_rings = d->bad_rings,
+                                .bad_records = d->bad_records,
+                                .unknown_stacks = d->unknown_stacks,
+                                .devices = &d->device_rows,
+                                .transfers = &d->transfers};
 }
 
 static void ring_is_bad(struct drain *d, struct ring *r)
@@ -136,18 +109,6 @@ static void heap_drop_top(struct drain *d)
 
 /* --- the hot loop --- */
 
-enum { KIND_none = KIND_heap };
-static const uint8_t kinds[WIRE_HOOK_COUNT] = {
-#define X(name, kind) KIND_##kind,
-#include "../wire_hooks.def"
-#undef X
-};
-
-unsigned drain_kind(unsigned hook)
-{
-    return hook < WIRE_HOOK_COUNT ? kinds[hook] : KIND_heap;
-}
-
 static void publish_tail(struct drain *d, struct ring *r)
 {
     if (r->position == r->published)
@@ -190,7 +151,7 @@ put(struct drain *d, const struct constants *c, uint64_t stamp, unsigned op, uns
     e->address = address;
     e->op = (uint8_t)op;
     e->hook = (uint8_t)hook;
-    e->kind = kinds[hook];
+    e->kind = drain_kinds[hook];
     return e;
 }
 
@@ -227,7 +188,7 @@ static int run(struct drain *d, struct ring *r, uint64_t bound)
     while (key <= bound) {
         const uint64_t *w = record_at(words, position, wrapped);
         uint64_t word1 = load(w + 1), address = WIRE_A(word1), left = end - position, length, size_bytes;
-        unsigned hook = WIRE_HOOK(word1) < WIRE_HOOK_COUNT ? WIRE_HOOK(word1) : 0, op = EVENT_ALLOC;
+        unsigned hook = drain_hook(word1), op = EVENT_ALLOC;
         uint32_t id, stack;
         switch (WIRE_OP(word1)) {
         case WIRE_FREE:

@@ -59,11 +59,6 @@ void processes_close(struct processes *ps)
     pids_close(&ps->pids);
 }
 
-int process_is_first(const struct processes *ps, const struct process *p)
-{
-    return p->pid == ps->first_pid && p->pid_namespace == ps->pid_namespace;
-}
-
 /* --- while it lives --- */
 
 static void look_for_end(struct processes *ps, struct process *p)

@@ -129,7 +129,10 @@ void processes_free_slot(struct processes *ps, uint32_t slot);
 /* Takes up slots that went live. */
 void processes_adopt(struct processes *ps);
 /* Whether it is an image of the program that was started. */
-int process_is_first(const struct processes *ps, const struct process *p);
+static inline int process_is_first(const struct processes *ps, const struct process *p)
+{
+    return p->pid == ps->first_pid && p->pid_namespace == ps->pid_namespace;
+}
 /* Resident bytes now; 0: not to be had. */
 uint64_t process_rss(struct process *p);
 

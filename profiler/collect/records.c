@@ -1,5 +1,5 @@
 #include "../devices/mapping.h"
-#include "records_private.h"
+#include "drain_private.h"
 
 #include <string.h>
 
@@ -8,21 +8,9 @@
 
 /* --- mappings --- */
 
-void records_emit(void *arg, const struct event *event)
-{
-    const struct record_target *t = arg;
-    struct event *e = drain_next(t->d);
-    *e = *event;
-    e->time_ns = (uint64_t)record_ns(t->d, t->r);
-    e->thread_id = t->r->thread_id;
-    e->process_id = t->r->process->process_id;
-    e->inherited = t->r->process->inherited;
-    e->hook = (uint8_t)t->hook;
-}
-
 static void apply_mapping(struct drain *d, struct ring *r, uint64_t word1)
 {
-    struct record_target target = {d, r, WIRE_HOOK(word1) < WIRE_HOOK_COUNT ? WIRE_HOOK(word1) : 0};
+    struct record_target target = {d, r, drain_hook(word1)};
     unsigned op = WIRE_OP(word1);
     uint64_t word2 = record_word(r, 2);
     struct mapping_op what = {
@@ -88,8 +76,8 @@ static void sample(struct drain *d, const struct ring *r, uint8_t op, uint64_t s
         .thread_id = r->thread_id,
         .process_id = r->process->process_id,
         .op = op,
-        .hook = (uint8_t)(hook < WIRE_HOOK_COUNT ? hook : 0),
-        .kind = (uint8_t)drain_kind(hook),
+        .hook = (uint8_t)hook,
+        .kind = drain_kinds[hook],
         .inherited = r->process->inherited,
     };
 }
@@ -105,7 +93,7 @@ void records_handle(struct drain *d, struct ring *r, uint64_t word1, uint64_t wo
     switch (op) {
     case WIRE_OOM:
         r->retry_size = record_word(r, 3) + 1;
-        sample(d, r, EVENT_OOM, record_word(r, 3), WIRE_A(word1), WIRE_HOOK(word1),
+        sample(d, r, EVENT_OOM, record_word(r, 3), WIRE_A(word1), drain_hook(word1),
                record_stack(d, r, (uint32_t)record_word(r, 2)));
         break;
     case WIRE_HEAP_SAMPLE:

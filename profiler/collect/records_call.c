@@ -1,6 +1,6 @@
 #include "../devices/devices.h"
 #include "../devices/mapping.h"
-#include "records_private.h"
+#include "drain_private.h"
 
 #include "../../common/error.h"
 
@@ -212,13 +212,12 @@ void records_call(struct drain *d, struct ring *r, uint64_t word1, uint64_t word
         tell_untracked(d, p, arguments, words - CALL_WORDS);
         return;
     }
-    struct call_target target = {d, r, WIRE_HOOK(word1) < WIRE_HOOK_COUNT ? WIRE_HOOK(word1) : 0,
-                                 record_stack(d, r, WIRE_VAR_LOW(word1))};
+    struct call_target target = {d, r, drain_hook(word1), record_stack(d, r, WIRE_VAR_LOW(word1))};
     struct devices_call what = {
         .call = call_of(word2),
         .device = (unsigned)(word2 >> 8 & 0xff),
         .flags = (unsigned)(word2 >> 32),
-        .kind = drain_kind(target.hook),
+        .kind = drain_kinds[target.hook],
         .stack_id = target.stack_id,
         .thread_id = r->thread_id,
         .words = arguments,

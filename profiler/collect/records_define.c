@@ -1,4 +1,4 @@
-#include "records_private.h"
+#include "drain_private.h"
 
 #include "../store/python.h"
 

@@ -1,5 +1,5 @@
 /* Rings and the threads behind them: found when a program takes one, given back when its thread is gone. */
-#include "drain.h"
+#include "drain_private.h"
 #include "pidns.h"
 
 #include <errno.h>
@@ -18,7 +18,7 @@
 #define ADOPT_RETRY_NS 1000000u
 #define ADOPT_FAST_NS  20000000u
 
-void threads_read_name(struct ring *r)
+static void read_name(struct ring *r)
 {
     char path[64], text[32];
     if (r->named)
@@ -68,7 +68,7 @@ static int adopt(struct drain *d, uint32_t index)
     if (!p->discard) {
         r->thread_id = ++d->thread_rows;
         if (!p->dead)
-            threads_read_name(r);
+            read_name(r);
         insert_row(d, r, clock_ns(d->clock, r->clear));
     }
     p->ring_count++;
@@ -199,7 +199,7 @@ static int check(struct drain *d, struct ring *r)
     if (!closing && d->now_ns - r->active_ns < IDLE_NS)
         return 0;
     if (closing && !r->check_ns)
-        threads_read_name(r);
+        read_name(r);
     if (!r->closing_ns)
         r->closing_ns = d->now_ns;
     r->check_ns = d->now_ns + (closing ? GONE_CHECK_NS : IDLE_NS);

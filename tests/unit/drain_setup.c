@@ -38,8 +38,7 @@ struct setup *setup_begin(int tsc)
     s->stacks = stacks_open(s->store);
     assert_int_equal(watch_start(&s->watch, &s->session, &s->clock, -1, -1, -1, &err), 0);
     processes_open(&s->processes, &s->session, s->store, &s->clock, s->watch, s->stacks, -1);
-    s->drain = malloc(sizeof *s->drain);
-    drain_open(s->drain, &s->session, s->store, &s->clock, &s->processes, (struct drain_sink){take, s});
+    s->drain = drain_open(&s->session, s->store, &s->clock, &s->processes, (struct drain_sink){take, s});
     return s;
 }
 
@@ -48,7 +47,6 @@ void setup_end(struct setup *s)
     watch_stop(s->watch);
     drain_close(s->drain);
     processes_close(&s->processes);
-    free(s->drain);
     stacks_close(s->stacks);
     session_close(&s->session);
     assert_int_equal(store_close(s->store, NULL), 0);

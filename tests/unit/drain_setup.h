@@ -5,7 +5,7 @@
 #ifndef MEMPROF_TEST_DRAIN_SETUP_H
 #define MEMPROF_TEST_DRAIN_SETUP_H
 
-#include "../../profiler/collect/drain.h"
+#include "../../profiler/collect/drain_private.h"
 
 #include <stddef.h>
 #include <stdint.h>

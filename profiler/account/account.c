@@ -159,13 +159,6 @@ struct process_device *account_process_device(struct account *a, unsigned proces
     return d;
 }
 
-void account_new_generation(struct account *a)
-{
-    for (unsigned i = 0; i < ACCOUNT_DEVICES; i++)
-        if (a->devices[i])
-            a->devices[i]->generation++;
-}
-
 void account_seal(struct account *a)
 {
     for (unsigned i = 0; i < ACCOUNT_DEVICES; i++) {

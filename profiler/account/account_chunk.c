@@ -84,14 +84,6 @@ void account_chunk_tuple(struct account *a, uint32_t tuple)
     account_chunk_full(a);
 }
 
-uint32_t account_chunk_of(const struct account *a, uint64_t event)
-{
-    for (uint32_t i = a->short_count; i-- > 0;)
-        if (a->short_chunks[i].first_event <= event)
-            return a->short_chunks[i].chunk_id + (uint32_t)((event - a->short_chunks[i].first_event) / CHUNK_EVENTS);
-    return (uint32_t)(event / CHUNK_EVENTS) + 1;
-}
-
 static void collect_deltas(struct account *a)
 {
     a->job.delta_count = a->chunk_touched;
@@ -193,6 +185,13 @@ static void drop_old(struct account *a)
     }
 }
 
+static void new_generation(struct account *a)
+{
+    for (unsigned i = 0; i < ACCOUNT_DEVICES; i++)
+        if (a->devices[i])
+            a->devices[i]->generation++;
+}
+
 void account_chunk_full(struct account *a)
 {
     if (a->chunk) {
@@ -207,7 +206,7 @@ void account_chunk_full(struct account *a)
     a->chunk_touched = a->tuple_count = 0;
     memset(a->last_tuples, 0xff, sizeof a->last_tuples);
     a->device_mask = 0;
-    account_new_generation(a);
+    new_generation(a);
     keyframe_chunk_begins(a);
 }
 

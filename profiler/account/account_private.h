@@ -1,5 +1,8 @@
 /*
- * account_private.h: what the files account*.c share, nobody else.
+ * account_private.h: what the files account*.c and keyframe.c share, nobody else. account*.c are one thing: account.c
+ * takes the events and owns the books; what is rare it hands to a file of its own, which books by calling back (what
+ * ends with a process ends like any block). The books' functions stay in account.c because the hot path has them
+ * inlined there.
  */
 #ifndef MEMPROF_ACCOUNT_PRIVATE_H
 #define MEMPROF_ACCOUNT_PRIVATE_H
@@ -133,7 +136,6 @@ void account_reserved_sampled(struct account *a, struct device_account *d, struc
 /* Appends to the chunk; time, thread and process are e's. The event's accounting must be done. */
 void account_keep(struct account *a, const struct event *e, unsigned op, uint64_t address, uint64_t size_bytes,
                   uint32_t site_id, unsigned device, unsigned kind, unsigned match);
-void account_new_generation(struct account *a);
 void account_seal(struct account *a); /* all peaks */
 
 unsigned account_space(unsigned kind); /* of live.h */
@@ -159,7 +161,6 @@ void account_threads_close(struct account *a);
 void account_chunk_open(struct account *a);
 void account_chunk_close(struct account *a);
 void account_chunk_tuple(struct account *a, uint32_t tuple); /* of the event just added, another than that before */
-uint32_t account_chunk_of(const struct account *a, uint64_t event);       /* the chunk of an event, numbered from 0 */
 void account_chunk_touch(struct account *a, struct site *s, uint32_t id); /* before its first change in the chunk */
 void account_chunk_full(struct account *a);                               /* writes the chunk and begins the next */
 void account_chunk_partial(struct account *a); /* begins to write what there is; it will be written again */

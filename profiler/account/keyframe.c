@@ -139,6 +139,15 @@ void keyframe_process_ends(struct account *a)
     k->end_chunk = a->chunk_id;
 }
 
+/* The chunk of an event, numbered from 0. */
+static uint32_t chunk_of(const struct account *a, uint64_t event)
+{
+    for (uint32_t i = a->short_count; i-- > 0;)
+        if (a->short_chunks[i].first_event <= event)
+            return a->short_chunks[i].chunk_id + (uint32_t)((event - a->short_chunks[i].first_event) / CHUNK_EVENTS);
+    return (uint32_t)(event / CHUNK_EVENTS) + 1;
+}
+
 void keyframes_finish(struct account *a)
 {
     struct keyframes *k = &a->keyframes;
@@ -153,6 +162,6 @@ void keyframes_finish(struct account *a)
         struct keyframe_key key = {d->level.peak_ns, d->level.peak_event};
         buf_reset(&a->encoded);
         if (encode(a, i, &a->encoded) == 0)
-            write(a, key, account_chunk_of(a, key.event_count), "peak", i, &a->encoded);
+            write(a, key, chunk_of(a, key.event_count), "peak", i, &a->encoded);
     }
 }

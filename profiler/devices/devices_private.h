@@ -1,5 +1,7 @@
 /*
- * devices_private.h: what devices.c and device_*.c share, nobody else.
+ * devices_private.h: what devices.c and device_*.c share, nobody else. They are one thing: devices.c owns the blocks,
+ * and hands calls to a file for each sort of memory, which makes and ends blocks. A block's end calls that file again:
+ * memory of a pool counts for its pool, a mapping holds its object, and what lies in memory that ends is over.
  */
 #ifndef MEMPROF_DEVICES_PRIVATE_H
 #define MEMPROF_DEVICES_PRIVATE_H

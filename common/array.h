@@ -1,18 +1,43 @@
 /*
- * array.h: arrays that double.
+ * array.h: arrays that grow. The count and the capacity are variables of any integer type, next to the array; the
+ * caller frees the array, and bounds what comes from hostile input.
  */
 #ifndef MEMPROF_ARRAY_H
 #define MEMPROF_ARRAY_H
 
 #include "error.h"
 
-/* Room for one more element. */
-#define ARRAY_GROW(array, count, capacity)                                                                             \
+#include <stddef.h>
+#include <string.h>
+
+/* By half: the last doubling of a large array would be the most memory of all. */
+static inline void *array_grow(void *array, size_t need, size_t *capacity, size_t element_bytes)
+{
+    size_t larger = *capacity < 16 ? 16 : *capacity + *capacity / 2, bytes;
+    *capacity = larger > need ? larger : need;
+    if (__builtin_mul_overflow(*capacity, element_bytes, &bytes))
+        out_of_memory(0);
+    return xrealloc(array, bytes);
+}
+
+/* Room for need elements in all. */
+#define ARRAY_ROOM(array, need, capacity)                                                                              \
     do {                                                                                                               \
-        if ((count) == (capacity)) {                                                                                   \
-            (capacity) = (capacity) ? (capacity)*2 : 64;                                                               \
-            (array) = xrealloc((array), (capacity) * sizeof *(array));                                                 \
+        size_t array_need = (size_t)(need), array_capacity = (size_t)(capacity);                                       \
+        if (array_need > array_capacity) {                                                                             \
+            (array) = array_grow((array), array_need, &array_capacity, sizeof *(array));                               \
+            (capacity) = (__typeof__(capacity))array_capacity;                                                         \
+            if ((size_t)(capacity) != array_capacity)                                                                  \
+                bug("an array of %zu elements", array_capacity);                                                       \
         }                                                                                                              \
     } while (0)
+
+/* Where one more element is, all zero. */
+#define ARRAY_ADD(array, count, capacity)                                                                              \
+    ({                                                                                                                 \
+        ARRAY_ROOM(array, (size_t)(count) + 1, capacity);                                                              \
+        memset(&(array)[count], 0, sizeof *(array));                                                                   \
+        &(array)[(count)++];                                                                                           \
+    })
 
 #endif

@@ -27,6 +27,11 @@ void buf_putc(struct buf *b, char c);
 void buf_printf(struct buf *b, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Room for length more bytes at data + length, which the caller then adds to ->length; NULL past the limit. */
 void *buf_room(struct buf *b, size_t length);
+/* What was added; "" while there is nothing. */
+static inline const char *buf_text(const struct buf *b)
+{
+    return b->data ? b->data : "";
+}
 void buf_reset(struct buf *b); /* empty, memory kept */
 void buf_free(struct buf *b);
 

@@ -5,6 +5,7 @@
 #ifndef MEMPROF_PICKLE_PRIVATE_H
 #define MEMPROF_PICKLE_PRIVATE_H
 
+#include "../../common/map.h"
 #include "pickle.h"
 
 #define PICKLE_BUFFER_BYTES (1u << 18)
@@ -20,7 +21,7 @@ struct pickle_box { /* a list, dict or tuple */
 
 struct pickle_kept_text {
     const char *data;
-    uint32_t length, hash;
+    uint32_t length;
 };
 
 struct pickle {
@@ -46,12 +47,8 @@ struct pickle {
 
     struct pickle_kept_text *texts;
     uint32_t text_count, text_capacity;
-    uint32_t *text_slots; /* number plus 1; a power of two of them */
-    uint32_t slot_count;
+    struct text_map text_map; /* numbers plus 1 */
     uint64_t text_bytes;
-    char **arenas;
-    uint32_t arena_count;
-    size_t arena_used, arena_size;
     char *scratch; /* a text that the buffer does not hold whole */
     size_t scratch_capacity;
 };

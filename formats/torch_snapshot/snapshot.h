@@ -5,6 +5,7 @@
 #ifndef MEMPROF_SNAPSHOT_H
 #define MEMPROF_SNAPSHOT_H
 
+#include "../../common/map.h"
 #include "../pickle/pickle.h"
 #include "snapshot_words.h"
 
@@ -60,7 +61,8 @@ struct snapshot_frame {
 };
 
 struct snapshot_stack {
-    uint32_t first, count; /* in stack_frames, innermost first */
+    const uint32_t *frames; /* innermost first; stack_map owns them */
+    uint32_t count;
 };
 
 struct snapshot_run { /* elements of one of the arrays that lie together: what a list became */
@@ -85,11 +87,11 @@ struct snapshot_source {
 struct snapshot {
     const struct snapshot_source *source;
     struct pickle *pickle; /* owns the texts */
-    struct snapshot_table events, places, blocks, segments, annotations, frames, stacks, stack_frames, runs;
-    struct snapshot_table old;           /* blocks as the oldest snapshots know them: size and stack */
-    uint32_t *frame_slots, *stack_slots; /* hash tables of numbers plus 1; capacity is a power of two */
-    uint32_t frame_slot_count, stack_slot_count;
-    uint8_t *words; /* by text: enum snapshot_word plus 1; 0: not looked up yet */
+    struct snapshot_table events, places, blocks, segments, annotations, frames, stacks, runs;
+    struct snapshot_table old; /* blocks as the oldest snapshots know them: size and stack */
+    struct map frame_map;      /* (function and file, line) -> frames */
+    struct text_map stack_map; /* frames -> stacks, plus 1 */
+    uint8_t *words;            /* by text: enum snapshot_word plus 1; 0: not looked up yet */
     uint32_t word_count;
     uint32_t kept; /* containers that stay */
 

@@ -1,5 +1,7 @@
 #include "snapshot_private.h"
 
+#include "../../common/array.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,12 +11,9 @@
 void *snapshot_add(struct snapshot_table *t, size_t size_bytes)
 {
     if (t->count == t->capacity) {
-        /* by half: the last doubling of a large array would be the most memory of all */
-        uint64_t capacity = t->capacity ? t->capacity + (uint64_t)t->capacity / 2 : 256;
-        if (capacity > UINT32_MAX)
-            capacity = UINT32_MAX;
-        t->data = xrealloc(t->data, capacity * size_bytes);
-        t->capacity = (uint32_t)capacity;
+        size_t capacity = t->capacity;
+        t->data = array_grow(t->data, t->count + 1ul, &capacity, size_bytes);
+        t->capacity = (uint32_t)capacity; /* import_is_full keeps it small enough */
     }
     return (char *)t->data + size_bytes * t->count++;
 }
@@ -24,72 +23,23 @@ int snapshot_is_full(const struct snapshot_table *t, struct error *err, const ch
     return t->count >= PICKLE_INDEX_MAX ? error_set(err, E2BIG, "more %s than memprof counts", what) : 0;
 }
 
-static uint32_t mix(const void *data, size_t words)
-{
-    const uint32_t *w = data;
-    uint64_t h = 0x9E3779B97F4A7C15ull;
-    for (size_t i = 0; i < words; i++) {
-        h = (h ^ w[i]) * 0xD6E8FEB86659FD93ull;
-        h ^= h >> 32;
-    }
-    return (uint32_t)h;
-}
-
-static uint32_t hash_stack(const struct snapshot *snap, uint32_t number)
-{
-    const struct snapshot_stack *s = SNAPSHOT_AT(snap->stacks, snapshot_stack, number);
-    return mix((const uint32_t *)snap->stack_frames.data + s->first, s->count);
-}
-
-static uint32_t hash_frame(const struct snapshot *snap, uint32_t number)
-{
-    return mix(SNAPSHOT_AT(snap->frames, snapshot_frame, number), 3);
-}
-
-static void rehash(const struct snapshot *snap, uint32_t **slots, uint32_t *slot_count, uint32_t count,
-                   uint32_t (*hash)(const struct snapshot *snap, uint32_t number))
-{
-    if (*slot_count > count * 2)
-        return;
-    *slot_count = *slot_count ? *slot_count * 2 : 1024;
-    free(*slots);
-    *slots = xcalloc(*slot_count, sizeof **slots);
-    for (uint32_t i = 0; i < count; i++) {
-        uint32_t slot = hash(snap, i) & (*slot_count - 1);
-        while ((*slots)[slot])
-            slot = (slot + 1) & (*slot_count - 1);
-        (*slots)[slot] = i + 1;
-    }
-}
-
 uint32_t snapshot_frame_number(struct snapshot *snap, const struct snapshot_frame *f)
 {
-    rehash(snap, &snap->frame_slots, &snap->frame_slot_count, snap->frames.count, hash_frame);
-    uint32_t slot = mix(f, 3) & (snap->frame_slot_count - 1), number;
-    for (; (number = snap->frame_slots[slot]); slot = (slot + 1) & (snap->frame_slot_count - 1))
-        if (memcmp(SNAPSHOT_AT(snap->frames, snapshot_frame, number - 1), f, sizeof *f) == 0)
-            return number - 1;
-    *SNAPSHOT_ADD(snap->frames, snapshot_frame) = *f;
-    snap->frame_slots[slot] = snap->frames.count;
-    return snap->frames.count - 1;
+    uint32_t number =
+        map_number_or(&snap->frame_map, (uint64_t)f->function << 32 | f->file, f->line, snap->frames.count);
+    if (number == snap->frames.count)
+        *SNAPSHOT_ADD(snap->frames, snapshot_frame) = *f;
+    return number;
 }
 
-uint32_t snapshot_stack_number(struct snapshot *snap, uint32_t count)
+uint32_t snapshot_stack_number(struct snapshot *snap, const uint32_t *frames, uint32_t count)
 {
-    uint32_t first = snap->stack_frames.count - count;
-    const uint32_t *frames = snap->stack_frames.data;
-    rehash(snap, &snap->stack_slots, &snap->stack_slot_count, snap->stacks.count, hash_stack);
-    uint32_t slot = mix(frames + first, count) & (snap->stack_slot_count - 1), number;
-    for (; (number = snap->stack_slots[slot]); slot = (slot + 1) & (snap->stack_slot_count - 1)) {
-        const struct snapshot_stack *s = SNAPSHOT_AT(snap->stacks, snapshot_stack, number - 1);
-        if (s->count == count && memcmp(frames + s->first, frames + first, count * sizeof *frames) == 0) {
-            snap->stack_frames.count = first;
-            return number - 1;
-        }
+    uint32_t *slot = text_map_slot(&snap->stack_map, frames, count * sizeof *frames);
+    if (!*slot) {
+        *SNAPSHOT_ADD(snap->stacks, snapshot_stack) = (struct snapshot_stack){text_map_key(slot), count};
+        *slot = snap->stacks.count;
     }
-    *SNAPSHOT_ADD(snap->stacks, snapshot_stack) = (struct snapshot_stack){first, count};
-    snap->stack_slots[slot] = snap->stacks.count;
-    return snap->stacks.count - 1;
+    return *slot - 1;
 }
 
 uint16_t snapshot_place_number(struct snapshot *snap, const struct snapshot_place *place)

@@ -33,8 +33,7 @@ int snapshot_is_full(const struct snapshot_table *t, struct error *err, const ch
 /* --- numbers of frames, stacks and places --- */
 
 uint32_t snapshot_frame_number(struct snapshot *snap, const struct snapshot_frame *f);
-/* The last count of stack_frames as a stack: they go again where it is known. */
-uint32_t snapshot_stack_number(struct snapshot *snap, uint32_t count);
+uint32_t snapshot_stack_number(struct snapshot *snap, const uint32_t *frames, uint32_t count);
 uint16_t snapshot_place_number(struct snapshot *snap, const struct snapshot_place *place);
 /* The run that a value stands for; an empty one where it is none of that type. */
 const struct snapshot_run *snapshot_run_of(const struct snapshot *snap, struct pickle_value v, unsigned type);

@@ -238,7 +238,7 @@ static int complete_dict(struct snapshot *snap, const struct pickle_value *items
 static int take_stack(struct snapshot *snap, const struct pickle_value *items, size_t count,
                       struct pickle_value *result, struct error *err)
 {
-    uint32_t kept = 0;
+    uint32_t kept = 0, frames[STACK_FRAMES_MAX];
     if (count > STACK_FRAMES_MAX) { /* recursion: the innermost frames say where */
         snap->unknown_values++;
         count = STACK_FRAMES_MAX;
@@ -246,13 +246,11 @@ static int take_stack(struct snapshot *snap, const struct pickle_value *items, s
     for (size_t i = 0; i < count; i++) {
         if (snapshot_type_of(items[i]) != SNAPSHOT_VALUE_frame)
             continue;
-        *(uint32_t *)snapshot_add(&snap->stack_frames, sizeof(uint32_t)) = pickle_index(items[i]);
-        kept++;
+        frames[kept++] = pickle_index(items[i]);
     }
     snap->unknown_values += count - kept;
-    *result = pickle_make(SNAPSHOT_VALUE_stack, snapshot_stack_number(snap, kept));
-    int rc = snapshot_is_full(&snap->stacks, err, "stacks");
-    return rc ? rc : snapshot_is_full(&snap->stack_frames, err, "frames of stacks");
+    *result = pickle_make(SNAPSHOT_VALUE_stack, snapshot_stack_number(snap, frames, kept));
+    return snapshot_is_full(&snap->stacks, err, "stacks");
 }
 
 static int take_run(struct snapshot *snap, const struct pickle_value *items, size_t count, struct pickle_value *result,
@@ -365,9 +363,7 @@ int snapshot_read(struct snapshot *snap, const struct snapshot_source *source, s
     *snap = (struct snapshot){.source = source, .pickle = pickle_open(&user)};
     memset(&none, 0, sizeof none);
     *SNAPSHOT_ADD(snap->places, snapshot_place) = none;
-    snapshot_add(&snap->stack_frames, sizeof(uint32_t)); /* so that there is an array from the start */
-    snap->stack_frames.count = 0;
-    snapshot_stack_number(snap, 0);
+    snapshot_stack_number(snap, &(uint32_t){0}, 0);
     int rc = pickle_read(snap->pickle, &top, err);
     if (rc == 0)
         rc = check_top(snap, top, err);
@@ -378,13 +374,13 @@ int snapshot_read(struct snapshot *snap, const struct snapshot_source *source, s
 
 void snapshot_free(struct snapshot *snap)
 {
-    struct snapshot_table *const tables[] = {&snap->events,      &snap->places, &snap->blocks, &snap->segments,
-                                             &snap->annotations, &snap->frames, &snap->stacks, &snap->stack_frames,
-                                             &snap->runs,        &snap->old};
+    struct snapshot_table *const tables[] = {&snap->events,   &snap->places,      &snap->blocks,
+                                             &snap->segments, &snap->annotations, &snap->frames,
+                                             &snap->stacks,   &snap->runs,        &snap->old};
     for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
         free(tables[i]->data);
-    free(snap->frame_slots);
-    free(snap->stack_slots);
+    map_close(&snap->frame_map);
+    text_map_close(&snap->stack_map);
     free(snap->words);
     pickle_close(snap->pickle);
     *snap = (struct snapshot){0};

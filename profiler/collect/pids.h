@@ -4,18 +4,21 @@
 #ifndef MEMPROF_PIDS_H
 #define MEMPROF_PIDS_H
 
+#include "../../common/map.h"
+
 #include <stdint.h>
 
 struct pids { /* all zero: empty */
     struct pid_entry {
         uint64_t pid_namespace;
         uint64_t start_stamp;
-        int pid; /* 0: free */
+        int pid;
         uint16_t process_id;
         uint8_t ended;    /* its row needs no status any more */
         uint8_t executed; /* it became a program that is not recorded (so far) */
     } * entries;
-    uint32_t mask, count;
+    uint32_t count, capacity;
+    struct map index; /* (pid_namespace, pid) -> entries */
 };
 
 /* NULL: never seen. Valid until the next pids_set. */

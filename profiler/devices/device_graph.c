@@ -26,24 +26,19 @@ struct graph {
 
 static struct graph *find(struct devices *d, uint64_t handle)
 {
-    struct graph *g = idmap_get(&d->graphs, handle);
+    struct graph *g = map_pointer(&d->graphs, handle);
     if (!g) {
         g = xcalloc(1, sizeof *g);
         g->handle = handle;
-        idmap_put(&d->graphs, handle, g);
+        map_set_pointer(&d->graphs, handle, g);
     }
     return g;
 }
 
 static void add(struct graph *g, const struct graph_node *node)
 {
-    if (g->count == NODES_MAX)
-        return;
-    if (g->count == g->capacity) {
-        g->capacity = g->capacity ? g->capacity * 2 : 8;
-        g->nodes = xrealloc(g->nodes, g->capacity * sizeof *g->nodes);
-    }
-    g->nodes[g->count++] = *node;
+    if (g->count < NODES_MAX)
+        *ARRAY_ADD(g->nodes, g->count, g->capacity) = *node;
 }
 
 int device_graph_node(struct devices *d, int is_alloc)
@@ -81,24 +76,23 @@ int device_graph_transfer(struct devices *d)
 /* The nodes of one graph behind those of another. */
 static int append(struct devices *d, uint64_t from_handle, uint64_t to_handle, int instead)
 {
-    const struct graph *from = idmap_get(&d->graphs, from_handle);
-    struct graph *to = idmap_get(&d->graphs, to_handle);
+    const struct graph *from = map_pointer(&d->graphs, from_handle);
+    struct graph *to = map_pointer(&d->graphs, to_handle);
     if (!from_handle || !to_handle || from_handle == to_handle)
         return -EINVAL;
     if (to && instead) {
         to->count = 0;
         transfers_close(&to->copies);
     }
-    if (!from || !(from->count || from->copies.used))
+    if (!from || !(from->count || from->copies.count))
         return 0;
     if (!to)
         to = find(d, to_handle);
     for (uint32_t i = 0; i < from->count; i++)
         add(to, &from->nodes[i]);
-    for (uint32_t i = 0; i < from->copies.capacity; i++) {
+    for (uint32_t i = 0; i < from->copies.count; i++) {
         const struct transfer *t = &from->copies.entries[i];
-        if (t->count)
-            transfers_add(&to->copies, t->stack_id, t->device_id, t->direction, t->count, t->bytes);
+        transfers_add(&to->copies, t->stack_id, t->device_id, t->direction, t->count, t->bytes);
     }
     return 0;
 }
@@ -127,13 +121,12 @@ static void launch_alloc(struct devices *d, const struct graph_node *node)
 
 int device_graph_launch(struct devices *d)
 {
-    const struct graph *g = idmap_get(&d->graphs, d->call->words[0]);
+    const struct graph *g = map_pointer(&d->graphs, d->call->words[0]);
     if (!g)
         return 0;
-    for (uint32_t i = 0; i < g->copies.capacity; i++) {
+    for (uint32_t i = 0; i < g->copies.count; i++) {
         const struct transfer *t = &g->copies.entries[i];
-        if (t->count)
-            d->sink->transfer(d->sink->arg, t->stack_id, t->device_id, t->direction, t->count, t->bytes);
+        d->sink->transfer(d->sink->arg, t->stack_id, t->device_id, t->direction, t->count, t->bytes);
     }
     for (uint32_t i = 0; i < g->count; i++) {
         const struct graph_node *n = &g->nodes[i];
@@ -152,8 +145,9 @@ int device_graph_launch(struct devices *d)
     return 0;
 }
 
-void device_graph_free(struct graph *g)
+void device_graph_free(void *graph)
 {
+    struct graph *g = graph;
     if (!g)
         return;
     transfers_close(&g->copies);
@@ -163,7 +157,7 @@ void device_graph_free(struct graph *g)
 
 int device_graph_end(struct devices *d)
 {
-    devices_thread(d)->undo.graph = idmap_remove(&d->graphs, d->call->words[0]);
+    devices_thread(d)->undo.graph = map_take_pointer(&d->graphs, d->call->words[0]);
     return 0;
 }
 
@@ -171,8 +165,8 @@ void device_graph_undo(struct devices *d, struct undo *u)
 {
     if (!u->graph)
         return;
-    device_graph_free(idmap_remove(&d->graphs, u->graph->handle));
-    idmap_put(&d->graphs, u->graph->handle, u->graph);
+    device_graph_free(map_take_pointer(&d->graphs, u->graph->handle));
+    map_set_pointer(&d->graphs, u->graph->handle, u->graph);
     u->graph = NULL;
 }
 
@@ -187,7 +181,5 @@ int device_graph_state(struct devices *d)
 
 void device_graphs_close(struct devices *d)
 {
-    for (uint32_t i = 0; i < d->graphs.capacity; i++)
-        device_graph_free(d->graphs.entries[i].value);
-    idmap_close(&d->graphs);
+    map_close_pointers(&d->graphs, device_graph_free);
 }

@@ -11,7 +11,7 @@ static struct pool *add(struct devices *d, uint64_t handle, unsigned device_id)
     struct pool *pool = xcalloc(1, sizeof *pool);
     pool->handle = handle;
     pool->device_id = (uint8_t)device_id;
-    idmap_put(&d->pools, handle, pool);
+    map_set_pointer(&d->pools, handle, pool);
     return pool;
 }
 
@@ -29,7 +29,7 @@ static void update(struct devices *d, struct pool *pool)
 
 static void end(struct devices *d, struct pool *pool)
 {
-    idmap_remove(&d->pools, pool->handle);
+    map_take_pointer(&d->pools, pool->handle);
     pool->is_ended = 1;
     update(d, pool);
 }
@@ -37,13 +37,13 @@ static void end(struct devices *d, struct pool *pool)
 /* The pool of that handle; one that nobody saw is there since now. */
 static struct pool *find(struct devices *d, uint64_t handle)
 {
-    struct pool *pool = idmap_get(&d->pools, handle);
+    struct pool *pool = map_pointer(&d->pools, handle);
     return pool ? pool : add(d, handle, devices_id(d, d->call->device));
 }
 
 struct pool *device_pool_graph(struct devices *d, unsigned device_id)
 {
-    struct pool *pool = idmap_get(&d->pools, GRAPH_HANDLES | device_id);
+    struct pool *pool = map_pointer(&d->pools, GRAPH_HANDLES | device_id);
     if (!pool) {
         pool = add(d, GRAPH_HANDLES | device_id, device_id);
         pool->is_graph = 1;
@@ -94,7 +94,7 @@ void device_pool_unpin(struct devices *d, struct pool *pool)
 int device_pool(struct devices *d)
 {
     uint64_t handle = d->call->words[0];
-    struct pool *pool = idmap_get(&d->pools, handle);
+    struct pool *pool = map_pointer(&d->pools, handle);
     if (!handle || handle >= GRAPH_HANDLES)
         return -EINVAL;
     if (pool && pool->block_count) /* the handle of one whose end was not seen, or seen twice */
@@ -108,7 +108,7 @@ int device_pool(struct devices *d)
 
 int device_pool_end(struct devices *d)
 {
-    struct pool *pool = idmap_get(&d->pools, d->call->words[0]);
+    struct pool *pool = map_pointer(&d->pools, d->call->words[0]);
     if (pool && !pool->is_graph)
         end(d, pool);
     return 0;
@@ -182,7 +182,7 @@ int device_pool_free(struct devices *d)
 int device_pool_state(struct devices *d)
 {
     const uint64_t *w = d->call->words;
-    struct pool *pool = idmap_get(&d->pools, w[0]);
+    struct pool *pool = map_pointer(&d->pools, w[0]);
     uint64_t reserved_bytes = w[1];
     int all_done = w[3] == 1 || !w[2];
     if (!w[0] || w[0] >= GRAPH_HANDLES || reserved_bytes >= 1ull << 57)
@@ -207,7 +207,7 @@ int device_pool_state(struct devices *d)
 int device_sync(struct devices *d)
 {
     uint64_t stream = d->call->words[1];
-    uintptr_t known = (uintptr_t)idmap_get(&d->contexts, d->call->words[0]);
+    uintptr_t known = (uintptr_t)map_pointer(&d->contexts, d->call->words[0]);
     unsigned ordinal = d->call->device < WIRE_DEVICE_UNKNOWN || !known ? d->call->device : (unsigned)(known - 1);
     int device_id = ordinal < WIRE_DEVICE_UNKNOWN ? (int)devices_id(d, ordinal) : -1;
     for (struct block *b = d->first_pending, *next; b; b = next) {
@@ -223,7 +223,5 @@ void device_pools_close(struct devices *d)
     for (struct block *b = d->first; b; b = b->next) /* those that are over live by their blocks alone */
         if (b->pool && b->pool->is_ended && !--b->pool->block_count)
             free(b->pool);
-    for (uint32_t i = 0; i < d->pools.capacity; i++)
-        free(d->pools.entries[i].value);
-    idmap_close(&d->pools);
+    map_close_pointers(&d->pools, free);
 }

@@ -21,11 +21,11 @@
 
 static struct sub_pool *find_pool(struct devices *d, uint64_t handle)
 {
-    struct sub_pool *p = idmap_get(&d->sub_pools, handle);
+    struct sub_pool *p = map_pointer(&d->sub_pools, handle);
     if (!p) {
         p = xcalloc(1, sizeof *p);
         p->handle = handle;
-        idmap_put(&d->sub_pools, handle, p);
+        map_set_pointer(&d->sub_pools, handle, p);
     }
     return p;
 }
@@ -50,7 +50,7 @@ static void block_end(struct devices *d, struct sub_block *b)
     if (b->segment)
         b->segment->block_count--;
     TAKE(b->pool->blocks, b);
-    idmap_remove(b->is_segment ? &d->sub_outer : &d->sub_blocks, b->address);
+    map_take_pointer(b->is_segment ? &d->sub_outer : &d->sub_blocks, b->address);
     if (b->is_segment)
         device_sub_memory_ends(d, b->address, b->size);
     free(b);
@@ -70,7 +70,7 @@ static unsigned device_of(struct devices *d, uint64_t address)
 static int block_begin(struct devices *d, struct sub_pool *pool, unsigned op, uint64_t address, uint64_t size,
                        uint32_t stack_id)
 {
-    struct sub_block *old = idmap_get(&d->sub_blocks, address);
+    struct sub_block *old = map_pointer(&d->sub_blocks, address);
     if (old) {
         d->counts.lost_frees++;
         block_end(d, old);
@@ -85,16 +85,16 @@ static int block_begin(struct devices *d, struct sub_pool *pool, unsigned op, ui
     if (b->segment)
         b->segment->block_count++;
     PUT(pool->blocks, b);
-    idmap_put(&d->sub_blocks, address, b);
+    map_set_pointer(&d->sub_blocks, address, b);
     devices_emit(d, op, b->device_id, KIND_sub, address, size, stack_id, 0);
     return 0;
 }
 
 static struct sub_block *find_block(struct devices *d, uint64_t pool, uint64_t address)
 {
-    const struct idmap *maps[2] = {&d->sub_blocks, &d->sub_outer};
+    const struct map *maps[2] = {&d->sub_blocks, &d->sub_outer};
     for (unsigned i = 0; i < 2; i++) {
-        struct sub_block *b = idmap_get(maps[i], address);
+        struct sub_block *b = map_pointer(maps[i], address);
         if (b && (!pool || b->pool->handle == pool))
             return b;
     }
@@ -128,7 +128,7 @@ int device_sub_resize(struct devices *d)
 
 int device_sub_reset(struct devices *d)
 {
-    struct sub_pool *pool = idmap_get(&d->sub_pools, d->call->words[0]);
+    struct sub_pool *pool = map_pointer(&d->sub_pools, d->call->words[0]);
     while (pool && pool->blocks)
         block_end(d, pool->blocks);
     return 0;
@@ -140,11 +140,11 @@ static void segment_end(struct devices *d, struct sub_segment *s)
 {
     struct sub_block **in = s->block_count ? xmalloc(s->block_count * sizeof(struct sub_block *)) : NULL;
     uint64_t count = 0;
-    const struct idmap *maps[2] = {&d->sub_blocks, &d->sub_outer};
+    const struct map *maps[2] = {&d->sub_blocks, &d->sub_outer};
     for (unsigned m = 0; in && m < 2; m++)
-        for (uint32_t i = 0; i < maps[m]->capacity; i++) {
-            struct sub_block *b = maps[m]->entries[i].value;
-            if (b && b->segment == s) {
+        for (struct map_entry *e = NULL; (e = map_next(maps[m], e));) {
+            struct sub_block *b = (struct sub_block *)(uintptr_t)e->value;
+            if (b->segment == s) {
                 in[count++] = b;
                 b->segment = NULL;
             }
@@ -152,7 +152,7 @@ static void segment_end(struct devices *d, struct sub_segment *s)
     if (s->in_ranges)
         range_map_remove(d->sub_ranges, range_map_find(d->sub_ranges, s->address));
     TAKE(s->pool->segments, s);
-    idmap_remove(&d->sub_segments, segment_key(s->pool, s->address));
+    map_take_pointer(&d->sub_segments, segment_key(s->pool, s->address));
     uint64_t address = s->address, size = s->size;
     unsigned device_id = s->device_id, is_own = s->is_own;
     free(s);
@@ -176,17 +176,17 @@ void device_sub_memory_ends(struct devices *d, uint64_t address, uint64_t size)
 /* What covers the range is a segment from now on. Returns its device. */
 static unsigned cover(struct devices *d, struct sub_segment *s)
 {
-    struct sub_block *outer = idmap_get(&d->sub_blocks, s->address);
+    struct sub_block *outer = map_pointer(&d->sub_blocks, s->address);
     struct block *b = devices_block_holding(d, s->address);
     uint64_t map;
-    if (outer && idmap_get(&d->sub_outer, s->address)) {
-        block_end(d, idmap_get(&d->sub_outer, s->address)); /* with what lies in it */
-        outer = idmap_get(&d->sub_blocks, s->address);
+    if (outer && map_pointer(&d->sub_outer, s->address)) {
+        block_end(d, map_pointer(&d->sub_outer, s->address)); /* with what lies in it */
+        outer = map_pointer(&d->sub_blocks, s->address);
     }
     if (outer && outer->pool != s->pool && outer->size >= s->size) {
         outer->is_segment = 1;
-        idmap_remove(&d->sub_blocks, outer->address);
-        idmap_put(&d->sub_outer, outer->address, outer);
+        map_take_pointer(&d->sub_blocks, outer->address);
+        map_set_pointer(&d->sub_outer, outer->address, outer);
         devices_emit(d, EVENT_TO_SEGMENT, outer->device_id, KIND_sub, outer->address, outer->size, 0, 1);
         return outer->device_id;
     }
@@ -210,7 +210,7 @@ static unsigned cover(struct devices *d, struct sub_segment *s)
 
 static void segment_begin(struct devices *d, struct sub_pool *pool, uint64_t address, uint64_t size)
 {
-    struct sub_segment *s = idmap_get(&d->sub_segments, segment_key(pool, address));
+    struct sub_segment *s = map_pointer(&d->sub_segments, segment_key(pool, address));
     if (s && s->size == size)
         return;
     if (s)
@@ -223,7 +223,7 @@ static void segment_begin(struct devices *d, struct sub_pool *pool, uint64_t add
     if (pool->name)
         d->sink->name(d->sink->arg, address, pool->name);
     PUT(pool->segments, s);
-    idmap_put(&d->sub_segments, segment_key(pool, address), s);
+    map_set_pointer(&d->sub_segments, segment_key(pool, address), s);
     const struct range *r = range_map_find(d->sub_ranges, address);
     if (!r || r->start >= address + size) {
         struct range range = {.start = address, .end = address + size, .id = (uintptr_t)s};
@@ -272,8 +272,8 @@ int device_sub_alloc(struct devices *d)
 
 int device_sub_segment_end(struct devices *d)
 {
-    struct sub_pool *pool = idmap_get(&d->sub_pools, d->call->words[0]);
-    struct sub_segment *s = pool ? idmap_get(&d->sub_segments, segment_key(pool, d->call->words[1])) : NULL;
+    struct sub_pool *pool = map_pointer(&d->sub_pools, d->call->words[0]);
+    struct sub_segment *s = pool ? map_pointer(&d->sub_segments, segment_key(pool, d->call->words[1])) : NULL;
     if (s && s->pool == pool && s->address == d->call->words[1])
         segment_end(d, s);
     return 0;
@@ -294,14 +294,14 @@ int device_sub_pool(struct devices *d)
 
 int device_sub_pool_end(struct devices *d)
 {
-    struct sub_pool *pool = idmap_get(&d->sub_pools, d->call->words[0]);
+    struct sub_pool *pool = map_pointer(&d->sub_pools, d->call->words[0]);
     if (!pool)
         return 0;
     while (pool->blocks)
         block_end(d, pool->blocks);
     while (pool->segments)
         segment_end(d, pool->segments);
-    idmap_remove(&d->sub_pools, pool->handle);
+    map_take_pointer(&d->sub_pools, pool->handle);
     free(pool->name);
     free(pool);
     return 0;
@@ -309,13 +309,9 @@ int device_sub_pool_end(struct devices *d)
 
 void device_sub_close(struct devices *d)
 {
-    for (uint32_t i = 0; i < d->sub_pools.capacity; i++)
-        if (d->sub_pools.entries[i].value)
-            free(((struct sub_pool *)d->sub_pools.entries[i].value)->name);
-    struct idmap *maps[] = {&d->sub_blocks, &d->sub_outer, &d->sub_segments, &d->sub_pools};
-    for (unsigned m = 0; m < 4; m++) {
-        for (uint32_t i = 0; i < maps[m]->capacity; i++)
-            free(maps[m]->entries[i].value);
-        idmap_close(maps[m]);
-    }
+    for (struct map_entry *e = NULL; (e = map_next(&d->sub_pools, e));)
+        free(((struct sub_pool *)(uintptr_t)e->value)->name);
+    struct map *maps[] = {&d->sub_blocks, &d->sub_outer, &d->sub_segments, &d->sub_pools};
+    for (unsigned m = 0; m < 4; m++)
+        map_close_pointers(maps[m], free);
 }

@@ -23,7 +23,7 @@ void device_vmm_update(struct devices *d, struct vmm_object *o)
 
 static void hold(struct devices *d, uint64_t handle, struct vmm_object *o)
 {
-    struct vmm_handle *h = idmap_get(&d->objects, handle);
+    struct vmm_handle *h = map_pointer(&d->objects, handle);
     if (h && h->object != o) { /* the end of the old one was not seen */
         struct vmm_object *old = h->object;
         old->refs -= h->refs;
@@ -35,7 +35,7 @@ static void hold(struct devices *d, uint64_t handle, struct vmm_object *o)
     if (!h) {
         h = xcalloc(1, sizeof *h);
         h->object = o;
-        idmap_put(&d->objects, handle, h);
+        map_set_pointer(&d->objects, handle, h);
     }
     h->refs++;
     o->refs++;
@@ -62,7 +62,7 @@ int device_vmm_retain(struct devices *d)
 {
     const uint64_t *w = d->call->words;
     const struct block *b = w[1] ? devices_block_holding(d, w[1]) : NULL;
-    const struct vmm_handle *h = idmap_get(&d->objects, w[0]);
+    const struct vmm_handle *h = map_pointer(&d->objects, w[0]);
     struct vmm_object *o = b && b->object ? b->object : h ? h->object : NULL;
     if (!w[0])
         return -EINVAL;
@@ -73,7 +73,7 @@ int device_vmm_retain(struct devices *d)
 
 static void release(struct devices *d, uint64_t handle, struct undo *undo)
 {
-    struct vmm_handle *h = idmap_get(&d->objects, handle);
+    struct vmm_handle *h = map_pointer(&d->objects, handle);
     if (!h)
         return;
     struct vmm_object *o = h->object;
@@ -82,7 +82,7 @@ static void release(struct devices *d, uint64_t handle, struct undo *undo)
     devices_undo_pin(undo, o);
     o->refs--;
     if (!--h->refs)
-        free(idmap_remove(&d->objects, handle));
+        free(map_take_pointer(&d->objects, handle));
     device_vmm_update(d, o);
 }
 
@@ -106,7 +106,7 @@ void device_vmm_undo(struct devices *d, struct undo *u)
 int device_vmm_map(struct devices *d)
 {
     const uint64_t *w = d->call->words;
-    const struct vmm_handle *h = idmap_get(&d->objects, w[3]);
+    const struct vmm_handle *h = map_pointer(&d->objects, w[3]);
     if (devices_range_is_bad(w[0], w[1]))
         return -EINVAL;
     /* memory that nobody saw made is counted as a block, and reserved nowhere */
@@ -141,18 +141,15 @@ int device_vmm_unmap(struct devices *d)
 
 void device_vmm_close(struct devices *d)
 {
-    for (uint32_t i = 0; i < d->objects.capacity; i++) {
-        struct vmm_handle *h = d->objects.entries[i].value;
-        if (!h)
-            continue;
+    for (struct map_entry *e = NULL; (e = map_next(&d->objects, e));) {
+        const struct vmm_handle *h = (struct vmm_handle *)(uintptr_t)e->value;
         struct vmm_object *o = h->object;
         o->refs -= h->refs;
         if (!o->refs && !o->maps)
             free(o);
-        free(h);
     }
     for (struct block *b = d->first; b; b = b->next)
         if (b->object && !--b->object->maps && !b->object->refs)
             free(b->object);
-    idmap_close(&d->objects);
+    map_close_pointers(&d->objects, free);
 }

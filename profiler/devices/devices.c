@@ -1,7 +1,5 @@
 #include "devices_private.h"
 
-#include "../../common/error.h"
-
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,13 +27,9 @@ void devices_close(struct devices *d)
 {
     if (!d)
         return;
-    for (uint32_t i = 0; i < d->threads.capacity; i++)
-        if (d->threads.entries[i].value) {
-            struct thread *t = d->threads.entries[i].value;
-            undo_close(d, &t->undo);
-            free(t);
-        }
-    idmap_close(&d->threads);
+    for (struct map_entry *e = NULL; (e = map_next(&d->threads, e));)
+        undo_close(d, &((struct thread *)(uintptr_t)e->value)->undo);
+    map_close_pointers(&d->threads, free);
     device_sub_close(d);
     device_graphs_close(d);
     device_vmm_close(d);
@@ -44,9 +38,9 @@ void devices_close(struct devices *d)
         next = b->next;
         free(b);
     }
-    idmap_close(&d->handles);
-    idmap_close(&d->foreign);
-    idmap_close(&d->contexts);
+    map_close(&d->handles);
+    map_close(&d->foreign);
+    map_close(&d->contexts);
     range_map_close(d->ranges);
     range_map_close(d->sub_ranges);
     free(d);
@@ -134,7 +128,7 @@ static int apply_device(struct devices *d)
 static int apply_name(struct devices *d)
 {
     uint64_t address = d->call->words[0];
-    struct sub_pool *pool = idmap_get(&d->sub_pools, address);
+    struct sub_pool *pool = map_pointer(&d->sub_pools, address);
     char *name = devices_text(d->call, 1);
     if (name && pool) {
         free(pool->name);
@@ -149,10 +143,10 @@ static int apply_name(struct devices *d)
 
 struct thread *devices_thread(struct devices *d)
 {
-    struct thread *t = idmap_get(&d->threads, d->call->thread_id);
+    struct thread *t = map_pointer(&d->threads, d->call->thread_id);
     if (!t) {
         t = xcalloc(1, sizeof *t);
-        idmap_put(&d->threads, d->call->thread_id, t);
+        map_set_pointer(&d->threads, d->call->thread_id, t);
     }
     return t;
 }
@@ -229,16 +223,16 @@ static void died(struct devices *d, const struct block *b)
         devices_reserve(d, b->device_id, KIND_array, -(int64_t)b->size);
 }
 
-static struct idmap *map_of(struct devices *d, const struct block *b)
+static struct map *map_of(struct devices *d, const struct block *b)
 {
     return b->where == WHERE_HANDLE ? &d->handles : b->where == WHERE_FOREIGN ? &d->foreign : NULL;
 }
 
 static void make_room(struct devices *d, struct block *b)
 {
-    struct idmap *map = map_of(d, b);
+    struct map *map = map_of(d, b);
     struct range *r;
-    struct block *other = map ? idmap_get(map, b->address) : NULL;
+    struct block *other = map ? map_pointer(map, b->address) : NULL;
     if (other) {
         d->counts.lost_frees++;
         devices_block_end(d, other, NULL);
@@ -257,7 +251,7 @@ static void make_room(struct devices *d, struct block *b)
 
 void devices_block_add(struct devices *d, struct block *b)
 {
-    struct idmap *map = map_of(d, b);
+    struct map *map = map_of(d, b);
     make_room(d, b);
     b->serial = ++d->serial;
     b->next = NULL;
@@ -265,7 +259,7 @@ void devices_block_add(struct devices *d, struct block *b)
     *(d->last ? &d->last->next : &d->first) = b;
     d->last = b;
     if (map)
-        idmap_put(map, b->address, b);
+        map_set_pointer(map, b->address, b);
     if (b->in_ranges) {
         struct range range = {.start = b->address, .end = end_of(b), .id = (uintptr_t)b};
         range_map_insert(d->ranges, &range);
@@ -280,13 +274,13 @@ void devices_block_add(struct devices *d, struct block *b)
 
 void devices_block_end(struct devices *d, struct block *b, struct undo *keep)
 {
-    struct idmap *map = map_of(d, b);
+    struct map *map = map_of(d, b);
     if (b->is_pending)
         device_pool_unpend(d, b);
     *(b->previous ? &b->previous->next : &d->first) = b->next;
     *(b->next ? &b->next->previous : &d->last) = b->previous;
     if (map)
-        idmap_remove(map, b->address);
+        map_take_pointer(map, b->address);
     if (b->in_ranges)
         range_map_remove(d->ranges, range_map_find(d->ranges, b->address));
     b->in_ranges = 0;
@@ -330,11 +324,11 @@ static int apply_alloc(struct devices *d)
     unsigned ordinal = c->device;
     if (devices_range_is_bad(address, size) || c->kind >= KIND_COUNT)
         return -EINVAL;
-    uintptr_t known = (uintptr_t)idmap_get(&d->contexts, context);
+    uintptr_t known = (uintptr_t)map_pointer(&d->contexts, context);
     if (ordinal == WIRE_DEVICE_UNKNOWN && known)
         ordinal = (unsigned)(known - 1);
     else if (context && ordinal < WIRE_DEVICE_UNKNOWN)
-        idmap_put(&d->contexts, context, (void *)(uintptr_t)(ordinal + 1));
+        map_set_pointer(&d->contexts, context, (void *)(uintptr_t)(ordinal + 1));
     if (c->kind == KIND_pinned)
         ordinal = WIRE_DEVICE_HOST;
     struct block *b = devices_block_new(d, address, size, devices_id(d, ordinal));
@@ -353,7 +347,7 @@ static int apply_free(struct devices *d)
     const struct devices_call *c = d->call;
     uint64_t address = c->words[0];
     struct undo *undo = &devices_thread(d)->undo;
-    struct block *b = c->kind == KIND_array ? idmap_get(&d->handles, address) : devices_block_at(d, address);
+    struct block *b = c->kind == KIND_array ? map_pointer(&d->handles, address) : devices_block_at(d, address);
     freed(d);
     if (b && (b->object || (c->kind == KIND_pinned) != (b->kind == KIND_pinned)))
         b = NULL; /* no such call frees it: this one is about to fail */
@@ -370,16 +364,16 @@ static int apply_context_end(struct devices *d)
     uint64_t context = d->call->words[0];
     int whole_device = d->call->words[1] == 1;
     unsigned ordinal = d->call->device;
-    uintptr_t known = (uintptr_t)idmap_get(&d->contexts, context);
+    uintptr_t known = (uintptr_t)map_pointer(&d->contexts, context);
     if (ordinal >= WIRE_DEVICE_UNKNOWN && known)
         ordinal = (unsigned)(known - 1);
     for (struct block *b = d->first, *next; b; b = next) {
         next = b->next;
-        uintptr_t owner = b->context ? (uintptr_t)idmap_get(&d->contexts, b->context) : 0;
+        uintptr_t owner = b->context ? (uintptr_t)map_pointer(&d->contexts, b->context) : 0;
         if (b->context && (b->context == context || (whole_device && owner == ordinal + 1u)))
             devices_block_end(d, b, NULL);
     }
-    idmap_remove(&d->contexts, context);
+    map_take_pointer(&d->contexts, context);
     freed(d);
     return 0;
 }
@@ -388,20 +382,12 @@ static int apply_context_end(struct devices *d)
 
 void devices_undo_keep(struct undo *u, struct block *b)
 {
-    if (u->block_count == u->block_capacity) {
-        u->block_capacity = u->block_capacity ? u->block_capacity * 2 : 4;
-        u->blocks = xrealloc(u->blocks, u->block_capacity * sizeof(struct block *));
-    }
-    u->blocks[u->block_count++] = b;
+    *ARRAY_ADD(u->blocks, u->block_count, u->block_capacity) = b;
 }
 
 void devices_undo_pin(struct undo *u, struct vmm_object *o)
 {
-    if (u->pinned_count == u->pinned_capacity) {
-        u->pinned_capacity = u->pinned_capacity ? u->pinned_capacity * 2 : 4;
-        u->pinned = xrealloc(u->pinned, u->pinned_capacity * sizeof(struct vmm_object *));
-    }
-    u->pinned[u->pinned_count++] = o;
+    *ARRAY_ADD(u->pinned, u->pinned_count, u->pinned_capacity) = o;
     o->pins++;
 }
 
@@ -472,7 +458,7 @@ static int apply_foreign_open(struct devices *d)
 
 static int apply_foreign_close(struct devices *d)
 {
-    struct block *b = idmap_get(&d->foreign, d->call->words[0]);
+    struct block *b = map_pointer(&d->foreign, d->call->words[0]);
     if (b)
         devices_block_end(d, b, &devices_thread(d)->undo);
     return 0;

@@ -6,7 +6,8 @@
 #ifndef MEMPROF_DEVICES_PRIVATE_H
 #define MEMPROF_DEVICES_PRIVATE_H
 
-#include "../../common/idmap.h"
+#include "../../common/array.h"
+#include "../../common/map.h"
 #include "../../common/range.h"
 #include "devices.h"
 
@@ -117,16 +118,16 @@ struct devices {
     struct block *first, *last, *first_pending, *last_pending;
     uint64_t serial;
     struct range_map *ranges; /* id: struct block */
-    struct idmap handles;     /* arrays */
-    struct idmap foreign;     /* by address or handle */
-    struct idmap contexts;    /* ordinal + 1 */
-    struct idmap threads;
-    struct idmap pools;
-    struct idmap objects; /* by handle */
-    struct idmap graphs;
-    struct idmap sub_pools, sub_blocks;
-    struct idmap sub_outer; /* blocks that are segments of another sub-allocator */
-    struct idmap sub_segments;
+    struct map handles;       /* arrays */
+    struct map foreign;       /* by address or handle */
+    struct map contexts;      /* ordinal + 1 */
+    struct map threads;
+    struct map pools;
+    struct map objects; /* by handle */
+    struct map graphs;
+    struct map sub_pools, sub_blocks;
+    struct map sub_outer; /* blocks that are segments of another sub-allocator */
+    struct map sub_segments;
     struct range_map *sub_ranges; /* id: struct sub_segment; of overlapping ones the first */
 };
 
@@ -189,7 +190,7 @@ int device_graph_instantiate(struct devices *d);
 int device_graph_launch(struct devices *d);
 int device_graph_end(struct devices *d);
 int device_graph_state(struct devices *d);
-void device_graph_free(struct graph *g);
+void device_graph_free(void *graph); /* struct graph; NULL: nothing */
 void device_graph_undo(struct devices *d, struct undo *u);
 void device_graphs_close(struct devices *d);
 

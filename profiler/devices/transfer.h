@@ -6,19 +6,20 @@
 
 #include <stdint.h>
 
+#include "../../common/map.h"
+
 struct store;
 
 struct transfers { /* all zero: empty */
     struct transfer {
-        uint64_t count; /* 0: free */
-        uint64_t bytes;
+        uint64_t count, bytes;
         uint32_t stack_id;
         uint8_t device_id;
         uint8_t direction; /* enum wire_direction */
         uint8_t dirty;
     } * entries;
-    uint32_t capacity; /* a power of two */
-    uint32_t used;
+    uint32_t count, capacity;
+    struct map index; /* (stack_id, device_id << 8 | direction) -> entries */
 };
 
 /* count of them (not 0), with so many bytes in all. */

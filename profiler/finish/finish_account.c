@@ -2,7 +2,7 @@
  * Accounts by line, function, file and module. Inclusive ones come from one walk over the stack tree: what a key holds
  * is the sum of the subtrees of its outermost occurrences, so that recursion counts once and no stack is expanded.
  */
-#include "../../common/strmap.h"
+#include "../../common/map.h"
 #include "finish_private.h"
 #include "wrap.h"
 
@@ -83,7 +83,7 @@ struct pass {
     size_t key_count, key_capacity;
     /* own peaks */
     uint64_t *salt; /* sums of random numbers over the sites before */
-    struct strmap *set_map;
+    struct map set_map;
     struct ownpeak_set *sets;
     struct set_rows *set_rows; /* by set */
     size_t set_count, set_capacity, set_rows_capacity;
@@ -112,10 +112,9 @@ static struct row *row_of(struct pass *p, int inclusive, uint32_t key, uint32_t 
     for (uint32_t at = *head; at; at = p->rows[at].next)
         if (p->rows[at].group == group)
             return &p->rows[at];
-    ARRAY_GROW(p->rows, p->row_count, p->row_capacity);
-    struct row *r = &p->rows[p->row_count];
+    struct row *r = ARRAY_ADD(p->rows, p->row_count, p->row_capacity);
     *r = (struct row){.key = key, .next = *head, .group = group};
-    *head = (uint32_t)p->row_count++;
+    *head = (uint32_t)p->row_count - 1;
     return r;
 }
 
@@ -128,9 +127,8 @@ static void row_add(struct pass *p, struct row *r, const int64_t *stat, uint32_t
         p->links[r->last_link].range.end = end;
         return;
     }
-    ARRAY_GROW(p->links, p->link_count, p->link_capacity);
-    uint32_t at = (uint32_t)p->link_count++;
-    p->links[at] = (struct link){{first, end}, 0};
+    uint32_t at = (uint32_t)p->link_count;
+    *ARRAY_ADD(p->links, p->link_count, p->link_capacity) = (struct link){{first, end}, 0};
     if (r->last_link)
         p->links[r->last_link].next = at;
     else
@@ -176,8 +174,7 @@ static void enter_key(struct pass *p, uint32_t key)
 {
     if (p->on_path[key]++)
         return;
-    ARRAY_GROW(p->keys, p->key_count, p->key_capacity);
-    p->keys[p->key_count++] = key;
+    *ARRAY_ADD(p->keys, p->key_count, p->key_capacity) = key;
 }
 
 static void leave_key(struct pass *p, uint32_t key)
@@ -292,31 +289,26 @@ static void make_salt(struct pass *p)
  * are one. */
 static uint32_t set_of(struct pass *p, const uint32_t *rows, size_t count, int64_t low, int64_t high, int is_self)
 {
-    struct {
-        uint64_t salt, count;
-    } key = {0, 0};
+    uint64_t salt = 0, site_count = 0;
     uint32_t range_count = 0;
     for (size_t i = 0; i < count; i++) {
-        key.salt += p->rows[rows[i]].salt;
-        key.count += p->rows[rows[i]].site_count;
+        salt += p->rows[rows[i]].salt;
+        site_count += p->rows[rows[i]].site_count;
         range_count += p->rows[rows[i]].link_count;
     }
-    int is_new;
-    uint32_t *slot = strmap_slot(p->set_map, &key, sizeof key, &is_new, NULL);
-    if (!is_new) {
-        p->set_rows[*slot - 1].is_self |= is_self;
-        return *slot;
+    uint32_t set = map_number_or(&p->set_map, salt, site_count, (uint32_t)p->set_count);
+    if (set < p->set_count) {
+        p->set_rows[set].is_self |= is_self;
+        return set + 1;
     }
-    size_t set = p->set_count;
-    ARRAY_GROW(p->set_rows, set, p->set_rows_capacity);
-    ARRAY_GROW(p->sets, p->set_count, p->set_capacity);
-    p->sets[p->set_count++] = (struct ownpeak_set){.low_bytes = low, .high_bytes = high, .peak_bytes = -1};
-    p->set_rows[set] = (struct set_rows){(uint32_t)p->row_list_count, (uint32_t)count, range_count, is_self, key.count};
-    for (size_t i = 0; i < count; i++) {
-        ARRAY_GROW(p->row_lists, p->row_list_count, p->row_list_capacity);
-        p->row_lists[p->row_list_count++] = rows[i];
-    }
-    return *slot = (uint32_t)p->set_count;
+    ARRAY_ROOM(p->set_rows, set + 1ul, p->set_rows_capacity);
+    p->set_rows[set] =
+        (struct set_rows){(uint32_t)p->row_list_count, (uint32_t)count, range_count, is_self, site_count};
+    *ARRAY_ADD(p->sets, p->set_count, p->set_capacity) =
+        (struct ownpeak_set){.low_bytes = low, .high_bytes = high, .peak_bytes = -1};
+    for (size_t i = 0; i < count; i++)
+        *ARRAY_ADD(p->row_lists, p->row_list_count, p->row_list_capacity) = rows[i];
+    return set + 1;
 }
 
 static int by_worth(const void *a, const void *b, void *pass)
@@ -372,8 +364,7 @@ static void give_ranges(struct pass *p)
 static void add_out(struct pass *p, enum scope scope, int inclusive, int64_t key_id, const uint32_t *rows, size_t count,
                     int is_all)
 {
-    ARRAY_GROW(p->out, p->out_count, p->out_capacity);
-    struct out_row *o = &p->out[p->out_count++];
+    struct out_row *o = ARRAY_ADD(p->out, p->out_count, p->out_capacity);
     const struct row *first = &p->rows[rows[0]];
     const struct model_group *group = &p->m->groups[first->group];
     *o = (struct out_row){(uint8_t)scope, (uint8_t)inclusive, (uint8_t)is_all, first->group, key_id, 0, -1, {0}};
@@ -523,7 +514,6 @@ static void open_pass(struct pass *p)
     p->rows = xcalloc(p->row_capacity = 256, sizeof *p->rows);
     p->links = xcalloc(p->link_capacity = 256, sizeof *p->links);
     p->row_count = p->link_count = 1;
-    p->set_map = strmap_open();
 }
 
 static void close_pass(struct pass *p)
@@ -539,7 +529,7 @@ static void close_pass(struct pass *p)
     free(p->cursors);
     free(p->keys);
     free(p->salt);
-    strmap_close(p->set_map);
+    map_close(&p->set_map);
     free(p->sets);
     free(p->set_rows);
     free(p->row_lists);

@@ -1,7 +1,8 @@
 /*
  * Which line allocated: the self line of each site, and the keys by which frames are counted.
  */
-#include "../../common/strmap.h"
+#include "../../common/array.h"
+#include "../../common/map.h"
 #include "finish_private.h"
 
 #include <errno.h>
@@ -18,7 +19,7 @@ struct line_key {
 
 struct pass {
     struct model *m;
-    struct strmap *keys;
+    struct text_map keys;
     uint32_t *self_source, *self_named; /* by node: frame, inherited from the caller; 0: none */
     uint32_t *user_source, *user_named; /* the same outside the run-time library */
     uint32_t *self_address;             /* by node: innermost address that is not ours */
@@ -27,16 +28,14 @@ struct pass {
 
 static uint32_t line_of(struct pass *p, struct line_key key)
 {
-    int is_new;
-    uint32_t *slot = strmap_slot(p->keys, &key, sizeof key, &is_new, NULL);
-    if (!is_new)
-        return *slot;
+    uint32_t *slot = text_map_slot(&p->keys, &key, sizeof key);
     struct model *m = p->m;
-    if ((m->line_count & (m->line_count - 1)) == 0)
-        m->lines = xrealloc(m->lines, m->line_count * 2 * sizeof *m->lines);
-    m->lines[m->line_count] =
-        (struct model_line){key.function, key.file, key.line, key.module, key.offset, (int)key.has_offset};
-    return *slot = (uint32_t)m->line_count++;
+    if (!*slot) {
+        *slot = (uint32_t)m->line_count;
+        *ARRAY_ADD(m->lines, m->line_count, m->line_capacity) =
+            (struct model_line){key.function, key.file, key.line, key.module, key.offset, (int)key.has_offset};
+    }
+    return *slot;
 }
 
 /* A frame without a source position counts for its function as a whole; one without a function either for nothing. */
@@ -181,7 +180,7 @@ static int write_sites(struct model *m, struct error *err)
 
 int model_lines(struct model *m, struct error *err)
 {
-    struct pass p = {.m = m, .keys = strmap_open()};
+    struct pass p = {.m = m};
     p.self_source = xcalloc(m->node_count, sizeof *p.self_source);
     p.self_named = xcalloc(m->node_count, sizeof *p.self_named);
     p.user_source = xcalloc(m->node_count, sizeof *p.user_source);
@@ -198,7 +197,7 @@ int model_lines(struct model *m, struct error *err)
     free(p.user_named);
     free(p.self_address);
     free(p.under_python);
-    strmap_close(p.keys);
+    text_map_close(&p.keys);
     int rc = write_lines(m, err);
     return rc ? rc : write_sites(m, err);
 }

@@ -3,7 +3,6 @@
  * order of that tree, so that the sites of every subtree lie together. The database may be hostile: ids may be sparse,
  * parents may form cycles, references may lead nowhere.
  */
-#include "../../common/strmap.h"
 #include "finish_private.h"
 
 #include "../../common/ids.h"

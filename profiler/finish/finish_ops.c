@@ -3,7 +3,8 @@
  * autograd engine), the modules that ran; ranges of the timeline for the phases. Nothing is done where no stack has an
  * operator.
  */
-#include "../../common/strmap.h"
+#include "../../common/array.h"
+#include "../../common/map.h"
 #include "finish_private.h"
 
 #include "../../common/chunk.h"
@@ -47,12 +48,13 @@ struct range {
 
 struct pass {
     struct model *m;
-    struct strmap *texts; /* numbers from 1 */
+    struct text_map texts; /* numbers from 1 */
     const char **text;
+    size_t text_capacity;
     struct function_role *roles; /* by function index */
     struct node_state *nodes;
-    struct strmap *ops; /* {op, phase, module} to op_id */
-    uint32_t *phases;   /* by site id: phase | root << 2 */
+    struct text_map ops; /* {op, phase, module} to op_id */
+    uint32_t *phases;    /* by site id: phase | root << 2 */
     size_t site_limit;
     struct range *ranges;
     size_t range_count, range_room;
@@ -60,15 +62,11 @@ struct pass {
 
 static uint32_t text_id(struct pass *p, const char *text, size_t length)
 {
-    int is_new;
-    const char *copy;
-    uint32_t *slot = strmap_slot(p->texts, text, length, &is_new, &copy);
-    if (is_new) {
-        size_t n = strmap_count(p->texts);
-        *slot = (uint32_t)n;
-        if ((n & (n - 1)) == 0)
-            p->text = xrealloc(p->text, 2 * n * sizeof *p->text);
-        p->text[n] = copy;
+    uint32_t *slot = text_map_slot(&p->texts, text, length);
+    if (!*slot) {
+        *slot = (uint32_t)text_map_count(&p->texts);
+        ARRAY_ROOM(p->text, *slot + 1ul, p->text_capacity);
+        p->text[*slot] = text_map_key(slot);
     }
     return *slot;
 }
@@ -130,15 +128,14 @@ static int load_roles(struct pass *p, struct error *err)
     for (size_t i = 1; i < m->frame_count; i++)
         if (m->frames[i].is_python)
             is_python[m->frames[i].function] = 1;
-    struct strmap *index = strmap_open();
+    struct map index = {0};
     for (size_t i = 1; i < m->function_count; i++)
-        *strmap_slot(index, &m->functions[i].id, sizeof m->functions[i].id, NULL, NULL) = (uint32_t)i;
+        map_set_number(&index, (uint64_t)m->functions[i].id, 0, (uint32_t)i);
     sqlite3_stmt *s = NULL;
     int found = 0, step = SQLITE_DONE, rc = db_prepare(m->db, sql, &s, err);
     while (rc == 0 && (step = sqlite3_step(s)) == SQLITE_ROW) {
-        int64_t id = sqlite3_column_int64(s, 0);
-        uint32_t i = *strmap_slot(index, &id, sizeof id, NULL, NULL);
-        if (!i || i >= m->function_count || sqlite3_column_int(s, 3) != is_python[i])
+        uint32_t i = map_number(&index, (uint64_t)sqlite3_column_int64(s, 0), 0);
+        if (i >= m->function_count || sqlite3_column_int(s, 3) != is_python[i])
             continue;
         p->roles[i] = role_of(p, db_text(s, 1), db_text(s, 2), is_python[i]);
         found |= p->roles[i].role == ROLE_OP || p->roles[i].role == ROLE_MAKER;
@@ -146,7 +143,7 @@ static int load_roles(struct pass *p, struct error *err)
     if (rc == 0 && step != SQLITE_DONE)
         rc = db_error(m->db, err);
     sqlite3_finalize(s);
-    strmap_close(index);
+    map_close(&index);
     free(is_python);
     return rc ? rc : found;
 }
@@ -209,10 +206,9 @@ static void state_nodes(struct pass *p)
 
 static int op_row(struct pass *p, sqlite3_stmt *s, const uint32_t key[3], uint32_t *id)
 {
-    int is_new;
-    uint32_t *slot = strmap_slot(p->ops, key, 3 * sizeof *key, &is_new, NULL);
-    if (is_new) {
-        *slot = (uint32_t)strmap_count(p->ops);
+    uint32_t *slot = text_map_slot(&p->ops, key, 3 * sizeof *key);
+    if (!*slot) {
+        *slot = (uint32_t)text_map_count(&p->ops);
         sqlite3_bind_int64(s, 1, *slot);
         sqlite3_bind_text(s, 2, p->text[key[0]], -1, SQLITE_STATIC);
         sqlite3_bind_text(s, 3, phase_names[key[1]], -1, SQLITE_STATIC);
@@ -348,8 +344,7 @@ static int write_ranges(const struct pass *p, struct error *err)
 
 int model_ops(struct model *m, struct error *err)
 {
-    struct pass p = {.m = m, .texts = strmap_open(), .ops = strmap_open()};
-    p.text = xcalloc(2, sizeof *p.text);
+    struct pass p = {.m = m};
     p.roles = xcalloc(m->function_count + 1, sizeof *p.roles);
     int found = load_roles(&p, err), rc = found < 0 ? found : 0;
     if (found > 0) {
@@ -367,8 +362,8 @@ int model_ops(struct model *m, struct error *err)
         if (rc == 0)
             rc = write_ranges(&p, err);
     }
-    strmap_close(p.texts);
-    strmap_close(p.ops);
+    text_map_close(&p.texts);
+    text_map_close(&p.ops);
     free(p.text);
     free(p.roles);
     free(p.phases);

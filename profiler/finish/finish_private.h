@@ -108,7 +108,7 @@ struct model {
     struct model_group *groups; /* from 0 */
     size_t group_count;
     struct model_line *lines;
-    size_t line_count;
+    size_t line_count, line_capacity;
 };
 
 /* finish_model.c: reads the recording; writes module_key. */

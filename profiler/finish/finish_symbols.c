@@ -2,7 +2,7 @@
  * From addresses without frames to rows of function, file and frame. The look-ups happen outside any transaction; their
  * results go in with one.
  */
-#include "../../common/strmap.h"
+#include "../../common/map.h"
 #include "../symbols/allocator.h"
 #include "../symbols/symbols_pool.h"
 #include "finish_private.h"
@@ -35,7 +35,7 @@ struct pass {
     sqlite3 *db;
     const struct finish_options *options;
     struct error *err;
-    struct strmap *job_map; /* path, build-id or pid -> job + 1 */
+    struct text_map job_map; /* path, build-id or pid -> job + 1 */
     struct symbols_job *jobs;
     char **strings; /* owned by the pass: paths and build-ids of jobs */
     size_t job_count, job_capacity, string_count, string_capacity;
@@ -44,14 +44,13 @@ struct pass {
     struct wanted *wanted;
     size_t wanted_count, wanted_capacity;
     uint64_t *offsets; /* of all jobs */
-    struct strmap *functions, *files, *paths;
+    struct text_map functions, files, paths;
     sqlite3_stmt *insert_function, *insert_file, *insert_frame, *delete_frames;
 };
 
 static char *keep(struct pass *p, const char *text)
 {
-    ARRAY_GROW(p->strings, p->string_count, p->string_capacity);
-    return p->strings[p->string_count++] = xstrdup(text);
+    return *ARRAY_ADD(p->strings, p->string_count, p->string_capacity) = xstrdup(text);
 }
 
 /* --- what to look up --------------------------------------------------------------------------------------------- */
@@ -63,17 +62,16 @@ static uint32_t job_for(struct pass *p, const char *path, const char *build_id, 
         buf_printf(&key, "f%s%c%s", path, 0, build_id ? build_id : "");
     else
         buf_printf(&key, "p%d", perf_pid);
-    int is_new;
-    uint32_t *slot = strmap_slot(p->job_map, key.data ? key.data : "", key.length, &is_new, NULL);
+    uint32_t *slot = text_map_slot(&p->job_map, buf_text(&key), key.length);
     buf_free(&key);
-    if (!is_new)
-        return *slot;
-    *slot = (uint32_t)p->job_count;
-    ARRAY_GROW(p->jobs, p->job_count, p->job_capacity);
-    p->jobs[p->job_count] = (struct symbols_job){.path = path ? keep(p, path) : NULL,
-                                                 .build_id = build_id && *build_id ? keep(p, build_id) : NULL,
-                                                 .perf_pid = perf_pid};
-    return (uint32_t)p->job_count++;
+    if (!*slot) {
+        *ARRAY_ADD(p->jobs, p->job_count, p->job_capacity) =
+            (struct symbols_job){.path = path ? keep(p, path) : NULL,
+                                 .build_id = build_id && *build_id ? keep(p, build_id) : NULL,
+                                 .perf_pid = perf_pid};
+        *slot = (uint32_t)p->job_count;
+    }
+    return *slot - 1;
 }
 
 static int has_perf_map(int pid)
@@ -85,8 +83,7 @@ static int has_perf_map(int pid)
 
 static void want(struct pass *p, int64_t address_id, uint64_t offset, uint32_t job, uint32_t order)
 {
-    ARRAY_GROW(p->wanted, p->wanted_count, p->wanted_capacity);
-    p->wanted[p->wanted_count++] = (struct wanted){address_id, offset, job, order};
+    *ARRAY_ADD(p->wanted, p->wanted_count, p->wanted_capacity) = (struct wanted){address_id, offset, job, order};
 }
 
 /* "again" replaces what we wrote, not the frames that a Python interpreter told. */
@@ -113,11 +110,10 @@ static int load_modules(struct pass *p, struct ids *ids, struct module **modules
         return rc;
     while ((step = sqlite3_step(s)) == SQLITE_ROW) {
         ids_add(ids, sqlite3_column_int64(s, 0));
-        ARRAY_GROW(*modules, count, capacity);
-        (*modules)[count++] = (struct module){.path = keep(p, db_text(s, 1)),
-                                              .build_id = keep(p, db_text(s, 2)),
-                                              .bias = (uint64_t)sqlite3_column_int64(s, 3),
-                                              .pid = sqlite3_column_int(s, 4)};
+        *ARRAY_ADD(*modules, count, capacity) = (struct module){.path = keep(p, db_text(s, 1)),
+                                                                .build_id = keep(p, db_text(s, 2)),
+                                                                .bias = (uint64_t)sqlite3_column_int64(s, 3),
+                                                                .pid = sqlite3_column_int(s, 4)};
     }
     if (step != SQLITE_DONE)
         rc = db_error(p->db, p->err);
@@ -133,8 +129,7 @@ static uint32_t module_job(struct pass *p, struct module *m, int64_t module_id)
     uint32_t job = is_jit ? job_for(p, NULL, NULL, m->pid) : job_for(p, m->path, m->build_id, 0);
     if (!is_jit)
         m->bias = 0;
-    ARRAY_GROW(p->modules, p->module_count, p->module_capacity);
-    p->modules[p->module_count++] = (struct job_module){module_id, job};
+    *ARRAY_ADD(p->modules, p->module_count, p->module_capacity) = (struct job_module){module_id, job};
     m->job = job + 1;
     return job;
 }
@@ -258,11 +253,11 @@ static int run(struct pass *p, sqlite3_stmt *s)
 
 /* The same function is one row in all modules that hold it, when the debug information says where it is declared; names
  * from symbol tables are told apart by module. */
-static uint32_t *function_slot(struct pass *p, int64_t file, int line, uint32_t job, const char *raw_name, int *is_new)
+static uint32_t *function_slot(struct pass *p, int64_t file, int line, uint32_t job, const char *raw_name)
 {
     struct buf key = BUF(1 << 20);
     buf_printf(&key, "%lld:%d:%u:%s", (long long)file, line, file ? 0 : job + 1, raw_name);
-    uint32_t *slot = strmap_slot(p->functions, key.data ? key.data : "", key.length, is_new, NULL);
+    uint32_t *slot = text_map_slot(&p->functions, buf_text(&key), key.length);
     buf_free(&key);
     return slot;
 }
@@ -274,7 +269,7 @@ static int load_names(struct pass *p)
     if (rc)
         return rc;
     while (sqlite3_step(s) == SQLITE_ROW)
-        *strmap_slot(p->files, db_text(s, 1), (size_t)sqlite3_column_bytes(s, 1), NULL, NULL) =
+        *text_map_slot(&p->files, db_text(s, 1), (size_t)sqlite3_column_bytes(s, 1)) =
             (uint32_t)sqlite3_column_int64(s, 0);
     sqlite3_finalize(s);
     s = NULL;
@@ -283,7 +278,7 @@ static int load_names(struct pass *p)
     if (rc)
         return rc;
     while (sqlite3_step(s) == SQLITE_ROW)
-        *function_slot(p, sqlite3_column_int64(s, 1), sqlite3_column_int(s, 2), 0, db_text(s, 3), NULL) =
+        *function_slot(p, sqlite3_column_int64(s, 1), sqlite3_column_int(s, 2), 0, db_text(s, 3)) =
             (uint32_t)sqlite3_column_int64(s, 0);
     sqlite3_finalize(s);
     return 0;
@@ -320,17 +315,16 @@ static int file_row(struct pass *p, const char *path, int64_t *id)
     *id = 0;
     if (!path)
         return 0;
-    int is_new;
-    uint32_t *known = strmap_slot(p->paths, path, strlen(path), &is_new, NULL);
-    if (!is_new) {
+    uint32_t *known = text_map_slot(&p->paths, path, strlen(path));
+    if (*known) {
         *id = *known;
         return 0;
     }
     char buffer[PATH_MAX];
     const char *one = one_path(path, buffer);
-    uint32_t *slot = strmap_slot(p->files, one, strlen(one), &is_new, NULL);
+    uint32_t *slot = text_map_slot(&p->files, one, strlen(one));
     int rc = 0;
-    if (is_new) {
+    if (!*slot) {
         sqlite3_bind_text(p->insert_file, 1, one, -1, SQLITE_STATIC);
         rc = run(p, p->insert_file);
         *slot = (uint32_t)sqlite3_last_insert_rowid(p->db);
@@ -355,9 +349,8 @@ static int function_row(struct pass *p, const struct symbols_frame *f, uint32_t 
     int rc = file_row(p, f->declared_file, &file);
     if (rc)
         return rc;
-    int is_new;
-    uint32_t *slot = function_slot(p, file, f->declared_line, job, f->raw_name, &is_new);
-    if (!is_new) {
+    uint32_t *slot = function_slot(p, file, f->declared_line, job, f->raw_name);
+    if (*slot) {
         *id = *slot;
         return 0;
     }
@@ -460,9 +453,6 @@ static int write_sources(struct pass *p)
 
 static int write_rows(struct pass *p)
 {
-    p->functions = strmap_open();
-    p->files = strmap_open();
-    p->paths = strmap_open();
     int rc = load_names(p);
     if (rc == 0)
         rc = db_prepare(
@@ -501,10 +491,10 @@ static void close_pass(struct pass *p)
     sqlite3_finalize(p->insert_file);
     sqlite3_finalize(p->insert_frame);
     sqlite3_finalize(p->delete_frames);
-    strmap_close(p->job_map);
-    strmap_close(p->functions);
-    strmap_close(p->files);
-    strmap_close(p->paths);
+    text_map_close(&p->job_map);
+    text_map_close(&p->functions);
+    text_map_close(&p->files);
+    text_map_close(&p->paths);
     free(p->jobs);
     free(p->strings);
     free(p->modules);
@@ -514,7 +504,7 @@ static void close_pass(struct pass *p)
 
 int finish_symbols(sqlite3 *db, const struct finish_options *options, struct error *err)
 {
-    struct pass p = {.db = db, .options = options, .err = err, .job_map = strmap_open()};
+    struct pass p = {.db = db, .options = options, .err = err};
     int rc = want_modules(&p);
     if (rc == 0)
         rc = want_jit(&p);

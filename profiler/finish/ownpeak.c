@@ -231,8 +231,8 @@ static void bound_chunk(struct pass *p, const struct chunk_delta *deltas, size_t
             bound = s->high_bytes;
         if (bound <= s->low_bytes)
             continue;
-        ARRAY_GROW(p->candidates, p->candidate_count, p->candidate_capacity);
-        p->candidates[p->candidate_count++] = (struct candidate){(uint32_t)i, chunk, sum.live, bound};
+        *ARRAY_ADD(p->candidates, p->candidate_count, p->candidate_capacity) =
+            (struct candidate){(uint32_t)i, chunk, sum.live, bound};
     }
 }
 
@@ -314,13 +314,11 @@ static int bound_all(struct pass *p)
             p->incomplete = DAMAGED;
             break;
         }
-        ARRAY_GROW(p->chunks, p->chunk_count, p->chunk_capacity);
-        p->chunks[p->chunk_count] = (struct chunk){.id = sqlite3_column_int64(s, 0)};
+        ARRAY_ADD(p->chunks, p->chunk_count, p->chunk_capacity)->id = sqlite3_column_int64(s, 0);
         for (size_t i = 0; i < p->device_count; i++)
             p->devices[i].high_bytes =
                 ownpeak_timeline_most(p->devices[i].timeline, sqlite3_column_int64(s, 4), sqlite3_column_int64(s, 5));
-        bound_chunk(p, deltas, (size_t)count, (uint32_t)p->chunk_count);
-        p->chunk_count++;
+        bound_chunk(p, deltas, (size_t)count, (uint32_t)p->chunk_count - 1);
         apply_deltas(p, deltas, (size_t)count);
         p->timelines_lie |= !check_timelines(p);
         if (p->timelines_lie)

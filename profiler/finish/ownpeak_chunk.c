@@ -142,8 +142,7 @@ static void pair_sets(struct ownpeak_worker *w)
         for (; r < end; r++)
             for (uint32_t at = rank_of(w, r->first), to = rank_of(w, r->end); at < to; at++) {
                 uint32_t number = w->number_of[w->sorted[at]];
-                ARRAY_GROW(w->pairs, w->pair_count, w->pair_capacity);
-                w->pairs[w->pair_count++] = (struct pair){number, a};
+                *ARRAY_ADD(w->pairs, w->pair_count, w->pair_capacity) = (struct pair){number, a};
                 w->members[number].count++;
             }
     }
@@ -333,8 +332,8 @@ void ownpeak_worker_clear(struct ownpeak_worker *w)
 
 void ownpeak_worker_follow(struct ownpeak_worker *w, uint32_t set, int64_t live_bytes)
 {
-    ARRAY_GROW(w->active, w->active_count, w->active_capacity);
-    w->active[w->active_count++] = (struct active){.set = set, .block = UINT32_MAX, .live = live_bytes};
+    *ARRAY_ADD(w->active, w->active_count, w->active_capacity) =
+        (struct active){.set = set, .block = UINT32_MAX, .live = live_bytes};
 }
 
 size_t ownpeak_worker_followed(const struct ownpeak_worker *w)

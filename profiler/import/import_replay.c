@@ -17,19 +17,14 @@
 #define BATCH        512u
 #define FLUSH_EVENTS (1u << 20)
 
-enum known_flags {
-    SEEN = 1,    /* the history names the address */
-    LIVE = 2,    /* at the end of what was looked at */
-    PENDING = 4, /* its free was requested */
-    FINAL = 8,   /* lives in the final state ... */
-    FINAL_PENDING = 16
-};
-
-struct known { /* an address that is or was a block's */
-    uint64_t address;
-    uint32_t block; /* of the final state: its number */
-    uint32_t flags; /* 0: free slot */
-};
+/* What is known of an address that is or was a block's: flags, and of which block of the final state. */
+#define SEEN              1u /* the history names the address */
+#define LIVE              2u /* at the end of what was looked at */
+#define PENDING           4u /* its free was requested */
+#define FINAL             8u /* lives in the final state ... */
+#define FINAL_PENDING     16u
+#define KNOWN_FLAGS       31u
+#define KNOWN_BLOCK_SHIFT 32
 
 struct birth { /* a block that lived before the history */
     uint64_t address, size_bytes;
@@ -45,8 +40,7 @@ struct lane { /* a device */
     const struct snapshot_segment *segments; /* of all devices */
     uint32_t segment_count;
     int64_t last_us;
-    struct known *known; /* open addressing */
-    uint32_t known_count, known_capacity;
+    struct map known; /* address -> flags, above them the block's number */
     struct snapshot_table births;
     struct range_map
         *at_start; /* segments: id is the number of the final one plus 1, or 0; type: 1, place in stack_id */
@@ -136,36 +130,6 @@ static void give(struct replay *r, const struct lane *l, unsigned op, unsigned h
 
 /* --- blocks ----------------------------------------------------------------------------------------------------- */
 
-static struct known *slot_of(struct known *slots, uint32_t capacity, uint64_t address)
-{
-    uint64_t h = (address >> 9 ^ address) * 0x9E3779B97F4A7C15ull;
-    uint32_t i = (uint32_t)(h >> 32) & (capacity - 1);
-    while (slots[i].flags && slots[i].address != address)
-        i = (i + 1) & (capacity - 1);
-    return &slots[i];
-}
-
-/* The address's entry; a new one has flags 0, which the caller must set. */
-static struct known *known_at(struct lane *l, uint64_t address)
-{
-    if (l->known_count * 2 >= l->known_capacity) {
-        uint32_t capacity = l->known_capacity ? l->known_capacity * 2 : 1024;
-        struct known *slots = xcalloc(capacity, sizeof *slots);
-        for (uint32_t i = 0; i < l->known_capacity; i++)
-            if (l->known[i].flags)
-                *slot_of(slots, capacity, l->known[i].address) = l->known[i];
-        free(l->known);
-        l->known = slots;
-        l->known_capacity = capacity;
-    }
-    struct known *k = slot_of(l->known, l->known_capacity, address);
-    if (!k->flags) {
-        k->address = address;
-        l->known_count++;
-    }
-    return k;
-}
-
 static void born_before(struct lane *l, const struct birth *b)
 {
     if (l->births.count == l->births.capacity) {
@@ -185,9 +149,9 @@ static void final_blocks(const struct snapshot *snap, struct lane *l)
             const struct snapshot_block *b = SNAPSHOT_AT(snap->blocks, snapshot_block, s->first_block + n);
             if (b->state == SNAPSHOT_INACTIVE || !b->address)
                 continue;
-            struct known *k = known_at(l, b->address);
-            k->flags |= FINAL | (b->state == SNAPSHOT_PENDING ? (uint32_t)FINAL_PENDING : 0u);
-            k->block = s->first_block + n;
+            uint64_t *known = map_slot(&l->known, b->address, 0);
+            *known = (*known & KNOWN_FLAGS) | FINAL | (b->state == SNAPSHOT_PENDING ? FINAL_PENDING : 0) |
+                     (uint64_t)(s->first_block + n) << KNOWN_BLOCK_SHIFT;
         }
     }
 }
@@ -199,15 +163,15 @@ static void find_births(struct lane *l)
         const struct snapshot_event *e = &l->events[i];
         if (e->action < SNAPSHOT_alloc || e->action > SNAPSHOT_free_completed || !e->address)
             continue;
-        struct known *k = known_at(l, e->address);
-        if (!(k->flags & SEEN) && e->action != SNAPSHOT_alloc) {
+        uint64_t *known = map_slot(&l->known, e->address, 0);
+        if (!(*known & SEEN) && e->action != SNAPSHOT_alloc) {
             struct birth b = {e->address, e->size_bytes, 0, e->place, e->action == SNAPSHOT_free_completed};
             born_before(l, &b);
         }
-        k->flags &= ~(uint32_t)(LIVE | PENDING);
-        k->flags |= SEEN | (e->action == SNAPSHOT_alloc            ? (uint32_t)LIVE
-                            : e->action == SNAPSHOT_free_requested ? (uint32_t)(LIVE | PENDING)
-                                                                   : 0u);
+        *known &= ~(uint64_t)(LIVE | PENDING);
+        *known |= SEEN | (e->action == SNAPSHOT_alloc            ? LIVE
+                          : e->action == SNAPSHOT_free_requested ? LIVE | PENDING
+                                                                 : 0u);
     }
 }
 
@@ -220,12 +184,12 @@ static void find_silent(const struct snapshot *snap, struct lane *l)
             const struct snapshot_block *b = SNAPSHOT_AT(snap->blocks, snapshot_block, s->first_block + n);
             if (b->state == SNAPSHOT_INACTIVE || !b->address)
                 continue;
-            struct known *k = known_at(l, b->address);
-            if (k->flags & SEEN || k->block != s->first_block + n)
+            uint64_t *known = map_slot(&l->known, b->address, 0);
+            if (*known & SEEN || *known >> KNOWN_BLOCK_SHIFT != s->first_block + n)
                 continue;
             struct birth birth = {b->address, b->requested_bytes, b->stack, s->place, b->state == SNAPSHOT_PENDING};
             born_before(l, &birth);
-            k->flags |= SEEN | LIVE | (b->state == SNAPSHOT_PENDING ? (uint32_t)PENDING : 0u);
+            *known |= SEEN | LIVE | (b->state == SNAPSHOT_PENDING ? PENDING : 0);
         }
     }
 }
@@ -273,25 +237,23 @@ static uint16_t segment_place(const struct lane *l, uint32_t block)
 /* The history's end against the final state. */
 static void settle_blocks(struct replay *r, struct lane *l, uint64_t time_ns)
 {
-    for (uint32_t i = 0; i < l->known_capacity && r->snap->has_segments; i++) {
-        const struct known *k = &l->known[i];
-        int live = (k->flags & LIVE) != 0, final = (k->flags & FINAL) != 0;
-        if (!k->flags)
-            continue;
+    for (const struct map_entry *e = NULL; r->snap->has_segments && (e = map_next(&l->known, e));) {
+        uint64_t address = e->a, flags = e->value, number = e->value >> KNOWN_BLOCK_SHIFT;
+        int live = (flags & LIVE) != 0, final = (flags & FINAL) != 0;
         if (live && !final) {
-            give(r, l, EVENT_FREE, IMPORT_HOOK_AFTER, time_ns, k->address, 0, 0, 0);
+            give(r, l, EVENT_FREE, IMPORT_HOOK_AFTER, time_ns, address, 0, 0, 0);
             r->counts->unseen_frees++;
         }
         if (!final)
             continue;
-        const struct snapshot_block *b = SNAPSHOT_AT(r->snap->blocks, snapshot_block, k->block);
-        uint16_t place = live ? 0 : segment_place(l, k->block);
+        const struct snapshot_block *b = SNAPSHOT_AT(r->snap->blocks, snapshot_block, (uint32_t)number);
+        uint16_t place = live ? 0 : segment_place(l, (uint32_t)number);
         if (!live) {
-            give(r, l, EVENT_ALLOC, IMPORT_HOOK_AFTER, time_ns, k->address, b->requested_bytes, b->stack, place);
+            give(r, l, EVENT_ALLOC, IMPORT_HOOK_AFTER, time_ns, address, b->requested_bytes, b->stack, place);
             r->counts->unseen_allocs++;
         }
-        if (k->flags & FINAL_PENDING && !(live && k->flags & PENDING))
-            give(r, l, EVENT_FREE_REQUESTED, IMPORT_HOOK_AFTER, time_ns, k->address, 0, 0, place);
+        if (flags & FINAL_PENDING && !(live && flags & PENDING))
+            give(r, l, EVENT_FREE_REQUESTED, IMPORT_HOOK_AFTER, time_ns, address, 0, 0, place);
     }
 }
 
@@ -516,7 +478,7 @@ void import_replay(const struct snapshot *snap, const struct import_names *names
     }
     account_events(account, r->batch, r->fill);
     for (unsigned i = 0; i < count; i++) {
-        free(lanes[i].known);
+        map_close(&lanes[i].known);
         free(lanes[i].births.data);
         range_map_close(lanes[i].at_start);
     }

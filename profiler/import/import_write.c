@@ -209,7 +209,7 @@ static void write_stacks(const struct snapshot *snap, struct store *store, struc
         if (s->count > path_capacity)
             path = xrealloc(path, (path_capacity = s->count) * sizeof *path);
         for (uint32_t n = 0; n < s->count; n++) {
-            uint32_t frame = ((const uint32_t *)snap->stack_frames.data)[s->first + n];
+            uint32_t frame = s->frames[n];
             if (!addresses[frame])
                 addresses[frame] = name_frame(snap, named, SNAPSHOT_AT(snap->frames, snapshot_frame, frame));
             path[n] = addresses[frame];

@@ -1,6 +1,6 @@
 #include "named.h"
 
-#include "../../common/strmap.h"
+#include "../../common/map.h"
 #include "../symbols/allocator.h"
 
 #include "../../common/db.h"
@@ -14,10 +14,10 @@
 struct named {
     struct store *store;
     struct stacks *stacks;
-    struct strmap *texts;     /* names and paths: numbers from 1, so that the keys below are short */
-    struct strmap *functions; /* struct function_key -> function_id */
-    struct strmap *files;     /* path -> file_id */
-    struct strmap *frames;    /* struct frame_key -> address_id */
+    struct text_map texts;     /* names and paths: numbers from 1, so that the keys below are short */
+    struct text_map functions; /* struct function_key -> function_id */
+    struct text_map files;     /* path -> file_id */
+    struct text_map frames;    /* struct frame_key -> address_id */
     uint32_t last_function, last_file, last_frame; /* ids given */
 };
 
@@ -34,10 +34,6 @@ struct named *named_open(struct store *store, struct stacks *stacks)
     struct named *n = xcalloc(1, sizeof *n);
     n->store = store;
     n->stacks = stacks;
-    n->texts = strmap_open();
-    n->functions = strmap_open();
-    n->files = strmap_open();
-    n->frames = strmap_open();
     return n;
 }
 
@@ -45,10 +41,10 @@ void named_close(struct named *n)
 {
     if (!n)
         return;
-    strmap_close(n->texts);
-    strmap_close(n->functions);
-    strmap_close(n->files);
-    strmap_close(n->frames);
+    text_map_close(&n->texts);
+    text_map_close(&n->functions);
+    text_map_close(&n->files);
+    text_map_close(&n->frames);
     free(n);
 }
 
@@ -56,10 +52,9 @@ static uint32_t text_number(struct named *n, const char *text)
 {
     if (!text || !*text)
         return 0;
-    int is_new;
-    uint32_t *slot = strmap_slot(n->texts, text, strlen(text), &is_new, NULL);
-    if (is_new)
-        *slot = (uint32_t)strmap_count(n->texts);
+    uint32_t *slot = text_map_slot(&n->texts, text, strlen(text));
+    if (!*slot)
+        *slot = (uint32_t)text_map_count(&n->texts);
     return *slot;
 }
 
@@ -75,9 +70,8 @@ static uint32_t file_of(struct named *n, const char *path)
 {
     if (!path || !*path)
         return 0;
-    int is_new;
-    uint32_t *slot = strmap_slot(n->files, path, strlen(path), &is_new, NULL);
-    if (is_new) {
+    uint32_t *slot = text_map_slot(&n->files, path, strlen(path));
+    if (!*slot) {
         *slot = ++n->last_file;
         sqlite3_stmt *s = store_statement(n->store, "INSERT INTO file(file_id, path) VALUES(?, ?)");
         sqlite3_bind_int64(s, 1, *slot);
@@ -99,11 +93,11 @@ static uint32_t function_of(struct named *n, const struct named_frame *f, uint32
     if (!f->function || !*f->function)
         return 0;
     const char *plain_name = f->plain_name && *f->plain_name ? f->plain_name : f->function;
-    int is_native = strcmp(f->language, "native") == 0, is_new;
+    int is_native = strcmp(f->language, "native") == 0;
     struct function_key key = {text_number(n, f->function), text_number(n, plain_name), file_id, f->first_line,
                                (uint32_t)is_native};
-    uint32_t *slot = strmap_slot(n->functions, &key, sizeof key, &is_new, NULL);
-    if (is_new) {
+    uint32_t *slot = text_map_slot(&n->functions, &key, sizeof key);
+    if (!*slot) {
         *slot = ++n->last_function;
         sqlite3_stmt *s =
             store_statement(n->store, "INSERT INTO function(function_id, name, plain_name, raw_name, file_id, line, "
@@ -126,11 +120,10 @@ uint32_t named_address(struct named *n, const struct named_frame *f)
 {
     struct frame_key key = {0, file_of(n, f->file), f->line, f->column, text_number(n, f->language)};
     key.function_id = function_of(n, f, key.file_id);
-    int is_new;
-    if (strmap_count(n->frames) >= FRAMES_MAX)
+    if (text_map_count(&n->frames) >= FRAMES_MAX)
         return 0;
-    uint32_t *slot = strmap_slot(n->frames, &key, sizeof key, &is_new, NULL);
-    if (!is_new)
+    uint32_t *slot = text_map_slot(&n->frames, &key, sizeof key);
+    if (*slot)
         return *slot;
     *slot = stacks_named_address(n->stacks, ++n->last_frame);
     sqlite3_stmt *s =

@@ -1,6 +1,6 @@
 #include "python.h"
 
-#include "../../common/strmap.h"
+#include "../../common/map.h"
 
 #include "../../common/error.h"
 #include "../wire.h"
@@ -26,7 +26,7 @@ struct python {
     int pid;
     struct code *codes; /* by id */
     uint32_t limit, defined;
-    struct strmap *addresses; /* word -> address_id */
+    struct map addresses; /* word -> address_id */
 };
 
 struct python *python_open(struct named *named, int pid)
@@ -34,7 +34,6 @@ struct python *python_open(struct named *named, int pid)
     struct python *p = xcalloc(1, sizeof *p);
     p->named = named;
     p->pid = pid;
-    p->addresses = strmap_open();
     return p;
 }
 
@@ -51,7 +50,7 @@ void python_close(struct python *p)
         free(c->table);
     }
     free(p->codes);
-    strmap_close(p->addresses);
+    map_close(&p->addresses);
     free(p);
 }
 
@@ -290,10 +289,9 @@ struct python_position python_position(unsigned minor, uint32_t first_line, cons
 
 uint32_t python_address(struct python *p, uint64_t word)
 {
-    int is_new;
-    uint32_t *slot = strmap_slot(p->addresses, &word, sizeof word, &is_new, NULL);
-    if (!is_new)
-        return *slot;
+    uint32_t known = map_number(&p->addresses, word, 0);
+    if (known != MAP_NONE)
+        return known;
     struct named_frame frame = {.function = "??", .language = "python"};
     uint32_t id = WIRE_PYTHON_ID(word);
     if (id < p->limit && p->codes[id].name) {
@@ -307,6 +305,7 @@ uint32_t python_address(struct python *p, uint64_t word)
         frame.column = at.line ? at.column : 0;
         frame.first_line = c->first_line;
     }
-    *slot = named_address(p->named, &frame);
-    return *slot;
+    known = named_address(p->named, &frame);
+    map_set_number(&p->addresses, word, 0, known);
+    return known;
 }

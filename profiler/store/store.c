@@ -1,6 +1,7 @@
 #include "store.h"
 
 #include "../../common/db.h"
+#include "../../common/map.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -10,7 +11,6 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-#define STATEMENTS        256u /* a power of two; far more than there are literals */
 #define BALLAST_BYTES_MAX (8u << 20)
 
 struct store {
@@ -19,10 +19,7 @@ struct store {
     int ballast_fd; /* an unnamed file: its blocks let the last commit of a full disk succeed */
     int failed;     /* 0 or -errno */
     struct error error;
-    struct {
-        const char *sql;
-        sqlite3_stmt *statement;
-    } statements[STATEMENTS];
+    struct map statements; /* by the address of their SQL */
 };
 
 static int ballast_open(const char *path)
@@ -62,8 +59,8 @@ static void fail(struct store *store)
     if (store->failed)
         return;
     store->failed = db_error(store->db, &store->error);
-    for (unsigned i = 0; i < STATEMENTS; i++)
-        sqlite3_reset(store->statements[i].statement);
+    for (struct map_entry *e = NULL; (e = map_next(&store->statements, e));)
+        sqlite3_reset((sqlite3_stmt *)(uintptr_t)e->value);
     if (!sqlite3_get_autocommit(store->db))
         sqlite3_exec(store->db, "ROLLBACK", NULL, NULL, NULL);
 }
@@ -104,22 +101,16 @@ sqlite3_stmt *store_statement(struct store *store, const char *sql)
 {
     if (store->failed)
         return NULL;
-    unsigned i = (unsigned)((uintptr_t)sql * 0x9e3779b97f4a7c15ull >> 32) & (STATEMENTS - 1);
-    for (unsigned probes = 0; store->statements[i].sql && store->statements[i].sql != sql;
-         i = (i + 1) & (STATEMENTS - 1))
-        if (++probes == STATEMENTS)
-            bug("more than %u different statements", STATEMENTS);
-    if (!store->statements[i].sql) {
-        sqlite3_stmt *statement = NULL;
+    sqlite3_stmt *statement = map_pointer(&store->statements, (uintptr_t)sql);
+    if (!statement) {
         if (sqlite3_prepare_v3(store->db, sql, -1, SQLITE_PREPARE_PERSISTENT, &statement, NULL) != SQLITE_OK) {
             fail(store);
             return NULL;
         }
-        store->statements[i].sql = sql;
-        store->statements[i].statement = statement;
+        map_set_pointer(&store->statements, (uintptr_t)sql, statement);
     }
-    sqlite3_reset(store->statements[i].statement);
-    return store->statements[i].statement;
+    sqlite3_reset(statement);
+    return statement;
 }
 
 void store_step(struct store *store, sqlite3_stmt *statement)
@@ -165,8 +156,9 @@ int store_close(struct store *store, struct error *err)
         return 0;
     if (!store->failed && sqlite3_exec(store->db, "COMMIT", NULL, NULL, NULL) != SQLITE_OK)
         fail(store);
-    for (unsigned i = 0; i < STATEMENTS; i++)
-        sqlite3_finalize(store->statements[i].statement);
+    for (struct map_entry *e = NULL; (e = map_next(&store->statements, e));)
+        sqlite3_finalize((sqlite3_stmt *)(uintptr_t)e->value);
+    map_close(&store->statements);
     ballast_drop(store);
     if (store->failed)
         say_partial(store);

@@ -1,8 +1,8 @@
 #include "symbols_private.h"
 
+#include "../../common/array.h"
 #include "../../common/buf.h"
-#include "../../common/error.h"
-#include "../../common/strmap.h"
+#include "../../common/map.h"
 #include "demangle.h"
 
 #include <stdlib.h>
@@ -12,18 +12,16 @@
 #define PATH_LIM 8192
 
 struct symbols_strings {
-    struct strmap *raw; /* raw name -> index in names */
-    const char **names; /* the readable form of each */
-    size_t capacity;
-    struct strmap *text; /* demangled names and paths: only to own them */
+    struct text_map raw; /* raw name -> index in names, plus 1 */
+    const char **names;  /* the readable form of each */
+    size_t count, capacity;
+    struct text_map text; /* demangled names and paths: only to own them */
     struct buf path;
 };
 
 struct symbols_strings *symbols_strings_open(void)
 {
     struct symbols_strings *t = xcalloc(1, sizeof *t);
-    t->raw = strmap_open();
-    t->text = strmap_open();
     t->path = (struct buf)BUF(2 * PATH_LIM + 2);
     return t;
 }
@@ -32,8 +30,8 @@ void symbols_strings_close(struct symbols_strings *t)
 {
     if (!t)
         return;
-    strmap_close(t->raw);
-    strmap_close(t->text);
+    text_map_close(&t->raw);
+    text_map_close(&t->text);
     free(t->names);
     buf_free(&t->path);
     free(t);
@@ -44,24 +42,15 @@ const char *symbols_strings_name(struct symbols_strings *t, const char *raw, con
     *demangled = NULL;
     if (!raw || !*raw)
         return NULL;
-    int is_new;
-    const char *copy;
-    uint32_t *slot = strmap_slot(t->raw, raw, strnlen(raw, RAW_MAX), &is_new, &copy);
-    if (!is_new) {
-        *demangled = t->names[*slot];
-        return copy;
+    uint32_t *slot = text_map_slot(&t->raw, raw, strnlen(raw, RAW_MAX));
+    const char *copy = text_map_key(slot);
+    if (!*slot) {
+        char name[DEMANGLE_MAX];
+        *ARRAY_ADD(t->names, t->count, t->capacity) =
+            demangle_name(copy, name) == 0 ? text_map_key(text_map_slot(&t->text, name, strlen(name))) : copy;
+        *slot = (uint32_t)t->count;
     }
-    size_t index = strmap_count(t->raw) - 1;
-    *slot = (uint32_t)index;
-    if (index >= t->capacity) {
-        t->capacity = t->capacity ? t->capacity * 2 : 256;
-        t->names = xrealloc(t->names, t->capacity * sizeof *t->names);
-    }
-    char name[DEMANGLE_MAX];
-    t->names[index] = copy;
-    if (demangle_name(copy, name) == 0)
-        strmap_slot(t->text, name, strlen(name), NULL, &t->names[index]);
-    *demangled = t->names[index];
+    *demangled = t->names[*slot - 1];
     return copy;
 }
 
@@ -94,7 +83,5 @@ const char *symbols_strings_path(struct symbols_strings *t, const char *director
     add_path(&t->path, path);
     if (t->path.failed || t->path.length == 0)
         return NULL;
-    const char *copy;
-    strmap_slot(t->text, t->path.data, t->path.length, NULL, &copy);
-    return copy;
+    return text_map_key(text_map_slot(&t->text, t->path.data, t->path.length));
 }

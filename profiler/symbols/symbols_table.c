@@ -1,7 +1,8 @@
 #include "symbols_table.h"
 
+#include "../../common/array.h"
 #include "../../common/error.h"
-#include "../../common/strmap.h"
+#include "../../common/map.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -48,7 +49,7 @@ struct symbols_builder {
     size_t frame_count, frame_capacity;
     struct probe probes[PROBES_MAX];
     uint32_t probe_count;
-    struct strmap *map; /* string -> place */
+    struct text_map map; /* string -> place */
     struct buf strings;
 };
 
@@ -86,7 +87,6 @@ static uint64_t checksum(const void *data, size_t length)
 struct symbols_builder *symbols_builder_open(void)
 {
     struct symbols_builder *b = xcalloc(1, sizeof *b);
-    b->map = strmap_open();
     b->strings = (struct buf)BUF(SYMBOLS_TABLE_MAX / 2);
     buf_putc(&b->strings, 0);
     return b;
@@ -96,7 +96,7 @@ void symbols_builder_close(struct symbols_builder *b)
 {
     if (!b)
         return;
-    strmap_close(b->map);
+    text_map_close(&b->map);
     buf_free(&b->strings);
     free(b->entries);
     free(b->frames);
@@ -107,10 +107,9 @@ static uint32_t place_of(struct symbols_builder *b, const char *text)
 {
     if (!text || !*text)
         return 0;
-    int is_new;
     size_t length = strlen(text);
-    uint32_t *slot = strmap_slot(b->map, text, length, &is_new, NULL);
-    if (is_new) {
+    uint32_t *slot = text_map_slot(&b->map, text, length);
+    if (!*slot) {
         *slot = (uint32_t)b->strings.length;
         buf_add(&b->strings, text, length + 1);
     }
@@ -119,15 +118,9 @@ static uint32_t place_of(struct symbols_builder *b, const char *text)
 
 void symbols_builder_add(struct symbols_builder *b, uint64_t offset, const struct symbols_frame *frames, int count)
 {
-    if (b->entry_count == b->entry_capacity) {
-        b->entry_capacity = b->entry_capacity ? b->entry_capacity * 2 : 64;
-        b->entries = xrealloc(b->entries, b->entry_capacity * sizeof *b->entries);
-    }
-    b->entries[b->entry_count++] = (struct entry){offset, (uint32_t)b->frame_count, (uint32_t)count};
-    while (b->frame_count + (size_t)count > b->frame_capacity) {
-        b->frame_capacity = b->frame_capacity ? b->frame_capacity * 2 : 128;
-        b->frames = xrealloc(b->frames, b->frame_capacity * sizeof *b->frames);
-    }
+    *ARRAY_ADD(b->entries, b->entry_count, b->entry_capacity) =
+        (struct entry){offset, (uint32_t)b->frame_count, (uint32_t)count};
+    ARRAY_ROOM(b->frames, b->frame_count + (size_t)count, b->frame_capacity);
     for (int i = 0; i < count; i++)
         b->frames[b->frame_count++] = (struct stored_frame){
             .raw_name = place_of(b, frames[i].raw_name),

@@ -201,13 +201,13 @@ static void close_export(struct exporting *e)
         free(t->blocks);
         free(t->segments);
         free(t->region_list);
-        page_map_free(&t->live);
-        page_map_free(&t->regions);
-        page_map_free(&t->processes);
+        map_close(&t->live);
+        map_close(&t->regions);
+        map_close(&t->processes);
     }
     free(e->traces);
-    page_map_free(&e->frames);
-    page_map_free(&e->stacks);
+    map_close(&e->frames);
+    map_close(&e->stacks);
     walk_close(e->walk);
     buf_free(&e->writer.pickle.text);
 }

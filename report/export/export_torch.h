@@ -5,8 +5,9 @@
 #ifndef MEMPROF_EXPORT_TORCH_H
 #define MEMPROF_EXPORT_TORCH_H
 
+#include "../../common/array.h"
+#include "../../common/map.h"
 #include "../../formats/torch_snapshot/snapshot_words.h"
-#include "../query/page_map.h"
 #include "../query/walk.h"
 #include "export.h"
 
@@ -35,13 +36,13 @@ struct trace { /* of one device */
     int64_t count;
     struct block *blocks;
     uint32_t block_count, block_capacity;
-    struct page_map live;   /* address, kind -> index */
+    struct map live;        /* address, kind -> index */
     struct range *segments; /* by address, disjoint */
     uint32_t segment_count, segment_capacity;
-    struct page_map regions; /* numbers of TORCH_REGION_BYTES that blocks without a segment lay in */
+    struct map regions; /* numbers of TORCH_REGION_BYTES that blocks without a segment lay in */
     uint64_t *region_list;
     uint32_t region_count, region_capacity;
-    struct page_map processes; /* id -> order */
+    struct map processes; /* id -> order */
     uint32_t process_count;
 };
 
@@ -49,9 +50,9 @@ struct exporting {
     sqlite3 *db;
     struct snapshot_writer writer;
     struct walk *walk;
-    struct page_map frames; /* address_id and place in its inline chain -> number in the pickle's memo */
-    struct page_map stacks; /* stack_id and whether of a free -> that of the list */
-    uint32_t freed_memo;    /* of the frame that stands before the stacks of frees, plus 1 */
+    struct map frames;   /* address_id and place in its inline chain -> number in the pickle's memo */
+    struct map stacks;   /* stack_id and whether of a free -> that of the list */
+    uint32_t freed_memo; /* of the frame that stands before the stacks of frees, plus 1 */
     struct error *err;
     int rc; /* of reading stacks */
     int64_t start_us;

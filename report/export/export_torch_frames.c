@@ -7,13 +7,13 @@
 static void put_frame(struct exporting *e, const struct walk_frame *f, int chain)
 {
     struct snapshot_writer *w = &e->writer;
-    uint32_t memo = page_map_get(&e->frames, (uint64_t)f->address_id, (uint64_t)chain);
+    uint32_t memo = map_number(&e->frames, (uint64_t)f->address_id, (uint64_t)chain);
     char place[64];
-    if (memo != PAGE_NONE) {
+    if (memo != MAP_NONE) {
         pickle_put_again(&w->pickle, memo);
         return;
     }
-    page_map_set(&e->frames, (uint64_t)f->address_id, (uint64_t)chain, pickle_put_begin(&w->pickle, PICKLE_DICT));
+    map_set_number(&e->frames, (uint64_t)f->address_id, (uint64_t)chain, pickle_put_begin(&w->pickle, PICKLE_DICT));
     snapshot_put_word(w, WORD_name);
     snprintf(place, sizeof place, "0x%llx", (unsigned long long)f->offset);
     pickle_put_text(&w->pickle, f->function ? f->function : place);
@@ -53,8 +53,8 @@ static void put_frames(struct exporting *e, int64_t stack_id, int is_free)
     struct snapshot_writer *w = &e->writer;
     struct walk_stack stack = {0};
     snapshot_put_word(w, WORD_frames);
-    uint32_t memo = page_map_get(&e->stacks, (uint64_t)stack_id, (uint64_t)is_free);
-    if (memo != PAGE_NONE) {
+    uint32_t memo = map_number(&e->stacks, (uint64_t)stack_id, (uint64_t)is_free);
+    if (memo != MAP_NONE) {
         pickle_put_again(&w->pickle, memo);
         return;
     }
@@ -62,7 +62,7 @@ static void put_frames(struct exporting *e, int64_t stack_id, int is_free)
         e->rc = walk_stack(e->walk, stack_id, &stack, e->err);
     int is_empty = e->rc || !stack.count || is_unknown(&stack);
     memo = is_empty ? pickle_put_empty(&w->pickle, PICKLE_LIST) : pickle_put_begin(&w->pickle, PICKLE_LIST);
-    page_map_set(&e->stacks, (uint64_t)stack_id, (uint64_t)is_free, memo);
+    map_set_number(&e->stacks, (uint64_t)stack_id, (uint64_t)is_free, memo);
     if (is_empty)
         return;
     if (is_free)

@@ -52,7 +52,7 @@ uint32_t torch_segment_at(const struct trace *t, uint64_t address) /* the first 
 
 void torch_segment_insert(struct trace *t, uint32_t at, const struct range *r)
 {
-    t->segments = page_grow(t->segments, t->segment_count, &t->segment_capacity, sizeof *t->segments);
+    ARRAY_ROOM(t->segments, t->segment_count + 1ul, t->segment_capacity);
     memmove(&t->segments[at + 1], &t->segments[at], (t->segment_count - at) * sizeof *t->segments);
     t->segments[at] = *r;
     t->segment_count++;
@@ -94,9 +94,9 @@ static void cover(struct trace *t, uint64_t address, int64_t size_bytes)
     if (to >= end)
         return;
     for (uint64_t n = address / TORCH_REGION_BYTES; n <= (end - 1) / TORCH_REGION_BYTES; n++)
-        if (page_map_get(&t->regions, n, 0) == PAGE_NONE) {
-            page_map_set(&t->regions, n, 0, 1);
-            *PAGE_PUSH(t->region_list, t->region_count, t->region_capacity) = n;
+        if (map_number(&t->regions, n, 0) == MAP_NONE) {
+            map_set_number(&t->regions, n, 0, 1);
+            *ARRAY_ADD(t->region_list, t->region_count, t->region_capacity) = n;
         }
 }
 
@@ -126,11 +126,11 @@ static void put_entry(struct exporting *e, struct trace *t, enum snapshot_word a
 static void give_alloc(struct exporting *e, struct trace *t, const struct row *r)
 {
     struct row segment = *r;
-    uint32_t index = page_map_get(&t->live, r->address, r->kind);
-    if (index == PAGE_NONE) {
+    uint32_t index = map_number(&t->live, r->address, r->kind);
+    if (index == MAP_NONE) {
         index = t->block_count;
-        (void)PAGE_PUSH(t->blocks, t->block_count, t->block_capacity);
-        page_map_set(&t->live, r->address, r->kind, index);
+        (void)ARRAY_ADD(t->blocks, t->block_count, t->block_capacity);
+        map_set_number(&t->live, r->address, r->kind, index);
     }
     t->blocks[index] = (struct block){r->address, r->size_bytes, r->stack_id, r->kind, BLOCK_ACTIVE};
     if (is_own_segment(e, t, r->kind)) {
@@ -148,8 +148,8 @@ static void give_alloc(struct exporting *e, struct trace *t, const struct row *r
 
 static void give_free(struct exporting *e, struct trace *t, const struct row *r)
 {
-    uint32_t index = page_map_get(&t->live, r->address, r->kind);
-    struct block *b = index == PAGE_NONE || !t->blocks[index].state ? NULL : &t->blocks[index];
+    uint32_t index = map_number(&t->live, r->address, r->kind);
+    struct block *b = index == MAP_NONE || !t->blocks[index].state ? NULL : &t->blocks[index];
     int was_pending = b && b->state == BLOCK_PENDING;
     int64_t stack_id = b ? b->stack_id : r->stack_id;
     if (r->op == ROW_FREE_REQUESTED) {
@@ -242,10 +242,10 @@ static uint8_t kind_number(const char *name)
 /* Addresses of several processes in one numbering. 0 or -1: no more of them. */
 static int place_address(struct trace *t, int64_t process_id, uint64_t *address)
 {
-    uint32_t order = page_map_get(&t->processes, (uint64_t)process_id, 0);
-    if (order == PAGE_NONE) {
+    uint32_t order = map_number(&t->processes, (uint64_t)process_id, 0);
+    if (order == MAP_NONE) {
         order = t->process_count++;
-        page_map_set(&t->processes, (uint64_t)process_id, 0, order);
+        map_set_number(&t->processes, (uint64_t)process_id, 0, order);
     }
     *address = (*address & ((1ull << ADDRESS_BITS) - 1)) | (uint64_t)order << ADDRESS_BITS;
     return order < PROCESSES_MAX ? 0 : -1;

@@ -195,10 +195,10 @@ void page_free(struct page *page)
                       page->instants, page->entries,   page->site_of};
     for (unsigned i = 0; i < sizeof arrays / sizeof *arrays; i++)
         free(arrays[i]);
-    struct page_map *maps[] = {&page->site_of_far, &page->site_at,  &page->function_of, &page->file_of,
-                               &page->module_of,   &page->frame_of, &page->node_of,     &page->line_at};
+    struct map *maps[] = {&page->site_of_far, &page->site_at,  &page->function_of, &page->file_of,
+                          &page->module_of,   &page->frame_of, &page->node_of,     &page->line_at};
     for (unsigned i = 0; i < sizeof maps / sizeof *maps; i++)
-        page_map_free(maps[i]);
+        map_close(maps[i]);
     buf_free(&page->findings);
 }
 

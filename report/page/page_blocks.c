@@ -20,7 +20,7 @@ static int write_rows(struct page *page, struct page_pack *pack, const char *key
         char address[24];
         snprintf(address, sizeof address, "%" PRIx64, (uint64_t)sqlite3_column_int64(s, 4));
         uint32_t site =
-            sqlite3_column_type(s, 8) == SQLITE_NULL ? PAGE_NONE : page_site(page, sqlite3_column_int64(s, 8));
+            sqlite3_column_type(s, 8) == SQLITE_NULL ? MAP_NONE : page_site(page, sqlite3_column_int64(s, 8));
         pack_open(pack, NULL, '[');
         pack_int(pack, NULL, page_device_index(page, sqlite3_column_int64(s, 0)));
         pack_int(pack, NULL, page_kind(db_text(s, 1)));
@@ -30,7 +30,7 @@ static int write_rows(struct page *page, struct page_pack *pack, const char *key
         pack_int(pack, NULL, sqlite3_column_int64(s, 5));
         pack_int(pack, NULL, sqlite3_column_int64(s, 6));
         pack_int(pack, NULL, sqlite3_column_type(s, 7) == SQLITE_NULL ? -1 : sqlite3_column_int64(s, 7));
-        pack_int(pack, NULL, site == PAGE_NONE ? -1 : (int64_t)site);
+        pack_int(pack, NULL, site == MAP_NONE ? -1 : (int64_t)site);
         pack_close(pack, ']');
     }
     pack_close(pack, ']');

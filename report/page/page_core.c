@@ -20,7 +20,7 @@ static int write_peaks(struct page *page, struct page_pack *pack)
         if (device < 0)
             continue;
         uint32_t site =
-            sqlite3_column_type(s, 6) == SQLITE_NULL ? PAGE_NONE : page_site(page, sqlite3_column_int64(s, 6));
+            sqlite3_column_type(s, 6) == SQLITE_NULL ? MAP_NONE : page_site(page, sqlite3_column_int64(s, 6));
         pack_open(pack, NULL, '{');
         pack_int(pack, "device", device);
         pack_text(pack, "kind", db_text(s, 1));
@@ -28,7 +28,7 @@ static int write_peaks(struct page *page, struct page_pack *pack)
         pack_int(pack, "rank", sqlite3_column_int64(s, 3));
         pack_int(pack, "time", sqlite3_column_int64(s, 4));
         pack_int(pack, "value", sqlite3_column_int64(s, 5));
-        pack_int(pack, "line", site == PAGE_NONE ? -1 : page->sites[site].line);
+        pack_int(pack, "line", site == MAP_NONE ? -1 : page->sites[site].line);
         pack_close(pack, '}');
     }
     pack_close(pack, ']');

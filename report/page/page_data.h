@@ -6,8 +6,9 @@
 #ifndef MEMPROF_PAGE_DATA_H
 #define MEMPROF_PAGE_DATA_H
 
+#include "../../common/array.h"
 #include "../../common/buf.h"
-#include "../query/page_map.h"
+#include "../../common/map.h"
 #include "html.h"
 
 #include <stdint.h>
@@ -56,7 +57,7 @@ enum page_language { PAGE_NATIVE, PAGE_PYTHON, PAGE_JIT };
 struct page_node {
     int32_t parent; /* -1: below the root */
     int32_t frame;
-    uint32_t first_child, next_sibling; /* PAGE_NONE: none */
+    uint32_t first_child, next_sibling; /* MAP_NONE: none */
     uint32_t order;                     /* its number as written: callers before callees */
     uint32_t depth;
 };
@@ -136,11 +137,11 @@ struct page {
     struct page_entry *entries;
     uint32_t entry_count, entry_capacity;
 
-    uint32_t *site_of; /* site_id -> sites, PAGE_NONE: not there; see page_site */
+    uint32_t *site_of; /* site_id -> sites, MAP_NONE: not there; see page_site */
     uint32_t site_of_count;
-    struct page_map site_of_far; /* the same for ids beyond that, in files that somebody touched */
-    struct page_map site_at;     /* (stack_id, device << 8 | kind) -> sites */
-    struct page_map function_of, file_of, module_of, frame_of, node_of, line_at;
+    struct map site_of_far; /* the same for ids beyond that, in files that somebody touched */
+    struct map site_at;     /* (stack_id, device << 8 | kind) -> sites */
+    struct map function_of, file_of, module_of, frame_of, node_of, line_at;
 
     uint32_t db_site_count, folded_site_count, folded_line_count;
     uint32_t damaged_chunks;
@@ -155,7 +156,7 @@ int page_load_instants(struct page *page);
 int page_make_findings(struct page *page);
 void page_free(struct page *page);
 
-uint32_t page_site(const struct page *page, int64_t site_id);          /* PAGE_NONE: unknown */
+uint32_t page_site(const struct page *page, int64_t site_id);          /* MAP_NONE: unknown */
 int32_t page_device_index(const struct page *page, int64_t device_id); /* -1: unknown */
 int32_t page_file(struct page *page, int64_t file_id);                 /* -1: none */
 int32_t page_function(struct page *page, int64_t function_id);

@@ -68,7 +68,7 @@ static int read_steps(struct layers *w, int64_t device_id)
     sqlite3_bind_int(s, 2, STEPS_MAX + 1);
     int rc;
     while ((rc = sqlite3_step(s)) == SQLITE_ROW)
-        *PAGE_PUSH(w->steps, w->step_count, w->step_capacity) =
+        *ARRAY_ADD(w->steps, w->step_count, w->step_capacity) =
             (struct step){sqlite3_column_int64(s, 0), sqlite3_column_int64(s, 1)};
     return page_query_end(w->page, s, rc);
 }

@@ -404,7 +404,7 @@ static void find_pins(struct finding *f)
         sqlite3_bind_int64(s, 1, page->duration_ns);
     while (s && sqlite3_step(s) == SQLITE_ROW) {
         uint32_t site = page_site(page, sqlite3_column_int64(s, 4));
-        if (site == PAGE_NONE)
+        if (site == MAP_NONE)
             continue;
         begin(f, WARN, "A nearly empty segment is pinned", db_text(s, 6));
         buf_printf(f->out, "A segment of %s on ", units_bytes(f->a, sqlite3_column_int64(s, 0)));

@@ -32,9 +32,9 @@ struct walk {
     struct chunk_codec *codec;
     struct cut *cuts;
     uint32_t cut_count, cut_capacity, next_cut;
-    uint32_t *entry_of;          /* site -> its entry since the last instant, PAGE_NONE */
+    uint32_t *entry_of;          /* site -> its entry since the last instant, MAP_NONE */
     uint32_t first_entry, flags; /* of the instant being worked on */
-    struct page_map last;        /* thread -> index in lasts */
+    struct map last;             /* thread -> index in lasts */
     struct last_alloc *lasts;
     uint32_t last_count, last_capacity;
 };
@@ -49,7 +49,7 @@ static void add_cut(struct walk *w, int64_t time_ns, uint32_t flags)
 {
     if (time_ns < 0 || time_ns > w->page->duration_ns)
         return;
-    *PAGE_PUSH(w->cuts, w->cut_count, w->cut_capacity) = (struct cut){time_ns, flags};
+    *ARRAY_ADD(w->cuts, w->cut_count, w->cut_capacity) = (struct cut){time_ns, flags};
 }
 
 static int add_named_cuts(struct walk *w, const char *sql, uint32_t flags)
@@ -105,8 +105,8 @@ static void close_instant(struct walk *w, int64_t time_ns, uint32_t flags)
 {
     struct page *page = w->page;
     for (uint32_t i = w->first_entry; i < page->entry_count; i++)
-        w->entry_of[page->entries[i].site] = PAGE_NONE;
-    *PAGE_PUSH(page->instants, page->instant_count, page->instant_capacity) =
+        w->entry_of[page->entries[i].site] = MAP_NONE;
+    *ARRAY_ADD(page->instants, page->instant_count, page->instant_capacity) =
         (struct page_instant){time_ns, flags | w->flags, w->first_entry, page->entry_count - w->first_entry};
     w->first_entry = page->entry_count;
     w->flags &= INSTANT_DAMAGED;
@@ -115,9 +115,9 @@ static void close_instant(struct walk *w, int64_t time_ns, uint32_t flags)
 static struct page_entry *entry(struct walk *w, uint32_t site)
 {
     struct page *page = w->page;
-    if (w->entry_of[site] == PAGE_NONE) {
+    if (w->entry_of[site] == MAP_NONE) {
         w->entry_of[site] = page->entry_count;
-        PAGE_PUSH(page->entries, page->entry_count, page->entry_capacity)->site = site;
+        ARRAY_ADD(page->entries, page->entry_count, page->entry_capacity)->site = site;
     }
     return &page->entries[w->entry_of[site]];
 }
@@ -143,18 +143,18 @@ static int64_t is_temporary(struct walk *w, const struct chunk_event *e, int is_
 {
     const uint64_t of_thread = 0, of_block = 1 + e->process_id;
     if (is_alloc) {
-        uint32_t index = page_map_get(&w->last, e->thread_id, of_thread);
-        if (index == PAGE_NONE) {
+        uint32_t index = map_number(&w->last, e->thread_id, of_thread);
+        if (index == MAP_NONE) {
             index = w->last_count;
-            PAGE_PUSH(w->lasts, w->last_count, w->last_capacity);
-            page_map_set(&w->last, e->thread_id, of_thread, index);
+            ARRAY_ADD(w->lasts, w->last_count, w->last_capacity);
+            map_set_number(&w->last, e->thread_id, of_thread, index);
         }
         w->lasts[index].address = e->address;
-        page_map_set(&w->last, e->address, of_block, index);
+        map_set_number(&w->last, e->address, of_block, index);
         return 0;
     }
-    uint32_t index = page_map_get(&w->last, e->address, of_block);
-    if (index == PAGE_NONE || w->lasts[index].address != e->address)
+    uint32_t index = map_number(&w->last, e->address, of_block);
+    if (index == MAP_NONE || w->lasts[index].address != e->address)
         return 0;
     w->lasts[index].address = 0;
     return e->address != 0;
@@ -163,7 +163,7 @@ static int64_t is_temporary(struct walk *w, const struct chunk_event *e, int is_
 /* What is known of threads' latest allocations ends where events are skipped. */
 static void forget_last(struct walk *w)
 {
-    page_map_free(&w->last);
+    map_close(&w->last);
     w->last_count = 0;
 }
 
@@ -175,7 +175,7 @@ static void apply_events(struct walk *w, const struct chunk_event *events, long 
         int is_alloc = e->op == CHUNK_alloc || e->op == CHUNK_realloc_alloc;
         int is_gone = chunk_op_is_death(e->op) || e->op == CHUNK_end;
         uint32_t site = page_site(w->page, e->site_id);
-        if (site == PAGE_NONE || (!is_alloc && !is_gone))
+        if (site == MAP_NONE || (!is_alloc && !is_gone))
             continue;
         int64_t size = (int64_t)e->size_bytes;
         struct page_entry by = {.alloc_count = is_alloc,
@@ -197,7 +197,7 @@ static void apply_deltas(struct walk *w, const struct chunk_delta *deltas, long 
         if (i + 16 < count && deltas[i + 16].site_id < page->site_of_count) /* they are all over the table */
             __builtin_prefetch(&page->site_of[deltas[i + 16].site_id]);
         uint32_t site = page_site(page, deltas[i].site_id);
-        if (site != PAGE_NONE)
+        if (site != MAP_NONE)
             change(w, site,
                    (struct page_entry){.alloc_count = deltas[i].alloc_count,
                                        .alloc_bytes = (int64_t)deltas[i].alloc_bytes,
@@ -222,7 +222,7 @@ static void apply_keyframe(struct walk *w, const struct chunk_live *sites, long 
     }
     for (long i = 0; i < count; i++) {
         uint32_t site = page_site(page, sites[i].site_id);
-        if (site == PAGE_NONE)
+        if (site == MAP_NONE)
             continue;
         ADD(now[site][0], sites[i].live_count);
         ADD(now[site][1], sites[i].live_bytes);
@@ -369,7 +369,7 @@ static void thin_out(struct page *page, int any)
         struct page_instant now = page->instants[i];
         for (uint32_t k = now.first_entry; k < now.first_entry + now.entry_count; k++) {
             struct page_entry e = page->entries[k];
-            if (at[e.site] != PAGE_NONE) {
+            if (at[e.site] != MAP_NONE) {
                 struct page_entry *sum = &page->entries[at[e.site]];
                 ADD(sum->alloc_count, e.alloc_count);
                 ADD(sum->alloc_bytes, e.alloc_bytes);
@@ -391,7 +391,7 @@ static void thin_out(struct page *page, int any)
         now.first_entry = first;
         now.entry_count = entries - first;
         for (uint32_t k = first; k < entries; k++)
-            at[page->entries[k].site] = PAGE_NONE;
+            at[page->entries[k].site] = MAP_NONE;
         first = entries;
         page->instants[kept++] = now;
     }
@@ -417,7 +417,7 @@ int page_load_instants(struct page *page)
     chunk_codec_close(w.codec);
     free(w.cuts);
     free(w.entry_of);
-    page_map_free(&w.last);
+    map_close(&w.last);
     free(w.lasts);
     return rc;
 }

@@ -107,7 +107,7 @@ int page_load_devices(struct page *page)
         return -EIO;
     int rc;
     while ((rc = sqlite3_step(s)) == SQLITE_ROW && page->device_count < PAGE_DEVICES_MAX) {
-        struct page_device *d = PAGE_PUSH(page->devices, page->device_count, page->device_capacity);
+        struct page_device *d = ARRAY_ADD(page->devices, page->device_count, page->device_capacity);
         d->device_id = sqlite3_column_int64(s, 0);
         d->name = page_name_copy(db_text(s, 1));
         d->total_bytes = sqlite3_column_int64(s, 2);
@@ -135,8 +135,8 @@ uint32_t page_kind(const char *name)
 
 int32_t page_file(struct page *page, int64_t file_id)
 {
-    uint32_t known = page_map_get(&page->file_of, (uint64_t)file_id, 0);
-    if (known != PAGE_NONE)
+    uint32_t known = map_number(&page->file_of, (uint64_t)file_id, 0);
+    if (known != MAP_NONE)
         return (int32_t)known - 1;
     int32_t index = -1;
     sqlite3_stmt *s = page_query(page, "SELECT path FROM file WHERE file_id = ?");
@@ -144,19 +144,19 @@ int32_t page_file(struct page *page, int64_t file_id)
         sqlite3_bind_int64(s, 1, file_id);
         if (sqlite3_step(s) == SQLITE_ROW) {
             index = (int32_t)page->file_count;
-            *PAGE_PUSH(page->files, page->file_count, page->file_capacity) = page_name_copy(db_text(s, 0));
-            *PAGE_PUSH(page->file_ids, page->file_id_count, page->file_id_capacity) = file_id;
+            *ARRAY_ADD(page->files, page->file_count, page->file_capacity) = page_name_copy(db_text(s, 0));
+            *ARRAY_ADD(page->file_ids, page->file_id_count, page->file_id_capacity) = file_id;
         }
         sqlite3_finalize(s);
     }
-    page_map_set(&page->file_of, (uint64_t)file_id, 0, (uint32_t)(index + 1));
+    map_set_number(&page->file_of, (uint64_t)file_id, 0, (uint32_t)(index + 1));
     return index;
 }
 
 int32_t page_function(struct page *page, int64_t function_id)
 {
-    uint32_t known = page_map_get(&page->function_of, (uint64_t)function_id, 0);
-    if (known != PAGE_NONE)
+    uint32_t known = map_number(&page->function_of, (uint64_t)function_id, 0);
+    if (known != MAP_NONE)
         return (int32_t)known - 1;
     int32_t index = -1;
     sqlite3_stmt *s = page_query(page, "SELECT name, file_id, line FROM function WHERE function_id = ?");
@@ -165,40 +165,40 @@ int32_t page_function(struct page *page, int64_t function_id)
         if (sqlite3_step(s) == SQLITE_ROW) {
             int32_t file = sqlite3_column_type(s, 1) == SQLITE_NULL ? -1 : page_file(page, sqlite3_column_int64(s, 1));
             index = (int32_t)page->function_count;
-            struct page_function *f = PAGE_PUSH(page->functions, page->function_count, page->function_capacity);
+            struct page_function *f = ARRAY_ADD(page->functions, page->function_count, page->function_capacity);
             f->name = page_name_copy(db_text(s, 0));
             f->file = file;
             f->line = page_line_number(s, 2);
         }
         sqlite3_finalize(s);
     }
-    page_map_set(&page->function_of, (uint64_t)function_id, 0, (uint32_t)(index + 1));
+    map_set_number(&page->function_of, (uint64_t)function_id, 0, (uint32_t)(index + 1));
     return index;
 }
 
 int32_t page_module(struct page *page, const char *path, uint64_t key, unsigned space)
 {
-    uint32_t index = page_map_get(&page->module_of, key, space);
-    if (index != PAGE_NONE)
+    uint32_t index = map_number(&page->module_of, key, space);
+    if (index != MAP_NONE)
         return (int32_t)index;
     char *name = page_name_copy(path);
     uint64_t hash = hash_text(HASH_START, name);
-    index = page_map_get(&page->module_of, hash, PAGE_MODULE_PATH);
-    if (index != PAGE_NONE && !strcmp(page->modules[index], name)) {
+    index = map_number(&page->module_of, hash, PAGE_MODULE_PATH);
+    if (index != MAP_NONE && !strcmp(page->modules[index], name)) {
         free(name);
     } else {
         index = page->module_count;
-        *PAGE_PUSH(page->modules, page->module_count, page->module_capacity) = name;
-        page_map_set(&page->module_of, hash, PAGE_MODULE_PATH, index);
+        *ARRAY_ADD(page->modules, page->module_count, page->module_capacity) = name;
+        map_set_number(&page->module_of, hash, PAGE_MODULE_PATH, index);
     }
-    page_map_set(&page->module_of, key, space, index);
+    map_set_number(&page->module_of, key, space, index);
     return (int32_t)index;
 }
 
 int32_t page_unknown_function(struct page *page, int32_t module, uint64_t offset)
 {
-    uint32_t known = page_map_get(&page->function_of, offset, 2 + (uint64_t)(module + 1));
-    if (known != PAGE_NONE)
+    uint32_t known = map_number(&page->function_of, offset, 2 + (uint64_t)(module + 1));
+    if (known != MAP_NONE)
         return (int32_t)known;
     struct buf name = BUF(2 * PAGE_NAME_BYTES);
     if (module >= 0)
@@ -206,32 +206,32 @@ int32_t page_unknown_function(struct page *page, int32_t module, uint64_t offset
     else
         buf_printf(&name, "0x%" PRIx64, offset);
     uint32_t index = page->function_count;
-    struct page_function *f = PAGE_PUSH(page->functions, page->function_count, page->function_capacity);
+    struct page_function *f = ARRAY_ADD(page->functions, page->function_count, page->function_capacity);
     *f = (struct page_function){.name = name.data, .file = -1, .unknown = 1};
-    page_map_set(&page->function_of, offset, 2 + (uint64_t)(module + 1), index);
+    map_set_number(&page->function_of, offset, 2 + (uint64_t)(module + 1), index);
     return (int32_t)index;
 }
 
 uint32_t page_line(struct page *page, int32_t function, int32_t file, int32_t line)
 {
     uint64_t a = (uint64_t)(uint32_t)function << 32 | (uint32_t)file, b = (uint32_t)line;
-    uint32_t index = page_map_get(&page->line_at, a, b);
-    if (index == PAGE_NONE) {
+    uint32_t index = map_number(&page->line_at, a, b);
+    if (index == MAP_NONE) {
         index = page->line_count;
-        *PAGE_PUSH(page->lines, page->line_count, page->line_capacity) = (struct page_line){function, file, line};
-        page_map_set(&page->line_at, a, b, index);
+        *ARRAY_ADD(page->lines, page->line_count, page->line_capacity) = (struct page_line){function, file, line};
+        map_set_number(&page->line_at, a, b, index);
     }
     return index;
 }
 
 int32_t page_named_function(struct page *page, const char *name, unsigned number)
 {
-    uint32_t known = page_map_get(&page->function_of, number, 1);
-    if (known != PAGE_NONE)
+    uint32_t known = map_number(&page->function_of, number, 1);
+    if (known != MAP_NONE)
         return (int32_t)known;
     uint32_t index = page->function_count;
-    struct page_function *f = PAGE_PUSH(page->functions, page->function_count, page->function_capacity);
+    struct page_function *f = ARRAY_ADD(page->functions, page->function_count, page->function_capacity);
     *f = (struct page_function){.name = page_name_copy(name), .file = -1, .unknown = 1};
-    page_map_set(&page->function_of, number, 1, index);
+    map_set_number(&page->function_of, number, 1, index);
     return (int32_t)index;
 }

@@ -20,7 +20,7 @@
         else                                                                                                           \
             high = middle;                                                                                             \
     }                                                                                                                  \
-    return low < (count) && (array)[low].id == (wanted) ? low : PAGE_NONE
+    return low < (count) && (array)[low].id == (wanted) ? low : MAP_NONE
 
 static uint32_t find_address(const struct raw *raw, int64_t id)
 {
@@ -40,7 +40,7 @@ static int load_addresses(struct page *page, struct raw *raw)
         return -EIO;
     int rc;
     while ((rc = sqlite3_step(s)) == SQLITE_ROW) {
-        struct raw_address *a = PAGE_PUSH(raw->addresses, raw->address_count, raw->address_capacity);
+        struct raw_address *a = ARRAY_ADD(raw->addresses, raw->address_count, raw->address_capacity);
         a->id = sqlite3_column_int64(s, 0);
         a->module_id = sqlite3_column_int64(s, 1);
         a->offset = (uint64_t)sqlite3_column_int64(s, 2);
@@ -55,13 +55,13 @@ static int load_addresses(struct page *page, struct raw *raw)
         return -EIO;
     while ((rc = sqlite3_step(s)) == SQLITE_ROW) {
         uint32_t address = find_address(raw, sqlite3_column_int64(s, 0));
-        if (address == PAGE_NONE)
+        if (address == MAP_NONE)
             continue;
         struct raw_address *a = &raw->addresses[address];
         if (!a->frame_count)
             a->first_frame = raw->frame_count;
         a->frame_count++;
-        struct raw_frame *f = PAGE_PUSH(raw->frames, raw->frame_count, raw->frame_capacity);
+        struct raw_frame *f = ARRAY_ADD(raw->frames, raw->frame_count, raw->frame_capacity);
         const char *language = db_text(s, 4);
         f->function_id = sqlite3_column_int64(s, 1);
         f->file_id = sqlite3_column_int64(s, 2);
@@ -80,14 +80,14 @@ static int load_stacks(struct page *page, struct raw *raw)
         return -EIO;
     int rc;
     while ((rc = sqlite3_step(s)) == SQLITE_ROW) {
-        struct raw_stack *stack = PAGE_PUSH(raw->stacks, raw->stack_count, raw->stack_capacity);
+        struct raw_stack *stack = ARRAY_ADD(raw->stacks, raw->stack_count, raw->stack_capacity);
         stack->id = sqlite3_column_int64(s, 0);
         stack->parent_id = sqlite3_column_int64(s, 1);
         stack->address = find_address(raw, sqlite3_column_int64(s, 2));
-        stack->node = PAGE_NONE;
+        stack->node = MAP_NONE;
     }
     for (uint32_t i = 0; i < raw->stack_count; i++)
-        raw->stacks[i].parent = raw->stacks[i].parent_id ? find_stack(raw, raw->stacks[i].parent_id) : PAGE_NONE;
+        raw->stacks[i].parent = raw->stacks[i].parent_id ? find_stack(raw, raw->stacks[i].parent_id) : MAP_NONE;
     return page_query_end(page, s, rc);
 }
 
@@ -105,7 +105,7 @@ static int load_raw_sites(struct page *page, struct raw *raw)
         int32_t device = page_device_index(page, sqlite3_column_int64(s, 2));
         if (device < 0)
             continue;
-        struct raw_site *site = PAGE_PUSH(raw->sites, raw->site_count, raw->site_capacity);
+        struct raw_site *site = ARRAY_ADD(raw->sites, raw->site_count, raw->site_capacity);
         site->id = sqlite3_column_int64(s, 0);
         site->stack = find_stack(raw, sqlite3_column_int64(s, 1));
         site->device = (uint16_t)device;

@@ -25,7 +25,7 @@ struct raw_stack {
     int64_t id;
     int64_t parent_id; /* 0: none */
     uint32_t parent, address;
-    uint32_t node; /* in the page, PAGE_NONE: not there */
+    uint32_t node; /* in the page, MAP_NONE: not there */
 };
 
 struct raw_site {

@@ -58,8 +58,8 @@ static int32_t address_module(struct page *page, const struct raw_address *a)
 {
     if (!a->module_id)
         return -1;
-    uint32_t known = page_map_get(&page->module_of, (uint64_t)a->module_id, PAGE_MODULE_ID);
-    if (known != PAGE_NONE)
+    uint32_t known = map_number(&page->module_of, (uint64_t)a->module_id, PAGE_MODULE_ID);
+    if (known != MAP_NONE)
         return (int32_t)known;
     int32_t module = -1;
     sqlite3_stmt *s = page_query(page, "SELECT path FROM module WHERE module_id = ?");
@@ -95,32 +95,32 @@ static uint32_t frame_index(struct page *page, struct page_frame frame)
     uint64_t a = (uint64_t)(uint32_t)frame.function << 32 | (uint32_t)frame.file;
     uint64_t b = (uint64_t)(uint32_t)frame.line << 32 | (uint64_t)(uint32_t)(frame.module + 1) << 4 |
                  (uint64_t)frame.language << 2 | (uint64_t)frame.is_inline << 1 | frame.folded;
-    uint32_t index = page_map_get(&page->frame_of, a, b);
-    if (index == PAGE_NONE) {
+    uint32_t index = map_number(&page->frame_of, a, b);
+    if (index == MAP_NONE) {
         index = page->frame_count;
-        *PAGE_PUSH(page->frames, page->frame_count, page->frame_capacity) = frame;
-        page_map_set(&page->frame_of, a, b, index);
+        *ARRAY_ADD(page->frames, page->frame_count, page->frame_capacity) = frame;
+        map_set_number(&page->frame_of, a, b, index);
     }
     return index;
 }
 
-/* The child of parent (PAGE_NONE: the root) for a frame, made when it is not there. */
+/* The child of parent (MAP_NONE: the root) for a frame, made when it is not there. */
 static uint32_t node_index(struct page *page, uint32_t parent, uint32_t frame)
 {
-    uint32_t index = page_map_get(&page->node_of, parent, frame);
-    if (index != PAGE_NONE)
+    uint32_t index = map_number(&page->node_of, parent, frame);
+    if (index != MAP_NONE)
         return index;
     index = page->node_count;
-    struct page_node *node = PAGE_PUSH(page->nodes, page->node_count, page->node_capacity);
+    struct page_node *node = ARRAY_ADD(page->nodes, page->node_count, page->node_capacity);
     node->parent = (int32_t)parent;
     node->frame = (int32_t)frame;
-    node->first_child = node->next_sibling = PAGE_NONE;
-    if (parent != PAGE_NONE) {
+    node->first_child = node->next_sibling = MAP_NONE;
+    if (parent != MAP_NONE) {
         node->depth = page->nodes[parent].depth + 1;
         node->next_sibling = page->nodes[parent].first_child;
         page->nodes[parent].first_child = index;
     }
-    page_map_set(&page->node_of, parent, frame, index);
+    map_set_number(&page->node_of, parent, frame, index);
     return index;
 }
 
@@ -128,13 +128,13 @@ static uint32_t stack_node(struct page *page, struct raw *raw, uint32_t stack)
 {
     static uint32_t path[WALK_MAX]; /* one page at a time */
     uint32_t depth = 0;
-    for (; stack != PAGE_NONE && raw->stacks[stack].node == PAGE_NONE && depth < WALK_MAX;
+    for (; stack != MAP_NONE && raw->stacks[stack].node == MAP_NONE && depth < WALK_MAX;
          stack = raw->stacks[stack].parent)
         path[depth++] = stack;
-    uint32_t node = stack == PAGE_NONE ? PAGE_NONE : raw->stacks[stack].node;
+    uint32_t node = stack == MAP_NONE ? MAP_NONE : raw->stacks[stack].node;
     while (depth--) {
         struct raw_stack *s = &raw->stacks[path[depth]];
-        if (s->address != PAGE_NONE) {
+        if (s->address != MAP_NONE) {
             const struct raw_address *a = &raw->addresses[s->address];
             for (uint32_t i = a->frame_count ? a->frame_count : 1; i--;)
                 node = node_index(page, node, frame_index(page, frame_of(page, raw, a, i)));
@@ -162,8 +162,8 @@ static void resolve_line(struct page *page, struct raw *raw, struct raw_site *si
     }
     const struct raw_address *self = NULL;
     uint32_t self_frame = 0, stack = site->stack;
-    for (int steps = 0; stack != PAGE_NONE && steps < WALK_MAX; steps++, stack = raw->stacks[stack].parent) {
-        if (raw->stacks[stack].address == PAGE_NONE)
+    for (int steps = 0; stack != MAP_NONE && steps < WALK_MAX; steps++, stack = raw->stacks[stack].parent) {
+        if (raw->stacks[stack].address == MAP_NONE)
             continue;
         const struct raw_address *a = &raw->addresses[raw->stacks[stack].address];
         if (!self) {
@@ -197,16 +197,16 @@ known:
 static void add_to_site(struct page *page, const struct raw_site *from, uint32_t node)
 {
     uint64_t a = (uint64_t)node << 32 | (uint32_t)from->line, b = (uint64_t)from->device << 8 | from->kind;
-    uint32_t index = page_map_get(&page->site_at, a, b);
-    if (index == PAGE_NONE) {
+    uint32_t index = map_number(&page->site_at, a, b);
+    if (index == MAP_NONE) {
         index = page->site_count;
-        struct page_site *site = PAGE_PUSH(page->sites, page->site_count, page->site_capacity);
+        struct page_site *site = ARRAY_ADD(page->sites, page->site_count, page->site_capacity);
         site->node = node;
         site->line = from->line;
         site->module = from->module;
         site->device = from->device;
         site->kind = from->kind;
-        page_map_set(&page->site_at, a, b, index);
+        map_set_number(&page->site_at, a, b, index);
     }
     struct page_site *site = &page->sites[index];
     int first = site->site_count++ == 0;
@@ -227,30 +227,30 @@ static void add_to_site(struct page *page, const struct raw_site *from, uint32_t
     if (from->id >= 0 && from->id < page->site_of_count)
         page->site_of[from->id] = index;
     else
-        page_map_set(&page->site_of_far, (uint64_t)from->id, 0, index);
+        map_set_number(&page->site_of_far, (uint64_t)from->id, 0, index);
 }
 
 /* The nearest caller of a stack that the page has, at most depth deep. */
 static uint32_t nearest_node(const struct page *page, const struct raw *raw, uint32_t stack, uint32_t depth)
 {
-    for (int steps = 0; stack != PAGE_NONE && raw->stacks[stack].node == PAGE_NONE && steps < WALK_MAX; steps++)
+    for (int steps = 0; stack != MAP_NONE && raw->stacks[stack].node == MAP_NONE && steps < WALK_MAX; steps++)
         stack = raw->stacks[stack].parent;
-    uint32_t node = stack == PAGE_NONE ? PAGE_NONE : raw->stacks[stack].node;
-    while (node != PAGE_NONE && page->nodes[node].depth >= depth)
+    uint32_t node = stack == MAP_NONE ? MAP_NONE : raw->stacks[stack].node;
+    while (node != MAP_NONE && page->nodes[node].depth >= depth)
         node = (uint32_t)page->nodes[node].parent;
     return node;
 }
 
 static uint32_t count_groups(const struct page *page, const struct raw *raw, uint32_t from, uint32_t depth)
 {
-    struct page_map groups = {0};
-    for (uint32_t i = from; i < raw->site_count && groups.used <= PAGE_FOLDED_MAX; i++) {
+    struct map groups = {0};
+    for (uint32_t i = from; i < raw->site_count && groups.count <= PAGE_FOLDED_MAX; i++) {
         const struct raw_site *s = &raw->sites[i];
-        uint32_t node = depth ? nearest_node(page, raw, s->stack, depth) : PAGE_NONE;
-        page_map_set(&groups, (uint64_t)node << 32 | (uint32_t)s->line, (uint64_t)s->device << 8 | s->kind, 0);
+        uint32_t node = depth ? nearest_node(page, raw, s->stack, depth) : MAP_NONE;
+        map_set_number(&groups, (uint64_t)node << 32 | (uint32_t)s->line, (uint64_t)s->device << 8 | s->kind, 0);
     }
-    uint32_t count = groups.used;
-    page_map_free(&groups);
+    uint32_t count = groups.count;
+    map_close(&groups);
     return count;
 }
 
@@ -326,7 +326,7 @@ static void fold_rest(struct page *page, struct raw *raw, uint32_t from)
     for (uint32_t i = from; i < raw->site_count; i++) {
         const struct raw_site *s = &raw->sites[i];
         const struct page_line *line = &page->lines[s->line];
-        uint32_t parent = depths[level] ? nearest_node(page, raw, s->stack, depths[level]) : PAGE_NONE;
+        uint32_t parent = depths[level] ? nearest_node(page, raw, s->stack, depths[level]) : MAP_NONE;
         struct page_frame frame = {line->function, line->file, line->line, -1, PAGE_NATIVE, 0, 1};
         add_to_site(page, s, node_index(page, parent, frame_index(page, frame)));
     }
@@ -336,9 +336,9 @@ static void fold_rest(struct page *page, struct raw *raw, uint32_t from)
 static void forget_tree(struct page *page, struct raw *raw)
 {
     page->node_count = 0;
-    page_map_free(&page->node_of);
+    map_close(&page->node_of);
     for (uint32_t i = 0; i < raw->stack_count; i++)
-        raw->stacks[i].node = PAGE_NONE;
+        raw->stacks[i].node = MAP_NONE;
 }
 
 static void build_tree(struct page *page, struct raw *raw)
@@ -354,11 +354,11 @@ static void build_tree(struct page *page, struct raw *raw)
     }
     for (uint32_t i = 0; i < shown; i++) {
         const struct raw_site *s = &raw->sites[i];
-        uint32_t node = s->stack == PAGE_NONE ? PAGE_NONE : raw->stacks[s->stack].node;
-        if (node == PAGE_NONE) {
+        uint32_t node = s->stack == MAP_NONE ? MAP_NONE : raw->stacks[s->stack].node;
+        if (node == MAP_NONE) {
             const struct page_line *line = &page->lines[s->line];
             struct page_frame frame = {line->function, line->file, line->line, -1, PAGE_NATIVE, 0, 0};
-            node = node_index(page, PAGE_NONE, frame_index(page, frame));
+            node = node_index(page, MAP_NONE, frame_index(page, frame));
         }
         add_to_site(page, s, node);
     }
@@ -373,13 +373,13 @@ static void order_nodes(struct page *page)
     for (uint32_t root = 0; root < page->node_count; root++) {
         if (page->nodes[root].parent >= 0)
             continue;
-        for (uint32_t node = root; node != PAGE_NONE;) {
+        for (uint32_t node = root; node != MAP_NONE;) {
             page->nodes[node].order = next;
             page->node_order[next++] = node;
             uint32_t step = page->nodes[node].first_child;
-            while (step == PAGE_NONE && node != root) {
+            while (step == MAP_NONE && node != root) {
                 step = page->nodes[node].next_sibling;
-                if (step == PAGE_NONE)
+                if (step == MAP_NONE)
                     node = (uint32_t)page->nodes[node].parent;
             }
             node = step;
@@ -391,7 +391,7 @@ uint32_t page_site(const struct page *page, int64_t site_id)
 {
     if (site_id >= 0 && site_id < page->site_of_count)
         return page->site_of[site_id];
-    return page_map_get(&page->site_of_far, (uint64_t)site_id, 0);
+    return map_number(&page->site_of_far, (uint64_t)site_id, 0);
 }
 
 int page_load_sites(struct page *page)

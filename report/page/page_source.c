@@ -67,7 +67,7 @@ static double *node_scores(const struct page *page)
 static struct extent *find_extents(const struct page *page, uint32_t *count)
 {
     struct extent *extents = NULL;
-    struct page_map known = {0};
+    struct map known = {0};
     uint32_t capacity = 0;
     double *scores = node_scores(page);
     *count = 0;
@@ -75,11 +75,11 @@ static struct extent *find_extents(const struct page *page, uint32_t *count)
         const struct page_frame *f = &page->frames[page->nodes[i].frame];
         if (f->file < 0 || f->line <= 0)
             continue;
-        uint32_t index = page_map_get(&known, (uint32_t)f->function, (uint32_t)f->file);
-        if (index == PAGE_NONE) {
+        uint32_t index = map_number(&known, (uint32_t)f->function, (uint32_t)f->file);
+        if (index == MAP_NONE) {
             index = *count;
-            *PAGE_PUSH(extents, *count, capacity) = (struct extent){f->function, f->file, f->line, f->line, 0};
-            page_map_set(&known, (uint32_t)f->function, (uint32_t)f->file, index);
+            *ARRAY_ADD(extents, *count, capacity) = (struct extent){f->function, f->file, f->line, f->line, 0};
+            map_set_number(&known, (uint32_t)f->function, (uint32_t)f->file, index);
         }
         struct extent *e = &extents[index];
         e->first = f->line < e->first ? f->line : e->first;
@@ -94,7 +94,7 @@ static struct extent *find_extents(const struct page *page, uint32_t *count)
         else
             extents[i].first -= extents[i].first > LINES_AROUND ? LINES_AROUND : extents[i].first - 1;
     }
-    page_map_free(&known);
+    map_close(&known);
     free(scores);
     return extents;
 }
@@ -235,18 +235,18 @@ static void write_file(struct page *page, struct page_pack *pack, const struct e
  * another (an interpreter built elsewhere has frames on each stack). */
 static uint32_t keep_best(const struct page *page, const struct extent *extents, uint32_t count)
 {
-    struct page_map known = {0}; /* file: 1 is there, 2 is not */
+    struct map known = {0}; /* file: 1 is there, 2 is not */
     uint32_t kept = 0, with_text = 0;
     for (; kept < count && kept < FUNCTIONS_MOST && with_text < PAGE_SOURCE_FUNCTIONS; kept++) {
         int32_t file = extents[kept].file;
-        uint32_t state = page_map_get(&known, (uint32_t)file, 0);
-        if (state == PAGE_NONE) {
+        uint32_t state = map_number(&known, (uint32_t)file, 0);
+        if (state == MAP_NONE) {
             state = source_is_there(page->db, page->files[file]) ? 1 : 2;
-            page_map_set(&known, (uint32_t)file, 0, state);
+            map_set_number(&known, (uint32_t)file, 0, state);
         }
         with_text += state == 1;
     }
-    page_map_free(&known);
+    map_close(&known);
     return kept;
 }
 

@@ -48,7 +48,7 @@ static int write_device(struct page *page, struct page_pack *pack, const struct 
     uint32_t count = 0, capacity = 0;
     int64_t width_ns = 0;
     while ((rc = sqlite3_step(s)) == SQLITE_ROW && count < PAGE_BUCKETS_MAX) {
-        struct bucket *b = PAGE_PUSH(buckets, count, capacity);
+        struct bucket *b = ARRAY_ADD(buckets, count, capacity);
         for (unsigned i = 0; i < COLUMNS; i++)
             b->values[i] = sqlite3_column_int64(s, (int)i);
         width_ns = sqlite3_column_int64(s, (int)COLUMNS);

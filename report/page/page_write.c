@@ -108,15 +108,15 @@ static int write_own_peaks(struct page *page, struct page_pack *pack)
     pack_open(pack, "line_peaks", '[');
     while ((rc = sqlite3_step(s)) == SQLITE_ROW) {
         /* Only lines that the page has: names are never added from here. */
-        uint32_t function = page_map_get(&page->function_of, (uint64_t)sqlite3_column_int64(s, 0), 0);
+        uint32_t function = map_number(&page->function_of, (uint64_t)sqlite3_column_int64(s, 0), 0);
         uint32_t file =
-            sqlite3_column_int64(s, 1) ? page_map_get(&page->file_of, (uint64_t)sqlite3_column_int64(s, 1), 0) : 0;
-        if (function == PAGE_NONE || file == PAGE_NONE)
+            sqlite3_column_int64(s, 1) ? map_number(&page->file_of, (uint64_t)sqlite3_column_int64(s, 1), 0) : 0;
+        if (function == MAP_NONE || file == MAP_NONE)
             continue;
-        uint32_t line = page_map_get(&page->line_at, (uint64_t)(function - 1) << 32 | (file - 1),
-                                     (uint32_t)sqlite3_column_int(s, 2));
+        uint32_t line =
+            map_number(&page->line_at, (uint64_t)(function - 1) << 32 | (file - 1), (uint32_t)sqlite3_column_int(s, 2));
         int32_t device = page_device_index(page, sqlite3_column_int64(s, 3));
-        if (line == PAGE_NONE || device < 0)
+        if (line == MAP_NONE || device < 0)
             continue;
         pack_int(pack, NULL, line);
         pack_int(pack, NULL, device);

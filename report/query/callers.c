@@ -1,7 +1,8 @@
 #include "callers.h"
 
+#include "../../common/array.h"
 #include "../../common/db.h"
-#include "page_map.h"
+#include "../../common/map.h"
 #include "walk.h"
 
 #include <stdlib.h>
@@ -32,7 +33,7 @@ struct place {
 struct callers_line {
     struct walk *walk;
     const struct row *row;
-    struct page_map place_at, place_index; /* by node; by node and frame, and node 0 for none */
+    struct map place_at, place_index; /* by node; by node and frame, and node 0 for none */
     struct place *places;
     uint32_t place_count, place_capacity;
     int64_t site_count;
@@ -40,13 +41,13 @@ struct callers_line {
 
 static uint32_t place_of(struct callers_line *l, int64_t stack_id, const struct walk_step *step, int first)
 {
-    uint32_t at = page_map_get(&l->place_index, (uint64_t)stack_id, (uint64_t)first);
-    if (at == PAGE_NONE) {
+    uint32_t at = map_number(&l->place_index, (uint64_t)stack_id, (uint64_t)first);
+    if (at == MAP_NONE) {
         at = l->place_count;
-        *PAGE_PUSH(l->places, l->place_count, l->place_capacity) = (struct place){.stack_id = stack_id, .first = first};
+        *ARRAY_ADD(l->places, l->place_count, l->place_capacity) = (struct place){.stack_id = stack_id, .first = first};
         if (step)
             l->places[at].step = *step;
-        page_map_set(&l->place_index, (uint64_t)stack_id, (uint64_t)first, at);
+        map_set_number(&l->place_index, (uint64_t)stack_id, (uint64_t)first, at);
     }
     return at;
 }
@@ -56,10 +57,10 @@ static int find_place(struct callers_line *l, int64_t stack_id, uint32_t *place,
 {
     int64_t path[WALK_FRAMES_MAX], id = stack_id;
     int depth = 0;
-    *place = PAGE_NONE;
-    while (id && *place == PAGE_NONE && depth < WALK_FRAMES_MAX) {
-        *place = depth ? page_map_get(&l->place_at, (uint64_t)id, 0) : PAGE_NONE;
-        if (*place != PAGE_NONE)
+    *place = MAP_NONE;
+    while (id && *place == MAP_NONE && depth < WALK_FRAMES_MAX) {
+        *place = depth ? map_number(&l->place_at, (uint64_t)id, 0) : MAP_NONE;
+        if (*place != MAP_NONE)
             break;
         struct walk_step step;
         int rc = walk_step(l->walk, id, depth > 0, &step, err), is_start = 0;
@@ -68,7 +69,7 @@ static int find_place(struct callers_line *l, int64_t stack_id, uint32_t *place,
         if (rc == 0)
             break;
         path[depth++] = id;
-        for (int i = 0; i < step.count && !is_start && *place == PAGE_NONE; i++) {
+        for (int i = 0; i < step.count && !is_start && *place == MAP_NONE; i++) {
             if (walk_hides(l->walk, &step.frames[i]))
                 continue;
             if (is_line(&step.frames[i], l->row))
@@ -77,10 +78,10 @@ static int find_place(struct callers_line *l, int64_t stack_id, uint32_t *place,
         }
         id = is_start ? 0 : step.parent_id;
     }
-    if (*place == PAGE_NONE)
+    if (*place == MAP_NONE)
         *place = place_of(l, 0, NULL, 0);
     for (int i = 1; i < depth; i++)
-        page_map_set(&l->place_at, (uint64_t)path[i], 0, *place);
+        map_set_number(&l->place_at, (uint64_t)path[i], 0, *place);
     return 0;
 }
 
@@ -226,8 +227,8 @@ void callers_close(struct callers_line *l)
 {
     if (!l)
         return;
-    page_map_free(&l->place_at);
-    page_map_free(&l->place_index);
+    map_close(&l->place_at);
+    map_close(&l->place_index);
     free(l->places);
     free(l);
 }

@@ -81,7 +81,7 @@ static void add_no_frame(struct lens *l)
 {
     struct tree *t = &l->tree;
     int64_t last = t->function_count > 1 ? t->functions[t->function_count - 1].id : 0;
-    struct tree_function *f = PAGE_PUSH(t->functions, t->function_count, t->function_capacity);
+    struct tree_function *f = ARRAY_ADD(t->functions, t->function_count, t->function_capacity);
     f->id = last + 1;
     l->no_frame = tree_add_line(t, t->function_count - 1);
 }
@@ -112,9 +112,9 @@ int lens_apply(sqlite3 *db, const struct lens_options *options, struct error *er
         rc = lens_write(&l, err);
     tree_close(&l.tree);
     replay_free(&l.replay);
-    page_map_free(&l.row_of);
-    page_map_free(&l.changed);
-    page_map_free(&l.seen);
+    map_close(&l.row_of);
+    map_close(&l.changed);
+    map_close(&l.seen);
     free(l.sites);
     free(l.rows);
     free(l.kinds);

@@ -15,7 +15,7 @@ uint32_t lens_kind(struct lens *l, const char *name)
     for (uint32_t i = 0; i < l->kind_count; i++)
         if (strncmp(l->kinds[i], name, sizeof *l->kinds - 1) == 0)
             return i;
-    char(*kind)[32] = PAGE_PUSH(l->kinds, l->kind_count, l->kind_capacity);
+    char(*kind)[32] = ARRAY_ADD(l->kinds, l->kind_count, l->kind_capacity);
     snprintf(*kind, sizeof *kind, "%s", name);
     return l->kind_count - 1;
 }
@@ -46,7 +46,7 @@ int lens_load_sites(struct lens *l, struct error *err)
         const struct replay_site *only = replayed(l, sqlite3_column_int64(s, 0));
         if (l->is_replayed && !only)
             continue;
-        struct lens_site *site = PAGE_PUSH(l->sites, l->site_count, l->site_capacity);
+        struct lens_site *site = ARRAY_ADD(l->sites, l->site_count, l->site_capacity);
         site->id = sqlite3_column_int64(s, 0);
         site->stack_id = sqlite3_column_int64(s, 1);
         site->process_id = sqlite3_column_int64(s, 2);
@@ -111,11 +111,11 @@ static void add_to(struct lens *l, enum lens_scope scope, int inclusive, int64_t
     for (int all = 0; key && all < 2; all++) {
         uint32_t kind = all ? 0 : site->kind;
         uint64_t a = key_word(scope, inclusive, key), b = (uint64_t)site->device_id << 8 | kind;
-        uint32_t i = page_map_get(&l->row_of, a, b);
-        if (i == PAGE_NONE) {
+        uint32_t i = map_number(&l->row_of, a, b);
+        if (i == MAP_NONE) {
             i = l->row_count;
-            page_map_set(&l->row_of, a, b, i);
-            struct lens_row *row = PAGE_PUSH(l->rows, l->row_count, l->row_capacity);
+            map_set_number(&l->row_of, a, b, i);
+            struct lens_row *row = ARRAY_ADD(l->rows, l->row_count, l->row_capacity);
             *row = (struct lens_row){scope, inclusive, key, site->device_id, kind, 0, {{0}, 0}};
         }
         struct lens_row *row = &l->rows[i];
@@ -143,7 +143,7 @@ static void mark_changed(struct lens *l, const struct lens_site *site)
     keys_of(l, &old, site->old_line, keys[1]);
     for (int i = 0; i < 2; i++)
         for (int scope = 0; scope < LENS_COUNT; scope++)
-            page_map_set(&l->changed, key_word((enum lens_scope)scope, 0, keys[i][scope]), 0, 1);
+            map_set_number(&l->changed, key_word((enum lens_scope)scope, 0, keys[i][scope]), 0, 1);
 }
 
 /* Everything on the stack, each key once. */
@@ -159,9 +159,9 @@ static void add_callers(struct lens *l, uint32_t index)
         keys_of(l, &p, p.frame ? t->frames[p.frame].line : 0, keys);
         for (int scope = 0; scope < LENS_COUNT; scope++) {
             uint64_t word = key_word((enum lens_scope)scope, 1, keys[scope]);
-            if (page_map_get(&l->seen, word, 0) == index)
+            if (map_number(&l->seen, word, 0) == index)
                 continue;
-            page_map_set(&l->seen, word, 0, index);
+            map_set_number(&l->seen, word, 0, index);
             add_to(l, (enum lens_scope)scope, 1, keys[scope], site);
         }
     }
@@ -199,7 +199,7 @@ int lens_restore_own_peaks(struct lens *l, struct error *err)
                         &s, err);
     for (uint32_t i = 0; rc == 0 && !l->is_replayed && i < l->row_count; i++) {
         struct lens_row *row = &l->rows[i];
-        if (page_map_get(&l->changed, key_word(row->scope, 0, row->key), 0) != PAGE_NONE)
+        if (map_number(&l->changed, key_word(row->scope, 0, row->key), 0) != MAP_NONE)
             continue;
         sqlite3_bind_text(s, 1, lens_scope_names[row->scope], -1, SQLITE_STATIC);
         sqlite3_bind_int64(s, 2, row->device_id);

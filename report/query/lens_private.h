@@ -5,8 +5,9 @@
 #ifndef MEMPROF_LENS_PRIVATE_H
 #define MEMPROF_LENS_PRIVATE_H
 
+#include "../../common/array.h"
+#include "../../common/map.h"
 #include "lens.h"
-#include "page_map.h"
 #include "replay.h"
 #include "stat.h"
 
@@ -44,10 +45,10 @@ struct lens {
     uint32_t site_count, site_capacity, row_count, row_capacity;
     char (*kinds)[32]; /* 0: "all" */
     uint32_t kind_count, kind_capacity;
-    struct page_map row_of;  /* (key, device and kind) */
-    struct page_map changed; /* (key, 0): its sites are not those of the file */
-    struct page_map seen;    /* (key, 0): the site that was counted last */
-    uint32_t no_frame;       /* line of the sites without a frame of the language; 0: all are shown */
+    struct map row_of;  /* (key, device and kind) */
+    struct map changed; /* (key, 0): its sites are not those of the file */
+    struct map seen;    /* (key, 0): the site that was counted last */
+    uint32_t no_frame;  /* line of the sites without a frame of the language; 0: all are shown */
 };
 
 /* A kind's number. */

@@ -1,67 +1,12 @@
 #include "replay.h"
 
-#include "../../common/chunk.h"
+#include "../../common/array.h"
 #include "../../common/db.h"
 #include "../../common/kind.h"
-#include "page_map.h"
+#include "blocks.h"
 
 #include <errno.h>
 #include <stdlib.h>
-
-/* --- live blocks: open addressing, linear probing ---------------------------------------------------------------- */
-
-struct block {
-    uint64_t address; /* 0: free slot */
-    uint64_t alloc_ns, number;
-    uint32_t process_id, thread_id;
-};
-
-struct blocks {
-    struct block *slots;
-    uint64_t mask, count;
-};
-
-static uint64_t slot_of(const struct blocks *b, uint64_t address, uint32_t process_id)
-{
-    uint64_t i = (address + process_id * UINT64_C(0x9e3779b97f4a7c15)) * UINT64_C(0xff51afd7ed558ccd) >> 20 & b->mask;
-    while (b->slots[i].address && (b->slots[i].address != address || b->slots[i].process_id != process_id))
-        i = (i + 1) & b->mask;
-    return i;
-}
-
-static void put(struct blocks *b, const struct block *block)
-{
-    if (2 * b->count >= b->mask) {
-        struct blocks larger = {.mask = b->slots ? 2 * b->mask + 1 : 4095};
-        larger.slots = xcalloc(larger.mask + 1, sizeof *larger.slots);
-        for (uint64_t i = 0; b->slots && i <= b->mask; i++)
-            if (b->slots[i].address)
-                larger.slots[slot_of(&larger, b->slots[i].address, b->slots[i].process_id)] = b->slots[i];
-        larger.count = b->count;
-        free(b->slots);
-        *b = larger;
-    }
-    uint64_t i = slot_of(b, block->address, block->process_id);
-    b->count += b->slots[i].address == 0;
-    b->slots[i] = *block;
-}
-
-/* Takes a block out; 0 when it is not there. */
-static int take(struct blocks *b, uint64_t address, uint32_t process_id, struct block *block)
-{
-    uint64_t i = b->slots ? slot_of(b, address, process_id) : 0;
-    if (!b->slots || !b->slots[i].address)
-        return 0;
-    *block = b->slots[i];
-    b->slots[i].address = 0;
-    b->count--;
-    for (uint64_t k = (i + 1) & b->mask; b->slots[k].address; k = (k + 1) & b->mask) {
-        struct block moved = b->slots[k];
-        b->slots[k].address = 0;
-        b->slots[slot_of(b, moved.address, moved.process_id)] = moved;
-    }
-    return 1;
-}
 
 /* --- accounts ---------------------------------------------------------------------------------------------------- */
 
@@ -80,25 +25,23 @@ struct site {
 struct state {
     struct chunk_codec *codec;
     struct blocks blocks;
-    struct page_map site_of, level_of;
+    struct map site_of, level_of;
     struct site *sites;
     struct level *levels;
     uint32_t site_count, site_capacity, level_count, level_capacity;
-    struct page_map last_at;
-    uint64_t *last; /* by last_at of a thread: number of its last allocation */
+    struct map last_at;
+    uint64_t *last; /* by last_at of a thread: address of its last allocation */
     uint32_t last_count, last_capacity;
-    uint64_t number;
 };
 
 #define NO_RESERVED ((uint32_t)((1ull << STAT_COUNT) - 1) & ~(1u << STAT_reserved_peak_bytes))
 
 static struct site *site_at(struct state *s, const struct chunk_event *e)
 {
-    uint32_t i = page_map_get(&s->site_of, e->site_id, 0);
-    if (i != PAGE_NONE)
+    uint32_t i = map_number_or(&s->site_of, e->site_id, 0, s->site_count);
+    if (i < s->site_count)
         return &s->sites[i];
-    page_map_set(&s->site_of, e->site_id, 0, s->site_count);
-    struct site *site = PAGE_PUSH(s->sites, s->site_count, s->site_capacity);
+    struct site *site = ARRAY_ADD(s->sites, s->site_count, s->site_capacity);
     site->site =
         (struct replay_site){.id = e->site_id, .device = e->device, .kind = e->kind, .stats.known = NO_RESERVED};
     return site;
@@ -106,23 +49,18 @@ static struct site *site_at(struct state *s, const struct chunk_event *e)
 
 static uint32_t level_at(struct state *s, unsigned device, unsigned kind)
 {
-    uint32_t i = page_map_get(&s->level_of, device, kind);
-    if (i != PAGE_NONE)
+    uint32_t i = map_number_or(&s->level_of, device, kind, s->level_count);
+    if (i < s->level_count)
         return i;
-    i = s->level_count;
-    page_map_set(&s->level_of, device, kind, i);
-    struct level *l = PAGE_PUSH(s->levels, s->level_count, s->level_capacity);
+    struct level *l = ARRAY_ADD(s->levels, s->level_count, s->level_capacity);
     l->total = (struct replay_total){.device = (uint8_t)device, .kind = (uint8_t)kind, .stats.known = NO_RESERVED};
     return i;
 }
 
 static uint64_t *last_of(struct state *s, uint32_t thread_id)
 {
-    uint32_t i = page_map_get(&s->last_at, thread_id, 0);
-    if (i != PAGE_NONE)
-        return &s->last[i];
-    page_map_set(&s->last_at, thread_id, 0, s->last_count);
-    return PAGE_PUSH(s->last, s->last_count, s->last_capacity);
+    uint32_t i = map_number_or(&s->last_at, thread_id, 0, s->last_count);
+    return i < s->last_count ? &s->last[i] : ARRAY_ADD(s->last, s->last_count, s->last_capacity);
 }
 
 /* A hostile file may make sums wrap, which is then merely wrong. */
@@ -180,20 +118,19 @@ static void birth(struct state *s, const struct chunk_event *e, struct site *sit
     site->live_count++;
     most(&stats[0][STAT_own_peak_bytes], site->live_bytes);
     most(&stats[0][STAT_active_peak_bytes], levels[0]->active_bytes);
-    struct block block = {e->address, e->time_ns, ++s->number, e->process_id, e->thread_id};
-    *last_of(s, e->thread_id) = block.number;
+    *last_of(s, e->thread_id) = e->address;
     if (e->address)
-        put(&s->blocks, &block);
+        blocks_put(&s->blocks, e, e->process_id);
 }
 
 /* count blocks leave; a block that turned out to be a segment never was one. */
 static void death(struct state *s, const struct chunk_event *e, struct site *site, struct level *levels[2])
 {
     int64_t *const stats[] = {site->site.stats.value, levels[0]->total.stats.value, levels[1]->total.stats.value};
-    struct block block = {0};
+    struct chunk_event block = {0};
     uint64_t count = e->op == CHUNK_end ? e->address : 1;
-    int is_known = e->op != CHUNK_end && take(&s->blocks, e->address, e->process_id, &block);
-    int is_temporary = is_known && *last_of(s, block.thread_id) == block.number;
+    int is_known = e->op != CHUNK_end && blocks_take(&s->blocks, e->address, e->process_id, &block);
+    int is_temporary = is_known && *last_of(s, block.thread_id) == e->address;
     for (int i = 0; i < 3; i++) {
         if (e->op == CHUNK_end) {
             plus(&stats[i][STAT_end_count], count);
@@ -204,7 +141,7 @@ static void death(struct state *s, const struct chunk_event *e, struct site *sit
         } else {
             plus(&stats[i][STAT_free_count], 1);
             plus(&stats[i][STAT_free_bytes], e->size_bytes);
-            plus(&stats[i][STAT_lifetime_ns], is_known ? e->time_ns - block.alloc_ns : 0);
+            plus(&stats[i][STAT_lifetime_ns], is_known ? e->time_ns - block.time_ns : 0);
             plus(&stats[i][STAT_temporary_count], (uint64_t)is_temporary);
             plus(&stats[i][STAT_temporary_bytes], is_temporary ? e->size_bytes : 0);
         }
@@ -329,10 +266,10 @@ int replay_process(sqlite3 *db, const struct replay_images *images, struct repla
     free(s.sites);
     free(s.levels);
     free(s.last);
-    free(s.blocks.slots);
-    page_map_free(&s.last_at);
-    page_map_free(&s.site_of);
-    page_map_free(&s.level_of);
+    blocks_free(&s.blocks);
+    map_close(&s.last_at);
+    map_close(&s.site_of);
+    map_close(&s.level_of);
     return rc;
 }
 
@@ -347,7 +284,7 @@ void replay_free(struct replay *replay)
 
 struct peaks {
     int kind;
-    struct page_map of; /* (process, device) -> peaks */
+    struct map of; /* (process, device) -> peaks */
     struct peak {
         uint32_t process_id, device;
         uint64_t active, peak;
@@ -361,13 +298,9 @@ static void see_peak(void *context, const struct chunk_event *e)
     int is_birth = e->op == CHUNK_alloc || e->op == CHUNK_realloc_alloc;
     if ((p->kind != KIND_all && e->kind != p->kind) || (!is_birth && e->op != CHUNK_end && !chunk_op_is_death(e->op)))
         return;
-    uint32_t i = page_map_get(&p->of, e->process_id, e->device);
-    if (i == PAGE_NONE) {
-        i = p->count;
-        page_map_set(&p->of, e->process_id, e->device, i);
-        struct peak *added = PAGE_PUSH(p->peak, p->count, p->capacity);
-        *added = (struct peak){.process_id = e->process_id, .device = e->device};
-    }
+    uint32_t i = map_number_or(&p->of, e->process_id, e->device, p->count);
+    if (i == p->count)
+        *ARRAY_ADD(p->peak, p->count, p->capacity) = (struct peak){.process_id = e->process_id, .device = e->device};
     p->peak[i].active += is_birth ? e->size_bytes : -e->size_bytes;
     if (p->peak[i].active > p->peak[i].peak && (int64_t)p->peak[i].active > 0)
         p->peak[i].peak = p->peak[i].active;
@@ -396,6 +329,6 @@ int replay_peaks(sqlite3 *db, int kind, struct error *err)
     }
     sqlite3_finalize(q);
     free(p.peak);
-    page_map_free(&p.of);
+    map_close(&p.of);
     return rc;
 }

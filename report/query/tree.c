@@ -12,7 +12,7 @@
 static void function_row(struct tree *t, sqlite3_stmt *s)
 {
     ids_add(&t->function_ids, sqlite3_column_int64(s, 0));
-    struct tree_function *f = PAGE_PUSH(t->functions, t->function_count, t->function_capacity);
+    struct tree_function *f = ARRAY_ADD(t->functions, t->function_count, t->function_capacity);
     f->id = sqlite3_column_int64(s, 0);
     f->is_allocator = sqlite3_column_int(s, 1) != 0;
 }
@@ -29,7 +29,7 @@ static void line_row(struct tree *t, sqlite3_stmt *s)
 {
     ids_add(&t->line_ids, sqlite3_column_int64(s, 0));
     uint32_t index = t->line_count;
-    struct tree_line *l = PAGE_PUSH(t->lines, t->line_count, t->line_capacity);
+    struct tree_line *l = ARRAY_ADD(t->lines, t->line_count, t->line_capacity);
     *l = (struct tree_line){.id = sqlite3_column_int64(s, 0),
                             .function = ids_column(&t->function_ids, s, 1),
                             .file_id = sqlite3_column_int64(s, 2),
@@ -37,15 +37,15 @@ static void line_row(struct tree *t, sqlite3_stmt *s)
                             .module_key_id = sqlite3_column_int64(s, 4),
                             .offset = sqlite3_column_int64(s, 5)};
     if (l->function)
-        page_map_set(&t->line_of, l->function, source_key(l->file_id, l->line), index);
+        map_set_number(&t->line_of, l->function, source_key(l->file_id, l->line), index);
     else if (sqlite3_column_type(s, 5) != SQLITE_NULL)
-        page_map_set(&t->line_of, MODULE_KEY | (uint64_t)l->module_key_id, (uint64_t)l->offset, index);
+        map_set_number(&t->line_of, MODULE_KEY | (uint64_t)l->module_key_id, (uint64_t)l->offset, index);
 }
 
 static void module_row(struct tree *t, sqlite3_stmt *s)
 {
     ids_add(&t->module_ids, sqlite3_column_int64(s, 0));
-    struct tree_module *m = PAGE_PUSH(t->modules, t->module_count, t->module_capacity);
+    struct tree_module *m = ARRAY_ADD(t->modules, t->module_count, t->module_capacity);
     m->name = xstrdup(text_basename(db_text(s, 1)));
     m->key_id = sqlite3_column_int64(s, 2);
     m->is_ours = (uint8_t)module_is_ours(m->name);
@@ -55,7 +55,7 @@ static void module_row(struct tree *t, sqlite3_stmt *s)
 static void address_row(struct tree *t, sqlite3_stmt *s)
 {
     ids_add(&t->address_ids, sqlite3_column_int64(s, 0));
-    struct tree_address *a = PAGE_PUSH(t->addresses, t->address_count, t->address_capacity);
+    struct tree_address *a = ARRAY_ADD(t->addresses, t->address_count, t->address_capacity);
     a->module = ids_column(&t->module_ids, s, 1);
     a->offset = sqlite3_column_int64(s, 2);
 }
@@ -69,7 +69,7 @@ static void frame_row(struct tree *t, sqlite3_stmt *s)
     if (!a->frame_count)
         a->first_frame = t->frame_count;
     a->frame_count++;
-    struct tree_frame *f = PAGE_PUSH(t->frames, t->frame_count, t->frame_capacity);
+    struct tree_frame *f = ARRAY_ADD(t->frames, t->frame_count, t->frame_capacity);
     int64_t line = sqlite3_column_int64(s, 3);
     f->function = ids_column(&t->function_ids, s, 1);
     f->file_id = sqlite3_column_int64(s, 2);
@@ -77,14 +77,14 @@ static void frame_row(struct tree *t, sqlite3_stmt *s)
     f->is_python = strcmp(db_text(s, 4), "python") == 0;
     if (!f->function && !f->has_source)
         return;
-    uint32_t index = page_map_get(&t->line_of, f->function, f->has_source ? source_key(f->file_id, line) : 0);
-    f->line = index == PAGE_NONE ? 0 : index;
+    uint32_t index = map_number(&t->line_of, f->function, f->has_source ? source_key(f->file_id, line) : 0);
+    f->line = index == MAP_NONE ? 0 : index;
 }
 
 static void node_row(struct tree *t, sqlite3_stmt *s)
 {
     ids_add(&t->node_ids, sqlite3_column_int64(s, 0));
-    struct tree_node *n = PAGE_PUSH(t->nodes, t->node_count, t->node_capacity);
+    struct tree_node *n = ARRAY_ADD(t->nodes, t->node_count, t->node_capacity);
     n->address = ids_column(&t->address_ids, s, 2);
     n->is_cut = sqlite3_column_int(s, 3) & 1;
 }
@@ -116,12 +116,12 @@ int tree_open(sqlite3 *db, struct tree *t, struct error *err)
 {
     int rc = 0;
     *t = (struct tree){0};
-    PAGE_PUSH(t->functions, t->function_count, t->function_capacity);
-    PAGE_PUSH(t->lines, t->line_count, t->line_capacity);
-    PAGE_PUSH(t->frames, t->frame_count, t->frame_capacity);
-    PAGE_PUSH(t->modules, t->module_count, t->module_capacity);
-    PAGE_PUSH(t->addresses, t->address_count, t->address_capacity);
-    PAGE_PUSH(t->nodes, t->node_count, t->node_capacity);
+    ARRAY_ADD(t->functions, t->function_count, t->function_capacity);
+    ARRAY_ADD(t->lines, t->line_count, t->line_capacity);
+    ARRAY_ADD(t->frames, t->frame_count, t->frame_capacity);
+    ARRAY_ADD(t->modules, t->module_count, t->module_capacity);
+    ARRAY_ADD(t->addresses, t->address_count, t->address_capacity);
+    ARRAY_ADD(t->nodes, t->node_count, t->node_capacity);
     for (size_t i = 0; rc == 0 && i < sizeof loads / sizeof *loads; i++) {
         sqlite3_stmt *s = NULL;
         int step = SQLITE_DONE;
@@ -150,7 +150,7 @@ void tree_close(struct tree *t)
     free(t->modules);
     free(t->addresses);
     free(t->nodes);
-    page_map_free(&t->line_of);
+    map_close(&t->line_of);
     *t = (struct tree){0};
 }
 
@@ -170,7 +170,7 @@ uint32_t tree_add_line(struct tree *t, uint32_t function)
 {
     int64_t last = t->line_ids.count ? t->line_ids.ids[t->line_ids.count - 1] : 0;
     uint32_t index = t->line_count;
-    struct tree_line *l = PAGE_PUSH(t->lines, t->line_count, t->line_capacity);
+    struct tree_line *l = ARRAY_ADD(t->lines, t->line_count, t->line_capacity);
     l->id = last < INT64_MAX ? last + 1 : last;
     l->function = function;
     ids_add(&t->line_ids, l->id);
@@ -181,13 +181,13 @@ uint32_t tree_address_line(struct tree *t, uint32_t address)
 {
     const struct tree_address *a = &t->addresses[address];
     int64_t key_id = a->module ? t->modules[a->module].key_id : 0;
-    uint32_t index = page_map_get(&t->line_of, MODULE_KEY | (uint64_t)key_id, (uint64_t)a->offset);
-    if (index != PAGE_NONE)
+    uint32_t index = map_number(&t->line_of, MODULE_KEY | (uint64_t)key_id, (uint64_t)a->offset);
+    if (index != MAP_NONE)
         return index;
     index = tree_add_line(t, 0);
     t->lines[index].module_key_id = key_id;
     t->lines[index].offset = a->offset;
-    page_map_set(&t->line_of, MODULE_KEY | (uint64_t)key_id, (uint64_t)a->offset, index);
+    map_set_number(&t->line_of, MODULE_KEY | (uint64_t)key_id, (uint64_t)a->offset, index);
     return index;
 }
 

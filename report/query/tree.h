@@ -6,9 +6,10 @@
 #ifndef MEMPROF_TREE_H
 #define MEMPROF_TREE_H
 
+#include "../../common/array.h"
 #include "../../common/error.h"
 #include "../../common/ids.h"
-#include "page_map.h"
+#include "../../common/map.h"
 
 #include <sqlite3.h>
 #include <stdint.h>
@@ -64,7 +65,7 @@ struct tree {
     uint32_t function_capacity, line_capacity, frame_capacity, module_capacity, address_capacity, node_capacity;
     uint32_t stored_lines; /* lines beyond are added ones */
     struct ids function_ids, line_ids, module_ids, address_ids, node_ids;
-    struct page_map line_of; /* (function, file and line), (module, offset) -> lines */
+    struct map line_of; /* (function, file and line), (module, offset) -> lines */
 };
 
 int tree_open(sqlite3 *db, struct tree *tree, struct error *err); /* 0 or -errno with err; close in both cases */

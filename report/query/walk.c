@@ -1,18 +1,18 @@
 #include "walk.h"
 
+#include "../../common/array.h"
 #include "../../common/db.h"
 #include "../../common/hash.h"
+#include "../../common/map.h"
 #include "../print/record.h"
 #include "../print/table.h"
-#include "page_map.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 /* The frames of one address; kept, because stacks share most of their frames. */
 struct entry {
-    int64_t address_id;
-    struct walk_frame *frames; /* NULL: free slot */
+    struct walk_frame *frames;
     int count;
 };
 
@@ -25,13 +25,14 @@ struct node {
 
 struct walk {
     sqlite3 *db;
-    struct page_map node_index;
+    struct map node_index;
     struct node *nodes;
     uint32_t node_count, node_capacity;
     enum tree_language language;
     sqlite3_stmt *node, *chain;
-    struct entry *entries; /* open addressing; capacity is a power of two */
-    size_t entry_count, capacity;
+    struct map entry_index; /* address_id -> entries */
+    struct entry *entries;
+    uint32_t entry_count, entry_capacity;
     char **strings; /* owned by the frames */
     size_t string_count, string_capacity;
     const struct walk_frame *stack[WALK_FRAMES_MAX];
@@ -69,14 +70,15 @@ void walk_close(struct walk *w)
         return;
     sqlite3_finalize(w->node);
     sqlite3_finalize(w->chain);
-    for (size_t i = 0; i < w->capacity; i++)
+    for (size_t i = 0; i < w->entry_count; i++)
         free(w->entries[i].frames);
     for (size_t i = 0; i < w->string_count; i++)
         free(w->strings[i]);
     free(w->strings);
     free(w->entries);
     free(w->nodes);
-    page_map_free(&w->node_index);
+    map_close(&w->node_index);
+    map_close(&w->entry_index);
     free(w);
 }
 
@@ -84,31 +86,7 @@ static const char *keep(struct walk *w, sqlite3_stmt *s, int column)
 {
     if (sqlite3_column_type(s, column) == SQLITE_NULL)
         return NULL;
-    if (w->string_count == w->string_capacity) {
-        w->string_capacity = w->string_capacity ? 2 * w->string_capacity : 256;
-        w->strings = xrealloc(w->strings, w->string_capacity * sizeof *w->strings);
-    }
-    return w->strings[w->string_count++] = xstrdup(db_text(s, column));
-}
-
-static struct entry *slot_of(struct entry *entries, size_t capacity, int64_t address_id)
-{
-    size_t i = (size_t)((uint64_t)address_id * 0x9e3779b97f4a7c15ull >> 20) & (capacity - 1);
-    while (entries[i].frames && entries[i].address_id != address_id)
-        i = (i + 1) & (capacity - 1);
-    return &entries[i];
-}
-
-static void grow(struct walk *w)
-{
-    size_t capacity = w->capacity ? 2 * w->capacity : 1024;
-    struct entry *entries = xcalloc(capacity, sizeof *entries);
-    for (size_t i = 0; i < w->capacity; i++)
-        if (w->entries[i].frames)
-            *slot_of(entries, capacity, w->entries[i].address_id) = w->entries[i];
-    free(w->entries);
-    w->entries = entries;
-    w->capacity = capacity;
+    return *ARRAY_ADD(w->strings, w->string_count, w->string_capacity) = xstrdup(db_text(s, column));
 }
 
 static void read_frame(struct walk *w, struct walk_frame *frame, int64_t address_id)
@@ -130,32 +108,27 @@ static void read_frame(struct walk *w, struct walk_frame *frame, int64_t address
 
 static const struct entry *frames_of(struct walk *w, int64_t address_id)
 {
-    if (2 * w->entry_count >= w->capacity)
-        grow(w);
-    struct entry *entry = slot_of(w->entries, w->capacity, address_id);
-    if (entry->frames)
-        return entry;
-    entry->address_id = address_id;
-    entry->frames = xcalloc(1, sizeof *entry->frames);
-    entry->frames[0].address_id = address_id;
-    entry->count = 1; /* an address that the file does not describe is a frame too */
-    w->entry_count++;
-    int count = 0;
+    uint32_t i = map_number_or(&w->entry_index, (uint64_t)address_id, 0, w->entry_count);
+    if (i < w->entry_count)
+        return &w->entries[i];
+    struct entry *entry = ARRAY_ADD(w->entries, w->entry_count, w->entry_capacity);
+    struct walk_frame frames[INLINE_MAX];
     sqlite3_bind_int64(w->chain, 1, address_id);
-    while (count < INLINE_MAX && sqlite3_step(w->chain) == SQLITE_ROW) {
-        entry->frames = xrealloc(entry->frames, (unsigned long)(count + 1) * sizeof *entry->frames);
-        read_frame(w, &entry->frames[count++], address_id);
-    }
+    while (entry->count < INLINE_MAX && sqlite3_step(w->chain) == SQLITE_ROW)
+        read_frame(w, &frames[entry->count++], address_id);
     sqlite3_reset(w->chain);
-    entry->count = count ? count : 1;
+    if (!entry->count) /* an address that the file does not describe is a frame too */
+        frames[entry->count++] = (struct walk_frame){.address_id = address_id};
+    entry->frames = xmalloc((size_t)entry->count * sizeof *frames);
+    memcpy(entry->frames, frames, (size_t)entry->count * sizeof *frames);
     return entry;
 }
 
 /* 1, 0 for one that is not there, or an error. */
 static int read_node(struct walk *w, int64_t id, int is_parent, struct node *n, struct error *err)
 {
-    uint32_t index = is_parent ? page_map_get(&w->node_index, (uint64_t)id, 0) : PAGE_NONE;
-    if (index != PAGE_NONE) {
+    uint32_t index = is_parent ? map_number(&w->node_index, (uint64_t)id, 0) : MAP_NONE;
+    if (index != MAP_NONE) {
         *n = w->nodes[index];
         return 1;
     }
@@ -168,8 +141,8 @@ static int read_node(struct walk *w, int64_t id, int is_parent, struct node *n, 
                            .is_last = sqlite3_column_type(w->node, 0) == SQLITE_NULL};
     sqlite3_reset(w->node);
     if (step == SQLITE_ROW && is_parent && w->node_count < NODES_MAX) {
-        page_map_set(&w->node_index, (uint64_t)id, 0, w->node_count);
-        *PAGE_PUSH(w->nodes, w->node_count, w->node_capacity) = *n;
+        map_set_number(&w->node_index, (uint64_t)id, 0, w->node_count);
+        *ARRAY_ADD(w->nodes, w->node_count, w->node_capacity) = *n;
     }
     return step == SQLITE_ROW ? 1 : step == SQLITE_DONE ? 0 : db_error(w->db, err);
 }

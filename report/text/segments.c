@@ -10,6 +10,7 @@
 #include "../print/record.h"
 #include "../print/table.h"
 #include "../query/at.h"
+#include "../query/blocks.h"
 #include "arenas.h"
 
 #include <errno.h>
@@ -18,18 +19,10 @@
 
 enum { DEFAULT_TOP = 20, DEVICES = 256 };
 
-struct block {
-    uint64_t address, size, time_ns;
-    uint32_t site_id;
-    uint16_t process_id;
-    uint8_t device, kind;
-    uint8_t used; /* slot of the table */
-};
-
 struct segment {
     uint64_t address, size, live_bytes, hole_bytes, block_count;
     int64_t alloc_ns;
-    const struct block *pin;              /* its oldest block; NULL: it is empty */
+    const struct chunk_event *pin;        /* its oldest block; NULL: it is empty */
     uint32_t process_id, device, site_id; /* of the stack that took it; 0: not known */
     int is_opaque;                        /* what is live in it nobody sees: an arena of Python's */
     char kind[16], *name;                 /* what the program calls it; NULL: nothing */
@@ -42,8 +35,7 @@ struct fragments {
     char *cwd, *devices[DEVICES];
     int64_t end_event[DEVICES]; /* of each device: the replay ends before it */
     int64_t end_ns[DEVICES];
-    struct block *slots; /* open addressing while events are replayed; then sorted, and count of them */
-    size_t capacity, count;
+    struct blocks blocks; /* once measured sorted and without holes */
     struct segment *segments;
     size_t segment_count;
     size_t opaque_count; /* of them; once measured they are the last ones */
@@ -51,59 +43,18 @@ struct fragments {
 
 /* --- the blocks at the instant --- */
 
-/* A device is part of the key: each ends at an instant of its own, and others reuse its addresses after that. */
-static size_t place(const struct fragments *f, const struct block *b)
-{
-    uint64_t key = b->address ^ (uint64_t)b->process_id << 45 ^ (uint64_t)b->kind << 57 ^ (uint64_t)b->device << 49;
-    size_t i = (size_t)(key * 0x9E3779B97F4A7C15ull >> 20) & (f->capacity - 1);
-    for (; f->slots[i].used; i = (i + 1) & (f->capacity - 1))
-        if (f->slots[i].address == b->address && f->slots[i].process_id == b->process_id &&
-            f->slots[i].device == b->device && f->slots[i].kind == b->kind)
-            break;
-    return i;
-}
-
-static void add(struct fragments *f, const struct block *b)
-{
-    if (f->count >= f->capacity / 2) {
-        struct block *old = f->slots;
-        size_t capacity = f->capacity;
-        f->capacity = capacity ? 2 * capacity : 1024;
-        f->slots = xcalloc(f->capacity, sizeof *f->slots);
-        for (size_t i = 0; i < capacity; i++)
-            if (old[i].used)
-                f->slots[place(f, &old[i])] = old[i];
-        free(old);
-    }
-    size_t i = place(f, b);
-    f->count += !f->slots[i].used;
-    f->slots[i] = *b;
-}
-
-static void take(struct fragments *f, const struct block *b)
-{
-    size_t mask = f->capacity - 1, hole = f->capacity ? place(f, b) : 0;
-    if (!f->capacity || !f->slots[hole].used)
-        return;
-    f->count--;
-    f->slots[hole].used = 0;
-    for (size_t i = (hole + 1) & mask; f->slots[i].used; i = (i + 1) & mask) { /* what was pushed past it moves back */
-        struct block moved = f->slots[i];
-        f->slots[i].used = 0;
-        f->slots[place(f, &moved)] = moved;
-    }
-}
-
 static void replay(struct fragments *f, const struct chunk_event *e, int64_t number)
 {
     if (number >= f->end_event[e->device] || (int64_t)e->time_ns > f->end_ns[e->device] ||
         (e->device == 0 && e->kind == KIND_map))
         return;
-    struct block b = {e->address, e->size_bytes, e->time_ns, e->site_id, e->process_id, e->device, e->kind, 1};
+    /* a device too: each ends at an instant of its own, and others reuse its addresses after that */
+    uint64_t space = (uint64_t)e->process_id << 16 | (uint64_t)e->device << 8 | e->kind;
+    struct chunk_event birth;
     if (e->op == CHUNK_alloc || e->op == CHUNK_realloc_alloc)
-        add(f, &b);
+        blocks_put(&f->blocks, e, space);
     else if (chunk_op_is_death(e->op))
-        take(f, &b);
+        blocks_take(&f->blocks, e->address, space, &birth);
 }
 
 static int read_events(struct fragments *f, struct error *err)
@@ -218,7 +169,7 @@ static int load_segments(struct fragments *f, struct error *err)
 
 static int by_place(const void *x, const void *y)
 {
-    const struct block *a = x, *b = y;
+    const struct chunk_event *a = x, *b = y;
     if (a->process_id != b->process_id)
         return a->process_id < b->process_id ? -1 : 1;
     if (a->device != b->device)
@@ -226,7 +177,7 @@ static int by_place(const void *x, const void *y)
     return a->address < b->address ? -1 : a->address > b->address;
 }
 
-static int is_before(const struct block *b, const struct segment *g)
+static int is_before(const struct chunk_event *b, const struct segment *g)
 {
     if (b->process_id != g->process_id)
         return b->process_id < g->process_id;
@@ -238,22 +189,22 @@ static int is_before(const struct block *b, const struct segment *g)
 static void measure(struct fragments *f, struct segment *g)
 {
     uint64_t at = g->address, end;
-    size_t low = 0, high = f->count;
+    size_t low = 0, high = f->blocks.count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        if (is_before(&f->slots[middle], g))
+        if (is_before(&f->blocks.births[middle], g))
             low = middle + 1;
         else
             high = middle;
     }
     if (__builtin_add_overflow(g->address, g->size, &end))
         end = UINT64_MAX;
-    for (; low < f->count; low++) {
-        const struct block *b = &f->slots[low];
+    for (; low < f->blocks.count; low++) {
+        const struct chunk_event *b = &f->blocks.births[low];
         if (b->process_id != g->process_id || b->device != g->device || b->address >= end)
             break;
         uint64_t hole = b->address > at ? b->address - at : 0, room = end - b->address;
-        uint64_t size = b->size < room ? b->size : room;
+        uint64_t size = b->size_bytes < room ? b->size_bytes : room;
         if (hole > g->hole_bytes)
             g->hole_bytes = hole;
         if (b->address + size > at)
@@ -284,13 +235,14 @@ static int by_waste(const void *x, const void *y)
 
 static void measure_all(struct fragments *f)
 {
-    size_t count = 0;
-    for (size_t i = 0; i < f->capacity; i++)
-        if (f->slots[i].used)
-            f->slots[count++] = f->slots[i];
-    f->count = count;
+    struct blocks *b = &f->blocks;
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < b->count; i++)
+        if (b->births[i].op != CHUNK_free)
+            b->births[count++] = b->births[i];
+    b->count = count;
     if (count)
-        qsort(f->slots, count, sizeof *f->slots, by_place);
+        qsort(b->births, count, sizeof *b->births, by_place);
     for (size_t i = 0; i < f->segment_count; i++)
         measure(f, &f->segments[i]);
     if (f->segment_count)
@@ -461,7 +413,7 @@ static void record_int_or_null(struct record *r, const char *key, int is_known, 
 
 static void record_segment(const struct fragments *f, struct record *r, const struct segment *g)
 {
-    const struct block *pin = g->pin;
+    const struct chunk_event *pin = g->pin;
     struct line l = line_of(f, pin ? pin->site_id : 0), taker = line_of(f, g->site_id);
     record_begin(r);
     record_text(r, "device", f->segment_count ? f->devices[g->device] : NULL);
@@ -474,7 +426,7 @@ static void record_segment(const struct fragments *f, struct record *r, const st
     record_int_or_null(r, "live_bytes", !g->is_opaque, g->live_bytes);
     record_int_or_null(r, "live_count", !g->is_opaque, g->block_count);
     record_int_or_null(r, "largest_hole_bytes", !g->is_opaque, g->hole_bytes);
-    record_int_or_null(r, "pin_bytes", pin != NULL, pin ? pin->size : 0);
+    record_int_or_null(r, "pin_bytes", pin != NULL, pin ? pin->size_bytes : 0);
     record_int_or_null(r, "pin_ns", pin != NULL, pin ? pin->time_ns : 0);
     record_text(r, "pin_function", l.function);
     record_text(r, "pin_file", l.file);
@@ -528,7 +480,7 @@ int report_segments(sqlite3 *db, const struct report_options *options, const str
         free(f.devices[i]);
     for (size_t i = 0; i < f.segment_count; i++)
         free(f.segments[i].name);
-    free(f.slots);
+    blocks_free(&f.blocks);
     free(f.segments);
     free(f.cwd);
     return rc;

@@ -2,7 +2,6 @@
  * test_symbols.c: names, symbol tables, DWARF of this very program, perf maps, and the tables that workers and the
  * cache exchange.
  */
-#include "../../common/strmap.h"
 #include "../../profiler/symbols/allocator.h"
 #include "../../profiler/symbols/demangle.h"
 #include "../../profiler/symbols/symbols.h"
@@ -553,26 +552,6 @@ static void test_pool_uses_the_cache(void **state)
     }
 }
 
-static void test_strmap(void **state)
-{
-    (void)state;
-    struct strmap *m = strmap_open();
-    for (int round = 0; round < 2; round++)
-        for (uint32_t i = 0; i < 10000; i++) {
-            char key[32];
-            int is_new, n = snprintf(key, sizeof key, "key %u", i);
-            const char *copy;
-            uint32_t *slot = strmap_slot(m, key, (size_t)n, &is_new, &copy);
-            assert_int_equal(is_new, round == 0);
-            assert_string_equal(copy, key);
-            if (is_new)
-                *slot = i;
-            assert_int_equal(*slot, i);
-        }
-    assert_int_equal(strmap_count(m), 10000);
-    strmap_close(m);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -590,7 +569,6 @@ int main(void)
         cmocka_unit_test(test_cache_is_bounded),
         cmocka_unit_test(test_pool),
         cmocka_unit_test(test_pool_uses_the_cache),
-        cmocka_unit_test(test_strmap),
     };
     return cmocka_run_group_tests(tests, scratch_begin, scratch_end);
 }

@@ -22,7 +22,7 @@ static char *options_text(const struct arguments *a)
             buf_shell(&text, a->use[i].value);
         }
     }
-    return text.data ? text.data : xstrdup("");
+    return buf_take(&text);
 }
 
 /* The loader's auditor for the program, in front of the user's own; it lies beside the library. */

@@ -42,7 +42,7 @@ int cmd_sql(const struct arguments *a)
         else if (rc == 0)
             status = read_query(&query);
         if (rc == 0 && status == 0)
-            rc = sql_run(db, query.data ? query.data : "", &out, &err);
+            rc = sql_run(db, buf_text(&query), &out, &err);
         fflush(stdout); /* rows before the message about a later statement */
         if (rc)
             status = cli_fail(&err);

@@ -10,7 +10,7 @@ static void print_message(const char *text)
 {
     struct buf clean = BUF(1 << 16);
     text_clean(&clean, text);
-    fprintf(stderr, "memprof: %s\n", clean.data ? clean.data : "");
+    fprintf(stderr, "memprof: %s\n", buf_text(&clean));
     buf_free(&clean);
 }
 

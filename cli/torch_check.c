@@ -48,7 +48,7 @@ static void tell(struct check *c, long pid, const char *name, const struct torch
         buf_printf(&line, " (%lld of ours came after it)", (long long)r->ours_outside);
     if (line.data && (!c->quiet || r->only_ours || r->only_theirs))
         cli_note("%s; it is in %s", line.data, name);
-    buf_printf(&c->told, "%s%s", c->told.length ? ". " : "", line.data ? line.data : "");
+    buf_printf(&c->told, "%s%s", c->told.length ? ". " : "", buf_text(&line));
     buf_free(&line);
 }
 

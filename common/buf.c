@@ -60,6 +60,13 @@ void buf_printf(struct buf *b, const char *format, ...)
     va_end(again);
 }
 
+char *buf_take(struct buf *b)
+{
+    char *text = b->data ? b->data : xstrdup("");
+    *b = (struct buf)BUF(b->limit);
+    return text;
+}
+
 void buf_reset(struct buf *b)
 {
     b->length = 0;

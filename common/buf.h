@@ -27,11 +27,13 @@ void buf_putc(struct buf *b, char c);
 void buf_printf(struct buf *b, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Room for length more bytes at data + length, which the caller then adds to ->length; NULL past the limit. */
 void *buf_room(struct buf *b, size_t length);
-/* What was added; "" while there is nothing. */
+/* What was added, "" where that is nothing: buf_text until the next change, buf_take for the caller to free, and the
+ * buffer is empty. */
 static inline const char *buf_text(const struct buf *b)
 {
     return b->data ? b->data : "";
 }
+char *buf_take(struct buf *b);
 void buf_reset(struct buf *b); /* empty, memory kept */
 void buf_free(struct buf *b);
 

@@ -1,14 +1,10 @@
 #include "ids.h"
 
-#include "error.h"
+#include "array.h"
 
 void ids_add(struct ids *a, int64_t id)
 {
-    if (a->count == a->capacity) {
-        a->capacity = a->capacity ? a->capacity * 2 : 256;
-        a->ids = xrealloc(a->ids, a->capacity * sizeof *a->ids);
-    }
-    a->ids[a->count++] = id;
+    *ARRAY_ADD(a->ids, a->count, a->capacity) = id;
 }
 
 uint32_t ids_search(const struct ids *a, int64_t id)

@@ -95,9 +95,8 @@ int match_function(const char *pattern, const char *name, const char *plain_name
     match_bare_name(name, 1, &with);
     match_bare_name(name, 0, &without);
     found = strcmp(pattern, name) == 0 || matches_text(pattern, plain_name, is_glob, "::") ||
-            matches_text(pattern, with.data ? with.data : "", is_glob, "::") ||
-            matches_text(pattern, without.data ? without.data : "", is_glob, "::") ||
-            (is_glob && fnmatch(pattern, name, 0) == 0);
+            matches_text(pattern, buf_text(&with), is_glob, "::") ||
+            matches_text(pattern, buf_text(&without), is_glob, "::") || (is_glob && fnmatch(pattern, name, 0) == 0);
     buf_free(&with);
     buf_free(&without);
     return found;

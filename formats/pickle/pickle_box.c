@@ -1,5 +1,7 @@
 #include "pickle_private.h"
 
+#include "../../common/array.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,8 +9,7 @@ int pickle_stack_grow(struct pickle *p, struct error *err)
 {
     if (p->depth >= PICKLE_STACK_MAX)
         return pickle_too_much(p, err, "more values in one container than a memory snapshot has");
-    p->stack_capacity *= 2;
-    p->stack = xrealloc(p->stack, p->stack_capacity * sizeof *p->stack);
+    ARRAY_ROOM(p->stack, p->depth + 1ul, p->stack_capacity);
     return 0;
 }
 
@@ -27,10 +28,7 @@ int pickle_box_open(struct pickle *p, enum pickle_type type, struct pickle_value
     } else {
         if (p->box_count == PICKLE_KEPT_MAX)
             return pickle_too_much(p, err, "more lists and dicts at once than a memory snapshot has");
-        if (p->box_count == p->box_capacity) {
-            p->box_capacity = p->box_capacity ? p->box_capacity * 2 : 256;
-            p->boxes = xrealloc(p->boxes, p->box_capacity * sizeof *p->boxes);
-        }
+        ARRAY_ROOM(p->boxes, p->box_count + 1ul, p->box_capacity);
         index = p->box_count++;
         p->boxes[index] = (struct pickle_box){0};
     }
@@ -47,11 +45,7 @@ int pickle_box_open(struct pickle *p, enum pickle_type type, struct pickle_value
 static void box_free(struct pickle *p, uint32_t index)
 {
     struct pickle_box *b = &p->boxes[index];
-    if (p->free_count == p->free_capacity) {
-        p->free_capacity = p->free_capacity ? p->free_capacity * 2 : 256;
-        p->free_boxes = xrealloc(p->free_boxes, p->free_capacity * sizeof *p->free_boxes);
-    }
-    p->free_boxes[p->free_count++] = index;
+    *ARRAY_ADD(p->free_boxes, p->free_count, p->free_capacity) = index;
     b->type = 0;
     b->count = 0;
     if (b->capacity > 1024) { /* the next user of the place is small, most likely */
@@ -105,15 +99,9 @@ int pickle_box_add(struct pickle *p, struct pickle_value box, struct pickle_valu
     struct pickle_box *b = pickle_box_of(p, box); /* now: sealing calls the user, but opens no box */
     if (!count)
         return 0;
-    if (b->capacity - b->count < count) {
-        uint64_t capacity = b->capacity ? b->capacity * 2ull : 16;
-        while (capacity < (uint64_t)b->count + count)
-            capacity *= 2;
-        if (capacity > 2ull * PICKLE_STACK_MAX)
-            return pickle_too_much(p, err, "a list longer than a memory snapshot has");
-        b->items = xrealloc(b->items, capacity * sizeof *b->items);
-        b->capacity = (uint32_t)capacity;
-    }
+    if ((uint64_t)b->count + count > 2ull * PICKLE_STACK_MAX)
+        return pickle_too_much(p, err, "a list longer than a memory snapshot has");
+    ARRAY_ROOM(b->items, b->count + count, b->capacity);
     memcpy(b->items + b->count, values, count * sizeof *values);
     b->count += count;
     return 0;

@@ -29,10 +29,7 @@ int pickle_text_read(struct pickle *p, uint64_t length, struct pickle_value *val
         const uint8_t *data = pickle_take(p, length);
         return data ? text_intern(p, (const char *)data, length, value, err) : pickle_truncated(p, err);
     }
-    if (p->scratch_capacity < length) {
-        p->scratch_capacity = length;
-        p->scratch = xrealloc(p->scratch, length);
-    }
+    ARRAY_ROOM(p->scratch, length, p->scratch_capacity);
     for (size_t done = 0; done < length;) {
         size_t part = length - done < PICKLE_BUFFER_BYTES ? length - done : PICKLE_BUFFER_BYTES;
         const uint8_t *data = pickle_take(p, part);

@@ -1,5 +1,7 @@
 #include "snapshot_private.h"
 
+#include "../../common/array.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -10,12 +12,7 @@ static enum snapshot_word word_of(struct snapshot *snap, struct pickle_value v)
     uint32_t index = pickle_index(v);
     if (pickle_type(v) != PICKLE_TEXT)
         return WORD_COUNT;
-    if (index >= snap->word_count) {
-        uint32_t count = index + 1024;
-        snap->words = xrealloc(snap->words, count);
-        memset(snap->words + snap->word_count, 0, count - snap->word_count);
-        snap->word_count = count;
-    }
+    ARRAY_ROOM_ZERO(snap->words, index + 1ul, snap->word_count);
     if (!snap->words[index]) {
         const char *text = pickle_text(snap->pickle, v, NULL);
         unsigned word = 0;

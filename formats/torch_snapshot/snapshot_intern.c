@@ -12,7 +12,7 @@ void *snapshot_add(struct snapshot_table *t, size_t size_bytes)
 {
     if (t->count == t->capacity) {
         size_t capacity = t->capacity;
-        t->data = array_grow(t->data, t->count + 1ul, &capacity, size_bytes);
+        t->data = array_grow(t->data, t->count + 1ul, &capacity, size_bytes, 0);
         t->capacity = (uint32_t)capacity; /* import_is_full keeps it small enough */
     }
     return (char *)t->data + size_bytes * t->count++;

@@ -1,6 +1,6 @@
 #include "account_private.h"
 
-#include "../../common/error.h"
+#include "../../common/array.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -76,11 +76,8 @@ void account_chunk_tuple(struct account *a, uint32_t tuple)
     a->tuples[a->tuple_count++] = tuple;
     if (a->tuple_count < CHUNK_TUPLES || a->chunk_fill == CHUNK_EVENTS)
         return;
-    if (a->short_count == a->short_capacity) {
-        a->short_capacity = a->short_capacity ? a->short_capacity * 2 : 16;
-        a->short_chunks = xrealloc(a->short_chunks, a->short_capacity * sizeof *a->short_chunks);
-    }
-    a->short_chunks[a->short_count++] = (struct short_chunk){a->event_count, a->chunk_id + 1};
+    *ARRAY_ADD(a->short_chunks, a->short_count, a->short_capacity) =
+        (struct short_chunk){a->event_count, a->chunk_id + 1};
     account_chunk_full(a);
 }
 

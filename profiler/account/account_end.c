@@ -2,7 +2,7 @@
 #include "account_private.h"
 #include "segment.h"
 
-#include "../../common/error.h"
+#include "../../common/array.h"
 
 #include <stdlib.h>
 
@@ -21,11 +21,7 @@ static void end_block(void *context, const struct live_block *b)
     struct device_account *d = a->devices[s->device];
     struct kind_account *k = d->kinds[s->kind];
     if (!s->ending_count) {
-        if (x->site_count == x->site_capacity) {
-            x->site_capacity = x->site_capacity ? x->site_capacity * 2 : 256;
-            x->sites = xrealloc(x->sites, x->site_capacity * sizeof *x->sites);
-        }
-        x->sites[x->site_count++] = b->site;
+        *ARRAY_ADD(x->sites, x->site_count, x->site_capacity) = b->site;
     }
     s->ending_count++;
     s->ending_bytes += b->size;

@@ -1,20 +1,13 @@
 #include "account_private.h"
 
-#include "../../common/error.h"
+#include "../../common/array.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 static struct thread_account *thread_add(struct account *a, uint32_t thread_id)
 {
-    if (thread_id >= a->thread_capacity) {
-        uint64_t capacity = a->thread_capacity ? a->thread_capacity : 256;
-        while (capacity <= thread_id)
-            capacity *= 2;
-        a->threads = xrealloc(a->threads, capacity * sizeof *a->threads);
-        memset(a->threads + a->thread_capacity, 0, (capacity - a->thread_capacity) * sizeof *a->threads);
-        a->thread_capacity = (uint32_t)(capacity > UINT32_MAX ? UINT32_MAX : capacity);
-    }
+    ARRAY_ROOM_ZERO(a->threads, thread_id + 1ul, a->thread_capacity);
     if (!a->threads[thread_id])
         a->threads[thread_id] = xcalloc(1, sizeof **a->threads);
     return a->threads[thread_id];
@@ -46,11 +39,7 @@ void account_thread_dirty(struct account *a, uint32_t thread_id)
     if (t->dirty)
         return;
     t->dirty = 1;
-    if (a->dirty_thread_count == a->dirty_thread_capacity) {
-        a->dirty_thread_capacity = a->dirty_thread_capacity ? a->dirty_thread_capacity * 2 : 64;
-        a->dirty_threads = xrealloc(a->dirty_threads, a->dirty_thread_capacity * sizeof *a->dirty_threads);
-    }
-    a->dirty_threads[a->dirty_thread_count++] = thread_id;
+    *ARRAY_ADD(a->dirty_threads, a->dirty_thread_count, a->dirty_thread_capacity) = thread_id;
 }
 
 /* t: a kind's tally, or the sums of several. */

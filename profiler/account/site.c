@@ -2,7 +2,7 @@
 
 #include "../store/store.h"
 
-#include "../../common/error.h"
+#include "../../common/array.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -47,18 +47,7 @@ uint32_t site_add(struct site_table *t, uint32_t stack_id, uint16_t process_id, 
     }
     if (!t->pages[page])
         pages_add(t, page);
-    if (stack_id >= t->stack_capacity) {
-        uint64_t capacity = t->stack_capacity ? t->stack_capacity : 1024;
-        while (capacity <= stack_id)
-            capacity *= 2;
-        if (capacity > UINT32_MAX)
-            capacity = UINT32_MAX;
-        if (stack_id >= capacity)
-            bug("stack %u", stack_id);
-        t->by_stack = xrealloc(t->by_stack, capacity * sizeof *t->by_stack);
-        memset(t->by_stack + t->stack_capacity, 0, (capacity - t->stack_capacity) * sizeof *t->by_stack);
-        t->stack_capacity = (uint32_t)capacity;
-    }
+    ARRAY_ROOM_ZERO(t->by_stack, stack_id + 1ul, t->stack_capacity);
     t->count = id;
     *site_at(t, id) = (struct site){
         .stack_id = stack_id, .process_id = process_id, .device = device, .kind = kind, .next = t->by_stack[stack_id]};
@@ -196,11 +185,7 @@ void sites_write(struct site_table *t, struct store *store, struct device_accoun
             uint32_t id = word * 64 + (uint32_t)__builtin_ctzll(bits);
             if (!update_site(t, devices, id))
                 continue;
-            if (count == t->writing_capacity) {
-                t->writing_capacity = count ? count * 2 : 1024;
-                t->writing = xrealloc(t->writing, t->writing_capacity * sizeof *t->writing);
-            }
-            t->writing[count++] = id;
+            *ARRAY_ADD(t->writing, count, t->writing_capacity) = id;
         }
     }
     settle_tops(t, devices, device_count);

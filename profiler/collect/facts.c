@@ -39,7 +39,7 @@ static void meta_command(struct store *store, char *const argv[])
             buf_putc(&command, ' ');
         buf_shell(&command, argv[i]);
     }
-    store_meta_text(store, "command", command.data ? command.data : "");
+    store_meta_text(store, "command", buf_text(&command));
     buf_free(&command);
 }
 

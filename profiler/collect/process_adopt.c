@@ -37,7 +37,7 @@ static char *command_line(const struct wire_proc *slot)
     }
     if (length == WIRE_COMMAND_MAX)
         buf_puts(&b, " ...");
-    return b.data ? b.data : xstrdup("");
+    return buf_take(&b);
 }
 
 static void insert_row(struct processes *ps, const struct process *p, uint16_t parent_id)

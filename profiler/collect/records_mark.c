@@ -1,6 +1,6 @@
 #include "drain_private.h"
 
-#include "../../common/error.h"
+#include "../../common/array.h"
 #include "../../common/hash.h"
 
 #include <string.h>
@@ -64,13 +64,8 @@ static int64_t mark_row(struct drain *d, const struct ring *r, const struct mark
 /* Ranges by id: the ones that are open, of all processes; one that is never closed stays. */
 static void start_span(struct drain *d, const struct ring *r, uint64_t id, int64_t mark_id)
 {
-    if (d->span_count == d->span_room) {
-        if (d->span_room >= DRAIN_SPANS)
-            return;
-        d->span_room = d->span_room ? d->span_room * 2 : 64;
-        d->spans = xrealloc(d->spans, d->span_room * sizeof *d->spans);
-    }
-    d->spans[d->span_count++] = (struct span){id, mark_id, r->process->process_id};
+    if (d->span_count < DRAIN_SPANS)
+        *ARRAY_ADD(d->spans, d->span_count, d->span_room) = (struct span){id, mark_id, r->process->process_id};
 }
 
 static void end_span(struct drain *d, const struct ring *r, uint64_t id)

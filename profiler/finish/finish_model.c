@@ -5,6 +5,7 @@
  */
 #include "finish_private.h"
 
+#include "../../common/array.h"
 #include "../../common/ids.h"
 #include "../../common/module_kind.h"
 
@@ -26,7 +27,8 @@ struct load {
     struct model *m;
     struct ids modules, functions, files, addresses, nodes;
     struct load_module *of_modules; /* by place in the table */
-    char *prefixes[PREFIXES_MAX];   /* of Python interpreters, with their last slash */
+    size_t module_capacity, parent_capacity;
+    char *prefixes[PREFIXES_MAX]; /* of Python interpreters, with their last slash */
     size_t prefix_count;
     int64_t *parents;    /* of nodes, by place in the table: stack_id, the node's own without one */
     uint32_t *new_index; /* of nodes: by place in the table + 1 */
@@ -54,30 +56,21 @@ static int each(struct load *l, const char *sql, void (*row)(struct load *, sqli
     return rc;
 }
 
-/* Room for one more in an array whose count includes it: capacities are powers of two. */
-static void *room(void *array, size_t count, size_t size)
-{
-    if (count & (count - 1))
-        return array;
-    return xrealloc(array, (count ? count * 2 : 1) * size);
-}
-
 /* --- modules, names, frames -------------------------------------------------------------------------------------- */
 
 static void function_row(struct load *l, sqlite3_stmt *s)
 {
     struct model *m = l->m;
     ids_add(&l->functions, sqlite3_column_int64(s, 0));
-    m->functions = room(m->functions, m->function_count, sizeof *m->functions);
-    m->functions[m->function_count++] = (struct model_function){sqlite3_column_int64(s, 0), sqlite3_column_int(s, 1)};
+    *ARRAY_ADD(m->functions, m->function_count, m->function_capacity) =
+        (struct model_function){sqlite3_column_int64(s, 0), sqlite3_column_int(s, 1)};
 }
 
 static void file_row(struct load *l, sqlite3_stmt *s)
 {
     struct model *m = l->m;
     ids_add(&l->files, sqlite3_column_int64(s, 0));
-    m->files = room(m->files, m->file_count, sizeof *m->files);
-    m->files[m->file_count++] = (struct model_file){
+    *ARRAY_ADD(m->files, m->file_count, m->file_capacity) = (struct model_file){
         .id = sqlite3_column_int64(s, 0), .has_source = sqlite3_column_int(s, 1) || access(db_text(s, 2), R_OK) == 0};
 }
 
@@ -118,7 +111,7 @@ static void module_row(struct load *l, sqlite3_stmt *s)
     const char *path = db_text(s, 2);
     int64_t key = sqlite3_column_int64(s, 1);
     ids_add(&l->modules, sqlite3_column_int64(s, 0));
-    l->of_modules = room(l->of_modules, l->modules.count - 1, sizeof *l->of_modules);
+    ARRAY_ROOM(l->of_modules, l->modules.count, l->module_capacity);
     struct load_module *m = &l->of_modules[l->modules.count - 1];
     *m = (struct load_module){.key = key > 0 && key < UINT32_MAX ? (uint32_t)key : 0};
     m->is_ours = (uint8_t)module_is_ours(path);
@@ -132,8 +125,7 @@ static void address_row(struct load *l, sqlite3_stmt *s)
 {
     struct model *m = l->m;
     ids_add(&l->addresses, sqlite3_column_int64(s, 0));
-    m->addresses = room(m->addresses, m->address_count, sizeof *m->addresses);
-    struct model_address *a = &m->addresses[m->address_count++];
+    struct model_address *a = ARRAY_ADD(m->addresses, m->address_count, m->address_capacity);
     *a = (struct model_address){.offset = sqlite3_column_int64(s, 2)};
     uint32_t module = ids_column(&l->modules, s, 1);
     if (!module)
@@ -152,11 +144,10 @@ static void frame_row(struct load *l, sqlite3_stmt *s)
     if (!address)
         return;
     struct model_address *a = &m->addresses[address];
-    m->frames = room(m->frames, m->frame_count, sizeof *m->frames);
     if (!a->frame_count)
         a->first_frame = (uint32_t)m->frame_count;
     a->frame_count++;
-    struct model_frame *f = &m->frames[m->frame_count++];
+    struct model_frame *f = ARRAY_ADD(m->frames, m->frame_count, m->frame_capacity);
     int64_t line = sqlite3_column_int64(s, 3);
     *f = (struct model_frame){
         .function = ids_column(&l->functions, s, 1), .file = ids_column(&l->files, s, 2), .address = address};
@@ -171,10 +162,9 @@ static void node_row(struct load *l, sqlite3_stmt *s)
     struct model *m = l->m;
     int64_t id = sqlite3_column_int64(s, 0);
     ids_add(&l->nodes, id);
-    l->parents = room(l->parents, l->nodes.count - 1, sizeof *l->parents);
+    ARRAY_ROOM(l->parents, l->nodes.count, l->parent_capacity);
     l->parents[l->nodes.count - 1] = sqlite3_column_type(s, 2) == SQLITE_NULL ? id : sqlite3_column_int64(s, 2);
-    m->nodes = room(m->nodes, m->node_count, sizeof *m->nodes);
-    m->nodes[m->node_count++] = (struct model_node){0, ids_column(&l->addresses, s, 1)};
+    *ARRAY_ADD(m->nodes, m->node_count, m->node_capacity) = (struct model_node){0, ids_column(&l->addresses, s, 1)};
 }
 
 struct links { /* first child and next sibling, by old index */
@@ -268,19 +258,17 @@ static uint32_t group_of(struct model *m, int64_t device, const char *kind)
     for (size_t i = m->group_count; i-- > 0;)
         if (m->groups[i].device == device && strncmp(m->groups[i].kind, kind, sizeof m->groups[i].kind - 1) == 0)
             return (uint32_t)i;
-    m->groups = room(m->groups, m->group_count, sizeof *m->groups);
-    struct model_group *g = &m->groups[m->group_count];
-    *g = (struct model_group){
-        .device = device, .first_site = (uint32_t)m->group_count, .peak_bytes = -1, .device_peak_bytes = -1};
+    uint32_t group = (uint32_t)m->group_count;
+    struct model_group *g = ARRAY_ADD(m->groups, m->group_count, m->group_capacity);
+    *g = (struct model_group){.device = device, .first_site = group, .peak_bytes = -1, .device_peak_bytes = -1};
     memcpy(g->kind, kind, strnlen(kind, sizeof g->kind - 1));
-    return (uint32_t)m->group_count++;
+    return group;
 }
 
 static void site_row(struct load *l, sqlite3_stmt *s)
 {
     struct model *m = l->m;
-    m->sites = room(m->sites, m->site_count, sizeof *m->sites);
-    struct model_site *site = &m->sites[m->site_count++];
+    struct model_site *site = ARRAY_ADD(m->sites, m->site_count, m->site_capacity);
     *site = (struct model_site){.id = sqlite3_column_int64(s, 0)};
     uint32_t node = ids_column(&l->nodes, s, 1);
     site->node = node ? l->new_index[node] : 0;
@@ -376,14 +364,13 @@ static int load_sites(struct load *l)
 
 static void first_rows(struct model *m)
 {
-    m->functions = xcalloc(1, sizeof *m->functions);
-    m->files = xcalloc(1, sizeof *m->files);
-    m->addresses = xcalloc(1, sizeof *m->addresses);
-    m->frames = xcalloc(1, sizeof *m->frames);
-    m->nodes = xcalloc(1, sizeof *m->nodes);
-    m->lines = xcalloc(1, sizeof *m->lines);
-    m->function_count = m->file_count = m->module_count = m->address_count = m->frame_count = m->node_count =
-        m->line_count = 1;
+    ARRAY_ADD(m->functions, m->function_count, m->function_capacity);
+    ARRAY_ADD(m->files, m->file_count, m->file_capacity);
+    ARRAY_ADD(m->addresses, m->address_count, m->address_capacity);
+    ARRAY_ADD(m->frames, m->frame_count, m->frame_capacity);
+    ARRAY_ADD(m->nodes, m->node_count, m->node_capacity);
+    ARRAY_ADD(m->lines, m->line_count, m->line_capacity);
+    m->module_count = 1;
 }
 
 int model_load(sqlite3 *db, struct model *m, struct error *err)

@@ -2,6 +2,7 @@
  * The text of notebooks' cells: from the notebooks that the processes were started with or in. It is kept in the
  * recording always, because its only other place is a file that people go on editing.
  */
+#include "../../common/array.h"
 #include "../../common/buf.h"
 #include "../../common/io.h"
 #include "finish_private.h"
@@ -27,7 +28,7 @@ struct search {
     sqlite3 *db;
     sqlite3_stmt *update;
     struct cell *cells;
-    size_t count, missing;
+    size_t count, capacity, missing;
     char *paths[NOTEBOOKS_MAX];
     size_t path_count;
     int rc;
@@ -42,8 +43,7 @@ static int load_cells(struct search *s, struct error *err)
         struct cell c = {sqlite3_column_int64(q, 0), 0};
         if (!notebook_name(db_text(q, 1), &c.hash))
             continue;
-        s->cells = xrealloc(s->cells, (s->count + 1) * sizeof *s->cells);
-        s->cells[s->count++] = c;
+        *ARRAY_ADD(s->cells, s->count, s->capacity) = c;
     }
     sqlite3_finalize(q);
     s->missing = s->count;
@@ -87,14 +87,14 @@ static void add_command(struct search *s, const char *command, const char *cwd)
         if (*p == '\'') {
             quoted = !quoted;
         } else if (!quoted && *p == ' ') {
-            add_argument(s, word.data ? word.data : "", cwd);
+            add_argument(s, buf_text(&word), cwd);
             buf_reset(&word);
         } else {
             p += !quoted && *p == '\\' && p[1];
             buf_putc(&word, *p);
         }
     }
-    add_argument(s, word.data ? word.data : "", cwd);
+    add_argument(s, buf_text(&word), cwd);
     buf_free(&word);
 }
 

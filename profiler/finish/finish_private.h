@@ -93,20 +93,20 @@ struct model_line { /* what the table line says: indexes */
 struct model {
     sqlite3 *db;
     struct model_function *functions;
-    size_t function_count; /* counts include the unused index 0 */
+    size_t function_count, function_capacity; /* counts include the unused index 0 */
     struct model_file *files;
-    size_t file_count;
+    size_t file_count, file_capacity;
     size_t module_count;
     struct model_address *addresses;
-    size_t address_count;
+    size_t address_count, address_capacity;
     struct model_frame *frames;
-    size_t frame_count;
+    size_t frame_count, frame_capacity;
     struct model_node *nodes;
-    size_t node_count;
+    size_t node_count, node_capacity;
     struct model_site *sites; /* from 0 */
-    size_t site_count;
+    size_t site_count, site_capacity;
     struct model_group *groups; /* from 0 */
-    size_t group_count;
+    size_t group_count, group_capacity;
     struct model_line *lines;
     size_t line_count, line_capacity;
 };

@@ -8,6 +8,7 @@
 #include "../account/account.h"
 #include "import_private.h"
 
+#include "../../common/array.h"
 #include "../../common/kind.h"
 
 #include <errno.h>
@@ -41,7 +42,8 @@ struct lane { /* a device */
     uint32_t segment_count;
     int64_t last_us;
     struct map known; /* address -> flags, above them the block's number */
-    struct snapshot_table births;
+    struct birth *births;
+    uint32_t birth_count, birth_capacity;
     struct range_map
         *at_start; /* segments: id is the number of the final one plus 1, or 0; type: 1, place in stack_id */
 };
@@ -130,15 +132,6 @@ static void give(struct replay *r, const struct lane *l, unsigned op, unsigned h
 
 /* --- blocks ----------------------------------------------------------------------------------------------------- */
 
-static void born_before(struct lane *l, const struct birth *b)
-{
-    if (l->births.count == l->births.capacity) {
-        l->births.capacity = l->births.capacity ? l->births.capacity * 2 : 256;
-        l->births.data = xrealloc(l->births.data, l->births.capacity * sizeof *b);
-    }
-    SNAPSHOT_AT(l->births, birth, l->births.count++)[0] = *b;
-}
-
 static void final_blocks(const struct snapshot *snap, struct lane *l)
 {
     for (uint32_t i = 0; i < l->segment_count; i++) {
@@ -166,7 +159,7 @@ static void find_births(struct lane *l)
         uint64_t *known = map_slot(&l->known, e->address, 0);
         if (!(*known & SEEN) && e->action != SNAPSHOT_alloc) {
             struct birth b = {e->address, e->size_bytes, 0, e->place, e->action == SNAPSHOT_free_completed};
-            born_before(l, &b);
+            *ARRAY_ADD(l->births, l->birth_count, l->birth_capacity) = b;
         }
         *known &= ~(uint64_t)(LIVE | PENDING);
         *known |= SEEN | (e->action == SNAPSHOT_alloc            ? LIVE
@@ -188,7 +181,7 @@ static void find_silent(const struct snapshot *snap, struct lane *l)
             if (*known & SEEN || *known >> KNOWN_BLOCK_SHIFT != s->first_block + n)
                 continue;
             struct birth birth = {b->address, b->requested_bytes, b->stack, s->place, b->state == SNAPSHOT_PENDING};
-            born_before(l, &birth);
+            *ARRAY_ADD(l->births, l->birth_count, l->birth_capacity) = birth;
             *known |= SEEN | LIVE | (b->state == SNAPSHOT_PENDING ? PENDING : 0);
         }
     }
@@ -202,14 +195,14 @@ static int by_address(const void *a, const void *b)
 
 static void give_births(struct replay *r, struct lane *l)
 {
-    if (l->births.count)
-        qsort(l->births.data, l->births.count, sizeof(struct birth), by_address);
-    for (uint32_t i = 0; i < l->births.count; i++) {
-        const struct birth *b = SNAPSHOT_AT(l->births, birth, i);
+    if (l->birth_count)
+        qsort(l->births, l->birth_count, sizeof(struct birth), by_address);
+    for (uint32_t i = 0; i < l->birth_count; i++) {
+        const struct birth *b = &l->births[i];
         give(r, l, EVENT_ALLOC, IMPORT_HOOK_BEFORE, 0, b->address, b->size_bytes, b->stack, b->place);
         r->counts->before_unknown += r->names->stack_ids[b->stack] == 0;
     }
-    r->counts->before_blocks += l->births.count;
+    r->counts->before_blocks += l->birth_count;
 }
 
 /* The order of births from before is not known: that one was the last says nothing. */
@@ -219,8 +212,8 @@ static void give_pending(struct replay *r, struct lane *lanes, unsigned count)
     r->fill = 0;
     account_forget_last(r->account);
     for (unsigned n = 0; n < count; n++)
-        for (uint32_t i = 0; i < lanes[n].births.count; i++) {
-            const struct birth *b = SNAPSHOT_AT(lanes[n].births, birth, i);
+        for (uint32_t i = 0; i < lanes[n].birth_count; i++) {
+            const struct birth *b = &lanes[n].births[i];
             if (b->is_pending)
                 give(r, &lanes[n], EVENT_FREE_REQUESTED, IMPORT_HOOK_BEFORE, 0, b->address, 0, 0, b->place);
         }
@@ -479,7 +472,7 @@ void import_replay(const struct snapshot *snap, const struct import_names *names
     account_events(account, r->batch, r->fill);
     for (unsigned i = 0; i < count; i++) {
         map_close(&lanes[i].known);
-        free(lanes[i].births.data);
+        free(lanes[i].births);
         range_map_close(lanes[i].at_start);
     }
     free(lanes);

@@ -4,6 +4,7 @@
 #include "../symbols/symbols.h"
 #include "import_private.h"
 
+#include "../../common/array.h"
 #include "../../common/buf.h"
 #include "../../common/build.h"
 #include "../../common/units.h"
@@ -65,7 +66,7 @@ static void write_settings(const struct snapshot *snap, struct store *store)
             buf_printf(&key, "torch.%s", pickle_text(snap->pickle, items[i], NULL));
             print_value(snap, &value, items[i + 1], 0);
             if (key.data && !key.failed)
-                store_meta_text(store, key.data, value.data ? value.data : "");
+                store_meta_text(store, key.data, buf_text(&value));
         }
         buf_free(&key);
         buf_free(&value);
@@ -83,7 +84,7 @@ static void write_meta(const struct snapshot *snap, const char *path, const stru
     store_meta_text(store, "writer_version", build_version);
     store_meta_text(store, "state", "recording");
     store_meta_int(store, "start_unix_ns", counts->start_us * 1000);
-    store_meta_text(store, "command", command.data ? command.data : "");
+    store_meta_text(store, "command", buf_text(&command));
     store_meta_text(store, "options", "");
     store_meta_text(store, "imported_from", absolute ? absolute : path);
     store_meta_int(store, "page_bytes", sysconf(_SC_PAGESIZE));
@@ -206,8 +207,7 @@ static void write_stacks(const struct snapshot *snap, struct store *store, struc
     names->stack_ids = xcalloc(snap->stacks.count, sizeof *names->stack_ids);
     for (uint32_t i = 0; i < snap->stacks.count; i++) {
         const struct snapshot_stack *s = SNAPSHOT_AT(snap->stacks, snapshot_stack, i);
-        if (s->count > path_capacity)
-            path = xrealloc(path, (path_capacity = s->count) * sizeof *path);
+        ARRAY_ROOM(path, s->count, path_capacity);
         for (uint32_t n = 0; n < s->count; n++) {
             uint32_t frame = s->frames[n];
             if (!addresses[frame])

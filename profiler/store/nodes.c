@@ -2,7 +2,7 @@
 
 #include "rows.h"
 
-#include "../../common/error.h"
+#include "../../common/array.h"
 #include "../../common/hash.h"
 
 #include <stdlib.h>
@@ -62,10 +62,7 @@ static uint32_t append(struct nodes *n, uint32_t caller, uint32_t address)
     uint32_t id = n->count + 1;
     if (id >= NODES_ROOT)
         bug("too many stacks");
-    if (id >= n->room) {
-        n->room = n->room ? n->room * 2 : 1024;
-        n->nodes = xrealloc(n->nodes, (unsigned long)n->room * sizeof *n->nodes);
-    }
+    ARRAY_ROOM(n->nodes, id + 1ul, n->room);
     n->nodes[id] = (struct node){caller, address, caller >= NODES_ROOT ? 1 : n->nodes[caller].depth + 1};
     n->count = id;
     if (id - n->rows.last >= PENDING_MOST)

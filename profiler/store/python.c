@@ -2,7 +2,7 @@
 
 #include "../../common/map.h"
 
-#include "../../common/error.h"
+#include "../../common/array.h"
 #include "../wire.h"
 
 #include <errno.h>
@@ -153,12 +153,7 @@ static struct code *code_at(struct python *p, uint32_t id)
     if (id >= p->limit) {
         if (id == 0 || id >= 65536ull + 64ull * p->defined)
             return NULL;
-        uint32_t limit = p->limit ? p->limit : 256;
-        while (limit <= id)
-            limit *= 2;
-        p->codes = xrealloc(p->codes, (unsigned long)limit * sizeof *p->codes);
-        memset(p->codes + p->limit, 0, (size_t)(limit - p->limit) * sizeof *p->codes);
-        p->limit = limit;
+        ARRAY_ROOM_ZERO(p->codes, id + 1ul, p->limit);
     }
     return &p->codes[id];
 }

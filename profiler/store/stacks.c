@@ -1,5 +1,6 @@
 #include "stacks.h"
 
+#include "../../common/array.h"
 #include "../../common/hash.h"
 #include "../wire.h"
 #include "nodes.h"
@@ -80,10 +81,10 @@ static uint32_t next_id(void **array, size_t element_bytes, uint32_t *room, uint
     uint32_t id = count + 1;
     if (id >= UNKNOWN)
         bug("too many addresses");
-    if (id >= *room) {
-        *room = *room ? *room * 2 : 1024;
-        *array = xrealloc(*array, (unsigned long)*room * element_bytes);
-    }
+    size_t capacity = *room;
+    if (id >= capacity)
+        *array = array_grow(*array, id + 1ul, &capacity, element_bytes, 0);
+    *room = (uint32_t)capacity;
     return id;
 }
 
@@ -254,11 +255,7 @@ static uint32_t address_of(struct stack_modules *m, uint64_t address)
     } else {
         id = address_intern(m->stacks, UNKNOWN | m->process_id, address);
         if (m->stacks->address_index.count != before) {
-            if (m->unknown_count == m->unknown_room) {
-                m->unknown_room = m->unknown_room ? m->unknown_room * 2 : 64;
-                m->unknown = xrealloc(m->unknown, m->unknown_room * sizeof *m->unknown);
-            }
-            m->unknown[m->unknown_count++] = (struct unknown){address, id};
+            *ARRAY_ADD(m->unknown, m->unknown_count, m->unknown_room) = (struct unknown){address, id};
         }
     }
     m->cache[slot].address = address;
@@ -273,12 +270,7 @@ static int room_for(struct stack_map *map, uint32_t id)
         return 0;
     if (id == 0 || id >= 65536ull + 64ull * map->defined)
         return -EINVAL;
-    uint32_t limit = map->limit ? map->limit : 1024;
-    while (limit <= id)
-        limit *= 2;
-    map->ids = xrealloc(map->ids, (unsigned long)limit * sizeof *map->ids);
-    memset(map->ids + map->limit, 0, (size_t)(limit - map->limit) * sizeof *map->ids);
-    map->limit = limit;
+    ARRAY_ROOM_ZERO(map->ids, id + 1ul, map->limit);
     return 0;
 }
 
@@ -391,10 +383,7 @@ void stack_map_load(struct stack_map *map, const struct stack_module *module, in
     for (uint32_t i = m->count; i-- > 0;)
         if (m->loaded[i].start < module->end && module->start < m->loaded[i].end)
             unload_at(m, i, time_ns);
-    if (m->count == m->room) {
-        m->room = m->room ? m->room * 2 : 64;
-        m->loaded = xrealloc(m->loaded, m->room * sizeof *m->loaded);
-    }
+    ARRAY_ROOM(m->loaded, m->count + 1ul, m->room);
     char *build_id = hexadecimal(module->build_id, module->build_id_bytes);
     struct loaded l = {module->start, module->end, module->bias, module->number, 0, ++s->module_rows};
     module_row(s, &l, m->process_id, module->path, build_id, time_ns);

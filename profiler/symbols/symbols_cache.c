@@ -1,6 +1,6 @@
 #include "symbols_cache.h"
 
-#include "../../common/error.h"
+#include "../../common/array.h"
 #include "../../common/io.h"
 
 #include <dirent.h>
@@ -163,10 +163,7 @@ void symbols_cache_trim(void)
         if (!strstr(e->d_name, SUFFIX) || strlen(e->d_name) >= sizeof files->name ||
             fstatat(fd, e->d_name, &st, AT_SYMLINK_NOFOLLOW) || !S_ISREG(st.st_mode))
             continue;
-        if (count == capacity) {
-            capacity = capacity ? capacity * 2 : 64;
-            files = xrealloc(files, capacity * sizeof *files);
-        }
+        ARRAY_ROOM(files, count + 1ul, capacity);
         strcpy(files[count].name, e->d_name);
         files[count].used = st.st_mtim;
         files[count].size = (uint64_t)st.st_size;

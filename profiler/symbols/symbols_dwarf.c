@@ -1,5 +1,7 @@
 #include "symbols_private.h"
 
+#include "../../common/array.h"
+
 #include <dwarf.h>
 #include <stdlib.h>
 #include <string.h>
@@ -45,7 +47,7 @@ struct symbols_dwarf {
     size_t unit_count;
     struct ranges ranges; /* of units */
     uint32_t *rangeless;  /* units that do not say where their code is */
-    size_t rangeless_count;
+    size_t rangeless_count, rangeless_capacity;
     uint8_t rangeless_done;
     uint8_t is_split;
     /* the function looked at last */
@@ -61,11 +63,7 @@ static void ranges_add(struct ranges *r, uint64_t start, uint64_t end, uint32_t 
 {
     if (start >= end || r->count >= RANGES_MAX)
         return;
-    if (r->count == r->capacity) {
-        r->capacity = r->capacity ? r->capacity * 2 : 16;
-        r->items = xrealloc(r->items, r->capacity * sizeof *r->items);
-    }
-    r->items[r->count++] = (struct range){start, end, 0, owner};
+    *ARRAY_ADD(r->items, r->count, r->capacity) = (struct range){start, end, 0, owner};
 }
 
 /* Adds what the entry covers. Returns how many ranges. */
@@ -128,15 +126,11 @@ static void index_units(struct symbols_dwarf *d)
             continue;
         if (dwarf_tag(&die) != DW_TAG_compile_unit && dwarf_tag(&die) != DW_TAG_skeleton_unit)
             continue;
-        if (d->unit_count == capacity) {
-            capacity = capacity ? capacity * 2 : 64;
-            d->units = xrealloc(d->units, capacity * sizeof *d->units);
-        }
+        ARRAY_ROOM(d->units, d->unit_count + 1ul, capacity);
         struct unit *u = &d->units[d->unit_count];
         *u = (struct unit){.die = die, .content = die};
         if (ranges_add_die(&d->ranges, &die, (uint32_t)d->unit_count) == 0) {
-            d->rangeless = xrealloc(d->rangeless, (d->rangeless_count + 1) * sizeof *d->rangeless);
-            d->rangeless[d->rangeless_count++] = (uint32_t)d->unit_count;
+            *ARRAY_ADD(d->rangeless, d->rangeless_count, d->rangeless_capacity) = (uint32_t)d->unit_count;
         }
         d->unit_count++;
     }
@@ -174,11 +168,7 @@ static void unit_add_function(struct unit *u, Dwarf_Die *die)
 {
     if (u->function_count >= FUNCTIONS_MAX || ranges_add_die(&u->ranges, die, (uint32_t)u->function_count) == 0)
         return;
-    if (u->function_count == u->function_capacity) {
-        u->function_capacity = u->function_capacity ? u->function_capacity * 2 : 64;
-        u->functions = xrealloc(u->functions, u->function_capacity * sizeof *u->functions);
-    }
-    u->functions[u->function_count++] = *die;
+    *ARRAY_ADD(u->functions, u->function_count, u->function_capacity) = *die;
 }
 
 static int may_hold_functions(int tag, int deep)
@@ -268,10 +258,7 @@ static void walk_scopes(struct symbols_dwarf *d, Dwarf_Die *parent, uint32_t par
         int tag = dwarf_tag(&child);
         uint32_t scope = parent_scope;
         if (tag == DW_TAG_inlined_subroutine) {
-            if (d->scope_count == d->scope_capacity) {
-                d->scope_capacity = d->scope_capacity ? d->scope_capacity * 2 : 64;
-                d->scopes = xrealloc(d->scopes, d->scope_capacity * sizeof *d->scopes);
-            }
+            ARRAY_ROOM(d->scopes, d->scope_count + 1ul, d->scope_capacity);
             scope = (uint32_t)d->scope_count++;
             struct scope *s = &d->scopes[scope];
             *s = (struct scope){.die = child, .parent = parent_scope, .first_range = (uint32_t)d->scope_ranges.count};
@@ -292,10 +279,7 @@ static void open_function(struct symbols_dwarf *d, Dwarf_Die *function)
     d->scope_function = function->addr;
     d->scope_ranges.count = 0;
     d->scope_count = 1; /* 0: the function */
-    if (!d->scope_capacity) {
-        d->scope_capacity = 64;
-        d->scopes = xrealloc(d->scopes, d->scope_capacity * sizeof *d->scopes);
-    }
+    ARRAY_ROOM(d->scopes, 1, d->scope_capacity);
     d->scopes[0] = (struct scope){.die = *function};
     walk_scopes(d, function, 0, 0);
 }

@@ -1,5 +1,6 @@
 #include "symbols_private.h"
 
+#include "../../common/array.h"
 #include "../../common/io.h"
 
 #include <errno.h>
@@ -88,10 +89,7 @@ static void parse(struct symbols_perf *p, size_t length)
         *newline = 0;
         if (newline > line && newline[-1] == '\r')
             newline[-1] = 0;
-        if (p->count == capacity) {
-            capacity = capacity ? capacity * 2 : 1024;
-            p->rows = xrealloc(p->rows, capacity * sizeof *p->rows);
-        }
+        ARRAY_ROOM(p->rows, p->count + 1ul, capacity);
         struct row *row = &p->rows[p->count];
         row->order = order;
         p->count += (size_t)parse_row(line, row, p->text);

@@ -266,7 +266,7 @@ static void tell(const struct exporting *e, struct export_result *result)
                    "PyTorch's viewer takes minutes for more than %s entries: --min-size 1024 or --max-events %d leaves "
                    "out the least\n",
                    units_count(text, VIEWER_ENTRIES), VIEWER_ENTRIES / 2);
-    snprintf(result->note, sizeof result->note, "%s", note.data ? note.data : "");
+    snprintf(result->note, sizeof result->note, "%s", buf_text(&note));
     buf_free(&note);
     free(kept);
 }

@@ -174,6 +174,6 @@ void advice_record(sqlite3 *db, struct record *record)
     if (record->out->format != REPORT_JSON)
         return;
     advice_each(db, append, &list);
-    fprintf(record->out->file, ",\n\"advice\": [%s]", list.data ? list.data : "");
+    fprintf(record->out->file, ",\n\"advice\": [%s]", buf_text(&list));
     buf_free(&list);
 }

@@ -108,6 +108,6 @@ void notes_record(sqlite3 *db, const char *file, struct record *record)
     record_member_int(record, "duration_ns", db_meta_int(db, "duration_ns", 0));
     member_meta(db, record, "state");
     notes_each(db, record_note, &list);
-    fprintf(record->out->file, ",\n\"notes\": [%s]", list.data ? list.data : "");
+    fprintf(record->out->file, ",\n\"notes\": [%s]", buf_text(&list));
     buf_free(&list);
 }

@@ -41,7 +41,7 @@ static void write_base64(struct page_pack *pack, const unsigned char *data, size
 static void flush(struct page_pack *pack, int last)
 {
     if (!pack->packed) {
-        fwrite(pack->text.data ? pack->text.data : "", 1, pack->text.length, pack->out);
+        fwrite(buf_text(&pack->text), 1, pack->text.length, pack->out);
         buf_reset(&pack->text);
         return;
     }

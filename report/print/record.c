@@ -162,12 +162,12 @@ void record_raw(struct record *r, const char *key, const char *json)
 void record_end(struct record *r)
 {
     FILE *file = r->out->file;
-    const char *line = r->line.data ? r->line.data : "";
+    const char *line = buf_text(&r->line);
     if (is_json(r)) {
         fprintf(file, "%s\n%s{%s}", r->rows ? "," : "", r->depth ? "  " : "", line);
     } else {
         if (r->rows == 0)
-            fprintf(file, "%s\n", r->heading.data ? r->heading.data : "");
+            fprintf(file, "%s\n", buf_text(&r->heading));
         if (!r->is_heading)
             fprintf(file, "%s\n", line);
     }

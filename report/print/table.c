@@ -1,6 +1,6 @@
 #include "table.h"
 
-#include "../../common/error.h"
+#include "../../common/array.h"
 #include "../../common/units.h"
 
 #include <stdlib.h>
@@ -51,12 +51,7 @@ int table_rows(const struct table *t)
 void table_row_style(struct table *t, enum table_style style)
 {
     int row = table_rows(t);
-    if (row >= t->style_capacity) {
-        int capacity = t->style_capacity * 2 > row ? t->style_capacity * 2 : row + 16;
-        t->styles = xrealloc(t->styles, (unsigned long)capacity);
-        memset(t->styles + t->style_capacity, TABLE_PLAIN, (size_t)(capacity - t->style_capacity));
-        t->style_capacity = capacity;
-    }
+    ARRAY_ROOM_ZERO(t->styles, row + 1, t->style_capacity);
     t->styles[row] = (unsigned char)style;
 }
 
@@ -64,11 +59,7 @@ void table_text(struct table *t, const char *text)
 {
     struct buf clean = BUF(1 << 20);
     text_clean(&clean, text);
-    if (t->cell_count == t->cell_capacity) {
-        t->cell_capacity = t->cell_capacity ? t->cell_capacity * 2 : 64;
-        t->cells = xrealloc(t->cells, (unsigned long)t->cell_capacity * sizeof *t->cells);
-    }
-    t->cells[t->cell_count++] = clean.data ? clean.data : xstrdup("");
+    *ARRAY_ADD(t->cells, t->cell_count, t->cell_capacity) = buf_take(&clean);
 }
 
 void table_bytes(struct table *t, int64_t size_bytes)
@@ -206,7 +197,7 @@ static void add_cell(struct buf *line, const struct table_column *column, int wi
 {
     struct buf cell = BUF(1 << 20);
     text_fit(&cell, text, width, is_free ? TEXT_CUT_NONE : column->cut, utf8);
-    const char *shown = cell.data ? cell.data : "";
+    const char *shown = buf_text(&cell);
     int pad = width - text_width(shown);
     if (column->align == TABLE_RIGHT)
         buf_printf(line, "%*s", pad > 0 ? pad : 0, "");
@@ -222,7 +213,7 @@ static void write_line(const struct report_out *out, enum table_style style, str
     while (line->length && line->data[line->length - 1] == ' ')
         line->data[--line->length] = 0;
     const char *code = out->color ? codes[style] : "";
-    fprintf(out->file, "%s%s%s\n", code, line->data ? line->data : "", *code ? "\033[0m" : "");
+    fprintf(out->file, "%s%s%s\n", code, buf_text(line), *code ? "\033[0m" : "");
     buf_reset(line);
 }
 

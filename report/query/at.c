@@ -1,5 +1,6 @@
 #include "at.h"
 
+#include "../../common/array.h"
 #include "../../common/chunk.h"
 #include "../../common/db.h"
 #include "../../common/units.h"
@@ -31,11 +32,7 @@ static int load_sites(struct at *a, struct error *err)
     size_t capacity = 0;
     int rc = db_prepare(a->db, "SELECT site_id FROM site ORDER BY site_id", &s, err), step = SQLITE_DONE;
     while (rc == 0 && (step = sqlite3_step(s)) == SQLITE_ROW) {
-        if (a->count == capacity) {
-            capacity = capacity ? 2 * capacity : 1024;
-            a->live = xrealloc(a->live, capacity * sizeof *a->live);
-        }
-        a->live[a->count++] = (struct live){sqlite3_column_int64(s, 0), 0, 0};
+        *ARRAY_ADD(a->live, a->count, capacity) = (struct live){sqlite3_column_int64(s, 0), 0, 0};
     }
     if (rc == 0 && step != SQLITE_DONE)
         rc = db_error(a->db, err);

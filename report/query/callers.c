@@ -136,9 +136,7 @@ static void add(struct callers *c, const struct walk_frame *f, int64_t bytes, in
     while (i < c->count && !is_caller(&c->item[i].row, f))
         i++;
     if (i == c->count) {
-        if ((c->count & (c->count - 1)) == 0)
-            c->item = xrealloc(c->item, (c->count ? 2 * (unsigned long)c->count : 1) * sizeof *c->item);
-        c->item[c->count++] = (struct caller){{0}, 0, 0};
+        ARRAY_ADD(c->item, c->count, c->capacity);
         /* module "": a caller without one, apart from no caller at all */
         if (f)
             c->item[i].row = (struct row){.function = copy(f->function),

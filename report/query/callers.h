@@ -14,7 +14,7 @@ struct caller {
 
 struct callers {
     struct caller *item; /* most bytes first */
-    int count;
+    int count, capacity;
     int function_count; /* distinct functions among them */
     int64_t site_count;
 };

@@ -1,5 +1,6 @@
 #include "rows.h"
 
+#include "../../common/array.h"
 #include "../../common/db.h"
 #include "../../common/kind.h"
 #include "../../common/text.h"
@@ -162,10 +163,7 @@ static char *own_text(sqlite3_stmt *s, int column)
 
 struct row *rows_add(struct rows *rows)
 {
-    if ((rows->count & (rows->count - 1)) == 0)
-        rows->row = xrealloc(rows->row, (rows->count ? 2 * (unsigned long)rows->count : 1) * sizeof *rows->row);
-    struct row *row = &rows->row[rows->count++];
-    memset(row, 0, sizeof *row);
+    struct row *row = ARRAY_ADD(rows->row, rows->count, rows->capacity);
     return row;
 }
 

@@ -47,7 +47,7 @@ struct row { /* strings are owned by the rows; NULL where unknown */
 
 struct rows {
     struct row *row;
-    int count;
+    int count, capacity;
     int64_t total_count; /* rows there would be without the limit */
 };
 

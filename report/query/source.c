@@ -1,5 +1,6 @@
 #include "source.h"
 
+#include "../../common/array.h"
 #include "../../common/db.h"
 #include "../../common/io.h"
 #include "../../common/zip.h"
@@ -80,11 +81,7 @@ void source_load(sqlite3 *db, int64_t file_id, const char *path, struct source *
         return;
     size_t capacity = 0, length = strlen(source->text);
     for (size_t at = 0; at < length;) {
-        if ((size_t)source->line_count == capacity) {
-            capacity = capacity ? 2 * capacity : 256;
-            source->start = xrealloc(source->start, capacity * sizeof *source->start);
-        }
-        source->start[source->line_count++] = at;
+        *ARRAY_ADD(source->start, source->line_count, capacity) = at;
         const char *end = memchr(source->text + at, '\n', length - at);
         at = end ? (size_t)(end - source->text) + 1 : length;
     }

@@ -1,5 +1,7 @@
 #include "suppress.h"
 
+#include "../../common/array.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -76,9 +78,7 @@ static int add_line(struct suppressions *s, const char *path, int number, char *
                          number);
     if (s->count == SUPPRESS_COUNT_MAX)
         return error_set(err, E2BIG, "%s:%d: more than %d patterns", path, number, SUPPRESS_COUNT_MAX);
-    if ((s->count & (s->count - 1)) == 0)
-        s->item = xrealloc(s->item, (s->count ? 2 * (unsigned long)s->count : 1) * sizeof *s->item);
-    s->item[s->count++] = (struct suppression){.pattern = xstrdup(line)};
+    *ARRAY_ADD(s->item, s->count, s->capacity) = (struct suppression){.pattern = xstrdup(line)};
     return 0;
 }
 

@@ -20,7 +20,7 @@ struct suppression {
 
 struct suppressions { /* all-zero: none */
     struct suppression *item;
-    int count;
+    int count, capacity;
 };
 
 /* Adds the patterns of a file; may be called for several. */

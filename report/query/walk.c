@@ -244,7 +244,7 @@ uint64_t walk_shown_hash(const struct walk_stack *stack)
         buf_reset(&place);
         frame_place(stack->frames[i], NULL, &place);
         h = hash(h, stack->frames[i]->function ? stack->frames[i]->function : "??");
-        h = hash(h, place.data ? place.data : "");
+        h = hash(h, buf_text(&place));
     }
     buf_free(&place);
     return h;

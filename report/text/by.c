@@ -333,7 +333,7 @@ static int print_stacks(struct by *b, struct error *err)
         buf_printf(&line, "   %s, stack %lld", row->device ? row->device : "?", (long long)row->key_id);
         if (i)
             fputc('\n', b->out->file);
-        table_line(b->out, TABLE_STRONG, line.data ? line.data : "");
+        table_line(b->out, TABLE_STRONG, buf_text(&line));
         buf_free(&line);
         rc = walk_stack(b->walk, row->key_id, &stack, err);
         if (rc == 0)

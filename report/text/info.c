@@ -1,5 +1,6 @@
 #include "info.h"
 
+#include "../../common/array.h"
 #include "../../common/db.h"
 #include "../../common/units.h"
 #include "../findings/advice.h"
@@ -26,7 +27,7 @@ struct info {
     const char *path;
     int64_t file_bytes;
     struct process *process;
-    int process_count;
+    int process_count, process_capacity;
 };
 
 static int load_processes(struct info *f, struct error *err)
@@ -41,21 +42,19 @@ static int load_processes(struct info *f, struct error *err)
     if (rc)
         return rc;
     while (sqlite3_step(s) == SQLITE_ROW) {
-        if ((f->process_count & (f->process_count - 1)) == 0)
-            f->process =
-                xrealloc(f->process, (f->process_count ? 2 * (unsigned long)f->process_count : 1) * sizeof *f->process);
-        f->process[f->process_count++] = (struct process){.process_id = sqlite3_column_int64(s, 0),
-                                                          .parent_id = sqlite3_column_int64(s, 1),
-                                                          .pid = sqlite3_column_int64(s, 2),
-                                                          .start_ns = sqlite3_column_int64(s, 3),
-                                                          .end_ns = sqlite3_column_int64(s, 4),
-                                                          .has_end = sqlite3_column_type(s, 4) != SQLITE_NULL,
-                                                          .exit_status = sqlite3_column_int64(s, 5),
-                                                          .exit_signal = sqlite3_column_int64(s, 6),
-                                                          .start_kind = xstrdup(db_text(s, 7)),
-                                                          .command = xstrdup(db_text(s, 8)),
-                                                          .end_kind = xstrdup(db_text(s, 9)),
-                                                          .threads = sqlite3_column_int64(s, 10)};
+        *ARRAY_ADD(f->process, f->process_count, f->process_capacity) =
+            (struct process){.process_id = sqlite3_column_int64(s, 0),
+                             .parent_id = sqlite3_column_int64(s, 1),
+                             .pid = sqlite3_column_int64(s, 2),
+                             .start_ns = sqlite3_column_int64(s, 3),
+                             .end_ns = sqlite3_column_int64(s, 4),
+                             .has_end = sqlite3_column_type(s, 4) != SQLITE_NULL,
+                             .exit_status = sqlite3_column_int64(s, 5),
+                             .exit_signal = sqlite3_column_int64(s, 6),
+                             .start_kind = xstrdup(db_text(s, 7)),
+                             .command = xstrdup(db_text(s, 8)),
+                             .end_kind = xstrdup(db_text(s, 9)),
+                             .threads = sqlite3_column_int64(s, 10)};
     }
     sqlite3_finalize(s);
     return 0;
@@ -94,7 +93,7 @@ static void add_process(struct info *f, struct table *t, struct process *p, int 
     table_text(t, text.data);
     buf_reset(&text);
     buf_printf(&text, "%*s%s", 2 * depth, "", p->command);
-    table_text(t, text.data ? text.data : "");
+    table_text(t, buf_text(&text));
     buf_free(&text);
     for (int i = 0; i < f->process_count && depth < DEPTH_MAX && table_rows(t) < PROCESSES_SHOWN; i++)
         if (f->process[i].parent_id == p->process_id && !f->process[i].printed)

@@ -1,5 +1,6 @@
 #include "leaks.h"
 
+#include "../../common/array.h"
 #include "../../common/db.h"
 #include "../../common/units.h"
 #include "../findings/notes.h"
@@ -28,7 +29,7 @@ struct leaks {
     struct walk *whole; /* with the frames that walk leaves out; NULL: it leaves out none */
     char *cwd;
     struct leak *leak;
-    int count;
+    int count, capacity;
     int64_t bytes, blocks; /* not suppressed */
     int64_t start_bytes, start_blocks;
     int64_t library_bytes, library_blocks; /* not shown, and not among the above */
@@ -141,9 +142,7 @@ static int add_leak(struct leaks *l, sqlite3_stmt *s, struct error *err)
         l->start_bytes = plus(l->start_bytes, leak.bytes);
         l->start_blocks = plus(l->start_blocks, leak.blocks);
     }
-    if ((l->count & (l->count - 1)) == 0)
-        l->leak = xrealloc(l->leak, (l->count ? 2 * (unsigned long)l->count : 1) * sizeof *l->leak);
-    l->leak[l->count++] = leak;
+    *ARRAY_ADD(l->leak, l->count, l->capacity) = leak;
     return 0;
 }
 
@@ -267,7 +266,7 @@ static void print_lines(struct leaks *l, int shown)
             text_path(&source, leak->file, l->cwd);
             buf_printf(&source, ":%lld", (long long)leak->line);
         }
-        table_text(t, source.data ? source.data : "");
+        table_text(t, buf_text(&source));
         buf_free(&source);
     }
     table_print(t, l->out);
@@ -287,7 +286,7 @@ static int print_stacks(struct leaks *l, int shown, struct error *err)
             buf_printf(&line, ", largest %s", units_bytes(text, leak->largest_bytes));
         buf_printf(&line, " (%s %s)%s, allocated at", leak->device ? leak->device : "?", leak->kind ? leak->kind : "?",
                    leak->is_start ? ", before main()" : "");
-        table_line(l->out, TABLE_STRONG, line.data ? line.data : "");
+        table_line(l->out, TABLE_STRONG, buf_text(&line));
         buf_free(&line);
         rc = walk_stack(l->walk, leak->stack_id, &stack, err);
         if (rc == 0)

@@ -97,7 +97,7 @@ static void add_code(struct table *t, const struct source *source, int64_t line)
             buf_putc(&code, text[i]);
         column += spaces ? spaces : 1;
     }
-    table_text(t, code.data ? code.data : "");
+    table_text(t, buf_text(&code));
     buf_free(&code);
 }
 

@@ -1,5 +1,6 @@
 #include "lines_load.h"
 
+#include "../../common/array.h"
 #include "../../common/db.h"
 #include "../../common/match.h"
 
@@ -19,7 +20,7 @@ struct wanted {
 
 struct wanted_list {
     struct wanted *item; /* by function_id */
-    int count;
+    int count, capacity;
 };
 
 static void free_wanted(struct wanted_list *w)
@@ -63,14 +64,12 @@ static int64_t line_number(sqlite3_stmt *s, int column)
 
 static void want(struct wanted_list *w, sqlite3_stmt *s, uint32_t asked)
 {
-    if ((w->count & (w->count - 1)) == 0)
-        w->item = xrealloc(w->item, (w->count ? 2 * (unsigned long)w->count : 1) * sizeof *w->item);
-    w->item[w->count++] = (struct wanted){.function_id = sqlite3_column_int64(s, 0),
-                                          .name = xstrdup(db_text(s, 1)),
-                                          .plain_name = xstrdup(db_text(s, 2)),
-                                          .file_id = sqlite3_column_int64(s, 3),
-                                          .line = line_number(s, 4),
-                                          .asked = asked};
+    *ARRAY_ADD(w->item, w->count, w->capacity) = (struct wanted){.function_id = sqlite3_column_int64(s, 0),
+                                                                 .name = xstrdup(db_text(s, 1)),
+                                                                 .plain_name = xstrdup(db_text(s, 2)),
+                                                                 .file_id = sqlite3_column_int64(s, 3),
+                                                                 .line = line_number(s, 4),
+                                                                 .asked = asked};
 }
 
 /* Functions by name; or, without a name or a file, those that held most at the peak themselves. */
@@ -132,10 +131,7 @@ static struct lines_group *group_of(struct lines_groups *groups, const struct wa
     for (int i = groups->count - 1; i >= 0; i--)
         if (is_same(&groups->group[i], w, file_id, device_id))
             return &groups->group[i];
-    if ((groups->count & (groups->count - 1)) == 0)
-        groups->group =
-            xrealloc(groups->group, (groups->count ? 2 * (unsigned long)groups->count : 1) * sizeof *groups->group);
-    struct lines_group *g = &groups->group[groups->count++];
+    struct lines_group *g = ARRAY_ADD(groups->group, groups->count, groups->capacity);
     struct buf name = BUF(1 << 20);
     match_bare_name(w->name, 0, &name);
     *g = (struct lines_group){.name = name.length ? name.data : xstrdup(w->name),
@@ -160,9 +156,7 @@ static void add_line(struct lines_group *g, int64_t line, const struct stat_row 
     if (into) {
         stat_add(&into->stats, stats, 0);
     } else {
-        if ((g->line_count & (g->line_count - 1)) == 0)
-            g->lines = xrealloc(g->lines, (g->line_count ? 2 * (unsigned long)g->line_count : 1) * sizeof *g->lines);
-        into = &g->lines[g->line_count++];
+        into = ARRAY_ADD(g->lines, g->line_count, g->line_capacity);
         *into = (struct lines_line){line, *stats};
     }
     const int64_t weights[] = {into->stats.value[STAT_at_peak_bytes], into->stats.value[STAT_alloc_bytes]};

@@ -20,14 +20,14 @@ struct lines_group { /* strings are owned */
     int64_t declared_file_id, declared_line; /* 0: unknown */
     int64_t file_id, device_id;
     struct lines_line *lines; /* ascending */
-    int line_count;
+    int line_count, line_capacity;
     int64_t weight_bytes[2];          /* for sorting: the largest at_peak_bytes and alloc_bytes of a line */
     int64_t function_weight_bytes[2]; /* the same over all devices */
 };
 
 struct lines_groups {
     struct lines_group *group;
-    int count;
+    int count, capacity;
     int64_t function_count; /* functions that matched, with data or without */
     /* a bit per --func and --file, in their order: matches a function, matches something that is shown */
     uint32_t known_functions, shown_functions, shown_files;

@@ -2,6 +2,7 @@
  * back. Addresses are in the events alone, so these are replayed up to that instant. */
 #include "report.h"
 
+#include "../../common/array.h"
 #include "../../common/chunk.h"
 #include "../../common/db.h"
 #include "../../common/kind.h"
@@ -144,10 +145,7 @@ static int load_segments(struct fragments *f, struct error *err)
         int64_t id = sqlite3_column_int64(s, 0), alloc_ns = sqlite3_column_int64(s, 4);
         if (id < 0 || id >= DEVICES || alloc_ns > f->end_ns[id] || is_gone(s, f->end_ns[id]))
             continue;
-        if (f->segment_count == room) {
-            room = room ? 2 * room : 256;
-            f->segments = xrealloc(f->segments, room * sizeof *f->segments);
-        }
+        ARRAY_ROOM(f->segments, f->segment_count + 1ul, room);
         struct segment *g = &f->segments[f->segment_count++];
         *g = (struct segment){.address = (uint64_t)sqlite3_column_int64(s, 2),
                               .size = (uint64_t)sqlite3_column_int64(s, 3),

@@ -57,7 +57,7 @@ static void record_value(struct record *r, sqlite3_stmt *s, int column)
         const unsigned char *data = sqlite3_column_blob(s, column);
         for (int i = 0, n = sqlite3_column_bytes(s, column); i < n; i++)
             buf_printf(&hex, "%02x", data[i]);
-        record_text(r, key, hex.data ? hex.data : "");
+        record_text(r, key, buf_text(&hex));
         buf_free(&hex);
         break;
     }

@@ -45,7 +45,7 @@ void report_heading(const struct report_out *out, const char *title, int64_t sho
     if (shown < all)
         buf_printf(&line, " (%s of %s)", units_count(count[0], shown), units_count(count[1], all));
     fputc('\n', out->file);
-    table_line(out, TABLE_STRONG, line.data ? line.data : "");
+    table_line(out, TABLE_STRONG, buf_text(&line));
     buf_free(&line);
 }
 
@@ -75,7 +75,7 @@ static void print_command(const struct summary *s, const char *command)
         buf_putc(&line, *p == '\n' || *p == '\t' ? ' ' : *p);
     if (line.data && s->out->width > 0)
         text_fit(&fitted, line.data, s->out->width, TEXT_CUT_RIGHT, s->out->utf8);
-    table_line(s->out, TABLE_STRONG, fitted.data ? fitted.data : line.data ? line.data : "");
+    table_line(s->out, TABLE_STRONG, fitted.data ? fitted.data : buf_text(&line));
     buf_free(&line);
     buf_free(&fitted);
 }
@@ -99,7 +99,7 @@ static void print_head(const struct summary *s)
     int64_t rss = db_int(s->db, "SELECT max(rss_max_bytes) FROM timeline WHERE device_id = 0", 0);
     if (rss > 0 && !(s->options->lens && s->options->lens->pid))
         buf_printf(&line, ", peak RSS %s", units_bytes(duration, rss));
-    table_line(s->out, TABLE_PLAIN, line.data ? line.data : "");
+    table_line(s->out, TABLE_PLAIN, buf_text(&line));
     notes_print(s->db, s->out);
     advice_print(s->db, s->out);
     buf_free(&line);
@@ -290,12 +290,12 @@ static void print_hints(const struct summary *s)
         buf_putc(&file, ' ');
         buf_shell(&file, s->options->file);
     }
-    const char *name = file.data ? file.data : "", *head = "Next: ";
+    const char *name = buf_text(&file), *head = "Next: ";
     fputc('\n', s->out->file);
     if (s->hint.plain_name) {
         buf_printf(&line, "%smemprof lines%s --func ", head, name);
         buf_shell(&line, s->hint.plain_name);
-        table_line(s->out, TABLE_DIM, line.data ? line.data : "");
+        table_line(s->out, TABLE_DIM, buf_text(&line));
         head = "      ";
     }
     if (s->skip.length) {
@@ -307,7 +307,7 @@ static void print_hints(const struct summary *s)
             buf_shell(&line, lens->skips[i]);
         }
         buf_printf(&line, "%s   (counts what these only pass on to their callers)", s->skip.data);
-        table_line(s->out, TABLE_DIM, line.data ? line.data : "");
+        table_line(s->out, TABLE_DIM, buf_text(&line));
         head = "      ";
     }
     static const char *const forms[] = {"%smemprof leaks%s", "%smemprof report%s --by function --inclusive",
@@ -318,7 +318,7 @@ static void print_hints(const struct summary *s)
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
         buf_printf(&line, forms[i], head, name);
 #pragma GCC diagnostic pop
-        table_line(s->out, TABLE_DIM, line.data ? line.data : "");
+        table_line(s->out, TABLE_DIM, buf_text(&line));
     }
     buf_free(&file);
     buf_free(&line);

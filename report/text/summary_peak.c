@@ -80,7 +80,7 @@ static void note_wrapper(struct peak *p, const struct row *row, const struct cal
     p->wrapped += bytes;
     row_function_text(row, &name);
     buf_puts(&p->skip, " --skip ");
-    buf_shell(&p->skip, row->plain_name ? row->plain_name : name.data ? name.data : "");
+    buf_shell(&p->skip, row->plain_name ? row->plain_name : buf_text(&name));
     buf_free(&name);
 }
 
@@ -196,7 +196,7 @@ static int print_peak(struct summary *s, sqlite3_stmt *q, struct error *err)
     if (duration_ns > 0)
         buf_printf(&line, " of %s", units_ns(text[1], duration_ns));
     buf_puts(&line, s->options->inclusive ? ", held by (with callees)" : ", held by");
-    report_heading(s->out, line.data ? line.data : "", 0, 0);
+    report_heading(s->out, buf_text(&line), 0, 0);
     buf_free(&line);
     int rc = walk_open(s->db, report_language(s->options), &p.walk, err);
     if (rc == 0)

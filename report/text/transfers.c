@@ -93,7 +93,7 @@ static int print_lines(sqlite3 *db, const struct report_options *o, const struct
         table_text(t, db_text(s, 0));
         table_text(t, db_text(s, 4));
         source_text(s, cwd, &text);
-        table_text(t, text.data ? text.data : "");
+        table_text(t, buf_text(&text));
         all = sqlite3_column_int64(s, 7);
     }
     if (table_rows(t)) {

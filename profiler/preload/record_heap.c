@@ -1,11 +1,11 @@
 #include "record_heap.h"
 
+#include "heap_ask.h"
 #include "real.h"
 #include "record_ring.h"
 
-#include <malloc.h>
-
-#define HEAP_WORDS_WALKED 500000u /* in one interval of samples (10 ms): 40 ns a chunk, two words each */
+#define INTERVAL_NS       10000000u /* between two samples, as the collector says it in stamps */
+#define HEAP_WORDS_WALKED 500000u   /* in one interval: 40 ns a chunk, two words each */
 
 uint64_t record_heap_due;
 static uint64_t interval; /* stamps; 0: no samples */
@@ -26,6 +26,7 @@ void record_heap_start(void)
     interval = process.control->sample_interval;
     record_heap_due = interval ? 0 : UINT64_MAX; /* 0: with the first allocation */
     walk = (struct heap_walk){0};
+    heap_ask_forget();
 }
 
 void record_heap_sample_if_due(struct thread *t, uint64_t stamp)
@@ -52,32 +53,32 @@ static uint64_t walk_cost(const struct thread *t, uint64_t now)
 
 /* mallinfo2 walks every free chunk of every arena, so there are at least fifty times what it takes between two calls:
  * at most 2 % whatever the heap looks like. In between, the break says how the first arena grows and shrinks. */
-__attribute__((noinline, force_align_arg_pointer)) /* libc stores aligned; the program's stack may be misaligned */
 void record_heap_sample(struct thread *t)
 {
     struct heap_walk *w = &walk;
-    /* mallinfo2 takes the allocator's locks: not from a signal handler that may have interrupted their holder */
+    /* it takes the allocator's locks: not from a signal handler that may have interrupted their holder */
     if (!interval || !real.malloc_is_libc || process.heap_locks_unsure || t->depth != 1 || t->writing)
         return;
-    uint64_t begin = clock_now(), top = real.sbrk ? (uint64_t)real.sbrk(0) : 0;
-    uint64_t arena_bytes, mapped_bytes = w->mapped_bytes;
-    if (!w->end || begin - w->end >= 50 * walk_cost(t, begin)) {
-        struct mallinfo2 info = real.mallinfo2();
-        arena_bytes = w->arena_bytes = info.arena;
-        mapped_bytes = w->mapped_bytes = info.hblkhd;
-        w->top = top;
-        w->end = clock_now();
-        w->cost = w->end - begin;
-        w->thread = t;
-        w->head = t->head;
-    } else {
-        arena_bytes = w->arena_bytes + (top - w->top);
-        if (top < w->top && w->top - top > w->arena_bytes)
-            arena_bytes = 0;
+    uint64_t now = clock_now(), cost = walk_cost(t, now);
+    if (!w->end || now - w->end >= 50 * cost) {
+        struct heap_answer answer;
+        if (heap_ask(&answer, 5 * interval + 2 * cost)) {
+            w->arena_bytes = answer.arena_bytes;
+            w->mapped_bytes = answer.mapped_bytes;
+            w->top = answer.top;
+            w->end = answer.end;
+            w->cost = answer.cost_ns * (interval / 1000) / (INTERVAL_NS / 1000);
+            w->thread = t;
+            w->head = t->head;
+        }
     }
-    w->sampled = begin;
-    uint64_t words[] = {WIRE_WORD1(WIRE_HEAP_SAMPLE, 0, 0), arena_bytes, mapped_bytes};
-    record_words(t, words, 4);
-    COUNT(heap_sample, 1);
+    w->sampled = now;
+    if (w->end) {
+        uint64_t top = real.sbrk ? (uint64_t)real.sbrk(0) : 0;
+        uint64_t arena_bytes = top < w->top && w->top - top > w->arena_bytes ? 0 : w->arena_bytes + (top - w->top);
+        uint64_t words[] = {WIRE_WORD1(WIRE_HEAP_SAMPLE, 0, 0), arena_bytes, w->mapped_bytes};
+        record_words(t, words, 4);
+        COUNT(heap_sample, 1);
+    }
     __atomic_store_n(&record_heap_due, clock_now() + interval, __ATOMIC_RELEASE);
 }

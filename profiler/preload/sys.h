@@ -6,6 +6,7 @@
 #define MEMPROF_SYS_H
 
 #include <linux/futex.h>
+#include <signal.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/mman.h>
@@ -96,6 +97,20 @@ static inline void sys_sleep_ns(long ns)
 static inline void sys_futex_wake(uint32_t *word)
 {
     sys_call6(SYS_futex, (long)word, FUTEX_WAKE, 1, 0, 0, 0);
+}
+
+/* All but those that code itself may raise: these, blocked, end the program. */
+#define SYS_SIGNAL(number) (1ul << ((number)-1))
+#define SYS_SIGNALS_OTHERS                                                                                             \
+    (~(SYS_SIGNAL(SIGILL) | SYS_SIGNAL(SIGTRAP) | SYS_SIGNAL(SIGBUS) | SYS_SIGNAL(SIGFPE) | SYS_SIGNAL(SIGSEGV) |      \
+       SYS_SIGNAL(SIGSYS)))
+
+/* Which signals the thread blocks from now on; what it was before. */
+static inline uint64_t sys_signals_set(uint64_t mask)
+{
+    uint64_t before = 0;
+    sys_call6(SYS_rt_sigprocmask, SIG_SETMASK, (long)&mask, (long)&before, sizeof mask, 0, 0);
+    return before;
 }
 
 #endif

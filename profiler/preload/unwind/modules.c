@@ -259,27 +259,17 @@ static void withdraw(struct module *m)
     record_module_unload(number);
 }
 
-/* While the table is held no signal handler runs: one that leaves by longjmp would leave it held for ever. Signals that
- * the code itself may raise stay: blocked ones of these end the program. */
-static void signals_set(uint64_t mask, uint64_t *before)
-{
-    sys_call6(SYS_rt_sigprocmask, SIG_SETMASK, (long)&mask, (long)before, sizeof mask, 0, 0);
-}
-
+/* While the table is held no signal handler runs: one that leaves by longjmp would leave it held for ever. */
 static int try_hold(void)
 {
-#define SIGNAL(number) (1ull << ((number)-1))
-    const uint64_t own =
-        SIGNAL(SIGILL) | SIGNAL(SIGTRAP) | SIGNAL(SIGBUS) | SIGNAL(SIGFPE) | SIGNAL(SIGSEGV) | SIGNAL(SIGSYS);
-    uint64_t before;
     if (__atomic_load_n(&table.held, __ATOMIC_RELAXED))
         return 0;
-    signals_set(~own, &before);
+    uint64_t before = sys_signals_set(SYS_SIGNALS_OTHERS);
     if (!__atomic_exchange_n(&table.held, 1, __ATOMIC_ACQUIRE)) {
         table.signals = before;
         return 1;
     }
-    signals_set(before, NULL);
+    sys_signals_set(before);
     return 0;
 }
 
@@ -344,7 +334,7 @@ static NOINLINE void let_go(int gone)
         gone = 0;
         uint64_t signals = table.signals;
         __atomic_store_n(&table.held, 0, __ATOMIC_RELEASE);
-        signals_set(signals, NULL);
+        sys_signals_set(signals);
     } while (__atomic_load_n(&table.sweep_due, __ATOMIC_ACQUIRE) && try_hold());
 }
 

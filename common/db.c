@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -91,10 +92,20 @@ static int check_ours(sqlite3 *db, const char *path, struct error *err)
     return 0;
 }
 
+static int is_set_aside(const char *path)
+{
+    char old[PATH_MAX];
+    return snprintf(old, sizeof old, "%s.old", path) < (int)sizeof old && access(old, F_OK) == 0;
+}
+
 static int open_checked(const char *path, int flags, sqlite3 **db, struct error *err)
 {
     struct stat st;
     *db = NULL;
+    if (stat(path, &st) && errno == ENOENT && is_set_aside(path))
+        return error_set(err, ENOENT,
+                         "%s: not there: the last run recorded nothing; 'memprof report %s.old' shows the one before",
+                         path, path);
     if (stat(path, &st))
         return error_set(err, errno, "%s: %s; 'memprof run PROGRAM' makes one", path, strerror(errno));
     if (!S_ISREG(st.st_mode))

@@ -19,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -36,7 +37,9 @@
 #define NAP_LEAVING_NS   200000u     /* while the end of a process is awaited */
 #define NAP_FIRST_NS     500000u     /* until the program's library is there */
 #define JOIN_NS          1000000000u /* after the program's end, in which its last children may begin */
-#define STRAGGLERS_NS    100000000u  /* after the program's end, before we speak of what still runs */
+#define LEAST_FILE_BYTES (1u << 20)  /* a recording has been begun with; and this many descriptors: */
+#define LEAST_FILES      32u
+#define STRAGGLERS_NS    100000000u /* after the program's end, before we speak of what still runs */
 
 struct collection {
     const struct collect_options *options;
@@ -440,6 +443,54 @@ static void nothing_recorded(struct collection *c, int undo)
     output_remove(&c->output, undo);
 }
 
+/* Whether a limit of ours, not the place or the program, is why it could not begin. */
+static int is_limited(const struct collection *c, int rc)
+{
+    struct rlimit file, files, space;
+    if (c->pid < 0)
+        return rc == -EMFILE || rc == -ENFILE || rc == -EAGAIN || rc == -ENOMEM;
+    getrlimit(RLIMIT_FSIZE, &file);
+    getrlimit(RLIMIT_NOFILE, &files);
+    getrlimit(RLIMIT_AS, &space);
+    return rc != -EEXIST && (file.rlim_cur < LEAST_FILE_BYTES || files.rlim_cur < LEAST_FILES ||
+                             (space.rlim_cur != RLIM_INFINITY && !c->session.control));
+}
+
+/* In our place, as what cannot be recorded is. Returns only when it cannot be run. */
+static void run_plainly(struct collection *c, const char *path, struct collect_result *result)
+{
+    struct error err;
+    close_parts(c);
+    output_close(&c->output);
+    if (c->launch.signal_fd >= 0)
+        launch_restore(&c->launch);
+    result->status = launch_replace(path, c->argv, &err) == -ENOENT ? 127 : 126;
+    fprintf(stderr, "memprof: %s\n", err.text);
+}
+
+/* What would be read as this run's is not left in its place. */
+static int set_aside(struct collection *c, struct error *err)
+{
+    output_close(&c->output);
+    int rc = output_prepare(&c->output, c->options->output, err);
+    if (rc == 0) {
+        output_keep(&c->output);
+        output_close(&c->output);
+    }
+    return rc == -EEXIST ? rc : 0;
+}
+
+/* It runs, and keeps its parent and its status. */
+static void wait_for_program(struct collection *c, struct collect_result *result)
+{
+    int status = 0;
+    close_parts(c);
+    launch_restore(&c->launch);
+    while (waitpid(c->pid, &status, 0) < 0 && errno == EINTR)
+        ;
+    result->status = launch_exit_status(status);
+}
+
 static int run(struct collection *c, const char *path, struct collect_result *result, struct error *err)
 {
     struct facts facts;
@@ -449,12 +500,19 @@ static int run(struct collection *c, const char *path, struct collect_result *re
         started = c->pid > 0;
     }
     if (rc) {
+        int plainly = started || is_limited(c, rc);
         nothing_recorded(c, 1);
-        if (!c->pid)
+        if (!c->pid && !plainly)
             return rc;
-        if (started) /* it runs: stand by as any parent would */
-            return rc;
-        fprintf(stderr, "memprof: %s\n", err->text);
+        fprintf(stderr, "memprof: %s%s\n", err->text, plainly ? "; running it without recording" : "");
+        if (plainly) {
+            set_aside(c, err);
+            if (started)
+                wait_for_program(c, result);
+            else
+                run_plainly(c, path, result);
+            return 0;
+        }
         result->status = rc == -ENOENT ? 127 : 126;
         return 0;
     }
@@ -497,11 +555,11 @@ int collect_run(const struct collect_options *options, char *const argv[], struc
     if (check != PROGRAM_OK)
         fprintf(stderr, "memprof: %s\n", note.text);
     if (check == PROGRAM_UNUSABLE) {
-        rc = launch_replace(path, argv, err); /* returns only when it cannot be run */
-        fprintf(stderr, "memprof: %s\n", err->text);
-        result->status = rc == -ENOENT ? 127 : 126;
+        rc = set_aside(c, err);
+        if (rc == 0)
+            run_plainly(c, path, result);
         free(c);
-        return 0;
+        return rc;
     }
     rc = run(c, path, result, err);
     close_parts(c);

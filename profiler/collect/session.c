@@ -14,6 +14,8 @@
 
 /* Free rings keep this much memory in all, for threads to come; pages beyond go back to the system. */
 #define SPARE_BYTES_MAX (16u << 20)
+/* Of a limited address space, the rings take one of so many parts. */
+#define SPACE_PART 4
 
 _Static_assert(sizeof(pthread_mutex_t) <= sizeof((struct wire_control *)0)->owner, "the owner's mutex has its room");
 _Static_assert(offsetof(pthread_mutex_t, __data.__lock) == 0, "its futex is its first word");
@@ -42,7 +44,7 @@ static void fill_control(struct session *s, const struct session_options *option
     struct wire_control *c = s->control;
     c->version = WIRE_VERSION;
     c->flags = (options->use_tsc ? WIRE_CLOCK_TSC : 0) | (options->follow ? WIRE_FOLLOW : 0);
-    c->ring_count = options->ring_count && options->ring_count < WIRE_RINGS ? options->ring_count : WIRE_RINGS;
+    c->ring_count = s->ring_count;
     c->ring_words = WIRE_RING_WORDS;
     c->proc_count = WIRE_PROCS;
     c->depth_max = options->depth < 1 ? 1 : options->depth > WIRE_STACK_MAX ? WIRE_STACK_MAX : options->depth;
@@ -69,6 +71,25 @@ static int set_size(int fd)
     return code ? -1 : 0;
 }
 
+/* All rings, of which only those in use cost memory. Where the address space is limited, they may take a part of it. */
+static void *map_rings(struct session *s, uint32_t wanted)
+{
+    const uint64_t ring_bytes = WIRE_RING_WORDS * 8ull;
+    struct rlimit space;
+    s->ring_count = wanted && wanted < WIRE_RINGS ? wanted : WIRE_RINGS;
+    if (getrlimit(RLIMIT_AS, &space) == 0 && space.rlim_cur != RLIM_INFINITY) {
+        uint64_t part = space.rlim_cur / SPACE_PART;
+        uint64_t most = part > WIRE_DATA_OFFSET ? (part - WIRE_DATA_OFFSET) / ring_bytes : 0;
+        if (s->ring_count > most)
+            s->ring_count = (uint32_t)most;
+    }
+    s->mapped_bytes = WIRE_DATA_OFFSET + s->ring_count * ring_bytes;
+    errno = ENOMEM;
+    if (!s->ring_count)
+        return MAP_FAILED;
+    return mmap(NULL, s->mapped_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, s->fd, 0);
+}
+
 int session_open(struct session *s, const struct session_options *options, struct error *err)
 {
     *s = (struct session){.fd = -1};
@@ -80,7 +101,7 @@ int session_open(struct session *s, const struct session_options *options, struc
     int rc = 0;
     void *p = MAP_FAILED;
     if (set_size(s->fd) == 0)
-        p = mmap(NULL, WIRE_TOTAL_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, s->fd, 0);
+        p = map_rings(s, options->ring_count);
     if (p == MAP_FAILED)
         rc = error_set(err, errno, "shared memory: %s; is the address space limited (ulimit -v, ulimit -f)?",
                        strerror(errno));
@@ -88,7 +109,7 @@ int session_open(struct session *s, const struct session_options *options, struc
         session_close(s);
         return rc;
     }
-    madvise(p, WIRE_TOTAL_BYTES, MADV_DONTDUMP);
+    madvise(p, s->mapped_bytes, MADV_DONTDUMP);
     s->control = p;
     s->procs = (struct wire_proc *)((char *)p + WIRE_PROCS_OFFSET);
     s->rings = (struct wire_ring *)((char *)p + WIRE_HEADERS_OFFSET);
@@ -111,7 +132,7 @@ void session_close(struct session *s)
         __atomic_store_n(&s->control->state, WIRE_STATE_OFF, __ATOMIC_RELEASE);
         if (s->owned) /* the kernel must not look for it here when this thread ends */
             pthread_mutex_unlock(owner(s));
-        munmap(s->control, WIRE_TOTAL_BYTES);
+        munmap(s->control, s->mapped_bytes);
     }
     if (s->fd >= 0)
         close(s->fd);
@@ -124,13 +145,13 @@ int session_is_shared(struct session *s)
     /* The kernel refuses to seal a file that somebody may write through a mapping. Nobody seals it but us: a process
      * that opens it would be told that the recording is over. The range stays ours meanwhile. */
     void *base = s->control;
-    if (mmap(base, WIRE_TOTAL_BYTES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) ==
+    if (mmap(base, s->mapped_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) ==
         MAP_FAILED)
         return 0;
     int shared = fcntl(s->fd, F_ADD_SEALS, F_SEAL_WRITE) != 0 && errno == EBUSY;
     /* a sealed file has private mappings only; that will do for what is still to be read */
     int sharing = (shared ? MAP_SHARED : MAP_PRIVATE) | MAP_NORESERVE | MAP_FIXED;
-    if (mmap(base, WIRE_TOTAL_BYTES, PROT_READ | PROT_WRITE, sharing, s->fd, 0) == MAP_FAILED)
+    if (mmap(base, s->mapped_bytes, PROT_READ | PROT_WRITE, sharing, s->fd, 0) == MAP_FAILED)
         bug("the shared memory cannot be mapped again");
     return shared;
 }

@@ -14,6 +14,8 @@ struct session {
     struct wire_proc *procs;
     struct wire_ring *rings;
     uint64_t *data;
+    uint32_t ring_count; /* mapped: as many as control says, or fewer where our address space is limited */
+    uint64_t mapped_bytes;
     int fd;
     int owned;            /* control->owner is held, by the thread that opened this, which must close it */
     uint32_t pushes;      /* rings given to the free list so far; the list's tag counts pops as well */
@@ -27,7 +29,7 @@ struct session_options {
     int follow;
     int use_tsc;
     uint64_t sample_interval; /* stamps between two samples of the heap; 0: none */
-    uint32_t ring_count;      /* 0: WIRE_RINGS */
+    uint32_t ring_count;      /* at most; 0: WIRE_RINGS */
 };
 
 int session_open(struct session *s, const struct session_options *options, struct error *err);

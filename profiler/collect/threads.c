@@ -106,9 +106,7 @@ void threads_adopt(struct drain *d)
         return;
     d->pops_seen = pops;
     d->adopt_retry_ns = d->now_ns + ADOPT_RETRY_NS;
-    uint32_t count = d->session->control->ring_count;
-    if (count > WIRE_RINGS)
-        count = WIRE_RINGS;
+    uint32_t count = d->session->ring_count;
     for (uint32_t i = 0; i < count && (i < d->ring_end || i - d->ring_end < 64); i++) {
         if (d->in_use[i])
             continue;

@@ -3,8 +3,7 @@ code=0
 "$MEMPROF" run -q -o out.db -- sh -c "ulimit -v 300000; '$SAMPLES/leak'" 2>err || code=$?
 equal "a program with 300 MB of address space: its own status" 0 $code
 (ulimit -v 300000 && "$MEMPROF" run -q -o out.db -- "$SAMPLES/leak" 2>err) || code=$?
-at_most "memprof itself with 300 MB of address space: status" 1 $code
-[ $code = 0 ] || contains "it says why" err "ulimit"
+equal "memprof itself with 300 MB of address space: status" 0 $code
 code=0
 (ulimit -n 16 && "$MEMPROF" run -q -o out.db -- "$SAMPLES/leak" 2>err) || code=$?
 equal "16 descriptors" 0 $code

@@ -209,7 +209,10 @@ static void print_facts(struct info *f)
     fact(t, "lasted", units_ns(text, db_meta_int(f->db, "duration_ns", 0)));
     fact_meta(f, t, "options", "options");
     fact_meta(f, t, "written by", "writer_version");
-    fact_meta(f, t, "state", "state");
+    if (db_int(f->db, "SELECT 1 FROM meta WHERE key = 'partial'", 0))
+        fact(t, "state", "partial");
+    else
+        fact_meta(f, t, "state", "state");
     fact_meta(f, t, "clock", "clock");
     fact(t, "file size", units_bytes(text, f->file_bytes));
     events_fact(f, t);

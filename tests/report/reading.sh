@@ -43,6 +43,8 @@ kill -9 $run
 wait $run || true
 "$MEMPROF" report killed.db >got 2>got.err || { cat got.err; fail 'a report on the file of a killed memprof'; }
 contains 'a killed memprof' got '! partial recording'
+"$MEMPROF" info killed.db >got_info
+equal 'its state in info' 'state partial' "$(grep '^state' got_info | tr -s ' ')"
 contains 'a killed memprof' got pool_alloc
 "$MEMPROF" report killed.db --json |
     python3 -c 'import json, sys; d = json.load(sys.stdin)

@@ -96,9 +96,10 @@ int suppressions_load(struct suppressions *s, const char *path, struct error *er
         return error_set(err, EISDIR, "%s: not a file", path);
     }
     FILE *file = fdopen(fd, "r");
-    while (rc == 0 && file && fgets(line, sizeof line, file)) {
+    /* not by its length: a line of NULs has none */
+    while (rc == 0 && file && (line[sizeof line - 1] = 'x', fgets(line, sizeof line, file))) {
         number++;
-        if (strlen(line) == sizeof line - 1 && !strchr(line, '\n'))
+        if (!line[sizeof line - 1] && line[sizeof line - 2] != '\n')
             rc = error_set(err, E2BIG, "%s:%d: a line of more than %d bytes, or one with a NUL", path, number,
                            SUPPRESS_LINE_MAX - 2);
         else

@@ -12,14 +12,28 @@
 
 enum { PRINT_ROWS = 1000 }; /* rows of one table on a terminal: columns are fitted within so many */
 
+/* Those that only read. */
+static const char *const pragmas[] = {"table_info",   "table_xinfo",     "table_list",     "index_list",
+                                      "index_info",   "database_list",   "function_list",  "schema_version",
+                                      "user_version", "application_id",  "page_size",      "page_count",
+                                      "encoding",     "integrity_check", "quick_check",    "compile_options",
+                                      "pragma_list",  "module_list",     "collation_list", "foreign_key_list"};
+
+/* Their tables come into being when they are first named, which the authorizer would refuse later. */
+static void name_pragma_tables(sqlite3 *db)
+{
+    char query[64];
+    for (size_t i = 0; i < sizeof pragmas / sizeof *pragmas; i++) {
+        sqlite3_stmt *s = NULL;
+        snprintf(query, sizeof query, "SELECT 1 FROM pragma_%s", pragmas[i]);
+        sqlite3_prepare_v2(db, query, -1, &s, NULL); /* some have no table */
+        sqlite3_finalize(s);
+    }
+}
+
 static int authorize(void *context, int action, const char *first, const char *second, const char *database,
                      const char *trigger)
 {
-    static const char *const pragmas[] = {"table_info",   "table_xinfo",     "table_list",     "index_list",
-                                          "index_info",   "database_list",   "function_list",  "schema_version",
-                                          "user_version", "application_id",  "page_size",      "page_count",
-                                          "encoding",     "integrity_check", "quick_check",    "compile_options",
-                                          "pragma_list",  "module_list",     "collation_list", "foreign_key_list"};
     (void)context, (void)database, (void)trigger;
     switch (action) {
     case SQLITE_SELECT:
@@ -87,7 +101,8 @@ static int print_rows(sqlite3_stmt *s, const struct report_out *out)
     if (count > TABLE_COLUMNS_MAX) /* more than a terminal shows; --csv and --json have all */
         count = TABLE_COLUMNS_MAX;
     for (int c = 0; c < count; c++) {
-        int type = sqlite3_column_type(s, c);
+        int type =
+            step == SQLITE_ROW ? sqlite3_column_type(s, c) : SQLITE_NULL; /* asked for, it would hide the error */
         const char *name = sqlite3_column_name(s, c);
         titles[c] = (struct buf)BUF(1 << 16);
         text_clean(&titles[c], name ? name : "");
@@ -148,6 +163,7 @@ int sql_run(sqlite3 *db, const char *query, const struct report_out *out, struct
     if (vtab_event_register(db) != SQLITE_OK ||
         sqlite3_exec(db, "SELECT time_ns FROM v_event LIMIT 0", NULL, NULL, NULL) != SQLITE_OK)
         return sql_error(db, err);
+    name_pragma_tables(db);
     sqlite3_limit(db, SQLITE_LIMIT_ATTACHED, 0);
     sqlite3_set_authorizer(db, authorize, NULL);
     record_open(&r, out);

@@ -1,7 +1,6 @@
 #include "map.h"
 
 #include "error.h"
-#include "hash.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +12,7 @@
 
 static struct map_entry *find(const struct map *m, uint64_t a, uint64_t b)
 {
-    size_t i = hash_pair(a, b) & m->mask;
+    size_t i = map_home(m, a, b);
     while (m->entries[i].value && (m->entries[i].a != a || m->entries[i].b != b))
         i = (i + 1) & m->mask;
     return &m->entries[i];
@@ -56,7 +55,7 @@ uint64_t map_take(struct map *m, uint64_t a, uint64_t b)
     m->count--;
     size_t hole = (size_t)(e - m->entries);
     for (size_t i = (hole + 1) & m->mask; m->entries[i].value; i = (i + 1) & m->mask) {
-        size_t from = hash_pair(m->entries[i].a, m->entries[i].b);
+        size_t from = map_home(m, m->entries[i].a, m->entries[i].b);
         if (((i - from) & m->mask) < ((i - hole) & m->mask))
             continue;
         m->entries[hole] = m->entries[i];

@@ -20,6 +20,14 @@ struct map { /* all zero: empty; freed by map_close */
     size_t mask, count; /* places - 1; entries */
 };
 
+/* Where a key belongs, from which its search goes on upwards. Quicker than hash_pair: several are looked for an event.
+ */
+static inline size_t map_home(const struct map *m, uint64_t a, uint64_t b)
+{
+    __uint128_t x = (__uint128_t)(a ^ b * 0xd6e8feb86659fd93ull) * 0x9e3779b97f4a7c15ull;
+    return ((uint64_t)x ^ (uint64_t)(x >> 64)) & m->mask;
+}
+
 /* 0: not there. */
 uint64_t map_get(const struct map *m, uint64_t a, uint64_t b);
 /* Its value; where it is new the value is 0, and the caller sets it before the next call. Valid until that. */

@@ -1,35 +1,47 @@
 #include "blocks.h"
 
-#include "../../common/array.h"
+#include "../../common/error.h"
 
 #include <stdlib.h>
 
-void blocks_put(struct blocks *b, const struct chunk_event *birth, uint64_t space)
+static uint64_t slot_of(const struct blocks *b, uint64_t address, uint32_t space)
 {
-    uint64_t *at = map_slot(&b->index, birth->address, space);
-    if (!*at && b->hole) {
-        *at = b->hole;
-        b->hole = b->births[*at - 1].address;
-    } else if (!*at) {
-        ARRAY_ADD(b->births, b->count, b->capacity);
-        *at = b->count;
+    uint64_t i = (address + space * UINT64_C(0x9e3779b97f4a7c15)) * UINT64_C(0xff51afd7ed558ccd) >> 20 & b->mask;
+    while (b->slots[i].address && (b->slots[i].address != address || b->slots[i].space != space))
+        i = (i + 1) & b->mask;
+    return i;
+}
+
+void blocks_put(struct blocks *b, const struct chunk_event *birth, uint32_t space)
+{
+    if (2 * b->count >= b->mask) {
+        struct blocks larger = {.mask = b->slots ? 2 * b->mask + 1 : 4095};
+        larger.slots = xcalloc(larger.mask + 1, sizeof *larger.slots);
+        for (uint64_t i = 0; b->slots && i <= b->mask; i++)
+            if (b->slots[i].address)
+                larger.slots[slot_of(&larger, b->slots[i].address, b->slots[i].space)] = b->slots[i];
+        larger.count = b->count;
+        free(b->slots);
+        *b = larger;
     }
-    b->births[*at - 1] = *birth;
+    uint64_t i = slot_of(b, birth->address, space);
+    b->count += b->slots[i].address == 0;
+    b->slots[i] =
+        (struct block){birth->address, birth->size_bytes, birth->time_ns, birth->site_id, birth->thread_id, space};
 }
 
-int blocks_take(struct blocks *b, uint64_t address, uint64_t space, struct chunk_event *birth)
+int blocks_take(struct blocks *b, uint64_t address, uint32_t space, struct block *block)
 {
-    uint64_t at = map_take(&b->index, address, space);
-    if (!at)
+    uint64_t i = b->slots ? slot_of(b, address, space) : 0;
+    if (!b->slots || !b->slots[i].address)
         return 0;
-    *birth = b->births[at - 1];
-    b->births[at - 1] = (struct chunk_event){.op = CHUNK_free, .address = b->hole};
-    b->hole = at;
+    *block = b->slots[i];
+    b->slots[i].address = 0;
+    b->count--;
+    for (uint64_t k = (i + 1) & b->mask; b->slots[k].address; k = (k + 1) & b->mask) {
+        struct block moved = b->slots[k];
+        b->slots[k].address = 0;
+        b->slots[slot_of(b, moved.address, moved.space)] = moved;
+    }
     return 1;
-}
-
-void blocks_free(struct blocks *b)
-{
-    map_close(&b->index);
-    free(b->births);
 }

@@ -3,6 +3,7 @@
 #include "../../common/array.h"
 #include "../../common/db.h"
 #include "../../common/kind.h"
+#include "../../common/map.h"
 #include "blocks.h"
 
 #include <errno.h>
@@ -25,7 +26,8 @@ struct site {
 struct state {
     struct chunk_codec *codec;
     struct blocks blocks;
-    struct map site_of, level_of;
+    struct map site_of;
+    uint32_t level_of[256][KIND_COUNT + 1]; /* by device and kind: level + 1 */
     struct site *sites;
     struct level *levels;
     uint32_t site_count, site_capacity, level_count, level_capacity;
@@ -49,12 +51,13 @@ static struct site *site_at(struct state *s, const struct chunk_event *e)
 
 static uint32_t level_at(struct state *s, unsigned device, unsigned kind)
 {
-    uint32_t i = map_number_or(&s->level_of, device, kind, s->level_count);
-    if (i < s->level_count)
-        return i;
-    struct level *l = ARRAY_ADD(s->levels, s->level_count, s->level_capacity);
-    l->total = (struct replay_total){.device = (uint8_t)device, .kind = (uint8_t)kind, .stats.known = NO_RESERVED};
-    return i;
+    uint32_t *of = &s->level_of[device][kind];
+    if (!*of) {
+        struct level *l = ARRAY_ADD(s->levels, s->level_count, s->level_capacity);
+        l->total = (struct replay_total){.device = (uint8_t)device, .kind = (uint8_t)kind, .stats.known = NO_RESERVED};
+        *of = s->level_count;
+    }
+    return *of - 1;
 }
 
 static uint64_t *last_of(struct state *s, uint32_t thread_id)
@@ -127,7 +130,7 @@ static void birth(struct state *s, const struct chunk_event *e, struct site *sit
 static void death(struct state *s, const struct chunk_event *e, struct site *site, struct level *levels[2])
 {
     int64_t *const stats[] = {site->site.stats.value, levels[0]->total.stats.value, levels[1]->total.stats.value};
-    struct chunk_event block = {0};
+    struct block block = {0};
     uint64_t count = e->op == CHUNK_end ? e->address : 1;
     int is_known = e->op != CHUNK_end && blocks_take(&s->blocks, e->address, e->process_id, &block);
     int is_temporary = is_known && *last_of(s, block.thread_id) == e->address;
@@ -266,10 +269,9 @@ int replay_process(sqlite3 *db, const struct replay_images *images, struct repla
     free(s.sites);
     free(s.levels);
     free(s.last);
-    blocks_free(&s.blocks);
+    free(s.blocks.slots);
     map_close(&s.last_at);
     map_close(&s.site_of);
-    map_close(&s.level_of);
     return rc;
 }
 

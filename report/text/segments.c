@@ -23,7 +23,7 @@ enum { DEFAULT_TOP = 20, DEVICES = 256 };
 struct segment {
     uint64_t address, size, live_bytes, hole_bytes, block_count;
     int64_t alloc_ns;
-    const struct chunk_event *pin;        /* its oldest block; NULL: it is empty */
+    const struct block *pin;              /* its oldest block; NULL: it is empty */
     uint32_t process_id, device, site_id; /* of the stack that took it; 0: not known */
     int is_opaque;                        /* what is live in it nobody sees: an arena of Python's */
     char kind[16], *name;                 /* what the program calls it; NULL: nothing */
@@ -47,15 +47,15 @@ struct fragments {
 static void replay(struct fragments *f, const struct chunk_event *e, int64_t number)
 {
     if (number >= f->end_event[e->device] || (int64_t)e->time_ns > f->end_ns[e->device] ||
-        (e->device == 0 && e->kind == KIND_map))
+        (e->device == 0 && e->kind == KIND_map) || !e->address)
         return;
     /* a device too: each ends at an instant of its own, and others reuse its addresses after that */
-    uint64_t space = (uint64_t)e->process_id << 16 | (uint64_t)e->device << 8 | e->kind;
-    struct chunk_event birth;
+    uint32_t space = (uint32_t)e->process_id << 16 | (uint32_t)e->device << 8 | e->kind;
+    struct block block;
     if (e->op == CHUNK_alloc || e->op == CHUNK_realloc_alloc)
         blocks_put(&f->blocks, e, space);
     else if (chunk_op_is_death(e->op))
-        blocks_take(&f->blocks, e->address, space, &birth);
+        blocks_take(&f->blocks, e->address, space, &block);
 }
 
 static int read_events(struct fragments *f, struct error *err)
@@ -167,21 +167,20 @@ static int load_segments(struct fragments *f, struct error *err)
 
 static int by_place(const void *x, const void *y)
 {
-    const struct chunk_event *a = x, *b = y;
-    if (a->process_id != b->process_id)
-        return a->process_id < b->process_id ? -1 : 1;
-    if (a->device != b->device)
-        return a->device < b->device ? -1 : 1;
+    const struct block *a = x, *b = y;
+    if (a->space >> 8 != b->space >> 8)
+        return a->space >> 8 < b->space >> 8 ? -1 : 1;
     return a->address < b->address ? -1 : a->address > b->address;
 }
 
-static int is_before(const struct chunk_event *b, const struct segment *g)
+static uint64_t space_of(const struct segment *g)
 {
-    if (b->process_id != g->process_id)
-        return b->process_id < g->process_id;
-    if (b->device != g->device)
-        return b->device < g->device;
-    return b->address < g->address;
+    return (uint64_t)g->process_id << 8 | g->device;
+}
+
+static int is_before(const struct block *b, const struct segment *g)
+{
+    return b->space >> 8 != space_of(g) ? b->space >> 8 < space_of(g) : b->address < g->address;
 }
 
 static void measure(struct fragments *f, struct segment *g)
@@ -190,7 +189,7 @@ static void measure(struct fragments *f, struct segment *g)
     size_t low = 0, high = f->blocks.count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        if (is_before(&f->blocks.births[middle], g))
+        if (is_before(&f->blocks.slots[middle], g))
             low = middle + 1;
         else
             high = middle;
@@ -198,8 +197,8 @@ static void measure(struct fragments *f, struct segment *g)
     if (__builtin_add_overflow(g->address, g->size, &end))
         end = UINT64_MAX;
     for (; low < f->blocks.count; low++) {
-        const struct chunk_event *b = &f->blocks.births[low];
-        if (b->process_id != g->process_id || b->device != g->device || b->address >= end)
+        const struct block *b = &f->blocks.slots[low];
+        if (b->space >> 8 != space_of(g) || b->address >= end)
             break;
         uint64_t hole = b->address > at ? b->address - at : 0, room = end - b->address;
         uint64_t size = b->size_bytes < room ? b->size_bytes : room;
@@ -234,13 +233,13 @@ static int by_waste(const void *x, const void *y)
 static void measure_all(struct fragments *f)
 {
     struct blocks *b = &f->blocks;
-    uint32_t count = 0;
-    for (uint32_t i = 0; i < b->count; i++)
-        if (b->births[i].op != CHUNK_free)
-            b->births[count++] = b->births[i];
+    uint64_t count = 0;
+    for (uint64_t i = 0; b->slots && i <= b->mask; i++)
+        if (b->slots[i].address)
+            b->slots[count++] = b->slots[i];
     b->count = count;
     if (count)
-        qsort(b->births, count, sizeof *b->births, by_place);
+        qsort(b->slots, count, sizeof *b->slots, by_place);
     for (size_t i = 0; i < f->segment_count; i++)
         measure(f, &f->segments[i]);
     if (f->segment_count)
@@ -411,7 +410,7 @@ static void record_int_or_null(struct record *r, const char *key, int is_known, 
 
 static void record_segment(const struct fragments *f, struct record *r, const struct segment *g)
 {
-    const struct chunk_event *pin = g->pin;
+    const struct block *pin = g->pin;
     struct line l = line_of(f, pin ? pin->site_id : 0), taker = line_of(f, g->site_id);
     record_begin(r);
     record_text(r, "device", f->segment_count ? f->devices[g->device] : NULL);
@@ -478,7 +477,7 @@ int report_segments(sqlite3 *db, const struct report_options *options, const str
         free(f.devices[i]);
     for (size_t i = 0; i < f.segment_count; i++)
         free(f.segments[i].name);
-    blocks_free(&f.blocks);
+    free(f.blocks.slots);
     free(f.segments);
     free(f.cwd);
     return rc;

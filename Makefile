@@ -261,6 +261,8 @@ bench-quick: all bench-programs ## the same with one run each
 
 MAN := $(wildcard docs/man/*.1)
 compdir = $(PREFIX)/share/bash-completion/completions
+zshdir = $(PREFIX)/share/zsh/site-functions
+fishdir = $(PREFIX)/share/fish/vendor_completions.d
 man: ## make docs/man anew from the descriptions of the options
 	@mkdir -p $(BUILD)
 	$(Q)$(CC) -D_GNU_SOURCE $(WARN) -o $(BUILD)/make_man tools/man.c && $(BUILD)/make_man docs/man
@@ -270,11 +272,14 @@ install: all ## install under PREFIX (/usr/local), staged in DESTDIR
 	install -m 644 $(filter %.so,$(PRODUCTS)) '$(DESTDIR)$(libdir)'
 	install -m 644 include/memprof.h '$(DESTDIR)$(incdir)/memprof.h'
 	install -m 644 README.md LICENSE CHANGELOG.md $(wildcard docs/*.md) '$(DESTDIR)$(docdir)'
-	install -d '$(DESTDIR)$(mandir)/man1' '$(DESTDIR)$(compdir)'
+	install -d '$(DESTDIR)$(mandir)/man1' '$(DESTDIR)$(compdir)' '$(DESTDIR)$(zshdir)' '$(DESTDIR)$(fishdir)'
 	install -m 644 $(MAN) '$(DESTDIR)$(mandir)/man1'
 	install -m 644 docs/man/memprof.bash '$(DESTDIR)$(compdir)/memprof'
+	install -m 644 docs/man/_memprof '$(DESTDIR)$(zshdir)'
+	install -m 644 docs/man/memprof.fish '$(DESTDIR)$(fishdir)'
 uninstall: ## remove what install put there
 	rm -f '$(DESTDIR)$(bindir)/memprof' '$(DESTDIR)$(incdir)/memprof.h' '$(DESTDIR)$(compdir)/memprof'
+	rm -f '$(DESTDIR)$(zshdir)/_memprof' '$(DESTDIR)$(fishdir)/memprof.fish'
 	rm -f $(foreach m,$(notdir $(MAN)),'$(DESTDIR)$(mandir)/man1/$(m)')
 	rm -rf '$(DESTDIR)$(libdir)' '$(DESTDIR)$(docdir)'
 

@@ -1,7 +1,7 @@
 /*
- * man DIRECTORY: writes the manual pages memprof.1 and memprof-COMMAND.1, and memprof.bash (completion), from the
- * descriptions of commands and options in the .def files of cli/. To make the ones in docs/man anew:
- *     cc -D_GNU_SOURCE -o /tmp/man tools/man.c && /tmp/man docs/man
+ * man DIRECTORY: writes the manual pages memprof.1 and memprof-COMMAND.1, and the completions memprof.bash, _memprof
+ * (zsh) and memprof.fish, from the descriptions of commands and options in the .def files of cli/. To make the ones in
+ * docs/man anew: cc -D_GNU_SOURCE -o /tmp/man tools/man.c && /tmp/man docs/man
  */
 #include <errno.h>
 #include <stdio.h>
@@ -192,6 +192,121 @@ static void write_completion(const char *directory)
     fclose(f);
 }
 
+/* Text within single quotes of a shell or of zsh's _arguments, where brackets and colons mean something. */
+static void put_quoted(FILE *f, const char *text, const char *special, const char *quote)
+{
+    for (; *text; text++) {
+        if (*text == '\'')
+            fputs(quote, f);
+        else
+            fprintf(f, strchr(special, *text) ? "\\%c" : "%c", *text);
+    }
+}
+
+/* An option's argument without the brackets of one that may be left out. */
+static int argument_length(const char *argument, const char **name)
+{
+    int is_optional = *argument == '[';
+    *name = argument + is_optional;
+    return (int)strlen(argument) - 2 * is_optional;
+}
+
+static int is_file(const char *name, int length)
+{
+    static const char *const files[] = {"FILE", "PAGE"};
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++)
+        if (strlen(files[i]) == (size_t)length && memcmp(files[i], name, (size_t)length) == 0)
+            return 1;
+    return 0;
+}
+
+/* One line of _arguments: '(-o --output)'{-o+,--output=}'[help]:FILE:_files' */
+static void put_zsh_option(FILE *f, int i)
+{
+    const char *argument = options[i].argument, *name = NULL;
+    int length = argument ? argument_length(argument, &name) : 0;
+    int repeats = strstr(options[i].help, "may be repeated") != NULL;
+    const char *joins = !argument ? "" : *argument == '[' ? "=-" : "=";
+    fputs("            ", f);
+    if (repeats)
+        fprintf(f, "'*--%s%s[", options[i].name, joins);
+    else if (options[i].letter)
+        fprintf(f, "'(-%c --%s)'{-%c%s,--%s%s}'[", options[i].letter, options[i].name, options[i].letter,
+                argument ? "+" : "", options[i].name, joins);
+    else
+        fprintf(f, "'--%s%s[", options[i].name, joins);
+    put_quoted(f, options[i].help, "[]\\", "'\\''");
+    fputs("]", f);
+    if (argument)
+        fprintf(f, "%s%.*s:%s", *argument == '[' ? "::" : ":", length, name, is_file(name, length) ? "_files" : " ");
+    fputs("' \\\n", f);
+}
+
+static void write_zsh(const char *directory)
+{
+    FILE *f = create(directory, "_memprof");
+    fputs("#compdef memprof\n# zsh completion for memprof, made by tools/man.c\n"
+          "_memprof() {\n    local state line context\n    typeset -A opt_args\n"
+          "    _arguments -C '(- *)--version[show the version]' '(- *)--help[show help]' '1:command:->command' "
+          "'*::argument:->argument'\n"
+          "    case $state in\n    command)\n        local -a commands=(\n",
+          f);
+    for (int i = 0; i < COMMAND_COUNT; i++) {
+        fprintf(f, "            '%s:", commands[i].name);
+        put_quoted(f, commands[i].help, "", "'\\''");
+        fputs("'\n", f);
+    }
+    fputs("            'help:show help on a command'\n        )\n        _describe command commands\n        ;;\n"
+          "    argument)\n        case $line[1] in\n",
+          f);
+    for (int c = 0; c < COMMAND_COUNT; c++) {
+        fprintf(f, "        %s) _arguments -s -S \\\n", commands[c].name);
+        for (int i = 0; i < OPTION_TOTAL; i++)
+            if (options[i].commands & 1 << c)
+                put_zsh_option(f, i);
+        /* after the program of run come its own arguments */
+        fputs(1 << c == CMD_run ? "            '(-)1:program:_command_names -e' '*::argument:_normal' ;;\n"
+                                : "            '*:file:_files' ;;\n",
+              f);
+    }
+    fputs("        esac\n        ;;\n    esac\n}\n_memprof \"$@\"\n", f);
+    fclose(f);
+}
+
+static void write_fish(const char *directory)
+{
+    FILE *f = create(directory, "memprof.fish");
+    fputs("# fish completion for memprof, made by tools/man.c\n"
+          "complete -c memprof -n __fish_use_subcommand -f -l version -d 'show the version'\n"
+          "complete -c memprof -n __fish_use_subcommand -f -l help -d 'show help'\n"
+          "complete -c memprof -n __fish_use_subcommand -f -a help -d 'show help on a command'\n",
+          f);
+    for (int c = 0; c < COMMAND_COUNT; c++) {
+        fprintf(f, "complete -c memprof -n __fish_use_subcommand -f -a %s -d '", commands[c].name);
+        put_quoted(f, commands[c].help, "\\", "\\'");
+        fputs("'\n", f);
+        for (int i = 0; i < OPTION_TOTAL; i++) {
+            if (!(options[i].commands & 1 << c))
+                continue;
+            const char *argument = options[i].argument, *name = NULL;
+            int length = argument ? argument_length(argument, &name) : 0;
+            fprintf(f, "complete -c memprof -n '__fish_seen_subcommand_from %s' -l %s", commands[c].name,
+                    options[i].name);
+            if (options[i].letter)
+                fprintf(f, " -s %c", options[i].letter);
+            if (argument && *argument != '[')
+                fputs(is_file(name, length) ? " -r -F" : " -x", f);
+            fputs(" -d '", f);
+            put_quoted(f, options[i].help, "\\", "\\'");
+            fputs("'\n", f);
+        }
+    }
+    fputs(
+        "complete -c memprof -n '__fish_seen_subcommand_from run' -x -a '(__fish_complete_subcommand --fcs-skip=2)'\n",
+        f);
+    fclose(f);
+}
+
 int main(int argc, char **argv)
 {
     if (argc != 2) {
@@ -202,5 +317,7 @@ int main(int argc, char **argv)
     for (int i = 0; i < COMMAND_COUNT; i++)
         write_command(argv[1], i);
     write_completion(argv[1]);
+    write_zsh(argv[1]);
+    write_fish(argv[1]);
     return 0;
 }

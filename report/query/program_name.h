@@ -1,0 +1,13 @@
+/*
+ * program_name.h: what people call a program by its command line: the script, where an interpreter runs one (job.py,
+ * not python3); else the program as it was called, without its directory.
+ */
+#ifndef MEMPROF_PROGRAM_NAME_H
+#define MEMPROF_PROGRAM_NAME_H
+
+#include "../../common/buf.h"
+
+/* Appends the name of a command line whose words are quoted as in a shell; nothing for an empty one. */
+void program_name(struct buf *name, const char *command);
+
+#endif

@@ -24,3 +24,31 @@ int module_is_runtime(const char *path)
             return 1;
     return 0;
 }
+
+int module_is_python(const char *path)
+{
+    if (strstr(path, "/lib-dynload/"))
+        return 1;
+    const char *name = last_part(path);
+    name += strncmp(name, "lib", 3) == 0 ? 3 : 0;
+    if (strncmp(name, "python", 6) != 0)
+        return 0;
+    name += 6 + strspn(name + 6, "0123456789.dmt"); /* python3.11, libpython3.13t.so.1.0 */
+    return !*name || strncmp(name, "so", 2) == 0 || strcmp(name, "-dbg") == 0;
+}
+
+int module_is_python_library(const char *file)
+{
+    if (strncmp(file, "<frozen ", 8) == 0)
+        return 1;
+    for (const char *at = file; (at = strstr(at, "/lib"));
+         at++) { /* lib/python3.11, lib64/python3.9, lib/python311.zip */
+        const char *name = at + 4 + (strncmp(at + 4, "64", 2) == 0 ? 2 : 0);
+        if (strncmp(name, "/python", 7) != 0)
+            continue;
+        const char *end = name + 7 + strspn(name + 7, "0123456789.");
+        if (end > name + 7 && (*end == '/' || strncmp(end, "zip/", 4) == 0))
+            return !strstr(end, "/site-packages/") && !strstr(end, "/dist-packages/");
+    }
+    return 0;
+}

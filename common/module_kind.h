@@ -5,5 +5,9 @@
 int module_is_ours(const char *path); /* memprof's own library */
 /* The C and C++ libraries and the loader. */
 int module_is_runtime(const char *path);
+/* Python's interpreter, as a program or a library, and what of its standard library is native code. */
+int module_is_python(const char *path);
+/* A source file of Python's standard library, the frozen ones included; no package that was installed beside it. */
+int module_is_python_library(const char *file);
 
 #endif

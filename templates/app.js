@@ -118,7 +118,7 @@ const app = {
       failures.update();
       layers.update();
       source.update();
-      if (tables.chosen) tables.drawDetail();
+      tables.drawDetail(); /* now with its source */
       flame.update();
       if (this.growthKey !== this.device + ':' + this.kind) { this.growthKey = this.device + ':' + this.kind; growth.update(); blocks.update(); } else blocks.updateSegments();
       redraw();

@@ -135,7 +135,7 @@ const failures = {
   stack() {
     const frames = this.frames(this.shown);
     if (!frames.length) return null;
-    return el('details', {}, el('summary', {}, 'The stack that asked'), el('ul', { class: 'frames' }, frames.map((f) => el('li', { class: f.isPython ? 'python' : null, title: f.name + (f.file ? '\n' + f.file + ':' + f.line : '') },
+    return el('details', {}, el('summary', {}, 'The stack that asked'), el('ul', { class: 'frames' }, frames.map((f) => el('li', { title: f.name + (f.file ? '\n' + f.file + ':' + f.line : '') },
       el('span', { class: 'fn' }, f.short), ' ', el('span', { class: 'at' }, f.file ? baseName(f.file) + ':' + f.line : '')))));
   },
 };

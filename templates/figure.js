@@ -5,7 +5,7 @@ const theme = {
   read() {
     const style = getComputedStyle(document.documentElement);
     for (const name of ['bg', 'surface', 'text', 'muted', 'rule', 'soft', 'accent', 'accent-soft', 'active', 'allocated', 'reserved', 'rss', 'failure', 'mark', 'select',
-      'native', 'native-2', 'python', 'python-2', 'jit', 'folded', 'flame-text', 'found', 'heat'])
+      'flame-1', 'flame-2', 'flame-3', 'flame-4', 'flame-5', 'flame-6', 'flame-7', 'flame-8', 'flame-other', 'folded', 'flame-text', 'found', 'heat'])
       this.colors[name] = style.getPropertyValue('--' + name).trim();
   },
 };

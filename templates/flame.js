@@ -3,7 +3,7 @@
 const FLAME_ROW = 20;
 
 const flame = {
-  up: false, measure: 'selection', root: null, zoomed: null, focus: null, boxes: [], needle: '', depth: 1,
+  up: false, libraries: false, measure: 'selection', root: null, zoomed: null, focus: null, boxes: [], needle: '', depth: 1,
   measures: [['selection', 'Chosen instant or range'], ['at_peak_bytes', 'Bytes at the peak'], ['alloc_bytes', 'Bytes allocated'], ['alloc_count', 'Allocations'],
     ['temporary_count', 'Temporary allocations'], ['end_bytes', 'Never freed']],
 
@@ -15,9 +15,12 @@ const flame = {
       press(b.parentElement, (x) => x === b);
       this.update();
     });
+    byId('flame-libraries').addEventListener('change', (e) => { this.libraries = e.target.checked; this.update(); });
     byId('flame-search').addEventListener('input', (e) => { this.needle = e.target.value.trim().toLowerCase(); this.found(); redraw(this.figure); });
     const canvas = byId('flame-canvas');
     canvas.style.height = '200px';
+    this.hiddenName = model.m.frames.flags.some((f) => (f & FRAME.LANGUAGE) === FRAME.PYTHON) ? 'interpreter and libraries' : 'libraries';
+    byId('flame-libraries-name').textContent = this.hiddenName;
     this.figure = figure(canvas, (c, w, h) => this.draw(c, w, h));
     canvas.addEventListener('pointermove', (e) => { const b = this.hit(e); if (b) this.showTip(e, b); else tip.hide(); });
     canvas.addEventListener('pointerleave', () => tip.hide());
@@ -39,7 +42,7 @@ const flame = {
     else for (let i = 0; i < model.m.nodeCount; i++) if (model.m.nodes.parent[i] < 0 && this.totals[i] > 0) this.root.items.push([i, this.totals[i]]);
     this.root.value = this.root.items.reduce((t, [, v]) => t + v, 0);
     this.root.frameless = true;
-    this.zoomed = this.focus = this.root;
+    this.zoomed = this.focus = this.fork();
     byId('flame-status').textContent = '';
     this.found();
     this.resize();
@@ -48,8 +51,33 @@ const flame = {
 
   leafItems(values) {
     const at = new Map();
-    for (let i = 0; i < values.length; i++) if (values[i] > 0) at.set(model.m.sites.node[i], (at.get(model.m.sites.node[i]) || 0) + values[i]);
+    for (let i = 0; i < values.length; i++) {
+      if (!(values[i] > 0)) continue;
+      const own = model.m.sites.node[i], node = this.hides(own) ? model.m.nodes.above[own] : own;
+      at.set(node, (at.get(node) || 0) + values[i]);
+    }
     return [...at];
+  },
+
+  /* The interpreter's, the allocator's and the standard libraries' frames give their place to what they call. */
+  hides(node) { return !this.libraries && (model.m.frames.flags[model.m.nodes.frame[node]] & FRAME.LIBRARY) !== 0; },
+  above(node) { return this.libraries ? model.m.nodes.parent[node] : model.m.nodes.above[node]; },
+
+  /* Where it opens: below what all stacks go through. Branches that are too thin to see make no fork. */
+  fork() {
+    const least = this.root.value / 100;
+    for (let n = this.root; ; ) {
+      const kids = this.children(n), wide = kids.filter((k) => k.value >= least);
+      if (!kids.length) return this.root;
+      if (wide.length !== 1 || n.value - wide[0].value >= least) return n;
+      n = wide[0];
+    }
+  },
+
+  /* <module> says nothing without its file. */
+  nameOf(frame) {
+    const m = model.m, name = m.functions.short[m.frames.function[frame]], file = m.frames.file[frame];
+    return name.startsWith('<') && (m.frames.flags[frame] & FRAME.LANGUAGE) === FRAME.PYTHON && file >= 0 ? name + ' ' + baseName(m.files[file]) : name;
   },
 
   /* Children are made when they are first seen: by function, largest first. */
@@ -57,15 +85,29 @@ const flame = {
     if (node.children) return node.children;
     const m = model.m, groups = new Map();
     const put = (raw, value) => {
-      const frame = m.nodes.frame[raw], folded = m.frames.flags[frame] & 8, key = m.frames.function[frame] + (folded ? 0.5 : 0);
+      /* stacks of nothing but what is hidden are one box */
+      const frame = raw < 0 ? -1 : m.nodes.frame[raw], folded = raw >= 0 && m.frames.flags[frame] & FRAME.FOLDED, key = raw < 0 ? -1 : m.frames.function[frame] + (folded ? 0.5 : 0);
       let g = groups.get(key);
-      if (!g) groups.set(key, g = { name: m.functions.short[m.frames.function[frame]], fn: m.frames.function[frame], frame, value: 0, parent: node, depth: node.depth + 1, items: [], kind: folded ? 'folded' : LANGUAGES[m.frames.flags[frame] & 3], children: null });
+      if (!g) groups.set(key, g = { name: raw < 0 ? this.hiddenName + ' alone' : this.nameOf(frame), fn: raw < 0 ? undefined : m.frames.function[frame], frame, value: 0, parent: node, depth: node.depth + 1, items: [], color: raw < 0 ? 'folded' : model.frameColor(frame), children: raw < 0 ? [] : null });
       g.value += value;
       g.items.push([raw, value]);
     };
-    if (node.frameless) for (const [raw, value] of node.items) put(raw, value);
-    else if (this.up) { for (const [raw, value] of node.items) if (m.nodes.parent[raw] >= 0) put(m.nodes.parent[raw], value); }
-    else for (const [raw] of node.items) for (let k = this.firstChild(raw); k >= 0; k = this.nextChild(k)) if (this.totals[k] > 0) put(k, this.totals[k]);
+    /* the shown nodes below one; what is hidden to its end counts for the nearest shown caller, or for nobody */
+    const below = (raw) => {
+      let shown = 0;
+      for (let k = this.firstChild(raw); k >= 0; k = this.nextChild(k)) {
+        if (!(this.totals[k] > 0)) continue;
+        if (this.hides(k)) shown += below(k);
+        else { put(k, this.totals[k]); shown += this.totals[k]; }
+      }
+      return shown;
+    };
+    if (this.up) { for (const [raw, value] of node.items) { const next = node.frameless ? raw : this.above(raw); if (node.frameless || next >= 0) put(next, value); } }
+    else if (node.frameless) {
+      let rest = 0;
+      for (const [raw, value] of node.items) if (this.hides(raw)) rest += value - below(raw); else put(raw, value);
+      if (rest > 0) put(-1, rest);
+    } else for (const [raw] of node.items) below(raw);
     node.children = [...groups.values()].sort((a, b) => b.value - a.value);
     return node.children;
   },
@@ -89,7 +131,9 @@ const flame = {
   layout(w) {
     const boxes = [], path = [];
     for (let n = this.zoomed; n; n = n.parent) path.unshift(n);
-    path.forEach((n, i) => boxes.push({ node: n, x: 0, w, row: i, above: n !== this.zoomed }));
+    const between = path.length - 3; /* callers that all goes through take one row together; the line above names them */
+    if (between > 1) path.splice(1, between, this.root);
+    path.forEach((n, i) => boxes.push({ node: n, x: 0, w, row: i, above: n !== this.zoomed, text: i === 1 && between > 1 ? '\u2026 ' + count(between) + ' callers of all this' : null }));
     let rows = path.length;
     const place = (node, x, width, row) => {
       for (const k of this.children(node)) {
@@ -112,6 +156,7 @@ const flame = {
     const rows = this.layout(width);
     byId('flame-canvas').style.height = Math.max(60, rows * FLAME_ROW + 2) + 'px';
     this.path();
+    this.legend();
     redraw(this.figure);
   },
 
@@ -134,7 +179,7 @@ const flame = {
       }
       if (b.w < 28) continue;
       c.fillStyle = b.node.fn === undefined ? theme.colors.text : theme.colors['flame-text'];
-      const name = b.node.fn === undefined ? this.root.label + ': ' + this.text(b.node.value) : b.node.name;
+      const name = b.text || (b.node === this.root ? this.root.label + ': ' + this.text(b.node.value) : b.node.name);
       c.fillText(fitText(c, name, b.w - 8), b.x + 4, y + FLAME_ROW / 2);
     }
     if (this.root.value <= 0) {
@@ -143,10 +188,18 @@ const flame = {
     }
   },
 
-  color(node) {
-    if (node.fn === undefined) return theme.colors.soft;
-    if (node.kind === 'native' || node.kind === 'python') return theme.colors[node.fn % 2 ? node.kind : node.kind + '-2'];
-    return theme.colors[node.kind];
+  color(node) { return theme.colors[node === this.root ? 'soft' : node.color]; },
+
+  /* One legend: what is drawn, by what it belongs to. */
+  legend() {
+    const seen = new Map();
+    for (const b of this.boxes) if (b.node.fn !== undefined) seen.set(b.node.color, (seen.get(b.node.color) || new Set()).add(b.node.color === 'folded' ? 'smaller stacks, folded' : model.m.groups[model.m.frames.group[b.node.frame]].name));
+    const order = ['flame-1', 'flame-2', 'flame-3', 'flame-4', 'flame-5', 'flame-6', 'flame-7', 'flame-8', 'flame-other', 'folded'];
+    byId('flame-legend').replaceChildren(...order.filter((c) => seen.has(c)).map((c) => {
+      const key = el('span', { class: 'key' }), names = [...seen.get(c)];
+      key.style.background = 'var(--' + c + ')';
+      return el('li', { title: names.join(', ').slice(0, 400) }, key, names.length > 1 ? plural(names.length, 'other module', 'other modules') : names[0]);
+    }));
   },
 
   matches(node) {
@@ -162,20 +215,28 @@ const flame = {
     if (!this.needle || !this.totals) { out.textContent = ''; return; }
     const m = model.m, fn = m.functions.name.map((n) => n.toLowerCase().includes(this.needle)), file = m.files.map((n) => n.toLowerCase().includes(this.needle));
     const module = m.modules.map((n) => baseName(n).toLowerCase().includes(this.needle)), below = new Uint8Array(m.nodeCount);
-    let sum = 0, all = 0;
+    let sum = 0, all = 0, seen = 0;
+    const hidden = new Uint8Array(m.nodeCount); /* has a match among the frames that are not drawn */
     for (let i = 0; i < m.nodeCount; i++) {
       const p = m.nodes.parent[i], f = m.nodes.frame[i];
       if (p < 0) all += this.totals[i];
-      if (p >= 0 && below[p]) { below[i] = 1; continue; }
-      if (fn[m.frames.function[f]] || file[m.frames.file[f]] || module[m.frames.module[f]]) { below[i] = 1; sum += this.totals[i]; }
+      if (p >= 0) { below[i] = below[p]; hidden[i] = hidden[p]; }
+      if (below[i] || !(fn[m.frames.function[f]] || file[m.frames.file[f]] || module[m.frames.module[f]])) continue;
+      if (!this.hides(i)) { below[i] = 1; seen += this.totals[i]; }
+      if (!hidden[i]) { hidden[i] = 1; sum += this.totals[i]; }
     }
-    out.textContent = 'Found in ' + percent(sum, all) + ', ' + this.text(sum);
+    this.onlyHidden = sum > 0 && !seen;
+    out.textContent = 'Found in ' + percent(sum, all) + ', ' + this.text(sum) + (sum > seen ? seen > 0 ? ', some of it in hidden frames' : ', in hidden frames' : '');
   },
 
   search(text) {
     byId('flame-search').value = text;
     this.needle = text.trim().toLowerCase();
     this.found();
+    if (this.onlyHidden) {
+      byId('flame-libraries').checked = this.libraries = true;
+      this.update();
+    }
     redraw(this.figure);
   },
 
@@ -192,15 +253,16 @@ const flame = {
   },
 
   describe(node) {
-    if (node.fn === undefined) return 'All: ' + this.text(node.value);
+    if (node === this.root) return 'All: ' + this.text(node.value);
+    if (node.fn === undefined) return node.name + ': ' + this.text(node.value) + ', ' + percent(node.value, this.root.value);
     const own = this.up ? 0 : node.value - this.children(node).reduce((t, k) => t + k.value, 0);
     return model.m.functions.name[node.fn] + ', ' + this.where(node) + ': ' + this.text(node.value) + ', ' + percent(node.value, this.root.value) + (own > 0 && own < node.value ? '; itself ' + this.text(own) : '');
   },
 
   showTip(e, b) {
-    if (b.node.fn === undefined) { tip.show(e, el('div', {}, 'All: ' + this.text(b.node.value))); return; }
-    const m = model.m;
-    tip.show(e, el('div', { class: 'fn' }, m.functions.name[b.node.fn].slice(0, 300)), el('div', { class: 'muted' }, this.where(b.node)),
+    if (b.node.fn === undefined) { tip.show(e, el('div', {}, this.describe(b.node))); return; }
+    const m = model.m, group = m.groups[m.frames.group[b.node.frame]];
+    tip.show(e, el('div', { class: 'fn' }, m.functions.name[b.node.fn].slice(0, 300)), el('div', { class: 'muted' }, this.where(b.node) + (group ? ', ' + group.name : '')),
       el('div', {}, this.text(b.node.value) + ', ' + percent(b.node.value, this.root.value) + ' of all'));
   },
 
@@ -214,9 +276,9 @@ const flame = {
     const parts = [];
     for (let n = this.zoomed; n; n = n.parent) {
       const to = n;
-      parts.unshift(n === this.zoomed ? el('span', {}, n.name) : el('button', { type: 'button', click: () => this.zoom(to) }, n.name), n.parent ? ' \u203a ' : '');
+      parts.unshift(n.parent ? ' \u203a ' : '', n === this.zoomed ? el('span', {}, n.name) : el('button', { type: 'button', click: () => this.zoom(to) }, n.name));
     }
-    if (parts.length > 14) parts.splice(2, parts.length - 12, '\u2026 \u203a ');
+    if (parts.length > 14) parts.splice(2, parts.length - 12, ' \u203a \u2026');
     byId('flame-path').replaceChildren(...parts);
   },
 

@@ -16,7 +16,7 @@ function undelta(values) {
 }
 
 const INSTANT = { PEAK: 1, RESERVED_PEAK: 2, LOCAL_PEAK: 4, FAILURE: 8, MARK: 16, KEYFRAME: 32, NET: 256, DAMAGED: 512 };
-const LANGUAGES = ['native', 'python', 'jit', 'native'];
+const FRAME = { LANGUAGE: 3, PYTHON: 1, JIT: 2, INLINE: 4, FOLDED: 8, LIBRARY: 16 }; /* LIBRARY: of the interpreter, an allocator, a standard library */
 const CHECKPOINT_EVERY = 16;
 
 /* Names, frames, the tree of stacks (callers before callees), sites. */
@@ -39,6 +39,8 @@ function makeSites(raw) {
   m.sitesOfNode = null;
   addFrameLines(m);
   markFirsts(m);
+  m.nodes.above = nearestAbove(m);
+  groupFrames(m);
   return m;
 }
 
@@ -49,6 +51,7 @@ function addFrameLines(m) {
   for (let i = 0; i < m.lines.line.length; i++) known.set(key(m.lines.function[i], m.lines.file[i], m.lines.line[i]), i);
   const count = m.frames.file.length;
   m.frames.lineIndex = new Int32Array(count);
+  m.lines.own = []; /* of the program itself */
   for (let i = 0; i < count; i++) {
     const k = key(m.frames.function[i], m.frames.file[i], m.frames.line[i]);
     let index = known.get(k);
@@ -60,6 +63,7 @@ function addFrameLines(m) {
       m.lines.line.push(m.frames.line[i]);
     }
     m.frames.lineIndex[i] = index;
+    if (!(m.frames.flags[i] & FRAME.LIBRARY)) m.lines.own[index] = true;
   }
 }
 
@@ -82,6 +86,47 @@ function markFirsts(m) {
     }
   }
   m.scopeKeys = scopes;
+}
+
+/* Per node the nearest caller that is of the program itself, -1: none. */
+function nearestAbove(m) {
+  const above = new Int32Array(m.nodeCount).fill(-1);
+  for (let i = 0; i < m.nodeCount; i++) {
+    const p = m.nodes.parent[i];
+    if (p >= 0) above[i] = m.frames.flags[m.nodes.frame[p]] & FRAME.LIBRARY ? above[p] : p;
+  }
+  return above;
+}
+
+/* What a frame belongs to, for its colour: a module of native code, a package of Python's, or a language. */
+function frameGroup(m, f) {
+  const flags = m.frames.flags[f], language = flags & FRAME.LANGUAGE, file = m.frames.file[f] >= 0 ? m.files[m.frames.file[f]] : '', module = m.frames.module[f];
+  if (language === FRAME.JIT) return 'JIT';
+  if (language === FRAME.PYTHON) {
+    const installed = /\/(?:site|dist)-packages\/([^/]+)/.exec(file);
+    return installed ? installed[1].replace(/\.py$/, '') + ' (Python)' : flags & FRAME.LIBRARY ? 'Python\u2019s library' : 'Python';
+  }
+  return module >= 0 ? baseName(m.modules[module]).replace(/\.so(\..*)?$/, '').replace(/\.(cpython|pypy|abi)[^+]*$/, '') : 'no module';
+}
+
+/* The groups by what they allocated, callees included, the program's own before the libraries: the first ones have a colour. */
+const GROUP_COLORS = 8;
+function groupFrames(m) {
+  const sums = new Map(), total = new Float64Array(m.nodeCount), names = Array.from({ length: m.frames.flags.length }, (_, f) => frameGroup(m, f));
+  for (let i = 0; i < m.siteCount; i++) total[m.sites.node[i]] += m.sites.alloc_bytes[i];
+  for (let i = m.nodeCount - 1; i > 0; i--) if (m.nodes.parent[i] >= 0) total[m.nodes.parent[i]] += total[i];
+  for (let i = 0; i < m.nodeCount; i++) {
+    const f = m.nodes.frame[i], p = m.nodes.parent[i];
+    if (p >= 0 && names[m.nodes.frame[p]] === names[f]) continue;
+    const g = sums.get(names[f]) || { name: names[f], sum: 0, own: false };
+    g.sum += total[i];
+    g.own = g.own || !(m.frames.flags[f] & FRAME.LIBRARY);
+    sums.set(g.name, g);
+  }
+  m.groups = [...sums.values()].sort((a, b) => b.own - a.own || b.sum - a.sum);
+  m.groups.forEach((g, i) => { g.color = i < GROUP_COLORS ? 'flame-' + (i + 1) : 'flame-other'; });
+  const at = new Map(m.groups.map((g, i) => [g.name, i]));
+  m.frames.group = Int32Array.from(names, (n) => at.has(n) ? at.get(n) : -1);
 }
 
 /* Stored instants: what was live at each, by site, kept whole at every 16th. */
@@ -214,6 +259,19 @@ const model = {
     const m = this.m, keys = m.scopeKeys[scope], first = m.first[scope], out = new Float64Array(this.scopeSize(scope));
     for (let i = 0; i < m.nodeCount; i++) if (first[i] && nodeTotals[i]) out[keys[m.nodes.frame[i]]] += nodeTotals[i];
     return out;
+  },
+  /* The innermost line of a site that the program's author wrote and that test(line) is true of; -1: none. */
+  ownLine(site, test) {
+    const m = this.m;
+    for (let n = m.sites.node[site]; n >= 0; n = m.nodes.above[n]) {
+      const f = m.nodes.frame[n], line = m.frames.lineIndex[f];
+      if (!(m.frames.flags[f] & FRAME.LIBRARY) && test(line)) return line;
+    }
+    return -1;
+  },
+  frameColor(f) {
+    const g = this.m.groups[this.m.frames.group[f]];
+    return this.m.frames.flags[f] & FRAME.FOLDED ? 'folded' : g ? g.color : 'flame-other';
   },
   /* The frames of a node, innermost first. */
   frames(node) {

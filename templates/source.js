@@ -1,7 +1,7 @@
 /* source.js: source text with what each line held, allocated and left, callees included. */
 
 const source = {
-  files: new Map(), shown: null,
+  files: new Map(), shown: null, isPicked: false,
 
   start() {
     for (const f of model.source.files) {
@@ -9,7 +9,7 @@ const source = {
       for (const part of f.parts) part.text.split('\n').forEach((text, i, all) => { if (i < all.length - 1) lines.set(part.first + i, text); });
       this.files.set(f.file, { missing: f.missing, lines });
     }
-    byId('source-select').addEventListener('change', (e) => { this.shown = Number(e.target.value); this.draw(); });
+    byId('source-select').addEventListener('change', (e) => { this.shown = Number(e.target.value); this.isPicked = true; this.draw(); });
   },
 
   has(line) {
@@ -30,7 +30,18 @@ const source = {
       this.end = model.sumWithCallees('line', model.nodeTotals(run.end_bytes));
     }
     this.functions();
-    this.draw();
+    this.draw(this.target);
+  },
+
+  /* The line of the program's own that holds most, in whatever library its blocks are made: where the source opens. */
+  ownLine() {
+    if (!this.own) { /* by site; does not change */
+      this.own = new Int32Array(model.m.siteCount);
+      for (let i = 0; i < this.own.length; i++) this.own[i] = model.ownLine(i, (line) => this.has(line));
+    }
+    const sums = new Map();
+    for (let i = 0; i < this.own.length; i++) if (this.own[i] >= 0 && app.view.bytes[i] > 0) sums.set(this.own[i], (sums.get(this.own[i]) || 0) + app.view.bytes[i]);
+    return [...sums].reduce((best, x) => x[1] > best[1] ? x : best, [-1, 0])[0];
   },
 
   /* Functions with text, by what they hold; a function is where its lines are. */
@@ -46,17 +57,26 @@ const source = {
       spans.set(fn, s);
     }
     for (const s of spans.values()) if (m.functions.file[s.fn] === s.file && m.functions.line[s.fn] > 0 && m.functions.line[s.fn] < s.first && s.first - m.functions.line[s.fn] < 400) s.first = m.functions.line[s.fn];
-    this.spans = [...spans.values()].sort((a, b) => held[b.fn] - held[a.fn]);
+    /* the program's own functions come before those of headers and libraries */
+    const isOwn = (s) => s.lines.some((i) => m.lines.own[i] === true);
+    this.spans = [...spans.values()].map((s) => ({ ...s, own: isOwn(s) })).sort((a, b) => b.own - a.own || held[b.fn] - held[a.fn]);
     const select = byId('source-select');
     select.replaceChildren(...this.spans.map((s) => el('option', { value: s.fn }, m.functions.short[s.fn] + ' - ' + bytes(held[s.fn]))));
     select.hidden = !this.spans.length;
+    const best = this.ownLine();
+    this.target = null;
+    if (!this.isPicked && best >= 0 && this.spans.some((s) => s.fn === m.lines.function[best])) {
+      this.shown = m.lines.function[best];
+      this.target = m.lines.line[best];
+    }
     if (!this.spans.some((s) => s.fn === this.shown)) this.shown = this.spans.length ? this.spans[0].fn : null;
     if (this.shown !== null) select.value = String(this.shown);
     this.note();
   },
 
   note() {
-    const missing = model.source.files.filter((f) => f.missing);
+    const m = model.m, own = new Set(m.lines.file.filter((f, i) => m.lines.own[i])); /* nobody misses the text of his C library */
+    const missing = model.source.files.filter((f) => f.missing && own.has(f.file));
     let text = 'Each line with everything that it calls. ' + (app.view.point ? 'Held: live at the chosen instant.' : 'Allocated: in the chosen range.');
     if (!model.source.with_source) text = 'Source text was left out (--no-source).';
     else if (!this.spans.length) text = 'No source text: ' + (missing.length ? 'for example ' + model.m.files[missing[0].file] + ' was ' + missing[0].missing + '.' : 'the program has no debug information with source lines.') + ' Record with -g code and --source to keep it in the file.';
@@ -91,14 +111,13 @@ const source = {
     const rows = this.rows(span.file, Math.max(1, span.first - (m.functions.line[span.fn] === span.first ? 0 : 2)), span.last + 2, target);
     box.replaceChildren(el('div', { class: 'source' }, el('div', { class: 'source-head' }, el('span', { class: 'fn' }, m.functions.name[span.fn]), ' ', el('span', { class: 'at' }, m.files[span.file] + ':' + span.first)),
       el('div', { class: 'table-wrap', tabindex: '0', role: 'region', 'aria-label': 'Source' }, el('table', {}, el('thead', {}, el('tr', {}, heads.map((h, i) => el('th', { scope: 'col', class: i === 6 ? 'text' : null }, h)))), el('tbody', {}, rows)))));
-    if (target) {
-      const row = box.querySelector('tr.target');
-      if (row) row.scrollIntoView({ block: 'center' });
-    }
+    const row = target && box.querySelector('tr.target'), view = box.querySelector('.table-wrap');
+    if (row) view.scrollTop = row.offsetTop - view.clientHeight / 2; /* the page itself stays where it is */
   },
 
   showLine(line) {
     this.shown = model.m.lines.function[line];
+    this.isPicked = true;
     if (!this.spans.some((s) => s.fn === this.shown)) return;
     byId('source-select').value = String(this.shown);
     byId('source').scrollIntoView();

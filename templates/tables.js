@@ -3,7 +3,7 @@
 const TABLE_STEP = 20;
 
 const tables = {
-  tab: 'line', sort: null, ascending: false, filter: '', shown: TABLE_STEP, chosen: null, rows: [],
+  tab: 'line', sort: null, ascending: false, filter: '', shown: TABLE_STEP, chosen: null, first: null, rows: [],
   tabs: [['line', 'Lines'], ['function', 'Functions'], ['file', 'Files'], ['module', 'Modules'], ['thread', 'Threads'], ['leak', 'Leaks'], ['temporary', 'Temporaries'], ['transfer', 'Transfers']],
 
   start() {
@@ -17,15 +17,20 @@ const tables = {
       this.open(next);
       tabs.querySelector('[data-tab="' + next + '"]').focus();
     });
-    byId('table-filter').addEventListener('input', (e) => { this.filter = e.target.value.toLowerCase(); this.shown = TABLE_STEP; this.draw(); });
+    byId('table-filter').addEventListener('input', (e) => { this.filter = e.target.value.toLowerCase(); this.shown = TABLE_STEP; this.draw(); this.drawDetail(); });
   },
 
   open(tab) {
     this.tab = tab;
+    this.chosen = null;
     this.sort = null;
     this.shown = TABLE_STEP;
     this.update();
+    app.remember();
   },
+
+  /* What the detail is of: the row that was chosen; else the first one, so that the page opens on an answer. */
+  current() { return this.chosen || this.first; },
 
   /* New rows for the selection; what was chosen stays chosen. */
   update() {
@@ -159,6 +164,7 @@ const tables = {
     const isText = this.columns.some((c) => c.key === sort && c.kind === 'text');
     rows = rows.slice().sort(isText ? (a, b) => String(a[sort]).localeCompare(String(b[sort])) * (this.ascending ? 1 : -1) || b.self - a.self : sort === 'name' ? (a, b) => this.cell(a).name.localeCompare(this.cell(b).name) * (this.ascending ? 1 : -1)
       : (a, b) => (by(b) - by(a) || b.self - a.self) * (this.ascending ? -1 : 1));
+    this.first = rows.length ? { scope: rows[0].scope, key: rows[0].key } : null;
     const what = { leak: 'Stack', temporary: 'Line', transfer: 'Line' }[this.tab] || this.tabs.find((t) => t[0] === this.tab)[1].replace(/s$/, '');
     const head = el('tr', {}, this.heading('name', what, null, 'text'), this.columns.map((c) => this.heading(c.key, c.label, c.title)));
     const body = el('tbody', {}, rows.slice(0, this.shown).map((r) => this.rowElement(r)));
@@ -176,11 +182,12 @@ const tables = {
         this.ascending = sorted ? !this.ascending : key === 'name';
         this.sort = key;
         this.draw();
+        this.drawDetail();
       } }, label));
   },
 
   rowElement(row) {
-    const c = this.cell(row), chosen = this.chosen && this.chosen.scope === row.scope && this.chosen.key === row.key;
+    const c = this.cell(row), current = this.current(), chosen = current && current.scope === row.scope && current.key === row.key;
     const choose = () => {
       for (const r of byId('table').querySelectorAll('tr[aria-selected="true"]')) r.setAttribute('aria-selected', 'false');
       tr.setAttribute('aria-selected', 'true');
@@ -197,7 +204,7 @@ const tables = {
       if (column.bar === undefined) { tr.append(el('td', { class: value ? null : 'zero' }, text)); continue; }
       const fill = el('span', { class: 'fill' });
       fill.style.width = column.bar > 0 ? Math.max(0, Math.min(100, 100 * value / column.bar)).toFixed(1) + '%' : '0';
-      tr.append(el('td', { class: value ? 'bar' : 'bar zero' }, el('span', { class: 'share', title: percent(value, column.bar) + ' of ' + this.format(column, column.bar) }, value > 0 ? el('span', { class: 'track' }, fill) : null, text)));
+      tr.append(el('td', { class: value ? 'bar' : 'bar zero' }, el('span', { class: 'share', title: percent(value, column.bar) + ' of ' + this.format(column, column.bar) }, value > 0 ? el('span', { class: 'track' }, fill) : null, el('span', { class: 'number' }, text))));
     }
     return tr;
   },
@@ -210,35 +217,47 @@ const tables = {
 
   /* The sites of the chosen row that count in the selection. */
   chosenSites() {
-    const { scope, key } = this.chosen, out = [];
+    const { scope, key } = this.current(), out = [];
     if (scope === 'site') return [key];
     for (let i = 0; i < model.m.siteCount; i++) if (app.inView(i) && scope !== 'thread' && model.selfKey(scope, i) === key) out.push(i);
     return out;
   },
 
   drawDetail() {
-    const box = byId('detail');
-    if (this.chosen && this.chosen.scope === 'transfer' && model.transfers[this.chosen.key].device === model.core.devices[app.device].name) {
-      const t = model.transfers[this.chosen.key];
+    const box = byId('detail'), current = this.current();
+    if (current && current.scope === 'transfer' && model.transfers[current.key].device === model.core.devices[app.device].name) {
+      const t = model.transfers[current.key];
       box.replaceChildren(el('h3', {}, t.function || '?'), el('p', { class: 'where' }, t.file ? t.file + ':' + t.line : 'no source position'),
         el('dl', {}, [['Direction', t.direction], ['Bytes', bytes(t.bytes)], ['Calls', count(t.count)], ['Bytes a call', bytes(t.count ? t.bytes / t.count : 0)]].flatMap(([k, v]) => [el('dt', {}, k), el('dd', {}, v)])));
       return;
     }
-    if (!this.chosen || this.chosen.scope === 'thread' || this.chosen.scope === 'transfer') {
+    const thread = current && current.scope === 'thread' ? this.rows.find((r) => r.scope === 'thread' && r.key === current.key) : null;
+    if (thread) {
+      box.replaceChildren(el('h3', {}, thread.cell.name), el('p', { class: 'where' }, thread.cell.at), el('dl', {}, this.columns.flatMap((c) => [el('dt', {}, c.label), el('dd', {}, this.format(c, thread[c.key]))])));
+      return;
+    }
+    if (!current || current.scope === 'thread' || current.scope === 'transfer') {
       box.replaceChildren(el('p', { class: 'hint' }, 'Choose a row to see its stacks and source.'));
       return;
     }
-    const { scope, key } = this.chosen, c = scope === 'site' ? this.nameCell('line', model.m.sites.line[key]) : this.nameCell(scope, key), sites = this.chosenSites();
+    const { scope, key } = current, c = scope === 'site' ? this.nameCell('line', model.m.sites.line[key]) : this.nameCell(scope, key), sites = this.chosenSites();
     const line = scope === 'line' ? key : scope === 'site' ? model.m.sites.line[key] : -1;
     const parts = [el('h3', {}, c.full.split('\n')[0]), el('p', { class: 'where' }, scope === 'line' || scope === 'site' ? c.full.split('\n')[1] || 'no source position' : c.at)];
     parts.push(this.facts(sites, line));
     parts.push(el('div', { class: 'actions' },
       el('button', { type: 'button', click: () => { flame.search(c.name); byId('flame').scrollIntoView(); } }, 'In the flame graph'),
       line >= 0 && source.has(line) ? el('button', { type: 'button', click: () => source.showLine(line, true) }, 'In the source') : null));
-    const snippet = line >= 0 ? source.snippet(line) : null;
+    const snippet = line >= 0 ? source.snippet(line) : null, caller = snippet ? -1 : this.ownCaller(sites), above = caller >= 0 ? source.snippet(caller) : null;
     if (snippet) parts.push(el('h4', {}, 'Source'), snippet);
+    else if (above) parts.push(el('h4', {}, 'Called from ' + model.linePlace(caller)), above);
     parts.push(...this.stacks(sites));
     box.replaceChildren(...parts);
+  },
+
+  /* The program's own line in the largest stack: for what has no source of its own. */
+  ownCaller(sites) {
+    const weight = (i) => app.view.bytes[i] || 0, most = sites.reduce((best, i) => best < 0 || weight(i) > weight(best) ? i : best, -1);
+    return most < 0 ? -1 : model.ownLine(most, (l) => source.has(l));
   },
 
   facts(sites, line) {
@@ -275,8 +294,10 @@ const tables = {
     return model.frames(node).map((f) => {
       const fn = m.frames.function[f], file = m.frames.file[f], flags = m.frames.flags[f];
       const where = file >= 0 ? baseName(m.files[file]) + ':' + m.frames.line[f] : m.frames.module[f] >= 0 ? baseName(m.modules[m.frames.module[f]]) : '';
-      return el('li', { class: flags & 8 ? 'folded' : LANGUAGES[flags & 3], title: m.functions.name[fn] + (file >= 0 ? '\n' + m.files[file] + ':' + m.frames.line[f] : '') },
-        el('span', { class: 'fn' }, m.functions.short[fn]), ' ', el('span', { class: 'at' }, where + (flags & 4 ? ' (inlined)' : '') + (flags & 8 ? ' (smaller stacks, folded)' : '')));
+      const li = el('li', { title: m.functions.name[fn] + (file >= 0 ? '\n' + m.files[file] + ':' + m.frames.line[f] : '') },
+        el('span', { class: 'fn' }, m.functions.short[fn]), ' ', el('span', { class: 'at' }, where + (flags & FRAME.INLINE ? ' (inlined)' : '') + (flags & FRAME.FOLDED ? ' (smaller stacks, folded)' : '')));
+      li.style.borderLeftColor = 'var(--' + model.frameColor(f) + ')';
+      return li;
     });
   },
 };

@@ -123,8 +123,9 @@ const timeline = {
     let max = 0;
     for (let i = v.first; i <= v.last; i++)
       for (const s of keys) max = Math.max(max, s.key === 'total' ? panel.pyramid.total : v.l[s.key + '_max'][i]);
-    max = max * 1.12 || 1;
+    max = max * Math.max(1.12, plot.h / Math.max(1, plot.h - 22)) || 1; /* above all lines there is a row for a label */
     panel.max = max;
+    const room = this.room = makeRoom(plot);
     drawAxes(c, plot, max, this.view);
     const yOf = (value) => plot.y + plot.h - value / max * plot.h;
     c.save();
@@ -133,21 +134,22 @@ const timeline = {
     c.clip();
     this.drawRanges(panel, c, plot);
     this.drawSelection(panel, c, plot);
-    if (panel.on.active) this.drawActive(c, plot, v, yOf);
+    if (panel.on.active) this.drawActive(c, plot, v, yOf, room);
     const coarse = this.visible(panel.pyramid, plot.w / 5); /* a line over what goes up and down within pixels is its upper edge */
-    for (const s of keys) if (s.key === 'total') this.drawTotal(panel, c, plot, yOf); else if (s.key !== 'active') this.drawLine(c, plot, coarse, s, yOf);
+    for (const s of keys) if (s.key === 'total') this.drawTotal(panel, c, plot, yOf); else if (s.key !== 'active') this.drawLine(c, plot, coarse, s, yOf, room);
     this.drawInstants(c, plot);
     this.drawFailures(panel, c, plot);
     this.drawPeaks(panel, c, plot, yOf);
     if (this.cursor !== null) this.drawVertical(c, plot, this.cursor, theme.colors.muted, [3, 3]);
     c.restore();
+    this.room = null;
     this.readout(panel);
   },
 
-  drawActive(c, plot, v, yOf) {
+  drawActive(c, plot, v, yOf, room) {
     const l = v.l, color = theme.colors.active, wide = l.width / (this.view.to - this.view.from) * plot.w > 3;
     const base = plot.y + plot.h;
-    const line = new Path2D();
+    const path = new Path2D(), line = room.pen(path);
     const at = (ns) => this.xOf(plot, ns);
     let before = v.first > 0 ? l.active_last[v.first - 1] : v.first === 0 ? 0 : l.active_last[v.first];
     line.moveTo(at(l.start[v.first]), yOf(before));
@@ -165,7 +167,7 @@ const timeline = {
       line.lineTo(at(l.end[i]), yOf(l.active_last[i]));
       before = l.active_last[i];
     }
-    const area = new Path2D(line);
+    const area = new Path2D(path);
     area.lineTo(at(Math.max(l.end[v.last], this.view.from)), base);
     area.lineTo(at(l.start[v.first]), base);
     area.closePath();
@@ -184,23 +186,23 @@ const timeline = {
     c.strokeStyle = color;
     c.lineWidth = 1.4;
     c.lineJoin = 'round';
-    c.stroke(line);
+    c.stroke(path);
   },
 
   drawTotal(panel, c, plot, yOf) {
-    const y = Math.round(yOf(panel.pyramid.total)) + 0.5;
+    const y = Math.round(yOf(panel.pyramid.total)) + 0.5, pen = this.room.pen(c);
     c.strokeStyle = theme.colors.muted;
     c.lineWidth = 1.2;
     c.setLineDash([8, 4]);
     c.beginPath();
-    c.moveTo(plot.x, y);
-    c.lineTo(plot.x + plot.w, y);
+    pen.moveTo(plot.x, y);
+    pen.lineTo(plot.x + plot.w, y);
     c.stroke();
     c.setLineDash([]);
   },
 
-  drawLine(c, plot, v, series, yOf) {
-    const l = v.l, max = l[series.key + '_max'], last = l[series.key + '_last'], fine = v.level === 0 && l.width / (this.view.to - this.view.from) * plot.w > 3;
+  drawLine(c, plot, v, series, yOf, room) {
+    const pen = room.pen(c), l = v.l, max = l[series.key + '_max'], last = l[series.key + '_last'], fine = v.level === 0 && l.width / (this.view.to - this.view.from) * plot.w > 3;
     c.strokeStyle = theme.colors[series.color];
     c.lineWidth = 1.5;
     c.setLineDash(series.dash || []);
@@ -209,8 +211,8 @@ const timeline = {
     for (let i = v.first; i <= v.last; i++) {
       if (max[i] < 0 || last[i] < 0) continue;
       const x = this.xOf(plot, l.start[i]), x2 = this.xOf(plot, l.end[i]);
-      if (!open) { c.moveTo(x, yOf(max[i])); open = true; } else c.lineTo(x, yOf(max[i]));
-      c.lineTo(x2, yOf(fine ? last[i] : max[i]));
+      if (!open) { pen.moveTo(x, yOf(max[i])); open = true; } else pen.lineTo(x, yOf(max[i]));
+      pen.lineTo(x2, yOf(fine ? last[i] : max[i]));
     }
     c.stroke();
     c.setLineDash([]);
@@ -219,6 +221,7 @@ const timeline = {
   drawVertical(c, plot, ns, color, dash, width) {
     const x = Math.round(this.xOf(plot, ns)) + 0.5;
     if (x < plot.x - 1 || x > plot.x + plot.w + 1) return;
+    if (this.room) this.room.verticals.push(x);
     c.strokeStyle = color;
     c.lineWidth = width || 1;
     c.setLineDash(dash || []);
@@ -295,51 +298,54 @@ const timeline = {
   },
 
   drawFailures(panel, c, plot) {
-    let before = null; /* labels that would lie on each other are put above each other; of very many the last have one */
-    const mine = model.core.failures.filter((f) => f.device === panel.device), spoken = new Set(mine.slice(-5));
-    for (const f of mine) {
-      const x = this.drawVertical(c, plot, f.time, theme.colors.failure, [], 1.5);
-      if (x === undefined) continue;
-      if (!spoken.has(f)) continue;
-      const level = before && x - before.x < 240 ? (before.level + 1) % 5 : 0;
-      before = { x, level };
-      this.label(c, plot, x, plot.y + plot.h - 16 - 17 * level, '\u2715 out of memory, ' + bytes(f.size) + ' asked', theme.colors.failure);
-    }
+    const mine = model.core.failures.filter((f) => f.device === panel.device), spoken = new Set(mine.slice(-5)); /* of very many the last have a label */
+    const at = mine.map((f) => [f, this.drawVertical(c, plot, f.time, theme.colors.failure, [], 1.5)]);
+    for (const [f, x] of at) if (x !== undefined && spoken.has(f)) this.say(c, plot, x, plot.y + plot.h - 27, '\u2715 out of memory, ' + bytes(f.size) + ' asked', theme.colors.failure);
   },
 
   drawPeaks(panel, c, plot, yOf) {
-    const kinds = [['active', 'active'], ['reserved', 'reserved']];
-    const used = [];
-    for (const [what, color] of kinds) {
+    const labels = [];
+    for (const what of ['active', 'reserved']) {
       if (!panel.on[what]) continue;
       for (const p of model.core.peaks) {
         if (p.device !== panel.device || p.what !== what || p.kind !== 'all' || p.value <= 0 || (p.rank > 0 && !this.morePeaks)) continue;
         const x = this.xOf(plot, p.time), y = yOf(p.value);
         if (x < plot.x - 1 || x > plot.x + plot.w + 1) continue;
         c.fillStyle = theme.colors.surface;
-        c.strokeStyle = theme.colors[color];
+        c.strokeStyle = theme.colors[what];
         c.lineWidth = 2;
         c.beginPath();
         c.arc(x, y, p.rank ? 3 : 4.5, 0, 7);
         c.fill();
         c.stroke();
+        this.room.boxes.push([x - 6, y - 6, x + 6, y + 6]);
         let text = (what === 'reserved' ? 'reserved ' : '') + bytes(p.value) + ' at ' + seconds(p.time, this.whole);
         if (what === 'active' && p.line >= 0 && model.m && plot.w > 520) text += '  ' + model.lineName(p.line) + ' ' + model.linePlace(p.line);
-        const rss = panel.on.rss ? yOf(this.valueAt(panel.pyramid, 'rss', p.time)) : -100;
-        const isFree = (at) => at >= plot.y && Math.abs(at - rss) > 10;
-        let ty = isFree(y - 11) || !isFree(y + 13) && y - 11 >= plot.y ? y - 11 : y + 13;
-        while (used.some((u) => Math.abs(u - ty) < 16)) ty += 16;
-        used.push(ty);
-        this.label(c, plot, x, ty, text, theme.colors.text);
+        labels.push([x, y, text, p.rank]);
       }
     }
+    for (const [x, y, text] of labels.sort((a, b) => a[3] - b[3])) this.say(c, plot, x, y, text, theme.colors.text);
   },
 
-  label(c, plot, x, y, text, color) {
+  /* A label near a point, where it hides no line and no other label; none where there is no such place: the figures are in the panel's head,
+     too. */
+  say(c, plot, x, y, text, color) {
     c.font = '600 11.5px ' + FONT;
-    const fitted = fitText(c, text, plot.w - 20), width = c.measureText(fitted).width;
-    let left = x + 9;
-    if (left + width > plot.x + plot.w - 4) left = Math.max(plot.x + 4, x - 9 - width);
+    const fitted = fitText(c, text, plot.w - 20), width = c.measureText(fitted).width, top = plot.y + 8, foot = plot.y + plot.h - 18;
+    let best = { far: 170 };
+    const offer = (left, at) => {
+      const far = Math.max(0, left - x, x - left - width) + Math.abs(at - y), box = [left - 3, at - 8, left + width + 3, at + 8];
+      if (left < plot.x + 4 || left + width > plot.x + plot.w - 4 || at < top || at > foot || far >= best.far) return;
+      if (this.room.isFree(box)) best = { far, left, at, box };
+    };
+    for (const by of [-11, 13, -28, 30, -45, 47, -62, 64, top - y])
+      for (let aside = 9; aside < 120; aside += 12) { offer(x + aside, y + by); offer(x - aside - width, y + by); }
+    if (!best.box) return;
+    this.room.boxes.push(best.box);
+    this.label(c, best.left, best.at, fitted, width, color);
+  },
+
+  label(c, left, y, text, width, color) {
     c.globalAlpha = 0.85;
     c.fillStyle = theme.colors.surface;
     c.fillRect(left - 3, y - 8, width + 6, 16);
@@ -347,7 +353,7 @@ const timeline = {
     c.fillStyle = color;
     c.textAlign = 'left';
     c.textBaseline = 'middle';
-    c.fillText(fitted, left, y);
+    c.fillText(text, left, y);
   },
 
   readout(panel) {
@@ -453,6 +459,7 @@ const timeline = {
     const plot = () => this.plot(panel.figure.width, panel.figure.height);
     const time = (e) => Math.max(this.view.from, Math.min(this.view.to, this.timeOf(plot(), x(e))));
     canvas.addEventListener('wheel', (e) => {
+      if (!e.ctrlKey && document.activeElement !== canvas) return; /* whoever only scrolls past does not mean the chart */
       const whole = this.view.to - this.view.from >= this.whole;
       if (whole && e.deltaY > 0 && !e.deltaX) return; /* nothing to zoom out of: the document scrolls */
       e.preventDefault();
@@ -564,6 +571,40 @@ const timeline = {
     el('tbody', {}, rows))));
   },
 };
+
+/* Where the lines of a plot run, by pixel column, so that labels can keep out of their way. pen(path) draws on a path and notes it. */
+function makeRoom(plot) {
+  const columns = Math.ceil(plot.w) + 2, lines = [];
+  return {
+    verticals: [], boxes: [],
+    pen(path) {
+      const low = new Float32Array(columns).fill(Infinity), high = new Float32Array(columns).fill(-Infinity);
+      let fromX = 0, fromY = 0;
+      lines.push({ low, high });
+      return {
+        moveTo(x, y) { path.moveTo(x, y); fromX = x; fromY = y; },
+        lineTo(x, y) {
+          path.lineTo(x, y);
+          const first = Math.max(0, Math.floor(Math.min(fromX, x) - plot.x)), last = Math.min(columns - 1, Math.ceil(Math.max(fromX, x) - plot.x));
+          const yAt = (column) => Math.abs(x - fromX) < 1 ? y : fromY + (y - fromY) * Math.max(0, Math.min(1, (column + plot.x - fromX) / (x - fromX)));
+          for (let i = first; i <= last; i++) {
+            const a = Math.abs(x - fromX) < 1 ? fromY : yAt(i), b = yAt(i + 1);
+            low[i] = Math.min(low[i], a, b);
+            high[i] = Math.max(high[i], a, b);
+          }
+          fromX = x;
+          fromY = y;
+        },
+      };
+    },
+    isFree([left, top, right, bottom]) {
+      if (this.verticals.some((v) => v > left - 2 && v < right + 2) || this.boxes.some((b) => b[0] < right && b[2] > left && b[1] < bottom && b[3] > top)) return false;
+      const first = Math.max(0, Math.floor(left - plot.x)), last = Math.min(columns - 1, Math.ceil(right - plot.x));
+      for (const l of lines) for (let i = first; i <= last; i++) if (l.low[i] < bottom + 2 && l.high[i] > top - 2) return false;
+      return true;
+    },
+  };
+}
 
 /* All active bytes in grey, behind what is made of them. */
 function drawBehind(c, plot, seen, y) {

@@ -60,8 +60,13 @@ function baseName(path) {
   return path.slice(path.lastIndexOf('/') + 1) || path;
 }
 
+/* Of code without a symbol: etree+0x12f for etree.cpython-311-x86_64-linux-gnu.so+0x12f. */
+const STRIPPED = /^(.+?)(?:\.(?:cpython|pypy|abi).*)?\.so(?:\.[^+]*)?(\+0x[0-9a-f]+)$/;
+
 /* A function's name without its template and call arguments. */
 function shortName(name) {
+  const stripped = STRIPPED.exec(name);
+  if (stripped) return stripped[1] + stripped[2];
   if (name.startsWith('(') || name.startsWith('<')) return name; /* ours, and Rust's <T as U>::f */
   let out = '', depth = 0;
   for (let i = 0; i < name.length; i++) {

@@ -2,6 +2,7 @@
 #include "html.h"
 
 #include "../../common/db.h"
+#include "../query/program_name.h"
 #include "page_data.h"
 
 #include <errno.h>
@@ -48,37 +49,23 @@ static int part_nonce(struct render *r)
     return write_text(r, r->nonce, strlen(r->nonce));
 }
 
-/* The first word of a shell's command line, without its quotes. */
-static void first_word(const char *command, struct buf *word)
-{
-    int quoted = 0;
-    for (const char *p = command; *p && (quoted || *p != ' '); p++) {
-        if (*p == '\'')
-            quoted = !quoted;
-        else if (*p != '\\' || quoted || !p[1])
-            buf_putc(word, *p);
-        else
-            buf_putc(word, *++p);
-    }
-}
-
 /* What the user called the program: its file may have another name (busybox, redis-server). */
 static int part_title(struct render *r)
 {
-    struct buf b = BUF(1u << 16), word = BUF(1u << 16);
+    struct buf b = BUF(1u << 16), called = BUF(1u << 16);
     char *name = NULL;
     sqlite3_stmt *s = page_query(r->page, "SELECT command_line, exe FROM process WHERE pid = (SELECT pid FROM process "
                                           "ORDER BY process_id LIMIT 1) ORDER BY process_id DESC LIMIT 1");
     if (s && sqlite3_step(s) == SQLITE_ROW) {
-        first_word(db_text(s, 0), &word);
-        name = page_name_copy(page_basename(word.length ? word.data : db_text(s, 1)));
+        program_name(&called, db_text(s, 0));
+        name = page_name_copy(called.length ? called.data : page_basename(db_text(s, 1)));
     }
     sqlite3_finalize(s);
     buf_html(&b, name && *name
                      ? name
                      : page_basename(r->page->options->database_path ? r->page->options->database_path : "memprof"));
     free(name);
-    buf_free(&word);
+    buf_free(&called);
     if (b.length)
         write_text(r, b.data, b.length);
     buf_free(&b);
@@ -122,6 +109,18 @@ static int part_top_lines(struct render *r)
     return page_write_top_lines(r->page, r->out);
 }
 
+static int part_command(struct render *r)
+{
+    struct buf b = BUF(4u << 20);
+    char *command = db_meta_text(r->page->db, "command");
+    buf_html(&b, command && *command ? command : "(command unknown)");
+    free(command);
+    if (b.length)
+        write_text(r, b.data, b.length);
+    buf_free(&b);
+    return 0;
+}
+
 static int part_database(struct render *r)
 {
     struct buf b = BUF(1u << 16);
@@ -149,10 +148,12 @@ static const struct {
     const char *name;
     int (*write)(struct render *r);
 } parts[] = {
-    {"nonce", part_nonce},   {"title", part_title},       {"style", part_style},         {"script", part_script},
-    {"header", part_header}, {"findings", part_findings}, {"top_lines", part_top_lines}, {"database", part_database},
-    {"core", part_core},     {"timeline", part_timeline}, {"sites", part_sites},         {"instants", part_instants},
-    {"blocks", part_blocks}, {"source", part_source},     {"devices", part_devices},
+    {"nonce", part_nonce},         {"title", part_title},       {"style", part_style},
+    {"script", part_script},       {"header", part_header},     {"findings", part_findings},
+    {"top_lines", part_top_lines}, {"database", part_database}, {"command", part_command},
+    {"core", part_core},           {"timeline", part_timeline}, {"sites", part_sites},
+    {"instants", part_instants},   {"blocks", part_blocks},     {"source", part_source},
+    {"devices", part_devices},
 };
 
 static int render_part(struct render *r, const char *name, size_t length)

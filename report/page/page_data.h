@@ -45,6 +45,7 @@ struct page_function {
     char *name;
     int32_t file, line; /* where it is declared; file -1: unknown */
     uint8_t unknown;    /* an address without a symbol */
+    uint8_t is_allocator;
 };
 
 struct page_frame {

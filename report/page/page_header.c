@@ -56,51 +56,84 @@ static void banner(struct buf *b, const char *title, const char *text)
     buf_puts(b, "</p>\n");
 }
 
+/* What may wait behind a click: advice, and notes that take nothing from the numbers. */
+struct folded {
+    struct buf *b; /* what may not */
+    struct buf text;
+    int advice_count, note_count;
+};
+
 static void add_note(void *context, enum note_kind kind, const char *note)
 {
-    banner(context, kind == NOTE_MISSING ? "Not whole" : "Note", note);
+    struct folded *f = context;
+    if (kind == NOTE_MISSING) {
+        banner(f->b, "Not whole", note);
+        return;
+    }
+    f->note_count++;
+    banner(&f->text, "Note", note);
 }
 
 static void add_advice(void *context, const char *advice)
 {
-    banner(context, "Advice", advice);
+    struct folded *f = context;
+    f->advice_count++;
+    banner(&f->text, "Advice", advice);
 }
 
-static void card_row(struct buf *b, const char *name, const char *value, const char *more)
+static void notes_and_advice(struct page *page, struct buf *b)
 {
-    buf_printf(b, "<div><dt>%s</dt><dd>%s%s%s%s</dd></div>\n", name, value, *more ? " <span class=\"small\">" : "",
-               more, *more ? "</span>" : "");
+    struct folded f = {.b = b, .text = BUF(1u << 20)};
+    notes_each(page->db, add_note, &f);
+    advice_each(page->db, add_advice, &f);
+    if (f.text.length) {
+        buf_printf(b, "<details class=\"advice\"><summary>%s%s%s</summary>\n", f.advice_count ? "Advice" : "",
+                   f.advice_count && f.note_count ? " and notes"
+                   : f.note_count                 ? "Notes"
+                                                  : "",
+                   " on this recording");
+        buf_puts(b, f.text.data);
+        buf_puts(b, "</details>\n");
+    }
+    buf_free(&f.text);
 }
 
-static void device_card(struct buf *b, sqlite3_stmt *s)
+static void number(struct buf *b, const char *name, const char *value, const char *more)
+{
+    buf_printf(b, "<div><dt>%s</dt><dd>%s%s%s%s</dd></div>", name, value, *more ? " <span class=\"small\">" : "", more,
+               *more ? "</span>" : "");
+}
+
+/* A device's numbers, in one line. */
+static void device_numbers(struct buf *b, sqlite3_stmt *s)
 {
     char t1[UNITS_TEXT], t2[UNITS_TEXT], more[128];
-    buf_puts(b, "<div class=\"card\" data-device-card=\"");
+    int64_t blocks = sqlite3_column_int64(s, 8), end_blocks = sqlite3_column_int64(s, 5);
+    buf_puts(b, "<dl class=\"device\" data-device-card=\"");
     buf_html(b, db_text(s, 0));
-    buf_puts(b, "\"><p class=\"what\">");
+    buf_puts(b, "\"><div class=\"what\"><dt>Device</dt><dd>");
     buf_html(b, db_text(s, 0));
-    buf_printf(b, ", peak of active bytes</p><p class=\"big\">%s</p><p class=\"small\">",
-               units_bytes(t1, sqlite3_column_int64(s, 1)));
-    int64_t blocks = sqlite3_column_int64(s, 8);
-    buf_printf(b, "at %s, in %s block%s</p><dl>\n", units_ns(t1, sqlite3_column_int64(s, 2)), units_count(t2, blocks),
-               blocks == 1 ? "" : "s");
-    if (sqlite3_column_int64(s, 3) > 0)
-        card_row(b, "Reserved, peak", units_bytes(t1, sqlite3_column_int64(s, 3)), "");
-    snprintf(more, sizeof more, "in %s block%s", units_count(t2, sqlite3_column_int64(s, 5)),
-             sqlite3_column_int64(s, 5) == 1 ? "" : "s");
-    card_row(b, "At the end", units_bytes(t1, sqlite3_column_int64(s, 4)), more);
-    snprintf(more, sizeof more, "%s", units_bytes(t2, sqlite3_column_int64(s, 7)));
-    card_row(b, "Allocations", units_count(t1, sqlite3_column_int64(s, 6)), more);
-    if (sqlite3_column_int64(s, 6) > 0) {
+    buf_puts(b, "</dd></div>");
+    snprintf(more, sizeof more, "at %s, %s block%s", units_ns(t1, sqlite3_column_int64(s, 2)), units_count(t2, blocks),
+             blocks == 1 ? "" : "s");
+    number(b, "Peak", units_bytes(t1, sqlite3_column_int64(s, 1)), more);
+    number(b, "Reserved", sqlite3_column_int64(s, 3) > 0 ? units_bytes(t1, sqlite3_column_int64(s, 3)) : "-", "");
+    snprintf(more, sizeof more, "%s block%s", units_count(t2, end_blocks), end_blocks == 1 ? "" : "s");
+    number(b, "At the end", units_bytes(t1, sqlite3_column_int64(s, 4)), more);
+    number(b, "Allocations", units_count(t1, sqlite3_column_int64(s, 6)), units_bytes(t2, sqlite3_column_int64(s, 7)));
+    *more = 0;
+    if (sqlite3_column_int64(s, 6) > 0)
         snprintf(more, sizeof more, "%.1f %%",
                  100.0 * (double)sqlite3_column_int64(s, 9) / (double)sqlite3_column_int64(s, 6));
-        card_row(b, "Temporary", units_count(t1, sqlite3_column_int64(s, 9)), more);
-    }
-    buf_puts(b, "</dl></div>\n");
+    number(b, "Temporary", units_count(t1, sqlite3_column_int64(s, 9)), more);
+    buf_puts(b, "</dl>\n");
 }
 
-static void cards(struct page *page, struct buf *b)
+/* The first devices at once, so that the timeline stays in sight; the others behind a click. */
+static void numbers(struct page *page, struct buf *b)
 {
+    enum { SHOWN = 3, MOST = 16 };
+    int64_t all = db_int(page->db, "SELECT count(*) FROM total WHERE kind = 'all'", 0);
     sqlite3_stmt *s = page_query(
         page,
         "SELECT d.name, t.peak_active_bytes, t.peak_active_ns, t.peak_reserved_bytes, t.end_active_bytes, t.end_count, "
@@ -108,19 +141,28 @@ static void cards(struct page *page, struct buf *b)
         "USING(device_id) WHERE t.kind = 'all' ORDER BY d.device_id <> ?, d.device_id");
     if (s && page->device_count)
         sqlite3_bind_int64(s, 1, page->devices[page->open_device].device_id);
-    for (int left = 16; s && left-- && sqlite3_step(s) == SQLITE_ROW;)
-        device_card(b, s);
+    buf_puts(b, "<div class=\"numbers\">\n");
+    int shown = 0, is_folded = 0;
+    for (; s && shown < MOST && sqlite3_step(s) == SQLITE_ROW; shown++) {
+        if (shown == SHOWN && all > SHOWN + 1) {
+            char t[UNITS_TEXT];
+            buf_printf(b,
+                       "</div>\n<details class=\"more-devices\"><summary>%s more devices</summary>\n<div "
+                       "class=\"numbers\">\n",
+                       units_count(t, (all < MOST ? all : MOST) - SHOWN));
+            is_folded = 1;
+        }
+        device_numbers(b, s);
+    }
     sqlite3_finalize(s);
+    buf_printf(b, "</div>%s\n", is_folded ? "</details>" : "");
 }
 
 int page_write_header(struct page *page, FILE *out)
 {
     struct buf b = BUF(4u << 20);
     char text[96], t1[UNITS_TEXT], t2[UNITS_TEXT];
-    char *command = db_meta_text(page->db, "command");
-    buf_puts(&b, "<p class=\"command\"><code>");
-    buf_html(&b, command && *command ? command : "(command unknown)");
-    buf_puts(&b, "</code></p>\n<dl class=\"facts\">\n");
+    buf_puts(&b, "<dl class=\"facts\">\n");
     meta_fact(page, &b, "Host", "host");
     time_t seconds = (time_t)(page->start_unix_ns / 1000000000);
     struct tm tm;
@@ -135,12 +177,8 @@ int page_write_header(struct page *page, FILE *out)
     fact(&b, processes == 1 ? "Process" : "Processes", text);
     meta_fact(page, &b, "Directory", "cwd");
     buf_puts(&b, "</dl>\n");
-    notes_each(page->db, add_note, &b);
-    advice_each(page->db, add_advice, &b);
-    buf_puts(&b, "<div class=\"cards\">\n");
-    cards(page, &b);
-    buf_puts(&b, "</div>\n");
-    free(command);
+    numbers(page, &b);
+    notes_and_advice(page, &b);
     int rc = b.failed ? error_set(page->err, ENOMEM, "the page's header is too large") : 0;
     if (!rc && b.length)
         fwrite(b.data, 1, b.length, out);

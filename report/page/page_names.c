@@ -48,9 +48,26 @@ char *page_name_copy(const char *text)
     return copy;
 }
 
+/* Of code without a symbol: etree+0x12f for etree.cpython-311-x86_64-linux-gnu.so+0x12f; 0 for other names. */
+static int shorten_stripped(char *name)
+{
+    static const char *const builds[] = {".cpython", ".pypy", ".abi"};
+    char *plus = strrchr(name, '+'), *end = plus ? memmem(name, (size_t)(plus - name), ".so", 3) : NULL;
+    if (!end || end == name || strncmp(plus, "+0x", 3) != 0 || plus[3 + strspn(plus + 3, "0123456789abcdef")])
+        return 0;
+    for (unsigned i = 0; i < sizeof builds / sizeof *builds; i++) {
+        char *build = strstr(name + 1, builds[i]);
+        end = build && build < end ? build : end;
+    }
+    memmove(end, plus, strlen(plus) + 1);
+    return 1;
+}
+
 char *page_short_name(const char *name)
 {
     char *copy = page_name_copy(name), *to = copy;
+    if (shorten_stripped(copy))
+        return copy;
     static const char anonymous[] = "(anonymous namespace)";
     int depth = 0;
     unsigned char before = 0;
@@ -159,7 +176,7 @@ int32_t page_function(struct page *page, int64_t function_id)
     if (known != MAP_NONE)
         return (int32_t)known - 1;
     int32_t index = -1;
-    sqlite3_stmt *s = page_query(page, "SELECT name, file_id, line FROM function WHERE function_id = ?");
+    sqlite3_stmt *s = page_query(page, "SELECT name, file_id, line, is_allocator FROM function WHERE function_id = ?");
     if (s) {
         sqlite3_bind_int64(s, 1, function_id);
         if (sqlite3_step(s) == SQLITE_ROW) {
@@ -169,6 +186,7 @@ int32_t page_function(struct page *page, int64_t function_id)
             f->name = page_name_copy(db_text(s, 0));
             f->file = file;
             f->line = page_line_number(s, 2);
+            f->is_allocator = sqlite3_column_int(s, 3) != 0;
         }
         sqlite3_finalize(s);
     }

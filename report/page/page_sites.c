@@ -327,7 +327,7 @@ static void fold_rest(struct page *page, struct raw *raw, uint32_t from)
         const struct raw_site *s = &raw->sites[i];
         const struct page_line *line = &page->lines[s->line];
         uint32_t parent = depths[level] ? nearest_node(page, raw, s->stack, depths[level]) : MAP_NONE;
-        struct page_frame frame = {line->function, line->file, line->line, -1, PAGE_NATIVE, 0, 1};
+        struct page_frame frame = {line->function, line->file, line->line, s->module, PAGE_NATIVE, 0, 1};
         add_to_site(page, s, node_index(page, parent, frame_index(page, frame)));
     }
     page->folded_site_count = raw->site_count - from;

@@ -3,6 +3,7 @@
 
 #include "../../common/db.h"
 #include "../../common/kind.h"
+#include "../../common/module_kind.h"
 
 #include <errno.h>
 #include <stddef.h>
@@ -75,6 +76,32 @@ static void write_names(const struct page *page, const struct used *used, struct
     pack_close(pack, ']');
 }
 
+/* What a program's author did not write: the allocator and the C and C++ libraries; the interpreter and the standard
+ * library of Python, where Python's own frames say what the program did. */
+static uint8_t is_library(const struct page *page, const struct page_frame *f, int has_python)
+{
+    const char *file = f->file >= 0 ? page->files[f->file] : "";
+    if (f->language == PAGE_JIT)
+        return 0;
+    if (f->language == PAGE_PYTHON || (f->folded && f->module < 0))
+        return module_is_python_library(file) != 0;
+    if (f->function >= 0 && page->functions[f->function].is_allocator)
+        return 1;
+    const char *module = f->module >= 0 ? page->modules[f->module] : "";
+    return module_is_runtime(module) || (has_python && module_is_python(module));
+}
+
+static uint8_t *find_libraries(const struct page *page)
+{
+    uint8_t *library = xcalloc(page->frame_count + 1ul, 1);
+    int has_python = 0;
+    for (uint32_t i = 0; i < page->frame_count; i++)
+        has_python |= page->frames[i].language == PAGE_PYTHON;
+    for (uint32_t i = 0; i < page->frame_count; i++)
+        library[i] = is_library(page, &page->frames[i], has_python);
+    return library;
+}
+
 static void write_frames(const struct page *page, const struct used *used, struct page_pack *pack)
 {
     pack_open(pack, "frames", '{');
@@ -82,8 +109,11 @@ static void write_frames(const struct page *page, const struct used *used, struc
     COLUMN(pack, "file", page->frame_count, page->frames[i].file, 0);
     COLUMN(pack, "line", page->frame_count, page->frames[i].line, 0);
     COLUMN(pack, "module", page->frame_count, page->frames[i].module, 0);
+    uint8_t *library = find_libraries(page);
     COLUMN(pack, "flags", page->frame_count,
-           page->frames[i].language | page->frames[i].is_inline << 2 | page->frames[i].folded << 3, 0);
+           page->frames[i].language | page->frames[i].is_inline << 2 | page->frames[i].folded << 3 | library[i] << 4,
+           0);
+    free(library);
     pack_close(pack, '}');
     pack_open(pack, "nodes", '{');
     COLUMN(pack, "depth", page->node_count, page->nodes[page->node_order[i]].depth, 1);

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""check.py PAGE DATABASE NAME SHOTS [--events] [--hostile] [--basic] [--devices] [--failure CSV] [--says TEXT]...: opens a page in a browser and compares what it shows with the database.
+"""check.py PAGE DATABASE NAME SHOTS [--events] [--hostile] [--basic] [--devices] [--failure CSV] [--opens FORK FILE:LINE] [--says TEXT]...: opens a page in a browser and compares what it shows with the database.
 
 --events: also compares a chosen instant and range with v_event, read by `memprof sql` ($MEMPROF). --basic: tables and looks
 alone. --devices: everything follows each device in turn. --failure: of the last out-of-memory error, with what `report --at` said of
-its instant. --says: the page has this text.
+its instant. --opens: of a known program, where the flame graph and the source open. --says: the page has this text.
 Screenshots go to SHOTS/NAME-*.png."""
 import csv
 import os
@@ -103,14 +103,117 @@ class Check:
             for value in (bytes_text(peak), bytes_text(end), count_text(allocs)):
                 expect(f"header of {name} has {value}", value in text)
         command = self.sql("SELECT value FROM meta WHERE key = 'command'")[0][0]
-        equal("command", command, self.text("p.command code"))
+        equal("command", command, self.text(".command code"))
         images = self.sql("SELECT command_line, pid FROM process ORDER BY process_id")
         for line, _ in [i for i in images if i[1] == images[0][1]][-1:]: # what the first process became, as it was called
             try:
-                called = shlex.split(line)[0]
+                words = shlex.split(line)
             except ValueError: # a made recording may end within quotes
-                called = line.split(" ")[0]
-            equal("title", called.rsplit("/", 1)[-1], self.text("h1"))
+                words = line.split(" ")
+            is_script = re.fullmatch(r"(.*/)?(python[\d.]*|(ba|da)?sh)", words[0]) and len(words) > 1 and not words[1].startswith("-")
+            equal("title", words[1 if is_script else 0].rsplit("/", 1)[-1], self.text("h1"))
+
+    def look(self):
+        """What a reader sees first, at 1280x900, before anything is chosen."""
+        b = self.browser
+        b.js("scrollTo(0, 0)")
+        box = "const b = document.querySelector(arguments[0]).getBoundingClientRect(); return [b.top, b.bottom]"
+        if b.js("return timeline.panels.length"):
+            top, bottom = b.js(box, ".panel")
+            expect("the timeline is above the fold", top < 420 and bottom < 900, (top, bottom))
+            self.wheel_scrolls()
+            self.labels()
+        expect("advice is folded", b.js("return [...document.querySelectorAll('.note')].every((n) => !n.textContent.startsWith('Advice') || !n.checkVisibility())"))
+        if b.js("return document.querySelectorAll('#table tbody tr').length"):
+            equal("the first row is chosen", ["true", 1], b.js("return [document.querySelector('#table tbody tr').getAttribute('aria-selected'), document.querySelectorAll('#table tr[aria-selected=true]').length]"))
+            expect("its stacks are shown", b.js("return document.querySelectorAll('#detail .frames li').length") > 0, self.text("#detail"))
+        lefts = b.js("return [...new Set([...document.querySelectorAll('#table .track')].map((t) => Math.round(t.getBoundingClientRect().left)))]")
+        expect("bars begin at one x", len(lefts) <= 1, lefts)
+        expect("no column is cut off", b.js("const t = document.getElementById('table'); return t.scrollWidth <= t.clientWidth"))
+        cut = b.js("""const t = document.getElementById('table'), row = t.querySelector('tbody tr'), cells = row ? [...row.querySelectorAll('td')].slice(1) : [];
+            cells.forEach((c, i) => { (c.querySelector('.share') ? c.querySelector('.share').lastChild : c).textContent = /B$/.test(c.textContent) || !i ? '1001.55 MiB' : '100,000,000'; });
+            const out = t.scrollWidth - t.clientWidth;
+            tables.draw();
+            return out;""")
+        expect("nor one of larger numbers", cut <= 0, cut)
+        raw = b.js("return [...document.querySelectorAll('#table .fn, .finding a')].map((e) => e.textContent).concat(flame.boxes.map((x) => x.node.name))")
+        expect("code without a symbol has a short name", not [r for r in raw if re.search(r"\.so[.\d]*\+0x", r)], [r for r in raw if "+0x" in r][:3])
+        self.look_flame()
+
+    def wheel_scrolls(self):
+        b = self.browser
+        b.js("document.activeElement.blur(); document.documentElement.style.scrollBehavior = 'auto'")
+        b.wheel(".panel canvas", 0.5, 0.5, 0)
+        before, whole = b.js("return [scrollY, timeline.view.to - timeline.view.from]")
+        b.wheel(".panel canvas", 0.5, 0.5, -240)
+        equal("the wheel over the chart leaves it as it is", whole, b.js("return timeline.view.to - timeline.view.from"))
+        b.js("scrollTo(0, 0)")
+        b.js("""const c = document.querySelector('.panel canvas'), r = c.getBoundingClientRect();
+            c.dispatchEvent(new WheelEvent('wheel', {deltaY: -240, ctrlKey: true, bubbles: true, cancelable: true, clientX: r.left + 300, clientY: r.top + 50}))""")
+        expect("with Ctrl it zooms", b.js("return timeline.view.to - timeline.view.from") < whole or whole <= 1000)
+        scrolls = b.js("""timeline.show(0, timeline.whole);
+            const c = document.querySelector('.panel canvas'), r = c.getBoundingClientRect();
+            timeline.show(0, timeline.whole / 2);
+            const e = new WheelEvent('wheel', {deltaY: 240, bubbles: true, cancelable: true, clientX: r.left + 300, clientY: r.top + 50});
+            c.dispatchEvent(e);
+            timeline.show(0, timeline.whole);
+            return !e.defaultPrevented;""")
+        expect("without, the page scrolls", scrolls)
+        b.js("document.documentElement.style.scrollBehavior = ''; scrollTo(0, 0)")
+
+    def labels(self):
+        """The panels are drawn with and without their labels: no pixel of a line's colour may differ."""
+        hidden = self.browser.js("""
+            const draw = () => { for (const f of figures) f.dirty = true; drawNow(); };
+            const pixels = () => timeline.panels.map((p) => {
+              const copy = document.createElement('canvas').getContext('2d', {willReadFrequently: true});
+              Object.assign(copy.canvas, {width: p.canvas.width, height: p.canvas.height});
+              copy.fillStyle = theme.colors.surface; /* or what is half transparent would have the line's own colour */
+              copy.fillRect(0, 0, p.canvas.width, p.canvas.height);
+              copy.drawImage(p.canvas, 0, 0);
+              return copy.getImageData(0, 0, p.canvas.width, p.canvas.height).data;
+            });
+            const rgb = (name) => { const n = parseInt(theme.colors[name].slice(1), 16); return [n >> 16, n >> 8 & 255, n & 255]; };
+            const lines = ['active', 'allocated', 'reserved', 'rss', 'failure', 'select'].map(rgb), is = (d, i, c) => Math.abs(d[i] - c[0]) + Math.abs(d[i + 1] - c[1]) + Math.abs(d[i + 2] - c[2]) < 24;
+            const label = timeline.label;
+            let said = 0, hidden = 0;
+            timeline.label = () => { said++; };
+            draw();
+            const bare = pixels();
+            timeline.label = label;
+            draw();
+            pixels().forEach((d, k) => { for (let i = 0; i < d.length; i += 4) if (lines.some((c) => is(bare[k], i, c)) && Math.abs(d[i] - bare[k][i]) + Math.abs(d[i + 1] - bare[k][i + 1]) + Math.abs(d[i + 2] - bare[k][i + 2]) > 60) hidden++; });
+            return [said, hidden];""")
+        equal(f"{hidden[0]} labels hide no line", 0, hidden[1])
+
+    def look_flame(self):
+        b = self.browser
+        if not b.js("return flame.root.value"):
+            return
+        library = {r[0] for r in self.sql("SELECT name FROM function WHERE is_allocator AND name NOT LIKE '<%'")}
+        drawn = lambda: b.js("return flame.boxes.filter((x) => x.node.fn !== undefined && x.node.color !== 'folded').map((x) => model.m.functions.name[x.node.fn])")
+        shown, value = drawn(), b.js("return flame.root.value")
+        expect("no frame of an allocator in the flame graph", not library.intersection(shown), library.intersection(shown))
+        every = b.js("return model.m.sites.node.some((n, i) => model.m.sites.at_peak_bytes[i] > 0 && model.m.sites.device[i] === app.device)")
+        b.click("#flame-libraries")
+        b.js("flame.zoom(flame.root)")
+        expect("the switch brings frames in", len(drawn()) >= len(shown) and (not every or bool(library.intersection(drawn())) or not library), (len(shown), len(drawn())))
+        equal("and changes no sum", value, b.js("return flame.root.value"))
+        b.click("#flame-libraries")
+        equal("as before without them", shown, drawn())
+        expect("it is as high as its stacks", b.js("const w = document.querySelector('.flame-wrap'); return w.scrollHeight <= w.clientHeight && Math.max(...flame.boxes.map((x) => x.row + 1)) * 20 <= w.clientHeight"))
+        keys = b.js("return [...document.querySelectorAll('#flame-legend .key')].map((k) => k.style.background.slice(6, -1))")
+        colors = b.js("return [...new Set(flame.boxes.filter((x) => x.node.fn !== undefined).map((x) => x.node.color))]")
+        expect("one legend, each of its colours once", sorted(keys) == sorted(colors) and not b.js("return document.querySelectorAll('.key').length - document.querySelectorAll('#flame-legend .key').length"), (keys, colors))
+
+    def opens(self, fork, place):
+        """Of a program that is known: the fork that the flame graph opens at, and FILE:LINE that the source opens on."""
+        b = self.browser
+        equal("the flame graph opens at the first fork", fork, b.js("return flame.zoomed.name"))
+        file, line = place.rsplit(":", 1)
+        equal("the source opens on the program's own line", [file, line], b.js("const t = document.querySelector('#source-view tr.target'); return [baseName(document.querySelector('#source-view .at').textContent).replace(/:.*/, ''), t && t.dataset.line]"))
+        equal("and in sight", True, b.js("const t = document.querySelector('#source-view tr.target').getBoundingClientRect(), w = document.querySelector('#source-view .table-wrap').getBoundingClientRect(); return t.top >= w.top && t.bottom <= w.bottom"))
+        equal("the page stays on top", 0, b.js("return scrollY"))
 
     def scope_rows(self, inclusive, column, scope="line"):
         return self.sql(f"SELECT a.key_id, a.{column}, a.alloc_count FROM account a WHERE a.scope = ? AND a.inclusive = ? AND a.device_id = ? AND a.kind = 'all'",
@@ -220,11 +323,11 @@ class Check:
     def zoom(self):
         b = self.browser
         whole = b.js("return timeline.whole")
-        b.hover(".panel canvas", 0.5, 0.5)
+        self.settle(lambda: b.pointer(".panel canvas", [(0.5, 0.5)])) # whoever clicked the chart means it
         for _ in range(4):
             b.wheel(".panel canvas", 0.5, 0.5, -240)
         span = b.js("return timeline.view.to - timeline.view.from")
-        expect("the wheel zooms in", span < whole * 0.6, span / whole)
+        expect("after a click the wheel zooms in", span < whole * 0.6, span / whole)
         b.js("document.querySelector('.panel canvas').focus()")
         b.keys("\ue014")  # right
         expect("keys move the cursor", b.js("return timeline.cursor !== null"))
@@ -274,7 +377,7 @@ class Check:
         b = self.browser
         peak = self.sql("SELECT peak_active_bytes FROM total WHERE device_id = ? AND kind = 'all'", self.device_id)[0][0]
         equal("flame graph's root", peak, b.js("return flame.root.value"))
-        needle = b.js("return flame.children(flame.root)[0].name")[:20]
+        needle = b.js("const k = flame.children(flame.root).find((x) => x.fn !== undefined); return k ? model.m.functions.name[k.fn] : 'alone'")[:20]
         b.type("#flame-search", needle)
         expect("search says its share", "Found in" in self.text("#flame-found"), needle)
         b.click("[data-flame=up]")
@@ -282,6 +385,7 @@ class Check:
         leaf = b.js("return flame.children(flame.root).reduce((t, k) => t + k.value, 0)")
         equal("by callee, all is accounted for", peak, leaf)
         b.click("[data-flame=down]")
+        b.js("flame.zoom(flame.root)")
         b.pointer(".flame-wrap", [(0.2, 30 / b.js("return document.querySelector('.flame-wrap').clientHeight"))])
         expect("a click zooms", b.js("return flame.zoomed !== flame.root"))
         b.js("document.getElementById('flame-canvas').focus()")
@@ -495,6 +599,9 @@ class Check:
             self.header()
             for text in [t for f, t in zip(self.flags, self.flags[1:]) if f == "--says"]:
                 expect("says: " + text, text in self.browser.js("return document.querySelector('main').textContent"))
+            if "--opens" in self.flags:
+                self.opens(*self.flags[self.flags.index("--opens") + 1:][:2])
+            self.look()
             self.tables()
             if "--basic" not in self.flags:
                 self.instants()

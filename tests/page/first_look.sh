@@ -1,0 +1,64 @@
+# What a page opens on, of programs whose stacks are known: the first fork, the program's own line, the script's name.
+. "$ROOT/tests/page/page.inc"
+cat >work.cpp <<'EOT'
+#include <memory>
+#include <string>
+#include <vector>
+#define NOINLINE __attribute__((noinline))
+struct Store {
+    std::vector<std::vector<std::string>> rows;
+};
+static Store store;
+NOINLINE static void fill(int n)
+{
+    for (int i = 0; i < n; i++)
+        store.rows.emplace_back(10, std::string(200, 'x')); /* line 12: all of it is made in the library's headers */
+}
+NOINLINE static void index(int n)
+{
+    store.rows.push_back(std::vector<std::string>(n, std::string(100, 'y')));
+}
+NOINLINE static void load(int n)
+{
+    fill(n);
+    index(n);
+}
+template <int DEPTH> struct Call {
+    NOINLINE static void run(int n)
+    {
+        if constexpr (DEPTH == 0)
+            load(n);
+        else
+            Call<DEPTH - 1>::run(n);
+        asm volatile("");
+    }
+};
+int main()
+{
+    Call<12>::run(6000);
+    return 0;
+}
+EOT
+"${CXX:-c++}" -std=c++17 -O1 -g -fno-optimize-sibling-calls -o work work.cpp || skip "no C++ compiler"
+record_ok ./work
+check_page first-look --opens load work.cpp:12
+
+# an interpreter stands for its script; a module without symbols has a short name
+cat >job.py <<'EOT'
+import json
+kept = []
+def load(n):
+    for i in range(n):
+        kept.append(json.loads('[' + '"x%d",' % i * 400 + '0]'))
+def index(n):
+    for i in range(n):
+        kept.append(bytearray(3000))
+def run(n):
+    load(n)
+    index(n)
+run(300)
+EOT
+PYTHONMALLOC=malloc
+export PYTHONMALLOC
+record_ok /usr/bin/python3 job.py
+check_page first-look-python --basic --opens all job.py:5 --says "job.py"

@@ -33,11 +33,18 @@ const source = {
     this.draw(this.target);
   },
 
+  /* The innermost line of a site that the program's author wrote and that has text; where there is none, of an installed package. */
+  ownCaller(site) {
+    const isInstalled = (line) => /\/(site|dist)-packages\//.test(model.m.files[model.m.lines.file[line]]);
+    const line = model.ownLine(site, (l) => this.has(l) && !isInstalled(l));
+    return line >= 0 ? line : model.ownLine(site, (l) => this.has(l));
+  },
+
   /* The line of the program's own that holds most, in whatever library its blocks are made: where the source opens. */
   ownLine() {
     if (!this.own) { /* by site; does not change */
       this.own = new Int32Array(model.m.siteCount);
-      for (let i = 0; i < this.own.length; i++) this.own[i] = model.ownLine(i, (line) => this.has(line));
+      for (let i = 0; i < this.own.length; i++) this.own[i] = this.ownCaller(i);
     }
     const sums = new Map();
     for (let i = 0; i < this.own.length; i++) if (this.own[i] >= 0 && app.view.bytes[i] > 0) sums.set(this.own[i], (sums.get(this.own[i]) || 0) + app.view.bytes[i]);

@@ -257,7 +257,7 @@ const tables = {
   /* The program's own line in the largest stack: for what has no source of its own. */
   ownCaller(sites) {
     const weight = (i) => app.view.bytes[i] || 0, most = sites.reduce((best, i) => best < 0 || weight(i) > weight(best) ? i : best, -1);
-    return most < 0 ? -1 : model.ownLine(most, (l) => source.has(l));
+    return most < 0 ? -1 : source.ownCaller(most);
   },
 
   facts(sites, line) {

@@ -43,22 +43,28 @@ EOT
 record_ok ./work
 check_page first-look --opens load work.cpp:12
 
-# an interpreter stands for its script; a module without symbols has a short name
+# an interpreter stands for its script; what a package makes for the script is of the script's line
 cat >job.py <<'EOT'
 import json
+import pack
 kept = []
 def load(n):
     for i in range(n):
         kept.append(json.loads('[' + '"x%d",' % i * 400 + '0]'))
 def index(n):
     for i in range(n):
-        kept.append(bytearray(3000))
+        kept.append(pack.make(60000))
 def run(n):
     load(n)
     index(n)
 run(300)
 EOT
-PYTHONMALLOC=malloc
-export PYTHONMALLOC
+mkdir -p site-packages
+cat >site-packages/pack.py <<'EOT'
+def make(size):
+    return bytearray(size)
+EOT
+PYTHONMALLOC=malloc PYTHONPATH=$PWD/site-packages PYTHONDONTWRITEBYTECODE=1
+export PYTHONMALLOC PYTHONPATH PYTHONDONTWRITEBYTECODE
 record_ok /usr/bin/python3 job.py
-check_page first-look-python --basic --opens all job.py:5 --says "job.py"
+check_page first-look-python --basic --opens all job.py:9 --says "job.py"

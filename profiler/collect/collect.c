@@ -25,7 +25,6 @@
 #include <unistd.h>
 
 #define COMMIT_NS        200000000u  /* with what comes between, a killed collector's file lacks at most 0.25 s; but */
-#define COMMIT_FIRST_NS  5000000u    /* doubles until then: a disk that fills up at once leaves something too */
 #define COMMIT_SHARE     8u          /* a commit may take this part of the time between two of them */
 #define COMMIT_IDLE_NS   1000000000u /* where nothing was read: samples of resident bytes alone */
 #define SAMPLE_NS        20000000u   /* between two samples of resident bytes */
@@ -59,7 +58,7 @@ struct collection {
     uint64_t nvml_counts[DEVICE_ROWS]; /* of the samples that were taken up */
     pid_t pid;
     int pidfd;
-    uint64_t commit_ns, commit_wait_ns, early_wait_ns, sample_ns, idle_since_ns, nap_ns, first_end_ns, filling_ns;
+    uint64_t commit_ns, commit_wait_ns, sample_ns, idle_since_ns, nap_ns, first_end_ns, filling_ns;
     uint64_t committed_events;
     uint32_t sampled_total, sampled_leaving;
     unsigned stops_at_end; /* signals that came before the program ended were its own */
@@ -343,20 +342,12 @@ static void stand_by(void *arg)
     _exit(launch_exit_status(status));
 }
 
-static uint64_t commit_wait_ns(const struct collection *c)
-{
-    if (!c->uncommitted)
-        return COMMIT_IDLE_NS;
-    return c->early_wait_ns < c->commit_wait_ns ? c->early_wait_ns : c->commit_wait_ns;
-}
-
 static void record(struct collection *c)
 {
     out_of_memory_then(stand_by, c);
     c->idle_since_ns = c->commit_ns = clock_monotonic_ns();
     c->nap_ns = NAP_NS;
     c->commit_wait_ns = COMMIT_NS;
-    c->early_wait_ns = COMMIT_FIRST_NS;
     for (;;) {
         unsigned news = watch_news(c->watch);
         uint64_t words = drain_round(c->drain);
@@ -373,11 +364,9 @@ static void record(struct collection *c)
         }
         c->sampled_leaving = state.leaving;
         c->uncommitted |= words != 0;
-        if (now - c->commit_ns >= commit_wait_ns(c)) {
+        if (now - c->commit_ns >= (c->uncommitted ? c->commit_wait_ns : COMMIT_IDLE_NS)) {
             c->commit_ns = now;
             c->uncommitted = 0;
-            if (c->early_wait_ns < c->commit_wait_ns)
-                c->early_wait_ns *= 2;
             commit(c);
         }
         check_store(c);

@@ -15,13 +15,3 @@ code=0
 "$MEMPROF" info small/out.db >info 2>&1 || code=$?
 at_most "memprof info on what is left" 1 $code
 if [ $code = 0 ]; then grep -q -i partial info || { cat info; fail "info does not say partial"; }; fi
-
-# One that fills up within the first second keeps what came before.
-umount small
-mount -t tmpfs -o size=3m none small
-status=0
-"$MEMPROF" run --no-symbols -o small/out.db -- "$PROGRAMS/stress" 1 6000000 7 >out 2>err || status=$?
-equal "full in the first second: the program's status" 0 "$status"
-contains "full in the first second" err "full"
-at_least "events before it was full" 1000 "$(DB=small/out.db value "SELECT value FROM meta WHERE key = 'event_count'")"
-equal "processes before it was full" 1 "$(DB=small/out.db value "SELECT count(*) FROM process")"

@@ -1,6 +1,7 @@
 #include "cli.h"
 
 #include "../report/text/lines.h"
+#include "../report/text/row_columns.h"
 
 #include <errno.h>
 #include <string.h>

@@ -3,6 +3,7 @@
 #include "../common/units.h"
 #include "../report/page/html.h"
 #include "../report/text/report.h"
+#include "../report/text/row_columns.h"
 
 #include <errno.h>
 #include <string.h>

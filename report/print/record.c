@@ -10,8 +10,18 @@ void record_open(struct record *r, const struct report_out *out)
     *r = (struct record){.out = out, .line = BUF(64 << 20), .heading = BUF(1 << 20)};
 }
 
+void record_open_in(struct record *r, struct buf *json)
+{
+    static const struct report_out out = {.format = REPORT_JSON};
+    record_open(r, &out);
+    r->array = json;
+    buf_putc(json, '[');
+}
+
 void record_close(struct record *r)
 {
+    if (r->array)
+        buf_putc(r->array, ']');
     buf_free(&r->line);
     buf_free(&r->heading);
 }
@@ -138,6 +148,14 @@ void record_int(struct record *r, const char *key, int64_t value)
     buf_printf(field(r, key), "%lld", (long long)value);
 }
 
+void record_int_if(struct record *r, const char *key, int is_known, int64_t value)
+{
+    if (is_known)
+        record_int(r, key, value);
+    else
+        record_null(r, key);
+}
+
 void record_real(struct record *r, const char *key, double value)
 {
     if (isfinite(value))
@@ -163,7 +181,11 @@ void record_end(struct record *r)
 {
     FILE *file = r->out->file;
     const char *line = buf_text(&r->line);
-    if (is_json(r)) {
+    if (r->array) {
+        buf_puts(r->array, r->rows ? ", {" : "{");
+        buf_puts(r->array, line);
+        buf_putc(r->array, '}');
+    } else if (is_json(r)) {
         fprintf(file, "%s\n%s{%s}", r->rows ? "," : "", r->depth ? "  " : "", line);
     } else {
         if (r->rows == 0)

@@ -11,14 +11,17 @@
 struct record {
     const struct report_out *out;
     struct buf line, heading;
-    int fields; /* in the current row */
+    struct buf *array; /* where rows within a row go; NULL: to out */
+    int fields;        /* in the current row */
     int rows;
     int depth;      /* JSON: what is open */
     int is_heading; /* CSV: the row that is written is for the heading alone; it was written */
 };
 
 void record_open(struct record *r, const struct report_out *out);
-void record_close(struct record *r); /* frees; writes nothing */
+/* Rows of an array within a row: appended to json, for record_raw(). */
+void record_open_in(struct record *r, struct buf *json);
+void record_close(struct record *r); /* frees, and ends an array within a row; writes nothing */
 
 /* JSON only (nothing in CSV): the document's object, and named members of it. */
 void record_document_begin(struct record *r);
@@ -32,6 +35,7 @@ void record_array_end(struct record *r);
 void record_begin(struct record *r);
 void record_text(struct record *r, const char *key, const char *value); /* NULL: null, an empty CSV field */
 void record_int(struct record *r, const char *key, int64_t value);
+void record_int_if(struct record *r, const char *key, int is_known, int64_t value); /* null where it is not */
 void record_real(struct record *r, const char *key, double value);
 void record_null(struct record *r, const char *key);
 void record_raw(struct record *r, const char *key, const char *json); /* JSON: a finished value; CSV: as text */

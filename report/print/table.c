@@ -13,31 +13,53 @@
 #define LEFT_OUT      (-GAP) /* width of a column that is not shown: it takes no gap either */
 
 struct table {
-    const struct table_column *columns;
+    const struct column *columns[TABLE_COLUMNS_MAX];
     int column_count;
-    char **cells; /* owned strings, row after row */
-    int cell_count;
-    int cell_capacity;
+    char **cells;          /* owned strings, row after row; NULL: empty */
     unsigned char *styles; /* by row */
-    int style_capacity;
+    int row_count;         /* the row after these is being filled */
+    int row_capacity;
 };
 
-struct table *table_open(const struct table_column *columns, int count)
+/* Makes room for the row being filled. */
+static void grow(struct table *t)
+{
+    if (t->row_count < t->row_capacity)
+        return;
+    size_t old = (size_t)t->row_capacity, capacity = old ? old * 2 : 16, width = (size_t)t->column_count;
+    t->cells = xrealloc(t->cells, capacity * width * sizeof *t->cells);
+    memset(t->cells + old * width, 0, (capacity - old) * width * sizeof *t->cells);
+    t->styles = xrealloc(t->styles, capacity);
+    memset(t->styles + old, TABLE_PLAIN, capacity - old);
+    t->row_capacity = (int)capacity;
+}
+
+struct table *table_open(const struct column *const columns[], int count)
 {
     if (count < 1 || count > TABLE_COLUMNS_MAX)
         bug("a table of %d columns", count);
     struct table *t = xcalloc(1, sizeof *t);
-    t->columns = columns;
+    memcpy(t->columns, columns, (size_t)count * sizeof *columns);
     t->column_count = count;
+    grow(t);
     return t;
+}
+
+void table_empty(struct table *t)
+{
+    for (int i = 0; i < t->row_capacity * t->column_count; i++) {
+        free(t->cells[i]);
+        t->cells[i] = NULL;
+    }
+    memset(t->styles, TABLE_PLAIN, (size_t)t->row_capacity);
+    t->row_count = 0;
 }
 
 void table_close(struct table *t)
 {
     if (!t)
         return;
-    for (int i = 0; i < t->cell_count; i++)
-        free(t->cells[i]);
+    table_empty(t);
     free(t->cells);
     free(t->styles);
     free(t);
@@ -45,53 +67,39 @@ void table_close(struct table *t)
 
 int table_rows(const struct table *t)
 {
-    return t->cell_count / t->column_count;
+    return t->row_count;
 }
 
 void table_row_style(struct table *t, enum table_style style)
 {
-    int row = table_rows(t);
-    ARRAY_ROOM_ZERO(t->styles, row + 1, t->style_capacity);
-    t->styles[row] = (unsigned char)style;
+    t->styles[t->row_count] = (unsigned char)style;
 }
 
-void table_text(struct table *t, const char *text)
+static char **cell_at(const struct table *t, int row, int column)
+{
+    return &t->cells[row * t->column_count + column];
+}
+
+void table_cell(struct table *t, int column, const char *text)
 {
     struct buf clean = BUF(1 << 20);
-    text_clean(&clean, text);
-    *ARRAY_ADD(t->cells, t->cell_count, t->cell_capacity) = buf_take(&clean);
+    char **cell = cell_at(t, t->row_count, column);
+    if (text)
+        text_clean(&clean, text);
+    free(*cell);
+    *cell = clean.data;
 }
 
-void table_bytes(struct table *t, int64_t size_bytes)
+void table_row_end(struct table *t)
 {
-    char text[UNITS_TEXT];
-    table_text(t, units_bytes(text, size_bytes));
+    t->row_count++;
+    grow(t);
 }
 
-void table_bytes_short(struct table *t, int64_t size_bytes)
+static const char *text_at(const struct table *t, int row, int column)
 {
-    char text[UNITS_TEXT];
-    table_text(t, units_bytes_short(text, size_bytes));
-}
-
-void table_count(struct table *t, int64_t count)
-{
-    char text[UNITS_TEXT];
-    table_text(t, units_count(text, count));
-}
-
-void table_ns(struct table *t, int64_t time_ns)
-{
-    char text[UNITS_TEXT];
-    table_text(t, units_ns(text, time_ns));
-}
-
-void table_share(struct table *t, int64_t part, int64_t whole)
-{
-    char text[UNITS_TEXT] = "";
-    if (whole > 0)
-        snprintf(text, sizeof text, "%.1f %%", 100 * (double)part / (double)whole);
-    table_text(t, text);
+    const char *text = *cell_at(t, row, column);
+    return text ? text : "";
 }
 
 /* Width of one row of a title: its parts are separated by newlines. Returns the part's bytes. */
@@ -109,24 +117,32 @@ static int title_rows(const struct table *t, const int widths[])
 {
     int rows = 1;
     for (int c = 0; c < t->column_count; c++)
-        if (widths[c] != LEFT_OUT && strchr(t->columns[c].title, '\n'))
+        if (widths[c] != LEFT_OUT && strchr(t->columns[c]->title, '\n'))
             rows = 2;
     return rows;
+}
+
+static int has_titles(const struct table *t)
+{
+    for (int c = 0; c < t->column_count; c++)
+        if (*t->columns[c]->title)
+            return 1;
+    return 0;
 }
 
 static void measure(const struct table *t, int widths[])
 {
     const char *part;
     for (int c = 0; c < t->column_count; c++) {
-        int second = title_part(t->columns[c].title, 1, &part);
-        widths[c] = title_part(t->columns[c].title, 0, &part);
+        int second = title_part(t->columns[c]->title, 1, &part);
+        widths[c] = title_part(t->columns[c]->title, 0, &part);
         widths[c] = second > widths[c] ? second : widths[c];
     }
-    for (int i = 0; i < t->cell_count; i++) {
-        int width = text_width(t->cells[i]);
-        if (width > widths[i % t->column_count])
-            widths[i % t->column_count] = width;
-    }
+    for (int row = 0; row < t->row_count; row++)
+        for (int c = 0; c < t->column_count; c++) {
+            int width = text_width(text_at(t, row, c));
+            widths[c] = width > widths[c] ? width : widths[c];
+        }
 }
 
 static int total_width(const struct table *t, const int widths[])
@@ -143,7 +159,7 @@ static void cut_names(const struct table *t, int widths[], int width, int least)
     for (int excess = total_width(t, widths) - width; excess > 0; excess--) {
         int widest = -1;
         for (int c = 0; c < t->column_count; c++)
-            if (t->columns[c].cut != TEXT_CUT_NONE && widths[c] > least && (widest < 0 || widths[c] > widths[widest]))
+            if (t->columns[c]->cut != TEXT_CUT_NONE && widths[c] > least && (widest < 0 || widths[c] > widths[widest]))
                 widest = c;
         if (widest < 0)
             break;
@@ -157,7 +173,7 @@ static void fit(const struct table *t, int widths[], int width)
     memcpy(natural, widths, sizeof natural);
     cut_names(t, widths, width, READABLE_CELL);
     for (int c = t->column_count - 1; c >= 0 && total_width(t, widths) > width; c--) {
-        if (!t->columns[c].is_optional)
+        if (!(t->columns[c]->flags & COLUMN_OPTIONAL))
             continue;
         natural[c] = LEFT_OUT;
         memcpy(widths, natural, sizeof natural);
@@ -171,12 +187,12 @@ static void tighten(const struct table *t, int widths[], const int natural[], in
 {
     const char *part;
     for (int c = 0; c < t->column_count; c++) {
-        if (t->columns[c].cut != TEXT_CUT_NAME || widths[c] >= natural[c] || widths[c] == LEFT_OUT)
+        if (t->columns[c]->cut != TEXT_CUT_NAME || widths[c] >= natural[c] || widths[c] == LEFT_OUT)
             continue;
-        int most = title_part(t->columns[c].title, 0, &part);
-        for (int i = c; i < t->cell_count; i += t->column_count) {
+        int most = title_part(t->columns[c]->title, 0, &part);
+        for (int row = 0; row < t->row_count; row++) {
             struct buf cell = BUF(1 << 20);
-            text_fit(&cell, t->cells[i], widths[c], TEXT_CUT_NAME, utf8);
+            text_fit(&cell, text_at(t, row, c), widths[c], TEXT_CUT_NAME, utf8);
             int shown = cell.data ? text_width(cell.data) : 0;
             most = shown > most ? shown : most;
             buf_free(&cell);
@@ -185,24 +201,24 @@ static void tighten(const struct table *t, int widths[], const int natural[], in
     }
     for (int c = 0; c < t->column_count; c++) {
         int room = width - total_width(t, widths), wish = natural[c] - widths[c];
-        if (t->columns[c].cut != TEXT_CUT_NONE && t->columns[c].cut != TEXT_CUT_NAME && widths[c] != LEFT_OUT &&
+        if (t->columns[c]->cut != TEXT_CUT_NONE && t->columns[c]->cut != TEXT_CUT_NAME && widths[c] != LEFT_OUT &&
             room > 0)
             widths[c] += wish < room ? wish : room;
     }
 }
 
 /* is_free: longer text goes beyond the column. */
-static void add_cell(struct buf *line, const struct table_column *column, int width, int is_free, const char *text,
-                     int utf8)
+static void add_cell(struct buf *line, const struct column *column, int width, int is_free, const char *text, int utf8)
 {
     struct buf cell = BUF(1 << 20);
     text_fit(&cell, text, width, is_free ? TEXT_CUT_NONE : column->cut, utf8);
     const char *shown = buf_text(&cell);
     int pad = width - text_width(shown);
-    if (column->align == TABLE_RIGHT)
+    int is_right = column->unit >= COLUMN_NUMBER;
+    if (is_right)
         buf_printf(line, "%*s", pad > 0 ? pad : 0, "");
     buf_puts(line, shown);
-    if (column->align == TABLE_LEFT)
+    if (!is_right)
         buf_printf(line, "%*s", pad > 0 ? pad : 0, "");
     buf_free(&cell);
 }
@@ -227,7 +243,7 @@ static void print_row(const struct table *t, const struct report_out *out, const
         if (widths[c] == LEFT_OUT)
             continue;
         buf_printf(&line, "%*s", shown++ ? GAP : 0, "");
-        add_cell(&line, &t->columns[c], widths[c], out->width <= 0, cells[c], out->utf8);
+        add_cell(&line, t->columns[c], widths[c], out->width <= 0, cells[c], out->utf8);
     }
     write_line(out, style, &line);
     buf_free(&line);
@@ -240,7 +256,7 @@ static void print_titles(const struct table *t, const struct report_out *out, co
     for (int row = 0; row < title_rows(t, widths); row++) {
         for (int c = 0; c < t->column_count; c++) {
             const char *part;
-            int length = title_part(t->columns[c].title, row, &part);
+            int length = title_part(t->columns[c]->title, row, &part);
             snprintf(titles[c], sizeof titles[c], "%.*s", length, part);
             cells[c] = titles[c];
         }
@@ -248,8 +264,9 @@ static void print_titles(const struct table *t, const struct report_out *out, co
     }
 }
 
-static void print(const struct table *t, const struct report_out *out, int with_titles)
+void table_print(const struct table *t, const struct report_out *out, int with_titles)
 {
+    const char *cells[TABLE_COLUMNS_MAX];
     int widths[TABLE_COLUMNS_MAX] = {0};
     measure(t, widths);
     if (out->width > 0) {
@@ -259,23 +276,15 @@ static void print(const struct table *t, const struct report_out *out, int with_
         tighten(t, widths, natural, out->width, out->utf8);
     }
     for (int c = 0; c < t->column_count && out->width <= 0; c++)
-        if (t->columns[c].cut != TEXT_CUT_NONE && widths[c] > PIPE_CELL)
+        if (t->columns[c]->cut != TEXT_CUT_NONE && widths[c] > PIPE_CELL)
             widths[c] = PIPE_CELL;
-    if (with_titles)
+    if (with_titles && has_titles(t))
         print_titles(t, out, widths);
-    for (int row = 0; row < table_rows(t); row++)
-        print_row(t, out, widths, (const char *const *)t->cells + row * t->column_count,
-                  row < t->style_capacity ? (enum table_style)t->styles[row] : TABLE_PLAIN);
-}
-
-void table_print(const struct table *t, const struct report_out *out)
-{
-    print(t, out, 1);
-}
-
-void table_print_rows(const struct table *t, const struct report_out *out)
-{
-    print(t, out, 0);
+    for (int row = 0; row < t->row_count; row++) {
+        for (int c = 0; c < t->column_count; c++)
+            cells[c] = text_at(t, row, c);
+        print_row(t, out, widths, cells, (enum table_style)t->styles[row]);
+    }
 }
 
 void table_line(const struct report_out *out, enum table_style style, const char *text)
@@ -283,5 +292,17 @@ void table_line(const struct report_out *out, enum table_style style, const char
     struct buf line = BUF(1 << 20);
     text_clean(&line, text);
     write_line(out, style, &line);
+    buf_free(&line);
+}
+
+void table_heading(const struct report_out *out, const char *title, int64_t shown, int64_t all)
+{
+    struct buf line = BUF(4096);
+    char count[2][UNITS_TEXT];
+    buf_puts(&line, title);
+    if (shown < all)
+        buf_printf(&line, " (%s of %s)", units_count(count[0], shown), units_count(count[1], all));
+    fputc('\n', out->file);
+    table_line(out, TABLE_STRONG, buf_text(&line));
     buf_free(&line);
 }

@@ -62,9 +62,4 @@ void row_function_text(const struct row *row, struct buf *out);
 /* "src/net.c:42", "[libz.so.1]", "": a path inside base (the directory of the run) is shown from there. */
 void row_source_text(const struct row *row, const char *base, struct buf *out);
 
-/* One JSON object or CSV line: device, kind, the keys, all statistics (at an instant: only live_bytes and live_count);
- * at last json, a value of its own under key; NULL: none. */
-void row_record(struct record *record, const struct row *row, int inclusive, int is_instant, const char *key,
-                const char *json);
-
 #endif

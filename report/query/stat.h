@@ -4,9 +4,7 @@
 #ifndef MEMPROF_STAT_H
 #define MEMPROF_STAT_H
 
-#include "../print/out.h"
-#include "../print/record.h"
-#include "../print/table.h"
+#include "../../common/buf.h"
 
 #include <sqlite3.h>
 #include <stdint.h>
@@ -49,9 +47,5 @@ void stat_read(struct stat_row *row, sqlite3_stmt *statement, int first);
 void stat_add(struct stat_row *sum, const struct stat_row *row, int is_first);
 /* Value of a shown statistic; 0 with *known 0 when it is not there. */
 int64_t stat_value(const struct stat_row *row, int stat, int *known);
-
-void stat_record(struct record *record, const struct stat_row *row);                     /* all, by column */
-void stat_cell(struct table *table, const struct stat_row *row, int stat, int is_short); /* one, in its unit */
-void stat_list(const struct report_out *out);                                            /* names and texts */
 
 #endif

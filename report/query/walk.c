@@ -4,8 +4,7 @@
 #include "../../common/db.h"
 #include "../../common/hash.h"
 #include "../../common/map.h"
-#include "../print/record.h"
-#include "../print/table.h"
+#include "../../common/text.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -215,7 +214,7 @@ void walk_shown(const struct walk_stack *stack, int *first, int *end)
             *end = i;
 }
 
-static void frame_place(const struct walk_frame *frame, const char *base, struct buf *text)
+void walk_place(const struct walk_frame *frame, const char *base, struct buf *text)
 {
     if (frame->file)
         text_path(text, frame->file, base);
@@ -242,67 +241,10 @@ uint64_t walk_shown_hash(const struct walk_stack *stack)
     struct buf place = BUF(1 << 20);
     for (int i = first; i < end; i++) {
         buf_reset(&place);
-        frame_place(stack->frames[i], NULL, &place);
+        walk_place(stack->frames[i], NULL, &place);
         h = hash(h, stack->frames[i]->function ? stack->frames[i]->function : "??");
         h = hash(h, buf_text(&place));
     }
     buf_free(&place);
     return h;
-}
-
-void walk_print(const struct walk_stack *stack, const struct report_out *out, const char *base, int64_t limit,
-                const char *indent)
-{
-    static const struct table_column columns[] = {
-        {"", TABLE_LEFT, TEXT_CUT_NONE, 0}, {"", TABLE_LEFT, TEXT_CUT_NAME, 0}, {"", TABLE_LEFT, TEXT_CUT_LEFT, 0}};
-    struct table *t = table_open(columns, 3);
-    int first, last;
-    walk_shown(stack, &first, &last);
-    struct buf text = BUF(1 << 20);
-    for (int i = first; i < last && (limit <= 0 || i - first < limit); i++) {
-        buf_reset(&text);
-        buf_printf(&text, "%s#%d", indent, i - first);
-        table_text(t, text.data);
-        table_text(t, stack->frames[i]->function ? stack->frames[i]->function : "??");
-        buf_reset(&text);
-        frame_place(stack->frames[i], base, &text);
-        table_text(t, text.data);
-    }
-    table_print_rows(t, out);
-    buf_reset(&text);
-    if (stack->count == 0)
-        buf_printf(&text, stack->is_hidden ? "%s(no frame of this language)" : "%s(no stack)", indent);
-    else if (limit > 0 && last - first > limit)
-        buf_printf(&text, "%s... %lld more frame%s (--frames 0 shows all)", indent, (long long)(last - first - limit),
-                   last - first - limit == 1 ? "" : "s");
-    else if (stack->is_cut)
-        buf_printf(&text, "%s... deeper frames were not recorded (memprof run --depth)", indent);
-    else if (stack->is_unknown)
-        buf_printf(&text, "%s... the callers are unknown: no unwind information", indent);
-    if (text.length)
-        table_line(out, TABLE_DIM, text.data);
-    buf_free(&text);
-    table_close(t);
-}
-
-void walk_json(const struct walk_stack *stack, struct buf *json)
-{
-    buf_putc(json, '[');
-    for (int i = 0; i < stack->count; i++) {
-        const struct walk_frame *f = stack->frames[i];
-        buf_puts(json, i ? ", {\"function\": " : "{\"function\": ");
-        record_json_string(json, f->function);
-        buf_puts(json, ", \"file\": ");
-        record_json_string(json, f->file);
-        buf_puts(json, ", \"line\": ");
-        if (f->line > 0)
-            buf_printf(json, "%lld", (long long)f->line);
-        else
-            buf_puts(json, "null");
-        buf_puts(json, ", \"module\": ");
-        record_json_string(json, f->module);
-        buf_printf(json, ", \"offset\": %lld, \"is_inline\": %d, \"is_allocator\": %d, \"is_python\": %d}",
-                   (long long)f->offset, f->is_inline, f->is_allocator, f->is_python);
-    }
-    buf_putc(json, ']');
 }

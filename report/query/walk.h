@@ -7,7 +7,6 @@
 
 #include "../../common/buf.h"
 #include "../../common/error.h"
-#include "../print/out.h"
 #include "tree.h"
 
 #include <sqlite3.h>
@@ -58,10 +57,7 @@ int walk_is_start(const struct walk_frame *frame);
 void walk_shown(const struct walk_stack *stack, int *first, int *end);
 /* Equal for stacks whose shown frames are equal: the same functions at the same places. */
 uint64_t walk_shown_hash(const struct walk_stack *stack);
-/* "#0 forward   src/net.c:42" lines, each after indent; at most limit frames (0: all). base: text_relative. */
-void walk_print(const struct walk_stack *stack, const struct report_out *out, const char *base, int64_t limit,
-                const char *indent);
-/* A JSON array of frames. */
-void walk_json(const struct walk_stack *stack, struct buf *json);
+/* Appends "src/net.c:42", "[libz.so.1+0x1234]"; base: text_path(). */
+void walk_place(const struct walk_frame *frame, const char *base, struct buf *text);
 
 #endif

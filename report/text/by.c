@@ -5,7 +5,8 @@
 #include "../findings/notes.h"
 #include "../query/at.h"
 #include "../query/self_module.h"
-#include "../query/walk.h"
+#include "row_columns.h"
+#include "stack.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -191,119 +192,84 @@ static int64_t whole_of(struct by *b, const char *device)
     return bytes;
 }
 
-static const struct {
-    int stat;
-    const char *title;
-    int is_optional;
-} all_columns[] = {{STAT_alloc_bytes, "allocated", 0},     {STAT_alloc_count, "allocs", 0},
-                   {STAT_temporary_count, "temporary", 1}, {STAT_at_peak_bytes, "at peak", 0},
-                   {STAT_own_peak_bytes, "own peak", 1},   {STAT_end_bytes, "live at end", 1}};
-
-static void numbers(struct by *b, struct table *t, const struct row *row)
+/* What people see of each row: what it holds, then which it is. */
+static void show_numbers(struct by *b, struct row_columns *c)
 {
-    if (b->held >= 0) {
-        stat_cell(t, &row->stats, b->held, 0);
-        table_share(t, row->stats.value[b->held], whole_of(b, row->device));
-        if (b->held_count >= 0)
-            stat_cell(t, &row->stats, b->held_count, 0);
+    static const struct {
+        int stat;
+        const char *title;
+        int flags;
+    } all[] = {{STAT_alloc_bytes, "allocated", 0},
+               {STAT_alloc_count, "allocs", 0},
+               {STAT_temporary_count, "temporary", COLUMN_OPTIONAL},
+               {STAT_at_peak_bytes, "at peak", 0},
+               {STAT_own_peak_bytes, "own peak", COLUMN_OPTIONAL},
+               {STAT_end_bytes, "live at end", COLUMN_OPTIONAL}};
+    for (size_t i = 0; b->held < 0 && i < sizeof all / sizeof *all; i++) {
+        int stat = all[i].stat == STAT_at_peak_bytes && is_one_kind(b->options) ? STAT_at_kind_peak_bytes : all[i].stat;
+        row_columns_show(c, ROW_COLUMN_stats + stat, all[i].title, TEXT_CUT_NONE, all[i].flags);
+    }
+    if (b->held < 0)
         return;
-    }
-    for (size_t i = 0; i < sizeof all_columns / sizeof *all_columns; i++) {
-        int stat = all_columns[i].stat;
-        stat_cell(t, &row->stats,
-                  stat == STAT_at_peak_bytes && is_one_kind(b->options) ? STAT_at_kind_peak_bytes : stat, 0);
-    }
+    row_columns_show(c, ROW_COLUMN_stats + b->held, "bytes", TEXT_CUT_NONE, 0);
+    row_columns_show(c, ROW_COLUMN_share, "share", TEXT_CUT_NONE, 0);
+    if (b->held_count >= 0)
+        row_columns_show(c, ROW_COLUMN_stats + b->held_count, "blocks", TEXT_CUT_NONE, 0);
 }
 
-static int number_columns(const struct by *b, struct table_column *columns)
+static void show_keys(struct by *b, struct row_columns *c)
 {
-    static const struct table_column held[] = {
-        {"bytes", TABLE_RIGHT, 0, 0}, {"share", TABLE_RIGHT, 0, 0}, {"blocks", TABLE_RIGHT, 0, 0}};
-    int count = 0;
-    if (b->held >= 0) {
-        count = b->held_count >= 0 ? 3 : 2;
-        memcpy(columns, held, (size_t)count * sizeof *held);
-        return count;
-    }
-    for (size_t i = 0; i < sizeof all_columns / sizeof *all_columns; i++)
-        columns[count++] =
-            (struct table_column){all_columns[i].title, TABLE_RIGHT, TEXT_CUT_NONE, all_columns[i].is_optional};
-    return count;
-}
-
-static int key_columns(enum row_key by, int many_devices, struct table_column *columns)
-{
-    static const struct table_column keys[ROW_KEY_COUNT][3] = {
-        [ROW_LINE] = {{"function", TABLE_LEFT, TEXT_CUT_NAME, 0}, {"source", TABLE_LEFT, TEXT_CUT_LEFT, 0}},
-        [ROW_FUNCTION] = {{"function", TABLE_LEFT, TEXT_CUT_NAME, 0}, {"declared at", TABLE_LEFT, TEXT_CUT_LEFT, 0}},
-        [ROW_FILE] = {{"file", TABLE_LEFT, TEXT_CUT_LEFT, 0}},
-        [ROW_MODULE] = {{"module", TABLE_LEFT, TEXT_CUT_LEFT, 0}},
-        [ROW_THREAD] = {{"pid", TABLE_RIGHT, 0, 0},
-                        {"tid", TABLE_RIGHT, 0, 0},
-                        {"thread", TABLE_LEFT, TEXT_CUT_RIGHT, 0}},
-        [ROW_OP] = {{"operator", TABLE_LEFT, TEXT_CUT_NAME, 0},
-                    {"phase", TABLE_LEFT, TEXT_CUT_RIGHT, 0},
-                    {"module", TABLE_LEFT, TEXT_CUT_LEFT, 0}},
-        [ROW_PROCESS] = {{"pid", TABLE_RIGHT, 0, 0}, {"command", TABLE_LEFT, TEXT_CUT_RIGHT, 0}},
+    static const struct {
+        int column;
+        const char *title;
+        enum text_cut cut;
+    } keys[ROW_KEY_COUNT][3] = {
+        [ROW_LINE] = {{ROW_COLUMN_name, "function", TEXT_CUT_NAME}, {ROW_COLUMN_place, "source", TEXT_CUT_LEFT}},
+        [ROW_FUNCTION] = {{ROW_COLUMN_name, "function", TEXT_CUT_NAME},
+                          {ROW_COLUMN_place, "declared at", TEXT_CUT_LEFT}},
+        [ROW_FILE] = {{ROW_COLUMN_file, "file", TEXT_CUT_LEFT}},
+        [ROW_MODULE] = {{ROW_COLUMN_module, "module", TEXT_CUT_LEFT}},
+        [ROW_THREAD] = {{ROW_COLUMN_pid, "pid", TEXT_CUT_NONE},
+                        {ROW_COLUMN_tid, "tid", TEXT_CUT_NONE},
+                        {ROW_COLUMN_thread, "thread", TEXT_CUT_RIGHT}},
+        [ROW_OP] = {{ROW_COLUMN_op, "operator", TEXT_CUT_NAME},
+                    {ROW_COLUMN_phase, "phase", TEXT_CUT_RIGHT},
+                    {ROW_COLUMN_module, "module", TEXT_CUT_LEFT}},
+        [ROW_PROCESS] = {{ROW_COLUMN_pid, "pid", TEXT_CUT_NONE}, {ROW_COLUMN_command, "command", TEXT_CUT_RIGHT}},
     };
-    int count = 0;
-    if (many_devices || by == ROW_DEVICE)
-        columns[count++] = (struct table_column){"device", TABLE_LEFT, TEXT_CUT_NONE, 0};
-    for (int i = 0; i < 3 && keys[by][i].title; i++)
-        columns[count++] = keys[by][i];
-    return count;
-}
-
-static void key_cells(const struct by *b, struct table *t, const struct row *row, int many_devices)
-{
     enum row_key by = b->options->by;
-    struct buf text = BUF(1 << 20);
-    char number[UNITS_TEXT];
-    if (many_devices || by == ROW_DEVICE)
-        table_text(t, row->device ? row->device : "?");
-    if (by == ROW_LINE || by == ROW_FUNCTION) {
-        row_function_text(row, &text);
-        table_text(t, text.data);
-        buf_reset(&text);
-        row_source_text(row, b->cwd, &text);
-        table_text(t, text.data);
-    } else if (by == ROW_FILE) {
-        if (row->file)
-            text_path(&text, row->file, b->cwd);
-        table_text(t, text.data ? text.data : "(no source position)");
-    } else if (by == ROW_MODULE) {
-        table_text(t, row->module ? text_relative(row->module, b->cwd) : "(no module)");
-    } else if (by == ROW_PROCESS) {
-        snprintf(number, sizeof number, "%lld", (long long)row->pid);
-        table_text(t, number);
-        table_text(t, row->command ? row->command : "?");
-    } else if (by == ROW_OP) {
-        table_text(t, row->op ? row->op : "?");
-        table_text(t, row->phase ? row->phase : "");
-        table_text(t, row->module ? row->module : "");
-    } else if (by == ROW_THREAD) {
-        snprintf(number, sizeof number, "%lld", (long long)row->pid);
-        table_text(t, number);
-        snprintf(number, sizeof number, "%lld", (long long)row->tid);
-        table_text(t, number);
-        table_text(t, row->thread ? row->thread : "?");
-    }
-    buf_free(&text);
+    if (by == ROW_DEVICE || report_has_devices(b->db, b->options->device))
+        row_columns_show(c, ROW_COLUMN_device, "device", TEXT_CUT_NONE, 0);
+    for (int i = 0; i < 3 && keys[by][i].title; i++)
+        row_columns_show(c, keys[by][i].column, keys[by][i].title, keys[by][i].cut, 0);
 }
 
-static void print_table(struct by *b)
+/* For people a table, for programs the array "rows". */
+static int list_rows(struct by *b, struct record *document, struct error *err)
 {
-    struct table_column columns[TABLE_COLUMNS_MAX];
-    int many = report_has_devices(b->db, b->options->device);
-    int count = number_columns(b, columns);
-    count += key_columns(b->options->by, many, columns + count);
-    struct table *t = table_open(columns, count);
-    for (int i = 0; i < b->rows.count; i++) {
-        numbers(b, t, &b->rows.row[i]);
-        key_cells(b, t, &b->rows.row[i], many);
+    struct row_columns columns;
+    int rc = 0, is_stack = b->options->by == ROW_STACK;
+    row_columns_init(&columns, b->options->by, b->options->at == REPORT_AT_TIME, is_stack ? "frames" : NULL);
+    show_numbers(b, &columns);
+    show_keys(b, &columns);
+    struct listing *l = listing_open_in(document, "rows", columns.columns, COLUMN_COUNT_OF(columns.columns), b->cwd);
+    for (int i = 0; rc == 0 && i < b->rows.count; i++) {
+        const struct row *row = &b->rows.row[i];
+        struct walk_stack stack;
+        struct buf frames = BUF(64 << 20);
+        int64_t whole = listing_shows(l, ROW_COLUMN_share) ? whole_of(b, row->device) : 0;
+        if (is_stack)
+            rc = walk_stack(b->walk, row->key_id, &stack, err);
+        if (is_stack && rc == 0)
+            stack_json(&stack, &frames);
+        row_list(l, row, b->options->inclusive, b->held, whole, b->cwd, frames.data);
+        buf_free(&frames);
     }
-    table_print(t, b->out);
-    table_close(t);
+    if (rc == 0)
+        listing_heading(l);
+    listing_print(l);
+    listing_close(l);
+    return rc;
 }
 
 /* A stack takes many lines: its numbers stand above it. */
@@ -337,48 +303,40 @@ static int print_stacks(struct by *b, struct error *err)
         buf_free(&line);
         rc = walk_stack(b->walk, row->key_id, &stack, err);
         if (rc == 0)
-            walk_print(&stack, b->out, b->cwd, b->options->frames, "    ");
+            stack_print(&stack, b->out, b->cwd, b->options->frames, "    ");
     }
     return rc;
 }
 
-static int record_rows(struct by *b, struct error *err)
+static int record_by(struct by *b, struct record *document, struct error *err)
 {
-    struct record r;
-    char empty[] = "";
-    int rc = 0;
-    record_open(&r, b->out);
-    record_document_begin(&r);
-    notes_record(b->db, b->options->file, &r);
-    record_member_text(&r, "by", row_key_names[b->options->by]);
+    record_document_begin(document);
+    notes_record(b->db, b->options->file, document);
+    record_member_text(document, "by", row_key_names[b->options->by]);
     if (b->options->at == REPORT_AT_TIME) {
-        record_member_int(&r, "at_ns", b->at.time_ns);
-        record_member_int(&r, "is_exact", b->at.is_exact && !b->at.chunks_damaged);
+        record_member_int(document, "at_ns", b->at.time_ns);
+        record_member_int(document, "is_exact", b->at.is_exact && !b->at.chunks_damaged);
     }
-    record_member_int(&r, "row_count", b->rows.total_count);
-    record_array_begin(&r, "rows");
-    for (int i = 0; rc == 0 && i < b->rows.count; i++) {
-        struct row *row = &b->rows.row[i];
-        struct walk_stack stack;
-        struct buf frames = BUF(64 << 20);
-        if (b->options->by == ROW_STACK)
-            rc = walk_stack(b->walk, row->key_id, &stack, err);
-        if (b->options->by == ROW_STACK && rc == 0)
-            walk_json(&stack, &frames);
-        row_record(&r, row, b->options->inclusive, b->options->at == REPORT_AT_TIME, "frames", frames.data);
-        buf_free(&frames);
-    }
-    if (rc == 0 && record_wants_heading(&r)) {
-        struct row none = {.command = b->options->by == ROW_PROCESS ? empty : NULL,
-                           .op = b->options->by == ROW_OP ? empty : NULL,
-                           .phase = empty};
-        row_record(&r, &none, b->options->inclusive, b->options->at == REPORT_AT_TIME, "frames",
-                   b->options->by == ROW_STACK ? "" : NULL);
-    }
-    record_array_end(&r);
-    record_document_end(&r);
-    record_close(&r);
+    record_member_int(document, "row_count", b->rows.total_count);
+    int rc = list_rows(b, document, err);
+    record_document_end(document);
     return rc;
+}
+
+static int print_by(struct by *b, struct record *document, struct error *err)
+{
+    const struct report_options *o = b->options;
+    notes_print(b->db, b->out);
+    if (b->rows.count < b->rows.total_count)
+        buf_printf(&b->title, " (%d of %lld)", b->rows.count, (long long)b->rows.total_count);
+    table_line(b->out, TABLE_STRONG, b->title.data);
+    if (b->rows.count)
+        return o->by == ROW_STACK ? print_stacks(b, err) : list_rows(b, document, err);
+    table_line(b->out, TABLE_PLAIN,
+               o->by == ROW_OP && !o->device && !o->kind
+                   ? "Nothing: no stack of this recording has an operator of PyTorch."
+                   : "Nothing.");
+    return 0;
 }
 
 /* Stacks that differ in hidden frames only are one to the reader. */
@@ -401,6 +359,7 @@ static int merge_stacks(struct by *b, int64_t top, struct error *err)
 int report_by(sqlite3 *db, const struct report_options *options, const struct report_out *out, struct error *err)
 {
     struct report_options chosen = *options;
+    struct record document;
     struct by b = {.db = db, .options = &chosen, .out = out, .title = BUF(4096)};
     if (chosen.top < 0)
         chosen.top = out->format != REPORT_TEXT ? 0 : chosen.by == ROW_STACK ? DEFAULT_STACKS : DEFAULT_TOP;
@@ -423,23 +382,10 @@ int report_by(sqlite3 *db, const struct report_options *options, const struct re
         buf_printf(&b.title, "; merged from the %d largest stacks", MERGED_MOST);
     if (rc == 0 && is_merged)
         rc = merge_stacks(&b, top, err);
-    if (rc == 0 && out->format != REPORT_TEXT) {
-        rc = record_rows(&b, err);
-    } else if (rc == 0) {
-        notes_print(db, out);
-        if (b.rows.count < b.rows.total_count)
-            buf_printf(&b.title, " (%d of %lld)", b.rows.count, (long long)b.rows.total_count);
-        table_line(out, TABLE_STRONG, b.title.data);
-        if (b.rows.count == 0)
-            table_line(out, TABLE_PLAIN,
-                       chosen.by == ROW_OP && !options->device && !options->kind
-                           ? "Nothing: no stack of this recording has an operator of PyTorch."
-                           : "Nothing.");
-        else if (chosen.by == ROW_STACK)
-            rc = print_stacks(&b, err);
-        else
-            print_table(&b);
-    }
+    record_open(&document, out);
+    if (rc == 0)
+        rc = out->format == REPORT_TEXT ? print_by(&b, &document, err) : record_by(&b, &document, err);
+    record_close(&document);
     walk_close(b.walk);
     rows_free(&b.rows);
     buf_free(&b.title);

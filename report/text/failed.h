@@ -10,11 +10,9 @@
 
 #include <sqlite3.h>
 
-/* A heading and a table, the first ones; nothing where none failed. cwd: as in row_source_text(). */
-int failed_print(sqlite3 *db, const struct report_options *options, const char *cwd, const struct report_out *out,
-                 struct error *err);
-/* An array "failed_allocations", at most 1,000 rows; nothing in CSV. */
-int failed_record(sqlite3 *db, const struct report_options *options, const struct report_out *out, struct record *r,
-                  struct error *err);
+/* For people a heading and a table of the first ones, nothing where none failed; in JSON an array "failed_allocations"
+ * of at most 1,000; nothing in CSV. cwd: paths are shown from there. */
+int failed_list(sqlite3 *db, const struct report_options *options, const char *cwd, struct record *document,
+                struct error *err);
 
 #endif

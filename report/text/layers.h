@@ -6,14 +6,11 @@
 #define MEMPROF_LAYERS_H
 
 #include "../../common/error.h"
-#include "../print/out.h"
 #include "../print/record.h"
 
 #include <sqlite3.h>
 
-/* A heading and a table; device NULL: all. */
-int layers_print(sqlite3 *db, const char *device, const struct report_out *out, struct error *err);
-/* An array "layers", a row an instant and device; nothing in CSV. */
-int layers_record(sqlite3 *db, const char *device, const struct report_out *out, struct record *r, struct error *err);
+/* For people a heading and a table, in JSON an array "layers"; nothing in CSV. device NULL: all. */
+int layers_list(sqlite3 *db, const char *device, struct record *document, struct error *err);
 
 #endif

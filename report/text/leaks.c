@@ -4,14 +4,16 @@
 #include "../../common/db.h"
 #include "../../common/units.h"
 #include "../findings/notes.h"
+#include "../print/listing.h"
 #include "../query/noise.h"
-#include "../query/walk.h"
+#include "stack.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { DEFAULT_TOP = 20 };
+enum { STACK_ID = 8, FRAMES = 10 }; /* columns that lines do not have */
 
 struct leak {
     int64_t stack_id, line_id, bytes, blocks, largest_bytes;
@@ -245,32 +247,60 @@ static void amount(struct buf *out, int64_t bytes, int64_t blocks)
                blocks == 1 ? "" : "s");
 }
 
-static void print_lines(struct leaks *l, int shown)
+static int list_leak(struct leaks *l, struct listing *list, const struct leak *leak, struct error *err)
 {
-    static const struct table_column columns[] = {{"bytes", TABLE_RIGHT, 0, 0},
-                                                  {"blocks", TABLE_RIGHT, 0, 0},
-                                                  {"largest", TABLE_RIGHT, 0, 0},
-                                                  {"device", TABLE_LEFT, 0, 0},
-                                                  {"function", TABLE_LEFT, TEXT_CUT_NAME, 0},
-                                                  {"source", TABLE_LEFT, TEXT_CUT_LEFT, 0}};
-    struct table *t = table_open(columns, 6);
-    for (int i = 0; i < shown; i++) {
-        const struct leak *leak = &l->leak[i];
-        struct buf source = BUF(1 << 20);
-        table_bytes(t, leak->bytes);
-        table_count(t, leak->blocks);
-        table_bytes(t, leak->largest_bytes);
-        table_text(t, leak->device ? leak->device : "?");
-        table_text(t, leak->function ? leak->function : leak->module ? text_basename(leak->module) : "??");
-        if (leak->file) {
-            text_path(&source, leak->file, l->cwd);
-            buf_printf(&source, ":%lld", (long long)leak->line);
-        }
-        table_text(t, buf_text(&source));
-        buf_free(&source);
-    }
-    table_print(t, l->out);
-    table_close(t);
+    struct walk_stack stack;
+    struct buf frames = BUF(64 << 20);
+    int is_people = l->out->format == REPORT_TEXT, rc = 0;
+    const char *module = leak->module && is_people ? text_basename(leak->module) : leak->module;
+    if (listing_shows(list, FRAMES))
+        rc = walk_stack(l->walk, leak->stack_id, &stack, err);
+    if (rc)
+        return rc;
+    listing_text(list, leak->device);
+    listing_text(list, leak->kind);
+    listing_int(list, leak->bytes);
+    listing_int(list, leak->blocks);
+    listing_int(list, leak->largest_bytes);
+    listing_text(list, leak->function ? leak->function : module);
+    listing_text(list, leak->file);
+    listing_int_if(list, leak->line > 0, leak->line);
+    listing_int(list, leak->stack_id);
+    listing_int(list, leak->is_start);
+    if (listing_shows(list, FRAMES))
+        stack_json(&stack, &frames);
+    listing_raw(list, frames.data);
+    buf_free(&frames);
+    return 0;
+}
+
+/* For programs an array of the document; for people a table of lines (their stacks are print_stacks). */
+static int list_leaks(struct leaks *l, struct record *document, int shown, struct error *err)
+{
+    struct column columns[] = {
+        COLUMN("device", "device", TEXT, .place = 4, .none = "?"),
+        COLUMN("kind", NULL, TEXT),
+        COLUMN("end_bytes", "bytes", BYTES, .place = 1),
+        COLUMN("end_count", "blocks", COUNT, .place = 2),
+        COLUMN("largest_bytes", "largest", BYTES, .place = 3),
+        COLUMN("function", "function", TEXT, .place = 5, .cut = TEXT_CUT_NAME, .none = "??"),
+        COLUMN("file", "source", SOURCE, .place = 6, .cut = TEXT_CUT_LEFT),
+        COLUMN("line", NULL, NUMBER),
+        [STACK_ID] = COLUMN("stack_id", NULL, NUMBER),
+        COLUMN("before_main", NULL, NUMBER),
+        [FRAMES] = COLUMN("frames", NULL, TEXT, .flags = COLUMN_JSON),
+    };
+    int rc = 0;
+    if (l->options->report->by == ROW_LINE)
+        for (int c = STACK_ID; c <= FRAMES; c++)
+            columns[c].key = NULL;
+    struct listing *list = listing_open_in(document, "leaks", columns, COLUMN_COUNT_OF(columns), l->cwd);
+    for (int i = 0; rc == 0 && i < shown; i++)
+        rc = list_leak(l, list, &l->leak[i], err);
+    listing_heading(list);
+    listing_print(list);
+    listing_close(list);
+    return rc;
 }
 
 static int print_stacks(struct leaks *l, int shown, struct error *err)
@@ -290,39 +320,42 @@ static int print_stacks(struct leaks *l, int shown, struct error *err)
         buf_free(&line);
         rc = walk_stack(l->walk, leak->stack_id, &stack, err);
         if (rc == 0)
-            walk_print(&stack, l->out, l->cwd, l->options->report->frames, "    ");
+            stack_print(&stack, l->out, l->cwd, l->options->report->frames, "    ");
         fputc('\n', l->out->file);
     }
     return rc;
 }
 
-static void print_suppressions(struct leaks *l)
+/* People are shown those that matched; what others there are stands below. */
+static void list_suppressions(struct leaks *l, struct record *document)
 {
-    static const struct table_column columns[] = {{"stacks", TABLE_RIGHT, 0, 0},
-                                                  {"blocks", TABLE_RIGHT, 0, 0},
-                                                  {"bytes", TABLE_RIGHT, 0, 0},
-                                                  {"suppressed by", TABLE_LEFT, TEXT_CUT_RIGHT, 0}};
+    static const struct column columns[] = {
+        COLUMN("pattern", "suppressed by", TEXT, .place = 4, .cut = TEXT_CUT_RIGHT),
+        COLUMN("stacks", "stacks", COUNT, .place = 1),
+        COLUMN("end_bytes", "bytes", BYTES, .place = 3),
+        COLUMN("end_count", "blocks", COUNT, .place = 2),
+    };
     const struct suppressions *s = l->options->suppressions;
-    struct table *t = table_open(columns, 4);
-    for (int i = 0; i < s->count; i++) {
-        if (s->item[i].stacks == 0)
-            continue;
-        table_count(t, s->item[i].stacks);
-        table_count(t, s->item[i].blocks);
-        table_bytes(t, s->item[i].bytes);
-        table_text(t, s->item[i].pattern);
-    }
-    if (table_rows(t)) {
-        fputc('\n', l->out->file);
-        table_print(t, l->out);
-    }
-    table_close(t);
+    int is_people = l->out->format == REPORT_TEXT;
     struct buf unused = BUF(1 << 20);
-    for (int i = 0; i < s->count; i++)
-        if (s->item[i].stacks == 0)
-            buf_printf(&unused, "%s%s",
-                       unused.length ? ", " : "Suppressions that matched nothing: ", s->item[i].pattern);
-    if (unused.length)
+    struct listing *list = listing_open_in(document, "suppressions", columns, COLUMN_COUNT_OF(columns), NULL);
+    for (int i = 0; i < s->count; i++) {
+        const struct suppression *item = &s->item[i];
+        if (item->stacks == 0)
+            buf_printf(&unused, "%s%s", unused.length ? ", " : "Suppressions that matched nothing: ", item->pattern);
+        if (item->stacks == 0 && is_people)
+            continue;
+        listing_text(list, item->pattern);
+        listing_int(list, item->stacks);
+        listing_int(list, item->bytes);
+        listing_int(list, item->blocks);
+    }
+    if (is_people && listing_rows(list))
+        fputc('\n', l->out->file);
+    if (listing_rows(list))
+        listing_print(list);
+    listing_close(list);
+    if (is_people && unused.length)
         table_line(l->out, TABLE_DIM, unused.data);
     buf_free(&unused);
 }
@@ -367,83 +400,47 @@ static void print_sums(struct leaks *l, int shown)
         table_line(l->out, TABLE_DIM,
                    "Memory that the program could still reach is included: memprof does not scan for pointers.");
     buf_free(&line);
-    print_suppressions(l);
 }
 
-static int record_leak(struct leaks *l, struct record *r, const struct leak *leak, struct error *err)
+static int record_leaks(struct leaks *l, struct record *document, int shown, struct error *err)
 {
-    struct walk_stack stack;
-    struct buf frames = BUF(64 << 20);
-    int is_line = l->options->report->by == ROW_LINE;
-    int rc = is_line || r->out->format != REPORT_JSON ? 0 : walk_stack(l->walk, leak->stack_id, &stack, err);
-    if (rc)
-        return rc;
-    record_begin(r);
-    record_text(r, "device", leak->device);
-    record_text(r, "kind", leak->kind);
-    record_int(r, "end_bytes", leak->bytes);
-    record_int(r, "end_count", leak->blocks);
-    record_int(r, "largest_bytes", leak->largest_bytes);
-    record_text(r, "function", leak->function ? leak->function : leak->module);
-    record_text(r, "file", leak->file);
-    if (leak->line > 0)
-        record_int(r, "line", leak->line);
-    else
-        record_null(r, "line");
-    if (!is_line) {
-        record_int(r, "stack_id", leak->stack_id);
-        record_int(r, "before_main", leak->is_start);
-    }
-    if (!is_line && r->out->format == REPORT_JSON) {
-        walk_json(&stack, &frames);
-        record_raw(r, "frames", frames.data ? frames.data : "[]");
-    }
-    record_end(r);
-    buf_free(&frames);
-    return 0;
-}
-
-static void record_suppressions(struct leaks *l, struct record *r)
-{
-    const struct suppressions *s = l->options->suppressions;
-    record_array_begin(r, "suppressions");
-    for (int i = 0; i < s->count; i++) {
-        record_begin(r);
-        record_text(r, "pattern", s->item[i].pattern);
-        record_int(r, "stacks", s->item[i].stacks);
-        record_int(r, "end_bytes", s->item[i].bytes);
-        record_int(r, "end_count", s->item[i].blocks);
-        record_end(r);
-    }
-    record_array_end(r);
-}
-
-static int record_leaks(struct leaks *l, int shown, struct error *err)
-{
-    struct record r;
-    int rc = 0;
-    record_open(&r, l->out);
-    record_document_begin(&r);
-    notes_record(l->db, l->options->report->file, &r);
-    record_member_int(&r, "end_bytes", l->bytes);
-    record_member_int(&r, "end_count", l->blocks);
-    record_member_int(&r, "before_main_bytes", l->start_bytes);
-    record_member_int(&r, "before_main_count", l->start_blocks);
-    record_member_int(&r, "library_bytes", l->library_bytes);
-    record_member_int(&r, "library_count", l->library_blocks);
-    record_member_int(&r, "suppressed_stacks", l->suppressed_stacks);
-    record_member_int(&r, "suppressed_bytes", l->suppressed_bytes);
-    record_member_int(&r, "suppressed_count", l->suppressed_blocks);
-    record_array_begin(&r, "leaks");
-    for (int i = 0; rc == 0 && i < shown; i++)
-        rc = record_leak(l, &r, &l->leak[i], err);
-    if (rc == 0 && record_wants_heading(&r))
-        rc = record_leak(l, &r, &(struct leak){0}, err);
-    record_array_end(&r);
+    const struct {
+        const char *key;
+        int64_t value;
+    } sums[] = {
+        {"end_bytes", l->bytes},
+        {"end_count", l->blocks},
+        {"before_main_bytes", l->start_bytes},
+        {"before_main_count", l->start_blocks},
+        {"library_bytes", l->library_bytes},
+        {"library_count", l->library_blocks},
+        {"suppressed_stacks", l->suppressed_stacks},
+        {"suppressed_bytes", l->suppressed_bytes},
+        {"suppressed_count", l->suppressed_blocks},
+    };
+    record_document_begin(document);
+    notes_record(l->db, l->options->report->file, document);
+    for (size_t i = 0; i < sizeof sums / sizeof *sums; i++)
+        record_member_int(document, sums[i].key, sums[i].value);
+    int rc = list_leaks(l, document, shown, err);
     if (l->out->format == REPORT_JSON)
-        record_suppressions(l, &r);
-    record_document_end(&r);
-    record_close(&r);
+        list_suppressions(l, document);
+    record_document_end(document);
+    return rc;
+}
+
+static int print_leaks(struct leaks *l, struct record *document, int shown, struct error *err)
+{
+    int rc = 0;
+    notes_print(l->db, l->out);
+    if (l->options->report->by != ROW_LINE) {
+        rc = print_stacks(l, shown, err);
+    } else if (l->count) {
+        rc = list_leaks(l, document, shown, err);
+        fputc('\n', l->out->file);
+    }
+    print_sums(l, shown);
+    list_suppressions(l, document);
     return rc;
 }
 
@@ -451,6 +448,7 @@ int leaks_report(sqlite3 *db, const struct leaks_options *options, const struct 
                  struct error *err)
 {
     const struct report_options *o = options->report;
+    struct record document;
     struct leaks l = {.db = db, .options = options, .out = out, .cwd = db_meta_text(db, "cwd")};
     int64_t top = o->top >= 0 ? o->top : out->format == REPORT_TEXT ? DEFAULT_TOP : 0;
     int rc = report_check_names(db, o->device, o->kind, err);
@@ -467,18 +465,10 @@ int leaks_report(sqlite3 *db, const struct leaks_options *options, const struct 
         else if (l.whole)
             group(&l, by_shown, by_bytes_and_stack);
         int shown = top > 0 && top < l.count ? (int)top : l.count;
-        if (out->format != REPORT_TEXT) {
-            rc = record_leaks(&l, shown, err);
-        } else {
-            notes_print(db, out);
-            if (o->by != ROW_LINE)
-                rc = print_stacks(&l, shown, err);
-            else if (l.count)
-                print_lines(&l, shown);
-            if (o->by == ROW_LINE && l.count)
-                fputc('\n', out->file);
-            print_sums(&l, shown);
-        }
+        record_open(&document, out);
+        rc = out->format == REPORT_TEXT ? print_leaks(&l, &document, shown, err)
+                                        : record_leaks(&l, &document, shown, err);
+        record_close(&document);
     }
     for (int i = 0; i < l.count; i++)
         free_leak(&l.leak[i]);

@@ -2,9 +2,9 @@
 
 #include "../../common/db.h"
 #include "../findings/notes.h"
-#include "../print/table.h"
 #include "../query/source.h"
 #include "lines_load.h"
+#include "row_columns.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -16,7 +16,8 @@ enum {
     GAP_LINES = 100,     /* lines without data in a row beyond which most are left out */
     GAP_CONTEXT = 5,
     AFTER_LINES = 3, /* shown after the last line with data, as far as the function goes */
-    TAB = 8
+    TAB = 8,
+    LEFT_OUT = -1 /* in place of a line: those in between */
 };
 
 struct lines {
@@ -29,6 +30,9 @@ struct lines {
     int64_t warned_file_id; /* whose change on disk was said */
     int is_missing_said[2]; /* that a source cannot be read, and [1] what helps */
     int is_device_said;     /* whose peaks the columns show */
+    struct listing *listing;
+    struct column columns[2 * STAT_SHOWN_COUNT + 7];
+    char titles[STAT_SHOWN_COUNT][32];
 };
 
 static const int default_stats[] = {STAT_active_peak_bytes, STAT_reserved_peak_bytes, STAT_net_growth, STAT_alloc_count,
@@ -83,21 +87,22 @@ static void use_source(struct lines *l, const struct lines_group *g)
         source_load(l->db, g->file_id, g->path, &l->source);
 }
 
-/* Source text with its tabs made spaces, as columns count from the beginning of the code. */
-static void add_code(struct table *t, const struct source *source, int64_t line)
+/* A source line for people has its tabs made spaces, as columns count from the beginning of the code. */
+static void list_code(struct lines *l, int64_t line)
 {
     size_t length = 0, column = 0;
-    const char *text = source_line(source, line, &length);
-    struct buf code = BUF(1 << 16);
+    const char *text = source_line(&l->source, line, &length);
+    int is_people = l->out->format == REPORT_TEXT;
+    struct buf code = BUF(1 << 20);
     for (size_t i = 0; text && i < length; i++) {
-        size_t spaces = text[i] == '\t' ? TAB - column % TAB : 0;
+        size_t spaces = is_people && text[i] == '\t' ? TAB - column % TAB : 0;
         if (spaces)
             buf_printf(&code, "%*s", (int)spaces, "");
         else
             buf_putc(&code, text[i]);
         column += spaces ? spaces : 1;
     }
-    table_text(t, buf_text(&code));
+    listing_text(l->listing, code.data);
     buf_free(&code);
 }
 
@@ -122,31 +127,63 @@ static void range_of(struct lines *l, const struct lines_group *g, int64_t *firs
     }
 }
 
-static void add_row(struct lines *l, struct table *t, int64_t line, const struct stat_row *stats, int is_heaviest)
+static void open_listing(struct lines *l, struct record *document)
 {
-    char number[32];
-    table_row_style(t, !stats ? TABLE_DIM : is_heaviest ? TABLE_STRONG : TABLE_PLAIN);
-    for (int i = 0; i < l->options->stat_count; i++) {
-        if (stats)
-            stat_cell(t, stats, l->options->stats[i], 1);
-        else
-            table_text(t, "");
+    static const struct column keys[] = {
+        COLUMN("device", NULL, TEXT),
+        COLUMN("kind", NULL, TEXT),
+        COLUMN("function", NULL, TEXT),
+        COLUMN("file", NULL, TEXT),
+        COLUMN("declared_line", NULL, NUMBER),
+        COLUMN("line", "line", NUMBER),
+        COLUMN("code", "code", TEXT, .cut = TEXT_CUT_RIGHT),
+    };
+    struct column *columns = l->columns;
+    size_t count = 0;
+    for (int i = 0; i < l->options->stat_count; i++) { /* those that people asked for */
+        struct column *c = &columns[count++];
+        *c = stat_column(l->options->stats[i]);
+        column_title(l->options->stats[i], l->titles[i]);
+        c->key = NULL;
+        c->title = l->titles[i];
+        if (c->unit == COLUMN_BYTES)
+            c->unit = COLUMN_BYTES_SHORT;
     }
-    snprintf(number, sizeof number, "%lld", (long long)line);
-    table_text(t, line > 0 ? number : "?");
-    add_code(t, &l->source, line);
+    memcpy(columns + count, keys, sizeof keys);
+    count += COLUMN_COUNT_OF(keys);
+    for (int i = 0; i < STAT_COUNT; i++)
+        columns[count++] = stat_column(i);
+    l->listing = listing_open_in(document, "lines", columns, count, NULL);
 }
 
-static void add_gap(struct lines *l, struct table *t)
+/* data NULL: a line that did nothing. */
+static void list_line(struct lines *l, const struct lines_group *g, int64_t line, const struct lines_line *data,
+                      int is_heaviest)
 {
-    table_row_style(t, TABLE_DIM);
-    for (int i = 0; i < l->options->stat_count; i++)
-        table_text(t, "");
-    table_text(t, "...");
-    table_text(t, "");
+    static const struct stat_row none = {0};
+    struct listing *list = l->listing;
+    listing_style(list, !data ? TABLE_DIM : is_heaviest ? TABLE_STRONG : TABLE_PLAIN);
+    for (int i = 0, known; i < l->options->stat_count; i++) {
+        int64_t value = data ? stat_value(&data->stats, l->options->stats[i], &known) : 0;
+        if (data)
+            listing_int_if(list, known, value);
+        else
+            listing_text(list, "");
+    }
+    listing_text(list, g->device);
+    listing_text(list, l->options->report->kind ? l->options->report->kind : "all");
+    listing_text(list, g->name);
+    listing_text(list, g->path);
+    listing_int_if(list, g->declared_line > 0, g->declared_line);
+    if (line > 0 || l->out->format != REPORT_TEXT)
+        listing_int(list, line);
+    else
+        listing_text(list, line == LEFT_OUT ? "..." : "?");
+    list_code(l, line);
+    stat_values(list, data ? &data->stats : &none);
 }
 
-static void fill(struct lines *l, const struct lines_group *g, struct table *t)
+static void fill(struct lines *l, const struct lines_group *g)
 {
     int64_t first, last, line;
     int index = 0;
@@ -165,14 +202,14 @@ static void fill(struct lines *l, const struct lines_group *g, struct table *t)
             line = next - 1;
             continue;
         }
-        add_row(l, t, line, has_data ? &g->lines[index].stats : NULL, is_heaviest);
+        list_line(l, g, line, has_data ? &g->lines[index] : NULL, is_heaviest);
         int64_t after = index < g->line_count
                             ? (has_data ? (index + 1 < g->line_count ? g->lines[index + 1].line : last) : next)
                             : last;
         if (after - line > GAP_LINES && (has_data || line == first)) {
             for (int i = 1; i <= GAP_CONTEXT; i++)
-                add_row(l, t, line + i, NULL, 0);
-            add_gap(l, t);
+                list_line(l, g, line + i, NULL, 0);
+            list_line(l, g, LEFT_OUT, NULL, 0);
             line = after - GAP_CONTEXT - 1;
         }
     }
@@ -226,49 +263,30 @@ static void print_title(struct lines *l, const struct lines_group *g)
     buf_free(&title);
 }
 
-static void print_group(struct lines *l, const struct lines_group *g)
+static void print_group(struct lines *l, struct record *document, const struct lines_group *g)
 {
-    struct table_column columns[TABLE_COLUMNS_MAX];
-    char titles[STAT_SHOWN_COUNT][32];
-    int count = 0;
-    for (int i = 0; i < l->options->stat_count; i++) {
-        column_title(l->options->stats[i], titles[i]);
-        columns[count++] = (struct table_column){titles[i], TABLE_RIGHT, TEXT_CUT_NONE, 0};
-    }
-    columns[count++] = (struct table_column){"line", TABLE_RIGHT, TEXT_CUT_NONE, 0};
-    columns[count++] = (struct table_column){"code", TABLE_LEFT, TEXT_CUT_RIGHT, 0};
     use_source(l, g);
     print_title(l, g);
-    struct table *t = table_open(columns, count);
-    fill(l, g, t);
-    table_print(t, l->out);
-    table_close(t);
+    open_listing(l, document);
+    fill(l, g);
+    listing_print(l->listing);
+    listing_close(l->listing);
 }
 
-static void record_group(struct lines *l, struct record *r, const struct lines_group *g)
+static void record_groups(struct lines *l, struct record *document, const struct lines_groups *groups)
 {
-    use_source(l, g);
-    for (int i = 0; i < g->line_count; i++) {
-        size_t length = 0;
-        struct buf code = BUF(1 << 20);
-        const char *text = source_line(&l->source, g->lines[i].line, &length);
-        if (text)
-            buf_add(&code, text, length);
-        record_begin(r);
-        record_text(r, "device", g->device);
-        record_text(r, "kind", l->options->report->kind ? l->options->report->kind : "all");
-        record_text(r, "function", g->name);
-        record_text(r, "file", g->path);
-        if (g->declared_line > 0)
-            record_int(r, "declared_line", g->declared_line);
-        else
-            record_null(r, "declared_line");
-        record_int(r, "line", g->lines[i].line);
-        record_text(r, "code", text ? code.data : NULL);
-        stat_record(r, &g->lines[i].stats);
-        record_end(r);
-        buf_free(&code);
+    int64_t top = l->options->report->top;
+    record_document_begin(document);
+    notes_record(l->db, l->options->report->file, document);
+    open_listing(l, document);
+    for (int i = 0; i < groups->count && (top <= 0 || i < top); i++) {
+        const struct lines_group *g = &groups->group[i];
+        use_source(l, g);
+        for (int k = 0; k < g->line_count; k++)
+            list_line(l, g, g->lines[k].line, &g->lines[k], 0);
     }
+    listing_close(l->listing);
+    record_document_end(document);
 }
 
 /* "'a', 'b'": the patterns whose bit is not set. How many. */
@@ -319,7 +337,7 @@ static int is_default(const struct lines_options *o)
 }
 
 /* Nobody asked for a certain function: those whose source can be shown say more. */
-static void print_best(struct lines *l, const struct lines_groups *groups)
+static void print_best(struct lines *l, struct record *document, const struct lines_groups *groups)
 {
     const struct report_options *o = l->options->report;
     int64_t top = o->top > 0 ? o->top : o->top == 0 ? groups->count : DEFAULT_BEST;
@@ -333,7 +351,7 @@ static void print_best(struct lines *l, const struct lines_groups *groups)
             }
             if (printed++)
                 fputc('\n', l->out->file);
-            print_group(l, &groups->group[i]);
+            print_group(l, document, &groups->group[i]);
         }
     }
     if (printed && skipped && skipped < groups->count) {
@@ -343,7 +361,7 @@ static void print_best(struct lines *l, const struct lines_groups *groups)
     }
 }
 
-static void print_groups(struct lines *l, const struct lines_groups *groups)
+static void print_groups(struct lines *l, struct record *document, const struct lines_groups *groups)
 {
     const struct report_options *o = l->options->report;
     int64_t top = o->top >= 0 ? o->top : DEFAULT_GROUPS;
@@ -351,7 +369,7 @@ static void print_groups(struct lines *l, const struct lines_groups *groups)
     for (int i = 0; i < shown; i++) {
         if (i)
             fputc('\n', l->out->file);
-        print_group(l, &groups->group[i]);
+        print_group(l, document, &groups->group[i]);
     }
     if (shown < groups->count) {
         struct buf text = BUF(256);
@@ -367,7 +385,7 @@ int lines_report(sqlite3 *db, const struct lines_options *options, const struct 
 {
     struct lines l = {.db = db, .options = options, .out = out, .cwd = db_meta_text(db, "cwd")};
     struct lines_groups groups = {0};
-    struct record r;
+    struct record document;
     int rc = report_check_names(db, options->report->device, options->report->kind, err);
     if (rc == 0)
         rc = lines_load(db, options, &groups, err);
@@ -375,24 +393,17 @@ int lines_report(sqlite3 *db, const struct lines_options *options, const struct 
         rc = missing(options, &groups, err);
     if (rc == 0 && groups.count == 0)
         rc = nothing(db, options, err);
+    record_open(&document, out);
     if (rc == 0 && out->format == REPORT_TEXT) {
         notes_print(db, out);
         if (is_default(options))
-            print_best(&l, &groups);
+            print_best(&l, &document, &groups);
         else
-            print_groups(&l, &groups);
+            print_groups(&l, &document, &groups);
     } else if (rc == 0) {
-        record_open(&r, out);
-        record_document_begin(&r);
-        notes_record(db, options->report->file, &r);
-        record_array_begin(&r, "lines");
-        for (int i = 0; i < groups.count; i++)
-            if (options->report->top <= 0 || i < options->report->top)
-                record_group(&l, &r, &groups.group[i]);
-        record_array_end(&r);
-        record_document_end(&r);
-        record_close(&r);
+        record_groups(&l, &document, &groups);
     }
+    record_close(&document);
     if (rc == 0)
         rc = missing(options, &groups, err);
     lines_unload(&groups);

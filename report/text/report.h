@@ -46,7 +46,5 @@ int report_segments(sqlite3 *db, const struct report_options *options, const str
 int report_check_names(sqlite3 *db, const char *device, const char *kind, struct error *err);
 /* Whether rows have to say which device they are of. */
 int report_has_devices(sqlite3 *db, const char *device);
-/* A blank line and a heading: "TITLE, 10 of 312" */
-void report_heading(const struct report_out *out, const char *title, int64_t shown, int64_t all);
 
 #endif

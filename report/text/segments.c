@@ -6,10 +6,7 @@
 #include "../../common/chunk.h"
 #include "../../common/db.h"
 #include "../../common/kind.h"
-#include "../../common/text.h"
-#include "../../common/units.h"
-#include "../print/record.h"
-#include "../print/table.h"
+#include "../print/listing.h"
 #include "../query/at.h"
 #include "../query/blocks.h"
 #include "arenas.h"
@@ -18,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { DEFAULT_TOP = 20, DEVICES = 256 };
+enum { DEFAULT_TOP = 20, DEVICES = 256, NAME = 2 /* a column */ };
 
 struct segment {
     uint64_t address, size, live_bytes, hole_bytes, block_count;
@@ -298,15 +295,17 @@ static int has_sums(const struct fragments *f)
 /* One row a device: all its segments. */
 static void print_devices(const struct fragments *f)
 {
-    static const struct table_column columns[] = {{"device", TABLE_LEFT, 0, 0},
-                                                  {"segments", TABLE_RIGHT, 0, 0},
-                                                  {"reserved", TABLE_RIGHT, 0, 0},
-                                                  {"live", TABLE_RIGHT, 0, 0},
-                                                  {"", TABLE_RIGHT, 0, 0},
-                                                  {"in holes", TABLE_RIGHT, 0, 0},
-                                                  {"largest\nhole", TABLE_RIGHT, 0, 0},
-                                                  {"empty\nsegments", TABLE_RIGHT, 0, 1}};
-    struct table *t = table_open(columns, 8);
+    static const struct column columns[] = {
+        COLUMN(NULL, "device", TEXT, .none = "?"),
+        COLUMN(NULL, "segments", COUNT),
+        COLUMN(NULL, "reserved", BYTES),
+        COLUMN(NULL, "live", BYTES),
+        COLUMN(NULL, "", PERCENT),
+        COLUMN(NULL, "in holes", BYTES),
+        COLUMN(NULL, "largest\nhole", BYTES),
+        COLUMN(NULL, "empty\nsegments", COUNT, .flags = COLUMN_OPTIONAL),
+    };
+    struct listing *l = listing_open(columns, COLUMN_COUNT_OF(columns), f->out, NULL);
     for (unsigned d = 0; d < DEVICES; d++) {
         uint64_t count = 0, reserved = 0, live = 0, hole = 0, empty = 0;
         for (size_t i = 0; i < f->segment_count; i++) {
@@ -321,18 +320,18 @@ static void print_devices(const struct fragments *f)
         }
         if (!count)
             continue;
-        table_text(t, f->devices[d] ? f->devices[d] : "?");
-        table_count(t, (int64_t)count);
-        table_bytes(t, (int64_t)reserved);
-        table_bytes(t, (int64_t)live);
-        table_share(t, (int64_t)live, (int64_t)reserved);
-        table_bytes(t, (int64_t)(reserved - live));
-        table_bytes(t, (int64_t)hole);
-        table_count(t, (int64_t)empty);
+        listing_text(l, f->devices[d]);
+        listing_int(l, (int64_t)count);
+        listing_int(l, (int64_t)reserved);
+        listing_int(l, (int64_t)live);
+        listing_share(l, (int64_t)live, (int64_t)reserved);
+        listing_int(l, (int64_t)(reserved - live));
+        listing_int(l, (int64_t)hole);
+        listing_int(l, (int64_t)empty);
     }
     int sums = has_sums(f), known = (int)!!db_int(f->db, "SELECT count(*) FROM segment", 0);
-    if (table_rows(t))
-        table_print(t, f->out);
+    if (listing_rows(l))
+        listing_print(l);
     else if (!f->opaque_count && (known || !sums))
         table_line(f->out, TABLE_PLAIN,
                    known
@@ -343,112 +342,75 @@ static void print_devices(const struct fragments *f)
         table_line(f->out, TABLE_PLAIN,
                    "What the driver's pools and mappings reserve is known as sums alone and not listed as segments "
                    "(docs/devices.md).");
-    table_close(t);
+    listing_close(l);
 }
 
-static void print_segments(const struct fragments *f)
-{
-    static const struct table_column all[] = {{"size", TABLE_RIGHT, 0, 0},
-                                              {"live", TABLE_RIGHT, 0, 0},
-                                              {"", TABLE_RIGHT, 0, 0},
-                                              {"largest\nhole", TABLE_RIGHT, 0, 0},
-                                              {"blocks", TABLE_RIGHT, 0, 1},
-                                              {"device", TABLE_LEFT, 0, 0},
-                                              {"name", TABLE_LEFT, TEXT_CUT_RIGHT, 1},
-                                              {"pinned by", TABLE_LEFT, TEXT_CUT_NAME, 0},
-                                              {"since", TABLE_RIGHT, 0, 1},
-                                              {"source", TABLE_LEFT, TEXT_CUT_LEFT, 0}};
-    struct table_column columns[sizeof all / sizeof *all];
-    int count = 0, has_names = 0;
-    size_t seen = f->segment_count - f->opaque_count;
-    for (size_t i = 0; i < seen; i++)
-        has_names |= f->segments[i].name != NULL;
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        if (has_names || strcmp(all[i].title, "name") != 0)
-            columns[count++] = all[i];
-    struct table *t = table_open(columns, count);
-    size_t top = f->options->top < 0 ? DEFAULT_TOP : f->options->top ? (size_t)f->options->top : SIZE_MAX, shown = 0;
-    struct buf text = BUF(1 << 16);
-    for (; shown < seen && shown < top; shown++) {
-        const struct segment *g = &f->segments[shown];
-        struct line l = line_of(f, g->pin ? g->pin->site_id : 0);
-        table_bytes(t, (int64_t)g->size);
-        table_bytes(t, (int64_t)g->live_bytes);
-        table_share(t, (int64_t)g->live_bytes, (int64_t)g->size);
-        table_bytes(t, (int64_t)g->hole_bytes);
-        table_count(t, (int64_t)g->block_count);
-        table_text(t, f->devices[g->device] ? f->devices[g->device] : "?");
-        if (has_names)
-            table_text(t, g->name ? g->name : "");
-        table_text(t, l.function ? l.function : g->pin ? "??" : "nothing");
-        if (g->pin)
-            table_ns(t, (int64_t)g->pin->time_ns);
-        else
-            table_text(t, "");
-        buf_reset(&text);
-        if (l.file && l.line > 0)
-            buf_printf(&text, "%s:%lld", text_relative(l.file, f->cwd), (long long)l.line);
-        table_text(t, text.data && l.file ? text.data : "");
-        line_free(&l);
-    }
-    if (shown) {
-        report_heading(f->out, "Segments, by the bytes of them that are not live; pinned by their oldest block",
-                       (int64_t)shown, (int64_t)seen);
-        table_print(t, f->out);
-    }
-    table_close(t);
-    buf_free(&text);
-}
-
-static void record_int_or_null(struct record *r, const char *key, int is_known, uint64_t value)
-{
-    if (is_known)
-        record_int(r, key, (int64_t)value);
-    else
-        record_null(r, key);
-}
-
-static void record_segment(const struct fragments *f, struct record *r, const struct segment *g)
+static void list_segment(const struct fragments *f, struct listing *l, const struct segment *g)
 {
     const struct block *pin = g->pin;
-    struct line l = line_of(f, pin ? pin->site_id : 0), taker = line_of(f, g->site_id);
-    record_begin(r);
-    record_text(r, "device", f->segment_count ? f->devices[g->device] : NULL);
-    record_text(r, "kind", g->kind);
-    record_text(r, "name", g->name);
-    record_int(r, "process_id", g->process_id);
-    record_int(r, "address", (int64_t)g->address);
-    record_int(r, "size_bytes", (int64_t)g->size);
-    record_int(r, "alloc_ns", g->alloc_ns);
-    record_int_or_null(r, "live_bytes", !g->is_opaque, g->live_bytes);
-    record_int_or_null(r, "live_count", !g->is_opaque, g->block_count);
-    record_int_or_null(r, "largest_hole_bytes", !g->is_opaque, g->hole_bytes);
-    record_int_or_null(r, "pin_bytes", pin != NULL, pin ? pin->size_bytes : 0);
-    record_int_or_null(r, "pin_ns", pin != NULL, pin ? pin->time_ns : 0);
-    record_text(r, "pin_function", l.function);
-    record_text(r, "pin_file", l.file);
-    record_int_or_null(r, "pin_line", l.line > 0, (uint64_t)l.line);
-    record_text(r, "function", taker.function);
-    record_text(r, "file", taker.file);
-    record_int_or_null(r, "line", taker.line > 0, (uint64_t)taker.line);
-    record_end(r);
-    line_free(&l);
+    struct line line = line_of(f, pin ? pin->site_id : 0), taker = line_of(f, g->site_id);
+    int is_people = f->out->format == REPORT_TEXT, is_seen = !g->is_opaque;
+    listing_text(l, f->devices[g->device]);
+    listing_text(l, g->kind);
+    listing_text(l, g->name);
+    listing_int(l, g->process_id);
+    listing_int(l, (int64_t)g->address);
+    listing_int(l, (int64_t)g->size);
+    listing_int(l, g->alloc_ns);
+    listing_int_if(l, is_seen, (int64_t)g->live_bytes);
+    listing_share(l, (int64_t)g->live_bytes, (int64_t)g->size);
+    listing_int_if(l, is_seen, (int64_t)g->block_count);
+    listing_int_if(l, is_seen, (int64_t)g->hole_bytes);
+    listing_int_if(l, pin != NULL, pin ? (int64_t)pin->size_bytes : 0);
+    listing_int_if(l, pin != NULL, pin ? (int64_t)pin->time_ns : 0);
+    listing_text(l, line.function || !is_people ? line.function : pin ? "??" : "nothing");
+    listing_text(l, line.file);
+    listing_int_if(l, line.line > 0, line.line);
+    listing_text(l, taker.function);
+    listing_text(l, taker.file);
+    listing_int_if(l, taker.line > 0, taker.line);
+    line_free(&line);
     line_free(&taker);
 }
 
-static void record_segments(const struct fragments *f)
+/* People are shown those whose blocks are seen, the others by arenas_print. */
+static void list_segments(const struct fragments *f)
 {
-    static const struct segment none = {0};
-    struct record r;
-    size_t top = f->options->top > 0 ? (size_t)f->options->top : SIZE_MAX;
-    record_open(&r, f->out);
-    record_array_begin(&r, NULL);
-    for (size_t i = 0; i < f->segment_count && i < top; i++)
-        record_segment(f, &r, &f->segments[i]);
-    if (record_wants_heading(&r))
-        record_segment(f, &r, &none);
-    record_array_end(&r);
-    record_close(&r);
+    struct column columns[] = {
+        COLUMN("device", "device", TEXT, .place = 6, .none = "?"),
+        COLUMN("kind", NULL, TEXT),
+        [NAME] = COLUMN("name", "name", TEXT, .place = 7, .cut = TEXT_CUT_RIGHT, .flags = COLUMN_OPTIONAL),
+        COLUMN("process_id", NULL, NUMBER),
+        COLUMN("address", NULL, NUMBER),
+        COLUMN("size_bytes", "size", BYTES, .place = 1),
+        COLUMN("alloc_ns", NULL, NS),
+        COLUMN("live_bytes", "live", BYTES, .place = 2),
+        COLUMN(NULL, "", PERCENT, .place = 3),
+        COLUMN("live_count", "blocks", COUNT, .place = 5, .flags = COLUMN_OPTIONAL),
+        COLUMN("largest_hole_bytes", "largest\nhole", BYTES, .place = 4),
+        COLUMN("pin_bytes", NULL, BYTES),
+        COLUMN("pin_ns", "since", NS, .place = 9, .flags = COLUMN_OPTIONAL),
+        COLUMN("pin_function", "pinned by", TEXT, .place = 8, .cut = TEXT_CUT_NAME),
+        COLUMN("pin_file", "source", SOURCE, .place = 10, .cut = TEXT_CUT_LEFT),
+        COLUMN("pin_line", NULL, NUMBER),
+        COLUMN("function", NULL, TEXT),
+        COLUMN("file", NULL, TEXT),
+        COLUMN("line", NULL, NUMBER),
+    };
+    int is_people = f->out->format == REPORT_TEXT, has_names = 0;
+    size_t all = is_people ? f->segment_count - f->opaque_count : f->segment_count;
+    int64_t asked = f->options->top, top = asked < 0 && is_people ? DEFAULT_TOP : asked;
+    size_t shown = top > 0 && (size_t)top < all ? (size_t)top : all;
+    for (size_t i = 0; i < all; i++)
+        has_names |= f->segments[i].name != NULL;
+    if (!has_names)
+        columns[NAME].title = NULL;
+    struct listing *l = listing_open(columns, COLUMN_COUNT_OF(columns), f->out, f->cwd);
+    for (size_t i = 0; i < shown; i++)
+        list_segment(f, l, &f->segments[i]);
+    listing_print_under(l, "Segments, by the bytes of them that are not live; pinned by their oldest block",
+                        (int64_t)all);
+    listing_close(l);
 }
 
 int report_segments(sqlite3 *db, const struct report_options *options, const struct report_out *out, struct error *err)
@@ -465,13 +427,11 @@ int report_segments(sqlite3 *db, const struct report_options *options, const str
         rc = read_events(&f, err);
     if (rc == 0) {
         measure_all(&f);
-        if (out->format == REPORT_TEXT) {
+        if (out->format == REPORT_TEXT)
             print_devices(&f);
-            print_segments(&f);
+        list_segments(&f);
+        if (out->format == REPORT_TEXT)
             rc = arenas_print(db, options, out, f.end_ns[0], err);
-        } else {
-            record_segments(&f);
-        }
     }
     for (unsigned i = 0; i < DEVICES; i++)
         free(f.devices[i]);

@@ -1,8 +1,7 @@
 #include "sql.h"
 
 #include "../../common/buf.h"
-#include "../print/record.h"
-#include "../print/table.h"
+#include "../print/listing.h"
 #include "../query/vtab_event.h"
 
 #include <ctype.h>
@@ -52,98 +51,45 @@ static int authorize(void *context, int action, const char *first, const char *s
     }
 }
 
-static void record_value(struct record *r, sqlite3_stmt *s, int column)
+/* The statement's columns under its own names; for people, as many as a terminal shows, numbers to the right, which the
+ * first row decides. */
+static struct column *columns_of(sqlite3_stmt *s, int has_row, struct buf *titles)
 {
-    const char *key = sqlite3_column_name(s, column);
-    key = key ? key : "";
-    switch (sqlite3_column_type(s, column)) {
-    case SQLITE_INTEGER:
-        record_int(r, key, sqlite3_column_int64(s, column));
-        break;
-    case SQLITE_FLOAT:
-        record_real(r, key, sqlite3_column_double(s, column));
-        break;
-    case SQLITE_TEXT:
-        record_text(r, key, (const char *)sqlite3_column_text(s, column));
-        break;
-    case SQLITE_BLOB: {
-        struct buf hex = BUF(256 << 20);
-        const unsigned char *data = sqlite3_column_blob(s, column);
-        for (int i = 0, n = sqlite3_column_bytes(s, column); i < n; i++)
-            buf_printf(&hex, "%02x", data[i]);
-        record_text(r, key, buf_text(&hex));
-        buf_free(&hex);
-        break;
-    }
-    default:
-        record_null(r, key);
-    }
-}
-
-static void cell_value(struct table *t, sqlite3_stmt *s, int column)
-{
-    char text[64];
-    if (sqlite3_column_type(s, column) == SQLITE_BLOB) {
-        snprintf(text, sizeof text, "(%d bytes)", sqlite3_column_bytes(s, column));
-        table_text(t, text);
-    } else {
-        const char *value = (const char *)sqlite3_column_text(s, column);
-        table_text(t, value ? value : "");
-    }
-}
-
-/* Columns for people: numbers to the right, which the first row decides. */
-static int print_rows(sqlite3_stmt *s, const struct report_out *out)
-{
-    struct table_column columns[TABLE_COLUMNS_MAX];
-    struct buf titles[TABLE_COLUMNS_MAX];
-    int count = sqlite3_column_count(s), step = sqlite3_step(s), first = 1;
-    if (count > TABLE_COLUMNS_MAX) /* more than a terminal shows; --csv and --json have all */
-        count = TABLE_COLUMNS_MAX;
+    int count = sqlite3_column_count(s);
+    struct column *columns = xcalloc((size_t)count, sizeof *columns);
     for (int c = 0; c < count; c++) {
-        int type =
-            step == SQLITE_ROW ? sqlite3_column_type(s, c) : SQLITE_NULL; /* asked for, it would hide the error */
+        /* asked for without a row, it would hide the error */
+        int type = has_row ? sqlite3_column_type(s, c) : SQLITE_NULL;
         const char *name = sqlite3_column_name(s, c);
+        columns[c].key = name ? name : "";
+        columns[c].unit = type == SQLITE_INTEGER || type == SQLITE_FLOAT ? COLUMN_NUMBER : COLUMN_TEXT;
+        columns[c].cut = type == SQLITE_TEXT ? TEXT_CUT_MIDDLE : TEXT_CUT_NONE;
+        if (c >= TABLE_COLUMNS_MAX)
+            continue;
         titles[c] = (struct buf)BUF(1 << 16);
-        text_clean(&titles[c], name ? name : "");
-        columns[c] = (struct table_column){titles[c].data,
-                                           type == SQLITE_INTEGER || type == SQLITE_FLOAT ? TABLE_RIGHT : TABLE_LEFT,
-                                           type == SQLITE_TEXT ? TEXT_CUT_MIDDLE : TEXT_CUT_NONE, 0};
+        text_clean(&titles[c], columns[c].key);
+        columns[c].title = titles[c].data ? titles[c].data : "";
     }
-    do {
-        struct table *t = table_open(columns, count);
-        for (; step == SQLITE_ROW && table_rows(t) < PRINT_ROWS; step = sqlite3_step(s))
-            for (int c = 0; c < count; c++)
-                cell_value(t, s, c);
-        if (first)
-            table_print(t, out);
-        else
-            table_print_rows(t, out);
-        table_close(t);
-        first = 0;
-    } while (step == SQLITE_ROW);
-    for (int c = 0; c < count; c++)
-        buf_free(&titles[c]);
-    return step;
+    return columns;
 }
 
-static int record_rows(sqlite3_stmt *s, struct record *r)
+/* The last step of the statement. */
+static int list_rows(sqlite3_stmt *s, const struct report_out *out)
 {
-    int step;
-    record_array_begin(r, NULL);
-    while ((step = sqlite3_step(s)) == SQLITE_ROW) {
-        record_begin(r);
-        for (int c = 0; c < sqlite3_column_count(s); c++)
-            record_value(r, s, c);
-        record_end(r);
+    struct buf titles[TABLE_COLUMNS_MAX] = {0};
+    int step = sqlite3_step(s);
+    struct column *columns = columns_of(s, step == SQLITE_ROW, titles);
+    struct listing *l = listing_open(columns, (size_t)sqlite3_column_count(s), out, NULL);
+    for (; step == SQLITE_ROW; step = sqlite3_step(s)) {
+        if (out->format == REPORT_TEXT && listing_rows(l) == PRINT_ROWS)
+            listing_print(l);
+        listing_row(l, s);
     }
-    if (r->rows == 0 && r->out->format == REPORT_CSV) {
-        /* a heading alone says that there was nothing, and under which names */
-        for (int c = 0; c < sqlite3_column_count(s); c++)
-            fprintf(r->out->file, "%s%s", c ? "," : "", sqlite3_column_name(s, c));
-        fputc('\n', r->out->file);
-    }
-    record_array_end(r);
+    listing_print(l);
+    listing_close(l);
+    for (int c = 0; c < TABLE_COLUMNS_MAX; c++)
+        buf_free(&titles[c]);
+    free(columns);
     return step;
 }
 
@@ -157,7 +103,6 @@ static int sql_error(sqlite3 *db, struct error *err)
 
 int sql_run(sqlite3 *db, const char *query, const struct report_out *out, struct error *err)
 {
-    struct record r;
     int rc = 0, statements = 0;
     /* the table comes into being when it is first named, which the authorizer would refuse later */
     if (vtab_event_register(db) != SQLITE_OK ||
@@ -166,7 +111,6 @@ int sql_run(sqlite3 *db, const char *query, const struct report_out *out, struct
     name_pragma_tables(db);
     sqlite3_limit(db, SQLITE_LIMIT_ATTACHED, 0);
     sqlite3_set_authorizer(db, authorize, NULL);
-    record_open(&r, out);
     while (rc == 0 && *query) {
         sqlite3_stmt *s = NULL;
         const char *rest = query;
@@ -180,15 +124,13 @@ int sql_run(sqlite3 *db, const char *query, const struct report_out *out, struct
         if (statements++ && out->format != REPORT_JSON)
             fputc('\n', out->file);
         if (sqlite3_column_count(s) > 0) {
-            int step = out->format == REPORT_TEXT ? print_rows(s, out) : record_rows(s, &r);
-            if (step != SQLITE_DONE)
+            if (list_rows(s, out) != SQLITE_DONE)
                 rc = sql_error(db, err);
         } else if (sqlite3_step(s) != SQLITE_DONE) {
             rc = sql_error(db, err);
         }
         sqlite3_finalize(s);
     }
-    record_close(&r);
     sqlite3_set_authorizer(db, NULL, NULL);
     if (rc == 0 && statements == 0)
         rc = error_set(err, EINVAL, "sql: no query; for example: memprof sql FILE 'SELECT * FROM v_total'");

@@ -7,6 +7,7 @@
 #include "../query/source.h"
 #include "failed.h"
 #include "layers.h"
+#include "row_columns.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -35,18 +36,6 @@ int report_check_names(sqlite3 *db, const char *device, const char *kind, struct
         buf_free(&known);
     }
     return rc;
-}
-
-void report_heading(const struct report_out *out, const char *title, int64_t shown, int64_t all)
-{
-    struct buf line = BUF(4096);
-    char count[2][UNITS_TEXT];
-    buf_puts(&line, title);
-    if (shown < all)
-        buf_printf(&line, " (%s of %s)", units_count(count[0], shown), units_count(count[1], all));
-    fputc('\n', out->file);
-    table_line(out, TABLE_STRONG, buf_text(&line));
-    buf_free(&line);
 }
 
 int64_t summary_peak_stat(const struct summary *s)
@@ -114,7 +103,8 @@ int summary_totals(const struct summary *s, sqlite3_stmt **statement, struct err
         s->db,
         "SELECT device, kind, alloc_count, free_count, alloc_bytes, free_bytes, temporary_count, peak_active_bytes,"
         " peak_active_ns, peak_reserved_bytes, end_active_bytes, end_count, temporary_bytes, peak_active_count,"
-        " peak_reserved_ns, realloc_count, lifetime_ns FROM v_total JOIN device d ON d.name = device"
+        " peak_reserved_ns, realloc_count, lifetime_ns, 100.0 * temporary_count / nullif(max(alloc_count, 0), 0)"
+        " FROM v_total JOIN device d ON d.name = device"
         " WHERE (?1 IS NULL OR device = ?1) AND (?2 IS NULL OR kind = ?2)"
         " AND (alloc_count > 0 OR peak_active_bytes > 0 OR peak_reserved_bytes > 0 OR kind = 'all')"
         " ORDER BY d.device_id, kind != 'all', kind",
@@ -126,53 +116,43 @@ int summary_totals(const struct summary *s, sqlite3_stmt **statement, struct err
     return rc;
 }
 
-static int print_totals(const struct summary *s, struct error *err)
+static int list_totals(const struct summary *s, struct record *document, struct error *err)
 {
-    static const struct table_column columns[] = {
-        {"device", TABLE_LEFT, 0, 0},        {"kind", TABLE_LEFT, 0, 0},
-        {"allocated", TABLE_RIGHT, 0, 0},    {"allocs", TABLE_RIGHT, 0, 0},
-        {"frees", TABLE_RIGHT, 0, 1},        {"temporary", TABLE_RIGHT, 0, 1},
-        {"peak\nactive", TABLE_RIGHT, 0, 0}, {"peak\nreserved", TABLE_RIGHT, 0, 0},
-        {"live\nat end", TABLE_RIGHT, 0, 0}, {"blocks\nat end", TABLE_RIGHT, 0, 1}};
+    static const struct column columns[] = {
+        COLUMN("device", "device", TEXT, .place = 1),
+        COLUMN("kind", "kind", TEXT, .place = 2),
+        COLUMN("alloc_count", "allocs", COUNT, .place = 4),
+        COLUMN("free_count", "frees", COUNT, .place = 5, .flags = COLUMN_OPTIONAL),
+        COLUMN("alloc_bytes", "allocated", BYTES, .place = 3),
+        COLUMN("free_bytes", NULL, BYTES),
+        COLUMN("temporary_count", NULL, COUNT),
+        COLUMN("peak_active_bytes", "peak\nactive", BYTES, .place = 7),
+        COLUMN("peak_active_ns", NULL, NS),
+        COLUMN("peak_reserved_bytes", "peak\nreserved", BYTES, .place = 8, .none = "-"), /* none: of one process */
+        COLUMN("end_active_bytes", "live\nat end", BYTES, .place = 9),
+        COLUMN("end_count", "blocks\nat end", COUNT, .place = 10, .flags = COLUMN_OPTIONAL),
+        COLUMN("temporary_bytes", NULL, BYTES),
+        COLUMN("peak_active_count", NULL, COUNT),
+        COLUMN("peak_reserved_ns", NULL, NS),
+        COLUMN("realloc_count", NULL, COUNT),
+        COLUMN("lifetime_ns", NULL, NS),
+        COLUMN(NULL, "temporary", PERCENT, .place = 6, .flags = COLUMN_OPTIONAL),
+    };
     sqlite3_stmt *q = NULL;
     int rc = summary_totals(s, &q, err);
     if (rc)
         return rc;
-    struct table *t = table_open(columns, sizeof columns / sizeof *columns);
-    while (sqlite3_step(q) == SQLITE_ROW) {
-        table_text(t, db_text(q, 0));
-        table_text(t, db_text(q, 1));
-        table_bytes(t, sqlite3_column_int64(q, 4));
-        table_count(t, sqlite3_column_int64(q, 2));
-        table_count(t, sqlite3_column_int64(q, 3));
-        table_share(t, sqlite3_column_int64(q, 6), sqlite3_column_int64(q, 2));
-        table_bytes(t, sqlite3_column_int64(q, 7));
-        if (sqlite3_column_type(q, 9) == SQLITE_NULL) /* of one process */
-            table_text(t, "-");
-        else
-            table_bytes(t, sqlite3_column_int64(q, 9));
-        table_bytes(t, sqlite3_column_int64(q, 10));
-        table_count(t, sqlite3_column_int64(q, 11));
-    }
-    fputc('\n', s->out->file);
-    if (table_rows(t))
-        table_print(t, s->out);
-    else
+    struct listing *l = listing_open_in(document, "totals", columns, COLUMN_COUNT_OF(columns), NULL);
+    listing_statement(l, q);
+    if (s->out->format == REPORT_TEXT)
+        fputc('\n', s->out->file);
+    if (s->out->format == REPORT_TEXT && !listing_rows(l))
         table_line(s->out, TABLE_PLAIN, "No allocations were recorded; 'memprof info' says what was run.");
-    table_close(t);
+    else
+        listing_print(l);
+    listing_close(l);
     sqlite3_finalize(q);
     return 0;
-}
-
-void summary_names(struct table *t, const struct row *row, const char *cwd)
-{
-    struct buf text = BUF(1 << 20);
-    row_function_text(row, &text);
-    table_text(t, text.data);
-    buf_reset(&text);
-    row_source_text(row, cwd, &text);
-    table_text(t, text.data);
-    buf_free(&text);
 }
 
 int64_t summary_top(const struct summary *s)
@@ -220,66 +200,72 @@ void summary_hint(struct summary *s, const struct rows *rows, int64_t peak_bytes
 }
 
 struct section {
-    const char *title;
+    const char *key, *title; /* NULL: not for people */
     int sort;
     int64_t top;
-    const int *stats; /* columns, -1 at the end */
-};
-
-static int print_section(struct summary *s, const struct section *section, struct error *err)
-{
-    static const struct {
+    struct {
         int stat;
         const char *title;
-    } titles[] = {{STAT_alloc_bytes, "allocated"},     {STAT_alloc_count, "allocs"},
-                  {STAT_temporary_count, "temporary"}, {STAT_temporary_bytes, "bytes"},
-                  {STAT_own_peak_bytes, "own peak"},   {STAT_end_bytes, "live"},
-                  {STAT_end_count, "blocks"},          {STAT_free_count, "frees"}};
-    struct table_column columns[TABLE_COLUMNS_MAX];
+    } shown[3]; /* to people */
+};
+
+static int list_section(struct summary *s, struct record *document, const struct section *section, struct error *err)
+{
+    struct row_columns columns;
     struct rows rows;
-    int count = 0, devices = 0;
     int rc = summary_lines(s, s->options->device, section->sort, section->top, &rows, err);
-    if (rc || rows.count == 0)
+    int has_callers = !section->title && s->options->callers > 0 && !s->options->inclusive;
+    if (rc)
         return rc;
-    for (const int *stat = section->stats; *stat >= 0; stat++)
-        for (size_t i = 0; i < sizeof titles / sizeof *titles; i++)
-            if (titles[i].stat == *stat)
-                columns[count++] = (struct table_column){titles[i].title, TABLE_RIGHT, TEXT_CUT_NONE, 0};
-    devices = report_has_devices(s->db, s->options->device);
-    if (devices)
-        columns[count++] = (struct table_column){"device", TABLE_LEFT, TEXT_CUT_NONE, 0};
-    columns[count++] = (struct table_column){"function", TABLE_LEFT, TEXT_CUT_NAME, 0};
-    columns[count++] = (struct table_column){"source", TABLE_LEFT, TEXT_CUT_LEFT, 0};
-    struct table *t = table_open(columns, count);
-    for (int i = 0; i < rows.count; i++) {
-        for (const int *stat = section->stats; *stat >= 0; stat++)
-            stat_cell(t, &rows.row[i].stats, *stat, 0);
-        if (devices)
-            table_text(t, rows.row[i].device ? rows.row[i].device : "?");
-        summary_names(t, &rows.row[i], s->cwd);
+    row_columns_init(&columns, ROW_LINE, 0, has_callers ? "callers" : NULL);
+    for (int i = 0; i < 3 && section->shown[i].title; i++)
+        row_columns_show(&columns, ROW_COLUMN_stats + section->shown[i].stat, section->shown[i].title, 0, 0);
+    if (report_has_devices(s->db, s->options->device))
+        row_columns_show(&columns, ROW_COLUMN_device, "device", TEXT_CUT_NONE, 0);
+    row_columns_show(&columns, ROW_COLUMN_name, "function", TEXT_CUT_NAME, 0);
+    row_columns_show(&columns, ROW_COLUMN_place, "source", TEXT_CUT_LEFT, 0);
+    struct listing *l =
+        listing_open_in(document, section->key, columns.columns, COLUMN_COUNT_OF(columns.columns), s->cwd);
+    for (int i = 0; rc == 0 && i < rows.count; i++) {
+        struct buf callers = BUF(64 << 20);
+        if (has_callers)
+            rc = summary_callers(s, &rows.row[i], &callers, err);
+        row_list(l, &rows.row[i], s->options->inclusive, 0, 0, s->cwd, callers.data);
+        buf_free(&callers);
     }
-    report_heading(s->out, section->title, rows.count, rows.total_count);
-    table_print(t, s->out);
-    table_close(t);
-    summary_hint(s, &rows, 0);
+    listing_print_under(l, section->title, rows.total_count);
+    listing_close(l);
+    if (s->out->format == REPORT_TEXT)
+        summary_hint(s, &rows, 0);
     rows_free(&rows);
-    return 0;
+    return rc;
 }
 
-static int print_sections(struct summary *s, struct error *err)
+/* What held the peak is shown to people by summary_peaks(). */
+static int list_sections(struct summary *s, struct record *document, struct error *err)
 {
-    static const int allocated[] = {STAT_alloc_bytes, STAT_alloc_count, STAT_own_peak_bytes, -1};
-    static const int temporary[] = {STAT_temporary_count, STAT_alloc_count, STAT_temporary_bytes, -1};
-    static const int live[] = {STAT_end_bytes, STAT_end_count, -1};
-    int64_t top = summary_top(s), few = top == 0 || top > 5 ? 5 : top;
+    int is_people = s->out->format == REPORT_TEXT, rc = 0;
+    int64_t top = summary_top(s), few = is_people && (top == 0 || top > 5) ? 5 : top;
     const struct section sections[] = {
-        {"Most bytes allocated, by line", STAT_alloc_bytes, top, allocated},
-        {"Most temporaries: freed before their thread allocated again", STAT_temporary_count, top, temporary},
-        {"Live at the end, by line", STAT_end_bytes, few, live},
+        {"lines_at_peak", NULL, (int)summary_peak_stat(s), top, {{0, NULL}}},
+        {"lines_by_allocated",
+         "Most bytes allocated, by line",
+         STAT_alloc_bytes,
+         top,
+         {{STAT_alloc_bytes, "allocated"}, {STAT_alloc_count, "allocs"}, {STAT_own_peak_bytes, "own peak"}}},
+        {"lines_by_temporary",
+         "Most temporaries: freed before their thread allocated again",
+         STAT_temporary_count,
+         top,
+         {{STAT_temporary_count, "temporary"}, {STAT_alloc_count, "allocs"}, {STAT_temporary_bytes, "bytes"}}},
+        {"lines_at_end",
+         "Live at the end, by line",
+         STAT_end_bytes,
+         few,
+         {{STAT_end_bytes, "live"}, {STAT_end_count, "blocks"}}},
     };
-    int rc = 0;
-    for (size_t i = 0; rc == 0 && i < sizeof sections / sizeof *sections; i++)
-        rc = print_section(s, &sections[i], err);
+    for (size_t i = is_people; rc == 0 && i < sizeof sections / sizeof *sections; i++)
+        rc = list_section(s, document, &sections[i], err);
     return rc;
 }
 
@@ -324,94 +310,41 @@ static void print_hints(const struct summary *s)
     buf_free(&line);
 }
 
-static void record_totals(struct record *r, sqlite3_stmt *q)
+/* What people and programs get alike; the lines of the peak are shown to people in a way of their own. */
+static int list_summary(struct summary *s, struct record *document, struct error *err)
 {
-    record_array_begin(r, "totals");
-    while (sqlite3_step(q) == SQLITE_ROW) {
-        record_begin(r);
-        for (int c = 0; c < sqlite3_column_count(q); c++) {
-            if (c < 2)
-                record_text(r, sqlite3_column_name(q, c), db_text(q, c));
-            else if (sqlite3_column_type(q, c) == SQLITE_NULL)
-                record_null(r, sqlite3_column_name(q, c));
-            else
-                record_int(r, sqlite3_column_name(q, c), sqlite3_column_int64(q, c));
-        }
-        record_end(r);
-    }
-    record_array_end(r);
-}
-
-static int record_lines(struct summary *s, struct record *r, const char *key, int sort, struct error *err)
-{
-    struct rows rows;
-    int rc = summary_lines(s, s->options->device, sort, summary_top(s), &rows, err);
-    if (rc)
-        return rc;
-    record_array_begin(r, key);
-    for (int i = 0; rc == 0 && i < rows.count; i++) {
-        struct buf callers = BUF(64 << 20);
-        if (sort == summary_peak_stat(s) && s->options->callers > 0 && !s->options->inclusive)
-            rc = summary_callers(s, &rows.row[i], &callers, err);
-        row_record(r, &rows.row[i], s->options->inclusive, 0, "callers", callers.data);
-        buf_free(&callers);
-    }
-    record_array_end(r);
-    rows_free(&rows);
-    return rc;
-}
-
-static int record_summary(struct summary *s, struct error *err)
-{
-    struct record r;
-    sqlite3_stmt *q = NULL;
-    int rc = summary_totals(s, &q, err);
-    if (rc)
-        return rc;
-    record_open(&r, s->out);
-    record_document_begin(&r);
-    notes_record(s->db, s->options->file, &r);
-    advice_record(s->db, &r);
-    record_totals(&r, q);
-    if (!(s->options->lens && s->options->lens->pid))
-        rc = layers_record(s->db, s->options->device, s->out, &r, err);
+    const struct report_options *o = s->options;
+    int rc = list_totals(s, document, err);
+    if (rc == 0 && !(o->lens && o->lens->pid)) /* those are of the whole device */
+        rc = layers_list(s->db, o->device, document, err);
     if (rc == 0)
-        rc = failed_record(s->db, s->options, s->out, &r, err);
-    if (rc == 0 && s->out->format == REPORT_JSON) {
-        rc = record_lines(s, &r, "lines_at_peak", (int)summary_peak_stat(s), err);
-        if (rc == 0)
-            rc = record_lines(s, &r, "lines_by_allocated", STAT_alloc_bytes, err);
-        if (rc == 0)
-            rc = record_lines(s, &r, "lines_by_temporary", STAT_temporary_count, err);
-        if (rc == 0)
-            rc = record_lines(s, &r, "lines_at_end", STAT_end_bytes, err);
-    }
-    record_document_end(&r);
-    record_close(&r);
-    sqlite3_finalize(q);
+        rc = failed_list(s->db, o, s->cwd, document, err);
+    if (rc == 0 && s->out->format == REPORT_TEXT)
+        rc = summary_peaks(s, err);
+    if (rc == 0 && s->out->format != REPORT_CSV)
+        rc = list_sections(s, document, err);
     return rc;
 }
 
 int report_summary(sqlite3 *db, const struct report_options *options, const struct report_out *out, struct error *err)
 {
+    struct record document;
     struct summary s = {.db = db, .options = options, .out = out, .cwd = db_meta_text(db, "cwd"), .skip = BUF(1 << 16)};
     int rc = report_check_names(db, options->device, options->kind, err);
-    if (rc == 0 && out->format != REPORT_TEXT) {
-        rc = record_summary(&s, err);
-    } else if (rc == 0) {
+    record_open(&document, out);
+    if (rc == 0 && out->format == REPORT_TEXT) {
         print_head(&s);
-        rc = print_totals(&s, err);
-        if (rc == 0 && !(options->lens && options->lens->pid)) /* those are of the whole device */
-            rc = layers_print(db, options->device, out, err);
-        if (rc == 0)
-            rc = failed_print(db, options, s.cwd, out, err);
-        if (rc == 0)
-            rc = summary_peaks(&s, err);
-        if (rc == 0)
-            rc = print_sections(&s, err);
+        rc = list_summary(&s, &document, err);
         if (rc == 0)
             print_hints(&s);
+    } else if (rc == 0) {
+        record_document_begin(&document);
+        notes_record(db, options->file, &document);
+        advice_record(db, &document);
+        rc = list_summary(&s, &document, err);
+        record_document_end(&document);
     }
+    record_close(&document);
     buf_free(&s.skip);
     free(s.cwd);
     free(s.hint.file);

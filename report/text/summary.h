@@ -31,7 +31,6 @@ int64_t summary_peak_stat(const struct summary *s); /* what --kind makes of "at 
 /* Keeps the first line with source, best one inside the directory of the run: the user's own code. peak_bytes: of the
  * device that the rows are of, the largest counts; 0: rows for when there is no line yet. */
 void summary_hint(struct summary *s, const struct rows *rows, int64_t peak_bytes);
-void summary_names(struct table *t, const struct row *row, const char *cwd); /* cells of function and source */
 void summary_plural(struct buf *out, int64_t count, const char *one, const char *many);
 
 #endif

@@ -2,6 +2,7 @@
 
 #include "../../common/db.h"
 #include "../../common/units.h"
+#include "../print/listing.h"
 #include "../query/callers.h"
 #include "../query/walk.h"
 
@@ -25,35 +26,38 @@ struct peak {
     int64_t bytes, rest, wrapped;
     int sort;
     struct walk *walk;
-    struct table *table;
+    struct listing *listing;
     struct buf skip;
 };
 
-static void numbers(struct peak *p, int64_t bytes, int64_t blocks)
+/* row NULL: of several, whose blocks nobody counted. */
+static void list_row(struct peak *p, int64_t bytes, int64_t blocks, const struct buf *name, const struct row *row)
 {
-    table_bytes(p->table, bytes);
-    table_share(p->table, bytes, p->bytes);
-    if (p->sort == STAT_at_kind_peak_bytes) /* blocks are counted at the device's peak only */
-        table_text(p->table, "-");
+    struct buf place = BUF(1 << 20);
+    if (row)
+        row_source_text(row, p->s->cwd, &place);
+    listing_int(p->listing, bytes);
+    listing_share(p->listing, bytes, p->bytes);
+    if (row) /* blocks are counted at the device's peak only */
+        listing_int_if(p->listing, p->sort != STAT_at_kind_peak_bytes, blocks);
     else
-        table_count(p->table, blocks);
+        listing_text(p->listing, "");
+    listing_text(p->listing, name->data);
+    listing_text(p->listing, place.data);
+    buf_free(&place);
 }
 
 /* "  <- forward" under the line that it calls */
 static void print_caller(struct peak *p, const struct caller *c, int depth)
 {
     struct buf text = BUF(1 << 20);
-    table_row_style(p->table, TABLE_DIM);
-    numbers(p, c->bytes, c->blocks);
+    listing_style(p->listing, TABLE_DIM);
     buf_printf(&text, "%*s<- ", 2 * depth + 2, "");
     if (c->row.module)
         row_function_text(&c->row, &text);
     else
         buf_puts(&text, "(no caller known)");
-    table_text(p->table, text.data);
-    buf_reset(&text);
-    row_source_text(&c->row, p->s->cwd, &text);
-    table_text(p->table, text.data);
+    list_row(p, c->bytes, c->blocks, &text, &c->row);
     buf_free(&text);
 }
 
@@ -137,41 +141,41 @@ static void print_rest(struct peak *p, int64_t count)
 {
     struct buf text = BUF(128);
     summary_plural(&text, count, "more line", "more lines");
-    table_row_style(p->table, TABLE_DIM);
-    table_bytes(p->table, p->rest);
-    table_share(p->table, p->rest, p->bytes);
-    table_text(p->table, "");
-    table_text(p->table, text.data);
-    table_text(p->table, "");
+    listing_style(p->listing, TABLE_DIM);
+    list_row(p, p->rest, 0, &text, NULL);
     buf_free(&text);
 }
 
 static int print_lines(struct peak *p, struct error *err)
 {
-    static const struct table_column columns[] = {{"bytes", TABLE_RIGHT, 0, 0},
-                                                  {"share", TABLE_RIGHT, 0, 0},
-                                                  {"blocks", TABLE_RIGHT, 0, 1},
-                                                  {"function", TABLE_LEFT, TEXT_CUT_NAME, 0},
-                                                  {"source", TABLE_LEFT, TEXT_CUT_LEFT, 0}};
+    static const struct column columns[] = {
+        COLUMN(NULL, "bytes", BYTES),
+        COLUMN(NULL, "share", PERCENT),
+        COLUMN(NULL, "blocks", COUNT, .flags = COLUMN_OPTIONAL, .none = "-"),
+        COLUMN(NULL, "function", TEXT, .cut = TEXT_CUT_NAME),
+        COLUMN(NULL, "source", TEXT, .cut = TEXT_CUT_LEFT),
+    };
     struct rows rows;
     int rc = summary_lines(p->s, p->device, p->sort, summary_top(p->s), &rows, err);
     if (rc)
         return rc;
-    p->table = table_open(columns, 5);
+    p->listing = listing_open(columns, COLUMN_COUNT_OF(columns), p->s->out, NULL);
     for (int i = 0; rc == 0 && i < rows.count; i++) {
         const struct row *row = &rows.row[i];
         int64_t bytes = row->stats.value[p->sort];
-        numbers(p, bytes, row->stats.value[STAT_at_peak_count]);
-        summary_names(p->table, row, p->s->cwd);
+        struct buf name = BUF(1 << 20);
+        row_function_text(row, &name);
+        list_row(p, bytes, row->stats.value[STAT_at_peak_count], &name, row);
+        buf_free(&name);
         rc = print_callers(p, i, row, err);
         if (__builtin_sub_overflow(p->rest, bytes, &p->rest))
             p->rest = 0;
     }
     if (!p->s->options->inclusive && p->rest > 0 && rows.total_count > rows.count)
         print_rest(p, rows.total_count - rows.count);
-    if (rc == 0 && table_rows(p->table))
-        table_print(p->table, p->s->out);
-    table_close(p->table);
+    if (rc == 0 && listing_rows(p->listing))
+        listing_print(p->listing);
+    listing_close(p->listing);
     summary_hint(p->s, &rows, p->bytes);
     rows_free(&rows);
     return rc;
@@ -196,7 +200,7 @@ static int print_peak(struct summary *s, sqlite3_stmt *q, struct error *err)
     if (duration_ns > 0)
         buf_printf(&line, " of %s", units_ns(text[1], duration_ns));
     buf_puts(&line, s->options->inclusive ? ", held by (with callees)" : ", held by");
-    report_heading(s->out, buf_text(&line), 0, 0);
+    table_heading(s->out, buf_text(&line), 0, 0);
     buf_free(&line);
     int rc = walk_open(s->db, report_language(s->options), &p.walk, err);
     if (rc == 0)
@@ -220,33 +224,33 @@ int summary_peaks(struct summary *s, struct error *err)
     return rc;
 }
 
-int summary_callers(struct summary *s, const struct row *row, struct buf *json, struct error *err)
+int summary_callers(struct summary *s, const struct row *called, struct buf *json, struct error *err)
 {
     struct callers callers = {0};
     struct callers_line *line = NULL;
+    struct record r;
     struct walk *walk = NULL;
     int rc = walk_open(s->db, report_language(s->options), &walk, err);
     if (rc == 0)
-        rc = callers_open(s->db, walk, row, summary_peak_stat(s) == STAT_at_kind_peak_bytes, s->options->kind, &line,
+        rc = callers_open(s->db, walk, called, summary_peak_stat(s) == STAT_at_kind_peak_bytes, s->options->kind, &line,
                           err);
     if (rc == 0)
         rc = callers_load(line, 0, &callers, err);
     callers_close(line);
-    buf_putc(json, '[');
+    record_open_in(&r, json);
     for (int i = 0; i < callers.count && i < s->options->callers; i++) {
-        const struct row *r = &callers.item[i].row;
-        buf_puts(json, i ? ", {\"function\": " : "{\"function\": ");
-        record_json_string(json, r->function);
-        buf_puts(json, ", \"file\": ");
-        record_json_string(json, r->file);
-        buf_puts(json, ", \"line\": ");
-        buf_printf(json, r->line > 0 ? "%lld" : "null", (long long)r->line);
-        buf_puts(json, ", \"module\": ");
-        record_json_string(json, r->module && *r->module ? r->module : NULL);
-        buf_printf(json, ", \"offset\": %lld, \"at_peak_bytes\": %lld, \"at_peak_count\": %lld}", (long long)r->offset,
-                   (long long)callers.item[i].bytes, (long long)callers.item[i].blocks);
+        const struct row *row = &callers.item[i].row;
+        record_begin(&r);
+        record_text(&r, "function", row->function);
+        record_text(&r, "file", row->file);
+        record_int_if(&r, "line", row->line > 0, row->line);
+        record_text(&r, "module", row->module && *row->module ? row->module : NULL);
+        record_int(&r, "offset", row->offset);
+        record_int(&r, "at_peak_bytes", callers.item[i].bytes);
+        record_int(&r, "at_peak_count", callers.item[i].blocks);
+        record_end(&r);
     }
-    buf_putc(json, ']');
+    record_close(&r);
     callers_free(&callers);
     walk_close(walk);
     return rc;

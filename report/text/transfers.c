@@ -2,136 +2,71 @@
 #include "report.h"
 
 #include "../../common/db.h"
-#include "../../common/text.h"
-#include "../../common/units.h"
-#include "../print/record.h"
-#include "../print/table.h"
+#include "../print/listing.h"
 
 #include <stdlib.h>
 
 enum { DEFAULT_TOP = 20 };
 
-static int prepare(sqlite3 *db, const struct report_options *o, int64_t top, sqlite3_stmt **s, struct error *err)
-{
-    int rc = db_prepare(db,
-                        "SELECT device, direction, sum(transfer_count) AS transfer_count, sum(transfer_bytes) AS "
-                        "transfer_bytes, function, file, line, count(*) OVER () FROM v_transfer"
-                        " WHERE ?1 IS NULL OR device = ?1 GROUP BY device, direction, function, file, line"
-                        " ORDER BY 4 DESC, 3 DESC, function, line LIMIT ?2",
-                        s, err);
-    if (rc == 0) {
-        sqlite3_bind_text(*s, 1, o->device, -1, SQLITE_STATIC);
-        sqlite3_bind_int64(*s, 2, top > 0 ? top : -1);
-    }
-    return rc;
-}
-
 static int print_directions(sqlite3 *db, const struct report_options *o, const struct report_out *out,
                             struct error *err)
 {
-    static const struct table_column columns[] = {{"device", TABLE_LEFT, 0, 0},
-                                                  {"direction", TABLE_LEFT, 0, 0},
-                                                  {"bytes", TABLE_RIGHT, 0, 0},
-                                                  {"calls", TABLE_RIGHT, 0, 0},
-                                                  {"bytes\na call", TABLE_RIGHT, 0, 1}};
+    static const struct column columns[] = {
+        COLUMN(NULL, "device", TEXT),
+        COLUMN(NULL, "direction", TEXT),
+        COLUMN(NULL, "bytes", BYTES),
+        COLUMN(NULL, "calls", COUNT),
+        COLUMN(NULL, "bytes\na call", BYTES, .flags = COLUMN_OPTIONAL),
+    };
     sqlite3_stmt *s = NULL;
     int rc = db_prepare(db,
-                        "SELECT d.name, direction, sum(transfer_bytes), sum(transfer_count) FROM transfer JOIN device d"
+                        "SELECT d.name, direction, sum(transfer_bytes), sum(transfer_count),"
+                        " coalesce(sum(transfer_bytes) / max(sum(transfer_count), 0), 0) FROM transfer JOIN device d"
                         " USING(device_id) WHERE ?1 IS NULL OR d.name = ?1 GROUP BY device_id, direction"
                         " ORDER BY device_id, 3 DESC",
                         &s, err);
     if (rc)
         return rc;
     sqlite3_bind_text(s, 1, o->device, -1, SQLITE_STATIC);
-    struct table *t = table_open(columns, 5);
-    while (sqlite3_step(s) == SQLITE_ROW) {
-        int64_t bytes = sqlite3_column_int64(s, 2), count = sqlite3_column_int64(s, 3);
-        table_text(t, db_text(s, 0));
-        table_text(t, db_text(s, 1));
-        table_bytes(t, bytes);
-        table_count(t, count);
-        table_bytes(t, count > 0 ? bytes / count : 0);
-    }
-    if (table_rows(t))
-        table_print(t, out);
+    struct listing *l = listing_open(columns, COLUMN_COUNT_OF(columns), out, NULL);
+    if (listing_statement(l, s))
+        listing_print(l);
     else
         table_line(out, TABLE_PLAIN, "No copies or fills of a device's memory were recorded.");
-    table_close(t);
+    listing_close(l);
     sqlite3_finalize(s);
     return 0;
 }
 
-static void source_text(sqlite3_stmt *s, const char *cwd, struct buf *text)
+static int list_lines(sqlite3 *db, const struct report_options *o, const struct report_out *out, struct error *err)
 {
-    buf_reset(text);
-    if (sqlite3_column_type(s, 5) != SQLITE_NULL)
-        buf_printf(text, "%s:%lld", text_relative(db_text(s, 5), cwd), (long long)sqlite3_column_int64(s, 6));
-    else
-        buf_puts(text, "");
-}
-
-static int print_lines(sqlite3 *db, const struct report_options *o, const struct report_out *out, struct error *err)
-{
-    static const struct table_column columns[] = {{"bytes", TABLE_RIGHT, 0, 0},
-                                                  {"calls", TABLE_RIGHT, 0, 0},
-                                                  {"direction", TABLE_LEFT, 0, 0},
-                                                  {"device", TABLE_LEFT, 0, 0},
-                                                  {"function", TABLE_LEFT, TEXT_CUT_NAME, 0},
-                                                  {"source", TABLE_LEFT, TEXT_CUT_LEFT, 0}};
+    static const struct column columns[] = {
+        COLUMN("device", "device", TEXT, .place = 4),
+        COLUMN("direction", "direction", TEXT, .place = 3),
+        COLUMN("transfer_count", "calls", COUNT, .place = 2),
+        COLUMN("transfer_bytes", "bytes", BYTES, .place = 1),
+        COLUMN("function", "function", TEXT, .place = 5, .cut = TEXT_CUT_NAME),
+        COLUMN("file", "source", SOURCE, .place = 6, .cut = TEXT_CUT_LEFT),
+        COLUMN("line", NULL, NUMBER),
+    };
     sqlite3_stmt *s = NULL;
-    int rc = prepare(db, o, o->top < 0 ? DEFAULT_TOP : o->top, &s, err);
+    int64_t top = o->top >= 0 ? o->top : out->format == REPORT_TEXT ? DEFAULT_TOP : 0;
+    int rc = db_prepare(db,
+                        "SELECT device, direction, sum(transfer_count), sum(transfer_bytes), function,"
+                        " file, line, count(*) OVER () FROM v_transfer"
+                        " WHERE ?1 IS NULL OR device = ?1 GROUP BY device, direction, function, file, line"
+                        " ORDER BY 4 DESC, 3 DESC, function, line LIMIT ?2",
+                        &s, err);
     if (rc)
         return rc;
+    sqlite3_bind_text(s, 1, o->device, -1, SQLITE_STATIC);
+    sqlite3_bind_int64(s, 2, top > 0 ? top : -1);
     char *cwd = db_meta_text(db, "cwd");
-    struct buf text = BUF(1 << 16);
-    struct table *t = table_open(columns, 6);
-    int64_t all = 0;
-    while (sqlite3_step(s) == SQLITE_ROW) {
-        table_bytes(t, sqlite3_column_int64(s, 3));
-        table_count(t, sqlite3_column_int64(s, 2));
-        table_text(t, db_text(s, 1));
-        table_text(t, db_text(s, 0));
-        table_text(t, db_text(s, 4));
-        source_text(s, cwd, &text);
-        table_text(t, buf_text(&text));
-        all = sqlite3_column_int64(s, 7);
-    }
-    if (table_rows(t)) {
-        report_heading(out, "Copies and fills, by line", table_rows(t), all);
-        table_print(t, out);
-    }
-    table_close(t);
-    buf_free(&text);
+    struct listing *l = listing_open(columns, COLUMN_COUNT_OF(columns), out, cwd);
+    int64_t all = listing_statement(l, s);
+    listing_print_under(l, "Copies and fills, by line", all);
+    listing_close(l);
     free(cwd);
-    sqlite3_finalize(s);
-    return 0;
-}
-
-static int record_lines(sqlite3 *db, const struct report_options *o, const struct report_out *out, struct error *err)
-{
-    sqlite3_stmt *s = NULL;
-    struct record r;
-    int rc = prepare(db, o, o->top < 0 ? 0 : o->top, &s, err);
-    if (rc)
-        return rc;
-    record_open(&r, out);
-    record_array_begin(&r, NULL);
-    while (sqlite3_step(s) == SQLITE_ROW || record_wants_heading(&r)) {
-        record_begin(&r);
-        record_text(&r, "device", db_text(s, 0));
-        record_text(&r, "direction", db_text(s, 1));
-        record_int(&r, "transfer_count", sqlite3_column_int64(s, 2));
-        record_int(&r, "transfer_bytes", sqlite3_column_int64(s, 3));
-        record_text(&r, "function", db_text(s, 4));
-        record_text(&r, "file", sqlite3_column_type(s, 5) == SQLITE_NULL ? NULL : db_text(s, 5));
-        if (sqlite3_column_type(s, 6) == SQLITE_NULL)
-            record_null(&r, "line");
-        else
-            record_int(&r, "line", sqlite3_column_int64(s, 6));
-        record_end(&r);
-    }
-    record_array_end(&r);
-    record_close(&r);
     sqlite3_finalize(s);
     return 0;
 }
@@ -139,11 +74,9 @@ static int record_lines(sqlite3 *db, const struct report_options *o, const struc
 int report_transfers(sqlite3 *db, const struct report_options *o, const struct report_out *out, struct error *err)
 {
     int rc = report_check_names(db, o->device, NULL, err);
-    if (rc == 0 && out->format != REPORT_TEXT)
-        return record_lines(db, o, out, err);
-    if (rc == 0)
+    if (rc == 0 && out->format == REPORT_TEXT)
         rc = print_directions(db, o, out, err);
     if (rc == 0)
-        rc = print_lines(db, o, out, err);
+        rc = list_lines(db, o, out, err);
     return rc;
 }

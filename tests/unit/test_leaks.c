@@ -2,8 +2,8 @@
 #include "../../common/db.h"
 #include "../../report/query/noise.h"
 #include "../../report/query/views.h"
-#include "../../report/query/walk.h"
 #include "../../report/text/leaks.h"
+#include "../../report/text/stack.h"
 #include "scratch.h"
 
 #include <setjmp.h>
@@ -244,8 +244,8 @@ static void test_frames(void **state)
     struct report_out out = {.file = open_memstream(&text, &length)};
     assert_int_equal(walk_open(db, TREE_BOTH, &walk, &err), 0);
     assert_int_equal(walk_stack(walk, 10, &stack, &err), 0);
-    walk_print(&stack, &out, "/w", 1, "");
-    walk_print(&stack, &out, "/w", 2, "");
+    stack_print(&stack, &out, "/w", 1, "");
+    stack_print(&stack, &out, "/w", 2, "");
     fclose(out.file);
     assert_string_equal(text, "#0  make(int)  a.c:7 (inlined)\n"
                               "... 1 more frame (--frames 0 shows all)\n"

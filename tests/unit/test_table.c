@@ -1,7 +1,6 @@
 /* Text for terminals and tables: cleaning, widths, shortening, fitting, colours. */
 #include "../../report/page/page_names.h"
-#include "../../report/print/record.h"
-#include "../../report/print/table.h"
+#include "../../report/print/listing.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -133,28 +132,30 @@ static void test_paths(void **state)
     assert_string_equal(text_basename("libz.so.1"), "libz.so.1");
 }
 
-static const struct table_column columns[] = {{"bytes", TABLE_RIGHT, TEXT_CUT_NONE, 0},
-                                              {"peak\nactive", TABLE_RIGHT, TEXT_CUT_NONE, 1},
-                                              {"function", TABLE_LEFT, TEXT_CUT_MIDDLE, 0}};
+static const struct column columns[] = {
+    COLUMN(NULL, "bytes", BYTES),
+    COLUMN(NULL, "peak\nactive", COUNT, .flags = COLUMN_OPTIONAL),
+    COLUMN(NULL, "function", TEXT, .cut = TEXT_CUT_MIDDLE),
+};
 
 static void table_is(int width, int color, const char *expected)
 {
     char *text = NULL;
     size_t length = 0;
     struct report_out out = {.file = open_memstream(&text, &length), .width = width, .color = color, .utf8 = 0};
-    struct table *t = table_open(columns, 3);
-    table_bytes(t, 40960);
-    table_count(t, 1234567);
-    table_text(t, "forward");
-    table_row_style(t, TABLE_DIM);
-    table_bytes(t, 1);
-    table_share(t, 1, 0);
-    table_text(t, "std::vector<long, std::allocator<long> >::push_back(long const&)");
-    assert_int_equal(table_rows(t), 2);
-    table_print(t, &out);
+    struct listing *l = listing_open(columns, COLUMN_COUNT_OF(columns), &out, NULL);
+    listing_int(l, 40960);
+    listing_int(l, 1234567);
+    listing_text(l, "forward");
+    listing_style(l, TABLE_DIM);
+    listing_int(l, 1);
+    listing_share(l, 1, 0);
+    listing_text(l, "std::vector<long, std::allocator<long> >::push_back(long const&)");
+    assert_int_equal(listing_rows(l), 2);
+    listing_print(l);
     fclose(out.file);
     assert_string_equal(text, expected);
-    table_close(t);
+    listing_close(l);
     free(text);
 }
 
@@ -235,6 +236,77 @@ static void test_record(void **state)
               "name,bytes,share\n\"x,\"\"y\"\"\xef\xbf\xbd\",-9223372036854775808,0.5\n,-9223372036854775808,0.5\n");
 }
 
+/* One description of the columns is a table, JSON and CSV: other columns, in another order. */
+static const struct column described[] = {
+    COLUMN("device", "device", TEXT, .place = 3, .none = "?"),
+    COLUMN("size_bytes", "size", BYTES, .place = 1),
+    COLUMN(NULL, "share", PERCENT, .place = 2),
+    COLUMN("time_ns", NULL, NS),
+    COLUMN("file", "source", SOURCE, .place = 4),
+    COLUMN("line", NULL, NUMBER),
+    COLUMN("frames", NULL, TEXT, .flags = COLUMN_JSON),
+};
+
+static void listing_is(enum report_format format, int rows, const char *expected)
+{
+    static const char sql[] = "SELECT 'cuda:0', 4096, 12.5, 7, '/w/src/./a.c', 3, '[]', 9 UNION ALL"
+                              " SELECT NULL, 1, NULL, NULL, '/w/b.c', NULL, NULL, 9";
+    char *text = NULL;
+    size_t length = 0;
+    struct report_out out = {.file = open_memstream(&text, &length), .format = format};
+    struct listing *l = listing_open(described, COLUMN_COUNT_OF(described), &out, "/w");
+    sqlite3 *db;
+    sqlite3_stmt *s;
+    assert_int_equal(sqlite3_open(":memory:", &db), SQLITE_OK);
+    assert_int_equal(sqlite3_prepare_v2(db, sql, -1, &s, NULL), SQLITE_OK);
+    int64_t all = rows ? listing_statement(l, s) : 0;
+    assert_int_equal(all, rows ? 9 : 0); /* its last column, which the listing does not have, says so */
+    listing_print_under(l, "Rows", all);
+    listing_close(l);
+    sqlite3_finalize(s);
+    sqlite3_close(db);
+    fclose(out.file);
+    assert_string_equal(text, expected);
+    free(text);
+}
+
+static void test_listing(void **state)
+{
+    (void)state;
+    listing_is(REPORT_TEXT, 1,
+               "\nRows (2 of 9)\n"
+               "    size   share  device  source\n"
+               "4.00 KiB  12.5 %  cuda:0  src/a.c:3\n"
+               "     1 B          ?       b.c\n");
+    listing_is(REPORT_JSON, 1,
+               "[\n{\"device\": \"cuda:0\", \"size_bytes\": 4096, \"time_ns\": 7, \"file\": \"/w/src/./a.c\", "
+               "\"line\": 3, \"frames\": \"[]\"},\n"
+               "{\"device\": null, \"size_bytes\": 1, \"time_ns\": null, \"file\": \"/w/b.c\", \"line\": null, "
+               "\"frames\": null}\n]\n");
+    listing_is(REPORT_CSV, 1, "device,size_bytes,time_ns,file,line\ncuda:0,4096,7,/w/src/./a.c,3\n,1,,/w/b.c,\n");
+    listing_is(REPORT_TEXT, 0, "");
+    listing_is(REPORT_JSON, 0, "[\n]\n");
+    listing_is(REPORT_CSV, 0, "device,size_bytes,time_ns,file,line\n");
+}
+
+/* Rows within a row. */
+static void test_nested(void **state)
+{
+    (void)state;
+    struct buf json = BUF(1 << 16);
+    struct record r;
+    record_open_in(&r, &json);
+    for (int i = 0; i < 2; i++) {
+        record_begin(&r);
+        record_text(&r, "name", i ? "b" : "a\"");
+        record_int_if(&r, "line", i, 5);
+        record_end(&r);
+    }
+    record_close(&r);
+    assert_string_equal(json.data, "[{\"name\": \"a\\\"\", \"line\": null}, {\"name\": \"b\", \"line\": 5}]");
+    buf_free(&json);
+}
+
 /* Only arguments go: what stands in brackets of its own is a name. */
 static void test_short_names(void **state)
 {
@@ -266,7 +338,8 @@ int main(void)
         cmocka_unit_test(test_short_names), cmocka_unit_test(test_clean),    cmocka_unit_test(test_valid),
         cmocka_unit_test(test_fit),         cmocka_unit_test(test_fit_name), cmocka_unit_test(test_path_shown),
         cmocka_unit_test(test_paths),       cmocka_unit_test(test_table),    cmocka_unit_test(test_optional),
-        cmocka_unit_test(test_colors),      cmocka_unit_test(test_record),
+        cmocka_unit_test(test_colors),      cmocka_unit_test(test_record),   cmocka_unit_test(test_listing),
+        cmocka_unit_test(test_nested),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,127 @@
+#include "row_columns.h"
+
+#include <string.h>
+
+static const struct column columns[ROW_COLUMN_COUNT] = {
+    [ROW_COLUMN_device] = COLUMN("device", NULL, TEXT, .none = "?"),
+    [ROW_COLUMN_kind] = COLUMN("kind", NULL, TEXT),
+    [ROW_COLUMN_inclusive] = COLUMN("inclusive", NULL, NUMBER),
+    [ROW_COLUMN_key_id] = COLUMN("key_id", NULL, NUMBER),
+    [ROW_COLUMN_function] = COLUMN("function", NULL, TEXT),
+    [ROW_COLUMN_file] = COLUMN("file", NULL, PATH, .none = "(no source position)"),
+    [ROW_COLUMN_line] = COLUMN("line", NULL, NUMBER),
+    [ROW_COLUMN_module] = COLUMN("module", NULL, PATH, .none = "(no module)"),
+    [ROW_COLUMN_offset] = COLUMN("offset", NULL, NUMBER),
+    [ROW_COLUMN_thread] = COLUMN("thread", NULL, TEXT, .none = "?"),
+    [ROW_COLUMN_tid] = COLUMN("tid", NULL, NUMBER),
+    [ROW_COLUMN_pid] = COLUMN("pid", NULL, NUMBER),
+    [ROW_COLUMN_process_id] = COLUMN("process_id", NULL, NUMBER),
+    [ROW_COLUMN_command] = COLUMN("command", NULL, TEXT, .none = "?"),
+    [ROW_COLUMN_op] = COLUMN("op", NULL, TEXT, .none = "?"),
+    [ROW_COLUMN_phase] = COLUMN("phase", NULL, TEXT),
+    [ROW_COLUMN_live_bytes] = COLUMN("live_bytes", NULL, BYTES),
+    [ROW_COLUMN_live_count] = COLUMN("live_count", NULL, COUNT),
+    [ROW_COLUMN_share] = COLUMN(NULL, NULL, PERCENT),
+    [ROW_COLUMN_name] = COLUMN(NULL, NULL, TEXT),
+    [ROW_COLUMN_place] = COLUMN(NULL, NULL, TEXT),
+};
+
+struct column stat_column(int stat)
+{
+    static const enum column_unit units[] = {
+        [STAT_UNIT_bytes] = COLUMN_BYTES, [STAT_UNIT_count] = COLUMN_COUNT, [STAT_UNIT_ns] = COLUMN_NS};
+    return (struct column){.key = stat_infos[stat].column, .unit = units[stat_infos[stat].unit], .none = "-"};
+}
+
+void stat_values(struct listing *l, const struct stat_row *row)
+{
+    for (int i = 0; i < STAT_COUNT; i++)
+        listing_int_if(l, row->known >> i & 1, row->value[i]);
+}
+
+void row_columns_init(struct row_columns *c, enum row_key by, int is_instant, const char *json)
+{
+    memcpy(c->columns, columns, sizeof columns);
+    c->shown = 0;
+    for (int i = 0; i < STAT_COUNT; i++) {
+        c->columns[ROW_COLUMN_stats + i] = stat_column(i);
+        if (is_instant)
+            c->columns[ROW_COLUMN_stats + i].key = NULL;
+    }
+    if (!is_instant)
+        c->columns[ROW_COLUMN_live_bytes].key = c->columns[ROW_COLUMN_live_count].key = NULL;
+    if (by != ROW_PROCESS)
+        c->columns[ROW_COLUMN_command].key = NULL;
+    if (by != ROW_OP)
+        c->columns[ROW_COLUMN_op].key = c->columns[ROW_COLUMN_phase].key = NULL;
+    else /* what PyTorch calls its modules */
+        c->columns[ROW_COLUMN_module] = (struct column)COLUMN("module", NULL, TEXT);
+    c->columns[ROW_COLUMN_json].key = json;
+}
+
+void row_columns_show(struct row_columns *c, int column, const char *title, enum text_cut cut, int flags)
+{
+    struct column *shown = &c->columns[column];
+    shown->title = title;
+    shown->place = ++c->shown;
+    shown->cut = cut;
+    shown->flags = flags;
+}
+
+static void names(struct listing *l, const struct row *row, const char *base)
+{
+    struct buf name = BUF(1 << 20), place = BUF(1 << 20);
+    if (listing_shows(l, ROW_COLUMN_name))
+        row_function_text(row, &name);
+    if (listing_shows(l, ROW_COLUMN_place))
+        row_source_text(row, base, &place);
+    listing_text(l, name.data);
+    listing_text(l, place.data);
+    buf_free(&name);
+    buf_free(&place);
+}
+
+void row_list(struct listing *l, const struct row *row, int inclusive, int stat, int64_t whole, const char *base,
+              const char *json)
+{
+    listing_text(l, row->device);
+    listing_text(l, row->kind);
+    listing_int(l, inclusive);
+    listing_int(l, row->key_id);
+    listing_text(l, row->function);
+    listing_text(l, row->file);
+    listing_int_if(l, row->line > 0, row->line);
+    listing_text(l, row->module);
+    listing_int_if(l, row->module && !row->function && !row->op, row->offset);
+    listing_text(l, row->thread);
+    listing_int_if(l, row->thread != NULL, row->tid);
+    listing_int_if(l, row->thread || row->command, row->pid);
+    listing_int_if(l, row->thread || row->command, row->process_id);
+    listing_text(l, row->command);
+    listing_text(l, row->op);
+    listing_text(l, row->phase);
+    listing_int(l, row->stats.value[STAT_end_bytes]);
+    listing_int(l, row->stats.value[STAT_end_count]);
+    stat_values(l, &row->stats);
+    listing_raw(l, json);
+    listing_share(l, stat >= 0 ? row->stats.value[stat] : 0, whole);
+    names(l, row, base);
+}
+
+void stat_list(const struct report_out *out)
+{
+    static const struct column help[] = {
+        COLUMN("statistic", "statistic", TEXT),
+        COLUMN("unit", "unit", TEXT),
+        COLUMN("meaning", "meaning", TEXT, .cut = TEXT_CUT_RIGHT),
+    };
+    static const char *const units[] = {"bytes", "count", "time"};
+    struct listing *l = listing_open(help, COLUMN_COUNT_OF(help), out, NULL);
+    for (int i = 0; i < STAT_SHOWN_COUNT; i++) {
+        listing_text(l, stat_infos[i].name);
+        listing_text(l, units[stat_infos[i].unit]);
+        listing_text(l, stat_infos[i].text);
+    }
+    listing_print(l);
+    listing_close(l);
+}

@@ -145,24 +145,14 @@ static void text_cell(struct listing *l, const struct column *c, const char *tex
 
 static void int_cell(struct listing *l, const struct column *c, int64_t value)
 {
+    static const char *(*const forms[])(char *, int64_t) = {[COLUMN_COUNT] = units_count,
+                                                            [COLUMN_BYTES] = units_bytes,
+                                                            [COLUMN_BYTES_SHORT] = units_bytes_short,
+                                                            [COLUMN_NS] = units_ns,
+                                                            [COLUMN_PERCENT] = NULL};
     char text[UNITS_TEXT];
-    switch (c->unit) {
-    case COLUMN_COUNT:
-        cell(l, units_count(text, value));
-        break;
-    case COLUMN_BYTES:
-        cell(l, units_bytes(text, value));
-        break;
-    case COLUMN_BYTES_SHORT:
-        cell(l, units_bytes_short(text, value));
-        break;
-    case COLUMN_NS:
-        cell(l, units_ns(text, value));
-        break;
-    default:
-        snprintf(text, sizeof text, "%lld", (long long)value);
-        cell(l, text);
-    }
+    snprintf(text, sizeof text, "%lld", (long long)value);
+    cell(l, forms[c->unit] ? forms[c->unit](text, value) : text);
 }
 
 void listing_style(struct listing *l, enum table_style style)
@@ -260,23 +250,18 @@ static void blob(struct listing *l, sqlite3_stmt *s, int column)
 
 static void value(struct listing *l, sqlite3_stmt *s, int column)
 {
-    const char *text = NULL;
     switch (sqlite3_column_type(s, column)) {
     case SQLITE_INTEGER:
         listing_int(l, sqlite3_column_int64(s, column));
         break;
-    case SQLITE_FLOAT: {
-        double number = sqlite3_column_double(s, column);
-        text = l->table ? db_text(s, column) : NULL;
-        real(l, number, text);
+    case SQLITE_FLOAT:
+        real(l, sqlite3_column_double(s, column), l->table ? db_text(s, column) : NULL);
         break;
-    }
     case SQLITE_BLOB:
         blob(l, s, column);
         break;
     default:
-        text = (const char *)sqlite3_column_text(s, column);
-        listing_text(l, text);
+        listing_text(l, (const char *)sqlite3_column_text(s, column));
     }
 }
 
@@ -284,6 +269,20 @@ void listing_row(struct listing *l, sqlite3_stmt *s)
 {
     for (int first = l->at, i = first; i < l->count; i++)
         value(l, s, i - first);
+}
+
+int listing_query(struct listing *l, sqlite3 *db, const char *sql, const char *device, int64_t limit, int64_t *all,
+                  struct error *err)
+{
+    sqlite3_stmt *s = NULL;
+    int rc = db_prepare(db, sql, &s, err);
+    if (rc)
+        return rc;
+    sqlite3_bind_text(s, 1, device, -1, SQLITE_STATIC);
+    sqlite3_bind_int64(s, 2, limit > 0 ? limit : -1);
+    *all = listing_statement(l, s);
+    sqlite3_finalize(s);
+    return 0;
 }
 
 int64_t listing_statement(struct listing *l, sqlite3_stmt *s)
@@ -308,9 +307,9 @@ void listing_print(struct listing *l)
 {
     if (!l->table)
         return;
-    table_print(l->table, l->out, !l->is_printed);
-    table_empty(l->table);
-    l->is_printed = 1;
+    table_print(l->table, l->out, !l->is_printed++);
+    table_close(l->table);
+    open_table(l);
 }
 
 int listing_print_under(struct listing *l, const char *title, int64_t all)

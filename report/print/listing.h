@@ -6,6 +6,7 @@
 #ifndef MEMPROF_LISTING_H
 #define MEMPROF_LISTING_H
 
+#include "../../common/error.h"
 #include "record.h"
 #include "table.h"
 
@@ -36,6 +37,9 @@ void listing_row(struct listing *l, sqlite3_stmt *s);
 /* All rows of a statement. Returns how many there would be without its LIMIT, where it has one column more than the
  * listing that says so, else their number. */
 int64_t listing_statement(struct listing *l, sqlite3_stmt *s);
+/* The same of a query. ?1 is the device, NULL: all; ?2 how many rows there may be, 0: any number. */
+int listing_query(struct listing *l, sqlite3 *db, const char *sql, const char *device, int64_t limit, int64_t *all,
+                  struct error *err);
 
 int listing_rows(const struct listing *l);
 int listing_shows(const struct listing *l, int column); /* whether anybody sees the column's values */

@@ -45,21 +45,12 @@ struct table *table_open(const struct column *const columns[], int count)
     return t;
 }
 
-void table_empty(struct table *t)
-{
-    for (int i = 0; i < t->row_capacity * t->column_count; i++) {
-        free(t->cells[i]);
-        t->cells[i] = NULL;
-    }
-    memset(t->styles, TABLE_PLAIN, (size_t)t->row_capacity);
-    t->row_count = 0;
-}
-
 void table_close(struct table *t)
 {
     if (!t)
         return;
-    table_empty(t);
+    for (int i = 0; i < t->row_capacity * t->column_count; i++)
+        free(t->cells[i]);
     free(t->cells);
     free(t->styles);
     free(t);

@@ -275,31 +275,25 @@ static int print_threads(struct info *f, struct error *err)
         COLUMN(NULL, "allocated", BYTES),
         COLUMN(NULL, "thread", TEXT, .cut = TEXT_CUT_RIGHT),
     };
-    sqlite3_stmt *s = NULL;
-    int rc = db_prepare(
-        f->db,
-        "SELECT coalesce(p.pid, 0), t.tid, t.start_ns, t.end_ns, coalesce(a.alloc_count, 0), coalesce(a.alloc_bytes, "
-        "0),"
-        " t.name, count(*) OVER () FROM thread t"
+    struct listing *l = listing_open(columns, COLUMN_COUNT_OF(columns), f->out, NULL);
+    int64_t all = 0;
+    int rc = listing_query(
+        l, f->db,
+        "SELECT coalesce(p.pid, 0), t.tid, t.start_ns, t.end_ns, coalesce(a.alloc_count, 0), coalesce(a.alloc_bytes, 0)"
+        ", t.name, count(*) OVER () FROM thread t"
         " LEFT JOIN process p USING(process_id) LEFT JOIN (SELECT key_id, sum(alloc_count) AS alloc_count,"
         " sum(alloc_bytes) AS alloc_bytes FROM account WHERE scope = 'thread' AND inclusive = 0 AND kind = 'all'"
-        " GROUP BY key_id) a ON a.key_id = t.thread_id ORDER BY a.alloc_bytes DESC, t.thread_id LIMIT ?",
-        &s, err);
-    if (rc)
-        return rc;
-    sqlite3_bind_int(s, 1, THREADS_SHOWN);
-    struct listing *l = listing_open(columns, COLUMN_COUNT_OF(columns), f->out, NULL);
+        " GROUP BY key_id) a ON a.key_id = t.thread_id ORDER BY a.alloc_bytes DESC, t.thread_id LIMIT ?2",
+        NULL, THREADS_SHOWN, &all, err);
     struct buf title = BUF(256);
     char number[UNITS_TEXT];
-    int64_t count = listing_statement(l, s);
-    buf_printf(&title, "Threads: %s%s", units_count(number, count),
-               count > THREADS_SHOWN ? " (those that allocated most)" : "");
+    buf_printf(&title, "Threads: %s%s", units_count(number, all),
+               all > THREADS_SHOWN ? " (those that allocated most)" : "");
     table_heading(f->out, title.data, 0, 0);
     listing_print(l);
     buf_free(&title);
     listing_close(l);
-    sqlite3_finalize(s);
-    return 0;
+    return rc;
 }
 
 static int print_modules(struct info *f, struct error *err)
@@ -309,25 +303,20 @@ static int print_modules(struct info *f, struct error *err)
         COLUMN(NULL, "module", TEXT, .cut = TEXT_CUT_LEFT),
         COLUMN(NULL, "symbols", TEXT, .cut = TEXT_CUT_RIGHT),
     };
-    sqlite3_stmt *s = NULL;
-    int rc = db_prepare(
-        f->db,
+    struct listing *l = listing_open(columns, COLUMN_COUNT_OF(columns), f->out, NULL);
+    int64_t all = 0;
+    int rc = listing_query(
+        l, f->db,
         "SELECT addresses, path, CASE symbols WHEN 'symtab' THEN 'names only: no line information'"
         " ELSE coalesce(nullif(symbols, ''), 'not looked for yet') END, count(*) OVER () FROM (SELECT m.path,"
         " max(m.symbols) AS symbols, (SELECT count(*) FROM address a WHERE a.module_id = m.module_id) AS addresses"
         " FROM module m WHERE m.symbols IS NULL OR m.symbols LIKE 'none%' OR m.symbols = 'symtab'"
         " GROUP BY m.path, m.build_id) WHERE addresses > 0"
-        " ORDER BY symbols IS NOT NULL AND symbols = 'symtab', addresses DESC, path LIMIT ?",
-        &s, err);
-    if (rc)
-        return rc;
-    sqlite3_bind_int(s, 1, MODULES_SHOWN);
-    struct listing *l = listing_open(columns, COLUMN_COUNT_OF(columns), f->out, NULL);
-    int64_t all = listing_statement(l, s);
+        " ORDER BY symbols IS NOT NULL AND symbols = 'symtab', addresses DESC, path LIMIT ?2",
+        NULL, MODULES_SHOWN, &all, err);
     listing_print_under(l, "Modules without full symbols", all);
     listing_close(l);
-    sqlite3_finalize(s);
-    return 0;
+    return rc;
 }
 
 /* One array of the rows of a query, under its column names. */

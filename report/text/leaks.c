@@ -404,24 +404,17 @@ static void print_sums(struct leaks *l, int shown)
 
 static int record_leaks(struct leaks *l, struct record *document, int shown, struct error *err)
 {
-    const struct {
-        const char *key;
-        int64_t value;
-    } sums[] = {
-        {"end_bytes", l->bytes},
-        {"end_count", l->blocks},
-        {"before_main_bytes", l->start_bytes},
-        {"before_main_count", l->start_blocks},
-        {"library_bytes", l->library_bytes},
-        {"library_count", l->library_blocks},
-        {"suppressed_stacks", l->suppressed_stacks},
-        {"suppressed_bytes", l->suppressed_bytes},
-        {"suppressed_count", l->suppressed_blocks},
-    };
     record_document_begin(document);
     notes_record(l->db, l->options->report->file, document);
-    for (size_t i = 0; i < sizeof sums / sizeof *sums; i++)
-        record_member_int(document, sums[i].key, sums[i].value);
+    record_member_int(document, "end_bytes", l->bytes);
+    record_member_int(document, "end_count", l->blocks);
+    record_member_int(document, "before_main_bytes", l->start_bytes);
+    record_member_int(document, "before_main_count", l->start_blocks);
+    record_member_int(document, "library_bytes", l->library_bytes);
+    record_member_int(document, "library_count", l->library_blocks);
+    record_member_int(document, "suppressed_stacks", l->suppressed_stacks);
+    record_member_int(document, "suppressed_bytes", l->suppressed_bytes);
+    record_member_int(document, "suppressed_count", l->suppressed_blocks);
     int rc = list_leaks(l, document, shown, err);
     if (l->out->format == REPORT_JSON)
         list_suppressions(l, document);

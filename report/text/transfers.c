@@ -18,24 +18,20 @@ static int print_directions(sqlite3 *db, const struct report_options *o, const s
         COLUMN(NULL, "calls", COUNT),
         COLUMN(NULL, "bytes\na call", BYTES, .flags = COLUMN_OPTIONAL),
     };
-    sqlite3_stmt *s = NULL;
-    int rc = db_prepare(db,
-                        "SELECT d.name, direction, sum(transfer_bytes), sum(transfer_count),"
-                        " coalesce(sum(transfer_bytes) / max(sum(transfer_count), 0), 0) FROM transfer JOIN device d"
-                        " USING(device_id) WHERE ?1 IS NULL OR d.name = ?1 GROUP BY device_id, direction"
-                        " ORDER BY device_id, 3 DESC",
-                        &s, err);
-    if (rc)
-        return rc;
-    sqlite3_bind_text(s, 1, o->device, -1, SQLITE_STATIC);
     struct listing *l = listing_open(columns, COLUMN_COUNT_OF(columns), out, NULL);
-    if (listing_statement(l, s))
+    int64_t all = 0;
+    int rc = listing_query(l, db,
+                           "SELECT d.name, direction, sum(transfer_bytes), sum(transfer_count),"
+                           " coalesce(sum(transfer_bytes) / max(sum(transfer_count), 0), 0) FROM transfer JOIN device d"
+                           " USING(device_id) WHERE ?1 IS NULL OR d.name = ?1 GROUP BY device_id, direction"
+                           " ORDER BY device_id, 3 DESC",
+                           o->device, 0, &all, err);
+    if (all)
         listing_print(l);
-    else
+    else if (rc == 0)
         table_line(out, TABLE_PLAIN, "No copies or fills of a device's memory were recorded.");
     listing_close(l);
-    sqlite3_finalize(s);
-    return 0;
+    return rc;
 }
 
 static int list_lines(sqlite3 *db, const struct report_options *o, const struct report_out *out, struct error *err)
@@ -49,26 +45,19 @@ static int list_lines(sqlite3 *db, const struct report_options *o, const struct 
         COLUMN("file", "source", SOURCE, .place = 6, .cut = TEXT_CUT_LEFT),
         COLUMN("line", NULL, NUMBER),
     };
-    sqlite3_stmt *s = NULL;
-    int64_t top = o->top >= 0 ? o->top : out->format == REPORT_TEXT ? DEFAULT_TOP : 0;
-    int rc = db_prepare(db,
-                        "SELECT device, direction, sum(transfer_count), sum(transfer_bytes), function,"
-                        " file, line, count(*) OVER () FROM v_transfer"
-                        " WHERE ?1 IS NULL OR device = ?1 GROUP BY device, direction, function, file, line"
-                        " ORDER BY 4 DESC, 3 DESC, function, line LIMIT ?2",
-                        &s, err);
-    if (rc)
-        return rc;
-    sqlite3_bind_text(s, 1, o->device, -1, SQLITE_STATIC);
-    sqlite3_bind_int64(s, 2, top > 0 ? top : -1);
+    int64_t top = o->top >= 0 ? o->top : out->format == REPORT_TEXT ? DEFAULT_TOP : 0, all = 0;
     char *cwd = db_meta_text(db, "cwd");
     struct listing *l = listing_open(columns, COLUMN_COUNT_OF(columns), out, cwd);
-    int64_t all = listing_statement(l, s);
+    int rc = listing_query(l, db,
+                           "SELECT device, direction, sum(transfer_count), sum(transfer_bytes), function,"
+                           " file, line, count(*) OVER () FROM v_transfer"
+                           " WHERE ?1 IS NULL OR device = ?1 GROUP BY device, direction, function, file, line"
+                           " ORDER BY 4 DESC, 3 DESC, function, line LIMIT ?2",
+                           o->device, top, &all, err);
     listing_print_under(l, "Copies and fills, by line", all);
     listing_close(l);
     free(cwd);
-    sqlite3_finalize(s);
-    return 0;
+    return rc;
 }
 
 int report_transfers(sqlite3 *db, const struct report_options *o, const struct report_out *out, struct error *err)

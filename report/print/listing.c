@@ -297,8 +297,9 @@ int64_t listing_statement(struct listing *l, sqlite3_stmt *s)
 
 void listing_heading(struct listing *l)
 {
-    if (!l->record || !record_wants_heading(l->record))
+    if (!l->record || l->out->format != REPORT_CSV || l->record->rows)
         return;
+    l->record->is_heading = 1;
     for (int i = 0; i < l->count; i++)
         listing_null(l);
 }

@@ -195,10 +195,3 @@ void record_end(struct record *r)
     }
     r->rows++;
 }
-
-int record_wants_heading(struct record *r)
-{
-    if (is_json(r) || r->rows)
-        return 0;
-    return r->is_heading = 1;
-}

@@ -15,7 +15,7 @@ struct record {
     int fields;        /* in the current row */
     int rows;
     int depth;      /* JSON: what is open */
-    int is_heading; /* CSV: the row that is written is for the heading alone; it was written */
+    int is_heading; /* CSV: the row that is written is for the heading alone */
 };
 
 void record_open(struct record *r, const struct report_out *out);
@@ -40,8 +40,6 @@ void record_real(struct record *r, const char *key, double value);
 void record_null(struct record *r, const char *key);
 void record_raw(struct record *r, const char *key, const char *json); /* JSON: a finished value; CSV: as text */
 void record_end(struct record *r);
-/* Once 1 where CSV would have no line at all: the row that is written then (of any values) gives the heading alone. */
-int record_wants_heading(struct record *r);
 
 /* "text" with quotes, as JSON; appended to out. NULL: null. */
 void record_json_string(struct buf *out, const char *text);

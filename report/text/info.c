@@ -285,13 +285,13 @@ static int print_threads(struct info *f, struct error *err)
         " sum(alloc_bytes) AS alloc_bytes FROM account WHERE scope = 'thread' AND inclusive = 0 AND kind = 'all'"
         " GROUP BY key_id) a ON a.key_id = t.thread_id ORDER BY a.alloc_bytes DESC, t.thread_id LIMIT ?2",
         NULL, THREADS_SHOWN, &all, err);
-    struct buf title = BUF(256);
-    char number[UNITS_TEXT];
-    buf_printf(&title, "Threads: %s%s", units_count(number, all),
-               all > THREADS_SHOWN ? " (those that allocated most)" : "");
-    table_heading(f->out, title.data, 0, 0);
-    listing_print(l);
-    buf_free(&title);
+    if (rc == 0) {
+        char title[64], number[UNITS_TEXT];
+        snprintf(title, sizeof title, "Threads: %s%s", units_count(number, all),
+                 all > THREADS_SHOWN ? " (those that allocated most)" : "");
+        table_heading(f->out, title, 0, 0);
+        listing_print(l);
+    }
     listing_close(l);
     return rc;
 }

@@ -199,14 +199,16 @@ void summary_hint(struct summary *s, const struct rows *rows, int64_t peak_bytes
     s->hint_bytes = peak_bytes;
 }
 
+struct shown { /* to people */
+    int stat;
+    const char *title; /* NULL: no more */
+};
+
 struct section {
     const char *key, *title; /* NULL: not for people */
     int sort;
     int64_t top;
-    struct {
-        int stat;
-        const char *title;
-    } shown[3]; /* to people */
+    const struct shown *shown;
 };
 
 static int list_section(struct summary *s, struct record *document, const struct section *section, struct error *err)
@@ -218,8 +220,8 @@ static int list_section(struct summary *s, struct record *document, const struct
     if (rc)
         return rc;
     row_columns_init(&columns, ROW_LINE, 0, has_callers ? "callers" : NULL);
-    for (int i = 0; i < 3 && section->shown[i].title; i++)
-        row_columns_show(&columns, ROW_COLUMN_stats + section->shown[i].stat, section->shown[i].title, 0, 0);
+    for (const struct shown *stat = section->shown; stat->title; stat++)
+        row_columns_show(&columns, ROW_COLUMN_stats + stat->stat, stat->title, TEXT_CUT_NONE, 0);
     if (report_has_devices(s->db, s->options->device))
         row_columns_show(&columns, ROW_COLUMN_device, "device", TEXT_CUT_NONE, 0);
     row_columns_show(&columns, ROW_COLUMN_name, "function", TEXT_CUT_NAME, 0);
@@ -246,23 +248,18 @@ static int list_sections(struct summary *s, struct record *document, struct erro
 {
     int is_people = s->out->format == REPORT_TEXT, rc = 0;
     int64_t top = summary_top(s), few = is_people && (top == 0 || top > 5) ? 5 : top;
+    static const struct shown none[] = {{0, NULL}};
+    static const struct shown allocated[] = {
+        {STAT_alloc_bytes, "allocated"}, {STAT_alloc_count, "allocs"}, {STAT_own_peak_bytes, "own peak"}, {0, NULL}};
+    static const struct shown temporary[] = {
+        {STAT_temporary_count, "temporary"}, {STAT_alloc_count, "allocs"}, {STAT_temporary_bytes, "bytes"}, {0, NULL}};
+    static const struct shown live[] = {{STAT_end_bytes, "live"}, {STAT_end_count, "blocks"}, {0, NULL}};
+    static const char most[] = "Most temporaries: freed before their thread allocated again";
     const struct section sections[] = {
-        {"lines_at_peak", NULL, (int)summary_peak_stat(s), top, {{0, NULL}}},
-        {"lines_by_allocated",
-         "Most bytes allocated, by line",
-         STAT_alloc_bytes,
-         top,
-         {{STAT_alloc_bytes, "allocated"}, {STAT_alloc_count, "allocs"}, {STAT_own_peak_bytes, "own peak"}}},
-        {"lines_by_temporary",
-         "Most temporaries: freed before their thread allocated again",
-         STAT_temporary_count,
-         top,
-         {{STAT_temporary_count, "temporary"}, {STAT_alloc_count, "allocs"}, {STAT_temporary_bytes, "bytes"}}},
-        {"lines_at_end",
-         "Live at the end, by line",
-         STAT_end_bytes,
-         few,
-         {{STAT_end_bytes, "live"}, {STAT_end_count, "blocks"}}},
+        {"lines_at_peak", NULL, (int)summary_peak_stat(s), top, none},
+        {"lines_by_allocated", "Most bytes allocated, by line", STAT_alloc_bytes, top, allocated},
+        {"lines_by_temporary", most, STAT_temporary_count, top, temporary},
+        {"lines_at_end", "Live at the end, by line", STAT_end_bytes, few, live},
     };
     for (size_t i = is_people; rc == 0 && i < sizeof sections / sizeof *sections; i++)
         rc = list_section(s, document, &sections[i], err);

@@ -2,7 +2,8 @@
 need make
 make -s -C "$ROOT" BUILD="$BUILD" DESTDIR="$PWD/stage" install >log 2>&1 || { cat log; fail "make install"; }
 for f in bin/memprof lib/memprof/libmemprof.so lib/memprof/memprof_events.so include/memprof.h \
-    share/bash-completion/completions/memprof share/zsh/site-functions/_memprof share/fish/vendor_completions.d/memprof.fish; do
+    share/bash-completion/completions/memprof share/zsh/site-functions/_memprof \
+    share/fish/vendor_completions.d/memprof.fish; do
     [ -f stage/usr/local/$f ] || fail "$f is not installed"
 done
 MEMPROF=$PWD/stage/usr/local/bin/memprof

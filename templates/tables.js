@@ -268,7 +268,22 @@ const tables = {
     const freed = sum(s.free_count);
     if (freed) rows.push(['Mean lifetime', duration(sum(s.lifetime_ns) / freed)]);
     if (line >= 0 && app.linePeak(line) !== null) rows.push(['Own peak', bytes(app.linePeak(line))]);
-    return el('dl', {}, rows.flatMap(([k, v]) => [el('dt', {}, k), el('dd', {}, v)]));
+    const list = (pairs) => el('dl', {}, pairs.flatMap(([k, v]) => [el('dt', {}, k), el('dd', {}, v)]));
+    const all = el('details', { class: 'statistics' }, el('summary', {}, 'All statistics'), list(this.statistics(sites)));
+    return el('div', {}, list(rows), all);
+  },
+
+  /* Every statistic of the sites together, but those that only the events tell; the derived ones by what they follow from. */
+  statistics(sites) {
+    const value = {}, known = model.m.stats.filter((s) => s.a || (s.combine !== 'exact' && model.m.sites[s.column]));
+    for (const s of known) {
+      const of = model.m.sites[s.column];
+      if (s.combine === 'sum') value[s.column] = sites.reduce((t, i) => t + of[i], 0);
+      else if (s.combine === 'max') value[s.column] = sites.reduce((t, i) => Math.max(t, of[i]), 0);
+      else value[s.column] = s.combine === 'MINUS' ? value[s.a] - value[s.b] : value[s.b] > 0 ? value[s.a] / value[s.b] : null;
+    }
+    const show = { bytes: (v) => v < 0 ? signedBytes(v) : bytes(v), count, ns: duration };
+    return known.map((s) => [s.text, value[s.column] === null ? '-' : show[s.unit](value[s.column])]);
   },
 
   stacks(sites) {

@@ -156,6 +156,32 @@ static int write_own_peaks(struct page *page, struct page_pack *pack)
     return page_query_end(page, s, rc);
 }
 
+/* What the page shows of all statistics: the stored ones by their columns, the derived ones by what they follow from.
+ */
+static void write_stats(struct page_pack *pack)
+{
+    static const struct {
+        const char *column, *unit, *combine, *text, *a, *b;
+    } stats[] = {
+#define STAT(column, option, unit, combine, text)      {#column, #unit, #combine, text, "", ""},
+#define DERIVED(column, option, unit, a, how, b, text) {#column, #unit, #how, text, #a, #b},
+#include "../../common/stat.def"
+#undef STAT
+    };
+    pack_open(pack, "stats", '[');
+    for (size_t i = 0; i < sizeof stats / sizeof *stats; i++) {
+        pack_open(pack, NULL, '{');
+        pack_text(pack, "column", stats[i].column);
+        pack_text(pack, "unit", stats[i].unit);
+        pack_text(pack, "combine", stats[i].combine);
+        pack_text(pack, "text", stats[i].text);
+        pack_text(pack, "a", stats[i].a);
+        pack_text(pack, "b", stats[i].b);
+        pack_close(pack, '}');
+    }
+    pack_close(pack, ']');
+}
+
 int page_write_sites(struct page *page, struct page_pack *pack)
 {
     static const char *const names[] = {
@@ -167,6 +193,7 @@ int page_write_sites(struct page *page, struct page_pack *pack)
     struct used used = find_used(page);
     write_names(page, &used, pack);
     write_frames(page, &used, pack);
+    write_stats(pack);
     free(used.lines);
     free(used.functions);
     free(used.files);

@@ -122,15 +122,14 @@ static void leave_out(const struct rows_query *q, struct buf *sql)
 
 static void build_sql(const struct rows_query *q, struct buf *sql)
 {
-    const char *sort = stat_infos[q->sort].column;
     const char *keys = scopes[q->by].keys;
     buf_printf(sql, "SELECT d.name, a.kind, a.key_id, %s, %s, ",
                keys ? keys : "NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL",
                q->by == ROW_PROCESS ? command : "NULL");
     stat_columns(sql, "a.");
-    if (q->sort == STAT_net_growth)
-        sort = "(alloc_bytes - free_bytes)";
-    buf_printf(sql, " FROM (SELECT *, coalesce(%s, 0) AS sort_value FROM ", sort);
+    buf_puts(sql, " FROM (SELECT *, coalesce(");
+    stat_expression(q->sort, sql);
+    buf_puts(sql, ", 0) AS sort_value FROM ");
     source_of(q->by, sql);
     buf_puts(sql, " WHERE (?4 IS NULL OR device_id = ?4) AND sort_value >= ?5");
     leave_out(q, sql);
@@ -222,8 +221,9 @@ static int count_rows(sqlite3 *db, const struct rows_query *q, struct rows *rows
 {
     struct buf sql = BUF(1 << 16);
     sqlite3_stmt *s = NULL;
-    buf_printf(&sql, "SELECT count(*) FROM (SELECT device_id, key_id, coalesce(%s, 0) AS sort_value FROM ",
-               q->sort == STAT_net_growth ? "(alloc_bytes - free_bytes)" : stat_infos[q->sort].column);
+    buf_puts(&sql, "SELECT count(*) FROM (SELECT device_id, key_id, coalesce(");
+    stat_expression(q->sort, &sql);
+    buf_puts(&sql, ", 0) AS sort_value FROM ");
     source_of(q->by, &sql);
     buf_puts(&sql, ") WHERE (?4 IS NULL OR device_id = ?4) AND sort_value >= ?5 AND ?6 = ?6");
     leave_out(q, &sql);

@@ -4,11 +4,11 @@
 
 const struct stat_info stat_infos[STAT_SHOWN_COUNT] = {
 #define STAT(column, name, unit, combine, text)                                                                        \
-    [STAT_##column] = {#column, name, STAT_UNIT_##unit, STAT_COMBINE_##combine, text},
+    [STAT_##column] = {#column, name, STAT_UNIT_##unit, STAT_COMBINE_##combine, text, STAT_STORED, 0, 0},
+#define DERIVED(column, name, unit, a, how, b, text)                                                                   \
+    [STAT_##column] = {#column, name, STAT_UNIT_##unit, STAT_COMBINE_sum, text, STAT_##how, STAT_##a, STAT_##b},
 #include "../../common/stat.def"
 #undef STAT
-    [STAT_net_growth] = {"net_growth_bytes", "net.growth", STAT_UNIT_bytes, STAT_COMBINE_sum,
-                         "bytes allocated less those freed"},
 };
 
 /* By the title of its column in a table, or by a beginning that only one name has; -1 without one. */
@@ -52,6 +52,17 @@ void stat_columns(struct buf *sql, const char *prefix)
         buf_printf(sql, "%s%s%s", i ? ", " : "", prefix, stat_infos[i].column);
 }
 
+void stat_expression(int stat, struct buf *sql)
+{
+    const struct stat_info *info = &stat_infos[stat];
+    if (info->how == STAT_STORED)
+        buf_puts(sql, info->column);
+    else if (info->how == STAT_MINUS)
+        buf_printf(sql, "(%s - %s)", stat_infos[info->a].column, stat_infos[info->b].column);
+    else
+        buf_printf(sql, "(%s / nullif(%s, 0))", stat_infos[info->a].column, stat_infos[info->b].column);
+}
+
 void stat_read(struct stat_row *row, sqlite3_stmt *statement, int first)
 {
     row->known = 0;
@@ -90,11 +101,15 @@ void stat_add(struct stat_row *sum, const struct stat_row *row, int is_first)
 
 int64_t stat_value(const struct stat_row *row, int stat, int *known)
 {
-    if (stat == STAT_net_growth) {
-        int64_t freed = row->value[STAT_free_bytes];
-        *known = (row->known >> STAT_alloc_bytes & 1) && (row->known >> STAT_free_bytes & 1);
-        return add(row->value[STAT_alloc_bytes], freed == INT64_MIN ? INT64_MAX : -freed);
+    const struct stat_info *info = &stat_infos[stat];
+    if (info->how == STAT_STORED) {
+        *known = row->known >> stat & 1;
+        return *known ? row->value[stat] : 0;
     }
-    *known = row->known >> stat & 1;
-    return *known ? row->value[stat] : 0;
+    int64_t a = row->value[info->a], b = row->value[info->b];
+    *known = (row->known >> info->a & 1) && (row->known >> info->b & 1);
+    if (info->how == STAT_MINUS)
+        return *known ? add(a, b == INT64_MIN ? INT64_MAX : -b) : 0;
+    *known = *known && b > 0;
+    return *known ? a / b : 0;
 }

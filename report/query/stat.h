@@ -13,20 +13,27 @@ enum stat_id {
 #define STAT(column, name, unit, combine, text) STAT_##column,
 #include "../../common/stat.def"
 #undef STAT
-    STAT_COUNT,
-    STAT_net_growth = STAT_COUNT, /* derived: alloc_bytes - free_bytes */
+    STAT_COUNT, /* those of the database; derived ones follow */
+    STAT_BEFORE_DERIVED = STAT_COUNT - 1,
+#define STAT(...)
+#define DERIVED(column, name, unit, a, how, b, text) STAT_##column,
+#include "../../common/stat.def"
+#undef STAT
     STAT_SHOWN_COUNT
 };
 
 enum stat_unit { STAT_UNIT_bytes, STAT_UNIT_count, STAT_UNIT_ns };
 enum stat_combine { STAT_COMBINE_sum, STAT_COMBINE_max, STAT_COMBINE_exact };
+enum stat_how { STAT_STORED, STAT_MINUS, STAT_PER };
 
 struct stat_info {
     const char *column; /* in the database, in JSON and in CSV */
     const char *name;   /* on the command line */
     enum stat_unit unit;
-    enum stat_combine combine;
+    enum stat_combine combine; /* of those of the database */
     const char *text;
+    enum stat_how how; /* derived from a and b */
+    enum stat_id a, b;
 };
 
 extern const struct stat_info stat_infos[STAT_SHOWN_COUNT];
@@ -41,6 +48,8 @@ struct stat_row {
 int stat_find(const char *name, size_t length);
 /* "alloc_count, alloc_bytes, ...", for a SELECT; prefix: "a." or "". */
 void stat_columns(struct buf *sql, const char *prefix);
+/* What an SQL query has for a statistic: its column, or the expression it is derived by. */
+void stat_expression(int stat, struct buf *sql);
 /* Reads STAT_COUNT columns from the current row, beginning at column first. */
 void stat_read(struct stat_row *row, sqlite3_stmt *statement, int first);
 /* Adds what can be added; exact statistics stay known only while one row makes the sum. */

@@ -35,8 +35,8 @@ struct lines {
     char titles[STAT_SHOWN_COUNT][32];
 };
 
-static const int default_stats[] = {STAT_active_peak_bytes, STAT_reserved_peak_bytes, STAT_net_growth, STAT_alloc_count,
-                                    STAT_temporary_count};
+static const int default_stats[] = {STAT_active_peak_bytes, STAT_reserved_peak_bytes, STAT_net_growth_bytes,
+                                    STAT_alloc_count, STAT_temporary_count};
 
 int lines_columns(const char *list, struct lines_options *options, struct error *err)
 {
@@ -151,7 +151,7 @@ static void open_listing(struct lines *l, struct record *document)
     }
     memcpy(columns + count, keys, sizeof keys);
     count += COLUMN_COUNT_OF(keys);
-    for (int i = 0; i < STAT_COUNT; i++)
+    for (int i = 0; i < STAT_SHOWN_COUNT; i++)
         columns[count++] = stat_column(i);
     l->listing = listing_open_in(document, "lines", columns, count, NULL);
 }

@@ -35,15 +35,17 @@ struct column stat_column(int stat)
 
 void stat_values(struct listing *l, const struct stat_row *row)
 {
-    for (int i = 0; i < STAT_COUNT; i++)
-        listing_int_if(l, row->known >> i & 1, row->value[i]);
+    for (int i = 0, known; i < STAT_SHOWN_COUNT; i++) {
+        int64_t value = stat_value(row, i, &known);
+        listing_int_if(l, known, value);
+    }
 }
 
 void row_columns_init(struct row_columns *c, enum row_key by, int is_instant, const char *json)
 {
     memcpy(c->columns, columns, sizeof columns);
     c->shown = 0;
-    for (int i = 0; i < STAT_COUNT; i++) {
+    for (int i = 0; i < STAT_SHOWN_COUNT; i++) {
         c->columns[ROW_COLUMN_stats + i] = stat_column(i);
         if (is_instant)
             c->columns[ROW_COLUMN_stats + i].key = NULL;

@@ -27,8 +27,8 @@ enum row_column {
     ROW_COLUMN_phase,
     ROW_COLUMN_live_bytes,
     ROW_COLUMN_live_count,
-    ROW_COLUMN_stats, /* STAT_COUNT of them */
-    ROW_COLUMN_json = ROW_COLUMN_stats + STAT_COUNT,
+    ROW_COLUMN_stats, /* STAT_SHOWN_COUNT of them */
+    ROW_COLUMN_json = ROW_COLUMN_stats + STAT_SHOWN_COUNT,
     ROW_COLUMN_share, /* of a whole; for people, as those below */
     ROW_COLUMN_name,  /* row_function_text() */
     ROW_COLUMN_place, /* row_source_text() */
@@ -50,7 +50,7 @@ void row_list(struct listing *l, const struct row *row, int inclusive, int stat,
 
 /* A statistic by its name in the database; without a title. */
 struct column stat_column(int stat);
-void stat_values(struct listing *l, const struct stat_row *row); /* of STAT_COUNT columns */
+void stat_values(struct listing *l, const struct stat_row *row); /* of STAT_SHOWN_COUNT columns */
 void stat_list(const struct report_out *out);                    /* names and texts of all */
 
 #endif

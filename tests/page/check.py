@@ -275,6 +275,11 @@ class Check:
         b = self.browser
         b.click("#table tbody tr")
         expect("a row shows its stacks", b.js("return document.querySelectorAll('#detail .frames li').length") > 0)
+        names = b.js("return [...document.querySelectorAll('#detail .statistics dt')].map((e) => e.textContent)")
+        values = b.js("return [...document.querySelectorAll('#detail .statistics dd')].map((e) => e.textContent)")
+        told = dict(zip(names, values))
+        expect("all statistics, those that follow from others too", told.get("allocations") not in (None, "0")
+               and told.get("mean size of an allocation", "-") != "-", told)
         b.click('[data-sort="blocks"]')
         values = b.js("return [...document.querySelectorAll('#table tbody tr')].map((r) => Number(r.querySelectorAll('td')[2].textContent.replace(/,/g, '')))")
         expect("sorting by blocks", values == sorted(values, reverse=True), values[:5])

@@ -393,7 +393,7 @@ SELECT d.name AS device, t.kind, t.alloc_count, t.free_count, t.alloc_bytes, t.f
        t.temporary_bytes, t.peak_active_count, t.peak_reserved_ns, t.realloc_count, t.lifetime_ns
 FROM total t JOIN device d USING(device_id);
 
--- self: the innermost frame that has a source position outside the allocator family
+-- self: the innermost frame that has a source position outside the allocator family (docs/report.md has the whole rule)
 CREATE VIEW v_line AS
 SELECT d.name AS device, a.kind, coalesce(fn.name, m.path || printf('+0x%x', l.offset), '??') AS function, f.path AS file,
        l.line, a.alloc_count, a.alloc_bytes, a.free_count, a.temporary_count, a.at_peak_bytes, a.at_peak_count,
@@ -477,10 +477,11 @@ FROM stack s JOIN json_each((
 
 -- what was still live when its process ended, by allocating stack; function, file and line: its self frame
 CREATE VIEW v_leak AS
-SELECT d.name AS device, s.end_bytes, s.end_count, coalesce(fn.name, '??') AS function, f.path AS file, l.line, s.stack_id,
-       s.kind, s.site_id, s.process_id
+SELECT d.name AS device, s.end_bytes, s.end_count, coalesce(fn.name, m.path || printf('+0x%x', l.offset), '??') AS function,
+       f.path AS file, l.line, s.stack_id, s.kind, s.site_id, s.process_id
 FROM site s JOIN device d USING(device_id) LEFT JOIN site_line sl USING(site_id) LEFT JOIN line l USING(line_id)
      LEFT JOIN function fn USING(function_id) LEFT JOIN file f ON f.file_id = l.file_id
+     LEFT JOIN module_key m ON m.key_id = l.module_key_id
 WHERE s.end_count > 0;
 
 -- function, file and line: the innermost frame that has a source position outside the allocator family

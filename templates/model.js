@@ -61,6 +61,7 @@ function addFrameLines(m) {
       m.lines.function.push(m.frames.function[i]);
       m.lines.file.push(m.frames.file[i]);
       m.lines.line.push(m.frames.line[i]);
+      m.lines.caller.push(-1);
     }
     m.frames.lineIndex[i] = index;
     if (!(m.frames.flags[i] & FRAME.LIBRARY)) m.lines.own[index] = true;
@@ -173,6 +174,7 @@ const model = {
   },
   linePlace(i) {
     const m = this.m;
+    if (m.lines.caller[i] >= 0) return '<- ' + m.functions.short[m.lines.caller[i]];
     return m.lines.file[i] >= 0 ? baseName(m.files[m.lines.file[i]]) + ':' + m.lines.line[i] : '';
   },
 

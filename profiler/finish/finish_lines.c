@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define CALLERS_MAX 1024 /* frames that are looked at for the function by which a library was entered */
+
 struct line_key {
     uint32_t function, file;
     int32_t line;
@@ -22,8 +24,12 @@ struct pass {
     struct text_map keys;
     uint32_t *self_source, *self_named; /* by node: frame, inherited from the caller; 0: none */
     uint32_t *user_source, *user_named; /* the same outside the run-time library */
-    uint32_t *self_address;             /* by node: innermost address that is not ours */
-    uint8_t *under_python;              /* by node: it or one of its callers is Python */
+    uint32_t *self_bare;    /* by node: address of code without a symbol, nearer than any named frame; 0: none */
+    uint32_t *self_address; /* by node: innermost address that is not ours */
+    uint8_t *under_python;  /* by node: it or one of its callers is Python */
+    uint8_t *is_bare;       /* by node: code without a symbol */
+    uint8_t *is_family;     /* by node: of the allocator family */
+    uint8_t *is_foreign;    /* by node: code without a symbol that no line with source called by name */
 };
 
 static uint32_t line_of(struct pass *p, struct line_key key)
@@ -67,6 +73,43 @@ static int is_nearer(const struct pass *p, const struct model_address *a, const 
     return !is_under_python || f->is_python || (a->is_own && p->m->files[f->file].has_source);
 }
 
+/* No symbol, and no source position either. */
+static int has_no_symbol(const struct model *m, const struct model_address *a)
+{
+    for (uint32_t n = 0; n < a->frame_count; n++)
+        if (m->frames[a->first_frame + n].function || m->frames[a->first_frame + n].line)
+            return 0;
+    return !a->is_ours;
+}
+
+static uint32_t module_of(const struct model *m, uint32_t node)
+{
+    return m->addresses[m->nodes[node].address].module;
+}
+
+/* A line with source that calls a library's function by name has what the library does for it, also where that is done
+ * by code without a symbol. A library that was entered through a pointer only (a plug-in, a callback) is nobody's but
+ * its own: node i, which is code without a symbol, does not take the source frame that it would inherit. Code in no
+ * module (just-in-time) and the run-time library are no library in this sense, and under Python it is the Python line
+ * that counts. */
+static int is_foreign(const struct pass *p, size_t i, uint32_t source)
+{
+    const struct model *m = p->m;
+    const struct model_address *a = &m->addresses[m->nodes[i].address];
+    uint32_t module = a->module, at = m->nodes[i].parent;
+    if (!source || !module || a->is_runtime || p->under_python[i])
+        return 0;
+    if (p->is_bare[at] && module_of(m, at) == module)
+        return p->is_foreign[at];
+    for (int steps = 0; at && steps < CALLERS_MAX; at = m->nodes[at].parent, steps++) {
+        if (module_of(m, at) == module && !p->is_bare[at])
+            return 0;
+        if (m->nodes[at].address == m->frames[source].address)
+            return 1;
+    }
+    return 0;
+}
+
 /* Parents come before children, so each node needs only its own frames and its caller's answer. */
 static void find_selves(struct pass *p)
 {
@@ -77,6 +120,7 @@ static void find_selves(struct pass *p)
         uint32_t source = 0, named = 0, parent = node->parent;
         int is_allocator = a->frame_count != 0;
         p->under_python[i] = p->under_python[parent];
+        p->is_bare[i] = node->address && has_no_symbol(m, a);
         for (uint32_t n = 0; n < a->frame_count && !a->is_ours && !source; n++) {
             const struct model_frame *f = &m->frames[a->first_frame + n];
             if (m->functions[f->function].is_allocator)
@@ -88,14 +132,22 @@ static void find_selves(struct pass *p)
             if (f->function && !named)
                 named = a->first_frame + n;
         }
-        if (is_allocator || a->is_ours) { /* passes on what its caller has */
+        /* What an allocator calls in its own module is the allocator's, with a symbol or without. */
+        p->is_family[i] =
+            is_allocator || (p->is_bare[i] && p->is_family[parent] && a->module && a->module == module_of(m, parent));
+        if (p->is_family[i] || a->is_ours) { /* passes on what its caller has */
             p->self_source[i] = p->self_source[parent];
             p->self_named[i] = p->self_named[parent];
+            p->self_bare[i] = p->self_bare[parent];
         } else {
             p->self_source[i] = source ? source : inherit(p, a, p->self_source[parent], p->user_source[parent]);
             p->self_named[i] = named ? named : inherit(p, a, p->self_named[parent], p->user_named[parent]);
+            p->self_bare[i] = p->is_bare[i] ? node->address : named ? 0 : p->self_bare[parent];
+            p->is_foreign[i] = p->is_bare[i] && is_foreign(p, i, p->self_source[i]);
         }
-        p->user_source[i] = source && !a->is_runtime ? source : p->user_source[parent];
+        if (p->is_foreign[i])
+            p->self_source[i] = 0;
+        p->user_source[i] = source && !a->is_runtime ? source : p->is_foreign[i] ? 0 : p->user_source[parent];
         p->user_named[i] = named && !a->is_runtime ? named : p->user_named[parent];
         p->self_address[i] = node->address && !a->is_ours ? node->address : p->self_address[parent];
     }
@@ -104,7 +156,9 @@ static void find_selves(struct pass *p)
 static void give_self(struct pass *p, struct model_site *site)
 {
     struct model *m = p->m;
-    uint32_t frame = p->self_source[site->node] ? p->self_source[site->node] : p->self_named[site->node];
+    uint32_t frame = p->self_source[site->node], bare = p->self_bare[site->node];
+    if (!frame && !bare)
+        frame = p->self_named[site->node];
     if (frame) {
         site->self_frame = frame;
         site->self_address = m->frames[frame].address;
@@ -112,7 +166,7 @@ static void give_self(struct pass *p, struct model_site *site)
                                                : line_of(p, (struct line_key){.function = m->frames[frame].function});
         return;
     }
-    uint32_t address = p->self_address[site->node];
+    uint32_t address = bare ? bare : p->self_address[site->node];
     site->self_address = address;
     struct line_key key = {0};
     if (address) {
@@ -186,7 +240,11 @@ int model_lines(struct model *m, struct error *err)
     p.user_source = xcalloc(m->node_count, sizeof *p.user_source);
     p.user_named = xcalloc(m->node_count, sizeof *p.user_named);
     p.self_address = xcalloc(m->node_count, sizeof *p.self_address);
+    p.self_bare = xcalloc(m->node_count, sizeof *p.self_bare);
     p.under_python = xcalloc(m->node_count, sizeof *p.under_python);
+    p.is_bare = xcalloc(m->node_count, sizeof *p.is_bare);
+    p.is_family = xcalloc(m->node_count, sizeof *p.is_family);
+    p.is_foreign = xcalloc(m->node_count, sizeof *p.is_foreign);
     key_frames(&p);
     find_selves(&p);
     for (size_t i = 0; i < m->site_count; i++)
@@ -196,7 +254,11 @@ int model_lines(struct model *m, struct error *err)
     free(p.user_source);
     free(p.user_named);
     free(p.self_address);
+    free(p.self_bare);
     free(p.under_python);
+    free(p.is_bare);
+    free(p.is_family);
+    free(p.is_foreign);
     text_map_close(&p.keys);
     int rc = write_lines(m, err);
     return rc ? rc : write_sites(m, err);

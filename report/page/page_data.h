@@ -65,6 +65,7 @@ struct page_node {
 
 struct page_line {
     int32_t function, file, line;
+    int32_t caller; /* function: the nearest with a name, where the line's own has none; -1: none, -2: not looked for */
 };
 
 struct page_site {

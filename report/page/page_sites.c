@@ -5,6 +5,7 @@
 #include "page_raw.h"
 
 #include "../../common/db.h"
+#include "../../common/module_kind.h"
 #include "page_names.h"
 
 #include <errno.h>
@@ -144,51 +145,95 @@ static uint32_t stack_node(struct page *page, struct raw *raw, uint32_t stack)
     return node;
 }
 
+/* The nearest function with a name outwards from code without one; the run-time library's (qsort) say nothing. */
+static int32_t named_caller(struct page *page, const struct raw *raw, uint32_t stack, int32_t own_module)
+{
+    sqlite3_stmt *s = page_query(page, "SELECT is_allocator FROM function WHERE function_id = ?");
+    int32_t caller = -1;
+    for (int steps = 0; s && caller < 0 && stack != MAP_NONE && steps < WALK_MAX;
+         steps++, stack = raw->stacks[stack].parent) {
+        if (raw->stacks[stack].address == MAP_NONE)
+            continue;
+        const struct raw_address *a = &raw->addresses[raw->stacks[stack].address];
+        int32_t module = address_module(page, a);
+        const char *path = module >= 0 ? page->modules[module] : "";
+        if (module_is_ours(path) || (module != own_module && module_is_runtime(path)))
+            continue;
+        for (uint32_t i = 0; i < a->frame_count && caller < 0; i++) {
+            int64_t function_id = raw->frames[a->first_frame + i].function_id;
+            sqlite3_reset(s);
+            sqlite3_bind_int64(s, 1, function_id);
+            if (function_id && sqlite3_step(s) == SQLITE_ROW && !sqlite3_column_int(s, 0))
+                caller = page_function(page, function_id);
+        }
+    }
+    sqlite3_finalize(s);
+    return caller;
+}
+
+struct self_line { /* a row of the table line */
+    int64_t function_id, file_id;
+    int32_t line, module;
+    int has_offset;
+    uint64_t offset;
+};
+
+static int is_self(struct page *page, const struct raw *raw, const struct raw_address *a, const struct self_line *line,
+                   uint32_t *frame)
+{
+    if (!line->function_id && line->has_offset)
+        return a->offset == line->offset && address_module(page, a) == line->module;
+    for (*frame = 0; *frame < a->frame_count; ++*frame) {
+        const struct raw_frame *f = &raw->frames[a->first_frame + *frame];
+        if (f->function_id == line->function_id && f->file_id == line->file_id && f->line == line->line)
+            return 1;
+    }
+    *frame = 0;
+    return 0;
+}
+
 /* The self frame of a site, as the accounts chose it, and that frame's module. */
 static void resolve_line(struct page *page, struct raw *raw, struct raw_site *site, sqlite3_stmt *line_row)
 {
-    int64_t function_id = 0, file_id = 0, line = 0;
-    int found = 0;
-    site->line = site->module = -1;
-    if (site->line_id) {
-        sqlite3_reset(line_row);
-        sqlite3_bind_int64(line_row, 1, site->line_id);
-        if (sqlite3_step(line_row) == SQLITE_ROW) {
-            function_id = sqlite3_column_int64(line_row, 0);
-            file_id = sqlite3_column_int64(line_row, 1);
-            line = page_line_number(line_row, 2);
-            found = 1;
-        }
+    struct self_line line = {.module = -1};
+    sqlite3_reset(line_row);
+    sqlite3_bind_int64(line_row, 1, site->line_id);
+    int found = site->line_id && sqlite3_step(line_row) == SQLITE_ROW;
+    if (found) {
+        line.function_id = sqlite3_column_int64(line_row, 0);
+        line.file_id = sqlite3_column_int64(line_row, 1);
+        line.line = page_line_number(line_row, 2);
+        line.has_offset = sqlite3_column_type(line_row, 3) != SQLITE_NULL;
+        line.offset = (uint64_t)sqlite3_column_int64(line_row, 3);
+        if (sqlite3_column_type(line_row, 5) != SQLITE_NULL)
+            line.module =
+                page_module(page, db_text(line_row, 5), (uint64_t)sqlite3_column_int64(line_row, 4), PAGE_MODULE_KEY);
     }
+    site->line = site->module = -1;
     const struct raw_address *self = NULL;
-    uint32_t self_frame = 0, stack = site->stack;
+    uint32_t self_frame = 0, stack = site->stack, first = stack;
     for (int steps = 0; stack != MAP_NONE && steps < WALK_MAX; steps++, stack = raw->stacks[stack].parent) {
         if (raw->stacks[stack].address == MAP_NONE)
             continue;
         const struct raw_address *a = &raw->addresses[raw->stacks[stack].address];
-        if (!self) {
+        int is_it = found && is_self(page, raw, a, &line, &self_frame);
+        if (is_it || !self) {
             self = a;
-            if (!found || !function_id)
-                break;
+            first = stack;
         }
-        for (uint32_t i = 0; i < a->frame_count; i++) {
-            const struct raw_frame *f = &raw->frames[a->first_frame + i];
-            if (f->function_id == function_id && f->file_id == file_id && f->line == line) {
-                self = a;
-                self_frame = i;
-                goto known;
-            }
-        }
+        if (is_it || !found)
+            break;
     }
-known:
     if (self)
         site->module = address_module(page, self);
-    int32_t function = found && function_id ? page_function(page, function_id) : -1;
+    int32_t function = line.function_id ? page_function(page, line.function_id) : -1;
     if (function >= 0) {
-        site->line = (int32_t)page_line(page, function, file_id ? page_file(page, file_id) : -1, (int32_t)line);
+        site->line = (int32_t)page_line(page, function, line.file_id ? page_file(page, line.file_id) : -1, line.line);
     } else if (self) {
         struct page_frame frame = frame_of(page, raw, self, self_frame);
         site->line = (int32_t)page_line(page, frame.function, frame.file, frame.line);
+        if (page->lines[site->line].caller == -2 && frame.file < 0)
+            page->lines[site->line].caller = named_caller(page, raw, first, site->module);
     }
     if (site->line < 0)
         site->line = (int32_t)page_line(page, page_named_function(page, "(unknown stack)", 1), -1, 0);
@@ -399,8 +444,10 @@ int page_load_sites(struct page *page)
     struct raw raw = {0};
     sqlite3_stmt *line_row = NULL;
     int rc = page_raw_load(page, &raw);
-    if (!rc && !(line_row = page_query(
-                     page, "SELECT coalesce(function_id, 0), coalesce(file_id, 0), line FROM line WHERE line_id = ?")))
+    if (!rc &&
+        !(line_row = page_query(
+              page, "SELECT coalesce(function_id, 0), coalesce(file_id, 0), line, offset, module_key_id, path FROM "
+                    "line LEFT JOIN module_key ON key_id = module_key_id WHERE line_id = ?")))
         rc = -EIO;
     if (!rc) {
         page->db_site_count = raw.site_count;

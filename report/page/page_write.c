@@ -40,6 +40,7 @@ static struct used find_used(const struct page *page)
         if (u.lines[i]) {
             use(u.functions, page->lines[i].function);
             use(u.files, page->lines[i].file);
+            use(u.functions, page->lines[i].caller);
         }
     for (uint32_t i = 0; i < page->frame_count; i++) {
         use(u.functions, page->frames[i].function);
@@ -123,6 +124,8 @@ static void write_frames(const struct page *page, const struct used *used, struc
     COLUMN(pack, "function", page->line_count, used->lines[i] ? page->lines[i].function : -1, 0);
     COLUMN(pack, "file", page->line_count, used->lines[i] ? page->lines[i].file : -1, 0);
     COLUMN(pack, "line", page->line_count, used->lines[i] ? page->lines[i].line : 0, 0);
+    COLUMN(pack, "caller", page->line_count, used->lines[i] && page->lines[i].caller >= 0 ? page->lines[i].caller : -1,
+           0);
     pack_close(pack, '}');
 }
 

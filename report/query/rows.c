@@ -239,8 +239,8 @@ static int count_rows(sqlite3 *db, const struct rows_query *q, struct rows *rows
 
 static void free_row(struct row *row)
 {
-    char *texts[] = {row->device, row->kind,   row->function, row->plain_name, row->file,
-                     row->module, row->thread, row->command,  row->op,         row->phase};
+    char *texts[] = {row->device, row->kind,    row->function, row->plain_name, row->file,  row->module,
+                     row->thread, row->command, row->op,       row->phase,      row->caller};
     for (size_t k = 0; k < sizeof texts / sizeof *texts; k++)
         free(texts[k]);
 }
@@ -280,6 +280,8 @@ int rows_load(sqlite3 *db, const struct rows_query *q, struct rows *rows, struct
         rc = count_rows(db, q, rows, err);
     if (rc == 0 && (q->by == ROW_LINE || q->by == ROW_FUNCTION))
         find_modules(db, q->by, rows);
+    if (rc == 0)
+        rc = rows_name_callers(db, q->by, rows, err);
     if (rc)
         rows_free(rows);
     return rc;
@@ -365,6 +367,8 @@ void row_source_text(const struct row *row, const char *base, struct buf *out)
         buf_printf(out, ":%lld", (long long)row->line);
     if (!row->file && row->function && row->module)
         buf_printf(out, "[%s]", text_basename(row->module));
+    if (!row->file && !row->function && row->caller)
+        buf_printf(out, "<- %s", row->caller);
     if (!out->data)
         buf_puts(out, "");
 }

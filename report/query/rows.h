@@ -38,6 +38,7 @@ struct rows_query {
 
 struct row { /* strings are owned by the rows; NULL where unknown */
     char *device, *kind, *function, *plain_name, *file, *module, *thread, *command, *op, *phase;
+    char *caller;   /* nearest function with a name, where the row's own has none */
     int64_t line;   /* 0: unknown */
     int64_t offset; /* in module, where there is no function */
     int64_t key_id; /* line_id, function_id, ..., stack_id */
@@ -55,11 +56,13 @@ int rows_load(sqlite3 *db, const struct rows_query *query, struct rows *rows, st
 void rows_free(struct rows *rows);
 /* Rows of one key (an array, one for each row), device and kind become one; then sorted by a statistic, and limited. */
 void rows_merge(struct rows *rows, const uint64_t *keys, int sort, int64_t limit);
+/* named_caller.c: fills caller, for rows by line and by function. rows_load does it. */
+int rows_name_callers(sqlite3 *db, enum row_key by, struct rows *rows, struct error *err);
 struct row *rows_add(struct rows *rows); /* an empty one at the end */
 
 /* "forward", "libz.so.1+0x1234", "??" */
 void row_function_text(const struct row *row, struct buf *out);
-/* "src/net.c:42", "[libz.so.1]", "": a path inside base (the directory of the run) is shown from there. */
+/* "src/net.c:42", "[libz.so.1]", "<- caller", "": a path inside base (the directory of the run) is shown from there. */
 void row_source_text(const struct row *row, const char *base, struct buf *out);
 
 #endif

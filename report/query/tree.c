@@ -266,18 +266,71 @@ static struct tree_place search(const struct tree *t, struct tree_place p, enum 
     return p;
 }
 
+/* Code without a symbol, which may be a line of its own. */
+static int is_bare(const struct tree *t, const struct tree_place *p)
+{
+    const struct tree_address *a = &t->addresses[t->nodes[p->node].address];
+    const struct tree_frame *f = p->frame ? &t->frames[p->frame] : NULL;
+    return t->nodes[p->node].address && !t->modules[a->module].is_ours && !(f && (f->function || f->has_source));
+}
+
+static uint32_t module_of(const struct tree *t, const struct tree_place *p)
+{
+    return t->addresses[t->nodes[p->node].address].module;
+}
+
+/* What an allocator calls in its own module is the allocator's. */
+static int is_of_allocator(const struct tree *t, struct tree_place p)
+{
+    uint32_t module = module_of(t, &p);
+    for (; module && p.node && module_of(t, &p) == module; tree_next(t, &p))
+        if (!is_bare(t, &p))
+            return p.frame && t->functions[t->frames[p.frame].function].is_allocator;
+    return 0;
+}
+
+/* Whether the library that bare code at p is of was entered by name, as far as source. */
+static int is_called_by_name(const struct tree *t, struct tree_place p, const struct tree_place *source)
+{
+    uint32_t module = module_of(t, &p);
+    if (!module || t->modules[module].is_runtime)
+        return 1;
+    for (; p.node; tree_next(t, &p)) {
+        if (module_of(t, &p) == module && !is_bare(t, &p))
+            return 1;
+        if (p.node == source->node)
+            return 0;
+    }
+    return 1;
+}
+
+static int is_under_python(const struct tree *t, struct tree_place p)
+{
+    for (; p.node; tree_next(t, &p))
+        if (p.frame && t->frames[p.frame].is_python)
+            return 1;
+    return 0;
+}
+
 struct tree_place tree_self(const struct tree *t, struct tree_place place, enum tree_language language)
 {
-    struct tree_place p = search(t, place, language, 1);
-    if (!p.node)
-        p = search(t, place, language, 0);
-    for (; !p.node && place.node && language != TREE_PYTHON; tree_next(t, &place)) {
-        const struct tree_frame *f = place.frame ? &t->frames[place.frame] : NULL;
-        if (!is_passed(t, &place, language) && !(f && (f->function || f->has_source)) &&
-            !t->addresses[t->nodes[place.node].address].is_skipped)
-            return place;
+    struct tree_place source = search(t, place, language, 1), nearest = {0};
+    int has_python = language == TREE_BOTH && is_under_python(t, place), is_foreign = 0;
+    if (language == TREE_PYTHON)
+        return source.node ? source : search(t, place, language, 0);
+    for (struct tree_place p = place; p.node && !is_foreign; tree_next(t, &p)) {
+        if (p.node == source.node && p.frame == source.frame)
+            break;
+        int is_own_line = is_bare(t, &p) && !t->addresses[t->nodes[p.node].address].is_skipped;
+        if (is_passed(t, &p, language) || (is_own_line && is_of_allocator(t, p)))
+            continue;
+        if (!nearest.node && (is_own_line || (p.frame && t->frames[p.frame].function)))
+            nearest = p;
+        is_foreign = is_own_line && source.node && !has_python && !is_called_by_name(t, p, &source);
     }
-    return p;
+    if (source.node && !is_foreign)
+        return source;
+    return nearest.node && is_bare(t, &nearest) ? nearest : search(t, place, language, 0);
 }
 
 uint32_t tree_place_line(struct tree *t, const struct tree_place *p)

@@ -111,7 +111,7 @@ static int load_live(struct by *b, struct error *err)
     }
     sqlite3_finalize(s);
     buf_free(&sql);
-    return rc;
+    return rc ? rc : rows_name_callers(b->db, o->by, &b->rows, err);
 }
 
 static void title_at(struct by *b)

@@ -21,6 +21,7 @@ static const struct column columns[ROW_COLUMN_COUNT] = {
     [ROW_COLUMN_phase] = COLUMN("phase", NULL, TEXT),
     [ROW_COLUMN_live_bytes] = COLUMN("live_bytes", NULL, BYTES),
     [ROW_COLUMN_live_count] = COLUMN("live_count", NULL, COUNT),
+    [ROW_COLUMN_caller] = COLUMN("caller", NULL, TEXT),
     [ROW_COLUMN_share] = COLUMN(NULL, NULL, PERCENT),
     [ROW_COLUMN_name] = COLUMN(NULL, NULL, TEXT),
     [ROW_COLUMN_place] = COLUMN(NULL, NULL, TEXT),
@@ -52,6 +53,8 @@ void row_columns_init(struct row_columns *c, enum row_key by, int is_instant, co
     }
     if (!is_instant)
         c->columns[ROW_COLUMN_live_bytes].key = c->columns[ROW_COLUMN_live_count].key = NULL;
+    if (by != ROW_LINE && by != ROW_FUNCTION)
+        c->columns[ROW_COLUMN_caller].key = NULL;
     if (by != ROW_PROCESS)
         c->columns[ROW_COLUMN_command].key = NULL;
     if (by != ROW_OP)
@@ -105,6 +108,7 @@ void row_list(struct listing *l, const struct row *row, int inclusive, int stat,
     listing_int(l, row->stats.value[STAT_end_bytes]);
     listing_int(l, row->stats.value[STAT_end_count]);
     stat_values(l, &row->stats);
+    listing_text(l, row->caller);
     listing_raw(l, json);
     listing_share(l, stat >= 0 ? row->stats.value[stat] : 0, whole);
     names(l, row, base);

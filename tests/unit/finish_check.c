@@ -10,6 +10,49 @@
 
 #include <cmocka.h>
 
+/* The self rule the slow way. node: one row a level of each site's stack. A bare one is code without a symbol; family:
+ * of the allocator family, by its functions or as what such a function calls in its own module. */
+#define NODES                                                                                                          \
+    "CREATE TEMP TABLE about AS SELECT a.address_id, k.key_id AS module, m.path IS '/opt/libmemprof.so' AS is_ours,"   \
+    "  NOT EXISTS (SELECT 1 FROM frame f LEFT JOIN file USING(file_id) LEFT JOIN function fn USING(function_id)"       \
+    "    WHERE f.address_id = a.address_id AND (fn.name NOT NULL OR (path NOT NULL AND f.line > 0))) AS is_bare,"      \
+    "  EXISTS (SELECT 1 FROM frame f WHERE f.address_id = a.address_id) AND NOT EXISTS (SELECT 1 FROM frame f LEFT"    \
+    "    JOIN function USING(function_id) WHERE f.address_id = a.address_id AND is_allocator IS NOT 1) AS "            \
+    "is_allocator"                                                                                                     \
+    "  FROM address a LEFT JOIN module m USING(module_id) LEFT JOIN module_key k ON k.path = m.path AND k.build_id "   \
+    "IS "                                                                                                              \
+    "m.build_id;"                                                                                                      \
+    "CREATE TEMP TABLE node AS WITH RECURSIVE w(site_id, stack_id, level) AS (SELECT site_id, stack_id, 0 FROM site"   \
+    "  UNION ALL SELECT site_id, parent_id, level + 1 FROM w JOIN stack USING(stack_id) WHERE parent_id NOT NULL)"     \
+    "  SELECT site_id, level, about.*, 0 AS is_family FROM w JOIN stack USING(stack_id) JOIN about USING(address_id);" \
+    "CREATE INDEX temp.node_level ON node(site_id, level);"                                                            \
+    "UPDATE node AS n SET is_family = 1 WHERE NOT is_ours AND EXISTS (SELECT 1 FROM node o WHERE o.site_id = "         \
+    "n.site_id"                                                                                                        \
+    "  AND o.level >= n.level AND o.is_allocator AND (o.level = n.level OR (o.module = n.module AND NOT EXISTS ("      \
+    "  SELECT 1 FROM node b WHERE b.site_id = n.site_id AND b.level >= n.level AND b.level < o.level AND NOT ("        \
+    "  b.is_bare AND NOT b.is_ours AND b.module IS n.module)))));"
+
+/* place: every frame with its level. source: the innermost with a line; it is lost where code without a symbol lies
+ * before it whose module nothing with a name entered. */
+#define SELVES                                                                                                         \
+    "CREATE TEMP TABLE place AS SELECT site_id, level, row_number() OVER (PARTITION BY site_id ORDER BY level,"        \
+    "  inline_depth) - 1 AS depth, is_ours, is_bare, is_family, fn.name NOT NULL AND NOT is_allocator AS is_named,"    \
+    "  path NOT NULL AND fr.line > 0 AND coalesce(fn.is_allocator, 0) = 0 AS is_source FROM (SELECT site_id, level,"   \
+    "  address_id, is_ours, is_bare, is_family FROM node) LEFT JOIN frame fr USING(address_id) LEFT JOIN function fn"  \
+    "  USING(function_id) LEFT JOIN file USING(file_id);"                                                              \
+    "CREATE INDEX temp.place_depth ON place(site_id, depth);"                                                          \
+    "CREATE TEMP TABLE source AS SELECT site_id, level, min(depth) AS depth FROM place WHERE is_source AND NOT "       \
+    "is_ours GROUP BY site_id;"                                                                                        \
+    "DELETE FROM source AS s WHERE EXISTS (SELECT 1 FROM node n WHERE n.site_id = s.site_id AND n.level < s.level"     \
+    "  AND n.is_bare AND NOT n.is_ours AND NOT n.is_family AND n.module NOT NULL AND NOT EXISTS (SELECT 1 FROM node o" \
+    "  WHERE o.site_id = n.site_id AND o.level > n.level AND o.level <= s.level AND NOT o.is_bare AND o.module = "     \
+    "n.module));"                                                                                                      \
+    "CREATE TEMP TABLE nearest AS SELECT site_id, min(depth) AS depth, is_bare FROM place"                             \
+    "  WHERE NOT is_ours AND NOT is_family AND (is_bare OR is_named) GROUP BY site_id;"                                \
+    "CREATE TEMP TABLE self AS SELECT site_id, coalesce(s.depth, iif(n.is_bare, NULL, n.depth)) AS depth,"             \
+    "  coalesce(n.depth, (SELECT min(depth) FROM walk w WHERE w.site_id = site.site_id)) AS first"                     \
+    "  FROM site LEFT JOIN source s USING(site_id) LEFT JOIN nearest n USING(site_id);"
+
 const char finish_naive_keys[] =
     "CREATE TEMP TABLE walk AS SELECT s.site_id, v.depth, v.address_id, fn.function_id, fi.file_id, v.line AS line, "
     "v.is_allocator,"
@@ -18,12 +61,7 @@ const char finish_naive_keys[] =
     "  LEFT JOIN module m ON m.module_id = a.module_id LEFT JOIN function fn ON fn.name = v.function LEFT JOIN file fi "
     "ON fi.path = v.file"
     "  WHERE m.path IS NULL OR m.path <> '/opt/libmemprof.so';"
-    "UPDATE walk SET line = NULL WHERE file_id IS NULL;"
-    "CREATE TEMP TABLE self AS SELECT s.site_id, coalesce("
-    "  (SELECT min(depth) FROM walk w WHERE w.site_id = s.site_id AND line > 0 AND NOT is_allocator),"
-    "  (SELECT min(depth) FROM walk w WHERE w.site_id = s.site_id AND function_id IS NOT NULL AND NOT is_allocator)) "
-    "AS depth,"
-    "  (SELECT min(depth) FROM walk w WHERE w.site_id = s.site_id) AS first FROM site s;"
+    "UPDATE walk SET line = NULL WHERE file_id IS NULL;" NODES SELVES
     "CREATE TEMP TABLE site_key(scope, key, inclusive, site_id, UNIQUE(scope, key, inclusive, site_id));"
     /* self */
     "INSERT INTO site_key SELECT 'line', printf('%s|%s|%d', function_id, iif(line > 0, file_id, NULL), coalesce(line, "

@@ -47,7 +47,7 @@ static void test_self_lines(void **state)
     static const char *const expected[] = {
         "main /src/app.c 5", /* past the allocator and the function without a line */
         "libcall  0",        /* the thread's start is memprof's own: no line anywhere else */
-        "/bin/app+0x20  0",  /* only an allocator's function is known: the innermost address */
+        "/bin/app+0x50  0",  /* only an allocator's function is known: what called it */
         "/bin/app+0x50  0",  "unknown  0", "unknown  0",
     };
     for (int i = 0; i < 6; i++) {
@@ -62,6 +62,94 @@ static void test_self_lines(void **state)
         if (db_int(db, query, 0) != 1)
             fail_msg("site %d is not at '%s'", i + 1, expected[i]);
     }
+    sqlite3_close(db);
+}
+
+/* --- code without a symbol --------------------------------------------------------------------------------------- */
+
+enum { APP = 1, GLIB, PLUGIN, LIBC, JIT };
+
+/* A frame of the stack under caller: name "" has no symbol; with a line or without. Its stack and address are id. */
+static void code(sqlite3 *db, int id, int caller, int module, const char *name, int line)
+{
+    char text[8];
+    snprintf(text, sizeof text, module == JIT ? "NULL" : "%d", module);
+    scratch_sql(db, "INSERT INTO address VALUES(%d, %s, %d)", id, text, 16 * id);
+    scratch_sql(db,
+                "INSERT OR IGNORE INTO function SELECT %d, %Q, %Q, %Q, NULL, NULL, %Q LIKE '%%alloc' WHERE %Q <> ''",
+                id, name, name, name, name, name);
+    scratch_sql(db,
+                "INSERT INTO frame(address_id, inline_depth, function_id, file_id, line) VALUES(%d, 0, (SELECT "
+                "function_id FROM function WHERE function_id = %d), %s, nullif(%d, 0))",
+                id, id, line ? "1" : "NULL", line);
+    scratch_sql(db, "INSERT INTO stack VALUES(%d, nullif(%d, 0), %d, 1, 0)", id, caller, id);
+    scratch_sql(db, "INSERT INTO site VALUES(%d, %d, 1, 0, 'heap', 1, 8, 0, 0, 0, 0, 8, 1, 8, 8, 8, 1, 8, 8, 8, 0)", id,
+                id);
+}
+
+static void test_code_without_symbols(void **state)
+{
+    (void)state;
+    static const struct {
+        int id, caller, module;
+        const char *name;
+        int line;
+        const char *self;
+    } rows[] = {
+        {1, 0, APP, "main", 9, "main 9"},
+        /* a library that a line of one's own calls by name does its work for that line, whatever is stripped in it */
+        {2, 1, GLIB, "g_hash_insert", 0, "main 9"},
+        {3, 2, GLIB, "", 0, "main 9"},
+        {4, 3, LIBC, "qsort", 0, "main 9"},
+        {5, 4, GLIB, "", 0, "main 9"},
+        {6, 5, GLIB, "", 0, "main 9"},
+        /* one that is called through a pointer is on its own, and what it calls with it */
+        {10, 1, PLUGIN, "", 0, "/lib/plugin.so+0xa0 0"},
+        {11, 10, PLUGIN, "", 0, "/lib/plugin.so+0xb0 0"},
+        {12, 11, GLIB, "g_strdup", 0, "g_strdup 0"},
+        {13, 11, PLUGIN, "plugin_alloc", 0, "/lib/plugin.so+0xb0 0"}, /* an allocator's caller */
+        {14, 13, PLUGIN, "", 0, "/lib/plugin.so+0xb0 0"},             /* and what is inside of it */
+        {15, 14, GLIB, "", 0, "/lib/glib.so+0xf0 0"},                 /* but not beside it */
+        {16, 11, APP, "callback", 12, "callback 12"},
+        {17, 11, PLUGIN, "plugin_open", 0, "plugin_open 0"},
+        {18, 10, LIBC, "", 0, "/lib/libc.so.6+0x120 0"},
+        {20, 2, PLUGIN, "", 0, "/lib/plugin.so+0x140 0"}, /* called back by a library */
+        /* the run-time library and just-in-time code are no libraries that could be blamed */
+        {21, 1, LIBC, "", 0, "main 9"},
+        {22, 1, JIT, "", 0, "main 9"},
+        {23, 22, PLUGIN, "plugin_run", 0, "main 9"},
+        /* no source anywhere */
+        {30, 0, APP, "start", 0, "start 0"},
+        {31, 30, GLIB, "g_option_context_parse", 0, "g_option_context_parse 0"},
+        {32, 31, PLUGIN, "", 0, "/lib/plugin.so+0x200 0"},
+        {33, 32, PLUGIN, "", 0, "/lib/plugin.so+0x210 0"},
+        {34, 33, GLIB, "g_memdup", 0, "g_memdup 0"},
+        {35, 31, JIT, "", 0, "unknown 0"},
+    };
+    sqlite3 *db = finish_empty("bare.db");
+    scratch_sql(db, "INSERT INTO module(module_id, process_id, path, start_address, end_address, bias, load_ns) VALUES"
+                    "(1, 1, '/home/app', 0, 1, 0, 0), (2, 1, '/lib/glib.so', 0, 1, 0, 0), (3, 1, '/lib/plugin.so', 0, "
+                    "1, 0, 0), (4, 1, '/lib/libc.so.6', 0, 1, 0, 0);"
+                    "INSERT INTO file VALUES(1, '/src/app.c', NULL)");
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        code(db, rows[i].id, rows[i].caller, rows[i].module, rows[i].name, rows[i].line);
+    finish_all(db, 0);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char query[500];
+        snprintf(query, sizeof query,
+                 "SELECT count(*) FROM site_line JOIN line l USING(line_id) LEFT JOIN function fn USING(function_id) "
+                 "LEFT JOIN module_key m ON m.key_id = l.module_key_id WHERE site_id = %d AND '%s' = coalesce(fn.name, "
+                 "m.path || printf('+0x%%x', l.offset), 'unknown') || ' ' || l.line",
+                 rows[i].id, rows[i].self);
+        if (db_int(db, query, 0) != 1)
+            fail_msg("site %d is not at '%s'", rows[i].id, rows[i].self);
+    }
+    /* each in its own module, and all of it adds up */
+    assert_int_equal(db_int(db,
+                            "SELECT alloc_count FROM v_module WHERE module LIKE '%/plugin.so' AND NOT inclusive "
+                            "AND kind = 'heap'",
+                            0),
+                     8);
     sqlite3_close(db);
 }
 
@@ -235,6 +323,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_self_lines),
+        cmocka_unit_test(test_code_without_symbols),
         cmocka_unit_test(test_python_self),
         cmocka_unit_test(test_jit_addresses),
         cmocka_unit_test(test_own_module_and_source),

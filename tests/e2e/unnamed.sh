@@ -1,0 +1,45 @@
+# Code without a symbol. A library that is called through a pointer has a line of its own in its own module, with its
+# nearest named caller beside it; one that is called by name works for the line that calls it.
+need strip python3
+strip -o libplain.so "$PROGRAMS/lib_stripped.so"
+cp "$PROGRAMS/stripped" lines
+strip -g -o names "$PROGRAMS/stripped"
+strip -o none "$PROGRAMS/stripped"
+
+# by KEY WHAT: what the report says of the row of this many allocations of so many bytes in all
+by() {
+    "$MEMPROF" report out.db --by "$1" --json >by.json
+    python3 -c '
+import json, sys
+for row in json.load(open("by.json"))["rows"]:
+    if (row["alloc_count"], row["alloc_bytes"]) == (int(sys.argv[1]), int(sys.argv[2])):
+        name = row["function"] or "%s+0x%x" % ((row["module"] or "").split("/")[-1], row["offset"] or 0)
+        print(name, (row["file"] or row["module"] or "?").split("/")[-1], row.get("caller"))' "$2" "$3"
+}
+for program in lines names none; do
+    record_ok ./$program ./libplain.so
+    case $program in lines) calls="10 10000" ;; *) calls="17 10700" ;; esac
+    line=$(by line $calls)
+    equal "$program: the library's line" 1 "$(echo "$line" | grep -c '^libplain.so+0x[0-9a-f]* libplain.so ')"
+done
+equal "without symbols: no caller" None "$(by line 17 10700 | cut -d' ' -f3)"
+equal "without symbols: the rest is the library's" 10700 \
+    "$(value "SELECT alloc_bytes FROM v_module WHERE module LIKE '%/libplain.so' AND NOT inclusive AND kind = 'heap'")"
+
+record_ok ./names ./libplain.so
+equal "names: its caller" through_pointer "$(by line 17 10700 | cut -d' ' -f3)"
+"$MEMPROF" report out.db --by line >text
+contains "names: its caller in the table" text "<- through_pointer"
+
+record_ok ./lines ./libplain.so
+equal "lines: its caller" through_pointer "$(by line 10 10000 | cut -d' ' -f3)"
+equal "lines: called by name" "by_name stripped.c None" "$(by line 7 700)"
+equal "lines: by module" 10000 \
+    "$(value "SELECT alloc_bytes FROM v_module WHERE module LIKE '%/libplain.so' AND NOT inclusive AND kind = 'heap'")"
+"$MEMPROF" report out.db >text
+contains "the advice names the library" text "most of it in libplain.so: install its -dbgsym package"
+# the same by --skip: what called it in the library, then the line of the program
+address=$(by line 10 10000 | cut -d' ' -f1)
+"$MEMPROF" report out.db --by line --skip "$address" >text
+equal "skipped: its caller in the library" 1 "$(grep -c '10  *0 .*libplain.so+0x.* <- through_pointer' text)"
+lacks "skipped: it is gone" text "$address"

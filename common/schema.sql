@@ -158,7 +158,8 @@ CREATE TABLE total( -- by device and kind; kind 'all' sums the device and has it
 
 CREATE TABLE account( -- totals by line, function, file, module and thread; written when the symbols are known
   scope               TEXT NOT NULL,    -- 'line' | 'function' | 'file' | 'module' | 'thread' | 'op'
-  key_id              INTEGER NOT NULL, -- line.line_id, function_id, file_id, module_key.key_id, thread_id, op_id
+  key_id              INTEGER NOT NULL, -- line.line_id, function_id, file_id, module_key.key_id, thread_id, op_id; of a
+                                        -- function without a symbol -line_id; 0: no file, no module
   inclusive           INTEGER NOT NULL, -- 0: self; 1: with everything that it calls (recursion counted once)
   device_id           INTEGER NOT NULL REFERENCES device,
   kind                TEXT NOT NULL,    -- a kind, or 'all'
@@ -416,27 +417,30 @@ FROM account a JOIN device d USING(device_id) JOIN line l ON l.line_id = a.key_i
 WHERE a.scope = 'line' AND a.inclusive = 1;
 
 CREATE VIEW v_function AS -- inclusive 0: self, 1: with callees
-SELECT d.name AS device, a.kind, a.inclusive, fn.name AS function, f.path AS file, fn.line, a.alloc_count, a.alloc_bytes,
+SELECT d.name AS device, a.kind, a.inclusive, coalesce(fn.name, m.path || printf('+0x%x', l.offset), '??') AS function,
+       f.path AS file, coalesce(fn.line, nullif(l.line, 0)) AS line, a.alloc_count, a.alloc_bytes,
        a.free_count, a.temporary_count, a.at_peak_bytes, a.at_peak_count, a.own_peak_bytes, a.end_bytes, a.end_count,
        a.free_bytes, a.temporary_bytes, a.at_kind_peak_bytes, a.active_peak_bytes, a.reserved_peak_bytes, a.largest_bytes,
        a.lifetime_ns, a.key_id AS function_id
-FROM account a JOIN device d USING(device_id) JOIN function fn ON fn.function_id = a.key_id LEFT JOIN file f USING(file_id)
+FROM account a JOIN device d USING(device_id) LEFT JOIN function fn ON fn.function_id = a.key_id
+     LEFT JOIN line l ON l.line_id = -a.key_id LEFT JOIN module_key m ON m.key_id = l.module_key_id
+     LEFT JOIN file f ON f.file_id = coalesce(fn.file_id, l.file_id)
 WHERE a.scope = 'function';
 
-CREATE VIEW v_file AS -- inclusive 0: self, 1: with callees
+CREATE VIEW v_file AS -- inclusive 0: self, 1: with callees; file NULL: code without a source position (self only)
 SELECT d.name AS device, a.kind, a.inclusive, f.path AS file, a.alloc_count, a.alloc_bytes,
        a.free_count, a.temporary_count, a.at_peak_bytes, a.at_peak_count, a.own_peak_bytes, a.end_bytes, a.end_count,
        a.free_bytes, a.temporary_bytes, a.at_kind_peak_bytes, a.active_peak_bytes, a.reserved_peak_bytes, a.largest_bytes,
        a.lifetime_ns, a.key_id AS file_id
-FROM account a JOIN device d USING(device_id) JOIN file f ON f.file_id = a.key_id
+FROM account a JOIN device d USING(device_id) LEFT JOIN file f ON f.file_id = a.key_id
 WHERE a.scope = 'file';
 
-CREATE VIEW v_module AS -- inclusive 0: the module of the self frame, 1: with callees
+CREATE VIEW v_module AS -- inclusive 0: the module of the self frame, 1: with callees; module NULL: code in no module
 SELECT d.name AS device, a.kind, a.inclusive, m.path AS module, m.build_id, a.alloc_count, a.alloc_bytes,
        a.free_count, a.temporary_count, a.at_peak_bytes, a.at_peak_count, a.own_peak_bytes, a.end_bytes, a.end_count,
        a.free_bytes, a.temporary_bytes, a.at_kind_peak_bytes, a.active_peak_bytes, a.reserved_peak_bytes, a.largest_bytes,
        a.lifetime_ns, a.key_id AS module_key_id
-FROM account a JOIN device d USING(device_id) JOIN module_key m ON m.key_id = a.key_id
+FROM account a JOIN device d USING(device_id) LEFT JOIN module_key m ON m.key_id = a.key_id
 WHERE a.scope = 'module';
 
 CREATE VIEW v_thread AS -- by the thread that allocated

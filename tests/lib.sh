@@ -58,11 +58,11 @@ balance() {
         sum(temporary_count) t FROM site GROUP BY 1, 2) s JOIN total t USING(device_id, kind)
         WHERE a <> alloc_count OR b <> alloc_bytes OR c <> free_count OR e <> end_active_bytes
         OR t <> temporary_count")"
-    equal "lines against totals" 0 \
-        "$(value "SELECT count(*)
-        FROM (SELECT device_id, kind, sum(alloc_count) a, sum(alloc_bytes) b, sum(end_bytes) e FROM account
-        WHERE scope = 'line' AND inclusive = 0 GROUP BY 1, 2) s JOIN total t USING(device_id, kind)
-        WHERE a <> alloc_count OR b <> alloc_bytes OR e <> end_active_bytes")"
+    equal "accounts against totals" 0 \
+        "$(value "SELECT count(*) FROM total t JOIN (VALUES('line'), ('function'), ('file'), ('module')) v
+        LEFT JOIN (SELECT scope, device_id, kind, sum(alloc_count) a, sum(alloc_bytes) b, sum(end_bytes) e FROM account
+        WHERE inclusive = 0 GROUP BY 1, 2, 3) s ON s.scope = v.column1 AND s.device_id = t.device_id AND s.kind = t.kind
+        WHERE coalesce(a, 0) <> alloc_count OR coalesce(b, 0) <> alloc_bytes OR coalesce(e, 0) <> end_active_bytes")"
     equal "live at the peak" 0 \
         "$(value "SELECT count(*) FROM (SELECT device_id, sum(at_peak_bytes) p FROM site GROUP BY 1) s
         JOIN total t USING(device_id) WHERE t.kind = 'all' AND p <> peak_active_bytes")"

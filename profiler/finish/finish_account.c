@@ -139,14 +139,20 @@ static void row_add(struct pass *p, struct row *r, const int64_t *stat, uint32_t
 
 /* --- the walk ---------------------------------------------------------------------------------------------------- */
 
+/* Code without a symbol counts as a function by its line. */
+static uint32_t function_key(const struct pass *p, uint32_t function, uint32_t line_key)
+{
+    return p->base[SCOPE_FUNCTION] + (function ? function : (uint32_t)p->m->function_count + line_key);
+}
+
 /* The keys of one frame (or, for frame 0, of an address without functions), at most 3. */
 static int keys_of_frame(const struct pass *p, const struct model_frame *f, uint32_t keys[3])
 {
     int n = 0;
     if (f->line_key)
         keys[n++] = p->base[SCOPE_LINE] + f->line_key;
-    if (f->function)
-        keys[n++] = p->base[SCOPE_FUNCTION] + f->function;
+    if (f->function || f->line_key)
+        keys[n++] = function_key(p, f->function, f->line_key);
     if (f->file)
         keys[n++] = p->base[SCOPE_FILE] + f->file;
     return n;
@@ -164,9 +170,11 @@ static void each_key(struct pass *p, uint32_t node, void (*visit)(struct pass *,
         for (int k = 0; k < n; k++)
             visit(p, keys[k]);
     }
-    if (a->line_key)
+    if (a->line_key) {
         visit(p, p->base[SCOPE_LINE] + a->line_key);
-    if (a->module)
+        visit(p, function_key(p, 0, a->line_key));
+    }
+    if (p->m->nodes[node].address) /* module 0: in none */
         visit(p, p->base[SCOPE_MODULE] + a->module);
 }
 
@@ -223,27 +231,31 @@ static void pop_node(struct pass *p)
     each_key(p, p->levels[level].node, leave_key);
 }
 
-static void self_key(struct pass *p, int inclusive, uint32_t scope, uint32_t index, uint32_t i)
+static void self_key(struct pass *p, int inclusive, uint32_t key, uint32_t i)
 {
     const struct model_site *s = &p->m->sites[i];
-    if (index)
-        row_add(p, row_of(p, inclusive, p->base[scope] + index, s->group), s->stat, i, i + 1);
+    row_add(p, row_of(p, inclusive, key, s->group), s->stat, i, i + 1);
 }
 
+/* Every site counts for one key of each scope, so that each scope adds up to the totals. */
 static void add_selves(struct pass *p)
 {
     const struct model *m = p->m;
     for (uint32_t i = 0; i < m->site_count; i++) {
         const struct model_site *s = &m->sites[i];
         const struct model_frame *f = &m->frames[s->self_frame];
-        self_key(p, 0, SCOPE_LINE, s->line_key, i);
-        self_key(p, 0, SCOPE_FUNCTION, f->function, i);
-        self_key(p, 0, SCOPE_FILE, f->file, i);
-        self_key(p, 0, SCOPE_MODULE, m->addresses[s->self_address].module, i);
-        /* The line of an unknown stack, or of one all in memprof, is in no node: what it holds is what it holds itself.
-         */
-        if (!s->self_frame && !s->self_address)
-            self_key(p, 1, SCOPE_LINE, s->line_key, i);
+        uint32_t file = p->base[SCOPE_FILE] + f->file;
+        uint32_t keys[] = {p->base[SCOPE_LINE] + s->line_key, function_key(p, f->function, s->line_key),
+                           p->base[SCOPE_MODULE] + m->addresses[s->self_address].module};
+        self_key(p, 0, file, i);
+        for (size_t k = 0; k < sizeof keys / sizeof *keys; k++) {
+            self_key(p, 0, keys[k], i);
+            /* An unknown stack, or one all in memprof, is in no node: what it holds is what it holds itself. */
+            if (!s->self_frame && !s->self_address)
+                self_key(p, 1, keys[k], i);
+        }
+        if (!f->file) /* nearly every stack has a frame without one: as a caller it says nothing */
+            self_key(p, 1, file, i);
     }
 }
 
@@ -416,11 +428,13 @@ static void out_keys(struct pass *p)
     struct model *m = p->m;
     uint32_t *list = xcalloc(m->group_count + 1, sizeof *list);
     for (int scope = 0; scope < SCOPE_COUNT; scope++)
-        for (uint32_t key = p->base[scope] + 1; key < p->base[scope + 1]; key++) {
+        for (uint32_t key = p->base[scope]; key < p->base[scope + 1]; key++) {
             uint32_t index = key - p->base[scope];
-            int64_t id = scope == SCOPE_FILE       ? m->files[index].id
-                         : scope == SCOPE_FUNCTION ? m->functions[index].id
-                                                   : index;
+            int64_t id = index;
+            if (scope == SCOPE_FILE)
+                id = m->files[index].id;
+            else if (scope == SCOPE_FUNCTION)
+                id = index < m->function_count ? m->functions[index].id : -(int64_t)(index - m->function_count);
             for (int inclusive = 0; inclusive < 2; inclusive++)
                 out_key(p, (enum scope)scope, key, id, inclusive, list);
         }
@@ -503,7 +517,7 @@ static int note_incomplete(sqlite3 *db, const char *why, struct error *err)
 static void open_pass(struct pass *p)
 {
     const struct model *m = p->m;
-    size_t counts[SCOPE_COUNT] = {m->file_count, m->function_count, m->line_count, m->module_count};
+    size_t counts[SCOPE_COUNT] = {m->file_count, m->function_count + m->line_count, m->line_count, m->module_count};
     for (int i = 0; i < SCOPE_COUNT; i++)
         p->base[i + 1] = p->base[i] + (uint32_t)counts[i];
     size_t keys = p->base[SCOPE_COUNT];

@@ -101,6 +101,9 @@ static void choose_self(struct lens *l, struct lens_site *site)
 
 /* --- accounts ---------------------------------------------------------------------------------------------------- */
 
+#define NO_KEY   INT64_MIN
+#define BARE_KEY (INT64_C(1) << 40) /* and the line: of a function without a symbol */
+
 static uint64_t key_word(enum lens_scope scope, int inclusive, int64_t key)
 {
     return (uint64_t)scope << 60 | (uint64_t)inclusive << 59 | ((uint64_t)key & ((UINT64_C(1) << 59) - 1));
@@ -108,7 +111,7 @@ static uint64_t key_word(enum lens_scope scope, int inclusive, int64_t key)
 
 static void add_to(struct lens *l, enum lens_scope scope, int inclusive, int64_t key, const struct lens_site *site)
 {
-    for (int all = 0; key && all < 2; all++) {
+    for (int all = 0; key != NO_KEY && all < 2; all++) {
         uint32_t kind = all ? 0 : site->kind;
         uint64_t a = key_word(scope, inclusive, key), b = (uint64_t)site->device_id << 8 | kind;
         uint32_t i = map_number(&l->row_of, a, b);
@@ -123,14 +126,15 @@ static void add_to(struct lens *l, enum lens_scope scope, int inclusive, int64_t
     }
 }
 
-/* What a place counts for, by scope. */
+/* What a place counts for, by scope; the site's own counts for something in each, so that each adds up. */
 static void keys_of(const struct lens *l, const struct tree_place *p, uint32_t line, int64_t keys[LENS_COUNT])
 {
     const struct tree *t = &l->tree;
     const struct tree_frame *f = p->frame ? &t->frames[p->frame] : NULL;
     uint32_t address = t->nodes[p->node].address;
-    keys[LENS_LINE] = line;
-    keys[LENS_FUNCTION] = f ? f->function : p->node ? 0 : t->lines[line].function;
+    uint32_t function = f ? f->function : p->node ? 0 : t->lines[line].function;
+    keys[LENS_LINE] = line ? line : NO_KEY;
+    keys[LENS_FUNCTION] = function ? function : line ? BARE_KEY | line : NO_KEY;
     keys[LENS_FILE] = f ? f->file_id : 0;
     keys[LENS_MODULE] = t->modules[t->addresses[address].module].key_id;
 }
@@ -143,7 +147,8 @@ static void mark_changed(struct lens *l, const struct lens_site *site)
     keys_of(l, &old, site->old_line, keys[1]);
     for (int i = 0; i < 2; i++)
         for (int scope = 0; scope < LENS_COUNT; scope++)
-            map_set_number(&l->changed, key_word((enum lens_scope)scope, 0, keys[i][scope]), 0, 1);
+            if (keys[i][scope] != NO_KEY)
+                map_set_number(&l->changed, key_word((enum lens_scope)scope, 0, keys[i][scope]), 0, 1);
 }
 
 /* Everything on the stack, each key once. */
@@ -156,8 +161,11 @@ static void add_callers(struct lens *l, uint32_t index)
         int64_t keys[LENS_COUNT];
         if (t->modules[a->module].is_ours || !tree_is_shown(t, &p, l->options->language))
             continue;
-        keys_of(l, &p, p.frame ? t->frames[p.frame].line : 0, keys);
+        uint32_t line = p.frame ? t->frames[p.frame].line : 0;
+        keys_of(l, &p, line ? line : tree_known_address_line(t, t->nodes[p.node].address), keys);
         for (int scope = 0; scope < LENS_COUNT; scope++) {
+            if (keys[scope] == NO_KEY || (scope == LENS_FILE && !keys[scope]))
+                continue;
             uint64_t word = key_word((enum lens_scope)scope, 1, keys[scope]);
             if (map_number(&l->seen, word, 0) == index)
                 continue;
@@ -178,16 +186,22 @@ void lens_account(struct lens *l)
         keys_of(l, &site->self, site->line, keys);
         for (int scope = 0; scope < LENS_COUNT; scope++)
             add_to(l, (enum lens_scope)scope, 0, keys[scope], site);
-        if (l->is_replayed)
-            add_callers(l, i);
+        if (!l->is_replayed)
+            continue;
+        add_callers(l, i);
+        for (int scope = 0; scope < LENS_COUNT; scope++) /* of no frame of the stack */
+            if (!site->self.node || (scope == LENS_FILE && !keys[scope]))
+                add_to(l, (enum lens_scope)scope, 1, keys[scope], site);
     }
 }
 
 int64_t lens_row_key(const struct lens *l, const struct lens_row *row)
 {
-    return row->scope == LENS_LINE       ? l->tree.lines[row->key].id
-           : row->scope == LENS_FUNCTION ? l->tree.functions[row->key].id
-                                         : row->key;
+    if (row->scope == LENS_LINE)
+        return l->tree.lines[row->key].id;
+    if (row->scope == LENS_FUNCTION)
+        return row->key & BARE_KEY ? -l->tree.lines[row->key - BARE_KEY].id : l->tree.functions[row->key].id;
+    return row->key;
 }
 
 int lens_restore_own_peaks(struct lens *l, struct error *err)

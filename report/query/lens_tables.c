@@ -174,7 +174,8 @@ static int show_accounts(struct lens *l, struct error *err)
             equal, equal, equal,
             l->options->language == TREE_PYTHON
                 ? ""
-                : " OR scope = 'module' OR (scope = 'line' AND key_id IN (SELECT line_id FROM main.line WHERE "
+                : " OR scope = 'module' OR (scope = 'function' AND key_id < 0) OR (scope = 'file' AND key_id = 0) OR "
+                  "(scope = 'line' AND key_id IN (SELECT line_id FROM main.line WHERE "
                   "function_id IS NULL))");
     int rc = db_exec(l->db, sql.data, err);
     buf_free(&sql);

@@ -21,8 +21,11 @@ static const struct {
     [ROW_LINE] = {"fn.name, fn.plain_name, f.path, l.line, m.path, l.offset, NULL, NULL, NULL, NULL, NULL, NULL",
                   "LEFT JOIN line l ON l.line_id = a.key_id LEFT JOIN function fn ON fn.function_id = l.function_id "
                   "LEFT JOIN file f ON f.file_id = l.file_id LEFT JOIN module_key m ON m.key_id = l.module_key_id"},
-    [ROW_FUNCTION] = {"fn.name, fn.plain_name, f.path, fn.line, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL",
-                      "LEFT JOIN function fn ON fn.function_id = a.key_id LEFT JOIN file f ON f.file_id = fn.file_id"},
+    [ROW_FUNCTION] = {"fn.name, fn.plain_name, f.path, coalesce(fn.line, l.line), m.path, l.offset, NULL, NULL, NULL, "
+                      "NULL, NULL, NULL",
+                      "LEFT JOIN function fn ON fn.function_id = a.key_id LEFT JOIN line l ON l.line_id = -a.key_id "
+                      "LEFT JOIN module_key m ON m.key_id = l.module_key_id "
+                      "LEFT JOIN file f ON f.file_id = coalesce(fn.file_id, l.file_id)"},
     [ROW_FILE] = {"NULL, NULL, f.path, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL",
                   "LEFT JOIN file f ON f.file_id = a.key_id"},
     [ROW_MODULE] = {"NULL, NULL, NULL, NULL, m.path, NULL, NULL, NULL, NULL, NULL, NULL, NULL",

@@ -177,12 +177,20 @@ uint32_t tree_add_line(struct tree *t, uint32_t function)
     return index;
 }
 
-uint32_t tree_address_line(struct tree *t, uint32_t address)
+uint32_t tree_known_address_line(const struct tree *t, uint32_t address)
 {
     const struct tree_address *a = &t->addresses[address];
     int64_t key_id = a->module ? t->modules[a->module].key_id : 0;
     uint32_t index = map_number(&t->line_of, MODULE_KEY | (uint64_t)key_id, (uint64_t)a->offset);
-    if (index != MAP_NONE)
+    return index == MAP_NONE ? 0 : index;
+}
+
+uint32_t tree_address_line(struct tree *t, uint32_t address)
+{
+    const struct tree_address *a = &t->addresses[address];
+    int64_t key_id = a->module ? t->modules[a->module].key_id : 0;
+    uint32_t index = tree_known_address_line(t, address);
+    if (index)
         return index;
     index = tree_add_line(t, 0);
     t->lines[index].module_key_id = key_id;

@@ -75,6 +75,7 @@ uint32_t tree_node(const struct tree *tree, int64_t stack_id);
 uint32_t tree_line(const struct tree *tree, int64_t line_id);
 /* The line of code without a symbol at an address; added where there is none. */
 uint32_t tree_address_line(struct tree *tree, uint32_t address);
+uint32_t tree_known_address_line(const struct tree *tree, uint32_t address); /* 0 where there is none */
 /* A line that is no code. */
 uint32_t tree_add_line(struct tree *tree, uint32_t function);
 

@@ -57,8 +57,10 @@ static int load_live(struct by *b, struct error *err)
         const char *keys, *group;
     } scopes[ROW_KEY_COUNT] = {
         [ROW_LINE] = {"fn.name, fn.plain_name, f.path, l.line, mk.path, l.offset, l.line_id", "l.line_id"},
-        [ROW_FUNCTION] = {"fn.name, fn.plain_name, df.path, fn.line, mk.path, l.offset, fn.function_id",
-                          "fn.function_id, fn.name"},
+        [ROW_FUNCTION] = {"fn.name, fn.plain_name, iif(fn.function_id IS NULL, f.path, df.path), "
+                          "iif(fn.function_id IS NULL, l.line, fn.line), mk.path, l.offset, "
+                          "coalesce(fn.function_id, -l.line_id)",
+                          "coalesce(fn.function_id, -l.line_id), fn.name"},
         [ROW_FILE] = {"NULL, NULL, f.path, NULL, NULL, NULL, f.file_id", "f.file_id"},
         [ROW_MODULE] = {"NULL, NULL, NULL, NULL, m.path, NULL, m.key_id", "m.key_id"},
         [ROW_DEVICE] = {"NULL, NULL, NULL, NULL, NULL, NULL, s.device_id", "s.device_id"},

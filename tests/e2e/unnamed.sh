@@ -1,5 +1,5 @@
-# Code without a symbol. A library that is called through a pointer has a line of its own in its own module, with its
-# nearest named caller beside it; one that is called by name works for the line that calls it.
+# Code without a symbol. A library that is called through a pointer is a line, a function and a module of its own, with
+# its nearest named caller beside it; one that is called by name works for the line that calls it.
 need strip python3
 strip -o libplain.so "$PROGRAMS/lib_stripped.so"
 cp "$PROGRAMS/stripped" lines
@@ -16,19 +16,48 @@ for row in json.load(open("by.json"))["rows"]:
         name = row["function"] or "%s+0x%x" % ((row["module"] or "").split("/")[-1], row["offset"] or 0)
         print(name, (row["file"] or row["module"] or "?").split("/")[-1], row.get("caller"))' "$2" "$3"
 }
+# adds_up: whatever the key, the rows of the report have every allocation once
+adds_up() {
+    for key in line function file module thread process device stack; do
+        for how in "" "--at end" "--at $peak"; do
+            case "$how $key" in *ns\ thread | *ns\ process) continue ;; esac
+            "$MEMPROF" report out.db --by $key $how --top 0 --json >rows.json
+            python3 -c '
+import json, sqlite3, sys
+rows = json.load(open("rows.json"))["rows"]
+instant = "live_bytes" in rows[0]
+want = sqlite3.connect("out.db").execute("SELECT alloc_count, alloc_bytes, free_count, end_active_bytes, "
+    "peak_active_bytes FROM v_total WHERE device = ? AND kind = ?", ("host", "all")).fetchone()
+if instant:
+    live = json.load(open("live.json"))["rows"][0]["live_bytes"]
+    sys.exit("%s of %s live" % (sum(r["live_bytes"] for r in rows), live) if sum(r["live_bytes"] for r in rows) != live
+             else None)
+columns = ("alloc_count", "alloc_bytes", "free_count", "end_bytes", "at_peak_bytes")
+have = tuple(sum(r[c] for r in rows if r[c] is not None) for c in columns)
+sys.exit(None if have == want or (sys.argv[1] and have[3] == want[3]) else "%s is not %s" % (have, want))' "$how" ||
+                fail "--by $key $how does not add up"
+        done
+    done
+}
+
 for program in lines names none; do
     record_ok ./$program ./libplain.so
+    peak=$(value "SELECT peak_active_ns FROM v_total WHERE device = 'host' AND kind = 'all'")ns
+    "$MEMPROF" report out.db --by device --at "$peak" --json >live.json
     case $program in lines) calls="10 10000" ;; *) calls="17 10700" ;; esac
     line=$(by line $calls)
     equal "$program: the library's line" 1 "$(echo "$line" | grep -c '^libplain.so+0x[0-9a-f]* libplain.so ')"
+    equal "$program: the library's function" "$line" "$(by function $calls)"
+    [ $program = names ] || adds_up
 done
 equal "without symbols: no caller" None "$(by line 17 10700 | cut -d' ' -f3)"
+equal "without symbols: code in no module" "+0x0 ? None" "$(by module 5 250)"
 equal "without symbols: the rest is the library's" 10700 \
     "$(value "SELECT alloc_bytes FROM v_module WHERE module LIKE '%/libplain.so' AND NOT inclusive AND kind = 'heap'")"
 
 record_ok ./names ./libplain.so
 equal "names: its caller" through_pointer "$(by line 17 10700 | cut -d' ' -f3)"
-"$MEMPROF" report out.db --by line >text
+"$MEMPROF" report out.db --by function >text
 contains "names: its caller in the table" text "<- through_pointer"
 
 record_ok ./lines ./libplain.so
@@ -43,3 +72,9 @@ address=$(by line 10 10000 | cut -d' ' -f1)
 "$MEMPROF" report out.db --by line --skip "$address" >text
 equal "skipped: its caller in the library" 1 "$(grep -c '10  *0 .*libplain.so+0x.* <- through_pointer' text)"
 lacks "skipped: it is gone" text "$address"
+pid=$(value "SELECT pid FROM process")
+for key in line function file module; do
+    "$MEMPROF" report out.db --by $key --csv | sort >whole.csv
+    "$MEMPROF" report out.db --by $key --process "$pid" --csv | sort >process.csv
+    equal "one process by $key" "$(cut -d, -f1-9,14-19 whole.csv)" "$(cut -d, -f1-9,14-19 process.csv)"
+done

@@ -53,6 +53,9 @@
     "  coalesce(n.depth, (SELECT min(depth) FROM walk w WHERE w.site_id = site.site_id)) AS first"                     \
     "  FROM site LEFT JOIN source s USING(site_id) LEFT JOIN nearest n USING(site_id);"
 
+#define LINE_KEY    "printf('%s|%s|%d', function_id, iif(line > 0, file_id, NULL), coalesce(line, 0))"
+#define ADDRESS_KEY "printf('%s+%d/%s', module, offset, build_id)"
+
 const char finish_naive_keys[] =
     "CREATE TEMP TABLE walk AS SELECT s.site_id, v.depth, v.address_id, fn.function_id, fi.file_id, v.line AS line, "
     "v.is_allocator,"
@@ -64,32 +67,32 @@ const char finish_naive_keys[] =
     "UPDATE walk SET line = NULL WHERE file_id IS NULL;" NODES SELVES
     "CREATE TEMP TABLE site_key(scope, key, inclusive, site_id, UNIQUE(scope, key, inclusive, site_id));"
     /* self */
-    "INSERT INTO site_key SELECT 'line', printf('%s|%s|%d', function_id, iif(line > 0, file_id, NULL), coalesce(line, "
-    "0)), 0, site_id"
-    "  FROM self JOIN walk USING(site_id, depth);"
-    "INSERT INTO site_key SELECT 'line', printf('%s+%d/%s', module, offset, build_id), 0, s.site_id FROM self s JOIN "
-    "walk w ON"
+    "INSERT INTO site_key SELECT 'line', " LINE_KEY ", 0, site_id FROM self JOIN walk USING(site_id, depth);"
+    "INSERT INTO site_key SELECT 'line', " ADDRESS_KEY ", 0, s.site_id FROM self s JOIN walk w ON"
     "  w.site_id = s.site_id AND w.depth = s.first WHERE s.depth IS NULL;"
     "INSERT INTO site_key SELECT 'line', '?', 0, site_id FROM self WHERE first IS NULL;"
-    "INSERT INTO site_key SELECT 'function', function_id, 0, site_id FROM self JOIN walk USING(site_id, depth) WHERE "
-    "function_id;"
-    "INSERT INTO site_key SELECT 'file', file_id, 0, site_id FROM self JOIN walk USING(site_id, depth) WHERE file_id;"
-    "INSERT INTO site_key SELECT 'module', module || '/' || coalesce(build_id, ''), 0, s.site_id FROM self s JOIN walk "
-    "w ON"
-    "  w.site_id = s.site_id AND w.depth = coalesce(s.depth, s.first) WHERE module IS NOT NULL;"
+    "INSERT INTO site_key SELECT 'function', coalesce(function_id, '-' || key), 0, site_id FROM self LEFT JOIN walk"
+    "  USING(site_id, depth) JOIN site_key k USING(site_id) WHERE k.scope = 'line' AND k.inclusive = 0;"
+    "INSERT INTO site_key SELECT 'file', coalesce(file_id, 0), 0, site_id FROM self LEFT JOIN walk "
+    "USING(site_id, depth);"
+    "INSERT INTO site_key SELECT 'module', coalesce(module || '/' || coalesce(build_id, ''), '-'), 0, s.site_id"
+    "  FROM self s LEFT JOIN walk w ON w.site_id = s.site_id AND w.depth = coalesce(s.depth, s.first);"
     /* inclusive */
-    "INSERT OR IGNORE INTO site_key SELECT 'line', printf('%s|%s|%d', function_id, iif(line > 0, file_id, NULL), "
-    "coalesce(line, 0)), 1,"
-    "  site_id FROM walk WHERE function_id IS NOT NULL OR line > 0;"
-    "INSERT OR IGNORE INTO site_key SELECT 'line', printf('%s+%d/%s', module, offset, build_id), 1, site_id FROM walk "
-    "WHERE"
-    "  printf('%s+%d/%s', module, offset, build_id) IN (SELECT key FROM site_key WHERE scope = 'line' AND inclusive = "
-    "0);"
-    "INSERT OR IGNORE INTO site_key SELECT 'line', '?', 1, site_id FROM self WHERE first IS NULL;"
+    "INSERT OR IGNORE INTO site_key SELECT 'line', " LINE_KEY ", 1, site_id FROM walk"
+    "  WHERE function_id IS NOT NULL OR line > 0;"
+    "INSERT OR IGNORE INTO site_key SELECT 'line', " ADDRESS_KEY ", 1, site_id FROM walk WHERE " ADDRESS_KEY
+    "  IN (SELECT key FROM site_key WHERE scope = 'line' AND inclusive = 0);"
     "INSERT OR IGNORE INTO site_key SELECT 'function', function_id, 1, site_id FROM walk WHERE function_id;"
+    "INSERT OR IGNORE INTO site_key SELECT 'function', '-' || " LINE_KEY ", 1, site_id FROM walk"
+    "  WHERE function_id IS NULL AND line > 0;"
+    "INSERT OR IGNORE INTO site_key SELECT 'function', '-' || " ADDRESS_KEY ", 1, site_id FROM walk WHERE " ADDRESS_KEY
+    "  IN (SELECT key FROM site_key WHERE scope = 'line' AND inclusive = 0);"
     "INSERT OR IGNORE INTO site_key SELECT 'file', file_id, 1, site_id FROM walk WHERE file_id;"
-    "INSERT OR IGNORE INTO site_key SELECT 'module', module || '/' || coalesce(build_id, ''), 1, site_id FROM walk "
-    "WHERE module NOT NULL;";
+    "INSERT OR IGNORE INTO site_key SELECT 'file', 0, 1, site_id FROM site_key WHERE scope = 'file' AND key = 0;"
+    "INSERT OR IGNORE INTO site_key SELECT 'module', coalesce(module || '/' || coalesce(build_id, ''), '-'), 1, site_id"
+    "  FROM walk;"
+    "INSERT OR IGNORE INTO site_key SELECT v.column1, v.column2, 1, site_id FROM self, (VALUES('line', '?'), "
+    "('function', '-?'), ('module', '-')) v WHERE first IS NULL;";
 
 #define SUMS                                                                                                           \
     "sum(alloc_count), sum(alloc_bytes), sum(free_count), sum(free_bytes), sum(temporary_count), "                     \
@@ -113,9 +116,11 @@ const char finish_naive_accounts[] =
     "  offset IS NULL THEN '?' WHEN offset IS NOT NULL THEN printf('%s+%d/%s', path, offset, build_id) ELSE"
     "  printf('%s|%s|%d', function_id, file_id, line) END AS key FROM line LEFT JOIN module_key ON key_id = "
     "module_key_id;"
+    "INSERT INTO key_name SELECT 'function', -key_id, '-' || key FROM key_name;"
     "INSERT INTO key_name SELECT 'function', function_id, function_id FROM function;"
     "INSERT INTO key_name SELECT 'file', file_id, file_id FROM file;"
     "INSERT INTO key_name SELECT 'module', key_id, path || '/' || coalesce(build_id, '') FROM module_key;"
+    "INSERT INTO key_name VALUES('file', 0, 0), ('module', 0, '-');"
     "CREATE TEMP TABLE ours AS SELECT scope, key, inclusive, device_id, kind, " COLUMNS
     " FROM account JOIN key_name USING(scope, key_id);";
 
@@ -149,6 +154,11 @@ void finish_check_accounts(sqlite3 *db)
     finish_none(db, "SELECT * FROM naive EXCEPT SELECT * FROM ours");
     finish_none(db, "SELECT * FROM ours EXCEPT SELECT * FROM naive");
     assert_true(db_int(db, "SELECT count(*) FROM naive", 0) > 300);
+    /* whatever the key, the rows add up to the sites */
+    finish_none(db, "SELECT scope, s.* FROM (SELECT DISTINCT scope FROM naive) naive JOIN (SELECT device_id, kind, "
+                    "sum(alloc_bytes) AS bytes FROM site GROUP BY 1, 2) s WHERE bytes IS NOT (SELECT sum(alloc_bytes) "
+                    "FROM account a WHERE a.scope = naive.scope AND NOT inclusive AND a.device_id = s.device_id AND "
+                    "a.kind = s.kind)");
     /* no row twice, none without a name, every site has a line */
     finish_none(db,
                 "SELECT scope, key_id FROM account WHERE (scope, key_id) NOT IN (SELECT scope, key_id FROM key_name)");

@@ -349,6 +349,11 @@ CREATE TABLE oom( -- allocations that failed
   stack_id     INTEGER REFERENCES stack
 ) STRICT;
 
+CREATE TABLE oom_had( -- failures on the host after which the same process had as much in one block: another try, a fallback
+  oom_id  INTEGER PRIMARY KEY REFERENCES oom,
+  time_ns INTEGER NOT NULL -- of the allocation that succeeded
+) STRICT;
+
 CREATE TABLE device_sample( -- what the driver said of a device; of all programs that use it
   device_id       INTEGER NOT NULL REFERENCES device,
   time_ns         INTEGER NOT NULL,
@@ -505,14 +510,20 @@ SELECT d.name AS device, t.direction, coalesce(self.function, '??') AS function,
        t.transfer_bytes, t.stack_id
 FROM transfer t JOIN device d USING(device_id) LEFT JOIN self ON self.stack_id = t.stack_id AND self.rank = 1;
 
--- allocations that failed; function, file and line: the self frame
+-- allocations that failed; function, file and line: the self frame. is_handled: on the host, and the process had as much
+-- later and did not fail within a second: a probe, no lack of memory
 CREATE VIEW v_oom AS
 SELECT d.name AS device, o.kind, o.time_ns, o.size_bytes, o.active_bytes, o.device_free_bytes, o.device_total_bytes,
-       coalesce(fn.name, '??') AS function, f.path AS file, l.line, o.stack_id, o.process_id, o.thread_id, o.oom_id
-FROM oom o JOIN device d USING(device_id)
+       coalesce(fn.name, mk.path || printf('+0x%x', l.offset), '??') AS function, f.path AS file, l.line, o.stack_id,
+       o.process_id, o.thread_id, o.oom_id, h.time_ns AS had_ns, h.time_ns IS NOT NULL AND o.device_id = 0 AND NOT (
+       coalesce(p.end_ns, o.time_ns) - o.time_ns < 1000000000 AND
+       (p.end_kind IS NULL OR p.end_kind NOT IN ('exit', 'exec') OR coalesce(p.exit_status, 0) <> 0)) AS is_handled
+FROM oom o JOIN device d USING(device_id) LEFT JOIN oom_had h USING(oom_id)
+     LEFT JOIN process p ON p.process_id = o.process_id
      LEFT JOIN site s ON s.stack_id = o.stack_id AND s.device_id = o.device_id AND s.kind = o.kind
      LEFT JOIN site_line sl USING(site_id) LEFT JOIN line l USING(line_id)
-     LEFT JOIN function fn USING(function_id) LEFT JOIN file f ON f.file_id = l.file_id;
+     LEFT JOIN function fn USING(function_id) LEFT JOIN file f ON f.file_id = l.file_id
+     LEFT JOIN module_key mk ON mk.key_id = l.module_key_id;
 
 -- the layers of a device's memory where its driver's figure was highest, and where it was sampled last; what is not tracked
 -- is the driver's own memory and that of programs that were not recorded

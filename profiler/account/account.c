@@ -76,6 +76,7 @@ struct account *account_open(struct store *store, const struct account_options *
     struct account *a = xcalloc(1, sizeof *a);
     a->store = store;
     a->options = *options;
+    a->oom_least_bytes = UINT64_MAX;
     a->worker = worker_open();
     largest_open(&a->largest);
     for (unsigned i = 0; i < ACCOUNT_LANES; i++)
@@ -339,6 +340,8 @@ static inline void apply_alloc(struct account *a, const struct event *e, const s
     struct live_block *b = live_place(p->live, place->key, place->hash);
     if (__builtin_expect(b->site != 0, 0))
         replace(a, e, b);
+    if (__builtin_expect(size >= a->oom_least_bytes, 0))
+        account_oom_had(a, e);
 
     uint32_t site_id = site_find(&a->sites, e->stack_id, e->process_id, e->device, e->kind);
     struct site *s = site_at(&a->sites, site_id);

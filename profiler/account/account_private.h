@@ -71,6 +71,8 @@ static inline uint64_t account_lane_key(uint32_t thread_id, uint16_t pair)
     return (uint64_t)thread_id << 16 | pair;
 }
 
+#define ACCOUNT_OOM_WAITS 64u
+
 struct account {
     struct store *store;
     struct account_options options;
@@ -89,6 +91,12 @@ struct account {
     struct largest largest;
     struct segment_rows segment_rows;
     uint64_t oom_rows, sample_rows;
+    struct oom_wait { /* failures of a size on the host, until their process has as much in one block */
+        uint64_t process_id, size_bytes;
+        uint64_t first_row;
+    } oom_waits[ACCOUNT_OOM_WAITS];
+    uint32_t oom_wait_count;
+    uint64_t oom_least_bytes; /* of them; UINT64_MAX: none */
     uint64_t searched_blocks; /* looking for a block by an address within it */
 
     struct worker *worker;
@@ -172,5 +180,6 @@ void account_process_end(struct account *a, const struct event *e);
 /* account_write.c */
 void account_write(struct account *a, int last);
 void account_oom(struct account *a, const struct event *e);
+void account_oom_had(struct account *a, const struct event *e); /* at least oom_least_bytes were allocated */
 
 #endif

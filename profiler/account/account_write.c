@@ -145,11 +145,59 @@ void account_write(struct account *a, int last)
     account_chunk_stored(a);
 }
 
+static void oom_least(struct account *a)
+{
+    a->oom_least_bytes = UINT64_MAX;
+    for (uint32_t i = 0; i < a->oom_wait_count; i++)
+        if (a->oom_waits[i].size_bytes < a->oom_least_bytes)
+            a->oom_least_bytes = a->oom_waits[i].size_bytes;
+}
+
+/* Where there are too many sizes, those of processes that have ended make room; a failure without a place counts as
+ * one that was never made good. */
+static void oom_wait(struct account *a, uint64_t process_id, uint64_t size_bytes)
+{
+    struct oom_wait *w = NULL;
+    for (uint32_t i = 0; i < a->oom_wait_count; i++) {
+        if (a->oom_waits[i].process_id == process_id && a->oom_waits[i].size_bytes == size_bytes)
+            return;
+        if (!a->processes[a->oom_waits[i].process_id])
+            w = &a->oom_waits[i];
+    }
+    if (a->oom_wait_count < ACCOUNT_OOM_WAITS)
+        w = &a->oom_waits[a->oom_wait_count++];
+    if (w)
+        *w = (struct oom_wait){process_id, size_bytes, a->oom_rows};
+    oom_least(a);
+}
+
+void account_oom_had(struct account *a, const struct event *e)
+{
+    static const char sql[] = "INSERT OR IGNORE INTO oom_had SELECT oom_id, ? FROM oom WHERE oom_id >= ? AND "
+                              "process_id = ? AND size_bytes <= ? AND device_id = 0";
+    uint64_t size = e->size_bytes < INT64_MAX ? e->size_bytes : INT64_MAX, first_row = UINT64_MAX;
+    uint32_t left = 0;
+    for (uint32_t i = 0; i < a->oom_wait_count && e->device == 0; i++) {
+        const struct oom_wait *w = &a->oom_waits[i];
+        if (w->process_id != e->process_id || w->size_bytes > size)
+            a->oom_waits[left++] = *w;
+        else if (w->first_row < first_row)
+            first_row = w->first_row;
+    }
+    sqlite3_stmt *s = first_row != UINT64_MAX ? store_statement(a->store, sql) : NULL;
+    if (!s)
+        return;
+    a->oom_wait_count = left;
+    oom_least(a);
+    bind_all(s, 1, (uint64_t[]){a->now_ns, first_row, e->process_id, size}, 4);
+    store_step(a->store, s);
+}
+
 void account_oom(struct account *a, const struct event *e)
 {
     static const char sql[] =
         "INSERT INTO oom(time_ns, device_id, kind, process_id, thread_id, size_bytes, active_bytes, "
-        "stack_id, device_free_bytes, device_total_bytes) VALUES(?,?,?,?,?,?,?,?,?,?)";
+        "stack_id, device_free_bytes, device_total_bytes, oom_id) VALUES(?,?,?,?,?,?,?,?,?,?,?)";
     struct device_account *d = account_device(a, e->device);
     account_kind(d, e->kind);
     uint64_t size = e->size_bytes < INT64_MAX ? e->size_bytes : INT64_MAX;
@@ -170,7 +218,10 @@ void account_oom(struct account *a, const struct event *e)
             sqlite3_bind_null(s, 9);
             sqlite3_bind_null(s, 10);
         }
+        bind_all(s, 11, &a->oom_rows, 1);
         store_step(a->store, s);
+        if (e->device == 0)
+            oom_wait(a, e->process_id, size);
     }
     account_keep(a, e, CHUNK_oom, e->address, size, site_id, e->device, e->kind, 0);
     keyframe_oom(a);

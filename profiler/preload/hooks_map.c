@@ -58,8 +58,8 @@ static inline __attribute__((always_inline)) void *map(struct unwind_state s, vo
             second |= (uint64_t)WIRE_MAP_ARENA << 32;
         uint64_t words[] = {WIRE_WORD1(WIRE_MAP, hook, (uint64_t)p), second, length};
         record_words(t, words, 4);
-    } else if (saved == ENOMEM && entered == 1) {
-        record_oom(t, s, length, hook);
+    } else if (saved == ENOMEM && entered == 1 && protection != PROT_NONE && !(flags & (MAP_HUGETLB | MAP_NORESERVE))) {
+        record_oom(t, s, length, hook); /* the others ask for address space or for a favour: no memory is missing */
     }
     thread_leave(t);
     errno = saved;

@@ -274,11 +274,12 @@ static int write_frames(struct page *page, struct page_pack *pack, int64_t stack
     return page_query_end(page, s, rc);
 }
 
-/* of very many the last: what the program ended on is among them */
+/* of very many the last: what the program ended on is among them; without those that a program made good */
+#define IS_SHOWN "oom_id NOT IN (SELECT oom_id FROM v_oom WHERE is_handled)"
 #define FAILURES                                                                                                       \
     "SELECT * FROM (SELECT time_ns, device_id, kind, size_bytes, active_bytes, device_free_bytes, "                    \
     "device_total_bytes, coalesce(stack_id, 0), row_number() OVER (ORDER BY time_ns DESC, oom_id DESC) AS back, "      \
-    "row_number() OVER (ORDER BY time_ns, oom_id) AS nth FROM oom) WHERE back <= ?1 ORDER BY nth"
+    "row_number() OVER (ORDER BY time_ns, oom_id) AS nth FROM oom WHERE " IS_SHOWN ") WHERE back <= ?1 ORDER BY nth"
 
 static void write_failure(struct page *page, struct page_pack *pack, sqlite3_stmt *s)
 {
@@ -306,7 +307,7 @@ int page_write_failures(struct page *page, struct page_pack *pack)
     while ((rc = sqlite3_step(s)) == SQLITE_ROW)
         write_failure(page, pack, s);
     pack_close(pack, ']');
-    pack_int(pack, "failure_count", db_int(page->db, "SELECT count(*) FROM oom", 0));
+    pack_int(pack, "failure_count", db_int(page->db, "SELECT count(*) FROM oom WHERE " IS_SHOWN, 0));
     pack_int(pack, "retry_count",
              db_int(page->db, "SELECT sum(value) FROM counter WHERE name = 'alloc_retry_count'", 0));
     return page_query_end(page, s, rc);

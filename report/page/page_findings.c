@@ -345,10 +345,10 @@ static void find_growth(struct finding *f, const struct totals *t)
 static void find_failures(struct finding *f)
 {
     enum { SHOWN = 3 };
-    int64_t count = db_int(f->page->db, "SELECT count(*) FROM oom", 0);
+    int64_t count = db_int(f->page->db, "SELECT count(*) FROM v_oom WHERE NOT is_handled", 0);
     sqlite3_stmt *s = page_query(f->page, "SELECT time_ns, size_bytes, active_bytes, device, device_free_bytes, "
-                                          "device_total_bytes, function, file, line FROM v_oom ORDER BY time_ns DESC, "
-                                          "oom_id DESC LIMIT ?");
+                                          "device_total_bytes, function, file, line FROM v_oom WHERE NOT is_handled "
+                                          "ORDER BY time_ns DESC, oom_id DESC LIMIT ?");
     if (s)
         sqlite3_bind_int(s, 1, SHOWN);
     for (int nth = 0; s && sqlite3_step(s) == SQLITE_ROW; nth++) {
@@ -375,6 +375,21 @@ static void find_failures(struct finding *f)
         buf_printf(f->out, "&amp;time=%lld\">Who held it then</a>.", (long long)sqlite3_column_int64(s, 0));
         if (!nth && count > SHOWN)
             buf_printf(f->out, " <a href=\"#failures\">All %s that failed</a>.", units_count(f->a, count));
+        end(f, NULL);
+    }
+    sqlite3_finalize(s);
+}
+
+/* A probe with a fallback, or another try that went well: nothing was missing. */
+static void find_handled(struct finding *f)
+{
+    sqlite3_stmt *s = page_query(f->page, "SELECT count(*), max(size_bytes), time_ns FROM v_oom WHERE is_handled");
+    if (s && sqlite3_step(s) == SQLITE_ROW && sqlite3_column_int64(s, 0) > 0) {
+        int64_t count = sqlite3_column_int64(s, 0);
+        begin(f, INFO, "Failed and made good", "host");
+        buf_printf(f->out, "%s allocation%s failed on the host, %s%s at %s, and as much was had afterwards.",
+                   units_count(f->a, count), count == 1 ? "" : "s", count == 1 ? "of " : "the largest of ",
+                   units_bytes(f->b, sqlite3_column_int64(s, 1)), units_ns(f->c, sqlite3_column_int64(s, 2)));
         end(f, NULL);
     }
     sqlite3_finalize(s);
@@ -450,6 +465,7 @@ int page_make_findings(struct page *page)
         find_spike(&f, &t);
     }
     find_pins(&f);
+    find_handled(&f);
     for (int i = 0; i < SEVERITIES; i++) {
         if (f.lists[i].length)
             buf_add(&page->findings, f.lists[i].data, f.lists[i].length);

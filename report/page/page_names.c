@@ -104,7 +104,8 @@ char *page_short_name(const char *name)
 static int64_t find_open_device(struct page *page)
 {
     static const char *const queries[] = {
-        "SELECT device_id FROM oom JOIN device USING(device_id) ORDER BY time_ns DESC, oom_id DESC LIMIT 1",
+        "SELECT device_id FROM v_oom v JOIN device d ON d.name = v.device WHERE NOT is_handled ORDER BY time_ns DESC, "
+        "oom_id DESC LIMIT 1",
         ("SELECT device_id FROM total JOIN device USING(device_id) WHERE kind = 'all' AND name GLOB 'cuda:*' AND "
          "peak_active_bytes > 0 ORDER BY peak_active_bytes DESC, device_id LIMIT 1"),
         "SELECT device_id FROM total WHERE kind = 'all' AND alloc_count > 0 ORDER BY device_id LIMIT 1"};

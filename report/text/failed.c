@@ -1,11 +1,48 @@
 #include "failed.h"
 
 #include "../../common/db.h"
+#include "../../common/units.h"
 #include "../print/listing.h"
 
 #include <string.h>
 
 enum { SHOWN = 10, RECORDED = 1000 };
+
+#define FROM                                                                                                           \
+    " FROM v_oom v LEFT JOIN main.process p ON p.process_id = v.process_id WHERE (?1 IS NULL OR v.device = ?1)"        \
+    " AND (?2 IS NULL OR v.kind = ?2 OR ?2 = 'all') AND (?3 = 0 OR p.pid = ?3)"
+
+static int prepare(sqlite3 *db, const struct report_options *o, const char *sql, sqlite3_stmt **s, struct error *err)
+{
+    int rc = db_prepare(db, sql, s, err);
+    if (rc)
+        return rc;
+    sqlite3_bind_text(*s, 1, o->device, -1, SQLITE_STATIC);
+    sqlite3_bind_text(*s, 2, o->kind, -1, SQLITE_STATIC);
+    sqlite3_bind_int64(*s, 3, o->lens ? o->lens->pid : 0);
+    return 0;
+}
+
+/* Those that a program made good: a probe, or another try. */
+static void print_handled(sqlite3 *db, const struct report_options *o, const struct report_out *out)
+{
+    static const char sql[] = "SELECT count(*), max(v.size_bytes), v.time_ns" FROM " AND v.is_handled";
+    struct buf text = BUF(4096);
+    char number[3][UNITS_TEXT];
+    struct error err;
+    sqlite3_stmt *s = NULL;
+    int64_t count =
+        prepare(db, o, sql, &s, &err) == 0 && sqlite3_step(s) == SQLITE_ROW ? sqlite3_column_int64(s, 0) : 0;
+    if (count > 0) {
+        buf_printf(&text, "%s allocation%s failed, %s%s at %s, and as much was had afterwards.",
+                   units_count(number[0], count), count == 1 ? "" : "s", count == 1 ? "of " : "the largest of ",
+                   units_bytes(number[1], sqlite3_column_int64(s, 1)), units_ns(number[2], sqlite3_column_int64(s, 2)));
+        fputc('\n', out->file);
+        table_line(out, TABLE_DIM, text.data);
+    }
+    sqlite3_finalize(s);
+    buf_free(&text);
+}
 
 int failed_list(sqlite3 *db, const struct report_options *o, const char *cwd, struct record *document,
                 struct error *err)
@@ -21,27 +58,24 @@ int failed_list(sqlite3 *db, const struct report_options *o, const char *cwd, st
         COLUMN("function", "function", TEXT, .place = 8, .cut = TEXT_CUT_NAME),
         COLUMN("file", "source", SOURCE, .place = 9, .cut = TEXT_CUT_LEFT),
         COLUMN("line", NULL, NUMBER),
+        COLUMN("is_handled", NULL, NUMBER),
     };
     const struct report_out *out = document->out;
     sqlite3_stmt *s = NULL;
     if (out->format == REPORT_CSV)
         return 0;
-    int rc = db_prepare(
-        db,
-        "SELECT v.time_ns, v.size_bytes, v.active_bytes, v.device_free_bytes, v.device_total_bytes, v.device,"
-        " v.kind, v.function, v.file, v.line, count(*) OVER ()"
-        " FROM v_oom v LEFT JOIN main.process p ON p.process_id = v.process_id WHERE (?1 IS NULL OR v.device = ?1)"
-        " AND (?2 IS NULL OR v.kind = ?2 OR ?2 = 'all') AND (?3 = 0 OR p.pid = ?3) ORDER BY v.oom_id LIMIT ?4",
-        &s, err);
+    int rc = prepare(db, o,
+                     "SELECT v.time_ns, v.size_bytes, v.active_bytes, v.device_free_bytes, v.device_total_bytes, "
+                     "v.device, v.kind, v.function, v.file, v.line, v.is_handled, count(*) OVER ()" FROM
+                     " AND (?5 OR NOT v.is_handled) ORDER BY v.oom_id LIMIT ?4",
+                     &s, err);
     if (rc)
         return rc;
-    sqlite3_bind_text(s, 1, o->device, -1, SQLITE_STATIC);
-    sqlite3_bind_text(s, 2, o->kind, -1, SQLITE_STATIC);
-    sqlite3_bind_int64(s, 3, o->lens ? o->lens->pid : 0);
     sqlite3_bind_int64(s, 4, out->format == REPORT_TEXT ? SHOWN : RECORDED);
+    sqlite3_bind_int(s, 5, out->format != REPORT_TEXT);
     struct listing *l = listing_open_in(document, "failed_allocations", columns, COLUMN_COUNT_OF(columns), cwd);
     int64_t all = 0, first_ns = 0;
-    for (; sqlite3_step(s) == SQLITE_ROW; all = sqlite3_column_int64(s, 10)) {
+    for (; sqlite3_step(s) == SQLITE_ROW; all = sqlite3_column_int64(s, 11)) {
         first_ns = all ? first_ns : sqlite3_column_int64(s, 0);
         listing_row(l, s);
     }
@@ -58,5 +92,7 @@ int failed_list(sqlite3 *db, const struct report_options *o, const char *cwd, st
     }
     listing_close(l);
     sqlite3_finalize(s);
+    if (out->format == REPORT_TEXT)
+        print_handled(db, o, out);
     return 0;
 }

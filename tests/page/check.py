@@ -87,7 +87,7 @@ class Check:
         expect("first paint under 1 s", 0 < paint < 1000, paint)
         expect("size under 5 MB", size < 5_000_000, size)
         devices = self.sql("SELECT d.name, d.device_id, coalesce(t.peak_active_bytes, 0), coalesce(t.alloc_count, 0) FROM device d LEFT JOIN total t ON t.device_id = d.device_id AND t.kind = 'all' ORDER BY 2")
-        failed = self.sql("SELECT device_id, time_ns FROM oom JOIN device USING(device_id) ORDER BY time_ns DESC, oom_id DESC LIMIT 1")
+        failed = self.sql("SELECT device_id, time_ns FROM v_oom JOIN device ON name = device WHERE NOT is_handled ORDER BY time_ns DESC, oom_id DESC LIMIT 1")
         gpus = sorted((d for d in devices if d[0].startswith("cuda:") and d[2] > 0), key=lambda d: (-d[2], d[1]))
         opens = [d for d in devices if failed and d[1] == failed[0][0]] or gpus or [d for d in devices if d[3] > 0] or devices
         self.host, self.device_id = opens[0][:2]  # whatever it is: the device that the page opens on
@@ -556,7 +556,7 @@ class Check:
         b = self.browser
         with open(at_csv, newline="") as f:
             lines = sorted(((int(r["live_bytes"]), r["function"]) for r in csv.DictReader(f) if int(r["live_bytes"]) > 0), reverse=True)
-        ooms = self.sql("SELECT o.time_ns, o.size_bytes, o.active_bytes, o.device_free_bytes, o.device_total_bytes, d.name FROM oom o JOIN device d USING(device_id) ORDER BY o.time_ns")
+        ooms = self.sql("SELECT o.time_ns, o.size_bytes, o.active_bytes, o.device_free_bytes, o.device_total_bytes, o.device FROM v_oom o WHERE NOT is_handled ORDER BY o.time_ns")
         for n in (len(ooms) - 1, 0):
             if n != b.js("return failures.shown") or b.js("return app.selection.moment") != "instant":
                 self.settle(lambda: b.click(f'[data-failure="{n}"]'))

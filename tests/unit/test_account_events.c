@@ -178,6 +178,49 @@ static void test_segments_and_reserved(void **state)
     account_run_close(&r);
 }
 
+/* A failure on the host is made good by as much in one block, of the same process. */
+static void test_failures_made_good(void **state)
+{
+    (void)state;
+    struct account_run r;
+    struct event e[] = {
+        {.op = EVENT_OOM, .process_id = 1, .size_bytes = 1000},
+        {.op = EVENT_OOM, .process_id = 1, .size_bytes = 1000},
+        {.op = EVENT_OOM, .process_id = 1, .size_bytes = 5000},
+        {.op = EVENT_OOM, .process_id = 2, .size_bytes = 1000},
+        {.op = EVENT_OOM, .process_id = 1, .size_bytes = 1000, .device = 1, .kind = KIND_device},
+        {.op = EVENT_ALLOC, .process_id = 1, .size_bytes = 999},
+        {.op = EVENT_ALLOC, .process_id = 1, .size_bytes = 1000, .device = 1, .kind = KIND_device},
+        {.op = EVENT_ALLOC, .process_id = 1, .size_bytes = 1000}, /* here */
+        {.op = EVENT_OOM, .process_id = 1, .size_bytes = 1000},
+        {.op = EVENT_ALLOC, .process_id = 1, .size_bytes = 4999}, /* and here */
+    };
+    size_t n = sizeof e / sizeof *e;
+    account_run_open(&r, &(struct account_options){0});
+    for (size_t i = 0; i < n; i++)
+        e[i].thread_id = e[i].process_id, e[i].stack_id = 1, e[i].time_ns = 10 * (i + 1), e[i].address = 64 * (i + 1);
+    account_events(r.account, e, n);
+    account_finish(r.account, 1000);
+    assert_int_equal(account_query("SELECT count(*) FROM oom"), 6);
+    assert_int_equal(account_query("SELECT sum(1 << oom_id) FROM oom_had WHERE time_ns = 80"), 1 << 1 | 1 << 2);
+    assert_int_equal(account_query("SELECT sum(1 << oom_id) FROM oom_had WHERE time_ns = 100"), 1 << 6);
+    assert_int_equal(account_query("SELECT count(*) FROM oom_had"), 3);
+    account_run_close(&r);
+    /* more sizes than are waited for: what has no place is not made good, and none of it takes another's */
+    account_run_open(&r, &(struct account_options){0});
+    for (uint64_t i = 0; i < 200; i++) {
+        struct event o = {.op = EVENT_OOM, .process_id = 1, .thread_id = 1, .stack_id = 1, .time_ns = i + 1};
+        o.size_bytes = 100 + i;
+        account_events(r.account, &o, 1);
+    }
+    struct event had = {.op = EVENT_ALLOC, .process_id = 1, .thread_id = 1, .stack_id = 1, .time_ns = 500};
+    had.size_bytes = 110, had.address = 64;
+    account_events(r.account, &had, 1);
+    account_finish(r.account, 1000);
+    assert_int_equal(account_query("SELECT count(*) FROM oom_had"), 11);
+    account_run_close(&r);
+}
+
 /* The largest blocks, those live at the end included. */
 /* So many arenas that some get no row take none from a device's segments. */
 static void test_segment_rows(void **state)
@@ -504,6 +547,7 @@ int main(void)
         cmocka_unit_test(test_first_of_equal_peaks),
         cmocka_unit_test(test_segments_and_reserved),
         cmocka_unit_test(test_segment_rows),
+        cmocka_unit_test(test_failures_made_good),
         cmocka_unit_test(test_largest),
         cmocka_unit_test(test_levels_after_each_flush),
         cmocka_unit_test(test_end_keyframe),

@@ -8,8 +8,26 @@
 
 extern const char common_schema_sql[];
 
+/* Tables that files of older versions of the same schema lack. They are empty there. */
+static const char *const later[] = {"oom_had"};
+
+static int add_later(sqlite3 *db, const char *name, const char *definition, struct error *err)
+{
+    static const char head[] = "CREATE TABLE ";
+    int rc = 0;
+    for (size_t i = 0; i < sizeof later / sizeof *later; i++) {
+        if (strcmp(name, later[i]) != 0)
+            continue;
+        struct buf sql = BUF(1 << 16);
+        buf_printf(&sql, "CREATE TEMP TABLE %s", definition + sizeof head - 1);
+        rc = db_exec(db, sql.data, err);
+        buf_free(&sql);
+    }
+    return rc;
+}
+
 /* A table of ours that is a view in the file could run for ever; one that is missing is an error anyway when asked. */
-static int check_table(sqlite3 *db, const char *name, struct error *err)
+static int check_table(sqlite3 *db, const char *name, const char *definition, struct error *err)
 {
     sqlite3_stmt *s = NULL;
     int rc = db_prepare(db, "SELECT type, sql LIKE 'CREATE TABLE%' FROM main.sqlite_schema WHERE name = ?", &s, err);
@@ -19,7 +37,9 @@ static int check_table(sqlite3 *db, const char *name, struct error *err)
         if (step == SQLITE_ROW && (strcmp(db_text(s, 0), "table") != 0 || !sqlite3_column_int(s, 1)))
             rc = error_set(err, EINVAL, "%s: damaged: '%s' is not a table in it; record again with 'memprof run'",
                            sqlite3_db_filename(db, "main"), name);
-        else if (step != SQLITE_ROW && step != SQLITE_DONE)
+        else if (step == SQLITE_DONE)
+            rc = add_later(db, name, definition, err);
+        else if (step != SQLITE_ROW)
             rc = db_error(db, err);
     }
     sqlite3_finalize(s);
@@ -53,7 +73,7 @@ int views_own(sqlite3 *db, struct error *err)
         rc = db_prepare(schema, "SELECT type, name, sql FROM sqlite_schema WHERE type IN ('table', 'view')", &s, err);
     while (rc == 0 && sqlite3_step(s) == SQLITE_ROW) {
         if (strcmp(db_text(s, 0), "table") == 0)
-            rc = check_table(db, db_text(s, 1), err);
+            rc = check_table(db, db_text(s, 1), db_text(s, 2), err);
         else
             rc = add_view(db, db_text(s, 2), err);
     }

@@ -97,3 +97,12 @@ done
 "$MEMPROF" leaks nothing.db --csv >none
 "$MEMPROF" leaks net.db --csv >full
 equal "no leaks" "$(head -n 1 full)" "$(cat none)"
+
+# a table that older files lack is empty in them
+cp net.db older.db
+sqlite3 older.db 'DROP TABLE oom_had'
+"$MEMPROF" report older.db | sed 's/older\.db/net.db/' >older || fail "a file without a table that came later"
+"$MEMPROF" report net.db >newer
+equal "the report of an older file" "" "$(diff older newer)"
+equal "failed allocations, none known to be handled" "$(sqlite3 older.db 'SELECT count(*) FROM oom')|0" \
+    "$("$MEMPROF" sql older.db --csv 'SELECT count(*), sum(is_handled) FROM v_oom' | tail -n 1 | tr , '|')"

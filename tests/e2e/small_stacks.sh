@@ -1,5 +1,6 @@
 # What the hooks need of the program's stacks: a signal stack of 4 KiB, of which the kernel's frame may take 3; and a
 # thread with the smallest stack that starts programs with an environment far larger than that.
+# alone: a hook in a signal handler cannot wait for a full ring: a collector that gets no time would lose events
 export LD_BIND_NOW=1 # lazy binding alone saves more registers than such a stack has room for
 for bytes in 4096 8192; do
     "$PROGRAMS/altstack" $bytes >plain || { echo "  the kernel's frame has no room in $bytes"; continue; }

@@ -17,6 +17,7 @@ enum {
     GAP_CONTEXT = 5,
     AFTER_LINES = 3, /* shown after the last line with data, as far as the function goes */
     TAB = 8,
+    NARROW = 100, /* columns of a terminal below which the code needs the room of the host's own peaks */
     LEFT_OUT = -1 /* in place of a line: those in between */
 };
 
@@ -31,12 +32,20 @@ struct lines {
     int is_missing_said[2]; /* that a source cannot be read, and [1] what helps */
     int is_device_said;     /* whose peaks the columns show */
     struct listing *listing;
+    int stats[STAT_SHOWN_COUNT]; /* those that the group's table shows */
+    int stat_count;
     struct column columns[2 * STAT_SHOWN_COUNT + 7];
     char titles[STAT_SHOWN_COUNT][32];
 };
 
-static const int default_stats[] = {STAT_active_peak_bytes, STAT_reserved_peak_bytes, STAT_net_growth_bytes,
-                                    STAT_alloc_count, STAT_temporary_count};
+static const int default_stats[] = {STAT_at_peak_bytes,       STAT_own_peak_bytes,   STAT_active_peak_bytes,
+                                    STAT_reserved_peak_bytes, STAT_net_growth_bytes, STAT_alloc_count,
+                                    STAT_temporary_count};
+
+static int is_of_device(int stat)
+{
+    return stat == STAT_active_peak_bytes || stat == STAT_reserved_peak_bytes;
+}
 
 int lines_columns(const char *list, struct lines_options *options, struct error *err)
 {
@@ -44,6 +53,7 @@ int lines_columns(const char *list, struct lines_options *options, struct error 
     if (!list) {
         memcpy(options->stats, default_stats, sizeof default_stats);
         options->stat_count = sizeof default_stats / sizeof *default_stats;
+        options->has_default_stats = 1;
         return 0;
     }
     while (*list) {
@@ -63,15 +73,17 @@ int lines_columns(const char *list, struct lines_options *options, struct error 
                : error_set(err, EINVAL, "--columns: empty; 'memprof lines --columns help' lists the statistics");
 }
 
-/* "active.peak" -> "active\npeak"; counts of allocations and temporaries by their short names. */
+/* "own.peak" -> "own\npeak"; what its name does not say well by other words. */
 static void column_title(int stat, char title[32])
 {
-    if (stat == STAT_alloc_count)
-        strcpy(title, "allocs");
-    else if (stat == STAT_temporary_count)
-        strcpy(title, "temp");
-    else
-        snprintf(title, 32, "%s", stat_infos[stat].name);
+    static const char *const titles[STAT_SHOWN_COUNT] = {
+        [STAT_at_peak_bytes] = "held.at peak",
+        [STAT_active_peak_bytes] = "device.active",
+        [STAT_reserved_peak_bytes] = "device.reserved",
+        [STAT_alloc_count] = "allocs",
+        [STAT_temporary_count] = "temp",
+    };
+    snprintf(title, 32, "%s", titles[stat] ? titles[stat] : stat_infos[stat].name);
     char *dot = strchr(title, '.');
     if (dot)
         *dot = '\n';
@@ -127,6 +139,17 @@ static void range_of(struct lines *l, const struct lines_group *g, int64_t *firs
     }
 }
 
+/* Nobody asked for certain columns: on a narrow terminal those of the host's whole memory give way to the code. */
+static void choose_stats(struct lines *l, const char *device)
+{
+    int is_short =
+        l->options->has_default_stats && l->out->width > 0 && l->out->width < NARROW && strcmp(device, "host") == 0;
+    l->stat_count = 0;
+    for (int i = 0; i < l->options->stat_count; i++)
+        if (!is_short || !is_of_device(l->options->stats[i]))
+            l->stats[l->stat_count++] = l->options->stats[i];
+}
+
 static void open_listing(struct lines *l, struct record *document)
 {
     static const struct column keys[] = {
@@ -140,10 +163,10 @@ static void open_listing(struct lines *l, struct record *document)
     };
     struct column *columns = l->columns;
     size_t count = 0;
-    for (int i = 0; i < l->options->stat_count; i++) { /* those that people asked for */
+    for (int i = 0; i < l->stat_count; i++) { /* those that people asked for */
         struct column *c = &columns[count++];
-        *c = stat_column(l->options->stats[i]);
-        column_title(l->options->stats[i], l->titles[i]);
+        *c = stat_column(l->stats[i]);
+        column_title(l->stats[i], l->titles[i]);
         c->key = NULL;
         c->title = l->titles[i];
         if (c->unit == COLUMN_BYTES)
@@ -163,8 +186,8 @@ static void list_line(struct lines *l, const struct lines_group *g, int64_t line
     static const struct stat_row none = {0};
     struct listing *list = l->listing;
     listing_style(list, !data ? TABLE_DIM : is_heaviest ? TABLE_STRONG : TABLE_PLAIN);
-    for (int i = 0, known; i < l->options->stat_count; i++) {
-        int64_t value = data ? stat_value(&data->stats, l->options->stats[i], &known) : 0;
+    for (int i = 0, known; i < l->stat_count; i++) {
+        int64_t value = data ? stat_value(&data->stats, l->stats[i], &known) : 0;
         if (data)
             listing_int_if(list, known, value);
         else
@@ -215,10 +238,10 @@ static void fill(struct lines *l, const struct lines_group *g)
     }
 }
 
-static int has_device_peak(const struct lines_options *o)
+static int has_device_peak(const struct lines *l)
 {
-    for (int i = 0; i < o->stat_count; i++)
-        if (o->stats[i] == STAT_active_peak_bytes || o->stats[i] == STAT_reserved_peak_bytes)
+    for (int i = 0; i < l->stat_count; i++)
+        if (is_of_device(l->stats[i]))
             return 1;
     return 0;
 }
@@ -256,9 +279,9 @@ static void print_title(struct lines *l, const struct lines_group *g)
     }
     if (title.length)
         table_line(l->out, TABLE_PLAIN, title.data);
-    if (has_device_peak(l->options) && !l->is_device_said++)
+    if (has_device_peak(l) && !l->is_device_said++)
         table_line(l->out, TABLE_DIM,
-                   "(active peak, reserved peak: the highest of the whole device while the line was on the stack)");
+                   "(device active, reserved: the highest of the whole device while the line was on the stack)");
     fputc('\n', l->out->file);
     buf_free(&title);
 }
@@ -266,6 +289,7 @@ static void print_title(struct lines *l, const struct lines_group *g)
 static void print_group(struct lines *l, struct record *document, const struct lines_group *g)
 {
     use_source(l, g);
+    choose_stats(l, g->device);
     print_title(l, g);
     open_listing(l, document);
     fill(l, g);

@@ -16,6 +16,7 @@ struct lines_options {
     int file_count;
     int stats[STAT_SHOWN_COUNT]; /* columns */
     int stat_count;
+    int has_default_stats; /* nobody asked for certain ones */
 };
 
 /* "active.peak,alloc.count" -> options->stats; NULL: the default columns. -EINVAL with err for an unknown one. */

@@ -1,8 +1,8 @@
 # What README quotes is what the samples give today: every quoted line that does not depend on time or reserved memory.
 cd "$ROOT"
 out=$OLDPWD
-sampled() { # the second column of `lines` is the reserved peak, which is sampled
-    sed -E 's/^( *[0-9.]+[KM] +)[0-9.]+[KM] ( *-?[0-9.]+[KM]? +[0-9]+ +[0-9]+ +[0-9]+  )/\1reserved \2/'
+sampled() { # the fourth column of `lines` is the device's reserved peak, which is sampled
+    sed -E 's/^(( *[0-9.]+[KM] +){3})[0-9.]+[KM] ( *-?[0-9.]+[KM]? +[0-9]+ +[0-9]+ +[0-9]+  )/\1reserved \3/'
 }
 "$MEMPROF" run -q -o "$out/net.db" -- "$SAMPLES/net" >/dev/null
 "$MEMPROF" run -q -o "$out/leak.db" -- "$SAMPLES/leak" 2>/dev/null

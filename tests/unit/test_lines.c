@@ -131,15 +131,15 @@ static void test_template(void **state)
      */
     lines_are("a::push", NULL, NULL, REPORT_TEXT,
               "## a::push   t.hpp:4   host\n"
-              "(active peak, reserved peak: the highest of the whole device while the line was on the stack)\n"
+              "(device active, reserved: the highest of the whole device while the line was on the stack)\n"
               "\n"
-              "active  reserved     net  allocs  temp  line  code\n"
-              "  peak      peak  growth\n"
-              "                                           4  void push(T x)\n"
-              "                                           5  {\n"
-              " 8.79K         0   2.54K      15     0     6          grow(x);\n"
-              " 8.79K         0       0       1     0     7          store(x);\n"
-              "                                           8  }\n");
+              "   held   own  device    device     net  allocs  temp  line  code\n"
+              "at peak  peak  active  reserved  growth\n"
+              "                                                          4  void push(T x)\n"
+              "                                                          5  {\n"
+              " 13.67K     -   8.79K         0   2.54K      15     0     6          grow(x);\n"
+              "  8.79K     -   8.79K         0       0       1     0     7          store(x);\n"
+              "                                                          8  }\n");
 }
 
 static void test_columns(void **state)

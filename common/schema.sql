@@ -554,6 +554,18 @@ SELECT d.name, t.active_max_ns, t.active_max_bytes, t.allocated_max_bytes, t.res
        t.active_max_bytes, t.active_max_ns, t.reserved_max_bytes
 FROM timeline t JOIN device d USING(device_id) WHERE t.level = 0 AND t.active_max_bytes > t.active_last_bytes;
 
+-- the images of each process, by the first of them: a pid that comes round is another process
+CREATE VIEW v_image AS
+WITH RECURSIVE next(process_id, before_id) AS (
+  SELECT p.process_id, q.process_id FROM process p JOIN process q ON q.process_id = p.parent_id
+  WHERE p.start_kind = 'exec' AND q.pid = p.pid AND q.process_id < p.process_id AND coalesce(q.end_kind, 'exec') = 'exec'
+), image(process_id, first_id) AS (
+  SELECT process_id, process_id FROM process WHERE process_id NOT IN (SELECT process_id FROM next)
+  UNION ALL
+  SELECT n.process_id, i.first_id FROM image i JOIN next n ON n.before_id = i.process_id
+)
+SELECT process_id, first_id FROM image;
+
 CREATE VIEW v_process AS
 SELECT p.*, q.pid AS parent_pid FROM process p LEFT JOIN process q ON q.process_id = p.parent_id;
 

@@ -398,7 +398,7 @@ static void write_down(struct collection *c, struct facts *f)
     *f = (struct facts){
         .duration_ns = end_ns,
         /* an exec makes another image of one process */
-        .processes = (unsigned)db_int(store_db(c->store), "SELECT count(DISTINCT pid) FROM process", 0),
+        .processes = (unsigned)db_int(store_db(c->store), "SELECT count(DISTINCT first_id) FROM v_image", 0),
         .processes_refused = c->processes.refused + c->session.control->procs_refused,
         .processes_disowned = c->session.control->procs_disowned,
         .threads_refused = c->session.control->rings_refused,

@@ -54,8 +54,9 @@ static int part_title(struct render *r)
 {
     struct buf b = BUF(1u << 16), called = BUF(1u << 16);
     char *name = NULL;
-    sqlite3_stmt *s = page_query(r->page, "SELECT command_line, exe FROM process WHERE pid = (SELECT pid FROM process "
-                                          "ORDER BY process_id LIMIT 1) ORDER BY process_id DESC LIMIT 1");
+    sqlite3_stmt *s =
+        page_query(r->page, "SELECT command_line, exe FROM process JOIN v_image USING(process_id) "
+                            "WHERE first_id = (SELECT min(process_id) FROM process) ORDER BY process_id DESC LIMIT 1");
     if (s && sqlite3_step(s) == SQLITE_ROW) {
         program_name(&called, db_text(s, 0));
         name = page_name_copy(called.length ? called.data : page_basename(db_text(s, 1)));

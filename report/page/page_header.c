@@ -32,8 +32,9 @@ static void meta_fact(struct page *page, struct buf *b, const char *name, const 
 static void ending(struct page *page, struct buf *b)
 {
     sqlite3_stmt *s = page_query(
-        page, "SELECT end_kind, exit_status, exit_signal, end_ns FROM process WHERE parent_id IS NULL OR pid = "
-              "(SELECT pid FROM process ORDER BY process_id LIMIT 1) ORDER BY process_id DESC LIMIT 1");
+        page, "SELECT end_kind, exit_status, exit_signal, end_ns FROM process WHERE parent_id IS NULL OR "
+              "process_id IN (SELECT process_id FROM v_image WHERE first_id = (SELECT min(process_id) FROM process)) "
+              "ORDER BY process_id DESC LIMIT 1");
     if (!s)
         return;
     if (sqlite3_step(s) == SQLITE_ROW) {
@@ -170,7 +171,7 @@ int page_write_header(struct page *page, FILE *out)
         fact(&b, "Started", text);
     fact(&b, "Ran for", units_ns(t1, page->duration_ns));
     ending(page, &b);
-    int64_t processes = db_int(page->db, "SELECT count(DISTINCT pid) FROM process", 0);
+    int64_t processes = db_int(page->db, "SELECT count(DISTINCT first_id) FROM v_image", 0);
     int64_t threads = db_int(page->db, "SELECT count(*) FROM thread", 0);
     snprintf(text, sizeof text, "%s, %s %s", units_count(t1, processes), units_count(t2, threads),
              threads == 1 ? "thread" : "threads");

@@ -308,20 +308,27 @@ static void see_peak(void *context, const struct chunk_event *e)
         p->peak[i].peak = p->peak[i].active;
 }
 
-/* Images of one pid follow each other, so the largest of their peaks is the pid's. */
+/* Images of one process follow each other, so the largest of their peaks is the process's. */
 int replay_peaks(sqlite3 *db, int kind, struct error *err)
 {
     struct peaks p = {.kind = kind};
     sqlite3_stmt *q = NULL;
-    int rc = db_exec(db,
-                     "DROP TABLE IF EXISTS temp.process_peak; CREATE TEMP TABLE process_peak(pid INTEGER, device_id "
-                     "INTEGER, peak_bytes INTEGER)",
-                     err);
+    int rc =
+        db_exec(db,
+                "DROP TABLE IF EXISTS temp.process_peak; CREATE TEMP TABLE process_peak(first_id INTEGER, device_id "
+                "INTEGER, peak_bytes INTEGER); DROP TABLE IF EXISTS temp.process_image; CREATE TEMP TABLE "
+                "process_image(process_id INTEGER PRIMARY KEY, first_id INTEGER); INSERT INTO temp.process_image "
+                "SELECT process_id, first_id FROM v_image; CREATE INDEX temp.process_image_first ON "
+                "process_image(first_id)",
+                err);
     if (rc == 0 && replay_is_possible(db))
         rc = each_event(db, NULL, see_peak, &p, err);
     if (rc == 0)
-        rc = db_prepare(db, "INSERT INTO temp.process_peak SELECT pid, ?2, ?3 FROM main.process WHERE process_id = ?1",
-                        &q, err);
+        rc = db_prepare(
+            db,
+            "INSERT INTO temp.process_peak SELECT first_id, ?2, ?3 FROM temp.process_image WHERE process_id = "
+            "?1",
+            &q, err);
     for (uint32_t i = 0; rc == 0 && i < p.count; i++) {
         sqlite3_bind_int64(q, 1, p.peak[i].process_id);
         sqlite3_bind_int64(q, 2, p.peak[i].device);

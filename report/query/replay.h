@@ -47,8 +47,9 @@ int replay_is_possible(sqlite3 *db);
 int replay_process(sqlite3 *db, const struct replay_images *images, struct replay *replay, struct error *err);
 void replay_free(struct replay *replay);
 
-/* The highest active bytes of each process by device, of kind (KIND_all: all), in a table temp.process_peak(pid,
- * device_id, peak_bytes). */
+/* The highest active bytes of each process by device, of kind (KIND_all: all), in a table
+ * temp.process_peak(first_id, device_id, peak_bytes), and the images of each in temp.process_image(process_id,
+ * first_id). */
 int replay_peaks(sqlite3 *db, int kind, struct error *err);
 
 #endif

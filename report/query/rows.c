@@ -40,7 +40,8 @@ static const struct {
 
 /* What a process was last: an exec makes another image of it. */
 static const char command[] =
-    "(SELECT command_line FROM process q WHERE q.pid = p.pid ORDER BY q.process_id DESC LIMIT 1)";
+    "(SELECT command_line FROM temp.process_image i JOIN process q USING(process_id) WHERE i.first_id = p.process_id "
+    "ORDER BY process_id DESC LIMIT 1)";
 
 /* How several rows become one; own: the own peak of the sum, where it is known otherwise. */
 static void sum_columns(struct buf *sql, const char *own)
@@ -98,11 +99,12 @@ static void source_of(enum row_key by, struct buf *sql)
         device_columns(sql);
         buf_puts(sql, " FROM total WHERE kind = ?3)");
     } else if (by == ROW_PROCESS) {
-        buf_puts(sql, "(SELECT device_id, kind, min(t.process_id) AS key_id, ");
-        sum_columns(sql, "(SELECT max(peak_bytes) FROM temp.process_peak pp WHERE pp.pid = p.pid AND pp.device_id = "
-                         "account.device_id)");
-        buf_puts(sql, " FROM account JOIN thread t ON t.thread_id = account.key_id JOIN process p USING(process_id)"
-                      " WHERE scope = 'thread' AND inclusive = 0 AND kind = ?3 GROUP BY device_id, p.pid)");
+        buf_puts(sql, "(SELECT device_id, kind, first_id AS key_id, ");
+        sum_columns(sql, "(SELECT max(peak_bytes) FROM temp.process_peak pp WHERE pp.first_id = i.first_id AND "
+                         "pp.device_id = account.device_id)");
+        buf_puts(sql, " FROM account JOIN thread t ON t.thread_id = account.key_id JOIN temp.process_image i"
+                      " USING(process_id)"
+                      " WHERE scope = 'thread' AND inclusive = 0 AND kind = ?3 GROUP BY device_id, first_id)");
     } else {
         buf_puts(sql, "(SELECT * FROM account WHERE scope = ?1 AND inclusive = ?2 AND kind = ?3)");
     }

@@ -114,7 +114,7 @@ static void print_processes(struct info *f)
         for (int i = 0; i < f->process_count && listing_rows(l) < PROCESSES_SHOWN; i++)
             if (!f->process[i].printed && (orphan || f->process[i].parent_id == 0))
                 add_process(f, l, &f->process[i], 0);
-    int64_t pids = db_int(f->db, "SELECT count(DISTINCT pid) FROM process", 0);
+    int64_t pids = db_int(f->db, "SELECT count(DISTINCT first_id) FROM v_image", 0);
     buf_printf(&title, "Processes: %s", units_count(count, pids));
     if (pids < f->process_count) /* an exec makes another image of one process */
         buf_printf(&title, " in %s images", units_count(count, f->process_count));

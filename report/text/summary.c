@@ -80,7 +80,7 @@ static void print_head(const struct summary *s)
     if (host) /* an imported snapshot does not say */
         buf_printf(&line, " on %s", host);
     buf_printf(&line, ", %s, ", units_ns(duration, db_meta_int(s->db, "duration_ns", 0)));
-    summary_plural(&line, db_int(s->db, "SELECT count(DISTINCT pid) FROM process", 0), "process", "processes");
+    summary_plural(&line, db_int(s->db, "SELECT count(DISTINCT first_id) FROM v_image", 0), "process", "processes");
     buf_puts(&line, ", ");
     summary_plural(&line, threads, "thread", "threads");
     buf_puts(&line, ", ");

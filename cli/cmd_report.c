@@ -19,8 +19,12 @@ static int parse_by(const char *text, enum row_key *by)
     const char *near = options_nearest(text, row_key_names, ROW_KEY_COUNT);
     if (near)
         return cli_usage("report: --by '%s': did you mean '%s'?", text, near);
-    return cli_usage("report: --by '%s': expected line, function, file, module, thread, process, device or stack",
-                     text);
+    struct buf names = BUF(1 << 10);
+    for (int i = 0; i < ROW_KEY_COUNT; i++)
+        buf_printf(&names, "%s%s", i == 0 ? "" : i + 1 < ROW_KEY_COUNT ? ", " : " or ", row_key_names[i]);
+    int status = cli_usage("report: --by '%s': expected %s", text, buf_text(&names));
+    buf_free(&names);
+    return status;
 }
 
 static int parse_at(const char *text, struct report_options *o)

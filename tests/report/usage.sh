@@ -16,6 +16,7 @@ bad() {
 bad 2 "did you mean 'report'?" reprot
 bad 2 "to record it: memprof run ls" ls -l
 bad 2 'to read it: memprof report a.db' a.db
+bad 2 'this version has no diff of two recordings' diff net.db net.db
 bad 2 "unknown command 'nosuchthing'" nosuchthing
 bad 2 "unknown option '--nonsense'" --nonsense
 bad 2 'no program given' run

@@ -22,7 +22,8 @@ int db_error(sqlite3 *db, struct error *err)
     int code = db ? sqlite3_errcode(db) & 0xff : SQLITE_NOMEM;
     if (code == SQLITE_FULL)
         return error_set(err, ENOSPC, "%s: disk full; free some space or choose another place with -o", file_of(db));
-    return error_set(err, EIO, "%s: %s", file_of(db), db ? sqlite3_errmsg(db) : "out of memory");
+    return error_set(err, EIO, "%s: %s%s", file_of(db), code == SQLITE_CORRUPT ? "damaged: " : "",
+                     db ? sqlite3_errmsg(db) : "out of memory");
 }
 
 int db_exec(sqlite3 *db, const char *sql, struct error *err)
@@ -67,12 +68,28 @@ int db_create(const char *path, sqlite3 **db, struct error *err)
     return rc;
 }
 
+/* Whether a file that SQLite does not take begins as ours do: how they begin, and the number at 68 that says whose. */
+static int begins_as_ours(const char *path)
+{
+    static const unsigned char id[4] = {DB_APPLICATION_ID >> 24, DB_APPLICATION_ID >> 16 & 0xff,
+                                        DB_APPLICATION_ID >> 8 & 0xff, DB_APPLICATION_ID & 0xff};
+    unsigned char head[72];
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd < 0 ? -1 : read(fd, head, sizeof head);
+    if (fd >= 0)
+        close(fd);
+    return n == sizeof head && memcmp(head, "SQLite format 3", 16) == 0 && memcmp(head + 68, id, sizeof id) == 0;
+}
+
 static int check_ours(sqlite3 *db, const char *path, struct error *err)
 {
     sqlite3_stmt *s = NULL;
     if (sqlite3_prepare_v2(db, "PRAGMA application_id", -1, &s, NULL) != SQLITE_OK || sqlite3_step(s) != SQLITE_ROW) {
-        error_set(err, EINVAL, "%s: not a memprof file (%s); expected what 'memprof run' writes", path,
-                  sqlite3_errmsg(db));
+        if (begins_as_ours(path))
+            error_set(err, EINVAL, "%s: damaged (%s); record again with 'memprof run'", path, sqlite3_errmsg(db));
+        else
+            error_set(err, EINVAL, "%s: not a memprof file (%s); expected what 'memprof run' writes", path,
+                      sqlite3_errmsg(db));
         sqlite3_finalize(s);
         return -EINVAL;
     }

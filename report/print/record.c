@@ -107,10 +107,14 @@ void record_begin(struct record *r)
     r->fields = 0;
 }
 
-static void csv_text(struct buf *out, const char *value)
+/* On a terminal nothing in it may be a command to that. */
+static void csv_text(const struct record *r, struct buf *out, const char *value)
 {
     struct buf valid = BUF(64 << 20);
-    text_valid(&valid, value);
+    if (r->out->width > 0)
+        text_clean(&valid, value);
+    else
+        text_valid(&valid, value);
     buf_csv(out, valid.data);
     buf_free(&valid);
 }
@@ -127,7 +131,7 @@ static struct buf *field(struct record *r, const char *key)
         if (r->rows == 0) {
             if (r->fields)
                 buf_putc(&r->heading, ',');
-            csv_text(&r->heading, key);
+            csv_text(r, &r->heading, key);
         }
     }
     r->fields++;
@@ -140,7 +144,7 @@ void record_text(struct record *r, const char *key, const char *value)
     if (is_json(r))
         record_json_string(out, value);
     else if (value)
-        csv_text(out, value);
+        csv_text(r, out, value);
 }
 
 void record_int(struct record *r, const char *key, int64_t value)

@@ -16,4 +16,12 @@ if script -qec true /dev/null </dev/null >/dev/null 2>&1; then
     contains "colours on a terminal" tty "$escape"
     NO_COLOR=1 script -qec "'$MEMPROF' report out.db" /dev/null </dev/null >tty
     lacks "NO_COLOR" tty "$escape["
+    # names from programs: as they are for other programs, visible on a terminal
+    query="SELECT char(27) || '[2J' AS a, char(155) || '2J' AS \"$escape[1m\""
+    "$MEMPROF" sql out.db --csv "$query" >piped
+    contains "CSV in a pipe is as it is" piped "$escape[2J"
+    QUERY=$query script -qec "'$MEMPROF' sql out.db --csv \"\$QUERY\"" /dev/null </dev/null >tty
+    lacks "CSV on a terminal" tty "$escape"
+    lacks "CSV on a terminal, one byte" tty "$(printf '\302\233')"
+    contains "CSV on a terminal shows it" tty '\x1b[2J'
 fi

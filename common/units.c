@@ -11,8 +11,9 @@ static const char *bytes_text(char text[UNITS_TEXT], int64_t size_bytes, const c
     static const char letters[] = "KMGTPE";
     double value = (double)size_bytes;
     int unit = -1;
-    /* 1023.995 would print as 1024.00 */
-    while ((value >= 1023.995 || value <= -1023.995) && unit < 5) {
+    /* Bytes are exact; of the others none has four digits, so that 1,020 KiB is not beside 1.02 MiB. 999.995 would
+     * print as 1000.00 */
+    while (fabs(value) >= (unit < 0 ? 1024 : 999.995) && unit < 5) {
         value /= 1024;
         unit++;
     }

@@ -8,7 +8,7 @@
 
 #define UNITS_TEXT 32 /* enough for every text below */
 
-/* "0 B", "640 B", "40.00 KiB", "1.25 GiB"; a negative size keeps its sign. Returns text. */
+/* "0 B", "640 B", "40.00 KiB", "0.98 MiB" (1000 KiB), "1.25 GiB"; a negative size keeps its sign. Returns text. */
 const char *units_bytes(char text[UNITS_TEXT], int64_t size_bytes);
 /* The same without the unit's "iB": "640", "40.00K", "1.25G": for narrow columns. */
 const char *units_bytes_short(char text[UNITS_TEXT], int64_t size_bytes);

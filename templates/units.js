@@ -12,7 +12,7 @@ function twoDigits(value) {
 function bytes(value) {
   if (value === null || value === undefined || Number.isNaN(value)) return '-';
   let size = Math.abs(value), unit = 0;
-  while (size >= 1023.995 && unit < BYTE_UNITS.length - 1) { size /= 1024; unit++; }
+  while (size >= (unit ? 999.995 : 1024) && unit < BYTE_UNITS.length - 1) { size /= 1024; unit++; }
   return (value < 0 ? '\u2212' : '') + (unit === 0 ? String(size) : twoDigits(size)) + ' ' + BYTE_UNITS[unit];
 }
 

@@ -37,7 +37,7 @@ def equal(what, expected, got):
 
 def bytes_text(value):
     size, unit = abs(value), 0
-    while size >= 1023.995 and unit < 5:
+    while size >= (999.995 if unit else 1024) and unit < 5:
         size /= 1024
         unit += 1
     number = str(int(size)) if unit == 0 else f"{size:.2f}"

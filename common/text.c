@@ -131,6 +131,18 @@ static const char *tail_of(const char *text, int width)
     return p;
 }
 
+/* "__init__.py", "__init__.py:37": which one it is, the directory alone says. */
+static int is_in_every_directory(const char *base)
+{
+    static const char *const names[] = {"__init__.py", "__main__.py", "mod.rs", "index.js"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        size_t length = strlen(names[i]);
+        if (strncmp(base, names[i], length) == 0 && (!base[length] || base[length] == ':'))
+            return 1;
+    }
+    return 0;
+}
+
 /* A function as whole as width allows, from the end: its own name says most. */
 static void fit_name(struct buf *out, const char *text, int width, const char *mark, int room)
 {
@@ -179,7 +191,7 @@ void text_fit(struct buf *out, const char *text, int width, enum text_cut cut, i
     } else if (cut == TEXT_CUT_LEFT) {
         const char *tail = tail_of(text, room), *slash = strchr(tail, '/');
         /* whole directory names read better, where not much is lost by it */
-        if (slash && slash - tail < room / 3)
+        if (slash && slash - tail < room / 3 && !is_in_every_directory(slash + 1))
             tail = slash;
         buf_puts(out, mark);
         buf_puts(out, tail);
@@ -233,4 +245,14 @@ const char *text_basename(const char *path)
 {
     const char *slash = strrchr(path, '/');
     return slash && slash[1] ? slash + 1 : path;
+}
+
+const char *text_filename(const char *path)
+{
+    const char *base = text_basename(path);
+    if (!is_in_every_directory(base) || base - path < 2)
+        return base;
+    for (base--; base > path && base[-1] != '/';)
+        base--;
+    return base;
 }

@@ -25,5 +25,7 @@ const char *text_relative(const char *path, const char *base);
 void text_path(struct buf *out, const char *path, const char *base);
 /* Part of path after the last slash. */
 const char *text_basename(const char *path);
+/* The same with the directory before it where every directory has a file of that name: "requests/__init__.py". */
+const char *text_filename(const char *path);
 
 #endif

@@ -56,8 +56,9 @@ function wallClock(startUs, ns) {
   return Number.isNaN(d.getTime()) ? '' : d.toISOString().slice(11, 23) + ' UTC';
 }
 
+/* With the directory before it where every directory has a file of that name. */
 function baseName(path) {
-  return path.slice(path.lastIndexOf('/') + 1) || path;
+  return (/[^/]+\/(__init__\.py|__main__\.py|mod\.rs|index\.js)$/.exec(path) || [path.slice(path.lastIndexOf('/') + 1)])[0] || path;
 }
 
 /* Of code without a symbol: etree+0x12f for etree.cpython-311-x86_64-linux-gnu.so+0x12f. */

@@ -4,6 +4,7 @@
 #include "../../common/db.h"
 #include "../../common/hash.h"
 #include "../../common/kind.h"
+#include "../../common/text.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -32,8 +33,7 @@ int32_t page_line_number(sqlite3_stmt *s, int column)
 
 const char *page_basename(const char *path)
 {
-    const char *slash = strrchr(path, '/');
-    return slash && slash[1] ? slash + 1 : path;
+    return text_filename(path);
 }
 
 char *page_name_copy(const char *text)

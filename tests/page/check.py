@@ -594,6 +594,7 @@ class Check:
 
     def end(self):
         errors = self.browser.console()
+        equal("files named as in every directory", ["requests/__init__.py", "__init__.py", "net.py"], self.browser.js("return ['/usr/lib/requests/__init__.py', '__init__.py', '/w/net.py'].map(baseName)"))
         expect("no console error", not errors, errors[:3])
         others = [u for u in self.browser.requests() if not u.startswith("data:") and u != "file:///dev/null" and not u.startswith("file://" + urllib.parse.quote(self.page))]
         expect("no request", not others, others[:3])

@@ -62,6 +62,9 @@ static void test_fit(void **state)
     fit_is("very::long::name", 9, TEXT_CUT_MIDDLE, 1, "very\xe2\x80\xa6name");
     fit_is("very::long::name", 10, TEXT_CUT_MIDDLE, 0, "very..name");
     fit_is("/usr/include/c++/12/vector:42", 16, TEXT_CUT_LEFT, 1, "\xe2\x80\xa6/12/vector:42");
+    fit_is("/usr/lib/python3/requests/__init__.py:37", 20, TEXT_CUT_LEFT, 1,
+           "\xe2\x80\xa6"
+           "ests/__init__.py:37");
     fit_is("averylongfilenamewithoutslash.c", 10, TEXT_CUT_LEFT, 1, "\xe2\x80\xa6utslash.c");
     fit_is("int main(void)", 6, TEXT_CUT_RIGHT, 1, "int m\xe2\x80\xa6");
     fit_is("\xe6\xbc\xa2\xe6\xbc\xa2\xe6\xbc\xa2", 4, TEXT_CUT_RIGHT, 1,
@@ -130,6 +133,12 @@ static void test_paths(void **state)
     assert_string_equal(text_relative("/usr/x.c", NULL), "/usr/x.c");
     assert_string_equal(text_basename("/usr/lib/libz.so.1"), "libz.so.1");
     assert_string_equal(text_basename("libz.so.1"), "libz.so.1");
+    assert_string_equal(text_filename("/usr/lib/net.py"), "net.py");
+    assert_string_equal(text_filename("/usr/lib/requests/__init__.py"), "requests/__init__.py");
+    assert_string_equal(text_filename("requests/__main__.py"), "requests/__main__.py");
+    assert_string_equal(text_filename("__init__.py"), "__init__.py");
+    assert_string_equal(text_filename("/__init__.py"), "__init__.py");
+    assert_string_equal(page_basename("/usr/lib/requests/__init__.py"), "requests/__init__.py");
 }
 
 static const struct column columns[] = {

@@ -8,22 +8,25 @@
 #include <errno.h>
 #include <string.h>
 
-static int parse_by(const char *text, enum row_key *by)
+static int parse_by(const char *text, struct report_options *o)
 {
-    for (int i = 0; i < ROW_KEY_COUNT; i++) {
-        if (strcmp(row_key_names[i], text) == 0) {
-            *by = (enum row_key)i;
+    const char *names[ROW_KEY_COUNT + 1];
+    struct buf list = BUF(1 << 10);
+    memcpy(names, row_key_names, sizeof row_key_names);
+    names[ROW_KEY_COUNT] = "size";
+    for (int i = 0; i <= ROW_KEY_COUNT; i++) {
+        if (strcmp(names[i], text) == 0) {
+            o->is_by_size = i == ROW_KEY_COUNT;
+            o->by = o->is_by_size ? ROW_LINE : (enum row_key)i;
+            buf_free(&list);
             return 0;
         }
+        buf_printf(&list, "%s%s", i == 0 ? "" : i < ROW_KEY_COUNT ? ", " : " or ", names[i]);
     }
-    const char *near = options_nearest(text, row_key_names, ROW_KEY_COUNT);
-    if (near)
-        return cli_usage("report: --by '%s': did you mean '%s'?", text, near);
-    struct buf names = BUF(1 << 10);
-    for (int i = 0; i < ROW_KEY_COUNT; i++)
-        buf_printf(&names, "%s%s", i == 0 ? "" : i + 1 < ROW_KEY_COUNT ? ", " : " or ", row_key_names[i]);
-    int status = cli_usage("report: --by '%s': expected %s", text, buf_text(&names));
-    buf_free(&names);
+    const char *near = options_nearest(text, names, ROW_KEY_COUNT + 1);
+    int status = near ? cli_usage("report: --by '%s': did you mean '%s'?", text, near)
+                      : cli_usage("report: --by '%s': expected %s", text, buf_text(&list));
+    buf_free(&list);
     return status;
 }
 
@@ -79,7 +82,7 @@ static int parse(const struct arguments *a, struct report_options *o, struct len
         options_number(a, OPTION_top, 0, INT32_MAX, -1, &o->top) ||
         options_number(a, OPTION_frames, 0, INT32_MAX, 30, &o->frames))
         return EXIT_USAGE;
-    if (a->given[OPTION_by] && parse_by(a->value[OPTION_by], &o->by))
+    if (a->given[OPTION_by] && parse_by(a->value[OPTION_by], o))
         return EXIT_USAGE;
     if (a->given[OPTION_at] && parse_at(a->value[OPTION_at], o))
         return EXIT_USAGE;
@@ -87,6 +90,9 @@ static int parse(const struct arguments *a, struct report_options *o, struct len
         return EXIT_USAGE;
     if (a->given[OPTION_sort] && o->at == REPORT_AT_TIME)
         return cli_usage("report: --sort does not go with --at TIME, where the only statistic is what was live");
+    if (o->is_by_size && (a->given[OPTION_at] || a->given[OPTION_sort] || o->inclusive || lens->pid))
+        return cli_usage("report: --by size is the histogram of the whole run: it does not go with --at, --sort, "
+                         "--inclusive and --process");
     if (is_html && (a->given[OPTION_by] || a->given[OPTION_at] || a->given[OPTION_json] || a->given[OPTION_csv]))
         return cli_usage("report: --html writes one page of everything; leave out --by, --at, --json and --csv");
     if (is_html && (lens->skip_count || lens->pid || lens->language != TREE_BOTH))
@@ -138,6 +144,8 @@ int cmd_report(const struct arguments *a)
         rc = report_transfers(db, &options, &out, &err);
     else if (rc == 0 && a->given[OPTION_segments])
         rc = report_segments(db, &options, &out, &err);
+    else if (rc == 0 && options.is_by_size)
+        rc = report_sizes(db, &options, &out, &err);
     else if (rc == 0 && (a->given[OPTION_by] || a->given[OPTION_at] || a->given[OPTION_sort]))
         rc = report_by(db, &options, &out, &err);
     else if (rc == 0)

@@ -18,7 +18,7 @@ complete -c memprof -n '__fish_seen_subcommand_from run' -l quiet -s q -d 'print
 complete -c memprof -n '__fish_seen_subcommand_from run' -l no-heap-sample -d 'never call mallinfo2, which aborts programs whose heap is corrupt; reserved bytes of the heap are then not recorded'
 complete -c memprof -n '__fish_seen_subcommand_from run' -l help -s h -d 'show this help'
 complete -c memprof -n __fish_use_subcommand -f -a report -d 'totals, the peak and the lines that held it, the top lines'
-complete -c memprof -n '__fish_seen_subcommand_from report' -l by -x -d 'one table by line, function, file, module, thread, process, device, stack, or op (PyTorch operator)'
+complete -c memprof -n '__fish_seen_subcommand_from report' -l by -x -d 'one table by line, function, file, module, thread, process, device, stack, op (PyTorch operator), or size of the blocks'
 complete -c memprof -n '__fish_seen_subcommand_from report' -l at -x -d 'what was live at the peak, at the end, or at a time since the start: peak, end, or a time such as 1.5s or 300ms'
 complete -c memprof -n '__fish_seen_subcommand_from report' -l device -s d -x -d 'this device only, such as host or cuda:0'
 complete -c memprof -n '__fish_seen_subcommand_from report' -l kind -s k -x -d 'this kind of memory only, such as heap or map'

@@ -20,6 +20,7 @@ struct report_options {
     int64_t top;               /* rows; 0: all; -1: the report's own default */
     int64_t frames;            /* of a stack; 0: all */
     enum row_key by;           /* report_by and leaks_report */
+    int is_by_size;            /* report_sizes instead */
     int inclusive;
     int sort; /* stat_id; -1: the report's own */
     enum report_at at;
@@ -36,6 +37,8 @@ static inline enum tree_language report_language(const struct report_options *op
 int report_summary(sqlite3 *db, const struct report_options *options, const struct report_out *out, struct error *err);
 int report_by(sqlite3 *db, const struct report_options *options, const struct report_out *out, struct error *err);
 
+/* The histogram of the sizes requested; of all processes together. */
+int report_sizes(sqlite3 *db, const struct report_options *options, const struct report_out *out, struct error *err);
 int report_transfers(sqlite3 *db, const struct report_options *options, const struct report_out *out,
                      struct error *err);
 /* The segments that are live at options->at (the end, or each device's peak): how full each is, its largest hole, and

@@ -603,6 +603,10 @@ static void write_facts(void)
     row("INSERT INTO device(device_id, name, total_bytes) VALUES(0, 'host', NULL)", "");
     row("INSERT INTO device(device_id, name, total_bytes) VALUES(1, 'cuda:0', ?)", "i", I(8) << 30);
     row("INSERT INTO hook VALUES(1, 'malloc', 'heap'), (2, 'free', 'heap'), (3, 'realloc', 'heap')", "");
+    row("INSERT INTO size_class VALUES(0, 'heap', -1, 1, 0, 0, 0, 0), (0, 'heap', 4, 300, 6000, 299, 250, 299000000), "
+        "(0, 'heap', 12, 100, 512000, 100, 0, 7000000000), (0, 'map', 12, 50, 204800, 0, 0, 0), "
+        "(1, 'device', 16, 100, 6553600, 50, 50, 50000)",
+        "");
     row("INSERT INTO counter VALUES(1, 'stack_cut', 3, 'allocations with a stack deeper than the limit, cut')", "");
     row("INSERT INTO counter VALUES(1, 'wait_ns', 1500000, 'nanoseconds that threads waited for the collector')", "");
     row("INSERT INTO counter VALUES(NULL, 'unmatched_frees', 0, 'frees of addresses that are not live blocks')", "");

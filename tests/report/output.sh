@@ -27,6 +27,8 @@ same report-json "$MEMPROF" report net.db --json --top 1 --device cuda:0
 for by in line function file module thread device stack; do
     same by-$by "$MEMPROF" report net.db --by $by
 done
+same by-size "$MEMPROF" report net.db --by size
+same by-size-kind "$MEMPROF" report net.db --by size --kind map --csv
 same by-process "$MEMPROF" report net.db --by process
 same by-process-csv "$MEMPROF" report net.db --by process --csv
 same process "$MEMPROF" report net.db --process 4711 --top 2

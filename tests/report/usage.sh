@@ -28,7 +28,8 @@ bad 1 "no.db: No such file or directory; 'memprof run PROGRAM' makes one" report
 bad 1 "out.db: No such file" report
 bad 2 "one FILE at a time" report net.db b.db
 bad 2 "did you mean 'function'?" report net.db --by functoin
-bad 2 'expected line, function, file, module, thread, device, stack, process or op' report net.db --by foo
+bad 2 'expected line, function, file, module, thread, device, stack, process, op or size' report net.db --by foo
+bad 2 'does not go with --at' report net.db --by size --at peak
 bad 2 'expected peak, end, or a time' report net.db --at soon
 bad 2 "no device 'cuda:9' in this recording; it has: " report net.db --device cuda:9
 bad 2 "no kind 'heat'" leaks net.db --kind heat

@@ -1,0 +1,74 @@
+/* How many blocks of which size: the histogram that the recording has. */
+#include "report.h"
+
+#include "../../common/db.h"
+#include "../findings/notes.h"
+#include "../print/listing.h"
+
+static int list_sizes(sqlite3 *db, const struct report_options *o, struct record *document, struct error *err)
+{
+    struct column columns[] = {
+        COLUMN("device", "device", TEXT, .place = 9),
+        COLUMN("kind", NULL, TEXT),
+        COLUMN("from_bytes", "size\nfrom", BYTES, .place = 1),
+        COLUMN("below_bytes", "below", BYTES, .place = 2),
+        COLUMN("alloc_count", "allocs", COUNT, .place = 3),
+        COLUMN("alloc_bytes", "allocated", BYTES, .place = 5),
+        COLUMN("free_count", NULL, COUNT),
+        COLUMN("temporary_count", NULL, COUNT),
+        COLUMN("lifetime_ns", NULL, NS),
+        COLUMN(NULL, "share", PERCENT, .place = 4),
+        COLUMN(NULL, "never\nfreed", COUNT, .place = 6, .flags = COLUMN_OPTIONAL),
+        COLUMN(NULL, "temporary", PERCENT, .place = 7, .flags = COLUMN_OPTIONAL),
+        COLUMN(NULL, "mean\nlifetime", NS, .place = 8, .flags = COLUMN_OPTIONAL, .none = "-"),
+    };
+    sqlite3_stmt *q = NULL;
+    if (!report_has_devices(db, o->device))
+        columns[0].title = NULL;
+    int rc = db_prepare(
+        db,
+        "WITH size AS (SELECT device_id, log2_size, CAST(total(alloc_count) AS INTEGER) AS allocs,"
+        " CAST(total(alloc_bytes) AS INTEGER) AS bytes, CAST(total(free_count) AS INTEGER) AS frees,"
+        " CAST(total(temporary_count) AS INTEGER) AS temporary, CAST(total(lifetime_ns) AS INTEGER) AS lifetime"
+        " FROM size_class WHERE ?2 IS NULL OR ?2 IN ('all', kind) GROUP BY device_id, log2_size)"
+        "SELECT d.name, coalesce(?2, 'all'), CASE WHEN log2_size < 0 THEN 0 ELSE 1 << log2_size END,"
+        " 1 << (log2_size + 1), allocs, bytes, frees, temporary, lifetime,"
+        " 100.0 * allocs / nullif(sum(allocs) OVER (PARTITION BY device_id), 0), allocs - frees,"
+        " 100.0 * temporary / nullif(allocs, 0), lifetime / nullif(frees, 0)"
+        " FROM size s JOIN device d USING(device_id) WHERE ?1 IS NULL OR d.name = ?1 ORDER BY device_id, log2_size",
+        &q, err);
+    if (rc)
+        return rc;
+    sqlite3_bind_text(q, 1, o->device, -1, SQLITE_STATIC);
+    sqlite3_bind_text(q, 2, o->kind, -1, SQLITE_STATIC);
+    struct listing *l = listing_open_in(document, "rows", columns, COLUMN_COUNT_OF(columns), NULL);
+    listing_statement(l, q);
+    if (document->out->format == REPORT_TEXT && !listing_rows(l))
+        table_line(document->out, TABLE_PLAIN, "Nothing.");
+    else
+        listing_print(l);
+    listing_heading(l);
+    listing_close(l);
+    sqlite3_finalize(q);
+    return 0;
+}
+
+int report_sizes(sqlite3 *db, const struct report_options *o, const struct report_out *out, struct error *err)
+{
+    struct record document;
+    int rc = report_check_names(db, o->device, o->kind, err);
+    record_open(&document, out);
+    if (rc == 0 && out->format == REPORT_TEXT) {
+        notes_print(db, out);
+        table_line(out, TABLE_STRONG, "By size of the blocks requested");
+        rc = list_sizes(db, o, &document, err);
+    } else if (rc == 0) {
+        record_document_begin(&document);
+        notes_record(db, o->file, &document);
+        record_member_text(&document, "by", "size");
+        rc = list_sizes(db, o, &document, err);
+        record_document_end(&document);
+    }
+    record_close(&document);
+    return rc;
+}

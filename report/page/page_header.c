@@ -119,7 +119,9 @@ static void device_numbers(struct buf *b, sqlite3_stmt *s)
              blocks == 1 ? "" : "s");
     number(b, "Peak", units_bytes(t1, sqlite3_column_int64(s, 1)), more);
     number(b, "Reserved", sqlite3_column_int64(s, 3) > 0 ? units_bytes(t1, sqlite3_column_int64(s, 3)) : "-", "");
-    snprintf(more, sizeof more, "%s block%s", units_count(t2, end_blocks), end_blocks == 1 ? "" : "s");
+    int is_above = sqlite3_column_int64(s, 4) > sqlite3_column_int64(s, 1);
+    snprintf(more, sizeof more, "%s block%s%s", units_count(t2, end_blocks), end_blocks == 1 ? "" : "s",
+             is_above ? ", of processes that ended at different times" : "");
     number(b, "At the end", units_bytes(t1, sqlite3_column_int64(s, 4)), more);
     number(b, "Allocations", units_count(t1, sqlite3_column_int64(s, 6)), units_bytes(t2, sqlite3_column_int64(s, 7)));
     *more = 0;

@@ -143,13 +143,18 @@ static int list_totals(const struct summary *s, struct record *document, struct 
     if (rc)
         return rc;
     struct listing *l = listing_open_in(document, "totals", columns, COLUMN_COUNT_OF(columns), NULL);
-    listing_statement(l, q);
+    int is_end_above = 0;
+    for (; sqlite3_step(q) == SQLITE_ROW; listing_row(l, q))
+        is_end_above |= sqlite3_column_int64(q, 10) > sqlite3_column_int64(q, 7);
     if (s->out->format == REPORT_TEXT)
         fputc('\n', s->out->file);
     if (s->out->format == REPORT_TEXT && !listing_rows(l))
         table_line(s->out, TABLE_PLAIN, "No allocations were recorded; 'memprof info' says what was run.");
     else
         listing_print(l);
+    if (s->out->format == REPORT_TEXT && is_end_above)
+        table_line(s->out, TABLE_DIM,
+                   "(live at end is above the peak: processes ended at different times, each with what it then held)");
     listing_close(l);
     sqlite3_finalize(q);
     return 0;

@@ -35,6 +35,14 @@ equal "recorded peak" 963072 \
 equal "steps" 100 "$(value "SELECT count(*) FROM mark WHERE name = 'step' AND is_range = 1 AND end_ns >= start_ns")"
 equal "validations" 4 "$(value "SELECT count(*) FROM mark WHERE name = 'validation' AND is_range = 0")"
 
+# the host has its layers where there is no GPU
+equal "layers of the host" "host last,host most used" \
+    "$(sql "SELECT group_concat(v) FROM (SELECT device || ' ' || instant AS v FROM v_layer ORDER BY 1)")"
+equal "used is the largest RSS" "$(value "SELECT max(rss_last_bytes) FROM timeline WHERE level = 0")" \
+    "$(value "SELECT max(used_bytes) FROM v_layer WHERE instant = 'most used'")"
+equal "what is not tracked" 2 "$(value "SELECT sum(used_bytes > 0 AND
+    untracked_bytes = max(used_bytes - reserved_bytes, 0)) FROM v_layer")"
+
 "$MEMPROF" report out.db >report.txt
 contains "report" report.txt 940.50
 "$MEMPROF" lines out.db --func forward >lines.txt

@@ -143,6 +143,27 @@ static int is_in_every_directory(const char *base)
     return 0;
 }
 
+/* A function without its arguments, then without template arguments, where it is wider: text, or what is in bare. */
+static const char *bare_name(const char *text, int width, struct buf *bare)
+{
+    const char *shown = text;
+    for (int with_templates = 1; with_templates >= 0 && text_width(shown) > width; with_templates--) {
+        buf_reset(bare);
+        match_bare_name(text, with_templates, bare);
+        shown = bare->length ? bare->data : text;
+    }
+    return shown;
+}
+
+void text_bare_name(struct buf *out, const char *text, int width)
+{
+    struct buf bare = BUF(1 << 20);
+    size_t head = text_width(text) > width ? strspn(text, " <-") : 0;
+    buf_add(out, text, head);
+    buf_puts(out, bare_name(text + head, width - (int)head, &bare));
+    buf_free(&bare);
+}
+
 /* A function as whole as width allows, from the end: its own name says most. */
 static void fit_name(struct buf *out, const char *text, int width, const char *mark, int room)
 {
@@ -155,13 +176,7 @@ static void fit_name(struct buf *out, const char *text, int width, const char *m
         width -= head_width;
         room -= head_width;
     }
-    const char *shown = text;
-    for (int with_templates = 1; with_templates >= 0 && text_width(shown) > width; with_templates--) {
-        buf_reset(&bare);
-        match_bare_name(text, with_templates, &bare);
-        shown = bare.length ? bare.data : text;
-    }
-    const char *own = shown;
+    const char *shown = bare_name(text, width, &bare), *own = shown;
     for (const char *next = shown; (next = strstr(next, "::")) && next[2]; next += 2)
         own = next + 2;
     if (text_width(shown) <= width) {

@@ -19,6 +19,9 @@ enum text_cut { TEXT_CUT_NONE, TEXT_CUT_MIDDLE, TEXT_CUT_LEFT, TEXT_CUT_RIGHT, T
  * function: its arguments give way first, then template arguments, then the scopes that it is in. */
 void text_fit(struct buf *out, const char *text, int width, enum text_cut cut, int utf8);
 
+/* Appends a function; wider than width, without arguments, then without template arguments; never cut. */
+void text_bare_name(struct buf *out, const char *text, int width);
+
 /* path without the directory base (borrowed from path) when it lies in it, else path itself. base may be NULL. */
 const char *text_relative(const char *path, const char *base);
 /* Appends path for people: "/./", "//" and "dir/.." taken out, and from base on when it lies in it. */

@@ -9,8 +9,10 @@
 #define GAP           2  /* spaces between columns */
 #define READABLE_CELL 26 /* names are cut down to this before columns are left out, and to SHORTEST_CELL after that */
 #define SHORTEST_CELL 12
-#define PIPE_CELL     60 /* in a pipe nothing is cut, but one long name does not push those of all rows to the right */
-#define LEFT_OUT      (-GAP) /* width of a column that is not shown: it takes no gap either */
+#define PIPE_CELL                                                                                                      \
+    60 /* in a pipe nothing is cut, but one long name does not push those of all rows to the right; of                 \
+        * functions that are wider, arguments and template arguments are left out */
+#define LEFT_OUT (-GAP) /* width of a column that is not shown: it takes no gap either */
 
 struct table {
     const struct column *columns[TABLE_COLUMNS_MAX];
@@ -255,10 +257,25 @@ static void print_titles(const struct table *t, const struct report_out *out, co
     }
 }
 
-void table_print(const struct table *t, const struct report_out *out, int with_titles)
+/* In a pipe. */
+static void shorten_names(struct table *t)
+{
+    for (int c = 0; c < t->column_count; c++)
+        for (int row = 0; row < t->row_count && t->columns[c]->cut == TEXT_CUT_NAME; row++) {
+            struct buf name = BUF(1 << 20);
+            char **cell = cell_at(t, row, c);
+            text_bare_name(&name, *cell ? *cell : "", PIPE_CELL);
+            free(*cell);
+            *cell = name.data;
+        }
+}
+
+void table_print(struct table *t, const struct report_out *out, int with_titles)
 {
     const char *cells[TABLE_COLUMNS_MAX];
     int widths[TABLE_COLUMNS_MAX] = {0};
+    if (out->width <= 0)
+        shorten_names(t);
     measure(t, widths);
     if (out->width > 0) {
         int natural[TABLE_COLUMNS_MAX];

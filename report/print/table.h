@@ -59,7 +59,7 @@ void table_row_style(struct table *table, enum table_style style);  /* of the sa
 void table_row_end(struct table *table);
 int table_rows(const struct table *table);
 /* Titles are left out where none has a word. */
-void table_print(const struct table *table, const struct report_out *out, int with_titles);
+void table_print(struct table *table, const struct report_out *out, int with_titles);
 
 /* A line of cleaned text under one style, with a newline: headings and remarks. */
 void table_line(const struct report_out *out, enum table_style style, const char *text);

@@ -183,6 +183,40 @@ static void test_table(void **state)
              "      1 B             std::vector<..long const&)\n");
 }
 
+/* What a pipe gets of a function: whole up to 60 columns, never cut. */
+static void piped_is(const char *name, const char *expected)
+{
+    static const struct column function[] = {COLUMN(NULL, "function", TEXT, .cut = TEXT_CUT_NAME),
+                                             COLUMN(NULL, "source", TEXT)};
+    struct buf want = BUF(1 << 12);
+    char *text = NULL;
+    size_t length = 0;
+    struct report_out out = {.file = open_memstream(&text, &length)};
+    struct listing *l = listing_open(function, COLUMN_COUNT_OF(function), &out, NULL);
+    listing_text(l, name);
+    listing_text(l, "a.c:1");
+    listing_print(l);
+    listing_close(l);
+    fclose(out.file);
+    buf_printf(&want, "%s  a.c:1\n", expected);
+    assert_string_equal(strchr(text, '\n') + 1, want.data);
+    buf_free(&want);
+    free(text);
+}
+
+static void test_piped(void **state)
+{
+    (void)state;
+    piped_is("std::vector<long, std::allocator<long> >::push_back(long&)",
+             "std::vector<long, std::allocator<long> >::push_back(long&)");
+    piped_is("std::vector<long, std::allocator<long> >::push_back(long const&)",
+             "std::vector<long, std::allocator<long> >::push_back");
+    piped_is("  <- std::map<std::string, std::vector<long, std::allocator<long> > >::insert(std::pair<int, int>&&)",
+             "  <- std::map::insert");
+    piped_is("a_name_of_one_word_without_any_brackets_that_is_longer_than_sixty_columns",
+             "a_name_of_one_word_without_any_brackets_that_is_longer_than_sixty_columns");
+}
+
 static void test_optional(void **state)
 {
     (void)state;
@@ -346,9 +380,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_short_names), cmocka_unit_test(test_clean),    cmocka_unit_test(test_valid),
         cmocka_unit_test(test_fit),         cmocka_unit_test(test_fit_name), cmocka_unit_test(test_path_shown),
-        cmocka_unit_test(test_paths),       cmocka_unit_test(test_table),    cmocka_unit_test(test_optional),
-        cmocka_unit_test(test_colors),      cmocka_unit_test(test_record),   cmocka_unit_test(test_listing),
-        cmocka_unit_test(test_nested),
+        cmocka_unit_test(test_paths),       cmocka_unit_test(test_table),    cmocka_unit_test(test_piped),
+        cmocka_unit_test(test_optional),    cmocka_unit_test(test_colors),   cmocka_unit_test(test_record),
+        cmocka_unit_test(test_listing),     cmocka_unit_test(test_nested),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

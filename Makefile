@@ -104,7 +104,7 @@ $(BUILD)/libmemprof.so: $(PRELOAD_OBJ)
 	$(Q)$(CC) -shared -Wl,-z,now -Wl,-z,relro -Wl,-z,text -Wl,--no-undefined -o $@ $^
 
 # alone in a namespace of its own: with no library at all, so always optimized: at -O0 compilers call memcpy
-$(BUILD)/libmemprof_audit.so: profiler/preload/audit/audit.c profiler/preload/elf_find.h $(BUILD)/flags
+$(BUILD)/libmemprof_audit.so: profiler/preload/audit/audit.c profiler/preload/elf_find.h profiler/wire_hooks.def $(BUILD)/flags
 	$(Q)$(CC) $(PRELOAD_FLAGS) $(PRELOAD_ONLY_FLAGS) -O2 -shared -nostdlib -Wl,-z,now -Wl,-z,relro -Wl,--no-undefined -o $@ $<
 
 $(BUILD)/memprof_events.so: $(EVENTS_OBJ)

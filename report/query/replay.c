@@ -36,7 +36,13 @@ struct state {
     uint32_t last_count, last_capacity;
 };
 
-#define NO_RESERVED ((uint32_t)((1ull << STAT_COUNT) - 1) & ~(1u << STAT_reserved_peak_bytes))
+/* What is counted here. A statistic that is not in it is not known of a replay. */
+#define OF(statistic) (1u << STAT_##statistic)
+static const uint32_t counted = OF(alloc_count) | OF(alloc_bytes) | OF(free_count) | OF(free_bytes) |
+                                OF(temporary_count) | OF(temporary_bytes) | OF(at_peak_bytes) | OF(at_peak_count) |
+                                OF(at_kind_peak_bytes) | OF(own_peak_bytes) | OF(end_bytes) | OF(end_count) |
+                                OF(active_peak_bytes) | OF(largest_bytes) | OF(lifetime_ns);
+#undef OF
 
 static struct site *site_at(struct state *s, const struct chunk_event *e)
 {
@@ -44,8 +50,7 @@ static struct site *site_at(struct state *s, const struct chunk_event *e)
     if (i < s->site_count)
         return &s->sites[i];
     struct site *site = ARRAY_ADD(s->sites, s->site_count, s->site_capacity);
-    site->site =
-        (struct replay_site){.id = e->site_id, .device = e->device, .kind = e->kind, .stats.known = NO_RESERVED};
+    site->site = (struct replay_site){.id = e->site_id, .device = e->device, .kind = e->kind, .stats.known = counted};
     return site;
 }
 
@@ -54,7 +59,7 @@ static uint32_t level_at(struct state *s, unsigned device, unsigned kind)
     uint32_t *of = &s->level_of[device][kind];
     if (!*of) {
         struct level *l = ARRAY_ADD(s->levels, s->level_count, s->level_capacity);
-        l->total = (struct replay_total){.device = (uint8_t)device, .kind = (uint8_t)kind, .stats.known = NO_RESERVED};
+        l->total = (struct replay_total){.device = (uint8_t)device, .kind = (uint8_t)kind, .stats.known = counted};
         *of = s->level_count;
     }
     return *of - 1;

@@ -17,10 +17,21 @@ enum { OTHER = 1, HOOKS, DRIVER, LIBC };
 static const struct link_map *hooks; /* libmemprof.so, once it is loaded */
 
 /* What is hooked of the C library's memory. */
-static const char *const memory[] = {"malloc",   "calloc",         "realloc",  "reallocarray",  "free",
-                                     "cfree",    "posix_memalign", "memalign", "aligned_alloc", "valloc",
-                                     "pvalloc",  "mmap",           "mmap64",   "munmap",        "mremap",
-                                     "mprotect", "sbrk",           "brk",      "free_sized",    "free_aligned_sized"};
+static const char *const memory[] = {
+#define HOST_heap(name) #name,
+#define HOST_map(name)  #name,
+#define HOST_none(name)
+#define HOST_device(name)
+#define HOST_managed(name)
+#define HOST_pinned(name)
+#define HOST_pool(name)
+#define HOST_array(name)
+#define HOST_vmm(name)
+#define HOST_sub(name)
+#define X(name, kind) HOST_##kind(name)
+#include "../../wire_hooks.def"
+#undef X
+};
 
 static int is_memory(const char *name)
 {

@@ -3,6 +3,7 @@
 
 #include "../../common/db.h"
 #include "../query/program_name.h"
+#include "../query/short_name.h"
 #include "page_data.h"
 
 #include <errno.h>
@@ -59,7 +60,7 @@ static int part_title(struct render *r)
                             "WHERE first_id = (SELECT min(process_id) FROM process) ORDER BY process_id DESC LIMIT 1");
     if (s && sqlite3_step(s) == SQLITE_ROW) {
         program_name(&called, db_text(s, 0));
-        name = page_name_copy(called.length ? called.data : page_basename(db_text(s, 1)));
+        name = short_name_cut(called.length ? called.data : page_basename(db_text(s, 1)));
     }
     sqlite3_finalize(s);
     buf_html(&b, name && *name

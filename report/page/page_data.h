@@ -37,7 +37,6 @@ enum page_stat {
 #define PAGE_FAILURE_STACKS   64 /* of the first and the last failures, half and half */
 #define PAGE_TRANSFERS_MAX    500
 #define PAGE_DEVICES_MAX      64
-#define PAGE_NAME_BYTES       2000
 #define PAGE_SOURCE_FUNCTIONS 80
 #define PAGE_SOURCE_BYTES     600000
 
@@ -166,8 +165,6 @@ uint32_t page_line(struct page *page, int32_t function, int32_t file, int32_t li
 uint32_t page_kind(const char *name);
 int32_t page_line_number(sqlite3_stmt *statement, int column); /* 0 for what cannot be one */
 const char *page_basename(const char *path);
-char *page_name_copy(const char *text);  /* cut at PAGE_NAME_BYTES */
-char *page_short_name(const char *name); /* without template and call arguments */
 
 /* A prepared statement with up to one bound integer; NULL with page->err. */
 sqlite3_stmt *page_query(struct page *page, const char *sql);

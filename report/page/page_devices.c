@@ -4,6 +4,7 @@
 
 #include "../../common/db.h"
 #include "../../common/kind.h"
+#include "../query/short_name.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -260,7 +261,7 @@ static int write_frames(struct page *page, struct page_pack *pack, int64_t stack
     sqlite3_bind_int64(s, 1, stack_id);
     int rc;
     while ((rc = sqlite3_step(s)) == SQLITE_ROW) {
-        char *function = page_name_copy(db_text(s, 0)), *file = page_name_copy(db_text(s, 1));
+        char *function = short_name_cut(db_text(s, 0)), *file = short_name_cut(db_text(s, 1));
         pack_open(pack, NULL, '[');
         pack_text(pack, NULL, function);
         pack_text(pack, NULL, file);

@@ -6,6 +6,7 @@
 #include "../../common/units.h"
 #include "../findings/advice.h"
 #include "../findings/notes.h"
+#include "../query/short_name.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -208,12 +209,12 @@ int page_write_top_lines(struct page *page, FILE *out)
                    units_bytes(t2, sqlite3_column_int64(s, 4)), units_count(t3, sqlite3_column_int64(s, 5)));
         buf_html(&b, db_text(s, 6));
         buf_puts(&b, "</td><td>");
-        char *function = page_short_name(db_text(s, 0));
+        char *function = short_name(db_text(s, 0));
         buf_html(&b, function);
         free(function);
         if (*db_text(s, 1)) {
             buf_puts(&b, " ");
-            char *file = page_name_copy(page_basename(db_text(s, 1)));
+            char *file = short_name_cut(page_basename(db_text(s, 1)));
             buf_html(&b, file);
             free(file);
             buf_printf(&b, ":%d", sqlite3_column_int(s, 2));

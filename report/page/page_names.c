@@ -5,8 +5,8 @@
 #include "../../common/hash.h"
 #include "../../common/kind.h"
 #include "../../common/text.h"
+#include "../query/short_name.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -36,70 +36,6 @@ const char *page_basename(const char *path)
     return text_filename(path);
 }
 
-char *page_name_copy(const char *text)
-{
-    size_t length = strnlen(text, PAGE_NAME_BYTES);
-    if (length == PAGE_NAME_BYTES) /* not within a UTF-8 character */
-        while (length && ((unsigned char)text[length] & 0xc0) == 0x80)
-            length--;
-    char *copy = xmalloc(length + 4);
-    memcpy(copy, text, length);
-    strcpy(copy + length, text[length] ? "..." : "");
-    return copy;
-}
-
-/* Of code without a symbol: etree+0x12f for etree.cpython-311-x86_64-linux-gnu.so+0x12f; 0 for other names. */
-static int shorten_stripped(char *name)
-{
-    static const char *const builds[] = {".cpython", ".pypy", ".abi"};
-    char *plus = strrchr(name, '+'), *end = plus ? memmem(name, (size_t)(plus - name), ".so", 3) : NULL;
-    if (!end || end == name || strncmp(plus, "+0x", 3) != 0 || plus[3 + strspn(plus + 3, "0123456789abcdef")])
-        return 0;
-    for (unsigned i = 0; i < sizeof builds / sizeof *builds; i++) {
-        char *build = strstr(name + 1, builds[i]);
-        end = build && build < end ? build : end;
-    }
-    memmove(end, plus, strlen(plus) + 1);
-    return 1;
-}
-
-char *page_short_name(const char *name)
-{
-    char *copy = page_name_copy(name), *to = copy;
-    if (shorten_stripped(copy))
-        return copy;
-    static const char anonymous[] = "(anonymous namespace)";
-    int depth = 0;
-    unsigned char before = 0;
-    if (strstr(copy, "operator") || *copy == '<') /* brackets are part of the name */
-        return copy;
-    for (const char *from = copy; *from; before = (unsigned char)*from++) {
-        /* <locals> is a name of its own, what follows a name are its arguments */
-        int is_name = *from == '<' && !(before >= 0x80 || before == '_' || isalnum(before));
-        if (!depth && strncmp(from, anonymous, sizeof anonymous - 1) == 0) {
-            memmove(to, from, sizeof anonymous - 1);
-            to += sizeof anonymous - 1;
-            from += sizeof anonymous - 2;
-        } else if (!depth && (is_name || *from == '>')) {
-            *to++ = *from;
-        } else if (strchr("<([", *from)) {
-            depth++;
-        } else if (strchr(">)]", *from)) {
-            depth -= depth > 0;
-        } else if (!depth) {
-            *to++ = *from;
-        }
-    }
-    while (to > copy && to[-1] == ' ')
-        to--;
-    *to = 0;
-    if (to == copy) { /* all of it in brackets */
-        free(copy);
-        return page_name_copy(*name ? name : "?");
-    }
-    return copy;
-}
-
 /* Where memory ran out last; else the GPU with the largest peak; else the first device that has allocations. */
 static int64_t find_open_device(struct page *page)
 {
@@ -127,7 +63,7 @@ int page_load_devices(struct page *page)
     while ((rc = sqlite3_step(s)) == SQLITE_ROW && page->device_count < PAGE_DEVICES_MAX) {
         struct page_device *d = ARRAY_ADD(page->devices, page->device_count, page->device_capacity);
         d->device_id = sqlite3_column_int64(s, 0);
-        d->name = page_name_copy(db_text(s, 1));
+        d->name = short_name_cut(db_text(s, 1));
         d->total_bytes = sqlite3_column_int64(s, 2);
     }
     int32_t open = page_device_index(page, find_open_device(page));
@@ -162,7 +98,7 @@ int32_t page_file(struct page *page, int64_t file_id)
         sqlite3_bind_int64(s, 1, file_id);
         if (sqlite3_step(s) == SQLITE_ROW) {
             index = (int32_t)page->file_count;
-            *ARRAY_ADD(page->files, page->file_count, page->file_capacity) = page_name_copy(db_text(s, 0));
+            *ARRAY_ADD(page->files, page->file_count, page->file_capacity) = short_name_cut(db_text(s, 0));
             *ARRAY_ADD(page->file_ids, page->file_id_count, page->file_id_capacity) = file_id;
         }
         sqlite3_finalize(s);
@@ -184,7 +120,7 @@ int32_t page_function(struct page *page, int64_t function_id)
             int32_t file = sqlite3_column_type(s, 1) == SQLITE_NULL ? -1 : page_file(page, sqlite3_column_int64(s, 1));
             index = (int32_t)page->function_count;
             struct page_function *f = ARRAY_ADD(page->functions, page->function_count, page->function_capacity);
-            f->name = page_name_copy(db_text(s, 0));
+            f->name = short_name_cut(db_text(s, 0));
             f->file = file;
             f->line = page_line_number(s, 2);
             f->is_allocator = sqlite3_column_int(s, 3) != 0;
@@ -200,7 +136,7 @@ int32_t page_module(struct page *page, const char *path, uint64_t key, unsigned 
     uint32_t index = map_number(&page->module_of, key, space);
     if (index != MAP_NONE)
         return (int32_t)index;
-    char *name = page_name_copy(path);
+    char *name = short_name_cut(path);
     uint64_t hash = hash_text(HASH_START, name);
     index = map_number(&page->module_of, hash, PAGE_MODULE_PATH);
     if (index != MAP_NONE && !strcmp(page->modules[index], name)) {
@@ -219,7 +155,7 @@ int32_t page_unknown_function(struct page *page, int32_t module, uint64_t offset
     uint32_t known = map_number(&page->function_of, offset, 2 + (uint64_t)(module + 1));
     if (known != MAP_NONE)
         return (int32_t)known;
-    struct buf name = BUF(2 * PAGE_NAME_BYTES);
+    struct buf name = BUF(2 * SHORT_NAME_BYTES);
     if (module >= 0)
         buf_printf(&name, "%s+0x%" PRIx64, page_basename(page->modules[module]), offset);
     else
@@ -250,7 +186,7 @@ int32_t page_named_function(struct page *page, const char *name, unsigned number
         return (int32_t)known;
     uint32_t index = page->function_count;
     struct page_function *f = ARRAY_ADD(page->functions, page->function_count, page->function_capacity);
-    *f = (struct page_function){.name = page_name_copy(name), .file = -1, .unknown = 1};
+    *f = (struct page_function){.name = short_name_cut(name), .file = -1, .unknown = 1};
     map_set_number(&page->function_of, number, 1, index);
     return (int32_t)index;
 }

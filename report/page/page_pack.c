@@ -2,6 +2,7 @@
 #include "page_data.h"
 
 #include "../../common/db.h"
+#include "../query/short_name.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -186,7 +187,7 @@ int pack_query(struct page *page, struct page_pack *pack, const char *key, const
                 pack_null(pack, name);
                 break;
             default: {
-                char *text = page_name_copy(db_text(s, i));
+                char *text = short_name_cut(db_text(s, i));
                 pack_text(pack, name, text);
                 free(text);
             }

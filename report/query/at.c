@@ -9,15 +9,10 @@
 #include <errno.h>
 #include <stdlib.h>
 
-struct live {
-    int64_t site_id;
-    int64_t bytes, count;
-};
-
 struct at {
     sqlite3 *db;
     struct chunk_codec *codec;
-    struct live *live; /* all sites, by site_id */
+    struct at_live *live; /* all sites, by site_id */
     size_t count;
     int64_t first_event; /* events before this number are in the values already */
     int64_t first_ns;
@@ -32,7 +27,7 @@ static int load_sites(struct at *a, struct error *err)
     size_t capacity = 0;
     int rc = db_prepare(a->db, "SELECT site_id FROM site ORDER BY site_id", &s, err), step = SQLITE_DONE;
     while (rc == 0 && (step = sqlite3_step(s)) == SQLITE_ROW) {
-        *ARRAY_ADD(a->live, a->count, capacity) = (struct live){sqlite3_column_int64(s, 0), 0, 0};
+        *ARRAY_ADD(a->live, a->count, capacity) = (struct at_live){sqlite3_column_int64(s, 0), 0, 0};
     }
     if (rc == 0 && step != SQLITE_DONE)
         rc = db_error(a->db, err);
@@ -204,27 +199,45 @@ static int holds_without_events(struct at *a, int64_t time_ns)
            db_int(a->db, "SELECT max(time_ns) FROM keyframe WHERE reason = 'end'", -1) == a->result->keyframe_ns;
 }
 
+static int load(struct at *a, int64_t time_ns, int64_t pid, struct error *err)
+{
+    struct at_result *result = a->result;
+    *result = (struct at_result){.time_ns = time_ns};
+    int rc = load_sites(a, err);
+    result->keyframe_ns = -1;
+    a->is_one = pid && db_int(a->db, "SELECT count(DISTINCT pid) FROM main.process", 0) > 1;
+    if (rc == 0 && a->is_one)
+        rc = replay_images(a->db, pid, &a->images, err);
+    else if (rc == 0)
+        rc = load_keyframe(a, time_ns, err);
+    if (rc == 0)
+        rc = read_chunks(a, time_ns, err);
+    if (rc == 0 && result->is_exact && db_int(a->db, "SELECT 1 FROM event_chunk LIMIT 1", 0) == 0)
+        result->is_exact = holds_without_events(a, time_ns);
+    if (rc == 0 && !result->is_exact)
+        result->time_ns = result->keyframe_ns < 0 ? 0 : result->keyframe_ns;
+    return rc;
+}
+
 int at_load(sqlite3 *db, int64_t time_ns, int64_t pid, struct at_result *result, struct error *err)
 {
     struct at a = {.db = db, .codec = chunk_codec_open(), .result = result};
-    *result = (struct at_result){.time_ns = time_ns};
-    int rc = load_sites(&a, err);
-    result->keyframe_ns = -1;
-    a.is_one = pid && db_int(db, "SELECT count(DISTINCT pid) FROM main.process", 0) > 1;
-    if (rc == 0 && a.is_one)
-        rc = replay_images(db, pid, &a.images, err);
-    else if (rc == 0)
-        rc = load_keyframe(&a, time_ns, err);
-    if (rc == 0)
-        rc = read_chunks(&a, time_ns, err);
-    if (rc == 0 && result->is_exact && db_int(db, "SELECT 1 FROM event_chunk LIMIT 1", 0) == 0)
-        result->is_exact = holds_without_events(&a, time_ns);
-    if (rc == 0 && !result->is_exact)
-        result->time_ns = result->keyframe_ns < 0 ? 0 : result->keyframe_ns;
+    int rc = load(&a, time_ns, pid, err);
     if (rc == 0)
         rc = store_live(&a, err);
     chunk_codec_close(a.codec);
     free(a.live);
+    return rc;
+}
+
+int at_values(sqlite3 *db, int64_t time_ns, struct at_live **live, size_t *count, struct at_result *result,
+              struct error *err)
+{
+    struct at a = {.db = db, .codec = chunk_codec_open(), .result = result};
+    int rc = load(&a, time_ns, 0, err);
+    chunk_codec_close(a.codec);
+    *live = a.live;
+    *count = a.count;
     return rc;
 }
 

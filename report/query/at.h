@@ -8,6 +8,7 @@
 #include "../../common/error.h"
 
 #include <sqlite3.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct at_result {
@@ -20,6 +21,15 @@ struct at_result {
 /* Fills the temporary table temp.live(site_id, live_bytes, live_count), sites with nothing left out. pid: of one
  * process (from its first event on, as key frames do not tell processes apart); 0: of all. */
 int at_load(sqlite3 *db, int64_t time_ns, int64_t pid, struct at_result *result, struct error *err);
+
+struct at_live {
+    int64_t site_id;
+    int64_t bytes, count;
+};
+
+/* The same of all processes as an array of all sites by id, the caller's to free in any case. */
+int at_values(sqlite3 *db, int64_t time_ns, struct at_live **live, size_t *count, struct at_result *result,
+              struct error *err);
 
 /* -EINVAL with err when the instant is beyond the end of the run. */
 int at_check(sqlite3 *db, int64_t time_ns, struct error *err);

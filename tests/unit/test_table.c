@@ -1,6 +1,7 @@
 /* Text for terminals and tables: cleaning, widths, shortening, fitting, colours. */
 #include "../../report/page/page_names.h"
 #include "../../report/print/listing.h"
+#include "../../report/query/short_name.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -369,7 +370,7 @@ static void test_short_names(void **state)
         {"", "?"},
     };
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        char *name = page_short_name(names[i][0]);
+        char *name = short_name(names[i][0]);
         assert_string_equal(names[i][1], name);
         free(name);
     }

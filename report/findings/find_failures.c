@@ -1,0 +1,49 @@
+#include "../../common/db.h"
+#include "rules.h"
+
+#include <stdlib.h>
+
+#define SHOWN 3
+
+static void find_failure(struct rules *r, sqlite3_stmt *s)
+{
+    char total[UNITS_TEXT];
+    struct finding *f = rule_finding(r, db_text(s, 3));
+    f->time_ns = sqlite3_column_int64(s, 0);
+    f->bytes = rule_amount(s, 1);
+    finding_say(f, "At %s an allocation of %s on %s", units_ns(r->a, f->time_ns),
+                units_bytes(r->b, sqlite3_column_int64(s, 1)), f->device);
+    if (sqlite3_column_type(s, 7) != SQLITE_NULL) {
+        char *function = xstrdup(db_text(s, 6));
+        finding_say(f, " by ");
+        finding_code(f, function, db_text(s, 7), sqlite3_column_int64(s, 8));
+        free(function);
+    }
+    finding_say(f, " failed, with %s in use", units_bytes(r->c, sqlite3_column_int64(s, 2)));
+    if (sqlite3_column_type(s, 5) != SQLITE_NULL)
+        finding_say(f, " of the device's %s", units_bytes(r->d, sqlite3_column_int64(s, 5)));
+    if (sqlite3_column_type(s, 4) != SQLITE_NULL)
+        finding_say(f, " (%s free)", units_bytes(total, sqlite3_column_int64(s, 4)));
+    finding_say(f, ".");
+    finding_look(f, FINDING_MOMENT, f->time_ns, NULL, "Who held it then");
+}
+
+/* The last ones: what the program ended on is among them. */
+void find_failures(struct rules *r)
+{
+    int64_t count = db_int(r->db, "SELECT count(*) FROM v_oom WHERE NOT is_handled", 0);
+    sqlite3_stmt *s = rule_query(r, "SELECT time_ns, size_bytes, active_bytes, device, device_free_bytes, "
+                                    "device_total_bytes, function, file, line FROM v_oom WHERE NOT is_handled "
+                                    "ORDER BY time_ns DESC, oom_id DESC LIMIT ?");
+    if (s)
+        sqlite3_bind_int(s, 1, SHOWN);
+    for (int nth = 0; s && sqlite3_step(s) == SQLITE_ROW; nth++) {
+        char all[UNITS_TEXT + 32];
+        find_failure(r, s);
+        if (nth || count <= SHOWN)
+            continue;
+        snprintf(all, sizeof all, "All %s that failed", units_count(r->a, count));
+        finding_look(&r->findings->item[r->findings->count - 1], FINDING_SECTION, 0, "failures", all);
+    }
+    sqlite3_finalize(s);
+}

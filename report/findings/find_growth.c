@@ -1,0 +1,106 @@
+#include "../../common/db.h"
+#include "../query/at.h"
+#include "rules.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define POINTS         GROWTH_POINTS
+#define SHOWN          3
+#define LEAST_NS       20000000
+#define LEAST_BYTES    65536
+#define TERMINAL_BYTES (1 << 20)
+
+/* What every line held at one instant. */
+static int add_point(struct rules *r, int64_t time_ns, int64_t *live, int point, int64_t *at_ns)
+{
+    struct at_result result;
+    struct at_live *sites;
+    size_t count, k = 0;
+    int rc = at_values(r->db, time_ns, &sites, &count, &result, r->err);
+    for (size_t i = 0; rc == 0 && i < count; i++) {
+        while (k < r->site_count && r->sites[k].site_id < sites[i].site_id)
+            k++;
+        if (k < r->site_count && r->sites[k].site_id == sites[i].site_id) {
+            int64_t *sum = &live[(size_t)r->sites[k].line * POINTS + (size_t)point];
+            *sum = (int64_t)((uint64_t)*sum + (uint64_t)sites[i].bytes); /* wraps in a damaged file */
+        }
+    }
+    free(sites);
+    *at_ns = result.time_ns;
+    return rc == 0 && !result.chunks_damaged;
+}
+
+/* Live bytes by line at POINTS instants spread over the run past its first tenth; the last one well before the end,
+ * where programs clean up. Nothing where so many are not known. */
+static void load_growth(struct rules *r)
+{
+    r->has_growth = 1;
+    if (r->duration_ns <= LEAST_NS || rule_lines(r))
+        return;
+    int64_t *live = xcalloc((r->line_count + 1ul) * POINTS, sizeof *live);
+    int is_known = 1;
+    for (int i = 0; i < POINTS && is_known; i++) {
+        double due = (double)r->duration_ns * (0.1 + 0.85 * i / (POINTS - 1));
+        is_known =
+            add_point(r, (int64_t)due, live, i, &r->growth_ns[i]) && (i == 0 || r->growth_ns[i] > r->growth_ns[i - 1]);
+    }
+    for (size_t i = 0; i < (size_t)r->line_count * POINTS; i++)
+        live[i] = (uint64_t)live[i] >> 52 ? 0 : live[i];
+    if (is_known)
+        r->growth = live;
+    else
+        free(live);
+}
+
+/* Grows in at least ten of eleven steps, as much in the second half as a quarter of all, and by a part of the peak that
+ * matters. */
+static int grows(const int64_t *live, int64_t least)
+{
+    int up = 0;
+    for (int i = 1; i < POINTS; i++)
+        up += live[i] > live[i - 1];
+    int64_t all = live[POINTS - 1] - live[0], late = live[POINTS - 1] - live[POINTS / 2];
+    return up >= POINTS - 2 && all >= least && late >= all / 4;
+}
+
+static void say(struct rules *r, const struct rule_line *line, const int64_t *live)
+{
+    const int64_t *times = r->growth_ns;
+    int64_t grown = live[POINTS - 1] - live[0];
+    double seconds = (double)(times[POINTS - 1] - times[0]) / 1e9;
+    char rate[UNITS_TEXT];
+    struct finding *f = rule_finding(r, r->device->name);
+    f->bytes = grown;
+    f->is_large = grown >= TERMINAL_BYTES;
+    finding_line(r, f, line->site_id, "end");
+    finding_say(f, " held %s at %s and %s at %s, growing nearly all the way: about %s a second.",
+                units_bytes(r->a, live[0]), units_ns(r->b, times[0]), units_bytes(r->c, live[POINTS - 1]),
+                units_ns(r->d, times[POINTS - 1]),
+                units_bytes(rate, seconds > 0 ? (int64_t)((double)grown / seconds) : 0));
+    f->next = "A cache without a limit, or a list that is only added to, looks like this.";
+}
+
+void find_growth(struct rules *r)
+{
+    const struct rule_device *d = r->device;
+    int64_t least = d->peak_active / 50 > LEAST_BYTES ? d->peak_active / 50 : LEAST_BYTES;
+    if (!r->has_growth)
+        load_growth(r);
+    for (int round = 0; r->growth && round < SHOWN; round++) {
+        uint32_t best = r->line_count;
+        int64_t most = 0;
+        for (uint32_t line = 0; line < r->line_count; line++) {
+            const int64_t *l = &r->growth[(size_t)line * POINTS];
+            if (r->lines[line].device_id == d->device_id && grows(l, least) && l[POINTS - 1] - l[0] > most) {
+                most = l[POINTS - 1] - l[0];
+                best = line;
+            }
+        }
+        if (best == r->line_count)
+            break;
+        int64_t *l = &r->growth[(size_t)best * POINTS];
+        say(r, &r->lines[best], l);
+        memset(l, 0, POINTS * sizeof *l);
+    }
+}

@@ -1,0 +1,141 @@
+#include "finding.h"
+
+#include "../print/table.h"
+
+#include <ctype.h>
+#include <string.h>
+
+#define PRINTED 3
+
+/* --- the page ---------------------------------------------------------------------------------------------------- */
+
+/* <a href="#device=NAME: the page's script selects it; the caller adds what of it, and what the link says. */
+static void device_link(struct buf *html, const char *class, const char *device)
+{
+    buf_printf(html, "<a%s href=\"#device=", class);
+    for (const char *p = device; *p; p++)
+        if (isalnum((unsigned char)*p) || strchr(":-_.", *p))
+            buf_putc(html, *p);
+        else
+            buf_printf(html, "%%%02X", (unsigned char)*p);
+}
+
+static void html_code(struct buf *html, const char *text)
+{
+    buf_puts(html, "<code>");
+    buf_html(html, text);
+    buf_puts(html, "</code>");
+}
+
+/* A line as a link: the page's script shows its stacks and source. */
+static void html_line(struct buf *html, const struct finding *f, const struct finding_part *part, int64_t line)
+{
+    if (line < 0) {
+        html_code(html, part->text);
+        return;
+    }
+    device_link(html, " class=\"fn\"", f->device);
+    buf_printf(html, "&amp;at=%s&amp;line=%lld\">", part->anchor, (long long)line);
+    buf_html(html, part->text);
+    buf_puts(html, "</a>");
+}
+
+static void html_look(struct buf *html, const struct finding *f, const struct finding_part *part)
+{
+    buf_putc(html, ' ');
+    if (part->kind == FINDING_SECTION)
+        buf_printf(html, "<a href=\"#%s\">", part->anchor);
+    else
+        device_link(html, "", f->device);
+    if (part->kind == FINDING_MOMENT)
+        buf_printf(html, "&amp;time=%lld\">", (long long)part->number);
+    else if (part->kind == FINDING_PEAK)
+        buf_puts(html, "&amp;at=peak\">");
+    buf_html(html, part->text);
+    buf_puts(html, "</a>.");
+}
+
+void findings_html(const struct findings *all, struct buf *html, finding_page_line *line, void *context)
+{
+    static const char *const classes[] = {"bad", "warn", "info"};
+    for (size_t i = 0; i < all->count; i++) {
+        const struct finding *f = &all->item[i];
+        buf_printf(html, "<li class=\"finding %s\"><h3>%s", classes[f->severity], f->title);
+        if (all->device_count > 1) {
+            buf_puts(html, " <span class=\"device\">");
+            buf_html(html, f->device);
+            buf_puts(html, "</span>");
+        }
+        buf_puts(html, "</h3><p>");
+        for (const struct finding_part *part = f->parts; part < f->parts + f->part_count; part++)
+            if (part->kind == FINDING_TEXT)
+                buf_html(html, part->text);
+            else if (part->kind == FINDING_CODE)
+                html_code(html, part->text);
+            else if (part->kind == FINDING_LINE)
+                html_line(html, f, part, line(context, part->number));
+            else
+                html_look(html, f, part);
+        buf_puts(html, "</p>");
+        if (f->next)
+            buf_printf(html, "<p class=\"next\">%s</p>", f->next);
+        buf_puts(html, "</li>\n");
+    }
+}
+
+/* --- the terminal and JSON --------------------------------------------------------------------------------------- */
+
+static void plain(const struct finding *f, struct buf *text)
+{
+    for (const struct finding_part *part = f->parts; part < f->parts + f->part_count; part++)
+        if (part->kind <= FINDING_LINE)
+            buf_puts(text, part->text);
+}
+
+/* The first of each rule and device before the second ones. */
+void findings_print(const struct findings *all, const struct report_out *out)
+{
+    int printed = 0;
+    for (int severity = FINDING_BAD; severity <= FINDING_INFO; severity++)
+        for (int nth = 0; nth < PRINTED; nth++)
+            for (size_t i = 0; i < all->count && printed < PRINTED; i++) {
+                const struct finding *f = &all->item[i];
+                struct buf line = BUF(1 << 16);
+                if ((int)f->severity != severity || f->nth != nth || !f->is_large)
+                    continue;
+                buf_printf(&line, "* %s: ", f->title);
+                plain(f, &line);
+                table_line(out, TABLE_STRONG, buf_text(&line));
+                buf_free(&line);
+                printed++;
+            }
+}
+
+void findings_record(const struct findings *all, struct record *record)
+{
+    static const char *const names[] = {"bad", "warning", "info"};
+    if (record->out->format != REPORT_JSON)
+        return;
+    record_array_begin(record, "findings");
+    for (size_t i = 0; i < all->count; i++) {
+        const struct finding *f = &all->item[i];
+        struct buf text = BUF(1 << 16);
+        if (!f->is_large)
+            continue;
+        plain(f, &text);
+        record_begin(record);
+        record_text(record, "rule", f->rule);
+        record_text(record, "severity", names[f->severity]);
+        record_text(record, "title", f->title);
+        record_text(record, "text", buf_text(&text));
+        record_text(record, "device", f->device);
+        record_int_if(record, "bytes", f->bytes > 0, f->bytes);
+        record_int_if(record, "time_ns", f->time_ns >= 0, f->time_ns);
+        record_text(record, "function", f->function);
+        record_text(record, "file", f->file);
+        record_int_if(record, "line", f->line > 0, f->line);
+        record_end(record);
+        buf_free(&text);
+    }
+    record_array_end(record);
+}

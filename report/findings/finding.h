@@ -1,0 +1,70 @@
+/*
+ * finding.h: sentences that the data bears out, each with its numbers and what it points at. The rules are rows of
+ * findings.def; the same findings are HTML on the page, lines above the tables of `memprof report`, and JSON.
+ */
+#ifndef MEMPROF_FINDING_H
+#define MEMPROF_FINDING_H
+
+#include "../../common/buf.h"
+#include "../../common/error.h"
+#include "../print/record.h"
+
+#include <sqlite3.h>
+#include <stdint.h>
+
+enum finding_severity { FINDING_BAD, FINDING_WARN, FINDING_INFO };
+
+enum finding_part_kind {
+    FINDING_TEXT,
+    FINDING_CODE, /* a function's name */
+    FINDING_LINE, /* a function's name, with its stacks and source behind it */
+    /* for the page alone: a sentence that leads to */
+    FINDING_MOMENT,  /* an instant, */
+    FINDING_PEAK,    /* the device's peak, */
+    FINDING_SECTION, /* a section of the page */
+};
+
+struct finding_part { /* of a finding's sentences, in order */
+    enum finding_part_kind kind;
+    char *text;
+    int64_t number;     /* LINE: a site of the line; MOMENT: time_ns */
+    const char *anchor; /* LINE: which of the page's tables has it; SECTION: its id */
+};
+
+struct finding {
+    const char *rule, *title;
+    enum finding_severity severity;
+    char *device;
+    int is_large;     /* worth a line on a terminal */
+    int nth;          /* of its rule and device */
+    int64_t bytes;    /* that it is about; 0: it is about none */
+    int64_t time_ns;  /* -1: of no instant */
+    char *function;   /* the line that it is about; NULL: none */
+    char *file;       /* NULL: not known */
+    int64_t line;     /* 0: not known */
+    const char *next; /* what to do; NULL: nothing to say */
+    struct finding_part *parts;
+    size_t part_count, part_capacity;
+};
+
+struct findings {
+    struct finding *item; /* the worst first */
+    size_t count, capacity;
+    int device_count; /* of the recording */
+};
+
+/* first_device: the id of the one whose findings come first. device: its alone, NULL: of all. page: those for the page
+ * alone too. 0 or -errno with err; free in both cases. */
+int findings_load(sqlite3 *db, int64_t first_device, const char *device, int page, struct findings *findings,
+                  struct error *err);
+void findings_free(struct findings *findings);
+
+/* What a line of the recording is on the page, by one of its sites; -1: the page does not show it. */
+typedef int64_t finding_page_line(void *context, int64_t site_id);
+void findings_html(const struct findings *findings, struct buf *html, finding_page_line *line, void *context);
+/* A line each, of the worst three. */
+void findings_print(const struct findings *findings, const struct report_out *out);
+/* JSON: "findings": an array of all that a terminal could show. */
+void findings_record(const struct findings *findings, struct record *record);
+
+#endif

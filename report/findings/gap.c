@@ -1,0 +1,41 @@
+#include "gap.h"
+
+#include "../../common/db.h"
+#include "../../common/kind.h"
+
+#include <string.h>
+
+#define LEAST_BYTES (4 << 20)
+
+/* What Python's arenas held at the peak of what was reserved: objects are in them that nobody sees. Where some have no
+ * row it is the most that they ever held. */
+static int64_t in_arenas(struct rules *r)
+{
+    const struct rule_device *d = r->device;
+    sqlite3_stmt *s =
+        rule_query(r, "SELECT CASE WHEN count(*) < ?3 THEN CAST(total(size_bytes) FILTER (WHERE alloc_ns <= ?2 AND "
+                      "coalesce(free_ns > ?2, p.end_ns >= ?2, 1)) AS INTEGER) ELSE (SELECT peak_reserved_bytes "
+                      "FROM total WHERE device_id = ?1 AND kind = 'arena') END FROM segment LEFT JOIN process p "
+                      "USING(process_id) WHERE kind = 'arena' AND device_id = ?1");
+    int64_t bytes = 0;
+    if (!s)
+        return 0;
+    sqlite3_bind_int64(s, 1, d->device_id);
+    sqlite3_bind_int64(s, 2, d->peak_reserved_ns);
+    sqlite3_bind_int64(s, 3, SEGMENT_ROWS_MAX);
+    if (sqlite3_step(s) == SQLITE_ROW)
+        bytes = rule_amount(s, 0);
+    sqlite3_finalize(s);
+    return bytes < d->peak_reserved ? bytes : d->peak_reserved;
+}
+
+int gap_of(struct rules *r, struct gap *gap)
+{
+    const struct rule_device *d = r->device;
+    gap->arenas = in_arenas(r);
+    gap->reserved = d->peak_reserved - gap->arenas;
+    gap->idle = gap->reserved - d->peak_active;
+    gap->is_mapped = strcmp(d->name, "host") == 0 &&
+                     db_int(r->db, "SELECT 1 FROM segment WHERE device_id = 0 AND kind IN ('heap', 'map') LIMIT 1", 0);
+    return gap->idle >= LEAST_BYTES && gap->reserved >= d->peak_active / 4 * 5;
+}

@@ -1,0 +1,18 @@
+/*
+ * gap.h: reserved memory of a device that was never in use.
+ */
+#ifndef MEMPROF_FINDING_GAP_H
+#define MEMPROF_FINDING_GAP_H
+
+#include "rules.h"
+
+struct gap {
+    int64_t reserved, idle;
+    int64_t arenas; /* beside these: of Python's, in which nobody sees the objects */
+    int is_mapped;  /* by another allocator than the C library's: it takes addresses at once, memory when touched */
+};
+
+/* Whether there is one: at least a quarter above what was ever in use, and enough to care. */
+int gap_of(struct rules *r, struct gap *gap);
+
+#endif

@@ -1,0 +1,308 @@
+#include "rules.h"
+
+#include "../../common/array.h"
+#include "../../common/db.h"
+#include "../../common/text.h"
+#include "../query/short_name.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { OF_DEVICE, OF_RUN };
+enum { FOR_EVERYWHERE, FOR_PAGE };
+enum { NEEDS_NOTHING, NEEDS_INSTANTS, NEEDS_TIMELINE, NEEDS_FAILURES, NEEDS_BLOCKS, NEEDS };
+
+struct rule {
+    const char *name, *title;
+    enum finding_severity severity;
+    int of, needs, where;
+    void (*find)(struct rules *r);
+};
+
+static const struct rule rules[] = {
+#define FINDING(name, title, severity, of, needs, where)                                                               \
+    {#name, title, FINDING_##severity, OF_##of, NEEDS_##needs, FOR_##where, find_##name},
+#include "findings.def"
+#undef FINDING
+};
+#define RULES (sizeof rules / sizeof *rules)
+
+/* 1 where the file has it. */
+static const char *const needs_sql[NEEDS] = {
+    [NEEDS_INSTANTS] = "SELECT EXISTS (SELECT 1 FROM keyframe) OR EXISTS (SELECT 1 FROM event_chunk)",
+    [NEEDS_TIMELINE] = "SELECT EXISTS (SELECT 1 FROM timeline)",
+    [NEEDS_FAILURES] = "SELECT EXISTS (SELECT 1 FROM oom)",
+    /* every block of the run, one by one */
+    [NEEDS_BLOCKS] = "SELECT (SELECT count(*) FROM block) >= (SELECT sum(alloc_count) FROM total WHERE kind = 'all')",
+};
+
+sqlite3_stmt *rule_query(struct rules *r, const char *sql)
+{
+    sqlite3_stmt *s = NULL;
+    return db_prepare(r->db, sql, &s, r->err) ? NULL : s;
+}
+
+int64_t rule_amount(sqlite3_stmt *s, int column)
+{
+    const int64_t most = INT64_C(1) << 52;
+    int64_t value = sqlite3_column_int64(s, column);
+    return value < 0 ? 0 : value > most ? most : value;
+}
+
+int rule_percent(int64_t part, int64_t whole)
+{
+    return whole > 0 ? (int)(100.0 * (double)part / (double)whole + 0.5) : 0;
+}
+
+/* --- lines ------------------------------------------------------------------------------------------------------- */
+
+/* Sites without a line, of a recording whose symbols were never looked up, go by their address. */
+static const char lines_sql[] =
+    "SELECT s.site_id, s.device_id, coalesce(sl.line_id, -k.address_id, 0), s.at_peak_bytes, s.at_peak_count, "
+    "s.end_bytes, s.end_count, s.alloc_count, s.temporary_count FROM site s LEFT JOIN site_line sl ON sl.site_id = "
+    "s.site_id LEFT JOIN stack k ON k.stack_id = s.stack_id ORDER BY s.site_id";
+
+int rule_lines(struct rules *r)
+{
+    sqlite3_stmt *s = r->has_lines ? NULL : rule_query(r, lines_sql);
+    int step = SQLITE_DONE;
+    if (!s)
+        return r->has_lines ? 0 : -EIO;
+    r->has_lines = 1;
+    while ((step = sqlite3_step(s)) == SQLITE_ROW) {
+        int64_t site_id = sqlite3_column_int64(s, 0), device_id = sqlite3_column_int64(s, 1);
+        uint32_t line =
+            map_number_or(&r->line_of, (uint64_t)sqlite3_column_int64(s, 2), (uint64_t)device_id, r->line_count);
+        if (line == r->line_count)
+            *ARRAY_ADD(r->lines, r->line_count, r->line_capacity) =
+                (struct rule_line){.device_id = device_id, .site_id = site_id};
+        for (int i = 0; i < LINE_SUMS; i++)
+            __builtin_add_overflow(r->lines[line].sums[i], rule_amount(s, 3 + i), &r->lines[line].sums[i]);
+        *ARRAY_ADD(r->sites, r->site_count, r->site_capacity) = (struct rule_site){site_id, line};
+    }
+    sqlite3_finalize(s);
+    return step == SQLITE_DONE ? 0 : db_error(r->db, r->err);
+}
+
+const struct rule_line *rule_top_line(struct rules *r, enum line_sum sum, int64_t *all)
+{
+    const struct rule_line *best = NULL;
+    *all = 0;
+    if (rule_lines(r))
+        return NULL;
+    for (uint32_t i = 0; i < r->line_count; i++) {
+        const struct rule_line *l = &r->lines[i];
+        if (l->device_id != r->device->device_id)
+            continue;
+        __builtin_add_overflow(*all, l->sums[sum], all);
+        if (l->sums[sum] > 0 && (!best || l->sums[sum] > best->sums[sum]))
+            best = l;
+    }
+    return best;
+}
+
+/* --- writing a finding ------------------------------------------------------------------------------------------- */
+
+struct finding *rule_finding(struct rules *r, const char *device)
+{
+    struct findings *all = r->findings;
+    int nth = 0;
+    for (size_t i = 0; i < all->count; i++)
+        nth += strcmp(all->item[i].rule, r->rule->name) == 0 && strcmp(all->item[i].device, device) == 0;
+    struct finding *f = ARRAY_ADD(all->item, all->count, all->capacity);
+    *f = (struct finding){.rule = r->rule->name,
+                          .title = r->rule->title,
+                          .severity = r->rule->severity,
+                          .device = xstrdup(device),
+                          .is_large = r->rule->where == FOR_EVERYWHERE,
+                          .nth = nth,
+                          .time_ns = -1};
+    return f;
+}
+
+static struct finding_part *add_part(struct finding *f, enum finding_part_kind kind, char *text)
+{
+    struct finding_part *part = ARRAY_ADD(f->parts, f->part_count, f->part_capacity);
+    *part = (struct finding_part){.kind = kind, .text = text};
+    return part;
+}
+
+void finding_say(struct finding *f, const char *format, ...)
+{
+    char *text = NULL;
+    va_list arguments;
+    va_start(arguments, format);
+    if (vasprintf(&text, format, arguments) < 0)
+        text = NULL;
+    va_end(arguments);
+    add_part(f, FINDING_TEXT, text ? text : xstrdup("?"));
+}
+
+static void finding_place(struct finding *f, const char *function, const char *file, int64_t line)
+{
+    if (line < 0 || line > 100000000) /* what cannot be one */
+        line = 0;
+    if (!f->function) {
+        f->function = xstrdup(function);
+        f->file = file ? xstrdup(file) : NULL;
+        f->line = line;
+    }
+    if (file)
+        finding_say(f, " (%s:%lld)", text_filename(file), (long long)line);
+}
+
+void finding_code(struct finding *f, const char *function, const char *file, int64_t line)
+{
+    add_part(f, FINDING_CODE, short_name(function));
+    finding_place(f, function, file, line);
+}
+
+void finding_line(struct rules *r, struct finding *f, int64_t site_id, const char *table)
+{
+    struct buf name = BUF(1 << 20);
+    char *function = NULL, *file = NULL;
+    int64_t line = 0;
+    sqlite3_stmt *s = rule_query(
+        r, "SELECT fn.name, f.path, l.line, coalesce(k.path, m.path), coalesce(l.offset, a.offset), a.address_id "
+           "FROM site s LEFT JOIN site_line sl ON sl.site_id = s.site_id LEFT JOIN line l ON l.line_id = sl.line_id "
+           "LEFT JOIN function fn ON fn.function_id = l.function_id LEFT JOIN file f ON f.file_id = l.file_id "
+           "LEFT JOIN module_key k ON k.key_id = l.module_key_id LEFT JOIN stack t ON t.stack_id = s.stack_id "
+           "LEFT JOIN address a ON a.address_id = t.address_id LEFT JOIN module m ON m.module_id = a.module_id "
+           "WHERE s.site_id = ?");
+    if (s) {
+        sqlite3_bind_int64(s, 1, site_id);
+        if (sqlite3_step(s) == SQLITE_ROW) {
+            if (sqlite3_column_type(s, 0) != SQLITE_NULL)
+                buf_puts(&name, db_text(s, 0));
+            else if (sqlite3_column_type(s, 3) != SQLITE_NULL)
+                buf_printf(&name, "%s+0x%llx", text_basename(db_text(s, 3)), (long long)sqlite3_column_int64(s, 4));
+            else if (sqlite3_column_type(s, 5) != SQLITE_NULL)
+                buf_printf(&name, "0x%llx", (long long)sqlite3_column_int64(s, 4));
+            if (sqlite3_column_type(s, 1) != SQLITE_NULL)
+                file = xstrdup(db_text(s, 1));
+            line = sqlite3_column_int64(s, 2);
+        }
+        sqlite3_finalize(s);
+    }
+    function = name.length ? buf_take(&name) : xstrdup("(unknown stack)");
+    struct finding_part *part = add_part(f, FINDING_LINE, short_name(function));
+    part->number = site_id;
+    part->anchor = table;
+    finding_place(f, function, file, line);
+    free(function);
+    free(file);
+    buf_free(&name);
+}
+
+void finding_look(struct finding *f, enum finding_part_kind kind, int64_t time_ns, const char *section,
+                  const char *text)
+{
+    struct finding_part *part = add_part(f, kind, xstrdup(text));
+    part->number = time_ns;
+    part->anchor = section;
+}
+
+/* --- all --------------------------------------------------------------------------------------------------------- */
+
+static void ask(struct rules *r, int of, int page)
+{
+    for (size_t i = 0; i < RULES; i++) {
+        const struct rule *rule = &rules[i];
+        if (rule->of != of || (rule->where == FOR_PAGE && !page) ||
+            (needs_sql[rule->needs] && !db_int(r->db, needs_sql[rule->needs], 0)))
+            continue;
+        r->rule = rule;
+        rule->find(r);
+    }
+}
+
+/* Stable: what is equal stays in the order of the rules. */
+static void sort(struct findings *all)
+{
+    struct finding *sorted = xcalloc(all->count + 1, sizeof *sorted);
+    size_t count = 0;
+    for (int severity = FINDING_BAD; severity <= FINDING_INFO; severity++)
+        for (size_t i = 0; i < all->count; i++)
+            if ((int)all->item[i].severity == severity)
+                sorted[count++] = all->item[i];
+    free(all->item);
+    all->item = sorted;
+    all->capacity = all->count + 1;
+}
+
+static void free_finding(struct finding *f)
+{
+    for (size_t i = 0; i < f->part_count; i++)
+        free(f->parts[i].text);
+    free(f->parts);
+    free(f->device);
+    free(f->function);
+    free(f->file);
+}
+
+static void keep_device(struct findings *all, const char *device)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < all->count; i++)
+        if (strcmp(all->item[i].device, device) == 0)
+            all->item[kept++] = all->item[i];
+        else
+            free_finding(&all->item[i]);
+    all->count = kept;
+}
+
+int findings_load(sqlite3 *db, int64_t first_device, const char *device, int page, struct findings *findings,
+                  struct error *err)
+{
+    struct rules r = {.db = db, .err = err, .findings = findings};
+    sqlite3_stmt *s = NULL;
+    int rc, step;
+    *findings = (struct findings){.device_count = (int)db_int(db, "SELECT count(*) FROM device", 0)};
+    r.duration_ns = db_meta_int(db, "duration_ns", 0);
+    if (r.duration_ns <= 0) /* of a recording that was cut off: as far as it goes */
+        r.duration_ns = db_int(db, "SELECT max(time_ns + width_ns) FROM timeline", 1);
+    rc = db_prepare(db,
+                    "SELECT d.device_id, d.name, alloc_count, temporary_count, peak_active_bytes, peak_active_ns, "
+                    "peak_active_count, peak_reserved_bytes, peak_reserved_ns, end_active_bytes, end_count FROM total "
+                    "t JOIN device d ON d.device_id = t.device_id WHERE kind = 'all' AND (?2 IS NULL OR d.name = ?2) "
+                    "ORDER BY d.device_id <> ?1, d.device_id LIMIT 16",
+                    &s, err);
+    if (rc)
+        return rc;
+    sqlite3_bind_int64(s, 1, first_device);
+    sqlite3_bind_text(s, 2, device, -1, SQLITE_STATIC);
+    while ((step = sqlite3_step(s)) == SQLITE_ROW) {
+        char *name = xstrdup(db_text(s, 1));
+        struct rule_device d = {.device_id = sqlite3_column_int64(s, 0), .name = name};
+        int64_t *values[] = {&d.alloc_count,   &d.temporary_count,  &d.peak_active, &d.peak_ns,  &d.peak_count,
+                             &d.peak_reserved, &d.peak_reserved_ns, &d.end_bytes,   &d.end_count};
+        for (unsigned i = 0; i < sizeof values / sizeof *values; i++)
+            *values[i] = rule_amount(s, (int)i + 2);
+        r.device = &d;
+        ask(&r, OF_DEVICE, page);
+        r.device = NULL;
+        free(name);
+    }
+    rc = step == SQLITE_DONE ? 0 : db_error(db, err);
+    sqlite3_finalize(s);
+    ask(&r, OF_RUN, page);
+    if (device)
+        keep_device(findings, device);
+    sort(findings);
+    map_close(&r.line_of);
+    free(r.growth);
+    free(r.lines);
+    free(r.sites);
+    return rc;
+}
+
+void findings_free(struct findings *all)
+{
+    for (size_t i = 0; i < all->count; i++)
+        free_finding(&all->item[i]);
+    free(all->item);
+    *all = (struct findings){0};
+}

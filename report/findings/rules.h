@@ -1,0 +1,88 @@
+/*
+ * rules.h: what the functions of the rules share: the recording, the device that they are asked about, and how they
+ * write a finding.
+ */
+#ifndef MEMPROF_FINDING_RULES_H
+#define MEMPROF_FINDING_RULES_H
+
+#include "../../common/map.h"
+#include "../../common/units.h"
+#include "finding.h"
+
+/* Of lines, summed over their sites; which of page's tables shows it. */
+enum line_sum {
+    LINE_PEAK_BYTES,
+    LINE_PEAK_COUNT,
+    LINE_END_BYTES,
+    LINE_END_COUNT,
+    LINE_ALLOC_COUNT,
+    LINE_TEMPORARY_COUNT,
+    LINE_SUMS
+};
+
+struct rule_line { /* of one device */
+    int64_t device_id, site_id;
+    int64_t sums[LINE_SUMS];
+};
+
+#define GROWTH_POINTS 12
+
+struct rule_site {
+    int64_t site_id;
+    uint32_t line; /* lines */
+};
+
+struct rule_device {
+    int64_t device_id;
+    const char *name;
+    int64_t alloc_count, temporary_count, peak_active, peak_ns, peak_count, peak_reserved, peak_reserved_ns, end_bytes,
+        end_count;
+};
+
+struct rule;
+
+struct rules {
+    sqlite3 *db;
+    struct error *err;
+    struct findings *findings;
+    const struct rule *rule; /* that is being asked */
+    const struct rule_device *device;
+    int64_t duration_ns;
+    struct rule_line *lines; /* read when first asked for */
+    uint32_t line_count, line_capacity;
+    struct rule_site *sites; /* by id */
+    size_t site_count, site_capacity;
+    struct map line_of;
+    int has_lines;
+    /* of find_growth.c, for all devices: by line, what it held at each of growth_ns; NULL: not known */
+    int64_t *growth, growth_ns[GROWTH_POINTS];
+    int has_growth;
+    char a[UNITS_TEXT], b[UNITS_TEXT], c[UNITS_TEXT], d[UNITS_TEXT];
+};
+
+/* Reads lines and sites; 0 or -errno with r->err. */
+int rule_lines(struct rules *r);
+/* The line of the device that has most of a sum, and all lines' sum; NULL: none has any. */
+const struct rule_line *rule_top_line(struct rules *r, enum line_sum sum, int64_t *all);
+
+/* A statement; NULL with r->err. */
+sqlite3_stmt *rule_query(struct rules *r, const char *sql);
+/* A size, count or time of the database: a damaged one may be anything, and sums of sane ones must fit. */
+int64_t rule_amount(sqlite3_stmt *s, int column);
+int rule_percent(int64_t part, int64_t whole);
+
+/* A finding of the rule on a device, with the row's severity. Until the next one of them. */
+struct finding *rule_finding(struct rules *r, const char *device);
+void finding_say(struct finding *f, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void finding_code(struct finding *f, const char *function, const char *file, int64_t line);
+/* table: "peak", "end" or "run" */
+void finding_line(struct rules *r, struct finding *f, int64_t site_id, const char *table);
+/* A sentence for the page that leads to an instant, the device's peak, a section: without its full stop. */
+void finding_look(struct finding *f, enum finding_part_kind kind, int64_t time_ns, const char *section,
+                  const char *text);
+
+#define FINDING(name, title, severity, of, needs, where) void find_##name(struct rules *r);
+#include "findings.def"
+#undef FINDING
+
+#endif

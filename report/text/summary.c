@@ -3,6 +3,7 @@
 #include "../../common/db.h"
 #include "../../common/units.h"
 #include "../findings/advice.h"
+#include "../findings/finding.h"
 #include "../findings/notes.h"
 #include "../query/source.h"
 #include "failed.h"
@@ -91,6 +92,7 @@ static void print_head(const struct summary *s)
     table_line(s->out, TABLE_PLAIN, buf_text(&line));
     notes_print(s->db, s->out);
     advice_print(s->db, s->out);
+    findings_print(&s->findings, s->out);
     buf_free(&line);
     free(command);
     free(host);
@@ -328,11 +330,22 @@ static int list_summary(struct summary *s, struct record *document, struct error
     return rc;
 }
 
+/* Those of the whole recording, of all kinds of memory: a part of it is not what they are about. */
+static int load_findings(struct summary *s, struct error *err)
+{
+    const struct report_options *o = s->options;
+    if ((o->lens && o->lens->pid) || (o->kind && strcmp(o->kind, "all") != 0) || s->out->format == REPORT_CSV)
+        return 0;
+    return findings_load(s->db, 0, o->device, 0, &s->findings, err);
+}
+
 int report_summary(sqlite3 *db, const struct report_options *options, const struct report_out *out, struct error *err)
 {
     struct record document;
     struct summary s = {.db = db, .options = options, .out = out, .cwd = db_meta_text(db, "cwd"), .skip = BUF(1 << 16)};
     int rc = report_check_names(db, options->device, options->kind, err);
+    if (rc == 0)
+        rc = load_findings(&s, err);
     record_open(&document, out);
     if (rc == 0 && out->format == REPORT_TEXT) {
         print_head(&s);
@@ -343,10 +356,12 @@ int report_summary(sqlite3 *db, const struct report_options *options, const stru
         record_document_begin(&document);
         notes_record(db, options->file, &document);
         advice_record(db, &document);
+        findings_record(&s.findings, &document);
         rc = list_summary(&s, &document, err);
         record_document_end(&document);
     }
     record_close(&document);
+    findings_free(&s.findings);
     buf_free(&s.skip);
     free(s.cwd);
     free(s.hint.file);

@@ -4,6 +4,7 @@
 #ifndef MEMPROF_SUMMARY_H
 #define MEMPROF_SUMMARY_H
 
+#include "../findings/finding.h"
 #include "report.h"
 
 /* What the parts of the summary share. */
@@ -12,6 +13,7 @@ struct summary {
     const struct report_options *options;
     const struct report_out *out;
     char *cwd;
+    struct findings findings;
     struct row hint;    /* a line worth a look at its source; strings owned */
     int64_t hint_bytes; /* peak of the device that it is of */
     struct buf skip;    /* " --skip NAME" of functions that only pass memory on and hold more than half of a peak */

@@ -11,13 +11,14 @@
 #include <strings.h>
 
 enum {
-    DEFAULT_CALLERS = 3,      /* shown of a line */
-    DEFAULT_LINES = 3,        /* that they are shown for, */
-    LEAST_PERCENT = 10,       /* which hold so much of the peak, */
-    LEAST_SITES = 4,          /* from so many stacks, */
-    LEAST_CALLER_PERCENT = 5, /* and of the line so much; */
-    WRAPPER_FUNCTIONS = 4,    /* which so many functions call */
-    CHAIN_MAX = 6             /* callers one above the other, as long as there is one alone */
+    DEFAULT_CALLERS = 3,         /* shown of a line */
+    DEFAULT_LINES = 3,           /* that they are shown for, */
+    LEAST_PERCENT = 10,          /* which hold so much of the peak, */
+    LEAST_SITES = 4,             /* from so many stacks, */
+    LEAST_CALLER_PERCENT = 5,    /* and of the line so much; */
+    WRAPPER_FUNCTIONS = 4,       /* which so many functions call, */
+    WRAPPER_FUNCTIONS_NAMED = 2, /* or so many, if it is called like one */
+    CHAIN_MAX = 6                /* callers one above the other, as long as there is one alone */
 };
 
 struct peak {
@@ -75,11 +76,31 @@ static int sounds_like_wrapper(const struct row *row)
     return !row->function;
 }
 
-/* A function that only passes memory on: --skip would say more. */
+/* One line makes all that the function allocates. Without lines nobody knows. */
+static int has_one_line(const struct peak *p, const struct row *row)
+{
+    sqlite3_stmt *s = NULL;
+    int is_one = 0;
+    if (row->file && sqlite3_prepare_v2(p->s->db,
+                                        "SELECT count(DISTINCT key_id) FROM account WHERE scope = 'line' AND inclusive "
+                                        "= 0 AND kind = 'all' AND key_id IN (SELECT line_id FROM line WHERE "
+                                        "function_id = (SELECT function_id FROM line WHERE line_id = ?))",
+                                        -1, &s, NULL) == SQLITE_OK) {
+        sqlite3_bind_int64(s, 1, row->key_id);
+        is_one = sqlite3_step(s) == SQLITE_ROW && sqlite3_column_int64(s, 0) == 1;
+    }
+    sqlite3_finalize(s);
+    return is_one;
+}
+
+/* A function that only passes memory on: --skip would say more. Its name says so, or what it does: one line allocates
+ * for many. */
 static void note_wrapper(struct peak *p, const struct row *row, const struct callers *callers, int64_t bytes)
 {
     struct buf name = BUF(4096);
-    if (callers->function_count < WRAPPER_FUNCTIONS || !sounds_like_wrapper(row))
+    int is_named = row->function && sounds_like_wrapper(row);
+    if (callers->function_count < (is_named ? WRAPPER_FUNCTIONS_NAMED : WRAPPER_FUNCTIONS) ||
+        !(sounds_like_wrapper(row) || has_one_line(p, row)))
         return;
     p->wrapped += bytes;
     row_function_text(row, &name);

@@ -82,8 +82,9 @@ void facts_unsaved(struct store *store, uint64_t wait_ns)
 struct loss {
     const char *name, *text;
     uint64_t value;
-    const char *one; /* text for a single one */
-    int is_partial;  /* the file lacks something by it */
+    const char *one;   /* text for a single one */
+    int is_partial;    /* the file lacks something by it */
+    const char *wrong; /* what numbers are wrong by so many; NULL, and not partial: none, a fact for `memprof info` */
 };
 
 #define LOSSES 10
@@ -92,24 +93,28 @@ static void list_losses(const struct facts *f, struct loss losses[LOSSES])
 {
     const struct loss all[LOSSES] = {
         {"processes_refused", "processes not recorded: more at once than memprof has room for", f->processes_refused,
-         "process not recorded: more at once than memprof has room for", 1},
+         "process not recorded: more at once than memprof has room for", 1, NULL},
         {"processes_disowned", "processes that were taken for ended while they ran: the rest of them is not recorded",
-         f->processes_disowned, "process that was taken for ended while it ran: the rest of it is not recorded", 1},
+         f->processes_disowned, "process that was taken for ended while it ran: the rest of it is not recorded", 1,
+         NULL},
         {"threads_refused", "threads not recorded: more at once than memprof has room for", f->threads_refused,
-         "thread not recorded: more at once than memprof has room for", 1},
+         "thread not recorded: more at once than memprof has room for", 1, NULL},
         {"bad_rings", "threads whose records were damaged; the rest of them was not used", f->bad_rings,
-         "thread whose records were damaged; the rest of them was not used", 1},
+         "thread whose records were damaged; the rest of them was not used", 1, NULL},
         {"bad_records", "records that made no sense, not used", f->bad_records, "record that made no sense, not used",
-         1},
-        {"unknown_stacks", "events whose stack never came", f->unknown_stacks, "event whose stack never came", 0},
+         1, NULL},
+        {"unknown_stacks", "events whose stack never came", f->unknown_stacks, "event whose stack never came", 0,
+         "counted in the totals, but in no line"},
         {"unmatched_free", "frees of addresses that are no live block", f->counts.unmatched_frees,
-         "free of an address that is no live block", 0},
+         "free of an address that is no live block", 0, "as many allocations were not seen, and no count has them"},
         {"inherited_free", "frees of a parent's blocks in a forked child", f->counts.inherited_frees,
-         "free of a parent's block in a forked child", 0},
+         "free of a parent's block in a forked child", 0, NULL},
         {"replaced_block", "allocations at the address of a live block: its free was not seen",
-         f->counts.replaced_blocks, "allocation at the address of a live block: its free was not seen", 0},
+         f->counts.replaced_blocks, "allocation at the address of a live block: its free was not seen", 0,
+         "what is live was too high by as many blocks until then"},
         {"unlisted_segments", "segments that are not listed: each kind of a device lists its first 65,536",
-         f->counts.missing_segments, "segment that is not listed: each kind of a device lists its first 65,536", 0},
+         f->counts.missing_segments, "segment that is not listed: each kind of a device lists its first 65,536", 0,
+         NULL},
     };
     memcpy(losses, all, sizeof all);
 }
@@ -197,11 +202,12 @@ void facts_read_peaks(struct store *store, struct facts *f)
     buf_free(&text);
 }
 
-static void print_loss(uint64_t value, const char *one, const char *text)
+static void print_loss(uint64_t value, const char *one, const char *text, const char *wrong)
 {
     char count[UNITS_TEXT];
     if (value)
-        fprintf(stderr, "memprof: not whole: %s %s\n", units_count(count, (int64_t)value), value == 1 ? one : text);
+        fprintf(stderr, "memprof: not whole: %s %s%s%s\n", units_count(count, (int64_t)value), value == 1 ? one : text,
+                wrong ? "; " : "", wrong ? wrong : "");
 }
 
 void facts_print(const struct facts *f, const char *path)
@@ -216,8 +222,8 @@ void facts_print(const struct facts *f, const char *path)
             units_bytes(size, st.st_size), f->peaks, path);
     list_losses(f, losses);
     for (unsigned i = 0; i < LOSSES; i++)
-        if (losses[i].one)
-            print_loss(losses[i].value, losses[i].one, losses[i].text);
+        if (losses[i].is_partial || losses[i].wrong)
+            print_loss(losses[i].value, losses[i].one, losses[i].text, losses[i].wrong);
     for (unsigned i = 0; i < FACTS_PROGRAM_LOSSES; i++)
-        print_loss(f->program_losses[i], program_losses[i].one, program_losses[i].text);
+        print_loss(f->program_losses[i], program_losses[i].one, program_losses[i].text, NULL);
 }

@@ -8,28 +8,56 @@
 #include <string.h>
 #include <time.h>
 
-/* Counters that mean that numbers are too small; all others are shown by `memprof info` alone. */
-static const char *const losses[] = {"lost_event", "map_refused", "early_count"};
+/* Counters that mean that numbers are wrong, and how; all others are shown by `memprof info` alone. */
+static const struct {
+    const char *name, *one, *many;
+} losses[] = {
+    {"map_refused", "time that the recorder got no memory: what came then lacks its stack, or is not counted",
+     "times that the recorder got no memory: what came then lacks its stack, or is not counted"},
+    {"early_count", "block was handed out before the recorder could start, and no count has it",
+     "blocks were handed out before the recorder could start, and no count has them"},
+    {"unmatched_free", "free of an address that is no live block: an allocation was not seen, and no count has it",
+     "frees of addresses that are no live block: as many allocations were not seen, and no count has them"},
+    {"unknown_stacks", "event whose stack never came is in the totals, but in no line",
+     "events whose stack never came are in the totals, but in no line"},
+};
+
+static int64_t counter(sqlite3 *db, const char *name)
+{
+    sqlite3_stmt *s = NULL;
+    int64_t value = 0;
+    if (sqlite3_prepare_v2(db, "SELECT CAST(total(value) AS INTEGER) FROM counter WHERE name = ?", -1, &s, NULL) ==
+        SQLITE_OK) {
+        sqlite3_bind_text(s, 1, name, -1, SQLITE_STATIC);
+        if (sqlite3_step(s) == SQLITE_ROW)
+            value = sqlite3_column_int64(s, 0);
+    }
+    sqlite3_finalize(s);
+    return value;
+}
 
 static void add_losses(sqlite3 *db, void (*add)(void *context, enum note_kind kind, const char *note), void *context)
 {
-    sqlite3_stmt *s = NULL;
-    if (sqlite3_prepare_v2(db, "SELECT total(value), max(text) FROM counter WHERE name = ?", -1, &s, NULL) != SQLITE_OK)
-        return;
-    for (size_t i = 0; i < sizeof losses / sizeof *losses; i++) {
-        char count[UNITS_TEXT];
-        sqlite3_bind_text(s, 1, losses[i], -1, SQLITE_STATIC);
-        if (sqlite3_step(s) == SQLITE_ROW && sqlite3_column_int64(s, 0) > 0) {
-            struct buf text = BUF(1 << 16);
-            buf_printf(&text, "not recorded: %s %s", units_count(count, sqlite3_column_int64(s, 0)), db_text(s, 1));
-            if (text.data)
-                add(context, NOTE_MISSING, text.data);
-            buf_free(&text);
-        }
-        sqlite3_reset(s);
+    char text[256], count[UNITS_TEXT], all[UNITS_TEXT];
+    int64_t lost = counter(db, "lost_event"), seen = db_meta_int(db, "event_count", 0);
+    if (lost > 0) {
+        int64_t both;
+        if (seen < 0 || __builtin_add_overflow(lost, seen, &both))
+            both = lost;
+        snprintf(text, sizeof text, "%s of %s event%s (%.1f %%) %s not recorded, and no count has %s",
+                 units_count(count, lost), units_count(all, both), both == 1 ? "" : "s",
+                 100.0 * (double)lost / (double)both, lost == 1 ? "was" : "were", lost == 1 ? "it" : "them");
+        add(context, NOTE_MISSING, text);
     }
-    sqlite3_finalize(s);
+    for (size_t i = 0; i < sizeof losses / sizeof *losses; i++) {
+        int64_t value = counter(db, losses[i].name);
+        if (value <= 0)
+            continue;
+        snprintf(text, sizeof text, "%s %s", units_count(count, value), value == 1 ? losses[i].one : losses[i].many);
+        add(context, NOTE_MISSING, text);
+    }
 }
+
 void notes_each(sqlite3 *db, void (*add)(void *context, enum note_kind kind, const char *note), void *context)
 {
     char *partial = db_meta_text(db, "partial"), *state = db_meta_text(db, "state");
@@ -53,7 +81,7 @@ void notes_each(sqlite3 *db, void (*add)(void *context, enum note_kind kind, con
     free(import);
     add_losses(db, add, context);
     if (db_int(db, "SELECT total(value) > 0 FROM counter WHERE name = 'python_unknown'", 0))
-        add(context, NOTE_MISSING,
+        add(context, NOTE_ABOUT,
             "the frames of this Python are not understood: stacks are native only (versions 3.9 to 3.14 are)");
 }
 

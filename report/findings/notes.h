@@ -10,8 +10,8 @@
 #include <sqlite3.h>
 
 enum note_kind {
-    NOTE_MISSING, /* the recording is not whole */
-    NOTE_ABOUT    /* what an import has to say of its file */
+    NOTE_MISSING, /* numbers are wrong: which, and by how much */
+    NOTE_ABOUT    /* what an import has to say of its file; what is not shown though no number is wrong */
 };
 
 /* Lines such as "partial: the collector was killed or out of memory"; each call of add gets one. */

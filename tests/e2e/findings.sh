@@ -1,0 +1,185 @@
+# Sentences above the tables, in JSON and on the page: growth, a leak, a short peak, with their numbers; a wrapper that
+# --skip is offered for; and nothing where nothing is wrong.
+cat >app.c <<'END'
+#define _GNU_SOURCE
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#define OWN __attribute__((noinline, noclone))
+static void *kept[4096];
+static int used;
+OWN static void *take(size_t size)
+{
+    void *p = malloc(size); /* take */
+    memset(p, 1, size);
+    return p;
+}
+OWN static void grow(void)
+{
+    for (int i = 0; i < 2000; i++) {
+        void *p = malloc(4096); /* grow */
+        kept[used++] = p;
+        free(take(100));
+        usleep(200);
+    }
+}
+OWN static void leak(void)
+{
+    for (int i = 0; i < 80; i++) {
+        void *p = malloc(65536); /* leak */
+        kept[used++] = p;
+    }
+    for (int i = 0; i < 500; i++)
+        usleep(200);
+}
+OWN static void spike(void)
+{
+    for (int i = 0; i < 2000; i++) {
+        void *p = i == 1000 ? malloc(8 << 20) : NULL;
+        free(take(1000));
+        usleep(200);
+        free(p);
+    }
+}
+OWN static void *obtain(size_t size)
+{
+    void *p = malloc(size);
+    return kept[used++] = p;
+}
+OWN static void *obtain_two(size_t size)
+{
+    void *p = size & 1 ? malloc(size) : NULL;
+    if (!p)
+        p = malloc(size);
+    return kept[used++] = p;
+}
+OWN static void *buffer_alloc(size_t size)
+{
+    void *p = malloc(size);
+    return kept[used++] = p;
+}
+#define CALLER(name, by, size) OWN static void name(void) { by(size); __asm__ volatile(""); }
+CALLER(one, obtain, 1000) CALLER(two, obtain, 2000) CALLER(three, obtain, 3000) CALLER(four, obtain, 4000)
+CALLER(one_2, obtain_two, 1001) CALLER(two_2, obtain_two, 2000) CALLER(three_2, obtain_two, 3001)
+CALLER(four_2, obtain_two, 4000)
+CALLER(left, buffer_alloc, 1000) CALLER(right, buffer_alloc, 1000)
+OWN static void forks(void)
+{
+    for (int i = 0; i < 100; i++)
+        kept[used++] = take(100);
+    if (fork() == 0) {
+        for (int i = 0; i < 100; i++)
+            free(kept[i]);
+        _exit(0);
+    }
+    wait(NULL);
+    for (int i = 0; i < 100; i++)
+        free(kept[i]);
+}
+int main(int argc, char **argv)
+{
+    switch (argv[argc - 1][0]) {
+    case 'g': grow(); break;
+    case 'l': leak(); break;
+    case 's': spike(); break;
+    case 'f': forks(); break;
+    case 'w': one(), two(), three(), four(); break;
+    case 't': one_2(), two_2(), three_2(), four_2(); break;
+    case 'b': left(), right(); break;
+    default: return 2;
+    }
+    return 0;
+}
+END
+"$CC" -O1 -g -fno-builtin -fno-optimize-sibling-calls -o app app.c
+line() { grep -n "/\* $1 \*/" app.c | cut -d: -f1; }
+# said: the sentences above the tables, by their titles
+said() { sed -n 's/^\* \([^:]*\): .*/\1/p' report.txt | paste -sd, -; }
+# found KEY...: of each finding of the JSON
+found() {
+    python3 -c 'import json, sys
+for f in json.load(open("report.json"))["findings"]: print(*(f[k] for k in sys.argv[1:]))' "$@"
+}
+reports() {
+    "$MEMPROF" report out.db >report.txt
+    "$MEMPROF" report out.db --json >report.json
+    "$MEMPROF" report out.db --html=page.html >page.out
+}
+need python3
+
+record_ok ./app g
+reports
+equal "growth: what is said" "Growth that does not stop,Never freed" "$(said)"
+equal "growth: in JSON" "growth warning grow $PWD/app.c $(line grow)
+leaks warning grow $PWD/app.c $(line grow)" "$(found rule severity function file line)"
+# 85 % of the way of 8,000 KiB lies between its two instants
+grown=$(found bytes | head -n 1)
+at_least "growth: bytes" $((2000 * 4096 * 7 / 10)) "$grown"
+at_most "growth: bytes" $((2000 * 4096)) "$grown"
+contains "growth: the line" report.txt "* Growth that does not stop: grow (app.c:$(line grow)) held "
+contains "growth: on the page" page.html "<h3>Growth that does not stop</h3>"
+# with the wrapper left out, it is its callers'
+"$MEMPROF" report out.db --skip grow >skipped.txt
+contains "growth: of the caller" skipped.txt "* Growth that does not stop: main (app.c:"
+# a part of the recording is not what they are about
+for part in "--kind heap" "--process $(value 'SELECT pid FROM process')"; do
+    "$MEMPROF" report out.db $part >part.txt
+    lacks "with $part" part.txt '* Growth'
+done
+
+record_ok ./app l
+reports
+equal "leak: what is said" "Never freed" "$(said)"
+contains "leak: the sentence" report.txt "* Never freed: 5.00 MiB in 80 blocks of host were still live at the end. All\
+ of it: leak (app.c:$(line leak)), 5.00 MiB in 80 blocks."
+equal "leak: in JSON" "leaks $((80 * 65536)) host" "$(found rule bytes device)"
+
+record_ok ./app s
+reports
+equal "short peak: what is said" "The peak is short" "$(said)"
+equal "short peak: when" "spike info $(total peak_active_ns all)" "$(found rule severity time_ns)"
+lacks "short peak: no link in the sentence" report.txt "Look at that moment"
+contains "short peak: but on the page" page.html ">Look at that moment</a>"
+
+# a wrapper is known by what it does (one line, many callers), or by its name (two are enough)
+record_ok ./app w
+reports
+contains "a wrapper without a name for it" report.txt "memprof report --skip obtain   ("
+record_ok ./app b
+reports
+contains "a wrapper with two callers" report.txt "memprof report --skip buffer_alloc   ("
+record_ok ./app t
+reports
+lacks "two lines, four callers" report.txt "--skip"
+equal "wrappers: what is said" "" "$(said)"
+
+# blocks of a parent that a child frees are a fact of every fork, and no number is wrong
+record_ok ./app f
+reports
+lacks "fork: on the terminal" run.err "not whole"
+"$MEMPROF" info out.db >info.txt
+contains "fork: the fact" info.txt "100  frees of a parent's blocks in a forked child"
+equal "fork: what is said" "" "$(said)$(grep '^!' report.txt || true)"
+equal "fork: in JSON" "" "$(found rule)"
+
+# Python whose frames are not understood: stacks lack them, no number is wrong
+sqlite3 out.db "INSERT INTO counter VALUES(NULL, 'python_unknown', 1, 'x')"
+reports
+contains "not understood: said" report.txt "the frames of this Python are not understood"
+lacks "not understood: on the page" page.html "<strong>Not whole"
+# numbers that are wrong, with how much
+events=$(value "SELECT value FROM meta WHERE key = 'event_count'")
+sqlite3 out.db "INSERT INTO counter VALUES(NULL, 'lost_event', $events, 'x'), (NULL, 'unmatched_free', 3, 'x')"
+reports
+contains "lost: how much" report.txt "events (50.0 %) were not recorded, and no count has them"
+contains "lost: on the page" page.html "<strong>Not whole:</strong>"
+contains "unmatched: how much" report.txt "! 3 frees of addresses that are no live block"
+
+for quiet in 'true' 'ls /' 'sqlite3 :memory: .exit' 'sh -c true'; do
+    record_ok $quiet
+    reports
+    equal "$quiet: what is said" "" "$(said)"
+    equal "$quiet: in JSON" "" "$(found rule)"
+    lacks "$quiet: on the terminal" run.err "not whole"
+done

@@ -2,6 +2,9 @@
 
 #define LEAST_BUCKETS 100
 #define LEAST_BYTES   (1 << 20)
+/* a tool that sorts its input once is short itself */
+#define TERMINAL_BYTES (4 << 20)
+#define TERMINAL_NS    100000000
 
 /* Half of the peak or less for nine tenths of the run. */
 void find_spike(struct rules *r)
@@ -28,6 +31,7 @@ void find_spike(struct rules *r)
     double part = (double)high / (double)all;
     struct finding *f = rule_finding(r, d->name);
     f->bytes = d->peak_active;
+    f->is_large = d->peak_active >= TERMINAL_BYTES && r->duration_ns >= TERMINAL_NS;
     f->time_ns = d->peak_ns;
     finding_say(f, "%s held more than half of its peak for about %s only, in %.1f %% of the run.", d->name,
                 units_ns(r->a, (int64_t)((double)r->duration_ns * part)), 100.0 * part);

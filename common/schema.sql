@@ -28,7 +28,9 @@ CREATE TABLE process( -- one row an image: an exec ends one and starts the next
   end_ns       INTEGER,                     -- NULL: not seen to end
   end_kind     TEXT,                        -- 'exit' | 'signal' | 'exec' | 'unknown'
   exit_status  INTEGER,
-  exit_signal  INTEGER
+  exit_signal  INTEGER,
+  peak_rss_bytes   INTEGER,                 -- of this image; NULL: not known
+  peak_rss_sampled INTEGER                  -- 0: as the kernel says at its end; 1: up to the last sample
 ) STRICT;
 
 CREATE TABLE thread(

@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #define WIRE_MAGIC   0x31455249574d504dull /* "MPMWIRE1" */
-#define WIRE_VERSION 2
+#define WIRE_VERSION 3
 
 /* The launcher sets these in the program's environment; the library reads nothing else of it. */
 #define WIRE_ENV_SESSION "MEMPROF_SESSION" /* path to open, "/proc/PID/fd/N" of the collector's memfd */
@@ -103,6 +103,8 @@ struct wire_proc {
     uint32_t start_kind;  /* WIRE_START_* */
     uint32_t command_bytes;
     uint64_t start_stamp;
+    /* program, as its image ends; 0 by the collector when the slot is given back */
+    uint64_t peak_rss_bytes;        /* what the kernel says; 0: not told */
     uint64_t pid_namespace;         /* that pid and parent_pid are of, as /proc/self/ns/pid has it; 0: not known */
     struct wire_counters counters;  /* program only, relaxed adds */
     char exe[WIRE_PATH_MAX];        /* NUL-terminated */

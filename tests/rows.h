@@ -13,6 +13,10 @@
 
 #define I(x) ((int64_t)(x))
 
+#define PROCESS_COLUMNS                                                                                                \
+    "(process_id, pid, parent_id, start_kind, exe, command_line, start_ns, end_ns, end_kind, exit_status, "            \
+    "exit_signal)"
+
 static sqlite3 *db;
 
 static void rows_must(int rc, const struct error *err)

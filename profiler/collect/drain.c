@@ -298,9 +298,23 @@ static uint64_t barrier_of(const struct drain *d, const struct ring *r)
     return is_leaving(d, r) ? r->newest : max_u64(r->newest, r->clear);
 }
 
+void drain_emit_rss(struct drain *d, struct process *p, uint64_t peak_bytes, uint64_t now_bytes)
+{
+    struct event event = {.process_id = p->process_id, .op = EVENT_RSS};
+    event.size_bytes = peak_bytes;
+    if (peak_bytes > now_bytes)
+        drain_emit(d, event);
+    event.size_bytes = p->rss_bytes = now_bytes;
+    if (now_bytes)
+        drain_emit(d, event);
+}
+
 static void process_over(struct drain *d, struct process *p)
 {
     int64_t end_ns = clock_ns(d->clock, d->merged);
+    uint64_t peak_bytes = process_peak_rss(d->processes, p);
+    if (!p->discard && peak_bytes > p->peak_rss_bytes)
+        drain_emit_rss(d, p, peak_bytes, p->rss_bytes);
     if (!p->discard)
         drain_emit(d, (struct event){.process_id = p->process_id, .op = EVENT_PROCESS_END, .inherited = p->inherited});
     for (uint32_t i = 0; i < d->ring_count;)

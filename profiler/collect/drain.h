@@ -33,6 +33,8 @@ void drain_finish(struct drain *d);
 int drain_may_sleep(const struct drain *d);
 /* Gives events that are not from rings (samples) their place: time_ns is set here. */
 void drain_emit(struct drain *d, struct event event);
+/* Resident bytes of a process now (0: not known), and before that its new peak (0: none). */
+void drain_emit_rss(struct drain *d, struct process *p, uint64_t peak_bytes, uint64_t now_bytes);
 
 struct drain_state {
     uint64_t now_ns;   /* monotonic, of the newest round */

@@ -53,6 +53,7 @@ struct process {
     struct thread_look look; /* of another namespace */
     int statm_fd;            /* -1: not open yet */
     uint64_t rss_bytes;      /* newest sample */
+    uint64_t peak_rss_bytes; /* as far as it was seen */
     struct stack_map *stacks;
     struct python *python; /* its code objects */
     struct mapping *mapping;
@@ -133,7 +134,9 @@ static inline int process_is_first(const struct processes *ps, const struct proc
 {
     return p->pid == ps->first_pid && p->pid_namespace == ps->pid_namespace;
 }
-/* Resident bytes now; 0: not to be had. */
+/* Resident bytes now; 0: not to be had. Where they differ from the sample before, p->peak_rss_bytes is asked for. */
 uint64_t process_rss(struct process *p);
+/* The most resident bytes, once it has ended: what it said itself, or what was seen. */
+uint64_t process_peak_rss(const struct processes *ps, const struct process *p);
 
 #endif

@@ -1,6 +1,7 @@
 /* Processes, threads and modules: forks, new images and their environment, ends, names, dlclose. None of these records
  * while its real call runs: what libc allocates in it is recorded as in a plain run. */
 #include "environment.h"
+#include "image.h"
 #include "python/python.h"
 #include "real.h"
 #include "record.h"
@@ -69,6 +70,7 @@ EXPORT pid_t _Fork(void)
 
 static void note_exit(struct unwind_state s, int status)
 {
+    image_ends();
     uint64_t words[] = {WIRE_WORD1(WIRE_EXIT, 0, (uint32_t)status)};
     note(s, words, 2);
 }
@@ -230,6 +232,7 @@ static void note_exec(struct unwind_state s)
     pid_t pid = sys_getpid();
     if (gate.on && pid != process.pid && !process_is_child())
         note_borrower(pid);
+    image_ends();
     uint64_t words[] = {WIRE_WORD1(WIRE_EXEC, 0, 0)};
     note(s, words, 2);
 }
@@ -441,6 +444,8 @@ EXPORT int prctl(int option, ...)
     /* After these our own system calls, or the time stamp counter, would be the program's end. */
     if ((option == PR_SET_SECCOMP && a == SECCOMP_MODE_STRICT) || (option == PR_SET_TSC && a == PR_TSC_SIGSEGV))
         process_stop();
+    else if (option == PR_SET_SECCOMP)
+        process.filtered = 1;
     int result = real.prctl(option, a, b, c, d);
     if (option == PR_SET_NAME && result == 0)
         note_name(s, (const char *)a);

@@ -34,6 +34,7 @@ struct process {
     uint32_t use_tsc;
     const char *guard;          /* a page that forked children lack; NULL: the gate is emptied in them */
     uint32_t heap_locks_unsure; /* forked without libc knowing: an arena may be locked for ever */
+    uint32_t filtered;          /* by seccomp: no system calls that recording can do without */
 };
 enum process_state {
     PROCESS_NEW,

@@ -1,5 +1,6 @@
 /* The start of this library in a program, and the end of both. */
 #include "environment.h"
+#include "image.h"
 #include "real.h"
 #include "record.h"
 #include "record_heap.h"
@@ -18,6 +19,7 @@ static void process_exit(int status, void *unused)
     if (!thread_enter(t, s))
         return;
     record_heap_sample(t);
+    image_ends();
     uint64_t words[] = {WIRE_WORD1(WIRE_EXIT, 0, (uint32_t)status)};
     record_words(t, words, 2);
     thread_leave(t);

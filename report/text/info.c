@@ -15,8 +15,8 @@
 enum { PROCESSES_SHOWN = 200, THREADS_SHOWN = 50, MODULES_SHOWN = 40, DEPTH_MAX = 32 };
 
 struct process {
-    int64_t process_id, parent_id, pid, start_ns, end_ns, exit_status, exit_signal, threads;
-    int has_end;
+    int64_t process_id, parent_id, pid, start_ns, end_ns, exit_status, exit_signal, threads, peak_rss_bytes;
+    int has_end, is_sampled; /* the peak RSS */
     char *start_kind, *command, *end_kind;
     int printed;
 };
@@ -30,15 +30,29 @@ struct info {
     int process_count, process_capacity;
 };
 
+/* Columns of table process that older recordings lack. */
+#define NEWER_COLUMNS "peak_rss_bytes, peak_rss_sampled"
+#define NO_COLUMNS    "NULL AS peak_rss_bytes, NULL AS peak_rss_sampled"
+
+static int prepare_processes(struct info *f, const char *columns, const char *order, sqlite3_stmt **s,
+                             struct error *err)
+{
+    struct buf sql = BUF(4096);
+    int is_new = db_int(f->db, "SELECT count(*) FROM (SELECT " NEWER_COLUMNS " FROM process LIMIT 1)", -1) >= 0;
+    buf_printf(&sql, "SELECT %s, %s FROM process p %s", columns, is_new ? NEWER_COLUMNS : NO_COLUMNS, order);
+    int rc = db_prepare(f->db, sql.data, s, err);
+    buf_free(&sql);
+    return rc;
+}
+
 static int load_processes(struct info *f, struct error *err)
 {
     sqlite3_stmt *s = NULL;
-    int rc = db_prepare(f->db,
-                        "SELECT process_id, parent_id, pid, start_ns, end_ns, exit_status, exit_signal, start_kind, "
-                        "command_line, end_kind,"
-                        " (SELECT count(*) FROM thread t WHERE t.process_id = p.process_id) FROM process p ORDER BY "
-                        "process_id LIMIT 100000",
-                        &s, err);
+    int rc = prepare_processes(f,
+                               "process_id, parent_id, pid, start_ns, end_ns, exit_status, exit_signal, start_kind, "
+                               "command_line, end_kind,"
+                               " (SELECT count(*) FROM thread t WHERE t.process_id = p.process_id)",
+                               "ORDER BY process_id LIMIT 100000", &s, err);
     if (rc)
         return rc;
     while (sqlite3_step(s) == SQLITE_ROW) {
@@ -54,7 +68,9 @@ static int load_processes(struct info *f, struct error *err)
                              .start_kind = xstrdup(db_text(s, 7)),
                              .command = xstrdup(db_text(s, 8)),
                              .end_kind = xstrdup(db_text(s, 9)),
-                             .threads = sqlite3_column_int64(s, 10)};
+                             .threads = sqlite3_column_int64(s, 10),
+                             .peak_rss_bytes = sqlite3_column_int64(s, 11),
+                             .is_sampled = sqlite3_column_int(s, 12)};
     }
     sqlite3_finalize(s);
     return 0;
@@ -75,6 +91,16 @@ static void end_text(const struct process *p, struct buf *out)
         buf_puts(out, p->has_end ? "ended" : "not seen to end");
 }
 
+static void peak_rss(const struct process *p, struct listing *l)
+{
+    char text[UNITS_TEXT];
+    struct buf peak = BUF(256);
+    if (p->peak_rss_bytes > 0)
+        buf_printf(&peak, "%s%s", p->is_sampled ? ">= " : "", units_bytes(text, p->peak_rss_bytes));
+    listing_text(l, peak.data);
+    buf_free(&peak);
+}
+
 static void add_process(struct info *f, struct listing *l, struct process *p, int depth)
 {
     struct buf end = BUF(1 << 16), command = BUF(1 << 16);
@@ -86,6 +112,7 @@ static void add_process(struct info *f, struct listing *l, struct process *p, in
     listing_int(l, p->start_ns);
     listing_int_if(l, p->has_end && p->end_ns >= p->start_ns && p->start_ns >= 0, p->end_ns - p->start_ns);
     listing_int(l, p->threads);
+    peak_rss(p, l);
     listing_text(l, end.data);
     listing_text(l, command.data);
     buf_free(&end);
@@ -98,13 +125,10 @@ static void add_process(struct info *f, struct listing *l, struct process *p, in
 static void print_processes(struct info *f)
 {
     static const struct column columns[] = {
-        COLUMN(NULL, "pid", NUMBER),
-        COLUMN(NULL, "start", TEXT),
-        COLUMN(NULL, "at", NS),
-        COLUMN(NULL, "lasted", NS, .none = "-"),
-        COLUMN(NULL, "threads", COUNT),
-        COLUMN(NULL, "end", TEXT),
-        COLUMN(NULL, "command", TEXT, .cut = TEXT_CUT_RIGHT),
+        COLUMN(NULL, "pid", NUMBER),    COLUMN(NULL, "start", TEXT),
+        COLUMN(NULL, "at", NS),         COLUMN(NULL, "lasted", NS, .none = "-"),
+        COLUMN(NULL, "threads", COUNT), COLUMN(NULL, "peak RSS", BYTES, .none = "-"),
+        COLUMN(NULL, "end", TEXT),      COLUMN(NULL, "command", TEXT, .cut = TEXT_CUT_RIGHT),
     };
     struct listing *l = listing_open(columns, COLUMN_COUNT_OF(columns), f->out, NULL);
     char count[UNITS_TEXT];
@@ -320,20 +344,37 @@ static int print_modules(struct info *f, struct error *err)
 }
 
 /* One array of the rows of a query, under its column names. */
-static int record_query(struct info *f, struct record *document, const char *key, const char *sql, struct error *err)
+static void record_statement(struct record *document, const char *key, sqlite3_stmt *s)
 {
     struct column columns[16] = {0};
-    sqlite3_stmt *s = NULL;
-    int rc = db_prepare(f->db, sql, &s, err), count = rc ? 0 : sqlite3_column_count(s);
-    if (rc)
-        return rc;
+    int count = sqlite3_column_count(s);
     for (int c = 0; c < count; c++)
         columns[c].key = sqlite3_column_name(s, c);
     struct listing *l = listing_open_in(document, key, columns, (size_t)count, NULL);
     listing_statement(l, s);
     listing_close(l);
     sqlite3_finalize(s);
-    return 0;
+}
+
+static int record_query(struct info *f, struct record *document, const char *key, const char *sql, struct error *err)
+{
+    sqlite3_stmt *s = NULL;
+    int rc = db_prepare(f->db, sql, &s, err);
+    if (rc == 0)
+        record_statement(document, key, s);
+    return rc;
+}
+
+static int record_processes(struct info *f, struct record *document, struct error *err)
+{
+    sqlite3_stmt *s = NULL;
+    int rc = prepare_processes(f,
+                               "process_id, pid, parent_id, start_kind, exe, command_line, start_ns, end_ns, end_kind,"
+                               " exit_status, exit_signal",
+                               "ORDER BY process_id", &s, err);
+    if (rc == 0)
+        record_statement(document, "processes", s);
+    return rc;
 }
 
 static int record_info(struct info *f, struct record *document, struct error *err)
@@ -344,9 +385,6 @@ static int record_info(struct info *f, struct record *document, struct error *er
     static const struct {
         const char *key, *sql;
     } arrays[] = {
-        {"processes",
-         "SELECT process_id, pid, parent_id, start_kind, exe, command_line, start_ns, end_ns, end_kind, exit_status,"
-         " exit_signal FROM process ORDER BY process_id"},
         {"devices", "SELECT device_id, name, total_bytes, uuid, model FROM device ORDER BY device_id"},
         {"threads", "SELECT thread_id, process_id, tid, name, start_ns, end_ns FROM thread ORDER BY thread_id"},
         {"counters", "SELECT process_id, name, value, text FROM counter"},
@@ -354,7 +392,6 @@ static int record_info(struct info *f, struct record *document, struct error *er
          "SELECT path, build_id, symbols, process_id FROM module WHERE symbols IS NULL OR symbols LIKE 'none%'"
          " OR symbols = 'symtab' ORDER BY path"},
     };
-    int rc = 0;
     record_document_begin(document);
     notes_record(f->db, f->path, document);
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
@@ -367,6 +404,7 @@ static int record_info(struct info *f, struct record *document, struct error *er
     record_member_int(document, "file_bytes", f->file_bytes);
     record_member_int(document, "kept_event_count",
                       db_int(f->db, "SELECT CAST(total(event_count) AS INTEGER) FROM event_chunk", 0));
+    int rc = record_processes(f, document, err);
     for (size_t i = 0; rc == 0 && i < sizeof arrays / sizeof *arrays; i++)
         rc = record_query(f, document, arrays[i].key, arrays[i].sql, err);
     if (rc == 0)

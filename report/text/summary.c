@@ -70,6 +70,20 @@ static void print_command(const struct summary *s, const char *command)
     buf_free(&fitted);
 }
 
+/* Of one process the kernel's own figure, which each of its images told as it ended. That of several at once is the
+ * highest sum of their samples. */
+static void peak_rss(sqlite3 *db, struct buf *line)
+{
+    char text[UNITS_TEXT];
+    int64_t together = db_int(db, "SELECT max(rss_max_bytes) FROM timeline WHERE device_id = 0", 0);
+    int64_t one = db_int(db, "SELECT max(peak_rss_bytes) FROM process", 0);
+    int is_exact =
+        db_int(db, "SELECT count(DISTINCT pid) = 1 AND sum(peak_rss_sampled = 0) = count(*) FROM process", 0);
+    if (one > 0 || together > 0)
+        buf_printf(line, ", peak RSS %s%s", units_bytes(text, one > together ? one : together),
+                   is_exact ? "" : " (sampled)");
+}
+
 static void print_head(const struct summary *s)
 {
     struct buf line = BUF(1 << 16);
@@ -86,9 +100,8 @@ static void print_head(const struct summary *s)
     summary_plural(&line, threads, "thread", "threads");
     buf_puts(&line, ", ");
     summary_plural(&line, db_meta_int(s->db, "event_count", 0), "event", "events");
-    int64_t rss = db_int(s->db, "SELECT max(rss_max_bytes) FROM timeline WHERE device_id = 0", 0);
-    if (rss > 0 && !(s->options->lens && s->options->lens->pid))
-        buf_printf(&line, ", peak RSS %s", units_bytes(duration, rss));
+    if (!(s->options->lens && s->options->lens->pid))
+        peak_rss(s->db, &line);
     table_line(s->out, TABLE_PLAIN, buf_text(&line));
     notes_print(s->db, s->out);
     advice_print(s->db, s->out);

@@ -609,10 +609,11 @@ static void write_facts(void)
     for (unsigned i = 0; i < sizeof modules / sizeof *modules; i++)
         row("INSERT INTO module VALUES(?, 1, ?, NULL, ?, ?, 0, 0, NULL, 'dwarf')", "itii", I(i + 1), modules[i],
             I(0x10000 * i), I(0x10000 * i + 0xffff));
-    row("INSERT INTO process VALUES(1, 4711, NULL, 'exec', '/usr/local/bin/net', ?, 0, ?, 'exit', 3, NULL)", "ti",
-        "net --name '" HOSTILE "' --epochs 40", I(DURATION_NS));
-    row("INSERT INTO process VALUES(2, 4712, 1, 'fork', '/bin/sh', ?, 1000, ?, 'signal', NULL, 9)", "ti",
-        "sh -c '" HOSTILE "'", I(DURATION_NS / 2));
+    row("INSERT INTO process" PROCESS_COLUMNS
+        " VALUES(1, 4711, NULL, 'exec', '/usr/local/bin/net', ?, 0, ?, 'exit', 3, NULL)",
+        "ti", "net --name '" HOSTILE "' --epochs 40", I(DURATION_NS));
+    row("INSERT INTO process" PROCESS_COLUMNS " VALUES(2, 4712, 1, 'fork', '/bin/sh', ?, 1000, ?, 'signal', NULL, 9)",
+        "ti", "sh -c '" HOSTILE "'", I(DURATION_NS / 2));
     for (int i = 1; i <= THREADS; i++) {
         char name[64];
         snprintf(name, sizeof name, i == 5 ? "</script>\"'" : i == 1 ? "net" : "worker-%d", i);

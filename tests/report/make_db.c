@@ -589,13 +589,16 @@ static void write_facts(void)
         row("INSERT INTO meta VALUES(?, ?)", "tt", texts[i][0], texts[i][1]);
     for (int i = 0; i < COUNT(numbers); i++)
         row("INSERT INTO meta VALUES(?, ?)", "ti", numbers[i].key, numbers[i].value);
-    row("INSERT INTO process VALUES(1, 4711, NULL, 'exec', '/home/ada/net/net', './net --epochs 100', 0, ?, 'exit', 0, "
+    row("INSERT INTO process" PROCESS_COLUMNS
+        " VALUES(1, 4711, NULL, 'exec', '/home/ada/net/net', './net --epochs 100', 0, ?, 'exit', 0, "
         "NULL)",
         "i", I(1250 * MS));
-    row("INSERT INTO process VALUES(2, 4713, 1, 'fork', '/home/ada/net/net', './net --epochs 100', ?, ?, 'exec', NULL, "
+    row("INSERT INTO process" PROCESS_COLUMNS
+        " VALUES(2, 4713, 1, 'fork', '/home/ada/net/net', './net --epochs 100', ?, ?, 'exec', NULL, "
         "NULL)",
         "ii", I(1202 * MS), I(1203 * MS));
-    row("INSERT INTO process VALUES(3, 4713, 2, 'exec', '/usr/bin/gzip', 'gzip -9 ''train log''', ?, ?, 'signal', "
+    row("INSERT INTO process" PROCESS_COLUMNS
+        " VALUES(3, 4713, 2, 'exec', '/usr/bin/gzip', 'gzip -9 ''train log''', ?, ?, 'signal', "
         "NULL, 13)",
         "ii", I(1203 * MS), I(1240 * MS));
     row("INSERT INTO thread VALUES(1, 1, 4711, 'net', 0, ?)", "i", I(1250 * MS));

@@ -28,12 +28,12 @@ static uint32_t roll(uint32_t below)
 sqlite3 *finish_empty(const char *name)
 {
     sqlite3 *db = scratch_db(name);
-    scratch_sql(db,
-                "PRAGMA synchronous = OFF; PRAGMA journal_mode = MEMORY;"
-                "INSERT INTO meta VALUES('format', 'memprof'), ('state', 'recorded'), ('events_kept', 'all');"
-                "INSERT INTO device(device_id, name, total_bytes) VALUES(0, 'host', NULL), (1, 'cuda:0', NULL);"
-                "INSERT INTO process VALUES(1, 4000000, NULL, 'exec', '/bin/app', 'app', 0, NULL, NULL, NULL, NULL);"
-                "INSERT INTO thread VALUES(1, 1, 4000000, 'app', 0, NULL);");
+    scratch_sql(db, "PRAGMA synchronous = OFF; PRAGMA journal_mode = MEMORY;"
+                    "INSERT INTO meta VALUES('format', 'memprof'), ('state', 'recorded'), ('events_kept', 'all');"
+                    "INSERT INTO device(device_id, name, total_bytes) VALUES(0, 'host', NULL), (1, 'cuda:0', NULL);"
+                    "INSERT INTO process(process_id, pid, start_kind, exe, command_line, start_ns)"
+                    " VALUES(1, 4000000, 'exec', '/bin/app', 'app', 0);"
+                    "INSERT INTO thread VALUES(1, 1, 4000000, 'app', 0, NULL);");
     return db;
 }
 

@@ -26,6 +26,7 @@
 #define WIRE_RECORD_MAX  (WIRE_STACK_MAX + 1024u) /* words in the longest record */
 #define WIRE_COMMAND_MAX 4096u
 #define WIRE_PATH_MAX    4096u
+#define WIRE_TITLE_MAX   256u
 #define WIRE_SESSION_MAX 64u
 
 #define WIRE_LINE _Alignas(64)
@@ -105,10 +106,12 @@ struct wire_proc {
     uint64_t start_stamp;
     /* program, as its image ends; 0 by the collector when the slot is given back */
     uint64_t peak_rss_bytes;        /* what the kernel says; 0: not told */
+    uint32_t title_bytes;           /* 0: not told */
     uint64_t pid_namespace;         /* that pid and parent_pid are of, as /proc/self/ns/pid has it; 0: not known */
     struct wire_counters counters;  /* program only, relaxed adds */
     char exe[WIRE_PATH_MAX];        /* NUL-terminated */
     char command[WIRE_COMMAND_MAX]; /* NUL-separated arguments, command_bytes of them, possibly cut */
+    char title[WIRE_TITLE_MAX];     /* the same, title_bytes of them, as its image ends */
 };
 
 /* ring.state: FREE (on the free list) -> LIVE by the thread that popped it -> CLOSING by that thread when its

@@ -336,6 +336,33 @@ static void write_counters(struct processes *ps, const struct process *p)
     write_counter(ps, p, "device_lost_free", "blocks of device memory whose free was not seen", ours.lost_frees);
 }
 
+/* What a program has made of its arguments, or else the name that its first thread gave itself: what ps shows. */
+static void write_title(struct processes *ps, const struct process *p)
+{
+    const struct wire_proc *slot = &ps->session->procs[p->slot];
+    char title[WIRE_TITLE_MAX + 1], command[WIRE_TITLE_MAX];
+    uint32_t length = __atomic_load_n(&slot->title_bytes, __ATOMIC_RELAXED);
+    uint32_t started = __atomic_load_n(&slot->command_bytes, __ATOMIC_RELAXED);
+    length = length < WIRE_TITLE_MAX ? length : WIRE_TITLE_MAX;
+    started = started < WIRE_TITLE_MAX ? started : WIRE_TITLE_MAX;
+    memcpy(title, slot->title, length);
+    memcpy(command, slot->command, started);
+    const char *text = p->comm;
+    if (length && started && (length != started || memcmp(title, command, length) != 0)) {
+        while (length && (title[length - 1] == 0 || title[length - 1] == ' '))
+            length--;
+        for (uint32_t i = 0; i < length; i++)
+            title[i] = title[i] ? title[i] : ' ';
+        title[length] = 0;
+        text = title;
+    }
+    sqlite3_stmt *q = store_statement(ps->store, "UPDATE process SET title = ? WHERE process_id = ?");
+    sqlite3_bind_text(q, 1, text, -1, SQLITE_TRANSIENT);
+    sqlite3_bind_int64(q, 2, p->process_id);
+    if (*text)
+        store_step(ps->store, q);
+}
+
 static void write_peak_rss(struct processes *ps, const struct process *p)
 {
     uint64_t peak_bytes = process_peak_rss(ps, p);
@@ -367,6 +394,7 @@ void processes_end(struct processes *ps, struct process *p, int64_t end_ns)
     if (!p->discard) {
         write_counters(ps, p);
         write_peak_rss(ps, p);
+        write_title(ps, p);
     }
     uint32_t slot = p->slot;
     release(ps, p);
@@ -377,5 +405,6 @@ void processes_abandon(struct processes *ps, struct process *p)
 {
     write_counters(ps, p);
     write_peak_rss(ps, p);
+    write_title(ps, p);
     release(ps, p);
 }

@@ -61,6 +61,7 @@ struct process {
     uint64_t alloc_retries;  /* of the host's memory */
     char *exe;               /* its path; what its first module is, where a chroot hides that */
     char *command;           /* shell-quoted */
+    char comm[16];           /* the name that its first thread gave itself; "": none */
     char name[64];           /* for messages: the last part of its path */
 };
 

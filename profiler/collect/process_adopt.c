@@ -294,6 +294,7 @@ void processes_free_slot(struct processes *ps, uint32_t slot)
     __atomic_store_n(&s->pid, 0, __ATOMIC_RELAXED);
     __atomic_store_n(&s->pid_namespace, 0, __ATOMIC_RELAXED);
     __atomic_store_n(&s->peak_rss_bytes, 0, __ATOMIC_RELAXED);
+    __atomic_store_n(&s->title_bytes, 0, __ATOMIC_RELAXED);
     if (slot >= ps->slot_end) /* it was used: it ends no search */
         ps->slot_end = slot + 1;
     __atomic_store_n(&s->state, WIRE_PROC_FREE, __ATOMIC_RELEASE);

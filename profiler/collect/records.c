@@ -1,6 +1,7 @@
 #include "../devices/mapping.h"
 #include "drain_private.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #define EXIT_WAIT_NS 50000000u /* how long the order waits for an end that was announced */
@@ -60,9 +61,12 @@ static void name_thread(struct drain *d, struct ring *r)
 {
     uint64_t text[2] = {record_word(r, 2), record_word(r, 3)};
     (void)d;
+    struct process *p = r->process;
     memcpy(r->name, text, sizeof r->name);
     r->name[sizeof r->name - 1] = 0;
     r->named = 1;
+    if (r->tid == p->pid)
+        snprintf(p->comm, sizeof p->comm, "%s", r->name);
 }
 
 static void sample(struct drain *d, const struct ring *r, uint8_t op, uint64_t size_bytes, uint64_t address,

@@ -46,5 +46,7 @@ void image_ends(void)
         return;
     long n = read_file("/proc/self/status", text, sizeof text);
     slot->peak_rss_bytes = peak_rss_bytes(text, n);
+    n = read_file("/proc/self/cmdline", slot->title, sizeof slot->title);
+    slot->title_bytes = n > 0 ? (uint32_t)n : 0;
     __atomic_store_n(&under_way, 0, __ATOMIC_RELEASE);
 }

@@ -6,7 +6,7 @@
 
 #include "compiler.h"
 
-/* Before the program exits or executes another: its peak of resident memory, into its slot. */
+/* Before the program exits or executes another: its peak of resident memory and its title, into its slot. */
 void image_ends(void) HIDDEN;
 
 #endif

@@ -44,8 +44,11 @@ static const struct interpreter {
     {"perl", "eE", "", "I", ""},
     {"ruby", "e", "", "rIEC", ""},
     {"node", "ep", "", "rC", " --require --import --loader --conditions --eval --print "},
+    {"nodejs", "ep", "", "rC", " --require --import --loader --conditions --eval --print "},
     {"php", "r", "", "cdz", ""},
     {"lua", "e", "", "l", ""},
+    {"luajit", "e", "", "l", ""},
+    {"Rscript", "e", "", "", ""},
     {"java", NULL, NULL, NULL, " -cp -classpath --class-path -p --module-path --add-modules "},
 };
 
@@ -129,14 +132,17 @@ static int find_script(const struct interpreter *interpreter, const char *comman
     return script->length > 0;
 }
 
-void program_name(struct buf *name, const char *command)
+int program_name(struct buf *name, const char *command)
 {
     struct buf word = BUF(1u << 16), script = BUF(1u << 16);
+    int is_script = 0;
     if (next_word(&command, &word) && word.length) {
         const char *program = text_basename(word.data);
         const struct interpreter *interpreter = find_interpreter(program + (*program == '-')); /* -sh: of a login */
-        buf_puts(name, interpreter && find_script(interpreter, command, &script) ? script.data : program);
+        is_script = interpreter && find_script(interpreter, command, &script);
+        buf_puts(name, is_script ? script.data : program);
     }
     buf_free(&word);
     buf_free(&script);
+    return is_script;
 }

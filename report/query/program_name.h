@@ -7,7 +7,8 @@
 
 #include "../../common/buf.h"
 
-/* Appends the name of a command line whose words are quoted as in a shell; nothing for an empty one. */
-void program_name(struct buf *name, const char *command);
+/* Appends the name of a command line whose words are quoted as in a shell; nothing for an empty one. Returns
+ * whether it is that of a script, module or class. */
+int program_name(struct buf *name, const char *command);
 
 #endif

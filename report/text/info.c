@@ -6,6 +6,7 @@
 #include "../findings/advice.h"
 #include "../findings/notes.h"
 #include "../print/listing.h"
+#include "../query/program_name.h"
 #include "layers.h"
 
 #include <stdlib.h>
@@ -17,7 +18,7 @@ enum { PROCESSES_SHOWN = 200, THREADS_SHOWN = 50, MODULES_SHOWN = 40, DEPTH_MAX 
 struct process {
     int64_t process_id, parent_id, pid, start_ns, end_ns, exit_status, exit_signal, threads, peak_rss_bytes;
     int has_end, is_sampled; /* the peak RSS */
-    char *start_kind, *command, *end_kind;
+    char *start_kind, *command, *end_kind, *title;
     int printed;
 };
 
@@ -31,8 +32,8 @@ struct info {
 };
 
 /* Columns of table process that older recordings lack. */
-#define NEWER_COLUMNS "peak_rss_bytes, peak_rss_sampled"
-#define NO_COLUMNS    "NULL AS peak_rss_bytes, NULL AS peak_rss_sampled"
+#define NEWER_COLUMNS "peak_rss_bytes, peak_rss_sampled, title"
+#define NO_COLUMNS    "NULL AS peak_rss_bytes, NULL AS peak_rss_sampled, NULL AS title"
 
 static int prepare_processes(struct info *f, const char *columns, const char *order, sqlite3_stmt **s,
                              struct error *err)
@@ -70,7 +71,8 @@ static int load_processes(struct info *f, struct error *err)
                              .end_kind = xstrdup(db_text(s, 9)),
                              .threads = sqlite3_column_int64(s, 10),
                              .peak_rss_bytes = sqlite3_column_int64(s, 11),
-                             .is_sampled = sqlite3_column_int(s, 12)};
+                             .is_sampled = sqlite3_column_int(s, 12),
+                             .title = xstrdup(db_text(s, 13))};
     }
     sqlite3_finalize(s);
     return 0;
@@ -106,7 +108,10 @@ static void add_process(struct info *f, struct listing *l, struct process *p, in
     struct buf end = BUF(1 << 16), command = BUF(1 << 16);
     p->printed = 1;
     end_text(p, &end);
-    buf_printf(&command, "%*s%s", 2 * depth, "", p->command);
+    buf_printf(&command, "%*s", 2 * depth, "");
+    if (*p->title) /* beside what it was started as */
+        buf_printf(&command, "[%s] ", p->title);
+    buf_puts(&command, p->command);
     listing_int(l, p->pid);
     listing_text(l, p->start_kind);
     listing_int(l, p->start_ns);
@@ -114,7 +119,7 @@ static void add_process(struct info *f, struct listing *l, struct process *p, in
     listing_int(l, p->threads);
     peak_rss(p, l);
     listing_text(l, end.data);
-    listing_text(l, command.data);
+    listing_text(l, buf_text(&command));
     buf_free(&end);
     buf_free(&command);
     for (int i = 0; i < f->process_count && depth < DEPTH_MAX && listing_rows(l) < PROCESSES_SHOWN; i++)
@@ -225,7 +230,13 @@ static void print_facts(struct info *f)
     };
     struct listing *l = listing_open(columns, COLUMN_COUNT_OF(columns), f->out, NULL);
     char text[UNITS_TEXT], date[32];
-    fact_meta(f, l, "command", "command");
+    char *command = db_meta_text(f->db, "command");
+    struct buf program = BUF(1u << 16);
+    if (command && program_name(&program, command))
+        fact(l, "program", program.data);
+    fact(l, "command", command);
+    buf_free(&program);
+    free(command);
     fact_meta(f, l, "directory", "cwd");
     fact_meta(f, l, "host", "host");
     fact(l, "began", notes_date(date, db_meta_int(f->db, "start_unix_ns", 0)));
@@ -432,6 +443,7 @@ static int print_info(struct info *f, struct record *document, struct error *err
         free(f->process[i].start_kind);
         free(f->process[i].command);
         free(f->process[i].end_kind);
+        free(f->process[i].title);
     }
     free(f->process);
     return rc;

@@ -5,6 +5,7 @@
 #include "../findings/advice.h"
 #include "../findings/finding.h"
 #include "../findings/notes.h"
+#include "../query/program_name.h"
 #include "../query/source.h"
 #include "failed.h"
 #include "layers.h"
@@ -60,14 +61,19 @@ void summary_plural(struct buf *out, int64_t count, const char *one, const char 
 /* One line at most on a terminal: a command may be a whole script. */
 static void print_command(const struct summary *s, const char *command)
 {
-    struct buf line = BUF(1 << 20), fitted = BUF(1 << 20);
-    for (const char *p = command; *p; p++)
-        buf_putc(&line, *p == '\n' || *p == '\t' ? ' ' : *p);
+    struct buf line = BUF(1 << 20), fitted = BUF(1 << 20), name = BUF(1u << 16);
+    if (program_name(&name, command))
+        buf_printf(&line, "%s: ", name.data);
+    buf_puts(&line, command);
+    for (char *p = line.data; p && *p; p++)
+        if (*p == '\n' || *p == '\t')
+            *p = ' ';
     if (line.data && s->out->width > 0)
         text_fit(&fitted, line.data, s->out->width, TEXT_CUT_RIGHT, s->out->utf8);
     table_line(s->out, TABLE_STRONG, fitted.data ? fitted.data : buf_text(&line));
     buf_free(&line);
     buf_free(&fitted);
+    buf_free(&name);
 }
 
 /* Of one process the kernel's own figure, which each of its images told as it ended. That of several at once is the

@@ -31,6 +31,7 @@ CREATE TABLE process( -- one row an image: an exec ends one and starts the next
   exit_signal  INTEGER,
   peak_rss_bytes   INTEGER,                 -- of this image; NULL: not known
   peak_rss_sampled INTEGER,                 -- 0: as the kernel says at its end; 1: up to the last sample
+  not_recorded     TEXT,                    -- why nothing of it is; NULL: it was recorded
   title            TEXT                     -- what it called itself at its end (setproctitle, prctl); NULL: nothing else
 ) STRICT;
 

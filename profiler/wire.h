@@ -27,6 +27,7 @@
 #define WIRE_COMMAND_MAX 4096u
 #define WIRE_PATH_MAX    4096u
 #define WIRE_TITLE_MAX   256u
+#define WIRE_TARGET_MAX  256u
 #define WIRE_SESSION_MAX 64u
 
 #define WIRE_LINE _Alignas(64)
@@ -43,7 +44,18 @@ enum { WIRE_STATE_OFF = 0, WIRE_STATE_ON = 1 };
 #define WIRE_SPAWNS 64u
 struct wire_spawn {
     uint64_t stamp;
-    uint64_t who; /* its parent's slot << 32 | its pid; 0: taken */
+    uint64_t who;                 /* its parent's slot << 32 | its pid; 0: taken */
+    uint32_t reach;               /* enum wire_reach */
+    char target[WIRE_TARGET_MAX]; /* as that of WIRE_EXEC, NUL-terminated */
+};
+
+/* Whether a program about to be executed will reach the recording, by the rights and the root directory of now. */
+enum wire_reach {
+    WIRE_REACH_YES,
+    WIRE_REACH_DENIED,     /* as another user */
+    WIRE_REACH_NO_SESSION, /* there is no such path: another root or /proc */
+    WIRE_REACH_NO_LIBRARY, /* the same of the library, which is then taken out of its LD_PRELOAD */
+    WIRE_REACH_FAILED,     /* a wire_spawn only: nothing was executed after all */
 };
 
 struct wire_control {
@@ -56,6 +68,7 @@ struct wire_control {
     uint32_t depth_max;                  /* frames kept of a stack; deeper ones are cut with WIRE_STACK_CUT */
     uint64_t sample_interval;            /* stamps between two WIRE_HEAP_SAMPLE: 10 ms; 0: none at all */
     uint64_t total_bytes;                /* size of the memfd */
+    uint32_t uid;                        /* that the collector runs as */
     char library_path[WIRE_PATH_MAX];    /* absolute: what LD_PRELOAD must hold in children */
     char session_path[WIRE_SESSION_MAX]; /* what MEMPROF_SESSION must hold in them */
 

@@ -381,8 +381,10 @@ static void record(struct collection *c)
 /* The run ends with its last process; what is still alive when the recording ends was seen until now. */
 static int64_t run_end_ns(struct collection *c)
 {
-    int64_t end_ns =
-        db_int(store_db(c->store), "SELECT CASE WHEN count(*) = count(end_ns) THEN max(end_ns) END FROM process", 0);
+    int64_t end_ns = db_int(store_db(c->store),
+                            "SELECT CASE WHEN count(*) = count(end_ns) THEN max(end_ns) END FROM process "
+                            "WHERE not_recorded IS NULL",
+                            0);
     return end_ns > 0 && !c->told_failure ? end_ns : now_ns(c);
 }
 
@@ -396,7 +398,12 @@ static void write_down(struct collection *c, struct facts *f)
     *f = (struct facts){
         .duration_ns = end_ns,
         /* an exec makes another image of one process */
-        .processes = (unsigned)db_int(store_db(c->store), "SELECT count(DISTINCT first_id) FROM v_image", 0),
+        .processes = (unsigned)db_int(
+            store_db(c->store),
+            "SELECT count(DISTINCT first_id) FROM v_image JOIN process USING(process_id) WHERE not_recorded IS NULL",
+            0),
+        .processes_missing =
+            (unsigned)db_int(store_db(c->store), "SELECT count(*) FROM process WHERE not_recorded IS NOT NULL", 0),
         .processes_refused = c->processes.refused + c->session.control->procs_refused,
         .processes_disowned = c->session.control->procs_disowned,
         .threads_refused = c->session.control->rings_refused,

@@ -500,6 +500,7 @@ uint64_t drain_round(struct drain *d)
     processes_scan_execs(d->processes, d->now_ns);
     processes_scan_claims(d->processes, d->now_ns);
     processes_scan_spawns(d->processes, d->now_ns);
+    processes_scan_missing(d->processes, d->now_ns);
     threads_adopt(d);
     look_at_all(d);
     look_at_the_dead(d);
@@ -549,5 +550,6 @@ void drain_finish(struct drain *d)
                 k++;
         processes_abandon(d->processes, p);
     }
+    processes_finish_missing(d->processes);
     drain_flush(d);
 }

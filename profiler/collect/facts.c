@@ -220,6 +220,9 @@ void facts_print(const struct facts *f, const char *path)
     fprintf(stderr, "memprof: %s event%s from %u process%s written to %s (%s); peak %s; 'memprof report %s' shows it\n",
             events, f->counts.events == 1 ? "" : "s", f->processes, f->processes == 1 ? "" : "es", path,
             units_bytes(size, st.st_size), f->peaks, path);
+    if (f->processes_missing)
+        fprintf(stderr, "memprof: %u program%s of its children could not be recorded: 'memprof info %s' says why\n",
+                f->processes_missing, f->processes_missing == 1 ? "" : "s", path);
     list_losses(f, losses);
     for (unsigned i = 0; i < LOSSES; i++)
         if (losses[i].is_partial || losses[i].wrong)

@@ -14,7 +14,7 @@
 struct facts {
     int64_t duration_ns;
     char peaks[160]; /* of active bytes: "3.59 MiB", or of each device; filled by facts_read_peaks */
-    uint32_t processes;
+    uint32_t processes, processes_missing; /* recorded, and not */
     uint64_t processes_refused, processes_disowned, threads_refused;
     uint64_t bad_rings, bad_records, unknown_stacks;
     uint64_t program_losses[FACTS_PROGRAM_LOSSES]; /* filled by facts_read_losses */

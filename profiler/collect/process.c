@@ -46,6 +46,7 @@ static void release(struct processes *ps, struct process *p)
     free(p->look.ids);
     free(p->exe);
     free(p->command);
+    free(p->target);
     free(p);
 }
 
@@ -54,6 +55,8 @@ void processes_close(struct processes *ps)
     for (uint32_t i = 0; i < ps->slot_end; i++)
         if (ps->by_slot[i])
             release(ps, ps->by_slot[i]);
+    for (unsigned i = 0; i < PROCESSES_EXPECTED; i++)
+        free(ps->expected[i].path);
     named_close(ps->named);
     ps->named = NULL;
     pids_close(&ps->pids);
@@ -110,7 +113,7 @@ void processes_scan_execs(struct processes *ps, uint64_t now_ns)
             continue;
         p->dead = p->replaced = 1;
         p->dead_stamp = p->exec_stamp;
-        processes_expect(ps, p->outer_pid, p->process_id, p->exec_stamp, now_ns);
+        processes_expect(ps, p->outer_pid, p->process_id, p->exec_stamp, now_ns, p->target, p->target_reach);
     }
 }
 
@@ -126,7 +129,8 @@ static void write_parent(struct processes *ps, uint16_t process_id, uint16_t par
 }
 
 /* Of very many the newest. */
-void processes_expect(struct processes *ps, int outer_pid, uint16_t parent_id, uint64_t stamp, uint64_t now_ns)
+void processes_expect(struct processes *ps, int outer_pid, uint16_t parent_id, uint64_t stamp, uint64_t now_ns,
+                      const char *path, uint32_t reach)
 {
     const struct pid_entry *known = pids_find(&ps->pids, ps->pid_namespace, outer_pid);
     unsigned oldest = 0;
@@ -139,10 +143,14 @@ void processes_expect(struct processes *ps, int outer_pid, uint16_t parent_id, u
     for (unsigned i = 0; i < PROCESSES_EXPECTED && ps->expected[oldest].pid; i++)
         if (!ps->expected[i].pid || ps->expected[i].until_ns < ps->expected[oldest].until_ns)
             oldest = i;
-    ps->expected[oldest].pid = outer_pid;
-    ps->expected[oldest].parent_id = parent_id;
-    ps->expected[oldest].stamp = stamp;
-    ps->expected[oldest].until_ns = now_ns + PROCESSES_JOIN_NS;
+    if (ps->expected[oldest].pid)
+        processes_settle_one(ps, &ps->expected[oldest]);
+    ps->expected[oldest] = (struct expected){.pid = outer_pid,
+                                             .parent_id = parent_id,
+                                             .stamp = stamp,
+                                             .until_ns = now_ns + PROCESSES_JOIN_NS,
+                                             .reach = reach,
+                                             .path = path && *path ? xstrdup(path) : NULL};
 }
 
 void processes_scan_spawns(struct processes *ps, uint64_t now_ns)
@@ -153,7 +161,17 @@ void processes_scan_spawns(struct processes *ps, uint64_t now_ns)
         return;
     ps->spawns_seen = told;
     for (unsigned i = 0; i < WIRE_SPAWNS; i++) {
-        uint64_t who = __atomic_exchange_n(&c->spawns[i].who, 0, __ATOMIC_ACQUIRE), slot = who >> 32, none = 0;
+        struct wire_spawn *place = &c->spawns[i];
+        char target[WIRE_TARGET_MAX];
+        uint64_t seen = __atomic_load_n(&place->who, __ATOMIC_ACQUIRE), none = 0;
+        if (!seen)
+            continue;
+        memcpy(target, place->target, sizeof target); /* once the place is taken it may be another's */
+        target[sizeof target - 1] = 0;
+        uint32_t reach = __atomic_load_n(&place->reach, __ATOMIC_RELAXED);
+        uint64_t who = __atomic_exchange_n(&place->who, 0, __ATOMIC_ACQ_REL), slot = who >> 32;
+        if (who != seen)
+            *target = 0;
         if (!who || slot >= WIRE_PROCS)
             continue;
         const struct process *parent = ps->by_slot[slot];
@@ -162,9 +180,13 @@ void processes_scan_spawns(struct processes *ps, uint64_t now_ns)
             __atomic_compare_exchange_n(&c->spawns[i].who, &none, who, 0, __ATOMIC_RELEASE, __ATOMIC_RELAXED);
             ps->spawns_seen = told - 1;
         }
-        if (parent && parent->pid_namespace == ps->pid_namespace)
-            processes_expect(ps, (int)(uint32_t)who, parent->process_id,
-                             __atomic_load_n(&c->spawns[i].stamp, __ATOMIC_RELAXED), now_ns);
+        if (!parent || parent->pid_namespace != ps->pid_namespace)
+            continue;
+        uint64_t stamp = __atomic_load_n(&c->spawns[i].stamp, __ATOMIC_RELAXED);
+        if (reach == WIRE_REACH_FAILED)
+            processes_forget_expected(ps, (int)(uint32_t)who, stamp);
+        else
+            processes_expect(ps, (int)(uint32_t)who, parent->process_id, stamp, now_ns, target, reach);
     }
 }
 
@@ -263,6 +285,14 @@ static void write_status(struct processes *ps, uint16_t process_id, int64_t end_
         write_end(ps, process_id, end_ns, "exit", WEXITSTATUS(wait_status), 0);
 }
 
+void processes_write_gone(struct processes *ps, uint16_t process_id, int64_t end_ns, int is_first)
+{
+    if (is_first)
+        write_status(ps, process_id, end_ns, ps->first_status);
+    else
+        write_end(ps, process_id, end_ns, "unknown", -1, 0);
+}
+
 /* A child in a pid namespace of its own has another number for its parent, which is ours where the parent lives with
  * us. */
 static struct process *child_of(const struct processes *ps, const struct process *parent, int pid, uint64_t stamp)
@@ -282,6 +312,8 @@ static struct process *child_of(const struct processes *ps, const struct process
 struct process *processes_reaped(struct processes *ps, const struct process *parent, int pid, int wait_status,
                                  uint64_t stamp)
 {
+    if (parent->pid_namespace == ps->pid_namespace)
+        processes_settle_expected(ps, pid, stamp);
     struct process *p = child_of(ps, parent, pid, stamp);
     struct pid_entry *entry =
         p ? pids_find(&ps->pids, p->pid_namespace, p->pid) : pids_find(&ps->pids, parent->pid_namespace, pid);
@@ -289,8 +321,11 @@ struct process *processes_reaped(struct processes *ps, const struct process *par
         return NULL;
     if (!entry->ended && !(pid == ps->first_pid && entry->pid_namespace == ps->pid_namespace))
         write_status(ps, entry->process_id, clock_ns(ps->clock, stamp), wait_status);
-    if (!p)
+    if (!p) {
+        entry->ended = 1;
+        entry->executed = 0; /* its number is anybody's */
         return NULL;
+    }
     if (!p->dead || stamp < p->dead_stamp) /* we may have been told late */
         p->dead_stamp = stamp;
     p->dead = 1;
@@ -379,6 +414,8 @@ void processes_end(struct processes *ps, struct process *p, int64_t end_ns)
 {
     struct pid_entry *entry = pids_find(&ps->pids, p->pid_namespace, p->pid);
     int newest = entry && entry->process_id == p->process_id, reaped = newest && entry->ended;
+    if (p->has_exec && !p->outer_pid) /* it was over with before it was found, and its next image may come yet */
+        p->replaced = 1;
     if (newest && p->replaced)
         entry->ended = entry->executed = 1;
     if (p->discard)
@@ -391,6 +428,8 @@ void processes_end(struct processes *ps, struct process *p, int64_t end_ns)
         write_end(ps, p->process_id, end_ns, "exit", p->exit_value & 255, 0);
     else if (!reaped)
         write_end(ps, p->process_id, end_ns, "unknown", -1, 0);
+    if (p->has_exec && !p->replaced && !p->discard)
+        processes_end_missing(ps, p, reaped || p->has_exit || (process_is_first(ps, p) && ps->first_ended));
     if (!p->discard) {
         write_counters(ps, p);
         write_peak_rss(ps, p);

@@ -61,6 +61,8 @@ struct process {
     uint64_t alloc_retries;  /* of the host's memory */
     char *exe;               /* its path; what its first module is, where a chroot hides that */
     char *command;           /* shell-quoted */
+    char *target;            /* of the EXEC record: what it was executing; NULL: not known */
+    uint32_t target_reach;   /* the same: enum wire_reach */
     char comm[16];           /* the name that its first thread gave itself; "": none */
     char name[64];           /* for messages: the last part of its path */
 };
@@ -87,14 +89,24 @@ struct processes {
     int first_status; /* wait status of the first program, once first_ended */
     int first_ended;
     int own_pid;
-    uint64_t pid_namespace; /* ours; 0: not known */
-    int other_namespace;    /* processes of another pid namespace were seen */
-    struct {
+    uint64_t pid_namespace;     /* ours; 0: not known */
+    int other_namespace;        /* processes of another pid namespace were seen */
+    uint64_t expected_check_ns; /* when to look after them; monotonic */
+    struct expected {
         int pid;            /* does an exec whose new image may still join, */
         uint16_t parent_id; /* the row that it comes from */
         uint64_t stamp;     /* when it did */
         uint64_t until_ns;  /* until then; monotonic */
+        uint32_t reach;     /* enum wire_reach */
+        int is_judged;      /* nothing is known against it */
+        char *path;         /* what it executes; NULL: not known */
     } expected[PROCESSES_EXPECTED];
+    struct orphan {
+        uint16_t process_id; /* began with a parent that had no row, */
+        int parent_pid;      /* which was this one */
+        uint64_t stamp;
+    } orphans[PROCESSES_EXPECTED];
+    uint32_t orphan_count; /* so far; of very many the newest are kept */
     struct pids pids;
 };
 
@@ -109,8 +121,9 @@ void processes_scan_execs(struct processes *ps, uint64_t now_ns);
 /* Children without a ring that execute a program; after processes_scan, so that a parent that was seen to be gone has
  * said all. */
 void processes_scan_spawns(struct processes *ps, uint64_t now_ns);
-/* A process (by its pid here) was executing a program then, which may join. */
-void processes_expect(struct processes *ps, int outer_pid, uint16_t parent_id, uint64_t stamp, uint64_t now_ns);
+/* A process (by its pid here) was executing a program then (path: NULL where that is not known), which may join. */
+void processes_expect(struct processes *ps, int outer_pid, uint16_t parent_id, uint64_t stamp, uint64_t now_ns,
+                      const char *path, uint32_t reach);
 /* Whether one of those may still join. */
 int processes_expected(const struct processes *ps, uint64_t now_ns);
 /* The process of a ring; NULL: its slot is not live (yet), or another's. */
@@ -123,6 +136,23 @@ struct process *processes_reaped(struct processes *ps, const struct process *par
 void processes_end(struct processes *ps, struct process *p, int64_t end_ns);
 /* The recording ends before the process does. */
 void processes_abandon(struct processes *ps, struct process *p);
+
+/* --- images that are not recorded: process_missing.c. Each becomes a row that says why --- */
+
+/* Looks after what was expected: what is gone, or cannot join, becomes a row. */
+void processes_scan_missing(struct processes *ps, uint64_t now_ns);
+/* Those that are expected to the end did not join. */
+void processes_finish_missing(struct processes *ps);
+/* What is expected of this pid is over with: it joined, or was never executed. */
+void processes_forget_expected(struct processes *ps, int outer_pid, uint64_t until_stamp);
+/* It did not join, for whoever asks has seen what it did or how it ended. */
+void processes_settle_expected(struct processes *ps, int outer_pid, uint64_t stamp);
+void processes_settle_one(struct processes *ps, struct expected *e);
+/* p ended as the program that it was executing: the end that was written of it is that one's. */
+void processes_end_missing(struct processes *ps, const struct process *p, int has_status);
+
+/* The end of a row: with the first program's status, or with none that is known. */
+void processes_write_gone(struct processes *ps, uint16_t process_id, int64_t end_ns, int is_first);
 
 /* Gives back the slots of processes that were killed before they had filled them. */
 void processes_scan_claims(struct processes *ps, uint64_t now_ns);

@@ -131,7 +131,7 @@ static const struct process *replace_image(struct processes *ps, struct process 
 }
 
 /* The row that it comes from; 0: none. */
-static uint16_t find_parent(const struct processes *ps, const struct wire_proc *slot, const struct process *p,
+static uint16_t find_parent(struct processes *ps, const struct wire_proc *slot, const struct process *p,
                             const struct process *before)
 {
     const struct process *parent = p->inherited ? forking_parent(ps, slot) : before;
@@ -142,6 +142,8 @@ static uint16_t find_parent(const struct processes *ps, const struct wire_proc *
         return same->process_id;
     if (process_is_first(ps, p))
         return 0;
+    if (p->pid_namespace == ps->pid_namespace) /* a parent that has not joined, and has come so far */
+        processes_settle_expected(ps, slot->parent_pid, p->start_stamp);
     uint16_t row = pids_row(&ps->pids, p->pid_namespace, slot->parent_pid);
     uint64_t near = clock_ticks(ps->clock, PROCESSES_JOIN_NS);
     for (unsigned i = 0; i < PROCESSES_EXPECTED && !row && p->pid_namespace == ps->pid_namespace; i++)
@@ -226,13 +228,17 @@ static void adopt(struct processes *ps, uint32_t index)
         p->outer_pid = outer_pid(ps, p, told_namespace(ps, slot), before);
         watch_for_end(ps, p);
     }
-    for (unsigned i = 0; i < PROCESSES_EXPECTED; i++)
-        if (ps->expected[i].pid == p->outer_pid)
-            ps->expected[i].pid = 0;
+    if (p->inherited) /* what else had this pid is gone */
+        processes_settle_expected(ps, p->outer_pid, p->start_stamp);
+    else
+        processes_forget_expected(ps, p->outer_pid, UINT64_MAX);
     p->python = python_open(ps->named, p->outer_pid);
     p->stacks = stack_map_open(ps->stacks, p->process_id, p->python);
     if (!p->discard) {
         insert_row(ps, p, parent_id);
+        if (!parent_id && !process_is_first(ps, p) && p->pid_namespace == ps->pid_namespace)
+            ps->orphans[ps->orphan_count++ % PROCESSES_EXPECTED] =
+                (struct orphan){p->process_id, slot->parent_pid, p->start_stamp};
         pids_set(&ps->pids, &(struct pid_entry){.pid = p->pid,
                                                 .pid_namespace = p->pid_namespace,
                                                 .process_id = p->process_id,

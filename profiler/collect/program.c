@@ -133,48 +133,49 @@ static int loader_of(Elf *elf, int fd, char loader[PATH_MAX])
     return 0;
 }
 
+/* err: why, without the path. */
 static enum program_check check_elf(const char *path, int fd, Elf *elf, struct error *err)
 {
-    static const char running[] = "running it without recording";
     char loader[PATH_MAX];
     GElf_Ehdr header;
     if (!gelf_getehdr(elf, &header))
         return PROGRAM_OK; /* the kernel will say what is wrong with it */
     if (header.e_ident[EI_CLASS] != ELFCLASS64 && (header.e_machine == EM_386 || header.e_machine == EM_X86_64)) {
-        error_set(err, ENOEXEC, "%s: a 32-bit program; memprof records 64-bit ones; %s", path, running);
+        error_set(err, ENOEXEC, "a 32-bit program; memprof records 64-bit ones");
         return PROGRAM_UNUSABLE;
     }
     if (header.e_machine != EM_X86_64) {
-        error_set(err, ENOEXEC, "%s: built for another architecture (ELF machine %u); %s", path, header.e_machine,
-                  running);
+        error_set(err, ENOEXEC, "built for another architecture (ELF machine %u)", header.e_machine);
         return PROGRAM_UNUSABLE;
     }
+    const char *name = strrchr(path, '/');
+    if (strcmp(name ? name + 1 : path, GLIBC_LOADER) == 0) /* started with a program as its argument */
+        return PROGRAM_OK;
     int go = has_section(elf, ".go.buildinfo") || has_section(elf, ".note.go.buildid");
     if (!loader_of(elf, fd, loader)) {
-        error_set(err, ENOEXEC, "%s: %s; the library cannot be loaded into it; %s", path,
-                  go ? "a static Go program" : "statically linked", running);
+        error_set(err, ENOEXEC, "%s; the library cannot be loaded into it",
+                  go ? "a static Go program" : "statically linked");
         return PROGRAM_UNUSABLE;
     }
     const char *base = strrchr(loader, '/');
     base = base ? base + 1 : loader;
     if (strcmp(base, GLIBC_LOADER) != 0) {
-        error_set(err, ENOEXEC, "%s: %s (loader %s); memprof records programs of glibc; %s", path,
-                  strncmp(base, "ld-musl", 7) == 0 ? "linked with musl" : "not linked with glibc", loader, running);
+        error_set(err, ENOEXEC, "%s (loader %s); memprof records programs of glibc",
+                  strncmp(base, "ld-musl", 7) == 0 ? "linked with musl" : "not linked with glibc", loader);
         return PROGRAM_UNUSABLE;
     }
     const char *privilege = raises_privileges(fd);
     if (privilege) {
-        error_set(err, EPERM, "%s: %s: the system lets no library be preloaded; %s", path, privilege, running);
+        error_set(err, EPERM, "%s: the system lets no library be preloaded", privilege);
         return PROGRAM_UNUSABLE;
     }
     const char *sanitizer = sanitizer_of(elf);
     if (sanitizer) {
-        error_set(err, ENOEXEC, "%s: built with %s, which has a heap of its own; %s", path, sanitizer, running);
+        error_set(err, ENOEXEC, "built with %s, which has a heap of its own", sanitizer);
         return PROGRAM_UNUSABLE;
     }
     if (go) {
-        error_set(err, 0, "%s: a Go program: memory of Go's own heap is seen as mappings, only that of C as blocks",
-                  path);
+        error_set(err, 0, "a Go program: memory of Go's own heap is seen as mappings, only that of C as blocks");
         return PROGRAM_NOTED;
     }
     return PROGRAM_OK;
@@ -194,19 +195,20 @@ static int script_interpreter(int fd, char interpreter[PATH_MAX])
     return *start != 0;
 }
 
-enum program_check program_check(const char *path, struct error *err)
+/* Of the program, or of the script's interpreter, whose path file becomes. */
+static enum program_check check(const char *path, char file[PATH_MAX], struct error *err)
 {
-    char file[PATH_MAX], interpreter[PATH_MAX];
+    char interpreter[PATH_MAX];
     enum program_check result = PROGRAM_OK;
     int fd = -1;
-    snprintf(file, sizeof file, "%s", path);
+    snprintf(file, PATH_MAX, "%s", path);
     for (int depth = 0; depth < SCRIPTS_MAX; depth++) {
         if (fd >= 0)
             close(fd);
-        fd = open(file, O_RDONLY | O_CLOEXEC);
+        fd = open(file, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY); /* it may be anything by now */
         if (fd < 0 || !script_interpreter(fd, interpreter))
             break;
-        memcpy(file, interpreter, sizeof file);
+        memcpy(file, interpreter, PATH_MAX);
     }
     if (fd < 0) /* executable, but not readable */
         return PROGRAM_OK;
@@ -217,4 +219,21 @@ enum program_check program_check(const char *path, struct error *err)
     elf_end(elf);
     close(fd);
     return result;
+}
+
+enum program_check program_check(const char *path, struct error *err)
+{
+    char file[PATH_MAX];
+    struct error why = {""};
+    enum program_check result = check(path, file, &why);
+    if (result != PROGRAM_OK)
+        error_set(err, ENOEXEC, "%s: %s%s", file, why.text,
+                  result == PROGRAM_UNUSABLE ? "; running it without recording" : "");
+    return result;
+}
+
+int program_is_unusable(const char *path, struct error *why)
+{
+    char file[PATH_MAX];
+    return check(path, file, why) == PROGRAM_UNUSABLE;
 }

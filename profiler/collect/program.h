@@ -18,5 +18,7 @@ enum program_check {
 };
 /* Scripts are checked by their interpreter. */
 enum program_check program_check(const char *path, struct error *err);
+/* The same of a program that somebody else runs: whether nothing could be recorded of it, and why, without its path. */
+int program_is_unusable(const char *path, struct error *why);
 
 #endif

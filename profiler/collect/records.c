@@ -2,6 +2,7 @@
 #include "drain_private.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define EXIT_WAIT_NS 50000000u /* how long the order waits for an end that was announced */
@@ -53,6 +54,20 @@ static void reaped(struct drain *d, struct ring *r, int pid, int status)
     struct process *child = processes_reaped(d->processes, r->process, pid, status, r->key);
     if (child && child != r->process && d->limit > r->key)
         d->limit = r->key; /* its own last words first */
+}
+
+#define TARGET_WORDS 4u /* of EXEC and SPAWN, before the path */
+
+/* The path at the end of the record; NULL: none. */
+static char *target_path(const struct ring *r, uint64_t words)
+{
+    char path[WIRE_TARGET_MAX + 8] = "";
+    uint64_t count = words > TARGET_WORDS ? words - TARGET_WORDS : 0;
+    for (uint64_t i = 0; i < count && i < WIRE_TARGET_MAX / 8; i++) {
+        uint64_t word = record_word(r, (unsigned)(TARGET_WORDS + i));
+        memcpy(path + 8 * i, &word, sizeof word);
+    }
+    return *path ? xstrdup(path) : NULL;
 }
 
 /* --- all --- */
@@ -136,14 +151,21 @@ void records_handle(struct drain *d, struct ring *r, uint64_t word1, uint64_t wo
     case WIRE_EXEC:
         p->has_exec = 1;
         p->exec_stamp = r->key;
+        free(p->target);
+        p->target = target_path(r, words);
+        p->target_reach = WIRE_HOOK(word1);
         leave(d, r, EXEC_WAIT_NS);
         break;
     case WIRE_REAP:
         reaped(d, r, (int)WIRE_A(word1), (int)record_word(r, 2));
         break;
     case WIRE_SPAWN:
-        if (p->pid_namespace == d->processes->pid_namespace)
-            processes_expect(d->processes, (int)WIRE_A(word1), p->process_id, r->key, d->now_ns);
+        if (p->pid_namespace == d->processes->pid_namespace && words >= TARGET_WORDS) {
+            char *path = target_path(r, words);
+            processes_expect(d->processes, (int)record_word(r, 2), p->process_id, record_word(r, 3), d->now_ns, path,
+                             WIRE_HOOK(word1));
+            free(path);
+        }
         break;
     case WIRE_MARK:
         records_mark(d, r, word1, words);

@@ -50,6 +50,7 @@ static void fill_control(struct session *s, const struct session_options *option
     c->depth_max = options->depth < 1 ? 1 : options->depth > WIRE_STACK_MAX ? WIRE_STACK_MAX : options->depth;
     c->sample_interval = options->sample_interval;
     c->total_bytes = WIRE_TOTAL_BYTES;
+    c->uid = geteuid();
     snprintf(c->library_path, sizeof c->library_path, "%s", options->library);
     snprintf(c->session_path, sizeof c->session_path, "/proc/%d/fd/%d", (int)getpid(), s->fd);
     for (uint32_t i = 0; i < c->ring_count; i++)

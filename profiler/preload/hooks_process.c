@@ -8,6 +8,7 @@
 
 #include <alloca.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/seccomp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -147,11 +148,12 @@ struct environment_need {
     size_t text_bytes;
     const char *preload; /* the value that is there */
     int session, preload_ok;
+    int without_library; /* it would not be found: LD_PRELOAD shall not name it */
 };
 
-static int environment_needs(char *const *env, struct environment_need *need)
+static int environment_needs(char *const *env, const struct image_target *target, struct environment_need *need)
 {
-    *need = (struct environment_need){0};
+    *need = (struct environment_need){.without_library = (int)target->without_library};
     if (!gate.on || !(process.control->flags & WIRE_FOLLOW))
         return 0;
     for (char *const *e = env; e && *e; e++) { /* NULL: empty, as for the kernel */
@@ -165,7 +167,26 @@ static int environment_needs(char *const *env, struct environment_need *need)
     }
     need->text_bytes = sizeof "LD_PRELOAD=" + length_of(process.control->library_path) + 2 +
                        (need->preload ? length_of(need->preload) : 0) + sizeof WIRE_ENV_SESSION "=" + WIRE_SESSION_MAX;
-    return !need->session || !need->preload_ok;
+    return need->without_library ? need->preload_ok : !need->session || !need->preload_ok;
+}
+
+/* The words of a list but one. */
+static char *join_without(char *out, const char *list, const char *word)
+{
+    size_t n = length_of(word);
+    for (const char *p = list, *end; *p; p = end) {
+        end = p;
+        while (*end && *end != ':' && *end != ' ')
+            end++;
+        int is_it = (size_t)(end - p) == n;
+        for (size_t i = 0; is_it && i < n; i++)
+            is_it = p[i] == word[i];
+        end += *end != 0;
+        for (; !is_it && p < end; p++)
+            *out++ = *p;
+    }
+    *out = 0;
+    return out;
 }
 
 #define ENTRIES_MORE    3    /* ours and the end */
@@ -176,9 +197,15 @@ static char **environment_build(char *const *env, const struct environment_need 
     char **out = room, *text = (char *)(out + need->entries + ENTRIES_MORE);
     size_t n = 0;
     for (char *const *e = env; e && *e; e++)
-        if (!(environment_value(*e, "LD_PRELOAD") && !need->preload_ok) && !environment_value(*e, WIRE_ENV_SESSION))
+        if (!(environment_value(*e, "LD_PRELOAD") && need->preload_ok == need->without_library) &&
+            !environment_value(*e, WIRE_ENV_SESSION))
             out[n++] = *e;
-    if (!need->preload_ok) {
+    if (need->without_library) {
+        const char *rest = text + sizeof "LD_PRELOAD=" - 1;
+        out[n] = text;
+        text = join_without(join(text, "LD_PRELOAD=", ""), need->preload, process.control->library_path) + 1;
+        n += *rest != 0;
+    } else if (!need->preload_ok) {
         out[n++] = text;
         text = join(text, "LD_PRELOAD=", process.control->library_path);
         if (need->preload && *need->preload)
@@ -197,7 +224,7 @@ static char **environment_build(char *const *env, const struct environment_need 
     struct environment_need need;                                                                                      \
     void *mapped = NULL;                                                                                               \
     size_t room_bytes = 0;                                                                                             \
-    if (environment_needs((env), &need)) {                                                                             \
+    if (environment_needs((env), &target, &need)) {                                                                    \
         room_bytes = (need.entries + ENTRIES_MORE) * sizeof(char *) + need.text_bytes;                                 \
         void *room = room_bytes > STACK_BYTES_MAX ? mapped = sys_map(room_bytes) : alloca(room_bytes);                 \
         if (room)                                                                                                      \
@@ -210,83 +237,116 @@ static char **environment_build(char *const *env, const struct environment_need 
             sys_unmap(mapped, room_bytes);                                                                             \
     } while (0)
 
-static void note_spawned(struct unwind_state s, pid_t pid)
+static void note_target(struct unwind_state s, enum wire_op op, pid_t pid, struct image_target *t)
 {
-    uint64_t words[] = {WIRE_WORD1(WIRE_SPAWN, 0, (uint64_t)pid)};
-    note(s, words, 2);
+    unsigned count = 4 + (t->bytes + 7) / 8;
+    t->words[0] = (uint64_t)op << 56 | (uint64_t)t->reach << 48 | (uint64_t)count << 32 | t->bytes;
+    t->words[1] = (uint64_t)pid;
+    note(s, t->words, count);
 }
 
 /* A vfork's child has its parent's memory, and so has one that runs beside it (clone with CLONE_VM alone): nothing of
- * this thread is touched. */
-static void note_borrower(pid_t pid)
+ * this thread is touched. Returns the place. */
+static uint64_t note_borrower(pid_t pid, const struct image_target *t)
 {
     struct wire_control *c = process.control;
     uint64_t place = __atomic_fetch_add(&c->spawns_begun, 1, __ATOMIC_RELAXED) % WIRE_SPAWNS;
     __atomic_store_n(&c->spawns[place].stamp, clock_now(), __ATOMIC_RELAXED);
+    c->spawns[place].reach = t->reach;
+    join(c->spawns[place].target, t->bytes ? image_target_path(t) : "", "");
     __atomic_store_n(&c->spawns[place].who, (uint64_t)process.slot_index << 32 | (uint32_t)pid, __ATOMIC_RELEASE);
     __atomic_fetch_add(&c->spawns_told, 1, __ATOMIC_RELEASE);
+    return place;
 }
 
-static void note_exec(struct unwind_state s)
+static int is_borrower(pid_t pid)
+{
+    return gate.on && pid != process.pid && !process_is_child();
+}
+
+/* The place of a borrower's note. */
+static uint64_t note_exec(struct unwind_state s, struct image_target *t)
 {
     pid_t pid = sys_getpid();
-    if (gate.on && pid != process.pid && !process_is_child())
-        note_borrower(pid);
+    if (is_borrower(pid))
+        return note_borrower(pid, t);
     image_ends();
-    uint64_t words[] = {WIRE_WORD1(WIRE_EXEC, 0, 0)};
-    note(s, words, 2);
+    note_target(s, WIRE_EXEC, pid, t);
+    return 0;
 }
 
-/* The body of a hook of the real function `name`, by which this process becomes another image: calls with e, the
- * environment to give it. */
-#define BECOME_IMAGE(name, env, call)                                                                                  \
+/* This image goes on: takes back what note_exec said. */
+static void note_exec_failed(struct unwind_state s, struct image_target *t, uint64_t place)
+{
+    pid_t pid = sys_getpid();
+    uint64_t words[] = {WIRE_WORD1(WIRE_PAD, 0, 0)};
+    if (is_borrower(pid)) {
+        uint64_t who = (uint64_t)process.slot_index << 32 | (uint32_t)pid;
+        t->reach = WIRE_REACH_FAILED;
+        t->bytes = 0;
+        if (!__atomic_compare_exchange_n(&process.control->spawns[place].who, &who, 0, 0, __ATOMIC_ACQ_REL,
+                                         __ATOMIC_RELAXED))
+            note_borrower(pid, t);
+    } else {
+        note(s, words, 2);
+    }
+}
+
+/* The body of a hook of the real function `name`, by which this process becomes the image of file (as execveat takes
+ * it with fd, or in PATH): calls with e, the environment to give it. */
+#define BECOME_IMAGE(name, fd, file, search, env, call)                                                                \
     struct unwind_state s;                                                                                             \
     UNWIND_HERE(s);                                                                                                    \
     NEED(name);                                                                                                        \
+    struct image_target target;                                                                                        \
+    image_target(&target, fd, file, search);                                                                           \
     char *const *e = (env);                                                                                            \
     WITH_ENVIRONMENT(e);                                                                                               \
-    note_exec(s);                                                                                                      \
+    uint64_t place = note_exec(s, &target);                                                                            \
     int result = (call);                                                                                               \
     ENVIRONMENT_DONE();                                                                                                \
+    note_exec_failed(s, &target, place);                                                                               \
     return result
 
 /* The same of one that starts another process: calls with e, and told: where its id is to be. */
-#define SPAWN_IMAGE(name, env, call)                                                                                   \
+#define SPAWN_IMAGE(name, file, search, env, call)                                                                     \
     struct unwind_state s;                                                                                             \
     UNWIND_HERE(s);                                                                                                    \
     NEED(name);                                                                                                        \
     pid_t own, *told = pid ? pid : &own;                                                                               \
+    struct image_target target;                                                                                        \
+    image_target(&target, AT_FDCWD, file, search);                                                                     \
     char *const *e = (env);                                                                                            \
     WITH_ENVIRONMENT(e);                                                                                               \
     int result = (call);                                                                                               \
     ENVIRONMENT_DONE();                                                                                                \
     if (result == 0)                                                                                                   \
-        note_spawned(s, *told);                                                                                        \
+        note_target(s, WIRE_SPAWN, *told, &target);                                                                    \
     return result
 
 EXPORT int execve(const char *path, char *const argv[], char *const env[])
 {
-    BECOME_IMAGE(execve, env, real.execve(path, argv, e));
+    BECOME_IMAGE(execve, AT_FDCWD, path, IMAGE_AT, env, real.execve(path, argv, e));
 }
 
 EXPORT int execv(const char *path, char *const argv[])
 {
-    BECOME_IMAGE(execve, __environ, real.execve(path, argv, e));
+    BECOME_IMAGE(execve, AT_FDCWD, path, IMAGE_AT, __environ, real.execve(path, argv, e));
 }
 
 EXPORT int execvpe(const char *file, char *const argv[], char *const env[])
 {
-    BECOME_IMAGE(execvpe, env, real.execvpe(file, argv, e));
+    BECOME_IMAGE(execvpe, AT_FDCWD, file, IMAGE_IN_PATH, env, real.execvpe(file, argv, e));
 }
 
 EXPORT int execvp(const char *file, char *const argv[])
 {
-    BECOME_IMAGE(execvpe, __environ, real.execvpe(file, argv, e));
+    BECOME_IMAGE(execvpe, AT_FDCWD, file, IMAGE_IN_PATH, __environ, real.execvpe(file, argv, e));
 }
 
 EXPORT int fexecve(int fd, char *const argv[], char *const env[])
 {
-    BECOME_IMAGE(fexecve, env, real.fexecve(fd, argv, e));
+    BECOME_IMAGE(fexecve, fd, "", IMAGE_AT, env, real.fexecve(fd, argv, e));
 }
 
 static int no_such_call(void)
@@ -297,7 +357,8 @@ static int no_such_call(void)
 
 EXPORT int execveat(int fd, const char *path, char *const argv[], char *const env[], int flags)
 {
-    BECOME_IMAGE(execveat, env, real.execveat ? real.execveat(fd, path, argv, e, flags) : no_such_call());
+    BECOME_IMAGE(execveat, fd, path, IMAGE_AT, env,
+                 real.execveat ? real.execveat(fd, path, argv, e, flags) : no_such_call());
 }
 
 /* The list forms: count, then copy to the stack. */
@@ -339,13 +400,13 @@ EXPORT int execle(const char *path, const char *first, ...)
 EXPORT int posix_spawn(pid_t *pid, const char *path, const posix_spawn_file_actions_t *actions,
                        const posix_spawnattr_t *attributes, char *const argv[], char *const env[])
 {
-    SPAWN_IMAGE(posix_spawn, env, real.posix_spawn(told, path, actions, attributes, argv, e));
+    SPAWN_IMAGE(posix_spawn, path, IMAGE_AT, env, real.posix_spawn(told, path, actions, attributes, argv, e));
 }
 
 EXPORT int posix_spawnp(pid_t *pid, const char *file, const posix_spawn_file_actions_t *actions,
                         const posix_spawnattr_t *attributes, char *const argv[], char *const env[])
 {
-    SPAWN_IMAGE(posix_spawnp, env, real.posix_spawnp(told, file, actions, attributes, argv, e));
+    SPAWN_IMAGE(posix_spawnp, file, IMAGE_IN_PATH, env, real.posix_spawnp(told, file, actions, attributes, argv, e));
 }
 
 /* --- ends of children: their exit status is told to their parent alone --- */

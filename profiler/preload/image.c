@@ -1,7 +1,10 @@
-/* What the kernel knows of this image, and nobody any more when its parent or the collector asks. */
+/* What the kernel knows of this image and nobody can ask any more once it is gone: its peak, its title, and what the
+ * process executes next, which may be nothing that can be recorded. */
 #include "image.h"
 
+#include "environment.h"
 #include "process.h"
+#include "unwind/modules.h"
 
 #include <fcntl.h>
 
@@ -49,4 +52,121 @@ void image_ends(void)
     n = read_file("/proc/self/cmdline", slot->title, sizeof slot->title);
     slot->title_bytes = n > 0 ? (uint32_t)n : 0;
     __atomic_store_n(&under_way, 0, __ATOMIC_RELEASE);
+}
+
+/* --- the next image --- */
+
+#define ENOENT_RESULT   (-2)
+#define EACCES_RESULT   (-13)
+#define ENOSYS_RESULT   (-38)
+#define SYS_FACCESSAT2  439
+#define BY_EFFECTIVE_ID 0x200
+#define CURRENT_DIR     (-100)
+
+static long can_access(const char *path, int mode)
+{
+    long rc = sys_call6(SYS_FACCESSAT2, CURRENT_DIR, (long)path, mode, BY_EFFECTIVE_ID, 0, 0);
+    return rc == ENOSYS_RESULT ? sys_call6(SYS_faccessat, CURRENT_DIR, (long)path, mode, 0, 0, 0) : rc;
+}
+
+static char *path_of(struct image_target *t)
+{
+    return (char *)(t->words + 3);
+}
+
+/* 0: it has no room. */
+static int add(struct image_target *t, const char *text, size_t length)
+{
+    char *path = path_of(t);
+    for (size_t i = 0; i < length && text[i]; i++) {
+        if (t->bytes == WIRE_TARGET_MAX - 1)
+            return 0;
+        path[t->bytes++] = text[i];
+    }
+    path[t->bytes] = 0;
+    return 1;
+}
+
+/* The current directory, where what follows is relative to it. */
+static int add_directory(struct image_target *t, const char *next)
+{
+    char *path = path_of(t);
+    t->bytes = 0;
+    if (*next == '/')
+        return 1;
+    long n = sys_call(SYS_getcwd, path, WIRE_TARGET_MAX - 1, 0);
+    if (n < 2 || *path != '/')
+        return 0;
+    t->bytes = (uint32_t)n - 1; /* the NUL */
+    return path[t->bytes - 1] == '/' || add(t, "/", 1);
+}
+
+static int find_at(struct image_target *t, int fd, const char *file)
+{
+    char link[32] = "/proc/self/fd/";
+    if (*file == '/' || (*file && fd == CURRENT_DIR)) {
+        int has_room = add_directory(t, file);
+        while (file[0] == '.' && file[1] == '/')
+            file += 2;
+        return has_room && add(t, file, WIRE_TARGET_MAX);
+    }
+    if (*file || fd < 0)
+        return 0;
+    unsigned at = 14, digits = 1;
+    for (int rest = fd; rest >= 10; rest /= 10)
+        digits++;
+    for (unsigned i = digits; i-- > 0; fd /= 10)
+        link[at + i] = (char)('0' + fd % 10);
+    long n = sys_readlink(link, path_of(t), WIRE_TARGET_MAX - 1);
+    if (n < 1 || *path_of(t) != '/')
+        return 0;
+    t->bytes = (uint32_t)n;
+    return 1;
+}
+
+static int find_in_path(struct image_target *t, const char *file)
+{
+    const char *list = environment_find("PATH");
+    for (const char *p = list ? list : "/bin:/usr/bin";; p++) {
+        size_t n = 0;
+        while (p[n] && p[n] != ':')
+            n++;
+        if (add_directory(t, n ? p : "") && add(t, p, n) && (!n || add(t, "/", 1)) && add(t, file, WIRE_TARGET_MAX) &&
+            can_access(path_of(t), 1) == 0)
+            return 1;
+        p += n;
+        if (!*p)
+            return 0;
+    }
+}
+
+static int has_slash(const char *file)
+{
+    while (*file && *file != '/')
+        file++;
+    return *file;
+}
+
+void image_target(struct image_target *t, int fd, const char *file, enum image_search search)
+{
+    t->bytes = t->without_library = 0;
+    t->reach = WIRE_REACH_YES;
+    t->words[2] = 0;
+    if (!gate.on || !(process.control->flags & WIRE_FOLLOW))
+        return;
+    t->words[2] = clock_now();
+    if (!file || !memory_readable((uint64_t)file & ~7ull) ||
+        !(search == IMAGE_IN_PATH && *file && !has_slash(file) ? find_in_path(t, file) : find_at(t, fd, file)))
+        t->bytes = 0;
+    path_of(t)[t->bytes] = 0;
+    long session = can_access(process.control->session_path, 6), library = can_access(process.control->library_path, 4);
+    t->without_library = library == ENOENT_RESULT || library == EACCES_RESULT;
+    /* another user's capabilities, by which it may have access yet, end with the exec */
+    uint32_t uid = (uint32_t)sys_call(SYS_geteuid, 0, 0, 0);
+    if (session == EACCES_RESULT || (uid && uid != process.control->uid))
+        t->reach = WIRE_REACH_DENIED;
+    else if (t->without_library)
+        t->reach = WIRE_REACH_NO_LIBRARY;
+    else if (session == ENOENT_RESULT)
+        t->reach = WIRE_REACH_NO_SESSION;
 }

@@ -18,7 +18,7 @@ enum { PROCESSES_SHOWN = 200, THREADS_SHOWN = 50, MODULES_SHOWN = 40, DEPTH_MAX 
 struct process {
     int64_t process_id, parent_id, pid, start_ns, end_ns, exit_status, exit_signal, threads, peak_rss_bytes;
     int has_end, is_sampled; /* the peak RSS */
-    char *start_kind, *command, *end_kind, *title;
+    char *start_kind, *command, *end_kind, *title, *not_recorded;
     int printed;
 };
 
@@ -32,8 +32,8 @@ struct info {
 };
 
 /* Columns of table process that older recordings lack. */
-#define NEWER_COLUMNS "peak_rss_bytes, peak_rss_sampled, title"
-#define NO_COLUMNS    "NULL AS peak_rss_bytes, NULL AS peak_rss_sampled, NULL AS title"
+#define NEWER_COLUMNS "peak_rss_bytes, peak_rss_sampled, title, not_recorded"
+#define NO_COLUMNS    "NULL AS peak_rss_bytes, NULL AS peak_rss_sampled, NULL AS title, NULL AS not_recorded"
 
 static int prepare_processes(struct info *f, const char *columns, const char *order, sqlite3_stmt **s,
                              struct error *err)
@@ -72,7 +72,8 @@ static int load_processes(struct info *f, struct error *err)
                              .threads = sqlite3_column_int64(s, 10),
                              .peak_rss_bytes = sqlite3_column_int64(s, 11),
                              .is_sampled = sqlite3_column_int(s, 12),
-                             .title = xstrdup(db_text(s, 13))};
+                             .title = xstrdup(db_text(s, 13)),
+                             .not_recorded = xstrdup(db_text(s, 14))};
     }
     sqlite3_finalize(s);
     return 0;
@@ -109,6 +110,8 @@ static void add_process(struct info *f, struct listing *l, struct process *p, in
     p->printed = 1;
     end_text(p, &end);
     buf_printf(&command, "%*s", 2 * depth, "");
+    if (*p->not_recorded)
+        buf_printf(&command, "not recorded (%.*s): ", (int)strcspn(p->not_recorded, ":;"), p->not_recorded);
     if (*p->title) /* beside what it was started as */
         buf_printf(&command, "[%s] ", p->title);
     buf_puts(&command, p->command);
@@ -444,6 +447,7 @@ static int print_info(struct info *f, struct record *document, struct error *err
         free(f->process[i].command);
         free(f->process[i].end_kind);
         free(f->process[i].title);
+        free(f->process[i].not_recorded);
     }
     free(f->process);
     return rc;

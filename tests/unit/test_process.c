@@ -71,7 +71,7 @@ static void test_exec(void **state)
         uint32_t slot = writer_claim_slot(s->session.control, getpid(), getppid(), WIRE_START_EXEC, 0);
         writer_open(&c, s->session.control, slot, getpid(), getpid());
         writer_alloc(&c, 1, 10, 0);
-        uint64_t exec[2] = {0, WIRE_WORD1(WIRE_EXEC, 0, 0)};
+        uint64_t exec[2] = {0, WIRE_WORD1(WIRE_EXEC, 0, 2ull << 32)};
         writer_put(&c, exec, 2);
         slot = writer_claim_slot(s->session.control, getpid(), getppid(), WIRE_START_EXEC, 0);
         writer_open(&c, s->session.control, slot, getpid(), getpid());
@@ -282,7 +282,8 @@ static void test_spawn_without_ring(void **state)
     uint32_t slot = writer_claim_slot(c, getpid(), getppid(), WIRE_START_EXEC, 0);
     const uint64_t whos[] = {(uint64_t)slot << 32 | (uint32_t)pid, 77ull << 32 | (uint32_t)pid,
                              (uint64_t)WIRE_PROCS << 32 | (uint32_t)pid, UINT64_MAX};
-    c->spawns[5] = (struct wire_spawn){clock_stamp(&s->clock), whos[0]}; /* its parent is not known yet */
+    c->spawns[5] =
+        (struct wire_spawn){.stamp = clock_stamp(&s->clock), .who = whos[0]}; /* its parent is not known yet */
     c->spawns_told++;
     processes_scan_spawns(&s->processes, clock_monotonic_ns());
     assert_false(processes_expected(&s->processes, clock_monotonic_ns()));
@@ -290,7 +291,7 @@ static void test_spawn_without_ring(void **state)
     assert_true(processes_expected(&s->processes, s->drain->now_ns));
     s->processes.expected[0].pid = 0;
     for (unsigned i = 4; i-- > 0;) {
-        c->spawns[i * 21] = (struct wire_spawn){clock_stamp(&s->clock), whos[i]};
+        c->spawns[i * 21] = (struct wire_spawn){.stamp = clock_stamp(&s->clock), .who = whos[i]};
         c->spawns_told++;
         assert_false(processes_expected(&s->processes, s->drain->now_ns));
         setup_rounds(s, 1);
@@ -315,7 +316,7 @@ static void test_expected_in_time(void **state)
         int go;
         pid_t pid = start_idle(&go);
         uint64_t stamp = clock_stamp(&s->clock) - clock_ticks(&s->clock, seconds * 1000000000ull);
-        processes_expect(&s->processes, pid, 1, stamp, clock_monotonic_ns());
+        processes_expect(&s->processes, pid, 1, stamp, clock_monotonic_ns(), NULL, 0);
         writer_claim_slot(s->session.control, pid, 1, WIRE_START_EXEC, 0);
         setup_rounds(s, 1);
         snprintf(query, sizeof query, "SELECT coalesce(parent_id, 0) FROM process WHERE pid = %d", pid);

@@ -6,6 +6,7 @@
 
 #include <dlfcn.h>
 #include <elf.h>
+#include <fcntl.h>
 #include <link.h>
 #include <signal.h>
 #include <sys/auxv.h>
@@ -41,6 +42,7 @@ static struct {
     /* holder only; here, because stacks may be small */
     struct module new_module;
     char path[WIRE_PATH_MAX + 1];
+    char maps[256];   /* a part of /proc/self/maps */
     uint64_t signals; /* blocked when it came */
 } table;
 
@@ -338,11 +340,54 @@ static NOINLINE void let_go(int gone)
     } while (__atomic_load_n(&table.sweep_due, __ATOMIC_ACQUIRE) && try_hold());
 }
 
-static const char *full_path(const char *name)
+/* The file that is mapped at an address: "7f00-7f10 r-xp 00000000 fe:01 1234   /path". Returns the path's length. */
+static long mapped_path(uint64_t address)
+{
+    uint64_t number = 0, start = 0;
+    long length = 0, n;
+    enum { START, END, REST, PATH, OTHER } part = START;
+    int fd = sys_open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+    while (fd >= 0 && (n = sys_read(fd, table.maps, sizeof table.maps)) > 0)
+        for (long i = 0; i < n; i++) {
+            char c = table.maps[i];
+            if (c == '\n') {
+                if (part == PATH)
+                    goto out;
+                part = START;
+                number = 0;
+            } else if (part == START && c == '-') {
+                start = number;
+                number = 0;
+                part = END;
+            } else if (part == END && c == ' ') {
+                part = address >= start && address < number ? REST : OTHER;
+            } else if (part == START || part == END) {
+                number = number << 4 | (uint64_t)(c <= '9' ? c - '0' : c - 'a' + 10);
+            } else if (part == PATH || (part == REST && c == '/')) {
+                part = PATH;
+                if (length < WIRE_PATH_MAX)
+                    table.path[length++] = c;
+            }
+        }
+out:
+    if (fd >= 0)
+        sys_close(fd);
+    return length;
+}
+
+static const char *full_path(const char *name, uint64_t start)
 {
     if (name && *name == '/')
         return name;
-    if (!name || !*name) { /* the program itself */
+    /* the program itself: where the loader was started with it as an argument (the kernel maps no interpreter then),
+     * the link names the loader */
+    if ((!name || !*name) && !getauxval(AT_BASE)) {
+        long n = mapped_path(start);
+        table.path[n] = 0;
+        if (n)
+            return table.path;
+    }
+    if (!name || !*name) {
         long n = sys_readlink("/proc/self/exe", table.path, WIRE_PATH_MAX);
         table.path[n > 0 ? n : 0] = 0;
         return table.path;
@@ -390,7 +435,7 @@ static NOINLINE int add(const struct identity *id, const struct facts *f)
     struct module *m = &table.new_module;
     *m = (struct module){*id, f->image, ++table.last_number};
     if (!record_module_load(m->number, id->start, id->end, id->map->l_addr, f->build_id, f->build_id_bytes,
-                            full_path(id->map->l_name)))
+                            full_path(id->map->l_name, id->start)))
         return 0;
     table_write(&table.modules[i], m);
     modules_watch_seen(id->map, id->start);

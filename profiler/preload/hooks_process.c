@@ -48,6 +48,8 @@ static pid_t forked(pid_t pid, int libc_knows, int torn)
         int saved = errno;
         process_after_fork(libc_knows, torn);
         errno = saved;
+    } else if (pid == 0 && process.state == PROCESS_REFUSED && process.control->flags & WIRE_FOLLOW) {
+        __atomic_fetch_add(&process.control->procs_refused, 1, __ATOMIC_RELAXED);
     }
     return pid;
 }

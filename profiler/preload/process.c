@@ -34,9 +34,12 @@ int process_is_child(void)
 void process_start(uint32_t start_kind, uint32_t parent_slot, int parent_pid)
 {
     process.pid = sys_getpid();
-    if (__atomic_load_n(&process.control->state, __ATOMIC_RELAXED) != WIRE_STATE_ON ||
-        !session_slot_claim(start_kind, parent_slot, parent_pid)) {
+    if (__atomic_load_n(&process.control->state, __ATOMIC_RELAXED) != WIRE_STATE_ON) {
         process.state = PROCESS_OFF;
+        return;
+    }
+    if (!session_slot_claim(start_kind, parent_slot, parent_pid)) {
+        process.state = PROCESS_REFUSED;
         return;
     }
     unwind_counters = &process.slot->counters;

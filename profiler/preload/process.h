@@ -41,6 +41,7 @@ enum process_state {
     PROCESS_ATTACHING,
     PROCESS_ON,
     PROCESS_OFF,
+    PROCESS_REFUSED, /* off: there is no slot. Its children are counted with it */
     PROCESS_STOPPED, /* off, though the collector goes on: it is told what is lost */
 };
 extern struct process process HIDDEN;

@@ -297,16 +297,17 @@ void processes_write_gone(struct processes *ps, uint16_t process_id, int64_t end
  * us. */
 static struct process *child_of(const struct processes *ps, const struct process *parent, int pid, uint64_t stamp)
 {
-    const struct pid_entry *entry = pids_find(&ps->pids, parent->pid_namespace, pid);
+    int is_known = pids_find(&ps->pids, parent->pid_namespace, pid) != NULL;
+    struct process *found = NULL;
     for (uint32_t i = 0; i < ps->slot_end; i++) {
         struct process *p = ps->by_slot[i];
-        if (!p || p->replaced || p->discard || p->start_stamp > stamp)
+        if (!p || p->replaced || p->discard || p->start_stamp > stamp || (found && p->start_stamp < found->start_stamp))
             continue;
-        if (entry ? p->process_id == entry->process_id
-                  : parent->pid_namespace == ps->pid_namespace && p->outer_pid == pid)
-            return p;
+        if (is_known ? p->pid == pid && p->pid_namespace == parent->pid_namespace
+                     : parent->pid_namespace == ps->pid_namespace && p->outer_pid == pid)
+            found = p;
     }
-    return NULL;
+    return found;
 }
 
 struct process *processes_reaped(struct processes *ps, const struct process *parent, int pid, int wait_status,
@@ -317,6 +318,15 @@ struct process *processes_reaped(struct processes *ps, const struct process *par
     struct process *p = child_of(ps, parent, pid, stamp);
     struct pid_entry *entry =
         p ? pids_find(&ps->pids, p->pid_namespace, p->pid) : pids_find(&ps->pids, parent->pid_namespace, pid);
+    int is_first = pid == ps->first_pid && parent->pid_namespace == ps->pid_namespace;
+    if (p && entry && entry->process_id != p->process_id) { /* its number is another's by now */
+        if (!p->reaped && !is_first)
+            write_status(ps, p->process_id, clock_ns(ps->clock, stamp), wait_status);
+        p->reaped = 1;
+        p->dead_stamp = p->dead && p->dead_stamp < stamp ? p->dead_stamp : stamp;
+        p->dead = 1;
+        return p;
+    }
     if (!entry || entry->start_stamp > stamp || !(WIFEXITED(wait_status) || WIFSIGNALED(wait_status)))
         return NULL;
     if (!entry->ended && !(pid == ps->first_pid && entry->pid_namespace == ps->pid_namespace))
@@ -413,7 +423,7 @@ static void write_peak_rss(struct processes *ps, const struct process *p)
 void processes_end(struct processes *ps, struct process *p, int64_t end_ns)
 {
     struct pid_entry *entry = pids_find(&ps->pids, p->pid_namespace, p->pid);
-    int newest = entry && entry->process_id == p->process_id, reaped = newest && entry->ended;
+    int newest = entry && entry->process_id == p->process_id, reaped = p->reaped || (newest && entry->ended);
     if (p->has_exec && !p->outer_pid) /* it was over with before it was found, and its next image may come yet */
         p->replaced = 1;
     if (newest && p->replaced)

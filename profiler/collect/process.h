@@ -39,6 +39,7 @@ struct process {
     uint8_t discard;        /* no number left for it: its words are thrown away */
     uint8_t overdue;        /* has words stamped after dead_stamp */
     uint8_t has_exit;       /* EXIT record seen */
+    uint8_t reaped;         /* its row has its status, and its pid is another's */
     uint8_t has_exec;       /* EXEC record seen, and nothing since from that thread */
     uint64_t start_stamp;   /* as it says: to be compared, no more */
     uint64_t dead_stamp;    /* when it was seen to be gone */

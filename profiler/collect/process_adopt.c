@@ -108,7 +108,13 @@ static void number_taken(struct process *old, const struct process *by)
  * replaced it. */
 static const struct process *replace_image(struct processes *ps, struct process *p)
 {
-    const struct process *before = NULL;
+    const struct process *before = NULL, *newest = NULL;
+    for (uint32_t i = 0; i < ps->slot_end; i++) {
+        const struct process *other = ps->by_slot[i];
+        if (other && other->pid == p->pid && other->pid_namespace == p->pid_namespace &&
+            other->start_stamp <= p->start_stamp && (!newest || other->start_stamp > newest->start_stamp))
+            newest = other;
+    }
     for (uint32_t i = 0; i < ps->slot_end; i++) {
         struct process *other = ps->by_slot[i];
         if (!other || other->pid != p->pid || other->pid_namespace != p->pid_namespace)
@@ -118,7 +124,8 @@ static const struct process *replace_image(struct processes *ps, struct process 
                 replace(p, other);
                 p->outer_pid = other->outer_pid;
             }
-        } else if (p->inherited || (other->dead && !other->replaced && other->dead_stamp < p->start_stamp)) {
+        } else if (p->inherited || other != newest ||
+                   (other->dead && !other->replaced && other->dead_stamp < p->start_stamp)) {
             number_taken(other, p);
         } else if (!other->replaced || other->dead_stamp > p->start_stamp) {
             replace(other, p);

@@ -41,7 +41,8 @@ PRELOAD_FLAGS = $(CPPFLAGS) $(CFLAGS_ALL) -fPIC -fvisibility=hidden -ftls-model=
                 $(if $(findstring clang,$(CC)),,-fno-tree-loop-distribute-patterns) -DMEMPROF_CUDA=$(CUDA)
 # Callers may have a misaligned stack, which aligned SSE stores do not survive; nothing in there needs such registers.
 PRELOAD_ONLY_FLAGS := -mgeneral-regs-only
-LIBS := -ldw -lelf -lsqlite3 -lzstd -lz -liberty -lm -lpthread
+# symbols_debuginfod.c stands in front of libc's dlopen: from an archive it comes only when asked for
+LIBS := -Wl,--undefined=dlopen -ldw -lelf -lsqlite3 -lzstd -lz -liberty -lm -lpthread
 
 # what is made; V=1 shows how
 Q = $(if $(V),,@printf '  build %s\n' '$@' && )

@@ -87,7 +87,6 @@ uint64_t pickle_offset(const struct pickle *p); /* bytes read */
 uint64_t pickle_rest(struct pickle *p);
 /* Equal texts have one number. Borrowed until pickle_close; ends with a NUL that length does not count. */
 const char *pickle_text(const struct pickle *p, struct pickle_value v, size_t *length);
-uint32_t pickle_text_count(const struct pickle *p);
 /* Items of a container that was kept. */
 const struct pickle_value *pickle_items(const struct pickle *p, struct pickle_value v, size_t *count);
 

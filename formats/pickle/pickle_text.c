@@ -49,11 +49,6 @@ const char *pickle_text(const struct pickle *p, struct pickle_value v, size_t *l
     return t->data;
 }
 
-uint32_t pickle_text_count(const struct pickle *p)
-{
-    return p->text_count;
-}
-
 void pickle_texts_free(struct pickle *p)
 {
     text_map_close(&p->text_map);

@@ -224,7 +224,8 @@ class Check:
         expected = self.sql(f"""SELECT sum({column}), sum(alloc_count), file, line FROM v_line WHERE device = ? AND kind = 'all'
             GROUP BY function, file, line, CASE WHEN function_id IS NULL THEN line_id END ORDER BY 1 DESC""", self.host)
         got = [r for r in self.rows() if r[0] != "(smaller lines)"]
-        place = lambda f, l: f.rsplit("/", 1)[-1] + ":" + str(l) if f else ""
+        base = lambda f: "/".join(f.split("/")[-2 if f.endswith("/__init__.py") else -1:])
+        place = lambda f, l: base(f) + ":" + str(l) if f else ""
         equal(f"{what}: values", [bytes_text(r[0]) for r in expected[:len(got)]], [r[2] for r in got])
         wanted = {(bytes_text(r[0]), place(r[2], r[3])) for r in expected}
         at = lambda r: "" if r[1].startswith("<- ") else r[1]  # code without a symbol shows its nearest named caller

@@ -2,7 +2,9 @@
 . "$ROOT/tests/report/setup.inc"
 need sqlite3
 sqlite3 net.db "
-    INSERT INTO process VALUES(4, 4713, 1, 'fork', '/home/ada/net/net', './net again', 1241000000, 1242000000, 'exec',
+    INSERT INTO process(process_id, pid, parent_id, start_kind, exe, command_line, start_ns, end_ns, end_kind,
+        exit_status, exit_signal) VALUES(4, 4713, 1, 'fork', '/home/ada/net/net', './net again', 1241000000,
+        1242000000, 'exec',
         NULL, NULL), (5, 4713, 4, 'exec', '/usr/bin/xz', 'xz -9', 1242000000, 1244000000, 'exit', 0, NULL);
     INSERT INTO thread VALUES(3, 3, 4713, 'gzip', 1203000000, NULL), (4, 4, 4713, 'net', 1241000000, NULL),
         (5, 5, 4713, 'xz', 1242000000, NULL);

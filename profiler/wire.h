@@ -117,6 +117,7 @@ struct wire_proc {
     uint32_t start_kind;  /* WIRE_START_* */
     uint32_t command_bytes;
     uint64_t start_stamp;
+    uint32_t is_filtered; /* collector: a seccomp filter was seen in it */
     /* program, as its image ends; 0 by the collector when the slot is given back */
     uint64_t peak_rss_bytes;        /* what the kernel says; 0: not told */
     uint32_t title_bytes;           /* 0: not told */

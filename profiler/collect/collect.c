@@ -165,7 +165,7 @@ static void sample_rss(struct collection *c)
         struct process *p = c->processes.by_slot[i];
         if (!p || p->discard)
             continue;
-        uint64_t peak_bytes = p->peak_rss_bytes, rss_bytes = process_rss(p);
+        uint64_t peak_bytes = p->peak_rss_bytes, rss_bytes = process_rss(&c->processes, p);
         if (rss_bytes)
             drain_emit_rss(c->drain, p, p->peak_rss_bytes > peak_bytes ? p->peak_rss_bytes : 0, rss_bytes);
     }

@@ -206,7 +206,7 @@ struct process *processes_of_slot(struct processes *ps, uint32_t slot, int pid)
 
 /* From a line of /proc/PID/status; a file of its own is open while it is needed only: it is read where the statm, which
  * costs a tenth, says something new. */
-static uint64_t read_peak_rss(const struct process *p)
+static uint64_t read_peak_rss(const struct processes *ps, const struct process *p)
 {
     char path[64], text[4096 + 1];
     unsigned long long kib;
@@ -216,11 +216,13 @@ static uint64_t read_peak_rss(const struct process *p)
     if (fd >= 0)
         close(fd);
     text[n > 0 ? n : 0] = 0;
+    if (strstr(text, "\nSeccomp:\t2"))
+        __atomic_store_n(&ps->session->procs[p->slot].is_filtered, 1, __ATOMIC_RELAXED);
     const char *line = strstr(text, "\nVmHWM:");
     return line && sscanf(line, "\nVmHWM: %llu kB", &kib) == 1 ? kib * 1024 : 0;
 }
 
-uint64_t process_rss(struct process *p)
+uint64_t process_rss(const struct processes *ps, struct process *p)
 {
     char path[64], text[128];
     if (p->dead)
@@ -236,7 +238,7 @@ uint64_t process_rss(struct process *p)
     unsigned long long size, resident;
     uint64_t bytes = sscanf(text, "%llu %llu", &size, &resident) == 2 ? resident * (uint64_t)sysconf(_SC_PAGESIZE) : 0;
     if (bytes && bytes != p->rss_bytes) {
-        uint64_t peak_bytes = read_peak_rss(p);
+        uint64_t peak_bytes = read_peak_rss(ps, p);
         if (peak_bytes < bytes)
             peak_bytes = bytes;
         if (peak_bytes > p->peak_rss_bytes)

@@ -100,6 +100,7 @@ struct processes {
         uint64_t until_ns;  /* until then; monotonic */
         uint32_t reach;     /* enum wire_reach */
         int is_judged;      /* nothing is known against it */
+        int is_gone;        /* its process had ended at the last look */
         char *path;         /* what it executes; NULL: not known */
     } expected[PROCESSES_EXPECTED];
     struct orphan {
@@ -167,7 +168,7 @@ static inline int process_is_first(const struct processes *ps, const struct proc
     return p->pid == ps->first_pid && p->pid_namespace == ps->pid_namespace;
 }
 /* Resident bytes now; 0: not to be had. Where they differ from the sample before, p->peak_rss_bytes is asked for. */
-uint64_t process_rss(struct process *p);
+uint64_t process_rss(const struct processes *ps, struct process *p);
 /* The most resident bytes, once it has ended: what it said itself, or what was seen. */
 uint64_t process_peak_rss(const struct processes *ps, const struct process *p);
 

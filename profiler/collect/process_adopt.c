@@ -306,6 +306,7 @@ void processes_free_slot(struct processes *ps, uint32_t slot)
     struct wire_proc *s = &ps->session->procs[slot];
     __atomic_store_n(&s->pid, 0, __ATOMIC_RELAXED);
     __atomic_store_n(&s->pid_namespace, 0, __ATOMIC_RELAXED);
+    __atomic_store_n(&s->is_filtered, 0, __ATOMIC_RELAXED);
     __atomic_store_n(&s->peak_rss_bytes, 0, __ATOMIC_RELAXED);
     __atomic_store_n(&s->title_bytes, 0, __ATOMIC_RELAXED);
     if (slot >= ps->slot_end) /* it was used: it ends no search */

@@ -159,6 +159,11 @@ void processes_scan_missing(struct processes *ps, uint64_t now_ns)
         if (!pid)
             continue;
         if (kill(pid, 0) != 0 && errno == ESRCH) {
+            /* its slot may be there, not looked at yet: at the next look it was */
+            if (!e->is_gone) {
+                e->is_gone = 1;
+                continue;
+            }
             processes_settle_one(ps, e);
             write_gone(ps, pid);
         } else if (now_ns >= e->until_ns && !e->is_judged) {

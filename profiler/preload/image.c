@@ -44,7 +44,7 @@ void image_ends(void)
     static char text[2048];
     struct wire_proc *slot = process.slot;
     int pid = process.pid;
-    if (!gate.on || !slot || process.filtered || sys_getpid() != pid || slot->pid != pid ||
+    if (!gate.on || !slot || process_is_filtered() || sys_getpid() != pid || slot->pid != pid ||
         __atomic_exchange_n(&under_way, pid, __ATOMIC_ACQUIRE) == pid)
         return;
     long n = read_file("/proc/self/status", text, sizeof text);
@@ -152,9 +152,12 @@ void image_target(struct image_target *t, int fd, const char *file, enum image_s
     t->bytes = t->without_library = 0;
     t->reach = WIRE_REACH_YES;
     t->words[2] = 0;
+    path_of(t)[0] = 0;
     if (!gate.on || !(process.control->flags & WIRE_FOLLOW))
         return;
     t->words[2] = clock_now();
+    if (process_is_filtered())
+        return;
     if (!file || !memory_readable((uint64_t)file & ~7ull) ||
         !(search == IMAGE_IN_PATH && *file && !has_slash(file) ? find_in_path(t, file) : find_at(t, fd, file)))
         t->bytes = 0;

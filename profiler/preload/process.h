@@ -46,6 +46,12 @@ enum process_state {
 };
 extern struct process process HIDDEN;
 
+/* By seccomp, as our hook of prctl saw or the collector: it may kill a process for what recording can do without. */
+static inline int process_is_filtered(void)
+{
+    return process.filtered || (process.slot && __atomic_load_n(&process.slot->is_filtered, __ATOMIC_RELAXED));
+}
+
 #define COUNT(name, n)                                                                                                 \
     do {                                                                                                               \
         if (process.slot)                                                                                              \

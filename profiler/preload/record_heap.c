@@ -57,7 +57,8 @@ void record_heap_sample(struct thread *t)
 {
     struct heap_walk *w = &walk;
     /* it takes the allocator's locks: not from a signal handler that may have interrupted their holder */
-    if (!interval || !real.malloc_is_libc || process.heap_locks_unsure || t->depth != 1 || t->writing)
+    if (!interval || !real.malloc_is_libc || process.heap_locks_unsure || process_is_filtered() || t->depth != 1 ||
+        t->writing)
         return;
     uint64_t now = clock_now(), cost = walk_cost(t, now);
     if (!w->end || now - w->end >= 50 * cost) {

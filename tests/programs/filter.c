@@ -1,0 +1,60 @@
+/* filter HOW WHAT NUMBER: a seccomp filter that kills the process at system call NUMBER, set by HOW: prctl or syscall;
+ * then WHAT: "work" allocates in two threads for 300 ms and exits with 7, "exec" executes true. */
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <pthread.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+static volatile int may_go;
+
+static void *work(void *seconds)
+{
+    while (!may_go)
+        ;
+    for (double end = now() + *(double *)seconds; now() < end;)
+        for (int i = 0; i < 100; i++)
+            free(malloc((size_t)(i + 1) * 100));
+    return NULL;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc != 4)
+        return 2;
+    struct sock_filter code[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (unsigned)atoi(argv[3]), 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    struct sock_fprog program = {4, code};
+    double seconds = 0.3;
+    pthread_t thread;
+    pthread_create(&thread, NULL, work, &seconds);
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
+        return 3;
+    if (strcmp(argv[1], "prctl") == 0 ? prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program)
+                                      : (int)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program))
+        return 4;
+    may_go = 1;
+    if (strcmp(argv[2], "exec") == 0) {
+        execl("/bin/true", "true", (char *)NULL);
+        return 5;
+    }
+    work(&seconds);
+    pthread_join(thread, NULL);
+    exit(7);
+}

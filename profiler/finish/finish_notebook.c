@@ -164,7 +164,7 @@ static void read_notebook(struct search *s, const char *path)
         return;
     if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0 && st.st_size <= (off_t)NOTEBOOK_BYTES_MAX) {
         char *text = xmalloc((size_t)st.st_size);
-        notebook_cells(text, io_read(fd, text, (size_t)st.st_size), keep_cell, s);
+        notebook_cells(s->db, text, io_read(fd, text, (size_t)st.st_size), keep_cell, s);
         free(text);
     }
     close(fd);

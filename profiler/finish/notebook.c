@@ -1,7 +1,6 @@
 #include "notebook.h"
 
 #include <errno.h>
-#include <sqlite3.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -44,17 +43,16 @@ int notebook_name(const char *path, uint32_t *hash)
 
 /* --- cells --- */
 
-int notebook_cells(const char *text, size_t length, void (*cell)(void *arg, const char *source, size_t bytes),
-                   void *arg)
+int notebook_cells(sqlite3 *db, const char *text, size_t length,
+                   void (*cell)(void *arg, const char *source, size_t bytes), void *arg)
 {
     /* a source is a text or a list of its parts; json_each makes rows of both */
     static const char sql[] =
         "SELECT (SELECT group_concat(value, '') FROM json_each(c.value, '$.source') WHERE type = 'text') "
         "FROM json_each(?1, '$.cells') c WHERE c.type = 'object' AND json_extract(c.value, '$.cell_type') = 'code'";
-    sqlite3 *db = NULL;
     sqlite3_stmt *q = NULL;
     int count = 0, step = SQLITE_ERROR;
-    if (sqlite3_open(":memory:", &db) == SQLITE_OK && sqlite3_prepare_v2(db, sql, -1, &q, NULL) == SQLITE_OK &&
+    if (sqlite3_prepare_v2(db, sql, -1, &q, NULL) == SQLITE_OK &&
         sqlite3_bind_text64(q, 1, text, length, SQLITE_STATIC, SQLITE_UTF8) == SQLITE_OK)
         while ((step = sqlite3_step(q)) == SQLITE_ROW) {
             const char *source = (const char *)sqlite3_column_text(q, 0);
@@ -64,6 +62,5 @@ int notebook_cells(const char *text, size_t length, void (*cell)(void *arg, cons
             count++;
         }
     sqlite3_finalize(q);
-    sqlite3_close(db);
     return step == SQLITE_DONE ? count : -EBADMSG;
 }

@@ -6,12 +6,14 @@
 #ifndef MEMPROF_NOTEBOOK_H
 #define MEMPROF_NOTEBOOK_H
 
+#include <sqlite3.h>
 #include <stddef.h>
 #include <stdint.h>
 
-/* Calls cell for each cell of code, in order. Returns how many; -EBADMSG: no JSON, or damaged: none is given. */
-int notebook_cells(const char *text, size_t length, void (*cell)(void *arg, const char *source, size_t bytes),
-                   void *arg);
+/* Calls cell for each cell of code, in order; any database will do. Returns how many; -EBADMSG: no JSON, or damaged:
+ * none is given. */
+int notebook_cells(sqlite3 *db, const char *text, size_t length,
+                   void (*cell)(void *arg, const char *source, size_t bytes), void *arg);
 
 /* What the kernel makes of a cell's text: MurmurHash2. */
 uint32_t notebook_hash(const char *source, size_t bytes);

@@ -3,6 +3,7 @@
 #include "../../common/db.h"
 #include "../../profiler/finish/finish.h"
 #include "finish_recording.h"
+#include "random.h"
 #include "scratch.h"
 
 #include <errno.h>
@@ -16,7 +17,7 @@ static void test_random_recordings(void **state)
 {
     (void)state;
     static const size_t chunk_sizes[] = {50, 400, 3000, 20000};
-    for (uint32_t i = 0; i < 12; i++) {
+    for (uint32_t i = 0; i < RANDOM_VOLUME(12, 4); i++) {
         sqlite3 *db = finish_random("random.db", 100 + i, 20000, chunk_sizes[i % 4]);
         finish_all(db, 0);
         finish_check_accounts(db);
@@ -107,15 +108,15 @@ static void test_missing_or_damaged_events(void **state)
     assert_int_equal(db_int(db, "SELECT count(*) FROM meta WHERE key = 'own_peak_incomplete'", 0), 1);
     sqlite3_close(db);
     /* one chunk of events: whatever is said all the same is right */
+    sqlite3 *whole = finish_random("whole.db", 9, 5000, 500);
+    finish_all(whole, 0);
+    sqlite3_close(whole);
     for (int chunk = 1; chunk <= 10; chunk++) {
         db = finish_random("j.db", 9, 5000, 500);
         scratch_sql(db, "UPDATE event_chunk SET data = zeroblob(length(data)) WHERE chunk_id = %d", chunk);
         finish_all(db, 0);
         scratch_sql(db, "CREATE TEMP TABLE damaged AS SELECT * FROM account");
         scratch_sql(db, "DELETE FROM event_chunk");
-        sqlite3 *whole = finish_random("whole.db", 9, 5000, 500);
-        finish_all(whole, 0);
-        sqlite3_close(whole);
         scratch_sql(db, "ATTACH %Q AS whole", scratch_path("whole.db"));
         finish_none(db, "SELECT * FROM damaged WHERE own_peak_bytes NOT NULL EXCEPT SELECT * FROM whole.account");
         assert_true(db_int(db, "SELECT count(*) FROM damaged WHERE own_peak_bytes NOT NULL", 0) > 200);

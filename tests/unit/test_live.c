@@ -28,7 +28,7 @@ static void test_random(void **state)
     struct live_table *t = live_open(NULL);
     uint32_t *model = calloc(ADDRESSES, sizeof *model); /* size + 1; 0: none */
     uint64_t count = 0, bytes = 0, keys = 0;
-    for (unsigned i = 0; i < 2000000; i++) {
+    for (unsigned i = 0; i < RANDOM_VOLUME(2000000, 900000); i++) {
         /* growing, shrinking, growing: */
         uint64_t n = rnd(ADDRESSES), key = live_key(0x7f0000001000 + n * 16, n % 2), hash = live_hash(key);
         int grows = i / 300000 % 2 == 0;

@@ -25,6 +25,7 @@ static const char notebook[] =
     " \"metadata\": {\"cells\": [1]}, \"nbformat\": 4\n"
     "}\n";
 
+static sqlite3 *db;
 static char got[8][256];
 static int count;
 
@@ -42,7 +43,7 @@ static int read_cells(const char *text, size_t length)
     char *copy = malloc(length ? length : 1); /* so that a sanitizer sees what is read behind it */
     memcpy(copy, text, length);
     count = 0;
-    int n = notebook_cells(copy, length, cell, got);
+    int n = notebook_cells(db, copy, length, cell, got);
     free(copy);
     assert_int_equal(count, n < 0 ? 0 : n);
     return n;
@@ -118,9 +119,21 @@ static void test_names(void **state)
         assert_false(notebook_name(other[i], &hash));
 }
 
+static int open_db(void **state)
+{
+    (void)state;
+    return sqlite3_open(":memory:", &db);
+}
+
+static int close_db(void **state)
+{
+    (void)state;
+    return sqlite3_close(db);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_cells), cmocka_unit_test(test_damaged),
                                        cmocka_unit_test(test_names)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, open_db, close_db);
 }

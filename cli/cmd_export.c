@@ -33,6 +33,13 @@ static const struct export_format *format_of(const struct arguments *a)
     return format;
 }
 
+static int list_formats(void)
+{
+    for (int i = 0; i < export_format_count; i++)
+        printf("%-16s %s\n", export_formats[i].name, export_formats[i].text);
+    return cli_close_output(EXIT_OK);
+}
+
 /* FILE with the format's suffix in the place of .db. */
 static char *default_path(const char *file, const char *suffix)
 {
@@ -104,6 +111,8 @@ int cmd_export(const struct arguments *a)
     struct export_result result = {.item = ""};
     struct export_options options = {.device = a->value[OPTION_device]};
     sqlite3 *db = NULL;
+    if (a->given[OPTION_format] && strcmp(a->value[OPTION_format], "help") == 0)
+        return list_formats();
     const char *file = cli_file(a);
     const struct export_format *format = file ? format_of(a) : NULL;
     if (!format || options_number(a, OPTION_export_max_events, 1, INT64_MAX, 0, &options.max_events) ||

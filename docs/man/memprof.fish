@@ -89,7 +89,7 @@ complete -c memprof -n '__fish_seen_subcommand_from import' -l quiet -s q -d 'pr
 complete -c memprof -n '__fish_seen_subcommand_from import' -l help -s h -d 'show this help'
 complete -c memprof -n __fish_use_subcommand -f -a export -d 'write a recording in another tool\'s format'
 complete -c memprof -n '__fish_seen_subcommand_from export' -l device -s d -x -d 'this device only, such as host or cuda:0'
-complete -c memprof -n '__fish_seen_subcommand_from export' -l format -x -d 'the format to write: torch-snapshot'
+complete -c memprof -n '__fish_seen_subcommand_from export' -l format -x -d 'the format to write; \'help\' lists all'
 complete -c memprof -n '__fish_seen_subcommand_from export' -l max-events -x -d 'only the last N events of each device; blocks that were live before them exist from the start'
 complete -c memprof -n '__fish_seen_subcommand_from export' -l min-size -x -d 'leave out smaller blocks'
 complete -c memprof -n '__fish_seen_subcommand_from export' -l output -s o -r -F -d 'the file to write (default: FILE with the format\'s suffix); - is standard output'

@@ -150,6 +150,9 @@ export_it run.db
 cmp stdout.pickle run.pickle || fail 'a second time'
 [ "$(find . -name 'run.pickle*' | wc -l)" = 1 ] || fail 'temporary files are left'
 
+"$MEMPROF" export --format help >formats || fail '--format help'
+contains "the list of formats" formats "torch-snapshot   a memory snapshot for PyTorch's viewer"
+
 # mistakes
 for arguments in 'run.db' '--format torch-snapshot --max-events 0 run.db' \
     '--format torch-snapshot --min-size x run.db' '--format torch run.db' '--format pprov run.db' \

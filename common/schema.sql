@@ -317,6 +317,15 @@ CREATE TABLE segment( -- memory that an allocator holds from the layer below, wh
   is_expandable INTEGER -- ... 1: a mapped part of an expandable segment
 ) STRICT;
 
+CREATE TABLE heap_range( -- where glibc's heaps lay, as sampled: a row where one changed, good until the next of its address
+  range_id   INTEGER PRIMARY KEY,
+  process_id INTEGER NOT NULL REFERENCES process,
+  time_ns    INTEGER NOT NULL,
+  address    INTEGER NOT NULL, -- 0: the bytes of blocks that have a mapping of their own
+  size_bytes INTEGER NOT NULL, -- 0: gone
+  arena      INTEGER NOT NULL  -- address of its first heap; 0: the main arena, below the break
+) STRICT;
+
 CREATE TABLE segment_block( -- imported snapshots: what the segments held when the snapshot was taken
   device_id       INTEGER NOT NULL REFERENCES device,
   segment_address INTEGER NOT NULL,

@@ -101,6 +101,21 @@ static void sample(struct drain *d, const struct ring *r, uint8_t op, uint64_t s
     };
 }
 
+static void heap_range(struct drain *d, const struct ring *r, uint64_t word1)
+{
+    uint64_t size_bytes = record_word(r, 2);
+    sqlite3_stmt *q = store_statement(d->store, "INSERT INTO heap_range(process_id, time_ns, address, size_bytes, "
+                                                "arena) VALUES(?, ?, ?, ?, ?)");
+    if (!q)
+        return;
+    sqlite3_bind_int64(q, 1, r->process->process_id);
+    sqlite3_bind_int64(q, 2, record_ns(d, r));
+    sqlite3_bind_int64(q, 3, (int64_t)WIRE_A(word1));
+    sqlite3_bind_int64(q, 4, (int64_t)(size_bytes & WIRE_A_MASK));
+    sqlite3_bind_int64(q, 5, (int64_t)(record_word(r, 3) & WIRE_A_MASK));
+    store_step(d->store, q);
+}
+
 void records_handle(struct drain *d, struct ring *r, uint64_t word1, uint64_t words)
 {
     struct process *p = r->process;
@@ -117,6 +132,9 @@ void records_handle(struct drain *d, struct ring *r, uint64_t word1, uint64_t wo
         break;
     case WIRE_HEAP_SAMPLE:
         sample(d, r, EVENT_RESERVED, record_word(r, 2) + record_word(r, 3), 0, 0, 0);
+        break;
+    case WIRE_HEAP_RANGE:
+        heap_range(d, r, word1);
         break;
     case WIRE_MAP:
     case WIRE_UNMAP:

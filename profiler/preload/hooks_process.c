@@ -5,6 +5,7 @@
 #include "python/python.h"
 #include "real.h"
 #include "record.h"
+#include "record_heap.h"
 
 #include <alloca.h>
 #include <errno.h>
@@ -36,6 +37,19 @@ static void note(struct unwind_state s, const uint64_t *words_from_1, unsigned c
 }
 
 /* --- fork and the end --- */
+
+/* What nobody can ask any more once this image is gone. */
+static void note_image(struct unwind_state s)
+{
+    struct thread *t = &self;
+    int saved = errno;
+    if (gate.on && sys_getpid() == process.pid && thread_enter(t, s)) {
+        record_heap_last(t);
+        thread_leave(t);
+    }
+    errno = saved;
+    image_ends();
+}
 
 static int record_is_torn(void)
 {
@@ -73,7 +87,7 @@ EXPORT pid_t _Fork(void)
 
 static void note_exit(struct unwind_state s, int status)
 {
-    image_ends();
+    note_image(s);
     uint64_t words[] = {WIRE_WORD1(WIRE_EXIT, 0, (uint32_t)status)};
     note(s, words, 2);
 }
@@ -272,7 +286,7 @@ static uint64_t note_exec(struct unwind_state s, struct image_target *t)
     pid_t pid = sys_getpid();
     if (is_borrower(pid))
         return note_borrower(pid, t);
-    image_ends();
+    note_image(s);
     note_target(s, WIRE_EXEC, pid, t);
     return 0;
 }

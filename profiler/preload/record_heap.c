@@ -1,6 +1,7 @@
 #include "record_heap.h"
 
 #include "heap_ask.h"
+#include "heap_ranges.h"
 #include "real.h"
 #include "record_ring.h"
 
@@ -27,6 +28,7 @@ void record_heap_start(void)
     record_heap_due = interval ? 0 : UINT64_MAX; /* 0: with the first allocation */
     walk = (struct heap_walk){0};
     heap_ask_forget();
+    heap_ranges_start();
 }
 
 void record_heap_sample_if_due(struct thread *t, uint64_t stamp)
@@ -51,14 +53,18 @@ static uint64_t walk_cost(const struct thread *t, uint64_t now)
     return w->cost;
 }
 
+/* Asking takes the allocator's locks: not from a signal handler that may have interrupted their holder. */
+static int is_possible(const struct thread *t)
+{
+    return interval && real.malloc_is_libc && !process_is_filtered() && t->depth == 1 && !t->writing;
+}
+
 /* mallinfo2 walks every free chunk of every arena, so there are at least fifty times what it takes between two calls:
  * at most 2 % whatever the heap looks like. In between, the break says how the first arena grows and shrinks. */
 void record_heap_sample(struct thread *t)
 {
     struct heap_walk *w = &walk;
-    /* it takes the allocator's locks: not from a signal handler that may have interrupted their holder */
-    if (!interval || !real.malloc_is_libc || process.heap_locks_unsure || process_is_filtered() || t->depth != 1 ||
-        t->writing)
+    if (!is_possible(t) || process.heap_locks_unsure)
         return;
     uint64_t now = clock_now(), cost = walk_cost(t, now);
     if (!w->end || now - w->end >= 50 * cost) {
@@ -81,5 +87,12 @@ void record_heap_sample(struct thread *t)
         record_words(t, words, 4);
         COUNT(heap_sample, 1);
     }
+    heap_ranges_tell(t, w->end ? w->mapped_bytes : HEAP_MAPPED_SAME, 100 * interval, 0);
     __atomic_store_n(&record_heap_due, clock_now() + interval, __ATOMIC_RELEASE);
+}
+
+void record_heap_last(struct thread *t)
+{
+    if (is_possible(t))
+        heap_ranges_tell(t, HEAP_MAPPED_SAME, 0, 1);
 }

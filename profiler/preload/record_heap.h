@@ -15,5 +15,7 @@ void record_heap_start(void) HIDDEN;
 void record_heap_sample_if_due(struct thread *t, uint64_t stamp) HIDDEN;
 /* A sample now, where the heap may be asked. */
 void record_heap_sample(struct thread *t) HIDDEN;
+/* Where the heap lies as the image ends; asks for nothing that takes a lock. */
+void record_heap_last(struct thread *t) HIDDEN;
 
 #endif

@@ -570,6 +570,37 @@ static void test_marks(void **state)
     setup_end(s);
 }
 
+static void put_range(struct writer *w, uint64_t address, uint64_t size_bytes, uint64_t arena)
+{
+    uint64_t words[4] = {0, WIRE_WORD1(WIRE_HEAP_RANGE, 0, address), size_bytes, arena};
+    writer_put(w, words, 4);
+}
+
+static void test_heap_ranges(void **state)
+{
+    (void)state;
+    struct setup *s = setup_begin(0);
+    struct writer a;
+    uint32_t slot = writer_claim_slot(s->session.control, getpid(), getppid(), WIRE_START_EXEC, 0);
+    writer_open(&a, s->session.control, slot, getpid(), getpid());
+    put_range(&a, 0x10000, 135168, 0);
+    put_range(&a, 0x7f0000000000, 4096, 0x7f0000000000);
+    put_range(&a, 0x10000, 200704, 0);
+    put_range(&a, 0x7f0000000000, 0, 0x7f0000000000);
+    setup_rounds(s, 3);
+    sqlite3 *db = store_db(s->store);
+    assert_int_equal(db_int(db, "SELECT count(*) FROM heap_range", -1), 4);
+    assert_int_equal(db_int(db,
+                            "SELECT size_bytes FROM heap_range WHERE address = 65536 AND arena = 0 ORDER BY "
+                            "time_ns DESC LIMIT 1",
+                            -1),
+                     200704);
+    assert_int_equal(db_int(db, "SELECT count(*) FROM heap_range WHERE arena = address AND process_id = 1", -1), 2);
+    assert_int_equal(db_int(db, "SELECT size_bytes FROM heap_range ORDER BY time_ns DESC LIMIT 1", -1), 0);
+    assert_int_equal(s->drain->bad_records, 0);
+    setup_end(s);
+}
+
 /* The memory is taken away for a moment while news come in for the watching thread, which writes to it. */
 static void test_shared_while_watched(void **state)
 {
@@ -607,6 +638,7 @@ int main(void)
         cmocka_unit_test(test_device_rows),
         cmocka_unit_test(test_hostile_calls),
         cmocka_unit_test(test_marks),
+        cmocka_unit_test(test_heap_ranges),
         cmocka_unit_test(test_shared_while_watched),
     };
     return cmocka_run_group_tests(tests, scratch_begin, scratch_end);

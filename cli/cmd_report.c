@@ -82,7 +82,11 @@ static int parse(const struct arguments *a, struct report_options *o, struct len
         options_number(a, OPTION_top, 0, INT32_MAX, -1, &o->top) ||
         options_number(a, OPTION_frames, 0, INT32_MAX, 30, &o->frames))
         return EXIT_USAGE;
-    if (a->given[OPTION_by] && parse_by(a->value[OPTION_by], o))
+    if (a->given[OPTION_by] && a->given[OPTION_segments])
+        o->heaps = strcmp(a->value[OPTION_by], "line") == 0   ? REPORT_HEAPS_BY_LINE
+                   : strcmp(a->value[OPTION_by], "heap") == 0 ? REPORT_HEAPS_EACH
+                                                              : REPORT_HEAPS_BESIDE;
+    if (a->given[OPTION_by] && o->heaps != REPORT_HEAPS_EACH && parse_by(a->value[OPTION_by], o))
         return EXIT_USAGE;
     if (a->given[OPTION_at] && parse_at(a->value[OPTION_at], o))
         return EXIT_USAGE;
@@ -101,10 +105,11 @@ static int parse(const struct arguments *a, struct report_options *o, struct len
     int is_own = a->given[OPTION_transfers] + a->given[OPTION_segments];
     if (is_own > 1)
         return cli_usage("report: --transfers and --segments are two reports; ask for one at a time");
-    if (is_own && (a->given[OPTION_by] || a->given[OPTION_sort] || a->given[OPTION_inclusive] || is_html ||
-                   a->given[OPTION_callers] || a->given[OPTION_kind]))
-        return cli_usage("report: %s goes with --device, --top, --json and --csv alone",
-                         a->given[OPTION_transfers] ? "--transfers" : "--segments");
+    if (is_own && ((a->given[OPTION_by] && !o->heaps) || a->given[OPTION_sort] || a->given[OPTION_inclusive] ||
+                   is_html || a->given[OPTION_callers] || a->given[OPTION_kind]))
+        return cli_usage("report: %s goes with --device, --top, --json and --csv alone%s",
+                         a->given[OPTION_transfers] ? "--transfers" : "--segments",
+                         a->given[OPTION_transfers] ? "" : ", and with --at, --by line and --by heap");
     if (is_own && (lens->skip_count || lens->pid || lens->language != TREE_BOTH))
         return cli_usage("report: %s does not go with --skip, --process, --native and --python-only",
                          a->given[OPTION_transfers] ? "--transfers" : "--segments");

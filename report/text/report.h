@@ -14,6 +14,8 @@
 
 enum report_at { REPORT_AT_ALL, REPORT_AT_PEAK, REPORT_AT_END, REPORT_AT_TIME };
 
+enum report_heaps { REPORT_HEAPS_BESIDE, REPORT_HEAPS_BY_LINE, REPORT_HEAPS_EACH };
+
 struct report_options {
     const char *file;          /* as the user named it, for hints; NULL: the default name */
     const char *device, *kind; /* NULL: all */
@@ -21,6 +23,7 @@ struct report_options {
     int64_t frames;            /* of a stack; 0: all */
     enum row_key by;           /* report_by and leaks_report */
     int is_by_size;            /* report_sizes instead */
+    enum report_heaps heaps;   /* report_segments: these alone */
     int inclusive;
     int sort; /* stat_id; -1: the report's own */
     enum report_at at;

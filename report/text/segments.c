@@ -3,19 +3,19 @@
 #include "report.h"
 
 #include "../../common/array.h"
-#include "../../common/chunk.h"
 #include "../../common/db.h"
 #include "../../common/kind.h"
 #include "../print/listing.h"
 #include "../query/at.h"
-#include "../query/blocks.h"
+#include "../query/heap.h"
 #include "arenas.h"
+#include "heap_lines.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { DEFAULT_TOP = 20, DEVICES = 256, NAME = 2 /* a column */ };
+enum { DEFAULT_TOP = 20, NAME = 2 /* a column */ };
 
 struct segment {
     uint64_t address, size, live_bytes, hole_bytes, block_count;
@@ -30,86 +30,35 @@ struct fragments {
     sqlite3 *db;
     const struct report_options *options;
     const struct report_out *out;
-    char *cwd, *devices[DEVICES];
-    int64_t end_event[DEVICES]; /* of each device: the replay ends before it */
-    int64_t end_ns[DEVICES];
-    struct blocks blocks; /* once measured sorted and without holes */
+    char *cwd, *devices[INSTANT_DEVICES];
+    struct instant at;
+    struct blocks blocks; /* sorted */
+    struct heap heap;
     struct segment *segments;
     size_t segment_count;
     size_t opaque_count; /* of them; once measured they are the last ones */
 };
 
-/* --- the blocks at the instant --- */
-
-static void replay(struct fragments *f, const struct chunk_event *e, int64_t number)
-{
-    if (number >= f->end_event[e->device] || (int64_t)e->time_ns > f->end_ns[e->device] ||
-        (e->device == 0 && e->kind == KIND_map) || !e->address)
-        return;
-    /* a device too: each ends at an instant of its own, and others reuse its addresses after that */
-    uint32_t space = (uint32_t)e->process_id << 16 | (uint32_t)e->device << 8 | e->kind;
-    struct block block;
-    if (e->op == CHUNK_alloc || e->op == CHUNK_realloc_alloc)
-        blocks_put(&f->blocks, e, space);
-    else if (chunk_op_is_death(e->op))
-        blocks_take(&f->blocks, e->address, space, &block);
-}
-
-static int read_events(struct fragments *f, struct error *err)
-{
-    sqlite3_stmt *s = NULL;
-    int64_t next = 0;
-    int rc = db_prepare(f->db, "SELECT first_event, data FROM event_chunk ORDER BY chunk_id", &s, err);
-    if (rc)
-        return rc;
-    struct chunk_codec *codec = chunk_codec_open();
-    while (rc == 0 && codec && sqlite3_step(s) == SQLITE_ROW) {
-        const struct chunk_event *events;
-        int64_t first = sqlite3_column_int64(s, 0);
-        const void *data = sqlite3_column_blob(s, 1);
-        long n = data ? chunk_decode_events(codec, data, (size_t)sqlite3_column_bytes(s, 1), &events) : -EBADMSG;
-        if (first != next || n < 0)
-            rc = error_set(err, EBADMSG, "--segments needs all events, and some are damaged or were not kept");
-        for (long i = 0; rc == 0 && i < n; i++)
-            replay(f, &events[i], first + i);
-        next = rc == 0 ? first + n : 0;
-    }
-    chunk_codec_close(codec);
-    sqlite3_finalize(s);
-    if (rc == 0 && !next)
-        rc = error_set(err, ENODATA,
-                       "--segments needs the events, and this recording has none (memprof run --aggregate)");
-    return rc;
-}
-
-/* --- the instant, and the segments of it --- */
+/* --- the segments of the instant --- */
 
 static int find_instants(struct fragments *f, struct error *err)
 {
     sqlite3_stmt *s = NULL;
-    for (unsigned i = 0; i < DEVICES; i++) {
-        f->end_event[i] = INT64_MAX;
-        f->end_ns[i] = f->options->at == REPORT_AT_TIME ? f->options->at_ns : INT64_MAX;
-    }
-    int rc = db_prepare(f->db,
-                        "SELECT d.device_id, d.name, k.event_count, k.time_ns FROM device d LEFT JOIN keyframe k ON"
-                        " k.device_id = d.device_id AND k.reason = 'peak'",
-                        &s, err);
-    if (rc)
-        return rc;
-    while (sqlite3_step(s) == SQLITE_ROW) {
+    int rc = 0;
+    instant_at(&f->at, f->options->at == REPORT_AT_TIME ? f->options->at_ns : INT64_MAX);
+    if (f->options->at == REPORT_AT_PEAK)
+        rc = instant_peak(f->db, &f->at, err);
+    if (rc == 0)
+        rc = db_prepare(f->db, "SELECT device_id, name FROM device", &s, err);
+    while (rc == 0 && sqlite3_step(s) == SQLITE_ROW) {
         int64_t id = sqlite3_column_int64(s, 0);
-        if (id < 0 || id >= DEVICES)
+        if (id < 0 || id >= INSTANT_DEVICES)
             continue;
         free(f->devices[id]);
         f->devices[id] = xstrdup(db_text(s, 1));
-        if (f->options->at != REPORT_AT_PEAK || sqlite3_column_type(s, 2) == SQLITE_NULL)
-            continue;
-        f->end_event[id] = sqlite3_column_int64(s, 2);
-        f->end_ns[id] = sqlite3_column_int64(s, 3);
     }
     sqlite3_finalize(s);
-    return 0;
+    return rc;
 }
 
 /* At an instant those of a process that had ended are gone; without one each process's at its own end count. */
@@ -140,7 +89,7 @@ static int load_segments(struct fragments *f, struct error *err)
     sqlite3_bind_text(s, 1, f->options->device, -1, SQLITE_STATIC);
     while (sqlite3_step(s) == SQLITE_ROW) {
         int64_t id = sqlite3_column_int64(s, 0), alloc_ns = sqlite3_column_int64(s, 4);
-        if (id < 0 || id >= DEVICES || alloc_ns > f->end_ns[id] || is_gone(s, f->end_ns[id]))
+        if (id < 0 || id >= INSTANT_DEVICES || alloc_ns > f->at.end_ns[id] || is_gone(s, f->at.end_ns[id]))
             continue;
         ARRAY_ROOM(f->segments, f->segment_count + 1ul, room);
         struct segment *g = &f->segments[f->segment_count++];
@@ -162,40 +111,20 @@ static int load_segments(struct fragments *f, struct error *err)
 
 /* --- how they fit --- */
 
-static int by_place(const void *x, const void *y)
+static uint32_t place_of(const struct segment *g)
 {
-    const struct block *a = x, *b = y;
-    if (a->space >> 8 != b->space >> 8)
-        return a->space >> 8 < b->space >> 8 ? -1 : 1;
-    return a->address < b->address ? -1 : a->address > b->address;
-}
-
-static uint64_t space_of(const struct segment *g)
-{
-    return (uint64_t)g->process_id << 8 | g->device;
-}
-
-static int is_before(const struct block *b, const struct segment *g)
-{
-    return b->space >> 8 != space_of(g) ? b->space >> 8 < space_of(g) : b->address < g->address;
+    return g->process_id << 8 | g->device;
 }
 
 static void measure(struct fragments *f, struct segment *g)
 {
     uint64_t at = g->address, end;
-    size_t low = 0, high = f->blocks.count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (is_before(&f->blocks.slots[middle], g))
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low = live_blocks_find(&f->blocks, place_of(g), g->address);
     if (__builtin_add_overflow(g->address, g->size, &end))
         end = UINT64_MAX;
     for (; low < f->blocks.count; low++) {
         const struct block *b = &f->blocks.slots[low];
-        if (b->space >> 8 != space_of(g) || b->address >= end)
+        if (b->space >> 8 != place_of(g) || b->address >= end)
             break;
         uint64_t hole = b->address > at ? b->address - at : 0, room = end - b->address;
         uint64_t size = b->size_bytes < room ? b->size_bytes : room;
@@ -229,16 +158,12 @@ static int by_waste(const void *x, const void *y)
 
 static void measure_all(struct fragments *f)
 {
-    struct blocks *b = &f->blocks;
-    uint64_t count = 0;
-    for (uint64_t i = 0; b->slots && i <= b->mask; i++)
-        if (b->slots[i].address)
-            b->slots[count++] = b->slots[i];
-    b->count = count;
-    if (count)
-        qsort(b->slots, count, sizeof *b->slots, by_place);
-    for (size_t i = 0; i < f->segment_count; i++)
-        measure(f, &f->segments[i]);
+    for (size_t i = 0; i < f->segment_count; i++) {
+        struct segment *g = &f->segments[i];
+        measure(f, g);
+        f->opaque_count -= g->is_opaque && g->block_count; /* --python-allocators: its objects are seen */
+        g->is_opaque &= !g->block_count;
+    }
     if (f->segment_count)
         qsort(f->segments, f->segment_count, sizeof *f->segments, by_waste);
 }
@@ -306,7 +231,7 @@ static void print_devices(const struct fragments *f)
         COLUMN(NULL, "empty\nsegments", COUNT, .flags = COLUMN_OPTIONAL),
     };
     struct listing *l = listing_open(columns, COLUMN_COUNT_OF(columns), f->out, NULL);
-    for (unsigned d = 0; d < DEVICES; d++) {
+    for (unsigned d = 0; d < INSTANT_DEVICES; d++) {
         uint64_t count = 0, reserved = 0, live = 0, hole = 0, empty = 0;
         for (size_t i = 0; i < f->segment_count; i++) {
             const struct segment *g = &f->segments[i];
@@ -332,7 +257,7 @@ static void print_devices(const struct fragments *f)
     int sums = has_sums(f), known = (int)!!db_int(f->db, "SELECT count(*) FROM segment", 0);
     if (listing_rows(l))
         listing_print(l);
-    else if (!f->opaque_count && (known || !sums))
+    else if (!f->heap.range_count && !f->opaque_count && (known || !sums))
         table_line(f->out, TABLE_PLAIN,
                    known
                        ? "No segments at that time; --at peak shows those of each device's peak, --at TIME those of an "
@@ -343,6 +268,19 @@ static void print_devices(const struct fragments *f)
                    "What the driver's pools and mappings reserve is known as sums alone and not listed as segments "
                    "(docs/devices.md).");
     listing_close(l);
+}
+
+static const struct heap_range *heap_at(const struct fragments *f, const struct segment *g)
+{
+    return g->device == 0 ? heap_range_at(&f->heap, g->process_id, g->address) : NULL;
+}
+
+static void list_pages(struct listing *l, const struct heap_range *r)
+{
+    listing_int_if(l, r != NULL, r ? (int64_t)r->pinned_bytes : 0);
+    listing_int_if(l, r != NULL, r ? (int64_t)r->shared_bytes : 0);
+    listing_int_if(l, r != NULL, r ? (int64_t)r->held_bytes : 0);
+    listing_int_if(l, r != NULL, r ? (int64_t)r->top_bytes : 0);
 }
 
 static void list_segment(const struct fragments *f, struct listing *l, const struct segment *g)
@@ -369,6 +307,7 @@ static void list_segment(const struct fragments *f, struct listing *l, const str
     listing_text(l, taker.function);
     listing_text(l, taker.file);
     listing_int_if(l, taker.line > 0, taker.line);
+    list_pages(l, is_people ? NULL : heap_at(f, g));
     line_free(&line);
     line_free(&taker);
 }
@@ -396,6 +335,10 @@ static void list_segments(const struct fragments *f)
         COLUMN("function", NULL, TEXT),
         COLUMN("file", NULL, TEXT),
         COLUMN("line", NULL, NUMBER),
+        COLUMN("pinned_page_bytes", NULL, BYTES),
+        COLUMN("shared_page_bytes", NULL, BYTES),
+        COLUMN("held_page_bytes", NULL, BYTES),
+        COLUMN("top_page_bytes", NULL, BYTES),
     };
     int is_people = f->out->format == REPORT_TEXT, has_names = 0;
     size_t all = is_people ? f->segment_count - f->opaque_count : f->segment_count;
@@ -413,6 +356,22 @@ static void list_segments(const struct fragments *f)
     listing_close(l);
 }
 
+static void show(const struct fragments *f)
+{
+    const struct report_options *o = f->options;
+    int is_people = f->out->format == REPORT_TEXT;
+    if (o->heaps == REPORT_HEAPS_BESIDE) {
+        if (is_people)
+            print_devices(f);
+        list_segments(f);
+    }
+    if (o->heaps == REPORT_HEAPS_EACH || (is_people && o->heaps == REPORT_HEAPS_BESIDE))
+        heap_list_ranges(&f->heap, o, f->out, f->cwd);
+    if (o->heaps == REPORT_HEAPS_BY_LINE || (is_people && o->heaps == REPORT_HEAPS_BESIDE))
+        heap_list_lines(&f->heap, o->top < 0 && is_people ? DEFAULT_TOP : o->top, f->out, NULL,
+                        "What keeps the host's heaps from shrinking, by line", f->cwd);
+}
+
 int report_segments(sqlite3 *db, const struct report_options *options, const struct report_out *out, struct error *err)
 {
     struct fragments f = {.db = db, .options = options, .out = out, .cwd = db_meta_text(db, "cwd")};
@@ -423,20 +382,22 @@ int report_segments(sqlite3 *db, const struct report_options *options, const str
         rc = find_instants(&f, err);
     if (rc == 0)
         rc = load_segments(&f, err);
-    if (rc == 0 && f.segment_count > f.opaque_count)
-        rc = read_events(&f, err);
+    int is_host = !options->device || strcmp(options->device, "host") == 0, has_heap = is_host && heap_is_known(db);
+    if (rc == 0 && (f.segment_count > f.opaque_count || has_heap))
+        rc = live_blocks_load(db, &f.at, "--segments", &f.blocks, err);
+    if (rc == 0 && has_heap)
+        rc = heap_load(db, &f.at, &f.blocks, &f.heap, err);
     if (rc == 0) {
         measure_all(&f);
-        if (out->format == REPORT_TEXT)
-            print_devices(&f);
-        list_segments(&f);
-        if (out->format == REPORT_TEXT)
-            rc = arenas_print(db, options, out, f.end_ns[0], err);
+        show(&f);
+        if (out->format == REPORT_TEXT && options->heaps == REPORT_HEAPS_BESIDE)
+            rc = arenas_print(db, options, out, f.at.end_ns[0], err);
     }
-    for (unsigned i = 0; i < DEVICES; i++)
+    for (unsigned i = 0; i < INSTANT_DEVICES; i++)
         free(f.devices[i]);
     for (size_t i = 0; i < f.segment_count; i++)
         free(f.segments[i].name);
+    heap_free(&f.heap);
     free(f.blocks.slots);
     free(f.segments);
     free(f.cwd);

@@ -72,7 +72,7 @@ equal "at the end of each" "$(value "SELECT sum(size_bytes) FROM segment WHERE k
 mib() { awk -v n="$1" 'BEGIN { printf "%.2f MiB", n / 1048576 }'; }
 in_table() {
     "$MEMPROF" report --segments --top 0 "$@" |
-        awk '/^ *[0-9.]+ MiB +[0-9,]+ +/ { n += $1 } END { printf "%.2f MiB", n }'
+        sed -n "/^Python's arenas/,\$p" | awk '/^ *[0-9.]+ MiB +[0-9,]+ +/ { n += $1 } END { printf "%.2f MiB", n }'
 }
 equal "in the table, at an instant" "$(mib "$(of_one '=')")" "$(in_table --at ${at}ns)"
 equal "in the table, at the end of each" \

@@ -53,7 +53,7 @@ bad 2 'no Python code' lines net.db --python-only
 bad 2 'exclude each other' leaks net.db --python-only --native
 bad 2 'does not go with --skip' report net.db --html --skip main
 bad 2 'ask for one at a time' report net.db --segments --transfers
-bad 2 '--segments goes with --device' report net.db --segments --by line
+bad 2 '--segments goes with --device' report net.db --segments --by function
 bad 2 '--transfers covers the whole run' report net.db --transfers --at peak
 bad 2 "no device 'cuda:7'" report net.db --segments --device cuda:7
 bad 2 '--callers belongs' report net.db --by line --callers 3

@@ -1,0 +1,466 @@
+#include "heap.h"
+
+#include "../../common/array.h"
+#include "../../common/db.h"
+#include "../../common/kind.h"
+#include "../../common/text.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define CHUNK_HEADER 16u
+#define CHUNK_LEAST  32u
+#define RANGE_MOST   (UINT64_C(1) << 48)
+
+/* --- the ranges ------------------------------------------------------------------------------------------------ */
+
+int heap_is_known(sqlite3 *db)
+{
+    return db_int(db,
+                  "SELECT EXISTS (SELECT 1 FROM heap_range) OR EXISTS (SELECT 1 FROM segment WHERE device_id = 0 AND "
+                  "kind IN ('heap', 'arena'))",
+                  0) == 1;
+}
+
+int64_t heap_gap_at_end(sqlite3 *db, int64_t *reserved)
+{
+    *reserved = db_int(db,
+                       "SELECT CAST(total(size_bytes) AS INTEGER) FROM (SELECT h.size_bytes, max(h.time_ns) FROM "
+                       "heap_range h JOIN main.process p USING(process_id) WHERE p.start_kind <> 'fork' AND size_bytes "
+                       "BETWEEN 0 AND 1 << 48 GROUP BY process_id, address)",
+                       0);
+    return *reserved - db_int(db,
+                              "SELECT CAST(total(end_bytes) AS INTEGER) FROM site s LEFT JOIN main.process p "
+                              "USING(process_id) WHERE device_id = 0 AND kind = 'heap' AND p.start_kind IS NOT 'fork'",
+                              0);
+}
+
+static struct heap_range *add_range(struct heap *h, enum heap_kind kind, sqlite3_stmt *s)
+{
+    struct heap_range *r = ARRAY_ADD(h->ranges, h->range_count, h->range_capacity);
+    r->kind = kind;
+    r->process_id = (uint32_t)sqlite3_column_int64(s, 0);
+    r->address = (uint64_t)sqlite3_column_int64(s, 1);
+    return r;
+}
+
+/* A size between two samples is the first one's, and more where blocks lie above it: up to the second one's. limit: by
+ * range. */
+static int load_glibc(struct heap *h, sqlite3 *db, int64_t at_ns, uint64_t **limit, struct error *err)
+{
+    sqlite3_stmt *s = NULL;
+    size_t room = 0;
+    int rc = db_prepare(db,
+                        "SELECT r.process_id, r.address, r.arena, r.size_bytes, r.time_ns FROM heap_range r JOIN "
+                        "main.process p USING(process_id) WHERE p.start_kind <> 'fork' AND (?1 OR p.end_ns IS NULL OR "
+                        "p.end_ns >= ?2) AND r.address > 0 AND r.size_bytes BETWEEN 0 AND 1 << 48 AND r.process_id "
+                        "BETWEEN 0 AND 65535 ORDER BY r.process_id, r.address, r.time_ns, r.range_id",
+                        &s, err);
+    if (rc)
+        return rc;
+    sqlite3_bind_int(s, 1, at_ns == INT64_MAX);
+    sqlite3_bind_int64(s, 2, at_ns);
+    struct heap_range *r = NULL;
+    int has_next = 0;
+    while (sqlite3_step(s) == SQLITE_ROW) {
+        uint64_t size = (uint64_t)sqlite3_column_int64(s, 3), arena = (uint64_t)sqlite3_column_int64(s, 2);
+        int64_t time_ns = sqlite3_column_int64(s, 4);
+        if (!r || r->process_id != (uint32_t)sqlite3_column_int64(s, 0) ||
+            r->address != (uint64_t)sqlite3_column_int64(s, 1)) {
+            r = add_range(h, arena ? HEAP_THREAD : HEAP_MAIN, s);
+            ARRAY_ROOM(*limit, h->range_count, room);
+            (*limit)[h->range_count - 1] = 0;
+            r->arena = arena;
+            has_next = 0;
+        }
+        uint64_t *most = &(*limit)[h->range_count - 1];
+        if (has_next)
+            continue;
+        has_next = time_ns > at_ns;
+        *most = size > *most || !has_next ? size : *most;
+        if (!has_next)
+            r->size_bytes = size;
+    }
+    sqlite3_finalize(s);
+    return 0;
+}
+
+static int load_segments(struct heap *h, sqlite3 *db, int64_t at_ns, struct error *err)
+{
+    sqlite3_stmt *s = NULL;
+    int rc = db_prepare(db,
+                        "SELECT g.process_id, g.address, g.kind = 'arena', g.size_bytes FROM segment g LEFT JOIN "
+                        "main.process p USING(process_id) WHERE g.device_id = 0 AND g.kind IN ('heap', 'arena') AND "
+                        "g.address > 0 AND g.size_bytes BETWEEN 1 AND 1 << 48 AND g.alloc_ns <= ?2 AND (g.free_ns > ?2 "
+                        "OR (g.free_ns IS NULL AND (?1 OR p.end_ns IS NULL OR p.end_ns >= ?2))) AND g.process_id "
+                        "BETWEEN 0 AND 65535 ORDER BY g.process_id, g.address",
+                        &s, err);
+    if (rc)
+        return rc;
+    sqlite3_bind_int(s, 1, at_ns == INT64_MAX);
+    sqlite3_bind_int64(s, 2, at_ns);
+    while (sqlite3_step(s) == SQLITE_ROW)
+        add_range(h, sqlite3_column_int(s, 2) ? HEAP_PYTHON : HEAP_SEGMENT, s)->size_bytes =
+            (uint64_t)sqlite3_column_int64(s, 3);
+    sqlite3_finalize(s);
+    return 0;
+}
+
+/* --- the pages of one range ------------------------------------------------------------------------------------ */
+
+static uint32_t line_of(struct heap *h, sqlite3_stmt *site_line, uint32_t site_id)
+{
+    uint64_t known = map_get(&h->site_of, site_id, 0);
+    if (known)
+        return (uint32_t)known - 1;
+    int64_t line_id = -1 - (int64_t)site_id;
+    sqlite3_bind_int64(site_line, 1, site_id);
+    if (sqlite3_step(site_line) == SQLITE_ROW)
+        line_id = sqlite3_column_int64(site_line, 0);
+    sqlite3_reset(site_line);
+    uint32_t i = map_number_or(&h->line_of, (uint64_t)line_id, 0, h->line_count);
+    if (i == h->line_count)
+        *ARRAY_ADD(h->lines, h->line_count, h->line_capacity) =
+            (struct heap_line){.line_id = line_id, .site_id = site_id};
+    *map_slot(&h->site_of, site_id, 0) = i + 1ull;
+    return i;
+}
+
+static void add_run(struct heap *h, struct heap_range *r, uint64_t pages, uint32_t line, int is_free)
+{
+    struct heap_run *last = r->run_count ? &h->runs[h->run_count - 1] : NULL;
+    if (!pages)
+        return;
+    if (last && last->line == line && last->is_free == is_free) {
+        last->pages += pages;
+        return;
+    }
+    *ARRAY_ADD(h->runs, h->run_count, h->run_capacity) = (struct heap_run){pages, line, is_free};
+    r->run_count++;
+}
+
+/* The last page, which was one line's, is another's too. */
+static void share_last(struct heap *h, struct heap_range *r, uint32_t line)
+{
+    struct heap_run *last = &h->runs[h->run_count - 1];
+    if (last->line == line || last->line == HEAP_SHARED)
+        return;
+    if (--last->pages == 0) {
+        h->run_count--;
+        r->run_count--;
+    }
+    add_run(h, r, 1, HEAP_SHARED, 0);
+}
+
+struct walk {
+    struct heap *heap;
+    struct heap_range *range;
+    sqlite3_stmt *site_line;
+    uint64_t next;  /* the first page that no block was seen on yet */
+    uint64_t first; /* of the range */
+    uint64_t most;  /* behind its last one, as far as that is known */
+    struct spill {  /* out of the range before, whose last block goes on in this one */
+        uint64_t next;
+        uint32_t line, process_id;
+    } * spill;
+};
+
+/* The bytes that make a page belong to the block. */
+static void extent(const struct block *b, int is_glibc, uint64_t *start, uint64_t *end)
+{
+    uint64_t size = b->size_bytes < RANGE_MOST ? b->size_bytes : RANGE_MOST;
+    *start = b->address;
+    *end = b->address + (size ? size : 1);
+    if (!is_glibc || b->address < CHUNK_HEADER)
+        return;
+    uint64_t chunk = (size + 8 + 15) & ~UINT64_C(15);
+    *start -= CHUNK_HEADER;
+    chunk = chunk < CHUNK_LEAST ? CHUNK_LEAST : chunk;
+    if (*start + chunk > *end)
+        *end = *start + chunk;
+}
+
+static void see_block(struct walk *w, const struct block *b)
+{
+    struct heap *h = w->heap;
+    struct heap_range *r = w->range;
+    uint32_t line = line_of(h, w->site_line, b->site_id);
+    uint64_t start, end;
+    extent(b, r->kind <= HEAP_OWN, &start, &end);
+    uint64_t low = start / h->page, high = (end + h->page - 1) / h->page;
+    if (low < w->first)
+        low = w->first;
+    if (r->kind >= HEAP_SEGMENT && high > w->most) {
+        *w->spill = (struct spill){high, line, r->process_id};
+        high = w->most;
+    }
+    if (low > w->next) {
+        if (r->kind != HEAP_OWN) /* between mappings nothing is held */
+            add_run(h, r, low - w->next, line, 1);
+        w->next = low;
+    } else if (low < w->next && r->run_count) {
+        share_last(h, r, line);
+    }
+    if (high > w->next) {
+        add_run(h, r, high - w->next, line, 0);
+        w->next = high;
+    }
+    r->live_bytes += b->size_bytes;
+    r->block_count++;
+    r->last = b;
+    h->lines[line].live_bytes += b->size_bytes;
+    h->lines[line].block_count++;
+}
+
+static void sum_runs(struct heap *h, struct heap_range *r)
+{
+    for (size_t i = r->first_run; i < r->first_run + r->run_count; i++) {
+        const struct heap_run *run = &h->runs[i];
+        uint64_t bytes = run->pages * h->page;
+        struct heap_line *line = run->line < h->line_count ? &h->lines[run->line] : NULL;
+        r->page_bytes += bytes;
+        if (run->line == HEAP_TOP) {
+            r->top_bytes += bytes;
+        } else if (run->line == HEAP_SHARED) {
+            r->shared_bytes += bytes;
+        } else if (line && run->is_free) {
+            r->held_bytes += bytes;
+            line->held_bytes += bytes;
+            line->trim_bytes += r->kind <= HEAP_THREAD ? bytes : 0;
+        } else if (line) {
+            r->pinned_bytes += bytes;
+            line->pinned_bytes += bytes;
+        }
+    }
+    h->page_bytes += r->page_bytes;
+    h->pinned_bytes += r->pinned_bytes;
+    h->shared_bytes += r->shared_bytes;
+    h->held_bytes += r->held_bytes;
+    h->trim_bytes += r->kind <= HEAP_THREAD ? r->held_bytes : 0;
+    h->top_bytes += r->top_bytes;
+    h->main_top_bytes += r->kind == HEAP_MAIN ? r->top_bytes : 0;
+    h->live_bytes += r->live_bytes;
+    if (r->kind == HEAP_OWN)
+        r->size_bytes = r->page_bytes;
+}
+
+/* next: that no block of this one is looked for in, NULL: none. Only a damaged file has ranges that overlap. */
+static void walk_range(struct heap *h, struct heap_range *r, uint64_t limit, const struct heap_range *next,
+                       const struct blocks *blocks, struct spill *spill, sqlite3_stmt *site_line)
+{
+    uint64_t first = r->address / h->page, end = (r->address + r->size_bytes + h->page - 1) / h->page;
+    struct walk w = {h, r, site_line, first, first, end, spill};
+    uint32_t place = r->process_id << 8;
+    size_t i = live_blocks_find(blocks, place, r->address);
+    uint64_t most = limit > r->size_bytes ? limit : r->size_bytes;
+    if (next && next->process_id == r->process_id && next->address - r->address < most)
+        most = next->address - r->address;
+    r->first_run = h->run_count;
+    if (r->kind >= HEAP_SEGMENT && spill->process_id == r->process_id && spill->next > first) {
+        w.next = spill->next < end ? spill->next : end;
+        add_run(h, r, w.next - first, spill->line, 0);
+    }
+    for (; i < blocks->count; i++) {
+        const struct block *b = &blocks->slots[i];
+        if (b->space >> 8 != place || b->address - r->address >= most)
+            break;
+        see_block(&w, b);
+    }
+    if (end > w.next)
+        add_run(h, r, end - w.next, HEAP_TOP, 1);
+    else if (r->kind <= HEAP_THREAD && w.next * h->page > r->address + r->size_bytes)
+        r->size_bytes = w.next * h->page - r->address; /* it grew since the sample */
+}
+
+/* --- all ------------------------------------------------------------------------------------------------------- */
+
+static int by_address(const void *x, const void *y)
+{
+    const struct heap_range *a = x, *b = y;
+    if (a->process_id != b->process_id)
+        return a->process_id < b->process_id ? -1 : 1;
+    return a->address < b->address ? -1 : a->address > b->address;
+}
+
+/* Blocks of a process with glibc's heaps that lie in none, nor in an arena of Python's: from its range `first` on. */
+static void walk_own(struct heap *h, size_t first, size_t count, const struct blocks *blocks, sqlite3_stmt *site_line)
+{
+    struct heap_range own = {.kind = HEAP_OWN, .process_id = h->ranges[first].process_id};
+    struct walk w = {.heap = h, .range = &own, .site_line = site_line};
+    uint32_t place = own.process_id << 8;
+    size_t range = first;
+    own.first_run = h->run_count;
+    for (size_t i = live_blocks_find(blocks, place, 0); i < blocks->count; i++) {
+        const struct block *b = &blocks->slots[i];
+        if (b->space >> 8 != place)
+            break;
+        while (range < first + count && b->address - h->ranges[range].address >= h->ranges[range].size_bytes &&
+               b->address > h->ranges[range].address)
+            range++;
+        if ((b->space & 255) == KIND_heap && (range == first + count || b->address < h->ranges[range].address))
+            see_block(&w, b);
+    }
+    if (own.block_count) {
+        sum_runs(h, &own);
+        *ARRAY_ADD(h->ranges, h->range_count, h->range_capacity) = own;
+    }
+}
+
+/* Python's arenas whose objects were not seen, and what glibc gave back, say nothing. */
+static void drop_empty(struct heap *h)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < h->range_count; i++)
+        if (h->ranges[i].size_bytes && (h->ranges[i].kind != HEAP_PYTHON || h->ranges[i].block_count))
+            h->ranges[kept++] = h->ranges[i];
+    h->range_count = kept;
+}
+
+static int is_glibc(const struct heap *h, size_t first, size_t count)
+{
+    for (size_t i = first; i < first + count; i++)
+        if (h->ranges[i].kind == HEAP_MAIN || h->ranges[i].kind == HEAP_THREAD)
+            return 1;
+    return 0;
+}
+
+static void walk_all(struct heap *h, const uint64_t *limits, size_t limit_count, const struct blocks *blocks,
+                     sqlite3_stmt *site_line)
+{
+    size_t known = h->range_count;
+    struct spill spill = {0};
+    for (size_t i = 0; i < known; i++) /* in the order of limits; glibc's by address, then segments by address */
+        walk_range(h, &h->ranges[i], i < limit_count ? limits[i] : 0,
+                   i + 1 < known && i + 1 != limit_count ? &h->ranges[i + 1] : NULL, blocks, &spill, site_line);
+    for (size_t i = 0; i < known; i++)
+        if (h->ranges[i].kind != HEAP_PYTHON || h->ranges[i].block_count)
+            sum_runs(h, &h->ranges[i]);
+    if (known)
+        qsort(h->ranges, known, sizeof *h->ranges, by_address);
+    for (size_t i = 0, n; i < known; i += n) {
+        for (n = 1; i + n < known && h->ranges[i + n].process_id == h->ranges[i].process_id;)
+            n++;
+        if (is_glibc(h, i, n))
+            walk_own(h, i, n, blocks, site_line);
+    }
+    drop_empty(h);
+    if (h->range_count)
+        qsort(h->ranges, h->range_count, sizeof *h->ranges, by_address);
+}
+
+static int by_weight(const void *x, const void *y)
+{
+    const struct heap_line *a = x, *b = y;
+    uint64_t sums[2] = {a->held_bytes + a->pinned_bytes, b->held_bytes + b->pinned_bytes};
+    if (sums[0] != sums[1])
+        return sums[0] > sums[1] ? -1 : 1;
+    return a->line_id < b->line_id ? -1 : a->line_id > b->line_id;
+}
+
+static void sort_lines(struct heap *h)
+{
+    h->place = xcalloc(h->line_count + 1ul, sizeof *h->place);
+    if (h->line_count)
+        qsort(h->lines, h->line_count, sizeof *h->lines, by_weight);
+    for (uint32_t i = 0; i < h->line_count; i++)
+        h->place[map_get(&h->site_of, h->lines[i].site_id, 0) - 1] = i;
+}
+
+static int name_lines(struct heap *h, sqlite3 *db, struct error *err)
+{
+    sqlite3_stmt *s = NULL;
+    int rc = db_prepare(db,
+                        "SELECT fn.name, f.path, l.line, coalesce(k.path, m.path), coalesce(l.offset, a.offset) FROM "
+                        "site s LEFT JOIN site_line sl ON sl.site_id = s.site_id LEFT JOIN line l ON l.line_id = "
+                        "sl.line_id LEFT JOIN function fn ON fn.function_id = l.function_id LEFT JOIN file f ON "
+                        "f.file_id = l.file_id LEFT JOIN module_key k ON k.key_id = l.module_key_id LEFT JOIN stack t "
+                        "ON t.stack_id = s.stack_id LEFT JOIN address a ON a.address_id = t.address_id LEFT JOIN "
+                        "module m ON m.module_id = a.module_id WHERE s.site_id = ?",
+                        &s, err);
+    for (uint32_t i = 0; rc == 0 && i < h->line_count; i++) {
+        struct heap_line *line = &h->lines[i];
+        sqlite3_bind_int64(s, 1, line->site_id);
+        if (sqlite3_step(s) == SQLITE_ROW) {
+            char *code = NULL;
+            if (sqlite3_column_type(s, 0) != SQLITE_NULL)
+                line->function = xstrdup(db_text(s, 0));
+            else if (sqlite3_column_type(s, 3) != SQLITE_NULL &&
+                     asprintf(&code, "%s+0x%llx", text_basename(db_text(s, 3)),
+                              (long long)sqlite3_column_int64(s, 4)) >= 0)
+                line->function = code;
+            line->file = sqlite3_column_type(s, 1) != SQLITE_NULL ? xstrdup(db_text(s, 1)) : NULL;
+            line->line = sqlite3_column_int64(s, 2);
+        }
+        sqlite3_reset(s);
+    }
+    sqlite3_finalize(s);
+    return rc;
+}
+
+int heap_load(sqlite3 *db, const struct instant *at, const struct blocks *blocks, struct heap *heap, struct error *err)
+{
+    sqlite3_stmt *site_line = NULL;
+    uint64_t *limits = NULL;
+    int64_t page = db_meta_int(db, "page_bytes", 4096), at_ns = at->end_ns[0];
+    *heap = (struct heap){.page = page >= 512 && page <= 1 << 30 ? (uint32_t)page : 4096};
+    int rc = load_glibc(heap, db, at_ns, &limits, err);
+    size_t limit_count = heap->range_count;
+    if (rc == 0)
+        rc = load_segments(heap, db, at_ns, err);
+    if (rc == 0)
+        rc = db_prepare(db, "SELECT line_id FROM site_line WHERE site_id = ?", &site_line, err);
+    if (rc == 0) {
+        walk_all(heap, limits, limit_count, blocks, site_line);
+        sort_lines(heap);
+        rc = name_lines(heap, db, err);
+    }
+    heap->forked = db_int(db,
+                          "SELECT count(DISTINCT process_id) FROM heap_range JOIN main.process USING(process_id) WHERE "
+                          "start_kind = 'fork'",
+                          0);
+    sqlite3_finalize(site_line);
+    free(limits);
+    return rc;
+}
+
+void heap_free(struct heap *heap)
+{
+    for (uint32_t i = 0; i < heap->line_count; i++) {
+        free(heap->lines[i].function);
+        free(heap->lines[i].file);
+    }
+    free(heap->ranges);
+    free(heap->runs);
+    free(heap->lines);
+    free(heap->place);
+    map_close(&heap->line_of);
+    map_close(&heap->site_of);
+    *heap = (struct heap){0};
+}
+
+const struct heap_line *heap_line_of(const struct heap *heap, const struct heap_run *run)
+{
+    return run->line < heap->line_count ? &heap->lines[heap->place[run->line]] : NULL;
+}
+
+const struct heap_range *heap_range_at(const struct heap *heap, uint32_t process_id, uint64_t address)
+{
+    struct heap_range key = {.process_id = process_id, .address = address};
+    return address && heap->range_count
+               ? bsearch(&key, heap->ranges, heap->range_count, sizeof *heap->ranges, by_address)
+               : NULL;
+}
+
+const char *heap_name(char *text, const struct heap_range *range)
+{
+    static const char *const names[] = {"main arena", NULL, "own mappings", "segment", "Python's arena"};
+    if (range->kind != HEAP_THREAD)
+        snprintf(text, HEAP_NAME, "%s", names[range->kind]);
+    else if (range->address == range->arena)
+        snprintf(text, HEAP_NAME, "arena 0x%" PRIx64, range->arena);
+    else
+        snprintf(text, HEAP_NAME, "arena 0x%" PRIx64 ", heap 0x%" PRIx64, range->arena, range->address);
+    return text;
+}

@@ -1,0 +1,83 @@
+/*
+ * heap.h: what keeps the host's heaps from shrinking, by line: the pages of glibc's arenas, of other allocators'
+ * segments and of Python's arenas at an instant.
+ *
+ * A page is pinned where it holds a byte of a live block: by its line, or shared where blocks of several lines touch
+ * it. To a block of glibc's belongs its chunk: the 16 bytes before it and what its size is rounded up to. A page
+ * without one is held by the line of the next live block above it in the same range, or lies above the highest (at the
+ * top). So the pages of a range are pinned + shared + held + top, and those of all lines are the same sums.
+ */
+#ifndef MEMPROF_HEAP_H
+#define MEMPROF_HEAP_H
+
+#include "../../common/map.h"
+#include "live_blocks.h"
+
+enum heap_kind {
+    HEAP_MAIN,    /* glibc's main arena, below the break */
+    HEAP_THREAD,  /* a heap of another arena of glibc's */
+    HEAP_OWN,     /* all blocks of a process that have a mapping of their own */
+    HEAP_SEGMENT, /* of an allocator that is not glibc's */
+    HEAP_PYTHON,  /* an arena of Python's, with blocks that were seen (--python-allocators) */
+};
+
+struct heap_line {
+    int64_t line_id; /* below 0: of a site without one */
+    uint32_t site_id;
+    uint64_t live_bytes, block_count, pinned_bytes, held_bytes;
+    uint64_t trim_bytes; /* of held_bytes, what malloc_trim(0) gives back: in glibc's arenas */
+    char *function;      /* NULL: not known */
+    char *file;
+    int64_t line; /* 0: not known */
+};
+
+enum { HEAP_SHARED = UINT32_MAX, HEAP_TOP = UINT32_MAX - 1 }; /* in the place of a line */
+
+struct heap_run { /* pages one after another */
+    uint64_t pages;
+    uint32_t line; /* lines; HEAP_SHARED, HEAP_TOP */
+    int is_free;
+};
+
+struct heap_range {
+    enum heap_kind kind;
+    uint32_t process_id;
+    uint64_t address, size_bytes;
+    uint64_t arena;      /* of THREAD */
+    uint64_t page_bytes; /* all its pages: of the four */
+    uint64_t pinned_bytes, shared_bytes, held_bytes, top_bytes;
+    uint64_t live_bytes, block_count;
+    const struct block *last; /* the highest live block: it keeps the top where it is; NULL: none */
+    size_t first_run, run_count;
+};
+
+struct heap {
+    uint32_t page;
+    struct heap_range *ranges; /* by process and address */
+    size_t range_count, range_capacity;
+    struct heap_run *runs;
+    size_t run_count, run_capacity;
+    struct heap_line *lines; /* those that hold or pin most first */
+    uint32_t line_count, line_capacity;
+    uint32_t *place; /* what a run's line is in lines, which are sorted */
+    uint64_t page_bytes, pinned_bytes, shared_bytes, held_bytes, trim_bytes, top_bytes, live_bytes;
+    uint64_t main_top_bytes; /* of the main arenas: malloc_trim(0) gives that back too */
+    int64_t forked; /* processes that are left out: what they took over from their parent is not in the events */
+    struct map line_of, site_of;
+};
+
+/* blocks: of live_blocks_load at the same instant, borrowed until heap_free, which is to be called in any case. */
+int heap_load(sqlite3 *db, const struct instant *at, const struct blocks *blocks, struct heap *heap, struct error *err);
+void heap_free(struct heap *heap);
+/* Whether there are ranges that heap_load could find at all. */
+int heap_is_known(sqlite3 *db);
+const struct heap_line *heap_line_of(const struct heap *heap, const struct heap_run *run); /* NULL: none */
+/* The range that begins there; NULL: none. */
+const struct heap_range *heap_range_at(const struct heap *heap, uint32_t process_id, uint64_t address);
+enum { HEAP_NAME = 64 };
+/* "main arena", "arena 0x7f..., heap 0x7f..."; text: HEAP_NAME bytes */
+const char *heap_name(char *text, const struct heap_range *range);
+/* How much more glibc's arenas had at the processes' ends than live blocks: a quick look, no events. */
+int64_t heap_gap_at_end(sqlite3 *db, int64_t *reserved);
+
+#endif

@@ -1,0 +1,111 @@
+#include "live_blocks.h"
+
+#include "../../common/db.h"
+#include "../../common/kind.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+void instant_at(struct instant *at, int64_t time_ns)
+{
+    for (unsigned i = 0; i < INSTANT_DEVICES; i++) {
+        at->end_event[i] = INT64_MAX;
+        at->end_ns[i] = time_ns;
+    }
+}
+
+int instant_peak(sqlite3 *db, struct instant *at, struct error *err)
+{
+    sqlite3_stmt *s = NULL;
+    instant_at(at, INT64_MAX);
+    int rc = db_prepare(db, "SELECT device_id, event_count, time_ns FROM keyframe WHERE reason = 'peak'", &s, err);
+    if (rc)
+        return rc;
+    while (sqlite3_step(s) == SQLITE_ROW) {
+        int64_t id = sqlite3_column_int64(s, 0);
+        if (id < 0 || id >= INSTANT_DEVICES)
+            continue;
+        at->end_event[id] = sqlite3_column_int64(s, 1);
+        at->end_ns[id] = sqlite3_column_int64(s, 2);
+    }
+    sqlite3_finalize(s);
+    return 0;
+}
+
+static void replay(struct blocks *blocks, const struct instant *at, const struct chunk_event *e, int64_t number)
+{
+    if (number >= at->end_event[e->device] || (int64_t)e->time_ns > at->end_ns[e->device] ||
+        (e->device == 0 && e->kind == KIND_map) || !e->address)
+        return;
+    /* a device too: each ends at an instant of its own, and others reuse its addresses after that */
+    uint32_t space = (uint32_t)e->process_id << 16 | (uint32_t)e->device << 8 | e->kind;
+    struct block block;
+    if (e->op == CHUNK_alloc || e->op == CHUNK_realloc_alloc)
+        blocks_put(blocks, e, space);
+    else if (chunk_op_is_death(e->op))
+        blocks_take(blocks, e->address, space, &block);
+}
+
+static int read_events(sqlite3 *db, const struct instant *at, const char *what, struct blocks *blocks,
+                       struct error *err)
+{
+    sqlite3_stmt *s = NULL;
+    int64_t next = 0;
+    int rc = db_prepare(db, "SELECT first_event, data FROM event_chunk ORDER BY chunk_id", &s, err);
+    if (rc)
+        return rc;
+    struct chunk_codec *codec = chunk_codec_open();
+    while (rc == 0 && codec && sqlite3_step(s) == SQLITE_ROW) {
+        const struct chunk_event *events;
+        int64_t first = sqlite3_column_int64(s, 0);
+        const void *data = sqlite3_column_blob(s, 1);
+        long n = data ? chunk_decode_events(codec, data, (size_t)sqlite3_column_bytes(s, 1), &events) : -EBADMSG;
+        if (first != next || n < 0)
+            rc = error_set(err, EBADMSG, "%s needs all events, and some are damaged or were not kept", what);
+        for (long i = 0; rc == 0 && i < n; i++)
+            replay(blocks, at, &events[i], first + i);
+        next = rc == 0 ? first + n : 0;
+    }
+    chunk_codec_close(codec);
+    sqlite3_finalize(s);
+    if (rc == 0 && !next)
+        rc =
+            error_set(err, ENODATA, "%s needs the events, and this recording has none (memprof run --aggregate)", what);
+    return rc;
+}
+
+static int by_place(const void *x, const void *y)
+{
+    const struct block *a = x, *b = y;
+    if (a->space >> 8 != b->space >> 8)
+        return a->space >> 8 < b->space >> 8 ? -1 : 1;
+    return a->address < b->address ? -1 : a->address > b->address;
+}
+
+int live_blocks_load(sqlite3 *db, const struct instant *at, const char *what, struct blocks *blocks, struct error *err)
+{
+    *blocks = (struct blocks){0};
+    int rc = read_events(db, at, what, blocks, err);
+    uint64_t count = 0;
+    for (uint64_t i = 0; blocks->slots && i <= blocks->mask; i++)
+        if (blocks->slots[i].address)
+            blocks->slots[count++] = blocks->slots[i];
+    blocks->count = count;
+    if (count)
+        qsort(blocks->slots, count, sizeof *blocks->slots, by_place);
+    return rc;
+}
+
+size_t live_blocks_find(const struct blocks *blocks, uint32_t place, uint64_t address)
+{
+    size_t low = 0, high = blocks->count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        const struct block *b = &blocks->slots[middle];
+        if (b->space >> 8 != place ? b->space >> 8 < place : b->address < address)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}

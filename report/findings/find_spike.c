@@ -6,7 +6,8 @@
 #define TERMINAL_BYTES (4 << 20)
 #define TERMINAL_NS    100000000
 
-/* Half of the peak or less for nine tenths of the run. */
+/* Half of the peak or less for nine tenths of the run, for the kernel too: what a heap could not give back, the program
+ * went on to hold. Of that the kernel's own figure says whether it was there. */
 void find_spike(struct rules *r)
 {
     const struct rule_device *d = r->device;
@@ -14,7 +15,9 @@ void find_spike(struct rules *r)
     sqlite3_stmt *s =
         d->peak_active < LEAST_BYTES
             ? NULL
-            : rule_query(r, "SELECT sum(active_max_bytes > ?2 / 2), count(*) FROM timeline WHERE device_id = ?1 AND "
+            : rule_query(r, "SELECT sum(max(active_max_bytes, min(reserved_last_bytes, "
+                            "coalesce(rss_last_bytes, reserved_last_bytes))) > ?2 / 2), count(*) FROM timeline WHERE "
+                            "device_id = ?1 AND "
                             "level = (SELECT level FROM timeline WHERE device_id = ?1 GROUP BY level HAVING count(*) "
                             "<= 4096 ORDER BY level LIMIT 1)");
     if (!s)

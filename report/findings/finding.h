@@ -53,10 +53,12 @@ struct findings {
     int device_count; /* of the recording */
 };
 
+struct heap_end;
+
 /* first_device: the id of the one whose findings come first. device: its alone, NULL: of all. page: those for the page
- * alone too. 0 or -errno with err; free in both cases. */
-int findings_load(sqlite3 *db, int64_t first_device, const char *device, int page, struct findings *findings,
-                  struct error *err);
+ * alone too. heap_end NULL: nothing is said of the heap. 0 or -errno with err; free in both cases. */
+int findings_load(sqlite3 *db, int64_t first_device, const char *device, int page, const struct heap_end *heap_end,
+                  struct findings *findings, struct error *err);
 void findings_free(struct findings *findings);
 
 /* What a line of the recording is on the page, by one of its sites; -1: the page does not show it. */

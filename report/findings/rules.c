@@ -254,10 +254,10 @@ static void keep_device(struct findings *all, const char *device)
     all->count = kept;
 }
 
-int findings_load(sqlite3 *db, int64_t first_device, const char *device, int page, struct findings *findings,
-                  struct error *err)
+int findings_load(sqlite3 *db, int64_t first_device, const char *device, int page, const struct heap_end *heap_end,
+                  struct findings *findings, struct error *err)
 {
-    struct rules r = {.db = db, .err = err, .findings = findings};
+    struct rules r = {.db = db, .err = err, .findings = findings, .heap_end = heap_end};
     sqlite3_stmt *s = NULL;
     int rc, step;
     *findings = (struct findings){.device_count = (int)db_int(db, "SELECT count(*) FROM device", 0)};

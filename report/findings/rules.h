@@ -41,12 +41,15 @@ struct rule_device {
 
 struct rule;
 
+struct heap_end;
+
 struct rules {
     sqlite3 *db;
     struct error *err;
     struct findings *findings;
     const struct rule *rule; /* that is being asked */
     const struct rule_device *device;
+    const struct heap_end *heap_end; /* NULL: not looked at */
     int64_t duration_ns;
     struct rule_line *lines; /* read when first asked for */
     uint32_t line_count, line_capacity;

@@ -111,6 +111,11 @@ static int part_top_lines(struct render *r)
     return page_write_top_lines(r->page, r->out);
 }
 
+static int part_heap(struct render *r)
+{
+    return page_write_heap(r->page, r->out);
+}
+
 static int part_command(struct render *r)
 {
     struct buf b = BUF(4u << 20);
@@ -155,7 +160,7 @@ static const struct {
     {"top_lines", part_top_lines}, {"database", part_database}, {"command", part_command},
     {"core", part_core},           {"timeline", part_timeline}, {"sites", part_sites},
     {"instants", part_instants},   {"blocks", part_blocks},     {"source", part_source},
-    {"devices", part_devices},
+    {"devices", part_devices},     {"heap", part_heap},
 };
 
 static int render_part(struct render *r, const char *name, size_t length)
@@ -203,6 +208,7 @@ void page_free(struct page *page)
     for (unsigned i = 0; i < sizeof maps / sizeof *maps; i++)
         map_close(maps[i]);
     buf_free(&page->findings);
+    heap_end_free(&page->heap_end);
 }
 
 static int write_page(sqlite3 *db, const struct html_options *options, FILE *out, struct error *err)

@@ -9,6 +9,7 @@
 #include "../../common/array.h"
 #include "../../common/buf.h"
 #include "../../common/map.h"
+#include "../query/heap_end.h"
 #include "html.h"
 
 #include <stdint.h>
@@ -148,6 +149,7 @@ struct page {
     uint32_t damaged_chunks;
     int events_kept, net_only; /* the database has events; some instants are known by key frames alone */
     struct buf findings;       /* HTML */
+    struct heap_end heap_end;  /* of page_make_findings */
 };
 
 /* The steps: return 0 or -errno with page->err filled. */
@@ -206,5 +208,7 @@ int page_write_devices(struct page *page, struct page_pack *pack);
 /* HTML: the header and a table of the top lines, for readers without scripts and for the first paint. */
 int page_write_header(struct page *page, FILE *out);
 int page_write_top_lines(struct page *page, FILE *out);
+/* ... and the section of the heaps at the end, where it is worth one. */
+int page_write_heap(struct page *page, FILE *out);
 
 #endif

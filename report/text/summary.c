@@ -8,6 +8,7 @@
 #include "../query/program_name.h"
 #include "../query/source.h"
 #include "failed.h"
+#include "heap_lines.h"
 #include "layers.h"
 #include "row_columns.h"
 
@@ -15,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { DEFAULT_TOP = 10 };
+enum { DEFAULT_TOP = 10, HELD_TOP = 3 };
 
 int report_check_names(sqlite3 *db, const char *device, const char *kind, struct error *err)
 {
@@ -129,7 +130,8 @@ int summary_totals(const struct summary *s, sqlite3_stmt **statement, struct err
         s->db,
         "SELECT device, kind, alloc_count, free_count, alloc_bytes, free_bytes, temporary_count, peak_active_bytes,"
         " peak_active_ns, peak_reserved_bytes, end_active_bytes, end_count, temporary_bytes, peak_active_count,"
-        " peak_reserved_ns, realloc_count, lifetime_ns, 100.0 * temporary_count / nullif(max(alloc_count, 0), 0)"
+        " peak_reserved_ns, realloc_count, lifetime_ns, 100.0 * temporary_count / nullif(max(alloc_count, 0), 0),"
+        " CASE WHEN d.device_id = 0 AND kind = 'heap' THEN ?3 END"
         " FROM v_total JOIN device d ON d.name = device"
         " WHERE (?1 IS NULL OR device = ?1) AND (?2 IS NULL OR kind = ?2)"
         " AND (alloc_count > 0 OR peak_active_bytes > 0 OR peak_reserved_bytes > 0 OR kind = 'all')"
@@ -138,13 +140,15 @@ int summary_totals(const struct summary *s, sqlite3_stmt **statement, struct err
     if (rc == 0) {
         sqlite3_bind_text(*statement, 1, s->options->device, -1, SQLITE_STATIC);
         sqlite3_bind_text(*statement, 2, s->options->kind, -1, SQLITE_STATIC);
+        if (s->heap_end.is_there)
+            sqlite3_bind_int64(*statement, 3, (int64_t)s->heap_end.reserved_bytes);
     }
     return rc;
 }
 
 static int list_totals(const struct summary *s, struct record *document, struct error *err)
 {
-    static const struct column columns[] = {
+    const struct column columns[] = {
         COLUMN("device", "device", TEXT, .place = 1),
         COLUMN("kind", "kind", TEXT, .place = 2),
         COLUMN("alloc_count", "allocs", COUNT, .place = 4),
@@ -155,14 +159,16 @@ static int list_totals(const struct summary *s, struct record *document, struct 
         COLUMN("peak_active_bytes", "peak\nactive", BYTES, .place = 7),
         COLUMN("peak_active_ns", NULL, NS),
         COLUMN("peak_reserved_bytes", "peak\nreserved", BYTES, .place = 8, .none = "-"), /* none: of one process */
-        COLUMN("end_active_bytes", "live\nat end", BYTES, .place = 9),
-        COLUMN("end_count", "blocks\nat end", COUNT, .place = 10, .flags = COLUMN_OPTIONAL),
+        COLUMN("end_active_bytes", "live\nat end", BYTES, .place = 10),
+        COLUMN("end_count", "blocks\nat end", COUNT, .place = 11, .flags = COLUMN_OPTIONAL),
         COLUMN("temporary_bytes", NULL, BYTES),
         COLUMN("peak_active_count", NULL, COUNT),
         COLUMN("peak_reserved_ns", NULL, NS),
         COLUMN("realloc_count", NULL, COUNT),
         COLUMN("lifetime_ns", NULL, NS),
         COLUMN(NULL, "temporary", PERCENT, .place = 6, .flags = COLUMN_OPTIONAL),
+        COLUMN("heap_end_reserved_bytes", s->heap_end.is_there ? "reserved\nat end" : NULL, BYTES, .place = 9,
+               .none = "-"),
     };
     sqlite3_stmt *q = NULL;
     int rc = summary_totals(s, &q, err);
@@ -349,6 +355,9 @@ static int list_summary(struct summary *s, struct record *document, struct error
         rc = failed_list(s->db, o, s->cwd, document, err);
     if (rc == 0 && s->out->format == REPORT_TEXT)
         rc = summary_peaks(s, err);
+    if (rc == 0 && s->out->format != REPORT_CSV && s->heap_end.is_there)
+        heap_list_lines(&s->heap_end.heap, s->out->format == REPORT_TEXT ? HELD_TOP : 0, s->out, document,
+                        "What keeps memory from the kernel, at the end", s->cwd);
     if (rc == 0 && s->out->format != REPORT_CSV)
         rc = list_sections(s, document, err);
     return rc;
@@ -358,9 +367,13 @@ static int list_summary(struct summary *s, struct record *document, struct error
 static int load_findings(struct summary *s, struct error *err)
 {
     const struct report_options *o = s->options;
-    if ((o->lens && o->lens->pid) || (o->kind && strcmp(o->kind, "all") != 0) || s->out->format == REPORT_CSV)
+    if ((o->lens && o->lens->pid) || (o->kind && strcmp(o->kind, "all") != 0))
         return 0;
-    return findings_load(s->db, 0, o->device, 0, &s->findings, err);
+    if (!o->device || strcmp(o->device, "host") == 0)
+        heap_end_load(s->db, &s->heap_end);
+    if (s->out->format == REPORT_CSV)
+        return 0;
+    return findings_load(s->db, 0, o->device, 0, &s->heap_end, &s->findings, err);
 }
 
 int report_summary(sqlite3 *db, const struct report_options *options, const struct report_out *out, struct error *err)
@@ -386,6 +399,7 @@ int report_summary(sqlite3 *db, const struct report_options *options, const stru
     }
     record_close(&document);
     findings_free(&s.findings);
+    heap_end_free(&s.heap_end);
     buf_free(&s.skip);
     free(s.cwd);
     free(s.hint.file);

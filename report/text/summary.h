@@ -5,6 +5,7 @@
 #define MEMPROF_SUMMARY_H
 
 #include "../findings/finding.h"
+#include "../query/heap_end.h"
 #include "report.h"
 
 /* What the parts of the summary share. */
@@ -14,6 +15,7 @@ struct summary {
     const struct report_out *out;
     char *cwd;
     struct findings findings;
+    struct heap_end heap_end;
     struct row hint;    /* a line worth a look at its source; strings owned */
     int64_t hint_bytes; /* peak of the device that it is of */
     struct buf skip;    /* " --skip NAME" of functions that only pass memory on and hold more than half of a peak */

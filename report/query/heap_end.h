@@ -1,0 +1,25 @@
+/*
+ * heap_end.h: whether glibc's heaps kept memory at the end that nobody used, and which lines kept it there. The events
+ * are replayed only where a quick look says so.
+ */
+#ifndef MEMPROF_HEAP_END_H
+#define MEMPROF_HEAP_END_H
+
+#include "heap.h"
+
+struct heap_end {
+    int is_there;            /* 0: heap and blocks are empty */
+    uint64_t trim_bytes;     /* what malloc_trim(0) would give back: free pages, those at the main arenas' top too */
+    uint64_t reserved_bytes; /* by glibc's heaps and mappings */
+    uint64_t pin_bytes;      /* pages of glibc's heaps that would stay */
+    int64_t since_ns;        /* from when on at least half of that was idle, up to */
+    int64_t end_ns;          /* the end of what was sampled */
+    struct heap heap;
+    struct blocks blocks;
+};
+
+/* Not there as well where events are missing. heap_end_free in any case. */
+void heap_end_load(sqlite3 *db, struct heap_end *end);
+void heap_end_free(struct heap_end *end);
+
+#endif

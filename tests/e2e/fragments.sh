@@ -1,0 +1,100 @@
+# A heap that cannot shrink: which lines pin its pages and hold free ones below its top, against the program's own count
+# of pages and what malloc_trim(0) gives back.
+program=$PROGRAMS/fragments
+known() { sed -n "s/^$1=//p" run.out; }
+# column LINE FUNCTION: a number of lines.csv
+column() { awk -F, -v name="$2" -v column="$1" '$6 == name { print $column }' lines.csv; }
+lines() { "$MEMPROF" report out.db --segments --by line --csv "$@" >lines.csv; }
+sum() { awk -F, -v column="$1" 'NR > 1 { sum += $column } END { printf "%d\n", sum }' lines.csv; }
+# all KEY [AT]: its sum over the heaps of glibc and the segments of others
+all() {
+    {
+        "$MEMPROF" report out.db --segments --json "${2:---at=end}"
+        "$MEMPROF" report out.db --segments --by heap --json "${2:---at=end}"
+    } | grep -o "\"$1\": [0-9]*" |
+        awk '{ sum += $2 } END { printf "%d\n", sum }'
+}
+pages_add_up() {
+    equal "$1: lines against heaps" \
+        "$(($(all pinned_page_bytes "$2") + $(all shared_page_bytes "$2")))|$(all held_page_bytes "$2")" \
+        "$(sum 3)|$(sum 4)"
+}
+
+for mode in keep thread; do
+    record_ok "$program" $mode
+    lines
+    equal "$mode: pinned by keep_key" "$(known key)" "$(column 3 keep_key)"
+    equal "$mode: pinned by keep_tag" "$(known tag)" "$(column 3 keep_tag)"
+    equal "$mode: shared" "$(known shared)" "$(column 3 '(shared by several lines)')"
+    equal "$mode: held" "$(known held)" "$(($(column 4 keep_key) + $(column 4 keep_tag)))"
+    equal "$mode: live" "48000|1000|2000|100" \
+        "$(column 1 keep_key)|$(column 2 keep_key)|$(column 1 keep_tag)|$(column 2 keep_tag)"
+    pages_add_up $mode --at=end
+    "$MEMPROF" report out.db --segments >segments
+    contains "$mode: the heaps" segments "Heaps of glibc"
+    if [ $mode = thread ]; then contains "arena of a thread" segments "arena 0x"; fi
+    "$MEMPROF" report out.db >report
+    contains "$mode: finding" report "* Free, but kept from the kernel: keep_key (fragments.c:"
+    lacks "$mode: the peak that is no help" report "The peak is short"
+    contains "$mode: table" report "What keeps memory from the kernel, at the end"
+    grep -q '^ *active *reserved *at end' report || fail "$mode: no column of what is reserved at the end"
+    # what the heap could not give back is in the timeline up to the end, 300 ms after the last block was freed
+    at_least "$mode: reserved at the end, by the timeline" $((47 << 20)) \
+        "$(value "SELECT reserved_last_bytes FROM timeline WHERE device_id = 0 AND level = 0 AND reserved_last_bytes > 0
+        ORDER BY time_ns DESC LIMIT 1")"
+    at_least "$mode: up to, in %" 90 \
+        "$(value "SELECT 100 * max(time_ns) / (SELECT value FROM meta WHERE key = 'duration_ns') FROM timeline
+        WHERE device_id = 0 AND level = 0 AND reserved_last_bytes > $((40 << 20))")"
+done
+
+# what is said to come back does
+held=$(($(all held_page_bytes) + $(all top_page_bytes)))
+"$program" trim >plain
+fell=$(sed -n 's/^fell=//p' plain)
+at_least "malloc_trim gave back, in %" 95 $((100 * fell / held))
+at_most "malloc_trim gave back, in %" 102 $((100 * fell / held))
+
+# at the peak no page is free; in the middle of it the sums hold as well
+lines --at peak
+pages_add_up "at the peak" --at=peak
+at_most "held at the peak" 100000 "$(sum 4)"
+lines --at "$(value "SELECT (SELECT peak_active_ns FROM v_total WHERE kind = 'all') / 2000") us"
+at_most "held on the way there" 100000 "$(sum 4)"
+
+# the page: a finding and the heap by address
+"$MEMPROF" report out.db --html >/dev/null
+contains "page" out.html '<section id="heap"'
+contains "page" out.html 'class="lh"'
+"$MEMPROF" report out.db --json >report.json
+contains "JSON" report.json '"lines_holding"'
+contains "JSON" report.json '"rule": "held"'
+
+# a file of an older version
+cp out.db old.db
+sqlite3 old.db 'DROP TABLE heap_range'
+"$MEMPROF" report old.db >report || fail "a file without heap_range"
+lacks "older" report "Free, but kept"
+contains "older" report "keep_key"
+
+# the program had it trimmed: nothing is there any more, whatever the addresses say
+record_ok "$program" trim
+"$MEMPROF" report out.db >report
+lacks "trimmed" report "Free, but kept"
+# and nothing where nothing is wrong
+record_ok true
+"$MEMPROF" report out.db >report
+lacks "true" report "Free, but kept"
+"$MEMPROF" report out.db --segments >segments
+
+# an allocator whose mappings are seen: the same figures by line
+for library in libjemalloc.so.2 libtcmalloc_minimal.so.4 libmimalloc.so.2; do
+    path=$(ldconfig -p | sed -n "s|.*$library .*=> ||p" | head -n 1)
+    if [ -z "$path" ]; then echo "  no $library"; continue; fi
+    record env LD_PRELOAD="$path" "$program" keep
+    lines
+    at_least "$library: live" 48000 "$(column 1 keep_key)"
+    at_least "$library: pinned pages" 12 "$(($(column 3 keep_key) / 4096))"
+    pages_add_up "$library" --at=end
+    "$MEMPROF" report out.db >report
+    lacks "$library: malloc_trim is glibc's" report "malloc_trim"
+done

@@ -40,6 +40,9 @@ const char *cli_file(const struct arguments *a);
 int cli_output(const struct arguments *a, struct report_out *out);
 /* --skip, --process, --native, --python-only. 0 or EXIT_USAGE after a message. */
 int cli_lens(const struct arguments *a, struct lens_options *lens);
+struct report_options;
+/* --at. 0 or EXIT_USAGE after a message. */
+int cli_at(const struct arguments *a, const char *command, struct report_options *o);
 /* Flushes stdout; status, or EXIT_FAILED with a message when it could not be written. */
 int cli_close_output(int status);
 

@@ -16,6 +16,8 @@ static int parse(const struct arguments *a, const char *path, struct report_opti
         options_number(a, OPTION_frames, 0, INT32_MAX, 30, &o->frames) ||
         options_number(a, OPTION_error_exitcode, 1, 255, 0, exitcode))
         return EXIT_USAGE;
+    if (a->given[OPTION_at] && cli_at(a, "leaks", o))
+        return EXIT_USAGE;
     if (strcmp(by, "stack") != 0 && strcmp(by, "line") != 0)
         return cli_usage("leaks: --by '%s': expected stack or line", by);
     o->by = strcmp(by, "line") == 0 ? ROW_LINE : ROW_STACK;

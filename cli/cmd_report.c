@@ -30,21 +30,6 @@ static int parse_by(const char *text, struct report_options *o)
     return status;
 }
 
-static int parse_at(const char *text, struct report_options *o)
-{
-    if (strcmp(text, "peak") == 0) {
-        o->at = REPORT_AT_PEAK;
-    } else if (strcmp(text, "end") == 0) {
-        o->at = REPORT_AT_END;
-    } else {
-        o->at = REPORT_AT_TIME;
-        if (units_parse_ns(text, &o->at_ns))
-            return cli_usage(
-                "report: --at '%s': expected peak, end, or a time since the start such as 1.5s, 300ms or 2m", text);
-    }
-    return 0;
-}
-
 static int parse_sort(const char *text, struct report_options *o)
 {
     o->sort = stat_find(text, strlen(text));
@@ -88,7 +73,7 @@ static int parse(const struct arguments *a, struct report_options *o, struct len
                                                               : REPORT_HEAPS_BESIDE;
     if (a->given[OPTION_by] && o->heaps != REPORT_HEAPS_EACH && parse_by(a->value[OPTION_by], o))
         return EXIT_USAGE;
-    if (a->given[OPTION_at] && parse_at(a->value[OPTION_at], o))
+    if (a->given[OPTION_at] && cli_at(a, "report", o))
         return EXIT_USAGE;
     if (a->given[OPTION_sort] && parse_sort(a->value[OPTION_sort], o))
         return EXIT_USAGE;

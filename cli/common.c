@@ -2,6 +2,8 @@
 
 #include "../common/buf.h"
 #include "../common/build.h"
+#include "../common/units.h"
+#include "../report/text/report.h"
 
 #include <errno.h>
 #include <langinfo.h>
@@ -108,4 +110,20 @@ int cli_close_output(int status)
         return status;
     cli_note("standard output: %s", strerror(errno ? errno : EIO));
     return status ? status : EXIT_FAILED;
+}
+
+int cli_at(const struct arguments *a, const char *command, struct report_options *o)
+{
+    const char *text = a->value[OPTION_at];
+    if (strcmp(text, "peak") == 0) {
+        o->at = REPORT_AT_PEAK;
+    } else if (strcmp(text, "end") == 0) {
+        o->at = REPORT_AT_END;
+    } else {
+        o->at = REPORT_AT_TIME;
+        if (units_parse_ns(text, &o->at_ns))
+            return cli_usage("%s: --at '%s': expected peak, end, or a time since the start such as 1.5s, 300ms or 2m",
+                             command, text);
+    }
+    return 0;
 }

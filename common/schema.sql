@@ -139,6 +139,18 @@ CREATE TABLE site( -- one allocating stack, by device and kind: its totals. All 
   lifetime_ns         INTEGER NOT NULL
 ) STRICT;
 
+CREATE TABLE teardown( -- processes whose interpreter (Python) took itself down before they ended; what was live where that
+                       -- began is what their program had left, so that counts as live at the end: end_bytes, end_count
+  process_id INTEGER PRIMARY KEY,
+  time_ns    INTEGER NOT NULL
+) STRICT;
+
+CREATE TABLE site_teardown( -- of a site's end_bytes and end_count: what that freed, which is in free_bytes, too
+  site_id     INTEGER PRIMARY KEY REFERENCES site,
+  freed_bytes INTEGER NOT NULL,
+  freed_count INTEGER NOT NULL
+) STRICT;
+
 CREATE TABLE total( -- by device and kind; kind 'all' sums the device and has its own exact peak
   device_id           INTEGER NOT NULL REFERENCES device,
   kind                TEXT NOT NULL,
@@ -153,7 +165,7 @@ CREATE TABLE total( -- by device and kind; kind 'all' sums the device and has it
   peak_active_count   INTEGER NOT NULL, -- blocks live at that peak
   peak_reserved_bytes INTEGER NOT NULL,
   peak_reserved_ns    INTEGER NOT NULL,
-  end_active_bytes    INTEGER NOT NULL, -- still live when their process ended
+  end_active_bytes    INTEGER NOT NULL, -- still live when their process ended (table teardown)
   end_count           INTEGER NOT NULL,
   realloc_count       INTEGER NOT NULL, -- reallocations among alloc_count
   lifetime_ns         INTEGER NOT NULL,
@@ -282,7 +294,8 @@ CREATE TABLE keyframe( -- live bytes and blocks per site at an instant: sites wi
   time_ns     INTEGER NOT NULL,
   event_count INTEGER NOT NULL,    -- events before it
   chunk_id    INTEGER,             -- the first chunk after it; NULL where no events are kept
-  reason      TEXT NOT NULL,       -- 'peak' (device's peak of active bytes) | 'reserved peak' | 'end' | 'periodic' | 'oom'
+  reason      TEXT NOT NULL,       -- 'peak' (device's peak of active bytes) | 'reserved peak' | 'end' | 'periodic' | 'oom' |
+                                   -- 'teardown'
   device_id   INTEGER,             -- for peaks: whose
   data        BLOB NOT NULL,       -- docs/format.md
   PRIMARY KEY(time_ns, event_count, reason)
@@ -497,11 +510,13 @@ FROM stack s JOIN json_each((
      LEFT JOIN function fn USING(function_id) LEFT JOIN file f ON f.file_id = fr.file_id
      LEFT JOIN module m ON m.module_id = a.module_id;
 
--- what was still live when its process ended, by allocating stack; function, file and line: its self frame
+-- what was still live when its process ended, by allocating stack; function, file and line: its self frame. Of a Python
+-- program: when its interpreter began to take itself down (teardown); torn_down: what that freed of it
 CREATE VIEW v_leak AS
 SELECT d.name AS device, s.end_bytes, s.end_count, coalesce(fn.name, m.path || printf('+0x%x', l.offset), '??') AS function,
-       f.path AS file, l.line, s.stack_id, s.kind, s.site_id, s.process_id
-FROM site s JOIN device d USING(device_id) LEFT JOIN site_line sl USING(site_id) LEFT JOIN line l USING(line_id)
+       f.path AS file, l.line, s.stack_id, s.kind, s.site_id, s.process_id, coalesce(x.freed_bytes, 0) AS torn_down_bytes,
+       coalesce(x.freed_count, 0) AS torn_down_count
+FROM site s JOIN device d USING(device_id) LEFT JOIN site_teardown x USING(site_id) LEFT JOIN site_line sl USING(site_id) LEFT JOIN line l USING(line_id)
      LEFT JOIN function fn USING(function_id) LEFT JOIN file f ON f.file_id = l.file_id
      LEFT JOIN module_key m ON m.key_id = l.module_key_id
 WHERE s.end_count > 0;

@@ -494,6 +494,9 @@ static __attribute__((noinline)) void apply_rare(struct account *a, const struct
     case EVENT_DEVICE_USED:
         account_device_used(a, e);
         break;
+    case EVENT_TEARDOWN:
+        account_teardown(a, e);
+        break;
     case EVENT_PROCESS_END:
         account_process_end(a, e);
         break;

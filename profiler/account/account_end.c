@@ -6,6 +6,75 @@
 
 #include <stdlib.h>
 
+/*
+ * The end of an interpreter's process begins before it: Python destroys what the program kept, and what is left then
+ * says nothing of the program. What is live where that begins counts as live at the end, and as freed, too, if it is.
+ * Tallies have these blocks in teardown_*, and from the process's end on only those that were freed.
+ */
+struct teardown {
+    struct account *a;
+    uint64_t began_ns;
+    uint64_t sign; /* 1, or -1 to take back those that were left after all */
+};
+
+static void count_teardown(void *context, const struct live_block *b)
+{
+    const struct teardown *x = context;
+    struct account *a = x->a;
+    struct site *s = site_at(&a->sites, b->site);
+    struct device_account *d = a->devices[s->device];
+    struct kind_account *k = d->kinds[s->kind];
+    uint64_t bytes = x->sign * b->size;
+    if (b->time_ns > x->began_ns)
+        return;
+    struct tally *thread = account_thread_tally(account_thread_device(a, b->thread_id, s->device), s->kind);
+    account_touch_site(a, s, b->site);
+    account_thread_dirty(a, b->thread_id);
+    s->tally.teardown_bytes += bytes;
+    s->tally.teardown_count += x->sign;
+    thread->teardown_bytes += bytes;
+    thread->teardown_count += x->sign;
+    k->teardown_bytes += bytes;
+    k->teardown_count += x->sign;
+}
+
+/* Of a process that runs interpreters one after the other, the first. */
+void account_teardown(struct account *a, const struct event *e)
+{
+    static const char sql[] = "INSERT OR REPLACE INTO teardown(process_id, time_ns) VALUES(?, ?)";
+    struct process_account *p = account_process(a, e->process_id);
+    struct teardown x = {.a = a, .began_ns = a->now_ns, .sign = 1};
+    sqlite3_stmt *s = p->is_torn_down ? NULL : store_statement(a->store, sql);
+    if (!s)
+        return;
+    sqlite3_bind_int64(s, 1, e->process_id);
+    sqlite3_bind_int64(s, 2, (int64_t)a->now_ns);
+    store_step(a->store, s);
+    p->is_torn_down = 1;
+    p->teardown_ns = a->now_ns;
+    account_seal(a);
+    keyframe_teardown(a);
+    p->is_last_holder = p->live->count && p->live->count == a->counts.live_blocks;
+    if (p->is_last_holder)
+        keyframe_process_ends(a);
+    live_each(p->live, count_teardown, &x);
+}
+
+void account_teardown_write(struct account *a)
+{
+    static const char sql[] = "INSERT OR REPLACE INTO site_teardown(site_id, freed_bytes, freed_count) VALUES(?, ?, ?)";
+    for (uint32_t id = 1; id <= a->sites.count; id++) {
+        const struct tally *t = &site_at(&a->sites, id)->tally;
+        sqlite3_stmt *s = t->teardown_count ? store_statement(a->store, sql) : NULL;
+        if (!s)
+            continue;
+        sqlite3_bind_int64(s, 1, id);
+        sqlite3_bind_int64(s, 2, (int64_t)t->teardown_bytes);
+        sqlite3_bind_int64(s, 3, (int64_t)t->teardown_count);
+        store_step(a->store, s);
+    }
+}
+
 struct ending {
     struct account *a;
     const struct event *event;
@@ -111,9 +180,11 @@ static void end_process(struct account *a, const struct event *e)
 {
     struct process_account *p = a->processes[e->process_id];
     struct ending x = {.a = a, .event = e};
-    if (p->live->count && p->live->count == a->counts.live_blocks)
+    if (p->live->count && p->live->count == a->counts.live_blocks && !p->is_last_holder)
         keyframe_process_ends(a);
     account_seal(a);
+    if (p->is_torn_down)
+        live_each(p->live, count_teardown, &(struct teardown){a, p->teardown_ns, (uint64_t)-1});
     live_each(p->live, end_block, &x);
     for (uint32_t i = 0; i < x.site_count; i++)
         end_site(a, e, x.sites[i]);

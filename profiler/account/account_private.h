@@ -35,6 +35,9 @@ struct process_account {
     struct process_device *devices;
     uint64_t rss_bytes;
     int has_moved; /* blocks have become segments */
+    int is_torn_down;
+    int is_last_holder;   /* ... and nobody else held anything then: the end's key frame is of that instant */
+    uint64_t teardown_ns; /* when that began */
 };
 
 /* What a thread allocated on one device. */
@@ -176,6 +179,8 @@ void account_chunk_stored(struct account *a);  /* waits until all that was begun
 
 /* account_end.c */
 void account_process_end(struct account *a, const struct event *e);
+void account_teardown(struct account *a, const struct event *e);
+void account_teardown_write(struct account *a);
 
 /* account_write.c */
 void account_write(struct account *a, int last);

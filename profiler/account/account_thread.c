@@ -81,6 +81,8 @@ static void add(struct tally *sum, const struct tally *t)
     SUM(temporary_bytes);
     SUM(end_bytes);
     SUM(end_count);
+    SUM(teardown_bytes);
+    SUM(teardown_count);
     SUM(moved_bytes);
     SUM(moved_count);
     MAX(active_peak_bytes);

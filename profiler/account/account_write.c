@@ -99,8 +99,8 @@ static void write_device(struct account *a, unsigned device, int last)
                           .top = &k->top,
                           .temporary_bytes = k->temporary_bytes,
                           .realloc_count = k->realloc_count,
-                          .end_bytes = k->end_bytes,
-                          .end_count = k->end_count};
+                          .end_bytes = k->end_bytes + k->teardown_bytes,
+                          .end_count = k->end_count + k->teardown_count};
         histogram_sum(&k->histogram, &t.sums);
         add_sums(&all, &t);
         write_kind(a, device, kind, &t);
@@ -141,6 +141,7 @@ void account_write(struct account *a, int last)
     if (last) {
         largest_write(&a->largest, a->store, &a->sites);
         keyframes_finish(a);
+        account_teardown_write(a);
     }
     account_chunk_stored(a);
 }

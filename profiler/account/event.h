@@ -21,7 +21,9 @@ enum event_op {
                              be memory of an allocator: a segment from now on, and no block. Where there is none, the
                              range is a segment of kind 'sub' */
     EVENT_DEVICE_USED,    /* a sample: size: bytes of the device in use, as its driver says; address: its total bytes */
-    EVENT_PROCESS_END,    /* all blocks and segments of the process leave */
+    EVENT_TEARDOWN,    /* the interpreter that runs the process's program begins to take itself down: what is live now
+                          is live at the end, whatever becomes of it */
+    EVENT_PROCESS_END, /* all blocks and segments of the process leave */
 };
 
 struct event {

@@ -129,6 +129,12 @@ void keyframe_oom(struct account *a)
         write_now(a, "oom");
 }
 
+void keyframe_teardown(struct account *a)
+{
+    if (a->keyframes.teardown_count++ < KEYFRAME_TEARDOWN_MAX)
+        write_now(a, "teardown");
+}
+
 void keyframe_process_ends(struct account *a)
 {
     struct keyframes *k = &a->keyframes;

@@ -11,12 +11,13 @@
 #define KEYFRAME_CHUNKS        16u  /* chunks between two periodic ones */
 #define KEYFRAME_AGGREGATE_MAX 128u /* without events: most periodic ones in the file */
 #define KEYFRAME_OOM_MAX       16u
+#define KEYFRAME_TEARDOWN_MAX  64u
 
 struct account;
 
 struct keyframes {
     uint32_t spacing; /* in chunks */
-    uint32_t oom_count;
+    uint32_t oom_count, teardown_count;
     /* Without events: the periodic ones in the file, oldest first. */
     struct keyframe_key {
         uint64_t time_ns;
@@ -33,6 +34,7 @@ void keyframes_open(struct account *a);
 void keyframes_close(struct account *a);
 void keyframe_chunk_begins(struct account *a); /* writes one when it is due */
 void keyframe_oom(struct account *a);
+void keyframe_teardown(struct account *a);
 void keyframe_process_ends(struct account *a); /* before its blocks leave */
 /* Those of the peaks and of the end. All levels must be sealed. */
 void keyframes_finish(struct account *a);

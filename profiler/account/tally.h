@@ -49,6 +49,8 @@ struct kind_account {
     uint64_t temporary_bytes;
     uint64_t end_bytes;
     uint64_t end_count;
+    uint64_t teardown_bytes; /* as of a tally */
+    uint64_t teardown_count;
     struct histogram histogram; /* its sums are the kind's counts */
 };
 
@@ -99,6 +101,8 @@ struct tally {           /* what most events change comes first: 96 bytes (site.
 
     uint64_t end_bytes; /* of left_bytes */
     uint64_t end_count;
+    uint64_t teardown_bytes; /* live when the interpreter began to take itself down, and freed by that or live still */
+    uint64_t teardown_count;
     uint64_t moved_bytes; /* of left_bytes: became segments, so they are neither allocations nor frees */
     uint64_t moved_count;
     struct tally_peaks written; /* as last written */

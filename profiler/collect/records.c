@@ -188,6 +188,9 @@ void records_handle(struct drain *d, struct ring *r, uint64_t word1, uint64_t wo
     case WIRE_MARK:
         records_mark(d, r, word1, words);
         break;
+    case WIRE_TEARDOWN:
+        sample(d, r, EVENT_TEARDOWN, 0, 0, 0, 0);
+        break;
     case WIRE_CALL:
         records_call(d, r, word1, words);
         break;

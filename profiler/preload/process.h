@@ -15,7 +15,12 @@
 /* One page that the kernel empties in a forked child, so that a child made by any means stops using its parent's rings
  * before its first event. Where the kernel does not do that (before Linux 4.14), each entry asks whether it is in a
  * child. */
-enum gate_state { GATE_SHUT, GATE_OPEN, GATE_GUARDED };
+enum gate_state {
+    GATE_SHUT,
+    GATE_OPEN,
+    GATE_GUARDED,
+    GATE_WATCHED, /* open, and each hook looks whether the program's interpreter has begun to take itself down */
+};
 struct gate {
     uint32_t on;  /* not GATE_SHUT: attached, and the collector lives */
     uint32_t own; /* 1: in the process that attached, 0 in its forked children; of no meaning where it is guarded */
@@ -34,6 +39,7 @@ struct process {
     uint32_t use_tsc;
     const char *guard;          /* a page that forked children lack; NULL: the gate is emptied in them */
     uint32_t heap_locks_unsure; /* forked without libc knowing: an arena may be locked for ever */
+    uint32_t teardown_known;    /* the interpreter was seen to take itself down: there is nothing more to watch for */
     uint32_t filtered;          /* by seccomp: no system calls that recording can do without */
 };
 enum process_state {
@@ -79,6 +85,13 @@ static inline uint64_t clock_ordered(void)
 
 /* Attaches this process if it may be recorded and is not yet; called by the constructor and by the first hook. */
 void process_attach(void) HIDDEN;
+/* From now on each hook looks whether the interpreter takes itself down. Where the gate is guarded they do anyway. */
+static inline void process_watch(void)
+{
+    uint32_t open = GATE_OPEN;
+    if (gate.on == GATE_OPEN && !process.teardown_known)
+        __atomic_compare_exchange_n(&gate.on, &open, GATE_WATCHED, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+}
 /* In a forked child: becomes a process of its own, or stops recording where children are not followed. libc_knows: made
  * by fork, which took the allocator's locks in its parent. torn: the hook that the fork interrupted, if any, may have
  * been storing words in its parent's ring; then the child is not recorded. */

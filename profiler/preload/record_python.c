@@ -106,6 +106,7 @@ static __attribute__((noinline)) uint32_t stack_new_mixed(struct thread *t, stru
     uint32_t id = record_stack_find_older(hash);
     if (id)
         return id;
+    process_watch();
     if (!t->python && !(t->python = sys_map(sizeof *t->python))) {
         COUNT(map_refused, 1);
         return 0;
@@ -143,6 +144,26 @@ uint32_t record_python_stack(struct thread *t, struct unwind_state s, const stru
     barrier();
     t->python_id = id;
     return id;
+}
+
+/* Before the hook's own record, so that what is live by then is what the program had left to the interpreter. */
+void record_python_teardown(struct thread *t, struct unwind_state s)
+{
+    struct unwind_stack stack;
+    if (process.teardown_known || t->depth || !t->ring || !t->unwind || !python_ends_here())
+        return;
+    t->depth = 1;
+    t->outer_sp = s.sp;
+    barrier();
+    uint32_t watched = GATE_WATCHED;
+    process.teardown_known = 1;
+    __atomic_compare_exchange_n(&gate.on, &watched, GATE_OPEN, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+    unwind_stack(t->unwind, s, &stack);
+    unwind_addresses(t->unwind, t->addresses);
+    if (python_ends_program(t->addresses, stack.depth))
+        record_words(t, (uint64_t[]){WIRE_WORD1(WIRE_TEARDOWN, 0, 0)}, 2);
+    barrier();
+    t->depth = 0;
 }
 
 int record_python_is_arena(const struct thread *t, struct unwind_state s, size_t length)

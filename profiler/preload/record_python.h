@@ -24,6 +24,10 @@ uint32_t record_python_stack(struct thread *t, struct unwind_state s, const stru
 /* Whether the caller is Python, which takes an arena of small objects. After record_stack. */
 int record_python_is_arena(const struct thread *t, struct unwind_state s, size_t length) HIDDEN;
 
+/* From a hook that is about to be entered, where python_is_ending(): tells that the program's interpreter takes itself
+ * down, once. */
+void record_python_teardown(struct thread *t, struct unwind_state s) HIDDEN;
+
 /* A thread ends: its t->python goes. */
 void record_python_unmap(struct python_work *work) HIDDEN;
 

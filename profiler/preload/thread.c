@@ -178,6 +178,14 @@ static __attribute__((noinline)) void process_meet(struct thread *t, struct unwi
 
 int thread_enter_slow(struct thread *t, struct unwind_state s)
 {
+    if (unlikely(python_is_ending()))
+        record_python_teardown(t, s);
+    if (likely(gate.on == GATE_WATCHED && t->depth == 0 && t->ring)) {
+        t->depth = 1;
+        t->outer_sp = s.sp;
+        barrier();
+        return 1;
+    }
     if (gate.on != GATE_OPEN) {
         process_meet(t, s);
         if (!gate.on) {

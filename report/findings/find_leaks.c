@@ -3,6 +3,22 @@
 #define LARGE          (1 << 20)
 #define TERMINAL_BYTES (4 << 20) /* below, most that is live is what libraries and interpreters keep */
 
+/* The end of a program in Python is where its interpreter began to take itself down. */
+static void say_teardown(struct rules *r, struct finding *f)
+{
+    sqlite3_stmt *s = rule_query(
+        r, "SELECT sum(x.freed_bytes) FROM site_teardown x JOIN site s USING(site_id) WHERE s.device_id = ?");
+    if (!s)
+        return;
+    sqlite3_bind_int64(s, 1, r->device->device_id);
+    if (sqlite3_step(s) == SQLITE_ROW && sqlite3_column_int64(s, 0) > 0) {
+        f->title = "Live at the end";
+        finding_say(f, " The end is where Python began to take itself down, which then freed %s of it.",
+                    units_bytes(r->c, rule_amount(s, 0)));
+    }
+    sqlite3_finalize(s);
+}
+
 void find_leaks(struct rules *r)
 {
     const struct rule_device *d = r->device;
@@ -21,5 +37,6 @@ void find_leaks(struct rules *r)
                 d->end_count == 1 ? "was" : "were", bytes < all ? "The largest part" : "All of it");
     finding_line(r, f, line->site_id, "end");
     finding_say(f, ", %s in %s block%s.", units_bytes(r->c, bytes), units_count(r->d, blocks), blocks == 1 ? "" : "s");
+    say_teardown(r, f);
     f->next = "Blocks kept on purpose until exit show here too: see the leaks table for each stack.";
 }

@@ -241,6 +241,17 @@ int at_values(sqlite3 *db, int64_t time_ns, struct at_live **live, size_t *count
     return rc;
 }
 
+void at_explain(const struct at_result *result, int64_t asked_ns, struct buf *title)
+{
+    char text[UNITS_TEXT];
+    if (!result->is_exact && result->keyframe_ns < 0)
+        buf_printf(title, ": no events are kept at %s, so nothing is known of that time", units_ns(text, asked_ns));
+    else if (!result->is_exact)
+        buf_printf(title, ": the stored instant before %s, as events around it are not kept", units_ns(text, asked_ns));
+    if (result->chunks_damaged)
+        buf_printf(title, "; %lld damaged parts were skipped, so this is not exact", (long long)result->chunks_damaged);
+}
+
 int at_check(sqlite3 *db, int64_t time_ns, struct error *err)
 {
     char text[2][UNITS_TEXT];

@@ -5,6 +5,7 @@
 #ifndef MEMPROF_AT_H
 #define MEMPROF_AT_H
 
+#include "../../common/buf.h"
 #include "../../common/error.h"
 
 #include <sqlite3.h>
@@ -30,6 +31,9 @@ struct at_live {
 /* The same of all processes as an array of all sites by id, the caller's to free in any case. */
 int at_values(sqlite3 *db, int64_t time_ns, struct at_live **live, size_t *count, struct at_result *result,
               struct error *err);
+
+/* Appends, behind a title, why the values are not those of asked_ns, where they are not. */
+void at_explain(const struct at_result *result, int64_t asked_ns, struct buf *title);
 
 /* -EINVAL with err when the instant is beyond the end of the run. */
 int at_check(sqlite3 *db, int64_t time_ns, struct error *err);

@@ -112,6 +112,28 @@ static int write_sites(struct lens *l, struct error *err)
     return rc;
 }
 
+static int write_teardowns(struct lens *l, struct error *err)
+{
+    sqlite3_stmt *s = NULL;
+    int rc = db_exec(l->db,
+                     "DROP TABLE IF EXISTS temp.site_teardown; CREATE TEMP TABLE site_teardown(site_id INTEGER "
+                     "PRIMARY KEY, freed_bytes INTEGER, freed_count INTEGER)",
+                     err);
+    if (rc == 0)
+        rc = prepare_insert(l->db, "site_teardown", 3, &s, err);
+    for (uint32_t i = 0; rc == 0 && i < l->replay.site_count; i++) {
+        const struct replay_site *site = &l->replay.sites[i];
+        if (!site->torn_count)
+            continue;
+        sqlite3_bind_int64(s, 1, site->id);
+        sqlite3_bind_int64(s, 2, site->torn_bytes);
+        sqlite3_bind_int64(s, 3, site->torn_count);
+        rc = step(l, s, err);
+    }
+    sqlite3_finalize(s);
+    return rc;
+}
+
 /* In the order of the table: the statistics that are not the process's own are not known. */
 static int write_totals(struct lens *l, struct error *err)
 {
@@ -227,6 +249,8 @@ int lens_write(struct lens *l, struct error *err)
                      err);
     if (rc == 0 && l->is_replayed) {
         rc = write_totals(l, err);
+        if (rc == 0)
+            rc = write_teardowns(l, err);
         if (rc == 0)
             rc = show_process(l, err);
     }

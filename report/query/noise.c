@@ -51,3 +51,58 @@ int noise_is_library(const struct walk_stack *stack)
     int is_start = stack->count > 0 && i == stack->count && !stack->is_cut && !stack->is_unknown;
     return is_start || (once && i > 0);
 }
+
+static int is_interpreters_own(const struct walk_frame *f)
+{
+    return f->is_allocator || (f->module && (module_is_runtime(f->module) || module_is_python(f->module)));
+}
+
+static int is_interned(const struct walk_frame *f)
+{
+    static const char *const names[] = {"*PyUnicode_Intern*", "PyType_Ready", "_PyStaticType_Init*",
+                                        "_PyCode_InitOpcache"};
+    for (size_t i = 0; f->function && i < sizeof names / sizeof *names; i++)
+        if (fnmatch(names[i], f->function, 0) == 0)
+            return 1;
+    return 0;
+}
+
+/* The Python frames from number i on outwards: whether an import runs them, and no code but the standard library's lies
+ * between. */
+static int is_import(const struct walk_stack *stack, int i)
+{
+    for (; i < stack->count; i++) {
+        const struct walk_frame *f = stack->frames[i];
+        if (!f->is_python)
+            continue;
+        if (!f->file || !module_is_python_library(f->file))
+            return 0;
+        if (strncmp(f->file, "<frozen ", 8) == 0)
+            return 1;
+    }
+    return 0;
+}
+
+static int is_start_up(const struct walk_stack *stack)
+{
+    for (int i = 0; i < stack->count; i++)
+        if (stack->frames[i]->function && strncmp(stack->frames[i]->function, "Py_Initialize", 13) == 0)
+            return 1;
+    return 0;
+}
+
+int noise_is_interpreter(const struct walk_stack *stack)
+{
+    int i = 0, has_interpreter = 0;
+    if (is_start_up(stack))
+        return 1;
+    for (; i < stack->count && !stack->frames[i]->is_python; i++) {
+        const struct walk_frame *f = stack->frames[i];
+        if (is_interned(f))
+            return 1;
+        if (!is_interpreters_own(f) && !walk_is_start(f))
+            return 0;
+        has_interpreter |= f->module && module_is_python(f->module);
+    }
+    return i < stack->count ? is_import(stack, i) : has_interpreter;
+}

@@ -31,6 +31,7 @@ struct state {
     struct site *sites;
     struct level *levels;
     uint32_t site_count, site_capacity, level_count, level_capacity;
+    int64_t *teardown_ns; /* by process_id; 0: none */
     struct map last_at;
     uint64_t *last; /* by last_at of a thread: address of its last allocation */
     uint32_t last_count, last_capacity;
@@ -131,6 +132,13 @@ static void birth(struct state *s, const struct chunk_event *e, struct site *sit
         blocks_put(&s->blocks, e, e->process_id);
 }
 
+/* Live when its process's interpreter began to take itself down: that is the end. */
+static int is_torn_down(const struct state *s, const struct chunk_event *e, const struct block *block)
+{
+    int64_t began_ns = s->teardown_ns ? s->teardown_ns[e->process_id] : 0;
+    return began_ns && (int64_t)e->time_ns >= began_ns && (int64_t)block->time_ns <= began_ns;
+}
+
 /* count blocks leave; a block that turned out to be a segment never was one. */
 static void death(struct state *s, const struct chunk_event *e, struct site *site, struct level *levels[2])
 {
@@ -138,6 +146,7 @@ static void death(struct state *s, const struct chunk_event *e, struct site *sit
     struct block block = {0};
     uint64_t count = e->op == CHUNK_end ? e->address : 1;
     int is_known = e->op != CHUNK_end && blocks_take(&s->blocks, e->address, e->process_id, &block);
+    int is_torn = is_known && e->op != CHUNK_to_segment && is_torn_down(s, e, &block);
     int is_temporary = is_known && *last_of(s, block.thread_id) == e->address;
     for (int i = 0; i < 3; i++) {
         if (e->op == CHUNK_end) {
@@ -153,6 +162,14 @@ static void death(struct state *s, const struct chunk_event *e, struct site *sit
             plus(&stats[i][STAT_temporary_count], (uint64_t)is_temporary);
             plus(&stats[i][STAT_temporary_bytes], is_temporary ? e->size_bytes : 0);
         }
+        if (is_torn) {
+            plus(&stats[i][STAT_end_count], 1);
+            plus(&stats[i][STAT_end_bytes], e->size_bytes);
+        }
+    }
+    if (is_torn) {
+        plus(&site->site.torn_bytes, e->size_bytes);
+        plus(&site->site.torn_count, 1);
     }
     for (int i = 0; i < 2; i++) {
         levels[i]->active_bytes -= e->size_bytes;
@@ -251,11 +268,26 @@ static int by_id(const void *a, const void *b)
     return (x->id > y->id) - (x->id < y->id);
 }
 
+static int load_teardowns(sqlite3 *db, struct state *s, struct error *err)
+{
+    sqlite3_stmt *q = NULL;
+    int rc = db_prepare(db, "SELECT process_id, time_ns FROM teardown", &q, err), step = SQLITE_DONE;
+    s->teardown_ns = xcalloc(65536, sizeof *s->teardown_ns);
+    while (rc == 0 && (step = sqlite3_step(q)) == SQLITE_ROW)
+        s->teardown_ns[(uint16_t)sqlite3_column_int64(q, 0)] = sqlite3_column_int64(q, 1);
+    if (rc == 0 && step != SQLITE_DONE)
+        rc = db_error(db, err);
+    sqlite3_finalize(q);
+    return rc;
+}
+
 int replay_process(sqlite3 *db, const struct replay_images *images, struct replay *replay, struct error *err)
 {
     struct state s = {0};
     *replay = (struct replay){0};
-    int rc = each_event(db, images, see_event, &s, err);
+    int rc = load_teardowns(db, &s, err);
+    if (rc == 0)
+        rc = each_event(db, images, see_event, &s, err);
     replay->sites = xcalloc(s.site_count + 1ul, sizeof *replay->sites);
     replay->totals = xcalloc(s.level_count + 1ul, sizeof *replay->totals);
     for (uint32_t i = 0; rc == 0 && i < s.site_count; i++) {
@@ -271,6 +303,7 @@ int replay_process(sqlite3 *db, const struct replay_images *images, struct repla
     }
     if (replay->site_count)
         qsort(replay->sites, replay->site_count, sizeof *replay->sites, by_id);
+    free(s.teardown_ns);
     free(s.sites);
     free(s.levels);
     free(s.last);

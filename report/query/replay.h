@@ -17,8 +17,9 @@ struct replay_images {
 
 struct replay_site {
     int64_t id;
-    struct stat_row stats; /* reserved_peak_bytes is not known */
-    uint8_t device, kind;  /* kind.h */
+    struct stat_row stats;          /* reserved_peak_bytes is not known */
+    int64_t torn_bytes, torn_count; /* as table site_teardown */
+    uint8_t device, kind;           /* kind.h */
 };
 
 struct replay_total {

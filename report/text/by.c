@@ -118,17 +118,9 @@ static int load_live(struct by *b, struct error *err)
 
 static void title_at(struct by *b)
 {
-    char text[3][UNITS_TEXT];
-    const struct at_result *r = &b->at;
-    buf_printf(&b->title, "Live at %s, by %s", units_ns(text[0], r->time_ns), row_key_names[b->options->by]);
-    if (!r->is_exact && r->keyframe_ns < 0)
-        buf_printf(&b->title, ": no events are kept at %s, so nothing is known of that time",
-                   units_ns(text[1], b->options->at_ns));
-    else if (!r->is_exact)
-        buf_printf(&b->title, ": the stored instant before %s, as events around it are not kept",
-                   units_ns(text[1], b->options->at_ns));
-    if (r->chunks_damaged)
-        buf_printf(&b->title, "; %lld damaged parts were skipped, so this is not exact", (long long)r->chunks_damaged);
+    char text[UNITS_TEXT];
+    buf_printf(&b->title, "Live at %s, by %s", units_ns(text, b->at.time_ns), row_key_names[b->options->by]);
+    at_explain(&b->at, b->options->at_ns, &b->title);
 }
 
 static int load(struct by *b, struct error *err)

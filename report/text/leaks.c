@@ -5,6 +5,7 @@
 #include "../../common/units.h"
 #include "../findings/notes.h"
 #include "../print/listing.h"
+#include "../query/at.h"
 #include "../query/noise.h"
 #include "stack.h"
 
@@ -13,10 +14,11 @@
 #include <string.h>
 
 enum { DEFAULT_TOP = 20 };
-enum { STACK_ID = 8, FRAMES = 10 }; /* columns that lines do not have */
+enum { STACK_ID = 10, FRAMES = 12 }; /* columns that lines do not have */
 
 struct leak {
     int64_t stack_id, line_id, bytes, blocks, largest_bytes;
+    int64_t torn_bytes, torn_blocks; /* of them: freed while the interpreter took itself down */
     char *device, *kind, *function, *file, *module;
     int64_t line;
     uint64_t shown; /* walk_shown_hash, where frames are hidden */
@@ -30,11 +32,14 @@ struct leaks {
     struct walk *walk;
     struct walk *whole; /* with the frames that walk leaves out; NULL: it leaves out none */
     char *cwd;
+    struct at_result at; /* with REPORT_AT_TIME */
     struct leak *leak;
     int count, capacity;
     int64_t bytes, blocks; /* not suppressed */
     int64_t start_bytes, start_blocks;
-    int64_t library_bytes, library_blocks; /* not shown, and not among the above */
+    int64_t torn_bytes, torn_blocks;
+    int64_t library_bytes, library_blocks;         /* not shown, and not among the above */
+    int64_t interpreter_bytes, interpreter_blocks; /* the same */
     int64_t suppressed_stacks, suppressed_bytes, suppressed_blocks;
 };
 
@@ -42,6 +47,11 @@ static int64_t plus(int64_t a, int64_t b)
 {
     int64_t sum;
     return __builtin_add_overflow(a, b, &sum) ? INT64_MAX : sum;
+}
+
+static int is_end(const struct leaks *l)
+{
+    return l->options->report->at == REPORT_AT_ALL || l->options->report->at == REPORT_AT_END;
 }
 
 /* The first line of the files that matches any frame shown; -1 without one. */
@@ -102,12 +112,14 @@ static int add_leak(struct leaks *l, sqlite3_stmt *s, struct error *err)
                         .stack_id = sqlite3_column_int64(s, 2),
                         .bytes = sqlite3_column_int64(s, 3),
                         .blocks = sqlite3_column_int64(s, 4),
-                        .largest_bytes = sqlite3_column_int64(s, 5),
+                        .largest_bytes = sqlite3_column_type(s, 5) == SQLITE_NULL ? -1 : sqlite3_column_int64(s, 5),
                         .line_id = sqlite3_column_int64(s, 6),
                         .function = own_text(s, 7),
                         .file = own_text(s, 8),
                         .line = sqlite3_column_int64(s, 9),
-                        .module = own_text(s, 10)};
+                        .module = own_text(s, 10),
+                        .torn_bytes = sqlite3_column_int64(s, 11),
+                        .torn_blocks = sqlite3_column_int64(s, 12)};
     int rc = walk_stack(l->walk, leak.stack_id, &stack, err);
     int match = rc ? -1 : suppressed_by(l, &stack);
     if (rc || match >= 0) {
@@ -137,9 +149,17 @@ static int add_leak(struct leaks *l, sqlite3_stmt *s, struct error *err)
         free_leak(&leak);
         return 0;
     }
+    if (!l->options->all && noise_is_interpreter(&stack)) {
+        l->interpreter_bytes = plus(l->interpreter_bytes, leak.bytes);
+        l->interpreter_blocks = plus(l->interpreter_blocks, leak.blocks);
+        free_leak(&leak);
+        return 0;
+    }
     leak.is_start = is_start(&stack);
     l->bytes = plus(l->bytes, leak.bytes);
     l->blocks = plus(l->blocks, leak.blocks);
+    l->torn_bytes = plus(l->torn_bytes, leak.torn_bytes);
+    l->torn_blocks = plus(l->torn_blocks, leak.torn_blocks);
     if (leak.is_start) {
         l->start_bytes = plus(l->start_bytes, leak.bytes);
         l->start_blocks = plus(l->start_blocks, leak.blocks);
@@ -148,27 +168,36 @@ static int add_leak(struct leaks *l, sqlite3_stmt *s, struct error *err)
     return 0;
 }
 
+/* What each instant takes the bytes and blocks of a site from, and what of them a teardown freed. */
+static const char *const instants[][2] = {
+    [REPORT_AT_ALL] = {"sum(s.end_bytes), sum(s.end_count), max(s.largest_bytes)",
+                       "sum(x.freed_bytes), sum(x.freed_count) FROM site s LEFT JOIN site_teardown x USING(site_id)"},
+    [REPORT_AT_PEAK] = {"sum(s.at_peak_bytes), sum(s.at_peak_count), NULL", "0, 0 FROM site s"},
+    [REPORT_AT_TIME] = {"sum(v.live_bytes), sum(v.live_count), NULL",
+                        "0, 0 FROM temp.live v JOIN site s USING(site_id)"},
+};
+
 static int load(struct leaks *l, struct error *err)
 {
     const struct report_options *o = l->options->report;
+    const char *const *from = instants[is_end(l) ? REPORT_AT_ALL : o->at];
+    struct buf sql = BUF(1 << 14);
     sqlite3_stmt *s = NULL;
-    int rc = db_prepare(
-        l->db,
-        "SELECT d.name, s.kind, s.stack_id, sum(s.end_bytes), sum(s.end_count), max(s.largest_bytes), sl.line_id, "
-        "fn.name,"
-        " f.path, l.line, m.path || printf('+0x%x', l.offset)"
-        " FROM site s LEFT JOIN device d ON d.device_id = s.device_id LEFT JOIN site_line sl ON sl.site_id = s.site_id"
-        " LEFT JOIN line l ON l.line_id = sl.line_id LEFT JOIN function fn ON fn.function_id = l.function_id"
-        " LEFT JOIN file f ON f.file_id = l.file_id LEFT JOIN module_key m ON m.key_id = l.module_key_id"
-        " WHERE s.end_count > 0 AND (?1 IS NULL OR d.name = ?1) AND (?2 IS NULL OR ?2 IN ('all', s.kind))"
-        " GROUP BY s.stack_id, s.device_id, s.kind ORDER BY 4 DESC, 5 DESC, s.stack_id",
-        &s, err);
-    int step = SQLITE_DONE;
+    buf_printf(&sql,
+               "SELECT d.name, s.kind, s.stack_id, %s, sl.line_id, fn.name, f.path, l.line, m.path || printf('+0x%%x', "
+               "l.offset), %s LEFT JOIN device d ON d.device_id = s.device_id LEFT JOIN site_line sl ON sl.site_id = "
+               "s.site_id LEFT JOIN line l ON l.line_id = sl.line_id LEFT JOIN function fn ON fn.function_id = "
+               "l.function_id LEFT JOIN file f ON f.file_id = l.file_id LEFT JOIN module_key m ON m.key_id = "
+               "l.module_key_id WHERE (?1 IS NULL OR d.name = ?1) AND (?2 IS NULL OR ?2 IN ('all', s.kind)) GROUP BY "
+               "s.stack_id, s.device_id, s.kind ORDER BY 4 DESC, 5 DESC, s.stack_id",
+               from[0], from[1]);
+    int rc = db_prepare(l->db, sql.data, &s, err), step = SQLITE_DONE;
+    buf_free(&sql);
     if (rc == 0) {
         sqlite3_bind_text(s, 1, o->device, -1, SQLITE_STATIC);
         sqlite3_bind_text(s, 2, o->kind, -1, SQLITE_STATIC);
         while (rc == 0 && (step = sqlite3_step(s)) == SQLITE_ROW)
-            rc = add_leak(l, s, err);
+            rc = sqlite3_column_int64(s, 4) > 0 ? add_leak(l, s, err) : 0;
         if (rc == 0 && step != SQLITE_DONE)
             rc = db_error(l->db, err);
     }
@@ -230,6 +259,8 @@ static void group(struct leaks *l, int (*same)(const void *, const void *), int 
         }
         into->bytes = plus(into->bytes, from->bytes);
         into->blocks = plus(into->blocks, from->blocks);
+        into->torn_bytes = plus(into->torn_bytes, from->torn_bytes);
+        into->torn_blocks = plus(into->torn_blocks, from->torn_blocks);
         if (from->largest_bytes > into->largest_bytes)
             into->largest_bytes = from->largest_bytes;
         if (from->stack_id < into->stack_id)
@@ -261,7 +292,9 @@ static int list_leak(struct leaks *l, struct listing *list, const struct leak *l
     listing_text(list, leak->kind);
     listing_int(list, leak->bytes);
     listing_int(list, leak->blocks);
-    listing_int(list, leak->largest_bytes);
+    listing_int_if(list, leak->largest_bytes >= 0, leak->largest_bytes);
+    listing_int_if(list, is_end(l), leak->torn_bytes);
+    listing_int_if(list, is_end(l), leak->torn_blocks);
     listing_text(list, leak->function ? leak->function : module);
     listing_text(list, leak->file);
     listing_int_if(list, leak->line > 0, leak->line);
@@ -283,6 +316,8 @@ static int list_leaks(struct leaks *l, struct record *document, int shown, struc
         COLUMN("end_bytes", "bytes", BYTES, .place = 1),
         COLUMN("end_count", "blocks", COUNT, .place = 2),
         COLUMN("largest_bytes", "largest", BYTES, .place = 3),
+        COLUMN("torn_down_bytes", NULL, BYTES),
+        COLUMN("torn_down_count", NULL, COUNT),
         COLUMN("function", "function", TEXT, .place = 5, .cut = TEXT_CUT_NAME, .none = "??"),
         COLUMN("file", "source", SOURCE, .place = 6, .cut = TEXT_CUT_LEFT),
         COLUMN("line", NULL, NUMBER),
@@ -312,10 +347,13 @@ static int print_stacks(struct leaks *l, int shown, struct error *err)
         struct buf line = BUF(4096);
         char text[UNITS_TEXT];
         amount(&line, leak->bytes, leak->blocks);
-        if (leak->blocks > 1)
+        if (leak->blocks > 1 && leak->largest_bytes >= 0)
             buf_printf(&line, ", largest %s", units_bytes(text, leak->largest_bytes));
-        buf_printf(&line, " (%s %s)%s, allocated at", leak->device ? leak->device : "?", leak->kind ? leak->kind : "?",
-                   leak->is_start ? ", before main()" : "");
+        buf_printf(&line, " (%s %s)%s%s, allocated at", leak->device ? leak->device : "?",
+                   leak->kind ? leak->kind : "?", leak->is_start ? ", before main()" : "",
+                   !l->torn_blocks                    ? ""
+                   : leak->torn_blocks < leak->blocks ? ", not all freed by the interpreter's end"
+                                                      : "");
         table_line(l->out, TABLE_STRONG, buf_text(&line));
         buf_free(&line);
         rc = walk_stack(l->walk, leak->stack_id, &stack, err);
@@ -360,14 +398,58 @@ static void list_suppressions(struct leaks *l, struct record *document)
     buf_free(&unused);
 }
 
+static void when(const struct leaks *l, struct buf *out)
+{
+    char text[UNITS_TEXT];
+    if (l->options->report->at == REPORT_AT_TIME)
+        buf_printf(out, "at %s", units_ns(text, l->at.time_ns));
+    else
+        buf_puts(out, is_end(l) ? "at the end" : "at the peak");
+}
+
+/* The end of a program in Python is where its interpreter began to take itself down. */
+static void print_teardown(struct leaks *l, struct buf *line)
+{
+    if (!l->torn_blocks)
+        return;
+    buf_reset(line);
+    buf_puts(line, "The end is where the interpreter began to take itself down, which then freed ");
+    amount(line, l->torn_bytes, l->torn_blocks);
+    buf_puts(line, " of this.");
+    table_line(l->out, TABLE_PLAIN, line->data);
+}
+
+static void print_hidden(struct leaks *l, struct buf *line)
+{
+    const struct {
+        int64_t bytes, blocks;
+        const char *of;
+    } hidden[] = {{l->library_bytes, l->library_blocks, "the C and C++ libraries' start-up, buffers and locales"},
+                  {l->interpreter_bytes, l->interpreter_blocks,
+                   "Python's own: its start-up, what it imported, interned strings and types"}};
+    for (size_t i = 0; i < sizeof hidden / sizeof *hidden; i++) {
+        if (!hidden[i].blocks)
+            continue;
+        buf_reset(line);
+        buf_puts(line, "Not shown: ");
+        amount(line, hidden[i].bytes, hidden[i].blocks);
+        buf_printf(line, " of %s; --all shows them.", hidden[i].of);
+        table_line(l->out, TABLE_PLAIN, line->data);
+    }
+}
+
 static void print_sums(struct leaks *l, int shown)
 {
     struct buf line = BUF(4096);
     int is_line = l->options->report->by == ROW_LINE;
-    buf_puts(&line, l->count            ? "Live at the end: "
-                    : l->library_blocks ? "Nothing of the program's was live at the end"
-                                        : "Nothing was live at the end");
+    buf_puts(&line, l->count                                     ? "Live "
+                    : l->library_blocks || l->interpreter_blocks ? "Nothing of the program's was live "
+                                                                 : "Nothing was live ");
+    when(l, &line);
+    if (l->options->report->at == REPORT_AT_TIME)
+        at_explain(&l->at, l->options->report->at_ns, &line);
     if (l->count) {
+        buf_puts(&line, ": ");
         amount(&line, l->bytes, l->blocks);
         buf_printf(&line, ", from %d %s%s", l->count, is_line ? "line" : "stack", l->count == 1 ? "" : "s");
         if (shown < l->count)
@@ -382,20 +464,15 @@ static void print_sums(struct leaks *l, int shown)
     }
     buf_puts(&line, ".");
     table_line(l->out, TABLE_STRONG, line.data);
-    buf_reset(&line);
+    print_teardown(l, &line);
     if (l->start_blocks) {
+        buf_reset(&line);
         buf_puts(&line, "Of these, the start-up of libraries before main() holds ");
         amount(&line, l->start_bytes, l->start_blocks);
         buf_puts(&line, ".");
         table_line(l->out, TABLE_PLAIN, line.data);
     }
-    if (l->library_blocks) {
-        buf_reset(&line);
-        buf_puts(&line, "Not shown: ");
-        amount(&line, l->library_bytes, l->library_blocks);
-        buf_puts(&line, " of the C and C++ libraries' start-up, buffers and locales; --all shows them.");
-        table_line(l->out, TABLE_PLAIN, line.data);
-    }
+    print_hidden(l, &line);
     if (l->count)
         table_line(l->out, TABLE_DIM,
                    "Memory that the program could still reach is included: memprof does not scan for pointers.");
@@ -406,12 +483,20 @@ static int record_leaks(struct leaks *l, struct record *document, int shown, str
 {
     record_document_begin(document);
     notes_record(l->db, l->options->report->file, document);
+    if (l->options->report->at == REPORT_AT_TIME) {
+        record_member_int(document, "at_ns", l->at.time_ns);
+        record_member_int(document, "is_exact", l->at.is_exact && !l->at.chunks_damaged);
+    }
     record_member_int(document, "end_bytes", l->bytes);
     record_member_int(document, "end_count", l->blocks);
+    record_member_int(document, "torn_down_bytes", l->torn_bytes);
+    record_member_int(document, "torn_down_count", l->torn_blocks);
     record_member_int(document, "before_main_bytes", l->start_bytes);
     record_member_int(document, "before_main_count", l->start_blocks);
     record_member_int(document, "library_bytes", l->library_bytes);
     record_member_int(document, "library_count", l->library_blocks);
+    record_member_int(document, "interpreter_bytes", l->interpreter_bytes);
+    record_member_int(document, "interpreter_count", l->interpreter_blocks);
     record_member_int(document, "suppressed_stacks", l->suppressed_stacks);
     record_member_int(document, "suppressed_bytes", l->suppressed_bytes);
     record_member_int(document, "suppressed_count", l->suppressed_blocks);
@@ -449,6 +534,10 @@ int leaks_report(sqlite3 *db, const struct leaks_options *options, const struct 
         rc = walk_open(db, report_language(o), &l.walk, err);
     if (rc == 0 && report_language(o) != TREE_BOTH)
         rc = walk_open(db, TREE_BOTH, &l.whole, err);
+    if (rc == 0 && o->at == REPORT_AT_TIME)
+        rc = at_check(db, o->at_ns, err);
+    if (rc == 0 && o->at == REPORT_AT_TIME)
+        rc = at_load(db, o->at_ns, o->lens ? o->lens->pid : 0, &l.at, err);
     if (rc == 0)
         rc = load(&l, err);
     if (rc == 0) {

@@ -30,5 +30,6 @@ for try in /usr/lib/x86_64-linux-gnu/libpython3.1[0-4].so.1.0 /usr/lib/x86_64-li
         WHERE function = 'plain' AND file = '<string>' AND line = 2 AND kind = 'heap'")"
     at_least "arenas of three interpreters and more" 3 "$(value "SELECT count(*) FROM segment WHERE kind = 'arena'")"
     equal "not understood" 0 "$(value "SELECT sum(value) FROM counter WHERE name = 'python_unknown'")"
+    equal "no end of the program" 0 "$(value "SELECT count(*) FROM teardown")"
 done
 [ "$library" ] || skip "no shared libpython"

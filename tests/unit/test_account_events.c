@@ -385,6 +385,53 @@ static void test_end_keyframe(void **state)
     account_run_close(&r);
 }
 
+/* Ten blocks are live where the interpreter begins to take itself down, which frees four of them and makes two, one of
+ * which it leaves. Another process goes on meanwhile. */
+static void test_teardown(void **state)
+{
+    (void)state;
+    struct account_run r;
+    account_run_open(&r, &(struct account_options){0});
+    struct event e[20];
+    unsigned n = 0;
+    for (unsigned i = 1; i <= 10; i++)
+        e[n++] = (struct event){.op = EVENT_ALLOC,
+                                .time_ns = i,
+                                .address = i * 16,
+                                .size_bytes = 100 + i,
+                                .process_id = 1,
+                                .thread_id = 1,
+                                .stack_id = i % 2};
+    e[n++] = (struct event){.op = EVENT_TEARDOWN, .time_ns = 50, .process_id = 1, .thread_id = 1};
+    for (unsigned i = 1; i <= 4; i++)
+        e[n++] =
+            (struct event){.op = EVENT_FREE, .time_ns = 50 + i, .address = i * 16, .process_id = 1, .thread_id = 1};
+    for (unsigned i = 11; i <= 12; i++)
+        e[n++] = (struct event){.op = EVENT_ALLOC,
+                                .time_ns = 50 + i,
+                                .address = i * 16,
+                                .size_bytes = 1000,
+                                .process_id = 1,
+                                .thread_id = 1,
+                                .stack_id = 1};
+    e[n++] = (struct event){.op = EVENT_FREE, .time_ns = 63, .address = 11 * 16, .process_id = 1, .thread_id = 1};
+    e[n++] = (struct event){.op = EVENT_PROCESS_END, .time_ns = 64, .process_id = 1, .thread_id = 1};
+    account_events(r.account, e, n);
+    account_finish(r.account, 100);
+    assert_int_equal(account_query("SELECT end_count FROM total WHERE kind='all'"), 11);
+    assert_int_equal(account_query("SELECT end_active_bytes FROM total WHERE kind='all'"), 1055 + 1000);
+    assert_int_equal(account_query("SELECT free_count FROM total WHERE kind='all'"), 5);
+    assert_int_equal(account_query("SELECT sum(end_bytes) FROM site WHERE stack_id=0"), 102 + 104 + 106 + 108 + 110);
+    assert_int_equal(account_query("SELECT sum(end_count) FROM account WHERE scope='thread' AND kind='all'"), 11);
+    assert_int_equal(account_query("SELECT sum(freed_count) FROM site_teardown"), 4);
+    assert_int_equal(account_query("SELECT freed_bytes FROM site_teardown JOIN site USING(site_id) WHERE stack_id=0"),
+                     102 + 104);
+    assert_int_equal(account_query("SELECT time_ns FROM teardown WHERE process_id=1"), 50);
+    assert_int_equal(account_query("SELECT time_ns FROM keyframe WHERE reason='teardown'"), 50);
+    assert_int_equal(account_query("SELECT time_ns FROM keyframe WHERE reason='end'"), 50);
+    account_run_close(&r);
+}
+
 #define MS 1000000ull
 
 /* Two blocks of a pool whose frees wait: allocated falls at the request, active at the end of the wait. */
@@ -551,6 +598,7 @@ int main(void)
         cmocka_unit_test(test_largest),
         cmocka_unit_test(test_levels_after_each_flush),
         cmocka_unit_test(test_end_keyframe),
+        cmocka_unit_test(test_teardown),
         cmocka_unit_test(test_quiet_timeline),
         cmocka_unit_test(test_free_requested),
         cmocka_unit_test(test_to_segment),

@@ -156,9 +156,28 @@ int python_verify(void)
         sound = 1;
     if (sound == 0 && __atomic_add_fetch(&python.failures, 1, __ATOMIC_RELAXED) == FAILURES_MOST)
         refuse();
-    if (sound == 1)
+    if (sound == 1) {
+        __atomic_store_n(&python_finalizing, (const uint64_t *)(python.runtime + l->finalizing), __ATOMIC_RELAXED);
         __atomic_store_n(&python.is_verified, 1, __ATOMIC_RELEASE);
+    }
     return sound == 1;
+}
+
+/* --- the end --- */
+
+const uint64_t *python_finalizing;
+
+static int is_in(uint64_t pc, uint64_t start, uint64_t end)
+{
+    return pc > start && pc <= end; /* a return address may be that behind the last instruction */
+}
+
+int python_ends_program(const uint64_t *pcs, unsigned count)
+{
+    for (unsigned i = 0; i < count; i++)
+        if (is_in(pcs[i], python.run_start, python.run_end) || is_in(pcs[i], python.exit_start, python.exit_end))
+            return 1;
+    return 0;
 }
 
 /* --- joining --- */

@@ -16,6 +16,18 @@
 /* 1: an interpreter is loaded. All that a program without one pays. */
 extern uint32_t python_loaded;
 
+/* The interpreter's word that is not 0 from where it begins to take itself down; NULL: none is known. */
+extern const uint64_t *python_finalizing;
+static inline int python_is_ending(void)
+{
+    const uint64_t *word = __atomic_load_n(&python_finalizing, __ATOMIC_RELAXED);
+    return word && __atomic_load_n(word, __ATOMIC_RELAXED);
+}
+/* Whether this thread is the one that takes it down. */
+int python_ends_here(void);
+/* Whether the program ends with it, which is not so where some other program has embedded it. pcs: that thread's. */
+int python_ends_program(const uint64_t *pcs, unsigned count);
+
 /* Around a real dlclose, which may take the interpreter away from under the other threads. */
 int python_before_dlclose(void);
 void python_after_dlclose(int from_before);

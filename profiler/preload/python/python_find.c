@@ -215,6 +215,10 @@ void modules_watch_seen(const struct link_map *map, uint64_t start)
     python.arena_alloc = 0;
     python.eval_start = eval;
     python.eval_end = eval + eval_bytes;
+    python.run_start = symbol_find(&s, "Py_RunMain", &bytes);
+    python.run_end = python.run_start ? python.run_start + bytes : 0;
+    python.exit_start = symbol_find(&s, "Py_Exit", &bytes);
+    python.exit_end = python.exit_start ? python.exit_start + bytes : 0;
     python.is_verified = python.failures = python.looks = python.key = 0;
     __atomic_store_n(&python_loaded, 1, __ATOMIC_RELEASE);
 }
@@ -224,6 +228,7 @@ void modules_watch_gone(uint64_t start)
     if (start != python.module_start)
         return;
     __atomic_store_n(&python_loaded, 0, __ATOMIC_RELEASE);
+    __atomic_store_n(&python_finalizing, NULL, __ATOMIC_RELAXED);
     python.module_start = 0;
     python.runtime = 0;
 }
@@ -283,6 +288,7 @@ int python_before_dlclose(void)
     if (!python.module_start || !python.may_go)
         return 0;
     __atomic_fetch_add(&python.closing, 1, __ATOMIC_ACQ_REL);
+    __atomic_store_n(&python_finalizing, NULL, __ATOMIC_SEQ_CST);
     if (__atomic_load_n(&python_loaded, __ATOMIC_RELAXED))
         __atomic_store_n(&python_loaded, 0, __ATOMIC_SEQ_CST);
     return 1;
@@ -294,6 +300,10 @@ void python_after_dlclose(int from_before)
     if (!from_before || __atomic_sub_fetch(&python.closing, 1, __ATOMIC_ACQ_REL))
         return;
     if (python.module_start && python.runtime && python.failures < FAILURES_MOST &&
-        _dl_find_object((void *)python.eval_start, &o) == 0)
+        _dl_find_object((void *)python.eval_start, &o) == 0) {
+        if (python.is_verified)
+            __atomic_store_n(&python_finalizing, (const uint64_t *)(python.runtime + python.layout.finalizing),
+                             __ATOMIC_RELAXED);
         __atomic_store_n(&python_loaded, 1, __ATOMIC_RELEASE);
+    }
 }

@@ -44,6 +44,8 @@ struct python_state {
     uint64_t module_start;
     uint64_t runtime;              /* address of _PyRuntime */
     uint64_t eval_start, eval_end; /* of _PyEval_EvalFrameDefault */
+    uint64_t run_start, run_end;   /* of Py_RunMain, and of Py_Exit: what they take down ends with the program */
+    uint64_t exit_start, exit_end;
     uint64_t runtime_bytes;
     uint64_t arena_getter; /* PyObject_GetArenaAllocator; 0: the allocator is in the runtime */
     uint64_t arena_alloc;  /* the function that takes arenas; 0: none was taken yet */

@@ -380,6 +380,11 @@ uint64_t python_hash(struct python_memory *m, unsigned most)
     return hash + !hash;
 }
 
+int python_ends_here(void)
+{
+    return __atomic_load_n(&python_loaded, __ATOMIC_ACQUIRE) && python_is_ending() && thread_state(&python.layout);
+}
+
 unsigned python_frames(struct python_frame *frames, unsigned most, int *is_cut)
 {
     const struct python_layout *l = &python.layout;

@@ -1,0 +1,91 @@
+# What a Python program holds at its end is what it holds where its interpreter begins to take itself down, however it
+# ends; what that frees is told beside it. The interpreter's own is one line.
+program=$ROOT/tests/programs/python_leaks.py
+need python3
+
+# KEY of the rows of FUNCTION in leaks.json, of the script's own
+of() {
+    python3 -c 'import json, sys
+rows = [r for r in json.load(open("leaks.json"))["leaks"]
+        if r["function"].split(".")[-1] == sys.argv[1] and "/lib/" not in r["file"]]
+print(sum(r[sys.argv[2]] or 0 for r in rows))' "$1" "$2"
+}
+leaks() { "$MEMPROF" leaks --json --by line "$@" >leaks.json || fail "leaks $*"; }
+# what the program said of NAME, against the line of FUNCTION
+as_said() {
+    name=$1
+    function=$2
+    leaks --python-only
+    equal "$name: bytes of $function" "$(awk -v n="$3" '$1 == n { print $2 }' out)" "$(of "$function" end_bytes)"
+    equal "$name: blocks of $function" "$(awk -v n="$3" '$1 == n { print $3 }' out)" "$(of "$function" end_count)"
+}
+# PYTHON HOW STATUS TEARDOWNS
+ends() {
+    name="$1 $2"
+    got=0
+    rm -f out.db
+    "$MEMPROF" run -q -o out.db -- "$1" "$program" "$2" >out 2>err || got=$?
+    equal "$name: status" "$3" "$got"
+    sound >/dev/null || fail "$name: unsound"
+    equal "$name: teardowns" "$4" "$(value 'SELECT count(*) FROM teardown')"
+    as_said "$name" __init__ parent
+}
+
+root=${PYENV_ROOT:-$HOME/.pyenv}/versions
+for python in /usr/bin/python3 "$root"/3.9.*/bin/python3 "$root"/3.1[0-3].*/bin/python3; do
+    [ -x "$python" ] || continue
+    ends "$python" return 0 1
+    equal "$python: freed after the end" "$(of __init__ end_count)" "$(of __init__ torn_down_count)"
+    equal "$python: the program's own free" 0 "$(value "SELECT count(*) FROM v_leak WHERE end_bytes = 50001")"
+    ends "$python" exit 3 1
+    ends "$python" raise 1 1
+    ends "$python" _exit 4 0
+    equal "$python: nothing was freed after _exit" 0 "$(of __init__ torn_down_count)"
+    # nothing but the script's own lines is shown of a program that keeps one block
+    echo 'keep = bytearray(100000)' >one.py
+    record_ok "$python" one.py
+    leaks
+    equal "$python: rows" "100001 1" "$(of '<module>' end_bytes) $(python3 -c 'import json
+print(len(json.load(open("leaks.json"))["leaks"]))')"
+    "$MEMPROF" leaks >leaks.txt
+    contains "$python: one line" leaks.txt "of Python's own: its start-up, what it imported, interned strings"
+    "$MEMPROF" leaks --all >leaks.txt
+    contains "$python: --all" leaks.txt Py_InitializeFromConfig
+done
+
+# Children end like their parents; a process alone says the same as all together.
+ends python3 fork 0 2
+as_said "python3 fork" child child
+leaks --python-only --process "$(value "SELECT pid FROM process JOIN teardown USING(process_id)
+    ORDER BY start_ns DESC LIMIT 1")"
+equal "fork: the child alone" "3000100 100 100" \
+    "$(of child end_bytes) $(of child end_count) $(of child torn_down_count)"
+equal "fork: its parent's are not its own" 0 "$(of __init__ end_count)"
+ends python3 process 0 1 # multiprocessing's children end with _exit
+leaks --python-only
+equal "multiprocessing: the child's" "3000100 100 0" \
+    "$(of child end_bytes) $(of child end_count) $(of child torn_down_count)"
+ends python3 daemon 0 1
+
+# Without events, and where SIGINT is ignored, as in a shell's background job.
+(trap '' INT; "$MEMPROF" run -q --aggregate -o out.db -- python3 "$program" return >out) || fail "--aggregate"
+as_said aggregate __init__ parent
+equal "aggregate: key frame" 1 "$(value "SELECT count(*) FROM keyframe JOIN teardown USING(time_ns)
+    WHERE reason = 'teardown'")"
+leaks --python-only --at "$(value 'SELECT time_ns FROM teardown')ns"
+equal "aggregate: at that instant" 1500 "$(of __init__ end_count)"
+
+# Any instant: as many blocks as the line had allocated by then, as it freed none.
+record_ok python3 "$program" return >out
+site=$(value "SELECT site_id FROM v_leak WHERE function = 'Repo.__init__'")
+for n in 1 700 1500; do
+    at=$("$MEMPROF" sql --csv out.db "SELECT time_ns FROM v_event WHERE op LIKE '%alloc' AND site_id = $site
+        ORDER BY time_ns LIMIT 1 OFFSET $((n - 1))" | tail -n 1)
+    leaks --python-only --at "${at}ns"
+    equal "at $at ns" "$((n * 20001)) $n" "$(of __init__ end_bytes) $(of __init__ end_count)"
+done
+"$MEMPROF" leaks --at "${at}ns" >leaks.txt
+contains "the instant is said" leaks.txt "Live at "
+lacks "no teardown at an instant" leaks.txt "take itself down"
+if "$MEMPROF" leaks --at soon >/dev/null 2>err; then fail "--at soon"; fi
+contains "--at soon" err "leaks: --at 'soon': expected peak, end, or a time"

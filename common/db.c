@@ -26,6 +26,14 @@ int db_error(sqlite3 *db, struct error *err)
                      db ? sqlite3_errmsg(db) : "out of memory");
 }
 
+int db_next(sqlite3_stmt *s, int *rc, struct error *err)
+{
+    int step = sqlite3_step(s);
+    if (step != SQLITE_ROW && step != SQLITE_DONE)
+        *rc = db_error(sqlite3_db_handle(s), err);
+    return step == SQLITE_ROW;
+}
+
 int db_exec(sqlite3 *db, const char *sql, struct error *err)
 {
     return sqlite3_exec(db, sql, NULL, NULL, NULL) == SQLITE_OK ? 0 : db_error(db, err);

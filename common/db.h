@@ -31,6 +31,8 @@ int db_exec(sqlite3 *db, const char *sql, struct error *err);
 
 /* Fills err from the last failure on db: "FILE: MESSAGE". Returns -ENOSPC for a full disk, else -EIO. */
 int db_error(sqlite3 *db, struct error *err);
+/* The next row of a statement. 0: there is none left, or (then *rc is not 0) it failed. */
+int db_next(sqlite3_stmt *s, int *rc, struct error *err);
 
 /* First column of the first row of a query without parameters; fallback when there is none. */
 int64_t db_int(sqlite3 *db, const char *sql, int64_t fallback);

@@ -280,19 +280,20 @@ int listing_query(struct listing *l, sqlite3 *db, const char *sql, const char *d
         return rc;
     sqlite3_bind_text(s, 1, device, -1, SQLITE_STATIC);
     sqlite3_bind_int64(s, 2, limit > 0 ? limit : -1);
-    *all = listing_statement(l, s);
+    rc = listing_statement(l, s, all, err);
     sqlite3_finalize(s);
-    return 0;
+    return rc;
 }
 
-int64_t listing_statement(struct listing *l, sqlite3_stmt *s)
+int listing_statement(struct listing *l, sqlite3_stmt *s, int64_t *all, struct error *err)
 {
-    int64_t all = 0;
-    while (sqlite3_step(s) == SQLITE_ROW) {
-        all = sqlite3_column_count(s) > l->count ? sqlite3_column_int64(s, l->count) : all + 1;
+    int rc = 0;
+    *all = 0;
+    while (db_next(s, &rc, err)) {
+        *all = sqlite3_column_count(s) > l->count ? sqlite3_column_int64(s, l->count) : *all + 1;
         listing_row(l, s);
     }
-    return all;
+    return rc;
 }
 
 void listing_heading(struct listing *l)

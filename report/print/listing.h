@@ -34,9 +34,9 @@ void listing_style(struct listing *l, enum table_style style);      /* people: o
 
 /* The row's other columns, from those of the statement's current row. */
 void listing_row(struct listing *l, sqlite3_stmt *s);
-/* All rows of a statement. Returns how many there would be without its LIMIT, where it has one column more than the
+/* All rows of a statement. *all: how many there would be without its LIMIT, where it has one column more than the
  * listing that says so, else their number. */
-int64_t listing_statement(struct listing *l, sqlite3_stmt *s);
+int listing_statement(struct listing *l, sqlite3_stmt *s, int64_t *all, struct error *err);
 /* The same of a query. ?1 is the device, NULL: all; ?2 how many rows there may be, 0: any number. */
 int listing_query(struct listing *l, sqlite3 *db, const char *sql, const char *device, int64_t limit, int64_t *all,
                   struct error *err);

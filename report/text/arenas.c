@@ -42,7 +42,8 @@ int arenas_print(sqlite3 *db, const struct report_options *options, const struct
     sqlite3_bind_int64(s, 4, top > 0 ? top : -1);
     char *cwd = db_meta_text(db, "cwd");
     struct listing *l = listing_open(columns, COLUMN_COUNT_OF(columns), out, cwd);
-    int64_t all = listing_statement(l, s);
+    int64_t all;
+    rc = listing_statement(l, s, &all, err);
     if (listing_print_under(l, "Python's arenas, by the line that made it take one more", all))
         table_line(out, TABLE_PLAIN,
                    "Small objects are inside them, which are not seen one by one; 'memprof run --python-allocators' "
@@ -50,5 +51,5 @@ int arenas_print(sqlite3 *db, const struct report_options *options, const struct
     listing_close(l);
     free(cwd);
     sqlite3_finalize(s);
-    return 0;
+    return rc;
 }

@@ -75,7 +75,7 @@ int failed_list(sqlite3 *db, const struct report_options *o, const char *cwd, st
     sqlite3_bind_int(s, 5, out->format != REPORT_TEXT);
     struct listing *l = listing_open_in(document, "failed_allocations", columns, COLUMN_COUNT_OF(columns), cwd);
     int64_t all = 0, first_ns = 0;
-    for (; sqlite3_step(s) == SQLITE_ROW; all = sqlite3_column_int64(s, 11)) {
+    for (; db_next(s, &rc, err); all = sqlite3_column_int64(s, 11)) {
         first_ns = all ? first_ns : sqlite3_column_int64(s, 0);
         listing_row(l, s);
     }
@@ -94,5 +94,5 @@ int failed_list(sqlite3 *db, const struct report_options *o, const char *cwd, st
     sqlite3_finalize(s);
     if (out->format == REPORT_TEXT)
         print_handled(db, o, out);
-    return 0;
+    return rc;
 }

@@ -56,7 +56,7 @@ static int load_processes(struct info *f, struct error *err)
                                "ORDER BY process_id LIMIT 100000", &s, err);
     if (rc)
         return rc;
-    while (sqlite3_step(s) == SQLITE_ROW) {
+    while (db_next(s, &rc, err)) {
         *ARRAY_ADD(f->process, f->process_count, f->process_capacity) =
             (struct process){.process_id = sqlite3_column_int64(s, 0),
                              .parent_id = sqlite3_column_int64(s, 1),
@@ -76,7 +76,7 @@ static int load_processes(struct info *f, struct error *err)
                              .not_recorded = xstrdup(db_text(s, 14))};
     }
     sqlite3_finalize(s);
-    return 0;
+    return rc;
 }
 
 static void end_text(const struct process *p, struct buf *out)
@@ -277,7 +277,7 @@ static int print_counters(struct info *f, struct error *err)
     if (rc)
         return rc;
     struct listing *l = listing_open(columns, COLUMN_COUNT_OF(columns), f->out, NULL);
-    while (sqlite3_step(s) == SQLITE_ROW) {
+    while (db_next(s, &rc, err)) {
         const char *text = db_text(s, 1), *name = db_text(s, 2);
         size_t length = strlen(name);
         char time[UNITS_TEXT];
@@ -299,7 +299,7 @@ static int print_counters(struct info *f, struct error *err)
         table_line(f->out, TABLE_PLAIN, "Nothing.");
     listing_close(l);
     sqlite3_finalize(s);
-    return 0;
+    return rc;
 }
 
 static int print_threads(struct info *f, struct error *err)
@@ -358,25 +358,25 @@ static int print_modules(struct info *f, struct error *err)
 }
 
 /* One array of the rows of a query, under its column names. */
-static void record_statement(struct record *document, const char *key, sqlite3_stmt *s)
+static int record_statement(struct record *document, const char *key, sqlite3_stmt *s, struct error *err)
 {
     struct column columns[16] = {0};
     int count = sqlite3_column_count(s);
     for (int c = 0; c < count; c++)
         columns[c].key = sqlite3_column_name(s, c);
     struct listing *l = listing_open_in(document, key, columns, (size_t)count, NULL);
-    listing_statement(l, s);
+    int64_t all;
+    int rc = listing_statement(l, s, &all, err);
     listing_close(l);
     sqlite3_finalize(s);
+    return rc;
 }
 
 static int record_query(struct info *f, struct record *document, const char *key, const char *sql, struct error *err)
 {
     sqlite3_stmt *s = NULL;
     int rc = db_prepare(f->db, sql, &s, err);
-    if (rc == 0)
-        record_statement(document, key, s);
-    return rc;
+    return rc ? rc : record_statement(document, key, s, err);
 }
 
 static int record_processes(struct info *f, struct record *document, struct error *err)
@@ -386,9 +386,7 @@ static int record_processes(struct info *f, struct record *document, struct erro
                                "process_id, pid, parent_id, start_kind, exe, command_line, start_ns, end_ns, end_kind,"
                                " exit_status, exit_signal",
                                "ORDER BY process_id", &s, err);
-    if (rc == 0)
-        record_statement(document, "processes", s);
-    return rc;
+    return rc ? rc : record_statement(document, "processes", s, err);
 }
 
 static int record_info(struct info *f, struct record *document, struct error *err)

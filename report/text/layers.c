@@ -33,7 +33,7 @@ int layers_list(sqlite3 *db, const char *device, struct record *document, struct
     sqlite3_bind_text(s, 1, device, -1, SQLITE_STATIC);
     struct listing *l = listing_open_in(document, "layers", columns, COLUMN_COUNT_OF(columns), NULL);
     int64_t before_ns = -1;
-    while (sqlite3_step(s) == SQLITE_ROW) {
+    while (db_next(s, &rc, err)) {
         int64_t time_ns = sqlite3_column_int64(s, 2);
         int is_same = strcmp(db_text(s, 1), "last") == 0 && time_ns == before_ns;
         before_ns = time_ns;
@@ -43,5 +43,5 @@ int layers_list(sqlite3 *db, const char *device, struct record *document, struct
     listing_print_under(l, "Layers of the devices' memory, with what their driver says is used", 0);
     listing_close(l);
     sqlite3_finalize(s);
-    return 0;
+    return rc;
 }

@@ -42,15 +42,16 @@ static int list_sizes(sqlite3 *db, const struct report_options *o, struct record
     sqlite3_bind_text(q, 1, o->device, -1, SQLITE_STATIC);
     sqlite3_bind_text(q, 2, o->kind, -1, SQLITE_STATIC);
     struct listing *l = listing_open_in(document, "rows", columns, COLUMN_COUNT_OF(columns), NULL);
-    listing_statement(l, q);
-    if (document->out->format == REPORT_TEXT && !listing_rows(l))
+    int64_t all;
+    rc = listing_statement(l, q, &all, err);
+    if (document->out->format == REPORT_TEXT && !all && rc == 0)
         table_line(document->out, TABLE_PLAIN, "Nothing.");
     else
         listing_print(l);
     listing_heading(l);
     listing_close(l);
     sqlite3_finalize(q);
-    return 0;
+    return rc;
 }
 
 int report_sizes(sqlite3 *db, const struct report_options *o, const struct report_out *out, struct error *err)

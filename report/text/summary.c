@@ -176,7 +176,7 @@ static int list_totals(const struct summary *s, struct record *document, struct 
         return rc;
     struct listing *l = listing_open_in(document, "totals", columns, COLUMN_COUNT_OF(columns), NULL);
     int is_end_above = 0;
-    for (; sqlite3_step(q) == SQLITE_ROW; listing_row(l, q))
+    for (; db_next(q, &rc, err); listing_row(l, q))
         is_end_above |= sqlite3_column_int64(q, 10) > sqlite3_column_int64(q, 7);
     if (s->out->format == REPORT_TEXT)
         fputc('\n', s->out->file);
@@ -189,7 +189,7 @@ static int list_totals(const struct summary *s, struct record *document, struct 
                    "(live at end is above the peak: processes ended at different times, each with what it then held)");
     listing_close(l);
     sqlite3_finalize(q);
-    return 0;
+    return rc;
 }
 
 int64_t summary_top(const struct summary *s)

@@ -348,6 +348,19 @@ CREATE TABLE segment_block( -- imported snapshots: what the segments held when t
   state           TEXT NOT NULL     -- 'active' | 'awaiting free' | 'inactive'
 ) STRICT;
 
+CREATE TABLE snapshot_entry( -- imported snapshots: what its entries say beside what was done, from this one of a
+                             -- device's history on, counted from 0. For exporting them again
+  device_id       INTEGER NOT NULL REFERENCES device,
+  number          INTEGER NOT NULL,
+  compile_context TEXT, -- NULL: nothing
+  user_metadata   TEXT,
+  PRIMARY KEY(device_id, number)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE snapshot_unfiled( -- ... frames whose file name is empty; others without a file have '??' there
+  address_id INTEGER PRIMARY KEY
+) STRICT;
+
 CREATE TABLE mark( -- instants and ranges with names (memprof.h, NVTX)
   mark_id    INTEGER PRIMARY KEY,
   process_id INTEGER REFERENCES process,

@@ -24,6 +24,11 @@ struct snapshot_event {
     uint8_t pad;
 };
 
+/* What entries say of what they were made in, from one of them on: numbers of texts plus 1. The first is of entry 0. */
+struct snapshot_texts {
+    uint32_t first_event, compile_context, user_metadata;
+};
+
 struct snapshot_place { /* stream and pool */
     int64_t stream;
     int64_t pool[2];
@@ -88,6 +93,7 @@ struct snapshot {
     const struct snapshot_source *source;
     struct pickle *pickle; /* owns the texts */
     struct snapshot_table events, places, blocks, segments, annotations, frames, stacks, runs;
+    struct snapshot_table texts;
     struct snapshot_table old; /* blocks as the oldest snapshots know them: size and stack */
     struct map frame_map;      /* (function and file, line) -> frames */
     struct text_map stack_map; /* frames -> stacks, plus 1 */

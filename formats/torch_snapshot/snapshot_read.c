@@ -11,6 +11,16 @@
 
 /* --- dicts ------------------------------------------------------------------------------------------------------ */
 
+static void take_texts(struct snapshot *snap, const struct snapshot_fields *f)
+{
+    struct snapshot_texts texts = {snap->events.count - 1, fields_text(f, WORD_compile_context),
+                                   fields_text(f, WORD_user_metadata)};
+    const struct snapshot_texts *last =
+        snap->texts.count ? SNAPSHOT_AT(snap->texts, snapshot_texts, snap->texts.count - 1) : NULL;
+    if (!last || last->compile_context != texts.compile_context || last->user_metadata != texts.user_metadata)
+        *SNAPSHOT_ADD(snap->texts, snapshot_texts) = texts;
+}
+
 static int take_event(struct snapshot *snap, const struct snapshot_fields *f, struct pickle_value *result,
                       struct error *err)
 {
@@ -41,6 +51,7 @@ static int take_event(struct snapshot *snap, const struct snapshot_fields *f, st
     }
     if (action == SNAPSHOT_user_defined)
         e->address = fields_text(f, FIELDS_HAVE(f, user_metadata) ? WORD_user_metadata : WORD_name);
+    take_texts(snap, f);
     *result = pickle_make(SNAPSHOT_VALUE_event, snap->events.count - 1);
     return 0;
 }
@@ -374,9 +385,9 @@ int snapshot_read(struct snapshot *snap, const struct snapshot_source *source, s
 
 void snapshot_free(struct snapshot *snap)
 {
-    struct snapshot_table *const tables[] = {&snap->events,   &snap->places,      &snap->blocks,
-                                             &snap->segments, &snap->annotations, &snap->frames,
-                                             &snap->stacks,   &snap->runs,        &snap->old};
+    struct snapshot_table *const tables[] = {&snap->events,      &snap->places, &snap->blocks, &snap->segments,
+                                             &snap->annotations, &snap->frames, &snap->stacks, &snap->runs,
+                                             &snap->old,         &snap->texts};
     for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
         free(tables[i]->data);
     map_close(&snap->frame_map);

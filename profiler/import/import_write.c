@@ -179,10 +179,11 @@ static int is_python(const char *file)
     return file && (*file == '<' || ends_in(file, ".py") || ends_in(file, ".pyc") || ends_in(file, ".ipynb"));
 }
 
-static uint32_t name_frame(const struct snapshot *snap, struct named *named, const struct snapshot_frame *f)
+static uint32_t name_frame(const struct snapshot *snap, struct store *store, struct named *named,
+                           const struct snapshot_frame *f)
 {
     const char *function = snapshot_text(snap, f->function), *file = snapshot_text(snap, f->file);
-    int python = is_python(file);
+    int python = is_python(file), is_unfiled = file && !*file;
     char *plain = python || !function ? NULL : symbols_plain_name(function);
     if (file && (!*file || strcmp(file, "??") == 0))
         file = NULL;
@@ -194,6 +195,12 @@ static uint32_t name_frame(const struct snapshot *snap, struct named *named, con
         .language = python ? "python" : "native",
     };
     uint32_t id = named_address(named, &frame);
+    sqlite3_stmt *q =
+        is_unfiled ? store_statement(store, "INSERT OR IGNORE INTO snapshot_unfiled(address_id) VALUES(?)") : NULL;
+    if (q) {
+        sqlite3_bind_int64(q, 1, id);
+        store_step(store, q);
+    }
     free(plain);
     return id;
 }
@@ -211,7 +218,7 @@ static void write_stacks(const struct snapshot *snap, struct store *store, struc
         for (uint32_t n = 0; n < s->count; n++) {
             uint32_t frame = s->frames[n];
             if (!addresses[frame])
-                addresses[frame] = name_frame(snap, named, SNAPSHOT_AT(snap->frames, snapshot_frame, frame));
+                addresses[frame] = name_frame(snap, store, named, SNAPSHOT_AT(snap->frames, snapshot_frame, frame));
             path[n] = addresses[frame];
         }
         names->stack_ids[i] = s->count ? named_stack(named, path, s->count) : 0;
@@ -329,10 +336,11 @@ static void write_segments(const struct snapshot *snap, struct store *store, con
 }
 
 static void write_mark(struct store *store, unsigned device, const char *name, int64_t start_ns, int64_t end_ns,
-                       int is_range)
+                       int is_range, const char *category)
 {
-    sqlite3_stmt *q = store_statement(store, "INSERT INTO mark(process_id, device_id, name, start_ns, end_ns, is_range)"
-                                             " VALUES(?, ?, ?, ?, ?, ?)");
+    sqlite3_stmt *q =
+        store_statement(store, "INSERT INTO mark(process_id, device_id, name, start_ns, end_ns, is_range, category)"
+                               " VALUES(?, ?, ?, ?, ?, ?, ?)");
     if (!q)
         return;
     sqlite3_bind_int64(q, 1, IMPORT_PROCESS);
@@ -344,6 +352,7 @@ static void write_mark(struct store *store, unsigned device, const char *name, i
     else
         sqlite3_bind_null(q, 5);
     sqlite3_bind_int(q, 6, is_range);
+    sqlite3_bind_text(q, 7, category, -1, SQLITE_STATIC);
     store_step(store, q);
 }
 
@@ -366,17 +375,20 @@ static void write_annotations(const struct snapshot *snap, struct store *store, 
                (all[open[at - 1]].name != a->name || all[open[at - 1]].device != a->device))
             at--;
         int64_t end_ns = (int64_t)import_time_ns(counts, a->time_us), start_ns = 0;
+        const char *category = "before the history";
         if (at > 0 && all[open[at - 1]].name == a->name && all[open[at - 1]].device == a->device) {
             start_ns = (int64_t)import_time_ns(counts, all[open[at - 1]].time_us);
             memmove(open + at - 1, open + at, (depth - at) * sizeof *open);
             depth--;
+            category = NULL;
         }
-        write_mark(store, device, snapshot_text(snap, a->name), start_ns, end_ns > start_ns ? end_ns : start_ns, 1);
+        write_mark(store, device, snapshot_text(snap, a->name), start_ns, end_ns > start_ns ? end_ns : start_ns, 1,
+                   category);
     }
     for (uint32_t i = 0; i < depth; i++)
         write_mark(store, all[open[i]].device < SNAPSHOT_DEVICES ? all[open[i]].device : 0,
-                   snapshot_text(snap, all[open[i]].name), (int64_t)import_time_ns(counts, all[open[i]].time_us), -1,
-                   1);
+                   snapshot_text(snap, all[open[i]].name), (int64_t)import_time_ns(counts, all[open[i]].time_us), -1, 1,
+                   NULL);
     free(open);
 }
 
@@ -389,9 +401,9 @@ static void write_entries(const struct snapshot *snap, struct store *store, cons
             const struct snapshot_event *e = SNAPSHOT_AT(snap->events, snapshot_event, h->first + n);
             int64_t time_ns = (int64_t)import_time_ns(counts, e->time_us);
             if (e->action == SNAPSHOT_user_defined)
-                write_mark(store, i, snapshot_text(snap, (uint32_t)e->address), time_ns, -1, 0);
+                write_mark(store, i, snapshot_text(snap, (uint32_t)e->address), time_ns, -1, 0, NULL);
             else if (e->action == SNAPSHOT_snapshot)
-                write_mark(store, i, "snapshot", time_ns, -1, 0);
+                write_mark(store, i, "snapshot", time_ns, -1, 0, NULL);
             if (e->action != SNAPSHOT_oom)
                 continue;
             sqlite3_stmt *q = store_statement(store, "UPDATE oom SET device_free_bytes = ? WHERE device_id = ? AND"
@@ -403,6 +415,40 @@ static void write_entries(const struct snapshot *snap, struct store *store, cons
             store_step(store, q);
         }
     }
+}
+
+/* The entries' texts, a row where they change; entries that were not used have no number. */
+static void write_texts(const struct snapshot *snap, struct store *store, unsigned device,
+                        const struct snapshot_history *h)
+{
+    const struct snapshot_texts *before = NULL, *all = snap->texts.data;
+    uint32_t at = 0;
+    int64_t number = 0;
+    for (uint32_t i = h->first; i < h->first + h->count; i++) {
+        while (at + 1 < snap->texts.count && all[at + 1].first_event <= i)
+            at++;
+        if (SNAPSHOT_AT(snap->events, snapshot_event, i)->action == SNAPSHOT_NO_ACTION)
+            continue;
+        int is_same = before == &all[at] || (!before && !all[at].compile_context && !all[at].user_metadata);
+        before = &all[at];
+        number++;
+        sqlite3_stmt *q = is_same ? NULL : store_statement(store, "INSERT INTO snapshot_entry VALUES(?, ?, ?, ?)");
+        if (!q)
+            continue;
+        sqlite3_bind_int64(q, 1, import_device_id(device));
+        sqlite3_bind_int64(q, 2, number - 1);
+        sqlite3_bind_text(q, 3, snapshot_text(snap, before->compile_context), -1, SQLITE_TRANSIENT);
+        sqlite3_bind_text(q, 4, snapshot_text(snap, before->user_metadata), -1, SQLITE_TRANSIENT);
+        store_step(store, q);
+    }
+}
+
+static void write_all_texts(const struct snapshot *snap, struct store *store)
+{
+    for (unsigned i = 0; i < SNAPSHOT_DEVICES && snap->texts.count; i++)
+        write_texts(snap, store, i, &snap->devices[i]);
+    if (snap->texts.count)
+        write_texts(snap, store, IMPORT_HOST, &snap->host);
 }
 
 struct fact {
@@ -501,6 +547,7 @@ void import_write_after(const struct snapshot *snap, struct store *store, const 
     write_segments(snap, store, counts);
     write_annotations(snap, store, counts);
     write_entries(snap, store, counts);
+    write_all_texts(snap, store);
     write_facts(snap, store, counts);
     remove_host(snap, store);
     if (note)

@@ -19,18 +19,23 @@
 
 static int put_annotations(struct exporting *e, struct error *err)
 {
-    static const char sql[] = "SELECT time_ns, is_end, name, device_id FROM ("
-                              " SELECT start_ns AS time_ns, 0 AS is_end, name, device_id, mark_id FROM mark WHERE "
-                              "is_range OR name <> 'snapshot'"
-                              " UNION ALL SELECT coalesce(end_ns, start_ns), 1, name, device_id, mark_id FROM mark"
-                              " WHERE end_ns IS NOT NULL OR (NOT is_range AND name <> 'snapshot'))"
-                              " ORDER BY time_ns, mark_id, is_end";
+    /* of an import: its marks are entries, what began before its history had no START, and what we found in it is ours
+     */
+    static const char sql[] =
+        "SELECT time_ns, is_end, name, device_id FROM ("
+        " SELECT start_ns AS time_ns, 0 AS is_end, name, device_id, mark_id FROM mark WHERE "
+        "(NOT ?1 OR (is_range AND domain IS NULL AND category IS NULL)) AND (is_range OR name <> 'snapshot')"
+        " UNION ALL SELECT coalesce(end_ns, start_ns), 1, name, device_id, mark_id FROM mark"
+        " WHERE CASE WHEN ?1 THEN is_range AND domain IS NULL AND end_ns IS NOT NULL ELSE end_ns IS NOT NULL OR (NOT "
+        "is_range AND name <> 'snapshot') END)"
+        " ORDER BY time_ns, mark_id, is_end";
     struct snapshot_writer *w = &e->writer;
     sqlite3_stmt *s = NULL;
     int64_t count = 0;
     int step, rc = db_prepare(e->db, sql, &s, err);
     if (rc)
         return rc;
+    sqlite3_bind_int(s, 1, e->is_import);
     pickle_put_begin(&w->pickle, PICKLE_LIST);
     while ((step = sqlite3_step(s)) == SQLITE_ROW) {
         int number = 0;
@@ -208,6 +213,7 @@ static void close_export(struct exporting *e)
     free(e->traces);
     map_close(&e->frames);
     map_close(&e->stacks);
+    map_close(&e->unfiled);
     walk_close(e->walk);
     buf_free(&e->writer.pickle.text);
 }
@@ -293,6 +299,8 @@ int export_torch(sqlite3 *db, const struct export_options *options, FILE *out, s
         rc = db_error(db, err);
     if (rc == 0)
         rc = walk_open(db, TREE_BOTH, &e.walk, err);
+    if (rc == 0)
+        rc = torch_import_files(&e, err);
     if (rc == 0)
         rc = choose_devices(&e, options->device, names, err);
     if (rc == 0) {

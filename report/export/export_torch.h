@@ -12,6 +12,7 @@
 #include "export.h"
 
 #define TORCH_DEVICES_MAX  64
+#define TORCH_TEXTS        2            /* compile_context, user_metadata */
 #define TORCH_REGION_BYTES (2ull << 20) /* what stands for segments comes in these */
 
 enum block_state { BLOCK_UNUSED, BLOCK_ACTIVE, BLOCK_PENDING };
@@ -44,6 +45,11 @@ struct trace { /* of one device */
     uint32_t region_count, region_capacity;
     struct map processes; /* id -> order */
     uint32_t process_count;
+    /* of an imported snapshot */
+    sqlite3_stmt *texts, *marks;
+    int has_texts, has_mark; /* their current rows are still to come */
+    int64_t entry_number;    /* entries of its history so far */
+    char *text[TORCH_TEXTS]; /* of the entry; NULL: it has none */
 };
 
 struct exporting {
@@ -52,6 +58,7 @@ struct exporting {
     struct walk *walk;
     struct map frames;   /* address_id and place in its inline chain -> number in the pickle's memo */
     struct map stacks;   /* stack_id and whether of a free -> that of the list */
+    struct map unfiled;  /* address_ids whose file name is empty */
     uint32_t freed_memo; /* of the frame that stands before the stacks of frees, plus 1 */
     struct error *err;
     int rc; /* of reading stacks */
@@ -77,5 +84,15 @@ void torch_segment_insert(struct trace *t, uint32_t at, const struct range *r);
 
 /* export_torch_final.c: segments and their blocks. count: of all devices' segments so far */
 void torch_final_write(struct exporting *e, struct trace *t, int64_t *count);
+
+/* export_torch_import.c. Without an import they find nothing. */
+int torch_import_files(struct exporting *e, struct error *err);
+int torch_import_open(struct exporting *e, struct trace *t, struct error *err);
+void torch_import_close(struct trace *t);
+void torch_import_next(struct exporting *e, struct trace *t);
+void torch_import_texts(struct exporting *e, const struct trace *t);
+/* The name of the next mark, if it is from before that time; until torch_import_mark_done. */
+const char *torch_import_mark(struct exporting *e, struct trace *t, int64_t before_us, int64_t *time_us);
+void torch_import_mark_done(struct exporting *e, struct trace *t);
 
 #endif

@@ -8,6 +8,7 @@ static void put_frame(struct exporting *e, const struct walk_frame *f, int chain
 {
     struct snapshot_writer *w = &e->writer;
     uint32_t memo = map_number(&e->frames, (uint64_t)f->address_id, (uint64_t)chain);
+    const char *no_file = map_number(&e->unfiled, (uint64_t)f->address_id, 0) == MAP_NONE ? "??" : "";
     char place[64];
     if (memo != MAP_NONE) {
         pickle_put_again(&w->pickle, memo);
@@ -18,7 +19,7 @@ static void put_frame(struct exporting *e, const struct walk_frame *f, int chain
     snprintf(place, sizeof place, "0x%llx", (unsigned long long)f->offset);
     pickle_put_text(&w->pickle, f->function ? f->function : place);
     snapshot_put_word(w, WORD_filename);
-    pickle_put_text(&w->pickle, f->file ? f->file : f->module ? f->module : "??");
+    pickle_put_text(&w->pickle, f->file ? f->file : f->module ? f->module : no_file);
     snapshot_put_item(w, WORD_line, f->line > 0 && f->line < INT32_MAX ? f->line : 0);
     pickle_put_end(&w->pickle, PICKLE_DICT);
 }

@@ -113,6 +113,7 @@ static void put_entry(struct exporting *e, struct trace *t, enum snapshot_word a
     snapshot_put_item(w, WORD_size, size_bytes);
     snapshot_put_item(w, WORD_stream, r->stream);
     snapshot_put_item(w, WORD_time_us, r->time_us);
+    torch_import_texts(e, t);
     if (action == WORD_free_requested || action == WORD_free_completed)
         torch_frames_freed(e, stack_id);
     else
@@ -199,6 +200,19 @@ static void give_segment(struct exporting *e, struct trace *t, const struct row 
         segment_cut(t, r->address, r->address + (uint64_t)r->size_bytes);
     if (!r->is_silent)
         put_entry(e, t, action, r, r->size_bytes, is_alloc ? r->stack_id : 0);
+}
+
+/* The marks of an imported snapshot from before that time. */
+static void give_marks(struct exporting *e, struct trace *t, int64_t before_us, int is_silent)
+{
+    struct row r = {.op = ROW_OTHER};
+    const char *name;
+    while ((name = torch_import_mark(e, t, before_us, &r.time_us))) {
+        torch_import_next(e, t);
+        if (!is_silent)
+            put_entry(e, t, strcmp(name, "snapshot") == 0 ? WORD_snapshot : WORD_user_defined, &r, 0, 0);
+        torch_import_mark_done(e, t);
+    }
 }
 
 static void give_row(struct exporting *e, struct trace *t, const struct row *r)
@@ -342,6 +356,8 @@ int torch_trace_write(struct exporting *e, struct trace *t, const char *device, 
     int step = SQLITE_DONE, rc = count_early(e, t, device, &early, err);
     if (rc == 0)
         rc = db_prepare(e->db, event_sql, &s, err);
+    if (rc == 0)
+        rc = torch_import_open(e, t, err);
     e->early_left_out += early;
     pickle_put_begin(&e->writer.pickle, PICKLE_LIST);
     if (rc == 0) {
@@ -354,8 +370,11 @@ int torch_trace_write(struct exporting *e, struct trace *t, const char *device, 
             }
             if (r.op == ROW_OTHER)
                 continue;
-            if (!r.is_silent && seen++ < early)
-                r.is_silent = 1;
+            if (!r.is_silent) {
+                r.is_silent = seen++ < early;
+                give_marks(e, t, r.time_us, r.is_silent);
+                torch_import_next(e, t);
+            }
             if (is_block_row(&r) && r.size_bytes < e->options->min_size_bytes) {
                 e->small_left_out += r.op == ROW_ALLOC;
                 continue;
@@ -367,6 +386,8 @@ int torch_trace_write(struct exporting *e, struct trace *t, const char *device, 
         if (step != SQLITE_DONE && step != SQLITE_ROW)
             rc = db_error(e->db, err);
     }
+    give_marks(e, t, INT64_MAX, 0);
+    torch_import_close(t);
     pickle_put_end(&e->writer.pickle, PICKLE_LIST);
     sqlite3_finalize(s);
     return rc ? rc : e->rc;

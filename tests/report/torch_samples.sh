@@ -10,6 +10,25 @@ for file in "$samples"/*.pickle; do
     python3 "$ROOT/tests/torch/expect.py" "$file" | sort >expected
     python3 "$ROOT/tests/torch/expect.py" back.pickle | sort >got
     cmp -s expected got || { diff expected got; fail "$file: not the same after import and export"; }
+    python3 - "$file" back.pickle <<'EOF' || fail "$file: annotations, file names or what entries say differ"
+import pickle, sys
+class Plain(pickle.Unpickler):
+    def find_class(self, *name): raise ValueError(name)
+a, b = (Plain(open(f, 'rb')).load() for f in sys.argv[1:])
+def notes(s): return sorted(map(str, ((x['name'], x['stage'], x['device'], x['time_us'])
+                                      for x in s.get('external_annotations') or [])))
+assert notes(a) == notes(b)
+files = 0
+for x, y in zip(a['device_traces'], b['device_traces']):
+    assert len(x) == len(y), (len(x), len(y))
+    for e, f in zip(x, y):
+        assert [e.get(k) for k in ('action', 'compile_context', 'user_metadata')] == \
+            [f.get(k) for k in ('action', 'compile_context', 'user_metadata')], (e, f)
+        if e['action'] in ('alloc', 'segment_alloc'):
+            assert [r['filename'] for r in e['frames']] == [r['filename'] for r in f['frames']]
+            files += sum(not r['filename'] for r in e['frames'])
+print('  frames without a file:', files)
+EOF
     "$MEMPROF" report out.db >report.txt
     contains "$file: the report" report.txt 'Peak of cuda:0'
 done

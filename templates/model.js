@@ -239,14 +239,17 @@ const model = {
     for (let i = m.nodeCount - 1; i > 0; i--) if (m.nodes.parent[i] >= 0) out[m.nodes.parent[i]] += out[i];
     return out;
   },
+  /* How many keys there are; the last of files and of modules is that of code without one, so that they add up. */
   scopeSize(scope) {
     const m = this.m;
-    return { line: m.lines.line.length, function: m.functions.name.length, file: m.files.length, module: m.modules.length }[scope];
+    return { line: m.lines.line.length, function: m.functions.name.length, file: m.files.length + 1, module: m.modules.length + 1 }[scope];
   },
   /* The key of a site's own line, function, file or module. */
   selfKey(scope, site) {
     const m = this.m, line = m.sites.line[site];
-    return scope === 'line' ? line : scope === 'function' ? m.lines.function[line] : scope === 'file' ? m.lines.file[line] : m.sites.module[site];
+    if (scope === 'line' || scope === 'function') return scope === 'line' ? line : m.lines.function[line];
+    const key = scope === 'file' ? m.lines.file[line] : m.sites.module[site];
+    return key >= 0 ? key : this.scopeSize(scope) - 1;
   },
   sumSelf(scope, values) {
     const out = new Float64Array(this.scopeSize(scope));

@@ -58,6 +58,7 @@ const tables = {
       const file = m.functions.file[key];
       return { name: m.functions.short[key], at: file >= 0 ? baseName(m.files[file]) + ':' + m.functions.line[key] : '', full: m.functions.name[key] };
     }
+    if (key === model.scopeSize(scope) - 1) return { name: scope === 'file' ? '(no source position)' : '(no module)', at: scope === 'file' && model.core.folded.folded_lines ? 'and small lines' : '', full: '' };
     const path = scope === 'file' ? m.files[key] : m.modules[key];
     return { name: baseName(path), at: path, full: path };
   },

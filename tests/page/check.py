@@ -260,6 +260,15 @@ class Check:
         for tab in ("file", "module", "thread", "leak", "temporary"):
             b.click(f"[data-tab={tab}]")
             expect(f"table of {tab}s", b.js("return !!document.querySelector('#table table')"))
+            if tab in ("file", "module"):
+                equal(f"sum over the {tab}s", peak, b.js("return tables.rows.reduce((t, r) => t + r.self, 0)"))
+                nowhere = {"file": "(no source position)", "module": "(no module)"}[tab]
+                want = self.sql(f"SELECT at_peak_bytes FROM v_{tab} WHERE device = ? AND kind = 'all' AND NOT inclusive AND {tab} IS NULL", self.host)
+                got = b.js("return tables.rows.filter((r) => tables.cell(r).name === arguments[0]).map((r) => r.self)", nowhere)
+                if tab == "file" and b.js("return model.core.folded.folded_lines"): # those have no file there either
+                    expect(f"{tab}: {nowhere}", sum(got) >= sum(r[0] for r in want), (got, want))
+                else:
+                    equal(f"{tab}: {nowhere}", [r[0] for r in want if r[0]], [v for v in got if v])
             if tab == "leak":
                 ends = self.sql("SELECT end_bytes FROM v_leak WHERE device = ? ORDER BY 1 DESC", self.host)
                 rows = b.js("return Number(document.querySelector('#table table').dataset.rows)")

@@ -91,6 +91,8 @@ void buf_json(struct buf *b, const char *text)
             buf_printf(b, "\\%c", *p);
         else if (*p < 0x20 || *p == '<' || *p == 0x7f)
             buf_printf(b, "\\u%04x", *p);
+        else if (*p == 0xc2 && p[1] >= 0x80 && p[1] < 0xa0) /* a control character of two bytes */
+            buf_printf(b, "\\u%04x", *++p);
         else
             buf_putc(b, (char)*p);
     }

@@ -24,4 +24,8 @@ if script -qec true /dev/null </dev/null >/dev/null 2>&1; then
     lacks "CSV on a terminal" tty "$escape"
     lacks "CSV on a terminal, one byte" tty "$(printf '\302\233')"
     contains "CSV on a terminal shows it" tty '\x1b[2J'
+    QUERY=$query script -qec "'$MEMPROF' sql out.db --json \"\$QUERY\"" /dev/null </dev/null >tty
+    lacks "JSON on a terminal" tty "$escape"
+    lacks "JSON on a terminal, one byte" tty "$(printf '\302\233')"
+    contains "JSON on a terminal shows it" tty '\u009b2J'
 fi

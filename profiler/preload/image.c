@@ -63,10 +63,15 @@ void image_ends(void)
 #define BY_EFFECTIVE_ID 0x200
 #define CURRENT_DIR     (-100)
 
+static long can_access_at(long directory, const char *path, int mode)
+{
+    long rc = sys_call6(SYS_FACCESSAT2, directory, (long)path, mode, BY_EFFECTIVE_ID, 0, 0);
+    return rc == ENOSYS_RESULT ? sys_call6(SYS_faccessat, directory, (long)path, mode, 0, 0, 0) : rc;
+}
+
 static long can_access(const char *path, int mode)
 {
-    long rc = sys_call6(SYS_FACCESSAT2, CURRENT_DIR, (long)path, mode, BY_EFFECTIVE_ID, 0, 0);
-    return rc == ENOSYS_RESULT ? sys_call6(SYS_faccessat, CURRENT_DIR, (long)path, mode, 0, 0, 0) : rc;
+    return can_access_at(CURRENT_DIR, path, mode);
 }
 
 static char *path_of(struct image_target *t)
@@ -124,6 +129,42 @@ static int find_at(struct image_target *t, int fd, const char *file)
     return 1;
 }
 
+/* Goes from directory on to the next part of a path, which it then stands behind. */
+static long step(struct image_target *t, long directory, const char **path, const char *end)
+{
+    const char *p = *path;
+    t->bytes = 0;
+    while (p < end && *p != '/' && add(t, p, 1))
+        p++;
+    while (p < end && *p == '/')
+        p++;
+    *path = p;
+    long next = sys_call6(SYS_openat, directory, (long)path_of(t), O_PATH | O_DIRECTORY | O_CLOEXEC, 0, 0, 0);
+    if (directory >= 0)
+        sys_close((int)directory);
+    return next;
+}
+
+/* Whether file can be executed in a directory whose path has no room in t, part by part. The path is then not known. */
+static int is_in_long(struct image_target *t, const char *path, size_t length, const char *file)
+{
+    const char *end = path + length;
+    long directory = CURRENT_DIR;
+    if (length && *path == '/')
+        directory = sys_open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    while (length && path < end && *path == '/')
+        path++;
+    while (path < end && (directory >= 0 || directory == CURRENT_DIR))
+        directory = step(t, directory, &path, end);
+    t->bytes = 0;
+    int is_there = (directory >= 0 || directory == CURRENT_DIR) && add(t, file, WIRE_TARGET_MAX) &&
+                   can_access_at(directory, path_of(t), 1) == 0;
+    if (directory >= 0)
+        sys_close((int)directory);
+    t->bytes = 0;
+    return is_there;
+}
+
 static int find_in_path(struct image_target *t, const char *file)
 {
     const char *list = environment_find("PATH");
@@ -131,8 +172,9 @@ static int find_in_path(struct image_target *t, const char *file)
         size_t n = 0;
         while (p[n] && p[n] != ':')
             n++;
-        if (add_directory(t, n ? p : "") && add(t, p, n) && (!n || add(t, "/", 1)) && add(t, file, WIRE_TARGET_MAX) &&
-            can_access(path_of(t), 1) == 0)
+        int has_room =
+            add_directory(t, n ? p : "") && add(t, p, n) && (!n || add(t, "/", 1)) && add(t, file, WIRE_TARGET_MAX);
+        if (has_room ? can_access(path_of(t), 1) == 0 : is_in_long(t, p, n, file))
             return 1;
         p += n;
         if (!*p)

@@ -50,6 +50,15 @@ if $CC -static small.c -o static 2>/dev/null; then
     record_ok sh -c './static; :'
     equal "nothing is missing that nobody asked for" "" "$(missing)"
     RUN_OPTIONS=
+    # in a directory whose path is longer than what is told of a target, before one of the same name that could be
+    long=$PWD/$(printf '%0150d' 0)/$(printf '%0150d' 1)
+    mkdir -p "$long" later
+    cp static "$long/tool"
+    cp small later/tool
+    PATH=$long:$PWD/later:$PATH record_ok sh -c 'env tool 3 300; :'
+    equal "not the one that comes later" 0 "$(value "SELECT count(*) FROM process WHERE exe LIKE '%/later/tool'")"
+    equal "in a long path" 1 \
+        "$(value "SELECT count(*) FROM process WHERE not_recorded IS NOT NULL AND exit_status = 3")"
     # what a static program starts hangs below it
     cat >starter.c <<'EOF'
 #include <sys/wait.h>

@@ -100,6 +100,13 @@ static enum option read_option(const struct interpreter *interpreter, const char
     return kind;
 }
 
+/* A "-" is code from standard input, but for shells the end of their options. */
+static int is_input(const struct interpreter *interpreter, const char *word)
+{
+    size_t length = strlen(interpreter->name);
+    return strcmp(word, "-") == 0 && !(length >= 2 && strcmp(interpreter->name + length - 2, "sh") == 0);
+}
+
 /* Goes over an interpreter's options and appends the file, module or class that it runs; 0 when there is none. */
 static int find_script(const struct interpreter *interpreter, const char *command, struct buf *script)
 {
@@ -107,6 +114,8 @@ static int find_script(const struct interpreter *interpreter, const char *comman
     int is_over = 0;
     while (!is_over && next_word(&command, &word) && word.length) {
         const char *rest;
+        if (is_input(interpreter, word.data))
+            break;
         if (*word.data != '-' && *word.data != '+') {
             buf_puts(script, text_basename(word.data));
             break;

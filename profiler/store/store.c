@@ -12,29 +12,37 @@
 #include <unistd.h>
 
 #define BALLAST_BYTES_MAX (8u << 20)
+#define ROOM_BYTES        (64u << 10) /* that a commit takes beside its pages */
 
 struct store {
     sqlite3 *db;
     char *path;
     int ballast_fd; /* an unnamed file: its blocks let the last commit of a full disk succeed */
-    int failed;     /* 0 or -errno */
+    int ballast_shrunk;
+    int failed; /* 0 or -errno */
     struct error error;
     struct map statements; /* by the address of their SQL */
 };
+
+/* Of the file's disk; UINT64_MAX: not known. */
+static uint64_t free_bytes(const char *path)
+{
+    struct statvfs fs;
+    return statvfs(path, &fs) == 0 ? (uint64_t)fs.f_bavail * fs.f_frsize : UINT64_MAX;
+}
 
 static int ballast_open(const char *path)
 {
     char *directory = xstrdup(path);
     char *slash = strrchr(directory, '/');
-    struct statvfs fs;
     if (slash == directory)
         slash++;
     if (slash)
         *slash = 0;
     const char *where = slash ? directory : ".";
     int fd = open(where, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-    if (fd >= 0 && statvfs(where, &fs) == 0) {
-        uint64_t bytes = (uint64_t)fs.f_bavail * fs.f_frsize / 4;
+    uint64_t bytes = fd >= 0 ? free_bytes(where) / 4 : 0;
+    if (fd >= 0) {
         if (bytes > BALLAST_BYTES_MAX)
             bytes = BALLAST_BYTES_MAX;
         /* not fallocate(3): its emulation would write every block */
@@ -52,6 +60,7 @@ static void ballast_drop(struct store *store)
     if (store->ballast_fd >= 0)
         close(store->ballast_fd);
     store->ballast_fd = -1;
+    store->ballast_shrunk = 0;
 }
 
 static void fail(struct store *store)
@@ -123,15 +132,31 @@ void store_step(struct store *store, sqlite3_stmt *statement)
     sqlite3_reset(statement);
 }
 
+/* Where the disk may have no room for the next commit, it gets that of the ballast but for the last words. */
+static void make_room(struct store *store)
+{
+    int cache_bytes = 0, most = 0;
+    sqlite3_db_status(store->db, SQLITE_DBSTATUS_CACHE_USED, &cache_bytes, &most, 0);
+    if (store->ballast_fd >= 0 && !store->ballast_shrunk &&
+        free_bytes(store->path) < (uint64_t)cache_bytes + ROOM_BYTES &&
+        lseek(store->ballast_fd, 0, SEEK_END) > ROOM_BYTES)
+        store->ballast_shrunk = ftruncate(store->ballast_fd, ROOM_BYTES) == 0;
+}
+
 void store_commit(struct store *store)
 {
     if (store->failed)
         return;
+    make_room(store);
     for (const char *sql = "COMMIT"; sql; sql = sql[0] == 'C' ? "BEGIN" : NULL)
         if (sqlite3_exec(store->db, sql, NULL, NULL, NULL) != SQLITE_OK) {
             fail(store);
             return;
         }
+    if (store->ballast_shrunk && free_bytes(store->path) > 4 * ROOM_BYTES) {
+        ballast_drop(store);
+        store->ballast_fd = ballast_open(store->path);
+    }
 }
 
 int store_failed(const struct store *store, struct error *err)

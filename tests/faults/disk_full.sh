@@ -15,3 +15,17 @@ code=0
 "$MEMPROF" info small/out.db >info 2>&1 || code=$?
 at_most "memprof info on what is left" 1 $code
 if [ $code = 0 ]; then grep -q -i partial info || { cat info; fail "info does not say partial"; }; fi
+
+# One that somebody fills in the first 0.2 seconds: what came before is kept, and what the reserve has room for.
+umount small
+mount -t tmpfs -o size=16m none small
+status=0
+"$MEMPROF" run -o small/out.db -- "$PROGRAMS/fills_disk" small/other >out 2>err || status=$?
+equal "early: the program's status" 5 "$status"
+at_most "early: lines" 2 "$(wc -l <err)"
+contains "early: message" err "disk full"
+at_least "early: events before it" 1000 "$(DB=small/out.db value "SELECT value FROM meta WHERE key = 'event_count'")"
+at_least "early: allocations before it" 1000 \
+    "$(DB=small/out.db value "SELECT sum(alloc_count) FROM site WHERE kind = 'heap'")"
+"$MEMPROF" report small/out.db >report.txt || fail "early: no report"
+contains "early: report" report.txt fills_disk.c

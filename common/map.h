@@ -73,11 +73,6 @@ static inline void map_set_number(struct map *m, uint64_t a, uint64_t b, uint32_
     *map_slot(m, a, b) = number + 1ull;
 }
 
-static inline uint32_t map_take_number(struct map *m, uint64_t a, uint64_t b)
-{
-    return (uint32_t)(map_take(m, a, b) - 1);
-}
-
 /* Its number; where it is new that is next. */
 static inline uint32_t map_number_or(struct map *m, uint64_t a, uint64_t b, uint32_t next)
 {

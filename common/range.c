@@ -36,11 +36,6 @@ void range_map_close(struct range_map *m)
     free(m);
 }
 
-size_t range_map_count(const struct range_map *m)
-{
-    return m->count;
-}
-
 /* The last leaf that starts at or before address, or the first. */
 static size_t leaf_index(const struct range_map *m, uint64_t address)
 {

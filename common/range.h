@@ -22,7 +22,6 @@ struct range_map;
 
 struct range_map *range_map_open(void);
 void range_map_close(struct range_map *m);
-size_t range_map_count(const struct range_map *m);
 /* The first range that ends after address; NULL: none. */
 struct range *range_map_find(struct range_map *m, uint64_t address);
 /* It must not overlap another. */

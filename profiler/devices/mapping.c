@@ -41,11 +41,6 @@ void mapping_close(struct mapping *m)
     free(m);
 }
 
-size_t mapping_range_count(const struct mapping *m)
-{
-    return range_map_count(m->ranges);
-}
-
 uint64_t mapping_block_at(struct mapping *m, uint64_t address)
 {
     const struct range *r = range_map_find(m->ranges, address);

@@ -42,6 +42,5 @@ int mapping_apply(struct mapping *m, const struct mapping_op *op, void (*emit)(v
                   void *arg);
 /* The start of the block that holds the address; 0: none. */
 uint64_t mapping_block_at(struct mapping *m, uint64_t address);
-size_t mapping_range_count(const struct mapping *m);
 
 #endif

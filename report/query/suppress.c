@@ -53,14 +53,6 @@ int suppress_matches(const char *pattern, const char *name)
     return 1;
 }
 
-int suppressions_match(const struct suppressions *s, const char *name)
-{
-    for (int i = 0; name && i < s->count; i++)
-        if (suppress_matches(s->item[i].pattern, name))
-            return i;
-    return -1;
-}
-
 static int add_line(struct suppressions *s, const char *path, int number, char *line, struct error *err)
 {
     static const char head[] = "leak:";

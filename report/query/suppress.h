@@ -26,8 +26,6 @@ struct suppressions { /* all-zero: none */
 /* Adds the patterns of a file; may be called for several. */
 int suppressions_load(struct suppressions *s, const char *path, struct error *err);
 void suppressions_free(struct suppressions *s);
-/* Index of the first pattern that matches the name (NULL: never), -1 without one. */
-int suppressions_match(const struct suppressions *s, const char *name);
 
 /* Time at most length(pattern) * length(name). */
 int suppress_matches(const char *pattern, const char *name);

@@ -28,7 +28,7 @@ static void count_teardown(void *context, const struct live_block *b)
     if (b->time_ns > x->began_ns)
         return;
     struct tally *thread = account_thread_tally(account_thread_device(a, b->thread_id, s->device), s->kind);
-    account_touch_site(a, s, b->site);
+    site_mark_dirty(&a->sites, s, b->site); /* no event of the chunk, which has room for as many sites as events */
     account_thread_dirty(a, b->thread_id);
     s->tally.teardown_bytes += bytes;
     s->tally.teardown_count += x->sign;

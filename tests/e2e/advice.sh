@@ -47,7 +47,7 @@ print(*(any("inside its arenas" in t for t in d[k]) for k in ("advice", "notes")
     record_ok "$python" arenas.py
     unset PYTHONMALLOC
     "$MEMPROF" leaks out.db --python-only --json --all >merged.json
-    "$MEMPROF" report out.db --by stack --python-only --json >stacks.json
+    "$MEMPROF" report out.db --by stack --python-only --sort end.bytes --json >stacks.json
     "$MEMPROF" leaks out.db --json --all >all.json
     python3 - <<'EOF' || fail "stacks of Python lines alone"
 import collections, json

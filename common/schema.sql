@@ -278,6 +278,70 @@ CREATE TABLE timeline( -- a min/max pyramid: level 0 the finest. A bucket of lev
   PRIMARY KEY(device_id, level, time_ns)
 ) STRICT, WITHOUT ROWID;
 
+CREATE TABLE resident_scan( -- looks at which pages of a process are present (docs/format.md); those that were kept
+  scan_id       INTEGER PRIMARY KEY,
+  process_id    INTEGER NOT NULL REFERENCES process,
+  is_peak       INTEGER NOT NULL, -- 1: of the round at the highest sum of resident bytes, one a process
+  is_last       INTEGER NOT NULL, -- 1: the last one of its process, before its end
+  time_ns       INTEGER NOT NULL, -- when it began; the live blocks are those of then,
+  duration_ns   INTEGER NOT NULL, -- and took so long,
+  moved_count   INTEGER,          -- while so many events came: as many blocks at most may be wrong. NULL: not known
+  rss_bytes     INTEGER NOT NULL, -- as the kernel said it at the sample before
+  present_bytes INTEGER NOT NULL, -- on present pages; the sum of resident_site and resident_rest
+  shared_bytes  INTEGER NOT NULL, -- of these: of files and shared memory, or mapped by another process, too
+  huge_bytes    INTEGER,          -- of these: in huge pages; NULL: this kernel does not tell
+  swapped_bytes INTEGER NOT NULL, -- beside these: swapped out
+  zero_bytes    INTEGER           -- beside these: read and never written, which take no memory; NULL: not told apart
+) STRICT;
+
+CREATE TABLE resident_site( -- what the live blocks of a site have on those pages
+  scan_id         INTEGER NOT NULL REFERENCES resident_scan,
+  site_id         INTEGER NOT NULL REFERENCES site,
+  live_count      INTEGER NOT NULL,
+  live_bytes      INTEGER NOT NULL,
+  resident_bytes  INTEGER NOT NULL,
+  shared_bytes    INTEGER NOT NULL, -- of these, as in resident_scan
+  huge_bytes      INTEGER NOT NULL, -- of these; 0 where it is not known
+  swapped_bytes   INTEGER NOT NULL,
+  untouched_bytes INTEGER NOT NULL, -- on no page: never written, or given back
+  PRIMARY KEY(scan_id, site_id)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE resident_rest( -- what is on those pages beside live blocks
+  scan_id         INTEGER NOT NULL REFERENCES resident_scan,
+  what            TEXT NOT NULL, -- a row of common/resident_rest.def
+  resident_bytes  INTEGER NOT NULL,
+  shared_bytes    INTEGER NOT NULL,
+  huge_bytes      INTEGER NOT NULL,
+  swapped_bytes   INTEGER NOT NULL,
+  PRIMARY KEY(scan_id, what)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE resident_account( -- sums of resident_site, by the keys of account, where there are any
+  scope                 TEXT NOT NULL,
+  key_id                INTEGER NOT NULL,
+  inclusive             INTEGER NOT NULL,
+  device_id             INTEGER NOT NULL,
+  kind                  TEXT NOT NULL,
+  resident_bytes        INTEGER NOT NULL,
+  resident_shared_bytes INTEGER NOT NULL,
+  resident_huge_bytes   INTEGER NOT NULL,
+  swapped_bytes         INTEGER NOT NULL,
+  untouched_bytes       INTEGER NOT NULL,
+  resident_end_bytes    INTEGER NOT NULL,
+  PRIMARY KEY(scope, inclusive, device_id, kind, key_id)
+) STRICT, WITHOUT ROWID;
+
+-- the same by site: what the scans at the highest resident memory saw, and the last ones
+CREATE VIEW resident_sum AS
+SELECT r.site_id, CAST(total(r.resident_bytes * c.is_peak) AS INTEGER) AS resident_bytes,
+       CAST(total(r.shared_bytes * c.is_peak) AS INTEGER) AS resident_shared_bytes,
+       CAST(total(r.huge_bytes * c.is_peak) AS INTEGER) AS resident_huge_bytes,
+       CAST(total(r.swapped_bytes * c.is_peak) AS INTEGER) AS swapped_bytes,
+       CAST(total(r.untouched_bytes * c.is_peak) AS INTEGER) AS untouched_bytes,
+       CAST(total(r.resident_bytes * c.is_last) AS INTEGER) AS resident_end_bytes
+FROM resident_site r JOIN resident_scan c USING(scan_id) GROUP BY r.site_id;
+
 CREATE TABLE event_chunk( -- up to 65,536 events in order, as compressed columns (docs/format.md)
   chunk_id    INTEGER PRIMARY KEY, -- 1, 2, ...
   first_ns    INTEGER NOT NULL,
@@ -431,6 +495,41 @@ CREATE TABLE counter( -- what was lost, skipped, waited for; one row a counter a
 
 -- Accounts of threads, from the events: who allocated.
 -- (table account, scope 'thread', inclusive 0)
+
+-- accounts and sites with all that common/stat.def has of them; of the host, and where there was a look, what that did
+-- not see is 0
+CREATE VIEW account_stat AS
+SELECT a.*, iif(k.is_known, coalesce(r.resident_bytes, 0), NULL) AS resident_bytes,
+       iif(k.is_known, coalesce(r.resident_shared_bytes, 0), NULL) AS resident_shared_bytes,
+       iif(k.is_known, coalesce(r.resident_huge_bytes, 0), NULL) AS resident_huge_bytes,
+       iif(k.is_known, coalesce(r.swapped_bytes, 0), NULL) AS swapped_bytes,
+       iif(k.is_known, coalesce(r.untouched_bytes, 0), NULL) AS untouched_bytes,
+       iif(k.is_known, coalesce(r.resident_end_bytes, 0), NULL) AS resident_end_bytes
+FROM account a LEFT JOIN resident_account r USING(scope, inclusive, device_id, kind, key_id)
+     LEFT JOIN (SELECT count(*) > 0 AS is_known FROM resident_scan) k ON a.device_id = 0 AND a.scope <> 'thread';
+
+CREATE VIEW site_stat AS
+SELECT s.*, iif(k.is_known, coalesce(r.resident_bytes, 0), NULL) AS resident_bytes,
+       iif(k.is_known, coalesce(r.resident_shared_bytes, 0), NULL) AS resident_shared_bytes,
+       iif(k.is_known, coalesce(r.resident_huge_bytes, 0), NULL) AS resident_huge_bytes,
+       iif(k.is_known, coalesce(r.swapped_bytes, 0), NULL) AS swapped_bytes,
+       iif(k.is_known, coalesce(r.untouched_bytes, 0), NULL) AS untouched_bytes,
+       iif(k.is_known, coalesce(r.resident_end_bytes, 0), NULL) AS resident_end_bytes
+FROM site s LEFT JOIN resident_sum r USING(site_id)
+     LEFT JOIN (SELECT count(*) > 0 AS is_known FROM resident_scan) k ON s.device_id = 0;
+
+-- what the present pages held at the highest resident memory that was looked at, of all processes: live blocks, the
+-- rests (resident_rest.def), and what the blocks have on no page
+CREATE VIEW v_resident AS
+SELECT 'blocks' AS what, CAST(total(r.resident_bytes) AS INTEGER) AS resident_bytes,
+       CAST(total(r.shared_bytes) AS INTEGER) AS shared_bytes, CAST(total(r.huge_bytes) AS INTEGER) AS huge_bytes,
+       CAST(total(r.swapped_bytes) AS INTEGER) AS swapped_bytes,
+       CAST(total(r.untouched_bytes) AS INTEGER) AS untouched_bytes
+FROM resident_site r JOIN resident_scan c USING(scan_id) WHERE c.is_peak HAVING count(*) > 0
+UNION ALL
+SELECT r.what, CAST(total(r.resident_bytes) AS INTEGER), CAST(total(r.shared_bytes) AS INTEGER),
+       CAST(total(r.huge_bytes) AS INTEGER), CAST(total(r.swapped_bytes) AS INTEGER), 0
+FROM resident_rest r JOIN resident_scan c USING(scan_id) WHERE c.is_peak GROUP BY r.what;
 
 CREATE VIEW v_total AS
 SELECT d.name AS device, t.kind, t.alloc_count, t.free_count, t.alloc_bytes, t.free_bytes, t.temporary_count,

@@ -12,6 +12,7 @@
 #include "launch.h"
 #include "nvml.h"
 #include "program.h"
+#include "resident.h"
 
 #include <errno.h>
 #include <linux/futex.h>
@@ -54,6 +55,7 @@ struct collection {
     struct drain *drain;
     struct account *account;
     struct watch *watch;
+    struct resident *resident;
     struct nvml *nvml;                 /* NULL: no device yet */
     uint64_t nvml_counts[DEVICE_ROWS]; /* of the samples that were taken up */
     pid_t pid;
@@ -124,6 +126,7 @@ static int start_program(struct collection *c, const char *path, struct error *e
     processes_open(&c->processes, &c->session, c->store, &c->clock, c->watch, c->stacks, c->pid);
     struct drain_sink sink = {take_events, c->account};
     c->drain = drain_open(&c->session, c->store, &c->clock, &c->processes, sink);
+    c->resident = resident_open(c->store, c->account, c->drain, &c->processes, &c->clock);
     facts_begin(c->store, c->options, c->argv, &c->clock);
     facts_unsaved(c->store, COMMIT_NS);
     store_commit(c->store);
@@ -136,6 +139,8 @@ static void close_parts(struct collection *c)
     watch_stop(c->watch);
     nvml_stop(c->nvml);
     c->nvml = NULL;
+    resident_close(c->resident);
+    c->resident = NULL;
     if (c->drain) {
         drain_close(c->drain);
         processes_close(&c->processes);
@@ -349,6 +354,7 @@ static void record(struct collection *c)
     for (;;) {
         unsigned news = watch_news(c->watch);
         uint64_t words = drain_round(c->drain);
+        resident_settle(c->resident);
         struct drain_state state = drain_state(c->drain);
         uint64_t now = state.now_ns;
         /* also the first bytes of a process, and the last ones of one that is about to end */
@@ -358,6 +364,7 @@ static void record(struct collection *c)
             c->uncommitted |= c->processes.total != c->sampled_total;
             c->sampled_total = c->processes.total;
             sample_rss(c);
+            resident_look(c->resident);
             sample_devices(c);
         }
         c->sampled_leaving = state.leaving;
@@ -374,6 +381,7 @@ static void record(struct collection *c)
     }
     __atomic_store_n(&c->session.control->state, WIRE_STATE_OFF, __ATOMIC_RELEASE);
     drain_finish(c->drain);
+    resident_end(c->resident);
 }
 
 /* --- the end --- */

@@ -48,13 +48,15 @@ struct process {
     int exit_value;         /* of the EXIT record */
     uint32_t leaving_ring;  /* the ring of that EXIT or EXEC record */
     uint64_t
-        leaving_deadline_ns; /* monotonic: how long the order waits for the end that it announced; 0: not leaving */
-    uint32_t ring_count;     /* adopted rings */
-    uint32_t unread;         /* of them, with words that this round has not read yet */
-    struct thread_look look; /* of another namespace */
-    int statm_fd;            /* -1: not open yet */
-    uint64_t rss_bytes;      /* newest sample */
-    uint64_t peak_rss_bytes; /* as far as it was seen */
+        leaving_deadline_ns;   /* monotonic: how long the order waits for the end that it announced; 0: not leaving */
+    uint32_t ring_count;       /* adopted rings */
+    uint32_t unread;           /* of them, with words that this round has not read yet */
+    struct thread_look look;   /* of another namespace */
+    int statm_fd;              /* -1: not open yet */
+    uint64_t rss_bytes;        /* newest sample */
+    uint64_t peak_rss_bytes;   /* as far as it was seen */
+    uint64_t looked_rss_bytes; /* the sample at the last look at its pages */
+    uint8_t looked_at_end;     /* the look for its end was made */
     struct stack_map *stacks;
     struct python *python; /* its code objects */
     struct mapping *mapping;

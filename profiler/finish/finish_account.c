@@ -476,6 +476,48 @@ static const char insert_sql[] = "INSERT OR REPLACE INTO account(scope, key_id, 
 #undef STAT
                                  ")";
 
+#define STAT(...)
+#define SCANNED(column, name, unit, text) ", " #column
+static const char scanned_sql[] = "INSERT OR REPLACE INTO resident_account(scope, key_id, inclusive, device_id, kind"
+#include "../../common/stat.def"
+#define SCANNED(column, name, unit, text) ", ?"
+                                  ") VALUES(?, ?, ?, ?, ?"
+#include "../../common/stat.def"
+#undef STAT
+                                  ")";
+
+static void bind_key(const struct pass *p, const struct out_row *o, sqlite3_stmt *s)
+{
+    sqlite3_bind_text(s, 1, scope_names[o->scope], -1, SQLITE_STATIC);
+    sqlite3_bind_int64(s, 2, o->key_id);
+    sqlite3_bind_int(s, 3, o->inclusive);
+    sqlite3_bind_int64(s, 4, p->m->groups[o->group].device);
+    sqlite3_bind_text(s, 5, kind_of(p, o), -1, SQLITE_STATIC);
+}
+
+/* What the looks at present pages saw, where they saw any. */
+static int write_scanned(struct pass *p, struct error *err)
+{
+    enum { FIRST = STAT_own_largest + 1 };
+    sqlite3_stmt *s = NULL;
+    int rc = db_prepare(p->m->db, scanned_sql, &s, err);
+    for (size_t i = 0; i < p->out_count && rc == 0; i++) {
+        const struct out_row *o = &p->out[i];
+        int is_any = 0;
+        for (int n = FIRST; n < VALUE_COUNT; n++) {
+            is_any |= o->stat[n] != 0;
+            sqlite3_bind_int64(s, 6 + n - FIRST, o->stat[n]);
+        }
+        if (!is_any)
+            continue;
+        bind_key(p, o, s);
+        rc = sqlite3_step(s) == SQLITE_DONE ? 0 : db_error(p->m->db, err);
+        sqlite3_reset(s);
+    }
+    sqlite3_finalize(s);
+    return rc;
+}
+
 static int write_rows(struct pass *p, struct error *err)
 {
     sqlite3_stmt *s = NULL;
@@ -485,11 +527,7 @@ static int write_rows(struct pass *p, struct error *err)
     for (size_t i = 0; i < p->out_count && rc == 0; i++) {
         const struct out_row *o = &p->out[i];
         int64_t own = o->set ? p->sets[o->set - 1].peak_bytes : o->own;
-        sqlite3_bind_text(s, 1, scope_names[o->scope], -1, SQLITE_STATIC);
-        sqlite3_bind_int64(s, 2, o->key_id);
-        sqlite3_bind_int(s, 3, o->inclusive);
-        sqlite3_bind_int64(s, 4, p->m->groups[o->group].device);
-        sqlite3_bind_text(s, 5, kind_of(p, o), -1, SQLITE_STATIC);
+        bind_key(p, o, s);
         for (int n = 0; n < STAT_COUNT; n++) {
             if (n != STAT_own_peak_bytes)
                 sqlite3_bind_int64(s, 6 + n, o->stat[n]);
@@ -566,6 +604,8 @@ int model_accounts(struct model *m, struct error *err)
     }
     if (rc == 0)
         rc = write_rows(&p, err);
+    if (rc == 0)
+        rc = write_scanned(&p, err);
     if (rc == 0)
         rc = note_incomplete(m->db, incomplete, err);
     close_pass(&p);

@@ -274,8 +274,9 @@ static void site_row(struct load *l, sqlite3_stmt *s)
     site->node = node ? l->new_index[node] : 0;
     site->group = group_of(m, sqlite3_column_int64(s, 2), db_text(s, 3));
     m->groups[site->group].site_count++;
-    for (int i = 0; i < STAT_COUNT; i++)
-        site->stat[i] = sqlite3_column_int64(s, 4 + i);
+    for (int i = 0; i < VALUE_COUNT; i++)
+        if (i != STAT_own_largest)
+            site->stat[i] = sqlite3_column_int64(s, 4 + i - (i > STAT_own_largest));
     site->stat[STAT_own_largest] = site->stat[STAT_own_peak_bytes];
 }
 
@@ -345,9 +346,10 @@ static void group_devices(struct model *m)
 }
 
 #define STAT(column, name, unit, combine, text) ", " #column
-static const char site_sql[] = "SELECT site_id, stack_id, device_id, kind"
+#define SCANNED(column, name, unit, text)       ", r." #column
+static const char site_sql[] = "SELECT s.site_id, stack_id, device_id, kind"
 #include "../../common/stat.def"
-                               " FROM site";
+                               " FROM site s LEFT JOIN resident_sum r USING(site_id)";
 #undef STAT
 
 static int load_sites(struct load *l)

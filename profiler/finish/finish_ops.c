@@ -272,6 +272,20 @@ static int write_accounts(const struct pass *p, struct error *err)
 #undef STAT
         buf_printf(&sql, " FROM site_op o JOIN site s USING(site_id) GROUP BY o.op_id, s.device_id%s",
                    i ? "" : ", s.kind");
+        buf_puts(&sql, "; INSERT OR REPLACE INTO resident_account(scope, key_id, inclusive, device_id, kind");
+#define STAT(...)
+#define SCANNED(column, name, unit, text) buf_puts(&sql, ", " #column);
+#include "../../common/stat.def"
+#undef STAT
+        buf_printf(&sql, ") SELECT 'op', o.op_id, 0, s.device_id, %s", kinds[i]);
+#define STAT(...)
+#define SCANNED(column, name, unit, text) buf_puts(&sql, ", sum(r." #column ")");
+#include "../../common/stat.def"
+#undef STAT
+        buf_printf(&sql,
+                   " FROM site_op o JOIN site s USING(site_id) JOIN resident_sum r USING(site_id)"
+                   " GROUP BY o.op_id, s.device_id%s",
+                   i ? "" : ", s.kind");
         rc = sql.failed ? error_set(err, ENOMEM, "no memory") : db_exec(p->m->db, sql.data, err);
         buf_free(&sql);
     }

@@ -24,8 +24,12 @@ enum model_stat {
 #define STAT(column, name, unit, combine, text) STAT_##column,
 #include "../../common/stat.def"
 #undef STAT
-    STAT_COUNT,
+    STAT_COUNT,                    /* those of the events; */
     STAT_own_largest = STAT_COUNT, /* not in the file: the largest own peak of the sites of a row */
+#define STAT(...)
+#define SCANNED(column, name, unit, text) STAT_##column,
+#include "../../common/stat.def"
+#undef STAT
     VALUE_COUNT
 };
 

@@ -1,0 +1,313 @@
+#include "resident.h"
+
+#include "../../common/array.h"
+#include "../../common/range.h"
+#include "account_private.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define USED_MASK 0x1fffu /* bytes of a page that blocks have; and: */
+#define USED_HEAP 0x8000u /* one of these is of malloc */
+
+struct looking {
+    const struct account *a;
+    const struct resident_pages *pages;
+    uint16_t *used;  /* by page */
+    uint32_t *place; /* by site: its place among the result's sites, + 1; UINT32_MAX: not on the host */
+    size_t last;     /* the range that was found last */
+    struct resident_result *result;
+    uint32_t site_capacity;
+};
+
+static uint64_t min_u64(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+static void add(struct resident_sum *sum, uint8_t flags, uint64_t bytes)
+{
+    if (flags & RESIDENT_SWAPPED)
+        sum->swapped_bytes += bytes;
+    if (!(flags & RESIDENT_PRESENT))
+        return;
+    sum->resident_bytes += bytes;
+    if (flags & RESIDENT_SHARED)
+        sum->shared_bytes += bytes;
+    if (flags & RESIDENT_HUGE)
+        sum->huge_bytes += bytes;
+}
+
+static struct resident_site *site_of(struct looking *l, uint32_t id)
+{
+    uint32_t place = l->place[id];
+    if (place && place != UINT32_MAX)
+        return &l->result->sites[place - 1];
+    if (place || site_at(&l->a->sites, id)->device != 0) {
+        l->place[id] = UINT32_MAX;
+        return NULL;
+    }
+    struct resident_site *site = ARRAY_ADD(l->result->sites, l->result->site_count, l->site_capacity);
+    site->site = id;
+    l->place[id] = l->result->site_count;
+    return site;
+}
+
+/* The first range that ends after address; blocks that follow each other lie near each other. */
+static size_t range_at(struct looking *l, uint64_t address)
+{
+    const struct resident_range *ranges = l->pages->ranges;
+    size_t low = 0, high = l->pages->range_count;
+    if (l->last < high && ranges[l->last].start <= address && address < ranges[l->last].end)
+        return l->last;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (ranges[middle].end <= address)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return l->last = low;
+}
+
+/* Where blocks overlap (memory that was registered, too) the first one seen has the bytes: a page has no more of them
+ * than its size. Returns the bytes on pages, of whomever. */
+static uint64_t take_pages(struct looking *l, const struct resident_range *r, uint64_t start, uint64_t end,
+                           unsigned heap, struct resident_sum *sum)
+{
+    uint64_t on_pages = 0;
+    size_t i = r->first + (start - r->start) / RESIDENT_PAGE;
+    for (uint64_t at = start; at < end; i++) {
+        uint64_t next = min_u64((at & ~(uint64_t)(RESIDENT_PAGE - 1)) + RESIDENT_PAGE, end), bytes = next - at;
+        uint8_t flags = l->pages->flags[i];
+        if (flags) {
+            unsigned used = l->used[i] & USED_MASK;
+            uint64_t taken = min_u64(bytes, RESIDENT_PAGE - used);
+            l->used[i] = (uint16_t)((l->used[i] + taken) | heap);
+            add(sum, flags, taken);
+            on_pages += bytes;
+        }
+        at = next;
+    }
+    return on_pages;
+}
+
+static void look_at_block(void *context, const struct live_block *b)
+{
+    struct looking *l = context;
+    struct resident_site *site = site_of(l, b->site);
+    if (!site)
+        return;
+    uint64_t start = b->key & LIVE_ADDRESS_MASK, end = start + b->size, on_pages = 0;
+    unsigned heap = b->key >> LIVE_ADDRESS_BITS == account_space(KIND_heap) ? USED_HEAP : 0;
+    for (size_t i = range_at(l, start); i < l->pages->range_count && l->pages->ranges[i].start < end; i++) {
+        const struct resident_range *r = &l->pages->ranges[i];
+        on_pages += take_pages(l, r, start > r->start ? start : r->start, min_u64(end, r->end), heap, &site->sum);
+    }
+    site->live_count++;
+    site->live_bytes += b->size;
+    site->untouched_bytes += b->size - on_pages;
+}
+
+/* --- what is no block's --- */
+
+struct rest_walk {
+    const struct resident_pages *pages;
+    const uint16_t *used;
+    struct segments *segments; /* NULL: none */
+    struct range segment;      /* that was found last */
+    struct resident_result *result;
+};
+
+static int in_segment(struct rest_walk *w, uint64_t address)
+{
+    if (!w->segments)
+        return 0;
+    if (address >= w->segment.start && address < w->segment.end)
+        return 1;
+    return segments_find(w->segments, address, &w->segment);
+}
+
+/* Pages of one range, first to end, that lie in one mapping. */
+static void rest_of_pages(struct rest_walk *w, const struct resident_range *r, uint64_t start, uint64_t end,
+                          enum resident_rest rest)
+{
+    size_t first = r->first + (start - r->start) / RESIDENT_PAGE, count = (end - start) / RESIDENT_PAGE;
+    struct resident_sum *sums = w->result->rest;
+    for (size_t i = first; i < first + count; i++) {
+        uint8_t flags = w->pages->flags[i];
+        if (!flags)
+            continue;
+        unsigned used = w->used[i] & USED_MASK;
+        enum resident_rest what = used ? REST_beside : rest;
+        if (!used && rest == REST_anonymous && in_segment(w, start + (i - first) * RESIDENT_PAGE))
+            what = REST_segment;
+        add(&sums[what], flags, RESIDENT_PAGE - used);
+        add(&w->result->all, flags, RESIDENT_PAGE);
+    }
+}
+
+/* Whether malloc has blocks in these pages: then the others are its own, too. */
+static int holds_heap(const struct resident_pages *pages, const uint16_t *used, size_t range, uint64_t start,
+                      uint64_t end)
+{
+    for (; range < pages->range_count && pages->ranges[range].start < end; range++) {
+        const struct resident_range *r = &pages->ranges[range];
+        uint64_t from = start > r->start ? start : r->start, to = min_u64(end, r->end);
+        for (size_t i = r->first + (from - r->start) / RESIDENT_PAGE; from < to; i++, from += RESIDENT_PAGE)
+            if (used[i] & USED_HEAP)
+                return 1;
+    }
+    return 0;
+}
+
+/* Ranges and mappings in step. What came after the mappings were read is in none. */
+static void find_rests(struct rest_walk *w)
+{
+    const struct resident_pages *pages = w->pages;
+    size_t map = 0;
+    int map_seen = -1; /* whether holds_heap was asked of this one */
+    enum resident_rest rest = REST_anonymous;
+    for (size_t i = 0; i < pages->range_count; i++) {
+        const struct resident_range *r = &pages->ranges[i];
+        for (uint64_t at = r->start; at < r->end;) {
+            while (map < pages->map_count && pages->maps[map].end <= at) {
+                map++;
+                map_seen = -1;
+            }
+            const struct resident_map *m = map < pages->map_count ? &pages->maps[map] : NULL;
+            int is_in = m && m->start <= at;
+            uint64_t end = min_u64(r->end, is_in ? m->end : m ? m->start : r->end);
+            if (is_in && map_seen < 0) {
+                rest =
+                    m->rest == REST_anonymous && holds_heap(pages, w->used, i, m->start, m->end) ? REST_heap : m->rest;
+                map_seen = 1;
+            }
+            rest_of_pages(w, r, at, end, is_in ? rest : REST_anonymous);
+            at = end;
+        }
+    }
+}
+
+int resident_blocks(const struct account *a, uint16_t process_id, const struct resident_pages *pages,
+                    struct resident_result *result)
+{
+    const struct process_account *p = a->processes[process_id];
+    *result = (struct resident_result){0};
+    if (!p)
+        return 0;
+    struct looking l = {.a = a, .pages = pages, .last = SIZE_MAX, .result = result};
+    l.used = xcalloc(pages->page_count + 1, sizeof *l.used);
+    l.place = xcalloc(a->sites.count + 1ul, sizeof *l.place);
+    live_each(p->live, look_at_block, &l);
+    struct rest_walk w = {.pages = pages, .used = l.used, .result = result};
+    for (const struct process_device *d = p->devices; d; d = d->next)
+        if (d->device == 0)
+            w.segments = d->segments;
+    find_rests(&w);
+    free(l.used);
+    free(l.place);
+    return 1;
+}
+
+/* --- rows --- */
+
+static void bind_all(sqlite3_stmt *s, int first, const uint64_t *values, int count)
+{
+    for (int i = 0; i < count; i++)
+        sqlite3_bind_int64(s, first + i, (int64_t)values[i]);
+}
+
+static void run(struct store *store, const char *sql, const uint64_t *values, int count)
+{
+    sqlite3_stmt *s = store_statement(store, sql);
+    if (!s)
+        return;
+    bind_all(s, 1, values, count);
+    store_step(store, s);
+}
+
+void resident_begin_peak(struct store *store)
+{
+    static const char sql[] = "UPDATE resident_scan SET is_peak = 0 WHERE is_peak";
+    run(store, sql, NULL, 0);
+}
+
+static void write_scan(struct store *store, const struct resident_scan *scan, const struct resident_pages *pages,
+                       const struct resident_sum *all)
+{
+    static const char sql[] =
+        "INSERT INTO resident_scan(scan_id, process_id, is_peak, time_ns, duration_ns, rss_bytes, present_bytes, "
+        "shared_bytes, swapped_bytes, is_last, huge_bytes, zero_bytes) VALUES(?,?,?,?,?,?,?,?,?,1,?,?)";
+    sqlite3_stmt *s = store_statement(store, sql);
+    if (!s)
+        return;
+    bind_all(s, 1,
+             (uint64_t[]){scan->scan_id, scan->process_id, scan->is_peak != 0, scan->time_ns, scan->duration_ns,
+                          scan->rss_bytes, all->resident_bytes, all->shared_bytes, all->swapped_bytes},
+             9);
+    if (pages->has_kinds) {
+        bind_all(s, 10, (uint64_t[]){all->huge_bytes, pages->zero_pages * RESIDENT_PAGE}, 2);
+    } else {
+        sqlite3_bind_null(s, 10);
+        sqlite3_bind_null(s, 11);
+    }
+    store_step(store, s);
+}
+
+static void write_rest(struct store *store, uint32_t scan_id, unsigned rest, const struct resident_sum *sum)
+{
+    static const char *const names[] = {
+#define X(name, text) #name,
+#include "../../common/resident_rest.def"
+#undef X
+    };
+    static const char sql[] = "INSERT INTO resident_rest(scan_id, resident_bytes, shared_bytes, huge_bytes, "
+                              "swapped_bytes, what) VALUES(?,?,?,?,?,?)";
+    sqlite3_stmt *s = sum->resident_bytes || sum->swapped_bytes ? store_statement(store, sql) : NULL;
+    if (!s)
+        return;
+    bind_all(s, 1, (uint64_t[]){scan_id, sum->resident_bytes, sum->shared_bytes, sum->huge_bytes, sum->swapped_bytes},
+             5);
+    sqlite3_bind_text(s, 6, names[rest], -1, SQLITE_STATIC);
+    store_step(store, s);
+}
+
+/* Before the new rows come: their scan would not be there yet. */
+static void delete_old(struct store *store)
+{
+    static const char sites[] = "DELETE FROM resident_site WHERE scan_id IN (SELECT scan_id FROM resident_scan WHERE "
+                                "NOT is_peak AND NOT is_last)";
+    static const char rests[] = "DELETE FROM resident_rest WHERE scan_id IN (SELECT scan_id FROM resident_scan WHERE "
+                                "NOT is_peak AND NOT is_last)";
+    static const char scans[] = "DELETE FROM resident_scan WHERE NOT is_peak AND NOT is_last";
+    run(store, sites, NULL, 0);
+    run(store, rests, NULL, 0);
+    run(store, scans, NULL, 0);
+}
+
+void resident_write(struct store *store, const struct resident_scan *scan, const struct resident_pages *pages,
+                    const struct resident_result *result)
+{
+    static const char last[] = "UPDATE resident_scan SET is_last = 0 WHERE process_id = ?";
+    static const char site[] = "INSERT INTO resident_site(scan_id, site_id, live_count, live_bytes, resident_bytes, "
+                               "shared_bytes, huge_bytes, swapped_bytes, untouched_bytes) VALUES(?,?,?,?,?,?,?,?,?)";
+    run(store, last, (uint64_t[]){scan->process_id}, 1);
+    delete_old(store);
+    write_scan(store, scan, pages, &result->all);
+    for (uint32_t i = 0; i < result->site_count; i++) {
+        const struct resident_site *r = &result->sites[i];
+        run(store, site,
+            (uint64_t[]){scan->scan_id, r->site, r->live_count, r->live_bytes, r->sum.resident_bytes,
+                         r->sum.shared_bytes, r->sum.huge_bytes, r->sum.swapped_bytes, r->untouched_bytes},
+            9);
+    }
+    for (unsigned i = 0; i < REST_COUNT; i++)
+        write_rest(store, scan->scan_id, i, &result->rest[i]);
+}
+
+void resident_write_moved(struct store *store, uint32_t first_id, uint64_t moved_count)
+{
+    static const char sql[] = "UPDATE resident_scan SET moved_count = ? WHERE scan_id >= ?";
+    run(store, sql, (uint64_t[]){moved_count, first_id}, 2);
+}

@@ -1,0 +1,81 @@
+/*
+ * resident.h: which bytes of the live blocks are on present pages. The pages come from outside (../collect); here they
+ * are given to blocks, so that each byte of a page is somebody's: a block's, or one of the rests of resident_rest.def.
+ */
+#ifndef MEMPROF_RESIDENT_H
+#define MEMPROF_RESIDENT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define RESIDENT_PAGE 4096u
+
+enum resident_flag { RESIDENT_PRESENT = 1, RESIDENT_SWAPPED = 2, RESIDENT_SHARED = 4, RESIDENT_HUGE = 8 };
+
+enum resident_rest {
+#define X(name, text) REST_##name,
+#include "../../common/resident_rest.def"
+#undef X
+    REST_COUNT
+};
+
+struct resident_range { /* of pages, ascending and disjoint; some may be neither present nor swapped */
+    uint64_t start, end;
+    size_t first; /* index of its first page */
+};
+
+struct resident_map { /* a mapping of the process, ascending and disjoint */
+    uint64_t start, end;
+    uint8_t rest; /* enum resident_rest: what its pages are without a block */
+};
+
+struct resident_pages {
+    struct resident_range *ranges;
+    size_t range_count, range_capacity;
+    uint8_t *flags; /* of each page: enum resident_flag */
+    size_t page_count, page_capacity;
+    struct resident_map *maps;
+    size_t map_count, map_capacity;
+    uint64_t zero_pages; /* of the kernel's zero page: not among them */
+    int has_kinds;       /* huge and zero pages are told apart */
+};
+
+struct resident_sum {
+    uint64_t resident_bytes, shared_bytes, huge_bytes, swapped_bytes;
+};
+
+struct resident_site {
+    uint32_t site;
+    uint64_t live_count, live_bytes, untouched_bytes;
+    struct resident_sum sum;
+};
+
+struct resident_result {
+    struct resident_site *sites; /* that have live blocks; the caller frees */
+    uint32_t site_count;
+    struct resident_sum rest[REST_COUNT], all;
+};
+
+struct resident_scan { /* a row of the table */
+    uint32_t scan_id;
+    uint16_t process_id;
+    int is_peak;
+    uint64_t time_ns, duration_ns, rss_bytes;
+};
+
+struct account;
+struct store;
+
+/* The blocks that are live now. Returns 0 where the process has no accounts. */
+int resident_blocks(const struct account *a, uint16_t process_id, const struct resident_pages *pages,
+                    struct resident_result *result);
+
+/* Begins a round at a new highest sum: the one before is none any more. */
+void resident_begin_peak(struct store *store);
+/* The scan is its process's last from now on. What is neither a peak nor a last one is deleted. */
+void resident_write(struct store *store, const struct resident_scan *scan, const struct resident_pages *pages,
+                    const struct resident_result *result);
+/* How many events came in scan ids from first_id on. */
+void resident_write_moved(struct store *store, uint32_t first_id, uint64_t moved_count);
+
+#endif

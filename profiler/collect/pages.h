@@ -1,0 +1,14 @@
+/*
+ * pages.h: which pages of a process are present, from its /proc files. It is not stopped, and goes on meanwhile.
+ */
+#ifndef MEMPROF_PAGES_H
+#define MEMPROF_PAGES_H
+
+#include "../account/resident.h"
+
+/* Fills pages, which keeps its memory from one call to the next. Returns 0, or -errno: gone, another user's, or (E2BIG)
+ * more pages than are looked at. */
+int pages_read(int pid, struct resident_pages *pages);
+void pages_free(struct resident_pages *pages);
+
+#endif

@@ -1,0 +1,26 @@
+/*
+ * resident.h: when to look at which pages of the program are present: at each new maximum of resident memory, when much
+ * of it has gone, and when a process is about to end; as far as looking costs a small part of the time.
+ */
+#ifndef MEMPROF_COLLECT_RESIDENT_H
+#define MEMPROF_COLLECT_RESIDENT_H
+
+#include "../account/account.h"
+#include "clock.h"
+#include "drain.h"
+#include "process.h"
+
+struct resident;
+
+/* All is borrowed. */
+struct resident *resident_open(struct store *store, const struct account *account, struct drain *drain,
+                               struct processes *processes, const struct clock *clock);
+void resident_close(struct resident *r);
+/* After a round of the drain, so that the live blocks are those of now, and a sample of each process's RSS. */
+void resident_look(struct resident *r);
+/* After each round: how far the accounts were behind at the last look. */
+void resident_settle(struct resident *r);
+/* What was not looked at, and what looking took. */
+void resident_end(struct resident *r);
+
+#endif

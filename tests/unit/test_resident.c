@@ -1,0 +1,251 @@
+/* Which bytes of blocks are on present pages: random blocks and pages against a model that looks at each byte; what is
+ * no block's; which looks are kept. */
+#include "../../common/kind.h"
+#include "../../profiler/account/resident.h"
+#include "account_run.h"
+#include "scratch.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define BASE 0x7f0000000000ull
+enum { PAGES = 64, STACKS = 5, BYTES = PAGES * RESIDENT_PAGE };
+
+/* The pages of a model as ranges, cut where there are `gap` of them that are not there. */
+static void make_pages(struct resident_pages *p, const uint8_t *flags, unsigned gap)
+{
+    static struct resident_range ranges[PAGES];
+    static uint8_t kept[PAGES];
+    *p = (struct resident_pages){.ranges = ranges, .flags = kept, .has_kinds = 1};
+    for (unsigned i = 0, none = gap; i < PAGES; i++) {
+        none = flags[i] ? 0 : none + 1;
+        if (none >= gap) {
+            none = gap;
+            continue;
+        }
+        uint64_t at = BASE + i * RESIDENT_PAGE;
+        struct resident_range *r = p->range_count ? &ranges[p->range_count - 1] : NULL;
+        if (!r || r->end != at) {
+            r = &ranges[p->range_count++];
+            *r = (struct resident_range){at, at, p->page_count};
+        }
+        r->end += RESIDENT_PAGE;
+        kept[p->page_count++] = flags[i];
+    }
+}
+
+static void alloc(struct account_run *r, uint64_t address, uint64_t size, uint32_t stack, unsigned kind)
+{
+    struct event e = {
+        .op = EVENT_ALLOC, .address = address, .size_bytes = size, .stack_id = stack, .kind = (uint8_t)kind};
+    account_feed(r, &e, 1, 0);
+}
+
+static const struct resident_site *site_of_stack(const struct resident_result *result, uint32_t stack, unsigned kind)
+{
+    int64_t id = account_query("SELECT site_id FROM site WHERE stack_id = %u AND kind = '%s'", stack, kind_name(kind));
+    for (uint32_t i = 0; i < result->site_count; i++)
+        if (result->sites[i].site == (uint32_t)id)
+            return &result->sites[i];
+    return NULL;
+}
+
+static uint64_t of_flag(const uint8_t *flags, uint64_t at, uint8_t flag)
+{
+    return (flags[at / RESIDENT_PAGE] & flag) != 0;
+}
+
+/* Everything of a page is somebody's. */
+static void check_sums(const struct resident_result *result, const uint8_t *flags)
+{
+    struct resident_sum sum = {0};
+    uint64_t present = 0, swapped = 0;
+    for (uint32_t i = 0; i < result->site_count; i++) {
+        sum.resident_bytes += result->sites[i].sum.resident_bytes;
+        sum.swapped_bytes += result->sites[i].sum.swapped_bytes;
+        sum.shared_bytes += result->sites[i].sum.shared_bytes;
+        sum.huge_bytes += result->sites[i].sum.huge_bytes;
+    }
+    for (unsigned i = 0; i < REST_COUNT; i++) {
+        sum.resident_bytes += result->rest[i].resident_bytes;
+        sum.swapped_bytes += result->rest[i].swapped_bytes;
+        sum.shared_bytes += result->rest[i].shared_bytes;
+        sum.huge_bytes += result->rest[i].huge_bytes;
+    }
+    for (unsigned i = 0; i < PAGES; i++) {
+        present += flags[i] & RESIDENT_PRESENT ? RESIDENT_PAGE : 0;
+        swapped += flags[i] & RESIDENT_SWAPPED ? RESIDENT_PAGE : 0;
+    }
+    assert_memory_equal(&sum, &result->all, sizeof sum);
+    assert_int_equal(sum.resident_bytes, present);
+    assert_int_equal(sum.swapped_bytes, swapped);
+}
+
+static void test_random(void **state)
+{
+    (void)state;
+    static uint8_t owner[BYTES], flags[PAGES]; /* stack of the block at each byte, 0: none */
+    static const uint8_t kinds[] = {0,
+                                    0,
+                                    RESIDENT_PRESENT,
+                                    RESIDENT_PRESENT,
+                                    RESIDENT_PRESENT | RESIDENT_SHARED,
+                                    RESIDENT_PRESENT | RESIDENT_HUGE,
+                                    RESIDENT_SWAPPED};
+    srand(11);
+    for (int round = 0; round < 200; round++) {
+        struct account_run r;
+        struct resident_pages pages;
+        struct resident_result result;
+        uint64_t at = (uint64_t)(rand() % 9000);
+        account_run_open(&r, &(struct account_options){0});
+        memset(owner, 0, sizeof owner);
+        for (unsigned i = 0; i < PAGES; i++)
+            flags[i] = kinds[(unsigned)rand() % sizeof kinds];
+        while (at < BYTES - 20000) {
+            uint64_t size = (uint64_t)(rand() % (rand() % 4 ? 300 : 20000));
+            unsigned stack = 1 + (unsigned)rand() % STACKS;
+            alloc(&r, BASE + at, size, stack, KIND_heap);
+            memset(owner + at, (int)stack, size);
+            at += size + 16 + (uint64_t)(rand() % 8 ? rand() % 64 : rand() % 20000);
+        }
+        account_finish(r.account, 1);
+        make_pages(&pages, flags, 1 + (unsigned)rand() % 4);
+        assert_int_equal(resident_blocks(r.account, 1, &pages, &result), 1);
+        for (unsigned stack = 1; stack <= STACKS; stack++) {
+            struct resident_sum sum = {0};
+            uint64_t live = 0;
+            for (uint64_t i = 0; i < BYTES; i++) {
+                if (owner[i] != stack)
+                    continue;
+                live++;
+                sum.resident_bytes += of_flag(flags, i, RESIDENT_PRESENT);
+                sum.shared_bytes += of_flag(flags, i, RESIDENT_SHARED);
+                sum.huge_bytes += of_flag(flags, i, RESIDENT_HUGE);
+                sum.swapped_bytes += of_flag(flags, i, RESIDENT_SWAPPED);
+            }
+            const struct resident_site *site = site_of_stack(&result, stack, KIND_heap);
+            if (!site)
+                continue;
+            assert_memory_equal(&sum, &site->sum, sizeof sum);
+            assert_int_equal(site->live_bytes, live);
+            assert_int_equal(site->untouched_bytes, live - sum.resident_bytes - sum.swapped_bytes);
+        }
+        check_sums(&result, flags);
+        free(result.sites);
+        account_run_close(&r);
+    }
+}
+
+/* Memory of malloc that is registered, too: each byte counts once, and who was first has it. */
+static void test_overlap(void **state)
+{
+    (void)state;
+    uint8_t flags[PAGES] = {0};
+    struct account_run r;
+    struct resident_pages pages;
+    struct resident_result result;
+    account_run_open(&r, &(struct account_options){0});
+    memset(flags, RESIDENT_PRESENT, 4);
+    alloc(&r, BASE + 100, 10000, 1, KIND_heap);
+    alloc(&r, BASE + 100, 10000, 2, KIND_pinned);
+    account_finish(r.account, 1);
+    make_pages(&pages, flags, 1);
+    resident_blocks(r.account, 1, &pages, &result);
+    assert_int_equal(site_of_stack(&result, 1, KIND_heap)->sum.resident_bytes, 10000);
+    /* the second has what the first left of each page, up to its own part: 100 bytes, none, 1,908 */
+    assert_int_equal(site_of_stack(&result, 2, KIND_pinned)->sum.resident_bytes, 100 + 1908);
+    assert_int_equal(site_of_stack(&result, 2, KIND_pinned)->untouched_bytes, 0);
+    check_sums(&result, flags);
+    free(result.sites);
+    account_run_close(&r);
+}
+
+/* One page each: a block's, its neighbour in the same mapping, a segment's, a stack's, one of no mapping. */
+static void test_rests(void **state)
+{
+    (void)state;
+    uint8_t flags[PAGES] = {0};
+    struct resident_map maps[] = {{BASE, BASE + 8 * RESIDENT_PAGE, REST_anonymous},
+                                  {BASE + 8 * RESIDENT_PAGE, BASE + 12 * RESIDENT_PAGE, REST_anonymous},
+                                  {BASE + 12 * RESIDENT_PAGE, BASE + 13 * RESIDENT_PAGE, REST_stack},
+                                  {BASE + 13 * RESIDENT_PAGE, BASE + 20 * RESIDENT_PAGE, REST_file}};
+    struct account_run r;
+    struct resident_pages pages;
+    struct resident_result result;
+    account_run_open(&r, &(struct account_options){0});
+    memset(flags, RESIDENT_PRESENT, 22);
+    alloc(&r, BASE + 5 * RESIDENT_PAGE, 1000, 1, KIND_heap);
+    alloc(&r, BASE + 15 * RESIDENT_PAGE, 2 * RESIDENT_PAGE, 2, KIND_map);
+    struct event segment = {.op = EVENT_SEGMENT_ALLOC,
+                            .address = BASE + 9 * RESIDENT_PAGE,
+                            .size_bytes = 2 * RESIDENT_PAGE,
+                            .kind = KIND_arena};
+    account_feed(&r, &segment, 1, 0);
+    account_finish(r.account, 1);
+    make_pages(&pages, flags, 1);
+    pages.maps = maps;
+    pages.map_count = sizeof maps / sizeof *maps;
+    resident_blocks(r.account, 1, &pages, &result);
+    assert_int_equal(result.rest[REST_beside].resident_bytes, RESIDENT_PAGE - 1000);
+    assert_int_equal(result.rest[REST_heap].resident_bytes, 7 * RESIDENT_PAGE);
+    assert_int_equal(result.rest[REST_segment].resident_bytes, 2 * RESIDENT_PAGE);
+    assert_int_equal(result.rest[REST_stack].resident_bytes, RESIDENT_PAGE);
+    assert_int_equal(result.rest[REST_file].resident_bytes, 5 * RESIDENT_PAGE);
+    assert_int_equal(result.rest[REST_anonymous].resident_bytes, (2 + 2) * RESIDENT_PAGE);
+    check_sums(&result, flags);
+    free(result.sites);
+    account_run_close(&r);
+}
+
+static void write_scan(struct account_run *r, uint32_t id, unsigned process, int is_peak)
+{
+    struct resident_pages pages = {0};
+    struct resident_site site = {.site = 1, .live_count = 1, .live_bytes = 10, .untouched_bytes = 10};
+    struct resident_result result = {.sites = &site, .site_count = 1};
+    struct resident_scan scan = {.scan_id = id, .process_id = (uint16_t)process, .is_peak = is_peak, .time_ns = id};
+    result.rest[REST_file].resident_bytes = 4096;
+    if (is_peak && process == 1)
+        resident_begin_peak(r->store);
+    resident_write(r->store, &scan, &pages, &result);
+    assert_int_equal(account_query("SELECT count(*) FROM resident_site"),
+                     account_query("SELECT count(*) FROM resident_scan"));
+    assert_int_equal(account_query("SELECT count(*) FROM resident_rest"),
+                     account_query("SELECT count(*) FROM resident_scan"));
+    assert_int_equal(account_query("SELECT count(*) FROM resident_scan WHERE scan_id = %u AND is_last", id), 1);
+}
+
+/* The newest round at a peak, and each process's last look: nothing else stays. */
+static void test_kept(void **state)
+{
+    (void)state;
+    struct account_run r;
+    account_run_open(&r, &(struct account_options){0});
+    write_scan(&r, 1, 1, 1);
+    write_scan(&r, 2, 2, 1);
+    assert_int_equal(account_query("SELECT sum(is_peak) FROM resident_scan"), 2);
+    write_scan(&r, 3, 1, 0);
+    assert_int_equal(account_query("SELECT group_concat(scan_id, '') FROM resident_scan"), 123);
+    write_scan(&r, 4, 1, 1);
+    write_scan(&r, 5, 2, 1);
+    assert_int_equal(account_query("SELECT group_concat(scan_id, '') FROM resident_scan"), 45);
+    write_scan(&r, 6, 2, 0);
+    write_scan(&r, 7, 2, 0);
+    assert_int_equal(account_query("SELECT group_concat(scan_id, '') FROM resident_scan"), 457);
+    assert_int_equal(account_query("SELECT group_concat(scan_id, '') FROM resident_scan WHERE is_peak"), 45);
+    resident_write_moved(r.store, 5, 9);
+    assert_int_equal(account_query("SELECT group_concat(scan_id, '') FROM resident_scan WHERE moved_count = 9"), 57);
+    account_run_close(&r);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_random), cmocka_unit_test(test_overlap),
+                                       cmocka_unit_test(test_rests), cmocka_unit_test(test_kept)};
+    return cmocka_run_group_tests(tests, scratch_begin, scratch_end);
+}

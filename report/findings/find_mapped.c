@@ -1,6 +1,24 @@
 #include "gap.h"
 
 #include "../../common/db.h"
+#include "../query/resident.h"
+
+/* By the look at the pages: what blocks have, and what is beside them. */
+static void say_present(struct rules *r, struct finding *f)
+{
+    struct resident_peak peak;
+    if (resident_peak_load(r->db, &peak, r->err) || !peak.process_count)
+        return;
+    int64_t there = peak.block_bytes, reserved = r->device->peak_reserved;
+    sqlite3_stmt *s =
+        rule_query(r, "SELECT total(resident_bytes) FROM v_resident WHERE what IN ('beside', 'heap', 'segment')");
+    if (s && sqlite3_step(s) == SQLITE_ROW)
+        __builtin_add_overflow(there, rule_amount(s, 0), &there);
+    sqlite3_finalize(s);
+    if (there < reserved)
+        finding_say(f, " At %s, %s of it was on present pages, and %s was not touched.", units_ns(r->a, peak.time_ns),
+                    units_bytes(r->b, there), units_bytes(r->c, reserved - there));
+}
 
 void find_mapped(struct rules *r)
 {
@@ -20,5 +38,6 @@ void find_mapped(struct rules *r)
     if (rss > 0)
         finding_say(f, ": the peak RSS, with code and libraries, was %s", units_bytes(r->d, rss));
     finding_say(f, ".");
+    say_present(r, f);
     finding_look(f, FINDING_SECTION, 0, "timeline", "See the timeline");
 }

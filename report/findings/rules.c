@@ -13,7 +13,7 @@
 
 enum { OF_DEVICE, OF_RUN };
 enum { FOR_EVERYWHERE, FOR_PAGE };
-enum { NEEDS_NOTHING, NEEDS_INSTANTS, NEEDS_TIMELINE, NEEDS_FAILURES, NEEDS_BLOCKS, NEEDS };
+enum { NEEDS_NOTHING, NEEDS_INSTANTS, NEEDS_TIMELINE, NEEDS_FAILURES, NEEDS_BLOCKS, NEEDS_RESIDENT, NEEDS };
 
 struct rule {
     const char *name, *title;
@@ -35,6 +35,7 @@ static const char *const needs_sql[NEEDS] = {
     [NEEDS_INSTANTS] = "SELECT EXISTS (SELECT 1 FROM keyframe) OR EXISTS (SELECT 1 FROM event_chunk)",
     [NEEDS_TIMELINE] = "SELECT EXISTS (SELECT 1 FROM timeline)",
     [NEEDS_FAILURES] = "SELECT EXISTS (SELECT 1 FROM oom)",
+    [NEEDS_RESIDENT] = "SELECT EXISTS (SELECT 1 FROM resident_scan WHERE is_peak)",
     /* every block of the run, one by one */
     [NEEDS_BLOCKS] = "SELECT (SELECT count(*) FROM block) >= (SELECT sum(alloc_count) FROM total WHERE kind = 'all')",
 };
@@ -62,7 +63,8 @@ int rule_percent(int64_t part, int64_t whole)
 /* Sites without a line, of a recording whose symbols were never looked up, go by their address. */
 static const char lines_sql[] =
     "SELECT s.site_id, s.device_id, coalesce(sl.line_id, -k.address_id, 0), s.at_peak_bytes, s.at_peak_count, "
-    "s.end_bytes, s.end_count, s.alloc_count, s.temporary_count FROM site s LEFT JOIN site_line sl ON sl.site_id = "
+    "s.end_bytes, s.end_count, s.alloc_count, s.temporary_count, s.untouched_bytes FROM site_stat s LEFT JOIN "
+    "site_line sl ON sl.site_id = "
     "s.site_id LEFT JOIN stack k ON k.stack_id = s.stack_id ORDER BY s.site_id";
 
 int rule_lines(struct rules *r)

@@ -17,6 +17,7 @@ enum line_sum {
     LINE_END_COUNT,
     LINE_ALLOC_COUNT,
     LINE_TEMPORARY_COUNT,
+    LINE_UNTOUCHED_BYTES,
     LINE_SUMS
 };
 

@@ -40,7 +40,7 @@ int lens_load_sites(struct lens *l, struct error *err)
     int step = SQLITE_DONE;
     buf_puts(&sql, "SELECT s.site_id, s.stack_id, s.process_id, s.device_id, s.kind, sl.line_id, ");
     stat_columns(&sql, "s.");
-    buf_puts(&sql, " FROM main.site s LEFT JOIN main.site_line sl USING(site_id) ORDER BY s.site_id");
+    buf_puts(&sql, " FROM site_stat s LEFT JOIN main.site_line sl USING(site_id) ORDER BY s.site_id");
     int rc = db_prepare(l->db, sql.data, &s, err);
     while (rc == 0 && (step = sqlite3_step(s)) == SQLITE_ROW) {
         const struct replay_site *only = replayed(l, sqlite3_column_int64(s, 0));

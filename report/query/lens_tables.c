@@ -4,13 +4,16 @@
 #include "../../common/db.h"
 #include "../../common/kind.h"
 
-static void bind_stats(sqlite3_stmt *s, int at, const struct stat_row *stats)
+#include <errno.h>
+
+/* Those from first to end, at column at. */
+static void bind_stats(sqlite3_stmt *s, int at, const struct stat_row *stats, int first, int end)
 {
-    for (int i = 0; i < STAT_COUNT; i++) {
+    for (int i = first; i < end; i++) {
         if (stats->known >> i & 1)
-            sqlite3_bind_int64(s, at + i, stats->value[i]);
+            sqlite3_bind_int64(s, at + i - first, stats->value[i]);
         else
-            sqlite3_bind_null(s, at + i);
+            sqlite3_bind_null(s, at + i - first);
     }
 }
 
@@ -34,6 +37,15 @@ static int prepare_insert(sqlite3 *db, const char *table, int columns, sqlite3_s
     return rc;
 }
 
+static void bind_key(const struct lens *l, const struct lens_row *row, sqlite3_stmt *s)
+{
+    sqlite3_bind_text(s, 1, lens_scope_names[row->scope], -1, SQLITE_STATIC);
+    sqlite3_bind_int64(s, 2, lens_row_key(l, row));
+    sqlite3_bind_int(s, 3, row->inclusive);
+    sqlite3_bind_int64(s, 4, row->device_id);
+    sqlite3_bind_text(s, 5, l->kinds[row->kind], -1, SQLITE_STATIC);
+}
+
 static int write_accounts(struct lens *l, struct error *err)
 {
     sqlite3_stmt *s = NULL;
@@ -42,15 +54,67 @@ static int write_accounts(struct lens *l, struct error *err)
         rc = prepare_insert(l->db, "lens_account", 5 + STAT_COUNT, &s, err);
     for (uint32_t i = 0; rc == 0 && i < l->row_count; i++) {
         const struct lens_row *row = &l->rows[i];
-        sqlite3_bind_text(s, 1, lens_scope_names[row->scope], -1, SQLITE_STATIC);
-        sqlite3_bind_int64(s, 2, lens_row_key(l, row));
-        sqlite3_bind_int(s, 3, row->inclusive);
-        sqlite3_bind_int64(s, 4, row->device_id);
-        sqlite3_bind_text(s, 5, l->kinds[row->kind], -1, SQLITE_STATIC);
-        bind_stats(s, 6, &row->stats);
+        bind_key(l, row, s);
+        bind_stats(s, 6, &row->stats, 0, STAT_COUNT);
         rc = step(l, s, err);
     }
     sqlite3_finalize(s);
+    return rc;
+}
+
+/* What the looks at present pages saw, of the sites as they are shown; with what rows call it stays as it is. Of one
+ * process alone it is not known: a site may be of several. */
+static int write_scanned(struct lens *l, struct error *err)
+{
+    sqlite3_stmt *s = NULL;
+    int rc = db_exec(l->db,
+                     "CREATE TEMP TABLE lens_resident AS SELECT * FROM resident_account WHERE inclusive = 1;"
+                     "CREATE UNIQUE INDEX temp.lens_resident_key ON lens_resident(scope, inclusive, device_id, kind, "
+                     "key_id);"
+                     "DROP VIEW temp.account_stat; DROP VIEW temp.site_stat",
+                     err);
+    if (rc == 0)
+        rc = prepare_insert(l->db, "lens_resident", 5 + STAT_VALUE_COUNT - STAT_COUNT, &s, err);
+    for (uint32_t i = 0; rc == 0 && i < l->row_count; i++) {
+        const struct lens_row *row = &l->rows[i];
+        if (row->inclusive || !(row->stats.known >> STAT_resident_bytes & 1))
+            continue;
+        bind_key(l, row, s);
+        bind_stats(s, 6, &row->stats, STAT_COUNT, STAT_VALUE_COUNT);
+        rc = step(l, s, err);
+    }
+    sqlite3_finalize(s);
+    return rc;
+}
+
+static void scanned_columns(const struct lens *l, const char *table, struct buf *sql)
+{
+    for (int i = STAT_COUNT; i < STAT_VALUE_COUNT; i++)
+        if (l->is_replayed)
+            buf_printf(sql, ", NULL AS %s", stat_infos[i].column);
+        else
+            buf_printf(sql, ", iif(k.is_known AND %s.device_id = 0, coalesce(r.%s, 0), NULL) AS %s", table,
+                       stat_infos[i].column, stat_infos[i].column);
+}
+
+/* The views account_stat and site_stat over what is shown. */
+static int show_scanned(struct lens *l, struct error *err)
+{
+    static const char known[] = " LEFT JOIN (SELECT count(*) > 0 AS is_known FROM resident_scan) k";
+    struct buf sql = BUF(1 << 14);
+    buf_puts(&sql, "CREATE TEMP VIEW account_stat AS SELECT a.*");
+    scanned_columns(l, "a", &sql);
+    buf_puts(&sql, " FROM account a");
+    if (!l->is_replayed)
+        buf_printf(&sql, " LEFT JOIN temp.lens_resident r USING(scope, inclusive, device_id, kind, key_id)%s ON %s",
+                   known, "a.scope <> 'thread'");
+    buf_puts(&sql, "; CREATE TEMP VIEW site_stat AS SELECT s.*");
+    scanned_columns(l, "s", &sql);
+    buf_puts(&sql, " FROM site s");
+    if (!l->is_replayed)
+        buf_printf(&sql, " LEFT JOIN resident_sum r USING(site_id)%s", known);
+    int rc = sql.failed ? error_set(err, ENOMEM, "no memory") : db_exec(l->db, sql.data, err);
+    buf_free(&sql);
     return rc;
 }
 
@@ -103,7 +167,7 @@ static int write_sites(struct lens *l, struct error *err)
         for (int k = 0; k < 4; k++)
             sqlite3_bind_int64(s, k + 1, values[k]);
         sqlite3_bind_text(s, 5, l->kinds[site->kind], -1, SQLITE_STATIC);
-        bind_stats(s, 6, &site->stats);
+        bind_stats(s, 6, &site->stats, 0, STAT_COUNT);
         if (rc == 0 && l->is_replayed)
             rc = step(l, s, err);
     }
@@ -226,6 +290,8 @@ int lens_write(struct lens *l, struct error *err)
     if (rc == 0)
         rc = write_accounts(l, err);
     if (rc == 0)
+        rc = write_scanned(l, err);
+    if (rc == 0)
         rc = write_lines(l, err);
     if (rc == 0)
         rc = write_sites(l, err);
@@ -254,6 +320,8 @@ int lens_write(struct lens *l, struct error *err)
         if (rc == 0)
             rc = show_process(l, err);
     }
+    if (rc == 0)
+        rc = show_scanned(l, err);
     if (rc == 0)
         rc = db_exec(l->db, "RELEASE lens", err);
     return rc;

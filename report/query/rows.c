@@ -43,9 +43,28 @@ static const char command[] =
     "(SELECT command_line FROM temp.process_image i JOIN process q USING(process_id) WHERE i.first_id = p.process_id "
     "ORDER BY process_id DESC LIMIT 1)";
 
-/* How several rows become one; own: the own peak of the sum, where it is known otherwise. */
+/* A scan is of one process, whoever allocated first at its sites. */
+static void process_scanned(struct buf *sql, int stat)
+{
+    static const struct {
+        const char *column, *when;
+    } of[STAT_VALUE_COUNT] = {[STAT_resident_bytes] = {"resident_bytes", "is_peak"},
+                              [STAT_resident_shared_bytes] = {"shared_bytes", "is_peak"},
+                              [STAT_resident_huge_bytes] = {"huge_bytes", "is_peak"},
+                              [STAT_swapped_bytes] = {"swapped_bytes", "is_peak"},
+                              [STAT_untouched_bytes] = {"untouched_bytes", "is_peak"},
+                              [STAT_resident_end_bytes] = {"resident_bytes", "is_last"}};
+    buf_printf(sql,
+               ", iif(account.device_id = 0, (SELECT sum(r.%s) FROM resident_site r JOIN resident_scan c USING(scan_id)"
+               " JOIN temp.process_image q USING(process_id) JOIN site s USING(site_id)"
+               " WHERE c.%s AND q.first_id = i.first_id AND ?3 IN ('all', s.kind)), NULL) AS %s",
+               of[stat].column, of[stat].when, stat_infos[stat].column);
+}
+
+/* How several rows become one; own: the own peak of the sum, where it is known otherwise: of processes. */
 static void sum_columns(struct buf *sql, const char *own)
 {
+    const int of_process = own != NULL;
     static const char *const forms[] = {[STAT_COMBINE_sum] = "sum(%s)",
                                         [STAT_COMBINE_max] = "max(%s)",
                                         [STAT_COMBINE_exact] = "CASE WHEN count(*) = 1 THEN max(%s) END"};
@@ -59,6 +78,11 @@ static void sum_columns(struct buf *sql, const char *own)
 #pragma GCC diagnostic pop
         buf_printf(sql, "%s AS %s", i == STAT_own_peak_bytes && own ? ")" : "", stat_infos[i].column);
     }
+    for (int i = STAT_COUNT; i < STAT_VALUE_COUNT; i++)
+        if (of_process)
+            process_scanned(sql, i);
+        else
+            buf_printf(sql, ", sum(%s) AS %s", stat_infos[i].column, stat_infos[i].column);
 }
 
 /* The rows of `total` under the names of stat.def, as far as they have them. */
@@ -85,6 +109,11 @@ static void device_columns(struct buf *sql)
                 expression = other[k].expression;
         buf_printf(sql, "%s%s AS %s", i ? ", " : "", expression, column);
     }
+    for (int i = STAT_COUNT; i < STAT_VALUE_COUNT; i++)
+        buf_printf(sql,
+                   ", (SELECT sum(s.%s) FROM site_stat s WHERE s.device_id = total.device_id AND ?3 IN ('all', s.kind))"
+                   " AS %s",
+                   stat_infos[i].column, stat_infos[i].column);
 }
 
 /* FROM ... of the rows before sorting: device_id, kind, key_id and all statistics. */
@@ -93,7 +122,7 @@ static void source_of(enum row_key by, struct buf *sql)
     if (by == ROW_STACK) {
         buf_puts(sql, "(SELECT device_id, CASE WHEN ?3 = 'all' THEN 'all' ELSE kind END AS kind, stack_id AS key_id, ");
         sum_columns(sql, NULL);
-        buf_puts(sql, " FROM site WHERE ?3 IN ('all', kind) GROUP BY device_id, stack_id)");
+        buf_puts(sql, " FROM site_stat WHERE ?3 IN ('all', kind) GROUP BY device_id, stack_id)");
     } else if (by == ROW_DEVICE) {
         buf_puts(sql, "(SELECT device_id, kind, device_id AS key_id, ");
         device_columns(sql);
@@ -106,7 +135,7 @@ static void source_of(enum row_key by, struct buf *sql)
                       " USING(process_id)"
                       " WHERE scope = 'thread' AND inclusive = 0 AND kind = ?3 GROUP BY device_id, first_id)");
     } else {
-        buf_puts(sql, "(SELECT * FROM account WHERE scope = ?1 AND inclusive = ?2 AND kind = ?3)");
+        buf_puts(sql, "(SELECT * FROM account_stat WHERE scope = ?1 AND inclusive = ?2 AND kind = ?3)");
     }
 }
 

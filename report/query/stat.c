@@ -5,6 +5,8 @@
 const struct stat_info stat_infos[STAT_SHOWN_COUNT] = {
 #define STAT(column, name, unit, combine, text)                                                                        \
     [STAT_##column] = {#column, name, STAT_UNIT_##unit, STAT_COMBINE_##combine, text, STAT_STORED, 0, 0},
+#define SCANNED(column, name, unit, text)                                                                              \
+    [STAT_##column] = {#column, name, STAT_UNIT_##unit, STAT_COMBINE_sum, text, STAT_SCANNED, 0, 0},
 #define DERIVED(column, name, unit, a, how, b, text)                                                                   \
     [STAT_##column] = {#column, name, STAT_UNIT_##unit, STAT_COMBINE_sum, text, STAT_##how, STAT_##a, STAT_##b},
 #include "../../common/stat.def"
@@ -17,10 +19,11 @@ static int find_short(const char *name, size_t length)
     static const struct {
         const char *name;
         int stat;
-    } titles[] = {{"allocated", STAT_alloc_bytes},     {"allocs", STAT_alloc_count},   {"frees", STAT_free_count},
-                  {"temporary", STAT_temporary_count}, {"temp", STAT_temporary_count}, {"peak", STAT_at_peak_bytes},
-                  {"at peak", STAT_at_peak_bytes},     {"live", STAT_end_bytes},       {"live at end", STAT_end_bytes},
-                  {"largest", STAT_largest_bytes}};
+    } titles[] = {
+        {"allocated", STAT_alloc_bytes},     {"allocs", STAT_alloc_count},      {"frees", STAT_free_count},
+        {"temporary", STAT_temporary_count}, {"temp", STAT_temporary_count},    {"peak", STAT_at_peak_bytes},
+        {"at peak", STAT_at_peak_bytes},     {"live", STAT_end_bytes},          {"live at end", STAT_end_bytes},
+        {"largest", STAT_largest_bytes},     {"resident", STAT_resident_bytes}, {"untouched", STAT_untouched_bytes}};
     int found = -1;
     for (size_t i = 0; i < sizeof titles / sizeof *titles; i++)
         if (strlen(titles[i].name) == length && strncmp(titles[i].name, name, length) == 0)
@@ -48,14 +51,14 @@ int stat_find(const char *name, size_t length)
 
 void stat_columns(struct buf *sql, const char *prefix)
 {
-    for (int i = 0; i < STAT_COUNT; i++)
+    for (int i = 0; i < STAT_VALUE_COUNT; i++)
         buf_printf(sql, "%s%s%s", i ? ", " : "", prefix, stat_infos[i].column);
 }
 
 void stat_expression(int stat, struct buf *sql)
 {
     const struct stat_info *info = &stat_infos[stat];
-    if (info->how == STAT_STORED)
+    if (info->how <= STAT_SCANNED)
         buf_puts(sql, info->column);
     else if (info->how == STAT_MINUS)
         buf_printf(sql, "(%s - %s)", stat_infos[info->a].column, stat_infos[info->b].column);
@@ -66,7 +69,7 @@ void stat_expression(int stat, struct buf *sql)
 void stat_read(struct stat_row *row, sqlite3_stmt *statement, int first)
 {
     row->known = 0;
-    for (int i = 0; i < STAT_COUNT; i++) {
+    for (int i = 0; i < STAT_VALUE_COUNT; i++) {
         row->value[i] = sqlite3_column_int64(statement, first + i);
         if (sqlite3_column_type(statement, first + i) != SQLITE_NULL)
             row->known |= 1u << i;
@@ -88,7 +91,7 @@ void stat_add(struct stat_row *sum, const struct stat_row *row, int is_first)
         *sum = *row;
         return;
     }
-    for (int i = 0; i < STAT_COUNT; i++) {
+    for (int i = 0; i < STAT_VALUE_COUNT; i++) {
         if (stat_infos[i].combine == STAT_COMBINE_sum)
             sum->value[i] = add(sum->value[i], row->value[i]);
         else if (stat_infos[i].combine == STAT_COMBINE_max)
@@ -102,7 +105,7 @@ void stat_add(struct stat_row *sum, const struct stat_row *row, int is_first)
 int64_t stat_value(const struct stat_row *row, int stat, int *known)
 {
     const struct stat_info *info = &stat_infos[stat];
-    if (info->how == STAT_STORED) {
+    if (info->how <= STAT_SCANNED) {
         *known = row->known >> stat & 1;
         return *known ? row->value[stat] : 0;
     }

@@ -13,9 +13,13 @@ enum stat_id {
 #define STAT(column, name, unit, combine, text) STAT_##column,
 #include "../../common/stat.def"
 #undef STAT
-    STAT_COUNT, /* those of the database; derived ones follow */
-    STAT_BEFORE_DERIVED = STAT_COUNT - 1,
+    STAT_COUNT, /* those of the events; scanned and derived ones follow */
+    STAT_BEFORE_SCANNED = STAT_COUNT - 1,
 #define STAT(...)
+#define SCANNED(column, name, unit, text) STAT_##column,
+#include "../../common/stat.def"
+    STAT_VALUE_COUNT, /* those of the database */
+    STAT_BEFORE_DERIVED = STAT_VALUE_COUNT - 1,
 #define DERIVED(column, name, unit, a, how, b, text) STAT_##column,
 #include "../../common/stat.def"
 #undef STAT
@@ -24,7 +28,7 @@ enum stat_id {
 
 enum stat_unit { STAT_UNIT_bytes, STAT_UNIT_count, STAT_UNIT_ns };
 enum stat_combine { STAT_COMBINE_sum, STAT_COMBINE_max, STAT_COMBINE_exact };
-enum stat_how { STAT_STORED, STAT_MINUS, STAT_PER };
+enum stat_how { STAT_STORED, STAT_SCANNED, STAT_MINUS, STAT_PER };
 
 struct stat_info {
     const char *column; /* in the database, in JSON and in CSV */
@@ -39,18 +43,20 @@ struct stat_info {
 extern const struct stat_info stat_infos[STAT_SHOWN_COUNT];
 
 struct stat_row {
-    int64_t value[STAT_COUNT];
+    int64_t value[STAT_VALUE_COUNT];
     uint32_t known; /* bit i: value i is there (not NULL) */
 };
 
 /* Index of a statistic by its name on the command line, its column, the title of that in a table, or the beginning of
  * one name only ("own"); -1: unknown. */
 int stat_find(const char *name, size_t length);
-/* "alloc_count, alloc_bytes, ...", for a SELECT; prefix: "a." or "". */
+/* "alloc_count, alloc_bytes, ..., resident_bytes, ...", for a SELECT from account_stat or site_stat; prefix: "a." or
+ * "".
+ */
 void stat_columns(struct buf *sql, const char *prefix);
 /* What an SQL query has for a statistic: its column, or the expression it is derived by. */
 void stat_expression(int stat, struct buf *sql);
-/* Reads STAT_COUNT columns from the current row, beginning at column first. */
+/* Reads STAT_VALUE_COUNT columns from the current row, beginning at column first. */
 void stat_read(struct stat_row *row, sqlite3_stmt *statement, int first);
 /* Adds what can be added; exact statistics stay known only while one row makes the sum. */
 void stat_add(struct stat_row *sum, const struct stat_row *row, int is_first);

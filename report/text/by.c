@@ -5,6 +5,7 @@
 #include "../findings/notes.h"
 #include "../query/at.h"
 #include "../query/self_module.h"
+#include "resident.h"
 #include "row_columns.h"
 #include "stack.h"
 
@@ -186,6 +187,20 @@ static int64_t whole_of(struct by *b, const char *device)
     return bytes;
 }
 
+/* Sorted by what the looks at present pages saw. */
+static int is_scanned(const struct by *b)
+{
+    return b->held < 0 && stat_infos[b->sort].how == STAT_SCANNED;
+}
+
+/* The rest of those pages, where the rows are all that is on them. */
+static int list_rest(struct by *b, struct record *document, struct error *err)
+{
+    const struct report_options *o = b->options;
+    int is_whole = !(o->lens && o->lens->pid) && !is_one_kind(o) && !(o->device && strcmp(o->device, "host") != 0);
+    return is_scanned(b) && is_whole ? resident_list(b->db, 0, document, err) : 0;
+}
+
 /* What people see of each row: what it holds, then which it is. */
 static void show_numbers(struct by *b, struct row_columns *c)
 {
@@ -199,7 +214,20 @@ static void show_numbers(struct by *b, struct row_columns *c)
                {STAT_at_peak_bytes, "at peak", 0},
                {STAT_own_peak_bytes, "own peak", COLUMN_OPTIONAL},
                {STAT_end_bytes, "live at end", COLUMN_OPTIONAL}};
-    for (size_t i = 0; b->held < 0 && i < sizeof all / sizeof *all; i++) {
+    static const struct {
+        int stat;
+        const char *title;
+        int flags;
+    } scanned[] = {{STAT_resident_bytes, "resident", 0},
+                   {STAT_resident_shared_bytes, "shared", COLUMN_OPTIONAL},
+                   {STAT_resident_huge_bytes, "huge", COLUMN_OPTIONAL},
+                   {STAT_swapped_bytes, "swapped", COLUMN_OPTIONAL},
+                   {STAT_untouched_bytes, "on no page", 0},
+                   {STAT_at_peak_bytes, "at peak", 0},
+                   {STAT_resident_end_bytes, "resident\nat end", COLUMN_OPTIONAL}};
+    for (size_t i = 0; b->held < 0 && is_scanned(b) && i < sizeof scanned / sizeof *scanned; i++)
+        row_columns_show(c, ROW_COLUMN_stats + scanned[i].stat, scanned[i].title, TEXT_CUT_NONE, scanned[i].flags);
+    for (size_t i = 0; b->held < 0 && !is_scanned(b) && i < sizeof all / sizeof *all; i++) {
         int stat = all[i].stat == STAT_at_peak_bytes && is_one_kind(b->options) ? STAT_at_kind_peak_bytes : all[i].stat;
         row_columns_show(c, ROW_COLUMN_stats + stat, all[i].title, TEXT_CUT_NONE, all[i].flags);
     }
@@ -313,6 +341,8 @@ static int record_by(struct by *b, struct record *document, struct error *err)
     }
     record_member_int(document, "row_count", b->rows.total_count);
     int rc = list_rows(b, document, err);
+    if (rc == 0)
+        rc = list_rest(b, document, err);
     record_document_end(document);
     return rc;
 }
@@ -324,8 +354,10 @@ static int print_by(struct by *b, struct record *document, struct error *err)
     if (b->rows.count < b->rows.total_count)
         buf_printf(&b->title, " (%d of %lld)", b->rows.count, (long long)b->rows.total_count);
     table_line(b->out, TABLE_STRONG, b->title.data);
-    if (b->rows.count)
-        return o->by == ROW_STACK ? print_stacks(b, err) : list_rows(b, document, err);
+    if (b->rows.count) {
+        int rc = o->by == ROW_STACK ? print_stacks(b, err) : list_rows(b, document, err);
+        return rc ? rc : list_rest(b, document, err);
+    }
     table_line(b->out, TABLE_PLAIN,
                o->by == ROW_OP && !o->device && !o->kind
                    ? "Nothing: no stack of this recording has an operator of PyTorch."

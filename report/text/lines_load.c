@@ -172,7 +172,7 @@ static int load_lines(sqlite3 *db, const struct lines_options *o, const struct w
     int step = SQLITE_DONE;
     buf_puts(&sql, "SELECT l.function_id, l.file_id, f.path, l.line, a.device_id, d.name, ");
     stat_columns(&sql, "a.");
-    buf_puts(&sql, " FROM account a JOIN line l ON l.line_id = a.key_id JOIN device d ON d.device_id = a.device_id"
+    buf_puts(&sql, " FROM account_stat a JOIN line l ON l.line_id = a.key_id JOIN device d ON d.device_id = a.device_id"
                    " LEFT JOIN file f ON f.file_id = l.file_id"
                    " WHERE a.scope = 'line' AND a.inclusive = 1 AND a.kind = ?1 AND (?2 IS NULL OR d.name = ?2)");
     int rc = db_prepare(db, sql.data, &s, err);

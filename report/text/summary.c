@@ -10,6 +10,7 @@
 #include "failed.h"
 #include "heap_lines.h"
 #include "layers.h"
+#include "resident.h"
 #include "row_columns.h"
 
 #include <errno.h>
@@ -44,6 +45,13 @@ int report_check_names(sqlite3 *db, const char *device, const char *kind, struct
 int64_t summary_peak_stat(const struct summary *s)
 {
     return s->options->kind && strcmp(s->options->kind, "all") != 0 ? STAT_at_kind_peak_bytes : STAT_at_peak_bytes;
+}
+
+int summary_is_whole(const struct summary *s)
+{
+    const struct report_options *o = s->options;
+    return !(o->lens && o->lens->pid) && !(o->kind && strcmp(o->kind, "all") != 0) &&
+           !(o->device && strcmp(o->device, "host") != 0);
 }
 
 int report_has_devices(sqlite3 *db, const char *device)
@@ -355,6 +363,8 @@ static int list_summary(struct summary *s, struct record *document, struct error
         rc = failed_list(s->db, o, s->cwd, document, err);
     if (rc == 0 && s->out->format == REPORT_TEXT)
         rc = summary_peaks(s, err);
+    if (rc == 0 && summary_is_whole(s))
+        rc = resident_list(s->db, 1, document, err);
     if (rc == 0 && s->out->format != REPORT_CSV && s->heap_end.is_there)
         heap_list_lines(&s->heap_end.heap, s->out->format == REPORT_TEXT ? HELD_TOP : 0, s->out, document,
                         "What keeps memory from the kernel, at the end", s->cwd);

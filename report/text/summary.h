@@ -32,6 +32,8 @@ int summary_lines(const struct summary *s, const char *device, int sort, int64_t
                   struct error *err);
 int64_t summary_top(const struct summary *s);
 int64_t summary_peak_stat(const struct summary *s); /* what --kind makes of "at peak" */
+/* Whether what is shown of the host is all of it: of all processes and kinds. */
+int summary_is_whole(const struct summary *s);
 /* Keeps the first line with source, best one inside the directory of the run: the user's own code. peak_bytes: of the
  * device that the rows are of, the largest counts; 0: rows for when there is no line yet. */
 void summary_hint(struct summary *s, const struct rows *rows, int64_t peak_bytes);

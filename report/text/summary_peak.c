@@ -4,6 +4,7 @@
 #include "../../common/units.h"
 #include "../print/listing.h"
 #include "../query/callers.h"
+#include "../query/resident.h"
 #include "../query/walk.h"
 
 #include <stdlib.h>
@@ -26,13 +27,15 @@ struct peak {
     const char *device;
     int64_t bytes, rest, wrapped;
     int sort;
+    int has_resident; /* which differs from the bytes */
     struct walk *walk;
     struct listing *listing;
     struct buf skip;
 };
 
-/* row NULL: of several, whose blocks nobody counted. */
-static void list_row(struct peak *p, int64_t bytes, int64_t blocks, const struct buf *name, const struct row *row)
+/* row NULL: of several, whose blocks nobody counted. of_line: it is one that the table is of, no caller. */
+static void list_row(struct peak *p, int64_t bytes, int64_t blocks, const struct buf *name, const struct row *row,
+                     int of_line)
 {
     struct buf place = BUF(1 << 20);
     if (row)
@@ -42,6 +45,10 @@ static void list_row(struct peak *p, int64_t bytes, int64_t blocks, const struct
     if (row) /* blocks are counted at the device's peak only */
         listing_int_if(p->listing, p->sort != STAT_at_kind_peak_bytes, blocks);
     else
+        listing_text(p->listing, "");
+    if (p->has_resident && of_line)
+        listing_int_if(p->listing, row->stats.known >> STAT_resident_bytes & 1, row->stats.value[STAT_resident_bytes]);
+    else if (p->has_resident)
         listing_text(p->listing, "");
     listing_text(p->listing, name->data);
     listing_text(p->listing, place.data);
@@ -58,7 +65,7 @@ static void print_caller(struct peak *p, const struct caller *c, int depth)
         row_function_text(&c->row, &text);
     else
         buf_puts(&text, "(no caller known)");
-    list_row(p, c->bytes, c->blocks, &text, &c->row);
+    list_row(p, c->bytes, c->blocks, &text, &c->row, 0);
     buf_free(&text);
 }
 
@@ -163,7 +170,7 @@ static void print_rest(struct peak *p, int64_t count)
     struct buf text = BUF(128);
     summary_plural(&text, count, "more line", "more lines");
     listing_style(p->listing, TABLE_DIM);
-    list_row(p, p->rest, 0, &text, NULL);
+    list_row(p, p->rest, 0, &text, NULL, 0);
     buf_free(&text);
 }
 
@@ -173,20 +180,26 @@ static int print_lines(struct peak *p, struct error *err)
         COLUMN(NULL, "bytes", BYTES),
         COLUMN(NULL, "share", PERCENT),
         COLUMN(NULL, "blocks", COUNT, .flags = COLUMN_OPTIONAL, .none = "-"),
+        COLUMN(NULL, "resident", BYTES, .none = "-"), /* left out where it says nothing */
         COLUMN(NULL, "function", TEXT, .cut = TEXT_CUT_NAME),
         COLUMN(NULL, "source", TEXT, .cut = TEXT_CUT_LEFT),
     };
+    enum { COUNT = COLUMN_COUNT_OF(columns), RESIDENT = 3 };
+    struct column shown[COUNT];
     struct rows rows;
+    memcpy(shown, columns, sizeof shown);
+    if (!p->has_resident)
+        memmove(shown + RESIDENT, shown + RESIDENT + 1, (COUNT - RESIDENT - 1) * sizeof *shown);
     int rc = summary_lines(p->s, p->device, p->sort, summary_top(p->s), &rows, err);
     if (rc)
         return rc;
-    p->listing = listing_open(columns, COLUMN_COUNT_OF(columns), p->s->out, NULL);
+    p->listing = listing_open(shown, COUNT - !p->has_resident, p->s->out, NULL);
     for (int i = 0; rc == 0 && i < rows.count; i++) {
         const struct row *row = &rows.row[i];
         int64_t bytes = row->stats.value[p->sort];
         struct buf name = BUF(1 << 20);
         row_function_text(row, &name);
-        list_row(p, bytes, row->stats.value[STAT_at_peak_count], &name, row);
+        list_row(p, bytes, row->stats.value[STAT_at_peak_count], &name, row, 1);
         buf_free(&name);
         rc = print_callers(p, i, row, err);
         if (__builtin_sub_overflow(p->rest, bytes, &p->rest))
@@ -223,6 +236,10 @@ static int print_peak(struct summary *s, sqlite3_stmt *q, struct error *err)
     buf_puts(&line, s->options->inclusive ? ", held by (with callees)" : ", held by");
     table_heading(s->out, buf_text(&line), 0, 0);
     buf_free(&line);
+    if (strcmp(p.device, "host") == 0 && summary_is_whole(s)) {
+        struct resident_peak resident;
+        p.has_resident = resident_peak_load(s->db, &resident, err) == 0 && resident_peak_differs(&resident);
+    }
     int rc = walk_open(s->db, report_language(s->options), &p.walk, err);
     if (rc == 0)
         rc = print_lines(&p, err);

@@ -199,9 +199,11 @@ static void test_csv(void **state)
               "temporary_count,"
               "temporary_bytes,at_peak_bytes,at_peak_count,at_kind_peak_bytes,own_peak_bytes,end_bytes,end_count,"
               "active_peak_bytes,"
-              "reserved_peak_bytes,largest_bytes,lifetime_ns,net_growth_bytes,mean_bytes,mean_lifetime_ns\n"
-              "host,all,b::push,/w/gone.c,10,12,,3,30,0,0,0,0,100,0,0,,0,0,100,0,0,0,30,10,\n"
-              "cuda:0,all,b::push,/w/gone.c,10,400,,4,40,0,0,0,0,100,0,0,,0,0,100,0,0,0,40,10,\n");
+              "reserved_peak_bytes,largest_bytes,lifetime_ns,resident_bytes,resident_shared_bytes,"
+              "resident_huge_bytes,swapped_bytes,untouched_bytes,resident_end_bytes,net_growth_bytes,mean_bytes,mean_"
+              "lifetime_ns\n"
+              "host,all,b::push,/w/gone.c,10,12,,3,30,0,0,0,0,100,0,0,,0,0,100,0,0,0,,,,,,,30,10,\n"
+              "cuda:0,all,b::push,/w/gone.c,10,400,,4,40,0,0,0,0,100,0,0,,0,0,100,0,0,0,,,,,,,40,10,\n");
 }
 
 int main(void)

@@ -1,0 +1,89 @@
+#include "resident.h"
+
+#include "../../common/db.h"
+#include "../../common/units.h"
+
+#include <string.h>
+
+#define DIFFERS_SHARE 20 /* a part of what is live, or this much: */
+#define DIFFERS_BYTES (1 << 20)
+
+static int64_t column(sqlite3_stmt *s, int i, int64_t unknown)
+{
+    return sqlite3_column_type(s, i) == SQLITE_NULL ? unknown : sqlite3_column_int64(s, i);
+}
+
+/* The sums of a damaged file need not fit. */
+static int load(sqlite3 *db, const char *sql, int64_t *const values[], int count, struct error *err)
+{
+    sqlite3_stmt *s = NULL;
+    int rc = db_prepare(db, sql, &s, err);
+    if (rc == 0 && sqlite3_step(s) == SQLITE_ROW)
+        for (int i = 0; i < count; i++)
+            *values[i] = column(s, i, -1);
+    sqlite3_finalize(s);
+    return rc;
+}
+
+int resident_peak_load(sqlite3 *db, struct resident_peak *p, struct error *err)
+{
+    static const char scans[] =
+        "SELECT count(*), min(time_ns), max(time_ns) + CAST(total(duration_ns) AS INTEGER) / max(count(*), 1) - "
+        "min(time_ns), iif(count(moved_count) = count(*), max(moved_count), NULL), CAST(total(rss_bytes) AS INTEGER), "
+        "CAST(total(present_bytes) AS INTEGER), CAST(total(shared_bytes) AS INTEGER), CAST(total(swapped_bytes) AS "
+        "INTEGER), iif(count(huge_bytes) = count(*), CAST(total(huge_bytes) AS INTEGER), NULL), (SELECT max(time_ns) "
+        "FROM resident_scan) FROM resident_scan WHERE is_peak";
+    static const char sites[] =
+        "SELECT CAST(total(r.live_bytes) AS INTEGER), CAST(total(r.resident_bytes) AS INTEGER), "
+        "CAST(total(r.untouched_bytes) AS INTEGER), max(0, coalesce((SELECT max(rss_max_bytes) FROM timeline WHERE "
+        "device_id = 0), 0)) FROM resident_site r JOIN resident_scan c USING(scan_id) WHERE c.is_peak";
+    *p = (struct resident_peak){0};
+    int rc =
+        load(db, scans,
+             (int64_t *const[]){&p->process_count, &p->time_ns, &p->duration_ns, &p->moved_count, &p->rss_bytes,
+                                &p->present_bytes, &p->shared_bytes, &p->swapped_bytes, &p->huge_bytes, &p->last_ns},
+             10, err);
+    if (rc == 0 && p->process_count > 0)
+        rc = load(db, sites,
+                  (int64_t *const[]){&p->live_bytes, &p->block_bytes, &p->untouched_bytes, &p->peak_rss_bytes}, 4, err);
+    else
+        *p = (struct resident_peak){0};
+    return rc;
+}
+
+int resident_peak_differs(const struct resident_peak *p)
+{
+    return p->process_count > 0 && p->untouched_bytes > DIFFERS_BYTES &&
+           p->untouched_bytes > p->live_bytes / DIFFERS_SHARE;
+}
+
+void resident_peak_text(const struct resident_peak *p, struct buf *out)
+{
+    char text[UNITS_TEXT];
+    buf_printf(out, "Resident at %s", units_ns(text, p->time_ns));
+    buf_printf(out, ", the highest resident memory that was looked at: %s", units_bytes(text, p->present_bytes));
+    if (p->process_count > 1)
+        buf_printf(out, " of %s processes", units_count(text, p->process_count));
+    if (p->peak_rss_bytes > p->present_bytes / 10 * 11)
+        buf_printf(out, ", of a peak RSS of %s", units_bytes(text, p->peak_rss_bytes));
+    buf_printf(out, " (took %s", units_ns(text, p->duration_ns));
+    if (p->moved_count > 0)
+        buf_printf(out, ", %s event%s meanwhile", units_count(text, p->moved_count), p->moved_count == 1 ? "" : "s");
+    buf_printf(out, "; the last look of all was at %s, before the end)", units_ns(text, p->last_ns));
+}
+
+const char *resident_what_text(const char *what)
+{
+    static const struct {
+        const char *name, *text;
+    } texts[] = {
+        {"blocks", "live blocks"},
+#define X(name, text) {#name, text},
+#include "../../common/resident_rest.def"
+#undef X
+    };
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        if (strcmp(texts[i].name, what) == 0)
+            return texts[i].text;
+    return what;
+}

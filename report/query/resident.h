@@ -1,0 +1,34 @@
+/*
+ * resident.h: the looks at which pages of the program were present: the round at the highest resident memory.
+ */
+#ifndef MEMPROF_QUERY_RESIDENT_H
+#define MEMPROF_QUERY_RESIDENT_H
+
+#include "../../common/buf.h"
+#include "../../common/error.h"
+
+#include <sqlite3.h>
+#include <stdint.h>
+
+struct resident_peak {
+    int64_t time_ns, duration_ns; /* from the first process's look to the end of the last one's */
+    int64_t process_count;        /* 0: nothing was looked at, and all else is 0 */
+    int64_t moved_count;          /* events meanwhile; -1: not known */
+    int64_t rss_bytes, present_bytes, shared_bytes, swapped_bytes;
+    int64_t huge_bytes;  /* -1: not known */
+    int64_t live_bytes;  /* of live blocks, */
+    int64_t block_bytes; /* and on present pages of these; the others, but those swapped out: */
+    int64_t untouched_bytes;
+    int64_t peak_rss_bytes; /* of the program, as the kernel says; 0: not known */
+    int64_t last_ns;        /* when the last look of all was */
+};
+
+int resident_peak_load(sqlite3 *db, struct resident_peak *peak, struct error *err);
+/* Whether what blocks have on present pages says something else than their sizes do. */
+int resident_peak_differs(const struct resident_peak *peak);
+/* "Resident at 23 ms, ...": the instant, what the look took, and how far it is from the peak. */
+void resident_peak_text(const struct resident_peak *peak, struct buf *out);
+/* What a row of v_resident is; where it is none of ours, what itself. */
+const char *resident_what_text(const char *what);
+
+#endif

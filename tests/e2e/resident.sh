@@ -1,0 +1,109 @@
+# Which bytes of each line were in memory: by arithmetic, by what the program asked the kernel, and to the byte by what
+# the looks at its pages saw.
+page=4096
+of_function() { # FUNCTION COLUMN
+    value "SELECT r.$2 FROM resident_account r JOIN function f ON f.function_id = r.key_id
+        WHERE r.scope = 'function' AND r.inclusive = 1 AND r.kind = 'all' AND f.plain_name = '$1'"
+}
+# of each look: blocks and rests are all that was there
+sums() {
+    for column in resident:present shared:shared swapped:swapped; do
+        equal "sums of ${column%:*}" 0 "$(value "SELECT count(*) FROM resident_scan c WHERE c.${column#*:}_bytes <>
+            (SELECT total(${column%:*}_bytes) FROM resident_site s WHERE s.scan_id = c.scan_id) +
+            (SELECT total(${column%:*}_bytes) FROM resident_rest s WHERE s.scan_id = c.scan_id)")"
+    done
+    equal "sizes" 0 "$(value "SELECT count(*) FROM resident_site
+        WHERE live_bytes <> resident_bytes + swapped_bytes + untouched_bytes")"
+    equal "rows without a look" 0 "$(value "SELECT (SELECT count(*) FROM resident_site WHERE scan_id NOT IN
+        (SELECT scan_id FROM resident_scan)) + (SELECT count(*) FROM resident_rest WHERE scan_id NOT IN
+        (SELECT scan_id FROM resident_scan))")"
+}
+near() { # WHAT EXPECTED ACTUAL: the kernel counts a process's pages with a delay of some dozens a thread
+    at_least "$1" $(($2 - 1048576)) "$3"
+    at_most "$1" $(($2 + 1048576)) "$3"
+}
+
+record_ok "$PROGRAMS/resident"
+sums
+contains "by mincore" run.out "touched 3000"
+contains "by mincore" run.out "returned 1500"
+contains "by mincore" run.out "shared 300"
+equal "touched" $((3000 * page)) "$(of_function touched resident_bytes)"
+equal "touched, not there" $(((16384 - 3000) * page)) "$(of_function touched untouched_bytes)"
+equal "returned" $((1500 * page)) "$(of_function returned resident_bytes)"
+equal "returned, not there" $((500 * page)) "$(of_function returned untouched_bytes)"
+equal "shared" "$((300 * page))|$((300 * page))" \
+    "$(of_function shared resident_bytes)|$(of_function shared resident_shared_bytes)"
+equal "reserved" "0|$((64 << 30))" "$(of_function reserved resident_bytes)|$(of_function reserved untouched_bytes)"
+equal "small" "10000000|0" "$(of_function small resident_bytes)|$(of_function small untouched_bytes)"
+# malloc's own header is on the first page
+at_most "zeroed" $page "$(of_function zeroed resident_bytes)"
+equal "zeroed, all" $((8192 * page)) \
+    $(($(of_function zeroed resident_bytes) + $(of_function zeroed untouched_bytes)))
+# the kernel's zero page is told apart from Linux 6.7 on
+if [ "$(value "SELECT count(*) FROM resident_scan WHERE zero_bytes IS NULL")" = 0 ]; then
+    equal "read only" "0|$((1000 * page))" \
+        "$(of_function read_only resident_bytes)|$(of_function read_only untouched_bytes)"
+    at_least "zero pages" $((1000 * page)) "$(value "SELECT zero_bytes FROM resident_scan WHERE is_peak")"
+fi
+near "against RSS" "$(value "SELECT rss_bytes FROM resident_scan WHERE is_peak")" \
+    "$(value "SELECT present_bytes FROM resident_scan WHERE is_peak")"
+near "against the peak RSS" "$(value "SELECT peak_rss_bytes FROM process")" \
+    "$(value "SELECT present_bytes FROM resident_scan WHERE is_peak")"
+equal "looks that were kept" "1|1" \
+    "$(sql "SELECT sum(is_peak), sum(is_last) FROM resident_scan")"
+equal "before the end" 1 \
+    "$(value "SELECT max(time_ns + duration_ns) <= (SELECT end_ns FROM process) FROM resident_scan")"
+
+# every table adds up to what blocks had
+blocks=$(value "SELECT resident_bytes FROM v_resident WHERE what = 'blocks'")
+for by in line function file module stack process device; do
+    "$MEMPROF" report --by $by --sort resident --json out.db >by.json
+    "$MEMPROF" report --by $by --sort resident --csv out.db >by.csv
+    sqlite3 :memory: ".import --csv by.csv r" "SELECT sum(resident_bytes) FROM r" >sum.txt
+    equal "by $by" "$blocks" "$(cat sum.txt)"
+    sqlite3 :memory: "CREATE TABLE j(t); INSERT INTO j VALUES(CAST(readfile('by.json') AS TEXT));
+        SELECT sum(e.value ->> 'resident_bytes') - (SELECT sum(s.value ->> 'present_bytes') FROM j, json_each(t,
+        '\$.resident_scans') s WHERE s.value ->> 'is_peak') FROM j, json_each(t, '\$.resident') e" >sum.txt
+    equal "by $by, with what is no block's" 0 "$(cat sum.txt)"
+done
+"$MEMPROF" report --by line --sort resident --skip map out.db >skip.txt
+contains "with --skip" skip.txt "returned"
+"$MEMPROF" report --by line --sort resident out.db >by.txt
+contains "the instant" by.txt "Resident at "
+contains "what took how long" by.txt "(took "
+contains "the last look" by.txt "before the end)"
+contains "rests" by.txt "beside live blocks on their pages"
+"$MEMPROF" report out.db >report.txt
+contains "a column of the peak" report.txt "resident  function"
+contains "a finding" report.txt "Asked for, and never there"
+contains "its line" report.txt "reserved (resident.c:"
+"$MEMPROF" report --json out.db >report.json
+contains "for programs" report.json '"what": "blocks"'
+# an instant or a thread has no such figure
+"$MEMPROF" report --by thread --sort resident --csv out.db >thread.csv
+sqlite3 :memory: ".import --csv thread.csv r" "SELECT sum(resident_bytes <> '') FROM r" >sum.txt
+equal "by thread" 0 "$(cat sum.txt)"
+
+# a child shares what neither has written since: 2,800 pages of `touched`
+record_ok "$PROGRAMS/resident" fork
+sums
+equal "looks at the peak" 2 "$(value "SELECT sum(is_peak) FROM resident_scan")"
+equal "touched by both" "$((3000 * page))|$((2800 * page))" \
+    "$(of_function touched resident_bytes)|$(of_function touched resident_shared_bytes)"
+equal "blocks of the child" 0 "$(value "SELECT sum(s.resident_bytes) FROM resident_site s JOIN resident_scan c
+    USING(scan_id) JOIN process p USING(process_id) WHERE p.start_kind = 'fork'")"
+at_least "the child's pages" $((3000 * page)) "$(value "SELECT present_bytes FROM resident_scan c JOIN process p
+    USING(process_id) WHERE p.start_kind = 'fork' AND is_peak")"
+# of one process alone it is not known
+pid=$(sql "SELECT pid FROM process WHERE start_kind = 'exec'")
+"$MEMPROF" report --by line --process "$pid" --csv out.db >process.csv
+sqlite3 :memory: ".import --csv process.csv r" "SELECT count(*) > 0, sum(resident_bytes <> '') FROM r" >sum.txt
+equal "of one process" "1|0" "$(cat sum.txt)"
+"$MEMPROF" report --by process --sort resident --csv out.db >process.csv
+sqlite3 :memory: ".import --csv process.csv r" "SELECT sum(resident_bytes) FROM r" >sum.txt
+equal "by process" "$(value "SELECT resident_bytes FROM v_resident WHERE what = 'blocks'")" "$(cat sum.txt)"
+
+# one that ends at once may be gone before any look: what was seen adds up all the same
+record_ok "$PROGRAMS/resident" exit
+sums

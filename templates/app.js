@@ -10,7 +10,7 @@ const app = {
     if (this.runKey !== key) {
       this.runKey = key;
       this.run = {};
-      for (const name of ['alloc_count', 'temporary_count', 'temporary_bytes', 'end_bytes']) this.run[name] = model.only(model.m.sites[name], this.device, this.kind);
+      for (const name of ['alloc_count', 'temporary_count', 'temporary_bytes', 'end_bytes', 'resident_bytes', 'untouched_bytes']) if (model.m.sites[name]) this.run[name] = model.only(model.m.sites[name], this.device, this.kind);
     }
     return this.run;
   },

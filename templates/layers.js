@@ -13,6 +13,10 @@ const LAYERS = [
   { key: 'total', label: 'Capacity', color: 'muted', text: 'What the device has.' },
 ];
 
+/* What present pages hold, as v_resident has it, in the colours of the layers. */
+const RESIDENT_PARTS = { blocks: 'active', beside: 'reserved', heap: 'reserved', segment: 'reserved' };
+const UNTOUCHED = 'Live, and on no page: asked for and never written, or given back to the kernel. It takes addresses only.';
+
 const layers = {
   whole: null, /* bars as long as the capacity; null: where that leaves something to see */
 
@@ -28,6 +32,8 @@ const layers = {
   },
 
   hover(e) {
+    const part = e.target.closest('[data-resident]');
+    if (part) { tip.show(e, el('div', {}, part.dataset.says), part.dataset.resident === 'untouched' ? el('div', { class: 'muted' }, UNTOUCHED) : null); return; }
     const at = e.target.closest('[data-layer]'), l = at && LAYERS.find((x) => x.key === at.dataset.layer);
     if (!l) { tip.hide(); return; }
     const isHost = at.dataset.host === 'true';
@@ -119,6 +125,29 @@ const layers = {
     el('span', { class: 'layer-key ' + f.layer.key }), f.label, ' ', el('strong', {}, f.text), f.share ? el('span', { class: 'small' }, ' ' + f.share) : null)));
   },
 
+  /* What was there of the memory that was asked for, where that is another amount: by the look at the pages. */
+  resident() {
+    const r = model.core.resident;
+    if (!r || !r.differs) return null;
+    const all = r.present + r.untouched, bar = el('div', { class: 'layer-bar', role: 'img', 'aria-label': 'Resident ' + bytes(r.present) + ', on no page ' + bytes(r.untouched) });
+    const parts = r.rows.map((x) => ({ key: x.what, color: RESIDENT_PARTS[x.what] || 'untracked', text: x.text, bytes: x.bytes }));
+    parts.push({ key: 'untouched', color: 'untouched', text: 'asked for, on no page', bytes: r.untouched });
+    const says = (p) => p.text[0].toUpperCase() + p.text.slice(1) + ': ' + bytes(p.bytes) + (p.key === 'untouched' ? '' : ', ' + percent(p.bytes, r.present) + ' of what was resident');
+    for (const p of parts) {
+      const part = el('span', { class: 'layer-part ' + p.color, 'data-resident': p.key, 'data-says': says(p) });
+      part.style.width = 100 * p.bytes / all + '%';
+      bar.append(part);
+    }
+    const chips = [el('li', {}, 'Resident ', el('strong', {}, bytes(r.present)))];
+    for (const p of parts) if (p.bytes) chips.push(el('li', { 'data-resident': p.key, 'data-says': says(p) }, el('span', { class: 'layer-key ' + p.color }), p.text, ' ', el('strong', {}, bytes(p.bytes))));
+    const notes = ['A look at which pages were there, at the highest resident memory that was looked at; it took ' + duration(r.took) + (r.moved > 0 ? ', ' + plural(r.moved, 'event', 'events') + ' meanwhile' : '')
+      + (r.processes > 1 ? ', of ' + count(r.processes) + ' processes' : '') + '. The last look of all was at ' + seconds(r.last, timeline.whole) + ', before the end.'];
+    if (r.swapped) notes.push(bytes(r.swapped) + ' of it was swapped out.');
+    if (r.huge > 0) notes.push(bytes(r.huge) + ' of it was in huge pages.');
+    return el('div', { class: 'layer-row', id: 'layers-resident' }, el('div', { class: 'layer-when' }, el('strong', {}, 'Asked for and there'), el('span', { class: 'small' }, seconds(r.time, timeline.whole))),
+      el('div', {}, bar, el('ul', { class: 'layer-figures' }, chips), el('p', { class: 'hint' }, notes.join(' '))));
+  },
+
   /* [label, time, layers] of the instants to show */
   rows(device) {
     const s = app.selection, peak = model.peak(device, 'active'), out = [], end = timeline.whole;
@@ -143,6 +172,8 @@ const layers = {
     box.replaceChildren(...rows.map(([label, time, l, chosen]) => el('div', { class: 'layer-row' + (chosen ? ' chosen' : '') },
       el('div', { class: 'layer-when' }, el('strong', {}, label), el('span', { class: 'small' }, time === null ? '' : seconds(time, timeline.whole))),
       el('div', {}, this.bar(l, scale), this.chips(l)))));
+    const resident = model.core.devices[device].id === 0 ? this.resident() : null;
+    if (resident) box.append(resident);
   },
 
   /* Every device at its peak and at the end. */

@@ -2,6 +2,7 @@
 #include "page_data.h"
 
 #include "../../common/db.h"
+#include "../query/resident.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -47,6 +48,43 @@ static int write_devices(struct page *page, struct page_pack *pack)
     }
     pack_close(pack, ']');
     return 0;
+}
+
+/* What present pages held at the highest resident memory that was looked at; nothing where none were. */
+static int write_resident(struct page *page, struct page_pack *pack)
+{
+    struct resident_peak peak;
+    int rc = resident_peak_load(page->db, &peak, page->err);
+    if (rc || !peak.process_count)
+        return rc;
+    pack_open(pack, "resident", '{');
+    pack_int(pack, "time", peak.time_ns);
+    pack_int(pack, "took", peak.duration_ns);
+    pack_int(pack, "last", peak.last_ns);
+    pack_int(pack, "processes", peak.process_count);
+    pack_int(pack, "moved", peak.moved_count);
+    pack_int(pack, "present", peak.present_bytes);
+    pack_int(pack, "shared", peak.shared_bytes);
+    pack_int(pack, "huge", peak.huge_bytes);
+    pack_int(pack, "swapped", peak.swapped_bytes);
+    pack_int(pack, "untouched", peak.untouched_bytes);
+    pack_int(pack, "peak_rss", peak.peak_rss_bytes);
+    pack_int(pack, "differs", resident_peak_differs(&peak));
+    pack_open(pack, "rows", '[');
+    sqlite3_stmt *s = page_query(page, "SELECT what, resident_bytes FROM v_resident ORDER BY what != 'blocks', "
+                                       "resident_bytes DESC LIMIT 100");
+    if (!s)
+        return -EIO;
+    while ((rc = sqlite3_step(s)) == SQLITE_ROW) {
+        pack_open(pack, NULL, '{');
+        pack_text(pack, "what", db_text(s, 0));
+        pack_text(pack, "text", resident_what_text(db_text(s, 0)));
+        pack_int(pack, "bytes", sqlite3_column_int64(s, 1));
+        pack_close(pack, '}');
+    }
+    pack_close(pack, ']');
+    pack_close(pack, '}');
+    return page_query_end(page, s, rc);
 }
 
 static void write_limits(struct page *page, struct page_pack *pack)
@@ -114,6 +152,8 @@ int page_write_core(struct page *page, struct page_pack *pack)
     write_devices(page, pack);
     write_limits(page, pack);
     int rc = write_peaks(page, pack);
+    if (!rc)
+        rc = write_resident(page, pack);
     if (!rc)
         rc = page_write_failures(page, pack);
     for (unsigned i = 0; i < sizeof rows / sizeof *rows && !rc; i++)

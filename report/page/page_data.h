@@ -17,9 +17,11 @@
 
 enum page_stat {
 #define STAT(column, option, unit, combine, text) STAT_##column,
+#define SCANNED(column, option, unit, text)       STAT_##column,
 #include "../../common/stat.def"
 #undef STAT
-    STAT_COUNT
+    STAT_COUNT,
+    STAT_SCANNED_FIRST = STAT_resident_bytes /* from here on: there only where pages were looked at */
 };
 
 /* What the page holds at most; beyond it things are folded, and the page says so. */

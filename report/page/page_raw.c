@@ -95,9 +95,10 @@ static int load_raw_sites(struct page *page, struct raw *raw)
 {
     sqlite3_stmt *s = page_query(page, "SELECT s.site_id, s.stack_id, s.device_id, s.kind, coalesce(sl.line_id, 0)"
 #define STAT(column, option, unit, combine, text) ", s." #column
+#define SCANNED(column, option, unit, text)       ", s." #column
 #include "../../common/stat.def"
 #undef STAT
-                                       " FROM site s LEFT JOIN site_line sl USING(site_id) ORDER BY s.site_id");
+                                       " FROM site_stat s LEFT JOIN site_line sl USING(site_id) ORDER BY s.site_id");
     if (!s)
         return -EIO;
     int rc;

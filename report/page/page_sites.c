@@ -258,6 +258,7 @@ static void add_to_site(struct page *page, const struct raw_site *from, uint32_t
     enum { COMBINE_sum, COMBINE_max, COMBINE_exact };
     static const uint8_t combine[] = {
 #define STAT(column, option, unit, how, text) COMBINE_##how,
+#define SCANNED(...)                          COMBINE_sum,
 #include "../../common/stat.def"
 #undef STAT
     };

@@ -167,6 +167,7 @@ static void write_stats(struct page_pack *pack)
         const char *column, *unit, *combine, *text, *a, *b;
     } stats[] = {
 #define STAT(column, option, unit, combine, text)      {#column, #unit, #combine, text, "", ""},
+#define SCANNED(column, option, unit, text)            {#column, #unit, "sum", text, "", ""},
 #define DERIVED(column, option, unit, a, how, b, text) {#column, #unit, #how, text, #a, #b},
 #include "../../common/stat.def"
 #undef STAT
@@ -189,9 +190,11 @@ int page_write_sites(struct page *page, struct page_pack *pack)
 {
     static const char *const names[] = {
 #define STAT(column, option, unit, combine, text) #column,
+#define SCANNED(column, option, unit, text)       #column,
 #include "../../common/stat.def"
 #undef STAT
     };
+    const int stat_count = db_int(page->db, "SELECT 1 FROM resident_scan LIMIT 1", 0) ? STAT_COUNT : STAT_SCANNED_FIRST;
     pack_open(pack, NULL, '{');
     struct used used = find_used(page);
     write_names(page, &used, pack);
@@ -208,7 +211,7 @@ int page_write_sites(struct page *page, struct page_pack *pack)
     COLUMN(pack, "device", page->site_count, page->sites[i].device, 0);
     COLUMN(pack, "kind", page->site_count, page->sites[i].kind, 0);
     COLUMN(pack, "site_count", page->site_count, page->sites[i].site_count, 0);
-    for (int stat = 0; stat < STAT_COUNT; stat++)
+    for (int stat = 0; stat < stat_count; stat++)
         if (stat != STAT_active_peak_bytes && stat != STAT_reserved_peak_bytes)
             COLUMN(pack, names[stat], page->site_count, page->sites[i].stats[stat], 0);
     pack_close(pack, '}');

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""check.py PAGE DATABASE NAME SHOTS [--events] [--hostile] [--basic] [--devices] [--failure CSV] [--opens FORK FILE:LINE] [--says TEXT]...: opens a page in a browser and compares what it shows with the database.
+"""check.py PAGE DATABASE NAME SHOTS [--events] [--hostile] [--basic] [--devices] [--resident] [--failure CSV] [--opens FORK FILE:LINE] [--says TEXT]...: opens a page in a browser and compares what it shows with the database.
 
 --events: also compares a chosen instant and range with v_event, read by `memprof sql` ($MEMPROF). --basic: tables and looks
 alone. --devices: everything follows each device in turn. --failure: of the last out-of-memory error, with what `report --at` said of
@@ -526,6 +526,21 @@ class Check:
             panel = b.js("const p = timeline.panelOf(app.device); return p ? [p.pyramid.total, !!p.box.querySelector('[data-series=total]'), !!p.box.querySelector('[data-series=rss]')] : null")
             equal(f"{name}: lines of capacity and use", [capacity, True, bool(samples)], panel)
 
+    def resident(self):
+        """What was asked for and there, against the looks at the program's pages."""
+        b = self.browser
+        wanted = self.sql("SELECT what, resident_bytes FROM v_resident ORDER BY 1")
+        equal("what was on the pages", [list(w) for w in wanted], sorted(b.js("return model.core.resident.rows.map((r) => [r.what, r.bytes])")))
+        untouched = self.sql("SELECT untouched_bytes FROM v_resident WHERE what = 'blocks'")[0][0]
+        text = self.text("#layers-resident")
+        expect("drawn", all(bytes_text(v) in text for v in [untouched] + [w[1] for w in wanted if w[1]]), text)
+        blocks = dict(wanted)["blocks"]
+        equal("sum of the sites", blocks, b.js("return model.m.sites.resident_bytes.reduce((t, x) => t + x, 0)"))
+        self.settle(lambda: b.click("[data-moment=peak]"))
+        b.js("tables.open('function')")
+        equal("sum of the table", blocks, b.js("return tables.rows.reduce((t, r) => t + r.resident, 0)"))
+        expect("its column", "Resident" in self.text("#table thead"), self.text("#table thead"))
+
     def transfers(self, name):
         b = self.browser
         want = self.sql("SELECT sum(transfer_bytes), direction, sum(transfer_count) FROM v_transfer WHERE device = ? GROUP BY direction, function, file, line ORDER BY 1 DESC, 3 DESC", name)
@@ -631,6 +646,8 @@ class Check:
                 self.failure(self.flags[self.flags.index("--failure") + 1])
             if "--hostile" in self.flags:
                 self.hostile()
+            if "--resident" in self.flags:
+                self.resident()
             self.looks()
             self.end()
         finally:

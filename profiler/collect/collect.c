@@ -126,7 +126,7 @@ static int start_program(struct collection *c, const char *path, struct error *e
     processes_open(&c->processes, &c->session, c->store, &c->clock, c->watch, c->stacks, c->pid);
     struct drain_sink sink = {take_events, c->account};
     c->drain = drain_open(&c->session, c->store, &c->clock, &c->processes, sink);
-    c->resident = resident_open(c->store, c->account, c->drain, &c->processes, &c->clock);
+    c->resident = resident_open(c->options->follow, c->store, c->account, c->drain, &c->processes, &c->clock);
     facts_begin(c->store, c->options, c->argv, &c->clock);
     facts_unsaved(c->store, COMMIT_NS);
     store_commit(c->store);

@@ -6,9 +6,10 @@
 
 #include "../account/resident.h"
 
-/* Fills pages, which keeps its memory from one call to the next. Returns 0, or -errno: gone, another user's, or (E2BIG)
+/* Fills pages, which keeps its memory from one call to the next. is_alone: no other process maps its private pages,
+ * which need not be asked one by one then (13 of 16 ms a GiB). Returns 0, or -errno: gone, another user's, or (E2BIG)
  * more pages than are looked at. */
-int pages_read(int pid, struct resident_pages *pages);
+int pages_read(int pid, int is_alone, struct resident_pages *pages);
 void pages_free(struct resident_pages *pages);
 
 #endif

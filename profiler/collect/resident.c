@@ -9,9 +9,9 @@
 
 /* All looks together cost at most this part of the run, and what a short one has to begin with; */
 #define SHARE        64u
-#define ALLOWANCE_NS 50000000u
+#define ALLOWANCE_NS 20000000u
 #define APART        16u /* two of them are so many times their cost apart. */
-#define STEP_SHARE   64u /* A new maximum is one by this part, and by: */
+#define STEP_SHARE   16u /* A new maximum is one by this part, and by: */
 #define STEP_BYTES   (256u << 10)
 #define REST_SAMPLES 4u /* but after so many alike any is. */
 #define FALL_SHARE   8u /* of a process, when so much of it changed since its last look, and: */
@@ -19,6 +19,7 @@
 #define CHEAP_NS     5000000u /* what such a look costs, one at the end of a process is made at once */
 
 struct resident {
+    int follow;
     struct store *store;
     const struct account *account;
     struct drain *drain;
@@ -37,10 +38,11 @@ struct resident {
     uint64_t looks, unreadable, ended, too_large, too_costly;
 };
 
-struct resident *resident_open(struct store *store, const struct account *account, struct drain *drain,
+struct resident *resident_open(int follow, struct store *store, const struct account *account, struct drain *drain,
                                struct processes *processes, const struct clock *clock)
 {
     struct resident *r = xcalloc(1, sizeof *r);
+    r->follow = follow;
     r->store = store;
     r->account = account;
     r->drain = drain;
@@ -78,7 +80,7 @@ static int look_at(struct resident *r, struct process *p, int is_peak, int is_fi
 {
     struct resident_result result;
     uint64_t begin = clock_stamp(r->clock);
-    int rc = pages_read(p->outer_pid, &r->pages);
+    int rc = pages_read(p->outer_pid, r->follow && r->processes->total == 1, &r->pages);
     p->looked_rss_bytes = p->rss_bytes;
     if (rc) {
         r->too_large += rc == -E2BIG;
@@ -161,8 +163,9 @@ void resident_look(struct resident *r)
     int is_peak = sum > r->peak_bytes + (r->rest_count >= REST_SAMPLES ? 0 : r->peak_bytes / STEP_SHARE + STEP_BYTES);
     if (!is_peak && !is_changed)
         return;
-    int may_all = now_ns >= r->next_ns && r->cost_ns <= (now_ns - r->begin_ns) / SHARE + ALLOWANCE_NS;
-    int may_leaving = r->last_cost_ns <= CHEAP_NS && r->cost_ns <= (now_ns - r->begin_ns) / (SHARE / 2) + ALLOWANCE_NS;
+    uint64_t run_ns = now_ns - r->begin_ns, cost_ns = r->cost_ns + r->last_cost_ns;
+    int may_all = now_ns >= r->next_ns && cost_ns <= run_ns / SHARE + ALLOWANCE_NS;
+    int may_leaving = r->last_cost_ns <= CHEAP_NS && cost_ns <= run_ns / (SHARE / 2) + ALLOWANCE_NS;
     if (!may_all && !(is_leaving && may_leaving)) {
         r->too_costly += is_peak || is_leaving;
         return;

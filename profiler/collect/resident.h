@@ -12,8 +12,8 @@
 
 struct resident;
 
-/* All is borrowed. */
-struct resident *resident_open(struct store *store, const struct account *account, struct drain *drain,
+/* All is borrowed. follow: children are processes of the recording, so that one without any shares no page. */
+struct resident *resident_open(int follow, struct store *store, const struct account *account, struct drain *drain,
                                struct processes *processes, const struct clock *clock);
 void resident_close(struct resident *r);
 /* After a round of the drain, so that the live blocks are those of now, and a sample of each process's RSS. */

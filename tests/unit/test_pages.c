@@ -108,8 +108,8 @@ static void check_own(int old)
     }
     own[3 * PAGE] = copied[0] = 2; /* mine alone again; the other page is the child's, too */
     is_old = old;
-    assert_int_equal(pages_read(getpid(), &p), 0); /* for its memory */
-    assert_int_equal(pages_read(getpid(), &p), 0);
+    assert_int_equal(pages_read(getpid(), 0, &p), 0); /* for its memory */
+    assert_int_equal(pages_read(getpid(), 0, &p), 0);
     is_old = 0;
     size_t kernels = kernel_count(), ours = count(&p) - (old ? 1 : 0);
     kill(child, SIGKILL);
@@ -145,7 +145,7 @@ static void check_own(int old)
 static int has_scan(void)
 {
     struct resident_pages p = {0};
-    assert_int_equal(pages_read(getpid(), &p), 0);
+    assert_int_equal(pages_read(getpid(), 0, &p), 0);
     int has = p.has_kinds;
     pages_free(&p);
     return has;
@@ -164,7 +164,7 @@ static int is_too_large(void)
 {
     struct resident_pages p = {0};
     is_old = 1;
-    int rc = pages_read(getpid(), &p);
+    int rc = pages_read(getpid(), 0, &p);
     is_old = 0;
     pages_free(&p);
     return rc == -E2BIG;
@@ -185,13 +185,13 @@ static void test_scattered(void **state)
     struct resident_pages p = {0};
     char *far = map(300000, MAP_PRIVATE);
     size_t before, found = 0;
-    assert_int_equal(pages_read(getpid(), &p), 0);
+    assert_int_equal(pages_read(getpid(), 0, &p), 0);
     before = p.range_count;
     for (int i = 0; i < 300000; i += 100)
         far[i * (size_t)PAGE] = 1;
     int kernels = is_too_large() ? 1 : 2;
     for (is_old = 0; is_old < kernels; is_old++) {
-        assert_int_equal(pages_read(getpid(), &p), 0);
+        assert_int_equal(pages_read(getpid(), 0, &p), 0);
         check_order(&p);
         assert_true(p.range_count >= before + 2900 && p.range_count <= before + 3100);
         found = 0;
@@ -204,6 +204,32 @@ static void test_scattered(void **state)
     munmap(far, 300000ul * PAGE);
 }
 
+/* With nobody to share with, the kernel's scan alone says the same. */
+static void test_alone(void **state)
+{
+    (void)state;
+    struct resident_pages asked = {0}, alone = {0};
+    if (!has_scan())
+        skip();
+    char *own = map(COUNT, MAP_PRIVATE), *shared = map(COUNT, MAP_SHARED);
+    for (int i = 0; i < COUNT; i += 3)
+        own[i * PAGE] = shared[i * PAGE] = 1;
+    (void)*(volatile char *)(own + PAGE);
+    assert_int_equal(pages_read(getpid(), 0, &asked), 0);
+    assert_int_equal(pages_read(getpid(), 1, &alone), 0);
+    check_order(&alone);
+    for (int i = 0; i < COUNT; i++) {
+        assert_int_equal(flags_at(&alone, own + i * PAGE), i % 3 ? 0 : RESIDENT_PRESENT);
+        assert_int_equal(flags_at(&alone, own + i * PAGE), flags_at(&asked, own + i * PAGE));
+        assert_int_equal(flags_at(&alone, shared + i * PAGE), flags_at(&asked, shared + i * PAGE));
+    }
+    assert_int_equal(alone.zero_pages, asked.zero_pages);
+    pages_free(&asked);
+    pages_free(&alone);
+    munmap(own, COUNT * PAGE);
+    munmap(shared, COUNT * PAGE);
+}
+
 static void test_gone(void **state)
 {
     (void)state;
@@ -213,15 +239,16 @@ static void test_gone(void **state)
         _exit(0);
     siginfo_t info;
     waitid(P_PID, (id_t)child, &info, WEXITED | WNOWAIT);
-    assert_true(pages_read(child, &p) < 0); /* a zombie has no memory */
+    assert_true(pages_read(child, 0, &p) < 0); /* a zombie has no memory */
     waitpid(child, NULL, 0);
-    assert_int_equal(pages_read(child, &p), -ENOENT);
+    assert_int_equal(pages_read(child, 0, &p), -ENOENT);
     pages_free(&p);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_scan), cmocka_unit_test(test_old_kernel),
-                                       cmocka_unit_test(test_scattered), cmocka_unit_test(test_gone)};
+                                       cmocka_unit_test(test_alone), cmocka_unit_test(test_scattered),
+                                       cmocka_unit_test(test_gone)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -189,25 +189,23 @@ static void find_rests(struct rest_walk *w)
     }
 }
 
-int resident_blocks(const struct account *a, uint16_t process_id, const struct resident_pages *pages,
-                    struct resident_result *result)
+void resident_blocks(const struct account *a, uint16_t process_id, const struct resident_pages *pages,
+                     struct resident_result *result)
 {
     const struct process_account *p = a->processes[process_id];
     *result = (struct resident_result){0};
-    if (!p)
-        return 0;
     struct looking l = {.a = a, .pages = pages, .last = SIZE_MAX, .result = result};
     l.used = xcalloc(pages->page_count + 1, sizeof *l.used);
     l.place = xcalloc(a->sites.count + 1ul, sizeof *l.place);
-    live_each(p->live, look_at_block, &l);
+    if (p)
+        live_each(p->live, look_at_block, &l);
     struct rest_walk w = {.pages = pages, .used = l.used, .result = result};
-    for (const struct process_device *d = p->devices; d; d = d->next)
+    for (const struct process_device *d = p ? p->devices : NULL; d; d = d->next)
         if (d->device == 0)
             w.segments = d->segments;
     find_rests(&w);
     free(l.used);
     free(l.place);
-    return 1;
 }
 
 /* --- rows --- */

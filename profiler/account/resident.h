@@ -66,9 +66,9 @@ struct resident_scan { /* a row of the table */
 struct account;
 struct store;
 
-/* The blocks that are live now. Returns 0 where the process has no accounts. */
-int resident_blocks(const struct account *a, uint16_t process_id, const struct resident_pages *pages,
-                    struct resident_result *result);
+/* The blocks that are live now; of a process without an event so far there are none. */
+void resident_blocks(const struct account *a, uint16_t process_id, const struct resident_pages *pages,
+                     struct resident_result *result);
 
 /* Begins a round at a new highest sum: the one before is none any more. */
 void resident_begin_peak(struct store *store);

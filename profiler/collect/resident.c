@@ -88,8 +88,7 @@ static int look_at(struct resident *r, struct process *p, int is_peak, int is_fi
         r->unreadable += rc != -E2BIG && rc != -ESRCH && rc != -ENOENT;
         return 0;
     }
-    if (!resident_blocks(r->account, p->process_id, &r->pages, &result))
-        return 0;
+    resident_blocks(r->account, p->process_id, &r->pages, &result);
     int64_t time_ns = clock_ns(r->clock, begin), end_ns = clock_ns(r->clock, clock_stamp(r->clock));
     struct resident_scan scan = {.scan_id = ++r->scan_id,
                                  .process_id = p->process_id,

@@ -107,3 +107,22 @@ equal "by process" "$(value "SELECT resident_bytes FROM v_resident WHERE what = 
 # one that ends at once may be gone before any look: what was seen adds up all the same
 record_ok "$PROGRAMS/resident" exit
 sums
+
+# one that lets nobody look has no figure, and a counter says so
+if [ "$(id -u)" = 0 ]; then
+    mkdir open && chmod 777 open && chmod 755 .
+    as_user() {
+        setpriv --reuid=65534 --regid=65534 --clear-groups env HOME="$PWD/open" XDG_CACHE_HOME="$PWD/open" "$@"
+    }
+else
+    mkdir open
+    as_user() { "$@"; }
+fi
+if as_user test -x "$MEMPROF" 2>/dev/null && as_user test -w open; then
+    as_user "$MEMPROF" run -q -o open/out.db "$PROGRAMS/resident" hidden >run.out 2>run.err || fail "$(cat run.err)"
+    DB=open/out.db
+    at_least "looks that failed" 1 "$(value "SELECT sum(value) FROM counter WHERE name = 'resident_unreadable'")"
+    at_most "what was seen before" 1 "$(value "SELECT sum(is_peak) FROM resident_scan")"
+    at_least "recorded all the same" 10000000 "$(total alloc_bytes)"
+    sums
+fi

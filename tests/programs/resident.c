@@ -7,11 +7,13 @@
  *   small      100,000 blocks of 100 bytes, written
  *   read_only  maps 1,000 pages and reads them: the kernel's zero page, which takes no memory
  * What the kernel says of these (mincore) is written, a line each; then it sleeps. With "fork" a child writes 200
- * pages of `touched` before both sleep, so that 2,800 are shared by the two; with "exit" the sleep is left out. */
+ * pages of `touched` before both sleep, so that 2,800 are shared by the two; with "exit" the sleep is left out; with
+ * "hidden" it lets nobody look who has no right above its user's. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -81,6 +83,8 @@ static void tell(const char *name, char *p, size_t pages)
 int main(int argc, char **argv)
 {
     const char *how = argc > 1 ? argv[1] : "";
+    if (strcmp(how, "hidden") == 0)
+        prctl(PR_SET_DUMPABLE, 0);
     char *a = touched(), *b = zeroed(), *c = returned(), *d = shared(), *e = reserved(), *f = read_only();
     if (e == MAP_FAILED || !b)
         return 1;

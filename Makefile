@@ -57,7 +57,7 @@ PRELOAD_SRC := $(filter-out $(addprefix profiler/preload/gpu/,cuda_%.c hooks_cud
 endif
 # vtab_event.c is also the loadable extension, with what it needs of common/
 EVENTS_SRC := report/query/vtab_event.c
-EVENTS_DEPS := $(wildcard common/chunk*.c) common/buf.c common/kind.c common/error.c
+EVENTS_DEPS := $(wildcard common/chunk*.c common/packed*.c) common/buf.c common/kind.c common/error.c
 TOOL_SRC := $(wildcard $(TOOL_ROOMS:%=%/*.c))
 TOOL_OBJ := $(TOOL_SRC:%.c=$(BUILD)/obj/%.o) $(BUILD)/obj/embed.o
 # all of memprof but main(): for memprof itself and for the tests of its parts

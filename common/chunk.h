@@ -1,5 +1,5 @@
 /*
- * chunk.h: events as compressed columns: what event_chunk.data, event_chunk.site_delta and keyframe.data hold
+ * chunk.h: compressed columns: what event_chunk.data, event_chunk.site_delta, keyframe.data and packed.data hold
  * (docs/format.md). Writer: the collector; readers: reports and the v_event virtual table. A chunk stands alone: it can
  * be read without any other. Decoding treats the bytes as hostile.
  */
@@ -11,8 +11,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define CHUNK_EVENTS 65536u
-#define CHUNK_TUPLES 256u /* different combinations of op, hook, device and kind in a chunk, at most */
+#define CHUNK_EVENTS  65536u
+#define CHUNK_NUMBERS 65536u
+#define CHUNK_TUPLES  256u /* different combinations of op, hook, device and kind in a chunk, at most */
 
 /* The operations of v_event. */
 enum chunk_op {
@@ -79,6 +80,8 @@ void chunk_codec_close(struct chunk_codec *codec);
 int chunk_encode_events(struct chunk_codec *codec, const struct chunk_event *events, size_t count, struct buf *out);
 int chunk_encode_deltas(struct chunk_codec *codec, const struct chunk_delta *deltas, size_t count, struct buf *out);
 int chunk_encode_live(struct chunk_codec *codec, const struct chunk_live *sites, size_t count, struct buf *out);
+/* Of packed.data: at most CHUNK_NUMBERS. */
+int chunk_encode_numbers(struct chunk_codec *codec, const uint64_t *values, size_t count, struct buf *out);
 
 /* Decode into an array owned by codec, valid until its next call. Return the count, or -EBADMSG when the bytes are
  * damaged (checksum, lengths, values out of range). */
@@ -88,5 +91,6 @@ long chunk_decode_changes(struct chunk_codec *codec, const void *data, size_t le
                           const struct chunk_change **changes);
 long chunk_decode_deltas(struct chunk_codec *codec, const void *data, size_t length, const struct chunk_delta **deltas);
 long chunk_decode_live(struct chunk_codec *codec, const void *data, size_t length, const struct chunk_live **sites);
+long chunk_decode_numbers(struct chunk_codec *codec, const void *data, size_t length, const uint64_t **values);
 
 #endif

@@ -57,7 +57,7 @@ int db_create(const char *path, sqlite3 **db, struct error *err)
                  : db_error(*db, err);
     char pragma[128];
     snprintf(pragma, sizeof pragma, "BEGIN; PRAGMA application_id = %d; PRAGMA user_version = %d; COMMIT",
-             DB_APPLICATION_ID, DB_SCHEMA_VERSION);
+             DB_APPLICATION_ID, DB_SCHEMA_PLAIN);
     if (rc == 0)
         rc = db_exec(*db, "PRAGMA page_size = 4096; PRAGMA synchronous = OFF;", err);
     if (rc == 0) /* into the file itself, not its log: whose it is can be seen from the first on */

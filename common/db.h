@@ -10,7 +10,8 @@
 #include <stdint.h>
 
 #define DB_APPLICATION_ID 0x4D505246 /* "MPRF" */
-#define DB_SCHEMA_VERSION 1
+#define DB_SCHEMA_PLAIN   1          /* of files without rows in the table packed, which older versions read too */
+#define DB_SCHEMA_VERSION 2
 
 /* Creates a new file with the schema; it must not exist. Returns 0 or -errno with err. Close with sqlite3_close. */
 int db_create(const char *path, sqlite3 **db, struct error *err);

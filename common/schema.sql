@@ -1,5 +1,6 @@
 -- memprof: one SQLite file per recording. Readers: plain sqlite3 opens every table and every view but v_event (which
--- needs `memprof sql`, or `.load` of memprof_events.so, because events are stored as compressed chunks).
+-- needs `memprof sql`, or `.load` of memprof_events.so, because events are stored as compressed chunks). Where there are
+-- very many stacks, stack, site and site_line have those that are looked at most; the others need the same (see packed).
 -- Sizes are bytes, times are nanoseconds since the run began (meta 'start_unix_ns' is that instant's wall clock).
 -- application_id 0x4D505246 ("MPRF"), user_version = schema version.
 
@@ -149,6 +150,17 @@ CREATE TABLE site_teardown( -- of a site's end_bytes and end_count: what that fr
   site_id     INTEGER PRIMARY KEY REFERENCES site,
   freed_bytes INTEGER NOT NULL,
   freed_count INTEGER NOT NULL
+) STRICT;
+
+CREATE TABLE packed( -- where there are many stacks or sites: all rows of stack, or of site and site_line, as compressed
+  -- columns (docs/format.md). The plain tables then have those that are looked at most (docs/sql.md)
+  table_name  TEXT NOT NULL,    -- 'stack' | 'site'
+  part        INTEGER NOT NULL, -- 0: the rows; 1, 2, ...: newer values of some of them, while it is being written
+  column_name TEXT NOT NULL,
+  first_row   INTEGER NOT NULL, -- the id of the first row; of a later part, its place in it
+  row_count   INTEGER NOT NULL,
+  data        BLOB NOT NULL,
+  PRIMARY KEY(table_name, part, column_name, first_row)
 ) STRICT;
 
 CREATE TABLE total( -- by device and kind; kind 'all' sums the device and has its own exact peak

@@ -34,6 +34,8 @@ record_ok() {
 }
 # sql QUERY: the value or rows of out.db, columns separated by |. By SQLite's own shell: it knows nothing of memprof.
 sql() { sqlite3 -readonly "${DB:-out.db}" "$1" || fail "sql: $1"; }
+# sites QUERY: one integer of a recording that may have packed sites, which only memprof reads
+sites() { "$MEMPROF" sql --csv "${DB:-out.db}" "SELECT coalesce(($1), 0)" | tail -n 1 | tr -d '\r'; }
 # value QUERY: one integer, 0 for NULL or nothing
 value() { v=$(sql "$1"); echo "${v:-0}"; }
 
@@ -55,7 +57,7 @@ balance() {
         AND t.kind IN ('all', s.kind) GROUP BY t.device_id, t.kind)
         WHERE alloc_count - free_count <> end_count - c OR alloc_bytes - free_bytes <> end_active_bytes - b")"
     equal "sites against totals" 0 \
-        "$(value "SELECT count(*)
+        "$(sites "SELECT count(*)
         FROM (SELECT device_id, kind, sum(alloc_count) a, sum(alloc_bytes) b, sum(free_count) c, sum(end_bytes) e,
         sum(temporary_count) t FROM site GROUP BY 1, 2) s JOIN total t USING(device_id, kind)
         WHERE a <> alloc_count OR b <> alloc_bytes OR c <> free_count OR e <> end_active_bytes
@@ -66,7 +68,7 @@ balance() {
         WHERE inclusive = 0 GROUP BY 1, 2, 3) s ON s.scope = v.column1 AND s.device_id = t.device_id AND s.kind = t.kind
         WHERE coalesce(a, 0) <> alloc_count OR coalesce(b, 0) <> alloc_bytes OR coalesce(e, 0) <> end_active_bytes")"
     equal "live at the peak" 0 \
-        "$(value "SELECT count(*) FROM (SELECT device_id, sum(at_peak_bytes) p FROM site GROUP BY 1) s
+        "$(sites "SELECT count(*) FROM (SELECT device_id, sum(at_peak_bytes) p FROM site GROUP BY 1) s
         JOIN total t USING(device_id) WHERE t.kind = 'all' AND p <> peak_active_bytes")"
 }
 

@@ -133,7 +133,7 @@ void account_write(struct account *a, int last)
         peaks_moved |= epochs != d->written_epochs;
         d->written_epochs = epochs;
     }
-    sites_write(&a->sites, a->store, a->devices, ACCOUNT_DEVICES, peaks_moved);
+    sites_write(&a->sites, a->store, a->devices, ACCOUNT_DEVICES, peaks_moved, last);
     for (unsigned i = 0; i < ACCOUNT_DEVICES; i++)
         if (a->devices[i])
             write_device(a, i, last);

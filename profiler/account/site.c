@@ -11,6 +11,8 @@
 #define HUGE_BYTES (2ul << 20)
 #define SLAB_PAGES 16u                /* of sites: a huge page; a divisor of every page_capacity */
 #define PAGE_WORDS (SITE_PAGE / 64ul) /* of bits */
+#define PLAIN_MOST 32768u             /* rows; where there are more, they are packed */
+#define PARTS_MOST 256u               /* of newer values: a reader takes longer with each */
 
 static void bits_grow(uint64_t **bits, uint32_t pages, uint32_t more)
 {
@@ -69,47 +71,40 @@ void site_mark_dirty(struct site_table *t, struct site *s, uint32_t id)
 /* The columns before the statistics. */
 #define SITE_KEYS "site_id, stack_id, process_id, device_id, kind"
 
-static void column(void *arg, uint32_t row, int number, sqlite3_context *value)
+static uint64_t value_of(const struct site *s, enum packed_column column)
 {
-    enum {
-        SITE_ID,
-        STACK_ID,
-        PROCESS_ID,
-        DEVICE_ID,
-        KIND,
-#define STAT(name, of_tally) STAT_##name,
-#include "tally.def"
-#undef STAT
-    };
-    const struct site_table *sites = arg;
-    const struct site *s = site_at(sites, sites->writing[row]);
     const struct tally *t = &s->tally;
     const struct tally_peaks *p = &t->written;
-    uint64_t v = 0;
-    switch (number) {
-    case SITE_ID:
-        v = sites->writing[row];
-        break;
-    case STACK_ID:
-        v = s->stack_id;
-        break;
-    case PROCESS_ID:
-        v = s->process_id;
-        break;
-    case DEVICE_ID:
-        v = s->device;
-        break;
-    case KIND:
-        sqlite3_result_text(value, kind_name(s->kind), -1, SQLITE_STATIC);
-        return;
+    switch ((int)column) {
+    case PACKED_site_stack_id:
+        return s->stack_id;
+    case PACKED_site_process_id:
+        return s->process_id;
+    case PACKED_site_device_id:
+        return s->device;
+    case PACKED_site_kind:
+        return s->kind;
 #define STAT(name, of_tally)                                                                                           \
-    case STAT_##name:                                                                                                  \
-        v = of_tally;                                                                                                  \
-        break;
+    case PACKED_site_##name:                                                                                           \
+        return of_tally;
 #include "tally.def"
 #undef STAT
     }
-    sqlite3_result_int64(value, (int64_t)v);
+    return 0;
+}
+
+/* The columns as in common/packed.def, after the id. */
+static void column(void *arg, uint32_t row, int number, sqlite3_context *value)
+{
+    const struct site_table *sites = arg;
+    uint32_t id = sites->writing[row];
+    enum packed_column which = PACKED_KEY_site + (unsigned)number - 1;
+    if (number == 0)
+        sqlite3_result_int64(value, id);
+    else if (which == PACKED_site_kind)
+        sqlite3_result_text(value, kind_name(site_at(sites, id)->kind), -1, SQLITE_STATIC);
+    else
+        sqlite3_result_int64(value, (int64_t)value_of(site_at(sites, id), which));
 }
 
 /* Sites come with their new values; of those that do not, none has more than the top had. Of equals, the oldest. */
@@ -166,8 +161,7 @@ static int update_site(struct site_table *t, struct device_account *const *devic
     return 1;
 }
 
-void sites_write(struct site_table *t, struct store *store, struct device_account *const *devices,
-                 unsigned device_count, int peaks_moved)
+static void write_rows(struct site_table *t, struct store *store, uint32_t count)
 {
 #define STAT(name, of_tally) ", " #name
     static const char sql[] = "INSERT OR REPLACE INTO site(" SITE_KEYS
@@ -177,6 +171,69 @@ void sites_write(struct site_table *t, struct store *store, struct device_accoun
 #include "tally.def"
                                       ")";
 #undef STAT
+    t->rows.name = "new_site";
+    t->rows.declaration = declaration;
+    t->rows.column = column;
+    t->rows.arg = t;
+    t->rows.last = count - 1;
+    rows_insert(&t->rows, store, sql);
+}
+
+/* --- the same, packed --- */
+
+/* ids: of the sites; NULL: those from first_row on. */
+static void pack_sites(struct site_table *t, uint32_t part, const uint32_t *ids, uint32_t first_row, uint32_t count)
+{
+    uint64_t *values = packer_values(t->packer);
+    for (enum packed_column c = PACKED_KEY_site; c < PACKED_site_line_id; c++) {
+        for (uint32_t i = 0; i < count; i++)
+            values[i] = value_of(site_at(t, ids ? ids[i] : first_row + i), c);
+        packer_column(t->packer, part, c, first_row, count);
+    }
+    for (uint32_t i = 0; ids && i < count; i++)
+        values[i] = ids[i];
+    if (ids)
+        packer_column(t->packer, part, PACKED_ROW_IDS, first_row, count);
+}
+
+static uint32_t chunk_rows(uint32_t left)
+{
+    return left < PACKED_ROWS ? left : PACKED_ROWS;
+}
+
+/* All sites, instead of what was written before. */
+static void pack_all(struct site_table *t)
+{
+    packer_drop_all(t->packer);
+    for (uint32_t id = 1; id <= t->count; id += PACKED_ROWS)
+        pack_sites(t, 0, NULL, id, chunk_rows(t->count - id + 1));
+    t->parts = t->part_sites = 0;
+}
+
+/* The sites that changed; all of them now and then, so that a reader never has to read much more than there are. */
+static void write_packed(struct site_table *t, uint32_t count, int last)
+{
+    t->part_sites += count;
+    if (last || t->part_sites > t->count || t->parts == PARTS_MOST) {
+        if (count || t->parts)
+            pack_all(t);
+        return;
+    }
+    t->parts += count != 0;
+    for (uint32_t at = 0; at < count; at += PACKED_ROWS)
+        pack_sites(t, t->parts, t->writing + at, at, chunk_rows(count - at));
+}
+
+static void begin_packing(struct site_table *t, struct store *store)
+{
+    t->packer = packer_open(store, PACKED_TABLE_site);
+    store_step(store, store_statement(store, "DELETE FROM site"));
+    pack_all(t);
+}
+
+void sites_write(struct site_table *t, struct store *store, struct device_account *const *devices,
+                 unsigned device_count, int peaks_moved, int last)
+{
     uint32_t count = 0;
     for (uint32_t word = 0; t->count && word <= t->count / 64; word++) {
         uint64_t bits = t->dirty[word] | (peaks_moved ? t->loose[word] : 0);
@@ -189,20 +246,19 @@ void sites_write(struct site_table *t, struct store *store, struct device_accoun
         }
     }
     settle_tops(t, devices, device_count);
-    if (!count)
-        return;
-    t->rows.name = "new_site";
-    t->rows.declaration = declaration;
-    t->rows.column = column;
-    t->rows.arg = t;
-    t->rows.last = count - 1;
-    rows_insert(&t->rows, store, sql);
+    if (!t->packer && t->count > PLAIN_MOST)
+        begin_packing(t, store);
+    else if (t->packer)
+        write_packed(t, count, last);
+    else if (count)
+        write_rows(t, store, count);
 }
 
 void sites_close(struct site_table *t)
 {
     for (uint32_t i = 0; i < t->page_capacity; i += i < SLAB_PAGES ? 1 : SLAB_PAGES)
         free(t->pages[i]);
+    packer_close(t->packer);
     free(t->pages);
     free(t->by_stack);
     free(t->dirty);

@@ -4,6 +4,7 @@
 #ifndef MEMPROF_SITE_H
 #define MEMPROF_SITE_H
 
+#include "../store/packer.h"
 #include "../store/rows.h"
 #include "tally.h"
 
@@ -39,6 +40,8 @@ struct site_table {
     uint32_t *writing; /* ids */
     uint32_t writing_capacity;
     struct rows rows;
+    struct packer *packer;      /* NULL: they are plain rows */
+    uint32_t parts, part_sites; /* newer values that were written since all were: how often, and of how many sites */
 };
 
 static inline struct site *site_at(const struct site_table *t, uint32_t id)
@@ -66,9 +69,9 @@ void site_mark_dirty(struct site_table *t, struct site *s, uint32_t id);
 
 struct store;
 /* Writes the sites that changed, and with peaks_moved those whose values at the peak did; the devices' and kinds' tops
- * follow. All levels must be sealed. */
+ * follow. All levels must be sealed. last: nothing comes after that. */
 void sites_write(struct site_table *t, struct store *store, struct device_account *const *devices,
-                 unsigned device_count, int peaks_moved);
+                 unsigned device_count, int peaks_moved, int last);
 void sites_close(struct site_table *t);
 
 #endif

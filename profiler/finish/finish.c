@@ -20,9 +20,11 @@ static int64_t now_ns(void)
 static int write_accounts(sqlite3 *db, const struct finish_options *options, int64_t start_ns, struct error *err)
 {
     int rc = db_exec(db,
-                     "DELETE FROM account WHERE scope <> 'thread'; DELETE FROM site_line; DELETE FROM line; "
+                     "DELETE FROM account WHERE scope <> 'thread'; DELETE FROM main.site_line; DELETE FROM line; "
                      "DELETE FROM site_op; DELETE FROM op; DELETE FROM mark WHERE domain = 'pytorch';",
                      err);
+    if (rc == 0 && packed_has(db, PACKED_TABLE_site))
+        rc = db_exec(db, "DELETE FROM packed WHERE column_name = 'line_id'", err);
     if (rc == 0)
         rc = finish_notebooks(db, err);
     if (rc == 0 && options->with_source)
@@ -32,6 +34,8 @@ static int write_accounts(sqlite3 *db, const struct finish_options *options, int
         rc = model_load(db, &m, err);
     if (rc == 0)
         rc = model_lines(&m, err);
+    if (rc == 0)
+        rc = model_plain(&m, err);
     if (rc == 0)
         rc = model_accounts(&m, err);
     if (rc == 0)
@@ -48,7 +52,9 @@ int finish_database(sqlite3 *db, const struct finish_options *options, struct er
     struct finish_options own = *options;
     own.progress = own.progress && isatty(STDERR_FILENO);
     int64_t start_ns = now_ns();
-    int rc = finish_symbols(db, &own, err);
+    int rc = packed_views(db, err);
+    if (rc == 0)
+        rc = finish_symbols(db, &own, err);
     if (rc == 0 && (rc = db_exec(db, "BEGIN IMMEDIATE", err)) == 0) {
         rc = write_accounts(db, &own, start_ns, err);
         if (rc == 0)

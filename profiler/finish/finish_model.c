@@ -7,6 +7,7 @@
 
 #include "../../common/array.h"
 #include "../../common/ids.h"
+#include "../../common/kind.h"
 #include "../../common/module_kind.h"
 
 #include <errno.h>
@@ -30,8 +31,9 @@ struct load {
     size_t module_capacity, parent_capacity;
     char *prefixes[PREFIXES_MAX]; /* of Python interpreters, with their last slash */
     size_t prefix_count;
-    int64_t *parents;    /* of nodes, by place in the table: stack_id, the node's own without one */
-    uint32_t *new_index; /* of nodes: by place in the table + 1 */
+    int64_t *parents; /* of nodes, by place in the table: stack_id, the node's own without one; NULL: packed */
+    const struct packed_values *packed_parents; /* NULL: plain rows */
+    uint32_t *new_index;                        /* of nodes: by place in the table + 1 */
 };
 
 /* Calls row for every row of the query. */
@@ -167,6 +169,44 @@ static void node_row(struct load *l, sqlite3_stmt *s)
     *ARRAY_ADD(m->nodes, m->node_count, m->node_capacity) = (struct model_node){0, ids_column(&l->addresses, s, 1)};
 }
 
+static int read_packed(struct load *l, enum packed_column column, const struct packed_values **values)
+{
+    int rc = packed_read(l->m->packed, column, values);
+    return rc ? error_set(l->err, -rc, "%s: %s", sqlite3_db_filename(l->db, "main"), packed_error(rc)) : 0;
+}
+
+static int load_packed_nodes(struct load *l)
+{
+    struct model *m = l->m;
+    const struct packed_values *addresses;
+    int rc = read_packed(l, PACKED_stack_address_id, &addresses);
+    if (rc == 0)
+        rc = read_packed(l, PACKED_stack_parent_id, &l->packed_parents);
+    if (rc)
+        return rc;
+    size_t count = (size_t)packed_count(m->packed, PACKED_TABLE_stack);
+    ARRAY_ROOM(m->nodes, count + 1, m->node_capacity);
+    for (size_t i = 1; i <= count; i++)
+        m->nodes[i] = (struct model_node){0, ids_find(&l->addresses, (int64_t)packed_at(addresses, (uint32_t)i))};
+    m->node_count = count + 1;
+    return 0;
+}
+
+static int load_nodes(struct load *l)
+{
+    if (packed_has(l->db, PACKED_TABLE_stack))
+        return load_packed_nodes(l);
+    return each(l, "SELECT stack_id, address_id, parent_id FROM main.stack ORDER BY stack_id", node_row);
+}
+
+/* By place in the table + 1; 0: none. */
+static uint32_t node_parent(const struct load *l, size_t i)
+{
+    if (l->packed_parents)
+        return (uint32_t)packed_at(l->packed_parents, (uint32_t)i);
+    return l->parents[i - 1] == l->nodes.ids[i - 1] ? 0 : ids_find(&l->nodes, l->parents[i - 1]);
+}
+
 struct links { /* first child and next sibling, by old index */
     uint32_t *parent, *child, *sibling;
 };
@@ -231,8 +271,9 @@ static void order_nodes(struct load *l)
     struct links k = {xcalloc(n, sizeof(uint32_t)), xcalloc(n, sizeof(uint32_t)), xcalloc(n, sizeof(uint32_t))};
     l->new_index = xcalloc(n, sizeof *l->new_index);
     for (size_t i = 1; i < n; i++)
-        k.parent[i] = l->parents[i - 1] == l->nodes.ids[i - 1] ? 0 : ids_find(&l->nodes, l->parents[i - 1]);
-    break_cycles(&k, n);
+        k.parent[i] = node_parent(l, i);
+    if (!l->packed_parents) /* there each parent has a lower number */
+        break_cycles(&k, n);
     link_parents(l, &k);
     uint32_t next = 1;
     for (size_t i = 1; i < n; i++)
@@ -265,13 +306,19 @@ static uint32_t group_of(struct model *m, int64_t device, const char *kind)
     return group;
 }
 
+static uint32_t node_of_stack(const struct load *l, uint64_t stack_id)
+{
+    if (!l->packed_parents)
+        return stack_id <= INT64_MAX ? l->new_index[ids_find(&l->nodes, (int64_t)stack_id)] : 0;
+    return stack_id < l->m->node_count ? l->new_index[stack_id] : 0;
+}
+
 static void site_row(struct load *l, sqlite3_stmt *s)
 {
     struct model *m = l->m;
     struct model_site *site = ARRAY_ADD(m->sites, m->site_count, m->site_capacity);
     *site = (struct model_site){.id = sqlite3_column_int64(s, 0)};
-    uint32_t node = ids_column(&l->nodes, s, 1);
-    site->node = node ? l->new_index[node] : 0;
+    site->node = sqlite3_column_type(s, 1) == SQLITE_NULL ? 0 : node_of_stack(l, (uint64_t)sqlite3_column_int64(s, 1));
     site->group = group_of(m, sqlite3_column_int64(s, 2), db_text(s, 3));
     m->groups[site->group].site_count++;
     for (int i = 0; i < VALUE_COUNT; i++)
@@ -349,12 +396,53 @@ static void group_devices(struct model *m)
 #define SCANNED(column, name, unit, text)       ", r." #column
 static const char site_sql[] = "SELECT s.site_id, stack_id, device_id, kind"
 #include "../../common/stat.def"
-                               " FROM site s LEFT JOIN resident_sum r USING(site_id)";
+                               " FROM main.site s LEFT JOIN resident_sum r USING(site_id)";
 #undef STAT
+
+#define STAT(...)
+#define SCANNED(column, name, unit, text) ", " #column
+static const char scanned_sql[] = "SELECT site_id"
+#include "../../common/stat.def"
+                                  " FROM resident_sum";
+#undef STAT
+
+/* Sites are still in their order, without gaps. */
+static void scanned_row(struct load *l, sqlite3_stmt *s)
+{
+    int64_t id = sqlite3_column_int64(s, 0);
+    if (id < 1 || (uint64_t)id > l->m->site_count)
+        return;
+    for (int i = STAT_own_largest + 1; i < VALUE_COUNT; i++)
+        l->m->sites[id - 1].stat[i] = sqlite3_column_int64(s, i - STAT_own_largest);
+}
+
+static int load_packed_sites(struct load *l)
+{
+    struct model *m = l->m;
+    const struct packed_values *columns[PACKED_site_line_id];
+    for (enum packed_column c = PACKED_KEY_site; c < PACKED_site_line_id; c++) {
+        int rc = read_packed(l, c, &columns[c]);
+        if (rc)
+            return rc;
+    }
+    uint32_t count = (uint32_t)packed_count(m->packed, PACKED_TABLE_site);
+    ARRAY_ROOM(m->sites, count, m->site_capacity);
+    for (uint32_t i = 1; i <= count; i++) {
+        struct model_site *site = &m->sites[m->site_count++];
+        *site = (struct model_site){.id = i, .node = node_of_stack(l, packed_at(columns[PACKED_site_stack_id], i))};
+        site->group = group_of(m, (int64_t)packed_at(columns[PACKED_site_device_id], i),
+                               kind_name((unsigned)packed_at(columns[PACKED_site_kind], i)));
+        m->groups[site->group].site_count++;
+        for (int k = 0; k < STAT_COUNT; k++)
+            site->stat[k] = (int64_t)packed_at(columns[PACKED_STATS + k], i);
+        site->stat[STAT_own_largest] = site->stat[STAT_own_peak_bytes];
+    }
+    return each(l, scanned_sql, scanned_row);
+}
 
 static int load_sites(struct load *l)
 {
-    int rc = each(l, site_sql, site_row);
+    int rc = packed_has(l->db, PACKED_TABLE_site) ? load_packed_sites(l) : each(l, site_sql, site_row);
     if (rc)
         return rc;
     order_sites(l->m);
@@ -377,7 +465,9 @@ static void first_rows(struct model *m)
 
 int model_load(sqlite3 *db, struct model *m, struct error *err)
 {
-    *m = (struct model){.db = db};
+    *m = (struct model){.db = db, .packed = packed_open(db)};
+    if (!m->packed)
+        return error_set(err, ENOMEM, "out of memory");
     first_rows(m);
     struct load l = {.db = db, .err = err, .m = m};
     int rc = db_exec(
@@ -403,7 +493,7 @@ int model_load(sqlite3 *db, struct model *m, struct error *err)
             &l, "SELECT address_id, function_id, file_id, line, language FROM frame ORDER BY address_id, inline_depth",
             frame_row);
     if (rc == 0)
-        rc = each(&l, "SELECT stack_id, address_id, parent_id FROM stack ORDER BY stack_id", node_row);
+        rc = load_nodes(&l);
     if (rc == 0)
         order_nodes(&l);
     if (rc == 0)
@@ -423,6 +513,7 @@ int model_load(sqlite3 *db, struct model *m, struct error *err)
 
 void model_free(struct model *m)
 {
+    packed_close(m->packed);
     free(m->functions);
     free(m->files);
     free(m->addresses);

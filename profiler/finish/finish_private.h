@@ -5,6 +5,7 @@
 #define MEMPROF_FINISH_PRIVATE_H
 
 #include "../../common/db.h"
+#include "../../common/packed.h"
 #include "finish.h"
 
 #include <stddef.h>
@@ -96,6 +97,7 @@ struct model_line { /* what the table line says: indexes */
 
 struct model {
     sqlite3 *db;
+    struct packed *packed; /* of recordings that have packed rows */
     struct model_function *functions;
     size_t function_count, function_capacity; /* counts include the unused index 0 */
     struct model_file *files;
@@ -120,6 +122,8 @@ int model_load(sqlite3 *db, struct model *m, struct error *err);
 void model_free(struct model *m);
 /* finish_lines.c: self lines of all sites, keys of all frames; writes line and site_line. */
 int model_lines(struct model *m, struct error *err);
+/* finish_plain.c: of packed tables, writes plain rows of what is looked at most. */
+int model_plain(struct model *m, struct error *err);
 /* finish_account.c: writes account. */
 int model_accounts(struct model *m, struct error *err);
 /* finish_ops.c: PyTorch's operators and phases; writes op, site_op, their accounts, and marks of domain 'pytorch'. */

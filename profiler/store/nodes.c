@@ -1,5 +1,6 @@
 #include "nodes.h"
 
+#include "packer.h"
 #include "rows.h"
 
 #include "../../common/array.h"
@@ -8,7 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PENDING_MOST 8192u /* rows; about 2 ms, in which no ring is read */
+#define PENDING_MOST 8192u   /* rows; about 2 ms, in which no ring is read */
+#define PLAIN_MOST   131072u /* rows; where there are more, they are packed */
 
 struct node {
     uint32_t caller;
@@ -29,7 +31,9 @@ struct nodes {
     uint32_t count, room;
     struct slot *slots;
     uint32_t mask, used;
-    struct rows rows; /* those up to rows.last are in the database */
+    struct rows rows;      /* those up to rows.last are in the database */
+    struct packer *packer; /* NULL: they are plain rows */
+    uint32_t packed;       /* those up to it are packed */
 };
 
 static int is_indexed(const struct nodes *n, uint32_t id)
@@ -65,7 +69,7 @@ static uint32_t append(struct nodes *n, uint32_t caller, uint32_t address)
     ARRAY_ROOM(n->nodes, id + 1ul, n->room);
     n->nodes[id] = (struct node){caller, address, caller >= NODES_ROOT ? 1 : n->nodes[caller].depth + 1};
     n->count = id;
-    if (id - n->rows.last >= PENDING_MOST)
+    if (n->packer ? id - n->packed / PACKED_ROWS * PACKED_ROWS >= PACKED_ROWS : id - n->rows.last >= PENDING_MOST)
         nodes_write(n);
     return id;
 }
@@ -111,17 +115,54 @@ static void column(void *arg, uint32_t id, int number, sqlite3_context *value)
 }
 
 /* SQLite numbers the rows as we do: the newest one's id and one more. */
-void nodes_write(struct nodes *n)
+static void write_rows(struct nodes *n)
 {
     static const char sql[] = "INSERT INTO stack(parent_id, address_id, depth, flags) "
                               "SELECT parent_id, address_id, depth, flags FROM new_stack(?1)";
-    if (n->rows.last == n->count)
-        return;
     n->rows.first = n->rows.last + 1;
     n->rows.last = n->count;
     rows_insert(&n->rows, n->store, sql);
     if (!store_failed(n->store, NULL) && sqlite3_last_insert_rowid(store_db(n->store)) != n->count)
         bug("stack %u has another row", n->count);
+}
+
+static void pack_chunk(struct nodes *n, uint32_t first, uint32_t count)
+{
+    const struct node *nodes = n->nodes + first;
+    uint64_t *values = packer_values(n->packer);
+    for (uint32_t i = 0; i < count; i++)
+        values[i] = nodes[i].caller >= NODES_ROOT ? 0 : nodes[i].caller;
+    packer_column(n->packer, 0, PACKED_stack_parent_id, first, count);
+    for (uint32_t i = 0; i < count; i++)
+        values[i] = nodes[i].address;
+    packer_column(n->packer, 0, PACKED_stack_address_id, first, count);
+    for (uint32_t i = 0; i < count; i++)
+        values[i] = nodes[i].caller >= NODES_ROOT ? nodes[i].caller - NODES_ROOT : 0;
+    packer_column(n->packer, 0, PACKED_stack_flags, first, count);
+}
+
+/* The last chunk is written as it is, and anew until it is full. */
+static void write_packed(struct nodes *n)
+{
+    while (n->packed < n->count) {
+        uint32_t first = n->packed / PACKED_ROWS * PACKED_ROWS + 1, count = n->count - first + 1;
+        if (count > PACKED_ROWS)
+            count = PACKED_ROWS;
+        if (n->packed >= first)
+            packer_drop_chunk(n->packer, first);
+        pack_chunk(n, first, count);
+        n->packed = first + count - 1;
+    }
+}
+
+void nodes_write(struct nodes *n)
+{
+    if (!n->packer && n->count > PLAIN_MOST)
+        n->packer = packer_open(n->store, PACKED_TABLE_stack);
+    if (n->packer)
+        write_packed(n);
+    else if (n->rows.last != n->count)
+        write_rows(n);
 }
 
 struct nodes *nodes_open(struct store *store)
@@ -141,6 +182,7 @@ void nodes_close(struct nodes *n)
 {
     if (!n)
         return;
+    packer_close(n->packer);
     free(n->slots);
     free(n->nodes);
     free(n);

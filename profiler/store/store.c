@@ -159,6 +159,14 @@ void store_commit(struct store *store)
     }
 }
 
+void store_packs(struct store *store)
+{
+    char sql[64];
+    snprintf(sql, sizeof sql, "PRAGMA user_version = %d", DB_SCHEMA_VERSION);
+    if (!store->failed && sqlite3_exec(store->db, sql, NULL, NULL, NULL) != SQLITE_OK)
+        fail(store);
+}
+
 int store_failed(const struct store *store, struct error *err)
 {
     if (store->failed && err)

@@ -20,6 +20,8 @@ sqlite3_stmt *store_statement(struct store *store, const char *sql);
 void store_step(struct store *store, sqlite3_stmt *statement);  /* runs it; failures go to store_failed */
 void store_commit(struct store *store);                         /* ends the open transaction and begins the next */
 int store_failed(const struct store *store, struct error *err); /* 0, or the first failure as -errno with err */
+/* From now on only versions that know the table packed may read the file. */
+void store_packs(struct store *store);
 /* Ends in one plain file: commit, WAL checkpoint, journal_mode DELETE, close. */
 int store_close(struct store *store, struct error *err);
 

@@ -2,6 +2,7 @@
 
 #include "../../common/buf.h"
 #include "../../common/db.h"
+#include "../../common/packed.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -40,7 +41,8 @@ int lens_load_sites(struct lens *l, struct error *err)
     int step = SQLITE_DONE;
     buf_puts(&sql, "SELECT s.site_id, s.stack_id, s.process_id, s.device_id, s.kind, sl.line_id, ");
     stat_columns(&sql, "s.");
-    buf_puts(&sql, " FROM site_stat s LEFT JOIN main.site_line sl USING(site_id) ORDER BY s.site_id");
+    buf_printf(&sql, " FROM site_stat s LEFT JOIN %s_line sl USING(site_id) ORDER BY s.site_id",
+               packed_source(l->db, PACKED_TABLE_site)); /* of a name that no lens changes */
     int rc = db_prepare(l->db, sql.data, &s, err);
     while (rc == 0 && (step = sqlite3_step(s)) == SQLITE_ROW) {
         const struct replay_site *only = replayed(l, sqlite3_column_int64(s, 0));

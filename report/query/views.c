@@ -2,6 +2,7 @@
 
 #include "../../common/buf.h"
 #include "../../common/db.h"
+#include "../../common/packed.h"
 
 #include <errno.h>
 #include <string.h>
@@ -11,7 +12,7 @@ extern const char common_schema_sql[];
 /* Tables that files of older versions of the same schema lack. They are empty there. */
 static const char *const later[] = {"oom_had",        "heap_range",       "teardown",      "site_teardown",
                                     "snapshot_entry", "snapshot_unfiled", "resident_scan", "resident_site",
-                                    "resident_rest",  "resident_account"};
+                                    "resident_rest",  "resident_account", "packed"};
 
 static int add_later(sqlite3 *db, const char *name, const char *definition, struct error *err)
 {
@@ -81,5 +82,5 @@ int views_own(sqlite3 *db, struct error *err)
     }
     sqlite3_finalize(s);
     sqlite3_close(schema);
-    return rc;
+    return rc ? rc : packed_views(db, err);
 }

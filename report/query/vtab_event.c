@@ -12,6 +12,7 @@ SQLITE_EXTENSION_INIT1
 
 #include "../../common/chunk.h"
 #include "../../common/kind.h"
+#include "../../common/packed.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -132,29 +133,51 @@ static int read_names(struct table *t, const char *sql, char *names[IDS])
     return SQLITE_OK;
 }
 
+static int add_site(struct table *t, size_t *capacity, int64_t site_id, int64_t stack_id)
+{
+    if (t->site_count == *capacity) {
+        *capacity = *capacity ? 2 * *capacity : 1024;
+        int64_t *sites = realloc(t->site_ids, *capacity * sizeof *sites);
+        t->site_ids = sites ? sites : t->site_ids;
+        int64_t *stacks = realloc(t->stack_ids, *capacity * sizeof *stacks);
+        t->stack_ids = stacks ? stacks : t->stack_ids;
+        if (!sites || !stacks)
+            return SQLITE_NOMEM;
+    }
+    t->site_ids[t->site_count] = site_id;
+    t->stack_ids[t->site_count++] = stack_id;
+    return SQLITE_OK;
+}
+
+static int read_packed_sites(struct table *t)
+{
+    const struct packed_values *stacks;
+    struct packed *p = packed_open(t->db);
+    if (!p)
+        return SQLITE_NOMEM;
+    size_t capacity = 0;
+    long count = packed_count(p, PACKED_TABLE_site);
+    int rc = count < 0 ? (int)count : packed_read(p, PACKED_site_stack_id, &stacks);
+    if (rc)
+        rc = set_error(&t->base, packed_error(rc));
+    for (long i = 1; rc == SQLITE_OK && i <= count; i++)
+        rc = add_site(t, &capacity, i, (int64_t)packed_at(stacks, (uint32_t)i));
+    packed_close(p);
+    return rc;
+}
+
 static int read_sites(struct table *t)
 {
     sqlite3_stmt *s = NULL;
     size_t capacity = 0;
     int rc = SQLITE_OK;
+    if (packed_has(t->db, PACKED_TABLE_site))
+        return read_packed_sites(t);
     if (sqlite3_prepare_v2(t->db, "SELECT site_id, stack_id FROM main.site ORDER BY site_id", -1, &s, NULL) !=
         SQLITE_OK)
         return set_error(&t->base, sqlite3_errmsg(t->db));
-    while (rc == SQLITE_OK && sqlite3_step(s) == SQLITE_ROW) {
-        if (t->site_count == capacity) {
-            capacity = capacity ? 2 * capacity : 1024;
-            int64_t *sites = realloc(t->site_ids, capacity * sizeof *sites);
-            t->site_ids = sites ? sites : t->site_ids;
-            int64_t *stacks = realloc(t->stack_ids, capacity * sizeof *stacks);
-            t->stack_ids = stacks ? stacks : t->stack_ids;
-            if (!sites || !stacks) {
-                rc = SQLITE_NOMEM;
-                break;
-            }
-        }
-        t->site_ids[t->site_count] = sqlite3_column_int64(s, 0);
-        t->stack_ids[t->site_count++] = sqlite3_column_int64(s, 1);
-    }
+    while (rc == SQLITE_OK && sqlite3_step(s) == SQLITE_ROW)
+        rc = add_site(t, &capacity, sqlite3_column_int64(s, 0), sqlite3_column_int64(s, 1));
     sqlite3_finalize(s);
     return rc;
 }
@@ -452,12 +475,38 @@ static const sqlite3_module module = {
 };
 
 #ifdef MEMPROF_LOADABLE
+/* The file's views of single stacks and sites, as temporary ones, which look at what packed_views put before the plain
+ * tables. */
+static int renew_views(sqlite3 *db)
+{
+    static const char head[] = "CREATE VIEW ";
+    sqlite3_stmt *s = NULL;
+    int rc =
+        sqlite3_prepare_v2(db,
+                           "SELECT sql FROM main.sqlite_schema WHERE type = 'view' AND sql LIKE 'CREATE VIEW %' AND "
+                           "EXISTS(SELECT 1 FROM temp.sqlite_schema)",
+                           -1, &s, NULL);
+    while (rc == SQLITE_OK && sqlite3_step(s) == SQLITE_ROW) {
+        const char *definition = (const char *)sqlite3_column_text(s, 0);
+        char *sql = sqlite3_mprintf("CREATE TEMP VIEW IF NOT EXISTS %s", definition + sizeof head - 1);
+        rc = sql ? sqlite3_exec(db, sql, NULL, NULL, NULL) : SQLITE_NOMEM;
+        sqlite3_free(sql);
+    }
+    sqlite3_finalize(s);
+    return rc;
+}
+
 __attribute__((visibility("default"))) int sqlite3_memprofevents_init(sqlite3 *db, char **error,
                                                                       const sqlite3_api_routines *api)
 {
-    (void)error;
+    struct error err;
     SQLITE_EXTENSION_INIT2(api);
-    return sqlite3_create_module_v2(db, "v_event", &module, NULL, NULL);
+    if (packed_views(db, &err) != 0) {
+        *error = sqlite3_mprintf("%s", err.text);
+        return SQLITE_ERROR;
+    }
+    int rc = sqlite3_create_module_v2(db, "v_event", &module, NULL, NULL);
+    return rc == SQLITE_OK ? renew_views(db) : rc;
 }
 #else
 int vtab_event_register(sqlite3 *db)

@@ -1,0 +1,325 @@
+/* The packed tables as SQLite's virtual tables. */
+#include "packed.h"
+
+#include "kind.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#ifdef MEMPROF_LOADABLE
+SQLITE_EXTENSION_INIT3
+#endif
+
+enum view { VIEW_stack, VIEW_site, VIEW_site_line, VIEWS };
+
+enum { STACK_ID, STACK_PARENT, STACK_ADDRESS, STACK_DEPTH, STACK_FLAGS };
+enum { SITE_ID, SITE_STACK, SITE_PROCESS, SITE_DEVICE, SITE_KIND, SITE_STATS };
+
+static const struct {
+    const char *name, *plain, *declaration;
+    enum packed_table table;
+} views[VIEWS] = {
+    {"packed_stack", "stack",
+     "CREATE TABLE x(stack_id INTEGER PRIMARY KEY, parent_id INTEGER, address_id INTEGER, depth INTEGER, "
+     "flags INTEGER)",
+     PACKED_TABLE_stack},
+#define STAT(column, name, unit, combine, text) ", " #column " INTEGER"
+    {"packed_site", "site",
+     "CREATE TABLE x(site_id INTEGER PRIMARY KEY, stack_id INTEGER, process_id INTEGER, device_id INTEGER, kind TEXT"
+#include "stat.def"
+     ")",
+#undef STAT
+     PACKED_TABLE_site},
+    {"packed_site_line", "site_line", "CREATE TABLE x(site_id INTEGER PRIMARY KEY, line_id INTEGER)",
+     PACKED_TABLE_site},
+};
+
+struct shared { /* by the tables of a connection */
+    struct packed *packed;
+    int users;
+    int cursors; /* open ones: what they read stays */
+};
+
+struct module {
+    struct shared *shared;
+    enum view view;
+};
+
+struct table {
+    sqlite3_vtab base;
+    struct shared *shared;
+    struct packed *packed; /* that of shared */
+    enum view view;
+};
+
+struct cursor {
+    sqlite3_vtab_cursor base;
+    uint32_t row, last;
+    int is_of_stack; /* the sites of one stack */
+};
+
+enum { PLAN_ALL, PLAN_ROW, PLAN_STACK };
+
+static struct table *table_of(sqlite3_vtab_cursor *cursor)
+{
+    return (struct table *)(void *)cursor->pVtab;
+}
+
+static struct cursor *cursor_of(sqlite3_vtab_cursor *cursor)
+{
+    return (struct cursor *)(void *)cursor;
+}
+
+static int connect_table(sqlite3 *db, void *aux, int argc, const char *const *argv, sqlite3_vtab **out, char **error)
+{
+    (void)argc, (void)argv, (void)error;
+    const struct module *m = aux;
+    int rc = sqlite3_declare_vtab(db, views[m->view].declaration);
+    if (rc != SQLITE_OK)
+        return rc;
+    /* Reads the file's tables alone and changes nothing, so a view in an untrusted file may name it too. */
+    sqlite3_vtab_config(db, SQLITE_VTAB_INNOCUOUS);
+    struct table *t = calloc(1, sizeof *t);
+    if (!t)
+        return SQLITE_NOMEM;
+    t->shared = m->shared;
+    t->packed = m->shared->packed;
+    t->view = m->view;
+    *out = &t->base;
+    return SQLITE_OK;
+}
+
+static int disconnect_table(sqlite3_vtab *base)
+{
+    free(base);
+    return SQLITE_OK;
+}
+
+static int fail(sqlite3_vtab *base, long rc)
+{
+    sqlite3_free(base->zErrMsg);
+    base->zErrMsg = sqlite3_mprintf("%s", packed_error(rc));
+    return rc == -ENOMEM ? SQLITE_NOMEM : SQLITE_ERROR;
+}
+
+static int plan(sqlite3_vtab *base, sqlite3_index_info *info)
+{
+    const struct table *t = (const struct table *)(const void *)base;
+    int row = -1, stack = -1;
+    for (int i = 0; i < info->nConstraint; i++) {
+        if (!info->aConstraint[i].usable || info->aConstraint[i].op != SQLITE_INDEX_CONSTRAINT_EQ)
+            continue;
+        if (info->aConstraint[i].iColumn == 0 || info->aConstraint[i].iColumn == -1)
+            row = i;
+        else if (t->view == VIEW_site && info->aConstraint[i].iColumn == SITE_STACK)
+            stack = i;
+    }
+    info->idxNum = row >= 0 ? PLAN_ROW : stack >= 0 ? PLAN_STACK : PLAN_ALL;
+    if (info->idxNum != PLAN_ALL) /* SQLite checks again: the value may be no integer */
+        info->aConstraintUsage[row >= 0 ? row : stack].argvIndex = 1;
+    if (row >= 0)
+        info->idxFlags = SQLITE_INDEX_SCAN_UNIQUE;
+    info->estimatedRows = row >= 0 ? 1 : stack >= 0 ? 2 : 1000000;
+    info->estimatedCost = row >= 0 ? 1 : stack >= 0 ? 3 : 1000000;
+    if (info->nOrderBy == 1 && info->aOrderBy[0].iColumn <= 0 && !info->aOrderBy[0].desc)
+        info->orderByConsumed = 1; /* rows come by their id, of a stack too */
+    return SQLITE_OK;
+}
+
+static int open_cursor(sqlite3_vtab *base, sqlite3_vtab_cursor **out)
+{
+    struct cursor *c = calloc(1, sizeof *c);
+    if (!c)
+        return SQLITE_NOMEM;
+    struct table *t = (struct table *)(void *)base;
+    if (t->shared->cursors++ == 0)
+        packed_renew(t->packed);
+    *out = &c->base;
+    return SQLITE_OK;
+}
+
+static int close_cursor(sqlite3_vtab_cursor *base)
+{
+    table_of(base)->shared->cursors--;
+    free(base);
+    return SQLITE_OK;
+}
+
+static int is_absent(const struct table *t, uint32_t row)
+{
+    const struct packed_values *lines;
+    return t->view == VIEW_site_line && packed_read(t->packed, PACKED_site_line_id, &lines) == 0 &&
+           !packed_at(lines, row);
+}
+
+static void skip_absent(const struct table *t, struct cursor *c)
+{
+    while (c->row && c->row <= c->last && is_absent(t, c->row))
+        c->row++;
+}
+
+static int filter(sqlite3_vtab_cursor *base, int number, const char *text, int argc, sqlite3_value **argv)
+{
+    struct table *t = table_of(base);
+    struct cursor *c = cursor_of(base);
+    long count = packed_count(t->packed, views[t->view].table);
+    int64_t wanted = argc ? sqlite3_value_int64(argv[0]) : 0;
+    (void)text;
+    if (count < 0)
+        return fail(base->pVtab, count);
+    *c = (struct cursor){.base = c->base, .row = 1, .last = (uint32_t)count};
+    if (number == PLAN_ROW) {
+        c->row = wanted >= 1 && wanted <= count ? (uint32_t)wanted : 0;
+        c->last = c->row;
+    } else if (number == PLAN_STACK) {
+        c->is_of_stack = 1;
+        int rc = packed_site_of_stack(t->packed, wanted, &c->row);
+        if (rc)
+            return fail(base->pVtab, rc);
+    }
+    skip_absent(t, c);
+    return SQLITE_OK;
+}
+
+static int next(sqlite3_vtab_cursor *base)
+{
+    struct cursor *c = cursor_of(base);
+    c->row = c->is_of_stack ? packed_next_site(table_of(base)->packed, c->row) : c->row + 1;
+    skip_absent(table_of(base), c);
+    return SQLITE_OK;
+}
+
+static int is_at_end(sqlite3_vtab_cursor *base)
+{
+    const struct cursor *c = cursor_of(base);
+    return !c->row || c->row > c->last;
+}
+
+static int value_of(struct table *t, enum packed_column column, uint32_t row, uint64_t *value)
+{
+    const struct packed_values *values;
+    int rc = packed_read(t->packed, column, &values);
+    if (rc)
+        return fail(&t->base, rc);
+    *value = packed_at(values, row);
+    return SQLITE_OK;
+}
+
+static int depth_of(struct table *t, uint32_t row, uint64_t *depth)
+{
+    const uint32_t *depths;
+    int rc = packed_depths(t->packed, &depths);
+    if (rc)
+        return fail(&t->base, rc);
+    *depth = depths[row];
+    return SQLITE_OK;
+}
+
+static int stack_column(struct table *t, uint32_t row, int number, uint64_t *value)
+{
+    if (number == STACK_DEPTH)
+        return depth_of(t, row, value);
+    return value_of(t,
+                    number == STACK_PARENT    ? PACKED_stack_parent_id
+                    : number == STACK_ADDRESS ? PACKED_stack_address_id
+                                              : PACKED_stack_flags,
+                    row, value);
+}
+
+static int column(sqlite3_vtab_cursor *base, sqlite3_context *context, int number)
+{
+    struct table *t = table_of(base);
+    uint32_t row = cursor_of(base)->row;
+    uint64_t value = row;
+    int rc = SQLITE_OK;
+    if (number > 0 && t->view == VIEW_stack)
+        rc = stack_column(t, row, number, &value);
+    else if (number > 0) /* the columns of a site are in the same order here and there */
+        rc = value_of(t, t->view == VIEW_site_line ? PACKED_site_line_id : PACKED_KEY_site + (unsigned)number - 1, row,
+                      &value);
+    if (rc != SQLITE_OK)
+        return rc;
+    if (t->view == VIEW_site && number == SITE_KIND)
+        sqlite3_result_text(context, kind_name((unsigned)value), -1, SQLITE_STATIC);
+    else if (t->view != VIEW_stack || number != STACK_PARENT || value)
+        sqlite3_result_int64(context, (sqlite3_int64)value);
+    return SQLITE_OK;
+}
+
+static int rowid(sqlite3_vtab_cursor *base, sqlite3_int64 *id)
+{
+    *id = cursor_of(base)->row;
+    return SQLITE_OK;
+}
+
+static const sqlite3_module module = {
+    .iVersion = 1, /* without xCreate: the table exists by its name alone */
+    .xConnect = connect_table,
+    .xBestIndex = plan,
+    .xDisconnect = disconnect_table,
+    .xOpen = open_cursor,
+    .xClose = close_cursor,
+    .xFilter = filter,
+    .xNext = next,
+    .xEof = is_at_end,
+    .xColumn = column,
+    .xRowid = rowid,
+};
+
+static void destroy(void *arg)
+{
+    struct module *m = arg;
+    if (--m->shared->users == 0) {
+        packed_close(m->shared->packed);
+        free(m->shared);
+    }
+    free(m);
+}
+
+int packed_register(sqlite3 *db)
+{
+    struct shared *shared = calloc(1, sizeof *shared);
+    if (shared)
+        shared->packed = packed_open(db);
+    if (!shared || !shared->packed) {
+        free(shared);
+        return SQLITE_NOMEM;
+    }
+    int rc = SQLITE_OK;
+    shared->users = 1; /* ours, until all are there */
+    for (int i = 0; i < VIEWS && rc == SQLITE_OK; i++) {
+        struct module *m = malloc(sizeof *m);
+        if (!m) {
+            rc = SQLITE_NOMEM;
+            break;
+        }
+        *m = (struct module){shared, (enum view)i};
+        shared->users++;
+        rc = sqlite3_create_module_v2(db, views[i].name, &module, m, destroy); /* which calls destroy where it fails */
+    }
+    if (--shared->users == 0) {
+        packed_close(shared->packed);
+        free(shared);
+    }
+    return rc;
+}
+
+int packed_views(sqlite3 *db, struct error *err)
+{
+    int has[PACKED_TABLES], rc = SQLITE_OK;
+    for (int i = 0; i < PACKED_TABLES; i++)
+        has[i] = packed_has(db, (enum packed_table)i);
+    if (!has[PACKED_TABLE_stack] && !has[PACKED_TABLE_site])
+        return 0;
+    rc = packed_register(db);
+    for (int i = 0; i < VIEWS && rc == SQLITE_OK; i++) {
+        char sql[160];
+        sqlite3_snprintf((int)sizeof sql, sql,
+                         "CREATE TEMP VIEW IF NOT EXISTS %s AS SELECT * FROM %s; SELECT 1 FROM %s LIMIT 0",
+                         views[i].plain, views[i].name, views[i].name);
+        if (has[views[i].table]) /* and names it once, which an authorizer would refuse later */
+            rc = sqlite3_exec(db, sql, NULL, NULL, NULL);
+    }
+    return rc == SQLITE_OK ? 0 : error_set(err, EIO, "%s: %s", sqlite3_db_filename(db, "main"), sqlite3_errmsg(db));
+}

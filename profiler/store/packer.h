@@ -1,0 +1,21 @@
+/*
+ * packer.h: chunks of rows for the table packed (common/packed.h), a column after the other.
+ */
+#ifndef MEMPROF_PACKER_H
+#define MEMPROF_PACKER_H
+
+#include "../../common/packed.h"
+#include "store.h"
+
+struct packer;
+struct packer *packer_open(struct store *store, enum packed_table table);
+void packer_close(struct packer *packer); /* NULL does nothing */
+
+/* Room for the values of a column: up to PACKED_ROWS, which packer_column stores and changes. */
+uint64_t *packer_values(struct packer *packer);
+void packer_column(struct packer *packer, uint32_t part, enum packed_column column, uint32_t first_row, uint32_t count);
+
+void packer_drop_chunk(struct packer *packer, uint32_t first_row); /* of part 0 */
+void packer_drop_all(struct packer *packer);
+
+#endif

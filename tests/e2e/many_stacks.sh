@@ -1,0 +1,103 @@
+# A program with more stacks than rows are written for: packed, and all that reads them sees what plain rows would say.
+packed_sql() { "$MEMPROF" sql --csv "${DB:-out.db}" "$1" | tail -n +2 | tr -d '\r'; }
+"$PROGRAMS/many_stacks" 60000 >expected
+record_ok "$PROGRAMS/many_stacks" 60000
+equal "same as alone" "$(cat expected)" "$(cat run.out)"
+equal "packed" "site stack" "$(sql "SELECT DISTINCT table_name FROM packed ORDER BY 1" | xargs)"
+equal "parts left at the end" 0 "$(value "SELECT max(part) FROM packed")"
+equal "what the program counted" "$(tr '|' ',' <expected)" "$(packed_sql "SELECT sum(alloc_count), sum(alloc_bytes),
+    sum(end_count), sum(end_bytes) FROM site WHERE alloc_bytes / alloc_count BETWEEN 16 AND 415")"
+equal "each site has a line" 0 "$(packed_sql "SELECT count(*) FROM site LEFT JOIN site_line USING(site_id) LEFT JOIN
+    line USING(line_id) WHERE line.line_id IS NULL")"
+equal "callers are above" 0 "$(packed_sql "SELECT count(*) FROM stack c LEFT JOIN stack p ON p.stack_id = c.parent_id
+    WHERE c.depth <> coalesce(p.depth, 0) + 1")"
+equal "no stack twice" 0 "$(packed_sql "SELECT count(*) FROM (SELECT 1 FROM stack GROUP BY parent_id, address_id
+    HAVING count(*) > 1)")"
+
+# What plain sqlite3 sees: few rows, leaks with their whole stacks among them.
+at_most "plain sites" 9000 "$(value "SELECT count(*) FROM site")"
+equal "v_leak" "$(cut -d'|' -f3-4 expected)" \
+    "$(sql "SELECT sum(end_count), sum(end_bytes) FROM v_leak WHERE end_bytes / end_count BETWEEN 16 AND 415")"
+equal "v_leak, all of it" "$(packed_sql "SELECT sum(end_bytes), count(*) FROM v_leak" | tr ',' '|')" \
+    "$(sql "SELECT sum(end_bytes), count(*) FROM v_leak")"
+equal "plain stacks are whole" 0 "$(value "SELECT count(*) FROM stack c LEFT JOIN stack p ON p.stack_id = c.parent_id
+    WHERE c.depth <> coalesce(p.depth, 0) + 1")"
+equal "plain sites have theirs" 0 \
+    "$(value "SELECT count(*) FROM site WHERE stack_id NOT IN (SELECT stack_id FROM stack)")"
+equal "the loadable extension" "$(packed_sql "SELECT count(*), sum(depth) FROM stack")" \
+    "$(sqlite3 -csv out.db -cmd ".load $BUILD/memprof_events" 'SELECT count(*), sum(depth) FROM stack')"
+equal "... v_stack" "$(packed_sql "SELECT count(*), sum(line) FROM v_stack WHERE stack_id % 1000 = 7")" \
+    "$(sqlite3 -csv out.db -cmd ".load $BUILD/memprof_events" 'SELECT count(*), sum(line) FROM v_stack
+        WHERE stack_id % 1000 = 7')"
+
+# The same recording as plain rows: a file of before.
+cp out.db plain.db
+sqlite3 plain.db -cmd ".load $BUILD/memprof_events" "BEGIN;
+    DELETE FROM main.stack; INSERT INTO main.stack SELECT * FROM packed_stack;
+    DELETE FROM main.site; INSERT INTO main.site SELECT * FROM packed_site;
+    DELETE FROM main.site_line; INSERT INTO main.site_line SELECT * FROM packed_site_line;
+    DROP TABLE main.packed; PRAGMA user_version = 1; COMMIT"
+# same COMMAND...: a report's text from both
+same() {
+    rm -f a b
+    cp out.db it.db && "$MEMPROF" "$@" it.db >a 2>&1
+    cp plain.db it.db && "$MEMPROF" "$@" it.db >b 2>&1
+    sed -i '/^file size/d; /with the whole file/d; /^opened/d; /"file_bytes"/d' a b
+    [ -s a ] || fail "$*: nothing"
+    cmp a b || { diff a b | head -20; fail "$*: differs from plain rows"; }
+    echo "  $* is the same ($(wc -l <a) lines)"
+}
+same report
+same report --json
+same report --by line --csv -n 0
+same report --by line --inclusive --csv -n 0
+same report --by function --csv -n 0
+same report --by stack --csv -n 200
+same report --at peak
+same report --by line --skip main --csv -n 0
+same leaks
+same lines
+echo 'SELECT op, count(*), sum(stack_id), sum(site_id) FROM v_event GROUP BY op; SELECT * FROM v_leak;
+    SELECT * FROM site JOIN site_line USING(site_id) WHERE site_id % 50 = 3;
+    SELECT s.* FROM block b LEFT JOIN site s ON s.stack_id = b.stack_id' >queries
+rm -f a b
+"$MEMPROF" sql --csv out.db <queries >a
+"$MEMPROF" sql --csv plain.db <queries >b
+cmp a b || fail "rows differ"
+equal "symbolized again, the same" "$(packed_sql "SELECT count(*), sum(line_id) FROM site_line")" "$(
+    sqlite3 out.db "UPDATE meta SET value = 'recorded' WHERE key = 'state'"
+    packed_sql "SELECT count(*), sum(line_id) FROM site_line")"
+same report --by function --inclusive --csv -n 0
+
+# A collector that is killed: what it had committed is told, with newer values of sites over older ones.
+"$MEMPROF" run -o killed.db -- "$PROGRAMS/many_stacks" 60000 wait >killed.out 2>killed.err &
+until [ -s killed.out ]; do sleep 0.1; done
+collector=$(sqlite3 -readonly killed.db "SELECT value FROM meta WHERE key = 'collector_pid'")
+tries=0
+until [ "$(DB=killed.db packed_sql "SELECT sum(alloc_bytes) FROM site
+    WHERE alloc_bytes / alloc_count BETWEEN 16 AND 415" 2>/dev/null)" = "$(cut -d'|' -f2 expected)" ]; do
+    tries=$((tries + 1))
+    [ $tries -lt 300 ] || fail "the running file lacks sites"
+    sleep 0.1
+done
+program=$(sqlite3 -readonly killed.db "SELECT pid FROM process")
+kill -9 "$collector"
+wait || true
+kill -9 "$program" 2>/dev/null || true
+"$MEMPROF" report killed.db >killed.txt 2>&1
+contains "it says so" killed.txt "cut off"
+equal "parts of the killed one" 0 "$(DB=killed.db value "SELECT max(part) FROM packed")"
+equal "sites of the killed one" "$(cut -d'|' -f1-2 expected | tr '|' ',')" "$(DB=killed.db packed_sql "SELECT
+    sum(alloc_count), sum(alloc_bytes) FROM site WHERE alloc_bytes / alloc_count BETWEEN 16 AND 415")"
+
+# Damage is one line.
+for damage in "UPDATE packed SET data = zeroblob(40) WHERE column_name = 'alloc_bytes'" \
+    "DELETE FROM packed WHERE column_name = 'parent_id' AND first_row = 1" \
+    "UPDATE packed SET first_row = -1 WHERE column_name = 'stack_id' AND first_row = 1"; do
+    cp out.db damaged.db
+    sqlite3 damaged.db "$damage; UPDATE meta SET value = 'recorded' WHERE key = 'state'"
+    status=0
+    "$MEMPROF" report --by stack -n 5 damaged.db >damaged.txt 2>&1 || status=$?
+    contains "damage" damaged.txt "the packed rows of 'stack' or 'site' are damaged"
+    equal "exit status" 1 $status
+done

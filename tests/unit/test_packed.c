@@ -1,0 +1,281 @@
+/* Packed tables: what is written is what is read, newer values stand before older ones, damage is an error. */
+#include "../../common/packed.h"
+
+#include "../../common/db.h"
+#include "../../common/kind.h"
+#include "../../profiler/store/nodes.h"
+#include "../../profiler/store/store.h"
+#include "random.h"
+#include "scratch.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static void test_numbers(void **state)
+{
+    (void)state;
+    static uint64_t values[CHUNK_NUMBERS];
+    struct chunk_codec *codec = chunk_codec_open();
+    struct buf out = BUF(1 << 21);
+    const uint64_t *read;
+    for (size_t i = 0; i < CHUNK_NUMBERS; i++)
+        values[i] = i % 3 ? rnd(UINT64_MAX) >> (rnd(UINT64_MAX) & 63) : i % 192;
+    for (size_t count = 0; count <= CHUNK_NUMBERS; count = count * 3 + 1) {
+        buf_reset(&out);
+        assert_int_equal(chunk_encode_numbers(codec, values, count, &out), 0);
+        assert_int_equal(chunk_decode_numbers(codec, out.data, out.length, &read), (long)count);
+        assert_int_equal(count ? memcmp(read, values, count * sizeof *values) : 0, 0);
+    }
+    assert_int_equal(chunk_encode_numbers(codec, values, CHUNK_NUMBERS + 1ul, &out), -EFBIG);
+    for (size_t i = 0; i < out.length; i += out.length / 50 + 1) {
+        out.data[i] ^= 1;
+        assert_int_equal(chunk_decode_numbers(codec, out.data, out.length, &read), -EBADMSG);
+        out.data[i] ^= 1;
+    }
+    assert_int_equal(chunk_decode_numbers(codec, out.data, out.length - 1, &read), -EBADMSG);
+    buf_free(&out);
+    chunk_codec_close(codec);
+}
+
+/* --- stacks --- */
+
+#define NODES 300000u
+
+static struct {
+    uint32_t caller, address, depth;
+} model[NODES + 1];
+
+/* Some committed before they are packed, chunks full and begun, roots with flags. */
+static void make_stacks(const char *path)
+{
+    struct error err;
+    struct store *store;
+    unlink(path);
+    assert_int_equal(store_create(path, &store, &err), 0);
+    struct nodes *nodes = nodes_open(store);
+    for (uint32_t count = 0; count < NODES;) {
+        uint32_t caller = rnd(UINT64_MAX) % 8 && count ? count - rnd(UINT64_MAX) % (count < 50 ? count : 50) : 0;
+        uint32_t address = 1 + rnd(UINT64_MAX) % 50000, flags = caller ? 0 : rnd(UINT64_MAX) % 4;
+        uint32_t id = nodes_child(nodes, caller ? caller : NODES_ROOT + flags, address);
+        if (id <= count)
+            continue;
+        count = id;
+        model[id].caller = caller ? caller : NODES_ROOT + flags;
+        model[id].address = address;
+        model[id].depth = caller ? model[caller].depth + 1 : 1;
+        if (rnd(UINT64_MAX) % 20000 == 0) {
+            nodes_write(nodes);
+            store_commit(store);
+        }
+    }
+    nodes_write(nodes);
+    nodes_close(nodes);
+    assert_int_equal(store_close(store, &err), 0);
+}
+
+static void compare_stacks(sqlite3 *db)
+{
+    sqlite3_stmt *s = NULL;
+    uint32_t id = 0;
+    assert_int_equal(sqlite3_prepare_v2(db, "SELECT * FROM stack ORDER BY stack_id", -1, &s, NULL), SQLITE_OK);
+    while (sqlite3_step(s) == SQLITE_ROW) {
+        int is_root = model[++id].caller >= NODES_ROOT;
+        assert_int_equal(sqlite3_column_int64(s, 0), id);
+        assert_int_equal(sqlite3_column_type(s, 1), is_root ? SQLITE_NULL : SQLITE_INTEGER);
+        assert_int_equal(sqlite3_column_int64(s, 1), is_root ? 0 : model[id].caller);
+        assert_int_equal(sqlite3_column_int64(s, 2), model[id].address);
+        assert_int_equal(sqlite3_column_int64(s, 3), model[id].depth);
+        assert_int_equal(sqlite3_column_int64(s, 4), is_root ? model[id].caller - NODES_ROOT : 0);
+    }
+    sqlite3_finalize(s);
+    assert_int_equal(id, NODES);
+}
+
+static void test_stacks(void **state)
+{
+    (void)state;
+    struct error err;
+    sqlite3 *db;
+    make_stacks(scratch_path("stacks.db"));
+    assert_int_equal(sqlite3_open(scratch_path("stacks.db"), &db), SQLITE_OK);
+    assert_int_equal(db_int(db, "PRAGMA user_version", 0), 2);
+    assert_int_equal(packed_has(db, PACKED_TABLE_stack), 1);
+    assert_int_equal(packed_has(db, PACKED_TABLE_site), 0);
+    assert_string_equal(packed_source(db, PACKED_TABLE_site), "main.site");
+    assert_int_equal(packed_views(db, &err), 0);
+    assert_int_equal(packed_views(db, &err), 0);
+    compare_stacks(db);
+    sqlite3_close(db);
+}
+
+/* --- sites --- */
+
+#define SITES 150000u
+
+static uint64_t sites[PACKED_COLUMNS][SITES + 1];
+
+static void random_site(uint32_t id, uint32_t seldom)
+{
+    for (enum packed_column c = PACKED_KEY_site; c < PACKED_site_line_id; c++)
+        sites[c][id] = rnd(UINT64_MAX) % seldom ? 0 : rnd(UINT64_MAX) >> (1 + rnd(UINT64_MAX) % 62);
+    sites[PACKED_site_stack_id][id] = rnd(UINT64_MAX) % 1000;
+    sites[PACKED_site_kind][id] = rnd(UINT64_MAX) % KIND_COUNT;
+}
+
+static void put(sqlite3 *db, struct chunk_codec *codec, uint32_t part, enum packed_column column, uint32_t first,
+                const uint32_t *ids, uint32_t count)
+{
+    static uint64_t values[PACKED_ROWS];
+    struct buf data = BUF(1 << 21);
+    sqlite3_stmt *s = NULL;
+    for (uint32_t i = 0; i < count; i++)
+        values[i] = column == PACKED_ROW_IDS ? ids[i] : sites[column][ids ? ids[i] : first + i];
+    int rc = packed_encode(codec, column, first, values, count, &data);
+    assert_true(rc >= 0);
+    assert_int_equal(sqlite3_prepare_v2(db, PACKED_INSERT, -1, &s, NULL), SQLITE_OK);
+    packed_bind(s, PACKED_TABLE_site, part, column, first, count, &data);
+    if (rc)
+        assert_int_equal(sqlite3_step(s), SQLITE_DONE);
+    sqlite3_finalize(s);
+    buf_free(&data);
+}
+
+static void put_all(sqlite3 *db, struct chunk_codec *codec, uint32_t part, uint32_t first, const uint32_t *ids,
+                    uint32_t count)
+{
+    for (enum packed_column c = PACKED_KEY_site; c < PACKED_site_line_id; c++)
+        put(db, codec, part, c, first, ids, count);
+    if (ids)
+        put(db, codec, part, PACKED_ROW_IDS, first, ids, count);
+}
+
+static void compare_sites(struct packed *p, uint32_t count)
+{
+    const struct packed_values *values;
+    assert_int_equal(packed_count(p, PACKED_TABLE_site), count);
+    for (enum packed_column c = PACKED_KEY_site; c < PACKED_COLUMNS; c++) {
+        assert_int_equal(packed_read(p, c, &values), 0);
+        for (uint32_t i = 1; i <= count; i++)
+            if (packed_at(values, i) != sites[c][i])
+                fail_msg("column %d of site %u", (int)c, i);
+    }
+    for (uint64_t stack = 0; stack < 1001; stack += 77) {
+        uint32_t site = 0;
+        assert_int_equal(packed_site_of_stack(p, (int64_t)stack, &site), 0);
+        for (uint32_t i = 1; i <= count; i++)
+            if (sites[PACKED_site_stack_id][i] == stack) {
+                assert_int_equal(site, i);
+                site = packed_next_site(p, site);
+            }
+        assert_int_equal(site, 0);
+    }
+}
+
+static void test_sites(void **state)
+{
+    (void)state;
+    sqlite3 *db = scratch_db("sites.db");
+    struct chunk_codec *codec = chunk_codec_open();
+    struct packed *p = packed_open(db);
+    uint32_t count = SITES - 20000;
+    for (uint32_t i = 1; i <= count; i++)
+        random_site(i, 3);
+    for (uint32_t first = 1; first <= count; first += PACKED_ROWS)
+        put_all(db, codec, 0, first, NULL, count - first + 1 < PACKED_ROWS ? count - first + 1 : PACKED_ROWS);
+    compare_sites(p, count);
+    for (uint32_t part = 1; part <= 10; part++) { /* some anew, some of them several times; and new ones */
+        static uint32_t ids[80000];
+        uint32_t changed = 0, step = part == 4 ? 1 : 5000;
+        for (uint32_t i = 1 + rnd(UINT64_MAX) % step; i <= count && changed < 70000; i += 1 + rnd(UINT64_MAX) % step)
+            ids[changed++] = i;
+        for (uint32_t i = 0; i < 2000; i++)
+            ids[changed++] = ++count;
+        for (uint32_t i = 0; i < changed; i++)
+            random_site(ids[i], part == 7 ? UINT32_MAX : 5);
+        for (uint32_t at = 0; at < changed; at += PACKED_ROWS)
+            put_all(db, codec, part, at, ids + at, changed - at < PACKED_ROWS ? changed - at : PACKED_ROWS);
+    }
+    packed_renew(p); /* it sees them only then */
+    compare_sites(p, count);
+    uint32_t too_high = PACKED_ROWS_MAX; /* more than there are rows at all */
+    put(db, codec, 11, PACKED_ROW_IDS, 0, &too_high, 1);
+    packed_renew(p);
+    assert_int_equal(packed_count(p, PACKED_TABLE_site), -EBADMSG);
+    packed_close(p);
+    chunk_codec_close(codec);
+    sqlite3_close(db);
+}
+
+/* --- damage --- */
+
+/* 1: all can be read. */
+static int can_read(sqlite3 *db)
+{
+    struct packed *p = packed_open(db);
+    const struct packed_values *values;
+    const uint32_t *depths;
+    uint32_t site;
+    int ok = packed_count(p, PACKED_TABLE_stack) >= 0 && packed_count(p, PACKED_TABLE_site) >= 0;
+    for (enum packed_column c = 0; c < PACKED_COLUMNS; c++)
+        ok &= packed_read(p, c, &values) == 0;
+    ok &= packed_depths(p, &depths) == 0;
+    ok &= packed_site_of_stack(p, 5, &site) == 0;
+    packed_close(p);
+    return ok;
+}
+
+static void test_damage(void **state)
+{
+    (void)state;
+    static const char *const damages[] = {
+        "UPDATE packed SET data = zeroblob(length(data))",
+        "UPDATE packed SET data = x''",
+        "UPDATE packed SET data = substr(data, 1, length(data) - 1) WHERE column_name = 'address_id'",
+        "UPDATE packed SET row_count = row_count + 1 WHERE column_name = 'parent_id'",
+        "UPDATE packed SET row_count = 0 WHERE column_name = 'flags'",
+        "UPDATE packed SET first_row = first_row + 1 WHERE column_name = 'parent_id'",
+        "UPDATE packed SET first_row = -9223372036854775807 WHERE column_name = 'parent_id' AND first_row = 1",
+        "UPDATE packed SET first_row = 9223372036854775807 WHERE column_name = 'address_id' AND first_row = 1",
+        "DELETE FROM packed WHERE column_name = 'parent_id' AND first_row = 1",
+        "DELETE FROM packed WHERE column_name = 'parent_id' AND first_row > 200000",
+        "UPDATE packed SET part = 1 WHERE column_name = 'address_id'",
+        "UPDATE packed SET part = -1 WHERE column_name = 'address_id'",
+        /* callers above 2^32 or not below their callees */
+        "UPDATE packed SET data = (SELECT data FROM packed WHERE column_name = 'address_id' AND first_row = 1) WHERE "
+        "column_name = 'parent_id' AND first_row = 1",
+        /* ids of newer values that there cannot be */
+        "UPDATE packed SET column_name = 'row_id', part = 1 WHERE column_name = 'flags' AND first_row = 1",
+        "INSERT INTO packed SELECT table_name, 0, 'row_id', first_row, row_count, data FROM packed WHERE column_name = "
+        "'address_id'",
+    };
+    make_stacks(scratch_path("stacks.db"));
+    sqlite3 *db;
+    assert_int_equal(sqlite3_open(scratch_path("stacks.db"), &db), SQLITE_OK);
+    assert_int_equal(can_read(db), 1);
+    for (size_t i = 0; i < sizeof damages / sizeof *damages; i++) {
+        scratch_sql(db, "BEGIN");
+        scratch_sql(db, "%s", damages[i]);
+        if (can_read(db))
+            fail_msg("taken for sound: %s", damages[i]);
+        scratch_sql(db, "ROLLBACK");
+    }
+    assert_int_equal(can_read(db), 1);
+    sqlite3_close(db);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_numbers),
+        cmocka_unit_test(test_stacks),
+        cmocka_unit_test(test_sites),
+        cmocka_unit_test(test_damage),
+    };
+    return cmocka_run_group_tests(tests, scratch_begin, scratch_end);
+}

@@ -20,15 +20,6 @@ enum scope { SCOPE_FILE, SCOPE_FUNCTION, SCOPE_LINE, SCOPE_MODULE, SCOPE_COUNT }
 
 static const char *const scope_names[] = {"file", "function", "line", "module"};
 
-enum combine { COMBINE_sum, COMBINE_max, COMBINE_exact };
-
-static const uint8_t combines[VALUE_COUNT] = {
-    [STAT_own_largest] = COMBINE_max,
-#define STAT(column, name, unit, combine, text) [STAT_##column] = COMBINE_##combine,
-#include "../../common/stat.def"
-#undef STAT
-};
-
 struct row {
     uint32_t key;
     uint32_t next; /* of the same key and kind of account; 0: none */
@@ -94,14 +85,25 @@ struct pass {
     size_t out_count, out_capacity;
 };
 
+static int64_t combine_sum(int64_t a, int64_t b)
+{
+    return wrap_add(a, b);
+}
+
+static int64_t combine_max(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+#define combine_exact combine_sum /* of own peaks: an upper bound */
+
 static void combine(int64_t *into, const int64_t *from)
 {
-    for (int i = 0; i < VALUE_COUNT; i++) {
-        if (combines[i] != COMBINE_max)
-            into[i] = wrap_add(into[i], from[i]);
-        else if (from[i] > into[i])
-            into[i] = from[i];
-    }
+#define STAT(column, name, unit, combine, text)                                                                        \
+    into[STAT_##column] = combine_##combine(into[STAT_##column], from[STAT_##column]);
+#include "../../common/stat.def"
+#undef STAT
+    into[STAT_own_largest] = combine_max(into[STAT_own_largest], from[STAT_own_largest]);
 }
 
 /* --- rows -------------------------------------------------------------------------------------------------------- */

@@ -264,31 +264,70 @@ static void break_cycles(struct links *k, size_t n)
     free(state);
 }
 
+/* Walks from the roots number the nodes that they reach. */
+static void number_linked(struct load *l, struct links *k)
+{
+    size_t n = l->m->node_count;
+    uint32_t next = 1;
+    k->child = xcalloc(n, sizeof *k->child);
+    k->sibling = xcalloc(n, sizeof *k->sibling);
+    break_cycles(k, n);
+    link_parents(l, k);
+    for (size_t i = 1; i < n; i++)
+        if (!k->parent[i])
+            next = number_subtree(l, k, (uint32_t)i, next);
+    if (next != n)
+        bug("%zu nodes, %u numbered", n, next);
+    free(k->child);
+    free(k->sibling);
+}
+
+/* Where every caller comes before its callees, as the collector writes them: from the sizes of the subtrees. */
+static void number_ascending(struct load *l, const uint32_t *parent)
+{
+    size_t n = l->m->node_count;
+    uint32_t *sizes = xcalloc(n, sizeof *sizes), *next = sizes; /* the next free number in the subtree of a node */
+    for (size_t i = n; i-- > 1;) {
+        sizes[i]++;
+        if (parent[i])
+            sizes[parent[i]] += sizes[i];
+    }
+    next[0] = 1;
+    for (size_t i = 1; i < n; i++) {
+        uint32_t size = sizes[i];
+        l->new_index[i] = next[parent[i]];
+        next[parent[i]] += size;
+        next[i] = l->new_index[i] + 1;
+    }
+    free(sizes);
+}
+
+static int is_ascending(const uint32_t *parent, size_t n)
+{
+    for (size_t i = 1; i < n; i++)
+        if (parent[i] >= i)
+            return 0;
+    return 1;
+}
+
 static void order_nodes(struct load *l)
 {
     struct model *m = l->m;
     size_t n = m->node_count;
-    struct links k = {xcalloc(n, sizeof(uint32_t)), xcalloc(n, sizeof(uint32_t)), xcalloc(n, sizeof(uint32_t))};
+    struct links k = {.parent = xcalloc(n, sizeof *k.parent)};
     l->new_index = xcalloc(n, sizeof *l->new_index);
     for (size_t i = 1; i < n; i++)
         k.parent[i] = node_parent(l, i);
-    if (!l->packed_parents) /* there each parent has a lower number */
-        break_cycles(&k, n);
-    link_parents(l, &k);
-    uint32_t next = 1;
-    for (size_t i = 1; i < n; i++)
-        if (!k.parent[i])
-            next = number_subtree(l, &k, (uint32_t)i, next);
-    if (next != n)
-        bug("%zu nodes, %u numbered", n, next);
+    if (is_ascending(k.parent, n))
+        number_ascending(l, k.parent);
+    else
+        number_linked(l, &k);
     struct model_node *nodes = xcalloc(n, sizeof *nodes);
     for (size_t i = 1; i < n; i++)
         nodes[l->new_index[i]] = (struct model_node){l->new_index[k.parent[i]], m->nodes[i].address};
     free(m->nodes);
     m->nodes = nodes;
     free(k.parent);
-    free(k.child);
-    free(k.sibling);
 }
 
 /* --- sites ------------------------------------------------------------------------------------------------------- */
@@ -335,14 +374,36 @@ static int by_device(const void *a, const void *b)
     return strcmp(x->kind, y->kind);
 }
 
-static int by_node(const void *a, const void *b)
+/* The place of each site: by group, then by node, then by id, in which order they come. */
+static uint32_t *places(const struct model *m, uint32_t *next_of_group)
 {
-    const struct model_site *x = a, *y = b;
-    if (x->group != y->group)
-        return x->group < y->group ? -1 : 1;
-    if (x->node != y->node)
-        return x->node < y->node ? -1 : 1;
-    return x->id < y->id ? -1 : x->id > y->id;
+    uint32_t *places = xcalloc(m->site_count, sizeof *places), *order = xcalloc(m->site_count, sizeof *order);
+    uint32_t *next = xcalloc(m->node_count + 1, sizeof *next);
+    for (size_t i = 0; i < m->site_count; i++)
+        next[m->sites[i].node + 1]++;
+    for (size_t i = 0; i < m->node_count; i++)
+        next[i + 1] += next[i];
+    for (size_t i = 0; i < m->site_count; i++)
+        order[next[m->sites[i].node]++] = (uint32_t)i;
+    for (size_t i = 0; i < m->site_count; i++)
+        places[order[i]] = next_of_group[m->sites[order[i]].group]++;
+    free(next);
+    free(order);
+    return places;
+}
+
+/* In place: a second array would be as large as all else together. */
+static void move_sites(struct model *m, uint32_t *places)
+{
+    for (uint32_t i = 0; i < m->site_count; i++)
+        while (places[i] != i) {
+            uint32_t at = places[i];
+            struct model_site site = m->sites[at];
+            m->sites[at] = m->sites[i];
+            m->sites[i] = site;
+            places[i] = places[at];
+            places[at] = at;
+        }
 }
 
 /* Groups by device and kind, and sites by group and node. SQLite would carry all columns through its sorter. */
@@ -350,17 +411,20 @@ static void order_sites(struct model *m)
 {
     if (!m->site_count)
         return;
-    uint32_t *place = xcalloc(m->group_count, sizeof *place), first = 0;
+    uint32_t *place = xcalloc(m->group_count, sizeof *place), *next = xcalloc(m->group_count, sizeof *next), first = 0;
     qsort(m->groups, m->group_count, sizeof *m->groups, by_device);
     for (size_t i = 0; i < m->group_count; i++) {
         place[m->groups[i].first_site] = (uint32_t)i;
-        m->groups[i].first_site = first;
+        next[i] = m->groups[i].first_site = first;
         first += m->groups[i].site_count;
     }
     for (size_t i = 0; i < m->site_count; i++)
         m->sites[i].group = place[m->sites[i].group];
+    uint32_t *of_sites = places(m, next);
+    move_sites(m, of_sites);
+    free(of_sites);
     free(place);
-    qsort(m->sites, m->site_count, sizeof *m->sites, by_node);
+    free(next);
 }
 
 static void total_row(struct load *l, sqlite3_stmt *s)
@@ -396,7 +460,7 @@ static void group_devices(struct model *m)
 #define SCANNED(column, name, unit, text)       ", r." #column
 static const char site_sql[] = "SELECT s.site_id, stack_id, device_id, kind"
 #include "../../common/stat.def"
-                               " FROM main.site s LEFT JOIN resident_sum r USING(site_id)";
+                               " FROM main.site s LEFT JOIN resident_sum r USING(site_id) ORDER BY s.site_id";
 #undef STAT
 
 #define STAT(...)

@@ -10,52 +10,56 @@
 #include <stdlib.h>
 
 #define TOP_SITES  256u  /* of each statistic */
-#define LEAK_SITES 4096u /* with the most bytes */
+#define LEAK_SITES 1024u /* with the most bytes */
 
 struct pass {
     struct model *m;
     uint8_t *is_site, *is_stack; /* 1: to be a plain row; by id */
-    uint32_t *order;             /* sites by a statistic */
     uint32_t site_count, stack_count;
     const struct packed_values *columns[PACKED_COLUMNS]; /* of tables that are packed */
 };
 
-static int by_value(const void *a, const void *b, void *values)
+/* Whether site a is rather left out than b: it has less, or came later. */
+static int is_less(const struct packed_values *values, uint32_t a, uint32_t b)
 {
-    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-    int64_t value_x = (int64_t)packed_at(values, x), value_y = (int64_t)packed_at(values, y);
-    if (value_x != value_y)
-        return value_x > value_y ? -1 : 1;
-    return x < y ? -1 : 1;
+    int64_t value_a = (int64_t)packed_at(values, a), value_b = (int64_t)packed_at(values, b);
+    return value_a != value_b ? value_a < value_b : a > b;
 }
 
-/* A value that only as many sites reach: below the largest ones, found without sorting all. */
-static int64_t least_of_top(const struct pass *p, const struct packed_values *values, uint32_t most)
+/* The heap's first is the least; what was put there sinks to its place. */
+static void sink(const struct packed_values *values, uint32_t *heap, uint32_t count, uint32_t at)
 {
-    uint32_t counts[65] = {0};
-    for (uint32_t i = 1; i <= p->site_count; i++) {
-        int64_t value = (int64_t)packed_at(values, i);
-        counts[value > 0 ? 64 - __builtin_clzll((uint64_t)value) : 0]++;
+    for (uint32_t child; (child = 2 * at + 1) < count; at = child) {
+        if (child + 1 < count && is_less(values, heap[child + 1], heap[child]))
+            child++;
+        if (is_less(values, heap[at], heap[child]))
+            return;
+        uint32_t site = heap[at];
+        heap[at] = heap[child];
+        heap[child] = site;
     }
-    uint32_t sum = 0;
-    int bits = 64;
-    while (bits > 0 && (sum += counts[bits]) < most)
-        bits--;
-    return bits > 1 ? INT64_C(1) << (bits - 1) : 1;
 }
 
 static void choose_top(struct pass *p, enum packed_column column, uint32_t most)
 {
     const struct packed_values *values = p->columns[column];
-    int64_t least = least_of_top(p, values, most);
-    uint32_t count = 0;
-    for (uint32_t i = 1; i <= p->site_count; i++)
-        if ((int64_t)packed_at(values, i) >= least)
-            p->order[count++] = i;
-    if (count > most)
-        qsort_r(p->order, count, sizeof *p->order, by_value, (void *)(uintptr_t)values);
-    for (uint32_t i = 0; i < count && i < most; i++)
-        p->is_site[p->order[i]] = 1;
+    uint32_t heap[LEAK_SITES], count = 0;
+    if (!values->narrow && !values->wide)
+        return;
+    for (uint32_t i = 1; i <= p->site_count; i++) {
+        if ((int64_t)packed_at(values, i) <= 0)
+            continue;
+        if (count < most) {
+            heap[count++] = i;
+            for (uint32_t at = count / 2; count == most && at-- > 0;)
+                sink(values, heap, count, at);
+        } else if (is_less(values, heap[0], i)) {
+            heap[0] = i;
+            sink(values, heap, count, 0);
+        }
+    }
+    for (uint32_t i = 0; i < count; i++)
+        p->is_site[heap[i]] = 1;
 }
 
 /* Calls take with the first column of each row. */
@@ -105,10 +109,8 @@ static int choose_sites(struct pass *p, struct error *err)
     int rc = each_id(p, "SELECT site_id FROM peak WHERE site_id IS NOT NULL", take_site, err);
     if (rc == 0)
         rc = each_id(p, "SELECT stack_id FROM oom WHERE stack_id IS NOT NULL", take_sites_of_stack, err);
-    p->order = xcalloc(p->site_count + 1ul, sizeof *p->order);
     for (enum packed_column c = PACKED_STATS; c < PACKED_STATS + STAT_COUNT; c++)
         choose_top(p, c, c == PACKED_site_end_bytes ? LEAK_SITES : TOP_SITES);
-    free(p->order);
     return rc;
 }
 

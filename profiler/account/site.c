@@ -176,7 +176,7 @@ static void write_rows(struct site_table *t, struct store *store, uint32_t count
     t->rows.column = column;
     t->rows.arg = t;
     t->rows.last = count - 1;
-    rows_insert(&t->rows, store, sql);
+    store_rows(store, &t->rows, sql);
 }
 
 /* --- the same, packed --- */

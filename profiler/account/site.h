@@ -4,8 +4,8 @@
 #ifndef MEMPROF_SITE_H
 #define MEMPROF_SITE_H
 
+#include "../../common/rows.h"
 #include "../store/packer.h"
-#include "../store/rows.h"
 #include "tally.h"
 
 #include <stddef.h>

@@ -3,6 +3,7 @@
  * is the sum of the subtrees of its outermost occurrences, so that recursion counts once and no stack is expanded.
  */
 #include "../../common/map.h"
+#include "../../common/rows.h"
 #include "finish_private.h"
 #include "wrap.h"
 
@@ -468,15 +469,41 @@ static int by_key(const void *a, const void *b, void *pass)
     return x->key_id < y->key_id ? -1 : x->key_id > y->key_id;
 }
 
-#define STAT(column, name, unit, combine, text) ", " #column
-static const char insert_sql[] = "INSERT OR REPLACE INTO account(scope, key_id, inclusive, device_id, kind"
-#include "../../common/stat.def"
-#undef STAT
-#define STAT(column, name, unit, combine, text) ", ?"
-                                 ") VALUES(?, ?, ?, ?, ?"
-#include "../../common/stat.def"
-#undef STAT
-                                 ")";
+/* The key's columns as the table has them, which number they are to column(). */
+#define ACCOUNT_KEYS "scope, key_id, inclusive, device_id, kind"
+enum { SCOPE, KEY_ID, INCLUSIVE, DEVICE_ID, KIND, FIRST_STAT };
+
+static void column(void *arg, uint32_t row, int number, sqlite3_context *value)
+{
+    const struct pass *p = arg;
+    const struct out_row *o = &p->out[row];
+    int64_t v = 0;
+    switch (number) {
+    case SCOPE:
+        sqlite3_result_text(value, scope_names[o->scope], -1, SQLITE_STATIC);
+        return;
+    case KEY_ID:
+        v = o->key_id;
+        break;
+    case INCLUSIVE:
+        v = o->inclusive;
+        break;
+    case DEVICE_ID:
+        v = p->m->groups[o->group].device;
+        break;
+    case KIND:
+        sqlite3_result_text(value, kind_of(p, o), -1, SQLITE_STATIC);
+        return;
+    case FIRST_STAT + STAT_own_peak_bytes:
+        v = o->set ? p->sets[o->set - 1].peak_bytes : o->own;
+        if (v < 0) /* NULL */
+            return;
+        break;
+    default:
+        v = o->stat[number - FIRST_STAT];
+    }
+    sqlite3_result_int64(value, v);
+}
 
 #define STAT(...)
 #define SCANNED(column, name, unit, text) ", " #column
@@ -522,29 +549,28 @@ static int write_scanned(struct pass *p, struct error *err)
 
 static int write_rows(struct pass *p, struct error *err)
 {
+#define STAT(column, name, unit, combine, text) ", " #column
+    static const char sql[] = "INSERT OR REPLACE INTO account(" ACCOUNT_KEYS
+#include "../../common/stat.def"
+                              ") SELECT * FROM new_account(?1)";
+    static const char declaration[] = "CREATE TABLE x(rows HIDDEN, " ACCOUNT_KEYS
+#include "../../common/stat.def"
+                                      ")";
+#undef STAT
+    struct rows rows = {.name = "new_account", .declaration = declaration, .column = column, .arg = p};
     sqlite3_stmt *s = NULL;
-    int rc = db_prepare(p->m->db, insert_sql, &s, err);
-    if (p->out_count)
-        qsort_r(p->out, p->out_count, sizeof *p->out, by_key, p);
-    for (size_t i = 0; i < p->out_count && rc == 0; i++) {
-        const struct out_row *o = &p->out[i];
-        int64_t own = o->set ? p->sets[o->set - 1].peak_bytes : o->own;
-        bind_key(p, o, s);
-        for (int n = 0; n < STAT_COUNT; n++) {
-            if (n != STAT_own_peak_bytes)
-                sqlite3_bind_int64(s, 6 + n, o->stat[n]);
-            else if (own >= 0)
-                sqlite3_bind_int64(s, 6 + n, own);
-            else
-                sqlite3_bind_null(s, 6 + n);
-        }
+    if (!p->out_count)
+        return 0;
+    qsort_r(p->out, p->out_count, sizeof *p->out, by_key, p);
+    rows.last = (uint32_t)p->out_count - 1;
+    rows_register(&rows, p->m->db);
+    int rc = db_prepare(p->m->db, sql, &s, err);
+    if (rc == 0) {
+        rows_bind(&rows, s);
         rc = sqlite3_step(s) == SQLITE_DONE ? 0 : db_error(p->m->db, err);
-        sqlite3_reset(s);
-        if (rc == 0 && finish_interrupted)
-            rc = -EINTR;
     }
     sqlite3_finalize(s);
-    return rc;
+    return rc == 0 && finish_interrupted ? -EINTR : rc;
 }
 
 static int note_incomplete(sqlite3 *db, const char *why, struct error *err)

@@ -1,7 +1,6 @@
 #include "nodes.h"
 
 #include "packer.h"
-#include "rows.h"
 
 #include "../../common/array.h"
 #include "../../common/hash.h"
@@ -121,7 +120,7 @@ static void write_rows(struct nodes *n)
                               "SELECT parent_id, address_id, depth, flags FROM new_stack(?1)";
     n->rows.first = n->rows.last + 1;
     n->rows.last = n->count;
-    rows_insert(&n->rows, n->store, sql);
+    store_rows(n->store, &n->rows, sql);
     if (!store_failed(n->store, NULL) && sqlite3_last_insert_rowid(store_db(n->store)) != n->count)
         bug("stack %u has another row", n->count);
 }

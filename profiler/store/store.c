@@ -143,6 +143,19 @@ static void make_room(struct store *store)
         store->ballast_shrunk = ftruncate(store->ballast_fd, ROOM_BYTES) == 0;
 }
 
+void store_rows(struct store *store, struct rows *rows, const char *sql)
+{
+    if (rows->last < rows->first || store->failed)
+        return;
+    rows_register(rows, store->db);
+    sqlite3_stmt *s = store_statement(store, sql);
+    if (s)
+        rows_bind(rows, s);
+    store_step(store, s);
+    if (s)
+        sqlite3_clear_bindings(s);
+}
+
 void store_commit(struct store *store)
 {
     if (store->failed)

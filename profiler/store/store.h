@@ -6,6 +6,7 @@
 #define MEMPROF_STORE_H
 
 #include "../../common/error.h"
+#include "../../common/rows.h"
 
 #include <sqlite3.h>
 #include <stdint.h>
@@ -17,7 +18,9 @@ sqlite3 *store_db(struct store *store);
 /* A cached prepared statement for this literal SQL (pointer identity is the key), reset and ready to bind. NULL after a
  * failure. */
 sqlite3_stmt *store_statement(struct store *store, const char *sql);
-void store_step(struct store *store, sqlite3_stmt *statement);  /* runs it; failures go to store_failed */
+void store_step(struct store *store, sqlite3_stmt *statement); /* runs it; failures go to store_failed */
+/* Inserts rows that there are in memory: sql, a literal, reads them as name(?1). */
+void store_rows(struct store *store, struct rows *rows, const char *sql);
 void store_commit(struct store *store);                         /* ends the open transaction and begins the next */
 int store_failed(const struct store *store, struct error *err); /* 0, or the first failure as -errno with err */
 /* From now on only versions that know the table packed may read the file. */

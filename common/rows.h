@@ -5,8 +5,7 @@
 #ifndef MEMPROF_ROWS_H
 #define MEMPROF_ROWS_H
 
-#include "store.h"
-
+#include <sqlite3.h>
 #include <stdint.h>
 
 struct rows {                /* the caller's */
@@ -16,10 +15,12 @@ struct rows {                /* the caller's */
                    sqlite3_context *value); /* column 0: the one after the hidden */
     void *arg;
     uint32_t first, last; /* the rows that there are */
-    int is_known;         /* to the store: 0 before the first call */
+    int is_known;         /* to the connection: 0 before the first call */
 };
 
-/* sql: a literal that reads the table as name(?1). */
-void rows_insert(struct rows *rows, struct store *store, const char *sql);
+/* Before a statement that reads the table as name(?1) is prepared. */
+void rows_register(struct rows *rows, sqlite3 *db);
+/* Before it is run; until then and its end the rows stay. */
+void rows_bind(struct rows *rows, sqlite3_stmt *statement);
 
 #endif

@@ -1,6 +1,6 @@
 #include "rows.h"
 
-#include "../../common/error.h"
+#include "error.h"
 
 #include <stdlib.h>
 
@@ -107,17 +107,14 @@ static const sqlite3_module module = {
     .xRowid = rowid,
 };
 
-void rows_insert(struct rows *rows, struct store *store, const char *sql)
+void rows_register(struct rows *rows, sqlite3 *db)
 {
-    if (rows->last < rows->first || store_failed(store, NULL))
-        return;
     if (!rows->is_known) /* each of them may: all that is known of the table is in the program's own text */
-        sqlite3_create_module_v2(store_db(store), rows->name, &module, (void *)(uintptr_t)rows->declaration, NULL);
+        sqlite3_create_module_v2(db, rows->name, &module, (void *)(uintptr_t)rows->declaration, NULL);
     rows->is_known = 1;
-    sqlite3_stmt *s = store_statement(store, sql);
-    if (s)
-        sqlite3_bind_pointer(s, 1, rows, POINTER, NULL);
-    store_step(store, s);
-    if (s)
-        sqlite3_clear_bindings(s);
+}
+
+void rows_bind(struct rows *rows, sqlite3_stmt *statement)
+{
+    sqlite3_bind_pointer(statement, 1, rows, POINTER, NULL);
 }

@@ -101,3 +101,30 @@ for damage in "UPDATE packed SET data = zeroblob(40) WHERE column_name = 'alloc_
     contains "damage" damaged.txt "the packed rows of 'stack' or 'site' are damaged"
     equal "exit status" 1 $status
 done
+
+# Blocks of more sites than a chunk has room for are live where Python's interpreter begins to end.
+if command -v python3 >/dev/null; then
+    cat >many.py <<'END'
+import random
+random.seed(1)
+kept = []
+for i in range(32):
+    exec(f"def f{i}(depth):\n    call(depth)")
+functions = [globals()[f"f{i}"] for i in range(32)]
+def call(depth):
+    if len(kept) >= 80000:
+        return
+    if random.random() < 0.3:
+        kept.append(bytearray(700))
+    for _ in range(2 + (depth < 12) if depth < 40 else 0):
+        if random.random() < (0.6 if depth < 25 else 0.5):
+            functions[random.randrange(32)](depth + 1)
+while len(kept) < 80000:
+    call(0)
+END
+    record python3 many.py
+    equal "state" complete "$(sql "SELECT value FROM meta WHERE key = 'state'")"
+    at_least "sites that hold one" 66000 "$(sites "SELECT count(*) FROM site
+        WHERE end_count > 0 AND alloc_bytes = 701 * alloc_count")"
+    equal "what was kept" 80000 "$(sites "SELECT sum(end_count) FROM site WHERE alloc_bytes = 701 * alloc_count")"
+fi

@@ -40,18 +40,20 @@ static void call(int depth);
         call(depth);                                                                                                   \
         __asm__ volatile("");                                                                                          \
     }
-#define EACH(X)  X(0) X(1) X(2) X(3) X(4) X(5) X(6) X(7)
-#define ROW_0(n) F(1##n)
-#define ROW_1(n) F(2##n)
-#define ROW_2(n) F(3##n)
-#define ROW_3(n) F(4##n)
-EACH(ROW_0)
-EACH(ROW_1) EACH(ROW_2) EACH(ROW_3)
-#define NAME_0(n) f1##n,
-#define NAME_1(n) f2##n,
-#define NAME_2(n) f3##n,
-#define NAME_3(n) f4##n,
-    static void (*const functions[])(int) = {EACH(NAME_0) EACH(NAME_1) EACH(NAME_2) EACH(NAME_3)};
+#define ROW(n)                                                                                                         \
+    F(n##0)                                                                                                            \
+    F(n##1)                                                                                                            \
+    F(n##2)                                                                                                            \
+    F(n##3)                                                                                                            \
+    F(n##4)                                                                                                            \
+    F(n##5)                                                                                                            \
+    F(n##6)                                                                                                            \
+    F(n##7)
+#define ROWS ROW(1) ROW(2) ROW(3) ROW(4)
+ROWS
+
+#define NAMES(n) f##n##0, f##n##1, f##n##2, f##n##3, f##n##4, f##n##5, f##n##6, f##n##7
+    static void (*const functions[])(int) = {NAMES(1), NAMES(2), NAMES(3), NAMES(4)};
 
 static __attribute__((noinline)) void call(int depth)
 {

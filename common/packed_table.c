@@ -254,10 +254,12 @@ static int rowid(sqlite3_vtab_cursor *base, sqlite3_int64 *id)
 }
 
 static const sqlite3_module module = {
-    .iVersion = 1, /* without xCreate: the table exists by its name alone */
+    .iVersion = 1,
+    .xCreate = connect_table, /* as xConnect: it exists by its name alone, and may be made under another one */
     .xConnect = connect_table,
     .xBestIndex = plan,
     .xDisconnect = disconnect_table,
+    .xDestroy = disconnect_table,
     .xOpen = open_cursor,
     .xClose = close_cursor,
     .xFilter = filter,
@@ -315,8 +317,9 @@ int packed_views(sqlite3 *db, struct error *err)
     rc = packed_register(db);
     for (int i = 0; i < VIEWS && rc == SQLITE_OK; i++) {
         char sql[160];
+        /* no view: what SQLite joins to one of a virtual table, it first copies */
         sqlite3_snprintf((int)sizeof sql, sql,
-                         "CREATE TEMP VIEW IF NOT EXISTS %s AS SELECT * FROM %s; SELECT 1 FROM %s LIMIT 0",
+                         "CREATE VIRTUAL TABLE IF NOT EXISTS temp.%s USING %s; SELECT 1 FROM %s LIMIT 0",
                          views[i].plain, views[i].name, views[i].name);
         if (has[views[i].table]) /* and names it once, which an authorizer would refuse later */
             rc = sqlite3_exec(db, sql, NULL, NULL, NULL);

@@ -102,6 +102,7 @@ static void combine(int64_t *into, const int64_t *from)
 {
 #define STAT(column, name, unit, combine, text)                                                                        \
     into[STAT_##column] = combine_##combine(into[STAT_##column], from[STAT_##column]);
+#define SCANNED(column, name, unit, text) into[STAT_##column] = combine_sum(into[STAT_##column], from[STAT_##column]);
 #include "../../common/stat.def"
 #undef STAT
     into[STAT_own_largest] = combine_max(into[STAT_own_largest], from[STAT_own_largest]);

@@ -148,11 +148,11 @@ static int write_lines(struct lens *l, struct error *err)
 static int write_sites(struct lens *l, struct error *err)
 {
     sqlite3_stmt *s = NULL, *lines = NULL;
-    int rc = db_exec(
-        l->db,
-        "DROP VIEW IF EXISTS temp.site_line; CREATE TEMP TABLE site_line(site_id INTEGER PRIMARY KEY, line_id INTEGER);"
-        "CREATE TEMP TABLE lens_site AS SELECT * FROM main.site WHERE 0",
-        err);
+    int rc = db_exec(l->db,
+                     "DROP TABLE IF EXISTS temp.site_line; CREATE TEMP TABLE site_line(site_id INTEGER PRIMARY KEY, "
+                     "line_id INTEGER);"
+                     "CREATE TEMP TABLE lens_site AS SELECT * FROM main.site WHERE 0",
+                     err);
     if (rc == 0)
         rc = prepare_insert(l->db, "lens_site", 5 + STAT_COUNT, &s, err);
     if (rc == 0)
@@ -275,7 +275,7 @@ static int show_process(struct lens *l, struct error *err)
     struct buf sql = BUF(1 << 12);
     long long pid = l->options->pid;
     buf_printf(&sql,
-               "DROP VIEW IF EXISTS temp.site; CREATE TEMP VIEW site AS SELECT * FROM temp.lens_site;"
+               "DROP TABLE IF EXISTS temp.site; CREATE TEMP VIEW site AS SELECT * FROM temp.lens_site;"
                "CREATE TEMP VIEW process AS SELECT * FROM main.process WHERE pid = %lld;"
                "CREATE TEMP VIEW thread AS SELECT * FROM main.thread WHERE process_id IN (SELECT process_id FROM "
                "main.process WHERE pid = %lld)",

@@ -121,7 +121,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                      "USING(site_id); SELECT count(*) FROM site a JOIN site b USING(stack_id) WHERE a.site_id < 100",
                      NULL, NULL, NULL);
         sqlite3_exec(db,
-                     "DROP VIEW IF EXISTS temp.stack; DROP VIEW IF EXISTS temp.site; DROP VIEW IF EXISTS "
+                     "DROP TABLE IF EXISTS temp.stack; DROP TABLE IF EXISTS temp.site; DROP TABLE IF EXISTS "
                      "temp.site_line",
                      NULL, NULL, NULL);
     }

@@ -52,7 +52,7 @@ sound() {
 # Totals, sites, events and the lines' accounts all tell the same.
 balance() {
     equal "balance of counts" 0 \
-        "$(value "SELECT count(*) FROM (SELECT t.*, coalesce(sum(x.freed_bytes), 0) b, coalesce(sum(x.freed_count), 0) c
+        "$(sites "SELECT count(*) FROM (SELECT t.*, coalesce(sum(x.freed_bytes), 0) b, coalesce(sum(x.freed_count), 0) c
         FROM total t LEFT JOIN (site_teardown x JOIN site s USING(site_id)) ON s.device_id = t.device_id
         AND t.kind IN ('all', s.kind) GROUP BY t.device_id, t.kind)
         WHERE alloc_count - free_count <> end_count - c OR alloc_bytes - free_bytes <> end_active_bytes - b")"

@@ -132,7 +132,7 @@ EXPORT void *mremap(void *old, size_t old_length, size_t length, int flags, ...)
         }
         record_end(t);
     }
-    if (p == MAP_FAILED && saved == ENOMEM && entered == 1)
+    if (p == MAP_FAILED && saved == ENOMEM && entered == 1 && flags & MREMAP_MAYMOVE) /* else: no room at this place */
         record_oom(t, s, length, WIRE_HOOK_mremap);
     thread_leave(t);
     errno = saved;

@@ -18,6 +18,8 @@ static const struct {
      "blocks were handed out before the recorder could start, and no count has them"},
     {"unmatched_free", "free of an address that is no live block: an allocation was not seen, and no count has it",
      "frees of addresses that are no live block: as many allocations were not seen, and no count has them"},
+    {"own_malloc", "program has a malloc of its own: what it allocates is not seen, only what it maps from the kernel",
+     "programs have a malloc of their own: what they allocate is not seen, only what they map from the kernel"},
     {"unknown_stacks", "event whose stack never came is in the totals, but in no line",
      "events whose stack never came are in the totals, but in no line"},
 };

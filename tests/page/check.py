@@ -6,6 +6,7 @@ alone. --devices: everything follows each device in turn. --failure: of the last
 its instant. --opens: of a known program, where the flame graph and the source open. --says: the page has this text.
 Screenshots go to SHOTS/NAME-*.png."""
 import csv
+import io
 import os
 import re
 import shlex
@@ -53,10 +54,25 @@ class Check:
         self.page, self.database, self.name, self.shots, self.flags = os.path.abspath(page), database, name, shots, flags
         self.db = sqlite3.connect(f"file:{urllib.parse.quote(os.path.abspath(database))}?mode=ro", uri=True)
         self.db.text_factory = lambda b: b.decode("utf-8", "replace")
+        for table in ("stack", "site", "site_line"):
+            self.unpack(database, table)
+        for name, definition in self.db.execute("SELECT name, sql FROM main.sqlite_schema WHERE type = 'view'").fetchall():
+            self.db.execute(definition.replace("CREATE VIEW", "CREATE TEMP VIEW", 1)) # over what was unpacked
         self.browser = Browser()
 
     def sql(self, query, *args):
         return self.db.execute(query, args).fetchall()
+
+    def unpack(self, database, table):
+        """Where there are many stacks, plain SQLite sees a part of them: all of them go into a table before the plain one."""
+        if not self.db.execute("SELECT count(*) FROM packed").fetchone()[0]:
+            return
+        text = subprocess.run([os.environ["MEMPROF"], "sql", "--csv", database, f"SELECT * FROM {table}"], capture_output=True,
+                              check=True, text=True).stdout
+        head, *rows = csv.reader(io.StringIO(text))
+        self.db.execute(f"CREATE TEMP TABLE {table} AS SELECT * FROM main.{table} WHERE 0")
+        values = [[None if v == "" else int(v) if v.lstrip("-").isdigit() else v for v in row] for row in rows]
+        self.db.executemany(f"INSERT INTO temp.{table}({', '.join(head)}) VALUES({', '.join('?' * len(head))})", values)
 
     def shot(self, what, whole=False):
         self.browser.screenshot(os.path.join(self.shots, f"{self.name}-{what}.png"), whole)

@@ -33,6 +33,7 @@ struct site_table {
     struct site **pages; /* of SITE_PAGE sites, never moved */
     uint32_t count;      /* ids 1..count */
     uint32_t page_capacity;
+    int huge_is_slow;
     uint32_t *by_stack; /* newest site of a stack; 0: none */
     uint32_t stack_capacity;
     /* A bit an id: those that changed since they were written; those whose values at the peak a new peak changes. */

@@ -92,24 +92,26 @@ void site_mark_dirty(struct site_table *t, struct site *s, uint32_t id)
 /* The columns before the statistics. */
 #define SITE_KEYS "site_id, stack_id, process_id, device_id, kind"
 
+/* The same of a site s, as VALUE(column, of_site); its statistics are in tally.def. */
+#define SITE_VALUES(VALUE)                                                                                             \
+    VALUE(stack_id, s->stack_id)                                                                                       \
+    VALUE(process_id, s->process_id)                                                                                   \
+    VALUE(device_id, s->device)                                                                                        \
+    VALUE(kind, s->kind)
+
 static uint64_t value_of(const struct site *s, enum packed_column column)
 {
     const struct tally *t = &s->tally;
     const struct tally_peaks *p = &t->written;
     switch ((int)column) {
-    case PACKED_site_stack_id:
-        return s->stack_id;
-    case PACKED_site_process_id:
-        return s->process_id;
-    case PACKED_site_device_id:
-        return s->device;
-    case PACKED_site_kind:
-        return s->kind;
-#define STAT(name, of_tally)                                                                                           \
+#define VALUE(name, of_site)                                                                                           \
     case PACKED_site_##name:                                                                                           \
-        return of_tally;
+        return of_site;
+        SITE_VALUES(VALUE)
+#define STAT(name, of_tally) VALUE(name, of_tally)
 #include "tally.def"
 #undef STAT
+#undef VALUE
     }
     return 0;
 }
@@ -202,17 +204,30 @@ static void write_rows(struct site_table *t, struct store *store, uint32_t count
 
 /* --- the same, packed --- */
 
+/* Site by site: all columns of one lie in the same four lines of the cache. */
+static void take_values(struct packer *packer, uint32_t row, const struct site *s)
+{
+    const struct tally *t = &s->tally;
+    const struct tally_peaks *p = &t->written;
+    uint64_t *values = packer_values(packer, PACKED_KEY_site) + row;
+#define VALUE(name, of_site) values[(size_t)(PACKED_site_##name - PACKED_KEY_site) * PACKED_ROWS] = of_site;
+    SITE_VALUES(VALUE)
+#define STAT(name, of_tally) VALUE(name, of_tally)
+#include "tally.def"
+#undef STAT
+#undef VALUE
+}
+
 /* ids: of the sites; NULL: those from first_row on. */
 static void pack_sites(struct site_table *t, uint32_t part, const uint32_t *ids, uint32_t first_row, uint32_t count)
 {
-    uint64_t *values = packer_values(t->packer);
-    for (enum packed_column c = PACKED_KEY_site; c < PACKED_site_line_id; c++) {
-        for (uint32_t i = 0; i < count; i++)
-            values[i] = value_of(site_at(t, ids ? ids[i] : first_row + i), c);
+    for (uint32_t i = 0; i < count; i++)
+        take_values(t->packer, i, site_at(t, ids ? ids[i] : first_row + i));
+    for (enum packed_column c = PACKED_KEY_site; c < PACKED_site_line_id; c++)
         packer_column(t->packer, part, c, first_row, count);
-    }
+    uint64_t *row_ids = packer_values(t->packer, PACKED_ROW_IDS);
     for (uint32_t i = 0; ids && i < count; i++)
-        values[i] = ids[i];
+        row_ids[i] = ids[i];
     if (ids)
         packer_column(t->packer, part, PACKED_ROW_IDS, first_row, count);
 }

@@ -128,16 +128,17 @@ static void write_rows(struct nodes *n)
 static void pack_chunk(struct nodes *n, uint32_t first, uint32_t count)
 {
     const struct node *nodes = n->nodes + first;
-    uint64_t *values = packer_values(n->packer);
-    for (uint32_t i = 0; i < count; i++)
-        values[i] = nodes[i].caller >= NODES_ROOT ? 0 : nodes[i].caller;
-    packer_column(n->packer, 0, PACKED_stack_parent_id, first, count);
-    for (uint32_t i = 0; i < count; i++)
-        values[i] = nodes[i].address;
-    packer_column(n->packer, 0, PACKED_stack_address_id, first, count);
-    for (uint32_t i = 0; i < count; i++)
-        values[i] = nodes[i].caller >= NODES_ROOT ? nodes[i].caller - NODES_ROOT : 0;
-    packer_column(n->packer, 0, PACKED_stack_flags, first, count);
+    uint64_t *parents = packer_values(n->packer, PACKED_stack_parent_id);
+    uint64_t *addresses = packer_values(n->packer, PACKED_stack_address_id);
+    uint64_t *flags = packer_values(n->packer, PACKED_stack_flags);
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t caller = nodes[i].caller;
+        parents[i] = caller >= NODES_ROOT ? 0 : caller;
+        addresses[i] = nodes[i].address;
+        flags[i] = caller >= NODES_ROOT ? caller - NODES_ROOT : 0;
+    }
+    for (enum packed_column c = PACKED_KEY_stack; c < PACKED_KEY_site; c++)
+        packer_column(n->packer, 0, c, first, count);
 }
 
 /* The last chunk is written as it is, and anew until it is full. */

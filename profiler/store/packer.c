@@ -9,14 +9,17 @@ struct packer {
     enum packed_table table;
     struct chunk_codec *codec;
     struct buf data;
-    uint64_t values[PACKED_ROWS];
+    enum packed_column first_column;
+    uint64_t values[][PACKED_ROWS]; /* by column; those of PACKED_ROW_IDS come first */
 };
 
 struct packer *packer_open(struct store *store, enum packed_table table)
 {
-    struct packer *p = xcalloc(1, sizeof *p);
+    static const enum packed_column first[] = {PACKED_KEY_stack, PACKED_KEY_site, PACKED_COLUMNS};
+    struct packer *p = xcalloc(1, sizeof *p + (1 + first[table + 1] - first[table]) * sizeof p->values[0]);
     p->store = store;
     p->table = table;
+    p->first_column = first[table];
     p->data = (struct buf)BUF(CHUNK_BYTES_MAX);
     p->codec = chunk_codec_open();
     if (!p->codec)
@@ -34,14 +37,14 @@ void packer_close(struct packer *p)
     free(p);
 }
 
-uint64_t *packer_values(struct packer *p)
+uint64_t *packer_values(struct packer *p, enum packed_column column)
 {
-    return p->values;
+    return p->values[column == PACKED_ROW_IDS ? 0 : 1 + column - p->first_column];
 }
 
 void packer_column(struct packer *p, uint32_t part, enum packed_column column, uint32_t first_row, uint32_t count)
 {
-    int rc = packed_encode(p->codec, column, first_row, p->values, count, &p->data);
+    int rc = packed_encode(p->codec, column, first_row, packer_values(p, column), count, &p->data);
     if (rc < 0)
         out_of_memory(0);
     sqlite3_stmt *q = rc ? store_statement(p->store, PACKED_INSERT) : NULL;

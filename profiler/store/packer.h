@@ -11,8 +11,9 @@ struct packer;
 struct packer *packer_open(struct store *store, enum packed_table table);
 void packer_close(struct packer *packer); /* NULL does nothing */
 
-/* Room for the values of a column: up to PACKED_ROWS, which packer_column stores and changes. */
-uint64_t *packer_values(struct packer *packer);
+/* Room for the values of a column of the packer's table, or of PACKED_ROW_IDS: up to PACKED_ROWS, which packer_column
+ * stores and changes. */
+uint64_t *packer_values(struct packer *packer, enum packed_column column);
 void packer_column(struct packer *packer, uint32_t part, enum packed_column column, uint32_t first_row, uint32_t count);
 
 void packer_drop_chunk(struct packer *packer, uint32_t first_row); /* of part 0 */

@@ -46,8 +46,10 @@ struct drain *drain_open(struct session *session, struct store *store, struct cl
 
 void drain_close(struct drain *d)
 {
-    for (uint32_t i = 0; i < d->ring_count; i++)
+    for (uint32_t i = 0; i < d->ring_count; i++) {
+        stack_path_close(d->rings[i]->path);
         free(d->rings[i]);
+    }
     free(d->rings);
     free(d->heap);
     free(d->spans);

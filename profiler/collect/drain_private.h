@@ -34,12 +34,13 @@ struct ring {           /* our side of a ring in use: one thread of the program 
     uint8_t named;       /* by the thread itself */
     uint64_t retry_size; /* of its newest failed allocation, + 1; 0: none */
     int tid;
-    uint64_t scanned;    /* definitions of stacks and modules were looked for up to here */
-    uint64_t ahead_end;  /* where it ended when that look began */
-    uint64_t used_words; /* most of the data that was ever written */
-    uint64_t active_ns;  /* when it last had words; monotonic */
-    uint64_t busy_head;  /* its head when it was first seen in the record that it is busy with, */
-    uint64_t busy_ns;    /* and when that was; monotonic */
+    struct stack_path *path; /* the thread's last STACK_NEXT; NULL: there was none */
+    uint64_t scanned;        /* definitions of stacks and modules were looked for up to here */
+    uint64_t ahead_end;      /* where it ended when that look began */
+    uint64_t used_words;     /* most of the data that was ever written */
+    uint64_t active_ns;      /* when it last had words; monotonic */
+    uint64_t busy_head;      /* its head when it was first seen in the record that it is busy with, */
+    uint64_t busy_ns;        /* and when that was; monotonic */
     uint32_t busy_rounds;
     uint32_t absent;     /* number of the look at the process's threads that did not find it; 0: none */
     uint64_t closing_ns; /* when it was first asked after; monotonic */
@@ -142,10 +143,8 @@ void records_emit(void *arg, const struct event *event);
 
 /* --- records_define.c --- */
 
-/* Definitions: in order, or ahead of it for an event that needs them. */
-void records_define_stack(const struct ring *r, uint64_t position, uint64_t words);
-void records_define_code(struct drain *d, const struct ring *r, uint64_t position, uint64_t words);
-void records_load_module(struct drain *d, const struct ring *r, uint64_t position, uint64_t words, int64_t time_ns);
+/* A definition in its turn (STACK, STACK_NEXT, CODE, MODULE_LOAD), unless it was found ahead. */
+void records_define(struct drain *d, struct ring *r, unsigned op, uint64_t words);
 /* The global id of a stack by its own: looked for ahead where it was not defined yet. */
 uint32_t record_stack(struct drain *d, const struct ring *r, uint32_t id);
 /* The global id of a stack that was not defined when its event came: looks ahead in the process's rings. 0: not there.

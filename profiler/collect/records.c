@@ -144,16 +144,10 @@ void records_handle(struct drain *d, struct ring *r, uint64_t word1, uint64_t wo
         apply_mapping(d, r, word1);
         break;
     case WIRE_STACK:
-        if (r->scanned <= r->position)
-            records_define_stack(r, r->position, words);
-        break;
+    case WIRE_STACK_NEXT:
     case WIRE_CODE:
-        if (r->scanned <= r->position)
-            records_define_code(d, r, r->position, words);
-        break;
     case WIRE_MODULE_LOAD:
-        if (r->scanned <= r->position)
-            records_load_module(d, r, r->position, words, record_ns(d, r));
+        records_define(d, r, op, words);
         break;
     case WIRE_MODULE_UNLOAD:
         stack_map_unload(p->stacks, (uint32_t)WIRE_A(word1), record_ns(d, r));

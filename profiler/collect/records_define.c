@@ -2,16 +2,28 @@
 
 #include "../store/python.h"
 
-void records_define_stack(const struct ring *r, uint64_t position, uint64_t words)
+static void define_stack(struct drain *d, struct ring *r, uint64_t position, uint64_t words)
 {
     uint64_t addresses[WIRE_RECORD_MAX];
-    uint64_t word1 = record_word_at(r, position, 1);
-    for (uint64_t i = 2; i < words; i++)
-        addresses[i - 2] = record_word_at(r, position, i);
-    stack_map_define(r->process->stacks, WIRE_VAR_LOW(word1), WIRE_HOOK(word1), addresses, words - 2);
+    uint64_t word1 = record_word_at(r, position, 1), first = WIRE_OP(word1) == WIRE_STACK ? 2 : 3;
+    struct stack_path *path = NULL;
+    if (first == 3) {
+        r->path = r->path ? r->path : stack_path_open();
+        path = r->path;
+    }
+    if (words < first) {
+        d->bad_records++;
+        return;
+    }
+    for (uint64_t i = first; i < words; i++)
+        addresses[i - first] = record_word_at(r, position, i);
+    uint64_t shared = path ? record_word_at(r, position, 2) : 0;
+    if (shared > WIRE_STACK_MAX || stack_map_define(r->process->stacks, path, WIRE_VAR_LOW(word1), WIRE_HOOK(word1),
+                                                    (uint32_t)shared, addresses, words - first))
+        d->bad_records++;
 }
 
-void records_define_code(struct drain *d, const struct ring *r, uint64_t position, uint64_t words)
+static void define_code(struct drain *d, const struct ring *r, uint64_t position, uint64_t words)
 {
     uint64_t part[WIRE_RECORD_MAX];
     if (words < 4) {
@@ -26,7 +38,7 @@ void records_define_code(struct drain *d, const struct ring *r, uint64_t positio
         d->bad_records++;
 }
 
-void records_load_module(struct drain *d, const struct ring *r, uint64_t position, uint64_t words, int64_t time_ns)
+static void load_module(struct drain *d, const struct ring *r, uint64_t position, uint64_t words, int64_t time_ns)
 {
     uint64_t text[WIRE_RECORD_MAX + 1];
     if (words < 6)
@@ -52,6 +64,24 @@ void records_load_module(struct drain *d, const struct ring *r, uint64_t positio
         .build_id_bytes = id_bytes,
     };
     stack_map_load(r->process->stacks, &module, time_ns);
+}
+
+static void define_at(struct drain *d, struct ring *r, uint64_t position, unsigned op, uint64_t words)
+{
+    if (op == WIRE_STACK || op == WIRE_STACK_NEXT)
+        define_stack(d, r, position, words);
+    else if (op == WIRE_MODULE_LOAD)
+        load_module(d, r, position, words, clock_ns(d->clock, record_word_at(r, position, 0)));
+}
+
+void records_define(struct drain *d, struct ring *r, unsigned op, uint64_t words)
+{
+    if (r->scanned > r->position)
+        return;
+    if (op == WIRE_CODE)
+        define_code(d, r, r->position, words);
+    define_at(d, r, r->position, op, words);
+    r->scanned = r->position + words;
 }
 
 /* Records ahead of the order in the rings of a process, up to where each ring was written when this began. */
@@ -82,7 +112,7 @@ static void define_codes_ahead(const struct ahead *a)
         uint64_t end = __atomic_load_n(&a->d->session->rings[r->index].head, __ATOMIC_ACQUIRE), words;
         for (uint64_t at = first_ahead(r); at < end && (words = drain_record_words(r, at, end)); at += words)
             if (WIRE_OP(record_word_at(r, at, 1)) == WIRE_CODE)
-                records_define_code(a->d, r, at, words);
+                define_code(a->d, r, at, words);
     }
 }
 
@@ -99,11 +129,7 @@ uint32_t records_find_stack(struct drain *d, struct process *p, uint32_t id)
             continue;
         uint64_t position = first_ahead(r), words;
         for (; position < r->ahead_end && (words = drain_record_words(r, position, r->ahead_end)); position += words) {
-            unsigned op = WIRE_OP(record_word_at(r, position, 1));
-            if (op == WIRE_STACK)
-                records_define_stack(r, position, words);
-            else if (op == WIRE_MODULE_LOAD)
-                records_load_module(d, r, position, words, clock_ns(d->clock, record_word_at(r, position, 0)));
+            define_at(d, r, position, WIRE_OP(record_word_at(r, position, 1)), words);
         }
         r->scanned = position;
     }

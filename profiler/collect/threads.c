@@ -139,6 +139,7 @@ void threads_close(struct drain *d, struct ring *r, int64_t end_ns)
     d->in_use[r->index] = 0;
     if (end_ns >= 0)
         session_free_ring(d->session, r->index, r->used_words);
+    stack_path_close(r->path);
     free(r);
 }
 

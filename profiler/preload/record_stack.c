@@ -88,7 +88,46 @@ uint32_t record_stack_find_older(uint64_t hash)
     return 0;
 }
 
-uint32_t record_stack_define(struct thread *t, const struct unwind_stack *stack, const uint64_t *addresses)
+static uint64_t stack_word1(unsigned op, const struct unwind_stack *stack, uint32_t words, uint32_t id)
+{
+    return (uint64_t)op << 56 | (uint64_t)stack->flags << 48 | (uint64_t)words << 32 | id;
+}
+
+/* How many of the outermost frames are those of the stack that was told last. */
+static uint32_t shared_frames(const struct thread *t, const uint64_t *addresses, uint32_t depth)
+{
+    uint32_t shared = 0, most = depth < t->told_depth ? depth : t->told_depth;
+    while (shared < most && t->told[shared] == addresses[depth - 1 - shared])
+        shared++;
+    return shared;
+}
+
+/* Wherever the thread is taken away from here, by a longjmp out of a signal handler, the next stack is told whole. */
+static uint32_t define_next(struct thread *t, const struct unwind_stack *stack, const uint64_t *addresses)
+{
+    uint32_t shared = shared_frames(t, addresses, stack->depth), count = stack->depth - shared, words = count + 3;
+    if (!record_room(t, words))
+        return 0;
+    uint32_t id = __atomic_add_fetch(&stack_ids, 1, __ATOMIC_RELAXED);
+    t->told_depth = 0;
+    barrier();
+    uint64_t stamp = record_begin(t);
+    uint64_t at = record_reserve(t, words);
+    record_word(t, at, stamp);
+    record_word(t, at + 1, stack_word1(WIRE_STACK_NEXT, stack, words, id));
+    record_word(t, at + 2, shared);
+    for (uint32_t i = 0; i < count; i++)
+        record_word(t, at + 3 + i, addresses[i]);
+    record_end(t);
+    for (uint32_t i = 0; i < count; i++)
+        t->told[stack->depth - 1 - i] = addresses[i];
+    barrier();
+    t->told_depth = stack->depth;
+    return id;
+}
+
+/* In a nested hook: the outer one may be telling a stack. */
+static uint32_t define_whole(struct thread *t, const struct unwind_stack *stack, const uint64_t *addresses)
 {
     uint32_t words = stack->depth + 2;
     if (!record_room(t, words))
@@ -97,11 +136,18 @@ uint32_t record_stack_define(struct thread *t, const struct unwind_stack *stack,
     uint64_t stamp = record_begin(t);
     uint64_t at = record_reserve(t, words);
     record_word(t, at, stamp);
-    record_word(t, at + 1, (uint64_t)WIRE_STACK << 56 | (uint64_t)stack->flags << 48 | (uint64_t)words << 32 | id);
+    record_word(t, at + 1, stack_word1(WIRE_STACK, stack, words, id));
     for (uint32_t i = 0; i < stack->depth; i++)
         record_word(t, at + 2 + i, addresses[i]);
     record_end(t);
-    record_stack_keep(stack->hash, id);
+    return id;
+}
+
+uint32_t record_stack_define(struct thread *t, const struct unwind_stack *stack, const uint64_t *addresses)
+{
+    uint32_t id = t->depth > 1 ? define_whole(t, stack, addresses) : define_next(t, stack, addresses);
+    if (id)
+        record_stack_keep(stack->hash, id);
     return id;
 }
 

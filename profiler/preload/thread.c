@@ -24,7 +24,7 @@ static uint64_t stack_top(uint64_t sp)
     return sp < (uint64_t)__libc_stack_end ? (uint64_t)__libc_stack_end : 0;
 }
 
-#define ADDRESSES_BYTES (2ul * WIRE_STACK_MAX * sizeof(uint64_t))
+#define ADDRESSES_BYTES (3ul * WIRE_STACK_MAX * sizeof(uint64_t))
 
 int thread_memory(struct thread *t)
 {
@@ -35,6 +35,7 @@ int thread_memory(struct thread *t)
         return 0;
     }
     t->addresses = (uint64_t *)(memory + bytes);
+    t->told = t->addresses + 2 * WIRE_STACK_MAX;
     t->unwind = (struct unwind_thread *)memory;
     unwind_thread_init(t->unwind, stack_top((uint64_t)__builtin_frame_address(0)), process.control->depth_max);
     return 1;
@@ -103,6 +104,7 @@ int thread_attach(struct thread *t)
     t->head = r->head;
     t->limit = t->head;
     t->writing = 0;
+    t->told_depth = 0;
     if (t->unwind) /* a forked child keeps its parent's buffers, not what they remember */
         unwind_thread_init(t->unwind, stack_top((uint64_t)__builtin_frame_address(0)), process.control->depth_max);
     else

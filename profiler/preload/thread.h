@@ -18,9 +18,11 @@ struct thread {
     uint64_t head;             /* words written and reserved */
     uint64_t limit;            /* head may grow to this without a look at the collector's tail */
     struct unwind_thread *unwind;
-    uint64_t *addresses;        /* WIRE_STACK_MAX words each, for new stacks: [0] plain, [1] nested */
-    struct python_work *python; /* for new stacks with Python frames; NULL: none met yet */
-    uint64_t python_hash;       /* of the last stack with Python frames, and its id */
+    uint64_t *addresses;          /* WIRE_STACK_MAX words each, for new stacks: [0] plain, [1] nested */
+    uint64_t *told;               /* the stack that was defined last, not by a nested hook, outermost frame first */
+    volatile uint32_t told_depth; /* 0: none, or it is being changed */
+    struct python_work *python;   /* for new stacks with Python frames; NULL: none met yet */
+    uint64_t python_hash;         /* of the last stack with Python frames, and its id */
     uint32_t python_id;
     int tid;                       /* as the ring has it */
     volatile uint64_t outer_sp;    /* of the outermost hook's caller, while depth > 0 */

@@ -39,6 +39,7 @@ struct stacks {
     struct index address_index, key_index;
     uint32_t address_room, key_room;
     uint32_t module_rows;
+    uint64_t generation; /* changes with the modules of any process */
 };
 
 static uint64_t address_hash(const struct stacks *s, uint32_t id)
@@ -180,7 +181,6 @@ struct loaded {
 
 #define MODULES_MAX 65536u /* no honest process has as many at once */
 #define CACHE       1024u  /* a power of two */
-#define LAST_FRAMES 1024u
 
 struct stack_modules {
     struct stacks *stacks;
@@ -197,13 +197,17 @@ struct stack_modules {
         uint64_t address;
         uint32_t id;
     } cache[CACHE];
-    /* The stack defined last, outermost frame first: the next one mostly shares its beginning. */
+};
+
+struct stack_path {
+    const struct stack_modules *modules; /* that the nodes were made with, */
+    uint64_t generation;                 /* and when */
+    unsigned flags;
+    uint32_t count;
     struct {
         uint64_t address;
         uint32_t node;
-    } last[LAST_FRAMES];
-    uint32_t last_count;
-    unsigned last_flags;
+    } frames[WIRE_STACK_MAX]; /* outermost first */
 };
 
 struct stack_map *stack_map_open(struct stacks *stacks, uint32_t process_id, struct python *python)
@@ -266,7 +270,7 @@ static uint32_t address_of(struct stack_modules *m, uint64_t address)
 /* Ids come one by one; a few are lost to threads that define the same stack at once, or to full rings. */
 static int room_for(struct stack_map *map, uint32_t id)
 {
-    if (id < map->limit)
+    if (id && id < map->limit)
         return 0;
     if (id == 0 || id >= 65536ull + 64ull * map->defined)
         return -EINVAL;
@@ -274,27 +278,50 @@ static int room_for(struct stack_map *map, uint32_t id)
     return 0;
 }
 
-int stack_map_define(struct stack_map *map, uint32_t id, unsigned flags, const uint64_t *addresses, size_t count)
+struct stack_path *stack_path_open(void)
 {
-    int rc = room_for(map, id);
-    if (rc || map->ids[id] || !count)
-        return rc;
+    return xcalloc(1, sizeof(struct stack_path));
+}
+
+void stack_path_close(struct stack_path *path)
+{
+    free(path);
+}
+
+/* Nodes of the frames from known on: those before them have the node that they had. */
+static uint32_t follow(struct stack_modules *m, struct stack_path *path, unsigned flags, uint32_t known)
+{
+    uint32_t node = known ? path->frames[known - 1].node : NODES_ROOT + (flags & 15);
+    for (uint32_t k = known; k < path->count; k++)
+        path->frames[k].node = node = nodes_child(m->stacks->nodes, node, address_of(m, path->frames[k].address));
+    path->modules = m;
+    path->generation = m->stacks->generation;
+    path->flags = flags;
+    return node;
+}
+
+int stack_map_define(struct stack_map *map, struct stack_path *path, uint32_t id, unsigned flags, uint32_t shared,
+                     const uint64_t *addresses, size_t count)
+{
     struct stack_modules *m = map->modules;
-    uint32_t node = NODES_ROOT + (flags & 15), known = flags == m->last_flags ? m->last_count : 0;
-    for (size_t i = count, k = 0; i-- > 0; k++) {
-        if (k < known && m->last[k].address == addresses[i]) {
-            node = m->last[k].node;
-            continue;
-        }
-        known = 0;
-        node = nodes_child(m->stacks->nodes, node, address_of(m, addresses[i]));
-        if (k < LAST_FRAMES) {
-            m->last[k].address = addresses[i];
-            m->last[k].node = node;
-        }
+    struct stack_path whole;
+    int rc = room_for(map, id);
+    if (!path) {
+        whole.modules = NULL;
+        whole.count = 0;
+        path = &whole;
     }
-    m->last_count = count < LAST_FRAMES ? (uint32_t)count : LAST_FRAMES;
-    m->last_flags = flags;
+    if (shared > path->count || count > WIRE_STACK_MAX - shared)
+        return -EINVAL;
+    int stands = path->modules == m && path->generation == m->stacks->generation && path->flags == flags;
+    for (size_t i = 0; i < count; i++)
+        path->frames[shared + i].address = addresses[count - 1 - i];
+    path->count = shared + (uint32_t)count;
+    if (!path->count)
+        return rc;
+    uint32_t node = follow(m, path, flags, stands ? shared : 0);
+    if (rc || map->ids[id])
+        return rc;
     map->ids[id] = node;
     map->defined++;
     return 0;
@@ -356,7 +383,7 @@ static void module_row(struct stacks *s, const struct loaded *l, uint32_t proces
 static void forget(struct stack_modules *m)
 {
     memset(m->cache, 0, sizeof m->cache);
-    m->last_count = 0;
+    m->stacks->generation++;
 }
 
 static void unload_at(struct stack_modules *m, uint32_t at, int64_t time_ns)

@@ -40,9 +40,16 @@ static inline uint32_t stack_map_find(const struct stack_map *map, uint32_t id)
     return id < map->limit ? map->ids[id] : 0;
 }
 
-/* Addresses innermost first. Defining an id again changes nothing. 0, or -EINVAL for an id that no honest program
- * sends. */
-int stack_map_define(struct stack_map *map, uint32_t id, unsigned flags, const uint64_t *addresses, size_t count);
+/* The stack that a thread defined last: the next one mostly shares its beginning. */
+struct stack_path;
+struct stack_path *stack_path_open(void);
+void stack_path_close(struct stack_path *path); /* NULL does nothing */
+
+/* The outermost frames, as many as are shared, are those of the path; the addresses are the others, innermost first.
+ * The path is the new stack then. Without a path none are shared. Defining an id again changes the path alone. 0, or
+ * -EINVAL for what no honest program sends. */
+int stack_map_define(struct stack_map *map, struct stack_path *path, uint32_t id, unsigned flags, uint32_t shared,
+                     const uint64_t *addresses, size_t count);
 
 struct stack_module {
     uint32_t number; /* the process's own; the same number again changes nothing while it is loaded */

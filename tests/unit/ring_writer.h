@@ -137,6 +137,17 @@ static inline void writer_stack(struct writer *w, uint32_t id, unsigned flags, c
     writer_put(w, words, depth + 2);
 }
 
+/* The outermost frames, as many as are shared, are those of the ring's last one. */
+static inline void writer_stack_next(struct writer *w, uint32_t id, uint32_t shared, const uint64_t *addresses,
+                                     unsigned count)
+{
+    uint64_t words[WIRE_STACK_MAX + 3];
+    words[1] = (uint64_t)WIRE_STACK_NEXT << 56 | (uint64_t)(count + 3) << 32 | id;
+    words[2] = shared;
+    memcpy(words + 3, addresses, count * sizeof *addresses);
+    writer_put(w, words, count + 3);
+}
+
 static inline void writer_module(struct writer *w, uint32_t number, uint64_t start, uint64_t end, uint64_t bias,
                                  const void *build_id, uint32_t id_bytes, const char *path)
 {

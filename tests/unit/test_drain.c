@@ -212,6 +212,13 @@ static void *hammer(void *arg)
     return NULL;
 }
 
+static int64_t db_int_of(sqlite3 *db, const char *sql, uint32_t id)
+{
+    char text[128];
+    snprintf(text, sizeof text, "%s%u", sql, id);
+    return db_int(db, text, -1);
+}
+
 static void test_threads(void **state)
 {
     (void)state;
@@ -284,6 +291,44 @@ static void test_stack_of_another_thread(void **state)
     assert_int_equal(s->count, 2);
     assert_int_equal(s->events[1].stack_id, 0);
     assert_int_equal(s->drain->unknown_stacks, 1);
+    setup_end(s);
+}
+
+/* Stacks told by what is new in them, looked for ahead of the order: each is followed once, in the ring's order. */
+static void test_next_stacks_ahead(void **state)
+{
+    (void)state;
+    struct setup *s = setup_begin(1);
+    struct writer a, b;
+    static const uint64_t first[] = {0x1300, 0x1200, 0x1100}, second[] = {0x1400}, deep[1024];
+    uint32_t slot = writer_claim_slot(s->session.control, getpid(), getppid(), WIRE_START_EXEC, 0);
+    writer_open(&a, s->session.control, slot, getpid(), getpid());
+    writer_open(&b, s->session.control, slot, getpid(), getpid());
+    uint64_t early = writer_stamp(s->session.control);
+    usleep(100);
+    writer_stack_next(&a, 1, 0, first, 3);
+    writer_stack(&a, 4, 0, second, 1); /* a nested one, which is no part of the way */
+    writer_stack_next(&a, 2, 2, second, 1);
+    uint64_t words[3] = {early, WIRE_WORD1(WIRE_ALLOC, WIRE_HOOK_malloc, 1), 5ull << 32 | 2};
+    writer_publish(&b, words, 3);
+    setup_rounds(s, 3);
+    writer_stack_next(&a, 3, 3, second, 1);
+    writer_alloc(&a, 2, 5, 3);
+    setup_rounds(s, 3);
+    assert_int_equal(s->count, 2);
+    stacks_write(s->stacks);
+    sqlite3 *db = store_db(s->store);
+    static const char depth_of[] = "SELECT depth FROM stack WHERE stack_id = ";
+    assert_int_equal(db_int_of(db, depth_of, s->events[0].stack_id), 3);
+    assert_int_equal(db_int_of(db, depth_of, s->events[1].stack_id), 4);
+    assert_int_equal(db_int(db, "SELECT count(*) FROM stack", -1), 3 + 1 + 1 + 1);
+    assert_int_equal(s->drain->bad_records, 0);
+    writer_stack_next(&a, 5, 5, second, 1); /* shares more than there is */
+    writer_stack_next(&a, 6, 4, deep, 1024);
+    writer_alloc(&a, 3, 5, 5);
+    setup_rounds(s, 3);
+    assert_int_equal(s->drain->bad_records, 2);
+    assert_int_equal(s->events[2].stack_id, 0);
     setup_end(s);
 }
 
@@ -632,6 +677,7 @@ int main(void)
         cmocka_unit_test(test_stopped_while_busy),
         cmocka_unit_test(test_threads),
         cmocka_unit_test(test_stack_of_another_thread),
+        cmocka_unit_test(test_next_stacks_ahead),
         cmocka_unit_test(test_damaged),
         cmocka_unit_test(test_thread_churn),
         cmocka_unit_test(test_segment_from_birth),

@@ -94,7 +94,7 @@ static void test_beside_native(void **state)
     (void)state;
     struct stack_map *map = stack_map_open(rec.stacks, 1, NULL);
     uint32_t f = named_address(rec.named, &line_7);
-    assert_int_equal(stack_map_define(map, 1, 0, (uint64_t[]){1, 2}, 2), 0);
+    assert_int_equal(stack_map_define(map, NULL, 1, 0, 0, (uint64_t[]){1, 2}, 2), 0);
     assert_int_not_equal(stack_map_find(map, 1), named_stack(rec.named, &f, 1));
     assert_int_equal(rec_value("SELECT count(*) FROM address"), 3);
     assert_int_equal(rec_value("SELECT count(*) FROM address WHERE offset >= 0"), 2);

@@ -102,7 +102,7 @@ $(BUILD)/ext/%.o: %.c $(BUILD)/flags
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS_ALL) -fPIC -DMEMPROF_LOADABLE -MMD -MP -c $< -o $@
 
 $(BUILD)/libmemprof.so: $(PRELOAD_OBJ)
-	$(Q)$(CC) -shared -Wl,-z,now -Wl,-z,relro -Wl,-z,text -Wl,--no-undefined -o $@ $^
+	$(Q)$(CC) -shared -Wl,-z,now -Wl,-z,relro -Wl,-z,text -Wl,-z,separate-code -Wl,--no-undefined -o $@ $^
 
 # alone in a namespace of its own: with no library at all, so always optimized: at -O0 compilers call memcpy
 $(BUILD)/libmemprof_audit.so: profiler/preload/audit/audit.c profiler/preload/elf_find.h profiler/wire_hooks.def $(BUILD)/flags

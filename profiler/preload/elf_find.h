@@ -54,21 +54,18 @@ static inline int elf_object_read(const struct link_map *map, struct elf_object 
     return o->symbols && o->strings && (o->gnu_hash || o->sysv_hash);
 }
 
-static inline void *elf_symbol_address(const struct elf_object *o, uint32_t i, const char *name)
+/* The function of that name, defined here and in its default version. */
+static inline int elf_is_symbol(const struct elf_object *o, uint32_t i, const char *name)
 {
     const ElfW(Sym) *s = &o->symbols[i];
     unsigned type = ELF64_ST_TYPE(s->st_info);
-    if (s->st_shndx == SHN_UNDEF || ELF64_ST_BIND(s->st_info) == STB_LOCAL || !elf_same(o->strings + s->st_name, name))
-        return NULL;
-    if (o->versions && o->versions[i] & 0x8000) /* a hidden, older version */
-        return NULL;
-    void *p = (void *)(o->base + s->st_value);
-    if (type == STT_GNU_IFUNC)
-        return ((void *(*)(void))p)();
-    return type == STT_FUNC || type == STT_NOTYPE ? p : NULL;
+    return s->st_shndx != SHN_UNDEF && ELF64_ST_BIND(s->st_info) != STB_LOCAL &&
+           elf_same(o->strings + s->st_name, name) &&
+           !(o->versions && o->versions[i] & 0x8000) && /* a hidden, older version */
+           (type == STT_FUNC || type == STT_NOTYPE || type == STT_GNU_IFUNC);
 }
 
-static inline void *elf_find_gnu(const struct elf_object *o, const char *name)
+static inline const ElfW(Sym) * elf_symbol_gnu(const struct elf_object *o, const char *name)
 {
     const uint32_t *h = o->gnu_hash;
     uint32_t bucket_count = h[0], first = h[1], bloom_words = h[2];
@@ -83,29 +80,34 @@ static inline void *elf_find_gnu(const struct elf_object *o, const char *name)
         return NULL;
     for (;; i++) {
         uint32_t c = chain[i - first];
-        void *p = (c | 1) == (hash | 1) ? elf_symbol_address(o, i, name) : NULL;
-        if (p || c & 1)
-            return p;
+        if ((c | 1) == (hash | 1) && elf_is_symbol(o, i, name))
+            return &o->symbols[i];
+        if (c & 1)
+            return NULL;
     }
 }
 
-static inline void *elf_find_sysv(const struct elf_object *o, const char *name)
+static inline const ElfW(Sym) * elf_symbol_sysv(const struct elf_object *o, const char *name)
 {
-    for (uint32_t i = 0; i < o->sysv_hash[1]; i++) {
-        void *p = elf_symbol_address(o, i, name);
-        if (p)
-            return p;
-    }
+    for (uint32_t i = 0; i < o->sysv_hash[1]; i++)
+        if (elf_is_symbol(o, i, name))
+            return &o->symbols[i];
     return NULL;
 }
 
-/* Its default version; an indirect function is resolved. NULL: not defined there. */
+/* NULL: not defined there. */
+static inline const ElfW(Sym) * elf_symbol(const struct elf_object *o, const char *name)
+{
+    return o->gnu_hash ? elf_symbol_gnu(o, name) : elf_symbol_sysv(o, name);
+}
+
+/* An indirect function is resolved. NULL: not defined there. */
 static inline void *elf_find(const struct link_map *map, const char *name)
 {
     struct elf_object o;
-    if (!elf_object_read(map, &o))
-        return NULL;
-    return o.gnu_hash ? elf_find_gnu(&o, name) : elf_find_sysv(&o, name);
+    const ElfW(Sym) *s = elf_object_read(map, &o) ? elf_symbol(&o, name) : NULL;
+    void *p = s ? (void *)(o.base + s->st_value) : NULL;
+    return s && ELF64_ST_TYPE(s->st_info) == STT_GNU_IFUNC ? ((void *(*)(void))p)() : p;
 }
 
 #endif

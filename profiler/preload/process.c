@@ -45,6 +45,8 @@ void process_start(uint32_t start_kind, uint32_t parent_slot, int parent_pid)
     unwind_counters = &process.slot->counters;
     if (real.program_has_malloc)
         COUNT(own_malloc, 1);
+    else if (real.program_has_new)
+        COUNT(own_new, 1);
     record_heap_start();
     uint32_t on = gate_guard();
     process.state = PROCESS_ON;

@@ -1,6 +1,8 @@
 #include "real.h"
 
 #include "elf_find.h"
+#include "hooks_new.h"
+#include "sys.h"
 
 extern struct r_debug _r_debug;
 extern ElfW(Dyn) _DYNAMIC[] __attribute__((visibility("hidden")));
@@ -13,17 +15,46 @@ void *real_find_in(const struct link_map *map, const char *name)
     return elf_find(map, name);
 }
 
-void *real_find_next(const char *name)
+static const struct link_map *own_map(void)
 {
     const struct link_map *map = _r_debug.r_map;
     while (map && map->l_ld != _DYNAMIC)
         map = map->l_next;
+    return map;
+}
+
+void *real_find_next(const char *name)
+{
+    const struct link_map *map = own_map();
     for (map = map ? map->l_next : NULL; map; map = map->l_next) {
         void *p = elf_find(map, name);
         if (p)
             return p;
     }
     return NULL;
+}
+
+void real_hide(const char *const *names, unsigned count)
+{
+    const struct link_map *map = own_map();
+    struct elf_object o;
+    uint64_t start = UINT64_MAX, end = 0;
+    if (!map || !elf_object_read(map, &o))
+        return;
+    for (unsigned i = 0; i < count; i++) {
+        const ElfW(Sym) *s = names[i] ? elf_symbol(&o, names[i]) : NULL;
+        uint64_t page = (uint64_t)s & ~4095ul, page_end = ((uint64_t)(s + 1) + 4095) & ~4095ul;
+        start = s && page < start ? page : start;
+        end = s && page_end > end ? page_end : end;
+    }
+    if (start >= end || sys_call(SYS_mprotect, start, end - start, PROT_READ | PROT_WRITE) != 0)
+        return;
+    for (unsigned i = 0; i < count; i++) {
+        ElfW(Sym) *s = names[i] ? (ElfW(Sym) *)(uintptr_t)elf_symbol(&o, names[i]) : NULL;
+        if (s)
+            __atomic_store_n(&s->st_other, STV_HIDDEN, __ATOMIC_RELAXED); /* who has just found it may go on with it */
+    }
+    sys_call(SYS_mprotect, start, end - start, PROT_READ);
 }
 
 void real_init(void)
@@ -39,6 +70,8 @@ void real_init(void)
         if (map->l_ld != _DYNAMIC)
             real.dlopen = (void *(*)(const char *, int))elf_find(map, "dlopen");
     real.program_has_malloc = _r_debug.r_map && elf_find(_r_debug.r_map, "malloc") != NULL;
+    real.program_has_new = _r_debug.r_map && elf_find(_r_debug.r_map, "_Znwm") != NULL;
+    new_find();
     struct dl_find_object a, b;
     real.malloc_is_libc = real.mallinfo2 && _dl_find_object((void *)real.malloc, &a) == 0 &&
                           _dl_find_object((void *)real.fork, &b) == 0 && a.dlfo_link_map == b.dlfo_link_map;

@@ -21,6 +21,7 @@ struct real {
 #include "real.def"
 #undef X
     int program_has_malloc; /* the executable exports a malloc of its own, which goes before ours */
+    int program_has_new;    /* the same of operator new */
     int malloc_is_libc;     /* the real malloc is glibc's, so that mallinfo2 tells what it holds */
 };
 
@@ -31,6 +32,9 @@ void real_init(void);
 
 /* The first definition after this library in load order: what RTLD_NEXT means. NULL: none. */
 void *real_find_next(const char *name);
+/* Functions that this library exports (NULL: none): the dynamic loader binds nobody to them any more. They lie in the
+ * symbol table alone with what is only read. Where the kernel refuses, they stay. */
+void real_hide(const char *const *names, unsigned count);
 /* A function that one loaded object defines; NULL: it does not. */
 void *real_find_in(const struct link_map *map, const char *name);
 

@@ -1,5 +1,6 @@
 /* The start of this library in a program, and the end of both. */
 #include "environment.h"
+#include "hooks_new.h"
 #include "image.h"
 #include "real.h"
 #include "record.h"
@@ -33,6 +34,7 @@ __attribute__((constructor)) static void library_start(void)
     t->outer_sp = (uint64_t)__builtin_frame_address(0);
     t->depth++; /* what libc allocates here is not the program's */
     barrier();
+    new_withdraw();
     process_attach();
     if (gate.on) {
         thread_watch_ends();

@@ -1,5 +1,6 @@
 #include "thread.h"
 
+#include "hooks_new.h"
 #include "real.h"
 #include "record_python.h"
 #include "session.h"
@@ -125,6 +126,7 @@ static int enter_anew(struct thread *t, struct unwind_state s)
         t->writing = 0;
         __atomic_store_n(&t->ring->busy, 0, __ATOMIC_RELEASE);
     }
+    t->new_call = NULL;
     t->depth = 1;
     t->outer_sp = s.sp;
     barrier();
@@ -134,20 +136,27 @@ static int enter_anew(struct thread *t, struct unwind_state s)
     return 0;
 }
 
+static int skip(void)
+{
+    COUNT(nested_skipped, 1);
+    return 0;
+}
+
 static __attribute__((noinline)) int enter_nested(struct thread *t, struct unwind_state s)
 {
+    if (new_is_allocator(s.pc))
+        return skip(); /* its delete calls free: each time, so without a look at the stack */
     enum unwind_above above = unwind_above(t->unwind, s, t->outer_sp);
     if (above == UNWIND_NO_HOOK)
         return enter_anew(t, s);
     if (!t->ring || !t->unwind)
         return 0;
-    if (t->depth < 2 && above == UNWIND_SIGNAL) {
+    if ((t->depth < 2 && above == UNWIND_SIGNAL) || new_is_innermost(t)) {
         COUNT(nested_recorded, 1);
         t->depth++;
         return 1;
     }
-    COUNT(nested_skipped, 1);
-    return 0;
+    return skip();
 }
 
 static __attribute__((noinline)) int enter_first(struct thread *t, struct unwind_state s)

@@ -38,6 +38,22 @@ static int64_t counter(sqlite3 *db, const char *name)
     return value;
 }
 
+/* A program's own operator new that was never met on the way to malloc: it has its blocks from elsewhere. */
+static void add_own_new(sqlite3 *db, void (*add)(void *context, enum note_kind kind, const char *note), void *context)
+{
+    int64_t count = db_int(
+        db,
+        "SELECT count(*) FROM counter c JOIN process p USING(process_id) WHERE c.name = 'own_new' AND c.value > 0 "
+        "AND NOT EXISTS (SELECT 1 FROM module m JOIN address a USING(module_id) JOIN frame r USING(address_id) "
+        "JOIN function f USING(function_id) WHERE m.process_id = p.process_id AND m.path = p.exe "
+        "AND f.plain_name LIKE 'operator new%')",
+        0);
+    if (count > 0)
+        add(context, NOTE_MISSING,
+            "the program has an operator new of its own: of its blocks only what it takes from malloc or maps from the "
+            "kernel is seen");
+}
+
 static void add_losses(sqlite3 *db, void (*add)(void *context, enum note_kind kind, const char *note), void *context)
 {
     char text[256], count[UNITS_TEXT], all[UNITS_TEXT];
@@ -82,6 +98,7 @@ void notes_each(sqlite3 *db, void (*add)(void *context, enum note_kind kind, con
         add(context, NOTE_ABOUT, import);
     free(import);
     add_losses(db, add, context);
+    add_own_new(db, add, context);
     if (db_int(db, "SELECT total(value) > 0 FROM counter WHERE name = 'python_unknown'", 0))
         add(context, NOTE_ABOUT,
             "the frames of this Python are not understood: stacks are native only (versions 3.9 to 3.14 are)");

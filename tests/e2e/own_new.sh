@@ -1,0 +1,16 @@
+# An operator new in the program itself: what it has from malloc is recorded as ever; what it has from elsewhere is not,
+# and that is said.
+record_ok "$PROGRAMS/own_new" malloc
+equal "its blocks" "100|4800|100" "$(by_function blocks | cut -d'|' -f1-3)"
+equal "its arena" 0 "$(cat run.out)"
+"$MEMPROF" report out.db >report
+lacks "all is seen" report "operator new of its own"
+record_ok "$PROGRAMS/own_new"
+equal "its arena" 4800 "$(cat run.out)"
+equal "blocks seen" "" "$(by_function blocks)"
+"$MEMPROF" report out.db >report
+contains "the note" report "the program has an operator new of its own"
+# the same is said of a program that starts it
+record_ok sh -c "'$PROGRAMS/own_new'; true"
+"$MEMPROF" report out.db >report
+contains "of a child" report "the program has an operator new of its own"

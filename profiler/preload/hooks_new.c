@@ -167,6 +167,7 @@ static int is_allocators(operator_function *function)
     return 1;
 }
 
+/* Before anything is loaded while the program runs: dlopen calls malloc, whose hook comes here first. */
 void new_find(void)
 {
     for (unsigned i = 0; i < COUNT_OF_ALL; i++) {

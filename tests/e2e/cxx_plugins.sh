@@ -43,7 +43,21 @@ if [ -n "$path" ]; then # its operators are there for all, but for those that ha
     LD_PRELOAD=$path
     export LD_PRELOAD
     check 2 ./shared.so ./hidden.so
+    echo "a library that loads it for itself, before the recorder starts"
+    cat >before.c <<END
+#include <dlfcn.h>
+#include <stdio.h>
+__attribute__((constructor)) static void before(void)
+{
+    if (!dlopen("$path", RTLD_NOW | RTLD_LOCAL))
+        puts("not loaded");
+}
+END
+    "$CC" -shared -fPIC -o before.so before.c
+    LD_PRELOAD=$PWD/before.so
+    check 3 ./own.so ./shared.so ./exported.so ./hidden.so
     unset LD_PRELOAD
+    contains "their own operators" run.out "1: handled 1 own 201"
 else
     echo "libtcmalloc-minimal4 is not installed: plug-ins under another allocator are not tested"
 fi

@@ -12,12 +12,23 @@
 
 static void compare_stats(const char *where, const struct stats *s)
 {
-#define STAT(column, name, unit, combine, text)                                                                        \
-    if (account_query("SELECT " #column " FROM %s", where) != (int64_t)s->column)                                      \
-        fail_msg("%s: " #column " %ld, expected %ld", where, (long)account_query("SELECT " #column " FROM %s", where), \
-                 (long)s->column);
+    static const char columns[] = "0"
+#define STAT(column, name, unit, combine, text) ", " #column
 #include "../../common/stat.def"
 #undef STAT
+        ;
+    char sql[1024];
+    sqlite3_stmt *row;
+    snprintf(sql, sizeof sql, "SELECT %s FROM %s", columns, where);
+    assert_int_equal(sqlite3_prepare_v2(account_db, sql, -1, &row, NULL), SQLITE_OK);
+    assert_int_equal(sqlite3_step(row), SQLITE_ROW);
+    int i = 0;
+#define STAT(column, name, unit, combine, text)                                                                        \
+    if (sqlite3_column_int64(row, ++i) != (int64_t)s->column)                                                          \
+        fail_msg("%s: " #column " %ld, expected %ld", where, (long)sqlite3_column_int64(row, i), (long)s->column);
+#include "../../common/stat.def"
+#undef STAT
+    sqlite3_finalize(row);
 }
 
 /* No two columns are alike in all rows: a swap is seen. */
@@ -197,25 +208,33 @@ void model_compare_timeline(const struct model *m)
                      m->peaks[0][KIND_COUNT].bytes);
 }
 
+static void site_ids(int64_t ids[MODEL_DEVICES][KIND_COUNT][MODEL_STACKS])
+{
+    for (unsigned d = 0; d < MODEL_DEVICES; d++)
+        for (unsigned k = 0; k < KIND_COUNT; k++)
+            for (unsigned j = 0; j < MODEL_STACKS; j++)
+                ids[d][k][j] = account_query(
+                    "SELECT site_id FROM site WHERE device_id=%u AND kind='%s' AND stack_id=%u", d, kind_name(k), j);
+}
+
 void model_compare_snapshots(const struct model *m)
 {
+    int64_t ids[MODEL_DEVICES][KIND_COUNT][MODEL_STACKS];
+    uint64_t first = (uint64_t)account_query("SELECT coalesce(min(first_event), 0) FROM event_chunk");
+    site_ids(ids);
     for (unsigned i = 0; i < m->snapshot_count; i++) {
         const struct snapshot *s = &m->snapshots[i];
         struct account_held held[MODEL_SITES + 1] = {0};
-        if ((int64_t)s->event_count < account_query("SELECT coalesce(min(first_event), 0) FROM event_chunk"))
+        if (s->event_count < first)
             continue;
         account_rebuild(s->event_count, held);
         for (unsigned d = 0; d < MODEL_DEVICES; d++)
             for (unsigned k = 0; k < KIND_COUNT; k++)
-                for (unsigned j = 0; j < MODEL_STACKS; j++) {
-                    int64_t id =
-                        account_query("SELECT site_id FROM site WHERE device_id=%u AND kind='%s' AND stack_id=%u", d,
-                                      kind_name(k), j);
-                    if (id < 0)
-                        continue;
-                    assert_int_equal(held[id].bytes, s->bytes[d][k][j]);
-                    assert_int_equal(held[id].count, s->count[d][k][j]);
-                }
+                for (unsigned j = 0; j < MODEL_STACKS; j++)
+                    if (ids[d][k][j] >= 0) {
+                        assert_int_equal(held[ids[d][k][j]].bytes, s->bytes[d][k][j]);
+                        assert_int_equal(held[ids[d][k][j]].count, s->count[d][k][j]);
+                    }
     }
 }
 

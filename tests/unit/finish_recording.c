@@ -136,9 +136,9 @@ static void count_peaks(struct level *device, struct level *kind, uint32_t group
     }
 }
 
-static void write_chunk(sqlite3 *db, const struct chunk_event *events, size_t count, int id, size_t first)
+static void write_chunk(sqlite3 *db, struct chunk_codec *codec, const struct chunk_event *events, size_t count, int id,
+                        size_t first)
 {
-    struct chunk_codec *codec = chunk_codec_open();
     struct chunk_delta deltas[FINISH_SITES];
     size_t touched = 0;
     for (int i = 1; i <= FINISH_SITES; i++) {
@@ -168,7 +168,6 @@ static void write_chunk(sqlite3 *db, const struct chunk_event *events, size_t co
     sqlite3_finalize(s);
     buf_free(&data);
     buf_free(&delta);
-    chunk_codec_close(codec);
 }
 
 static void account_event(const struct chunk_event *e, struct level *device, struct level *kind)
@@ -227,6 +226,7 @@ static void make_events(sqlite3 *db, size_t count, size_t chunk_events)
 {
     struct level device[2] = {{0, 0}, {0, 0}}, kind[GROUPS] = {{0, 0}};
     struct block *blocks = malloc(count * sizeof *blocks);
+    struct chunk_codec *codec = chunk_codec_open();
     size_t live = 0, chunk_start = 0;
     int chunk = 1;
     finish_events = realloc(finish_events, (count + 1) * sizeof *finish_events);
@@ -266,11 +266,12 @@ static void make_events(sqlite3 *db, size_t count, size_t chunk_events)
             account_event(&e, device, kind);
         finish_events[finish_event_count++] = e;
         if (finish_event_count - chunk_start == chunk_events || finish_event_count == count) {
-            write_chunk(db, finish_events + chunk_start, finish_event_count - chunk_start, chunk++, chunk_start);
+            write_chunk(db, codec, finish_events + chunk_start, finish_event_count - chunk_start, chunk++, chunk_start);
             chunk_start = finish_event_count;
         }
     }
     free(blocks);
+    chunk_codec_close(codec);
     for (int i = 1; i <= FINISH_SITES; i++) {
         struct tracked *t = &sites[i];
         scratch_sql(
@@ -289,10 +290,30 @@ static void make_events(sqlite3 *db, size_t count, size_t chunk_events)
                     groups[g].device, kind_name(groups[g].kind), kind[g].peak);
 }
 
+static void copy(sqlite3 *to, sqlite3 *from)
+{
+    sqlite3_backup *b = sqlite3_backup_init(to, "main", from, "main");
+    assert_non_null(b);
+    assert_int_equal(sqlite3_backup_step(b, -1), SQLITE_DONE);
+    assert_int_equal(sqlite3_backup_finish(b), SQLITE_OK);
+}
+
+/* What was made last stays in memory: most tests damage copies of one recording. */
 sqlite3 *finish_random(const char *name, uint32_t with_seed, size_t events, size_t chunk_events)
 {
-    seed = with_seed;
+    static struct {
+        uint32_t seed;
+        size_t events, chunk_events;
+        sqlite3 *db;
+    } last;
     sqlite3 *db = finish_empty(name);
+    if (last.db && last.seed == with_seed && last.events == events && last.chunk_events == chunk_events) {
+        copy(db, last.db);
+        return db;
+    }
+    seed = last.seed = with_seed;
+    last.events = events;
+    last.chunk_events = chunk_events;
     scratch_sql(db, "BEGIN");
     make_names(db);
     make_addresses(db);
@@ -300,5 +321,8 @@ sqlite3 *finish_random(const char *name, uint32_t with_seed, size_t events, size
     make_events(db, events, chunk_events);
     write_timeline(db);
     scratch_sql(db, "COMMIT");
+    sqlite3_close(last.db);
+    assert_int_equal(sqlite3_open(":memory:", &last.db), SQLITE_OK);
+    copy(last.db, db);
     return db;
 }

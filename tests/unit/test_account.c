@@ -99,7 +99,7 @@ static void run_random(struct account_run *r, struct model *m, size_t events, un
 static void test_random(void **state)
 {
     (void)state;
-    for (unsigned round = 0; round < RANDOM_VOLUME(3, 2); round++) {
+    for (unsigned round = 0; round < RANDOM_VOLUME(3, 1); round++) {
         struct account_run r;
         random_seed = 77 + round * 1000003;
         account_run_open(&r, &(struct account_options){0});

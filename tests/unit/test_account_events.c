@@ -14,12 +14,15 @@
 
 static void feed_pairs(struct account_run *r, uint64_t events)
 {
-    struct event pair[2] = {{.op = EVENT_ALLOC, .size_bytes = 10, .process_id = 1, .thread_id = 1, .stack_id = 1},
-                            {.op = EVENT_FREE, .process_id = 1, .thread_id = 1}};
+    struct event pairs[64];
     for (uint64_t i = 0; i < events; i += 2) {
+        struct event *pair = &pairs[i % 64];
+        pair[0] = (struct event){.op = EVENT_ALLOC, .size_bytes = 10, .process_id = 1, .thread_id = 1, .stack_id = 1};
+        pair[1] = (struct event){.op = EVENT_FREE, .process_id = 1, .thread_id = 1};
         pair[0].time_ns = pair[1].time_ns = i * 50;
         pair[0].address = pair[1].address = 0x1000 + i % 64 * 16;
-        account_events(r->account, pair, 2);
+        if (i % 64 == 62 || i + 2 >= events)
+            account_events(r->account, pairs, i % 64 + 2);
     }
 }
 
@@ -99,11 +102,15 @@ static void test_aggregate_keyframes_are_bounded(void **state)
 {
     (void)state;
     struct account_run r;
-    account_run_open(&r, &(struct account_options){.aggregate = 1});
-    /* 300 periodic ones would be due */
-    feed_pairs(&r, 300ull * 16 * CHUNK_EVENTS / 8);
-    int64_t few = account_query("SELECT count(*) FROM keyframe");
-    assert_int_equal(few, 38);
+    /* so few events to keep that each chunk would begin with one: 136 are due, and half of 128 go when the 129th comes;
+     * from then on each second chunk has one: 129, 131, 133, 135 */
+    account_run_open(&r, &(struct account_options){.aggregate = 1, .max_events = 1});
+    feed_pairs(&r, 136ull * CHUNK_EVENTS - CHUNK_EVENTS / 2);
+    assert_int_equal(account_query("SELECT count(*) FROM keyframe"), 64 + 4);
+    assert_int_equal(account_query("SELECT min(d) = 2 AND max(d) = 2 FROM (SELECT (event_count - lag(event_count) OVER "
+                                   "(ORDER BY event_count)) / %u AS d FROM keyframe WHERE event_count >= %u)",
+                                   CHUNK_EVENTS, 128 * CHUNK_EVENTS),
+                     1);
     account_finish(r.account, 1);
     account_run_close(&r);
 }

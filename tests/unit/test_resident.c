@@ -97,13 +97,13 @@ static void test_random(void **state)
                                     RESIDENT_PRESENT | RESIDENT_SHARED,
                                     RESIDENT_PRESENT | RESIDENT_HUGE,
                                     RESIDENT_SWAPPED};
+    struct account_run r;
     srand(11);
+    account_run_open(&r, &(struct account_options){0});
     for (int round = 0; round < 200; round++) {
-        struct account_run r;
         struct resident_pages pages;
         struct resident_result result;
         uint64_t at = (uint64_t)(rand() % 9000);
-        account_run_open(&r, &(struct account_options){0});
         memset(owner, 0, sizeof owner);
         for (unsigned i = 0; i < PAGES; i++)
             flags[i] = kinds[(unsigned)rand() % sizeof kinds];
@@ -114,7 +114,7 @@ static void test_random(void **state)
             memset(owner + at, (int)stack, size);
             at += size + 16 + (uint64_t)(rand() % 8 ? rand() % 64 : rand() % 20000);
         }
-        account_finish(r.account, 1);
+        account_flush(r.account, 1);
         make_pages(&pages, flags, 1 + (unsigned)rand() % 4);
         resident_blocks(r.account, 1, &pages, &result);
         for (unsigned stack = 1; stack <= STACKS; stack++) {
@@ -138,8 +138,10 @@ static void test_random(void **state)
         }
         check_sums(&result, flags);
         free(result.sites);
-        account_run_close(&r);
+        account_feed(&r, &(struct event){.op = EVENT_PROCESS_END}, 1, 0); /* the next round begins with no block */
     }
+    account_finish(r.account, 1);
+    account_run_close(&r);
 }
 
 /* Memory of malloc that is registered, too: each byte counts once, and who was first has it. */

@@ -140,7 +140,7 @@ const layers = {
     }
     const chips = [el('li', {}, 'Resident ', el('strong', {}, bytes(r.present)))];
     for (const p of parts) if (p.bytes) chips.push(el('li', { 'data-resident': p.key, 'data-says': says(p) }, el('span', { class: 'layer-key ' + p.color }), p.text, ' ', el('strong', {}, bytes(p.bytes))));
-    const notes = ['A look at which pages were there, at the highest resident memory that was looked at; it took ' + duration(r.took) + (r.moved > 0 ? ', ' + plural(r.moved, 'event', 'events') + ' meanwhile' : '')
+    const notes = ['A look at which pages were there, at the highest resident memory that was looked at' + (r.is_short ? ' (the peak RSS is ' + bytes(r.peak_rss) + ')' : '') + '; it took ' + duration(r.took) + (r.moved > 0 ? ', ' + plural(r.moved, 'event', 'events') + ' meanwhile' : '')
       + (r.processes > 1 ? ', of ' + count(r.processes) + ' processes' : '') + '. The last look of all was at ' + seconds(r.last, timeline.whole) + ', before the end.'];
     if (r.swapped) notes.push(bytes(r.swapped) + ' of it was swapped out.');
     if (r.huge > 0) notes.push(bytes(r.huge) + ' of it was in huge pages.');

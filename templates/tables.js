@@ -73,7 +73,7 @@ const tables = {
     c.push({ key: 'blocks', label: view.point ? 'Blocks' : 'Allocations', kind: 'count' }, { key: 'callees', label: 'With callees', kind: 'bytes' });
     if (scope === 'line') c.push({ key: 'own', label: 'Own peak', kind: 'bytes', title: 'The most that this line held at any instant' });
     const looked = model.core.resident, resident = view.point && looked && looked.differs && run.resident_bytes ? model.sumSelf(scope, run.resident_bytes) : null;
-    if (resident) c.push({ key: 'resident', label: 'Resident', kind: 'bytes', title: 'On pages that were present at ' + seconds(looked.time, timeline.whole) + ', the highest resident memory that was looked at' });
+    if (resident) c.push({ key: 'resident', label: 'Resident\nat ' + seconds(looked.time, timeline.whole), kind: 'bytes', title: 'On pages that were present then, at the highest resident memory that was looked at' });
     if (view.point) c.push({ key: 'allocs', label: 'Allocations', kind: 'count', title: 'Over the whole run' });
     if (!resident) /* there is no room for both, and temporaries have a table of their own */
       c.push({ key: 'temporary', label: 'Temporary', kind: 'count', title: "Freed before their thread's next allocation" + (view.point ? ', over the whole run' : '') });

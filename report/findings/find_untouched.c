@@ -12,7 +12,8 @@ void find_untouched(struct rules *r)
     struct resident_peak peak;
     int64_t all;
     if (strcmp(r->device->name, "host") != 0 || resident_peak_load(r->db, &peak, r->err) ||
-        peak.untouched_bytes < LEAST_BYTES || peak.untouched_bytes < peak.live_bytes / LEAST_SHARE)
+        peak.untouched_bytes < LEAST_BYTES || peak.untouched_bytes < peak.live_bytes / LEAST_SHARE ||
+        !resident_peak_is_near(&peak, r->device->peak_active))
         return;
     const struct rule_line *line = rule_top_line(r, LINE_UNTOUCHED_BYTES, &all);
     if (!line)

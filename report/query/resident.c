@@ -7,6 +7,7 @@
 
 #define DIFFERS_SHARE 20 /* a part of what is live, or this much: */
 #define DIFFERS_BYTES (1 << 20)
+#define SAMPLE_BYTES  (1 << 20)
 
 static int64_t column(sqlite3_stmt *s, int i, int64_t unknown)
 {
@@ -57,6 +58,17 @@ int resident_peak_differs(const struct resident_peak *p)
            p->untouched_bytes > p->live_bytes / DIFFERS_SHARE;
 }
 
+/* The kernel counts a process's pages late, by some dozens a thread. */
+int resident_peak_is_short(const struct resident_peak *p)
+{
+    return p->peak_rss_bytes > p->present_bytes / 10 * 11 + SAMPLE_BYTES;
+}
+
+int resident_peak_is_near(const struct resident_peak *p, int64_t active_bytes)
+{
+    return p->live_bytes >= active_bytes / 10 * 9 && !resident_peak_is_short(p);
+}
+
 void resident_peak_text(const struct resident_peak *p, struct buf *out)
 {
     char text[UNITS_TEXT];
@@ -64,7 +76,7 @@ void resident_peak_text(const struct resident_peak *p, struct buf *out)
     buf_printf(out, ", the highest resident memory that was looked at: %s", units_bytes(text, p->present_bytes));
     if (p->process_count > 1)
         buf_printf(out, " of %s processes", units_count(text, p->process_count));
-    if (p->peak_rss_bytes > p->present_bytes / 10 * 11)
+    if (resident_peak_is_short(p))
         buf_printf(out, ", of a peak RSS of %s", units_bytes(text, p->peak_rss_bytes));
     buf_printf(out, " (took %s", units_ns(text, p->duration_ns));
     if (p->moved_count > 0)

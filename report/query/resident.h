@@ -26,6 +26,11 @@ struct resident_peak {
 int resident_peak_load(sqlite3 *db, struct resident_peak *peak, struct error *err);
 /* Whether what blocks have on present pages says something else than their sizes do. */
 int resident_peak_differs(const struct resident_peak *peak);
+/* Whether the program's resident memory was more at another instant. */
+int resident_peak_is_short(const struct resident_peak *peak);
+/* Whether it is as good as a look at the peak of what was live, of so many bytes, and nothing to speak of was touched
+ * after it: the program's resident memory was never much more. */
+int resident_peak_is_near(const struct resident_peak *peak, int64_t active_bytes);
 /* "Resident at 23 ms, ...": the instant, what the look took, and how far it is from the peak. */
 void resident_peak_text(const struct resident_peak *peak, struct buf *out);
 /* What a row of v_resident is; where it is none of ours, what itself. */

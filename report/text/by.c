@@ -29,6 +29,7 @@ struct by {
     struct buf title;
     struct at_result at;
     struct walk *walk;
+    struct resident_title resident, untouched;
 };
 
 static int is_one_kind(const struct report_options *o)
@@ -201,6 +202,27 @@ static int list_rest(struct by *b, struct record *document, struct error *err)
     return is_scanned(b) && is_whole ? resident_list(b->db, 0, document, err) : 0;
 }
 
+static void show_scanned(struct by *b, struct row_columns *c)
+{
+    struct resident_peak peak;
+    struct error err;
+    if (resident_peak_load(b->db, &peak, &err))
+        peak = (struct resident_peak){0};
+    const struct {
+        int stat;
+        const char *title;
+        int flags;
+    } scanned[] = {{STAT_resident_bytes, resident_title(&peak, "resident", &b->resident), 0},
+                   {STAT_resident_shared_bytes, "shared", COLUMN_OPTIONAL},
+                   {STAT_resident_huge_bytes, "huge", COLUMN_OPTIONAL},
+                   {STAT_swapped_bytes, "swapped", COLUMN_OPTIONAL},
+                   {STAT_untouched_bytes, resident_title(&peak, "on no page", &b->untouched), 0},
+                   {STAT_at_peak_bytes, "at peak", 0},
+                   {STAT_resident_end_bytes, "resident,\nlast look", COLUMN_OPTIONAL}};
+    for (size_t i = 0; i < sizeof scanned / sizeof *scanned; i++)
+        row_columns_show(c, ROW_COLUMN_stats + scanned[i].stat, scanned[i].title, TEXT_CUT_NONE, scanned[i].flags);
+}
+
 /* What people see of each row: what it holds, then which it is. */
 static void show_numbers(struct by *b, struct row_columns *c)
 {
@@ -214,19 +236,8 @@ static void show_numbers(struct by *b, struct row_columns *c)
                {STAT_at_peak_bytes, "at peak", 0},
                {STAT_own_peak_bytes, "own peak", COLUMN_OPTIONAL},
                {STAT_end_bytes, "live at end", COLUMN_OPTIONAL}};
-    static const struct {
-        int stat;
-        const char *title;
-        int flags;
-    } scanned[] = {{STAT_resident_bytes, "resident", 0},
-                   {STAT_resident_shared_bytes, "shared", COLUMN_OPTIONAL},
-                   {STAT_resident_huge_bytes, "huge", COLUMN_OPTIONAL},
-                   {STAT_swapped_bytes, "swapped", COLUMN_OPTIONAL},
-                   {STAT_untouched_bytes, "on no page", 0},
-                   {STAT_at_peak_bytes, "at peak", 0},
-                   {STAT_resident_end_bytes, "resident\nat end", COLUMN_OPTIONAL}};
-    for (size_t i = 0; b->held < 0 && is_scanned(b) && i < sizeof scanned / sizeof *scanned; i++)
-        row_columns_show(c, ROW_COLUMN_stats + scanned[i].stat, scanned[i].title, TEXT_CUT_NONE, scanned[i].flags);
+    if (is_scanned(b))
+        show_scanned(b, c);
     for (size_t i = 0; b->held < 0 && !is_scanned(b) && i < sizeof all / sizeof *all; i++) {
         int stat = all[i].stat == STAT_at_peak_bytes && is_one_kind(b->options) ? STAT_at_kind_peak_bytes : all[i].stat;
         row_columns_show(c, ROW_COLUMN_stats + stat, all[i].title, TEXT_CUT_NONE, all[i].flags);

@@ -2,7 +2,15 @@
 
 #include "../../common/db.h"
 #include "../print/listing.h"
-#include "../query/resident.h"
+
+#include <stdio.h>
+
+const char *resident_title(const struct resident_peak *peak, const char *what, struct resident_title *title)
+{
+    char text[UNITS_TEXT];
+    snprintf(title->text, sizeof title->text, "%s\nat %s", what, units_ns(text, peak->time_ns));
+    return peak->process_count > 0 ? title->text : what;
+}
 
 static int list_whats(sqlite3 *db, const struct resident_peak *peak, const char *title, struct record *document,
                       struct error *err)

@@ -5,9 +5,17 @@
 #define MEMPROF_TEXT_RESIDENT_H
 
 #include "../../common/error.h"
+#include "../../common/units.h"
 #include "../print/record.h"
+#include "../query/resident.h"
 
 #include <sqlite3.h>
+
+/* A column's title: "resident" and below it the instant, which is not that of the columns beside. */
+struct resident_title {
+    char text[32 + UNITS_TEXT];
+};
+const char *resident_title(const struct resident_peak *peak, const char *what, struct resident_title *title);
 
 /* For people a heading and a table (only_if_differs: where the blocks' sizes say something else); in JSON the arrays
  * "resident" and "resident_scans"; nothing in CSV, and nothing without a look. */

@@ -4,8 +4,8 @@
 #include "../../common/units.h"
 #include "../print/listing.h"
 #include "../query/callers.h"
-#include "../query/resident.h"
 #include "../query/walk.h"
+#include "resident.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -28,6 +28,7 @@ struct peak {
     int64_t bytes, rest, wrapped;
     int sort;
     int has_resident; /* which differs from the bytes */
+    struct resident_peak resident;
     struct walk *walk;
     struct listing *listing;
     struct buf skip;
@@ -186,8 +187,10 @@ static int print_lines(struct peak *p, struct error *err)
     };
     enum { COUNT = COLUMN_COUNT_OF(columns), RESIDENT = 3 };
     struct column shown[COUNT];
+    struct resident_title title;
     struct rows rows;
     memcpy(shown, columns, sizeof shown);
+    shown[RESIDENT].title = resident_title(&p->resident, "resident", &title);
     if (!p->has_resident)
         memmove(shown + RESIDENT, shown + RESIDENT + 1, (COUNT - RESIDENT - 1) * sizeof *shown);
     int rc = summary_lines(p->s, p->device, p->sort, summary_top(p->s), &rows, err);
@@ -236,10 +239,8 @@ static int print_peak(struct summary *s, sqlite3_stmt *q, struct error *err)
     buf_puts(&line, s->options->inclusive ? ", held by (with callees)" : ", held by");
     table_heading(s->out, buf_text(&line), 0, 0);
     buf_free(&line);
-    if (strcmp(p.device, "host") == 0 && summary_is_whole(s)) {
-        struct resident_peak resident;
-        p.has_resident = resident_peak_load(s->db, &resident, err) == 0 && resident_peak_differs(&resident);
-    }
+    if (strcmp(p.device, "host") == 0 && summary_is_whole(s))
+        p.has_resident = resident_peak_load(s->db, &p.resident, err) == 0 && resident_peak_differs(&p.resident);
     int rc = walk_open(s->db, report_language(s->options), &p.walk, err);
     if (rc == 0)
         rc = print_lines(&p, err);

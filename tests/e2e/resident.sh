@@ -78,6 +78,22 @@ contains "rests" by.txt "beside live blocks on their pages"
 contains "a column of the peak" report.txt "resident  function"
 contains "a finding" report.txt "Asked for, and never there"
 contains "its line" report.txt "reserved (resident.c:"
+# the instant stands on the column, and is that of the text below the table
+look=$(sed -n 's/^Resident \(at [0-9.]* [a-z]*\), the highest .*/\1/p' report.txt)
+equal "the instant on the column" "$look" "$(grep -A 1 'resident  function' report.txt | sed -n '2s/^ *//p')"
+equal "on both columns of a table of its own" "$look$look" \
+    "$(grep -A 1 '^ *resident  .*function' by.txt | sed -n '2{s/  *last look$//;s/^ *//;s/   *//gp}')"
+# a look at another time than the peak's says nothing of what was never there
+cp out.db late.db
+sqlite3 late.db "UPDATE total SET peak_active_bytes = peak_active_bytes * 5 / 4"
+"$MEMPROF" report late.db >late.txt
+lacks "a finding from a look when much less was live" late.txt "never there"
+contains "its column all the same" late.txt "resident  function"
+cp out.db late.db
+sqlite3 late.db "UPDATE timeline SET rss_max_bytes = rss_max_bytes * 5 / 4"
+"$MEMPROF" report late.db >late.txt
+lacks "a finding from a look before more was touched" late.txt "never there"
+contains "how far it is from the peak" late.txt ", of a peak RSS of "
 "$MEMPROF" report --json out.db >report.json
 contains "for programs" report.json '"what": "blocks"'
 # an instant or a thread has no such figure

@@ -555,7 +555,8 @@ class Check:
         self.settle(lambda: b.click("[data-moment=peak]"))
         b.js("tables.open('function')")
         equal("sum of the table", blocks, b.js("return tables.rows.reduce((t, r) => t + r.resident, 0)"))
-        expect("its column", "Resident" in self.text("#table thead"), self.text("#table thead"))
+        look = b.js("return 'Resident\\nat ' + seconds(arguments[0], timeline.whole)", self.sql("SELECT min(time_ns) FROM resident_scan WHERE is_peak")[0][0])
+        expect("its column, with its instant", look in self.text("#table thead"), (look, self.text("#table thead")))
 
     def transfers(self, name):
         b = self.browser

@@ -20,14 +20,21 @@ const blocks = {
     seg.addEventListener('pointerleave', () => tip.hide());
   },
 
+  /* What was never freed went with its process, where others went on. */
+  endOf(block) {
+    if (block[BLOCK.TO] >= 0) return block[BLOCK.TO];
+    const end = model.processEnds.get(block[BLOCK.PROCESS]);
+    return end === undefined ? timeline.whole : end;
+  },
+
   plot(w, h) { return { x: 70, y: 10, w: Math.max(20, w - 82), h: h - 32 }; },
   mine() { return model.blocks.blocks.filter((b) => b[BLOCK.DEVICE] === app.device && (app.kind < 0 || b[BLOCK.KIND] === app.kind)); },
 
   /* Every drawn block keeps its place among the live ones; it sinks when one below it goes. */
   update() {
-    const all = this.mine(), n = Number(byId('blocks-count').value), end = timeline.whole;
+    const all = this.mine(), n = Number(byId('blocks-count').value);
     const chosen = all.slice().sort((a, b) => b[BLOCK.SIZE] - a[BLOCK.SIZE]).slice(0, n), events = [];
-    this.shapes = chosen.map((block) => ({ block, from: block[BLOCK.FROM], to: block[BLOCK.TO] < 0 ? end : block[BLOCK.TO], steps: [] }));
+    this.shapes = chosen.map((block) => ({ block, from: block[BLOCK.FROM], to: this.endOf(block), steps: [] }));
     for (const s of this.shapes) events.push([s.from, 1, s], [s.to, 0, s]);
     events.sort((a, b) => a[0] - b[0] || a[1] - b[1]);
     const live = [];
@@ -145,7 +152,7 @@ const blocks = {
     const mine = model.blocks.segments.filter((g) => g[BLOCK.DEVICE] === app.device);
     byId('segments').hidden = !mine.length;
     if (!mine.length) return;
-    const live = this.mine().filter((b) => b[BLOCK.FROM] <= at && (b[BLOCK.TO] < 0 || b[BLOCK.TO] > at));
+    const live = this.mine().filter((b) => b[BLOCK.FROM] <= at && (b[BLOCK.TO] < 0 ? this.endOf(b) >= at : b[BLOCK.TO] > at));
     this.segments = mine.filter((g) => g[BLOCK.FROM] <= at && (g[BLOCK.TO] < 0 || g[BLOCK.TO] > at)).map((g) => {
       const start = BigInt('0x' + g[BLOCK.ADDRESS]), size = g[BLOCK.SIZE];
       const inside = live.filter((b) => b[BLOCK.PROCESS] === g[BLOCK.PROCESS]).map((b) => ({ block: b, offset: Number(BigInt('0x' + b[BLOCK.ADDRESS]) - start) })).filter((b) => b.offset >= 0 && b.offset < size);

@@ -148,13 +148,20 @@ const layers = {
       el('div', {}, bar, el('ul', { class: 'layer-figures' }, chips), el('p', { class: 'hint' }, notes.join(' '))));
   },
 
+  /* What was live at the end is of each process at its own: not of one instant, as all else is. */
+  endNote(device) {
+    const t = model.total(device, 'all'), ended = model.core.processes.filter((p) => p.end_kind !== 'exec').length;
+    if (!t || !t.end_active_bytes || !model.processEnds.size) return '';
+    return 'Active is the sum of what each of ' + plural(ended, 'process', 'processes') + ' held at its own end; ' + (model.core.devices[device].id === 0 ? 'reserved and RSS are' : 'all else is') + ' of the end of the run.';
+  },
+
   /* [label, time, layers] of the instants to show */
   rows(device) {
     const s = app.selection, peak = model.peak(device, 'active'), out = [], end = timeline.whole;
     const chosen = s.moment === 'instant' ? s.instant : s.moment === 'range' ? s.to : -1;
     out.push(['At the peak', peak ? peak.time : null, this.atPeak(device), s.moment === 'peak']);
     if (chosen >= 0) out.push([s.moment === 'range' ? 'At the end of the range' : app.failureAt(device, model.instants.time[chosen]) ? 'Out of memory' : 'At the chosen instant', model.instants.time[chosen], this.atInstant(device, chosen), true]);
-    out.push(['At the end', end, this.atEnd(device), s.moment === 'end']);
+    out.push(['At the end', end, this.atEnd(device), s.moment === 'end', this.endNote(device)]);
     return out.sort((a, b) => a[1] - b[1]);
   },
 
@@ -169,9 +176,9 @@ const layers = {
     const whole = total > 0 && (this.whole === null ? most * 4 >= total : this.whole), scale = whole ? Math.max(total, most) : most;
     byId('layers-whole').parentElement.hidden = !(total > 0);
     byId('layers-whole').checked = whole;
-    box.replaceChildren(...rows.map(([label, time, l, chosen]) => el('div', { class: 'layer-row' + (chosen ? ' chosen' : '') },
+    box.replaceChildren(...rows.map(([label, time, l, chosen, note]) => el('div', { class: 'layer-row' + (chosen ? ' chosen' : '') },
       el('div', { class: 'layer-when' }, el('strong', {}, label), el('span', { class: 'small' }, time === null ? '' : seconds(time, timeline.whole))),
-      el('div', {}, this.bar(l, scale), this.chips(l)))));
+      el('div', {}, this.bar(l, scale), this.chips(l), note ? el('p', { class: 'small' }, note) : null))));
     const resident = model.core.devices[device].id === 0 ? this.resident() : null;
     if (resident) box.append(resident);
   },
@@ -185,7 +192,8 @@ const layers = {
         rows.push(el('tr', {}, el('td', { class: 'text' }, d.name), el('td', { class: 'text' }, label),
           LAYERS.map((layer) => el('td', {}, l[layer.key] === null ? (layer.key === 'used' ? this.unsampled(l) : '-') : (this.isAbout(l, layer.key) && !(layer.key === 'allocated' && l.allocated === l.active) ? '\u2248 ' : '') + bytes(l[layer.key])))));
     });
-    byId('layers-table').replaceChildren(el('table', {}, el('thead', {}, el('tr', {}, el('th', { class: 'text' }, 'Device'), el('th', {}), LAYERS.map((l) => el('th', {}, l.label)))), el('tbody', {}, rows)));
+    const notes = [...new Set(model.core.devices.map((d, i) => this.endNote(i)))].filter(Boolean).map((note) => el('p', { class: 'small' }, 'At the end: ' + note));
+    byId('layers-table').replaceChildren(...notes, el('table', {}, el('thead', {}, el('tr', {}, el('th', { class: 'text' }, 'Device'), el('th', {}), LAYERS.map((l) => el('th', {}, l.label)))), el('tbody', {}, rows)));
     const isMixed = model.core.devices.length > 1;
     byId('layers-words').replaceChildren(...LAYERS.flatMap((l) => [el('dt', {}, l.label + (l.hostLabel ? ', ' + l.hostLabel : '')), el('dd', {}, isMixed || model.core.devices[0].id !== 0 ? l.text + (l.host ? ' On the host: ' + l.host : '') : l.host || l.text)]));
   },

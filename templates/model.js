@@ -19,6 +19,12 @@ const INSTANT = { PEAK: 1, RESERVED_PEAK: 2, LOCAL_PEAK: 4, FAILURE: 8, MARK: 16
 const FRAME = { LANGUAGE: 3, PYTHON: 1, JIT: 2, INLINE: 4, FOLDED: 8, LIBRARY: 16 }; /* LIBRARY: of the interpreter, an allocator, a standard library */
 const CHECKPOINT_EVERY = 16;
 
+/* When each process ended that others outlived. */
+function endsBeforeOthers(processes) {
+  const last = Math.max(...processes.map((p) => p.end_ns === null ? Infinity : p.end_ns));
+  return new Map(processes.filter((p) => p.end_kind !== 'exec' && p.end_ns !== null && p.end_ns < last).map((p) => [p.process_id, p.end_ns]));
+}
+
 /* Names, frames, the tree of stacks (callers before callees), sites. */
 function makeSites(raw) {
   const m = raw;
@@ -316,6 +322,7 @@ function makePyramid(raw) {
 
 async function loadModel(stage) {
   model.core = JSON.parse(byId('data-core').textContent);
+  model.processEnds = endsBeforeOthers(model.core.processes);
   model.timeline = (await unpack('data-timeline')).map(makePyramid);
   await stage('timeline');
   model.m = makeSites(await unpack('data-sites'));

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""check.py PAGE DATABASE NAME SHOTS [--events] [--hostile] [--basic] [--devices] [--resident] [--failure CSV] [--opens FORK FILE:LINE] [--says TEXT]...: opens a page in a browser and compares what it shows with the database.
+"""check.py PAGE DATABASE NAME SHOTS [--events] [--hostile] [--basic] [--devices] [--resident] [--apart] [--failure CSV] [--opens FORK FILE:LINE] [--says TEXT]...: opens a page in a browser and compares what it shows with the database.
 
 --events: also compares a chosen instant and range with v_event, read by `memprof sql` ($MEMPROF). --basic: tables and looks
-alone. --devices: everything follows each device in turn. --failure: of the last out-of-memory error, with what `report --at` said of
+alone. --devices: everything follows each device in turn. --apart: of processes that end one after another. --failure: of the last out-of-memory error, with what `report --at` said of
 its instant. --opens: of a known program, where the flame graph and the source open. --says: the page has this text.
 Screenshots go to SHOTS/NAME-*.png."""
 import csv
@@ -558,6 +558,18 @@ class Check:
         look = b.js("return 'Resident\\nat ' + seconds(arguments[0], timeline.whole)", self.sql("SELECT min(time_ns) FROM resident_scan WHERE is_peak")[0][0])
         expect("its column, with its instant", look in self.text("#table thead"), (look, self.text("#table thead")))
 
+    def apart(self):
+        """Several processes, each with an end of its own: what was live at their ends, and how long their blocks lasted."""
+        b = self.browser
+        processes = self.sql("SELECT count(*), max(end_ns) FROM process WHERE end_kind <> 'exec'")[0]
+        note = f"Active is the sum of what each of {processes[0]} processes held at its own end; reserved and RSS are of the end of the run."
+        row = b.js("return [...document.querySelectorAll('#layers-rows .layer-row')].filter((r) => r.textContent.startsWith('At the end')).map((r) => r.textContent)")
+        expect("whose the layers at the end are", len(row) == 1 and note in row[0], row)
+        expect("the same beside the table", note in self.text("#layers-table"), self.text("#layers-table"))
+        want = self.sql("SELECT CASE WHEN free_ns IS NULL AND p.end_ns < ? THEN p.end_ns ELSE free_ns END FROM block JOIN process p USING(process_id) ORDER BY 1", processes[1])
+        equal("blocks last as long as their process", [w[0] for w in want if w[0]], b.js("return blocks.shapes.map((s) => s.to).filter((t) => t < timeline.whole).sort((x, y) => x - y)"))
+        expect("they are never above the peak", b.js("return Math.max(...blocks.outline.map((o) => o[1]))") <= self.sql("SELECT max(peak_active_bytes) FROM total")[0][0])
+
     def transfers(self, name):
         b = self.browser
         want = self.sql("SELECT sum(transfer_bytes), direction, sum(transfer_count) FROM v_transfer WHERE device = ? GROUP BY direction, function, file, line ORDER BY 1 DESC, 3 DESC", name)
@@ -665,6 +677,8 @@ class Check:
                 self.hostile()
             if "--resident" in self.flags:
                 self.resident()
+            if "--apart" in self.flags:
+                self.apart()
             self.looks()
             self.end()
         finally:

@@ -1,0 +1,42 @@
+# Processes that end one after another: the end's figures are of several instants, and no block outlives its process.
+. "$ROOT/tests/page/page.inc"
+cat >apart.c <<'EOT'
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+int main(void)
+{
+    for (int i = 0; i < 4; i++) {
+        if (fork() == 0) { /* 20 MiB each, never freed, one after another */
+            memset(malloc(20 << 20), 1, 20 << 20);
+            usleep(30000);
+            _exit(0);
+        }
+        wait(NULL);
+    }
+    memset(malloc(1 << 20), 1, 1 << 20);
+    return 0;
+}
+EOT
+"$CC" -g -O1 -fno-builtin -o apart apart.c
+record ./apart
+equal "the peak is of one child" $((20 << 20)) "$(total peak_active_bytes)"
+equal "live at the ends" $((81 << 20)) "$(total end_active_bytes)"
+check_page processes --basic --apart
+
+record_ok "$SAMPLES/leak"
+"$MEMPROF" report out.db --html=page.html >/dev/null
+python3 - "$ROOT" <<'EOT' || fail "one process: a note about others"
+import os, sys
+sys.path.insert(0, os.path.join(sys.argv[1], "tests/page"))
+from browser import Browser
+b = Browser()
+try:
+    b.open(os.path.abspath("page.html"))
+    b.wait("document.documentElement.dataset.settled")
+    sys.exit("held at its own end" in b.js("return document.querySelector('#layers').textContent"))
+finally:
+    b.close()
+EOT

@@ -67,7 +67,8 @@ struct page_node {
 
 struct page_line {
     int32_t function, file, line;
-    int32_t caller; /* function: the nearest with a name, where the line's own has none; -1: none, -2: not looked for */
+    int32_t caller;     /* function: the nearest with a name, where the line's own has none; -1: none */
+    int64_t unnamed_id; /* line_id, where its own has none; else 0 */
 };
 
 struct page_site {

@@ -173,7 +173,8 @@ uint32_t page_line(struct page *page, int32_t function, int32_t file, int32_t li
     uint32_t index = map_number(&page->line_at, a, b);
     if (index == MAP_NONE) {
         index = page->line_count;
-        *ARRAY_ADD(page->lines, page->line_count, page->line_capacity) = (struct page_line){function, file, line, -2};
+        *ARRAY_ADD(page->lines, page->line_count, page->line_capacity) =
+            (struct page_line){function, file, line, -1, 0};
         map_set_number(&page->line_at, a, b, index);
     }
     return index;

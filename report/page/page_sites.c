@@ -5,7 +5,7 @@
 #include "page_raw.h"
 
 #include "../../common/db.h"
-#include "../../common/module_kind.h"
+#include "../query/named_caller.h"
 #include "page_names.h"
 
 #include <errno.h>
@@ -145,32 +145,6 @@ static uint32_t stack_node(struct page *page, struct raw *raw, uint32_t stack)
     return node;
 }
 
-/* The nearest function with a name outwards from code without one; the run-time library's (qsort) say nothing. */
-static int32_t named_caller(struct page *page, const struct raw *raw, uint32_t stack, int32_t own_module)
-{
-    sqlite3_stmt *s = page_query(page, "SELECT is_allocator FROM function WHERE function_id = ?");
-    int32_t caller = -1;
-    for (int steps = 0; s && caller < 0 && stack != MAP_NONE && steps < WALK_MAX;
-         steps++, stack = raw->stacks[stack].parent) {
-        if (raw->stacks[stack].address == MAP_NONE)
-            continue;
-        const struct raw_address *a = &raw->addresses[raw->stacks[stack].address];
-        int32_t module = address_module(page, a);
-        const char *path = module >= 0 ? page->modules[module] : "";
-        if (module_is_ours(path) || (module != own_module && module_is_runtime(path)))
-            continue;
-        for (uint32_t i = 0; i < a->frame_count && caller < 0; i++) {
-            int64_t function_id = raw->frames[a->first_frame + i].function_id;
-            sqlite3_reset(s);
-            sqlite3_bind_int64(s, 1, function_id);
-            if (function_id && sqlite3_step(s) == SQLITE_ROW && !sqlite3_column_int(s, 0))
-                caller = page_function(page, function_id);
-        }
-    }
-    sqlite3_finalize(s);
-    return caller;
-}
-
 struct self_line { /* a row of the table line */
     int64_t function_id, file_id;
     int32_t line, module;
@@ -211,16 +185,14 @@ static void resolve_line(struct page *page, struct raw *raw, struct raw_site *si
     }
     site->line = site->module = -1;
     const struct raw_address *self = NULL;
-    uint32_t self_frame = 0, stack = site->stack, first = stack;
+    uint32_t self_frame = 0, stack = site->stack;
     for (int steps = 0; stack != MAP_NONE && steps < WALK_MAX; steps++, stack = raw->stacks[stack].parent) {
         if (raw->stacks[stack].address == MAP_NONE)
             continue;
         const struct raw_address *a = &raw->addresses[raw->stacks[stack].address];
         int is_it = found && is_self(page, raw, a, &line, &self_frame);
-        if (is_it || !self) {
+        if (is_it || !self)
             self = a;
-            first = stack;
-        }
         if (is_it || !found)
             break;
     }
@@ -232,8 +204,8 @@ static void resolve_line(struct page *page, struct raw *raw, struct raw_site *si
     } else if (self) {
         struct page_frame frame = frame_of(page, raw, self, self_frame);
         site->line = (int32_t)page_line(page, frame.function, frame.file, frame.line);
-        if (page->lines[site->line].caller == -2 && frame.file < 0)
-            page->lines[site->line].caller = named_caller(page, raw, first, site->module);
+        if (line.has_offset && frame.file < 0)
+            page->lines[site->line].unnamed_id = site->line_id;
     }
     if (site->line < 0)
         site->line = (int32_t)page_line(page, page_named_function(page, "(unknown stack)", 1), -1, 0);
@@ -440,6 +412,37 @@ uint32_t page_site(const struct page *page, int64_t site_id)
     return map_number(&page->site_of_far, (uint64_t)site_id, 0);
 }
 
+struct callers {
+    struct page *page;
+    struct map line_of; /* line_id to line */
+};
+
+static void take_caller(void *arg, int64_t line_id, const struct walk_frame *caller)
+{
+    struct callers *c = arg;
+    c->page->lines[map_number(&c->line_of, (uint64_t)line_id, 0)].caller = page_function(c->page, caller->function_id);
+}
+
+/* Of the lines without a name that are shown. */
+static int name_callers(struct page *page)
+{
+    struct callers c = {.page = page};
+    int64_t *ids = xcalloc(page->site_count + 1ul, sizeof *ids);
+    int count = 0;
+    for (uint32_t i = 0; i < page->site_count; i++) {
+        uint32_t line = (uint32_t)page->sites[i].line;
+        int64_t id = page->lines[line].unnamed_id;
+        if (!id || map_number(&c.line_of, (uint64_t)id, 0) != MAP_NONE)
+            continue;
+        ids[count++] = id;
+        map_set_number(&c.line_of, (uint64_t)id, 0, line);
+    }
+    int rc = named_callers(page->db, ids, count, take_caller, &c, page->err);
+    map_close(&c.line_of);
+    free(ids);
+    return rc;
+}
+
 int page_load_sites(struct page *page)
 {
     struct raw raw = {0};
@@ -460,6 +463,7 @@ int page_load_sites(struct page *page)
             resolve_line(page, &raw, &raw.sites[i], line_row);
         build_tree(page, &raw);
         order_nodes(page);
+        rc = name_callers(page);
     }
     sqlite3_finalize(line_row);
     page_raw_free(&raw);

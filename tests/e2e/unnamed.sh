@@ -78,3 +78,60 @@ for key in line function file module; do
     "$MEMPROF" report out.db --by $key --process "$pid" --csv | sort >process.csv
     equal "one process by $key" "$(cut -d, -f1-9,14-19 whole.csv)" "$(cut -d, -f1-9,14-19 process.csv)"
 done
+
+# of several callers the one whose stack held most at the peak, in tables and on the page
+cat >plugin.c <<'EOT'
+#include <stdlib.h>
+static void *make(size_t size)
+{
+    void *p = malloc(size);
+    __asm__ volatile("");
+    return p;
+}
+void *(*const plugin_make)(size_t) = make;
+EOT
+cat >callers.c <<'EOT'
+#include <dlfcn.h>
+#include <stdlib.h>
+static void *(*make)(size_t);
+__attribute__((noinline)) static void *first_small(void)
+{
+    void *p = make(1000);
+    __asm__ volatile("");
+    return p;
+}
+__attribute__((noinline)) static void *then_large(void)
+{
+    void *p = make(5000);
+    __asm__ volatile("");
+    return p;
+}
+__attribute__((noinline)) static void *last_small(void)
+{
+    void *p = make(2000);
+    __asm__ volatile("");
+    return p;
+}
+int main(void)
+{
+    make = *(void *(**)(size_t))dlsym(dlopen("./plugin.so", RTLD_NOW), "plugin_make");
+    for (int i = 0; i < 100; i++) /* most of all that is allocated, and nothing of the peak */
+        free(first_small());
+    return !then_large() + !last_small();
+}
+EOT
+"$CC" -shared -fPIC -O1 -o plugin.so plugin.c
+strip plugin.so
+"$CC" -g -O1 -o callers callers.c -ldl
+record_ok ./callers
+equal "three callers" then_large "$(by line 102 107000 | cut -d' ' -f3)"
+"$MEMPROF" report out.db --html=page.html
+python3 - >page.txt <<'EOT'
+import base64, json, re, zlib
+text = open("page.html").read()
+data = {key: json.loads(zlib.decompress(base64.b64decode(packed), -15))
+        for key, packed in re.findall(r'id="data-(\w+)">([A-Za-z0-9+/=\s]+)<', text) if key == "sites"}["sites"]
+lines, names = data["lines"], data["functions"]["name"]
+print(*[names[c] for f, c in zip(lines["function"], lines["caller"]) if names[f].startswith("plugin.so+")])
+EOT
+equal "three callers, on the page" then_large "$(cat page.txt)"

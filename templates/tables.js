@@ -314,7 +314,7 @@ const tables = {
     const m = model.m;
     return model.frames(node).map((f) => {
       const fn = m.frames.function[f], file = m.frames.file[f], flags = m.frames.flags[f];
-      const where = file >= 0 ? baseName(m.files[file]) + ':' + m.frames.line[f] : m.frames.module[f] >= 0 ? baseName(m.modules[m.frames.module[f]]) : '';
+      const where = file >= 0 ? baseName(m.files[file]) + ':' + m.frames.line[f] : m.frames.module[f] >= 0 && !m.functions.unknown[fn] /* whose name has the module */ ? baseName(m.modules[m.frames.module[f]]) : '';
       const li = el('li', { title: m.functions.name[fn] + (file >= 0 ? '\n' + m.files[file] + ':' + m.frames.line[f] : '') },
         el('span', { class: 'fn' }, m.functions.short[fn]), ' ', el('span', { class: 'at' }, where + (flags & FRAME.INLINE ? ' (inlined)' : '') + (flags & FRAME.FOLDED ? ' (smaller stacks, folded)' : '')));
       li.style.borderLeftColor = 'var(--' + model.frameColor(f) + ')';

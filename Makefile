@@ -195,15 +195,15 @@ $(BUILD)/bench/%: tests/bench/%.c
 # clang only: tests/fuzz/run.sh calls this with sanitizers
 FUZZ := $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
 fuzz-programs: $(FUZZ)
-$(BUILD)/fuzz/%: tests/fuzz/%.c $(LIBTOOL)
+$(BUILD)/fuzz/%: tests/fuzz/%.c tests/fuzz/input.h $(LIBTOOL)
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(TOOL_FLAGS) -fsanitize=fuzzer -o $@ $^ $(LIBS)
+	$(Q)$(CC) $(TOOL_FLAGS) -fsanitize=fuzzer -o $@ $(filter-out %.h,$^) $(LIBS)
 # the same targets on the kept inputs alone: any compiler, a part of `make check`
 REPLAY := $(FUZZ:$(BUILD)/fuzz/%=$(BUILD)/replay/%)
 replay: $(REPLAY)
-$(BUILD)/replay/%: tests/fuzz/%.c tests/fuzz/replay.c $(LIBTOOL)
+$(BUILD)/replay/%: tests/fuzz/%.c tests/fuzz/replay.c tests/fuzz/input.h $(LIBTOOL)
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(TOOL_FLAGS) -o $@ $^ $(LIBS)
+	$(Q)$(CC) $(TOOL_FLAGS) -o $@ $(filter-out %.h,$^) $(LIBS)
 
 # Unit tests: cmocka. Those of the library inside the program link its objects, all others the tools' and what tests share:
 # the files of tests/unit that are no test_NAME.c; unwind_NAME.c is what those of the unwinder share.

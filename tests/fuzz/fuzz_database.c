@@ -12,6 +12,7 @@
 #include "../../report/text/lines.h"
 #include "../../report/text/report.h"
 #include "../../report/text/sql.h"
+#include "input.h"
 
 #include <sqlite3.h>
 #include <stdio.h>
@@ -70,47 +71,35 @@ static void start(void)
     sqlite3_close(db);
 }
 
-/* What is left of the input, taken from the front. */
-struct input {
-    const uint8_t *data;
-    size_t size;
-};
-static unsigned take(struct input *in)
-{
-    if (!in->size)
-        return 0;
-    in->size--;
-    return *in->data++;
-}
 static int64_t take_integer(struct input *in)
 {
     static const int64_t odd[] = {0,         1,          -1,        INT64_MAX, INT64_MIN, INT32_MAX,
                                   INT32_MIN, UINT32_MAX, 1ll << 40, 65536,     255,       4095};
-    unsigned kind = take(in);
+    unsigned kind = input_take(in);
     if (kind < 128)
         return odd[kind % (sizeof odd / sizeof *odd)];
     int64_t value = 0;
     for (unsigned i = 0; i < kind % 8 + 1; i++)
-        value = (int64_t)((uint64_t)value << 8 | take(in));
+        value = (int64_t)((uint64_t)value << 8 | input_take(in));
     return value;
 }
 
 static void change_value(sqlite3 *db, struct input *in)
 {
-    const struct column *c = &columns[(take(in) << 8 | take(in)) % column_count];
+    const struct column *c = &columns[(input_take(in) << 8 | input_take(in)) % column_count];
     char sql[512];
-    unsigned all = take(in) % 4 == 0;
+    unsigned all = input_take(in) % 4 == 0;
     snprintf(sql, sizeof sql,
              all ? "UPDATE \"%s\" SET \"%s\" = ?1" : "UPDATE \"%s\" SET \"%s\" = ?1 WHERE abs(random()) %% 7 = 0",
              c->table, c->name);
-    if (take(in) % 8 == 0)
+    if (input_take(in) % 8 == 0)
         snprintf(sql, sizeof sql, "DELETE FROM \"%s\"", c->table);
     sqlite3_stmt *q;
     if (sqlite3_prepare_v2(db, sql, -1, &q, NULL) != SQLITE_OK)
         return;
     uint8_t bytes[256];
     unsigned length;
-    switch (take(in) % 4) {
+    switch (input_take(in) % 4) {
     case 0:
         sqlite3_bind_int64(q, 1, take_integer(in));
         break;
@@ -119,12 +108,12 @@ static void change_value(sqlite3 *db, struct input *in)
         break;
     case 2:
         for (length = 0; length < sizeof bytes && in->size && length < 64; length++)
-            bytes[length] = (uint8_t)take(in);
+            bytes[length] = (uint8_t)input_take(in);
         sqlite3_bind_text(q, 1, (const char *)bytes, (int)length, SQLITE_TRANSIENT);
         break;
     default:
         for (length = 0; length < sizeof bytes && in->size; length++)
-            bytes[length] = (uint8_t)take(in);
+            bytes[length] = (uint8_t)input_take(in);
         sqlite3_bind_blob(q, 1, bytes, (int)length, SQLITE_TRANSIENT);
     }
     sqlite3_step(q);
@@ -135,9 +124,11 @@ static void change_bytes(struct input *in)
 {
     FILE *f = fopen(path, "r+b");
     for (int i = 0; f && i < 16 && in->size; i++) {
-        long at = (long)(((uint64_t)take(in) << 24 | take(in) << 16 | take(in) << 8 | take(in)) % seed_bytes);
+        long at =
+            (long)(((uint64_t)input_take(in) << 24 | input_take(in) << 16 | input_take(in) << 8 | input_take(in)) %
+                   seed_bytes);
         fseek(f, at, SEEK_SET);
-        fputc((int)take(in), f);
+        fputc((int)input_take(in), f);
     }
     if (f)
         fclose(f);
@@ -148,7 +139,7 @@ static void read_some(sqlite3 *db, struct input *in)
 {
     struct error err;
     enum { BY_FIRST = 1, LINES = BY_FIRST + ROW_KEY_COUNT, LEAKS, INFO, SQL, HTML, KINDS };
-    unsigned what = take(in) % KINDS, format = take(in) % 3, view = take(in) % 8;
+    unsigned what = input_take(in) % KINDS, format = input_take(in) % 3, view = input_take(in) % 8;
     struct lens_options lens = {.skips = {"*a*"},
                                 .skip_count = view == 1,
                                 .pid = view == 2 ? db_int(db, "SELECT max(pid) FROM process", 0) : 0,
@@ -168,9 +159,9 @@ static void read_some(sqlite3 *db, struct input *in)
         report_summary(db, &o, &out, &err);
     } else if (what < LINES) {
         o.by = (enum row_key)(what - BY_FIRST);
-        o.at = (enum report_at)(take(in) % 4);
+        o.at = (enum report_at)(input_take(in) % 4);
         o.at_ns = take_integer(in);
-        o.inclusive = take(in) & 1;
+        o.inclusive = input_take(in) & 1;
         report_by(db, &o, &out, &err);
     } else if (what == LINES) {
         if (lines_columns(NULL, &lines, &err) == 0)
@@ -200,7 +191,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (!f || fwrite(seed, 1, seed_bytes, f) != seed_bytes)
         abort();
     fclose(f);
-    unsigned changes = take(&in) % 16;
+    unsigned changes = input_take(&in) % 16;
     sqlite3 *db;
     if (changes && sqlite3_open(path, &db) == SQLITE_OK) {
         sqlite3_exec(db, "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA ignore_check_constraints = 1",
@@ -209,7 +200,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             change_value(db, &in);
         sqlite3_close(db);
     }
-    if (in.size && take(&in) % 4 == 0)
+    if (in.size && input_take(&in) % 4 == 0)
         change_bytes(&in);
     struct error err;
     if (reader_open(path, &db, &err) == 0)

@@ -4,6 +4,7 @@
  * encoded here, as bytes that zstd must accept first would stop a fuzzer at once; some get a byte changed after.
  */
 #include "../../common/packed.h"
+#include "input.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -17,27 +18,14 @@ static sqlite3 *db;
 static sqlite3_stmt *insert;
 static volatile uint64_t sink;
 
-struct input {
-    const uint8_t *data;
-    size_t size;
-};
-
-static uint64_t take(struct input *in)
-{
-    if (!in->size)
-        return 0;
-    in->size--;
-    return *in->data++;
-}
-
 /* Small numbers mostly, as they are in sound files; and any. */
 static uint64_t take_number(struct input *in)
 {
-    uint64_t value = take(in);
+    uint64_t value = input_take(in);
     if (value < 250)
         return value;
     for (uint64_t bytes = value - 248, i = 0; i < bytes + 1; i++)
-        value = value << 8 | take(in);
+        value = value << 8 | input_take(in);
     return value;
 }
 
@@ -54,18 +42,18 @@ static void add_row(struct input *in)
 {
     uint64_t values[512];
     struct buf data = BUF(1 << 20);
-    enum packed_table table = take(in) & 1 ? PACKED_TABLE_site : PACKED_TABLE_stack;
-    enum packed_column column = take(in) % (PACKED_COLUMNS + 1);
-    uint32_t part = (uint32_t)take(in) % 4, first = (uint32_t)take_number(in);
-    uint32_t count = (uint32_t)take(in) * 2, said = count;
+    enum packed_table table = input_take(in) & 1 ? PACKED_TABLE_site : PACKED_TABLE_stack;
+    enum packed_column column = input_take(in) % (PACKED_COLUMNS + 1);
+    uint32_t part = (uint32_t)input_take(in) % 4, first = (uint32_t)take_number(in);
+    uint32_t count = (uint32_t)input_take(in) * 2, said = count;
     for (uint32_t i = 0; i < count; i++)
         values[i] = take_number(in);
     if (chunk_encode_numbers(codec, values, count, &data) == 0) {
-        uint64_t change = take(in);
+        uint64_t change = input_take(in);
         if (change == 1)
             said++;
         if (change == 2)
-            data.data[take_number(in) % data.length] ^= (char)take(in);
+            data.data[take_number(in) % data.length] ^= (char)input_take(in);
         packed_bind(insert, table, part, column, first, said, &data);
         sqlite3_step(insert); /* a key that is there already is refused */
         sqlite3_reset(insert);

@@ -50,7 +50,7 @@ void account_teardown(struct account *a, const struct event *e)
     sqlite3_bind_int64(s, 1, e->process_id);
     sqlite3_bind_int64(s, 2, (int64_t)a->now_ns);
     store_step(a->store, s);
-    p->is_torn_down = 1;
+    p->is_torn_down = a->teardown_moved = 1;
     p->teardown_ns = a->now_ns;
     account_seal(a);
     keyframe_teardown(a);
@@ -62,7 +62,12 @@ void account_teardown(struct account *a, const struct event *e)
 
 void account_teardown_write(struct account *a)
 {
-    static const char sql[] = "INSERT OR REPLACE INTO site_teardown(site_id, freed_bytes, freed_count) VALUES(?, ?, ?)";
+    static const char sql[] = "INSERT INTO site_teardown(site_id, freed_bytes, freed_count) VALUES(?, ?, ?)";
+    sqlite3_stmt *none = a->teardown_moved ? store_statement(a->store, "DELETE FROM site_teardown") : NULL;
+    if (!none)
+        return;
+    store_step(a->store, none);
+    a->teardown_moved = 0;
     for (uint32_t id = 1; id <= a->sites.count; id++) {
         const struct tally *t = &site_at(&a->sites, id)->tally;
         sqlite3_stmt *s = t->teardown_count ? store_statement(a->store, sql) : NULL;
@@ -183,8 +188,10 @@ static void end_process(struct account *a, const struct event *e)
     if (p->live->count && p->live->count == a->counts.live_blocks && !p->is_last_holder)
         keyframe_process_ends(a);
     account_seal(a);
-    if (p->is_torn_down)
+    if (p->is_torn_down) {
         live_each(p->live, count_teardown, &(struct teardown){a, p->teardown_ns, (uint64_t)-1});
+        a->teardown_moved = 1;
+    }
     live_each(p->live, end_block, &x);
     for (uint32_t i = 0; i < x.site_count; i++)
         end_site(a, e, x.sites[i]);

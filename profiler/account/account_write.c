@@ -138,10 +138,10 @@ void account_write(struct account *a, int last)
         if (a->devices[i])
             write_device(a, i, last);
     account_threads_write(a, peaks_moved);
+    account_teardown_write(a);
     if (last) {
         largest_write(&a->largest, a->store, &a->sites);
         keyframes_finish(a);
-        account_teardown_write(a);
     }
     account_chunk_stored(a);
 }

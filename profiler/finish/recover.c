@@ -2,6 +2,7 @@
 #include "recover.h"
 
 #include "../../common/db.h"
+#include "recover_end.h"
 #include "symbolize.h"
 
 #include <errno.h>
@@ -69,6 +70,26 @@ static int is_orphan(const char *path)
     return orphan;
 }
 
+/* What cannot be told of a damaged file is not; the rest of it is shown. */
+static int close_books(sqlite3 *db, struct error *err)
+{
+    char text[256 + sizeof err->text];
+    struct error end_error;
+    int rc = db_exec(db, "SAVEPOINT ending", err);
+    int end_rc = rc ? rc : recover_end(db, &end_error);
+    if (rc == 0)
+        rc = db_exec(db, end_rc ? "ROLLBACK TO ending; RELEASE ending" : "RELEASE ending", err);
+    if (rc)
+        return rc;
+    snprintf(text, sizeof text,
+             "the collector was killed or out of memory; up to %.2f s before that are missing, and what came after%s%s",
+             (double)db_meta_int(db, "unsaved_ns", 2000000000) / 1e9,
+             end_rc ? "; what was live at the end is not known: " : "", end_rc ? end_error.text : "");
+    rc = db_meta_set_text(db, "partial", text);
+    rc = rc ? rc : db_meta_set_text(db, "state", "recorded");
+    return rc ? db_error(db, err) : 0;
+}
+
 int recover_file(const char *path, struct error *err)
 {
     if (!is_orphan(path))
@@ -82,15 +103,10 @@ int recover_file(const char *path, struct error *err)
                 path);
         rc = db_exec(db, "PRAGMA wal_checkpoint(TRUNCATE); PRAGMA journal_mode = DELETE; BEGIN", err);
     }
-    if (rc == 0) {
-        char text[128];
-        snprintf(text, sizeof text,
-                 "the collector was killed or out of memory; up to %.2f s before that are missing, and what came after",
-                 (double)db_meta_int(db, "unsaved_ns", 2000000000) / 1e9);
-        rc = db_meta_set_text(db, "partial", text);
-        rc = rc ? rc : db_meta_set_text(db, "state", "recorded");
-        rc = rc ? db_error(db, err) : db_exec(db, "COMMIT", err);
-    }
+    if (rc == 0)
+        rc = close_books(db, err);
+    if (rc == 0)
+        rc = db_exec(db, "COMMIT", err);
     sqlite3_close(db);
     if (rc)
         return rc;

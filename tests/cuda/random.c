@@ -1,5 +1,5 @@
 /*
- * random SEED STEPS MODE: random calls of the driver on two devices, and a ledger of what they gave by the
+ * random SEED STEPS MODE [WAIT]: random calls of the driver on two devices, and a ledger of what they gave by the
  * documentation. MODE is `memory` (plain, pitched, managed and pinned memory, arrays, contexts that end with blocks
  * live, addresses and physical memory with mappings and references) or `pools` (stream-ordered memory of several pools
  * on several streams). Frees are made with any context current. After each step that changed a device's active bytes it
@@ -8,6 +8,8 @@
 #include "include/cuda_abi.h"
 
 #include "../../samples/ledger.h"
+
+#include <unistd.h>
 
 extern CUresult cuInit(unsigned), cuDevicePrimaryCtxRetain(CUcontext *, CUdevice), cuCtxSetCurrent(CUcontext);
 extern CUresult cuCtxCreate_v2(CUcontext *, unsigned, CUdevice), cuCtxDestroy_v2(CUcontext), cuCtxSynchronize(void);
@@ -325,7 +327,7 @@ int main(int argc, char **argv)
         return 2;
     seed = strtoull(argv[1], NULL, 0) * 77777 + 1;
     const long steps = strtol(argv[2], NULL, 0);
-    const int with_pools = !strcmp(argv[3], "pools");
+    const int with_pools = !strcmp(argv[3], "pools"), is_left = argc > 4;
     CHECK(cuInit(0));
     for (int d = 0; d < DEVICES; d++)
         CHECK(cuDevicePrimaryCtxRetain(&primary[d], d));
@@ -346,6 +348,9 @@ int main(int argc, char **argv)
             memory_step();
         say_states();
     }
+    fflush(stdout);
+    while (is_left) /* a test ends it as it is */
+        pause();
     for (int d = 0; d < DEVICES && with_pools; d++) { /* no free is pending at the end */
         CHECK(cuCtxSetCurrent(primary[d]));
         CHECK(cuCtxSynchronize());

@@ -124,6 +124,7 @@ static int start_program(struct collection *c, const char *path, struct error *e
     /* the default slack would make each nap of 50 us one of 100 */
     prctl(PR_SET_TIMERSLACK, 1000ul, 0ul, 0ul, 0ul);
     processes_open(&c->processes, &c->session, c->store, &c->clock, c->watch, c->stacks, c->pid);
+    c->processes.first_before_bytes = c->launch.before_bytes;
     struct drain_sink sink = {take_events, c->account};
     c->drain = drain_open(&c->session, c->store, &c->clock, &c->processes, sink);
     c->resident = resident_open(c->options->follow, c->store, c->account, c->drain, &c->processes, &c->clock);

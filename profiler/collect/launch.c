@@ -138,9 +138,13 @@ static int execute(const char *path, char *const argv[], char **env)
 static _Noreturn void child(const struct launch_state *state, const char *path, char *const argv[], char **env,
                             int report)
 {
+    struct rusage usage;
     undo(state);
+    getrusage(RUSAGE_SELF, &usage);
+    int before_kib = (int)usage.ru_maxrss;
+    ssize_t n = write(report, &before_kib, sizeof before_kib);
     int code = execute(path, argv, env);
-    ssize_t n = write(report, &code, sizeof code);
+    n = write(report, &code, sizeof code);
     (void)n;
     _exit(126);
 }
@@ -151,7 +155,17 @@ int launch_replace(const char *path, char *const argv[], struct error *err)
     return error_set(err, code, "%s: cannot be run: %s", path, strerror(code));
 }
 
-pid_t launch_start(const struct launch_state *state, const char *path, char *const argv[], const char *library,
+/* 0 at the pipe's end. */
+static int read_int(int fd, int *value)
+{
+    ssize_t n;
+    do
+        n = read(fd, value, sizeof *value);
+    while (n < 0 && errno == EINTR);
+    return n == sizeof *value;
+}
+
+pid_t launch_start(struct launch_state *state, const char *path, char *const argv[], const char *library,
                    const char *session, struct error *err)
 {
     int report[2], code = 0;
@@ -172,11 +186,9 @@ pid_t launch_start(const struct launch_state *state, const char *path, char *con
     if (pid < 0) {
         pid = error_set(err, fork_code, "%s: fork: %s", path, strerror(fork_code));
     } else {
-        ssize_t n;
-        do
-            n = read(report[0], &code, sizeof code);
-        while (n < 0 && errno == EINTR);
-        if (n == sizeof code) { /* it did not start */
+        int before_kib = 0;
+        state->before_bytes = read_int(report[0], &before_kib) ? (uint64_t)before_kib * 1024 : UINT64_MAX;
+        if (read_int(report[0], &code)) { /* it did not start */
             while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
                 ;
             pid = error_set(err, code, "%s: cannot be run: %s", path, strerror(code));

@@ -7,6 +7,7 @@
 #include "../../common/error.h"
 
 #include <signal.h>
+#include <stdint.h>
 #include <sys/resource.h>
 #include <sys/types.h>
 
@@ -15,7 +16,8 @@ struct launch_state {
     sigset_t mask;
     struct sigaction child_action;
     struct rlimit files;
-    int signal_fd; /* the signals that launch_prepare blocked; -1 */
+    int signal_fd;         /* the signals that launch_prepare blocked; -1 */
+    uint64_t before_bytes; /* peak resident bytes of the program's process before it was the program */
 };
 
 /* Blocks the signals that the collector handles or must survive, makes children waitable, raises the limit of open
@@ -27,7 +29,7 @@ void launch_over(void);
 
 /* library and session: what LD_PRELOAD and MEMPROF_SESSION must hold; NULL: run it plain. Returns the pid, or -errno of
  * the failed start with err. */
-pid_t launch_start(const struct launch_state *state, const char *path, char *const argv[], const char *library,
+pid_t launch_start(struct launch_state *state, const char *path, char *const argv[], const char *library,
                    const char *session, struct error *err);
 
 /* Becomes the program. Returns only -errno with err. */

@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -82,6 +83,7 @@ static void look_for_end(struct processes *ps, struct process *p)
 
 void processes_scan(struct processes *ps)
 {
+    struct rusage usage;
     int is_new = 0;
     ps->claimed = 0;
     for (uint32_t i = 0; i < WIRE_PROCS; i++) {
@@ -96,8 +98,11 @@ void processes_scan(struct processes *ps)
     }
     if (is_new)
         processes_adopt(ps);
-    if (!ps->first_ended && ps->first_pid > 0 && waitpid(ps->first_pid, &ps->first_status, WNOHANG) == ps->first_pid)
+    if (!ps->first_ended && ps->first_pid > 0 &&
+        wait4(ps->first_pid, &ps->first_status, WNOHANG, &usage) == ps->first_pid) {
         ps->first_ended = 1;
+        ps->first_peak_bytes = (uint64_t)usage.ru_maxrss * 1024;
+    }
 }
 
 #define EXEC_CHECK_NS 20000000u
@@ -252,9 +257,40 @@ static uint64_t told_peak_rss(const struct processes *ps, const struct process *
     return __atomic_load_n(&ps->session->procs[p->slot].peak_rss_bytes, __ATOMIC_RELAXED);
 }
 
-uint64_t process_peak_rss(const struct processes *ps, const struct process *p)
+#define BEFORE_SPARE (1u << 20) /* what it may have touched since, and how far the kernel's counters may be off */
+
+/* Who was killed could not tell, but the kernel says so to its parent, which we are: the peak of all that the process
+ * was, and of all children that it waited for. That is this image's where all others had less. 0: nobody knows. */
+static uint64_t reaped_peak_rss(const struct processes *ps, const struct process *p)
+{
+    static const char sql[] =
+        "SELECT count(*) FROM process WHERE process_id <> ?1 AND (pid <> ?2 OR start_kind <> 'exec' "
+        "OR coalesce(peak_rss_sampled, 1) OR peak_rss_bytes >= ?3)";
+    uint64_t bytes = ps->first_ended && process_is_first(ps, p) && !p->replaced ? ps->first_peak_bytes : 0;
+    if (bytes < p->peak_rss_bytes || bytes < BEFORE_SPARE || bytes - BEFORE_SPARE < ps->first_before_bytes ||
+        !(ps->session->control->flags & WIRE_FOLLOW))
+        return 0;
+    sqlite3_stmt *q = store_statement(ps->store, sql);
+    if (!q)
+        return 0;
+    sqlite3_bind_int64(q, 1, p->process_id);
+    sqlite3_bind_int64(q, 2, p->pid);
+    sqlite3_bind_int64(q, 3, (int64_t)bytes);
+    int others = sqlite3_step(q) != SQLITE_ROW || sqlite3_column_int64(q, 0) > 0;
+    sqlite3_reset(q);
+    return others ? 0 : bytes;
+}
+
+/* As the kernel says; 0: it does not. */
+static uint64_t known_peak_rss(const struct processes *ps, const struct process *p)
 {
     uint64_t told = told_peak_rss(ps, p);
+    return told ? told : reaped_peak_rss(ps, p);
+}
+
+uint64_t process_peak_rss(const struct processes *ps, const struct process *p)
+{
+    uint64_t told = known_peak_rss(ps, p);
     return told > p->peak_rss_bytes ? told : p->peak_rss_bytes;
 }
 
@@ -416,7 +452,7 @@ static void write_peak_rss(struct processes *ps, const struct process *p)
     sqlite3_stmt *q =
         store_statement(ps->store, "UPDATE process SET peak_rss_bytes = ?, peak_rss_sampled = ? WHERE process_id = ?");
     sqlite3_bind_int64(q, 1, (int64_t)peak_bytes);
-    sqlite3_bind_int(q, 2, told_peak_rss(ps, p) == 0);
+    sqlite3_bind_int(q, 2, known_peak_rss(ps, p) == 0);
     sqlite3_bind_int64(q, 3, p->process_id);
     if (peak_bytes)
         store_step(ps->store, q);

@@ -91,6 +91,8 @@ struct processes {
     int first_pid;
     int first_status; /* wait status of the first program, once first_ended */
     int first_ended;
+    uint64_t first_before_bytes; /* peak resident bytes of its process before it was the program */
+    uint64_t first_peak_bytes;   /* and of all that it ever was, and of children that it waited for; once first_ended */
     int own_pid;
     uint64_t pid_namespace;     /* ours; 0: not known */
     int other_namespace;        /* processes of another pid namespace were seen */

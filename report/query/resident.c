@@ -49,6 +49,7 @@ int resident_peak_load(sqlite3 *db, struct resident_peak *p, struct error *err)
                   (int64_t *const[]){&p->live_bytes, &p->block_bytes, &p->untouched_bytes, &p->peak_rss_bytes}, 4, err);
     else
         *p = (struct resident_peak){0};
+    p->peak_rss_is_least = db_int(db, "SELECT count(*) FROM process WHERE peak_rss_sampled", 0) > 0;
     return rc;
 }
 
@@ -77,7 +78,8 @@ void resident_peak_text(const struct resident_peak *p, struct buf *out)
     if (p->process_count > 1)
         buf_printf(out, " of %s processes", units_count(text, p->process_count));
     if (resident_peak_is_short(p))
-        buf_printf(out, ", of a peak RSS of %s", units_bytes(text, p->peak_rss_bytes));
+        buf_printf(out, ", of a peak RSS of %s%s", p->peak_rss_is_least ? "at least " : "",
+                   units_bytes(text, p->peak_rss_bytes));
     buf_printf(out, " (took %s", units_ns(text, p->duration_ns));
     if (p->moved_count > 0)
         buf_printf(out, ", %s event%s meanwhile", units_count(text, p->moved_count), p->moved_count == 1 ? "" : "s");

@@ -20,6 +20,7 @@ struct resident_peak {
     int64_t block_bytes; /* and on present pages of these; the others, but those swapped out: */
     int64_t untouched_bytes;
     int64_t peak_rss_bytes; /* of the program, as the kernel says; 0: not known */
+    int peak_rss_is_least;  /* of a process that was killed only the last sample is known */
     int64_t last_ns;        /* when the last look of all was */
 };
 

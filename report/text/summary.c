@@ -86,7 +86,7 @@ static void print_command(const struct summary *s, const char *command)
 }
 
 /* Of one process the kernel's own figure, which each of its images told as it ended. That of several at once is the
- * highest sum of their samples. */
+ * highest sum of their samples. Where one was killed, its last sample is the least that it was. */
 static void peak_rss(sqlite3 *db, struct buf *line)
 {
     char text[UNITS_TEXT];
@@ -96,9 +96,10 @@ static void peak_rss(sqlite3 *db, struct buf *line)
                           "SELECT (SELECT count(DISTINCT first_id) FROM v_image) = 1 AND sum(peak_rss_sampled = 0) = "
                           "count(*) FROM process",
                           0);
+    int is_least = db_int(db, "SELECT count(*) FROM process WHERE peak_rss_sampled", 0) > 0;
     if (one > 0 || together > 0)
-        buf_printf(line, ", peak RSS %s%s", units_bytes(text, one > together ? one : together),
-                   is_exact ? "" : " (sampled)");
+        buf_printf(line, ", peak RSS %s%s%s", !is_exact && is_least ? ">= " : "",
+                   units_bytes(text, one > together ? one : together), is_exact ? "" : " (sampled)");
 }
 
 static void print_head(const struct summary *s)

@@ -25,10 +25,30 @@ near "before exec" "$first" "$(value "SELECT peak_rss_bytes / 1024 FROM process 
 near "after exec" "$second" "$(value "SELECT peak_rss_bytes / 1024 FROM process WHERE process_id = 2")"
 at_most "after exec" $((first / 2)) "$second"
 
-# a killed process can tell nothing: the last sample counts, and is called one
-record "$PROGRAMS/rss" 48 200 kill
-equal "status" 137 $status
-near "killed" "$(cat run.out)" "$(value "SELECT peak_rss_bytes / 1024 FROM process")"
-equal "sampled" 1 "$(value "SELECT peak_rss_sampled FROM process")"
+# a killed process can tell nothing, but the kernel says to its parent, memprof, how much it was, however short
+for ms in 0 200; do
+    record "$PROGRAMS/rss" 48 $ms kill
+    equal "status" 137 $status
+    near "killed after $ms ms" "$(cat run.out)" "$(value "SELECT peak_rss_bytes / 1024 FROM process")"
+    equal "sampled" 0 "$(value "SELECT peak_rss_sampled FROM process")"
+    near "timeline" "$(cat run.out)" "$(value "SELECT max(rss_max_bytes) / 1024 FROM timeline WHERE device_id = 0")"
+    "$MEMPROF" report out.db >report.txt
+    lacks "report" report.txt "(sampled)"
+done
+# one that had an image before
+record sh -c "exec '$PROGRAMS/rss' 48 0 kill"
+near "after an exec" "$(cat run.out)" "$(value "SELECT peak_rss_bytes / 1024 FROM process WHERE process_id = 2")"
+equal "sampled" 0 "$(value "SELECT sum(peak_rss_sampled) FROM process")"
+# of the child of a process, or of less than memprof itself was before, the last sample is the least that it was
+record sh -c "'$PROGRAMS/rss' 48 200 kill; true"
+equal "sampled" 1 "$(value "SELECT peak_rss_sampled FROM process WHERE process_id = 2")"
 "$MEMPROF" report out.db >report.txt
-contains "report" report.txt "(sampled)"
+grep -q "peak RSS >= [0-9.]* MiB (sampled)" report.txt || fail "report of a killed child"
+"$MEMPROF" info out.db >info.txt
+contains "info" info.txt ">= "
+"$MEMPROF" info --json out.db >info.json
+contains "info --json" info.json '"peak_rss_sampled"'
+record "$PROGRAMS/rss" 1 200 kill
+equal "small: sampled" 1 "$(value "SELECT peak_rss_sampled FROM process")"
+"$MEMPROF" report out.db >report.txt
+grep -q "peak RSS >= [0-9.]* MiB (sampled)" report.txt || fail "report of a small one"

@@ -29,6 +29,12 @@ static inline int chunk_op_is_death(unsigned op)
     return op == CHUNK_free || op == CHUNK_realloc_free || op == CHUNK_to_segment;
 }
 
+/* Whether bytes leave with it; blocks do, too, but with cut. */
+static inline int chunk_op_is_loss(unsigned op)
+{
+    return chunk_op_is_death(op) || op == CHUNK_end || op == CHUNK_cut;
+}
+
 /* One event as accounted: frees carry what is known of their block. */
 struct chunk_event {
     uint64_t time_ns;

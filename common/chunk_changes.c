@@ -76,7 +76,7 @@ static long read_changes(struct chunk_codec *codec, struct chunk_events_state *m
                                     : other(m, r->c, &changes[kept]);
         if (failed)
             return -1;
-        kept += is_birth(op) || chunk_op_is_death(op) || op == CHUNK_end;
+        kept += is_birth(op) || chunk_op_is_loss(op);
     }
     for (unsigned i = 0; i < sizeof columns; i++)
         if (!column_is_read(&r->c[columns[i]]))

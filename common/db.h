@@ -11,7 +11,9 @@
 
 #define DB_APPLICATION_ID 0x4D505246 /* "MPRF" */
 #define DB_SCHEMA_PLAIN   1          /* of files without rows in the table packed, which older versions read too */
-#define DB_SCHEMA_VERSION 2
+#define DB_SCHEMA_PACKED  2          /* of files that have such rows */
+#define DB_SCHEMA_PARTS   3          /* of files with events of parts of blocks (split, cut) */
+#define DB_SCHEMA_VERSION 3
 
 /* Creates a new file with the schema; it must not exist. Returns 0 or -errno with err. Close with sqlite3_close. */
 int db_create(const char *path, sqlite3 **db, struct error *err);

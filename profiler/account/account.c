@@ -100,6 +100,8 @@ void account_close(struct account *a)
             free(d);
         }
         live_close(p ? p->live : NULL);
+        if (p)
+            account_parts_close(p);
         free(p);
     }
     for (unsigned i = 0; i < ACCOUNT_DEVICES; i++) {
@@ -328,8 +330,14 @@ static inline __attribute__((always_inline)) void leave(struct account *a, const
 /* A block is there already: nobody saw its free. It ends now, as if freed by this thread without a hook. */
 static __attribute__((noinline)) void replace(struct account *a, const struct event *e, const struct live_block *b)
 {
+    struct process_account *p = a->processes[e->process_id];
+    struct event part = *e;
+    part.hook = 0;
     a->counts.replaced_blocks++;
-    leave(a, e, e->process_id | (uint64_t)CHUNK_free << 16, b);
+    if (account_part_of(p, b))
+        account_part_leave(a, &part, p, b);
+    else
+        leave(a, e, e->process_id | (uint64_t)CHUNK_free << 16, b);
     a->counts.live_blocks--;
 }
 
@@ -499,6 +507,12 @@ static __attribute__((noinline)) void apply_rare(struct account *a, const struct
         break;
     case EVENT_PROCESS_END:
         account_process_end(a, e);
+        break;
+    case EVENT_SPLIT:
+        account_split(a, e);
+        break;
+    case EVENT_PART_FREE:
+        account_part_free(a, e);
         break;
     default:
         bug("event %u", e->op);

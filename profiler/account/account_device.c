@@ -152,7 +152,13 @@ void account_to_segment(struct account *a, const struct event *e)
         return;
     }
     struct live_block block = *b;
-    leave(a, e, b);
+    if (account_part_of(p, b)) { /* it was a block: a part of it leaves, and is reserved still */
+        const struct site *s = site_at(&a->sites, b->site);
+        account_part_leave(a, e, p, b);
+        account_reserved_change(a, a->devices[s->device], a->devices[s->device]->kinds[s->kind], (int64_t)block.size);
+    } else {
+        leave(a, e, b);
+    }
     live_remove(p->live, b, live_hash(key));
     a->counts.live_blocks--;
     p->has_moved = 1;

@@ -13,6 +13,7 @@
  */
 struct teardown {
     struct account *a;
+    const struct process_account *process;
     uint64_t began_ns;
     uint64_t sign; /* 1, or -1 to take back those that were left after all */
 };
@@ -24,18 +25,18 @@ static void count_teardown(void *context, const struct live_block *b)
     struct site *s = site_at(&a->sites, b->site);
     struct device_account *d = a->devices[s->device];
     struct kind_account *k = d->kinds[s->kind];
-    uint64_t bytes = x->sign * b->size;
     if (b->time_ns > x->began_ns)
         return;
+    uint64_t bytes = x->sign * b->size, count = account_part_is_first(x->process, b) ? x->sign : 0;
     struct tally *thread = account_thread_tally(account_thread_device(a, b->thread_id, s->device), s->kind);
     site_mark_dirty(&a->sites, s, b->site); /* no event of the chunk, which has room for as many sites as events */
     account_thread_dirty(a, b->thread_id);
     s->tally.teardown_bytes += bytes;
-    s->tally.teardown_count += x->sign;
+    s->tally.teardown_count += count;
     thread->teardown_bytes += bytes;
-    thread->teardown_count += x->sign;
+    thread->teardown_count += count;
     k->teardown_bytes += bytes;
-    k->teardown_count += x->sign;
+    k->teardown_count += count;
 }
 
 /* Of a process that runs interpreters one after the other, the first. */
@@ -43,7 +44,7 @@ void account_teardown(struct account *a, const struct event *e)
 {
     static const char sql[] = "INSERT OR REPLACE INTO teardown(process_id, time_ns) VALUES(?, ?)";
     struct process_account *p = account_process(a, e->process_id);
-    struct teardown x = {.a = a, .began_ns = a->now_ns, .sign = 1};
+    struct teardown x = {.a = a, .process = p, .began_ns = a->now_ns, .sign = 1};
     sqlite3_stmt *s = p->is_torn_down ? NULL : store_statement(a->store, sql);
     if (!s)
         return;
@@ -57,6 +58,7 @@ void account_teardown(struct account *a, const struct event *e)
     p->is_last_holder = p->live->count && p->live->count == a->counts.live_blocks;
     if (p->is_last_holder)
         keyframe_process_ends(a);
+    account_parts_pass(p);
     live_each(p->live, count_teardown, &x);
 }
 
@@ -82,6 +84,7 @@ void account_teardown_write(struct account *a)
 
 struct ending {
     struct account *a;
+    const struct process_account *process;
     const struct event *event;
     uint32_t *sites; /* that hold something */
     uint32_t site_count, site_capacity;
@@ -94,10 +97,12 @@ static void end_block(void *context, const struct live_block *b)
     struct site *s = site_at(&a->sites, b->site);
     struct device_account *d = a->devices[s->device];
     struct kind_account *k = d->kinds[s->kind];
-    if (!s->ending_count) {
+    const struct part_block *block = account_part_of(x->process, b);
+    unsigned count = account_part_is_first(x->process, b) != 0;
+    if (!s->ending_count) /* the first part of a block counts */
         *ARRAY_ADD(x->sites, x->site_count, x->site_capacity) = b->site;
-    }
-    s->ending_count++;
+    s->ending_count += count;
+    a->counts.live_blocks--;
     s->ending_bytes += b->size;
     if (b->requested) {
         timeline_step(d->timeline, a->now_ns, d->alloc_count, d->alloc_bytes);
@@ -109,12 +114,13 @@ static void end_block(void *context, const struct live_block *b)
         tally_save(tally, d, k);
         account_thread_dirty(a, b->thread_id);
     }
-    tally_end(tally, b->size);
+    tally_end(tally, b->size, count);
     t->live_bytes -= b->size;
-    if (largest_wants(&a->largest, b->size)) {
-        struct largest_block l = {.size_bytes = b->size,
+    uint64_t size = block ? block->size_bytes : b->size;
+    if (count && largest_wants(&a->largest, size)) {
+        struct largest_block l = {.size_bytes = size,
                                   .lifetime_ns = a->now_ns - b->time_ns,
-                                  .address = b->key & LIVE_ADDRESS_MASK,
+                                  .address = block ? block->address : b->key & LIVE_ADDRESS_MASK,
                                   .alloc_ns = b->time_ns,
                                   .thread_id = b->thread_id,
                                   .site = b->site,
@@ -142,7 +148,6 @@ static void end_site(struct account *a, const struct event *e, uint32_t id)
     k->end_bytes += bytes;
     level_drop(&d->level, bytes, count);
     level_drop(&k->level, bytes, count);
-    a->counts.live_blocks -= count;
     if (s->kind == KIND_map && s->device == 0)
         account_reserved_change(a, d, k, -(int64_t)bytes);
     timeline_step(d->timeline, a->now_ns, d->alloc_count, d->alloc_bytes);
@@ -184,14 +189,16 @@ static void swap_timelines(struct account *a, struct timeline **others)
 static void end_process(struct account *a, const struct event *e)
 {
     struct process_account *p = a->processes[e->process_id];
-    struct ending x = {.a = a, .event = e};
+    struct ending x = {.a = a, .process = p, .event = e};
     if (p->live->count && p->live->count == a->counts.live_blocks && !p->is_last_holder)
         keyframe_process_ends(a);
     account_seal(a);
     if (p->is_torn_down) {
-        live_each(p->live, count_teardown, &(struct teardown){a, p->teardown_ns, (uint64_t)-1});
+        account_parts_pass(p);
+        live_each(p->live, count_teardown, &(struct teardown){a, p, p->teardown_ns, (uint64_t)-1});
         a->teardown_moved = 1;
     }
+    account_parts_pass(p);
     live_each(p->live, end_block, &x);
     for (uint32_t i = 0; i < x.site_count; i++)
         end_site(a, e, x.sites[i]);
@@ -204,6 +211,7 @@ static void end_process(struct account *a, const struct event *e)
         timeline_rss(host->timeline, host->rss_bytes);
     }
     live_close(p->live);
+    account_parts_close(p);
     free(p);
     a->processes[e->process_id] = NULL;
 }

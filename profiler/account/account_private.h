@@ -31,7 +31,8 @@ struct process_device {
 };
 
 struct process_account {
-    struct live_table *live;
+    struct live_table *live; /* a block that was split has an entry a part */
+    struct parts *parts;     /* those; NULL: none */
     struct process_device *devices;
     uint64_t rss_bytes;
     int has_moved; /* blocks have become segments */
@@ -153,6 +154,25 @@ void account_seal(struct account *a); /* all peaks */
 unsigned account_space(unsigned kind); /* of live.h */
 /* A new segment, or (EVENT_SEGMENT_FREE) the end of any part of some. */
 void account_segment(struct account *a, const struct event *e, int is_counted);
+
+/* account_parts.c: blocks that lost a part (maps), and have several, maybe, each with an entry in the live table */
+struct part_block {      /* what a part is of */
+    uint64_t size_bytes; /* asked for */
+    uint64_t address;    /* where it began */
+    uint32_t part_count; /* that are left */
+    uint32_t pass;       /* of account_parts_pass, that saw it last */
+};
+void account_split(struct account *a, const struct event *e);
+void account_part_free(struct account *a, const struct event *e);
+/* The block of which this entry is a part; NULL: it is whole. Good until the next split. */
+struct part_block *account_part_of(const struct process_account *p, const struct live_block *b);
+/* The accounts of a part that leaves; the live table is the caller's. */
+void account_part_leave(struct account *a, const struct event *e, struct process_account *p,
+                        const struct live_block *b);
+/* For counting blocks by their entries: a new pass, in which account_part_is_first says 1 once for each block. */
+void account_parts_pass(struct process_account *p);
+int account_part_is_first(const struct process_account *p, const struct live_block *b);
+void account_parts_close(struct process_account *p);
 
 /* account_device.c */
 void account_free_requested(struct account *a, const struct event *e);

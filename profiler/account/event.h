@@ -24,6 +24,9 @@ enum event_op {
     EVENT_TEARDOWN,    /* the interpreter that runs the process's program begins to take itself down: what is live now
                           is live at the end, whatever becomes of it */
     EVENT_PROCESS_END, /* all blocks and segments of the process leave */
+    EVENT_SPLIT,       /* the live part at address is two from here on: of its first size bytes, and of the others. No
+                          bytes and no blocks come or go */
+    EVENT_PART_FREE,   /* a part of a block that was split leaves; the block does with the last one. size: its bytes */
 };
 
 struct event {

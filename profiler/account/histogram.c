@@ -46,7 +46,7 @@ void histogram_write(const struct histogram *h, struct store *store, unsigned de
             write_row(store, sizes_sql, device, kind, i,
                       (uint64_t[]){c->alloc_count, c->alloc_bytes, c->free_count, c->temporary_count, c->lifetime_ns},
                       5);
-        if (l->free_count)
+        if (l->free_count || l->free_bytes)
             write_row(store, lifetimes_sql, device, kind, i, (uint64_t[]){l->free_count, l->free_bytes}, 2);
     }
 }

@@ -59,6 +59,12 @@ static inline void histogram_free(struct histogram *h, uint64_t size, uint64_t l
     l->free_bytes += size;
 }
 
+/* The bytes of a part of a block, which has others. */
+static inline void histogram_cut(struct histogram *h, uint64_t size, uint64_t lifetime_ns)
+{
+    h->lifetimes[histogram_class(lifetime_ns)].free_bytes += size;
+}
+
 /* Their sums. */
 struct histogram_sums {
     uint64_t alloc_count, alloc_bytes, free_count, free_bytes, temporary_count, lifetime_ns;

@@ -12,6 +12,7 @@
 
 struct looking {
     const struct account *a;
+    const struct process_account *process;
     const struct resident_pages *pages;
     uint16_t *used;  /* by page */
     uint32_t *place; /* by site: its place among the result's sites, + 1; UINT32_MAX: not on the host */
@@ -104,7 +105,7 @@ static void look_at_block(void *context, const struct live_block *b)
         const struct resident_range *r = &l->pages->ranges[i];
         on_pages += take_pages(l, r, start > r->start ? start : r->start, min_u64(end, r->end), heap, &site->sum);
     }
-    site->live_count++;
+    site->live_count += account_part_is_first(l->process, b) != 0;
     site->live_bytes += b->size;
     site->untouched_bytes += b->size - on_pages;
 }
@@ -194,11 +195,13 @@ void resident_blocks(const struct account *a, uint16_t process_id, const struct 
 {
     const struct process_account *p = a->processes[process_id];
     *result = (struct resident_result){0};
-    struct looking l = {.a = a, .pages = pages, .last = SIZE_MAX, .result = result};
+    struct looking l = {.a = a, .process = p, .pages = pages, .last = SIZE_MAX, .result = result};
     l.used = xcalloc(pages->page_count + 1, sizeof *l.used);
     l.place = xcalloc(a->sites.count + 1ul, sizeof *l.place);
-    if (p)
+    if (p) {
+        account_parts_pass(a->processes[process_id]);
         live_each(p->live, look_at_block, &l);
+    }
     struct rest_walk w = {.pages = pages, .used = l.used, .result = result};
     for (const struct process_device *d = p ? p->devices : NULL; d; d = d->next)
         if (d->device == 0)

@@ -162,11 +162,11 @@ static inline void tally_temporary(struct tally *t, uint64_t size)
     t->temporary_bytes += size;
 }
 
-static inline void tally_end(struct tally *t, uint64_t size)
+static inline void tally_end(struct tally *t, uint64_t size, unsigned count)
 {
-    t->left_count++;
+    t->left_count += count;
     t->left_bytes += size;
-    t->end_count++;
+    t->end_count += count;
     t->end_bytes += size;
 }
 

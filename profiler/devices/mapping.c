@@ -80,24 +80,37 @@ static void birth(const struct change *c, unsigned type, uint64_t start, uint64_
         emit(c, EVENT_SEGMENT_ALLOC, type, start, end, c->stack_id);
 }
 
+/* A block that loses a part is one block still: what remains of it is marked (flag), as the last part ends it. */
+static void cut_block(const struct change *c, const struct range *r, uint64_t from, uint64_t to)
+{
+    if (from > r->start)
+        emit(c, EVENT_SPLIT, r->type, r->start, from, 0);
+    if (to < r->end)
+        emit(c, EVENT_SPLIT, r->type, from, to, 0);
+    emit(c, EVENT_PART_FREE, r->type, from, to, 0);
+}
+
 /* Takes [start, end) out of one range; what remains stays with its own stack. is_realloc: the caller allocates anew. */
 static void cut(const struct change *c, struct range *found, uint64_t start, uint64_t end, int is_realloc)
 {
     struct range r = *found;
     uint64_t from = r.start > start ? r.start : start, to = r.end < end ? r.end : end;
-    int whole = from == r.start && to == r.end;
+    int whole = from == r.start && to == r.end && !r.flag;
     range_map_remove(c->ranges, found);
-    if (r.type == RANGE_BLOCK)
-        emit(c, whole && !is_realloc ? EVENT_FREE : EVENT_REALLOC_FREE, r.type, r.start, r.end, 0);
+    if (r.type == RANGE_BLOCK && whole)
+        emit(c, is_realloc ? EVENT_REALLOC_FREE : EVENT_FREE, r.type, r.start, r.end, 0);
+    else if (r.type == RANGE_BLOCK)
+        cut_block(c, &r, from, to);
     else if (is_segment(r.type))
         emit(c, EVENT_SEGMENT_FREE, r.type, from, to, 0);
     const uint64_t pieces[2][2] = {{r.start, from}, {to, r.end}};
     for (unsigned i = 0; i < 2; i++) {
-        if (pieces[i][0] >= pieces[i][1])
-            continue;
-        add(c, r.type, pieces[i][0], pieces[i][1], r.stack_id);
-        if (r.type == RANGE_BLOCK)
-            emit(c, EVENT_REALLOC_ALLOC, r.type, pieces[i][0], pieces[i][1], r.stack_id);
+        struct range piece = r;
+        piece.start = pieces[i][0];
+        piece.end = pieces[i][1];
+        piece.flag = r.type == RANGE_BLOCK;
+        if (piece.start < piece.end)
+            range_map_insert(c->ranges, &piece);
     }
 }
 

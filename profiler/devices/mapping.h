@@ -6,10 +6,10 @@
  * - a map is a block; one made with PROT_NONE is address space, until mprotect makes some of it accessible: that part
  * is a block, born at the mprotect's stack. Made inaccessible again, it leaves.
  * - a map of a file is not counted, but ends what it covers, as every map does.
- * - a block that loses a part (munmap, a map over it, mprotect) is a realloc: EVENT_REALLOC_FREE of it, then
- *   EVENT_REALLOC_ALLOC of each piece that remains, with the block's own stack. Bytes stay exact, counts are those of
- *   reallocs (one free, and one allocation a piece).
- * - mremap is a realloc too; with MREMAP_DONTUNMAP the old block stays.
+ * - a block that loses a part (munmap, a map over it, mprotect) is one block still, with fewer bytes, until its last
+ *   part is gone: EVENT_SPLIT so that the part begins and ends where what leaves does, then EVENT_PART_FREE.
+ * - mremap is a realloc; of a part of a block, the block loses it, and it is a block at its new place. With
+ *   MREMAP_DONTUNMAP the old block stays.
  * - each growth of the break is a block; a shrinking break ends or cuts the blocks that it passes.
  * - an arena that Python takes for its small objects is a segment of kind 'arena': what is in it nobody sees.
  * - unmapping what is not known says nothing.

@@ -355,7 +355,7 @@ static void search_events(struct search *x, const struct chunk_event *events, lo
     for (long i = 0; i < count; i++) {
         const struct chunk_event *e = &events[i];
         int is_birth = e->op == CHUNK_alloc || e->op == CHUNK_realloc_alloc;
-        if (e->device != x->device_id || (!is_birth && e->op != CHUNK_end && !chunk_op_is_death(e->op)))
+        if (e->device != x->device_id || (!is_birth && !chunk_op_is_loss(e->op)))
             continue;
         uint64_t change = is_birth ? e->size_bytes : -e->size_bytes;
         x->active_bytes = (int64_t)((uint64_t)x->active_bytes + change);

@@ -1,5 +1,7 @@
 #include "packer.h"
 
+#include "../../common/db.h"
+
 #include <stdlib.h>
 
 #define CHUNK_BYTES_MAX (PACKED_ROWS * 16ul + (1u << 16))
@@ -24,7 +26,7 @@ struct packer *packer_open(struct store *store, enum packed_table table)
     p->codec = chunk_codec_open();
     if (!p->codec)
         out_of_memory(0);
-    store_packs(store);
+    store_needs(store, DB_SCHEMA_PACKED);
     return p;
 }
 

@@ -19,7 +19,8 @@ struct store {
     char *path;
     int ballast_fd; /* an unnamed file: its blocks let the last commit of a full disk succeed */
     int ballast_shrunk;
-    int failed; /* 0 or -errno */
+    int version; /* of the file, as far as store_needs raised it */
+    int failed;  /* 0 or -errno */
     struct error error;
     struct map statements; /* by the address of their SQL */
 };
@@ -172,10 +173,13 @@ void store_commit(struct store *store)
     }
 }
 
-void store_packs(struct store *store)
+void store_needs(struct store *store, int version)
 {
     char sql[64];
-    snprintf(sql, sizeof sql, "PRAGMA user_version = %d", DB_SCHEMA_VERSION);
+    if (version <= store->version)
+        return;
+    store->version = version;
+    snprintf(sql, sizeof sql, "PRAGMA user_version = %d", version);
     if (!store->failed && sqlite3_exec(store->db, sql, NULL, NULL, NULL) != SQLITE_OK)
         fail(store);
 }

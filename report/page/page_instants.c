@@ -173,7 +173,7 @@ static void apply_events(struct walk *w, const struct chunk_event *events, long 
         const struct chunk_event *e = &events[i];
         close_cuts_before(w, (int64_t)e->time_ns);
         int is_alloc = e->op == CHUNK_alloc || e->op == CHUNK_realloc_alloc;
-        int is_gone = chunk_op_is_death(e->op) || e->op == CHUNK_end;
+        int is_gone = chunk_op_is_loss(e->op);
         uint32_t site = page_site(w->page, e->site_id);
         if (site == MAP_NONE || (!is_alloc && !is_gone))
             continue;
@@ -184,6 +184,8 @@ static void apply_events(struct walk *w, const struct chunk_event *events, long 
                                 .gone_bytes = is_gone ? size : 0};
         if (e->op == CHUNK_end) /* of all that the site has left: the count stands where an address does */
             by.gone_count = (int64_t)e->address;
+        else if (e->op == CHUNK_cut)
+            by.gone_count = 0;
         else
             by.temporary_count = is_temporary(w, e, is_alloc);
         change(w, site, by);

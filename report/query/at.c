@@ -96,6 +96,9 @@ static void apply_event(struct at *a, const struct chunk_event *e)
     case CHUNK_to_segment:
         change(a, e->site_id, -e->size_bytes, (uint64_t)-1);
         break;
+    case CHUNK_cut:
+        change(a, e->site_id, -e->size_bytes, 0);
+        break;
     case CHUNK_end: /* all that the process still had of the site; address: how many blocks */
         change(a, e->site_id, -e->size_bytes, -e->address);
         break;

@@ -139,6 +139,39 @@ static int is_torn_down(const struct state *s, const struct chunk_event *e, cons
     return began_ns && (int64_t)e->time_ns >= began_ns && (int64_t)block->time_ns <= began_ns;
 }
 
+static void split(struct state *s, const struct chunk_event *e)
+{
+    struct block block;
+    if (!blocks_take(&s->blocks, e->address, e->process_id, &block))
+        return;
+    struct chunk_event part = {.address = block.address,
+                               .size_bytes = e->size_bytes,
+                               .time_ns = block.time_ns,
+                               .site_id = block.site_id,
+                               .thread_id = block.thread_id};
+    blocks_put(&s->blocks, &part, block.space);
+    part.address += e->size_bytes;
+    part.size_bytes = block.size_bytes - e->size_bytes;
+    if (part.address)
+        blocks_put(&s->blocks, &part, block.space);
+}
+
+/* A part of a block leaves, which counts when the last one does. */
+static void cut(struct state *s, const struct chunk_event *e, struct site *site, struct level *levels[2])
+{
+    int64_t *const stats[] = {site->site.stats.value, levels[0]->total.stats.value, levels[1]->total.stats.value};
+    struct block block = {0};
+    int is_torn = blocks_take(&s->blocks, e->address, e->process_id, &block) && is_torn_down(s, e, &block);
+    for (int i = 0; i < 3; i++) {
+        plus(&stats[i][STAT_free_bytes], e->size_bytes);
+        plus(&stats[i][STAT_end_bytes], is_torn ? e->size_bytes : 0);
+    }
+    plus(&site->site.torn_bytes, is_torn ? e->size_bytes : 0);
+    for (int i = 0; i < 2; i++)
+        levels[i]->active_bytes -= e->size_bytes;
+    site->live_bytes -= e->size_bytes;
+}
+
 /* count blocks leave; a block that turned out to be a segment never was one. */
 static void death(struct state *s, const struct chunk_event *e, struct site *site, struct level *levels[2])
 {
@@ -182,7 +215,9 @@ static void death(struct state *s, const struct chunk_event *e, struct site *sit
 static void apply(struct state *s, const struct chunk_event *e)
 {
     int is_birth = e->op == CHUNK_alloc || e->op == CHUNK_realloc_alloc;
-    if ((!is_birth && e->op != CHUNK_end && !chunk_op_is_death(e->op)) || e->kind >= KIND_COUNT)
+    if (e->op == CHUNK_split)
+        split(s, e);
+    if ((!is_birth && !chunk_op_is_loss(e->op)) || e->kind >= KIND_COUNT)
         return;
     uint32_t device = level_at(s, e->device, KIND_all), kind = level_at(s, e->device, e->kind);
     struct level *levels[2] = {&s->levels[device], &s->levels[kind]};
@@ -190,6 +225,8 @@ static void apply(struct state *s, const struct chunk_event *e)
     seal(site, levels[0], levels[1]);
     if (is_birth)
         birth(s, e, site, levels);
+    else if (e->op == CHUNK_cut)
+        cut(s, e, site, levels);
     else
         death(s, e, site, levels);
 }
@@ -336,7 +373,7 @@ static void see_peak(void *context, const struct chunk_event *e)
 {
     struct peaks *p = context;
     int is_birth = e->op == CHUNK_alloc || e->op == CHUNK_realloc_alloc;
-    if ((p->kind != KIND_all && e->kind != p->kind) || (!is_birth && e->op != CHUNK_end && !chunk_op_is_death(e->op)))
+    if ((p->kind != KIND_all && e->kind != p->kind) || (!is_birth && !chunk_op_is_loss(e->op)))
         return;
     uint32_t i = map_number_or(&p->of, e->process_id, e->device, p->count);
     if (i == p->count)

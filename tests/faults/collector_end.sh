@@ -4,22 +4,26 @@ rest() { # the program goes on: it is ended here
         kill -KILL "$pid" 2>/dev/null || true
     done
 }
-# killed SECONDS COMMAND...: records it, kills the collector after that, or once it has said "ready" and that is in the
-# file; recovers the file
+# killed SECONDS COMMAND...: records it and kills the collector so long after the first events are in the file; or, as
+# "ready", after the program said something and that was written; or, as "packed", when packed rows have newer ones
+# beside them. Recovers the file
 killed() {
     after=$1
     shift
-    rm -f out.db out.db-*
+    rm -f out.db out.db-* run.out
+    : >run.out
     "$MEMPROF" run -q $RUN_OPTIONS -o out.db -- "$@" >run.out 2>run.err &
     runner=$!
-    if [ "$after" = ready ]; then
-        for i in $(seq 100); do
-            [ ! -s run.out ] || break
-            sleep 0.1
-        done
-        [ -s run.out ] || fail "$* is not ready"
-        after=1.5
-    fi
+    for i in $(seq 300); do
+        case $after in
+        ready) [ ! -s run.out ] || break ;;
+        packed) [ "$(sqlite3 -readonly out.db "SELECT max(part) > 0 FROM packed" 2>/dev/null)" != 1 ] || break ;;
+        *) [ -z "$(sqlite3 -readonly out.db "SELECT 1 FROM event_chunk LIMIT 1" 2>/dev/null)" ] || break ;;
+        esac
+        sleep 0.1
+    done
+    [ "$i" -lt 300 ] || fail "$* did not begin"
+    case $after in ready) after=2 ;; packed) after=0 ;; esac
     sleep "$after"
     kill -KILL $runner
     wait $runner 2>/dev/null || true
@@ -32,7 +36,8 @@ killed() {
 # end and of the peaks
 is_born="op IN ('alloc', 'realloc')"
 is_dead="op IN ('free', 'to_segment')"
-bytes="coalesce(sum(size_bytes) FILTER (WHERE $is_born), 0) - coalesce(sum(size_bytes) FILTER (WHERE $is_dead), 0)"
+bytes="coalesce(sum(size_bytes) FILTER (WHERE $is_born), 0) -
+    coalesce(sum(size_bytes) FILTER (WHERE $is_dead OR op = 'cut'), 0)"
 count="count(*) FILTER (WHERE $is_born) - count(*) FILTER (WHERE $is_dead)"
 agrees() {
     at_least "events" "${LEAST:-100}" "$(sites "SELECT count(*) FROM v_event")"
@@ -87,11 +92,14 @@ RUN_OPTIONS=
 
 # --- at any moment
 LEAST=1
-for after in 0.3 0.55; do
+for after in 0 0.3; do
     killed $after "$PROGRAMS/busy" 30
     agrees
 done
-killed 0.7 "$PROGRAMS/fork_load" 100000
+killed ready "$PROGRAMS/cut_maps" 3 20000 wait
+agrees
+equal "parts" 3 "$(sql "PRAGMA user_version")"
+killed 0.4 "$PROGRAMS/fork_load" 100000
 agrees
 if command -v python3 >/dev/null; then # an interpreter that took itself down before, and one that does
     keeps="x = [bytearray(5000) for i in range(1000)]"
@@ -108,7 +116,7 @@ $keeps"
     at_least "live where the teardown began" 5000000 "$(total end_active_bytes)"
     agrees tearing
 fi
-killed 1.5 "$PROGRAMS/many_stacks" 100000000
+killed packed "$PROGRAMS/many_stacks" 100000000
 equal "packed" "site stack" "$(sql "SELECT DISTINCT table_name FROM packed ORDER BY 1" | xargs)"
 equal "parts" 0 "$(value "SELECT max(part) FROM packed WHERE table_name = 'site'")"
 agrees

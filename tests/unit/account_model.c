@@ -46,31 +46,41 @@ static void reserved_change(struct model *m, unsigned device, unsigned kind, int
     }
 }
 
+static int has_other_parts(const struct model *m, const struct block *b)
+{
+    for (size_t i = 0; b->is_part && i < m->block_count; i++)
+        if (m->blocks[i].thread == b->thread && m->blocks[i].number == b->number)
+            return 1;
+    return 0;
+}
+
+/* Of a block that was split, a part leaves; the block with the last one. */
 static void model_death(struct model *m, size_t index, int ends)
 {
     struct block b = m->blocks[index];
     struct stats *t[3];
     m->blocks[index] = m->blocks[--m->block_count];
+    unsigned count = !has_other_parts(m, &b);
     targets(m, b.device, b.kind, b.stack, b.thread, t);
     for (unsigned i = 0; i < 3; i++) {
         t[i]->live_bytes -= b.size;
-        t[i]->live_count--;
+        t[i]->live_count -= count;
         if (ends) {
             t[i]->end_bytes += b.size;
-            t[i]->end_count++;
+            t[i]->end_count += count;
             continue;
         }
-        t[i]->free_count++;
+        t[i]->free_count += count;
         t[i]->free_bytes += b.size;
-        t[i]->lifetime_ns += m->now_ns - b.time_ns;
-        if (m->thread_allocs[b.thread] == b.number) {
+        t[i]->lifetime_ns += count * (m->now_ns - b.time_ns);
+        if (count && m->thread_allocs[b.thread] == b.number && b.address == b.birth_address) {
             t[i]->temporary_count++;
             t[i]->temporary_bytes += b.size;
         }
     }
     for (unsigned k = b.kind;; k = KIND_COUNT) {
         m->peaks[b.device][k].active -= b.size;
-        m->peaks[b.device][k].blocks--;
+        m->peaks[b.device][k].blocks -= count;
         if (k == KIND_COUNT)
             break;
     }
@@ -120,7 +130,7 @@ static void model_birth(struct model *m, const struct event *e)
     m->blocks[m->block_count++] =
         (struct block){e->address,    e->size_bytes, m->now_ns,   ++m->thread_allocs[e->thread_id],
                        e->process_id, e->thread_id,  e->stack_id, e->device,
-                       e->kind,       space};
+                       e->kind,       space,         0,           e->address};
     m->reallocs += e->op == EVENT_REALLOC_ALLOC;
     targets(m, e->device, e->kind, e->stack_id, e->thread_id, t);
     for (unsigned k = e->kind;; k = KIND_COUNT) {
@@ -167,6 +177,21 @@ static void model_end(struct model *m, unsigned process)
     m->samples[process] = 0;
 }
 
+static void model_split(struct model *m, const struct event *e)
+{
+    long i = model_find(m, e->process_id, e->address, spaces[e->kind]);
+    if (i < 0 || !e->size_bytes || e->size_bytes >= m->blocks[i].size ||
+        model_find(m, e->process_id, e->address + e->size_bytes, spaces[e->kind]) >= 0)
+        return;
+    struct block *b = &m->blocks[i];
+    b->is_part = 1;
+    m->blocks[m->block_count] = *b;
+    m->blocks[m->block_count].address += e->size_bytes;
+    m->blocks[m->block_count++].size -= e->size_bytes;
+    b->size = e->size_bytes;
+    note_event(m);
+}
+
 void model_event(struct model *m, const struct event *e)
 {
     m->now_ns = e->time_ns;
@@ -175,7 +200,11 @@ void model_event(struct model *m, const struct event *e)
     case EVENT_REALLOC_ALLOC:
         model_birth(m, e);
         break;
+    case EVENT_SPLIT:
+        model_split(m, e);
+        break;
     case EVENT_FREE:
+    case EVENT_PART_FREE:
     case EVENT_REALLOC_FREE: {
         long i = model_find(m, e->process_id, e->address, spaces[e->kind]);
         if (i >= 0)

@@ -22,6 +22,8 @@ struct stats {
 struct block {
     uint64_t address, size, time_ns, number; /* number: of its thread's allocations */
     unsigned process, thread, stack, device, kind, space;
+    unsigned is_part;       /* of a block that was split: those of one block have one thread and number */
+    uint64_t birth_address; /* of the block */
 };
 
 struct peak {

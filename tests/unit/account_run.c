@@ -117,6 +117,8 @@ void account_rebuild(uint64_t event_count, struct account_held *held)
                 *h = (struct account_held){h->bytes + size, h->count + 1};
             else if (chunk_op_is_death(events->op))
                 *h = (struct account_held){h->bytes - size, h->count - 1};
+            else if (events->op == CHUNK_cut)
+                h->bytes -= size;
             else if (events->op == CHUNK_end)
                 *h = (struct account_held){h->bytes - size, h->count - (int64_t)events->address};
         }

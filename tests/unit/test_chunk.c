@@ -107,7 +107,7 @@ static void round_trip(size_t count)
         const struct chunk_event *e = &events[i];
         int is_birth = e->op == CHUNK_alloc || e->op == CHUNK_realloc_alloc;
         if (!is_birth && e->op != CHUNK_free && e->op != CHUNK_realloc_free && e->op != CHUNK_to_segment &&
-            e->op != CHUNK_end)
+            e->op != CHUNK_end && e->op != CHUNK_cut)
             continue;
         assert_true(change < end && change->site_id == e->site_id);
         assert_true(change->bytes == (is_birth ? (int64_t)e->size_bytes : -(int64_t)e->size_bytes));

@@ -22,11 +22,13 @@
 static struct event log_events[10000];
 static unsigned log_count;
 
-/* What is live by the events: blocks by their start, segment pages. */
+/* What is live by the events: parts of blocks by their start, how many each block has, segment pages. */
 struct live {
     uint64_t size;
-    uint32_t stack;
+    uint32_t stack, block;
 } blocks[PAGES];
+static unsigned part_counts[200000], born, died;
+static char was_split[200000];
 enum { NOTHING, BLOCK, RESERVED, SEGMENT, ARENA };
 static char segment_pages[PAGES]; /* NOTHING, SEGMENT or ARENA */
 static uint64_t block_bytes;
@@ -52,14 +54,29 @@ static void emit(void *arg, const struct event *e)
     case EVENT_REALLOC_ALLOC:
         assert_int_equal(blocks[p].size, 0); /* the old one went first */
         assert_true(e->size_bytes > 0 && e->size_bytes % 4096 == 0);
-        blocks[p] = (struct live){e->size_bytes, e->stack_id};
+        assert_true(++born < sizeof part_counts / sizeof *part_counts);
+        blocks[p] = (struct live){e->size_bytes, e->stack_id, born};
+        part_counts[born] = 1;
         block_bytes += e->size_bytes;
         break;
-    case EVENT_FREE:
+    case EVENT_SPLIT: {
+        unsigned second = page(e->address + e->size_bytes);
+        assert_true(e->size_bytes > 0 && e->size_bytes < blocks[p].size);
+        assert_int_equal(blocks[second].size, 0);
+        blocks[second] = (struct live){blocks[p].size - e->size_bytes, blocks[p].stack, blocks[p].block};
+        blocks[p].size = e->size_bytes;
+        part_counts[blocks[p].block]++;
+        was_split[blocks[p].block] = 1;
+        break;
+    }
+    case EVENT_FREE: /* of whole blocks alone, so that those cost nothing more */
     case EVENT_REALLOC_FREE:
+    case EVENT_PART_FREE:
+        assert_int_equal(was_split[blocks[p].block], e->op == EVENT_PART_FREE);
         assert_int_equal(blocks[p].size, e->size_bytes);
         block_bytes -= e->size_bytes;
         blocks[p].size = 0;
+        died += --part_counts[blocks[p].block] == 0;
         break;
     case EVENT_SEGMENT_ALLOC:
     case EVENT_SEGMENT_FREE:
@@ -84,6 +101,8 @@ static void begin(void)
     memset(blocks, 0, sizeof blocks);
     memset(segment_pages, 0, sizeof segment_pages);
     block_bytes = 0;
+    born = died = 0;
+    memset(was_split, 0, sizeof was_split);
 }
 
 /* --- the model: what a page is, and whose --- */
@@ -112,8 +131,16 @@ static void set(uint64_t start, uint64_t pages, unsigned type, uint32_t stack)
 static void compare(void)
 {
     static uint32_t owner[PAGES];
+    static char is_seen[sizeof part_counts / sizeof *part_counts];
     uint64_t expected = 0;
+    unsigned live = 0;
     memset(owner, 0, sizeof owner);
+    memset(is_seen, 0, sizeof is_seen);
+    for (unsigned p = 0; p < PAGES; p++) {
+        live += blocks[p].size && !is_seen[blocks[p].block];
+        is_seen[blocks[p].block] |= blocks[p].size > 0;
+    }
+    assert_int_equal(born - died, live);
     for (unsigned p = 0; p < PAGES; p++)
         for (unsigned i = 0; i < blocks[p].size / 4096; i++) {
             assert_int_equal(owner[p + i], 0); /* blocks do not overlap */
@@ -223,7 +250,7 @@ static struct mapping_op op(unsigned what, uint64_t start, uint64_t pages, uint3
         .op = what, .address = BASE + start * 4096, .length = pages * 4096, .flags = flags, .stack_id = stack};
 }
 
-static void test_partial_unmap_is_a_realloc(void **state)
+static void test_partial_unmap(void **state)
 {
     (void)state;
     struct mapping *m = mapping_open();
@@ -233,13 +260,17 @@ static void test_partial_unmap_is_a_realloc(void **state)
     assert_logged(0, EVENT_ALLOC, 10, 10, 5);
     apply(m, op(WIRE_UNMAP, 13, 2, 0, 0));
     assert_int_equal(log_count, 3);
-    assert_logged(0, EVENT_REALLOC_FREE, 10, 10, 0);
-    assert_logged(1, EVENT_REALLOC_ALLOC, 10, 3, 5);
-    assert_logged(2, EVENT_REALLOC_ALLOC, 15, 5, 5);
+    assert_logged(0, EVENT_SPLIT, 10, 3, 0);
+    assert_logged(1, EVENT_SPLIT, 13, 2, 0);
+    assert_logged(2, EVENT_PART_FREE, 13, 2, 0);
+    apply(m, op(WIRE_UNMAP, 0, 11, 0, 0)); /* the front of the first part */
+    assert_int_equal(log_count, 2);
+    assert_logged(0, EVENT_SPLIT, 10, 1, 0);
+    assert_logged(1, EVENT_PART_FREE, 10, 1, 0);
     apply(m, op(WIRE_UNMAP, 0, 100, 0, 0));
     assert_int_equal(log_count, 2);
-    assert_logged(0, EVENT_FREE, 10, 3, 0);
-    assert_logged(1, EVENT_FREE, 15, 5, 0);
+    assert_logged(0, EVENT_PART_FREE, 11, 2, 0);
+    assert_logged(1, EVENT_PART_FREE, 15, 5, 0);
     apply(m, op(WIRE_UNMAP, 0, 100, 0, 0));
     assert_int_equal(log_count, 0);
     mapping_close(m);
@@ -295,8 +326,8 @@ static void test_break(void **state)
     b = (struct mapping_op){.op = WIRE_BREAK, .length = BASE + 16384, .address = BASE + 4096};
     apply(m, b);
     assert_int_equal(log_count, 3);
-    assert_logged(0, EVENT_REALLOC_FREE, 0, 2, 0);
-    assert_logged(1, EVENT_REALLOC_ALLOC, 0, 1, 4);
+    assert_logged(0, EVENT_SPLIT, 0, 1, 0);
+    assert_logged(1, EVENT_PART_FREE, 1, 1, 0);
     assert_logged(2, EVENT_FREE, 2, 2, 0);
     mapping_close(m);
 }
@@ -352,12 +383,8 @@ static void test_many(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_random),
-        cmocka_unit_test(test_partial_unmap_is_a_realloc),
-        cmocka_unit_test(test_protect_and_remap),
-        cmocka_unit_test(test_break),
-        cmocka_unit_test(test_hostile),
-        cmocka_unit_test(test_many),
+        cmocka_unit_test(test_random), cmocka_unit_test(test_partial_unmap), cmocka_unit_test(test_protect_and_remap),
+        cmocka_unit_test(test_break),  cmocka_unit_test(test_hostile),       cmocka_unit_test(test_many),
     };
     random_seed = 99;
     return cmocka_run_group_tests(tests, NULL, NULL);

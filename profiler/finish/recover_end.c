@@ -239,7 +239,7 @@ static int write_packed(struct ending *x)
 static int read_totals(struct ending *x)
 {
     sqlite3_stmt *s = NULL;
-    int rc = db_prepare(x->db, "SELECT device_id, kind FROM total", &s, x->err);
+    int rc = db_prepare(x->db, "SELECT device_id, kind FROM total LIMIT 4096", &s, x->err);
     while (rc == 0 && db_next(s, &rc, x->err)) {
         struct total *t = ARRAY_ADD(x->totals, x->total_count, x->total_capacity);
         *t = (struct total){.device_id = sqlite3_column_int64(s, 0)};

@@ -249,9 +249,62 @@ static void test_kept(void **state)
     account_run_close(&r);
 }
 
+/* 20 pages, of which 4 in the middle are another map and 2 at the end nothing: a block of 14 pages, which are in two
+ * parts. An interpreter that takes itself down and the process's end see one block, too. */
+static void test_parts(void **state)
+{
+    (void)state;
+    struct account_run r;
+    struct resident_pages pages;
+    struct resident_result result;
+    uint8_t flags[PAGES];
+    const uint64_t page = RESIDENT_PAGE;
+    struct event cuts[] = {
+        {.op = EVENT_SPLIT, .address = BASE, .size_bytes = 8 * page, .kind = KIND_map},
+        {.op = EVENT_SPLIT, .address = BASE + 8 * page, .size_bytes = 4 * page, .kind = KIND_map},
+        {.op = EVENT_PART_FREE, .address = BASE + 8 * page, .size_bytes = 4 * page, .kind = KIND_map},
+        {.op = EVENT_SPLIT, .address = BASE + 12 * page, .size_bytes = 6 * page, .kind = KIND_map},
+        {.op = EVENT_PART_FREE, .address = BASE + 18 * page, .size_bytes = 2 * page, .kind = KIND_map},
+    };
+    struct event ends[] = {{.op = EVENT_TEARDOWN}, {.op = EVENT_PROCESS_END}};
+    memset(flags, RESIDENT_PRESENT, sizeof flags);
+    account_run_open(&r, &(struct account_options){0});
+    alloc(&r, BASE, 20 * page, 1, KIND_map);
+    account_feed(&r, cuts, 5, 0);
+    alloc(&r, BASE + 8 * page, 4 * page, 2, KIND_map);
+    account_flush(r.account, 1);
+    make_pages(&pages, flags, 1);
+    resident_blocks(r.account, 1, &pages, &result);
+    const uint64_t expected[] = {14, 4};
+    for (unsigned i = 0; i < 2; i++) {
+        const struct resident_site *site = site_of_stack(&result, i + 1, KIND_map);
+        assert_int_equal(site->live_count, 1);
+        assert_int_equal(site->live_bytes, expected[i] * page);
+        assert_int_equal(site->sum.resident_bytes, expected[i] * page);
+        assert_int_equal(site->untouched_bytes, 0);
+    }
+    free(result.sites);
+    account_feed(&r, ends, 1, 0);
+    account_flush(r.account, 2);
+    assert_int_equal(account_query("SELECT end_count FROM site WHERE stack_id = 1"), 1);
+    assert_int_equal(account_query("SELECT end_bytes FROM site WHERE stack_id = 1"), 14 * page);
+    account_feed(&r, ends + 1, 1, 0);
+    account_finish(r.account, 3);
+    assert_int_equal(account_query("SELECT end_count FROM site WHERE stack_id = 1"), 1);
+    assert_int_equal(account_query("SELECT end_bytes FROM site WHERE stack_id = 1"), 14 * page);
+    assert_int_equal(account_query("SELECT free_bytes FROM site WHERE stack_id = 1"), 6 * page);
+    assert_int_equal(account_query("SELECT free_count FROM site WHERE stack_id = 1"), 0);
+    assert_int_equal(account_query("SELECT end_count FROM total WHERE kind = 'all'"), 2);
+    assert_int_equal(account_query("SELECT size_bytes FROM block WHERE stack_id = 1"), 20 * page);
+    assert_int_equal(account_query("SELECT count(*) FROM block"), 2);
+    assert_int_equal(account_query("SELECT count(*) FROM site_teardown"), 0);
+    account_run_close(&r);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_random), cmocka_unit_test(test_overlap),
-                                       cmocka_unit_test(test_rests), cmocka_unit_test(test_kept)};
+                                       cmocka_unit_test(test_rests), cmocka_unit_test(test_kept),
+                                       cmocka_unit_test(test_parts)};
     return cmocka_run_group_tests(tests, scratch_begin, scratch_end);
 }

@@ -37,8 +37,7 @@ void find_mapped(struct rules *r)
                 units_bytes(r->c, d->peak_active));
     if (rss > 0)
         finding_say(f, ": the peak RSS, with code and libraries, was %s%s",
-                    db_int(r->db, "SELECT count(*) FROM process WHERE peak_rss_sampled", 0) > 0 ? "at least " : "",
-                    units_bytes(r->d, rss));
+                    resident_peak_rss_is_least(r->db) ? "at least " : "", units_bytes(r->d, rss));
     finding_say(f, ".");
     say_present(r, f);
     finding_look(f, FINDING_SECTION, 0, "timeline", "See the timeline");

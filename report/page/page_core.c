@@ -70,7 +70,6 @@ static int write_resident(struct page *page, struct page_pack *pack)
     pack_int(pack, "untouched", peak.untouched_bytes);
     pack_int(pack, "peak_rss", peak.peak_rss_bytes);
     pack_int(pack, "is_short", resident_peak_is_short(&peak));
-    pack_int(pack, "peak_rss_least", peak.peak_rss_is_least);
     pack_int(pack, "differs", resident_peak_differs(&peak));
     pack_open(pack, "rows", '[');
     sqlite3_stmt *s = page_query(page, "SELECT what, resident_bytes FROM v_resident ORDER BY what != 'blocks', "

@@ -49,8 +49,17 @@ int resident_peak_load(sqlite3 *db, struct resident_peak *p, struct error *err)
                   (int64_t *const[]){&p->live_bytes, &p->block_bytes, &p->untouched_bytes, &p->peak_rss_bytes}, 4, err);
     else
         *p = (struct resident_peak){0};
-    p->peak_rss_is_least = db_int(db, "SELECT count(*) FROM process WHERE peak_rss_sampled", 0) > 0;
+    p->peak_rss_is_least = resident_peak_rss_is_least(db);
     return rc;
+}
+
+int resident_peak_rss_is_least(sqlite3 *db)
+{
+    return db_int(
+               db,
+               "SELECT EXISTS (SELECT 1 FROM process WHERE not_recorded IS NULL AND coalesce(peak_rss_sampled, end_ns "
+               "IS NULL))",
+               0) != 0;
 }
 
 int resident_peak_differs(const struct resident_peak *p)

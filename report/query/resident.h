@@ -32,6 +32,8 @@ int resident_peak_is_short(const struct resident_peak *peak);
 /* Whether it is as good as a look at the peak of what was live, of so many bytes, and nothing to speak of was touched
  * after it: the program's resident memory was never much more. */
 int resident_peak_is_near(const struct resident_peak *peak, int64_t active_bytes);
+/* 1: of a process that was killed, or not seen to end, only samples are known: the peak RSS is at least theirs. */
+int resident_peak_rss_is_least(sqlite3 *db);
 /* "Resident at 23 ms, ...": the instant, what the look took, and how far it is from the peak. */
 void resident_peak_text(const struct resident_peak *peak, struct buf *out);
 /* What a row of v_resident is; where it is none of ours, what itself. */

@@ -6,6 +6,7 @@
 #include "../findings/finding.h"
 #include "../findings/notes.h"
 #include "../query/program_name.h"
+#include "../query/resident.h"
 #include "../query/source.h"
 #include "failed.h"
 #include "heap_lines.h"
@@ -96,7 +97,7 @@ static void peak_rss(sqlite3 *db, struct buf *line)
                           "SELECT (SELECT count(DISTINCT first_id) FROM v_image) = 1 AND sum(peak_rss_sampled = 0) = "
                           "count(*) FROM process",
                           0);
-    int is_least = db_int(db, "SELECT count(*) FROM process WHERE peak_rss_sampled", 0) > 0;
+    int is_least = resident_peak_rss_is_least(db);
     if (one > 0 || together > 0)
         buf_printf(line, ", peak RSS %s%s%s", !is_exact && is_least ? ">= " : "",
                    units_bytes(text, one > together ? one : together), is_exact ? "" : " (sampled)");

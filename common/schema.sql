@@ -10,11 +10,12 @@ CREATE TABLE meta( -- one fact a row
 ) STRICT, WITHOUT ROWID;
 -- keys: format ('memprof'), writer_version, state ('recording' | 'recorded' | 'complete': events all there | all there and
 --   symbolized), partial (why the file is not whole; absent when it is), start_unix_ns (the program's start), duration_ns
---   (to the end of its last process), host, cwd, command
---   (shell-quoted), options, python_malloc (PYTHONMALLOC as the program got it), page_bytes, clock ('tsc'|'monotonic'|
---   'unix'|'none'), collector_cpu_ns, collector_peak_rss_bytes, symbolize_ns, event_count, events_kept ('all'|'last'|
---   'none'), collector_pid, unsaved_ns (how much a killed collector may have lost), own_peak_incomplete (why own peaks of
---   several sites are not all known; absent when they are);
+--   (to the end of its last process), host, cwd, command (shell-quoted), options, python_malloc (PYTHONMALLOC as the
+--   program got it), page_bytes, machine_bytes (memory and swap; absent where not known), address_limit_bytes (RLIMIT_AS
+--   as the program got it; absent without one), clock ('tsc'|'monotonic'|'unix'|'none'), collector_cpu_ns,
+--   collector_peak_rss_bytes, symbolize_ns, event_count, events_kept ('all'|'last'|'none'), collector_pid, unsaved_ns (how
+--   much a killed collector may have lost), own_peak_incomplete (why own peaks of several sites are not all known; absent
+--   when they are);
 --   of an imported snapshot also imported_from, import_note (what is unknown, or does not fit together), unknown_keys,
 --   torch.SETTING (the allocator's settings); of run --torch-snapshot, torch_check (how PyTorch's own history compares)
 
@@ -662,15 +663,19 @@ SELECT d.name AS device, t.direction, coalesce(self.function, '??') AS function,
        t.transfer_bytes, t.stack_id
 FROM transfer t JOIN device d USING(device_id) LEFT JOIN self ON self.stack_id = t.stack_id AND self.rank = 1;
 
--- allocations that failed; function, file and line: the self frame. is_handled: on the host, and the process had as much
--- later and did not fail within a second: a probe, no lack of memory
+-- allocations that failed; function, file and line: the self frame. is_impossible: on the host, more than the machine's
+-- memory and swap, the limit of address space, or all addresses that a process has. is_handled: on the host, the process had as much later
+-- or it was impossible, and it did not fail within a second: a probe or a wrong argument, no lack of memory
 CREATE VIEW v_oom AS
 SELECT d.name AS device, o.kind, o.time_ns, o.size_bytes, o.active_bytes, o.device_free_bytes, o.device_total_bytes,
        coalesce(fn.name, mk.path || printf('+0x%x', l.offset), '??') AS function, f.path AS file, l.line, o.stack_id,
-       o.process_id, o.thread_id, o.oom_id, h.time_ns AS had_ns, h.time_ns IS NOT NULL AND o.device_id = 0 AND NOT (
+       o.process_id, o.thread_id, o.oom_id, h.time_ns AS had_ns, o.is_impossible AND h.time_ns IS NULL AS
+       is_impossible, (h.time_ns IS NOT NULL OR o.is_impossible) AND o.device_id = 0 AND NOT (
        coalesce(p.end_ns, o.time_ns) - o.time_ns < 1000000000 AND
        (p.end_kind IS NULL OR p.end_kind NOT IN ('exit', 'exec') OR coalesce(p.exit_status, 0) <> 0)) AS is_handled
-FROM oom o JOIN device d USING(device_id) LEFT JOIN oom_had h USING(oom_id)
+FROM (SELECT *, device_id = 0 AND size_bytes > (SELECT coalesce(min(value), 1 << 47) FROM meta
+              WHERE key IN ('machine_bytes', 'address_limit_bytes')) AS is_impossible FROM oom) o
+     JOIN device d USING(device_id) LEFT JOIN oom_had h USING(oom_id)
      LEFT JOIN process p ON p.process_id = o.process_id
      LEFT JOIN site s ON s.stack_id = o.stack_id AND s.device_id = o.device_id AND s.kind = o.kind
      LEFT JOIN site_line sl USING(site_id) LEFT JOIN line l USING(line_id)

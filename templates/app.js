@@ -56,7 +56,7 @@ const app = {
     if (f & INSTANT.PEAK) names.push('peak');
     if (f & INSTANT.RESERVED_PEAK) names.push('reserved peak');
     if (f & INSTANT.LOCAL_PEAK) names.push('further peak');
-    if (f & INSTANT.FAILURE) names.push('out of memory');
+    if (f & INSTANT.FAILURE) names.push('failed allocation');
     if (f & INSTANT.MARK) {
       const m = model.core.marks.find((x) => x.start_ns === model.instants.time[i]);
       names.push(m ? 'mark ' + m.name.slice(0, 40) : 'mark');

@@ -160,7 +160,7 @@ const layers = {
     const s = app.selection, peak = model.peak(device, 'active'), out = [], end = timeline.whole;
     const chosen = s.moment === 'instant' ? s.instant : s.moment === 'range' ? s.to : -1;
     out.push(['At the peak', peak ? peak.time : null, this.atPeak(device), s.moment === 'peak']);
-    if (chosen >= 0) out.push([s.moment === 'range' ? 'At the end of the range' : app.failureAt(device, model.instants.time[chosen]) ? 'Out of memory' : 'At the chosen instant', model.instants.time[chosen], this.atInstant(device, chosen), true]);
+    if (chosen >= 0) out.push([s.moment === 'range' ? 'At the end of the range' : app.failureAt(device, model.instants.time[chosen]) ? 'When an allocation failed' : 'At the chosen instant', model.instants.time[chosen], this.atInstant(device, chosen), true]);
     out.push(['At the end', end, this.atEnd(device), s.moment === 'end', this.endNote(device)]);
     return out.sort((a, b) => a[1] - b[1]);
   },

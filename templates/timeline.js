@@ -300,7 +300,7 @@ const timeline = {
   drawFailures(panel, c, plot) {
     const mine = model.core.failures.filter((f) => f.device === panel.device), spoken = new Set(mine.slice(-5)); /* of very many the last have a label */
     const at = mine.map((f) => [f, this.drawVertical(c, plot, f.time, theme.colors.failure, [], 1.5)]);
-    for (const [f, x] of at) if (x !== undefined && spoken.has(f)) this.say(c, plot, x, plot.y + plot.h - 27, '\u2715 out of memory, ' + bytes(f.size) + ' asked', theme.colors.failure);
+    for (const [f, x] of at) if (x !== undefined && spoken.has(f)) this.say(c, plot, x, plot.y + plot.h - 27, '\u2715 failed: ' + bytes(f.size) + ' asked for', theme.colors.failure);
   },
 
   drawPeaks(panel, c, plot, yOf) {
@@ -564,7 +564,7 @@ const timeline = {
           el('td', {}, bytes(this.valueAt(p.pyramid, 'rss', t)))])));
     }
     const named = [...model.core.marks.map((m) => [m.start_ns, m.is_range && m.end_ns !== null ? seconds(m.start_ns, this.whole) + ' to ' + seconds(m.end_ns, this.whole) : seconds(m.start_ns, this.whole), m.name]),
-      ...model.core.failures.map((f) => [f.time, seconds(f.time, this.whole), 'out of memory: ' + bytes(f.size) + ' asked on ' + (model.core.devices[f.device] || { name: '?' }).name])].sort((a, b) => a[0] - b[0]);
+      ...model.core.failures.map((f) => [f.time, seconds(f.time, this.whole), 'failed allocation: ' + bytes(f.size) + ' asked for on ' + (model.core.devices[f.device] || { name: '?' }).name])].sort((a, b) => a[0] - b[0]);
     const marks = named.length ? [el('p', {}, 'Marks, ranges and failures:'), el('table', { class: 'plain' }, el('tbody', {}, named.slice(0, 200).map((n) => el('tr', {}, el('td', {}, n[1]), el('td', {}, n[2])))))] : [];
     byId('timeline-table').replaceChildren(...marks, el('div', { class: 'table-wrap' }, el('table', {}, el('thead', {}, el('tr', {}, el('th', {}, 'Time'), el('th', {}, 'Clock'),
       this.panels.flatMap((p) => [el('th', {}, p.pyramid.device + ' active'), el('th', {}, 'reserved'), el('th', {}, p.pyramid.device === 'host' ? 'RSS' : 'used')]))),

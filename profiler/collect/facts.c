@@ -43,6 +43,35 @@ static void meta_command(struct store *store, char *const argv[])
     buf_free(&command);
 }
 
+/* In bytes; 0: not known. */
+static int64_t machine_bytes(void)
+{
+    char line[256];
+    long long kib, sum = 0;
+    int found = 0;
+    FILE *file = fopen("/proc/meminfo", "re");
+    while (file && fgets(line, sizeof line, file))
+        if ((sscanf(line, "MemTotal: %lld kB", &kib) == 1 || sscanf(line, "SwapTotal: %lld kB", &kib) == 1) &&
+            kib >= 0 && kib < INT64_C(1) << 50) {
+            sum += kib;
+            found++;
+        }
+    if (file)
+        fclose(file);
+    return found == 2 ? sum * 1024 : 0;
+}
+
+/* What no allocation can be larger than, however little is in use. */
+static void meta_bounds(struct store *store)
+{
+    struct rlimit space;
+    int64_t machine = machine_bytes();
+    if (machine > 0)
+        store_meta_int(store, "machine_bytes", machine);
+    if (getrlimit(RLIMIT_AS, &space) == 0 && space.rlim_cur <= INT64_MAX) /* infinity is above */
+        store_meta_int(store, "address_limit_bytes", (int64_t)space.rlim_cur);
+}
+
 void facts_begin(struct store *store, const struct collect_options *options, char *const argv[],
                  const struct clock *clock)
 {
@@ -60,6 +89,7 @@ void facts_begin(struct store *store, const struct collect_options *options, cha
     const char *python_malloc = getenv("PYTHONMALLOC");
     store_meta_text(store, "python_malloc", python_malloc ? python_malloc : "");
     store_meta_int(store, "page_bytes", sysconf(_SC_PAGESIZE));
+    meta_bounds(store);
     store_meta_text(store, "clock", clock->use_tsc ? "tsc" : "monotonic");
     store_meta_text(store, "events_kept", options->aggregate ? "none" : options->max_events ? "last" : "all");
     store_meta_int(store, "collector_pid", getpid());

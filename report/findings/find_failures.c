@@ -1,4 +1,5 @@
 #include "../../common/db.h"
+#include "failure.h"
 #include "rules.h"
 
 #include <stdlib.h>
@@ -24,6 +25,13 @@ static void find_failure(struct rules *r, sqlite3_stmt *s)
         finding_say(f, " of the device's %s", units_bytes(r->d, sqlite3_column_int64(s, 5)));
     if (sqlite3_column_type(s, 4) != SQLITE_NULL)
         finding_say(f, " (%s free)", units_bytes(total, sqlite3_column_int64(s, 4)));
+    if (sqlite3_column_int(s, 9)) {
+        struct buf bound = BUF(256);
+        failure_bound(r->db, sqlite3_column_int64(s, 1), &bound);
+        f->title = "Asked for more than there is";
+        finding_say(f, ": %s", bound.data);
+        buf_free(&bound);
+    }
     finding_say(f, ".");
     finding_look(f, FINDING_MOMENT, f->time_ns, NULL, "Who held it then");
 }
@@ -32,9 +40,10 @@ static void find_failure(struct rules *r, sqlite3_stmt *s)
 void find_failures(struct rules *r)
 {
     int64_t count = db_int(r->db, "SELECT count(*) FROM v_oom WHERE NOT is_handled", 0);
-    sqlite3_stmt *s = rule_query(r, "SELECT time_ns, size_bytes, active_bytes, device, device_free_bytes, "
-                                    "device_total_bytes, function, file, line FROM v_oom WHERE NOT is_handled "
-                                    "ORDER BY time_ns DESC, oom_id DESC LIMIT ?");
+    sqlite3_stmt *s =
+        rule_query(r, "SELECT time_ns, size_bytes, active_bytes, device, device_free_bytes, "
+                      "device_total_bytes, function, file, line, is_impossible FROM v_oom WHERE NOT is_handled "
+                      "ORDER BY time_ns DESC, oom_id DESC LIMIT ?");
     if (s)
         sqlite3_bind_int(s, 1, SHOWN);
     for (int nth = 0; s && sqlite3_step(s) == SQLITE_ROW; nth++) {

@@ -1,7 +1,7 @@
 #include "failed.h"
 
 #include "../../common/db.h"
-#include "../../common/units.h"
+#include "../findings/failure.h"
 #include "../print/listing.h"
 
 #include <string.h>
@@ -23,25 +23,24 @@ static int prepare(sqlite3 *db, const struct report_options *o, const char *sql,
     return 0;
 }
 
-/* Those that a program made good: a probe, or another try. */
+/* Those that a program made good: a probe, another try; and sizes that no machine has. */
 static void print_handled(sqlite3 *db, const struct report_options *o, const struct report_out *out)
 {
-    static const char sql[] = "SELECT count(*), max(v.size_bytes), v.time_ns" FROM " AND v.is_handled";
-    struct buf text = BUF(4096);
-    char number[3][UNITS_TEXT];
+    static const char sql[] = "SELECT " FAILURE_HANDLED FROM " AND v.is_handled GROUP BY v.is_impossible ORDER BY 1";
     struct error err;
     sqlite3_stmt *s = NULL;
-    int64_t count =
-        prepare(db, o, sql, &s, &err) == 0 && sqlite3_step(s) == SQLITE_ROW ? sqlite3_column_int64(s, 0) : 0;
-    if (count > 0) {
-        buf_printf(&text, "%s allocation%s failed, %s%s at %s, and as much was had afterwards.",
-                   units_count(number[0], count), count == 1 ? "" : "s", count == 1 ? "of " : "the largest of ",
-                   units_bytes(number[1], sqlite3_column_int64(s, 1)), units_ns(number[2], sqlite3_column_int64(s, 2)));
-        fputc('\n', out->file);
-        table_line(out, TABLE_DIM, text.data);
+    int is_first = 1;
+    if (prepare(db, o, sql, &s, &err))
+        return;
+    for (; sqlite3_step(s) == SQLITE_ROW; is_first = 0) {
+        struct buf text = BUF(1 << 16);
+        failure_handled(db, s, &text);
+        if (is_first)
+            fputc('\n', out->file);
+        table_line(out, TABLE_DIM, buf_text(&text));
+        buf_free(&text);
     }
     sqlite3_finalize(s);
-    buf_free(&text);
 }
 
 int failed_list(sqlite3 *db, const struct report_options *o, const char *cwd, struct record *document,
@@ -59,6 +58,7 @@ int failed_list(sqlite3 *db, const struct report_options *o, const char *cwd, st
         COLUMN("file", "source", SOURCE, .place = 9, .cut = TEXT_CUT_LEFT),
         COLUMN("line", NULL, NUMBER),
         COLUMN("is_handled", NULL, NUMBER),
+        COLUMN("is_impossible", NULL, NUMBER),
     };
     const struct report_out *out = document->out;
     sqlite3_stmt *s = NULL;
@@ -66,8 +66,8 @@ int failed_list(sqlite3 *db, const struct report_options *o, const char *cwd, st
         return 0;
     int rc = prepare(db, o,
                      "SELECT v.time_ns, v.size_bytes, v.active_bytes, v.device_free_bytes, v.device_total_bytes, "
-                     "v.device, v.kind, v.function, v.file, v.line, v.is_handled, count(*) OVER ()" FROM
-                     " AND (?5 OR NOT v.is_handled) ORDER BY v.oom_id LIMIT ?4",
+                     "v.device, v.kind, v.function, v.file, v.line, v.is_handled, v.is_impossible, "
+                     "count(*) OVER ()" FROM " AND (?5 OR NOT v.is_handled) ORDER BY v.oom_id LIMIT ?4",
                      &s, err);
     if (rc)
         return rc;
@@ -75,7 +75,7 @@ int failed_list(sqlite3 *db, const struct report_options *o, const char *cwd, st
     sqlite3_bind_int(s, 5, out->format != REPORT_TEXT);
     struct listing *l = listing_open_in(document, "failed_allocations", columns, COLUMN_COUNT_OF(columns), cwd);
     int64_t all = 0, first_ns = 0;
-    for (; db_next(s, &rc, err); all = sqlite3_column_int64(s, 11)) {
+    for (; db_next(s, &rc, err); all = sqlite3_column_int64(s, 12)) {
         first_ns = all ? first_ns : sqlite3_column_int64(s, 0);
         listing_row(l, s);
     }

@@ -167,7 +167,7 @@ line=$(grep -n 'line of the failure' "$ROOT/tests/programs/cuda_layers.c" | cut 
 contains "failures in the report" got.json \
     "\"size_bytes\": $1, \"active_bytes\": $((40 * M)), \"device_free_bytes\": $2, \"device_total_bytes\": $3,\
  \"device\": \"cuda:0\", \"kind\": \"device\", \"function\": \"do_oom\""
-contains "its line" got.json "cuda_layers.c\", \"line\": $line, \"is_handled\": 0}"
+contains "its line" got.json "cuda_layers.c\", \"line\": $line, \"is_handled\": 0, \"is_impossible\": 0}"
 equal "tried again" 1 "$(value "SELECT value FROM counter WHERE name = 'alloc_retry_count'")"
 
 # both devices, freed while the other one is current; the driver's own figures while nothing happens: a context, and

@@ -8,7 +8,7 @@ equal "recorded" "3|536870912" "$(sql "SELECT count(*) || '|' || max(size_bytes)
 equal "that counted" 0 "$(bad)"
 "$MEMPROF" report out.db >text
 lacks "the report" text "Allocations that failed"
-contains "the report's line" text "3 allocations failed, the largest of 512.00 MiB at "
+contains "the report's line" text "3 allocations failed, each of 512.00 MiB at "
 "$MEMPROF" report out.db --json >text
 equal "is_handled in JSON" 3 "$(grep -c '"is_handled": 1' text)"
 page
@@ -16,7 +16,7 @@ lacks "the page" page.html '<h3>Out of memory'
 contains "the page's line" page.html '<h3>Failed and made good'
 
 record_ok "$PROGRAMS/probe" 0 more
-equal "that counted, of two kinds" "1125899906842624|1" \
+equal "that counted, of two kinds" "734003200|1" \
     "$(sql "SELECT size_bytes || '|' || count(*) OVER () FROM v_oom WHERE NOT is_handled")"
 page
 equal "the page has it" 1 "$(grep -o '<h3>Out of memory' page.html | wc -l)"
@@ -26,3 +26,52 @@ equal "status" 1 $status
 equal "that counted, the program failed" 3 "$(bad)"
 "$MEMPROF" report out.db >text
 contains "the report has them" text "Allocations that failed"
+
+# A size that no machine has is an error of an argument: one line in grey where the program went on, the finding, which
+# says so, where it failed at once.
+line=$(grep -n 'ask \*/' "$ROOT/tests/programs/impossible.c" | cut -d: -f1)
+machine="more than the machine's "
+gone_on() {
+    equal "$1: impossible" "2|0" "$(sql "SELECT sum(is_impossible) || '|' || sum(NOT is_handled) FROM v_oom")"
+    "$MEMPROF" report out.db >text
+    lacks "$1: the report" text "Allocations that failed"
+    lacks "$1: no finding" text "* "
+    contains "$1: the line" text "2 allocations asked for more than there is, the largest of 8.00 EiB at "
+    contains "$1: the bound" text "$machine"
+    contains "$1: the end of the line" text "of memory and swap; the program went on."
+    page
+    lacks "$1: the page" page.html 'class="finding bad"'
+    contains "$1: the page's line" page.html '<h3>Asked for more than there is'
+}
+record_ok "$PROGRAMS/impossible"
+gone_on "status 0"
+equal "JSON" "2" "$("$MEMPROF" report out.db --json | grep -c '"is_impossible": 1')"
+record "$PROGRAMS/impossible" 3 1200000
+equal "status" 3 $status
+gone_on "status 3, later"
+
+record "$PROGRAMS/impossible" 3
+equal "status" 3 $status
+equal "impossible, and ended" "2|2" "$(sql "SELECT sum(is_impossible) || '|' || sum(NOT is_handled) FROM v_oom")"
+"$MEMPROF" report out.db >text
+contains "the finding" text "* Asked for more than there is: At "
+contains "its place" text \
+    "an allocation of 1.00 PiB on host by ask (impossible.c:$line) failed, with 0 B in use: $machine"
+lacks "the report" text "Out of memory"
+page
+lacks "the page" page.html 'Out of memory'
+sqlite3 out.db "DELETE FROM meta WHERE key = 'machine_bytes'"
+equal "where the machine is not known" 2 "$(value "SELECT sum(is_impossible) FROM v_oom")"
+
+# What the shell's limit never allows.
+python=$(python3 -c 'import sys; print(sys.executable)')
+(ulimit -v 3000000; record "$python" -c '
+try:
+    bytearray(3 << 30)
+except MemoryError:
+    print("went on")')
+equal "under a limit" "went on" "$(cat run.out)"
+sound
+equal "its failures" 0 "$(bad)"
+"$MEMPROF" report out.db >text
+contains "the limit" text "more than the limit of 2.86 GiB of address space (ulimit -v); the program went on."

@@ -1,0 +1,47 @@
+#include "failure.h"
+
+#include "../../common/db.h"
+#include "../../common/text.h"
+#include "../../common/units.h"
+
+void failure_bound(sqlite3 *db, int64_t size_bytes, struct buf *text)
+{
+    int64_t machine = db_meta_int(db, "machine_bytes", INT64_MAX);
+    int64_t space = db_meta_int(db, "address_limit_bytes", INT64_MAX);
+    char number[UNITS_TEXT];
+    if (size_bytes > machine)
+        buf_printf(text, "more than the machine's %s of memory and swap", units_bytes(number, machine));
+    else if (size_bytes > space)
+        buf_printf(text, "more than the limit of %s of address space (ulimit -v)", units_bytes(number, space));
+    else
+        buf_puts(text, "more than a process has addresses for");
+}
+
+static void say_place(sqlite3_stmt *row, struct buf *text)
+{
+    if (sqlite3_column_type(row, 5) == SQLITE_NULL)
+        return;
+    buf_printf(text, " in %s", db_text(row, 4));
+    buf_printf(text, " (%s:%lld)", text_filename(db_text(row, 5)), (long long)sqlite3_column_int64(row, 6));
+}
+
+void failure_handled(sqlite3 *db, sqlite3_stmt *row, struct buf *text)
+{
+    char number[3][UNITS_TEXT];
+    int64_t count = sqlite3_column_int64(row, 1), largest = sqlite3_column_int64(row, 2);
+    int is_impossible = sqlite3_column_int(row, 0);
+    buf_printf(text, "%s allocation%s %s, %s%s at %s", units_count(number[0], count), count == 1 ? "" : "s",
+               is_impossible ? "asked for more than there is" : "failed",
+               count == 1                   ? "of "
+               : sqlite3_column_int(row, 7) ? "each of "
+                                            : "the largest of ",
+               units_bytes(number[1], largest), units_ns(number[2], sqlite3_column_int64(row, 3)));
+    if (is_impossible) {
+        say_place(row, text);
+        buf_puts(text, ": ");
+        failure_bound(db, largest, text);
+        buf_puts(text, "; the program went on.");
+    } else {
+        buf_puts(text, ", and as much was had afterwards.");
+    }
+}

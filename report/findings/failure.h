@@ -1,0 +1,22 @@
+/*
+ * failure.h: words for allocations that failed, of the terminal and the findings.
+ */
+#ifndef MEMPROF_FAILURE_H
+#define MEMPROF_FAILURE_H
+
+#include "../../common/buf.h"
+
+#include <sqlite3.h>
+
+/* The columns that failure_handled takes, of v_oom AS v where is_handled, GROUP BY is_impossible: a row each of what
+ * was had afterwards, and of what nothing can give. */
+#define FAILURE_HANDLED                                                                                                \
+    "v.is_impossible, count(*), max(v.size_bytes), v.time_ns, v.function, v.file, v.line, "                            \
+    "min(v.size_bytes) = max(v.size_bytes)"
+
+/* One sentence of a row. */
+void failure_handled(sqlite3 *db, sqlite3_stmt *row, struct buf *text);
+/* "more than the machine's 16.00 GiB of memory and swap": why an allocation of that size is impossible. */
+void failure_bound(sqlite3 *db, int64_t size_bytes, struct buf *text);
+
+#endif

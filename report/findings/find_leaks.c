@@ -1,42 +1,94 @@
+#include "../query/noise.h"
+
+#include "../../common/db.h"
 #include "rules.h"
 
 #define LARGE          (1 << 20)
-#define TERMINAL_BYTES (4 << 20) /* below, most that is live is what libraries and interpreters keep */
+#define TERMINAL_BYTES (4 << 20) /* below, most that is live is what libraries keep */
+#define SAID_SHARE     20        /* a part of what is live that is worth a word */
+
+/* Untouched is no more than is live at the end: a site may have held more at the look. */
+static const char live_sql[] =
+    "SELECT site_id, stack_id, s.end_bytes, s.end_count, coalesce(x.freed_bytes, 0), min(coalesce(u.bytes, 0), "
+    "s.end_bytes) FROM site s LEFT JOIN site_teardown x USING(site_id) LEFT JOIN (SELECT site_id, "
+    "CAST(total(untouched_bytes) AS INTEGER) AS bytes FROM resident_site JOIN resident_scan USING(scan_id) WHERE "
+    "is_last GROUP BY site_id) u USING(site_id) WHERE s.end_count > 0 ORDER BY site_id";
+
+/* Adds to lines what is live at the end, but what `memprof leaks` counts apart. */
+static int add_live(struct rules *r, struct walk *walk)
+{
+    sqlite3_stmt *s = rule_query(r, live_sql);
+    size_t next = 0;
+    int rc = 0, step = SQLITE_ERROR;
+    while (s && rc == 0 && (step = sqlite3_step(s)) == SQLITE_ROW) {
+        int64_t site_id = sqlite3_column_int64(s, 0);
+        struct walk_stack stack;
+        rc = walk_stack(walk, sqlite3_column_int64(s, 1), &stack, r->err);
+        if (rc || noise_is_library(&stack) || noise_is_interpreter(&stack))
+            continue;
+        for (int i = 0; i < LINE_SUMS - LINE_END_BYTES; i++)
+            rule_add(r, &next, site_id, LINE_END_BYTES + (enum line_sum)i, rule_amount(s, 2 + i));
+    }
+    sqlite3_finalize(s);
+    return rc ? rc : step == SQLITE_DONE ? 0 : db_error(r->db, r->err);
+}
+
+/* For all devices, once. */
+static int load_ends(struct rules *r)
+{
+    struct walk *walk = NULL;
+    if (r->has_ends)
+        return 0;
+    r->has_ends = 1;
+    int rc = rule_lines(r);
+    if (rc == 0)
+        rc = walk_open(r->db, TREE_BOTH, &walk, r->err);
+    if (rc == 0)
+        rc = add_live(r, walk);
+    walk_close(walk);
+    return rc;
+}
 
 /* The end of a program in Python is where its interpreter began to take itself down. */
 static void say_teardown(struct rules *r, struct finding *f)
 {
-    sqlite3_stmt *s = rule_query(
-        r, "SELECT sum(x.freed_bytes) FROM site_teardown x JOIN site s USING(site_id) WHERE s.device_id = ?");
-    if (!s)
+    int64_t torn;
+    rule_top_line(r, LINE_END_TORN_BYTES, &torn);
+    if (torn <= 0)
         return;
-    sqlite3_bind_int64(s, 1, r->device->device_id);
-    if (sqlite3_step(s) == SQLITE_ROW && sqlite3_column_int64(s, 0) > 0) {
-        f->title = "Live at the end";
-        finding_say(f, " The end is where Python began to take itself down, which then freed %s of it.",
-                    units_bytes(r->c, rule_amount(s, 0)));
-    }
-    sqlite3_finalize(s);
+    f->title = "Live at the end";
+    finding_say(f, " The end is where Python began to take itself down, which then freed %s of it.",
+                units_bytes(r->c, torn));
 }
 
 void find_leaks(struct rules *r)
 {
     const struct rule_device *d = r->device;
-    int64_t all;
-    const struct rule_line *line = rule_top_line(r, LINE_END_BYTES, &all);
-    if (!line || d->end_count <= 0)
+    int64_t all, count, untouched;
+    if (load_ends(r))
         return;
+    const struct rule_line *line = rule_top_line(r, LINE_END_BYTES, &all);
+    if (!line)
+        return;
+    rule_top_line(r, LINE_END_COUNT, &count);
+    rule_top_line(r, LINE_END_UNTOUCHED_BYTES, &untouched);
     int64_t bytes = line->sums[LINE_END_BYTES], blocks = line->sums[LINE_END_COUNT];
     struct finding *f = rule_finding(r, d->name);
-    f->bytes = d->end_bytes;
-    f->is_large = d->end_bytes >= TERMINAL_BYTES;
-    if (d->end_bytes < LARGE && rule_percent(d->end_bytes, d->peak_active) < 5)
+    f->bytes = all;
+    f->is_large = all >= TERMINAL_BYTES;
+    if (all < LARGE && rule_percent(all, d->peak_active) < 5)
         f->severity = FINDING_INFO;
-    finding_say(f, "%s in %s block%s of %s %s still live at the end. %s: ", units_bytes(r->a, d->end_bytes),
-                units_count(r->b, d->end_count), d->end_count == 1 ? "" : "s", d->name,
-                d->end_count == 1 ? "was" : "were", bytes < all ? "The largest part" : "All of it");
+    finding_say(f, "%s in %s block%s of %s %s still live at the end", units_bytes(r->a, all), units_count(r->b, count),
+                count == 1 ? "" : "s", d->name, count == 1 ? "was" : "were");
+    if (d->end_bytes - all > d->end_bytes / SAID_SHARE)
+        finding_say(f, ", beside %s that Python and the C library keep for themselves",
+                    units_bytes(r->a, d->end_bytes - all));
+    finding_say(f, ". %s: ", bytes < all ? "The largest part" : "All of it");
     finding_line(r, f, line->site_id, "end");
     finding_say(f, ", %s in %s block%s.", units_bytes(r->c, bytes), units_count(r->d, blocks), blocks == 1 ? "" : "s");
+    if (untouched > all / SAID_SHARE)
+        finding_say(f, " Of this, %s were on no page at the last look, and took no memory.",
+                    units_bytes(r->a, untouched));
     say_teardown(r, f);
     f->next = "Blocks kept on purpose until exit show here too: see the leaks table for each stack.";
 }

@@ -63,24 +63,28 @@ int rule_percent(int64_t part, int64_t whole)
 /* Sites without a line, of a recording whose symbols were never looked up, go by their address. */
 static const char lines_sql[] =
     "SELECT s.site_id, s.device_id, coalesce(sl.line_id, -(SELECT address_id FROM stack k WHERE k.stack_id = "
-    "s.stack_id), 0), s.at_peak_bytes, s.at_peak_count, s.end_bytes, s.end_count, s.alloc_count, s.temporary_count "
+    "s.stack_id), 0), s.at_peak_bytes, s.at_peak_count, s.alloc_count, s.temporary_count "
     "FROM "
     "site s LEFT JOIN site_line sl USING(site_id) ORDER BY s.site_id";
+
+void rule_add(struct rules *r, size_t *next, int64_t site_id, enum line_sum sum, int64_t value)
+{
+    while (*next < r->site_count && r->sites[*next].site_id < site_id)
+        ++*next;
+    if (*next < r->site_count && r->sites[*next].site_id == site_id) {
+        int64_t *into = &r->lines[r->sites[*next].line].sums[sum];
+        __builtin_add_overflow(*into, value, into);
+    }
+}
 
 /* What looks at present pages saw, of the few sites that have it: a join would ask for each. */
 static int add_untouched(struct rules *r)
 {
     sqlite3_stmt *s = rule_query(r, "SELECT site_id, untouched_bytes FROM resident_sum ORDER BY site_id");
     int step = SQLITE_ERROR;
-    for (uint32_t i = 0; s && (step = sqlite3_step(s)) == SQLITE_ROW;) {
-        int64_t site_id = sqlite3_column_int64(s, 0);
-        while (i < r->site_count && r->sites[i].site_id < site_id)
-            i++;
-        if (i < r->site_count && r->sites[i].site_id == site_id) {
-            int64_t *sum = &r->lines[r->sites[i].line].sums[LINE_UNTOUCHED_BYTES];
-            __builtin_add_overflow(*sum, rule_amount(s, 1), sum);
-        }
-    }
+    size_t next = 0;
+    while (s && (step = sqlite3_step(s)) == SQLITE_ROW)
+        rule_add(r, &next, sqlite3_column_int64(s, 0), LINE_UNTOUCHED_BYTES, rule_amount(s, 1));
     sqlite3_finalize(s);
     return step == SQLITE_DONE ? 0 : db_error(r->db, r->err);
 }
@@ -99,7 +103,7 @@ int rule_lines(struct rules *r)
         if (line == r->line_count)
             *ARRAY_ADD(r->lines, r->line_count, r->line_capacity) =
                 (struct rule_line){.device_id = device_id, .site_id = site_id};
-        for (int i = 0; i < LINE_UNTOUCHED_BYTES; i++)
+        for (int i = 0; i < LINE_OF_SITES; i++)
             __builtin_add_overflow(r->lines[line].sums[i], rule_amount(s, 3 + i), &r->lines[line].sums[i]);
         *ARRAY_ADD(r->sites, r->site_count, r->site_capacity) = (struct rule_site){site_id, line};
     }

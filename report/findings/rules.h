@@ -13,11 +13,14 @@
 enum line_sum {
     LINE_PEAK_BYTES,
     LINE_PEAK_COUNT,
-    LINE_END_BYTES,
-    LINE_END_COUNT,
     LINE_ALLOC_COUNT,
     LINE_TEMPORARY_COUNT,
-    LINE_UNTOUCHED_BYTES,
+    LINE_OF_SITES, /* the others are known of few sites, and come from elsewhere */
+    LINE_UNTOUCHED_BYTES = LINE_OF_SITES,
+    LINE_END_BYTES, /* of find_leaks.c: without what the C library and interpreters keep for themselves */
+    LINE_END_COUNT,
+    LINE_END_TORN_BYTES,      /* of these: freed while an interpreter took itself down */
+    LINE_END_UNTOUCHED_BYTES, /* of these: on no page at the last look */
     LINE_SUMS
 };
 
@@ -57,7 +60,7 @@ struct rules {
     struct rule_site *sites; /* by id */
     size_t site_count, site_capacity;
     struct map line_of;
-    int has_lines;
+    int has_lines, has_ends;
     /* of find_growth.c, for all devices: by line, what it held at each of growth_ns; NULL: not known */
     int64_t *growth, growth_ns[GROWTH_POINTS];
     int has_growth;
@@ -66,7 +69,9 @@ struct rules {
 
 /* Reads lines and sites; 0 or -errno with r->err. */
 int rule_lines(struct rules *r);
-/* The line of the device that has most of a sum, and all lines' sum; NULL: none has any. */
+/* Adds to a sum of a site's line; next: sites come in the order of their ids, *next is where to look, 0 at first. */
+void rule_add(struct rules *r, size_t *next, int64_t site_id, enum line_sum sum, int64_t value);
+/* The sum over all lines of the device, and the line that has most of it; NULL: none has any. */
 const struct rule_line *rule_top_line(struct rules *r, enum line_sum sum, int64_t *all);
 
 /* A statement; NULL with r->err. */

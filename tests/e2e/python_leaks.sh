@@ -89,3 +89,18 @@ contains "the instant is said" leaks.txt "Live at "
 lacks "no teardown at an instant" leaks.txt "take itself down"
 if "$MEMPROF" leaks --at soon >/dev/null 2>err; then fail "--at soon"; fi
 contains "--at soon" err "leaks: --at 'soon': expected peak, end, or a time"
+
+# What interpreters keep for themselves is no finding, however many of them; the finding is of the rows of `leaks`.
+"$MEMPROF" run -q -o out.db -- sh -c "$(printf "'$python' -c pass;%.0s" 1 2 3 4 5 6 7 8 9 10) true"
+at_least "live at the end" $((4 << 20)) "$(total end_active_bytes)"
+"$MEMPROF" report out.db >report.txt
+lacks "nothing of the program's" report.txt "* Live at the end"
+lacks "nothing of the program's" report.txt "* Never freed"
+record_ok "$python" "$program" return
+"$MEMPROF" leaks --by line >leaks.txt
+"$MEMPROF" report out.db >report.txt
+found=$(sed -n 's/^\* Live at the end: \([^,]*,*[0-9]* blocks\) of host were still live at the end.*/\1/p' report.txt)
+equal "the sums of leaks" "$(sed -n 's/^Live at the end: \(.* blocks\), from .*/\1/p' leaks.txt)" "$found"
+record_ok "$python" one.py
+"$MEMPROF" report out.db --html=page.html >/dev/null
+contains "the page's" page.html "<p>97.66 KiB in 1 block of host was still live at the end, beside "

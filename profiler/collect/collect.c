@@ -486,12 +486,7 @@ static void run_plainly(struct collection *c, const char *path, struct collect_r
 static int set_aside(struct collection *c, struct error *err)
 {
     output_close(&c->output);
-    int rc = output_prepare(&c->output, c->options->output, err);
-    if (rc == 0) {
-        output_keep(&c->output);
-        output_close(&c->output);
-    }
-    return rc == -EEXIST ? rc : 0;
+    return output_set_aside(c->options->output, err) == -EEXIST ? -EEXIST : 0;
 }
 
 /* It runs, and keeps its parent and its status. */
@@ -519,8 +514,8 @@ static int run(struct collection *c, const char *path, struct collect_result *re
         if (!c->pid && !plainly)
             return rc;
         fprintf(stderr, "memprof: %s%s\n", err->text, plainly ? "; running it without recording" : "");
+        set_aside(c, err);
         if (plainly) {
-            set_aside(c, err);
             if (started)
                 wait_for_program(c, result);
             else
@@ -561,6 +556,7 @@ int collect_run(const struct collect_options *options, char *const argv[], struc
     int rc = program_find(argv[0], path, &note);
     if (rc) {
         fprintf(stderr, "memprof: %s\n", note.text);
+        set_aside(c, &note);
         result->status = rc == -EACCES ? 126 : 127;
         free(c);
         return 0;

@@ -202,7 +202,7 @@ void output_claim(struct output *output)
 void output_keep(struct output *output)
 {
     char *older = with_suffix(output->path, ".old~");
-    if (output->older_hidden) {
+    if (output->older_hidden || look(older, NULL) == FOUND_OURS) {
         unlink(older);
         remove_beside(older);
     }
@@ -221,12 +221,21 @@ void output_remove(struct output *output, int undo)
         move(old, output->path);
     if (undo && output->older_hidden)
         move(older, old);
-    else
+    else if (!undo)
         output_keep(output);
     output->moved = output->older_hidden = 0;
     unlock_directory(output);
     free(old);
     free(older);
+}
+
+int output_set_aside(const char *path, struct error *err)
+{
+    struct output output;
+    int rc = output_prepare(&output, path, err);
+    if (rc == 0)
+        output_close(&output);
+    return rc;
 }
 
 void output_close(struct output *output)

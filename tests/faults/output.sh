@@ -51,7 +51,7 @@ wait $! 2>/dev/null || true
 [ -e out.db.old ] || fail 'a killed recording was not kept'
 cd ..
 
-# A start that fails leaves what was there.
+# A start that fails leaves all that was there; where a program was to run, what is there is not read as its recording.
 mkdir failed && cd failed
 "$MEMPROF" run -q -- "$SAMPLES/net" >/dev/null
 "$MEMPROF" run -q -- "$SAMPLES/leak" 2>/dev/null
@@ -61,13 +61,35 @@ unchanged() {
     cmp out.db.old older || fail "$1: out.db.old changed"
     equal "$1: files" 4 "$(ls -A | wc -l)"
 }
-"$MEMPROF" run -- ./nonexistent 2>/dev/null || true
-unchanged 'no such program'
+moved() {
+    cmp out.db.old newer || fail "$1: out.db changed"
+    cmp out.db.old~ older || fail "$1: out.db.old changed"
+    equal "$1: files" 4 "$(ls -A | wc -l)"
+    code=0
+    "$MEMPROF" report >../report 2>&1 || code=$?
+    equal "$1: report, status" 1 $code
+    contains "$1: report" ../report "the last run recorded nothing; 'memprof report out.db.old' shows the one before"
+}
+back() { mv out.db.old out.db; mv out.db.old~ out.db.old; }
 "$MEMPROF" run --depth=0 -- true 2>/dev/null || true
 unchanged 'a bad option'
+"$MEMPROF" run -o /nonexistent/out.db -- true 2>/dev/null || true
+unchanged 'another place'
 printf '#!/nonexistent\n' >../odd && chmod +x ../odd
+for program in ./nonexistent ../odd ../thesis.txt; do
+    "$MEMPROF" run -- $program 2>/dev/null || true
+    moved "$program"
+    "$MEMPROF" run -- $program 2>/dev/null || true
+    moved "$program, again"
+    back
+done
+"$MEMPROF" run -- ./nonexistent 2>/dev/null || true
 "$MEMPROF" run -- ../odd 2>/dev/null || true
-unchanged 'a program that cannot start'
+moved 'one that is not there, then one that cannot start'
+# as after two runs without a mistake between them
+"$MEMPROF" run -q -- true
+cmp out.db.old newer || fail "out.db.old is not the recording before"
+[ ! -e out.db.old~ ] || fail "out.db.old~ was left"
 cd ..
 
 # Ten at once with one name: every program runs, every one has its recording.

@@ -145,6 +145,7 @@ struct process_account *account_process(struct account *a, unsigned process_id)
     if (!a->processes[process_id]) {
         a->processes[process_id] = xcalloc(1, sizeof *a->processes[process_id]);
         a->processes[process_id]->live = live_open(a->worker);
+        a->processes[process_id]->first_site = a->sites.count ? a->sites.count : 1;
     }
     return a->processes[process_id];
 }
@@ -456,6 +457,20 @@ void account_segment(struct account *a, const struct event *e, int is_counted)
                  site_id, e->device, e->kind, 0);
 }
 
+/* A heap is asked for the first time after its first blocks: at least what was active was reserved then. Of sites that
+ * the process was the first to use; others had a heap that was asked before. */
+static void raise_reserved(struct account *a, unsigned process_id, unsigned device)
+{
+    for (uint32_t id = account_process(a, process_id)->first_site; id <= a->sites.count; id++) {
+        struct site *s = site_at(&a->sites, id);
+        struct tally *t = &s->tally;
+        if (s->process_id != process_id || s->device != device || t->reserved_peak_bytes >= t->active_peak_bytes)
+            continue;
+        t->reserved_peak_bytes = t->active_peak_bytes;
+        site_mark_dirty(&a->sites, s, id);
+    }
+}
+
 static void apply_reserved(struct account *a, const struct event *e)
 {
     struct device_account *d = account_device(a, e->device);
@@ -463,6 +478,8 @@ static void apply_reserved(struct account *a, const struct event *e)
     struct process_device *pd = account_process_device(a, e->process_id, e->device);
     uint64_t size = e->size_bytes < LIVE_SIZE_MAX ? e->size_bytes : LIVE_SIZE_MAX;
     int64_t change = (int64_t)(size - pd->reserved_bytes[e->kind]);
+    if (!pd->reserved_bytes[e->kind] && size && e->device == 0 && e->kind == KIND_heap)
+        raise_reserved(a, e->process_id, e->device);
     pd->reserved_bytes[e->kind] = size;
     account_reserved_sampled(a, d, k, change);
 }

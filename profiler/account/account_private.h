@@ -35,7 +35,8 @@ struct process_account {
     struct parts *parts;     /* those; NULL: none */
     struct process_device *devices;
     uint64_t rss_bytes;
-    int has_moved; /* blocks have become segments */
+    uint32_t first_site; /* its own have this id or a higher one */
+    int has_moved;       /* blocks have become segments */
     int is_torn_down;
     int is_last_holder;   /* ... and nobody else held anything then: the end's key frame is of that instant */
     uint64_t teardown_ns; /* when that began */

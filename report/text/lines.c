@@ -28,9 +28,9 @@ struct lines {
     char *cwd;
     struct source source; /* of source_file_id */
     int64_t source_file_id;
-    int64_t warned_file_id; /* whose change on disk was said */
-    int is_missing_said[2]; /* that a source cannot be read, and [1] what helps */
-    int is_device_said;     /* whose peaks the columns show */
+    int64_t warned_file_id;                 /* whose change on disk was said */
+    int is_missing_said[2];                 /* that a source cannot be read, and [1] what helps */
+    int is_device_said, is_unreserved_said; /* whose peaks the columns show */
     struct listing *listing;
     int stats[STAT_SHOWN_COUNT]; /* those that the group's table shows */
     int stat_count;
@@ -254,6 +254,18 @@ static int is_recorded_here(struct lines *l, const struct lines_group *g)
     return !from && *g->path != '<';
 }
 
+/* Managed memory, and that of other processes, is no part of what the device has reserved. */
+static int has_unreserved(const struct lines *l, const struct lines_group *g)
+{
+    int has = 0, active_known, reserved_known;
+    for (int i = 0; i < g->line_count && has_device_peak(l) && strcmp(g->device, "host") != 0; i++) {
+        int64_t active = stat_value(&g->lines[i].stats, STAT_active_peak_bytes, &active_known);
+        int64_t reserved = stat_value(&g->lines[i].stats, STAT_reserved_peak_bytes, &reserved_known);
+        has |= active_known && reserved_known && active > reserved;
+    }
+    return has;
+}
+
 static void print_title(struct lines *l, const struct lines_group *g)
 {
     struct buf title = BUF(1 << 20);
@@ -282,6 +294,9 @@ static void print_title(struct lines *l, const struct lines_group *g)
     if (has_device_peak(l) && !l->is_device_said++)
         table_line(l->out, TABLE_DIM,
                    "(device active, reserved: the highest of the whole device while the line was on the stack)");
+    if (has_unreserved(l, g) && !l->is_unreserved_said++)
+        table_line(l->out, TABLE_DIM,
+                   "(more active than reserved: managed memory and that of other processes is not reserved here)");
     fputc('\n', l->out->file);
     buf_free(&title);
 }

@@ -14,6 +14,11 @@ layers() { # device kind alloc free peak-active peak-reserved
 if [ ! -e "$BUILD/cuda/13000/libcuda.so.1" ]; then skip "built without CUDA"; fi
 
 run plain
+"$MEMPROF" lines --func do_plain --device cuda:0 >got
+contains "2 MiB of managed memory above what is reserved" got "  7.00M     5.00M "
+contains "why" got "(more active than reserved: managed memory and that of other processes is not reserved here)"
+equal "lines of the host before its heap was asked" 0 \
+    "$(value "SELECT count(*) FROM site WHERE device_id = 0 AND reserved_peak_bytes < active_peak_bytes")"
 layers cuda:0 device 2 2 8 8
 layers cuda:0 managed 1 1 2 0
 layers cuda:0 all 3 3 8 8

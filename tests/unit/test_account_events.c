@@ -139,6 +139,31 @@ static void test_first_of_equal_peaks(void **state)
     account_run_close(&r);
 }
 
+/* A process's heap is first asked after its first blocks; another one's says nothing of them. */
+static void test_reserved_before_the_first_sample(void **state)
+{
+    (void)state;
+    struct account_run r;
+    struct event e[] = {
+        {.op = EVENT_ALLOC, .time_ns = 10, .address = 0x1000, .size_bytes = 100, .stack_id = 1},
+        {.op = EVENT_ALLOC, .time_ns = 20, .address = 0x2000, .size_bytes = 30, .stack_id = 2, .process_id = 2},
+        {.op = EVENT_RESERVED, .time_ns = 30, .size_bytes = 500, .kind = KIND_heap},
+        {.op = EVENT_ALLOC, .time_ns = 40, .address = 0x3000, .size_bytes = 7, .stack_id = 3},
+    };
+    static const int expected[] = {100, 0, 500};
+    account_run_open(&r, &(struct account_options){0});
+    for (size_t i = 0; i < sizeof e / sizeof *e; i++) {
+        e[i].process_id = e[i].process_id ? e[i].process_id : 1;
+        e[i].thread_id = e[i].process_id;
+        account_events(r.account, &e[i], 1);
+        account_flush(r.account, e[i].time_ns); /* rows that are written already, too */
+    }
+    account_finish(r.account, 100);
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(account_query("SELECT reserved_peak_bytes FROM site WHERE stack_id = %d", i + 1), expected[i]);
+    account_run_close(&r);
+}
+
 static void test_segments_and_reserved(void **state)
 {
     (void)state;
@@ -599,6 +624,7 @@ int main(void)
         cmocka_unit_test(test_many_tuples),
         cmocka_unit_test(test_aggregate_keyframes_are_bounded),
         cmocka_unit_test(test_first_of_equal_peaks),
+        cmocka_unit_test(test_reserved_before_the_first_sample),
         cmocka_unit_test(test_segments_and_reserved),
         cmocka_unit_test(test_segment_rows),
         cmocka_unit_test(test_failures_made_good),

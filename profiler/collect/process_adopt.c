@@ -21,7 +21,9 @@ static void copy_text(char *to, const char *from, size_t room)
     to[room - 1] = 0;
 }
 
-static char *command_line(const struct wire_proc *slot)
+/* is_title: the program has written over its arguments, as setproctitle does; what is left behind the text is nothing
+ * but empty ones, which ps does not show either. */
+static char *command_line(const struct wire_proc *slot, int is_title)
 {
     static char command[WIRE_COMMAND_MAX + 1];
     struct buf b = BUF(4 * WIRE_COMMAND_MAX + 16);
@@ -30,6 +32,8 @@ static char *command_line(const struct wire_proc *slot)
         length = WIRE_COMMAND_MAX;
     memcpy(command, slot->command, length);
     command[length] = 0;
+    while (is_title && length && !command[length - 1])
+        length--;
     for (uint32_t at = 0; at < length; at += (uint32_t)strlen(command + at) + 1) {
         if (at)
             buf_putc(&b, ' ');
@@ -198,8 +202,12 @@ static void name_image(struct processes *ps, struct process *p, const struct wir
 {
     char exe[WIRE_PATH_MAX];
     copy_text(exe, slot->exe, sizeof exe);
-    p->command = command_line(slot);
+    p->command = command_line(slot, 0);
     const struct process *parent = p->inherited ? forking_parent(ps, slot) : NULL;
+    if (p->inherited && !(parent && strcmp(p->command, parent->command) == 0)) {
+        free(p->command);
+        p->command = command_line(slot, 1);
+    }
     if (!*p->command && parent) {
         free(p->command);
         p->command = xstrdup(parent->command);

@@ -1,19 +1,23 @@
-/* Names itself as servers do: by its arguments' memory in a forked child (as setproctitle does), by prctl in another.
- */
+/* Names itself as servers do: by its arguments' memory in a forked child (as setproctitle does), by prctl in another. A
+ * third has a child of its own after that, and a title that is no good for terminals. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+static void set_title(char **argv, size_t room, const char *title)
+{
+    memset(argv[0], 0, room);
+    strncpy(argv[0], title, room - 1);
+}
+
 int main(int argc, char **argv)
 {
-    static const char title[] = "server: worker 1";
     size_t room = (size_t)(argv[argc - 1] + strlen(argv[argc - 1]) + 1 - argv[0]);
     free(malloc(10));
     if (fork() == 0) {
-        memset(argv[0], 0, room);
-        memcpy(argv[0], title, sizeof title < room ? sizeof title : room - 1);
+        set_title(argv, room, "server: worker 1");
         free(malloc(20));
         _exit(0);
     }
@@ -21,6 +25,14 @@ int main(int argc, char **argv)
         prctl(PR_SET_NAME, "by prctl");
         free(malloc(30));
         exit(0);
+    }
+    if (fork() == 0) {
+        set_title(argv, room, "odd \033[7m\a\rx");
+        if (fork() == 0)
+            free(malloc(40));
+        else
+            wait(NULL);
+        _exit(0);
     }
     while (wait(NULL) > 0)
         ;

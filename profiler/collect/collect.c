@@ -212,11 +212,13 @@ static void commit(struct collection *c)
 {
     uint64_t begin_ns = processor_ns();
     struct account_counts counts;
-    account_flush(c->account, (uint64_t)now_ns(c));
-    transfers_write(drain_state(c->drain).transfers, c->store);
+    struct drain_state state = drain_state(c->drain);
+    /* not now: events of before may come yet, and would be moved to the time that was written */
+    account_flush(c->account, (uint64_t)clock_ns(&c->clock, state.merged));
+    transfers_write(state.transfers, c->store);
     stacks_write(c->stacks);
     account_counts(c->account, &counts);
-    clock_refine(&c->clock, drain_state(c->drain).merged);
+    clock_refine(&c->clock, state.merged);
     if (counts.events != c->committed_events)
         facts_progress(c->store, counts.events, now_ns(c));
     c->committed_events = counts.events;

@@ -10,6 +10,7 @@
 #define LEAST_NS       20000000
 #define LEAST_BYTES    65536
 #define TERMINAL_BYTES (1 << 20)
+#define LEFT_SHARE     10 /* a part that may be left where it was given back */
 
 /* What every line held at one instant. */
 static int add_point(struct rules *r, int64_t time_ns, int64_t *live, int point, int64_t *at_ns)
@@ -64,6 +65,23 @@ static int grows(const int64_t *live, int64_t least)
     return up >= POINTS - 2 && all >= least && late >= all / 4;
 }
 
+/* Whether little was left of it at the end: a program that fills something and frees it looks like growth, too. */
+static int is_given_back(struct rules *r, const struct rule_line *line, int64_t bytes)
+{
+    sqlite3_stmt *s =
+        rule_query(r, "SELECT sum(end_bytes) FROM site s JOIN site_line l USING(site_id) WHERE "
+                      "s.device_id = ? AND l.line_id = (SELECT line_id FROM site_line WHERE site_id = ?)");
+    int is = 0;
+    if (!s)
+        return 0;
+    sqlite3_bind_int64(s, 1, line->device_id);
+    sqlite3_bind_int64(s, 2, line->site_id);
+    if (sqlite3_step(s) == SQLITE_ROW && sqlite3_column_type(s, 0) != SQLITE_NULL)
+        is = rule_amount(s, 0) < bytes / LEFT_SHARE;
+    sqlite3_finalize(s);
+    return is;
+}
+
 static void say(struct rules *r, const struct rule_line *line, const int64_t *live)
 {
     const int64_t *times = r->growth_ns;
@@ -78,6 +96,11 @@ static void say(struct rules *r, const struct rule_line *line, const int64_t *li
                 units_bytes(r->a, live[0]), units_ns(r->b, times[0]), units_bytes(r->c, live[POINTS - 1]),
                 units_ns(r->d, times[POINTS - 1]),
                 units_bytes(rate, seconds > 0 ? (int64_t)((double)grown / seconds) : 0));
+    if (is_given_back(r, line, live[POINTS - 1])) {
+        f->severity = FINDING_INFO;
+        f->title = "Growth nearly to the end";
+        finding_say(f, " It was given back then.");
+    }
     f->next = "A cache without a limit, or a list that is only added to, looks like this.";
 }
 

@@ -5,7 +5,8 @@
 
 #define LARGE          (1 << 20)
 #define TERMINAL_BYTES (4 << 20) /* below, most that is live is what libraries keep */
-#define SAID_SHARE     20        /* a part of what is live that is worth a word */
+#define NOISE_SHARE    20        /* a part of what is live that is worth a word: what libraries keep, */
+#define THERE_SHARE    4         /* and what is on no page */
 
 /* Untouched is no more than is live at the end: a site may have held more at the look. */
 static const char live_sql[] =
@@ -78,15 +79,17 @@ void find_leaks(struct rules *r)
     f->is_large = all >= TERMINAL_BYTES;
     if (all < LARGE && rule_percent(all, d->peak_active) < 5)
         f->severity = FINDING_INFO;
-    finding_say(f, "%s in %s block%s of %s %s still live at the end", units_bytes(r->a, all), units_count(r->b, count),
-                count == 1 ? "" : "s", d->name, count == 1 ? "was" : "were");
-    if (d->end_bytes - all > d->end_bytes / SAID_SHARE)
-        finding_say(f, ", beside %s that Python and the C library keep for themselves",
+    finding_say(f, "%s in %s block%s of %s %s", units_bytes(r->a, all), units_count(r->b, count), count == 1 ? "" : "s",
+                d->name, count == 1 ? "was" : "were");
+    /* more than there ever was at once is a sum over processes that ended one after another */
+    finding_say(f, " still live at the end%s", d->end_bytes > d->peak_active ? "s of their processes" : "");
+    if (d->end_bytes - all > d->end_bytes / NOISE_SHARE)
+        finding_say(f, ", beside %s that the C library and interpreters keep for themselves",
                     units_bytes(r->a, d->end_bytes - all));
     finding_say(f, ". %s: ", bytes < all ? "The largest part" : "All of it");
     finding_line(r, f, line->site_id, "end");
     finding_say(f, ", %s in %s block%s.", units_bytes(r->c, bytes), units_count(r->d, blocks), blocks == 1 ? "" : "s");
-    if (untouched > all / SAID_SHARE)
+    if (untouched > all / THERE_SHARE)
         finding_say(f, " Of this, %s were on no page at the last look, and took no memory.",
                     units_bytes(r->a, untouched));
     say_teardown(r, f);

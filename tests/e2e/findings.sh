@@ -24,6 +24,12 @@ OWN static void grow(void)
         usleep(200);
     }
 }
+OWN static void fill(void)
+{
+    grow();
+    while (used)
+        free(kept[--used]);
+}
 OWN static void leak(void)
 {
     for (int i = 0; i < 80; i++) {
@@ -82,6 +88,15 @@ int main(int argc, char **argv)
     switch (argv[argc - 1][0]) {
     case 'g': grow(); break;
     case 'l': leak(); break;
+    case 'e': fill(); break;
+    case '2':
+        if (fork() == 0) {
+            leak();
+            _exit(0);
+        }
+        wait(NULL);
+        leak();
+        break;
     case 's': spike(); break;
     case 'f': forks(); break;
     case 'w': one(), two(), three(), four(); break;
@@ -134,6 +149,19 @@ equal "leak: what is said" "Never freed" "$(said)"
 contains "leak: the sentence" report.txt "* Never freed: 5.00 MiB in 80 blocks of host were still live at the end. All\
  of it: leak (app.c:$(line leak)), 5.00 MiB in 80 blocks."
 equal "leak: in JSON" "leaks $((80 * 65536)) host" "$(found rule bytes device)"
+
+# the same twice, of two processes, is no sum that was ever live
+record_ok ./app 2
+reports
+contains "leaks of two processes" report.txt \
+    "* Never freed: 10.00 MiB in 160 blocks of host were still live at the ends of their processes. All"
+
+# what is given back at the end did stop to grow
+record_ok ./app e
+reports
+equal "filled: what is said" "Growth nearly to the end" "$(said)"
+equal "filled: in JSON" "growth info grow $(line grow)" "$(found rule severity function line)"
+contains "filled: the sentence" report.txt " a second. It was given back then."
 
 record_ok ./app s
 reports

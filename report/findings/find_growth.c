@@ -12,22 +12,25 @@
 #define TERMINAL_BYTES (1 << 20)
 #define LEFT_SHARE     10 /* a part that may be left where it was given back */
 
+struct instants {
+    struct at_live *sites;
+    size_t count;
+};
+
 /* What every line held at one instant. */
-static int add_point(struct rules *r, int64_t time_ns, int64_t *live, int point, int64_t *at_ns)
+static int add_point(struct rules *r, struct instants *at, int64_t time_ns, int64_t *live, int point, int64_t *at_ns)
 {
     struct at_result result;
-    struct at_live *sites;
-    size_t count, k = 0;
-    int rc = at_values(r->db, time_ns, &sites, &count, &result, r->err);
-    for (size_t i = 0; rc == 0 && i < count; i++) {
-        while (k < r->site_count && r->sites[k].site_id < sites[i].site_id)
+    size_t k = 0;
+    int rc = at_values(r->db, time_ns, &at->sites, &at->count, &result, r->err);
+    for (size_t i = 0; rc == 0 && i < at->count; i++) {
+        while (k < r->site_count && r->sites[k].site_id < at->sites[i].site_id)
             k++;
-        if (k < r->site_count && r->sites[k].site_id == sites[i].site_id) {
+        if (k < r->site_count && r->sites[k].site_id == at->sites[i].site_id) {
             int64_t *sum = &live[(size_t)r->sites[k].line * POINTS + (size_t)point];
-            *sum = (int64_t)((uint64_t)*sum + (uint64_t)sites[i].bytes); /* wraps in a damaged file */
+            *sum = (int64_t)((uint64_t)*sum + (uint64_t)at->sites[i].bytes); /* wraps in a damaged file */
         }
     }
-    free(sites);
     *at_ns = result.time_ns;
     return rc == 0 && !result.chunks_damaged;
 }
@@ -40,12 +43,14 @@ static void load_growth(struct rules *r)
     if (r->duration_ns <= LEAST_NS || rule_lines(r))
         return;
     int64_t *live = xcalloc((r->line_count + 1ul) * POINTS, sizeof *live);
+    struct instants at = {0};
     int is_known = 1;
     for (int i = 0; i < POINTS && is_known; i++) {
         double due = (double)r->duration_ns * (0.1 + 0.85 * i / (POINTS - 1));
-        is_known =
-            add_point(r, (int64_t)due, live, i, &r->growth_ns[i]) && (i == 0 || r->growth_ns[i] > r->growth_ns[i - 1]);
+        is_known = add_point(r, &at, (int64_t)due, live, i, &r->growth_ns[i]) &&
+                   (i == 0 || r->growth_ns[i] > r->growth_ns[i - 1]);
     }
+    free(at.sites);
     for (size_t i = 0; i < (size_t)r->line_count * POINTS; i++)
         live[i] = (uint64_t)live[i] >> 52 ? 0 : live[i];
     if (is_known)

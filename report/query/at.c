@@ -39,6 +39,8 @@ static int load_sites(struct at *a, struct error *err)
 static void change(struct at *a, uint32_t site_id, uint64_t bytes, uint64_t count)
 {
     size_t low = 0, high = a->count;
+    if (site_id && site_id <= a->count && a->live[site_id - 1].site_id == (int64_t)site_id)
+        low = high = site_id - 1; /* as the collector numbers them */
     while (low < high) {
         size_t middle = low + (high - low) / 2;
         if (a->live[middle].site_id < (int64_t)site_id)
@@ -206,7 +208,7 @@ static int load(struct at *a, int64_t time_ns, int64_t pid, struct error *err)
 {
     struct at_result *result = a->result;
     *result = (struct at_result){.time_ns = time_ns};
-    int rc = load_sites(a, err);
+    int rc = a->live ? 0 : load_sites(a, err);
     result->keyframe_ns = -1;
     a->is_one = pid && db_int(a->db, "SELECT count(DISTINCT pid) FROM main.process", 0) > 1;
     if (rc == 0 && a->is_one)
@@ -236,7 +238,9 @@ int at_load(sqlite3 *db, int64_t time_ns, int64_t pid, struct at_result *result,
 int at_values(sqlite3 *db, int64_t time_ns, struct at_live **live, size_t *count, struct at_result *result,
               struct error *err)
 {
-    struct at a = {.db = db, .codec = chunk_codec_open(), .result = result};
+    struct at a = {.db = db, .codec = chunk_codec_open(), .result = result, .live = *live, .count = *live ? *count : 0};
+    for (size_t i = 0; i < a.count; i++)
+        a.live[i].bytes = a.live[i].count = 0;
     int rc = load(&a, time_ns, 0, err);
     chunk_codec_close(a.codec);
     *live = a.live;

@@ -28,7 +28,8 @@ struct at_live {
     int64_t bytes, count;
 };
 
-/* The same of all processes as an array of all sites by id, the caller's to free in any case. */
+/* The same of all processes as an array of all sites by id, the caller's to free in any case. *live: NULL, or what an
+ * earlier call gave for another instant, so that sites are listed once. */
 int at_values(sqlite3 *db, int64_t time_ns, struct at_live **live, size_t *count, struct at_result *result,
               struct error *err);
 

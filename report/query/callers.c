@@ -29,11 +29,15 @@ struct place {
     int64_t bytes, blocks;
 };
 
-/* Stacks share most of their nodes, so what lies from a node outwards is looked for once: place_at has it by node. */
+/* Stacks share most of their nodes, so what lies from a node outwards is looked for once, of those that have an id as
+ * the collector gives them. */
+#define NODES_KNOWN (1 << 24)
 struct callers_line {
     struct walk *walk;
     const struct row *row;
-    struct map place_at, place_index; /* by node; by node and frame, and node 0 for none */
+    uint32_t *place_at; /* by node: the place's number + 1; 0: not known */
+    size_t place_room;
+    struct map place_index; /* by node and frame, and node 0 for none */
     struct place *places;
     uint32_t place_count, place_capacity;
     int64_t site_count;
@@ -52,6 +56,19 @@ static uint32_t place_of(struct callers_line *l, int64_t stack_id, const struct 
     return at;
 }
 
+static uint32_t known_place(const struct callers_line *l, int64_t id)
+{
+    return id > 0 && (uint64_t)id < l->place_room && l->place_at[id] ? l->place_at[id] - 1 : MAP_NONE;
+}
+
+static void remember_place(struct callers_line *l, int64_t id, uint32_t place)
+{
+    if (id <= 0 || id >= NODES_KNOWN)
+        return;
+    ARRAY_ROOM_ZERO(l->place_at, (size_t)id + 1, l->place_room);
+    l->place_at[id] = place + 1;
+}
+
 /* The innermost frame that is the line's. */
 static int find_place(struct callers_line *l, int64_t stack_id, uint32_t *place, struct error *err)
 {
@@ -59,7 +76,7 @@ static int find_place(struct callers_line *l, int64_t stack_id, uint32_t *place,
     int depth = 0;
     *place = MAP_NONE;
     while (id && *place == MAP_NONE && depth < WALK_FRAMES_MAX) {
-        *place = depth ? map_number(&l->place_at, (uint64_t)id, 0) : MAP_NONE;
+        *place = depth ? known_place(l, id) : MAP_NONE;
         if (*place != MAP_NONE)
             break;
         struct walk_step step;
@@ -81,7 +98,7 @@ static int find_place(struct callers_line *l, int64_t stack_id, uint32_t *place,
     if (*place == MAP_NONE)
         *place = place_of(l, 0, NULL, 0);
     for (int i = 1; i < depth; i++)
-        map_set_number(&l->place_at, (uint64_t)path[i], 0, *place);
+        remember_place(l, path[i], *place);
     return 0;
 }
 
@@ -225,7 +242,7 @@ void callers_close(struct callers_line *l)
 {
     if (!l)
         return;
-    map_close(&l->place_at);
+    free(l->place_at);
     map_close(&l->place_index);
     free(l->places);
     free(l);

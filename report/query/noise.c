@@ -2,8 +2,21 @@
 
 #include "../../common/module_kind.h"
 
-#include <fnmatch.h>
 #include <string.h>
+
+/* A name, with a * before or behind it for anything: fnmatch would ask the locale about each character. */
+static int is_like(const char *pattern, const char *name)
+{
+    size_t length = strlen(pattern), size = strlen(name);
+    int before = *pattern == '*', behind = length > 1 && pattern[length - 1] == '*';
+    const char *text = pattern + before;
+    length -= (size_t)(before + behind);
+    if (size < length)
+        return 0;
+    if (before && behind)
+        return memmem(name, size, text, length) != NULL;
+    return (behind || before || size == length) && memcmp(before ? name + size - length : name, text, length) == 0;
+}
 
 /* Functions of the C library that keep what they allocate for good: buffers of streams (the stream itself is the
  * caller's), locales and translations, tables of conversions, time zones and name services, handlers of exit. What a
@@ -31,7 +44,7 @@ static int is_once(const char *name)
                                         "__new_exitfn",
                                         "*dlerror_run"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (fnmatch(names[i], name, 0) == 0)
+        if (is_like(names[i], name))
             return 1;
     return 0;
 }
@@ -62,7 +75,7 @@ static int is_interned(const struct walk_frame *f)
     static const char *const names[] = {"*PyUnicode_Intern*", "PyType_Ready", "_PyStaticType_Init*",
                                         "_PyCode_InitOpcache"};
     for (size_t i = 0; f->function && i < sizeof names / sizeof *names; i++)
-        if (fnmatch(names[i], f->function, 0) == 0)
+        if (is_like(names[i], f->function))
             return 1;
     return 0;
 }

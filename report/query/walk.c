@@ -21,10 +21,12 @@ struct node {
     int is_last;
 };
 #define NODES_MAX (1u << 21) /* kept; others are read anew */
+#define IDS_MAX   (1 << 24)  /* of those */
 
 struct walk {
     sqlite3 *db;
-    struct map node_index;
+    uint32_t *node_index; /* by id: number + 1; 0: not kept. Larger ids than a recorder gives are none */
+    size_t index_room;
     struct node *nodes;
     uint32_t node_count, node_capacity;
     enum tree_language language;
@@ -76,7 +78,7 @@ void walk_close(struct walk *w)
     free(w->strings);
     free(w->entries);
     free(w->nodes);
-    map_close(&w->node_index);
+    free(w->node_index);
     map_close(&w->entry_index);
     free(w);
 }
@@ -126,9 +128,9 @@ static const struct entry *frames_of(struct walk *w, int64_t address_id)
 /* 1, 0 for one that is not there, or an error. */
 static int read_node(struct walk *w, int64_t id, int is_parent, struct node *n, struct error *err)
 {
-    uint32_t index = is_parent ? map_number(&w->node_index, (uint64_t)id, 0) : MAP_NONE;
-    if (index != MAP_NONE) {
-        *n = w->nodes[index];
+    uint32_t number = is_parent && id > 0 && (uint64_t)id < w->index_room ? w->node_index[id] : 0;
+    if (number) {
+        *n = w->nodes[number - 1];
         return 1;
     }
     sqlite3_bind_int64(w->node, 1, id);
@@ -139,9 +141,10 @@ static int read_node(struct walk *w, int64_t id, int is_parent, struct node *n, 
                            .flags = sqlite3_column_int64(w->node, 2),
                            .is_last = sqlite3_column_type(w->node, 0) == SQLITE_NULL};
     sqlite3_reset(w->node);
-    if (step == SQLITE_ROW && is_parent && w->node_count < NODES_MAX) {
-        map_set_number(&w->node_index, (uint64_t)id, 0, w->node_count);
+    if (step == SQLITE_ROW && is_parent && w->node_count < NODES_MAX && id > 0 && id < IDS_MAX) {
         *ARRAY_ADD(w->nodes, w->node_count, w->node_capacity) = *n;
+        ARRAY_ROOM_ZERO(w->node_index, (size_t)id + 1, w->index_room);
+        w->node_index[id] = w->node_count;
     }
     return step == SQLITE_ROW ? 1 : step == SQLITE_DONE ? 0 : db_error(w->db, err);
 }

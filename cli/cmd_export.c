@@ -2,6 +2,7 @@
 
 #include "../common/buf.h"
 #include "../common/db.h"
+#include "../common/replace.h"
 #include "../common/units.h"
 #include "../report/export/export.h"
 
@@ -9,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 static const struct export_format *format_of(const struct arguments *a)
 {
@@ -63,31 +63,14 @@ static int write_stream(const struct export_format *format, sqlite3 *db, const s
     return rc;
 }
 
-/* Beside its place first: what is there is replaced whole or not at all. */
 static int write_path(const struct export_format *format, sqlite3 *db, const struct export_options *options,
                       const char *path, struct export_result *result, struct error *err)
 {
-    struct buf temporary = BUF(1 << 16);
-    buf_printf(&temporary, "%s.XXXXXX", path);
-    int fd = mkstemp(temporary.data), rc = 0;
-    FILE *out = fd >= 0 ? fdopen(fd, "w") : NULL;
-    if (!out) {
-        rc = error_set(err, errno, "%s: %s; choose another place with -o", path, strerror(errno));
-        if (fd >= 0)
-            close(fd);
-    } else {
-        mode_t mask = umask(0);
-        umask(mask);
-        rc = write_stream(format, db, options, out, result, err);
-        if (rc == 0 && (fchmod(fd, 0666 & ~mask) || rename(temporary.data, path)))
-            rc = error_set(err, errno, "%s: %s; choose another place with -o", path, strerror(errno));
-        if (fclose(out) && rc == 0)
-            rc = error_set(err, errno, "%s: %s", path, strerror(errno));
-    }
-    if (rc && fd >= 0)
-        unlink(temporary.data);
-    buf_free(&temporary);
-    return rc;
+    struct replace file;
+    int rc = replace_open(&file, path, err);
+    if (rc)
+        return error_set(err, -rc, "%s: %s; choose another place with -o", path, strerror(-rc));
+    return replace_close(&file, write_stream(format, db, options, file.out, result, err), err);
 }
 
 static void say_notes(char *notes)

@@ -538,7 +538,8 @@ static int run(struct collection *c, const char *path, struct collect_result *re
     if (result->recorded) {
         finish_file(c, &facts);
     } else {
-        fprintf(stderr, "memprof: %s: nothing was recorded: the library did not start in it\n", c->argv[0]);
+        if (!c->told_failure)
+            fprintf(stderr, "memprof: %s: nothing was recorded: the library did not start in it\n", c->argv[0]);
         nothing_recorded(c, 0);
     }
     return 0;

@@ -1,18 +1,17 @@
-/* The page as a file: the template, its parts in their places, and a rename at the end. */
+/* The page as a file: the template and its parts in their places. */
 #include "html.h"
 
 #include "../../common/db.h"
+#include "../../common/replace.h"
 #include "../query/program_name.h"
 #include "../query/short_name.h"
 #include "page_data.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #define X(name)                                                                                                        \
@@ -267,45 +266,6 @@ static void open_page(const char *path)
     }
 }
 
-/* A nameless file in the directory of path, which leaves nothing behind when we are killed; else one named temporary.
- */
-static int open_temporary(const char *path, char *temporary, int *is_named)
-{
-    char *directory = xstrdup(path), *slash = strrchr(directory, '/');
-    if (slash)
-        slash[slash == directory] = 0;
-    int fd = open(slash ? directory : ".", O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666);
-    free(directory);
-    *is_named = fd < 0;
-    if (fd >= 0 || (errno != EOPNOTSUPP && errno != EISDIR && errno != EINVAL))
-        return fd;
-    sprintf(temporary, "%s.XXXXXX", path);
-    fd = mkostemp(temporary, O_CLOEXEC);
-    mode_t mask = umask(0);
-    umask(mask);
-    if (fd >= 0)
-        fchmod(fd, 0666 & ~mask);
-    return fd;
-}
-
-/* Gives the nameless file a name of its own, for the rename. */
-static int name_temporary(int fd, const char *path, char *temporary)
-{
-    char link[64];
-    snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
-    for (int tries = 0; tries < 100; tries++) {
-        unsigned random = 0;
-        if (getrandom(&random, sizeof random, 0) < 0)
-            return -1;
-        sprintf(temporary, "%s.%08x", path, random);
-        if (linkat(AT_FDCWD, link, AT_FDCWD, temporary, AT_SYMLINK_FOLLOW) == 0)
-            return 0;
-        if (errno != EEXIST)
-            return -1;
-    }
-    return -1;
-}
-
 int html_write(sqlite3 *db, const struct html_options *options, struct error *err)
 {
     if (options->to_stdout)
@@ -317,31 +277,16 @@ int html_write(sqlite3 *db, const struct html_options *options, struct error *er
         free(path);
         return rc;
     }
-    char *temporary = xmalloc(strlen(path) + 16);
-    int rc = 0, is_named, fd = open_temporary(path, temporary, &is_named);
-    FILE *out = fd < 0 ? NULL : fdopen(fd, "w");
-    if (!out) {
-        rc = error_set(err, errno, "%s: %s; name another place with --html=PAGE", path, strerror(errno));
-        goto out;
-    }
-    rc = write_page(db, options, out, err);
-    if (!rc && !is_named) {
-        is_named = name_temporary(fd, path, temporary) == 0;
-        if (!is_named)
-            rc = error_set(err, errno, "%s: %s", path, strerror(errno));
-    }
-    if (fclose(out) && !rc)
-        rc = error_set(err, errno, "%s: %s", path, strerror(errno));
-    if (!rc && rename(temporary, path))
-        rc = error_set(err, errno, "%s: %s", path, strerror(errno));
-    if (rc && is_named)
-        unlink(temporary);
-    else if (!rc)
+    struct replace file;
+    int rc = replace_open(&file, path, err), is_file = rc == 0 && file.temporary;
+    if (rc)
+        rc = error_set(err, -rc, "%s: %s; name another place with --html=PAGE", path, strerror(-rc));
+    else
+        rc = replace_close(&file, write_page(db, options, file.out, err), err);
+    if (is_file && !rc)
         printf("%s\n", path);
     if (!rc && options->open)
         open_page(path);
-out:
-    free(temporary);
     free(path);
     return rc;
 }

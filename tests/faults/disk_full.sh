@@ -16,6 +16,13 @@ code=0
 at_most "memprof info on what is left" 1 $code
 if [ $code = 0 ]; then grep -q -i partial info || { cat info; fail "info does not say partial"; }; fi
 
+# One without room for even the first pages: it is the disk that is named.
+umount small
+mount -t tmpfs -o size=300k none small
+"$MEMPROF" run -o small/out.db -- "$PROGRAMS/stress" 1 1000 7 >out 2>err || fail "tiny: the program's status"
+contains "tiny: message" err "disk"
+lacks "tiny: message" err "did not start"
+
 # One that somebody fills in the first 0.2 seconds: what came before is kept, and what the reserve has room for.
 umount small
 mount -t tmpfs -o size=16m none small

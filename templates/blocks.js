@@ -153,10 +153,17 @@ const blocks = {
     byId('segments').hidden = !mine.length;
     if (!mine.length) return;
     const live = this.mine().filter((b) => b[BLOCK.FROM] <= at && (b[BLOCK.TO] < 0 ? this.endOf(b) >= at : b[BLOCK.TO] > at));
+    const joined = new Map(), starts = live.map((b) => BigInt('0x' + b[BLOCK.ADDRESS]));
     this.segments = mine.filter((g) => g[BLOCK.FROM] <= at && (g[BLOCK.TO] < 0 || g[BLOCK.TO] > at)).map((g) => {
-      const start = BigInt('0x' + g[BLOCK.ADDRESS]), size = g[BLOCK.SIZE];
-      const inside = live.filter((b) => b[BLOCK.PROCESS] === g[BLOCK.PROCESS]).map((b) => ({ block: b, offset: Number(BigInt('0x' + b[BLOCK.ADDRESS]) - start) })).filter((b) => b.offset >= 0 && b.offset < size);
-      return { segment: g, inside, used: inside.reduce((t, b) => t + b.block[BLOCK.SIZE], 0) };
+      const start = BigInt('0x' + g[BLOCK.ADDRESS]), size = g[BLOCK.SIZE], inside = [];
+      /* They come by address: a block may begin in one directly before this one. */
+      const first = joined.get(g[BLOCK.PROCESS] + ':' + start) ?? start;
+      joined.set(g[BLOCK.PROCESS] + ':' + (start + BigInt(size)), first);
+      live.forEach((b, i) => {
+        const from = Number(starts[i] - start), offset = Math.max(0, from), end = Math.min(size, from + b[BLOCK.SIZE]);
+        if (b[BLOCK.PROCESS] === g[BLOCK.PROCESS] && starts[i] >= first && from < size && (from >= 0 || end > 0)) inside.push({ block: b, offset, size: end - offset });
+      });
+      return { segment: g, inside, used: inside.reduce((t, b) => t + b.size, 0) };
     }).sort((a, b) => b.segment[BLOCK.SIZE] - a.segment[BLOCK.SIZE]);
     const whole = model.total(app.device, 'all'), known = model.blocks.blocks.length === model.blocks.block_count && whole && this.mine().length >= whole.alloc_count;
     const shown = Math.min(24, this.segments.length);
@@ -184,7 +191,7 @@ const blocks = {
       c.lineWidth = 1;
       c.strokeRect(left + 0.5, y + 0.5, width - 1, 15);
       for (const b of g.inside) {
-        const x = left + b.offset / size * width, bw = Math.max(1, Math.min(b.block[BLOCK.SIZE], size - b.offset) / size * width);
+        const x = left + b.offset / size * width, bw = Math.max(1, b.size / size * width);
         c.fillStyle = theme.colors.active;
         c.fillRect(x, y + 2, Math.max(1, bw - 0.5), 12);
         this.segmentHits.push({ b, x, w: bw, y });

@@ -19,6 +19,7 @@ enum { DEFAULT_TOP = 20, NAME = 2 /* a column */ };
 
 struct segment {
     uint64_t address, size, live_bytes, hole_bytes, block_count;
+    uint64_t joined_address; /* of the first of those that lie one behind the other up to this one */
     int64_t alloc_ns;
     const struct block *pin;              /* its oldest block; NULL: it is empty */
     uint32_t process_id, device, site_id; /* of the stack that took it; 0: not known */
@@ -116,22 +117,39 @@ static uint32_t place_of(const struct segment *g)
     return g->process_id << 8 | g->device;
 }
 
-static void measure(struct fragments *f, struct segment *g)
+static uint64_t end_of(const struct segment *g)
 {
-    uint64_t at = g->address, end;
-    size_t low = live_blocks_find(&f->blocks, place_of(g), g->address);
-    if (__builtin_add_overflow(g->address, g->size, &end))
-        end = UINT64_MAX;
-    for (; low < f->blocks.count; low++) {
+    uint64_t end;
+    return __builtin_add_overflow(g->address, g->size, &end) ? UINT64_MAX : end;
+}
+
+/* An allocator may join segments that lie one behind the other: a block that begins in one goes on in the next. before:
+ * the segment before this one, NULL: none. One that begins before all of them holds the segments, it is not in them. */
+static size_t first_block(const struct fragments *f, struct segment *g, const struct segment *before)
+{
+    size_t first = live_blocks_find(&f->blocks, place_of(g), g->address);
+    int is_behind = before && place_of(before) == place_of(g) && end_of(before) == g->address;
+    g->joined_address = is_behind ? before->joined_address : g->address;
+    const struct block *b = first ? &f->blocks.slots[first - 1] : NULL;
+    return b && b->space >> 8 == place_of(g) && b->address >= g->joined_address &&
+                   b->size_bytes > g->address - b->address
+               ? first - 1
+               : first;
+}
+
+static void measure(struct fragments *f, struct segment *g, const struct segment *before)
+{
+    uint64_t at = g->address, end = end_of(g);
+    for (size_t low = first_block(f, g, before); low < f->blocks.count; low++) {
         const struct block *b = &f->blocks.slots[low];
         if (b->space >> 8 != place_of(g) || b->address >= end)
             break;
-        uint64_t hole = b->address > at ? b->address - at : 0, room = end - b->address;
-        uint64_t size = b->size_bytes < room ? b->size_bytes : room;
+        uint64_t from = b->address > g->address ? b->address : g->address, hole = from > at ? from - at : 0;
+        uint64_t rest = b->size_bytes - (from - b->address), size = rest < end - from ? rest : end - from;
         if (hole > g->hole_bytes)
             g->hole_bytes = hole;
-        if (b->address + size > at)
-            at = b->address + size;
+        if (from + size > at)
+            at = from + size;
         g->live_bytes += size;
         g->block_count++;
         if (!g->pin || b->time_ns < g->pin->time_ns)
@@ -160,7 +178,7 @@ static void measure_all(struct fragments *f)
 {
     for (size_t i = 0; i < f->segment_count; i++) {
         struct segment *g = &f->segments[i];
-        measure(f, g);
+        measure(f, g, i ? g - 1 : NULL);
         f->opaque_count -= g->is_opaque && g->block_count; /* --python-allocators: its objects are seen */
         g->is_opaque &= !g->block_count;
     }

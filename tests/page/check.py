@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""check.py PAGE DATABASE NAME SHOTS [--events] [--hostile] [--basic] [--devices] [--resident] [--apart] [--failure CSV] [--opens FORK FILE:LINE] [--says TEXT]...: opens a page in a browser and compares what it shows with the database.
+"""check.py PAGE DATABASE NAME SHOTS [--events] [--hostile] [--basic] [--devices] [--resident] [--apart] [--failure CSV] [--segments CSV] [--opens FORK FILE:LINE] [--says TEXT]...: opens a page in a browser and compares what it shows with the database.
 
 --events: also compares a chosen instant and range with v_event, read by `memprof sql` ($MEMPROF). --basic: tables and looks
 alone. --devices: everything follows each device in turn. --apart: of processes that end one after another. --failure: of the last out-of-memory error, with what `report --at` said of
-its instant. --opens: of a known program, where the flame graph and the source open. --says: the page has this text.
+its instant. --segments: live bytes and blocks of each, as `report --segments` has them. --opens: of a known program, where the flame graph and the source open. --says: the page has this text.
 Screenshots go to SHOTS/NAME-*.png."""
 import csv
 import io
@@ -610,6 +610,14 @@ class Check:
         b.open(self.page)
         b.wait("document.documentElement.dataset.settled")
 
+    def segments(self, segments_csv):
+        """What is live in each at the end, where blocks begin in one and go on in the next."""
+        b = self.browser
+        self.settle(lambda: b.click("[data-moment=end]"))
+        with open(segments_csv, newline="") as f:
+            rows = [[int(r["size_bytes"]), int(r["live_bytes"]), int(r["live_count"])] for r in csv.DictReader(f)]
+        equal("what is live in each segment", sorted(rows), sorted(b.js("return blocks.segments.map((g) => [g.segment[BLOCK.SIZE], g.used, g.inside.length])")))
+
     def failure(self, at_csv):
         """The last out-of-memory error: its figures, who held the rest, and that choosing another one moves the page."""
         b = self.browser
@@ -675,6 +683,8 @@ class Check:
                 self.links()
             if "--devices" in self.flags:
                 self.devices()
+            if "--segments" in self.flags:
+                self.segments(self.flags[self.flags.index("--segments") + 1])
             if "--failure" in self.flags:
                 self.failure(self.flags[self.flags.index("--failure") + 1])
             if "--hostile" in self.flags:

@@ -4,6 +4,8 @@
 #include "../../common/text.h"
 #include "../../common/units.h"
 
+#include <string.h>
+
 void failure_bound(sqlite3 *db, int64_t size_bytes, struct buf *text)
 {
     int64_t machine = db_meta_int(db, "machine_bytes", INT64_MAX);
@@ -15,6 +17,14 @@ void failure_bound(sqlite3 *db, int64_t size_bytes, struct buf *text)
         buf_printf(text, "more than the limit of %s of address space (ulimit -v)", units_bytes(number, space));
     else
         buf_puts(text, "more than a process has addresses for");
+}
+
+void failure_limit(sqlite3 *db, const char *device, struct buf *text)
+{
+    char number[UNITS_TEXT];
+    int64_t space = db_meta_int(db, "address_limit_bytes", INT64_MAX);
+    if (strcmp(device, "host") == 0 && space <= db_meta_int(db, "machine_bytes", INT64_MAX - 1))
+        buf_printf(text, " under the limit of %s of address space (ulimit -v)", units_bytes(number, space));
 }
 
 static void say_place(sqlite3_stmt *row, struct buf *text)

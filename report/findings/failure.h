@@ -18,5 +18,8 @@
 void failure_handled(sqlite3 *db, sqlite3_stmt *row, struct buf *text);
 /* "more than the machine's 16.00 GiB of memory and swap": why an allocation of that size is impossible. */
 void failure_bound(sqlite3 *db, int64_t size_bytes, struct buf *text);
+/* " under the limit of 390.62 MiB of address space (ulimit -v)": for one that was possible; nothing where none is set.
+ */
+void failure_limit(sqlite3 *db, const char *device, struct buf *text);
 
 #endif

@@ -25,13 +25,16 @@ static void find_failure(struct rules *r, sqlite3_stmt *s)
         finding_say(f, " of the device's %s", units_bytes(r->d, sqlite3_column_int64(s, 5)));
     if (sqlite3_column_type(s, 4) != SQLITE_NULL)
         finding_say(f, " (%s free)", units_bytes(total, sqlite3_column_int64(s, 4)));
+    struct buf bound = BUF(256);
     if (sqlite3_column_int(s, 9)) {
-        struct buf bound = BUF(256);
         failure_bound(r->db, sqlite3_column_int64(s, 1), &bound);
         f->title = "Asked for more than there is";
-        finding_say(f, ": %s", bound.data);
-        buf_free(&bound);
+        finding_say(f, ": %s", buf_text(&bound));
+    } else {
+        failure_limit(r->db, f->device, &bound);
+        finding_say(f, "%s", buf_text(&bound));
     }
+    buf_free(&bound);
     finding_say(f, ".");
     finding_look(f, FINDING_MOMENT, f->time_ns, NULL, "Who held it then");
 }

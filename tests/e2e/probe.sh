@@ -75,3 +75,9 @@ sound
 equal "its failures" 0 "$(bad)"
 "$MEMPROF" report out.db >text
 contains "the limit" text "more than the limit of 2.86 GiB of address space (ulimit -v); the program went on."
+# and one that was possible, had there been less in use
+(ulimit -v 3000000; record "$python" -c 'held = [bytearray(1 << 30) for _ in range(3)]')
+sound
+"$MEMPROF" report out.db >text
+contains "the finding under a limit" text "* Out of memory: At "
+contains "its limit" text " in use under the limit of 2.86 GiB of address space (ulimit -v)."

@@ -1,6 +1,7 @@
 #include "notes.h"
 
 #include "../../common/db.h"
+#include "../../common/text.h"
 #include "../../common/units.h"
 #include "../print/table.h"
 
@@ -41,17 +42,35 @@ static int64_t counter(sqlite3 *db, const char *name)
 /* A program's own operator new that was never met on the way to malloc: it has its blocks from elsewhere. */
 static void add_own_new(sqlite3 *db, void (*add)(void *context, enum note_kind kind, const char *note), void *context)
 {
-    int64_t count = db_int(
-        db,
-        "SELECT count(*) FROM counter c JOIN process p USING(process_id) WHERE c.name = 'own_new' AND c.value > 0 "
-        "AND NOT EXISTS (SELECT 1 FROM module m JOIN address a USING(module_id) JOIN frame r USING(address_id) "
-        "JOIN function f USING(function_id) WHERE m.process_id = p.process_id AND m.path = p.exe "
-        "AND f.plain_name LIKE 'operator new%')",
-        0);
-    if (count > 0)
-        add(context, NOTE_MISSING,
-            "the program has an operator new of its own: of its blocks only what it takes from malloc or maps from the "
-            "kernel is seen");
+    sqlite3_stmt *s = NULL;
+    struct buf name = BUF(1 << 16), text = BUF(1 << 17);
+    int64_t count = 0;
+    if (db_prepare(
+            db,
+            "SELECT coalesce(p.exe, '?') FROM counter c JOIN process p USING(process_id) WHERE c.name = 'own_new' AND "
+            "c.value > 0 "
+            "AND NOT EXISTS (SELECT 1 FROM module m JOIN address a USING(module_id) JOIN frame r USING(address_id) "
+            "JOIN function f USING(function_id) WHERE m.process_id = p.process_id AND m.path = p.exe "
+            "AND f.plain_name LIKE 'operator new%') GROUP BY p.exe ORDER BY min(p.process_id)",
+            &s, NULL))
+        return;
+    for (; sqlite3_step(s) == SQLITE_ROW; count++)
+        if (!count)
+            buf_puts(&name, text_basename(db_text(s, 0)));
+    sqlite3_finalize(s);
+    buf_puts(&text, count > 1 ? "the programs " : "the program ");
+    buf_puts(&text, buf_text(&name));
+    if (count > 1)
+        buf_printf(&text, " and %lld more have", (long long)count - 1);
+    else
+        buf_puts(&text, " has");
+    buf_printf(&text, " an operator new of %s own: of %s blocks only what %s from malloc or %s from the kernel is seen",
+               count > 1 ? "their" : "its", count > 1 ? "their" : "its", count > 1 ? "they take" : "it takes",
+               count > 1 ? "map" : "maps");
+    if (count)
+        add(context, NOTE_MISSING, buf_text(&text));
+    buf_free(&name);
+    buf_free(&text);
 }
 
 static void add_losses(sqlite3 *db, void (*add)(void *context, enum note_kind kind, const char *note), void *context)

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { DEFAULT_TOP = 10, DEFAULT_STACKS = 5 };
+enum { DEFAULT_TOP = 10, DEFAULT_STACKS = 5, PIPE_COMMAND = 60 /* columns */ };
 #define MERGED_MOST 20000 /* stacks that are compared by their shown frames */
 
 /* A report by one key: its rows, what stands before them, and their columns. */
@@ -125,6 +125,20 @@ static void title_at(struct by *b)
     at_explain(&b->at, b->options->at_ns, &b->title);
 }
 
+/* In a pipe tables cut nothing, and the command of a compiler has a thousand characters. */
+static void shorten_commands(struct by *b)
+{
+    for (int i = 0; i < b->rows.count && b->out->format == REPORT_TEXT && b->out->width <= 0; i++) {
+        struct buf fitted = BUF(1 << 16);
+        char **command = &b->rows.row[i].command;
+        if (!*command)
+            continue;
+        text_fit(&fitted, *command, PIPE_COMMAND, TEXT_CUT_RIGHT, b->out->utf8);
+        free(*command);
+        *command = fitted.data;
+    }
+}
+
 static int load(struct by *b, struct error *err)
 {
     const struct report_options *o = b->options;
@@ -162,7 +176,10 @@ static int load(struct by *b, struct error *err)
         sqlite3_finalize(s);
         buf_printf(&b->title, ", at %s", units_ns(text, peak_ns));
     }
-    return rows_load(b->db, &query, &b->rows, err);
+    int rc = rows_load(b->db, &query, &b->rows, err);
+    if (rc == 0)
+        shorten_commands(b);
+    return rc;
 }
 
 /* Bytes of the device at the instant that is shown, for shares. */

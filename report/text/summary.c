@@ -313,6 +313,13 @@ static int list_sections(struct summary *s, struct record *document, struct erro
     return rc;
 }
 
+/* A build, a pipeline: more than one program and the shell or wrapper that started it. */
+static int has_programs(const struct summary *s)
+{
+    return !(s->options->lens && s->options->lens->pid) &&
+           db_int(s->db, "SELECT count(DISTINCT exe) FROM process", 0) > 2;
+}
+
 static void print_hints(const struct summary *s)
 {
     struct buf file = BUF(1 << 16), line = BUF(1 << 16);
@@ -337,6 +344,12 @@ static void print_hints(const struct summary *s)
             buf_shell(&line, lens->skips[i]);
         }
         buf_printf(&line, "%s   (counts what these only pass on to their callers)", s->skip.data);
+        table_line(s->out, TABLE_DIM, buf_text(&line));
+        head = "      ";
+    }
+    if (has_programs(s)) {
+        buf_reset(&line);
+        buf_printf(&line, "%smemprof report%s --by process", head, name);
         table_line(s->out, TABLE_DIM, buf_text(&line));
         head = "      ";
     }

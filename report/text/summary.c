@@ -313,6 +313,25 @@ static int list_sections(struct summary *s, struct record *document, struct erro
     return rc;
 }
 
+/* The script that an interpreter ran, where its lines are in the recording: they are the reader's own, while the line
+ * that holds most is often a library's. */
+static int find_script(const struct summary *s, struct buf *script)
+{
+    sqlite3_stmt *q = NULL;
+    char *command = db_meta_text(s->db, "command");
+    int found = 0;
+    program_name(script, command ? command : "");
+    if (script->length &&
+        db_prepare(s->db, "SELECT path FROM file WHERE substr(path, -length(?1) - 1) = '/' || ?1", &q, NULL) == 0) {
+        sqlite3_bind_text(q, 1, script->data, -1, SQLITE_STATIC);
+        while (!found && sqlite3_step(q) == SQLITE_ROW)
+            found = source_is_there(s->db, db_text(q, 0));
+    }
+    sqlite3_finalize(q);
+    free(command);
+    return found;
+}
+
 /* A build, a pipeline: more than one program and the shell or wrapper that started it. */
 static int has_programs(const struct summary *s)
 {
@@ -329,7 +348,13 @@ static void print_hints(const struct summary *s)
     }
     const char *name = buf_text(&file), *head = "Next: ";
     fputc('\n', s->out->file);
-    if (s->hint.plain_name) {
+    struct buf script = BUF(1 << 16);
+    if (find_script(s, &script)) {
+        buf_printf(&line, "%smemprof lines%s --file ", head, name);
+        buf_shell(&line, script.data);
+        table_line(s->out, TABLE_DIM, buf_text(&line));
+        head = "      ";
+    } else if (s->hint.plain_name) {
         buf_printf(&line, "%smemprof lines%s --func ", head, name);
         buf_shell(&line, s->hint.plain_name);
         table_line(s->out, TABLE_DIM, buf_text(&line));
@@ -363,6 +388,7 @@ static void print_hints(const struct summary *s)
 #pragma GCC diagnostic pop
         table_line(s->out, TABLE_DIM, buf_text(&line));
     }
+    buf_free(&script);
     buf_free(&file);
     buf_free(&line);
 }

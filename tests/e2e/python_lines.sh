@@ -38,3 +38,16 @@ contains "leaks" leaks.txt 'python_lines.py'
 contains "page" page.html 'Net.forward'
 "$MEMPROF" report >report.txt
 contains "hint" report.txt "--python-allocators"
+contains "what to look at next" report.txt "Next: memprof lines --file python_lines.py"
+
+# the script is offered whatever its name, and not where nobody has it any more
+mkdir -p dir
+cp "$script" 'dir/my app.py'
+record_ok "$python" 'dir/my app.py'
+"$MEMPROF" report >report.txt
+contains "a name with a blank" report.txt "Next: memprof lines --file 'my app.py'"
+"$MEMPROF" lines --file 'my app.py' >lines.txt
+contains "its lines" lines.txt 'child = bytes(700 * KIB)'
+rm 'dir/my app.py'
+"$MEMPROF" report >report.txt
+lacks "a script that is gone" report.txt "--file"

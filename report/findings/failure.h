@@ -9,10 +9,10 @@
 #include <sqlite3.h>
 
 /* The columns that failure_handled takes, of v_oom AS v where is_handled, GROUP BY is_impossible: a row each of what
- * was had afterwards, and of what nothing can give. */
+ * was had afterwards, and of what nothing can give. With max alone, the other columns are those of the largest. */
 #define FAILURE_HANDLED                                                                                                \
     "v.is_impossible, count(*), max(v.size_bytes), v.time_ns, v.function, v.file, v.line, "                            \
-    "min(v.size_bytes) = max(v.size_bytes)"
+    "count(DISTINCT v.size_bytes) = 1"
 
 /* One sentence of a row. */
 void failure_handled(sqlite3 *db, sqlite3_stmt *row, struct buf *text);

@@ -30,6 +30,7 @@ contains "the report has them" text "Allocations that failed"
 # A size that no machine has is an error of an argument: one line in grey where the program went on, the finding, which
 # says so, where it failed at once.
 line=$(grep -n 'ask \*/' "$ROOT/tests/programs/impossible.c" | cut -d: -f1)
+largest=$(grep -n 'calloc(' "$ROOT/tests/programs/impossible.c" | cut -d: -f1)
 machine="more than the machine's "
 gone_on() {
     equal "$1: impossible" "2|0" "$(sql "SELECT sum(is_impossible) || '|' || sum(NOT is_handled) FROM v_oom")"
@@ -37,6 +38,7 @@ gone_on() {
     lacks "$1: the report" text "Allocations that failed"
     lacks "$1: no finding" text "* "
     contains "$1: the line" text "2 allocations asked for more than there is, the largest of 8.00 EiB at "
+    contains "$1: its place, not the first one's" text " in main (impossible.c:$largest): "
     contains "$1: the bound" text "$machine"
     contains "$1: the end of the line" text "of memory and swap; the program went on."
     page

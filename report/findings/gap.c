@@ -29,11 +29,36 @@ static int64_t in_arenas(struct rules *r)
     return bytes < d->peak_reserved ? bytes : d->peak_reserved;
 }
 
+/* What processes that were forked had of their parent's heap from their first moment on: it is the parent's, whose
+ * blocks count once. Below 0: not known, of a process whose heap was asked for its size and not for where it lies. */
+static int64_t inherited(struct rules *r)
+{
+    const struct rule_device *d = r->device;
+    sqlite3_stmt *s =
+        rule_query(r, "WITH forked AS (SELECT process_id FROM process WHERE start_kind = 'fork' AND start_ns <= ?1 AND "
+                      "coalesce(end_ns >= ?1, 1)), had AS (SELECT process_id, min(range_id), size_bytes FROM "
+                      "heap_range JOIN forked USING(process_id) GROUP BY process_id, address) SELECT CASE WHEN EXISTS "
+                      "(SELECT 1 FROM forked JOIN counter USING(process_id) WHERE name = 'heap_sample' AND value > 0 "
+                      "AND process_id NOT IN (SELECT process_id FROM had)) THEN -1 ELSE CAST(total(min(max(size_bytes, "
+                      "0), 1 << 48)) AS INTEGER) END FROM had");
+    int64_t bytes = -1;
+    if (!s)
+        return bytes;
+    sqlite3_bind_int64(s, 1, d->peak_reserved_ns);
+    if (sqlite3_step(s) == SQLITE_ROW && sqlite3_column_int64(s, 0) >= 0)
+        bytes = rule_amount(s, 0);
+    sqlite3_finalize(s);
+    return bytes;
+}
+
 int gap_of(struct rules *r, struct gap *gap)
 {
     const struct rule_device *d = r->device;
     gap->arenas = in_arenas(r);
-    gap->reserved = d->peak_reserved - gap->arenas;
+    gap->inherited = strcmp(d->name, "host") == 0 ? inherited(r) : 0;
+    if (gap->inherited < 0 || gap->inherited > d->peak_reserved - gap->arenas)
+        return 0;
+    gap->reserved = d->peak_reserved - gap->arenas - gap->inherited;
     gap->idle = gap->reserved - d->peak_active;
     gap->is_mapped = strcmp(d->name, "host") == 0 &&
                      db_int(r->db, "SELECT 1 FROM segment WHERE device_id = 0 AND kind IN ('heap', 'map') LIMIT 1", 0);

@@ -71,6 +71,10 @@ static int write_resident(struct page *page, struct page_pack *pack)
     pack_int(pack, "peak_rss", peak.peak_rss_bytes);
     pack_int(pack, "is_short", resident_peak_is_short(&peak));
     pack_int(pack, "differs", resident_peak_differs(&peak));
+    pack_int(pack, "is_near",
+             resident_peak_is_near(
+                 &peak, db_int(page->db, "SELECT peak_active_bytes FROM total WHERE device_id = 0 AND kind = 'all'",
+                               INT64_MAX)));
     pack_open(pack, "rows", '[');
     sqlite3_stmt *s = page_query(page, "SELECT what, resident_bytes FROM v_resident ORDER BY what != 'blocks', "
                                        "resident_bytes DESC LIMIT 100");

@@ -240,7 +240,8 @@ static int print_peak(struct summary *s, sqlite3_stmt *q, struct error *err)
     table_heading(s->out, buf_text(&line), 0, 0);
     buf_free(&line);
     if (strcmp(p.device, "host") == 0 && summary_is_whole(s))
-        p.has_resident = resident_peak_load(s->db, &p.resident, err) == 0 && resident_peak_differs(&p.resident);
+        p.has_resident = resident_peak_load(s->db, &p.resident, err) == 0 && resident_peak_differs(&p.resident) &&
+                         resident_peak_is_near(&p.resident, p.bytes);
     int rc = walk_open(s->db, report_language(s->options), &p.walk, err);
     if (rc == 0)
         rc = print_lines(&p, err);

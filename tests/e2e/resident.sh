@@ -91,11 +91,14 @@ cp out.db late.db
 sqlite3 late.db "UPDATE total SET peak_active_bytes = peak_active_bytes * 5 / 4"
 "$MEMPROF" report late.db >late.txt
 lacks "a finding from a look when much less was live" late.txt "never there"
-contains "its column all the same" late.txt "resident  function"
+lacks "the column of the peak" late.txt "resident  function"
+"$MEMPROF" report late.db --sort resident >late-by.txt
+contains "a table of its own all the same" late-by.txt "on no page"
 cp out.db late.db
 sqlite3 late.db "UPDATE timeline SET rss_max_bytes = rss_max_bytes * 5 / 4"
 "$MEMPROF" report late.db >late.txt
 lacks "a finding from a look before more was touched" late.txt "never there"
+lacks "the column of the peak, too" late.txt "resident  function"
 contains "how far it is from the peak" late.txt ", of a peak RSS of "
 "$MEMPROF" report --json out.db >report.json
 contains "for programs" report.json '"what": "blocks"'

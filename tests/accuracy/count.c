@@ -99,7 +99,8 @@ static void open_file(void)
     const char *slash = __builtin_strrchr(exe, '/');
     if (slash && __builtin_strcmp(slash, "/memprof") == 0) /* the collector passes its environment on */
         path = NULL;
-    int fd = path ? open(path, O_RDWR | O_CREAT | O_TRUNC, 0600) : -1;
+    /* never cut to nothing: another process of the same environment may have it mapped */
+    int fd = path ? open(path, O_RDWR | O_CREAT, 0600) : -1;
     if (fd < 0 || ftruncate(fd, sizeof *counts)) {
         off = 1;
         return;

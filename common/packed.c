@@ -69,6 +69,11 @@ void packed_bind(sqlite3_stmt *insert, enum packed_table table, uint32_t part, e
     sqlite3_bind_blob(insert, 6, data->data, (int)data->length, SQLITE_STATIC);
 }
 
+enum packed_table packed_table_of(enum packed_column column)
+{
+    return columns[column].table;
+}
+
 /* --- reading --- */
 
 struct chunk { /* of the key column, and so of every other one */

@@ -33,6 +33,7 @@ enum packed_column {
 };
 
 const char *packed_table_name(enum packed_table table);
+enum packed_table packed_table_of(enum packed_column column);
 
 /* --- writing --- */
 

@@ -4,6 +4,7 @@
 #include "../../common/array.h"
 #include "../../common/map.h"
 #include "finish_private.h"
+#include "packed_write.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -219,63 +220,39 @@ static int write_lines(struct model *m, struct error *err)
     return rc;
 }
 
-struct packing {
-    struct model *m;
-    struct chunk_codec *codec;
-    struct buf data;
-    sqlite3_stmt *insert;
-    uint32_t rows;
-    uint64_t *values; /* by site id */
-};
-
-static int pack_column(struct packing *k, enum packed_column column, struct error *err)
+/* What a killed collector left in parts, and nothing has merged yet, as whole columns. */
+static int merge_parts(struct model *m, sqlite3_stmt *insert, struct chunk_codec *codec, uint64_t *by_row,
+                       uint32_t rows, struct error *err)
 {
-    int rc = 0;
-    for (uint32_t first = 1; first <= k->rows && rc == 0; first += PACKED_ROWS) {
-        uint32_t left = k->rows - first + 1, count = left < PACKED_ROWS ? left : PACKED_ROWS;
-        rc = packed_encode(k->codec, column, first, k->values + first, count, &k->data);
-        if (rc < 0)
-            return error_set(err, ENOMEM, "out of memory");
-        if (rc == 0)
-            continue;
-        packed_bind(k->insert, PACKED_TABLE_site, 0, column, first, count, &k->data);
-        rc = step(k->m, k->insert, err);
-    }
-    return rc;
-}
-
-/* What a killed collector left in parts, as whole columns. */
-static int merge_parts(struct packing *k, struct error *err)
-{
-    int rc = db_exec(k->m->db, "DELETE FROM packed WHERE table_name = 'site'", err);
+    int rc = db_exec(m->db, "DELETE FROM packed WHERE table_name = 'site'", err);
     for (enum packed_column c = PACKED_KEY_site; c < PACKED_site_line_id && rc == 0; c++) {
         const struct packed_values *values;
-        if (packed_read(k->m->packed, c, &values) != 0) /* the model was made of them */
+        if (packed_read(m->packed, c, &values) != 0) /* the model was made of them */
             bug("column %d of sites", (int)c);
-        for (uint32_t i = 1; i <= k->rows; i++)
-            k->values[i] = packed_at(values, i);
-        rc = pack_column(k, c, err);
+        for (uint32_t i = 1; i <= rows; i++)
+            by_row[i] = packed_at(values, i);
+        rc = packed_write(insert, codec, c, by_row, rows, err);
     }
-    memset(k->values, 0, (k->rows + 1ul) * sizeof *k->values);
+    memset(by_row, 0, (rows + 1ul) * sizeof *by_row);
     return rc;
 }
 
 static int pack_sites(struct model *m, struct error *err)
 {
-    struct packing k = {.m = m, .codec = chunk_codec_open(), .data = BUF(PACKED_ROWS * 16ul + (1u << 16))};
-    k.rows = (uint32_t)packed_count(m->packed, PACKED_TABLE_site);
-    k.values = xcalloc(k.rows + 1ul, sizeof *k.values);
-    int rc = k.codec ? db_prepare(m->db, PACKED_INSERT, &k.insert, err) : error_set(err, ENOMEM, "out of memory");
+    sqlite3_stmt *insert = NULL;
+    struct chunk_codec *codec = chunk_codec_open();
+    uint32_t rows = (uint32_t)packed_count(m->packed, PACKED_TABLE_site);
+    uint64_t *values = xcalloc(rows + 1ul, sizeof *values); /* by site id */
+    int rc = codec ? db_prepare(m->db, PACKED_INSERT, &insert, err) : error_set(err, ENOMEM, "out of memory");
     if (rc == 0 && !packed_is_whole(m->packed, PACKED_TABLE_site))
-        rc = merge_parts(&k, err);
+        rc = merge_parts(m, insert, codec, values, rows, err);
     for (size_t i = 0; i < m->site_count; i++)
-        k.values[m->sites[i].id] = m->sites[i].line_key;
+        values[m->sites[i].id] = m->sites[i].line_key;
     if (rc == 0)
-        rc = pack_column(&k, PACKED_site_line_id, err);
-    sqlite3_finalize(k.insert);
-    chunk_codec_close(k.codec);
-    buf_free(&k.data);
-    free(k.values);
+        rc = packed_write(insert, codec, PACKED_site_line_id, values, rows, err);
+    sqlite3_finalize(insert);
+    chunk_codec_close(codec);
+    free(values);
     return rc;
 }
 

@@ -6,7 +6,7 @@
 
 #include "../../common/array.h"
 #include "../../common/db.h"
-#include "../../common/packed.h"
+#include "packed_write.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -180,36 +180,19 @@ static uint64_t packed_value(const struct ending *x, enum packed_column c, const
     return packed_at(old, row);
 }
 
-static int write_column(struct ending *x, enum packed_column c, const struct packed_values *old, uint64_t *values,
-                        sqlite3_stmt *insert)
-{
-    struct buf data = BUF(PACKED_ROWS * 16ul + (1u << 16));
-    int rc = 0;
-    for (uint32_t first = 1; rc >= 0 && first <= x->site_count; first += PACKED_ROWS) {
-        uint32_t left = (uint32_t)x->site_count - first + 1, count = left < PACKED_ROWS ? left : PACKED_ROWS;
-        for (uint32_t i = 0; i < count; i++)
-            values[i] = packed_value(x, c, old, first + i);
-        rc = packed_encode(x->codec, c, first, values, count, &data);
-        if (rc != 1)
-            continue;
-        packed_bind(insert, PACKED_TABLE_site, 0, c, first, count, &data);
-        rc = sqlite3_step(insert) == SQLITE_DONE ? 0 : db_error(x->db, x->err);
-        sqlite3_reset(insert);
-        sqlite3_clear_bindings(insert);
-    }
-    buf_free(&data);
-    return rc == -ENOMEM ? error_set(x->err, ENOMEM, "no memory to write the sites") : rc < 0 ? rc : 0;
-}
-
 static int write_columns(struct ending *x, const struct packed_values *const *columns)
 {
     sqlite3_stmt *insert = NULL;
-    uint64_t *values = xmalloc(PACKED_ROWS * sizeof *values);
+    uint32_t rows = (uint32_t)x->site_count;
+    uint64_t *values = xmalloc((rows + 1ul) * sizeof *values);
     int rc = db_exec(x->db, "DELETE FROM main.packed WHERE table_name = 'site'", x->err);
     if (rc == 0)
         rc = db_prepare(x->db, PACKED_INSERT, &insert, x->err);
-    for (enum packed_column c = PACKED_KEY_site; rc == 0 && c < PACKED_site_line_id; c++)
-        rc = write_column(x, c, columns[c], values, insert);
+    for (enum packed_column c = PACKED_KEY_site; rc == 0 && c < PACKED_site_line_id; c++) {
+        for (uint32_t row = 1; row <= rows; row++)
+            values[row] = packed_value(x, c, columns[c], row);
+        rc = packed_write(insert, x->codec, c, values, rows, x->err);
+    }
     sqlite3_finalize(insert);
     free(values);
     return rc;

@@ -96,15 +96,18 @@ static uint64_t stack_word1(unsigned op, const struct unwind_stack *stack, uint3
 /* How many of the outermost frames are those of the stack that was told last. */
 static uint32_t shared_frames(const struct thread *t, const uint64_t *addresses, uint32_t depth)
 {
-    uint32_t shared = 0, most = depth < t->told_depth ? depth : t->told_depth;
+    uint32_t told = t->told_ring == t->ring ? t->told_depth : 0;
+    uint32_t shared = 0, most = depth < told ? depth : told;
     while (shared < most && t->told[shared] == addresses[depth - 1 - shared])
         shared++;
     return shared;
 }
 
-/* Wherever the thread is taken away from here, by a longjmp out of a signal handler, the next stack is told whole. */
+/* Wherever the thread is taken away from here, by a longjmp out of a signal handler or a fork in one, the next stack is
+ * told whole. */
 static uint32_t define_next(struct thread *t, const struct unwind_stack *stack, const uint64_t *addresses)
 {
+    struct wire_ring *ring = t->ring;
     uint32_t shared = shared_frames(t, addresses, stack->depth), count = stack->depth - shared, words = count + 3;
     if (!record_room(t, words))
         return 0;
@@ -112,6 +115,11 @@ static uint32_t define_next(struct thread *t, const struct unwind_stack *stack, 
     t->told_depth = 0;
     barrier();
     uint64_t stamp = record_begin(t);
+    if (unlikely(t->ring != ring)) { /* what is shared was told in the parent's */
+        record_end(t);
+        return 0;
+    }
+    t->told_ring = ring;
     uint64_t at = record_reserve(t, words);
     record_word(t, at, stamp);
     record_word(t, at + 1, stack_word1(WIRE_STACK_NEXT, stack, words, id));

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 extern const char common_schema_sql[]; /* common/schema.sql, embedded by the build */
@@ -22,6 +23,9 @@ int db_error(sqlite3 *db, struct error *err)
     int code = db ? sqlite3_errcode(db) & 0xff : SQLITE_NOMEM;
     if (code == SQLITE_FULL)
         return error_set(err, ENOSPC, "%s: disk full; free some space or choose another place with -o", file_of(db));
+    if (code == SQLITE_BUSY)
+        return error_set(err, EBUSY, "%s: another program has been reading or writing it for %d s; try again after it",
+                         file_of(db), DB_BUSY_MS / 1000);
     return error_set(err, EIO, "%s: %s%s", file_of(db), code == SQLITE_CORRUPT ? "damaged: " : "",
                      db ? sqlite3_errmsg(db) : "out of memory");
 }
@@ -58,6 +62,7 @@ int db_create(const char *path, sqlite3 **db, struct error *err)
     char pragma[128];
     snprintf(pragma, sizeof pragma, "BEGIN; PRAGMA application_id = %d; PRAGMA user_version = %d; COMMIT",
              DB_APPLICATION_ID, DB_SCHEMA_PLAIN);
+    sqlite3_busy_timeout(*db, DB_BUSY_MS);
     if (rc == 0)
         rc = db_exec(*db, "PRAGMA page_size = 4096; PRAGMA synchronous = OFF;", err);
     if (rc == 0) /* into the file itself, not its log: whose it is can be seen from the first on */
@@ -74,6 +79,27 @@ int db_create(const char *path, sqlite3 **db, struct error *err)
         unlink(path);
     }
     return rc;
+}
+
+static int64_t now_ms(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+/* SQLite waits for nobody where a log is left for good. */
+int db_leave_log(sqlite3 *db, unsigned wait_ms, struct error *err)
+{
+    int rc, code;
+    int64_t until = now_ms() + wait_ms;
+    sqlite3_busy_timeout(db, 10);
+    do {
+        rc = db_exec(db, "PRAGMA wal_checkpoint(TRUNCATE); PRAGMA journal_mode = DELETE", err);
+        code = sqlite3_errcode(db) & 0xff;
+    } while (rc && code == SQLITE_BUSY && now_ms() < until);
+    sqlite3_busy_timeout(db, DB_BUSY_MS);
+    return code == SQLITE_BUSY ? 0 : rc;
 }
 
 /* Whether a file that SQLite does not take begins as ours do: how they begin, and the number at 68 that says whose. */
@@ -147,7 +173,7 @@ static int open_checked(const char *path, int flags, sqlite3 **db, struct error 
         sqlite3_db_config(*db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
         sqlite3_db_config(*db, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, NULL);
         sqlite3_limit(*db, SQLITE_LIMIT_LENGTH, 512 << 20);
-        sqlite3_busy_timeout(*db, 2000);
+        sqlite3_busy_timeout(*db, DB_BUSY_MS);
         sqlite3_exec(*db, "PRAGMA cell_size_check = ON; PRAGMA mmap_size = 0;", NULL, NULL, NULL);
         rc = check_ours(*db, path, err);
     }

@@ -14,6 +14,7 @@
 #define DB_SCHEMA_PACKED  2          /* of files that have such rows */
 #define DB_SCHEMA_PARTS   3          /* of files with events of parts of blocks (split, cut) */
 #define DB_SCHEMA_VERSION 3
+#define DB_BUSY_MS        2000 /* how long a connection waits for others that use the file */
 
 /* Creates a new file with the schema; it must not exist. Returns 0 or -errno with err. Close with sqlite3_close. */
 int db_create(const char *path, sqlite3 **db, struct error *err);
@@ -26,13 +27,19 @@ int db_open_read(const char *path, sqlite3 **db, struct error *err);
 /* The same for writing (finishing a file that a killed collector left). */
 int db_open_write(const char *path, sqlite3 **db, struct error *err);
 
+/* Puts what is in the file's log (WAL) into the file, and works without one from then on. Where somebody reads the file
+ * for longer than wait_ms the log stays, which is no error: the file is whole with it. Returns 0, or -ENOSPC or -EIO
+ * with err. */
+int db_leave_log(sqlite3 *db, unsigned wait_ms, struct error *err);
+
 /* Prepares one statement; -EIO with err when the file lacks what it names. Finalize with sqlite3_finalize. */
 int db_prepare(sqlite3 *db, const char *sql, sqlite3_stmt **statement, struct error *err);
 
-/* Runs statements without results. Returns 0, or -ENOSPC for a full disk, else -EIO; err is filled. */
+/* Runs statements without results. Returns 0, or as db_error does; err is filled. */
 int db_exec(sqlite3 *db, const char *sql, struct error *err);
 
-/* Fills err from the last failure on db: "FILE: MESSAGE". Returns -ENOSPC for a full disk, else -EIO. */
+/* Fills err from the last failure on db: "FILE: MESSAGE". Returns -ENOSPC for a full disk, -EBUSY where
+ * others use the file, else -EIO. */
 int db_error(sqlite3 *db, struct error *err);
 /* The next row of a statement. 0: there is none left, or (then *rc is not 0) it failed. */
 int db_next(sqlite3_stmt *s, int *rc, struct error *err);

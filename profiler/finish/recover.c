@@ -101,8 +101,10 @@ int recover_file(const char *path, struct error *err)
                 "memprof: %s: its recording was cut off (the collector was killed or out of memory); finishing what is "
                 "there\n",
                 path);
-        rc = db_exec(db, "PRAGMA wal_checkpoint(TRUNCATE); PRAGMA journal_mode = DELETE; BEGIN", err);
+        rc = db_leave_log(db, DB_BUSY_MS, err);
     }
+    if (rc == 0)
+        rc = db_exec(db, "BEGIN", err);
     if (rc == 0)
         rc = close_books(db, err);
     if (rc == 0)

@@ -22,6 +22,8 @@ static _Noreturn void child(const char *path, const struct finish_options *optio
         sqlite3_exec(db, "PRAGMA synchronous = OFF; PRAGMA cache_size = -8192; PRAGMA temp_store = MEMORY", NULL, NULL,
                      NULL);
         rc = finish_database(db, options, &err);
+        if (rc == 0)
+            rc = db_leave_log(db, 0, &err); /* where a reader kept it when the recording ended */
     }
     if (db && sqlite3_close(db) != SQLITE_OK && rc == 0)
         rc = error_set(&err, EIO, "%s: not closed properly", path);

@@ -215,10 +215,8 @@ int store_close(struct store *store, struct error *err)
     int rc = store->failed;
     if (rc && err)
         *err = store->error;
-    if (sqlite3_exec(store->db, "PRAGMA wal_checkpoint(TRUNCATE); PRAGMA journal_mode = DELETE", NULL, NULL, NULL) !=
-            SQLITE_OK &&
-        !rc)
-        rc = db_error(store->db, err);
+    int log_rc = db_leave_log(store->db, DB_BUSY_MS, rc ? NULL : err);
+    rc = rc ? rc : log_rc;
     sqlite3_close(store->db);
     free(store->path);
     free(store);

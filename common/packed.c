@@ -163,6 +163,13 @@ void packed_renew(struct packed *p)
     p->version = version;
 }
 
+void packed_move(struct packed *p, sqlite3 *db)
+{
+    p->db = db;
+    if (sqlite3_file_control(db, "main", SQLITE_FCNTL_DATA_VERSION, &p->version) != SQLITE_OK)
+        p->version = 0;
+}
+
 int packed_has(sqlite3 *db, enum packed_table table)
 {
     sqlite3_stmt *s = NULL;

@@ -71,7 +71,8 @@ const char *packed_source(sqlite3 *db, enum packed_table table);
 struct packed;                           /* one thread, one connection */
 struct packed *packed_open(sqlite3 *db); /* NULL: no memory */
 void packed_close(struct packed *p);
-void packed_renew(struct packed *p); /* forgets what it read where the file has changed since */
+void packed_move(struct packed *p, sqlite3 *db); /* another connection to the same file, which keeps what was read */
+void packed_renew(struct packed *p);             /* forgets what it read where the file has changed since */
 
 /* The rows of the table, and the values of a column for rows 1 to that: until the next packed_renew. -EBADMSG: damaged;
  * -ENOMEM, -EIO. packed_error says it in words. */

@@ -17,7 +17,8 @@ static int64_t now_ns(void)
 }
 
 /* Everything that follows from the symbols, within one transaction of the caller's. */
-static int write_accounts(sqlite3 *db, const struct finish_options *options, int64_t start_ns, struct error *err)
+static int write_accounts(sqlite3 *db, struct model_ahead *ahead, const struct finish_options *options,
+                          int64_t start_ns, struct error *err)
 {
     int rc = db_exec(db,
                      "DELETE FROM account WHERE scope <> 'thread'; DELETE FROM main.site_line; DELETE FROM line; "
@@ -31,7 +32,7 @@ static int write_accounts(sqlite3 *db, const struct finish_options *options, int
         rc = finish_source(db, err);
     struct model m = {0};
     if (rc == 0)
-        rc = model_load(db, &m, err);
+        rc = model_load(db, ahead, &m, err);
     if (rc == 0)
         rc = model_lines(&m, err);
     if (rc == 0)
@@ -53,15 +54,17 @@ int finish_database(sqlite3 *db, const struct finish_options *options, struct er
     own.progress = own.progress && isatty(STDERR_FILENO);
     int64_t start_ns = now_ns();
     int rc = packed_views(db, err);
+    struct model_ahead *ahead = rc ? NULL : model_ahead_begin(db);
     if (rc == 0)
         rc = finish_symbols(db, &own, err);
     if (rc == 0 && (rc = db_exec(db, "BEGIN IMMEDIATE", err)) == 0) {
-        rc = write_accounts(db, &own, start_ns, err);
+        rc = write_accounts(db, ahead, &own, start_ns, err);
         if (rc == 0)
             rc = db_exec(db, "COMMIT", err);
         if (rc)
             sqlite3_exec(db, "ROLLBACK", NULL, NULL, NULL);
     }
+    model_ahead_close(ahead);
     if (rc == -EINTR)
         error_set(err, EINTR, "symbolizing was interrupted; the next report does it");
     return rc;

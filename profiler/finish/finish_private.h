@@ -109,6 +109,7 @@ struct model {
     size_t frame_count, frame_capacity;
     struct model_node *nodes;
     size_t node_count, node_capacity;
+    size_t tree_addresses;    /* rows of the table address when the nodes were read */
     struct model_site *sites; /* from 0 */
     size_t site_count, site_capacity;
     struct model_group *groups; /* from 0 */
@@ -117,8 +118,19 @@ struct model {
     size_t line_count, line_capacity;
 };
 
+/* Calls row for every row of the query. -EINTR: interrupted. */
+int model_each(sqlite3 *db, const char *sql, void (*row)(void *arg, sqlite3_stmt *s), void *arg, struct error *err);
+
+/* finish_ahead.c: reads the tree of a large recording beside what its symbols take, in a thread and by a connection of
+ * its own. Returns NULL where it cannot, or does not pay. */
+struct model_ahead *model_ahead_begin(sqlite3 *db);
+/* Waits for it and moves the tree into m, which gets none where it failed: model_tree then says why. */
+void model_ahead_take(struct model_ahead *ahead, struct model *m);
+void model_ahead_close(struct model_ahead *ahead);
+/* finish_tree.c: nodes, sites and groups, which nothing but the recording says. */
+int model_tree(sqlite3 *db, struct model *m, struct error *err);
 /* finish_model.c: reads the recording; writes module_key. */
-int model_load(sqlite3 *db, struct model *m, struct error *err);
+int model_load(sqlite3 *db, struct model_ahead *ahead, struct model *m, struct error *err);
 void model_free(struct model *m);
 /* finish_lines.c: self lines of all sites, keys of all frames; writes line and site_line. */
 int model_lines(struct model *m, struct error *err);

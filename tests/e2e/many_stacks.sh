@@ -37,6 +37,17 @@ sqlite3 plain.db -cmd ".load $BUILD/memprof_events" "BEGIN;
     DELETE FROM main.site; INSERT INTO main.site SELECT * FROM packed_site;
     DELETE FROM main.site_line; INSERT INTO main.site_line SELECT * FROM packed_site_line;
     DROP TABLE main.packed; PRAGMA user_version = 1; COMMIT"
+# Finished again: plain rows in place, packed ones beside the symbols.
+accounts() { DB=$1 sql "SELECT * FROM account; SELECT * FROM line; SELECT path, build_id FROM module_key" | sort; }
+accounts out.db >accounts.packed
+at_least "accounts" 100 "$(wc -l <accounts.packed)"
+for file in plain out; do
+    cp $file.db again.db
+    sqlite3 again.db "UPDATE meta SET value = 'recorded' WHERE key = 'state'; DELETE FROM frame; DELETE FROM function"
+    "$MEMPROF" info again.db >/dev/null
+    accounts again.db >accounts.again
+    cmp accounts.packed accounts.again || fail "accounts of $file.db, finished again"
+done
 # same COMMAND...: a report's text from both
 same() {
     rm -f a b

@@ -1,0 +1,417 @@
+/*
+ * The stack tree in preorder, and the sites in the order of that tree, so that the sites of every subtree lie together.
+ * They follow from the recording alone. The database may be hostile: ids may be sparse, parents may form cycles,
+ * references may lead nowhere.
+ */
+#include "finish_private.h"
+
+#include "../../common/array.h"
+#include "../../common/ids.h"
+#include "../../common/kind.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct tree {
+    sqlite3 *db;
+    struct error *err;
+    struct model *m;
+    struct ids addresses, nodes;
+    size_t parent_capacity;
+    int64_t *parents; /* of nodes, by place in the table: stack_id, the node's own without one; NULL: packed */
+    const struct packed_values *packed_parents; /* NULL: plain rows */
+    uint32_t *new_index;                        /* of nodes: by place in the table + 1 */
+    const struct packed_values *stacks;         /* of sites; NULL: plain rows */
+};
+
+/* --- the stack tree ---------------------------------------------------------------------------------------------- */
+
+static void address_row(void *arg, sqlite3_stmt *s)
+{
+    struct tree *l = arg;
+    ids_add(&l->addresses, sqlite3_column_int64(s, 0));
+}
+
+static void node_row(void *arg, sqlite3_stmt *s)
+{
+    struct tree *l = arg;
+    struct model *m = l->m;
+    int64_t id = sqlite3_column_int64(s, 0);
+    ids_add(&l->nodes, id);
+    ARRAY_ROOM(l->parents, l->nodes.count, l->parent_capacity);
+    l->parents[l->nodes.count - 1] = sqlite3_column_type(s, 2) == SQLITE_NULL ? id : sqlite3_column_int64(s, 2);
+    *ARRAY_ADD(m->nodes, m->node_count, m->node_capacity) = (struct model_node){0, ids_column(&l->addresses, s, 1)};
+}
+
+static int read_packed(struct tree *l, enum packed_column column, const struct packed_values **values)
+{
+    int rc = packed_read(l->m->packed, column, values);
+    return rc ? error_set(l->err, -rc, "%s: %s", sqlite3_db_filename(l->db, "main"), packed_error(rc)) : 0;
+}
+
+static int read_packed_nodes(struct tree *l)
+{
+    struct model *m = l->m;
+    const struct packed_values *addresses;
+    int rc = read_packed(l, PACKED_stack_address_id, &addresses);
+    if (rc == 0)
+        rc = read_packed(l, PACKED_stack_parent_id, &l->packed_parents);
+    if (rc)
+        return rc;
+    size_t count = (size_t)packed_count(m->packed, PACKED_TABLE_stack);
+    ARRAY_ROOM(m->nodes, count + 1, m->node_capacity);
+    for (size_t i = 1; i <= count; i++)
+        m->nodes[i] = (struct model_node){0, ids_find(&l->addresses, (int64_t)packed_at(addresses, (uint32_t)i))};
+    m->node_count = count + 1;
+    return 0;
+}
+
+static int read_plain_nodes(struct tree *l)
+{
+    return model_each(l->db, "SELECT stack_id, address_id, parent_id FROM main.stack ORDER BY stack_id", node_row, l,
+                      l->err);
+}
+
+/* By place in the table + 1; 0: none. */
+static uint32_t node_parent(const struct tree *l, size_t i)
+{
+    if (l->packed_parents)
+        return (uint32_t)packed_at(l->packed_parents, (uint32_t)i);
+    return l->parents[i - 1] == l->nodes.ids[i - 1] ? 0 : ids_find(&l->nodes, l->parents[i - 1]);
+}
+
+struct links { /* first child and next sibling, by old index */
+    uint32_t *parent, *child, *sibling;
+};
+
+/* Numbers the subtree of root in preorder, from next on. Returns the next free number. */
+static uint32_t number_subtree(struct tree *l, struct links *k, uint32_t root, uint32_t next)
+{
+    uint32_t node = root;
+    for (;;) {
+        l->new_index[node] = next++;
+        if (k->child[node] && !l->new_index[k->child[node]]) {
+            node = k->child[node];
+            continue;
+        }
+        for (;;) {
+            if (node == root)
+                return next;
+            if (k->sibling[node]) {
+                node = k->sibling[node];
+                break;
+            }
+            node = k->parent[node];
+        }
+    }
+}
+
+static void link_parents(struct tree *l, struct links *k)
+{
+    size_t n = l->m->node_count;
+    /* children in ascending order: the list is built from its end */
+    for (size_t i = n; i-- > 1;) {
+        uint32_t parent = k->parent[i];
+        if (!parent)
+            continue;
+        k->sibling[i] = k->child[parent];
+        k->child[parent] = (uint32_t)i;
+    }
+}
+
+/* Nodes that no walk from a root reaches lie on or below a cycle: those become roots. */
+static void break_cycles(struct links *k, size_t n)
+{
+    uint8_t *state = xcalloc(n, 1); /* 1: on the walk, 2: leads to a root */
+    for (size_t i = 1; i < n; i++) {
+        uint32_t at = (uint32_t)i;
+        while (at && !state[at]) {
+            state[at] = 1;
+            at = k->parent[at];
+        }
+        if (at && state[at] == 1)
+            k->parent[at] = 0;
+        for (at = (uint32_t)i; at && state[at] == 1; at = k->parent[at])
+            state[at] = 2;
+    }
+    free(state);
+}
+
+/* Walks from the roots number the nodes that they reach. */
+static void number_linked(struct tree *l, struct links *k)
+{
+    size_t n = l->m->node_count;
+    uint32_t next = 1;
+    k->child = xcalloc(n, sizeof *k->child);
+    k->sibling = xcalloc(n, sizeof *k->sibling);
+    break_cycles(k, n);
+    link_parents(l, k);
+    for (size_t i = 1; i < n; i++)
+        if (!k->parent[i])
+            next = number_subtree(l, k, (uint32_t)i, next);
+    if (next != n)
+        bug("%zu nodes, %u numbered", n, next);
+    free(k->child);
+    free(k->sibling);
+}
+
+/* Where every caller comes before its callees, as the collector writes them: from the sizes of the subtrees. */
+static void number_ascending(struct tree *l, const uint32_t *parent)
+{
+    size_t n = l->m->node_count;
+    uint32_t *sizes = xcalloc(n, sizeof *sizes), *next = sizes; /* the next free number in the subtree of a node */
+    for (size_t i = n; i-- > 1;) {
+        sizes[i]++;
+        if (parent[i])
+            sizes[parent[i]] += sizes[i];
+    }
+    next[0] = 1;
+    for (size_t i = 1; i < n; i++) {
+        uint32_t size = sizes[i];
+        l->new_index[i] = next[parent[i]];
+        next[parent[i]] += size;
+        next[i] = l->new_index[i] + 1;
+    }
+    free(sizes);
+}
+
+static int is_ascending(const uint32_t *parent, size_t n)
+{
+    for (size_t i = 1; i < n; i++)
+        if (parent[i] >= i)
+            return 0;
+    return 1;
+}
+
+static void order_nodes(struct tree *l)
+{
+    struct model *m = l->m;
+    size_t n = m->node_count;
+    struct links k = {.parent = xcalloc(n, sizeof *k.parent)};
+    l->new_index = xcalloc(n, sizeof *l->new_index);
+    for (size_t i = 1; i < n; i++)
+        k.parent[i] = node_parent(l, i);
+    if (is_ascending(k.parent, n))
+        number_ascending(l, k.parent);
+    else
+        number_linked(l, &k);
+    struct model_node *nodes = xcalloc(n, sizeof *nodes);
+    for (size_t i = 1; i < n; i++)
+        nodes[l->new_index[i]] = (struct model_node){l->new_index[k.parent[i]], m->nodes[i].address};
+    free(m->nodes);
+    m->nodes = nodes;
+    free(k.parent);
+}
+
+/* --- sites ------------------------------------------------------------------------------------------------------- */
+
+/* In the order of their first sites, until order_sites. */
+static uint32_t group_of(struct model *m, int64_t device, const char *kind)
+{
+    for (size_t i = m->group_count; i-- > 0;)
+        if (m->groups[i].device == device && strncmp(m->groups[i].kind, kind, sizeof m->groups[i].kind - 1) == 0)
+            return (uint32_t)i;
+    uint32_t group = (uint32_t)m->group_count;
+    struct model_group *g = ARRAY_ADD(m->groups, m->group_count, m->group_capacity);
+    *g = (struct model_group){.device = device, .first_site = group, .peak_bytes = -1, .device_peak_bytes = -1};
+    memcpy(g->kind, kind, strnlen(kind, sizeof g->kind - 1));
+    return group;
+}
+
+static uint32_t node_of_stack(const struct tree *l, uint64_t stack_id)
+{
+    if (!l->packed_parents)
+        return stack_id <= INT64_MAX ? l->new_index[ids_find(&l->nodes, (int64_t)stack_id)] : 0;
+    return stack_id < l->m->node_count ? l->new_index[stack_id] : 0;
+}
+
+static void site_row(void *arg, sqlite3_stmt *s)
+{
+    struct tree *l = arg;
+    struct model *m = l->m;
+    struct model_site *site = ARRAY_ADD(m->sites, m->site_count, m->site_capacity);
+    *site = (struct model_site){.id = sqlite3_column_int64(s, 0)};
+    site->node = sqlite3_column_type(s, 1) == SQLITE_NULL ? 0 : node_of_stack(l, (uint64_t)sqlite3_column_int64(s, 1));
+    site->group = group_of(m, sqlite3_column_int64(s, 2), db_text(s, 3));
+    m->groups[site->group].site_count++;
+    for (int i = 0; i < VALUE_COUNT; i++)
+        if (i != STAT_own_largest)
+            site->stat[i] = sqlite3_column_int64(s, 4 + i - (i > STAT_own_largest));
+    site->stat[STAT_own_largest] = site->stat[STAT_own_peak_bytes];
+}
+
+static int by_device(const void *a, const void *b)
+{
+    const struct model_group *x = a, *y = b;
+    if (x->device != y->device)
+        return x->device < y->device ? -1 : 1;
+    return strcmp(x->kind, y->kind);
+}
+
+/* The place of each site: by group, then by node, then by id, in which order they come. */
+static uint32_t *places(const struct model *m, uint32_t *next_of_group)
+{
+    uint32_t *places = xcalloc(m->site_count, sizeof *places), *order = xcalloc(m->site_count, sizeof *order);
+    uint32_t *next = xcalloc(m->node_count + 1, sizeof *next);
+    for (size_t i = 0; i < m->site_count; i++)
+        next[m->sites[i].node + 1]++;
+    for (size_t i = 0; i < m->node_count; i++)
+        next[i + 1] += next[i];
+    for (size_t i = 0; i < m->site_count; i++)
+        order[next[m->sites[i].node]++] = (uint32_t)i;
+    for (size_t i = 0; i < m->site_count; i++)
+        places[order[i]] = next_of_group[m->sites[order[i]].group]++;
+    free(next);
+    free(order);
+    return places;
+}
+
+/* In place: a second array would be as large as all else together. */
+static void move_sites(struct model *m, uint32_t *places)
+{
+    for (uint32_t i = 0; i < m->site_count; i++)
+        while (places[i] != i) {
+            uint32_t at = places[i];
+            struct model_site site = m->sites[at];
+            m->sites[at] = m->sites[i];
+            m->sites[i] = site;
+            places[i] = places[at];
+            places[at] = at;
+        }
+}
+
+/* Groups by device and kind, and sites by group and node. SQLite would carry all columns through its sorter. */
+static void order_sites(struct model *m)
+{
+    if (!m->site_count)
+        return;
+    uint32_t *place = xcalloc(m->group_count, sizeof *place), *next = xcalloc(m->group_count, sizeof *next), first = 0;
+    qsort(m->groups, m->group_count, sizeof *m->groups, by_device);
+    for (size_t i = 0; i < m->group_count; i++) {
+        place[m->groups[i].first_site] = (uint32_t)i;
+        next[i] = m->groups[i].first_site = first;
+        first += m->groups[i].site_count;
+    }
+    for (size_t i = 0; i < m->site_count; i++)
+        m->sites[i].group = place[m->sites[i].group];
+    uint32_t *of_sites = places(m, next);
+    move_sites(m, of_sites);
+    free(of_sites);
+    free(place);
+    free(next);
+}
+
+static void group_devices(struct model *m)
+{
+    for (size_t i = 0; i < m->group_count; i++) {
+        struct model_group *g = &m->groups[i];
+        size_t first = i, end = i + 1;
+        while (first > 0 && m->groups[first - 1].device == g->device)
+            first--;
+        while (end < m->group_count && m->groups[end].device == g->device)
+            end++;
+        g->device_first = m->groups[first].first_site;
+        g->device_count = m->groups[end - 1].first_site + m->groups[end - 1].site_count - g->device_first;
+    }
+}
+
+#define STAT(column, name, unit, combine, text) ", " #column
+#define SCANNED(column, name, unit, text)       ", r." #column
+static const char site_sql[] = "SELECT s.site_id, stack_id, device_id, kind"
+#include "../../common/stat.def"
+                               " FROM main.site s LEFT JOIN resident_sum r USING(site_id) ORDER BY s.site_id";
+#undef STAT
+
+#define STAT(...)
+#define SCANNED(column, name, unit, text) ", " #column
+static const char scanned_sql[] = "SELECT site_id"
+#include "../../common/stat.def"
+                                  " FROM resident_sum";
+#undef STAT
+
+/* Sites are still in their order, without gaps. */
+static void scanned_row(void *arg, sqlite3_stmt *s)
+{
+    struct tree *l = arg;
+    int64_t id = sqlite3_column_int64(s, 0);
+    if (id < 1 || (uint64_t)id > l->m->site_count)
+        return;
+    for (int i = STAT_own_largest + 1; i < VALUE_COUNT; i++)
+        l->m->sites[id - 1].stat[i] = sqlite3_column_int64(s, i - STAT_own_largest);
+}
+
+static int read_packed_sites(struct tree *l)
+{
+    struct model *m = l->m;
+    const struct packed_values *columns[PACKED_site_line_id];
+    for (enum packed_column c = PACKED_KEY_site; c < PACKED_site_line_id; c++) {
+        int rc = read_packed(l, c, &columns[c]);
+        if (rc)
+            return rc;
+    }
+    uint32_t count = (uint32_t)packed_count(m->packed, PACKED_TABLE_site);
+    ARRAY_ROOM(m->sites, count, m->site_capacity);
+    l->stacks = columns[PACKED_site_stack_id];
+    for (uint32_t i = 1; i <= count; i++) {
+        struct model_site *site = &m->sites[m->site_count++];
+        *site = (struct model_site){.id = i};
+        site->group = group_of(m, (int64_t)packed_at(columns[PACKED_site_device_id], i),
+                               kind_name((unsigned)packed_at(columns[PACKED_site_kind], i)));
+        m->groups[site->group].site_count++;
+        for (int k = 0; k < STAT_COUNT; k++)
+            site->stat[k] = (int64_t)packed_at(columns[PACKED_STATS + k], i);
+        site->stat[STAT_own_largest] = site->stat[STAT_own_peak_bytes];
+    }
+    return model_each(l->db, scanned_sql, scanned_row, l, l->err);
+}
+
+static int read_plain_sites(struct tree *l)
+{
+    return model_each(l->db, site_sql, site_row, l, l->err);
+}
+
+static int read_address_ids(struct tree *l)
+{
+    return model_each(l->db, "SELECT address_id FROM address ORDER BY address_id", address_row, l, l->err);
+}
+
+/* What is packed is all read before anything is made of it: another connection may wait to write. */
+static int load(struct tree *l)
+{
+    struct model *m = l->m;
+    int is_packed = packed_has(l->db, PACKED_TABLE_site);
+    int rc = read_address_ids(l);
+    if (rc == 0)
+        rc = packed_has(l->db, PACKED_TABLE_stack) ? read_packed_nodes(l) : read_plain_nodes(l);
+    if (rc == 0 && is_packed)
+        rc = read_packed_sites(l);
+    if (rc)
+        return rc;
+    order_nodes(l);
+    if (!is_packed)
+        rc = read_plain_sites(l);
+    for (size_t i = 0; is_packed && i < m->site_count; i++)
+        m->sites[i].node = node_of_stack(l, packed_at(l->stacks, (uint32_t)i + 1));
+    if (rc == 0) {
+        order_sites(m);
+        group_devices(m);
+    }
+    return rc;
+}
+
+int model_tree(sqlite3 *db, struct model *m, struct error *err)
+{
+    struct tree l = {.db = db, .err = err, .m = m};
+    m->packed = packed_open(db);
+    if (!m->packed)
+        return error_set(err, ENOMEM, "out of memory");
+    ARRAY_ADD(m->nodes, m->node_count, m->node_capacity);
+    int rc = load(&l);
+    m->tree_addresses = l.addresses.count;
+    free(l.addresses.ids);
+    free(l.nodes.ids);
+    free(l.parents);
+    free(l.new_index);
+    return rc;
+}

@@ -62,24 +62,40 @@ void account_teardown(struct account *a, const struct event *e)
     live_each(p->live, count_teardown, &x);
 }
 
+struct torn { /* sites by row */
+    struct site_table *sites;
+    uint32_t *ids, count, capacity;
+};
+
+static void torn_column(void *arg, uint32_t row, int number, sqlite3_context *value)
+{
+    const struct torn *x = arg;
+    const struct tally *t = &site_at(x->sites, x->ids[row])->tally;
+    const uint64_t of_row[] = {x->ids[row], t->teardown_bytes, t->teardown_count};
+    sqlite3_result_int64(value, (int64_t)of_row[number]);
+}
+
 void account_teardown_write(struct account *a)
 {
-    static const char sql[] = "INSERT INTO site_teardown(site_id, freed_bytes, freed_count) VALUES(?, ?, ?)";
+    static const char sql[] = "INSERT INTO site_teardown(site_id, freed_bytes, freed_count) SELECT * FROM "
+                              "new_site_teardown(?1)";
     sqlite3_stmt *none = a->teardown_moved ? store_statement(a->store, "DELETE FROM site_teardown") : NULL;
+    struct torn x = {.sites = &a->sites};
     if (!none)
         return;
     store_step(a->store, none);
     a->teardown_moved = 0;
-    for (uint32_t id = 1; id <= a->sites.count; id++) {
-        const struct tally *t = &site_at(&a->sites, id)->tally;
-        sqlite3_stmt *s = t->teardown_count ? store_statement(a->store, sql) : NULL;
-        if (!s)
-            continue;
-        sqlite3_bind_int64(s, 1, id);
-        sqlite3_bind_int64(s, 2, (int64_t)t->teardown_bytes);
-        sqlite3_bind_int64(s, 3, (int64_t)t->teardown_count);
-        store_step(a->store, s);
-    }
+    for (uint32_t id = 1; id <= a->sites.count; id++)
+        if (site_at(&a->sites, id)->tally.teardown_count)
+            *ARRAY_ADD(x.ids, x.count, x.capacity) = id;
+    a->torn_rows.name = "new_site_teardown";
+    a->torn_rows.declaration = "CREATE TABLE x(rows HIDDEN, site_id, freed_bytes, freed_count)";
+    a->torn_rows.column = torn_column;
+    a->torn_rows.arg = &x;
+    a->torn_rows.last = x.count - 1;
+    if (x.count)
+        store_rows(a->store, &a->torn_rows, sql);
+    free(x.ids);
 }
 
 struct ending {

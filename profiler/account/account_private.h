@@ -103,6 +103,7 @@ struct account {
     uint32_t oom_wait_count;
     uint64_t oom_least_bytes; /* of them; UINT64_MAX: none */
     int teardown_moved;       /* since site_teardown was written */
+    struct rows torn_rows;    /* its */
     uint64_t searched_blocks; /* looking for a block by an address within it */
 
     struct worker *worker;

@@ -330,6 +330,14 @@ CREATE TABLE resident_rest( -- what is on those pages beside live blocks
   PRIMARY KEY(scan_id, what)
 ) STRICT, WITHOUT ROWID;
 
+CREATE TABLE resident_fork( -- whose the present pages of a process that began as a fork are; the sum is present_bytes
+  scan_id      INTEGER PRIMARY KEY REFERENCES resident_scan,
+  shared_bytes INTEGER NOT NULL, -- inherited, and another process has them, too: no memory of its own
+  copied_bytes INTEGER NOT NULL, -- inherited, and its alone since one of those wrote to them
+  own_bytes    INTEGER NOT NULL, -- of its own blocks, and of mappings that came after the fork
+  file_bytes   INTEGER NOT NULL  -- of files and shared memory
+) STRICT;
+
 CREATE TABLE resident_account( -- sums of resident_site, by the keys of account, where there are any
   scope                 TEXT NOT NULL,
   key_id                INTEGER NOT NULL,
@@ -543,6 +551,13 @@ UNION ALL
 SELECT r.what, CAST(total(r.resident_bytes) AS INTEGER), CAST(total(r.shared_bytes) AS INTEGER),
        CAST(total(r.huge_bytes) AS INTEGER), CAST(total(r.swapped_bytes) AS INTEGER), 0
 FROM resident_rest r JOIN resident_scan c USING(scan_id) WHERE c.is_peak GROUP BY r.what;
+
+-- processes that began as a fork, each at the highest of its looks that were kept
+CREATE VIEW v_fork AS
+SELECT c.process_id, p.pid, p.parent_id, c.time_ns, max(c.present_bytes) AS resident_bytes, f.shared_bytes,
+       f.copied_bytes, f.own_bytes, f.file_bytes, p.command_line AS command
+FROM resident_fork f JOIN resident_scan c USING(scan_id) JOIN process p USING(process_id)
+GROUP BY c.process_id;
 
 CREATE VIEW v_total AS
 SELECT d.name AS device, t.kind, t.alloc_count, t.free_count, t.alloc_bytes, t.free_bytes, t.temporary_count,

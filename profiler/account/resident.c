@@ -117,6 +117,7 @@ struct rest_walk {
     const uint16_t *used;
     struct segments *segments; /* NULL: none */
     struct range segment;      /* that was found last */
+    size_t begun;              /* the mapping that it began with, which the page before lay in or before */
     struct resident_result *result;
 };
 
@@ -127,6 +128,33 @@ static int in_segment(struct rest_walk *w, uint64_t address)
     if (address >= w->segment.start && address < w->segment.end)
         return 1;
     return segments_find(w->segments, address, &w->segment);
+}
+
+/* Addresses ascend from one call to the next. */
+static int is_begun(struct rest_walk *w, uint64_t address)
+{
+    const struct resident_pages *p = w->pages;
+    while (w->begun < p->begun_count && p->begun[w->begun].end <= address)
+        w->begun++;
+    return w->begun < p->begun_count && p->begun[w->begun].start <= address;
+}
+
+/* A page of a fork's child. Blocks of its own on one that it shares have not been written to yet. */
+static void add_fork(struct rest_walk *w, uint64_t address, uint8_t flags, unsigned used)
+{
+    struct resident_fork *fork = &w->result->fork;
+    if (!w->pages->begun || !(flags & RESIDENT_PRESENT))
+        return;
+    if (flags & RESIDENT_FILE) {
+        fork->file_bytes += RESIDENT_PAGE;
+    } else if (!is_begun(w, address)) {
+        fork->own_bytes += RESIDENT_PAGE;
+    } else if (flags & RESIDENT_SHARED) {
+        fork->shared_bytes += RESIDENT_PAGE;
+    } else {
+        fork->own_bytes += used;
+        fork->copied_bytes += RESIDENT_PAGE - used;
+    }
 }
 
 /* Pages of one range, first to end, that lie in one mapping. */
@@ -141,8 +169,10 @@ static void rest_of_pages(struct rest_walk *w, const struct resident_range *r, u
             continue;
         unsigned used = w->used[i] & USED_MASK;
         enum resident_rest what = used ? REST_beside : rest;
-        if (!used && rest == REST_anonymous && in_segment(w, start + (i - first) * RESIDENT_PAGE))
+        uint64_t address = start + (i - first) * RESIDENT_PAGE;
+        if (!used && rest == REST_anonymous && in_segment(w, address))
             what = REST_segment;
+        add_fork(w, address, flags, used);
         add(&sums[what], flags, RESIDENT_PAGE - used);
         add(&w->result->all, flags, RESIDENT_PAGE);
     }
@@ -274,6 +304,13 @@ static void write_rest(struct store *store, uint32_t scan_id, unsigned rest, con
     store_step(store, s);
 }
 
+static void write_fork(struct store *store, uint32_t scan_id, const struct resident_fork *f)
+{
+    static const char sql[] = "INSERT INTO resident_fork(scan_id, shared_bytes, copied_bytes, own_bytes, file_bytes) "
+                              "VALUES(?,?,?,?,?)";
+    run(store, sql, (uint64_t[]){scan_id, f->shared_bytes, f->copied_bytes, f->own_bytes, f->file_bytes}, 5);
+}
+
 /* Before the new rows come: their scan would not be there yet. */
 static void delete_old(struct store *store)
 {
@@ -281,9 +318,12 @@ static void delete_old(struct store *store)
                                 "NOT is_peak AND NOT is_last)";
     static const char rests[] = "DELETE FROM resident_rest WHERE scan_id IN (SELECT scan_id FROM resident_scan WHERE "
                                 "NOT is_peak AND NOT is_last)";
+    static const char forks[] = "DELETE FROM resident_fork WHERE scan_id IN (SELECT scan_id FROM resident_scan WHERE "
+                                "NOT is_peak AND NOT is_last)";
     static const char scans[] = "DELETE FROM resident_scan WHERE NOT is_peak AND NOT is_last";
     run(store, sites, NULL, 0);
     run(store, rests, NULL, 0);
+    run(store, forks, NULL, 0);
     run(store, scans, NULL, 0);
 }
 
@@ -305,6 +345,8 @@ void resident_write(struct store *store, const struct resident_scan *scan, const
     }
     for (unsigned i = 0; i < REST_COUNT; i++)
         write_rest(store, scan->scan_id, i, &result->rest[i]);
+    if (pages->begun)
+        write_fork(store, scan->scan_id, &result->fork);
 }
 
 void resident_write_moved(struct store *store, uint32_t first_id, uint64_t moved_count)

@@ -10,7 +10,13 @@
 
 #define RESIDENT_PAGE 4096u
 
-enum resident_flag { RESIDENT_PRESENT = 1, RESIDENT_SWAPPED = 2, RESIDENT_SHARED = 4, RESIDENT_HUGE = 8 };
+enum resident_flag {
+    RESIDENT_PRESENT = 1,
+    RESIDENT_SWAPPED = 2,
+    RESIDENT_SHARED = 4,
+    RESIDENT_HUGE = 8,
+    RESIDENT_FILE = 16 /* of files and shared memory */
+};
 
 enum resident_rest {
 #define X(name, text) REST_##name,
@@ -36,6 +42,8 @@ struct resident_pages {
     size_t page_count, page_capacity;
     struct resident_map *maps;
     size_t map_count, map_capacity;
+    const struct resident_map *begun; /* a fork's child: the mappings that it began with; NULL: not known. Borrowed */
+    size_t begun_count;
     uint64_t zero_pages; /* of the kernel's zero page: not among them */
     int has_kinds;       /* huge and zero pages are told apart */
 };
@@ -50,10 +58,18 @@ struct resident_site {
     struct resident_sum sum;
 };
 
+struct resident_fork {     /* the present pages of a fork's child; the sum is all of them */
+    uint64_t shared_bytes; /* inherited, and another process has them, too */
+    uint64_t copied_bytes; /* inherited, and its alone since one of the two wrote to them */
+    uint64_t own_bytes;    /* of its own blocks, and of mappings that came after the fork */
+    uint64_t file_bytes;   /* of files and shared memory */
+};
+
 struct resident_result {
     struct resident_site *sites; /* that have live blocks; the caller frees */
     uint32_t site_count;
     struct resident_sum rest[REST_COUNT], all;
+    struct resident_fork fork; /* where the mappings that it began with are known */
 };
 
 struct resident_scan { /* a row of the table */

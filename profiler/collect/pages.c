@@ -125,7 +125,8 @@ static uint8_t flags_of(struct resident_pages *p, uint64_t entry, uint8_t kinds)
         return 0;
     }
     int is_shared = (entry & ENTRY_FILE) || !(entry & ENTRY_EXCLUSIVE);
-    return (uint8_t)(RESIDENT_PRESENT | (is_shared ? RESIDENT_SHARED : 0) | (kinds & RESIDENT_HUGE));
+    return (uint8_t)(RESIDENT_PRESENT | (is_shared ? RESIDENT_SHARED : 0) | (kinds & RESIDENT_HUGE) |
+                     (entry & ENTRY_FILE ? RESIDENT_FILE : 0));
 }
 
 /* Pages from index i on: what the scan said of them is all. */
@@ -333,6 +334,25 @@ int pages_read(int pid, int is_alone, struct resident_pages *pages)
         rc = read_ranges(&reader, is_alone);
     close(reader.fd);
     return rc;
+}
+
+int pages_mappings(int pid, struct resident_map **maps, size_t *count)
+{
+    struct resident_pages pages = {0};
+    int rc = read_maps(pid, &pages);
+    if (rc) {
+        pages_free(&pages);
+        return rc;
+    }
+    size_t kept = 0;
+    for (size_t i = 0; i < pages.map_count; i++)
+        if (kept && pages.maps[kept - 1].end == pages.maps[i].start)
+            pages.maps[kept - 1].end = pages.maps[i].end;
+        else
+            pages.maps[kept++] = pages.maps[i];
+    *maps = pages.maps;
+    *count = kept;
+    return 0;
 }
 
 void pages_free(struct resident_pages *pages)

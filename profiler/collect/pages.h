@@ -10,6 +10,9 @@
  * which need not be asked one by one then (13 of 16 ms a GiB). Returns 0, or -errno: gone, another user's, or (E2BIG)
  * more pages than are looked at. */
 int pages_read(int pid, int is_alone, struct resident_pages *pages);
+/* What a process has mapped, where mappings side by side are one. Returns 0, and *maps is the caller's to free; or
+ * -errno. */
+int pages_mappings(int pid, struct resident_map **maps, size_t *count);
 void pages_free(struct resident_pages *pages);
 
 #endif

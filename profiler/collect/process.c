@@ -45,6 +45,7 @@ static void release(struct processes *ps, struct process *p)
     mapping_close(p->mapping);
     devices_close(p->devices);
     free(p->look.ids);
+    free(p->begun);
     free(p->exe);
     free(p->command);
     free(p->target);

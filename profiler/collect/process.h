@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 struct devices;
+struct resident_map;
 struct mapping;
 
 /* The threads of a process of another pid namespace, as they call themselves: their numbers cannot be asked after. */
@@ -48,15 +49,17 @@ struct process {
     int exit_value;         /* of the EXIT record */
     uint32_t leaving_ring;  /* the ring of that EXIT or EXEC record */
     uint64_t
-        leaving_deadline_ns;   /* monotonic: how long the order waits for the end that it announced; 0: not leaving */
-    uint32_t ring_count;       /* adopted rings */
-    uint32_t unread;           /* of them, with words that this round has not read yet */
-    struct thread_look look;   /* of another namespace */
-    int statm_fd;              /* -1: not open yet */
-    uint64_t rss_bytes;        /* newest sample */
-    uint64_t peak_rss_bytes;   /* as far as it was seen */
-    uint64_t looked_rss_bytes; /* the sample at the last look at its pages */
-    uint8_t looked_at_end;     /* the look for its end was made */
+        leaving_deadline_ns;    /* monotonic: how long the order waits for the end that it announced; 0: not leaving */
+    uint32_t ring_count;        /* adopted rings */
+    uint32_t unread;            /* of them, with words that this round has not read yet */
+    struct thread_look look;    /* of another namespace */
+    int statm_fd;               /* -1: not open yet */
+    uint64_t rss_bytes;         /* newest sample */
+    uint64_t peak_rss_bytes;    /* as far as it was seen */
+    uint64_t looked_rss_bytes;  /* the sample at the last look at its pages */
+    struct resident_map *begun; /* a fork's child: what it had mapped when it joined; NULL: not known */
+    size_t begun_count;
+    uint8_t looked_at_end; /* the look for its end was made */
     struct stack_map *stacks;
     struct python *python; /* its code objects */
     struct mapping *mapping;
@@ -112,6 +115,7 @@ struct processes {
         int parent_pid;      /* which was this one */
         uint64_t stamp;
     } orphans[PROCESSES_EXPECTED];
+    uint64_t begun_ns;     /* of processor time, for the mappings that forks' children began with */
     uint32_t orphan_count; /* so far; of very many the newest are kept */
     struct pids pids;
 };

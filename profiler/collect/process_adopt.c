@@ -4,7 +4,9 @@
 #include "../../common/buf.h"
 #include "../devices/mapping.h"
 #include "../store/python.h"
+#include "pages.h"
 #include "pidns.h"
+#include "resident.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -217,6 +219,18 @@ static void name_image(struct processes *ps, struct process *p, const struct wir
     snprintf(p->name, sizeof p->name, "%.63s", base ? base + 1 : p->exe);
 }
 
+/* At once, for soon it maps memory of its own; in as much time as all looks at pages may take. */
+static void find_begun(struct processes *ps, struct process *p)
+{
+    int64_t run_ns = clock_ns(ps->clock, clock_stamp(ps->clock));
+    if (!p->inherited || p->dead || p->discard || run_ns < 0 || !resident_may(ps->begun_ns, (uint64_t)run_ns))
+        return;
+    uint64_t begin_ns = clock_processor_ns();
+    if (pages_mappings(p->outer_pid, &p->begun, &p->begun_count))
+        p->begun = NULL;
+    ps->begun_ns += clock_processor_ns() - begin_ns;
+}
+
 static void adopt(struct processes *ps, uint32_t index)
 {
     struct wire_proc *slot = &ps->session->procs[index];
@@ -243,6 +257,7 @@ static void adopt(struct processes *ps, uint32_t index)
         p->outer_pid = outer_pid(ps, p, told_namespace(ps, slot), before);
         watch_for_end(ps, p);
     }
+    find_begun(ps, p);
     if (p->inherited) /* what else had this pid is gone */
         processes_settle_expected(ps, p->outer_pid, p->start_stamp);
     else

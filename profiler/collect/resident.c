@@ -5,11 +5,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <time.h>
 
-/* All looks together cost at most this part of the run, and what a short one has to begin with; */
-#define SHARE        64u
-#define ALLOWANCE_NS 20000000u
 #define APART        16u /* two of them are so many times their cost apart. */
 #define STEP_SHARE   16u /* A new maximum is one by this part, and by: */
 #define STEP_BYTES   (256u << 10)
@@ -60,14 +56,6 @@ void resident_close(struct resident *r)
     free(r);
 }
 
-/* Of this thread: a loaded machine makes a look no dearer. */
-static uint64_t processor_ns(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
 static uint64_t events(const struct resident *r)
 {
     struct account_counts counts;
@@ -80,6 +68,8 @@ static int look_at(struct resident *r, struct process *p, int is_peak, int is_fi
 {
     struct resident_result result;
     uint64_t begin = clock_stamp(r->clock);
+    r->pages.begun = p->begun;
+    r->pages.begun_count = p->begun_count;
     int rc = pages_read(p->outer_pid, r->follow && r->processes->total == 1, &r->pages);
     p->looked_rss_bytes = p->rss_bytes;
     if (rc) {
@@ -125,7 +115,7 @@ static int is_wanted(const struct process *p, int is_peak, int may_all)
 
 static void look_at_all(struct resident *r, int is_peak, int may_all)
 {
-    uint64_t begin_ns = processor_ns(), events_before = events(r);
+    uint64_t begin_ns = clock_processor_ns(), events_before = events(r);
     int looked = 0;
     settle_open(r);
     for (uint32_t i = 0; i < r->processes->slot_end; i++) {
@@ -140,7 +130,7 @@ static void look_at_all(struct resident *r, int is_peak, int may_all)
     r->open_id = r->scan_id - (uint32_t)looked + 1;
     r->open_until = clock_stamp(r->clock);
     r->open_events = events_before;
-    r->last_cost_ns = processor_ns() - begin_ns;
+    r->last_cost_ns = clock_processor_ns() - begin_ns;
     r->cost_ns += r->last_cost_ns;
     r->next_ns = clock_monotonic_ns() + r->last_cost_ns * APART;
 }
@@ -162,9 +152,9 @@ void resident_look(struct resident *r)
     int is_peak = sum > r->peak_bytes + (r->rest_count >= REST_SAMPLES ? 0 : r->peak_bytes / STEP_SHARE + STEP_BYTES);
     if (!is_peak && !is_changed)
         return;
-    uint64_t run_ns = now_ns - r->begin_ns, cost_ns = r->cost_ns + r->last_cost_ns;
-    int may_all = now_ns >= r->next_ns && cost_ns <= run_ns / SHARE + ALLOWANCE_NS;
-    int may_leaving = r->last_cost_ns <= CHEAP_NS && cost_ns <= run_ns / (SHARE / 2) + ALLOWANCE_NS;
+    uint64_t run_ns = now_ns - r->begin_ns, cost_ns = r->cost_ns + r->processes->begun_ns + r->last_cost_ns;
+    int may_all = now_ns >= r->next_ns && resident_may(cost_ns, run_ns);
+    int may_leaving = r->last_cost_ns <= CHEAP_NS && resident_may(cost_ns, 2 * run_ns);
     if (!may_all && !(is_leaving && may_leaving)) {
         r->too_costly += is_peak || is_leaving;
         return;
@@ -195,7 +185,8 @@ void resident_end(struct resident *r)
 {
     settle_open(r);
     write_counter(r->store, "resident_scan", "looks at which pages of a process are present", r->looks);
-    write_counter(r->store, "resident_scan_us", "microseconds of the collector that these took", r->cost_ns / 1000);
+    write_counter(r->store, "resident_scan_us", "microseconds of the collector that these took",
+                  (r->cost_ns + r->processes->begun_ns) / 1000);
     write_counter(r->store, "resident_unreadable",
                   "looks at present pages that failed: the process is another user's, or lets nobody look",
                   r->unreadable);

@@ -10,6 +10,15 @@
 #include "drain.h"
 #include "process.h"
 
+/* All looks together cost at most this part of the run, and what a short one has to begin with. */
+#define RESIDENT_SHARE        64u
+#define RESIDENT_ALLOWANCE_NS 20000000u
+
+static inline int resident_may(uint64_t cost_ns, uint64_t run_ns)
+{
+    return cost_ns <= run_ns / RESIDENT_SHARE + RESIDENT_ALLOWANCE_NS;
+}
+
 struct resident;
 
 /* All is borrowed. follow: children are processes of the recording, so that one without any shares no page. */

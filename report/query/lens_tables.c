@@ -278,8 +278,9 @@ static int show_process(struct lens *l, struct error *err)
                "DROP TABLE IF EXISTS temp.site; CREATE TEMP VIEW site AS SELECT * FROM temp.lens_site;"
                "CREATE TEMP VIEW process AS SELECT * FROM main.process WHERE pid = %lld;"
                "CREATE TEMP VIEW thread AS SELECT * FROM main.thread WHERE process_id IN (SELECT process_id FROM "
-               "main.process WHERE pid = %lld)",
-               pid, pid);
+               "main.process WHERE pid = %lld);"
+               "CREATE TEMP VIEW meta AS SELECT key, iif(key = 'event_count', '%lld', value) AS value FROM main.meta",
+               pid, pid, (long long)l->replay.event_count);
     int rc = db_exec(l->db, sql.data, err);
     buf_free(&sql);
     return rc;

@@ -25,6 +25,7 @@ struct site {
 
 struct state {
     struct chunk_codec *codec;
+    int64_t event_count;
     struct blocks blocks;
     struct map site_of;
     uint32_t level_of[256][KIND_COUNT + 1]; /* by device and kind: level + 1 */
@@ -260,7 +261,9 @@ static int each_event(sqlite3 *db, const struct replay_images *images,
 
 static void see_event(void *context, const struct chunk_event *e)
 {
-    apply(context, e);
+    struct state *s = context;
+    s->event_count++;
+    apply(s, e);
 }
 
 int replay_images(sqlite3 *db, int64_t pid, struct replay_images *images, struct error *err)
@@ -340,6 +343,7 @@ int replay_process(sqlite3 *db, const struct replay_images *images, struct repla
     }
     if (replay->site_count)
         qsort(replay->sites, replay->site_count, sizeof *replay->sites, by_id);
+    replay->event_count = s.event_count;
     free(s.teardown_ns);
     free(s.sites);
     free(s.levels);

@@ -33,6 +33,7 @@ struct replay {
     uint32_t site_count;
     struct replay_total *totals;
     uint32_t total_count;
+    int64_t event_count;
 };
 
 /* -EINVAL with err when there is no such process. */

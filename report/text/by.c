@@ -5,6 +5,7 @@
 #include "../findings/notes.h"
 #include "../query/at.h"
 #include "../query/self_module.h"
+#include "forked.h"
 #include "resident.h"
 #include "row_columns.h"
 #include "stack.h"
@@ -211,12 +212,15 @@ static int is_scanned(const struct by *b)
     return b->held < 0 && stat_infos[b->sort].how == STAT_SCANNED;
 }
 
-/* The rest of those pages, where the rows are all that is on them. */
+/* What the processes inherited, and the rest of those pages, where the rows are all that is on them. */
 static int list_rest(struct by *b, struct record *document, struct error *err)
 {
     const struct report_options *o = b->options;
     int is_whole = !(o->lens && o->lens->pid) && !is_one_kind(o) && !(o->device && strcmp(o->device, "host") != 0);
-    return is_scanned(b) && is_whole ? resident_list(b->db, 0, document, err) : 0;
+    int rc = 0;
+    if (is_scanned(b) && o->by == ROW_PROCESS && !(o->device && strcmp(o->device, "host") != 0))
+        rc = forked_list(b->db, o->top, document, err);
+    return rc == 0 && is_scanned(b) && is_whole ? resident_list(b->db, 0, document, err) : rc;
 }
 
 static void show_scanned(struct by *b, struct row_columns *c)

@@ -9,6 +9,7 @@
 #include "../query/resident.h"
 #include "../query/source.h"
 #include "failed.h"
+#include "forked.h"
 #include "heap_lines.h"
 #include "layers.h"
 #include "resident.h"
@@ -125,6 +126,8 @@ static void print_head(const struct summary *s)
     if (!(s->options->lens && s->options->lens->pid))
         peak_rss(s->db, &line);
     table_line(s->out, TABLE_PLAIN, buf_text(&line));
+    if (s->options->lens && s->options->lens->pid)
+        forked_print(s->db, s->out);
     notes_print(s->db, s->out);
     advice_print(s->db, s->out);
     findings_print(&s->findings, s->out);
@@ -406,6 +409,8 @@ static int list_summary(struct summary *s, struct record *document, struct error
         rc = summary_peaks(s, err);
     if (rc == 0 && summary_is_whole(s))
         rc = resident_list(s->db, 1, document, err);
+    if (rc == 0 && s->out->format == REPORT_JSON && o->lens && o->lens->pid)
+        rc = forked_list(s->db, 0, document, err);
     if (rc == 0 && s->out->format != REPORT_CSV && s->heap_end.is_there)
         heap_list_lines(&s->heap_end.heap, s->out->format == REPORT_TEXT ? HELD_TOP : 0, s->out, document,
                         "What keeps memory from the kernel, at the end", s->cwd);

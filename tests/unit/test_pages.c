@@ -119,7 +119,7 @@ static void check_own(int old)
         int is_there = i % 3 == 0 && i != 30, is_zero = old && i == 1;
         assert_int_equal(flags_at(&p, own + i * PAGE) & RESIDENT_PRESENT, is_there || is_zero);
         if (i % 3 == 0)
-            assert_int_equal(flags_at(&p, shared + i * PAGE), RESIDENT_PRESENT | RESIDENT_SHARED);
+            assert_int_equal(flags_at(&p, shared + i * PAGE), RESIDENT_PRESENT | RESIDENT_SHARED | RESIDENT_FILE);
     }
     assert_int_equal(flags_at(&p, own + 3 * PAGE), RESIDENT_PRESENT);
     assert_int_equal(flags_at(&p, own + 6 * PAGE), RESIDENT_PRESENT | RESIDENT_SHARED);

@@ -209,9 +209,47 @@ static void test_rests(void **state)
     account_run_close(&r);
 }
 
+/* A fork's child began with the first four pages: one shared, one with 1,000 bytes of a block of its own, one that it
+ * shares with such a block, one copied. Behind them one of its own, and two of files. */
+static void test_fork(void **state)
+{
+    (void)state;
+    uint8_t flags[PAGES] = {RESIDENT_PRESENT | RESIDENT_SHARED,
+                            RESIDENT_PRESENT,
+                            RESIDENT_PRESENT | RESIDENT_SHARED,
+                            RESIDENT_PRESENT,
+                            RESIDENT_PRESENT,
+                            RESIDENT_SWAPPED};
+    struct resident_map begun[] = {{BASE, BASE + RESIDENT_PAGE, 0},
+                                   {BASE + RESIDENT_PAGE, BASE + 4 * RESIDENT_PAGE, 0},
+                                   {BASE + 6 * RESIDENT_PAGE, BASE + 7 * RESIDENT_PAGE, 0}};
+    struct account_run r;
+    struct resident_pages pages;
+    struct resident_result result;
+    flags[6] = flags[7] = RESIDENT_PRESENT | RESIDENT_SHARED | RESIDENT_FILE;
+    account_run_open(&r, &(struct account_options){0});
+    alloc(&r, BASE + RESIDENT_PAGE + 16, 1000, 1, KIND_heap);
+    alloc(&r, BASE + 2 * RESIDENT_PAGE + 16, 500, 1, KIND_heap);
+    account_finish(r.account, 1);
+    make_pages(&pages, flags, 1);
+    resident_blocks(r.account, 1, &pages, &result); /* of another process */
+    assert_memory_equal(&result.fork, &(struct resident_fork){0}, sizeof result.fork);
+    free(result.sites);
+    pages.begun = begun;
+    pages.begun_count = sizeof begun / sizeof *begun;
+    resident_blocks(r.account, 1, &pages, &result);
+    assert_int_equal(result.fork.shared_bytes, 2 * RESIDENT_PAGE);
+    assert_int_equal(result.fork.copied_bytes, 2 * RESIDENT_PAGE - 1000);
+    assert_int_equal(result.fork.own_bytes, RESIDENT_PAGE + 1000);
+    assert_int_equal(result.fork.file_bytes, 2 * RESIDENT_PAGE);
+    free(result.sites);
+    account_run_close(&r);
+}
+
 static void write_scan(struct account_run *r, uint32_t id, unsigned process, int is_peak)
 {
-    struct resident_pages pages = {0};
+    struct resident_map begun = {0};
+    struct resident_pages pages = {.begun = process == 2 ? &begun : NULL};
     struct resident_site site = {.site = 1, .live_count = 1, .live_bytes = 10, .untouched_bytes = 10};
     struct resident_result result = {.sites = &site, .site_count = 1};
     struct resident_scan scan = {.scan_id = id, .process_id = (uint16_t)process, .is_peak = is_peak, .time_ns = id};
@@ -223,6 +261,8 @@ static void write_scan(struct account_run *r, uint32_t id, unsigned process, int
                      account_query("SELECT count(*) FROM resident_scan"));
     assert_int_equal(account_query("SELECT count(*) FROM resident_rest"),
                      account_query("SELECT count(*) FROM resident_scan"));
+    assert_int_equal(account_query("SELECT count(*) FROM resident_fork"),
+                     account_query("SELECT count(*) FROM resident_scan WHERE process_id = 2"));
     assert_int_equal(account_query("SELECT count(*) FROM resident_scan WHERE scan_id = %u AND is_last", id), 1);
 }
 
@@ -304,7 +344,7 @@ static void test_parts(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_random), cmocka_unit_test(test_overlap),
-                                       cmocka_unit_test(test_rests), cmocka_unit_test(test_kept),
-                                       cmocka_unit_test(test_parts)};
+                                       cmocka_unit_test(test_rests),  cmocka_unit_test(test_fork),
+                                       cmocka_unit_test(test_kept),   cmocka_unit_test(test_parts)};
     return cmocka_run_group_tests(tests, scratch_begin, scratch_end);
 }

@@ -1,0 +1,62 @@
+# What forked children cost: by arithmetic, and by what the kernel counts of the first one. The parent touched 64 MiB;
+# that child wrote to 16 MiB of them and to 8 MiB of its own, the other one to nothing.
+mib=1048576
+near() { # WHAT EXPECTED ACTUAL: libraries' data, stacks and tables are beside the program's own
+    at_least "$1" $(($2 - 65536)) "$3"
+    at_most "$1" $(($2 + mib)) "$3"
+}
+kernel() { # FIELD of smaps_rollup, bytes
+    echo $((1024 * $(sed -n "s/^$1: *\([0-9]*\) kB/\1/p" run.out)))
+}
+of() { # PROCESS COLUMN
+    value "SELECT $2 FROM v_fork WHERE process_id = $1"
+}
+
+record_ok "$PROGRAMS/children"
+first=$(value "SELECT min(process_id) FROM process WHERE start_kind = 'fork'")
+second=$(value "SELECT max(process_id) FROM process WHERE start_kind = 'fork'")
+equal "forks" 2 "$(value "SELECT count(*) FROM v_fork")"
+near "still shared" $((48 * mib)) "$(of "$first" shared_bytes)"
+near "copied" $((16 * mib)) "$(of "$first" copied_bytes)"
+near "own" $((8 * mib)) "$(of "$first" own_bytes)"
+near "shared by one that did nothing" $((64 * mib)) "$(of "$second" shared_bytes)"
+at_most "copied by one that did nothing" $mib "$(of "$second" copied_bytes)"
+at_most "own of one that did nothing" $mib "$(of "$second" own_bytes)"
+equal "sums" 0 "$(value "SELECT count(*) FROM resident_fork f JOIN resident_scan c USING(scan_id)
+    WHERE f.shared_bytes + f.copied_bytes + f.own_bytes + f.file_bytes <> c.present_bytes")"
+# the kernel's own count, up to the stack of the function that asks for it
+near "anonymous pages, by the kernel" "$(kernel Anonymous)" "$(of "$first" 'shared_bytes + copied_bytes + own_bytes')"
+near "private pages, by the kernel" "$(kernel Private_Dirty)" "$(of "$first" 'copied_bytes + own_bytes')"
+
+"$MEMPROF" report --by process --sort resident out.db >by.txt
+contains "a table" by.txt "What forked processes cost"
+"$MEMPROF" report --by process --sort resident --json out.db >by.json
+equal "for programs" "$(of "$first" copied_bytes)|$(of "$second" shared_bytes)" "$(sqlite3 :memory: "
+    CREATE TABLE j(t); INSERT INTO j VALUES(CAST(readfile('by.json') AS TEXT));
+    SELECT max(e.value ->> 'inherited_copied_bytes') || '|' || max(e.value ->> 'inherited_shared_bytes')
+    FROM j, json_each(t, '\$.forked') e")"
+pid_of() { value "SELECT pid FROM process WHERE process_id = $1"; }
+parent=$(pid_of 1)
+"$MEMPROF" report --process "$(pid_of "$first")" out.db >first.txt
+contains "whose it is" first.txt "Forked from $parent: it allocated 8.00 MiB itself and inherited 64."
+contains "its parts" first.txt " were inherited and still shared (no cost), 16."
+"$MEMPROF" report --process "$(pid_of "$second")" out.db >second.txt
+contains "one that does nothing" second.txt "Forked from $parent: it allocated nothing itself and inherited 64."
+"$MEMPROF" report --process "$parent" out.db >parent.txt
+lacks "one that did not fork" parent.txt "Forked"
+# each has its own events: a block's birth and death; and the sum is all
+for id in 1 $first $second; do
+    "$MEMPROF" sql --csv out.db "SELECT count(*) FROM v_event WHERE process_id = $id" | tail -n 1 | tr -d '\r' >count
+    "$MEMPROF" report --process "$(pid_of "$id")" out.db >one.txt
+    contains "its own events" one.txt ", $(cat count) event"
+done
+contains "a birth and a death" first.txt ", 2 events"
+contains "no event" second.txt ", 0 events"
+
+# a file of an older version knows nothing of this
+cp out.db older.db
+sqlite3 older.db "DROP VIEW v_fork; DROP TABLE resident_fork"
+"$MEMPROF" report --by process --sort resident older.db >older.txt
+lacks "an older file" older.txt "What forked processes cost"
+"$MEMPROF" report --process "$(pid_of "$first")" older.db >older.txt
+contains "an older file's process" older.txt "itself; what it inherited was not looked at"

@@ -362,7 +362,7 @@ const timeline = {
       let text;
       if (at === null) {
         const p = key === 'active' || key === 'reserved' ? model.peak(panel.device, key) : null;
-        text = p ? 'peak ' + bytes(p.value) : key === 'total' ? bytes(panel.pyramid.total) : key === 'rss' ? 'peak ' + bytes(this.most(panel.pyramid, 'rss_max')) : '';
+        text = p ? 'peak ' + bytes(p.value) : key === 'total' ? bytes(panel.pyramid.total) : key === 'rss' ? 'peak ' + bytes(this.most(panel.pyramid, 'rss_max')) + (panel.pyramid.device === 'host' && model.core.rss_again ? ' (' + model.core.rss_again + ')' : '') : '';
       } else if (key === 'total') text = bytes(panel.pyramid.total);
       else text = bytes(this.valueAt(panel.pyramid, key, at));
       if (span.textContent !== text) span.textContent = text;

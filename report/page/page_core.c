@@ -50,6 +50,16 @@ static int write_devices(struct page *page, struct page_pack *pack)
     return 0;
 }
 
+/* What the sum of all processes' RSS counts more than once; nothing where that is not known of any. */
+static void write_again(struct page *page, struct page_pack *pack)
+{
+    struct buf text = BUF(256);
+    resident_again_text(page->db, &text);
+    if (text.length)
+        pack_text(pack, "rss_again", buf_text(&text));
+    buf_free(&text);
+}
+
 /* What present pages held at the highest resident memory that was looked at; nothing where none were. */
 static int write_resident(struct page *page, struct page_pack *pack)
 {
@@ -156,6 +166,7 @@ int page_write_core(struct page *page, struct page_pack *pack)
     pack_int(pack, "start_unix_us", page->start_unix_ns / 1000);
     write_devices(page, pack);
     write_limits(page, pack);
+    write_again(page, pack);
     int rc = write_peaks(page, pack);
     if (!rc)
         rc = write_resident(page, pack);

@@ -8,6 +8,7 @@
 #define DIFFERS_SHARE 20 /* a part of what is live, or this much: */
 #define DIFFERS_BYTES (1 << 20)
 #define SAMPLE_BYTES  (1 << 20)
+#define AGAIN_SHARE   20 /* of the sum; less is not worth a word */
 
 static int64_t column(sqlite3_stmt *s, int i, int64_t unknown)
 {
@@ -77,6 +78,25 @@ int resident_peak_is_short(const struct resident_peak *p)
 int resident_peak_is_near(const struct resident_peak *p, int64_t active_bytes)
 {
     return p->live_bytes >= active_bytes / 10 * 9 && !resident_peak_is_short(p);
+}
+
+/* What the children in the round at the highest sum share is in that sum at least twice. */
+void resident_again_text(sqlite3 *db, struct buf *out)
+{
+    static const char is_forked[] =
+        "SELECT EXISTS (SELECT 1 FROM process p JOIN (SELECT time_ns, width_ns FROM timeline WHERE device_id = 0 AND "
+        "level = 0 AND rss_max_bytes > 0 ORDER BY rss_max_bytes DESC LIMIT 1) t WHERE p.start_kind = 'fork' AND "
+        "p.start_ns <= t.time_ns AND coalesce(p.end_ns >= t.time_ns + t.width_ns, 1))";
+    char text[UNITS_TEXT];
+    int64_t present = db_int(db, "SELECT CAST(total(present_bytes) AS INTEGER) FROM resident_scan WHERE is_peak", 0);
+    int64_t shared = db_int(db,
+                            "SELECT CAST(sum(f.shared_bytes) AS INTEGER) FROM resident_fork f JOIN resident_scan "
+                            "USING(scan_id) WHERE is_peak",
+                            -1);
+    if (shared >= 0 && shared > present / AGAIN_SHARE)
+        buf_printf(out, "%s counted again: shared by forks", units_bytes(text, shared));
+    else if (shared < 0 && db_int(db, is_forked, 0))
+        buf_puts(out, "what forks share is counted in each");
 }
 
 void resident_peak_text(const struct resident_peak *p, struct buf *out)

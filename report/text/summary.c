@@ -99,9 +99,15 @@ static void peak_rss(sqlite3 *db, struct buf *line)
                           "count(*) FROM process",
                           0);
     int is_least = resident_peak_rss_is_least(db);
+    struct buf again = BUF(256);
+    if (!is_exact && together > one)
+        resident_again_text(db, &again);
     if (one > 0 || together > 0)
-        buf_printf(line, ", peak RSS %s%s%s", !is_exact && is_least ? ">= " : "",
-                   units_bytes(text, one > together ? one : together), is_exact ? "" : " (sampled)");
+        buf_printf(line, ", peak RSS %s%s", !is_exact && is_least ? ">= " : "",
+                   units_bytes(text, one > together ? one : together));
+    if (!is_exact && (one > 0 || together > 0))
+        buf_printf(line, " (sampled%s%s)", again.length ? "; " : "", buf_text(&again));
+    buf_free(&again);
 }
 
 static void print_head(const struct summary *s)

@@ -53,6 +53,16 @@ done
 contains "a birth and a death" first.txt ", 2 events"
 contains "no event" second.txt ", 0 events"
 
+# the sum of all processes' RSS has 48 MiB that the first child shares, and 64 MiB of the second, more than once
+"$MEMPROF" report out.db >report.txt
+again=$(sed -n '2s/.*(sampled; \([0-9]*\)\.[0-9]* MiB counted again: shared by forks).*/\1/p' report.txt)
+at_least "counted again, MiB" $((48 + 64 - 1)) "${again:-0}"
+at_most "counted again, MiB" $((48 + 64 + 2)) "$again"
+"$MEMPROF" info out.db >info.txt
+contains "in the list of processes" info.txt "(the peak RSS of a fork has what it shares with its parent"
+"$MEMPROF" report --html=out.html out.db >html.txt
+contains "on the page" out.html "MiB counted again: shared by forks"
+
 # a file of an older version knows nothing of this
 cp out.db older.db
 sqlite3 older.db "DROP VIEW v_fork; DROP TABLE resident_fork"
@@ -60,3 +70,10 @@ sqlite3 older.db "DROP VIEW v_fork; DROP TABLE resident_fork"
 lacks "an older file" older.txt "What forked processes cost"
 "$MEMPROF" report --process "$(pid_of "$first")" older.db >older.txt
 contains "an older file's process" older.txt "itself; what it inherited was not looked at"
+"$MEMPROF" report older.db >older.txt
+contains "an older file's sum" older.txt "(sampled; what forks share is counted in each)"
+
+# programs that a shell forks for and executes share nothing to speak of
+record_ok sh -c 'sleep 0.3 & sleep 0.3; wait'
+"$MEMPROF" report out.db >report.txt
+contains "several programs" report.txt "(sampled)"

@@ -15,7 +15,7 @@ CREATE TABLE meta( -- one fact a row
 --   as the program got it; absent without one), clock ('tsc'|'monotonic'|'unix'|'none'), collector_cpu_ns,
 --   collector_peak_rss_bytes, symbolize_ns, event_count, events_kept ('all'|'last'|'none'), collector_pid, unsaved_ns (how
 --   much a killed collector may have lost), own_peak_incomplete (why own peaks of several sites are not all known; absent
---   when they are);
+--   when they are), mallocs (jemalloc, tcmalloc, mimalloc: those whose libraries were loaded, with commas);
 --   of an imported snapshot also imported_from, import_note (what is unknown, or does not fit together), unknown_keys,
 --   torch.SETTING (the allocator's settings); of run --torch-snapshot, torch_check (how PyTorch's own history compares)
 

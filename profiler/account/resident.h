@@ -45,6 +45,7 @@ struct resident_pages {
     const struct resident_map *begun; /* a fork's child: the mappings that it began with; NULL: not known. Borrowed */
     size_t begun_count;
     uint64_t zero_pages; /* of the kernel's zero page: not among them */
+    unsigned mallocs;    /* bits by pages_mallocs: allocators whose libraries are mapped */
     int has_kinds;       /* huge and zero pages are told apart */
 };
 

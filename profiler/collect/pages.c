@@ -251,6 +251,17 @@ static enum resident_rest rest_of(const char *permissions, const char *path)
     return REST_file;
 }
 
+const char *const pages_mallocs[] = {"jemalloc", "tcmalloc", "mimalloc", NULL};
+
+static unsigned mallocs_of(const char *path)
+{
+    const char *base = strrchr(path, '/');
+    for (unsigned i = 0; base && begins(base, "/lib") && pages_mallocs[i]; i++)
+        if (begins(base + 4, pages_mallocs[i]))
+            return 1u << i;
+    return 0;
+}
+
 /* "7f..-7f.. rw-p 00000000 00:00 0   [heap]"; 0: another line. */
 static int parse_mapping(const char *line, struct resident_map *m)
 {
@@ -282,9 +293,11 @@ static int read_maps(int pid, struct resident_pages *p)
     int rc = read_text(pid, "maps", &text);
     struct resident_map map;
     char *at = text.data, *line;
-    while (rc == 0 && (line = next_line(&at)))
+    while (rc == 0 && (line = next_line(&at))) {
+        p->mallocs |= mallocs_of(line);
         if (parse_mapping(line, &map) && (!p->map_count || map.start >= p->maps[p->map_count - 1].end))
             *ARRAY_ADD(p->maps, p->map_count, p->map_capacity) = map;
+    }
     buf_free(&text);
     return rc;
 }
@@ -319,6 +332,7 @@ int pages_read(int pid, int is_alone, struct resident_pages *pages)
     snprintf(path, sizeof path, "/proc/%d/pagemap", pid);
     pages->range_count = pages->page_count = pages->map_count = 0;
     pages->zero_pages = 0;
+    pages->mallocs = 0;
     pages->has_kinds = 0;
     reader.pages = pages;
     reader.entries_read = 0;

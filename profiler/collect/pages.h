@@ -6,6 +6,9 @@
 
 #include "../account/resident.h"
 
+/* Allocators that programs have in place of the C library's; their libraries are called lib and so. Ends with NULL. */
+extern const char *const pages_mallocs[];
+
 /* Fills pages, which keeps its memory from one call to the next. is_alone: no other process maps its private pages,
  * which need not be asked one by one then (13 of 16 ms a GiB). Returns 0, or -errno: gone, another user's, or (E2BIG)
  * more pages than are looked at. */

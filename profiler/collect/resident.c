@@ -1,5 +1,6 @@
 #include "resident.h"
 
+#include "../../common/buf.h"
 #include "../../common/error.h"
 #include "pages.h"
 
@@ -31,6 +32,7 @@ struct resident {
     /* the newest look, until the events up to its end are counted */
     uint32_t open_id; /* 0: none */
     uint64_t open_until, open_events;
+    unsigned mallocs; /* of all processes, as in pages */
     uint64_t looks, unreadable, ended, too_large, too_costly;
 };
 
@@ -78,6 +80,7 @@ static int look_at(struct resident *r, struct process *p, int is_peak, int is_fi
         r->unreadable += rc != -E2BIG && rc != -ESRCH && rc != -ENOENT;
         return 0;
     }
+    r->mallocs |= r->pages.mallocs;
     resident_blocks(r->account, p->process_id, &r->pages, &result);
     int64_t time_ns = clock_ns(r->clock, begin), end_ns = clock_ns(r->clock, clock_stamp(r->clock));
     struct resident_scan scan = {.scan_id = ++r->scan_id,
@@ -181,9 +184,22 @@ static void write_counter(struct store *store, const char *name, const char *tex
     store_step(store, q);
 }
 
+/* The segments of the recording are theirs. */
+static void write_mallocs(const struct resident *r)
+{
+    struct buf names = BUF(256);
+    for (unsigned i = 0; pages_mallocs[i]; i++)
+        if (r->mallocs >> i & 1)
+            buf_printf(&names, "%s%s", names.length ? "," : "", pages_mallocs[i]);
+    if (names.length)
+        store_meta_text(r->store, "mallocs", buf_text(&names));
+    buf_free(&names);
+}
+
 void resident_end(struct resident *r)
 {
     settle_open(r);
+    write_mallocs(r);
     write_counter(r->store, "resident_scan", "looks at which pages of a process are present", r->looks);
     write_counter(r->store, "resident_scan_us", "microseconds of the collector that these took",
                   (r->cost_ns + r->processes->begun_ns) / 1000);

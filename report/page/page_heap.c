@@ -150,7 +150,7 @@ int page_write_heap(struct page *page, FILE *out)
     const struct heap *h = &end->heap;
     struct buf b = BUF(4u << 20);
     char t[UNITS_TEXT];
-    if (!end->is_there)
+    if (!end->is_there || end->is_segments) /* those may be thousands: --segments has them */
         return 0;
     buf_puts(
         &b,

@@ -8,6 +8,7 @@
 #define LARGE_BYTES (16 << 20) /* below, it must be */
 #define LEAST_PEAK  8          /* of the peak of what was reserved, */
 #define LEAST_PART  4          /* and in any case of what is reserved at the end, */
+#define SEGMENTS    (4 << 20)  /* of segments, where allocators hold more to go on with */
 #define LEAST_TIME  10         /* for so much of the run: programs free all before they end */
 #define EVENTS_MOST 50000000   /* a replay of more takes too long for a sentence */
 
@@ -31,7 +32,7 @@ static int find_since(sqlite3 *db, struct heap_end *e, int64_t idle_bytes)
     if (sqlite3_step(s) == SQLITE_ROW) {
         e->since_ns = sqlite3_column_int64(s, 0);
         e->end_ns = sqlite3_column_int64(s, 1);
-        rss = sqlite3_column_int64(s, 2);
+        e->rss_bytes = rss = sqlite3_column_int64(s, 2);
     }
     sqlite3_finalize(s);
     return rss >= idle_bytes && e->end_ns > e->since_ns && (e->end_ns - e->since_ns) >= e->end_ns / LEAST_TIME;
@@ -54,18 +55,79 @@ static int is_large(sqlite3 *db, struct heap_end *e)
            h->trim_bytes >= e->reserved_bytes / LEAST_PART && find_since(db, e, (int64_t)e->trim_bytes);
 }
 
-void heap_end_load(sqlite3 *db, struct heap_end *end)
+/* What of the RSS at the end can be free pages of segments: not what the last looks saw on the pages of others, nor so
+ * many bytes that are in use. Below 0: nothing was looked at. */
+static int64_t free_there(sqlite3 *db, const struct heap_end *e, int64_t used_bytes)
+{
+    static const char sql[] =
+        "SELECT iif(count(*) > 0, CAST(total(present_bytes) - (SELECT total(resident_bytes) FROM resident_rest JOIN "
+        "resident_scan USING(scan_id) WHERE is_last AND what IN ('beside', 'heap')) - (SELECT total(resident_bytes) "
+        "FROM resident_site JOIN resident_scan USING(scan_id) JOIN site USING(site_id) WHERE is_last AND kind = "
+        "'heap') AS INTEGER), -1) FROM resident_scan WHERE is_last";
+    int64_t other = db_int(db, sql, -1);
+    return other < 0 || used_bytes < 0 || e->rss_bytes < 0 || used_bytes > e->rss_bytes
+               ? -1
+               : e->rss_bytes - used_bytes - other;
+}
+
+static int is_large_segments(sqlite3 *db, struct heap_end *e)
+{
+    const struct heap *h = &e->heap;
+    uint64_t idle = 0;
+    e->reserved_bytes = e->pin_bytes = 0;
+    for (size_t i = 0; i < h->range_count; i++) {
+        const struct heap_range *r = &h->ranges[i];
+        if (r->kind != HEAP_SEGMENT)
+            continue;
+        e->reserved_bytes += r->page_bytes;
+        e->pin_bytes += r->pinned_bytes + r->shared_bytes;
+        idle += r->held_bytes + r->top_bytes;
+    }
+    int64_t there = free_there(db, e, (int64_t)e->pin_bytes);
+    e->trim_bytes = there < 0 ? 0 : idle < (uint64_t)there ? idle : (uint64_t)there;
+    uint64_t peak =
+        (uint64_t)db_int(db, "SELECT peak_reserved_bytes FROM total WHERE device_id = 0 AND kind = 'heap'", 0);
+    return e->trim_bytes >= SEGMENTS && (e->trim_bytes >= LARGE_BYTES || e->trim_bytes >= peak / LEAST_PEAK) &&
+           e->trim_bytes >= (e->trim_bytes + e->pin_bytes) / LEAST_PART && find_since(db, e, (int64_t)e->trim_bytes);
+}
+
+/* Whether segments held at least so much more than live blocks, and the process as many resident bytes. */
+static int has_segments(sqlite3 *db, struct heap_end *e)
+{
+    int64_t reserved = db_int(db,
+                              "SELECT CAST(total(size_bytes) AS INTEGER) FROM segment WHERE device_id = 0 AND kind = "
+                              "'heap' AND free_ns IS NULL AND size_bytes BETWEEN 1 AND 1 << 48",
+                              0);
+    int64_t live =
+        db_int(db, "SELECT end_active_bytes FROM total WHERE device_id = 0 AND kind = 'heap' AND end_active_bytes >= 0",
+               INT64_MAX);
+    return reserved >= SEGMENTS && reserved - SEGMENTS >= live && find_since(db, e, SEGMENTS) &&
+           free_there(db, e, live) >= SEGMENTS;
+}
+
+static int load_at_end(sqlite3 *db, struct heap_end *end)
 {
     struct error err;
     struct instant at;
+    instant_at(&at, INT64_MAX);
+    return live_blocks_load(db, &at, "", &end->blocks, &err) == 0 &&
+           heap_load(db, &at, &end->blocks, &end->heap, &err) == 0;
+}
+
+void heap_end_load(sqlite3 *db, struct heap_end *end)
+{
     int64_t reserved, gap = heap_gap_at_end(db, &reserved);
     *end = (struct heap_end){0};
-    if (gap < LEAST_BYTES || gap < reserved / LEAST_PART || db_meta_int(db, "event_count", 0) > EVENTS_MOST ||
-        !find_since(db, end, reserved / LEAST_PART)) /* what is_large asks is more */
+    if (db_meta_int(db, "event_count", 0) > EVENTS_MOST)
         return;
-    instant_at(&at, INT64_MAX);
-    end->is_there = live_blocks_load(db, &at, "", &end->blocks, &err) == 0 &&
-                    heap_load(db, &at, &end->blocks, &end->heap, &err) == 0 && is_large(db, end);
+    int may_glibc = gap >= LEAST_BYTES && gap >= reserved / LEAST_PART &&
+                    find_since(db, end, reserved / LEAST_PART); /* what is_large asks is more */
+    int may_segments = has_segments(db, end);
+    if ((may_glibc || may_segments) && load_at_end(db, end)) {
+        end->is_there = may_glibc && is_large(db, end);
+        end->is_segments = !end->is_there && may_segments && is_large_segments(db, end);
+        end->is_there |= end->is_segments;
+    }
     if (!end->is_there)
         heap_end_free(end);
 }

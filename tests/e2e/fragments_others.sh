@@ -1,0 +1,45 @@
+# Blocks that stay among many that went, with other allocators than glibc's: 6,250 of 160 bytes, each 64th of a run of
+# 61 MiB. At 64 times 160 to 192 bytes from one to the next each is on a page of its own, so at most 6,250 pages and
+# those that two blocks touch are pinned; the rest of 61 MiB, less what an allocator returned, is free and there.
+found=0
+for name in jemalloc:libjemalloc.so.2 tcmalloc:libtcmalloc_minimal.so.4 mimalloc:libmimalloc.so.2; do
+    path=$(ldconfig -p | sed -n "s|.*${name#*:}[.0-9]* .*=> ||p" | head -n 1)
+    [ -n "$path" ] || continue
+    found=$((found + 1))
+    name=${name%:*}
+    echo "$name"
+    LD_PRELOAD=$path
+    export LD_PRELOAD
+    record_ok "$PROGRAMS/sparse"
+    unset LD_PRELOAD
+    "$MEMPROF" report out.db >report.txt
+    contains "$name: finding" report.txt "* Free, but kept from the kernel: keep (sparse.c:"
+    contains "$name: what stays" report.txt "976.56 KiB live in 6,250 blocks"
+    contains "$name: whose" report.txt "in $name's segments"
+    lacks "$name: what is glibc's" report.txt "malloc_trim"
+    free=$("$MEMPROF" report --json out.db | sed -n 's/.*"rule": "held".*"bytes": \([0-9]*\).*/\1/p')
+    at_least "$name: free and there" $((61 * 1048576 - 6250 * 2 * 4096)) "${free:-0}"
+    # what --segments has of pages without a live byte, and what is there at all
+    "$MEMPROF" report out.db --segments --json >segments.json
+    pages=$(grep -o '"\(held\|top\)_page_bytes": [0-9]*' segments.json | awk '{ sum += $2 } END { print sum }')
+    at_most "$name: of all free pages" "$pages" "$free"
+    at_most "$name: with what is pinned, of the RSS" "$(value "SELECT max(peak_rss_bytes) FROM process")" \
+        $((free + 6250 * 160))
+    case $name in
+    jemalloc) call='arena.<i>.purge' ;;
+    tcmalloc) call='MallocExtension::ReleaseFreeMemory()' ;;
+    mimalloc) call='mi_collect(true)' ;;
+    esac
+    contains "$name: its own advice" report.txt "$call"
+    lacks "$name: of another" report.txt "glibc"
+    # a program that holds what it has, and one that gives all back, are none
+    LD_PRELOAD=$path
+    export LD_PRELOAD
+    for program in cache leak; do
+        record "$SAMPLES/$program"
+        "$MEMPROF" report out.db >report.txt
+        lacks "$name: $program" report.txt "Free, but kept"
+    done
+    unset LD_PRELOAD
+done
+[ $found -gt 0 ] || skip "no other allocator is installed"

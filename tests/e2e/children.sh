@@ -12,8 +12,12 @@ of() { # PROCESS COLUMN
     value "SELECT $2 FROM v_fork WHERE process_id = $1"
 }
 
-record_ok "$PROGRAMS/children"
-first=$(value "SELECT min(process_id) FROM process WHERE start_kind = 'fork'")
+# looks take at most 1/64 of the run: on a loaded machine the one after the child has written comes late
+for seconds in 1 4 12; do
+    record_ok "$PROGRAMS/children" $seconds
+    first=$(value "SELECT min(process_id) FROM process WHERE start_kind = 'fork'")
+    [ "$(of "$first" 'copied_bytes + own_bytes')" -lt $((24 * mib)) ] || break
+done
 second=$(value "SELECT max(process_id) FROM process WHERE start_kind = 'fork'")
 equal "forks" 2 "$(value "SELECT count(*) FROM v_fork")"
 near "still shared" $((48 * mib)) "$(of "$first" shared_bytes)"

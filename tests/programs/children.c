@@ -22,27 +22,28 @@ static void tell(void)
     close(fd);
 }
 
-static void work(char *inherited)
+static void work(char *inherited, unsigned stay_us)
 {
     memset(inherited, 2, 16 * MIB);
     char *own = malloc(8 * MIB);
     memset(own, 3, 8 * MIB);
-    usleep(700000);
+    usleep(stay_us);
     tell();
     usleep(300000);
     free(own);
     _exit(0);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+    unsigned stay_us = 1000000 * (argc > 1 ? (unsigned)atoi(argv[1]) : 1);
     char *held = memset(malloc(64 * MIB), 1, 64 * MIB);
     pid_t first = fork();
     if (first == 0)
-        work(held);
+        work(held, stay_us);
     pid_t second = fork();
     if (second == 0) {
-        usleep(1000000);
+        usleep(stay_us + 300000);
         _exit(0);
     }
     waitpid(first, NULL, 0);

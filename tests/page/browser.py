@@ -1,9 +1,12 @@
 """A browser for tests: Debian's Chromium behind its chromedriver, by the WebDriver protocol and nothing but the standard library."""
 import base64
 import json
+import os
 import shutil
+import signal
 import socket
 import subprocess
+import sys
 import tempfile
 import time
 import urllib.error
@@ -20,13 +23,24 @@ class BrowserError(Exception):
 
 
 class Browser:
-    def __init__(self, width=1280, height=900, dark=False):
+    """driver: the port of a chromedriver and its session, of a browser that runs already."""
+
+    def __init__(self, width=1280, height=900, driver=None):
+        self.width, self.height, self.driver = width, height, None
+        if driver:
+            port, self.session = driver
+            self.base = f"http://127.0.0.1:{port}"
+            self.fresh()
+        else:
+            self.start()
+
+    def start(self):
         self.profile = tempfile.mkdtemp(prefix="memprof-page-")
         with socket.socket() as s:
             s.bind(("127.0.0.1", 0))
-            port = s.getsockname()[1]
-        self.driver = subprocess.Popen(["chromedriver", f"--port={port}"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        self.base = f"http://127.0.0.1:{port}"
+            self.port = s.getsockname()[1]
+        self.driver = subprocess.Popen(["chromedriver", f"--port={self.port}"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self.base = f"http://127.0.0.1:{self.port}"
         self.session = ""
         for _ in range(100):
             try:
@@ -38,8 +52,21 @@ class Browser:
         answer = self.call("POST", "/session", {"capabilities": {"alwaysMatch": {
             "browserName": "chrome", "goog:chromeOptions": options, "goog:loggingPrefs": {"browser": "ALL", "performance": "ALL"}}}})
         self.session = "/session/" + answer["sessionId"]
-        self.resize(width, height)
-        self.scheme("dark" if dark else "light")
+        self.look()
+
+    def look(self):
+        self.resize(self.width, self.height)
+        self.scheme("light")
+
+    def fresh(self):
+        """As if it had just been started: nothing of the page before is left."""
+        self.open("/dev/null")
+        self.call("DELETE", "/actions")
+        self.cdp("Input.dispatchMouseEvent", type="mouseMoved", x=0, y=0)
+        self.cdp("Storage.clearDataForOrigin", origin="file://", storageTypes="all")
+        self.look()
+        self.console()
+        self.requests()
 
     def call(self, method, path, body=None):
         data = None if method == "GET" or method == "DELETE" else json.dumps(body or {}).encode()
@@ -145,6 +172,8 @@ class Browser:
         return out
 
     def close(self):
+        if not self.driver:
+            return
         try:
             self.call("DELETE", self.session)
         except (BrowserError, OSError):
@@ -152,3 +181,31 @@ class Browser:
         self.driver.terminate()
         self.driver.wait()
         shutil.rmtree(self.profile, ignore_errors=True)
+
+
+def serve(path):
+    """Runs a browser until SIGTERM; the file says where it is."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    browser = Browser()
+    try:
+        with open(path + ".new", "w") as f:
+            json.dump([browser.port, browser.session], f)
+        os.rename(path + ".new", path)
+        while True:
+            signal.pause()
+    finally:
+        browser.close()
+
+
+def served(path, seconds=60):
+    """The browser that serve() runs: its start may take a while."""
+    for _ in range(seconds * 20):
+        if os.path.exists(path):
+            with open(path) as f:
+                return Browser(driver=json.load(f))
+        time.sleep(0.05)
+    raise BrowserError("the browser did not start")
+
+
+if __name__ == "__main__":
+    serve(sys.argv[1])

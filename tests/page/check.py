@@ -19,7 +19,7 @@ import urllib.parse
 from collections import Counter
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from browser import Browser  # noqa: E402
+from browser import served  # noqa: E402
 
 failures = []
 
@@ -58,7 +58,7 @@ class Check:
             self.unpack(database, table)
         for name, definition in self.db.execute("SELECT name, sql FROM main.sqlite_schema WHERE type = 'view'").fetchall():
             self.db.execute(definition.replace("CREATE VIEW", "CREATE TEMP VIEW", 1)) # over what was unpacked
-        self.browser = Browser()
+        self.browser = served(os.environ["BROWSER"])
 
     def sql(self, query, *args):
         return self.db.execute(query, args).fetchall()

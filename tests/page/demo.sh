@@ -9,4 +9,5 @@ equal "the page is whole" 1 "$(grep -c '^</html>' "$page")"
 contains "the page without scripts" "$page" 'pool_alloc'
 
 . "$ROOT/tests/page/page.inc"
+open_browser
 python3 "$ROOT/tests/page/check.py" "$page" build/demo.db demo "$SHOTS" --basic || fail "the demo's page in a browser"

@@ -31,8 +31,8 @@ record_ok "$SAMPLES/leak"
 python3 - "$ROOT" <<'EOT' || fail "one process: a note about others"
 import os, sys
 sys.path.insert(0, os.path.join(sys.argv[1], "tests/page"))
-from browser import Browser
-b = Browser()
+from browser import served
+b = served(os.environ["BROWSER"])
 try:
     b.open(os.path.abspath("page.html"))
     b.wait("document.documentElement.dataset.settled")

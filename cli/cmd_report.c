@@ -38,9 +38,12 @@ static int parse_sort(const char *text, struct report_options *o)
     return cli_usage("report: --sort '%s': no such statistic; 'memprof report --sort help' lists them", text);
 }
 
-static int write_page(const struct arguments *a, sqlite3 *db, const char *path, struct error *err)
+static int write_page(const struct arguments *a, sqlite3 *db, const char *path, const struct lens_options *lens,
+                      struct error *err)
 {
     struct html_options html = {
+        .skips = lens->skips,
+        .skip_count = lens->skip_count,
         .database_path = path,
         .page_path = a->given[OPTION_html] ? a->value[OPTION_html] : NULL,
         .with_source = !a->given[OPTION_no_source],
@@ -84,9 +87,10 @@ static int parse(const struct arguments *a, struct report_options *o, struct len
                          "--inclusive and --process");
     if (is_html && (a->given[OPTION_by] || a->given[OPTION_at] || a->given[OPTION_json] || a->given[OPTION_csv]))
         return cli_usage("report: --html writes one page of everything; leave out --by, --at, --json and --csv");
-    if (is_html && (lens->skip_count || lens->pid || lens->language != TREE_BOTH))
-        return cli_usage("report: --html does not go with --skip, --process, --native and --python-only: a page's "
-                         "timeline and instants are of the whole recording");
+    if (is_html && (lens->pid || lens->language != TREE_BOTH))
+        return cli_usage("report: --html does not go with --process, --native and --python-only: a page's timeline and "
+                         "instants are of the whole recording");
+    lens->hides_skipped = is_html;
     int is_own = a->given[OPTION_transfers] + a->given[OPTION_segments];
     if (is_own > 1)
         return cli_usage("report: --transfers and --segments are two reports; ask for one at a time");
@@ -129,7 +133,7 @@ int cmd_report(const struct arguments *a)
     if (rc == 0)
         rc = lens_apply(db, &lens, &err);
     if (rc == 0 && (a->given[OPTION_html] || a->given[OPTION_html_output]))
-        rc = write_page(a, db, path, &err);
+        rc = write_page(a, db, path, &lens, &err);
     else if (rc == 0 && a->given[OPTION_transfers])
         rc = report_transfers(db, &options, &out, &err);
     else if (rc == 0 && a->given[OPTION_segments])

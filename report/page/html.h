@@ -10,10 +10,12 @@
 
 struct html_options {
     const char *database_path;
-    const char *page_path; /* NULL: beside the database, out.db becomes out.html */
-    int to_stdout;         /* write the page to stdout; page_path and open are not looked at */
-    int with_source;       /* embed source text: from the database, else from files unchanged since the run */
-    int open;              /* show it with xdg-open once it is written */
+    const char *page_path;    /* NULL: beside the database, out.db becomes out.html */
+    int to_stdout;            /* write the page to stdout; page_path and open are not looked at */
+    int with_source;          /* embed source text: from the database, else from files unchanged since the run */
+    const char *const *skips; /* functions that the lens of db skips, */
+    int skip_count;
+    int open; /* show it with xdg-open once it is written */
 };
 
 /* Writes the page and says on stdout where it is; an existing one is replaced whole or not at all. Returns 0 or -errno

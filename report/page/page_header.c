@@ -51,6 +51,15 @@ static void ending(struct page *page, struct buf *b)
     sqlite3_finalize(s);
 }
 
+static void skipped(struct page *page, struct buf *b)
+{
+    struct buf names = BUF(1 << 16);
+    for (int i = 0; i < page->options->skip_count; i++)
+        buf_printf(&names, "%s%s", i ? ", " : "", page->options->skips[i]);
+    fact(b, "Skipped", names.data);
+    buf_free(&names);
+}
+
 static void banner(struct buf *b, const char *title, const char *text)
 {
     buf_printf(b, "<p class=\"note\" role=\"note\"><strong>%s:</strong> ", title);
@@ -180,6 +189,7 @@ int page_write_header(struct page *page, FILE *out)
              threads == 1 ? "thread" : "threads");
     fact(&b, processes == 1 ? "Process" : "Processes", text);
     meta_fact(page, &b, "Directory", "cwd");
+    skipped(page, &b);
     buf_puts(&b, "</dl>\n");
     numbers(page, &b);
     notes_and_advice(page, &b);

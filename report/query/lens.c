@@ -62,6 +62,28 @@ static int mark_skipped(struct lens *l, struct error *err)
     return 0;
 }
 
+/* A view of the functions that stands before the file's: what is skipped is an allocator's. */
+static int hide_skipped(struct lens *l, struct error *err)
+{
+    sqlite3_stmt *s = NULL;
+    int rc = db_exec(l->db,
+                     "CREATE TEMP TABLE lens_skipped(function_id INTEGER PRIMARY KEY);"
+                     "CREATE TEMP VIEW function AS SELECT function_id, name, plain_name, raw_name, file_id, line, "
+                     "is_allocator OR function_id IN temp.lens_skipped AS is_allocator FROM main.function",
+                     err);
+    if (rc == 0)
+        rc = db_prepare(l->db, "INSERT INTO temp.lens_skipped VALUES(?)", &s, err);
+    for (uint32_t i = 1; i < l->tree.function_count && rc == 0; i++) {
+        if (!l->tree.functions[i].is_skipped)
+            continue;
+        sqlite3_bind_int64(s, 1, l->tree.functions[i].id);
+        rc = sqlite3_step(s) == SQLITE_DONE ? 0 : db_error(l->db, err);
+        sqlite3_reset(s);
+    }
+    sqlite3_finalize(s);
+    return rc;
+}
+
 /* --- all --------------------------------------------------------------------------------------------------------- */
 
 static int load_process(struct lens *l, struct error *err)
@@ -110,6 +132,8 @@ int lens_apply(sqlite3 *db, const struct lens_options *options, struct error *er
     }
     if (rc == 0)
         rc = lens_write(&l, err);
+    if (rc == 0 && options->hides_skipped)
+        rc = hide_skipped(&l, err);
     tree_close(&l.tree);
     replay_free(&l.replay);
     map_close(&l.row_of);

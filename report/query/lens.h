@@ -17,7 +17,8 @@
 struct lens_options {
     const char *skips[LENS_SKIPS_MAX]; /* functions, as match.h takes them: their callers allocate */
     int skip_count;
-    int64_t pid; /* 0: all processes */
+    int hides_skipped; /* in stacks, too: they are an allocator's functions to whoever reads the file */
+    int64_t pid;       /* 0: all processes */
     enum tree_language language;
 };
 

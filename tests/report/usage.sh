@@ -51,7 +51,8 @@ bad 2 "--skip 'nosuch'" report net.db --skip nosuch
 bad 2 "no process 17" report net.db --process 17
 bad 2 'no Python code' lines net.db --python-only
 bad 2 'exclude each other' leaks net.db --python-only --native
-bad 2 'does not go with --skip' report net.db --html --skip main
+bad 2 "--skip 'nosuch'" report net.db --html --skip nosuch
+bad 2 'does not go with --process' report net.db --html --native
 bad 2 'ask for one at a time' report net.db --segments --transfers
 bad 2 '--segments goes with --device' report net.db --segments --by function
 bad 2 '--transfers covers the whole run' report net.db --transfers --at peak

@@ -93,5 +93,6 @@ void find_leaks(struct rules *r)
         finding_say(f, " Of this, %s were on no page at the last look, and took no memory.",
                     units_bytes(r->a, untouched));
     say_teardown(r, f);
-    f->next = "Blocks kept on purpose until exit show here too: see the leaks table for each stack.";
+    if (!finding_wrapper(r, f, line, CALLERS_OF_END))
+        f->next = "Blocks kept on purpose until exit show here too: see the leaks table for each stack.";
 }

@@ -4,6 +4,7 @@
 #include "../../common/db.h"
 #include "../../common/text.h"
 #include "../query/short_name.h"
+#include "../query/wrapper.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -219,6 +220,28 @@ void finding_line(struct rules *r, struct finding *f, int64_t site_id, const cha
     free(function);
     free(file);
     buf_free(&name);
+}
+
+int finding_wrapper(struct rules *r, struct finding *f, const struct rule_line *line, enum callers_of of)
+{
+    struct callers callers;
+    int64_t bytes = line->sums[of == CALLERS_OF_END ? LINE_END_BYTES : LINE_PEAK_BYTES];
+    int is_wrapper = wrapper_callers(r->db, line->site_id, r->device->name, of, &callers, r->err) == 0 &&
+                     callers.count > 0 && callers.item[0].row.function;
+    /* what leaks leave out of a line is in its callers */
+    for (int i = 0; i < callers.count; i++)
+        __builtin_sub_overflow(bytes, callers.item[i].bytes, &bytes);
+    is_wrapper &= bytes == 0;
+    if (is_wrapper) {
+        const struct caller *most = &callers.item[0];
+        finding_say(f, " It only passes memory on, the largest part to ");
+        finding_code(f, most->row.function, most->row.file, most->row.line);
+        finding_say(f, ": %s in %s block%s.", units_bytes(r->a, most->bytes), units_count(r->b, most->blocks),
+                    most->blocks == 1 ? "" : "s");
+        f->next = "With --skip and its name, each of its callers has what it was given.";
+    }
+    callers_free(&callers);
+    return is_wrapper;
 }
 
 void finding_look(struct finding *f, enum finding_part_kind kind, int64_t time_ns, const char *section,

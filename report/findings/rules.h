@@ -7,6 +7,7 @@
 
 #include "../../common/map.h"
 #include "../../common/units.h"
+#include "../query/callers.h"
 #include "finding.h"
 
 /* Of lines, summed over their sites; which of page's tables shows it. */
@@ -86,6 +87,8 @@ void finding_say(struct finding *f, const char *format, ...) __attribute__((form
 void finding_code(struct finding *f, const char *function, const char *file, int64_t line);
 /* table: "peak", "end" or "run" */
 void finding_line(struct rules *r, struct finding *f, int64_t site_id, const char *table);
+/* Whom a line gave most of its blocks to, where it is a wrapper's: a sentence. 1 where it is, else 0. */
+int finding_wrapper(struct rules *r, struct finding *f, const struct rule_line *line, enum callers_of of);
 /* A sentence for the page that leads to an instant, the device's peak, a section: without its full stop. */
 void finding_look(struct finding *f, enum finding_part_kind kind, int64_t time_ns, const char *section,
                   const char *text);

@@ -188,7 +188,7 @@ static void count_functions(struct callers *c)
     }
 }
 
-int callers_open(sqlite3 *db, struct walk *walk, const struct row *row, int is_kind_peak, const char *kind,
+int callers_open(sqlite3 *db, struct walk *walk, const struct row *row, enum callers_of of, const char *kind,
                  struct callers_line **line, struct error *err)
 {
     sqlite3_stmt *s = NULL;
@@ -197,8 +197,9 @@ int callers_open(sqlite3 *db, struct walk *walk, const struct row *row, int is_k
     l->walk = walk;
     l->row = row;
     int rc = db_prepare(db,
-                        "SELECT s.stack_id, CASE WHEN ?4 THEN s.at_kind_peak_bytes ELSE s.at_peak_bytes END AS bytes, "
-                        "s.at_peak_count FROM site_line sl JOIN site s USING(site_id) JOIN device d USING(device_id) "
+                        "SELECT s.stack_id, CASE ?4 WHEN 0 THEN s.at_peak_bytes WHEN 1 THEN s.at_kind_peak_bytes ELSE "
+                        "s.end_bytes END AS bytes, CASE ?4 WHEN 2 THEN s.end_count ELSE s.at_peak_count END FROM "
+                        "site_line sl JOIN site s USING(site_id) JOIN device d USING(device_id) "
                         "WHERE sl.line_id = ?1 AND d.name = ?2 AND ?3 IN ('all', s.kind) AND bytes > 0",
                         &s, err);
     if (rc)
@@ -206,7 +207,7 @@ int callers_open(sqlite3 *db, struct walk *walk, const struct row *row, int is_k
     sqlite3_bind_int64(s, 1, row->key_id);
     sqlite3_bind_text(s, 2, row->device, -1, SQLITE_STATIC);
     sqlite3_bind_text(s, 3, kind ? kind : "all", -1, SQLITE_STATIC);
-    sqlite3_bind_int(s, 4, is_kind_peak);
+    sqlite3_bind_int(s, 4, of);
     while (rc == 0 && (step = sqlite3_step(s)) == SQLITE_ROW) {
         uint32_t at;
         rc = find_place(l, sqlite3_column_int64(s, 0), &at, err);

@@ -22,9 +22,11 @@ struct callers {
 struct walk;
 struct callers_line;
 
-/* The stacks of the line of a row (by ROW_LINE) whose blocks were live at the peak of its device, or with is_kind_peak
- * at that of the kind. 0 or -errno with err; close in any case. walk and row must outlive it. */
-int callers_open(sqlite3 *db, struct walk *walk, const struct row *row, int is_kind_peak, const char *kind,
+enum callers_of { CALLERS_OF_PEAK, CALLERS_OF_KIND_PEAK, CALLERS_OF_END };
+
+/* The stacks of the line of a row (by ROW_LINE) whose blocks were live at the peak of its device, at that of the kind,
+ * or at the end. 0 or -errno with err; close in any case. walk and row must outlive it. */
+int callers_open(sqlite3 *db, struct walk *walk, const struct row *row, enum callers_of of, const char *kind,
                  struct callers_line **line, struct error *err);
 /* The line's callers; further 1: what calls those, and so on. 0 or -errno with err; free in any case. */
 int callers_load(const struct callers_line *line, int further, struct callers *callers, struct error *err);

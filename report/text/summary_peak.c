@@ -5,6 +5,7 @@
 #include "../print/listing.h"
 #include "../query/callers.h"
 #include "../query/walk.h"
+#include "../query/wrapper.h"
 #include "resident.h"
 
 #include <stdlib.h>
@@ -12,14 +13,13 @@
 #include <strings.h>
 
 enum {
-    DEFAULT_CALLERS = 3,         /* shown of a line */
-    DEFAULT_LINES = 3,           /* that they are shown for, */
-    LEAST_PERCENT = 10,          /* which hold so much of the peak, */
-    LEAST_SITES = 4,             /* from so many stacks, */
-    LEAST_CALLER_PERCENT = 5,    /* and of the line so much; */
-    WRAPPER_FUNCTIONS = 4,       /* which so many functions call, */
-    WRAPPER_FUNCTIONS_NAMED = 2, /* or so many, if it is called like one */
-    CHAIN_MAX = 6                /* callers one above the other, as long as there is one alone */
+    DEFAULT_CALLERS = 3,      /* shown of a line */
+    DEFAULT_LINES = 3,        /* that they are shown for, */
+    LEAST_PERCENT = 10,       /* which hold so much of the peak, */
+    LEAST_SITES = 4,          /* from so many stacks, */
+    LEAST_CALLER_PERCENT = 5, /* and of the line so much; */
+    WRAPPER_LINES = 1000,     /* looked at for more wrappers where the first ones hold most */
+    CHAIN_MAX = 6             /* callers one above the other, as long as there is one alone */
 };
 
 struct peak {
@@ -32,7 +32,13 @@ struct peak {
     struct walk *walk;
     struct listing *listing;
     struct buf skip;
+    char *wrapper_module; /* of the first one; NULL: it has source, or there is none */
 };
+
+static enum callers_of callers_of(const struct peak *p)
+{
+    return p->sort == STAT_at_kind_peak_bytes ? CALLERS_OF_KIND_PEAK : CALLERS_OF_PEAK;
+}
 
 /* row NULL: of several, whose blocks nobody counted. of_line: it is one that the table is of, no caller. */
 static void list_row(struct peak *p, int64_t bytes, int64_t blocks, const struct buf *name, const struct row *row,
@@ -75,46 +81,68 @@ static int is_large(const struct peak *p, int64_t bytes)
     return p->bytes > 0 && (double)bytes * 100 >= (double)p->bytes * LEAST_PERCENT;
 }
 
-static int sounds_like_wrapper(const struct row *row)
+static int has_skip(const struct buf *skips, const struct buf *option)
 {
-    static const char *const words[] = {"alloc", "strdup", "memdup", "strndup"};
-    for (size_t i = 0; row->plain_name && i < sizeof words / sizeof *words; i++)
-        if (strcasestr(row->plain_name, words[i]))
+    for (const char *at = buf_text(skips); (at = strstr(at, option->data)); at += option->length)
+        if (!at[option->length] || at[option->length] == ' ')
             return 1;
-    return !row->function;
+    return 0;
 }
 
-/* One line makes all that the function allocates. Without lines nobody knows. */
-static int has_one_line(const struct peak *p, const struct row *row)
+/* Once each: a function may have many lines. */
+static void add_skip(struct peak *p, const struct row *row)
 {
-    sqlite3_stmt *s = NULL;
-    int is_one = 0;
-    if (row->file && sqlite3_prepare_v2(p->s->db,
-                                        "SELECT count(DISTINCT key_id) FROM account WHERE scope = 'line' AND inclusive "
-                                        "= 0 AND kind = 'all' AND key_id IN (SELECT line_id FROM line WHERE "
-                                        "function_id = (SELECT function_id FROM line WHERE line_id = ?))",
-                                        -1, &s, NULL) == SQLITE_OK) {
-        sqlite3_bind_int64(s, 1, row->key_id);
-        is_one = sqlite3_step(s) == SQLITE_ROW && sqlite3_column_int64(s, 0) == 1;
-    }
-    sqlite3_finalize(s);
-    return is_one;
+    struct buf name = BUF(4096), option = BUF(1 << 16);
+    row_function_text(row, &name);
+    buf_puts(&option, " --skip ");
+    buf_shell(&option, row->plain_name ? row->plain_name : buf_text(&name));
+    if (!has_skip(&p->skip, &option))
+        buf_puts(&p->skip, buf_text(&option));
+    buf_free(&option);
+    buf_free(&name);
 }
 
-/* A function that only passes memory on: --skip would say more. Its name says so, or what it does: one line allocates
- * for many. */
+/* A function that only passes memory on: --skip would say more. */
 static void note_wrapper(struct peak *p, const struct row *row, const struct callers *callers, int64_t bytes)
 {
-    struct buf name = BUF(4096);
-    int is_named = row->function && sounds_like_wrapper(row);
-    if (callers->function_count < (is_named ? WRAPPER_FUNCTIONS_NAMED : WRAPPER_FUNCTIONS) ||
-        !(sounds_like_wrapper(row) || has_one_line(p, row)))
+    if (!wrapper_is(p->s->db, row, callers))
         return;
     p->wrapped += bytes;
-    row_function_text(row, &name);
-    buf_puts(&p->skip, " --skip ");
-    buf_shell(&p->skip, row->plain_name ? row->plain_name : buf_text(&name));
-    buf_free(&name);
+    if (!p->skip.length && row->module)
+        p->wrapper_module = xstrdup(row->module);
+    add_skip(p, row);
+}
+
+/* In the module of the first wrapper, or with source as that. */
+static int is_beside(const struct peak *p, const struct row *row)
+{
+    return p->wrapper_module && row->module ? strcmp(row->module, p->wrapper_module) == 0
+                                            : !p->wrapper_module && !row->module;
+}
+
+/* Most of the peak went through wrappers: the program's other ones, by their names, belong into the same command. */
+static int note_more_wrappers(struct peak *p, struct error *err)
+{
+    struct rows rows;
+    int rc = summary_lines(p->s, p->device, p->sort, WRAPPER_LINES, &rows, err);
+    if (rc)
+        return rc;
+    for (int i = 0; i < rows.count && rc == 0; i++) {
+        const struct row *row = &rows.row[i];
+        struct callers_line *line = NULL;
+        struct callers callers = {0};
+        if (!row->function || !is_beside(p, row) || !wrapper_is_named(row) || row->stats.value[p->sort] <= 0)
+            continue;
+        rc = callers_open(p->s->db, p->walk, row, callers_of(p), p->s->options->kind, &line, err);
+        if (rc == 0)
+            rc = callers_load(line, 0, &callers, err);
+        if (rc == 0)
+            note_wrapper(p, row, &callers, 0);
+        callers_close(line);
+        callers_free(&callers);
+    }
+    rows_free(&rows);
+    return rc;
 }
 
 /* A caller that is the only one says little: its callers follow it, up to where they part. Returns how many there are
@@ -123,7 +151,7 @@ static int load_chain(struct peak *p, const struct row *row, struct callers *cha
 {
     int count = 0;
     struct callers_line *line;
-    *rc = callers_open(p->s->db, p->walk, row, p->sort == STAT_at_kind_peak_bytes, p->s->options->kind, &line, err);
+    *rc = callers_open(p->s->db, p->walk, row, callers_of(p), p->s->options->kind, &line, err);
     do {
         if (!*rc)
             *rc = callers_load(line, count, &chain[count], err);
@@ -245,9 +273,13 @@ static int print_peak(struct summary *s, sqlite3_stmt *q, struct error *err)
     int rc = walk_open(s->db, report_language(s->options), &p.walk, err);
     if (rc == 0)
         rc = print_lines(&p, err);
-    if (p.wrapped > p.bytes / 2 && !s->skip.length && p.skip.length)
+    int is_hint = p.wrapped > p.bytes / 2 && !s->skip.length && p.skip.length;
+    if (rc == 0 && is_hint)
+        rc = note_more_wrappers(&p, err);
+    if (is_hint)
         buf_puts(&s->skip, p.skip.data);
     buf_free(&p.skip);
+    free(p.wrapper_module);
     walk_close(p.walk);
     return rc;
 }
@@ -272,8 +304,9 @@ int summary_callers(struct summary *s, const struct row *called, struct buf *jso
     struct walk *walk = NULL;
     int rc = walk_open(s->db, report_language(s->options), &walk, err);
     if (rc == 0)
-        rc = callers_open(s->db, walk, called, summary_peak_stat(s) == STAT_at_kind_peak_bytes, s->options->kind, &line,
-                          err);
+        rc = callers_open(s->db, walk, called,
+                          summary_peak_stat(s) == STAT_at_kind_peak_bytes ? CALLERS_OF_KIND_PEAK : CALLERS_OF_PEAK,
+                          s->options->kind, &line, err);
     if (rc == 0)
         rc = callers_load(line, 0, &callers, err);
     callers_close(line);

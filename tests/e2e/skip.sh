@@ -81,3 +81,54 @@ at=$(value "SELECT peak_active_ns FROM total WHERE device_id = 0 AND kind = 'hea
 equal "live at the peak" 50000 \
     "$(python3 -c 'import csv
 print([r["live_bytes"] for r in csv.DictReader(open("at.csv")) if r["function"] == "five"][0])')"
+
+# The finding names whom a wrapper gave most to; the hint has the small wrappers of the program as well, once each.
+cat >many.c <<'END'
+#include <stdlib.h>
+#include <string.h>
+static void *kept[64];
+static int used;
+__attribute__((noinline)) static void *xmalloc(size_t size)
+{
+    return kept[used++] = malloc(size);
+}
+__attribute__((noinline)) static void *xzalloc(size_t size)
+{
+    void *p = size & 1 ? malloc(size) : calloc(1, size);
+    return kept[used++] = p;
+}
+__attribute__((noinline)) static void *once_alloc(size_t size)
+{
+    return kept[used++] = malloc(size);
+}
+#define CALLER(name, wrapper, bytes) \
+    __attribute__((noinline)) static void name(void) { wrapper(bytes); __asm__ volatile(""); }
+CALLER(one, xmalloc, 1 << 20)
+CALLER(two, xmalloc, 5 << 20)
+CALLER(three, xzalloc, 101)
+CALLER(four, xzalloc, 102)
+CALLER(five, xzalloc, 103)
+CALLER(six, xzalloc, 104)
+CALLER(seven, once_alloc, 50)
+int main(void)
+{
+    for (int i = 0; i < 3; i++) {
+        one();
+        two();
+        three();
+        four();
+        five();
+        six();
+    }
+    seven();
+    return used == 0;
+}
+END
+"$CC" -O1 -g -fno-builtin -fno-optimize-sibling-calls -o many many.c
+record ./many
+"$MEMPROF" report out.db >report.txt
+contains "both wrappers, and none that one function calls" report.txt ' --skip xmalloc --skip xzalloc   (counts what'
+"$MEMPROF" report out.db --html=page.html >/dev/null
+said='It only passes memory on, the largest part to <code>two</code> (many.c:'
+equal "the peak's finding and the end's" 2 "$(grep -cF "$said" page.html)"
+equal "with its amount" 2 "$(grep -cF '): 15.00 MiB in 3 blocks.' page.html)"

@@ -5,8 +5,7 @@
 
 #define LARGE          (1 << 20)
 #define TERMINAL_BYTES (4 << 20) /* below, most that is live is what libraries keep */
-#define NOISE_SHARE    20        /* a part of what is live that is worth a word: what libraries keep, */
-#define THERE_SHARE    4         /* and what is on no page */
+#define THERE_SHARE    4         /* a part of what is live that is worth a word: what is on no page */
 
 /* Untouched is no more than is live at the end: a site may have held more at the look. */
 static const char live_sql[] =
@@ -83,9 +82,10 @@ void find_leaks(struct rules *r)
                 d->name, count == 1 ? "was" : "were");
     /* more than there ever was at once is a sum over processes that ended one after another */
     finding_say(f, " still live at the end%s", d->end_bytes > d->peak_active ? "s of their processes" : "");
-    if (d->end_bytes - all > d->end_bytes / NOISE_SHARE)
-        finding_say(f, ", beside %s that the C library and interpreters keep for themselves",
-                    units_bytes(r->a, d->end_bytes - all));
+    if (d->end_count > count) /* the tables beside this sentence have these too */
+        finding_say(f, ", beside %s in %s block%s that the C library and interpreters keep for themselves",
+                    units_bytes(r->a, d->end_bytes - all), units_count(r->b, d->end_count - count),
+                    d->end_count - count == 1 ? "" : "s");
     finding_say(f, ". %s: ", bytes < all ? "The largest part" : "All of it");
     finding_line(r, f, line->site_id, "end");
     finding_say(f, ", %s in %s block%s.", units_bytes(r->c, bytes), units_count(r->d, blocks), blocks == 1 ? "" : "s");

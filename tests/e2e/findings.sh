@@ -262,3 +262,23 @@ for quiet in 'true' 'ls /' 'sqlite3 :memory: .exit' 'sh -c true'; do
     equal "$quiet: in JSON" "" "$(found rule)"
     lacks "$quiet: on the terminal" run.err "not whole"
 done
+
+# what libraries keep is told beside it, however little: both together are the tables' sum
+cat >kept.cpp <<'EOT'
+#include <cstdlib>
+#include <string>
+int main(int argc, char **)
+{
+    for (int i = 0; i < 100; i++)
+        *(volatile char *)std::malloc(65536 * 2) = (char)argc;
+    return std::string(argc, 'x').empty();
+}
+EOT
+"$CXX" -g -O1 -fno-builtin -o kept kept.cpp
+record ./kept
+"$MEMPROF" report out.db >report.txt
+kept=$(($(total end_count) - 100))
+at_least "blocks of libraries" 1 "$kept"
+contains "leak: what libraries keep beside it" report.txt "* Never freed: 12.50 MiB in 100 blocks of host were"
+contains "leak: how many blocks" report.txt " in $kept block"
+contains "leak: whose they are" report.txt " that the C library and interpreters keep for themselves. All of it: "

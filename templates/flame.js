@@ -5,7 +5,7 @@ const FLAME_ROW = 20;
 const flame = {
   up: false, libraries: false, measure: 'selection', root: null, zoomed: null, focus: null, boxes: [], needle: '', depth: 1,
   measures: [['selection', 'Chosen instant or range'], ['at_peak_bytes', 'Bytes at the peak'], ['alloc_bytes', 'Bytes allocated'], ['alloc_count', 'Allocations'],
-    ['temporary_count', 'Temporary allocations'], ['end_bytes', 'Never freed']],
+    ['temporary_count', 'Temporary allocations'], ['end_bytes', 'Live at the end']],
 
   start() {
     byId('flame-measure').append(...this.measures.map(([key, label]) => el('option', { value: key }, label)));

@@ -122,7 +122,7 @@ const tables = {
       rows.push({ scope: 'site', key: i, cell: this.nameCell('line', s.line[i]), self: s.end_bytes[i], blocks: s.end_count[i], allocs: s.alloc_count[i], largest: s.largest_bytes[i] });
     }
     return { rows, note: 'Stacks whose blocks were still live when their process ended, whatever instant is chosen.', columns: [
-      { key: 'self', label: 'Never freed', kind: 'bytes', bar: total }, { key: 'blocks', label: 'Blocks', kind: 'count' },
+      { key: 'self', label: 'Live at the end', kind: 'bytes', bar: total }, { key: 'blocks', label: 'Blocks', kind: 'count' },
       { key: 'allocs', label: 'Of allocations', kind: 'count' }, { key: 'largest', label: 'Largest', kind: 'bytes' }] };
   },
 

@@ -1,6 +1,6 @@
-#include "../query/noise.h"
-
 #include "../../common/db.h"
+#include "../query/ending.h"
+#include "../query/noise.h"
 #include "rules.h"
 
 #define LARGE          (1 << 20)
@@ -61,6 +61,31 @@ static void say_teardown(struct rules *r, struct finding *f)
                 units_bytes(r->c, torn));
 }
 
+/* What is live when a process is killed, or when its recording is cut, was in use: no leak is told from it. */
+static void say_end(struct rules *r, struct finding *f)
+{
+    const struct rule_device *d = r->device;
+    static const struct {
+        const char *title, *text, *next;
+    } ends[] = {
+        [ENDING_RETURNED] = {NULL, "still live at the end",
+                             "Blocks kept on purpose until exit show here too: see the leaks table for each stack."},
+        [ENDING_KILLED] = {"Live when it was killed", "live when the program was killed",
+                           "It was in use then: what grows over the run, not this, tells a leak."},
+        [ENDING_CUT] = {"Live where the recording ends", "live where the recording ends",
+                        "It was in use then: what grows over the run, not this, tells a leak."},
+    };
+    enum ending_of_blocks ending = ending_of_blocks(r->db, d->device_id);
+    f->next = ends[ending].next;
+    if (ending != ENDING_RETURNED) {
+        f->title = ends[ending].title;
+        f->severity = FINDING_INFO;
+    }
+    /* more than there ever was at once is a sum over processes that ended one after another */
+    finding_say(f, " %s%s", ends[ending].text,
+                ending == ENDING_RETURNED && d->end_bytes > d->peak_active ? "s of their processes" : "");
+}
+
 void find_leaks(struct rules *r)
 {
     const struct rule_device *d = r->device;
@@ -80,8 +105,7 @@ void find_leaks(struct rules *r)
         f->severity = FINDING_INFO;
     finding_say(f, "%s in %s block%s of %s %s", units_bytes(r->a, all), units_count(r->b, count), count == 1 ? "" : "s",
                 d->name, count == 1 ? "was" : "were");
-    /* more than there ever was at once is a sum over processes that ended one after another */
-    finding_say(f, " still live at the end%s", d->end_bytes > d->peak_active ? "s of their processes" : "");
+    say_end(r, f);
     if (d->end_count > count) /* the tables beside this sentence have these too */
         finding_say(f, ", beside %s in %s block%s that the C library and interpreters keep for themselves",
                     units_bytes(r->a, d->end_bytes - all), units_count(r->b, d->end_count - count),
@@ -93,6 +117,5 @@ void find_leaks(struct rules *r)
         finding_say(f, " Of this, %s were on no page at the last look, and took no memory.",
                     units_bytes(r->a, untouched));
     say_teardown(r, f);
-    if (!finding_wrapper(r, f, line, CALLERS_OF_END))
-        f->next = "Blocks kept on purpose until exit show here too: see the leaks table for each stack.";
+    finding_wrapper(r, f, line, CALLERS_OF_END);
 }

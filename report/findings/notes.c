@@ -4,6 +4,7 @@
 #include "../../common/text.h"
 #include "../../common/units.h"
 #include "../print/table.h"
+#include "../query/ending.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -172,6 +173,9 @@ void notes_record(sqlite3 *db, const char *file, struct record *record)
     member_meta(db, record, "host");
     record_member_int(record, "start_unix_ns", db_meta_int(db, "start_unix_ns", 0));
     record_member_int(record, "duration_ns", db_meta_int(db, "duration_ns", 0));
+    char ended[ENDING_TEXT];
+    ending_text(db, ended);
+    record_member_text(record, "ended", *ended ? ended : NULL);
     member_meta(db, record, "state");
     notes_each(db, record_note, &list);
     fprintf(record->out->file, ",\n\"notes\": [%s]", buf_text(&list));

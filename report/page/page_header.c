@@ -6,10 +6,10 @@
 #include "../../common/units.h"
 #include "../findings/advice.h"
 #include "../findings/notes.h"
+#include "../query/ending.h"
 #include "../query/short_name.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -28,27 +28,6 @@ static void meta_fact(struct page *page, struct buf *b, const char *name, const 
     char *value = db_meta_text(page->db, key);
     fact(b, name, value);
     free(value);
-}
-
-static void ending(struct page *page, struct buf *b)
-{
-    sqlite3_stmt *s = page_query(
-        page, "SELECT end_kind, exit_status, exit_signal, end_ns FROM process WHERE parent_id IS NULL OR "
-              "process_id IN (SELECT process_id FROM v_image WHERE first_id = (SELECT min(process_id) FROM process)) "
-              "ORDER BY process_id DESC LIMIT 1");
-    if (!s)
-        return;
-    if (sqlite3_step(s) == SQLITE_ROW) {
-        char text[96] = "not seen to end";
-        const char *kind = db_text(s, 0);
-        if (!strcmp(kind, "exit"))
-            snprintf(text, sizeof text, "exit status %d", sqlite3_column_int(s, 1));
-        else if (!strcmp(kind, "signal"))
-            snprintf(text, sizeof text, "killed by signal %d (%s)", sqlite3_column_int(s, 2),
-                     strsignal(sqlite3_column_int(s, 2)));
-        fact(b, "Ended", text);
-    }
-    sqlite3_finalize(s);
 }
 
 static void skipped(struct page *page, struct buf *b)
@@ -182,7 +161,8 @@ int page_write_header(struct page *page, FILE *out)
     if (page->start_unix_ns > 0 && gmtime_r(&seconds, &tm) && strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S UTC", &tm))
         fact(&b, "Started", text);
     fact(&b, "Ran for", units_ns(t1, page->duration_ns));
-    ending(page, &b);
+    ending_text(page->db, text);
+    fact(&b, "Ended", text);
     int64_t processes = db_int(page->db, "SELECT count(DISTINCT first_id) FROM v_image", 0);
     int64_t threads = db_int(page->db, "SELECT count(*) FROM thread", 0);
     snprintf(text, sizeof text, "%s, %s %s", units_count(t1, processes), units_count(t2, threads),

@@ -5,6 +5,7 @@
 #include "../findings/advice.h"
 #include "../findings/finding.h"
 #include "../findings/notes.h"
+#include "../query/ending.h"
 #include "../query/program_name.h"
 #include "../query/resident.h"
 #include "../query/source.h"
@@ -110,6 +111,15 @@ static void peak_rss(sqlite3 *db, struct buf *line)
     buf_free(&again);
 }
 
+static void print_ending(const struct summary *s)
+{
+    char ending[ENDING_TEXT], line[ENDING_TEXT + 16];
+    if (!ending_text(s->db, ending))
+        return;
+    snprintf(line, sizeof line, "Ended: %s", ending);
+    table_line(s->out, TABLE_STRONG, line);
+}
+
 static void print_head(const struct summary *s)
 {
     struct buf line = BUF(1 << 16);
@@ -132,6 +142,7 @@ static void print_head(const struct summary *s)
     if (!(s->options->lens && s->options->lens->pid))
         peak_rss(s->db, &line);
     table_line(s->out, TABLE_PLAIN, buf_text(&line));
+    print_ending(s);
     if (s->options->lens && s->options->lens->pid)
         forked_print(s->db, s->out);
     notes_print(s->db, s->out);

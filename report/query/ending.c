@@ -1,0 +1,56 @@
+#include "ending.h"
+
+#include "../../common/db.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* The first process in its last image. */
+#define FIRST                                                                                                          \
+    " FROM process p WHERE parent_id IS NULL OR process_id IN (SELECT process_id FROM v_image WHERE first_id = "       \
+    "(SELECT min(process_id) FROM process)) ORDER BY process_id DESC LIMIT 1"
+
+int ending_text(sqlite3 *db, char text[ENDING_TEXT])
+{
+    sqlite3_stmt *s = NULL;
+    int failed = 0;
+    *text = 0;
+    if (db_prepare(db, "SELECT end_kind, exit_status, exit_signal" FIRST, &s, NULL) == 0 &&
+        sqlite3_step(s) == SQLITE_ROW) {
+        const char *kind = db_text(s, 0);
+        int status = sqlite3_column_int(s, 1), number = sqlite3_column_int(s, 2);
+        snprintf(text, ENDING_TEXT, "not seen to end");
+        if (!strcmp(kind, "exit")) {
+            snprintf(text, ENDING_TEXT, "exit status %d", status);
+            failed = status != 0;
+        } else if (!strcmp(kind, "signal")) {
+            snprintf(text, ENDING_TEXT, "killed by signal %d (%s)", number, strsignal(number));
+            failed = 1;
+        }
+    }
+    sqlite3_finalize(s);
+    return failed;
+}
+
+/* As enum ending_of_blocks has them. That the recorder stopped in a process is a cut, too. */
+#define OF_PROCESS                                                                                                     \
+    "CASE WHEN p.end_kind = 'signal' THEN 1 WHEN p.end_ns IS NULL OR EXISTS (SELECT 1 FROM counter c WHERE "           \
+    "c.process_id = p.process_id AND c.name = 'stopped' AND c.value > 0) THEN 2 ELSE 0 END"
+
+/* The accounts by thread say whose blocks they are. Where there are none, as the first process ended. */
+enum ending_of_blocks ending_of_blocks(sqlite3 *db, int64_t device_id)
+{
+    sqlite3_stmt *s = NULL;
+    int64_t found = -1;
+    if (db_prepare(db,
+                   "SELECT " OF_PROCESS " AS ending FROM account a JOIN thread t ON t.thread_id = a.key_id JOIN "
+                   "process p USING(process_id) WHERE a.scope = 'thread' AND a.inclusive = 0 AND a.device_id = ? AND "
+                   "a.kind = 'all' AND a.end_bytes > 0 GROUP BY ending ORDER BY total(a.end_bytes) DESC LIMIT 1",
+                   &s, NULL) == 0) {
+        sqlite3_bind_int64(s, 1, device_id);
+        if (sqlite3_step(s) == SQLITE_ROW)
+            found = sqlite3_column_int64(s, 0);
+    }
+    sqlite3_finalize(s);
+    return (enum ending_of_blocks)(found >= 0 ? found : db_int(db, "SELECT " OF_PROCESS FIRST, ENDING_RETURNED));
+}

@@ -1,0 +1,26 @@
+/*
+ * ending.h: how the recorded program ended, and whether what was live then was still in use.
+ */
+#ifndef MEMPROF_QUERY_ENDING_H
+#define MEMPROF_QUERY_ENDING_H
+
+#include <sqlite3.h>
+#include <stdint.h>
+
+enum { ENDING_TEXT = 96 };
+
+/* Of the program that was run, in the last image that it executed: "exit status 0", "killed by signal 9 (Killed)", "not
+ * seen to end"; empty where the recording has no process. Returns whether it failed: a signal, another status than 0.
+ */
+int ending_text(sqlite3 *db, char text[ENDING_TEXT]);
+
+enum ending_of_blocks {
+    ENDING_RETURNED, /* with its process, which could have freed them before */
+    ENDING_KILLED,   /* by a signal */
+    ENDING_CUT,      /* their process went on; the recording did not */
+};
+
+/* Where most of what a device had live at the end was when its processes ended. */
+enum ending_of_blocks ending_of_blocks(sqlite3 *db, int64_t device_id);
+
+#endif

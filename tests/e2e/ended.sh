@@ -1,0 +1,87 @@
+# How a program ended stands above the tables, and what was live when it was killed, or where its recording was cut, is
+# not called never freed: on the terminal, in JSON, on the page.
+cat >app.c <<'EOF'
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+static void *kept[80];
+__attribute__((noinline)) static void hold(int count)
+{
+    for (int i = 0; i < count; i++)
+        memset(kept[i] = malloc(65536), 1, 65536);
+}
+int main(int argc, char **argv)
+{
+    if (argc > 2 && fork() == 0) { /* a child that holds most, and returns */
+        hold(80);
+        _exit(0);
+    }
+    while (argc > 2 && wait(NULL) > 0)
+        ;
+    hold(argc > 2 ? 1 : 80);
+    switch (argv[1][0]) {
+    case 'k': raise(SIGKILL); break;
+    case 'a': abort();
+    case 's': write(1, "ready\n", 6), sleep(60); break;
+    case 'r': return 0;
+    }
+    return 3;
+}
+EOF
+"$CC" -O1 -g -fno-builtin -o app app.c
+need python3
+# said ENDED TITLE WHEN: what the reports of out.db say
+said() {
+    "$MEMPROF" report out.db >report.txt
+    "$MEMPROF" report out.db --json >report.json
+    "$MEMPROF" report out.db --html=page.html >page.out
+    equal "ended" "$1" "$(sed -n 's/^Ended: //p' report.txt)"
+    contains "the finding" report.txt "* $2: 5.00 MiB in 80 blocks of host were $3. All of it: hold (app.c:"
+    contains "the page's finding" page.html "<h3>$2</h3>"
+    equal "the finding's title in JSON" "$2" \
+        "$(python3 -c 'import json; print(json.load(open("report.json"))["findings"][0]["title"])')"
+    [ "$2" != "Never freed" ] || return 0
+    for file in report.txt report.json page.html; do lacks "what else" $file "Never freed"; done
+}
+ended() { python3 -c 'import json; print(json.load(open("report.json"))["ended"])'; }
+
+record ./app k
+equal "status" 137 $status
+said "killed by signal 9 (Killed)" "Live when it was killed" "live when the program was killed"
+contains "on the page" page.html "<dt>Ended</dt><dd>killed by signal 9 (Killed)</dd>"
+equal "in JSON" "killed by signal 9 (Killed)" "$(ended)"
+record ./app a
+said "killed by signal 6 (Aborted)" "Live when it was killed" "live when the program was killed"
+record ./app x
+equal "status" 3 $status
+said "exit status 3" "Never freed" "still live at the end"
+record_ok ./app r
+said "" "Never freed" "still live at the end"
+equal "in JSON" "exit status 0" "$(ended)"
+
+# events that were lost do not cut a recording; that the recorder stopped in a process does
+sqlite3 out.db "INSERT INTO meta VALUES('partial', '1 event not recorded by the program side')"
+said "" "Never freed" "still live at the end"
+sqlite3 out.db "INSERT INTO counter SELECT process_id, 'stopped', 1, 'x' FROM process"
+said "" "Live where the recording ends" "live where the recording ends"
+
+# who held it decides: here a child that returned
+record ./app k child
+"$MEMPROF" report out.db >report.txt
+contains "of a child that returned" report.txt "* Never freed: 5.06 MiB in 81 blocks of host were still live at the end"
+
+# a collector that was killed
+rm -f out.db
+"$MEMPROF" run -q -o out.db -- ./app s >run.out 2>run.err &
+runner=$!
+for i in $(seq 300); do
+    [ "$(sqlite3 -readonly out.db "SELECT sum(alloc_bytes) >= 80 * 65536 FROM site" 2>/dev/null)" != 1 ] || break
+    sleep 0.1
+done
+pid=$(value "SELECT pid FROM process")
+kill -KILL $runner
+wait $runner 2>/dev/null || true
+[ "$pid" = 0 ] || kill -KILL "$pid"
+said "" "Live where the recording ends" "live where the recording ends"

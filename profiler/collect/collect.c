@@ -61,7 +61,6 @@ struct collection {
     pid_t pid;
     int pidfd;
     uint64_t commit_ns, commit_wait_ns, sample_ns, idle_since_ns, nap_ns, first_end_ns, filling_ns;
-    uint64_t committed_events;
     uint32_t sampled_total, sampled_leaving;
     unsigned stops_at_end; /* signals that came before the program ended were its own */
     int told_stragglers, told_failure;
@@ -129,7 +128,6 @@ static int start_program(struct collection *c, const char *path, struct error *e
     c->drain = drain_open(&c->session, c->store, &c->clock, &c->processes, sink);
     c->resident = resident_open(c->options->follow, c->store, c->account, c->drain, &c->processes, &c->clock);
     facts_begin(c->store, c->options, c->argv, &c->clock);
-    facts_unsaved(c->store, COMMIT_NS);
     store_commit(c->store);
     return 0;
 }
@@ -219,16 +217,12 @@ static void commit(struct collection *c)
     stacks_write(c->stacks);
     account_counts(c->account, &counts);
     clock_refine(&c->clock, state.merged);
-    if (counts.events != c->committed_events)
-        facts_progress(c->store, counts.events, now_ns(c));
-    c->committed_events = counts.events;
+    facts_progress(c->store, counts.events, clock_ns(&c->clock, state.merged));
     store_commit(c->store);
     uint64_t wait_ns = (processor_ns() - begin_ns) * COMMIT_SHARE;
     wait_ns = wait_ns < COMMIT_NS ? COMMIT_NS : wait_ns > COMMIT_IDLE_NS ? COMMIT_IDLE_NS : wait_ns;
-    if (wait_ns > c->commit_wait_ns) {
+    if (wait_ns > c->commit_wait_ns)
         c->commit_wait_ns = wait_ns;
-        facts_unsaved(c->store, wait_ns);
-    }
 }
 
 /* After the first failed write there is nothing to record for: the program goes on alone. */

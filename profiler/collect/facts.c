@@ -104,11 +104,6 @@ void facts_progress(struct store *store, uint64_t event_count, int64_t duration_
     store_meta_int(store, "duration_ns", duration_ns);
 }
 
-void facts_unsaved(struct store *store, uint64_t wait_ns)
-{
-    store_meta_int(store, "unsaved_ns", (int64_t)(wait_ns + wait_ns / 4));
-}
-
 struct loss {
     const char *name, *text;
     uint64_t value;

@@ -24,10 +24,9 @@ struct facts {
 /* Before the first event: meta, tables device and hook. */
 void facts_begin(struct store *store, const struct collect_options *options, char *const argv[],
                  const struct clock *clock);
-/* With each commit: what a killed collector leaves. */
+/* With each commit: what a killed collector leaves is all that happened up to duration_ns, whatever kept it from the
+ * next commit. */
 void facts_progress(struct store *store, uint64_t event_count, int64_t duration_ns);
-/* How much a killed collector may lose: with the time until the next commit. */
-void facts_unsaved(struct store *store, uint64_t wait_ns);
 /* Once all processes have ended, before facts_end. */
 void facts_read_losses(struct store *store, struct facts *f);
 void facts_end(struct store *store, const struct facts *f);

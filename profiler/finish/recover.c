@@ -2,6 +2,7 @@
 #include "recover.h"
 
 #include "../../common/db.h"
+#include "../../common/units.h"
 #include "recover_end.h"
 #include "symbolize.h"
 
@@ -73,7 +74,7 @@ static int is_orphan(const char *path)
 /* What cannot be told of a damaged file is not; the rest of it is shown. */
 static int close_books(sqlite3 *db, struct error *err)
 {
-    char text[256 + sizeof err->text];
+    char text[256 + sizeof err->text], saved[UNITS_TEXT];
     struct error end_error;
     int rc = db_exec(db, "SAVEPOINT ending", err);
     int end_rc = rc ? rc : recover_end(db, &end_error);
@@ -81,9 +82,9 @@ static int close_books(sqlite3 *db, struct error *err)
         rc = db_exec(db, end_rc ? "ROLLBACK TO ending; RELEASE ending" : "RELEASE ending", err);
     if (rc)
         return rc;
-    snprintf(text, sizeof text,
-             "the collector was killed or out of memory; up to %.2f s before that are missing, and what came after%s%s",
-             (double)db_meta_int(db, "unsaved_ns", 2000000000) / 1e9,
+    /* when it stopped is not known, nor how long before that it last had a processor */
+    snprintf(text, sizeof text, "the collector was killed or out of memory; what came after %s is missing%s%s",
+             units_ns(saved, db_meta_int(db, "duration_ns", 0)),
              end_rc ? "; what was live at the end is not known: " : "", end_rc ? end_error.text : "");
     rc = db_meta_set_text(db, "partial", text);
     rc = rc ? rc : db_meta_set_text(db, "state", "recorded");

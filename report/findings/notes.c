@@ -105,9 +105,9 @@ void notes_each(sqlite3 *db, void (*add)(void *context, enum note_kind kind, con
         if (text.data)
             add(context, NOTE_MISSING, text.data);
     } else if (state && strcmp(state, "recording") == 0) {
-        char late[96];
-        snprintf(late, sizeof late, "still being recorded: up to the last %.2f s are missing",
-                 (double)db_meta_int(db, "unsaved_ns", 2000000000) / 1e9);
+        char late[96], saved[UNITS_TEXT];
+        snprintf(late, sizeof late, "still being recorded: what came after %s is not there yet",
+                 units_ns(saved, db_meta_int(db, "duration_ns", 0)));
         add(context, NOTE_MISSING, late);
     }
     buf_free(&text);

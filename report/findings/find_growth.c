@@ -8,6 +8,7 @@
 #define POINTS         GROWTH_POINTS
 #define SHOWN          3
 #define LEAST_NS       20000000
+#define RATE_NS        10000000000 /* below, a start is most of the run: it says nothing of the time after */
 #define LEAST_BYTES    65536
 #define TERMINAL_BYTES (1 << 20)
 #define LEFT_SHARE     10 /* a part that may be left where it was given back */
@@ -91,16 +92,21 @@ static void say(struct rules *r, const struct rule_line *line, const int64_t *li
 {
     const int64_t *times = r->growth_ns;
     int64_t grown = live[POINTS - 1] - live[0];
-    double seconds = (double)(times[POINTS - 1] - times[0]) / 1e9;
+    int64_t span_ns = times[POINTS - 1] - times[0];
     char rate[UNITS_TEXT];
     struct finding *f = rule_finding(r, r->device->name);
     f->bytes = grown;
     f->is_large = grown >= TERMINAL_BYTES;
     finding_line(r, f, line->site_id, "end");
-    finding_say(f, " held %s at %s and %s at %s, growing nearly all the way: about %s a second.",
-                units_bytes(r->a, live[0]), units_ns(r->b, times[0]), units_bytes(r->c, live[POINTS - 1]),
-                units_ns(r->d, times[POINTS - 1]),
-                units_bytes(rate, seconds > 0 ? (int64_t)((double)grown / seconds) : 0));
+    finding_say(f, " held %s at %s and %s at %s, growing nearly all the way", units_bytes(r->a, live[0]),
+                units_ns(r->b, times[0]), units_bytes(r->c, live[POINTS - 1]), units_ns(r->d, times[POINTS - 1]));
+    if (span_ns >= RATE_NS) {
+        finding_say(f, ": about %s a second.", units_bytes(rate, (int64_t)((double)grown / ((double)span_ns / 1e9))));
+    } else {
+        f->severity = FINDING_INFO;
+        f->title = "Growth all the way";
+        finding_say(f, ".");
+    }
     if (is_given_back(r, line, live[POINTS - 1])) {
         f->severity = FINDING_INFO;
         f->title = "Growth nearly to the end";

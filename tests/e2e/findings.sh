@@ -15,15 +15,16 @@ OWN static void *take(size_t size)
     memset(p, 1, size);
     return p;
 }
-OWN static void grow(void)
+OWN static void grow_over(int pause)
 {
     for (int i = 0; i < 2000; i++) {
         void *p = malloc(4096); /* grow */
         kept[used++] = p;
         free(take(100));
-        usleep(200);
+        usleep(pause);
     }
 }
+static void grow(void) { grow_over(200); }
 OWN static void fill(void)
 {
     grow();
@@ -122,6 +123,7 @@ int main(int argc, char **argv)
 {
     switch (argv[argc - 1][0]) {
     case 'g': grow(); break;
+    case 'G': grow_over(6500); break;
     case 'l': leak(); break;
     case 'e': fill(); break;
     case '2':
@@ -160,20 +162,22 @@ reports() {
 }
 need python3
 
+"$MEMPROF" run -q -o long.db -- ./app G >long.out 2>&1 & # 13 seconds of growth, looked at in the end
 record_ok ./app g
 reports
-equal "growth: what is said" "Growth that does not stop,Never freed" "$(said)"
-equal "growth: in JSON" "growth warning grow $PWD/app.c $(line grow)
-leaks warning grow $PWD/app.c $(line grow)" "$(found rule severity function file line)"
+equal "growth: what is said" "Never freed,Growth all the way" "$(said)"
+equal "growth: in JSON" "leaks warning grow_over $PWD/app.c $(line grow)
+growth info grow_over $PWD/app.c $(line grow)" "$(found rule severity function file line)"
 # 85 % of the way of 8,000 KiB lies between its two instants
-grown=$(found bytes | head -n 1)
+grown=$(found rule bytes | sed -n 's/^growth //p')
 at_least "growth: bytes" $((2000 * 4096 * 7 / 10)) "$grown"
 at_most "growth: bytes" $((2000 * 4096)) "$grown"
-contains "growth: the line" report.txt "* Growth that does not stop: grow (app.c:$(line grow)) held "
-contains "growth: on the page" page.html "<h3>Growth that does not stop</h3>"
+contains "growth: the line" report.txt "* Growth all the way: grow_over (app.c:$(line grow)) held "
+lacks "growth: no rate of so short a run" report.txt " a second."
+contains "growth: on the page" page.html "<h3>Growth all the way</h3>"
 # with the wrapper left out, it is its callers'
-"$MEMPROF" report out.db --skip grow >skipped.txt
-contains "growth: of the caller" skipped.txt "* Growth that does not stop: main (app.c:"
+"$MEMPROF" report out.db --skip grow_over >skipped.txt
+contains "growth: of the caller" skipped.txt "* Growth all the way: grow (app.c:"
 # a part of the recording is not what they are about
 for part in "--kind heap" "--process $(value 'SELECT pid FROM process')"; do
     "$MEMPROF" report out.db $part >part.txt
@@ -211,8 +215,8 @@ lacks "where the parent's part is not known" report.txt "Reserved, but not in us
 record_ok ./app e
 reports
 equal "filled: what is said" "Growth nearly to the end" "$(said)"
-equal "filled: in JSON" "growth info grow $(line grow)" "$(found rule severity function line)"
-contains "filled: the sentence" report.txt " a second. It was given back then."
+equal "filled: in JSON" "growth info grow_over $(line grow)" "$(found rule severity function line)"
+contains "filled: the sentence" report.txt ", growing nearly all the way. It was given back then."
 
 record_ok ./app s
 reports
@@ -282,3 +286,13 @@ at_least "blocks of libraries" 1 "$kept"
 contains "leak: what libraries keep beside it" report.txt "* Never freed: 12.50 MiB in 100 blocks of host were"
 contains "leak: how many blocks" report.txt " in $kept block"
 contains "leak: whose they are" report.txt " that the C library and interpreters keep for themselves. All of it: "
+
+# of a run that is long enough, with what it is a second: 8,000 KiB in 13 seconds or more
+wait
+"$MEMPROF" report long.db >report.txt
+"$MEMPROF" report long.db --json >report.json
+equal "long growth" "growth warning" "$(found rule severity | head -n 1)"
+contains "long growth: the line" report.txt "* Growth that does not stop: grow_over (app.c:$(line grow)) held "
+rate=$(sed -n 's/.* nearly all the way: about \([0-9]*\)\(\.[0-9]*\)* KiB a second\.$/\1/p' report.txt)
+at_most "long growth: KiB a second" $((8000 / 13)) "${rate:-9999}"
+at_least "long growth: KiB a second" 1 "${rate:-0}"

@@ -1,3 +1,5 @@
+#include "../query/peak_line.h"
+
 #include "rules.h"
 
 void find_peak(struct rules *r)
@@ -5,8 +7,11 @@ void find_peak(struct rules *r)
     const struct rule_device *d = r->device;
     int64_t all;
     const struct rule_line *line = rule_top_line(r, LINE_PEAK_BYTES, &all);
+    const struct rule_line *named = line ? rule_line_of(r, peak_line_site(r->db, d->device_id)) : NULL;
     if (!line)
         return;
+    if (named)
+        line = named;
     int64_t bytes = line->sums[LINE_PEAK_BYTES], blocks = line->sums[LINE_PEAK_COUNT];
     struct finding *f = rule_finding(r, d->name);
     f->bytes = bytes;

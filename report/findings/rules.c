@@ -129,6 +129,14 @@ const struct rule_line *rule_top_line(struct rules *r, enum line_sum sum, int64_
     return best;
 }
 
+const struct rule_line *rule_line_of(const struct rules *r, int64_t site_id)
+{
+    for (size_t i = 0; i < r->site_count; i++)
+        if (r->sites[i].site_id == site_id)
+            return &r->lines[r->sites[i].line];
+    return NULL;
+}
+
 /* --- writing a finding ------------------------------------------------------------------------------------------- */
 
 struct finding *rule_finding(struct rules *r, const char *device)

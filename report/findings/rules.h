@@ -74,6 +74,8 @@ int rule_lines(struct rules *r);
 void rule_add(struct rules *r, size_t *next, int64_t site_id, enum line_sum sum, int64_t value);
 /* The sum over all lines of the device, and the line that has most of it; NULL: none has any. */
 const struct rule_line *rule_top_line(struct rules *r, enum line_sum sum, int64_t *all);
+/* The line of a site, once lines were read; NULL: none. */
+const struct rule_line *rule_line_of(const struct rules *r, int64_t site_id);
 
 /* A statement; NULL with r->err. */
 sqlite3_stmt *rule_query(struct rules *r, const char *sql);

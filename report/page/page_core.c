@@ -2,10 +2,21 @@
 #include "page_data.h"
 
 #include "../../common/db.h"
+#include "../query/peak_line.h"
 #include "../query/resident.h"
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
+
+/* Who held most at one: by line, as the findings and the tables have it; of a kind's peak the stack. */
+static uint32_t peak_site(const struct page *page, sqlite3_stmt *s)
+{
+    int64_t site_id = sqlite3_column_type(s, 6) == SQLITE_NULL ? -1 : sqlite3_column_int64(s, 6);
+    int64_t of_line =
+        strcmp(db_text(s, 1), "all") == 0 && site_id >= 0 ? peak_line_site(page->db, sqlite3_column_int64(s, 0)) : -1;
+    return site_id < 0 ? MAP_NONE : page_site(page, of_line < 0 ? site_id : of_line);
+}
 
 static int write_peaks(struct page *page, struct page_pack *pack)
 {
@@ -20,8 +31,7 @@ static int write_peaks(struct page *page, struct page_pack *pack)
         int32_t device = page_device_index(page, sqlite3_column_int64(s, 0));
         if (device < 0)
             continue;
-        uint32_t site =
-            sqlite3_column_type(s, 6) == SQLITE_NULL ? MAP_NONE : page_site(page, sqlite3_column_int64(s, 6));
+        uint32_t site = peak_site(page, s);
         pack_open(pack, NULL, '{');
         pack_int(pack, "device", device);
         pack_text(pack, "kind", db_text(s, 1));

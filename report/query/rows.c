@@ -222,11 +222,12 @@ static void read_key(struct row *row, sqlite3_stmt *s)
 
 /* A function without a source position is better shown with the module that it is in; for so few rows that a look at
  * all frames costs little. */
-static void find_modules(sqlite3 *db, enum row_key by, struct rows *rows)
+void rows_find_modules(sqlite3 *db, enum row_key by, struct rows *rows)
 {
     struct buf names = BUF(1 << 16);
     sqlite3_stmt *s = NULL;
-    for (int i = 0; i < rows->count && rows->count <= 1000; i++)
+    int is_code = by == ROW_LINE || by == ROW_FUNCTION;
+    for (int i = 0; is_code && i < rows->count && rows->count <= 1000; i++)
         if (!rows->row[i].file && !rows->row[i].module && rows->row[i].function)
             buf_printf(&names, "%s%lld", names.length ? "," : "[", (long long)rows->row[i].key_id);
     buf_puts(&names, "]");
@@ -312,8 +313,8 @@ int rows_load(sqlite3 *db, const struct rows_query *q, struct rows *rows, struct
     rows->total_count = rows->count;
     if (rc == 0 && q->limit > 0 && rows->count >= q->limit)
         rc = count_rows(db, q, rows, err);
-    if (rc == 0 && (q->by == ROW_LINE || q->by == ROW_FUNCTION))
-        find_modules(db, q->by, rows);
+    if (rc == 0)
+        rows_find_modules(db, q->by, rows);
     if (rc == 0)
         rc = rows_name_callers(db, q->by, rows, err);
     if (rc)

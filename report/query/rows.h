@@ -56,7 +56,9 @@ int rows_load(sqlite3 *db, const struct rows_query *query, struct rows *rows, st
 void rows_free(struct rows *rows);
 /* Rows of one key (an array, one for each row), device and kind become one; then sorted by a statistic, and limited. */
 void rows_merge(struct rows *rows, const uint64_t *keys, int sort, int64_t limit);
-/* named_caller.h: fills caller, of the first thousand rows by line or by function. rows_load does it. */
+/* What rows by line or by function without a source position are shown with, of the first thousand: module, or caller
+ * (named_caller.h). rows_load does both. */
+void rows_find_modules(sqlite3 *db, enum row_key by, struct rows *rows);
 int rows_name_callers(sqlite3 *db, enum row_key by, struct rows *rows, struct error *err);
 struct row *rows_add(struct rows *rows); /* an empty one at the end */
 

@@ -116,6 +116,7 @@ static int load_live(struct by *b, struct error *err)
     }
     sqlite3_finalize(s);
     buf_free(&sql);
+    rows_find_modules(b->db, o->by, &b->rows);
     return rc ? rc : rows_name_callers(b->db, o->by, &b->rows, err);
 }
 

@@ -117,7 +117,7 @@ static int find_script(const struct interpreter *interpreter, const char *comman
         if (is_input(interpreter, word.data))
             break;
         if (*word.data != '-' && *word.data != '+') {
-            buf_puts(script, text_basename(word.data));
+            buf_puts(script, word.data);
             break;
         }
         switch (strcmp(word.data, "--") == 0 ? OPTION_PLAIN : read_option(interpreter, word.data, &rest)) {
@@ -149,9 +149,19 @@ int program_name(struct buf *name, const char *command)
         const char *program = text_basename(word.data);
         const struct interpreter *interpreter = find_interpreter(program + (*program == '-')); /* -sh: of a login */
         is_script = interpreter && find_script(interpreter, command, &script);
-        buf_puts(name, is_script ? script.data : program);
+        buf_puts(name, is_script ? text_basename(script.data) : program);
     }
     buf_free(&word);
     buf_free(&script);
+    return is_script;
+}
+
+int program_script(struct buf *path, const char *command)
+{
+    struct buf word = BUF(1u << 16);
+    const struct interpreter *interpreter =
+        next_word(&command, &word) && word.length ? find_interpreter(text_basename(word.data)) : NULL;
+    int is_script = interpreter && find_script(interpreter, command, path);
+    buf_free(&word);
     return is_script;
 }

@@ -400,10 +400,12 @@ static void print_best(struct lines *l, struct record *document, const struct li
     }
 }
 
-static void print_groups(struct lines *l, struct record *document, const struct lines_groups *groups)
+static void print_groups(struct lines *l, struct record *document, struct lines_groups *groups)
 {
     const struct report_options *o = l->options->report;
     int64_t top = o->top >= 0 ? o->top : DEFAULT_GROUPS;
+    struct buf left_out = BUF(1 << 17);
+    lines_prefer_own(l->db, l->options, groups, &left_out);
     int shown = top > 0 && top < groups->count ? (int)top : groups->count;
     for (int i = 0; i < shown; i++) {
         if (i)
@@ -418,6 +420,11 @@ static void print_groups(struct lines *l, struct record *document, const struct 
         table_line(l->out, TABLE_DIM, text.data);
         buf_free(&text);
     }
+    if (left_out.length) {
+        fputc('\n', l->out->file);
+        table_line(l->out, TABLE_DIM, left_out.data);
+    }
+    buf_free(&left_out);
 }
 
 int lines_report(sqlite3 *db, const struct lines_options *options, const struct report_out *out, struct error *err)

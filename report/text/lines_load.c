@@ -2,7 +2,10 @@
 
 #include "../../common/array.h"
 #include "../../common/db.h"
+#include "../../common/map.h"
 #include "../../common/match.h"
+#include "../../common/text.h"
+#include "../query/program_name.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -188,7 +191,9 @@ static int load_lines(sqlite3 *db, const struct lines_options *o, const struct w
             groups->shown_functions |= function->asked;
             groups->shown_files |= files;
             stat_read(&stats, s, 6);
-            add_line(group_of(groups, function, s), line_number(s, 3), &stats);
+            struct lines_group *g = group_of(groups, function, s);
+            g->files = files;
+            add_line(g, line_number(s, 3), &stats);
         }
         if (step != SQLITE_DONE)
             rc = db_error(db, err);
@@ -256,16 +261,108 @@ int lines_load(sqlite3 *db, const struct lines_options *o, struct lines_groups *
     return rc;
 }
 
-void lines_unload(struct lines_groups *groups)
+static void free_group(struct lines_group *g)
 {
+    free(g->name);
+    free(g->plain_name);
+    free(g->path);
+    free(g->device);
+    free(g->lines);
+}
+
+/* The directory of the run, and that of the script that an interpreter ran. */
+struct own_places {
+    char *run;
+    struct buf script;
+};
+
+static void find_places(sqlite3 *db, struct own_places *places)
+{
+    char *command = db_meta_text(db, "command");
+    struct buf path = BUF(1 << 16);
+    places->run = db_meta_text(db, "cwd");
+    if (command && program_script(&path, command) && *path.data != '/' && places->run) {
+        struct buf whole = BUF(1 << 17);
+        buf_printf(&whole, "%s/%s", places->run, path.data);
+        text_path(&places->script, buf_text(&whole), NULL);
+        buf_free(&whole);
+    } else if (path.length) {
+        text_path(&places->script, path.data, NULL);
+    }
+    char *end = places->script.data ? strrchr(places->script.data, '/') : NULL;
+    if (end)
+        *end = 0;
+    buf_free(&path);
+    free(command);
+}
+
+/* What was installed into a directory of the user's is not the user's. */
+static int is_own(const struct own_places *places, const char *path)
+{
+    const char *bases[] = {places->run, places->script.data};
+    for (int i = 0; path && i < 2; i++)
+        if (bases[i] && bases[i][0] && bases[i][1] && text_relative(path, bases[i]) != path &&
+            !strstr(path, "/site-packages/") && !strstr(path, "/dist-packages/"))
+            return 1;
+    return 0;
+}
+
+/* A bit for each --file that may mean more files than one without saying so. */
+static uint32_t plain_names(const struct lines_options *o)
+{
+    uint32_t plain = 0;
+    for (int i = 0; i < o->file_count; i++)
+        if (!strpbrk(o->files[i], "*?["))
+            plain |= 1u << i;
+    return plain;
+}
+
+static void say_left_out(const char *path, int others, struct buf *said)
+{
+    text_path(said, path, NULL);
+    if (others)
+        buf_printf(said, " and %d more have", others);
+    else
+        buf_puts(said, " has");
+    buf_printf(said, " the same name and %s left out: --file with the whole path, or '*%s', shows %s",
+               others ? "are" : "is", text_basename(path), others ? "them" : "it");
+}
+
+void lines_prefer_own(sqlite3 *db, const struct lines_options *o, struct lines_groups *groups, struct buf *said)
+{
+    struct own_places places = {.script = BUF(1 << 17)};
+    struct map left_out = {0}; /* file_id */
+    uint32_t own = 0;
+    char *first = NULL;
+    int kept = 0;
+    find_places(db, &places);
+    for (int i = 0; i < groups->count; i++)
+        if (is_own(&places, groups->group[i].path))
+            own |= groups->group[i].files;
+    own &= plain_names(o);
     for (int i = 0; i < groups->count; i++) {
         struct lines_group *g = &groups->group[i];
-        free(g->name);
-        free(g->plain_name);
-        free(g->path);
-        free(g->device);
-        free(g->lines);
+        if (g->files & ~own || is_own(&places, g->path)) {
+            groups->group[kept++] = *g;
+            continue;
+        }
+        map_number_or(&left_out, (uint64_t)g->file_id, 0, 0);
+        first = first ? first : xstrdup(g->path);
+        free_group(g);
     }
+    groups->count = kept;
+    if (first)
+        say_left_out(first, (int)left_out.count - 1, said);
+    map_close(&left_out);
+    free(first);
+    free(places.run);
+    buf_free(&places.script);
+}
+
+void lines_unload(struct lines_groups *groups)
+{
+    for (int i = 0; i < groups->count; i++)
+        free_group(&groups->group[i]);
     free(groups->group);
     *groups = (struct lines_groups){0};
 }

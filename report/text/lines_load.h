@@ -23,6 +23,7 @@ struct lines_group { /* strings are owned */
     int line_count, line_capacity;
     int64_t weight_bytes[2];          /* for sorting: the largest at_peak_bytes and alloc_bytes of a line */
     int64_t function_weight_bytes[2]; /* the same over all devices */
+    uint32_t files;                   /* a bit per --file that its own matches */
 };
 
 struct lines_groups {
@@ -35,6 +36,9 @@ struct lines_groups {
 
 int lines_load(sqlite3 *db, const struct lines_options *options, struct lines_groups *groups, struct error *err);
 void lines_unload(struct lines_groups *groups);
+/* Takes out what a --file means beside a file of the program's own, one in the run's directory or the script's; a
+ * pattern or a longer end of the path asks for both. Appends what to say of it. */
+void lines_prefer_own(sqlite3 *db, const struct lines_options *options, struct lines_groups *groups, struct buf *said);
 /* Declared line of the function that follows this one in the same file; INT64_MAX without one. */
 int64_t lines_next_function(sqlite3 *db, const struct lines_group *group);
 

@@ -37,7 +37,7 @@
 #define CANDIDATES_MAX (8u << 20)
 #define SITE_ID_SLACK  (1u << 20)
 #define DAMAGED        "a chunk of events is damaged"
-#define TOO_MANY       "too many lines compete for too many moments"
+#define TOO_MANY       "too many lines could have had theirs at too many moments"
 
 struct sum {
     int64_t live, rise;

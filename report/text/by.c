@@ -6,6 +6,7 @@
 #include "../query/at.h"
 #include "../query/self_module.h"
 #include "forked.h"
+#include "own_peak.h"
 #include "resident.h"
 #include "row_columns.h"
 #include "stack.h"
@@ -323,6 +324,8 @@ static int list_rows(struct by *b, struct record *document, struct error *err)
     if (rc == 0)
         listing_heading(l);
     listing_print(l);
+    if (rc == 0 && listing_shows(l, ROW_COLUMN_stats + STAT_own_peak_bytes))
+        own_peak_explain(b->db, b->options->by, &b->rows, b->out);
     listing_close(l);
     return rc;
 }

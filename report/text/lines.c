@@ -4,6 +4,7 @@
 #include "../findings/notes.h"
 #include "../query/source.h"
 #include "lines_load.h"
+#include "own_peak.h"
 #include "row_columns.h"
 
 #include <errno.h>
@@ -31,6 +32,7 @@ struct lines {
     int64_t warned_file_id;                 /* whose change on disk was said */
     int is_missing_said[2];                 /* that a source cannot be read, and [1] what helps */
     int is_device_said, is_unreserved_said; /* whose peaks the columns show */
+    int is_own_said;                        /* why one has none */
     struct listing *listing;
     int stats[STAT_SHOWN_COUNT]; /* those that the group's table shows */
     int stat_count;
@@ -301,6 +303,16 @@ static void print_title(struct lines *l, const struct lines_group *g)
     buf_free(&title);
 }
 
+static int lacks_own_peak(const struct lines *l, const struct lines_group *g)
+{
+    int is_shown = 0, is_lacking = 0;
+    for (int i = 0; i < l->stat_count; i++)
+        is_shown |= l->stats[i] == STAT_own_peak_bytes;
+    for (int i = 0; i < g->line_count; i++)
+        is_lacking |= !(g->lines[i].stats.known >> STAT_own_peak_bytes & 1);
+    return is_shown && is_lacking;
+}
+
 static void print_group(struct lines *l, struct record *document, const struct lines_group *g)
 {
     use_source(l, g);
@@ -310,6 +322,8 @@ static void print_group(struct lines *l, struct record *document, const struct l
     fill(l, g);
     listing_print(l->listing);
     listing_close(l->listing);
+    if (lacks_own_peak(l, g) && !l->is_own_said++)
+        own_peak_say_unknown(l->db, ROW_LINE, l->out);
 }
 
 static void record_groups(struct lines *l, struct record *document, const struct lines_groups *groups)

@@ -13,6 +13,7 @@
 #include "forked.h"
 #include "heap_lines.h"
 #include "layers.h"
+#include "own_peak.h"
 #include "resident.h"
 #include "row_columns.h"
 
@@ -303,6 +304,8 @@ static int list_section(struct summary *s, struct record *document, const struct
         buf_free(&callers);
     }
     listing_print_under(l, section->title, rows.total_count);
+    if (rc == 0 && section->title && section->sort == STAT_alloc_bytes)
+        own_peak_explain(s->db, ROW_LINE, &rows, s->out);
     listing_close(l);
     if (s->out->format == REPORT_TEXT)
         summary_hint(s, &rows, 0);

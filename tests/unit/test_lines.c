@@ -139,7 +139,8 @@ static void test_template(void **state)
               "                                                          5  {\n"
               " 13.67K     -   8.79K         0   2.54K      15     0     6          grow(x);\n"
               "  8.79K     -   8.79K         0       0       1     0     7          store(x);\n"
-              "                                                          8  }\n");
+              "                                                          8  }\n"
+              "(own peaks are not known of what several stacks make)\n");
 }
 
 static void test_columns(void **state)
@@ -152,6 +153,7 @@ static void test_columns(void **state)
               "alloc   own  line  code\n"
               "bytes  peak\n"
               "   30     -    12\n"
+              "(own peaks are not known of what several stacks make)\n"
               "\n"
               "## b::push   gone.c:10   cuda:0\n"
               "\n"

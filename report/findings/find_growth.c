@@ -74,18 +74,9 @@ static int grows(const int64_t *live, int64_t least)
 /* Whether little was left of it at the end: a program that fills something and frees it looks like growth, too. */
 static int is_given_back(struct rules *r, const struct rule_line *line, int64_t bytes)
 {
-    sqlite3_stmt *s =
-        rule_query(r, "SELECT sum(end_bytes) FROM site s JOIN site_line l USING(site_id) WHERE "
-                      "s.device_id = ? AND l.line_id = (SELECT line_id FROM site_line WHERE site_id = ?)");
-    int is = 0;
-    if (!s)
-        return 0;
-    sqlite3_bind_int64(s, 1, line->device_id);
-    sqlite3_bind_int64(s, 2, line->site_id);
-    if (sqlite3_step(s) == SQLITE_ROW && sqlite3_column_type(s, 0) != SQLITE_NULL)
-        is = rule_amount(s, 0) < bytes / LEFT_SHARE;
-    sqlite3_finalize(s);
-    return is;
+    static const char sql[] = "SELECT sum(end_bytes) FROM site s JOIN site_line l USING(site_id) WHERE s.device_id = ? "
+                              "AND l.line_id = (SELECT line_id FROM site_line WHERE site_id = ?)";
+    return rule_query_amount(r, sql, (int64_t[]){line->device_id, line->site_id}, 2, bytes) < bytes / LEFT_SHARE;
 }
 
 static void say(struct rules *r, const struct rule_line *line, const int64_t *live)

@@ -10,11 +10,9 @@ static void say_present(struct rules *r, struct finding *f)
     if (resident_peak_load(r->db, &peak, r->err) || !peak.process_count)
         return;
     int64_t there = peak.block_bytes, reserved = r->device->peak_reserved;
-    sqlite3_stmt *s =
-        rule_query(r, "SELECT total(resident_bytes) FROM v_resident WHERE what IN ('beside', 'heap', 'segment')");
-    if (s && sqlite3_step(s) == SQLITE_ROW)
-        __builtin_add_overflow(there, rule_amount(s, 0), &there);
-    sqlite3_finalize(s);
+    static const char sql[] =
+        "SELECT total(resident_bytes) FROM v_resident WHERE what IN ('beside', 'heap', 'segment')";
+    __builtin_add_overflow(there, rule_query_amount(r, sql, NULL, 0, 0), &there);
     if (there < reserved)
         finding_say(f, " At %s, %s of it was on present pages, and %s was not touched.", units_ns(r->a, peak.time_ns),
                     units_bytes(r->b, there), units_bytes(r->c, reserved - there));

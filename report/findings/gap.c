@@ -12,20 +12,11 @@
 static int64_t in_arenas(struct rules *r)
 {
     const struct rule_device *d = r->device;
-    sqlite3_stmt *s =
-        rule_query(r, "SELECT CASE WHEN count(*) < ?3 THEN CAST(total(size_bytes) FILTER (WHERE alloc_ns <= ?2 AND "
-                      "coalesce(free_ns > ?2, p.end_ns >= ?2, 1)) AS INTEGER) ELSE (SELECT peak_reserved_bytes "
-                      "FROM total WHERE device_id = ?1 AND kind = 'arena') END FROM segment LEFT JOIN process p "
-                      "USING(process_id) WHERE kind = 'arena' AND device_id = ?1");
-    int64_t bytes = 0;
-    if (!s)
-        return 0;
-    sqlite3_bind_int64(s, 1, d->device_id);
-    sqlite3_bind_int64(s, 2, d->peak_reserved_ns);
-    sqlite3_bind_int64(s, 3, SEGMENT_ROWS_MAX);
-    if (sqlite3_step(s) == SQLITE_ROW)
-        bytes = rule_amount(s, 0);
-    sqlite3_finalize(s);
+    static const char sql[] = "SELECT CASE WHEN count(*) < ?3 THEN CAST(total(size_bytes) FILTER (WHERE alloc_ns <= ?2 "
+                              "AND coalesce(free_ns > ?2, p.end_ns >= ?2, 1)) AS INTEGER) ELSE (SELECT "
+                              "peak_reserved_bytes FROM total WHERE device_id = ?1 AND kind = 'arena') END FROM "
+                              "segment LEFT JOIN process p USING(process_id) WHERE kind = 'arena' AND device_id = ?1";
+    int64_t bytes = rule_query_amount(r, sql, (int64_t[]){d->device_id, d->peak_reserved_ns, SEGMENT_ROWS_MAX}, 3, 0);
     return bytes < d->peak_reserved ? bytes : d->peak_reserved;
 }
 
@@ -33,22 +24,13 @@ static int64_t in_arenas(struct rules *r)
  * blocks count once. Below 0: not known, of a process whose heap was asked for its size and not for where it lies. */
 static int64_t inherited(struct rules *r)
 {
-    const struct rule_device *d = r->device;
-    sqlite3_stmt *s =
-        rule_query(r, "WITH forked AS (SELECT process_id FROM process WHERE start_kind = 'fork' AND start_ns <= ?1 AND "
-                      "coalesce(end_ns >= ?1, 1)), had AS (SELECT process_id, min(range_id), size_bytes FROM "
-                      "heap_range JOIN forked USING(process_id) GROUP BY process_id, address) SELECT CASE WHEN EXISTS "
-                      "(SELECT 1 FROM forked JOIN counter USING(process_id) WHERE name = 'heap_sample' AND value > 0 "
-                      "AND process_id NOT IN (SELECT process_id FROM had)) THEN -1 ELSE CAST(total(min(max(size_bytes, "
-                      "0), 1 << 48)) AS INTEGER) END FROM had");
-    int64_t bytes = -1;
-    if (!s)
-        return bytes;
-    sqlite3_bind_int64(s, 1, d->peak_reserved_ns);
-    if (sqlite3_step(s) == SQLITE_ROW && sqlite3_column_int64(s, 0) >= 0)
-        bytes = rule_amount(s, 0);
-    sqlite3_finalize(s);
-    return bytes;
+    static const char sql[] =
+        "WITH forked AS (SELECT process_id FROM process WHERE start_kind = 'fork' AND start_ns <= ?1 AND "
+        "coalesce(end_ns >= ?1, 1)), had AS (SELECT process_id, min(range_id), size_bytes FROM heap_range JOIN forked "
+        "USING(process_id) GROUP BY process_id, address) SELECT CASE WHEN NOT EXISTS (SELECT 1 FROM forked JOIN "
+        "counter USING(process_id) WHERE name = 'heap_sample' AND value > 0 AND process_id NOT IN (SELECT process_id "
+        "FROM had)) THEN CAST(total(min(max(size_bytes, 0), 1 << 48)) AS INTEGER) END FROM had";
+    return rule_query_amount(r, sql, &r->device->peak_reserved_ns, 1, -1);
 }
 
 int gap_of(struct rules *r, struct gap *gap)

@@ -54,6 +54,18 @@ int64_t rule_amount(sqlite3_stmt *s, int column)
     return value < 0 ? 0 : value > most ? most : value;
 }
 
+int64_t rule_query_amount(struct rules *r, const char *sql, const int64_t *values, int count, int64_t unknown)
+{
+    sqlite3_stmt *s = rule_query(r, sql);
+    int64_t amount = unknown;
+    for (int i = 0; s && i < count; i++)
+        sqlite3_bind_int64(s, i + 1, values[i]);
+    if (s && sqlite3_step(s) == SQLITE_ROW && sqlite3_column_type(s, 0) != SQLITE_NULL)
+        amount = rule_amount(s, 0);
+    sqlite3_finalize(s);
+    return amount;
+}
+
 int rule_percent(int64_t part, int64_t whole)
 {
     return whole > 0 ? (int)(100.0 * (double)part / (double)whole + 0.5) : 0;

@@ -81,6 +81,8 @@ const struct rule_line *rule_line_of(const struct rules *r, int64_t site_id);
 sqlite3_stmt *rule_query(struct rules *r, const char *sql);
 /* A size, count or time of the database: a damaged one may be anything, and sums of sane ones must fit. */
 int64_t rule_amount(sqlite3_stmt *s, int column);
+/* The one that a query with these values bound gives; unknown: it gives none. */
+int64_t rule_query_amount(struct rules *r, const char *sql, const int64_t *values, int count, int64_t unknown);
 int rule_percent(int64_t part, int64_t whole);
 
 /* A finding of the rule on a device, with the row's severity. Until the next one of them. */

@@ -4,6 +4,7 @@
 #include "../../common/db.h"
 #include "../../common/hash.h"
 #include "../../common/map.h"
+#include "../../common/packed.h"
 #include "../../common/text.h"
 
 #include <stdlib.h>
@@ -22,6 +23,7 @@ struct node {
 };
 #define NODES_MAX (1u << 21) /* kept; others are read anew */
 #define IDS_MAX   (1 << 24)  /* of those */
+#define READS_FEW 10000      /* of nodes by statement; who asks for more gets all packed ones at once */
 
 struct walk {
     sqlite3 *db;
@@ -31,6 +33,9 @@ struct walk {
     uint32_t node_count, node_capacity;
     enum tree_language language;
     sqlite3_stmt *node, *chain;
+    uint32_t node_reads;
+    struct packed *packed; /* NULL: stacks are plain rows, or few were asked for */
+    const struct packed_values *parents, *addresses, *flags;
     struct map entry_index; /* address_id -> entries */
     struct entry *entries;
     uint32_t entry_count, entry_capacity;
@@ -71,6 +76,7 @@ void walk_close(struct walk *w)
         return;
     sqlite3_finalize(w->node);
     sqlite3_finalize(w->chain);
+    packed_close(w->packed);
     for (size_t i = 0; i < w->entry_count; i++)
         free(w->entries[i].frames);
     for (size_t i = 0; i < w->string_count; i++)
@@ -125,9 +131,39 @@ static const struct entry *frames_of(struct walk *w, int64_t address_id)
     return entry;
 }
 
+/* Where it fails, the statement goes on and says why. */
+static void read_packed(struct walk *w)
+{
+    if (!packed_has(w->db, PACKED_TABLE_stack))
+        return;
+    w->packed = packed_open(w->db);
+    if (w->packed && packed_read(w->packed, PACKED_stack_parent_id, &w->parents) == 0 &&
+        packed_read(w->packed, PACKED_stack_address_id, &w->addresses) == 0 &&
+        packed_read(w->packed, PACKED_stack_flags, &w->flags) == 0)
+        return;
+    packed_close(w->packed);
+    w->packed = NULL;
+}
+
+static int packed_node(const struct walk *w, int64_t id, struct node *n)
+{
+    if (id < 1 || id > packed_count(w->packed, PACKED_TABLE_stack))
+        return 0;
+    uint32_t row = (uint32_t)id;
+    *n = (struct node){.parent_id = (int64_t)packed_at(w->parents, row),
+                       .address_id = (int64_t)packed_at(w->addresses, row),
+                       .flags = (int64_t)packed_at(w->flags, row)};
+    n->is_last = n->parent_id == 0;
+    return 1;
+}
+
 /* 1, 0 for one that is not there, or an error. */
 static int read_node(struct walk *w, int64_t id, int is_parent, struct node *n, struct error *err)
 {
+    if (w->packed)
+        return packed_node(w, id, n);
+    if (++w->node_reads == READS_FEW)
+        read_packed(w);
     uint32_t number = is_parent && id > 0 && (uint64_t)id < w->index_room ? w->node_index[id] : 0;
     if (number) {
         *n = w->nodes[number - 1];

@@ -93,6 +93,20 @@ static uint64_t take_pages(struct looking *l, const struct resident_range *r, ui
     return on_pages;
 }
 
+/* One that was asked for is one or the other. */
+static int is_shared(const struct resident_pages *p, uint64_t address)
+{
+    size_t low = 0, high = p->map_count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (p->maps[middle].end <= address)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < p->map_count && p->maps[low].start <= address && p->maps[low].is_shared;
+}
+
 static void look_at_block(void *context, const struct live_block *b)
 {
     struct looking *l = context;
@@ -107,7 +121,8 @@ static void look_at_block(void *context, const struct live_block *b)
     }
     site->live_count += account_part_is_first(l->process, b) != 0;
     site->live_bytes += b->size;
-    site->untouched_bytes += b->size - on_pages;
+    if (on_pages < b->size && !is_shared(l->pages, start))
+        site->untouched_bytes += b->size - on_pages;
 }
 
 /* --- what is no block's --- */

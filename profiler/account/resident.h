@@ -32,7 +32,8 @@ struct resident_range { /* of pages, ascending and disjoint; some may be neither
 
 struct resident_map { /* a mapping of the process, ascending and disjoint */
     uint64_t start, end;
-    uint8_t rest; /* enum resident_rest: what its pages are without a block */
+    uint8_t rest;      /* enum resident_rest: what its pages are without a block */
+    uint8_t is_shared; /* others may have written pages that this process does not have */
 };
 
 struct resident_pages {

@@ -271,7 +271,8 @@ static int parse_mapping(const char *line, struct resident_map *m)
     if (sscanf(line, "%llx-%llx %4s %*x %*x:%*x %*u %n", &start, &end, permissions, &path) < 3 || start >= end ||
         strlen(permissions) < 4)
         return 0;
-    *m = (struct resident_map){start, end, (uint8_t)rest_of(permissions, path ? line + path : "")};
+    *m = (struct resident_map){start, end, (uint8_t)rest_of(permissions, path ? line + path : ""),
+                               permissions[3] == 's'};
     return 1;
 }
 

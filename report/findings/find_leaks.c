@@ -1,6 +1,7 @@
 #include "../../common/db.h"
 #include "../query/ending.h"
 #include "../query/noise.h"
+#include "../query/resident.h"
 #include "rules.h"
 
 #define LARGE          (1 << 20)
@@ -113,7 +114,7 @@ void find_leaks(struct rules *r)
     finding_say(f, ". %s: ", bytes < all ? "The largest part" : "All of it");
     finding_line(r, f, line->site_id, "end");
     finding_say(f, ", %s in %s block%s.", units_bytes(r->c, bytes), units_count(r->d, blocks), blocks == 1 ? "" : "s");
-    if (untouched > all / THERE_SHARE)
+    if (untouched > all / THERE_SHARE && resident_last_is_whole(r->db))
         finding_say(f, " Of this, %s were on no page at the last look, and took no memory.",
                     units_bytes(r->a, untouched));
     say_teardown(r, f);

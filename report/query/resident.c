@@ -70,6 +70,15 @@ int resident_peak_differs(const struct resident_peak *p)
 }
 
 /* The kernel counts a process's pages late, by some dozens a thread. */
+int resident_last_is_whole(sqlite3 *db)
+{
+    return !db_int(db,
+                   "SELECT EXISTS (SELECT 1 FROM process p JOIN (SELECT process_id, max(present_bytes) AS most FROM "
+                   "resident_scan GROUP BY process_id) USING(process_id) WHERE p.peak_rss_bytes > most / 10 * 11 + "
+                   "1048576)",
+                   0);
+}
+
 int resident_peak_is_short(const struct resident_peak *p)
 {
     return p->peak_rss_bytes > p->present_bytes / 10 * 11 + SAMPLE_BYTES;

@@ -173,10 +173,10 @@ static void test_rests(void **state)
 {
     (void)state;
     uint8_t flags[PAGES] = {0};
-    struct resident_map maps[] = {{BASE, BASE + 8 * RESIDENT_PAGE, REST_anonymous},
-                                  {BASE + 8 * RESIDENT_PAGE, BASE + 12 * RESIDENT_PAGE, REST_anonymous},
-                                  {BASE + 12 * RESIDENT_PAGE, BASE + 13 * RESIDENT_PAGE, REST_stack},
-                                  {BASE + 13 * RESIDENT_PAGE, BASE + 20 * RESIDENT_PAGE, REST_file}};
+    struct resident_map maps[] = {{BASE, BASE + 8 * RESIDENT_PAGE, REST_anonymous, 0},
+                                  {BASE + 8 * RESIDENT_PAGE, BASE + 12 * RESIDENT_PAGE, REST_anonymous, 0},
+                                  {BASE + 12 * RESIDENT_PAGE, BASE + 13 * RESIDENT_PAGE, REST_stack, 0},
+                                  {BASE + 13 * RESIDENT_PAGE, BASE + 20 * RESIDENT_PAGE, REST_file, 0}};
     struct account_run r;
     struct resident_pages pages;
     struct resident_result result;
@@ -202,6 +202,19 @@ static void test_rests(void **state)
     assert_int_equal(result.rest[REST_anonymous].resident_bytes, (2 + 2) * RESIDENT_PAGE);
     check_sums(&result, flags);
     free(result.sites);
+    /* what it does not have of shared memory, another one may */
+    flags[15] = flags[16] = 0;
+    make_pages(&pages, flags, 1);
+    pages.maps = maps;
+    pages.map_count = sizeof maps / sizeof *maps;
+    resident_blocks(r.account, 1, &pages, &result);
+    assert_int_equal(site_of_stack(&result, 2, KIND_map)->untouched_bytes, 2 * RESIDENT_PAGE);
+    free(result.sites);
+    maps[3].is_shared = 1;
+    resident_blocks(r.account, 1, &pages, &result);
+    assert_int_equal(site_of_stack(&result, 2, KIND_map)->untouched_bytes, 0);
+    check_sums(&result, flags);
+    free(result.sites);
     /* a process without an event so far has pages as well */
     resident_blocks(r.account, 2, &pages, &result);
     assert_int_equal(result.site_count, 0);
@@ -220,9 +233,9 @@ static void test_fork(void **state)
                             RESIDENT_PRESENT,
                             RESIDENT_PRESENT,
                             RESIDENT_SWAPPED};
-    struct resident_map begun[] = {{BASE, BASE + RESIDENT_PAGE, 0},
-                                   {BASE + RESIDENT_PAGE, BASE + 4 * RESIDENT_PAGE, 0},
-                                   {BASE + 6 * RESIDENT_PAGE, BASE + 7 * RESIDENT_PAGE, 0}};
+    struct resident_map begun[] = {{BASE, BASE + RESIDENT_PAGE, 0, 0},
+                                   {BASE + RESIDENT_PAGE, BASE + 4 * RESIDENT_PAGE, 0, 0},
+                                   {BASE + 6 * RESIDENT_PAGE, BASE + 7 * RESIDENT_PAGE, 0, 0}};
     struct account_run r;
     struct resident_pages pages;
     struct resident_result result;

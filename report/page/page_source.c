@@ -7,6 +7,7 @@
 
 #include "../../common/db.h"
 #include "../../common/io.h"
+#include "../../common/module_kind.h"
 #include "../../common/zip.h"
 #include "../query/source.h"
 
@@ -73,7 +74,7 @@ static struct extent *find_extents(const struct page *page, uint32_t *count)
     *count = 0;
     for (uint32_t i = 0; i < page->node_count; i++) {
         const struct page_frame *f = &page->frames[page->nodes[i].frame];
-        if (f->file < 0 || f->line <= 0)
+        if (f->file < 0 || f->line <= 0 || (f->module >= 0 && module_is_ours(page->modules[f->module])))
             continue;
         uint32_t index = map_number(&known, (uint32_t)f->function, (uint32_t)f->file);
         if (index == MAP_NONE) {

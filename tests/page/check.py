@@ -221,6 +221,9 @@ class Check:
         keys = b.js("return [...document.querySelectorAll('#flame-legend .key')].map((k) => k.style.background.slice(6, -1))")
         colors = b.js("return [...new Set(flame.boxes.filter((x) => x.node.fn !== undefined).map((x) => x.node.color))]")
         expect("one legend, each of its colours once", sorted(keys) == sorted(colors) and not b.js("return document.querySelectorAll('.key').length - document.querySelectorAll('#flame-legend .key').length"), (keys, colors))
+        expect("which are to be seen", b.js("return [...document.querySelectorAll('#flame-legend .key')].every((k) => k.getBoundingClientRect().width >= 8 && k.getBoundingClientRect().height >= 8)"))
+        ours = {r[0] for r in self.sql("SELECT file.path FROM file JOIN frame USING(file_id) JOIN address USING(address_id) JOIN module m USING(module_id) WHERE m.path LIKE '%/libmemprof.so'")}
+        expect("no source of memprof itself", not ours.intersection(b.js("return model.source.files.map((f) => model.m.files[f.file])")), ours)
 
     def opens(self, fork, place):
         """Of a program that is known: the fork that the flame graph opens at, and FILE:LINE that the source opens on."""

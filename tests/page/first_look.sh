@@ -68,3 +68,25 @@ PYTHONMALLOC=malloc PYTHONPATH=$PWD/site-packages PYTHONDONTWRITEBYTECODE=1
 export PYTHONMALLOC PYTHONPATH PYTHONDONTWRITEBYTECODE
 record_ok /usr/bin/python3 job.py
 check_page first-look-python --basic --opens all job.py:9 --says "job.py"
+
+# what a library's destructor allocates is behind memprof's own dlclose, whose source may be here
+cat >bye.c <<'EOT'
+#include <stdlib.h>
+static void *volatile kept;
+__attribute__((destructor)) static void bye(void) { kept = malloc(3000000); }
+EOT
+cat >close.c <<'EOT'
+#include <dlfcn.h>
+#include <stdlib.h>
+static void load(void) { free(malloc(2000000)); }
+int main(void)
+{
+    void *h = dlopen("./libbye.so", RTLD_NOW);
+    load();
+    return dlclose(h); /* line 8 */
+}
+EOT
+"$CC" -shared -fPIC -o libbye.so bye.c
+"$CC" -g -O0 -o close close.c -ldl
+record_ok ./close
+check_page first-look-close --basic --opens all close.c:8

@@ -23,6 +23,7 @@ struct leak {
     int64_t line;
     uint64_t shown; /* walk_shown_hash, where frames are hidden */
     int is_start;   /* made while the dynamic loader started the program, not by its main() or a thread */
+    int is_kept;    /* by a process that took its interpreter down, which did not free all of it */
 };
 
 struct leaks {
@@ -119,7 +120,8 @@ static int add_leak(struct leaks *l, sqlite3_stmt *s, struct error *err)
                         .line = sqlite3_column_int64(s, 9),
                         .module = own_text(s, 10),
                         .torn_bytes = sqlite3_column_int64(s, 11),
-                        .torn_blocks = sqlite3_column_int64(s, 12)};
+                        .torn_blocks = sqlite3_column_int64(s, 12),
+                        .is_kept = sqlite3_column_int64(s, 13) > 0};
     int rc = walk_stack(l->walk, leak.stack_id, &stack, err);
     int match = rc ? -1 : suppressed_by(l, &stack);
     if (rc || match >= 0) {
@@ -168,13 +170,16 @@ static int add_leak(struct leaks *l, sqlite3_stmt *s, struct error *err)
     return 0;
 }
 
-/* What each instant takes the bytes and blocks of a site from, and what of them a teardown freed. */
+/* What each instant takes the bytes and blocks of a site from, what of them a teardown freed, and whether one left any:
+ * a site that several processes share is the first one's. */
 static const char *const instants[][2] = {
     [REPORT_AT_ALL] = {"sum(s.end_bytes), sum(s.end_count), max(s.largest_bytes)",
-                       "sum(x.freed_bytes), sum(x.freed_count) FROM site s LEFT JOIN site_teardown x USING(site_id)"},
-    [REPORT_AT_PEAK] = {"sum(s.at_peak_bytes), sum(s.at_peak_count), NULL", "0, 0 FROM site s"},
+                       "sum(x.freed_bytes), sum(x.freed_count), max(s.end_count > coalesce(x.freed_count, 0) AND "
+                       "s.process_id IN (SELECT process_id FROM teardown)) FROM site s LEFT JOIN site_teardown x "
+                       "USING(site_id)"},
+    [REPORT_AT_PEAK] = {"sum(s.at_peak_bytes), sum(s.at_peak_count), NULL", "0, 0, 0 FROM site s"},
     [REPORT_AT_TIME] = {"sum(v.live_bytes), sum(v.live_count), NULL",
-                        "0, 0 FROM temp.live v JOIN site s USING(site_id)"},
+                        "0, 0, 0 FROM temp.live v JOIN site s USING(site_id)"},
 };
 
 static int load(struct leaks *l, struct error *err)
@@ -261,6 +266,7 @@ static void group(struct leaks *l, int (*same)(const void *, const void *), int 
         into->blocks = plus(into->blocks, from->blocks);
         into->torn_bytes = plus(into->torn_bytes, from->torn_bytes);
         into->torn_blocks = plus(into->torn_blocks, from->torn_blocks);
+        into->is_kept |= from->is_kept;
         if (from->largest_bytes > into->largest_bytes)
             into->largest_bytes = from->largest_bytes;
         if (from->stack_id < into->stack_id)
@@ -351,9 +357,7 @@ static int print_stacks(struct leaks *l, int shown, struct error *err)
             buf_printf(&line, ", largest %s", units_bytes(text, leak->largest_bytes));
         buf_printf(&line, " (%s %s)%s%s, allocated at", leak->device ? leak->device : "?",
                    leak->kind ? leak->kind : "?", leak->is_start ? ", before main()" : "",
-                   !l->torn_blocks                    ? ""
-                   : leak->torn_blocks < leak->blocks ? ", not all freed by the interpreter's end"
-                                                      : "");
+                   leak->is_kept ? ", not all freed by the interpreter's end" : "");
         table_line(l->out, TABLE_STRONG, buf_text(&line));
         buf_free(&line);
         rc = walk_stack(l->walk, leak->stack_id, &stack, err);

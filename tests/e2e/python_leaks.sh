@@ -65,7 +65,30 @@ ends python3 process 0 1 # multiprocessing's children end with _exit
 leaks --python-only
 equal "multiprocessing: the child's" "3000100 100 0" \
     "$(of child end_bytes) $(of child end_count) $(of child torn_down_count)"
+# how many stacks with FRAME in leaks.txt say that they were not all freed by the interpreter's end
+marked() {
+    awk -v frame="$1" '/allocated at$/ { head = $0 } index($0, frame) && head ~ /interpreter/ { n++ }
+        END { print n + 0 }' leaks.txt
+}
+"$MEMPROF" leaks --top 0 >leaks.txt
+contains "multiprocessing: the child's stack" leaks.txt " child "
+equal "a child without a teardown has no mark" 0 "$(marked " child ")"
 ends python3 daemon 0 1
+
+# Beside a program in C, whose leaks have no mark, one in Python whose leak in C has.
+cat >lost.py <<'END'
+import ctypes
+kept = bytearray(60_000)
+def lose():
+    ctypes.CDLL(None).malloc(ctypes.c_size_t(70_000))
+lose()
+END
+record_ok sh -c "'$ROOT/build/samples/leak' 2>/dev/null; python3 lost.py"
+"$MEMPROF" leaks --top 0 >leaks.txt
+contains "the program in C" leaks.txt "  load_defaults  "
+contains "the interpreter freed" leaks.txt "which then freed "
+equal "a program in C has no mark" "0 0" "$(marked "  load_defaults ") $(marked "  parse_line ")"
+equal "a leak of Python's process has" 1 "$(marked "  lose ")"
 
 # Without events, and where SIGINT is ignored, as in a shell's background job.
 (trap '' INT; "$MEMPROF" run -q --aggregate -o out.db -- python3 "$program" return >out) || fail "--aggregate"

@@ -104,7 +104,7 @@ const tables = {
     for (const t of model.core.thread_totals) {
       if (t.device !== device || t.kind !== kind) continue;
       const info = threads.get(t.thread_id), process = info && processes.get(info.process_id);
-      rows.push({ scope: 'thread', key: t.thread_id, cell: { name: info ? info.name + ' (' + info.tid + ')' : 'thread ' + t.thread_id, at: process ? 'process ' + process.pid + ', ' + baseName(process.exe) : '', full: '' },
+      rows.push({ scope: 'thread', key: t.thread_id, cell: { name: info ? info.name + ' (' + info.tid + ')' : 'thread ' + t.thread_id, at: process ? 'process ' + process.pid + ', ' + (process.title || baseName(process.exe)) : '', full: '' },
         self: t.at_peak_bytes, allocs: t.alloc_count, bytes: t.alloc_bytes, temporary: t.temporary_count, end: t.end_bytes });
     }
     const total = model.total(app.device, 'all');

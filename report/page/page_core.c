@@ -3,6 +3,7 @@
 
 #include "../../common/db.h"
 #include "../query/peak_line.h"
+#include "../query/program_name.h"
 #include "../query/resident.h"
 
 #include <errno.h>
@@ -148,7 +149,7 @@ int page_write_core(struct page *page, struct page_pack *pack)
          PAGE_MARKS_MAX},
         {"processes",
          "SELECT process_id, pid, parent_id, start_kind, exe, command_line, start_ns, end_ns, end_kind, exit_status, "
-         "exit_signal FROM process ORDER BY process_id",
+         "exit_signal, " PROGRAM_TITLE("p.process_id") " AS title FROM process p ORDER BY process_id",
          PAGE_ROWS_MAX},
         {"threads",
          "SELECT t.thread_id, t.process_id, t.tid, t.name, t.start_ns, t.end_ns FROM thread t ORDER BY t.thread_id",

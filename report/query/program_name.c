@@ -165,3 +165,10 @@ int program_script(struct buf *path, const char *command)
     buf_free(&word);
     return is_script;
 }
+
+void program_process(struct buf *text, const char *title, const char *command)
+{
+    if (title && *title)
+        buf_printf(text, "[%s] ", title);
+    buf_puts(text, command);
+}

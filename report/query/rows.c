@@ -4,6 +4,7 @@
 #include "../../common/db.h"
 #include "../../common/kind.h"
 #include "../../common/text.h"
+#include "program_name.h"
 #include "replay.h"
 
 #include <errno.h>
@@ -39,9 +40,9 @@ static const struct {
 };
 
 /* What a process was last: an exec makes another image of it. */
-static const char command[] =
-    "(SELECT command_line FROM temp.process_image i JOIN process q USING(process_id) WHERE i.first_id = p.process_id "
-    "ORDER BY process_id DESC LIMIT 1)";
+#define LAST_IMAGE "(SELECT max(i.process_id) FROM temp.process_image i WHERE i.first_id = p.process_id)"
+static const char names[] =
+    "(SELECT command_line FROM process WHERE process_id = " LAST_IMAGE "), " PROGRAM_TITLE(LAST_IMAGE);
 
 /* A scan is of one process, whoever allocated first at its sites. */
 static void process_scanned(struct buf *sql, int stat)
@@ -159,7 +160,7 @@ static void build_sql(const struct rows_query *q, struct buf *sql)
     const char *keys = scopes[q->by].keys;
     buf_printf(sql, "SELECT d.name, a.kind, a.key_id, %s, %s, ",
                keys ? keys : "NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL",
-               q->by == ROW_PROCESS ? command : "NULL");
+               q->by == ROW_PROCESS ? names : "NULL, NULL");
     stat_columns(sql, "a.");
     buf_puts(sql, " FROM (SELECT *, coalesce(");
     stat_expression(q->sort, sql);
@@ -218,6 +219,7 @@ static void read_key(struct row *row, sqlite3_stmt *s)
     row->op = own_text(s, 13);
     row->phase = own_text(s, 14);
     row->command = own_text(s, 15);
+    row->title = own_text(s, 16);
 }
 
 /* A function without a source position is better shown with the module that it is in; for so few rows that a look at
@@ -275,7 +277,7 @@ static int count_rows(sqlite3 *db, const struct rows_query *q, struct rows *rows
 static void free_row(struct row *row)
 {
     char *texts[] = {row->device, row->kind,    row->function, row->plain_name, row->file,  row->module,
-                     row->thread, row->command, row->op,       row->phase,      row->caller};
+                     row->thread, row->command, row->title,    row->op,         row->phase, row->caller};
     for (size_t k = 0; k < sizeof texts / sizeof *texts; k++)
         free(texts[k]);
 }
@@ -303,7 +305,7 @@ int rows_load(sqlite3 *db, const struct rows_query *q, struct rows *rows, struct
         while ((step = sqlite3_step(s)) == SQLITE_ROW) {
             struct row *row = rows_add(rows);
             read_key(row, s);
-            stat_read(&row->stats, s, 16);
+            stat_read(&row->stats, s, 17);
         }
         if (step != SQLITE_DONE)
             rc = db_error(db, err);

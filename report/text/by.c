@@ -4,6 +4,7 @@
 #include "../../common/units.h"
 #include "../findings/notes.h"
 #include "../query/at.h"
+#include "../query/program_name.h"
 #include "../query/self_module.h"
 #include "forked.h"
 #include "own_peak.h"
@@ -128,17 +129,21 @@ static void title_at(struct by *b)
     at_explain(&b->at, b->options->at_ns, &b->title);
 }
 
-/* In a pipe tables cut nothing, and the command of a compiler has a thousand characters. */
-static void shorten_commands(struct by *b)
+/* For people with the title. In a pipe tables cut nothing, and the command of a compiler has a thousand characters. */
+static void name_processes(struct by *b)
 {
-    for (int i = 0; i < b->rows.count && b->out->format == REPORT_TEXT && b->out->width <= 0; i++) {
-        struct buf fitted = BUF(1 << 16);
-        char **command = &b->rows.row[i].command;
-        if (!*command)
+    for (int i = 0; i < b->rows.count && b->out->format == REPORT_TEXT; i++) {
+        struct buf name = BUF(1 << 20), fitted = BUF(1 << 16);
+        struct row *row = &b->rows.row[i];
+        if (!row->command)
             continue;
-        text_fit(&fitted, *command, PIPE_COMMAND, TEXT_CUT_RIGHT, b->out->utf8);
-        free(*command);
-        *command = fitted.data;
+        program_process(&name, row->title, row->command);
+        if (b->out->width <= 0)
+            text_fit(&fitted, buf_text(&name), PIPE_COMMAND, TEXT_CUT_RIGHT, b->out->utf8);
+        free(row->command);
+        row->command = buf_take(b->out->width <= 0 ? &fitted : &name);
+        buf_free(&name);
+        buf_free(&fitted);
     }
 }
 
@@ -181,7 +186,7 @@ static int load(struct by *b, struct error *err)
     }
     int rc = rows_load(b->db, &query, &b->rows, err);
     if (rc == 0)
-        shorten_commands(b);
+        name_processes(b);
     return rc;
 }
 

@@ -4,6 +4,7 @@
 #include "../../common/db.h"
 #include "../../common/units.h"
 #include "../print/listing.h"
+#include "../query/program_name.h"
 
 #include <string.h>
 
@@ -21,17 +22,23 @@ int forked_list(sqlite3 *db, int64_t top, struct record *document, struct error 
         COLUMN("file_bytes", "files", BYTES, .place = 5),
         COLUMN("time_ns", "at", NS, .place = 6),
         COLUMN("pid", "pid", NUMBER, .place = 7),
-        COLUMN("command", "command", TEXT, .place = 8, .cut = TEXT_CUT_RIGHT),
+        COLUMN("command", NULL, TEXT),
+        COLUMN("title", NULL, TEXT),
+        COLUMN(NULL, "command", TEXT, .place = 8, .cut = TEXT_CUT_RIGHT),
     };
+    static const char sql[] = "WITH f AS (SELECT *, " PROGRAM_TITLE(
+        "v_fork.process_id") " AS title FROM v_fork) "
+                             "SELECT process_id, parent_id, resident_bytes, shared_bytes, copied_bytes, own_bytes, "
+                             "file_bytes, time_ns, "
+                             "pid, command, title, coalesce('[' || nullif(title, '') || '] ', '') || command, count(*) "
+                             "OVER () FROM f "
+                             "WHERE ?1 IS ?1 ORDER BY copied_bytes + own_bytes DESC, process_id LIMIT iif(?2 > 0, ?2, "
+                             "-1)";
     int64_t all;
     if (document->out->format == REPORT_CSV)
         return 0;
     struct listing *l = listing_open_in(document, "forked", columns, COLUMN_COUNT_OF(columns), NULL);
-    int rc = listing_query(l, db,
-                           "SELECT process_id, parent_id, resident_bytes, shared_bytes, copied_bytes, own_bytes, "
-                           "file_bytes, time_ns, pid, command, count(*) OVER () FROM v_fork WHERE ?1 IS ?1 ORDER BY "
-                           "copied_bytes + own_bytes DESC, process_id LIMIT iif(?2 > 0, ?2, -1)",
-                           NULL, top, &all, err);
+    int rc = listing_query(l, db, sql, NULL, top, &all, err);
     if (rc == 0)
         listing_print_under(l, "What forked processes cost: all that they do not share, each at one look", all);
     listing_close(l);

@@ -112,9 +112,7 @@ static void add_process(struct info *f, struct listing *l, struct process *p, in
     buf_printf(&command, "%*s", 2 * depth, "");
     if (*p->not_recorded)
         buf_printf(&command, "not recorded (%.*s): ", (int)strcspn(p->not_recorded, ":;"), p->not_recorded);
-    if (*p->title) /* beside what it was started as */
-        buf_printf(&command, "[%s] ", p->title);
-    buf_puts(&command, p->command);
+    program_process(&command, p->title, p->command);
     listing_int(l, p->pid);
     listing_text(l, p->start_kind);
     listing_int(l, p->start_ns);

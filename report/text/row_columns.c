@@ -17,6 +17,7 @@ static const struct column columns[ROW_COLUMN_COUNT] = {
     [ROW_COLUMN_pid] = COLUMN("pid", NULL, NUMBER),
     [ROW_COLUMN_process_id] = COLUMN("process_id", NULL, NUMBER),
     [ROW_COLUMN_command] = COLUMN("command", NULL, TEXT, .none = "?"),
+    [ROW_COLUMN_title] = COLUMN("title", NULL, TEXT),
     [ROW_COLUMN_op] = COLUMN("op", NULL, TEXT, .none = "?"),
     [ROW_COLUMN_phase] = COLUMN("phase", NULL, TEXT),
     [ROW_COLUMN_live_bytes] = COLUMN("live_bytes", NULL, BYTES),
@@ -56,7 +57,7 @@ void row_columns_init(struct row_columns *c, enum row_key by, int is_instant, co
     if (by != ROW_LINE && by != ROW_FUNCTION)
         c->columns[ROW_COLUMN_caller].key = NULL;
     if (by != ROW_PROCESS)
-        c->columns[ROW_COLUMN_command].key = NULL;
+        c->columns[ROW_COLUMN_command].key = c->columns[ROW_COLUMN_title].key = NULL;
     if (by != ROW_OP)
         c->columns[ROW_COLUMN_op].key = c->columns[ROW_COLUMN_phase].key = NULL;
     else /* what PyTorch calls its modules */
@@ -103,6 +104,7 @@ void row_list(struct listing *l, const struct row *row, int inclusive, int stat,
     listing_int_if(l, row->thread || row->command, row->pid);
     listing_int_if(l, row->thread || row->command, row->process_id);
     listing_text(l, row->command);
+    listing_text(l, row->title);
     listing_text(l, row->op);
     listing_text(l, row->phase);
     listing_int(l, row->stats.value[STAT_end_bytes]);

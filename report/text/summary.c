@@ -71,13 +71,45 @@ void summary_plural(struct buf *out, int64_t count, const char *one, const char 
     buf_printf(out, "%s %s", units_count(text, count), count == 1 ? one : many);
 }
 
+/* What was run; of one process, what that was last. */
+struct subject {
+    char *command, *title; /* NULL: not known */
+};
+
+static struct subject subject_of(const struct summary *s)
+{
+    struct subject subject = {NULL};
+    sqlite3_stmt *q = NULL;
+    if (!s->options->lens || !s->options->lens->pid)
+        return (struct subject){.command = db_meta_text(s->db, "command")};
+    if (db_prepare(s->db,
+                   "SELECT command_line, " PROGRAM_TITLE("p.process_id") " FROM process p ORDER BY process_id "
+                                                                         "DESC LIMIT 1",
+                   &q, NULL) == 0 &&
+        sqlite3_step(q) == SQLITE_ROW) {
+        subject.command = xstrdup(db_text(q, 0));
+        subject.title = sqlite3_column_type(q, 1) == SQLITE_NULL ? NULL : xstrdup(db_text(q, 1));
+    }
+    sqlite3_finalize(q);
+    return subject;
+}
+
+static void subject_free(struct subject *subject)
+{
+    free(subject->command);
+    free(subject->title);
+}
+
 /* One line at most on a terminal: a command may be a whole script. */
-static void print_command(const struct summary *s, const char *command)
+static void print_subject(const struct summary *s)
 {
     struct buf line = BUF(1 << 20), fitted = BUF(1 << 20), name = BUF(1u << 16);
-    if (program_name(&name, command))
+    struct subject subject = subject_of(s);
+    const char *command = subject.command ? subject.command : "(unknown command)";
+    if (!subject.title && program_name(&name, command))
         buf_printf(&line, "%s: ", name.data);
-    buf_puts(&line, command);
+    program_process(&line, subject.title, command);
+    subject_free(&subject);
     for (char *p = line.data; p && *p; p++)
         if (*p == '\n' || *p == '\t')
             *p = ' ';
@@ -124,10 +156,9 @@ static void print_ending(const struct summary *s)
 static void print_head(const struct summary *s)
 {
     struct buf line = BUF(1 << 16);
-    char *command = db_meta_text(s->db, "command"), *host = db_meta_text(s->db, "host");
-    char date[32], duration[UNITS_TEXT];
+    char *host = db_meta_text(s->db, "host"), date[32], duration[UNITS_TEXT];
     int64_t threads = db_int(s->db, "SELECT count(*) FROM thread", 0);
-    print_command(s, command ? command : "(unknown command)");
+    print_subject(s);
     buf_puts(&line, notes_date(date, db_meta_int(s->db, "start_unix_ns", 0)));
     if (host) /* an imported snapshot does not say */
         buf_printf(&line, " on %s", host);
@@ -150,7 +181,6 @@ static void print_head(const struct summary *s)
     advice_print(s->db, s->out);
     findings_print(&s->findings, s->out);
     buf_free(&line);
-    free(command);
     free(host);
 }
 
@@ -439,6 +469,22 @@ static int list_summary(struct summary *s, struct record *document, struct error
     return rc;
 }
 
+/* The head that people read, for programs. */
+static void record_head(const struct summary *s, struct record *document)
+{
+    record_document_begin(document);
+    notes_record(s->db, s->options->file, document);
+    if (s->options->lens && s->options->lens->pid) {
+        struct subject subject = subject_of(s);
+        record_member_int(document, "pid", s->options->lens->pid);
+        record_member_text(document, "process_command", subject.command);
+        record_member_text(document, "process_title", subject.title);
+        subject_free(&subject);
+    }
+    advice_record(s->db, document);
+    findings_record(&s->findings, document);
+}
+
 /* Those of the whole recording, of all kinds of memory: a part of it is not what they are about. */
 static int load_findings(struct summary *s, struct error *err)
 {
@@ -466,10 +512,7 @@ int report_summary(sqlite3 *db, const struct report_options *options, const stru
         if (rc == 0)
             print_hints(&s);
     } else if (rc == 0) {
-        record_document_begin(&document);
-        notes_record(db, options->file, &document);
-        advice_record(db, &document);
-        findings_record(&s.findings, &document);
+        record_head(&s, &document);
         rc = list_summary(&s, &document, err);
         record_document_end(&document);
     }

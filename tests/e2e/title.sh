@@ -14,6 +14,18 @@ equal "of a child of one that was renamed" "$odd" \
 "$MEMPROF" report out.db >report.txt
 "$MEMPROF" report --by process out.db >by.txt
 "$MEMPROF" report out.db --html=page.html >/dev/null
+contains "by process" by.txt "[server: worker 1] $PROGRAMS/title"
+contains "by process" by.txt "[by prctl] $PROGRAMS/title"
+equal "by process, its parent has none" 1 "$(grep -c "[0-9]  $PROGRAMS/title" by.txt)"
+equal "by process, csv" 1 "$("$MEMPROF" report --by process --csv out.db | grep -c ",server: worker 1,")"
+worker=$(value "SELECT pid FROM process WHERE title = 'server: worker 1'")
+"$MEMPROF" report --process "$worker" out.db >worker.txt
+equal "head" "[server: worker 1] $PROGRAMS/title some arguments" "$(head -n 1 worker.txt)"
+"$MEMPROF" report --process "$worker" --json out.db >worker.json
+contains "head, json" worker.json '"process_title": "server: worker 1"'
+"$MEMPROF" report --by process --json out.db >by.json
+contains "by process, json" by.json '"title": "server: worker 1"'
+contains "the page" page.html '"title":"server: worker 1"'
 contains "a title for terminals" info.txt "[odd \\x1b[7m\\x07\\x0dx] $PROGRAMS/title some arguments"
 contains "its child's arguments" info.txt "  'odd \\x1b[7m\\x07\\x0dx'"
 for file in info.txt report.txt by.txt; do
@@ -32,6 +44,12 @@ contains "older" older.txt "$PROGRAMS/title some arguments"
 contains "older json" older.json '"title": null'
 "$MEMPROF" report out.db >older.txt
 contains "older report" older.txt "peak RSS"
+"$MEMPROF" report --by process out.db >older.txt
+contains "older rows" older.txt "  $PROGRAMS/title some arguments"
+"$MEMPROF" report --process "$worker" out.db >older.txt
+contains "older head" older.txt "$PROGRAMS/title some arguments"
+"$MEMPROF" report out.db --html=older.html >/dev/null
+contains "older page" older.html "$PROGRAMS/title some arguments"
 
 echo 'exec true' >job.sh
 record sh job.sh 1

@@ -113,7 +113,8 @@ static void python_arenas(sqlite3 *db, void (*add)(void *context, const char *ad
         buf_printf(
             &text,
             "Python's small objects are inside its arenas, which are reserved and not active: %s at most, by line "
-            "with 'memprof report --segments'; 'memprof run --python-allocators' counts each object",
+            "at the peak with 'memprof report --segments --at peak'; 'memprof run --python-allocators' counts each "
+            "object",
             units_bytes(size, peak));
         add(context, text.data);
     }

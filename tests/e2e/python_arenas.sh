@@ -36,9 +36,11 @@ for python in "$python" "$root"/3.9.*/bin/python3 "$root"/3.1[0-4].*/bin/python3
 done
 "$MEMPROF" report --segments --at peak >segments.txt
 contains "by line" segments.txt "python_arenas.py:$(line 'keep.append')"
+lacks "code without a symbol" segments.txt "??"
 contains "what is inside" segments.txt "Small objects are inside them"
 "$MEMPROF" report >report.txt
 contains "said" report.txt "small objects are inside its arenas"
+contains "where they are shown" report.txt "by line at the peak with 'memprof report --segments --at peak'"
 contains "what to do" report.txt "--python-allocators"
 "$MEMPROF" info >info.txt
 contains "said by info" info.txt "small objects are inside"

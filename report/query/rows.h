@@ -64,6 +64,9 @@ struct row *rows_add(struct rows *rows); /* an empty one at the end */
 
 /* "forward", "libz.so.1+0x1234", "??" */
 void row_function_text(const struct row *row, struct buf *out);
+/* The same in SQL, of a line l, its function fn and module_key m; NULL: nothing is known of it. */
+#define ROW_FUNCTION_SQL                                                                                               \
+    "coalesce(fn.name, replace(m.path, rtrim(m.path, replace(m.path, '/', '')), '') || printf('+0x%x', l.offset))"
 /* "src/net.c:42", "[libz.so.1]", "<- caller", "": a path inside base (the directory of the run) is shown from there. */
 void row_source_text(const struct row *row, const char *base, struct buf *out);
 

@@ -8,6 +8,7 @@
 #include "../print/listing.h"
 #include "../query/at.h"
 #include "../query/heap.h"
+#include "../query/rows.h"
 #include "arenas.h"
 #include "heap_lines.h"
 
@@ -199,8 +200,9 @@ static struct line line_of(const struct fragments *f, uint32_t site_id)
     sqlite3_stmt *s = NULL;
     if (!site_id ||
         db_prepare(f->db,
-                   "SELECT fn.name, p.path, l.line FROM site_line sl JOIN line l USING(line_id) LEFT JOIN function fn"
-                   " USING(function_id) LEFT JOIN file p ON p.file_id = l.file_id WHERE sl.site_id = ?",
+                   "SELECT " ROW_FUNCTION_SQL ", p.path, l.line FROM site_line sl JOIN line l USING(line_id)"
+                   " LEFT JOIN function fn USING(function_id) LEFT JOIN file p ON p.file_id = l.file_id"
+                   " LEFT JOIN module_key m ON m.key_id = l.module_key_id WHERE sl.site_id = ?",
                    &s, NULL))
         return l;
     sqlite3_bind_int64(s, 1, site_id);

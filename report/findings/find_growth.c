@@ -91,6 +91,8 @@ static void say(struct rules *r, const struct rule_line *line, const int64_t *li
     finding_line(r, f, line->site_id, "end");
     finding_say(f, " held %s at %s and %s at %s, growing nearly all the way", units_bytes(r->a, live[0]),
                 units_ns(r->b, times[0]), units_bytes(r->c, live[POINTS - 1]), units_ns(r->d, times[POINTS - 1]));
+    if (span_ns < RATE_NS && rule_percent(grown, r->device->peak_active) <= 50)
+        f->is_large = 0; /* what a short run is filling beside what it holds */
     if (span_ns >= RATE_NS) {
         finding_say(f, ": about %s a second.", units_bytes(rate, (int64_t)((double)grown / ((double)span_ns / 1e9))));
     } else {

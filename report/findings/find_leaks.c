@@ -102,7 +102,7 @@ void find_leaks(struct rules *r)
     struct finding *f = rule_finding(r, d->name);
     f->bytes = all;
     f->is_large = all >= TERMINAL_BYTES;
-    if (all < LARGE && rule_percent(all, d->peak_active) < 5)
+    if (all < LARGE)
         f->severity = FINDING_INFO;
     finding_say(f, "%s in %s block%s of %s %s", units_bytes(r->a, all), units_count(r->b, count), count == 1 ? "" : "s",
                 d->name, count == 1 ? "was" : "were");

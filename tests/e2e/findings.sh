@@ -246,6 +246,8 @@ contains "a wrapper without a name for it" report.txt "memprof report --skip obt
 record_ok ./app b
 reports
 contains "a wrapper with two callers" report.txt "memprof report --skip buffer_alloc   ("
+# 2,000 bytes, though all of the peak
+contains "little that is left: for information" page.html '<li class="finding info"><h3>Never freed'
 record_ok ./app t
 reports
 lacks "two lines, four callers" report.txt "--skip"

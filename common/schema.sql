@@ -14,7 +14,8 @@ CREATE TABLE meta( -- one fact a row
 --   cwd, command (shell-quoted), options, python_malloc (PYTHONMALLOC as the program got it), page_bytes, machine_bytes
 --   (memory and swap; absent where not known), address_limit_bytes (RLIMIT_AS as the program got it; absent without one),
 --   clock ('tsc'|'monotonic'|'unix'|'none'), collector_cpu_ns, collector_peak_rss_bytes, symbolize_ns, event_count,
---   events_kept ('all'|'last'|'none'), collector_pid, own_peak_incomplete (why own peaks of several sites are not all
+--   events_kept ('all'|'last'|'none'), forked_heap ('own': reserved bytes leave out what forks' children have of their
+--   parents' heaps; older files lack it, and have it in them), collector_pid, own_peak_incomplete (why own peaks of several sites are not all
 --   known; absent when they are), mallocs (jemalloc, tcmalloc, mimalloc: those whose libraries were loaded, with commas);
 --   of an imported snapshot also imported_from, import_note (what is unknown, or does not fit together), unknown_keys,
 --   torch.SETTING (the allocator's settings); of run --torch-snapshot, torch_check (how PyTorch's own history compares)

@@ -62,7 +62,8 @@ static inline uint16_t read_pair(const uint8_t *device)
     memcpy(&pair, device, sizeof pair);
     return pair;
 }
-#define HOST_MAP (KIND_map << 8)
+#define HOST_MAP  (KIND_map << 8)
+#define HEAP_PAGE 4096u
 
 /* An event on its way through: where its block is found. */
 struct place {
@@ -471,12 +472,37 @@ static void raise_reserved(struct account *a, unsigned process_id, unsigned devi
     }
 }
 
+static void add_heap_block(void *context, const struct live_block *b)
+{
+    uint64_t *bytes = context;
+    if (b->key >> LIVE_ADDRESS_BITS == account_space(KIND_heap))
+        *bytes += b->size;
+}
+
+/* Of a fork's child: what its first sample has beside its own blocks is its parent's, or as much as it did not give
+ * back since. At least a page, which its first block made its own. */
+static uint64_t own_heap(struct account *a, struct process_device *pd, const struct event *e, uint64_t size)
+{
+    if (!pd->has_inherited) {
+        uint64_t own = 0;
+        live_each(account_process(a, e->process_id)->live, add_heap_block, &own);
+        pd->inherited_bytes = size > own ? size - own : 0;
+        pd->has_inherited = 1;
+    }
+    uint64_t least = size < HEAP_PAGE ? size : HEAP_PAGE;
+    if (size < pd->inherited_bytes)
+        pd->inherited_bytes = size;
+    return size - pd->inherited_bytes > least ? size - pd->inherited_bytes : least;
+}
+
 static void apply_reserved(struct account *a, const struct event *e)
 {
     struct device_account *d = account_device(a, e->device);
     struct kind_account *k = account_kind(d, e->kind);
     struct process_device *pd = account_process_device(a, e->process_id, e->device);
     uint64_t size = e->size_bytes < LIVE_SIZE_MAX ? e->size_bytes : LIVE_SIZE_MAX;
+    if (e->inherited && e->device == 0 && e->kind == KIND_heap)
+        size = own_heap(a, pd, e, size);
     int64_t change = (int64_t)(size - pd->reserved_bytes[e->kind]);
     if (!pd->reserved_bytes[e->kind] && size && e->device == 0 && e->kind == KIND_heap)
         raise_reserved(a, e->process_id, e->device);

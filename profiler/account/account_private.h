@@ -26,7 +26,9 @@
 struct process_device {
     struct process_device *next;
     struct segments *segments;           /* NULL: none */
-    uint64_t reserved_bytes[KIND_COUNT]; /* latest samples */
+    uint64_t reserved_bytes[KIND_COUNT]; /* latest samples; of a fork's child without: */
+    uint64_t inherited_bytes;            /* what its heap still has of its parent's, which counts there */
+    uint8_t has_inherited;               /* that is known */
     uint8_t device;
 };
 

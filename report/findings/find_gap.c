@@ -13,10 +13,9 @@ void find_gap(struct rules *r)
     f->is_large = gap.idle >= TERMINAL_BYTES;
     f->time_ns = d->peak_reserved_ns;
     finding_say(f,
-                "The allocators of %s held %s%s%s at %s, yet the program never had more than %s in use: at least %s "
+                "The allocators of %s held %s%s at %s, yet the program never had more than %s in use: at least %s "
                 "(%d %%) lay idle or in fragments.",
                 d->name, units_bytes(r->a, gap.reserved), gap.arenas ? " beside Python's arenas" : "",
-                gap.inherited ? ", without what forked processes had of their parents' heaps," : "",
                 units_ns(r->b, d->peak_reserved_ns), units_bytes(r->c, d->peak_active), units_bytes(r->d, gap.idle),
                 rule_percent(gap.idle, gap.reserved));
     finding_look(f, FINDING_MOMENT, d->peak_reserved_ns, NULL, "Look at that moment");

@@ -20,27 +20,22 @@ static int64_t in_arenas(struct rules *r)
     return bytes < d->peak_reserved ? bytes : d->peak_reserved;
 }
 
-/* What processes that were forked had of their parent's heap from their first moment on: it is the parent's, whose
- * blocks count once. Below 0: not known, of a process whose heap was asked for its size and not for where it lies. */
-static int64_t inherited(struct rules *r)
+/* Older files have in what a fork's child reserved what it has of its parent's heap, whose blocks count once. */
+static int counts_heaps_again(sqlite3 *db)
 {
-    static const char sql[] =
-        "WITH forked AS (SELECT process_id FROM process WHERE start_kind = 'fork' AND start_ns <= ?1 AND "
-        "coalesce(end_ns >= ?1, 1)), had AS (SELECT process_id, min(range_id), size_bytes FROM heap_range JOIN forked "
-        "USING(process_id) GROUP BY process_id, address) SELECT CASE WHEN NOT EXISTS (SELECT 1 FROM forked JOIN "
-        "counter USING(process_id) WHERE name = 'heap_sample' AND value > 0 AND process_id NOT IN (SELECT process_id "
-        "FROM had)) THEN CAST(total(min(max(size_bytes, 0), 1 << 48)) AS INTEGER) END FROM had";
-    return rule_query_amount(r, sql, &r->device->peak_reserved_ns, 1, -1);
+    return db_int(db,
+                  "SELECT EXISTS (SELECT 1 FROM process JOIN counter USING(process_id) WHERE start_kind = 'fork' AND "
+                  "name = 'heap_sample' AND value > 0) AND NOT EXISTS (SELECT 1 FROM meta WHERE key = 'forked_heap')",
+                  0) != 0;
 }
 
 int gap_of(struct rules *r, struct gap *gap)
 {
     const struct rule_device *d = r->device;
-    gap->arenas = in_arenas(r);
-    gap->inherited = strcmp(d->name, "host") == 0 ? inherited(r) : 0;
-    if (gap->inherited < 0 || gap->inherited > d->peak_reserved - gap->arenas)
+    if (strcmp(d->name, "host") == 0 && counts_heaps_again(r->db))
         return 0;
-    gap->reserved = d->peak_reserved - gap->arenas - gap->inherited;
+    gap->arenas = in_arenas(r);
+    gap->reserved = d->peak_reserved - gap->arenas;
     gap->idle = gap->reserved - d->peak_active;
     gap->is_mapped = strcmp(d->name, "host") == 0 &&
                      db_int(r->db, "SELECT 1 FROM segment WHERE device_id = 0 AND kind IN ('heap', 'map') LIMIT 1", 0);

@@ -8,9 +8,8 @@
 
 struct gap {
     int64_t reserved, idle;
-    int64_t arenas;    /* beside these: of Python's, in which nobody sees the objects */
-    int64_t inherited; /* beside these: of heaps that forked processes have from their parents */
-    int is_mapped;     /* by another allocator than the C library's: it takes addresses at once, memory when touched */
+    int64_t arenas; /* beside these: of Python's, in which nobody sees the objects */
+    int is_mapped;  /* by another allocator than the C library's: it takes addresses at once, memory when touched */
 };
 
 /* Whether there is one: at least a quarter above what was ever in use, and enough to care. */

@@ -175,6 +175,27 @@ static void model_end(struct model *m, unsigned process)
         m->events += (uint64_t)((char *)ended)[i];
     reserved_change(m, 0, KIND_heap, -(int64_t)m->samples[process]);
     m->samples[process] = 0;
+    m->has_inherited &= process != m->inheritor;
+}
+
+/* A fork's child: without what its first sample has beside its blocks, or the least that it had of it since. */
+static void model_sample(struct model *m, const struct event *e)
+{
+    int64_t size = (int64_t)e->size_bytes, own = 0;
+    if (e->inherited) {
+        for (size_t i = 0; i < m->block_count; i++)
+            if (m->blocks[i].process == e->process_id && spaces[m->blocks[i].kind] == spaces[KIND_heap])
+                own += (int64_t)m->blocks[i].size;
+        if (!m->has_inherited)
+            m->inherited_heap = size > own ? size - own : 0;
+        m->has_inherited = 1;
+        m->inheritor = e->process_id;
+        m->inherited_heap = m->inherited_heap < size ? m->inherited_heap : size;
+        int64_t least = size < 4096 ? size : 4096;
+        size = size - m->inherited_heap > least ? size - m->inherited_heap : least;
+    }
+    reserved_change(m, 0, KIND_heap, size - (int64_t)m->samples[e->process_id]);
+    m->samples[e->process_id] = (uint64_t)size;
 }
 
 static void model_split(struct model *m, const struct event *e)
@@ -216,8 +237,7 @@ void model_event(struct model *m, const struct event *e)
         break;
     }
     case EVENT_RESERVED:
-        reserved_change(m, 0, KIND_heap, (int64_t)(e->size_bytes - m->samples[e->process_id]));
-        m->samples[e->process_id] = e->size_bytes;
+        model_sample(m, e);
         break;
     case EVENT_PROCESS_END:
         model_end(m, e->process_id);

@@ -37,7 +37,9 @@ struct model {
     struct stats threads[MODEL_DEVICES][KIND_COUNT + 1][MODEL_THREADS];
     struct peak peaks[MODEL_DEVICES][KIND_COUNT + 1];
     uint64_t reserved[MODEL_DEVICES][KIND_COUNT + 1], reserved_peak[MODEL_DEVICES][KIND_COUNT + 1];
-    uint64_t samples[64]; /* by process */
+    uint64_t samples[64];   /* by process */
+    int64_t inherited_heap; /* of the one process that has some; with has_inherited */
+    unsigned inheritor, has_inherited;
     uint64_t thread_allocs[MODEL_THREADS];
     uint64_t unmatched, inherited, replaced, reallocs, events; /* events: those in chunks */
     uint64_t now_ns;

@@ -155,14 +155,14 @@ static int is_begun(struct rest_walk *w, uint64_t address)
 }
 
 /* A page of a fork's child. Blocks of its own on one that it shares have not been written to yet. */
-static void add_fork(struct rest_walk *w, uint64_t address, uint8_t flags, unsigned used)
+static void add_fork(struct rest_walk *w, int is_inherited, uint8_t flags, unsigned used)
 {
     struct resident_fork *fork = &w->result->fork;
     if (!w->pages->begun || !(flags & RESIDENT_PRESENT))
         return;
     if (flags & RESIDENT_FILE) {
         fork->file_bytes += RESIDENT_PAGE;
-    } else if (!is_begun(w, address)) {
+    } else if (!is_inherited) {
         fork->own_bytes += RESIDENT_PAGE;
     } else if (flags & RESIDENT_SHARED) {
         fork->shared_bytes += RESIDENT_PAGE;
@@ -185,9 +185,12 @@ static void rest_of_pages(struct rest_walk *w, const struct resident_range *r, u
         unsigned used = w->used[i] & USED_MASK;
         enum resident_rest what = used ? REST_beside : rest;
         uint64_t address = start + (i - first) * RESIDENT_PAGE;
-        if (!used && rest == REST_anonymous && in_segment(w, address))
+        int is_inherited = !(flags & RESIDENT_FILE) && is_begun(w, address);
+        if (is_inherited && rest != REST_memprof)
+            what = REST_inherited;
+        else if (!used && rest == REST_anonymous && in_segment(w, address))
             what = REST_segment;
-        add_fork(w, address, flags, used);
+        add_fork(w, is_inherited, flags, used);
         add(&sums[what], flags, RESIDENT_PAGE - used);
         add(&w->result->all, flags, RESIDENT_PAGE);
     }

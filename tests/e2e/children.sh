@@ -28,6 +28,13 @@ at_most "copied by one that did nothing" $mib "$(of "$second" copied_bytes)"
 at_most "own of one that did nothing" $mib "$(of "$second" own_bytes)"
 equal "sums" 0 "$(value "SELECT count(*) FROM resident_fork f JOIN resident_scan c USING(scan_id)
     WHERE f.shared_bytes + f.copied_bytes + f.own_bytes + f.file_bytes <> c.present_bytes")"
+inherited=$(value "SELECT CAST(total(resident_bytes) AS INTEGER) FROM v_resident WHERE what = 'inherited'")
+told=$(value "SELECT CAST(total(f.shared_bytes + copied_bytes) AS INTEGER) FROM resident_fork f JOIN resident_scan
+    USING(scan_id) WHERE is_peak")
+near "a rest of its own" "$inherited" "$told" # with memprof's own
+at_least "of both" $((2 * 64 * mib)) "$inherited"
+at_most "not called the heap's" $mib "$(value "SELECT CAST(total(resident_bytes) AS INTEGER) FROM v_resident
+    WHERE what IN ('heap', 'anonymous')")"
 # the kernel's own count, up to the stack of the function that asks for it
 near "anonymous pages, by the kernel" "$(kernel Anonymous)" "$(of "$first" 'shared_bytes + copied_bytes + own_bytes')"
 near "private pages, by the kernel" "$(kernel Private_Dirty)" "$(of "$first" 'copied_bytes + own_bytes')"

@@ -255,6 +255,12 @@ static void test_fork(void **state)
     assert_int_equal(result.fork.copied_bytes, 2 * RESIDENT_PAGE - 1000);
     assert_int_equal(result.fork.own_bytes, RESIDENT_PAGE + 1000);
     assert_int_equal(result.fork.file_bytes, 2 * RESIDENT_PAGE);
+    /* what it inherited is a rest of its own, but for its blocks */
+    assert_int_equal(result.rest[REST_inherited].resident_bytes, 4 * RESIDENT_PAGE - 1000 - 500);
+    assert_int_equal(result.rest[REST_inherited].shared_bytes, 2 * RESIDENT_PAGE - 500);
+    assert_int_equal(result.rest[REST_beside].resident_bytes, 0);
+    assert_int_equal(result.rest[REST_anonymous].resident_bytes, (1 + 2) * RESIDENT_PAGE);
+    check_sums(&result, flags);
     free(result.sites);
     account_run_close(&r);
 }

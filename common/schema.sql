@@ -340,6 +340,11 @@ CREATE TABLE resident_fork( -- whose the present pages of a process that began a
   file_bytes   INTEGER NOT NULL  -- of files and shared memory
 ) STRICT;
 
+CREATE TABLE resident_again( -- of looks of rounds over several processes
+  scan_id     INTEGER PRIMARY KEY REFERENCES resident_scan,
+  again_bytes INTEGER NOT NULL -- of present_bytes: on pages that a process has which the round looked at before this one
+) STRICT;
+
 CREATE TABLE resident_account( -- sums of resident_site, by the keys of account, where there are any
   scope                 TEXT NOT NULL,
   key_id                INTEGER NOT NULL,

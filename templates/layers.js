@@ -8,7 +8,7 @@ const LAYERS = [
   { key: 'used', label: 'Device used', color: 'rss', text: 'In use on the device as its driver says, by all programs. Sampled: NVML is up to 20 ms old.',
     hostLabel: 'RSS', host: 'Pages of the recorded processes that are in memory, code and libraries included. Sampled every 20 ms.' },
   { key: 'untracked', label: 'Not tracked', color: 'rss', text: 'Device used less reserved at that sample: the driver\u2019s own memory (contexts, modules), and programs that were not recorded.',
-    host: 'RSS less reserved: code, libraries, stacks. None where reserved memory was not touched.' },
+    host: 'RSS less reserved: code, libraries, stacks, and pages that several processes share, which RSS counts in each. None where reserved memory was not touched.' },
   { key: 'free', label: 'Free', color: 'soft', text: 'Capacity less device used, at that sample.' },
   { key: 'total', label: 'Capacity', color: 'muted', text: 'What the device has.' },
 ];
@@ -179,6 +179,8 @@ const layers = {
     box.replaceChildren(...rows.map(([label, time, l, chosen, note]) => el('div', { class: 'layer-row' + (chosen ? ' chosen' : '') },
       el('div', { class: 'layer-when' }, el('strong', {}, label), el('span', { class: 'small' }, time === null ? '' : seconds(time, timeline.whole))),
       el('div', {}, this.bar(l, scale), this.chips(l), note ? el('p', { class: 'small' }, note) : null))));
+    const again = model.core.devices[device].id === 0 && model.core.rss_again;
+    if (again) box.append(el('p', { class: 'small', id: 'layers-again' }, 'RSS, and so what is not tracked, is a sum over processes: ' + again + ' at its peak.'));
     const resident = model.core.devices[device].id === 0 ? this.resident() : null;
     if (resident) box.append(resident);
   },

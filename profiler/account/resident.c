@@ -3,6 +3,7 @@
 #include "../../common/array.h"
 #include "../../common/range.h"
 #include "account_private.h"
+#include "seen.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -133,6 +134,7 @@ struct rest_walk {
     struct segments *segments; /* NULL: none */
     struct range segment;      /* that was found last */
     size_t begun;              /* the mapping that it began with, which the page before lay in or before */
+    uint32_t family, file;     /* in pages->seen; 0: none */
     struct resident_result *result;
 };
 
@@ -172,12 +174,23 @@ static void add_fork(struct rest_walk *w, int is_inherited, uint8_t flags, unsig
     }
 }
 
-/* Pages of one range, first to end, that lie in one mapping. */
+/* Whether a process that the round saw before has this very page. An anonymous one that several have came by a fork. */
+static int is_again(const struct rest_walk *w, const struct resident_map *m, uint64_t address, uint8_t flags)
+{
+    if (!w->family || !(flags & RESIDENT_PRESENT) || !(flags & RESIDENT_SHARED))
+        return 0;
+    if (!(flags & RESIDENT_FILE))
+        return seen_again(w->pages->seen, w->family, address / RESIDENT_PAGE);
+    return w->file && seen_again(w->pages->seen, w->file, (m->offset + address - m->start) / RESIDENT_PAGE);
+}
+
+/* Pages of one range, first to end, that lie in one mapping (NULL: in none that is known). */
 static void rest_of_pages(struct rest_walk *w, const struct resident_range *r, uint64_t start, uint64_t end,
-                          enum resident_rest rest)
+                          const struct resident_map *m, enum resident_rest rest)
 {
     size_t first = r->first + (start - r->start) / RESIDENT_PAGE, count = (end - start) / RESIDENT_PAGE;
     struct resident_sum *sums = w->result->rest;
+    w->file = w->family && m && m->inode ? seen_object(w->pages->seen, m->inode, m->device) : 0;
     for (size_t i = first; i < first + count; i++) {
         uint8_t flags = w->pages->flags[i];
         if (!flags)
@@ -191,6 +204,7 @@ static void rest_of_pages(struct rest_walk *w, const struct resident_range *r, u
         else if (!used && rest == REST_anonymous && in_segment(w, address))
             what = REST_segment;
         add_fork(w, is_inherited, flags, used);
+        w->result->again_bytes += is_again(w, m, address, flags) ? RESIDENT_PAGE : 0;
         add(&sums[what], flags, RESIDENT_PAGE - used);
         add(&w->result->all, flags, RESIDENT_PAGE);
     }
@@ -232,7 +246,7 @@ static void find_rests(struct rest_walk *w)
                     m->rest == REST_anonymous && holds_heap(pages, w->used, i, m->start, m->end) ? REST_heap : m->rest;
                 map_seen = 1;
             }
-            rest_of_pages(w, r, at, end, is_in ? rest : REST_anonymous);
+            rest_of_pages(w, r, at, end, is_in ? m : NULL, is_in ? rest : REST_anonymous);
             at = end;
         }
     }
@@ -251,6 +265,8 @@ void resident_blocks(const struct account *a, uint16_t process_id, const struct 
         live_each(p->live, look_at_block, &l);
     }
     struct rest_walk w = {.pages = pages, .used = l.used, .result = result};
+    if (pages->seen)
+        w.family = seen_object(pages->seen, pages->family, UINT64_MAX);
     for (const struct process_device *d = p ? p->devices : NULL; d; d = d->next)
         if (d->device == 0)
             w.segments = d->segments;
@@ -338,16 +354,20 @@ static void delete_old(struct store *store)
                                 "NOT is_peak AND NOT is_last)";
     static const char forks[] = "DELETE FROM resident_fork WHERE scan_id IN (SELECT scan_id FROM resident_scan WHERE "
                                 "NOT is_peak AND NOT is_last)";
+    static const char again[] = "DELETE FROM resident_again WHERE scan_id IN (SELECT scan_id FROM resident_scan WHERE "
+                                "NOT is_peak AND NOT is_last)";
     static const char scans[] = "DELETE FROM resident_scan WHERE NOT is_peak AND NOT is_last";
     run(store, sites, NULL, 0);
     run(store, rests, NULL, 0);
     run(store, forks, NULL, 0);
+    run(store, again, NULL, 0);
     run(store, scans, NULL, 0);
 }
 
 void resident_write(struct store *store, const struct resident_scan *scan, const struct resident_pages *pages,
                     const struct resident_result *result)
 {
+    static const char again[] = "INSERT INTO resident_again(scan_id, again_bytes) VALUES(?,?)";
     static const char last[] = "UPDATE resident_scan SET is_last = 0 WHERE process_id = ?";
     static const char site[] = "INSERT INTO resident_site(scan_id, site_id, live_count, live_bytes, resident_bytes, "
                                "shared_bytes, huge_bytes, swapped_bytes, untouched_bytes) VALUES(?,?,?,?,?,?,?,?,?)";
@@ -365,6 +385,8 @@ void resident_write(struct store *store, const struct resident_scan *scan, const
         write_rest(store, scan->scan_id, i, &result->rest[i]);
     if (pages->begun)
         write_fork(store, scan->scan_id, &result->fork);
+    if (pages->seen)
+        run(store, again, (uint64_t[]){scan->scan_id, result->again_bytes}, 2);
 }
 
 void resident_write_moved(struct store *store, uint32_t first_id, uint64_t moved_count)

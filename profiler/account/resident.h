@@ -32,8 +32,9 @@ struct resident_range { /* of pages, ascending and disjoint; some may be neither
 
 struct resident_map { /* a mapping of the process, ascending and disjoint */
     uint64_t start, end;
-    uint8_t rest;      /* enum resident_rest: what its pages are without a block */
-    uint8_t is_shared; /* others may have written pages that this process does not have */
+    uint8_t rest;                   /* enum resident_rest: what its pages are without a block */
+    uint8_t is_shared;              /* others may have written pages that this process does not have */
+    uint64_t device, inode, offset; /* of its file; inode 0: none */
 };
 
 struct resident_pages {
@@ -45,6 +46,8 @@ struct resident_pages {
     size_t map_count, map_capacity;
     const struct resident_map *begun; /* a fork's child: the mappings that it began with; NULL: not known. Borrowed */
     size_t begun_count;
+    struct seen *seen;   /* what the round has seen before of other processes; NULL: not asked for. Borrowed */
+    uint32_t family;     /* that the process came from by forks alone: what these share lies at the same addresses */
     uint64_t zero_pages; /* of the kernel's zero page: not among them */
     unsigned mallocs;    /* bits by pages_mallocs: allocators whose libraries are mapped */
     int has_kinds;       /* huge and zero pages are told apart */
@@ -71,6 +74,7 @@ struct resident_result {
     struct resident_site *sites; /* that have live blocks; the caller frees */
     uint32_t site_count;
     struct resident_sum rest[REST_COUNT], all;
+    uint64_t again_bytes;      /* present, and so in a process that the round saw before: where that was asked for */
     struct resident_fork fork; /* where the mappings that it began with are known */
 };
 

@@ -265,14 +265,21 @@ static unsigned mallocs_of(const char *path)
 /* "7f..-7f.. rw-p 00000000 00:00 0   [heap]"; 0: another line. */
 static int parse_mapping(const char *line, struct resident_map *m)
 {
-    unsigned long long start, end;
+    unsigned long long start, end, offset = 0, inode = 0;
+    unsigned major = 0, minor = 0;
     char permissions[5];
     int path = 0;
-    if (sscanf(line, "%llx-%llx %4s %*x %*x:%*x %*u %n", &start, &end, permissions, &path) < 3 || start >= end ||
-        strlen(permissions) < 4)
+    if (sscanf(line, "%llx-%llx %4s %llx %x:%x %llu %n", &start, &end, permissions, &offset, &major, &minor, &inode,
+               &path) < 3 ||
+        start >= end || strlen(permissions) < 4)
         return 0;
-    *m = (struct resident_map){start, end, (uint8_t)rest_of(permissions, path ? line + path : ""),
-                               permissions[3] == 's'};
+    *m = (struct resident_map){.start = start,
+                               .end = end,
+                               .rest = (uint8_t)rest_of(permissions, path ? line + path : ""),
+                               .is_shared = permissions[3] == 's',
+                               .device = (uint64_t)major << 32 | minor,
+                               .inode = inode,
+                               .offset = offset};
     return 1;
 }
 

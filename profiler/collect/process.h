@@ -59,6 +59,7 @@ struct process {
     uint64_t looked_rss_bytes;  /* the sample at the last look at its pages */
     struct resident_map *begun; /* a fork's child: what it had mapped when it joined; NULL: not known */
     size_t begun_count;
+    uint16_t family;       /* the process that it came from by forks alone; itself */
     uint8_t looked_at_end; /* the look for its end was made */
     struct stack_map *stacks;
     struct python *python; /* its code objects */

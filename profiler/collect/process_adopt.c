@@ -251,6 +251,8 @@ static void adopt(struct processes *ps, uint32_t index)
         p->discard = 1;
         ps->refused++;
     }
+    const struct process *parent = p->inherited ? forking_parent(ps, slot) : NULL;
+    p->family = parent ? parent->family : p->process_id;
     p->mapping = mapping_open();
     name_image(ps, p, slot);
     if (!p->dead) {

@@ -2,6 +2,7 @@
 
 #include "../../common/buf.h"
 #include "../../common/error.h"
+#include "../account/seen.h"
 #include "pages.h"
 
 #include <errno.h>
@@ -23,6 +24,7 @@ struct resident {
     struct processes *processes;
     const struct clock *clock;
     struct resident_pages pages;
+    struct seen seen;           /* of a round */
     uint64_t begin_ns, next_ns; /* monotonic */
     uint64_t cost_ns, last_cost_ns;
     uint64_t peak_bytes; /* of the newest round */
@@ -55,6 +57,7 @@ void resident_close(struct resident *r)
     if (!r)
         return;
     pages_free(&r->pages);
+    seen_clear(&r->seen);
     free(r);
 }
 
@@ -72,6 +75,7 @@ static int look_at(struct resident *r, struct process *p, int is_peak, int is_fi
     uint64_t begin = clock_stamp(r->clock);
     r->pages.begun = p->begun;
     r->pages.begun_count = p->begun_count;
+    r->pages.family = p->family;
     int rc = pages_read(p->outer_pid, r->follow && r->processes->total == 1, &r->pages);
     p->looked_rss_bytes = p->rss_bytes;
     if (rc) {
@@ -121,6 +125,7 @@ static void look_at_all(struct resident *r, int is_peak, int may_all)
     uint64_t begin_ns = clock_processor_ns(), events_before = events(r);
     int looked = 0;
     settle_open(r);
+    r->pages.seen = is_peak && r->processes->live > 1 ? &r->seen : NULL;
     for (uint32_t i = 0; i < r->processes->slot_end; i++) {
         struct process *p = r->processes->by_slot[i];
         if (!p || !is_wanted(p, is_peak, may_all))
@@ -128,6 +133,7 @@ static void look_at_all(struct resident *r, int is_peak, int may_all)
         p->looked_at_end = p->leaving_deadline_ns != 0;
         looked += look_at(r, p, is_peak, !looked);
     }
+    seen_clear(&r->seen);
     if (!looked)
         return;
     r->open_id = r->scan_id - (uint32_t)looked + 1;

@@ -1,5 +1,6 @@
 #include "gap.h"
 
+#include "../../common/buf.h"
 #include "../../common/db.h"
 #include "../query/resident.h"
 
@@ -18,6 +19,17 @@ static void say_present(struct rules *r, struct finding *f)
                     units_bytes(r->b, there), units_bytes(r->c, reserved - there));
 }
 
+static void say_rss(struct rules *r, struct finding *f, int64_t rss)
+{
+    struct buf again = BUF(256);
+    finding_say(f, ": the peak RSS, with code and libraries, was %s%s",
+                resident_peak_rss_is_least(r->db) ? "at least " : "", units_bytes(r->d, rss));
+    resident_again_text(r->db, &again);
+    if (again.length)
+        finding_say(f, " (%s)", buf_text(&again));
+    buf_free(&again);
+}
+
 void find_mapped(struct rules *r)
 {
     const struct rule_device *d = r->device;
@@ -34,8 +46,7 @@ void find_mapped(struct rules *r)
                 units_bytes(r->a, d->peak_reserved), units_ns(r->b, d->peak_reserved_ns),
                 units_bytes(r->c, d->peak_active));
     if (rss > 0)
-        finding_say(f, ": the peak RSS, with code and libraries, was %s%s",
-                    resident_peak_rss_is_least(r->db) ? "at least " : "", units_bytes(r->d, rss));
+        say_rss(r, f, rss);
     finding_say(f, ".");
     say_present(r, f);
     finding_look(f, FINDING_SECTION, 0, "timeline", "See the timeline");

@@ -36,8 +36,8 @@ int resident_peak_is_near(const struct resident_peak *peak, int64_t active_bytes
 int resident_last_is_whole(sqlite3 *db);
 /* 1: of a process that was killed, or not seen to end, only samples are known: the peak RSS is at least theirs. */
 int resident_peak_rss_is_least(sqlite3 *db);
-/* Where forked processes were there at the peak of the sum of all processes' RSS: "48 MiB counted again: shared by
- * forks", which is that sum's; else nothing is added. */
+/* Of several processes at the peak of the sum of all their RSS: "at least 48 MiB counted again: shared by processes",
+ * which is that sum's; nothing is added where it is little. */
 void resident_again_text(sqlite3 *db, struct buf *out);
 /* "Resident at 23 ms, ...": the instant, what the look took, and how far it is from the peak. */
 void resident_peak_text(const struct resident_peak *peak, struct buf *out);

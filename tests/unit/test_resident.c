@@ -2,6 +2,7 @@
  * no block's; which looks are kept. */
 #include "../../common/kind.h"
 #include "../../profiler/account/resident.h"
+#include "../../profiler/account/seen.h"
 #include "account_run.h"
 #include "scratch.h"
 
@@ -173,10 +174,11 @@ static void test_rests(void **state)
 {
     (void)state;
     uint8_t flags[PAGES] = {0};
-    struct resident_map maps[] = {{BASE, BASE + 8 * RESIDENT_PAGE, REST_anonymous, 0},
-                                  {BASE + 8 * RESIDENT_PAGE, BASE + 12 * RESIDENT_PAGE, REST_anonymous, 0},
-                                  {BASE + 12 * RESIDENT_PAGE, BASE + 13 * RESIDENT_PAGE, REST_stack, 0},
-                                  {BASE + 13 * RESIDENT_PAGE, BASE + 20 * RESIDENT_PAGE, REST_file, 0}};
+    struct resident_map maps[] = {
+        {.start = BASE, .end = BASE + 8 * RESIDENT_PAGE, .rest = REST_anonymous},
+        {.start = BASE + 8 * RESIDENT_PAGE, .end = BASE + 12 * RESIDENT_PAGE, .rest = REST_anonymous},
+        {.start = BASE + 12 * RESIDENT_PAGE, .end = BASE + 13 * RESIDENT_PAGE, .rest = REST_stack},
+        {.start = BASE + 13 * RESIDENT_PAGE, .end = BASE + 20 * RESIDENT_PAGE, .rest = REST_file}};
     struct account_run r;
     struct resident_pages pages;
     struct resident_result result;
@@ -233,9 +235,9 @@ static void test_fork(void **state)
                             RESIDENT_PRESENT,
                             RESIDENT_PRESENT,
                             RESIDENT_SWAPPED};
-    struct resident_map begun[] = {{BASE, BASE + RESIDENT_PAGE, 0, 0},
-                                   {BASE + RESIDENT_PAGE, BASE + 4 * RESIDENT_PAGE, 0, 0},
-                                   {BASE + 6 * RESIDENT_PAGE, BASE + 7 * RESIDENT_PAGE, 0, 0}};
+    struct resident_map begun[] = {{.start = BASE, .end = BASE + RESIDENT_PAGE},
+                                   {.start = BASE + RESIDENT_PAGE, .end = BASE + 4 * RESIDENT_PAGE},
+                                   {.start = BASE + 6 * RESIDENT_PAGE, .end = BASE + 7 * RESIDENT_PAGE}};
     struct account_run r;
     struct resident_pages pages;
     struct resident_result result;
@@ -265,10 +267,56 @@ static void test_fork(void **state)
     account_run_close(&r);
 }
 
+/* A process with a family, and four pages of a file from the third on, the second of them its own copy. */
+static uint64_t again(struct account_run *r, struct seen *seen, uint32_t family, uint64_t inode, uint64_t offset_pages)
+{
+    uint8_t flags[PAGES] = {RESIDENT_PRESENT | RESIDENT_SHARED, RESIDENT_PRESENT};
+    struct resident_map map = {.start = BASE + 2 * RESIDENT_PAGE,
+                               .end = BASE + 6 * RESIDENT_PAGE,
+                               .rest = REST_file,
+                               .inode = inode,
+                               .offset = offset_pages * RESIDENT_PAGE};
+    struct resident_pages pages;
+    struct resident_result result;
+    memset(flags + 2, RESIDENT_PRESENT | RESIDENT_SHARED | RESIDENT_FILE, 4);
+    flags[3] = RESIDENT_PRESENT;
+    make_pages(&pages, flags, 1);
+    pages.maps = &map;
+    pages.map_count = 1;
+    pages.seen = seen;
+    pages.family = family;
+    resident_blocks(r->account, 1, &pages, &result);
+    free(result.sites);
+    return result.again_bytes / RESIDENT_PAGE;
+}
+
+static void test_again(void **state)
+{
+    (void)state;
+    struct account_run r;
+    struct seen seen = {0};
+    account_run_open(&r, &(struct account_options){0});
+    assert_int_equal(again(&r, NULL, 1, 7, 0), 0);
+    assert_int_equal(again(&r, &seen, 1, 7, 0), 0);
+    assert_int_equal(again(&r, &seen, 1, 7, 0), 1 + 3); /* a child: one anonymous page, three of the file */
+    assert_int_equal(again(&r, &seen, 2, 7, 0), 3);     /* no relation: the file */
+    assert_int_equal(again(&r, &seen, 3, 8, 0), 0);     /* another file */
+    assert_int_equal(again(&r, &seen, 4, 8, 2), 1);     /* pages 2, 4 and 5 of that, which has 0, 2 and 3 */
+    assert_int_equal(again(&r, &seen, 5, 0, 0), 0);     /* of no file that is known */
+    assert_int_equal(again(&r, &seen, 5, 0, 0), 1);
+    assert_int_equal(again(&r, &seen, 6, 9, 1000000), 0); /* far from the first page */
+    assert_int_equal(again(&r, &seen, 7, 9, 1000000), 3);
+    seen_clear(&seen);
+    assert_int_equal(again(&r, &seen, 1, 7, 0), 0);
+    seen_clear(&seen);
+    account_run_close(&r);
+}
+
 static void write_scan(struct account_run *r, uint32_t id, unsigned process, int is_peak)
 {
     struct resident_map begun = {0};
-    struct resident_pages pages = {.begun = process == 2 ? &begun : NULL};
+    struct seen seen = {0};
+    struct resident_pages pages = {.begun = process == 2 ? &begun : NULL, .seen = is_peak ? &seen : NULL};
     struct resident_site site = {.site = 1, .live_count = 1, .live_bytes = 10, .untouched_bytes = 10};
     struct resident_result result = {.sites = &site, .site_count = 1};
     struct resident_scan scan = {.scan_id = id, .process_id = (uint16_t)process, .is_peak = is_peak, .time_ns = id};
@@ -282,6 +330,8 @@ static void write_scan(struct account_run *r, uint32_t id, unsigned process, int
                      account_query("SELECT count(*) FROM resident_scan"));
     assert_int_equal(account_query("SELECT count(*) FROM resident_fork"),
                      account_query("SELECT count(*) FROM resident_scan WHERE process_id = 2"));
+    assert_true(account_query("SELECT count(*) FROM resident_again") <=
+                account_query("SELECT count(*) FROM resident_scan"));
     assert_int_equal(account_query("SELECT count(*) FROM resident_scan WHERE scan_id = %u AND is_last", id), 1);
 }
 
@@ -364,6 +414,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_random), cmocka_unit_test(test_overlap),
                                        cmocka_unit_test(test_rests),  cmocka_unit_test(test_fork),
-                                       cmocka_unit_test(test_kept),   cmocka_unit_test(test_parts)};
+                                       cmocka_unit_test(test_again),  cmocka_unit_test(test_kept),
+                                       cmocka_unit_test(test_parts)};
     return cmocka_run_group_tests(tests, scratch_begin, scratch_end);
 }

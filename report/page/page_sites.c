@@ -437,7 +437,8 @@ static int name_callers(struct page *page)
         ids[count++] = id;
         map_set_number(&c.line_of, (uint64_t)id, 0, line);
     }
-    int rc = named_callers(page->db, ids, count, take_caller, &c, page->err);
+    int rc = named_callers(page->db, ids, count, &(struct named_callers_of){.stat = STAT_at_peak_bytes}, take_caller,
+                           &c, page->err);
     map_close(&c.line_of);
     free(ids);
     return rc;

@@ -1,68 +1,219 @@
 #include "named_caller.h"
 
+#include "../../common/array.h"
 #include "../../common/db.h"
+#include "../../common/map.h"
 #include "../../common/module_kind.h"
 #include "rows.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define ROWS_MOST 1000 /* that are looked at */
+#define ROWS_MOST  1000 /* that are looked at */
+#define LEAST_PART 4    /* of what a line has, for its caller: one over this */
+
+/* A function that called a line, nearest of those with a name; what came to the line through it. */
+struct candidate {
+    const struct walk_frame *frame; /* NULL: none has a name */
+    double sum;
+};
+
+struct unnamed_line {
+    int64_t id, offset;
+    char *module;
+    double sum;
+    struct candidate *candidates;
+    uint32_t candidate_count, candidate_capacity;
+};
+
+struct search {
+    struct walk *walk;
+    struct unnamed_line *lines;
+    uint32_t line_count, line_capacity;
+    struct map line_of;      /* line_id -> lines */
+    struct map candidate_of; /* (function_id, line) -> the line's candidates */
+    struct map known;        /* (node, line) -> the same, of stacks that go on from there: they share most nodes */
+};
 
 static int is_same(const char *a, const char *b)
 {
     return a == b || (a && b && strcmp(a, b) == 0);
 }
 
-/* The line's own address, and from there outwards what has a name; the run-time library's names say nothing of who
- * asked (qsort, __libc_start_main). */
-static const struct walk_frame *caller_in(const struct walk_stack *stack, const char *module, int64_t offset)
+static int is_line(const struct walk_frame *f, const struct unnamed_line *l)
 {
-    int i = 0;
-    while (i < stack->count && (stack->frames[i]->function || !is_same(stack->frames[i]->module, module) ||
-                                stack->frames[i]->offset != offset))
-        i++;
-    for (; i < stack->count; i++) {
-        const struct walk_frame *f = stack->frames[i];
-        int is_runtime = f->module && module_is_runtime(f->module) && !is_same(f->module, module);
-        if (f->function && !f->is_allocator && !is_runtime && !(f->module && module_is_ours(f->module)))
-            return f;
-    }
-    return NULL;
+    return !f->function && f->offset == l->offset && is_same(f->module, l->module);
 }
 
-/* Of each line the stack that held most. */
-static const char stacks_sql[] =
-    "SELECT sl.line_id, s.stack_id, m.path, l.offset, max(s.at_peak_bytes * 1.0 + s.alloc_bytes * 1e-9) FROM site_line "
-    "sl JOIN site s USING(site_id) JOIN line l USING(line_id) LEFT JOIN module_key m ON m.key_id = l.module_key_id "
-    "WHERE sl.line_id IN (SELECT value FROM json_each(?1)) GROUP BY sl.line_id";
+/* The run-time library's names say nothing of who asked (qsort, __libc_start_main). */
+static int is_caller(const struct walk_frame *f, const struct unnamed_line *l)
+{
+    int is_runtime = f->module && module_is_runtime(f->module) && !is_same(f->module, l->module);
+    return f->function && !f->is_allocator && !is_runtime && !(f->module && module_is_ours(f->module));
+}
 
-int named_callers(sqlite3 *db, const int64_t *line_ids, int count, named_caller_take *take, void *arg,
-                  struct error *err)
+static uint32_t candidate(struct search *s, uint32_t line, const struct walk_frame *frame)
+{
+    struct unnamed_line *l = &s->lines[line];
+    uint64_t id = frame ? (uint64_t)frame->function_id : 0;
+    uint32_t at = map_number_or(&s->candidate_of, id, line, l->candidate_count);
+    if (at == l->candidate_count)
+        *ARRAY_ADD(l->candidates, l->candidate_count, l->candidate_capacity) = (struct candidate){.frame = frame};
+    return at;
+}
+
+/* From the line's own address outwards to what has a name. */
+static int find_candidate(struct search *s, uint32_t line, int64_t stack_id, uint32_t *found, struct error *err)
+{
+    int64_t path[TREE_DEPTH_MAX], id = stack_id;
+    const struct walk_frame *caller = NULL;
+    int is_beyond = 0, beyond = 0;
+    *found = MAP_NONE;
+    for (int depth = 0; id && depth < TREE_DEPTH_MAX && !caller && *found == MAP_NONE; depth++) {
+        struct walk_step step;
+        if (is_beyond && (*found = map_number(&s->known, (uint64_t)id, line)) != MAP_NONE)
+            break;
+        if (is_beyond)
+            path[beyond++] = id;
+        int rc = walk_step(s->walk, id, depth > 0, &step, err);
+        if (rc < 0)
+            return rc;
+        if (rc == 0)
+            break;
+        for (int i = 0; i < step.count && !caller; i++) {
+            is_beyond |= is_line(&step.frames[i], &s->lines[line]);
+            caller = is_beyond && is_caller(&step.frames[i], &s->lines[line]) ? &step.frames[i] : NULL;
+        }
+        id = step.parent_id;
+    }
+    if (*found == MAP_NONE)
+        *found = candidate(s, line, caller);
+    for (int i = 0; i < beyond; i++)
+        map_set_number(&s->known, (uint64_t)path[i], line, *found);
+    return 0;
+}
+
+static int load_lines(sqlite3 *db, const char *ids, struct search *search, struct error *err)
+{
+    sqlite3_stmt *s = NULL;
+    int rc = db_prepare(db,
+                        "SELECT line_id, offset, path FROM line LEFT JOIN module_key ON key_id = module_key_id WHERE "
+                        "line_id IN (SELECT value FROM json_each(?1))",
+                        &s, err);
+    if (rc == 0)
+        sqlite3_bind_text(s, 1, ids, -1, SQLITE_STATIC);
+    while (rc == 0 && sqlite3_step(s) == SQLITE_ROW) {
+        map_set_number(&search->line_of, (uint64_t)sqlite3_column_int64(s, 0), 0, search->line_count);
+        struct unnamed_line *l = ARRAY_ADD(search->lines, search->line_count, search->line_capacity);
+        l->id = sqlite3_column_int64(s, 0);
+        l->offset = sqlite3_column_int64(s, 1);
+        l->module = sqlite3_column_type(s, 2) == SQLITE_NULL ? NULL : xstrdup(db_text(s, 2));
+    }
+    sqlite3_finalize(s);
+    return rc;
+}
+
+/* What counts of a site: what the table is sorted by, as far as it can be summed. */
+static void site_part(int stat, struct buf *sql)
+{
+    if (stat == NAMED_CALLERS_LIVE) {
+        buf_puts(sql, "(SELECT live_bytes FROM temp.live v WHERE v.site_id = s.site_id)");
+        return;
+    }
+    if (stat_infos[stat].how == STAT_PER)
+        stat = (int)stat_infos[stat].a;
+    if (stat_infos[stat].how == STAT_STORED && stat_infos[stat].combine == STAT_COMBINE_max)
+        stat = STAT_at_peak_bytes;
+    stat_expression(stat, sql);
+}
+
+/* Where that is nothing of the whole line, what was allocated. */
+static int prepare_sites(sqlite3 *db, int stat, sqlite3_stmt **s, struct error *err)
+{
+    int is_scanned = stat != NAMED_CALLERS_LIVE && stat_infos[stat].how == STAT_SCANNED;
+    struct buf sql = BUF(1 << 16);
+    buf_puts(&sql, "SELECT sl.line_id, s.stack_id, coalesce(");
+    site_part(stat, &sql);
+    buf_printf(&sql,
+               ", 0) * 1.0 + alloc_bytes * 1e-9 FROM site_line sl JOIN %s s USING(site_id) WHERE sl.line_id IN (SELECT "
+               "value FROM json_each(?1)) AND (?2 IS NULL OR device_id = (SELECT d.device_id FROM device d WHERE "
+               "d.name = ?2)) AND ?3 IN ('all', kind)",
+               is_scanned ? "site_stat" : "site");
+    int rc = db_prepare(db, buf_text(&sql), s, err);
+    buf_free(&sql);
+    return rc;
+}
+
+static int add_sites(sqlite3 *db, const char *ids, const struct named_callers_of *of, struct search *search,
+                     struct error *err)
+{
+    sqlite3_stmt *s = NULL;
+    int step = SQLITE_DONE, rc = prepare_sites(db, of->stat, &s, err);
+    if (rc)
+        return rc;
+    sqlite3_bind_text(s, 1, ids, -1, SQLITE_STATIC);
+    sqlite3_bind_text(s, 2, of->device, -1, SQLITE_STATIC);
+    sqlite3_bind_text(s, 3, of->kind ? of->kind : "all", -1, SQLITE_STATIC);
+    while (rc == 0 && (step = sqlite3_step(s)) == SQLITE_ROW) {
+        uint32_t line = map_number(&search->line_of, (uint64_t)sqlite3_column_int64(s, 0), 0), found;
+        double part = sqlite3_column_double(s, 2);
+        if (line == MAP_NONE || !(part > 0))
+            continue;
+        rc = find_candidate(search, line, sqlite3_column_int64(s, 1), &found, err);
+        if (rc == 0) {
+            search->lines[line].candidates[found].sum += part;
+            search->lines[line].sum += part;
+        }
+    }
+    if (rc == 0 && step != SQLITE_DONE)
+        rc = db_error(db, err);
+    sqlite3_finalize(s);
+    return rc;
+}
+
+static const struct walk_frame *best(const struct unnamed_line *l)
+{
+    const struct candidate *best = NULL;
+    for (uint32_t i = 0; i < l->candidate_count; i++)
+        if (l->candidates[i].frame && (!best || l->candidates[i].sum > best->sum))
+            best = &l->candidates[i];
+    return best && best->sum >= l->sum / LEAST_PART ? best->frame : NULL;
+}
+
+static void close_search(struct search *s)
+{
+    for (uint32_t i = 0; i < s->line_count; i++) {
+        free(s->lines[i].candidates);
+        free(s->lines[i].module);
+    }
+    free(s->lines);
+    map_close(&s->line_of);
+    map_close(&s->candidate_of);
+    map_close(&s->known);
+    walk_close(s->walk);
+}
+
+int named_callers(sqlite3 *db, const int64_t *line_ids, int count, const struct named_callers_of *of,
+                  named_caller_take *take, void *arg, struct error *err)
 {
     struct buf ids = BUF(1 << 20);
-    struct walk *walk = NULL;
-    sqlite3_stmt *s = NULL;
+    struct search search = {0};
     if (!count)
         return 0;
     for (int i = 0; i < count; i++)
         buf_printf(&ids, "%s%lld", i ? "," : "[", (long long)line_ids[i]);
     buf_puts(&ids, "]");
-    int rc = walk_open(db, TREE_BOTH, &walk, err);
+    int rc = walk_open(db, TREE_BOTH, &search.walk, err);
     if (rc == 0)
-        rc = db_prepare(db, stacks_sql, &s, err);
+        rc = load_lines(db, buf_text(&ids), &search, err);
     if (rc == 0)
-        sqlite3_bind_text(s, 1, buf_text(&ids), -1, SQLITE_STATIC);
-    while (rc == 0 && sqlite3_step(s) == SQLITE_ROW) {
-        struct walk_stack stack;
-        rc = walk_stack(walk, sqlite3_column_int64(s, 1), &stack, err);
-        const struct walk_frame *f =
-            rc ? NULL : caller_in(&stack, (const char *)sqlite3_column_text(s, 2), sqlite3_column_int64(s, 3));
+        rc = add_sites(db, buf_text(&ids), of, &search, err);
+    for (uint32_t i = 0; i < search.line_count && rc == 0; i++) {
+        const struct walk_frame *f = best(&search.lines[i]);
         if (f)
-            take(arg, sqlite3_column_int64(s, 0), f);
+            take(arg, search.lines[i].id, f);
     }
-    sqlite3_finalize(s);
-    walk_close(walk);
+    close_search(&search);
     buf_free(&ids);
     return rc;
 }
@@ -80,7 +231,8 @@ static void take_row(void *arg, int64_t line_id, const struct walk_frame *caller
             rows->row[i].caller = xstrdup(caller->function);
 }
 
-int rows_name_callers(sqlite3 *db, enum row_key by, struct rows *rows, struct error *err)
+int rows_name_callers(sqlite3 *db, enum row_key by, const struct named_callers_of *of, struct rows *rows,
+                      struct error *err)
 {
     int64_t ids[ROWS_MOST];
     int count = 0;
@@ -89,5 +241,5 @@ int rows_name_callers(sqlite3 *db, enum row_key by, struct rows *rows, struct er
     for (int i = 0; i < rows->count && i < ROWS_MOST; i++)
         if (is_unnamed(&rows->row[i]))
             ids[count++] = llabs(rows->row[i].key_id);
-    return named_callers(db, ids, count, take_row, rows, err);
+    return named_callers(db, ids, count, of, take_row, rows, err);
 }

@@ -4,6 +4,7 @@
 #include "../../common/db.h"
 #include "../../common/kind.h"
 #include "../../common/text.h"
+#include "named_caller.h"
 #include "program_name.h"
 #include "replay.h"
 
@@ -318,7 +319,7 @@ int rows_load(sqlite3 *db, const struct rows_query *q, struct rows *rows, struct
     if (rc == 0)
         rows_find_modules(db, q->by, rows);
     if (rc == 0)
-        rc = rows_name_callers(db, q->by, rows, err);
+        rc = rows_name_callers(db, q->by, &(struct named_callers_of){q->device, q->kind, q->sort}, rows, err);
     if (rc)
         rows_free(rows);
     return rc;

@@ -4,6 +4,7 @@
 #include "../../common/units.h"
 #include "../findings/notes.h"
 #include "../query/at.h"
+#include "../query/named_caller.h"
 #include "../query/program_name.h"
 #include "../query/self_module.h"
 #include "forked.h"
@@ -119,7 +120,8 @@ static int load_live(struct by *b, struct error *err)
     sqlite3_finalize(s);
     buf_free(&sql);
     rows_find_modules(b->db, o->by, &b->rows);
-    return rc ? rc : rows_name_callers(b->db, o->by, &b->rows, err);
+    const struct named_callers_of of = {o->device, o->kind, NAMED_CALLERS_LIVE};
+    return rc ? rc : rows_name_callers(b->db, o->by, &of, &b->rows, err);
 }
 
 static void title_at(struct by *b)

@@ -79,7 +79,7 @@ for key in line function file module; do
     equal "one process by $key" "$(cut -d, -f1-9,14-19 whole.csv)" "$(cut -d, -f1-9,14-19 process.csv)"
 done
 
-# of several callers the one whose stack held most at the peak, in tables and on the page
+# of several callers the one that most of the peak came through, in tables and on the page
 cat >plugin.c <<'EOT'
 #include <stdlib.h>
 static void *make(size_t size)
@@ -135,3 +135,40 @@ lines, names = data["lines"], data["functions"]["name"]
 print(*[names[c] for f, c in zip(lines["function"], lines["caller"]) if names[f].startswith("plugin.so+")])
 EOT
 equal "three callers, on the page" then_large "$(cat page.txt)"
+
+# what came through a function by several ways counts together; where no function has a quarter of it, none is named
+cat >ways.c <<'EOT'
+#include <dlfcn.h>
+#include <stdlib.h>
+static void *(*make)(size_t);
+#define FUNCTION(name)                                                                                                 \
+    __attribute__((noinline)) static void *name(size_t size)                                                           \
+    {                                                                                                                  \
+        void *p = make(size);                                                                                          \
+        __asm__ volatile("");                                                                                          \
+        return p;                                                                                                      \
+    }
+FUNCTION(one_way)
+FUNCTION(many_ways)
+FUNCTION(small_1)
+FUNCTION(small_2)
+FUNCTION(small_3)
+int main(int argc, char **argv)
+{
+    make = *(void *(**)(size_t))dlsym(dlopen("./plugin.so", RTLD_NOW), "plugin_make");
+    int is_one = argc > 1 && *argv[1] == 'o';
+    void *p[] = {one_way(3000),
+                 many_ways(is_one ? 1000 : 2900), /* each a stack of its own */
+                 many_ways(is_one ? 1100 : 1),
+                 many_ways(is_one ? 1200 : 1),
+                 small_1(is_one ? 1 : 2800),
+                 small_2(is_one ? 1 : 2700),
+                 small_3(is_one ? 1 : 2600)};
+    return !p[0];
+}
+EOT
+"$CC" -g -O1 -o ways ways.c -ldl
+record_ok ./ways one # 3000 bytes of 6303; 3300 in three stacks
+equal "by several ways" many_ways "$(by line 7 6303 | cut -d' ' -f3)"
+record_ok ./ways none # the most is 3000 bytes of 14002: 21 %
+equal "no caller has a quarter" None "$(by line 7 14002 | cut -d' ' -f3)"

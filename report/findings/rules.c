@@ -242,22 +242,35 @@ void finding_line(struct rules *r, struct finding *f, int64_t site_id, const cha
     buf_free(&name);
 }
 
+/* Where the largest caller is known at all. */
+static void say_most(struct rules *r, struct finding *f, const struct callers *callers)
+{
+    const struct caller *most = &callers->item[0];
+    struct buf name = BUF(1 << 20);
+    if (most->row.function || (most->row.module && *most->row.module)) {
+        row_function_text(&most->row, &name);
+        finding_say(f, ", the largest part to ");
+        finding_code(f, buf_text(&name), most->row.file, most->row.line);
+        finding_say(f, ": %s in %s block%s", units_bytes(r->a, most->bytes), units_count(r->b, most->blocks),
+                    most->blocks == 1 ? "" : "s");
+    }
+    buf_free(&name);
+}
+
 int finding_wrapper(struct rules *r, struct finding *f, const struct rule_line *line, enum callers_of of)
 {
     struct callers callers;
     int64_t bytes = line->sums[of == CALLERS_OF_END ? LINE_END_BYTES : LINE_PEAK_BYTES];
-    int is_wrapper = wrapper_callers(r->db, line->site_id, r->device->name, of, &callers, r->err) == 0 &&
-                     callers.count > 0 && callers.item[0].row.function;
+    int is_wrapper =
+        wrapper_callers(r->db, line->site_id, r->device->name, of, &callers, r->err) == 0 && callers.count > 0;
     /* what leaks leave out of a line is in its callers */
     for (int i = 0; i < callers.count; i++)
         __builtin_sub_overflow(bytes, callers.item[i].bytes, &bytes);
     is_wrapper &= bytes == 0;
     if (is_wrapper) {
-        const struct caller *most = &callers.item[0];
-        finding_say(f, " It only passes memory on, the largest part to ");
-        finding_code(f, most->row.function, most->row.file, most->row.line);
-        finding_say(f, ": %s in %s block%s.", units_bytes(r->a, most->bytes), units_count(r->b, most->blocks),
-                    most->blocks == 1 ? "" : "s");
+        finding_say(f, " It only passes memory on");
+        say_most(r, f, &callers);
+        finding_say(f, ".");
         f->next = "With --skip and its name, each of its callers has what it was given.";
     }
     callers_free(&callers);

@@ -49,14 +49,43 @@ static char *text_or_null(sqlite3_stmt *s, int column)
     return sqlite3_column_type(s, column) == SQLITE_NULL ? NULL : xstrdup(db_text(s, column));
 }
 
-/* Only code with a name: what has none is told by its place. */
+int wrapper_chain_load(sqlite3 *db, struct walk *walk, const struct row *row, enum callers_of of, const char *kind,
+                       struct wrapper_chain *chain, struct error *err)
+{
+    struct callers_line *line;
+    int rc = callers_open(db, walk, row, of, kind, &line, err);
+    const struct callers *last;
+    *chain = (struct wrapper_chain){0};
+    do {
+        last = &chain->callers[chain->count];
+        if (rc == 0)
+            rc = callers_load(line, chain->count, &chain->callers[chain->count], err);
+        chain->count++;
+    } while (rc == 0 && chain->count < WRAPPER_CHAIN_MAX && last->count == 1 && last->item[0].row.module &&
+             last->site_count > 1);
+    callers_close(line);
+    return rc;
+}
+
+const struct callers *wrapper_chain_last(const struct wrapper_chain *chain)
+{
+    return &chain->callers[chain->count - 1];
+}
+
+void wrapper_chain_free(struct wrapper_chain *chain)
+{
+    for (int i = 0; i < chain->count; i++)
+        callers_free(&chain->callers[i]);
+}
+
 static int load_line(sqlite3 *db, int64_t site_id, struct row *row, struct error *err)
 {
     sqlite3_stmt *s = NULL;
     int rc = db_prepare(db,
-                        "SELECT l.line_id, fn.name, fn.plain_name, f.path, l.line FROM site_line sl JOIN line l "
-                        "USING(line_id) JOIN function fn USING(function_id) LEFT JOIN file f ON f.file_id = l.file_id "
-                        "WHERE sl.site_id = ?",
+                        "SELECT l.line_id, fn.name, fn.plain_name, f.path, l.line, m.path, l.offset FROM site_line sl "
+                        "JOIN line l USING(line_id) LEFT JOIN function fn USING(function_id) LEFT JOIN file f ON "
+                        "f.file_id = l.file_id LEFT JOIN module_key m ON m.key_id = l.module_key_id WHERE sl.site_id = "
+                        "?",
                         &s, err);
     if (rc)
         return rc;
@@ -68,6 +97,8 @@ static int load_line(sqlite3 *db, int64_t site_id, struct row *row, struct error
         row->plain_name = text_or_null(s, 2);
         row->file = text_or_null(s, 3);
         row->line = sqlite3_column_int64(s, 4);
+        row->module = text_or_null(s, 5);
+        row->offset = sqlite3_column_int64(s, 6);
     }
     sqlite3_finalize(s);
     return found;
@@ -78,25 +109,21 @@ int wrapper_callers(sqlite3 *db, int64_t site_id, const char *device, enum calle
 {
     struct row row = {0};
     struct walk *walk = NULL;
-    struct callers_line *line = NULL;
+    struct wrapper_chain chain = {0};
     *callers = (struct callers){0};
     int rc = load_line(db, site_id, &row, err);
     if (rc == 1 && (wrapper_is_named(&row) || has_one_line(db, &row))) {
-        char *name = xstrdup(device);
-        row.device = name;
+        row.device = xstrdup(device);
         rc = walk_open(db, TREE_BOTH, &walk, err);
         if (rc == 0)
-            rc = callers_open(db, walk, &row, of, NULL, &line, err);
-        if (rc == 0)
-            rc = callers_load(line, 0, callers, err);
-        if (rc == 0 && !wrapper_is(db, &row, callers))
-            callers_free(callers);
-        callers_close(line);
+            rc = wrapper_chain_load(db, walk, &row, of, NULL, &chain, err);
+        if (rc == 0 && wrapper_is(db, &row, wrapper_chain_last(&chain)))
+            *callers = chain.callers[--chain.count]; /* no longer the chain's */
+        wrapper_chain_free(&chain);
         walk_close(walk);
-        free(name);
     }
-    free(row.function);
-    free(row.plain_name);
-    free(row.file);
+    char *texts[] = {row.device, row.function, row.plain_name, row.file, row.module};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        free(texts[i]);
     return rc < 0 ? rc : 0;
 }

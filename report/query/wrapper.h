@@ -12,8 +12,20 @@ int wrapper_is_named(const struct row *row);
  * one line allocates all that its function does, for many functions. */
 int wrapper_is(sqlite3 *db, const struct row *row, const struct callers *callers);
 
-/* What calls the line of a site of a device, where that is a wrapper's; else callers->count is 0. 0 or -errno with err;
- * callers_free in both cases. */
+/* A caller that is the only one says little: its callers follow it, up to where they part. Of a row (by ROW_LINE), one
+ * above the other; the last ones are those that wrapper_is asks for. 0 or -errno with err; free in both cases. */
+#define WRAPPER_CHAIN_MAX 6
+struct wrapper_chain {
+    struct callers callers[WRAPPER_CHAIN_MAX];
+    int count; /* at least 1 */
+};
+int wrapper_chain_load(sqlite3 *db, struct walk *walk, const struct row *row, enum callers_of of, const char *kind,
+                       struct wrapper_chain *chain, struct error *err);
+const struct callers *wrapper_chain_last(const struct wrapper_chain *chain);
+void wrapper_chain_free(struct wrapper_chain *chain);
+
+/* The last callers of the line of a site of a device, where that is a wrapper's; else callers->count is 0. 0 or -errno
+ * with err; callers_free in both cases. */
 int wrapper_callers(sqlite3 *db, int64_t site_id, const char *device, enum callers_of of, struct callers *callers,
                     struct error *err);
 

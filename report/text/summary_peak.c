@@ -18,8 +18,7 @@ enum {
     LEAST_PERCENT = 10,       /* which hold so much of the peak, */
     LEAST_SITES = 4,          /* from so many stacks, */
     LEAST_CALLER_PERCENT = 5, /* and of the line so much; */
-    WRAPPER_LINES = 1000,     /* looked at for more wrappers where the first ones hold most */
-    CHAIN_MAX = 6             /* callers one above the other, as long as there is one alone */
+    WRAPPER_LINES = 1000      /* looked at for more wrappers where the first ones hold most */
 };
 
 struct peak {
@@ -145,52 +144,34 @@ static int note_more_wrappers(struct peak *p, struct error *err)
     return rc;
 }
 
-/* A caller that is the only one says little: its callers follow it, up to where they part. Returns how many there are
- * one above the other in chain. */
-static int load_chain(struct peak *p, const struct row *row, struct callers *chain, struct error *err, int *rc)
-{
-    int count = 0;
-    struct callers_line *line;
-    *rc = callers_open(p->s->db, p->walk, row, callers_of(p), p->s->options->kind, &line, err);
-    do {
-        if (!*rc)
-            *rc = callers_load(line, count, &chain[count], err);
-        count++;
-    } while (!*rc && count < CHAIN_MAX && chain[count - 1].count == 1 && chain[count - 1].item[0].row.module &&
-             chain[count - 1].site_count > 1);
-    callers_close(line);
-    return count;
-}
-
-static void print_chain(struct peak *p, const struct callers *chain, int count, int64_t most, int64_t least_bytes)
+static void print_chain(struct peak *p, const struct wrapper_chain *chain, int count, int64_t most, int64_t least_bytes)
 {
     for (int depth = 0; depth < count; depth++)
-        for (int i = 0; i < chain[depth].count && i < most; i++)
-            if (chain[depth].item[i].bytes >= least_bytes)
-                print_caller(p, &chain[depth].item[i], depth);
+        for (int i = 0; i < chain->callers[depth].count && i < most; i++)
+            if (chain->callers[depth].item[i].bytes >= least_bytes)
+                print_caller(p, &chain->callers[depth].item[i], depth);
 }
 
 static int print_callers(struct peak *p, int number, const struct row *row, struct error *err)
 {
     int64_t asked = p->s->options->callers, bytes = row->stats.value[p->sort];
-    struct callers chain[CHAIN_MAX] = {0};
-    int rc, is_default = asked < 0, is_candidate = number < DEFAULT_LINES && is_large(p, bytes);
+    struct wrapper_chain chain;
+    int is_default = asked < 0, is_candidate = number < DEFAULT_LINES && is_large(p, bytes);
     if (p->s->options->inclusive || (!is_candidate && asked <= 0))
         return 0;
-    int count = load_chain(p, row, chain, err, &rc);
-    const struct callers *last = &chain[count - 1];
+    int rc = wrapper_chain_load(p->s->db, p->walk, row, callers_of(p), p->s->options->kind, &chain, err);
+    const struct callers *last = wrapper_chain_last(&chain);
     int has_parted = last->count > 1;
     if (is_candidate && !rc)
         note_wrapper(p, row, last, bytes);
-    for (int i = 0; i < count - 1 && is_candidate && !rc; i++)
+    for (int i = 0; i < chain.count - 1 && is_candidate && !rc; i++)
         if (has_parted && p->skip.length)
-            note_wrapper(p, &chain[i].item[0].row, last, 0);
+            note_wrapper(p, &chain.callers[i].item[0].row, last, 0);
     if (!rc && is_default && is_candidate && has_parted && last->site_count >= LEAST_SITES)
-        print_chain(p, chain, count, DEFAULT_CALLERS, bytes / 100 * LEAST_CALLER_PERCENT);
+        print_chain(p, &chain, chain.count, DEFAULT_CALLERS, bytes / 100 * LEAST_CALLER_PERCENT);
     else if (!rc && asked > 0)
-        print_chain(p, chain, has_parted ? count : 1, asked, 0);
-    for (int i = 0; i < count; i++)
-        callers_free(&chain[i]);
+        print_chain(p, &chain, has_parted ? chain.count : 1, asked, 0);
+    wrapper_chain_free(&chain);
     return rc;
 }
 

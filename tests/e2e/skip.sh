@@ -132,3 +132,65 @@ contains "both wrappers, and none that one function calls" report.txt ' --skip x
 said='It only passes memory on, the largest part to <code>two</code> (many.c:'
 equal "the peak's finding and the end's" 2 "$(grep -cF "$said" page.html)"
 equal "with its amount" 2 "$(grep -cF '): 15.00 MiB in 3 blocks.' page.html)"
+
+# What the next step skips, no finding tells to change: neither where the wrapper has one caller alone, whose callers
+# part, nor where its callers have no name.
+only_skipped() { # WHAT NAME: the finding of the peak on the page, which is of the line that the next step skips
+    "$MEMPROF" report out.db >report.txt
+    contains "$1: the next step" report.txt " --skip $2"
+    "$MEMPROF" report out.db --html=page.html >/dev/null
+    sed 's/<[^>]*>//g' page.html | grep -o 'At its peak, .*its callers has what it was given' >finding.txt
+    contains "$1: the finding" finding.txt "It only passes memory on, the largest part to $3"
+    lacks "$1: no advice against it" page.html 'Making this one line hold less'
+}
+cat >chain.c <<'END'
+#include <stdlib.h>
+static void *kept[64];
+static int used;
+__attribute__((noinline)) static void *xmalloc(size_t size)
+{
+    return kept[used++] = malloc(size);
+}
+__attribute__((noinline)) static void *make(size_t size)
+{
+    void *p = xmalloc(size);
+    __asm__ volatile("");
+    return p;
+}
+#define CALLER(name, bytes) __attribute__((noinline)) static void name(void) { make(bytes); __asm__ volatile(""); }
+CALLER(one, 1 << 20)
+CALLER(two, 5 << 20)
+int main(void)
+{
+    one();
+    two();
+    return used == 0;
+}
+END
+"$CC" -O1 -g -fno-optimize-sibling-calls -o chain chain.c
+record ./chain
+only_skipped "one caller, and its two" xmalloc 'two (chain.c:16): 5.00 MiB in 1 block.'
+cat >deep.c <<'END'
+#include <stdlib.h>
+static void *kept[64];
+static int used;
+__attribute__((noinline)) void *deep_alloc(size_t size)
+{
+    return kept[used++] = malloc(size);
+}
+#define CALLER(name, bytes) \
+    __attribute__((noinline)) static void name(void) { deep_alloc(bytes); __asm__ volatile(""); }
+CALLER(one, 1 << 20)
+CALLER(two, 5 << 20)
+void deep_run(void)
+{
+    one();
+    two();
+}
+END
+"$CC" -shared -fPIC -O1 -fno-optimize-sibling-calls -o libdeep.so deep.c
+strip libdeep.so
+echo 'void deep_run(void); int main(void) { deep_run(); return 0; }' >main.c
+"$CC" -o main main.c -L. -ldeep -Wl,-rpath,.
+record ./main
+only_skipped "callers without a name" deep_alloc 'libdeep+0x'

@@ -58,16 +58,19 @@ static int complete(const char *path, sqlite3 **db, struct error *err)
 {
     char *state = db_meta_text(*db, "state");
     int is_complete = state && strcmp(state, "complete") == 0;
-    int is_recording = state && strcmp(state, "recording") == 0;
+    int is_due = recover_is_due(*db); /* its books could not be closed in it */
+    int is_recording = state && strcmp(state, "recording") == 0 && !is_due;
     free(state);
     if (is_complete)
         return 0;
-    if (!is_recording && finish_in_place(path, err) == 0) {
+    if (!is_recording && !is_due && finish_in_place(path, err) == 0) {
         sqlite3_close(*db);
         return db_open_read(path, db, err);
     }
     sqlite3 *copy = NULL;
     int rc = copy_to_temporary(*db, &copy, err);
+    if (rc == 0 && is_due)
+        rc = recover_books(copy, err);
     if (rc == 0)
         rc = finish(copy, err);
     if (rc == 0 && is_recording) /* the copy is complete, the recording is not */

@@ -1,6 +1,7 @@
-/* A file whose collector was killed, or had no memory left: closed properly, told apart, symbolized. */
+/* A file whose collector was killed, or had no memory or disk left: closed properly, told apart, symbolized. */
 #include "recover.h"
 
+#include "../../common/buf.h"
 #include "../../common/db.h"
 #include "../../common/units.h"
 #include "recover_end.h"
@@ -58,23 +59,32 @@ static int collector_lives(sqlite3 *db)
     return !began_s || began_s <= start_s + 2;
 }
 
-/* 0: nothing to do. */
-static int is_orphan(const char *path)
+/* A store that could not go on has said so itself, as "partial". */
+static int has_stopped(sqlite3 *db)
 {
-    sqlite3 *db = NULL;
-    if (db_open_read(path, &db, NULL))
-        return 0; /* whoever reads it next will say what is wrong */
+    return db_int(db, "SELECT 1 FROM meta WHERE key = 'partial'", 0) != 0;
+}
+
+int recover_is_due(sqlite3 *db)
+{
     char *state = db_meta_text(db, "state");
-    int orphan = state && strcmp(state, "recording") == 0 && !collector_lives(db);
+    int is_due = state && strcmp(state, "recording") == 0 && (has_stopped(db) || !collector_lives(db));
     free(state);
-    sqlite3_close(db);
-    return orphan;
+    return is_due;
+}
+
+/* Why it is partial: what its store said, else that the collector ended. Yours to free. */
+static char *reason(sqlite3 *db)
+{
+    char *said = db_meta_text(db, "partial");
+    return said ? said : xstrdup("the collector was killed or out of memory");
 }
 
 /* What cannot be told of a damaged file is not; the rest of it is shown. */
-static int close_books(sqlite3 *db, struct error *err)
+int recover_books(sqlite3 *db, struct error *err)
 {
-    char text[256 + sizeof err->text], saved[UNITS_TEXT];
+    struct buf text = BUF(1u << 16);
+    char saved[UNITS_TEXT];
     struct error end_error;
     int rc = db_exec(db, "SAVEPOINT ending", err);
     int end_rc = rc ? rc : recover_end(db, &end_error);
@@ -83,31 +93,46 @@ static int close_books(sqlite3 *db, struct error *err)
     if (rc)
         return rc;
     /* when it stopped is not known, nor how long before that it last had a processor */
-    snprintf(text, sizeof text, "the collector was killed or out of memory; what came after %s is missing%s%s",
-             units_ns(saved, db_meta_int(db, "duration_ns", 0)),
-             end_rc ? "; what was live at the end is not known: " : "", end_rc ? end_error.text : "");
-    rc = db_meta_set_text(db, "partial", text);
+    char *why = reason(db);
+    buf_printf(&text, "%s; what came after %s is missing%s%s", why, units_ns(saved, db_meta_int(db, "duration_ns", 0)),
+               end_rc ? "; what was live at the end is not known: " : "", end_rc ? end_error.text : "");
+    rc = db_meta_set_text(db, "partial", buf_text(&text));
     rc = rc ? rc : db_meta_set_text(db, "state", "recorded");
+    free(why);
+    buf_free(&text);
     return rc ? db_error(db, err) : 0;
+}
+
+/* Where its store stopped, the run itself has said so. */
+static int is_due_at(const char *path, int *is_killed)
+{
+    sqlite3 *db = NULL;
+    if (db_open_read(path, &db, NULL))
+        return 0; /* whoever reads it next will say what is wrong */
+    int is_due = recover_is_due(db);
+    *is_killed = !has_stopped(db);
+    sqlite3_close(db);
+    return is_due;
 }
 
 int recover_file(const char *path, struct error *err)
 {
-    if (!is_orphan(path))
+    int is_killed;
+    if (!is_due_at(path, &is_killed))
         return 0;
     sqlite3 *db = NULL;
     int rc = db_open_write(path, &db, err);
-    if (rc == 0) {
+    if (rc == 0 && is_killed)
         fprintf(stderr,
                 "memprof: %s: its recording was cut off (the collector was killed or out of memory); finishing what is "
                 "there\n",
                 path);
+    if (rc == 0)
         rc = db_leave_log(db, DB_BUSY_MS, err);
-    }
     if (rc == 0)
         rc = db_exec(db, "BEGIN", err);
     if (rc == 0)
-        rc = close_books(db, err);
+        rc = recover_books(db, err);
     if (rc == 0)
         rc = db_exec(db, "COMMIT", err);
     sqlite3_close(db);

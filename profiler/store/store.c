@@ -191,13 +191,13 @@ int store_failed(const struct store *store, struct error *err)
     return store->failed;
 }
 
-/* With the ballast gone there is room to say why the file ends early. */
+/* With the ballast gone there is room to say why the file ends early. Its state stays "recording": what was live at the
+ * last commit is for the next reader to write (recover.h). */
 static void say_partial(struct store *store)
 {
     char text[sizeof store->error.text + 64];
     snprintf(text, sizeof text, "storing stopped early: %s", store->error.text);
     db_meta_set_text(store->db, "partial", text);
-    db_meta_set_text(store->db, "state", "recorded");
 }
 
 int store_close(struct store *store, struct error *err)

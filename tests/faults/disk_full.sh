@@ -41,3 +41,28 @@ at_least "early: allocations before it" 1000 \
     "$(DB=small/out.db value "SELECT sum(alloc_count) FROM site WHERE kind = 'heap'")"
 "$MEMPROF" report small/out.db >report.txt || fail "early: no report"
 contains "early: report" report.txt fills_disk.c
+
+# In the middle: what is kept tells what was live at its last commit, whether the file can be finished in its place or
+# in a private copy alone.
+. "$ROOT/tests/faults/collector_end.inc"
+umount small
+mount -t tmpfs -o size=3m none small
+status=0
+"$MEMPROF" run -o small/out.db -- "$PROGRAMS/outgrows" 3000000 >out 2>err || status=$?
+equal "middle: the program's status" 6 "$status"
+contains "middle: message" err "disk full"
+in_copy() { "$MEMPROF" sql --csv small/out.db "$1" | tail -n 1 | tr -d '\r'; }
+dd if=/dev/zero of=small/rest bs=4096 2>/dev/null || true
+equal "middle: kept, in a copy" "1000,1000,100000" "$(in_copy "SELECT a.alloc_count, a.end_count, a.end_bytes
+    FROM account a JOIN function f ON f.function_id = a.key_id
+    WHERE a.scope = 'function' AND a.inclusive = 0 AND a.kind = 'heap' AND f.plain_name = 'keep'")"
+equal "middle: balance, in a copy" 0 "$(in_copy "SELECT count(*) FROM total
+    WHERE alloc_count - free_count <> end_count OR alloc_bytes - free_bytes <> end_active_bytes")"
+cp small/out.db* .
+"$MEMPROF" report out.db >report.txt 2>report.err || fail "middle: no report"
+contains "middle: why" report.txt "partial recording: storing stopped early"
+equal "middle: kept" "1000|100000|0|0|1000|100000" "$(by_function keep)"
+agrees
+"$MEMPROF" leaks out.db >leaks.txt
+contains "middle: leaks" leaks.txt outgrows.c
+"$MEMPROF" report --at 1ns out.db >/dev/null || fail "middle: an instant of it"

@@ -78,7 +78,7 @@ struct subject {
 
 static struct subject subject_of(const struct summary *s)
 {
-    struct subject subject = {NULL};
+    struct subject subject = {NULL, NULL};
     sqlite3_stmt *q = NULL;
     if (!s->options->lens || !s->options->lens->pid)
         return (struct subject){.command = db_meta_text(s->db, "command")};

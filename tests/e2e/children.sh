@@ -68,7 +68,8 @@ contains "no event" second.txt ", 0 events"
 # code and libraries, which are less than 3 MiB a process
 again() { # WHAT MIB_OF_THE_PROGRAM PROCESSES
     "$MEMPROF" report out.db >report.txt
-    again=$(sed -n '2s/.*(sampled; at least \([0-9]*\)\.[0-9]* MiB counted again: shared by processes).*/\1/p' report.txt)
+    again=$(sed -n '2s/.*(sampled; at least \([0-9]*\)\.[0-9]* MiB counted again: shared by processes).*/\1/p' \
+        report.txt)
     at_least "$1, MiB" $(($2 - 1)) "${again:-0}"
     at_most "$1, MiB" $(($2 + 3 * ($3 - 1))) "${again:-0}"
 }

@@ -112,10 +112,11 @@ static void device_columns(struct buf *sql)
         buf_printf(sql, "%s%s AS %s", i ? ", " : "", expression, column);
     }
     for (int i = STAT_COUNT; i < STAT_VALUE_COUNT; i++)
-        buf_printf(sql,
-                   ", (SELECT sum(s.%s) FROM site_stat s WHERE s.device_id = total.device_id AND ?3 IN ('all', s.kind))"
-                   " AS %s",
-                   stat_infos[i].column, stat_infos[i].column);
+        buf_printf(
+            sql,
+            ", (SELECT sum(s.%s) FROM account_stat s WHERE s.scope = 'line' AND s.inclusive = 0 AND s.device_id = "
+            "total.device_id AND s.kind = ?3) AS %s",
+            stat_infos[i].column, stat_infos[i].column);
 }
 
 /* FROM ... of the rows before sorting: device_id, kind, key_id and all statistics. */

@@ -47,9 +47,6 @@ static int unknown_command(const char *name)
         return cli_usage("unknown option '%s'; 'memprof --help' shows the commands", name);
     if (length > 3 && strcmp(name + length - 3, ".db") == 0)
         return cli_usage("'%s' is not a command; to read it: memprof report %s", name, name);
-    if (strcmp(name, "diff") == 0) /* a program of that name is everywhere */
-        return cli_usage(
-            "this version has no diff of two recordings; 'memprof report FILE --csv' of each can be compared");
     const char *near = options_nearest(name, names, COMMAND_COUNT);
     if (near)
         return cli_usage("unknown command '%s'; did you mean '%s'?", name, near);

@@ -31,9 +31,9 @@ static void make_tables(enum command_index command, struct getopt_tables *t)
 {
     char *letter = t->letters;
     int count = 0;
-    /* '+': the first word that is not an option begins the program to run */
-    if (command == COMMAND_run)
-        *letter++ = '+';
+    /* '+': the first word that is not an option begins the program to run; '-': words come in their order, as 1 */
+    if (command == COMMAND_run || command == COMMAND_diff)
+        *letter++ = command == COMMAND_run ? '+' : '-';
     *letter++ = ':';
     for (int i = 0; i < OPTION_COUNT; i++) {
         const struct option_info *o = &option_infos[i];
@@ -114,6 +114,10 @@ int options_parse(enum command_index command, int argc, char **argv, struct argu
             break;
         if (code == '?' || code == ':')
             return bad_option(command, code, argv[optind > word ? optind - 1 : word]);
+        if (code == 1) {
+            argv[1 + a->rest_count++] = optarg;
+            continue;
+        }
         int id = option_of(command, code);
         if (id == OPTION_help)
             return -1;
@@ -122,10 +126,12 @@ int options_parse(enum command_index command, int argc, char **argv, struct argu
         if (a->use_count == ARGUMENTS_REPEATED_MAX)
             return cli_usage("%s: more than %d options", command_infos[command].name, ARGUMENTS_REPEATED_MAX);
         a->use[a->use_count].id = (enum option_id)id;
+        a->use[a->use_count].rest_before = a->rest_count;
         a->use[a->use_count++].value = optarg;
     }
-    a->rest = argv + optind;
-    a->rest_count = argc - optind;
+    a->rest = argv + optind - a->rest_count; /* words that came in their order stand before the others now */
+    memmove(a->rest, argv + 1, (size_t)a->rest_count * sizeof *argv);
+    a->rest_count += argc - optind;
     return 0;
 }
 

@@ -56,6 +56,7 @@ struct arguments {
     struct {
         enum option_id id;
         const char *value;
+        int rest_before;           /* diff alone: how many words that are not options came before it */
     } use[ARGUMENTS_REPEATED_MAX]; /* in order, for options that may be repeated */
     int use_count;
     char **rest; /* what is not an option */

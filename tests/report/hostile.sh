@@ -13,6 +13,14 @@ refused() {
         contains "$command $2" got.err "$1"
         [ "$(wc -l <got.err)" = 1 ] || fail "$command $2: $(cat got.err)"
     done
+    for files in "net.db $2" "$2 net.db" "net.db net.db --new net.db $2"; do
+        status=0
+        # shellcheck disable=SC2086
+        timeout 20 "$MEMPROF" diff $files >got 2>got.err || status=$?
+        equal "status of diff $files" 1 $status
+        contains "diff $files" got.err "$1"
+        [ "$(wc -l <got.err)" = 1 ] || fail "diff $files: $(cat got.err)"
+    done
 }
 : >empty.db
 refused 'empty file' empty.db
@@ -48,7 +56,8 @@ done
 for part in 100 4096 5000 20000 70000 $((size / 2)) $((size - 4096)) $((size - 1)); do
     head -c $part net.db >cut.db
     for command in report leaks lines info 'report --by stack' 'report --at 1s' 'report --segments' \
-        'report --transfers' 'report --skip main' 'leaks --process 4713'; do
+        'report --transfers' 'report --skip main' 'leaks --process 4713' 'diff net.db' 'diff --by stack net.db' \
+        'diff --by file net.db'; do
         set -- $command
         first=$1
         shift

@@ -27,6 +27,28 @@ same report-json "$MEMPROF" report net.db --json --top 1 --device cuda:0
 for by in line function file module thread device stack; do
     same by-$by "$MEMPROF" report net.db --by $by
 done
+# the same program later: src/net.c is three lines longer at its beginning, src/worker.c is another directory's, and
+# what held most on the host holds 100 KiB more
+cp net.db later.db
+sqlite3 later.db "
+    UPDATE line SET line = line + 3 WHERE file_id IN (SELECT file_id FROM file WHERE path LIKE '%/net.c');
+    UPDATE function SET line = line + 3 WHERE file_id IN (SELECT file_id FROM file WHERE path LIKE '%/net.c');
+    UPDATE file SET path = replace(path, '/src/worker.c', '/lib/src/worker.c');
+    UPDATE account SET at_peak_bytes = at_peak_bytes + 102400 WHERE inclusive = 0 AND kind = 'all' AND device_id = 0 AND
+        (scope, key_id) IN (SELECT scope, key_id FROM (SELECT scope, key_id, max(at_peak_bytes) FROM account
+        WHERE inclusive = 0 AND kind = 'all' AND device_id = 0 GROUP BY scope));
+    UPDATE account SET end_bytes = end_bytes + 100 WHERE scope = 'file' AND kind = 'all' AND key_id IN
+        (SELECT file_id FROM file WHERE path LIKE '%worker.c');
+    UPDATE site SET at_peak_bytes = at_peak_bytes + 102400
+        WHERE site_id = (SELECT site_id FROM site WHERE device_id = 0 ORDER BY at_peak_bytes DESC LIMIT 1);
+    UPDATE total SET peak_active_bytes = peak_active_bytes + 102400 WHERE device_id = 0 AND kind = 'all'"
+for by in line function file module device stack op; do
+    same diff-$by "$MEMPROF" diff net.db later.db --by $by
+done
+same diff-json "$MEMPROF" diff net.db later.db --json --top 1
+same diff-csv "$MEMPROF" diff later.db net.db --csv --by function --device host
+same diff-nothing "$MEMPROF" diff net.db net.db
+same diff-narrow terminal 80 'diff net.db later.db'
 same by-size "$MEMPROF" report net.db --by size
 same by-size-kind "$MEMPROF" report net.db --by size --kind map --csv
 same by-process "$MEMPROF" report net.db --by process

@@ -16,7 +16,6 @@ bad() {
 bad 2 "did you mean 'report'?" reprot
 bad 2 "to record it: memprof run ls" ls -l
 bad 2 'to read it: memprof report a.db' a.db
-bad 2 'this version has no diff of two recordings' diff net.db net.db
 bad 2 "unknown command 'nosuchthing'" nosuchthing
 bad 2 "unknown option '--nonsense'" --nonsense
 bad 2 'no program given' run
@@ -37,6 +36,17 @@ bad 2 'the run ended at 1.250 s; --at end shows' report net.db --at 10s
 bad 2 "'a': no such statistic" report net.db --sort a
 bad 2 "no such statistic" report net.db --sort size
 bad 2 'exclude each other' report net.db --json --csv
+bad 2 'two recordings expected: memprof diff OLD NEW' diff
+bad 2 'two recordings expected' diff net.db
+bad 2 'two recordings expected' diff net.db --new
+bad 2 'two recordings expected' diff --new net.db net.db
+bad 2 '3 files; which are the new side?' diff net.db net.db net.db
+bad 2 '--new once' diff net.db --new net.db --new net.db
+bad 2 "did you mean 'function'?" diff net.db net.db --by functoin
+bad 2 'expected line, function, file, module, device, stack or op' diff net.db net.db --by thread
+bad 2 "'nothing': no such statistic; 'memprof diff --sort help' lists them" diff net.db net.db --sort nothing
+bad 2 "no device 'cuda:9' in this recording; it has: " diff net.db net.db --device cuda:9
+bad 1 "no.db: No such file or directory" diff net.db no.db
 bad 2 'does not go with --by thread' report net.db --by thread -i
 bad 2 'does not go with' report net.db --by thread --at 1s
 bad 2 'expected auto, always or never' report net.db --color=maybe

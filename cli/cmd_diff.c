@@ -1,0 +1,102 @@
+#include "cli.h"
+
+#include "../report/text/diff.h"
+#include "../report/text/row_columns.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const enum row_key keys[] = {ROW_LINE, ROW_FUNCTION, ROW_FILE, ROW_MODULE, ROW_DEVICE, ROW_STACK, ROW_OP};
+enum { KEY_COUNT = sizeof keys / sizeof *keys };
+
+static int parse_by(const char *text, enum row_key *by)
+{
+    const char *names[KEY_COUNT];
+    for (int i = 0; i < KEY_COUNT; i++) {
+        names[i] = row_key_names[keys[i]];
+        if (strcmp(names[i], text) != 0)
+            continue;
+        *by = keys[i];
+        return 0;
+    }
+    const char *near = options_nearest(text, names, KEY_COUNT);
+    if (near)
+        return cli_usage("diff: --by '%s': did you mean '%s'?", text, near);
+    return cli_usage("diff: --by '%s': expected line, function, file, module, device, stack or op", text);
+}
+
+/* OLD NEW, or OLD... --new NEW... */
+static int split_files(const struct arguments *a, struct diff_report *report)
+{
+    int old = a->rest_count == 2 ? 1 : -1, uses = 0;
+    for (int i = 0; i < a->use_count; i++) {
+        if (a->use[i].id != OPTION_new)
+            continue;
+        if (uses++)
+            return cli_usage("diff: --new once: all files after it are the new side");
+        old = a->use[i].rest_before;
+    }
+    if (old < 0 && a->rest_count > 2)
+        return cli_usage("diff: %d files; which are the new side? memprof diff OLD... --new NEW...", a->rest_count);
+    if (old < 1 || old == a->rest_count)
+        return cli_usage("diff: two recordings expected: memprof diff OLD NEW");
+    report->files[DIFF_OLD] = (const char *const *)a->rest;
+    report->files[DIFF_NEW] = (const char *const *)a->rest + old;
+    report->counts[DIFF_OLD] = old;
+    report->counts[DIFF_NEW] = a->rest_count - old;
+    return 0;
+}
+
+static int parse(const struct arguments *a, struct diff_report *report)
+{
+    *report =
+        (struct diff_report){.what = {.by = ROW_LINE, .sort = STAT_at_peak_bytes, .device = a->value[OPTION_device]}};
+    if (a->given[OPTION_diff_by] && parse_by(a->value[OPTION_diff_by], &report->what.by))
+        return EXIT_USAGE;
+    if (a->given[OPTION_sort])
+        report->what.sort = stat_find(a->value[OPTION_sort], strlen(a->value[OPTION_sort]));
+    if (report->what.sort < 0)
+        return cli_usage("diff: --sort '%s': no such statistic; 'memprof diff --sort help' lists them",
+                         a->value[OPTION_sort]);
+    if (options_number(a, OPTION_top, 0, INT32_MAX, -1, &report->top) ||
+        options_number(a, OPTION_frames, 0, INT32_MAX, 30, &report->frames))
+        return EXIT_USAGE;
+    return split_files(a, report);
+}
+
+static int open_all(struct diff_report *report, sqlite3 **dbs, struct error *err)
+{
+    int rc = 0, at = 0;
+    for (int side = 0; side < DIFF_SIDES; side++) {
+        report->dbs[side] = dbs + at;
+        for (int i = 0; rc == 0 && i < report->counts[side]; i++)
+            rc = reader_open_still(report->files[side][i], &dbs[at++], err);
+    }
+    return rc;
+}
+
+int cmd_diff(const struct arguments *a)
+{
+    struct diff_report report;
+    struct report_out out;
+    struct error err = {""};
+    int status = cli_output(a, &out);
+    if (status == 0 && a->given[OPTION_sort] && strcmp(a->value[OPTION_sort], "help") == 0) {
+        stat_list(&out);
+        return cli_close_output(EXIT_OK);
+    }
+    if (status == 0)
+        status = parse(a, &report);
+    if (status)
+        return status;
+    sqlite3 **dbs = xcalloc((size_t)a->rest_count, sizeof(sqlite3 *));
+    int rc = open_all(&report, dbs, &err), is_open = rc == 0;
+    if (is_open)
+        rc = diff_report(&report, &out, &err);
+    status = rc == 0 ? EXIT_OK : rc == -EINVAL && is_open ? cli_usage("%s", err.text) : cli_fail(&err);
+    for (int i = 0; i < a->rest_count; i++)
+        sqlite3_close(dbs[i]);
+    free(dbs);
+    return cli_close_output(status);
+}

@@ -1,0 +1,84 @@
+/*
+ * diff.h: what changed between recordings: the rows of one key (by line, function, ...) of an old side and a new one,
+ * each of one or more recordings, matched through renamed paths, shifted lines and compilers' clones. docs/diff.md says
+ * what counts as the same row; what is not certain stays a new row and a row that is gone.
+ */
+#ifndef MEMPROF_DIFF_H
+#define MEMPROF_DIFF_H
+
+#include "../../common/error.h"
+#include "rows.h"
+
+#include <sqlite3.h>
+
+enum { DIFF_OLD, DIFF_NEW, DIFF_SIDES };
+
+enum diff_match {
+    DIFF_SAME,
+    DIFF_MOVED,   /* the line has another number */
+    DIFF_RENAMED, /* the file, or the module, has another path */
+    DIFF_CLONE,   /* the compiler made another clone of the function */
+    DIFF_MODULE,  /* code without symbols in a module that was built anew: all of it is one row */
+    DIFF_ADDED,   /* on the new side alone */
+    DIFF_GONE     /* on the old side alone */
+};
+
+extern const char *const diff_match_names[]; /* "same", ... */
+
+struct diff_item {  /* what a row is on one side; strings are owned by the diff, NULL: unknown */
+    char *function; /* as the recording has it */
+    char *name;     /* without what compilers add to clones */
+    char *file, *module, *op, *phase;
+    int64_t line, offset, stack_id;
+    int64_t declared, file_id; /* for matching: the function's line, of the recording */
+    int64_t alloc_count;       /* over all devices, of the recording */
+    const void *key;           /* equal where items are; borrowed */
+    size_t key_length;
+    uint32_t function_number; /* by line and by function: functions of the side */
+    uint32_t recording;       /* of its side: that the ids are of */
+    uint32_t first_value;     /* of the side: on one of the devices */
+    uint32_t other;           /* of the other side: its number + 1; 0: none */
+    enum diff_match match;    /* of its function or file: whether a line moved, its numbers tell */
+    int is_rest;              /* what is in no row: by op, what no operator allocated */
+};
+
+struct diff_range {
+    int64_t least, most;
+};
+
+struct diff_row {
+    const char *device;
+    const struct diff_item *item[DIFF_SIDES]; /* NULL: not there */
+    struct stat_row stats[DIFF_SIDES];        /* the medians */
+    struct diff_range range[DIFF_SIDES];      /* of the statistic that is sorted by */
+    enum diff_match match;
+    int is_noise; /* of several recordings of a side: the ranges overlap */
+};
+
+struct diff_options {
+    enum row_key by;    /* line, function, file, module, device, stack, op */
+    int sort;           /* enum stat_id */
+    const char *device; /* NULL: all */
+};
+
+struct diff {
+    struct diff_row *rows; /* those that differ: largest difference first, noise last */
+    int count;
+    int64_t same_count;      /* rows that do not differ */
+    struct diff_row *totals; /* by device */
+    int total_count;
+    struct diff_state *state;
+};
+
+/* The statistics whose change makes a row differ, beside the one that is sorted by; ends with -1. */
+extern const int diff_stats[];
+
+/* The recordings stay open until diff_close. 0 or -errno with err; diff_close in both cases. */
+int diff_load(sqlite3 *const *const dbs[DIFF_SIDES], const int counts[DIFF_SIDES], const struct diff_options *options,
+              struct diff *diff, struct error *err);
+void diff_close(struct diff *diff);
+
+/* New less old; *known 0 where either is not known. Saturates. */
+int64_t diff_of(const struct diff_row *row, int stat, int *known);
+
+#endif

@@ -1,0 +1,212 @@
+# memprof diff: what is the same row in two recordings, and by how much it changed.
+. "$ROOT/tests/lib.sh"
+
+# build NAME FLAGS...: NAME.c into NAME; rec NAME [ARG]...: NAME.db
+build() {
+    name=$1
+    shift
+    "$CC" "$@" -o "$name" "$name.c"
+}
+rec() { "$MEMPROF" run -q -o "$1.db" -- "./$@" >/dev/null 2>run.err || { cat run.err; fail "recording $1"; }; }
+# rows OLD NEW BY COLUMNS: what differs, as lines of COLUMNS separated by |
+rows() {
+    "$MEMPROF" diff "$1" "$2" --by "$3" --csv >rows.csv
+    sqlite3 :memory: -cmd '.import --csv rows.csv d' "SELECT $4 FROM d ORDER BY 1"
+}
+
+# --- three lines inserted above a cache that grows from 10 x 5000 to 10 x 8000 bytes: 30000 bytes are 29.30 KiB
+cat >a.c <<'END'
+#include <stdlib.h>
+static char *make(size_t size) {
+    char *p = malloc(size);
+    p[0] = 1;
+    return p;
+}
+int main(void) {
+    char *cache[10];
+    for (int i = 0; i < 10; i++)
+        cache[i] = make(5000);
+    for (int i = 0; i < 10; i++)
+        free(cache[i]);
+}
+END
+{
+    sed -n 1p a.c
+    printf '// one\n// two\n// three\n'
+    sed '1d; s/5000/8000/' a.c
+} >b.c
+build a -g -O0
+build b -g -O0
+rec a
+rec b
+"$MEMPROF" diff a.db b.db >got
+cat got
+contains 'the row' got '+29.30 KiB'
+contains 'the row' got 'moved 3 -> 6'
+contains 'the row' got '  make  '
+equal 'rows and totals' 2 "$(grep -c '+29.30 KiB' got | tr -d ' ')"
+for by in line function; do
+    equal "by $by" "10|10|1" "$(rows a.db b.db $by \
+        'alloc_count_old, alloc_count_new, difference = 30000 AND old = 50000 AND new = 80000')"
+done
+equal 'the line' 'moved|make|3|6' "$(rows a.db b.db line 'match, function, old_line, line')"
+equal 'the file' 'renamed|a.c|b.c' \
+    "$(rows a.db b.db file "match, replace(old_file, '$PWD/', ''), replace(file, '$PWD/', '')")"
+equal 'the program' 'renamed|30000' "$(rows a.db b.db module 'match, difference')"
+equal 'the stack' 'same|30000' "$(rows a.db b.db stack 'match, difference')"
+equal 'the device' 'same|30000|host' "$(rows a.db b.db device 'match, difference, device')"
+equal 'no operator' '30000' "$(rows a.db b.db op difference)"
+equal 'the other way round' 'moved|6|3|-30000' "$(rows b.db a.db line 'match, old_line, line, difference')"
+for by in line function file module device stack op; do
+    "$MEMPROF" diff a.db a.db --by $by >got
+    contains "a file against itself, by $by" got 'Nothing differs.'
+    equal "its rows, by $by" 0 "$("$MEMPROF" diff a.db a.db --by $by --csv | tail -n +2 | wc -l)"
+done
+"$MEMPROF" diff a.db b.db --json >got.json
+equal 'JSON' '30000|30000|1|moved' "$(sqlite3 :memory: "SELECT j ->> '$.totals[0].difference',
+    j ->> '$.rows[0].difference', j ->> '$.row_count', j ->> '$.rows[0].match'
+    FROM (SELECT CAST(readfile('got.json') AS TEXT) j)")"
+
+# --- lines within a function. No source is at hand: it was written over
+# lines NAME LINE:BLOCKS...: a program whose function work() allocates BLOCKS times 100 bytes at each LINE, and lets go
+# of nothing
+lines() {
+    name=$1
+    shift
+    {
+        printf '#include <stdlib.h>\nchar *kept[1000];\nint n;\nvoid work(void) {\n'
+        at=5
+        for spot; do
+            while [ $at -lt "${spot%:*}" ]; do
+                echo
+                at=$((at + 1))
+            done
+            echo "for (int i = 0; i < ${spot#*:}; i++) kept[n++] = malloc(100);"
+            at=$((at + 1))
+        done
+        printf '}\nint main(void) { work(); }\n'
+    } >work.c
+    "$CC" -g -O0 -o work work.c
+    "$MEMPROF" run -q -o "$name.db" -- ./work
+    rm work.c
+}
+moves() { rows "$1" "$2" line "iif(match = 'new', '-', old_line) || '>' || iif(match = 'gone', '-', line) || ' ' ||
+    difference || ' ' || match" | sort | tr '\n' ';'; }
+lines one 10:1 20:2
+lines longer 10:1 20:5
+equal 'nothing moved' '20>20 300 same;' "$(moves one.db longer.db)"
+lines shifted 12:2 22:3
+equal 'both moved' '10>12 100 moved;20>22 100 moved;' "$(moves one.db shifted.db)"
+lines added 10:1 20:2 25:7
+equal 'a line more' '->25 700 new;' "$(moves one.db added.db)"
+equal 'a line less' '25>- -700 gone;' "$(moves added.db one.db)"
+lines between 10:1 15:4 20:3
+equal 'one between' '->15 400 new;20>20 100 same;' "$(moves one.db between.db)"
+# neighbours that move by one: their order says 10 > 11, 11 > 12, their numbers 11 > 11; the counts decide for the order
+lines near 10:3 11:5
+lines nearer 11:3 12:5
+lines other 11:2 12:6
+equal 'the counts decide' '' "$(moves near.db nearer.db)"
+equal 'nothing decides' '->11 200 new;->12 600 new;10>- -300 gone;11>- -500 gone;' "$(moves near.db other.db)"
+
+# --- the same with the source's text: which lines are which is known
+text() {
+    printf '%s\n' '#include <stdlib.h>' 'char *kept[100];' 'int n;' 'void work(void) {' "$@" '}' \
+        'int main(void) { work(); }' >work.c
+    "$CC" -g -O0 -o work work.c
+}
+text 'kept[n++] = malloc(100);' 'kept[n++] = malloc(200);'
+"$MEMPROF" run -q --source -o first.db -- ./work
+text 'kept[n++] = malloc(50);' 'kept[n++] = malloc(200);' '  kept[n++] = malloc(100);'
+"$MEMPROF" run -q --source -o second.db -- ./work
+equal 'by the text' '->5 50 new;' "$(moves first.db second.db)"
+text 'kept[n++] = malloc(50);' 'kept[n++] = malloc(200);' 'kept[n++] = malloc(300);'
+"$MEMPROF" run -q --source -o third.db -- ./work
+equal 'a line that was rewritten' '->7 300 new;5>5 -50 same;' "$(moves first.db third.db)"
+text 'kept[n++] = malloc(200);' 'kept[n++] = malloc(100);'
+"$MEMPROF" run -q --source -o swapped.db -- ./work
+equal 'lines that were swapped' '' "$(moves first.db swapped.db)"
+
+# --- another directory; of two files of one name there, each is the one of its directory
+for where in old new; do
+    mkdir -p $where/app/x $where/app/y
+    size=100
+    [ $where = old ] || size=300
+    for part in x y; do
+        cat >$where/app/$part/part.c <<END
+#include <stdlib.h>
+char *${part}_make(void) { return malloc($size); }
+END
+    done
+    echo 'char *x_make(void), *y_make(void); int main(void) { return !x_make() + !y_make(); }' >$where/app/main.c
+    "$CC" -g -O0 -o $where/app/program "$PWD"/$where/app/main.c "$PWD"/$where/app/x/part.c "$PWD"/$where/app/y/part.c
+    "$MEMPROF" run -q -o $where.db -- $where/app/program
+done
+equal 'another directory' 'renamed|app/x/part.c|app/x/part.c|200
+renamed|app/y/part.c|app/y/part.c|200' "$(rows old.db new.db file \
+    "match, replace(old_file, '$PWD/old/', ''), replace(file, '$PWD/new/', ''), difference")"
+equal 'its lines' 'renamed|x_make|2|2|200
+renamed|y_make|2|2|200' "$(rows old.db new.db line 'match, function, old_line, line, difference')"
+
+# --- compilers' clones: the names of the symbol table, without debug information
+for where in old new; do
+    size=100 name=work
+    [ $where = old ] || size=164 name=work.constprop.0.isra.0
+    cat >clone.c <<END
+#include <stdlib.h>
+__attribute__((noinline)) char *work(void) { return malloc($size); }
+int main(void) { return !work(); }
+END
+    "$CC" -O1 -fno-optimize-sibling-calls -c clone.c -o clone.o
+    objcopy --redefine-sym work=$name clone.o
+    "$CC" -o clone clone.o
+    "$MEMPROF" run -q -o clone_$where.db -- ./clone
+done
+equal 'a clone' 'clone|work|work.constprop.0.isra.0|64' \
+    "$(rows clone_old.db clone_new.db function 'match, old_function, function, difference')"
+
+# --- without symbols: offsets of another build say nothing, so its module is one row
+for where in old new; do
+    size=100
+    [ $where = old ] || size=132
+    cat >bare.c <<END
+#include <stdlib.h>
+__attribute__((noinline)) char *one(void) { return malloc($size); }
+__attribute__((noinline)) char *two(void) { return malloc($size); }
+int main(void) { return !one() + !two(); }
+END
+    "$CC" -O1 -fno-optimize-sibling-calls -Wl,--build-id -o bare bare.c
+    strip bare
+    "$MEMPROF" run -q -o bare_$where.db -- ./bare
+done
+equal 'a module that was built anew' 'module|64' "$(rows bare_old.db bare_new.db line 'match, difference')"
+"$MEMPROF" diff bare_old.db bare_new.db >got
+contains 'its name' got 'bare (no symbols)'
+
+# --- several recordings of a side: 'steady' doubles, 'loose' has ranges that overlap
+cat >noise.c <<'END'
+#include <stdlib.h>
+static char *steady(size_t size) { return malloc(size); }
+static char *loose(size_t size) { return malloc(size); }
+int main(int argc, char **argv) { return argc < 3 || !steady((size_t)atoi(argv[1])) || !loose((size_t)atoi(argv[2])); }
+END
+build noise -g -O0
+run=0
+for sizes in '1000 5000' '1010 7000' '1020 6000' '2000 6500' '2040 9000' '2020 5500'; do
+    run=$((run + 1))
+    # shellcheck disable=SC2086
+    rec noise $sizes
+    mv noise.db n$run.db
+done
+"$MEMPROF" diff n1.db n2.db n3.db --new n4.db n5.db n6.db --by function --csv >rows.csv
+equal 'medians' 'loose|6000|6500|500|1
+steady|1010|2020|1010|0' "$(sqlite3 :memory: -cmd '.import --csv rows.csv d' \
+    "SELECT function, old, new, difference, is_noise FROM d ORDER BY 1")"
+"$MEMPROF" diff n1.db n2.db n3.db --by function --new n4.db n5.db n6.db >got
+equal 'noise comes last' 'steady loose' "$(awk '/ (steady|loose) / { for (i = 1; i <= NF; i++)
+    if ($i == "steady" || $i == "loose") printf "%s%s", s++ ? " " : "", $i }' got)"
+contains 'noise' got ' noise '
+"$MEMPROF" diff n6.db --by function --csv --new n1.db n2.db >rows.csv
+equal 'one run within the range of others is noise' 'loose|500|1
+steady|-1015|0' "$(sqlite3 :memory: -cmd '.import --csv rows.csv d' \
+    'SELECT function, difference, is_noise FROM d ORDER BY 1')"

@@ -1,0 +1,60 @@
+# The rows of a diff add up to what the totals of the two recordings differ by, by every key.
+. "$ROOT/tests/lib.sh"
+need gawk python3
+
+# take NAME PROGRAM [ARG]...: NAME.db
+take() {
+    name=$1
+    shift
+    "$MEMPROF" run -q -o "$name.db" -- "$@" >/dev/null 2>run.err || true
+    [ -f "$name.db" ] || { cat run.err; fail "no recording of $*"; }
+}
+rows='with recursive c(x) as (select 1 union all select x + 1 from c where x < %d)
+    insert into t select x, x * 2 from c;'
+for count in 500 1500; do
+    # shellcheck disable=SC2059
+    take sqlite$count sqlite3 ':memory:' "create table t(a, b); $(printf "$rows" $count) select count(*) from t;"
+    take gawk$count gawk "BEGIN { for (i = 0; i < $count; i++) a[i] = i \"x\"; n = asort(a, b) }"
+    take python$count python3 -c "import json; x = [str(i) for i in range($count)]; print(json.dumps(x))"
+    take tree$count sh -c "gawk 'BEGIN { for (i = 0; i < $count; i++) a[i] = i }'; sort /etc/passwd"
+done
+take ls ls -l /usr/bin
+take net "$SAMPLES/net"
+take churn "$SAMPLES/churn"
+take threads "$SAMPLES/threads"
+take templates "$SAMPLES/templates"
+
+# columns of the CSV and of `total`: the sums that a row of every key has
+statistics='at_peak_bytes=peak_active_bytes alloc_bytes=alloc_bytes alloc_count=alloc_count
+    temporary_count=temporary_count end_bytes=end_active_bytes'
+pairs=0
+# adds_up OLD NEW: for each key and statistic, sum of new less old
+adds_up() {
+    pairs=$((pairs + 1))
+    for by in line function file module device stack op; do
+        "$MEMPROF" diff "$1.db" "$2.db" --by $by --csv >rows.csv
+        query= expected=
+        for pair in $statistics; do
+            column=${pair%=*}
+            query="$query${query:+ || '|' || }coalesce(sum(${column}_new - ${column}_old), 0)"
+            old=$(DB=$1.db total "${pair#*=}" all) new=$(DB=$2.db total "${pair#*=}" all)
+            expected="$expected${expected:+|}$((new - old))"
+        done
+        equal "$1, $2 by $by" "$expected" "$(sqlite3 :memory: -cmd '.import --csv rows.csv d' "SELECT $query FROM d")"
+        # what is in no row has one of its own: by operator alone
+        "$MEMPROF" diff "$1.db" "$2.db" --by $by --top 0 >got
+        [ $by = op ] || lacks "$1, $2 by $by" got '(in no row)'
+    done
+}
+adds_up sqlite500 sqlite1500
+adds_up gawk500 gawk1500
+adds_up gawk1500 gawk500
+adds_up python500 python1500
+adds_up tree500 tree1500
+adds_up sqlite500 gawk500
+adds_up python500 ls
+adds_up net churn
+adds_up threads templates
+adds_up templates net
+adds_up churn tree500
+equal pairs 11 $pairs

@@ -76,9 +76,24 @@ static int open_all(struct diff_report *report, sqlite3 **dbs, struct error *err
     return rc;
 }
 
+/* --skip: a wrapper may be new, so it need not be in all recordings. */
+static int apply_lens(const struct arguments *a, sqlite3 **dbs, struct lens_options *lens, struct error *err)
+{
+    uint64_t found = 0;
+    int rc = 0;
+    lens->skips_found = &found;
+    for (int i = 0; rc == 0 && i < a->rest_count; i++)
+        rc = lens_apply(dbs[i], lens, err);
+    for (int i = 0; rc == 0 && i < lens->skip_count; i++)
+        if (!(found >> i & 1))
+            rc = error_set(err, EINVAL, "diff: --skip '%s': no such function in these recordings", lens->skips[i]);
+    return rc;
+}
+
 int cmd_diff(const struct arguments *a)
 {
     struct diff_report report;
+    struct lens_options lens;
     struct report_out out;
     struct error err = {""};
     int status = cli_output(a, &out);
@@ -88,11 +103,15 @@ int cmd_diff(const struct arguments *a)
     }
     if (status == 0)
         status = parse(a, &report);
+    if (status == 0)
+        status = cli_lens(a, &lens);
     if (status)
         return status;
     sqlite3 **dbs = xcalloc((size_t)a->rest_count, sizeof(sqlite3 *));
     int rc = open_all(&report, dbs, &err), is_open = rc == 0;
     if (is_open)
+        rc = apply_lens(a, dbs, &lens, &err);
+    if (rc == 0)
         rc = diff_report(&report, &out, &err);
     status = rc == 0 ? EXIT_OK : rc == -EINVAL && is_open ? cli_usage("%s", err.text) : cli_fail(&err);
     for (int i = 0; i < a->rest_count; i++)

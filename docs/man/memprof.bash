@@ -11,7 +11,7 @@ _memprof() {
     report) options='--by --at --device --kind --top --sort --transfers --segments --inclusive --frames --skip --callers --process --native --python-only --json --csv --html --output --open --no-source --color --help' ;;
     lines) options='--func --file --columns --device --kind --top --skip --process --native --python-only --json --csv --color --help' ;;
     leaks) options='--by --at --device --kind --top --frames --skip --process --native --python-only --suppressions --all --error-exitcode --json --csv --color --help' ;;
-    diff) options='--by --new --device --top --sort --frames --json --csv --color --help' ;;
+    diff) options='--by --new --device --top --sort --frames --skip --json --csv --color --help' ;;
     info) options='--json --color --help' ;;
     sql) options='--json --csv --color --help' ;;
     import) options='--output --source --quiet --help' ;;

@@ -1,6 +1,7 @@
 #include "diff_private.h"
 
 #include "../../common/array.h"
+#include "named_caller.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -199,6 +200,55 @@ static void sort_rows(struct diff *diff)
     for (int i = 0; i < diff->count; i++)
         diff->rows[i] = rows[i].row;
     free(rows);
+}
+
+/* --- callers --- */
+
+enum { CALLERS_MOST = 1000 };
+
+struct naming {
+    struct diff_item *items[CALLERS_MOST];
+    int64_t line_ids[CALLERS_MOST];
+    int count;
+};
+
+static void take_caller(void *arg, int64_t line_id, const struct walk_frame *caller)
+{
+    struct naming *n = arg;
+    for (int i = 0; i < n->count; i++)
+        if (n->line_ids[i] == line_id && !n->items[i]->caller)
+            n->items[i]->caller = xstrdup(caller->function);
+}
+
+/* Of the rows whose names are of this recording. */
+static int name_callers(struct diff *diff, int rows, int side, int recording, struct error *err)
+{
+    struct diff_side *s = &diff->state->side[side];
+    struct naming *n = xcalloc(1, sizeof *n);
+    for (int i = 0; i < rows && i < diff->count && n->count < CALLERS_MOST; i++) {
+        const struct diff_row *row = &diff->rows[i];
+        const struct diff_item *item = row->item[DIFF_NEW] ? row->item[DIFF_NEW] : row->item[DIFF_OLD];
+        if ((side == DIFF_NEW) != (row->item[DIFF_NEW] != NULL) || item->recording != (uint32_t)recording ||
+            item->name || item->is_rest || item->offset < 0 || !item->key_id || item->key_id == INT64_MIN)
+            continue;
+        n->items[n->count] = &s->items[item - s->items];
+        n->line_ids[n->count++] = item->key_id < 0 ? -item->key_id : item->key_id;
+    }
+    const struct diff_options *o = &diff->state->options;
+    int rc = named_callers(s->dbs[recording], n->line_ids, n->count,
+                           &(struct named_callers_of){.device = o->device, .stat = o->sort}, take_caller, n, err);
+    free(n);
+    return rc;
+}
+
+int diff_name_callers(struct diff *diff, int rows, struct error *err)
+{
+    const enum row_key by = diff->state->options.by;
+    int rc = 0;
+    for (int side = 0; side < DIFF_SIDES && (by == ROW_LINE || by == ROW_FUNCTION); side++)
+        for (int i = 0; rc == 0 && i < diff->state->side[side].count; i++)
+            rc = name_callers(diff, rows, side, i, err);
+    return rc;
 }
 
 int diff_load(sqlite3 *const *const dbs[DIFF_SIDES], const int counts[DIFF_SIDES], const struct diff_options *options,

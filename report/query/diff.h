@@ -29,7 +29,8 @@ struct diff_item {  /* what a row is on one side; strings are owned by the diff,
     char *function; /* as the recording has it */
     char *name;     /* without what compilers add to clones */
     char *file, *module, *op, *phase;
-    int64_t line, offset, stack_id;
+    char *caller; /* the nearest function with a name, of code that has none */
+    int64_t line, offset, stack_id, key_id;
     int64_t declared, file_id; /* for matching: the function's line, of the recording */
     int64_t alloc_count;       /* over all devices, of the recording */
     const void *key;           /* equal where items are; borrowed */
@@ -77,6 +78,8 @@ extern const int diff_stats[];
 int diff_load(sqlite3 *const *const dbs[DIFF_SIDES], const int counts[DIFF_SIDES], const struct diff_options *options,
               struct diff *diff, struct error *err);
 void diff_close(struct diff *diff);
+/* Fills caller of the first rows, by line and by function; of a thousand at most. */
+int diff_name_callers(struct diff *diff, int rows, struct error *err);
 
 /* New less old; *known 0 where either is not known. Saturates. */
 int64_t diff_of(const struct diff_row *row, int stat, int *known);

@@ -166,32 +166,32 @@ int diff_is_one_build(struct diff_state *d, const char *module)
 
 /* --- rows --- */
 
-/* Columns 0 to 12 of each key, then the statistics. */
+/* Columns 1 to 11 of each key, then the statistics. */
 static const struct {
     const char *scope, *columns, *joins;
 } scopes[ROW_KEY_COUNT] = {
     [ROW_LINE] = {"line",
                   "fn.name, coalesce(f.path, ff.path), l.line, iif(fn.file_id IS l.file_id, fn.line, NULL), l.file_id, "
-                  "coalesce(m.path, t.path), l.offset, NULL, NULL, m.build_id",
+                  "coalesce(m.path, t.path), l.offset, NULL, NULL, m.build_id, a.key_id",
                   "LEFT JOIN line l ON l.line_id = a.key_id LEFT JOIN function fn ON fn.function_id = l.function_id "
                   "LEFT JOIN file f ON f.file_id = l.file_id LEFT JOIN file ff ON ff.file_id = fn.file_id "
                   "LEFT JOIN module_key m ON m.key_id = l.module_key_id "
                   "LEFT JOIN temp.diff_module t ON t.function_id = l.function_id"},
     [ROW_FUNCTION] = {"function",
                       "fn.name, f.path, iif(fn.function_id IS NULL, l.line, fn.line), fn.line, f.file_id, "
-                      "coalesce(m.path, t.path), l.offset, NULL, NULL, m.build_id",
+                      "coalesce(m.path, t.path), l.offset, NULL, NULL, m.build_id, a.key_id",
                       "LEFT JOIN function fn ON fn.function_id = a.key_id LEFT JOIN line l ON l.line_id = -a.key_id "
                       "LEFT JOIN module_key m ON m.key_id = l.module_key_id "
                       "LEFT JOIN file f ON f.file_id = coalesce(fn.file_id, l.file_id) "
                       "LEFT JOIN temp.diff_module t ON t.function_id = fn.function_id"},
-    [ROW_FILE] = {"file", "NULL, f.path, NULL, NULL, a.key_id, NULL, NULL, NULL, NULL, NULL",
+    [ROW_FILE] = {"file", "NULL, f.path, NULL, NULL, a.key_id, NULL, NULL, NULL, NULL, NULL, a.key_id",
                   "LEFT JOIN file f ON f.file_id = a.key_id"},
-    [ROW_MODULE] = {"module", "NULL, NULL, NULL, NULL, NULL, m.path, NULL, NULL, NULL, NULL",
+    [ROW_MODULE] = {"module", "NULL, NULL, NULL, NULL, NULL, m.path, NULL, NULL, NULL, NULL, a.key_id",
                     "LEFT JOIN module_key m ON m.key_id = a.key_id"},
-    [ROW_OP] = {"op", "NULL, NULL, NULL, NULL, NULL, o.module, NULL, o.name, o.phase, NULL",
+    [ROW_OP] = {"op", "NULL, NULL, NULL, NULL, NULL, o.module, NULL, o.name, o.phase, NULL, a.key_id",
                 "LEFT JOIN op o ON o.op_id = a.key_id"},
 };
-enum { COLUMN_OF_STATS = 11 };
+enum { COLUMN_OF_STATS = 12 };
 
 static char *own_text(sqlite3_stmt *s, int column)
 {
@@ -208,7 +208,8 @@ static void read_item(struct diff_item *item, sqlite3_stmt *s)
                                .module = own_text(s, 6),
                                .offset = sqlite3_column_int64(s, 7),
                                .op = own_text(s, 8),
-                               .phase = own_text(s, 9)};
+                               .phase = own_text(s, 9),
+                               .key_id = sqlite3_column_int64(s, 11)};
     if (!item->function)
         return;
     struct buf name = BUF(KEY_LIMIT);
@@ -221,7 +222,7 @@ static void read_item(struct diff_item *item, sqlite3_stmt *s)
 
 static void free_item(struct diff_item *item)
 {
-    char *texts[] = {item->function, item->name, item->file, item->module, item->op, item->phase};
+    char *texts[] = {item->function, item->name, item->file, item->module, item->op, item->phase, item->caller};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         free(texts[i]);
 }

@@ -54,7 +54,11 @@ static int mark_skipped(struct lens *l, struct error *err)
         int found = skip_functions(l, pattern, err);
         if (found < 0)
             return found;
-        if (!found && !(strchr(pattern, '+') && skip_addresses(l, pattern)))
+        if (!found && strchr(pattern, '+'))
+            found = skip_addresses(l, pattern);
+        if (found && l->options->skips_found)
+            *l->options->skips_found |= 1ull << i;
+        if (!found && !l->options->skips_found)
             return error_set(
                 err, EINVAL,
                 "--skip '%s': no such function in this recording; 'memprof report --by function' lists them", pattern);

@@ -17,8 +17,9 @@
 struct lens_options {
     const char *skips[LENS_SKIPS_MAX]; /* functions, as match.h takes them: their callers allocate */
     int skip_count;
-    int hides_skipped; /* in stacks, too: they are an allocator's functions to whoever reads the file */
-    int64_t pid;       /* 0: all processes */
+    int hides_skipped;     /* in stacks, too: they are an allocator's functions to whoever reads the file */
+    uint64_t *skips_found; /* bits of those that are in the recording; NULL: one that is not is an error */
+    int64_t pid;           /* 0: all processes */
     enum tree_language language;
 };
 

@@ -111,6 +111,8 @@ static void add_place(const struct printer *p, const struct diff_item *item, con
         buf_printf(out, ":%lld", (long long)item->line);
     if (!item->file && item->name && item->module)
         buf_printf(out, "[%s]", text_basename(item->module));
+    if (!item->file && item->caller)
+        buf_printf(out, "<- %s", item->caller);
 }
 
 static void add_word(struct buf *out, const char *word)
@@ -199,6 +201,7 @@ enum {
     COLUMN_line,
     COLUMN_module,
     COLUMN_offset,
+    COLUMN_caller,
     COLUMN_op,
     COLUMN_phase,
     COLUMN_old_function,
@@ -227,6 +230,7 @@ static const struct column rows_columns[COLUMN_COUNT_ALL] = {
     [COLUMN_line] = COLUMN("line", NULL, NUMBER),
     [COLUMN_module] = COLUMN("module", NULL, TEXT),
     [COLUMN_offset] = COLUMN("offset", NULL, NUMBER),
+    [COLUMN_caller] = COLUMN("caller", NULL, TEXT),
     [COLUMN_op] = COLUMN("op", NULL, TEXT),
     [COLUMN_phase] = COLUMN("phase", NULL, TEXT),
     [COLUMN_old_function] = COLUMN("old_function", NULL, TEXT),
@@ -284,6 +288,7 @@ static void list_keys(struct listing *l, const struct diff_row *row)
     listing_int_if(l, item->line > 0, item->line);
     listing_text(l, item->module);
     listing_int_if(l, item->module && !item->function && !item->op && item->offset > 0, item->offset);
+    listing_text(l, item->caller);
     listing_text(l, item->op);
     listing_text(l, item->phase);
     listing_text(l, old->function);
@@ -576,6 +581,8 @@ int diff_report(const struct diff_report *report, const struct report_out *out, 
     }
     if (rc == 0)
         rc = diff_load(report->dbs, report->counts, &report->what, &p.diff, err);
+    if (rc == 0)
+        rc = diff_name_callers(&p.diff, rows_shown(&p), err);
     for (int i = 0; i < p.diff.total_count; i++)
         p.device_count += is_used(&p.diff.totals[i]);
     if (rc == 0)

@@ -183,6 +183,49 @@ equal 'a module that was built anew' 'module|64' "$(rows bare_old.db bare_new.db
 "$MEMPROF" diff bare_old.db bare_new.db >got
 contains 'its name' got 'bare (no symbols)'
 
+# one build in both: the offset is the row, and who called it is said
+cat >part.c <<'END'
+#include <stdlib.h>
+static __attribute__((noinline)) char *inner(size_t size) {
+    char *p = malloc(size);
+    if (p)
+        p[0] = 1;
+    return p;
+}
+char *entry(size_t size) {
+    char *p = inner(size);
+    return p ? p + 1 : p;
+}
+END
+printf '#include <stdlib.h>\nchar *entry(size_t); int main(int n, char **a) { return n < 2 || !entry(atoi(a[1])); }\n' >user.c
+"$CC" -O1 -fno-optimize-sibling-calls -fPIC -shared -Wl,--build-id -o libpart.so part.c
+strip libpart.so
+"$CC" -O1 -o user user.c ./libpart.so
+rec user 100
+mv user.db user_old.db
+rec user 132
+equal 'an offset of one build' 'same|entry|32|' "$(rows user_old.db user.db line 'match, caller, difference, function')"
+"$MEMPROF" diff user_old.db user.db >got
+contains 'its caller' got '<- entry'
+
+# --- a wrapper that is new: without --skip all blocks went to it
+for where in old new; do
+    sed "s/WRAPPER/$([ $where = old ] && echo malloc || echo wrapper)/" >wrapped.c <<'END'
+#include <stdlib.h>
+char *wrapper(size_t size) { return malloc(size); }
+static char *user(size_t size) { return WRAPPER(size); }
+int main(int argc, char **argv) { return argc < 2 || !user(atoi(argv[1])); }
+END
+    build wrapped -g -O0
+    rec wrapped $([ $where = old ] && echo 100 || echo 150)
+    mv wrapped.db wrapped_$where.db
+done
+equal 'a wrapper' 'user|gone|-100
+wrapper|new|150' "$(rows wrapped_old.db wrapped_new.db function 'function, match, difference')"
+"$MEMPROF" diff wrapped_old.db wrapped_new.db --by function --skip wrapper --csv >rows.csv
+equal 'without it' 'user|same|50' \
+    "$(sqlite3 :memory: -cmd '.import --csv rows.csv d' 'SELECT function, match, difference FROM d')"
+
 # --- several recordings of a side: 'steady' doubles, 'loose' has ranges that overlap
 cat >noise.c <<'END'
 #include <stdlib.h>

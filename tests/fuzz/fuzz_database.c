@@ -7,6 +7,7 @@
 #include "../../common/db.h"
 #include "../../report/page/html.h"
 #include "../../report/query/vtab_event.h"
+#include "../../report/text/diff.h"
 #include "../../report/text/info.h"
 #include "../../report/text/leaks.h"
 #include "../../report/text/lines.h"
@@ -134,6 +135,25 @@ static void change_bytes(struct input *in)
         fclose(f);
 }
 
+/* Against the good one, on either side, by any key. */
+static void compare(sqlite3 *db, unsigned by, unsigned is_old, const struct report_out *out)
+{
+    static sqlite3 *good;
+    struct error err;
+    if (!good && reader_open(getenv("FUZZ_DATABASE"), &good, &err))
+        abort();
+    sqlite3 *old = is_old ? db : good, *new = is_old ? good : db;
+    const char *name = path;
+    const struct diff_report report = {.what = {.by = (enum row_key)(by % ROW_KEY_COUNT), .sort = STAT_at_peak_bytes},
+                                       .files = {&name, &name},
+                                       .dbs = {&old, &new},
+                                       .counts = {1, 1},
+                                       .top = -1,
+                                       .frames = 30};
+    if (report.what.by != ROW_THREAD && report.what.by != ROW_PROCESS)
+        diff_report(&report, out, &err);
+}
+
 /* One report of those that there are: all of them on each input would be ten times as slow. */
 static void read_some(sqlite3 *db, struct input *in)
 {
@@ -153,6 +173,10 @@ static void read_some(sqlite3 *db, struct input *in)
     struct leaks_options leaks = {.report = &o, .suppressions = &none};
     struct html_options html = {.database_path = path, .page_path = page_path, .with_source = 1};
     int leaked;
+    if (view > 5) {
+        compare(db, what, view & 1, &out);
+        return;
+    }
     if (what != HTML && lens_apply(db, &lens, &err))
         return;
     if (what == 0) {

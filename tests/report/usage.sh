@@ -46,6 +46,7 @@ bad 2 "did you mean 'function'?" diff net.db net.db --by functoin
 bad 2 'expected line, function, file, module, device, stack or op' diff net.db net.db --by thread
 bad 2 "'nothing': no such statistic; 'memprof diff --sort help' lists them" diff net.db net.db --sort nothing
 bad 2 "no device 'cuda:9' in this recording; it has: " diff net.db net.db --device cuda:9
+bad 2 "diff: --skip 'nobody': no such function in these recordings" diff net.db net.db --skip main --skip nobody
 bad 1 "no.db: No such file or directory" diff net.db no.db
 bad 2 'does not go with --by thread' report net.db --by thread -i
 bad 2 'does not go with' report net.db --by thread --at 1s

@@ -85,6 +85,13 @@ static void join_files(struct diff_state *d, uint32_t old, uint32_t new, enum di
     d->side[DIFF_OLD].files[old].match = d->side[DIFF_NEW].files[new].match = match;
 }
 
+/* Equal hashes may be an enemy's. */
+static int is_one_end(const struct diff_state *d, uint32_t old, uint32_t new, int components)
+{
+    const char *left = d->side[DIFF_OLD].files[old].path, *right = d->side[DIFF_NEW].files[new].path;
+    return strcmp(diff_path_end(left, components), diff_path_end(right, components)) == 0;
+}
+
 static void match_files_by_end(struct diff_state *d, int components)
 {
     struct candidates c = {0};
@@ -97,7 +104,7 @@ static void match_files_by_end(struct diff_state *d, int components)
         }
     for (uint32_t i = 0; i < c.count; i++) {
         uint32_t old = c.all[i].of[DIFF_OLD], new = c.all[i].of[DIFF_NEW];
-        if (is_one(&c.all[i]) && share_function(d, old, new, components > 1))
+        if (is_one(&c.all[i]) && is_one_end(d, old, new, components) && share_function(d, old, new, components > 1))
             join_files(d, old, new, DIFF_RENAMED);
     }
     candidates_close(&c);
@@ -132,9 +139,10 @@ static int is_exe(const struct diff_side *s, const char *module)
     return s->exe && strcmp(s->exe, module) == 0;
 }
 
-static int is_one_module(const struct diff_state *d, const struct diff_function *old, const struct diff_function *new)
+static int is_in_one_module(const struct diff_state *d, const struct diff_function *old,
+                            const struct diff_function *new)
 {
-    if (!old->module || !new->module)
+    if (!old->module || !new->module || strcmp(old->name, new->name) != 0)
         return 0;
     return strcmp(text_basename(old->module), text_basename(new->module)) == 0 ||
            (is_exe(&d->side[DIFF_OLD], old->module) && is_exe(&d->side[DIFF_NEW], new->module));
@@ -152,7 +160,8 @@ static void match_functions_by_name(struct diff_state *d)
         }
     for (uint32_t i = 0; i < c.count; i++) {
         uint32_t old = c.all[i].of[DIFF_OLD], new = c.all[i].of[DIFF_NEW];
-        if (is_one(&c.all[i]) && is_one_module(d, &d->side[DIFF_OLD].functions[old], &d->side[DIFF_NEW].functions[new]))
+        if (is_one(&c.all[i]) &&
+            is_in_one_module(d, &d->side[DIFF_OLD].functions[old], &d->side[DIFF_NEW].functions[new]))
             join_functions(d, old, new, DIFF_RENAMED);
     }
     candidates_close(&c);

@@ -3,6 +3,7 @@
 
 #include "../../common/db.h"
 #include "../../common/hash.h"
+#include "../../common/packed.h"
 #include "../../common/text.h"
 #include "tree.h"
 
@@ -110,33 +111,101 @@ static void select_sites(int sort, struct buf *sql)
                stat_infos[sort].how == STAT_SCANNED ? "site_stat" : "site");
 }
 
+static void add_site(struct hashes *h, struct diff_side *side, int recording, int64_t stack_id, uint32_t device,
+                     const struct stat_row *stats)
+{
+    uint64_t hash = hash_stack(h, tree_node(&h->tree, stack_id));
+    const struct buf key = {.data = (char *)&hash, .length = sizeof hash};
+    int is_new, is_first;
+    uint32_t number = diff_add_item(side, &key, &is_new);
+    if (is_new) {
+        side->items[number].stack_id = stack_id;
+        side->items[number].recording = (uint32_t)recording;
+    }
+    struct stat_row *sum = diff_stats_at(side, device, number, recording, &is_first);
+    stat_add(sum, stats, is_first);
+}
+
 static int load_sites(struct hashes *h, struct diff_side *side, int recording, struct error *err)
 {
-    struct buf sql = BUF(1 << 16), key = BUF(32);
+    struct buf sql = BUF(1 << 16);
     sqlite3_stmt *s = NULL;
     select_sites(h->d->options.sort, &sql);
-    int is_new, is_first, rc = db_prepare(side->dbs[recording], sql.data, &s, err);
+    int rc = db_prepare(side->dbs[recording], sql.data, &s, err);
     if (rc == 0)
         sqlite3_bind_text(s, 1, h->d->options.device, -1, SQLITE_STATIC);
     while (db_next(s, &rc, err)) {
         struct stat_row stats;
         stat_read(&stats, s, 2);
-        uint64_t hash = hash_stack(h, tree_node(&h->tree, sqlite3_column_int64(s, 1)));
-        buf_reset(&key);
-        buf_add(&key, &hash, sizeof hash);
-        uint32_t number = diff_add_item(side, &key, &is_new);
-        if (is_new) {
-            side->items[number].stack_id = sqlite3_column_int64(s, 1);
-            side->items[number].recording = (uint32_t)recording;
-        }
-        uint32_t device = diff_device(h->d, db_text(s, 0));
-        struct stat_row *sum = diff_stats_at(side, device, number, recording, &is_first);
-        stat_add(sum, &stats, is_first);
+        add_site(h, side, recording, sqlite3_column_int64(s, 1), diff_device(h->d, db_text(s, 0)), &stats);
     }
     sqlite3_finalize(s);
     buf_free(&sql);
-    buf_free(&key);
     return rc;
+}
+
+/* --- packed sites, read without statements: they are many --- */
+
+struct packed_sites {
+    const struct packed_values *stacks, *devices, *stats[STAT_COUNT]; /* NULL: not wanted */
+    struct map device_of;                                             /* device_id -> number of the diff */
+};
+
+static int read_columns(struct packed *p, int sort, struct packed_sites *sites)
+{
+    int rc = packed_read(p, PACKED_site_stack_id, &sites->stacks);
+    if (rc == 0)
+        rc = packed_read(p, PACKED_site_device_id, &sites->devices);
+    for (int i = 0; rc == 0 && i < STAT_COUNT; i++)
+        if (is_wanted(i, sort))
+            rc = packed_read(p, (enum packed_column)(PACKED_STATS + i), &sites->stats[i]);
+    return rc;
+}
+
+/* Those that are compared. */
+static int read_devices(struct hashes *h, sqlite3 *db, struct packed_sites *sites)
+{
+    struct error err;
+    sqlite3_stmt *s = NULL;
+    int rc = db_prepare(db, "SELECT device_id, name FROM device WHERE ?1 IS NULL OR name = ?1", &s, &err);
+    if (rc == 0)
+        sqlite3_bind_text(s, 1, h->d->options.device, -1, SQLITE_STATIC);
+    while (db_next(s, &rc, &err))
+        map_set_number(&sites->device_of, (uint64_t)sqlite3_column_int64(s, 0), 0, diff_device(h->d, db_text(s, 1)));
+    sqlite3_finalize(s);
+    return rc;
+}
+
+static void add_packed_site(struct hashes *h, struct diff_side *side, int recording, const struct packed_sites *sites,
+                            uint32_t row)
+{
+    uint32_t device = map_number(&sites->device_of, packed_at(sites->devices, row), 0);
+    struct stat_row stats = {.known = 0};
+    for (int i = 0; i < STAT_COUNT; i++)
+        if (sites->stats[i]) {
+            stats.value[i] = (int64_t)packed_at(sites->stats[i], row);
+            stats.known |= 1u << i;
+        }
+    if (device != MAP_NONE)
+        add_site(h, side, recording, (int64_t)packed_at(sites->stacks, row), device, &stats);
+}
+
+/* 0 where they cannot be read so: the statement then says why. */
+static int load_packed_sites(struct hashes *h, struct diff_side *side, int recording)
+{
+    struct packed_sites sites = {.stacks = NULL};
+    sqlite3 *db = side->dbs[recording];
+    const int sort = h->d->options.sort;
+    if (stat_infos[sort].how == STAT_SCANNED || !packed_has(db, PACKED_TABLE_site))
+        return 0;
+    struct packed *p = packed_open(db);
+    long count = p ? packed_count(p, PACKED_TABLE_site) : -1;
+    int is_read = count >= 0 && read_columns(p, sort, &sites) == 0 && read_devices(h, db, &sites) == 0;
+    for (uint32_t row = 1; is_read && row <= count; row++)
+        add_packed_site(h, side, recording, &sites, row);
+    map_close(&sites.device_of);
+    packed_close(p);
+    return is_read;
 }
 
 int diff_load_stacks(struct diff_state *d, struct diff_side *side, int recording, struct error *err)
@@ -155,7 +224,7 @@ int diff_load_stacks(struct diff_state *d, struct diff_side *side, int recording
         rc = hash_python(&h, db, err);
     if (rc == 0) {
         hash_addresses(&h);
-        rc = load_sites(&h, side, recording, err);
+        rc = load_packed_sites(&h, side, recording) ? 0 : load_sites(&h, side, recording, err);
     }
     uint64_t *arrays[] = {h.functions, h.files, h.modules, h.addresses, h.nodes};
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)

@@ -197,7 +197,11 @@ char *entry(size_t size) {
     return p ? p + 1 : p;
 }
 END
-printf '#include <stdlib.h>\nchar *entry(size_t); int main(int n, char **a) { return n < 2 || !entry(atoi(a[1])); }\n' >user.c
+cat >user.c <<'END'
+#include <stdlib.h>
+char *entry(size_t);
+int main(int argc, char **argv) { return argc < 2 || !entry(atoi(argv[1])); }
+END
 "$CC" -O1 -fno-optimize-sibling-calls -fPIC -shared -Wl,--build-id -o libpart.so part.c
 strip libpart.so
 "$CC" -O1 -o user user.c ./libpart.so

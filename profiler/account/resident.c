@@ -9,7 +9,9 @@
 #include <string.h>
 
 #define USED_MASK 0x1fffu /* bytes of a page that blocks have; and: */
-#define USED_HEAP 0x8000u /* one of these is of malloc */
+#define USED_HEAP 0x8000u /* one of these is of malloc, among others */
+
+#define MAPPED_LEAST (128u << 10) /* a block of so many bytes may be a mapping of its own */
 
 struct looking {
     const struct account *a;
@@ -108,6 +110,14 @@ static int is_shared(const struct resident_pages *p, uint64_t address)
     return low < p->map_count && p->maps[low].start <= address && p->maps[low].is_shared;
 }
 
+/* Whether malloc may have mapped the block by itself: behind a header of 16 bytes, or aligned. The kernel joins such a
+ * mapping with its neighbours, of which it says nothing then. */
+static int may_be_mapped(const struct live_block *b)
+{
+    uint64_t offset = (b->key & LIVE_ADDRESS_MASK) % RESIDENT_PAGE;
+    return b->size >= MAPPED_LEAST && !(offset & (offset - 1));
+}
+
 static void look_at_block(void *context, const struct live_block *b)
 {
     struct looking *l = context;
@@ -115,7 +125,7 @@ static void look_at_block(void *context, const struct live_block *b)
     if (!site)
         return;
     uint64_t start = b->key & LIVE_ADDRESS_MASK, end = start + b->size, on_pages = 0;
-    unsigned heap = b->key >> LIVE_ADDRESS_BITS == account_space(KIND_heap) ? USED_HEAP : 0;
+    unsigned heap = b->key >> LIVE_ADDRESS_BITS == account_space(KIND_heap) && !may_be_mapped(b) ? USED_HEAP : 0;
     for (size_t i = range_at(l, start); i < l->pages->range_count && l->pages->ranges[i].start < end; i++) {
         const struct resident_range *r = &l->pages->ranges[i];
         on_pages += take_pages(l, r, start > r->start ? start : r->start, min_u64(end, r->end), heap, &site->sum);
@@ -201,7 +211,7 @@ static void rest_of_pages(struct rest_walk *w, const struct resident_range *r, u
         int is_inherited = !(flags & RESIDENT_FILE) && is_begun(w, address);
         if (is_inherited && rest != REST_memprof)
             what = REST_inherited;
-        else if (!used && rest == REST_anonymous && in_segment(w, address))
+        else if (!used && (rest == REST_anonymous || rest == REST_heap) && in_segment(w, address))
             what = REST_segment;
         add_fork(w, is_inherited, flags, used);
         w->result->again_bytes += is_again(w, m, address, flags) ? RESIDENT_PAGE : 0;
@@ -210,7 +220,7 @@ static void rest_of_pages(struct rest_walk *w, const struct resident_range *r, u
     }
 }
 
-/* Whether malloc has blocks in these pages: then the others are its own, too. */
+/* Whether malloc has blocks among others in these pages: then the others are its own, too. */
 static int holds_heap(const struct resident_pages *pages, const uint16_t *used, size_t range, uint64_t start,
                       uint64_t end)
 {

@@ -224,6 +224,48 @@ static void test_rests(void **state)
     account_run_close(&r);
 }
 
+/* Two arenas of Python's, which the kernel joined with a block that malloc had mapped by itself, and with a page of
+ * nobody's that is known: without, and with a block that lies in malloc's heap. */
+static void test_joined(void **state)
+{
+    (void)state;
+    uint8_t flags[PAGES] = {0};
+    struct resident_map map = {.start = BASE, .end = BASE + 40 * RESIDENT_PAGE, .rest = REST_anonymous};
+    struct account_run r;
+    struct resident_pages pages;
+    struct resident_result result;
+    struct event arenas[] = {
+        {.op = EVENT_SEGMENT_ALLOC, .address = BASE, .size_bytes = 2 * RESIDENT_PAGE, .kind = KIND_arena},
+        {.op = EVENT_SEGMENT_ALLOC,
+         .address = BASE + 36 * RESIDENT_PAGE,
+         .size_bytes = 3 * RESIDENT_PAGE,
+         .kind = KIND_arena}};
+    account_run_open(&r, &(struct account_options){0});
+    memset(flags, RESIDENT_PRESENT, 40);
+    alloc(&r, BASE + 2 * RESIDENT_PAGE + 16, 34 * RESIDENT_PAGE - 100, 1, KIND_heap);
+    account_feed(&r, arenas, 2, 0);
+    account_flush(r.account, 1);
+    for (int has_heap = 0; has_heap < 2; has_heap++) {
+        if (has_heap)
+            alloc(&r, BASE + 39 * RESIDENT_PAGE + 48, 100, 2, KIND_heap);
+        map.end = BASE + (uint64_t)(40 + has_heap) * RESIDENT_PAGE;
+        flags[40] = has_heap ? RESIDENT_PRESENT : 0;
+        account_flush(r.account, 2);
+        make_pages(&pages, flags, 1);
+        pages.maps = &map;
+        pages.map_count = 1;
+        resident_blocks(r.account, 1, &pages, &result);
+        assert_int_equal(result.rest[REST_segment].resident_bytes, (2 + 3) * RESIDENT_PAGE);
+        assert_int_equal(result.rest[REST_anonymous].resident_bytes, has_heap ? 0 : RESIDENT_PAGE);
+        assert_int_equal(result.rest[REST_heap].resident_bytes, has_heap ? RESIDENT_PAGE : 0);
+        assert_int_equal(result.rest[REST_beside].resident_bytes, 100 + (has_heap ? RESIDENT_PAGE - 100 : 0));
+        check_sums(&result, flags);
+        free(result.sites);
+    }
+    account_finish(r.account, 3);
+    account_run_close(&r);
+}
+
 /* A fork's child began with the first four pages: one shared, one with 1,000 bytes of a block of its own, one that it
  * shares with such a block, one copied. Behind them one of its own, and two of files. */
 static void test_fork(void **state)
@@ -414,7 +456,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_random), cmocka_unit_test(test_overlap),
                                        cmocka_unit_test(test_rests),  cmocka_unit_test(test_fork),
-                                       cmocka_unit_test(test_again),  cmocka_unit_test(test_kept),
-                                       cmocka_unit_test(test_parts)};
+                                       cmocka_unit_test(test_joined), cmocka_unit_test(test_again),
+                                       cmocka_unit_test(test_kept),   cmocka_unit_test(test_parts)};
     return cmocka_run_group_tests(tests, scratch_begin, scratch_end);
 }

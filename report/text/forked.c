@@ -40,7 +40,10 @@ int forked_list(sqlite3 *db, int64_t top, struct record *document, struct error 
     struct listing *l = listing_open_in(document, "forked", columns, COLUMN_COUNT_OF(columns), NULL);
     int rc = listing_query(l, db, sql, NULL, top, &all, err);
     if (rc == 0)
-        listing_print_under(l, "What forked processes cost: all that they do not share, each at one look", all);
+        listing_print_under(
+            l,
+            "Resident memory of forked processes, by what each costs: its copied pages and its own, each at one look",
+            all);
     listing_close(l);
     return rc;
 }

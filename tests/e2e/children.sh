@@ -40,7 +40,7 @@ near "anonymous pages, by the kernel" "$(kernel Anonymous)" "$(of "$first" 'shar
 near "private pages, by the kernel" "$(kernel Private_Dirty)" "$(of "$first" 'copied_bytes + own_bytes')"
 
 "$MEMPROF" report --by process --sort resident out.db >by.txt
-contains "a table" by.txt "What forked processes cost"
+contains "a table" by.txt "Resident memory of forked processes, by what each costs: "
 "$MEMPROF" report --by process --sort resident --json out.db >by.json
 equal "for programs" "$(of "$first" copied_bytes)|$(of "$second" shared_bytes)" "$(sqlite3 :memory: "
     CREATE TABLE j(t); INSERT INTO j VALUES(CAST(readfile('by.json') AS TEXT));
@@ -83,7 +83,7 @@ contains "on the page" out.html "MiB counted again: shared by processes"
 cp out.db older.db
 sqlite3 older.db "DROP VIEW v_fork; DROP TABLE resident_fork; DROP TABLE resident_again"
 "$MEMPROF" report --by process --sort resident older.db >older.txt
-lacks "an older file" older.txt "What forked processes cost"
+lacks "an older file" older.txt "Resident memory of forked processes, by what each costs: "
 "$MEMPROF" report --process "$(pid_of "$first")" older.db >older.txt
 contains "an older file's process" older.txt "itself; what it inherited was not looked at"
 "$MEMPROF" report older.db >older.txt

@@ -199,7 +199,7 @@ int page_write_top_lines(struct page *page, FILE *out)
                    units_bytes(t2, sqlite3_column_int64(s, 4)), units_count(t3, sqlite3_column_int64(s, 5)));
         buf_html(&b, db_text(s, 6));
         buf_puts(&b, "</td><td>");
-        char *function = short_name(db_text(s, 0));
+        char *function = short_label(db_text(s, 0));
         buf_html(&b, function);
         free(function);
         if (*db_text(s, 1)) {

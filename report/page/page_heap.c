@@ -104,7 +104,7 @@ static void write_strip(const struct heap *h, const struct heap_range *r, struct
 static void write_line(struct buf *b, unsigned i, const struct heap_line *line)
 {
     char t[3][UNITS_TEXT];
-    char *name = short_name(line->function ? line->function : "??");
+    char *name = short_label(line->function ? line->function : "??");
     buf_printf(b, "<tr><td><span class=\"heap-key %s\"></span></td><td>%s</td><td>%s</td><td>%s</td><td>",
                cell_class[i < COLOURS ? CELL_LINE + i : CELL_OTHER], units_bytes(t[0], (int64_t)line->live_bytes),
                units_bytes(t[1], (int64_t)line->pinned_bytes), units_bytes(t[2], (int64_t)line->held_bytes));

@@ -3,6 +3,7 @@
 #include "../../common/db.h"
 #include "../../common/match.h"
 #include "lens_private.h"
+#include "short_name.h"
 
 #include <errno.h>
 #include <fnmatch.h>
@@ -47,6 +48,27 @@ static int skip_addresses(struct lens *l, const char *pattern)
     return found;
 }
 
+/* Or by what the page shows, where that is the code of one module: "etree+0x12f". */
+static int skip_label(struct lens *l, const char *pattern)
+{
+    char whole[512] = "";
+    for (uint32_t i = 1; i < l->tree.address_count; i++) {
+        const struct tree_address *a = &l->tree.addresses[i];
+        char text[512];
+        if (!a->module || (a->frame_count && l->tree.frames[a->first_frame].function))
+            continue;
+        snprintf(text, sizeof text, "%s+0x%llx", l->tree.modules[a->module].name, (unsigned long long)a->offset);
+        char *label = short_label(text);
+        int is_it = strcmp(label, pattern) == 0;
+        free(label);
+        if (is_it && *whole && strcmp(whole, text) != 0)
+            return 0;
+        if (is_it)
+            strcpy(whole, text);
+    }
+    return *whole && skip_addresses(l, whole);
+}
+
 static int mark_skipped(struct lens *l, struct error *err)
 {
     for (int i = 0; i < l->options->skip_count; i++) {
@@ -55,7 +77,7 @@ static int mark_skipped(struct lens *l, struct error *err)
         if (found < 0)
             return found;
         if (!found && strchr(pattern, '+'))
-            found = skip_addresses(l, pattern);
+            found = skip_addresses(l, pattern) || skip_label(l, pattern);
         if (found && l->options->skips_found)
             *l->options->skips_found |= 1ull << i;
         if (!found && !l->options->skips_found)

@@ -37,8 +37,6 @@ static int shorten_stripped(char *name)
 char *short_name(const char *name)
 {
     char *copy = short_name_cut(name), *to = copy;
-    if (shorten_stripped(copy))
-        return copy;
     static const char anonymous[] = "(anonymous namespace)";
     int depth = 0;
     unsigned char before = 0;
@@ -69,4 +67,13 @@ char *short_name(const char *name)
         return short_name_cut(*name ? name : "?");
     }
     return copy;
+}
+
+char *short_label(const char *name)
+{
+    char *copy = short_name_cut(name);
+    if (shorten_stripped(copy))
+        return copy;
+    free(copy);
+    return short_name(name);
 }

@@ -72,6 +72,9 @@ address=$(by line 10 10000 | cut -d' ' -f1)
 "$MEMPROF" report out.db --by line --skip "$address" >text
 equal "skipped: its caller in the library" 1 "$(grep -c '10  *0 .*libplain.so+0x.* <- through_pointer' text)"
 lacks "skipped: it is gone" text "$address"
+"$MEMPROF" report out.db --by line --skip "$address" --csv >address.csv
+"$MEMPROF" report out.db --by line --skip "libplain+${address#*+}" --csv >label.csv
+equal "skipped: by the page's name" "$(cat address.csv)" "$(cat label.csv)"
 pid=$(value "SELECT pid FROM process")
 for key in line function file module; do
     "$MEMPROF" report out.db --by $key --csv | sort >whole.csv
@@ -135,6 +138,7 @@ lines, names = data["lines"], data["functions"]["name"]
 print(*[names[c] for f, c in zip(lines["function"], lines["caller"]) if names[f].startswith("plugin.so+")])
 EOT
 equal "three callers, on the page" then_large "$(cat page.txt)"
+contains "a finding names it as the tables do" page.html "plugin.so+0x"
 
 # what came through a function by several ways counts together; where no function has a quarter of it, none is named
 cat >ways.c <<'EOT'

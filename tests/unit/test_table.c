@@ -367,12 +367,30 @@ static void test_short_names(void **state)
         {"core::<impl Drop for Vec<T>>::drop", "core::<impl Drop for Vec>::drop"},
         {"f(int)::<lambda(char)>", "f::<lambda>"},
         {"f [clone .cold]", "f"},
+        {"libruby-3.1.so.3.1+0xd89a4", "libruby-3.1.so.3.1+0xd89a4"},
         {"g<<<", "g"},
         {"(no name)", "(no name)"},
         {"", "?"},
     };
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         char *name = short_name(names[i][0]);
+        assert_string_equal(names[i][1], name);
+        free(name);
+    }
+}
+
+/* The page's: of code without a symbol the module's name alone. */
+static void test_short_labels(void **state)
+{
+    (void)state;
+    static const char *const names[][2] = {
+        {"libruby-3.1.so.3.1+0xd89a4", "libruby-3.1+0xd89a4"},
+        {"etree.cpython-311-x86_64-linux-gnu.so+0x12f", "etree+0x12f"},
+        {"python3.11+0x12f", "python3.11+0x12f"},
+        {"f<int>(char)", "f"},
+    };
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        char *name = short_label(names[i][0]);
         assert_string_equal(names[i][1], name);
         free(name);
     }
@@ -385,7 +403,7 @@ int main(void)
         cmocka_unit_test(test_fit),         cmocka_unit_test(test_fit_name), cmocka_unit_test(test_path_shown),
         cmocka_unit_test(test_paths),       cmocka_unit_test(test_table),    cmocka_unit_test(test_piped),
         cmocka_unit_test(test_optional),    cmocka_unit_test(test_colors),   cmocka_unit_test(test_record),
-        cmocka_unit_test(test_listing),     cmocka_unit_test(test_nested),
+        cmocka_unit_test(test_listing),     cmocka_unit_test(test_nested),   cmocka_unit_test(test_short_labels),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

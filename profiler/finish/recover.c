@@ -88,6 +88,11 @@ int recover_books(sqlite3 *db, struct error *err)
     struct error end_error;
     int rc = db_exec(db, "SAVEPOINT ending", err);
     int end_rc = rc ? rc : recover_end(db, &end_error);
+    if (rc == 0 && end_rc && (end_rc == -ENOSPC || sqlite3_get_autocommit(db))) { /* it is the place that fails */
+        if (err)
+            *err = end_error;
+        return end_rc;
+    }
     if (rc == 0)
         rc = db_exec(db, end_rc ? "ROLLBACK TO ending; RELEASE ending" : "RELEASE ending", err);
     if (rc)

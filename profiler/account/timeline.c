@@ -9,7 +9,10 @@
 
 #define LEVEL_BUCKETS_MIN 64u /* the coarsest level has at most this many */
 #define QUIET_BUCKETS                                                                                                  \
-    512u            /* the finest level of a run in which next to nothing was allocated has at most this many          \
+    512u /* the finest level of a run in which next to nothing was allocated has at most this many                     \
+          */
+#define ROOM_BYTES_BUCKET                                                                                              \
+    2400u           /* of the disk's room, for a bucket: eight times its rows of all levels, in file and log           \
                      */
 #define DIP_SHIFT 3 /* a dip is 1/2^DIP_SHIFT of the lower maximum beside it */
 
@@ -249,12 +252,19 @@ static unsigned level_count(uint32_t count)
     return levels;
 }
 
+/* A short program should not wait for the rows of times at which nothing happened, and a small disk is for more. */
+static int is_too_fine(const struct timeline *t, const struct store *store, uint64_t alloc_count, int last)
+{
+    if (last && t->index >= QUIET_BUCKETS && t->index / 4 > alloc_count)
+        return 1;
+    return t->index >= LEVEL_BUCKETS_MIN && (uint64_t)t->index * ROOM_BYTES_BUCKET > store_room_bytes(store);
+}
+
 void timeline_write(struct timeline *t, struct store *store, unsigned device, uint64_t alloc_count,
                     uint64_t alloc_bytes, int last)
 {
     static const char clear_sql[] = "DELETE FROM timeline WHERE device_id = ?";
-    /* a short program should not wait for the rows of times at which nothing happened */
-    while (last && t->index >= QUIET_BUCKETS && t->index / 4 > alloc_count) {
+    while (is_too_fine(t, store, alloc_count, last)) {
         t->now = bucket_now(t, alloc_count, alloc_bytes);
         t->alloc_count_before = alloc_count;
         t->alloc_bytes_before = alloc_bytes;

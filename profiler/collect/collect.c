@@ -28,7 +28,8 @@
 #define COMMIT_NS        200000000u  /* with what comes between, a killed collector's file lacks at most 0.25 s; but */
 #define COMMIT_SHARE     8u          /* a commit may take this part of the time between two of them */
 #define COMMIT_IDLE_NS   1000000000u /* where nothing was read: samples of resident bytes alone */
-#define SAMPLE_NS        20000000u   /* between two samples of resident bytes */
+#define COMMIT_WORD      64u       /* or once the words read since then, so many times, may take all the disk's room */
+#define SAMPLE_NS        20000000u /* between two samples of resident bytes */
 #define HEAP_SAMPLE_NS   10000000u
 #define NAP_NS           1000000u /* after a round that read something */
 #define FILLING_LEAST_NS 20000u   /* a shorter pause is none */
@@ -60,10 +61,12 @@ struct collection {
     uint64_t nvml_counts[DEVICE_ROWS]; /* of the samples that were taken up */
     pid_t pid;
     int pidfd;
-    uint64_t commit_ns, commit_wait_ns, sample_ns, idle_since_ns, nap_ns, first_end_ns, filling_ns;
+    uint64_t commit_ns, commit_wait_ns, commit_cost_ns, sample_ns, idle_since_ns, nap_ns, first_end_ns, filling_ns;
+    uint64_t uncommitted_words;
     uint32_t sampled_total, sampled_leaving;
     unsigned stops_at_end; /* signals that came before the program ended were its own */
     int told_stragglers, told_failure;
+    int kept;        /* something of the program was committed */
     int uncommitted; /* something new since the last commit */
 };
 
@@ -206,6 +209,15 @@ static uint64_t processor_ns(void)
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
+static void commit_store(struct collection *c)
+{
+    store_commit(c->store);
+    if (c->kept || !c->processes.total || store_failed(c->store, NULL))
+        return;
+    c->kept = 1;
+    output_keep(&c->output);
+}
+
 static void commit(struct collection *c)
 {
     uint64_t begin_ns = processor_ns();
@@ -218,11 +230,18 @@ static void commit(struct collection *c)
     account_counts(c->account, &counts);
     clock_refine(&c->clock, state.merged);
     facts_progress(c->store, counts.events, clock_ns(&c->clock, state.merged));
-    store_commit(c->store);
-    uint64_t wait_ns = (processor_ns() - begin_ns) * COMMIT_SHARE;
+    commit_store(c);
+    uint64_t wait_ns = c->commit_cost_ns = (processor_ns() - begin_ns) * COMMIT_SHARE;
     wait_ns = wait_ns < COMMIT_NS ? COMMIT_NS : wait_ns > COMMIT_IDLE_NS ? COMMIT_IDLE_NS : wait_ns;
     if (wait_ns > c->commit_wait_ns)
         c->commit_wait_ns = wait_ns;
+}
+
+static int commit_is_due(const struct collection *c, uint64_t now)
+{
+    if (c->uncommitted_words * COMMIT_WORD > store_room_bytes(c->store))
+        return now - c->commit_ns >= c->commit_cost_ns;
+    return now - c->commit_ns >= (c->uncommitted ? c->commit_wait_ns : COMMIT_IDLE_NS);
 }
 
 /* After the first failed write there is nothing to record for: the program goes on alone. */
@@ -233,7 +252,8 @@ static void check_store(struct collection *c)
         return;
     c->told_failure = 1;
     __atomic_store_n(&c->session.control->state, WIRE_STATE_OFF, __ATOMIC_RELEASE);
-    fprintf(stderr, "memprof: %s; recording stopped, the program goes on\n", err.text);
+    fprintf(stderr, "memprof: %s; %s, the program goes on\n", err.text,
+            c->kept ? "recording stopped" : "nothing was recorded");
 }
 
 /* A program that writes fast is left alone until its fullest ring is about a quarter full: each wake-up costs both
@@ -366,9 +386,11 @@ static void record(struct collection *c)
         }
         c->sampled_leaving = state.leaving;
         c->uncommitted |= words != 0;
-        if (now - c->commit_ns >= (c->uncommitted ? c->commit_wait_ns : COMMIT_IDLE_NS)) {
+        c->uncommitted_words += words;
+        if (commit_is_due(c, now)) {
             c->commit_ns = now;
             c->uncommitted = 0;
+            c->uncommitted_words = 0;
             commit(c);
         }
         check_store(c);
@@ -420,7 +442,7 @@ static void write_down(struct collection *c, struct facts *f)
     facts_read_losses(c->store, f);
     if (!store_failed(c->store, NULL))
         facts_end(c->store, f);
-    store_commit(c->store);
+    commit_store(c);
     facts_read_peaks(c->store, f);
 }
 
@@ -453,6 +475,23 @@ static void nothing_recorded(struct collection *c, int undo)
     output_remove(&c->output, undo);
 }
 
+/* What would be read as this run's is not left in its place. */
+static int set_aside(struct collection *c, struct error *err)
+{
+    output_close(&c->output);
+    return output_set_aside(c->options->output, err) == -EEXIST ? -EEXIST : 0;
+}
+
+/* Nothing of it was stored. */
+static void nothing_kept(struct collection *c)
+{
+    struct error err = {""};
+    if (store_failed(c->store, &err) && !c->told_failure)
+        fprintf(stderr, "memprof: %s; nothing was recorded\n", err.text);
+    nothing_recorded(c, 1);
+    set_aside(c, &err);
+}
+
 /* Whether a limit of ours, not the place or the program, is why it could not begin. */
 static int is_limited(const struct collection *c, int rc)
 {
@@ -476,13 +515,6 @@ static void run_plainly(struct collection *c, const char *path, struct collect_r
         launch_restore(&c->launch);
     result->status = launch_replace(path, c->argv, &err) == -ENOENT ? 127 : 126;
     fprintf(stderr, "memprof: %s\n", err.text);
-}
-
-/* What would be read as this run's is not left in its place. */
-static int set_aside(struct collection *c, struct error *err)
-{
-    output_close(&c->output);
-    return output_set_aside(c->options->output, err) == -EEXIST ? -EEXIST : 0;
 }
 
 /* It runs, and keeps its parent and its status. */
@@ -521,16 +553,17 @@ static int run(struct collection *c, const char *path, struct collect_result *re
         result->status = rc == -ENOENT ? 127 : 126;
         return 0;
     }
-    output_keep(&c->output);
     record(c);
     write_down(c, &facts);
     result->status = launch_exit_status(c->processes.first_status);
     result->event_count = facts.counts.events;
-    result->recorded = c->processes.total > 0;
+    result->recorded = c->kept;
     close_parts(c);
     launch_over();
     if (result->recorded) {
         finish_file(c, &facts);
+    } else if (c->processes.total) {
+        nothing_kept(c);
     } else {
         if (!c->told_failure)
             fprintf(stderr, "memprof: %s: nothing was recorded: the library did not start in it\n", c->argv[0]);

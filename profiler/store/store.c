@@ -13,14 +13,19 @@
 
 #define BALLAST_BYTES_MAX (8u << 20)
 #define ROOM_BYTES        (64u << 10) /* that a commit takes beside its pages */
+#define PAGE_BYTES        4096u
+#define LOG_PAGES_MAX     1000u /* in the log before it is emptied into the file: what is in both takes room twice */
+#define LOG_PAGES_MIN     8u
+#define LOG_SHARE         16u /* of the free space */
 
 struct store {
     sqlite3 *db;
     char *path;
     int ballast_fd; /* an unnamed file: its blocks let the last commit of a full disk succeed */
     int ballast_shrunk;
-    int version; /* of the file, as far as store_needs raised it */
-    int failed;  /* 0 or -errno */
+    uint64_t room_bytes; /* free on its disk, after the last commit */
+    int version;         /* of the file, as far as store_needs raised it */
+    int failed;          /* 0 or -errno */
     struct error error;
     struct map statements; /* by the address of their SQL */
 };
@@ -64,6 +69,13 @@ static void ballast_drop(struct store *store)
     store->ballast_shrunk = 0;
 }
 
+static void log_limit(struct store *store)
+{
+    uint64_t pages = store->room_bytes / LOG_SHARE / PAGE_BYTES;
+    pages = pages < LOG_PAGES_MIN ? LOG_PAGES_MIN : pages > LOG_PAGES_MAX ? LOG_PAGES_MAX : pages;
+    sqlite3_wal_autocheckpoint(store->db, (int)pages);
+}
+
 static void fail(struct store *store)
 {
     if (store->failed)
@@ -86,7 +98,7 @@ int store_create(const char *path, struct store **store, struct error *err)
      * of memory, and leaves little to move at the end, when the user waits. */
     if (rc == 0)
         rc = db_exec(s->db,
-                     "PRAGMA synchronous = OFF; PRAGMA wal_autocheckpoint = 1000; PRAGMA cache_size = -16384;"
+                     "PRAGMA synchronous = OFF; PRAGMA cache_size = -16384;"
                      "PRAGMA temp_store = MEMORY; BEGIN",
                      err);
     if (rc) {
@@ -98,6 +110,8 @@ int store_create(const char *path, struct store **store, struct error *err)
         return rc;
     }
     s->ballast_fd = ballast_open(path);
+    s->room_bytes = free_bytes(path);
+    log_limit(s);
     *store = s;
     return 0;
 }
@@ -171,6 +185,12 @@ void store_commit(struct store *store)
         ballast_drop(store);
         store->ballast_fd = ballast_open(store->path);
     }
+    store->room_bytes = free_bytes(store->path);
+}
+
+uint64_t store_room_bytes(const struct store *store)
+{
+    return store->room_bytes;
 }
 
 void store_needs(struct store *store, int version)

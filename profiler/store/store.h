@@ -23,6 +23,7 @@ void store_step(struct store *store, sqlite3_stmt *statement); /* runs it; failu
 void store_rows(struct store *store, struct rows *rows, const char *sql);
 void store_commit(struct store *store);                         /* ends the open transaction and begins the next */
 int store_failed(const struct store *store, struct error *err); /* 0, or the first failure as -errno with err */
+uint64_t store_room_bytes(const struct store *store);           /* that its disk had after the last commit */
 /* From now on only versions that know this version of the file (DB_SCHEMA_PACKED, ...) may read it. */
 void store_needs(struct store *store, int version);
 /* Ends in one plain file: commit, WAL checkpoint, journal_mode DELETE, close. */

@@ -51,13 +51,14 @@ status=0
 "$MEMPROF" run -o small/out.db -- "$PROGRAMS/outgrows" 3000000 >out 2>err || status=$?
 equal "middle: the program's status" 6 "$status"
 contains "middle: message" err "disk full"
-in_copy() { "$MEMPROF" sql --csv small/out.db "$1" | tail -n 1 | tr -d '\r'; }
+in_copy() { "$MEMPROF" sql --csv small/out.db "$1" 2>copy.err | tail -n 1 | tr -d '\r'; }
 dd if=/dev/zero of=small/rest bs=4096 2>/dev/null || true
 equal "middle: kept, in a copy" "1000,1000,100000" "$(in_copy "SELECT a.alloc_count, a.end_count, a.end_bytes
     FROM account a JOIN function f ON f.function_id = a.key_id
     WHERE a.scope = 'function' AND a.inclusive = 0 AND a.kind = 'heap' AND f.plain_name = 'keep'")"
 equal "middle: balance, in a copy" 0 "$(in_copy "SELECT count(*) FROM total
     WHERE alloc_count - free_count <> end_count OR alloc_bytes - free_bytes <> end_active_bytes")"
+lacks "middle: why it is a copy" copy.err savepoint
 cp small/out.db* .
 "$MEMPROF" report out.db >report.txt 2>report.err || fail "middle: no report"
 contains "middle: why" report.txt "partial recording: storing stopped early"
@@ -66,3 +67,32 @@ agrees
 "$MEMPROF" leaks out.db >leaks.txt
 contains "middle: leaks" leaks.txt outgrows.c
 "$MEMPROF" report --at 1ns out.db >/dev/null || fail "middle: an instant of it"
+
+# In the first second of a program that fills it at once: something of it is kept, or there is no file of it and the
+# older one is set aside whole.
+umount small
+for size in 1m 900k 500k; do
+    mount -t tmpfs -o size=$size none small
+    rm -f older.db
+    if [ $size = 900k ]; then
+        "$MEMPROF" run -q -o small/out.db -- "$PROGRAMS/ending" _exit || true
+        cp small/out.db older.db
+    fi
+    "$MEMPROF" run -o small/out.db -- "$PROGRAMS/stress" 1 3000000 7 >out 2>err || fail "at once, $size: its status"
+    cmp out expected || fail "at once, $size: the program's output changed"
+    cp small/out.db* . 2>/dev/null || true
+    umount small
+    if [ -e out.db ]; then
+        echo "  at once, $size: kept"
+        "$MEMPROF" report out.db >/dev/null 2>&1 || fail "at once, $size: no report"
+        equal "at once, $size: processes" 1 "$(value "SELECT count(*) FROM process")"
+        at_least "at once, $size: events" 1 "$(value "SELECT value FROM meta WHERE key = 'event_count'")"
+    else
+        [ $size != 1m ] || { cat err; fail "at once: nothing of 1 MiB is kept"; }
+        equal "at once, $size: lines" 1 "$(wc -l <err)"
+        contains "at once, $size: message" err "nothing was recorded"
+        [ ! -e older.db ] || cmp older.db out.db.old || fail "at once, $size: the older recording"
+    fi
+    rm -f out.db*
+done
+mount -t tmpfs -o size=300k none small

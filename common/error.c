@@ -46,10 +46,11 @@ _Noreturn void out_of_memory(unsigned long size_bytes)
     while (__atomic_exchange_n(&is_ending, 1, __ATOMIC_ACQ_REL))
         pause(); /* another thread came first, and ends the process */
     void (*then)(void *) = __atomic_load_n(&when_out_of_memory, __ATOMIC_ACQUIRE);
+    const char *end = then ? "; " : "\n";
     if (size_bytes)
-        fprintf(stderr, "memprof: out of memory (%lu bytes)\n", size_bytes);
+        fprintf(stderr, "memprof: out of memory (%lu bytes)%s", size_bytes, end);
     else
-        fputs("memprof: out of memory\n", stderr);
+        fprintf(stderr, "memprof: out of memory%s", end);
     if (then)
         then(when_out_of_memory_arg);
     _exit(1);

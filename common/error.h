@@ -17,7 +17,7 @@ int error_set(struct error *err, int code, const char *format, ...) __attribute_
 #define bug(...) bug_at(__FILE__, __LINE__, __VA_ARGS__)
 _Noreturn void bug_at(const char *file, int line, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
-/* One line with the size (0: not known), then what was asked for with out_of_memory_then (NULL: nothing), which takes
+/* A line with the size (0: not known), which the function asked for with out_of_memory_then (NULL: none) ends: it takes
  * no memory and may end the process itself; then exit 1. */
 _Noreturn void out_of_memory(unsigned long size_bytes);
 void out_of_memory_then(void (*then)(void *arg), void *arg);

@@ -41,6 +41,7 @@
 #define JOIN_NS          1000000000u /* after the program's end, in which its last children may begin */
 #define LEAST_FILE_BYTES (1u << 20)  /* a recording has been begun with; and this many descriptors: */
 #define LEAST_FILES      32u
+#define SPARE_BYTES      (32u << 10)
 #define STRAGGLERS_NS    100000000u /* after the program's end, before we speak of what still runs */
 
 struct collection {
@@ -67,6 +68,7 @@ struct collection {
     unsigned stops_at_end; /* signals that came before the program ended were its own */
     int told_stragglers, told_failure;
     int kept;        /* something of the program was committed */
+    void *spare;     /* memory for when there is none */
     int uncommitted; /* something new since the last commit */
 };
 
@@ -138,6 +140,8 @@ static int start_program(struct collection *c, const char *path, struct error *e
 static void close_parts(struct collection *c)
 {
     out_of_memory_then(NULL, NULL);
+    free(c->spare);
+    c->spare = NULL;
     watch_stop(c->watch);
     nvml_stop(c->nvml);
     c->nvml = NULL;
@@ -352,8 +356,14 @@ static void stand_by(void *arg)
     struct collection *c = arg;
     int status = 0;
     __atomic_store_n(&c->session.control->state, WIRE_STATE_OFF, __ATOMIC_RELEASE);
-    fprintf(stderr, "memprof: recording stopped; 'memprof report %s' shows what was stored before that\n",
-            c->output.path);
+    if (c->kept) {
+        fprintf(stderr, "recording stopped; 'memprof report %s' shows what was stored before that\n", c->output.path);
+    } else {
+        fputs("nothing was recorded, the program goes on\n", stderr);
+        free(c->spare); /* for the names of the files */
+        output_remove(&c->output, 1);
+        output_set_aside(c->options->output, NULL);
+    }
     while (waitpid(c->pid, &status, 0) < 0)
         if (errno != EINTR) {
             status = c->processes.first_status;
@@ -364,6 +374,7 @@ static void stand_by(void *arg)
 
 static void record(struct collection *c)
 {
+    c->spare = xmalloc(SPARE_BYTES);
     out_of_memory_then(stand_by, c);
     c->idle_since_ns = c->commit_ns = clock_monotonic_ns();
     c->nap_ns = NAP_NS;

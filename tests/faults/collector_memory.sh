@@ -42,11 +42,30 @@ for mib in 8 150; do
     cat err
     equal "the program's status" 7 $code
     equal "the program's output" "begun done" "$(tr '\n' ' ' <out | sed 's/ $//')"
-    equal "lines" 2 "$(wc -l <err)"
+    equal "lines" 1 "$(wc -l <err)"
     contains "message" err "memprof: out of memory"
     contains "message" err "memprof report out.db"
     "$MEMPROF" report out.db >report 2>report.err
     contains "why it is partial" report "partial recording: the collector was killed or out of memory"
     at_least "blocks stored before" 1000 "$(total alloc_count)"
     at_least "their bytes" 100000 "$(total alloc_bytes)"
+done
+
+# From the start, with all limits between too little to begin with and enough: at most one line, and either something of
+# it is kept or there is no file of it and the older one is set aside whole.
+"$MEMPROF" run -q -o older.db -- ./grow 0 >/dev/null || true # ends with 7
+for kib in $(seq 40000 2000 64000) 128000 250000; do
+    rm -f out.db*
+    cp older.db out.db
+    code=0
+    (ulimit -v "$kib" && exec "$MEMPROF" run -o out.db -- ./grow 1000) >out 2>err || code=$?
+    equal "$kib KiB: the program's status" 7 $code
+    at_most "$kib KiB: lines" 1 "$(wc -l <err)"
+    cmp older.db out.db.old || fail "$kib KiB: the older recording"
+    if [ -e out.db ]; then
+        equal "$kib KiB: processes" 1 "$(value "SELECT count(*) FROM process")"
+    else
+        ls out.db-* 2>/dev/null && fail "$kib KiB: files without their database"
+        contains "$kib KiB: message" err "record"
+    fi
 done

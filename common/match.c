@@ -1,70 +1,174 @@
 #include "match.h"
 
+#include <ctype.h>
 #include <fnmatch.h>
 #include <string.h>
 
-/* Bytes of an "operator..." at p, whose punctuation is part of the name; 0 elsewhere. */
+static int is_word(char c)
+{
+    return (unsigned char)c >= 0x80 || c == '_' || c == '$' || isalnum((unsigned char)c);
+}
+
+static int begins(const char *p, const char *with)
+{
+    return strncmp(p, with, strlen(with)) == 0;
+}
+
+/* Bytes of an "operator..." at p, whose punctuation is part of the name; 0 elsewhere. "operator ", of new and delete
+ * and of conversions, ends at the arguments. */
 static size_t operator_bytes(const char *name, const char *p)
 {
     static const char word[] = "operator";
+    static const char *const signs[] = {
+        "<=>", "<<=", ">>=", "->*", "()", "[]", "<<", ">>", "<=", ">=", "==", "!=",   "&&", "||",
+        "++",  "--",  "+=",  "-=",  "*=", "/=", "%=", "^=", "&=", "|=", "->", "<",    ">",  "+",
+        "-",   "*",   "/",   "%",   "^",  "&",  "|",  "~",  "!",  "=",  ",",  "\"\"", " "};
     size_t length = sizeof word - 1;
-    int is_start = p == name || p[-1] == ':' || p[-1] == ' ';
-    if (!is_start || strncmp(p, word, length) != 0)
+    if (!begins(p, word) || (p > name && is_word(p[-1])))
         return 0;
-    if (strncmp(p + length, "()", 2) == 0)
-        return length + 2;
-    size_t signs = strspn(p + length, "<>=!+-*/%^&|~,[]");
-    return signs ? length + signs : 0;
+    for (size_t i = 0; i < sizeof signs / sizeof *signs; i++)
+        if (begins(p + length, signs[i]))
+            return length + strlen(signs[i]);
+    return 0;
 }
 
-/* Bytes from '{' to the '}' that closes it. */
-static size_t brace_bytes(const char *p)
+static int is_to_the_arguments(const char *operator, size_t length)
+{
+    return length && (operator[length - 1] == ' ' || operator[length - 1] == '"');
+}
+
+/* Bytes from a bracket to the one that closes it. */
+static size_t bracket_bytes(const char *p, char open, char close)
 {
     int depth = 0;
     for (size_t i = 0; p[i]; i++) {
-        depth += (p[i] == '{') - (p[i] == '}');
+        depth += (p[i] == open) - (p[i] == close);
         if (depth == 0)
             return i + 1;
     }
     return strlen(p);
 }
 
-void match_bare_name(const char *name, int with_templates, struct buf *out)
+/* Whether a '<' begins a name, not arguments: Python's "load.<locals>.<lambda>", Rust's "<T as U>::f" and
+ * "core::<impl U for T>::f". */
+static int is_name(const char *name, const char *p)
+{
+    return p == name || p[-1] == '.' || (p[-1] == ':' && (begins(p, "<impl ") || begins(p, "<lambda")));
+}
+
+/* What follows the arguments of a function in which another one is: "f(int) const::{lambda()#1}"; NULL: nothing. */
+static const char *after_arguments(const char *p)
+{
+    static const char *const qualifiers[] = {" const", " volatile", " &&", " &", "&&", "&"};
+    p += bracket_bytes(p, '(', ')');
+    for (size_t i = 0; i < sizeof qualifiers / sizeof *qualifiers; i++)
+        if (begins(p, qualifiers[i]))
+            p += strlen(qualifiers[i]);
+    if (*p == '[')
+        p += bracket_bytes(p, '[', ']');
+    return begins(p, "::") ? p : NULL;
+}
+
+struct bare {
+    const char *name;
+    struct buf *out;
+    int with_templates, goes_on; /* goes_on: to what is within a function */
+    int depth, names;            /* of brackets: that are left out, or at least no name; that are names */
+    int is_type;                 /* of a conversion: its spaces are its own */
+};
+
+/* What is copied as it is, at p; 0: nothing. */
+static size_t whole_bytes(const struct bare *b, const char *p)
 {
     static const char anonymous[] = "(anonymous namespace)";
-    int depth = 0;
-    size_t length = 0;
-    for (const char *p = name; *p; p += length) {
-        length = depth ? 0 : operator_bytes(name, p);
-        if (length == 0 && depth == 0 && *p == '{') /* "{lambda(int)#1}" */
-            length = brace_bytes(p);
-        if (length == 0 && depth == 0 && *p == '<' &&
-            (p == name || p[-1] == '.')) /* Python's "load.<locals>.<lambda>" */
-            length = strcspn(p, ">") + (strchr(p, '>') != NULL);
-        if (length == 0 && strncmp(p, anonymous, sizeof anonymous - 1) == 0)
-            length = sizeof anonymous - 1;
+    size_t length = operator_bytes(b->name, p);
+    if (length)
+        return length;
+    if (*p == '{' && b->depth == 0 && !b->goes_on) /* "{lambda(int)#1}" */
+        return bracket_bytes(p, '{', '}');
+    if (begins(p, "(*") && p > b->name && p[-1] == '.') /* Go's "main.(*T).f" */
+        return bracket_bytes(p, '(', ')');
+    return begins(p, anonymous) ? sizeof anonymous - 1 : 0;
+}
+
+/* Arguments at p: their bytes, to go on behind them; 0: the name ends there. */
+static size_t argument_bytes(struct bare *b, const char *p)
+{
+    static const char type[] = "decltype";
+    size_t length = sizeof type - 1;
+    const char *after = b->goes_on ? after_arguments(p) : NULL;
+    if ((size_t)(p - b->name) >= length && begins(p - length, type))
+        return bracket_bytes(p, '(', ')');
+    b->is_type = 0;
+    return after && p > b->name ? (size_t)(after - p) : 0;
+}
+
+/* A '<' or '>' that is no operator. */
+static void take_angle(struct bare *b, const char *p)
+{
+    int is_open = *p == '<', is_own = b->depth == 0 && (is_open ? is_name(b->name, p) : b->names > 0);
+    int is_rust = is_open && !is_own && b->depth == 0 && p - b->name >= 2 && begins(p - 2, "::"); /* "f::<u8>" */
+    if (is_own)
+        b->names += is_open ? 1 : -1;
+    else
+        b->depth += is_open;
+    if (is_rust && !b->with_templates && b->out->length >= 2)
+        b->out->data[b->out->length -= 2] = 0;
+    if (b->depth == 0 || b->with_templates)
+        buf_putc(b->out, *p);
+    b->depth -= !is_own && !is_open && b->depth > 0;
+}
+
+static void take(struct bare *b, const char *p)
+{
+    if (*p == ' ' && b->depth == 0 && b->names == 0 && !b->is_type) {
+        if (p[1] != '<') /* "operator<< <char>"; else what stands before a space outside of brackets is a return type */
+            buf_reset(b->out);
+    } else if ((*p == '<' || *p == '>') && !(*p == '>' && p > b->name && p[-1] == '-')) {
+        take_angle(b, p);
+    } else if (b->depth == 0 || b->with_templates) {
+        b->names += (*p == '{') - (*p == '}' && b->names > 0);
+        buf_putc(b->out, *p);
+    }
+}
+
+static void bare_name(struct bare *b)
+{
+    size_t length;
+    for (const char *p = b->name; *p; p += length) {
+        length = whole_bytes(b, p);
         if (length) {
-            buf_add(out, p, length);
+            b->is_type |= b->depth == 0 && is_to_the_arguments(p, length);
+            if (b->depth == 0 || b->with_templates)
+                buf_add(b->out, p, length);
             continue;
         }
         length = 1;
-        if (*p == '(' && depth == 0)
-            break;
-        /* what stands before a space outside of brackets is a return type */
-        if (*p == ' ' && depth == 0 && p[1] == '<') /* "operator<< <char>" */
-            continue;
-        if (*p == ' ' && depth == 0) {
-            if (p[1] == '[') /* "f [clone .cold]" */
+        if (*p == '(' && b->depth == 0 && b->names == 0) {
+            length = argument_bytes(b, p);
+            if (!length)
                 break;
-            buf_reset(out);
-            continue;
+        } else if (*p == '(' && b->depth == 0 && is_word(p[-1])) { /* "{lambda(int)#1}" */
+            length = bracket_bytes(p, '(', ')');
+        } else if (begins(p, " [") && b->depth == 0 && b->names == 0 && !b->is_type) { /* "f [clone .cold]" */
+            break;
+        } else {
+            take(b, p);
         }
-        depth += *p == '<';
-        if (with_templates || depth == 0)
-            buf_putc(out, *p);
-        depth -= *p == '>' && depth > 0;
     }
-    buf_puts(out, "");
+    while (b->out->length && b->out->data[b->out->length - 1] == ' ')
+        b->out->data[--b->out->length] = 0;
+    buf_puts(b->out, "");
+}
+
+void match_bare_name(const char *name, int with_templates, struct buf *out)
+{
+    bare_name(&(struct bare){.name = name, .out = out, .with_templates = with_templates});
+}
+
+void match_short_name(const char *name, struct buf *out)
+{
+    bare_name(&(struct bare){.name = name, .out = out, .goes_on = 1});
 }
 
 static int matches_text(const char *pattern, const char *text, int is_glob, const char *separator)

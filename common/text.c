@@ -155,6 +155,11 @@ static const char *bare_name(const char *text, int width, struct buf *bare)
     return shown;
 }
 
+int text_is_caller(const char *text)
+{
+    return strncmp(text, "<- ", 3) == 0;
+}
+
 void text_bare_name(struct buf *out, const char *text, int width)
 {
     struct buf bare = BUF(1 << 20);
@@ -196,6 +201,8 @@ void text_fit(struct buf *out, const char *text, int width, enum text_cut cut, i
 {
     const char *mark = utf8 ? "\xe2\x80\xa6" : "..";
     int room = width - (utf8 ? 1 : 2);
+    if (cut == TEXT_CUT_LEFT && text_is_caller(text))
+        cut = TEXT_CUT_NAME;
     if (cut == TEXT_CUT_NONE || text_width(text) <= width) {
         buf_puts(out, text);
     } else if (room < 1) {

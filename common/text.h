@@ -19,6 +19,8 @@ enum text_cut { TEXT_CUT_NONE, TEXT_CUT_MIDDLE, TEXT_CUT_LEFT, TEXT_CUT_RIGHT, T
  * function: its arguments give way first, then template arguments, then the scopes that it is in. */
 void text_fit(struct buf *out, const char *text, int width, enum text_cut cut, int utf8);
 
+/* "<- forward", where other rows have a path: a function's name. */
+int text_is_caller(const char *text);
 /* Appends a function; wider than width, without arguments, then without template arguments; never cut. */
 void text_bare_name(struct buf *out, const char *text, int width);
 

@@ -64,28 +64,70 @@ function baseName(path) {
 /* Of code without a symbol: etree+0x12f for etree.cpython-311-x86_64-linux-gnu.so+0x12f. */
 const STRIPPED = /^(.+?)(?:\.(?:cpython|pypy|abi).*)?\.so(?:\.[^+]*)?(\+0x[0-9a-f]+)$/;
 
-/* A function's name without its template and call arguments. */
+const OPERATOR = /operator(?:<=>|<<=|>>=|->\*|\(\)|\[\]|<<|>>|<=|>=|==|!=|&&|\|\||\+\+|--|[-+*/%^&|]=|->|""|[-<>+*/%^&|~!=, ])/y;
+const WHOLE = /\(anonymous namespace\)|(?<=\.)\(\*[^)]*\)/y; /* and Go's "main.(*T).f" */
+const WITHIN = /(?: const)?(?: volatile)?(?: ?&&?)?(?:\[[^\]]*\])?::/y; /* what is in a function, behind its arguments */
+
+function matchAt(pattern, text, at) {
+  pattern.lastIndex = at;
+  const m = pattern.exec(text);
+  return m ? m[0] : '';
+}
+
+/* Behind the bracket that closes the one at i. */
+function bracketEnd(text, i) {
+  for (let depth = 0; i < text.length; i++) {
+    depth += text[i] === '(' ? 1 : text[i] === ')' ? -1 : 0;
+    if (!depth) return i + 1;
+  }
+  return i;
+}
+
+/* A function's name without its template and call arguments, as match_short_name (common/match.c) has it. */
 function shortName(name) {
   const stripped = STRIPPED.exec(name);
   if (stripped) return stripped[1] + stripped[2];
-  if (name.startsWith('(') || name.startsWith('<')) return name; /* ours, and Rust's <T as U>::f */
-  let out = '', depth = 0;
-  for (let i = 0; i < name.length; i++) {
-    const c = name[i];
-    if (name.startsWith('operator', i)) {
-      const m = /^operator\s*(\(\)|<=>|<<=?|>>=?|<=|>=|->\*?|<|>)/.exec(name.slice(i));
-      if (m) { if (!depth) out += m[0]; i += m[0].length - 1; continue; }
+  const isWord = (c) => c !== undefined && /[\w$\u0080-\uffff]/.test(c);
+  let out = '', depth = 0, names = 0, isType = false;
+  for (let i = 0; i < name.length;) {
+    const c = name[i], before = name[i - 1];
+    const operator = isWord(before) ? '' : matchAt(OPERATOR, name, i), whole = operator || matchAt(WHOLE, name, i);
+    if (whole) {
+      if (!depth) {
+        out += whole === '(anonymous namespace)' ? '(anonymous)' : whole;
+        if (/[ "]$/.test(operator)) isType = true; /* a conversion: its spaces are its own */
+      }
+      i += whole.length;
+      continue;
     }
-    if (name.startsWith('(anonymous namespace)', i)) { if (!depth) out += '(anonymous)'; i += 20; continue; }
-    if (!depth && (c === '>' || (c === '<' && !/[\w\u0080-\uffff]/.test(name[i - 1] || '')))) { out += c; continue; } /* <locals> */
-    if (c === '<' || c === '(' || c === '[') { depth++; continue; }
-    if (c === '>' || c === ')' || c === ']') { if (depth) depth--; continue; }
-    if (!depth) out += c;
+    if (c === '(' && !depth && !names) {
+      const end = bracketEnd(name, i);
+      if (name.endsWith('decltype', i)) { i = end; continue; }
+      const after = i ? matchAt(WITHIN, name, end) : '';
+      if (!after) break; /* the name ends here */
+      isType = false;
+      i = end + after.length - 2;
+      continue;
+    }
+    if (c === '(' && !depth && isWord(before)) { i = bracketEnd(name, i); continue; } /* "{lambda(int)#1}" */
+    if (c === ' ' && !depth && !names && !isType) {
+      if (name[i + 1] === '[') break; /* "f [clone .cold]" */
+      if (name[i + 1] !== '<') out = ''; /* "operator<< <char>"; else a return type */
+    } else if (c === '<' && !depth && (!i || before === '.' || (before === ':' && /^<(impl |lambda)/.test(name.slice(i, i + 7))))) {
+      names++; /* "load.<locals>", Rust's "<T as U>::f" */
+      out += c;
+    } else if (c === '<') {
+      if (!depth++ && out.endsWith('::')) out = out.slice(0, -2); /* Rust's "f::<u8>" */
+    } else if (c === '>' && before !== '-') {
+      if (depth) depth--;
+      else { names -= names > 0; out += c; }
+    } else if (!depth) {
+      names += c === '{' ? 1 : c === '}' && names ? -1 : 0;
+      out += c;
+    }
+    i++;
   }
-  out = out.replace(/\s+(const|volatile|&&?)\s*$/g, '').trim();
-  const space = out.lastIndexOf(' ');
-  if (space > 0 && !/operator|<.* .*>/.test(out)) out = out.slice(space + 1);
-  return out || name;
+  return out.trim() || name;
 }
 
 /* el('td', {class: 'name', title: text}, child, 'text', ...): attributes and text nodes only, never HTML. */

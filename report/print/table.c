@@ -261,9 +261,11 @@ static void print_titles(const struct table *t, const struct report_out *out, co
 static void shorten_names(struct table *t)
 {
     for (int c = 0; c < t->column_count; c++)
-        for (int row = 0; row < t->row_count && t->columns[c]->cut == TEXT_CUT_NAME; row++) {
+        for (int row = 0; row < t->row_count; row++) {
             struct buf name = BUF(1 << 20);
             char **cell = cell_at(t, row, c);
+            if (t->columns[c]->cut != TEXT_CUT_NAME && !(*cell && text_is_caller(*cell)))
+                continue;
             text_bare_name(&name, *cell ? *cell : "", PIPE_CELL);
             free(*cell);
             *cell = name.data;

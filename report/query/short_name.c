@@ -2,8 +2,8 @@
 
 #include "../../common/buf.h"
 #include "../../common/error.h"
+#include "../../common/match.h"
 
-#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -36,37 +36,18 @@ static int shorten_stripped(char *name)
 
 char *short_name(const char *name)
 {
-    char *copy = short_name_cut(name), *to = copy;
-    static const char anonymous[] = "(anonymous namespace)";
-    int depth = 0;
-    unsigned char before = 0;
-    if (strstr(copy, "operator") || *copy == '<') /* brackets are part of the name */
-        return copy;
-    for (const char *from = copy; *from; before = (unsigned char)*from++) {
-        /* <locals> is a name of its own, what follows a name are its arguments */
-        int is_name = *from == '<' && !(before >= 0x80 || before == '_' || isalnum(before));
-        if (!depth && strncmp(from, anonymous, sizeof anonymous - 1) == 0) {
-            memmove(to, from, sizeof anonymous - 1);
-            to += sizeof anonymous - 1;
-            from += sizeof anonymous - 2;
-        } else if (!depth && (is_name || *from == '>')) {
-            *to++ = *from;
-        } else if (strchr("<([", *from)) {
-            depth++;
-        } else if (strchr(">)]", *from)) {
-            depth -= depth > 0;
-        } else if (!depth) {
-            *to++ = *from;
-        }
-    }
-    while (to > copy && to[-1] == ' ')
-        to--;
-    *to = 0;
-    if (to == copy) { /* all of it in brackets */
+    char *copy = short_name_cut(name);
+    struct buf bare = BUF(1 << 16);
+    match_short_name(copy, &bare);
+    if (bare.length) {
         free(copy);
-        return short_name_cut(*name ? name : "?");
+        return buf_take(&bare);
     }
-    return copy;
+    buf_free(&bare);
+    if (*copy) /* all of it in brackets */
+        return copy;
+    free(copy);
+    return xstrdup("?");
 }
 
 char *short_label(const char *name)

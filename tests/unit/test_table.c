@@ -1,4 +1,5 @@
 /* Text for terminals and tables: cleaning, widths, shortening, fitting, colours. */
+#include "../../common/match.h"
 #include "../../report/page/page_names.h"
 #include "../../report/print/listing.h"
 #include "../../report/query/short_name.h"
@@ -91,6 +92,7 @@ static void test_fit_name(void **state)
     fit_is("main::{lambda(int)#1}::operator()(int) const", 34, TEXT_CUT_NAME, 1, "main::{lambda(int)#1}::operator()");
     fit_is("std::ostream& std::operator<< <char>(std::ostream&, char)", 20, TEXT_CUT_NAME, 1, "std::operator<<");
     fit_is("load.<locals>.<listcomp>(int)", 24, TEXT_CUT_NAME, 1, "load.<locals>.<listcomp>");
+    fit_is("<- std::vector<int>::push_back(int)", 25, TEXT_CUT_LEFT, 1, "<- std::vector::push_back");
     fit_is("<module>", 8, TEXT_CUT_NAME, 1, "<module>");
     fit_is("<module>", 4, TEXT_CUT_NAME, 1, "<mo\xe2\x80\xa6");
     fit_is("<", 0, TEXT_CUT_NAME, 1, "");
@@ -205,9 +207,30 @@ static void piped_is(const char *name, const char *expected)
     free(text);
 }
 
+static void piped_source_is(const char *source, const char *expected)
+{
+    static const struct column columns_of[] = {COLUMN(NULL, "source", TEXT, .cut = TEXT_CUT_LEFT)};
+    char *text = NULL;
+    size_t length = 0;
+    struct report_out out = {.file = open_memstream(&text, &length)};
+    struct listing *l = listing_open(columns_of, 1, &out, NULL);
+    listing_text(l, source);
+    listing_print(l);
+    listing_close(l);
+    fclose(out.file);
+    assert_int_equal(strncmp(text, "source\n", 7), 0);
+    text[strlen(text) - 1] = 0;
+    assert_string_equal(text + 7, expected);
+    free(text);
+}
+
 static void test_piped(void **state)
 {
     (void)state;
+    static const char path[] = "/usr/lib/a/directory/whose/name/has/more/than/sixty/columns(1)/a.c:1";
+    piped_source_is(path, path);
+    piped_source_is("<- clang::Sema::AddBuiltinCandidate(clang::QualType*, llvm::ArrayRef<clang::Expr*>, bool)",
+                    "<- clang::Sema::AddBuiltinCandidate");
     piped_is("std::vector<long, std::allocator<long> >::push_back(long&)",
              "std::vector<long, std::allocator<long> >::push_back(long&)");
     piped_is("std::vector<long, std::allocator<long> >::push_back(long const&)",
@@ -353,28 +376,27 @@ static void test_nested(void **state)
     buf_free(&json);
 }
 
-/* Only arguments go: what stands in brackets of its own is a name. */
+/* Only arguments go: what stands in brackets of its own is a name. tests/page/names.sh asks the page for the same. */
 static void test_short_names(void **state)
 {
     (void)state;
-    static const char *const names[][2] = {
-        {"std::vector<int, std::allocator<int> >::push_back(int const&)", "std::vector::push_back"},
-        {"load.<locals>.<listcomp>", "load.<locals>.<listcomp>"},
-        {"<module>", "<module>"},
-        {"at::(anonymous namespace)::f", "at::(anonymous namespace)::f"},
-        {"(anonymous namespace)::f(int)", "(anonymous namespace)::f"},
-        {"f<(anonymous namespace)::T>", "f"},
-        {"core::<impl Drop for Vec<T>>::drop", "core::<impl Drop for Vec>::drop"},
-        {"f(int)::<lambda(char)>", "f::<lambda>"},
-        {"f [clone .cold]", "f"},
-        {"libruby-3.1.so.3.1+0xd89a4", "libruby-3.1.so.3.1+0xd89a4"},
-        {"g<<<", "g"},
-        {"(no name)", "(no name)"},
-        {"", "?"},
+    static const char *const names[][3] = {
+#define ROW(name, bare, short) {name, bare, short},
+#include "../short_names.h"
+#undef ROW
+        {"libruby-3.1.so.3.1+0xd89a4", NULL, "libruby-3.1.so.3.1+0xd89a4"},
+        {"g<<<", NULL, "g"},
+        {"(no name)", "", "(no name)"},
+        {"", NULL, "?"},
     };
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        struct buf bare = BUF(1 << 16);
         char *name = short_name(names[i][0]);
-        assert_string_equal(names[i][1], name);
+        assert_string_equal(names[i][2], name);
+        match_bare_name(names[i][0], 0, &bare);
+        if (*names[i][0])
+            assert_string_equal(names[i][1] ? names[i][1] : names[i][2], bare.data);
+        buf_free(&bare);
         free(name);
     }
 }

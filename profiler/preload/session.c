@@ -1,11 +1,15 @@
 #include "session.h"
 
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #define RING_BYTES ((uint64_t)WIRE_RING_WORDS * sizeof(uint64_t))
-/* Mapped at the start: 32 MiB. Threads take the rings of lower numbers first. */
+/* Mapped at the start, where that is no large part of a limited address space: 32 MiB. Threads take the rings of lower
+ * numbers first. */
 #define RINGS_FIRST 64u
+#define FIRST_BYTES (WIRE_DATA_OFFSET + RINGS_FIRST * RING_BYTES)
+#define SPACE_PART  4u /* of the address space */
 
 static void *session_map_part(int fd, uint64_t offset, uint64_t size_bytes)
 {
@@ -24,6 +28,14 @@ static int session_valid(const struct wire_control *c)
            c->depth_max <= WIRE_STACK_MAX;
 }
 
+/* The program is to have what it needs: then each thread maps its own ring. */
+static int has_space_for_first(void)
+{
+    struct rlimit space;
+    return sys_call6(SYS_prlimit64, 0, RLIMIT_AS, 0, (long)&space, 0, 0) != 0 ||
+           space.rlim_cur / SPACE_PART >= FIRST_BYTES;
+}
+
 void session_map(const char *path)
 {
     struct stat st;
@@ -31,8 +43,9 @@ void session_map(const char *path)
     if (fd < 0)
         return;
     if (sys_call(SYS_fstat, fd, &st, 0) == 0 && S_ISREG(st.st_mode) && (uint64_t)st.st_size == WIRE_TOTAL_BYTES) {
-        uint64_t mapped_bytes = WIRE_DATA_OFFSET + RINGS_FIRST * RING_BYTES;
-        process.control = session_map_part(fd, 0, mapped_bytes);
+        uint64_t mapped_bytes = FIRST_BYTES;
+        if (has_space_for_first())
+            process.control = session_map_part(fd, 0, mapped_bytes);
         if (process.control)
             process.data = (char *)process.control + WIRE_DATA_OFFSET;
         else

@@ -54,7 +54,7 @@ done
 # From the start, with all limits between too little to begin with and enough: at most one line, and either something of
 # it is kept or there is no file of it and the older one is set aside whole.
 "$MEMPROF" run -q -o older.db -- ./grow 0 >/dev/null || true # ends with 7
-for kib in $(seq 40000 2000 64000) 128000 250000; do
+for kib in $(seq 40000 2000 64000) 47250 47500 128000 250000; do
     rm -f out.db*
     cp older.db out.db
     code=0

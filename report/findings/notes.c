@@ -124,6 +124,11 @@ void notes_each(sqlite3 *db, void (*add)(void *context, enum note_kind kind, con
             "the frames of this Python are not understood: stacks are native only (versions 3.9 to 3.14 are)");
 }
 
+char *notes_state(sqlite3 *db)
+{
+    return db_int(db, "SELECT 1 FROM meta WHERE key = 'partial'", 0) ? xstrdup("partial") : db_meta_text(db, "state");
+}
+
 static void print_note(void *context, enum note_kind kind, const char *note)
 {
     (void)kind;
@@ -176,7 +181,9 @@ void notes_record(sqlite3 *db, const char *file, struct record *record)
     char ended[ENDING_TEXT];
     ending_text(db, ended);
     record_member_text(record, "ended", *ended ? ended : NULL);
-    member_meta(db, record, "state");
+    char *state = notes_state(db);
+    record_member_text(record, "state", state);
+    free(state);
     notes_each(db, record_note, &list);
     fprintf(record->out->file, ",\n\"notes\": [%s]", buf_text(&list));
     buf_free(&list);

@@ -19,6 +19,9 @@ void notes_each(sqlite3 *db, void (*add)(void *context, enum note_kind kind, con
 void notes_print(sqlite3 *db, const struct report_out *out);
 /* JSON: members file (as the user named it), command, start_unix_ns, duration_ns, notes of the open document. */
 void notes_record(sqlite3 *db, const char *file, struct record *record);
+/* "complete", "recorded", "recording", or "partial" where something is missing for good; NULL: not known. Yours to
+ * free. */
+char *notes_state(sqlite3 *db);
 /* "2026-06-30 12:00:00" in local time, to text[32]. */
 const char *notes_date(char text[32], int64_t unix_ns);
 

@@ -248,10 +248,9 @@ static void print_facts(struct info *f)
     fact(l, "lasted", units_ns(text, db_meta_int(f->db, "duration_ns", 0)));
     fact_meta(f, l, "options", "options");
     fact_meta(f, l, "written by", "writer_version");
-    if (db_int(f->db, "SELECT 1 FROM meta WHERE key = 'partial'", 0))
-        fact(l, "state", "partial");
-    else
-        fact_meta(f, l, "state", "state");
+    char *state = notes_state(f->db);
+    fact(l, "state", state);
+    free(state);
     fact_meta(f, l, "clock", "clock");
     fact(l, "file size", units_bytes(text, f->file_bytes));
     events_fact(f, l);

@@ -46,9 +46,11 @@ contains 'a killed memprof' got '! partial recording'
 "$MEMPROF" info killed.db >got_info
 equal 'its state in info' 'state partial' "$(grep '^state' got_info | tr -s ' ')"
 contains 'a killed memprof' got pool_alloc
-"$MEMPROF" report killed.db --json |
-    python3 -c 'import json, sys; d = json.load(sys.stdin)
-assert any("partial" in n for n in d["notes"]), d["notes"]' || fail 'notes in JSON'
+for command in report info; do
+    "$MEMPROF" $command killed.db --json | python3 -c 'import json, sys; d = json.load(sys.stdin)
+assert any("partial" in n for n in d["notes"]), d["notes"]
+assert d["state"] == "partial", d["state"]' || fail "notes and state in JSON of $command"
+done
 for i in 1 2 3 4 5 6 7 8 9 10; do [ -f ended ] && break; sleep 0.5; done
 [ -f ended ] || fail 'the program did not end well'
 

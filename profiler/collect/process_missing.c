@@ -197,7 +197,8 @@ void processes_end_missing(struct processes *ps, const struct process *p, int ha
                    "o.exit_status, o.exit_signal FROM process o WHERE o.process_id = ?) WHERE process_id = ?");
     sqlite3_bind_int64(q, 1, p->process_id);
     sqlite3_bind_int64(q, 2, row);
-    store_step(ps->store, q);
+    if (p->outer_pid || has_status) /* one that was never found may run yet */
+        store_step(ps->store, q);
     q = store_statement(ps->store, "UPDATE process SET end_ns = ?, end_kind = 'exec', exit_status = NULL, "
                                    "exit_signal = NULL WHERE process_id = ?");
     sqlite3_bind_int64(q, 1, clock_ns(ps->clock, p->exec_stamp));

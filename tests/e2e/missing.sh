@@ -111,3 +111,15 @@ if chroot root /small 2>/dev/null; then
     equal "chroot" "/small 0 memprof's library is not there in its root directory" "$(missing)"
     equal "chroot: its stderr" "" "$(cat chroot.err)"
 fi
+
+# a new /proc, in which the path of the session is not there; the process that executes it may be gone before it is seen
+if unshare --mount-proc --pid --fork true 2>/dev/null; then
+    for wait in "" "sleep 0.3;"; do
+        record_ok unshare --mount-proc --pid --fork sh -c "$wait exec ./small"
+        equal "another /proc" "1 the recording cannot be reached from its root directory or pid namespace" \
+            "$(sql "SELECT count(*), not_recorded FROM process WHERE not_recorded IS NOT NULL" | tr '|' ' ')"
+    done
+    "$MEMPROF" run -o out.db -- unshare --mount-proc --pid --fork ./small 2>run.err || fail "another /proc: status"
+    contains "another /proc: run" run.err "1 program of its children could not be recorded"
+    contains "another /proc: run" run.err "'memprof info out.db' says why"
+fi

@@ -102,17 +102,19 @@ int db_leave_log(sqlite3 *db, unsigned wait_ms, struct error *err)
     return code == SQLITE_BUSY ? 0 : rc;
 }
 
-/* Whether a file that SQLite does not take begins as ours do: how they begin, and the number at 68 that says whose. */
+/* Whether a file that SQLite does not take begins as ours do: how they begin, and the number at 68 that says whose. Of
+ * one that ends within its header, which SQLite takes for an empty one, the first is enough. */
 static int begins_as_ours(const char *path)
 {
     static const unsigned char id[4] = {DB_APPLICATION_ID >> 24, DB_APPLICATION_ID >> 16 & 0xff,
                                         DB_APPLICATION_ID >> 8 & 0xff, DB_APPLICATION_ID & 0xff};
-    unsigned char head[72];
+    unsigned char head[100];
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     ssize_t n = fd < 0 ? -1 : read(fd, head, sizeof head);
     if (fd >= 0)
         close(fd);
-    return n == sizeof head && memcmp(head, "SQLite format 3", 16) == 0 && memcmp(head + 68, id, sizeof id) == 0;
+    return n >= 16 && memcmp(head, "SQLite format 3", 16) == 0 &&
+           (n < (ssize_t)sizeof head || memcmp(head + 68, id, sizeof id) == 0);
 }
 
 static int check_ours(sqlite3 *db, const char *path, struct error *err)
@@ -129,6 +131,8 @@ static int check_ours(sqlite3 *db, const char *path, struct error *err)
     }
     int id = sqlite3_column_int(s, 0);
     sqlite3_finalize(s);
+    if (id != DB_APPLICATION_ID && begins_as_ours(path))
+        return error_set(err, EINVAL, "%s: damaged (it ends within its header); record again with 'memprof run'", path);
     if (id != DB_APPLICATION_ID)
         return error_set(err, EINVAL, "%s: not a memprof file (application_id %d); expected what 'memprof run' writes",
                          path, id);

@@ -32,6 +32,11 @@ every newer.db "newer"
 contains "newer" err 999
 head -c 5000 good.db >truncated.db
 every truncated.db "truncated to 5,000 bytes"
+for bytes in 16 50 60 99 100 200; do
+    head -c $bytes good.db >truncated.db
+    every truncated.db "truncated to $bytes bytes"
+    contains "truncated to $bytes bytes" err "truncated.db: damaged"
+done
 cp good.db tableless.db
 sqlite3 tableless.db 'PRAGMA writable_schema = ON; DROP VIEW v_total; DROP TABLE total'
 code=0

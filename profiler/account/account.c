@@ -302,7 +302,8 @@ static inline __attribute__((always_inline)) void leave(struct account *a, const
         account_unpend(d, b);
     level_drop(&d->level, size, 1);
     level_drop(&k->level, size, 1);
-    timeline_fall(d->timeline, d->level.active_bytes);
+    if ((word >> 16 & 0xff) != CHUNK_realloc_free) /* a step from the old size to the new one, as that comes */
+        timeline_fall(d->timeline, d->level.active_bytes);
     tally_free(&s->tally, size, lifetime_ns);
     tally_free(thread_tally, size, lifetime_ns);
     lane->thread_device->live_bytes -= size;
@@ -383,6 +384,8 @@ static inline void apply_alloc(struct account *a, const struct event *e, const s
     level_add(&d->level, size, a->now_ns, a->event_count + 1);
     level_add(&k->level, size, a->now_ns, a->event_count + 1);
     timeline_rise(d->timeline, a->now_ns, d->level.active_bytes);
+    if (e->op == EVENT_REALLOC_ALLOC)
+        timeline_fall(d->timeline, d->level.active_bytes); /* it may be smaller */
     if (__builtin_expect(pair == HOST_MAP, 0))
         account_reserved_change(a, d, k, (int64_t)size);
     else if (__builtin_expect(k->level.active_bytes > k->reserved_sampled_bytes && k->sampled_bytes, 0))

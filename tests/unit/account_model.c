@@ -228,12 +228,15 @@ void model_event(struct model *m, const struct event *e)
     case EVENT_PART_FREE:
     case EVENT_REALLOC_FREE: {
         long i = model_find(m, e->process_id, e->address, spaces[e->kind]);
+        size_t change_count = m->change_count;
         if (i >= 0)
             model_death(m, (size_t)i, 0);
         else if (e->inherited)
             m->inherited++;
         else
             m->unmatched++;
+        if (e->op == EVENT_REALLOC_FREE) /* one step with the allocation that follows */
+            m->change_count = change_count;
         break;
     }
     case EVENT_RESERVED:

@@ -313,3 +313,44 @@ contains "long growth: the line" report.txt "* Growth that does not stop: grow_o
 rate=$(sed -n 's/.* nearly all the way: about \([0-9]*\)\(\.[0-9]*\)* KiB a second\.$/\1/p' report.txt)
 at_most "long growth: KiB a second" $((8000 / 13)) "${rate:-9999}"
 at_least "long growth: KiB a second" 1 "${rate:-0}"
+
+# Reallocs and mremaps of a block that lives on are no short-lived blocks, and its memory never is 0 between two sizes.
+cat >steps.c <<'END'
+#define _GNU_SOURCE
+#include <stdlib.h>
+#include <sys/mman.h>
+int main(int argc, char **argv)
+{
+    size_t size = 1 << 20;
+    char *map = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    for (int i = 0; i < 2000; i++, size += 4096)
+        map = mremap(map, size, size + 4096, MREMAP_MAYMOVE);
+    char *block = malloc(100);
+    for (int i = 1; i <= 3000; i++)
+        block = realloc(block, (size_t)(100 + i * 16));
+    free(block);
+    for (int i = 0; i < (argc > 1 ? atoi(argv[1]) : 0); i++) {
+        char *volatile p = malloc(10);
+        free(p);
+    }
+    munmap(map, size);
+    return 0;
+}
+END
+"$CC" -O1 -g -o steps steps.c
+said() {
+    "$MEMPROF" report out.db --html=page.html >/dev/null
+    sed 's/<[^>]*>//g' page.html | grep -o '[0-9,]* of [0-9,]* allocations .* again'
+}
+record ./steps
+equal "grown, not short-lived" "" "$(said)"
+equal "temporary all the same, as docs/accuracy.md has it" "5002|5001|5000" \
+    "$(sql "SELECT alloc_count || '|' || temporary_count || '|' || realloc_count FROM v_total WHERE device = 'host' AND
+        kind = 'all'")"
+equal "the least while it is there" $((1 << 20)) "$(sql "SELECT min(active_min_bytes) FROM timeline WHERE level = 0 AND
+    time_ns > (SELECT min(time_ns) FROM timeline WHERE level = 0 AND active_last_bytes >= 1048576) AND
+    time_ns <= (SELECT max(time_ns) FROM timeline WHERE level = 0 AND active_last_bytes >= 1048576)")"
+record ./steps 3000 # 3,000 that are freed, and the realloced block's last one; 2,000 of 2,001 mappings are grown
+equal "with short-lived blocks beside it" \
+    "8,001 of 8,002 allocations (100 %) were freed (at least 3,001) or resized before their thread allocated again" \
+    "$(said)"

@@ -193,4 +193,4 @@ strip libdeep.so
 echo 'void deep_run(void); int main(void) { deep_run(); return 0; }' >main.c
 "$CC" -o main main.c -L. -ldeep -Wl,-rpath,.
 record ./main
-only_skipped "callers without a name" deep_alloc 'libdeep+0x'
+only_skipped "callers without a name" deep_alloc 'libdeep.so+0x'

@@ -61,7 +61,8 @@ static int64_t free_there(sqlite3 *db, const struct heap_end *e, int64_t used_by
 {
     static const char sql[] =
         "SELECT iif(count(*) > 0, CAST(total(present_bytes) - (SELECT total(resident_bytes) FROM resident_rest JOIN "
-        "resident_scan USING(scan_id) WHERE is_last AND what IN ('beside', 'heap')) - (SELECT total(resident_bytes) "
+        "resident_scan USING(scan_id) WHERE is_last AND what IN ('beside', 'heap', 'segment')) - (SELECT "
+        "total(resident_bytes) "
         "FROM resident_site JOIN resident_scan USING(scan_id) JOIN site USING(site_id) WHERE is_last AND kind = "
         "'heap') AS INTEGER), -1) FROM resident_scan WHERE is_last";
     int64_t other = db_int(db, sql, -1);

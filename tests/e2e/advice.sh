@@ -44,7 +44,7 @@ print(*(any("inside its arenas" in t for t in d[k]) for k in ("advice", "notes")
     lacks "on the page" page.html 'Not whole:'
     PYTHONMALLOC=malloc
     export PYTHONMALLOC
-    record_ok "$python" arenas.py
+    record_ok "$python" -S arenas.py # without site: a third of the stacks
     unset PYTHONMALLOC
     "$MEMPROF" leaks out.db --python-only --json --all >merged.json
     "$MEMPROF" report out.db --by stack --python-only --sort end.bytes --json >stacks.json

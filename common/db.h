@@ -58,5 +58,7 @@ int db_same_file(const char *a, const char *b);
 
 /* Column text of a statement's current row, "" for NULL; borrowed until the next step. */
 const char *db_text(sqlite3_stmt *statement, int column);
+/* A copy of it, the caller's to free; NULL for NULL. */
+char *db_own_text(sqlite3_stmt *statement, int column);
 
 #endif

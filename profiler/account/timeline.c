@@ -8,13 +8,11 @@
 #include <string.h>
 
 #define LEVEL_BUCKETS_MIN 64u /* the coarsest level has at most this many */
-#define QUIET_BUCKETS                                                                                                  \
-    512u /* the finest level of a run in which next to nothing was allocated has at most this many                     \
-          */
-#define ROOM_BYTES_BUCKET                                                                                              \
-    2400u           /* of the disk's room, for a bucket: eight times its rows of all levels, in file and log           \
-                     */
-#define DIP_SHIFT 3 /* a dip is 1/2^DIP_SHIFT of the lower maximum beside it */
+/* The finest level of a run in which next to nothing was allocated has at most this many. */
+#define QUIET_BUCKETS 512u
+/* Of the disk's room, for a bucket: eight times its rows of all levels, in file and log. */
+#define ROOM_BYTES_BUCKET 2400u
+#define DIP_SHIFT         3 /* a dip is 1/2^DIP_SHIFT of the lower maximum beside it */
 
 struct timeline *timeline_open(void)
 {

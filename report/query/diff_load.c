@@ -193,22 +193,17 @@ static const struct {
 };
 enum { COLUMN_OF_STATS = 12 };
 
-static char *own_text(sqlite3_stmt *s, int column)
-{
-    return sqlite3_column_type(s, column) == SQLITE_NULL ? NULL : xstrdup(db_text(s, column));
-}
-
 static void read_item(struct diff_item *item, sqlite3_stmt *s)
 {
-    *item = (struct diff_item){.function = own_text(s, 1),
-                               .file = own_text(s, 2),
+    *item = (struct diff_item){.function = db_own_text(s, 1),
+                               .file = db_own_text(s, 2),
                                .line = sqlite3_column_int64(s, 3),
                                .declared = sqlite3_column_int64(s, 4),
                                .file_id = sqlite3_column_int64(s, 5),
-                               .module = own_text(s, 6),
+                               .module = db_own_text(s, 6),
                                .offset = sqlite3_column_int64(s, 7),
-                               .op = own_text(s, 8),
-                               .phase = own_text(s, 9),
+                               .op = db_own_text(s, 8),
+                               .phase = db_own_text(s, 9),
                                .key_id = sqlite3_column_int64(s, 11)};
     if (!item->function)
         return;

@@ -192,11 +192,6 @@ static void bind(sqlite3 *db, sqlite3_stmt *s, const struct rows_query *q)
     sqlite3_bind_int64(s, 6, q->limit > 0 ? q->limit : -1);
 }
 
-static char *own_text(sqlite3_stmt *s, int column)
-{
-    return sqlite3_column_type(s, column) == SQLITE_NULL ? NULL : xstrdup(db_text(s, column));
-}
-
 struct row *rows_add(struct rows *rows)
 {
     struct row *row = ARRAY_ADD(rows->row, rows->count, rows->capacity);
@@ -205,23 +200,23 @@ struct row *rows_add(struct rows *rows)
 
 static void read_key(struct row *row, sqlite3_stmt *s)
 {
-    row->device = own_text(s, 0);
-    row->kind = own_text(s, 1);
+    row->device = db_own_text(s, 0);
+    row->kind = db_own_text(s, 1);
     row->key_id = sqlite3_column_int64(s, 2);
-    row->function = own_text(s, 3);
-    row->plain_name = own_text(s, 4);
-    row->file = own_text(s, 5);
+    row->function = db_own_text(s, 3);
+    row->plain_name = db_own_text(s, 4);
+    row->file = db_own_text(s, 5);
     row->line = sqlite3_column_int64(s, 6);
-    row->module = own_text(s, 7);
+    row->module = db_own_text(s, 7);
     row->offset = sqlite3_column_int64(s, 8);
-    row->thread = own_text(s, 9);
+    row->thread = db_own_text(s, 9);
     row->process_id = sqlite3_column_int64(s, 10);
     row->pid = sqlite3_column_int64(s, 11);
     row->tid = sqlite3_column_int64(s, 12);
-    row->op = own_text(s, 13);
-    row->phase = own_text(s, 14);
-    row->command = own_text(s, 15);
-    row->title = own_text(s, 16);
+    row->op = db_own_text(s, 13);
+    row->phase = db_own_text(s, 14);
+    row->command = db_own_text(s, 15);
+    row->title = db_own_text(s, 16);
 }
 
 /* A function without a source position is better shown with the module that it is in; for so few rows that a look at
@@ -250,7 +245,7 @@ void rows_find_modules(sqlite3 *db, enum row_key by, struct rows *rows)
         while (sqlite3_step(s) == SQLITE_ROW)
             for (int i = 0; i < rows->count; i++)
                 if (rows->row[i].key_id == sqlite3_column_int64(s, 0) && !rows->row[i].module && !rows->row[i].file)
-                    rows->row[i].module = own_text(s, 1);
+                    rows->row[i].module = db_own_text(s, 1);
     }
     sqlite3_finalize(s);
     buf_free(&names);

@@ -44,11 +44,6 @@ int wrapper_is(sqlite3 *db, const struct row *row, const struct callers *callers
            (is_named || has_one_line(db, row));
 }
 
-static char *text_or_null(sqlite3_stmt *s, int column)
-{
-    return sqlite3_column_type(s, column) == SQLITE_NULL ? NULL : xstrdup(db_text(s, column));
-}
-
 int wrapper_chain_load(sqlite3 *db, struct walk *walk, const struct row *row, enum callers_of of, const char *kind,
                        struct wrapper_chain *chain, struct error *err)
 {
@@ -93,11 +88,11 @@ static int load_line(sqlite3 *db, int64_t site_id, struct row *row, struct error
     int found = sqlite3_step(s) == SQLITE_ROW;
     if (found) {
         row->key_id = sqlite3_column_int64(s, 0);
-        row->function = text_or_null(s, 1);
-        row->plain_name = text_or_null(s, 2);
-        row->file = text_or_null(s, 3);
+        row->function = db_own_text(s, 1);
+        row->plain_name = db_own_text(s, 2);
+        row->file = db_own_text(s, 3);
         row->line = sqlite3_column_int64(s, 4);
-        row->module = text_or_null(s, 5);
+        row->module = db_own_text(s, 5);
         row->offset = sqlite3_column_int64(s, 6);
     }
     sqlite3_finalize(s);

@@ -100,25 +100,20 @@ static void free_leak(struct leak *leak)
     free(leak->module);
 }
 
-static char *own_text(sqlite3_stmt *s, int column)
-{
-    return sqlite3_column_type(s, column) == SQLITE_NULL ? NULL : xstrdup(db_text(s, column));
-}
-
 static int add_leak(struct leaks *l, sqlite3_stmt *s, struct error *err)
 {
     struct walk_stack stack;
-    struct leak leak = {.device = own_text(s, 0),
-                        .kind = own_text(s, 1),
+    struct leak leak = {.device = db_own_text(s, 0),
+                        .kind = db_own_text(s, 1),
                         .stack_id = sqlite3_column_int64(s, 2),
                         .bytes = sqlite3_column_int64(s, 3),
                         .blocks = sqlite3_column_int64(s, 4),
                         .largest_bytes = sqlite3_column_type(s, 5) == SQLITE_NULL ? -1 : sqlite3_column_int64(s, 5),
                         .line_id = sqlite3_column_int64(s, 6),
-                        .function = own_text(s, 7),
-                        .file = own_text(s, 8),
+                        .function = db_own_text(s, 7),
+                        .file = db_own_text(s, 8),
                         .line = sqlite3_column_int64(s, 9),
-                        .module = own_text(s, 10),
+                        .module = db_own_text(s, 10),
                         .torn_bytes = sqlite3_column_int64(s, 11),
                         .torn_blocks = sqlite3_column_int64(s, 12),
                         .is_kept = sqlite3_column_int64(s, 13) > 0};

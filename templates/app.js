@@ -86,7 +86,6 @@ const app = {
   /* The one state of the page. wanted: {device} with peak, end, run, at (ns), or from and to (ns): what the reader asked for; kind where it is
      to change. Everything follows it: timeline, layers, failures, tables, figures, the address. */
   select(wanted, isQuiet) {
-    const began = performance.now();
     if (wanted.kind !== undefined) this.kind = wanted.kind;
     else if (wanted.device !== this.device) this.kind = -1;
     this.wanted = { ...wanted, kind: this.kind };
@@ -108,7 +107,6 @@ const app = {
     this.tell();
     tables.update();
     if (!isQuiet) this.remember();
-    document.documentElement.dataset.selectMs = (performance.now() - began).toFixed(1);
     redraw();
     /* what is further down the page may come a moment later */
     const wantedNow = wanted;

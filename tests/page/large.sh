@@ -1,5 +1,4 @@
 # Limits of size and time: 10^8 events, and 10^5 stacks. Each page takes 1.7 s of processor time (docs/page.md).
-# alone: its limits are of processor time and of the browser
 . "$ROOT/tests/page/page.inc"
 many "${PAGE_ALLOCATIONS:-50000000}"
 events=$(value "SELECT value FROM meta WHERE key = 'event_count'")

@@ -43,6 +43,8 @@ int cli_lens(const struct arguments *a, struct lens_options *lens);
 struct report_options;
 /* --at. 0 or EXIT_USAGE after a message. */
 int cli_at(const struct arguments *a, const char *command, struct report_options *o);
+/* --sort of a command: the number of a statistic. 0 or EXIT_USAGE after a message. */
+int cli_sort(const char *command, const char *text, int *stat);
 /* Flushes stdout; status, or EXIT_FAILED with a message when it could not be written. */
 int cli_close_output(int status);
 

@@ -54,11 +54,9 @@ static int parse(const struct arguments *a, struct diff_report *report)
         (struct diff_report){.what = {.by = ROW_LINE, .sort = STAT_at_peak_bytes, .device = a->value[OPTION_device]}};
     if (a->given[OPTION_diff_by] && parse_by(a->value[OPTION_diff_by], &report->what.by))
         return EXIT_USAGE;
-    if (a->given[OPTION_sort])
-        report->what.sort = stat_find(a->value[OPTION_sort], strlen(a->value[OPTION_sort]));
-    if (report->what.sort < 0)
-        return cli_usage("diff: --sort '%s': no such statistic; 'memprof diff --sort help' lists them",
-                         a->value[OPTION_sort]);
+    report->what.is_sorted = a->given[OPTION_sort];
+    if (a->given[OPTION_sort] && cli_sort("diff", a->value[OPTION_sort], &report->what.sort))
+        return EXIT_USAGE;
     if (options_number(a, OPTION_top, 0, INT32_MAX, -1, &report->top) ||
         options_number(a, OPTION_frames, 0, INT32_MAX, 30, &report->frames))
         return EXIT_USAGE;

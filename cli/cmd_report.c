@@ -30,14 +30,6 @@ static int parse_by(const char *text, struct report_options *o)
     return status;
 }
 
-static int parse_sort(const char *text, struct report_options *o)
-{
-    o->sort = stat_find(text, strlen(text));
-    if (o->sort >= 0)
-        return 0;
-    return cli_usage("report: --sort '%s': no such statistic; 'memprof report --sort help' lists them", text);
-}
-
 static int write_page(const struct arguments *a, sqlite3 *db, const char *path, const struct lens_options *lens,
                       struct error *err)
 {
@@ -78,7 +70,7 @@ static int parse(const struct arguments *a, struct report_options *o, struct len
         return EXIT_USAGE;
     if (a->given[OPTION_at] && cli_at(a, "report", o))
         return EXIT_USAGE;
-    if (a->given[OPTION_sort] && parse_sort(a->value[OPTION_sort], o))
+    if (a->given[OPTION_sort] && cli_sort("report", a->value[OPTION_sort], &o->sort))
         return EXIT_USAGE;
     if (a->given[OPTION_sort] && o->at == REPORT_AT_TIME)
         return cli_usage("report: --sort does not go with --at TIME, where the only statistic is what was live");

@@ -120,14 +120,27 @@ static int differs(const struct diff_state *d, const struct diff_row *row)
     return diff_of(row, d->options.sort, &known) != 0;
 }
 
-static void add_row(struct diff *diff, const struct diff_row *row, int *capacity)
+static int is_hidden(const struct diff_state *d, const struct diff_row *row)
 {
-    if (row->item[DIFF_OLD] || row->item[DIFF_NEW]) {
-        if (differs(diff->state, row))
-            *ARRAY_ADD(diff->rows, diff->count, *capacity) = *row;
-        else
-            diff->same_count++;
+    const int shown[] = {d->options.sort, STAT_end_bytes, STAT_alloc_bytes, STAT_alloc_count};
+    int known;
+    for (size_t i = 0; i < sizeof shown / sizeof *shown; i++)
+        if (diff_of(row, shown[i], &known))
+            return 0;
+    return 1;
+}
+
+static void add_row(struct diff *diff, struct diff_row *row, int *capacity)
+{
+    if (!row->item[DIFF_OLD] && !row->item[DIFF_NEW])
+        return;
+    if (!differs(diff->state, row)) {
+        diff->same_count++;
+        return;
     }
+    row->is_hidden = is_hidden(diff->state, row);
+    diff->hidden_count += row->is_hidden;
+    *ARRAY_ADD(diff->rows, diff->count, *capacity) = *row;
 }
 
 static void make_rows(struct diff *diff)
@@ -178,6 +191,8 @@ static uint64_t size_of(const struct diff_row *row, int stat)
 static int compare_rows(const void *a, const void *b)
 {
     const struct sorted *x = a, *y = b;
+    if (x->row.is_hidden != y->row.is_hidden)
+        return x->row.is_hidden - y->row.is_hidden;
     if (x->row.is_noise != y->row.is_noise)
         return x->row.is_noise - y->row.is_noise;
     for (int i = 0; i < 3; i++)
@@ -191,10 +206,13 @@ static void sort_rows(struct diff *diff)
     struct sorted *rows = xcalloc((size_t)diff->count + 1, sizeof *rows);
     for (int i = 0; i < diff->count; i++) {
         const struct diff_row *row = &diff->rows[i];
-        rows[i] = (struct sorted){.row = *row,
-                                  .size = {size_of(row, diff->state->options.sort), size_of(row, STAT_end_bytes),
-                                           size_of(row, STAT_alloc_bytes)},
-                                  .place = i};
+        const struct diff_options *o = &diff->state->options;
+        uint64_t first = size_of(row, o->sort), end = size_of(row, STAT_end_bytes);
+        int is_end_first = !o->is_sorted && end > first;
+        rows[i] = (struct sorted){
+            .row = *row,
+            .size = {is_end_first ? end : first, is_end_first ? first : end, size_of(row, STAT_alloc_bytes)},
+            .place = i};
     }
     qsort(rows, (size_t)diff->count, sizeof *rows, compare_rows);
     for (int i = 0; i < diff->count; i++)

@@ -53,18 +53,20 @@ struct diff_row {
     struct stat_row stats[DIFF_SIDES];        /* the medians */
     struct diff_range range[DIFF_SIDES];      /* of the statistic that is sorted by */
     enum diff_match match;
-    int is_noise; /* of several recordings of a side: the ranges overlap */
+    int is_noise;  /* of several recordings of a side: the ranges overlap */
+    int is_hidden; /* only what nobody is shown beside it changed: own peaks, temporary blocks */
 };
 
 struct diff_options {
     enum row_key by;    /* line, function, file, module, device, stack, op */
     int sort;           /* enum stat_id */
+    int is_sorted;      /* 0: the larger of what changed in it and live at the end comes first */
     const char *device; /* NULL: all */
 };
 
 struct diff {
-    struct diff_row *rows; /* those that differ: largest difference first, noise last */
-    int count;
+    struct diff_row *rows; /* those that differ: largest difference first, then noise, the hidden ones last */
+    int count, hidden_count;
     int64_t same_count;      /* rows that do not differ */
     struct diff_row *totals; /* by device */
     int total_count;

@@ -120,6 +120,18 @@ static void add_word(struct buf *out, const char *word)
     buf_printf(out, "%s%s", out->length ? ", " : "", word);
 }
 
+/* The last component of a path that is not another one's: "a.c", "v1/". */
+static void add_component(struct buf *out, const char *path, const char *other)
+{
+    const char *p = path + strlen(path), *q = other + strlen(other);
+    while (p > path && q > other && p[-1] == q[-1])
+        p--, q--;
+    while (p > path && p[-1] != '/')
+        p--;
+    const char *slash = strchr(p, '/');
+    buf_add(out, p, slash ? (size_t)(slash + 1 - p) : strlen(p));
+}
+
 /* "renamed from a.c, moved 3 -> 6"; nothing of a row that is the same. */
 static void add_how(const struct diff_row *row, struct buf *out)
 {
@@ -129,8 +141,10 @@ static void add_how(const struct diff_row *row, struct buf *out)
         add_word(out, diff_match_names[match]);
     if (match == DIFF_RENAMED) {
         const char *from = old->file ? old->file : old->module, *to = new->file ? new->file : new->module;
-        if (from && to && strcmp(text_basename(from), text_basename(to)) != 0)
-            buf_printf(out, " from %s", text_basename(from));
+        if (from && to) {
+            buf_puts(out, " from ");
+            add_component(out, from, to);
+        }
     }
     if (row->match == DIFF_MOVED) {
         add_word(out, diff_match_names[DIFF_MOVED]);
@@ -412,7 +426,8 @@ static int rows_shown(const struct printer *p)
     int64_t top = p->report->top;
     if (top < 0)
         top = p->out->format != REPORT_TEXT ? 0 : p->report->what.by == ROW_STACK ? DEFAULT_STACKS : DEFAULT_TOP;
-    return top > 0 && top < p->diff.count ? (int)top : p->diff.count;
+    int count = p->out->format == REPORT_TEXT ? p->diff.count - p->diff.hidden_count : p->diff.count;
+    return top > 0 && top < count ? (int)top : count;
 }
 
 static int list_rows(struct printer *p, struct record *document, struct error *err)
@@ -476,10 +491,32 @@ static void print_title(const struct printer *p)
     char text[UNITS_TEXT];
     buf_printf(&title, "What changed, by %s: %s (%s)%s", row_key_names[what->by], stat_infos[what->sort].name,
                stat_infos[what->sort].text, is_several ? ", medians" : "");
-    if (rows_shown(p) < p->diff.count)
-        buf_printf(&title, " (%d of %s)", rows_shown(p), units_count(text, p->diff.count));
+    if (rows_shown(p) < p->diff.count - p->diff.hidden_count)
+        buf_printf(&title, " (%d of %s)", rows_shown(p), units_count(text, p->diff.count - p->diff.hidden_count));
     table_line(p->out, TABLE_STRONG, title.data);
     buf_free(&title);
+}
+
+static void print_hidden(const struct printer *p)
+{
+    struct buf line = BUF(4096);
+    char text[UNITS_TEXT];
+    if (!p->diff.hidden_count)
+        return;
+    buf_printf(&line, "%s more: only own peaks or temporary blocks changed (--sort own.peak, --sort temporary)",
+               units_count(text, p->diff.hidden_count));
+    table_line(p->out, TABLE_DIM, buf_text(&line));
+    buf_free(&line);
+}
+
+static void print_total(const struct printer *p, const struct diff_row *total)
+{
+    struct buf line = BUF(1 << 16);
+    buf_puts(&line, "total ");
+    add_difference(&line, total, p->report->what.sort);
+    buf_printf(&line, "   %s", total->device);
+    table_line(p->out, TABLE_STRONG, buf_text(&line));
+    buf_free(&line);
 }
 
 static int print_diff(struct printer *p, struct record *document, struct error *err)
@@ -487,22 +524,19 @@ static int print_diff(struct printer *p, struct record *document, struct error *
     int rc = 0;
     print_head(p);
     print_title(p);
-    if (!p->diff.count) {
+    if (!p->diff.count)
         table_line(p->out, TABLE_PLAIN, "Nothing differs.");
-        return 0;
-    }
-    if (p->report->what.by != ROW_STACK)
-        return list_rows(p, document, err);
-    rc = print_stacks(p, err);
-    for (int i = 0; rc == 0 && i < p->diff.total_count; i++) {
-        struct buf line = BUF(1 << 16);
-        buf_puts(&line, "total ");
-        add_difference(&line, &p->diff.totals[i], p->report->what.sort);
-        buf_printf(&line, "   %s", p->diff.totals[i].device);
+    else if (p->diff.count == p->diff.hidden_count)
+        table_line(p->out, TABLE_PLAIN, "Nothing differs in these.");
+    else if (p->report->what.by != ROW_STACK)
+        rc = list_rows(p, document, err);
+    else
+        rc = print_stacks(p, err);
+    for (int i = 0; rc == 0 && p->report->what.by == ROW_STACK && i < p->diff.total_count; i++)
         if (is_used(&p->diff.totals[i]))
-            table_line(p->out, TABLE_STRONG, buf_text(&line));
-        buf_free(&line);
-    }
+            print_total(p, &p->diff.totals[i]);
+    if (rc == 0)
+        print_hidden(p);
     return rc;
 }
 

@@ -230,6 +230,65 @@ wrapper|new|150' "$(rows wrapped_old.db wrapped_new.db function 'function, match
 equal 'without it' 'user|same|50' \
     "$(sqlite3 :memory: -cmd '.import --csv rows.csv d' 'SELECT function, match, difference FROM d')"
 
+# --- what is kept behind the peak comes before a small difference at the peak; what only peaks otherwise is counted
+cat >behind.c <<'END'
+#include <stdlib.h>
+char *kept;
+static void *grown(size_t size) { return malloc(size); }
+static void *peak(size_t size) { return malloc(size); }
+int main(int argc, char **argv) {
+    free(peak(argc > 1 ? 100016 : 100000));
+    kept = grown(argc > 1 ? 9000 : 5000);
+    (void)argv;
+}
+END
+build behind -g -O0
+rec behind
+mv behind.db behind1.db
+rec behind more
+"$MEMPROF" diff behind1.db behind.db >got
+cat got
+equal 'the leak first' 'grown peak' "$(awk '/behind.c:/ { printf "%s%s", s++ ? " " : "", $(NF - 1) }' got)"
+"$MEMPROF" diff behind1.db behind.db --sort peak >got
+equal 'as it is sorted' 'peak grown' "$(awk '/behind.c:/ { printf "%s%s", s++ ? " " : "", $(NF - 1) }' got)"
+
+cat >overlap.c <<'END'
+#include <stdlib.h>
+static char *block(void) { return malloc(100); }
+int main(int argc, char **argv) {
+    char *high = malloc(5000), *a, *b;
+    free(high);
+    a = block();
+    if (argc > 1)
+        b = block(), free(a);
+    else
+        free(a), b = block();
+    free(b);
+    (void)argv;
+}
+END
+build overlap -g -O0
+rec overlap
+mv overlap.db overlap1.db
+rec overlap together
+"$MEMPROF" diff overlap1.db overlap.db --by function >got
+cat got
+contains 'own peaks alone' got 'Nothing differs in these.'
+contains 'own peaks alone' got '1 more: only own peaks or temporary blocks changed'
+"$MEMPROF" diff overlap1.db overlap.db --by function --sort own.peak >got
+equal 'sorted by them' '100 B 200 B' "$(awk '/ block / { print $1, $2, $3, $4 }' got)"
+lacks 'sorted by them' got 'more:'
+
+# --- the same name in another directory
+for v in 1 2; do
+    mkdir -p from$v
+    cp behind.c from$v/part.c
+    "$CC" -g -O0 -o part from$v/part.c
+    "$MEMPROF" run -q -o part$v.db -- ./part $(seq $((v - 1))) >/dev/null
+done
+"$MEMPROF" diff part1.db part2.db >got
+contains 'which directory' got 'renamed from from1/ '
+
 # --- several recordings of a side: 'steady' doubles, 'loose' has ranges that overlap
 cat >noise.c <<'END'
 #include <stdlib.h>

@@ -106,6 +106,7 @@ struct account {
     uint64_t oom_least_bytes; /* of them; UINT64_MAX: none */
     int teardown_moved;       /* since site_teardown was written */
     struct rows torn_rows;    /* its */
+    struct rows timeline_rows;
     uint64_t searched_blocks; /* looking for a block by an address within it */
 
     struct worker *worker;

@@ -108,7 +108,7 @@ static void write_device(struct account *a, unsigned device, int last)
     }
     write_kind(a, device, KIND_all, &all);
     timeline_step(d->timeline, a->now_ns, d->alloc_count, d->alloc_bytes);
-    timeline_write(d->timeline, a->store, device, d->alloc_count, d->alloc_bytes, last);
+    timeline_write(d->timeline, a->store, &a->timeline_rows, device, d->alloc_count, d->alloc_bytes, last);
     if (!last)
         return;
     struct timeline_peak peaks[PEAKS_MAX];

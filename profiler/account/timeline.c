@@ -4,10 +4,15 @@
 
 #include "../../common/error.h"
 
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define LEVEL_BUCKETS_MIN 64u /* the coarsest level has at most this many */
+#define LEVELS_MAX        16u
+/* While the run goes on, the finest level that is written has at most this many. All of them are written again whenever
+ * a bucket's width doubles, which is every commit of a short run. */
+#define RUNNING_BUCKETS 1024u
 /* The finest level of a run in which next to nothing was allocated has at most this many. */
 #define QUIET_BUCKETS 512u
 /* Of the disk's room, for a bucket: eight times its rows of all levels, in file and log. */
@@ -79,19 +84,25 @@ static struct timeline_bucket bucket_now(const struct timeline *t, uint64_t allo
     return b;
 }
 
+/* Halves the number of buckets, which go to another place or stay. Returns how many are left. */
+static uint32_t merge_pairs(struct timeline_bucket *to, const struct timeline_bucket *from, uint32_t count)
+{
+    for (uint32_t i = 0; i < count / 2; i++)
+        to[i] = bucket_merge(&from[2 * i], &from[2 * i + 1]);
+    if (count & 1)
+        to[count / 2] = from[count - 1];
+    return (count + 1) / 2;
+}
+
 /* Halves the number of buckets; the one being filled (ended as of now) stays the last. */
 static void timeline_double(struct timeline *t)
 {
-    uint32_t count = t->index + 1;
     t->buckets[t->index] = t->now;
-    for (uint32_t i = 0; i < count / 2; i++)
-        t->buckets[i] = bucket_merge(&t->buckets[2 * i], &t->buckets[2 * i + 1]);
-    if (count & 1)
-        t->buckets[count / 2] = t->buckets[count - 1];
+    merge_pairs(t->buckets, t->buckets, t->index + 1);
     t->index /= 2;
     t->now = t->buckets[t->index];
     t->width_ns *= 2;
-    t->written = 0;
+    t->written /= 2;
 }
 
 void timeline_advance(struct timeline *t, uint64_t time_ns, uint64_t alloc_count, uint64_t alloc_bytes)
@@ -185,61 +196,77 @@ unsigned timeline_peaks(struct timeline *t, struct timeline_peak *peaks, unsigne
     return count;
 }
 
-static void write_bucket(struct store *store, unsigned device, unsigned level, uint64_t width_ns, uint32_t index,
-                         const struct timeline_bucket *b, unsigned has_pending)
+/* --- rows --- */
+
+/* The columns of the table, after device, level, time and width. */
+static const uint16_t column_offsets[] = {
+#define X(name) offsetof(struct timeline_bucket, name)
+    X(active_min_bytes),     X(active_max_bytes),   X(active_max_ns),   X(active_last_bytes),   X(allocated_max_bytes),
+    X(allocated_last_bytes), X(reserved_max_bytes), X(reserved_max_ns), X(reserved_last_bytes), X(rss_max_bytes),
+    X(rss_last_bytes),       X(alloc_count),        X(alloc_bytes),
+#undef X
+};
+
+struct timeline_rows { /* those to write */
+    unsigned device;
+    uint64_t width_ns; /* of level 0 */
+    struct timeline_row {
+        const struct timeline_bucket *bucket;
+        uint32_t level, index;
+    } * rows;
+};
+
+static void column(void *arg, uint32_t row, int number, sqlite3_context *value)
+{
+    const struct timeline_rows *x = arg;
+    const struct timeline_row *r = &x->rows[row];
+    uint64_t width_ns = x->width_ns << r->level, of_row[] = {x->device, r->level, r->index * width_ns, width_ns};
+    unsigned firsts = sizeof of_row / sizeof *of_row;
+    if ((unsigned)number < firsts) {
+        sqlite3_result_int64(value, (int64_t)of_row[number]);
+        return;
+    }
+    uint64_t offset = column_offsets[(unsigned)number - firsts], figure;
+    if (!r->bucket->has_rss && (offset == offsetof(struct timeline_bucket, rss_max_bytes) ||
+                                offset == offsetof(struct timeline_bucket, rss_last_bytes)))
+        return; /* NULL */
+    memcpy(&figure, (const char *)r->bucket + offset, sizeof figure);
+    sqlite3_result_int64(value, (int64_t)figure);
+}
+
+/* Every level, of each what changed: from the bucket that holds bucket first of level 0. buckets has room for all
+ * levels: twice count and LEVELS_MAX more. */
+static void write_levels(struct timeline_bucket *buckets, uint32_t count, uint32_t first, uint64_t width_ns,
+                         struct store *store, struct rows *rows, unsigned device)
 {
     static const char sql[] =
         "INSERT OR REPLACE INTO timeline(device_id, level, time_ns, width_ns, active_min_bytes, active_max_bytes, "
         "active_max_ns, active_last_bytes, allocated_max_bytes, allocated_last_bytes, reserved_max_bytes, "
         "reserved_max_ns, reserved_last_bytes, rss_max_bytes, rss_last_bytes, alloc_count, alloc_bytes) "
-        "VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)";
-    sqlite3_stmt *s = store_statement(store, sql);
-    if (!s)
-        return;
-    const uint64_t values[] = {width_ns,
-                               b->active_min_bytes,
-                               b->active_max_bytes,
-                               b->active_max_ns,
-                               b->active_last_bytes,
-                               has_pending ? b->allocated_max_bytes : b->active_max_bytes,
-                               has_pending ? b->allocated_last_bytes : b->active_last_bytes,
-                               b->reserved_max_bytes,
-                               b->reserved_max_ns,
-                               b->reserved_last_bytes,
-                               b->rss_max_bytes,
-                               b->rss_last_bytes,
-                               b->alloc_count,
-                               b->alloc_bytes};
-    sqlite3_bind_int(s, 1, (int)device);
-    sqlite3_bind_int(s, 2, (int)level);
-    sqlite3_bind_int64(s, 3, (int64_t)(index * width_ns));
-    for (unsigned i = 0; i < sizeof values / sizeof *values; i++)
-        sqlite3_bind_int64(s, (int)i + 4, (int64_t)values[i]);
-    if (!b->has_rss) {
-        sqlite3_bind_null(s, 14);
-        sqlite3_bind_null(s, 15);
-    }
-    store_step(store, s);
-}
-
-/* Every level, of each what changed: from the bucket that holds bucket first of level 0. Merges in place. */
-static void write_levels(struct timeline_bucket *buckets, uint32_t count, uint32_t first, uint64_t width_ns,
-                         struct store *store, unsigned device, unsigned has_pending)
-{
+        "SELECT * FROM new_timeline(?1)";
+    struct timeline_rows x = {.device = device, .width_ns = width_ns};
+    uint32_t row_count = 0;
+    x.rows = xmalloc((2ul * count + LEVELS_MAX) * sizeof *x.rows);
     for (unsigned level = 0;; level++) {
         for (uint32_t i = first; i < count; i++)
-            write_bucket(store, device, level, width_ns, i, &buckets[i], has_pending);
+            x.rows[row_count++] = (struct timeline_row){&buckets[i], level, i};
         if (count <= LEVEL_BUCKETS_MIN)
-            return;
-        uint32_t half = count / 2;
-        for (uint32_t i = 0; i < half; i++)
-            buckets[i] = bucket_merge(&buckets[2 * i], &buckets[2 * i + 1]);
-        if (count & 1)
-            buckets[half++] = buckets[count - 1];
+            break;
+        uint32_t half = merge_pairs(buckets + count, buckets, count);
+        buckets += count;
         count = half;
         first /= 2;
-        width_ns *= 2;
     }
+    rows->name = "new_timeline";
+    rows->declaration =
+        "CREATE TABLE x(rows HIDDEN, device_id, level, time_ns, width_ns, active_min_bytes, active_max_bytes, "
+        "active_max_ns, active_last_bytes, allocated_max_bytes, allocated_last_bytes, reserved_max_bytes, "
+        "reserved_max_ns, reserved_last_bytes, rss_max_bytes, rss_last_bytes, alloc_count, alloc_bytes)";
+    rows->column = column;
+    rows->arg = &x;
+    rows->last = row_count - 1;
+    store_rows(store, rows, sql);
+    free(x.rows);
 }
 
 static unsigned level_count(uint32_t count)
@@ -258,7 +285,7 @@ static int is_too_fine(const struct timeline *t, const struct store *store, uint
     return t->index >= LEVEL_BUCKETS_MIN && (uint64_t)t->index * ROOM_BYTES_BUCKET > store_room_bytes(store);
 }
 
-void timeline_write(struct timeline *t, struct store *store, unsigned device, uint64_t alloc_count,
+void timeline_write(struct timeline *t, struct store *store, struct rows *rows, unsigned device, uint64_t alloc_count,
                     uint64_t alloc_bytes, int last)
 {
     static const char clear_sql[] = "DELETE FROM timeline WHERE device_id = ?";
@@ -269,22 +296,28 @@ void timeline_write(struct timeline *t, struct store *store, unsigned device, ui
         timeline_double(t);
         t->end_ns = (t->index + 1) * t->width_ns;
     }
-    if (t->written_levels != level_count(t->index + 1)) {
-        t->written_levels = level_count(t->index + 1);
-        t->written = 0;
-    }
-    if (t->written == 0) { /* nothing yet, or of another width */
+    t->buckets[t->index] = bucket_now(t, alloc_count, alloc_bytes);
+    uint32_t count = t->index + 1;
+    unsigned shift = 0;
+    struct timeline_bucket *copy = xmalloc((2ul * count + LEVELS_MAX) * sizeof *copy);
+    memcpy(copy, t->buckets, count * sizeof *copy);
+    for (uint32_t i = 0; !t->has_pending && i < count; i++)
+        allocated_is_active(&copy[i]);
+    for (; !last && count > RUNNING_BUCKETS; shift++)
+        count = merge_pairs(copy, copy, count);
+
+    unsigned levels = level_count(count);
+    if (t->written_levels != levels || t->written_width_ns != t->width_ns << shift) { /* other buckets, or none */
         sqlite3_stmt *s = store_statement(store, clear_sql);
         if (s) {
             sqlite3_bind_int(s, 1, (int)device);
             store_step(store, s);
         }
+        t->written = 0;
     }
-    t->buckets[t->index] = bucket_now(t, alloc_count, alloc_bytes);
-    uint32_t count = t->index + 1;
-    struct timeline_bucket *copy = xmalloc(count * sizeof *copy);
-    memcpy(copy, t->buckets, count * sizeof *copy);
-    write_levels(copy, count, t->written, t->width_ns, store, device, t->has_pending);
+    write_levels(copy, count, t->written >> shift, t->width_ns << shift, store, rows, device);
     free(copy);
     t->written = t->index;
+    t->written_levels = levels;
+    t->written_width_ns = t->width_ns << shift;
 }

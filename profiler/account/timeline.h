@@ -32,7 +32,8 @@ struct timeline {
     uint64_t end_ns;            /* of that bucket */
     uint64_t width_ns;
     uint32_t index;   /* of that bucket; the ones before it are in buckets */
-    uint32_t written; /* buckets that are in the database as they are */
+    uint32_t written; /* so many of buckets are in the database, in buckets of this width: */
+    uint64_t written_width_ns;
     uint32_t written_levels;
     uint32_t has_pending; /* a free was pending at some time: allocated is a series of its own */
     uint64_t pending_bytes;
@@ -87,9 +88,10 @@ struct timeline_peak {
 unsigned timeline_peaks(struct timeline *t, struct timeline_peak *peaks, unsigned max);
 
 struct store;
-/* Writes what has changed since the last time, of every level; the bucket being filled is included. last: the run ends,
- * and a quiet one may do with fewer buckets. */
-void timeline_write(struct timeline *t, struct store *store, unsigned device, uint64_t alloc_count,
+struct rows;
+/* Writes what has changed since the last time, of every level; the bucket being filled is included. rows: one for all
+ * timelines of a store. last: the run ends: before that the finest level stays away, and of a quiet one after it. */
+void timeline_write(struct timeline *t, struct store *store, struct rows *rows, unsigned device, uint64_t alloc_count,
                     uint64_t alloc_bytes, int last);
 
 #endif

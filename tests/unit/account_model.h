@@ -63,7 +63,8 @@ void model_event(struct model *m, const struct event *e);
 
 /* Fail where the database says something else. */
 void model_compare_rows(struct model *m, const struct account_run *r); /* sites, threads, totals, counts */
-void model_compare_timeline(const struct model *m);
+/* most: buckets of the finest level */
+void model_compare_timeline(const struct model *m, unsigned most);
 void model_compare_snapshots(const struct model *m);
 void model_compare_peak_frame(const struct model *m);
 

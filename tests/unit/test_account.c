@@ -1,5 +1,6 @@
 /* The accounts against a naive model (account_model.h) over random events; everything is read back from the database.
  */
+#include "../../profiler/account/timeline.h"
 #include "account_model.h"
 #include "random.h"
 #include "scratch.h"
@@ -117,7 +118,7 @@ static void test_random(void **state)
         assert_true(m->replaced > 10 && m->unmatched > 100 && m->inherited > 100);
         assert_int_equal(account_query("SELECT sum(event_count) FROM event_chunk"), m->events);
         assert_int_equal(account_query("SELECT max(first_event + event_count) FROM event_chunk"), m->events);
-        model_compare_timeline(m);
+        model_compare_timeline(m, TIMELINE_BUCKETS);
         assert_true(m->snapshot_count > 10);
         model_compare_snapshots(m);
         model_compare_peak_frame(m);
@@ -139,7 +140,7 @@ static void test_flush_is_consistent(void **state)
         account_flush(r.account, m->now_ns);
         model_compare_rows(m, &r);
         assert_int_equal(account_query("SELECT sum(event_count) FROM event_chunk"), m->events);
-        model_compare_timeline(m);
+        model_compare_timeline(m, 1024);
         model_compare_snapshots(m);
         account_run_close(&r);
         model_close(m);
@@ -156,7 +157,7 @@ static void test_aggregate(void **state)
     run_random(&r, m, 70000, 50);
     account_finish(r.account, m->now_ns);
     model_compare_rows(m, &r);
-    model_compare_timeline(m);
+    model_compare_timeline(m, TIMELINE_BUCKETS);
     model_compare_peak_frame(m);
     assert_int_equal(account_query("SELECT count(*) FROM event_chunk"), 0);
     assert_int_equal(account_query("SELECT count(chunk_id) FROM keyframe"), 0);

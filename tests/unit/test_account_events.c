@@ -390,6 +390,42 @@ static void test_levels_after_each_flush(void **state)
     account_run_close(&r);
 }
 
+/* While the run goes on a commit writes few buckets, whole ones; at its end come all that there are. */
+static void test_fine_level_at_end(void **state)
+{
+    (void)state;
+    const unsigned bucket_ns = 1024, count = 6000;
+    struct account_run r;
+    account_run_open(&r, &(struct account_options){0});
+    for (unsigned i = 1; i <= count; i++) {
+        struct event e = {.op = EVENT_ALLOC,
+                          .time_ns = i * bucket_ns,
+                          .address = i * 16,
+                          .size_bytes = 3,
+                          .process_id = 1,
+                          .thread_id = 1};
+        account_events(r.account, &e, 1);
+        if (i % 170)
+            continue;
+        account_flush(r.account, e.time_ns);
+        assert_true(account_query("SELECT count(*) FROM timeline WHERE level=0") <= 1024);
+        for (int64_t level = account_query("SELECT max(level) FROM timeline"); level >= 0; level--) {
+            assert_int_equal(account_query("SELECT sum(alloc_count) FROM timeline WHERE level=%d", (int)level), i);
+            assert_int_equal(account_query("SELECT sum(alloc_bytes) FROM timeline WHERE level=%d", (int)level), i * 3);
+            assert_int_equal(
+                account_query("SELECT sum(width_ns) FROM timeline WHERE level=%d", (int)level) >= i * bucket_ns, 1);
+        }
+    }
+    account_finish(r.account, count * bucket_ns);
+    assert_int_equal(account_query("SELECT count(*) FROM timeline WHERE level=0"), count + 1);
+    assert_int_equal(
+        account_query("SELECT count(*) FROM timeline WHERE level=0 AND alloc_bytes=3 AND alloc_count=1 AND "
+                      "width_ns=%u AND active_max_ns=time_ns AND active_max_bytes=time_ns / %u * 3",
+                      bucket_ns, bucket_ns),
+        count);
+    account_run_close(&r);
+}
+
 static void test_end_keyframe(void **state)
 {
     (void)state;
@@ -630,6 +666,7 @@ int main(void)
         cmocka_unit_test(test_failures_made_good),
         cmocka_unit_test(test_largest),
         cmocka_unit_test(test_levels_after_each_flush),
+        cmocka_unit_test(test_fine_level_at_end),
         cmocka_unit_test(test_end_keyframe),
         cmocka_unit_test(test_teardown),
         cmocka_unit_test(test_quiet_timeline),

@@ -78,26 +78,10 @@ struct resident_result {
     struct resident_fork fork; /* where the mappings that it began with are known */
 };
 
-struct resident_scan { /* a row of the table */
-    uint32_t scan_id;
-    uint16_t process_id;
-    int is_peak;
-    uint64_t time_ns, duration_ns, rss_bytes;
-};
-
 struct account;
-struct store;
 
 /* The blocks that are live now; of a process without an event so far there are none. */
 void resident_blocks(const struct account *a, uint16_t process_id, const struct resident_pages *pages,
                      struct resident_result *result);
-
-/* Begins a round at a new highest sum: the one before is none any more. */
-void resident_begin_peak(struct store *store);
-/* The scan is its process's last from now on. What is neither a peak nor a last one is deleted. */
-void resident_write(struct store *store, const struct resident_scan *scan, const struct resident_pages *pages,
-                    const struct resident_result *result);
-/* How many events came in scan ids from first_id on. */
-void resident_write_moved(struct store *store, uint32_t first_id, uint64_t moved_count);
 
 #endif

@@ -347,12 +347,15 @@ int pages_read(int pid, int is_alone, struct resident_pages *pages)
     reader.fd = open(path, O_RDONLY | O_CLOEXEC);
     if (reader.fd < 0)
         return -errno;
-    int rc = find_pages(&reader), is_old = rc == -ENOTTY || rc == -EINVAL;
+    /* the mappings first: what the program unmaps after its pages were found was there */
+    int rc = read_maps(pid, pages), is_old = 0;
+    if (rc == 0) {
+        rc = find_pages(&reader);
+        is_old = rc == -ENOTTY || rc == -EINVAL;
+    }
     if (is_old)
         rc = read_by_smaps(pid, &reader);
-    if (rc == 0)
-        rc = read_maps(pid, pages);
-    if (rc == 0 && !is_old)
+    else if (rc == 0)
         rc = read_ranges(&reader, is_alone);
     close(reader.fd);
     return rc;

@@ -2,19 +2,25 @@
 
 #include "../../common/buf.h"
 #include "../../common/error.h"
+#include "../account/resident_rows.h"
 #include "../account/seen.h"
 #include "pages.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
-#define APART        16u /* two of them are so many times their cost apart. */
+#define APART        16u /* two rounds are so many times their cost apart, unless memory grew faster. */
 #define STEP_SHARE   16u /* A new maximum is one by this part, and by: */
 #define STEP_BYTES   (256u << 10)
-#define REST_SAMPLES 4u /* but after so many alike any is. */
-#define FALL_SHARE   8u /* of a process, when so much of it changed since its last look, and: */
+#define REST_SAMPLES 4u  /* but after so many alike any is. */
+#define MISSED_MAX   8u  /* rounds that came too late, one after another */
+#define GROWTH_TIME  4u  /* so many times as memory grew is what a look may have taken of the time since then, */
+#define GROWTH_SHARE 16u /* and so many times as it grew is what all of these may have taken in shares of the run */
+#define FALL_SHARE   8u  /* of a process, when so much of it changed since its last look, and: */
 #define FALL_BYTES   (1u << 20)
-#define CHEAP_NS     5000000u /* what such a look costs, one at the end of a process is made at once */
+#define CHEAP_NS     5000000u   /* what such a look costs, one at the end of a process is made at once */
+#define WRITE_APART  128u       /* rows are written so many times apart what that costs */
+#define WAITING_MAX  (1u << 20) /* rows: 80 MiB */
 
 struct resident {
     int follow;
@@ -24,12 +30,16 @@ struct resident {
     struct processes *processes;
     const struct clock *clock;
     struct resident_pages pages;
-    struct seen seen;           /* of a round */
-    uint64_t begin_ns, next_ns; /* monotonic */
-    uint64_t cost_ns, last_cost_ns;
-    uint64_t peak_bytes; /* of the newest round */
-    uint64_t sum_bytes;  /* of the newest sample, and */
-    unsigned rest_count; /* how many before it were the same */
+    struct seen seen; /* of a round */
+    struct resident_rows *rows;
+    uint64_t begin_ns, looked_ns, write_ns;           /* monotonic; looked_ns: when the last round ended, */
+    uint64_t last_cost_ns;                            /* which took so long */
+    uint64_t peaks_ns, growth_ns, others_ns, rows_ns; /* what took how long */
+    uint64_t peak_bytes;                              /* of the newest round at a new maximum, */
+    uint64_t peak_seen_bytes;                         /* and what that one saw which was kept */
+    unsigned missed_count;                            /* rounds since then that came too late */
+    uint64_t sum_bytes;                               /* of the newest sample, and */
+    unsigned rest_count;                              /* how many before it were the same */
     uint32_t scan_id;
     /* the newest look, until the events up to its end are counted */
     uint32_t open_id; /* 0: none */
@@ -48,6 +58,7 @@ struct resident *resident_open(int follow, struct store *store, const struct acc
     r->drain = drain;
     r->processes = processes;
     r->clock = clock;
+    r->rows = resident_rows_open(store);
     r->begin_ns = clock_monotonic_ns();
     return r;
 }
@@ -57,6 +68,7 @@ void resident_close(struct resident *r)
     if (!r)
         return;
     pages_free(&r->pages);
+    resident_rows_close(r->rows);
     seen_clear(&r->seen);
     free(r);
 }
@@ -68,15 +80,28 @@ static uint64_t events(const struct resident *r)
     return counts.events;
 }
 
+/* Whether no other process can have its private pages: only forks share them. */
+static int is_alone(const struct resident *r, const struct process *p)
+{
+    if (!r->follow || (p->inherited && p->family == p->process_id))
+        return 0;
+    for (uint32_t i = 0; i < r->processes->slot_end; i++) {
+        const struct process *other = r->processes->by_slot[i];
+        if (other && other != p && !other->dead && other->family == p->family)
+            return 0;
+    }
+    return 1;
+}
+
 /* Returns 0 where there was nothing to see. */
-static int look_at(struct resident *r, struct process *p, int is_peak, int is_first)
+static int look_at(struct resident *r, struct process *p, uint64_t *seen_bytes)
 {
     struct resident_result result;
-    uint64_t begin = clock_stamp(r->clock);
+    uint64_t begin = clock_stamp(r->clock), begin_ns = clock_processor_ns();
     r->pages.begun = p->begun;
     r->pages.begun_count = p->begun_count;
     r->pages.family = p->family;
-    int rc = pages_read(p->outer_pid, r->follow && r->processes->total == 1, &r->pages);
+    int rc = pages_read(p->outer_pid, is_alone(r, p), &r->pages);
     p->looked_rss_bytes = p->rss_bytes;
     if (rc) {
         r->too_large += rc == -E2BIG;
@@ -89,49 +114,74 @@ static int look_at(struct resident *r, struct process *p, int is_peak, int is_fi
     int64_t time_ns = clock_ns(r->clock, begin), end_ns = clock_ns(r->clock, clock_stamp(r->clock));
     struct resident_scan scan = {.scan_id = ++r->scan_id,
                                  .process_id = p->process_id,
-                                 .is_peak = is_peak,
                                  .time_ns = time_ns > 0 ? (uint64_t)time_ns : 0,
                                  .duration_ns = (uint64_t)(end_ns - time_ns),
                                  .rss_bytes = p->rss_bytes};
-    if (is_peak && is_first)
-        resident_begin_peak(r->store);
-    resident_write(r->store, &scan, &r->pages, &result);
-    free(result.sites);
+    *seen_bytes += result.all.resident_bytes;
+    resident_rows_add(r->rows, &scan, &r->pages, &result);
     r->looks++;
+    p->looked_ns = clock_processor_ns() - begin_ns;
     return 1;
+}
+
+static void write_rows(struct resident *r)
+{
+    uint64_t begin_ns = clock_processor_ns();
+    resident_rows_write(r->rows);
+    uint64_t cost_ns = clock_processor_ns() - begin_ns;
+    r->rows_ns += cost_ns;
+    r->write_ns = clock_monotonic_ns() + cost_ns * WRITE_APART;
 }
 
 static void settle_open(struct resident *r)
 {
     if (r->open_id)
-        resident_write_moved(r->store, r->open_id, events(r) - r->open_events);
+        resident_rows_moved(r->rows, r->open_id, events(r) - r->open_events);
     r->open_id = 0;
 }
 
-/* is_peak: all processes; else those that have changed, or are about to end. */
-static int is_wanted(const struct process *p, int is_peak, int may_all)
+enum reason { NOT, PEAK, CHANGED, LEAVING };
+
+static enum reason reason_to_look(const struct process *p, int is_peak)
 {
     uint64_t before = p->looked_rss_bytes, now = p->rss_bytes, change = now > before ? now - before : before - now;
-    int is_leaving = p->leaving_deadline_ns != 0;
     if (p->dead || p->discard || p->has_exec || !now) /* after an exec they are another program's pages */
-        return 0;
+        return NOT;
     if (is_peak)
-        return 1;
-    return is_leaving ? !p->looked_at_end : may_all && change > before / FALL_SHARE + FALL_BYTES;
+        return PEAK;
+    if (p->leaving_deadline_ns)
+        return p->looked_at_end ? NOT : LEAVING;
+    return change > before / FALL_SHARE + FALL_BYTES ? CHANGED : NOT;
 }
 
-static void look_at_all(struct resident *r, int is_peak, int may_all)
+/* Memory may have gone before its pages were looked at: then the round before stays, and the next sample of so much is
+ * looked at again, unless that is of no use. */
+static void settle_peak(struct resident *r, uint32_t first_id, uint64_t seen_bytes)
+{
+    if (seen_bytes < r->peak_seen_bytes && r->missed_count++ < MISSED_MAX)
+        return;
+    if (seen_bytes >= r->peak_seen_bytes) {
+        r->peak_seen_bytes = seen_bytes;
+        resident_rows_peak(r->rows, first_id);
+    }
+    r->missed_count = 0;
+    r->peak_bytes = r->sum_bytes;
+}
+
+/* One round over the processes that have a reason of those that are allowed (1 << enum reason). */
+static void look_at_all(struct resident *r, unsigned allowed, uint64_t *purse)
 {
     uint64_t begin_ns = clock_processor_ns(), events_before = events(r);
-    int looked = 0;
+    uint64_t seen_bytes = 0;
+    int looked = 0, is_peak = allowed == 1u << PEAK;
     settle_open(r);
     r->pages.seen = is_peak && r->processes->live > 1 ? &r->seen : NULL;
     for (uint32_t i = 0; i < r->processes->slot_end; i++) {
         struct process *p = r->processes->by_slot[i];
-        if (!p || !is_wanted(p, is_peak, may_all))
+        if (!p || !(allowed & (1u << reason_to_look(p, is_peak)) & ~(1u << NOT)))
             continue;
         p->looked_at_end = p->leaving_deadline_ns != 0;
-        looked += look_at(r, p, is_peak, !looked);
+        looked += look_at(r, p, &seen_bytes);
     }
     seen_clear(&r->seen);
     if (!looked)
@@ -139,44 +189,82 @@ static void look_at_all(struct resident *r, int is_peak, int may_all)
     r->open_id = r->scan_id - (uint32_t)looked + 1;
     r->open_until = clock_stamp(r->clock);
     r->open_events = events_before;
-    r->last_cost_ns = clock_processor_ns() - begin_ns;
-    r->cost_ns += r->last_cost_ns;
-    r->next_ns = clock_monotonic_ns() + r->last_cost_ns * APART;
+    if (is_peak)
+        settle_peak(r, r->open_id, seen_bytes);
+    uint64_t cost_ns = clock_processor_ns() - begin_ns;
+    *purse += cost_ns;
+    r->looked_ns = clock_monotonic_ns();
+    r->last_cost_ns = cost_ns;
 }
 
-void resident_look(struct resident *r)
+struct wish {           /* what there is to look at, and what the looks before at the same took */
+    uint64_t sum_bytes; /* of all processes */
+    uint64_t peak_ns, changed_ns, leaving_ns;
+    int is_changed, is_leaving;
+};
+
+static struct wish find_wish(const struct resident *r)
 {
-    uint64_t sum = 0, now_ns = clock_monotonic_ns();
-    int is_leaving = 0, is_changed = 0;
+    struct wish w = {0};
     for (uint32_t i = 0; i < r->processes->slot_end; i++) {
         const struct process *p = r->processes->by_slot[i];
         if (!p || p->dead || p->discard)
             continue;
-        sum += p->rss_bytes;
-        is_changed |= is_wanted(p, 0, 1);
-        is_leaving |= p->leaving_deadline_ns && !p->looked_at_end;
+        enum reason reason = reason_to_look(p, 0);
+        w.sum_bytes += p->rss_bytes;
+        w.peak_ns += p->looked_ns;
+        w.is_changed |= reason == CHANGED;
+        w.changed_ns += reason == CHANGED ? p->looked_ns : 0;
+        w.is_leaving |= reason == LEAVING;
+        w.leaving_ns += reason == LEAVING ? p->looked_ns : 0;
     }
-    r->rest_count = sum == r->sum_bytes ? r->rest_count + 1 : 0;
-    r->sum_bytes = sum;
-    int is_peak = sum > r->peak_bytes + (r->rest_count >= REST_SAMPLES ? 0 : r->peak_bytes / STEP_SHARE + STEP_BYTES);
-    if (!is_peak && !is_changed)
-        return;
-    uint64_t run_ns = now_ns - r->begin_ns, cost_ns = r->cost_ns + r->processes->begun_ns + r->last_cost_ns;
-    int may_all = now_ns >= r->next_ns && resident_may(cost_ns, run_ns);
-    int may_leaving = r->last_cost_ns <= CHEAP_NS && resident_may(cost_ns, 2 * run_ns);
-    if (!may_all && !(is_leaving && may_leaving)) {
-        r->too_costly += is_peak || is_leaving;
+    return w;
+}
+
+/* Whose time a look at a new maximum takes; NULL: none's. At a maximum that is higher by a tenth than the last one that
+ * was looked at, that look may have taken four tenths of the time since. Looks while memory grows have a purse of their
+ * own, and the more it grew, the more is in it: the costs of such looks grow as memory does, so that their sum is some
+ * times the last one's. What is left of the other is for the maximum at which memory stays. */
+static uint64_t *purse_for_peak(struct resident *r, const struct wish *w, uint64_t run_ns, uint64_t since_ns)
+{
+    double growth = r->peak_bytes ? (double)(w->sum_bytes - r->peak_bytes) / (double)r->peak_bytes : 1;
+    double shares = GROWTH_SHARE * (growth < 0.5 ? growth : 0.5);
+    if ((double)r->last_cost_ns > GROWTH_TIME * (double)since_ns * growth)
+        return NULL;
+    if (shares >= 1 && resident_may(r->growth_ns + w->peak_ns, (uint64_t)((double)run_ns * shares)))
+        return &r->growth_ns;
+    return resident_may(r->peaks_ns + w->peak_ns, run_ns) ? &r->peaks_ns : NULL;
+}
+
+void resident_look(struct resident *r)
+{
+    struct wish w = find_wish(r);
+    uint64_t now_ns = clock_monotonic_ns(), run_ns = now_ns - r->begin_ns, since_ns = now_ns - r->looked_ns;
+    uint64_t peak = r->peak_bytes, others_ns = r->others_ns + r->processes->begun_ns;
+    r->rest_count = w.sum_bytes == r->sum_bytes ? r->rest_count + 1 : 0;
+    r->sum_bytes = w.sum_bytes;
+    int is_time = since_ns >= r->last_cost_ns * APART;
+    int is_peak = w.sum_bytes > peak + (r->rest_count >= REST_SAMPLES ? 0 : peak / STEP_SHARE + STEP_BYTES);
+    uint64_t *purse = is_peak ? purse_for_peak(r, &w, run_ns, since_ns) : NULL;
+    if (purse) {
+        look_at_all(r, 1u << PEAK, purse);
         return;
     }
-    if (is_peak)
-        r->peak_bytes = sum;
-    look_at_all(r, is_peak, may_all);
+    uint64_t leaving_ns = others_ns + w.leaving_ns, changed_ns = leaving_ns + w.changed_ns;
+    int may_leaving = w.is_leaving && (is_time || w.leaving_ns <= CHEAP_NS) && resident_may(leaving_ns, run_ns);
+    int may_changed = w.is_changed && is_time && resident_may(changed_ns, run_ns / 2);
+    r->too_costly += is_peak || (w.is_leaving && !may_leaving);
+    if (may_leaving || may_changed)
+        look_at_all(r, (unsigned)may_leaving << LEAVING | (unsigned)may_changed << CHANGED, &r->others_ns);
 }
 
 void resident_settle(struct resident *r)
 {
     if (r->open_id && drain_state(r->drain).merged >= r->open_until)
         settle_open(r);
+    uint64_t waiting = resident_rows_waiting(r->rows);
+    if (waiting && (waiting > WAITING_MAX || clock_monotonic_ns() >= r->write_ns))
+        write_rows(r);
 }
 
 static void write_counter(struct store *store, const char *name, const char *text, uint64_t value)
@@ -205,10 +293,11 @@ static void write_mallocs(const struct resident *r)
 void resident_end(struct resident *r)
 {
     settle_open(r);
+    write_rows(r);
     write_mallocs(r);
     write_counter(r->store, "resident_scan", "looks at which pages of a process are present", r->looks);
     write_counter(r->store, "resident_scan_us", "microseconds of the collector that these took",
-                  (r->cost_ns + r->processes->begun_ns) / 1000);
+                  (r->peaks_ns + r->growth_ns + r->others_ns + r->rows_ns + r->processes->begun_ns) / 1000);
     write_counter(r->store, "resident_unreadable",
                   "looks at present pages that failed: the process is another user's, or lets nobody look",
                   r->unreadable);

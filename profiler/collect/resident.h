@@ -10,7 +10,8 @@
 #include "drain.h"
 #include "process.h"
 
-/* All looks together cost at most this part of the run, and what a short one has to begin with. */
+/* Looks at new maxima cost at most this part of the run, and what a short one has to begin with; so do all others, and,
+ * as long as memory grows fast, some times as much. */
 #define RESIDENT_SHARE        64u
 #define RESIDENT_ALLOWANCE_NS 20000000u
 

@@ -1,7 +1,7 @@
 /* Which bytes of blocks are on present pages: random blocks and pages against a model that looks at each byte; what is
  * no block's; which looks are kept. */
 #include "../../common/kind.h"
-#include "../../profiler/account/resident.h"
+#include "../../profiler/account/resident_rows.h"
 #include "../../profiler/account/seen.h"
 #include "account_run.h"
 #include "scratch.h"
@@ -354,18 +354,26 @@ static void test_again(void **state)
     account_run_close(&r);
 }
 
-static void write_scan(struct account_run *r, uint32_t id, unsigned process, int is_peak)
+/* peak_id: from that id on it is the round at the highest sum; 0: it is none, or not the last one of it. */
+static void add_scan(struct resident_rows *rows, uint32_t id, unsigned process, uint32_t peak_id)
 {
     struct resident_map begun = {0};
     struct seen seen = {0};
-    struct resident_pages pages = {.begun = process == 2 ? &begun : NULL, .seen = is_peak ? &seen : NULL};
-    struct resident_site site = {.site = 1, .live_count = 1, .live_bytes = 10, .untouched_bytes = 10};
-    struct resident_result result = {.sites = &site, .site_count = 1};
-    struct resident_scan scan = {.scan_id = id, .process_id = (uint16_t)process, .is_peak = is_peak, .time_ns = id};
+    struct resident_pages pages = {.begun = process == 2 ? &begun : NULL, .seen = id % 3 ? &seen : NULL};
+    struct resident_site *site = calloc(1, sizeof *site);
+    assert_non_null(site);
+    *site = (struct resident_site){.site = 1, .live_count = 1, .live_bytes = 10, .untouched_bytes = 10};
+    struct resident_result result = {.sites = site, .site_count = 1};
+    struct resident_scan scan = {.scan_id = id, .process_id = (uint16_t)process, .time_ns = id};
     result.rest[REST_file].resident_bytes = 4096;
-    if (is_peak && process == 1)
-        resident_begin_peak(r->store);
-    resident_write(r->store, &scan, &pages, &result);
+    resident_rows_add(rows, &scan, &pages, &result);
+    assert_null(result.sites);
+    if (peak_id)
+        resident_rows_peak(rows, peak_id);
+}
+
+static void check_rows(void)
+{
     assert_int_equal(account_query("SELECT count(*) FROM resident_site"),
                      account_query("SELECT count(*) FROM resident_scan"));
     assert_int_equal(account_query("SELECT count(*) FROM resident_rest"),
@@ -374,29 +382,63 @@ static void write_scan(struct account_run *r, uint32_t id, unsigned process, int
                      account_query("SELECT count(*) FROM resident_scan WHERE process_id = 2"));
     assert_true(account_query("SELECT count(*) FROM resident_again") <=
                 account_query("SELECT count(*) FROM resident_scan"));
-    assert_int_equal(account_query("SELECT count(*) FROM resident_scan WHERE scan_id = %u AND is_last", id), 1);
 }
 
-/* The newest round at a peak, and each process's last look: nothing else stays. */
+/* The newest round at a peak, and each process's last look: nothing else stays, whenever rows are written (bit i of
+ * `when`: after the look i). */
+static void kept(unsigned when)
+{
+    static const struct {
+        unsigned process, peak_id;
+        int64_t kept; /* ids; 0: within a round */
+    } looks[] = {{1, 0, 0}, {2, 1, 12}, {1, 0, 123}, {1, 0, 0}, {2, 4, 45}, {2, 0, 456}, {2, 0, 457}};
+    struct account_run r;
+    account_run_open(&r, &(struct account_options){0});
+    struct resident_rows *rows = resident_rows_open(r.store);
+    for (uint32_t i = 0; i < sizeof looks / sizeof looks[0]; i++) {
+        add_scan(rows, i + 1, looks[i].process, looks[i].peak_id);
+        if (!(when >> i & 1) || !looks[i].kept)
+            continue;
+        assert_int_not_equal(resident_rows_waiting(rows), 0);
+        resident_rows_write(rows);
+        assert_int_equal(resident_rows_waiting(rows), 0);
+        assert_int_equal(account_query("SELECT group_concat(scan_id, '') FROM resident_scan"), looks[i].kept);
+        assert_int_equal(account_query("SELECT count(*) FROM resident_scan WHERE scan_id = %u AND is_last", i + 1), 1);
+        check_rows();
+    }
+    resident_rows_moved(rows, 5, 9);
+    resident_rows_write(rows);
+    assert_int_equal(account_query("SELECT group_concat(scan_id, '') FROM resident_scan"), 457);
+    assert_int_equal(account_query("SELECT group_concat(scan_id, '') FROM resident_scan WHERE is_peak"), 45);
+    assert_int_equal(account_query("SELECT group_concat(scan_id, '') FROM resident_scan WHERE is_last"), 47);
+    assert_int_equal(account_query("SELECT group_concat(scan_id, '') FROM resident_scan WHERE moved_count = 9"), 57);
+    check_rows();
+    resident_rows_close(rows);
+    account_run_close(&r);
+}
+
 static void test_kept(void **state)
+{
+    (void)state;
+    for (unsigned when = 0; when < 1u << 7; when++)
+        kept(when);
+}
+
+/* What waits is let go where it is replaced, and what never was written is lost: no leak. */
+static void test_waiting(void **state)
 {
     (void)state;
     struct account_run r;
     account_run_open(&r, &(struct account_options){0});
-    write_scan(&r, 1, 1, 1);
-    write_scan(&r, 2, 2, 1);
-    assert_int_equal(account_query("SELECT sum(is_peak) FROM resident_scan"), 2);
-    write_scan(&r, 3, 1, 0);
-    assert_int_equal(account_query("SELECT group_concat(scan_id, '') FROM resident_scan"), 123);
-    write_scan(&r, 4, 1, 1);
-    write_scan(&r, 5, 2, 1);
-    assert_int_equal(account_query("SELECT group_concat(scan_id, '') FROM resident_scan"), 45);
-    write_scan(&r, 6, 2, 0);
-    write_scan(&r, 7, 2, 0);
-    assert_int_equal(account_query("SELECT group_concat(scan_id, '') FROM resident_scan"), 457);
-    assert_int_equal(account_query("SELECT group_concat(scan_id, '') FROM resident_scan WHERE is_peak"), 45);
-    resident_write_moved(r.store, 5, 9);
-    assert_int_equal(account_query("SELECT group_concat(scan_id, '') FROM resident_scan WHERE moved_count = 9"), 57);
+    struct resident_rows *rows = resident_rows_open(r.store);
+    for (uint32_t id = 1; id <= 100; id++)
+        add_scan(rows, id, 1, 0);
+    assert_int_equal(resident_rows_waiting(rows), 2); /* a look, and its site */
+    resident_rows_write(rows);
+    assert_int_equal(account_query("SELECT group_concat(scan_id, '') FROM resident_scan"), 100);
+    add_scan(rows, 101, 1, 101);
+    resident_rows_close(rows);
+    resident_rows_close(NULL);
     account_run_close(&r);
 }
 
@@ -454,9 +496,9 @@ static void test_parts(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_random), cmocka_unit_test(test_overlap),
-                                       cmocka_unit_test(test_rests),  cmocka_unit_test(test_fork),
-                                       cmocka_unit_test(test_joined), cmocka_unit_test(test_again),
-                                       cmocka_unit_test(test_kept),   cmocka_unit_test(test_parts)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_random), cmocka_unit_test(test_overlap), cmocka_unit_test(test_rests),
+        cmocka_unit_test(test_fork),   cmocka_unit_test(test_joined),  cmocka_unit_test(test_again),
+        cmocka_unit_test(test_kept),   cmocka_unit_test(test_waiting), cmocka_unit_test(test_parts)};
     return cmocka_run_group_tests(tests, scratch_begin, scratch_end);
 }

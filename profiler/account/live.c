@@ -1,6 +1,7 @@
 #include "live.h"
 
 #include "../../common/error.h"
+#include "huge.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -13,8 +14,7 @@
 #define SLAB_FIRST    64u                /* blocks of the first slab at first */
 #define SLAB_HUGE     4u      /* slabs from this one on take huge pages: less to translate; before, too much to waste */
 #define SLAB_AHEAD    8u      /* and from here on the next one is touched while this one fills */
-#define MAPPED_BYTES  131072u /* tables from here on are mapped */
-#define HUGE_BYTES    (2u << 20) /* and from here on in huge pages */
+#define MAPPED_BYTES  131072u /* tables from here on are mapped, and from HUGE_BYTES on in huge pages */
 #define PAGE_BYTES    4096u
 
 /* Zeroed memory; NULL: there is none. */
@@ -54,30 +54,36 @@ static int touch(void *arg)
     size_t at = __atomic_fetch_add(&ahead->touched, HUGE_BYTES, __ATOMIC_RELAXED);
     if (at >= ahead->bytes)
         return 0;
+    uint64_t before_ns = huge_clock_ns();
     madvise(ahead->memory + at, ahead->bytes - at < HUGE_BYTES ? ahead->bytes - at : HUGE_BYTES, MADV_POPULATE_WRITE);
+    if (ahead->is_huge && huge_was_slow(before_ns)) {
+        madvise(ahead->memory, ahead->bytes, MADV_NOHUGEPAGE); /* what is there stays */
+        __atomic_store_n(&ahead->huge_is_slow, 1, __ATOMIC_RELAXED);
+    }
     return 1;
 }
 
 /* Without memory for it nothing is asked for: what is needed is mapped in its turn, when the old table is gone. */
 static void ahead_begin(const struct live_table *t, struct live_ahead *ahead, size_t bytes)
 {
-    void *memory = t->worker && !ahead->memory ? map_try(bytes, 1) : NULL;
+    void *memory = t->worker && !ahead->memory ? map_try(bytes, !t->huge_is_slow) : NULL;
     if (!memory)
         return;
-    *ahead = (struct live_ahead){.memory = memory, .bytes = bytes};
+    *ahead = (struct live_ahead){.memory = memory, .bytes = bytes, .is_huge = !t->huge_is_slow};
     ahead->work.run = touch;
     ahead->work.arg = ahead;
     worker_post(t->worker, &ahead->work);
 }
 
 /* NULL: it was not asked for. */
-static void *ahead_take(const struct live_table *t, struct live_ahead *ahead)
+static void *ahead_take(struct live_table *t, struct live_ahead *ahead)
 {
     void *memory = ahead->memory;
     if (memory) {
         while (touch(ahead)) /* what the worker has not come to yet */
             ;
         worker_wait(t->worker, &ahead->work);
+        t->huge_is_slow |= ahead->huge_is_slow;
     }
     ahead->memory = NULL;
     return memory;
@@ -91,7 +97,7 @@ static void ahead_drop(const struct live_table *t, struct live_ahead *ahead)
     munmap(ahead->memory, ahead->bytes);
 }
 
-static struct live_bucket *buckets_alloc(uint64_t count)
+static struct live_bucket *buckets_alloc(uint64_t count, int huge)
 {
     size_t bytes = count * sizeof(struct live_bucket);
     if (bytes < MAPPED_BYTES) {
@@ -100,7 +106,7 @@ static struct live_bucket *buckets_alloc(uint64_t count)
             out_of_memory(bytes);
         return memset(buckets, 0, bytes);
     }
-    void *map = map_alloc(bytes, bytes >= HUGE_BYTES);
+    void *map = map_alloc(bytes, huge && bytes >= HUGE_BYTES);
     /* It is used all over at once, so its pages are asked for at once: a fault each would cost more than rebuilding. */
     madvise(map, bytes, MADV_POPULATE_WRITE);
     return map;
@@ -128,7 +134,7 @@ struct live_table *live_open(struct worker *worker)
 {
     struct live_table *t = xcalloc(1, sizeof *t);
     t->worker = worker;
-    t->buckets = buckets_alloc(BUCKETS_FIRST);
+    t->buckets = buckets_alloc(BUCKETS_FIRST, 0);
     t->bucket_mask = BUCKETS_FIRST - 1;
     set_full(t);
     return t;
@@ -200,7 +206,7 @@ void live_grow(struct live_table *t)
         bug("%lu live blocks", (unsigned long)t->count);
     buckets_free(t->buckets, old_count);
     void *next = ahead_take(t, &t->next_buckets);
-    t->buckets = next ? next : buckets_alloc(old_count * 2);
+    t->buckets = next ? next : buckets_alloc(old_count * 2, !t->huge_is_slow);
     t->bucket_mask = (uint32_t)(old_count * 2 - 1);
     set_full(t);
     for (uint64_t number = 1; number <= t->used + (uint64_t)AHEAD; number++) {
@@ -212,6 +218,19 @@ void live_grow(struct live_table *t)
             live_prefetch(t, *hash);
         }
     }
+}
+
+/* A slab is as large as a huge page. */
+static void *slab_alloc(struct live_table *t, size_t bytes)
+{
+    int huge = t->slab_count >= SLAB_HUGE && !t->huge_is_slow;
+    void *map = map_alloc(bytes, huge);
+    uint64_t before_ns = huge ? huge_clock_ns() : 0;
+    if (huge) {
+        *(volatile char *)map = 0;
+        t->huge_is_slow = huge_was_slow(before_ns);
+    }
+    return map;
 }
 
 /* The first slab grows up to its full size, the others come whole. No memory but that of huge pages is touched, and so
@@ -232,7 +251,7 @@ void live_add_slab(struct live_table *t)
     size_t bytes = LIVE_SLAB * sizeof(struct live_block);
     void *next = ahead_take(t, &t->next_slab);
     t->slabs = xrealloc(t->slabs, (t->slab_count + 1ul) * sizeof *t->slabs);
-    t->slabs[t->slab_count] = next ? next : map_alloc(bytes, t->slab_count >= SLAB_HUGE);
+    t->slabs[t->slab_count] = next ? next : slab_alloc(t, bytes);
     t->slab_count++;
     t->room += LIVE_SLAB;
     if (t->slab_count > SLAB_AHEAD)

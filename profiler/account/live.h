@@ -49,6 +49,7 @@ struct live_table {
     uint32_t room;                     /* there are places for numbers below this one */
     struct live_block **slabs;
     uint32_t slab_count;
+    int huge_is_slow;
     /* What comes next, while the worker touches its memory; NULL: not asked for */
     struct worker *worker;
     struct live_ahead {
@@ -56,6 +57,8 @@ struct live_table {
         char *memory;
         size_t bytes;
         size_t touched; /* both threads add */
+        int is_huge;
+        int huge_is_slow; /* either sets it (huge.h) */
     } next_slab, next_buckets;
 };
 

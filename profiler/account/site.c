@@ -1,20 +1,18 @@
 #include "site.h"
 
 #include "../store/store.h"
+#include "huge.h"
 
 #include "../../common/array.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <time.h>
 
-#define HUGE_BYTES   (2ul << 20)
-#define HUGE_SLOW_NS 1000000ll          /* a huge page that takes longer costs more than 512 small ones */
-#define SLAB_PAGES   16u                /* of sites: a huge page; a divisor of every page_capacity */
-#define PAGE_WORDS   (SITE_PAGE / 64ul) /* of bits */
-#define PLAIN_MOST   32768u             /* rows; where there are more, they are packed */
-#define PARTS_MOST   256u               /* of newer values: a reader takes longer with each */
+#define SLAB_PAGES 16u                /* of sites: a huge page; a divisor of every page_capacity */
+#define PAGE_WORDS (SITE_PAGE / 64ul) /* of bits */
+#define PLAIN_MOST 32768u             /* rows; where there are more, they are packed */
+#define PARTS_MOST 256u               /* of newer values: a reader takes longer with each */
 
 static void bits_grow(uint64_t **bits, uint32_t pages, uint32_t more)
 {
@@ -22,23 +20,15 @@ static void bits_grow(uint64_t **bits, uint32_t pages, uint32_t more)
     memset(*bits + pages * PAGE_WORDS, 0, (more - pages) * PAGE_WORDS * sizeof **bits);
 }
 
-static long long own_ns(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-    return t.tv_sec * 1000000000ll + t.tv_nsec;
-}
-
-/* Takes a huge page, unless the last one was slow: a virtual machine that returns its free memory to the host has to
- * get each back. */
+/* Takes a huge page, unless the last one was slow. */
 static void huge_page(struct site_table *t, void *page)
 {
     if (t->huge_is_slow)
         return;
     madvise(page, HUGE_BYTES, MADV_HUGEPAGE);
-    long long start_ns = own_ns();
+    uint64_t before_ns = huge_clock_ns();
     *(volatile char *)page = 0;
-    t->huge_is_slow = own_ns() - start_ns > HUGE_SLOW_NS;
+    t->huge_is_slow = huge_was_slow(before_ns);
 }
 
 /* Sites are set as they are added. The first ones take as little memory as they can, the others as few faults. */

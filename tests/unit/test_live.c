@@ -147,6 +147,36 @@ static void test_no_room_ahead(void **state)
     worker_close(worker);
 }
 
+static long huge_kib(void)
+{
+    char line[256];
+    long kib = -1;
+    FILE *f = fopen("/proc/self/smaps_rollup", "r");
+    while (f && fgets(line, sizeof line, f))
+        sscanf(line, "AnonHugePages: %ld", &kib);
+    if (f)
+        fclose(f);
+    return kib;
+}
+
+/* Where taking one was slow no other is taken. */
+static void test_slow_huge_pages(void **state)
+{
+    (void)state;
+    struct worker *worker = worker_open();
+    struct live_table *t = live_open(worker);
+    long before_kib = huge_kib();
+    t->huge_is_slow = 1;
+    for (uint64_t i = 1; i <= 1500000; i++) {
+        uint64_t key = live_key(i * 48, 0);
+        live_place(t, key, live_hash(key))->site = 1;
+    }
+    assert_int_equal(huge_kib(), before_kib);
+    assert_int_equal(t->huge_is_slow, 1);
+    live_close(t);
+    worker_close(worker);
+}
+
 static void test_limits(void **state)
 {
     (void)state;
@@ -168,9 +198,9 @@ static void test_limits(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_random),       cmocka_unit_test(test_bytes_per_block),
-        cmocka_unit_test(test_memory_ahead), cmocka_unit_test(test_no_room_ahead),
-        cmocka_unit_test(test_limits),
+        cmocka_unit_test(test_random),          cmocka_unit_test(test_bytes_per_block),
+        cmocka_unit_test(test_memory_ahead),    cmocka_unit_test(test_no_room_ahead),
+        cmocka_unit_test(test_slow_huge_pages), cmocka_unit_test(test_limits),
     };
     random_seed = 4711;
     return cmocka_run_group_tests(tests, NULL, NULL);

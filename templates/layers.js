@@ -56,9 +56,16 @@ const layers = {
     return this.of(device, 0, t ? t.peak_active_bytes : 0);
   },
   atEnd(device) {
-    const t = model.total(device, 'all');
+    const t = model.total(device, 'all'), last = this.last(device);
+    if (last) {
+      const d = model.core.devices[device], isHost = d.id === 0, total = model.layers[device].total[1] || null;
+      return { device, isHost, active: last.active, allocated: last.allocated, reserved: last.reserved, used: last.used, total, sampled: last.used, usedAt: last.time, about: 0,
+        untracked: last.untracked, free: isHost || total === null ? null : Math.max(0, total - last.used) };
+    }
     return this.of(device, 1, t ? t.end_active_bytes : 0);
   },
+  /* Of several processes that ended one after another: the last instant with a sample, as v_layer has it. */
+  last(device) { return model.processEnds.size ? model.layers[device].last : undefined; },
   atInstant(device, i) {
     const live = model.liveAt(i).bytes, s = model.m.sites.device;
     let active = 0;
@@ -148,11 +155,18 @@ const layers = {
       el('div', {}, bar, el('ul', { class: 'layer-figures' }, chips), el('p', { class: 'hint' }, notes.join(' '))));
   },
 
-  /* What was live at the end is of each process at its own: not of one instant, as all else is. */
+  /* What was live at the end is elsewhere of each process at its own, and not of one instant, as layers are. */
   endNote(device) {
     const t = model.total(device, 'all'), ended = model.core.processes.filter((p) => p.end_kind !== 'exec').length;
     if (!t || !t.end_active_bytes || !model.processEnds.size) return '';
-    return 'Active is the sum of what each of ' + plural(ended, 'process', 'processes') + ' held at its own end; ' + (model.core.devices[device].id === 0 ? 'reserved and RSS are' : 'all else is') + ' of the end of the run.';
+    const ends = plural(ended, 'process', 'processes') + ' held at its own end';
+    if (!this.last(device)) return 'Active is the sum of what each of ' + ends + '; ' + (model.core.devices[device].id === 0 ? 'reserved and RSS are' : 'all else is') + ' of the end of the run.';
+    return 'The last instant with a sample. What each of ' + ends + ' is ' + bytes(t.end_active_bytes) + ' in all, not at one instant.';
+  },
+
+  /* Whether several processes ran at an instant: only then a page counts in the RSS of each. */
+  hasSeveral(time) {
+    return model.core.processes.filter((p) => p.start_ns <= time && (p.end_ns === null || p.end_ns >= time)).length > 1;
   },
 
   /* [label, time, layers] of the instants to show */
@@ -161,7 +175,8 @@ const layers = {
     const chosen = s.moment === 'instant' ? s.instant : s.moment === 'range' ? s.to : -1;
     out.push(['At the peak', peak ? peak.time : null, this.atPeak(device), s.moment === 'peak']);
     if (chosen >= 0) out.push([s.moment === 'range' ? 'At the end of the range' : app.failureAt(device, model.instants.time[chosen]) ? 'When an allocation failed' : 'At the chosen instant', model.instants.time[chosen], this.atInstant(device, chosen), true]);
-    out.push(['At the end', end, this.atEnd(device), s.moment === 'end', this.endNote(device)]);
+    const last = this.last(device);
+    out.push(['At the end', last ? last.time : end, this.atEnd(device), s.moment === 'end', this.endNote(device)]);
     return out.sort((a, b) => a[1] - b[1]);
   },
 
@@ -179,8 +194,8 @@ const layers = {
     box.replaceChildren(...rows.map(([label, time, l, chosen, note]) => el('div', { class: 'layer-row' + (chosen ? ' chosen' : '') },
       el('div', { class: 'layer-when' }, el('strong', {}, label), el('span', { class: 'small' }, time === null ? '' : seconds(time, timeline.whole))),
       el('div', {}, this.bar(l, scale), this.chips(l), note ? el('p', { class: 'small' }, note) : null))));
-    const again = model.core.devices[device].id === 0 && model.core.rss_again;
-    if (again) box.append(el('p', { class: 'small', id: 'layers-again' }, 'RSS, and so what is not tracked, is a sum over processes: ' + again + ' at its peak.'));
+    const again = model.core.devices[device].id === 0 && rows.some((r) => this.hasSeveral(r[1])) && model.core.rss_again;
+    if (again) box.append(el('p', { class: 'small', id: 'layers-again' }, 'RSS, and so what is not tracked, is a sum over processes: at its highest, ' + again + '.'));
     const resident = model.core.devices[device].id === 0 ? this.resident() : null;
     if (resident) box.append(resident);
   },

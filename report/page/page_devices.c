@@ -185,6 +185,29 @@ static void find_last_rss(struct page *page, struct layer *l)
                -1);
 }
 
+/* All layers at the last instant with a sample, of the processes that were there then. Where several ended at different
+ * times, what each held at its own end is no layer of one instant. */
+static int write_last(struct page *page, struct page_pack *pack, const struct page_device *device)
+{
+    sqlite3_stmt *s =
+        page_query(page, "SELECT v.time_ns, v.allocated_bytes, v.active_bytes, v.reserved_bytes, v.used_bytes, "
+                         "v.untracked_bytes FROM v_layer v JOIN device d ON d.name = v.device WHERE d.device_id = ?1 "
+                         "AND v.instant = 'last'");
+    static const char *const names[] = {"time", "allocated", "active", "reserved", "used", "untracked"};
+    if (!s)
+        return -EIO;
+    sqlite3_bind_int64(s, 1, device->device_id);
+    int rc = sqlite3_step(s);
+    if (rc == SQLITE_ROW) {
+        pack_open(pack, "last", '{');
+        for (int i = 0; i < (int)(sizeof names / sizeof *names); i++)
+            pack_int(pack, names[i], sqlite3_column_int64(s, i));
+        pack_close(pack, '}');
+        rc = SQLITE_DONE;
+    }
+    return page_query_end(page, s, rc);
+}
+
 /* Rows: the device's peak, the program's end, then the stored instants. */
 static int write_device(struct layers *w, struct page_pack *pack, const struct page_device *device)
 {
@@ -214,6 +237,8 @@ static int write_device(struct layers *w, struct page_pack *pack, const struct p
     pack_open(pack, NULL, '{');
     pack_int(pack, "device", page_device_index(page, device->device_id));
     pack_int(pack, "sample_count", samples);
+    if (rc == 0)
+        rc = write_last(page, pack, device);
     for (unsigned i = 0; i < LAYER_COLUMNS; i++)
         pack_column(pack, layer_names[i], count, &rows[0].values[i], sizeof *rows, 1);
     pack_close(pack, '}');

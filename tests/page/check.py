@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""check.py PAGE DATABASE NAME SHOTS [--events] [--hostile] [--basic] [--devices] [--resident] [--apart] [--failure CSV] [--segments CSV] [--opens FORK FILE:LINE] [--says TEXT]...: opens a page in a browser and compares what it shows with the database.
+"""check.py PAGE DATABASE NAME SHOTS [--events] [--hostile] [--basic] [--devices] [--resident] [--apart] [--alone] [--failure CSV] [--segments CSV] [--opens FORK FILE:LINE] [--says TEXT]...: opens a page in a browser and compares what it shows with the database.
 
 --events: also compares a chosen instant and range with v_event, read by `memprof sql` ($MEMPROF). --basic: tables and looks
-alone. --devices: everything follows each device in turn. --apart: of processes that end one after another. --failure: of the last out-of-memory error, with what `report --at` said of
+alone. --devices: everything follows each device in turn. --apart: of processes that end one after another. --alone: a child was gone at all that is shown. --failure: of the last out-of-memory error, with what `report --at` said of
 its instant. --segments: live bytes and blocks of each, as `report --segments` has them. --opens: of a known program, where the flame graph and the source open. --says: the page has this text.
 Screenshots go to SHOTS/NAME-*.png."""
 import os
@@ -455,6 +455,8 @@ class Check(Recorded):
                 self.resident()
             if "--apart" in self.flags:
                 self.apart()
+            if "--alone" in self.flags:
+                self.alone()
             self.looks()
             self.end()
         finally:

@@ -17,6 +17,7 @@ int main(void)
         wait(NULL);
     }
     memset(malloc(1 << 20), 1, 1 << 20);
+    usleep(100000); /* a sample of the RSS is taken meanwhile */
     return 0;
 }
 EOT
@@ -25,6 +26,32 @@ record ./apart
 equal "the peak is of one child" $((20 << 20)) "$(total peak_active_bytes)"
 equal "live at the ends" $((81 << 20)) "$(total end_active_bytes)"
 check_page processes --basic --apart
+
+# One process lives on: pages that it once shared with a child are no part of its layers.
+cat >child.c <<'EOT'
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+int main(void)
+{
+    char *shared = malloc(20 << 20);
+    memset(shared, 1, 20 << 20);
+    if (fork() == 0) {
+        usleep(100000);
+        _exit(0);
+    }
+    wait(NULL);
+    memset(malloc(10 << 20), 1, 10 << 20); /* the peak, of the parent alone */
+    usleep(100000);
+    return 0;
+}
+EOT
+"$CC" -g -O1 -fno-builtin -o child child.c
+record ./child
+equal "the peak is the parent's" $((30 << 20)) "$(total peak_active_bytes)"
+check_page child --basic --alone
 
 record_ok "$SAMPLES/leak"
 "$MEMPROF" report out.db --html=page.html >/dev/null

@@ -14,15 +14,36 @@ int module_is_ours(const char *path)
     return strcmp(last_part(path), "libmemprof.so") == 0;
 }
 
-int module_is_runtime(const char *path)
+/* Whether the text begins with one of so many names. */
+static int begins_with(const char *text, const char *const *names, size_t count)
 {
-    static const char *const names[] = {"libc.so",  "libc-2",     "ld-linux", "ld-2",      "ld-musl", "libpthread",
-                                        "libdl.so", "libstdc++.", "libm.so",  "libgcc_s.", "libc++"};
-    const char *name = last_part(path);
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (strncmp(name, names[i], strlen(names[i])) == 0)
+    for (size_t i = 0; i < count; i++)
+        if (strncmp(text, names[i], strlen(names[i])) == 0)
             return 1;
     return 0;
+}
+
+int module_is_c_library(const char *path)
+{
+    static const char *const names[] = {"libc.so",   "libc-2",     "ld-linux",     "ld-2",       "ld64.so",
+                                        "ld-musl",   "libpthread", "libdl.so",     "libdl-2",    "librt.so",
+                                        "librt-2",   "libresolv",  "libnss_files", "libnss_dns", "libnss_compat",
+                                        "libnss_db", "libanl.so"};
+    return begins_with(last_part(path), names, sizeof names / sizeof *names);
+}
+
+int module_is_runtime(const char *path)
+{
+    static const char *const names[] = {"libstdc++.", "libm.so", "libgcc_s.", "libc++"};
+    return module_is_c_library(path) || begins_with(last_part(path), names, sizeof names / sizeof *names);
+}
+
+int c_library_allocates_for_itself(const char *function)
+{
+    static const char *const names[] = {"allocate_stack", "allocate_thread_stack", "pthread_create", "__pthread_create",
+                                        "allocate_dtv",   "_dl_allocate_tls",      "_dl_resize_dtv", "__tls_get_addr",
+                                        "tls_get_addr",   "allocate_and_init",     "update_get_addr"};
+    return begins_with(function, names, sizeof names / sizeof *names);
 }
 
 int module_is_python(const char *path)

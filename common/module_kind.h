@@ -3,6 +3,10 @@
 #define MEMPROF_MODULE_KIND_H
 
 int module_is_ours(const char *path); /* memprof's own library */
+/* The C library with its loader, and the parts that it keeps in files of their own. */
+int module_is_c_library(const char *path);
+/* A function of the C library whose blocks are its own: those of threads and their variables. */
+int c_library_allocates_for_itself(const char *function);
 /* The C and C++ libraries and the loader. */
 int module_is_runtime(const char *path);
 /* Python's interpreter, as a program or a library, and what of its standard library is native code. */

@@ -30,6 +30,7 @@ struct pass {
     uint8_t *under_python;  /* by node: it or one of its callers is Python */
     uint8_t *is_bare;       /* by node: code without a symbol */
     uint8_t *is_family;     /* by node: of the allocator family */
+    uint8_t *has_asked;     /* by node: it or one of its callers is code that may ask the C library for something */
     uint8_t *is_foreign;    /* by node: code without a symbol that no line with source called by name */
 };
 
@@ -111,6 +112,19 @@ static int is_foreign(const struct pass *p, size_t i, uint32_t source)
     return 0;
 }
 
+/* The C library allocates for who called it, with lines of its own or without: strdup, getline, fopen, qsort. What it
+ * has for itself is named: what a thread takes, and what nobody asked it for, before main() and behind it. */
+static int is_asked(const struct pass *p, const struct model_address *a, uint32_t parent)
+{
+    const struct model *m = p->m;
+    if (!a->is_c || !p->has_asked[parent])
+        return 0;
+    for (uint32_t n = 0; n < a->frame_count; n++)
+        if (m->functions[m->frames[a->first_frame + n].function].is_for_itself)
+            return 0;
+    return 1;
+}
+
 /* Parents come before children, so each node needs only its own frames and its caller's answer. */
 static void find_selves(struct pass *p)
 {
@@ -136,7 +150,8 @@ static void find_selves(struct pass *p)
         /* What an allocator calls in its own module is the allocator's, with a symbol or without. */
         p->is_family[i] =
             is_allocator || (p->is_bare[i] && p->is_family[parent] && a->module && a->module == module_of(m, parent));
-        if (p->is_family[i] || a->is_ours) { /* passes on what its caller has */
+        p->has_asked[i] = p->has_asked[parent] || (node->address && !p->is_family[i] && !a->is_ours && !a->is_c);
+        if (p->is_family[i] || a->is_ours || is_asked(p, a, parent)) { /* passes on what its caller has */
             p->self_source[i] = p->self_source[parent];
             p->self_named[i] = p->self_named[parent];
             p->self_bare[i] = p->self_bare[parent];
@@ -283,6 +298,7 @@ int model_lines(struct model *m, struct error *err)
     p.under_python = xcalloc(m->node_count, sizeof *p.under_python);
     p.is_bare = xcalloc(m->node_count, sizeof *p.is_bare);
     p.is_family = xcalloc(m->node_count, sizeof *p.is_family);
+    p.has_asked = xcalloc(m->node_count, sizeof *p.has_asked);
     p.is_foreign = xcalloc(m->node_count, sizeof *p.is_foreign);
     key_frames(&p);
     find_selves(&p);
@@ -297,6 +313,7 @@ int model_lines(struct model *m, struct error *err)
     free(p.under_python);
     free(p.is_bare);
     free(p.is_family);
+    free(p.has_asked);
     free(p.is_foreign);
     text_map_close(&p.keys);
     int rc = write_lines(m, err);

@@ -17,7 +17,7 @@
 
 struct load_module {
     uint32_t key;
-    uint8_t is_ours, is_runtime, is_own; /* as in model_address */
+    uint8_t is_ours, is_runtime, is_c, is_own; /* as in model_address */
 };
 
 struct load {
@@ -59,8 +59,8 @@ static void function_row(void *arg, sqlite3_stmt *s)
     struct load *l = arg;
     struct model *m = l->m;
     ids_add(&l->functions, sqlite3_column_int64(s, 0));
-    *ARRAY_ADD(m->functions, m->function_count, m->function_capacity) =
-        (struct model_function){sqlite3_column_int64(s, 0), sqlite3_column_int(s, 1)};
+    *ARRAY_ADD(m->functions, m->function_count, m->function_capacity) = (struct model_function){
+        sqlite3_column_int64(s, 0), sqlite3_column_int(s, 1), c_library_allocates_for_itself(db_text(s, 2))};
 }
 
 static void file_row(void *arg, sqlite3_stmt *s)
@@ -116,6 +116,7 @@ static void module_row(void *arg, sqlite3_stmt *s)
     *m = (struct load_module){.key = key > 0 && key < UINT32_MAX ? (uint32_t)key : 0};
     m->is_ours = (uint8_t)module_is_ours(path);
     m->is_runtime = (uint8_t)module_is_runtime(path);
+    m->is_c = (uint8_t)module_is_c_library(path);
     m->is_own = !m->is_ours && !m->is_runtime && !is_installed(l, path);
     if ((size_t)key + 1 > l->m->module_count)
         l->m->module_count = (size_t)key + 1;
@@ -135,6 +136,7 @@ static void address_row(void *arg, sqlite3_stmt *s)
     a->module = of->key;
     a->is_ours = of->is_ours;
     a->is_runtime = of->is_runtime;
+    a->is_c = of->is_c;
     a->is_own = of->is_own;
 }
 
@@ -203,8 +205,8 @@ int model_load(sqlite3 *db, struct model_ahead *ahead, struct model *m, struct e
                         "k.build_id IS m.build_id GROUP BY m.module_id ORDER BY m.module_id",
                         module_row, &l, err);
     if (rc == 0)
-        rc = model_each(db, "SELECT function_id, is_allocator FROM function ORDER BY function_id", function_row, &l,
-                        err);
+        rc = model_each(db, "SELECT function_id, is_allocator, plain_name FROM function ORDER BY function_id",
+                        function_row, &l, err);
     if (rc == 0)
         rc = model_each(db, "SELECT file_id, source IS NOT NULL, path FROM file ORDER BY file_id", file_row, &l, err);
     if (rc == 0)

@@ -37,6 +37,7 @@ enum model_stat {
 struct model_function {
     int64_t id;
     int is_allocator;
+    int is_for_itself; /* c_library_allocates_for_itself, where it is of that library */
 };
 
 struct model_frame {
@@ -60,6 +61,7 @@ struct model_address {
     uint32_t line_key;  /* key of the address itself, where it is a self line without a function; 0: none */
     uint8_t is_ours;    /* code of libmemprof */
     uint8_t is_runtime; /* of the C or C++ run-time library, which calls back into everybody's code */
+    uint8_t is_c;       /* of the C library, which allocates for its callers (strdup, fopen, qsort) */
     uint8_t is_own;     /* of a module that the user built: not installed, not the interpreter's */
 };
 

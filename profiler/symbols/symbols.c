@@ -99,17 +99,40 @@ const char *symbols_source(const struct symbols *s)
     return s->source;
 }
 
+static int is_mangled(const char *name)
+{
+    return strncmp(name, "_Z", 2) == 0 || strncmp(name, "_R", 2) == 0;
+}
+
+/* glibc's own name of a function (__GI___strdup, _IO_new_fopen) is not the one that people call, which stands in the
+ * symbol table, perhaps with a version. */
+static void name_as_called(struct symbols *s, uint64_t offset, struct symbols_frame *outer)
+{
+    const char *own = outer->raw_name, *raw;
+    char name[256];
+    if (!own || *own != '_' || is_mangled(own) || !s->elf || !(raw = symbols_elf_name(s->elf, offset)))
+        return;
+    size_t length = strcspn(raw, "@");
+    if (length >= sizeof name || strspn(raw, "_") >= strspn(own, "_"))
+        return;
+    memcpy(name, raw, length);
+    name[length] = 0;
+    if (strstr(own, name))
+        outer->raw_name = symbols_strings_name(s->strings, name, &outer->name);
+}
+
 int symbols_lookup(struct symbols *s, uint64_t offset, struct symbols_frame frames[SYMBOLS_INLINE_MAX])
 {
     int count = 0, wants_symbol = 1;
     if (s->dwarf)
         count = symbols_dwarf_lookup(s->dwarf, offset - s->dwarf_bias, frames, &wants_symbol);
-    if (count && !wants_symbol)
+    if (count && !wants_symbol) {
+        name_as_called(s, offset, &frames[count - 1]);
         return count;
+    }
     const char *raw = s->elf ? symbols_elf_name(s->elf, offset) : s->perf ? symbols_perf_name(s->perf, offset) : NULL;
     struct symbols_frame *outer = &frames[count ? count - 1 : 0];
-    int is_mangled = raw && (strncmp(raw, "_Z", 2) == 0 || strncmp(raw, "_R", 2) == 0);
-    if (!raw || (count && outer->raw_name && !is_mangled))
+    if (!raw || (count && outer->raw_name && !is_mangled(raw)))
         return count;
     if (count == 0)
         memset(frames, 0, sizeof *frames);

@@ -338,6 +338,8 @@ static void name_frame(struct symbols_dwarf *d, Dwarf_Die *die, struct symbols_f
         raw = dwarf_formstring(&attribute);
     if (!raw || !*raw)
         raw = dwarf_diename(die);
+    if (raw && strncmp(raw, "__GI_", 5) == 0 && raw[5]) /* how glibc calls itself */
+        raw += 5;
     frame->raw_name = symbols_strings_name(d->strings, raw, &frame->name);
     Dwarf_Word value;
     if (unsigned_of(die, DW_AT_decl_line, 1, &value))

@@ -190,9 +190,9 @@ static int by_start(const void *pa, const void *pb)
 static int rank_of(const GElf_Sym *sym)
 {
     int type = GELF_ST_TYPE(sym->st_info), binding = GELF_ST_BIND(sym->st_info);
-    int rank = binding == STB_GLOBAL || binding == STB_GNU_UNIQUE ? 0 : binding == STB_WEAK ? 1 : 2;
+    int rank = binding == STB_GLOBAL || binding == STB_GNU_UNIQUE || binding == STB_WEAK ? 0 : 1;
     if (type == STT_NOTYPE)
-        return rank + 3;
+        return rank + 2;
     return type == STT_FUNC || type == STT_GNU_IFUNC ? rank : -1;
 }
 

@@ -80,8 +80,15 @@ const char *symbols_strings_path(struct symbols_strings *t, const char *director
     buf_reset(&t->path);
     if (*path != '/' && directory && strnlen(directory, PATH_LIM) < PATH_LIM)
         add_path(&t->path, directory);
+    /* Where -ffile-prefix-map made the directory relative, libdw has put it before some paths already: ./string and
+     * ./string/strdup.c. A directory of the same name within it does not occur in practice. */
+    size_t length = t->path.length, skip = 0;
+    int is_relative = length && t->path.data[0] != '/';
     add_path(&t->path, path);
+    if (is_relative && !t->path.failed && t->path.length > 2 * length + 2 && t->path.data[2 * length + 1] == '/' &&
+        memcmp(t->path.data, t->path.data + length + 1, length) == 0)
+        skip = length + 1;
     if (t->path.failed || t->path.length == 0)
         return NULL;
-    return text_map_key(text_map_slot(&t->text, t->path.data, t->path.length));
+    return text_map_key(text_map_slot(&t->text, t->path.data + skip, t->path.length - skip));
 }

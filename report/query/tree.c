@@ -15,6 +15,7 @@ static void function_row(struct tree *t, sqlite3_stmt *s)
     struct tree_function *f = ARRAY_ADD(t->functions, t->function_count, t->function_capacity);
     f->id = sqlite3_column_int64(s, 0);
     f->is_allocator = sqlite3_column_int(s, 1) != 0;
+    f->is_for_itself = (uint8_t)c_library_allocates_for_itself(db_text(s, 2));
 }
 
 /* Keys of line_of: a function's own lines, and (with the highest bit) addresses of a module. */
@@ -49,6 +50,7 @@ static void module_row(struct tree *t, sqlite3_stmt *s)
     m->name = xstrdup(text_basename(db_text(s, 1)));
     m->key_id = sqlite3_column_int64(s, 2);
     m->is_ours = (uint8_t)module_is_ours(m->name);
+    m->is_c = (uint8_t)module_is_c_library(m->name);
     m->is_runtime = (uint8_t)module_is_runtime(m->name);
 }
 
@@ -100,7 +102,7 @@ static const struct {
     const char *sql;
     void (*row)(struct tree *, sqlite3_stmt *);
 } loads[] = {
-    {"SELECT function_id, is_allocator FROM function ORDER BY function_id", function_row},
+    {"SELECT function_id, is_allocator, plain_name FROM function ORDER BY function_id", function_row},
     {"SELECT line_id, function_id, file_id, line, module_key_id, offset FROM line ORDER BY line_id", line_row},
     {"SELECT m.module_id, m.path, min(k.key_id) FROM module m LEFT JOIN module_key k ON k.path = m.path AND k.build_id "
      "IS "
@@ -242,25 +244,51 @@ struct tree_place tree_find(const struct tree *t, uint32_t node, uint32_t line)
     return (struct tree_place){0};
 }
 
-static int is_passed(const struct tree *t, const struct tree_place *p, enum tree_language language)
+/* How self lines are looked for. */
+struct seek {
+    enum tree_language language;
+    uint32_t
+        asked; /* frames of the C library at less than this depth have a caller that asked for what they allocate */
+};
+
+static int is_passed(const struct tree *t, const struct tree_place *p, const struct seek *seek)
 {
     const struct tree_address *a = &t->addresses[t->nodes[p->node].address];
-    if (t->modules[a->module].is_ours || !tree_is_shown(t, p, language))
+    if (t->modules[a->module].is_ours || !tree_is_shown(t, p, seek->language))
         return 1;
     const struct tree_function *f = p->frame ? &t->functions[t->frames[p->frame].function] : NULL;
-    return f && (f->is_allocator || f->is_skipped);
+    if (f && (f->is_allocator || f->is_skipped))
+        return 1;
+    if (!t->modules[a->module].is_c || p->depth >= seek->asked)
+        return 0;
+    for (uint32_t i = 0; i < a->frame_count; i++)
+        if (t->functions[t->frames[a->first_frame + i].function].is_for_itself)
+            return 0;
+    return 1;
+}
+
+/* The outermost code that is neither the allocator's nor the C library's. */
+static struct seek seek_from(const struct tree *t, struct tree_place p, enum tree_language language)
+{
+    struct seek seek = {language, 0};
+    for (; p.node; tree_next(t, &p)) {
+        const struct tree_node *n = &t->nodes[p.node];
+        if (n->address && !t->modules[t->addresses[n->address].module].is_c && !is_passed(t, &p, &seek))
+            seek.asked = p.depth;
+    }
+    return seek;
 }
 
 /* Code without what is looked for does not take it from the run-time library that called it (qsort, pthread_once): that
  * says nothing about who allocates, so the search goes on behind it. */
-static struct tree_place search(const struct tree *t, struct tree_place p, enum tree_language language, int want_source)
+static struct tree_place search(const struct tree *t, struct tree_place p, const struct seek *seek, int want_source)
 {
     uint32_t passed = 0; /* module of the code passed over, + 1 */
     int is_mixed = 0, only_user = 0;
     for (; p.node; tree_next(t, &p)) {
         const struct tree_address *a = &t->addresses[t->nodes[p.node].address];
         const struct tree_frame *f = p.frame ? &t->frames[p.frame] : NULL;
-        if (is_passed(t, &p, language))
+        if (is_passed(t, &p, seek))
             continue;
         int has = f && (want_source ? f->has_source : f->function != 0);
         if (has && !t->modules[a->module].is_runtime)
@@ -322,15 +350,16 @@ static int is_under_python(const struct tree *t, struct tree_place p)
 
 struct tree_place tree_self(const struct tree *t, struct tree_place place, enum tree_language language)
 {
-    struct tree_place source = search(t, place, language, 1), nearest = {0};
+    struct seek seek = seek_from(t, place, language);
+    struct tree_place source = search(t, place, &seek, 1), nearest = {0};
     int has_python = language == TREE_BOTH && is_under_python(t, place), is_foreign = 0;
     if (language == TREE_PYTHON)
-        return source.node ? source : search(t, place, language, 0);
+        return source.node ? source : search(t, place, &seek, 0);
     for (struct tree_place p = place; p.node && !is_foreign; tree_next(t, &p)) {
         if (p.node == source.node && p.frame == source.frame)
             break;
         int is_own_line = is_bare(t, &p) && !t->addresses[t->nodes[p.node].address].is_skipped;
-        if (is_passed(t, &p, language) || (is_own_line && is_of_allocator(t, p)))
+        if (is_passed(t, &p, &seek) || (is_own_line && is_of_allocator(t, p)))
             continue;
         if (!nearest.node && (is_own_line || (p.frame && t->frames[p.frame].function)))
             nearest = p;
@@ -338,7 +367,7 @@ struct tree_place tree_self(const struct tree *t, struct tree_place place, enum 
     }
     if (source.node && !is_foreign)
         return source;
-    return nearest.node && is_bare(t, &nearest) ? nearest : search(t, place, language, 0);
+    return nearest.node && is_bare(t, &nearest) ? nearest : search(t, place, &seek, 0);
 }
 
 uint32_t tree_place_line(struct tree *t, const struct tree_place *p)

@@ -19,7 +19,8 @@
 struct tree_function {
     int64_t id;
     uint8_t is_allocator;
-    uint8_t is_skipped; /* for the user of the tree to set: like an allocator from then on */
+    uint8_t is_for_itself; /* c_library_allocates_for_itself, where it is of that library */
+    uint8_t is_skipped;    /* for the user of the tree to set: like an allocator from then on */
 };
 
 struct tree_line { /* a row of `line`; one that was added has an id above all others */
@@ -40,6 +41,7 @@ struct tree_module {
     char *name; /* without its directory */
     int64_t key_id;
     uint8_t is_ours, is_runtime; /* memprof's own; the C and C++ libraries and the loader */
+    uint8_t is_c;                /* the C library and the loader */
 };
 
 struct tree_address {

@@ -112,7 +112,7 @@ static void test_code_without_symbols(void **state)
         {15, 14, GLIB, "", 0, "/lib/glib.so+0xf0 0"},                 /* but not beside it */
         {16, 11, APP, "callback", 12, "callback 12"},
         {17, 11, PLUGIN, "plugin_open", 0, "plugin_open 0"},
-        {18, 10, LIBC, "", 0, "/lib/libc.so.6+0x120 0"},
+        {18, 10, LIBC, "", 0, "/lib/plugin.so+0xa0 0"},   /* the C library allocates for who called it */
         {20, 2, PLUGIN, "", 0, "/lib/plugin.so+0x140 0"}, /* called back by a library */
         /* the run-time library and just-in-time code are no libraries that could be blamed */
         {21, 1, LIBC, "", 0, "main 9"},
@@ -125,6 +125,20 @@ static void test_code_without_symbols(void **state)
         {33, 32, PLUGIN, "", 0, "/lib/plugin.so+0x210 0"},
         {34, 33, GLIB, "g_memdup", 0, "g_memdup 0"},
         {35, 31, JIT, "", 0, "unknown 0"},
+        /* the C library with its debug information */
+        {40, 1, LIBC, "getline", 70, "main 9"},
+        {41, 40, LIBC, "grow", 71, "main 9"},
+        {42, 41, LIBC, "", 0, "main 9"},
+        {43, 30, LIBC, "strdup", 72, "start 0"}, /* for code that has no lines, too */
+        {44, 32, LIBC, "fopen", 73, "/lib/plugin.so+0x200 0"},
+        {45, 40, APP, "compare", 14, "compare 14"},               /* called back */
+        {46, 1, LIBC, "pthread_create", 74, "pthread_create 74"}, /* what threads take is its own */
+        {47, 46, LIBC, "allocate_dtv", 75, "allocate_dtv 75"},
+        {48, 47, LIBC, "calloc_inner", 76, "allocate_dtv 75"},
+        {50, 0, LIBC, "_dl_start", 77, "_dl_start 77"}, /* nobody asked */
+        {51, 50, LIBC, "_dl_map", 78, "_dl_map 78"},
+        {52, 51, PLUGIN, "plugin_init", 0, "plugin_init 0"},
+        {53, 52, LIBC, "getenv_copy", 79, "plugin_init 0"},
     };
     sqlite3 *db = finish_empty("bare.db");
     scratch_sql(db, "INSERT INTO module(module_id, process_id, path, start_address, end_address, bias, load_ns) VALUES"
@@ -149,7 +163,7 @@ static void test_code_without_symbols(void **state)
                             "SELECT alloc_count FROM v_module WHERE module LIKE '%/plugin.so' AND NOT inclusive "
                             "AND kind = 'heap'",
                             0),
-                     8);
+                     12);
     sqlite3_close(db);
 }
 

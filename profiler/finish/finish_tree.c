@@ -323,22 +323,32 @@ static const char site_sql[] = "SELECT s.site_id, stack_id, device_id, kind"
                                " FROM main.site s LEFT JOIN resident_sum r USING(site_id) ORDER BY s.site_id";
 #undef STAT
 
-#define STAT(...)
-#define SCANNED(column, name, unit, text) ", " #column
-static const char scanned_sql[] = "SELECT site_id"
-#include "../../common/stat.def"
-                                  " FROM resident_sum";
-#undef STAT
+/* Of a hostile file, too. */
+static int64_t sum_of(int64_t a, int64_t b)
+{
+    return (int64_t)((uint64_t)a + (uint64_t)b);
+}
+
+/* The view resident_sum in the order of the table, added here: a sorter of all its rows would take longer than all else
+ * of the sites. */
+static const char scanned_sql[] =
+    "SELECT r.site_id, c.is_peak, c.is_last, r.resident_bytes, r.shared_bytes, r.huge_bytes, r.swapped_bytes, "
+    "r.untouched_bytes FROM resident_scan c CROSS JOIN resident_site r USING(scan_id)";
 
 /* Sites are still in their order, without gaps. */
 static void scanned_row(void *arg, sqlite3_stmt *s)
 {
+    static const uint8_t at_peak[] = {STAT_resident_bytes, STAT_resident_shared_bytes, STAT_resident_huge_bytes,
+                                      STAT_swapped_bytes, STAT_untouched_bytes};
     struct tree *l = arg;
-    int64_t id = sqlite3_column_int64(s, 0);
+    int64_t id = sqlite3_column_int64(s, 0), is_peak = sqlite3_column_int(s, 1), is_last = sqlite3_column_int(s, 2);
     if (id < 1 || (uint64_t)id > l->m->site_count)
         return;
-    for (int i = STAT_own_largest + 1; i < VALUE_COUNT; i++)
-        l->m->sites[id - 1].stat[i] = sqlite3_column_int64(s, i - STAT_own_largest);
+    int64_t *stat = l->m->sites[id - 1].stat;
+    for (unsigned i = 0; is_peak && i < sizeof at_peak; i++)
+        stat[at_peak[i]] = sum_of(stat[at_peak[i]], sqlite3_column_int64(s, (int)i + 3));
+    if (is_last)
+        stat[STAT_resident_end_bytes] = sum_of(stat[STAT_resident_end_bytes], sqlite3_column_int64(s, 3));
 }
 
 static int read_packed_sites(struct tree *l)

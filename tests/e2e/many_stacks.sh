@@ -38,7 +38,10 @@ sqlite3 plain.db -cmd ".load $BUILD/memprof_events" "BEGIN;
     DELETE FROM main.site_line; INSERT INTO main.site_line SELECT * FROM packed_site_line;
     DROP TABLE main.packed; PRAGMA user_version = 1; COMMIT"
 # Finished again: plain rows in place, packed ones beside the symbols.
-accounts() { DB=$1 sql "SELECT * FROM account; SELECT * FROM line; SELECT path, build_id FROM module_key" | sort; }
+accounts() {
+    DB=$1 sql "SELECT * FROM account; SELECT * FROM resident_account; SELECT * FROM line;
+        SELECT path, build_id FROM module_key" | sort
+}
 accounts out.db >accounts.packed
 at_least "accounts" 100 "$(wc -l <accounts.packed)"
 for file in plain out; do

@@ -262,6 +262,19 @@ static void find_rests(struct rest_walk *w)
     }
 }
 
+/* Their rows are appended to a table that is in this order: in any other each would be searched its place. */
+static void sort_sites(const struct looking *l)
+{
+    struct resident_result *result = l->result;
+    struct resident_site *sorted = xmalloc((result->site_count + 1ul) * sizeof *sorted);
+    uint32_t count = 0;
+    for (uint32_t id = 0; count < result->site_count; id++)
+        if (l->place[id] && l->place[id] != UINT32_MAX)
+            sorted[count++] = result->sites[l->place[id] - 1];
+    free(result->sites);
+    result->sites = sorted;
+}
+
 void resident_blocks(const struct account *a, uint16_t process_id, const struct resident_pages *pages,
                      struct resident_result *result)
 {
@@ -281,6 +294,7 @@ void resident_blocks(const struct account *a, uint16_t process_id, const struct 
         if (d->device == 0)
             w.segments = d->segments;
     find_rests(&w);
+    sort_sites(&l);
     free(l.used);
     free(l.place);
 }

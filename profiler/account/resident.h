@@ -71,7 +71,7 @@ struct resident_fork {     /* the present pages of a fork's child; the sum is al
 };
 
 struct resident_result {
-    struct resident_site *sites; /* that have live blocks; the caller frees */
+    struct resident_site *sites; /* that have live blocks, by number; the caller frees */
     uint32_t site_count;
     struct resident_sum rest[REST_COUNT], all;
     uint64_t again_bytes;      /* present, and so in a process that the round saw before: where that was asked for */

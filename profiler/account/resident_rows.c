@@ -19,6 +19,7 @@ struct look { /* as it will be written */
 
 struct resident_rows {
     struct store *store;
+    struct rows rows;   /* of sites */
     struct look *looks; /* that wait, in order of their ids */
     uint32_t count, capacity;
     uint64_t site_count; /* of all of them */
@@ -182,20 +183,38 @@ static void delete_old(struct store *store)
     run(store, scans, NULL, 0);
 }
 
-static void write_look(struct store *store, const struct look *l)
+static void site_column(void *arg, uint32_t row, int number, sqlite3_context *value)
+{
+    const struct look *l = arg;
+    const struct resident_site *r = &l->sites[row];
+    const uint64_t of_row[] = {
+        l->scan.scan_id,     r->site,           r->live_count,        r->live_bytes,     r->sum.resident_bytes,
+        r->sum.shared_bytes, r->sum.huge_bytes, r->sum.swapped_bytes, r->untouched_bytes};
+    sqlite3_result_int64(value, (int64_t)of_row[number]);
+}
+
+static void write_sites(struct store *store, struct rows *rows, struct look *l)
+{
+    static const char sql[] = "INSERT INTO resident_site(scan_id, site_id, live_count, live_bytes, resident_bytes, "
+                              "shared_bytes, huge_bytes, swapped_bytes, untouched_bytes) "
+                              "SELECT * FROM new_resident_site(?1)";
+    if (!l->site_count)
+        return;
+    rows->name = "new_resident_site";
+    rows->declaration = "CREATE TABLE x(rows HIDDEN, scan_id, site_id, live_count, live_bytes, resident_bytes, "
+                        "shared_bytes, huge_bytes, swapped_bytes, untouched_bytes)";
+    rows->column = site_column;
+    rows->arg = l;
+    rows->last = l->site_count - 1;
+    store_rows(store, rows, sql);
+}
+
+static void write_look(struct store *store, struct rows *rows, struct look *l)
 {
     static const char again[] = "INSERT INTO resident_again(scan_id, again_bytes) VALUES(?,?)";
-    static const char site[] = "INSERT INTO resident_site(scan_id, site_id, live_count, live_bytes, resident_bytes, "
-                               "shared_bytes, huge_bytes, swapped_bytes, untouched_bytes) VALUES(?,?,?,?,?,?,?,?,?)";
     uint32_t id = l->scan.scan_id;
     write_scan(store, l);
-    for (uint32_t i = 0; i < l->site_count; i++) {
-        const struct resident_site *r = &l->sites[i];
-        run(store, site,
-            (uint64_t[]){id, r->site, r->live_count, r->live_bytes, r->sum.resident_bytes, r->sum.shared_bytes,
-                         r->sum.huge_bytes, r->sum.swapped_bytes, r->untouched_bytes},
-            9);
-    }
+    write_sites(store, rows, l);
     for (unsigned i = 0; i < REST_COUNT; i++)
         write_rest(store, id, i, &l->rest[i]);
     if (l->has_fork)
@@ -216,7 +235,7 @@ void resident_rows_write(struct resident_rows *r)
         run(r->store, last, (uint64_t[]){r->looks[i].scan.process_id}, 1);
     delete_old(r->store);
     for (uint32_t i = 0; i < r->count; i++)
-        write_look(r->store, &r->looks[i]);
+        write_look(r->store, &r->rows, &r->looks[i]);
     r->is_new_peak = 0;
     clear(r);
 }

@@ -360,10 +360,12 @@ static void add_scan(struct resident_rows *rows, uint32_t id, unsigned process, 
     struct resident_map begun = {0};
     struct seen seen = {0};
     struct resident_pages pages = {.begun = process == 2 ? &begun : NULL, .seen = id % 3 ? &seen : NULL};
-    struct resident_site *site = calloc(1, sizeof *site);
-    assert_non_null(site);
-    *site = (struct resident_site){.site = 1, .live_count = 1, .live_bytes = 10, .untouched_bytes = 10};
-    struct resident_result result = {.sites = site, .site_count = 1};
+    struct resident_site *sites = calloc(2, sizeof *sites);
+    assert_non_null(sites);
+    sites[0] = (struct resident_site){.site = 1, .live_count = 1, .live_bytes = 10, .untouched_bytes = 10};
+    sites[1] = (struct resident_site){
+        .site = 7, .live_count = 2, .live_bytes = 30, .untouched_bytes = 4, .sum = {25, 24, 23, 22}};
+    struct resident_result result = {.sites = sites, .site_count = 2};
     struct resident_scan scan = {.scan_id = id, .process_id = (uint16_t)process, .time_ns = id};
     result.rest[REST_file].resident_bytes = 4096;
     resident_rows_add(rows, &scan, &pages, &result);
@@ -374,7 +376,12 @@ static void add_scan(struct resident_rows *rows, uint32_t id, unsigned process, 
 
 static void check_rows(void)
 {
-    assert_int_equal(account_query("SELECT count(*) FROM resident_site"),
+    assert_int_equal(account_query("SELECT count(*) FROM resident_site WHERE site_id = 1 AND live_count = 1 AND "
+                                   "live_bytes = 10 AND resident_bytes = 0 AND untouched_bytes = 10"),
+                     account_query("SELECT count(*) FROM resident_scan"));
+    assert_int_equal(account_query("SELECT count(*) FROM resident_site WHERE site_id = 7 AND live_count = 2 AND "
+                                   "live_bytes = 30 AND resident_bytes = 25 AND shared_bytes = 24 AND huge_bytes = 23 "
+                                   "AND swapped_bytes = 22 AND untouched_bytes = 4"),
                      account_query("SELECT count(*) FROM resident_scan"));
     assert_int_equal(account_query("SELECT count(*) FROM resident_rest"),
                      account_query("SELECT count(*) FROM resident_scan"));

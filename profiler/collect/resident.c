@@ -14,6 +14,7 @@
 #define STEP_BYTES   (256u << 10)
 #define REST_SAMPLES 4u  /* but after so many alike any is. */
 #define MISSED_MAX   8u  /* rounds that came too late, one after another */
+#define AGAIN_MAX    2u  /* rounds at memory that rests, where events were not counted yet at the one before */
 #define GROWTH_TIME  4u  /* so many times as memory grew is what a look may have taken of the time since then, */
 #define GROWTH_SHARE 16u /* and so many times as it grew is what all of these may have taken in shares of the run */
 #define FALL_SHARE   8u  /* of a process, when so much of it changed since its last look, and: */
@@ -38,11 +39,14 @@ struct resident {
     uint64_t peak_bytes;                              /* of the newest round at a new maximum, */
     uint64_t peak_seen_bytes;                         /* and what that one saw which was kept */
     unsigned missed_count;                            /* rounds since then that came too late */
+    unsigned again_count;                             /* and rounds at the same sum */
+    int is_peak_moved;                                /* that one had events which came in meanwhile */
     uint64_t sum_bytes;                               /* of the newest sample, and */
     unsigned rest_count;                              /* how many before it were the same */
     uint32_t scan_id;
     /* the newest look, until the events up to its end are counted */
     uint32_t open_id; /* 0: none */
+    int open_is_peak;
     uint64_t open_until, open_events;
     unsigned mallocs; /* of all processes, as in pages */
     uint64_t looks, unreadable, ended, too_large, too_costly;
@@ -135,8 +139,11 @@ static void write_rows(struct resident *r)
 
 static void settle_open(struct resident *r)
 {
+    uint64_t moved_count = events(r) - r->open_events;
     if (r->open_id)
-        resident_rows_moved(r->rows, r->open_id, events(r) - r->open_events);
+        resident_rows_moved(r->rows, r->open_id, moved_count);
+    if (r->open_id && r->open_is_peak)
+        r->is_peak_moved = moved_count > 1; /* one is the next event, by which all before it are known to be in */
     r->open_id = 0;
 }
 
@@ -165,6 +172,7 @@ static void settle_peak(struct resident *r, uint32_t first_id, uint64_t seen_byt
         resident_rows_peak(r->rows, first_id);
     }
     r->missed_count = 0;
+    r->again_count = r->sum_bytes == r->peak_bytes ? r->again_count + 1 : 0;
     r->peak_bytes = r->sum_bytes;
 }
 
@@ -189,6 +197,7 @@ static void look_at_all(struct resident *r, unsigned allowed, uint64_t *purse)
     r->open_id = r->scan_id - (uint32_t)looked + 1;
     r->open_until = clock_stamp(r->clock);
     r->open_events = events_before;
+    r->open_is_peak = is_peak;
     if (is_peak)
         settle_peak(r, r->open_id, seen_bytes);
     uint64_t cost_ns = clock_processor_ns() - begin_ns;
@@ -229,7 +238,9 @@ static uint64_t *purse_for_peak(struct resident *r, const struct wish *w, uint64
 {
     double growth = r->peak_bytes ? (double)(w->sum_bytes - r->peak_bytes) / (double)r->peak_bytes : 1;
     double shares = GROWTH_SHARE * (growth < 0.5 ? growth : 0.5);
-    if ((double)r->last_cost_ns > GROWTH_TIME * (double)since_ns * growth)
+    int is_again = w->sum_bytes == r->peak_bytes;
+    if (is_again ? since_ns < r->last_cost_ns * APART
+                 : (double)r->last_cost_ns > GROWTH_TIME * (double)since_ns * growth)
         return NULL;
     if (shares >= 1 && resident_may(r->growth_ns + w->peak_ns, (uint64_t)((double)run_ns * shares)))
         return &r->growth_ns;
@@ -244,7 +255,10 @@ void resident_look(struct resident *r)
     r->rest_count = w.sum_bytes == r->sum_bytes ? r->rest_count + 1 : 0;
     r->sum_bytes = w.sum_bytes;
     int is_time = since_ns >= r->last_cost_ns * APART;
-    int is_peak = w.sum_bytes > peak + (r->rest_count >= REST_SAMPLES ? 0 : peak / STEP_SHARE + STEP_BYTES);
+    int is_resting = r->rest_count >= REST_SAMPLES;
+    int is_peak = w.sum_bytes > peak + (is_resting ? 0 : peak / STEP_SHARE + STEP_BYTES);
+    /* the pages were there, but not all events of the blocks on them yet */
+    is_peak |= is_resting && w.sum_bytes == peak && r->is_peak_moved && !r->open_id && r->again_count < AGAIN_MAX;
     uint64_t *purse = is_peak ? purse_for_peak(r, &w, run_ns, since_ns) : NULL;
     if (purse) {
         look_at_all(r, 1u << PEAK, purse);

@@ -1,6 +1,6 @@
-# A C library with debug information, as libc6-dbg gives glibc: what it allocates is charged to the line that asked, with
-# and without options that count again; its frames stay in the stacks under the names that people call; what it has for
-# threads is its own.
+# A C library with debug information, as libc6-dbg gives glibc: what it allocates is charged to the line that asked,
+# with and without options that count again; its frames stay in the stacks under the names that people call; what it has
+# for threads is its own.
 need objcopy
 mkdir string
 cat >string/copy.c <<'END'

@@ -1,8 +1,10 @@
 #include "wrapper.h"
 
 #include "../../common/db.h"
+#include "../../common/match.h"
 #include "walk.h"
 
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,13 +13,96 @@ enum {
     FUNCTIONS_NAMED = 2, /* or so many, if it is called like one */
 };
 
+/* A word of a name, in lower case: "Alloc" and "Zero" of "allocZero", "GC" and "Malloc" of "GCMalloc". Returns where
+ * the next one may begin, or NULL: there is none. */
+static const char *next_word(const char *name, char *word, size_t size)
+{
+    size_t length = 0;
+    while (*name && !isalpha((unsigned char)*name))
+        name++;
+    const char *at = name;
+    for (; isalpha((unsigned char)*at); at++) {
+        int is_hump = at > name && isupper((unsigned char)*at) &&
+                      (islower((unsigned char)at[-1]) || islower((unsigned char)at[1]));
+        if (is_hump)
+            break;
+        if (length < size - 1)
+            word[length++] = (char)tolower((unsigned char)*at);
+    }
+    word[length] = 0;
+    return length ? at : NULL;
+}
+
+static int is_one_of(const char *word, const char *const *words)
+{
+    while (*words && strcmp(word, *words) != 0)
+        words++;
+    return *words != NULL;
+}
+
+/* "alloc", "zmalloc", "reallocate", "mallocz", "xstrdup"; neither "allocation" nor "deallocate" */
+static int says_alloc(const char *word)
+{
+    static const char *const endings[] = {"", "z", "n", "ate", "array", NULL};
+    const char *at = strstr(word, "alloc");
+    if (at)
+        return strncmp(word, "de", 2) != 0 && is_one_of(at + strlen("alloc"), endings);
+    size_t length = strlen(word);
+    return length >= 6 && (strcmp(word + length - 6, "strdup") == 0 || strcmp(word + length - 6, "memdup") == 0 ||
+                           strcmp(word + length - 6, "trndup") == 0);
+}
+
 int wrapper_is_named(const struct row *row)
 {
-    static const char *const words[] = {"alloc", "strdup", "memdup", "strndup"};
-    for (size_t i = 0; row->plain_name && i < sizeof words / sizeof *words; i++)
-        if (strcasestr(row->plain_name, words[i]))
+    /* it does something with what allocates */
+    static const char *const others[] = {"add", "remove", "set", "get", "is", "has", "on", "register", "notify", NULL};
+    char word[64];
+    int is_first = 1;
+    for (const char *at = row->plain_name; at && (at = next_word(at, word, sizeof word)); is_first = 0) {
+        if (is_first && is_one_of(word, others))
+            return 0;
+        if (says_alloc(word))
             return 1;
+    }
     return !row->function;
+}
+
+/* Whether all functions that the pattern names are called alike, but for arguments. */
+static int names_only(sqlite3 *db, const char *pattern, const struct row *row, const char *bare)
+{
+    sqlite3_stmt *s = NULL;
+    int is_only =
+        sqlite3_prepare_v2(db, "SELECT name, plain_name FROM function WHERE plain_name = ?", -1, &s, NULL) == SQLITE_OK;
+    if (is_only)
+        sqlite3_bind_text(s, 1, row->plain_name, -1, SQLITE_STATIC);
+    while (is_only && sqlite3_step(s) == SQLITE_ROW) {
+        struct buf other = BUF(1 << 20);
+        match_bare_name(db_text(s, 0), 0, &other);
+        is_only = strcmp(buf_text(&other), bare) == 0 || !match_function(pattern, db_text(s, 0), db_text(s, 1));
+        buf_free(&other);
+    }
+    sqlite3_finalize(s);
+    return is_only;
+}
+
+void wrapper_skip_name(sqlite3 *db, const struct row *row, struct buf *out)
+{
+    struct buf bare = BUF(1 << 20);
+    if (!row->function || !row->plain_name) {
+        row_function_text(row, out);
+        return;
+    }
+    match_bare_name(row->function, 0, &bare);
+    const char *name = buf_text(&bare), *end = name + strlen(name), *pattern = row->plain_name;
+    const char *at = end - strlen(pattern);
+    if (at >= name && strcmp(at, pattern) == 0)
+        while (at > name && !names_only(db, pattern, row, name)) {
+            for (at -= 2; at > name && strncmp(at - 2, "::", 2) != 0; at--)
+                continue;
+            pattern = at = at > name ? at : name;
+        }
+    buf_puts(out, pattern);
+    buf_free(&bare);
 }
 
 /* One line makes all that the function allocates. Without lines nobody knows. */

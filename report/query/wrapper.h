@@ -6,8 +6,11 @@
 
 #include "callers.h"
 
-/* Whether its name says so. A line of code without a name may always be one's. */
+/* Whether a word of its name says so. A line of code without a name may always be one's. */
 int wrapper_is_named(const struct row *row);
+/* What --skip is to be given for the function of a row: its name, with as much of its scopes as tells it from others of
+ * that name. Appended to out. */
+void wrapper_skip_name(sqlite3 *db, const struct row *row, struct buf *out);
 /* Whether the line of a row (by ROW_LINE) is a wrapper's that is called like that: its name says so, or what it does:
  * one line allocates all that its function does, for many functions. */
 int wrapper_is(sqlite3 *db, const struct row *row, const struct callers *callers);

@@ -92,9 +92,9 @@ static int has_skip(const struct buf *skips, const struct buf *option)
 static void add_skip(struct peak *p, const struct row *row)
 {
     struct buf name = BUF(4096), option = BUF(1 << 16);
-    row_function_text(row, &name);
+    wrapper_skip_name(p->s->db, row, &name);
     buf_puts(&option, " --skip ");
-    buf_shell(&option, row->plain_name ? row->plain_name : buf_text(&name));
+    buf_shell(&option, buf_text(&name));
     if (!has_skip(&p->skip, &option))
         buf_puts(&p->skip, buf_text(&option));
     buf_free(&option);

@@ -194,3 +194,46 @@ echo 'void deep_run(void); int main(void) { deep_run(); return 0; }' >main.c
 "$CC" -o main main.c -L. -ldeep -Wl,-rpath,.
 record ./main
 only_skipped "callers without a name" deep_alloc 'libdeep.so+0x'
+
+# A wrapper by its name has a word of it: an observer of allocations is none. What is offered is the one meant, and no
+# other class's function of that name.
+cat >scopes.cpp <<'END'
+#include <cstdlib>
+static void *kept[64];
+static int used;
+#define LONE __attribute__((noinline)) static
+namespace app {
+struct Zone {
+    LONE void *Allocate(size_t size) { return kept[used++] = malloc(size); }
+};
+struct Table {
+    LONE void *Allocate(size_t size) { void *p = malloc(size); kept[used++] = p; return p; }
+};
+LONE void AddAllocationObserver(size_t size) { kept[used++] = malloc(size); }
+} // namespace app
+#define CALLER(name, call) LONE void name() { call; __asm__ volatile(""); }
+CALLER(one, app::Zone::Allocate(1 << 20))
+CALLER(two, app::Zone::Allocate(5 << 20))
+CALLER(three, app::Table::Allocate(3 << 20))
+CALLER(four, app::AddAllocationObserver(1 << 10))
+CALLER(five, app::AddAllocationObserver(1 << 20))
+int main()
+{
+    one();
+    two();
+    three();
+    four();
+    five();
+    return used == 0;
+}
+END
+"$CXX" -O1 -g -fno-builtin -fno-optimize-sibling-calls -o scopes scopes.cpp
+record ./scopes
+"$MEMPROF" report out.db >report.txt
+contains "its class's, and no observer" report.txt ' --skip Zone::Allocate   (counts what'
+"$MEMPROF" report out.db --skip Zone::Allocate --by function --csv >skip.csv
+functions=$(python3 -c 'import csv
+print(*sorted(r["function"].split("(")[0] + " " + r["at_peak_bytes"] for r in csv.DictReader(open("skip.csv"))
+    if int(r["at_peak_bytes"]) > 100000))')
+equal "whose is what" "app::AddAllocationObserver 1049600 app::Table::Allocate 3145728 one 1048576 two 5242880" \
+    "$functions"

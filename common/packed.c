@@ -100,6 +100,7 @@ struct packed {
     uint32_t site_mask;
     uint32_t *depths; /* of stacks */
     unsigned version;
+    int holders;
 };
 
 struct packed *packed_open(sqlite3 *db)
@@ -155,6 +156,17 @@ const char *packed_error(long rc)
                             : "the table 'packed' cannot be read";
 }
 
+void packed_hold(struct packed *p)
+{
+    if (p->holders++ == 0)
+        packed_renew(p);
+}
+
+void packed_let(struct packed *p)
+{
+    p->holders--;
+}
+
 void packed_renew(struct packed *p)
 {
     unsigned version = 0;
@@ -186,6 +198,11 @@ const char *packed_source(sqlite3 *db, enum packed_table table)
 {
     static const char *const sources[PACKED_TABLES][2] = {{"main.stack", "packed_stack"}, {"main.site", "packed_site"}};
     return sources[table][packed_has(db, table)];
+}
+
+const char *packed_column_name(enum packed_column column)
+{
+    return columns[column].name;
 }
 
 /* Calls take with each chunk of a column, in the order of parts and rows. */

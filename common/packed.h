@@ -33,6 +33,7 @@ enum packed_column {
 };
 
 const char *packed_table_name(enum packed_table table);
+const char *packed_column_name(enum packed_column column);
 enum packed_table packed_table_of(enum packed_column column);
 
 /* --- writing --- */
@@ -73,6 +74,9 @@ struct packed *packed_open(sqlite3 *db); /* NULL: no memory */
 void packed_close(struct packed *p);
 void packed_move(struct packed *p, sqlite3 *db); /* another connection to the same file, which keeps what was read */
 void packed_renew(struct packed *p);             /* forgets what it read where the file has changed since */
+/* Several readers may share one: while one of them holds it, what was read stays. */
+void packed_hold(struct packed *p);
+void packed_let(struct packed *p);
 
 /* The rows of the table, and the values of a column for rows 1 to that: until the next packed_renew. -EBADMSG: damaged;
  * -ENOMEM, -EIO. packed_error says it in words. */
@@ -90,5 +94,8 @@ uint32_t packed_next_site(const struct packed *p, uint32_t site);
 int packed_register(sqlite3 *db);
 /* And temporary views of the plain tables' names before those that are packed. */
 int packed_views(sqlite3 *db, struct error *err);
+/* What these tables of the connection read, to be held while it is used: columns at once are far quicker than rows by
+ * SQL. NULL: packed_views was not called, or had nothing to show. */
+struct packed *packed_shared(sqlite3 *db);
 
 #endif

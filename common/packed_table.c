@@ -15,6 +15,7 @@ enum view { VIEW_stack, VIEW_site, VIEW_site_line, VIEWS };
 
 enum { STACK_ID, STACK_PARENT, STACK_ADDRESS, STACK_DEPTH, STACK_FLAGS };
 enum { SITE_ID, SITE_STACK, SITE_PROCESS, SITE_DEVICE, SITE_KIND, SITE_STATS };
+enum { LINE_SITE, LINE_ID };
 
 static const struct {
     const char *name, *plain, *declaration;
@@ -38,7 +39,6 @@ static const struct {
 struct shared { /* by the tables of a connection */
     struct packed *packed;
     int users;
-    int cursors; /* open ones: what they read stays */
 };
 
 struct module {
@@ -48,8 +48,7 @@ struct module {
 
 struct table {
     sqlite3_vtab base;
-    struct shared *shared;
-    struct packed *packed; /* that of shared */
+    struct packed *packed;
     enum view view;
 };
 
@@ -57,9 +56,11 @@ struct cursor {
     sqlite3_vtab_cursor base;
     uint32_t row, last;
     int is_of_stack; /* the sites of one stack */
+    int is_of_line;  /* those with this line */
+    uint64_t line_id;
 };
 
-enum { PLAN_ALL, PLAN_ROW, PLAN_STACK };
+enum { PLAN_ALL, PLAN_ROW, PLAN_STACK, PLAN_LINE };
 
 static struct table *table_of(sqlite3_vtab_cursor *cursor)
 {
@@ -83,7 +84,6 @@ static int connect_table(sqlite3 *db, void *aux, int argc, const char *const *ar
     struct table *t = calloc(1, sizeof *t);
     if (!t)
         return SQLITE_NOMEM;
-    t->shared = m->shared;
     t->packed = m->shared->packed;
     t->view = m->view;
     *out = &t->base;
@@ -106,22 +106,28 @@ static int fail(sqlite3_vtab *base, long rc)
 static int plan(sqlite3_vtab *base, sqlite3_index_info *info)
 {
     const struct table *t = (const struct table *)(const void *)base;
-    int row = -1, stack = -1;
+    int row = -1, by = -1; /* the constraints: on the id, and on what sites can be looked for by */
+    enum view view = t->view;
     for (int i = 0; i < info->nConstraint; i++) {
         if (!info->aConstraint[i].usable || info->aConstraint[i].op != SQLITE_INDEX_CONSTRAINT_EQ)
             continue;
         if (info->aConstraint[i].iColumn == 0 || info->aConstraint[i].iColumn == -1)
             row = i;
-        else if (t->view == VIEW_site && info->aConstraint[i].iColumn == SITE_STACK)
-            stack = i;
+        else if ((view == VIEW_site && info->aConstraint[i].iColumn == SITE_STACK) ||
+                 (view == VIEW_site_line && info->aConstraint[i].iColumn == LINE_ID))
+            by = i;
     }
-    info->idxNum = row >= 0 ? PLAN_ROW : stack >= 0 ? PLAN_STACK : PLAN_ALL;
+    info->idxNum = row >= 0 ? PLAN_ROW : by < 0 ? PLAN_ALL : view == VIEW_site ? PLAN_STACK : PLAN_LINE;
     if (info->idxNum != PLAN_ALL) /* SQLite checks again: the value may be no integer */
-        info->aConstraintUsage[row >= 0 ? row : stack].argvIndex = 1;
+        info->aConstraintUsage[row >= 0 ? row : by].argvIndex = 1;
     if (row >= 0)
         info->idxFlags = SQLITE_INDEX_SCAN_UNIQUE;
-    info->estimatedRows = row >= 0 ? 1 : stack >= 0 ? 2 : 1000000;
-    info->estimatedCost = row >= 0 ? 1 : stack >= 0 ? 3 : 1000000;
+    static const struct {
+        int rows, cost;
+    } estimates[] = {
+        [PLAN_ALL] = {1000000, 1000000}, [PLAN_ROW] = {1, 1}, [PLAN_STACK] = {2, 3}, [PLAN_LINE] = {1000, 20000}};
+    info->estimatedRows = estimates[info->idxNum].rows;
+    info->estimatedCost = estimates[info->idxNum].cost;
     if (info->nOrderBy == 1 && info->aOrderBy[0].iColumn <= 0 && !info->aOrderBy[0].desc)
         info->orderByConsumed = 1; /* rows come by their id, of a stack too */
     return SQLITE_OK;
@@ -133,30 +139,28 @@ static int open_cursor(sqlite3_vtab *base, sqlite3_vtab_cursor **out)
     if (!c)
         return SQLITE_NOMEM;
     struct table *t = (struct table *)(void *)base;
-    if (t->shared->cursors++ == 0)
-        packed_renew(t->packed);
+    packed_hold(t->packed);
     *out = &c->base;
     return SQLITE_OK;
 }
 
 static int close_cursor(sqlite3_vtab_cursor *base)
 {
-    table_of(base)->shared->cursors--;
+    packed_let(table_of(base)->packed);
     free(base);
     return SQLITE_OK;
 }
 
-static int is_absent(const struct table *t, uint32_t row)
-{
-    const struct packed_values *lines;
-    return t->view == VIEW_site_line && packed_read(t->packed, PACKED_site_line_id, &lines) == 0 &&
-           !packed_at(lines, row);
-}
-
+/* Sites without a line have no row in site_line. */
 static void skip_absent(const struct table *t, struct cursor *c)
 {
-    while (c->row && c->row <= c->last && is_absent(t, c->row))
-        c->row++;
+    const struct packed_values *lines;
+    if (t->view != VIEW_site_line || !c->row || packed_read(t->packed, PACKED_site_line_id, &lines))
+        return;
+    uint32_t row = c->row;
+    while (row <= c->last && (c->is_of_line ? packed_at(lines, row) != c->line_id : !packed_at(lines, row)))
+        row++;
+    c->row = row;
 }
 
 static int filter(sqlite3_vtab_cursor *base, int number, const char *text, int argc, sqlite3_value **argv)
@@ -177,6 +181,10 @@ static int filter(sqlite3_vtab_cursor *base, int number, const char *text, int a
         int rc = packed_site_of_stack(t->packed, wanted, &c->row);
         if (rc)
             return fail(base->pVtab, rc);
+    } else if (number == PLAN_LINE) {
+        c->is_of_line = 1;
+        c->line_id = (uint64_t)wanted;
+        c->row = wanted > 0;
     }
     skip_absent(t, c);
     return SQLITE_OK;
@@ -269,14 +277,43 @@ static const sqlite3_module module = {
     .xRowid = rowid,
 };
 
+static void leave(void *arg)
+{
+    struct shared *shared = arg;
+    if (--shared->users > 0)
+        return;
+    packed_close(shared->packed);
+    free(shared);
+}
+
 static void destroy(void *arg)
 {
     struct module *m = arg;
-    if (--m->shared->users == 0) {
-        packed_close(m->shared->packed);
-        free(m->shared);
-    }
+    leave(m->shared);
     free(m);
+}
+
+/* SQLite's way to hand out a pointer: only this program's own can be bound, so no SQL gets at it. */
+#define POINTER "memprof packed"
+
+static void tell(sqlite3_context *context, int argc, sqlite3_value **argv)
+{
+    struct packed **out = argc == 1 ? sqlite3_value_pointer(argv[0], POINTER) : NULL;
+    const struct shared *shared = sqlite3_user_data(context);
+    if (out)
+        *out = shared->packed;
+}
+
+struct packed *packed_shared(sqlite3 *db)
+{
+    struct packed *p = NULL;
+    sqlite3_stmt *s = NULL;
+    if (sqlite3_prepare_v2(db, "SELECT packed_shared(?)", -1, &s, NULL) == SQLITE_OK) {
+        sqlite3_bind_pointer(s, 1, &p, POINTER, NULL);
+        sqlite3_step(s);
+    }
+    sqlite3_finalize(s);
+    return p;
 }
 
 int packed_register(sqlite3 *db)
@@ -300,11 +337,11 @@ int packed_register(sqlite3 *db)
         shared->users++;
         rc = sqlite3_create_module_v2(db, views[i].name, &module, m, destroy); /* which calls destroy where it fails */
     }
-    if (--shared->users == 0) {
-        packed_close(shared->packed);
-        free(shared);
-    }
-    return rc;
+    shared->users++;
+    int function_rc = sqlite3_create_function_v2(db, "packed_shared", 1, SQLITE_UTF8 | SQLITE_DIRECTONLY, shared, tell,
+                                                 NULL, NULL, leave); /* which is called where it fails, too */
+    leave(shared);
+    return rc == SQLITE_OK ? function_rc : rc;
 }
 
 int packed_views(sqlite3 *db, struct error *err)

@@ -13,25 +13,28 @@
 #define TERMINAL_BYTES (1 << 20)
 #define LEFT_SHARE     10 /* a part that may be left where it was given back */
 
-struct instants {
-    struct at_live *sites;
-    size_t count;
+struct point {
+    const struct rules *r;
+    int64_t *live; /* of the lines, at this point */
 };
 
+static void add(void *arg, uint32_t site_id, uint64_t bytes, uint64_t count)
+{
+    const struct point *p = arg;
+    const struct rule_line *line = rule_line_of(p->r, site_id);
+    (void)count;
+    if (line) {
+        int64_t *sum = &p->live[(size_t)(line - p->r->lines) * POINTS];
+        *sum = (int64_t)((uint64_t)*sum + bytes); /* wraps in a damaged file */
+    }
+}
+
 /* What every line held at one instant. */
-static int add_point(struct rules *r, struct instants *at, int64_t time_ns, int64_t *live, int point, int64_t *at_ns)
+static int add_point(struct rules *r, int64_t time_ns, int64_t *live, int64_t *at_ns)
 {
     struct at_result result;
-    size_t k = 0;
-    int rc = at_values(r->db, time_ns, &at->sites, &at->count, &result, r->err);
-    for (size_t i = 0; rc == 0 && i < at->count; i++) {
-        while (k < r->site_count && r->sites[k].site_id < at->sites[i].site_id)
-            k++;
-        if (k < r->site_count && r->sites[k].site_id == at->sites[i].site_id) {
-            int64_t *sum = &live[(size_t)r->sites[k].line * POINTS + (size_t)point];
-            *sum = (int64_t)((uint64_t)*sum + (uint64_t)at->sites[i].bytes); /* wraps in a damaged file */
-        }
-    }
+    struct point point = {r, live};
+    int rc = at_changes(r->db, time_ns, add, &point, &result, r->err);
     *at_ns = result.time_ns;
     return rc == 0 && !result.chunks_damaged;
 }
@@ -44,14 +47,12 @@ static void load_growth(struct rules *r)
     if (r->duration_ns <= LEAST_NS || rule_lines(r))
         return;
     int64_t *live = xcalloc((r->line_count + 1ul) * POINTS, sizeof *live);
-    struct instants at = {0};
     int is_known = 1;
     for (int i = 0; i < POINTS && is_known; i++) {
         double due = (double)r->duration_ns * (0.1 + 0.85 * i / (POINTS - 1));
-        is_known = add_point(r, &at, (int64_t)due, live, i, &r->growth_ns[i]) &&
-                   (i == 0 || r->growth_ns[i] > r->growth_ns[i - 1]);
+        is_known =
+            add_point(r, (int64_t)due, live + i, &r->growth_ns[i]) && (i == 0 || r->growth_ns[i] > r->growth_ns[i - 1]);
     }
-    free(at.sites);
     for (size_t i = 0; i < (size_t)r->line_count * POINTS; i++)
         live[i] = (uint64_t)live[i] >> 52 ? 0 : live[i];
     if (is_known)

@@ -2,50 +2,93 @@
 #include "../query/ending.h"
 #include "../query/noise.h"
 #include "../query/resident.h"
+#include "../query/site_rows.h"
 #include "rules.h"
 
 #define LARGE          (1 << 20)
 #define TERMINAL_BYTES (4 << 20) /* below, most that is live is what libraries keep */
 #define THERE_SHARE    4         /* a part of what is live that is worth a word: what is on no page */
 
-/* Untouched is no more than is live at the end: a site may have held more at the look. */
-static const char live_sql[] =
-    "SELECT site_id, stack_id, s.end_bytes, s.end_count, coalesce(x.freed_bytes, 0), min(coalesce(u.bytes, 0), "
-    "s.end_bytes) FROM site s LEFT JOIN site_teardown x USING(site_id) LEFT JOIN (SELECT site_id, "
-    "CAST(total(untouched_bytes) AS INTEGER) AS bytes FROM resident_site JOIN resident_scan USING(scan_id) WHERE "
-    "is_last GROUP BY site_id) u USING(site_id) WHERE s.end_count > 0 ORDER BY site_id";
+/* A value of few sites, by their ids, beside a list of all of them. */
+struct beside {
+    struct rules *r;
+    sqlite3_stmt *s;
+    int step;
+};
+
+static void beside_open(struct beside *b, struct rules *r, const char *sql)
+{
+    *b = (struct beside){r, rule_query(r, sql), SQLITE_ERROR};
+    if (b->s)
+        b->step = sqlite3_step(b->s);
+}
+
+static int64_t beside_value(struct beside *b, int64_t site_id)
+{
+    while (b->step == SQLITE_ROW && sqlite3_column_int64(b->s, 0) < site_id)
+        b->step = sqlite3_step(b->s);
+    return b->step == SQLITE_ROW && sqlite3_column_int64(b->s, 0) == site_id ? rule_amount(b->s, 1) : 0;
+}
+
+/* Returns 0 or the error that it met. */
+static int beside_close(struct beside *b)
+{
+    int rc = b->step == SQLITE_ROW || b->step == SQLITE_DONE ? 0 : db_error(b->r->db, b->r->err);
+    sqlite3_finalize(b->s);
+    return rc;
+}
+
+enum { STACK, BYTES, COUNT, COLUMNS };
+static const enum packed_column columns[COLUMNS] = {PACKED_site_stack_id, PACKED_site_end_bytes, PACKED_site_end_count};
 
 /* Adds to lines what is live at the end, but what `memprof leaks` counts apart. */
-static int add_live(struct rules *r, struct walk *walk)
+static int add_live(struct rules *r, struct noise *noise)
 {
-    sqlite3_stmt *s = rule_query(r, live_sql);
-    size_t next = 0;
-    int rc = 0, step = SQLITE_ERROR;
-    while (s && rc == 0 && (step = sqlite3_step(s)) == SQLITE_ROW) {
-        int64_t site_id = sqlite3_column_int64(s, 0);
-        struct walk_stack stack;
-        rc = walk_stack(walk, sqlite3_column_int64(s, 1), &stack, r->err);
-        if (rc || noise_is_library(&stack) || noise_is_interpreter(&stack))
+    struct site_rows rows;
+    struct beside torn, untouched;
+    int rc = site_rows_open(r->db, columns, COLUMNS, &rows, r->err);
+    beside_open(&torn, r, "SELECT site_id, freed_bytes FROM site_teardown ORDER BY site_id");
+    beside_open(&untouched, r,
+                "SELECT site_id, CAST(total(untouched_bytes) AS INTEGER) FROM resident_site JOIN resident_scan "
+                "USING(scan_id) WHERE is_last GROUP BY site_id ORDER BY site_id");
+    while (rc == 0 && (rc = site_rows_next(&rows, r->err)) == 1) {
+        rc = 0;
+        if (site_rows_value(&rows, COUNT) <= 0)
             continue;
-        for (int i = 0; i < LINE_SUMS - LINE_END_BYTES; i++)
-            rule_add(r, &next, site_id, LINE_END_BYTES + (enum line_sum)i, rule_amount(s, 2 + i));
+        rc = noise_of(noise, site_rows_value(&rows, STACK), r->err);
+        if (rc) {
+            rc = rc < 0 ? rc : 0;
+            continue;
+        }
+        int64_t bytes = rule_sane(site_rows_value(&rows, BYTES));
+        int64_t bare = beside_value(&untouched, rows.site_id);
+        rule_add(r, rows.site_id, LINE_END_BYTES, bytes);
+        rule_add(r, rows.site_id, LINE_END_COUNT, rule_sane(site_rows_value(&rows, COUNT)));
+        rule_add(r, rows.site_id, LINE_END_TORN_BYTES, beside_value(&torn, rows.site_id));
+        /* no more than is live at the end: a site may have held more at the look */
+        rule_add(r, rows.site_id, LINE_END_UNTOUCHED_BYTES, bare < bytes ? bare : bytes);
     }
-    sqlite3_finalize(s);
-    return rc ? rc : step == SQLITE_DONE ? 0 : db_error(r->db, r->err);
+    int torn_rc = beside_close(&torn), untouched_rc = beside_close(&untouched);
+    site_rows_close(&rows);
+    return rc ? rc : torn_rc ? torn_rc : untouched_rc;
 }
 
 /* For all devices, once. */
 static int load_ends(struct rules *r)
 {
     struct walk *walk = NULL;
+    struct noise *noise = NULL;
     if (r->has_ends)
         return 0;
     r->has_ends = 1;
     int rc = rule_lines(r);
     if (rc == 0)
         rc = walk_open(r->db, TREE_BOTH, &walk, r->err);
-    if (rc == 0)
-        rc = add_live(r, walk);
+    if (rc == 0) {
+        noise = noise_open(walk);
+        rc = add_live(r, noise);
+    }
+    noise_close(noise);
     walk_close(walk);
     return rc;
 }

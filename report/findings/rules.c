@@ -4,6 +4,7 @@
 #include "../../common/db.h"
 #include "../../common/text.h"
 #include "../query/short_name.h"
+#include "../query/site_rows.h"
 #include "../query/wrapper.h"
 
 #include <errno.h>
@@ -47,11 +48,15 @@ sqlite3_stmt *rule_query(struct rules *r, const char *sql)
     return db_prepare(r->db, sql, &s, r->err) ? NULL : s;
 }
 
-int64_t rule_amount(sqlite3_stmt *s, int column)
+int64_t rule_sane(int64_t value)
 {
     const int64_t most = INT64_C(1) << 52;
-    int64_t value = sqlite3_column_int64(s, column);
     return value < 0 ? 0 : value > most ? most : value;
+}
+
+int64_t rule_amount(sqlite3_stmt *s, int column)
+{
+    return rule_sane(sqlite3_column_int64(s, column));
 }
 
 int64_t rule_query_amount(struct rules *r, const char *sql, const int64_t *values, int count, int64_t unknown)
@@ -73,55 +78,100 @@ int rule_percent(int64_t part, int64_t whole)
 
 /* --- lines ------------------------------------------------------------------------------------------------------- */
 
-/* Sites without a line, of a recording whose symbols were never looked up, go by their address. */
-static const char lines_sql[] =
-    "SELECT s.site_id, s.device_id, coalesce(sl.line_id, -(SELECT address_id FROM stack k WHERE k.stack_id = "
-    "s.stack_id), 0), s.at_peak_bytes, s.at_peak_count, s.alloc_count, s.temporary_count "
-    "FROM "
-    "site s LEFT JOIN site_line sl USING(site_id) ORDER BY s.site_id";
+enum { STACK, DEVICE, LINE, SUMS };
+static const enum packed_column columns[SUMS + LINE_OF_SITES] = {
+    [STACK] = PACKED_site_stack_id,
+    [DEVICE] = PACKED_site_device_id,
+    [LINE] = PACKED_site_line_id,
+    [SUMS + LINE_PEAK_BYTES] = PACKED_site_at_peak_bytes,
+    [SUMS + LINE_PEAK_COUNT] = PACKED_site_at_peak_count,
+    [SUMS + LINE_ALLOC_COUNT] = PACKED_site_alloc_count,
+    [SUMS + LINE_TEMPORARY_COUNT] = PACKED_site_temporary_count,
+};
 
-void rule_add(struct rules *r, size_t *next, int64_t site_id, enum line_sum sum, int64_t value)
+const struct rule_line *rule_line_of(const struct rules *r, int64_t site_id)
 {
-    while (*next < r->site_count && r->sites[*next].site_id < site_id)
-        ++*next;
-    if (*next < r->site_count && r->sites[*next].site_id == site_id) {
-        int64_t *into = &r->lines[r->sites[*next].line].sums[sum];
-        __builtin_add_overflow(*into, value, into);
+    size_t low = 0, high = r->site_count;
+    if (site_id > 0 && (uint64_t)site_id <= r->site_count && r->sites[site_id - 1].site_id == site_id)
+        low = high = (size_t)site_id - 1; /* as the collector numbers them */
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (r->sites[middle].site_id < site_id)
+            low = middle + 1;
+        else
+            high = middle;
     }
+    return low < r->site_count && r->sites[low].site_id == site_id ? &r->lines[r->sites[low].line] : NULL;
 }
 
-/* What looks at present pages saw, of the few sites that have it: a join would ask for each. */
+void rule_add(struct rules *r, int64_t site_id, enum line_sum sum, int64_t value)
+{
+    const struct rule_line *line = rule_line_of(r, site_id);
+    if (!line)
+        return;
+    int64_t *into = &r->lines[line - r->lines].sums[sum];
+    __builtin_add_overflow(*into, value, into);
+}
+
+/* What looks at present pages saw at the peak, of the few sites that have it. */
 static int add_untouched(struct rules *r)
 {
-    sqlite3_stmt *s = rule_query(r, "SELECT site_id, untouched_bytes FROM resident_sum ORDER BY site_id");
+    sqlite3_stmt *s = rule_query(
+        r, "SELECT site_id, untouched_bytes FROM resident_site JOIN resident_scan USING(scan_id) WHERE is_peak");
     int step = SQLITE_ERROR;
-    size_t next = 0;
     while (s && (step = sqlite3_step(s)) == SQLITE_ROW)
-        rule_add(r, &next, sqlite3_column_int64(s, 0), LINE_UNTOUCHED_BYTES, rule_amount(s, 1));
+        rule_add(r, sqlite3_column_int64(s, 0), LINE_UNTOUCHED_BYTES, rule_amount(s, 1));
     sqlite3_finalize(s);
     return step == SQLITE_DONE ? 0 : db_error(r->db, r->err);
 }
 
-int rule_lines(struct rules *r)
+/* Sites without a line, of a recording whose symbols were never looked up, go by their address. */
+static int64_t line_id(sqlite3_stmt *address, const struct site_rows *rows)
 {
-    sqlite3_stmt *s = r->has_lines ? NULL : rule_query(r, lines_sql);
-    int step = SQLITE_DONE;
-    if (!s)
-        return r->has_lines ? 0 : -EIO;
-    r->has_lines = 1;
-    while ((step = sqlite3_step(s)) == SQLITE_ROW) {
-        int64_t site_id = sqlite3_column_int64(s, 0), device_id = sqlite3_column_int64(s, 1);
-        uint32_t line =
-            map_number_or(&r->line_of, (uint64_t)sqlite3_column_int64(s, 2), (uint64_t)device_id, r->line_count);
+    int64_t id = site_rows_value(rows, LINE);
+    if (id)
+        return id;
+    sqlite3_bind_int64(address, 1, site_rows_value(rows, STACK));
+    id = sqlite3_step(address) == SQLITE_ROW ? -sqlite3_column_int64(address, 0) : 0;
+    sqlite3_reset(address);
+    return id;
+}
+
+static int add_sites(struct rules *r, struct site_rows *rows, sqlite3_stmt *address)
+{
+    int64_t last_id = 0, last_device = -1; /* mostly the next one's, too */
+    uint32_t line = 0;
+    int rc;
+    while ((rc = site_rows_next(rows, r->err)) == 1) {
+        int64_t id = line_id(address, rows), device_id = site_rows_value(rows, DEVICE);
+        if (id != last_id || device_id != last_device || !r->line_count)
+            line = map_number_or(&r->line_of, (uint64_t)id, (uint64_t)device_id, r->line_count);
+        last_id = id;
+        last_device = device_id;
         if (line == r->line_count)
             *ARRAY_ADD(r->lines, r->line_count, r->line_capacity) =
-                (struct rule_line){.device_id = device_id, .site_id = site_id};
+                (struct rule_line){.device_id = device_id, .site_id = rows->site_id};
         for (int i = 0; i < LINE_OF_SITES; i++)
-            __builtin_add_overflow(r->lines[line].sums[i], rule_amount(s, 3 + i), &r->lines[line].sums[i]);
-        *ARRAY_ADD(r->sites, r->site_count, r->site_capacity) = (struct rule_site){site_id, line};
+            __builtin_add_overflow(r->lines[line].sums[i], rule_sane(site_rows_value(rows, SUMS + i)),
+                                   &r->lines[line].sums[i]);
+        *ARRAY_ADD(r->sites, r->site_count, r->site_capacity) = (struct rule_site){rows->site_id, line};
     }
-    sqlite3_finalize(s);
-    return step == SQLITE_DONE ? add_untouched(r) : db_error(r->db, r->err);
+    return rc;
+}
+
+int rule_lines(struct rules *r)
+{
+    struct site_rows rows;
+    if (r->has_lines)
+        return 0;
+    r->has_lines = 1;
+    sqlite3_stmt *address = rule_query(r, "SELECT address_id FROM stack WHERE stack_id = ?");
+    int rc = site_rows_open(r->db, columns, SUMS + LINE_OF_SITES, &rows, r->err);
+    if (rc == 0)
+        rc = address ? add_sites(r, &rows, address) : -EIO;
+    site_rows_close(&rows);
+    sqlite3_finalize(address);
+    return rc ? rc : add_untouched(r);
 }
 
 const struct rule_line *rule_top_line(struct rules *r, enum line_sum sum, int64_t *all)
@@ -139,14 +189,6 @@ const struct rule_line *rule_top_line(struct rules *r, enum line_sum sum, int64_
             best = l;
     }
     return best;
-}
-
-const struct rule_line *rule_line_of(const struct rules *r, int64_t site_id)
-{
-    for (size_t i = 0; i < r->site_count; i++)
-        if (r->sites[i].site_id == site_id)
-            return &r->lines[r->sites[i].line];
-    return NULL;
 }
 
 /* --- writing a finding ------------------------------------------------------------------------------------------- */

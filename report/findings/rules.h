@@ -70,8 +70,8 @@ struct rules {
 
 /* Reads lines and sites; 0 or -errno with r->err. */
 int rule_lines(struct rules *r);
-/* Adds to a sum of a site's line; next: sites come in the order of their ids, *next is where to look, 0 at first. */
-void rule_add(struct rules *r, size_t *next, int64_t site_id, enum line_sum sum, int64_t value);
+/* Adds to a sum of a site's line, where it has one. */
+void rule_add(struct rules *r, int64_t site_id, enum line_sum sum, int64_t value);
 /* The sum over all lines of the device, and the line that has most of it; NULL: none has any. */
 const struct rule_line *rule_top_line(struct rules *r, enum line_sum sum, int64_t *all);
 /* The line of a site, once lines were read; NULL: none. */
@@ -80,6 +80,7 @@ const struct rule_line *rule_line_of(const struct rules *r, int64_t site_id);
 /* A statement; NULL with r->err. */
 sqlite3_stmt *rule_query(struct rules *r, const char *sql);
 /* A size, count or time of the database: a damaged one may be anything, and sums of sane ones must fit. */
+int64_t rule_sane(int64_t value);
 int64_t rule_amount(sqlite3_stmt *s, int column);
 /* The one that a query with these values bound gives; unknown: it gives none. */
 int64_t rule_query_amount(struct rules *r, const char *sql, const int64_t *values, int count, int64_t unknown);

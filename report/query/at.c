@@ -5,14 +5,22 @@
 #include "../../common/db.h"
 #include "../../common/units.h"
 #include "replay.h"
+#include "site_rows.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
+struct at_live {
+    int64_t site_id;
+    int64_t bytes, count;
+};
+
 struct at {
     sqlite3 *db;
     struct chunk_codec *codec;
-    struct at_live *live; /* all sites, by site_id */
+    at_take *take;
+    void *arg;
+    struct at_live *live; /* all sites, by site_id, for at_load */
     size_t count;
     int64_t first_event; /* events before this number are in the values already */
     int64_t first_ns;
@@ -23,21 +31,21 @@ struct at {
 
 static int load_sites(struct at *a, struct error *err)
 {
-    sqlite3_stmt *s = NULL;
+    struct site_rows rows;
     size_t capacity = 0;
-    int rc = db_prepare(a->db, "SELECT site_id FROM site ORDER BY site_id", &s, err), step = SQLITE_DONE;
-    while (rc == 0 && (step = sqlite3_step(s)) == SQLITE_ROW) {
-        *ARRAY_ADD(a->live, a->count, capacity) = (struct at_live){sqlite3_column_int64(s, 0), 0, 0};
+    int rc = site_rows_open(a->db, NULL, 0, &rows, err);
+    while (rc == 0 && (rc = site_rows_next(&rows, err)) == 1) {
+        *ARRAY_ADD(a->live, a->count, capacity) = (struct at_live){rows.site_id, 0, 0};
+        rc = 0;
     }
-    if (rc == 0 && step != SQLITE_DONE)
-        rc = db_error(a->db, err);
-    sqlite3_finalize(s);
+    site_rows_close(&rows);
     return rc;
 }
 
 /* Unsigned arithmetic: a hostile file may make the sums wrap, which is then merely wrong. */
-static void change(struct at *a, uint32_t site_id, uint64_t bytes, uint64_t count)
+static void change(void *arg, uint32_t site_id, uint64_t bytes, uint64_t count)
 {
+    struct at *a = arg;
     size_t low = 0, high = a->count;
     if (site_id && site_id <= a->count && a->live[site_id - 1].site_id == (int64_t)site_id)
         low = high = site_id - 1; /* as the collector numbers them */
@@ -77,7 +85,7 @@ static int load_keyframe(struct at *a, int64_t time_ns, struct error *err)
             continue;
         }
         for (long i = 0; i < n; i++)
-            change(a, sites[i].site_id, sites[i].live_bytes, sites[i].live_count);
+            a->take(a->arg, sites[i].site_id, sites[i].live_bytes, sites[i].live_count);
         a->first_event = sqlite3_column_int64(s, 1);
         a->first_ns = a->result->keyframe_ns = sqlite3_column_int64(s, 0);
         break;
@@ -91,18 +99,18 @@ static void apply_event(struct at *a, const struct chunk_event *e)
     switch (e->op) {
     case CHUNK_alloc:
     case CHUNK_realloc_alloc:
-        change(a, e->site_id, e->size_bytes, 1);
+        a->take(a->arg, e->site_id, e->size_bytes, 1);
         break;
     case CHUNK_free:
     case CHUNK_realloc_free:
     case CHUNK_to_segment:
-        change(a, e->site_id, -e->size_bytes, (uint64_t)-1);
+        a->take(a->arg, e->site_id, -e->size_bytes, (uint64_t)-1);
         break;
     case CHUNK_cut:
-        change(a, e->site_id, -e->size_bytes, 0);
+        a->take(a->arg, e->site_id, -e->size_bytes, 0);
         break;
     case CHUNK_end: /* all that the process still had of the site; address: how many blocks */
-        change(a, e->site_id, -e->size_bytes, -e->address);
+        a->take(a->arg, e->site_id, -e->size_bytes, -e->address);
         break;
     default:
         break;
@@ -135,8 +143,8 @@ static int sum_chunk(struct at *a, sqlite3_stmt *s)
     if (n < 0)
         return -EBADMSG;
     for (long i = 0; i < n; i++)
-        change(a, deltas[i].site_id, deltas[i].alloc_bytes - deltas[i].free_bytes,
-               (uint64_t)deltas[i].alloc_count - deltas[i].free_count);
+        a->take(a->arg, deltas[i].site_id, deltas[i].alloc_bytes - deltas[i].free_bytes,
+                (uint64_t)deltas[i].alloc_count - deltas[i].free_count);
     a->result->chunks_summed++;
     return 0;
 }
@@ -208,7 +216,7 @@ static int load(struct at *a, int64_t time_ns, int64_t pid, struct error *err)
 {
     struct at_result *result = a->result;
     *result = (struct at_result){.time_ns = time_ns};
-    int rc = a->live ? 0 : load_sites(a, err);
+    int rc = 0;
     result->keyframe_ns = -1;
     a->is_one = pid && db_int(a->db, "SELECT count(DISTINCT pid) FROM main.process", 0) > 1;
     if (rc == 0 && a->is_one)
@@ -226,8 +234,10 @@ static int load(struct at *a, int64_t time_ns, int64_t pid, struct error *err)
 
 int at_load(sqlite3 *db, int64_t time_ns, int64_t pid, struct at_result *result, struct error *err)
 {
-    struct at a = {.db = db, .codec = chunk_codec_open(), .result = result};
-    int rc = load(&a, time_ns, pid, err);
+    struct at a = {.db = db, .codec = chunk_codec_open(), .take = change, .arg = &a, .result = result};
+    int rc = load_sites(&a, err);
+    if (rc == 0)
+        rc = load(&a, time_ns, pid, err);
     if (rc == 0)
         rc = store_live(&a, err);
     chunk_codec_close(a.codec);
@@ -235,16 +245,11 @@ int at_load(sqlite3 *db, int64_t time_ns, int64_t pid, struct at_result *result,
     return rc;
 }
 
-int at_values(sqlite3 *db, int64_t time_ns, struct at_live **live, size_t *count, struct at_result *result,
-              struct error *err)
+int at_changes(sqlite3 *db, int64_t time_ns, at_take *take, void *arg, struct at_result *result, struct error *err)
 {
-    struct at a = {.db = db, .codec = chunk_codec_open(), .result = result, .live = *live, .count = *live ? *count : 0};
-    for (size_t i = 0; i < a.count; i++)
-        a.live[i].bytes = a.live[i].count = 0;
+    struct at a = {.db = db, .codec = chunk_codec_open(), .take = take, .arg = arg, .result = result};
     int rc = load(&a, time_ns, 0, err);
     chunk_codec_close(a.codec);
-    *live = a.live;
-    *count = a.count;
     return rc;
 }
 

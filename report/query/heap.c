@@ -4,6 +4,7 @@
 #include "../../common/db.h"
 #include "../../common/kind.h"
 #include "../../common/text.h"
+#include "site_rows.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -24,6 +25,31 @@ int heap_is_known(sqlite3 *db)
                   0) == 1;
 }
 
+enum { PROCESS, DEVICE, KIND, BYTES, COLUMNS };
+static const enum packed_column columns[COLUMNS] = {PACKED_site_process_id, PACKED_site_device_id, PACKED_site_kind,
+                                                    PACKED_site_end_bytes};
+
+/* Of the host's heaps, but those of processes that began as a fork. */
+static int64_t live_at_end(sqlite3 *db)
+{
+    struct map forks = {0};
+    struct site_rows rows;
+    sqlite3_stmt *s = NULL;
+    double bytes = 0;
+    int rc = db_prepare(db, "SELECT process_id FROM main.process WHERE start_kind = 'fork'", &s, NULL);
+    while (rc == 0 && sqlite3_step(s) == SQLITE_ROW)
+        *map_slot(&forks, (uint64_t)sqlite3_column_int64(s, 0), 0) = 1;
+    sqlite3_finalize(s);
+    rc = site_rows_open(db, columns, COLUMNS, &rows, NULL);
+    while (rc == 0 && site_rows_next(&rows, NULL) == 1)
+        if (site_rows_value(&rows, DEVICE) == 0 && site_rows_value(&rows, KIND) == KIND_heap &&
+            (!forks.count || !map_get(&forks, (uint64_t)site_rows_value(&rows, PROCESS), 0)))
+            bytes += (double)site_rows_value(&rows, BYTES);
+    site_rows_close(&rows);
+    map_close(&forks);
+    return (int64_t)bytes;
+}
+
 int64_t heap_gap_at_end(sqlite3 *db, int64_t *reserved)
 {
     *reserved = db_int(db,
@@ -31,10 +57,7 @@ int64_t heap_gap_at_end(sqlite3 *db, int64_t *reserved)
                        "heap_range h JOIN main.process p USING(process_id) WHERE p.start_kind <> 'fork' AND size_bytes "
                        "BETWEEN 0 AND 1 << 48 GROUP BY process_id, address)",
                        0);
-    return *reserved - db_int(db,
-                              "SELECT CAST(total(end_bytes) AS INTEGER) FROM site s LEFT JOIN main.process p "
-                              "USING(process_id) WHERE device_id = 0 AND kind = 'heap' AND p.start_kind IS NOT 'fork'",
-                              0);
+    return *reserved - live_at_end(db);
 }
 
 static struct heap_range *add_range(struct heap *h, enum heap_kind kind, sqlite3_stmt *s)

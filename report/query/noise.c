@@ -1,8 +1,25 @@
 #include "noise.h"
 
+#include "../../common/array.h"
 #include "../../common/module_kind.h"
 
+#include <stdlib.h>
 #include <string.h>
+
+#define NODES_KNOWN (1 << 24) /* by id, as the collector gives them */
+
+/* What a node and its callers tell; stacks share most of theirs. */
+enum {
+    IS_KNOWN = 1,
+    IS_START_UP = 2, /* the interpreter initializes itself */
+    IS_IMPORT = 4,   /* an import runs the Python frames, and no code but the standard library's lies between */
+};
+
+struct noise {
+    struct walk *walk;
+    uint8_t *known;
+    size_t known_room;
+};
 
 /* A name, with a * before or behind it for anything: fnmatch would ask the locale about each character. */
 static int is_like(const char *pattern, const char *name)
@@ -49,25 +66,9 @@ static int is_once(const char *name)
     return 0;
 }
 
-int noise_is_library(const struct walk_stack *stack)
-{
-    int once = 0, i;
-    for (i = 0; i < stack->count; i++) {
-        const struct walk_frame *f = stack->frames[i];
-        if (f->is_allocator)
-            continue;
-        if (!f->module || !module_is_runtime(f->module))
-            break;
-        once |= f->plain_name && is_once(f->plain_name);
-    }
-    /* nothing but these libraries, and all the way up: before main() */
-    int is_start = stack->count > 0 && i == stack->count && !stack->is_cut && !stack->is_unknown;
-    return is_start || (once && i > 0);
-}
-
 static int is_interpreters_own(const struct walk_frame *f)
 {
-    return f->is_allocator || (f->module && (module_is_runtime(f->module) || module_is_python(f->module)));
+    return f->is_allocator || f->is_runtime || f->is_interpreter;
 }
 
 static int is_interned(const struct walk_frame *f)
@@ -80,42 +81,151 @@ static int is_interned(const struct walk_frame *f)
     return 0;
 }
 
-/* The Python frames from number i on outwards: whether an import runs them, and no code but the standard library's lies
- * between. */
-static int is_import(const struct walk_stack *stack, int i)
+static int is_start_up(const struct walk_frame *f)
 {
-    for (; i < stack->count; i++) {
-        const struct walk_frame *f = stack->frames[i];
-        if (!f->is_python)
+    return f->function && strncmp(f->function, "Py_Initialize", 13) == 0;
+}
+
+/* What the Python frames say, innermost first, of which the first that is not the standard library's, or an import's
+ * own, says it; beyond: what lies further out. */
+static int is_import(const struct walk_frame *frames, int count, int beyond)
+{
+    for (int i = 0; i < count; i++) {
+        if (!frames[i].is_python)
             continue;
-        if (!f->file || !module_is_python_library(f->file))
+        if (!frames[i].file || !module_is_python_library(frames[i].file))
             return 0;
-        if (strncmp(f->file, "<frozen ", 8) == 0)
+        if (strncmp(frames[i].file, "<frozen ", 8) == 0)
             return 1;
     }
-    return 0;
+    return beyond;
 }
 
-static int is_start_up(const struct walk_stack *stack)
+struct noise *noise_open(struct walk *walk)
 {
-    for (int i = 0; i < stack->count; i++)
-        if (stack->frames[i]->function && strncmp(stack->frames[i]->function, "Py_Initialize", 13) == 0)
-            return 1;
-    return 0;
+    struct noise *n = xcalloc(1, sizeof *n);
+    n->walk = walk;
+    return n;
 }
 
-int noise_is_interpreter(const struct walk_stack *stack)
+void noise_close(struct noise *n)
 {
-    int i = 0, has_interpreter = 0;
-    if (is_start_up(stack))
-        return 1;
-    for (; i < stack->count && !stack->frames[i]->is_python; i++) {
-        const struct walk_frame *f = stack->frames[i];
-        if (is_interned(f))
-            return 1;
-        if (!is_interpreters_own(f) && !walk_is_start(f))
-            return 0;
-        has_interpreter |= f->module && module_is_python(f->module);
+    if (n)
+        free(n->known);
+    free(n);
+}
+
+/* Of a node with all its callers. */
+static int tell(struct noise *n, int64_t stack_id, struct error *err)
+{
+    struct {
+        int64_t id;
+        struct walk_step step;
+    } path[WALK_FRAMES_MAX];
+    int depth = 0, told = IS_KNOWN;
+    for (int64_t id = stack_id; id && depth < WALK_FRAMES_MAX; id = path[depth++].step.parent_id) {
+        if (id > 0 && (uint64_t)id < n->known_room && n->known[id]) {
+            told = n->known[id];
+            break;
+        }
+        int rc = walk_step(n->walk, id, id != stack_id, &path[depth].step, err);
+        if (rc < 0)
+            return rc;
+        if (rc == 0)
+            break;
+        path[depth].id = id;
     }
-    return i < stack->count ? is_import(stack, i) : has_interpreter;
+    while (depth-- > 0) {
+        const struct walk_step *step = &path[depth].step;
+        int import = is_import(step->frames, step->count, told & IS_IMPORT);
+        told = IS_KNOWN | (told & IS_START_UP) | (import ? IS_IMPORT : 0);
+        for (int i = 0; i < step->count; i++)
+            told |= is_start_up(&step->frames[i]) ? IS_START_UP : 0;
+        if (path[depth].id <= 0 || path[depth].id >= NODES_KNOWN)
+            continue;
+        ARRAY_ROOM_ZERO(n->known, (size_t)path[depth].id + 1, n->known_room);
+        n->known[path[depth].id] = (uint8_t)told;
+    }
+    return told;
+}
+
+/* The frames of a stack, innermost first, as far as they are looked at. */
+struct frames {
+    struct noise *noise;
+    struct walk_step step;
+    int64_t next_id; /* the node behind step's; 0: none */
+    int i;           /* the frame in step */
+    int depth, count;
+};
+
+/* 1; 0: there is none left; -errno. */
+static int next_frame(struct frames *f, const struct walk_frame **frame, struct error *err)
+{
+    while (f->i == f->step.count) {
+        if (!f->next_id || f->depth == WALK_FRAMES_MAX || f->count >= WALK_FRAMES_MAX) {
+            f->step.is_cut |= f->next_id != 0;
+            return 0;
+        }
+        struct walk_step before = f->step;
+        int rc = walk_step(f->noise->walk, f->next_id, f->depth > 0, &f->step, err);
+        if (rc != 1) {
+            f->step = before;
+            f->next_id = 0;
+            return rc;
+        }
+        f->next_id = f->step.parent_id;
+        f->depth++;
+        f->i = 0;
+    }
+    *frame = &f->step.frames[f->i++];
+    f->count++;
+    return 1;
+}
+
+static int is_library(struct noise *n, int64_t stack_id, struct error *err)
+{
+    struct frames f = {.noise = n, .next_id = stack_id};
+    const struct walk_frame *frame;
+    int once = 0, rc;
+    while ((rc = next_frame(&f, &frame, err)) == 1) {
+        if (frame->is_allocator)
+            continue;
+        if (!frame->is_runtime)
+            break;
+        once |= frame->plain_name && is_once(frame->plain_name);
+    }
+    if (rc < 0)
+        return rc;
+    /* nothing but these libraries, and all the way up: before main() */
+    int is_start = rc == 0 && f.count > 0 && !f.step.is_cut && !f.step.is_unknown;
+    return is_start || once;
+}
+
+static int is_interpreter(struct noise *n, int64_t stack_id, struct error *err)
+{
+    struct frames f = {.noise = n, .next_id = stack_id};
+    const struct walk_frame *frame;
+    int has_interpreter = 0, rc, told = tell(n, stack_id, err);
+    if (told < 0 || (told & IS_START_UP))
+        return told < 0 ? told : 1;
+    while ((rc = next_frame(&f, &frame, err)) == 1 && !frame->is_python) {
+        if (is_interned(frame))
+            return 1;
+        if (!is_interpreters_own(frame) && !walk_is_start(frame))
+            return 0;
+        has_interpreter |= frame->is_interpreter;
+    }
+    if (rc != 1)
+        return rc ? rc : has_interpreter;
+    int beyond = f.next_id ? tell(n, f.next_id, err) : 0;
+    return beyond < 0 ? beyond : is_import(frame, f.step.count - f.i + 1, (beyond & IS_IMPORT) != 0);
+}
+
+int noise_of(struct noise *n, int64_t stack_id, struct error *err)
+{
+    int rc = is_library(n, stack_id, err);
+    if (rc)
+        return rc < 0 ? rc : NOISE_LIBRARY;
+    rc = is_interpreter(n, stack_id, err);
+    return rc > 0 ? NOISE_INTERPRETER : rc;
 }

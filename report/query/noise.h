@@ -8,9 +8,19 @@
 
 #include "walk.h"
 
-int noise_is_library(const struct walk_stack *stack);
-/* Of Python's: its start-up, code and modules that an import makes, interned strings, what it knows of types. What a
- * module of the user's makes while it is imported is the user's. */
-int noise_is_interpreter(const struct walk_stack *stack);
+enum {
+    NOISE_NONE,
+    NOISE_LIBRARY,
+    /* Of Python's: its start-up, code and modules that an import makes, interned strings, what it knows of types. What
+     * a module of the user's makes while it is imported is the user's. */
+    NOISE_INTERPRETER,
+};
+
+struct noise;
+/* For many stacks, which share most of their nodes. The walk must live as long. */
+struct noise *noise_open(struct walk *walk);
+void noise_close(struct noise *noise);
+/* Which of these a stack's blocks are, all frames looked at, whatever the walk hides; or -errno. */
+int noise_of(struct noise *noise, int64_t stack_id, struct error *err);
 
 #endif

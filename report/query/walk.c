@@ -3,7 +3,9 @@
 #include "../../common/array.h"
 #include "../../common/db.h"
 #include "../../common/hash.h"
+#include "../../common/ids.h"
 #include "../../common/map.h"
+#include "../../common/module_kind.h"
 #include "../../common/packed.h"
 #include "../../common/text.h"
 
@@ -14,6 +16,7 @@
 struct entry {
     struct walk_frame *frames;
     int count;
+    int is_of_all; /* frames are a part of the walk's */
 };
 
 /* A node of the tree that others have been seen below: most of what a walk meets it has met before. */
@@ -23,33 +26,101 @@ struct node {
 };
 #define NODES_MAX (1u << 21) /* kept; others are read anew */
 #define IDS_MAX   (1 << 24)  /* of those */
-#define READS_FEW 10000      /* of nodes by statement; who asks for more gets all packed ones at once */
+#define FEW       1000       /* of addresses, or this part of them, if that is more */
+#define FEW_PART  16
+
+struct texts { /* what rows of a table say, by their ids: of function two texts */
+    struct ids ids;
+    const char **texts;
+    size_t text_count, text_capacity;
+    uint8_t *flags;
+    size_t flag_count, flag_capacity;
+};
+
+/* Of a connection: its walks share them. */
+struct store {
+    int walks;       /* that use it, and the connection */
+    uint32_t *index; /* by address_id: number of the entry + 1; 0: none. Larger ids are in the map */
+    size_t room;
+    struct map map;
+    struct entry *entries;
+    uint32_t count, capacity;
+    uint32_t reads, reads_few; /* by statement; who asks for more gets those of all addresses at once */
+    struct walk_frame *all;    /* of these */
+    char **strings;            /* owned by the frames */
+    size_t string_count, string_capacity;
+};
 
 struct walk {
     sqlite3 *db;
+    struct store *store;
     uint32_t *node_index; /* by id: number + 1; 0: not kept. Larger ids than a recorder gives are none */
     size_t index_room;
     struct node *nodes;
     uint32_t node_count, node_capacity;
     enum tree_language language;
     sqlite3_stmt *node, *chain;
-    uint32_t node_reads;
-    struct packed *packed; /* NULL: stacks are plain rows, or few were asked for */
+    int is_begun;
+    struct packed *packed; /* held; NULL: stacks are plain rows */
     const struct packed_values *parents, *addresses, *flags;
-    struct map entry_index; /* address_id -> entries */
-    struct entry *entries;
-    uint32_t entry_count, entry_capacity;
-    char **strings; /* owned by the frames */
-    size_t string_count, string_capacity;
     const struct walk_frame *stack[WALK_FRAMES_MAX];
 };
 
 #define INLINE_MAX 64
 
+static void leave_store(void *arg)
+{
+    struct store *store = arg;
+    if (--store->walks)
+        return;
+    for (size_t i = 0; i < store->count; i++)
+        if (!store->entries[i].is_of_all)
+            free(store->entries[i].frames);
+    for (size_t i = 0; i < store->string_count; i++)
+        free(store->strings[i]);
+    free(store->strings);
+    free(store->entries);
+    free(store->index);
+    free(store->all);
+    map_close(&store->map);
+    free(store);
+}
+
+#define POINTER "memprof walk"
+
+static void tell(sqlite3_context *context, int argc, sqlite3_value **argv)
+{
+    struct store **out = argc == 1 ? sqlite3_value_pointer(argv[0], POINTER) : NULL;
+    if (out)
+        *out = sqlite3_user_data(context);
+}
+
+/* The connection's, which a function of ours keeps as long as it is open, as packed_shared() does. */
+static struct store *store_of(sqlite3 *db)
+{
+    struct store *store = NULL;
+    sqlite3_stmt *s = NULL;
+    if (sqlite3_prepare_v2(db, "SELECT walk_store(?)", -1, &s, NULL) == SQLITE_OK) {
+        sqlite3_bind_pointer(s, 1, &store, POINTER, NULL);
+        sqlite3_step(s);
+    }
+    sqlite3_finalize(s);
+    if (!store) {
+        store = xcalloc(1, sizeof *store);
+        store->walks = 2; /* where this fails it leaves it, and the walk is the only one */
+        sqlite3_create_function_v2(db, "walk_store", 1, SQLITE_UTF8 | SQLITE_DIRECTONLY, store, tell, NULL, NULL,
+                                   leave_store);
+    } else {
+        store->walks++;
+    }
+    return store;
+}
+
 int walk_open(sqlite3 *db, enum tree_language language, struct walk **walk, struct error *err)
 {
     struct walk *w = xcalloc(1, sizeof *w);
     w->db = db;
+    w->store = store_of(db);
     w->language = language;
     int rc = db_prepare(db, "SELECT parent_id, address_id, flags FROM stack WHERE stack_id = ?", &w->node, err);
     if (rc == 0)
@@ -76,33 +147,28 @@ void walk_close(struct walk *w)
         return;
     sqlite3_finalize(w->node);
     sqlite3_finalize(w->chain);
-    packed_close(w->packed);
-    for (size_t i = 0; i < w->entry_count; i++)
-        free(w->entries[i].frames);
-    for (size_t i = 0; i < w->string_count; i++)
-        free(w->strings[i]);
-    free(w->strings);
-    free(w->entries);
+    if (w->packed)
+        packed_let(w->packed);
+    leave_store(w->store);
     free(w->nodes);
     free(w->node_index);
-    map_close(&w->entry_index);
     free(w);
 }
 
-static const char *keep(struct walk *w, sqlite3_stmt *s, int column)
+static const char *keep(struct store *store, sqlite3_stmt *s, int column)
 {
     if (sqlite3_column_type(s, column) == SQLITE_NULL)
         return NULL;
-    return *ARRAY_ADD(w->strings, w->string_count, w->string_capacity) = xstrdup(db_text(s, column));
+    return *ARRAY_ADD(store->strings, store->string_count, store->string_capacity) = xstrdup(db_text(s, column));
 }
 
 static void read_frame(struct walk *w, struct walk_frame *frame, int64_t address_id)
 {
     sqlite3_stmt *s = w->chain;
-    *frame = (struct walk_frame){.function = keep(w, s, 0),
-                                 .plain_name = keep(w, s, 1),
-                                 .file = keep(w, s, 2),
-                                 .module = keep(w, s, 3),
+    *frame = (struct walk_frame){.function = keep(w->store, s, 0),
+                                 .plain_name = keep(w->store, s, 1),
+                                 .file = keep(w->store, s, 2),
+                                 .module = keep(w->store, s, 3),
                                  .line = sqlite3_column_int64(s, 4),
                                  .offset = sqlite3_column_int64(s, 5),
                                  .function_id = sqlite3_column_int64(s, 6),
@@ -111,24 +177,236 @@ static void read_frame(struct walk *w, struct walk_frame *frame, int64_t address
                                  .is_inline = sqlite3_column_int(s, 8) != 0,
                                  .is_allocator = sqlite3_column_int(s, 9) != 0,
                                  .is_python = strcmp(db_text(s, 10), "python") == 0};
+    frame->is_runtime = frame->module && module_is_runtime(frame->module);
+    frame->is_interpreter = frame->module && module_is_python(frame->module);
+}
+
+/* --- the frames of addresses -------------------------------------------------------------------------------------- */
+
+/* The number + 1 of an address's entry; NULL where its id is none that a recorder gives. */
+static uint32_t *entry_slot(struct store *store, int64_t address_id)
+{
+    if (address_id < 0 || address_id >= IDS_MAX)
+        return NULL;
+    ARRAY_ROOM_ZERO(store->index, (size_t)address_id + 1, store->room);
+    return &store->index[address_id];
+}
+
+static void add_entry(struct store *store, int64_t address_id, struct entry entry)
+{
+    uint32_t *slot = entry_slot(store, address_id);
+    if (slot)
+        *slot = store->count + 1;
+    else
+        map_set_number(&store->map, (uint64_t)address_id, 0, store->count);
+    *ARRAY_ADD(store->entries, store->count, store->capacity) = entry;
+}
+
+static const struct entry *known_entry(const struct store *store, int64_t address_id)
+{
+    uint32_t number = MAP_NONE;
+    if (address_id >= 0 && (uint64_t)address_id < store->room)
+        number = store->index[address_id] - 1;
+    else if (address_id < 0 || address_id >= IDS_MAX)
+        number = map_number(&store->map, (uint64_t)address_id, 0);
+    return number == MAP_NONE ? NULL : &store->entries[number];
+}
+
+/* --- of all at once ----------------------------------------------------------------------------------------------- */
+
+static int load_texts(struct walk *w, const char *sql, int count, struct texts *t)
+{
+    sqlite3_stmt *s = NULL;
+    int step = SQLITE_ERROR;
+    if (sqlite3_prepare_v2(w->db, sql, -1, &s, NULL) != SQLITE_OK)
+        return 0;
+    while ((step = sqlite3_step(s)) == SQLITE_ROW) {
+        ids_add(&t->ids, sqlite3_column_int64(s, 0));
+        for (int i = 1; i <= count; i++)
+            *ARRAY_ADD(t->texts, t->text_count, t->text_capacity) = keep(w->store, s, i);
+        *ARRAY_ADD(t->flags, t->flag_count, t->flag_capacity) = count > 1 && sqlite3_column_int(s, count + 1) != 0;
+    }
+    sqlite3_finalize(s);
+    return step == SQLITE_DONE;
+}
+
+static void free_texts(struct texts *t)
+{
+    free(t->ids.ids);
+    free(t->texts);
+    free(t->flags);
+}
+
+struct chains { /* rows of frame, by the number of the address and depth */
+    struct ids addresses;
+    struct walk_frame *of_address; /* what all frames of an address have */
+    size_t address_count, address_capacity;
+    struct walk_frame *of_module; /* by number, 0: none */
+    size_t module_count, module_capacity;
+    struct chain_row {
+        int64_t depth;
+        uint32_t address, row;
+    } * order;
+    struct walk_frame *rows;
+    size_t order_count, order_capacity, row_count, row_capacity;
+    struct texts functions, files, modules;
+    int is_ordered;
+};
+
+static int by_depth(const void *a, const void *b)
+{
+    const struct chain_row *x = a, *y = b;
+    if (x->address != y->address)
+        return x->address < y->address ? -1 : 1;
+    return (x->depth > y->depth) - (x->depth < y->depth);
+}
+
+static const char *text_of(const struct texts *t, sqlite3_stmt *s, int column, int count, int place)
+{
+    uint32_t number = ids_column(&t->ids, s, column);
+    return number ? t->texts[(size_t)(number - 1) * (size_t)count + (size_t)place] : NULL;
+}
+
+/* Of one module; NULL: none. */
+static struct walk_frame frame_in(const char *module)
+{
+    return (struct walk_frame){.module = module,
+                               .is_runtime = module && module_is_runtime(module),
+                               .is_interpreter = module && module_is_python(module)};
+}
+
+static int load_addresses(struct walk *w, struct chains *c)
+{
+    sqlite3_stmt *s = NULL;
+    int step = SQLITE_ERROR;
+    for (uint32_t i = 0; i <= c->modules.ids.count; i++)
+        *ARRAY_ADD(c->of_module, c->module_count, c->module_capacity) = frame_in(i ? c->modules.texts[i - 1] : NULL);
+    if (sqlite3_prepare_v2(w->db, "SELECT address_id, module_id, offset FROM address ORDER BY address_id", -1, &s,
+                           NULL) != SQLITE_OK)
+        return 0;
+    while ((step = sqlite3_step(s)) == SQLITE_ROW) {
+        ids_add(&c->addresses, sqlite3_column_int64(s, 0));
+        struct walk_frame *f = ARRAY_ADD(c->of_address, c->address_count, c->address_capacity);
+        *f = c->of_module[ids_column(&c->modules.ids, s, 1)];
+        f->address_id = sqlite3_column_int64(s, 0);
+        f->offset = sqlite3_column_int64(s, 2);
+    }
+    sqlite3_finalize(s);
+    return step == SQLITE_DONE;
+}
+
+static int load_rows(struct walk *w, struct chains *c)
+{
+    sqlite3_stmt *s = NULL;
+    int step = SQLITE_ERROR;
+    if (sqlite3_prepare_v2(w->db,
+                           "SELECT address_id, inline_depth, function_id, file_id, line, is_inline, language FROM "
+                           "frame ORDER BY frame_id",
+                           -1, &s, NULL) != SQLITE_OK)
+        return 0;
+    c->is_ordered = 1;
+    while ((step = sqlite3_step(s)) == SQLITE_ROW) {
+        uint32_t address = ids_column(&c->addresses, s, 0), function = ids_column(&c->functions.ids, s, 2);
+        if (!address)
+            continue;
+        struct chain_row *order = ARRAY_ADD(c->order, c->order_count, c->order_capacity);
+        *order = (struct chain_row){sqlite3_column_int64(s, 1), address, (uint32_t)c->row_count};
+        c->is_ordered &= c->order_count < 2 || by_depth(order - 1, order) <= 0;
+        struct walk_frame *f = ARRAY_ADD(c->rows, c->row_count, c->row_capacity);
+        *f = c->of_address[address - 1];
+        f->function = text_of(&c->functions, s, 2, 2, 0);
+        f->plain_name = text_of(&c->functions, s, 2, 2, 1);
+        f->file = text_of(&c->files, s, 3, 1, 0);
+        f->line = sqlite3_column_int64(s, 4);
+        f->function_id = sqlite3_column_int64(s, 2);
+        f->file_id = sqlite3_column_int64(s, 3);
+        f->is_inline = sqlite3_column_int(s, 5) != 0;
+        f->is_allocator = function && c->functions.flags[function - 1];
+        f->is_python = strcmp(db_text(s, 6), "python") == 0;
+    }
+    sqlite3_finalize(s);
+    return step == SQLITE_DONE && c->row_count < UINT32_MAX - c->address_count;
+}
+
+/* An address that was read by itself keeps what it got. */
+static void take_all(struct store *store, struct chains *c)
+{
+    size_t next = 0, count = 0;
+    if (!c->is_ordered)
+        qsort(c->order, c->order_count, sizeof *c->order, by_depth);
+    store->all = xmalloc((c->row_count + c->address_count + 1) * sizeof *store->all);
+    for (uint32_t i = 0; i < c->address_count; i++) {
+        struct walk_frame *frames = store->all + count;
+        int frame_count = 0;
+        for (; next < c->order_count && c->order[next].address == i + 1; next++)
+            if (frame_count < INLINE_MAX)
+                frames[frame_count++] = c->rows[c->order[next].row];
+        if (!frame_count)
+            frames[frame_count++] = c->of_address[i];
+        count += (size_t)frame_count;
+        if (!known_entry(store, c->of_address[i].address_id))
+            add_entry(store, c->of_address[i].address_id, (struct entry){frames, frame_count, 1});
+    }
+}
+
+/* Where it fails, the statement goes on. */
+static void read_all(struct walk *w)
+{
+    struct chains c = {0};
+    if (load_texts(w, "SELECT function_id, name, plain_name, is_allocator FROM main.function ORDER BY function_id", 2,
+                   &c.functions) &&
+        load_texts(w, "SELECT file_id, path FROM file ORDER BY file_id", 1, &c.files) &&
+        load_texts(w, "SELECT module_id, path FROM module ORDER BY module_id", 1, &c.modules) &&
+        load_addresses(w, &c) && load_rows(w, &c))
+        take_all(w->store, &c);
+    free_texts(&c.functions);
+    free_texts(&c.files);
+    free_texts(&c.modules);
+    free(c.addresses.ids);
+    free(c.of_module);
+    free(c.of_address);
+    free(c.order);
+    free(c.rows);
+}
+
+/* --- of one ---------------------------------------------------------------------------------------------------------
+ */
+
+static const struct entry *read_entry(struct walk *w, int64_t address_id)
+{
+    struct walk_frame frames[INLINE_MAX];
+    int count = 0;
+    sqlite3_bind_int64(w->chain, 1, address_id);
+    while (count < INLINE_MAX && sqlite3_step(w->chain) == SQLITE_ROW)
+        read_frame(w, &frames[count++], address_id);
+    sqlite3_reset(w->chain);
+    if (!count) /* an address that the file does not describe is a frame too */
+        frames[count++] = (struct walk_frame){.address_id = address_id};
+    struct entry entry = {xmalloc((size_t)count * sizeof *frames), count, 0};
+    memcpy(entry.frames, frames, (size_t)count * sizeof *frames);
+    add_entry(w->store, address_id, entry);
+    return known_entry(w->store, address_id);
+}
+
+static int64_t few(const struct walk *w)
+{
+    int64_t part = db_int(w->db, "SELECT max(address_id) FROM address", 0) / FEW_PART;
+    return part < FEW ? FEW : part < IDS_MAX ? part : IDS_MAX;
 }
 
 static const struct entry *frames_of(struct walk *w, int64_t address_id)
 {
-    uint32_t i = map_number_or(&w->entry_index, (uint64_t)address_id, 0, w->entry_count);
-    if (i < w->entry_count)
-        return &w->entries[i];
-    struct entry *entry = ARRAY_ADD(w->entries, w->entry_count, w->entry_capacity);
-    struct walk_frame frames[INLINE_MAX];
-    sqlite3_bind_int64(w->chain, 1, address_id);
-    while (entry->count < INLINE_MAX && sqlite3_step(w->chain) == SQLITE_ROW)
-        read_frame(w, &frames[entry->count++], address_id);
-    sqlite3_reset(w->chain);
-    if (!entry->count) /* an address that the file does not describe is a frame too */
-        frames[entry->count++] = (struct walk_frame){.address_id = address_id};
-    entry->frames = xmalloc((size_t)entry->count * sizeof *frames);
-    memcpy(entry->frames, frames, (size_t)entry->count * sizeof *frames);
-    return entry;
+    struct store *store = w->store;
+    const struct entry *entry = known_entry(store, address_id);
+    if (entry)
+        return entry;
+    if (!store->reads++)
+        store->reads_few = (uint32_t)few(w);
+    if (store->reads == store->reads_few) {
+        read_all(w);
+        entry = known_entry(store, address_id);
+    }
+    return entry ? entry : read_entry(w, address_id);
 }
 
 /* Where it fails, the statement goes on and says why. */
@@ -136,12 +414,16 @@ static void read_packed(struct walk *w)
 {
     if (!packed_has(w->db, PACKED_TABLE_stack))
         return;
-    w->packed = packed_open(w->db);
-    if (w->packed && packed_read(w->packed, PACKED_stack_parent_id, &w->parents) == 0 &&
+    struct packed *p = packed_shared(w->db);
+    if (!p)
+        return;
+    packed_hold(p);
+    w->packed = p;
+    if (packed_read(w->packed, PACKED_stack_parent_id, &w->parents) == 0 &&
         packed_read(w->packed, PACKED_stack_address_id, &w->addresses) == 0 &&
         packed_read(w->packed, PACKED_stack_flags, &w->flags) == 0)
         return;
-    packed_close(w->packed);
+    packed_let(p);
     w->packed = NULL;
 }
 
@@ -160,10 +442,11 @@ static int packed_node(const struct walk *w, int64_t id, struct node *n)
 /* 1, 0 for one that is not there, or an error. */
 static int read_node(struct walk *w, int64_t id, int is_parent, struct node *n, struct error *err)
 {
+    if (!w->is_begun)
+        read_packed(w);
+    w->is_begun = 1;
     if (w->packed)
         return packed_node(w, id, n);
-    if (++w->node_reads == READS_FEW)
-        read_packed(w);
     uint32_t number = is_parent && id > 0 && (uint64_t)id < w->index_room ? w->node_index[id] : 0;
     if (number) {
         *n = w->nodes[number - 1];
@@ -197,7 +480,11 @@ int walk_step(struct walk *w, int64_t stack_id, int is_caller, struct walk_step 
     if (found != 1)
         return found;
     const struct entry *entry = frames_of(w, node.address_id);
-    *step = (struct walk_step){entry->frames, entry->count, node.is_last ? 0 : node.parent_id};
+    *step = (struct walk_step){.frames = entry->frames,
+                               .count = entry->count,
+                               .parent_id = node.is_last ? 0 : node.parent_id,
+                               .is_cut = node.is_last && (node.flags & 1),
+                               .is_unknown = node.is_last && (node.flags & 2)};
     return 1;
 }
 

@@ -22,7 +22,8 @@ struct walk_frame {       /* strings belong to the walk, until walk_close */
     int64_t line;
     int64_t offset; /* in module */
     int64_t address_id, function_id, file_id;
-    int is_inline, is_allocator, is_python;
+    uint8_t is_inline, is_allocator, is_python;
+    uint8_t is_runtime, is_interpreter; /* its module: module_is_runtime, module_is_python */
 };
 
 struct walk_stack {
@@ -44,7 +45,8 @@ int walk_stack(struct walk *walk, int64_t stack_id, struct walk_stack *stack, st
 struct walk_step {
     const struct walk_frame *frames; /* strings and frames until walk_close */
     int count;
-    int64_t parent_id; /* 0: this is the outermost */
+    int64_t parent_id; /* 0: this is the outermost, of which the others tell, as in struct walk_stack */
+    int is_cut, is_unknown;
 };
 /* is_caller: others are below it, so it is kept. 1, 0 for a node that is not there, or an error. */
 int walk_step(struct walk *walk, int64_t stack_id, int is_caller, struct walk_step *step, struct error *err);

@@ -32,6 +32,7 @@ struct leaks {
     const struct report_out *out;
     struct walk *walk;
     struct walk *whole; /* with the frames that walk leaves out; NULL: it leaves out none */
+    struct noise *noise;
     char *cwd;
     struct at_result at; /* with REPORT_AT_TIME */
     struct leak *leak;
@@ -136,17 +137,18 @@ static int add_leak(struct leaks *l, sqlite3_stmt *s, struct error *err)
         leak.shown = walk_shown_hash(&stack);
         rc = walk_stack(l->whole, leak.stack_id, &stack, err);
     }
-    if (rc) {
+    int noise = rc || l->options->all ? rc : noise_of(l->noise, leak.stack_id, err);
+    if (noise < 0) {
         free_leak(&leak);
-        return rc;
+        return noise;
     }
-    if (!l->options->all && noise_is_library(&stack)) {
+    if (noise == NOISE_LIBRARY) {
         l->library_bytes = plus(l->library_bytes, leak.bytes);
         l->library_blocks = plus(l->library_blocks, leak.blocks);
         free_leak(&leak);
         return 0;
     }
-    if (!l->options->all && noise_is_interpreter(&stack)) {
+    if (noise == NOISE_INTERPRETER) {
         l->interpreter_bytes = plus(l->interpreter_bytes, leak.bytes);
         l->interpreter_blocks = plus(l->interpreter_blocks, leak.blocks);
         free_leak(&leak);
@@ -533,6 +535,7 @@ int leaks_report(sqlite3 *db, const struct leaks_options *options, const struct 
         rc = walk_open(db, report_language(o), &l.walk, err);
     if (rc == 0 && report_language(o) != TREE_BOTH)
         rc = walk_open(db, TREE_BOTH, &l.whole, err);
+    l.noise = noise_open(l.walk);
     if (rc == 0 && o->at == REPORT_AT_TIME)
         rc = at_check(db, o->at_ns, err);
     if (rc == 0 && o->at == REPORT_AT_TIME)
@@ -555,6 +558,7 @@ int leaks_report(sqlite3 *db, const struct leaks_options *options, const struct 
         free_leak(&l.leak[i]);
     free(l.leak);
     free(l.cwd);
+    noise_close(l.noise);
     walk_close(l.walk);
     walk_close(l.whole);
     return rc;

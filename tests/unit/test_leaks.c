@@ -128,20 +128,32 @@ static void test_library(void **state)
 /* A frame of a module and a function by name, innermost first: "libc.so.6:setlocale app:main" */
 static int is_library(const char *frames)
 {
-    struct walk_frame frame[8] = {{0}};
-    const struct walk_frame *list[8];
-    struct walk_stack stack = {.frames = list};
+    sqlite3 *own = scratch_db("noise.db");
+    struct walk *walk;
+    struct error err;
     char words[512];
+    int count = 0;
     snprintf(words, sizeof words, "%s", frames);
-    for (char *word = strtok(words, " "); word && stack.count < 8; word = strtok(NULL, " ")) {
+    for (char *word = strtok(words, " "); word; word = strtok(NULL, " ")) {
         char *name = strchr(word, ':');
         *name++ = 0;
-        frame[stack.count] = (struct walk_frame){
-            .module = word, .plain_name = *name ? name : NULL, .is_allocator = !strcmp(name, "malloc")};
-        list[stack.count] = &frame[stack.count];
-        stack.count++;
+        count++;
+        scratch_sql(own,
+                    "INSERT INTO module VALUES(%d, 1, %Q, NULL, 0, 9, 0, 0, NULL, 'symtab'); INSERT INTO address "
+                    "VALUES(%d, %d, 16); INSERT INTO function VALUES(%d, %Q, %Q, %Q, NULL, NULL, %d); INSERT INTO "
+                    "frame(address_id, inline_depth, function_id) VALUES(%d, 0, nullif(%d, 0)); INSERT INTO stack "
+                    "VALUES(%d, %d, %d, 1, 0)",
+                    count, word, count, count, count, name, name, name, !strcmp(name, "malloc"), count,
+                    *name ? count : 0, count, count + 1, count);
     }
-    return noise_is_library(&stack);
+    scratch_sql(own, "UPDATE stack SET parent_id = NULL WHERE stack_id = %d", count);
+    assert_int_equal(walk_open(own, TREE_BOTH, &walk, &err), 0);
+    struct noise *noise = noise_open(walk);
+    int kind = noise_of(noise, 1, &err);
+    noise_close(noise);
+    walk_close(walk);
+    sqlite3_close(own);
+    return kind == NOISE_LIBRARY;
 }
 
 static void test_noise(void **state)

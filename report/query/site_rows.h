@@ -1,0 +1,41 @@
+/*
+ * site_rows.h: all sites of a recording, one after the other in the order of their ids, with some of their columns.
+ * Where the file has them packed they come from there, in a tenth of the time that rows by SQL take.
+ */
+#ifndef MEMPROF_SITE_ROWS_H
+#define MEMPROF_SITE_ROWS_H
+
+#include "../../common/error.h"
+#include "../../common/packed.h"
+
+#include <sqlite3.h>
+#include <stdint.h>
+
+#define SITE_ROWS_COLUMNS 8
+
+struct site_rows {
+    int64_t site_id; /* of the current one */
+    sqlite3 *db;
+    struct packed *packed; /* NULL: plain rows, from s */
+    const struct packed_values *values[SITE_ROWS_COLUMNS];
+    uint32_t count; /* of packed ones */
+    sqlite3_stmt *s;
+};
+
+/* columns: of the table site, and line_id (0: none); what lenses put before these tables counts. Before the first site.
+ * Returns 0 or -errno with err; close in both cases. */
+int site_rows_open(sqlite3 *db, const enum packed_column *columns, int count, struct site_rows *rows,
+                   struct error *err);
+void site_rows_close(struct site_rows *rows);
+/* The next one: 1; 0: there is none left; -errno with err. */
+int site_rows_next(struct site_rows *rows, struct error *err);
+
+/* The value of the current site in a column, by its place in columns. A kind is its number, of an unknown one
+ * KIND_COUNT. */
+static inline int64_t site_rows_value(const struct site_rows *rows, int place)
+{
+    return rows->packed ? (int64_t)packed_at(rows->values[place], (uint32_t)rows->site_id)
+                        : sqlite3_column_int64(rows->s, place + 1);
+}
+
+#endif

@@ -2,7 +2,9 @@
 
 #include "../../common/array.h"
 #include "../../common/module_kind.h"
+#include "../../common/text.h"
 
+#include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -35,35 +37,53 @@ static int is_like(const char *pattern, const char *name)
     return (behind || before || size == length) && memcmp(before ? name + size - length : name, text, length) == 0;
 }
 
-/* Functions of the C library that keep what they allocate for good: buffers of streams (the stream itself is the
- * caller's), locales and translations, tables of conversions, time zones and name services, handlers of exit. What a
- * caller has to give back (fopen, newlocale, iconv_open, dlopen) is none of them. */
+/* Functions of the C library that keep what they allocate for good, or as long as a thread, which it frees when it is
+ * asked to free all (__libc_freeres, of which valgrind makes use); names that every program sees, beside the inner
+ * ones, as those need debug information. What a caller has to give back (fopen, newlocale, iconv_open, dlopen) is none
+ * of them, nor is what a getter without a static result returns. */
 static int is_once(const char *name)
 {
-    static const char *const names[] = {"*_IO_file_doallocate",
-                                        "*_IO_wfile_doallocate",
-                                        "_nl_*",
-                                        "setlocale",
-                                        "read_alias_file",
-                                        "extend_alias_table",
-                                        "new_composite_name",
-                                        "*textdomain*",
-                                        "__gconv_read_conf",
-                                        "__gconv_load_cache",
-                                        "__wcsmbs_load_conv",
-                                        "tzset_internal",
-                                        "__tzset*",
-                                        "__tzstring*",
-                                        "__tzfile_*",
-                                        "__nss_*",
-                                        "nss_*",
-                                        "global_state_allocate",
-                                        "__new_exitfn",
-                                        "*dlerror_run"};
+    static const char *const names[] = {
+        /* buffers of streams (the stream itself is the caller's) */
+        "*_IO_file_doallocate", "*_IO_wfile_doallocate",
+        /* locales, translations, tables of conversions */
+        "_nl_*", "setlocale", "read_alias_file", "extend_alias_table", "new_composite_name", "*textdomain*",
+        "*gettext*", "__gconv_read_conf", "__gconv_load_conf", "__gconv_load_cache", "__gconv_get_path",
+        "__gconv_find_shlib", "add_derivation", "__wcsmbs_load_conv",
+        /* time zones */
+        "tzset*", "__tzset*", "__tzstring*", "__tzfile_*", "*localtime*", "mktime", "strftime*", "wcsftime*",
+        /* name services, resolver, static results of getters */
+        "__nss_*", "nss_*", "global_state_allocate", "__resolv_*", "__res_vinit", "get_locked_global", "__check_pf",
+        "gaiconf_init", "getpw*", "getgr*", "getsp*", "getsg*", "gethostby*", "gethostent", "getserv*", "getproto*",
+        "getnetby*", "getnetent", "getrpc*", "getalias*", "fgetpwent", "fgetgrent", "fgetspent", "getmntent", "getfs*",
+        "getpass", "getttyent", "ttyname",
+        /* the environment's table, and what setenv put there */
+        "__add_to_environ", "setenv", "putenv",
+        /* handlers of exit and fork, errors of the loader */
+        "__new_exitfn", "__cxa_atexit", "__cxa_thread_atexit_impl", "__register_atfork", "*dlerror_run", "dlerror",
+        "dlsym", "dlvsym",
+        /* threads: what each has, which a stack that is kept for the next one keeps, too */
+        "allocate_dtv*", "_dl_allocate_tls*", "_dl_resize_dtv", "__tls_get_addr", "tls_get_addr*", "allocate_and_init",
+        "*pthread_setspecific", "_dl_add_to_slotinfo", "add_to_global*", "_dl_scope_free"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (is_like(names[i], name))
             return 1;
     return 0;
+}
+
+/* What OpenMP's library has for its threads and teams. A program gets memory of it by the functions for that only. */
+static int is_openmp(const struct walk_frame *f)
+{
+    static const char *const files[] = {"libgomp.so", "libomp.so", "libomp5.so", "libiomp5.so"};
+    static const char *const hands_out[] = {"omp_*alloc*", "GOMP_alloc", "kmp_*alloc*", "omp_init_*"};
+    const char *name = f->module ? text_basename(f->module) : "";
+    int is_of_it = 0;
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++)
+        is_of_it |= strncmp(name, files[i], strlen(files[i])) == 0;
+    for (size_t i = 0; i < sizeof hands_out / sizeof *hands_out && is_of_it && f->plain_name; i++)
+        if (fnmatch(hands_out[i], f->plain_name, 0) == 0)
+            return 0;
+    return is_of_it;
 }
 
 static int is_interpreters_own(const struct walk_frame *f)
@@ -188,11 +208,12 @@ static int is_library(struct noise *n, int64_t stack_id, struct error *err)
     const struct walk_frame *frame;
     int once = 0, rc;
     while ((rc = next_frame(&f, &frame, err)) == 1) {
-        if (frame->is_allocator)
+        int openmp = is_openmp(frame);
+        if (frame->is_allocator && !openmp)
             continue;
-        if (!frame->is_runtime)
+        if (!openmp && !frame->is_runtime)
             break;
-        once |= frame->plain_name && is_once(frame->plain_name);
+        once |= openmp || (frame->plain_name && is_once(frame->plain_name));
     }
     if (rc < 0)
         return rc;

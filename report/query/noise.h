@@ -1,7 +1,7 @@
 /*
- * noise.h: what the C and C++ libraries and Python's interpreter keep for themselves in every program: made before
- * main() by nothing else, and buffers, locales and tables that they make once. Nobody can free it, so it is not what a
- * search for leaks is after.
+ * noise.h: what the C, C++ and OpenMP libraries and Python's interpreter keep for themselves in every program: made
+ * before main() by nothing else, and buffers, locales and tables that they make once. Nobody can free it, so it is not
+ * what a search for leaks is after.
  */
 #ifndef MEMPROF_NOISE_H
 #define MEMPROF_NOISE_H

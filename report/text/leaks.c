@@ -7,6 +7,8 @@
 #include "../print/listing.h"
 #include "../query/at.h"
 #include "../query/noise.h"
+#include "../query/program_name.h"
+#include "../query/programs.h"
 #include "stack.h"
 
 #include <errno.h>
@@ -34,7 +36,8 @@ struct leaks {
     struct walk *whole; /* with the frames that walk leaves out; NULL: it leaves out none */
     struct noise *noise;
     char *cwd;
-    struct at_result at; /* with REPORT_AT_TIME */
+    struct programs programs; /* none: all count */
+    struct at_result at;      /* with REPORT_AT_TIME */
     struct leak *leak;
     int count, capacity;
     int64_t bytes, blocks; /* not suppressed */
@@ -42,6 +45,7 @@ struct leaks {
     int64_t torn_bytes, torn_blocks;
     int64_t library_bytes, library_blocks;         /* not shown, and not among the above */
     int64_t interpreter_bytes, interpreter_blocks; /* the same */
+    int64_t other_bytes, other_blocks;             /* the same, of other programs than the one that was named */
     int64_t suppressed_stacks, suppressed_bytes, suppressed_blocks;
 };
 
@@ -154,6 +158,15 @@ static int add_leak(struct leaks *l, sqlite3_stmt *s, struct error *err)
         free_leak(&leak);
         return 0;
     }
+    struct programs_process *process = programs_find(&l->programs, sqlite3_column_int64(s, 14));
+    if (process && !process->is_named) {
+        process->bytes = plus(process->bytes, leak.bytes);
+        process->blocks = plus(process->blocks, leak.blocks);
+        l->other_bytes = plus(l->other_bytes, leak.bytes);
+        l->other_blocks = plus(l->other_blocks, leak.blocks);
+        free_leak(&leak);
+        return 0;
+    }
     leak.is_start = is_start(&stack);
     l->bytes = plus(l->bytes, leak.bytes);
     l->blocks = plus(l->blocks, leak.blocks);
@@ -169,14 +182,14 @@ static int add_leak(struct leaks *l, sqlite3_stmt *s, struct error *err)
 
 /* What each instant takes the bytes and blocks of a site from, what of them a teardown freed, and whether one left any:
  * a site that several processes share is the first one's. */
-static const char *const instants[][2] = {
+static const char *const instants[][3] = {
     [REPORT_AT_ALL] = {"sum(s.end_bytes), sum(s.end_count), max(s.largest_bytes)",
                        "sum(x.freed_bytes), sum(x.freed_count), max(s.end_count > coalesce(x.freed_count, 0) AND "
-                       "s.process_id IN (SELECT process_id FROM teardown)) FROM site s LEFT JOIN site_teardown x "
-                       "USING(site_id)"},
-    [REPORT_AT_PEAK] = {"sum(s.at_peak_bytes), sum(s.at_peak_count), NULL", "0, 0, 0 FROM site s"},
-    [REPORT_AT_TIME] = {"sum(v.live_bytes), sum(v.live_count), NULL",
-                        "0, 0, 0 FROM temp.live v JOIN site s USING(site_id)"},
+                       "s.process_id IN (SELECT process_id FROM teardown))",
+                       "FROM site s LEFT JOIN site_teardown x USING(site_id)"},
+    [REPORT_AT_PEAK] = {"sum(s.at_peak_bytes), sum(s.at_peak_count), NULL", "0, 0, 0", "FROM site s"},
+    [REPORT_AT_TIME] = {"sum(v.live_bytes), sum(v.live_count), NULL", "0, 0, 0",
+                        "FROM temp.live v JOIN site s USING(site_id)"},
 };
 
 static int load(struct leaks *l, struct error *err)
@@ -187,12 +200,13 @@ static int load(struct leaks *l, struct error *err)
     sqlite3_stmt *s = NULL;
     buf_printf(&sql,
                "SELECT d.name, s.kind, s.stack_id, %s, sl.line_id, fn.name, f.path, l.line, m.path || printf('+0x%%x', "
-               "l.offset), %s LEFT JOIN device d ON d.device_id = s.device_id LEFT JOIN site_line sl ON sl.site_id = "
+               "l.offset), %s, max(s.process_id) %s LEFT JOIN device d ON d.device_id = s.device_id LEFT JOIN "
+               "site_line sl ON sl.site_id = "
                "s.site_id LEFT JOIN line l ON l.line_id = sl.line_id LEFT JOIN function fn ON fn.function_id = "
                "l.function_id LEFT JOIN file f ON f.file_id = l.file_id LEFT JOIN module_key m ON m.key_id = "
                "l.module_key_id WHERE (?1 IS NULL OR d.name = ?1) AND (?2 IS NULL OR ?2 IN ('all', s.kind)) GROUP BY "
                "s.stack_id, s.device_id, s.kind ORDER BY 4 DESC, 5 DESC, s.stack_id",
-               from[0], from[1]);
+               from[0], from[1], from[2]);
     int rc = db_prepare(l->db, sql.data, &s, err), step = SQLITE_DONE;
     buf_free(&sql);
     if (rc == 0) {
@@ -425,7 +439,8 @@ static void print_hidden(struct leaks *l, struct buf *line)
     const struct {
         int64_t bytes, blocks;
         const char *of;
-    } hidden[] = {{l->library_bytes, l->library_blocks, "the C and C++ libraries' start-up, buffers and locales"},
+    } hidden[] = {{l->library_bytes, l->library_blocks,
+                   "the C, C++ and OpenMP libraries' own: start-up, threads, buffers, caches"},
                   {l->interpreter_bytes, l->interpreter_blocks,
                    "Python's own: its start-up, what it imported, interned strings and types"}};
     for (size_t i = 0; i < sizeof hidden / sizeof *hidden; i++) {
@@ -439,13 +454,57 @@ static void print_hidden(struct leaks *l, struct buf *line)
     }
 }
 
+/* Programs that have something, by name, in the order of their start; the first ones. */
+static void print_others(struct leaks *l, struct buf *line)
+{
+    enum { NAMED = 3 };
+    struct buf names = BUF(4096), seen[NAMED] = {BUF(4096), BUF(4096), BUF(4096)};
+    const struct programs_process *largest = NULL;
+    int named = 0;
+    if (!l->other_blocks)
+        return;
+    for (uint32_t i = 0; i < l->programs.count; i++) {
+        const struct programs_process *p = &l->programs.item[i];
+        if (p->blocks > 0 && (!largest || p->bytes > largest->bytes))
+            largest = p;
+    }
+    for (uint32_t i = 0; i < l->programs.count && named <= NAMED; i++) {
+        const struct programs_process *p = &l->programs.item[i];
+        int is_known = p->blocks <= 0;
+        buf_reset(&names);
+        program_name(&names, p->command);
+        for (int k = 0; k < named && k < NAMED && !is_known; k++)
+            is_known = strcmp(buf_text(&names), buf_text(&seen[k])) == 0;
+        if (is_known)
+            continue;
+        if (named < NAMED)
+            buf_puts(&seen[named], buf_text(&names));
+        named++;
+    }
+    buf_reset(line);
+    buf_puts(line, "Not counted: ");
+    amount(line, l->other_bytes, l->other_blocks);
+    buf_printf(line, " of %s (", named == 1 ? "another program" : "other programs");
+    for (int k = 0; k < named && k < NAMED; k++)
+        buf_printf(line, "%s%s", k ? ", " : "", buf_text(&seen[k]));
+    buf_printf(line, "%s); --process PID shows one of their processes (%lld: ", named > NAMED ? ", ..." : "",
+               (long long)largest->pid);
+    program_name(line, largest->command);
+    buf_puts(line, "), --all everything.");
+    table_line(l->out, TABLE_PLAIN, line->data);
+    buf_free(&names);
+    for (int k = 0; k < NAMED; k++)
+        buf_free(&seen[k]);
+}
+
 static void print_sums(struct leaks *l, int shown)
 {
     struct buf line = BUF(4096);
     int is_line = l->options->report->by == ROW_LINE;
-    buf_puts(&line, l->count                                     ? "Live "
-                    : l->library_blocks || l->interpreter_blocks ? "Nothing of the program's was live "
-                                                                 : "Nothing was live ");
+    buf_puts(&line, l->count ? "Live "
+                    : l->library_blocks || l->interpreter_blocks || l->other_blocks
+                        ? "Nothing of the program's was live "
+                        : "Nothing was live ");
     when(l, &line);
     if (l->options->report->at == REPORT_AT_TIME)
         at_explain(&l->at, l->options->report->at_ns, &line);
@@ -474,6 +533,7 @@ static void print_sums(struct leaks *l, int shown)
         table_line(l->out, TABLE_PLAIN, line.data);
     }
     print_hidden(l, &line);
+    print_others(l, &line);
     if (l->count)
         table_line(l->out, TABLE_DIM,
                    "Memory that the program could still reach is included: memprof does not scan for pointers.");
@@ -498,6 +558,8 @@ static int record_leaks(struct leaks *l, struct record *document, int shown, str
     record_member_int(document, "library_count", l->library_blocks);
     record_member_int(document, "interpreter_bytes", l->interpreter_bytes);
     record_member_int(document, "interpreter_count", l->interpreter_blocks);
+    record_member_int(document, "other_programs_bytes", l->other_bytes);
+    record_member_int(document, "other_programs_count", l->other_blocks);
     record_member_int(document, "suppressed_stacks", l->suppressed_stacks);
     record_member_int(document, "suppressed_bytes", l->suppressed_bytes);
     record_member_int(document, "suppressed_count", l->suppressed_blocks);
@@ -540,6 +602,8 @@ int leaks_report(sqlite3 *db, const struct leaks_options *options, const struct 
         rc = at_check(db, o->at_ns, err);
     if (rc == 0 && o->at == REPORT_AT_TIME)
         rc = at_load(db, o->at_ns, o->lens ? o->lens->pid : 0, &l.at, err);
+    if (rc == 0 && !options->all && !(o->lens && o->lens->pid))
+        rc = programs_load(db, &l.programs, err);
     if (rc == 0)
         rc = load(&l, err);
     if (rc == 0) {
@@ -557,6 +621,7 @@ int leaks_report(sqlite3 *db, const struct leaks_options *options, const struct 
     for (int i = 0; i < l.count; i++)
         free_leak(&l.leak[i]);
     free(l.leak);
+    programs_free(&l.programs);
     free(l.cwd);
     noise_close(l.noise);
     walk_close(l.walk);

@@ -104,25 +104,25 @@ static int leaks_are(enum row_key by, int64_t top, const char *patterns, const c
 static void test_library(void **state)
 {
     (void)state;
-    leaks_of(
-        ROW_LINE, 1, 0, NULL,
-        "   bytes  blocks   largest  device  function  source\n"
-        "4.88 KiB       1  4.88 KiB  host    main      a.c:25\n"
-        "\n"
-        "Live at the end: 4.99 KiB in 11 blocks, from 3 lines (1 shown; --top 0 shows all).\n"
-        "Not shown: 71.00 KiB in 1 block of the C and C++ libraries' start-up, buffers and locales; --all shows them.\n"
-        "Memory that the program could still reach is included: memprof does not scan for pointers.\n");
-    assert_int_equal(
-        leaks_of(ROW_STACK, -1, 0, "main ??",
-                 "Nothing of the program's was live at the end; suppressed: 4.99 KiB in 11 blocks from 3 "
-                 "stacks.\n"
-                 "Not shown: 71.00 KiB in 1 block of the C and C++ libraries' start-up, buffers and locales; "
-                 "--all shows them.\n"
-                 "\n"
-                 "stacks  blocks     bytes  suppressed by\n"
-                 "     2       3  4.98 KiB  main\n"
-                 "     1       8       8 B  ??\n"),
-        0);
+    leaks_of(ROW_LINE, 1, 0, NULL,
+             "   bytes  blocks   largest  device  function  source\n"
+             "4.88 KiB       1  4.88 KiB  host    main      a.c:25\n"
+             "\n"
+             "Live at the end: 4.99 KiB in 11 blocks, from 3 lines (1 shown; --top 0 shows all).\n"
+             "Not shown: 71.00 KiB in 1 block of the C, C++ and OpenMP libraries' own: start-up, threads, buffers, "
+             "caches; --all shows them.\n"
+             "Memory that the program could still reach is included: memprof does not scan for pointers.\n");
+    assert_int_equal(leaks_of(ROW_STACK, -1, 0, "main ??",
+                              "Nothing of the program's was live at the end; suppressed: 4.99 KiB in 11 blocks from 3 "
+                              "stacks.\n"
+                              "Not shown: 71.00 KiB in 1 block of the C, C++ and OpenMP libraries' own: start-up, "
+                              "threads, buffers, caches; "
+                              "--all shows them.\n"
+                              "\n"
+                              "stacks  blocks     bytes  suppressed by\n"
+                              "     2       3  4.98 KiB  main\n"
+                              "     1       8       8 B  ??\n"),
+                     0);
 }
 
 /* A frame of a module and a function by name, innermost first: "libc.so.6:setlocale app:main" */
@@ -163,6 +163,12 @@ static void test_noise(void **state)
     assert_true(
         is_library("libc.so.6:malloc libc.so.6:__GI__IO_file_doallocate libc.so.6:puts /w/app:main libc.so.6:s"));
     assert_true(is_library("libc.so.6:malloc libc.so.6:_nl_intern_locale_data libc.so.6:setlocale /w/app:main"));
+    assert_true(is_library("ld-linux-x86-64.so.2:malloc ld-linux-x86-64.so.2: ld-linux-x86-64.so.2:_dl_allocate_tls "
+                           "libc.so.6:pthread_create libstdc++.so.6:_M_start_thread /w/app:main"));
+    assert_true(is_library("libc.so.6:malloc libc.so.6: libc.so.6:putenv /w/app:main"));
+    assert_true(is_library("libc.so.6:malloc libc.so.6:getpwnam /w/app:main"));
+    assert_true(is_library("libgomp.so.1: libgomp.so.1:GOMP_parallel /w/app:main"));
+    assert_true(is_library("libc.so.6:malloc libgomp.so.1: ld-linux-x86-64.so.2:call_init"));
     /* the program's own: of main(), of a constructor, of a library of its own, through libc's functions */
     assert_false(is_library("libc.so.6:malloc /w/app:main libc.so.6:__libc_start_call_main"));
     assert_false(is_library("libc.so.6:malloc /w/app: libc.so.6:setlocale ld-linux-x86-64.so.2:call_init"));
@@ -170,6 +176,11 @@ static void test_noise(void **state)
     assert_false(is_library("libc.so.6:malloc libc.so.6:__fopen_internal /w/app:main"));
     assert_false(is_library("libc.so.6:malloc libc.so.6:newlocale /w/app:main"));
     assert_false(is_library("libc.so.6:malloc ld-linux-x86-64.so.2:_dl_map_object libc.so.6:dlopen /w/app:main"));
+    assert_false(is_library("libc.so.6:malloc libc.so.6:getaddrinfo /w/app:main"));
+    assert_false(is_library("libc.so.6:malloc libc.so.6:getline /w/app:main"));
+    assert_false(is_library("libc.so.6:malloc /w/app:getpwnam /w/app:main")); /* a function of its own */
+    assert_false(is_library("libc.so.6:malloc /w/app:main._omp_fn.0 libgomp.so.1:GOMP_parallel /w/app:main"));
+    assert_false(is_library("libgomp.so.1:omp_alloc /w/app:main"));
     assert_false(is_library(""));
 }
 

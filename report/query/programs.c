@@ -1,0 +1,82 @@
+#include "programs.h"
+
+#include "../../common/array.h"
+#include "../../common/db.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* The images of the first process but for the last ended where they executed the next: what was live then is no leak.
+ */
+static const char sql[] =
+    "WITH RECURSIVE named(process_id) AS (SELECT max(process_id) FROM v_image WHERE first_id = (SELECT min(process_id) "
+    "FROM process) UNION SELECT p.process_id FROM named n JOIN process p ON p.parent_id = n.process_id WHERE "
+    "p.start_kind = 'fork') SELECT process_id, pid, exe, command_line, process_id IN (SELECT process_id FROM named) "
+    "AND "
+    "coalesce(end_kind, '') <> 'exec', process_id = (SELECT max(process_id) FROM v_image WHERE first_id = (SELECT "
+    "min(process_id) FROM process)) FROM process ORDER BY process_id";
+
+static int is_shell(const char *exe)
+{
+    static const char *const names[] = {"sh", "ash", "bash", "busybox", "dash", "fish", "ksh", "mksh", "rbash", "zsh"};
+    const char *slash = strrchr(exe, '/'), *name = slash ? slash + 1 : exe;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(name, names[i]) == 0)
+            return 1;
+    return 0;
+}
+
+/* A shell that ran nothing else is itself what was to be recorded. */
+static void take_shells(struct programs *p)
+{
+    int others = 0;
+    for (uint32_t i = 0; i < p->count; i++)
+        others |= !is_shell(p->item[i].exe);
+    for (uint32_t i = 0; i < p->count && others; i++)
+        p->item[i].is_named = !is_shell(p->item[i].exe);
+}
+
+int programs_load(sqlite3 *db, struct programs *p, struct error *err)
+{
+    sqlite3_stmt *s = NULL;
+    int is_of_shell = 0, step = SQLITE_DONE;
+    *p = (struct programs){0};
+    int rc = db_prepare(db, sql, &s, err);
+    while (rc == 0 && (step = sqlite3_step(s)) == SQLITE_ROW) {
+        *ARRAY_ADD(p->item, p->count, p->capacity) = (struct programs_process){.process_id = sqlite3_column_int64(s, 0),
+                                                                               .pid = sqlite3_column_int64(s, 1),
+                                                                               .exe = xstrdup(db_text(s, 2)),
+                                                                               .command = xstrdup(db_text(s, 3)),
+                                                                               .is_named = sqlite3_column_int(s, 4)};
+        is_of_shell |= sqlite3_column_int(s, 5) && is_shell(db_text(s, 2));
+    }
+    if (rc == 0 && step != SQLITE_DONE)
+        rc = db_error(db, err);
+    sqlite3_finalize(s);
+    if (is_of_shell)
+        take_shells(p);
+    return rc;
+}
+
+void programs_free(struct programs *p)
+{
+    for (uint32_t i = 0; i < p->count; i++) {
+        free(p->item[i].exe);
+        free(p->item[i].command);
+    }
+    free(p->item);
+    *p = (struct programs){0};
+}
+
+struct programs_process *programs_find(const struct programs *p, int64_t process_id)
+{
+    uint32_t low = 0, high = p->count;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (p->item[middle].process_id < process_id)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < p->count && p->item[low].process_id == process_id ? &p->item[low] : NULL;
+}

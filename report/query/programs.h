@@ -1,0 +1,31 @@
+/*
+ * programs.h: which processes of a recording are the program that was to be recorded: the one that was named, as it
+ * ended, and what it forked; not what it executed (system, make). Where a shell was named, it is all that the shell
+ * ran.
+ */
+#ifndef MEMPROF_PROGRAMS_H
+#define MEMPROF_PROGRAMS_H
+
+#include "../../common/error.h"
+
+#include <sqlite3.h>
+#include <stdint.h>
+
+struct programs_process {
+    int64_t process_id, pid;
+    char *exe, *command;
+    int is_named;          /* of the program */
+    int64_t bytes, blocks; /* for the user of this to sum */
+};
+
+struct programs {
+    struct programs_process *item; /* by process_id */
+    uint32_t count, capacity;
+};
+
+int programs_load(sqlite3 *db, struct programs *programs, struct error *err);
+void programs_free(struct programs *programs);
+/* NULL: the recording does not say. */
+struct programs_process *programs_find(const struct programs *programs, int64_t process_id);
+
+#endif

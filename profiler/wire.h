@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #define WIRE_MAGIC   0x31455249574d504dull /* "MPMWIRE1" */
-#define WIRE_VERSION 6
+#define WIRE_VERSION 7
 
 /* The launcher sets these in the program's environment; the library reads nothing else of it. */
 #define WIRE_ENV_SESSION "MEMPROF_SESSION" /* path to open, "/proc/PID/fd/N" of the collector's memfd */
@@ -199,10 +199,11 @@ struct wire_code {
 /* flags of MAP, UNMAP, REMAP, PROTECT, BREAK */
 #define WIRE_MAP_SEGMENT  1u /* made inside an allocator's call: a segment of that allocator, not a block */
 #define WIRE_MAP_RESERVE  2u /* not accessible (PROT_NONE): address space only until a PROTECT makes it accessible */
-#define WIRE_MAP_FILE     4u /* backed by a file: not memory that we count, but it replaces what was there (MAP_FIXED) */
+#define WIRE_MAP_FILE     4u /* of a file on a disk: not memory that we count, but it replaces what was there (MAP_FIXED) */
 #define WIRE_MAP_SHARED   8u
 #define WIRE_MAP_KEEP_OLD 16u /* REMAP with MREMAP_DONTUNMAP */
 #define WIRE_MAP_ARENA    32u /* taken by Python for its small objects: a segment of kind arena, not a block */
+#define WIRE_MAP_ATTACH   64u /* by shmat; UNMAP: what was attached at that address, whole, whatever the length says */
 
 /* What a CALL did. */
 enum wire_call {

@@ -1,5 +1,6 @@
 #include "mapping.h"
 
+#include "../../common/array.h"
 #include "../../common/range.h"
 
 #include "../../common/error.h"
@@ -16,6 +17,10 @@ enum { RANGE_BLOCK, RANGE_RESERVE, RANGE_SEGMENT, RANGE_ARENA };
 
 struct mapping {
     struct range_map *ranges;
+    struct attached { /* by shmat: shmdt takes the whole, and does not say how much that is */
+        uint64_t start, end;
+    } * attached;
+    uint32_t attached_count, attached_capacity;
 };
 
 /* One call of mapping_apply. */
@@ -28,7 +33,7 @@ struct change {
 
 struct mapping *mapping_open(void)
 {
-    struct mapping *m = xmalloc(sizeof *m);
+    struct mapping *m = xcalloc(1, sizeof *m);
     m->ranges = range_map_open();
     return m;
 }
@@ -38,6 +43,7 @@ void mapping_close(struct mapping *m)
     if (!m)
         return;
     range_map_close(m->ranges);
+    free(m->attached);
     free(m);
 }
 
@@ -192,6 +198,33 @@ static void move_break(const struct change *c, uint64_t old, uint64_t new, uint3
     }
 }
 
+/* Segments that are gone as a whole are no longer attached. */
+static void forget_attached(struct mapping *m, uint64_t start, uint64_t end)
+{
+    for (uint32_t i = m->attached_count; i-- > 0;)
+        if (m->attached[i].start >= start && m->attached[i].end <= end)
+            m->attached[i] = m->attached[--m->attached_count];
+}
+
+/* The end of the segment that was attached there; start: none was. */
+static uint64_t attached_end(const struct mapping *m, uint64_t start)
+{
+    for (uint32_t i = 0; i < m->attached_count; i++)
+        if (m->attached[i].start == start)
+            return m->attached[i].end;
+    return start;
+}
+
+static void map(const struct change *c, struct mapping *m, uint64_t start, uint64_t end, uint32_t flags)
+{
+    clear(c, start, end);
+    forget_attached(m, start, end);
+    if (!(flags & WIRE_MAP_FILE))
+        birth(c, type_of(flags), start, end, EVENT_ALLOC);
+    if (flags & WIRE_MAP_ATTACH)
+        *ARRAY_ADD(m->attached, m->attached_count, m->attached_capacity) = (struct attached){start, end};
+}
+
 int mapping_apply(struct mapping *m, const struct mapping_op *op, void (*emit)(void *arg, const struct event *event),
                   void *arg)
 {
@@ -205,16 +238,17 @@ int mapping_apply(struct mapping *m, const struct mapping_op *op, void (*emit)(v
     }
     if (pages(op->address, op->length, &start, &end) != 0)
         return -EINVAL;
+    if (op->op == WIRE_UNMAP && op->flags & WIRE_MAP_ATTACH)
+        end = attached_end(m, start = op->address);
     if (start == end && op->op != WIRE_REMAP) /* mremap from nothing makes a second map of shared memory */
         return 0;
     switch (op->op) {
     case WIRE_MAP:
-        clear(&c, start, end);
-        if (!(op->flags & WIRE_MAP_FILE))
-            birth(&c, type_of(op->flags), start, end, EVENT_ALLOC);
+        map(&c, m, start, end, op->flags);
         return 0;
     case WIRE_UNMAP:
         clear(&c, start, end);
+        forget_attached(m, start, end);
         return 0;
     case WIRE_PROTECT:
         protect(&c, start, end, op->flags);

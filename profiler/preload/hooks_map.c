@@ -1,12 +1,19 @@
 /* Memory that the program, or an allocator other than glibc's, takes from the kernel itself. glibc's own calls do not
  * pass here. */
+#include "process.h"
 #include "real.h"
 #include "record.h"
 #include "record_python.h"
+#include "sys.h"
 
 #include <errno.h>
+#include <linux/magic.h>
 #include <stdarg.h>
 #include <sys/mman.h>
+#include <sys/shm.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <sys/vfs.h>
 
 #define NEED(name)                                                                                                     \
     do {                                                                                                               \
@@ -37,6 +44,20 @@ static uint64_t flags_and_stack(struct thread *t, struct unwind_state s, int ent
     return (uint64_t)flags << 32 | record_stack(t, s);
 }
 
+/* Whether a mapping of the file takes memory that has no place on a disk: of a memfd, of /dev/shm or another tmpfs, of
+ * huge pages, where it is shared; of /dev/zero, as of no file. */
+static int is_memory(int fd, int flags)
+{
+    struct stat file;
+    struct statfs system;
+    if (process_is_filtered() || sys_call(SYS_fstat, fd, &file, 0))
+        return 0;
+    if (S_ISCHR(file.st_mode))
+        return file.st_rdev == makedev(1, 5);
+    return S_ISREG(file.st_mode) && (flags & MAP_TYPE) != MAP_PRIVATE && sys_call(SYS_fstatfs, fd, &system, 0) == 0 &&
+           (system.f_type == TMPFS_MAGIC || system.f_type == HUGETLBFS_MAGIC);
+}
+
 static inline __attribute__((always_inline)) void *map(struct unwind_state s, void *address, size_t length,
                                                        int protection, int flags, int fd, off_t offset, unsigned hook)
 {
@@ -49,7 +70,7 @@ static inline __attribute__((always_inline)) void *map(struct unwind_state s, vo
     if (!entered)
         return p;
     int saved = errno;
-    unsigned wire_flags = (flags & MAP_ANONYMOUS ? 0 : WIRE_MAP_FILE) |
+    unsigned wire_flags = (flags & MAP_ANONYMOUS || is_memory(fd, flags) ? 0 : WIRE_MAP_FILE) |
                           (protection == PROT_NONE ? WIRE_MAP_RESERVE : 0) |
                           ((flags & MAP_TYPE) == MAP_PRIVATE ? 0 : WIRE_MAP_SHARED);
     if (p != MAP_FAILED) {
@@ -159,6 +180,58 @@ EXPORT int mprotect(void *address, size_t length, int protection)
         thread_leave(t);
         errno = saved;
     }
+    return result;
+}
+
+/* System V's shared memory: its size is the segment's. */
+static uint64_t segment_bytes(int id)
+{
+    struct shmid_ds segment;
+    return process_is_filtered() || sys_call(SYS_shmctl, id, IPC_STAT, &segment) < 0 ? 0 : segment.shm_segsz;
+}
+
+EXPORT void *shmat(int id, const void *address, int flags)
+{
+    struct thread *t = &self;
+    struct unwind_state s;
+    UNWIND_HERE(s);
+    NEED(shmat);
+    if (flags & SHM_REMAP)
+        memory_goes();
+    int entered = enter(t, s);
+    void *p = real.shmat(id, address, flags);
+    if (!entered)
+        return p;
+    int saved = errno;
+    uint64_t length = p == (void *)-1 ? 0 : segment_bytes(id);
+    if (length) {
+        unsigned wire_flags = WIRE_MAP_ATTACH | WIRE_MAP_SHARED;
+        uint64_t words[] = {WIRE_WORD1(WIRE_MAP, WIRE_HOOK_shmat, (uint64_t)p),
+                            flags_and_stack(t, s, entered, wire_flags), length};
+        record_words(t, words, 4);
+    }
+    thread_leave(t);
+    errno = saved;
+    return p;
+}
+
+/* Stamped before the call, which the kernel refuses where nothing was attached: nothing is known there, then. */
+EXPORT int shmdt(const void *address)
+{
+    struct thread *t = &self;
+    struct unwind_state s;
+    UNWIND_HERE(s);
+    NEED(shmdt);
+    int entered = enter(t, s);
+    if (entered) {
+        uint64_t words[] = {WIRE_WORD1(WIRE_UNMAP, WIRE_HOOK_shmdt, (uint64_t)address),
+                            (uint64_t)(WIRE_MAP_ATTACH | (entered == 2 ? WIRE_MAP_SEGMENT : 0)) << 32, 0};
+        record_words(t, words, 4);
+    }
+    memory_goes();
+    int result = real.shmdt(address);
+    if (entered)
+        thread_leave(t);
     return result;
 }
 

@@ -4,11 +4,14 @@
 #include "../../common/text.h"
 #include "../../common/units.h"
 #include "../print/table.h"
+#include "../query/resident.h"
 #include "../query/tree.h"
 
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+
+#define UNTRACKED_LEAST (16 << 20)
 
 int64_t advice_arenas_peak(sqlite3 *db)
 {
@@ -141,12 +144,53 @@ static void missed_frees(sqlite3 *db, void (*add)(void *context, const char *adv
     buf_free(&text);
 }
 
+/* Of the pages that were there, those that no hooked call asked for; a file's each once, however many processes have
+ * it. What forks inherit, and shared memory where there are several processes, was asked for in another one. */
+static void untracked(sqlite3 *db, void (*add)(void *context, const char *advice), void *context)
+{
+    struct resident_peak peak;
+    struct error err;
+    sqlite3_stmt *s = NULL;
+    if (resident_peak_load(db, &peak, &err) || !peak.process_count ||
+        sqlite3_prepare_v2(db,
+                           "SELECT what, resident_bytes FROM v_resident WHERE what IN ('file', 'anonymous') OR (what = "
+                           "'shared' AND ?1)",
+                           -1, &s, NULL) != SQLITE_OK)
+        return;
+    sqlite3_bind_int(s, 1, peak.process_count == 1);
+    double again = (double)resident_again_bytes(db), present = (double)peak.present_bytes - again, all = 0, most = 0;
+    const char *most_text = "";
+    while (sqlite3_step(s) == SQLITE_ROW) {
+        int is_file = strcmp(db_text(s, 0), "file") == 0;
+        double bytes = sqlite3_column_double(s, 1) - (is_file ? again : 0);
+        all += bytes > 0 ? bytes : 0;
+        if (bytes > most) {
+            most = bytes;
+            most_text = resident_what_text(db_text(s, 0)); /* known ones, which are constants */
+        }
+    }
+    sqlite3_finalize(s);
+    if (all < UNTRACKED_LEAST || !is_most(all, present) || present > (double)INT64_MAX / 2)
+        return;
+    struct buf text = BUF(1024);
+    char a[UNITS_TEXT], b[UNITS_TEXT], c[UNITS_TEXT], d[UNITS_TEXT];
+    buf_printf(
+        &text,
+        "%s of %s resident at %s was not tracked, most of it %s (%s): 'memprof report --by line --sort resident' "
+        "shows whose the pages were",
+        units_bytes(a, (int64_t)all), units_bytes(b, (int64_t)present), units_ns(c, peak.time_ns), most_text,
+        units_bytes(d, (int64_t)most));
+    add(context, text.data);
+    buf_free(&text);
+}
+
 void advice_each(sqlite3 *db, void (*add)(void *context, const char *advice), void *context)
 {
     cut_stacks(db, add, context);
     missed_frees(db, add, context);
     missing_symbols(db, add, context);
     python_arenas(db, add, context);
+    untracked(db, add, context);
 }
 
 static void print(void *context, const char *advice)

@@ -89,6 +89,19 @@ int resident_peak_is_near(const struct resident_peak *p, int64_t active_bytes)
     return p->live_bytes >= active_bytes / 10 * 9 && !resident_peak_is_short(p);
 }
 
+static int64_t again_or(sqlite3 *db, int64_t unknown)
+{
+    return db_int(db,
+                  "SELECT CAST(total(again_bytes) AS INTEGER) FROM resident_again JOIN resident_scan USING(scan_id) "
+                  "WHERE is_peak HAVING count(*) > 0",
+                  unknown);
+}
+
+int64_t resident_again_bytes(sqlite3 *db)
+{
+    return again_or(db, 0);
+}
+
 /* Pages that several processes of the round at the highest sum have are in that sum as often. */
 void resident_again_text(sqlite3 *db, struct buf *out)
 {
@@ -98,10 +111,7 @@ void resident_again_text(sqlite3 *db, struct buf *out)
         "p.start_ns <= t.time_ns AND coalesce(p.end_ns >= t.time_ns + t.width_ns, 1))";
     char text[UNITS_TEXT];
     int64_t present = db_int(db, "SELECT CAST(total(present_bytes) AS INTEGER) FROM resident_scan WHERE is_peak", 0);
-    int64_t again = db_int(db,
-                           "SELECT CAST(total(again_bytes) AS INTEGER) FROM resident_again JOIN resident_scan "
-                           "USING(scan_id) WHERE is_peak HAVING count(*) > 0",
-                           -1);
+    int64_t again = again_or(db, -1);
     if (again >= 0 && again > present / AGAIN_SHARE)
         buf_printf(out, "at least %s counted again: shared by processes", units_bytes(text, again));
     else if (again < 0 && db_int(db, is_forked, 0))

@@ -39,6 +39,8 @@ int resident_peak_rss_is_least(sqlite3 *db);
 /* Of several processes at the peak of the sum of all their RSS: "at least 48 MiB counted again: shared by processes",
  * which is that sum's; nothing is added where it is little. */
 void resident_again_text(sqlite3 *db, struct buf *out);
+/* Bytes of the looks at that peak on pages that another process had, too; 0 where that is not known. */
+int64_t resident_again_bytes(sqlite3 *db);
 /* "Resident at 23 ms, ...": the instant, what the look took, and how far it is from the peak. */
 void resident_peak_text(const struct resident_peak *peak, struct buf *out);
 /* What a row of v_resident is; where it is none of ours, what itself. */

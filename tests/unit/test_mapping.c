@@ -332,6 +332,30 @@ static void test_break(void **state)
     mapping_close(m);
 }
 
+/* shmdt says where, and not how much. */
+static void test_attached(void **state)
+{
+    (void)state;
+    struct mapping *m = mapping_open();
+    begin();
+    apply(m, op(WIRE_MAP, 10, 6, WIRE_MAP_ATTACH | WIRE_MAP_SHARED, 5));
+    assert_int_equal(log_count, 1);
+    assert_logged(0, EVENT_ALLOC, 10, 6, 5);
+    apply(m, op(WIRE_UNMAP, 11, 0, WIRE_MAP_ATTACH, 0)); /* the kernel refuses it */
+    assert_int_equal(log_count, 0);
+    apply(m, op(WIRE_UNMAP, 12, 2, 0, 0));
+    apply(m, op(WIRE_UNMAP, 10, 0, WIRE_MAP_ATTACH, 0)); /* what is left */
+    assert_int_equal(log_count, 2);
+    assert_logged(0, EVENT_PART_FREE, 10, 2, 0);
+    assert_logged(1, EVENT_PART_FREE, 14, 2, 0);
+    apply(m, op(WIRE_MAP, 20, 2, WIRE_MAP_ATTACH | WIRE_MAP_SHARED, 5));
+    apply(m, op(WIRE_UNMAP, 20, 2, 0, 0));
+    apply(m, op(WIRE_MAP, 20, 2, 0, 6));
+    apply(m, op(WIRE_UNMAP, 20, 0, WIRE_MAP_ATTACH, 0)); /* nothing is attached there any more */
+    assert_int_equal(log_count, 0);
+    mapping_close(m);
+}
+
 /* Numbers from shared memory may be anything. */
 static void test_hostile(void **state)
 {
@@ -347,7 +371,7 @@ static void test_hostile(void **state)
                                        .length = odd[j],
                                        .new_address = odd[j],
                                        .new_length = odd[i],
-                                       .flags = WIRE_MAP_RESERVE};
+                                       .flags = WIRE_MAP_RESERVE | (j % 2 ? WIRE_MAP_ATTACH : 0)};
                 log_count = 0;
                 int rc = mapping_apply(m, &o, emit, blocks);
                 assert_true(rc == 0 || rc == -EINVAL);
@@ -384,7 +408,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_random), cmocka_unit_test(test_partial_unmap), cmocka_unit_test(test_protect_and_remap),
-        cmocka_unit_test(test_break),  cmocka_unit_test(test_hostile),       cmocka_unit_test(test_many),
+        cmocka_unit_test(test_break),  cmocka_unit_test(test_attached),      cmocka_unit_test(test_hostile),
+        cmocka_unit_test(test_many),
     };
     random_seed = 99;
     return cmocka_run_group_tests(tests, NULL, NULL);

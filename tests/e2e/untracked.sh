@@ -1,0 +1,39 @@
+# Resident memory that was mostly not tracked has a line that says whose it was; what is tracked has none.
+cat >touch.c <<'EOF'
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+/* FILE BYTES: reads a private map of the file, and writes to as much shared memory */
+int main(int argc, char **argv)
+{
+    size_t bytes = 0, sum = 0;
+    for (const char *c = argv[2]; *c; c++)
+        bytes = bytes * 10 + (size_t)(*c - '0');
+    int is_memory = !strcmp(argv[1], "memfd"), fd = is_memory ? memfd_create("touch", 0) : open(argv[1], O_RDONLY);
+    if (argc < 3 || (is_memory && ftruncate(fd, (off_t)bytes)))
+        return 1;
+    char *p = mmap(NULL, bytes, PROT_READ | (is_memory ? PROT_WRITE : 0), is_memory ? MAP_SHARED : MAP_PRIVATE, fd, 0);
+    if (p == MAP_FAILED)
+        return 1;
+    for (size_t i = 0; i < bytes; i += 4096) {
+        if (is_memory)
+            p[i] = 1;
+        sum += (size_t)p[i];
+    }
+    usleep(200000); /* looks at the pages come meanwhile */
+    return sum == 0 && is_memory;
+}
+EOF
+"$CC" -g -O1 -D_GNU_SOURCE -o touch touch.c
+head -c 50331648 /dev/zero >file # not a hole: pages of its own
+record_ok ./touch file 50331648
+"$MEMPROF" report out.db >file.txt
+contains "pages of a file" file.txt ' was not tracked, most of it code and data of files ('
+resident=$(value "SELECT resident_bytes FROM v_resident WHERE what = 'file'")
+at_least "of which there are 48 MiB" 50331648 "$resident"
+record_ok ./touch memfd 50331648
+"$MEMPROF" report out.db >memfd.txt
+lacks "shared memory" memfd.txt 'not tracked'
+equal "which is tracked" 50331648 "$(total peak_active_bytes map)"

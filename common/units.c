@@ -90,3 +90,40 @@ int units_parse_ns(const char *text, int64_t *time_ns)
     }
     return -EINVAL;
 }
+
+/* "", "B", "K", "KB", "KiB", ...; the power of 1024; -1: no unit. */
+static int byte_unit(const char *text)
+{
+    static const char letters[] = "KMGTP";
+    const char *letter = *text ? strchr(letters, *text == 'k' ? 'K' : *text) : NULL;
+    text += letter != NULL;
+    if (*text && strcmp(text, "B") != 0 && (!letter || strcmp(text, "iB") != 0))
+        return -1;
+    return letter ? (int)(letter - letters) + 1 : 0;
+}
+
+int units_parse_bytes(const char *text, int64_t *size_bytes)
+{
+    char *end;
+    if (*text < '0' || *text > '9')
+        return -EINVAL;
+    errno = 0;
+    long long whole = strtoll(text, &end, 10);
+    double value = (double)whole;
+    int is_whole = *end != '.';
+    if (!is_whole) /* not strtod alone: it knows exponents, hexadecimal numbers and the locale's point */
+        for (double digit = 0.1; *++end >= '0' && *end <= '9'; digit /= 10)
+            value += digit * (*end - '0');
+    while (*end == ' ')
+        end++;
+    int unit = byte_unit(end);
+    if (errno || unit < 0)
+        return -EINVAL;
+    if (is_whole)
+        return __builtin_mul_overflow(whole, 1ll << 10 * unit, size_bytes) ? -EINVAL : 0;
+    value *= (double)(1ll << 10 * unit);
+    if (value > 9e18)
+        return -EINVAL;
+    *size_bytes = (int64_t)llround(value);
+    return 0;
+}

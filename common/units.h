@@ -18,5 +18,8 @@ const char *units_count(char text[UNITS_TEXT], int64_t count);
 const char *units_ns(char text[UNITS_TEXT], int64_t time_ns);
 /* Parses "12", "1.5s", "20ms", "300us", "5000ns" (no unit: seconds) into ns. Returns 0 or -EINVAL. */
 int units_parse_ns(const char *text, int64_t *time_ns);
+/* Parses "963072", "64M", "64 MiB", "1.5G" into bytes (K, M, G, T, P: 1024 each; to the nearest byte). Returns 0 or
+ * -EINVAL. */
+int units_parse_bytes(const char *text, int64_t *size_bytes);
 
 #endif

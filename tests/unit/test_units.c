@@ -4,6 +4,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -32,8 +33,51 @@ static void test_bytes(void **state)
     is(INT64_MIN, "-8.00 EiB", "-8.00E");
 }
 
+static void test_parsed_bytes(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        int64_t size_bytes; /* -1: it is none */
+    } rows[] = {
+        {"0", 0},
+        {"963072", 963072},
+        {"9007199254740993", 9007199254740993}, /* more than a double has */
+        {"64M", 67108864},
+        {"64k", 65536},
+        {"64 KiB", 65536},
+        {"64KB", 65536},
+        {"7B", 7},
+        {"7 B", 7},
+        {"1.5G", 1610612736},
+        {"0.5K", 512},
+        {"940.50 KiB", 963072},
+        {"8191P", 9222246136947933184},
+        {"8192P", -1},
+        {"9223372036854775808", -1},
+        {"99999.9P", -1},
+        {"", -1},
+        {"-1", -1},
+        {" 1", -1},
+        {"1e3", -1},
+        {"0x10", -1},
+        {"1KX", -1},
+        {"1iB", -1},
+        {"1KiBx", -1},
+        {"inf", -1},
+        {".5K", -1},
+        {"1,5K", -1},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        int64_t size_bytes = -1;
+        int rc = units_parse_bytes(rows[i].text, &size_bytes);
+        if ((rc == 0) != (rows[i].size_bytes >= 0) || (rc == 0 && size_bytes != rows[i].size_bytes))
+            fail_msg("'%s': %d, %lld", rows[i].text, rc, (long long)size_bytes);
+    }
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_bytes)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_bytes), cmocka_unit_test(test_parsed_bytes)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -83,6 +83,9 @@ void diff_close(struct diff *diff);
 /* Fills caller of the first rows, by line and by function; of a thousand at most. */
 int diff_name_callers(struct diff *diff, int rows, struct error *err);
 
+/* Appends a function's name without ".constprop.0", ".cold", " [clone .isra.0]" and their like. */
+void diff_bare_name(const char *name, struct buf *out);
+
 /* New less old; *known 0 where either is not known. Saturates. */
 int64_t diff_of(const struct diff_row *row, int stat, int *known);
 

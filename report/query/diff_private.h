@@ -83,8 +83,6 @@ void diff_key(struct buf *key, const char *text);
 int diff_load_stacks(struct diff_state *d, struct diff_side *side, int recording, struct error *err);
 
 /* diff_names.c */
-/* Appends a function's name without ".constprop.0", ".cold", " [clone .isra.0]" and their like. */
-void diff_bare_name(const char *name, struct buf *out);
 /* The last components of a path, NULL where it has fewer. */
 const char *diff_path_end(const char *path, int components);
 

@@ -585,6 +585,43 @@ static int print_leaks(struct leaks *l, struct record *document, int shown, stru
     return rc;
 }
 
+/* Those that are not suppressed, largest first. */
+static int read_leaks(struct leaks *l, struct error *err)
+{
+    const struct report_options *o = l->options->report;
+    int rc = report_check_names(l->db, o->device, o->kind, err);
+    if (rc == 0)
+        rc = walk_open(l->db, report_language(o), &l->walk, err);
+    if (rc == 0 && report_language(o) != TREE_BOTH)
+        rc = walk_open(l->db, TREE_BOTH, &l->whole, err);
+    l->noise = noise_open(l->walk);
+    if (rc == 0 && o->at == REPORT_AT_TIME)
+        rc = at_check(l->db, o->at_ns, err);
+    if (rc == 0 && o->at == REPORT_AT_TIME)
+        rc = at_load(l->db, o->at_ns, o->lens ? o->lens->pid : 0, &l->at, err);
+    if (rc == 0 && !l->options->all && !(o->lens && o->lens->pid))
+        rc = programs_load(l->db, &l->programs, err);
+    if (rc == 0)
+        rc = load(l, err);
+    if (rc == 0 && o->by == ROW_LINE)
+        group(l, by_line, by_bytes);
+    else if (rc == 0 && l->whole)
+        group(l, by_shown, by_bytes_and_stack);
+    return rc;
+}
+
+static void close_leaks(struct leaks *l)
+{
+    for (int i = 0; i < l->count; i++)
+        free_leak(&l->leak[i]);
+    free(l->leak);
+    programs_free(&l->programs);
+    free(l->cwd);
+    noise_close(l->noise);
+    walk_close(l->walk);
+    walk_close(l->whole);
+}
+
 int leaks_report(sqlite3 *db, const struct leaks_options *options, const struct report_out *out, int *leaked,
                  struct error *err)
 {
@@ -592,39 +629,28 @@ int leaks_report(sqlite3 *db, const struct leaks_options *options, const struct 
     struct record document;
     struct leaks l = {.db = db, .options = options, .out = out, .cwd = db_meta_text(db, "cwd")};
     int64_t top = o->top >= 0 ? o->top : out->format == REPORT_TEXT ? DEFAULT_TOP : 0;
-    int rc = report_check_names(db, o->device, o->kind, err);
-    if (rc == 0)
-        rc = walk_open(db, report_language(o), &l.walk, err);
-    if (rc == 0 && report_language(o) != TREE_BOTH)
-        rc = walk_open(db, TREE_BOTH, &l.whole, err);
-    l.noise = noise_open(l.walk);
-    if (rc == 0 && o->at == REPORT_AT_TIME)
-        rc = at_check(db, o->at_ns, err);
-    if (rc == 0 && o->at == REPORT_AT_TIME)
-        rc = at_load(db, o->at_ns, o->lens ? o->lens->pid : 0, &l.at, err);
-    if (rc == 0 && !options->all && !(o->lens && o->lens->pid))
-        rc = programs_load(db, &l.programs, err);
-    if (rc == 0)
-        rc = load(&l, err);
+    int rc = read_leaks(&l, err);
     if (rc == 0) {
         *leaked = l.count > 0;
-        if (o->by == ROW_LINE)
-            group(&l, by_line, by_bytes);
-        else if (l.whole)
-            group(&l, by_shown, by_bytes_and_stack);
         int shown = top > 0 && top < l.count ? (int)top : l.count;
         record_open(&document, out);
         rc = out->format == REPORT_TEXT ? print_leaks(&l, &document, shown, err)
                                         : record_leaks(&l, &document, shown, err);
         record_close(&document);
     }
-    for (int i = 0; i < l.count; i++)
-        free_leak(&l.leak[i]);
-    free(l.leak);
-    programs_free(&l.programs);
-    free(l.cwd);
-    noise_close(l.noise);
-    walk_close(l.walk);
-    walk_close(l.whole);
+    close_leaks(&l);
+    return rc;
+}
+
+int leaks_each(sqlite3 *db, const struct leaks_options *options, leaks_take *take, void *arg, struct error *err)
+{
+    struct leaks l = {.db = db, .options = options};
+    int rc = read_leaks(&l, err);
+    for (int i = 0; rc == 0 && i < l.count; i++) {
+        const struct leak *leak = &l.leak[i];
+        take(arg, &(struct leaks_row){leak->device, leak->function, leak->file, leak->module, leak->line,
+                                      leak->stack_id, leak->bytes, leak->blocks});
+    }
+    close_leaks(&l);
     return rc;
 }

@@ -17,4 +17,12 @@ struct leaks_options {
 int leaks_report(sqlite3 *db, const struct leaks_options *options, const struct report_out *out, int *leaked,
                  struct error *err);
 
+struct leaks_row {                                 /* of a stack, or of a line; strings for the call */
+    const char *device, *function, *file, *module; /* module: with the offset, where there is no function */
+    int64_t line, stack_id, bytes, blocks;
+};
+/* The same for who counts them: largest first, without what is suppressed or a library's own. */
+typedef void leaks_take(void *arg, const struct leaks_row *row);
+int leaks_each(sqlite3 *db, const struct leaks_options *options, leaks_take *take, void *arg, struct error *err);
+
 #endif

@@ -53,6 +53,11 @@ char *cli_library(struct error *err);
 /* Replaces %p, %h, %q{NAME} and %% in the name of an output; to free; NULL with err. */
 char *output_name(const char *pattern, struct error *err);
 
+/* Records a program as the command's options say. 0: it ran, and result (whose output is to free) says the rest; else
+ * minus the exit status, after a message. */
+struct collect_result;
+int run_program(const struct arguments *a, char *const program[], struct collect_result *result);
+
 struct torch_run;
 /* After a run with --torch-snapshot: imports what PyTorch left, compares it with the recording and says so. */
 void torch_check(const struct torch_run *t, const char *output, int quiet);

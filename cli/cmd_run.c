@@ -46,37 +46,37 @@ static int set_auditor(const char *library, struct error *err)
     return 0;
 }
 
-int cmd_run(const struct arguments *a)
+int run_program(const struct arguments *a, char *const program[], struct collect_result *result)
 {
+    const char *command = command_infos[a->command].name;
     struct error err = {""};
     int64_t depth, max_events;
-    if (a->rest_count == 0)
-        return cli_usage("run: no program given; expected: memprof run [OPTIONS] PROGRAM [ARG...]");
     if (options_number(a, OPTION_depth, 1, WIRE_STACK_MAX, 512, &depth) ||
         options_number(a, OPTION_max_events, 1, INT64_MAX, 0, &max_events))
-        return EXIT_USAGE;
+        return -EXIT_USAGE;
     if (a->given[OPTION_aggregate] && max_events)
-        return cli_usage("run: --aggregate keeps no events and --max-events keeps the last ones; give one of them");
+        return -cli_usage("%s: --aggregate keeps no events and --max-events keeps the last ones; give one of them",
+                          command);
     const char *delivery = a->given[OPTION_cuda_delivery] ? a->value[OPTION_cuda_delivery] : "preload";
     int audit = strcmp(delivery, "audit") == 0;
     if (!audit && strcmp(delivery, "preload") != 0)
-        return cli_usage("run: --cuda-delivery=%s: expected preload or audit", delivery);
+        return -cli_usage("%s: --cuda-delivery=%s: expected preload or audit", command, delivery);
     if (a->given[OPTION_torch_snapshot] && (a->given[OPTION_aggregate] || max_events))
-        return cli_usage("run: --torch-snapshot compares all events; leave out --aggregate and --max-events");
+        return -cli_usage("%s: --torch-snapshot compares all events; leave out --aggregate and --max-events", command);
     if (audit && !build_has_cuda)
-        return cli_usage("run: --cuda-delivery=audit: this build is without CUDA (make CUDA=0)");
+        return -cli_usage("%s: --cuda-delivery=audit: this build is without CUDA (make CUDA=0)", command);
     audit |= a->given[OPTION_deepbind];
     char *output = output_name(a->given[OPTION_output] ? a->value[OPTION_output] : "out.db", &err);
     if (!output) {
         cli_fail(&err);
-        return EXIT_USAGE;
+        return -EXIT_USAGE;
     }
     if (a->given[OPTION_python_allocators])
         setenv("PYTHONMALLOC", "malloc", 1);
     struct torch_run torch = {NULL};
     if (a->given[OPTION_torch_snapshot] && torch_run_prepare(&torch, &err)) {
         free(output);
-        return cli_fail(&err);
+        return -cli_fail(&err);
     }
     char *library = cli_library(&err), *text = options_text(a);
     struct collect_options options = {
@@ -92,20 +92,25 @@ int cmd_run(const struct arguments *a)
         .symbolize = !a->given[OPTION_no_symbols],
         .quiet = a->given[OPTION_quiet],
     };
-    struct collect_result result = {0};
-    int status;
-    int rc =
-        !library || (audit && set_auditor(library, &err)) ? -ENOENT : collect_run(&options, a->rest, &result, &err);
+    int status = 0;
+    int rc = !library || (audit && set_auditor(library, &err)) ? -ENOENT : collect_run(&options, program, result, &err);
     if (rc)
-        status = cli_fail_output(rc, &err);
-    else
-        status = result.status;
-    if (torch.directory && result.recorded)
-        torch_check(&torch, result.output, a->given[OPTION_quiet]);
+        status = -cli_fail_output(rc, &err);
+    if (torch.directory && result->recorded)
+        torch_check(&torch, result->output, a->given[OPTION_quiet]);
     torch_run_close(&torch);
-    free(result.output);
     free(output);
     free(library);
     free(text);
     return status;
+}
+
+int cmd_run(const struct arguments *a)
+{
+    struct collect_result result = {0};
+    if (a->rest_count == 0)
+        return cli_usage("run: no program given; expected: memprof run [OPTIONS] PROGRAM [ARG...]");
+    int rc = run_program(a, a->rest, &result);
+    free(result.output);
+    return rc ? -rc : result.status;
 }

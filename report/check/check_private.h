@@ -1,0 +1,70 @@
+/* check_private.h: what the files of a check share. */
+#ifndef MEMPROF_CHECK_PRIVATE_H
+#define MEMPROF_CHECK_PRIVATE_H
+
+#include "../../common/buf.h"
+#include "../query/rows.h"
+#include "../query/walk.h"
+#include "check.h"
+
+struct check_device {
+    char *name;
+    int64_t value[CHECK_ID_COUNT];
+    uint32_t known;
+    int64_t reserved_ns;           /* when reserved bytes were highest */
+    struct check_culprit *culprit; /* leaks: the largest ones */
+    int culprit_count, culprit_capacity;
+};
+
+struct check_measure { /* what was read of a recording so far */
+    sqlite3 *db;
+    const struct check_options *options;
+    struct check_device *device;
+    int device_count, device_capacity;
+    int has_totals, has_leaks, has_largest;
+    struct check_rows {
+        struct rows rows;
+        int is_loaded;
+    } rows[ROW_KEY_COUNT][2]; /* by key, inclusive */
+};
+
+struct check_value {
+    int is_known;
+    int64_t value; /* where it is not known: it is at least this, */
+    int64_t most;  /* and at most this; -1: nothing says */
+    char note[256];
+};
+
+void check_measure_close(struct check_measure *m);
+int check_measure_devices(struct check_measure *m, struct error *err);
+/* Of a device; culprits are added where the result is given and the limit is exceeded. */
+int check_value_of_device(struct check_measure *m, enum check_id id, const char *device, struct check_value *value,
+                          struct error *err);
+int check_value_of_place(struct check_measure *m, enum check_id id, const char *subject, struct check_value *value,
+                         struct error *err);
+/* The rows that a place names: next(m, place, rows, from) is the number of the first from there on, or -1. */
+struct rows *check_rows_of_place(struct check_measure *m, enum check_id id, const struct check_place *place,
+                                 struct error *err);
+int check_next_of_place(const struct check_place *place, const struct rows *rows, int from);
+
+/* growth.c: fills measured, slope, verdict and culprits of a rule on a range. */
+int check_growth(struct check_measure *m, struct check_result *result, struct error *err);
+
+/* culprits.c */
+int check_find_culprits(struct check_measure *m, struct check_result *result, struct error *err);
+struct check_culprit *check_add_culprit(struct check_result *result);
+void check_free_culprit(struct check_culprit *culprit);
+/* Whether a stack is suppressed; the walk's language is that of what is shown. */
+int check_is_suppressed(const struct suppressions *suppressions, const struct walk_stack *stack);
+
+/* print.c: "max-peak host, growth"; "940.50 KiB (963,072)"; "at most 2.00 GiB: 63,072 over". Appended. */
+void check_name_text(const struct check_result *result, struct buf *out);
+void check_measured_text(const struct check_result *result, struct buf *out);
+void check_limit_text(const struct check_options *options, const struct check_result *result, struct buf *out);
+void check_culprit_text(const struct check_result *result, const struct check_culprit *culprit, const char *base,
+                        struct buf *out);
+/* Lines of the culprits with their stacks. */
+int check_print_culprits(struct walk *walk, const struct check_options *options, const struct check_result *result,
+                         const char *base, const struct report_out *out, const char *indent, struct error *err);
+
+#endif

@@ -1,0 +1,262 @@
+/* The code that broke a rule: the lines or stacks that have most of what was measured, or that grew most. */
+#include "check_private.h"
+
+#include "../../common/array.h"
+#include "../../common/db.h"
+#include "../query/at.h"
+#include "../query/diff.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct check_culprit *check_add_culprit(struct check_result *r)
+{
+    return ARRAY_ADD(r->culprits, r->culprit_count, r->culprit_capacity);
+}
+
+void check_free_culprit(struct check_culprit *culprit)
+{
+    free(culprit->device);
+    free(culprit->function);
+    free(culprit->file);
+}
+
+static char *own(const char *text)
+{
+    return text ? xstrdup(text) : NULL;
+}
+
+static int is_full(const struct check_measure *m, const struct check_result *r)
+{
+    return m->options->top && r->culprit_count >= m->options->top;
+}
+
+int check_is_suppressed(const struct suppressions *s, const struct walk_stack *stack)
+{
+    int first, end;
+    walk_shown(stack, &first, &end);
+    for (int k = 0; k < s->count; k++) {
+        const char *pattern = s->item[k].pattern;
+        for (int i = first; i < end; i++) {
+            const struct walk_frame *f = stack->frames[i];
+            const char *names[] = {f->function ? f->function : "??", f->plain_name, f->file, f->module};
+            for (size_t n = 0; n < sizeof names / sizeof *names; n++)
+                if (names[n] && suppress_matches(pattern, names[n]))
+                    return 1;
+        }
+    }
+    return 0;
+}
+
+/* --- lines, by what their sites have --- */
+
+/* What is summed over the sites of a line; live: of the instant that at.h was asked for. */
+static const char *const site_values[CHECK_ID_COUNT] = {
+    [CHECK_max_peak] = "sum(iif(?2 = 'all', s.at_peak_bytes, s.at_kind_peak_bytes))",
+    [CHECK_max_reserved] = "sum(v.live_bytes)",
+    [CHECK_max_allocs] = "sum(s.alloc_count)",
+    [CHECK_max_allocated] = "sum(s.alloc_bytes)",
+    [CHECK_max_temporary] = "sum(s.temporary_count)",
+    [CHECK_max_largest] = "max(s.largest_bytes)",
+};
+/* By which of them the stack that is shown is chosen. */
+static const char *const site_orders[CHECK_ID_COUNT] = {
+    [CHECK_max_peak] = "max(iif(?2 = 'all', s.at_peak_bytes, s.at_kind_peak_bytes))",
+    [CHECK_max_reserved] = "max(v.live_bytes)",
+    [CHECK_max_allocs] = "max(s.alloc_count)",
+    [CHECK_max_allocated] = "max(s.alloc_bytes)",
+    [CHECK_max_temporary] = "max(s.temporary_count)",
+    [CHECK_max_largest] = "max(s.largest_bytes)",
+};
+
+/* Columns: the value, what it is ordered by, stack, function, file, line; joins of the sites s. */
+#define SITE_NAMES "s.stack_id, " ROW_FUNCTION_SQL ", f.path, l.line"
+#define SITE_JOINS                                                                                                     \
+    " JOIN device d USING(device_id) LEFT JOIN site_line sl USING(site_id) LEFT JOIN line l USING(line_id) "           \
+    "LEFT JOIN function fn ON fn.function_id = l.function_id LEFT JOIN file f ON f.file_id = l.file_id "               \
+    "LEFT JOIN module_key m ON m.key_id = l.module_key_id "
+
+static void read_culprit(struct check_result *r, sqlite3_stmt *s, const char *device)
+{
+    *check_add_culprit(r) = (struct check_culprit){.value = sqlite3_column_int64(s, 0),
+                                                   .device = own(device),
+                                                   .stack_id = sqlite3_column_int64(s, 2),
+                                                   .function = db_own_text(s, 3),
+                                                   .file = db_own_text(s, 4),
+                                                   .line = sqlite3_column_int64(s, 5)};
+}
+
+/* -EAGAIN: nothing is known of that instant. */
+static int load_reserved(struct check_measure *m, const char *device, struct error *err)
+{
+    struct at_result at;
+    for (int i = 0; i < m->device_count; i++) {
+        if (strcmp(m->device[i].name, device) != 0)
+            continue;
+        int rc = at_load(m->db, m->device[i].reserved_ns, m->options->lens ? m->options->lens->pid : 0, &at, err);
+        return rc ? rc : at.is_exact ? 0 : -EAGAIN;
+    }
+    return -EAGAIN;
+}
+
+static int find_lines(struct check_measure *m, struct check_result *r, struct error *err)
+{
+    struct buf sql = BUF(1 << 14);
+    sqlite3_stmt *s = NULL;
+    int rc = r->id == CHECK_max_reserved ? load_reserved(m, r->subject, err) : 0;
+    if (rc)
+        return rc == -EAGAIN ? 0 : rc;
+    buf_printf(&sql, "SELECT %s AS value, %s, ", site_values[r->id], site_orders[r->id]);
+    buf_puts(&sql, SITE_NAMES " FROM site s");
+    buf_puts(&sql, r->id == CHECK_max_reserved ? " JOIN temp.live v USING(site_id)" : "");
+    buf_puts(&sql, SITE_JOINS "WHERE d.name = ?1 AND ?2 IN ('all', s.kind) GROUP BY l.line_id HAVING value > 0 "
+                              "ORDER BY value DESC, l.line_id LIMIT ?3");
+    rc = db_prepare(m->db, sql.data, &s, err);
+    buf_free(&sql);
+    if (rc)
+        return rc;
+    sqlite3_bind_text(s, 1, r->subject, -1, SQLITE_STATIC);
+    sqlite3_bind_text(s, 2, m->options->kind ? m->options->kind : "all", -1, SQLITE_STATIC);
+    sqlite3_bind_int64(s, 3, m->options->top ? m->options->top : -1);
+    while (db_next(s, &rc, err))
+        read_culprit(r, s, r->subject);
+    sqlite3_finalize(s);
+    return rc;
+}
+
+static void copy_leaks(struct check_measure *m, struct check_result *r)
+{
+    for (int i = 0; i < m->device_count; i++) {
+        const struct check_device *d = &m->device[i];
+        for (int k = 0; strcmp(d->name, r->subject) == 0 && k < d->culprit_count; k++) {
+            struct check_culprit *c = check_add_culprit(r);
+            *c = d->culprit[k];
+            c->device = own(c->device);
+            c->function = own(c->function);
+            c->file = own(c->file);
+        }
+    }
+}
+
+/* --- rows of places --- */
+
+/* Where most of a row was allocated: a line and a stack. */
+static int place_row(struct check_measure *m, const struct row *row, enum row_key by, struct check_culprit *c,
+                     struct error *err)
+{
+    static const char *const keys[ROW_KEY_COUNT] = {[ROW_LINE] = "l.line_id",
+                                                    [ROW_FUNCTION] = "coalesce(l.function_id, -l.line_id)",
+                                                    [ROW_FILE] = "coalesce(l.file_id, 0)"};
+    struct buf sql = BUF(1 << 14);
+    sqlite3_stmt *s = NULL;
+    buf_puts(&sql, "SELECT 0, 0, " SITE_NAMES " FROM site s" SITE_JOINS);
+    buf_printf(&sql,
+               "WHERE %s = ?1 AND d.name = ?2 AND ?3 IN ('all', s.kind) ORDER BY s.own_peak_bytes DESC, s.site_id "
+               "LIMIT 1",
+               keys[by]);
+    int rc = db_prepare(m->db, sql.data, &s, err);
+    buf_free(&sql);
+    if (rc)
+        return rc;
+    sqlite3_bind_int64(s, 1, row->key_id);
+    sqlite3_bind_text(s, 2, row->device, -1, SQLITE_STATIC);
+    sqlite3_bind_text(s, 3, m->options->kind ? m->options->kind : "all", -1, SQLITE_STATIC);
+    if (db_next(s, &rc, err)) {
+        free(c->function);
+        free(c->file);
+        c->function = db_own_text(s, 3);
+        c->file = db_own_text(s, 4);
+        c->line = sqlite3_column_int64(s, 5);
+        c->stack_id = sqlite3_column_int64(s, 2);
+    }
+    sqlite3_finalize(s);
+    return rc;
+}
+
+static int find_rows(struct check_measure *m, struct check_result *r, struct error *err)
+{
+    struct check_place place;
+    if (check_place_parse(r->subject, &place))
+        return 0;
+    const struct rows *rows = check_rows_of_place(m, r->id, &place, err);
+    const enum row_key by = place.line ? ROW_LINE : place.function ? ROW_FUNCTION : ROW_FILE;
+    int rc = rows ? 0 : -EIO;
+    /* rows are sorted by what is measured */
+    for (int i = -1; rc == 0 && !is_full(m, r) && (i = check_next_of_place(&place, rows, i + 1)) >= 0;) {
+        const struct row *row = &rows->row[i];
+        int known;
+        int64_t value = stat_value(&row->stats, STAT_own_peak_bytes, &known);
+        if (!known)
+            value = stat_value(&row->stats, STAT_at_peak_bytes, &known);
+        if (value <= r->limit)
+            continue;
+        struct check_culprit *c = check_add_culprit(r);
+        *c = (struct check_culprit){.value = value,
+                                    .device = own(row->device),
+                                    .function = own(row->function),
+                                    .file = own(row->file),
+                                    .line = row->line};
+        if (r->id == CHECK_max_line) /* what its callees allocated is in no line of its own */
+            rc = place_row(m, row, by, c, err);
+    }
+    check_place_free(&place);
+    return rc;
+}
+
+/* --- against another recording --- */
+
+static int stat_of(enum check_id id)
+{
+    static const struct {
+        enum check_id id;
+        int stat;
+    } of[] = {{CHECK_max_peak, STAT_at_peak_bytes},    {CHECK_max_leak, STAT_end_bytes},
+              {CHECK_max_leak_blocks, STAT_end_count}, {CHECK_max_allocs, STAT_alloc_count},
+              {CHECK_max_allocated, STAT_alloc_bytes}, {CHECK_max_temporary, STAT_temporary_count}};
+    for (size_t i = 0; i < sizeof of / sizeof *of; i++)
+        if (of[i].id == id)
+            return of[i].stat;
+    return -1;
+}
+
+static void add_difference(struct check_result *r, const struct diff_row *row, int64_t more)
+{
+    const struct diff_item *item = row->item[DIFF_NEW];
+    const char *name = item->function ? item->function : item->module;
+    *check_add_culprit(r) = (struct check_culprit){
+        .value = more, .device = own(row->device), .function = own(name), .file = own(item->file), .line = item->line};
+}
+
+/* The lines that grew most. */
+static int find_growth(struct check_measure *m, struct check_result *r, struct error *err)
+{
+    const struct diff_options what = {.by = ROW_LINE, .sort = stat_of(r->id), .device = r->subject};
+    sqlite3 *const old = m->options->baseline->db, *const new = m->db;
+    sqlite3 *const *const dbs[DIFF_SIDES] = {&old, &new};
+    struct diff diff;
+    int known, rc = diff_load(dbs, (const int[DIFF_SIDES]){1, 1}, &what, &diff, err);
+    r->is_difference = 1;
+    for (int i = 0; rc == 0 && i < diff.count && !is_full(m, r); i++) {
+        int64_t more = diff_of(&diff.rows[i], what.sort, &known);
+        if (known && more > 0 && diff.rows[i].item[DIFF_NEW])
+            add_difference(r, &diff.rows[i], more);
+    }
+    diff_close(&diff);
+    return rc;
+}
+
+int check_find_culprits(struct check_measure *m, struct check_result *r, struct error *err)
+{
+    if (check_infos[r->id].of == CHECK_OF_range) /* has them already */
+        return 0;
+    if (r->is_growth && m->options->baseline->db && stat_of(r->id) >= 0 && !m->options->kind)
+        return find_growth(m, r, err);
+    if (check_infos[r->id].of == CHECK_OF_place)
+        return find_rows(m, r, err);
+    if (r->id == CHECK_max_leak || r->id == CHECK_max_leak_blocks) {
+        copy_leaks(m, r);
+        return 0;
+    }
+    return find_lines(m, r, err);
+}

@@ -1,0 +1,303 @@
+#include "check_private.h"
+
+#include "../../common/db.h"
+#include "../../common/text.h"
+#include "../../common/units.h"
+#include "../findings/notes.h"
+#include "../print/listing.h"
+#include "../text/stack.h"
+
+#include <stdlib.h>
+
+/* --- the texts of a result --- */
+
+static int is_bytes(const struct check_result *r)
+{
+    return check_infos[r->id].unit == CHECK_UNIT_bytes;
+}
+
+void check_name_text(const struct check_result *r, struct buf *out)
+{
+    buf_puts(out, check_infos[r->id].name);
+    if (r->subject)
+        buf_printf(out, " %s", r->subject);
+    if (r->is_growth)
+        buf_puts(out, ", growth");
+}
+
+/* "940.50 KiB (963,072)": what two sizes differ by is often less than a unit's last digit shows. */
+static void add_amount(const struct check_result *r, int64_t amount, struct buf *out)
+{
+    char text[2][UNITS_TEXT];
+    if (!is_bytes(r))
+        buf_puts(out, units_count(text[0], amount));
+    else if (amount < 1024)
+        buf_puts(out, units_bytes(text[0], amount));
+    else
+        buf_printf(out, "%s (%s)", units_bytes(text[0], amount), units_count(text[1], amount));
+}
+
+/* "2.00 GiB", but "878.91 KiB (900,000)": the number too where the text is not all of it. */
+static void add_bound(const struct check_result *r, int64_t bound, struct buf *out)
+{
+    char text[UNITS_TEXT];
+    int64_t shown;
+    if (is_bytes(r) && units_parse_bytes(units_bytes(text, bound), &shown) == 0 && shown == bound)
+        buf_puts(out, text);
+    else
+        add_amount(r, bound, out);
+}
+
+void check_measured_text(const struct check_result *r, struct buf *out)
+{
+    if (!r->is_known && !r->measured)
+        buf_puts(out, "?");
+    else if (check_infos[r->id].of == CHECK_OF_range)
+        buf_printf(out, "%.1f B", r->slope);
+    else {
+        buf_puts(out, r->is_known ? "" : "at least ");
+        add_amount(r, r->measured, out);
+    }
+}
+
+static void add_growth(const struct check_options *o, const struct check_result *r, struct buf *out)
+{
+    const struct check_rules *rules = o->rules;
+    char text[UNITS_TEXT];
+    int64_t more = r->measured - r->baseline;
+    buf_puts(out, "was ");
+    add_amount(r, r->baseline, out);
+    buf_printf(out, ": %s%s", more >= 0 ? "+" : "", units_count(text, more));
+    if (r->baseline)
+        buf_printf(out, " (%+.2f %%)", (double)more * 100 / (double)r->baseline);
+    buf_puts(out, ", at most ");
+    if (rules->has_percent || !rules->has_growth_bytes)
+        buf_printf(out, "+%g %%", rules->percent);
+    if (rules->has_percent && rules->floor_bytes && is_bytes(r))
+        buf_printf(out, ", or +%s", units_bytes(text, rules->floor_bytes));
+    if (rules->has_growth_bytes && is_bytes(r))
+        buf_printf(out, "%s+%s", rules->has_percent ? " and " : "", units_bytes(text, rules->growth_bytes));
+}
+
+void check_limit_text(const struct check_options *o, const struct check_result *r, struct buf *out)
+{
+    char text[UNITS_TEXT];
+    if (r->is_growth) {
+        add_growth(o, r, out);
+    } else {
+        buf_puts(out, "at most ");
+        add_bound(r, r->limit, out);
+        if (check_infos[r->id].of == CHECK_OF_range)
+            buf_puts(out, " an execution");
+        else if (r->verdict == CHECK_BROKEN)
+            buf_printf(out, ": %s%s more", units_count(text, r->measured - r->limit), is_bytes(r) ? " B" : "");
+    }
+    if (*r->note)
+        buf_printf(out, "; %s", r->note);
+}
+
+void check_culprit_text(const struct check_result *r, const struct check_culprit *c, const char *base, struct buf *out)
+{
+    char text[UNITS_TEXT];
+    if (check_infos[r->id].of == CHECK_OF_range)
+        buf_printf(out, "+%.1f B", c->slope);
+    else
+        buf_printf(out, "%s%s", r->is_difference ? "+" : "",
+                   r->id != CHECK_max_leak_blocks && !is_bytes(r) ? units_count(text, c->value)
+                   : r->is_difference && !is_bytes(r)             ? units_count(text, c->value)
+                                                                  : units_bytes(text, c->value));
+    buf_printf(out, "  %s", c->function ? c->function : "??");
+    if (!c->file)
+        return;
+    buf_puts(out, "  ");
+    text_path(out, c->file, base);
+    if (c->line > 0)
+        buf_printf(out, ":%lld", (long long)c->line);
+}
+
+int check_print_culprits(struct walk *walk, const struct check_options *o, const struct check_result *r,
+                         const char *base, const struct report_out *out, const char *indent, struct error *err)
+{
+    int rc = 0;
+    for (int i = 0; rc == 0 && i < r->culprit_count; i++) {
+        struct buf line = BUF(1 << 20), inner = BUF(64);
+        struct walk_stack stack;
+        buf_puts(&line, indent);
+        check_culprit_text(r, &r->culprits[i], base, &line);
+        table_line(out, TABLE_PLAIN, buf_text(&line));
+        buf_printf(&inner, "%s    ", indent);
+        if (r->culprits[i].stack_id)
+            rc = walk_stack(walk, r->culprits[i].stack_id, &stack, err);
+        if (rc == 0 && r->culprits[i].stack_id)
+            stack_print(&stack, out, base, o->frames, buf_text(&inner));
+        buf_free(&line);
+        buf_free(&inner);
+    }
+    return rc;
+}
+
+/* --- rows --- */
+
+enum { COLUMN_CULPRITS = 13 };
+static const struct column columns[] = {
+    COLUMN("verdict", NULL, TEXT),
+    COLUMN("rule", NULL, TEXT),
+    COLUMN("subject", NULL, TEXT),
+    COLUMN("is_growth", NULL, NUMBER),
+    COLUMN("unit", NULL, TEXT),
+    COLUMN("measured", NULL, NUMBER),
+    COLUMN("is_exact", NULL, NUMBER),
+    COLUMN("limit", NULL, NUMBER),
+    COLUMN("over", NULL, NUMBER),
+    COLUMN("baseline", NULL, NUMBER),
+    COLUMN("growth_per_execution", NULL, TEXT),
+    COLUMN("origin", NULL, TEXT),
+    COLUMN("note", NULL, TEXT),
+    [COLUMN_CULPRITS] = COLUMN("culprits", NULL, TEXT, .flags = COLUMN_JSON),
+    COLUMN(NULL, "", TEXT, .place = 1),
+    COLUMN(NULL, "rule", TEXT, .place = 2, .cut = TEXT_CUT_MIDDLE),
+    COLUMN(NULL, "measured", NUMBER, .place = 3),
+    COLUMN(NULL, "bound", TEXT, .place = 4),
+};
+
+static int culprits_json(struct walk *walk, const struct check_result *r, struct buf *json, struct error *err)
+{
+    struct record record;
+    int rc = 0;
+    record_open_in(&record, json);
+    for (int i = 0; rc == 0 && i < r->culprit_count; i++) {
+        const struct check_culprit *c = &r->culprits[i];
+        struct buf frames = BUF(64 << 20);
+        struct walk_stack stack;
+        if (c->stack_id)
+            rc = walk_stack(walk, c->stack_id, &stack, err);
+        if (rc == 0 && c->stack_id)
+            stack_json(&stack, &frames);
+        record_begin(&record);
+        if (check_infos[r->id].of == CHECK_OF_range)
+            record_real(&record, "growth_per_execution", c->slope);
+        else
+            record_int(&record, r->is_difference ? "difference" : "value", c->value);
+        record_text(&record, "device", c->device);
+        record_text(&record, "function", c->function);
+        record_text(&record, "file", c->file);
+        record_int_if(&record, "line", c->line > 0, c->line);
+        record_raw(&record, "frames", frames.length ? frames.data : "null");
+        record_end(&record);
+        buf_free(&frames);
+    }
+    record_close(&record);
+    return rc;
+}
+
+static int list_result(struct walk *walk, const struct check_options *o, struct listing *l,
+                       const struct check_result *r, struct error *err)
+{
+    struct buf json = BUF(64 << 20), text = BUF(1 << 20);
+    const int is_range = check_infos[r->id].of == CHECK_OF_range;
+    int rc = listing_shows(l, COLUMN_CULPRITS) ? culprits_json(walk, r, &json, err) : 0;
+    listing_text(l, check_verdict_names[r->verdict]);
+    listing_text(l, check_infos[r->id].name);
+    listing_text(l, r->subject);
+    listing_int(l, r->is_growth);
+    listing_text(l, is_bytes(r) ? "bytes" : "count");
+    listing_int_if(l, r->is_known || r->measured, r->measured);
+    listing_int(l, r->is_known);
+    listing_int(l, r->limit);
+    listing_int_if(l, r->verdict == CHECK_BROKEN && !is_range, r->measured - r->limit);
+    listing_int_if(l, r->is_growth, r->baseline);
+    buf_printf(&text, "%.3f", r->slope);
+    listing_raw(l, is_range && r->is_known ? text.data : NULL);
+    listing_text(l, r->origin);
+    listing_text(l, *r->note ? r->note : NULL);
+    listing_raw(l, json.length ? json.data : "[]");
+    listing_style(l, r->verdict == CHECK_KEPT ? TABLE_PLAIN : TABLE_STRONG);
+    listing_text(l, check_verdict_names[r->verdict]);
+    buf_reset(&text);
+    check_name_text(r, &text);
+    listing_text(l, buf_text(&text));
+    buf_reset(&text);
+    check_measured_text(r, &text);
+    listing_text(l, buf_text(&text));
+    buf_reset(&text);
+    check_limit_text(o, r, &text);
+    listing_text(l, buf_text(&text));
+    buf_free(&text);
+    buf_free(&json);
+    return rc;
+}
+
+static int list_results(struct walk *walk, const struct check_options *o, const struct check_results *results,
+                        struct record *document, struct error *err)
+{
+    struct listing *l = listing_open_in(document, "rules", columns, COLUMN_COUNT_OF(columns), NULL);
+    int rc = 0;
+    for (int i = 0; rc == 0 && i < results->count; i++)
+        rc = list_result(walk, o, l, &results->result[i], err);
+    listing_heading(l);
+    listing_print(l);
+    listing_close(l);
+    return rc;
+}
+
+static void print_sum(const struct check_results *results, const struct report_out *out)
+{
+    struct buf line = BUF(256);
+    buf_printf(&line, "%d rule%s: %d kept, %d broken", results->count, results->count == 1 ? "" : "s",
+               results->counts[CHECK_KEPT], results->counts[CHECK_BROKEN]);
+    if (results->counts[CHECK_UNKNOWN])
+        buf_printf(&line, ", %d not known, which is not kept", results->counts[CHECK_UNKNOWN]);
+    buf_puts(&line, ".");
+    table_line(out, TABLE_STRONG, line.data);
+    buf_free(&line);
+}
+
+static int print_text(sqlite3 *db, struct walk *walk, const struct check_options *o,
+                      const struct check_results *results, struct record *document, struct error *err)
+{
+    const struct report_out *out = document->out;
+    char *base = db_meta_text(db, "cwd");
+    notes_print(db, out);
+    int rc = list_results(walk, o, results, document, err);
+    for (int i = 0; rc == 0 && i < results->count; i++) {
+        const struct check_result *r = &results->result[i];
+        struct buf title = BUF(1 << 20);
+        if (!r->culprit_count)
+            continue;
+        check_name_text(r, &title);
+        buf_printf(&title, ", %s:", r->is_difference ? "what grew most" : check_infos[r->id].text);
+        fputc('\n', out->file);
+        table_line(out, TABLE_STRONG, buf_text(&title));
+        rc = check_print_culprits(walk, o, r, base, out, "  ", err);
+        buf_free(&title);
+    }
+    fputc('\n', out->file);
+    if (rc == 0)
+        print_sum(results, out);
+    free(base);
+    return rc;
+}
+
+int check_print(sqlite3 *db, const struct check_options *options, const struct check_results *results,
+                const struct report_out *out, struct error *err)
+{
+    struct record document;
+    struct walk *walk = NULL;
+    int rc = walk_open(db, options->lens ? options->lens->language : TREE_BOTH, &walk, err);
+    record_open(&document, out);
+    if (rc == 0 && out->format == REPORT_TEXT) {
+        rc = print_text(db, walk, options, results, &document, err);
+    } else if (rc == 0) {
+        record_document_begin(&document);
+        notes_record(db, options->file, &document);
+        record_member_text(&document, "baseline", options->baseline ? options->baseline->file : NULL);
+        record_member_int(&document, "kept", results->counts[CHECK_KEPT]);
+        record_member_int(&document, "broken", results->counts[CHECK_BROKEN]);
+        record_member_int(&document, "unknown", results->counts[CHECK_UNKNOWN]);
+        rc = list_results(walk, options, results, &document, err);
+        record_document_end(&document);
+    }
+    record_close(&document);
+    walk_close(walk);
+    return rc;
+}

@@ -32,7 +32,7 @@ static void make_tables(enum command_index command, struct getopt_tables *t)
     char *letter = t->letters;
     int count = 0;
     /* '+': the first word that is not an option begins the program to run; '-': words come in their order, as 1 */
-    if (command == COMMAND_run || command == COMMAND_diff)
+    if (command == COMMAND_run || command == COMMAND_diff || command == COMMAND_check)
         *letter++ = command == COMMAND_run ? '+' : '-';
     *letter++ = ':';
     for (int i = 0; i < OPTION_COUNT; i++) {
@@ -129,6 +129,7 @@ int options_parse(enum command_index command, int argc, char **argv, struct argu
         a->use[a->use_count].rest_before = a->rest_count;
         a->use[a->use_count++].value = optarg;
     }
+    a->dashes = optind > 1 && strcmp(argv[optind - 1], "--") == 0 ? a->rest_count : -1;
     a->rest = argv + optind - a->rest_count; /* words that came in their order stand before the others now */
     memmove(a->rest, argv + 1, (size_t)a->rest_count * sizeof *argv);
     a->rest_count += argc - optind;

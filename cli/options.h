@@ -56,11 +56,12 @@ struct arguments {
     struct {
         enum option_id id;
         const char *value;
-        int rest_before;           /* diff alone: how many words that are not options came before it */
+        int rest_before;           /* diff and check: how many words that are not options came before it */
     } use[ARGUMENTS_REPEATED_MAX]; /* in order, for options that may be repeated */
     int use_count;
     char **rest; /* what is not an option */
     int rest_count;
+    int dashes; /* diff and check: how many of rest came before "--"; -1: there was none */
 };
 
 /* argv[0] is the command's name. 0, or 2 after one line on stderr (bad usage), or -1 when --help was asked for. */

@@ -3,7 +3,7 @@ _memprof() {
     local word=${COMP_WORDS[COMP_CWORD]} options=
     COMPREPLY=()
     if [ "$COMP_CWORD" -eq 1 ]; then
-        mapfile -t COMPREPLY < <(compgen -W 'run report lines leaks diff info sql import export help --version --help' -- "$word")
+        mapfile -t COMPREPLY < <(compgen -W 'run report lines leaks diff check info sql import export help --version --help' -- "$word")
         return
     fi
     case ${COMP_WORDS[1]} in
@@ -12,6 +12,7 @@ _memprof() {
     lines) options='--func --file --columns --device --kind --top --skip --process --native --python-only --json --csv --color --help' ;;
     leaks) options='--by --at --device --kind --top --frames --skip --process --native --python-only --suppressions --all --error-exitcode --json --csv --color --help' ;;
     diff) options='--by --new --device --top --sort --frames --skip --json --csv --color --help' ;;
+    check) options='--output --no-follow --aggregate --depth --source --python-allocators --cuda-delivery --deepbind --quiet --no-heap-sample --device --kind --skip --process --native --python-only --suppressions --max-peak --max-reserved --max-leak --max-leak-blocks --max-allocs --max-allocated --max-temporary --max-largest --max-line --max-line-total --max-growth-per --warmup --rules --baseline --max-growth --growth-floor --write-baseline --top --frames --all --junit --github --json --csv --color --help' ;;
     info) options='--json --color --help' ;;
     sql) options='--json --csv --color --help' ;;
     import) options='--output --source --quiet --help' ;;

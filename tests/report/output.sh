@@ -105,7 +105,7 @@ same terminal-100-by terminal 100 'report net.db --by line --color=never'
 # the file's size and name are the only things in it that may differ
 "$MEMPROF" info net.db | grep -v '^file size' | sed 's/ ([0-9.]* with the whole file)//' >info
 same info cat info
-for command in run report lines leaks info sql; do
+for command in run report lines leaks check info sql; do
     same help-$command "$MEMPROF" $command --help
 done
 same usage "$MEMPROF"

@@ -1,0 +1,252 @@
+#include "cli.h"
+
+#include "../common/buf.h"
+#include "../common/db.h"
+#include "../common/replace.h"
+#include "../common/text.h"
+#include "../profiler/collect/collect.h"
+#include "../report/check/check.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+struct command {
+    struct check_rules rules;
+    struct check_baseline baseline;
+    struct suppressions suppressions;
+    struct lens_options lens;
+    struct check_options options;
+    struct report_out out;
+    struct collect_result run;
+    sqlite3 *db;
+    char *const *program; /* NULL: a file is read */
+};
+
+/* Options that only a program that is run has a use for. */
+static const enum option_id of_runs[] = {OPTION_output,        OPTION_no_follow, OPTION_aggregate,
+                                         OPTION_depth,         OPTION_source,    OPTION_python_allocators,
+                                         OPTION_cuda_delivery, OPTION_deepbind,  OPTION_no_heap_sample,
+                                         OPTION_quiet};
+
+static int parse_words(const struct arguments *a, struct command *c)
+{
+    const int words = a->dashes < 0 ? a->rest_count : a->dashes;
+    c->program = a->dashes < 0 ? NULL : a->rest + a->dashes;
+    if (a->dashes == a->rest_count)
+        return cli_usage("check: no program after --; expected: memprof check RULES -- PROGRAM [ARG...]");
+    if (c->program && words)
+        return cli_usage("check: a FILE or a PROGRAM, not '%s' and '%s'", a->rest[0], c->program[0]);
+    if (words > 1)
+        return cli_usage("check: one FILE at a time, not also '%s'; a program comes after --", a->rest[1]);
+    for (size_t i = 0; !c->program && i < sizeof of_runs / sizeof *of_runs; i++)
+        if (a->given[of_runs[i]])
+            return cli_usage("check: --%s belongs to a program that is run: memprof check RULES -- PROGRAM [ARG...]",
+                             option_infos[of_runs[i]].name);
+    c->options.file = words ? a->rest[0] : "out.db";
+    return 0;
+}
+
+static int parse_rules(const struct arguments *a, struct command *c)
+{
+    struct error err;
+    for (int i = 0; i < a->use_count; i++) {
+        const char *name = option_infos[a->use[i].id].name;
+        char origin[64];
+        int rc = 0;
+        snprintf(origin, sizeof origin, "--%s", name);
+        if (a->use[i].id == OPTION_rules)
+            rc = check_rules_load(&c->rules, a->use[i].value, &err);
+        else if (a->use[i].id == OPTION_suppressions)
+            rc = suppressions_load(&c->suppressions, a->use[i].value, &err);
+        else if (check_is_setting(name))
+            rc = check_rules_add(&c->rules, name, a->use[i].value, origin, &err);
+        if (rc)
+            return check_is_setting(name) ? cli_usage("check: %s", err.text) : cli_usage("%s", err.text);
+    }
+    if (!c->rules.count && !a->given[OPTION_baseline] && !a->given[OPTION_write_baseline])
+        return cli_usage(
+            "check: no rule given; try --max-peak 2G, --max-leak 0 or --rules FILE ('memprof check --help')");
+    if (!a->given[OPTION_baseline] && (a->given[OPTION_max_growth] || a->given[OPTION_growth_floor]))
+        return cli_usage("check: --max-growth and --growth-floor are measured from a --baseline FILE");
+    return 0;
+}
+
+static int parse(const struct arguments *a, struct command *c)
+{
+    struct check_options *o = &c->options;
+    *o = (struct check_options){.device = a->value[OPTION_device],
+                                .kind = a->value[OPTION_kind],
+                                .lens = &c->lens,
+                                .suppressions = &c->suppressions,
+                                .all = a->given[OPTION_check_all],
+                                .rules = &c->rules};
+    if (cli_output(a, &c->out) || cli_lens(a, &c->lens) ||
+        options_number(a, OPTION_check_top, 0, INT32_MAX, 3, &o->top) ||
+        options_number(a, OPTION_check_frames, 0, INT32_MAX, 10, &o->frames) || parse_words(a, c) || parse_rules(a, c))
+        return EXIT_USAGE;
+    if (a->given[OPTION_github] && c->out.format != REPORT_TEXT)
+        return cli_usage("check: --github and --%s both write to standard output; ask for one of them",
+                         c->out.format == REPORT_JSON ? "json" : "csv");
+    return 0;
+}
+
+/* --- files --- */
+
+static int is_database(const char *path)
+{
+    static const char magic[] = "SQLite format 3";
+    char head[sizeof magic] = "";
+    FILE *file = fopen(path, "re");
+    size_t length = file ? fread(head, 1, sizeof head, file) : 0;
+    if (file)
+        fclose(file);
+    return length == sizeof head && memcmp(head, magic, sizeof head) == 0;
+}
+
+/* Settings that the command line does not have are the file's. */
+static void take_settings(struct check_rules *to, const struct check_rules *from)
+{
+    if (!to->has_percent && !to->has_growth_bytes) {
+        to->has_percent = from->has_percent;
+        to->percent = from->percent;
+        to->has_growth_bytes = from->has_growth_bytes;
+        to->growth_bytes = from->growth_bytes;
+    }
+    if (!to->has_floor)
+        to->floor_bytes = from->floor_bytes;
+    if (!to->has_warmup && from->has_warmup) {
+        to->has_warmup = 1;
+        to->warmup = from->warmup;
+    }
+}
+
+/* Of a recording the numbers are those that --write-baseline would write. Before a program is run: what is wrong with
+ * the file is then known at once. */
+static int open_baseline(struct command *c, const char *path, struct error *err)
+{
+    struct check_baseline *b = &c->baseline;
+    struct check_options options = c->options;
+    if (!path)
+        return 0;
+    b->file = options.file = path;
+    c->options.baseline = b;
+    int rc = 0;
+    if (access(path, R_OK) || !is_database(path)) {
+        rc = check_rules_load(&b->values, path, err);
+    } else {
+        struct lens_options lens = c->lens;
+        uint64_t found = 0;
+        lens.skips_found = &found; /* a wrapper may be new */
+        rc = reader_open_still(path, &b->db, err);
+        if (rc == 0)
+            rc = lens_apply(b->db, &lens, err);
+        if (rc == 0 && c->options.device)
+            options.device = NULL; /* it may be new, too; others are left out later */
+        if (rc == 0)
+            rc = check_rules_of(b->db, &options, &b->values, err);
+    }
+    take_settings(&c->rules, &b->values);
+    return rc;
+}
+
+typedef int write_function(const struct command *c, FILE *file, struct error *err);
+
+static int write_rules(const struct command *c, FILE *file, struct error *err)
+{
+    return check_write_rules(c->db, &c->options, file, err);
+}
+
+static struct check_results results;
+
+static int write_junit(const struct command *c, FILE *file, struct error *err)
+{
+    return check_junit(c->db, &c->options, &results, file, err);
+}
+
+/* path NULL: not asked for. */
+static int write_file(const struct command *c, const char *path, write_function *write, struct error *err)
+{
+    struct replace replace;
+    if (!path)
+        return 0;
+    if (db_same_file(path, c->options.file) || (c->baseline.db && db_same_file(path, c->baseline.file)))
+        return error_set(err, EINVAL, "check: %s: is the recording itself; give what is written another name", path);
+    int rc = replace_open(&replace, path, err);
+    return rc ? rc : replace_close(&replace, write(c, replace.out, err), err);
+}
+
+/* --- */
+
+static int print_all(const struct arguments *a, struct command *c, struct error *err)
+{
+    int has_rules = c->rules.count || a->given[OPTION_baseline];
+    int rc = check_measure(c->db, &c->options, &results, err);
+    if (rc == 0)
+        rc = write_file(c, a->value[OPTION_write_baseline], write_rules, err);
+    if (rc == 0)
+        rc = write_file(c, a->value[OPTION_junit], write_junit, err);
+    if (rc == 0 && has_rules)
+        rc = check_print(c->db, &c->options, &results, &c->out, err);
+    if (rc == 0 && a->given[OPTION_github]) {
+        const char *workspace = getenv("GITHUB_WORKSPACE");
+        char *here = getcwd(NULL, 0);
+        check_annotate(&c->options, &results, workspace && *workspace ? workspace : here, c->out.file);
+        free(here);
+    }
+    return rc;
+}
+
+static int check(const struct arguments *a, struct command *c, struct error *err)
+{
+    int rc = reader_open_still(c->options.file, &c->db, err);
+    if (rc == 0)
+        rc = lens_apply(c->db, &c->lens, err);
+    if (rc == 0)
+        rc = print_all(a, c, err);
+    sqlite3_close(c->db);
+    if (rc) {
+        cli_fail(err);
+        return EXIT_USAGE;
+    }
+    return results.counts[CHECK_BROKEN] || results.counts[CHECK_UNKNOWN] ? EXIT_FAILED : EXIT_OK;
+}
+
+/* Runs the program: 0, or what to exit with. */
+static int run(const struct arguments *a, struct command *c)
+{
+    int rc = run_program(a, c->program, &c->run);
+    if (rc)
+        return EXIT_USAGE;
+    if (c->run.recorded) {
+        c->options.file = c->run.output;
+        return 0;
+    }
+    return c->run.status ? c->run.status : EXIT_USAGE; /* why was said */
+}
+
+int cmd_check(const struct arguments *a)
+{
+    struct command c = {0};
+    struct error err = {""};
+    int status = parse(a, &c);
+    if (status == 0 && open_baseline(&c, a->value[OPTION_baseline], &err)) {
+        cli_fail(&err);
+        status = EXIT_USAGE;
+    }
+    if (status == 0 && c.program)
+        status = run(a, &c);
+    if (status == 0) {
+        status = check(a, &c, &err);
+        status = c.run.status ? c.run.status : status;
+        status = cli_close_output(status);
+    }
+    check_results_free(&results);
+    check_rules_free(&c.rules);
+    check_rules_free(&c.baseline.values);
+    sqlite3_close(c.baseline.db);
+    suppressions_free(&c.suppressions);
+    free(c.run.output);
+    return status;
+}

@@ -1,0 +1,66 @@
+# A leak of 48 bytes an execution is found in 200 executions, every time, on a loaded machine and beside threads that
+# fill and empty places at random; its twin without the leak never breaks the rule. ROUNDS=10: 20 times of each.
+. "$ROOT/tests/lib.sh"
+load=
+for i in 1 2; do
+    (while :; do :; done) &
+    load="$load $!"
+done
+trap 'kill $load 2>/dev/null' EXIT
+
+# run STATUS LEAK THREADS: the verdict of 200 executions, in got
+run() {
+    status=0
+    "$MEMPROF" check --max-growth-per step=0 --warmup 3 -q -- "$PROGRAMS/steps" 200 "$2" "$3" >got 2>got.err ||
+        status=$?
+    [ "$status" = "$1" ] || { cat got got.err; fail "leak $2, threads $3: status $1 expected, not $status"; }
+}
+for round in $(seq "${ROUNDS:-2}"); do
+    for threads in 0 3; do
+        run 1 48 $threads
+        grep -q '^broken  max-growth-per step  *48.0 B  at most 0 B an execution' got || { cat got; fail 'the slope'; }
+        grep -q '+48.0 B  hold ' got || { cat got; fail 'its line'; }
+        run 0 0 $threads
+        grep -q '^kept  max-growth-per step  *0.0 B' got || { cat got; fail 'the twin'; }
+    done
+done
+echo "  leak and twin: $((2 * ${ROUNDS:-2})) times each"
+kill $load
+trap - EXIT
+
+# the bound itself is kept; other ranges, patterns, too few executions
+"$MEMPROF" run -q -- "$PROGRAMS/steps" 200 48
+"$MEMPROF" check --max-growth-per step=48 >got || fail 'the bound'
+for bad in step=47 's*=47' rest=47; do
+    status=0
+    "$MEMPROF" check --max-growth-per "$bad" >got || status=$?
+    equal "$bad" 1 $status
+done
+status=0
+"$MEMPROF" check --max-growth-per stp=0 >got || status=$?
+equal 'an unknown range' 1 $status
+contains 'an unknown range' got 'unknown  max-growth-per stp'
+contains 'what there is' got 'the recording has: step, rest'
+echo 'leak:^hold$' >suppressions
+"$MEMPROF" check --max-growth-per step=0 --suppressions suppressions >got || fail 'suppressed'
+"$MEMPROF" check --max-growth-per step=0 --device host --json >got || :
+equal 'JSON' '48.0|48|hold' "$(sqlite3 :memory: "SELECT j ->> '$.rules[0].growth_per_execution',
+    j ->> '$.rules[0].culprits[0].growth_per_execution', j ->> '$.rules[0].culprits[0].function'
+    FROM (SELECT CAST(readfile('got') AS TEXT) j)")"
+"$MEMPROF" run -q -- "$PROGRAMS/steps" 7 48
+status=0
+"$MEMPROF" check --max-growth-per step=0 >got || status=$?
+equal 'too few' 1 $status
+contains 'too few' got '7 executions, of which the first 3 do not count: at least 5 are needed'
+"$MEMPROF" check --max-growth-per step=0 --warmup 2 >got || status=$?
+contains 'just enough' got 'broken  max-growth-per step'
+# many: as many as a sample of them tells
+"$MEMPROF" run -q -- "$PROGRAMS/steps" 20000 16
+"$MEMPROF" check --max-growth-per step=0 >got || :
+contains 'many executions' got '16.0 B  at most 0 B an execution; 20,000 executions'
+# without events nothing is known, which is not kept
+"$MEMPROF" run -q --aggregate -- "$PROGRAMS/steps" 200 48
+status=0
+"$MEMPROF" check --max-growth-per step=0 >got || status=$?
+equal 'without events' 1 $status
+contains 'without events' got 'unknown  max-growth-per step'

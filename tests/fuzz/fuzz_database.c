@@ -5,6 +5,7 @@
  */
 #include "../../cli/cli.h"
 #include "../../common/db.h"
+#include "../../report/check/check.h"
 #include "../../report/page/html.h"
 #include "../../report/query/vtab_event.h"
 #include "../../report/text/diff.h"
@@ -154,6 +155,36 @@ static void compare(sqlite3 *db, unsigned by, unsigned is_old, const struct repo
         diff_report(&report, out, &err);
 }
 
+/* Every rule, broken by anything that is there. */
+static void check(sqlite3 *db, const struct lens_options *lens, struct suppressions *none, const struct report_out *out)
+{
+    static const char text[] =
+        "max-peak 0\nmax-reserved 0\nmax-leak 0\nmax-leak-blocks 0\nmax-allocs 0\nmax-allocated 0\nmax-temporary 0\n"
+        "max-largest 0\nmax-line *=0\nmax-line *.c:=0\nmax-line *.c:42=0\nmax-line-total *=0\nmax-growth-per *=0\n";
+    struct check_rules rules = {0};
+    struct check_baseline baseline = {.file = path, .db = db};
+    struct check_options o = {.file = path,
+                              .lens = lens,
+                              .suppressions = none,
+                              .rules = &rules,
+                              .baseline = &baseline,
+                              .top = 3,
+                              .frames = 10};
+    struct check_results results = {0};
+    struct error err;
+    if (check_rules_parse(&rules, "rules", text, sizeof text - 1, &err))
+        abort();
+    if (check_rules_of(db, &o, &baseline.values, &err) == 0 && check_measure(db, &o, &results, &err) == 0) {
+        check_print(db, &o, &results, out, &err);
+        check_junit(db, &o, &results, null_file, &err);
+        check_annotate(&o, &results, "/", null_file);
+        check_write_rules(db, &o, null_file, &err);
+    }
+    check_results_free(&results);
+    check_rules_free(&rules);
+    check_rules_free(&baseline.values);
+}
+
 /* One report of those that there are: all of them on each input would be ten times as slow. */
 static void read_some(sqlite3 *db, struct input *in)
 {
@@ -192,6 +223,7 @@ static void read_some(sqlite3 *db, struct input *in)
             lines_report(db, &lines, &out, &err);
     } else if (what == LEAKS) {
         leaks_report(db, &leaks, &out, &leaked, &err);
+        check(db, &lens, &none, &out);
     } else if (what == INFO) {
         info_report(db, path, &out, &err);
     } else if (what == SQL) {

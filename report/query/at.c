@@ -10,11 +10,6 @@
 #include <errno.h>
 #include <stdlib.h>
 
-struct at_live {
-    int64_t site_id;
-    int64_t bytes, count;
-};
-
 struct at {
     sqlite3 *db;
     struct chunk_codec *codec;
@@ -242,6 +237,25 @@ int at_load(sqlite3 *db, int64_t time_ns, int64_t pid, struct at_result *result,
         rc = store_live(&a, err);
     chunk_codec_close(a.codec);
     free(a.live);
+    return rc;
+}
+
+int at_values(sqlite3 *db, int64_t time_ns, struct at_live **live, size_t *count, struct at_result *result,
+              struct error *err)
+{
+    struct at a = {.db = db, .codec = chunk_codec_open(), .take = change, .arg = &a, .result = result};
+    int rc = 0;
+    a.live = *live;
+    a.count = *live ? *count : 0;
+    if (!a.live)
+        rc = load_sites(&a, err);
+    for (size_t i = 0; i < a.count; i++)
+        a.live[i].bytes = a.live[i].count = 0;
+    if (rc == 0)
+        rc = load(&a, time_ns, 0, err);
+    chunk_codec_close(a.codec);
+    *live = a.live;
+    *count = a.count;
     return rc;
 }
 

@@ -23,6 +23,16 @@ struct at_result {
  * process (from its first event on, as key frames do not tell processes apart); 0: of all. */
 int at_load(sqlite3 *db, int64_t time_ns, int64_t pid, struct at_result *result, struct error *err);
 
+struct at_live {
+    int64_t site_id;
+    int64_t bytes, count;
+};
+
+/* The same of all processes as an array of all sites by id, the caller's to free in any case. *live: NULL, or what an
+ * earlier call gave for another instant, so that sites are listed once. */
+int at_values(sqlite3 *db, int64_t time_ns, struct at_live **live, size_t *count, struct at_result *result,
+              struct error *err);
+
 /* The same of all processes as what came to each site, which is to be summed: in any order, of a site several times,
  * and of ids that may be none. Unsigned, since what is damaged may wrap. */
 typedef void at_take(void *arg, uint32_t site_id, uint64_t bytes, uint64_t count);

@@ -8,6 +8,7 @@
  *     ...
  *     memprof_mark("checkpoint written");
  *     memprof_range_pop();
+ *     { MEMPROF_SCOPE("load"); ... }
  *
  *     memprof_pool pool = memprof_pool_create("activations");
  *     char *memory = malloc(1 << 20);
@@ -63,6 +64,25 @@ static inline void memprof_range_pop(void)
     if (memprof_hook_range_pop)
         memprof_hook_range_pop();
 }
+
+static inline int memprof_scope_begin(const char *name)
+{
+    memprof_range_push(name);
+    return 0;
+}
+
+static inline void memprof_scope_end(const int *scope)
+{
+    (void)scope;
+    memprof_range_pop();
+}
+
+/* A span to the end of the block that it stands in, however that is left (in C++ by an exception, too). */
+#define MEMPROF_SCOPE(name)                                                                                            \
+    __attribute__((cleanup(memprof_scope_end), unused)) const int MEMPROF_SCOPE_NAME(__COUNTER__) =                    \
+        memprof_scope_begin(name)
+#define MEMPROF_SCOPE_NAME(number)       MEMPROF_SCOPE_JOIN(memprof_scope_, number)
+#define MEMPROF_SCOPE_JOIN(name, number) name##number
 
 /*
  * Pools. Memory of the host or of a device: addresses say which. A pool's segments are what it holds from the layer

@@ -44,7 +44,8 @@ END
 "$MEMPROF" run -q -o ../first.db -- ../store
 "$MEMPROF" check ../first.db --write-baseline budget.txt
 # a table of 8,000 bytes and one entry; 51 allocations
-for line in 'max-peak host=8100  # 7.91 KiB' 'max-leak host=0' 'max-allocs host=51' 'max-line store.c:main=8000  # 7.81 KiB'; do
+for line in 'max-peak host=8100  # 7.91 KiB' 'max-leak host=0' 'max-allocs host=51' \
+    'max-line store.c:main=8000  # 7.81 KiB'; do
     grep -qxF -- "$line" budget.txt || { cat budget.txt; fail "no '$line' in the budget"; }
 done
 commit 'A store and its budget'

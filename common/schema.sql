@@ -485,6 +485,19 @@ CREATE TABLE oom_had( -- failures on the host after which the same process had a
   time_ns INTEGER NOT NULL -- of the allocation that succeeded
 ) STRICT;
 
+CREATE TABLE unmatched_free( -- the first 64 frees of addresses that were no live block
+  free_id         INTEGER PRIMARY KEY, -- 1, 2, ...
+  event_number    INTEGER NOT NULL,    -- that of the event that came next: it has none itself
+  time_ns         INTEGER NOT NULL,
+  device_id       INTEGER NOT NULL REFERENCES device,
+  process_id      INTEGER REFERENCES process,
+  thread_id       INTEGER REFERENCES thread,
+  address         INTEGER NOT NULL,
+  site_id         INTEGER,             -- of the block that was freed there last, if nothing was allocated there since
+  freed_ns        INTEGER,             -- ... and when, by which thread: filled with the symbols, from the events
+  freed_thread_id INTEGER
+) STRICT;
+
 CREATE TABLE device_sample( -- what the driver said of a device; of all programs that use it
   device_id       INTEGER NOT NULL REFERENCES device,
   time_ns         INTEGER NOT NULL,

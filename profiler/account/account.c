@@ -413,7 +413,7 @@ static inline void apply_free(struct account *a, const struct event *e, const st
         if (e->inherited)
             a->counts.inherited_frees++;
         else
-            a->counts.unmatched_frees++;
+            account_unmatched(a, e);
         return;
     }
     leave(a, e, event_word(e), b);

@@ -216,6 +216,6 @@ void account_part_free(struct account *a, const struct event *e)
         live_remove(p->live, b, hash);
         a->counts.live_blocks--;
     } else if (!(p && p->has_moved && free_moved(a, e))) {
-        a->counts.unmatched_frees++;
+        account_unmatched(a, e);
     }
 }

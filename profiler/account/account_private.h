@@ -97,7 +97,7 @@ struct account {
     struct site_table sites;
     struct largest largest;
     struct segment_rows segment_rows;
-    uint64_t oom_rows, sample_rows;
+    uint64_t oom_rows, sample_rows, unmatched_rows;
     struct oom_wait { /* failures of a size on the host, until their process has as much in one block */
         uint64_t process_id, size_bytes;
         uint64_t first_row;
@@ -211,6 +211,7 @@ void account_teardown_write(struct account *a);
 /* account_write.c */
 void account_write(struct account *a, int last);
 void account_oom(struct account *a, const struct event *e);
+void account_unmatched(struct account *a, const struct event *e); /* the free of what is no live block */
 void account_oom_had(struct account *a, const struct event *e); /* at least oom_least_bytes were allocated */
 
 #endif

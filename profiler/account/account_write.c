@@ -5,8 +5,9 @@
 
 #include <stdlib.h>
 
-#define PEAKS_MAX    16u /* local maxima beside the peak */
-#define OOM_ROWS_MAX 10000u
+#define PEAKS_MAX          16u /* local maxima beside the peak */
+#define OOM_ROWS_MAX       10000u
+#define UNMATCHED_ROWS_MAX 64u
 
 static void bind_all(sqlite3_stmt *s, int first, const uint64_t *values, unsigned count)
 {
@@ -170,6 +171,22 @@ static void oom_wait(struct account *a, uint64_t process_id, uint64_t size_bytes
     if (w)
         *w = (struct oom_wait){process_id, size_bytes, a->oom_rows};
     oom_least(a);
+}
+
+void account_unmatched(struct account *a, const struct event *e)
+{
+    static const char sql[] = "INSERT INTO unmatched_free(event_number, time_ns, device_id, process_id, "
+                              "thread_id, address) VALUES(?,?,?,?,?,?)";
+    a->counts.unmatched_frees++;
+    sqlite3_stmt *s = a->unmatched_rows < UNMATCHED_ROWS_MAX ? store_statement(a->store, sql) : NULL;
+    if (!s)
+        return;
+    a->unmatched_rows++;
+    bind_all(
+        s, 1,
+        (uint64_t[]){a->event_count, a->now_ns, e->device, e->process_id, e->thread_id, e->address & LIVE_ADDRESS_MASK},
+        6);
+    store_step(a->store, s);
 }
 
 void account_oom_had(struct account *a, const struct event *e)

@@ -132,7 +132,7 @@ static void list_losses(const struct facts *f, struct loss losses[LOSSES])
         {"unknown_stacks", "events whose stack never came", f->unknown_stacks, "event whose stack never came", 0,
          "counted in the totals, but in no line"},
         {"unmatched_free", "frees of addresses that are no live block", f->counts.unmatched_frees,
-         "free of an address that is no live block", 0, "as many allocations were not seen, and no count has them"},
+         "free of an address that is no live block", 0, "freed twice, or of allocations that were not seen"},
         {"inherited_free", "frees of a parent's blocks in a forked child", f->counts.inherited_frees,
          "free of a parent's block in a forked child", 0, NULL},
         {"replaced_block", "allocations at the address of a live block: its free was not seen",

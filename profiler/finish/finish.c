@@ -28,6 +28,8 @@ static int write_accounts(sqlite3 *db, struct model_ahead *ahead, const struct f
         rc = db_exec(db, "DELETE FROM packed WHERE column_name = 'line_id'", err);
     if (rc == 0)
         rc = finish_notebooks(db, err);
+    if (rc == 0)
+        rc = finish_frees(db, err);
     if (rc == 0 && options->with_source)
         rc = finish_source(db, err);
     struct model m = {0};

@@ -16,6 +16,9 @@ int finish_symbols(sqlite3 *db, const struct finish_options *options, struct err
 /* finish_source.c: fills file.source. */
 int finish_source(sqlite3 *db, struct error *err);
 
+/* finish_frees.c: of which block the frees were that matched none: whose address was last one that was freed. */
+int finish_frees(sqlite3 *db, struct error *err);
+
 /* finish_notebook.c: fills file.source of notebooks' cells. */
 int finish_notebooks(sqlite3 *db, struct error *err);
 

@@ -5,6 +5,7 @@
 #include "../../common/units.h"
 #include "../print/table.h"
 #include "../query/ending.h"
+#include "../query/rows.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -18,8 +19,6 @@ static const struct {
      "times that the recorder got no memory: what came then lacks its stack, or is not counted"},
     {"early_count", "block was handed out before the recorder could start, and no count has it",
      "blocks were handed out before the recorder could start, and no count has them"},
-    {"unmatched_free", "free of an address that is no live block: an allocation was not seen, and no count has it",
-     "frees of addresses that are no live block: as many allocations were not seen, and no count has them"},
     {"own_malloc", "program has a malloc of its own: what it allocates is not seen, only what it maps from the kernel",
      "programs have a malloc of their own: what they allocate is not seen, only what they map from the kernel"},
     {"unknown_stacks", "event whose stack never came is in the totals, but in no line",
@@ -38,6 +37,60 @@ static int64_t counter(sqlite3 *db, const char *name)
     }
     sqlite3_finalize(s);
     return value;
+}
+
+/* Where the first block that was freed twice came from, and when that was. */
+static void add_first_twice(sqlite3 *db, struct buf *text)
+{
+    static const char sql[] =
+        "SELECT " ROW_FUNCTION_SQL ", p.path, l.line, u.freed_ns, u.time_ns FROM unmatched_free u "
+        "LEFT JOIN site_line sl USING(site_id) LEFT JOIN line l USING(line_id) LEFT JOIN function "
+        "fn USING(function_id) LEFT JOIN file p ON p.file_id = l.file_id LEFT JOIN module_key m "
+        "ON m.key_id = l.module_key_id WHERE u.site_id IS NOT NULL ORDER BY u.free_id";
+    sqlite3_stmt *s = NULL;
+    char first[UNITS_TEXT], again[UNITS_TEXT];
+    if (sqlite3_prepare_v2(db, sql, -1, &s, NULL) != SQLITE_OK)
+        return;
+    if (sqlite3_step(s) == SQLITE_ROW) {
+        buf_printf(text, "of %s", sqlite3_column_type(s, 0) == SQLITE_NULL ? "??" : db_text(s, 0));
+        if (sqlite3_column_type(s, 1) != SQLITE_NULL)
+            buf_printf(text, " (%s:%lld)", text_basename(db_text(s, 1)), (long long)sqlite3_column_int64(s, 2));
+        buf_printf(text, ", freed at %s and again at %s", units_ns(first, sqlite3_column_int64(s, 3)),
+                   units_ns(again, sqlite3_column_int64(s, 4)));
+    }
+    sqlite3_finalize(s);
+}
+
+/* Of the first ones the events say whether the address was last that of a block that was freed. */
+static void add_unmatched(sqlite3 *db, void (*add)(void *context, enum note_kind kind, const char *note), void *context)
+{
+    int64_t all = counter(db, "unmatched_free"), looked_at = db_int(db, "SELECT count(*) FROM unmatched_free", 0);
+    int64_t twice = db_int(db, "SELECT count(*) FROM unmatched_free WHERE site_id IS NOT NULL", 0);
+    int is_known = looked_at == all && db_int(db, "SELECT value = 'all' FROM meta WHERE key = 'events_kept'", 0);
+    struct buf text = BUF(1 << 17);
+    char count[UNITS_TEXT];
+    twice = twice < all ? twice : all;
+    if (twice > 0) {
+        buf_printf(&text, "%s block%s freed twice, unless calls that were not seen allocated there in between: %s",
+                   units_count(count, twice), twice == 1 ? " was" : "s were", twice == 1 ? "" : "the first one ");
+        add_first_twice(db, &text);
+        add(context, NOTE_MISSING, buf_text(&text));
+        buf_free(&text);
+        all -= twice;
+        text = (struct buf)BUF(1 << 17);
+    }
+    if (all > 0) {
+        buf_printf(&text, "%s free%s of %s no live block: ", units_count(count, all), all == 1 ? "" : "s",
+                   all == 1 ? "an address that is" : "addresses that are");
+        if (!is_known)
+            buf_puts(&text, "freed twice, or allocated by calls that were not seen, and that no count has");
+        else if (all == 1)
+            buf_puts(&text, "an allocation was not seen, and no count has it");
+        else
+            buf_puts(&text, "as many allocations were not seen, and no count has them");
+        add(context, NOTE_MISSING, buf_text(&text));
+    }
+    buf_free(&text);
 }
 
 /* A program's own operator new that was never met on the way to malloc: it has its blocks from elsewhere. */
@@ -118,6 +171,7 @@ void notes_each(sqlite3 *db, void (*add)(void *context, enum note_kind kind, con
         add(context, NOTE_ABOUT, import);
     free(import);
     add_losses(db, add, context);
+    add_unmatched(db, add, context);
     add_own_new(db, add, context);
     if (db_int(db, "SELECT total(value) > 0 FROM counter WHERE name = 'python_unknown'", 0))
         add(context, NOTE_ABOUT,

@@ -1,6 +1,8 @@
 #include "../../common/db.h"
+#include "../../common/kind.h"
 #include "../query/ending.h"
 #include "../query/noise.h"
+#include "../query/program_name.h"
 #include "../query/resident.h"
 #include "../query/site_rows.h"
 #include "rules.h"
@@ -38,8 +40,18 @@ static int beside_close(struct beside *b)
     return rc;
 }
 
-enum { STACK, BYTES, COUNT, COLUMNS };
-static const enum packed_column columns[COLUMNS] = {PACKED_site_stack_id, PACKED_site_end_bytes, PACKED_site_end_count};
+/* The most that one process had at its end, and the part of it that can have been there: no more than its peak RSS,
+ * where the kernel said that. Sums over processes that ended one after another were never in memory. */
+static const char largest_sql[] =
+    "SELECT bytes, CASE WHEN peak_rss_sampled = 0 AND ?1 = 0 THEN min(bytes, peak_rss_bytes) ELSE bytes END AS there, "
+    "command_line, count(*) OVER () FROM (SELECT t.process_id, CAST(total(a.end_bytes) AS INTEGER) AS bytes FROM "
+    "account a JOIN thread t ON t.thread_id = a.key_id WHERE a.scope = 'thread' AND a.inclusive = 0 AND a.kind = 'all' "
+    "AND a.device_id = ?1 GROUP BY t.process_id HAVING bytes > 0) JOIN process USING(process_id) ORDER BY there DESC, "
+    "process_id LIMIT 1";
+
+enum { STACK, KIND, BYTES, COUNT, COLUMNS };
+static const enum packed_column columns[COLUMNS] = {PACKED_site_stack_id, PACKED_site_kind, PACKED_site_end_bytes,
+                                                    PACKED_site_end_count};
 
 /* Adds to lines what is live at the end, but what `memprof leaks` counts apart. */
 static int add_live(struct rules *r, struct noise *noise)
@@ -56,6 +68,8 @@ static int add_live(struct rules *r, struct noise *noise)
         if (site_rows_value(&rows, COUNT) <= 0)
             continue;
         rc = noise_of(noise, site_rows_value(&rows, STACK), r->err);
+        if (rc == 0 && site_rows_value(&rows, KIND) == KIND_map)
+            rc = noise_is_arena(noise, site_rows_value(&rows, STACK), r->err);
         if (rc) {
             rc = rc < 0 ? rc : 0;
             continue;
@@ -91,6 +105,53 @@ static int load_ends(struct rules *r)
     noise_close(noise);
     walk_close(walk);
     return rc;
+}
+
+struct largest {
+    int64_t bytes, there_bytes, process_count; /* 0: not known */
+    struct buf name;
+};
+
+static void load_largest(struct rules *r, struct largest *largest)
+{
+    *largest = (struct largest){.name = BUF(4096)};
+    sqlite3_stmt *s = rule_query(r, largest_sql);
+    if (!s)
+        return;
+    sqlite3_bind_int64(s, 1, r->device->device_id);
+    if (sqlite3_step(s) == SQLITE_ROW) {
+        largest->bytes = rule_amount(s, 0);
+        largest->there_bytes = rule_amount(s, 1);
+        program_name(&largest->name, db_text(s, 2));
+        largest->process_count = rule_amount(s, 3);
+    }
+    sqlite3_finalize(s);
+}
+
+/* What of it can have been in memory at once. */
+static int64_t weight(struct rules *r, int64_t all, int64_t untouched, const struct largest *largest)
+{
+    int64_t there = resident_last_is_whole(r->db) ? all - untouched : all;
+    return largest->process_count && largest->there_bytes < there ? largest->there_bytes : there;
+}
+
+static void say_largest(struct rules *r, struct finding *f, int64_t all, const struct largest *largest)
+{
+    if (largest->process_count > 1 && largest->bytes < all)
+        finding_say(f, "; of %s processes the largest, %s, had %s", units_count(r->a, largest->process_count),
+                    buf_text(&largest->name), units_bytes(r->b, largest->bytes));
+}
+
+/* What of it took no memory. */
+static void say_absent(struct rules *r, struct finding *f, int64_t all, int64_t untouched,
+                       const struct largest *largest)
+{
+    if (untouched > all / THERE_SHARE && resident_last_is_whole(r->db))
+        finding_say(f, " Of this, %s were on no page at the last look, and took no memory.",
+                    units_bytes(r->a, untouched));
+    else if (largest->process_count == 1 && all - largest->there_bytes > all / THERE_SHARE)
+        finding_say(f, " Of this, %s or more took no memory: the peak RSS was %s.",
+                    units_bytes(r->a, all - largest->there_bytes), units_bytes(r->b, largest->there_bytes));
 }
 
 /* The end of a program in Python is where its interpreter began to take itself down. */
@@ -142,24 +203,26 @@ void find_leaks(struct rules *r)
     rule_top_line(r, LINE_END_COUNT, &count);
     rule_top_line(r, LINE_END_UNTOUCHED_BYTES, &untouched);
     int64_t bytes = line->sums[LINE_END_BYTES], blocks = line->sums[LINE_END_COUNT];
+    struct largest largest;
+    load_largest(r, &largest);
     struct finding *f = rule_finding(r, d->name);
-    f->bytes = all;
-    f->is_large = all >= TERMINAL_BYTES;
-    if (all < LARGE)
+    f->bytes = weight(r, all, untouched, &largest);
+    f->is_large = f->bytes >= TERMINAL_BYTES;
+    if (f->bytes < LARGE)
         f->severity = FINDING_INFO;
     finding_say(f, "%s in %s block%s of %s %s", units_bytes(r->a, all), units_count(r->b, count), count == 1 ? "" : "s",
                 d->name, count == 1 ? "was" : "were");
     say_end(r, f);
     if (d->end_count > count) /* the tables beside this sentence have these too */
-        finding_say(f, ", beside %s in %s block%s that the C library and interpreters keep for themselves",
+        finding_say(f, ", beside %s in %s block%s that libraries, interpreters and allocators keep for themselves",
                     units_bytes(r->a, d->end_bytes - all), units_count(r->b, d->end_count - count),
                     d->end_count - count == 1 ? "" : "s");
+    say_largest(r, f, all, &largest);
     finding_say(f, ". %s: ", bytes < all ? "The largest part" : "All of it");
     finding_line(r, f, line->site_id, "end");
     finding_say(f, ", %s in %s block%s.", units_bytes(r->c, bytes), units_count(r->d, blocks), blocks == 1 ? "" : "s");
-    if (untouched > all / THERE_SHARE && resident_last_is_whole(r->db))
-        finding_say(f, " Of this, %s were on no page at the last look, and took no memory.",
-                    units_bytes(r->a, untouched));
+    say_absent(r, f, all, untouched, &largest);
+    buf_free(&largest.name);
     say_teardown(r, f);
     finding_wrapper(r, f, line, CALLERS_OF_END);
 }

@@ -242,6 +242,22 @@ static int is_interpreter(struct noise *n, int64_t stack_id, struct error *err)
     return beyond < 0 ? beyond : is_import(frame, f.step.count - f.i + 1, (beyond & IS_IMPORT) != 0);
 }
 
+int noise_is_arena(struct noise *n, int64_t stack_id, struct error *err)
+{
+    static const char *const names[] = {"*pages_map",    "pages_map_slab", "*chunk_alloc_mmap", "_mi_os_*",
+                                        "mi_os_*",       "_mi_prim_alloc", "unix_mmap*",        "_rpmalloc_mmap*",
+                                        "*SystemAlloc*", "*MmapAligned*",  "PartitionAlloc*",   "*SystemAllocPages*"};
+    struct frames f = {.noise = n, .next_id = stack_id};
+    const struct walk_frame *frame = NULL;
+    int rc;
+    while ((rc = next_frame(&f, &frame, err)) == 1 && frame->is_allocator)
+        ;
+    for (size_t i = 0; rc == 1 && frame->plain_name && i < sizeof names / sizeof *names; i++)
+        if (is_like(names[i], frame->plain_name))
+            return 1;
+    return rc < 0 ? rc : 0;
+}
+
 int noise_of(struct noise *n, int64_t stack_id, struct error *err)
 {
     int rc = is_library(n, stack_id, err);

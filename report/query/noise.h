@@ -22,5 +22,8 @@ struct noise *noise_open(struct walk *walk);
 void noise_close(struct noise *noise);
 /* Which of these a stack's blocks are, all frames looked at, whatever the walk hides; or -errno. */
 int noise_of(struct noise *noise, int64_t stack_id, struct error *err);
+/* Whether a mapping is one in which an allocator within the program (jemalloc, mimalloc, tcmalloc) keeps its blocks,
+ * which were not seen: not what a program forgot to free. 1, 0 or -errno. */
+int noise_is_arena(struct noise *noise, int64_t stack_id, struct error *err);
 
 #endif

@@ -16,6 +16,7 @@
 #include <string.h>
 
 enum { DEFAULT_TOP = 20 };
+enum { HIDDEN_LIBRARY = NOISE_LIBRARY - 1, HIDDEN_INTERPRETER = NOISE_INTERPRETER - 1, HIDDEN_ARENAS, HIDDEN_COUNT };
 enum { STACK_ID = 10, FRAMES = 12 }; /* columns that lines do not have */
 
 struct leak {
@@ -43,9 +44,10 @@ struct leaks {
     int64_t bytes, blocks; /* not suppressed */
     int64_t start_bytes, start_blocks;
     int64_t torn_bytes, torn_blocks;
-    int64_t library_bytes, library_blocks;         /* not shown, and not among the above */
-    int64_t interpreter_bytes, interpreter_blocks; /* the same */
-    int64_t other_bytes, other_blocks;             /* the same, of other programs than the one that was named */
+    struct {
+        int64_t bytes, blocks;
+    } hidden[HIDDEN_COUNT];            /* not shown, and not among the above */
+    int64_t other_bytes, other_blocks; /* the same, of other programs than the one that was named */
     int64_t suppressed_stacks, suppressed_bytes, suppressed_blocks;
 };
 
@@ -142,19 +144,17 @@ static int add_leak(struct leaks *l, sqlite3_stmt *s, struct error *err)
         rc = walk_stack(l->whole, leak.stack_id, &stack, err);
     }
     int noise = rc || l->options->all ? rc : noise_of(l->noise, leak.stack_id, err);
+    if (noise == NOISE_NONE && !l->options->all && leak.kind && strcmp(leak.kind, "map") == 0) {
+        noise = noise_is_arena(l->noise, leak.stack_id, err);
+        noise = noise > 0 ? HIDDEN_ARENAS + 1 : noise;
+    }
     if (noise < 0) {
         free_leak(&leak);
         return noise;
     }
-    if (noise == NOISE_LIBRARY) {
-        l->library_bytes = plus(l->library_bytes, leak.bytes);
-        l->library_blocks = plus(l->library_blocks, leak.blocks);
-        free_leak(&leak);
-        return 0;
-    }
-    if (noise == NOISE_INTERPRETER) {
-        l->interpreter_bytes = plus(l->interpreter_bytes, leak.bytes);
-        l->interpreter_blocks = plus(l->interpreter_blocks, leak.blocks);
+    if (noise > 0) {
+        l->hidden[noise - 1].bytes = plus(l->hidden[noise - 1].bytes, leak.bytes);
+        l->hidden[noise - 1].blocks = plus(l->hidden[noise - 1].blocks, leak.blocks);
         free_leak(&leak);
         return 0;
     }
@@ -436,20 +436,18 @@ static void print_teardown(struct leaks *l, struct buf *line)
 
 static void print_hidden(struct leaks *l, struct buf *line)
 {
-    const struct {
-        int64_t bytes, blocks;
-        const char *of;
-    } hidden[] = {{l->library_bytes, l->library_blocks,
-                   "the C, C++ and OpenMP libraries' own: start-up, threads, buffers, caches"},
-                  {l->interpreter_bytes, l->interpreter_blocks,
-                   "Python's own: its start-up, what it imported, interned strings and types"}};
-    for (size_t i = 0; i < sizeof hidden / sizeof *hidden; i++) {
-        if (!hidden[i].blocks)
+    static const char *const of[HIDDEN_COUNT] = {
+        [HIDDEN_LIBRARY] = "the C, C++ and OpenMP libraries' own: start-up, threads, buffers, caches",
+        [HIDDEN_INTERPRETER] = "Python's own: its start-up, what it imported, interned strings and types",
+        [HIDDEN_ARENAS] = "an allocator within the program, whose blocks were not seen: its mappings",
+    };
+    for (int i = 0; i < HIDDEN_COUNT; i++) {
+        if (!l->hidden[i].blocks)
             continue;
         buf_reset(line);
         buf_puts(line, "Not shown: ");
-        amount(line, hidden[i].bytes, hidden[i].blocks);
-        buf_printf(line, " of %s; --all shows them.", hidden[i].of);
+        amount(line, l->hidden[i].bytes, l->hidden[i].blocks);
+        buf_printf(line, " of %s; --all shows them.", of[i]);
         table_line(l->out, TABLE_PLAIN, line->data);
     }
 }
@@ -502,7 +500,7 @@ static void print_sums(struct leaks *l, int shown)
     struct buf line = BUF(4096);
     int is_line = l->options->report->by == ROW_LINE;
     buf_puts(&line, l->count ? "Live "
-                    : l->library_blocks || l->interpreter_blocks || l->other_blocks
+                    : l->hidden[HIDDEN_LIBRARY].blocks || l->hidden[HIDDEN_INTERPRETER].blocks || l->other_blocks
                         ? "Nothing of the program's was live "
                         : "Nothing was live ");
     when(l, &line);
@@ -554,10 +552,12 @@ static int record_leaks(struct leaks *l, struct record *document, int shown, str
     record_member_int(document, "torn_down_count", l->torn_blocks);
     record_member_int(document, "before_main_bytes", l->start_bytes);
     record_member_int(document, "before_main_count", l->start_blocks);
-    record_member_int(document, "library_bytes", l->library_bytes);
-    record_member_int(document, "library_count", l->library_blocks);
-    record_member_int(document, "interpreter_bytes", l->interpreter_bytes);
-    record_member_int(document, "interpreter_count", l->interpreter_blocks);
+    record_member_int(document, "library_bytes", l->hidden[HIDDEN_LIBRARY].bytes);
+    record_member_int(document, "library_count", l->hidden[HIDDEN_LIBRARY].blocks);
+    record_member_int(document, "interpreter_bytes", l->hidden[HIDDEN_INTERPRETER].bytes);
+    record_member_int(document, "interpreter_count", l->hidden[HIDDEN_INTERPRETER].blocks);
+    record_member_int(document, "arena_bytes", l->hidden[HIDDEN_ARENAS].bytes);
+    record_member_int(document, "arena_count", l->hidden[HIDDEN_ARENAS].blocks);
     record_member_int(document, "other_programs_bytes", l->other_bytes);
     record_member_int(document, "other_programs_count", l->other_blocks);
     record_member_int(document, "suppressed_stacks", l->suppressed_stacks);

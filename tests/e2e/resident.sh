@@ -109,6 +109,7 @@ sqlite3 late.db "UPDATE process SET peak_rss_bytes = peak_rss_bytes * 2"
 "$MEMPROF" report late.db >late.txt
 contains "never freed, of which more may have been written" late.txt "* Never freed"
 lacks "... after the last look" late.txt "were on no page at the last look"
+contains "... but it was never all there" late.txt " or more took no memory: the peak RSS was "
 "$MEMPROF" report --json out.db >report.json
 contains "for programs" report.json '"what": "blocks"'
 # an instant or a thread has no such figure

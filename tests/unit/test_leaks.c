@@ -125,8 +125,8 @@ static void test_library(void **state)
                      0);
 }
 
-/* A frame of a module and a function by name, innermost first: "libc.so.6:setlocale app:main" */
-static int is_library(const char *frames)
+/* What noise.h says of frames, each a module and a function by name, innermost first: "libc.so.6:setlocale app:main" */
+static int ask(int (*question)(struct noise *, int64_t, struct error *), const char *frames)
 {
     sqlite3 *own = scratch_db("noise.db");
     struct walk *walk;
@@ -149,11 +149,27 @@ static int is_library(const char *frames)
     scratch_sql(own, "UPDATE stack SET parent_id = NULL WHERE stack_id = %d", count);
     assert_int_equal(walk_open(own, TREE_BOTH, &walk, &err), 0);
     struct noise *noise = noise_open(walk);
-    int kind = noise_of(noise, 1, &err);
+    int answer = question(noise, 1, &err);
     noise_close(noise);
     walk_close(walk);
     sqlite3_close(own);
-    return kind == NOISE_LIBRARY;
+    return answer;
+}
+
+static int is_library(const char *frames)
+{
+    return ask(noise_of, frames) == NOISE_LIBRARY;
+}
+
+static void test_arenas(void **state)
+{
+    (void)state;
+    assert_true(ask(noise_is_arena, "libc.so.6:malloc /w/app:_rjem_je_pages_map /w/app:base_new /w/app:main"));
+    assert_true(ask(noise_is_arena, "/w/app:pages_map /w/app:main"));
+    assert_false(ask(noise_is_arena, "/w/app:main /w/app:pages_map"));
+    assert_false(ask(noise_is_arena, "/w/app:pages_mapped /w/app:main"));
+    assert_false(ask(noise_is_arena, "libc.so.6:malloc"));
+    assert_false(ask(noise_is_arena, ""));
 }
 
 static void test_noise(void **state)
@@ -333,11 +349,11 @@ static void test_hostile_schema(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_stacks),         cmocka_unit_test(test_lines),
-        cmocka_unit_test(test_suppressed),     cmocka_unit_test(test_suppression_order),
-        cmocka_unit_test(test_library),        cmocka_unit_test(test_frames),
-        cmocka_unit_test(test_noise),          cmocka_unit_test(test_cycle),
-        cmocka_unit_test(test_hostile_schema),
+        cmocka_unit_test(test_stacks),     cmocka_unit_test(test_lines),
+        cmocka_unit_test(test_suppressed), cmocka_unit_test(test_suppression_order),
+        cmocka_unit_test(test_library),    cmocka_unit_test(test_frames),
+        cmocka_unit_test(test_noise),      cmocka_unit_test(test_arenas),
+        cmocka_unit_test(test_cycle),      cmocka_unit_test(test_hostile_schema),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -440,7 +440,7 @@ static void test_waiting(void **state)
     struct resident_rows *rows = resident_rows_open(r.store);
     for (uint32_t id = 1; id <= 100; id++)
         add_scan(rows, id, 1, 0);
-    assert_int_equal(resident_rows_waiting(rows), 2); /* a look, and its site */
+    assert_int_equal(resident_rows_waiting(rows), 3); /* a look, and its two sites */
     resident_rows_write(rows);
     assert_int_equal(account_query("SELECT group_concat(scan_id, '') FROM resident_scan"), 100);
     add_scan(rows, 101, 1, 101);

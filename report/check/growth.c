@@ -6,11 +6,11 @@
  * pairs (Theil-Sen), which a few odd executions do not move. What was measured is the sum over the sites.
  */
 #include "check_private.h"
+#include "held.h"
 
 #include "../../common/array.h"
 #include "../../common/db.h"
 #include "../../common/units.h"
-#include "../query/at.h"
 
 #include <errno.h>
 #include <fnmatch.h>
@@ -42,10 +42,13 @@ struct growth {
     int count, capacity;
     int64_t numbers[SAMPLES_MAX]; /* which executions the samples are */
     int sample_count;
-    struct at_live *live; /* by site, now */
-    size_t site_count;
-    int64_t *last;    /* by site: bytes at the sample before */
-    uint32_t *newest; /* by site: its newest change + 1 */
+    int64_t times_ns[SAMPLES_MAX];
+    struct growth_site {
+        int64_t last_bytes; /* at the sample before */
+        uint32_t site_id;
+        uint32_t newest; /* change + 1 */
+    } * sites;
+    size_t site_count, site_capacity;
     struct change *changes;
     uint32_t change_count, change_capacity;
     struct growing {
@@ -144,30 +147,22 @@ static int no_range(struct growth *g, struct error *err)
 
 /* --- what each site held --- */
 
-static int take_sample(struct growth *g, int sample, struct error *err)
+static int take_sample(void *arg, int sample, const struct held_site *sites, size_t count)
 {
-    struct at_result at;
-    size_t count = g->site_count;
-    int64_t time_ns = g->ends[g->numbers[sample]];
-    int rc = at_values(g->m->db, time_ns, &g->live, &count, &at, err);
-    if (rc)
-        return rc;
-    if (!at.is_exact || at.chunks_damaged)
-        return -ENODATA;
-    if (!g->last) {
-        g->site_count = count;
-        g->last = xcalloc(count + 1, sizeof *g->last);
-        g->newest = xcalloc(count + 1, sizeof *g->newest);
-    }
-    for (size_t i = 0; i < g->site_count; i++) {
-        if (g->live[i].bytes == g->last[i])
+    struct growth *g = arg;
+    ARRAY_ROOM_ZERO(g->sites, count, g->site_capacity);
+    g->site_count = count;
+    for (size_t i = 0; i < count; i++) {
+        struct growth_site *site = &g->sites[i];
+        if (sites[i].bytes == site->last_bytes)
             continue;
         if (g->change_count == CHANGES_MAX)
             return -E2BIG;
         struct change *c = ARRAY_ADD(g->changes, g->change_count, g->change_capacity);
-        *c = (struct change){g->newest[i], (uint32_t)sample, g->live[i].bytes};
-        g->newest[i] = g->change_count;
-        g->last[i] = g->live[i].bytes;
+        *c = (struct change){site->newest, (uint32_t)sample, sites[i].bytes};
+        site->site_id = sites[i].site_id;
+        site->newest = g->change_count;
+        site->last_bytes = sites[i].bytes;
     }
     return 0;
 }
@@ -178,6 +173,8 @@ static void choose_samples(struct growth *g, int64_t warmup)
     g->sample_count = rest < SAMPLES_MAX ? (int)rest : SAMPLES_MAX;
     for (int i = 0; i < g->sample_count; i++)
         g->numbers[i] = warmup + (rest - 1) * i / (g->sample_count - 1);
+    for (int i = 0; i < g->sample_count; i++)
+        g->times_ns[i] = g->ends[g->numbers[i]];
 }
 
 /* --- series --- */
@@ -185,7 +182,7 @@ static void choose_samples(struct growth *g, int64_t warmup)
 static void fill_series(const struct growth *g, size_t site, int64_t series[SAMPLES_MAX])
 {
     int end = g->sample_count;
-    for (uint32_t at = g->newest[site]; at; at = g->changes[at - 1].next) {
+    for (uint32_t at = g->sites[site].newest; at; at = g->changes[at - 1].next) {
         const struct change *c = &g->changes[at - 1];
         for (; end > (int)c->sample; end--)
             series[end - 1] = c->bytes;
@@ -227,14 +224,15 @@ static void find_growing(struct growth *g)
     int64_t series[SAMPLES_MAX];
     double *slopes = xcalloc((size_t)SAMPLES_MAX * SAMPLES_MAX / 2, sizeof *slopes);
     for (size_t i = 0; i < g->site_count; i++) {
-        if (!g->newest[i])
+        if (!g->sites[i].newest)
             continue;
         fill_series(g, i, series);
         if (!direction(g, series))
             continue;
         double slope = median_slope(g, series, slopes);
         if (slope != 0)
-            *ARRAY_ADD(g->growing, g->growing_count, g->growing_capacity) = (struct growing){g->live[i].site_id, slope};
+            *ARRAY_ADD(g->growing, g->growing_count, g->growing_capacity) =
+                (struct growing){g->sites[i].site_id, slope};
     }
     free(slopes);
 }
@@ -335,10 +333,8 @@ static int sum_up(struct growth *g, struct error *err)
 static int measure(struct growth *g, int64_t warmup, struct error *err)
 {
     struct check_result *r = g->result;
-    int rc = 0;
     choose_samples(g, warmup);
-    for (int i = 0; rc == 0 && i < g->sample_count; i++)
-        rc = take_sample(g, i, err);
+    int rc = held_at(g->m->db, g->times_ns, g->sample_count, take_sample, g, err);
     if (rc == -ENODATA)
         return unknown(g, "not all events around its executions were kept, or some are damaged");
     if (rc == -E2BIG)
@@ -375,9 +371,7 @@ int check_growth(struct check_measure *m, struct check_result *result, struct er
         rc = measure(&g, warmup, err);
     }
     free(g.ends);
-    free(g.live);
-    free(g.last);
-    free(g.newest);
+    free(g.sites);
     free(g.changes);
     free(g.growing);
     return rc;

@@ -96,7 +96,7 @@ static uint64_t take_pages(struct looking *l, const struct resident_range *r, ui
     return on_pages;
 }
 
-/* One that was asked for is one or the other. */
+/* Whether other processes may have pages of a block that this one has not. */
 static int is_shared(const struct resident_pages *p, uint64_t address)
 {
     size_t low = 0, high = p->map_count;
@@ -132,7 +132,7 @@ static void look_at_block(void *context, const struct live_block *b)
     }
     site->live_count += account_part_is_first(l->process, b) != 0;
     site->live_bytes += b->size;
-    if (on_pages < b->size && !is_shared(l->pages, start))
+    if (on_pages < b->size && (l->pages->is_only || !is_shared(l->pages, start)))
         site->untouched_bytes += b->size - on_pages;
 }
 

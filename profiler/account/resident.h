@@ -33,7 +33,7 @@ struct resident_range { /* of pages, ascending and disjoint; some may be neither
 struct resident_map { /* a mapping of the process, ascending and disjoint */
     uint64_t start, end;
     uint8_t rest;                   /* enum resident_rest: what its pages are without a block */
-    uint8_t is_shared;              /* others may have written pages that this process does not have */
+    uint8_t is_shared;              /* others, if there are any, may have written pages that this process lacks */
     uint64_t device, inode, offset; /* of its file; inode 0: none */
 };
 
@@ -50,6 +50,7 @@ struct resident_pages {
     uint32_t family;     /* that the process came from by forks alone: what these share lies at the same addresses */
     uint64_t zero_pages; /* of the kernel's zero page: not among them */
     unsigned mallocs;    /* bits by pages_mallocs: allocators whose libraries are mapped */
+    int is_only;         /* no other process was recorded: nobody else has pages of shared memory */
     int has_kinds;       /* huge and zero pages are told apart */
 };
 

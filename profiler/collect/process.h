@@ -92,6 +92,7 @@ struct processes {
     uint64_t claim_check_ns; /* when to look whether those still are; monotonic */
     uint64_t spawns_seen;    /* of control->spawns_told */
     uint32_t total;          /* rows so far */
+    uint32_t others;         /* recorded processes so far beside the first one, whose images are one process */
     uint32_t refused;        /* processes beyond what a process_id can number */
     int first_pid;
     int first_status; /* wait status of the first program, once first_ended */

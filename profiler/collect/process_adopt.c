@@ -244,6 +244,7 @@ static void adopt(struct processes *ps, uint32_t index)
     p->inherited = slot->start_kind == WIRE_START_FORK;
     p->pid_namespace = pid_namespace(ps, slot, p);
     const struct process *before = replace_image(ps, p);
+    ps->others += !before && ps->total > 0;
     uint16_t parent_id = find_parent(ps, slot, p, before);
     if (ps->total < UINT16_MAX) {
         p->process_id = (uint16_t)++ps->total;

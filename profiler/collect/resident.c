@@ -105,6 +105,7 @@ static int look_at(struct resident *r, struct process *p, uint64_t *seen_bytes)
     r->pages.begun = p->begun;
     r->pages.begun_count = p->begun_count;
     r->pages.family = p->family;
+    r->pages.is_only = r->follow && r->processes->others == 0;
     int rc = pages_read(p->outer_pid, is_alone(r, p), &r->pages);
     p->looked_rss_bytes = p->rss_bytes;
     if (rc) {

@@ -217,6 +217,10 @@ static void test_rests(void **state)
     assert_int_equal(site_of_stack(&result, 2, KIND_map)->untouched_bytes, 0);
     check_sums(&result, flags);
     free(result.sites);
+    pages.is_only = 1; /* there is no other */
+    resident_blocks(r.account, 1, &pages, &result);
+    assert_int_equal(site_of_stack(&result, 2, KIND_map)->untouched_bytes, 2 * RESIDENT_PAGE);
+    free(result.sites);
     /* a process without an event so far has pages as well */
     resident_blocks(r.account, 2, &pages, &result);
     assert_int_equal(result.site_count, 0);

@@ -47,6 +47,7 @@ static void release(struct processes *ps, struct process *p)
     free(p->look.ids);
     free(p->begun);
     free(p->exe);
+    free(p->linked);
     free(p->command);
     free(p->target);
     free(p);

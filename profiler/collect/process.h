@@ -68,6 +68,7 @@ struct process {
     struct devices *devices; /* NULL: no call of a device or a sub-allocator yet */
     uint64_t alloc_retries;  /* of the host's memory */
     char *exe;               /* its path; what its first module is, where a chroot hides that */
+    char *linked;            /* the path of the file that exe is a link to, as its module says; NULL: none */
     char *command;           /* shell-quoted */
     char *target;            /* of the EXEC record: what it was executing; NULL: not known */
     uint32_t target_reach;   /* the same: enum wire_reach */

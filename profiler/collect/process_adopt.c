@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -199,6 +200,35 @@ static void watch_for_end(struct processes *ps, struct process *p)
     }
 }
 
+static int is_same_file(const char *a, const char *b)
+{
+    struct stat x, y;
+    return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+}
+
+/* The program's file by the name that it was started by, where that is a link beside it: redis-server, not
+ * redis-check-rdb. A link that only leaves a version out (python3) says less than the file. */
+static void name_as_started(struct process *p, const struct process *parent)
+{
+    if (parent && strcmp(p->exe, parent->exe) && is_same_file(p->exe, parent->exe)) {
+        p->linked = p->exe;
+        p->exe = xstrdup(parent->exe);
+        return;
+    }
+    size_t length = strcspn(p->command, " '\\\"");
+    const char *slash = memrchr(p->command, '/', length), *name = slash ? slash + 1 : p->command;
+    const char *base = strrchr(p->exe, '/');
+    char path[WIRE_PATH_MAX];
+    length -= (size_t)(name - p->command);
+    if (!length || (name[length] && name[length] != ' ') || !base || strncmp(base + 1, name, length) == 0)
+        return;
+    int n = snprintf(path, sizeof path, "%.*s/%.*s", (int)(base - p->exe), p->exe, (int)length, name);
+    if (n < 0 || n >= (int)sizeof path || !is_same_file(path, p->exe))
+        return;
+    p->linked = p->exe;
+    p->exe = xstrdup(path);
+}
+
 /* A forked child that cannot look (a chroot without /proc) is what its parent was. */
 static void name_image(struct processes *ps, struct process *p, const struct wire_proc *slot)
 {
@@ -215,6 +245,7 @@ static void name_image(struct processes *ps, struct process *p, const struct wir
         p->command = xstrdup(parent->command);
     }
     p->exe = xstrdup(!*exe && parent ? parent->exe : exe);
+    name_as_started(p, parent);
     const char *base = strrchr(p->exe, '/');
     snprintf(p->name, sizeof p->name, "%.63s", base ? base + 1 : p->exe);
 }

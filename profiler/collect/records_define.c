@@ -2,6 +2,8 @@
 
 #include "../store/python.h"
 
+#include <string.h>
+
 static void define_stack(struct drain *d, struct ring *r, uint64_t position, uint64_t words)
 {
     uint64_t addresses[WIRE_RECORD_MAX];
@@ -54,12 +56,14 @@ static void load_module(struct drain *d, const struct ring *r, uint64_t position
         text[i - 6] = record_word_at(r, position, i);
     char *path = (char *)(text + id_words);
     path[path_bytes] = 0; /* there is one word more than a record can hold */
+    const struct process *p = r->process;
+    int is_program = !*path || (p->linked && strcmp(path, p->linked) == 0);
     struct stack_module module = {
         .number = WIRE_VAR_LOW(record_word_at(r, position, 1)),
         .start = record_word_at(r, position, 2),
         .end = record_word_at(r, position, 3),
         .bias = record_word_at(r, position, 4),
-        .path = *path ? path : r->process->exe, /* the program itself has no name in the loader's list */
+        .path = is_program ? p->exe : path, /* the program itself has no name in the loader's list */
         .build_id = (const uint8_t *)text,
         .build_id_bytes = id_bytes,
     };

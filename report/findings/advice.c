@@ -12,6 +12,7 @@
 #include <string.h>
 
 #define UNTRACKED_LEAST (16 << 20)
+#define ARENAS_SHARE    16 /* a part of the peak: below, they are a wrapper's, or hardly matter */
 
 int64_t advice_arenas_peak(sqlite3 *db)
 {
@@ -76,6 +77,16 @@ static const char module_sql[] =
     "> 0 "
     "AND (m.symbols = 'symtab' OR m.symbols LIKE 'none%') GROUP BY k.path ORDER BY bytes DESC";
 
+/* Whether a package of the system put a file there, which has another with its debug information. */
+static int is_packaged(const char *path)
+{
+    static const char *const places[] = {"/usr/", "/lib", "/bin/", "/sbin/"};
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++)
+        if (strncmp(path, places[i], strlen(places[i])) == 0)
+            return strncmp(path, "/usr/local/", 11) != 0;
+    return 0;
+}
+
 static void missing_symbols(sqlite3 *db, void (*add)(void *context, const char *advice), void *context)
 {
     sqlite3_stmt *s = NULL;
@@ -83,22 +94,24 @@ static void missing_symbols(sqlite3 *db, void (*add)(void *context, const char *
     double missing = 0,
            all =
                (double)db_int(db, "SELECT CAST(total(peak_active_bytes) AS INTEGER) FROM total WHERE kind = 'all'", 0);
-    int has_names = 0;
+    int has_names = 0, packaged = 0;
     if (sqlite3_prepare_v2(db, module_sql, -1, &s, NULL) == SQLITE_OK)
         while (sqlite3_step(s) == SQLITE_ROW) {
             if (!name.length) {
                 buf_puts(&name, text_basename(db_text(s, 0)));
                 has_names = sqlite3_column_int(s, 2);
+                packaged = is_packaged(db_text(s, 0));
             }
             missing += (double)sqlite3_column_int64(s, 1);
         }
     sqlite3_finalize(s);
     if (name.length && is_most(missing, all)) {
-        buf_printf(&text,
-                   "%d %% of the peak is in code without %s, most of it in %s: install its -dbgsym package or set "
-                   "DEBUGINFOD_URLS (your own code: compile with -g), and record again",
+        buf_printf(&text, "%d %% of the peak is in code without %s, most of it in %s: %s, and record again",
                    percent(missing, all) > 100 ? 100 : percent(missing, all),
-                   has_names ? "line information" : "symbols", name.data);
+                   has_names ? "line information" : "symbols", name.data,
+                   packaged ? "install its -dbgsym package, or set DEBUGINFOD_URLS"
+                            : "compile it with -g (of a program that you did not build, take the debug information "
+                              "that its maker offers)");
         add(context, text.data);
     }
     buf_free(&name);
@@ -112,7 +125,8 @@ static void python_arenas(sqlite3 *db, void (*add)(void *context, const char *ad
     struct buf text = BUF(1024);
     char size[UNITS_TEXT];
     int64_t peak = advice_arenas_peak(db);
-    if (peak > 0) {
+    int64_t all = db_int(db, "SELECT CAST(total(peak_active_bytes) AS INTEGER) FROM total WHERE kind = 'all'", 0);
+    if (peak > 0 && peak > all / ARENAS_SHARE) {
         buf_printf(
             &text,
             "Python's small objects are inside its arenas, which are reserved and not active: %s at most, by line "

@@ -19,8 +19,6 @@ static const struct {
      "times that the recorder got no memory: what came then lacks its stack, or is not counted"},
     {"early_count", "block was handed out before the recorder could start, and no count has it",
      "blocks were handed out before the recorder could start, and no count has them"},
-    {"own_malloc", "program has a malloc of its own: what it allocates is not seen, only what it maps from the kernel",
-     "programs have a malloc of their own: what they allocate is not seen, only what they map from the kernel"},
     {"unknown_stacks", "event whose stack never came is in the totals, but in no line",
      "events whose stack never came are in the totals, but in no line"},
 };
@@ -93,37 +91,65 @@ static void add_unmatched(sqlite3 *db, void (*add)(void *context, enum note_kind
     buf_free(&text);
 }
 
+#define NAMED_MOST 3
+
+/* "the programs rustc, cargo and 2 more", of a query's paths; how many. */
+static int64_t name_programs(sqlite3 *db, const char *sql, struct buf *text)
+{
+    sqlite3_stmt *s = NULL;
+    char *names[NAMED_MOST] = {0};
+    int64_t count = 0;
+    if (db_prepare(db, sql, &s, NULL))
+        return 0;
+    for (; sqlite3_step(s) == SQLITE_ROW; count++)
+        if (count < NAMED_MOST)
+            names[count] = xstrdup(text_basename(db_text(s, 0)));
+    sqlite3_finalize(s);
+    buf_puts(text, count > 1 ? "the programs " : "the program ");
+    for (int64_t i = 0; i < count && i < NAMED_MOST; i++) {
+        buf_printf(text, "%s%s", !i ? "" : i + 1 == count ? " and " : ", ", names[i]);
+        free(names[i]);
+    }
+    if (count > NAMED_MOST)
+        buf_printf(text, " and %lld more", (long long)count - NAMED_MOST);
+    buf_puts(text, count > 1 ? " have" : " has");
+    return count;
+}
+
 /* A program's own operator new that was never met on the way to malloc: it has its blocks from elsewhere. */
 static void add_own_new(sqlite3 *db, void (*add)(void *context, enum note_kind kind, const char *note), void *context)
 {
-    sqlite3_stmt *s = NULL;
-    struct buf name = BUF(1 << 16), text = BUF(1 << 17);
-    int64_t count = 0;
-    if (db_prepare(
-            db,
-            "SELECT coalesce(p.exe, '?') FROM counter c JOIN process p USING(process_id) WHERE c.name = 'own_new' AND "
-            "c.value > 0 "
-            "AND NOT EXISTS (SELECT 1 FROM module m JOIN address a USING(module_id) JOIN frame r USING(address_id) "
-            "JOIN function f USING(function_id) WHERE m.process_id = p.process_id AND m.path = p.exe "
-            "AND f.plain_name LIKE 'operator new%') GROUP BY p.exe ORDER BY min(p.process_id)",
-            &s, NULL))
-        return;
-    for (; sqlite3_step(s) == SQLITE_ROW; count++)
-        if (!count)
-            buf_puts(&name, text_basename(db_text(s, 0)));
-    sqlite3_finalize(s);
-    buf_puts(&text, count > 1 ? "the programs " : "the program ");
-    buf_puts(&text, buf_text(&name));
-    if (count > 1)
-        buf_printf(&text, " and %lld more have", (long long)count - 1);
-    else
-        buf_puts(&text, " has");
+    struct buf text = BUF(1 << 17);
+    int64_t count = name_programs(
+        db,
+        "SELECT coalesce(p.exe, '?') FROM counter c JOIN process p USING(process_id) WHERE c.name = "
+        "'own_new' AND c.value > 0 AND NOT EXISTS (SELECT 1 FROM module m JOIN address a USING(module_id) "
+        "JOIN frame r USING(address_id) JOIN function f USING(function_id) WHERE m.process_id = "
+        "p.process_id AND m.path = p.exe AND f.plain_name LIKE 'operator new%') GROUP BY p.exe ORDER BY "
+        "min(p.process_id)",
+        &text);
     buf_printf(&text, " an operator new of %s own: of %s blocks only what %s from malloc or %s from the kernel is seen",
                count > 1 ? "their" : "its", count > 1 ? "their" : "its", count > 1 ? "they take" : "it takes",
                count > 1 ? "map" : "maps");
     if (count)
         add(context, NOTE_MISSING, buf_text(&text));
-    buf_free(&name);
+    buf_free(&text);
+}
+
+static void add_own_malloc(sqlite3 *db, void (*add)(void *context, enum note_kind kind, const char *note),
+                           void *context)
+{
+    struct buf text = BUF(1 << 17);
+    int64_t count = name_programs(db,
+                                  "SELECT coalesce(p.exe, '?') FROM counter c LEFT JOIN process p USING(process_id) "
+                                  "WHERE c.name = 'own_malloc' AND c.value > 0 GROUP BY p.exe ORDER BY "
+                                  "min(c.process_id)",
+                                  &text);
+    buf_printf(&text, " a malloc of %s own: what %s is not seen, only what %s from the kernel",
+               count > 1 ? "their" : "its", count > 1 ? "they allocate" : "it allocates",
+               count > 1 ? "they map" : "it maps");
+    if (count)
+        add(context, NOTE_MISSING, buf_text(&text));
     buf_free(&text);
 }
 
@@ -172,6 +198,7 @@ void notes_each(sqlite3 *db, void (*add)(void *context, enum note_kind kind, con
     free(import);
     add_losses(db, add, context);
     add_unmatched(db, add, context);
+    add_own_malloc(db, add, context);
     add_own_new(db, add, context);
     if (db_int(db, "SELECT total(value) > 0 FROM counter WHERE name = 'python_unknown'", 0))
         add(context, NOTE_ABOUT,

@@ -375,18 +375,51 @@ static int missing(const struct lines_options *o, const struct lines_groups *gro
     return rc;
 }
 
+static int is_default(const struct lines_options *o)
+{
+    return o->function_count == 0 && o->file_count == 0;
+}
+
 static int nothing(sqlite3 *db, const struct lines_options *o, struct error *err)
 {
     if (db_int(db, "SELECT count(*) FROM line WHERE file_id IS NOT NULL", 0) == 0)
         return error_set(err, ENOENT,
-                         "no function in this recording has line information; compile with -g, see 'memprof info'");
+                         "no function in this recording has line information: 'memprof report --by function' shows "
+                         "them without; compile with -g, see 'memprof info'");
+    if (is_default(o))
+        return error_set(err, ENOENT,
+                         "no function with line information holds anything itself%s%s: 'memprof report --by function' "
+                         "shows those that do",
+                         o->report->device ? ", on " : "", o->report->device ? o->report->device : "");
     return error_set(err, ENOENT, "nothing to show%s%s", o->report->device ? ", on " : "",
                      o->report->device ? o->report->device : "");
 }
 
-static int is_default(const struct lines_options *o)
+/* What functions without lines hold cannot be shown here, and is most of some recordings. */
+static void print_lineless(struct lines *l)
 {
-    return o->function_count == 0 && o->file_count == 0;
+    static const char sql[] =
+        "SELECT CAST(total(at_peak_bytes) AS INTEGER), CAST(total(CASE WHEN file_id IS NULL THEN at_peak_bytes END) AS "
+        "INTEGER) FROM account JOIN line ON line_id = key_id WHERE scope = 'line' AND inclusive = 0 AND kind = 'all' "
+        "AND "
+        "(?1 IS NULL OR device_id = (SELECT device_id FROM device WHERE name = ?1))";
+    sqlite3_stmt *s = NULL;
+    struct buf text = BUF(1024);
+    if (db_prepare(l->db, sql, &s, NULL) == 0) {
+        sqlite3_bind_text(s, 1, l->options->report->device, -1, SQLITE_STATIC);
+        if (sqlite3_step(s) == SQLITE_ROW) {
+            double all = (double)sqlite3_column_int64(s, 0), lineless = (double)sqlite3_column_int64(s, 1);
+            if (lineless > all / 2)
+                buf_printf(&text,
+                           "! %d %% of the peak is in code without line information, which is not here: 'memprof "
+                           "report --by function' shows it",
+                           (int)(100 * lineless / all));
+        }
+    }
+    sqlite3_finalize(s);
+    if (text.length)
+        table_line(l->out, TABLE_STRONG, text.data);
+    buf_free(&text);
 }
 
 /* Nobody asked for a certain function: those whose source can be shown say more. */
@@ -456,10 +489,12 @@ int lines_report(sqlite3 *db, const struct lines_options *options, const struct 
     record_open(&document, out);
     if (rc == 0 && out->format == REPORT_TEXT) {
         notes_print(db, out);
-        if (is_default(options))
+        if (is_default(options)) {
+            print_lineless(&l);
             print_best(&l, &document, &groups);
-        else
+        } else {
             print_groups(&l, &document, &groups);
+        }
     } else if (rc == 0) {
         record_groups(&l, &document, &groups);
     }

@@ -272,6 +272,14 @@ int summary_lines(const struct summary *s, const char *device, int sort, int64_t
     return rows_load(s->db, &query, rows, err);
 }
 
+/* A line whose function shows something: a hundredth of a peak, or of all that was allocated. */
+static int is_worth_a_look(const struct summary *s, const struct row *row)
+{
+    int64_t peak = db_int(s->db, "SELECT max(peak_active_bytes) FROM total WHERE kind = 'all'", 0);
+    int64_t all = db_int(s->db, "SELECT max(alloc_bytes) FROM total WHERE kind = 'all'", 0);
+    return row->stats.value[STAT_at_peak_bytes] > peak / 100 || row->stats.value[STAT_alloc_bytes] > all / 100;
+}
+
 void summary_hint(struct summary *s, const struct rows *rows, int64_t peak_bytes)
 {
     const struct row *best = NULL;
@@ -280,7 +288,7 @@ void summary_hint(struct summary *s, const struct rows *rows, int64_t peak_bytes
     for (int i = 0; i < rows->count; i++) {
         const struct row *row = &rows->row[i];
         if (!row->file || !row->plain_name || strncmp(row->plain_name, "__libc_start", 12) == 0 ||
-            !source_is_there(s->db, row->file))
+            !source_is_there(s->db, row->file) || !is_worth_a_look(s, row))
             continue;
         int own = text_relative(row->file, s->cwd) != row->file;
         if (!best || own)
@@ -366,7 +374,8 @@ static int list_sections(struct summary *s, struct record *document, struct erro
     return rc;
 }
 
-/* The script that an interpreter ran, where its lines are in the recording: they are the reader's own, while the line
+/* The script that an interpreter ran, where its lines are in the recording and hold something (a wrapper may only start
+ * the program that does): they are the reader's own, while the line
  * that holds most is often a library's. */
 static int find_script(const struct summary *s, struct buf *script)
 {
@@ -375,7 +384,13 @@ static int find_script(const struct summary *s, struct buf *script)
     int found = 0;
     program_name(script, command ? command : "");
     if (script->length &&
-        db_prepare(s->db, "SELECT path FROM file WHERE substr(path, -length(?1) - 1) = '/' || ?1", &q, NULL) == 0) {
+        db_prepare(
+            s->db,
+            "SELECT path FROM file f JOIN account a ON a.key_id = f.file_id WHERE a.scope = 'file' AND "
+            "a.inclusive = 1 AND a.kind = 'all' AND substr(path, -length(?1) - 1) = '/' || ?1 AND a.at_peak_bytes "
+            "> (SELECT max(t.at_peak_bytes) FROM account t WHERE t.scope = 'file' AND t.inclusive = 1 AND t.kind "
+            "= 'all') / 100",
+            &q, NULL) == 0) {
         sqlite3_bind_text(q, 1, script->data, -1, SQLITE_STATIC);
         while (!found && sqlite3_step(q) == SQLITE_ROW)
             found = source_is_there(s->db, db_text(q, 0));

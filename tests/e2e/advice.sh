@@ -10,7 +10,7 @@ for name in whole names bare; do
 done
 lacks "a program with debug information" whole.txt '! '
 contains "a program with names only" names.txt "! 100 % of the peak is in code without line information, most of it\
- in names: install its -dbgsym package or set DEBUGINFOD_URLS"
+ in names: compile it with -g (of a program that you did not build, take the debug information that its maker offers)"
 contains "a program without symbols" bare.txt '! 100 % of the peak is in code without symbols, most of it in bare'
 equal "in JSON" '0 1 1' \
     "$(for name in whole names bare; do python3 \

@@ -19,4 +19,4 @@ contains "of a child" report "$note"
 cp "$PROGRAMS/own_new" another
 record_ok sh -c "./another; '$PROGRAMS/own_new'"
 "$MEMPROF" report out.db >report
-contains "of two" report "the programs another and 1 more have an operator new of their own: of their blocks only"
+contains "of two" report "the programs another and own_new have an operator new of their own: of their blocks only"

@@ -66,7 +66,7 @@ equal "lines: called by name" "by_name stripped.c None" "$(by line 7 700)"
 equal "lines: by module" 10000 \
     "$(value "SELECT alloc_bytes FROM v_module WHERE module LIKE '%/libplain.so' AND NOT inclusive AND kind = 'heap'")"
 "$MEMPROF" report out.db >text
-contains "the advice names the library" text "most of it in libplain.so: install its -dbgsym package"
+contains "the advice names the library" text "most of it in libplain.so: compile it with -g (of"
 # the same by --skip: what called it in the library, then the line of the program
 address=$(by line 10 10000 | cut -d' ' -f1)
 "$MEMPROF" report out.db --by line --skip "$address" >text

@@ -10,9 +10,10 @@
 #include <string.h>
 #include <unistd.h>
 
-static int finish(sqlite3 *db, struct error *err)
+static int finish(sqlite3 *db, const char *path, int is_recording, struct error *err)
 {
-    struct finish_options options = {.progress = isatty(STDERR_FILENO)};
+    struct finish_options options = {
+        .progress = isatty(STDERR_FILENO), .recording = path, .is_recording = is_recording};
     return finish_database(db, &options, err);
 }
 
@@ -24,8 +25,10 @@ static int finish_in_place(const char *path, struct error *err)
         return error_set(err, errno, "%s: %s", path, strerror(errno));
     int rc = db_open_write(path, &db, err);
     if (rc == 0)
-        rc = finish(db, err);
+        rc = finish(db, path, 0, err);
     sqlite3_close(db);
+    if (rc == 0)
+        finish_forget(path);
     return rc;
 }
 
@@ -72,7 +75,7 @@ static int complete(const char *path, sqlite3 **db, struct error *err)
     if (rc == 0 && is_due)
         rc = recover_books(copy, err);
     if (rc == 0)
-        rc = finish(copy, err);
+        rc = finish(copy, path, is_recording, err);
     if (rc == 0 && is_recording) /* the copy is complete, the recording is not */
         db_meta_set_text(copy, "state", "recording");
     if (rc == 0) {

@@ -57,8 +57,17 @@ static const char ends[] =
     ".SH ENVIRONMENT\n"
     ".TP\n.B DEBUGINFOD_URLS\nServers to ask for debug information that is not installed. Without it, none is "
     "asked.\n"
+    ".TP\n.B XDG_CACHE_HOME\nNames that were looked up are kept in its directory memprof, by build-id; without it in "
+    "~/.cache/memprof.\n"
     ".TP\n.B NO_COLOR\nNo colours when set and not empty.\n"
-    ".TP\n.B COLUMNS\nWidth of the terminal, instead of what the terminal says.\n";
+    ".TP\n.B COLUMNS\nWidth of the terminal, instead of what the terminal says.\n"
+    ".SH FILES\n"
+    ".TP\n.I out.db\nThe recording. While it is written there are out.db\\-wal and out.db\\-shm beside it, which "
+    "belong "
+    "to it.\n"
+    ".TP\n.I out.db\\-symbols\nNames that reports on a running program looked up and the cache has no place for. May "
+    "be "
+    "removed at any time; goes with the end of the recording.\n";
 
 /* Text with what roff takes for its own escaped. */
 static void put(FILE *f, const char *text)

@@ -1,5 +1,6 @@
 #include "finish.h"
 
+#include "../symbols/symbols_beside.h"
 #include "finish_private.h"
 
 #include <errno.h>
@@ -48,6 +49,11 @@ static int write_accounts(sqlite3 *db, struct model_ahead *ahead, const struct f
         (db_meta_set_int(db, "symbolize_ns", now_ns() - start_ns) || db_meta_set_text(db, "state", "complete")))
         rc = db_error(db, err);
     return rc;
+}
+
+void finish_forget(const char *recording)
+{
+    symbols_beside_remove(recording);
 }
 
 int finish_database(sqlite3 *db, const struct finish_options *options, struct error *err)

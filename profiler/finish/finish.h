@@ -11,9 +11,11 @@
 #include <sqlite3.h>
 
 struct finish_options {
-    int with_source; /* put the text of the source files into file.source */
-    int progress;    /* write "memprof: symbolizing 12/40 modules" to stderr, rewriting the line */
-    int again;       /* symbolize anew what already has symbols */
+    int with_source;       /* put the text of the source files into file.source */
+    int progress;          /* write "memprof: symbolizing 12/40 modules" to stderr, rewriting the line */
+    int again;             /* symbolize anew what already has symbols */
+    const char *recording; /* its path where names may be kept beside it (symbols_beside.h); NULL: nowhere */
+    int is_recording;      /* it is being written: what is looked up now is kept for the next report */
 };
 
 /* Set it (from a signal handler) to make finish_database stop with -EINTR; the caller clears it. */
@@ -23,5 +25,7 @@ extern volatile sig_atomic_t finish_interrupted;
  * transactions: after a failure or -EINTR the file is consistent and its state still 'recorded'. Returns 0 or -errno
  * with err. */
 int finish_database(sqlite3 *db, const struct finish_options *options, struct error *err);
+/* It is finished: what was kept beside it goes. */
+void finish_forget(const char *recording);
 
 #endif

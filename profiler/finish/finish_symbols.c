@@ -510,7 +510,9 @@ int finish_symbols(sqlite3 *db, const struct finish_options *options, struct err
         rc = want_jit(&p);
     if (rc == 0) {
         give_offsets(&p);
-        rc = symbols_pool_run(p.jobs, p.job_count, &finish_interrupted, options->progress ? show_progress : NULL);
+        struct symbols_place place = {options->recording, options->is_recording};
+        rc = symbols_pool_run(p.jobs, p.job_count, &place, &finish_interrupted,
+                              options->progress ? show_progress : NULL);
     }
     if (rc == 0 && (rc = db_exec(db, "BEGIN IMMEDIATE", err)) == 0) {
         rc = write_rows(&p);

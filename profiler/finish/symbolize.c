@@ -21,7 +21,9 @@ static _Noreturn void child(const char *path, const struct finish_options *optio
         /* a killed process loses nothing by this, only a crashed machine would */
         sqlite3_exec(db, "PRAGMA synchronous = OFF; PRAGMA cache_size = -8192; PRAGMA temp_store = MEMORY", NULL, NULL,
                      NULL);
-        rc = finish_database(db, options, &err);
+        struct finish_options own = *options;
+        own.recording = path;
+        rc = finish_database(db, &own, &err);
         if (rc == 0)
             rc = db_leave_log(db, 0, &err); /* where a reader kept it when the recording ended */
     }
@@ -76,8 +78,10 @@ int symbolize_file(const char *path, const struct finish_options *options, int s
     int stopped = wait_for(pid, signal_fd, &status);
     ssize_t n = read(report[0], &reported, sizeof reported);
     close(report[0]);
-    if (status == 0)
+    if (status == 0) {
+        finish_forget(path);
         return 0;
+    }
     /* what it had not committed is taken back by the next one that opens the file for writing */
     sqlite3 *db = NULL;
     if (db_open_write(path, &db, NULL) == 0)

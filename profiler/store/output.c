@@ -40,9 +40,10 @@ static void remove_suffixed(const char *path, const char *suffix)
     free(name);
 }
 
-/* What SQLite would take for the new file's. */
+/* What SQLite would take for the new file's, and names that reports kept (symbols_beside.h). */
 static void remove_beside(const char *path)
 {
+    remove_suffixed(path, "-symbols");
     remove_suffixed(path, "-wal");
     remove_suffixed(path, "-shm");
     remove_suffixed(path, "-journal");
@@ -56,6 +57,7 @@ static int move(const char *from, const char *to)
     int rc = rename(from, to) ? -errno : 0;
     if (rc == 0) {
         rename(log_from, log_to);
+        remove_suffixed(from, "-symbols");
         remove_suffixed(from, "-shm");
         remove_suffixed(from, "-journal");
     }

@@ -81,53 +81,42 @@ struct symbols_table *symbols_cache_read(const char *path, const char *build_id)
     return t;
 }
 
-static void write_file(const char *name, const void *bytes, size_t length)
+/* 1: it is there. */
+static int write_file(const char *name, const void *bytes, size_t length)
 {
-    int directory = open_directory(1);
+    int directory = open_directory(1), failed = 1;
     if (directory < 0)
-        return;
+        return 0;
     char temporary[192];
     snprintf(temporary, sizeof temporary, "%.160s.%d", name, (int)getpid());
     int fd = openat(directory, temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (fd >= 0) {
-        int failed = io_write(fd, bytes, length);
-        failed |= close(fd);
+        failed = io_write(fd, bytes, length) != 0;
+        failed |= close(fd) != 0;
         /* Readers see the old file or the new one, never a part. */
-        if (failed || renameat(directory, temporary, directory, name))
+        failed = failed || renameat(directory, temporary, directory, name) != 0;
+        if (failed)
             unlinkat(directory, temporary, 0);
     }
     close(directory);
+    return !failed;
 }
 
-static void add_table(struct symbols_builder *b, const struct symbols_table *t)
-{
-    struct symbols_frame frames[SYMBOLS_INLINE_MAX];
-    for (size_t i = 0; i < symbols_table_count(t); i++)
-        symbols_builder_add(b, symbols_table_offset(t, i), frames, symbols_table_frames(t, i, frames));
-}
-
-void symbols_cache_write(const char *build_id, const struct symbols_table *fresh, const struct symbols_table *old)
+int symbols_cache_write(const char *build_id, const struct symbols_table *fresh, const struct symbols_table *old)
 {
     char name[160];
     if (!file_name(build_id, name) || !symbols_table_may_cache(fresh))
-        return;
+        return 0;
     const void *bytes;
     size_t length = symbols_table_bytes(fresh, &bytes);
     struct buf merged = BUF(FILE_BYTES_MAX);
-    if (old) {
-        struct symbols_builder *b = symbols_builder_open();
-        add_table(b, fresh);
-        add_table(b, old);
-        symbols_table_copy_probes(fresh, b);
-        if (symbols_builder_write(b, symbols_table_source(fresh), 1, &merged) == 0) {
-            bytes = merged.data;
-            length = merged.length;
-        }
-        symbols_builder_close(b);
+    if (old && symbols_table_merge(fresh, old, &merged) == 0) {
+        bytes = merged.data;
+        length = merged.length;
     }
-    if (length <= FILE_BYTES_MAX)
-        write_file(name, bytes, length);
+    int is_written = length <= FILE_BYTES_MAX && write_file(name, bytes, length);
     buf_free(&merged);
+    return is_written;
 }
 
 struct aged {

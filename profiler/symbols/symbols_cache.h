@@ -9,8 +9,8 @@
 
 /* NULL: nothing usable for this file as it is now. Close with symbols_table_close. */
 struct symbols_table *symbols_cache_read(const char *path, const char *build_id);
-/* Adds a fresh table to what is stored (old may be NULL). */
-void symbols_cache_write(const char *build_id, const struct symbols_table *fresh, const struct symbols_table *old);
+/* Adds a fresh table to what is stored (old may be NULL). 1: it is stored. */
+int symbols_cache_write(const char *build_id, const struct symbols_table *fresh, const struct symbols_table *old);
 /* Removes the oldest files until the directory is below its limit. */
 void symbols_cache_trim(void);
 

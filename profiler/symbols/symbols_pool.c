@@ -2,6 +2,7 @@
 
 #include "../../common/error.h"
 #include "../../common/io.h"
+#include "symbols_beside.h"
 #include "symbols_cache.h"
 #include "symbols_private.h"
 
@@ -209,7 +210,7 @@ static int take_messages(struct pool *p, struct worker *w)
             return -EBADMSG;
         job_done(p, m.job, symbols_table_source(job->fresh));
         if (job->path)
-            symbols_cache_write(job->build_id, job->fresh, job->cached);
+            job->is_cached = symbols_cache_write(job->build_id, job->fresh, job->cached);
         size_t used = sizeof m + m.length;
         memmove(w->in.data, w->in.data + used, w->in.length - used);
         w->in.length -= used;
@@ -318,12 +319,15 @@ static int is_in_cache(const struct symbols_job *job)
 }
 
 /* Answers from the cache first; the rest in order of cost. */
-static void plan(struct pool *p)
+static void plan(struct pool *p, const struct symbols_beside *beside)
 {
     struct costed *costed = xcalloc(p->count, sizeof *costed);
     for (size_t i = 0; i < p->count; i++) {
         struct symbols_job *job = &p->jobs[i];
         job->cached = job->path ? symbols_cache_read(job->path, job->build_id) : NULL;
+        job->is_cached = job->cached != NULL;
+        if (!job->cached && job->path)
+            job->cached = symbols_beside_read(beside, job->path, job->build_id);
         if (is_in_cache(job))
             job_done(p, (uint32_t)i, symbols_table_source(job->cached));
         else
@@ -335,8 +339,28 @@ static void plan(struct pool *p)
     free(costed);
 }
 
-int symbols_pool_run(struct symbols_job *jobs, size_t count, volatile sig_atomic_t *interrupted,
-                     void (*progress)(size_t done, size_t count))
+/* All that the cache does not have, where something of it is new. */
+static void keep_beside(const struct pool *p, const char *recording)
+{
+    struct symbols_beside_writer *w = NULL;
+    int is_new = 0;
+    for (size_t i = 0; i < p->count; i++) {
+        const struct symbols_job *job = &p->jobs[i];
+        is_new |= job->path && !job->is_cached && job->fresh && symbols_table_may_cache(job->fresh);
+    }
+    if (!is_new)
+        return;
+    w = symbols_beside_begin();
+    for (size_t i = 0; i < p->count; i++) {
+        const struct symbols_job *job = &p->jobs[i];
+        if (job->path && !job->is_cached && (job->fresh || job->cached))
+            symbols_beside_add(w, job->path, job->build_id, job->fresh, job->cached);
+    }
+    symbols_beside_end(w, recording);
+}
+
+int symbols_pool_run(struct symbols_job *jobs, size_t count, const struct symbols_place *place,
+                     volatile sig_atomic_t *interrupted, void (*progress)(size_t done, size_t count))
 {
     if (count == 0)
         return 0;
@@ -349,7 +373,9 @@ int symbols_pool_run(struct symbols_job *jobs, size_t count, volatile sig_atomic
     p.board = mmap(NULL, sizeof *p.board, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     int rc = p.board == MAP_FAILED ? -errno : 0;
     if (rc == 0) {
-        plan(&p);
+        struct symbols_beside *beside = place->recording ? symbols_beside_open(place->recording) : NULL;
+        plan(&p, beside);
+        symbols_beside_close(beside);
         long cores = sysconf(_SC_NPROCESSORS_ONLN);
         p.worker_count = cores < 1 ? 1 : cores > WORKERS_MAX ? WORKERS_MAX : (size_t)cores;
         if (p.worker_count > p.order_count)
@@ -369,6 +395,8 @@ int symbols_pool_run(struct symbols_job *jobs, size_t count, volatile sig_atomic
         job_done(&p, (uint32_t)i, why);
     if (p.order_count)
         symbols_cache_trim();
+    if (place->recording && place->is_written && rc != -EINTR)
+        keep_beside(&p, place->recording);
     free(p.order);
     free(p.done);
     free(p.tried);

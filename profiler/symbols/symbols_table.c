@@ -339,11 +339,29 @@ size_t symbols_table_bytes(const struct symbols_table *t, const void **bytes)
     return t->length;
 }
 
-void symbols_table_copy_probes(const struct symbols_table *t, struct symbols_builder *b)
+static void copy_probes(const struct symbols_table *t, struct symbols_builder *b)
 {
     for (uint32_t i = 0; i < t->header->probe_count && b->probe_count < PROBES_MAX; i++) {
         struct probe *p = &b->probes[b->probe_count++];
         *p = t->probes[i];
         p->path = place_of(b, t->strings + t->probes[i].path);
     }
+}
+
+static void add_table(struct symbols_builder *b, const struct symbols_table *t)
+{
+    struct symbols_frame frames[SYMBOLS_INLINE_MAX];
+    for (size_t i = 0; i < symbols_table_count(t); i++)
+        symbols_builder_add(b, symbols_table_offset(t, i), frames, symbols_table_frames(t, i, frames));
+}
+
+int symbols_table_merge(const struct symbols_table *fresh, const struct symbols_table *old, struct buf *out)
+{
+    struct symbols_builder *b = symbols_builder_open();
+    add_table(b, fresh);
+    add_table(b, old);
+    copy_probes(fresh, b);
+    int rc = symbols_builder_write(b, symbols_table_source(fresh), 1, out);
+    symbols_builder_close(b);
+    return rc;
 }

@@ -34,8 +34,9 @@ uint64_t symbols_table_offset(const struct symbols_table *t, size_t index); /* a
 int symbols_table_frames(const struct symbols_table *t, size_t index, struct symbols_frame frames[SYMBOLS_INLINE_MAX]);
 /* The index of an offset, or -1. */
 long symbols_table_find(const struct symbols_table *t, uint64_t offset);
-/* Probes of t, as they were, for a table merged from t and an older one of the same files. */
-void symbols_table_copy_probes(const struct symbols_table *t, struct symbols_builder *b);
+/* Writes what a fresh table and an older one of the same files have, with the probes of the fresh one. As
+ * symbols_builder_write. */
+int symbols_table_merge(const struct symbols_table *fresh, const struct symbols_table *old, struct buf *out);
 size_t symbols_table_bytes(const struct symbols_table *t, const void **bytes);
 
 #endif

@@ -5,6 +5,7 @@
 #include "../../profiler/symbols/allocator.h"
 #include "../../profiler/symbols/demangle.h"
 #include "../../profiler/symbols/symbols.h"
+#include "../../profiler/symbols/symbols_beside.h"
 #include "../../profiler/symbols/symbols_cache.h"
 #include "../../profiler/symbols/symbols_pool.h"
 #include "scratch.h"
@@ -484,6 +485,116 @@ static void test_cache(void **state)
     assert_null(symbols_cache_read(probed, id));
 }
 
+static struct symbols_table *read_beside(const char *recording, const char *path, const char *build_id)
+{
+    struct symbols_beside *b = symbols_beside_open(recording);
+    struct symbols_table *t = b ? symbols_beside_read(b, path, build_id) : NULL;
+    symbols_beside_close(b);
+    return t;
+}
+
+static int has_beside(const char *recording, const char *path, const char *build_id)
+{
+    struct symbols_table *t = read_beside(recording, path, build_id);
+    int count = t ? (int)symbols_table_count(t) : 0;
+    symbols_table_close(t);
+    return count;
+}
+
+static struct symbols_table *one_more(const char *path, uint64_t offset, int may_cache)
+{
+    struct symbols_builder *b = symbols_builder_open();
+    struct symbols_frame frame = {.raw_name = "new", .name = "new"};
+    struct buf more = BUF(SYMBOLS_TABLE_MAX);
+    symbols_builder_add(b, offset, &frame, 1);
+    symbols_builder_probe(b, path);
+    assert_int_equal(symbols_builder_write(b, "dwarf", may_cache, &more), 0);
+    symbols_builder_close(b);
+    return symbols_table_open(more.data, more.length);
+}
+
+static void set_file(const char *path, const void *bytes, size_t length)
+{
+    unlink(path);
+    int fd = open(path, O_CREAT | O_WRONLY | O_EXCL, 0600);
+    assert_int_equal(write(fd, bytes, length), (ssize_t)length);
+    close(fd);
+}
+
+static void test_beside(void **state)
+{
+    (void)state;
+    char recording[PATH_MAX], name[PATH_MAX];
+    snprintf(recording, sizeof recording, "%s", scratch_path("live.db"));
+    snprintf(name, sizeof name, "%s", scratch_path("live.db-symbols"));
+    struct buf bytes = build_table(1, "/etc/passwd");
+    struct symbols_table *three = symbols_table_open(bytes.data, bytes.length);
+    struct symbols_table *one = one_more("/etc/passwd", 900, 1), *none = one_more("/etc/group", 1, 0);
+    struct symbols_beside_writer *w = symbols_beside_begin();
+    symbols_beside_add(w, "/etc/passwd", NULL, three, NULL);
+    symbols_beside_end(w, recording);
+    assert_int_equal(access(name, F_OK), -1); /* no recording is there */
+    set_file(recording, "", 0);
+    w = symbols_beside_begin();
+    symbols_beside_add(w, "/etc/passwd", NULL, one, three); /* both */
+    symbols_beside_add(w, "/etc/group", "aa", none, NULL);  /* may not be kept */
+    symbols_beside_add(w, "/etc/passwd", "ab", NULL, one);
+    symbols_beside_end(w, recording);
+    assert_int_equal(has_beside(recording, "/etc/passwd", NULL), 4);
+    assert_int_equal(has_beside(recording, "/etc/passwd", ""), 4);
+    assert_int_equal(has_beside(recording, "/etc/passwd", "ab"), 1);
+    assert_int_equal(has_beside(recording, "/etc/passwd", "a"), 0);
+    assert_int_equal(has_beside(recording, "/etc/group", "aa"), 0);
+    assert_int_equal(has_beside(recording, "/etc/passw", "d"), 0); /* where names end counts */
+
+    /* damage, and what is none of ours */
+    char *good = NULL;
+    int fd = open(name, O_RDONLY);
+    size_t length = (size_t)lseek(fd, 0, SEEK_END);
+    good = xmalloc(length);
+    assert_int_equal(pread(fd, good, length, 0), (ssize_t)length);
+    close(fd);
+    for (size_t cut = 0; cut < length; cut++) {
+        set_file(name, good, cut);
+        int count = has_beside(recording, "/etc/passwd", "ab");
+        assert_int_equal(count, 0); /* the last one */
+    }
+    for (size_t i = 0; i < length; i++) {
+        good[i] ^= (char)0xff;
+        set_file(name, good, length);
+        int count = has_beside(recording, "/etc/passwd", NULL);
+        assert_true(count == 0 || count == 4);
+        good[i] ^= (char)0xff;
+    }
+    set_file(name, good, length);
+    assert_int_equal(has_beside(recording, "/etc/passwd", NULL), 4);
+    chmod(name, 0666);
+    assert_int_equal(has_beside(recording, "/etc/passwd", NULL), 0); /* anybody may have written it */
+    chmod(name, 0600);
+    rename(name, scratch_path("elsewhere"));
+    assert_int_equal(symlink(scratch_path("elsewhere"), name), 0);
+    assert_int_equal(has_beside(recording, "/etc/passwd", NULL), 0);
+    w = symbols_beside_begin();
+    symbols_beside_add(w, "/etc/passwd", NULL, one, NULL);
+    symbols_beside_end(w, recording); /* replaces the link, and leaves alone what it leads to */
+    assert_int_equal(has_beside(recording, "/etc/passwd", NULL), 1);
+    rename(scratch_path("elsewhere"), name);
+    assert_int_equal(has_beside(recording, "/etc/passwd", NULL), 4);
+    symbols_beside_remove(recording);
+    assert_int_equal(access(name, F_OK), -1);
+    assert_int_equal(mkdir(name, 0700), 0); /* it cannot be written there */
+    w = symbols_beside_begin();
+    symbols_beside_add(w, "/etc/passwd", NULL, one, NULL);
+    symbols_beside_end(w, recording);
+    assert_int_equal(has_beside(recording, "/etc/passwd", NULL), 0);
+    symbols_beside_remove(recording);
+    assert_int_equal(rmdir(name), 0);
+    free(good);
+    symbols_table_close(three);
+    symbols_table_close(one);
+    symbols_table_close(none);
+}
+
 static void test_cache_is_bounded(void **state)
 {
     (void)state;
@@ -510,7 +621,7 @@ static void test_pool(void **state)
     struct symbols_job jobs[] = {{.path = path, .offsets = offsets, .count = 2},
                                  {.path = "/nonexistent", .offsets = offsets, .count = 2},
                                  {.perf_pid = getpid(), .offsets = offsets, .count = 2}};
-    assert_int_equal(symbols_pool_run(jobs, 3, NULL, NULL), 0);
+    assert_int_equal(symbols_pool_run(jobs, 3, &(struct symbols_place){0}, NULL, NULL), 0);
     assert_string_equal(jobs[0].source, "dwarf");
     assert_string_equal(jobs[1].source, "none: file gone");
     assert_int_equal(strncmp(jobs[2].source, "none: ", 6), 0);
@@ -543,7 +654,7 @@ static void test_pool_uses_the_cache(void **state)
     uint64_t bias_free[] = {0x100, 0x30000, 0x90000};
     for (int round = 0; round < 3; round++) {
         struct symbols_job job = {.path = path, .build_id = id, .offsets = bias_free, .count = round < 2 ? 2 : 3};
-        assert_int_equal(symbols_pool_run(&job, 1, NULL, NULL), 0);
+        assert_int_equal(symbols_pool_run(&job, 1, &(struct symbols_place){0}, NULL, NULL), 0);
         assert_int_equal(round == 0, job.cached == NULL);
         assert_int_equal(round == 1, job.fresh == NULL);
         for (size_t i = 0; i < job.count; i++)
@@ -566,6 +677,7 @@ int main(void)
         cmocka_unit_test(test_table_roundtrip),
         cmocka_unit_test(test_table_damage),
         cmocka_unit_test(test_cache),
+        cmocka_unit_test(test_beside),
         cmocka_unit_test(test_cache_is_bounded),
         cmocka_unit_test(test_pool),
         cmocka_unit_test(test_pool_uses_the_cache),

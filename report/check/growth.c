@@ -1,11 +1,8 @@
 /*
- * What grows from one execution of a range to the next. Each site is looked at alone, at the end of each execution:
- * what it then holds is a series. One that only moves up and down, or rises once, is none that grows: the medians of
- * the eight parts of the executions must rise from each to the next (or fall, for what shrinks). Of what fills and
- * empties at random, however slowly, one in a hundred or less does that. Growth is then the median of the slopes of all
- * pairs (Theil-Sen), which a few odd executions do not move. What was measured is the sum over the sites.
+ * What grows from one execution of a range to the next: the executions, and what each site held at the end of each.
  */
-#include "check_private.h"
+#include "growth.h"
+
 #include "held.h"
 
 #include "../../common/array.h"
@@ -22,40 +19,8 @@
 enum {
     EXECUTIONS_LEAST = 5,      /* after warming up, to tell what grows */
     EXECUTIONS_MAX = 10000000, /* of one range in a recording */
-    PARTS = 8,
-    SAMPLES_MAX = 200, /* of more executions as many are looked at, evenly */
     CHANGES_MAX = 1 << 24,
-    LINES_MAX = 1000,
     NAMES_MAX = 5 /* of ranges that a message lists */
-};
-
-struct change {    /* of what a site holds, from one sample to the next */
-    uint32_t next; /* the change before it, + 1 */
-    uint32_t sample;
-    int64_t bytes;
-};
-
-struct growth {
-    struct check_measure *m;
-    struct check_result *result;
-    int64_t *ends; /* of the executions, in order */
-    int count, capacity;
-    int64_t numbers[SAMPLES_MAX]; /* which executions the samples are */
-    int sample_count;
-    int64_t times_ns[SAMPLES_MAX];
-    struct growth_site {
-        int64_t last_bytes; /* at the sample before */
-        uint32_t site_id;
-        uint32_t newest; /* change + 1 */
-    } * sites;
-    size_t site_count, site_capacity;
-    struct change *changes;
-    uint32_t change_count, change_capacity;
-    struct growing {
-        int64_t site_id;
-        double slope;
-    } * growing;
-    int growing_count, growing_capacity;
 };
 
 static int is_range(const char *pattern, const char *name, const char *domain)
@@ -74,33 +39,6 @@ static int by_number(const void *a, const void *b)
 {
     int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
     return (x > y) - (x < y);
-}
-
-/* The value that would stand at a place if they were sorted; they are then parted there. */
-static double select_value(double *values, int count, int place)
-{
-    for (int low = 0, high = count - 1; low < high;) {
-        const double pivot = values[low + (high - low) / 2];
-        int i = low, k = high;
-        while (i <= k) {
-            while (values[i] < pivot)
-                i++;
-            while (values[k] > pivot)
-                k--;
-            if (i <= k) {
-                double other = values[i];
-                values[i++] = values[k];
-                values[k--] = other;
-            }
-        }
-        if (place <= k)
-            high = k;
-        else if (place >= i)
-            low = i;
-        else
-            break;
-    }
-    return values[place];
 }
 
 static int load_executions(struct growth *g, struct error *err)
@@ -158,8 +96,8 @@ static int take_sample(void *arg, int sample, const struct held_site *sites, siz
             continue;
         if (g->change_count == CHANGES_MAX)
             return -E2BIG;
-        struct change *c = ARRAY_ADD(g->changes, g->change_count, g->change_capacity);
-        *c = (struct change){site->newest, (uint32_t)sample, sites[i].bytes};
+        struct growth_change *c = ARRAY_ADD(g->changes, g->change_count, g->change_capacity);
+        *c = (struct growth_change){site->newest, (uint32_t)sample, sites[i].bytes};
         site->site_id = sites[i].site_id;
         site->newest = g->change_count;
         site->last_bytes = sites[i].bytes;
@@ -170,164 +108,11 @@ static int take_sample(void *arg, int sample, const struct held_site *sites, siz
 static void choose_samples(struct growth *g, int64_t warmup)
 {
     int64_t rest = g->count - warmup;
-    g->sample_count = rest < SAMPLES_MAX ? (int)rest : SAMPLES_MAX;
+    g->sample_count = rest < GROWTH_SAMPLES ? (int)rest : GROWTH_SAMPLES;
     for (int i = 0; i < g->sample_count; i++)
         g->numbers[i] = warmup + (rest - 1) * i / (g->sample_count - 1);
     for (int i = 0; i < g->sample_count; i++)
         g->times_ns[i] = g->ends[g->numbers[i]];
-}
-
-/* --- series --- */
-
-static void fill_series(const struct growth *g, size_t site, int64_t series[SAMPLES_MAX])
-{
-    int end = g->sample_count;
-    for (uint32_t at = g->sites[site].newest; at; at = g->changes[at - 1].next) {
-        const struct change *c = &g->changes[at - 1];
-        for (; end > (int)c->sample; end--)
-            series[end - 1] = c->bytes;
-    }
-    for (; end > 0; end--)
-        series[end - 1] = 0;
-}
-
-/* 1: the median of each part of the executions is above that of the part before; -1: below; 0: neither. */
-static int direction(const struct growth *g, const int64_t *series)
-{
-    const int parts = g->sample_count < PARTS ? g->sample_count : PARTS;
-    double values[SAMPLES_MAX], before = 0;
-    int rises = 0, falls = 0;
-    for (int part = 0; part < parts; part++) {
-        const int first = g->sample_count * part / parts, count = g->sample_count * (part + 1) / parts - first;
-        for (int i = 0; i < count; i++)
-            values[i] = (double)series[first + i];
-        double median = select_value(values, count, count / 2);
-        rises += part && median > before;
-        falls += part && median < before;
-        before = median;
-    }
-    return rises == parts - 1 ? 1 : falls == parts - 1 ? -1 : 0;
-}
-
-static double median_slope(const struct growth *g, const int64_t *series, double *slopes)
-{
-    int count = 0;
-    for (int i = 0; i < g->sample_count; i++)
-        for (int k = i + 1; k < g->sample_count; k++)
-            slopes[count++] = ((double)series[k] - (double)series[i]) / (double)(g->numbers[k] - g->numbers[i]);
-    double high = select_value(slopes, count, count / 2);
-    return count % 2 ? high : (select_value(slopes, count, count / 2 - 1) + high) / 2;
-}
-
-static void find_growing(struct growth *g)
-{
-    int64_t series[SAMPLES_MAX];
-    double *slopes = xcalloc((size_t)SAMPLES_MAX * SAMPLES_MAX / 2, sizeof *slopes);
-    for (size_t i = 0; i < g->site_count; i++) {
-        if (!g->sites[i].newest)
-            continue;
-        fill_series(g, i, series);
-        if (!direction(g, series))
-            continue;
-        double slope = median_slope(g, series, slopes);
-        if (slope != 0)
-            *ARRAY_ADD(g->growing, g->growing_count, g->growing_capacity) =
-                (struct growing){g->sites[i].site_id, slope};
-    }
-    free(slopes);
-}
-
-/* --- sites to lines --- */
-
-static int by_slope(const void *a, const void *b)
-{
-    const struct check_culprit *x = a, *y = b;
-    return x->slope != y->slope ? (x->slope < y->slope ? 1 : -1)
-                                : (x->stack_id > y->stack_id) - (x->stack_id < y->stack_id);
-}
-
-static int is_same_line(const struct check_culprit *c, const char *function, const char *file, int64_t line,
-                        const char *device)
-{
-    return c->line == line && strcmp(c->function, function) == 0 && strcmp(c->file ? c->file : "", file) == 0 &&
-           strcmp(c->device, device) == 0;
-}
-
-/* The sum of its line so far, or a new one; NULL: there are so many that nobody reads this one. */
-static struct check_culprit *line_of(struct check_result *r, sqlite3_stmt *s)
-{
-    const char *device = db_text(s, 1), *function = db_text(s, 2), *file = db_text(s, 3);
-    const int64_t line = sqlite3_column_int64(s, 4);
-    for (int i = 0; i < r->culprit_count; i++)
-        if (is_same_line(&r->culprits[i], function, file, line, device))
-            return &r->culprits[i];
-    if (r->culprit_count == LINES_MAX)
-        return NULL;
-    struct check_culprit *c = check_add_culprit(r);
-    *c = (struct check_culprit){.device = xstrdup(device),
-                                .function = xstrdup(function),
-                                .file = *file ? xstrdup(file) : NULL,
-                                .line = line,
-                                .stack_id = sqlite3_column_int64(s, 0)};
-    return c;
-}
-
-static int add_site(struct growth *g, const struct growing *growing, sqlite3_stmt *s, struct walk *walk,
-                    struct error *err)
-{
-    const struct check_options *o = g->m->options;
-    struct walk_stack stack;
-    int rc = 0;
-    sqlite3_reset(s);
-    sqlite3_bind_int64(s, 1, growing->site_id);
-    sqlite3_bind_text(s, 2, o->device, -1, SQLITE_STATIC);
-    sqlite3_bind_text(s, 3, o->kind, -1, SQLITE_STATIC);
-    if (!db_next(s, &rc, err))
-        return rc;
-    if (o->suppressions && o->suppressions->count) {
-        rc = walk_stack(walk, sqlite3_column_int64(s, 0), &stack, err);
-        if (rc || check_is_suppressed(o->suppressions, &stack))
-            return rc;
-    }
-    struct check_culprit *line = line_of(g->result, s);
-    g->result->slope += growing->slope;
-    if (line)
-        line->slope += growing->slope;
-    return 0;
-}
-
-static int sum_up(struct growth *g, struct error *err)
-{
-    struct walk *walk = NULL;
-    sqlite3_stmt *s = NULL;
-    struct check_result *r = g->result;
-    int rc = walk_open(g->m->db, g->m->options->lens ? g->m->options->lens->language : TREE_BOTH, &walk, err);
-    if (rc == 0)
-        rc = db_prepare(g->m->db,
-                        "SELECT s.stack_id, d.name, coalesce(" ROW_FUNCTION_SQL ", '?'), f.path, l.line FROM site s "
-                        "JOIN device d USING(device_id) LEFT JOIN site_line sl USING(site_id) LEFT JOIN line l "
-                        "USING(line_id) LEFT JOIN function fn ON fn.function_id = l.function_id LEFT JOIN file f ON "
-                        "f.file_id = l.file_id LEFT JOIN module_key m ON m.key_id = l.module_key_id WHERE s.site_id = "
-                        "?1 AND (?2 IS NULL OR d.name = ?2) AND (?3 IS NULL OR ?3 IN ('all', s.kind))",
-                        &s, err);
-    for (int i = 0; rc == 0 && i < g->growing_count; i++)
-        rc = add_site(g, &g->growing[i], s, walk, err);
-    sqlite3_finalize(s);
-    walk_close(walk);
-    int kept = 0;
-    if (r->culprit_count)
-        qsort(r->culprits, (size_t)r->culprit_count, sizeof *r->culprits, by_slope);
-    for (int i = 0; i < r->culprit_count; i++) {
-        struct check_culprit *c = &r->culprits[i];
-        if (c->slope > 0 && (!g->m->options->top || kept < g->m->options->top)) {
-            c->value = llround(c->slope);
-            r->culprits[kept++] = *c;
-        } else {
-            check_free_culprit(c);
-        }
-    }
-    r->culprit_count = kept;
-    return rc;
 }
 
 static int measure(struct growth *g, int64_t warmup, struct error *err)
@@ -339,13 +124,10 @@ static int measure(struct growth *g, int64_t warmup, struct error *err)
         return unknown(g, "not all events around its executions were kept, or some are damaged");
     if (rc == -E2BIG)
         return unknown(g, "too many sites change in each execution");
-    if (rc == 0) {
-        find_growing(g);
-        rc = sum_up(g, err);
-    }
+    if (rc == 0)
+        rc = growth_sum_up(g, err);
     r->is_known = rc == 0;
     r->measured = llround(r->slope);
-    r->verdict = r->slope > (double)r->limit ? CHECK_BROKEN : CHECK_KEPT;
     char text[UNITS_TEXT];
     snprintf(r->note, sizeof r->note, "%s executions, the first %lld left out", units_count(text, g->count),
              (long long)warmup);
@@ -373,6 +155,5 @@ int check_growth(struct check_measure *m, struct check_result *result, struct er
     free(g.ends);
     free(g.sites);
     free(g.changes);
-    free(g.growing);
     return rc;
 }

@@ -58,6 +58,13 @@ contains 'just enough' got 'broken  max-growth-per step'
 "$MEMPROF" run -q -- "$PROGRAMS/steps" 20000 16
 "$MEMPROF" check --max-growth-per step=0 >got || :
 contains 'many executions' got '16.0 B  at most 0 B an execution; 20,000 executions'
+# spread over stacks that are each too random to tell: 1,000 bytes an execution in all
+"$MEMPROF" run -q -- "$PROGRAMS/spread" 400
+status=0
+"$MEMPROF" check --max-growth-per step=900 >got || status=$?
+cat got
+equal 'spread' 1 $status
+"$MEMPROF" check --max-growth-per step=1100 >got || fail 'spread: more than there is'
 # without events nothing is known, which is not kept
 "$MEMPROF" run -q --aggregate -- "$PROGRAMS/steps" 200 48
 status=0

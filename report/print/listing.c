@@ -265,10 +265,15 @@ static void value(struct listing *l, sqlite3_stmt *s, int column)
     }
 }
 
+void listing_columns(struct listing *l, sqlite3_stmt *s, int first, int count)
+{
+    for (int i = first, end = count < 0 ? first + l->count - l->at : first + count; i < end; i++)
+        value(l, s, i);
+}
+
 void listing_row(struct listing *l, sqlite3_stmt *s)
 {
-    for (int first = l->at, i = first; i < l->count; i++)
-        value(l, s, i - first);
+    listing_columns(l, s, 0, -1);
 }
 
 int listing_query(struct listing *l, sqlite3 *db, const char *sql, const char *device, int64_t limit, int64_t *all,

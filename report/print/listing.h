@@ -34,6 +34,8 @@ void listing_style(struct listing *l, enum table_style style);      /* people: o
 
 /* The row's other columns, from those of the statement's current row. */
 void listing_row(struct listing *l, sqlite3_stmt *s);
+/* Some of them, of this and that number from 0 on, or all others (count -1). */
+void listing_columns(struct listing *l, sqlite3_stmt *s, int first, int count);
 /* All rows of a statement. *all: how many there would be without its LIMIT, where it has one column more than the
  * listing that says so, else their number. */
 int listing_statement(struct listing *l, sqlite3_stmt *s, int64_t *all, struct error *err);

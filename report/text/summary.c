@@ -22,6 +22,7 @@
 #include <string.h>
 
 enum { DEFAULT_TOP = 10, HELD_TOP = 3 };
+enum { TOTALS_RESERVED = 9 }; /* peak_reserved_bytes among the columns of summary_totals */
 
 int report_check_names(sqlite3 *db, const char *device, const char *kind, struct error *err)
 {
@@ -192,7 +193,9 @@ int summary_totals(const struct summary *s, sqlite3_stmt **statement, struct err
         "SELECT device, kind, alloc_count, free_count, alloc_bytes, free_bytes, temporary_count, peak_active_bytes,"
         " peak_active_ns, peak_reserved_bytes, end_active_bytes, end_count, temporary_bytes, peak_active_count,"
         " peak_reserved_ns, realloc_count, lifetime_ns, 100.0 * temporary_count / nullif(max(alloc_count, 0), 0),"
-        " CASE WHEN d.device_id = 0 AND kind = 'heap' THEN ?3 END"
+        " CASE WHEN d.device_id = 0 AND (kind = 'heap' OR (kind = 'all' AND NOT EXISTS (SELECT 1 FROM total o WHERE"
+        " o.device_id = 0 AND o.kind NOT IN ('all', 'heap') AND (o.alloc_count > 0 OR o.peak_reserved_bytes > 0))))"
+        " THEN ?3 END"
         " FROM v_total JOIN device d ON d.name = device"
         " WHERE (?1 IS NULL OR device = ?1) AND (?2 IS NULL OR kind = ?2)"
         " AND (alloc_count > 0 OR peak_active_bytes > 0 OR peak_reserved_bytes > 0 OR kind = 'all')"
@@ -205,6 +208,25 @@ int summary_totals(const struct summary *s, sqlite3_stmt **statement, struct err
             sqlite3_bind_int64(*statement, 3, (int64_t)s->heap_end.reserved_bytes);
     }
     return rc;
+}
+
+/* To people, with how it may be off where glibc's heap is in it, which is sampled: of one process the highest sample is
+ * the least that it can have been; of several, each one's may be of another instant. */
+static void list_reserved(const struct summary *s, struct listing *l, sqlite3_stmt *q)
+{
+    static const char sampled[] = "SELECT count(DISTINCT i.first_id) FROM counter c JOIN v_image i USING(process_id) "
+                                  "WHERE c.name = 'heap_sample' AND c.value > 0";
+    int is_heap =
+        strcmp(db_text(q, 0), "host") == 0 && (strcmp(db_text(q, 1), "heap") == 0 || strcmp(db_text(q, 1), "all") == 0);
+    int64_t processes = is_heap && s->out->format == REPORT_TEXT ? db_int(s->db, sampled, 0) : 0;
+    char text[UNITS_TEXT], marked[UNITS_TEXT + 4];
+    if (processes > 0 && sqlite3_column_int64(q, TOTALS_RESERVED) > 0) {
+        snprintf(marked, sizeof marked, "%s%s",
+                 processes > 1 ? "~ " : ">= ", units_bytes(text, sqlite3_column_int64(q, TOTALS_RESERVED)));
+        listing_text(l, marked);
+    } else {
+        listing_columns(l, q, TOTALS_RESERVED, 1);
+    }
 }
 
 static int list_totals(const struct summary *s, struct record *document, struct error *err)
@@ -237,8 +259,12 @@ static int list_totals(const struct summary *s, struct record *document, struct 
         return rc;
     struct listing *l = listing_open_in(document, "totals", columns, COLUMN_COUNT_OF(columns), NULL);
     int is_end_above = 0;
-    for (; db_next(q, &rc, err); listing_row(l, q))
+    while (db_next(q, &rc, err)) {
         is_end_above |= sqlite3_column_int64(q, 10) > sqlite3_column_int64(q, 7);
+        listing_columns(l, q, 0, TOTALS_RESERVED);
+        list_reserved(s, l, q);
+        listing_columns(l, q, TOTALS_RESERVED + 1, -1);
+    }
     if (s->out->format == REPORT_TEXT)
         fputc('\n', s->out->file);
     if (s->out->format == REPORT_TEXT && !listing_rows(l))

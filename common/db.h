@@ -13,7 +13,9 @@
 #define DB_SCHEMA_PLAIN   1          /* of files without rows in the table packed, which older versions read too */
 #define DB_SCHEMA_PACKED  2          /* of files that have such rows */
 #define DB_SCHEMA_PARTS   3          /* of files with events of parts of blocks (split, cut) */
-#define DB_SCHEMA_VERSION 3
+#define DB_SCHEMA_CHANGES 4          /* of files whose packed sites have a column as changes (packed.c, recoded) */
+#define DB_SET_CHANGES    "PRAGMA main.user_version = 4"
+#define DB_SCHEMA_VERSION 4
 #define DB_BUSY_MS        2000 /* how long a connection waits for others that use the file */
 
 /* Creates a new file with the schema; it must not exist. Returns 0 or -errno with err. Close with sqlite3_close. */

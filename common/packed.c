@@ -27,8 +27,30 @@ static const struct {
 #undef COLUMN
     {"row_id", 0, CODING_change}};
 
+/* Columns that are written in another way than earlier versions did, and under another name, so that both are read. The
+ * level at which a site had its own most rises and falls little from one new site to the next. */
+static const struct {
+    enum packed_column column;
+    const char *name;
+    enum coding coding;
+} recoded[] = {{PACKED_site_active_peak_bytes, "active_peak_changes", CODING_change}};
+#define RECODED (sizeof recoded / sizeof *recoded)
+
 static const char *const table_names[PACKED_TABLES] = {"stack", "site"};
 static const enum packed_column keys[PACKED_TABLES] = {PACKED_KEY_stack, PACKED_KEY_site};
+
+static int recoded_as(enum packed_column column)
+{
+    for (size_t i = 0; i < RECODED; i++)
+        if (recoded[i].column == column)
+            return (int)i;
+    return -1;
+}
+
+int packed_needs_changes(enum packed_column column)
+{
+    return recoded_as(column) >= 0;
+}
 
 const char *packed_table_name(enum packed_table table)
 {
@@ -40,7 +62,8 @@ const char *packed_table_name(enum packed_table table)
 int packed_encode(struct chunk_codec *codec, enum packed_column column, uint32_t first_row, uint64_t *values,
                   uint32_t count, struct buf *out)
 {
-    enum coding coding = columns[column].coding;
+    int as = recoded_as(column);
+    enum coding coding = as < 0 ? columns[column].coding : recoded[as].coding;
     int is_key = column == PACKED_ROW_IDS || column == keys[columns[column].table];
     uint64_t before = 0, any = is_key;
     for (uint32_t i = 0; i < count; i++)
@@ -63,7 +86,8 @@ void packed_bind(sqlite3_stmt *insert, enum packed_table table, uint32_t part, e
 {
     sqlite3_bind_text(insert, 1, table_names[table], -1, SQLITE_STATIC);
     sqlite3_bind_int64(insert, 2, part);
-    sqlite3_bind_text(insert, 3, columns[column].name, -1, SQLITE_STATIC);
+    int as = recoded_as(column);
+    sqlite3_bind_text(insert, 3, as < 0 ? columns[column].name : recoded[as].name, -1, SQLITE_STATIC);
     sqlite3_bind_int64(insert, 4, first_row);
     sqlite3_bind_int64(insert, 5, count);
     sqlite3_bind_blob(insert, 6, data->data, (int)data->length, SQLITE_STATIC);
@@ -210,13 +234,16 @@ static int each_chunk(struct packed *p, enum packed_table table, enum packed_col
                       int (*take)(struct packed *p, void *arg, sqlite3_stmt *s, const uint64_t *values, long count),
                       void *arg)
 {
-    static const char sql[] = "SELECT part, first_row, row_count, data FROM main.packed WHERE table_name = ? AND "
-                              "column_name = ? ORDER BY part, first_row";
+    static const char sql[] = "SELECT part, first_row, row_count, data, column_name = ?3 FROM main.packed WHERE "
+                              "table_name = ?1 AND column_name IN (?2, ?3) ORDER BY part, first_row";
+    int as = recoded_as(column);
     sqlite3_stmt *s = NULL;
     if (sqlite3_prepare_v2(p->db, sql, -1, &s, NULL) != SQLITE_OK)
         return -EIO;
     sqlite3_bind_text(s, 1, table_names[table], -1, SQLITE_STATIC);
     sqlite3_bind_text(s, 2, columns[column].name, -1, SQLITE_STATIC);
+    if (as >= 0)
+        sqlite3_bind_text(s, 3, recoded[as].name, -1, SQLITE_STATIC);
     int rc = 0, step;
     while ((step = sqlite3_step(s)) == SQLITE_ROW && rc == 0) {
         const uint64_t *values;
@@ -334,8 +361,8 @@ static int make_room(struct packed_values *v, long rows, int is_wide)
 struct reading {
     const struct table *table;
     struct packed_values *values;
-    enum coding coding;
-    size_t next; /* chunk */
+    enum coding coding, recoding; /* by its name, and by the other one */
+    size_t next;                  /* chunk */
 };
 
 /* The rows that later parts leave out keep their values; those whose column is left out are 0. */
@@ -382,7 +409,8 @@ static int take_values(struct packed *p, void *arg, sqlite3_stmt *s, const uint6
     if (c->part != part || c->first_row != first_row || c->count != count)
         return -EBADMSG;
     uint64_t *values = (uint64_t *)(uintptr_t)coded; /* the codec's until its next call */
-    int rc = decode(values, c->count, c->first_row, r->coding, &all);
+    enum coding coding = sqlite3_column_int(s, 4) ? r->recoding : r->coding;
+    int rc = decode(values, c->count, c->first_row, coding, &all);
     if (rc == 0)
         rc = make_room(r->values, t->count, all > UINT32_MAX);
     for (uint32_t i = 0; rc == 0 && i < c->count; i++) {
@@ -402,7 +430,11 @@ int packed_read(struct packed *p, enum packed_column column, const struct packed
         return p->rc[column];
     enum packed_table table = columns[column].table;
     long count = packed_count(p, table);
-    struct reading r = {&p->tables[table], &p->values[column], columns[column].coding, 0};
+    int as = recoded_as(column);
+    struct reading r = {.table = &p->tables[table],
+                        .values = &p->values[column],
+                        .coding = columns[column].coding,
+                        .recoding = as < 0 ? columns[column].coding : recoded[as].coding};
     int rc = count < 0 ? (int)count : each_chunk(p, table, column, take_values, &r);
     while (rc == 0 && r.next < r.table->chunk_count)
         clear_chunk(r.values, &r.table->chunks[r.next++]);

@@ -44,6 +44,8 @@ enum packed_table packed_table_of(enum packed_column column);
     "INSERT INTO packed(table_name, part, column_name, first_row, row_count, data) VALUES(?, ?, ?, ?, ?, ?)"
 #define PACKED_ROW_IDS PACKED_COLUMNS /* the column row_id, of every table */
 
+/* Whether a file with this column needs DB_SCHEMA_CHANGES. */
+int packed_needs_changes(enum packed_column column);
 /* Replaces out by the values of rows from first_row on, which are changed on the way. Returns 1; 0 where there is
  * nothing to store, as all are 0; or -ENOMEM. */
 int packed_encode(struct chunk_codec *codec, enum packed_column column, uint32_t first_row, uint64_t *values,

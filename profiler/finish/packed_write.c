@@ -10,7 +10,11 @@ int packed_write(sqlite3_stmt *insert, struct chunk_codec *codec, enum packed_co
                  uint32_t rows, struct error *err)
 {
     struct buf data = BUF(PACKED_ROWS * 16ul + (1u << 16));
+    sqlite3 *db = sqlite3_db_handle(insert);
     int rc = 0;
+    /* the file may be an earlier version's */
+    if (packed_needs_changes(column) && db_int(db, "PRAGMA main.user_version", 0) < DB_SCHEMA_CHANGES)
+        rc = db_exec(db, DB_SET_CHANGES, err);
     for (uint32_t first = 1; first <= rows && rc == 0; first += PACKED_ROWS) {
         uint32_t left = rows - first + 1, count = left < PACKED_ROWS ? left : PACKED_ROWS;
         int has_data = packed_encode(codec, column, first, values + first, count, &data);
@@ -19,7 +23,7 @@ int packed_write(sqlite3_stmt *insert, struct chunk_codec *codec, enum packed_co
         if (has_data != 1)
             continue;
         packed_bind(insert, packed_table_of(column), 0, column, first, count, &data);
-        rc = sqlite3_step(insert) == SQLITE_DONE ? 0 : db_error(sqlite3_db_handle(insert), err);
+        rc = sqlite3_step(insert) == SQLITE_DONE ? 0 : db_error(db, err);
         sqlite3_reset(insert);
         sqlite3_clear_bindings(insert);
     }

@@ -26,7 +26,7 @@ struct packer *packer_open(struct store *store, enum packed_table table)
     p->codec = chunk_codec_open();
     if (!p->codec)
         out_of_memory(0);
-    store_needs(store, DB_SCHEMA_PACKED);
+    store_needs(store, table == PACKED_TABLE_site ? DB_SCHEMA_CHANGES : DB_SCHEMA_PACKED);
     return p;
 }
 

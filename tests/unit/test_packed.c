@@ -3,6 +3,7 @@
 
 #include "../../common/db.h"
 #include "../../common/kind.h"
+#include "../../profiler/finish/packed_write.h"
 #include "../../profiler/store/nodes.h"
 #include "../../profiler/store/store.h"
 #include "random.h"
@@ -212,6 +213,61 @@ static void test_sites(void **state)
     sqlite3_close(db);
 }
 
+/* A column as an earlier version wrote it, with newer values as this one does; and none of the two twice. */
+static void test_earlier(void **state)
+{
+    (void)state;
+    sqlite3 *db = scratch_db("earlier.db");
+    struct chunk_codec *codec = chunk_codec_open();
+    const struct packed_values *values;
+    struct error err;
+    static uint64_t anew[1001];
+    uint32_t ids[100];
+    for (uint32_t i = 1; i <= 1000; i++) {
+        random_site(i, 5);
+        sites[PACKED_site_alloc_bytes][i] = sites[PACKED_site_active_peak_bytes][i];
+    }
+    put_all(db, codec, 0, 1, NULL, 1000);
+    scratch_sql(db, "DELETE FROM packed WHERE column_name = 'active_peak_changes';"
+                    "UPDATE packed SET column_name = 'active_peak_bytes' WHERE column_name = 'alloc_bytes'");
+    for (uint32_t i = 0; i < 100; i++) {
+        ids[i] = 1 + i * 7;
+        random_site(ids[i], 5);
+    }
+    put_all(db, codec, 1, 0, ids, 100);
+    struct packed *p = packed_open(db);
+    assert_int_equal(packed_read(p, PACKED_site_active_peak_bytes, &values), 0);
+    for (uint32_t i = 1; i <= 1000; i++) {
+        if (packed_at(values, i) != sites[PACKED_site_active_peak_bytes][i])
+            fail_msg("site %u", i);
+        anew[i] = packed_at(values, i);
+    }
+    /* written anew, it needs a reader of today */
+    sqlite3_stmt *insert = NULL;
+    scratch_sql(db, "PRAGMA user_version = 2; DELETE FROM packed WHERE column_name LIKE 'active_peak%%' OR part > 0");
+    assert_int_equal(sqlite3_prepare_v2(db, PACKED_INSERT, -1, &insert, NULL), SQLITE_OK);
+    assert_int_equal(packed_write(insert, codec, PACKED_site_line_id, anew, 1000, &err), 0);
+    assert_int_equal(db_int(db, "PRAGMA user_version", 0), 2);
+    for (uint32_t i = 1; i <= 1000; i++)
+        anew[i] = sites[PACKED_site_active_peak_bytes][i];
+    assert_int_equal(packed_write(insert, codec, PACKED_site_active_peak_bytes, anew, 1000, &err), 0);
+    assert_int_equal(db_int(db, "PRAGMA user_version", 0), 4);
+    sqlite3_finalize(insert);
+    packed_close(p);
+    p = packed_open(db);
+    assert_int_equal(packed_read(p, PACKED_site_active_peak_bytes, &values), 0);
+    for (uint32_t i = 1; i <= 1000; i++)
+        assert_true(packed_at(values, i) == sites[PACKED_site_active_peak_bytes][i]);
+    packed_close(p);
+    scratch_sql(db, "INSERT INTO packed SELECT table_name, part, 'active_peak_bytes', first_row, row_count, data FROM "
+                    "packed WHERE column_name = 'active_peak_changes'");
+    p = packed_open(db);
+    assert_int_equal(packed_read(p, PACKED_site_active_peak_bytes, &values), -EBADMSG);
+    packed_close(p);
+    chunk_codec_close(codec);
+    sqlite3_close(db);
+}
+
 /* --- damage --- */
 
 /* 1: all can be read. */
@@ -272,10 +328,8 @@ static void test_damage(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_numbers),
-        cmocka_unit_test(test_stacks),
-        cmocka_unit_test(test_sites),
-        cmocka_unit_test(test_damage),
+        cmocka_unit_test(test_numbers), cmocka_unit_test(test_stacks), cmocka_unit_test(test_sites),
+        cmocka_unit_test(test_earlier), cmocka_unit_test(test_damage),
     };
     return cmocka_run_group_tests(tests, scratch_begin, scratch_end);
 }

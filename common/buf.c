@@ -83,43 +83,67 @@ void buf_free(struct buf *b)
     b->failed = 0;
 }
 
+int buf_decode(const unsigned char *p, unsigned *code)
+{
+    static const unsigned least[] = {0, 0, 0x80, 0x800, 0x10000};
+    int length = *p < 0x80 ? 1 : *p >> 5 == 6 ? 2 : *p >> 4 == 14 ? 3 : *p >> 3 == 30 ? 4 : 0;
+    if (length <= 1) {
+        *code = *p;
+        return length;
+    }
+    unsigned value = *p & (0x7fu >> length);
+    for (int i = 1; i < length; i++) {
+        if (p[i] >> 6 != 2) /* also the NUL at the end */
+            return 0;
+        value = value << 6 | (p[i] & 0x3f);
+    }
+    if (value < least[length] || value > 0x10ffff || (value >= 0xd800 && value < 0xe000))
+        return 0;
+    *code = value;
+    return length;
+}
+
+/* What is not UTF-8 becomes U+FFFD, byte by byte: a page and a document are in one encoding. */
+static int add_character(struct buf *b, const unsigned char *p)
+{
+    unsigned code;
+    int length = buf_decode(p, &code);
+    if (length)
+        buf_add(b, p, (size_t)length);
+    else
+        buf_puts(b, "\xef\xbf\xbd");
+    return length ? length : 1;
+}
+
 void buf_json(struct buf *b, const char *text)
 {
-    for (const unsigned char *p = (const unsigned char *)text; *p; p++) {
-        /* '<' too, so that the text may stand inside a <script> element; invalid UTF-8 is the reader's to replace */
+    for (const unsigned char *p = (const unsigned char *)text; *p;) {
         if (*p == '"' || *p == '\\')
-            buf_printf(b, "\\%c", *p);
-        else if (*p < 0x20 || *p == '<' || *p == 0x7f)
-            buf_printf(b, "\\u%04x", *p);
+            buf_printf(b, "\\%c", *p++);
+        else if (*p < 0x20 || *p == '<' || *p == 0x7f) /* '<': the text may stand inside a <script> element */
+            buf_printf(b, "\\u%04x", *p++);
         else if (*p == 0xc2 && p[1] >= 0x80 && p[1] < 0xa0) /* a control character of two bytes */
-            buf_printf(b, "\\u%04x", *++p);
+            buf_printf(b, "\\u%04x", p[1]), p += 2;
+        else if (*p < 0x80)
+            buf_putc(b, (char)*p++);
         else
-            buf_putc(b, (char)*p);
+            p += add_character(b, p);
     }
 }
 
 void buf_html(struct buf *b, const char *text)
 {
-    for (const char *p = text; *p; p++) {
-        switch (*p) {
-        case '&':
-            buf_puts(b, "&amp;");
-            break;
-        case '<':
-            buf_puts(b, "&lt;");
-            break;
-        case '>':
-            buf_puts(b, "&gt;");
-            break;
-        case '"':
-            buf_puts(b, "&quot;");
-            break;
-        case '\'':
-            buf_puts(b, "&#39;");
-            break;
-        default:
-            buf_putc(b, *p);
-        }
+    for (const unsigned char *p = (const unsigned char *)text; *p;) {
+        const char *entity = *p == '&'    ? "&amp;"
+                             : *p == '<'  ? "&lt;"
+                             : *p == '>'  ? "&gt;"
+                             : *p == '"'  ? "&quot;"
+                             : *p == '\'' ? "&#39;"
+                                          : NULL;
+        if (entity)
+            buf_puts(b, entity), p++;
+        else
+            p += add_character(b, p);
     }
 }
 

@@ -37,8 +37,11 @@ char *buf_take(struct buf *b);
 void buf_reset(struct buf *b); /* empty, memory kept */
 void buf_free(struct buf *b);
 
+/* One code point of valid UTF-8 at p; returns its bytes, or 0 where the bytes are not UTF-8 (overlong, surrogate, cut).
+ */
+int buf_decode(const unsigned char *p, unsigned *code);
 /* Appends text escaped for: a JSON string body, HTML text and attribute values, a CSV field (quoted if needed), a POSIX
- * shell word. */
+ * shell word. In JSON and HTML, bytes that are not UTF-8 become U+FFFD. */
 void buf_json(struct buf *b, const char *text);
 void buf_html(struct buf *b, const char *text);
 void buf_csv(struct buf *b, const char *text);

@@ -137,10 +137,19 @@ static int check_ours(sqlite3 *db, const char *path, struct error *err)
         return error_set(err, EINVAL, "%s: not a memprof file (application_id %d); expected what 'memprof run' writes",
                          path, id);
     int64_t version = db_int(db, "PRAGMA user_version", 0);
-    if (version > DB_SCHEMA_VERSION || version < 1)
+    if (version < 1)
+        return error_set(err, EINVAL, "%s: damaged (its format is said to be %lld); record again with 'memprof run'",
+                         path, (long long)version);
+    if (version > DB_SCHEMA_VERSION)
         return error_set(err, EINVAL,
                          "%s: written by a newer memprof (format %lld, this one reads up to %d); update memprof", path,
                          (long long)version, DB_SCHEMA_VERSION);
+    if (db_int(db, "SELECT count(*) FROM sqlite_schema", -1) == 0 ||
+        db_int(db, "SELECT (SELECT count(*) FROM meta) + (SELECT count(*) FROM process)", -1) == 0)
+        return error_set(err, ENODATA,
+                         "%s: nothing is in it: memprof was killed before it had recorded anything; record again with "
+                         "'memprof run'",
+                         path);
     if (db_int(db, "SELECT count(*) FROM meta WHERE key = 'format' AND value = 'memprof'", 0) != 1)
         return error_set(err, EINVAL,
                          "%s: damaged: its meta table is missing or empty; record again with 'memprof run'", path);

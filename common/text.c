@@ -6,28 +6,6 @@
 #include <string.h>
 #include <wchar.h>
 
-/* One code point of valid UTF-8 at p; returns its bytes, or 0 where the bytes are not UTF-8 (overlong, surrogate, cut).
- */
-static int decode(const unsigned char *p, unsigned *code)
-{
-    static const unsigned least[] = {0, 0, 0x80, 0x800, 0x10000};
-    int length = *p < 0x80 ? 1 : *p >> 5 == 6 ? 2 : *p >> 4 == 14 ? 3 : *p >> 3 == 30 ? 4 : 0;
-    if (length <= 1) {
-        *code = *p;
-        return length;
-    }
-    unsigned value = *p & (0x7fu >> length);
-    for (int i = 1; i < length; i++) {
-        if (p[i] >> 6 != 2) /* also the NUL at the end */
-            return 0;
-        value = value << 6 | (p[i] & 0x3f);
-    }
-    if (value < least[length] || value > 0x10ffff || (value >= 0xd800 && value < 0xe000))
-        return 0;
-    *code = value;
-    return length;
-}
-
 /* Control characters, and those that reorder or hide what follows them. */
 static int is_dangerous(unsigned code)
 {
@@ -42,7 +20,7 @@ void text_clean(struct buf *out, const char *text)
     const unsigned char *p = (const unsigned char *)text;
     unsigned code;
     while (*p) {
-        int length = decode(p, &code);
+        int length = buf_decode(p, &code);
         if (length == 0)
             buf_printf(out, "\\x%02x", *p);
         else if (!is_dangerous(code))
@@ -62,7 +40,7 @@ void text_valid(struct buf *out, const char *text)
     const unsigned char *p = (const unsigned char *)text;
     unsigned code;
     while (*p) {
-        int length = decode(p, &code);
+        int length = buf_decode(p, &code);
         if (length)
             buf_add(out, p, (size_t)length);
         else
@@ -95,7 +73,7 @@ int text_width(const char *text)
     int width = 0;
     unsigned code;
     while (*p) {
-        int length = decode(p, &code);
+        int length = buf_decode(p, &code);
         width += length ? code_width(code) : 1;
         p += length ? length : 1;
     }
@@ -108,7 +86,7 @@ static size_t head_bytes(const char *text, int width)
     const char *p = text;
     unsigned code;
     while (*p) {
-        int length = decode((const unsigned char *)p, &code);
+        int length = buf_decode((const unsigned char *)p, &code);
         width -= length ? code_width(code) : 1;
         if (width < 0)
             break;
@@ -124,7 +102,7 @@ static const char *tail_of(const char *text, int width)
     const char *p = text;
     unsigned code;
     while (*p && excess > 0) {
-        int length = decode((const unsigned char *)p, &code);
+        int length = buf_decode((const unsigned char *)p, &code);
         excess -= length ? code_width(code) : 1;
         p += length ? length : 1;
     }

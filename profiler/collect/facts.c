@@ -3,6 +3,7 @@
 #include "../../common/buf.h"
 #include "../../common/build.h"
 #include "../../common/db.h"
+#include "../../common/text.h"
 #include "../../common/units.h"
 #include "../wire.h"
 
@@ -239,16 +240,19 @@ static void print_loss(uint64_t value, const char *one, const char *text, const 
 void facts_print(const struct facts *f, const char *path)
 {
     struct stat st = {0};
+    struct buf name = BUF(1 << 16);
     struct loss losses[LOSSES];
     char events[UNITS_TEXT], size[UNITS_TEXT];
     stat(path, &st);
     units_count(events, (int64_t)f->counts.events);
+    text_clean(&name, path);
     fprintf(stderr, "memprof: %s event%s from %u process%s written to %s (%s); peak %s; 'memprof report %s' shows it\n",
-            events, f->counts.events == 1 ? "" : "s", f->processes, f->processes == 1 ? "" : "es", path,
-            units_bytes(size, st.st_size), f->peaks, path);
+            events, f->counts.events == 1 ? "" : "s", f->processes, f->processes == 1 ? "" : "es", buf_text(&name),
+            units_bytes(size, st.st_size), f->peaks, buf_text(&name));
     if (f->processes_missing)
         fprintf(stderr, "memprof: %u program%s of its children could not be recorded: 'memprof info %s' says why\n",
-                f->processes_missing, f->processes_missing == 1 ? "" : "s", path);
+                f->processes_missing, f->processes_missing == 1 ? "" : "s", buf_text(&name));
+    buf_free(&name);
     list_losses(f, losses);
     for (unsigned i = 0; i < LOSSES; i++)
         if (losses[i].is_partial || losses[i].wrong)

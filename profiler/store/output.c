@@ -114,10 +114,16 @@ static enum found look(const char *path, struct error *err)
     int fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
     int busy = fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) && errno == EWOULDBLOCK;
     ssize_t n = fd >= 0 ? pread(fd, header, sizeof header, 0) : -1;
+    int code = errno;
     if (fd >= 0)
         close(fd);
     if (busy)
         return FOUND_BUSY;
+    if (n < 0) {
+        error_set(err, EEXIST, "%s: exists and cannot be read (%s); it is left as it is: choose another name with -o",
+                  path, strerror(code));
+        return FOUND_OTHER;
+    }
     if (n == 0) /* nothing is lost with it */
         return FOUND_NOTHING;
     const unsigned char *id = header + APPLICATION_AT;

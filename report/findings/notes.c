@@ -200,6 +200,10 @@ void notes_each(sqlite3 *db, void (*add)(void *context, enum note_kind kind, con
     add_unmatched(db, add, context);
     add_own_malloc(db, add, context);
     add_own_new(db, add, context);
+    if (db_int(db, "SELECT count(*) FROM process WHERE end_kind = 'signal' AND exit_signal = 31", 0)) /* SIGSYS */
+        add(context, NOTE_ABOUT,
+            "a seccomp filter killed a process for a system call that it does not allow; that may have been one of "
+            "the recorder's, which a filter must allow (docs/recorder.md lists them)");
     if (db_int(db, "SELECT total(value) > 0 FROM counter WHERE name = 'python_unknown'", 0))
         add(context, NOTE_ABOUT,
             "the frames of this Python are not understood: stacks are native only (versions 3.9 to 3.14 are)");

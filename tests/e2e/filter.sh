@@ -9,6 +9,11 @@ run() { # STATUS HOW WHAT NUMBER
     record "$PROGRAMS/filter" "$@"
     equal "filter $*, recorded" "$wanted" "$status"
 }
+# one that a recorder needs: what killed the process is said
+record "$PROGRAMS/filter" prctl work 39 # getpid
+equal "a recorder's call" 159 "$status"
+"$MEMPROF" report out.db >report.out
+contains "a recorder's call" report.out '! a seccomp filter killed a process for a system call that it does not allow'
 run 7 prctl work 56   # clone: the heap's samples
 run 7 prctl work 228  # clock_gettime, beyond the vdso
 run 7 prctl work 257  # openat: the peak RSS, at the exit

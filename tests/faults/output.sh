@@ -24,6 +24,19 @@ if [ "$(id -u)" != 0 ]; then
     mkdir closed && chmod 555 closed
     unwritable closed/out.db closed/out.db
 fi
+# a name is said as it can be shown; a file of somebody else's that nobody else may read is not judged
+strange=$(printf 'a\nb\033[31m.db')
+"$MEMPROF" run -o "$strange" -- true 2>err
+equal "a strange name: lines" 1 "$(wc -l <err)"
+contains "a strange name" err 'a\x0ab\x1b[31m.db'
+if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
+    mkdir theirs && chmod 777 theirs . && "$MEMPROF" run -q -o theirs/out.db -- true && chmod 600 theirs/out.db
+    chmod 755 "$PWD/.." # the test's own
+    code=0
+    setpriv --reuid=65534 --clear-groups "$MEMPROF" run -o theirs/out.db -- true 2>err || code=$?
+    equal "theirs: status" 2 $code
+    contains "theirs" err 'theirs/out.db: exists and cannot be read (Permission denied)'
+fi
 FOO=bar "$MEMPROF" run -q -o 'x-%h-%q{FOO}-%%.db' -- true 2>err || { cat err; fail "patterns"; }
 ls -1 x-* >names
 contains "patterns" names "x-$(uname -n)-bar-%.db"

@@ -33,6 +33,15 @@ refused 'newer memprof' newer.db
 refused 'not a regular file' .
 cp net.db nometa.db && sqlite3 nometa.db 'DELETE FROM meta'
 refused damaged nometa.db
+cp net.db zero.db && sqlite3 zero.db 'PRAGMA user_version = 0'
+refused 'damaged (its format is said to be 0)' zero.db
+# memprof was killed before its first commit
+sqlite3 begun.db "PRAGMA application_id = $(sqlite3 net.db 'PRAGMA application_id')" \
+    "PRAGMA user_version = $(sqlite3 net.db 'PRAGMA user_version')" 'CREATE TABLE meta(key, value)' \
+    'CREATE TABLE process(process_id)'
+refused 'nothing is in it: memprof was killed before it had recorded anything' begun.db
+sqlite3 begun.db 'DROP TABLE meta; DROP TABLE process'
+refused 'nothing is in it' begun.db
 cp net.db view.db &&
     sqlite3 view.db \
     'DROP TABLE account;

@@ -197,9 +197,10 @@ struct wire_code {
 #define WIRE_STACK_UNKNOWN 2u /* ends where no unwind information is known */
 
 /* flags of MAP, UNMAP, REMAP, PROTECT, BREAK */
-#define WIRE_MAP_SEGMENT  1u /* made inside an allocator's call: a segment of that allocator, not a block */
-#define WIRE_MAP_RESERVE  2u /* not accessible (PROT_NONE): address space only until a PROTECT makes it accessible */
-#define WIRE_MAP_FILE     4u /* of a file on a disk: not memory that we count, but it replaces what was there (MAP_FIXED) */
+#define WIRE_MAP_SEGMENT 1u /* made inside an allocator's call: a segment of that allocator, not a block */
+#define WIRE_MAP_RESERVE 2u /* not accessible (PROT_NONE): address space only until a PROTECT makes it accessible */
+/* Of a file on a disk: not memory that we count, but it replaces what was there (MAP_FIXED). */
+#define WIRE_MAP_FILE     4u
 #define WIRE_MAP_SHARED   8u
 #define WIRE_MAP_KEEP_OLD 16u /* REMAP with MREMAP_DONTUNMAP */
 #define WIRE_MAP_ARENA    32u /* taken by Python for its small objects: a segment of kind arena, not a block */

@@ -31,12 +31,12 @@ library 990000
 record_ok ./app
 "$MEMPROF" lines >lines.txt
 at_least "percent without lines" 90 \
-    "$(sed -n "s/^! \([0-9]*\) % of the peak is in code without line information, which is not here: .*/\1/p" lines.txt)"
+    "$(sed -n 's/^! \([0-9]*\) % of the peak is in code without line information, .*/\1/p' lines.txt)"
 contains "and where it is" lines.txt "'memprof report --by function' shows it"
 "$MEMPROF" lines --func main >lines.txt
 lacks "lines that were asked for" lines.txt '! '
 "$MEMPROF" report >report.txt
-contains "what to do" report.txt " most of it in libplain.so: compile it with -g (of a program that you did not build, take"
+contains "what to do" report.txt " most of it in libplain.so: compile it with -g"
 library 1000
 record_ok ./app
 "$MEMPROF" lines --kind heap >lines.txt

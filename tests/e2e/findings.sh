@@ -328,7 +328,8 @@ kept=$(($(total end_count) - 100))
 at_least "blocks of libraries" 1 "$kept"
 contains "leak: what libraries keep beside it" report.txt "* Never freed: 12.50 MiB in 100 blocks of host were"
 contains "leak: how many blocks" report.txt " in $kept block"
-contains "leak: whose they are" report.txt " that libraries, interpreters and allocators keep for themselves. All of it: "
+contains "leak: whose they are" report.txt \
+    " that libraries, interpreters and allocators keep for themselves. All of it: "
 
 # of a run that is long enough, with what it is a second: 8,000 KiB in 13 seconds or more
 wait

@@ -1,5 +1,5 @@
-# Whose leaks `memprof leaks` counts: those of the program that was named and of its forks, not of what it executed; of a
-# shell's programs, where a shell was named. What the C library keeps, and OpenMP's, fails no clean program.
+# Whose leaks `memprof leaks` counts: those of the program that was named and of its forks, not of what it executed; of
+# a shell's programs, where a shell was named. What the C library keeps, and OpenMP's, fails no clean program.
 cat >other.c <<'END'
 #include <stdlib.h>
 void *kept;

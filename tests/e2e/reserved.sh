@@ -39,7 +39,8 @@ equal "of one process the least" ">= |>= " "$(row all)|$(row heap)"
 "$MEMPROF" report out.db >report.txt
 # twice: of the heap, and of all, which is the heap alone
 equal "reserved at the end" 1 "$(grep -c 'reserved *at end' report.txt)"
-end=$("$MEMPROF" report out.db --json | grep -o '"heap_end_reserved_bytes": [0-9][0-9]*' | sort | uniq -c | awk '{ print $1 }')
+end=$("$MEMPROF" report out.db --json | grep -o '"heap_end_reserved_bytes": [0-9][0-9]*' |
+    sort | uniq -c | awk '{ print $1 }')
 equal "for programs" 2 "$end"
 lacks "programs get numbers" report.txt '">='
 record_ok ./two map

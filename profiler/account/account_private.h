@@ -212,6 +212,6 @@ void account_teardown_write(struct account *a);
 void account_write(struct account *a, int last);
 void account_oom(struct account *a, const struct event *e);
 void account_unmatched(struct account *a, const struct event *e); /* the free of what is no live block */
-void account_oom_had(struct account *a, const struct event *e); /* at least oom_least_bytes were allocated */
+void account_oom_had(struct account *a, const struct event *e);   /* at least oom_least_bytes were allocated */
 
 #endif

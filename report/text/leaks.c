@@ -83,19 +83,13 @@ static int suppressed_by(const struct leaks *l, const struct walk_stack *stack)
     return -1;
 }
 
-/* The dynamic loader and the constructors that it calls: main() is not below it yet. dlopen() is loader code too, but
- * under main(). */
+/* Whether all of it is called by the loader's own start: a library that is loaded later, or a thread that is made, has
+ * the loader further in, below the program's or a thread's. */
 static int is_start(const struct walk_stack *stack)
 {
-    int loader = 0;
-    for (int i = 0; i < stack->count; i++) {
-        const struct walk_frame *f = stack->frames[i];
-        const char *module = f->module ? text_basename(f->module) : "";
-        loader |= strncmp(module, "ld-", 3) == 0 || strncmp(module, "ld.so", 5) == 0 || strncmp(module, "ld64", 4) == 0;
-        if (f->function && (strcmp(f->function, "main") == 0 || strcmp(f->function, "start_thread") == 0))
-            return 0;
-    }
-    return loader;
+    const struct walk_frame *outermost = stack->count ? stack->frames[stack->count - 1] : NULL;
+    const char *module = outermost && outermost->module ? text_basename(outermost->module) : "";
+    return strncmp(module, "ld-", 3) == 0 || strncmp(module, "ld.so", 5) == 0 || strncmp(module, "ld64", 4) == 0;
 }
 
 static void free_leak(struct leak *leak)

@@ -8,6 +8,7 @@
 #include "../findings/notes.h"
 #include "../query/ending.h"
 #include "../query/short_name.h"
+#include "../query/threads.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -164,9 +165,9 @@ int page_write_header(struct page *page, FILE *out)
     ending_text(page->db, text);
     fact(&b, "Ended", text);
     int64_t processes = db_int(page->db, "SELECT count(DISTINCT first_id) FROM v_image", 0);
-    int64_t threads = db_int(page->db, "SELECT count(*) FROM thread", 0);
+    int64_t threads = db_int(page->db, THREADS_SEEN, 0);
     snprintf(text, sizeof text, "%s, %s %s", units_count(t1, processes), units_count(t2, threads),
-             threads == 1 ? "thread" : "threads");
+             threads == 1 ? "thread seen" : "threads seen");
     fact(&b, processes == 1 ? "Process" : "Processes", text);
     meta_fact(page, &b, "Directory", "cwd");
     skipped(page, &b);

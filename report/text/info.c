@@ -7,6 +7,7 @@
 #include "../findings/notes.h"
 #include "../print/listing.h"
 #include "../query/program_name.h"
+#include "../query/threads.h"
 #include "layers.h"
 
 #include <stdlib.h>
@@ -325,8 +326,10 @@ static int print_threads(struct info *f, struct error *err)
         " GROUP BY key_id) a ON a.key_id = t.thread_id ORDER BY a.alloc_bytes DESC, t.thread_id LIMIT ?2",
         NULL, THREADS_SHOWN, &all, err);
     if (rc == 0) {
-        char title[64], number[UNITS_TEXT];
-        snprintf(title, sizeof title, "Threads: %s%s", units_count(number, all),
+        char title[128], number[UNITS_TEXT], images[UNITS_TEXT];
+        int64_t seen = db_int(f->db, THREADS_SEEN, all);
+        snprintf(title, sizeof title, "Threads: %s%s%s%s%s", units_count(number, seen), seen < all ? " in " : "",
+                 seen < all ? units_count(images, all) : "", seen < all ? " images" : "",
                  all > THREADS_SHOWN ? " (those that allocated most)" : "");
         table_heading(f->out, title, 0, 0);
         listing_print(l);

@@ -9,6 +9,7 @@
 #include "../query/program_name.h"
 #include "../query/resident.h"
 #include "../query/source.h"
+#include "../query/threads.h"
 #include "failed.h"
 #include "forked.h"
 #include "heap_lines.h"
@@ -158,7 +159,7 @@ static void print_head(const struct summary *s)
 {
     struct buf line = BUF(1 << 16);
     char *host = db_meta_text(s->db, "host"), date[32], duration[UNITS_TEXT];
-    int64_t threads = db_int(s->db, "SELECT count(*) FROM thread", 0);
+    int64_t threads = db_int(s->db, THREADS_SEEN, 0);
     print_subject(s);
     buf_puts(&line, notes_date(date, db_meta_int(s->db, "start_unix_ns", 0)));
     if (host) /* an imported snapshot does not say */
@@ -169,7 +170,7 @@ static void print_head(const struct summary *s)
     if (missing)
         buf_printf(&line, " (%s not recorded)", units_count(duration, missing));
     buf_puts(&line, ", ");
-    summary_plural(&line, threads, "thread", "threads");
+    summary_plural(&line, threads, "thread seen", "threads seen"); /* without those that never allocate */
     buf_puts(&line, ", ");
     summary_plural(&line, db_meta_int(s->db, "event_count", 0), "event", "events");
     if (!(s->options->lens && s->options->lens->pid))

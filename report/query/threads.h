@@ -1,0 +1,13 @@
+/*
+ * threads.h: how many threads a recording has seen. A thread that executes another program goes on as that one's first
+ * thread: two rows of the table, one thread.
+ */
+#ifndef MEMPROF_QUERY_THREADS_H
+#define MEMPROF_QUERY_THREADS_H
+
+/* SQL: one number. */
+#define THREADS_SEEN                                                                                                   \
+    "SELECT count(DISTINCT iif(t.tid = p.pid, i.first_id, -t.thread_id)) FROM thread t LEFT JOIN process p "           \
+    "USING(process_id) LEFT JOIN v_image i USING(process_id)"
+
+#endif

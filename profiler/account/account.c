@@ -655,7 +655,6 @@ void account_events(struct account *a, const struct event *events, size_t count)
         }
     }
 #undef PLACE
-    a->counts.events += count;
     if (work_is_done(&a->job.work))
         account_chunk_stored(a);
 }
@@ -675,5 +674,6 @@ void account_finish(struct account *a, uint64_t now_ns)
 void account_counts(const struct account *a, struct account_counts *counts)
 {
     *counts = a->counts;
+    counts->events = a->event_count;
     counts->missing_segments = a->segment_rows.missing;
 }

@@ -32,7 +32,7 @@ void account_forget_last(struct account *a);
 void account_close(struct account *a);
 
 struct account_counts {
-    uint64_t events;
+    uint64_t events;          /* that have a number, as in v_event: without samples, and frees that are none */
     uint64_t unmatched_frees; /* of addresses that are not live blocks (double or foreign frees) */
     uint64_t inherited_frees; /* the same in a fork's child: blocks of its parent */
     uint64_t replaced_blocks; /* an allocation at the address of a live block: its free was not seen */

@@ -34,3 +34,11 @@ kept=$(value "SELECT sum(event_count) FROM event_chunk")
 at_least "max-events: kept" 100000 "$kept"
 at_most "max-events: kept" 231072 "$kept"
 equal "max-events: said" last "$(sql "SELECT value FROM meta WHERE key = 'events_kept'")"
+
+# the number that is said everywhere is that of v_event's rows, samples of the heap not among them
+record_ok "$SAMPLES/leak"
+all=$("$MEMPROF" sql --csv out.db "SELECT count(*) AS n FROM v_event" | tail -n 1)
+equal "events that the file says" "$all" "$(value "SELECT value FROM meta WHERE key = 'event_count'")"
+"$MEMPROF" report out.db >report.txt
+contains "in the report" report.txt " seen, $(printf '%s' "$all" | sed 's/\(.*[0-9]\)\([0-9]\{3\}\)$/\1,\2/') events"
+at_least "samples beside them" 1 "$(value "SELECT sum(value) FROM counter WHERE name = 'heap_sample'")"

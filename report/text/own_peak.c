@@ -19,6 +19,8 @@ void own_peak_say_unknown(sqlite3 *db, enum row_key by, const struct report_out 
             buf_printf(&text, ": %s", why);
         else if (kept && strcmp(kept, "all") != 0)
             buf_puts(&text, ": not all events were kept");
+        else if (is_code && db_int(db, "SELECT 1 FROM temp.sqlite_schema WHERE name = 'site_line'", 0)) /* a lens */
+            buf_puts(&text, ": they are of all that was recorded, without --process, --skip, --native, --python-only");
         buf_putc(&text, ')');
         table_line(out, TABLE_DIM, buf_text(&text));
     }

@@ -1,8 +1,9 @@
 /*
  * What grows, from what every site held at the end of each execution. A series that only moves up and down, or rises
  * once, is none that grows: the medians of the eight parts of the executions must rise from each to the next (or fall,
- * for what shrinks). Of what fills and empties at random, however slowly, one in a hundred or less does that. Growth is
- * then the median of the slopes of all pairs (Theil-Sen), which a few odd executions do not move.
+ * for what shrinks), and it must lie near a straight line. Of what fills and empties at random, however slowly, one in
+ * a thousand or less does that. Growth is then the median of the slopes of all pairs (Theil-Sen), which a few odd
+ * executions do not move.
  *
  * What was measured is the sum over the sites that grow, which is exact where others are loud, and what all the other
  * sites together grow by: where there are many, each may be too loud to tell.
@@ -18,6 +19,9 @@
 #include <string.h>
 
 enum { PARTS = 8, LINES_MAX = 20000 };
+/* Of sites there are many, of which any may look as if it grew; of what grows by ever less a sum is the place. */
+#define SITE_STRAIGHT 0.95
+#define SUM_STRAIGHT  0.85
 
 struct growth_line {
     int64_t series[GROWTH_SAMPLES]; /* the sum of the sites that do not grow by themselves */
@@ -74,8 +78,27 @@ static void fill_series(const struct growth *g, size_t site, int64_t series[GROW
         series[end - 1] = 0;
 }
 
-/* 1: the median of each part of the executions is above that of the part before; -1: below; 0: neither. */
-static int direction(const struct growth *g, const int64_t *series)
+/* How much of its variance a straight line takes. */
+static double straightness(const struct growth *g, const int64_t *series)
+{
+    const int count = g->sample_count;
+    double x = 0, y = 0, xx = 0, yy = 0, xy = 0;
+    for (int i = 0; i < count; i++) {
+        x += (double)g->numbers[i] / count;
+        y += (double)series[i] / count;
+    }
+    for (int i = 0; i < count; i++) {
+        double dx = (double)g->numbers[i] - x, dy = (double)series[i] - y;
+        xx += dx * dx;
+        yy += dy * dy;
+        xy += dx * dy;
+    }
+    return yy > 0 ? xy * xy / xx / yy : 0;
+}
+
+/* 1: the median of each part of the executions is above that of the part before, and all near a line; -1: below; 0:
+ * neither. */
+static int direction(const struct growth *g, const int64_t *series, double straight)
 {
     const int parts = g->sample_count < PARTS ? g->sample_count : PARTS;
     double values[GROWTH_SAMPLES], before = 0;
@@ -89,7 +112,9 @@ static int direction(const struct growth *g, const int64_t *series)
         falls += part && median < before;
         before = median;
     }
-    return rises == parts - 1 ? 1 : falls == parts - 1 ? -1 : 0;
+    if ((rises < parts - 1 && falls < parts - 1) || straightness(g, series) < straight)
+        return 0;
+    return rises ? 1 : -1;
 }
 
 static double median_slope(const struct growth *g, const int64_t *series, double *slopes)
@@ -113,7 +138,7 @@ static void add_site(struct lines *l, size_t site, struct growth_line *line)
     const struct growth *g = l->g;
     int64_t series[GROWTH_SAMPLES];
     fill_series(g, site, series);
-    double slope = direction(g, series) ? median_slope(g, series, l->slopes) : 0;
+    double slope = direction(g, series, SITE_STRAIGHT) ? median_slope(g, series, l->slopes) : 0;
     double rise = slope != 0 ? slope
                              : ((double)series[g->sample_count - 1] - (double)series[0]) /
                                    (double)(g->numbers[g->sample_count - 1] - g->numbers[0]);
@@ -183,7 +208,8 @@ static int add_sites(struct lines *l, struct walk *walk, struct error *err)
 
 static double slope_of(struct lines *l, const struct growth_line *line)
 {
-    return line->slope + (direction(l->g, line->series) ? median_slope(l->g, line->series, l->slopes) : 0);
+    return line->slope +
+           (direction(l->g, line->series, SUM_STRAIGHT) ? median_slope(l->g, line->series, l->slopes) : 0);
 }
 
 static int by_slope(const void *a, const void *b)

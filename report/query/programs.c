@@ -7,14 +7,14 @@
 #include <string.h>
 
 /* The images of the first process but for the last ended where they executed the next: what was live then is no leak.
- */
+ * A program that executes itself goes on, as workers do that Python's multiprocessing spawns. */
+#define LAST "(SELECT max(process_id) FROM v_image WHERE first_id = (SELECT min(process_id) FROM process))"
 static const char sql[] =
-    "WITH RECURSIVE named(process_id) AS (SELECT max(process_id) FROM v_image WHERE first_id = (SELECT min(process_id) "
-    "FROM process) UNION SELECT p.process_id FROM named n JOIN process p ON p.parent_id = n.process_id WHERE "
+    "WITH RECURSIVE named(process_id) AS (SELECT process_id FROM process WHERE exe = (SELECT exe FROM process WHERE "
+    "process_id = " LAST ") UNION SELECT p.process_id FROM named n JOIN process p ON p.parent_id = n.process_id WHERE "
     "p.start_kind = 'fork') SELECT process_id, pid, exe, command_line, process_id IN (SELECT process_id FROM named) "
     "AND "
-    "coalesce(end_kind, '') <> 'exec', process_id = (SELECT max(process_id) FROM v_image WHERE first_id = (SELECT "
-    "min(process_id) FROM process)) FROM process ORDER BY process_id";
+    "coalesce(end_kind, '') <> 'exec', process_id = " LAST " FROM process ORDER BY process_id";
 
 static int is_shell(const char *exe)
 {

@@ -540,6 +540,28 @@ void walk_shown(const struct walk_stack *stack, int *first, int *end)
             *end = i;
 }
 
+static int is_import(const struct walk_frame *f)
+{
+    static const char importlib[] = "<frozen importlib.";
+    return f->is_python && f->file && strncmp(f->file, importlib, sizeof importlib - 1) == 0;
+}
+
+void walk_fold(struct walk_stack *stack)
+{
+    int kept = 0, is_beyond = 0, has_python = 0;
+    for (int i = 0; i < stack->count; i++)
+        has_python |= stack->frames[i]->is_python;
+    for (int i = 0; i < stack->count; i++) {
+        const struct walk_frame *f = stack->frames[i];
+        if (has_python && ((f->is_interpreter && !f->is_python) || (is_beyond && is_import(f))))
+            continue;
+        stack->frames[kept++] = f;
+        is_beyond |= !f->is_allocator;
+    }
+    stack->folded = stack->count - kept;
+    stack->count = kept;
+}
+
 void walk_place(const struct walk_frame *frame, const char *base, struct buf *text)
 {
     if (frame->file)

@@ -32,6 +32,7 @@ struct walk_stack {
     int is_cut;     /* deeper than the recorder's limit, or than ours */
     int is_unknown; /* ends in code without unwind information */
     int is_hidden;  /* all of its frames are of other languages */
+    int folded;     /* frames that walk_fold took out */
 };
 
 struct walk;
@@ -57,6 +58,10 @@ int walk_is_start(const struct walk_frame *frame);
 
 /* The frames that people are shown: from *first to before *end. */
 void walk_shown(const struct walk_stack *stack, int *first, int *end);
+/* Takes out what Python's tracebacks do not have either, of stacks with frames of Python: the interpreter's own, and
+ * those of imports, but where an import allocates itself. */
+void walk_fold(struct walk_stack *stack);
+#define WALK_FOLDED_TEXT "Frames of Python's interpreter and of imports are left out; --frames 0 shows them."
 /* Equal for stacks whose shown frames are equal: the same functions at the same places. */
 uint64_t walk_shown_hash(const struct walk_stack *stack);
 /* Appends "src/net.c:42", "[libz.so.1+0x1234]"; base: text_path(). */

@@ -340,7 +340,7 @@ static int list_rows(struct by *b, struct record *document, struct error *err)
 /* A stack takes many lines: its numbers stand above it. */
 static int print_stacks(struct by *b, struct error *err)
 {
-    int rc = 0;
+    int rc = 0, is_folded = 0;
     for (int i = 0; rc == 0 && i < b->rows.count; i++) {
         const struct row *row = &b->rows.row[i];
         struct walk_stack stack;
@@ -367,8 +367,16 @@ static int print_stacks(struct by *b, struct error *err)
         table_line(b->out, TABLE_STRONG, buf_text(&line));
         buf_free(&line);
         rc = walk_stack(b->walk, row->key_id, &stack, err);
+        if (rc == 0 && b->options->frames > 0 && report_language(b->options) == TREE_BOTH) {
+            walk_fold(&stack);
+            is_folded |= stack.folded > 0;
+        }
         if (rc == 0)
             stack_print(&stack, b->out, b->cwd, b->options->frames, "    ");
+    }
+    if (is_folded) {
+        fputc('\n', b->out->file);
+        table_line(b->out, TABLE_DIM, WALK_FOLDED_TEXT);
     }
     return rc;
 }

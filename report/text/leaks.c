@@ -62,6 +62,12 @@ static int is_end(const struct leaks *l)
     return l->options->report->at == REPORT_AT_ALL || l->options->report->at == REPORT_AT_END;
 }
 
+/* People are shown what a traceback of Python has, unless they ask for all frames. */
+static int folds(const struct leaks *l)
+{
+    return l->out && l->out->format == REPORT_TEXT && !l->whole && l->options->report->frames > 0;
+}
+
 /* The first line of the files that matches any frame shown; -1 without one. */
 static int suppressed_by(const struct leaks *l, const struct walk_stack *stack)
 {
@@ -162,6 +168,10 @@ static int add_leak(struct leaks *l, sqlite3_stmt *s, struct error *err)
         return 0;
     }
     leak.is_start = is_start(&stack);
+    if (folds(l)) {
+        walk_fold(&stack);
+        leak.shown = walk_shown_hash(&stack);
+    }
     l->bytes = plus(l->bytes, leak.bytes);
     l->blocks = plus(l->blocks, leak.blocks);
     l->torn_bytes = plus(l->torn_bytes, leak.torn_bytes);
@@ -351,7 +361,7 @@ static int list_leaks(struct leaks *l, struct record *document, int shown, struc
 
 static int print_stacks(struct leaks *l, int shown, struct error *err)
 {
-    int rc = 0;
+    int rc = 0, is_folded = 0;
     for (int i = 0; rc == 0 && i < shown; i++) {
         const struct leak *leak = &l->leak[i];
         struct walk_stack stack;
@@ -366,8 +376,16 @@ static int print_stacks(struct leaks *l, int shown, struct error *err)
         table_line(l->out, TABLE_STRONG, buf_text(&line));
         buf_free(&line);
         rc = walk_stack(l->walk, leak->stack_id, &stack, err);
+        if (rc == 0 && folds(l)) {
+            walk_fold(&stack);
+            is_folded |= stack.folded > 0;
+        }
         if (rc == 0)
             stack_print(&stack, l->out, l->cwd, l->options->report->frames, "    ");
+        fputc('\n', l->out->file);
+    }
+    if (is_folded) {
+        table_line(l->out, TABLE_DIM, WALK_FOLDED_TEXT);
         fputc('\n', l->out->file);
     }
     return rc;
@@ -494,7 +512,8 @@ static void print_sums(struct leaks *l, int shown)
     struct buf line = BUF(4096);
     int is_line = l->options->report->by == ROW_LINE;
     buf_puts(&line, l->count ? "Live "
-                    : l->hidden[HIDDEN_LIBRARY].blocks || l->hidden[HIDDEN_INTERPRETER].blocks || l->other_blocks
+                    : l->hidden[HIDDEN_LIBRARY].blocks || l->hidden[HIDDEN_INTERPRETER].blocks ||
+                            l->hidden[HIDDEN_ARENAS].blocks || l->other_blocks
                         ? "Nothing of the program's was live "
                         : "Nothing was live ");
     when(l, &line);
@@ -599,7 +618,7 @@ static int read_leaks(struct leaks *l, struct error *err)
         rc = load(l, err);
     if (rc == 0 && o->by == ROW_LINE)
         group(l, by_line, by_bytes);
-    else if (rc == 0 && l->whole)
+    else if (rc == 0 && (l->whole || folds(l)))
         group(l, by_shown, by_bytes_and_stack);
     return rc;
 }

@@ -95,6 +95,26 @@ record_ok ./app ./other
 equal "executed in its place" "3000 9" "$(leaks)"
 equal "what the first one had" 3000 "$(key other_programs_bytes)"
 
+# a program that executes itself
+cat >self.c <<'END'
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+void *volatile kept;
+int main(int argc, char **argv)
+{
+    kept = malloc(argc > 1 ? 500 : 1000);
+    if (argc == 1 && fork() == 0)
+        execl(argv[0], argv[0], "worker", (char *)NULL);
+    if (argc == 1)
+        wait(NULL);
+    return 0;
+}
+END
+"$CC" -O1 -g -fno-builtin -o self self.c
+record_ok ./self
+equal "itself" "1500 9" "$(leaks)"
+
 record_ok sh -c './other; ./app; true'
 equal "a shell's programs" "9000 9" "$(leaks)"
 

@@ -226,6 +226,41 @@ static void test_stacks(void **state)
         1);
 }
 
+/* p: Python's, i: of an import, n: the interpreter's own, x: of an extension, a: of the allocator family */
+static void folds_to(const char *frames, const char *expected)
+{
+    struct walk_frame frame[16] = {{0}};
+    const struct walk_frame *list[16];
+    char kept[17] = "";
+    struct walk_stack stack = {.frames = list};
+    for (; frames[stack.count]; stack.count++) {
+        char c = frames[stack.count];
+        frame[stack.count] = (struct walk_frame){.is_python = c == 'p' || c == 'i',
+                                                 .is_interpreter = c == 'n',
+                                                 .is_allocator = c == 'a',
+                                                 .function = &frames[stack.count],
+                                                 .file = c == 'i' ? "<frozen importlib._bootstrap>" : "/w/job.py"};
+        list[stack.count] = &frame[stack.count];
+    }
+    int count = stack.count;
+    walk_fold(&stack);
+    for (int i = 0; i < stack.count; i++)
+        kept[i] = *stack.frames[i]->function;
+    assert_string_equal(kept, expected);
+    assert_int_equal(stack.folded, count - stack.count);
+}
+
+static void test_fold(void **state)
+{
+    (void)state;
+    folds_to("annpnnpn", "app");      /* a method of the interpreter's */
+    folds_to("axnpniinnipn", "axpp"); /* an extension's, below an import */
+    folds_to("aniinnpn", "aip");      /* an import's own: who it is, and for whom */
+    folds_to("axiipn", "axp");        /* the start of a module in C */
+    folds_to("annx", "annx");         /* no frame of Python's: the interpreter itself */
+    folds_to("", "");
+}
+
 static void test_lines(void **state)
 {
     (void)state;
@@ -349,11 +384,12 @@ static void test_hostile_schema(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_stacks),     cmocka_unit_test(test_lines),
-        cmocka_unit_test(test_suppressed), cmocka_unit_test(test_suppression_order),
-        cmocka_unit_test(test_library),    cmocka_unit_test(test_frames),
-        cmocka_unit_test(test_noise),      cmocka_unit_test(test_arenas),
-        cmocka_unit_test(test_cycle),      cmocka_unit_test(test_hostile_schema),
+        cmocka_unit_test(test_stacks),         cmocka_unit_test(test_lines),
+        cmocka_unit_test(test_suppressed),     cmocka_unit_test(test_suppression_order),
+        cmocka_unit_test(test_library),        cmocka_unit_test(test_frames),
+        cmocka_unit_test(test_noise),          cmocka_unit_test(test_arenas),
+        cmocka_unit_test(test_fold),           cmocka_unit_test(test_cycle),
+        cmocka_unit_test(test_hostile_schema),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

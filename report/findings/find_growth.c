@@ -1,5 +1,7 @@
+#include "../../common/array.h"
 #include "../../common/db.h"
 #include "../query/at.h"
+#include "../query/site_rows.h"
 #include "rules.h"
 
 #include <stdlib.h>
@@ -11,12 +13,31 @@
 #define RATE_NS        10000000000 /* below, a start is most of the run: it says nothing of the time after */
 #define LEAST_BYTES    65536
 #define TERMINAL_BYTES (1 << 20)
-#define LEFT_SHARE     10 /* a part that may be left where it was given back */
+#define LEFT_SHARE     10  /* a part that may be left where it was given back */
+#define EVEN_COUNT     100 /* so many blocks, of which a tenth may have been freed: */
+#define EVEN_PARTS     3   /* parts of the time since the first of them came, */
+#define EVEN_SHARE     16  /* in each of which so much of it came at least. */
+#define EVEN_STEPS     5   /* of eleven, that this time is at least; */
+#define EVEN_STILL     2   /* in so many none may have come: a busy machine stops a program now and then */
 
 struct point {
-    const struct rules *r;
+    struct rules *r;
     int64_t *live; /* of the lines, at this point */
+    int number;
 };
+
+static struct rule_even *even_at(const struct rules *r, int64_t site_id)
+{
+    size_t low = 0, high = r->even_count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (r->even[middle].site_id < site_id)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < r->even_count && r->even[low].site_id == site_id ? &r->even[low] : NULL;
+}
 
 static void add(void *arg, uint32_t site_id, uint64_t bytes, uint64_t count)
 {
@@ -27,16 +48,56 @@ static void add(void *arg, uint32_t site_id, uint64_t bytes, uint64_t count)
         int64_t *sum = &p->live[(size_t)(line - p->r->lines) * POINTS];
         *sum = (int64_t)((uint64_t)*sum + bytes); /* wraps in a damaged file */
     }
+    struct rule_even *even = even_at(p->r, site_id);
+    if (even)
+        even->live[p->number] = (int64_t)((uint64_t)even->live[p->number] + bytes);
 }
 
 /* What every line held at one instant. */
-static int add_point(struct rules *r, int64_t time_ns, int64_t *live, int64_t *at_ns)
+static int add_point(struct rules *r, int64_t time_ns, int64_t *live, int number, int64_t *at_ns)
 {
     struct at_result result;
-    struct point point = {r, live};
+    struct point point = {r, live + number, number};
     int rc = at_changes(r->db, time_ns, add, &point, &result, r->err);
     *at_ns = result.time_ns;
     return rc == 0 && !result.chunks_damaged;
+}
+
+static int load_even(struct rules *r)
+{
+    enum { ALLOCS, FREES, ENDS, COLUMNS };
+    static const enum packed_column columns[COLUMNS] = {PACKED_site_alloc_count, PACKED_site_free_count,
+                                                        PACKED_site_end_count};
+    struct site_rows rows;
+    int rc = site_rows_open(r->db, columns, COLUMNS, &rows, r->err);
+    while (rc == 0 && (rc = site_rows_next(&rows, r->err)) == 1) {
+        rc = 0;
+        if (site_rows_value(&rows, ENDS) >= EVEN_COUNT &&
+            site_rows_value(&rows, FREES) <= site_rows_value(&rows, ALLOCS) / 10)
+            *ARRAY_ADD(r->even, r->even_count, r->even_capacity) = (struct rule_even){.site_id = rows.site_id};
+    }
+    site_rows_close(&rows);
+    return rc;
+}
+
+int rule_is_even(const struct rules *r, int64_t site_id)
+{
+    const struct rule_even *even = r->growth ? even_at(r, site_id) : NULL;
+    if (!even)
+        return 0;
+    const int64_t *live = even->live;
+    double all = (double)live[POINTS - 1] - (double)live[0];
+    int first = 0, up = 0, is_even = all > 0;
+    while (first < POINTS - 1 && live[first + 1] <= live[first])
+        first++;
+    int steps = POINTS - 1 - first;
+    for (int i = first; i < POINTS - 1; i++)
+        up += live[i + 1] > live[i];
+    for (int part = 0; part < EVEN_PARTS; part++) {
+        int begin = first + steps * part / EVEN_PARTS, end = first + steps * (part + 1) / EVEN_PARTS;
+        is_even &= (double)live[end] - (double)live[begin] >= all / EVEN_SHARE;
+    }
+    return is_even && steps >= EVEN_STEPS && up >= steps - EVEN_STILL;
 }
 
 /* Live bytes by line at POINTS instants spread over the run past its first tenth; the last one well before the end,
@@ -44,14 +105,14 @@ static int add_point(struct rules *r, int64_t time_ns, int64_t *live, int64_t *a
 static void load_growth(struct rules *r)
 {
     r->has_growth = 1;
-    if (r->duration_ns <= LEAST_NS || rule_lines(r))
+    if (!db_int(r->db, RULE_HAS_INSTANTS, 0) || r->duration_ns <= LEAST_NS || rule_lines(r) || load_even(r))
         return;
     int64_t *live = xcalloc((r->line_count + 1ul) * POINTS, sizeof *live);
     int is_known = 1;
     for (int i = 0; i < POINTS && is_known; i++) {
         double due = (double)r->duration_ns * (0.1 + 0.85 * i / (POINTS - 1));
         is_known =
-            add_point(r, (int64_t)due, live + i, &r->growth_ns[i]) && (i == 0 || r->growth_ns[i] > r->growth_ns[i - 1]);
+            add_point(r, (int64_t)due, live, i, &r->growth_ns[i]) && (i == 0 || r->growth_ns[i] > r->growth_ns[i - 1]);
     }
     for (size_t i = 0; i < (size_t)r->line_count * POINTS; i++)
         live[i] = (uint64_t)live[i] >> 52 ? 0 : live[i];
@@ -109,12 +170,17 @@ static void say(struct rules *r, const struct rule_line *line, const int64_t *li
     f->next = "A cache without a limit, or a list that is only added to, looks like this.";
 }
 
+void rule_growth(struct rules *r)
+{
+    if (!r->has_growth)
+        load_growth(r);
+}
+
 void find_growth(struct rules *r)
 {
     const struct rule_device *d = r->device;
     int64_t least = d->peak_active / 50 > LEAST_BYTES ? d->peak_active / 50 : LEAST_BYTES;
-    if (!r->has_growth)
-        load_growth(r);
+    rule_growth(r);
     for (int round = 0; r->growth && round < SHOWN; round++) {
         uint32_t best = r->line_count;
         int64_t most = 0;

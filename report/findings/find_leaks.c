@@ -8,8 +8,11 @@
 #include "rules.h"
 
 #define LARGE          (1 << 20)
-#define TERMINAL_BYTES (4 << 20) /* below, most that is live is what libraries keep */
-#define THERE_SHARE    4         /* a part of what is live that is worth a word: what is on no page */
+#define TERMINAL_BYTES (4 << 20)  /* below, most that is live is what libraries keep */
+#define EVEN_BYTES     (64 << 10) /* of what came evenly over the run */
+#define KEEPING_LINES  12 /* so many lines' blocks live at the end: a program that gives nothing back as it ends, */
+#define KEEPING_SHARE  2  /* if they are that part of its peak */
+#define THERE_SHARE    4  /* a part of what is live that is worth a word: what is on no page */
 
 /* A value of few sites, by their ids, beside a list of all of them. */
 struct beside {
@@ -81,6 +84,10 @@ static int add_live(struct rules *r, struct noise *noise)
         rule_add(r, rows.site_id, LINE_END_TORN_BYTES, beside_value(&torn, rows.site_id));
         /* no more than is live at the end: a site may have held more at the look */
         rule_add(r, rows.site_id, LINE_END_UNTOUCHED_BYTES, bare < bytes ? bare : bytes);
+        if (rule_is_even(r, rows.site_id)) {
+            rule_add(r, rows.site_id, LINE_END_EVEN_BYTES, bytes);
+            rule_add(r, rows.site_id, LINE_END_EVEN_COUNT, rule_sane(site_rows_value(&rows, COUNT)));
+        }
     }
     int torn_rc = beside_close(&torn), untouched_rc = beside_close(&untouched);
     site_rows_close(&rows);
@@ -95,6 +102,7 @@ static int load_ends(struct rules *r)
     if (r->has_ends)
         return 0;
     r->has_ends = 1;
+    rule_growth(r);
     int rc = rule_lines(r);
     if (rc == 0)
         rc = walk_open(r->db, TREE_BOTH, &walk, r->err);
@@ -179,6 +187,8 @@ static void say_end(struct rules *r, struct finding *f)
                            "It was in use then: what grows over the run, not this, tells a leak."},
         [ENDING_CUT] = {"Live where the recording ends", "live where the recording ends",
                         "It was in use then: what grows over the run, not this, tells a leak."},
+        [ENDING_UNKNOWN] = {"Live where it ended", "live where the program ended",
+                            "If it was killed, it was in use then: what grows over the run, not this, tells a leak."},
     };
     enum ending_of_blocks ending = ending_of_blocks(r->db, d->device_id);
     f->next = ends[ending].next;
@@ -189,6 +199,69 @@ static void say_end(struct rules *r, struct finding *f)
     /* more than there ever was at once is a sum over processes that ended one after another */
     finding_say(f, " %s%s", ends[ending].text,
                 ending == ENDING_RETURNED && d->end_bytes > d->peak_active ? "s of their processes" : "");
+}
+
+static void say_blocks(struct rules *r, struct finding *f, int64_t bytes, int64_t count)
+{
+    finding_say(f, "%s in %s block%s", units_bytes(r->a, bytes), units_count(r->b, count), count == 1 ? "" : "s");
+}
+
+static void say_line(struct rules *r, struct finding *f, const struct rule_line *line, enum line_sum bytes, int64_t all)
+{
+    finding_say(f, ". %s: ", line->sums[bytes] < all ? "The largest part" : "All of it");
+    finding_line(r, f, line->site_id, "end");
+    finding_say(f, ", ");
+    say_blocks(r, f, line->sums[bytes], line->sums[bytes + 1]);
+    finding_say(f, ".");
+}
+
+/* Runtimes and compilers end without giving back what they hold: of many lines, and much of the peak. Where it is not
+ * known what was live when, nothing tells that from a leak. Python does take itself down. */
+static int keeps_its_heap(struct rules *r, int64_t bytes)
+{
+    const struct rule_device *d = r->device;
+    uint32_t lines = 0;
+    int64_t torn;
+    rule_top_line(r, LINE_END_TORN_BYTES, &torn);
+    for (uint32_t i = 0; i < r->line_count; i++)
+        lines += r->lines[i].device_id == d->device_id && r->lines[i].sums[LINE_END_BYTES] > 0;
+    return r->growth && torn == 0 && lines >= KEEPING_LINES && bytes >= d->peak_active / KEEPING_SHARE &&
+           ending_of_blocks(r->db, d->device_id) == ENDING_RETURNED;
+}
+
+/* What a server leaks at each request comes as evenly as they do; a cache that is full, and a start, do not. */
+static void find_even(struct rules *r)
+{
+    int64_t all, count;
+    const struct rule_line *line = rule_top_line(r, LINE_END_EVEN_BYTES, &all);
+    rule_top_line(r, LINE_END_EVEN_COUNT, &count);
+    if (!line || all < EVEN_BYTES)
+        return;
+    struct finding *f = rule_finding(r, r->device->name);
+    f->bytes = all;
+    say_blocks(r, f, all, count);
+    finding_say(f, " of %s came evenly over the run, and were still live at the end", r->device->name);
+    say_line(r, f, line, LINE_END_EVEN_BYTES, all);
+    f->next = "What is taken at each step and never given back looks like this.";
+    finding_wrapper(r, f, line, CALLERS_OF_END);
+}
+
+static void find_kept(struct rules *r, const struct rule_line *line, int64_t all, int64_t count)
+{
+    find_even(r);
+    struct finding *f = rule_finding(r, r->device->name);
+    f->title = "Live at the end";
+    f->severity = FINDING_INFO;
+    f->is_fact = 1;
+    f->bytes = all;
+    f->is_large = all >= TERMINAL_BYTES;
+    say_blocks(r, f, all, count);
+    finding_say(f, " of %s, and its peak was %s: a program that ends without giving back what it holds",
+                r->device->name, units_bytes(r->c, r->device->peak_active));
+    say_line(r, f, line, LINE_END_BYTES, all);
+    f->next =
+        "Runtimes and compilers do so. What grows evenly over the run would be named: see the leaks table for each "
+        "stack.";
 }
 
 void find_leaks(struct rules *r)
@@ -205,6 +278,11 @@ void find_leaks(struct rules *r)
     int64_t bytes = line->sums[LINE_END_BYTES], blocks = line->sums[LINE_END_COUNT];
     struct largest largest;
     load_largest(r, &largest);
+    if (keeps_its_heap(r, largest.process_count ? largest.bytes : all)) {
+        find_kept(r, line, all, count);
+        buf_free(&largest.name);
+        return;
+    }
     struct finding *f = rule_finding(r, d->name);
     f->bytes = weight(r, all, untouched, &largest);
     f->is_large = f->bytes >= TERMINAL_BYTES;
@@ -223,6 +301,8 @@ void find_leaks(struct rules *r)
     finding_say(f, ", %s in %s block%s.", units_bytes(r->c, bytes), units_count(r->d, blocks), blocks == 1 ? "" : "s");
     say_absent(r, f, all, untouched, &largest);
     buf_free(&largest.name);
+    if (ending_of_blocks(r->db, d->device_id) == ENDING_UNKNOWN)
+        finding_say(f, " How it ended is not known.");
     say_teardown(r, f);
     finding_wrapper(r, f, line, CALLERS_OF_END);
 }

@@ -92,6 +92,15 @@ static void plain(const struct finding *f, struct buf *text)
             buf_puts(text, part->text);
 }
 
+static void print(const struct finding *f, const char *mark, enum table_style style, const struct report_out *out)
+{
+    struct buf line = BUF(1 << 16);
+    buf_printf(&line, "%s%s: ", mark, f->title);
+    plain(f, &line);
+    table_line(out, style, buf_text(&line));
+    buf_free(&line);
+}
+
 /* The first of each rule and device before the second ones. */
 void findings_print(const struct findings *all, const struct report_out *out)
 {
@@ -100,15 +109,14 @@ void findings_print(const struct findings *all, const struct report_out *out)
         for (int nth = 0; nth < PRINTED; nth++)
             for (size_t i = 0; i < all->count && printed < PRINTED; i++) {
                 const struct finding *f = &all->item[i];
-                struct buf line = BUF(1 << 16);
-                if ((int)f->severity != severity || f->nth != nth || !f->is_large)
+                if ((int)f->severity != severity || f->nth != nth || !f->is_large || f->is_fact)
                     continue;
-                buf_printf(&line, "* %s: ", f->title);
-                plain(f, &line);
-                table_line(out, TABLE_STRONG, buf_text(&line));
-                buf_free(&line);
+                print(f, "* ", TABLE_STRONG, out);
                 printed++;
             }
+    for (size_t i = 0; i < all->count; i++)
+        if (all->item[i].is_fact && all->item[i].is_large)
+            print(&all->item[i], "", TABLE_DIM, out);
 }
 
 void findings_record(const struct findings *all, struct record *record)

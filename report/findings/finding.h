@@ -35,7 +35,8 @@ struct finding {
     const char *rule, *title;
     enum finding_severity severity;
     char *device;
-    int is_large;     /* worth a line on a terminal */
+    int is_large;     /* worth a line on a terminal, */
+    int is_fact;      /* in grey, where others do not crowd it out: nothing is to be done about it */
     int nth;          /* of its rule and device */
     int64_t bytes;    /* that it is about; 0: it is about none */
     int64_t time_ns;  /* -1: of no instant */

@@ -34,7 +34,7 @@ static const struct rule rules[] = {
 
 /* 1 where the file has it. */
 static const char *const needs_sql[NEEDS] = {
-    [NEEDS_INSTANTS] = "SELECT EXISTS (SELECT 1 FROM keyframe) OR EXISTS (SELECT 1 FROM event_chunk)",
+    [NEEDS_INSTANTS] = RULE_HAS_INSTANTS,
     [NEEDS_TIMELINE] = "SELECT EXISTS (SELECT 1 FROM timeline)",
     [NEEDS_FAILURES] = "SELECT EXISTS (SELECT 1 FROM oom)",
     [NEEDS_RESIDENT] = "SELECT EXISTS (SELECT 1 FROM resident_scan WHERE is_peak)",
@@ -417,6 +417,7 @@ int findings_load(sqlite3 *db, int64_t first_device, const char *device, int pag
     sort(findings);
     map_close(&r.line_of);
     free(r.growth);
+    free(r.even);
     free(r.lines);
     free(r.sites);
     return rc;

@@ -22,6 +22,8 @@ enum line_sum {
     LINE_END_COUNT,
     LINE_END_TORN_BYTES,      /* of these: freed while an interpreter took itself down */
     LINE_END_UNTOUCHED_BYTES, /* of these: on no page at the last look */
+    LINE_END_EVEN_BYTES,      /* of these: came evenly over the run, */
+    LINE_END_EVEN_COUNT,
     LINE_SUMS
 };
 
@@ -31,10 +33,17 @@ struct rule_line { /* of one device */
 };
 
 #define GROWTH_POINTS 12
+/* 1: what was live at any instant is known. */
+#define RULE_HAS_INSTANTS "SELECT EXISTS (SELECT 1 FROM keyframe) OR EXISTS (SELECT 1 FROM event_chunk)"
 
 struct rule_site {
     int64_t site_id;
     uint32_t line; /* lines */
+};
+
+struct rule_even { /* a site of many blocks of which hardly any was freed */
+    int64_t site_id;
+    int64_t live[GROWTH_POINTS];
 };
 
 struct rule_device {
@@ -65,6 +74,8 @@ struct rules {
     /* of find_growth.c, for all devices: by line, what it held at each of growth_ns; NULL: not known */
     int64_t *growth, growth_ns[GROWTH_POINTS];
     int has_growth;
+    struct rule_even *even; /* by site; live where growth is known */
+    size_t even_count, even_capacity;
     char a[UNITS_TEXT], b[UNITS_TEXT], c[UNITS_TEXT], d[UNITS_TEXT];
 };
 
@@ -76,6 +87,11 @@ void rule_add(struct rules *r, int64_t site_id, enum line_sum sum, int64_t value
 const struct rule_line *rule_top_line(struct rules *r, enum line_sum sum, int64_t *all);
 /* The line of a site, once lines were read; NULL: none. */
 const struct rule_line *rule_line_of(const struct rules *r, int64_t site_id);
+
+/* Of find_growth.c: reads growth and even, once; nothing where the file does not have instants. */
+void rule_growth(struct rules *r);
+/* Whether the site's live bytes grew from their first to the end, over half of the run or so, without a rest. */
+int rule_is_even(const struct rules *r, int64_t site_id);
 
 /* A statement; NULL with r->err. */
 sqlite3_stmt *rule_query(struct rules *r, const char *sql);

@@ -18,6 +18,7 @@ enum ending_of_blocks {
     ENDING_RETURNED, /* with its process, which could have freed them before */
     ENDING_KILLED,   /* by a signal */
     ENDING_CUT,      /* their process went on; the recording did not */
+    ENDING_UNKNOWN,  /* it said nothing, and no parent told: killed, or by a bare system call */
 };
 
 /* Where most of what a device had live at the end was when its processes ended. */

@@ -85,3 +85,14 @@ kill -KILL $runner
 wait $runner 2>/dev/null || true
 [ "$pid" = 0 ] || kill -KILL "$pid"
 said "" "Live where the recording ends" "live where the recording ends"
+
+# one whose parent waits for it no more: nobody says how it ended
+record sh -c '(./app k &); sleep 1; true'
+equal "the shell's own status" 0 $status
+equal "its end" "unknown" "$(sql "SELECT end_kind FROM process WHERE exe LIKE '%/app'")"
+"$MEMPROF" report out.db >report.txt
+"$MEMPROF" report out.db --html=page.html >page.out
+contains "the finding" report.txt "* Live where it ended: 5.00 MiB in "
+contains "the line, and what is not known" report.txt ": hold (app.c:$(grep -n 'memset(kept' app.c | cut -d: -f1)), 5.00 MiB in 80 blocks. How it ended is not known."
+contains "the page's finding" page.html "<h3>Live where it ended</h3>"
+lacks "what else" report.txt "Never freed"

@@ -302,12 +302,13 @@ static inline __attribute__((always_inline)) void leave(struct account *a, const
         account_unpend(d, b);
     level_drop(&d->level, size, 1);
     level_drop(&k->level, size, 1);
-    if ((word >> 16 & 0xff) != CHUNK_realloc_free) /* a step from the old size to the new one, as that comes */
+    unsigned is_resized = (word >> 16 & 0xff) == CHUNK_realloc_free;
+    if (!is_resized) /* else a step from the old size to the new one, as that comes */
         timeline_fall(d->timeline, d->level.active_bytes);
     tally_free(&s->tally, size, lifetime_ns);
     tally_free(thread_tally, size, lifetime_ns);
     lane->thread_device->live_bytes -= size;
-    unsigned temporary = b->requested ? b->temporary : lane->thread->last_key == b->key;
+    unsigned temporary = b->requested ? b->temporary : !is_resized & (lane->thread->last_key == b->key);
     if (temporary) {
         tally_temporary(&s->tally, size);
         tally_temporary(thread_tally, size);

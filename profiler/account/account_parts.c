@@ -134,7 +134,7 @@ static void block_ends(struct account *a, const struct event *e, const struct li
 {
     struct site *s = site_at(&a->sites, b->site);
     struct kind_account *k = a->devices[s->device]->kinds[s->kind];
-    unsigned temporary = a->threads[b->thread_id]->last_key == b->key;
+    unsigned temporary = e->op != EVENT_REALLOC_FREE && a->threads[b->thread_id]->last_key == b->key;
     uint64_t lifetime_ns = a->now_ns - b->time_ns;
     struct tally *thread = account_thread_tally(account_thread_device(a, b->thread_id, s->device), s->kind);
     if (temporary) {

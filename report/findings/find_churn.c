@@ -3,10 +3,8 @@
 void find_churn(struct rules *r)
 {
     const struct rule_device *d = r->device;
-    /* A block that lives on is temporary too where the next allocation is its own realloc: there nothing is to be saved
-     * by keeping it. Which ones are, only the events tell; at least the others were freed. */
-    int64_t all, freed = d->temporary_count > d->realloc_count ? d->temporary_count - d->realloc_count : 0;
-    if (freed < 1000 || freed < d->alloc_count / 10)
+    int64_t all;
+    if (d->temporary_count < 1000 || d->temporary_count < d->alloc_count / 10)
         return;
     const struct rule_line *line = rule_top_line(r, LINE_TEMPORARY_COUNT, &all);
     if (!line)
@@ -14,8 +12,6 @@ void find_churn(struct rules *r)
     struct finding *f = rule_finding(r, d->name);
     finding_say(f, "%s of %s allocations (%d %%) were freed ", units_count(r->a, d->temporary_count),
                 units_count(r->b, d->alloc_count), rule_percent(d->temporary_count, d->alloc_count));
-    if (d->realloc_count > d->temporary_count / 10)
-        finding_say(f, "(at least %s) or resized ", units_count(r->a, freed));
     finding_say(f, "before their thread allocated again. Most of them, %s, in ",
                 units_count(r->c, line->sums[LINE_TEMPORARY_COUNT]));
     finding_line(r, f, line->site_id, "run");

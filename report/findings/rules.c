@@ -386,13 +386,13 @@ int findings_load(sqlite3 *db, int64_t first_device, const char *device, int pag
     r.duration_ns = db_meta_int(db, "duration_ns", 0);
     if (r.duration_ns <= 0) /* of a recording that was cut off: as far as it goes */
         r.duration_ns = db_int(db, "SELECT max(time_ns + width_ns) FROM timeline", 1);
-    rc = db_prepare(db,
-                    "SELECT d.device_id, d.name, alloc_count, temporary_count, peak_active_bytes, peak_active_ns, "
-                    "peak_active_count, peak_reserved_bytes, peak_reserved_ns, end_active_bytes, end_count, "
-                    "realloc_count FROM total "
-                    "t JOIN device d ON d.device_id = t.device_id WHERE kind = 'all' AND (?2 IS NULL OR d.name = ?2) "
-                    "ORDER BY d.device_id <> ?1, d.device_id LIMIT 16",
-                    &s, err);
+    rc = db_prepare(
+        db,
+        "SELECT d.device_id, d.name, alloc_count, temporary_count, peak_active_bytes, peak_active_ns, "
+        "peak_active_count, peak_reserved_bytes, peak_reserved_ns, end_active_bytes, end_count "
+        "FROM total t JOIN device d ON d.device_id = t.device_id WHERE kind = 'all' AND (?2 IS NULL OR d.name = ?2) "
+        "ORDER BY d.device_id <> ?1, d.device_id LIMIT 16",
+        &s, err);
     if (rc)
         return rc;
     sqlite3_bind_int64(s, 1, first_device);
@@ -400,8 +400,8 @@ int findings_load(sqlite3 *db, int64_t first_device, const char *device, int pag
     while ((step = sqlite3_step(s)) == SQLITE_ROW) {
         char *name = xstrdup(db_text(s, 1));
         struct rule_device d = {.device_id = sqlite3_column_int64(s, 0), .name = name};
-        int64_t *values[] = {&d.alloc_count,   &d.temporary_count,  &d.peak_active, &d.peak_ns,   &d.peak_count,
-                             &d.peak_reserved, &d.peak_reserved_ns, &d.end_bytes,   &d.end_count, &d.realloc_count};
+        int64_t *values[] = {&d.alloc_count,   &d.temporary_count,  &d.peak_active, &d.peak_ns,  &d.peak_count,
+                             &d.peak_reserved, &d.peak_reserved_ns, &d.end_bytes,   &d.end_count};
         for (unsigned i = 0; i < sizeof values / sizeof *values; i++)
             *values[i] = rule_amount(s, (int)i + 2);
         r.device = &d;

@@ -50,7 +50,7 @@ struct rule_device {
     int64_t device_id;
     const char *name;
     int64_t alloc_count, temporary_count, peak_active, peak_ns, peak_count, peak_reserved, peak_reserved_ns, end_bytes,
-        end_count, realloc_count;
+        end_count;
 };
 
 struct rule;

@@ -138,7 +138,8 @@ static void change(struct walk *w, uint32_t site, struct page_entry by)
     ADD(e->temporary_count, by.temporary_count);
 }
 
-/* A free is of a temporary when its block is still the latest allocation of the thread that made it. */
+/* A free is of a temporary when its block is still the latest allocation of the thread that made it; one that is
+ * resized lives on. */
 static int64_t is_temporary(struct walk *w, const struct chunk_event *e, int is_alloc)
 {
     const uint64_t of_thread = 0, of_block = 1 + e->process_id;
@@ -157,7 +158,7 @@ static int64_t is_temporary(struct walk *w, const struct chunk_event *e, int is_
     if (index == MAP_NONE || w->lasts[index].address != e->address)
         return 0;
     w->lasts[index].address = 0;
-    return e->address != 0;
+    return e->address != 0 && e->op != CHUNK_realloc_free;
 }
 
 /* What is known of threads' latest allocations ends where events are skipped. */

@@ -181,7 +181,7 @@ static void death(struct state *s, const struct chunk_event *e, struct site *sit
     uint64_t count = e->op == CHUNK_end ? e->address : 1;
     int is_known = e->op != CHUNK_end && blocks_take(&s->blocks, e->address, e->process_id, &block);
     int is_torn = is_known && e->op != CHUNK_to_segment && is_torn_down(s, e, &block);
-    int is_temporary = is_known && *last_of(s, block.thread_id) == e->address;
+    int is_temporary = is_known && e->op != CHUNK_realloc_free && *last_of(s, block.thread_id) == e->address;
     for (int i = 0; i < 3; i++) {
         if (e->op == CHUNK_end) {
             plus(&stats[i][STAT_end_count], count);

@@ -376,7 +376,7 @@ static void keep_accounts(void)
             if (events[k].address == e->address && (events[k].op == CHUNK_alloc || events[k].op == CHUNK_realloc_alloc))
                 of = k;
         int thread = (int)events[of].thread_id;
-        is_temporary = !is_birth;
+        is_temporary = !is_birth && e->op != CHUNK_realloc_free;
         for (int k = of + 1; k < i; k++)
             if (events[k].thread_id == events[of].thread_id &&
                 (events[k].op == CHUNK_alloc || events[k].op == CHUNK_realloc_alloc))

@@ -54,8 +54,8 @@ static int has_other_parts(const struct model *m, const struct block *b)
     return 0;
 }
 
-/* Of a block that was split, a part leaves; the block with the last one. */
-static void model_death(struct model *m, size_t index, int ends)
+/* Of a block that was split, a part leaves; the block with the last one. One that is resized is no temporary. */
+static void model_death(struct model *m, size_t index, int ends, int is_resized)
 {
     struct block b = m->blocks[index];
     struct stats *t[3];
@@ -73,7 +73,7 @@ static void model_death(struct model *m, size_t index, int ends)
         t[i]->free_count += count;
         t[i]->free_bytes += b.size;
         t[i]->lifetime_ns += count * (m->now_ns - b.time_ns);
-        if (count && m->thread_allocs[b.thread] == b.number && b.address == b.birth_address) {
+        if (count && !is_resized && m->thread_allocs[b.thread] == b.number && b.address == b.birth_address) {
             t[i]->temporary_count++;
             t[i]->temporary_bytes += b.size;
         }
@@ -125,7 +125,7 @@ static void model_birth(struct model *m, const struct event *e)
     struct stats *t[3];
     if (there >= 0) {
         m->replaced++;
-        model_death(m, (size_t)there, 0);
+        model_death(m, (size_t)there, 0, 0);
     }
     m->blocks[m->block_count++] =
         (struct block){e->address,    e->size_bytes, m->now_ns,   ++m->thread_allocs[e->thread_id],
@@ -169,7 +169,7 @@ static void model_end(struct model *m, unsigned process)
         if (b.process != process)
             continue;
         ended[b.device][b.kind][b.stack] = 1;
-        model_death(m, i, 1);
+        model_death(m, i, 1, 0);
     }
     for (unsigned i = 0; i < MODEL_SITES; i++) /* one event a site; no snapshots between: the order is not said */
         m->events += (uint64_t)((char *)ended)[i];
@@ -230,7 +230,7 @@ void model_event(struct model *m, const struct event *e)
         long i = model_find(m, e->process_id, e->address, spaces[e->kind]);
         size_t change_count = m->change_count;
         if (i >= 0)
-            model_death(m, (size_t)i, 0);
+            model_death(m, (size_t)i, 0, e->op == EVENT_REALLOC_FREE);
         else if (e->inherited)
             m->inherited++;
         else

@@ -57,6 +57,7 @@ static void say_segments(struct rules *r, struct finding *f, const struct heap_e
     if (allocator >= 0)
         finding_say(f, " %s back what is wholly free: not pages beside a live block of their size.",
                     allocators[allocator].call);
+    finding_look(f, FINDING_SECTION, 0, "heap", "See the segments");
     f->next = "Allocate what stays apart from what goes, or before it.";
 }
 

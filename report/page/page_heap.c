@@ -1,6 +1,8 @@
-/* The heaps of glibc at the end as strips of address space: HTML alone, as a finding leads to it. */
+/* The heaps of glibc at the end, or another allocator's segments, as strips of address space: HTML alone, as a finding
+ * leads to it. */
 #include "page_data.h"
 
+#include "../../common/db.h"
 #include "../../common/units.h"
 #include "../query/short_name.h"
 
@@ -9,11 +11,18 @@
 
 #define CELLS       240 /* of a strip; of pages that share a cell the most pages count */
 #define RANGES_MOST 12
+#define NAME        128
 #define COLOURS     6 /* lines with a colour of their own */
 
 enum { CELL_LINE, CELL_OTHER = CELL_LINE + COLOURS, CELL_SHARED, CELL_HELD, CELL_TOP, CELL_KINDS };
 
 static const char *const cell_class[CELL_KINDS] = {"l0", "l1", "l2", "l3", "l4", "l5", "lo", "ls", "lh", "lt"};
+
+/* Of segments that are shown together: Python's arenas lie among another allocator's. */
+static int is_in_strip(const struct heap_range *r, enum heap_kind kind)
+{
+    return r->kind == kind && r->page_bytes;
+}
 
 static unsigned kind_of(const struct heap *h, const struct heap_run *run)
 {
@@ -28,20 +37,28 @@ static unsigned kind_of(const struct heap *h, const struct heap_run *run)
     return i < COLOURS ? CELL_LINE + (unsigned)i : CELL_OTHER;
 }
 
+/* One heap, or all segments of a process, one after the other by address: there may be thousands. */
+struct strip {
+    const struct heap_range *ranges;
+    size_t count;
+    struct heap_range sum; /* its bytes */
+};
+
 /* Pages of each kind by cell. A live page is worth more than a free one: one of many keeps the rest. */
-static void fill_cells(const struct heap *h, const struct heap_range *r, double cells[CELLS][CELL_KINDS])
+static void fill_cells(const struct heap *h, const struct strip *strip, double cells[CELLS][CELL_KINDS])
 {
-    double page = 0, pages = (double)(r->page_bytes / h->page), width = pages / CELLS;
-    for (size_t i = 0; i < r->run_count; i++) {
-        const struct heap_run *run = &h->runs[r->first_run + i];
-        double end = page + (double)run->pages;
-        unsigned kind = kind_of(h, run);
-        for (unsigned c = (unsigned)(page / width); c < CELLS && c * width < end; c++) {
-            double low = c * width > page ? c * width : page, high = (c + 1) * width < end ? (c + 1) * width : end;
-            cells[c][kind] += high > low ? high - low : 0;
+    double page = 0, pages = (double)(strip->sum.page_bytes / h->page), width = pages / CELLS;
+    for (const struct heap_range *r = strip->ranges; r < strip->ranges + strip->count; r++)
+        for (size_t i = 0; i < r->run_count && is_in_strip(r, strip->ranges->kind); i++) {
+            const struct heap_run *run = &h->runs[r->first_run + i];
+            double end = page + (double)run->pages;
+            unsigned kind = kind_of(h, run);
+            for (unsigned c = (unsigned)(page / width); c < CELLS && c * width < end; c++) {
+                double low = c * width > page ? c * width : page, high = (c + 1) * width < end ? (c + 1) * width : end;
+                cells[c][kind] += high > low ? high - low : 0;
+            }
+            page = end;
         }
-        page = end;
-    }
 }
 
 static unsigned main_kind(const double *cell)
@@ -73,17 +90,18 @@ static unsigned live_kind(const double *cell)
 }
 
 /* A column a cell: what most of it is, and over it, from below, the part of its pages that is live. */
-static void write_strip(const struct heap *h, const struct heap_range *r, struct buf *b)
+static void write_strip(const struct heap *h, const struct strip *strip, const char *name, struct buf *b)
 {
     static double cells[CELLS][CELL_KINDS];
-    char name[HEAP_NAME], t[4][UNITS_TEXT];
+    const struct heap_range *r = &strip->sum;
+    char t[4][UNITS_TEXT];
     memset(cells, 0, sizeof cells);
-    fill_cells(h, r, cells);
+    fill_cells(h, strip, cells);
     buf_printf(b,
                "<figure class=\"heap\"><figcaption>%s: %s reserved, %s live, %s pinned, %s free below the "
                "top</figcaption>\n<svg viewBox=\"0 0 %d 24\" preserveAspectRatio=\"none\" role=\"img\" "
                "aria-label=\"%s by address\">",
-               heap_name(name, r), units_bytes(t[0], (int64_t)r->page_bytes), units_bytes(t[1], (int64_t)r->live_bytes),
+               name, units_bytes(t[0], (int64_t)r->page_bytes), units_bytes(t[1], (int64_t)r->live_bytes),
                units_bytes(t[2], (int64_t)(r->pinned_bytes + r->shared_bytes)),
                units_bytes(t[3], (int64_t)r->held_bytes), CELLS, name);
     for (unsigned c = 0, n; c < CELLS; c += n) {
@@ -122,26 +140,72 @@ static void write_line(struct buf *b, unsigned i, const struct heap_line *line)
 
 static int by_size(const void *x, const void *y)
 {
-    const struct heap_range *a = *(const struct heap_range *const *)x, *b = *(const struct heap_range *const *)y;
-    if (a->page_bytes != b->page_bytes)
-        return a->page_bytes > b->page_bytes ? -1 : 1;
-    return a->address < b->address ? -1 : a->address > b->address;
+    const struct strip *a = x, *b = y;
+    if (a->sum.page_bytes != b->sum.page_bytes)
+        return a->sum.page_bytes > b->sum.page_bytes ? -1 : 1;
+    if (a->sum.process_id != b->sum.process_id)
+        return a->sum.process_id < b->sum.process_id ? -1 : 1;
+    return a->sum.address < b->sum.address ? -1 : a->sum.address > b->sum.address;
 }
 
-static void write_strips(const struct heap *h, struct buf *b)
+static void add_sums(struct strip *strip, const struct heap_range *r)
 {
-    const struct heap_range **shown = xcalloc(h->range_count + 1, sizeof *shown);
+    strip->count = (size_t)(r - strip->ranges) + 1;
+    strip->sum.page_bytes += r->page_bytes;
+    strip->sum.live_bytes += r->live_bytes;
+    strip->sum.pinned_bytes += r->pinned_bytes;
+    strip->sum.shared_bytes += r->shared_bytes;
+    strip->sum.held_bytes += r->held_bytes;
+    strip->sum.run_count++; /* ranges */
+}
+
+static size_t find_strips(const struct heap *h, int is_segments, struct strip *strips)
+{
     size_t count = 0;
-    for (size_t i = 0; i < h->range_count; i++)
-        if (h->ranges[i].kind <= HEAP_THREAD && h->ranges[i].page_bytes)
-            shown[count++] = &h->ranges[i];
+    for (size_t i = 0; i < h->range_count; i++) {
+        const struct heap_range *r = &h->ranges[i];
+        struct strip *last = count ? &strips[count - 1] : NULL;
+        if (!r->page_bytes || (is_segments ? r->kind != HEAP_SEGMENT : r->kind > HEAP_THREAD))
+            continue;
+        if (!is_segments || !last || last->sum.process_id != r->process_id) {
+            last = &strips[count++];
+            *last = (struct strip){.ranges = r, .sum = {.kind = r->kind}};
+        }
+        last->sum.process_id = r->process_id;
+        last->sum.address = last->ranges->address;
+        last->sum.arena = last->ranges->arena;
+        add_sums(last, r);
+    }
+    return count;
+}
+
+static void name_strip(struct page *page, const struct strip *strip, char name[NAME])
+{
+    char heap[HEAP_NAME], count[UNITS_TEXT], *loaded = db_meta_text(page->db, "mallocs");
+    if (strip->sum.kind != HEAP_SEGMENT)
+        snprintf(name, NAME, "%s", heap_name(heap, &strip->sum));
+    else
+        snprintf(name, NAME, "%s segment%s%s%s", units_count(count, (int64_t)strip->sum.run_count),
+                 strip->sum.run_count == 1 ? "" : "s", loaded && !strpbrk(loaded, ",<&\"") ? " of " : "",
+                 loaded && !strpbrk(loaded, ",<&\"") ? loaded : "");
+    free(loaded);
+}
+
+static void write_strips(struct page *page, struct buf *b)
+{
+    const struct heap *h = &page->heap_end.heap;
+    struct strip *strips = xcalloc(h->range_count + 1, sizeof *strips);
+    size_t count = find_strips(h, page->heap_end.is_segments, strips);
+    char name[NAME];
     if (count)
-        qsort(shown, count, sizeof *shown, by_size);
-    for (size_t i = 0; i < count && i < RANGES_MOST; i++)
-        write_strip(h, shown[i], b);
+        qsort(strips, count, sizeof *strips, by_size);
+    for (size_t i = 0; i < count && i < RANGES_MOST; i++) {
+        name_strip(page, &strips[i], name);
+        write_strip(h, &strips[i], name, b);
+    }
     if (count > RANGES_MOST)
         buf_printf(b, "<p class=\"hint\">The largest %d of %zu.</p>\n", RANGES_MOST, count);
-    free(shown);
+    free(strips);
 }
 
 int page_write_heap(struct page *page, FILE *out)
@@ -150,19 +214,22 @@ int page_write_heap(struct page *page, FILE *out)
     const struct heap *h = &end->heap;
     struct buf b = BUF(4u << 20);
     char t[UNITS_TEXT];
-    if (!end->is_there || end->is_segments) /* those may be thousands: --segments has them */
+    if (!end->is_there)
         return 0;
-    buf_puts(
-        &b,
-        "<section id=\"heap\" aria-labelledby=\"heap-title\">\n<h2 id=\"heap-title\">The heap at the end</h2>\n"
-        "<p class=\"hint\">Addresses from left to right. Coloured: pages that hold a live byte, by line; "
-        "<span class=\"heap-key lh\"></span> free pages below a live block, which malloc_trim(0) would give back (");
-    buf_printf(
-        &b,
-        "%s with those at the top), <span class=\"heap-key lt\"></span> free at the top, <span class=\"heap-key ls\">"
-        "</span> of several lines. The end of each heap was sampled.</p>\n",
-        units_bytes(t, (int64_t)end->trim_bytes));
-    write_strips(h, &b);
+    buf_puts(&b, "<section id=\"heap\" aria-labelledby=\"heap-title\">\n<h2 id=\"heap-title\">The heap at the "
+                 "end</h2>\n<p class=\"hint\">Addresses from left to right. Coloured: pages that hold a live byte, by "
+                 "line; <span class=\"heap-key lh\"></span> free pages below a live block, ");
+    if (end->is_segments)
+        buf_printf(&b, "which their allocator may give back (%s of free pages were resident), ",
+                   units_bytes(t, (int64_t)end->trim_bytes));
+    else
+        buf_printf(&b, "which malloc_trim(0) would give back (%s with those at the top), ",
+                   units_bytes(t, (int64_t)end->trim_bytes));
+    buf_puts(&b, "<span class=\"heap-key lt\"></span> free at the top, <span class=\"heap-key ls\"></span> of several "
+                 "lines. ");
+    buf_puts(&b, end->is_segments ? "The segments of a process stand side by side.</p>\n"
+                                  : "The end of each heap was sampled.</p>\n");
+    write_strips(page, &b);
     buf_puts(&b, "<div class=\"table-wrap\"><table "
                  "class=\"plain\"><thead><tr><th></th><th>Live</th><th>Pins</th><th>Holds below the top</th>"
                  "<th>Line</th></tr></thead><tbody>\n");

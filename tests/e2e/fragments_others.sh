@@ -31,6 +31,18 @@ for name in jemalloc:libjemalloc.so.2 tcmalloc:libtcmalloc_minimal.so.4 mimalloc
     mimalloc) call='mi_collect(true)' ;;
     esac
     contains "$name: its own advice" report.txt "$call"
+    # a strip of address space, with what --segments sums up
+    "$MEMPROF" report out.db --html=page.html >/dev/null
+    contains "$name: the page" page.html '<section id="heap"'
+    caption=$(sed -n 's|.*<figcaption>\(.*\)</figcaption>.*|\1|p' page.html | head -n 1)
+    segments=$(value "SELECT count(*) FROM segment WHERE kind = 'heap' AND device_id = 0 AND free_ns IS NULL AND
+        size_bytes > 0")
+    case $caption in
+    "$segments segment of $name: "* | "$segments segments of $name: "*) ;;
+    *) fail "$name: $segments segments, and the strip is of: $caption" ;;
+    esac
+    contains "$name: leads there" page.html '<a href="#heap">See the segments</a>'
+    at_least "$name: coloured" 2 "$(sed -n '/<section id="heap"/,/<\/section>/p' page.html | grep -o '<rect ' | wc -l)"
     lacks "$name: of another" report.txt "glibc"
     # a program that holds what it has, and one that gives all back, are none
     LD_PRELOAD=$path

@@ -93,6 +93,8 @@ equal "its end" "unknown" "$(sql "SELECT end_kind FROM process WHERE exe LIKE '%
 "$MEMPROF" report out.db >report.txt
 "$MEMPROF" report out.db --html=page.html >page.out
 contains "the finding" report.txt "* Live where it ended: 5.00 MiB in "
-contains "the line, and what is not known" report.txt ": hold (app.c:$(grep -n 'memset(kept' app.c | cut -d: -f1)), 5.00 MiB in 80 blocks. How it ended is not known."
+line=$(grep -n 'memset(kept' app.c | cut -d: -f1)
+contains "the line, and what is not known" report.txt \
+    ": hold (app.c:$line), 5.00 MiB in 80 blocks. How it ended is not known."
 contains "the page's finding" page.html "<h3>Live where it ended</h3>"
 lacks "what else" report.txt "Never freed"

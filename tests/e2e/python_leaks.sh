@@ -73,7 +73,8 @@ marked() {
 "$MEMPROF" leaks --top 0 >leaks.txt
 contains "multiprocessing: the child's stack" leaks.txt " child "
 lacks "frames of the interpreter" leaks.txt "[python3"
-contains "how to see them" leaks.txt "Frames of Python's interpreter and of imports are left out; --frames 0 shows them."
+contains "how to see them" leaks.txt \
+    "Frames of Python's interpreter and of imports are left out; --frames 0 shows them."
 equal "a child without a teardown has no mark" 0 "$(marked " child ")"
 ends python3 daemon 0 1
 

@@ -206,6 +206,27 @@ long frame_unpack(struct chunk_codec *codec, const char magic[4], size_t count_m
     return at == end ? (long)header.count : -EBADMSG;
 }
 
+int frame_unpack_first(struct chunk_codec *codec, const char magic[4], unsigned stream_count, const void *data,
+                       size_t length)
+{
+    struct frame_header header;
+    struct frame_entry entry;
+    struct stream *s = &codec->streams[0];
+    const size_t begin = sizeof header + stream_count * sizeof entry;
+    if (!data || length < begin)
+        return -EBADMSG;
+    memcpy(&header, data, sizeof header);
+    memcpy(&entry, (const char *)data + sizeof header, sizeof entry);
+    if (memcmp(header.magic, magic, 4) != 0 || header.version != FRAME_VERSION || header.stream_count != stream_count ||
+        !entry.raw_bytes || entry.raw_bytes > header.count * 16ull + 2048 || entry.packed_bytes > length - begin)
+        return -EBADMSG;
+    if (stream_reserve(s, entry.raw_bytes) != 0)
+        return -ENOMEM;
+    s->length =
+        ZSTD_decompressDCtx(codec->unpack, s->data, entry.raw_bytes, (const char *)data + begin, entry.packed_bytes);
+    return s->length == entry.raw_bytes ? 0 : -EBADMSG;
+}
+
 /* Deltas and key frames: one column a field, the site as the difference to the one before. */
 enum {
     DELTA_SITE,

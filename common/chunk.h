@@ -92,6 +92,9 @@ int chunk_encode_numbers(struct chunk_codec *codec, const uint64_t *values, size
 /* Decode into an array owned by codec, valid until its next call. Return the count, or -EBADMSG when the bytes are
  * damaged (checksum, lengths, values out of range). */
 long chunk_decode_events(struct chunk_codec *codec, const void *data, size_t length, const struct chunk_event **events);
+/* The operations that a chunk of events has, a bit each (1 << CHUNK_alloc, ...), from its first bytes: 4096 are enough.
+ * -EBADMSG also where they are not. */
+long chunk_decode_ops(struct chunk_codec *codec, const void *data, size_t length);
 /* Of a chunk of events only what changes live bytes, in order: takes about half the time. */
 long chunk_decode_changes(struct chunk_codec *codec, const void *data, size_t length,
                           const struct chunk_change **changes);

@@ -456,3 +456,25 @@ long chunk_decode_events(struct chunk_codec *codec, const void *data, size_t len
     *events = rows;
     return count;
 }
+
+long chunk_decode_ops(struct chunk_codec *codec, const void *data, size_t length)
+{
+    const struct stream *table = &codec->streams[S_TABLE];
+    uint32_t count;
+    long ops = 0;
+    int rc = frame_unpack_first(codec, CHUNK_EVENTS_MAGIC, S_COUNT, data, length);
+    if (rc)
+        return rc;
+    if (table->length < 16)
+        return -EBADMSG;
+    memcpy(&count, table->data + 8, 4);
+    if (count > CHUNK_TUPLES || table->length < 16 + count * 4ull)
+        return -EBADMSG;
+    for (uint32_t i = 0; i < count; i++) {
+        unsigned op = table->data[16 + i * 4ull];
+        if (op >= CHUNK_OP_COUNT)
+            return -EBADMSG;
+        ops |= 1l << op;
+    }
+    return ops;
+}

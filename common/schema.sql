@@ -538,14 +538,14 @@ CREATE TABLE counter( -- what was lost, skipped, waited for; one row a counter a
 -- (table account, scope 'thread', inclusive 0)
 
 -- accounts and sites with all that common/stat.def has of them; of the host, and where there was a look, what that did
--- not see is 0
+-- not see is 0. When the run started nothing was live
 CREATE VIEW account_stat AS
 SELECT a.*, iif(k.is_known, coalesce(r.resident_bytes, 0), NULL) AS resident_bytes,
        iif(k.is_known, coalesce(r.resident_shared_bytes, 0), NULL) AS resident_shared_bytes,
        iif(k.is_known, coalesce(r.resident_huge_bytes, 0), NULL) AS resident_huge_bytes,
        iif(k.is_known, coalesce(r.swapped_bytes, 0), NULL) AS swapped_bytes,
        iif(k.is_known, coalesce(r.untouched_bytes, 0), NULL) AS untouched_bytes,
-       iif(k.is_known, coalesce(r.resident_end_bytes, 0), NULL) AS resident_end_bytes
+       iif(k.is_known, coalesce(r.resident_end_bytes, 0), NULL) AS resident_end_bytes, 0 AS start_bytes, 0 AS start_count
 FROM account a LEFT JOIN resident_account r USING(scope, inclusive, device_id, kind, key_id)
      LEFT JOIN (SELECT count(*) > 0 AS is_known FROM resident_scan) k ON a.device_id = 0 AND a.scope <> 'thread';
 
@@ -555,7 +555,7 @@ SELECT s.*, iif(k.is_known, coalesce(r.resident_bytes, 0), NULL) AS resident_byt
        iif(k.is_known, coalesce(r.resident_huge_bytes, 0), NULL) AS resident_huge_bytes,
        iif(k.is_known, coalesce(r.swapped_bytes, 0), NULL) AS swapped_bytes,
        iif(k.is_known, coalesce(r.untouched_bytes, 0), NULL) AS untouched_bytes,
-       iif(k.is_known, coalesce(r.resident_end_bytes, 0), NULL) AS resident_end_bytes
+       iif(k.is_known, coalesce(r.resident_end_bytes, 0), NULL) AS resident_end_bytes, 0 AS start_bytes, 0 AS start_count
 FROM site s LEFT JOIN resident_sum r USING(site_id)
      LEFT JOIN (SELECT count(*) > 0 AS is_known FROM resident_scan) k ON s.device_id = 0;
 

@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 struct at {
     sqlite3 *db;
@@ -18,6 +19,7 @@ struct at {
     struct at_live *live; /* all sites, by site_id, for at_load */
     size_t count;
     int64_t first_event; /* events before this number are in the values already */
+    int64_t stop_event;  /* and those from this number on do not count */
     int64_t first_ns;
     int is_one; /* process: only events of images count */
     struct replay_images images;
@@ -63,7 +65,7 @@ static int load_keyframe(struct at *a, int64_t time_ns, struct error *err)
     sqlite3_stmt *s = NULL;
     a->result->keyframe_ns = -1;
     int rc = db_prepare(a->db,
-                        "SELECT time_ns, event_count, data FROM keyframe WHERE time_ns <= ? "
+                        "SELECT time_ns, event_count, data FROM keyframe WHERE time_ns <= ? AND event_count <= ? "
                         /* those of a peak hold the sites of its device alone */
                         "AND (reason NOT IN ('peak', 'reserved peak') OR (SELECT count(*) FROM device) = 1) "
                         "ORDER BY time_ns DESC, event_count DESC",
@@ -71,6 +73,7 @@ static int load_keyframe(struct at *a, int64_t time_ns, struct error *err)
     if (rc)
         return rc;
     sqlite3_bind_int64(s, 1, time_ns);
+    sqlite3_bind_int64(s, 2, a->stop_event);
     while (sqlite3_step(s) == SQLITE_ROW) {
         const struct chunk_live *sites;
         const void *data = sqlite3_column_blob(s, 2);
@@ -122,7 +125,7 @@ static void read_events(struct at *a, sqlite3_stmt *s, int64_t first_event, int6
         a->result->chunks_damaged++;
         return;
     }
-    for (long i = 0; i < n && (int64_t)events[i].time_ns <= time_ns; i++)
+    for (long i = 0; i < n && (int64_t)events[i].time_ns <= time_ns && i < a->stop_event - first_event; i++)
         if (a->is_one && !replay_has(&a->images, events[i].process_id))
             continue;
         else if (first_event >= a->first_event || a->first_event - first_event <= i)
@@ -161,12 +164,15 @@ static int read_chunks(struct at *a, int64_t time_ns, struct error *err)
         int64_t first = sqlite3_column_int64(s, 3), count = sqlite3_column_int64(s, 2), after;
         if (first < 0 || count < 0 || __builtin_add_overflow(first, count, &after) || after <= a->first_event)
             continue;
+        if (first >= a->stop_event)
+            break;
         if (first > next) { /* chunks between the key frame and this one were not kept */
             a->result->is_exact = 0;
             break;
         }
         next = after;
-        int whole = !a->is_one && first >= a->first_event && sqlite3_column_int64(s, 1) <= time_ns;
+        int whole =
+            !a->is_one && first >= a->first_event && sqlite3_column_int64(s, 1) <= time_ns && after <= a->stop_event;
         if (!whole || sum_chunk(a, s))
             read_events(a, s, first, time_ns);
     }
@@ -229,7 +235,12 @@ static int load(struct at *a, int64_t time_ns, int64_t pid, struct error *err)
 
 int at_load(sqlite3 *db, int64_t time_ns, int64_t pid, struct at_result *result, struct error *err)
 {
-    struct at a = {.db = db, .codec = chunk_codec_open(), .take = change, .arg = &a, .result = result};
+    struct at a = {.db = db,
+                   .codec = chunk_codec_open(),
+                   .take = change,
+                   .arg = &a,
+                   .result = result,
+                   .stop_event = INT64_MAX};
     int rc = load_sites(&a, err);
     if (rc == 0)
         rc = load(&a, time_ns, pid, err);
@@ -240,17 +251,24 @@ int at_load(sqlite3 *db, int64_t time_ns, int64_t pid, struct at_result *result,
     return rc;
 }
 
-int at_values(sqlite3 *db, int64_t time_ns, struct at_live **live, size_t *count, struct at_result *result,
-              struct error *err)
+/* What is in *live is emptied, and listed once. */
+static int begin(struct at *a, struct at_live *live, size_t count, struct error *err)
 {
-    struct at a = {.db = db, .codec = chunk_codec_open(), .take = change, .arg = &a, .result = result};
-    int rc = 0;
-    a.live = *live;
-    a.count = *live ? *count : 0;
-    if (!a.live)
-        rc = load_sites(&a, err);
-    for (size_t i = 0; i < a.count; i++)
-        a.live[i].bytes = a.live[i].count = 0;
+    a->codec = chunk_codec_open();
+    a->take = change;
+    a->arg = a;
+    a->live = live;
+    a->count = live ? count : 0;
+    for (size_t i = 0; i < a->count; i++)
+        a->live[i].bytes = a->live[i].count = 0;
+    return live ? 0 : load_sites(a, err);
+}
+
+int at_values(sqlite3 *db, int64_t time_ns, int64_t stop_event, struct at_live **live, size_t *count,
+              struct at_result *result, struct error *err)
+{
+    struct at a = {.db = db, .result = result, .stop_event = stop_event};
+    int rc = begin(&a, *live, *count, err);
     if (rc == 0)
         rc = load(&a, time_ns, 0, err);
     chunk_codec_close(a.codec);
@@ -259,9 +277,29 @@ int at_values(sqlite3 *db, int64_t time_ns, struct at_live **live, size_t *count
     return rc;
 }
 
+int at_keyframe(sqlite3 *db, int64_t time_ns, struct at_live **live, size_t *count, int64_t *first_event,
+                struct at_result *result, struct error *err)
+{
+    struct at a = {.db = db, .result = result, .stop_event = INT64_MAX};
+    *result = (struct at_result){.time_ns = time_ns};
+    int rc = begin(&a, *live, *count, err);
+    if (rc == 0)
+        rc = load_keyframe(&a, time_ns, err);
+    chunk_codec_close(a.codec);
+    *live = a.live;
+    *count = a.count;
+    *first_event = a.first_event;
+    return rc;
+}
+
 int at_changes(sqlite3 *db, int64_t time_ns, at_take *take, void *arg, struct at_result *result, struct error *err)
 {
-    struct at a = {.db = db, .codec = chunk_codec_open(), .take = take, .arg = arg, .result = result};
+    struct at a = {.db = db,
+                   .codec = chunk_codec_open(),
+                   .take = take,
+                   .arg = arg,
+                   .result = result,
+                   .stop_event = INT64_MAX};
     int rc = load(&a, time_ns, 0, err);
     chunk_codec_close(a.codec);
     return rc;
@@ -278,7 +316,7 @@ void at_explain(const struct at_result *result, int64_t asked_ns, struct buf *ti
         buf_printf(title, "; %lld damaged parts were skipped, so this is not exact", (long long)result->chunks_damaged);
 }
 
-int at_check(sqlite3 *db, int64_t time_ns, struct error *err)
+int at_check(sqlite3 *db, int64_t time_ns, const char *option, struct error *err)
 {
     char text[2][UNITS_TEXT];
     int64_t end_ns = db_meta_int(db, "duration_ns", 0);
@@ -286,6 +324,7 @@ int at_check(sqlite3 *db, int64_t time_ns, struct error *err)
     end_ns = last_ns > end_ns ? last_ns : end_ns;
     if (time_ns <= end_ns)
         return 0;
-    return error_set(err, EINVAL, "--at %s: the run ended at %s; --at end shows what was live then",
-                     units_ns(text[0], time_ns), units_ns(text[1], end_ns));
+    int is_at = strcmp(option, "--at") == 0;
+    return error_set(err, EINVAL, "%s %s: the run ended at %s%s", option, units_ns(text[0], time_ns),
+                     units_ns(text[1], end_ns), is_at ? "; --at end shows what was live then" : "");
 }

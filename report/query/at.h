@@ -28,10 +28,15 @@ struct at_live {
     int64_t bytes, count;
 };
 
-/* The same of all processes as an array of all sites by id, the caller's to free in any case. *live: NULL, or what an
- * earlier call gave for another instant, so that sites are listed once. */
-int at_values(sqlite3 *db, int64_t time_ns, struct at_live **live, size_t *count, struct at_result *result,
-              struct error *err);
+/* The same of all processes as an array of all sites by id, the caller's to free in any case; of events before number
+ * stop_event alone (INT64_MAX: of all up to time_ns). *live: NULL, or what an earlier call gave for another instant, so
+ * that sites are listed once. */
+int at_values(sqlite3 *db, int64_t time_ns, int64_t stop_event, struct at_live **live, size_t *count,
+              struct at_result *result, struct error *err);
+/* The same of the newest key frame that is not after time_ns: what was live before event *first_event. Without one that
+ * is the run's first, before which nothing was. */
+int at_keyframe(sqlite3 *db, int64_t time_ns, struct at_live **live, size_t *count, int64_t *first_event,
+                struct at_result *result, struct error *err);
 
 /* The same of all processes as what came to each site, which is to be summed: in any order, of a site several times,
  * and of ids that may be none. Unsigned, since what is damaged may wrap. */
@@ -41,7 +46,7 @@ int at_changes(sqlite3 *db, int64_t time_ns, at_take *take, void *arg, struct at
 /* Appends, behind a title, why the values are not those of asked_ns, where they are not. */
 void at_explain(const struct at_result *result, int64_t asked_ns, struct buf *title);
 
-/* -EINVAL with err when the instant is beyond the end of the run. */
-int at_check(sqlite3 *db, int64_t time_ns, struct error *err);
+/* -EINVAL with err when the instant is beyond the end of the run; option: that it was given with. */
+int at_check(sqlite3 *db, int64_t time_ns, const char *option, struct error *err);
 
 #endif

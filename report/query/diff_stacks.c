@@ -95,7 +95,7 @@ static uint64_t hash_stack(struct hashes *h, uint32_t node)
 static int is_wanted(int stat, int sort)
 {
     const struct stat_info *info = &stat_infos[sort];
-    int is_part = info->how > STAT_SCANNED && (stat == (int)info->a || stat == (int)info->b);
+    int is_part = info->how > STAT_WINDOWED && (stat == (int)info->a || stat == (int)info->b);
     for (int i = 0; diff_stats[i] >= 0; i++)
         is_part |= diff_stats[i] == stat;
     return is_part || stat == sort;
@@ -108,7 +108,7 @@ static void select_sites(int sort, struct buf *sql)
     for (int i = 0; i < STAT_VALUE_COUNT; i++)
         buf_printf(sql, ", %s", is_wanted(i, sort) ? stat_infos[i].column : "NULL");
     buf_printf(sql, " FROM %s a LEFT JOIN device d USING(device_id) WHERE ?1 IS NULL OR d.name = ?1",
-               stat_infos[sort].how == STAT_SCANNED ? "site_stat" : "site");
+               stat_is_of_view(sort) ? "site_stat" : "site");
 }
 
 static void add_site(struct hashes *h, struct diff_side *side, int recording, int64_t stack_id, uint32_t device,
@@ -196,7 +196,7 @@ static int load_packed_sites(struct hashes *h, struct diff_side *side, int recor
     struct packed_sites sites = {.stacks = NULL};
     sqlite3 *db = side->dbs[recording];
     const int sort = h->d->options.sort;
-    if (stat_infos[sort].how == STAT_SCANNED || !packed_has(db, PACKED_TABLE_site))
+    if (stat_is_of_view(sort) || !packed_has(db, PACKED_TABLE_site))
         return 0;
     struct packed *p = packed_open(db);
     long count = p ? packed_count(p, PACKED_TABLE_site) : -1;

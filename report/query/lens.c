@@ -4,6 +4,7 @@
 #include "../../common/match.h"
 #include "lens_private.h"
 #include "short_name.h"
+#include "survivors.h"
 
 #include <errno.h>
 #include <fnmatch.h>
@@ -112,17 +113,38 @@ static int hide_skipped(struct lens *l, struct error *err)
 
 /* --- all --------------------------------------------------------------------------------------------------------- */
 
-static int load_process(struct lens *l, struct error *err)
+static int load_replay(struct lens *l, struct error *err)
 {
-    int rc = replay_images(l->db, l->options->pid, &l->images, err);
-    if (rc || db_int(l->db, "SELECT count(DISTINCT pid) FROM process", 0) == 1)
+    const struct lens_options *o = l->options;
+    int is_one = o->pid != 0;
+    int rc = is_one ? replay_images(l->db, o->pid, &l->images, err) : 0;
+    if (rc == 0 && is_one)
+        is_one = db_int(l->db, "SELECT count(DISTINCT pid) FROM process", 0) != 1;
+    if (rc || (!is_one && !o->window))
         return rc;
+    l->is_replayed = 1;
+    struct lens_window *w = o->window;
+    if (!is_one && !w->is_by_event)
+        return window_load(l->db, w->ranges, w->count, &l->replay, &w->result, err);
     if (!replay_is_possible(l->db))
         return error_set(err, EINVAL,
-                         "--process needs all events, which this recording does not keep (--aggregate, --max-events); "
-                         "'memprof report --by process' shows the totals");
-    l->is_replayed = 1;
-    return replay_process(l->db, &l->images, &l->replay, err);
+                         "%s needs all events, which this recording does not keep (--aggregate, --max-events)%s",
+                         is_one ? "--process" : "a window by thread, process or size",
+                         is_one ? "; 'memprof report --by process' shows the totals" : "");
+    if (w)
+        w->result = (struct window_result){
+            .is_counted = 1, .start_ns = w->ranges[0].from_ns, .end_ns = w->ranges[w->count - 1].to_ns};
+    return replay_load(l->db, is_one ? &l->images : NULL, w ? w->ranges : NULL, w ? w->count : 0, &l->replay, err);
+}
+
+static int load_survivors(struct lens *l, struct error *err)
+{
+    const struct lens_window *w = l->options->window;
+    if (!w->result.is_counted)
+        return error_set(err, EINVAL,
+                         "what a window leaves behind only its events tell, which this recording does not "
+                         "keep (--aggregate, --max-events)");
+    return survivors_load(l->db, l->options->pid ? &l->images : NULL, w->ranges, w->count, &l->replay, err);
 }
 
 static void add_no_frame(struct lens *l)
@@ -138,7 +160,7 @@ int lens_apply(sqlite3 *db, const struct lens_options *options, struct error *er
 {
     struct lens l = {.db = db, .options = options};
     int rc = 0;
-    if (!options->skip_count && !options->pid && options->language == TREE_BOTH)
+    if (!options->skip_count && !options->pid && !options->window && options->language == TREE_BOTH)
         return 0;
     if (options->language == TREE_PYTHON && db_int(db, "SELECT 1 FROM frame WHERE language = 'python' LIMIT 1", 0) == 0)
         return error_set(err, EINVAL, "--python-only: no Python code in this recording");
@@ -146,14 +168,17 @@ int lens_apply(sqlite3 *db, const struct lens_options *options, struct error *er
     rc = tree_open(db, &l.tree, err);
     if (rc == 0)
         rc = mark_skipped(&l, err);
-    if (rc == 0 && options->pid)
-        rc = load_process(&l, err);
+    if (rc == 0 && (options->pid || options->window))
+        rc = load_replay(&l, err);
+    if (rc == 0 && options->window && options->window->has_survivors)
+        rc = load_survivors(&l, err);
     if (rc == 0 && options->language != TREE_BOTH)
         add_no_frame(&l);
     if (rc == 0)
         rc = lens_load_sites(&l, err);
     if (rc == 0) {
         lens_account(&l);
+        lens_account_threads(&l);
         rc = lens_restore_own_peaks(&l, err);
     }
     if (rc == 0)

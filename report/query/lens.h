@@ -1,18 +1,31 @@
 /*
  * lens.h: another look at the same recording: functions that only pass memory on are skipped, one process alone is
- * shown, or native or Python code alone. Tables of the connection's own (temp) stand before those of the file from then
- * on, so that every report shows it. Sums are exact; the own peak of a row whose stacks change is not known.
+ * shown, a window of time, or native or Python code alone. Tables of the connection's own (temp) stand before those of
+ * the file from then on, so that every report shows it. Sums are exact; the own peak of a row whose stacks change is
+ * not known. Of a window, temp.window says which it is (notes.h shows it).
  */
 #ifndef MEMPROF_LENS_H
 #define MEMPROF_LENS_H
 
 #include "../../common/error.h"
 #include "tree.h"
+#include "window.h"
 
 #include <sqlite3.h>
 #include <stdint.h>
 
 #define LENS_SKIPS_MAX 64
+
+struct lens_window {
+    const struct window_range *ranges; /* united */
+    size_t count;
+    const char *name;            /* of the ranges; NULL: they are times */
+    int64_t nth, of;             /* of those of that name; nth 0: all */
+    int is_by_event;             /* threads, processes, sizes are wanted, which only all events up to its end tell */
+    int has_survivors;           /* temp.survivor (survivors.h) is wanted */
+    int is_self_only;            /* rows with what they call are not wanted */
+    struct window_result result; /* filled by lens_apply */
+};
 
 struct lens_options {
     const char *skips[LENS_SKIPS_MAX]; /* functions, as match.h takes them: their callers allocate */
@@ -21,6 +34,7 @@ struct lens_options {
     uint64_t *skips_found; /* bits of those that are in the recording; NULL: one that is not is an error */
     int64_t pid;           /* 0: all processes */
     enum tree_language language;
+    struct lens_window *window; /* what happened in it alone; NULL: in the whole run */
 };
 
 /* 0, or -errno with err; -EINVAL: what the user asked for is not in the recording. */

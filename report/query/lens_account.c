@@ -2,12 +2,13 @@
 
 #include "../../common/buf.h"
 #include "../../common/db.h"
+#include "../../common/kind.h"
 #include "../../common/packed.h"
 
 #include <stdio.h>
 #include <string.h>
 
-const char *const lens_scope_names[LENS_COUNT] = {"line", "function", "file", "module"};
+const char *const lens_scope_names[LENS_SCOPES] = {"line", "function", "file", "module", "op", "thread"};
 
 /* --- sites ------------------------------------------------------------------------------------------------------- */
 
@@ -39,9 +40,14 @@ int lens_load_sites(struct lens *l, struct error *err)
     struct buf sql = BUF(1 << 16);
     sqlite3_stmt *s = NULL;
     int step = SQLITE_DONE;
-    buf_puts(&sql, "SELECT s.site_id, s.stack_id, s.process_id, s.device_id, s.kind, sl.line_id, ");
-    stat_columns(&sql, "s.");
-    buf_printf(&sql, " FROM site_stat s LEFT JOIN %s_line sl USING(site_id) ORDER BY s.site_id",
+    buf_puts(&sql, "SELECT s.site_id, s.stack_id, s.process_id, s.device_id, s.kind, sl.line_id, o.op_id");
+    if (!l->is_replayed)
+        buf_puts(&sql, ", ");
+    if (!l->is_replayed)
+        stat_columns(&sql, "s.");
+    buf_printf(&sql,
+               " FROM %s s LEFT JOIN %s_line sl USING(site_id) LEFT JOIN site_op o USING(site_id) ORDER BY s.site_id",
+               l->is_replayed ? "site" : "site_stat",
                packed_source(l->db, PACKED_TABLE_site)); /* of a name that no lens changes */
     int rc = db_prepare(l->db, sql.data, &s, err);
     while (rc == 0 && (step = sqlite3_step(s)) == SQLITE_ROW) {
@@ -55,10 +61,11 @@ int lens_load_sites(struct lens *l, struct error *err)
         site->device_id = sqlite3_column_int64(s, 3);
         site->kind = lens_kind(l, db_text(s, 4));
         site->line = site->old_line = tree_line(&l->tree, sqlite3_column_int64(s, 5));
+        site->op_id = sqlite3_column_int64(s, 6);
         if (only)
             site->stats = only->stats;
         else
-            stat_read(&site->stats, s, 6);
+            stat_read(&site->stats, s, 7);
     }
     if (rc == 0 && step != SQLITE_DONE)
         rc = db_error(l->db, err);
@@ -190,10 +197,23 @@ void lens_account(struct lens *l)
             add_to(l, (enum lens_scope)scope, 0, keys[scope], site);
         if (!l->is_replayed)
             continue;
+        if (site->op_id)
+            add_to(l, LENS_OP, 0, site->op_id, site);
+        if (l->options->window && l->options->window->is_self_only)
+            continue;
         add_callers(l, i);
         for (int scope = 0; scope < LENS_COUNT; scope++) /* of no frame of the stack */
             if (!site->self.node || (scope == LENS_FILE && !keys[scope]))
                 add_to(l, (enum lens_scope)scope, 1, keys[scope], site);
+    }
+}
+
+void lens_account_threads(struct lens *l)
+{
+    for (uint32_t i = 0; i < l->replay.thread_count; i++) {
+        const struct replay_thread *t = &l->replay.threads[i];
+        struct lens_row *row = ARRAY_ADD(l->rows, l->row_count, l->row_capacity);
+        *row = (struct lens_row){LENS_THREAD, 0, t->id, t->device, lens_kind(l, kind_name(t->kind)), 1, t->stats};
     }
 }
 

@@ -11,13 +11,22 @@
 #include "replay.h"
 #include "stat.h"
 
-enum lens_scope { LENS_LINE, LENS_FUNCTION, LENS_FILE, LENS_MODULE, LENS_COUNT };
+enum lens_scope {
+    LENS_LINE,
+    LENS_FUNCTION,
+    LENS_FILE,
+    LENS_MODULE,
+    LENS_COUNT, /* of those that code makes up */
+    LENS_OP = LENS_COUNT,
+    LENS_THREAD,
+    LENS_SCOPES
+};
 
-extern const char *const lens_scope_names[LENS_COUNT];
+extern const char *const lens_scope_names[LENS_SCOPES];
 
 struct lens_site {
-    int64_t id, stack_id, process_id, device_id;
-    uint32_t kind; /* kinds */
+    int64_t id, stack_id, process_id, device_id, op_id; /* op_id 0: none */
+    uint32_t kind;                                      /* kinds */
     uint32_t line, old_line;
     struct tree_place self;
     struct stat_row stats;
@@ -56,6 +65,8 @@ uint32_t lens_kind(struct lens *l, const char *name);
 int lens_load_sites(struct lens *l, struct error *err);
 /* Chooses the line of each site and adds up its keys. */
 void lens_account(struct lens *l);
+/* Those of threads, which a replay by event has. */
+void lens_account_threads(struct lens *l);
 /* Rows whose sites are as before have the own peak that the recorder computed from the events. */
 int lens_restore_own_peaks(struct lens *l, struct error *err);
 /* As the database has it. */

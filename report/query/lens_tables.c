@@ -6,6 +6,11 @@
 
 #include <errno.h>
 
+/* The statistics of windows, which the tables of the file do not have. */
+#define WINDOWED ", 0 AS start_bytes, 0 AS start_count"
+enum { WINDOWED_COUNT = STAT_VALUE_COUNT - STAT_SCANNED_END };
+_Static_assert(WINDOWED_COUNT == 2, "as WINDOWED has them");
+
 /* Those from first to end, at column at. */
 static void bind_stats(sqlite3_stmt *s, int at, const struct stat_row *stats, int first, int end)
 {
@@ -49,13 +54,14 @@ static void bind_key(const struct lens *l, const struct lens_row *row, sqlite3_s
 static int write_accounts(struct lens *l, struct error *err)
 {
     sqlite3_stmt *s = NULL;
-    int rc = db_exec(l->db, "CREATE TEMP TABLE lens_account AS SELECT * FROM main.account WHERE 0", err);
+    int rc = db_exec(l->db, "CREATE TEMP TABLE lens_account AS SELECT *" WINDOWED " FROM main.account WHERE 0", err);
     if (rc == 0)
-        rc = prepare_insert(l->db, "lens_account", 5 + STAT_COUNT, &s, err);
+        rc = prepare_insert(l->db, "lens_account", 5 + STAT_COUNT + WINDOWED_COUNT, &s, err);
     for (uint32_t i = 0; rc == 0 && i < l->row_count; i++) {
         const struct lens_row *row = &l->rows[i];
         bind_key(l, row, s);
         bind_stats(s, 6, &row->stats, 0, STAT_COUNT);
+        bind_stats(s, 6 + STAT_COUNT, &row->stats, STAT_SCANNED_END, STAT_VALUE_COUNT);
         rc = step(l, s, err);
     }
     sqlite3_finalize(s);
@@ -74,13 +80,13 @@ static int write_scanned(struct lens *l, struct error *err)
                      "DROP VIEW temp.account_stat; DROP VIEW temp.site_stat",
                      err);
     if (rc == 0)
-        rc = prepare_insert(l->db, "lens_resident", 5 + STAT_VALUE_COUNT - STAT_COUNT, &s, err);
+        rc = prepare_insert(l->db, "lens_resident", 5 + STAT_SCANNED_END - STAT_COUNT, &s, err);
     for (uint32_t i = 0; rc == 0 && i < l->row_count; i++) {
         const struct lens_row *row = &l->rows[i];
         if (row->inclusive || !(row->stats.known >> STAT_resident_bytes & 1))
             continue;
         bind_key(l, row, s);
-        bind_stats(s, 6, &row->stats, STAT_COUNT, STAT_VALUE_COUNT);
+        bind_stats(s, 6, &row->stats, STAT_COUNT, STAT_SCANNED_END);
         rc = step(l, s, err);
     }
     sqlite3_finalize(s);
@@ -89,7 +95,7 @@ static int write_scanned(struct lens *l, struct error *err)
 
 static void scanned_columns(const struct lens *l, const char *table, struct buf *sql)
 {
-    for (int i = STAT_COUNT; i < STAT_VALUE_COUNT; i++)
+    for (int i = STAT_COUNT; i < STAT_SCANNED_END; i++)
         if (l->is_replayed)
             buf_printf(sql, ", NULL AS %s", stat_infos[i].column);
         else
@@ -110,7 +116,7 @@ static int show_scanned(struct lens *l, struct error *err)
                    known, "a.scope <> 'thread'");
     buf_puts(&sql, "; CREATE TEMP VIEW site_stat AS SELECT s.*");
     scanned_columns(l, "s", &sql);
-    buf_puts(&sql, " FROM site s");
+    buf_printf(&sql, "%s FROM site s", l->is_replayed ? "" : WINDOWED);
     if (!l->is_replayed)
         buf_printf(&sql, " LEFT JOIN resident_sum r USING(site_id)%s", known);
     int rc = sql.failed ? error_set(err, ENOMEM, "no memory") : db_exec(l->db, sql.data, err);
@@ -151,10 +157,10 @@ static int write_sites(struct lens *l, struct error *err)
     int rc = db_exec(l->db,
                      "DROP TABLE IF EXISTS temp.site_line; CREATE TEMP TABLE site_line(site_id INTEGER PRIMARY KEY, "
                      "line_id INTEGER);"
-                     "CREATE TEMP TABLE lens_site AS SELECT * FROM main.site WHERE 0",
+                     "CREATE TEMP TABLE lens_site AS SELECT *" WINDOWED " FROM main.site WHERE 0",
                      err);
     if (rc == 0)
-        rc = prepare_insert(l->db, "lens_site", 5 + STAT_COUNT, &s, err);
+        rc = prepare_insert(l->db, "lens_site", 5 + STAT_COUNT + WINDOWED_COUNT, &s, err);
     if (rc == 0)
         rc = prepare_insert(l->db, "site_line", 2, &lines, err);
     for (uint32_t i = 0; rc == 0 && i < l->site_count; i++) {
@@ -169,6 +175,7 @@ static int write_sites(struct lens *l, struct error *err)
             sqlite3_bind_int64(s, k + 1, values[k]);
         sqlite3_bind_text(s, 5, l->kinds[site->kind], -1, SQLITE_STATIC);
         bind_stats(s, 6, &site->stats, 0, STAT_COUNT);
+        bind_stats(s, 6 + STAT_COUNT, &site->stats, STAT_SCANNED_END, STAT_VALUE_COUNT);
         if (rc == 0 && l->is_replayed)
             rc = step(l, s, err);
     }
@@ -203,12 +210,19 @@ static int write_teardowns(struct lens *l, struct error *err)
 static int write_totals(struct lens *l, struct error *err)
 {
     sqlite3_stmt *s = NULL;
-    int rc = db_exec(l->db, "CREATE TEMP TABLE total AS SELECT * FROM main.total WHERE 0", err);
+    int rc = db_exec(l->db, "CREATE TEMP TABLE total AS SELECT *" WINDOWED " FROM main.total WHERE 0", err);
     if (rc == 0)
-        rc = prepare_insert(l->db, "total", 17, &s, err);
+        rc = prepare_insert(l->db, "total", 17 + WINDOWED_COUNT, &s, err);
     for (uint32_t i = 0; rc == 0 && i < l->replay.total_count; i++) {
         const struct replay_total *t = &l->replay.totals[i];
         const int64_t *v = t->stats.value;
+        static const int stats[] = {/* that have to be known for each */
+                                    STAT_alloc_count,         STAT_free_count,          STAT_alloc_bytes,
+                                    STAT_free_bytes,          STAT_temporary_count,     STAT_temporary_bytes,
+                                    STAT_at_peak_bytes,       STAT_at_peak_bytes,       STAT_at_peak_count,
+                                    STAT_reserved_peak_bytes, STAT_reserved_peak_bytes, STAT_end_bytes,
+                                    STAT_end_count,           STAT_lifetime_ns,         STAT_lifetime_ns,
+                                    STAT_start_bytes,         STAT_start_count};
         const int64_t values[] = {v[STAT_alloc_count],
                                   v[STAT_free_count],
                                   v[STAT_alloc_bytes],
@@ -223,13 +237,16 @@ static int write_totals(struct lens *l, struct error *err)
                                   v[STAT_end_bytes],
                                   v[STAT_end_count],
                                   t->realloc_count,
-                                  v[STAT_lifetime_ns]};
+                                  v[STAT_lifetime_ns],
+                                  v[STAT_start_bytes],
+                                  v[STAT_start_count]};
         sqlite3_bind_int(s, 1, t->device);
         sqlite3_bind_text(s, 2, kind_name(t->kind), -1, SQLITE_STATIC);
-        for (int k = 0; k < 15; k++)
-            sqlite3_bind_int64(s, 3 + k, values[k]);
-        sqlite3_bind_null(s, 12);
-        sqlite3_bind_null(s, 13);
+        for (int k = 0; k < 15 + WINDOWED_COUNT; k++)
+            if (stats[k] == STAT_reserved_peak_bytes || !(t->stats.known >> stats[k] & 1))
+                sqlite3_bind_null(s, 3 + k);
+            else
+                sqlite3_bind_int64(s, 3 + k, values[k]);
         rc = step(l, s, err);
     }
     sqlite3_finalize(s);
@@ -242,19 +259,22 @@ static int show_accounts(struct lens *l, struct error *err)
     struct buf sql = BUF(1 << 14);
     long long pid = l->options->pid;
     const char *equal = l->options->language == TREE_PYTHON ? "=" : "<>";
-    buf_puts(&sql, "CREATE TEMP VIEW account AS SELECT * FROM temp.lens_account UNION ALL SELECT * FROM main.account "
-                   "WHERE scope = 'thread'");
-    if (l->is_replayed)
+    buf_puts(&sql, "CREATE TEMP VIEW account AS SELECT * FROM temp.lens_account UNION ALL SELECT *" WINDOWED
+                   " FROM main.account WHERE scope = 'thread'");
+    if (l->options->window)
+        buf_puts(&sql, " AND 0"); /* those of the window are among lens_account */
+    else if (l->is_replayed)
         buf_printf(&sql,
                    " AND key_id IN (SELECT thread_id FROM main.thread JOIN main.process USING(process_id) WHERE pid = "
                    "%lld)",
                    pid);
     else if (l->options->language == TREE_BOTH)
-        buf_puts(&sql, " OR inclusive = 1");
+        buf_puts(&sql, " OR inclusive = 1 OR scope = 'op'");
     else
         buf_printf(
             &sql,
-            " OR (inclusive = 1 AND ((scope = 'function' AND key_id IN (SELECT function_id FROM main.frame "
+            " OR scope = 'op' OR (inclusive = 1 AND ((scope = 'function' AND key_id IN (SELECT function_id FROM "
+            "main.frame "
             "WHERE language %s 'python')) OR (scope = 'file' AND key_id IN (SELECT file_id FROM main.frame WHERE "
             "language %s 'python')) OR (scope = 'line' AND key_id IN (SELECT line_id FROM main.line WHERE "
             "function_id IN (SELECT function_id FROM main.frame WHERE language %s 'python')))%s))",
@@ -270,19 +290,79 @@ static int show_accounts(struct lens *l, struct error *err)
 }
 
 /* Numbers only are put into the text of a view, which takes no parameters. */
-static int show_process(struct lens *l, struct error *err)
+static int show_replayed(struct lens *l, struct error *err)
 {
     struct buf sql = BUF(1 << 12);
     long long pid = l->options->pid;
     buf_printf(&sql,
                "DROP TABLE IF EXISTS temp.site; CREATE TEMP VIEW site AS SELECT * FROM temp.lens_site;"
-               "CREATE TEMP VIEW process AS SELECT * FROM main.process WHERE pid = %lld;"
-               "CREATE TEMP VIEW thread AS SELECT * FROM main.thread WHERE process_id IN (SELECT process_id FROM "
-               "main.process WHERE pid = %lld);"
-               "CREATE TEMP VIEW meta AS SELECT key, iif(key = 'event_count', '%lld', value) AS value FROM main.meta",
-               pid, pid, (long long)l->replay.event_count);
+               "CREATE TEMP VIEW meta AS SELECT key, iif(key = 'event_count', '%lld', value) AS value FROM main.meta;",
+               (long long)l->replay.event_count);
+    if (pid)
+        buf_printf(&sql,
+                   "CREATE TEMP VIEW process AS SELECT * FROM main.process WHERE pid = %lld;"
+                   "CREATE TEMP VIEW thread AS SELECT * FROM main.thread WHERE process_id IN (SELECT process_id FROM "
+                   "main.process WHERE pid = %lld);",
+                   pid, pid);
     int rc = db_exec(l->db, sql.data, err);
     buf_free(&sql);
+    return rc;
+}
+
+/* What of the window a reader has to know, in one row. */
+static int write_window(struct lens *l, struct error *err)
+{
+    const struct lens_window *w = l->options->window;
+    sqlite3_stmt *s = NULL;
+    int64_t lasted_ns = 0;
+    for (size_t i = 0; i < w->count; i++)
+        if (__builtin_add_overflow(lasted_ns, w->ranges[i].to_ns - w->ranges[i].from_ns, &lasted_ns))
+            lasted_ns = INT64_MAX;
+    const int64_t values[] = {w->nth,
+                              w->of,
+                              (int64_t)w->count,
+                              w->ranges[0].from_ns,
+                              w->ranges[w->count - 1].to_ns,
+                              lasted_ns,
+                              w->result.is_counted,
+                              w->result.start_ns,
+                              w->result.end_ns,
+                              w->result.chunks_damaged};
+    int rc = db_exec(l->db,
+                     "CREATE TEMP TABLE window(name TEXT, nth INTEGER, of INTEGER, range_count INTEGER, from_ns "
+                     "INTEGER, to_ns INTEGER, lasted_ns INTEGER, is_counted INTEGER, start_ns INTEGER, end_ns INTEGER, "
+                     "chunks_damaged INTEGER)",
+                     err);
+    if (rc == 0)
+        rc = prepare_insert(l->db, "window", 11, &s, err);
+    if (rc == 0) {
+        sqlite3_bind_text(s, 1, w->name, -1, SQLITE_STATIC);
+        for (size_t i = 0; i < sizeof values / sizeof *values; i++)
+            sqlite3_bind_int64(s, (int)i + 2, values[i]);
+        rc = step(l, s, err);
+    }
+    sqlite3_finalize(s);
+    return rc;
+}
+
+/* As table size_class: of a replay by event. */
+static int write_sizes(struct lens *l, struct error *err)
+{
+    sqlite3_stmt *s = NULL;
+    int rc = db_exec(l->db, "CREATE TEMP TABLE size_class AS SELECT * FROM main.size_class WHERE 0", err);
+    if (rc == 0)
+        rc = prepare_insert(l->db, "size_class", 8, &s, err);
+    for (uint32_t i = 0; rc == 0 && i < l->replay.size_count; i++) {
+        const struct replay_size *size = &l->replay.sizes[i];
+        const int64_t values[] = {size->log2_size,  size->alloc_count,     size->alloc_bytes,
+                                  size->free_count, size->temporary_count, size->lifetime_ns};
+        sqlite3_bind_int(s, 1, size->device);
+        sqlite3_bind_text(s, 2, kind_name(size->kind), -1, SQLITE_STATIC);
+        for (int k = 0; k < 6; k++)
+            sqlite3_bind_int64(s, 3 + k, values[k]);
+        rc = step(l, s, err);
+    }
+    sqlite3_finalize(s);
     return rc;
 }
 
@@ -320,10 +400,14 @@ int lens_write(struct lens *l, struct error *err)
         if (rc == 0)
             rc = write_teardowns(l, err);
         if (rc == 0)
-            rc = show_process(l, err);
+            rc = show_replayed(l, err);
     }
     if (rc == 0)
         rc = show_scanned(l, err);
+    if (rc == 0 && l->options->window)
+        rc = write_window(l, err);
+    if (rc == 0 && l->replay.sizes)
+        rc = write_sizes(l, err);
     if (rc == 0)
         rc = db_exec(l->db, "RELEASE lens", err);
     return rc;

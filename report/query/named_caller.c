@@ -130,7 +130,7 @@ static void site_part(int stat, struct buf *sql)
 /* Where that is nothing of the whole line, what was allocated. */
 static int prepare_sites(sqlite3 *db, int stat, sqlite3_stmt **s, struct error *err)
 {
-    int is_scanned = stat != NAMED_CALLERS_LIVE && stat_infos[stat].how == STAT_SCANNED;
+    int is_scanned = stat != NAMED_CALLERS_LIVE && stat_is_of_view(stat);
     struct buf sql = BUF(1 << 16);
     buf_puts(&sql, "SELECT sl.line_id, s.stack_id, coalesce(");
     site_part(stat, &sql);

@@ -5,6 +5,7 @@
 #include "../../common/kind.h"
 #include "../../common/map.h"
 #include "blocks.h"
+#include "window.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -17,33 +18,57 @@ struct level { /* of a device, or of one kind of it; the last peak's number is i
     uint64_t epoch;
 };
 
-struct site {
-    struct replay_site site;
+struct held { /* by a site, or by what a thread allocated: of one kind, or of a device */
+    struct stat_row stats;
     uint64_t live_bytes, live_count;
     uint64_t epoch, kind_epoch; /* up to which peaks at_peak is known */
+    uint32_t seen;              /* ranges that had begun when it changed last */
+};
+
+struct site {
+    struct held held;
+    int64_t id;
+    int64_t torn_bytes, torn_count, moved_count;
+    uint8_t device, kind;
+};
+
+struct thread {
+    struct held held;
+    int64_t id;
+    uint8_t device, kind;
 };
 
 struct state {
-    struct chunk_codec *codec;
     int64_t event_count;
     struct blocks blocks;
-    struct map site_of;
+    struct map site_of, thread_of;          /* thread_of: (thread, device and kind) -> threads */
     uint32_t level_of[256][KIND_COUNT + 1]; /* by device and kind: level + 1 */
     struct site *sites;
+    struct thread *threads;
     struct level *levels;
-    uint32_t site_count, site_capacity, level_count, level_capacity;
+    uint32_t site_count, site_capacity, level_count, level_capacity, thread_count, thread_capacity;
     int64_t *teardown_ns; /* by process_id; 0: none */
     struct map last_at;
     uint64_t *last; /* by last_at of a thread: address of its last allocation */
     uint32_t last_count, last_capacity;
+
+    const struct window_range *ranges; /* NULL: all of the run */
+    size_t range_count, range;
+    int is_inside, has_threads;
+    uint32_t entered;
+    struct replay_size *sizes; /* by size_of */
+    struct map size_of;
+    uint32_t size_count, size_capacity;
+    struct map requested; /* blocks whose free was asked for: 1, or as a temporary 2 */
+    struct map swept;     /* processes whose blocks ended, as far as threads go */
 };
 
 /* What is counted here. A statistic that is not in it is not known of a replay. */
 #define OF(statistic) (1u << STAT_##statistic)
-static const uint32_t counted = OF(alloc_count) | OF(alloc_bytes) | OF(free_count) | OF(free_bytes) |
-                                OF(temporary_count) | OF(temporary_bytes) | OF(at_peak_bytes) | OF(at_peak_count) |
-                                OF(at_kind_peak_bytes) | OF(own_peak_bytes) | OF(end_bytes) | OF(end_count) |
-                                OF(active_peak_bytes) | OF(largest_bytes) | OF(lifetime_ns);
+static const uint32_t counted =
+    OF(alloc_count) | OF(alloc_bytes) | OF(free_count) | OF(free_bytes) | OF(temporary_count) | OF(temporary_bytes) |
+    OF(at_peak_bytes) | OF(at_peak_count) | OF(at_kind_peak_bytes) | OF(own_peak_bytes) | OF(end_bytes) |
+    OF(end_count) | OF(active_peak_bytes) | OF(largest_bytes) | OF(lifetime_ns) | OF(start_bytes) | OF(start_count);
 #undef OF
 
 static struct site *site_at(struct state *s, const struct chunk_event *e)
@@ -52,7 +77,7 @@ static struct site *site_at(struct state *s, const struct chunk_event *e)
     if (i < s->site_count)
         return &s->sites[i];
     struct site *site = ARRAY_ADD(s->sites, s->site_count, s->site_capacity);
-    site->site = (struct replay_site){.id = e->site_id, .device = e->device, .kind = e->kind, .stats.known = counted};
+    *site = (struct site){.id = e->site_id, .device = e->device, .kind = e->kind, .held.stats.known = counted};
     return site;
 }
 
@@ -67,10 +92,26 @@ static uint32_t level_at(struct state *s, unsigned device, unsigned kind)
     return *of - 1;
 }
 
+/* What a thread allocated of a kind of a device, or of all of it. */
+static uint32_t thread_at(struct state *s, uint32_t thread_id, unsigned device, unsigned kind)
+{
+    uint32_t i = map_number_or(&s->thread_of, thread_id, (uint64_t)device << 8 | kind, s->thread_count);
+    if (i == s->thread_count)
+        *ARRAY_ADD(s->threads, s->thread_count, s->thread_capacity) = (struct thread){
+            .id = thread_id, .device = (uint8_t)device, .kind = (uint8_t)kind, .held.stats.known = counted};
+    return i;
+}
+
 static uint64_t *last_of(struct state *s, uint32_t thread_id)
 {
     uint32_t i = map_number_or(&s->last_at, thread_id, 0, s->last_count);
     return i < s->last_count ? &s->last[i] : ARRAY_ADD(s->last, s->last_count, s->last_capacity);
+}
+
+/* An allocator's first block may be where its segment is, which is a block of another kind. */
+static uint32_t space_of(const struct chunk_event *e)
+{
+    return (uint32_t)e->process_id << 8 | e->kind;
 }
 
 /* A hostile file may make sums wrap, which is then merely wrong. */
@@ -79,71 +120,169 @@ static void plus(int64_t *value, uint64_t change)
     *value = (int64_t)((uint64_t)*value + change);
 }
 
-/* What the site held at the peaks since it changed last is what it holds now. */
-static void seal(struct site *site, const struct level *device, const struct level *kind)
-{
-    int64_t *v = site->site.stats.value;
-    if (site->epoch != device->epoch) {
-        v[STAT_at_peak_bytes] = (int64_t)site->live_bytes;
-        v[STAT_at_peak_count] = (int64_t)site->live_count;
-        site->epoch = device->epoch;
-    }
-    if (site->kind_epoch != kind->epoch) {
-        v[STAT_at_kind_peak_bytes] = (int64_t)site->live_bytes;
-        site->kind_epoch = kind->epoch;
-    }
-}
-
-static void raise_level(struct level *l, const struct chunk_event *e)
-{
-    l->active_bytes += e->size_bytes;
-    l->active_count++;
-    if ((int64_t)l->active_bytes > l->total.stats.value[STAT_at_peak_bytes]) {
-        l->total.stats.value[STAT_at_peak_bytes] = (int64_t)l->active_bytes;
-        l->total.peak_active_ns = (int64_t)e->time_ns;
-        l->total.peak_active_count = (int64_t)l->active_count;
-        l->epoch++;
-    }
-}
-
 static void most(int64_t *value, uint64_t now)
 {
     if ((int64_t)now > *value)
         *value = (int64_t)now;
 }
 
-static void birth(struct state *s, const struct chunk_event *e, struct site *site, struct level *levels[2])
+/* Before it changes: what it held at the peaks since it changed last is what it holds now, and so is what it held at
+ * the beginning of the ranges since. */
+static void seal(const struct state *s, struct held *held, const struct level *device, const struct level *kind)
 {
-    int64_t *const stats[] = {site->site.stats.value, levels[0]->total.stats.value, levels[1]->total.stats.value};
-    for (int i = 0; i < 3; i++) {
-        plus(&stats[i][STAT_alloc_count], 1);
-        plus(&stats[i][STAT_alloc_bytes], e->size_bytes);
-        most(&stats[i][STAT_largest_bytes], e->size_bytes);
+    int64_t *v = held->stats.value;
+    if (held->epoch != device->epoch) {
+        v[STAT_at_peak_bytes] = (int64_t)held->live_bytes;
+        v[STAT_at_peak_count] = (int64_t)held->live_count;
+        held->epoch = device->epoch;
     }
-    for (int i = 0; i < 2; i++) {
-        levels[i]->total.realloc_count += e->op == CHUNK_realloc_alloc;
-        raise_level(levels[i], e);
+    if (held->kind_epoch != kind->epoch) {
+        v[STAT_at_kind_peak_bytes] = (int64_t)held->live_bytes;
+        held->kind_epoch = kind->epoch;
     }
-    site->live_bytes += e->size_bytes;
-    site->live_count++;
-    most(&stats[0][STAT_own_peak_bytes], site->live_bytes);
-    most(&stats[0][STAT_active_peak_bytes], levels[0]->active_bytes);
-    *last_of(s, e->thread_id) = e->address;
-    if (e->address)
-        blocks_put(&s->blocks, e, e->process_id);
+    if (held->seen != s->entered)
+        most(&v[STAT_own_peak_bytes], held->live_bytes);
+    held->seen = s->entered;
 }
 
-/* Live when its process's interpreter began to take itself down: that is the end. */
+static void raise_level(struct level *l, uint64_t time_ns)
+{
+    if ((int64_t)l->active_bytes > l->total.stats.value[STAT_at_peak_bytes]) {
+        l->total.stats.value[STAT_at_peak_bytes] = (int64_t)l->active_bytes;
+        l->total.peak_active_ns = (int64_t)time_ns;
+        l->total.peak_active_count = (int64_t)l->active_count;
+        l->epoch++;
+    }
+}
+
+/* --- ranges --- */
+
+static void start(struct held *held)
+{
+    held->stats.value[STAT_start_bytes] = (int64_t)held->live_bytes;
+    held->stats.value[STAT_start_count] = (int64_t)held->live_count;
+}
+
+static void enter(struct state *s, int64_t time_ns)
+{
+    for (uint32_t i = 0; i < s->level_count; i++)
+        raise_level(&s->levels[i], (uint64_t)time_ns);
+    for (uint32_t i = 0; !s->entered && i < s->site_count; i++)
+        start(&s->sites[i].held);
+    for (uint32_t i = 0; !s->entered && i < s->thread_count; i++)
+        start(&s->threads[i].held);
+    for (uint32_t i = 0; !s->entered && i < s->level_count; i++) {
+        plus(&s->levels[i].total.stats.value[STAT_start_bytes], s->levels[i].active_bytes);
+        plus(&s->levels[i].total.stats.value[STAT_start_count], s->levels[i].active_count);
+    }
+    s->is_inside = 1;
+    s->entered++;
+}
+
+static void advance(struct state *s, int64_t time_ns)
+{
+    while (s->range < s->range_count) {
+        const struct window_range *r = &s->ranges[s->range];
+        if (!s->is_inside && r->from_ns <= time_ns)
+            enter(s, r->from_ns);
+        if (!s->is_inside || r->to_ns > time_ns || r->to_ns == WINDOW_END)
+            break;
+        s->is_inside = 0;
+        s->range++;
+    }
+}
+
+/* --- events --- */
+
+/* The statistics that an event changes: of its site, of the device and the kind, and where these are wanted of the
+ * thread that allocated the block. */
+struct changed {
+    struct held *held[3];
+    struct level *levels[2];
+    int64_t *stats[5];
+    int held_count, count;
+};
+
+static struct changed changed_by(struct state *s, const struct chunk_event *e, struct site *site, int has_thread,
+                                 uint32_t thread_id)
+{
+    struct changed c = {.held = {&site->held}, .held_count = 1};
+    uint32_t device = level_at(s, e->device, KIND_all), kind = level_at(s, e->device, e->kind);
+    c.levels[0] = &s->levels[device];
+    c.levels[1] = &s->levels[kind];
+    if (has_thread && s->has_threads) {
+        uint32_t of_kind = thread_at(s, thread_id, e->device, e->kind);
+        uint32_t of_device = thread_at(s, thread_id, e->device, KIND_all);
+        c.held[1] = &s->threads[of_kind].held;
+        c.held[2] = &s->threads[of_device].held;
+        c.held_count = 3;
+    }
+    for (int i = 0; i < c.held_count; i++) {
+        seal(s, c.held[i], c.levels[0], c.levels[1]);
+        c.stats[c.count++] = c.held[i]->stats.value;
+    }
+    for (int i = 0; i < 2; i++)
+        c.stats[c.count++] = c.levels[i]->total.stats.value;
+    if (!s->is_inside)
+        c.count = 0;
+    return c;
+}
+
+static struct replay_size *size_at(struct state *s, const struct chunk_event *e, uint64_t size_bytes)
+{
+    int class = size_bytes ? 63 - __builtin_clzll(size_bytes) : -1;
+    uint32_t i = map_number_or(&s->size_of, (uint64_t)e->device << 8 | e->kind, (uint64_t)(class + 1), s->size_count);
+    if (i == s->size_count)
+        *ARRAY_ADD(s->sizes, s->size_count, s->size_capacity) =
+            (struct replay_size){.device = e->device, .kind = e->kind, .log2_size = class};
+    return &s->sizes[i];
+}
+
+static void birth(struct state *s, const struct chunk_event *e, struct site *site)
+{
+    struct changed c = changed_by(s, e, site, 1, e->thread_id);
+    for (int i = 0; i < c.count; i++) {
+        plus(&c.stats[i][STAT_alloc_count], 1);
+        plus(&c.stats[i][STAT_alloc_bytes], e->size_bytes);
+        most(&c.stats[i][STAT_largest_bytes], e->size_bytes);
+    }
+    for (int i = 0; i < 2; i++) {
+        c.levels[i]->total.realloc_count += s->is_inside && e->op == CHUNK_realloc_alloc;
+        c.levels[i]->active_bytes += e->size_bytes;
+        c.levels[i]->active_count++;
+        if (s->is_inside)
+            raise_level(c.levels[i], e->time_ns);
+    }
+    for (int i = 0; i < c.held_count; i++) {
+        c.held[i]->live_bytes += e->size_bytes;
+        c.held[i]->live_count++;
+        if (s->is_inside)
+            most(&c.held[i]->stats.value[STAT_own_peak_bytes], c.held[i]->live_bytes);
+        if (s->is_inside)
+            most(&c.held[i]->stats.value[STAT_active_peak_bytes], c.levels[0]->active_bytes);
+    }
+    if (s->is_inside && s->has_threads) {
+        struct replay_size *size = size_at(s, e, e->size_bytes);
+        plus(&size->alloc_count, 1);
+        plus(&size->alloc_bytes, e->size_bytes);
+    }
+    *last_of(s, e->thread_id) = e->address;
+    if (e->address)
+        blocks_put(&s->blocks, e, space_of(e));
+}
+
+/* Live when its process's interpreter began to take itself down, in this range: that is the end. */
 static int is_torn_down(const struct state *s, const struct chunk_event *e, const struct block *block)
 {
     int64_t began_ns = s->teardown_ns ? s->teardown_ns[e->process_id] : 0;
-    return began_ns && (int64_t)e->time_ns >= began_ns && (int64_t)block->time_ns <= began_ns;
+    return s->is_inside && began_ns && (!s->ranges || began_ns >= s->ranges[s->range].from_ns) &&
+           (int64_t)e->time_ns >= began_ns && (int64_t)block->time_ns <= began_ns;
 }
 
 static void split(struct state *s, const struct chunk_event *e)
 {
     struct block block;
-    if (!blocks_take(&s->blocks, e->address, e->process_id, &block))
+    if (!blocks_take(&s->blocks, e->address, space_of(e), &block))
         return;
     struct chunk_event part = {.address = block.address,
                                .size_bytes = e->size_bytes,
@@ -157,60 +296,125 @@ static void split(struct state *s, const struct chunk_event *e)
         blocks_put(&s->blocks, &part, block.space);
 }
 
-/* A part of a block leaves, which counts when the last one does. */
-static void cut(struct state *s, const struct chunk_event *e, struct site *site, struct level *levels[2])
+static void lose(struct changed *c, uint64_t bytes, uint64_t count)
 {
-    int64_t *const stats[] = {site->site.stats.value, levels[0]->total.stats.value, levels[1]->total.stats.value};
-    struct block block = {0};
-    int is_torn = blocks_take(&s->blocks, e->address, e->process_id, &block) && is_torn_down(s, e, &block);
-    for (int i = 0; i < 3; i++) {
-        plus(&stats[i][STAT_free_bytes], e->size_bytes);
-        plus(&stats[i][STAT_end_bytes], is_torn ? e->size_bytes : 0);
+    for (int i = 0; i < c->held_count; i++) {
+        c->held[i]->live_bytes -= bytes;
+        c->held[i]->live_count -= count;
     }
-    plus(&site->site.torn_bytes, is_torn ? e->size_bytes : 0);
-    for (int i = 0; i < 2; i++)
-        levels[i]->active_bytes -= e->size_bytes;
-    site->live_bytes -= e->size_bytes;
+    for (int i = 0; i < 2; i++) {
+        c->levels[i]->active_bytes -= bytes;
+        c->levels[i]->active_count -= count;
+    }
+}
+
+/* A part of a block leaves, which counts when the last one does. */
+static void cut(struct state *s, const struct chunk_event *e, struct site *site)
+{
+    struct block block = {0};
+    int is_known = blocks_take(&s->blocks, e->address, space_of(e), &block);
+    int is_torn = is_known && is_torn_down(s, e, &block);
+    struct changed c = changed_by(s, e, site, is_known, block.thread_id);
+    for (int i = 0; i < c.count; i++) {
+        plus(&c.stats[i][STAT_free_bytes], e->size_bytes);
+        plus(&c.stats[i][STAT_end_bytes], is_torn ? e->size_bytes : 0);
+    }
+    plus(&site->torn_bytes, is_torn ? e->size_bytes : 0);
+    lose(&c, e->size_bytes, 0);
+}
+
+/* All blocks that a process still has end; their sites are told by an event each, their threads by nothing. */
+static void end_threads(struct state *s, const struct chunk_event *e)
+{
+    struct block *blocks = NULL;
+    size_t count = 0, capacity = 0;
+    if (!s->has_threads || map_get(&s->swept, e->process_id, 0))
+        return;
+    *map_slot(&s->swept, e->process_id, 0) = 1;
+    for (uint64_t i = 0; s->blocks.slots && i <= s->blocks.mask; i++)
+        if (s->blocks.slots[i].address && s->blocks.slots[i].space >> 8 == e->process_id)
+            *ARRAY_ADD(blocks, count, capacity) = s->blocks.slots[i];
+    for (size_t i = 0; i < count; i++) {
+        struct block taken;
+        uint32_t site = map_number(&s->site_of, blocks[i].site_id, 0);
+        blocks_take(&s->blocks, blocks[i].address, blocks[i].space, &taken);
+        for (int all = 0; site != MAP_NONE && all < 2; all++) {
+            const struct site *of = &s->sites[site];
+            const struct level *device = &s->levels[level_at(s, of->device, KIND_all)],
+                               *kind = &s->levels[level_at(s, of->device, of->kind)];
+            struct held *held =
+                &s->threads[thread_at(s, blocks[i].thread_id, of->device, all ? KIND_all : of->kind)].held;
+            seal(s, held, device, kind);
+            held->live_bytes -= blocks[i].size_bytes;
+            held->live_count--;
+            plus(&held->stats.value[STAT_end_bytes], s->is_inside ? blocks[i].size_bytes : 0);
+            plus(&held->stats.value[STAT_end_count], (uint64_t)s->is_inside);
+        }
+    }
+    free(blocks);
 }
 
 /* count blocks leave; a block that turned out to be a segment never was one. */
-static void death(struct state *s, const struct chunk_event *e, struct site *site, struct level *levels[2])
+static void death(struct state *s, const struct chunk_event *e, struct site *site)
 {
-    int64_t *const stats[] = {site->site.stats.value, levels[0]->total.stats.value, levels[1]->total.stats.value};
     struct block block = {0};
     uint64_t count = e->op == CHUNK_end ? e->address : 1;
-    int is_known = e->op != CHUNK_end && blocks_take(&s->blocks, e->address, e->process_id, &block);
+    int is_known = e->op != CHUNK_end && blocks_take(&s->blocks, e->address, space_of(e), &block);
     int is_torn = is_known && e->op != CHUNK_to_segment && is_torn_down(s, e, &block);
-    int is_temporary = is_known && e->op != CHUNK_realloc_free && *last_of(s, block.thread_id) == e->address;
-    for (int i = 0; i < 3; i++) {
+    uint64_t requested = e->op != CHUNK_end ? map_take(&s->requested, e->address, space_of(e)) : 0;
+    int is_last = requested ? requested == 2 : is_known && *last_of(s, block.thread_id) == e->address;
+    int is_temporary = is_last && e->op != CHUNK_realloc_free;
+    uint64_t lifetime_ns = is_known ? e->time_ns - block.time_ns : 0;
+    struct changed c = changed_by(s, e, site, is_known, block.thread_id);
+    for (int i = 0; i < c.count; i++) {
         if (e->op == CHUNK_end) {
-            plus(&stats[i][STAT_end_count], count);
-            plus(&stats[i][STAT_end_bytes], e->size_bytes);
+            plus(&c.stats[i][STAT_end_count], count);
+            plus(&c.stats[i][STAT_end_bytes], e->size_bytes);
         } else if (e->op == CHUNK_to_segment) {
-            plus(&stats[i][STAT_alloc_count], (uint64_t)-1);
-            plus(&stats[i][STAT_alloc_bytes], -e->size_bytes);
+            plus(&c.stats[i][STAT_alloc_count], (uint64_t)-1);
+            plus(&c.stats[i][STAT_alloc_bytes], -e->size_bytes);
         } else {
-            plus(&stats[i][STAT_free_count], 1);
-            plus(&stats[i][STAT_free_bytes], e->size_bytes);
-            plus(&stats[i][STAT_lifetime_ns], is_known ? e->time_ns - block.time_ns : 0);
-            plus(&stats[i][STAT_temporary_count], (uint64_t)is_temporary);
-            plus(&stats[i][STAT_temporary_bytes], is_temporary ? e->size_bytes : 0);
+            plus(&c.stats[i][STAT_free_count], 1);
+            plus(&c.stats[i][STAT_free_bytes], e->size_bytes);
+            plus(&c.stats[i][STAT_lifetime_ns], lifetime_ns);
+            plus(&c.stats[i][STAT_temporary_count], (uint64_t)is_temporary);
+            plus(&c.stats[i][STAT_temporary_bytes], is_temporary ? e->size_bytes : 0);
         }
         if (is_torn) {
-            plus(&stats[i][STAT_end_count], 1);
-            plus(&stats[i][STAT_end_bytes], e->size_bytes);
+            plus(&c.stats[i][STAT_end_count], 1);
+            plus(&c.stats[i][STAT_end_bytes], e->size_bytes);
         }
     }
     if (is_torn) {
-        plus(&site->site.torn_bytes, e->size_bytes);
-        plus(&site->site.torn_count, 1);
+        plus(&site->torn_bytes, e->size_bytes);
+        plus(&site->torn_count, 1);
     }
-    for (int i = 0; i < 2; i++) {
-        levels[i]->active_bytes -= e->size_bytes;
-        levels[i]->active_count -= count;
+    plus(&site->moved_count, s->is_inside && e->op == CHUNK_to_segment);
+    if (s->is_inside && s->has_threads && e->op != CHUNK_end) {
+        struct replay_size *size = size_at(s, e, e->size_bytes);
+        int is_segment = e->op == CHUNK_to_segment;
+        plus(&size->alloc_count, is_segment ? (uint64_t)-1 : 0);
+        plus(&size->alloc_bytes, is_segment ? -e->size_bytes : 0);
+        plus(&size->free_count, !is_segment);
+        plus(&size->temporary_count, is_temporary && !is_segment);
+        plus(&size->lifetime_ns, is_segment ? 0 : lifetime_ns);
     }
-    site->live_bytes -= e->size_bytes;
-    site->live_count -= count;
+    lose(&c, e->size_bytes, count);
+}
+
+/* Whether it is a temporary is decided here, not where a stream lets it go. */
+static void request(struct state *s, const struct chunk_event *e)
+{
+    struct block block;
+    if (!blocks_take(&s->blocks, e->address, space_of(e), &block))
+        return;
+    struct chunk_event again = {.address = block.address,
+                                .size_bytes = block.size_bytes,
+                                .time_ns = block.time_ns,
+                                .site_id = block.site_id,
+                                .thread_id = block.thread_id};
+    blocks_put(&s->blocks, &again, block.space);
+    *map_slot(&s->requested, e->address, space_of(e)) = 1u + (*last_of(s, block.thread_id) == e->address);
 }
 
 static void apply(struct state *s, const struct chunk_event *e)
@@ -218,52 +422,61 @@ static void apply(struct state *s, const struct chunk_event *e)
     int is_birth = e->op == CHUNK_alloc || e->op == CHUNK_realloc_alloc;
     if (e->op == CHUNK_split)
         split(s, e);
+    if (e->op == CHUNK_free_requested)
+        request(s, e);
     if ((!is_birth && !chunk_op_is_loss(e->op)) || e->kind >= KIND_COUNT)
         return;
-    uint32_t device = level_at(s, e->device, KIND_all), kind = level_at(s, e->device, e->kind);
-    struct level *levels[2] = {&s->levels[device], &s->levels[kind]};
     struct site *site = site_at(s, e);
-    seal(site, levels[0], levels[1]);
+    if (e->op == CHUNK_end)
+        end_threads(s, e);
+    else if (is_birth)
+        map_take(&s->swept, e->process_id, 0);
     if (is_birth)
-        birth(s, e, site, levels);
+        birth(s, e, site);
     else if (e->op == CHUNK_cut)
-        cut(s, e, site, levels);
+        cut(s, e, site);
     else
-        death(s, e, site, levels);
+        death(s, e, site);
 }
 
 /* --- the events -------------------------------------------------------------------------------------------------- */
 
-/* Calls see for every event of images (NULL: of all), in order. */
+/* Calls see for every event of images (NULL: of all), in order, until it returns 0. */
 static int each_event(sqlite3 *db, const struct replay_images *images,
-                      void (*see)(void *context, const struct chunk_event *e), void *context, struct error *err)
+                      int (*see)(void *context, const struct chunk_event *e), void *context, struct error *err)
 {
+    int goes_on = 1;
     struct chunk_codec *codec = chunk_codec_open();
     sqlite3_stmt *q = NULL;
     int rc = db_prepare(db, "SELECT data, chunk_id FROM event_chunk ORDER BY chunk_id", &q, err), step = SQLITE_DONE;
-    while (rc == 0 && (step = sqlite3_step(q)) == SQLITE_ROW) {
+    while (rc == 0 && goes_on && (step = sqlite3_step(q)) == SQLITE_ROW) {
         const struct chunk_event *events;
         const void *data = sqlite3_column_blob(q, 0);
         long n = data ? chunk_decode_events(codec, data, (size_t)sqlite3_column_bytes(q, 0), &events) : -EBADMSG;
         if (n < 0)
-            rc = error_set(err, EBADMSG, "%s: chunk %lld of the events is damaged, so one process cannot be told apart",
+            rc = error_set(err, EBADMSG,
+                           "%s: chunk %lld of the events is damaged, so processes and threads cannot be told apart",
                            sqlite3_db_filename(db, "main"), (long long)sqlite3_column_int64(q, 1));
-        for (long i = 0; i < n; i++)
+        for (long i = 0; goes_on && i < n; i++)
             if (!images || replay_has(images, events[i].process_id))
-                see(context, &events[i]);
+                goes_on = see(context, &events[i]);
     }
-    if (rc == 0 && step != SQLITE_DONE)
+    if (rc == 0 && goes_on && step != SQLITE_DONE)
         rc = db_error(db, err);
     sqlite3_finalize(q);
     chunk_codec_close(codec);
     return rc;
 }
 
-static void see_event(void *context, const struct chunk_event *e)
+static int see_event(void *context, const struct chunk_event *e)
 {
     struct state *s = context;
-    s->event_count++;
+    advance(s, (int64_t)e->time_ns);
+    if (s->ranges && s->range == s->range_count)
+        return 0;
+    s->event_count += s->is_inside;
     apply(s, e);
+    return 1;
 }
 
 int replay_images(sqlite3 *db, int64_t pid, struct replay_images *images, struct error *err)
@@ -321,22 +534,52 @@ static int load_teardowns(sqlite3 *db, struct state *s, struct error *err)
     return rc;
 }
 
-int replay_process(sqlite3 *db, const struct replay_images *images, struct replay *replay, struct error *err)
+static void close_held(struct state *s, struct held *held, unsigned device, unsigned kind)
 {
-    struct state s = {0};
+    seal(s, held, &s->levels[level_at(s, device, KIND_all)], &s->levels[level_at(s, device, kind)]);
+    still_live(&held->stats, held->live_bytes, held->live_count);
+}
+
+/* A thread's of a device: the peaks of its kinds do not count, that of all of them is the device's. */
+static void take_threads(struct state *s, struct replay *replay)
+{
+    replay->threads = xcalloc(s->thread_count + 1ul, sizeof *replay->threads);
+    for (uint32_t i = 0; i < s->thread_count; i++) {
+        struct thread *t = &s->threads[i];
+        close_held(s, &t->held, t->device, t->kind);
+        if (t->kind == KIND_all)
+            t->held.stats.value[STAT_at_kind_peak_bytes] = t->held.stats.value[STAT_at_peak_bytes];
+        replay->threads[replay->thread_count++] =
+            (struct replay_thread){.id = t->id, .stats = t->held.stats, .device = t->device, .kind = t->kind};
+    }
+}
+
+int replay_load(sqlite3 *db, const struct replay_images *images, const struct window_range *ranges, size_t range_count,
+                struct replay *replay, struct error *err)
+{
+    struct state s = {
+        .ranges = ranges, .range_count = range_count, .is_inside = !ranges, .has_threads = ranges != NULL};
     *replay = (struct replay){0};
     int rc = load_teardowns(db, &s, err);
     if (rc == 0)
         rc = each_event(db, images, see_event, &s, err);
+    if (rc == 0)
+        advance(&s, WINDOW_END - 1);
     replay->sites = xcalloc(s.site_count + 1ul, sizeof *replay->sites);
     replay->totals = xcalloc(s.level_count + 1ul, sizeof *replay->totals);
     for (uint32_t i = 0; rc == 0 && i < s.site_count; i++) {
-        const struct replay_site *site = &s.sites[i].site;
-        seal(&s.sites[i], &s.levels[level_at(&s, site->device, KIND_all)],
-             &s.levels[level_at(&s, site->device, site->kind)]);
-        still_live(&s.sites[i].site.stats, s.sites[i].live_bytes, s.sites[i].live_count);
-        replay->sites[replay->site_count++] = *site;
+        struct site *site = &s.sites[i];
+        close_held(&s, &site->held, site->device, site->kind);
+        replay->sites[replay->site_count++] = (struct replay_site){.id = site->id,
+                                                                   .stats = site->held.stats,
+                                                                   .torn_bytes = site->torn_bytes,
+                                                                   .torn_count = site->torn_count,
+                                                                   .moved_count = site->moved_count,
+                                                                   .device = site->device,
+                                                                   .kind = site->kind};
     }
+    if (rc == 0 && s.has_threads)
+        take_threads(&s, replay);
     for (uint32_t i = 0; rc == 0 && i < s.level_count; i++) {
         still_live(&s.levels[i].total.stats, s.levels[i].active_bytes, s.levels[i].active_count);
         replay->totals[replay->total_count++] = s.levels[i].total;
@@ -344,13 +587,20 @@ int replay_process(sqlite3 *db, const struct replay_images *images, struct repla
     if (replay->site_count)
         qsort(replay->sites, replay->site_count, sizeof *replay->sites, by_id);
     replay->event_count = s.event_count;
+    replay->sizes = s.sizes;
+    replay->size_count = s.size_count;
     free(s.teardown_ns);
     free(s.sites);
+    free(s.threads);
     free(s.levels);
     free(s.last);
     free(s.blocks.slots);
     map_close(&s.last_at);
     map_close(&s.site_of);
+    map_close(&s.thread_of);
+    map_close(&s.size_of);
+    map_close(&s.swept);
+    map_close(&s.requested);
     return rc;
 }
 
@@ -358,6 +608,8 @@ void replay_free(struct replay *replay)
 {
     free(replay->sites);
     free(replay->totals);
+    free(replay->threads);
+    free(replay->sizes);
     *replay = (struct replay){0};
 }
 
@@ -373,18 +625,19 @@ struct peaks {
     uint32_t count, capacity;
 };
 
-static void see_peak(void *context, const struct chunk_event *e)
+static int see_peak(void *context, const struct chunk_event *e)
 {
     struct peaks *p = context;
     int is_birth = e->op == CHUNK_alloc || e->op == CHUNK_realloc_alloc;
     if ((p->kind != KIND_all && e->kind != p->kind) || (!is_birth && !chunk_op_is_loss(e->op)))
-        return;
+        return 1;
     uint32_t i = map_number_or(&p->of, e->process_id, e->device, p->count);
     if (i == p->count)
         *ARRAY_ADD(p->peak, p->count, p->capacity) = (struct peak){.process_id = e->process_id, .device = e->device};
     p->peak[i].active += is_birth ? e->size_bytes : -e->size_bytes;
     if (p->peak[i].active > p->peak[i].peak && (int64_t)p->peak[i].active > 0)
         p->peak[i].peak = p->peak[i].active;
+    return 1;
 }
 
 /* Images of one process follow each other, so the largest of their peaks is the process's. */

@@ -1,6 +1,6 @@
 /*
- * replay.h: what one process did, from the events: statistics by site and totals, as if nothing else had been recorded.
- * Only recordings that keep all events can be replayed.
+ * replay.h: what one process did, or all did in a window of time, from the events: statistics by site and thread, and
+ * totals, as if nothing else had been recorded. Only recordings that keep all events can be replayed.
  */
 #ifndef MEMPROF_REPLAY_H
 #define MEMPROF_REPLAY_H
@@ -19,7 +19,14 @@ struct replay_site {
     int64_t id;
     struct stat_row stats;          /* reserved_peak_bytes is not known */
     int64_t torn_bytes, torn_count; /* as table site_teardown */
+    int64_t moved_count;            /* blocks that turned out to be segments */
     uint8_t device, kind;           /* kind.h */
+};
+
+struct replay_thread { /* of a kind of a device, or (KIND_all) of the device */
+    int64_t id;
+    struct stat_row stats;
+    uint8_t device, kind;
 };
 
 struct replay_total {
@@ -28,11 +35,21 @@ struct replay_total {
     int64_t peak_active_ns, peak_active_count, realloc_count;
 };
 
+struct replay_size { /* as table size_class */
+    int64_t alloc_count, alloc_bytes, free_count, temporary_count, lifetime_ns;
+    uint8_t device, kind;
+    int log2_size;
+};
+
 struct replay {
     struct replay_site *sites; /* by id; only those that the process used */
     uint32_t site_count;
     struct replay_total *totals;
     uint32_t total_count;
+    struct replay_thread *threads; /* of a window only */
+    uint32_t thread_count;
+    struct replay_size *sizes; /* the same */
+    uint32_t size_count;
     int64_t event_count;
 };
 
@@ -45,8 +62,11 @@ static inline int replay_has(const struct replay_images *images, unsigned proces
 
 /* Whether all events are there. */
 int replay_is_possible(sqlite3 *db);
-/* -EBADMSG with err when a part of the events is damaged. Free with replay_free in any case. */
-int replay_process(sqlite3 *db, const struct replay_images *images, struct replay *replay, struct error *err);
+struct window_range;
+/* Of images (NULL: of all processes) what happened in ranges (NULL: in all the run), which are united (window.h).
+ * -EBADMSG with err when a part of the events is damaged. Free with replay_free in any case. */
+int replay_load(sqlite3 *db, const struct replay_images *images, const struct window_range *ranges, size_t range_count,
+                struct replay *replay, struct error *err);
 void replay_free(struct replay *replay);
 
 /* The highest active bytes of each process by device, of kind (KIND_all: all), in a table

@@ -81,7 +81,7 @@ static void sum_columns(struct buf *sql, const char *own)
         buf_printf(sql, "%s AS %s", i == STAT_own_peak_bytes && own ? ")" : "", stat_infos[i].column);
     }
     for (int i = STAT_COUNT; i < STAT_VALUE_COUNT; i++)
-        if (of_process)
+        if (of_process && stat_infos[i].how == STAT_SCANNED)
             process_scanned(sql, i);
         else
             buf_printf(sql, ", sum(%s) AS %s", stat_infos[i].column, stat_infos[i].column);
@@ -134,9 +134,10 @@ static void source_of(enum row_key by, struct buf *sql)
         buf_puts(sql, "(SELECT device_id, kind, first_id AS key_id, ");
         sum_columns(sql, "(SELECT max(peak_bytes) FROM temp.process_peak pp WHERE pp.first_id = i.first_id AND "
                          "pp.device_id = account.device_id)");
-        buf_puts(sql, " FROM account JOIN thread t ON t.thread_id = account.key_id JOIN temp.process_image i"
-                      " USING(process_id)"
-                      " WHERE scope = 'thread' AND inclusive = 0 AND kind = ?3 GROUP BY device_id, first_id)");
+        buf_puts(sql,
+                 " FROM account_stat account JOIN thread t ON t.thread_id = account.key_id JOIN temp.process_image i"
+                 " USING(process_id)"
+                 " WHERE scope = 'thread' AND inclusive = 0 AND kind = ?3 GROUP BY device_id, first_id)");
     } else {
         buf_puts(sql, "(SELECT * FROM account_stat WHERE scope = ?1 AND inclusive = ?2 AND kind = ?3)");
     }

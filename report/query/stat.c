@@ -7,6 +7,8 @@ const struct stat_info stat_infos[STAT_SHOWN_COUNT] = {
     [STAT_##column] = {#column, name, STAT_UNIT_##unit, STAT_COMBINE_##combine, text, STAT_STORED, 0, 0},
 #define SCANNED(column, name, unit, text)                                                                              \
     [STAT_##column] = {#column, name, STAT_UNIT_##unit, STAT_COMBINE_sum, text, STAT_SCANNED, 0, 0},
+#define WINDOWED(column, name, unit, text)                                                                             \
+    [STAT_##column] = {#column, name, STAT_UNIT_##unit, STAT_COMBINE_sum, text, STAT_WINDOWED, 0, 0},
 #define DERIVED(column, name, unit, a, how, b, text)                                                                   \
     [STAT_##column] = {#column, name, STAT_UNIT_##unit, STAT_COMBINE_sum, text, STAT_##how, STAT_##a, STAT_##b},
 #include "../../common/stat.def"
@@ -58,7 +60,7 @@ void stat_columns(struct buf *sql, const char *prefix)
 void stat_expression(int stat, struct buf *sql)
 {
     const struct stat_info *info = &stat_infos[stat];
-    if (info->how <= STAT_SCANNED)
+    if (info->how <= STAT_WINDOWED)
         buf_puts(sql, info->column);
     else if (info->how == STAT_MINUS)
         buf_printf(sql, "(%s - %s)", stat_infos[info->a].column, stat_infos[info->b].column);
@@ -105,7 +107,7 @@ void stat_add(struct stat_row *sum, const struct stat_row *row, int is_first)
 int64_t stat_value(const struct stat_row *row, int stat, int *known)
 {
     const struct stat_info *info = &stat_infos[stat];
-    if (info->how <= STAT_SCANNED) {
+    if (info->how <= STAT_WINDOWED) {
         *known = row->known >> stat & 1;
         return *known ? row->value[stat] : 0;
     }

@@ -13,12 +13,16 @@ enum stat_id {
 #define STAT(column, name, unit, combine, text) STAT_##column,
 #include "../../common/stat.def"
 #undef STAT
-    STAT_COUNT, /* those of the events; scanned and derived ones follow */
+    STAT_COUNT, /* those of the events; scanned, windowed and derived ones follow */
     STAT_BEFORE_SCANNED = STAT_COUNT - 1,
 #define STAT(...)
 #define SCANNED(column, name, unit, text) STAT_##column,
 #include "../../common/stat.def"
-    STAT_VALUE_COUNT, /* those of the database */
+    STAT_SCANNED_END,
+    STAT_BEFORE_WINDOWED = STAT_SCANNED_END - 1,
+#define WINDOWED(column, name, unit, text) STAT_##column,
+#include "../../common/stat.def"
+    STAT_VALUE_COUNT, /* those of the views account_stat and site_stat */
     STAT_BEFORE_DERIVED = STAT_VALUE_COUNT - 1,
 #define DERIVED(column, name, unit, a, how, b, text) STAT_##column,
 #include "../../common/stat.def"
@@ -28,7 +32,7 @@ enum stat_id {
 
 enum stat_unit { STAT_UNIT_bytes, STAT_UNIT_count, STAT_UNIT_ns };
 enum stat_combine { STAT_COMBINE_sum, STAT_COMBINE_max, STAT_COMBINE_exact };
-enum stat_how { STAT_STORED, STAT_SCANNED, STAT_MINUS, STAT_PER };
+enum stat_how { STAT_STORED, STAT_SCANNED, STAT_WINDOWED, STAT_MINUS, STAT_PER };
 
 struct stat_info {
     const char *column; /* in the database, in JSON and in CSV */
@@ -41,6 +45,12 @@ struct stat_info {
 };
 
 extern const struct stat_info stat_infos[STAT_SHOWN_COUNT];
+
+/* Whether the views account_stat and site_stat have it, and the tables behind them do not. */
+static inline int stat_is_of_view(int stat)
+{
+    return stat_infos[stat].how == STAT_SCANNED || stat_infos[stat].how == STAT_WINDOWED;
+}
 
 struct stat_row {
     int64_t value[STAT_VALUE_COUNT];

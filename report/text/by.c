@@ -157,7 +157,7 @@ static int load(struct by *b, struct error *err)
         if (o->by == ROW_THREAD || o->by == ROW_PROCESS || o->by == ROW_OP || o->inclusive)
             return error_set(err, EINVAL, "--at TIME does not go with %s%s; --at peak and --at end do",
                              o->inclusive ? "--inclusive" : "--by ", o->inclusive ? "" : row_key_names[o->by]);
-        int rc = at_check(b->db, o->at_ns, err);
+        int rc = at_check(b->db, o->at_ns, "--at", err);
         if (rc)
             return rc;
         rc = at_load(b->db, o->at_ns, o->lens ? o->lens->pid : 0, &b->at, err);

@@ -609,7 +609,7 @@ static int read_leaks(struct leaks *l, struct error *err)
         rc = walk_open(l->db, TREE_BOTH, &l->whole, err);
     l->noise = noise_open(l->walk);
     if (rc == 0 && o->at == REPORT_AT_TIME)
-        rc = at_check(l->db, o->at_ns, err);
+        rc = at_check(l->db, o->at_ns, "--at", err);
     if (rc == 0 && o->at == REPORT_AT_TIME)
         rc = at_load(l->db, o->at_ns, o->lens ? o->lens->pid : 0, &l->at, err);
     if (rc == 0 && !l->options->all && !(o->lens && o->lens->pid))

@@ -397,7 +397,7 @@ int report_segments(sqlite3 *db, const struct report_options *options, const str
     struct fragments f = {.db = db, .options = options, .out = out, .cwd = db_meta_text(db, "cwd")};
     int rc = report_check_names(db, options->device, NULL, err);
     if (rc == 0 && options->at == REPORT_AT_TIME)
-        rc = at_check(db, options->at_ns, err);
+        rc = at_check(db, options->at_ns, "--at", err);
     if (rc == 0)
         rc = find_instants(&f, err);
     if (rc == 0)

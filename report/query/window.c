@@ -1,0 +1,719 @@
+#include "window.h"
+
+#include "../../common/array.h"
+#include "../../common/chunk.h"
+#include "../../common/db.h"
+#include "../../common/kind.h"
+#include "../../common/map.h"
+#include "at.h"
+#include "temporaries.h"
+#include "window_private.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What sums of a chunk do not tell from frees: those are read from its events. */
+#define APART (1l << CHUNK_end | 1l << CHUNK_to_segment)
+
+size_t window_unite(struct window_range *ranges, size_t count)
+{
+    size_t kept = 0;
+    for (size_t i = 1; i < count; i++) { /* they come nearly in order */
+        struct window_range moved = ranges[i];
+        size_t k = i;
+        for (; k > 0 && ranges[k - 1].from_ns > moved.from_ns; k--)
+            ranges[k] = ranges[k - 1];
+        ranges[k] = moved;
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (kept == 0 || ranges[i].from_ns > ranges[kept - 1].to_ns)
+            ranges[kept++] = ranges[i];
+        else if (ranges[i].to_ns > ranges[kept - 1].to_ns)
+            ranges[kept - 1].to_ns = ranges[i].to_ns;
+    }
+    return kept;
+}
+
+/* --- sites and levels -------------------------------------------------------------------------------------------- */
+
+static uint32_t level_at(struct window *w, uint32_t device, uint32_t kind)
+{
+    uint32_t i = map_number_or(&w->level_of, device, kind, w->level_count);
+    if (i == w->level_count)
+        *ARRAY_ADD(w->levels, w->level_count, w->level_capacity) =
+            (struct window_level){.device = (uint8_t)device, .kind = (uint8_t)kind};
+    return i;
+}
+
+static unsigned kind_number(const char *name)
+{
+    unsigned kind = 0;
+    while (kind < KIND_COUNT && strcmp(kind_name(kind), name) != 0)
+        kind++;
+    return kind;
+}
+
+/* Those of w->live, in its order. What a hostile file says of a device that cannot be is left out of all levels. */
+static int load_sites(struct window *w, struct error *err)
+{
+    sqlite3_stmt *s = NULL;
+    size_t i = 0;
+    int rc = db_prepare(w->db, "SELECT site_id, device_id, kind FROM site ORDER BY site_id", &s, err);
+    w->sites = xcalloc(w->site_count + 1, sizeof *w->sites);
+    while (db_next(s, &rc, err) && i < w->site_count) {
+        struct window_site *site = &w->sites[i];
+        int64_t id = sqlite3_column_int64(s, 0), device = sqlite3_column_int64(s, 1);
+        unsigned kind = kind_number(db_text(s, 2));
+        if (id != w->live[i].site_id)
+            break;
+        i++;
+        site->levels[0] = site->levels[1] = WINDOW_NONE;
+        if (device < 0 || device > UINT8_MAX || kind == KIND_COUNT)
+            continue;
+        site->levels[0] = level_at(w, (uint32_t)device, KIND_all);
+        site->levels[1] = level_at(w, (uint32_t)device, kind);
+    }
+    sqlite3_finalize(s);
+    if (rc == 0 && i < w->site_count)
+        rc = error_set(err, EBADMSG, "%s: its sites are damaged", sqlite3_db_filename(w->db, "main"));
+    return rc;
+}
+
+uint32_t window_site_at(const struct window *w, uint32_t site_id)
+{
+    size_t low = 0, high = w->site_count;
+    if (site_id && site_id <= w->site_count && w->live[site_id - 1].site_id == (int64_t)site_id)
+        return site_id - 1; /* as the collector numbers them */
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (w->live[middle].site_id < (int64_t)site_id)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < w->site_count && w->live[low].site_id == (int64_t)site_id ? (uint32_t)low : WINDOW_NONE;
+}
+
+/* Unsigned sums: a hostile file may make them wrap, which is then merely wrong. */
+static void plus(int64_t *value, uint64_t change)
+{
+    *value = (int64_t)((uint64_t)*value + change);
+}
+
+static void most(int64_t *value, int64_t now)
+{
+    if (now > *value)
+        *value = now;
+}
+
+/* A site that did not change since a range began held at its beginning what it holds now. */
+static void touch(struct window *w, uint32_t index)
+{
+    struct window_site *site = &w->sites[index];
+    if (site->seen == w->entered)
+        return;
+    site->seen = w->entered;
+    most(&site->own_peak_bytes, w->live[index].bytes);
+}
+
+static void change(struct window *w, uint32_t index, uint64_t bytes, uint64_t count)
+{
+    plus(&w->live[index].bytes, bytes);
+    plus(&w->live[index].count, count);
+    for (int i = 0; i < 2; i++) {
+        if (w->sites[index].levels[i] == WINDOW_NONE)
+            continue;
+        struct window_level *l = &w->levels[w->sites[index].levels[i]];
+        plus(&l->active_bytes, bytes);
+    }
+}
+
+/* --- the ranges -------------------------------------------------------------------------------------------------- */
+
+static void raise_level(struct window_level *l, int64_t active_bytes, int64_t time_ns, int64_t stop_event)
+{
+    if (l->has_peak && active_bytes <= l->peak_bytes)
+        return;
+    l->has_peak = 1;
+    l->peak_bytes = active_bytes;
+    l->peak_ns = time_ns;
+    l->stop_event = stop_event;
+}
+
+static void enter(struct window *w, int64_t time_ns, int64_t event)
+{
+    w->is_inside = 1;
+    for (uint32_t i = 0; i < w->level_count; i++)
+        raise_level(&w->levels[i], w->levels[i].active_bytes, time_ns, event);
+    for (size_t i = 0; !w->entered && i < w->site_count; i++) {
+        w->sites[i].start_bytes = w->live[i].bytes;
+        w->sites[i].start_count = w->live[i].count;
+    }
+    w->entered++;
+}
+
+/* Up to an event at time_ns: ranges end and begin on the way. */
+static void advance(struct window *w, int64_t time_ns, int64_t event)
+{
+    while (w->range < w->range_count) {
+        const struct window_range *r = &w->ranges[w->range];
+        if (!w->is_inside && r->from_ns <= time_ns)
+            enter(w, r->from_ns, event);
+        if (!w->is_inside || r->to_ns > time_ns || r->to_ns == WINDOW_END)
+            break;
+        w->is_inside = 0;
+        w->range++;
+    }
+}
+
+/* Where the next range begins or ends. */
+static int64_t next_edge(const struct window *w)
+{
+    if (w->range == w->range_count)
+        return WINDOW_END;
+    return w->is_inside ? w->ranges[w->range].to_ns : w->ranges[w->range].from_ns;
+}
+
+/* --- events ------------------------------------------------------------------------------------------------------ */
+
+/* Whether it was live when its process's interpreter began to take itself down, within this range: that is its end. */
+static int is_torn_down(struct window *w, const struct chunk_event *e)
+{
+    uint32_t i = map_number(&w->teardown_of, e->process_id, 0);
+    const struct window_teardown *t = i == MAP_NONE ? NULL : &w->teardowns[i];
+    const uint64_t space = (uint64_t)e->process_id << 8 | e->kind;
+    if (!t || t->began_ns > (int64_t)e->time_ns || t->until_ns <= (int64_t)e->time_ns)
+        return 0;
+    if (e->op == CHUNK_alloc || e->op == CHUNK_realloc_alloc) {
+        if ((int64_t)e->time_ns > t->began_ns)
+            *map_slot(&w->born, e->address, space) = 1;
+        return 0;
+    }
+    if (e->op == CHUNK_split && map_get(&w->born, e->address, space))
+        *map_slot(&w->born, e->address + e->size_bytes, space) = 1;
+    if (e->op != CHUNK_free && e->op != CHUNK_realloc_free && e->op != CHUNK_cut)
+        return 0;
+    return !map_take(&w->born, e->address, space);
+}
+
+static void birth(struct window *w, uint32_t index, const struct chunk_event *e, int64_t event)
+{
+    struct window_site *site = &w->sites[index];
+    plus(&site->alloc_count, 1);
+    plus(&site->alloc_bytes, e->size_bytes);
+    change(w, index, e->size_bytes, 1);
+    most(&site->own_peak_bytes, w->live[index].bytes);
+    for (int i = 0; i < 2; i++) {
+        if (site->levels[i] == WINDOW_NONE)
+            continue;
+        struct window_level *l = &w->levels[site->levels[i]];
+        raise_level(l, l->active_bytes, (int64_t)e->time_ns, event + 1);
+    }
+}
+
+static void loss(struct window *w, uint32_t index, const struct chunk_event *e, int is_torn)
+{
+    struct window_site *site = &w->sites[index];
+    uint64_t count = e->op == CHUNK_end ? e->address : e->op == CHUNK_cut ? 0 : 1;
+    if (e->op == CHUNK_to_segment) { /* it never was a block */
+        plus(&site->moved_count, 1);
+        plus(&site->alloc_count, (uint64_t)-1);
+        plus(&site->alloc_bytes, -e->size_bytes);
+    } else if (e->op == CHUNK_end) {
+        plus(&site->end_count, count);
+        plus(&site->end_bytes, e->size_bytes);
+    } else {
+        plus(&site->free_count, count);
+        plus(&site->free_bytes, e->size_bytes);
+    }
+    if (is_torn) {
+        plus(&site->torn_count, count);
+        plus(&site->torn_bytes, e->size_bytes);
+    }
+    change(w, index, -e->size_bytes, -count);
+}
+
+/* What an event does; inside a range it is counted. */
+static void apply(struct window *w, const struct chunk_event *e, int64_t event)
+{
+    int is_birth = e->op == CHUNK_alloc || e->op == CHUNK_realloc_alloc;
+    int is_torn = w->is_inside && w->teardown_count && is_torn_down(w, e);
+    uint32_t index = is_birth || chunk_op_is_loss(e->op) ? window_site_at(w, e->site_id) : WINDOW_NONE;
+    if (index == WINDOW_NONE)
+        return;
+    touch(w, index);
+    if (w->is_inside && is_birth)
+        birth(w, index, e, event);
+    else if (w->is_inside)
+        loss(w, index, e, is_torn);
+    else if (is_birth)
+        change(w, index, e->size_bytes, 1);
+    else
+        change(w, index, -e->size_bytes, e->op == CHUNK_end ? -e->address : e->op == CHUNK_cut ? 0 : (uint64_t)-1);
+}
+
+static void count_events(struct window *w, int64_t count)
+{
+    if (w->is_inside && __builtin_add_overflow(w->event_count, count, &w->event_count))
+        w->event_count = INT64_MAX;
+}
+
+static void read_events(struct window *w, const struct window_chunk *c, const struct chunk_event *events, long count,
+                        const uint8_t *is_temporary)
+{
+    for (long i = 0; i < count; i++) {
+        int64_t event = c->first_event + i;
+        if (event < w->first_event)
+            continue;
+        advance(w, (int64_t)events[i].time_ns, event);
+        if (w->range == w->range_count)
+            break;
+        count_events(w, 1);
+        apply(w, &events[i], event);
+        uint32_t index =
+            w->is_inside && is_temporary && is_temporary[i] ? window_site_at(w, events[i].site_id) : WINDOW_NONE;
+        if (index != WINDOW_NONE)
+            w->sites[index].temporary_count++;
+    }
+    w->result->chunks_read++;
+}
+
+/* --- chunks ------------------------------------------------------------------------------------------------------ */
+
+/* A chunk whose events were not read: what a level may have risen to in it, at most. */
+static void add_bounds(struct window *w, const struct window_chunk *c)
+{
+    for (uint32_t i = 0; i < w->touched_count; i++) {
+        struct window_level *l = &w->levels[w->touched[i]];
+        int64_t bound, most_bytes = window_timeline_most(w, l->device, c->first_ns, c->last_ns);
+        if (__builtin_add_overflow(l->before_bytes, l->rise_bytes, &bound))
+            bound = INT64_MAX;
+        if (most_bytes >= 0 && most_bytes < bound)
+            bound = most_bytes;
+        *ARRAY_ADD(l->bounds, l->bound_count, l->bound_capacity) =
+            (struct window_bound){c->chunk_id, c->first_event, l->before_bytes, bound};
+        l->is_touched = 0;
+    }
+    w->touched_count = 0;
+}
+
+static void touch_level(struct window *w, uint32_t level, int64_t rise_bytes)
+{
+    struct window_level *l = &w->levels[level];
+    if (!l->is_touched) {
+        *ARRAY_ADD(w->touched, w->touched_count, w->touched_capacity) = level;
+        l->is_touched = 1;
+        l->before_bytes = l->active_bytes;
+        l->rise_bytes = 0;
+    }
+    if (rise_bytes < 0 || __builtin_add_overflow(l->rise_bytes, rise_bytes, &l->rise_bytes))
+        l->rise_bytes = INT64_MAX;
+}
+
+static void sum_chunk(struct window *w, const struct window_chunk *c, const struct chunk_delta *deltas, long count)
+{
+    for (long i = 0; i < count; i++) {
+        const struct chunk_delta *d = &deltas[i];
+        uint32_t index = window_site_at(w, d->site_id);
+        if (index == WINDOW_NONE)
+            continue;
+        struct window_site *site = &w->sites[index];
+        touch(w, index);
+        if (w->is_inside) {
+            int64_t high = w->live[index].bytes;
+            plus(&high, d->rise_bytes);
+            most(&site->own_peak_bytes, high);
+            plus(&site->alloc_count, d->alloc_count);
+            plus(&site->alloc_bytes, d->alloc_bytes);
+            plus(&site->free_count, d->free_count);
+            plus(&site->free_bytes, d->free_bytes);
+            plus(&site->temporary_count, d->temporary_count);
+            for (int k = 0; k < 2; k++)
+                if (site->levels[k] != WINDOW_NONE)
+                    touch_level(w, site->levels[k], (int64_t)d->rise_bytes);
+        }
+        change(w, index, d->alloc_bytes - d->free_bytes, (uint64_t)d->alloc_count - d->free_count);
+    }
+    add_bounds(w, c);
+    count_events(w, c->event_count);
+    w->result->chunks_summed++;
+}
+
+/* Of one whose sums are complete, but whose events are read for what they do not tell apart. */
+static void add_temporaries(struct window *w, const struct chunk_delta *deltas, long count)
+{
+    for (long i = 0; i < count; i++) {
+        uint32_t index = window_site_at(w, deltas[i].site_id);
+        if (index != WINDOW_NONE)
+            plus(&w->sites[index].temporary_count, deltas[i].temporary_count);
+    }
+}
+
+static int is_in_teardown(const struct window *w, const struct window_chunk *c)
+{
+    for (uint32_t i = 0; i < w->teardown_count; i++)
+        if (c->last_ns >= w->teardowns[i].began_ns && c->first_ns < w->teardowns[i].until_ns)
+            return 1;
+    return 0;
+}
+
+/* Whether its sums say all that is wanted of it. */
+static int is_summed(struct window *w, const struct window_chunk *c)
+{
+    char head[4096];
+    sqlite3_blob *blob = NULL;
+    long ops = -EBADMSG;
+    if (c->first_event < w->first_event || c->last_ns >= next_edge(w))
+        return 0;
+    if (!w->is_inside)
+        return 1;
+    if (is_in_teardown(w, c))
+        return 0;
+    if (sqlite3_blob_open(w->db, "main", "event_chunk", "data", c->chunk_id, 0, &blob) == SQLITE_OK) {
+        int bytes = sqlite3_blob_bytes(blob) < (int)sizeof head ? sqlite3_blob_bytes(blob) : (int)sizeof head;
+        if (sqlite3_blob_read(blob, head, bytes, 0) == SQLITE_OK)
+            ops = chunk_decode_ops(w->codec, head, (size_t)bytes);
+    }
+    sqlite3_blob_close(blob);
+    return ops >= 0 && !(ops & APART);
+}
+
+static long decode_events(struct window *w, int64_t chunk_id, const struct chunk_event **events)
+{
+    sqlite3_bind_int64(w->read_data, 1, chunk_id);
+    const void *data = sqlite3_step(w->read_data) == SQLITE_ROW ? sqlite3_column_blob(w->read_data, 0) : NULL;
+    long count =
+        data ? chunk_decode_events(w->codec, data, (size_t)sqlite3_column_bytes(w->read_data, 0), events) : -EBADMSG;
+    sqlite3_reset(w->read_data);
+    return count;
+}
+
+static void take_chunk(struct window *w, const struct window_chunk *c, const void *delta_data, size_t delta_bytes)
+{
+    const struct chunk_event *events;
+    const struct chunk_delta *deltas = NULL;
+    long delta_count = delta_data ? chunk_decode_deltas(w->delta_codec, delta_data, delta_bytes, &deltas) : -EBADMSG;
+    deltas = delta_count >= 0 ? deltas : NULL;
+    advance(w, c->first_ns, c->first_event);
+    if (w->range == w->range_count)
+        return;
+    if (deltas && is_summed(w, c)) {
+        sum_chunk(w, c, deltas, delta_count);
+        return;
+    }
+    long count = decode_events(w, c->chunk_id, &events);
+    if (count < 0) {
+        w->result->chunks_damaged++;
+        if (deltas && c->first_event >= w->first_event && c->last_ns < next_edge(w))
+            sum_chunk(w, c, deltas, delta_count);
+        return;
+    }
+    if (deltas && w->is_inside && c->first_event >= w->first_event && c->last_ns < next_edge(w)) {
+        read_events(w, c, events, count, NULL);
+        add_temporaries(w, deltas, delta_count);
+        return;
+    }
+    uint8_t *is_temporary = xcalloc((size_t)count + 1, 1);
+    if (w->is_inside || c->last_ns >= next_edge(w))
+        temporaries_mark(w->db,
+                         &(struct temporaries_chunk){c->chunk_id, c->first_event, events, count, deltas, delta_count},
+                         is_temporary);
+    read_events(w, c, events, count, is_temporary);
+    free(is_temporary);
+}
+
+/* From the key frame to the end of the last range. is_counted stays 0 where chunks are missing on the way. */
+static int read_chunks(struct window *w, struct error *err)
+{
+    sqlite3_stmt *s = NULL;
+    int64_t next = w->first_event;
+    int has_any = 0;
+    int rc = db_prepare(w->db,
+                        "SELECT chunk_id, first_ns, last_ns, event_count, first_event, site_delta FROM event_chunk "
+                        "WHERE last_ns >= ?1 ORDER BY chunk_id",
+                        &s, err);
+    if (rc == 0)
+        rc = db_prepare(w->db, "SELECT data FROM event_chunk WHERE chunk_id = ?", &w->read_data, err);
+    if (rc == 0)
+        sqlite3_bind_int64(s, 1, w->keyframe_ns);
+    w->result->is_counted = 1;
+    while (rc == 0 && w->range < w->range_count && db_next(s, &rc, err)) {
+        struct window_chunk c = {.chunk_id = sqlite3_column_int64(s, 0),
+                                 .first_ns = sqlite3_column_int64(s, 1),
+                                 .last_ns = sqlite3_column_int64(s, 2),
+                                 .event_count = sqlite3_column_int64(s, 3),
+                                 .first_event = sqlite3_column_int64(s, 4)};
+        int64_t after;
+        has_any = 1;
+        if (c.first_event < 0 || c.event_count < 0 || __builtin_add_overflow(c.first_event, c.event_count, &after) ||
+            after <= w->first_event)
+            continue;
+        if (c.first_event > next) {
+            w->result->is_counted = 0;
+            break;
+        }
+        next = after;
+        if (c.first_ns > c.last_ns) /* never written so: no edge can be told to be outside */
+            c.last_ns = WINDOW_END;
+        take_chunk(w, &c, sqlite3_column_blob(s, 5), (size_t)sqlite3_column_bytes(s, 5));
+    }
+    sqlite3_finalize(s);
+    advance(w, WINDOW_END - 1, next); /* what is left of the ranges is behind all events */
+    if (!has_any && db_int(w->db, "SELECT 1 FROM event_chunk LIMIT 1", 0) == 0)
+        w->result->is_counted = w->site_count == 0;
+    return rc;
+}
+
+/* --- peaks ------------------------------------------------------------------------------------------------------- */
+
+static int by_bound(const void *a, const void *b)
+{
+    const struct window_bound *x = a, *y = b;
+    if (x->bytes != y->bytes)
+        return x->bytes > y->bytes ? -1 : 1;
+    return (x->first_event > y->first_event) - (x->first_event < y->first_event);
+}
+
+/* The level within one chunk, whose events tell. */
+static void climb(struct window *w, uint32_t level, const struct window_bound *bound)
+{
+    struct window_level *l = &w->levels[level];
+    const struct chunk_event *events;
+    int64_t active = bound->before_bytes;
+    long count = decode_events(w, bound->chunk_id, &events);
+    w->result->chunks_read += count >= 0;
+    w->result->chunks_damaged += count < 0;
+    for (long i = 0; i < count; i++) {
+        const struct chunk_event *e = &events[i];
+        int is_birth = e->op == CHUNK_alloc || e->op == CHUNK_realloc_alloc;
+        uint32_t index = is_birth || chunk_op_is_loss(e->op) ? window_site_at(w, e->site_id) : WINDOW_NONE;
+        if (index == WINDOW_NONE || w->sites[index].levels[l->kind != KIND_all] != level)
+            continue;
+        plus(&active, is_birth ? e->size_bytes : -e->size_bytes);
+        int64_t stop = bound->first_event + i + 1;
+        if (is_birth && (active > l->peak_bytes || (active == l->peak_bytes && stop < l->stop_event))) {
+            l->peak_bytes = active;
+            l->peak_ns = (int64_t)e->time_ns;
+            l->stop_event = stop;
+        }
+    }
+}
+
+/* From the chunk that may have risen highest downwards, until none may be higher than what was found. */
+static void find_peaks(struct window *w)
+{
+    for (uint32_t level = 0; level < w->level_count; level++) {
+        struct window_level *l = &w->levels[level];
+        if (l->bound_count)
+            qsort(l->bounds, l->bound_count, sizeof *l->bounds, by_bound);
+        for (uint32_t i = 0; i < l->bound_count; i++) {
+            const struct window_bound *b = &l->bounds[i];
+            if (b->bytes > l->peak_bytes || (b->bytes == l->peak_bytes && b->first_event < l->stop_event))
+                climb(w, level, b);
+        }
+    }
+}
+
+/* Who held the peaks. Those of a device and of its kinds are mostly one. */
+static int hold_peaks(struct window *w, struct error *err)
+{
+    struct at_live *live = NULL;
+    size_t count = 0;
+    int rc = 0;
+    for (uint32_t first = 0; rc == 0 && first < w->level_count; first++) {
+        struct at_result at;
+        if (w->levels[first].is_held || w->levels[first].peak_bytes <= 0)
+            continue;
+        const int64_t stop_event = w->levels[first].stop_event;
+        rc = at_values(w->db, WINDOW_END, stop_event, &live, &count, &at, err);
+        for (uint32_t k = 0; k < w->level_count; k++)
+            w->levels[k].is_holding = k >= first && w->levels[k].stop_event == stop_event;
+        for (size_t i = 0; rc == 0 && i < count && i < w->site_count; i++) {
+            struct window_site *site = &w->sites[i];
+            const uint32_t *levels = site->levels;
+            if (levels[0] != WINDOW_NONE && w->levels[levels[0]].is_holding) {
+                site->at_peak_bytes = live[i].bytes;
+                site->at_peak_count = live[i].count;
+                plus(&w->levels[levels[0]].peak_count, (uint64_t)live[i].count);
+            }
+            if (levels[1] != WINDOW_NONE && w->levels[levels[1]].is_holding) {
+                site->at_kind_peak_bytes = live[i].bytes;
+                plus(&w->levels[levels[1]].peak_count, (uint64_t)live[i].count);
+            }
+        }
+        for (uint32_t k = first; k < w->level_count; k++)
+            w->levels[k].is_held |= w->levels[k].is_holding;
+    }
+    free(live);
+    return rc;
+}
+
+/* --- without events ---------------------------------------------------------------------------------------------- */
+
+/* Live bytes at the stored instants before the window's ends are all that there is. */
+static int load_instants(struct window *w, struct error *err)
+{
+    const int64_t from_ns = w->ranges[0].from_ns, to_ns = w->ranges[w->range_count - 1].to_ns;
+    struct at_result at;
+    for (size_t i = 0; i < w->site_count; i++) {
+        uint32_t levels[2] = {w->sites[i].levels[0], w->sites[i].levels[1]};
+        w->sites[i] = (struct window_site){.levels = {levels[0], levels[1]}};
+    }
+    int rc = at_values(w->db, from_ns - (from_ns > 0), INT64_MAX, &w->live, &w->site_count, &at, err);
+    w->result->start_ns = at.time_ns;
+    for (size_t i = 0; rc == 0 && i < w->site_count; i++) {
+        w->sites[i].start_bytes = w->live[i].bytes;
+        w->sites[i].start_count = w->live[i].count;
+    }
+    if (rc == 0)
+        rc = at_values(w->db, to_ns == WINDOW_END ? to_ns : to_ns - (to_ns > 0), INT64_MAX, &w->live, &w->site_count,
+                       &at, err);
+    w->result->end_ns = at.time_ns;
+    return rc;
+}
+
+/* --- all --------------------------------------------------------------------------------------------------------- */
+
+#define OF(statistic) (1u << STAT_##statistic)
+static const uint32_t of_instants = OF(end_bytes) | OF(end_count) | OF(start_bytes) | OF(start_count);
+static const uint32_t of_events = OF(alloc_count) | OF(alloc_bytes) | OF(free_count) | OF(free_bytes) |
+                                  OF(temporary_count) | OF(at_peak_bytes) | OF(at_peak_count) | OF(at_kind_peak_bytes) |
+                                  OF(own_peak_bytes);
+#undef OF
+
+static void fill_stats(const struct window *w, size_t i, struct stat_row *stats)
+{
+    const struct window_site *s = &w->sites[i];
+    int64_t *v = stats->value;
+    v[STAT_start_bytes] = s->start_bytes;
+    v[STAT_start_count] = s->start_count;
+    v[STAT_alloc_count] = s->alloc_count;
+    v[STAT_alloc_bytes] = s->alloc_bytes;
+    v[STAT_free_count] = s->free_count;
+    v[STAT_free_bytes] = s->free_bytes;
+    v[STAT_temporary_count] = s->temporary_count;
+    v[STAT_at_peak_bytes] = s->at_peak_bytes;
+    v[STAT_at_peak_count] = s->at_peak_count;
+    v[STAT_at_kind_peak_bytes] = s->at_kind_peak_bytes;
+    v[STAT_own_peak_bytes] = s->own_peak_bytes;
+    v[STAT_end_bytes] = s->end_bytes;
+    v[STAT_end_count] = s->end_count;
+    plus(&v[STAT_end_bytes], (uint64_t)w->live[i].bytes);
+    plus(&v[STAT_end_count], (uint64_t)w->live[i].count);
+    plus(&v[STAT_end_bytes], (uint64_t)s->torn_bytes);
+    plus(&v[STAT_end_count], (uint64_t)s->torn_count);
+}
+
+static int is_empty(const struct stat_row *stats)
+{
+    for (int i = 0; i < STAT_VALUE_COUNT; i++)
+        if (stats->value[i])
+            return 0;
+    return 1;
+}
+
+static void add_total(struct replay_total *total, const struct stat_row *stats)
+{
+    static const int summed[] = {STAT_start_bytes, STAT_start_count,     STAT_alloc_count,
+                                 STAT_alloc_bytes, STAT_free_count,      STAT_free_bytes,
+                                 STAT_end_bytes,   STAT_temporary_count, STAT_end_count};
+    for (size_t i = 0; i < sizeof summed / sizeof *summed; i++)
+        plus(&total->stats.value[summed[i]], (uint64_t)stats->value[summed[i]]);
+}
+
+static void fill_replay(struct window *w, struct replay *replay)
+{
+    const uint32_t known = w->result->is_counted ? of_instants | of_events : of_instants;
+    replay->sites = xcalloc(w->site_count + 1, sizeof *replay->sites);
+    replay->totals = xcalloc(w->level_count + 1ul, sizeof *replay->totals);
+    replay->total_count = w->level_count;
+    replay->event_count = w->event_count;
+    for (uint32_t i = 0; i < w->level_count; i++) {
+        const struct window_level *l = &w->levels[i];
+        replay->totals[i] = (struct replay_total){.device = l->device,
+                                                  .kind = l->kind,
+                                                  .stats.known = known,
+                                                  .peak_active_ns = l->peak_ns,
+                                                  .peak_active_count = l->peak_count};
+        replay->totals[i].stats.value[STAT_at_peak_bytes] = l->peak_bytes;
+    }
+    for (size_t i = 0; i < w->site_count; i++) {
+        struct replay_site site = {.id = w->live[i].site_id,
+                                   .stats.known = known,
+                                   .torn_bytes = w->sites[i].torn_bytes,
+                                   .torn_count = w->sites[i].torn_count,
+                                   .moved_count = w->sites[i].moved_count};
+        fill_stats(w, i, &site.stats);
+        for (int k = 0; k < 2; k++) {
+            uint32_t level = w->sites[i].levels[k];
+            if (level == WINDOW_NONE)
+                continue;
+            add_total(&replay->totals[level], &site.stats);
+            site.device = w->levels[level].device;
+            site.kind = w->levels[level].kind;
+        }
+        if (!is_empty(&site.stats))
+            replay->sites[replay->site_count++] = site;
+    }
+}
+
+static void close(struct window *w)
+{
+    for (uint32_t i = 0; i < w->level_count; i++)
+        free(w->levels[i].bounds);
+    sqlite3_finalize(w->read_data);
+    chunk_codec_close(w->codec);
+    chunk_codec_close(w->delta_codec);
+    map_close(&w->level_of);
+    map_close(&w->born);
+    map_close(&w->teardown_of);
+    free(w->levels);
+    free(w->touched);
+    free(w->sites);
+    free(w->live);
+    free(w->teardowns);
+    free(w->buckets);
+}
+
+int window_load(sqlite3 *db, const struct window_range *ranges, size_t count, struct replay *replay,
+                struct window_result *result, struct error *err)
+{
+    struct window w = {.db = db,
+                       .ranges = ranges,
+                       .range_count = count,
+                       .codec = chunk_codec_open(),
+                       .delta_codec = chunk_codec_open(),
+                       .result = result};
+    struct at_result at;
+    *replay = (struct replay){0};
+    *result = (struct window_result){.start_ns = ranges[0].from_ns, .end_ns = ranges[count - 1].to_ns};
+    int rc = at_keyframe(db, ranges[0].from_ns - 1, &w.live, &w.site_count, &w.first_event, &at, err);
+    w.keyframe_ns = at.keyframe_ns < 0 ? 0 : at.keyframe_ns;
+    result->chunks_damaged = at.chunks_damaged;
+    if (rc == 0)
+        rc = load_sites(&w, err);
+    for (size_t i = 0; rc == 0 && i < w.site_count; i++) {
+        const int64_t bytes = w.live[i].bytes, blocks = w.live[i].count;
+        w.live[i].bytes = w.live[i].count = 0;
+        change(&w, (uint32_t)i, (uint64_t)bytes, (uint64_t)blocks);
+    }
+    if (rc == 0)
+        rc = window_load_timeline(&w, err);
+    if (rc == 0)
+        rc = window_load_teardowns(&w, err);
+    if (rc == 0)
+        rc = read_chunks(&w, err);
+    for (size_t i = 0; rc == 0 && w.entered && i < w.site_count; i++)
+        touch(&w, (uint32_t)i);
+    if (rc == 0 && result->is_counted) {
+        find_peaks(&w);
+        rc = hold_peaks(&w, err);
+    } else if (rc == 0) {
+        rc = load_instants(&w, err);
+    }
+    if (rc == 0)
+        fill_replay(&w, replay);
+    close(&w);
+    return rc;
+}

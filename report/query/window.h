@@ -1,0 +1,34 @@
+/*
+ * window.h: the accounts of a window of time, by site: what was live at its start and at its end, what was allocated,
+ * freed and temporary in between, the peak inside and who held it. From the nearest key frame, the sums of whole
+ * chunks, and the events of the few chunks that the window or a peak cuts: as long as the run is does not matter much.
+ */
+#ifndef MEMPROF_WINDOW_H
+#define MEMPROF_WINDOW_H
+
+#include "replay.h"
+
+#include <stddef.h>
+
+#define WINDOW_END INT64_MAX /* as to_ns: up to the end of the run, and all that happens in it */
+
+struct window_range {
+    int64_t from_ns, to_ns; /* events from from_ns on, and before to_ns */
+};
+
+/* Sorts them, and makes one of those that overlap. The count that is left. */
+size_t window_unite(struct window_range *ranges, size_t count);
+
+struct window_result {
+    int is_counted; /* 0: not all events of the window are kept, so only live bytes at two stored instants are known: */
+    int64_t start_ns, end_ns;
+    int64_t chunks_damaged, chunks_summed, chunks_read;
+};
+
+/* The accounts of the events that are in any of the ranges, which are united. Start: of the first one; end: of the
+ * last one; the peak is the highest of all. Blocks that a process still had when it ended within the window are live at
+ * its end. Free with replay_free in any case. 0, or -errno with err. */
+int window_load(sqlite3 *db, const struct window_range *ranges, size_t count, struct replay *replay,
+                struct window_result *result, struct error *err);
+
+#endif

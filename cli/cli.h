@@ -45,6 +45,23 @@ struct report_options;
 int cli_at(const struct arguments *a, const char *command, struct report_options *o);
 /* --sort of a command: the number of a statistic. 0 or EXIT_USAGE after a message. */
 int cli_sort(const char *command, const char *text, int *stat);
+/* The same of mark:NAME, once the recording is open. -EINVAL with err. */
+int cli_at_mark(const struct arguments *a, sqlite3 *db, struct report_options *o, struct error *err);
+
+struct cli_window {
+    struct lens_window lens;
+    struct window_range *ranges;
+    char *name;
+};
+/* --from, --to, --during: the lens gets the window, which stays the caller's to free. Whole runs are no window. 0, or
+ * -errno with err; -EINVAL: the user's mistake. */
+int cli_window_open(const struct arguments *a, sqlite3 *db, struct lens_options *lens, struct cli_window *w,
+                    struct error *err);
+void cli_window_close(struct cli_window *w);
+static inline int cli_has_window(const struct arguments *a)
+{
+    return a->given[OPTION_from] || a->given[OPTION_to] || a->given[OPTION_during];
+}
 /* Flushes stdout; status, or EXIT_FAILED with a message when it could not be written. */
 int cli_close_output(int status);
 

@@ -18,6 +18,8 @@ static int parse(const struct arguments *a, const char *path, struct report_opti
         return EXIT_USAGE;
     if (a->given[OPTION_at] && cli_at(a, "leaks", o))
         return EXIT_USAGE;
+    if (cli_has_window(a) && o->at == REPORT_AT_TIME)
+        return cli_usage("leaks: --at TIME is an instant and --from, --to and --during are a window; choose one");
     if (strcmp(by, "stack") != 0 && strcmp(by, "line") != 0)
         return cli_usage("leaks: --by '%s': expected stack or line", by);
     o->by = strcmp(by, "line") == 0 ? ROW_LINE : ROW_STACK;
@@ -33,6 +35,7 @@ int cmd_leaks(const struct arguments *a)
     struct suppressions suppressions = {0};
     struct lens_options lens;
     struct leaks_options options = {&report, &suppressions, a->given[OPTION_all]};
+    struct cli_window window = {.ranges = NULL};
     struct report_out out;
     struct error err = {""};
     sqlite3 *db = NULL;
@@ -46,6 +49,13 @@ int cmd_leaks(const struct arguments *a)
         int rc = reader_open_still(path, &db, &err);
         int is_open = rc == 0;
         if (is_open)
+            rc = cli_at_mark(a, db, &report, &err);
+        if (rc == 0)
+            rc = cli_window_open(a, db, &lens, &window, &err);
+        window.lens.is_self_only = 1;
+        window.lens.has_survivors = report.at != REPORT_AT_PEAK;
+        out.has_window = lens.window != NULL;
+        if (rc == 0)
             rc = lens_apply(db, &lens, &err);
         if (rc == 0)
             rc = leaks_report(db, &options, &out, &leaked, &err);
@@ -54,6 +64,7 @@ int cmd_leaks(const struct arguments *a)
         else
             status = leaked ? (int)exitcode : EXIT_OK;
         sqlite3_close(db);
+        cli_window_close(&window);
         status = cli_close_output(status);
     }
     suppressions_free(&suppressions);

@@ -33,6 +33,7 @@ int cmd_lines(const struct arguments *a)
     struct report_options report;
     struct lens_options lens;
     struct lines_options options = {.report = &report};
+    struct cli_window window = {.ranges = NULL};
     struct report_out out;
     struct error err = {""};
     sqlite3 *db = NULL;
@@ -48,10 +49,14 @@ int cmd_lines(const struct arguments *a)
         return status;
     int rc = reader_open_still(path, &db, &err), is_open = rc == 0;
     if (is_open)
+        rc = cli_window_open(a, db, &lens, &window, &err);
+    out.has_window = lens.window != NULL;
+    if (rc == 0)
         rc = lens_apply(db, &lens, &err);
     if (rc == 0)
         rc = lines_report(db, &options, &out, &err);
     sqlite3_close(db);
+    cli_window_close(&window);
     status = rc == 0 ? EXIT_OK : rc == -EINVAL && is_open ? cli_usage("%s", err.text) : cli_fail(&err);
     return cli_close_output(status);
 }

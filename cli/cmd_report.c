@@ -83,7 +83,12 @@ static int parse(const struct arguments *a, struct report_options *o, struct len
         return cli_usage("report: --html does not go with --process, --native and --python-only: a page's timeline and "
                          "instants are of the whole recording");
     lens->hides_skipped = is_html;
+    if (cli_has_window(a) && o->at == REPORT_AT_TIME)
+        return cli_usage("report: --at TIME is an instant and --from, --to and --during are a window; choose one");
     int is_own = a->given[OPTION_transfers] + a->given[OPTION_segments];
+    if (is_own && cli_has_window(a))
+        return cli_usage("report: %s does not go with --from, --to and --during",
+                         a->given[OPTION_transfers] ? "--transfers" : "--segments");
     if (is_own > 1)
         return cli_usage("report: --transfers and --segments are two reports; ask for one at a time");
     if (is_own && ((a->given[OPTION_by] && !o->heaps) || a->given[OPTION_sort] || a->given[OPTION_inclusive] ||
@@ -107,9 +112,11 @@ int cmd_report(const struct arguments *a)
 {
     struct report_options options;
     struct lens_options lens;
+    struct cli_window window = {.ranges = NULL};
     struct report_out out;
     struct error err = {""};
     sqlite3 *db = NULL;
+    int is_html = a->given[OPTION_html] || a->given[OPTION_html_output];
     const char *path = cli_file(a);
     int status = path ? cli_output(a, &out) : EXIT_USAGE;
     if (status == 0 && a->given[OPTION_sort] && strcmp(a->value[OPTION_sort], "help") == 0) {
@@ -123,8 +130,17 @@ int cmd_report(const struct arguments *a)
     options.file = path;
     int rc = reader_open_still(path, &db, &err);
     if (rc == 0)
+        rc = cli_at_mark(a, db, &options, &err);
+    if (rc == 0)
+        rc = cli_window_open(a, db, &lens, &window, &err);
+    window.lens.is_self_only = !options.inclusive;
+    window.lens.is_by_event = options.is_by_size || options.by == ROW_THREAD || options.by == ROW_PROCESS;
+    if (rc == 0 && is_html)
+        lens.window = NULL; /* a page has the whole run, and opens with the window chosen */
+    out.has_window = lens.window != NULL;
+    if (rc == 0)
         rc = lens_apply(db, &lens, &err);
-    if (rc == 0 && (a->given[OPTION_html] || a->given[OPTION_html_output]))
+    if (rc == 0 && is_html)
         rc = write_page(a, db, path, &lens, &err);
     else if (rc == 0 && a->given[OPTION_transfers])
         rc = report_transfers(db, &options, &out, &err);
@@ -137,6 +153,7 @@ int cmd_report(const struct arguments *a)
     else if (rc == 0)
         rc = report_summary(db, &options, &out, &err);
     sqlite3_close(db);
+    cli_window_close(&window);
     status = rc == 0 ? EXIT_OK : rc == -EINVAL && db ? cli_usage("%s", err.text) : cli_fail(&err);
     return cli_close_output(status);
 }

@@ -119,11 +119,15 @@ int cli_at(const struct arguments *a, const char *command, struct report_options
         o->at = REPORT_AT_PEAK;
     } else if (strcmp(text, "end") == 0) {
         o->at = REPORT_AT_END;
+    } else if (strncmp(text, "mark:", 5) == 0) {
+        o->at = REPORT_AT_TIME; /* at_ns comes with cli_at_mark */
     } else {
         o->at = REPORT_AT_TIME;
         if (units_parse_ns(text, &o->at_ns))
-            return cli_usage("%s: --at '%s': expected peak, end, or a time since the start such as 1.5s, 300ms or 2m",
-                             command, text);
+            return cli_usage(
+                "%s: --at '%s': expected peak, end, mark:NAME, or a time since the start such as 1.5s, 300ms "
+                "or 2m",
+                command, text);
     }
     return 0;
 }

@@ -175,6 +175,87 @@ static void add_losses(sqlite3 *db, void (*add)(void *context, enum note_kind ki
     }
 }
 
+/* --- a window of the run (lens.h) --- */
+
+/* The row of temp.window; NULL: the whole run is shown. */
+static sqlite3_stmt *window_row(sqlite3 *db)
+{
+    sqlite3_stmt *s = NULL;
+    if (db_prepare(db,
+                   "SELECT name, nth, of, range_count, from_ns, nullif(to_ns, 9223372036854775807), lasted_ns, "
+                   "is_counted, start_ns, end_ns, chunks_damaged FROM temp.window",
+                   &s, NULL) == 0 &&
+        sqlite3_step(s) == SQLITE_ROW)
+        return s;
+    sqlite3_finalize(s);
+    return NULL;
+}
+
+static void say_window(sqlite3_stmt *s, struct buf *line)
+{
+    char text[2][UNITS_TEXT];
+    const int64_t nth = sqlite3_column_int64(s, 1), of = sqlite3_column_int64(s, 2), parts = sqlite3_column_int64(s, 3);
+    const char *name = db_text(s, 0);
+    int is_open = sqlite3_column_type(s, 5) == SQLITE_NULL;
+    buf_puts(line, "Window: ");
+    if (*name && of == 1)
+        buf_printf(line, "%s, ", name);
+    else if (*name && nth)
+        buf_printf(line, "%s, #%lld of %s, ", name, (long long)nth, units_count(text[0], of));
+    else if (*name)
+        buf_printf(line, "%s, all %s, ", name, units_count(text[0], of));
+    buf_printf(line, "%s to %s", units_ns(text[0], sqlite3_column_int64(s, 4)),
+               is_open ? "the end" : units_ns(text[1], sqlite3_column_int64(s, 5)));
+    if (!is_open)
+        buf_printf(line, " (%s", units_ns(text[0], sqlite3_column_int64(s, 6)));
+    if (!is_open && parts > 1)
+        buf_printf(line, " in %s parts", units_count(text[0], parts));
+    buf_puts(line, is_open ? "" : ")");
+}
+
+static void add_window(sqlite3 *db, void (*add)(void *context, enum note_kind kind, const char *note), void *context)
+{
+    sqlite3_stmt *s = window_row(db);
+    struct buf text = BUF(4096);
+    char at[2][UNITS_TEXT];
+    if (s && !sqlite3_column_int(s, 7))
+        buf_printf(&text,
+                   "not all events of the window are kept: start and end are the stored instants %s and %s, and what "
+                   "came and went between is not known",
+                   units_ns(at[0], sqlite3_column_int64(s, 8)),
+                   sqlite3_column_int64(s, 9) == INT64_MAX ? "at the end"
+                                                           : units_ns(at[1], sqlite3_column_int64(s, 9)));
+    else if (s && sqlite3_column_int64(s, 10) > 0)
+        buf_printf(&text, "%s damaged parts of the events were skipped: the numbers of the window are not exact",
+                   units_count(at[0], sqlite3_column_int64(s, 10)));
+    if (text.length)
+        add(context, NOTE_MISSING, text.data);
+    buf_free(&text);
+    sqlite3_finalize(s);
+}
+
+static void record_window(sqlite3 *db, struct record *record)
+{
+    static const char *const keys[] = {"nth",       "of",         "range_count", "from_ns", "to_ns",
+                                       "lasted_ns", "is_counted", "start_ns",    "end_ns",  "chunks_damaged"};
+    sqlite3_stmt *s = window_row(db);
+    struct buf json = BUF(1 << 20);
+    if (s) {
+        buf_puts(&json, "{\"name\": ");
+        record_json_string(&json, sqlite3_column_type(s, 0) == SQLITE_NULL ? NULL : db_text(s, 0));
+        for (int i = 0; i < (int)(sizeof keys / sizeof *keys); i++) {
+            buf_printf(&json, ", \"%s\": ", keys[i]);
+            if (sqlite3_column_type(s, i + 1) == SQLITE_NULL)
+                buf_puts(&json, "null");
+            else
+                buf_printf(&json, "%lld", sqlite3_column_int64(s, i + 1));
+        }
+        fprintf(record->out->file, ",\n\"window\": %s}", buf_text(&json));
+    }
+    buf_free(&json);
+    sqlite3_finalize(s);
+}
+
 void notes_each(sqlite3 *db, void (*add)(void *context, enum note_kind kind, const char *note), void *context)
 {
     char *partial = db_meta_text(db, "partial"), *state = db_meta_text(db, "state");
@@ -196,6 +277,7 @@ void notes_each(sqlite3 *db, void (*add)(void *context, enum note_kind kind, con
     if (import)
         add(context, NOTE_ABOUT, import);
     free(import);
+    add_window(db, add, context);
     add_losses(db, add, context);
     add_unmatched(db, add, context);
     add_own_malloc(db, add, context);
@@ -226,6 +308,14 @@ static void print_note(void *context, enum note_kind kind, const char *note)
 
 void notes_print(sqlite3 *db, const struct report_out *out)
 {
+    sqlite3_stmt *s = window_row(db);
+    struct buf line = BUF(1 << 16);
+    if (s) {
+        say_window(s, &line);
+        table_line(out, TABLE_STRONG, buf_text(&line));
+    }
+    buf_free(&line);
+    sqlite3_finalize(s);
     notes_each(db, print_note, (void *)(uintptr_t)out);
 }
 
@@ -269,6 +359,7 @@ void notes_record(sqlite3 *db, const char *file, struct record *record)
     char *state = notes_state(db);
     record_member_text(record, "state", state);
     free(state);
+    record_window(db, record);
     notes_each(db, record_note, &list);
     fprintf(record->out->file, ",\n\"notes\": [%s]", buf_text(&list));
     buf_free(&list);

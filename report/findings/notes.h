@@ -1,5 +1,5 @@
 /*
- * notes.h: what every report says first: what was run, and what is missing in the file.
+ * notes.h: what every report says first: what was run, which window of it is shown, and what is missing in the file.
  */
 #ifndef MEMPROF_NOTES_H
 #define MEMPROF_NOTES_H
@@ -17,7 +17,8 @@ enum note_kind {
 /* Lines such as "partial: the collector was killed or out of memory"; each call of add gets one. */
 void notes_each(sqlite3 *db, void (*add)(void *context, enum note_kind kind, const char *note), void *context);
 void notes_print(sqlite3 *db, const struct report_out *out);
-/* JSON: members file (as the user named it), command, start_unix_ns, duration_ns, notes of the open document. */
+/* JSON: members file (as the user named it), command, start_unix_ns, duration_ns, notes of the open document, and
+ * window where one is shown. */
 void notes_record(sqlite3 *db, const char *file, struct record *record);
 /* "complete", "recorded", "recording", or "partial" where something is missing for good; NULL: not known. Yours to
  * free. */

@@ -99,7 +99,8 @@ int listing_rows(const struct listing *l)
 
 static int is_recorded(const struct listing *l, const struct column *c)
 {
-    return c->key && (l->out->format == REPORT_JSON || !(c->flags & COLUMN_JSON));
+    return c->key && (l->out->format == REPORT_JSON || !(c->flags & COLUMN_JSON)) &&
+           (l->out->has_window || !(c->flags & COLUMN_WINDOW));
 }
 
 int listing_shows(const struct listing *l, int column)

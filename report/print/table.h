@@ -25,7 +25,8 @@ enum column_unit {
 
 enum {
     COLUMN_OPTIONAL = 1, /* left out where cutting names does not make the table fit */
-    COLUMN_JSON = 2      /* JSON alone has it, CSV does not */
+    COLUMN_JSON = 2,     /* JSON alone has it, CSV does not */
+    COLUMN_WINDOW = 4    /* programs get it of a window of the run alone (out.h) */
 };
 
 /* What people are shown and what programs get is one table: see listing.h. */

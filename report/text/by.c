@@ -53,6 +53,9 @@ static void choose_columns(struct by *b)
         b->held = STAT_end_bytes;
         b->held_count = STAT_end_count;
     }
+    int is_counted = !report_window(o) || report_window(o)->result.is_counted;
+    if (!is_counted) /* what is known of it is what was live */
+        at_peak = STAT_end_bytes;
     b->sort = o->sort >= 0 ? o->sort : b->held >= 0 ? b->held : o->by == ROW_THREAD ? STAT_alloc_bytes : at_peak;
 }
 
@@ -225,7 +228,7 @@ static int is_scanned(const struct by *b)
 static int list_rest(struct by *b, struct record *document, struct error *err)
 {
     const struct report_options *o = b->options;
-    int is_whole = !(o->lens && o->lens->pid) && !is_one_kind(o) && !(o->device && strcmp(o->device, "host") != 0);
+    int is_whole = !report_is_part(o) && !is_one_kind(o) && !(o->device && strcmp(o->device, "host") != 0);
     int rc = 0;
     if (is_scanned(b) && o->by == ROW_PROCESS && !(o->device && strcmp(o->device, "host") != 0))
         rc = forked_list(b->db, o->top, document, err);
@@ -260,7 +263,8 @@ static void show_numbers(struct by *b, struct row_columns *c)
         int stat;
         const char *title;
         int flags;
-    } all[] = {{STAT_alloc_bytes, "allocated", 0},
+    } all[] = {{STAT_start_bytes, "live at start", 0},
+               {STAT_alloc_bytes, "allocated", 0},
                {STAT_alloc_count, "allocs", 0},
                {STAT_temporary_count, "temporary", COLUMN_OPTIONAL},
                {STAT_at_peak_bytes, "at peak", 0},
@@ -269,6 +273,8 @@ static void show_numbers(struct by *b, struct row_columns *c)
     if (is_scanned(b))
         show_scanned(b, c);
     for (size_t i = 0; b->held < 0 && !is_scanned(b) && i < sizeof all / sizeof *all; i++) {
+        if (all[i].stat == STAT_start_bytes && !report_window(b->options))
+            continue;
         int stat = all[i].stat == STAT_at_peak_bytes && is_one_kind(b->options) ? STAT_at_kind_peak_bytes : all[i].stat;
         row_columns_show(c, ROW_COLUMN_stats + stat, all[i].title, TEXT_CUT_NONE, all[i].flags);
     }
@@ -354,6 +360,8 @@ static int print_stacks(struct by *b, struct error *err)
                 buf_printf(&line, " in %s block%s", units_count(text[1], row->stats.value[b->held_count]),
                            row->stats.value[b->held_count] == 1 ? "" : "s");
         } else {
+            if (report_window(b->options))
+                buf_printf(&line, "%s at the start; ", units_bytes(text[0], row->stats.value[STAT_start_bytes]));
             buf_printf(&line, "%s at the peak; %s in %s allocation%s, %s live at the end",
                        units_bytes(text[0], row->stats.value[STAT_at_peak_bytes]),
                        units_bytes(text[1], row->stats.value[STAT_alloc_bytes]),

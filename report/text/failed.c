@@ -10,7 +10,8 @@ enum { SHOWN = 10, RECORDED = 1000 };
 
 #define FROM                                                                                                           \
     " FROM v_oom v LEFT JOIN main.process p ON p.process_id = v.process_id WHERE (?1 IS NULL OR v.device = ?1)"        \
-    " AND (?2 IS NULL OR v.kind = ?2 OR ?2 = 'all') AND (?3 = 0 OR p.pid = ?3)"
+    " AND (?2 IS NULL OR v.kind = ?2 OR ?2 = 'all') AND (?3 = 0 OR p.pid = ?3)"                                        \
+    " AND v.time_ns >= ?6 AND v.time_ns < ?7"
 
 static int prepare(sqlite3 *db, const struct report_options *o, const char *sql, sqlite3_stmt **s, struct error *err)
 {
@@ -19,7 +20,10 @@ static int prepare(sqlite3 *db, const struct report_options *o, const char *sql,
         return rc;
     sqlite3_bind_text(*s, 1, o->device, -1, SQLITE_STATIC);
     sqlite3_bind_text(*s, 2, o->kind, -1, SQLITE_STATIC);
+    const struct lens_window *w = report_window(o);
     sqlite3_bind_int64(*s, 3, o->lens ? o->lens->pid : 0);
+    sqlite3_bind_int64(*s, 6, w ? w->ranges[0].from_ns : INT64_MIN);
+    sqlite3_bind_int64(*s, 7, w ? w->ranges[w->count - 1].to_ns : INT64_MAX);
     return 0;
 }
 

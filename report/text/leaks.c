@@ -184,6 +184,9 @@ static int add_leak(struct leaks *l, sqlite3_stmt *s, struct error *err)
     return 0;
 }
 
+/* Of a window: what was allocated in it, and is live at its end. */
+enum { INSTANT_SURVIVORS = REPORT_AT_TIME + 1 };
+
 /* What each instant takes the bytes and blocks of a site from, what of them a teardown freed, and whether one left any:
  * a site that several processes share is the first one's. */
 static const char *const instants[][3] = {
@@ -192,6 +195,8 @@ static const char *const instants[][3] = {
                        "s.process_id IN (SELECT process_id FROM teardown))",
                        "FROM site s LEFT JOIN site_teardown x USING(site_id)"},
     [REPORT_AT_PEAK] = {"sum(s.at_peak_bytes), sum(s.at_peak_count), NULL", "0, 0, 0", "FROM site s"},
+    [INSTANT_SURVIVORS] = {"sum(v.live_bytes), sum(v.live_count), NULL", "0, 0, 0",
+                           "FROM temp.survivor v JOIN site s USING(site_id)"},
     [REPORT_AT_TIME] = {"sum(v.live_bytes), sum(v.live_count), NULL", "0, 0, 0",
                         "FROM temp.live v JOIN site s USING(site_id)"},
 };
@@ -199,7 +204,9 @@ static const char *const instants[][3] = {
 static int load(struct leaks *l, struct error *err)
 {
     const struct report_options *o = l->options->report;
-    const char *const *from = instants[is_end(l) ? REPORT_AT_ALL : o->at];
+    const char *const *from = instants[!is_end(l)         ? (int)o->at
+                                       : report_window(o) ? (int)INSTANT_SURVIVORS
+                                                          : REPORT_AT_ALL];
     struct buf sql = BUF(1 << 14);
     sqlite3_stmt *s = NULL;
     buf_printf(&sql,
@@ -314,8 +321,8 @@ static int list_leak(struct leaks *l, struct listing *list, const struct leak *l
     listing_int(list, leak->bytes);
     listing_int(list, leak->blocks);
     listing_int_if(list, leak->largest_bytes >= 0, leak->largest_bytes);
-    listing_int_if(list, is_end(l), leak->torn_bytes);
-    listing_int_if(list, is_end(l), leak->torn_blocks);
+    listing_int_if(list, is_end(l) && !report_window(l->options->report), leak->torn_bytes);
+    listing_int_if(list, is_end(l) && !report_window(l->options->report), leak->torn_blocks);
     listing_text(list, leak->function ? leak->function : module);
     listing_text(list, leak->file);
     listing_int_if(list, leak->line > 0, leak->line);
@@ -431,7 +438,9 @@ static void when(const struct leaks *l, struct buf *out)
     if (l->options->report->at == REPORT_AT_TIME)
         buf_printf(out, "at %s", units_ns(text, l->at.time_ns));
     else
-        buf_puts(out, is_end(l) ? "at the end" : "at the peak");
+        buf_puts(out, !is_end(l)                          ? "at the peak"
+                      : report_window(l->options->report) ? "at the end of the window, and allocated in it"
+                                                          : "at the end");
 }
 
 /* The end of a program in Python is where its interpreter began to take itself down. */

@@ -44,6 +44,10 @@ static const int default_stats[] = {STAT_at_peak_bytes,       STAT_own_peak_byte
                                     STAT_reserved_peak_bytes, STAT_net_growth_bytes, STAT_alloc_count,
                                     STAT_temporary_count};
 
+/* Of a window the device's highest values at each line are not known; what it began with is. */
+static const int window_stats[] = {STAT_start_bytes, STAT_at_peak_bytes, STAT_own_peak_bytes, STAT_net_growth_bytes,
+                                   STAT_end_bytes,   STAT_alloc_count,   STAT_temporary_count};
+
 static int is_of_device(int stat)
 {
     return stat == STAT_active_peak_bytes || stat == STAT_reserved_peak_bytes;
@@ -76,7 +80,7 @@ int lines_columns(const char *list, struct lines_options *options, struct error 
 }
 
 /* "own.peak" -> "own\npeak"; what its name does not say well by other words. */
-static void column_title(int stat, char title[32])
+static void column_title(int stat, int is_window, char title[32])
 {
     static const char *const titles[STAT_SHOWN_COUNT] = {
         [STAT_at_peak_bytes] = "held.at peak",
@@ -84,8 +88,10 @@ static void column_title(int stat, char title[32])
         [STAT_reserved_peak_bytes] = "device.reserved",
         [STAT_alloc_count] = "allocs",
         [STAT_temporary_count] = "temp",
+        [STAT_start_bytes] = "live.at start",
     };
-    snprintf(title, 32, "%s", titles[stat] ? titles[stat] : stat_infos[stat].name);
+    const char *text = is_window && stat == STAT_end_bytes ? "live.at end" : titles[stat];
+    snprintf(title, 32, "%s", text ? text : stat_infos[stat].name);
     char *dot = strchr(title, '.');
     if (dot)
         *dot = '\n';
@@ -144,10 +150,13 @@ static void range_of(struct lines *l, const struct lines_group *g, int64_t *firs
 /* Nobody asked for certain columns: on a narrow terminal those of the host's whole memory give way to the code. */
 static void choose_stats(struct lines *l, const char *device)
 {
+    const int is_window = l->options->has_default_stats && report_window(l->options->report) != NULL;
     int is_short =
         l->options->has_default_stats && l->out->width > 0 && l->out->width < NARROW && strcmp(device, "host") == 0;
     l->stat_count = 0;
-    for (int i = 0; i < l->options->stat_count; i++)
+    for (size_t i = 0; is_window && i < sizeof window_stats / sizeof *window_stats; i++)
+        l->stats[l->stat_count++] = window_stats[i];
+    for (int i = 0; !is_window && i < l->options->stat_count; i++)
         if (!is_short || !is_of_device(l->options->stats[i]))
             l->stats[l->stat_count++] = l->options->stats[i];
 }
@@ -168,7 +177,7 @@ static void open_listing(struct lines *l, struct record *document)
     for (int i = 0; i < l->stat_count; i++) { /* those that people asked for */
         struct column *c = &columns[count++];
         *c = stat_column(l->stats[i]);
-        column_title(l->stats[i], l->titles[i]);
+        column_title(l->stats[i], l->out->has_window, l->titles[i]);
         c->key = NULL;
         c->title = l->titles[i];
         if (c->unit == COLUMN_BYTES)

@@ -10,13 +10,16 @@
 void own_peak_say_unknown(sqlite3 *db, enum row_key by, const struct report_out *out)
 {
     int is_code = by == ROW_LINE || by == ROW_FUNCTION || by == ROW_FILE || by == ROW_MODULE;
-    char *why = is_code ? db_meta_text(db, "own_peak_incomplete") : NULL;
+    int is_window = db_int(db, "SELECT count(*) FROM temp.window", 0) > 0;
+    char *why = is_code && !is_window ? db_meta_text(db, "own_peak_incomplete") : NULL;
     char *kept = db_meta_text(db, "events_kept");
     struct buf text = BUF(1 << 16);
     if (out->format == REPORT_TEXT) {
         buf_puts(&text, "(own peaks are not known of what several stacks make");
         if (why)
             buf_printf(&text, ": %s", why);
+        else if (is_window)
+            buf_puts(&text, " in a window");
         else if (kept && strcmp(kept, "all") != 0)
             buf_puts(&text, ": not all events were kept");
         else if (is_code && db_int(db, "SELECT 1 FROM temp.sqlite_schema WHERE name = 'site_line'", 0)) /* a lens */

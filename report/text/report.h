@@ -37,6 +37,17 @@ static inline enum tree_language report_language(const struct report_options *op
     return options->lens ? options->lens->language : TREE_BOTH;
 }
 
+/* One process, or a window of the run: what is about the whole recording does not go with it. */
+static inline int report_is_part(const struct report_options *options)
+{
+    return options->lens && (options->lens->pid || options->lens->window);
+}
+/* The window that is shown; NULL: the whole run. */
+static inline const struct lens_window *report_window(const struct report_options *options)
+{
+    return options->lens ? options->lens->window : NULL;
+}
+
 int report_summary(sqlite3 *db, const struct report_options *options, const struct report_out *out, struct error *err);
 int report_by(sqlite3 *db, const struct report_options *options, const struct report_out *out, struct error *err);
 

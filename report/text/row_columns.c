@@ -32,7 +32,10 @@ struct column stat_column(int stat)
 {
     static const enum column_unit units[] = {
         [STAT_UNIT_bytes] = COLUMN_BYTES, [STAT_UNIT_count] = COLUMN_COUNT, [STAT_UNIT_ns] = COLUMN_NS};
-    return (struct column){.key = stat_infos[stat].column, .unit = units[stat_infos[stat].unit], .none = "-"};
+    return (struct column){.key = stat_infos[stat].column,
+                           .unit = units[stat_infos[stat].unit],
+                           .flags = stat_infos[stat].how == STAT_WINDOWED ? COLUMN_WINDOW : 0,
+                           .none = "-"};
 }
 
 void stat_values(struct listing *l, const struct stat_row *row)

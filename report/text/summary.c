@@ -56,7 +56,7 @@ int64_t summary_peak_stat(const struct summary *s)
 int summary_is_whole(const struct summary *s)
 {
     const struct report_options *o = s->options;
-    return !(o->lens && o->lens->pid) && !(o->kind && strcmp(o->kind, "all") != 0) &&
+    return !report_is_part(o) && !(o->kind && strcmp(o->kind, "all") != 0) &&
            !(o->device && strcmp(o->device, "host") != 0);
 }
 
@@ -173,7 +173,7 @@ static void print_head(const struct summary *s)
     summary_plural(&line, threads, "thread seen", "threads seen"); /* without those that never allocate */
     buf_puts(&line, ", ");
     summary_plural(&line, db_meta_int(s->db, "event_count", 0), "event", "events");
-    if (!(s->options->lens && s->options->lens->pid))
+    if (!report_is_part(s->options))
         peak_rss(s->db, &line);
     table_line(s->out, TABLE_PLAIN, buf_text(&line));
     print_ending(s);
@@ -189,19 +189,26 @@ static void print_head(const struct summary *s)
 /* Rows of v_total, 'all' first; with the device and kind that were asked for. */
 int summary_totals(const struct summary *s, sqlite3_stmt **statement, struct error *err)
 {
-    int rc = db_prepare(
-        s->db,
+    struct buf sql = BUF(1 << 14);
+    buf_printf(
+        &sql,
         "SELECT device, kind, alloc_count, free_count, alloc_bytes, free_bytes, temporary_count, peak_active_bytes,"
         " peak_active_ns, peak_reserved_bytes, end_active_bytes, end_count, temporary_bytes, peak_active_count,"
         " peak_reserved_ns, realloc_count, lifetime_ns, 100.0 * temporary_count / nullif(max(alloc_count, 0), 0),"
         " CASE WHEN d.device_id = 0 AND (kind = 'heap' OR (kind = 'all' AND NOT EXISTS (SELECT 1 FROM total o WHERE"
         " o.device_id = 0 AND o.kind NOT IN ('all', 'heap') AND (o.alloc_count > 0 OR o.peak_reserved_bytes > 0))))"
-        " THEN ?3 END"
+        " THEN ?3 END, %s"
         " FROM v_total JOIN device d ON d.name = device"
         " WHERE (?1 IS NULL OR device = ?1) AND (?2 IS NULL OR kind = ?2)"
-        " AND (alloc_count > 0 OR peak_active_bytes > 0 OR peak_reserved_bytes > 0 OR kind = 'all')"
+        " AND (alloc_count <> 0 OR free_count > 0 OR end_count > 0 OR peak_active_bytes > 0 OR peak_reserved_bytes > 0 "
+        "OR kind = 'all')"
         " ORDER BY d.device_id, kind != 'all', kind",
-        statement, err);
+        report_window(s->options) ? "(SELECT t.start_bytes FROM total t WHERE t.device_id = d.device_id AND t.kind = "
+                                    "v_total.kind), (SELECT t.start_count FROM total t WHERE t.device_id = "
+                                    "d.device_id AND t.kind = v_total.kind)"
+                                  : "0, 0");
+    int rc = db_prepare(s->db, buf_text(&sql), statement, err);
+    buf_free(&sql);
     if (rc == 0) {
         sqlite3_bind_text(*statement, 1, s->options->device, -1, SQLITE_STATIC);
         sqlite3_bind_text(*statement, 2, s->options->kind, -1, SQLITE_STATIC);
@@ -235,24 +242,28 @@ static int list_totals(const struct summary *s, struct record *document, struct 
     const struct column columns[] = {
         COLUMN("device", "device", TEXT, .place = 1),
         COLUMN("kind", "kind", TEXT, .place = 2),
-        COLUMN("alloc_count", "allocs", COUNT, .place = 4),
-        COLUMN("free_count", "frees", COUNT, .place = 5, .flags = COLUMN_OPTIONAL),
-        COLUMN("alloc_bytes", "allocated", BYTES, .place = 3),
+        COLUMN("alloc_count", "allocs", COUNT, .place = 5, .none = "-"),
+        COLUMN("free_count", "frees", COUNT, .place = 6, .flags = COLUMN_OPTIONAL, .none = "-"),
+        COLUMN("alloc_bytes", "allocated", BYTES, .place = 4, .none = "-"),
         COLUMN("free_bytes", NULL, BYTES),
         COLUMN("temporary_count", NULL, COUNT),
-        COLUMN("peak_active_bytes", "peak\nactive", BYTES, .place = 7),
+        COLUMN("peak_active_bytes", "peak\nactive", BYTES, .place = 8, .none = "-"),
         COLUMN("peak_active_ns", NULL, NS),
-        COLUMN("peak_reserved_bytes", "peak\nreserved", BYTES, .place = 8, .none = "-"), /* none: of one process */
-        COLUMN("end_active_bytes", "live\nat end", BYTES, .place = 10),
-        COLUMN("end_count", "blocks\nat end", COUNT, .place = 11, .flags = COLUMN_OPTIONAL),
+        COLUMN("peak_reserved_bytes", "peak\nreserved", BYTES, .place = 9,
+               .none = "-"), /* none: of one process, or of a window */
+        COLUMN("end_active_bytes", "live\nat end", BYTES, .place = 11),
+        COLUMN("end_count", "blocks\nat end", COUNT, .place = 12, .flags = COLUMN_OPTIONAL),
         COLUMN("temporary_bytes", NULL, BYTES),
         COLUMN("peak_active_count", NULL, COUNT),
         COLUMN("peak_reserved_ns", NULL, NS),
         COLUMN("realloc_count", NULL, COUNT),
         COLUMN("lifetime_ns", NULL, NS),
-        COLUMN(NULL, "temporary", PERCENT, .place = 6, .flags = COLUMN_OPTIONAL),
-        COLUMN("heap_end_reserved_bytes", s->heap_end.is_there ? "reserved\nat end" : NULL, BYTES, .place = 9,
+        COLUMN(NULL, "temporary", PERCENT, .place = 7, .flags = COLUMN_OPTIONAL, .none = "-"),
+        COLUMN("heap_end_reserved_bytes", s->heap_end.is_there ? "reserved\nat end" : NULL, BYTES, .place = 10,
                .none = "-"),
+        COLUMN("start_bytes", report_window(s->options) ? "live\nat start" : NULL, BYTES, .place = 3,
+               .flags = COLUMN_WINDOW),
+        COLUMN("start_count", NULL, COUNT, .flags = COLUMN_WINDOW),
     };
     sqlite3_stmt *q = NULL;
     int rc = summary_totals(s, &q, err);
@@ -272,7 +283,7 @@ static int list_totals(const struct summary *s, struct record *document, struct 
         table_line(s->out, TABLE_PLAIN, "No allocations were recorded; 'memprof info' says what was run.");
     else
         listing_print(l);
-    if (s->out->format == REPORT_TEXT && is_end_above)
+    if (s->out->format == REPORT_TEXT && is_end_above && !report_window(s->options))
         table_line(s->out, TABLE_DIM,
                    "(live at end is above the peak: processes ended at different times, each with what it then held)");
     listing_close(l);
@@ -493,7 +504,7 @@ static int list_summary(struct summary *s, struct record *document, struct error
 {
     const struct report_options *o = s->options;
     int rc = list_totals(s, document, err);
-    if (rc == 0 && !(o->lens && o->lens->pid)) /* those are of the whole device */
+    if (rc == 0 && !report_is_part(o)) /* those are of the whole device and run */
         rc = layers_list(s->db, o->device, document, err);
     if (rc == 0)
         rc = failed_list(s->db, o, s->cwd, document, err);
@@ -531,7 +542,7 @@ static void record_head(const struct summary *s, struct record *document)
 static int load_findings(struct summary *s, struct error *err)
 {
     const struct report_options *o = s->options;
-    if ((o->lens && o->lens->pid) || (o->kind && strcmp(o->kind, "all") != 0))
+    if (report_is_part(o) || (o->kind && strcmp(o->kind, "all") != 0))
         return 0;
     if (!o->device || strcmp(o->device, "host") == 0)
         heap_end_load(s->db, &s->heap_end);

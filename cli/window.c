@@ -1,0 +1,100 @@
+/* --from, --to, --during and --at mark:NAME: what they mean of a recording. */
+#include "cli.h"
+
+#include "../common/db.h"
+#include "../common/units.h"
+#include "../report/query/at.h"
+#include "../report/query/marks.h"
+#include "../report/text/report.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The instant behind the peak of the device that is meant: what is live there is what was live at the peak. */
+static int peak_ns(const struct arguments *a, sqlite3 *db, const char *option, int64_t *time_ns, struct error *err)
+{
+    sqlite3_stmt *s = NULL;
+    int count = 0;
+    int rc = db_prepare(db,
+                        "SELECT peak_active_ns FROM v_total WHERE kind = 'all' AND peak_active_bytes > 0 AND (?1 IS "
+                        "NULL OR device = ?1)",
+                        &s, err);
+    if (rc == 0)
+        sqlite3_bind_text(s, 1, a->value[OPTION_device], -1, SQLITE_STATIC);
+    for (; db_next(s, &rc, err); count++)
+        *time_ns = sqlite3_column_int64(s, 0) + (sqlite3_column_int64(s, 0) < INT64_MAX);
+    sqlite3_finalize(s);
+    if (rc == 0 && count != 1)
+        rc = error_set(err, EINVAL, "%s peak: %s", option,
+                       count ? "several devices have one; --device says of which" : "there is none in this recording");
+    return rc;
+}
+
+static int parse_time(const struct arguments *a, sqlite3 *db, enum option_id id, const char *option, int64_t *time_ns,
+                      struct error *err)
+{
+    const char *text = a->value[id];
+    int rc = 0;
+    if (!a->given[id])
+        return 0;
+    if (strcmp(text, "peak") == 0)
+        return peak_ns(a, db, option, time_ns, err);
+    if (id == OPTION_to && strcmp(text, "end") == 0)
+        return 0;
+    if (strncmp(text, "mark:", 5) == 0)
+        rc = marks_find_instant(db, text + 5, time_ns, err);
+    else if (units_parse_ns(text, time_ns))
+        rc = error_set(err, EINVAL,
+                       "%s '%s': expected a time since the start such as 1.5s, 300ms or 2m, peak%s, or mark:NAME",
+                       option, text, id == OPTION_to ? ", end" : "");
+    return rc ? rc : at_check(db, *time_ns, option, err);
+}
+
+int cli_window_open(const struct arguments *a, sqlite3 *db, struct lens_options *lens, struct cli_window *w,
+                    struct error *err)
+{
+    struct window_range range = {0, WINDOW_END};
+    struct marks_found found = {0};
+    int rc = 0;
+    *w = (struct cli_window){.ranges = NULL};
+    if (!cli_has_window(a))
+        return 0;
+    if (a->given[OPTION_during] && (a->given[OPTION_from] || a->given[OPTION_to]))
+        return error_set(err, EINVAL, "--during is a window of its own; leave out --from and --to");
+    if (a->given[OPTION_during]) {
+        rc = marks_find_ranges(db, a->value[OPTION_during], &found, err);
+        w->ranges = found.ranges;
+        w->name = found.name;
+        w->lens = (struct lens_window){
+            .ranges = found.ranges, .count = found.count, .name = found.name, .nth = found.nth, .of = found.of};
+    } else {
+        rc = parse_time(a, db, OPTION_from, "--from", &range.from_ns, err);
+        if (rc == 0)
+            rc = parse_time(a, db, OPTION_to, "--to", &range.to_ns, err);
+        if (rc == 0 && range.from_ns >= range.to_ns)
+            rc = error_set(err, EINVAL, "--from %s is not before --to %s", a->value[OPTION_from],
+                           a->given[OPTION_to] ? a->value[OPTION_to] : "end");
+        w->ranges = xcalloc(1, sizeof *w->ranges);
+        *w->ranges = range;
+        w->lens = (struct lens_window){.ranges = w->ranges, .count = 1};
+    }
+    int is_whole = w->lens.count == 1 && w->ranges->from_ns == 0 && w->ranges->to_ns == WINDOW_END;
+    if (rc == 0 && !is_whole)
+        lens->window = &w->lens;
+    return rc;
+}
+
+void cli_window_close(struct cli_window *w)
+{
+    free(w->ranges);
+    free(w->name);
+    *w = (struct cli_window){.ranges = NULL};
+}
+
+int cli_at_mark(const struct arguments *a, sqlite3 *db, struct report_options *o, struct error *err)
+{
+    if (!a->given[OPTION_at] || strncmp(a->value[OPTION_at], "mark:", 5) != 0)
+        return 0;
+    return marks_find_instant(db, a->value[OPTION_at] + 5, &o->at_ns, err);
+}

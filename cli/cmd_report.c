@@ -31,7 +31,7 @@ static int parse_by(const char *text, struct report_options *o)
 }
 
 static int write_page(const struct arguments *a, sqlite3 *db, const char *path, const struct lens_options *lens,
-                      struct error *err)
+                      const struct cli_window *window, struct error *err)
 {
     struct html_options html = {
         .skips = lens->skips,
@@ -40,7 +40,16 @@ static int write_page(const struct arguments *a, sqlite3 *db, const char *path, 
         .page_path = a->given[OPTION_html] ? a->value[OPTION_html] : NULL,
         .with_source = !a->given[OPTION_no_source],
         .open = a->given[OPTION_open],
+        .has_window = window->ranges != NULL,
+        .window_name = window->name,
     };
+    if (window->lens.count > 1)
+        return error_set(err, EINVAL, "--html opens with one range chosen; say which one of %s, such as %s#1",
+                         window->name, window->name);
+    if (html.has_window) {
+        html.from_ns = window->ranges[0].from_ns;
+        html.to_ns = window->ranges[0].to_ns;
+    }
     if (a->given[OPTION_html_output])
         html.page_path = a->value[OPTION_html_output];
     if (html.page_path && strcmp(html.page_path, "-") == 0) {
@@ -141,7 +150,7 @@ int cmd_report(const struct arguments *a)
     if (rc == 0)
         rc = lens_apply(db, &lens, &err);
     if (rc == 0 && is_html)
-        rc = write_page(a, db, path, &lens, &err);
+        rc = write_page(a, db, path, &lens, &window, &err);
     else if (rc == 0 && a->given[OPTION_transfers])
         rc = report_transfers(db, &options, &out, &err);
     else if (rc == 0 && a->given[OPTION_segments])

@@ -170,7 +170,9 @@ const app = {
       from((early > 0 ? 'Figures of the stored instant ' + duration(early) + ' before the one that you chose (' + seconds(s.asked, timeline.whole) + ')' : 'A stored instant') + (label ? ': ' + label : '') + '; exact there.');
     } else {
       strong(bytes(this.total));
-      say(' allocated on ' + name + ' from ' + seconds(t[s.from], timeline.whole) + ' to ' + seconds(t[s.to], timeline.whole) + '; grew by ' + signedBytes(this.view.grown.reduce((a, b) => a + b, 0)) + '. ');
+      const range = model.core.open_range;
+      const during = range && range.name && s.asked.from === range.from && s.asked.to === range.to ? ' during ' + range.name + ',' : '';
+      say(' allocated on ' + name + during + ' from ' + seconds(t[s.from], timeline.whole) + ' to ' + seconds(t[s.to], timeline.whole) + '; grew by ' + signedBytes(this.view.grown.reduce((a, b) => a + b, 0)) + '. ');
       from(t[s.from] !== s.asked.from || t[s.to] !== s.asked.to ? 'Figures between the nearest stored instants around ' + seconds(s.asked.from, timeline.whole) + ' to ' + seconds(s.asked.to, timeline.whole) + '.' : 'Between two stored instants.');
     }
     const damaged = s.moment === 'instant' && model.instants.flags[s.instant] & INSTANT.DAMAGED;
@@ -235,9 +237,15 @@ const app = {
     }
     return true;
   },
-  /* Where the page opens: where memory ran out last, if it did; else at the peak. */
+  /* Where the page opens: with the range that it was asked for; where memory ran out last, if it did; else at the peak. */
   open() {
     if (this.follow(false)) return;
+    const range = model.core.open_range;
+    if (range && range.from < range.to) {
+      this.select({ device: this.device, from: range.from, to: range.to });
+      timeline.show(range.from - (range.to - range.from) / 2, range.to + (range.to - range.from) / 2);
+      return;
+    }
     const i = failures.lastOf(this.device);
     this.select(i < 0 ? { device: this.device, peak: true } : { device: this.device, at: model.core.failures[i].time }, true);
   },

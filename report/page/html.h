@@ -7,6 +7,7 @@
 #include "../../common/error.h"
 
 #include <sqlite3.h>
+#include <stdint.h>
 
 struct html_options {
     const char *database_path;
@@ -15,7 +16,10 @@ struct html_options {
     int with_source;          /* embed source text: from the database, else from files unchanged since the run */
     const char *const *skips; /* functions that the lens of db skips, */
     int skip_count;
-    int open; /* show it with xdg-open once it is written */
+    int has_window;          /* the page opens with this range chosen, */
+    int64_t from_ns, to_ns;  /* before to_ns; INT64_MAX: the end */
+    const char *window_name; /* which is called so; NULL: it is two times */
+    int open;                /* show it with xdg-open once it is written */
 };
 
 /* Writes the page and says on stdout where it is; an existing one is replaced whole or not at all. Returns 0 or -errno

@@ -47,6 +47,21 @@ static int write_peaks(struct page *page, struct page_pack *pack)
     return page_query_end(page, s, rc);
 }
 
+/* The range that the page opens with, between the instants that page_instants.c stores for it. */
+static void write_window(const struct page *page, struct page_pack *pack)
+{
+    const struct html_options *o = page->options;
+    const int64_t from_ns = o->from_ns, to_ns = o->to_ns;
+    if (!o->has_window)
+        return;
+    pack_open(pack, "open_range", '{');
+    pack_int(pack, "from", from_ns > 0 ? from_ns - 1 : 0);
+    pack_int(pack, "to", to_ns > page->duration_ns ? page->duration_ns : to_ns > 0 ? to_ns - 1 : 0);
+    if (o->window_name)
+        pack_text(pack, "name", o->window_name);
+    pack_close(pack, '}');
+}
+
 static int write_devices(struct page *page, struct page_pack *pack)
 {
     pack_open(pack, "devices", '[');
@@ -173,6 +188,7 @@ int page_write_core(struct page *page, struct page_pack *pack)
     pack_open(pack, NULL, '{');
     pack_int(pack, "duration_ns", page->duration_ns);
     pack_int(pack, "open_device", page->open_device);
+    write_window(page, pack);
     pack_int(pack, "is_import", db_int(page->db, "SELECT count(*) FROM meta WHERE key = 'imported_from'", 0));
     pack_int(pack, "start_unix_us", page->start_unix_ns / 1000);
     write_devices(page, pack);

@@ -93,6 +93,7 @@ enum { /* why an instant is stored */
        INSTANT_OOM = 8,
        INSTANT_MARK = 16,
        INSTANT_KEYFRAME = 32,
+       INSTANT_WINDOW = 64, /* where the range begins or ends that the page opens with */
        /* how the way to it is known */
        INSTANT_NET = 256,     /* only what grew and shrank since the previous one */
        INSTANT_DAMAGED = 512, /* some events before it are lost */

@@ -7,6 +7,7 @@
 
 #include "../../common/chunk.h"
 #include "../../common/db.h"
+#include "../query/temporaries.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -23,10 +24,6 @@ struct cut {
     uint32_t flags;
 };
 
-struct last_alloc { /* a thread's latest allocation, while it is live: its free would be a temporary */
-    uint64_t address;
-};
-
 struct walk {
     struct page *page;
     struct chunk_codec *codec;
@@ -34,9 +31,7 @@ struct walk {
     uint32_t cut_count, cut_capacity, next_cut;
     uint32_t *entry_of;          /* site -> its entry since the last instant, MAP_NONE */
     uint32_t first_entry, flags; /* of the instant being worked on */
-    struct map last;             /* thread -> index in lasts */
-    struct last_alloc *lasts;
-    uint32_t last_count, last_capacity;
+    struct chunk_codec *delta_codec;
 };
 
 static int by_time(const void *a, const void *b)
@@ -85,6 +80,11 @@ static int choose_cuts(struct walk *w)
         if (rc)
             return rc;
     }
+    const struct html_options *o = w->page->options;
+    if (o->has_window && o->from_ns > 0) /* what is before them is up to the nanosecond before */
+        add_cut(w, o->from_ns - 1, INSTANT_WINDOW);
+    if (o->has_window && o->to_ns != INT64_MAX)
+        add_cut(w, o->to_ns - 1, INSTANT_WINDOW);
     for (int i = 1; i <= PAGE_INSTANTS; i++)
         add_cut(w, (int64_t)((double)w->page->duration_ns * i / PAGE_INSTANTS), 0);
     if (w->cut_count)
@@ -138,37 +138,7 @@ static void change(struct walk *w, uint32_t site, struct page_entry by)
     ADD(e->temporary_count, by.temporary_count);
 }
 
-/* A free is of a temporary when its block is still the latest allocation of the thread that made it; one that is
- * resized lives on. */
-static int64_t is_temporary(struct walk *w, const struct chunk_event *e, int is_alloc)
-{
-    const uint64_t of_thread = 0, of_block = 1 + e->process_id;
-    if (is_alloc) {
-        uint32_t index = map_number(&w->last, e->thread_id, of_thread);
-        if (index == MAP_NONE) {
-            index = w->last_count;
-            ARRAY_ADD(w->lasts, w->last_count, w->last_capacity);
-            map_set_number(&w->last, e->thread_id, of_thread, index);
-        }
-        w->lasts[index].address = e->address;
-        map_set_number(&w->last, e->address, of_block, index);
-        return 0;
-    }
-    uint32_t index = map_number(&w->last, e->address, of_block);
-    if (index == MAP_NONE || w->lasts[index].address != e->address)
-        return 0;
-    w->lasts[index].address = 0;
-    return e->address != 0 && e->op != CHUNK_realloc_free;
-}
-
-/* What is known of threads' latest allocations ends where events are skipped. */
-static void forget_last(struct walk *w)
-{
-    map_close(&w->last);
-    w->last_count = 0;
-}
-
-static void apply_events(struct walk *w, const struct chunk_event *events, long count)
+static void apply_events(struct walk *w, const struct chunk_event *events, long count, const uint8_t *is_temporary)
 {
     for (long i = 0; i < count; i++) {
         const struct chunk_event *e = &events[i];
@@ -188,7 +158,7 @@ static void apply_events(struct walk *w, const struct chunk_event *events, long 
         else if (e->op == CHUNK_cut)
             by.gone_count = 0;
         else
-            by.temporary_count = is_temporary(w, e, is_alloc);
+            by.temporary_count = is_temporary[i];
         change(w, site, by);
     }
 }
@@ -208,7 +178,6 @@ static void apply_deltas(struct walk *w, const struct chunk_delta *deltas, long 
                                        .gone_bytes = (int64_t)deltas[i].free_bytes,
                                        .temporary_count = deltas[i].temporary_count});
     }
-    forget_last(w);
 }
 
 /* Takes a key frame's word for what is live, however it came to that. device: the one that it is of; -1: all. */
@@ -304,23 +273,35 @@ static int resync(struct walk *w, int64_t event)
     return done;
 }
 
+/* Which of its frees are of temporaries is told apart where an instant cuts the chunk. */
+static int apply_cut_chunk(struct walk *w, sqlite3_stmt *s, const struct chunk_delta *deltas, long delta_count)
+{
+    const struct chunk_event *events;
+    const void *data = sqlite3_column_blob(s, 3);
+    long count = chunk_decode_events(w->codec, data, (size_t)sqlite3_column_bytes(s, 3), &events);
+    if (count < 0)
+        return 0;
+    const struct temporaries_chunk chunk = {
+        sqlite3_column_int64(s, 6), sqlite3_column_int64(s, 2), events, count, deltas, delta_count};
+    uint8_t *is_temporary = xcalloc((size_t)count + 1, 1);
+    temporaries_mark(w->page->db, &chunk, is_temporary);
+    apply_events(w, events, count, is_temporary);
+    free(is_temporary);
+    return 1;
+}
+
 /* Returns 0 when neither form of the chunk could be read. */
 static int apply_chunk(struct walk *w, sqlite3_stmt *s, int64_t last_ns)
 {
-    const struct chunk_event *events;
-    const struct chunk_delta *deltas;
-    int holds_cut = w->next_cut < w->cut_count && w->cuts[w->next_cut].time_ns < last_ns;
-    if (holds_cut || sqlite3_column_type(s, 4) == SQLITE_NULL) {
-        const void *data = sqlite3_column_blob(s, 3);
-        long count = chunk_decode_events(w->codec, data, (size_t)sqlite3_column_bytes(s, 3), &events);
-        if (count >= 0) {
-            apply_events(w, events, count);
-            return 1;
-        }
-    }
+    const struct chunk_delta *deltas = NULL;
     const void *data = sqlite3_column_blob(s, 4);
-    long count = chunk_decode_deltas(w->codec, data, (size_t)sqlite3_column_bytes(s, 4), &deltas);
-    if (count < 0)
+    long count =
+        data ? chunk_decode_deltas(w->delta_codec, data, (size_t)sqlite3_column_bytes(s, 4), &deltas) : -EBADMSG;
+    deltas = count >= 0 ? deltas : NULL;
+    int holds_cut = w->next_cut < w->cut_count && w->cuts[w->next_cut].time_ns < last_ns;
+    if ((holds_cut || !deltas) && apply_cut_chunk(w, s, deltas, count))
+        return 1;
+    if (!deltas)
         return 0;
     apply_deltas(w, deltas, count);
     return 1;
@@ -331,9 +312,9 @@ static int walk_chunks(struct walk *w)
     int rc = walk_keyframes(w, db_int(w->page->db, "SELECT min(first_event) FROM event_chunk", INT64_MAX));
     if (rc)
         return rc;
-    sqlite3_stmt *s =
-        page_query(w->page, "SELECT first_ns, last_ns, first_event, data, site_delta, event_count FROM event_chunk "
-                            "ORDER BY chunk_id");
+    sqlite3_stmt *s = page_query(
+        w->page, "SELECT first_ns, last_ns, first_event, data, site_delta, event_count, chunk_id FROM event_chunk "
+                 "ORDER BY chunk_id");
     if (!s)
         return -EIO;
     int64_t expected = 0;
@@ -384,8 +365,10 @@ static void thin_out(struct page *page, int any)
                 page->entries[entries++] = e;
             }
         }
-        const uint32_t named = INSTANT_PEAK | INSTANT_RESERVED_PEAK | INSTANT_LOCAL_PEAK | INSTANT_OOM | INSTANT_MARK;
-        if (!just_joined && i + 1 < page->instant_count && (any ? !(now.flags & INSTANT_PEAK) : !(now.flags & named))) {
+        const uint32_t named =
+            INSTANT_PEAK | INSTANT_RESERVED_PEAK | INSTANT_LOCAL_PEAK | INSTANT_OOM | INSTANT_MARK | INSTANT_WINDOW;
+        if (!just_joined && i + 1 < page->instant_count &&
+            (any ? !(now.flags & (INSTANT_PEAK | INSTANT_WINDOW)) : !(now.flags & named))) {
             page->instants[i + 1].flags |= now.flags & (INSTANT_NET | INSTANT_DAMAGED);
             just_joined = 1;
             continue;
@@ -405,7 +388,7 @@ static void thin_out(struct page *page, int any)
 
 int page_load_instants(struct page *page)
 {
-    struct walk w = {.page = page, .codec = chunk_codec_open()};
+    struct walk w = {.page = page, .codec = chunk_codec_open(), .delta_codec = chunk_codec_open()};
     w.entry_of = xmalloc((page->site_count + 1ul) * sizeof *w.entry_of);
     memset(w.entry_of, 0xff, (page->site_count + 1ul) * sizeof *w.entry_of);
     int rc = choose_cuts(&w);
@@ -420,7 +403,6 @@ int page_load_instants(struct page *page)
     chunk_codec_close(w.codec);
     free(w.cuts);
     free(w.entry_of);
-    map_close(&w.last);
-    free(w.lasts);
+    chunk_codec_close(w.delta_codec);
     return rc;
 }

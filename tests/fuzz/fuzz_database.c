@@ -7,6 +7,7 @@
 #include "../../common/db.h"
 #include "../../report/check/check.h"
 #include "../../report/page/html.h"
+#include "../../report/query/marks.h"
 #include "../../report/query/vtab_event.h"
 #include "../../report/text/diff.h"
 #include "../../report/text/info.h"
@@ -185,6 +186,25 @@ static void check(sqlite3 *db, const struct lens_options *lens, struct suppressi
     check_rules_free(&baseline.values);
 }
 
+/* A window: all ranges that have names, or two times. 0: there is none. */
+static int choose_window(sqlite3 *db, struct input *in, struct marks_found *found, struct lens_window *window)
+{
+    struct error err;
+    if (input_take(in) & 1) {
+        if (marks_find_ranges(db, "*#all", found, &err))
+            return 0;
+    } else {
+        int64_t a = take_integer(in), b = take_integer(in);
+        a = a < 0 ? 0 : a;
+        found->ranges = calloc(1, sizeof *found->ranges);
+        found->ranges[0] = (struct window_range){a, b < a ? WINDOW_END : b};
+        found->count = 1;
+    }
+    *window = (struct lens_window){
+        .ranges = found->ranges, .count = found->count, .name = found->name, .nth = found->nth, .of = found->of};
+    return found->count > 0;
+}
+
 /* One report of those that there are: all of them on each input would be ten times as slow. */
 static void read_some(sqlite3 *db, struct input *in)
 {
@@ -203,13 +223,27 @@ static void read_some(sqlite3 *db, struct input *in)
     struct suppressions none = {0};
     struct leaks_options leaks = {.report = &o, .suppressions = &none};
     struct html_options html = {.database_path = path, .page_path = page_path, .with_source = 1};
+    struct marks_found found = {0};
+    struct lens_window window;
     int leaked;
+    if (view == 0 && choose_window(db, in, &found, &window)) {
+        lens.window = &window;
+        window.is_by_event = what == BY_FIRST + ROW_THREAD || what == BY_FIRST + ROW_PROCESS;
+        window.has_survivors = what == LEAKS;
+        html.has_window = 1;
+        html.from_ns = window.ranges[0].from_ns;
+        html.to_ns = window.ranges[window.count - 1].to_ns;
+        html.window_name = found.name;
+    }
     if (view > 5) {
         compare(db, what, view & 1, &out);
         return;
     }
-    if (what != HTML && lens_apply(db, &lens, &err))
+    if (what != HTML && lens_apply(db, &lens, &err)) {
+        free(found.ranges);
+        free(found.name);
         return;
+    }
     if (what == 0) {
         report_summary(db, &o, &out, &err);
     } else if (what < LINES) {
@@ -235,6 +269,8 @@ static void read_some(sqlite3 *db, struct input *in)
     } else {
         html_write(db, &html, &err);
     }
+    free(found.ranges);
+    free(found.name);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -88,6 +88,28 @@ static void say(const char *path, const struct export_result *result)
              units_bytes(size, st.st_size));
 }
 
+/* --from, --to, --during: one part of the run. */
+static int choose_window(const struct arguments *a, sqlite3 *db, struct export_options *options, struct error *err)
+{
+    struct lens_options lens = {.window = NULL};
+    struct cli_window window;
+    char *import = cli_has_window(a) ? db_meta_text(db, "imported_from") : NULL;
+    int rc = cli_window_open(a, db, &lens, &window, err);
+    if (rc == 0 && import)
+        rc = error_set(err, EINVAL, "an imported snapshot is exported whole; leave out --from, --to and --during");
+    else if (rc == 0 && window.lens.count > 1)
+        rc = error_set(err, EINVAL, "an export is of one range; say which one of %s, such as %s#1", window.name,
+                       window.name);
+    else if (rc == 0 && lens.window) {
+        options->has_window = 1;
+        options->from_ns = window.ranges[0].from_ns;
+        options->to_ns = window.ranges[0].to_ns;
+    }
+    cli_window_close(&window);
+    free(import);
+    return rc;
+}
+
 int cmd_export(const struct arguments *a)
 {
     struct error err = {""};
@@ -110,6 +132,8 @@ int cmd_export(const struct arguments *a)
         return status;
     }
     int rc = reader_open(file, &db, &err);
+    if (rc == 0)
+        rc = choose_window(a, db, &options, &err);
     if (rc == 0 && to_stdout)
         rc = write_stream(format, db, &options, stdout, &result, &err);
     else if (rc == 0)

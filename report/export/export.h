@@ -14,6 +14,8 @@ struct export_options {
     const char *device;     /* this one only; NULL: the format's choice */
     int64_t max_events;     /* of each device, the last ones; 0: all */
     int64_t min_size_bytes; /* of a block */
+    int has_window;         /* only what happened in this part of the run: */
+    int64_t from_ns, to_ns; /* before to_ns; INT64_MAX: to the end */
 };
 
 struct export_result {

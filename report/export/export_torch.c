@@ -260,6 +260,11 @@ static void tell(const struct exporting *e, struct export_result *result)
         buf_puts(
             &note,
             "the recording kept its last events only: blocks from before them that were never freed are missing\n");
+    note_count(&note, e->window_left_out,
+               "event before the window is not in it; blocks that were live exist from the start",
+               "events before the window are not in it; blocks that were live exist from the start");
+    if (e->has_late)
+        buf_puts(&note, "what came after the window is not in it; its final state is that of the window's end\n");
     note_count(&note, e->early_left_out, "event before the last ones is not in it (--max-events)",
                "events before the last ones are not in it (--max-events)");
     note_count(&note, e->small_left_out, "allocation of a small block is not in it (--min-size)",

@@ -70,6 +70,8 @@ struct exporting {
     int64_t entries;
     int64_t other_processes;                /* of the host that are not in it: a snapshot is of one process */
     int64_t small_left_out, early_left_out; /* allocations and events that the options leave out */
+    int64_t window_left_out;                /* events before the window */
+    int has_late;                           /* there are events behind it */
     int64_t left_out;                       /* blocks of processes beyond PROCESSES_MAX, or across segments */
 };
 

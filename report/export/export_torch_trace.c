@@ -364,6 +364,12 @@ int torch_trace_write(struct exporting *e, struct trace *t, const char *device, 
         sqlite3_bind_text(s, 1, device, -1, SQLITE_TRANSIENT);
         sqlite3_bind_int64(s, 2, t->process_id);
         while (e->rc == 0 && (step = sqlite3_step(s)) == SQLITE_ROW) {
+            const int64_t time_ns = sqlite3_column_int64(s, 0);
+            const struct export_options *o = e->options;
+            if (o->has_window && o->to_ns != INT64_MAX && time_ns >= o->to_ns) {
+                e->has_late = 1;
+                break;
+            }
             if (read_row(e, t, s, &r)) {
                 e->left_out++;
                 continue;
@@ -371,7 +377,9 @@ int torch_trace_write(struct exporting *e, struct trace *t, const char *device, 
             if (r.op == ROW_OTHER)
                 continue;
             if (!r.is_silent) {
-                r.is_silent = seen++ < early;
+                int is_before = o->has_window && time_ns < o->from_ns;
+                e->window_left_out += is_before;
+                r.is_silent = seen++ < early || is_before;
                 give_marks(e, t, r.time_us, r.is_silent);
                 torch_import_next(e, t);
             }

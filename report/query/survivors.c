@@ -35,6 +35,8 @@ struct survivors {
     struct part *parts;
     struct block *blocks;
     uint32_t part_count, part_capacity, block_count, block_capacity;
+    uint32_t *free_parts, *free_blocks; /* places of those that went */
+    uint32_t free_part_count, free_part_capacity, free_block_count, free_block_capacity;
     struct map part_at;   /* (address, process and kind) -> parts */
     int64_t *teardown_ns; /* by process_id; 0: none */
 };
@@ -77,8 +79,11 @@ static void look_at_sums(struct survivors *s)
 static void add_part(struct survivors *s, const struct chunk_event *e, uint64_t address, uint64_t size_bytes,
                      uint32_t block)
 {
-    map_set_number(&s->part_at, address, (uint64_t)e->process_id << 8 | e->kind, s->part_count);
-    *ARRAY_ADD(s->parts, s->part_count, s->part_capacity) = (struct part){size_bytes, block};
+    uint32_t part = s->free_part_count ? s->free_parts[--s->free_part_count] : s->part_count;
+    if (part == s->part_count)
+        ARRAY_ADD(s->parts, s->part_count, s->part_capacity);
+    s->parts[part] = (struct part){size_bytes, block};
+    map_set_number(&s->part_at, address, (uint64_t)e->process_id << 8 | e->kind, part);
     s->blocks[block].parts++;
     s->sites[s->blocks[block].site].bytes += (int64_t)size_bytes;
     s->sites[s->blocks[block].site].count += s->blocks[block].parts == 1;
@@ -90,6 +95,18 @@ static void take_part(struct survivors *s, uint32_t part)
     block->parts--;
     s->sites[block->site].bytes -= (int64_t)s->parts[part].size_bytes;
     s->sites[block->site].count -= block->parts == 0;
+    *ARRAY_ADD(s->free_parts, s->free_part_count, s->free_part_capacity) = part;
+    if (!block->parts)
+        *ARRAY_ADD(s->free_blocks, s->free_block_count, s->free_block_capacity) = s->parts[part].block;
+}
+
+static uint32_t add_block(struct survivors *s, uint64_t time_ns, uint32_t site)
+{
+    uint32_t block = s->free_block_count ? s->free_blocks[--s->free_block_count] : s->block_count;
+    if (block == s->block_count)
+        ARRAY_ADD(s->blocks, s->block_count, s->block_capacity);
+    s->blocks[block] = (struct block){.time_ns = time_ns, .site = site};
+    return block;
 }
 
 /* Live when the interpreter of its process began to take itself down within the ranges: that was the end. */
@@ -114,8 +131,7 @@ static void apply(struct survivors *s, const struct chunk_event *e)
         map_take(&s->part_at, e->address, space);
         if (site == MAP_NONE)
             return;
-        *ARRAY_ADD(s->blocks, s->block_count, s->block_capacity) = (struct block){.time_ns = e->time_ns, .site = site};
-        add_part(s, e, e->address, e->size_bytes, s->block_count - 1);
+        add_part(s, e, e->address, e->size_bytes, add_block(s, e->time_ns, site));
     } else if (chunk_op_is_death(e->op) || e->op == CHUNK_cut || e->op == CHUNK_split) {
         uint32_t part = (uint32_t)(map_take(&s->part_at, e->address, space) - 1);
         if (part == MAP_NONE)
@@ -225,6 +241,8 @@ int survivors_load(sqlite3 *db, const struct replay_images *images, const struct
     free(s.sites);
     free(s.parts);
     free(s.blocks);
+    free(s.free_parts);
+    free(s.free_blocks);
     free(s.teardown_ns);
     map_close(&s.part_at);
     return rc;

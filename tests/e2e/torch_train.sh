@@ -54,3 +54,22 @@ softmax() { # COLUMN of v_leak
 }
 at_most "bytes of softmax as the interpreter ends" 65536 "$(softmax end_bytes)"
 equal "bytes of softmax that live on" 0 "$(softmax 'end_bytes - torn_down_bytes')"
+# the second backward pass alone: nothing of another phase allocates in it; forward has left the weights, and what goes
+# into and comes out of gelu, a third of those of three steps, which is let go
+saved=$((($(known weights) + $(known hidden) + $(known activated)) / 3))
+"$MEMPROF" report out.db --by op --during 'pytorch:backward#2' --csv >window
+python3 - $saved <<'END' || fail "the window of a backward pass: $(cat window)"
+import collections, csv, sys
+saved = int(sys.argv[1])
+allocs, start, end = (collections.Counter() for _ in range(3))
+for r in csv.DictReader(open("window")):
+    allocs[r["phase"]] += int(r["alloc_count"])
+    start[r["phase"]] += int(r["start_bytes"])
+    end[r["phase"]] += int(r["end_bytes"])
+print("  allocations by phase", dict(allocs), "forward", start["forward"], "->", end["forward"])
+assert allocs["backward"] > 0 and allocs["forward"] == allocs["optimizer"] == 0
+assert start["forward"] >= saved and end["forward"] <= start["forward"] - saved, saved
+END
+# operators are those of the stacks, whichever functions are skipped
+"$MEMPROF" report out.db --by op --csv >whole
+"$MEMPROF" report out.db --by op --csv --skip 'Attention.forward' | cmp - whole || fail "operators with --skip"

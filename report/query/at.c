@@ -235,12 +235,8 @@ static int load(struct at *a, int64_t time_ns, int64_t pid, struct error *err)
 
 int at_load(sqlite3 *db, int64_t time_ns, int64_t pid, struct at_result *result, struct error *err)
 {
-    struct at a = {.db = db,
-                   .codec = chunk_codec_open(),
-                   .take = change,
-                   .arg = &a,
-                   .result = result,
-                   .stop_event = INT64_MAX};
+    struct at a = {
+        .db = db, .codec = chunk_codec_open(), .take = change, .arg = &a, .result = result, .stop_event = INT64_MAX};
     int rc = load_sites(&a, err);
     if (rc == 0)
         rc = load(&a, time_ns, pid, err);
@@ -294,12 +290,8 @@ int at_keyframe(sqlite3 *db, int64_t time_ns, struct at_live **live, size_t *cou
 
 int at_changes(sqlite3 *db, int64_t time_ns, at_take *take, void *arg, struct at_result *result, struct error *err)
 {
-    struct at a = {.db = db,
-                   .codec = chunk_codec_open(),
-                   .take = take,
-                   .arg = arg,
-                   .result = result,
-                   .stop_event = INT64_MAX};
+    struct at a = {
+        .db = db, .codec = chunk_codec_open(), .take = take, .arg = arg, .result = result, .stop_event = INT64_MAX};
     int rc = load(&a, time_ns, 0, err);
     chunk_codec_close(a.codec);
     return rc;

@@ -47,6 +47,9 @@ struct rows *check_rows_of_place(struct check_measure *m, enum check_id id, cons
                                  struct error *err);
 int check_next_of_place(const struct check_place *place, const struct rows *rows, int from);
 
+/* What so many per cent of a baseline are, rounded down. */
+int64_t check_percent_of(double percent, int64_t baseline);
+
 /* growth.c: fills measured, slope, verdict and culprits of a rule on a range. */
 int check_growth(struct check_measure *m, struct check_result *result, struct error *err);
 

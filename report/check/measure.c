@@ -353,14 +353,19 @@ static int64_t plus(int64_t a, int64_t b)
     return __builtin_add_overflow(a, b, &sum) ? INT64_MAX : sum;
 }
 
+int64_t check_percent_of(double percent, int64_t baseline)
+{
+    long double more = (long double)baseline * (long double)percent / 100;
+    return more > 9e18L ? INT64_MAX : (int64_t)more;
+}
+
 /* What there may be: the least that a bound allows. Bytes do not bound counts. -1: nothing bounds it. */
 static int64_t limit_from(const struct check_rules *rules, enum check_unit unit, int64_t baseline)
 {
     int64_t most = INT64_MAX;
     int has_percent = rules->has_percent || !rules->has_growth_bytes; /* neither: it must not grow */
     if (has_percent) {
-        long double more = (long double)baseline * (long double)rules->percent / 100;
-        int64_t allowed = more > 9e18L ? INT64_MAX : (int64_t)more;
+        int64_t allowed = check_percent_of(rules->percent, baseline);
         if (unit == CHECK_UNIT_bytes && rules->floor_bytes > allowed)
             allowed = rules->floor_bytes;
         most = plus(baseline, allowed);

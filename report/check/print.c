@@ -72,7 +72,8 @@ static void add_growth(const struct check_options *o, const struct check_result 
         buf_printf(out, " (%+.2f %%)", (double)more * 100 / (double)r->baseline);
     buf_puts(out, ", at most ");
     if (rules->has_percent || !rules->has_growth_bytes)
-        buf_printf(out, "+%g %%", rules->percent);
+        buf_printf(out, "+%g %% (+%s)", rules->percent,
+                   units_count(text, check_percent_of(rules->percent, r->baseline)));
     if (rules->has_percent && rules->floor_bytes && is_bytes(r))
         buf_printf(out, ", or +%s", units_bytes(text, rules->floor_bytes));
     if (rules->has_growth_bytes && is_bytes(r))

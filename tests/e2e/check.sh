@@ -146,14 +146,14 @@ for baseline in old.db old.txt; do # a recording and a file of rules say the sam
     contains "$baseline: the peak" got 'broken  max-peak host, growth'
     contains "$baseline: the function" got 'broken  max-line a.c:make, growth'
     contains "$baseline: the count" got 'kept    max-allocs host, growth'
-    contains "$baseline: measured and bound" got 'was 48.83 KiB (50,000): +30,000 (+60.00 %), at most +0 %'
+    contains "$baseline: measured and bound" got 'was 48.83 KiB (50,000): +30,000 (+60.00 %), at most +0 % (+0)'
     check 0 new.db --baseline $baseline --max-growth 60%
     check 1 new.db --baseline $baseline --max-growth 59.9%
     check 0 new.db --baseline $baseline --max-growth 30000 # bytes alone: counts are not bounded
     lacks "$baseline: counts" got max-allocs
     check 1 new.db --baseline $baseline --max-growth 29999
     check 1 new.db --baseline $baseline --max-growth 60% --max-growth 29999 # both hold: either breaks
-    contains "$baseline: both" got 'at most +60 % and +29.30 KiB'
+    contains "$baseline: both" got 'at most +60 % (+30,000) and +29.30 KiB'
     check 1 new.db --baseline $baseline --max-growth 59% --max-growth 30000
     check 0 new.db --baseline $baseline --max-growth 60% --max-growth 30000
     check 0 new.db --baseline $baseline --max-growth 5% --growth-floor 30000

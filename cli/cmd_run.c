@@ -91,6 +91,7 @@ int run_program(const struct arguments *a, char *const program[], struct collect
         .heap_sample = !a->given[OPTION_no_heap_sample],
         .symbolize = !a->given[OPTION_no_symbols],
         .quiet = a->given[OPTION_quiet],
+        .is_required = a->command == COMMAND_check,
     };
     int status = 0;
     int rc = !library || (audit && set_auditor(library, &err)) ? -ENOENT : collect_run(&options, program, result, &err);

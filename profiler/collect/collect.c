@@ -548,7 +548,7 @@ static int run(struct collection *c, const char *path, struct collect_result *re
         started = c->pid > 0;
     }
     if (rc) {
-        int plainly = started || is_limited(c, rc);
+        int plainly = started || (is_limited(c, rc) && !c->options->is_required);
         nothing_recorded(c, 1);
         if (!c->pid && !plainly)
             return rc;
@@ -601,6 +601,10 @@ int collect_run(const struct collect_options *options, char *const argv[], struc
         result->status = rc == -EACCES ? 126 : 127;
         free(c);
         return 0;
+    }
+    if (options->is_required && program_is_unusable(path, &note)) {
+        free(c);
+        return error_set(err, ENOEXEC, "%s: %s", path, note.text);
     }
     enum program_check check = program_check(path, &note);
     if (check != PROGRAM_OK)

@@ -18,8 +18,9 @@ struct collect_options {
     unsigned depth;      /* frames of a stack, 1..WIRE_STACK_MAX */
     int heap_sample;     /* reserved bytes of the heap */
     int with_source;
-    int symbolize; /* 0: leave that to the first report */
-    int quiet;     /* no closing lines on stderr */
+    int symbolize;   /* 0: leave that to the first report */
+    int quiet;       /* no closing lines on stderr */
+    int is_required; /* a program that cannot be recorded is an error, not run without */
 };
 
 struct collect_result {

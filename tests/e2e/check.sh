@@ -186,6 +186,13 @@ contains 'the verdict all the same' got 'broken  max-peak host'
 check 143 --max-leak 1M -q -- sh -c 'kill -TERM $$'
 equal 'its output' 'hello' "$("$MEMPROF" check --max-peak 1G -q -- sh -c 'echo hello' | head -n 1)"
 check 127 --max-peak 1G -q -- ./no-such-program
+# what cannot be recorded is not run, and never kept
+printf 'int main(void) { return 0; }\n' >static.c
+"$CC" -static -o static static.c 2>/dev/null && {
+    check 2 --max-peak 1G -q -- ./static
+    contains 'a static program' got.err 'statically linked'
+    lacks 'a static program' got.err 'running it'
+}
 
 # --- for programs
 check 1 net.db --max-peak 900000 --max-leak 0 --json

@@ -91,6 +91,21 @@ const source = {
     byId('source-note').textContent = text;
   },
 
+  /* The last line to show of a function: at most two behind the last that is known of it, none of what follows it, which is no deeper than its beginning. */
+  lastLine(span) {
+    const text = this.files.get(span.file).lines, depth = (n) => text.get(n).replace(/\t/g, '        ').search(/\S/);
+    const isDeclared = model.m.functions.line[span.fn] === span.first && text.has(span.first) && !model.m.functions.name[span.fn].startsWith('<');
+    let last = span.last;
+    for (let n = span.last + 1; n <= span.last + 2 && text.has(n); n++) {
+      if (depth(n) < 0) continue;
+      const isEnd = /^\s*\}/.test(text.get(n)) && depth(n) <= depth(span.first);
+      if (isDeclared && !isEnd && depth(n) <= depth(span.first) && !/^\s*([#)\]{]|\w+:(?!:))/.test(text.get(n))) break;
+      last = n;
+      if (isDeclared && isEnd) break;
+    }
+    return last;
+  },
+
   rows(file, first, last, target) {
     const m = model.m, f = this.files.get(file), byLine = new Map(), rows = [];
     for (let i = 0; i < m.lines.line.length; i++) {
@@ -115,7 +130,7 @@ const source = {
     const span = this.spans.find((s) => s.fn === this.shown), box = byId('source-view');
     if (!span) { box.replaceChildren(); return; }
     const m = model.m, heads = [app.view.point ? 'Held' : 'Allocated', app.view.point ? 'Blocks' : 'Allocs', 'Allocations', 'Temporary', 'At end', 'Line', ''];
-    const rows = this.rows(span.file, Math.max(1, span.first - (m.functions.line[span.fn] === span.first ? 0 : 2)), span.last + 2, target);
+    const rows = this.rows(span.file, Math.max(1, span.first - (m.functions.line[span.fn] === span.first ? 0 : 2)), this.lastLine(span), target);
     box.replaceChildren(el('div', { class: 'source' }, el('div', { class: 'source-head' }, el('span', { class: 'fn' }, m.functions.name[span.fn]), ' ', el('span', { class: 'at' }, m.files[span.file] + ':' + span.first)),
       el('div', { class: 'table-wrap', tabindex: '0', role: 'region', 'aria-label': 'Source' }, el('table', {}, el('thead', {}, el('tr', {}, heads.map((h, i) => el('th', { scope: 'col', class: i === 6 ? 'text' : null }, h)))), el('tbody', {}, rows)))));
     const row = target && box.querySelector('tr.target'), view = box.querySelector('.table-wrap');

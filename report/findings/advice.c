@@ -211,7 +211,7 @@ static void print(void *context, const char *advice)
 {
     struct buf text = BUF(1 << 18);
     buf_printf(&text, "! %s", advice);
-    table_line(context, TABLE_STRONG, text.data ? text.data : advice);
+    table_prose(context, TABLE_STRONG, text.data ? text.data : advice);
     buf_free(&text);
 }
 

@@ -97,7 +97,7 @@ static void print(const struct finding *f, const char *mark, enum table_style st
     struct buf line = BUF(1 << 16);
     buf_printf(&line, "%s%s: ", mark, f->title);
     plain(f, &line);
-    table_line(out, style, buf_text(&line));
+    table_prose(out, style, buf_text(&line));
     buf_free(&line);
 }
 

@@ -302,7 +302,7 @@ static void print_note(void *context, enum note_kind kind, const char *note)
     struct buf text = BUF(1 << 16);
     buf_printf(&text, "! %s", note);
     if (text.data)
-        table_line(context, TABLE_STRONG, text.data);
+        table_prose(context, TABLE_STRONG, text.data);
     buf_free(&text);
 }
 

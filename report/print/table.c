@@ -305,6 +305,49 @@ void table_line(const struct report_out *out, enum table_style style, const char
     buf_free(&line);
 }
 
+/* As much of a text as fits, to a space: its length; at least one word. */
+static size_t fitting(const char *text, int room)
+{
+    size_t end = 0, at = 0;
+    while (text[at]) {
+        size_t word = at + strspn(text + at, " ");
+        word += strcspn(text + word, " ");
+        struct buf part = BUF(1 << 20);
+        buf_add(&part, text, word);
+        int width = text_width(buf_text(&part));
+        buf_free(&part);
+        if (end && width > room)
+            break;
+        end = at = word;
+    }
+    return end;
+}
+
+void table_prose(const struct report_out *out, enum table_style style, const char *text)
+{
+    struct buf clean = BUF(1 << 20), line = BUF(1 << 20);
+    text_clean(&clean, text);
+    const char *at = buf_text(&clean);
+    int indent = (*at == '!' || *at == '*') && at[1] == ' ' ? 2 : 0;
+    if (out->width <= indent) {
+        write_line(out, style, &clean);
+        buf_free(&clean);
+        return;
+    }
+    buf_add(&line, at, (size_t)indent);
+    at += indent;
+    do {
+        size_t length = fitting(at, out->width - indent);
+        buf_add(&line, at, length);
+        write_line(out, style, &line);
+        buf_printf(&line, "%*s", indent, "");
+        at += length;
+        at += strspn(at, " ");
+    } while (*at);
+    buf_free(&line);
+    buf_free(&clean);
+}
+
 void table_heading(const struct report_out *out, const char *title, int64_t shown, int64_t all)
 {
     struct buf line = BUF(4096);

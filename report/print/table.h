@@ -65,6 +65,9 @@ void table_print(struct table *table, const struct report_out *out, int with_tit
 /* A line of cleaned text under one style, with a newline: headings and remarks. */
 void table_line(const struct report_out *out, enum table_style style, const char *text);
 
+/* The same of sentences: broken between words to the terminal's width, what follows a first "! " or "* " below it. */
+void table_prose(const struct report_out *out, enum table_style style, const char *text);
+
 /* An empty line and a heading: "TITLE (10 of 312)" */
 void table_heading(const struct report_out *out, const char *title, int64_t shown, int64_t all);
 

@@ -47,9 +47,9 @@ int arenas_print(sqlite3 *db, const struct report_options *options, const struct
     int64_t all;
     rc = listing_statement(l, s, &all, err);
     if (listing_print_under(l, "Python's arenas, by the line that made it take one more", all))
-        table_line(out, TABLE_PLAIN,
-                   "Small objects are inside them, which are not seen one by one; 'memprof run --python-allocators' "
-                   "counts each.");
+        table_prose(out, TABLE_PLAIN,
+                    "Small objects are inside them, which are not seen one by one; 'memprof run --python-allocators' "
+                    "counts each.");
     listing_close(l);
     free(cwd);
     sqlite3_finalize(s);

@@ -384,7 +384,7 @@ static int print_stacks(struct by *b, struct error *err)
     }
     if (is_folded) {
         fputc('\n', b->out->file);
-        table_line(b->out, TABLE_DIM, WALK_FOLDED_TEXT);
+        table_prose(b->out, TABLE_DIM, WALK_FOLDED_TEXT);
     }
     return rc;
 }
@@ -409,18 +409,20 @@ static int record_by(struct by *b, struct record *document, struct error *err)
 static int print_by(struct by *b, struct record *document, struct error *err)
 {
     const struct report_options *o = b->options;
+    char count[2][UNITS_TEXT];
     notes_print(b->db, b->out);
     if (b->rows.count < b->rows.total_count)
-        buf_printf(&b->title, " (%d of %lld)", b->rows.count, (long long)b->rows.total_count);
+        buf_printf(&b->title, " (%s of %s)", units_count(count[0], b->rows.count),
+                   units_count(count[1], b->rows.total_count));
     table_line(b->out, TABLE_STRONG, b->title.data);
     if (b->rows.count) {
         int rc = o->by == ROW_STACK ? print_stacks(b, err) : list_rows(b, document, err);
         return rc ? rc : list_rest(b, document, err);
     }
-    table_line(b->out, TABLE_PLAIN,
-               o->by == ROW_OP && !o->device && !o->kind
-                   ? "Nothing: no stack of this recording has an operator of PyTorch."
-                   : "Nothing.");
+    table_prose(b->out, TABLE_PLAIN,
+                o->by == ROW_OP && !o->device && !o->kind
+                    ? "Nothing: no stack of this recording has an operator of PyTorch."
+                    : "Nothing.");
     return 0;
 }
 

@@ -41,7 +41,7 @@ static void print_handled(sqlite3 *db, const struct report_options *o, const str
         failure_handled(db, s, &text);
         if (is_first)
             fputc('\n', out->file);
-        table_line(out, TABLE_DIM, buf_text(&text));
+        table_prose(out, TABLE_DIM, buf_text(&text));
         buf_free(&text);
     }
     sqlite3_finalize(s);

@@ -10,6 +10,17 @@
 
 #define LITTLE_SHARE 16 /* of what it inherited: what it allocated itself is little */
 
+/* In a pipe tables cut nothing, and a server's command may have hundreds of characters. */
+#define NAME        "coalesce('[' || nullif(title, '') || '] ', '') || command"
+#define FITTED_NAME "iif(length(" NAME ") > 60, substr(" NAME ", 1, 57) || '...', " NAME ")"
+#define SQL_OF(name)                                                                                                   \
+    "WITH f AS (SELECT *, " PROGRAM_TITLE(                                                                             \
+        "v_fork.process_id") " AS title FROM v_fork) SELECT process_id, parent_id, "                                   \
+                             "resident_bytes, shared_bytes, copied_bytes, own_bytes, file_bytes, time_ns, pid, "       \
+                             "command, title, " name ", count(*) OVER () FROM f WHERE ?1 IS ?1 ORDER BY copied_bytes " \
+                                                     "+ own_bytes DESC, process_id LIMIT iif(?2 > 0, "                 \
+                             "?2, -1)"
+
 int forked_list(sqlite3 *db, int64_t top, struct record *document, struct error *err)
 {
     static const struct column columns[] = {
@@ -26,14 +37,7 @@ int forked_list(sqlite3 *db, int64_t top, struct record *document, struct error 
         COLUMN("title", NULL, TEXT),
         COLUMN(NULL, "command", TEXT, .place = 8, .cut = TEXT_CUT_RIGHT),
     };
-    static const char sql[] = "WITH f AS (SELECT *, " PROGRAM_TITLE(
-        "v_fork.process_id") " AS title FROM v_fork) "
-                             "SELECT process_id, parent_id, resident_bytes, shared_bytes, copied_bytes, own_bytes, "
-                             "file_bytes, time_ns, "
-                             "pid, command, title, coalesce('[' || nullif(title, '') || '] ', '') || command, count(*) "
-                             "OVER () FROM f "
-                             "WHERE ?1 IS ?1 ORDER BY copied_bytes + own_bytes DESC, process_id LIMIT iif(?2 > 0, ?2, "
-                             "-1)";
+    const char *sql = document->out->width > 0 ? SQL_OF(NAME) : SQL_OF(FITTED_NAME);
     int64_t all;
     if (document->out->format == REPORT_CSV)
         return 0;
@@ -88,7 +92,7 @@ void forked_print(sqlite3 *db, const struct report_out *out)
         else
             buf_printf(&line, ": it allocated %s itself; what it inherited was not looked at",
                        alloc_bytes > 0 ? units_bytes(text, alloc_bytes) : "nothing");
-        table_line(out, TABLE_PLAIN, buf_text(&line));
+        table_prose(out, TABLE_PLAIN, buf_text(&line));
     }
     sqlite3_finalize(s);
     buf_free(&line);

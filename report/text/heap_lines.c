@@ -86,7 +86,7 @@ void heap_list_ranges(const struct heap *heap, const struct report_options *opti
         struct buf note = BUF(1 << 10);
         buf_printf(&note, "(left out: %s forked process%s, which began with blocks of the parent's)",
                    units_count(text, heap->forked), heap->forked == 1 ? "" : "es");
-        table_line(out, TABLE_DIM, note.data);
+        table_prose(out, TABLE_DIM, note.data);
         buf_free(&note);
     }
     listing_close(l);

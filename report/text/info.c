@@ -156,9 +156,9 @@ static void print_processes(struct info *f)
     listing_close(l);
     buf_free(&title);
     if (db_int(f->db, "SELECT EXISTS (SELECT 1 FROM v_fork)", 0))
-        table_line(f->out, TABLE_DIM,
-                   "(the peak RSS of a fork has what it shares with its parent; 'memprof report --by process --sort "
-                   "resident' tells it apart)");
+        table_prose(f->out, TABLE_DIM,
+                    "(the peak RSS of a fork has what it shares with its parent; 'memprof report --by process --sort "
+                    "resident' tells it apart)");
 }
 
 static void fact(struct listing *l, const char *key, const char *value)

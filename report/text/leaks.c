@@ -392,7 +392,7 @@ static int print_stacks(struct leaks *l, int shown, struct error *err)
         fputc('\n', l->out->file);
     }
     if (is_folded) {
-        table_line(l->out, TABLE_DIM, WALK_FOLDED_TEXT);
+        table_prose(l->out, TABLE_DIM, WALK_FOLDED_TEXT);
         fputc('\n', l->out->file);
     }
     return rc;
@@ -428,7 +428,7 @@ static void list_suppressions(struct leaks *l, struct record *document)
         listing_print(list);
     listing_close(list);
     if (is_people && unused.length)
-        table_line(l->out, TABLE_DIM, unused.data);
+        table_prose(l->out, TABLE_DIM, unused.data);
     buf_free(&unused);
 }
 
@@ -452,7 +452,7 @@ static void print_teardown(struct leaks *l, struct buf *line)
     buf_puts(line, "The end is where the interpreter began to take itself down, which then freed ");
     amount(line, l->torn_bytes, l->torn_blocks);
     buf_puts(line, " of this.");
-    table_line(l->out, TABLE_PLAIN, line->data);
+    table_prose(l->out, TABLE_PLAIN, line->data);
 }
 
 static void print_hidden(struct leaks *l, struct buf *line)
@@ -469,7 +469,7 @@ static void print_hidden(struct leaks *l, struct buf *line)
         buf_puts(line, "Not shown: ");
         amount(line, l->hidden[i].bytes, l->hidden[i].blocks);
         buf_printf(line, " of %s; --all shows them.", of[i]);
-        table_line(l->out, TABLE_PLAIN, line->data);
+        table_prose(l->out, TABLE_PLAIN, line->data);
     }
 }
 
@@ -510,7 +510,7 @@ static void print_others(struct leaks *l, struct buf *line)
                (long long)largest->pid);
     program_name(line, largest->command);
     buf_puts(line, "), --all everything.");
-    table_line(l->out, TABLE_PLAIN, line->data);
+    table_prose(l->out, TABLE_PLAIN, line->data);
     buf_free(&names);
     for (int k = 0; k < NAMED; k++)
         buf_free(&seen[k]);
@@ -519,6 +519,7 @@ static void print_others(struct leaks *l, struct buf *line)
 static void print_sums(struct leaks *l, int shown)
 {
     struct buf line = BUF(4096);
+    char text[UNITS_TEXT];
     int is_line = l->options->report->by == ROW_LINE;
     buf_puts(&line, l->count ? "Live "
                     : l->hidden[HIDDEN_LIBRARY].blocks || l->hidden[HIDDEN_INTERPRETER].blocks ||
@@ -531,32 +532,32 @@ static void print_sums(struct leaks *l, int shown)
     if (l->count) {
         buf_puts(&line, ": ");
         amount(&line, l->bytes, l->blocks);
-        buf_printf(&line, ", from %d %s%s", l->count, is_line ? "line" : "stack", l->count == 1 ? "" : "s");
+        buf_printf(&line, ", from %s %s%s", units_count(text, l->count), is_line ? "line" : "stack",
+                   l->count == 1 ? "" : "s");
         if (shown < l->count)
-            buf_printf(&line, " (%d shown; --top 0 shows all)", shown);
+            buf_printf(&line, " (%s shown; --top 0 shows all)", units_count(text, shown));
     }
     if (l->suppressed_stacks) {
-        char text[UNITS_TEXT];
         buf_printf(&line, "; suppressed: ");
         amount(&line, l->suppressed_bytes, l->suppressed_blocks);
         buf_printf(&line, " from %s stack%s", units_count(text, l->suppressed_stacks),
                    l->suppressed_stacks == 1 ? "" : "s");
     }
     buf_puts(&line, ".");
-    table_line(l->out, TABLE_STRONG, line.data);
+    table_prose(l->out, TABLE_STRONG, line.data);
     print_teardown(l, &line);
     if (l->start_blocks) {
         buf_reset(&line);
         buf_puts(&line, "Of these, the start-up of libraries before main() holds ");
         amount(&line, l->start_bytes, l->start_blocks);
         buf_puts(&line, ".");
-        table_line(l->out, TABLE_PLAIN, line.data);
+        table_prose(l->out, TABLE_PLAIN, line.data);
     }
     print_hidden(l, &line);
     print_others(l, &line);
     if (l->count)
-        table_line(l->out, TABLE_DIM,
-                   "Memory that the program could still reach is included: memprof does not scan for pointers.");
+        table_prose(l->out, TABLE_DIM,
+                    "Memory that the program could still reach is included: memprof does not scan for pointers.");
     buf_free(&line);
 }
 

@@ -1,12 +1,14 @@
 #include "lines.h"
 
 #include "../../common/db.h"
+#include "../../common/units.h"
 #include "../findings/notes.h"
 #include "../query/source.h"
 #include "lines_load.h"
 #include "own_peak.h"
 #include "row_columns.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -126,6 +128,46 @@ static void list_code(struct lines *l, int64_t line)
     buf_free(&code);
 }
 
+/* Columns before the first character; -1: there is none. */
+static int64_t indent_of(struct lines *l, int64_t line, char *start)
+{
+    size_t length = 0;
+    int64_t column = 0;
+    const char *text = source_line(&l->source, line, &length);
+    for (size_t i = 0; text && i < length; i++) {
+        if (text[i] != ' ' && text[i] != '\t') {
+            *start = text[i];
+            return text[i] == '\r' || text[i] == '\n' ? -1 : column;
+        }
+        column += text[i] == '\t' ? (int64_t)(TAB - (size_t)column % TAB) : 1;
+    }
+    return -1;
+}
+
+/* "out:", which stands left of the code */
+static int is_label(struct lines *l, int64_t line)
+{
+    size_t length = 0, i = 0;
+    const char *text = source_line(&l->source, line, &length);
+    while (i < length && (isalnum((unsigned char)text[i]) || text[i] == '_'))
+        i++;
+    return i && i < length && text[i] == ':' && !(i + 1 < length && text[i + 1] == ':');
+}
+
+enum { INSIDE, ITS_END, OUTSIDE };
+
+/* Where a line behind the last one with data is: what follows a function is no deeper than its beginning. */
+static int place_of(struct lines *l, int64_t line, int64_t function_indent)
+{
+    char start = 0;
+    int64_t indent = indent_of(l, line, &start);
+    if (start == '}' && indent >= 0 && indent <= function_indent)
+        return ITS_END;
+    if (indent < 0 || indent > function_indent || strchr("#)]{", start) || is_label(l, line))
+        return INSIDE;
+    return OUTSIDE;
+}
+
 /* First and last line to show: from the declaration to a little after the last line with data, within the function. */
 static void range_of(struct lines *l, const struct lines_group *g, int64_t *first, int64_t *last)
 {
@@ -136,13 +178,20 @@ static void range_of(struct lines *l, const struct lines_group *g, int64_t *firs
         *first = g->declared_line;
     if (!l->source.text)
         return;
-    int64_t next = lines_next_function(l->db, g);
+    int64_t next = lines_next_function(l->db, g), function_indent = -1;
+    char start;
+    if (*first < low && *g->name != '<') /* a module, and what has no declaration, has no end to look for */
+        function_indent = indent_of(l, *first, &start);
     for (int64_t line = high + 1; line <= l->source.line_count && line - high <= AFTER_LINES && line < next; line++) {
-        size_t length;
-        const char *text = source_line(&l->source, line, &length);
-        *last = line;
+        int place = place_of(l, line, function_indent);
+        if (place == OUTSIDE && function_indent >= 0)
+            break;
+        start = 0;
+        int64_t indent = indent_of(l, line, &start);
+        if (indent >= 0)
+            *last = line;
         /* a brace in the first column ends a function in every common style */
-        if (length && text[0] == '}')
+        if (place == ITS_END || (start == '}' && indent == 0))
             break;
     }
 }
@@ -301,13 +350,13 @@ static void print_title(struct lines *l, const struct lines_group *g)
                        can_keep ? "; 'memprof run --source' puts it into the database" : "");
     }
     if (title.length)
-        table_line(l->out, TABLE_PLAIN, title.data);
+        table_prose(l->out, TABLE_PLAIN, title.data);
     if (has_device_peak(l) && !l->is_device_said++)
-        table_line(l->out, TABLE_DIM,
-                   "(device active, reserved: the highest of the whole device while the line was on the stack)");
+        table_prose(l->out, TABLE_DIM,
+                    "(device active, reserved: the highest of the whole device while the line was on the stack)");
     if (has_unreserved(l, g) && !l->is_unreserved_said++)
-        table_line(l->out, TABLE_DIM,
-                   "(more active than reserved: managed memory and that of other processes is not reserved here)");
+        table_prose(l->out, TABLE_DIM,
+                    "(more active than reserved: managed memory and that of other processes is not reserved here)");
     fputc('\n', l->out->file);
     buf_free(&title);
 }
@@ -427,7 +476,7 @@ static void print_lineless(struct lines *l)
     }
     sqlite3_finalize(s);
     if (text.length)
-        table_line(l->out, TABLE_STRONG, text.data);
+        table_prose(l->out, TABLE_STRONG, text.data);
     buf_free(&text);
 }
 
@@ -451,8 +500,8 @@ static void print_best(struct lines *l, struct record *document, const struct li
     }
     if (printed && skipped && skipped < groups->count) {
         fputc('\n', l->out->file);
-        table_line(l->out, TABLE_DIM,
-                   "Functions whose source cannot be read here are left out; --func NAME shows any.");
+        table_prose(l->out, TABLE_DIM,
+                    "Functions whose source cannot be read here are left out; --func NAME shows any.");
     }
 }
 
@@ -470,15 +519,16 @@ static void print_groups(struct lines *l, struct record *document, struct lines_
     }
     if (shown < groups->count) {
         struct buf text = BUF(256);
-        buf_printf(&text, "%d more function%s; --top 0 shows all", groups->count - shown,
+        char count[UNITS_TEXT];
+        buf_printf(&text, "%s more function%s; --top 0 shows all", units_count(count, groups->count - shown),
                    groups->count - shown == 1 ? "" : "s");
         fputc('\n', l->out->file);
-        table_line(l->out, TABLE_DIM, text.data);
+        table_prose(l->out, TABLE_DIM, text.data);
         buf_free(&text);
     }
     if (left_out.length) {
         fputc('\n', l->out->file);
-        table_line(l->out, TABLE_DIM, left_out.data);
+        table_prose(l->out, TABLE_DIM, left_out.data);
     }
     buf_free(&left_out);
 }

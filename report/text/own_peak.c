@@ -25,7 +25,7 @@ void own_peak_say_unknown(sqlite3 *db, enum row_key by, const struct report_out 
         else if (is_code && db_int(db, "SELECT 1 FROM temp.sqlite_schema WHERE name = 'site_line'", 0)) /* a lens */
             buf_puts(&text, ": they are of all that was recorded, without --process, --skip, --native, --python-only");
         buf_putc(&text, ')');
-        table_line(out, TABLE_DIM, buf_text(&text));
+        table_prose(out, TABLE_DIM, buf_text(&text));
     }
     buf_free(&text);
     free(kept);

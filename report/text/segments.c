@@ -278,15 +278,15 @@ static void print_devices(const struct fragments *f)
     if (listing_rows(l))
         listing_print(l);
     else if (!f->heap.range_count && !f->opaque_count && (known || !sums))
-        table_line(f->out, TABLE_PLAIN,
-                   known
-                       ? "No segments at that time; --at peak shows those of each device's peak, --at TIME those of an "
-                         "instant."
-                       : "No segments: nothing in this recording is known to hand out parts of its memory.");
+        table_prose(
+            f->out, TABLE_PLAIN,
+            known ? "No segments at that time; --at peak shows those of each device's peak, --at TIME those of an "
+                    "instant."
+                  : "No segments: nothing in this recording is known to hand out parts of its memory.");
     if (sums)
-        table_line(f->out, TABLE_PLAIN,
-                   "What the driver's pools and mappings reserve is known as sums alone and not listed as segments "
-                   "(docs/devices.md).");
+        table_prose(f->out, TABLE_PLAIN,
+                    "What the driver's pools and mappings reserve is known as sums alone and not listed as segments "
+                    "(docs/devices.md).");
     listing_close(l);
 }
 

@@ -175,7 +175,7 @@ static void print_head(const struct summary *s)
     summary_plural(&line, db_meta_int(s->db, "event_count", 0), "event", "events");
     if (!report_is_part(s->options))
         peak_rss(s->db, &line);
-    table_line(s->out, TABLE_PLAIN, buf_text(&line));
+    table_prose(s->out, TABLE_PLAIN, buf_text(&line));
     print_ending(s);
     if (s->options->lens && s->options->lens->pid)
         forked_print(s->db, s->out);
@@ -280,12 +280,12 @@ static int list_totals(const struct summary *s, struct record *document, struct 
     if (s->out->format == REPORT_TEXT)
         fputc('\n', s->out->file);
     if (s->out->format == REPORT_TEXT && !listing_rows(l))
-        table_line(s->out, TABLE_PLAIN, "No allocations were recorded; 'memprof info' says what was run.");
+        table_prose(s->out, TABLE_PLAIN, "No allocations were recorded; 'memprof info' says what was run.");
     else
         listing_print(l);
     if (s->out->format == REPORT_TEXT && is_end_above && !report_window(s->options))
-        table_line(s->out, TABLE_DIM,
-                   "(live at end is above the peak: processes ended at different times, each with what it then held)");
+        table_prose(s->out, TABLE_DIM,
+                    "(live at end is above the peak: processes ended at different times, each with what it then held)");
     listing_close(l);
     sqlite3_finalize(q);
     return rc;

@@ -251,6 +251,30 @@ static void test_optional(void **state)
              "      1 B  std::vector<lo..(long const&)\n");
 }
 
+static void prose_is(int width, const char *prose, const char *expected)
+{
+    char *text = NULL;
+    size_t length = 0;
+    struct report_out out = {.file = open_memstream(&text, &length), .width = width};
+    table_prose(&out, TABLE_PLAIN, prose);
+    fclose(out.file);
+    assert_string_equal(text, expected);
+    free(text);
+}
+
+static void test_prose(void **state)
+{
+    (void)state;
+    prose_is(0, "! one two three four five", "! one two three four five\n"); /* in a pipe */
+    prose_is(12, "! one two three four five", "! one two\n  three four\n  five\n");
+    prose_is(11, "one two three four", "one two\nthree four\n");
+    prose_is(7, "one two", "one two\n");
+    prose_is(6, "* incomprehensible as ever", "* incomprehensible\n  as\n  ever\n");            /* no word is broken */
+    prose_is(9, "\xc3\xa4\xc3\xb6\xc3\xbc 345 789 1", "\xc3\xa4\xc3\xb6\xc3\xbc 345\n789 1\n"); /* columns */
+    prose_is(1, "! a", "! a\n");
+    prose_is(80, "", "\n");
+}
+
 static void test_colors(void **state)
 {
     (void)state;
@@ -421,11 +445,12 @@ static void test_short_labels(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_short_names), cmocka_unit_test(test_clean),    cmocka_unit_test(test_valid),
-        cmocka_unit_test(test_fit),         cmocka_unit_test(test_fit_name), cmocka_unit_test(test_path_shown),
-        cmocka_unit_test(test_paths),       cmocka_unit_test(test_table),    cmocka_unit_test(test_piped),
-        cmocka_unit_test(test_optional),    cmocka_unit_test(test_colors),   cmocka_unit_test(test_record),
-        cmocka_unit_test(test_listing),     cmocka_unit_test(test_nested),   cmocka_unit_test(test_short_labels),
+        cmocka_unit_test(test_short_names),  cmocka_unit_test(test_clean),    cmocka_unit_test(test_valid),
+        cmocka_unit_test(test_fit),          cmocka_unit_test(test_fit_name), cmocka_unit_test(test_path_shown),
+        cmocka_unit_test(test_paths),        cmocka_unit_test(test_table),    cmocka_unit_test(test_piped),
+        cmocka_unit_test(test_optional),     cmocka_unit_test(test_prose),    cmocka_unit_test(test_colors),
+        cmocka_unit_test(test_record),       cmocka_unit_test(test_listing),  cmocka_unit_test(test_nested),
+        cmocka_unit_test(test_short_labels),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

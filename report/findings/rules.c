@@ -291,7 +291,7 @@ static void say_most(struct rules *r, struct finding *f, const struct callers *c
     struct buf name = BUF(1 << 20);
     if (most->row.function || (most->row.module && *most->row.module)) {
         row_function_text(&most->row, &name);
-        finding_say(f, ", the largest part to ");
+        finding_say(f, ", the largest part for ");
         finding_code(f, buf_text(&name), most->row.file, most->row.line);
         finding_say(f, ": %s in %s block%s", units_bytes(r->a, most->bytes), units_count(r->b, most->blocks),
                     most->blocks == 1 ? "" : "s");
@@ -310,7 +310,7 @@ int finding_wrapper(struct rules *r, struct finding *f, const struct rule_line *
         __builtin_sub_overflow(bytes, callers.item[i].bytes, &bytes);
     is_wrapper &= bytes == 0;
     if (is_wrapper) {
-        finding_say(f, " It only passes memory on");
+        finding_say(f, " It allocates for its callers");
         say_most(r, f, &callers);
         finding_say(f, ".");
         f->next = "With --skip and its name, each of its callers has what it was given.";

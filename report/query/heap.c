@@ -4,6 +4,8 @@
 #include "../../common/db.h"
 #include "../../common/kind.h"
 #include "../../common/text.h"
+#include "named_caller.h"
+#include "rows.h"
 #include "site_rows.h"
 
 #include <inttypes.h>
@@ -391,6 +393,32 @@ static void sort_lines(struct heap *h)
         h->place[map_get(&h->site_of, h->lines[i].site_id, 0) - 1] = i;
 }
 
+/* What stands beside lines without a file in the tables of the report. */
+static int find_beside(struct heap *h, sqlite3 *db, struct error *err)
+{
+    static const struct named_callers_of of = {"host", "heap", STAT_end_bytes};
+    struct rows rows = {.row = xcalloc(h->line_count + 1ul, sizeof *rows.row), .count = (int)h->line_count};
+    for (uint32_t i = 0; i < h->line_count; i++) { /* strings borrowed; without a symbol it has no function's row */
+        const struct heap_line *line = &h->lines[i];
+        rows.row[i] = (struct row){
+            .key_id = line->line_id, .function = line->is_bare ? NULL : line->function, .file = line->file};
+    }
+    rows_find_modules(db, ROW_LINE, &rows);
+    int rc = rows_name_callers(db, ROW_LINE, &of, &rows, err);
+    for (uint32_t i = 0; i < h->line_count; i++) {
+        struct buf text = BUF(1 << 20);
+        if (!h->lines[i].file)
+            row_source_text(&rows.row[i], NULL, &text);
+        if (text.length)
+            h->lines[i].beside = buf_take(&text);
+        buf_free(&text);
+        free(rows.row[i].module);
+        free(rows.row[i].caller);
+    }
+    free(rows.row);
+    return rc;
+}
+
 static int name_lines(struct heap *h, sqlite3 *db, struct error *err)
 {
     sqlite3_stmt *s = NULL;
@@ -413,13 +441,14 @@ static int name_lines(struct heap *h, sqlite3 *db, struct error *err)
                      asprintf(&code, "%s+0x%llx", text_basename(db_text(s, 3)),
                               (long long)sqlite3_column_int64(s, 4)) >= 0)
                 line->function = code;
+            line->is_bare = sqlite3_column_type(s, 0) == SQLITE_NULL;
             line->file = sqlite3_column_type(s, 1) != SQLITE_NULL ? xstrdup(db_text(s, 1)) : NULL;
             line->line = sqlite3_column_int64(s, 2);
         }
         sqlite3_reset(s);
     }
     sqlite3_finalize(s);
-    return rc;
+    return rc == 0 ? find_beside(h, db, err) : rc;
 }
 
 int heap_load(sqlite3 *db, const struct instant *at, const struct blocks *blocks, struct heap *heap, struct error *err)
@@ -452,6 +481,7 @@ void heap_free(struct heap *heap)
 {
     for (uint32_t i = 0; i < heap->line_count; i++) {
         free(heap->lines[i].function);
+        free(heap->lines[i].beside);
         free(heap->lines[i].file);
     }
     free(heap->ranges);

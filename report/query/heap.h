@@ -27,7 +27,9 @@ struct heap_line {
     uint64_t live_bytes, block_count, pinned_bytes, held_bytes;
     uint64_t trim_bytes; /* of held_bytes, what malloc_trim(0) gives back: in glibc's arenas */
     char *function;      /* NULL: not known */
+    int is_bare;         /* code without a symbol: "libz.so.1+0x123" */
     char *file;
+    char *beside; /* without a file: the module, or who called it, as row_source_text has them; NULL: not known */
     int64_t line; /* 0: not known */
 };
 

@@ -113,7 +113,7 @@ static void list_line(struct listing *l, const struct heap_line *line, int is_pe
     listing_int(l, (int64_t)line->held_bytes);
     listing_int(l, (int64_t)line->trim_bytes);
     listing_text(l, line->function || !is_people ? line->function : "??");
-    listing_text(l, line->file);
+    listing_text(l, line->file || !is_people ? line->file : line->beside);
     listing_int_if(l, line->line > 0, line->line);
 }
 

@@ -6,9 +6,11 @@
 #include "../findings/notes.h"
 #include "../print/listing.h"
 #include "../query/at.h"
+#include "../query/named_caller.h"
 #include "../query/noise.h"
 #include "../query/program_name.h"
 #include "../query/programs.h"
+#include "../query/rows.h"
 #include "stack.h"
 
 #include <errno.h>
@@ -23,6 +25,7 @@ struct leak {
     int64_t stack_id, line_id, bytes, blocks, largest_bytes;
     int64_t torn_bytes, torn_blocks; /* of them: freed while the interpreter took itself down */
     char *device, *kind, *function, *file, *module;
+    char *beside; /* of a line without a file, for people: the module, or who called it; NULL: not known */
     int64_t line;
     uint64_t shown; /* walk_shown_hash, where frames are hidden */
     int is_start;   /* made while the dynamic loader started the program, not by its main() or a thread */
@@ -105,6 +108,7 @@ static void free_leak(struct leak *leak)
     free(leak->function);
     free(leak->file);
     free(leak->module);
+    free(leak->beside);
 }
 
 static int add_leak(struct leaks *l, sqlite3_stmt *s, struct error *err)
@@ -324,7 +328,7 @@ static int list_leak(struct leaks *l, struct listing *list, const struct leak *l
     listing_int_if(list, is_end(l) && !report_window(l->options->report), leak->torn_bytes);
     listing_int_if(list, is_end(l) && !report_window(l->options->report), leak->torn_blocks);
     listing_text(list, leak->function ? leak->function : module);
-    listing_text(list, leak->file);
+    listing_text(list, leak->file ? leak->file : leak->beside);
     listing_int_if(list, leak->line > 0, leak->line);
     listing_int(list, leak->stack_id);
     listing_int(list, leak->is_start);
@@ -333,6 +337,34 @@ static int list_leak(struct leaks *l, struct listing *list, const struct leak *l
     listing_raw(list, frames.data);
     buf_free(&frames);
     return 0;
+}
+
+/* What stands beside lines without a file in the tables of the report, for the first so many. */
+static int find_beside(struct leaks *l, int shown, struct error *err)
+{
+    const struct report_options *o = l->options->report;
+    const struct named_callers_of of = {o->device, o->kind,
+                                        is_end(l)                 ? STAT_end_bytes
+                                        : o->at == REPORT_AT_PEAK ? STAT_at_peak_bytes
+                                                                  : NAMED_CALLERS_LIVE};
+    struct rows rows = {.row = xcalloc((size_t)shown + 1, sizeof *rows.row), .count = shown};
+    for (int i = 0; i < shown; i++) /* strings borrowed */
+        rows.row[i] =
+            (struct row){.key_id = l->leak[i].line_id, .function = l->leak[i].function, .file = l->leak[i].file};
+    rows_find_modules(l->db, ROW_LINE, &rows);
+    int rc = rows_name_callers(l->db, ROW_LINE, &of, &rows, err);
+    for (int i = 0; i < shown; i++) {
+        struct buf text = BUF(1 << 20);
+        if (!rows.row[i].file)
+            row_source_text(&rows.row[i], NULL, &text);
+        if (text.length)
+            l->leak[i].beside = buf_take(&text);
+        buf_free(&text);
+        free(rows.row[i].module);
+        free(rows.row[i].caller);
+    }
+    free(rows.row);
+    return rc;
 }
 
 /* For programs an array of the document; for people a table of lines (their stacks are print_stacks). */
@@ -600,7 +632,9 @@ static int print_leaks(struct leaks *l, struct record *document, int shown, stru
     if (l->options->report->by != ROW_LINE) {
         rc = print_stacks(l, shown, err);
     } else if (l->count) {
-        rc = list_leaks(l, document, shown, err);
+        rc = find_beside(l, shown, err);
+        if (rc == 0)
+            rc = list_leaks(l, document, shown, err);
         fputc('\n', l->out->file);
     }
     print_sums(l, shown);

@@ -129,7 +129,7 @@ record ./many
 "$MEMPROF" report out.db >report.txt
 contains "both wrappers, and none that one function calls" report.txt ' --skip xmalloc --skip xzalloc   (counts what'
 "$MEMPROF" report out.db --html=page.html >/dev/null
-said='It only passes memory on, the largest part to <code>two</code> (many.c:'
+said='It allocates for its callers, the largest part for <code>two</code> (many.c:'
 equal "the peak's finding and the end's" 2 "$(grep -cF "$said" page.html)"
 equal "with its amount" 2 "$(grep -cF '): 15.00 MiB in 3 blocks.' page.html)"
 
@@ -140,7 +140,7 @@ only_skipped() { # WHAT NAME: the finding of the peak on the page, which is of t
     contains "$1: the next step" report.txt " --skip $2"
     "$MEMPROF" report out.db --html=page.html >/dev/null
     sed 's/<[^>]*>//g' page.html | grep -o 'At its peak, .*its callers has what it was given' >finding.txt
-    contains "$1: the finding" finding.txt "It only passes memory on, the largest part to $3"
+    contains "$1: the finding" finding.txt "It allocates for its callers, the largest part for $3"
     lacks "$1: no advice against it" page.html 'Making this one line hold less'
 }
 cat >chain.c <<'END'

@@ -98,7 +98,6 @@ CREATE TABLE address( -- a distinct return address in a module
 ) STRICT;
 
 CREATE TABLE frame( -- what an address means: its inline chain, depth 0 the innermost inlined function
-  frame_id     INTEGER PRIMARY KEY,
   address_id   INTEGER NOT NULL REFERENCES address,
   inline_depth INTEGER NOT NULL,
   function_id  INTEGER REFERENCES function, -- NULL: no symbol
@@ -107,8 +106,9 @@ CREATE TABLE frame( -- what an address means: its inline chain, depth 0 the inne
   column       INTEGER,
   language     TEXT NOT NULL DEFAULT 'native', -- 'native' | 'python' | 'jit'
   is_inline    INTEGER NOT NULL DEFAULT 0,  -- 1: inlined into the frame of the next inline_depth
-  UNIQUE(address_id, inline_depth)
-) STRICT;
+  frame_id     INTEGER GENERATED ALWAYS AS (address_id * 64 + inline_depth) VIRTUAL, -- a chain has at most 64
+  PRIMARY KEY(address_id, inline_depth)
+) STRICT, WITHOUT ROWID;
 
 CREATE TABLE stack( -- a tree: a node is a frame under its caller
   stack_id   INTEGER PRIMARY KEY,
@@ -662,11 +662,11 @@ FROM stack s JOIN json_each((
          WHERE p.parent_id IS NOT NULL AND w.level < 4096
        )
        SELECT json_group_array(frame) FROM (
-         SELECT coalesce(i.frame_id, -n.address_id) AS frame
+         SELECT coalesce(i.address_id * 64 + i.inline_depth, -n.address_id) AS frame
          FROM walk w JOIN stack n ON n.stack_id = w.node LEFT JOIN frame i ON i.address_id = n.address_id
          ORDER BY w.level, i.inline_depth)
      )) j
-     LEFT JOIN frame fr ON fr.frame_id = j.value JOIN address a ON a.address_id = coalesce(fr.address_id, -j.value)
+     LEFT JOIN frame fr ON fr.address_id = j.value / 64 AND fr.inline_depth = j.value % 64 JOIN address a ON a.address_id = coalesce(fr.address_id, -j.value)
      LEFT JOIN function fn USING(function_id) LEFT JOIN file f ON f.file_id = fr.file_id
      LEFT JOIN module m ON m.module_id = a.module_id;
 

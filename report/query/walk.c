@@ -299,10 +299,9 @@ static int load_rows(struct walk *w, struct chains *c)
 {
     sqlite3_stmt *s = NULL;
     int step = SQLITE_ERROR;
-    if (sqlite3_prepare_v2(w->db,
-                           "SELECT address_id, inline_depth, function_id, file_id, line, is_inline, language FROM "
-                           "frame ORDER BY frame_id",
-                           -1, &s, NULL) != SQLITE_OK)
+    if (sqlite3_prepare_v2(
+            w->db, "SELECT address_id, inline_depth, function_id, file_id, line, is_inline, language FROM frame", -1,
+            &s, NULL) != SQLITE_OK)
         return 0;
     c->is_ordered = 1;
     while ((step = sqlite3_step(s)) == SQLITE_ROW) {

@@ -130,11 +130,11 @@ static int node(int parent, int function, int line)
             I(function < F_BASE ? functions[function].module + 1 : 1), I(0x1000 + found * 16));
         const char *language = function < F_BASE ? functions[function].language : "native";
         if (has_file)
-            row("INSERT INTO frame VALUES(?, ?, 0, ?, ?, ?, 5, ?, 0)", "iiiiit", I(found), I(found), I(function + 1),
-                I(function + 1), I(line), language);
+            row("INSERT INTO frame VALUES(?, 0, ?, ?, ?, 5, ?, 0)", "iiiit", I(found), I(function + 1), I(function + 1),
+                I(line), language);
         else
-            row("INSERT INTO frame VALUES(?, ?, 0, ?, NULL, NULL, NULL, ?, 0)", "iiit", I(found), I(found),
-                I(function + 1), language);
+            row("INSERT INTO frame VALUES(?, 0, ?, NULL, NULL, NULL, ?, 0)", "iit", I(found), I(function + 1),
+                language);
     }
     int id = (int)++stack_count;
     stack_parent = xrealloc(stack_parent, (stack_count + 1) * sizeof(int));

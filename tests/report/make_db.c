@@ -424,9 +424,9 @@ static void write_program(void)
         if (!same)
             row("INSERT INTO address VALUES(?, ?, ?)", "iii", I(frames[i].address), I(frames[i].module + 1),
                 I(0x1000 + 16 * frames[i].address));
-        row("INSERT INTO frame VALUES(?, ?, ?, ?, ?, ?, NULL, 'native', ?)", "iiinnni", I(i + 1), I(frames[i].address),
-            I(depth), frames[i].function == NO_FUNCTION ? I(0) : I(frames[i].function + 1), I(frames[i].file),
-            I(frames[i].line), I(inlined));
+        row("INSERT INTO frame VALUES(?, ?, ?, ?, ?, NULL, 'native', ?)", "iinnni", I(frames[i].address), I(depth),
+            frames[i].function == NO_FUNCTION ? I(0) : I(frames[i].function + 1), I(frames[i].file), I(frames[i].line),
+            I(inlined));
     }
     for (int i = 0; i < line_count; i++) {
         int known = lines[i].function != NO_FUNCTION;

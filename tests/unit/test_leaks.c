@@ -47,10 +47,10 @@ static int setup(void **state)
         " (5, '__libc_start_call_main', 's', 's', NULL, NULL, 0);"
         "INSERT INTO address VALUES(1, 1, 16), (2, 1, 32), (3, 1, 48), (4, 2, 64), (5, 3, 80), (6, NULL, 4096), (7, 1, "
         "7);"
-        "INSERT INTO frame VALUES(1, 1, 0, 1, NULL, NULL, NULL, 'native', 0), (2, 2, 0, 2, 1, 7, NULL, 'native', 1),"
-        " (3, 2, 1, 3, 1, 22, NULL, 'native', 0), (4, 3, 0, 3, 1, 25, NULL, 'native', 0), (5, 4, 0, 4, NULL, NULL, "
-        "NULL, 'native', 0),"
-        " (6, 7, 0, 5, NULL, NULL, NULL, 'native', 0);"
+        "INSERT INTO frame VALUES(1, 0, 1, NULL, NULL, NULL, 'native', 0), (2, 0, 2, 1, 7, NULL, 'native', 1),"
+        " (2, 1, 3, 1, 22, NULL, 'native', 0), (3, 0, 3, 1, 25, NULL, 'native', 0), (4, 0, 4, NULL, NULL, NULL, "
+        "'native', 0),"
+        " (7, 0, 5, NULL, NULL, NULL, 'native', 0);"
         /* 10: malloc <- make (inlined in main:22) <- libc; 20: libgui <- main:25; 30: _dl_init; 40: in no module; 50,
            51: a cycle */
         "INSERT INTO stack VALUES(12, NULL, 7, 1, 0), (11, 12, 2, 2, 0), (10, 11, 1, 3, 0), (21, NULL, 3, 1, 0), (20, "

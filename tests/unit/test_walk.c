@@ -82,7 +82,10 @@ static void test_frames(void **state)
     (void)state;
     struct error err;
     struct walk *walk[2];
-    sqlite3 *db = scratch_db("frames.db");
+    sqlite3 *db = scratch_db("again.db");
+    make_frames(db);
+    assert_int_equal(sqlite3_close(db), SQLITE_OK);
+    db = scratch_db("frames.db");
     make_frames(db);
     assert_int_equal(walk_open(db, TREE_BOTH, &walk[0], &err), 0);
     for (int i = ADDRESSES; i >= 1; i--) /* the first by statement, then the others at once */
@@ -95,15 +98,15 @@ static void test_frames(void **state)
         compare_frames(walk[1], i);
     walk_close(walk[1]);
     assert_int_equal(sqlite3_close(db), SQLITE_OK);
-    /* one by one to the end: a table that cannot be read at once */
-    db = scratch_db("frames.db");
-    make_frames(db);
-    scratch_sql(db, "ALTER TABLE frame RENAME COLUMN frame_id TO number");
-    assert_int_equal(walk_open(db, TREE_BOTH, &walk[0], &err), 0);
-    for (int i = 1; i <= ADDRESSES; i++)
-        compare_frames(walk[0], i);
-    walk_close(walk[0]);
-    assert_int_equal(sqlite3_close(db), SQLITE_OK);
+    /* one by one: few are asked for at a time */
+    for (int first = 1; first <= ADDRESSES; first += ADDRESSES / 4) {
+        assert_int_equal(sqlite3_open(scratch_path("again.db"), &db), SQLITE_OK);
+        assert_int_equal(walk_open(db, TREE_BOTH, &walk[0], &err), 0);
+        for (int i = first; i < first + ADDRESSES / 4; i++)
+            compare_frames(walk[0], i);
+        walk_close(walk[0]);
+        assert_int_equal(sqlite3_close(db), SQLITE_OK);
+    }
 }
 
 /* --- noise --- */

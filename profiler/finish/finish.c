@@ -64,7 +64,7 @@ int finish_database(sqlite3 *db, const struct finish_options *options, struct er
     int rc = packed_views(db, err);
     struct model_ahead *ahead = rc ? NULL : model_ahead_begin(db);
     if (rc == 0)
-        rc = finish_symbols(db, &own, err);
+        rc = finish_symbols(db, ahead, &own, err);
     if (rc == 0 && (rc = db_exec(db, "BEGIN IMMEDIATE", err)) == 0) {
         rc = write_accounts(db, ahead, &own, start_ns, err);
         if (rc == 0)

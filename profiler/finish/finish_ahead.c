@@ -6,12 +6,14 @@
 
 #include "../../common/array.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
 
 struct model_ahead {
     sqlite3 *db;
     pthread_t thread;
+    sem_t has_read;
     int is_running, rc;
     struct model m;
 };
@@ -19,7 +21,9 @@ struct model_ahead {
 static void *work(void *arg)
 {
     struct model_ahead *a = arg;
+    a->m.has_read = &a->has_read;
     a->rc = model_tree(a->db, &a->m, NULL);
+    sem_post(&a->has_read); /* where it did not come so far */
     return NULL;
 }
 
@@ -35,6 +39,7 @@ struct model_ahead *model_ahead_begin(sqlite3 *db)
     if (!is_seen(db) || !packed_has(db, PACKED_TABLE_site))
         return NULL;
     struct model_ahead *a = xcalloc(1, sizeof *a);
+    sem_init(&a->has_read, 0, 0);
     a->is_running = db_open_read(sqlite3_db_filename(db, "main"), &a->db, NULL) == 0 &&
                     pthread_create(&a->thread, NULL, work, a) == 0;
     if (a->is_running)
@@ -49,6 +54,12 @@ static void wait_for(struct model_ahead *a)
     if (a->is_running)
         pthread_join(a->thread, NULL);
     a->is_running = 0;
+}
+
+void model_ahead_wait(struct model_ahead *a)
+{
+    while (a && sem_wait(&a->has_read) && errno == EINTR)
+        ;
 }
 
 void model_ahead_take(struct model_ahead *a, struct model *m)

@@ -8,10 +8,13 @@
 #include "../../common/packed.h"
 #include "finish.h"
 
+#include <semaphore.h>
 #include <stddef.h>
 
+struct model_ahead;
+
 /* finish_symbols.c: fills function, file and frame, and module.symbols. One transaction. */
-int finish_symbols(sqlite3 *db, const struct finish_options *options, struct error *err);
+int finish_symbols(sqlite3 *db, struct model_ahead *ahead, const struct finish_options *options, struct error *err);
 
 /* finish_source.c: fills file.source. */
 int finish_source(sqlite3 *db, struct error *err);
@@ -103,6 +106,7 @@ struct model_line { /* what the table line says: indexes */
 struct model {
     sqlite3 *db;
     struct packed *packed; /* of recordings that have packed rows */
+    sem_t *has_read;       /* NULL: nobody waits until the tree's rows are read */
     struct model_function *functions;
     size_t function_count, function_capacity; /* counts include the unused index 0 */
     struct model_file *files;
@@ -129,6 +133,8 @@ int model_each(sqlite3 *db, const char *sql, void (*row)(void *arg, sqlite3_stmt
 /* finish_ahead.c: reads the tree of a large recording beside what its symbols take, in a thread and by a connection of
  * its own. Returns NULL where it cannot, or does not pay. */
 struct model_ahead *model_ahead_begin(sqlite3 *db);
+/* Waits until it needs the file no longer: without a log (WAL), a writer and a reader keep each other out. */
+void model_ahead_wait(struct model_ahead *ahead);
 /* Waits for it and moves the tree into m, which gets none where it failed: model_tree then says why. */
 void model_ahead_take(struct model_ahead *ahead, struct model *m);
 void model_ahead_close(struct model_ahead *ahead);

@@ -502,7 +502,7 @@ static void close_pass(struct pass *p)
     free(p->offsets);
 }
 
-int finish_symbols(sqlite3 *db, const struct finish_options *options, struct error *err)
+int finish_symbols(sqlite3 *db, struct model_ahead *ahead, const struct finish_options *options, struct error *err)
 {
     struct pass p = {.db = db, .options = options, .err = err};
     int rc = want_modules(&p);
@@ -514,6 +514,7 @@ int finish_symbols(sqlite3 *db, const struct finish_options *options, struct err
         rc = symbols_pool_run(p.jobs, p.job_count, &place, &finish_interrupted,
                               options->progress ? show_progress : NULL);
     }
+    model_ahead_wait(ahead);
     if (rc == 0 && (rc = db_exec(db, "BEGIN IMMEDIATE", err)) == 0) {
         rc = write_rows(&p);
         if (rc == 0)

@@ -396,6 +396,8 @@ static int load(struct tree *l)
         rc = packed_has(l->db, PACKED_TABLE_stack) ? read_packed_nodes(l) : read_plain_nodes(l);
     if (rc == 0 && is_packed)
         rc = read_packed_sites(l);
+    if (m->has_read)
+        sem_post(m->has_read);
     if (rc)
         return rc;
     order_nodes(l);

@@ -49,9 +49,9 @@ static void read_table(const uint8_t *data, size_t size)
     symbols_table_find(t, 0);
     symbols_table_find(t, UINT64_MAX);
     symbols_table_is_current(t, symbols_table_source(t));
-    struct symbols_builder *b = symbols_builder_open();
-    symbols_table_copy_probes(t, b);
-    symbols_builder_close(b);
+    struct buf merged = BUF(1 << 24);
+    symbols_table_merge(t, t, &merged);
+    buf_free(&merged);
     symbols_table_close(t);
 }
 

@@ -2,6 +2,7 @@
 
 #include "../../common/array.h"
 #include "../../common/units.h"
+#include "distinct.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -257,32 +258,55 @@ static void print_titles(const struct table *t, const struct report_out *out, co
     }
 }
 
-/* In a pipe. */
-static void shorten_names(struct table *t)
+static int is_name(const struct table *t, int row, int c)
 {
-    for (int c = 0; c < t->column_count; c++)
-        for (int row = 0; row < t->row_count; row++) {
-            struct buf name = BUF(1 << 20);
-            char **cell = cell_at(t, row, c);
-            if (t->columns[c]->cut != TEXT_CUT_NAME && !(*cell && text_is_caller(*cell)))
-                continue;
-            text_bare_name(&name, *cell ? *cell : "", PIPE_CELL);
-            free(*cell);
-            *cell = name.data;
-        }
+    return t->columns[c]->cut == TEXT_CUT_NAME || text_is_caller(text_at(t, row, c));
+}
+
+/* Shortens the names of a column to width, or in a pipe (0) as far as goes without a mark; those that look alike then
+ * keep what tells them apart. */
+static void shorten_names(struct table *t, int c, int width, int utf8)
+{
+    const char **texts = xcalloc((size_t)t->row_count + 1, sizeof *texts);
+    char **shown = xcalloc((size_t)t->row_count + 1, sizeof *shown);
+    size_t count = 0;
+    for (int row = 0; row < t->row_count; row++) {
+        struct buf name = BUF(1 << 20);
+        if (!is_name(t, row, c))
+            continue;
+        if (width)
+            text_fit(&name, text_at(t, row, c), width, TEXT_CUT_NAME, utf8);
+        else
+            text_bare_name(&name, text_at(t, row, c), PIPE_CELL);
+        texts[count] = text_at(t, row, c);
+        shown[count++] = name.data ? buf_take(&name) : xstrdup("");
+    }
+    distinct_names(texts, shown, count, width, utf8);
+    for (int row = 0, at = 0; row < t->row_count; row++) {
+        if (!is_name(t, row, c))
+            continue;
+        char **cell = cell_at(t, row, c);
+        free(*cell);
+        *cell = shown[at++];
+    }
+    free(texts);
+    free(shown);
 }
 
 void table_print(struct table *t, const struct report_out *out, int with_titles)
 {
     const char *cells[TABLE_COLUMNS_MAX];
     int widths[TABLE_COLUMNS_MAX] = {0};
-    if (out->width <= 0)
-        shorten_names(t);
+    for (int c = 0; c < t->column_count && out->width <= 0; c++)
+        shorten_names(t, c, 0, out->utf8);
     measure(t, widths);
     if (out->width > 0) {
         int natural[TABLE_COLUMNS_MAX];
         memcpy(natural, widths, sizeof natural);
         fit(t, widths, out->width);
+        for (int c = 0; c < t->column_count; c++)
+            if (t->columns[c]->cut == TEXT_CUT_NAME && widths[c] > 0 && widths[c] < natural[c])
+                shorten_names(t, c, widths[c], out->utf8);
         tighten(t, widths, natural, out->width, out->utf8);
     }
     for (int c = 0; c < t->column_count && out->width <= 0; c++)

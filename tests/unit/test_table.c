@@ -186,6 +186,53 @@ static void test_table(void **state)
              "      1 B             std::vector<..long const&)\n");
 }
 
+/* Names that are alike once they are shortened keep the argument that differs, and others stay as they are. */
+static void apart_is(int width, const char *const names[3], const char *const expected[3])
+{
+    static const struct column function[] = {COLUMN(NULL, "function", TEXT, .cut = TEXT_CUT_NAME)};
+    struct buf want = BUF(1 << 12);
+    char *text = NULL;
+    size_t length = 0;
+    struct report_out out = {.file = open_memstream(&text, &length), .width = width};
+    struct listing *l = listing_open(function, 1, &out, NULL);
+    for (int i = 0; i < 3; i++) {
+        listing_text(l, names[i]);
+        buf_printf(&want, "%s\n", expected[i]);
+    }
+    assert_int_equal(listing_rows(l), 3);
+    listing_print(l);
+    listing_close(l);
+    fclose(out.file);
+    assert_string_equal(strchr(text, '\n') + 1, want.data);
+    buf_free(&want);
+    free(text);
+}
+
+static void test_apart(void **state)
+{
+    (void)state;
+    const char *const maps[] = {
+        "stats::Map<std::string, int, stats::Pool<std::string> >::insert(std::string const&)",
+        "stats::Map<std::string, wide::Key, stats::Pool<std::string> >::insert(std::string const&)",
+        "stats::Map<std::string, int, stats::Pool<std::string> >::erase(std::string const&)"};
+    apart_is(
+        0, maps,
+        (const char *const[]){"stats::Map::insert<..int..>", "stats::Map::insert<..wide::Key..>", "stats::Map::erase"});
+    apart_is(32, maps,
+             (const char *const[]){"stats::Map::insert<..int..>", "..::insert<..wide::Key..>", "stats::Map::erase"});
+    /* overloads; the first and the last argument of all */
+    const char *const overloads[] = {"stats::collect(unsigned long, unsigned long, unsigned long, unsigned long, int)",
+                                     "stats::collect(unsigned long, unsigned long, unsigned long, unsigned long, char)",
+                                     "stats::collect_all(unsigned long, unsigned long, unsigned long, unsigned long)"};
+    apart_is(0, overloads,
+             (const char *const[]){"stats::collect(..int)", "stats::collect(..char)", "stats::collect_all"});
+    /* the same function twice is no other one, and of scopes nothing is to be said */
+    const char *const same[] = {maps[0], maps[0], maps[2]};
+    apart_is(0, same, (const char *const[]){"stats::Map::insert", "stats::Map::insert", "stats::Map::erase"});
+    const char *const odd[] = {"a_function_of_one_scope_and_many_words::<<<((::run", "<", ">>>>)"};
+    apart_is(12, odd, (const char *const[]){"a_function..", "<", ">>>>)"});
+}
+
 /* What a pipe gets of a function: whole up to 60 columns, never cut. */
 static void piped_is(const char *name, const char *expected)
 {
@@ -445,12 +492,12 @@ static void test_short_labels(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_short_names),  cmocka_unit_test(test_clean),    cmocka_unit_test(test_valid),
-        cmocka_unit_test(test_fit),          cmocka_unit_test(test_fit_name), cmocka_unit_test(test_path_shown),
-        cmocka_unit_test(test_paths),        cmocka_unit_test(test_table),    cmocka_unit_test(test_piped),
-        cmocka_unit_test(test_optional),     cmocka_unit_test(test_prose),    cmocka_unit_test(test_colors),
-        cmocka_unit_test(test_record),       cmocka_unit_test(test_listing),  cmocka_unit_test(test_nested),
-        cmocka_unit_test(test_short_labels),
+        cmocka_unit_test(test_short_names), cmocka_unit_test(test_clean),        cmocka_unit_test(test_valid),
+        cmocka_unit_test(test_fit),         cmocka_unit_test(test_fit_name),     cmocka_unit_test(test_path_shown),
+        cmocka_unit_test(test_paths),       cmocka_unit_test(test_table),        cmocka_unit_test(test_apart),
+        cmocka_unit_test(test_piped),       cmocka_unit_test(test_optional),     cmocka_unit_test(test_prose),
+        cmocka_unit_test(test_colors),      cmocka_unit_test(test_record),       cmocka_unit_test(test_listing),
+        cmocka_unit_test(test_nested),      cmocka_unit_test(test_short_labels),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

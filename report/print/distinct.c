@@ -1,0 +1,132 @@
+#include "distinct.h"
+
+#include "../../common/error.h"
+#include "../../common/text.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define FREE_PART  40 /* columns of what differs, where a name may take any */
+#define LEAST_PART 6
+
+struct name {
+    const char *text, *shown;
+    size_t index;
+};
+
+static int by_shown(const void *x, const void *y)
+{
+    const struct name *a = x, *b = y;
+    int order = strcmp(a->shown, b->shown);
+    return order ? order : strcmp(a->text, b->text);
+}
+
+static int is_word(char c)
+{
+    return isalnum((unsigned char)c) || c == '_' || c == ':' || (unsigned char)c >= 0x80;
+}
+
+/* The innermost bracket that is open before end: < or (; 0: none. Operators' own are no brackets, and few. */
+static char open_bracket(const char *text, size_t end)
+{
+    int depth = 0;
+    while (end > 0) {
+        char c = text[--end];
+        if (c == '>' || c == ')')
+            depth += !(c == '>' && end && text[end - 1] == '-');
+        else if ((c == '<' || c == '(') && depth-- == 0)
+            return c;
+    }
+    return 0;
+}
+
+/* What texts have in common: bytes from the beginning and from the end, which do not overlap in any of them. */
+static void common(const struct name *names, size_t count, size_t *head, size_t *tail)
+{
+    const char *first = names[0].text;
+    size_t length = strlen(first);
+    *head = *tail = length;
+    for (size_t i = 1; i < count; i++) {
+        const char *text = names[i].text;
+        size_t other = strlen(text), h = 0, t = 0;
+        while (h < *head && text[h] == first[h])
+            h++;
+        while (t < *tail && t < other && text[other - 1 - t] == first[length - 1 - t])
+            t++;
+        *head = h;
+        *tail = t;
+    }
+    for (size_t i = 0; i < count; i++) {
+        size_t all = strlen(names[i].text);
+        if (*head + *tail > all)
+            *tail = all - *head;
+    }
+}
+
+/* "<..int..>": the words of text that lie between. Empty: they are no arguments. */
+static void part_of(const char *text, size_t head, size_t tail, int width, int utf8, struct buf *out)
+{
+    const char *mark = utf8 ? "\xe2\x80\xa6" : "..";
+    size_t begin = head, end = strlen(text) - tail;
+    while (begin > 0 && is_word(text[begin - 1]))
+        begin--;
+    while (is_word(text[end]))
+        end++;
+    char open = open_bracket(text, begin), closing = open == '<' ? '>' : ')';
+    if (!open)
+        return;
+    struct buf part = BUF(1 << 20);
+    buf_add(&part, text + begin, end - begin);
+    buf_putc(out, open);
+    buf_puts(out, text[begin - 1] == open ? "" : mark);
+    text_fit(out, buf_text(&part), width, TEXT_CUT_RIGHT, utf8);
+    buf_puts(out, text[end] == closing ? "" : mark);
+    buf_putc(out, closing);
+    buf_free(&part);
+}
+
+static void tell_apart(const struct name *names, size_t count, char **shown, int width, int utf8)
+{
+    size_t head, tail;
+    common(names, count, &head, &tail);
+    int most = width ? width / 2 - 6 : FREE_PART;
+    if (most < LEAST_PART)
+        return;
+    for (size_t i = 0; i < count; i++) {
+        struct buf part = BUF(1 << 16), name = BUF(1 << 20);
+        part_of(names[i].text, head, tail, most, utf8, &part);
+        if (part.length) {
+            text_fit(&name, names[i].shown, width ? width - text_width(part.data) : (int)strlen(names[i].shown) + 1,
+                     TEXT_CUT_NAME, utf8);
+            buf_puts(&name, part.data);
+            shown[names[i].index] = buf_take(&name);
+        }
+        buf_free(&part);
+        buf_free(&name);
+    }
+}
+
+void distinct_names(const char *const *texts, char **shown, size_t count, int width, int utf8)
+{
+    struct name *names = xcalloc(count + 1, sizeof *names);
+    for (size_t i = 0; i < count; i++)
+        names[i] = (struct name){texts[i], shown[i], i};
+    qsort(names, count, sizeof *names, by_shown);
+    for (size_t i = 0, n; i < count; i += n) {
+        for (n = 1; i + n < count && strcmp(names[i + n].shown, names[i].shown) == 0;)
+            n++;
+        /* sorted: the first and the last are the same if all are */
+        if (n > 1 && strcmp(names[i].text, names[i + n - 1].text) != 0) {
+            char **old = xcalloc(n, sizeof *old);
+            for (size_t k = 0; k < n; k++)
+                old[k] = shown[names[i + k].index];
+            tell_apart(names + i, n, shown, width, utf8);
+            for (size_t k = 0; k < n; k++)
+                if (shown[names[i + k].index] != old[k])
+                    free(old[k]);
+            free(old);
+        }
+    }
+    free(names);
+}

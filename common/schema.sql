@@ -154,6 +154,11 @@ CREATE TABLE site_teardown( -- of a site's end_bytes and end_count: what that fr
   freed_count INTEGER NOT NULL
 ) STRICT;
 
+CREATE TABLE site_kept( -- of a site's end_count: what such processes still had when they ended
+  site_id    INTEGER PRIMARY KEY REFERENCES site,
+  kept_count INTEGER NOT NULL
+) STRICT;
+
 CREATE TABLE packed( -- where there are many stacks or sites: all rows of stack, or of site and site_line, as compressed
   -- columns (docs/format.md). The plain tables then have those that are looked at most (docs/sql.md)
   table_name  TEXT NOT NULL,    -- 'stack' | 'site'

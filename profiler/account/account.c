@@ -115,6 +115,7 @@ void account_close(struct account *a)
     account_threads_close(a);
     sites_close(&a->sites);
     largest_close(&a->largest);
+    map_close(&a->kept);
     keyframes_close(a);
     account_chunk_close(a);
     worker_close(a->worker);

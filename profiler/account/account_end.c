@@ -37,6 +37,8 @@ static void count_teardown(void *context, const struct live_block *b)
     thread->teardown_count += count;
     k->teardown_bytes += bytes;
     k->teardown_count += count;
+    if (x->sign != 1 && count)
+        ++*map_slot(&a->kept, b->site, 0);
 }
 
 /* Of a process that runs interpreters one after the other, the first. */
@@ -75,6 +77,19 @@ static void torn_column(void *arg, uint32_t row, int number, sqlite3_context *va
     sqlite3_result_int64(value, (int64_t)of_row[number]);
 }
 
+static void write_kept(struct account *a)
+{
+    static const char sql[] = "INSERT OR REPLACE INTO site_kept(site_id, kept_count) VALUES(?, ?)";
+    for (struct map_entry *e = map_next(&a->kept, NULL); e; e = map_next(&a->kept, e)) {
+        sqlite3_stmt *s = store_statement(a->store, sql);
+        if (!s)
+            return;
+        sqlite3_bind_int64(s, 1, (int64_t)e->a);
+        sqlite3_bind_int64(s, 2, (int64_t)e->value);
+        store_step(a->store, s);
+    }
+}
+
 void account_teardown_write(struct account *a)
 {
     static const char sql[] = "INSERT INTO site_teardown(site_id, freed_bytes, freed_count) SELECT * FROM "
@@ -95,6 +110,7 @@ void account_teardown_write(struct account *a)
     a->torn_rows.last = x.count - 1;
     if (x.count)
         store_rows(a->store, &a->torn_rows, sql);
+    write_kept(a);
     free(x.ids);
 }
 

@@ -7,6 +7,7 @@
 #ifndef MEMPROF_ACCOUNT_PRIVATE_H
 #define MEMPROF_ACCOUNT_PRIVATE_H
 
+#include "../../common/map.h"
 #include "../store/store.h"
 #include "account.h"
 #include "keyframe.h"
@@ -106,6 +107,7 @@ struct account {
     uint64_t oom_least_bytes; /* of them; UINT64_MAX: none */
     int teardown_moved;       /* since site_teardown was written */
     struct rows torn_rows;    /* its */
+    struct map kept;          /* by site: blocks that processes had left which took their interpreter down */
     struct rows timeline_rows;
     uint64_t searched_blocks; /* looking for a block by an address within it */
 

@@ -184,6 +184,38 @@ static int write_sites(struct lens *l, struct error *err)
     return rc;
 }
 
+/* What the process still had when it ended, if it took its interpreter down. */
+static int write_kept(struct lens *l, struct error *err)
+{
+    sqlite3_stmt *s = NULL;
+    int is_torn = 0;
+    int rc = db_prepare(l->db, "SELECT 1 FROM teardown JOIN main.process USING(process_id) WHERE pid = ?", &s, err);
+    if (rc == 0) {
+        sqlite3_bind_int64(s, 1, l->options->pid);
+        is_torn = sqlite3_step(s) == SQLITE_ROW;
+    }
+    sqlite3_finalize(s);
+    s = NULL;
+    if (rc == 0)
+        rc = db_exec(l->db,
+                     "DROP TABLE IF EXISTS temp.site_kept; CREATE TEMP TABLE site_kept(site_id INTEGER PRIMARY KEY, "
+                     "kept_count INTEGER)",
+                     err);
+    if (rc == 0 && is_torn)
+        rc = prepare_insert(l->db, "site_kept", 2, &s, err);
+    for (uint32_t i = 0; rc == 0 && is_torn && i < l->replay.site_count; i++) {
+        const struct replay_site *site = &l->replay.sites[i];
+        int64_t kept = site->stats.value[STAT_end_count] - site->torn_count;
+        if (kept <= 0)
+            continue;
+        sqlite3_bind_int64(s, 1, site->id);
+        sqlite3_bind_int64(s, 2, kept);
+        rc = step(l, s, err);
+    }
+    sqlite3_finalize(s);
+    return rc;
+}
+
 static int write_teardowns(struct lens *l, struct error *err)
 {
     sqlite3_stmt *s = NULL;
@@ -203,7 +235,7 @@ static int write_teardowns(struct lens *l, struct error *err)
         rc = step(l, s, err);
     }
     sqlite3_finalize(s);
-    return rc;
+    return rc ? rc : write_kept(l, err);
 }
 
 /* In the order of the table: the statistics that are not the process's own are not known. */

@@ -191,13 +191,12 @@ static int add_leak(struct leaks *l, sqlite3_stmt *s, struct error *err)
 /* Of a window: what was allocated in it, and is live at its end. */
 enum { INSTANT_SURVIVORS = REPORT_AT_TIME + 1 };
 
-/* What each instant takes the bytes and blocks of a site from, what of them a teardown freed, and whether one left any:
- * a site that several processes share is the first one's. */
+/* What each instant takes the bytes and blocks of a site from, what of them a teardown freed, and whether one left any.
+ */
 static const char *const instants[][3] = {
     [REPORT_AT_ALL] = {"sum(s.end_bytes), sum(s.end_count), max(s.largest_bytes)",
-                       "sum(x.freed_bytes), sum(x.freed_count), max(s.end_count > coalesce(x.freed_count, 0) AND "
-                       "s.process_id IN (SELECT process_id FROM teardown))",
-                       "FROM site s LEFT JOIN site_teardown x USING(site_id)"},
+                       "sum(x.freed_bytes), sum(x.freed_count), max(coalesce(k.kept_count, 0))",
+                       "FROM site s LEFT JOIN site_teardown x USING(site_id) LEFT JOIN site_kept k USING(site_id)"},
     [REPORT_AT_PEAK] = {"sum(s.at_peak_bytes), sum(s.at_peak_count), NULL", "0, 0, 0", "FROM site s"},
     [INSTANT_SURVIVORS] = {"sum(v.live_bytes), sum(v.live_count), NULL", "0, 0, 0",
                            "FROM temp.survivor v JOIN site s USING(site_id)"},

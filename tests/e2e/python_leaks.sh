@@ -78,6 +78,30 @@ contains "how to see them" leaks.txt \
 equal "a child without a teardown has no mark" 0 "$(marked " child ")"
 ends python3 daemon 0 1
 
+# Stacks that a process and its fork share: the parent frees its blocks as it takes itself down, the child ends without.
+cat >shared.py <<'END'
+import os
+keep = []
+def hold():
+    for _ in range(50):
+        keep.append(bytearray(30_000))
+pid = 1
+for turn in range(2):
+    hold()
+    if turn == 0:
+        pid = os.fork()
+if pid == 0:
+    os._exit(0)
+os.waitpid(pid, 0)
+END
+record_ok python3 shared.py
+"$MEMPROF" leaks --top 0 >leaks.txt
+contains "the child's blocks" leaks.txt " hold "
+equal "its parent's teardown left none of them" 0 "$(marked " hold ")"
+equal "of the child alone" 0 "$("$MEMPROF" leaks --top 0 \
+    --process "$(value "SELECT pid FROM process WHERE start_kind = 'fork' ORDER BY start_ns DESC
+        LIMIT 1")" >leaks.txt; marked " hold ")"
+
 # Beside a program in C, whose leaks have no mark, one in Python whose leak in C has.
 cat >lost.py <<'END'
 import ctypes

@@ -17,9 +17,14 @@ void largest_close(struct largest *l)
     free(l->blocks);
 }
 
+/* Of blocks alike in both the oldest: which ones stay must not depend on the order in which they were offered. */
 static int is_less(const struct largest_block *a, const struct largest_block *b)
 {
-    return a->size_bytes != b->size_bytes ? a->size_bytes < b->size_bytes : a->lifetime_ns < b->lifetime_ns;
+    if (a->size_bytes != b->size_bytes)
+        return a->size_bytes < b->size_bytes;
+    if (a->lifetime_ns != b->lifetime_ns)
+        return a->lifetime_ns < b->lifetime_ns;
+    return a->alloc_ns > b->alloc_ns;
 }
 
 static void rise(struct largest_block *heap, uint32_t i, const struct largest_block *b)

@@ -218,6 +218,12 @@ static void swap_timelines(struct account *a, struct timeline **others)
     }
 }
 
+static int by_number(const void *a, const void *b)
+{
+    const uint32_t *x = a, *y = b;
+    return *x < *y ? -1 : *x > *y;
+}
+
 static void end_process(struct account *a, const struct event *e)
 {
     struct process_account *p = a->processes[e->process_id];
@@ -232,6 +238,8 @@ static void end_process(struct account *a, const struct event *e)
     }
     account_parts_pass(p);
     live_each(p->live, end_block, &x);
+    if (x.site_count) /* whatever the order of the blocks */
+        qsort(x.sites, x.site_count, sizeof *x.sites, by_number);
     for (uint32_t i = 0; i < x.site_count; i++)
         end_site(a, e, x.sites[i]);
     free(x.sites);

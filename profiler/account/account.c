@@ -68,8 +68,8 @@ static inline uint16_t read_pair(const uint8_t *device)
 /* An event on its way through: where its block is found. */
 struct place {
     uint64_t key;
-    uint64_t hash;
-    uint32_t guess; /* number of the block that dies, most likely; 0: no idea */
+    uint64_t hash;  /* 0: not needed, most likely, as its place is among the recent ones */
+    uint32_t guess; /* number of the stored block that dies, most likely; 0: no idea */
 };
 
 struct account *account_open(struct store *store, const struct account_options *options)
@@ -348,7 +348,9 @@ static __attribute__((noinline)) void replace(struct account *a, const struct ev
 
 static inline void apply_alloc(struct account *a, const struct event *e, const struct place *place)
 {
-    struct process_account *p = account_process(a, e->process_id);
+    struct process_account *p = a->processes[e->process_id];
+    if (__builtin_expect(!p, 0))
+        p = account_process(a, e->process_id);
     uint64_t size = e->size_bytes < LIVE_SIZE_MAX ? e->size_bytes : LIVE_SIZE_MAX;
     struct live_block *b = live_place(p->live, place->key, place->hash);
     if (__builtin_expect(b->site != 0, 0))
@@ -419,7 +421,7 @@ static inline void apply_free(struct account *a, const struct event *e, const st
         return;
     }
     leave(a, e, event_word(e), b);
-    live_remove(p->live, b, place->hash);
+    live_remove(p->live, b);
     a->counts.live_blocks--;
 }
 
@@ -582,12 +584,15 @@ static inline int looks_born(const struct event *e)
 static inline __attribute__((always_inline)) void look_for_index(struct account *a, const struct event *e,
                                                                  struct place *place)
 {
-    place->key = live_key(e->address, space_of_kind[e->kind < KIND_COUNT ? e->kind : 0]);
-    place->hash = live_hash(place->key);
-    place->guess = 0;
+    const uint64_t key = live_key(e->address, space_of_kind[e->kind < KIND_COUNT ? e->kind : 0]);
     const struct process_account *p = a->processes[e->process_id];
-    if (p)
+    place->key = key;
+    place->hash = 0;
+    place->guess = 0;
+    if (p && !(p->live->has_recent && live_recent(p->live, key)->key == key)) {
+        place->hash = live_hash(key);
         live_prefetch(p->live, place->hash);
+    }
     if (looks_born(e) && e->stack_id < a->sites.stack_capacity)
         __builtin_prefetch(&a->sites.by_stack[e->stack_id]);
 }
@@ -595,11 +600,17 @@ static inline __attribute__((always_inline)) void look_for_index(struct account 
 static inline __attribute__((always_inline)) void look_for_block(struct account *a, const struct event *e,
                                                                  struct place *place)
 {
-    const struct process_account *p = a->processes[e->process_id];
+    const struct process_account *p = place->hash ? a->processes[e->process_id] : NULL;
     if (!p)
         return;
     if (looks_born(e)) {
-        live_prefetch_on(p->live, place->hash);
+        if (!p->live->has_recent) {
+            live_prefetch_on(p->live, place->hash);
+            return;
+        }
+        const struct live_block *b = live_recent(p->live, place->key);
+        if (b->site)
+            live_prefetch(p->live, live_hash(b->key)); /* which makes room for it */
         return;
     }
     place->guess = live_guess(p->live, place->hash);
@@ -616,7 +627,10 @@ static inline __attribute__((always_inline)) void look_for_site(struct account *
             id = a->sites.by_stack[e->stack_id];
     } else {
         const struct process_account *p = a->processes[e->process_id];
-        if (place->guess && p && place->guess <= p->live->used) /* the process may have ended since, or begun anew */
+        if (p && !place->hash)
+            id = live_recent(p->live, place->key)->site;
+        else if (place->guess && p &&
+                 place->guess <= p->live->used) /* the process may have ended since, or begun anew */
             id = live_at(p->live, place->guess)->site;
     }
     if (id && id <= a->sites.count) {

@@ -159,7 +159,7 @@ void account_to_segment(struct account *a, const struct event *e)
     } else {
         leave(a, e, b);
     }
-    live_remove(p->live, b, live_hash(key));
+    live_remove(p->live, b);
     a->counts.live_blocks--;
     p->has_moved = 1;
     add_segment(a, e, &block);

@@ -213,7 +213,7 @@ void account_part_free(struct account *a, const struct event *e)
     struct live_block *b = p ? live_find(p->live, key, hash) : NULL;
     if (b) {
         account_part_leave(a, e, p, b);
-        live_remove(p->live, b, hash);
+        live_remove(p->live, b);
         a->counts.live_blocks--;
     } else if (!(p && p->has_moved && free_moved(a, e))) {
         account_unmatched(a, e);

@@ -8,7 +8,11 @@
 #include <sys/mman.h>
 
 #define BUCKETS_FIRST 8u
-#define BUCKET_FULL   9u                 /* blocks a bucket on average when the table grows */
+#define BUCKET_FULL   9u     /* blocks a bucket on average when the table grows */
+#define SLOW          4096u  /* of a program whose blocks are recent ones, fewer than a part of all blocks */
+#define SLOW_PART     6u     /* are placed the slow way: looked at when so many were */
+#define PAUSE_FIRST   32768u /* blocks; doubled from try to try, up to: */
+#define PAUSE_MOST    (1u << 21)
 #define AHEAD         16u                /* a new table's bucket is asked for so many blocks before its turn */
 #define NEARLY(most)  ((most) / 18 * 17) /* when the next table is asked for */
 #define SLAB_FIRST    64u                /* blocks of the first slab at first */
@@ -134,6 +138,9 @@ struct live_table *live_open(struct worker *worker)
 {
     struct live_table *t = xcalloc(1, sizeof *t);
     t->worker = worker;
+    t->recent = map_alloc(LIVE_RECENT * sizeof *t->recent, 0);
+    t->has_recent = 1;
+    t->pause = PAUSE_FIRST;
     t->buckets = buckets_alloc(BUCKETS_FIRST, 0);
     t->bucket_mask = BUCKETS_FIRST - 1;
     set_full(t);
@@ -154,6 +161,7 @@ void live_close(struct live_table *t)
             free(t->slabs[i]);
     }
     free(t->slabs);
+    munmap(t->recent, LIVE_RECENT * sizeof *t->recent);
     free(t);
 }
 
@@ -186,9 +194,9 @@ uint32_t *live_slot_on(struct live_table *t, uint64_t hash)
     }
 }
 
-void live_unpass(struct live_table *t, uint64_t hash)
+void live_unpass(struct live_table *t)
 {
-    for (uint32_t at = live_home(t, hash); at != t->found_bucket; at = (at + 1) & t->bucket_mask)
+    for (uint32_t at = t->found_home; at != t->found_bucket; at = (at + 1) & t->bucket_mask)
         t->buckets[at].passed--;
 }
 
@@ -197,13 +205,13 @@ void live_unpass(struct live_table *t, uint64_t hash)
 void live_grow(struct live_table *t)
 {
     uint64_t old_count = t->bucket_mask + 1ull, hashes[AHEAD];
-    if (t->count < t->most) {
+    if (t->stored < t->most) {
         ahead_begin(t, &t->next_buckets, old_count * 2 * sizeof *t->buckets);
         t->full = t->most;
         return;
     }
     if (old_count > UINT32_MAX / 2)
-        bug("%lu live blocks", (unsigned long)t->count);
+        bug("%lu live blocks", (unsigned long)t->stored);
     buckets_free(t->buckets, old_count);
     void *next = ahead_take(t, &t->next_buckets);
     t->buckets = next ? next : buckets_alloc(old_count * 2, !t->huge_is_slow);
@@ -258,6 +266,52 @@ void live_add_slab(struct live_table *t)
         ahead_begin(t, &t->next_slab, bytes);
 }
 
+/* All blocks are stored from here on. */
+static void leave_recent(struct live_table *t)
+{
+    for (uint32_t i = 0; i < LIVE_RECENT; i++) {
+        struct live_block *b = &t->recent[i];
+        if (b->site)
+            *live_store(t, live_hash(b->key)) = *b;
+        *b = (struct live_block){0};
+    }
+    t->has_recent = 0;
+    t->next_try = t->placed + t->pause;
+    t->pause = t->pause < PAUSE_MOST ? t->pause * 2 : PAUSE_MOST;
+}
+
+void live_try_recent(struct live_table *t)
+{
+    t->has_recent = 1;
+    t->slow = 0;
+    t->slow_placed = t->placed;
+}
+
+/* Of a key that has no place among the recent blocks. */
+struct live_block *live_place_on(struct live_table *t, uint64_t key, uint64_t hash)
+{
+    struct live_block *b = live_find_stored(t, key, hash);
+    if (__builtin_expect(b != NULL, 0))
+        return b;
+    t->count++;
+    t->placed++;
+    b = live_recent(t, key);
+    if (b->site)
+        *live_store(t, live_hash(b->key)) = *b;
+    if (++t->slow == SLOW) {
+        if (t->placed - t->slow_placed < SLOW * SLOW_PART) {
+            b->site = 0;
+            leave_recent(t);
+            b = live_store(t, hash);
+        }
+        t->slow = 0;
+        t->slow_placed = t->placed;
+    }
+    b->key = key;
+    b->site = 0;
+    return b;
+}
+
 void live_each(const struct live_table *t, void (*visit)(void *context, const struct live_block *b), void *context)
 {
     for (uint32_t number = 1; number <= t->used; number++) {
@@ -265,13 +319,16 @@ void live_each(const struct live_table *t, void (*visit)(void *context, const st
         if (b->key)
             visit(context, b);
     }
+    for (uint32_t i = 0; i < LIVE_RECENT; i++)
+        if (t->recent[i].site)
+            visit(context, &t->recent[i]);
 }
 
 size_t live_bytes(const struct live_table *t)
 {
     uint32_t blocks = t->slab_count > SLAB_HUGE ? t->room : t->used;
-    size_t bytes = sizeof *t + t->slab_count * sizeof *t->slabs + blocks * sizeof(struct live_block) +
-                   (t->bucket_mask + 1ul) * sizeof *t->buckets;
+    size_t bytes = sizeof *t + LIVE_RECENT * sizeof *t->recent + t->slab_count * sizeof *t->slabs +
+                   blocks * sizeof(struct live_block) + (t->bucket_mask + 1ul) * sizeof *t->buckets;
     bytes += (t->next_slab.memory ? t->next_slab.bytes : 0) + (t->next_buckets.memory ? t->next_buckets.bytes : 0);
     return bytes;
 }

@@ -20,6 +20,8 @@ struct looking {
     uint16_t *used;  /* by page */
     uint32_t *place; /* by site: its place among the result's sites, + 1; UINT32_MAX: not on the host */
     size_t last;     /* the range that was found last */
+    int is_second;   /* pass: of the blocks that may lie in others; */
+    int has_second;  /* there are some */
     struct resident_result *result;
     uint32_t site_capacity;
 };
@@ -74,8 +76,8 @@ static size_t range_at(struct looking *l, uint64_t address)
     return l->last = low;
 }
 
-/* Where blocks overlap (memory that was registered, too) the first one seen has the bytes: a page has no more of them
- * than its size. Returns the bytes on pages, of whomever. */
+/* Where blocks overlap (memory that was registered, too) the one below has the bytes, which is seen first: a page has
+ * no more of them than its size. Returns the bytes on pages, of whomever. */
 static uint64_t take_pages(struct looking *l, const struct resident_range *r, uint64_t start, uint64_t end,
                            unsigned heap, struct resident_sum *sum)
 {
@@ -121,11 +123,14 @@ static int may_be_mapped(const struct live_block *b)
 static void look_at_block(void *context, const struct live_block *b)
 {
     struct looking *l = context;
-    struct resident_site *site = site_of(l, b->site);
+    unsigned space = b->key >> LIVE_ADDRESS_BITS;
+    int may_overlap = space != account_space(KIND_heap) && space != account_space(KIND_map);
+    l->has_second |= may_overlap;
+    struct resident_site *site = may_overlap == l->is_second ? site_of(l, b->site) : NULL;
     if (!site)
         return;
     uint64_t start = b->key & LIVE_ADDRESS_MASK, end = start + b->size, on_pages = 0;
-    unsigned heap = b->key >> LIVE_ADDRESS_BITS == account_space(KIND_heap) && !may_be_mapped(b) ? USED_HEAP : 0;
+    unsigned heap = space == account_space(KIND_heap) && !may_be_mapped(b) ? USED_HEAP : 0;
     for (size_t i = range_at(l, start); i < l->pages->range_count && l->pages->ranges[i].start < end; i++) {
         const struct resident_range *r = &l->pages->ranges[i];
         on_pages += take_pages(l, r, start > r->start ? start : r->start, min_u64(end, r->end), heap, &site->sum);
@@ -266,7 +271,9 @@ static void find_rests(struct rest_walk *w)
 static void sort_sites(const struct looking *l)
 {
     struct resident_result *result = l->result;
-    struct resident_site *sorted = xmalloc((result->site_count + 1ul) * sizeof *sorted);
+    if (!result->site_count)
+        return;
+    struct resident_site *sorted = xmalloc(result->site_count * sizeof *sorted);
     uint32_t count = 0;
     for (uint32_t id = 0; count < result->site_count; id++)
         if (l->place[id] && l->place[id] != UINT32_MAX)
@@ -286,6 +293,9 @@ void resident_blocks(const struct account *a, uint16_t process_id, const struct 
     if (p) {
         account_parts_pass(a->processes[process_id]);
         live_each(p->live, look_at_block, &l);
+        l.is_second = 1;
+        if (l.has_second)
+            live_each(p->live, look_at_block, &l);
     }
     struct rest_walk w = {.pages = pages, .used = l.used, .result = result};
     if (pages->seen)

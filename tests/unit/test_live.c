@@ -40,7 +40,7 @@ static void test_random(void **state)
             bytes -= b->size;
             count--;
             keys ^= key;
-            live_remove(t, b, hash);
+            live_remove(t, b);
             model[n] = 0;
         } else if (!b && (grows || rnd(3) == 0)) {
             b = live_place(t, key, hash);
@@ -121,9 +121,9 @@ static void test_no_room_ahead(void **state)
     int asked = 0;
     (void)state;
     assert_int_equal(getrlimit(RLIMIT_AS, &before), 0);
-    for (uint64_t i = 1; i <= MOST + 1000; i++) {
+    for (uint64_t i = 1; i <= MOST + LIVE_RECENT + 1000; i++) {
         uint64_t key = live_key(i * 48, 0);
-        if (t->most == MOST && t->full < MOST && t->count == t->full) {
+        if (t->most == MOST && t->full < MOST && t->stored == t->full) {
             /* the next table takes 2 of TABLE, or 1 more than the old one did; slabs until then: a quarter of one */
             limit = before;
             limit.rlim_cur = address_space() + TABLE / 2 * 3;
@@ -137,7 +137,7 @@ static void test_no_room_ahead(void **state)
     assert_int_equal(setrlimit(RLIMIT_AS, &before), 0);
     assert_true(asked);
     assert_int_equal(t->bucket_mask, BUCKETS * 2 - 1);
-    for (uint64_t i = 1; i <= MOST + 1000; i++) {
+    for (uint64_t i = 1; i <= MOST + LIVE_RECENT + 1000; i++) {
         uint64_t key = live_key(i * 48, 0);
         const struct live_block *b = live_find(t, key, live_hash(key));
         if (!b || b->site != i)
@@ -145,6 +145,53 @@ static void test_no_room_ahead(void **state)
     }
     live_close(t);
     worker_close(worker);
+}
+
+static void place_and_remove(struct live_table *t, unsigned times)
+{
+    for (unsigned i = 0; i < times; i++) {
+        uint64_t key = live_key(0x7f0000000000 + i % 100 * 16, 0);
+        live_place(t, key, 0)->site = 2;
+        struct live_block *b = live_find(t, key, 0);
+        assert_int_equal(b->site, 2);
+        live_remove(t, b);
+        assert_null(live_find(t, key, 0));
+    }
+}
+
+static void check_kept(struct live_table *t, unsigned count)
+{
+    for (uint64_t i = 1; i <= count; i++) {
+        const struct live_block *b = live_find(t, live_key(i * 48, 0), 0);
+        if (!b || b->site != i)
+            fail_msg("block %lu is not found", (unsigned long)i);
+    }
+    assert_int_equal(t->count, count);
+    assert_null(live_find(t, live_key(24, 0), 0));
+}
+
+/* Blocks that die at once are never stored; of a program that keeps its blocks all are, until it does otherwise. */
+static void test_recent(void **state)
+{
+    (void)state;
+    struct live_table *t = live_open(NULL);
+    place_and_remove(t, 100000);
+    assert_int_equal(t->stored, 0);
+    assert_int_equal(t->used, 0);
+    for (uint64_t i = 1; i <= 50000; i++)
+        live_place(t, live_key(i * 48, 0), 0)->site = (uint32_t)i;
+    assert_int_equal(t->has_recent, 0);
+    assert_int_equal(t->stored, 50000);
+    check_kept(t, 50000);
+    uint64_t before = t->used;
+    place_and_remove(t, 200000);
+    assert_int_equal(t->has_recent, 1);
+    assert_true(t->used <= before + 1);
+    check_kept(t, 50000);
+    uint64_t sums[3] = {0};
+    live_each(t, sum, sums);
+    assert_int_equal(sums[0], 50000);
+    live_close(t);
 }
 
 static long huge_kib(void)
@@ -198,9 +245,10 @@ static void test_limits(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_random),          cmocka_unit_test(test_bytes_per_block),
-        cmocka_unit_test(test_memory_ahead),    cmocka_unit_test(test_no_room_ahead),
-        cmocka_unit_test(test_slow_huge_pages), cmocka_unit_test(test_limits),
+        cmocka_unit_test(test_random),       cmocka_unit_test(test_bytes_per_block),
+        cmocka_unit_test(test_memory_ahead), cmocka_unit_test(test_no_room_ahead),
+        cmocka_unit_test(test_recent),       cmocka_unit_test(test_slow_huge_pages),
+        cmocka_unit_test(test_limits),
     };
     random_seed = 4711;
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -179,7 +179,19 @@ static void share_last(struct heap *h, struct heap_range *r, uint32_t line)
     add_run(h, r, 1, HEAP_SHARED, 0);
 }
 
+#define PARTS 64 /* lines that are told apart on a page; the others' bytes are the last one's */
+
+struct shared_page { /* the last one that a block was seen on */
+    uint64_t page;
+    unsigned count;
+    struct {
+        uint32_t line;
+        uint64_t bytes;
+    } part[PARTS];
+};
+
 struct walk {
+    struct shared_page shared;
     struct heap *heap;
     struct heap_range *range;
     sqlite3_stmt *site_line;
@@ -207,6 +219,50 @@ static void extent(const struct block *b, int is_glibc, uint64_t *start, uint64_
         *end = *start + chunk;
 }
 
+/* Each line that has bytes on the page gets its part of it; the first one what rounding leaves. */
+static void split_page(struct walk *w)
+{
+    struct shared_page *p = &w->shared;
+    uint64_t sum = 0, rest = w->heap->page;
+    for (unsigned i = 0; i < p->count; i++)
+        sum += p->part[i].bytes;
+    for (unsigned i = p->count; p->count > 1 && i-- > 0;) {
+        uint64_t bytes = i ? (uint64_t)((double)w->heap->page * (double)p->part[i].bytes / (double)sum) : rest;
+        w->heap->lines[p->part[i].line].shared_bytes += bytes;
+        rest -= bytes;
+    }
+    p->count = 0;
+}
+
+static void add_part(struct walk *w, uint64_t page, uint32_t line, uint64_t bytes)
+{
+    struct shared_page *p = &w->shared;
+    unsigned i = 0;
+    if (p->page != page)
+        split_page(w);
+    p->page = page;
+    while (i < p->count && p->part[i].line != line)
+        i++;
+    if (i == PARTS)
+        i--;
+    if (i == p->count) {
+        p->part[i].line = line;
+        p->part[i].bytes = 0;
+        p->count++;
+    }
+    p->part[i].bytes += bytes;
+}
+
+/* Only the first and the last page of a block may have others. */
+static void see_parts(struct walk *w, uint32_t line, uint64_t start, uint64_t end, uint64_t low, uint64_t high)
+{
+    uint64_t page = w->heap->page;
+    for (uint64_t i = low; i < high; i = i + 1 < high - 1 ? high - 1 : i + 1) {
+        uint64_t from = i * page > start ? i * page : start, to = (i + 1) * page < end ? (i + 1) * page : end;
+        add_part(w, i, line, to > from ? to - from : 1);
+    }
+}
+
 static void see_block(struct walk *w, const struct block *b)
 {
     struct heap *h = w->heap;
@@ -221,6 +277,7 @@ static void see_block(struct walk *w, const struct block *b)
         *w->spill = (struct spill){high, line, r->process_id};
         high = w->most;
     }
+    see_parts(w, line, start, end, low, high);
     if (low > w->next) {
         if (r->kind != HEAP_OWN) /* between mappings nothing is held */
             add_run(h, r, low - w->next, line, 1);
@@ -276,7 +333,8 @@ static void walk_range(struct heap *h, struct heap_range *r, uint64_t limit, con
                        const struct blocks *blocks, struct spill *spill, sqlite3_stmt *site_line)
 {
     uint64_t first = r->address / h->page, end = (r->address + r->size_bytes + h->page - 1) / h->page;
-    struct walk w = {h, r, site_line, first, first, end, spill};
+    struct walk w = {
+        .heap = h, .range = r, .site_line = site_line, .next = first, .first = first, .most = end, .spill = spill};
     uint32_t place = r->process_id << 8;
     size_t i = live_blocks_find(blocks, place, r->address);
     uint64_t most = limit > r->size_bytes ? limit : r->size_bytes;
@@ -286,6 +344,7 @@ static void walk_range(struct heap *h, struct heap_range *r, uint64_t limit, con
     if (r->kind >= HEAP_SEGMENT && spill->process_id == r->process_id && spill->next > first) {
         w.next = spill->next < end ? spill->next : end;
         add_run(h, r, w.next - first, spill->line, 0);
+        add_part(&w, w.next - 1, spill->line, 1);
     }
     for (; i < blocks->count; i++) {
         const struct block *b = &blocks->slots[i];
@@ -293,6 +352,7 @@ static void walk_range(struct heap *h, struct heap_range *r, uint64_t limit, con
             break;
         see_block(&w, b);
     }
+    split_page(&w);
     if (end > w.next)
         add_run(h, r, end - w.next, HEAP_TOP, 1);
     else if (r->kind <= HEAP_THREAD && w.next * h->page > r->address + r->size_bytes)
@@ -327,6 +387,7 @@ static void walk_own(struct heap *h, size_t first, size_t count, const struct bl
         if ((b->space & 255) == KIND_heap && (range == first + count || b->address < h->ranges[range].address))
             see_block(&w, b);
     }
+    split_page(&w);
     if (own.block_count) {
         sum_runs(h, &own);
         *ARRAY_ADD(h->ranges, h->range_count, h->range_capacity) = own;
@@ -378,7 +439,8 @@ static void walk_all(struct heap *h, const uint64_t *limits, size_t limit_count,
 static int by_weight(const void *x, const void *y)
 {
     const struct heap_line *a = x, *b = y;
-    uint64_t sums[2] = {a->held_bytes + a->pinned_bytes, b->held_bytes + b->pinned_bytes};
+    uint64_t sums[2] = {a->held_bytes + a->pinned_bytes + a->shared_bytes,
+                        b->held_bytes + b->pinned_bytes + b->shared_bytes};
     if (sums[0] != sums[1])
         return sums[0] > sums[1] ? -1 : 1;
     return a->line_id < b->line_id ? -1 : a->line_id > b->line_id;

@@ -25,9 +25,10 @@ struct heap_line {
     int64_t line_id; /* below 0: of a site without one */
     uint32_t site_id;
     uint64_t live_bytes, block_count, pinned_bytes, held_bytes;
-    uint64_t trim_bytes; /* of held_bytes, what malloc_trim(0) gives back: in glibc's arenas */
-    char *function;      /* NULL: not known */
-    int is_bare;         /* code without a symbol: "libz.so.1+0x123" */
+    uint64_t shared_bytes; /* its part of pages that it shares with other lines, by the bytes that each has there */
+    uint64_t trim_bytes;   /* of held_bytes, what malloc_trim(0) gives back: in glibc's arenas */
+    char *function;        /* NULL: not known */
+    int is_bare;           /* code without a symbol: "libz.so.1+0x123" */
     char *file;
     char *beside; /* without a file: the module, or who called it, as row_source_text has them; NULL: not known */
     int64_t line; /* 0: not known */

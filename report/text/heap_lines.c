@@ -103,6 +103,7 @@ static void list_shared(struct listing *l, uint64_t bytes)
     listing_text(l, "(shared by several lines)");
     listing_null(l);
     listing_null(l);
+    listing_null(l);
 }
 
 static void list_line(struct listing *l, const struct heap_line *line, int is_people)
@@ -115,6 +116,7 @@ static void list_line(struct listing *l, const struct heap_line *line, int is_pe
     listing_text(l, line->function || !is_people ? line->function : "??");
     listing_text(l, line->file || !is_people ? line->file : line->beside);
     listing_int_if(l, line->line > 0, line->line);
+    listing_int(l, (int64_t)line->shared_bytes);
 }
 
 int heap_list_lines(const struct heap *heap, int64_t top, const struct report_out *out, struct record *document,
@@ -124,11 +126,12 @@ int heap_list_lines(const struct heap *heap, int64_t top, const struct report_ou
         COLUMN("live_bytes", "live", BYTES, .none = ""),
         COLUMN("live_count", "blocks", COUNT, .none = ""),
         COLUMN("pinned_bytes", "pins", BYTES),
-        COLUMN("held_bytes", "holds below\nthe top", BYTES, .none = ""),
+        COLUMN("held_bytes", "holds below\nthe top", BYTES, .place = 2, .none = ""),
         COLUMN("trim_bytes", NULL, BYTES),
-        COLUMN("function", "function", TEXT, .cut = TEXT_CUT_NAME),
-        COLUMN("file", "source", SOURCE, .cut = TEXT_CUT_LEFT),
+        COLUMN("function", "function", TEXT, .place = 2, .cut = TEXT_CUT_NAME),
+        COLUMN("file", "source", SOURCE, .place = 2, .cut = TEXT_CUT_LEFT),
         COLUMN("line", NULL, NUMBER),
+        COLUMN("shared_bytes", "its part\nof shared", BYTES, .place = 1, .none = ""),
     };
     int is_people = out->format == REPORT_TEXT, is_shared = 0;
     uint32_t count = heap->line_count + (heap->shared_bytes > 0), shown = 0;
@@ -136,7 +139,7 @@ int heap_list_lines(const struct heap *heap, int64_t top, const struct report_ou
                                  : listing_open(columns, COLUMN_COUNT_OF(columns), out, cwd);
     for (uint32_t i = 0; i < heap->line_count && (top <= 0 || shown < top); i++) {
         const struct heap_line *line = &heap->lines[i];
-        if (!is_shared && heap->shared_bytes > line->pinned_bytes + line->held_bytes) {
+        if (!is_shared && heap->shared_bytes > line->pinned_bytes + line->shared_bytes + line->held_bytes) {
             is_shared = 1;
             shown++;
             list_shared(l, heap->shared_bytes);

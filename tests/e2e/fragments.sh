@@ -98,3 +98,36 @@ for library in libjemalloc.so.2 libtcmalloc_minimal.so.4 libmimalloc.so.2; do
     "$MEMPROF" report out.db >report
     lacks "$library: malloc_trim is glibc's" report "malloc_trim"
 done
+
+# What lines have of pages that they share: blocks of 24 and of 88 bytes by turns, with the 16 before each, so 40 and
+# 104 parts of 144 of 10,000 times 128 bytes, but for a page at each end; and the lines' parts are all that is shared.
+cat >turns.c <<'END'
+#include <stdlib.h>
+static void *kept[20000];
+__attribute__((noinline)) static void *small(void)
+{
+    return malloc(24);
+}
+__attribute__((noinline)) static void *large(void)
+{
+    return malloc(88);
+}
+int main(void)
+{
+    for (int i = 0; i < 20000; i += 2) {
+        kept[i] = small();
+        kept[i + 1] = large();
+    }
+    return kept[19999] == NULL;
+}
+END
+"$CC" -O1 -g -fno-builtin -fno-optimize-sibling-calls -o turns turns.c
+record_ok ./turns
+"$MEMPROF" report out.db --segments --by line --csv --top 0 >lines.csv
+sqlite3 :memory: ".import --csv lines.csv l" "SELECT
+    (SELECT CAST(pinned_bytes AS INTEGER) FROM l WHERE function LIKE '(shared%') -
+    (SELECT CAST(sum(shared_bytes) AS INTEGER) FROM l),
+    (SELECT abs(sum(shared_bytes) - 1280000 * 40 / 144) <= 8192 FROM l WHERE function = 'small'),
+    (SELECT abs(sum(shared_bytes) - 1280000 * 104 / 144) <= 8192 FROM l WHERE function = 'large')" >parts.txt
+equal "parts of shared pages" "0|1|1" "$(cat parts.txt)"
+contains "the column" "$("$MEMPROF" report out.db --segments >segments.txt; echo segments.txt)" "of shared"

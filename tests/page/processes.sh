@@ -39,7 +39,7 @@ int main(void)
     char *shared = malloc(20 << 20);
     memset(shared, 1, 20 << 20);
     if (fork() == 0) {
-        usleep(100000);
+        usleep(500000); /* long enough for samples of both on a busy machine */
         _exit(0);
     }
     wait(NULL);

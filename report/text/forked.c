@@ -18,7 +18,7 @@
         "v_fork.process_id") " AS title FROM v_fork) SELECT process_id, parent_id, "                                   \
                              "resident_bytes, shared_bytes, copied_bytes, own_bytes, file_bytes, time_ns, pid, "       \
                              "command, title, " name ", count(*) OVER () FROM f WHERE ?1 IS ?1 ORDER BY copied_bytes " \
-                                                     "+ own_bytes DESC, process_id LIMIT iif(?2 > 0, "                 \
+                             "+ own_bytes DESC, process_id LIMIT iif(?2 > 0, "                                         \
                              "?2, -1)"
 
 int forked_list(sqlite3 *db, int64_t top, struct record *document, struct error *err)

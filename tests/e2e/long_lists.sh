@@ -37,6 +37,6 @@ contains "leaks" leaks.txt ", from 1,$(printf '%03d' $((all - 1000))) stacks (20
 contains "by stack" by.txt " (5 of 1,$(printf '%03d' $((all - 1000))))"
 "$MEMPROF" report --by process --sort resident >process.txt
 contains "the forked one" process.txt "Resident memory of forked processes"
-at_most "columns of tables" 200 "$(awk '/^Resident memory of forked/ { want = 1 } want { print length($0) }' process.txt |
-    sort -n | tail -n 1)"
+at_most "columns of tables" 200 \
+    "$(awk '/^Resident memory of forked/ { want = 1 } want { print length($0) }' process.txt | sort -n | tail -n 1)"
 contains "what is cut" process.txt "00000..."

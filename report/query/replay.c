@@ -362,8 +362,8 @@ static void death(struct state *s, const struct chunk_event *e, struct site *sit
     int is_known = e->op != CHUNK_end && blocks_take(&s->blocks, e->address, space_of(e), &block);
     int is_torn = is_known && e->op != CHUNK_to_segment && is_torn_down(s, e, &block);
     uint64_t requested = e->op != CHUNK_end ? map_take(&s->requested, e->address, space_of(e)) : 0;
-    int is_last = requested ? requested == 2 : is_known && *last_of(s, block.thread_id) == e->address;
-    int is_temporary = is_last && e->op != CHUNK_realloc_free;
+    int is_newest = is_known && e->op != CHUNK_realloc_free && *last_of(s, block.thread_id) == e->address;
+    int is_temporary = requested ? requested == 2 : is_newest;
     uint64_t lifetime_ns = is_known ? e->time_ns - block.time_ns : 0;
     struct changed c = changed_by(s, e, site, is_known, block.thread_id);
     for (int i = 0; i < c.count; i++) {

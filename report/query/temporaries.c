@@ -61,7 +61,7 @@ static void mark_free(struct mark *m, uint32_t index, const struct chunk_event *
     uint32_t born = (uint32_t)(map_take(&m->born, e->address, space) - 1);
     uint64_t asked = map_take(&m->requested, e->address, space);
     struct site *site = site_at(m, e->site_id);
-    if (e->op == CHUNK_realloc_free) /* it lives on, of another size */
+    if (e->op == CHUNK_realloc_free && !asked) /* it lives on */
         return;
     if (born != MAP_NONE) {
         m->is_temporary[index] = asked ? (uint8_t)((asked - 1) & 1) : (uint8_t)is_newest(m, born);

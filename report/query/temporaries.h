@@ -1,7 +1,7 @@
 /*
- * temporaries.h: which of a chunk's frees are of temporaries: blocks freed before their thread's next allocation. The
- * sums of a chunk say how many there are of each site, not which; and whether a block from before the chunk is one,
- * only the chunks before can tell, of which few are read.
+ * temporaries.h: which of a chunk's frees are of temporaries: blocks freed before their thread's next allocation, but
+ * not those that are only resized. The sums of a chunk say how many there are of each site, not which; and whether a
+ * block from before the chunk is one, only the chunks before can tell, of which few are read.
  */
 #ifndef MEMPROF_TEMPORARIES_H
 #define MEMPROF_TEMPORARIES_H

@@ -104,7 +104,8 @@ def replay(start, end):
                     continue
                 sums["free_count"] += gone
                 sums["free_bytes"] += size
-                sums["temporary_count"] += bool(gone and birth and newest.get(birth["thread_id"]) == e["address"])
+                sums["temporary_count"] += bool(gone and birth and e["is_realloc"] == "0"
+                                                and newest.get(birth["thread_id"]) == e["address"])
                 if torn:
                     sums["end_bytes"] += size
                     sums["end_count"] += gone

@@ -93,7 +93,10 @@ static size_t make(struct event *out)
             *a = alive[--alive_count];
             return 1;
         }
-        out[0] = of_block(a->is_part ? EVENT_PART_FREE : rnd(6) ? EVENT_FREE : EVENT_REALLOC_FREE, a);
+        out[0] = of_block(a->is_part                  ? EVENT_PART_FREE
+                          : rnd(6) || a->is_requested ? EVENT_FREE
+                                                      : EVENT_REALLOC_FREE,
+                          a);
         out[0].size_bytes = a->e.size_bytes;
         if (out[0].op == EVENT_REALLOC_FREE) {
             out[1] = out[0];
@@ -350,7 +353,8 @@ static void naive_event(size_t n, const struct window_range *r, size_t count)
         } else if (inside) {
             int is_last = e->op != CHUNK_cut;
             int is_temporary =
-                is_last && (held[at].is_requested ? held[at].was_temporary : is_thread_newest(n, &held[at]));
+                is_last && (held[at].is_requested ? held[at].was_temporary
+                                                  : e->op != CHUNK_realloc_free && is_thread_newest(n, &held[at]));
             int is_torn = naive_torn(r, count, e, &held[at]);
             v[STAT_free_bytes] += size;
             v[STAT_free_count] += is_last;

@@ -47,7 +47,8 @@ static int beside_close(struct beside *b)
  * where the kernel said that. Sums over processes that ended one after another were never in memory. */
 static const char largest_sql[] =
     "SELECT bytes, CASE WHEN peak_rss_sampled = 0 AND ?1 = 0 THEN min(bytes, peak_rss_bytes) ELSE bytes END AS there, "
-    "command_line, count(*) OVER () FROM (SELECT t.process_id, CAST(total(a.end_bytes) AS INTEGER) AS bytes FROM "
+    "command_line, count(*) OVER (), peak FROM (SELECT t.process_id, CAST(total(a.end_bytes) AS INTEGER) AS bytes, "
+    "CASE WHEN count(*) = count(a.own_peak_bytes) THEN CAST(total(a.own_peak_bytes) AS INTEGER) END AS peak FROM "
     "account a JOIN thread t ON t.thread_id = a.key_id WHERE a.scope = 'thread' AND a.inclusive = 0 AND a.kind = 'all' "
     "AND a.device_id = ?1 GROUP BY t.process_id HAVING bytes > 0) JOIN process USING(process_id) ORDER BY there DESC, "
     "process_id LIMIT 1";
@@ -117,6 +118,7 @@ static int load_ends(struct rules *r)
 
 struct largest {
     int64_t bytes, there_bytes, process_count; /* 0: not known */
+    int64_t peak_bytes;                        /* no less than its peak: its threads' own ones; 0: not known */
     struct buf name;
 };
 
@@ -132,6 +134,7 @@ static void load_largest(struct rules *r, struct largest *largest)
         largest->there_bytes = rule_amount(s, 1);
         program_name(&largest->name, db_text(s, 2));
         largest->process_count = rule_amount(s, 3);
+        largest->peak_bytes = rule_amount(s, 4);
     }
     sqlite3_finalize(s);
 }
@@ -217,7 +220,7 @@ static void say_line(struct rules *r, struct finding *f, const struct rule_line 
 
 /* Runtimes and compilers end without giving back what they hold: of many lines, and much of the peak. Where it is not
  * known what was live when, nothing tells that from a leak. Python does take itself down. */
-static int keeps_its_heap(struct rules *r, int64_t bytes)
+static int keeps_its_heap(struct rules *r, int64_t bytes, int64_t peak_bytes)
 {
     const struct rule_device *d = r->device;
     uint32_t lines = 0;
@@ -225,7 +228,7 @@ static int keeps_its_heap(struct rules *r, int64_t bytes)
     rule_top_line(r, LINE_END_TORN_BYTES, &torn);
     for (uint32_t i = 0; i < r->line_count; i++)
         lines += r->lines[i].device_id == d->device_id && r->lines[i].sums[LINE_END_BYTES] > 0;
-    return r->growth && torn == 0 && lines >= KEEPING_LINES && bytes >= d->peak_active / KEEPING_SHARE &&
+    return r->growth && torn == 0 && lines >= KEEPING_LINES && bytes >= peak_bytes / KEEPING_SHARE &&
            ending_of_blocks(r->db, d->device_id) == ENDING_RETURNED;
 }
 
@@ -246,7 +249,8 @@ static void find_even(struct rules *r)
     finding_wrapper(r, f, line, CALLERS_OF_END);
 }
 
-static void find_kept(struct rules *r, const struct rule_line *line, int64_t all, int64_t count)
+static void find_kept(struct rules *r, const struct rule_line *line, int64_t all, int64_t count,
+                      const struct largest *largest)
 {
     find_even(r);
     struct finding *f = rule_finding(r, r->device->name);
@@ -256,8 +260,15 @@ static void find_kept(struct rules *r, const struct rule_line *line, int64_t all
     f->bytes = all;
     f->is_large = all >= TERMINAL_BYTES;
     say_blocks(r, f, all, count);
-    finding_say(f, " of %s, and its peak was %s: a program that ends without giving back what it holds",
-                r->device->name, units_bytes(r->c, r->device->peak_active));
+    if (largest->process_count > 1)
+        finding_say(f,
+                    " of %s at the ends of %s processes, of which the largest, %s, had %s: programs that end without "
+                    "giving back what they hold",
+                    r->device->name, units_count(r->a, largest->process_count), buf_text(&largest->name),
+                    units_bytes(r->b, largest->bytes));
+    else
+        finding_say(f, " of %s, and its peak was %s: a program that ends without giving back what it holds",
+                    r->device->name, units_bytes(r->c, r->device->peak_active));
     say_line(r, f, line, LINE_END_BYTES, all);
     f->next =
         "Runtimes and compilers do so. What grows evenly over the run would be named: see the leaks table for each "
@@ -278,8 +289,9 @@ void find_leaks(struct rules *r)
     int64_t bytes = line->sums[LINE_END_BYTES], blocks = line->sums[LINE_END_COUNT];
     struct largest largest;
     load_largest(r, &largest);
-    if (keeps_its_heap(r, largest.process_count ? largest.bytes : all)) {
-        find_kept(r, line, all, count);
+    int is_one = largest.process_count > 1 && largest.peak_bytes; /* of several the largest tells */
+    if (keeps_its_heap(r, is_one ? largest.bytes : all, is_one ? largest.peak_bytes : d->peak_active)) {
+        find_kept(r, line, all, count, &largest);
         buf_free(&largest.name);
         return;
     }

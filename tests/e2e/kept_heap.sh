@@ -90,3 +90,10 @@ contains "of one line" page.html "<h3>Never freed"
 RUN_OPTIONS=--aggregate
 record_ok ./server
 equal "without events" "warning Never freed" "$(found)"
+
+# compilers that end one after another: the sum of their ends is above the peak, and none of them leaks
+RUN_OPTIONS=
+record_ok sh -c './server; ./server; ./server'
+equal "one after another" "info Live at the end" "$(found)"
+contains "one after another: how many" report.txt \
+    "Live at the end: 120.00 MiB in 60 blocks of host at the ends of 3 processes, of which the largest, server, had 40.0"

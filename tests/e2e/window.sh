@@ -84,7 +84,7 @@ usage "no range of that name; this recording has: step (100)" report net.db --du
 usage "there are 100 of that name" report net.db --during 'step#101'
 usage "expected NAME, NAME#1 or NAME#all" lines net.db --during 'step#x'
 usage "the run ended at" leaks net.db --from 100s
-usage "is not before" report net.db --from 20ms --to 10ms
+usage "is not before" report net.db --from mark:step#9 --to mark:step#2
 usage "leave out --from and --to" report net.db --from 20ms --during step
 usage "choose one" report net.db --from 20ms --at 10ms
 usage "this recording has no ranges" report out.db --during step

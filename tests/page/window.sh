@@ -29,9 +29,9 @@ END
 }
 same --during 'step#7'
 same --during 'step#100'
-same --from 20ms --to 60ms
-same --from 33333333ns --to 77777777ns
-same --to 50ms
+same --from mark:step#3 --to mark:step#60
+same --to mark:step#50
+same --from peak
 status=0
 "$MEMPROF" report out.db --html=page.html --during 'step#all' 2>err || status=$?
 equal "status of several ranges" 2 $status

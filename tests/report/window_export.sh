@@ -2,7 +2,7 @@
 . "$ROOT/tests/report/setup.inc"
 need python3
 record_ok "$SAMPLES/net"
-for window in "--during step#1" "--from 20ms --to 60ms" "--to 30ms" "--from 40ms"; do
+for window in "--during step#1" "--from mark:step#9 --to mark:step#60" "--to mark:step#5" "--from mark:step#70"; do
     # shellcheck disable=SC2086
     "$MEMPROF" export --format torch-snapshot out.db -o w.pickle $window 2>err || { cat err; fail "export $window"; }
     python3 "$ROOT/tests/torch/check.py" w.pickle >check.out 2>&1 || { cat check.out; fail "$window is no snapshot"; }

@@ -95,5 +95,5 @@ equal "without events" "warning Never freed" "$(found)"
 RUN_OPTIONS=
 record_ok sh -c './server; ./server; ./server'
 equal "one after another" "info Live at the end" "$(found)"
-contains "one after another: how many" report.txt \
-    "Live at the end: 120.00 MiB in 60 blocks of host at the ends of 3 processes, of which the largest, server, had 40.0"
+contains "one after another: how many, the shell with them" report.txt \
+    " of host at the ends of 4 processes, of which the largest, server, had 40.00 MiB: programs that end "

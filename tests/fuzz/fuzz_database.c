@@ -217,7 +217,11 @@ static void read_some(sqlite3 *db, struct input *in)
                                 .language = view == 3   ? TREE_NATIVE
                                             : view == 4 ? TREE_PYTHON
                                                         : TREE_BOTH};
-    struct report_out out = {null_file, (enum report_format)format, format == REPORT_TEXT ? 100 : 0, 1, 1};
+    struct report_out out = {.file = null_file,
+                             .format = (enum report_format)format,
+                             .width = format == REPORT_TEXT ? 100 : 0,
+                             .color = 1,
+                             .utf8 = 1};
     struct report_options o = {.top = -1, .frames = 30, .sort = -1, .callers = view == 5 ? 3 : -1, .lens = &lens};
     struct lines_options lines = {.report = &o};
     struct suppressions none = {0};

@@ -28,7 +28,8 @@ static void hold(const struct check_rules *rules, unsigned form)
                               .baseline = form & 8 ? &baseline : NULL,
                               .top = form & 16 ? 0 : 3,
                               .frames = 10};
-    const struct report_out out = {null_file, (enum report_format)(form % 3), form & 4 ? 80 : 0, 1, 1};
+    const struct report_out out = {
+        .file = null_file, .format = (enum report_format)(form % 3), .width = form & 4 ? 80 : 0, .color = 1, .utf8 = 1};
     struct check_results results;
     struct error err;
     if (check_measure(db, &o, &results, &err) == 0) {

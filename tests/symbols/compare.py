@@ -25,14 +25,20 @@ BEYOND = 'no symbol covers the address'
 
 
 def normal(path):
-    """Without "." components and doubled slashes: memprof removes them."""
+    """Without "." components and doubled slashes: memprof removes them. And without the directory that libdw puts twice
+    before paths that -ffile-prefix-map made relative (stdlib/stdlib/strtod.c), which memprof has once."""
     parts = [p for p in path.split('/') if p not in ('', '.')]
+    for k in range(1, 0 if path.startswith('/') else (len(parts) - 1) // 2 + 1):
+        if parts[:k] == parts[k:2 * k]:
+            parts = parts[k:]
+            break
     return ('/' if path.startswith('/') else '') + '/'.join(parts)
 
 
 def whole(name):
-    """Without the suffixes of compiler-made parts: memprof names the function that they are parts of."""
-    return re.sub(r'(\.(isra|constprop|part|cold|lto_priv)(\.\d+)*)+$', '', name)
+    """Without the suffixes of compiler-made parts: memprof names the function that they are parts of. And without the
+    name space of glibc's own calls, which nobody writes."""
+    return re.sub(r'^__GI_(?=.)', '', re.sub(r'(\.(isra|constprop|part|cold|lto_priv)(\.\d+)*)+$', '', name))
 
 
 def call_sites(file):

@@ -74,7 +74,8 @@ static int write_scanned(struct lens *l, struct error *err)
 {
     sqlite3_stmt *s = NULL;
     int rc = db_exec(l->db,
-                     "CREATE TEMP TABLE lens_resident AS SELECT * FROM resident_account WHERE inclusive = 1;"
+                     "CREATE TEMP TABLE lens_resident AS SELECT * FROM resident_account WHERE inclusive = 1 OR scope = "
+                     "'op';" /* as show_accounts has them */
                      "CREATE UNIQUE INDEX temp.lens_resident_key ON lens_resident(scope, inclusive, device_id, kind, "
                      "key_id);"
                      "DROP VIEW temp.account_stat; DROP VIEW temp.site_stat",

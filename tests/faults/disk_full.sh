@@ -18,7 +18,7 @@ if [ $code = 0 ]; then grep -q -i partial info || { cat info; fail "info does no
 
 # One without room for even the first pages: it is the disk that is named.
 umount small
-mount -t tmpfs -o size=300k none small
+mount -t tmpfs -o size=340k none small
 "$MEMPROF" run -o small/out.db -- "$PROGRAMS/stress" 1 1000 7 >out 2>err || fail "tiny: the program's status"
 contains "tiny: message" err "disk"
 lacks "tiny: message" err "did not start"
@@ -95,4 +95,4 @@ for size in 1m 900k 500k; do
     fi
     rm -f out.db*
 done
-mount -t tmpfs -o size=300k none small
+mount -t tmpfs -o size=340k none small

@@ -51,7 +51,7 @@ int cli_at_mark(const struct arguments *a, sqlite3 *db, struct report_options *o
 struct cli_window {
     struct lens_window lens;
     struct window_range *ranges;
-    char *name;
+    char *name, *options;
 };
 /* --from, --to, --during: the lens gets the window, which stays the caller's to free. Whole runs are no window. 0, or
  * -errno with err; -EINVAL: the user's mistake. */

@@ -43,12 +43,28 @@ static int parse_time(const struct arguments *a, sqlite3 *db, enum option_id id,
     if (id == OPTION_to && strcmp(text, "end") == 0)
         return 0;
     if (strncmp(text, "mark:", 5) == 0)
-        rc = marks_find_instant(db, text + 5, time_ns, err);
+        rc = marks_find_instant(db, option, text + 5, time_ns, err);
     else if (units_parse_ns(text, time_ns))
         rc = error_set(err, EINVAL,
                        "%s '%s': expected a time since the start such as 1.5s, 300ms or 2m, peak%s, or mark:NAME",
                        option, text, id == OPTION_to ? ", end" : "");
     return rc ? rc : at_check(db, *time_ns, option, err);
+}
+
+/* For the next command. */
+static char *given_options(const struct arguments *a)
+{
+    static const struct {
+        enum option_id id;
+        const char *text;
+    } options[] = {{OPTION_during, " --during "}, {OPTION_from, " --from "}, {OPTION_to, " --to "}};
+    struct buf text = BUF(1 << 16);
+    for (size_t i = 0; i < sizeof options / sizeof *options; i++)
+        if (a->given[options[i].id]) {
+            buf_puts(&text, options[i].text);
+            buf_shell(&text, a->value[options[i].id]);
+        }
+    return buf_take(&text);
 }
 
 int cli_window_open(const struct arguments *a, sqlite3 *db, struct lens_options *lens, struct cli_window *w,
@@ -79,6 +95,7 @@ int cli_window_open(const struct arguments *a, sqlite3 *db, struct lens_options 
         *w->ranges = range;
         w->lens = (struct lens_window){.ranges = w->ranges, .count = 1};
     }
+    w->lens.options = w->options = given_options(a);
     int is_whole = w->lens.count == 1 && w->ranges->from_ns == 0 && w->ranges->to_ns == WINDOW_END;
     if (rc == 0 && !is_whole)
         lens->window = &w->lens;
@@ -89,6 +106,7 @@ void cli_window_close(struct cli_window *w)
 {
     free(w->ranges);
     free(w->name);
+    free(w->options);
     *w = (struct cli_window){.ranges = NULL};
 }
 
@@ -96,5 +114,5 @@ int cli_at_mark(const struct arguments *a, sqlite3 *db, struct report_options *o
 {
     if (!a->given[OPTION_at] || strncmp(a->value[OPTION_at], "mark:", 5) != 0)
         return 0;
-    return marks_find_instant(db, a->value[OPTION_at] + 5, &o->at_ns, err);
+    return marks_find_instant(db, "--at", a->value[OPTION_at] + 5, &o->at_ns, err);
 }

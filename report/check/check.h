@@ -36,9 +36,10 @@ struct check_options {
     int64_t top, frames;                   /* of what broke a rule; 0: all */
 };
 
-struct check_culprit { /* code that has a part of what broke a rule; strings are owned, NULL: unknown */
-    int64_t value;
-    double slope; /* of a range: bytes an execution */
+struct check_culprit {     /* code that has a part of what broke a rule; strings are owned, NULL: unknown */
+    int64_t value, blocks; /* blocks: of leaks */
+    enum { CULPRIT_LINE, CULPRIT_FUNCTION, CULPRIT_FILE } of; /* what the value is of; the line has the most of it */
+    double slope;                                             /* of a range: bytes an execution */
     char *device, *function, *file;
     int64_t line, stack_id; /* stack_id 0: none */
 };

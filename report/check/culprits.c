@@ -132,6 +132,8 @@ static void copy_leaks(struct check_measure *m, struct check_result *r)
         for (int k = 0; strcmp(d->name, r->subject) == 0 && k < d->culprit_count; k++) {
             struct check_culprit *c = check_add_culprit(r);
             *c = d->culprit[k];
+            if (r->id == CHECK_max_leak_blocks)
+                c->value = c->blocks;
             c->device = own(c->device);
             c->function = own(c->function);
             c->file = own(c->file);
@@ -193,6 +195,9 @@ static int find_rows(struct check_measure *m, struct check_result *r, struct err
             continue;
         struct check_culprit *c = check_add_culprit(r);
         *c = (struct check_culprit){.value = value,
+                                    .of = by == ROW_LINE       ? CULPRIT_LINE
+                                          : by == ROW_FUNCTION ? CULPRIT_FUNCTION
+                                                               : CULPRIT_FILE,
                                     .device = own(row->device),
                                     .function = own(row->function),
                                     .file = own(row->file),

@@ -116,6 +116,7 @@ static void take_leak(void *arg, const struct leaks_row *row)
         return;
     *ARRAY_ADD(d->culprit, d->culprit_count, d->culprit_capacity) =
         (struct check_culprit){.value = row->bytes,
+                               .blocks = row->blocks,
                                .device = own(row->device),
                                .function = own(row->function ? row->function
                                                : row->module ? text_basename(row->module)

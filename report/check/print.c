@@ -104,15 +104,14 @@ void check_culprit_text(const struct check_result *r, const struct check_culprit
         buf_printf(out, "+%.1f B", c->slope);
     else
         buf_printf(out, "%s%s", r->is_difference ? "+" : "",
-                   r->id != CHECK_max_leak_blocks && !is_bytes(r) ? units_count(text, c->value)
-                   : r->is_difference && !is_bytes(r)             ? units_count(text, c->value)
-                                                                  : units_bytes(text, c->value));
-    buf_printf(out, "  %s", c->function ? c->function : "??");
+                   is_bytes(r) ? units_bytes(text, c->value) : units_count(text, c->value));
+    if (c->of != CULPRIT_FILE)
+        buf_printf(out, "  %s", c->function ? c->function : "??");
     if (!c->file)
         return;
     buf_puts(out, "  ");
     text_path(out, c->file, base);
-    if (c->line > 0)
+    if (c->line > 0 && c->of == CULPRIT_LINE)
         buf_printf(out, ":%lld", (long long)c->line);
 }
 

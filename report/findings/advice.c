@@ -172,11 +172,16 @@ static void untracked(sqlite3 *db, void (*add)(void *context, const char *advice
                            -1, &s, NULL) != SQLITE_OK)
         return;
     sqlite3_bind_int(s, 1, peak.process_count == 1);
+    /* programs' and libraries' own pages are nobody's question: only what other files have beside them */
+    double code = (double)db_int(db,
+                                 "SELECT sum(bytes) FROM (SELECT max(end_address - start_address) AS bytes FROM "
+                                 "module WHERE end_address > start_address GROUP BY path)",
+                                 0);
     double again = (double)resident_again_bytes(db), present = (double)peak.present_bytes - again, all = 0, most = 0;
     const char *most_text = "";
     while (sqlite3_step(s) == SQLITE_ROW) {
         int is_file = strcmp(db_text(s, 0), "file") == 0;
-        double bytes = sqlite3_column_double(s, 1) - (is_file ? again : 0);
+        double bytes = sqlite3_column_double(s, 1) - (is_file ? again + code : 0);
         all += bytes > 0 ? bytes : 0;
         if (bytes > most) {
             most = bytes;

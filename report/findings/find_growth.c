@@ -17,7 +17,7 @@
 #define EVEN_COUNT     100 /* so many blocks, of which a tenth may have been freed: */
 #define EVEN_PARTS     3   /* parts of the time since the first of them came, */
 #define EVEN_SHARE     16  /* in each of which so much of it came at least. */
-#define EVEN_STEPS     5   /* of eleven, that this time is at least; */
+#define EVEN_STEPS     8   /* of eleven, that this time is at least; */
 #define EVEN_STILL     2   /* in so many none may have come: a busy machine stops a program now and then */
 
 struct point {

@@ -47,11 +47,11 @@ static int beside_close(struct beside *b)
  * where the kernel said that. Sums over processes that ended one after another were never in memory. */
 static const char largest_sql[] =
     "SELECT bytes, CASE WHEN peak_rss_sampled = 0 AND ?1 = 0 THEN min(bytes, peak_rss_bytes) ELSE bytes END AS there, "
-    "command_line, count(*) OVER (), peak FROM (SELECT t.process_id, CAST(total(a.end_bytes) AS INTEGER) AS bytes, "
-    "CASE WHEN count(*) = count(a.own_peak_bytes) THEN CAST(total(a.own_peak_bytes) AS INTEGER) END AS peak FROM "
-    "account a JOIN thread t ON t.thread_id = a.key_id WHERE a.scope = 'thread' AND a.inclusive = 0 AND a.kind = 'all' "
-    "AND a.device_id = ?1 GROUP BY t.process_id HAVING bytes > 0) JOIN process USING(process_id) ORDER BY there DESC, "
-    "process_id LIMIT 1";
+    "command_line, count(*) OVER (), peak FROM (SELECT max(process_id) AS process_id, CAST(total(a.end_bytes) AS "
+    "INTEGER) AS bytes, CASE WHEN count(*) = count(a.own_peak_bytes) THEN CAST(total(a.own_peak_bytes) AS INTEGER) END "
+    "AS peak FROM account a JOIN thread t ON t.thread_id = a.key_id JOIN v_image i USING(process_id) WHERE a.scope = "
+    "'thread' AND a.inclusive = 0 AND a.kind = 'all' AND a.device_id = ?1 GROUP BY i.first_id HAVING bytes > 0) JOIN "
+    "process USING(process_id) ORDER BY there DESC, process_id LIMIT 1";
 
 enum { STACK, KIND, BYTES, COUNT, COLUMNS };
 static const enum packed_column columns[COLUMNS] = {PACKED_site_stack_id, PACKED_site_kind, PACKED_site_end_bytes,
@@ -122,6 +122,16 @@ struct largest {
     struct buf name;
 };
 
+/* A title that a program gave itself begins with its name: "nginx: worker process". */
+static void name_process(struct buf *name, const char *command)
+{
+    size_t length = strcspn(command, " ");
+    if (length > 1 && command[length] && command[length - 1] == ':')
+        buf_add(name, command, length - 1);
+    else
+        program_name(name, command);
+}
+
 static void load_largest(struct rules *r, struct largest *largest)
 {
     *largest = (struct largest){.name = BUF(4096)};
@@ -132,7 +142,7 @@ static void load_largest(struct rules *r, struct largest *largest)
     if (sqlite3_step(s) == SQLITE_ROW) {
         largest->bytes = rule_amount(s, 0);
         largest->there_bytes = rule_amount(s, 1);
-        program_name(&largest->name, db_text(s, 2));
+        name_process(&largest->name, db_text(s, 2));
         largest->process_count = rule_amount(s, 3);
         largest->peak_bytes = rule_amount(s, 4);
     }
@@ -246,7 +256,8 @@ static void find_even(struct rules *r)
     finding_say(f, " of %s came evenly over the run, and were still live at the end", r->device->name);
     say_line(r, f, line, LINE_END_EVEN_BYTES, all);
     f->next = "What is taken at each step and never given back looks like this.";
-    finding_wrapper(r, f, line, CALLERS_OF_END);
+    if (line->sums[LINE_END_EVEN_BYTES] == line->sums[LINE_END_BYTES]) /* whose callers' parts are of all */
+        finding_wrapper(r, f, line, CALLERS_OF_END);
 }
 
 static void find_kept(struct rules *r, const struct rule_line *line, int64_t all, int64_t count,
@@ -260,7 +271,7 @@ static void find_kept(struct rules *r, const struct rule_line *line, int64_t all
     f->bytes = all;
     f->is_large = all >= TERMINAL_BYTES;
     say_blocks(r, f, all, count);
-    if (largest->process_count > 1)
+    if (largest->process_count > 1 && largest->bytes < all)
         finding_say(f,
                     " of %s at the ends of %s processes, of which the largest, %s, had %s: programs that end without "
                     "giving back what they hold",

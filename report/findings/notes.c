@@ -124,9 +124,8 @@ static void add_own_new(sqlite3 *db, void (*add)(void *context, enum note_kind k
         db,
         "SELECT coalesce(p.exe, '?') FROM counter c JOIN process p USING(process_id) WHERE c.name = "
         "'own_new' AND c.value > 0 AND NOT EXISTS (SELECT 1 FROM module m JOIN address a USING(module_id) "
-        "JOIN frame r USING(address_id) JOIN function f USING(function_id) WHERE m.process_id = "
-        "p.process_id AND m.path = p.exe AND f.plain_name LIKE 'operator new%') GROUP BY p.exe ORDER BY "
-        "min(p.process_id)",
+        "JOIN frame r USING(address_id) JOIN function f USING(function_id) WHERE m.path = p.exe AND f.plain_name "
+        "LIKE 'operator new%') GROUP BY p.exe ORDER BY min(p.process_id)", /* stacks that processes share are one's */
         &text);
     buf_printf(&text, " an operator new of %s own: of %s blocks only what %s from malloc or %s from the kernel is seen",
                count > 1 ? "their" : "its", count > 1 ? "their" : "its", count > 1 ? "they take" : "it takes",

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fnmatch.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -188,14 +189,16 @@ int marks_find_ranges(sqlite3 *db, const char *text, struct marks_found *found, 
     return rc;
 }
 
-int marks_find_instant(sqlite3 *db, const char *text, int64_t *time_ns, struct error *err)
+int marks_find_instant(sqlite3 *db, const char *option, const char *text, int64_t *time_ns, struct error *err)
 {
     struct marks m = {0};
+    char asked[32];
     int64_t nth, seen = 0;
     uint32_t of;
     int rc = load_marks(db, &m, err);
+    snprintf(asked, sizeof asked, "%s mark:", option);
     if (rc == 0)
-        rc = choose(&m, "--at mark:", text, 0, &nth, &of, err);
+        rc = choose(&m, asked, text, 0, &nth, &of, err);
     for (uint32_t i = 0; rc == 0 && i < m.count; i++)
         if (m.mark[i].is_meant && ++seen == nth)
             *time_ns = m.mark[i].start_ns;

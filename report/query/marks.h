@@ -23,6 +23,6 @@ struct marks_found {
  * that there are, where none is meant. */
 int marks_find_ranges(sqlite3 *db, const char *text, struct marks_found *found, struct error *err);
 /* Where a mark is, or a range begins: of --at mark:NAME. The same. */
-int marks_find_instant(sqlite3 *db, const char *text, int64_t *time_ns, struct error *err);
+int marks_find_instant(sqlite3 *db, const char *option, const char *text, int64_t *time_ns, struct error *err);
 
 #endif

@@ -452,6 +452,8 @@ static void print_hints(const struct summary *s)
         buf_putc(&file, ' ');
         buf_shell(&file, s->options->file);
     }
+    if (report_window(s->options))
+        buf_puts(&file, report_window(s->options)->options);
     const char *name = buf_text(&file), *head = "Next: ";
     fputc('\n', s->out->file);
     struct buf script = BUF(1 << 16);

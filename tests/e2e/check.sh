@@ -55,6 +55,14 @@ both cache.db max-peak '' 1131136
 check 0 net.db --max-line-total main=963072
 check 1 net.db --max-line-total main=963071
 contains 'main' got 'broken  max-line-total main'
+# whose figures stand beside what broke a rule: blocks of a rule on blocks; of a function or a file all of it, without a
+# line that has a part only
+check 1 leak.db --max-leak-blocks 99
+contains 'blocks' got '  100  parse_line  '
+check 1 net.db --max-line net.c:pool_alloc=1K
+grep -qE '^ +597.50 KiB  pool_alloc  [^ :]*net.c$' got || { cat got; fail 'the function'; }
+check 1 net.db --max-line net.c:=1K
+grep -qE '^ +940.50 KiB  [^ :]*net.c$' got || { cat got; fail 'the file'; }
 # reserved bytes: as the recording's own table has them
 reserved=$(DB=net.db value "SELECT peak_reserved_bytes FROM v_total WHERE device = 'host' AND kind = 'all'")
 check 0 net.db --max-reserved "$reserved"

@@ -16,6 +16,10 @@ record_ok sh -c "'$PROGRAMS/own_new'; true"
 "$MEMPROF" report out.db >report
 contains "of a child" report "$note"
 # of two that differ
+# of two processes whose stacks are the same
+record_ok sh -c "'$PROGRAMS/own_new' malloc; '$PROGRAMS/own_new' malloc; true"
+"$MEMPROF" report out.db >report
+lacks "all of two is seen" report "operator new of its own"
 cp "$PROGRAMS/own_new" another
 record_ok sh -c "./another; '$PROGRAMS/own_new'"
 "$MEMPROF" report out.db >report

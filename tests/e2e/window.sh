@@ -127,3 +127,9 @@ assert w["window"]["is_counted"] == 0, w["window"]
 assert all(r["alloc_count"] is None for r in w["rows"]), w' || fail "what is not known is shown"
 usage "only its events tell" leaks totals.db --from 10ms
 usage "needs all events" report totals.db --by thread --from 10ms
+
+# The next commands are of the window; an error names the option that was given.
+"$MEMPROF" report marks.db --during open >out
+contains "the next command" out "memprof leaks marks.db --during open"
+"$MEMPROF" report marks.db --to mark:nobody 2>err && fail "a mark that is not there"
+contains "whose mark it was" err "--to mark:nobody"

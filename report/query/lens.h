@@ -20,7 +20,7 @@ struct lens_window {
     const struct window_range *ranges; /* united */
     size_t count;
     const char *name;            /* of the ranges; NULL: they are times */
-    const char *options;         /* as they were given: " --during load" */
+    const char *options;         /* as they were given: " --during load"; NULL: not known */
     int64_t nth, of;             /* of those of that name; nth 0: all */
     int is_by_event;             /* threads, processes, sizes are wanted, which only all events up to its end tell */
     int has_survivors;           /* temp.survivor (survivors.h) is wanted */

@@ -452,7 +452,7 @@ static void print_hints(const struct summary *s)
         buf_putc(&file, ' ');
         buf_shell(&file, s->options->file);
     }
-    if (report_window(s->options))
+    if (report_window(s->options) && report_window(s->options)->options)
         buf_puts(&file, report_window(s->options)->options);
     const char *name = buf_text(&file), *head = "Next: ";
     fputc('\n', s->out->file);

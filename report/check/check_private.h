@@ -57,8 +57,6 @@ int check_growth(struct check_measure *m, struct check_result *result, struct er
 int check_find_culprits(struct check_measure *m, struct check_result *result, struct error *err);
 struct check_culprit *check_add_culprit(struct check_result *result);
 void check_free_culprit(struct check_culprit *culprit);
-/* Whether a stack is suppressed; the walk's language is that of what is shown. */
-int check_is_suppressed(const struct suppressions *suppressions, const struct walk_stack *stack);
 
 /* print.c: "max-peak host, growth"; "940.50 KiB (963,072)"; "at most 2.00 GiB: 63,072 over". Appended. */
 void check_name_text(const struct check_result *result, struct buf *out);

@@ -32,23 +32,6 @@ static int is_full(const struct check_measure *m, const struct check_result *r)
     return m->options->top && r->culprit_count >= m->options->top;
 }
 
-int check_is_suppressed(const struct suppressions *s, const struct walk_stack *stack)
-{
-    int first, end;
-    walk_shown(stack, &first, &end);
-    for (int k = 0; k < s->count; k++) {
-        const char *pattern = s->item[k].pattern;
-        for (int i = first; i < end; i++) {
-            const struct walk_frame *f = stack->frames[i];
-            const char *names[] = {f->function ? f->function : "??", f->plain_name, f->file, f->module};
-            for (size_t n = 0; n < sizeof names / sizeof *names; n++)
-                if (names[n] && suppress_matches(pattern, names[n]))
-                    return 1;
-        }
-    }
-    return 0;
-}
-
 /* --- lines, by what their sites have --- */
 
 /* What is summed over the sites of a line; live: of the instant that at.h was asked for. */

@@ -194,7 +194,7 @@ static int add_sites(struct lines *l, struct walk *walk, struct error *err)
             continue;
         if (has_patterns) {
             rc = walk_stack(walk, sqlite3_column_int64(s, 1), &stack, err);
-            if (rc || check_is_suppressed(o->suppressions, &stack))
+            if (rc || suppressed_by(o->suppressions, &stack) >= 0)
                 continue;
         }
         add_site(l, site, line_of(l, sqlite3_column_int64(s, 2), sqlite3_column_int64(s, 3)));

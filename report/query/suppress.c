@@ -111,3 +111,26 @@ void suppressions_free(struct suppressions *s)
     free(s->item);
     *s = (struct suppressions){0};
 }
+
+static int matches_frame(const char *pattern, const struct walk_frame *f)
+{
+    const char *names[] = {f->function ? f->function : "??", f->plain_name, f->file, f->module};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (names[i] && suppress_matches(pattern, names[i]))
+            return 1;
+    return 0;
+}
+
+int suppressed_by(const struct suppressions *s, const struct walk_stack *stack)
+{
+    int first, end;
+    walk_shown(stack, &first, &end);
+    for (int k = 0; k < s->count; k++) {
+        for (int i = first; i < end; i++)
+            if (matches_frame(s->item[k].pattern, stack->frames[i]))
+                return k;
+        if (stack->count == 0 && suppress_matches(s->item[k].pattern, "??"))
+            return k;
+    }
+    return -1;
+}

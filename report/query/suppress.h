@@ -7,6 +7,7 @@
 #define MEMPROF_SUPPRESS_H
 
 #include "../../common/error.h"
+#include "walk.h"
 
 #include <stdint.h>
 
@@ -29,5 +30,7 @@ void suppressions_free(struct suppressions *s);
 
 /* Time at most length(pattern) * length(name). */
 int suppress_matches(const char *pattern, const char *name);
+/* The first item that matches any frame shown of a stack; -1: none. */
+int suppressed_by(const struct suppressions *suppressions, const struct walk_stack *stack);
 
 #endif

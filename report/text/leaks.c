@@ -71,27 +71,6 @@ static int folds(const struct leaks *l)
     return l->out && l->out->format == REPORT_TEXT && !l->whole && l->options->report->frames > 0;
 }
 
-/* The first line of the files that matches any frame shown; -1 without one. */
-static int suppressed_by(const struct leaks *l, const struct walk_stack *stack)
-{
-    const struct suppressions *s = l->options->suppressions;
-    int first, end;
-    walk_shown(stack, &first, &end);
-    for (int k = 0; k < s->count; k++) {
-        const char *pattern = s->item[k].pattern;
-        for (int i = first; i < end; i++) {
-            const struct walk_frame *f = stack->frames[i];
-            if (suppress_matches(pattern, f->function ? f->function : "??") ||
-                (f->plain_name && suppress_matches(pattern, f->plain_name)) ||
-                (f->file && suppress_matches(pattern, f->file)) || (f->module && suppress_matches(pattern, f->module)))
-                return k;
-        }
-        if (stack->count == 0 && suppress_matches(pattern, "??"))
-            return k;
-    }
-    return -1;
-}
-
 /* Whether all of it is called by the loader's own start: a library that is loaded later, or a thread that is made, has
  * the loader further in, below the program's or a thread's. */
 static int is_start(const struct walk_stack *stack)
@@ -129,7 +108,7 @@ static int add_leak(struct leaks *l, sqlite3_stmt *s, struct error *err)
                         .torn_blocks = sqlite3_column_int64(s, 12),
                         .is_kept = sqlite3_column_int64(s, 13) > 0};
     int rc = walk_stack(l->walk, leak.stack_id, &stack, err);
-    int match = rc ? -1 : suppressed_by(l, &stack);
+    int match = rc ? -1 : suppressed_by(l->options->suppressions, &stack);
     if (rc || match >= 0) {
         if (match >= 0) {
             struct suppression *item = &l->options->suppressions->item[match];

@@ -95,12 +95,6 @@ uint32_t window_site_at(const struct window *w, uint32_t site_id)
     return low < w->site_count && w->live[low].site_id == (int64_t)site_id ? (uint32_t)low : WINDOW_NONE;
 }
 
-/* Unsigned sums: a hostile file may make them wrap, which is then merely wrong. */
-static void plus(int64_t *value, uint64_t change)
-{
-    *value = (int64_t)((uint64_t)*value + change);
-}
-
 static void most(int64_t *value, int64_t now)
 {
     if (now > *value)
@@ -119,13 +113,13 @@ static void touch(struct window *w, uint32_t index)
 
 static void change(struct window *w, uint32_t index, uint64_t bytes, uint64_t count)
 {
-    plus(&w->live[index].bytes, bytes);
-    plus(&w->live[index].count, count);
+    window_plus(&w->live[index].bytes, bytes);
+    window_plus(&w->live[index].count, count);
     for (int i = 0; i < 2; i++) {
         if (w->sites[index].levels[i] == WINDOW_NONE)
             continue;
         struct window_level *l = &w->levels[w->sites[index].levels[i]];
-        plus(&l->active_bytes, bytes);
+        window_plus(&l->active_bytes, bytes);
     }
 }
 
@@ -200,8 +194,8 @@ static int is_torn_down(struct window *w, const struct chunk_event *e)
 static void birth(struct window *w, uint32_t index, const struct chunk_event *e, int64_t event)
 {
     struct window_site *site = &w->sites[index];
-    plus(&site->alloc_count, 1);
-    plus(&site->alloc_bytes, e->size_bytes);
+    window_plus(&site->alloc_count, 1);
+    window_plus(&site->alloc_bytes, e->size_bytes);
     change(w, index, e->size_bytes, 1);
     most(&site->own_peak_bytes, w->live[index].bytes);
     for (int i = 0; i < 2; i++) {
@@ -217,19 +211,19 @@ static void loss(struct window *w, uint32_t index, const struct chunk_event *e, 
     struct window_site *site = &w->sites[index];
     uint64_t count = e->op == CHUNK_end ? e->address : e->op == CHUNK_cut ? 0 : 1;
     if (e->op == CHUNK_to_segment) { /* it never was a block */
-        plus(&site->moved_count, 1);
-        plus(&site->alloc_count, (uint64_t)-1);
-        plus(&site->alloc_bytes, -e->size_bytes);
+        window_plus(&site->moved_count, 1);
+        window_plus(&site->alloc_count, (uint64_t)-1);
+        window_plus(&site->alloc_bytes, -e->size_bytes);
     } else if (e->op == CHUNK_end) {
-        plus(&site->end_count, count);
-        plus(&site->end_bytes, e->size_bytes);
+        window_plus(&site->end_count, count);
+        window_plus(&site->end_bytes, e->size_bytes);
     } else {
-        plus(&site->free_count, count);
-        plus(&site->free_bytes, e->size_bytes);
+        window_plus(&site->free_count, count);
+        window_plus(&site->free_bytes, e->size_bytes);
     }
     if (is_torn) {
-        plus(&site->torn_count, count);
-        plus(&site->torn_bytes, e->size_bytes);
+        window_plus(&site->torn_count, count);
+        window_plus(&site->torn_bytes, e->size_bytes);
     }
     change(w, index, -e->size_bytes, -count);
 }
@@ -322,13 +316,13 @@ static void sum_chunk(struct window *w, const struct window_chunk *c, const stru
         touch(w, index);
         if (w->is_inside) {
             int64_t high = w->live[index].bytes;
-            plus(&high, d->rise_bytes);
+            window_plus(&high, d->rise_bytes);
             most(&site->own_peak_bytes, high);
-            plus(&site->alloc_count, d->alloc_count);
-            plus(&site->alloc_bytes, d->alloc_bytes);
-            plus(&site->free_count, d->free_count);
-            plus(&site->free_bytes, d->free_bytes);
-            plus(&site->temporary_count, d->temporary_count);
+            window_plus(&site->alloc_count, d->alloc_count);
+            window_plus(&site->alloc_bytes, d->alloc_bytes);
+            window_plus(&site->free_count, d->free_count);
+            window_plus(&site->free_bytes, d->free_bytes);
+            window_plus(&site->temporary_count, d->temporary_count);
             for (int k = 0; k < 2; k++)
                 if (site->levels[k] != WINDOW_NONE)
                     touch_level(w, site->levels[k], (int64_t)d->rise_bytes);
@@ -346,7 +340,7 @@ static void add_temporaries(struct window *w, const struct chunk_delta *deltas, 
     for (long i = 0; i < count; i++) {
         uint32_t index = window_site_at(w, deltas[i].site_id);
         if (index != WINDOW_NONE)
-            plus(&w->sites[index].temporary_count, deltas[i].temporary_count);
+            window_plus(&w->sites[index].temporary_count, deltas[i].temporary_count);
     }
 }
 
@@ -490,7 +484,7 @@ static void climb(struct window *w, uint32_t level, const struct window_bound *b
         uint32_t index = is_birth || chunk_op_is_loss(e->op) ? window_site_at(w, e->site_id) : WINDOW_NONE;
         if (index == WINDOW_NONE || w->sites[index].levels[l->kind != KIND_all] != level)
             continue;
-        plus(&active, is_birth ? e->size_bytes : -e->size_bytes);
+        window_plus(&active, is_birth ? e->size_bytes : -e->size_bytes);
         int64_t stop = bound->first_event + i + 1;
         if (is_birth && (active > l->peak_bytes || (active == l->peak_bytes && stop < l->stop_event))) {
             l->peak_bytes = active;
@@ -535,11 +529,11 @@ static int hold_peaks(struct window *w, struct error *err)
             if (levels[0] != WINDOW_NONE && w->levels[levels[0]].is_holding) {
                 site->at_peak_bytes = live[i].bytes;
                 site->at_peak_count = live[i].count;
-                plus(&w->levels[levels[0]].peak_count, (uint64_t)live[i].count);
+                window_plus(&w->levels[levels[0]].peak_count, (uint64_t)live[i].count);
             }
             if (levels[1] != WINDOW_NONE && w->levels[levels[1]].is_holding) {
                 site->at_kind_peak_bytes = live[i].bytes;
-                plus(&w->levels[levels[1]].peak_count, (uint64_t)live[i].count);
+                window_plus(&w->levels[levels[1]].peak_count, (uint64_t)live[i].count);
             }
         }
         for (uint32_t k = first; k < w->level_count; k++)
@@ -574,89 +568,6 @@ static int load_instants(struct window *w, struct error *err)
 }
 
 /* --- all --------------------------------------------------------------------------------------------------------- */
-
-#define OF(statistic) (1u << STAT_##statistic)
-static const uint32_t of_instants = OF(end_bytes) | OF(end_count) | OF(start_bytes) | OF(start_count);
-static const uint32_t of_events = OF(alloc_count) | OF(alloc_bytes) | OF(free_count) | OF(free_bytes) |
-                                  OF(temporary_count) | OF(at_peak_bytes) | OF(at_peak_count) | OF(at_kind_peak_bytes) |
-                                  OF(own_peak_bytes);
-#undef OF
-
-static void fill_stats(const struct window *w, size_t i, struct stat_row *stats)
-{
-    const struct window_site *s = &w->sites[i];
-    int64_t *v = stats->value;
-    v[STAT_start_bytes] = s->start_bytes;
-    v[STAT_start_count] = s->start_count;
-    v[STAT_alloc_count] = s->alloc_count;
-    v[STAT_alloc_bytes] = s->alloc_bytes;
-    v[STAT_free_count] = s->free_count;
-    v[STAT_free_bytes] = s->free_bytes;
-    v[STAT_temporary_count] = s->temporary_count;
-    v[STAT_at_peak_bytes] = s->at_peak_bytes;
-    v[STAT_at_peak_count] = s->at_peak_count;
-    v[STAT_at_kind_peak_bytes] = s->at_kind_peak_bytes;
-    v[STAT_own_peak_bytes] = s->own_peak_bytes;
-    v[STAT_end_bytes] = s->end_bytes;
-    v[STAT_end_count] = s->end_count;
-    plus(&v[STAT_end_bytes], (uint64_t)w->live[i].bytes);
-    plus(&v[STAT_end_count], (uint64_t)w->live[i].count);
-    plus(&v[STAT_end_bytes], (uint64_t)s->torn_bytes);
-    plus(&v[STAT_end_count], (uint64_t)s->torn_count);
-}
-
-static int is_empty(const struct stat_row *stats)
-{
-    for (int i = 0; i < STAT_VALUE_COUNT; i++)
-        if (stats->value[i])
-            return 0;
-    return 1;
-}
-
-static void add_total(struct replay_total *total, const struct stat_row *stats)
-{
-    static const int summed[] = {STAT_start_bytes, STAT_start_count,     STAT_alloc_count,
-                                 STAT_alloc_bytes, STAT_free_count,      STAT_free_bytes,
-                                 STAT_end_bytes,   STAT_temporary_count, STAT_end_count};
-    for (size_t i = 0; i < sizeof summed / sizeof *summed; i++)
-        plus(&total->stats.value[summed[i]], (uint64_t)stats->value[summed[i]]);
-}
-
-static void fill_replay(struct window *w, struct replay *replay)
-{
-    const uint32_t known = w->result->is_counted ? of_instants | of_events : of_instants;
-    replay->sites = xcalloc(w->site_count + 1, sizeof *replay->sites);
-    replay->totals = xcalloc(w->level_count + 1ul, sizeof *replay->totals);
-    replay->total_count = w->level_count;
-    replay->event_count = w->event_count;
-    for (uint32_t i = 0; i < w->level_count; i++) {
-        const struct window_level *l = &w->levels[i];
-        replay->totals[i] = (struct replay_total){.device = l->device,
-                                                  .kind = l->kind,
-                                                  .stats.known = known,
-                                                  .peak_active_ns = l->peak_ns,
-                                                  .peak_active_count = l->peak_count};
-        replay->totals[i].stats.value[STAT_at_peak_bytes] = l->peak_bytes;
-    }
-    for (size_t i = 0; i < w->site_count; i++) {
-        struct replay_site site = {.id = w->live[i].site_id,
-                                   .stats.known = known,
-                                   .torn_bytes = w->sites[i].torn_bytes,
-                                   .torn_count = w->sites[i].torn_count,
-                                   .moved_count = w->sites[i].moved_count};
-        fill_stats(w, i, &site.stats);
-        for (int k = 0; k < 2; k++) {
-            uint32_t level = w->sites[i].levels[k];
-            if (level == WINDOW_NONE)
-                continue;
-            add_total(&replay->totals[level], &site.stats);
-            site.device = w->levels[level].device;
-            site.kind = w->levels[level].kind;
-        }
-        if (!is_empty(&site.stats))
-            replay->sites[replay->site_count++] = site;
-    }
-}
 
 static void close(struct window *w)
 {
@@ -713,7 +624,7 @@ int window_load(sqlite3 *db, const struct window_range *ranges, size_t count, st
         rc = load_instants(&w, err);
     }
     if (rc == 0)
-        fill_replay(&w, replay);
+        window_fill(&w, replay);
     close(&w);
     return rc;
 }

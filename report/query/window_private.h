@@ -1,5 +1,5 @@
 /*
- * window_private.h: what window.c and window_load.c share, nobody else.
+ * window_private.h: what the files of a window share, nobody else.
  */
 #ifndef MEMPROF_WINDOW_PRIVATE_H
 #define MEMPROF_WINDOW_PRIVATE_H
@@ -73,7 +73,16 @@ struct window {
     struct window_result *result;
 };
 
+/* Unsigned sums: a hostile file may make them wrap, which is then merely wrong. */
+static inline void window_plus(int64_t *value, uint64_t change)
+{
+    *value = (int64_t)((uint64_t)*value + change);
+}
+
 uint32_t window_site_at(const struct window *w, uint32_t site_id);
+
+/* window_fill.c: the result, from what was counted; replay: empty. */
+void window_fill(const struct window *w, struct replay *replay);
 
 int window_load_timeline(struct window *w, struct error *err);
 int window_load_teardowns(struct window *w, struct error *err);

@@ -64,7 +64,7 @@ TOOL_OBJ := $(TOOL_SRC:%.c=$(BUILD)/obj/%.o) $(BUILD)/obj/embed.o
 LIBTOOL := $(BUILD)/libtool.a
 PRELOAD_OBJ := $(PRELOAD_SRC:%.c=$(BUILD)/pic/%.o)
 EVENTS_OBJ := $(EVENTS_SRC:%.c=$(BUILD)/ext/%.o) $(EVENTS_DEPS:%.c=$(BUILD)/ext/%.o)
-EMBED := common/schema.sql $(wildcard templates/*) profiler/collect/torch_hook.py
+EMBED := common/schema.sql $(wildcard templates/*) $(wildcard profiler/collect/*.py)
 
 AUDIT := $(BUILD)/libmemprof_audit.so
 PRODUCTS := $(BUILD)/memprof $(BUILD)/libmemprof.so $(AUDIT) $(BUILD)/memprof_events.so
@@ -246,6 +246,8 @@ check-page: ## the HTML page in headless Chromium
 check-faults: ## bad input and faults
 check-accuracy: ## counts and bytes against independent counters
 check-stress: ## threads, reallocs and forks under load
+check-large: all ## the page of 10^8 events (1.5 GB of disk for a while)
+	BUILD='$(BUILD)' CC='$(CC)' CXX='$(CXX)' PAGE_ALLOCATIONS=50000000 sh tests/run.sh tests/page/large.sh
 check-static: ## layers, exported and undefined symbols, warnings of both compilers, layout
 unit-sanitized:
 	$(if $(SANITIZE),,$(MAKE) SANITIZE=address,undefined BUILD='$(BUILD)/sanitize' unit replay)
@@ -261,6 +263,11 @@ bench-quick: all bench-programs ## the same with one run each
 	BUILD='$(BUILD)' CC='$(CC)' RUNS=1 sh tests/bench/run.sh
 bench-gate: all bench-programs ## is this tree slower than BASE (HEAD)?
 	BUILD='$(BUILD)' CC='$(CC)' sh tests/bench/gate.sh
+
+check-diff-pairs: all ## do the rows of diff add up, over twenty pairs of real programs? (minutes)
+	BUILD='$(BUILD)' sh tests/bench/diff_pairs.sh
+check-diff-leak: all ## a leak put into redis from Debian's source is the top row of diff, and breaks check
+	BUILD='$(BUILD)' CC='$(CC)' sh tests/bench/diff_leak.sh
 
 MAN := $(wildcard docs/man/*.1)
 compdir = $(PREFIX)/share/bash-completion/completions
@@ -296,5 +303,5 @@ clean: ## remove what was built
 FORCE:
 PHONY_CHECKS := check-e2e check-report check-page check-faults check-accuracy check-stress check-static
 .PHONY: all samples programs bench-programs fuzz-programs replay unit unit-sanitized deps deps-test deps-bench demo check check-fast check-unit man \
-        $(PHONY_CHECKS) fuzz fuzz-keep bench bench-quick bench-gate install uninstall help clean FORCE
+        $(PHONY_CHECKS) fuzz fuzz-keep bench bench-quick bench-gate check-diff-pairs check-diff-leak install uninstall help clean FORCE
 -include $(TOOL_OBJ:.o=.d) $(UNIT_SHARED_OBJ:.o=.d) $(UNIT_TOOL:%.c=$(BUILD)/obj/%.d) $(PRELOAD_OBJ:.o=.d) $(EVENTS_OBJ:.o=.d)

@@ -1,5 +1,6 @@
 #include "cli.h"
 
+#include "../report/page/diff_page.h"
 #include "../report/text/diff.h"
 #include "../report/text/row_columns.h"
 
@@ -48,6 +49,43 @@ static int split_files(const struct arguments *a, struct diff_report *report)
     return 0;
 }
 
+static int is_html(const struct arguments *a)
+{
+    return a->given[OPTION_diff_html] || a->given[OPTION_html_output];
+}
+
+/* What does not go with a page. */
+static int check_html(const struct arguments *a)
+{
+    static const enum option_id others[] = {OPTION_diff_by, OPTION_sort, OPTION_top,
+                                            OPTION_frames,  OPTION_json, OPTION_csv};
+    for (size_t i = 0; is_html(a) && i < sizeof others / sizeof *others; i++)
+        if (a->given[others[i]])
+            return cli_usage("diff: --html writes one page of everything; leave out --%s",
+                             option_infos[others[i]].name);
+    if (is_html(a) && a->rest_count > DIFF_SIDES)
+        return cli_usage("diff: --html compares two recordings, not %d", a->rest_count);
+    if (!is_html(a) && a->given[OPTION_open])
+        return cli_usage("diff: --open belongs to --html");
+    return 0;
+}
+
+static int write_page(const struct arguments *a, const struct diff_report *report, const struct lens_options *lens,
+                      struct error *err)
+{
+    sqlite3 *const dbs[DIFF_SIDES] = {report->dbs[DIFF_OLD][0], report->dbs[DIFF_NEW][0]};
+    struct diff_page_options page = {
+        .database_paths = {report->files[DIFF_OLD][0], report->files[DIFF_NEW][0]},
+        .page_path = a->value[a->given[OPTION_html_output] ? OPTION_html_output : OPTION_diff_html],
+        .open = a->given[OPTION_open],
+        .skips = lens->skips,
+        .skip_count = lens->skip_count,
+        .device = a->value[OPTION_device],
+    };
+    page.to_stdout = page.page_path && strcmp(page.page_path, "-") == 0;
+    return diff_page_write(dbs, &page, err);
+}
+
 static int parse(const struct arguments *a, struct diff_report *report)
 {
     *report =
@@ -60,7 +98,8 @@ static int parse(const struct arguments *a, struct diff_report *report)
     if (options_number(a, OPTION_top, 0, INT32_MAX, -1, &report->top) ||
         options_number(a, OPTION_frames, 0, INT32_MAX, 30, &report->frames))
         return EXIT_USAGE;
-    return split_files(a, report);
+    int status = check_html(a);
+    return status ? status : split_files(a, report);
 }
 
 static int open_all(struct diff_report *report, sqlite3 **dbs, struct error *err)
@@ -105,12 +144,13 @@ int cmd_diff(const struct arguments *a)
         status = cli_lens(a, &lens);
     if (status)
         return status;
+    lens.hides_skipped = is_html(a);
     sqlite3 **dbs = xcalloc((size_t)a->rest_count, sizeof(sqlite3 *));
     int rc = open_all(&report, dbs, &err), is_open = rc == 0;
     if (is_open)
         rc = apply_lens(a, dbs, &lens, &err);
     if (rc == 0)
-        rc = diff_report(&report, &out, &err);
+        rc = is_html(a) ? write_page(a, &report, &lens, &err) : diff_report(&report, &out, &err);
     status = rc == 0 ? EXIT_OK : rc == -EINVAL && is_open ? cli_usage("%s", err.text) : cli_fail(&err);
     for (int i = 0; i < a->rest_count; i++)
         sqlite3_close(dbs[i]);

@@ -51,6 +51,7 @@ int cmd_lines(const struct arguments *a)
     if (is_open)
         rc = cli_window_open(a, db, &lens, &window, &err);
     out.has_window = lens.window != NULL;
+    options.execution_count = a->given[OPTION_every] ? window.lens.of : 0;
     if (rc == 0)
         rc = lens_apply(db, &lens, &err);
     if (rc == 0)

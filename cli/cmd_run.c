@@ -3,6 +3,7 @@
 #include "../common/buf.h"
 #include "../common/build.h"
 #include "../profiler/collect/collect.h"
+#include "../profiler/collect/range_run.h"
 #include "../profiler/collect/torch_run.h"
 #include "../profiler/wire.h"
 
@@ -46,6 +47,27 @@ static int set_auditor(const char *library, struct error *err)
     return 0;
 }
 
+/* 0, or minus the exit status after a message. */
+static int prepare_ranges(const struct arguments *a, const char *functions[RANGE_RUN_MAX], struct range_run *ranges)
+{
+    struct error err;
+    int count = 0;
+    for (int i = 0; i < a->use_count; i++) {
+        if (a->use[i].id != OPTION_range)
+            continue;
+        if (count == RANGE_RUN_MAX)
+            return -cli_usage("%s: more than %d --range", command_infos[a->command].name, RANGE_RUN_MAX);
+        functions[count++] = a->use[i].value;
+    }
+    int rc = count ? range_run_prepare(ranges, functions, count, &err) : 0;
+    return rc == -EINVAL ? -cli_usage("%s: %s", command_infos[a->command].name, err.text) : rc ? -cli_fail(&err) : 0;
+}
+
+static void tell_missing(const char *function, const char *why)
+{
+    cli_note("--range %s: not recorded: %s", function, why);
+}
+
 int run_program(const struct arguments *a, char *const program[], struct collect_result *result)
 {
     const char *command = command_infos[a->command].name;
@@ -73,10 +95,16 @@ int run_program(const struct arguments *a, char *const program[], struct collect
     }
     if (a->given[OPTION_python_allocators])
         setenv("PYTHONMALLOC", "malloc", 1);
+    const char *functions[RANGE_RUN_MAX];
+    struct range_run ranges = {.directory = NULL};
     struct torch_run torch = {NULL};
-    if (a->given[OPTION_torch_snapshot] && torch_run_prepare(&torch, &err)) {
+    int status = -prepare_ranges(a, functions, &ranges);
+    if (status == 0 && a->given[OPTION_torch_snapshot] && torch_run_prepare(&torch, &err))
+        status = cli_fail(&err);
+    if (status) {
+        range_run_close(&ranges);
         free(output);
-        return -cli_fail(&err);
+        return -status;
     }
     char *library = cli_library(&err), *text = options_text(a);
     struct collect_options options = {
@@ -93,12 +121,14 @@ int run_program(const struct arguments *a, char *const program[], struct collect
         .quiet = a->given[OPTION_quiet],
         .is_required = a->command == COMMAND_check,
     };
-    int status = 0;
     int rc = !library || (audit && set_auditor(library, &err)) ? -ENOENT : collect_run(&options, program, result, &err);
     if (rc)
         status = -cli_fail_output(rc, &err);
     if (torch.directory && result->recorded)
         torch_check(&torch, result->output, a->given[OPTION_quiet]);
+    if (ranges.directory && result->recorded)
+        range_run_missing(&ranges, tell_missing);
+    range_run_close(&ranges);
     torch_run_close(&torch);
     free(output);
     free(library);

@@ -32,6 +32,8 @@ static int finish_in_place(const char *path, struct error *err)
     return rc;
 }
 
+#define COPY_CACHE_KIB "65536" /* most copies stay in memory */
+
 /* A private copy in SQLite's temporary storage, which goes away with the connection. */
 static int copy_to_temporary(sqlite3 *from, sqlite3 **copy, struct error *err)
 {
@@ -49,7 +51,10 @@ static int copy_to_temporary(sqlite3 *from, sqlite3 **copy, struct error *err)
         sqlite3_db_config(*copy, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
         sqlite3_db_config(*copy, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
         sqlite3_db_config(*copy, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, NULL);
-    } else {
+        /* it is thrown away when anything fails */
+        rc = db_exec(*copy, "PRAGMA journal_mode = OFF; PRAGMA cache_size = -" COPY_CACHE_KIB, err);
+    }
+    if (rc) {
         sqlite3_close(*copy);
         *copy = NULL;
     }

@@ -57,7 +57,8 @@ static char *given_options(const struct arguments *a)
     static const struct {
         enum option_id id;
         const char *text;
-    } options[] = {{OPTION_during, " --during "}, {OPTION_from, " --from "}, {OPTION_to, " --to "}};
+    } options[] = {
+        {OPTION_every, " --every "}, {OPTION_during, " --during "}, {OPTION_from, " --from "}, {OPTION_to, " --to "}};
     struct buf text = BUF(1 << 16);
     for (size_t i = 0; i < sizeof options / sizeof *options; i++)
         if (a->given[options[i].id]) {
@@ -67,6 +68,21 @@ static char *given_options(const struct arguments *a)
     return buf_take(&text);
 }
 
+/* All executions of a range together. */
+static int open_every(const struct arguments *a, sqlite3 *db, struct cli_window *w, struct error *err)
+{
+    struct executions e;
+    int rc = marks_find_executions(db, "--every", a->value[OPTION_every], &e, err);
+    w->ranges = xcalloc(e.count + 1ul, sizeof *w->ranges);
+    for (uint32_t i = 0; i < e.count; i++)
+        w->ranges[i] = (struct window_range){e.execution[i].start_ns, e.execution[i].end_ns};
+    w->name = xstrdup(a->value[OPTION_every]);
+    w->lens = (struct lens_window){
+        .ranges = w->ranges, .count = window_unite(w->ranges, e.count), .name = w->name, .of = e.count};
+    executions_free(&e);
+    return rc;
+}
+
 int cli_window_open(const struct arguments *a, sqlite3 *db, struct lens_options *lens, struct cli_window *w,
                     struct error *err)
 {
@@ -74,6 +90,15 @@ int cli_window_open(const struct arguments *a, sqlite3 *db, struct lens_options 
     struct marks_found found = {0};
     int rc = 0;
     *w = (struct cli_window){.ranges = NULL};
+    if (a->given[OPTION_every] && a->command == COMMAND_lines) {
+        if (cli_has_window(a))
+            return error_set(err, EINVAL, "--every is a window of its own; leave out --from, --to and --during");
+        rc = open_every(a, db, w, err);
+        w->lens.options = w->options = given_options(a);
+        if (rc == 0)
+            lens->window = &w->lens;
+        return rc;
+    }
     if (!cli_has_window(a))
         return 0;
     if (a->given[OPTION_during] && (a->given[OPTION_from] || a->given[OPTION_to]))

@@ -1,6 +1,7 @@
 #include "packed.h"
 
 #include "chunk_stream.h"
+#include "db.h"
 #include "hash.h"
 
 #include <errno.h>
@@ -36,8 +37,8 @@ static const struct {
 } recoded[] = {{PACKED_site_active_peak_bytes, "active_peak_changes", CODING_change}};
 #define RECODED (sizeof recoded / sizeof *recoded)
 
-static const char *const table_names[PACKED_TABLES] = {"stack", "site"};
-static const enum packed_column keys[PACKED_TABLES] = {PACKED_KEY_stack, PACKED_KEY_site};
+static const char *const table_names[PACKED_TABLES] = {"stack", "site", "resident_site"};
+static const enum packed_column keys[PACKED_TABLES] = {PACKED_KEY_stack, PACKED_KEY_site, PACKED_KEY_resident_site};
 
 static int recoded_as(enum packed_column column)
 {
@@ -47,9 +48,11 @@ static int recoded_as(enum packed_column column)
     return -1;
 }
 
-int packed_needs_changes(enum packed_column column)
+int packed_schema(enum packed_column column)
 {
-    return recoded_as(column) >= 0;
+    int is_later = column == PACKED_site_torn_bytes || column == PACKED_site_torn_count ||
+                   column == PACKED_site_kept_count || columns[column].table == PACKED_TABLE_resident_site;
+    return is_later ? DB_SCHEMA_LOOKS : recoded_as(column) >= 0 ? DB_SCHEMA_CHANGES : DB_SCHEMA_PACKED;
 }
 
 const char *packed_table_name(enum packed_table table)
@@ -103,6 +106,7 @@ enum packed_table packed_table_of(enum packed_column column)
 struct chunk { /* of the key column, and so of every other one */
     int64_t part;
     uint32_t first_row, count;
+    uint32_t place;    /* the number of its first row in the table */
     uint32_t *row_ids; /* of a later part */
 };
 
@@ -218,9 +222,24 @@ int packed_has(sqlite3 *db, enum packed_table table)
     return has;
 }
 
+int packed_has_column(sqlite3 *db, enum packed_column column)
+{
+    static const char sql[] = "SELECT 1 FROM main.packed WHERE table_name = ? AND column_name = ? LIMIT 1";
+    sqlite3_stmt *s = NULL;
+    int has = 0;
+    if (sqlite3_prepare_v2(db, sql, -1, &s, NULL) == SQLITE_OK) {
+        sqlite3_bind_text(s, 1, table_names[columns[column].table], -1, SQLITE_STATIC);
+        sqlite3_bind_text(s, 2, columns[column].name, -1, SQLITE_STATIC);
+        has = sqlite3_step(s) == SQLITE_ROW;
+    }
+    sqlite3_finalize(s);
+    return has;
+}
+
 const char *packed_source(sqlite3 *db, enum packed_table table)
 {
-    static const char *const sources[PACKED_TABLES][2] = {{"main.stack", "packed_stack"}, {"main.site", "packed_site"}};
+    static const char *const sources[PACKED_TABLES][2] = {
+        {"main.stack", "packed_stack"}, {"main.site", "packed_site"}, {"main.resident_site", "packed_resident_site"}};
     return sources[table][packed_has(db, table)];
 }
 
@@ -274,21 +293,23 @@ static struct chunk *add_chunk(struct table *t)
     return &t->chunks[t->chunk_count++];
 }
 
-/* The rows of part 0 are all there, one after the other. */
+/* The rows of part 0, or of a look, are all there, one after the other. */
 static int take_key(struct packed *p, void *arg, sqlite3_stmt *s, const uint64_t *values, long count)
 {
     struct table *t = arg;
-    (void)p, (void)values;
-    int64_t first_row = sqlite3_column_int64(s, 1);
-    if (sqlite3_column_int64(s, 0) != 0)
+    (void)values;
+    int64_t part = sqlite3_column_int64(s, 0), first_row = sqlite3_column_int64(s, 1);
+    int is_look = t == &p->tables[PACKED_TABLE_resident_site];
+    const struct chunk *before = t->chunk_count ? &t->chunks[t->chunk_count - 1] : NULL;
+    if (!is_look && part != 0)
         return 0;
-    if (first_row != t->count + 1 || t->count + count > (long)PACKED_ROWS_MAX)
+    if (first_row != (before && before->part == part ? before->first_row + (int64_t)before->count : 1) ||
+        t->count + count > (long)PACKED_ROWS_MAX)
         return -EBADMSG;
     struct chunk *c = add_chunk(t);
     if (!c)
         return -ENOMEM;
-    c->first_row = (uint32_t)first_row;
-    c->count = (uint32_t)count;
+    *c = (struct chunk){part, (uint32_t)first_row, (uint32_t)count, (uint32_t)t->count + 1, NULL};
     t->given = t->count += count;
     return 0;
 }
@@ -306,7 +327,7 @@ static int take_row_ids(struct packed *p, void *arg, sqlite3_stmt *s, const uint
         free(ids);
         return -ENOMEM;
     }
-    *c = (struct chunk){part, (uint32_t)first_row, (uint32_t)count, ids};
+    *c = (struct chunk){part, (uint32_t)first_row, (uint32_t)count, 0, ids};
     t->given += count;
     uint64_t id = 0;
     for (long i = 0; i < count; i++) {
@@ -327,7 +348,7 @@ long packed_count(struct packed *p, enum packed_table table)
         return t->count;
     t->is_read = 1;
     int rc = each_chunk(p, table, keys[table], take_key, t);
-    if (rc == 0)
+    if (rc == 0 && table != PACKED_TABLE_resident_site)
         rc = each_chunk(p, table, PACKED_ROW_IDS, take_row_ids, t);
     if (rc == 0 && t->count > t->given)
         rc = -EBADMSG;
@@ -340,6 +361,35 @@ int packed_is_whole(const struct packed *p, enum packed_table table)
 {
     const struct table *t = &p->tables[table];
     return !t->chunk_count || t->chunks[t->chunk_count - 1].part == 0;
+}
+
+void packed_look_rows(const struct packed *p, int64_t scan_id, uint32_t *first, uint32_t *last)
+{
+    const struct table *t = &p->tables[PACKED_TABLE_resident_site];
+    *first = 1;
+    *last = 0;
+    for (size_t i = 0; i < t->chunk_count; i++) {
+        const struct chunk *c = &t->chunks[i];
+        if (c->part != scan_id)
+            continue;
+        if (*last == 0)
+            *first = c->place;
+        *last = c->place + c->count - 1;
+    }
+}
+
+int64_t packed_look_of(const struct packed *p, uint32_t row)
+{
+    const struct table *t = &p->tables[PACKED_TABLE_resident_site];
+    size_t low = 0, high = t->chunk_count;
+    while (high - low > 1) {
+        size_t middle = low + (high - low) / 2;
+        if (t->chunks[middle].place <= row)
+            low = middle;
+        else
+            high = middle;
+    }
+    return t->chunk_count ? t->chunks[low].part : 0;
 }
 
 static int make_room(struct packed_values *v, long rows, int is_wide)
@@ -414,7 +464,7 @@ static int take_values(struct packed *p, void *arg, sqlite3_stmt *s, const uint6
     if (rc == 0)
         rc = make_room(r->values, t->count, all > UINT32_MAX);
     for (uint32_t i = 0; rc == 0 && i < c->count; i++) {
-        uint32_t row = c->row_ids ? c->row_ids[i] : c->first_row + i;
+        uint32_t row = c->row_ids ? c->row_ids[i] : c->place + i;
         if (r->values->narrow)
             r->values->narrow[row] = (uint32_t)values[i];
         else

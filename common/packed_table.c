@@ -11,29 +11,42 @@
 SQLITE_EXTENSION_INIT3
 #endif
 
-enum view { VIEW_stack, VIEW_site, VIEW_site_line, VIEWS };
+enum view { VIEW_stack, VIEW_site, VIEW_site_line, VIEW_site_teardown, VIEW_site_kept, VIEW_resident_site, VIEWS };
 
 enum { STACK_ID, STACK_PARENT, STACK_ADDRESS, STACK_DEPTH, STACK_FLAGS };
 enum { SITE_ID, SITE_STACK, SITE_PROCESS, SITE_DEVICE, SITE_KIND, SITE_STATS };
 enum { LINE_SITE, LINE_ID };
+enum { LOOK_SCAN, LOOK_SITE };
 
 static const struct {
     const char *name, *plain, *declaration;
     enum packed_table table;
+    enum packed_column first; /* of the column after the id; the others follow */
+    enum packed_column there; /* a row is there where that is not 0; PACKED_COLUMNS: each is */
 } views[VIEWS] = {
     {"packed_stack", "stack",
      "CREATE TABLE x(stack_id INTEGER PRIMARY KEY, parent_id INTEGER, address_id INTEGER, depth INTEGER, "
      "flags INTEGER)",
-     PACKED_TABLE_stack},
+     PACKED_TABLE_stack, PACKED_KEY_stack, PACKED_COLUMNS},
 #define STAT(column, name, unit, combine, text) ", " #column " INTEGER"
     {"packed_site", "site",
      "CREATE TABLE x(site_id INTEGER PRIMARY KEY, stack_id INTEGER, process_id INTEGER, device_id INTEGER, kind TEXT"
 #include "stat.def"
      ")",
 #undef STAT
-     PACKED_TABLE_site},
-    {"packed_site_line", "site_line", "CREATE TABLE x(site_id INTEGER PRIMARY KEY, line_id INTEGER)",
-     PACKED_TABLE_site},
+     PACKED_TABLE_site, PACKED_KEY_site, PACKED_COLUMNS},
+    {"packed_site_line", "site_line", "CREATE TABLE x(site_id INTEGER PRIMARY KEY, line_id INTEGER)", PACKED_TABLE_site,
+     PACKED_site_line_id, PACKED_site_line_id},
+    {"packed_site_teardown", "site_teardown",
+     "CREATE TABLE x(site_id INTEGER PRIMARY KEY, freed_bytes INTEGER, freed_count INTEGER)", PACKED_TABLE_site,
+     PACKED_site_torn_bytes, PACKED_site_torn_count},
+    {"packed_site_kept", "site_kept", "CREATE TABLE x(site_id INTEGER PRIMARY KEY, kept_count INTEGER)",
+     PACKED_TABLE_site, PACKED_site_kept_count, PACKED_site_kept_count},
+    /* no primary key: the row's id is its number in the table */
+    {"packed_resident_site", "resident_site",
+     "CREATE TABLE x(scan_id INTEGER, site_id INTEGER, live_count INTEGER, live_bytes INTEGER, resident_bytes INTEGER, "
+     "shared_bytes INTEGER, huge_bytes INTEGER, swapped_bytes INTEGER, untouched_bytes INTEGER)",
+     PACKED_TABLE_resident_site, PACKED_KEY_resident_site, PACKED_COLUMNS},
 };
 
 struct shared { /* by the tables of a connection */
@@ -60,7 +73,7 @@ struct cursor {
     uint64_t line_id;
 };
 
-enum { PLAN_ALL, PLAN_ROW, PLAN_STACK, PLAN_LINE };
+enum { PLAN_ALL, PLAN_ROW, PLAN_STACK, PLAN_LINE, PLAN_LOOK };
 
 static struct table *table_of(sqlite3_vtab_cursor *cursor)
 {
@@ -108,27 +121,36 @@ static int plan(sqlite3_vtab *base, sqlite3_index_info *info)
     const struct table *t = (const struct table *)(const void *)base;
     int row = -1, by = -1; /* the constraints: on the id, and on what sites can be looked for by */
     enum view view = t->view;
+    int id = view == VIEW_resident_site ? -1 : 0; /* the column */
     for (int i = 0; i < info->nConstraint; i++) {
         if (!info->aConstraint[i].usable || info->aConstraint[i].op != SQLITE_INDEX_CONSTRAINT_EQ)
             continue;
-        if (info->aConstraint[i].iColumn == 0 || info->aConstraint[i].iColumn == -1)
+        if (info->aConstraint[i].iColumn == id || info->aConstraint[i].iColumn == -1)
             row = i;
         else if ((view == VIEW_site && info->aConstraint[i].iColumn == SITE_STACK) ||
-                 (view == VIEW_site_line && info->aConstraint[i].iColumn == LINE_ID))
+                 (view == VIEW_site_line && info->aConstraint[i].iColumn == LINE_ID) ||
+                 (view == VIEW_resident_site && info->aConstraint[i].iColumn == LOOK_SCAN))
             by = i;
     }
-    info->idxNum = row >= 0 ? PLAN_ROW : by < 0 ? PLAN_ALL : view == VIEW_site ? PLAN_STACK : PLAN_LINE;
+    info->idxNum = row >= 0                 ? PLAN_ROW
+                   : by < 0                 ? PLAN_ALL
+                   : view == VIEW_site      ? PLAN_STACK
+                   : view == VIEW_site_line ? PLAN_LINE
+                                            : PLAN_LOOK;
     if (info->idxNum != PLAN_ALL) /* SQLite checks again: the value may be no integer */
         info->aConstraintUsage[row >= 0 ? row : by].argvIndex = 1;
     if (row >= 0)
         info->idxFlags = SQLITE_INDEX_SCAN_UNIQUE;
     static const struct {
         int rows, cost;
-    } estimates[] = {
-        [PLAN_ALL] = {1000000, 1000000}, [PLAN_ROW] = {1, 1}, [PLAN_STACK] = {2, 3}, [PLAN_LINE] = {1000, 20000}};
+    } estimates[] = {[PLAN_ALL] = {1000000, 1000000},
+                     [PLAN_ROW] = {1, 1},
+                     [PLAN_STACK] = {2, 3},
+                     [PLAN_LINE] = {1000, 20000},
+                     [PLAN_LOOK] = {50000, 50000}};
     info->estimatedRows = estimates[info->idxNum].rows;
     info->estimatedCost = estimates[info->idxNum].cost;
-    if (info->nOrderBy == 1 && info->aOrderBy[0].iColumn <= 0 && !info->aOrderBy[0].desc)
+    if (info->nOrderBy == 1 && info->aOrderBy[0].iColumn <= id && !info->aOrderBy[0].desc)
         info->orderByConsumed = 1; /* rows come by their id, of a stack too */
     return SQLITE_OK;
 }
@@ -151,14 +173,15 @@ static int close_cursor(sqlite3_vtab_cursor *base)
     return SQLITE_OK;
 }
 
-/* Sites without a line have no row in site_line. */
+/* Sites without a line have no row in site_line, and so on. */
 static void skip_absent(const struct table *t, struct cursor *c)
 {
-    const struct packed_values *lines;
-    if (t->view != VIEW_site_line || !c->row || packed_read(t->packed, PACKED_site_line_id, &lines))
+    const struct packed_values *there;
+    enum packed_column column = views[t->view].there;
+    if (column == PACKED_COLUMNS || !c->row || packed_read(t->packed, column, &there))
         return;
     uint32_t row = c->row;
-    while (row <= c->last && (c->is_of_line ? packed_at(lines, row) != c->line_id : !packed_at(lines, row)))
+    while (row <= c->last && (c->is_of_line ? packed_at(there, row) != c->line_id : !packed_at(there, row)))
         row++;
     c->row = row;
 }
@@ -185,6 +208,8 @@ static int filter(sqlite3_vtab_cursor *base, int number, const char *text, int a
         c->is_of_line = 1;
         c->line_id = (uint64_t)wanted;
         c->row = wanted > 0;
+    } else if (number == PLAN_LOOK) {
+        packed_look_rows(t->packed, wanted, &c->row, &c->last);
     }
     skip_absent(t, c);
     return SQLITE_OK;
@@ -243,9 +268,10 @@ static int column(sqlite3_vtab_cursor *base, sqlite3_context *context, int numbe
     int rc = SQLITE_OK;
     if (number > 0 && t->view == VIEW_stack)
         rc = stack_column(t, row, number, &value);
-    else if (number > 0) /* the columns of a site are in the same order here and there */
-        rc = value_of(t, t->view == VIEW_site_line ? PACKED_site_line_id : PACKED_KEY_site + (unsigned)number - 1, row,
-                      &value);
+    else if (number > 0) /* the columns are in the same order here and there */
+        rc = value_of(t, views[t->view].first + (unsigned)number - 1, row, &value);
+    else if (t->view == VIEW_resident_site)
+        value = (uint64_t)packed_look_of(t->packed, row);
     if (rc != SQLITE_OK)
         return rc;
     if (t->view == VIEW_site && number == SITE_KIND)
@@ -344,21 +370,29 @@ int packed_register(sqlite3 *db)
     return rc == SQLITE_OK ? function_rc : rc;
 }
 
+/* Earlier versions had plain rows of the teardown beside packed sites. */
+static int has_view(sqlite3 *db, enum view view)
+{
+    enum packed_column there = views[view].there;
+    return there == PACKED_COLUMNS || there == PACKED_site_line_id ? packed_has(db, views[view].table)
+                                                                   : packed_has_column(db, there);
+}
+
 int packed_views(sqlite3 *db, struct error *err)
 {
-    int has[PACKED_TABLES], rc = SQLITE_OK;
-    for (int i = 0; i < PACKED_TABLES; i++)
-        has[i] = packed_has(db, (enum packed_table)i);
-    if (!has[PACKED_TABLE_stack] && !has[PACKED_TABLE_site])
+    int has[VIEWS], any = 0, rc = SQLITE_OK;
+    for (int i = 0; i < VIEWS; i++)
+        any |= has[i] = has_view(db, (enum view)i);
+    if (!any)
         return 0;
     rc = packed_register(db);
     for (int i = 0; i < VIEWS && rc == SQLITE_OK; i++) {
-        char sql[160];
+        char sql[200];
         /* no view: what SQLite joins to one of a virtual table, it first copies */
         sqlite3_snprintf((int)sizeof sql, sql,
                          "CREATE VIRTUAL TABLE IF NOT EXISTS temp.%s USING %s; SELECT 1 FROM %s LIMIT 0",
                          views[i].plain, views[i].name, views[i].name);
-        if (has[views[i].table]) /* and names it once, which an authorizer would refuse later */
+        if (has[i]) /* and names it once, which an authorizer would refuse later */
             rc = sqlite3_exec(db, sql, NULL, NULL, NULL);
     }
     return rc == SQLITE_OK ? 0 : error_set(err, EIO, "%s: %s", sqlite3_db_filename(db, "main"), sqlite3_errmsg(db));

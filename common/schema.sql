@@ -159,10 +159,11 @@ CREATE TABLE site_kept( -- of a site's end_count: what such processes still had 
   kept_count INTEGER NOT NULL
 ) STRICT;
 
-CREATE TABLE packed( -- where there are many stacks or sites: all rows of stack, or of site and site_line, as compressed
+CREATE TABLE packed( -- where there are many stacks or sites: all rows of stack, or of site and those beside it, as compressed
   -- columns (docs/format.md). The plain tables then have those that are looked at most (docs/sql.md)
-  table_name  TEXT NOT NULL,    -- 'stack' | 'site'
+  table_name  TEXT NOT NULL,    -- 'stack' | 'site' | 'resident_site'
   part        INTEGER NOT NULL, -- 0: the rows; 1, 2, ...: newer values of some of them, while it is being written
+                                -- of resident_site: the scan_id
   column_name TEXT NOT NULL,
   first_row   INTEGER NOT NULL, -- the id of the first row; of a later part, its place in it
   row_count   INTEGER NOT NULL,
@@ -302,9 +303,9 @@ CREATE TABLE resident_scan( -- looks at which pages of a process are present (do
   process_id    INTEGER NOT NULL REFERENCES process,
   is_peak       INTEGER NOT NULL, -- 1: of the round at the highest sum of resident bytes, one a process
   is_last       INTEGER NOT NULL, -- 1: the last one of its process, before its end
-  time_ns       INTEGER NOT NULL, -- when it began; the live blocks are those of then,
+  time_ns       INTEGER NOT NULL, -- when it began; the live blocks are those of its end,
   duration_ns   INTEGER NOT NULL, -- and took so long,
-  moved_count   INTEGER,          -- while so many events came: as many blocks at most may be wrong. NULL: not known
+  moved_count   INTEGER,          -- so many events came while the round looked. NULL: not known
   rss_bytes     INTEGER NOT NULL, -- as the kernel said it at the sample before
   present_bytes INTEGER NOT NULL, -- on present pages; the sum of resident_site and resident_rest
   shared_bytes  INTEGER NOT NULL, -- of these: of files and shared memory, or mapped by another process, too
@@ -583,6 +584,19 @@ SELECT c.process_id, p.pid, p.parent_id, c.time_ns, max(c.present_bytes) AS resi
        f.copied_bytes, f.own_bytes, f.file_bytes, p.command_line AS command
 FROM resident_fork f JOIN resident_scan c USING(scan_id) JOIN process p USING(process_id)
 GROUP BY c.process_id;
+
+-- what each process had on present pages in that round; rows add up to v_resident's. shared_memory_bytes: of maps that it
+-- did not make itself, such as its parent's before the fork
+CREATE VIEW v_resident_process AS
+SELECT c.process_id, p.pid, c.time_ns, c.present_bytes AS resident_bytes,
+       (SELECT CAST(total(resident_bytes) AS INTEGER) FROM resident_site s WHERE s.scan_id = c.scan_id) AS block_bytes,
+       CAST(total(r.resident_bytes) FILTER (WHERE r.what = 'shared') AS INTEGER) AS shared_memory_bytes,
+       CAST(total(r.resident_bytes) FILTER (WHERE r.what = 'inherited') AS INTEGER) AS inherited_bytes,
+       CAST(total(r.resident_bytes) FILTER (WHERE r.what = 'file') AS INTEGER) AS file_bytes,
+       CAST(total(r.resident_bytes) FILTER (WHERE r.what NOT IN ('shared', 'inherited', 'file')) AS INTEGER)
+           AS other_bytes, p.command_line AS command
+FROM resident_scan c JOIN process p USING(process_id) LEFT JOIN resident_rest r USING(scan_id)
+WHERE c.is_peak GROUP BY c.scan_id;
 
 CREATE VIEW v_total AS
 SELECT d.name AS device, t.kind, t.alloc_count, t.free_count, t.alloc_bytes, t.free_bytes, t.temporary_count,

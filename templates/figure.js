@@ -5,7 +5,8 @@ const theme = {
   read() {
     const style = getComputedStyle(document.documentElement);
     for (const name of ['bg', 'surface', 'text', 'muted', 'rule', 'soft', 'accent', 'accent-soft', 'active', 'allocated', 'reserved', 'rss', 'failure', 'mark', 'select',
-      'flame-1', 'flame-2', 'flame-3', 'flame-4', 'flame-5', 'flame-6', 'flame-7', 'flame-8', 'flame-other', 'folded', 'flame-text', 'found', 'heat'])
+      'flame-1', 'flame-2', 'flame-3', 'flame-4', 'flame-5', 'flame-6', 'flame-7', 'flame-8', 'flame-other', 'folded', 'flame-text', 'found', 'heat',
+      'old', 'new', 'grown-1', 'grown-2', 'grown-3', 'shrunk-1', 'shrunk-2', 'shrunk-3'])
       this.colors[name] = style.getPropertyValue('--' + name).trim();
   },
 };

@@ -31,16 +31,20 @@ const flame = {
   count() { return this.measure.endsWith('_count'); },
   text(value) { return this.count() ? count(value) : bytes(value); },
 
+  /* Sums by site and by node; the first of them are the widths, a page that compares has more beside them. */
+  measured() {
+    const isChosen = this.measure === 'selection', values = isChosen ? app.view.bytes : model.only(model.m.sites[this.measure], app.device, app.kind);
+    return [{ values, totals: isChosen ? app.nodeTotals : model.nodeTotals(values) }];
+  },
+
   update() {
-    const values = this.measure === 'selection' ? app.view.bytes : model.only(model.m.sites[this.measure], app.device, app.kind);
-    this.values = values;
-    this.totals = this.measure === 'selection' ? app.nodeTotals : model.nodeTotals(values);
-    this.root = { name: 'all', value: 0, parent: null, depth: 0, items: null, kind: 'root', children: null };
-    this.root.items = [];
+    this.columns = this.measured();
+    this.totals = this.columns[0].totals;
+    this.root = { name: 'all', value: 0, sums: this.noSums(), parent: null, depth: 0, items: [], kind: 'root', children: null };
     this.root.label = model.core.devices.length > 1 ? 'all of ' + model.core.devices[app.device].name : 'all';
-    if (this.up) this.root.items = this.leafItems(values);
-    else for (let i = 0; i < model.m.nodeCount; i++) if (model.m.nodes.parent[i] < 0 && this.totals[i] > 0) this.root.items.push([i, this.totals[i]]);
-    this.root.value = this.root.items.reduce((t, [, v]) => t + v, 0);
+    if (this.up) this.root.items = this.leafItems();
+    else for (let i = 0; i < model.m.nodeCount; i++) if (model.m.nodes.parent[i] < 0 && this.totals[i] > 0) this.root.items.push([i, this.sumsOf(i)]);
+    for (const [, sums] of this.root.items) this.add(this.root, sums);
     this.root.frameless = true;
     this.zoomed = this.focus = this.fork();
     byId('flame-status').textContent = '';
@@ -49,12 +53,20 @@ const flame = {
     this.fillTable();
   },
 
-  leafItems(values) {
-    const at = new Map();
+  noSums() { return this.columns.map(() => 0); },
+  sumsOf(node) { return this.columns.map((c) => c.totals[node]); },
+  add(box, sums) {
+    sums.forEach((v, k) => { box.sums[k] += v; });
+    box.value = box.sums[0];
+  },
+
+  leafItems() {
+    const at = new Map(), values = this.columns[0].values;
     for (let i = 0; i < values.length; i++) {
       if (!(values[i] > 0)) continue;
       const own = model.m.sites.node[i], node = this.hides(own) ? model.m.nodes.above[own] : own;
-      at.set(node, (at.get(node) || 0) + values[i]);
+      if (!at.has(node)) at.set(node, this.noSums());
+      this.columns.forEach((c, k) => { at.get(node)[k] += c.values[i]; });
     }
     return [...at];
   },
@@ -84,30 +96,34 @@ const flame = {
   children(node) {
     if (node.children) return node.children;
     const m = model.m, groups = new Map();
-    const put = (raw, value) => {
+    const put = (raw, sums) => {
       /* stacks of nothing but what is hidden are one box */
       const frame = raw < 0 ? -1 : m.nodes.frame[raw], folded = raw >= 0 && m.frames.flags[frame] & FRAME.FOLDED, key = raw < 0 ? -1 : m.frames.function[frame] + (folded ? 0.5 : 0);
       let g = groups.get(key);
-      if (!g) groups.set(key, g = { name: raw < 0 ? this.hiddenName + ' alone' : this.nameOf(frame), fn: raw < 0 ? undefined : m.frames.function[frame], frame, value: 0, parent: node, depth: node.depth + 1, items: [], color: raw < 0 ? 'folded' : model.frameColor(frame), children: raw < 0 ? [] : null });
-      g.value += value;
-      g.items.push([raw, value]);
+      if (!g) groups.set(key, g = { name: raw < 0 ? this.hiddenName + ' alone' : this.nameOf(frame), fn: raw < 0 ? undefined : m.frames.function[frame], frame, value: 0, sums: this.noSums(), parent: node, depth: node.depth + 1, items: [], color: raw < 0 ? 'folded' : model.frameColor(frame), children: raw < 0 ? [] : null });
+      this.add(g, sums);
+      g.items.push([raw, sums]);
     };
     /* the shown nodes below one; what is hidden to its end counts for the nearest shown caller, or for nobody */
-    const below = (raw) => {
-      let shown = 0;
+    const below = (raw, rest) => {
       for (let k = this.firstChild(raw); k >= 0; k = this.nextChild(k)) {
         if (!(this.totals[k] > 0)) continue;
-        if (this.hides(k)) shown += below(k);
-        else { put(k, this.totals[k]); shown += this.totals[k]; }
+        if (this.hides(k)) { below(k, rest); continue; }
+        const sums = this.sumsOf(k);
+        put(k, sums);
+        sums.forEach((v, c) => { rest[c] -= v; });
       }
-      return shown;
     };
-    if (this.up) { for (const [raw, value] of node.items) { const next = node.frameless ? raw : this.above(raw); if (node.frameless || next >= 0) put(next, value); } }
+    if (this.up) { for (const [raw, sums] of node.items) { const next = node.frameless ? raw : this.above(raw); if (node.frameless || next >= 0) put(next, sums); } }
     else if (node.frameless) {
-      let rest = 0;
-      for (const [raw, value] of node.items) if (this.hides(raw)) rest += value - below(raw); else put(raw, value);
-      if (rest > 0) put(-1, rest);
-    } else for (const [raw] of node.items) below(raw);
+      const rest = this.noSums();
+      for (const [raw, sums] of node.items) {
+        if (!this.hides(raw)) { put(raw, sums); continue; }
+        sums.forEach((v, c) => { rest[c] += v; });
+        below(raw, rest);
+      }
+      if (rest[0] > 0) put(-1, rest);
+    } else for (const [raw] of node.items) below(raw, this.noSums());
     node.children = [...groups.values()].sort((a, b) => b.value - a.value);
     return node.children;
   },
@@ -179,7 +195,7 @@ const flame = {
       }
       if (b.w < 28) continue;
       c.fillStyle = b.node.fn === undefined ? theme.colors.text : theme.colors['flame-text'];
-      const name = b.text || (b.node === this.root ? this.root.label + ': ' + this.text(b.node.value) : b.node.name);
+      const name = b.text || (b.node === this.root ? this.root.label + ': ' + this.whole() : b.node.name);
       c.fillText(fitText(c, name, b.w - 8), b.x + 4, y + FLAME_ROW / 2);
     }
     if (this.root.value <= 0) {
@@ -252,18 +268,22 @@ const flame = {
     return places.size === 1 ? model.linePlace(first) : plural(places.size, 'line', 'lines');
   },
 
+  /* What a box stands for, in figures. */
+  amount(node) { return this.text(node.value) + ', ' + percent(node.value, this.root.value) + ' of all'; },
+  whole() { return this.text(this.root.value); },
+
   describe(node) {
-    if (node === this.root) return 'All: ' + this.text(node.value);
-    if (node.fn === undefined) return node.name + ': ' + this.text(node.value) + ', ' + percent(node.value, this.root.value);
+    if (node === this.root) return 'All: ' + this.whole();
+    if (node.fn === undefined) return node.name + ': ' + this.amount(node);
     const own = this.up ? 0 : node.value - this.children(node).reduce((t, k) => t + k.value, 0);
-    return model.m.functions.name[node.fn] + ', ' + this.where(node) + ': ' + this.text(node.value) + ', ' + percent(node.value, this.root.value) + (own > 0 && own < node.value ? '; itself ' + this.text(own) : '');
+    return model.m.functions.name[node.fn] + ', ' + this.where(node) + ': ' + this.amount(node) + (own > 0 && own < node.value ? '; itself ' + this.text(own) : '');
   },
 
   showTip(e, b) {
     if (b.node.fn === undefined) { tip.show(e, el('div', {}, this.describe(b.node))); return; }
     const m = model.m, group = m.groups[m.frames.group[b.node.frame]];
     tip.show(e, el('div', { class: 'fn' }, m.functions.name[b.node.fn].slice(0, 300)), el('div', { class: 'muted' }, this.where(b.node) + (group ? ', ' + group.name : '')),
-      el('div', {}, this.text(b.node.value) + ', ' + percent(b.node.value, this.root.value) + ' of all'));
+      el('div', {}, this.amount(b.node)));
   },
 
   zoom(node) {
@@ -305,7 +325,7 @@ const flame = {
     const walk = (node, depth) => {
       for (const k of this.children(node).slice(0, 5)) {
         if (lines.length > 60 || k.value < this.root.value * 0.02 || depth > 24) return;
-        const li = el('div', {}, k.name + ' ' + this.text(k.value) + ' (' + percent(k.value, this.root.value) + ')');
+        const li = el('div', {}, k.name + ' ' + this.amount(k));
         li.style.paddingLeft = Math.min(depth, 20) * 10 + 'px';
         lines.push(li);
         walk(k, depth + 1);
@@ -313,7 +333,7 @@ const flame = {
     };
     walk(this.root, 0);
     byId('flame-table').replaceChildren(...lines);
-    byId('flame-canvas').setAttribute('aria-label', 'Flame graph of ' + this.text(this.root.value) + ' of ' + model.core.devices[app.device].name + ': ' + this.measures.find((x) => x[0] === this.measure)[1]
+    byId('flame-canvas').setAttribute('aria-label', 'Flame graph of ' + this.whole() + ' of ' + model.core.devices[app.device].name + ': ' + this.measures.find((x) => x[0] === this.measure)[1]
       + (this.children(this.root)[0] ? '. Largest: ' + this.children(this.root)[0].name : ''));
   },
 };

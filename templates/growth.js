@@ -63,12 +63,18 @@ const growth = {
 
   name(l) { return l.line < 0 ? plural(l.rest, 'other line', 'other lines') : model.lineName(l.line) + ' ' + model.linePlace(l.line); },
 
+  /* Its own peak, which may be between two of the instants, or after the last one that its process lived at. */
+  most(l) {
+    const stored = l.values.reduce((a, b) => Math.max(a, b), 0);
+    return l.line < 0 || app.kind >= 0 ? stored : Math.max(stored, app.linePeak(l.line) || 0);
+  },
+
   legend() {
     const at = this.cursor === null ? -1 : model.instantBefore(this.cursor);
     byId('growth-legend').replaceChildren(...this.layers.map((l) => {
       const swatch = el('span', { class: 'swatch' });
       swatch.style.background = l.color;
-      const value = at < 0 ? 'up to ' + bytes(l.values.reduce((a, b) => Math.max(a, b), 0)) : bytes(l.values[at]);
+      const value = at < 0 ? 'up to ' + bytes(this.most(l)) : bytes(l.values[at]);
       return el('li', {}, el('button', { type: 'button', title: l.line < 0 ? null : model.lineFull(l.line), click: () => { if (l.line >= 0) app.showLine(l.line); } }, swatch, el('span', { class: 'fn' }, this.name(l)), el('span', { class: 'value' }, value)));
     }).reverse());
   },

@@ -13,6 +13,9 @@ const LAYERS = [
   { key: 'total', label: 'Capacity', color: 'muted', text: 'What the device has.' },
 ];
 
+/* The layers that are not exact, as bits. A program's last RSS is a sample from before its end. */
+const ABOUT = { allocated: 1, reserved: 2, used: 4, free: 4, untracked: 8 }, SAMPLED_BEFORE = ABOUT.used | ABOUT.untracked;
+
 /* What present pages hold, as v_resident has it, in the colours of the layers. */
 const RESIDENT_PARTS = { blocks: 'active', beside: 'reserved', heap: 'reserved', segment: 'reserved' };
 const UNTOUCHED = 'Live, and on no page: asked for and never written, or given back to the kernel. It takes addresses only.';
@@ -59,10 +62,12 @@ const layers = {
     const t = model.total(device, 'all'), last = this.last(device);
     if (last) {
       const d = model.core.devices[device], isHost = d.id === 0, total = model.layers[device].total[1] || null;
-      return { device, isHost, active: last.active, allocated: last.allocated, reserved: last.reserved, used: last.used, total, sampled: last.used, usedAt: last.time, about: 0,
+      return { device, isHost, active: last.active, allocated: last.allocated, reserved: last.reserved, used: last.used, total, sampled: last.used, usedAt: last.time, about: isHost ? SAMPLED_BEFORE : 0,
         untracked: last.untracked, free: isHost || total === null ? null : Math.max(0, total - last.used) };
     }
-    return this.of(device, 1, t ? t.end_active_bytes : 0);
+    const end = this.of(device, 1, t ? t.end_active_bytes : 0);
+    if (end.isHost && end.used !== null) end.about |= SAMPLED_BEFORE;
+    return end;
   },
   /* Of several processes that ended one after another: the last instant with a sample, as v_layer has it. */
   last(device) { return model.processEnds.size ? model.layers[device].last : undefined; },
@@ -79,7 +84,7 @@ const layers = {
     const idle = Math.max(0, l.reserved - l.active), out = [{ key: 'active', value: l.allocated, says: 'Active: ' + bytes(l.active) }];
     if (l.active > l.allocated) out.push({ key: 'active', value: l.active - l.allocated, waits: true, says: bytes(l.active - l.allocated) + ' wait for their stream to be freed' });
     if (idle > 0) out.push({ key: 'reserved', value: idle, says: 'Reserved, not active: ' + bytes(idle) });
-    if (l.untracked > 0) out.push({ key: 'untracked', value: l.untracked, says: 'Not tracked: ' + bytes(l.untracked) });
+    if (l.untracked > 0) out.push({ key: 'untracked', value: l.untracked, says: 'Not tracked: ' + (this.isAbout(l, 'untracked') ? '\u2248 ' : '') + bytes(l.untracked) });
     return out;
   },
   extent(l) { return this.parts(l).reduce((t, p) => t + p.value, 0); },
@@ -110,12 +115,12 @@ const layers = {
       if (layer.key === 'allocated' && value === l.active && l.isHost) continue;
       if (value === null && (layer.key !== 'used')) continue;
       const about = this.isAbout(l, layer.key);
-      const text = value === null ? this.unsampled(l) : (about ? '\u2248 ' : '') + bytes(value);
+      const text = value === null ? this.unsampled(l) : (layer.key === 'reserved' ? model.reservedText(l.device, value, about) : (about ? '\u2248 ' : '') + bytes(value));
       out.push({ layer, label, text, share: value === null || layer.key === 'total' || !(of > 0) ? '' : percent(value, of), about });
     }
     return out;
   },
-  isAbout(l, key) { return (l.about & { allocated: 1, reserved: 2, used: 4, free: 4 }[key]) > 0; },
+  isAbout(l, key) { return (l.about & ABOUT[key]) > 0; },
   unsampled(l) {
     const c = model.layers[l.device];
     if (l.isHost) return 'not sampled';
@@ -128,6 +133,7 @@ const layers = {
     const of = l.total ? 'of the capacity' : 'of the largest layer';
     return el('ul', { class: 'layer-figures' }, this.figures(l).map((f) => el('li', { 'data-layer': f.layer.key, 'data-host': l.isHost,
       'data-says': f.label + ': ' + f.text + (f.share ? ', ' + f.share + ' ' + of : '') + (f.about && f.layer.key === 'reserved' ? '; the highest around that instant' : '')
+        + (f.about && l.isHost && ABOUT[f.layer.key] & SAMPLED_BEFORE ? '; of the last sample before the end: what was given back since is in it' : '')
         + (f.layer.key === 'used' && l.usedAt >= 0 && !l.isHost ? '; ' + bytes(l.sampled) + ' sampled at ' + seconds(l.usedAt, timeline.whole) + (f.about ? ', and what was reserved between' : '') : '') },
     el('span', { class: 'layer-key ' + f.layer.key }), f.label, ' ', el('strong', {}, f.text), f.share ? el('span', { class: 'small' }, ' ' + f.share) : null)));
   },
@@ -158,10 +164,17 @@ const layers = {
   /* What was live at the end is elsewhere of each process at its own, and not of one instant, as layers are. */
   endNote(device) {
     const t = model.total(device, 'all'), ended = model.core.processes.filter((p) => p.end_kind !== 'exec').length;
-    if (!t || !t.end_active_bytes || !model.processEnds.size) return '';
+    if (!t || !t.end_active_bytes) return '';
+    if (!model.processEnds.size) return this.tornNote(device);
     const ends = plural(ended, 'process', 'processes') + ' held at its own end';
     if (!this.last(device)) return 'Active is the sum of what each of ' + ends + '; ' + (model.core.devices[device].id === 0 ? 'reserved and RSS are' : 'all else is') + ' of the end of the run.';
     return 'The last instant with a sample. What each of ' + ends + ' is ' + bytes(t.end_active_bytes) + ' in all, not at one instant.';
+  },
+
+  /* What was live where Python began to take itself down counts as live at the end. */
+  tornNote(device) {
+    const torn = model.layers[device].torn;
+    return torn ? 'Active is of where Python began to take itself down, which then freed ' + bytes(torn) + ' of it; all else is of the end of the run.' : '';
   },
 
   /* Whether several processes ran at an instant: only then a page counts in the RSS of each. */

@@ -167,6 +167,8 @@ const model = {
     const name = this.core.devices[device].name;
     return this.core.totals.find((t) => t.device === name && t.kind === kind);
   },
+  /* With how it may be off: the host's heaps are sampled. about: it is the highest around an instant. */
+  reservedText(device, value, about) { return (about ? '\u2248 ' : value > 0 ? this.core.devices[device].reserved_mark : '') + bytes(value); },
   peak(device, what, kind) {
     return this.core.peaks.find((p) => p.device === device && p.what === what && p.rank === 0 && p.kind === (kind || 'all'));
   },

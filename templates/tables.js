@@ -3,7 +3,7 @@
 const TABLE_STEP = 20;
 
 const tables = {
-  tab: 'line', sort: null, ascending: false, filter: '', shown: TABLE_STEP, chosen: null, first: null, rows: [],
+  tab: 'line', sort: null, ascending: false, filter: '', shown: TABLE_STEP, chosen: null, first: null, rows: [], nothing: 'Nothing here.',
   tabs: [['line', 'Lines'], ['function', 'Functions'], ['file', 'Files'], ['module', 'Modules'], ['thread', 'Threads'], ['leak', 'Leaks'], ['temporary', 'Temporaries'], ['transfer', 'Transfers']],
 
   start() {
@@ -13,7 +13,7 @@ const tables = {
     tabs.addEventListener('keydown', (e) => {
       const by = { ArrowLeft: -1, ArrowRight: 1 }[e.key];
       if (!by) return;
-      const there = this.tabs.filter((t) => t[0] !== 'transfer' || this.transfers().length), i = there.findIndex((t) => t[0] === this.tab), next = there[(i + by + there.length) % there.length][0];
+      const there = this.tabs.filter((t) => this.isThere(t[0])), i = there.findIndex((t) => t[0] === this.tab), next = there[(i + by + there.length) % there.length][0];
       this.open(next);
       tabs.querySelector('[data-tab="' + next + '"]').focus();
     });
@@ -32,11 +32,17 @@ const tables = {
   /* What the detail is of: the row that was chosen; else the first one, so that the page opens on an answer. */
   current() { return this.chosen || this.first; },
 
+  isThere(tab) { return tab !== 'transfer' || this.transfers().length > 0; },
+  /* A tab's columns and rows, and what is to be said of them. */
+  make(tab) {
+    const makers = { thread: 'threadRows', leak: 'leakRows', temporary: 'temporaryRows', transfer: 'transferRows' };
+    return makers[tab] ? this[makers[tab]]() : this.scopeRows(tab);
+  },
+
   /* New rows for the selection; what was chosen stays chosen. */
   update() {
-    const makers = { thread: 'threadRows', leak: 'leakRows', temporary: 'temporaryRows', transfer: 'transferRows' }, copies = this.transfers().length > 0;
-    if (this.tab === 'transfer' && !copies) this.tab = 'line';
-    const made = makers[this.tab] ? this[makers[this.tab]]() : this.scopeRows(this.tab);
+    if (!this.isThere(this.tab)) this.tab = 'line';
+    const made = this.make(this.tab);
     this.columns = made.columns;
     this.rows = made.rows;
     byId('table-note').textContent = made.note || '';
@@ -44,9 +50,9 @@ const tables = {
     for (const b of byId('tabs').children) {
       b.setAttribute('aria-selected', String(b.dataset.tab === this.tab));
       b.tabIndex = b.dataset.tab === this.tab ? 0 : -1;
-      b.hidden = b.dataset.tab === 'transfer' && !copies;
+      b.hidden = !this.isThere(b.dataset.tab);
     }
-    if (!this.sort || !this.columns.some((c) => c.key === this.sort)) { this.sort = this.columns[0].key; this.ascending = false; }
+    if (!this.sort || !this.columns.some((c) => c.key === this.sort)) { this.sort = made.sort || this.columns[0].key; this.ascending = false; }
     this.draw();
     this.drawDetail();
   },
@@ -154,7 +160,7 @@ const tables = {
   format(column, value) {
     if (column.kind === 'text') return value;
     if (value === null || value === undefined) return '-';
-    return column.kind === 'bytes' ? bytes(value) : column.kind === 'signed' ? signedBytes(value) : column.kind === 'percent' ? value.toFixed(1) + ' %' : count(value);
+    return column.kind === 'bytes' ? bytes(value) : column.kind === 'signed' ? signedBytes(value) : column.kind === 'change' ? signedCount(value) : column.kind === 'percent' ? value.toFixed(1) + ' %' : count(value);
   },
 
   cell(row) { return row.cell || (row.cell = this.nameCell(row.scope, row.key)); },
@@ -165,7 +171,8 @@ const tables = {
     if (this.filter) rows = rows.filter((r) => { const c = this.cell(r); return (c.name + ' ' + c.at + ' ' + c.full).toLowerCase().includes(this.filter); });
     /* what only calls others has nothing of its own: it comes in when it is sorted by that */
     else if (sort === 'self' && !this.ascending) rows = rows.filter((r) => r.self || r.allocs);
-    const by = (r) => r[sort] === null || r[sort] === undefined ? -Infinity : r[sort];
+    const column = this.columns.find((c) => c.key === sort), order = (column && column.order) || sort; /* a change by its size */
+    const by = (r) => r[order] === null || r[order] === undefined ? -Infinity : r[order];
     const isText = this.columns.some((c) => c.key === sort && c.kind === 'text');
     rows = rows.slice().sort(isText ? (a, b) => String(a[sort]).localeCompare(String(b[sort])) * (this.ascending ? 1 : -1) || b.self - a.self : sort === 'name' ? (a, b) => this.cell(a).name.localeCompare(this.cell(b).name) * (this.ascending ? 1 : -1)
       : (a, b) => (by(b) - by(a) || b.self - a.self) * (this.ascending ? -1 : 1));
@@ -174,7 +181,7 @@ const tables = {
     const head = el('tr', {}, this.heading('name', what, null, 'text'), this.columns.map((c) => this.heading(c.key, c.label, c.title)));
     const body = el('tbody', {}, rows.slice(0, this.shown).map((r) => this.rowElement(r)));
     const parts = [el('table', { 'data-rows': rows.length }, el('thead', {}, head), body)];
-    if (!rows.length) parts.push(el('p', { class: 'hint' }, this.filter ? 'Nothing matches the filter.' : 'Nothing here.'));
+    if (!rows.length) parts.push(el('p', { class: 'hint' }, this.filter ? 'Nothing matches the filter.' : this.nothing));
     if (rows.length > this.shown)
       parts.push(el('p', { class: 'more' }, el('button', { type: 'button', click: () => { this.shown += TABLE_STEP * 5; this.draw(); } }, 'Show more'), ' ' + count(this.shown) + ' of ' + count(rows.length) + ' rows'));
     byId('table').replaceChildren(...parts);
@@ -286,7 +293,7 @@ const tables = {
       const of = model.m.sites[s.column];
       if (s.combine === 'sum') value[s.column] = sites.reduce((t, i) => t + of[i], 0);
       else if (s.combine === 'max') value[s.column] = sites.reduce((t, i) => Math.max(t, of[i]), 0);
-      else value[s.column] = s.combine === 'MINUS' ? value[s.a] - value[s.b] : value[s.b] > 0 ? value[s.a] / value[s.b] : null;
+      else value[s.column] = s.combine === 'MINUS' ? value[s.a] - (value[s.b] || 0) /* of a window alone */ : value[s.b] > 0 ? value[s.a] / value[s.b] : null;
     }
     const show = { bytes: (v) => v < 0 ? signedBytes(v) : bytes(v), count, ns: duration };
     return known.map((s) => [s.text, value[s.column] === null ? '-' : show[s.unit](value[s.column])]);

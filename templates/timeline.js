@@ -47,7 +47,7 @@ const timeline = {
       panel.on[s.key] = s.key === 'rss' ? !this.dwarfs(pyramid, this.most(pyramid, 'rss_max')) : s.key !== 'total' || !this.dwarfs(pyramid, pyramid.total);
       const label = s.key === 'rss' && pyramid.device !== 'host' ? 'Device used' : s.label;
       const value = panel.values[s.key] = el('span', { class: 'value' }), swatch = el('span', { class: 'swatch' });
-      const button = el('button', { type: 'button', class: 'series', 'aria-pressed': String(panel.on[s.key]), click: () => {
+      const button = el('button', { type: 'button', class: 'series', title: 'Draw this line, or leave it out', 'aria-pressed': String(panel.on[s.key]), click: () => {
         panel.on[s.key] = !panel.on[s.key];
         button.setAttribute('aria-pressed', String(panel.on[s.key]));
         redraw();
@@ -86,7 +86,7 @@ const timeline = {
     const active = model.peak(panel.device, 'active'), reserved = model.peak(panel.device, 'reserved'), t = model.total(panel.device, 'all');
     let text = 'Memory of ' + panel.pyramid.device + ' over ' + duration(this.whole) + '.';
     if (active) text += ' Peak of active bytes ' + bytes(active.value) + ' at ' + seconds(active.time) + '.';
-    if (reserved && reserved.value) text += ' Peak of reserved bytes ' + bytes(reserved.value) + ' at ' + seconds(reserved.time) + '.';
+    if (reserved && reserved.value) text += ' Peak of reserved bytes ' + model.reservedText(panel.device, reserved.value) + ' at ' + seconds(reserved.time) + '.';
     if (t) text += ' At the end ' + bytes(t.end_active_bytes) + '.';
     return text;
   },
@@ -123,31 +123,37 @@ const timeline = {
     let max = 0;
     for (let i = v.first; i <= v.last; i++)
       for (const s of keys) max = Math.max(max, s.key === 'total' ? panel.pyramid.total : v.l[s.key + '_max'][i]);
+    this.drawPlot(panel, c, plot, max, (yOf, room) => {
+      this.drawRanges(panel, c, plot);
+      this.drawSelection(panel, c, plot);
+      if (panel.on.active) this.drawActive(c, plot, v, yOf, room, theme.colors.active);
+      const coarse = this.visible(panel.pyramid, plot.w / 5); /* a line over what goes up and down within pixels is its upper edge */
+      for (const s of keys) if (s.key === 'total') this.drawTotal(panel, c, plot, yOf); else if (s.key !== 'active') this.drawLine(c, plot, coarse, s, yOf, room);
+      this.drawInstants(c, plot);
+      this.drawFailures(panel, c, plot);
+      this.drawPeaks(panel, c, plot, yOf);
+    });
+  },
+
+  /* Axes up to max, within them what draw(yOf, room) adds, and the cursor. */
+  drawPlot(panel, c, plot, max, draw) {
     max = max * Math.max(1.12, plot.h / Math.max(1, plot.h - 22)) || 1; /* above all lines there is a row for a label */
     panel.max = max;
-    const room = this.room = makeRoom(plot);
+    this.room = makeRoom(plot);
     drawAxes(c, plot, max, this.view);
-    const yOf = (value) => plot.y + plot.h - value / max * plot.h;
     c.save();
     c.beginPath();
     c.rect(plot.x, 0, plot.w, plot.y + plot.h + 1);
     c.clip();
-    this.drawRanges(panel, c, plot);
-    this.drawSelection(panel, c, plot);
-    if (panel.on.active) this.drawActive(c, plot, v, yOf, room);
-    const coarse = this.visible(panel.pyramid, plot.w / 5); /* a line over what goes up and down within pixels is its upper edge */
-    for (const s of keys) if (s.key === 'total') this.drawTotal(panel, c, plot, yOf); else if (s.key !== 'active') this.drawLine(c, plot, coarse, s, yOf, room);
-    this.drawInstants(c, plot);
-    this.drawFailures(panel, c, plot);
-    this.drawPeaks(panel, c, plot, yOf);
+    draw((value) => plot.y + plot.h - value / max * plot.h, this.room);
     if (this.cursor !== null) this.drawVertical(c, plot, this.cursor, theme.colors.muted, [3, 3]);
     c.restore();
     this.room = null;
     this.readout(panel);
   },
 
-  drawActive(c, plot, v, yOf, room) {
-    const l = v.l, color = theme.colors.active, wide = l.width / (this.view.to - this.view.from) * plot.w > 3;
+  drawActive(c, plot, v, yOf, room, color) {
+    const l = v.l, wide = l.width / (this.view.to - this.view.from) * plot.w > 3;
     const base = plot.y + plot.h;
     const path = new Path2D(), line = room.pen(path);
     const at = (ns) => this.xOf(plot, ns);
@@ -167,21 +173,18 @@ const timeline = {
       line.lineTo(at(l.end[i]), yOf(l.active_last[i]));
       before = l.active_last[i];
     }
-    const area = new Path2D(path);
-    area.lineTo(at(Math.max(l.end[v.last], this.view.from)), base);
-    area.lineTo(at(l.start[v.first]), base);
-    area.closePath();
+    const columns = activeColumns(plot, v), tops = columns.most.map((most) => yOf(Math.max(0, most)));
     c.fillStyle = color;
     c.globalAlpha = 0.13;
-    c.fill(area);
+    if (wide) {
+      const area = new Path2D(path);
+      area.lineTo(at(Math.max(l.end[v.last], this.view.from)), base);
+      area.lineTo(at(l.start[v.first]), base);
+      area.closePath();
+      c.fill(area);
+    } else fillColumns(c, plot, tops, base);
     c.globalAlpha = 0.30;
-    const band = new Path2D();
-    for (let i = v.first; i <= v.last; i++) {
-      if (l.active_max[i] === l.active_min[i]) continue;
-      const x = at(l.start[i]), top = yOf(l.active_max[i]);
-      band.rect(x, top, Math.max(0.6, at(l.end[i]) - x), yOf(l.active_min[i]) - top);
-    }
-    c.fill(band);
+    fillColumns(c, plot, tops, columns.least.map(yOf));
     c.globalAlpha = 1;
     c.strokeStyle = color;
     c.lineWidth = 1.4;
@@ -311,20 +314,24 @@ const timeline = {
         if (p.device !== panel.device || p.what !== what || p.kind !== 'all' || p.value <= 0 || (p.rank > 0 && !this.morePeaks)) continue;
         const x = this.xOf(plot, p.time), y = yOf(p.value);
         if (x < plot.x - 1 || x > plot.x + plot.w + 1) continue;
-        c.fillStyle = theme.colors.surface;
-        c.strokeStyle = theme.colors[what];
-        c.lineWidth = 2;
-        c.beginPath();
-        c.arc(x, y, p.rank ? 3 : 4.5, 0, 7);
-        c.fill();
-        c.stroke();
-        this.room.boxes.push([x - 6, y - 6, x + 6, y + 6]);
-        let text = (what === 'reserved' ? 'reserved ' : '') + bytes(p.value) + ' at ' + seconds(p.time, this.whole);
+        this.drawPeak(c, x, y, theme.colors[what], p.rank ? 3 : 4.5);
+        let text = (what === 'reserved' ? 'reserved ' + model.reservedText(p.device, p.value) : bytes(p.value)) + ' at ' + seconds(p.time, this.whole);
         if (what === 'active' && p.line >= 0 && model.m && plot.w > 520) text += '  ' + model.lineName(p.line) + ' ' + model.linePlace(p.line);
         labels.push([x, y, text, p.rank]);
       }
     }
     for (const [x, y, text] of labels.sort((a, b) => a[3] - b[3])) this.say(c, plot, x, y, text, theme.colors.text);
+  },
+
+  drawPeak(c, x, y, color, radius) {
+    c.fillStyle = theme.colors.surface;
+    c.strokeStyle = color;
+    c.lineWidth = 2;
+    c.beginPath();
+    c.arc(x, y, radius, 0, 7);
+    c.fill();
+    c.stroke();
+    this.room.boxes.push([x - 6, y - 6, x + 6, y + 6]);
   },
 
   /* A label near a point, where it hides no line and no other label; none where there is no such place: the figures are in the panel's head,
@@ -362,35 +369,43 @@ const timeline = {
       let text;
       if (at === null) {
         const p = key === 'active' || key === 'reserved' ? model.peak(panel.device, key) : null;
-        text = p ? 'peak ' + bytes(p.value) : key === 'total' ? bytes(panel.pyramid.total) : key === 'rss' ? 'peak ' + bytes(this.most(panel.pyramid, 'rss_max')) + (panel.pyramid.device === 'host' && model.core.rss_again ? ' (' + model.core.rss_again + ')' : '') : '';
+        text = p ? 'peak ' + (key === 'reserved' ? model.reservedText(panel.device, p.value) : bytes(p.value)) : key === 'total' ? bytes(panel.pyramid.total) : key === 'rss' ? 'peak ' + bytes(this.most(panel.pyramid, 'rss_max')) + (panel.pyramid.device === 'host' && model.core.rss_again ? ' (' + model.core.rss_again + ')' : '') : '';
       } else if (key === 'total') text = bytes(panel.pyramid.total);
-      else text = bytes(this.valueAt(panel.pyramid, key, at));
+      else text = key === 'reserved' ? model.reservedText(panel.device, this.valueAt(panel.pyramid, key, at)) : bytes(this.valueAt(panel.pyramid, key, at));
       if (span.textContent !== text) span.textContent = text;
     }
     const time = at === null ? '' : seconds(at, this.view.to - this.view.from) + '  ' + wallClock(model.core.start_unix_us, at);
     if (panel.time.textContent !== time) panel.time.textContent = time;
   },
 
+  /* What the overview shows: [pyramid, colour]. */
+  overviewed() {
+    const panel = this.panelOf(app.device) || this.panels[0];
+    return panel ? [[panel.pyramid, 'active']] : [];
+  },
+
   drawOverview(c, w, h) {
-    const plot = { x: 70, y: 4, w: Math.max(20, w - 82), h: h - 8 }, panel = this.panelOf(app.device) || this.panels[0];
-    if (!panel) return;
-    const p = panel.pyramid, x = (ns) => Math.max(plot.x, Math.min(plot.x + plot.w, plot.x + ns / this.whole * plot.w));
-    let level = 0;
-    while (level + 1 < p.levels.length && p.levels[level].start.length > plot.w) level++;
-    const l = p.levels[level];
-    let max = 1;
-    for (let i = 0; i < l.start.length; i++) max = Math.max(max, l.active_max[i]);
-    c.fillStyle = theme.colors.active;
-    c.globalAlpha = 0.35;
-    c.beginPath();
-    c.moveTo(x(l.start[0]), plot.y + plot.h);
-    for (let i = 0; i < l.start.length; i++) {
-      c.lineTo(x(l.start[i]), plot.y + plot.h - l.active_max[i] / max * plot.h);
-      c.lineTo(x(l.end[i]), plot.y + plot.h - l.active_max[i] / max * plot.h);
+    const plot = { x: 70, y: 4, w: Math.max(20, w - 82), h: h - 8 }, x = (ns) => Math.max(plot.x, Math.min(plot.x + plot.w, plot.x + ns / this.whole * plot.w));
+    const shown = this.overviewed().map(([p, color]) => {
+      let level = 0;
+      while (level + 1 < p.levels.length && p.levels[level].start.length > plot.w) level++;
+      return [p.levels[level], color];
+    });
+    if (!shown.length) return;
+    const max = shown.reduce((most, [l]) => l.active_max.reduce((a, b) => Math.max(a, b), most), 1);
+    for (const [l, color] of shown) {
+      c.fillStyle = theme.colors[color];
+      c.globalAlpha = 0.35;
+      c.beginPath();
+      c.moveTo(x(l.start[0]), plot.y + plot.h);
+      for (let i = 0; i < l.start.length; i++) {
+        c.lineTo(x(l.start[i]), plot.y + plot.h - l.active_max[i] / max * plot.h);
+        c.lineTo(x(l.end[i]), plot.y + plot.h - l.active_max[i] / max * plot.h);
+      }
+      c.lineTo(x(l.end[l.end.length - 1]), plot.y + plot.h);
+      c.fill();
+      c.globalAlpha = 1;
     }
-    c.lineTo(x(l.end[l.end.length - 1]), plot.y + plot.h);
-    c.fill();
-    c.globalAlpha = 1;
     const left = x(this.view.from), right = x(this.view.to);
     c.fillStyle = theme.colors.bg;
     c.globalAlpha = 0.72;
@@ -549,7 +564,7 @@ const timeline = {
     else if (e.key === 'End') this.cursor = this.view.to;
     else if (e.key === 'p' && panel) this.onSelect({ device: panel.device, peak: true });
     else if ((e.key === 'Enter' || e.key === ' ') && panel && this.cursor !== null) this.onSelect({ device: panel.device, at: this.cursor });
-    else if (e.key === '[' || e.key === ']') app.stepInstant(e.key === '[' ? -1 : 1);
+    else if (model.instants && (e.key === '[' || e.key === ']')) app.stepInstant(e.key === '[' ? -1 : 1);
     else return;
     e.preventDefault();
     redraw();
@@ -606,21 +621,48 @@ function makeRoom(plot) {
   };
 }
 
+/* The most and the least that was active in each column of pixels of a plot. */
+function activeColumns(plot, seen) {
+  const l = seen.l, count = Math.ceil(plot.w), most = new Float64Array(count).fill(-1), least = new Float64Array(count), x = (ns) => timeline.xOf(plot, ns) - plot.x;
+  const put = (from, to, high, low) => {
+    for (let k = Math.max(0, Math.floor(from)); k < Math.min(count, Math.max(Math.floor(from) + 1, Math.ceil(to))); k++) {
+      least[k] = most[k] < 0 ? low : Math.min(least[k], low);
+      most[k] = Math.max(most[k], high);
+    }
+  };
+  for (let i = seen.first; i <= seen.last; i++) {
+    const end = x(l.end[i]), next = i < seen.last ? x(l.start[i + 1]) : end;
+    put(x(l.start[i]), end, l.active_max[i], l.active_min[i]);
+    if (next - end >= 1) put(Math.ceil(end), next, l.active_last[i], l.active_last[i]);
+  }
+  return { most, least };
+}
+
+/* From top[k] down to bottom[k], or one bottom, in each column of pixels: rectangles on whole pixels, as a path of thousands of edges takes a
+   hundred times as long to fill where no GPU does it. */
+function fillColumns(c, plot, top, bottom) {
+  const foot = (k) => typeof bottom === 'number' ? bottom : bottom[k];
+  for (let k = 0, next; k < top.length; k = next) {
+    for (next = k + 1; next < top.length && top[next] === top[k] && foot(next) === foot(k); next++);
+    if (foot(k) > top[k]) c.fillRect(plot.x + k, top[k], next - k, foot(k) - top[k]);
+  }
+}
+
 /* All active bytes in grey, behind what is made of them. */
 function drawBehind(c, plot, seen, y) {
-  const l = seen.l, x = (ns) => timeline.xOf(plot, ns);
-  c.beginPath();
-  c.moveTo(x(l.start[seen.first]), y(0));
-  for (let i = seen.first; i <= seen.last; i++) {
-    c.lineTo(x(l.start[i]), y(l.active_max[i]));
-    c.lineTo(x(l.end[i]), y(l.active_max[i]));
-  }
-  c.lineTo(x(l.end[seen.last]), y(0));
+  const { most } = activeColumns(plot, seen), edge = new Path2D(), base = y(0);
   c.fillStyle = OTHER_COLOR;
   c.globalAlpha = 0.22;
-  c.fill();
+  fillColumns(c, plot, most.map((v) => y(Math.max(0, v))), base);
   c.globalAlpha = 1;
+  most.forEach((v, k) => {
+    if (v < 0) return;
+    if (!k || most[k - 1] < 0) edge.moveTo(plot.x + k, base);
+    edge.lineTo(plot.x + k, y(v));
+    edge.lineTo(plot.x + k + 1, y(v));
+    if (k + 1 === most.length || most[k + 1] < 0) edge.lineTo(plot.x + k + 1, base);
+  });
   c.strokeStyle = OTHER_COLOR;
   c.lineWidth = 1;
-  c.stroke();
+  c.stroke(edge);
 }

@@ -24,6 +24,10 @@ function count(value) {
   return value === null || value === undefined ? '-' : Math.round(value).toLocaleString('en-US');
 }
 
+function signedCount(value) {
+  return (value > 0 ? '+' : value < 0 ? '\u2212' : '') + count(Math.abs(value));
+}
+
 /* "1 block", "2 blocks" */
 function plural(n, one, many) {
   return count(n) + ' ' + (n === 1 ? one : many);

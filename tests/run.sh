@@ -1,7 +1,7 @@
 #!/bin/sh
 # tests/run.sh [GROUP | FILE]...: runs tests; without arguments all groups. Environment: BUILD, CC, CXX, KEEP=1 (keep
-# the directories of passed tests), TEST_TIMEOUT (seconds, 600), JOBS (how many at a time; one more than there are
-# processors, as the page's tests mostly wait for the browser).
+# the directories of passed tests), TEST_TIMEOUT (seconds, 600), JOBS (how many at a time; two more than there are
+# processors, as tests wait for the browser, and for programs that sleep).
 #
 # A test is one shell file, tests/GROUP/NAME.sh, run by `sh` with tests/lib.sh in front, in an empty directory of its
 # own. It passes when it exits 0, is skipped on 77 (its last line says why), fails otherwise. Unit tests are the
@@ -160,6 +160,6 @@ each() { # how many at a time; the tests on standard input
     xargs -r -d '\n' -n 1 -P "$1" sh tests/run.sh --one
 }
 {
-    printf %s "$beside" | each "${JOBS:-$(($(nproc) + 1))}"
+    printf %s "$beside" | each "${JOBS:-$(($(nproc) + 2))}"
     printf %s "$alone" | each 1
 } | summary

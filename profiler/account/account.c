@@ -63,7 +63,7 @@ static inline uint16_t read_pair(const uint8_t *device)
     return pair;
 }
 #define HOST_MAP  (KIND_map << 8)
-#define HEAP_PAGE 4096u
+#define HOST_HEAP (KIND_heap << 8)
 
 /* An event on its way through: where its block is found. */
 struct place {
@@ -98,6 +98,7 @@ void account_close(struct account *a)
         for (struct process_device *d = p ? p->devices : NULL, *next; d; d = next) {
             next = d->next;
             segments_close(d->segments);
+            map_close(&d->heaps);
             free(d);
         }
         live_close(p ? p->live : NULL);
@@ -115,7 +116,6 @@ void account_close(struct account *a)
     account_threads_close(a);
     sites_close(&a->sites);
     largest_close(&a->largest);
-    map_close(&a->kept);
     keyframes_close(a);
     account_chunk_close(a);
     worker_close(a->worker);
@@ -318,6 +318,8 @@ static inline __attribute__((always_inline)) void leave(struct account *a, const
     histogram_free(&k->histogram, size, lifetime_ns, temporary);
     if (__builtin_expect(pair == HOST_MAP, 0))
         account_reserved_change(a, d, k, -(int64_t)size);
+    else if (__builtin_expect(size >= ACCOUNT_MAPPED_LEAST, 0) && pair == HOST_HEAP)
+        account_large_block(a, d, k, e->process_id, b->key & LIVE_ADDRESS_MASK, size, -1);
     if (largest_wants(&a->largest, size)) {
         struct largest_block l = {.size_bytes = size,
                                   .lifetime_ns = lifetime_ns,
@@ -392,6 +394,8 @@ static inline void apply_alloc(struct account *a, const struct event *e, const s
         timeline_fall(d->timeline, d->level.active_bytes); /* it may be smaller */
     if (__builtin_expect(pair == HOST_MAP, 0))
         account_reserved_change(a, d, k, (int64_t)size);
+    else if (__builtin_expect(size >= ACCOUNT_MAPPED_LEAST, 0) && pair == HOST_HEAP)
+        account_large_block(a, d, k, e->process_id, place->key & LIVE_ADDRESS_MASK, size, 1);
     else if (__builtin_expect(k->level.active_bytes > k->reserved_sampled_bytes && k->sampled_bytes, 0))
         account_reserved_sampled(a, d, k, 0); /* grown since the last sample: at least what is active is held */
     tally_alloc(&s->tally, size, d);
@@ -465,58 +469,6 @@ void account_segment(struct account *a, const struct event *e, int is_counted)
                  site_id, e->device, e->kind, 0);
 }
 
-/* A heap is asked for the first time after its first blocks: at least what was active was reserved then. Of sites that
- * the process was the first to use; others had a heap that was asked before. */
-static void raise_reserved(struct account *a, unsigned process_id, unsigned device)
-{
-    for (uint32_t id = account_process(a, process_id)->first_site; id <= a->sites.count; id++) {
-        struct site *s = site_at(&a->sites, id);
-        struct tally *t = &s->tally;
-        if (s->process_id != process_id || s->device != device || t->reserved_peak_bytes >= t->active_peak_bytes)
-            continue;
-        t->reserved_peak_bytes = t->active_peak_bytes;
-        site_mark_dirty(&a->sites, s, id);
-    }
-}
-
-static void add_heap_block(void *context, const struct live_block *b)
-{
-    uint64_t *bytes = context;
-    if (b->key >> LIVE_ADDRESS_BITS == account_space(KIND_heap))
-        *bytes += b->size;
-}
-
-/* Of a fork's child: what its first sample has beside its own blocks is its parent's, or as much as it did not give
- * back since. At least a page, which its first block made its own. */
-static uint64_t own_heap(struct account *a, struct process_device *pd, const struct event *e, uint64_t size)
-{
-    if (!pd->has_inherited) {
-        uint64_t own = 0;
-        live_each(account_process(a, e->process_id)->live, add_heap_block, &own);
-        pd->inherited_bytes = size > own ? size - own : 0;
-        pd->has_inherited = 1;
-    }
-    uint64_t least = size < HEAP_PAGE ? size : HEAP_PAGE;
-    if (size < pd->inherited_bytes)
-        pd->inherited_bytes = size;
-    return size - pd->inherited_bytes > least ? size - pd->inherited_bytes : least;
-}
-
-static void apply_reserved(struct account *a, const struct event *e)
-{
-    struct device_account *d = account_device(a, e->device);
-    struct kind_account *k = account_kind(d, e->kind);
-    struct process_device *pd = account_process_device(a, e->process_id, e->device);
-    uint64_t size = e->size_bytes < LIVE_SIZE_MAX ? e->size_bytes : LIVE_SIZE_MAX;
-    if (e->inherited && e->device == 0 && e->kind == KIND_heap)
-        size = own_heap(a, pd, e, size);
-    int64_t change = (int64_t)(size - pd->reserved_bytes[e->kind]);
-    if (!pd->reserved_bytes[e->kind] && size && e->device == 0 && e->kind == KIND_heap)
-        raise_reserved(a, e->process_id, e->device);
-    pd->reserved_bytes[e->kind] = size;
-    account_reserved_sampled(a, d, k, change);
-}
-
 static void apply_rss(struct account *a, const struct event *e)
 {
     struct device_account *d = account_device(a, 0);
@@ -538,7 +490,10 @@ static __attribute__((noinline)) void apply_rare(struct account *a, const struct
         account_oom(a, e);
         break;
     case EVENT_RESERVED:
-        apply_reserved(a, e);
+        account_reserved_sample(a, e);
+        break;
+    case EVENT_HEAP_AT:
+        account_heap_at(a, e);
         break;
     case EVENT_RSS:
         apply_rss(a, e);

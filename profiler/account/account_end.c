@@ -38,7 +38,7 @@ static void count_teardown(void *context, const struct live_block *b)
     k->teardown_bytes += bytes;
     k->teardown_count += count;
     if (x->sign != 1 && count)
-        ++*map_slot(&a->kept, b->site, 0);
+        ++*map_slot(&a->sites.kept, b->site, 0);
 }
 
 /* Of a process that runs interpreters one after the other, the first. */
@@ -80,7 +80,8 @@ static void torn_column(void *arg, uint32_t row, int number, sqlite3_context *va
 static void write_kept(struct account *a)
 {
     static const char sql[] = "INSERT OR REPLACE INTO site_kept(site_id, kept_count) VALUES(?, ?)";
-    for (struct map_entry *e = map_next(&a->kept, NULL); e; e = map_next(&a->kept, e)) {
+    const struct map *kept = &a->sites.kept;
+    for (struct map_entry *e = map_next(kept, NULL); e; e = map_next(kept, e)) {
         sqlite3_stmt *s = store_statement(a->store, sql);
         if (!s)
             return;
@@ -94,12 +95,13 @@ void account_teardown_write(struct account *a)
 {
     static const char sql[] = "INSERT INTO site_teardown(site_id, freed_bytes, freed_count) SELECT * FROM "
                               "new_site_teardown(?1)";
-    sqlite3_stmt *none = a->teardown_moved ? store_statement(a->store, "DELETE FROM site_teardown") : NULL;
+    int is_plain = a->teardown_moved && !a->sites.packer; /* packed ones are columns of the sites, which changed too */
+    sqlite3_stmt *none = is_plain ? store_statement(a->store, "DELETE FROM site_teardown") : NULL;
     struct torn x = {.sites = &a->sites};
+    a->teardown_moved = 0;
     if (!none)
         return;
     store_step(a->store, none);
-    a->teardown_moved = 0;
     for (uint32_t id = 1; id <= a->sites.count; id++)
         if (site_at(&a->sites, id)->tally.teardown_count)
             *ARRAY_ADD(x.ids, x.count, x.capacity) = id;
@@ -201,6 +203,7 @@ static void end_devices(struct account *a, struct process_account *p)
             if (pd->reserved_bytes[kind])
                 account_reserved_sampled(a, d, d->kinds[kind], -(int64_t)pd->reserved_bytes[kind]);
         }
+        map_close(&pd->heaps);
         free(pd);
     }
 }

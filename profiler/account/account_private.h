@@ -29,7 +29,13 @@ struct process_device {
     struct segments *segments;           /* NULL: none */
     uint64_t reserved_bytes[KIND_COUNT]; /* latest samples; of a fork's child without: */
     uint64_t inherited_bytes;            /* what its heap still has of its parent's, which counts there */
+    uint64_t heap_start;                 /* of glibc's main arena; 0: not known */
+    struct map heaps;                    /* of its other arenas: where they begin */
+    uint64_t mapped_bytes;               /* of blocks with a mapping of their own, when glibc was asked last */
+    int64_t mapped_change;               /* ... and what events since then say */
+    uint64_t mapped_before;              /* what glibc said more than the events: of allocations that come late */
     uint8_t has_inherited;               /* that is known */
+    uint8_t is_asked;                    /* mapped_bytes is known */
     uint8_t device;
 };
 
@@ -107,7 +113,6 @@ struct account {
     uint64_t oom_least_bytes; /* of them; UINT64_MAX: none */
     int teardown_moved;       /* since site_teardown was written */
     struct rows torn_rows;    /* its */
-    struct map kept;          /* by site: blocks that processes had left which took their interpreter down */
     struct rows timeline_rows;
     uint64_t searched_blocks; /* looking for a block by an address within it */
 
@@ -159,6 +164,14 @@ void account_keep(struct account *a, const struct event *e, unsigned op, uint64_
 void account_seal(struct account *a); /* all peaks */
 
 unsigned account_space(unsigned kind); /* of live.h */
+
+/* account_heap.c: reserved bytes of glibc's heaps */
+#define ACCOUNT_MAPPED_LEAST (128u << 10) /* M_MMAP_THRESHOLD: a smaller block has no mapping of its own */
+void account_reserved_sample(struct account *a, const struct event *e);
+void account_heap_at(struct account *a, const struct event *e);
+/* A block of the host's heaps of at least ACCOUNT_MAPPED_LEAST is born (1) or dies (-1). */
+void account_large_block(struct account *a, struct device_account *d, struct kind_account *k, unsigned process_id,
+                         uint64_t address, uint64_t size_bytes, int sign);
 /* A new segment, or (EVENT_SEGMENT_FREE) the end of any part of some. */
 void account_segment(struct account *a, const struct event *e, int is_counted);
 

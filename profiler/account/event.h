@@ -14,7 +14,9 @@ enum event_op {
     EVENT_SEGMENT_ALLOC,  /* an allocator got memory from below */
     EVENT_SEGMENT_FREE,   /* ... or gave an address range of it back: address and size */
     EVENT_OOM,            /* size: asked for; address: errno */
-    EVENT_RESERVED,       /* a sample: size: reserved bytes of the process's allocator on that device */
+    EVENT_RESERVED,       /* a sample: size: reserved bytes of the process's allocator on that device; of glibc's heap:
+                             address: those of them that blocks with a mapping of their own have, stack_id: HEAP_ASKED
+                             where that was asked now, else it is glibc's last answer */
     EVENT_RSS,            /* a sample: size: RSS of the process */
     EVENT_FREE_REQUESTED, /* a block's free waits for a stream: no longer allocated, active until its EVENT_FREE */
     EVENT_TO_SEGMENT,     /* the live block of that kind at address (host: also one that holds the address) turns out to
@@ -26,8 +28,11 @@ enum event_op {
     EVENT_PROCESS_END, /* all blocks and segments of the process leave */
     EVENT_SPLIT,       /* the live part at address is two from here on: of its first size bytes, and of the others. No
                           bytes and no blocks come or go */
+    EVENT_HEAP_AT,     /* one of glibc's heaps begins at address; size: its arena, 0: the main one */
     EVENT_PART_FREE,   /* a part of a block that was split leaves; the block does with the last one. size: its bytes */
 };
+
+enum { HEAP_ASKED = 1 }; /* stack_id of EVENT_RESERVED */
 
 struct event {
     uint64_t time_ns;

@@ -3,6 +3,7 @@
 #include "../../common/array.h"
 #include "../../common/range.h"
 #include "account_private.h"
+#include "resident_gone.h"
 #include "seen.h"
 
 #include <stdlib.h>
@@ -10,8 +11,6 @@
 
 #define USED_MASK 0x1fffu /* bytes of a page that blocks have; and: */
 #define USED_HEAP 0x8000u /* one of these is of malloc, among others */
-
-#define MAPPED_LEAST (128u << 10) /* a block of so many bytes may be a mapping of its own */
 
 struct looking {
     const struct account *a;
@@ -112,12 +111,15 @@ static int is_shared(const struct resident_pages *p, uint64_t address)
     return low < p->map_count && p->maps[low].start <= address && p->maps[low].is_shared;
 }
 
-/* Whether malloc may have mapped the block by itself: behind a header of 16 bytes, or aligned. The kernel joins such a
- * mapping with its neighbours, of which it says nothing then. */
-static int may_be_mapped(const struct live_block *b)
+/* The bytes on pages, of whomever. */
+static uint64_t take_range(struct looking *l, uint64_t start, uint64_t end, unsigned heap, struct resident_sum *sum)
 {
-    uint64_t offset = (b->key & LIVE_ADDRESS_MASK) % RESIDENT_PAGE;
-    return b->size >= MAPPED_LEAST && !(offset & (offset - 1));
+    uint64_t on_pages = 0;
+    for (size_t i = range_at(l, start); i < l->pages->range_count && l->pages->ranges[i].start < end; i++) {
+        const struct resident_range *r = &l->pages->ranges[i];
+        on_pages += take_pages(l, r, start > r->start ? start : r->start, min_u64(end, r->end), heap, sum);
+    }
+    return on_pages;
 }
 
 static void look_at_block(void *context, const struct live_block *b)
@@ -129,16 +131,30 @@ static void look_at_block(void *context, const struct live_block *b)
     struct resident_site *site = may_overlap == l->is_second ? site_of(l, b->site) : NULL;
     if (!site)
         return;
-    uint64_t start = b->key & LIVE_ADDRESS_MASK, end = start + b->size, on_pages = 0;
-    unsigned heap = space == account_space(KIND_heap) && !may_be_mapped(b) ? USED_HEAP : 0;
-    for (size_t i = range_at(l, start); i < l->pages->range_count && l->pages->ranges[i].start < end; i++) {
-        const struct resident_range *r = &l->pages->ranges[i];
-        on_pages += take_pages(l, r, start > r->start ? start : r->start, min_u64(end, r->end), heap, &site->sum);
-    }
+    uint64_t start = b->key & LIVE_ADDRESS_MASK, end = start + b->size;
+    unsigned heap = space == account_space(KIND_heap) && !resident_may_be_mapped(b) ? USED_HEAP : 0;
+    uint64_t on_pages = take_range(l, start, end, heap, &site->sum);
     site->live_count += account_part_is_first(l->process, b) != 0;
     site->live_bytes += b->size;
     if (on_pages < b->size && (l->pages->is_only || !is_shared(l->pages, start)))
         site->untouched_bytes += b->size - on_pages;
+}
+
+/* A block that went while the pages were read counts with what of it was still there and is nobody else's. */
+static void look_at_gone(struct looking *l, const struct live_block *b)
+{
+    uint64_t start = b->key & LIVE_ADDRESS_MASK;
+    struct resident_sum sum = {0};
+    take_range(l, start, start + b->size, 0, &sum);
+    struct resident_site *site = sum.resident_bytes || sum.swapped_bytes ? site_of(l, b->site) : NULL;
+    if (!site)
+        return;
+    site->live_count++;
+    site->live_bytes += sum.resident_bytes + sum.swapped_bytes;
+    site->sum.resident_bytes += sum.resident_bytes;
+    site->sum.shared_bytes += sum.shared_bytes;
+    site->sum.huge_bytes += sum.huge_bytes;
+    site->sum.swapped_bytes += sum.swapped_bytes;
 }
 
 /* --- what is no block's --- */
@@ -283,7 +299,7 @@ static void sort_sites(const struct looking *l)
 }
 
 void resident_blocks(const struct account *a, uint16_t process_id, const struct resident_pages *pages,
-                     struct resident_result *result)
+                     const struct resident_gone *gone, struct resident_result *result)
 {
     const struct process_account *p = a->processes[process_id];
     *result = (struct resident_result){0};
@@ -297,6 +313,8 @@ void resident_blocks(const struct account *a, uint16_t process_id, const struct 
         if (l.has_second)
             live_each(p->live, look_at_block, &l);
     }
+    for (size_t i = 0; gone && i < gone->count; i++)
+        look_at_gone(&l, &gone->blocks[i]);
     struct rest_walk w = {.pages = pages, .used = l.used, .result = result};
     if (pages->seen)
         w.family = seen_object(pages->seen, pages->family, UINT64_MAX);

@@ -80,9 +80,11 @@ struct resident_result {
 };
 
 struct account;
+struct resident_gone;
 
-/* The blocks that are live now; of a process without an event so far there are none. */
+/* The blocks that are live now, and those that went while the pages were read (NULL: none); of a process without an
+ * event so far there are none. */
 void resident_blocks(const struct account *a, uint16_t process_id, const struct resident_pages *pages,
-                     struct resident_result *result);
+                     const struct resident_gone *gone, struct resident_result *result);
 
 #endif

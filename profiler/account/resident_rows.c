@@ -2,6 +2,7 @@
 
 #include "../../common/array.h"
 #include "../../common/error.h"
+#include "../store/packer.h"
 #include "account_private.h"
 
 #include <stdlib.h>
@@ -19,8 +20,9 @@ struct look { /* as it will be written */
 
 struct resident_rows {
     struct store *store;
-    struct rows rows;   /* of sites */
-    struct look *looks; /* that wait, in order of their ids */
+    struct rows rows;      /* of sites */
+    struct packer *packer; /* NULL: they are plain rows */
+    struct look *looks;    /* that wait, in order of their ids */
     uint32_t count, capacity;
     uint64_t site_count; /* of all of them */
     int is_new_peak;     /* those of the peak that were written are none any more */
@@ -46,6 +48,7 @@ void resident_rows_close(struct resident_rows *r)
     if (!r)
         return;
     clear(r);
+    packer_close(r->packer);
     free(r->looks);
     free(r);
 }
@@ -169,6 +172,9 @@ static void delete_old(struct store *store)
 {
     static const char sites[] = "DELETE FROM resident_site WHERE scan_id IN (SELECT scan_id FROM resident_scan WHERE "
                                 "NOT is_peak AND NOT is_last)";
+    static const char packed[] =
+        "DELETE FROM packed WHERE table_name = 'resident_site' AND part IN (SELECT scan_id FROM "
+        "resident_scan WHERE NOT is_peak AND NOT is_last)";
     static const char rests[] = "DELETE FROM resident_rest WHERE scan_id IN (SELECT scan_id FROM resident_scan WHERE "
                                 "NOT is_peak AND NOT is_last)";
     static const char forks[] = "DELETE FROM resident_fork WHERE scan_id IN (SELECT scan_id FROM resident_scan WHERE "
@@ -177,6 +183,7 @@ static void delete_old(struct store *store)
                                 "NOT is_peak AND NOT is_last)";
     static const char scans[] = "DELETE FROM resident_scan WHERE NOT is_peak AND NOT is_last";
     run(store, sites, NULL, 0);
+    run(store, packed, NULL, 0);
     run(store, rests, NULL, 0);
     run(store, forks, NULL, 0);
     run(store, again, NULL, 0);
@@ -209,12 +216,78 @@ static void write_sites(struct store *store, struct rows *rows, struct look *l)
     store_rows(store, rows, sql);
 }
 
-static void write_look(struct store *store, struct rows *rows, struct look *l)
+/* --- the same, packed --- */
+
+#define COLUMNS (PACKED_COLUMNS - PACKED_KEY_resident_site)
+
+static void pack_rows(struct packer *packer, uint32_t scan_id, uint32_t first_row, uint32_t count)
+{
+    for (enum packed_column c = PACKED_KEY_resident_site; c < PACKED_COLUMNS; c++)
+        packer_column(packer, scan_id, c, first_row, count);
+}
+
+static void take_row(struct packer *packer, uint32_t place, const uint64_t values[COLUMNS])
+{
+    for (unsigned i = 0; i < COLUMNS; i++)
+        packer_values(packer, PACKED_KEY_resident_site + i)[place] = values[i];
+}
+
+static void pack_sites(struct packer *packer, const struct look *l)
+{
+    uint32_t place = 0;
+    for (uint32_t i = 0; i < l->site_count; i++) {
+        const struct resident_site *s = &l->sites[i];
+        take_row(packer, place++,
+                 (uint64_t[COLUMNS]){s->site, s->live_count, s->live_bytes, s->sum.resident_bytes, s->sum.shared_bytes,
+                                     s->sum.huge_bytes, s->sum.swapped_bytes, s->untouched_bytes});
+        if (place == PACKED_ROWS || i + 1 == l->site_count) {
+            pack_rows(packer, l->scan.scan_id, i + 2 - place, place);
+            place = 0;
+        }
+    }
+}
+
+/* What was written as plain rows before. There are no more of a look than fit in a chunk. */
+static void begin_packing(struct resident_rows *r)
+{
+    static const char sql[] =
+        "SELECT scan_id, site_id, live_count, live_bytes, resident_bytes, shared_bytes, huge_bytes, swapped_bytes, "
+        "untouched_bytes FROM resident_site ORDER BY scan_id, site_id";
+    r->packer = packer_open(r->store, PACKED_TABLE_resident_site);
+    sqlite3_stmt *s = store_statement(r->store, sql);
+    uint32_t scan_id = 0, count = 0;
+    while (s && sqlite3_step(s) == SQLITE_ROW) {
+        uint64_t values[COLUMNS];
+        if (count && scan_id != (uint32_t)sqlite3_column_int64(s, 0)) {
+            pack_rows(r->packer, scan_id, 1, count);
+            count = 0;
+        }
+        scan_id = (uint32_t)sqlite3_column_int64(s, 0);
+        for (int i = 0; i < COLUMNS; i++)
+            values[i] = (uint64_t)sqlite3_column_int64(s, i + 1);
+        take_row(r->packer, count++, values);
+    }
+    sqlite3_reset(s);
+    if (count)
+        pack_rows(r->packer, scan_id, 1, count);
+    run(r->store, "DELETE FROM resident_site", NULL, 0);
+}
+
+/* Looks are packed where sites are: from the first one on that saw a site which is. */
+static int is_of_many(const struct look *l)
+{
+    return l->site_count && l->sites[l->site_count - 1].site > PACKED_SITES;
+}
+
+static void write_look(struct store *store, struct rows *rows, struct packer *packer, struct look *l)
 {
     static const char again[] = "INSERT INTO resident_again(scan_id, again_bytes) VALUES(?,?)";
     uint32_t id = l->scan.scan_id;
     write_scan(store, l);
-    write_sites(store, rows, l);
+    if (packer)
+        pack_sites(packer, l);
+    else
+        write_sites(store, rows, l);
     for (unsigned i = 0; i < REST_COUNT; i++)
         write_rest(store, id, i, &l->rest[i]);
     if (l->has_fork)
@@ -234,8 +307,11 @@ void resident_rows_write(struct resident_rows *r)
     for (uint32_t i = 0; i < r->count; i++)
         run(r->store, last, (uint64_t[]){r->looks[i].scan.process_id}, 1);
     delete_old(r->store);
+    for (uint32_t i = 0; i < r->count && !r->packer; i++)
+        if (is_of_many(&r->looks[i]))
+            begin_packing(r);
     for (uint32_t i = 0; i < r->count; i++)
-        write_look(r->store, &r->rows, &r->looks[i]);
+        write_look(r->store, &r->rows, r->packer, &r->looks[i]);
     r->is_new_peak = 0;
     clear(r);
 }

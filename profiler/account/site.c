@@ -11,7 +11,6 @@
 
 #define SLAB_PAGES 16u                /* of sites: a huge page; a divisor of every page_capacity */
 #define PAGE_WORDS (SITE_PAGE / 64ul) /* of bits */
-#define PLAIN_MOST 32768u             /* rows; where there are more, they are packed */
 #define PARTS_MOST 256u               /* of newer values: a reader takes longer with each */
 
 static void bits_grow(uint64_t **bits, uint32_t pages, uint32_t more)
@@ -194,17 +193,27 @@ static void write_rows(struct site_table *t, struct store *store, uint32_t count
 
 /* --- the same, packed --- */
 
-/* Site by site: all columns of one lie in the same four lines of the cache. */
-static void take_values(struct packer *packer, uint32_t row, const struct site *s)
+/* Of what processes had left which took their interpreter down; no more than had ended. */
+static uint64_t kept_count(const struct site_table *sites, const struct tally *t, uint32_t id)
 {
+    return t->end_count ? map_get(&sites->kept, id, 0) : 0;
+}
+
+/* Site by site: all columns of one lie in the same four lines of the cache. */
+static void take_values(const struct site_table *sites, uint32_t row, uint32_t id)
+{
+    const struct site *s = site_at(sites, id);
     const struct tally *t = &s->tally;
     const struct tally_peaks *p = &t->written;
-    uint64_t *values = packer_values(packer, PACKED_KEY_site) + row;
+    uint64_t *values = packer_values(sites->packer, PACKED_KEY_site) + row;
 #define VALUE(name, of_site) values[(size_t)(PACKED_site_##name - PACKED_KEY_site) * PACKED_ROWS] = of_site;
     SITE_VALUES(VALUE)
 #define STAT(name, of_tally) VALUE(name, of_tally)
 #include "tally.def"
 #undef STAT
+    VALUE(torn_bytes, t->teardown_bytes)
+    VALUE(torn_count, t->teardown_count)
+    VALUE(kept_count, kept_count(sites, t, id))
 #undef VALUE
 }
 
@@ -212,7 +221,7 @@ static void take_values(struct packer *packer, uint32_t row, const struct site *
 static void pack_sites(struct site_table *t, uint32_t part, const uint32_t *ids, uint32_t first_row, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++)
-        take_values(t->packer, i, site_at(t, ids ? ids[i] : first_row + i));
+        take_values(t, i, ids ? ids[i] : first_row + i);
     for (enum packed_column c = PACKED_KEY_site; c < PACKED_site_line_id; c++)
         packer_column(t->packer, part, c, first_row, count);
     uint64_t *row_ids = packer_values(t->packer, PACKED_ROW_IDS);
@@ -254,6 +263,8 @@ static void begin_packing(struct site_table *t, struct store *store)
 {
     t->packer = packer_open(store, PACKED_TABLE_site);
     store_step(store, store_statement(store, "DELETE FROM site"));
+    store_step(store, store_statement(store, "DELETE FROM site_teardown"));
+    store_step(store, store_statement(store, "DELETE FROM site_kept"));
     pack_all(t);
 }
 
@@ -272,7 +283,7 @@ void sites_write(struct site_table *t, struct store *store, struct device_accoun
         }
     }
     settle_tops(t, devices, device_count);
-    if (!t->packer && t->count > PLAIN_MOST)
+    if (!t->packer && t->count > PACKED_SITES)
         begin_packing(t, store);
     else if (t->packer)
         write_packed(t, count, last);
@@ -285,6 +296,7 @@ void sites_close(struct site_table *t)
     for (uint32_t i = 0; i < t->page_capacity; i += i < SLAB_PAGES ? 1 : SLAB_PAGES)
         free(t->pages[i]);
     packer_close(t->packer);
+    map_close(&t->kept);
     free(t->pages);
     free(t->by_stack);
     free(t->dirty);

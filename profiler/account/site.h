@@ -4,6 +4,7 @@
 #ifndef MEMPROF_SITE_H
 #define MEMPROF_SITE_H
 
+#include "../../common/map.h"
 #include "../../common/rows.h"
 #include "../store/packer.h"
 #include "tally.h"
@@ -41,6 +42,7 @@ struct site_table {
     uint32_t *writing; /* ids */
     uint32_t writing_capacity;
     struct rows rows;
+    struct map kept;            /* by site: blocks that processes had left which took their interpreter down */
     struct packer *packer;      /* NULL: they are plain rows */
     uint32_t parts, part_sites; /* newer values that were written since all were: how often, and of how many sites */
 };

@@ -76,7 +76,8 @@ struct collection {
 
 static void take_events(void *arg, const struct event *events, size_t count)
 {
-    account_events(arg, events, count);
+    struct collection *c = arg;
+    resident_events(c->resident, events, count);
 }
 
 static int open_parts(struct collection *c, struct error *err)
@@ -129,7 +130,7 @@ static int start_program(struct collection *c, const char *path, struct error *e
     prctl(PR_SET_TIMERSLACK, 1000ul, 0ul, 0ul, 0ul);
     processes_open(&c->processes, &c->session, c->store, &c->clock, c->watch, c->stacks, c->pid);
     c->processes.first_before_bytes = c->launch.before_bytes;
-    struct drain_sink sink = {take_events, c->account};
+    struct drain_sink sink = {take_events, c};
     c->drain = drain_open(&c->session, c->store, &c->clock, &c->processes, sink);
     c->resident = resident_open(c->options->follow, c->store, c->account, c->drain, &c->processes, &c->clock);
     facts_begin(c->store, c->options, c->argv, &c->clock);
@@ -392,7 +393,7 @@ static void record(struct collection *c)
             c->uncommitted |= c->processes.total != c->sampled_total;
             c->sampled_total = c->processes.total;
             sample_rss(c);
-            resident_look(c->resident);
+            words += resident_look(c->resident);
             sample_devices(c);
         }
         c->sampled_leaving = state.leaving;
@@ -440,6 +441,7 @@ static void write_down(struct collection *c, struct facts *f)
             store_db(c->store),
             "SELECT count(DISTINCT first_id) FROM v_image JOIN process USING(process_id) WHERE not_recorded IS NULL",
             0),
+        .processes_seen = (unsigned)db_int(store_db(c->store), "SELECT count(DISTINCT first_id) FROM v_image", 0),
         .processes_missing =
             (unsigned)db_int(store_db(c->store), "SELECT count(*) FROM process WHERE not_recorded IS NOT NULL", 0),
         .processes_refused = c->processes.refused + c->session.control->procs_refused,

@@ -319,6 +319,7 @@ static void process_over(struct drain *d, struct process *p)
         drain_emit_rss(d, p, peak_bytes, p->rss_bytes);
     if (!p->discard)
         drain_emit(d, (struct event){.process_id = p->process_id, .op = EVENT_PROCESS_END, .inherited = p->inherited});
+    drain_flush(d); /* who takes it may ask for the process */
     for (uint32_t i = 0; i < d->ring_count;)
         if (d->rings[i]->process == p)
             threads_close(d, d->rings[i], end_ns);
@@ -493,11 +494,16 @@ static void merge(struct drain *d)
 
 uint64_t drain_round(struct drain *d)
 {
+    return drain_round_until(d, UINT64_MAX);
+}
+
+uint64_t drain_round_until(struct drain *d, uint64_t stamp)
+{
     uint64_t words = d->words;
     d->rounds++;
     d->now_ns = clock_monotonic_ns();
     /* Whoever took a stamp up to this one had said so (busy) before, and both have arrived here by now. */
-    d->limit = max_u64(clock_stamp(d->clock) - d->settle, d->merged);
+    d->limit = max_u64(min_u64(clock_stamp(d->clock) - d->settle, stamp), d->merged);
     processes_scan(d->processes);
     processes_scan_execs(d->processes, d->now_ns);
     processes_scan_claims(d->processes, d->now_ns);
@@ -517,6 +523,31 @@ uint64_t drain_round(struct drain *d)
     threads_check(d);
     drain_flush(d);
     return d->words - words;
+}
+
+int drain_is_in(const struct drain *d, const struct process *p, uint64_t stamp)
+{
+    for (uint32_t i = 0; i < d->ring_count; i++) {
+        const struct ring *r = d->rings[i];
+        if (r->process == p && (r->position == r->end ? r->clear < stamp : r->key <= stamp))
+            return 0;
+    }
+    return 1;
+}
+
+int drain_is_read(const struct drain *d, const struct process *p)
+{
+    if (session_pops(d->session) != d->adopted)
+        return 0;
+    for (uint32_t i = 0; i < d->ring_count; i++) {
+        const struct ring *r = d->rings[i];
+        const struct wire_ring *wire = &d->session->rings[r->index];
+        /* as in look() */
+        if (r->process == p && (__atomic_load_n(&wire->busy, __ATOMIC_ACQUIRE) ||
+                                __atomic_load_n(&wire->head, __ATOMIC_ACQUIRE) != r->position))
+            return 0;
+    }
+    return 1;
 }
 
 int drain_may_sleep(const struct drain *d)

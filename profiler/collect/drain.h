@@ -27,6 +27,12 @@ void drain_close(struct drain *d);
 
 /* One look at all rings: gives out what is certain to be in order. Returns the words read. */
 uint64_t drain_round(struct drain *d);
+/* The same, but nothing that came after a stamp is given out. */
+uint64_t drain_round_until(struct drain *d, uint64_t stamp);
+/* Whether all that the process did up to a stamp was given out, */
+int drain_is_in(const struct drain *d, const struct process *p, uint64_t stamp);
+/* and whether that is so of all that it did until now: without a round. */
+int drain_is_read(const struct drain *d, const struct process *p);
 /* The recording ends: everything published so far is given out, processes that still run are abandoned. */
 void drain_finish(struct drain *d);
 /* Whether no ring holds more than an eighth of its words: the collector may sleep. */

@@ -246,8 +246,13 @@ void facts_print(const struct facts *f, const char *path)
     stat(path, &st);
     units_count(events, (int64_t)f->counts.events);
     text_clean(&name, path);
-    fprintf(stderr, "memprof: %s event%s from %u process%s written to %s (%s); peak %s; 'memprof report %s' shows it\n",
-            events, f->counts.events == 1 ? "" : "s", f->processes, f->processes == 1 ? "" : "es", buf_text(&name),
+    const uint32_t all = f->processes_seen > f->processes ? f->processes_seen : f->processes;
+    char recorded[32] = "";
+    if (all > f->processes)
+        snprintf(recorded, sizeof recorded, "%u of ", f->processes);
+    fprintf(stderr,
+            "memprof: %s event%s from %s%u process%s written to %s (%s); peak %s; 'memprof report %s' shows it\n",
+            events, f->counts.events == 1 ? "" : "s", recorded, all, all == 1 ? "" : "es", buf_text(&name),
             units_bytes(size, st.st_size), f->peaks, buf_text(&name));
     if (f->processes_missing)
         fprintf(stderr, "memprof: %u program%s of its children could not be recorded: 'memprof info %s' says why\n",

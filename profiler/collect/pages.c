@@ -333,6 +333,19 @@ static int read_by_smaps(int pid, struct reader *rd)
     return rc;
 }
 
+/* Without memory its /proc files are root's, and who asks may not open them: a zombie, or one that is about to be. */
+static int has_memory(int pid)
+{
+    char path[64], first = '0';
+    snprintf(path, sizeof path, "/proc/%d/statm", pid);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return 0;
+    int is_read = read(fd, &first, 1) == 1;
+    close(fd);
+    return is_read && first != '0';
+}
+
 int pages_read(int pid, int is_alone, struct resident_pages *pages)
 {
     static struct reader reader; /* one thread, the collector's */
@@ -345,8 +358,10 @@ int pages_read(int pid, int is_alone, struct resident_pages *pages)
     reader.pages = pages;
     reader.entries_read = 0;
     reader.fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (reader.fd < 0)
-        return -errno;
+    if (reader.fd < 0) {
+        int rc = -errno;
+        return rc == -EACCES && !has_memory(pid) ? -ESRCH : rc;
+    }
     /* the mappings first: what the program unmaps after its pages were found was there */
     int rc = read_maps(pid, pages), is_old = 0;
     if (rc == 0) {

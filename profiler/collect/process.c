@@ -269,7 +269,7 @@ static uint64_t reaped_peak_rss(const struct processes *ps, const struct process
         "SELECT count(*) FROM process WHERE process_id <> ?1 AND (pid <> ?2 OR start_kind <> 'exec' "
         "OR coalesce(peak_rss_sampled, 1) OR peak_rss_bytes >= ?3)";
     uint64_t bytes = ps->first_ended && process_is_first(ps, p) && !p->replaced ? ps->first_peak_bytes : 0;
-    if (bytes < p->peak_rss_bytes || bytes < BEFORE_SPARE || bytes - BEFORE_SPARE < ps->first_before_bytes ||
+    if (bytes + BEFORE_SPARE < p->peak_rss_bytes || bytes < BEFORE_SPARE + ps->first_before_bytes ||
         !(ps->session->control->flags & WIRE_FOLLOW))
         return 0;
     sqlite3_stmt *q = store_statement(ps->store, sql);

@@ -101,9 +101,17 @@ static void sample(struct drain *d, const struct ring *r, uint8_t op, uint64_t s
     };
 }
 
+static void heap_sample(struct drain *d, const struct ring *r, uint64_t word1)
+{
+    sample(d, r, EVENT_RESERVED, record_word(r, 2) + record_word(r, 3), record_word(r, 3), 0,
+           WIRE_A(word1) ? HEAP_ASKED : 0);
+}
+
 static void heap_range(struct drain *d, const struct ring *r, uint64_t word1)
 {
     uint64_t size_bytes = record_word(r, 2);
+    if (WIRE_A(word1))
+        sample(d, r, EVENT_HEAP_AT, record_word(r, 3) & WIRE_A_MASK, WIRE_A(word1), 0, 0);
     sqlite3_stmt *q = store_statement(d->store, "INSERT INTO heap_range(process_id, time_ns, address, size_bytes, "
                                                 "arena) VALUES(?, ?, ?, ?, ?)");
     if (!q)
@@ -131,7 +139,7 @@ void records_handle(struct drain *d, struct ring *r, uint64_t word1, uint64_t wo
                record_stack(d, r, (uint32_t)record_word(r, 2)));
         break;
     case WIRE_HEAP_SAMPLE:
-        sample(d, r, EVENT_RESERVED, record_word(r, 2) + record_word(r, 3), 0, 0, 0);
+        heap_sample(d, r, word1);
         break;
     case WIRE_HEAP_RANGE:
         heap_range(d, r, word1);

@@ -4,6 +4,7 @@
 #include "../../common/error.h"
 #include "../account/resident_rows.h"
 #include "../account/seen.h"
+#include "look.h"
 #include "pages.h"
 
 #include <errno.h>
@@ -21,16 +22,14 @@
 #define FALL_BYTES   (1u << 20)
 #define CHEAP_NS     5000000u   /* what such a look costs, one at the end of a process is made at once */
 #define WRITE_APART  128u       /* rows are written so many times apart what that costs */
+#define ROUND_NS     200000000u /* by the clock: a round looks at no further process then, samples and commits are due */
 #define WAITING_MAX  (1u << 20) /* rows: 80 MiB */
 
 struct resident {
     int follow;
     struct store *store;
-    const struct account *account;
-    struct drain *drain;
     struct processes *processes;
-    const struct clock *clock;
-    struct resident_pages pages;
+    struct look look;
     struct seen seen; /* of a round */
     struct resident_rows *rows;
     uint64_t begin_ns, looked_ns, write_ns;           /* monotonic; looked_ns: when the last round ended, */
@@ -40,28 +39,25 @@ struct resident {
     uint64_t peak_seen_bytes;                         /* and what that one saw which was kept */
     unsigned missed_count;                            /* rounds since then that came too late */
     unsigned again_count;                             /* and rounds at the same sum */
-    int is_peak_moved;                                /* that one had events which came in meanwhile */
+    int is_peak_late;                                 /* that one lacked events of its time */
     uint64_t sum_bytes;                               /* of the newest sample, and */
     unsigned rest_count;                              /* how many before it were the same */
     uint32_t scan_id;
     /* the newest look, until the events up to its end are counted */
     uint32_t open_id; /* 0: none */
-    int open_is_peak;
     uint64_t open_until, open_events;
     unsigned mallocs; /* of all processes, as in pages */
-    uint64_t looks, unreadable, ended, too_large, too_costly;
+    uint64_t looks, late, unreadable, ended, too_large, too_costly;
 };
 
-struct resident *resident_open(int follow, struct store *store, const struct account *account, struct drain *drain,
+struct resident *resident_open(int follow, struct store *store, struct account *account, struct drain *drain,
                                struct processes *processes, const struct clock *clock)
 {
     struct resident *r = xcalloc(1, sizeof *r);
     r->follow = follow;
     r->store = store;
-    r->account = account;
-    r->drain = drain;
     r->processes = processes;
-    r->clock = clock;
+    r->look = (struct look){.account = account, .drain = drain, .clock = clock};
     r->rows = resident_rows_open(store);
     r->begin_ns = clock_monotonic_ns();
     return r;
@@ -71,7 +67,7 @@ void resident_close(struct resident *r)
 {
     if (!r)
         return;
-    pages_free(&r->pages);
+    look_close(&r->look);
     resident_rows_close(r->rows);
     seen_clear(&r->seen);
     free(r);
@@ -80,7 +76,7 @@ void resident_close(struct resident *r)
 static uint64_t events(const struct resident *r)
 {
     struct account_counts counts;
-    account_counts(r->account, &counts);
+    account_counts(r->look.account, &counts);
     return counts.events;
 }
 
@@ -97,35 +93,42 @@ static int is_alone(const struct resident *r, const struct process *p)
     return 1;
 }
 
-/* Returns 0 where there was nothing to see. */
-static int look_at(struct resident *r, struct process *p, uint64_t *seen_bytes)
+static int is_there(const struct resident *r, const struct process *p, uint32_t slot, uint16_t process_id)
 {
+    return r->processes->by_slot[slot] == p && p->process_id == process_id;
+}
+
+/* Returns 0 where there was nothing to see. The process may be gone after this. */
+static int look_at_one(struct resident *r, struct process *p, uint64_t *seen_bytes)
+{
+    struct look *l = &r->look;
     struct resident_result result;
-    uint64_t begin = clock_stamp(r->clock), begin_ns = clock_processor_ns();
-    r->pages.begun = p->begun;
-    r->pages.begun_count = p->begun_count;
-    r->pages.family = p->family;
-    r->pages.is_only = r->follow && r->processes->others == 0;
-    int rc = pages_read(p->outer_pid, is_alone(r, p), &r->pages);
+    uint64_t begin = clock_stamp(l->clock), begin_ns = clock_processor_ns(), drain_ns = l->drain_ns;
+    struct resident_scan scan = {.scan_id = r->scan_id + 1, .process_id = p->process_id, .rss_bytes = p->rss_bytes};
+    uint32_t slot = p->slot;
+    l->pages.begun = p->begun;
+    l->pages.begun_count = p->begun_count;
+    l->pages.family = p->family;
+    l->pages.is_only = r->follow && r->processes->others == 0;
     p->looked_rss_bytes = p->rss_bytes;
+    int rc = look_at(l, p, is_alone(r, p), &result);
     if (rc) {
         r->too_large += rc == -E2BIG;
         r->ended += rc == -ESRCH || rc == -ENOENT;
         r->unreadable += rc != -E2BIG && rc != -ESRCH && rc != -ENOENT;
         return 0;
     }
-    r->mallocs |= r->pages.mallocs;
-    resident_blocks(r->account, p->process_id, &r->pages, &result);
-    int64_t time_ns = clock_ns(r->clock, begin), end_ns = clock_ns(r->clock, clock_stamp(r->clock));
-    struct resident_scan scan = {.scan_id = ++r->scan_id,
-                                 .process_id = p->process_id,
-                                 .time_ns = time_ns > 0 ? (uint64_t)time_ns : 0,
-                                 .duration_ns = (uint64_t)(end_ns - time_ns),
-                                 .rss_bytes = p->rss_bytes};
+    r->mallocs |= l->pages.mallocs;
+    r->late += l->is_late != 0;
+    int64_t time_ns = clock_ns(l->clock, begin), end_ns = clock_ns(l->clock, clock_stamp(l->clock));
+    scan.time_ns = time_ns > 0 ? (uint64_t)time_ns : 0;
+    scan.duration_ns = (uint64_t)(end_ns - time_ns);
     *seen_bytes += result.all.resident_bytes;
-    resident_rows_add(r->rows, &scan, &r->pages, &result);
+    resident_rows_add(r->rows, &scan, &l->pages, &result);
+    r->scan_id++;
     r->looks++;
-    p->looked_ns = clock_processor_ns() - begin_ns;
+    if (is_there(r, p, slot, scan.process_id))
+        p->looked_ns = clock_processor_ns() - begin_ns - (l->drain_ns - drain_ns);
     return 1;
 }
 
@@ -143,8 +146,6 @@ static void settle_open(struct resident *r)
     uint64_t moved_count = events(r) - r->open_events;
     if (r->open_id)
         resident_rows_moved(r->rows, r->open_id, moved_count);
-    if (r->open_id && r->open_is_peak)
-        r->is_peak_moved = moved_count > 1; /* one is the next event, by which all before it are known to be in */
     r->open_id = 0;
 }
 
@@ -180,28 +181,35 @@ static void settle_peak(struct resident *r, uint32_t first_id, uint64_t seen_byt
 /* One round over the processes that have a reason of those that are allowed (1 << enum reason). */
 static void look_at_all(struct resident *r, unsigned allowed, uint64_t *purse)
 {
-    uint64_t begin_ns = clock_processor_ns(), events_before = events(r);
-    uint64_t seen_bytes = 0;
+    uint64_t begin_ns = clock_processor_ns(), drain_ns = r->look.drain_ns, events_before = events(r);
+    uint64_t seen_bytes = 0, late = r->late;
+    uint64_t until_ns = clock_monotonic_ns() + ROUND_NS;
     int looked = 0, is_peak = allowed == 1u << PEAK;
     settle_open(r);
-    r->pages.seen = is_peak && r->processes->live > 1 ? &r->seen : NULL;
+    r->look.waited_ns = 0;
+    r->look.pages.seen = is_peak && r->processes->live > 1 ? &r->seen : NULL;
     for (uint32_t i = 0; i < r->processes->slot_end; i++) {
         struct process *p = r->processes->by_slot[i];
         if (!p || !(allowed & (1u << reason_to_look(p, is_peak)) & ~(1u << NOT)))
             continue;
+        if (clock_monotonic_ns() > until_ns) {
+            r->too_costly++;
+            break;
+        }
         p->looked_at_end = p->leaving_deadline_ns != 0;
-        looked += look_at(r, p, &seen_bytes);
+        looked += look_at_one(r, p, &seen_bytes);
     }
     seen_clear(&r->seen);
     if (!looked)
         return;
     r->open_id = r->scan_id - (uint32_t)looked + 1;
-    r->open_until = clock_stamp(r->clock);
+    r->open_until = clock_stamp(r->look.clock);
     r->open_events = events_before;
-    r->open_is_peak = is_peak;
-    if (is_peak)
+    if (is_peak) {
         settle_peak(r, r->open_id, seen_bytes);
-    uint64_t cost_ns = clock_processor_ns() - begin_ns;
+        r->is_peak_late = r->late > late;
+    }
+    uint64_t cost_ns = clock_processor_ns() - begin_ns - (r->look.drain_ns - drain_ns);
     *purse += cost_ns;
     r->looked_ns = clock_monotonic_ns();
     r->last_cost_ns = cost_ns;
@@ -248,7 +256,7 @@ static uint64_t *purse_for_peak(struct resident *r, const struct wish *w, uint64
     return resident_may(r->peaks_ns + w->peak_ns, run_ns) ? &r->peaks_ns : NULL;
 }
 
-void resident_look(struct resident *r)
+static void look_where_wished(struct resident *r)
 {
     struct wish w = find_wish(r);
     uint64_t now_ns = clock_monotonic_ns(), run_ns = now_ns - r->begin_ns, since_ns = now_ns - r->looked_ns;
@@ -258,8 +266,7 @@ void resident_look(struct resident *r)
     int is_time = since_ns >= r->last_cost_ns * APART;
     int is_resting = r->rest_count >= REST_SAMPLES;
     int is_peak = w.sum_bytes > peak + (is_resting ? 0 : peak / STEP_SHARE + STEP_BYTES);
-    /* the pages were there, but not all events of the blocks on them yet */
-    is_peak |= is_resting && w.sum_bytes == peak && r->is_peak_moved && !r->open_id && r->again_count < AGAIN_MAX;
+    is_peak |= is_resting && w.sum_bytes == peak && r->is_peak_late && r->again_count < AGAIN_MAX;
     uint64_t *purse = is_peak ? purse_for_peak(r, &w, run_ns, since_ns) : NULL;
     if (purse) {
         look_at_all(r, 1u << PEAK, purse);
@@ -273,9 +280,21 @@ void resident_look(struct resident *r)
         look_at_all(r, (unsigned)may_leaving << LEAVING | (unsigned)may_changed << CHANGED, &r->others_ns);
 }
 
+uint64_t resident_look(struct resident *r)
+{
+    r->look.words = 0;
+    look_where_wished(r);
+    return r->look.words;
+}
+
+void resident_events(struct resident *r, const struct event *events, size_t count)
+{
+    look_events(&r->look, events, count);
+}
+
 void resident_settle(struct resident *r)
 {
-    if (r->open_id && drain_state(r->drain).merged >= r->open_until)
+    if (r->open_id && drain_state(r->look.drain).merged >= r->open_until)
         settle_open(r);
     uint64_t waiting = resident_rows_waiting(r->rows);
     if (waiting && (waiting > WAITING_MAX || clock_monotonic_ns() >= r->write_ns))
@@ -313,6 +332,8 @@ void resident_end(struct resident *r)
     write_counter(r->store, "resident_scan", "looks at which pages of a process are present", r->looks);
     write_counter(r->store, "resident_scan_us", "microseconds of the collector that these took",
                   (r->peaks_ns + r->growth_ns + r->others_ns + r->rows_ns + r->processes->begun_ns) / 1000);
+    write_counter(r->store, "resident_late",
+                  "looks at present pages whose blocks are older than the pages: events came too late", r->late);
     write_counter(r->store, "resident_unreadable",
                   "looks at present pages that failed: the process is another user's, or lets nobody look",
                   r->unreadable);

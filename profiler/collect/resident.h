@@ -23,11 +23,13 @@ static inline int resident_may(uint64_t cost_ns, uint64_t run_ns)
 struct resident;
 
 /* All is borrowed. follow: children are processes of the recording, so that one without any shares no page. */
-struct resident *resident_open(int follow, struct store *store, const struct account *account, struct drain *drain,
+struct resident *resident_open(int follow, struct store *store, struct account *account, struct drain *drain,
                                struct processes *processes, const struct clock *clock);
 void resident_close(struct resident *r);
-/* After a round of the drain, so that the live blocks are those of now, and a sample of each process's RSS. */
-void resident_look(struct resident *r);
+/* Every event goes through here to the accounts. */
+void resident_events(struct resident *r, const struct event *events, size_t count);
+/* After a round of the drain, and a sample of each process's RSS. Returns the words that the drain read meanwhile. */
+uint64_t resident_look(struct resident *r);
 /* After each round: how far the accounts were behind at the last look. */
 void resident_settle(struct resident *r);
 /* What was not looked at, and what looking took. */

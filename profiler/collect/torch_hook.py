@@ -67,14 +67,3 @@ class _Finder:
 
 if _directory:
     sys.meta_path.insert(0, _Finder())
-
-# the one that would have been found without us
-_us = sys.modules.get(__name__)
-_here = os.path.dirname(os.path.abspath(__file__))
-sys.path[:] = [_entry for _entry in sys.path if os.path.abspath(_entry) != _here]
-sys.modules.pop('sitecustomize', None)
-try:
-    import sitecustomize  # noqa: F401
-except ImportError:
-    pass
-sys.modules.setdefault('sitecustomize', _us)

@@ -38,7 +38,7 @@ static int write_accounts(sqlite3 *db, struct model_ahead *ahead, const struct f
         rc = model_load(db, ahead, &m, err);
     if (rc == 0)
         rc = model_lines(&m, err);
-    if (rc == 0)
+    if (rc == 0 && !options->is_recording) /* else it is a private copy, which plain sqlite3 never sees */
         rc = model_plain(&m, err);
     if (rc == 0)
         rc = model_accounts(&m, err);

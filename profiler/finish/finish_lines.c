@@ -26,10 +26,12 @@ struct pass {
     uint32_t *self_source, *self_named; /* by node: frame, inherited from the caller; 0: none */
     uint32_t *user_source, *user_named; /* the same outside the run-time library */
     uint32_t *self_bare;    /* by node: address of code without a symbol, nearer than any named frame; 0: none */
+    uint32_t *self_family;  /* by node: frame of the allocator family, for where there is nothing else; 0: none */
     uint32_t *self_address; /* by node: innermost address that is not ours */
     uint8_t *under_python;  /* by node: it or one of its callers is Python */
     uint8_t *is_bare;       /* by node: code without a symbol */
     uint8_t *is_family;     /* by node: of the allocator family */
+    uint8_t *is_start;      /* by node: it and its callers are of the family: the start of the program or a thread */
     uint8_t *has_asked;     /* by node: it or one of its callers is code that may ask the C library for something */
     uint8_t *is_foreign;    /* by node: code without a symbol that no line with source called by name */
 };
@@ -125,6 +127,39 @@ static int is_asked(const struct pass *p, const struct model_address *a, uint32_
     return 1;
 }
 
+/* Whether code without a symbol is how the C++ library starts a thread (execute_native_thread_routine, which nobody
+ * exports): what the C library's start of one called. */
+static int is_thread_start(const struct pass *p, const struct model_address *a, uint32_t parent)
+{
+    return p->is_start[parent] && a->is_runtime && !a->is_c;
+}
+
+/* Where nothing but the allocator family is on a stack, its author's own code is inlined into one of those functions:
+ * into a template's instance or a generic function (the start of a thread is one), which the program was compiled with.
+ * In a program without debug information these are the ones without lines, unlike what came compiled (Rust's library).
+ */
+static int family_rank(const struct pass *p, uint32_t frame)
+{
+    const struct model_frame *f = &p->m->frames[frame];
+    return !frame ? 0 : p->m->addresses[f->address].is_runtime ? 1 : f->line ? 2 : 3;
+}
+
+/* The innermost of the family's frames of the highest rank, of node i and its callers. */
+static uint32_t best_family(const struct pass *p, size_t i)
+{
+    const struct model_node *node = &p->m->nodes[i];
+    const struct model_address *a = &p->m->addresses[node->address];
+    uint32_t best = p->self_family[node->parent];
+    if (p->is_bare[i] && is_thread_start(p, a, node->parent)) /* start_thread is no name of what this does */
+        return 0;
+    for (uint32_t n = a->is_ours ? 0 : a->frame_count; n--;) {
+        uint32_t frame = a->first_frame + n;
+        if (p->m->functions[p->m->frames[frame].function].is_allocator && family_rank(p, frame) >= family_rank(p, best))
+            best = frame;
+    }
+    return best;
+}
+
 /* Parents come before children, so each node needs only its own frames and its caller's answer. */
 static void find_selves(struct pass *p)
 {
@@ -148,8 +183,10 @@ static void find_selves(struct pass *p)
                 named = a->first_frame + n;
         }
         /* What an allocator calls in its own module is the allocator's, with a symbol or without. */
-        p->is_family[i] =
-            is_allocator || (p->is_bare[i] && p->is_family[parent] && a->module && a->module == module_of(m, parent));
+        p->is_family[i] = is_allocator ||
+                          (p->is_bare[i] && ((p->is_family[parent] && a->module && a->module == module_of(m, parent)) ||
+                                             is_thread_start(p, a, parent)));
+        p->is_start[i] = p->is_family[i] && (!parent || p->is_start[parent]);
         p->has_asked[i] = p->has_asked[parent] || (node->address && !p->is_family[i] && !a->is_ours && !a->is_c);
         if (p->is_family[i] || a->is_ours || is_asked(p, a, parent)) { /* passes on what its caller has */
             p->self_source[i] = p->self_source[parent];
@@ -165,16 +202,23 @@ static void find_selves(struct pass *p)
             p->self_source[i] = 0;
         p->user_source[i] = source && !a->is_runtime ? source : p->is_foreign[i] ? 0 : p->user_source[parent];
         p->user_named[i] = named && !a->is_runtime ? named : p->user_named[parent];
+        p->self_family[i] = best_family(p, i);
         p->self_address[i] = node->address && !a->is_ours ? node->address : p->self_address[parent];
     }
+}
+
+/* The frame that a site is named by, 0: an address without a symbol. */
+static uint32_t self_frame(const struct pass *p, uint32_t node)
+{
+    if (p->self_source[node] || p->self_bare[node])
+        return p->self_source[node];
+    return p->self_named[node] ? p->self_named[node] : p->self_family[node];
 }
 
 static void give_self(struct pass *p, struct model_site *site)
 {
     struct model *m = p->m;
-    uint32_t frame = p->self_source[site->node], bare = p->self_bare[site->node];
-    if (!frame && !bare)
-        frame = p->self_named[site->node];
+    uint32_t frame = self_frame(p, site->node), bare = p->self_bare[site->node];
     if (frame) {
         site->self_frame = frame;
         site->self_address = m->frames[frame].address;
@@ -295,9 +339,11 @@ int model_lines(struct model *m, struct error *err)
     p.user_named = xcalloc(m->node_count, sizeof *p.user_named);
     p.self_address = xcalloc(m->node_count, sizeof *p.self_address);
     p.self_bare = xcalloc(m->node_count, sizeof *p.self_bare);
+    p.self_family = xcalloc(m->node_count, sizeof *p.self_family);
     p.under_python = xcalloc(m->node_count, sizeof *p.under_python);
     p.is_bare = xcalloc(m->node_count, sizeof *p.is_bare);
     p.is_family = xcalloc(m->node_count, sizeof *p.is_family);
+    p.is_start = xcalloc(m->node_count, sizeof *p.is_start);
     p.has_asked = xcalloc(m->node_count, sizeof *p.has_asked);
     p.is_foreign = xcalloc(m->node_count, sizeof *p.is_foreign);
     key_frames(&p);
@@ -310,9 +356,11 @@ int model_lines(struct model *m, struct error *err)
     free(p.user_named);
     free(p.self_address);
     free(p.self_bare);
+    free(p.self_family);
     free(p.under_python);
     free(p.is_bare);
     free(p.is_family);
+    free(p.is_start);
     free(p.has_asked);
     free(p.is_foreign);
     text_map_close(&p.keys);

@@ -252,6 +252,16 @@ static int write_sites(struct pass *p, struct error *err)
     return rc;
 }
 
+/* The view resident_sum over what packed_views shows: the file's own names the file's own tables. */
+static const char resident_sum[] =
+    "SELECT r.site_id, CAST(total(r.resident_bytes * c.is_peak) AS INTEGER) AS resident_bytes, "
+    "CAST(total(r.shared_bytes * c.is_peak) AS INTEGER) AS resident_shared_bytes, "
+    "CAST(total(r.huge_bytes * c.is_peak) AS INTEGER) AS resident_huge_bytes, "
+    "CAST(total(r.swapped_bytes * c.is_peak) AS INTEGER) AS swapped_bytes, "
+    "CAST(total(r.untouched_bytes * c.is_peak) AS INTEGER) AS untouched_bytes, "
+    "CAST(total(r.resident_bytes * c.is_last) AS INTEGER) AS resident_end_bytes "
+    "FROM resident_site r JOIN resident_scan c USING(scan_id) GROUP BY r.site_id";
+
 /* Sums of sites, by kind and for all kinds; what sites do not sum up to is left unknown. */
 static int write_accounts(const struct pass *p, struct error *err)
 {
@@ -283,9 +293,9 @@ static int write_accounts(const struct pass *p, struct error *err)
 #include "../../common/stat.def"
 #undef STAT
         buf_printf(&sql,
-                   " FROM site_op o JOIN site s USING(site_id) JOIN resident_sum r USING(site_id)"
+                   " FROM site_op o JOIN site s USING(site_id) JOIN (%s) r USING(site_id)"
                    " GROUP BY o.op_id, s.device_id%s",
-                   i ? "" : ", s.kind");
+                   resident_sum, i ? "" : ", s.kind");
         rc = sql.failed ? error_set(err, ENOMEM, "no memory") : db_exec(p->m->db, sql.data, err);
         buf_free(&sql);
     }

@@ -1,6 +1,7 @@
 /*
  * Plain rows for plain sqlite3, of a recording whose sites or stacks are packed: sites that leaked, that failed, and
- * those with the most of each statistic; their stacks, and those that other tables name.
+ * those with the most of each statistic; what other tables have of them; their stacks, and those that other tables
+ * name.
  */
 #include "../../common/array.h"
 #include "../../common/kind.h"
@@ -174,6 +175,79 @@ static int write_lines(struct pass *p, struct error *err)
     return rc;
 }
 
+static int read_columns(struct pass *p, enum packed_column first, enum packed_column last, struct error *err)
+{
+    for (enum packed_column c = first; c <= last; c++) {
+        int rc = packed_read(p->m->packed, c, &p->columns[c]);
+        if (rc)
+            return damaged(p, rc, err);
+    }
+    return 0;
+}
+
+/* The sites' rows of another table: as many columns, the second one being column. Where the third one of a row is 0, or
+ * without one the second, the site has none. */
+static int write_beside(struct pass *p, const char *sql, enum packed_column column, int count, struct error *err)
+{
+    sqlite3_stmt *s = NULL;
+    const struct packed_values *there = p->columns[column + (unsigned)count - 1];
+    int rc = db_prepare(p->m->db, sql, &s, err);
+    for (uint32_t i = 1; i <= p->site_count && rc == 0; i++) {
+        if (!p->is_site[i] || !packed_at(there, i))
+            continue;
+        sqlite3_bind_int64(s, 1, i);
+        for (int k = 0; k < count; k++)
+            sqlite3_bind_int64(s, 2 + k, (int64_t)packed_at(p->columns[column + (unsigned)k], i));
+        rc = step(p, s, err);
+    }
+    sqlite3_finalize(s);
+    return rc;
+}
+
+/* Where the packed sites have the columns: earlier versions had plain rows of all sites. */
+static int write_teardown(struct pass *p, struct error *err)
+{
+    sqlite3 *db = p->m->db;
+    int rc = 0;
+    if (packed_has_column(db, PACKED_site_torn_count)) {
+        rc = db_exec(db, "DELETE FROM main.site_teardown", err);
+        if (rc == 0)
+            rc = write_beside(p, "INSERT INTO main.site_teardown VALUES(?, ?, ?)", PACKED_site_torn_bytes, 2, err);
+    }
+    if (rc == 0 && packed_has_column(db, PACKED_site_kept_count)) {
+        rc = db_exec(db, "DELETE FROM main.site_kept", err);
+        if (rc == 0)
+            rc = write_beside(p, "INSERT INTO main.site_kept VALUES(?, ?)", PACKED_site_kept_count, 1, err);
+    }
+    return rc;
+}
+
+static int write_looks(struct pass *p, struct error *err)
+{
+    sqlite3_stmt *s = NULL;
+    struct packed *packed = p->m->packed;
+    if (!packed_has(p->m->db, PACKED_TABLE_resident_site))
+        return 0;
+    int rc = read_columns(p, PACKED_KEY_resident_site, PACKED_COLUMNS - 1, err);
+    if (rc == 0)
+        rc = db_exec(p->m->db, "DELETE FROM main.resident_site", err);
+    if (rc == 0)
+        rc =
+            db_prepare(p->m->db, "INSERT OR IGNORE INTO main.resident_site VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?)", &s, err);
+    long count = rc ? 0 : packed_count(packed, PACKED_TABLE_resident_site);
+    for (uint32_t i = 1; i <= count && rc == 0; i++) {
+        uint64_t site = packed_at(p->columns[PACKED_KEY_resident_site], i);
+        if (site > p->site_count || !p->is_site[site])
+            continue;
+        sqlite3_bind_int64(s, 1, packed_look_of(packed, i));
+        for (enum packed_column c = PACKED_KEY_resident_site; c < PACKED_COLUMNS; c++)
+            sqlite3_bind_int64(s, 2 + (int)(c - PACKED_KEY_resident_site), (int64_t)packed_at(p->columns[c], i));
+        rc = step(p, s, err);
+    }
+    sqlite3_finalize(s);
+    return rc;
+}
+
 static int write_stacks(struct pass *p, struct error *err)
 {
     sqlite3_stmt *s = NULL;
@@ -202,16 +276,6 @@ static int write_stacks(struct pass *p, struct error *err)
     return rc;
 }
 
-static int read_columns(struct pass *p, enum packed_column first, enum packed_column last, struct error *err)
-{
-    for (enum packed_column c = first; c <= last; c++) {
-        int rc = packed_read(p->m->packed, c, &p->columns[c]);
-        if (rc)
-            return damaged(p, rc, err);
-    }
-    return 0;
-}
-
 /* The sites that are plain rows where only the stacks are packed: all. */
 static int choose_plain_sites(struct pass *p, struct error *err)
 {
@@ -235,7 +299,7 @@ int model_plain(struct model *m, struct error *err)
 {
     struct pass p = {.m = m};
     int has_sites = packed_has(m->db, PACKED_TABLE_site), rc = 0;
-    if (has_sites && (rc = read_columns(&p, PACKED_KEY_site, PACKED_STATS + STAT_COUNT - 1, err)) == 0) {
+    if (has_sites && (rc = read_columns(&p, PACKED_KEY_site, PACKED_site_line_id - 1, err)) == 0) {
         p.site_count = (uint32_t)packed_count(m->packed, PACKED_TABLE_site);
         p.is_site = xcalloc(p.site_count + 1ul, 1);
         rc = choose_sites(&p, err);
@@ -243,6 +307,10 @@ int model_plain(struct model *m, struct error *err)
             rc = write_sites(&p, err);
         if (rc == 0)
             rc = write_lines(&p, err);
+        if (rc == 0)
+            rc = write_teardown(&p, err);
+        if (rc == 0)
+            rc = write_looks(&p, err);
     }
     if (rc == 0 && packed_has(m->db, PACKED_TABLE_stack))
         rc = plain_stacks(&p, has_sites, err);

@@ -23,6 +23,7 @@ struct tree {
     const struct packed_values *packed_parents; /* NULL: plain rows */
     uint32_t *new_index;                        /* of nodes: by place in the table + 1 */
     const struct packed_values *stacks;         /* of sites; NULL: plain rows */
+    int look_rc;                                /* of reading packed looks */
 };
 
 /* --- the stack tree ---------------------------------------------------------------------------------------------- */
@@ -249,10 +250,10 @@ static int by_device(const void *a, const void *b)
     return strcmp(x->kind, y->kind);
 }
 
-/* The place of each site: by group, then by node, then by id, in which order they come. */
-static uint32_t *places(const struct model *m, uint32_t *next_of_group)
+/* The site of each place: by group, then by node, then by id, in which order they come. */
+static uint32_t *sites_in_order(const struct model *m, uint32_t *next_of_group)
 {
-    uint32_t *places = xcalloc(m->site_count, sizeof *places), *order = xcalloc(m->site_count, sizeof *order);
+    uint32_t *sites = xcalloc(m->site_count, sizeof *sites), *order = xcalloc(m->site_count, sizeof *order);
     uint32_t *next = xcalloc(m->node_count + 1, sizeof *next);
     for (size_t i = 0; i < m->site_count; i++)
         next[m->sites[i].node + 1]++;
@@ -261,24 +262,28 @@ static uint32_t *places(const struct model *m, uint32_t *next_of_group)
     for (size_t i = 0; i < m->site_count; i++)
         order[next[m->sites[i].node]++] = (uint32_t)i;
     for (size_t i = 0; i < m->site_count; i++)
-        places[order[i]] = next_of_group[m->sites[order[i]].group]++;
+        sites[next_of_group[m->sites[order[i]].group]++] = order[i];
     free(next);
     free(order);
-    return places;
+    return sites;
 }
 
-/* In place: a second array would be as large as all else together. */
-static void move_sites(struct model *m, uint32_t *places)
+/* In place: a second array would be as large as all else together. sites: of each place, which is its own afterwards.
+ */
+static void move_sites(struct model *m, uint32_t *sites)
 {
-    for (uint32_t i = 0; i < m->site_count; i++)
-        while (places[i] != i) {
-            uint32_t at = places[i];
-            struct model_site site = m->sites[at];
-            m->sites[at] = m->sites[i];
-            m->sites[i] = site;
-            places[i] = places[at];
-            places[at] = at;
+    for (uint32_t i = 0; i < m->site_count; i++) {
+        struct model_site first = m->sites[i];
+        uint32_t at = i;
+        if (sites[i] == i)
+            continue;
+        for (uint32_t next; (next = sites[at]) != i; at = next) {
+            m->sites[at] = m->sites[next];
+            sites[at] = at;
         }
+        m->sites[at] = first;
+        sites[at] = at;
+    }
 }
 
 /* Groups by device and kind, and sites by group and node. SQLite would carry all columns through its sorter. */
@@ -295,9 +300,9 @@ static void order_sites(struct model *m)
     }
     for (size_t i = 0; i < m->site_count; i++)
         m->sites[i].group = place[m->sites[i].group];
-    uint32_t *of_sites = places(m, next);
-    move_sites(m, of_sites);
-    free(of_sites);
+    uint32_t *in_order = sites_in_order(m, next);
+    move_sites(m, in_order);
+    free(in_order);
     free(place);
     free(next);
 }
@@ -335,20 +340,63 @@ static const char scanned_sql[] =
     "SELECT r.site_id, c.is_peak, c.is_last, r.resident_bytes, r.shared_bytes, r.huge_bytes, r.swapped_bytes, "
     "r.untouched_bytes FROM resident_scan c CROSS JOIN resident_site r USING(scan_id)";
 
+/* Those at the highest resident memory, in the order of the table. */
+static const uint8_t at_peak[] = {STAT_resident_bytes, STAT_resident_shared_bytes, STAT_resident_huge_bytes,
+                                  STAT_swapped_bytes, STAT_untouched_bytes};
+#define SCANNED_SUMS (sizeof at_peak / sizeof *at_peak)
+
 /* Sites are still in their order, without gaps. */
+static void add_scanned(struct tree *l, int64_t site_id, int is_peak, int is_last, const int64_t values[SCANNED_SUMS])
+{
+    if (site_id < 1 || (uint64_t)site_id > l->m->site_count)
+        return;
+    int64_t *stat = l->m->sites[site_id - 1].stat;
+    for (unsigned i = 0; is_peak && i < SCANNED_SUMS; i++)
+        stat[at_peak[i]] = sum_of(stat[at_peak[i]], values[i]);
+    if (is_last)
+        stat[STAT_resident_end_bytes] = sum_of(stat[STAT_resident_end_bytes], values[0]);
+}
+
 static void scanned_row(void *arg, sqlite3_stmt *s)
 {
-    static const uint8_t at_peak[] = {STAT_resident_bytes, STAT_resident_shared_bytes, STAT_resident_huge_bytes,
-                                      STAT_swapped_bytes, STAT_untouched_bytes};
+    int64_t values[SCANNED_SUMS];
+    for (unsigned i = 0; i < SCANNED_SUMS; i++)
+        values[i] = sqlite3_column_int64(s, (int)i + 3);
+    add_scanned(arg, sqlite3_column_int64(s, 0), sqlite3_column_int(s, 1), sqlite3_column_int(s, 2), values);
+}
+
+/* A packed look: its id, is_peak, is_last. */
+static void packed_scan(void *arg, sqlite3_stmt *s)
+{
     struct tree *l = arg;
-    int64_t id = sqlite3_column_int64(s, 0), is_peak = sqlite3_column_int(s, 1), is_last = sqlite3_column_int(s, 2);
-    if (id < 1 || (uint64_t)id > l->m->site_count)
-        return;
-    int64_t *stat = l->m->sites[id - 1].stat;
-    for (unsigned i = 0; is_peak && i < sizeof at_peak; i++)
-        stat[at_peak[i]] = sum_of(stat[at_peak[i]], sqlite3_column_int64(s, (int)i + 3));
-    if (is_last)
-        stat[STAT_resident_end_bytes] = sum_of(stat[STAT_resident_end_bytes], sqlite3_column_int64(s, 3));
+    const struct packed_values *sites, *columns[SCANNED_SUMS];
+    uint32_t row, last;
+    packed_look_rows(l->m->packed, sqlite3_column_int64(s, 0), &row, &last);
+    if (l->look_rc == 0 && row <= last)
+        l->look_rc = read_packed(l, PACKED_resident_site_site_id, &sites);
+    static const enum packed_column scanned[SCANNED_SUMS] = {
+        PACKED_resident_site_resident_bytes, PACKED_resident_site_shared_bytes, PACKED_resident_site_huge_bytes,
+        PACKED_resident_site_swapped_bytes, PACKED_resident_site_untouched_bytes};
+    for (unsigned i = 0; i < SCANNED_SUMS && l->look_rc == 0; i++)
+        l->look_rc = read_packed(l, scanned[i], &columns[i]);
+    for (; row <= last && l->look_rc == 0; row++) {
+        int64_t values[SCANNED_SUMS];
+        for (unsigned i = 0; i < SCANNED_SUMS; i++)
+            values[i] = (int64_t)packed_at(columns[i], row);
+        add_scanned(l, (int64_t)packed_at(sites, row), sqlite3_column_int(s, 1), sqlite3_column_int(s, 2), values);
+    }
+}
+
+static int read_scans(struct tree *l)
+{
+    struct packed *p = l->m->packed;
+    if (!packed_has(l->db, PACKED_TABLE_resident_site))
+        return model_each(l->db, scanned_sql, scanned_row, l, l->err);
+    long rows = packed_count(p, PACKED_TABLE_resident_site);
+    if (rows < 0)
+        return error_set(l->err, (int)-rows, "%s: %s", sqlite3_db_filename(l->db, "main"), packed_error(rows));
+    int rc = model_each(l->db, "SELECT scan_id, is_peak, is_last FROM resident_scan", packed_scan, l, l->err);
+    return rc ? rc : l->look_rc;
 }
 
 static int read_packed_sites(struct tree *l)
@@ -363,17 +411,23 @@ static int read_packed_sites(struct tree *l)
     uint32_t count = (uint32_t)packed_count(m->packed, PACKED_TABLE_site);
     ARRAY_ROOM(m->sites, count, m->site_capacity);
     l->stacks = columns[PACKED_site_stack_id];
+    uint64_t device = 0, kind = UINT64_MAX; /* of the site before, and its group: most have the same */
+    uint32_t group = 0;
     for (uint32_t i = 1; i <= count; i++) {
         struct model_site *site = &m->sites[m->site_count++];
         *site = (struct model_site){.id = i};
-        site->group = group_of(m, (int64_t)packed_at(columns[PACKED_site_device_id], i),
-                               kind_name((unsigned)packed_at(columns[PACKED_site_kind], i)));
-        m->groups[site->group].site_count++;
+        if (packed_at(columns[PACKED_site_device_id], i) != device || packed_at(columns[PACKED_site_kind], i) != kind) {
+            device = packed_at(columns[PACKED_site_device_id], i);
+            kind = packed_at(columns[PACKED_site_kind], i);
+            group = group_of(m, (int64_t)device, kind_name((unsigned)kind));
+        }
+        site->group = group;
+        m->groups[group].site_count++;
         for (int k = 0; k < STAT_COUNT; k++)
             site->stat[k] = (int64_t)packed_at(columns[PACKED_STATS + k], i);
         site->stat[STAT_own_largest] = site->stat[STAT_own_peak_bytes];
     }
-    return model_each(l->db, scanned_sql, scanned_row, l, l->err);
+    return read_scans(l);
 }
 
 static int read_plain_sites(struct tree *l)

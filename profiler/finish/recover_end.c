@@ -118,12 +118,13 @@ static void site_row(struct ending *x, sqlite3_stmt *s)
 static int read_sites(struct ending *x)
 {
     sqlite3_stmt *s = NULL;
-    char sql[700];
+    char sql[800];
     snprintf(sql, sizeof sql,
              "SELECT s.site_id, s.device_id, s.kind, s.alloc_bytes, s.alloc_count, s.free_bytes, s.free_count, "
              "s.end_bytes, s.end_count, s.at_peak_bytes, s.at_peak_count, t.freed_bytes, t.freed_count FROM %s s LEFT "
-             "JOIN site_teardown t ON t.site_id = s.site_id ORDER BY s.site_id",
-             packed_source(x->db, PACKED_TABLE_site));
+             "JOIN %s t ON t.site_id = s.site_id ORDER BY s.site_id",
+             packed_source(x->db, PACKED_TABLE_site),
+             packed_has_column(x->db, PACKED_site_torn_count) ? "packed_site_teardown" : "main.site_teardown");
     int rc = db_prepare(x->db, sql, &s, x->err);
     while (rc == 0 && db_next(s, &rc, x->err))
         site_row(x, s);
@@ -177,6 +178,10 @@ static uint64_t packed_value(const struct ending *x, enum packed_column c, const
         return (uint64_t)x->sites[row - 1].end_bytes;
     if (c == PACKED_site_end_count)
         return (uint64_t)x->sites[row - 1].end_count;
+    if (c == PACKED_site_torn_bytes)
+        return x->sites[row - 1].torn_count ? (uint64_t)x->sites[row - 1].torn_bytes : 0;
+    if (c == PACKED_site_torn_count)
+        return (uint64_t)x->sites[row - 1].torn_count;
     return packed_at(old, row);
 }
 
@@ -422,7 +427,9 @@ int recover_end(sqlite3 *db, struct error *err)
         rc = read_sites(&x);
     if (rc == 0)
         rc = is_packed ? write_packed(&x) : write_plain(&x);
-    if (rc == 0 && x.is_tearing)
+    if (rc == 0 && is_packed) /* in the columns now; an earlier version had them here */
+        rc = db_exec(db, "DELETE FROM site_teardown", err);
+    else if (rc == 0 && x.is_tearing)
         rc = write_torn(&x);
     if (rc == 0)
         rc = write_totals(&x);

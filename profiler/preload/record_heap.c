@@ -67,6 +67,7 @@ void record_heap_sample(struct thread *t)
     if (!is_possible(t) || process.heap_locks_unsure)
         return;
     uint64_t now = clock_now(), cost = walk_cost(t, now);
+    int is_walked = 0;
     if (!w->end || now - w->end >= 50 * cost) {
         struct heap_answer answer;
         if (heap_ask(&answer, 5 * interval + 2 * cost)) {
@@ -77,17 +78,18 @@ void record_heap_sample(struct thread *t)
             w->cost = answer.cost_ns * (interval / 1000) / (INTERVAL_NS / 1000);
             w->thread = t;
             w->head = t->head;
+            is_walked = answer.end >= now; /* else an answer that came too late for the sample before */
         }
     }
     w->sampled = now;
+    heap_ranges_tell(t, w->end ? w->mapped_bytes : HEAP_MAPPED_SAME, 100 * interval, 0);
     if (w->end) {
         uint64_t top = real.sbrk ? (uint64_t)real.sbrk(0) : 0;
         uint64_t arena_bytes = top < w->top && w->top - top > w->arena_bytes ? 0 : w->arena_bytes + (top - w->top);
-        uint64_t words[] = {WIRE_WORD1(WIRE_HEAP_SAMPLE, 0, 0), arena_bytes, w->mapped_bytes};
+        uint64_t words[] = {WIRE_WORD1(WIRE_HEAP_SAMPLE, 0, (uint64_t)is_walked), arena_bytes, w->mapped_bytes};
         record_words(t, words, 4);
         COUNT(heap_sample, 1);
     }
-    heap_ranges_tell(t, w->end ? w->mapped_bytes : HEAP_MAPPED_SAME, 100 * interval, 0);
     __atomic_store_n(&record_heap_due, clock_now() + interval, __ATOMIC_RELEASE);
 }
 

@@ -15,11 +15,20 @@ static void wake_collector(void)
         sys_futex_wake(sleeping);
 }
 
+/* Until the next look: a quarter of what was waited so far. Many threads that all wait would else take the collector's
+ * processor with looking. It gives back a sixteenth of the ring at a time, so a look that comes late by a quarter of
+ * the wait finds most of the ring still full, and one that comes late by a millisecond some of it. */
+static uint64_t pause_ns(uint64_t waited_ns)
+{
+    uint64_t ns = waited_ns / 4;
+    return ns < 20000 ? 20000 : ns > 1000000 ? 1000000 : ns;
+}
+
 static void wait_for_collector(struct thread *t, uint64_t words)
 {
     struct timespec begin, now;
     clock_gettime(CLOCK_MONOTONIC, &begin);
-    uint64_t next_check_ns = 100000000;
+    uint64_t next_check_ns = 100000000, waited_ns = 0;
     for (unsigned round = 0; thread_owns_ring(t); round++) {
         uint64_t tail = __atomic_load_n(&t->ring->tail, __ATOMIC_ACQUIRE);
         if (t->head + words - tail <= capacity(t))
@@ -32,9 +41,9 @@ static void wait_for_collector(struct thread *t, uint64_t words)
         if (round < 64)
             __builtin_ia32_pause();
         else
-            sys_sleep_ns(20000);
+            sys_sleep_ns(pause_ns(waited_ns));
         clock_gettime(CLOCK_MONOTONIC, &now);
-        uint64_t waited_ns =
+        waited_ns =
             (uint64_t)(now.tv_sec - begin.tv_sec) * 1000000000u + (uint64_t)now.tv_nsec - (uint64_t)begin.tv_nsec;
         if (waited_ns > next_check_ns) {
             next_check_ns += 100000000;

@@ -17,7 +17,8 @@ struct packer {
 
 struct packer *packer_open(struct store *store, enum packed_table table)
 {
-    static const enum packed_column first[] = {PACKED_KEY_stack, PACKED_KEY_site, PACKED_COLUMNS};
+    static const enum packed_column first[] = {PACKED_KEY_stack, PACKED_KEY_site, PACKED_KEY_resident_site,
+                                               PACKED_COLUMNS};
     struct packer *p = xcalloc(1, sizeof *p + (1 + first[table + 1] - first[table]) * sizeof p->values[0]);
     p->store = store;
     p->table = table;
@@ -26,7 +27,6 @@ struct packer *packer_open(struct store *store, enum packed_table table)
     p->codec = chunk_codec_open();
     if (!p->codec)
         out_of_memory(0);
-    store_needs(store, table == PACKED_TABLE_site ? DB_SCHEMA_CHANGES : DB_SCHEMA_PACKED);
     return p;
 }
 
@@ -52,6 +52,7 @@ void packer_column(struct packer *p, uint32_t part, enum packed_column column, u
     sqlite3_stmt *q = rc ? store_statement(p->store, PACKED_INSERT) : NULL;
     if (!q)
         return;
+    store_needs(p->store, column == PACKED_ROW_IDS ? DB_SCHEMA_PACKED : packed_schema(column));
     packed_bind(q, p->table, part, column, first_row, count, &p->data);
     store_step(p->store, q);
     sqlite3_clear_bindings(q);

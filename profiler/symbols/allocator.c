@@ -25,9 +25,12 @@ static const struct {
 #undef HEADER
 };
 
-/* v0 names, and the legacy scheme's, which is C++'s with a hash as the last part. */
+/* v0 names, and the legacy scheme's, which is C++'s with a hash as the last part. What the linker's optimiser moved
+ * between units has a suffix behind that. */
 static int is_rust(const char *raw, size_t length)
 {
+    const char *suffix = memmem(raw, length, ".llvm.", 6);
+    length = suffix ? (size_t)(suffix - raw) : length;
     return strncmp(raw, "_R", 2) == 0 ||
            (length > 23 && strncmp(raw + length - 20, "17h", 3) == 0 && raw[length - 1] == 'E');
 }
@@ -46,6 +49,37 @@ static int is_member(int how, const char *text, const char *raw, size_t length, 
     default:
         return scope && is_rust(raw, length) && strncmp(name + (*name == '<'), text, strlen(text)) == 0;
     }
+}
+
+static int is_crate(const char *path)
+{
+    for (size_t i = 0; i < sizeof family / sizeof *family; i++)
+        if (family[i].how == FAMILY_CRATE && strncmp(path, family[i].text, strlen(family[i].text)) == 0)
+            return 1;
+    return 0;
+}
+
+/* "<u8 as alloc::vec::spec_from_elem::SpecFromElem>::from_elem": all that Rust lets others implement for a primitive
+ * type or for a bare parameter has a trait or an argument of their own. So if no path in the brackets begins in another
+ * crate, its libraries have written it. */
+static int is_rust_library_impl(const char *name)
+{
+    static const char marks[] = " <>()[]{},&*=;:+";
+    int depth = 0, is_inside = 0; /* is_inside: of a path, behind its first part */
+    if (*name != '<')
+        return 0;
+    for (const char *p = name; *p;) {
+        size_t word = strcspn(p, marks);
+        if (word && !is_inside && strncmp(p + word, "::", 2) == 0 && !is_crate(p))
+            return 0;
+        const char *mark = p + word;
+        depth += *mark == '<' ? 1 : *mark == '>' && !(word && mark[-1] == '-') ? -1 : 0; /* fn() -> u8 */
+        if (depth == 0)
+            return 1;
+        is_inside = strncmp(mark, "::", 2) == 0;
+        p = mark + (is_inside ? 2 : *mark != 0);
+    }
+    return 0;
 }
 
 static int is_in_header(const char *declared_file)
@@ -68,5 +102,5 @@ int allocator_is_function(const char *raw_name, const char *name, const char *de
     for (size_t i = 0; i < sizeof family / sizeof *family; i++)
         if (is_member(family[i].how, family[i].text, raw_name, length, name, scope))
             return 1;
-    return 0;
+    return scope && is_rust(raw_name, length) && is_rust_library_impl(name);
 }

@@ -3,8 +3,11 @@
 #include "../../common/error.h"
 #include "../../common/io.h"
 
+#include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -136,6 +139,58 @@ void symbols_beside_add(struct symbols_beside_writer *w, const char *path, const
     buf_free(&merged);
 }
 
+/* --- what a report that was killed left of writing --- */
+
+/* What a number of a process would be written as; 0: it is none. */
+static long pid_of(const char *text)
+{
+    char again[32];
+    char *end;
+    errno = 0;
+    long pid = strtol(text, &end, 10);
+    snprintf(again, sizeof again, "%ld", pid);
+    return errno == 0 && *end == 0 && pid > 0 && pid <= INT_MAX && strcmp(text, again) == 0 ? pid : 0;
+}
+
+/* A file of ours and its beginning, as far as it was written. */
+static int is_left(int directory, const char *name)
+{
+    struct stat st;
+    uint64_t magic = MAGIC;
+    char head[sizeof magic];
+    int fd = openat(directory, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    if (fd < 0)
+        return 0;
+    int is = is_ours(fd, &st) && st.st_nlink == 1 && (st.st_mode & 07777) == 0600;
+    size_t length = is ? io_read(fd, head, sizeof head) : 0;
+    close(fd);
+    return is && memcmp(head, &magic, length) == 0;
+}
+
+/* Those of processes that are gone. One that lives where its number means nothing here, in a container, only loses the
+ * hint that it was about to leave. */
+static void remove_left(const char *recording)
+{
+    char path[PATH_MAX];
+    if (!name_of(recording, ".", path))
+        return;
+    char *slash = strrchr(path, '/');
+    const char *name = slash ? slash + 1 : path, *directory = !slash ? "." : slash == path ? "/" : path;
+    size_t length = strlen(name);
+    char *prefix = xstrdup(name);
+    if (slash)
+        *slash = 0;
+    DIR *d = opendir(directory);
+    for (struct dirent *e = d ? readdir(d) : NULL; e; e = readdir(d)) {
+        long pid = strncmp(e->d_name, prefix, length) == 0 ? pid_of(e->d_name + length) : 0;
+        if (pid && kill((pid_t)pid, 0) != 0 && errno == ESRCH && is_left(dirfd(d), e->d_name))
+            unlinkat(dirfd(d), e->d_name, 0);
+    }
+    if (d)
+        closedir(d);
+    free(prefix);
+}
+
 void symbols_beside_end(struct symbols_beside_writer *w, const char *recording)
 {
     char name[PATH_MAX], temporary[PATH_MAX], suffix[32];
@@ -150,6 +205,7 @@ void symbols_beside_end(struct symbols_beside_writer *w, const char *recording)
         failed |= close(fd);
         if (failed || rename(temporary, name))
             unlink(temporary);
+        remove_left(recording);
     }
     buf_free(&w->out);
     free(w);
@@ -160,4 +216,5 @@ void symbols_beside_remove(const char *recording)
     char name[PATH_MAX];
     if (name_of(recording, "", name))
         unlink(name);
+    remove_left(recording);
 }

@@ -22,7 +22,8 @@ struct symbols_beside_writer *symbols_beside_begin(void);
 /* old may be NULL, and so may fresh where old is not. What may not be cached is left out. */
 void symbols_beside_add(struct symbols_beside_writer *w, const char *path, const char *build_id,
                         const struct symbols_table *fresh, const struct symbols_table *old);
-/* Closes w, and writes where the recording is this user's. */
+/* Closes w, and writes where the recording is this user's; then removes what reports left that were killed while they
+ * wrote. So does symbols_beside_remove. */
 void symbols_beside_end(struct symbols_beside_writer *w, const char *recording);
 
 void symbols_beside_remove(const char *recording);

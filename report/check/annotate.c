@@ -41,7 +41,7 @@ void check_annotate(const struct check_options *o, const struct check_results *r
             add_place(c, base, &line);
         buf_puts(&line, "title=");
         buf_puts(&text, "memprof: ");
-        check_name_text(r, &text);
+        check_name_text(r, CHECK_NAMES_SHORT, &text);
         add_data(&line, buf_text(&text), 1);
         buf_puts(&line, "::");
         buf_reset(&text);
@@ -50,7 +50,7 @@ void check_annotate(const struct check_options *o, const struct check_results *r
         check_limit_text(o, r, &text);
         if (c) {
             buf_puts(&text, "; ");
-            check_culprit_text(r, c, base, &text);
+            check_culprit_text(r, c, CHECK_NAMES_SHORT, base, &text);
         }
         add_data(&line, buf_text(&text), 0);
         fprintf(file, "%s\n", buf_text(&line));

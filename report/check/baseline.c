@@ -18,8 +18,9 @@ enum {
 };
 
 /* Those that are the same in every run of the same program; reserved bytes of the host are not: they are sampled. */
-static const enum check_id of_device[] = {CHECK_max_peak,   CHECK_max_reserved,  CHECK_max_leak,
-                                          CHECK_max_allocs, CHECK_max_allocated, CHECK_max_temporary};
+static const enum check_id of_device[] = {CHECK_max_peak,        CHECK_max_reserved, CHECK_max_leak,
+                                          CHECK_max_live_at_end, CHECK_max_allocs,   CHECK_max_allocated,
+                                          CHECK_max_temporary};
 
 static void add(struct check_rules *rules, enum check_id id, const char *subject, int64_t limit, const char *origin)
 {
@@ -37,6 +38,8 @@ static int add_devices(struct check_measure *m, struct check_rules *rules, struc
             if (of_device[k] == CHECK_max_reserved && strcmp(device, "host") == 0)
                 continue;
             rc = check_value_of_device(m, of_device[k], device, &value, err);
+            if (of_device[k] == CHECK_max_live_at_end && !m->device[i].torn_bytes) /* max-leak says it */
+                continue;
             if (rc == 0 && value.is_known)
                 add(rules, of_device[k], device, value.value, m->options->file);
         }

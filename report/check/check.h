@@ -14,8 +14,6 @@
 #include <sqlite3.h>
 #include <stdio.h>
 
-#define CHECK_WARMUP 3 /* executions of a range that do not count, unless the rules say otherwise */
-
 enum check_verdict { CHECK_KEPT, CHECK_BROKEN, CHECK_UNKNOWN };
 extern const char *const check_verdict_names[]; /* "kept", "broken", "unknown" */
 
@@ -36,8 +34,9 @@ struct check_options {
     int64_t top, frames;                   /* of what broke a rule; 0: all */
 };
 
-struct check_culprit {     /* code that has a part of what broke a rule; strings are owned, NULL: unknown */
-    int64_t value, blocks; /* blocks: of leaks */
+struct check_culprit { /* code that has a part of what broke a rule; strings are owned, NULL: unknown */
+    int64_t value;
+    int64_t live_bytes, kept_bytes, kept_blocks; /* of leaks: live at the end; of these, what no interpreter freed */
     enum { CULPRIT_LINE, CULPRIT_FUNCTION, CULPRIT_FILE } of; /* what the value is of; the line has the most of it */
     double slope;                                             /* of a range: bytes an execution */
     char *device, *function, *file;
@@ -47,6 +46,7 @@ struct check_culprit {     /* code that has a part of what broke a rule; strings
 struct check_result {
     enum check_id id;
     char *subject, *origin; /* owned; subject NULL: none */
+    char *short_subject;    /* owned, as people read it: no template arguments; NULL: as it is */
     enum check_verdict verdict;
     int is_known;     /* what was measured, exactly: else it is at least that much */
     int64_t measured; /* of a range: rounded */

@@ -12,8 +12,9 @@ struct check_device {
     int64_t value[CHECK_ID_COUNT];
     uint32_t known;
     int64_t reserved_ns;           /* when reserved bytes were highest */
-    struct check_culprit *culprit; /* leaks: the largest ones */
+    struct check_culprit *culprit; /* leaks */
     int culprit_count, culprit_capacity;
+    int64_t torn_bytes; /* of leaks: what an interpreter freed when it took itself down */
 };
 
 struct check_measure { /* what was read of a recording so far */
@@ -53,19 +54,24 @@ int64_t check_percent_of(double percent, int64_t baseline);
 /* growth.c: fills measured, slope, verdict and culprits of a rule on a range. */
 int check_growth(struct check_measure *m, struct check_result *result, struct error *err);
 
+/* names.c: fills short_subject. */
+void check_shorten_subjects(struct check_results *results);
+
 /* culprits.c */
 int check_find_culprits(struct check_measure *m, struct check_result *result, struct error *err);
 struct check_culprit *check_add_culprit(struct check_result *result);
 void check_free_culprit(struct check_culprit *culprit);
 
 /* print.c: "max-peak host, growth"; "940.50 KiB (963,072)"; "at most 2.00 GiB: 63,072 over". Appended. */
-void check_name_text(const struct check_result *result, struct buf *out);
+enum check_names { CHECK_NAMES_SHORT, CHECK_NAMES_FULL }; /* of functions: for people; for what tells cases apart */
+void check_name_text(const struct check_result *result, enum check_names names, struct buf *out);
 void check_measured_text(const struct check_result *result, struct buf *out);
 void check_limit_text(const struct check_options *options, const struct check_result *result, struct buf *out);
-void check_culprit_text(const struct check_result *result, const struct check_culprit *culprit, const char *base,
-                        struct buf *out);
+void check_culprit_text(const struct check_result *result, const struct check_culprit *culprit, enum check_names names,
+                        const char *base, struct buf *out);
 /* Lines of the culprits with their stacks. */
 int check_print_culprits(struct walk *walk, const struct check_options *options, const struct check_result *result,
-                         const char *base, const struct report_out *out, const char *indent, struct error *err);
+                         enum check_names names, const char *base, const struct report_out *out, const char *indent,
+                         struct error *err);
 
 #endif

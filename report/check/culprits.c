@@ -108,20 +108,50 @@ static int find_lines(struct check_measure *m, struct check_result *r, struct er
     return rc;
 }
 
+static int is_leak(enum check_id id)
+{
+    return id == CHECK_max_leak || id == CHECK_max_leak_blocks;
+}
+
+static int by_value(const void *a, const void *b)
+{
+    const struct check_culprit *x = a, *y = b;
+    if (x->value != y->value)
+        return x->value > y->value ? -1 : 1;
+    return (x->stack_id > y->stack_id) - (x->stack_id < y->stack_id);
+}
+
+/* Those of the device that have something of what the rule measures, most first. */
 static void copy_leaks(struct check_measure *m, struct check_result *r)
 {
-    for (int i = 0; i < m->device_count; i++) {
-        const struct check_device *d = &m->device[i];
-        for (int k = 0; strcmp(d->name, r->subject) == 0 && k < d->culprit_count; k++) {
-            struct check_culprit *c = check_add_culprit(r);
-            *c = d->culprit[k];
-            if (r->id == CHECK_max_leak_blocks)
-                c->value = c->blocks;
-            c->device = own(c->device);
-            c->function = own(c->function);
-            c->file = own(c->file);
-        }
+    const struct check_device *d = NULL;
+    for (int i = 0; i < m->device_count; i++)
+        d = strcmp(m->device[i].name, r->subject) == 0 ? &m->device[i] : d;
+    for (int i = 0; d && i < d->culprit_count; i++) {
+        struct check_culprit c = d->culprit[i];
+        c.value = r->id == CHECK_max_leak ? c.kept_bytes : is_leak(r->id) ? c.kept_blocks : c.live_bytes;
+        if (c.value > 0)
+            *check_add_culprit(r) = c;
     }
+    if (r->culprit_count)
+        qsort(r->culprits, (size_t)r->culprit_count, sizeof *r->culprits, by_value);
+    if (m->options->top && r->culprit_count > m->options->top)
+        r->culprit_count = (int)m->options->top;
+    for (int i = 0; i < r->culprit_count; i++) {
+        struct check_culprit *c = &r->culprits[i];
+        c->device = own(c->device);
+        c->function = own(c->function);
+        c->file = own(c->file);
+    }
+}
+
+/* No statistic of a line says what an interpreter freed of what it had live at the end. */
+static int has_torn(const struct check_measure *m)
+{
+    int has = 0;
+    for (int i = 0; i < m->device_count; i++)
+        has |= m->device[i].torn_bytes > 0;
+    return has;
 }
 
 /* --- rows of places --- */
@@ -199,9 +229,10 @@ static int stat_of(enum check_id id)
     static const struct {
         enum check_id id;
         int stat;
-    } of[] = {{CHECK_max_peak, STAT_at_peak_bytes},    {CHECK_max_leak, STAT_end_bytes},
-              {CHECK_max_leak_blocks, STAT_end_count}, {CHECK_max_allocs, STAT_alloc_count},
-              {CHECK_max_allocated, STAT_alloc_bytes}, {CHECK_max_temporary, STAT_temporary_count}};
+    } of[] = {{CHECK_max_peak, STAT_at_peak_bytes},       {CHECK_max_leak, STAT_end_bytes},
+              {CHECK_max_leak_blocks, STAT_end_count},    {CHECK_max_live_at_end, STAT_end_bytes},
+              {CHECK_max_allocs, STAT_alloc_count},       {CHECK_max_allocated, STAT_alloc_bytes},
+              {CHECK_max_temporary, STAT_temporary_count}};
     for (size_t i = 0; i < sizeof of / sizeof *of; i++)
         if (of[i].id == id)
             return of[i].stat;
@@ -238,11 +269,12 @@ int check_find_culprits(struct check_measure *m, struct check_result *r, struct 
 {
     if (check_infos[r->id].of == CHECK_OF_range) /* has them already */
         return 0;
-    if (r->is_growth && m->options->baseline->db && stat_of(r->id) >= 0 && !m->options->kind)
+    const int is_torn = is_leak(r->id) && has_torn(m);
+    if (r->is_growth && m->options->baseline->db && stat_of(r->id) >= 0 && !m->options->kind && !is_torn)
         return find_growth(m, r, err);
     if (check_infos[r->id].of == CHECK_OF_place)
         return find_rows(m, r, err);
-    if (r->id == CHECK_max_leak || r->id == CHECK_max_leak_blocks) {
+    if (is_leak(r->id) || r->id == CHECK_max_live_at_end) {
         copy_leaks(m, r);
         return 0;
     }

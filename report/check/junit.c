@@ -34,7 +34,7 @@ static void add_attribute(struct buf *out, const char *name, const char *text)
     buf_putc(out, '"');
 }
 
-/* The culprits as the terminal shows them. */
+/* The culprits as the terminal shows them, but with their full names. */
 static char *culprits_text(struct walk *walk, const struct check_options *o, const struct check_result *r,
                            const char *base, int *rc, struct error *err)
 {
@@ -44,7 +44,7 @@ static char *culprits_text(struct walk *walk, const struct check_options *o, con
     if (!file)
         out_of_memory(0);
     const struct report_out out = {.file = file, .utf8 = 1};
-    *rc = check_print_culprits(walk, o, r, base, &out, "", err);
+    *rc = check_print_culprits(walk, o, r, CHECK_NAMES_FULL, base, &out, "", err);
     if (fclose(file))
         out_of_memory(0);
     return text;
@@ -56,13 +56,13 @@ static int add_case(struct walk *walk, const struct check_options *o, const stru
     const char *tags[] = {[CHECK_BROKEN] = "failure", [CHECK_UNKNOWN] = "error"};
     struct buf name = BUF(1 << 16), message = BUF(1 << 16);
     int rc = 0;
-    check_name_text(r, &name);
+    check_name_text(r, CHECK_NAMES_FULL, &name);
     check_measured_text(r, &message);
     buf_puts(&message, ", ");
     check_limit_text(o, r, &message);
     buf_puts(out, "    <testcase classname=\"memprof.check\"");
     add_attribute(out, "name", buf_text(&name));
-    buf_puts(out, " time=\"0\">\n");
+    buf_puts(out, ">\n"); /* no time: the run's is all that there is */
     if (r->verdict != CHECK_KEPT) {
         char *text = culprits_text(walk, o, r, base, &rc, err);
         buf_printf(out, "      <%s", tags[r->verdict]);
@@ -87,10 +87,12 @@ int check_junit(sqlite3 *db, const struct check_options *options, const struct c
     struct buf out = BUF(256 << 20);
     struct walk *walk = NULL;
     char *base = db_meta_text(db, "cwd"), *command = db_meta_text(db, "command");
+    int64_t duration_ns = db_meta_int(db, "duration_ns", 0);
     int rc = walk_open(db, options->lens ? options->lens->language : TREE_BOTH, &walk, err);
     buf_puts(&out, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n  <testsuite name=\"memprof check\"");
-    buf_printf(&out, " tests=\"%d\" failures=\"%d\" errors=\"%d\" skipped=\"0\" time=\"0\">\n    <properties>\n",
-               results->count, results->counts[CHECK_BROKEN], results->counts[CHECK_UNKNOWN]);
+    buf_printf(&out, " tests=\"%d\" failures=\"%d\" errors=\"%d\" skipped=\"0\" time=\"%.3f\">\n    <properties>\n",
+               results->count, results->counts[CHECK_BROKEN], results->counts[CHECK_UNKNOWN],
+               duration_ns > 0 ? (double)duration_ns / 1e9 : 0);
     const char *properties[][2] = {{"recording", options->file}, {"command", command ? command : ""}};
     for (size_t i = 0; i < sizeof properties / sizeof *properties; i++) {
         buf_puts(&out, "      <property");

@@ -100,23 +100,26 @@ static char *own(const char *text)
     return text ? xstrdup(text) : NULL;
 }
 
+static int64_t plus(int64_t a, int64_t b)
+{
+    int64_t sum;
+    return __builtin_add_overflow(a, b, &sum) ? INT64_MAX : sum;
+}
+
 static void take_leak(void *arg, const struct leaks_row *row)
 {
     struct check_measure *m = arg;
     struct check_device *d = row->device ? find_device(m, row->device) : NULL;
-    const int64_t amounts[] = {row->bytes, row->blocks};
     if (!d)
         return;
-    for (int i = 0; i < 2; i++) {
-        int64_t *value = &d->value[CHECK_max_leak + i];
-        if (__builtin_add_overflow(*value, amounts[i], value))
-            *value = INT64_MAX;
-    }
-    if (m->options->top && d->culprit_count >= m->options->top)
-        return;
+    d->value[CHECK_max_leak] = plus(d->value[CHECK_max_leak], row->kept_bytes);
+    d->value[CHECK_max_leak_blocks] = plus(d->value[CHECK_max_leak_blocks], row->kept_blocks);
+    d->value[CHECK_max_live_at_end] = plus(d->value[CHECK_max_live_at_end], row->bytes);
+    d->torn_bytes = plus(d->torn_bytes, row->bytes - row->kept_bytes);
     *ARRAY_ADD(d->culprit, d->culprit_count, d->culprit_capacity) =
-        (struct check_culprit){.value = row->bytes,
-                               .blocks = row->blocks,
+        (struct check_culprit){.live_bytes = row->bytes,
+                               .kept_bytes = row->kept_bytes,
+                               .kept_blocks = row->kept_blocks,
                                .device = own(row->device),
                                .function = own(row->function ? row->function
                                                : row->module ? text_basename(row->module)
@@ -126,14 +129,24 @@ static void take_leak(void *arg, const struct leaks_row *row)
                                .stack_id = row->stack_id};
 }
 
+static int is_of_leaks(enum check_id id)
+{
+    return id == CHECK_max_leak || id == CHECK_max_leak_blocks || id == CHECK_max_live_at_end;
+}
+
 static int load_leaks(struct check_measure *m, struct error *err)
 {
-    const struct report_options report = {
-        .device = m->options->device, .kind = m->options->kind, .by = ROW_STACK, .sort = -1, .lens = m->options->lens};
+    const struct report_options report = {.device = m->options->device,
+                                          .kind = m->options->kind,
+                                          .by = ROW_STACK,
+                                          .sort = -1,
+                                          .frames = m->options->frames,
+                                          .lens = m->options->lens};
     const struct leaks_options leaks = {&report, m->options->suppressions, m->options->all};
     for (int i = 0; i < m->device_count; i++) {
         set(&m->device[i], CHECK_max_leak, 0);
         set(&m->device[i], CHECK_max_leak_blocks, 0);
+        set(&m->device[i], CHECK_max_live_at_end, 0);
     }
     return leaks_each(m->db, &leaks, take_leak, m, err);
 }
@@ -141,8 +154,9 @@ static int load_leaks(struct check_measure *m, struct error *err)
 int check_value_of_device(struct check_measure *m, enum check_id id, const char *device, struct check_value *value,
                           struct error *err)
 {
-    int rc = check_measure_devices(m, err), is_leak = id == CHECK_max_leak || id == CHECK_max_leak_blocks;
-    if (rc == 0 && is_leak && !m->has_leaks) {
+    char text[UNITS_TEXT];
+    int rc = check_measure_devices(m, err);
+    if (rc == 0 && is_of_leaks(id) && !m->has_leaks) {
         m->has_leaks = 1;
         rc = load_leaks(m, err);
     }
@@ -161,6 +175,9 @@ int check_value_of_device(struct check_measure *m, enum check_id id, const char 
         snprintf(value->note, sizeof value->note, "%s are not known of one process alone", check_infos[id].text);
     } else {
         value->value = d->value[id];
+        if (d->torn_bytes && (id == CHECK_max_leak || id == CHECK_max_leak_blocks))
+            snprintf(value->note, sizeof value->note, "without %s that Python freed as it ended (--max-live-at-end)",
+                     units_bytes(text, d->torn_bytes));
     }
     return 0;
 }
@@ -348,12 +365,6 @@ static int check_rule(struct check_measure *m, struct check_results *results, co
 
 /* --- growth from a baseline --- */
 
-static int64_t plus(int64_t a, int64_t b)
-{
-    int64_t sum;
-    return __builtin_add_overflow(a, b, &sum) ? INT64_MAX : sum;
-}
-
 int64_t check_percent_of(double percent, int64_t baseline)
 {
     long double more = (long double)baseline * (long double)percent / 100;
@@ -406,6 +417,7 @@ int check_measure(sqlite3 *db, const struct check_options *options, struct check
         rc = check_growth_from(&m, results, &options->baseline->values.rule[i], err);
     for (int i = 0; i < results->count; i++)
         results->counts[results->result[i].verdict]++;
+    check_shorten_subjects(results);
     check_measure_close(&m);
     return rc;
 }
@@ -418,6 +430,7 @@ void check_results_free(struct check_results *results)
             check_free_culprit(&r->culprits[k]);
         free(r->culprits);
         free(r->subject);
+        free(r->short_subject);
         free(r->origin);
     }
     free(results->result);

@@ -5,9 +5,12 @@
 #include "../../common/units.h"
 #include "../findings/notes.h"
 #include "../print/listing.h"
+#include "../query/short_name.h"
 #include "../text/stack.h"
 
+#include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* --- the texts of a result --- */
 
@@ -16,11 +19,11 @@ static int is_bytes(const struct check_result *r)
     return check_infos[r->id].unit == CHECK_UNIT_bytes;
 }
 
-void check_name_text(const struct check_result *r, struct buf *out)
+void check_name_text(const struct check_result *r, enum check_names names, struct buf *out)
 {
     buf_puts(out, check_infos[r->id].name);
     if (r->subject)
-        buf_printf(out, " %s", r->subject);
+        buf_printf(out, " %s", names == CHECK_NAMES_SHORT && r->short_subject ? r->short_subject : r->subject);
     if (r->is_growth)
         buf_puts(out, ", growth");
 }
@@ -35,6 +38,15 @@ static void add_amount(const struct check_result *r, int64_t amount, struct buf 
         buf_puts(out, units_bytes(text[0], amount));
     else
         buf_printf(out, "%s (%s)", units_bytes(text[0], amount), units_count(text[1], amount));
+}
+
+/* A mean of bytes: whole ones, but for the few of which a part is much. */
+static void add_slope(const struct check_result *r, double slope, struct buf *out)
+{
+    if (fabs(slope) < 10 && fabs(slope - round(slope)) >= 0.05)
+        buf_printf(out, "%.1f B", slope);
+    else
+        add_amount(r, llround(slope), out);
 }
 
 /* "2.00 GiB", but "878.91 KiB (900,000)": the number too where the text is not all of it. */
@@ -53,7 +65,7 @@ void check_measured_text(const struct check_result *r, struct buf *out)
     if (!r->is_known && !r->measured)
         buf_puts(out, "?");
     else if (check_infos[r->id].of == CHECK_OF_range)
-        buf_printf(out, "%.1f B", r->slope);
+        add_slope(r, r->slope, out);
     else {
         buf_puts(out, r->is_known ? "" : "at least ");
         add_amount(r, r->measured, out);
@@ -97,16 +109,28 @@ void check_limit_text(const struct check_options *o, const struct check_result *
         buf_printf(out, "; %s", r->note);
 }
 
-void check_culprit_text(const struct check_result *r, const struct check_culprit *c, const char *base, struct buf *out)
+/* Without a file it may be any text: a module's name, or what a program calls the code that it made. */
+static void add_function(const struct check_culprit *c, enum check_names names, struct buf *out)
+{
+    const int is_long = c->function && (c->file || strstr(c->function, "::"));
+    char *name = is_long && names == CHECK_NAMES_SHORT ? short_name(c->function) : NULL;
+    buf_printf(out, "  %s", name ? name : c->function ? c->function : "??");
+    free(name);
+}
+
+void check_culprit_text(const struct check_result *r, const struct check_culprit *c, enum check_names names,
+                        const char *base, struct buf *out)
 {
     char text[UNITS_TEXT];
-    if (check_infos[r->id].of == CHECK_OF_range)
-        buf_printf(out, "+%.1f B", c->slope);
-    else
+    if (check_infos[r->id].of == CHECK_OF_range) {
+        buf_putc(out, '+');
+        add_slope(r, c->slope, out);
+    } else {
         buf_printf(out, "%s%s", r->is_difference ? "+" : "",
                    is_bytes(r) ? units_bytes(text, c->value) : units_count(text, c->value));
+    }
     if (c->of != CULPRIT_FILE)
-        buf_printf(out, "  %s", c->function ? c->function : "??");
+        add_function(c, names, out);
     if (!c->file)
         return;
     buf_puts(out, "  ");
@@ -116,18 +140,23 @@ void check_culprit_text(const struct check_result *r, const struct check_culprit
 }
 
 int check_print_culprits(struct walk *walk, const struct check_options *o, const struct check_result *r,
-                         const char *base, const struct report_out *out, const char *indent, struct error *err)
+                         enum check_names names, const char *base, const struct report_out *out, const char *indent,
+                         struct error *err)
 {
+    /* as `leaks` shows them */
+    const int is_folded = o->frames > 0 && (!o->lens || o->lens->language == TREE_BOTH);
     int rc = 0;
     for (int i = 0; rc == 0 && i < r->culprit_count; i++) {
         struct buf line = BUF(1 << 20), inner = BUF(64);
         struct walk_stack stack;
         buf_puts(&line, indent);
-        check_culprit_text(r, &r->culprits[i], base, &line);
+        check_culprit_text(r, &r->culprits[i], names, base, &line);
         table_line(out, TABLE_PLAIN, buf_text(&line));
         buf_printf(&inner, "%s    ", indent);
         if (r->culprits[i].stack_id)
             rc = walk_stack(walk, r->culprits[i].stack_id, &stack, err);
+        if (rc == 0 && r->culprits[i].stack_id && is_folded)
+            walk_fold(&stack);
         if (rc == 0 && r->culprits[i].stack_id)
             stack_print(&stack, out, base, o->frames, buf_text(&inner));
         buf_free(&line);
@@ -214,7 +243,7 @@ static int list_result(struct walk *walk, const struct check_options *o, struct 
     listing_style(l, r->verdict == CHECK_KEPT ? TABLE_PLAIN : TABLE_STRONG);
     listing_text(l, check_verdict_names[r->verdict]);
     buf_reset(&text);
-    check_name_text(r, &text);
+    check_name_text(r, CHECK_NAMES_SHORT, &text);
     listing_text(l, buf_text(&text));
     buf_reset(&text);
     check_measured_text(r, &text);
@@ -264,11 +293,11 @@ static int print_text(sqlite3 *db, struct walk *walk, const struct check_options
         struct buf title = BUF(1 << 20);
         if (!r->culprit_count)
             continue;
-        check_name_text(r, &title);
+        check_name_text(r, CHECK_NAMES_SHORT, &title);
         buf_printf(&title, ", %s:", r->is_difference ? "what grew most" : check_infos[r->id].text);
         fputc('\n', out->file);
         table_line(out, TABLE_STRONG, buf_text(&title));
-        rc = check_print_culprits(walk, o, r, base, out, "  ", err);
+        rc = check_print_culprits(walk, o, r, CHECK_NAMES_SHORT, base, out, "  ", err);
         buf_free(&title);
     }
     fputc('\n', out->file);

@@ -5,7 +5,9 @@
 #include "../../common/units.h"
 #include "../print/table.h"
 #include "../query/resident.h"
+#include "../query/self_module.h"
 #include "../query/tree.h"
+#include "runtime.h"
 
 #include <stdint.h>
 #include <stdlib.h>
@@ -27,7 +29,7 @@ static int is_most(double part, double whole)
 
 static int percent(double part, double whole)
 {
-    return (int)(100 * part / whole);
+    return part >= whole ? 100 : (int)(100 * part / whole); /* no part is more but in a damaged file */
 }
 
 /* Whether the outermost frame that was recorded is not the outermost one. The tree may hold a cycle. */
@@ -68,14 +70,25 @@ static void cut_stacks(sqlite3 *db, void (*add)(void *context, const char *advic
     buf_free(&text);
 }
 
-/* Modules by what their code held itself at the peaks of all devices, those without lines apart. */
+/* Mangled names of Rust: v0, and the legacy scheme with its hash. */
+#define RUST_SQL "(fn.raw_name GLOB '_R[A-Z]*' OR fn.raw_name GLOB '_ZN*17h????????????????E*')"
+
+/* What lines held at the peaks of all devices, and of it those without a source position: a program may have lines for
+ * a part of its code only (objects compiled with -g among others, the standard library that Rust links to everything).
+ */
+static const char lineless_sql[] =
+    "SELECT total(at_peak_bytes), total(CASE WHEN file_id IS NULL THEN at_peak_bytes END) FROM account JOIN line ON "
+    "line_id = key_id WHERE scope = 'line' AND inclusive = 0 AND kind = 'all'";
+
+/* Those without by module: bytes, of which functions of Rust have, and whether names are known. */
 static const char module_sql[] =
-    "SELECT k.path, sum(a.at_peak_bytes) AS bytes, max(m.symbols = 'symtab') FROM account a JOIN module_key k ON "
-    "k.key_id = a.key_id JOIN (SELECT path, build_id, symbols FROM module GROUP BY path, build_id) m ON m.path = "
-    "k.path "
-    "AND m.build_id IS k.build_id WHERE a.scope = 'module' AND a.inclusive = 0 AND a.kind = 'all' AND a.at_peak_bytes "
-    "> 0 "
-    "AND (m.symbols = 'symtab' OR m.symbols LIKE 'none%') GROUP BY k.path ORDER BY bytes DESC";
+    "SELECT k.path, sum(s.at_peak_bytes) AS bytes, total(CASE WHEN " RUST_SQL
+    " THEN s.at_peak_bytes END), max(m.symbols "
+    "NOT LIKE 'none%'), min(m.symbols = 'dwarf') FROM site s JOIN site_line USING(site_id) JOIN line l USING(line_id) "
+    "JOIN temp.site_module USING(site_id) JOIN module_key k USING(key_id) JOIN (SELECT path, build_id, symbols FROM "
+    "module GROUP BY path, build_id) m ON m.path = k.path AND m.build_id IS k.build_id LEFT JOIN function fn ON "
+    "fn.function_id = l.function_id WHERE l.file_id IS NULL AND s.at_peak_bytes > 0 AND (m.symbols IN ('symtab', "
+    "'dwarf') OR m.symbols LIKE 'none%') GROUP BY k.path ORDER BY bytes DESC";
 
 /* Whether a package of the system put a file there, which has another with its debug information. */
 static int is_packaged(const char *path)
@@ -87,31 +100,71 @@ static int is_packaged(const char *path)
     return 0;
 }
 
+/* What a runtime maps for its objects has lines of its allocator alone, with debug information or without. */
+static const struct runtime *runtime_heap(sqlite3 *db, void (*add)(void *context, const char *advice), void *context)
+{
+    struct buf text = BUF(1024);
+    int64_t bytes, all = db_int(db, "SELECT peak_active_bytes FROM total WHERE kind = 'all' AND device_id = 0", 0);
+    const struct runtime *runtime = runtime_of_peak(db, &bytes);
+    if (runtime) {
+        buf_printf(&text, "%d %% of the peak was mapped by %s for itself. %s", percent((double)bytes, (double)all),
+                   runtime->name, runtime->advice);
+        add(context, text.data);
+    }
+    buf_free(&text);
+    return runtime;
+}
+
+/* Whether code without lines held most of the peak, of whatever modules. */
+static int is_mostly_lineless(sqlite3 *db)
+{
+    sqlite3_stmt *s = NULL;
+    int is = sqlite3_prepare_v2(db, lineless_sql, -1, &s, NULL) == SQLITE_OK && sqlite3_step(s) == SQLITE_ROW &&
+             is_most(sqlite3_column_double(s, 1), sqlite3_column_double(s, 0));
+    sqlite3_finalize(s);
+    return is;
+}
+
+/* How to get lines. A package's code in which some has them has its debug information already: nothing. */
+static const char *lines_advice(int is_packaged, int has_lines, int is_rust)
+{
+    if (is_packaged)
+        return has_lines ? NULL : "install its -dbgsym package, or set DEBUGINFOD_URLS";
+    if (is_rust)
+        return "compile it with -g (rustc -g; with cargo, debug = true in its profile)";
+    return has_lines ? "compile all of it with -g"
+                     : "compile it with -g (of a program that you did not build, take the debug information that its "
+                       "maker offers)";
+}
+
 static void missing_symbols(sqlite3 *db, void (*add)(void *context, const char *advice), void *context)
 {
     sqlite3_stmt *s = NULL;
+    struct error err;
     struct buf name = BUF(1 << 16), text = BUF(1 << 17);
+    const char *advice = NULL;
     double missing = 0,
            all =
                (double)db_int(db, "SELECT CAST(total(peak_active_bytes) AS INTEGER) FROM total WHERE kind = 'all'", 0);
-    int has_names = 0, packaged = 0;
-    if (sqlite3_prepare_v2(db, module_sql, -1, &s, NULL) == SQLITE_OK)
+    int has_names = 0;
+    if (is_mostly_lineless(db) && self_module_load(db, &err) == 0 &&
+        sqlite3_prepare_v2(db, module_sql, -1, &s, NULL) == SQLITE_OK)
         while (sqlite3_step(s) == SQLITE_ROW) {
-            if (!name.length) {
-                buf_puts(&name, text_basename(db_text(s, 0)));
-                has_names = sqlite3_column_int(s, 2);
-                packaged = is_packaged(db_text(s, 0));
-            }
-            missing += (double)sqlite3_column_int64(s, 1);
+            double bytes = sqlite3_column_double(s, 1);
+            const char *how = lines_advice(is_packaged(db_text(s, 0)), sqlite3_column_int(s, 4),
+                                           is_most(sqlite3_column_double(s, 2), bytes));
+            missing += how ? bytes : 0;
+            if (advice || !how)
+                continue;
+            advice = how;
+            buf_puts(&name, text_basename(db_text(s, 0)));
+            has_names = sqlite3_column_int(s, 3);
         }
     sqlite3_finalize(s);
-    if (name.length && is_most(missing, all)) {
+    if (advice && is_most(missing, all)) {
         buf_printf(&text, "%d %% of the peak is in code without %s, most of it in %s: %s, and record again",
                    percent(missing, all) > 100 ? 100 : percent(missing, all),
-                   has_names ? "line information" : "symbols", name.data,
-                   packaged ? "install its -dbgsym package, or set DEBUGINFOD_URLS"
-                            : "compile it with -g (of a program that you did not build, take the debug information "
-                              "that its maker offers)");
+                   has_names ? "line information" : "symbols", name.data, advice);
         add(context, text.data);
     }
     buf_free(&name);
@@ -135,26 +188,6 @@ static void python_arenas(sqlite3 *db, void (*add)(void *context, const char *ad
             units_bytes(size, peak));
         add(context, text.data);
     }
-    buf_free(&text);
-}
-
-/* An allocation at the address of a live block: somebody freed that one past the hooks. */
-static void missed_frees(sqlite3 *db, void (*add)(void *context, const char *advice), void *context)
-{
-    struct buf text = BUF(1024);
-    char count[UNITS_TEXT];
-    char *options = db_meta_text(db, "options");
-    int64_t missed = db_int(db, "SELECT CAST(total(value) AS INTEGER) FROM counter WHERE name = 'replaced_block'", 0);
-    int is_whole = db_int(db, "SELECT total(value) = 0 FROM counter WHERE name = 'lost_event'", 0);
-    if (missed > 0 && is_whole && !(options && strstr(options, "--deepbind"))) {
-        buf_printf(
-            &text,
-            "%s block%s freed by calls that were not seen, so what is live is too high: code that calls the C "
-            "library past preloaded libraries, as those loaded with RTLD_DEEPBIND do; record again with --deepbind",
-            units_count(count, missed), missed == 1 ? " was" : "s were");
-        add(context, text.data);
-    }
-    free(options);
     buf_free(&text);
 }
 
@@ -206,8 +239,8 @@ static void untracked(sqlite3 *db, void (*add)(void *context, const char *advice
 void advice_each(sqlite3 *db, void (*add)(void *context, const char *advice), void *context)
 {
     cut_stacks(db, add, context);
-    missed_frees(db, add, context);
-    missing_symbols(db, add, context);
+    if (!runtime_heap(db, add, context))
+        missing_symbols(db, add, context);
     python_arenas(db, add, context);
     untracked(db, add, context);
 }

@@ -1,6 +1,6 @@
 #include "gap.h"
 
-#define TERMINAL_BYTES (16 << 20) /* below, a few processes reach it by what each keeps to go on with */
+#define LARGE (16 << 20) /* below, a few processes reach it by what each keeps to go on with */
 
 void find_gap(struct rules *r)
 {
@@ -10,7 +10,8 @@ void find_gap(struct rules *r)
         return;
     struct finding *f = rule_finding(r, d->name);
     f->bytes = gap.idle;
-    f->is_large = gap.idle >= TERMINAL_BYTES;
+    if (gap.idle < LARGE)
+        finding_lessen(f);
     f->time_ns = d->peak_reserved_ns;
     finding_say(f,
                 "The allocators of %s held %s%s at %s, yet the program never had more than %s in use: at least %s "

@@ -7,22 +7,22 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define POINTS         GROWTH_POINTS
-#define SHOWN          3
-#define LEAST_NS       20000000
-#define RATE_NS        10000000000 /* below, a start is most of the run: it says nothing of the time after */
-#define LEAST_BYTES    65536
-#define TERMINAL_BYTES (1 << 20)
-#define LEFT_SHARE     10  /* a part that may be left where it was given back */
-#define EVEN_COUNT     100 /* so many blocks, of which a tenth may have been freed: */
-#define EVEN_PARTS     3   /* parts of the time since the first of them came, */
-#define EVEN_SHARE     16  /* in each of which so much of it came at least. */
-#define EVEN_STEPS     8   /* of eleven, that this time is at least; */
-#define EVEN_STILL     2   /* in so many none may have come: a busy machine stops a program now and then */
+#define POINTS      GROWTH_POINTS
+#define SHOWN       3
+#define LEAST_NS    20000000
+#define RATE_NS     10000000000 /* below, a start is most of the run: it says nothing of the time after */
+#define LEAST_BYTES 65536
+#define LARGE       (1 << 20)
+#define LEFT_SHARE  10  /* a part that may be left where it was given back */
+#define EVEN_COUNT  100 /* so many blocks, of which a tenth may have been freed: */
+#define EVEN_PARTS  3   /* parts of the time since the first of them came, */
+#define EVEN_SHARE  16  /* in each of which so much of it came at least. */
+#define EVEN_STEPS  8   /* of eleven, that this time is at least; */
+#define EVEN_STILL  2   /* in so many none may have come: a busy machine stops a program now and then */
 
 struct point {
     struct rules *r;
-    int64_t *live; /* of the lines, at this point */
+    int64_t *live, *recorded; /* of the lines, at this point */
     int number;
 };
 
@@ -42,11 +42,12 @@ static struct rule_even *even_at(const struct rules *r, int64_t site_id)
 static void add(void *arg, uint32_t site_id, uint64_t bytes, uint64_t count)
 {
     const struct point *p = arg;
-    const struct rule_line *line = rule_line_of(p->r, site_id);
+    const struct rule_site *site = rule_site_of(p->r, site_id);
     (void)count;
-    if (line) {
-        int64_t *sum = &p->live[(size_t)(line - p->r->lines) * POINTS];
-        *sum = (int64_t)((uint64_t)*sum + bytes); /* wraps in a damaged file */
+    if (site) {
+        int64_t *sums[] = {&p->live[(size_t)site->line * POINTS], &p->recorded[(size_t)site->recorded * POINTS]};
+        for (int i = 0; i < 2; i++)
+            *sums[i] = (int64_t)((uint64_t)*sums[i] + bytes); /* wraps in a damaged file */
     }
     struct rule_even *even = even_at(p->r, site_id);
     if (even)
@@ -54,10 +55,10 @@ static void add(void *arg, uint32_t site_id, uint64_t bytes, uint64_t count)
 }
 
 /* What every line held at one instant. */
-static int add_point(struct rules *r, int64_t time_ns, int64_t *live, int number, int64_t *at_ns)
+static int add_point(struct rules *r, int64_t time_ns, int64_t *live, int64_t *recorded, int number, int64_t *at_ns)
 {
     struct at_result result;
-    struct point point = {r, live + number, number};
+    struct point point = {r, live + number, recorded + number, number};
     int rc = at_changes(r->db, time_ns, add, &point, &result, r->err);
     *at_ns = result.time_ns;
     return rc == 0 && !result.chunks_damaged;
@@ -100,6 +101,12 @@ int rule_is_even(const struct rules *r, int64_t site_id)
     return is_even && steps >= EVEN_STEPS && up >= steps - EVEN_STILL;
 }
 
+static void make_sane(int64_t *live, uint32_t line_count)
+{
+    for (size_t i = 0; i < (size_t)line_count * POINTS; i++)
+        live[i] = (uint64_t)live[i] >> 52 ? 0 : live[i];
+}
+
 /* Live bytes by line at POINTS instants spread over the run past its first tenth; the last one well before the end,
  * where programs clean up. Nothing where so many are not known. */
 static void load_growth(struct rules *r)
@@ -108,18 +115,22 @@ static void load_growth(struct rules *r)
     if (!db_int(r->db, RULE_HAS_INSTANTS, 0) || r->duration_ns <= LEAST_NS || rule_lines(r) || load_even(r))
         return;
     int64_t *live = xcalloc((r->line_count + 1ul) * POINTS, sizeof *live);
+    int64_t *recorded = xcalloc((r->recorded_count + 1ul) * POINTS, sizeof *recorded);
     int is_known = 1;
     for (int i = 0; i < POINTS && is_known; i++) {
         double due = (double)r->duration_ns * (0.1 + 0.85 * i / (POINTS - 1));
-        is_known =
-            add_point(r, (int64_t)due, live, i, &r->growth_ns[i]) && (i == 0 || r->growth_ns[i] > r->growth_ns[i - 1]);
+        is_known = add_point(r, (int64_t)due, live, recorded, i, &r->growth_ns[i]) &&
+                   (i == 0 || r->growth_ns[i] > r->growth_ns[i - 1]);
     }
-    for (size_t i = 0; i < (size_t)r->line_count * POINTS; i++)
-        live[i] = (uint64_t)live[i] >> 52 ? 0 : live[i];
-    if (is_known)
+    make_sane(live, r->line_count);
+    make_sane(recorded, r->recorded_count);
+    if (is_known) {
         r->growth = live;
-    else
+        r->recorded_growth = recorded;
+    } else {
         free(live);
+        free(recorded);
+    }
 }
 
 /* Grows in at least ten of eleven steps, as much in the second half as a quarter of all, and by a part of the peak that
@@ -134,40 +145,68 @@ static int grows(const int64_t *live, int64_t least)
 }
 
 /* Whether little was left of it at the end: a program that fills something and frees it looks like growth, too. */
-static int is_given_back(struct rules *r, const struct rule_line *line, int64_t bytes)
+static int is_given_back(struct rules *r, const struct rule_recorded *line, int64_t bytes)
 {
-    static const char sql[] = "SELECT sum(end_bytes) FROM site s JOIN site_line l USING(site_id) WHERE s.device_id = ? "
-                              "AND l.line_id = (SELECT line_id FROM site_line WHERE site_id = ?)";
-    return rule_query_amount(r, sql, (int64_t[]){line->device_id, line->site_id}, 2, bytes) < bytes / LEFT_SHARE;
+    const char *table = rule_recorded_table(r->db);
+    struct buf sql = BUF(1024);
+    buf_printf(&sql,
+               "SELECT sum(end_bytes) FROM site s JOIN %s l USING(site_id) WHERE s.device_id = ? AND l.line_id = "
+               "(SELECT line_id FROM %s WHERE site_id = ?)",
+               table, table);
+    int64_t left = rule_query_amount(r, buf_text(&sql), (int64_t[]){line->device_id, line->site_id}, 2, bytes);
+    buf_free(&sql);
+    return left < bytes / LEFT_SHARE;
 }
 
-static void say(struct rules *r, const struct rule_line *line, const int64_t *live)
+/* Where --skip shows a recorded line as several: the one of them that grew most. */
+static uint32_t shown_line(const struct rules *r, uint32_t recorded)
 {
+    uint32_t best = r->line_count;
+    int64_t most = 0;
+    for (size_t i = 0; i < r->site_count; i++) {
+        const int64_t *live = &r->growth[(size_t)r->sites[i].line * POINTS];
+        if (r->sites[i].recorded == recorded && (best == r->line_count || live[POINTS - 1] - live[0] > most)) {
+            best = r->sites[i].line;
+            most = live[POINTS - 1] - live[0];
+        }
+    }
+    return best;
+}
+
+/* number: of the recorded line; shown: of the line that is named. */
+static void say(struct rules *r, uint32_t number, uint32_t shown)
+{
+    const struct rule_line *line = &r->lines[shown];
+    const int64_t *live = &r->growth[(size_t)shown * POINTS], *recorded = &r->recorded_growth[(size_t)number * POINTS];
     const int64_t *times = r->growth_ns;
-    int64_t grown = live[POINTS - 1] - live[0];
+    int64_t grown = recorded[POINTS - 1] - recorded[0];
     int64_t span_ns = times[POINTS - 1] - times[0];
+    /* what a short run is filling beside what it holds */
+    int is_start = span_ns < RATE_NS && rule_percent(grown, r->device->peak_active) <= 50;
     char rate[UNITS_TEXT];
     struct finding *f = rule_finding(r, r->device->name);
-    f->bytes = grown;
-    f->is_large = grown >= TERMINAL_BYTES;
+    f->bytes = live[POINTS - 1] - live[0];
     finding_line(r, f, line->site_id, "end");
-    finding_say(f, " held %s at %s and %s at %s, growing nearly all the way", units_bytes(r->a, live[0]),
-                units_ns(r->b, times[0]), units_bytes(r->c, live[POINTS - 1]), units_ns(r->d, times[POINTS - 1]));
-    if (span_ns < RATE_NS && rule_percent(grown, r->device->peak_active) <= 50)
-        f->is_large = 0; /* what a short run is filling beside what it holds */
+    finding_say(f, " held %s at %s and %s at %s%s", units_bytes(r->a, live[0]), units_ns(r->b, times[0]),
+                units_bytes(r->c, live[POINTS - 1]), units_ns(r->d, times[POINTS - 1]),
+                grows(live, 0) ? ", growing nearly all the way" : "");
     if (span_ns >= RATE_NS) {
-        finding_say(f, ": about %s a second.", units_bytes(rate, (int64_t)((double)grown / ((double)span_ns / 1e9))));
+        finding_say(f, ": about %s a second.",
+                    units_bytes(rate, (int64_t)((double)f->bytes / ((double)span_ns / 1e9))));
     } else {
         f->severity = FINDING_INFO;
         f->title = "Growth all the way";
         finding_say(f, ".");
     }
-    if (is_given_back(r, line, live[POINTS - 1])) {
+    if (is_given_back(r, &r->recorded[number], recorded[POINTS - 1])) {
         f->severity = FINDING_INFO;
         f->title = "Growth nearly to the end";
         finding_say(f, " It was given back then.");
     }
+    if (grown < LARGE || is_start)
+        finding_lessen(f);
     f->next = "A cache without a limit, or a list that is only added to, looks like this.";
+    finding_runtime(r, f, line->site_id);
 }
 
 void rule_growth(struct rules *r)
@@ -181,20 +220,26 @@ void find_growth(struct rules *r)
     const struct rule_device *d = r->device;
     int64_t least = d->peak_active / 50 > LEAST_BYTES ? d->peak_active / 50 : LEAST_BYTES;
     rule_growth(r);
-    for (int round = 0; r->growth && round < SHOWN; round++) {
-        uint32_t best = r->line_count;
+    uint32_t named[SHOWN];
+    for (int count = 0; r->growth && count < SHOWN;) {
+        uint32_t best = r->recorded_count;
         int64_t most = 0;
-        for (uint32_t line = 0; line < r->line_count; line++) {
-            const int64_t *l = &r->growth[(size_t)line * POINTS];
-            if (r->lines[line].device_id == d->device_id && grows(l, least) && l[POINTS - 1] - l[0] > most) {
+        for (uint32_t line = 0; line < r->recorded_count; line++) {
+            const int64_t *l = &r->recorded_growth[(size_t)line * POINTS];
+            if (r->recorded[line].device_id == d->device_id && grows(l, least) && l[POINTS - 1] - l[0] > most) {
                 most = l[POINTS - 1] - l[0];
                 best = line;
             }
         }
-        if (best == r->line_count)
+        if (best == r->recorded_count)
             break;
-        int64_t *l = &r->growth[(size_t)best * POINTS];
-        say(r, &r->lines[best], l);
+        int64_t *l = &r->recorded_growth[(size_t)best * POINTS];
+        named[count] = shown_line(r, best);
+        int is_named = 0; /* two wrappers of one caller */
+        for (int i = 0; i < count; i++)
+            is_named |= named[i] == named[count];
+        if (!is_named)
+            say(r, best, named[count++]);
         memset(l, 0, POINTS * sizeof *l);
     }
 }

@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* below, and in programs that end before it matters, it is no news for a terminal */
-#define TERMINAL_BYTES (4 << 20)
-#define TERMINAL_NS    100000000
+/* below, and in programs that end before it matters, it is no news */
+#define LARGE    (4 << 20)
+#define LARGE_NS 100000000
 
 static uint64_t held_by(const struct heap_line *line, int is_segments)
 {
@@ -70,7 +70,8 @@ void find_held(struct rules *r)
         return;
     struct finding *f = rule_finding(r, r->device->name);
     f->bytes = (int64_t)end->trim_bytes;
-    f->is_large = end->trim_bytes >= TERMINAL_BYTES && end->end_ns - end->since_ns >= TERMINAL_NS;
+    if (end->trim_bytes < LARGE || end->end_ns - end->since_ns < LARGE_NS)
+        finding_lessen(f);
     f->time_ns = end->end_ns;
     finding_line(r, f, line->site_id, "end");
     finding_say(f, ": %s live in %s block%s, pins %s, holds ", units_bytes(r->a, (int64_t)line->live_bytes),

@@ -4,19 +4,45 @@
 #include "../../common/db.h"
 #include "../query/resident.h"
 
-/* By the look at the pages: what blocks have, and what is beside them. */
+#include <stdio.h>
+
+/* What was reserved while the pages were looked at, as far as the timeline tells instants apart: least and most. */
+static void reserved_at(struct rules *r, const struct resident_peak *look, int64_t *least, int64_t *most)
+{
+    static const char buckets[] = "FROM timeline WHERE device_id = ?1 AND level = 0 AND time_ns <= ?2 AND time_ns + "
+                                  "width_ns > ?3";
+    static const char before[] = "SELECT reserved_last_bytes FROM timeline WHERE device_id = ?1 AND level = 0 AND "
+                                 "time_ns + width_ns <= ?3 ORDER BY time_ns DESC LIMIT 1";
+    int64_t end_ns;
+    if (__builtin_add_overflow(look->time_ns, look->duration_ns, &end_ns))
+        end_ns = look->time_ns;
+    const int64_t values[] = {r->device->device_id, end_ns, look->time_ns};
+    char sql[320];
+    *least = rule_query_amount(r, before, values, 3, 0);
+    snprintf(sql, sizeof sql, "SELECT min(reserved_last_bytes) %s", buckets);
+    int64_t last = rule_query_amount(r, sql, values, 3, *least);
+    snprintf(sql, sizeof sql, "SELECT max(reserved_max_bytes) %s", buckets);
+    *most = rule_query_amount(r, sql, values, 3, *least);
+    *least = last < *least ? last : *least;
+}
+
+/* By the look at the pages, and of its instant: what blocks have, what is beside them, and what was reserved. */
 static void say_present(struct rules *r, struct finding *f)
 {
+    static const char sql[] =
+        "SELECT total(resident_bytes) FROM v_resident WHERE what IN ('beside', 'heap', 'segment')";
     struct resident_peak peak;
     if (resident_peak_load(r->db, &peak, r->err) || !peak.process_count)
         return;
-    int64_t there = peak.block_bytes, reserved = r->device->peak_reserved;
-    static const char sql[] =
-        "SELECT total(resident_bytes) FROM v_resident WHERE what IN ('beside', 'heap', 'segment')";
+    int64_t there = peak.block_bytes, least, most;
     __builtin_add_overflow(there, rule_query_amount(r, sql, NULL, 0, 0), &there);
-    if (there < reserved)
-        finding_say(f, " At %s, %s of it was on present pages, and %s was not touched.", units_ns(r->a, peak.time_ns),
-                    units_bytes(r->b, there), units_bytes(r->c, reserved - there));
+    reserved_at(r, &peak, &least, &most);
+    if (there < 0 || there >= most)
+        return;
+    finding_say(f, " At %s, when its pages were looked at, %s%s was reserved: %s of that was on present pages,",
+                units_ns(r->a, peak.time_ns), least < most ? "up to " : "", units_bytes(r->b, most),
+                units_bytes(r->c, there));
+    finding_say(f, " and %s%s was not touched.", least < most ? "at most " : "", units_bytes(r->a, most - there));
 }
 
 static void say_rss(struct rules *r, struct finding *f, int64_t rss)

@@ -21,6 +21,7 @@ void find_peak(struct rules *r)
     finding_line(r, f, line->site_id, "peak");
     finding_say(f, " held %s of it (%d %%) in %s block%s.", units_bytes(r->c, bytes),
                 rule_percent(bytes, d->peak_active), units_count(r->d, blocks), blocks == 1 ? "" : "s");
-    if (!finding_wrapper(r, f, line, CALLERS_OF_PEAK) && rule_percent(bytes, d->peak_active) >= 30)
+    if (!finding_runtime(r, f, line->site_id) && !finding_wrapper(r, f, line, LINE_PEAK_BYTES) &&
+        rule_percent(bytes, d->peak_active) >= 30)
         f->next = "Making this one line hold less, or hold it for less time, lowers the peak most.";
 }

@@ -1,8 +1,10 @@
 #include "finding.h"
 
 #include "../print/table.h"
+#include "../query/short_name.h"
 
 #include <ctype.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define PRINTED 3
@@ -20,10 +22,19 @@ static void device_link(struct buf *html, const char *class, const char *device)
             buf_printf(html, "%%%02X", (unsigned char)*p);
 }
 
+/* A function as the page's tables have it. */
+static void html_name(struct buf *html, const char *text)
+{
+    char *name = xstrdup(text);
+    short_name_unbuilt(name);
+    buf_html(html, name);
+    free(name);
+}
+
 static void html_code(struct buf *html, const char *text)
 {
     buf_puts(html, "<code>");
-    buf_html(html, text);
+    html_name(html, text);
     buf_puts(html, "</code>");
 }
 
@@ -36,7 +47,7 @@ static void html_line(struct buf *html, const struct finding *f, const struct fi
     }
     device_link(html, " class=\"fn\"", f->device);
     buf_printf(html, "&amp;at=%s&amp;line=%lld\">", part->anchor, (long long)line);
-    buf_html(html, part->text);
+    html_name(html, part->text);
     buf_puts(html, "</a>");
 }
 
@@ -60,7 +71,7 @@ void findings_html(const struct findings *all, struct buf *html, finding_page_li
     static const char *const classes[] = {"bad", "warn", "info"};
     for (size_t i = 0; i < all->count; i++) {
         const struct finding *f = &all->item[i];
-        buf_printf(html, "<li class=\"finding %s\"><h3>%s", classes[f->severity], f->title);
+        buf_printf(html, "<li class=\"finding %s\" data-rule=\"%s\"><h3>%s", classes[f->severity], f->rule, f->title);
         if (all->device_count > 1) {
             buf_puts(html, " <span class=\"device\">");
             buf_html(html, f->device);
@@ -77,8 +88,11 @@ void findings_html(const struct findings *all, struct buf *html, finding_page_li
             else
                 html_look(html, f, part);
         buf_puts(html, "</p>");
-        if (f->next)
-            buf_printf(html, "<p class=\"next\">%s</p>", f->next);
+        if (f->next) {
+            buf_puts(html, "<p class=\"next\">");
+            buf_html(html, f->next);
+            buf_puts(html, "</p>");
+        }
         buf_puts(html, "</li>\n");
     }
 }
@@ -101,6 +115,19 @@ static void print(const struct finding *f, const char *mark, enum table_style st
     buf_free(&line);
 }
 
+/* How many that the page shows as bad or as a warning have no line. */
+static void print_rest(const struct findings *all, const struct report_out *out)
+{
+    char line[128];
+    int count = -PRINTED;
+    for (size_t i = 0; i < all->count; i++)
+        count += all->item[i].severity < FINDING_INFO;
+    if (count <= 0)
+        return;
+    snprintf(line, sizeof line, "(%d more like %s: --html and --json have all)", count, count == 1 ? "this" : "these");
+    table_prose(out, TABLE_DIM, line);
+}
+
 /* The first of each rule and device before the second ones. */
 void findings_print(const struct findings *all, const struct report_out *out)
 {
@@ -109,13 +136,14 @@ void findings_print(const struct findings *all, const struct report_out *out)
         for (int nth = 0; nth < PRINTED; nth++)
             for (size_t i = 0; i < all->count && printed < PRINTED; i++) {
                 const struct finding *f = &all->item[i];
-                if ((int)f->severity != severity || f->nth != nth || !f->is_large || f->is_fact)
+                if ((int)f->severity != severity || f->nth != nth || f->is_minor || f->is_fact)
                     continue;
-                print(f, "* ", TABLE_STRONG, out);
+                print(f, severity < FINDING_INFO ? "* " : "", severity < FINDING_INFO ? TABLE_STRONG : TABLE_DIM, out);
                 printed++;
             }
+    print_rest(all, out);
     for (size_t i = 0; i < all->count; i++)
-        if (all->item[i].is_fact && all->item[i].is_large)
+        if (all->item[i].is_fact && !all->item[i].is_minor)
             print(&all->item[i], "", TABLE_DIM, out);
 }
 
@@ -128,14 +156,14 @@ void findings_record(const struct findings *all, struct record *record)
     for (size_t i = 0; i < all->count; i++) {
         const struct finding *f = &all->item[i];
         struct buf text = BUF(1 << 16);
-        if (!f->is_large)
-            continue;
         plain(f, &text);
         record_begin(record);
         record_text(record, "rule", f->rule);
         record_text(record, "severity", names[f->severity]);
+        record_raw(record, "minor", f->is_minor ? "true" : "false");
         record_text(record, "title", f->title);
         record_text(record, "text", buf_text(&text));
+        record_text(record, "next", f->next);
         record_text(record, "device", f->device);
         record_int_if(record, "bytes", f->bytes > 0, f->bytes);
         record_int_if(record, "time_ns", f->time_ns >= 0, f->time_ns);

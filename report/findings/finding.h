@@ -35,8 +35,8 @@ struct finding {
     const char *rule, *title;
     enum finding_severity severity;
     char *device;
-    int is_large;     /* worth a line on a terminal, */
-    int is_fact;      /* in grey, where others do not crowd it out: nothing is to be done about it */
+    int is_minor;     /* for lists alone: the page and JSON; of severity INFO, so that WARN and BAD are a `*` line */
+    int is_fact;      /* others do not crowd it out on a terminal: nothing is to be done about it */
     int nth;          /* of its rule and device */
     int64_t bytes;    /* that it is about; 0: it is about none */
     int64_t time_ns;  /* -1: of no instant */
@@ -56,18 +56,18 @@ struct findings {
 
 struct heap_end;
 
-/* first_device: the id of the one whose findings come first. device: its alone, NULL: of all. page: those for the page
+/* first_device: the id of the one whose findings come first. device: its alone, NULL: of all. lists: those for lists
  * alone too. heap_end NULL: nothing is said of the heap. 0 or -errno with err; free in both cases. */
-int findings_load(sqlite3 *db, int64_t first_device, const char *device, int page, const struct heap_end *heap_end,
+int findings_load(sqlite3 *db, int64_t first_device, const char *device, int lists, const struct heap_end *heap_end,
                   struct findings *findings, struct error *err);
 void findings_free(struct findings *findings);
 
 /* What a line of the recording is on the page, by one of its sites; -1: the page does not show it. */
 typedef int64_t finding_page_line(void *context, int64_t site_id);
 void findings_html(const struct findings *findings, struct buf *html, finding_page_line *line, void *context);
-/* A line each, of the worst three. */
+/* A line each, of the worst three: `*` for what a list shows as bad or as a warning, in grey what is information. */
 void findings_print(const struct findings *findings, const struct report_out *out);
-/* JSON: "findings": an array of all that a terminal could show. */
+/* JSON: "findings": an array of what the page shows. */
 void findings_record(const struct findings *findings, struct record *record);
 
 #endif

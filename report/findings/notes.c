@@ -91,6 +91,26 @@ static void add_unmatched(sqlite3 *db, void (*add)(void *context, enum note_kind
     buf_free(&text);
 }
 
+/* An allocation at the address of a live block: somebody freed that one past the hooks. */
+static void add_missed_frees(sqlite3 *db, void (*add)(void *context, enum note_kind kind, const char *note),
+                             void *context)
+{
+    struct buf text = BUF(1024);
+    char count[UNITS_TEXT];
+    char *options = db_meta_text(db, "options");
+    int64_t missed = counter(db, "replaced_block");
+    if (missed > 0 && counter(db, "lost_event") == 0 && !(options && strstr(options, "--deepbind"))) {
+        buf_printf(
+            &text,
+            "%s block%s freed by calls that were not seen, so what is live is too high: code that calls the C "
+            "library past preloaded libraries, as those loaded with RTLD_DEEPBIND do; record again with --deepbind",
+            units_count(count, missed), missed == 1 ? " was" : "s were");
+        add(context, NOTE_MISSING, buf_text(&text));
+    }
+    free(options);
+    buf_free(&text);
+}
+
 #define NAMED_MOST 3
 
 /* "the programs rustc, cargo and 2 more", of a query's paths; how many. */
@@ -279,6 +299,7 @@ void notes_each(sqlite3 *db, void (*add)(void *context, enum note_kind kind, con
     add_window(db, add, context);
     add_losses(db, add, context);
     add_unmatched(db, add, context);
+    add_missed_frees(db, add, context);
     add_own_malloc(db, add, context);
     add_own_new(db, add, context);
     if (db_int(db, "SELECT count(*) FROM process WHERE end_kind = 'signal' AND exit_signal = 31", 0)) /* SIGSYS */

@@ -6,6 +6,7 @@
 #include "../query/short_name.h"
 #include "../query/site_rows.h"
 #include "../query/wrapper.h"
+#include "runtime.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -14,7 +15,7 @@
 #include <string.h>
 
 enum { OF_DEVICE, OF_RUN };
-enum { FOR_EVERYWHERE, FOR_PAGE };
+enum { FOR_EVERYWHERE, FOR_LISTS };
 enum { NEEDS_NOTHING, NEEDS_INSTANTS, NEEDS_TIMELINE, NEEDS_FAILURES, NEEDS_BLOCKS, NEEDS_RESIDENT, NEEDS };
 
 struct rule {
@@ -89,7 +90,7 @@ static const enum packed_column columns[SUMS + LINE_OF_SITES] = {
     [SUMS + LINE_TEMPORARY_COUNT] = PACKED_site_temporary_count,
 };
 
-const struct rule_line *rule_line_of(const struct rules *r, int64_t site_id)
+const struct rule_site *rule_site_of(const struct rules *r, int64_t site_id)
 {
     size_t low = 0, high = r->site_count;
     if (site_id > 0 && (uint64_t)site_id <= r->site_count && r->sites[site_id - 1].site_id == site_id)
@@ -101,7 +102,13 @@ const struct rule_line *rule_line_of(const struct rules *r, int64_t site_id)
         else
             high = middle;
     }
-    return low < r->site_count && r->sites[low].site_id == site_id ? &r->lines[r->sites[low].line] : NULL;
+    return low < r->site_count && r->sites[low].site_id == site_id ? &r->sites[low] : NULL;
+}
+
+const struct rule_line *rule_line_of(const struct rules *r, int64_t site_id)
+{
+    const struct rule_site *site = rule_site_of(r, site_id);
+    return site ? &r->lines[site->line] : NULL;
 }
 
 void rule_add(struct rules *r, int64_t site_id, enum line_sum sum, int64_t value)
@@ -154,9 +161,62 @@ static int add_sites(struct rules *r, struct site_rows *rows, sqlite3_stmt *addr
         for (int i = 0; i < LINE_OF_SITES; i++)
             __builtin_add_overflow(r->lines[line].sums[i], rule_sane(site_rows_value(rows, SUMS + i)),
                                    &r->lines[line].sums[i]);
-        *ARRAY_ADD(r->sites, r->site_count, r->site_capacity) = (struct rule_site){rows->site_id, line};
+        *ARRAY_ADD(r->sites, r->site_count, r->site_capacity) = (struct rule_site){rows->site_id, line, line, 0};
     }
     return rc;
+}
+
+const char *rule_recorded_table(sqlite3 *db)
+{
+    return packed_has(db, PACKED_TABLE_site) ? "packed_site_line" : "main.site_line";
+}
+
+/* Whether --skip or a language stands before the file's lines. */
+static int is_shown_otherwise(sqlite3 *db)
+{
+    return db_int(db,
+                  "SELECT 1 FROM temp.sqlite_schema WHERE name = 'site_line' AND sql NOT LIKE 'CREATE VIRTUAL TABLE%'",
+                  0) == 1;
+}
+
+/* Numbers the recorded lines by line and device; a site without a line is of the one that is shown. */
+static int number_recorded(struct rules *r)
+{
+    struct buf sql = BUF(256);
+    struct map numbers = {0};
+    int step = SQLITE_ROW;
+    buf_printf(&sql, "SELECT site_id, line_id FROM %s ORDER BY site_id", rule_recorded_table(r->db));
+    sqlite3_stmt *s = rule_query(r, buf_text(&sql));
+    buf_free(&sql);
+    if (!s)
+        return -EIO;
+    step = sqlite3_step(s);
+    for (size_t i = 0; i < r->site_count; i++) {
+        struct rule_site *site = &r->sites[i];
+        int64_t device_id = r->lines[site->line].device_id;
+        while (step == SQLITE_ROW && sqlite3_column_int64(s, 0) < site->site_id)
+            step = sqlite3_step(s);
+        int has_line = step == SQLITE_ROW && sqlite3_column_int64(s, 0) == site->site_id;
+        uint64_t key = has_line ? (uint64_t)sqlite3_column_int64(s, 1) : ~(uint64_t)site->line;
+        site->recorded = map_number_or(&numbers, key, (uint64_t)device_id, r->recorded_count);
+        if (site->recorded == r->recorded_count)
+            *ARRAY_ADD(r->recorded, r->recorded_count, r->recorded_capacity) =
+                (struct rule_recorded){.device_id = device_id, .site_id = site->site_id};
+    }
+    sqlite3_finalize(s);
+    map_close(&numbers);
+    return step == SQLITE_ROW || step == SQLITE_DONE ? 0 : db_error(r->db, r->err);
+}
+
+static int load_recorded(struct rules *r)
+{
+    if (is_shown_otherwise(r->db))
+        return number_recorded(r);
+    r->recorded = xcalloc(r->line_count + 1ul, sizeof *r->recorded);
+    r->recorded_count = r->recorded_capacity = r->line_count;
+    for (uint32_t i = 0; i < r->line_count; i++)
+        r->recorded[i] = (struct rule_recorded){.device_id = r->lines[i].device_id, .site_id = r->lines[i].site_id};
+    return 0;
 }
 
 int rule_lines(struct rules *r)
@@ -171,6 +231,8 @@ int rule_lines(struct rules *r)
         rc = address ? add_sites(r, &rows, address) : -EIO;
     site_rows_close(&rows);
     sqlite3_finalize(address);
+    if (rc == 0)
+        rc = load_recorded(r);
     return rc ? rc : add_untouched(r);
 }
 
@@ -204,10 +266,16 @@ struct finding *rule_finding(struct rules *r, const char *device)
                           .title = r->rule->title,
                           .severity = r->rule->severity,
                           .device = xstrdup(device),
-                          .is_large = r->rule->where == FOR_EVERYWHERE,
+                          .is_minor = r->rule->where == FOR_LISTS,
                           .nth = nth,
                           .time_ns = -1};
     return f;
+}
+
+void finding_lessen(struct finding *f)
+{
+    f->severity = FINDING_INFO;
+    f->is_minor = 1;
 }
 
 static struct finding_part *add_part(struct finding *f, enum finding_part_kind kind, char *text)
@@ -252,6 +320,7 @@ void finding_line(struct rules *r, struct finding *f, int64_t site_id, const cha
     struct buf name = BUF(1 << 20);
     char *function = NULL, *file = NULL;
     int64_t line = 0;
+    int is_made = 0; /* by a program as it ran: its names are none of C++ */
     sqlite3_stmt *s = rule_query(
         r, "SELECT fn.name, f.path, l.line, coalesce(k.path, m.path), coalesce(l.offset, a.offset), a.address_id "
            "FROM site s LEFT JOIN site_line sl ON sl.site_id = s.site_id LEFT JOIN line l ON l.line_id = sl.line_id "
@@ -267,15 +336,16 @@ void finding_line(struct rules *r, struct finding *f, int64_t site_id, const cha
             else if (sqlite3_column_type(s, 3) != SQLITE_NULL)
                 buf_printf(&name, "%s+0x%llx", text_basename(db_text(s, 3)), (long long)sqlite3_column_int64(s, 4));
             else if (sqlite3_column_type(s, 5) != SQLITE_NULL)
-                buf_printf(&name, "0x%llx", (long long)sqlite3_column_int64(s, 4));
+                buf_puts(&name, "??"); /* as in every table */
             if (sqlite3_column_type(s, 1) != SQLITE_NULL)
                 file = xstrdup(db_text(s, 1));
+            is_made = !file && sqlite3_column_type(s, 0) != SQLITE_NULL && sqlite3_column_type(s, 3) == SQLITE_NULL;
             line = sqlite3_column_int64(s, 2);
         }
         sqlite3_finalize(s);
     }
     function = name.length ? buf_take(&name) : xstrdup("(unknown stack)");
-    struct finding_part *part = add_part(f, FINDING_LINE, short_name(function));
+    struct finding_part *part = add_part(f, FINDING_LINE, is_made ? short_name_cut(function) : short_name(function));
     part->number = site_id;
     part->anchor = table;
     finding_place(f, function, file, line);
@@ -299,24 +369,35 @@ static void say_most(struct rules *r, struct finding *f, const struct callers *c
     buf_free(&name);
 }
 
-int finding_wrapper(struct rules *r, struct finding *f, const struct rule_line *line, enum callers_of of)
+int finding_wrapper(struct rules *r, struct finding *f, const struct rule_line *line, enum line_sum sum)
 {
     struct callers callers;
-    int64_t bytes = line->sums[of == CALLERS_OF_END ? LINE_END_BYTES : LINE_PEAK_BYTES];
+    enum callers_of of = sum == LINE_PEAK_BYTES ? CALLERS_OF_PEAK : CALLERS_OF_END;
+    int64_t bytes = line->sums[sum];
     int is_wrapper =
         wrapper_callers(r->db, line->site_id, r->device->name, of, &callers, r->err) == 0 && callers.count > 0;
     /* what leaks leave out of a line is in its callers */
     for (int i = 0; i < callers.count; i++)
         __builtin_sub_overflow(bytes, callers.item[i].bytes, &bytes);
-    is_wrapper &= bytes == 0;
     if (is_wrapper) {
         finding_say(f, " It allocates for its callers");
-        say_most(r, f, &callers);
+        if (bytes == 0)
+            say_most(r, f, &callers);
         finding_say(f, ".");
         f->next = "With --skip and its name, each of its callers has what it was given.";
     }
     callers_free(&callers);
     return is_wrapper;
+}
+
+int finding_runtime(struct rules *r, struct finding *f, int64_t site_id)
+{
+    const struct runtime *runtime = runtime_of_site(r->db, site_id);
+    if (!runtime)
+        return 0;
+    finding_say(f, " This was mapped by %s for itself.", runtime->name);
+    f->next = runtime->advice;
+    return 1;
 }
 
 void finding_look(struct finding *f, enum finding_part_kind kind, int64_t time_ns, const char *section,
@@ -329,11 +410,11 @@ void finding_look(struct finding *f, enum finding_part_kind kind, int64_t time_n
 
 /* --- all --------------------------------------------------------------------------------------------------------- */
 
-static void ask(struct rules *r, int of, int page)
+static void ask(struct rules *r, int of, int lists)
 {
     for (size_t i = 0; i < RULES; i++) {
         const struct rule *rule = &rules[i];
-        if (rule->of != of || (rule->where == FOR_PAGE && !page) ||
+        if (rule->of != of || (rule->where == FOR_LISTS && !lists) ||
             (needs_sql[rule->needs] && !db_int(r->db, needs_sql[rule->needs], 0)))
             continue;
         r->rule = rule;
@@ -376,7 +457,7 @@ static void keep_device(struct findings *all, const char *device)
     all->count = kept;
 }
 
-int findings_load(sqlite3 *db, int64_t first_device, const char *device, int page, const struct heap_end *heap_end,
+int findings_load(sqlite3 *db, int64_t first_device, const char *device, int lists, const struct heap_end *heap_end,
                   struct findings *findings, struct error *err)
 {
     struct rules r = {.db = db, .err = err, .findings = findings, .heap_end = heap_end};
@@ -405,18 +486,20 @@ int findings_load(sqlite3 *db, int64_t first_device, const char *device, int pag
         for (unsigned i = 0; i < sizeof values / sizeof *values; i++)
             *values[i] = rule_amount(s, (int)i + 2);
         r.device = &d;
-        ask(&r, OF_DEVICE, page);
+        ask(&r, OF_DEVICE, lists);
         r.device = NULL;
         free(name);
     }
     rc = step == SQLITE_DONE ? 0 : db_error(db, err);
     sqlite3_finalize(s);
-    ask(&r, OF_RUN, page);
+    ask(&r, OF_RUN, lists);
     if (device)
         keep_device(findings, device);
     sort(findings);
     map_close(&r.line_of);
     free(r.growth);
+    free(r.recorded_growth);
+    free(r.recorded);
     free(r.even);
     free(r.lines);
     free(r.sites);

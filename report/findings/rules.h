@@ -18,12 +18,13 @@ enum line_sum {
     LINE_TEMPORARY_COUNT,
     LINE_OF_SITES, /* the others are known of few sites, and come from elsewhere */
     LINE_UNTOUCHED_BYTES = LINE_OF_SITES,
-    LINE_END_BYTES, /* of find_leaks.c: without what the C library and interpreters keep for themselves */
+    LINE_END_BYTES, /* of live_at_end.c: without what the C library and interpreters keep for themselves */
     LINE_END_COUNT,
-    LINE_END_TORN_BYTES,      /* of these: freed while an interpreter took itself down */
     LINE_END_UNTOUCHED_BYTES, /* of these: on no page at the last look */
     LINE_END_EVEN_BYTES,      /* of these: came evenly over the run, */
     LINE_END_EVEN_COUNT,
+    LINE_END_TORN_BYTES, /* none of these: freed while an interpreter took itself down */
+    LINE_END_TORN_COUNT,
     LINE_SUMS
 };
 
@@ -38,7 +39,15 @@ struct rule_line { /* of one device */
 
 struct rule_site {
     int64_t site_id;
-    uint32_t line; /* lines */
+    uint32_t line;     /* lines */
+    uint32_t recorded; /* recorded */
+    int has_ends;      /* what it has at the end is its line's LINE_END_BYTES; of live_at_end.c */
+};
+
+/* Lines as they were recorded, whatever --skip shows: what there is to say, and how bad it is, is theirs to tell. */
+struct rule_recorded {
+    int64_t device_id, site_id;
+    int64_t end_bytes; /* of its blocks that are lines' LINE_END_BYTES; of live_at_end.c */
 };
 
 struct rule_even { /* a site of many blocks of which hardly any was freed */
@@ -69,10 +78,13 @@ struct rules {
     uint32_t line_count, line_capacity;
     struct rule_site *sites; /* by id */
     size_t site_count, site_capacity;
+    struct rule_recorded *recorded;
+    uint32_t recorded_count, recorded_capacity;
     struct map line_of;
     int has_lines, has_ends;
-    /* of find_growth.c, for all devices: by line, what it held at each of growth_ns; NULL: not known */
-    int64_t *growth, growth_ns[GROWTH_POINTS];
+    /* of find_growth.c, for all devices: by line, and by recorded line, what it held at each of growth_ns; NULL: not
+     * known */
+    int64_t *growth, *recorded_growth, growth_ns[GROWTH_POINTS];
     int has_growth;
     struct rule_even *even; /* by site; live where growth is known */
     size_t even_count, even_capacity;
@@ -87,6 +99,10 @@ void rule_add(struct rules *r, int64_t site_id, enum line_sum sum, int64_t value
 const struct rule_line *rule_top_line(struct rules *r, enum line_sum sum, int64_t *all);
 /* The line of a site, once lines were read; NULL: none. */
 const struct rule_line *rule_line_of(const struct rules *r, int64_t site_id);
+/* A site, once lines were read; NULL: none. */
+const struct rule_site *rule_site_of(const struct rules *r, int64_t site_id);
+/* The table that has site_id and line_id as recorded. */
+const char *rule_recorded_table(sqlite3 *db);
 
 /* Of find_growth.c: reads growth and even, once; nothing where the file does not have instants. */
 void rule_growth(struct rules *r);
@@ -104,12 +120,17 @@ int rule_percent(int64_t part, int64_t whole);
 
 /* A finding of the rule on a device, with the row's severity. Until the next one of them. */
 struct finding *rule_finding(struct rules *r, const char *device);
+/* Too little for a terminal, and so no warning anywhere. */
+void finding_lessen(struct finding *f);
 void finding_say(struct finding *f, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void finding_code(struct finding *f, const char *function, const char *file, int64_t line);
 /* table: "peak", "end" or "run" */
 void finding_line(struct rules *r, struct finding *f, int64_t site_id, const char *table);
-/* Whom a line gave most of its blocks to, where it is a wrapper's: a sentence. 1 where it is, else 0. */
-int finding_wrapper(struct rules *r, struct finding *f, const struct rule_line *line, enum callers_of of);
+/* That a line is a wrapper's, and whom it gave most of these bytes to, where they are all of its callers': a sentence.
+ * 1 where it is, else 0. */
+int finding_wrapper(struct rules *r, struct finding *f, const struct rule_line *line, enum line_sum bytes);
+/* What to do about a line whose blocks a runtime mapped for itself (runtimes.def). 1 where it is one's. */
+int finding_runtime(struct rules *r, struct finding *f, int64_t site_id);
 /* A sentence for the page that leads to an instant, the device's peak, a section: without its full stop. */
 void finding_look(struct finding *f, enum finding_part_kind kind, int64_t time_ns, const char *section,
                   const char *text);

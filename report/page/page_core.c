@@ -4,6 +4,7 @@
 #include "../../common/db.h"
 #include "../query/peak_line.h"
 #include "../query/program_name.h"
+#include "../query/reserved.h"
 #include "../query/resident.h"
 
 #include <errno.h>
@@ -70,6 +71,7 @@ static int write_devices(struct page *page, struct page_pack *pack)
         pack_text(pack, "name", page->devices[i].name);
         pack_int(pack, "id", page->devices[i].device_id);
         pack_int(pack, "total_bytes", page->devices[i].total_bytes);
+        pack_text(pack, "reserved_mark", reserved_mark(page->db, page->devices[i].name, "all"));
         pack_close(pack, '}');
     }
     pack_close(pack, ']');

@@ -10,19 +10,11 @@
 #include "../../common/buf.h"
 #include "../../common/map.h"
 #include "../query/heap_end.h"
+#include "../query/stat.h"
 #include "html.h"
 
 #include <stdint.h>
 #include <stdio.h>
-
-enum page_stat {
-#define STAT(column, option, unit, combine, text) STAT_##column,
-#define SCANNED(column, option, unit, text)       STAT_##column,
-#include "../../common/stat.def"
-#undef STAT
-    STAT_COUNT,
-    STAT_SCANNED_FIRST = STAT_resident_bytes /* from here on: there only where pages were looked at */
-};
 
 /* What the page holds at most; beyond it things are folded, and the page says so. */
 #define PAGE_SITES_MAX        6000
@@ -40,6 +32,8 @@ enum page_stat {
 #define PAGE_FAILURE_STACKS   64 /* of the first and the last failures, half and half */
 #define PAGE_TRANSFERS_MAX    500
 #define PAGE_DEVICES_MAX      64
+#define PAGE_DIFF_NODES_MAX   40000 /* of the flame graph of two recordings */
+#define PAGE_DIFF_ROWS_MAX    1000  /* of each of their tables */
 #define PAGE_SOURCE_FUNCTIONS 80
 #define PAGE_SOURCE_BYTES     600000
 
@@ -67,8 +61,9 @@ struct page_node {
 
 struct page_line {
     int32_t function, file, line;
-    int32_t caller;     /* function: the nearest with a name, where the line's own has none; -1: none */
-    int64_t unnamed_id; /* line_id, where its own has none; else 0 */
+    int32_t caller;       /* function: the nearest with a name, where the line's own has none; -1: none */
+    int64_t unnamed_id;   /* line_id, where its own has none; else 0 */
+    uint8_t is_of_builds; /* without a name, in several builds of a module: what is known of one is not theirs */
 };
 
 struct page_site {
@@ -77,7 +72,7 @@ struct page_site {
     uint16_t device;
     uint8_t kind;
     uint32_t site_count; /* sites of the database in it: 1 unless folded */
-    int64_t stats[STAT_COUNT];
+    int64_t stats[STAT_SCANNED_END];
 };
 
 /* What happened to a site between two stored instants. */
@@ -156,6 +151,9 @@ struct page {
     struct heap_end heap_end;  /* of page_make_findings */
 };
 
+/* Numbers the nodes callers first, siblings together. */
+void page_order_nodes(struct page *page);
+
 /* The steps: return 0 or -errno with page->err filled. */
 int page_load_devices(struct page *page);
 int page_load_sites(struct page *page);
@@ -199,12 +197,16 @@ void pack_column(struct page_pack *pack, const char *key, uint32_t count, const 
 /* The rows of a query, as an array of objects named like its columns; at most limit of them. 0 or -errno with
  * page->err. */
 int pack_query(struct page *page, struct page_pack *pack, const char *key, const char *sql, int limit);
+/* What write makes of something, as a part of a page. 0 or -errno with err, which write fills where it fails. */
+int page_write_pack(FILE *out, int packed, int (*write)(void *of, struct page_pack *pack), void *of, struct error *err);
 
 /* The parts of the page's data, each one JSON object. Return 0 or -errno with page->err. */
 int page_write_core(struct page *page, struct page_pack *pack);
 int page_write_failures(struct page *page, struct page_pack *pack); /* members of the object that is open */
 int page_write_timeline(struct page *page, struct page_pack *pack);
 int page_write_sites(struct page *page, struct page_pack *pack);
+/* Names, frames, the tree of callers: members of the object that is open. */
+void page_write_tree(struct page *page, struct page_pack *pack);
 int page_write_instants(struct page *page, struct page_pack *pack);
 int page_write_blocks(struct page *page, struct page_pack *pack);
 int page_write_source(struct page *page, struct page_pack *pack);

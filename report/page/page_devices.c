@@ -208,6 +208,22 @@ static int write_last(struct page *page, struct page_pack *pack, const struct pa
     return page_query_end(page, s, rc);
 }
 
+/* What the interpreter freed as it took itself down: it counts as live at the end, and was not there any more. */
+static int write_torn(struct page *page, struct page_pack *pack, const struct page_device *device)
+{
+    sqlite3_stmt *s = page_query(page, "SELECT coalesce(sum(x.freed_bytes), 0) FROM site_teardown x JOIN site s "
+                                       "USING(site_id) WHERE s.device_id = ?1");
+    if (!s)
+        return -EIO;
+    sqlite3_bind_int64(s, 1, device->device_id);
+    int rc = sqlite3_step(s);
+    if (rc == SQLITE_ROW) {
+        pack_int(pack, "torn", sqlite3_column_int64(s, 0));
+        rc = SQLITE_DONE;
+    }
+    return page_query_end(page, s, rc);
+}
+
 /* Rows: the device's peak, the program's end, then the stored instants. */
 static int write_device(struct layers *w, struct page_pack *pack, const struct page_device *device)
 {
@@ -239,6 +255,8 @@ static int write_device(struct layers *w, struct page_pack *pack, const struct p
     pack_int(pack, "sample_count", samples);
     if (rc == 0)
         rc = write_last(page, pack, device);
+    if (rc == 0)
+        rc = write_torn(page, pack, device);
     for (unsigned i = 0; i < LAYER_COLUMNS; i++)
         pack_column(pack, layer_names[i], count, &rows[0].values[i], sizeof *rows, 1);
     pack_close(pack, '}');

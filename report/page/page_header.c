@@ -7,6 +7,7 @@
 #include "../findings/advice.h"
 #include "../findings/notes.h"
 #include "../query/ending.h"
+#include "../query/reserved.h"
 #include "../query/short_name.h"
 #include "../query/threads.h"
 
@@ -95,8 +96,22 @@ static void number(struct buf *b, const char *name, const char *value, const cha
                *more ? "</span>" : "");
 }
 
+/* The most that there ever was, as the report's table has it. */
+static void peak_reserved(sqlite3 *db, struct buf *b, sqlite3_stmt *s)
+{
+    char t[UNITS_TEXT], text[UNITS_TEXT + 8] = "-", more[UNITS_TEXT + 8] = "";
+    int64_t bytes = sqlite3_column_int64(s, 3);
+    if (bytes > 0) {
+        const char *mark = reserved_mark(db, db_text(s, 0), "all");
+        snprintf(text, sizeof text, "%s%s", *mark == '>' ? "&gt;= " : mark, units_bytes(t, bytes));
+        if (sqlite3_column_type(s, 10) != SQLITE_NULL)
+            snprintf(more, sizeof more, "at %s", units_ns(t, sqlite3_column_int64(s, 10)));
+    }
+    number(b, "Peak reserved", text, more);
+}
+
 /* A device's numbers, in one line. */
-static void device_numbers(struct buf *b, sqlite3_stmt *s)
+static void device_numbers(sqlite3 *db, struct buf *b, sqlite3_stmt *s)
 {
     char t1[UNITS_TEXT], t2[UNITS_TEXT], more[128];
     int64_t blocks = sqlite3_column_int64(s, 8), end_blocks = sqlite3_column_int64(s, 5);
@@ -108,7 +123,7 @@ static void device_numbers(struct buf *b, sqlite3_stmt *s)
     snprintf(more, sizeof more, "at %s, %s block%s", units_ns(t1, sqlite3_column_int64(s, 2)), units_count(t2, blocks),
              blocks == 1 ? "" : "s");
     number(b, "Peak", units_bytes(t1, sqlite3_column_int64(s, 1)), more);
-    number(b, "Reserved", sqlite3_column_int64(s, 3) > 0 ? units_bytes(t1, sqlite3_column_int64(s, 3)) : "-", "");
+    peak_reserved(db, b, s);
     int is_above = sqlite3_column_int64(s, 4) > sqlite3_column_int64(s, 1);
     snprintf(more, sizeof more, "%s block%s%s", units_count(t2, end_blocks), end_blocks == 1 ? "" : "s",
              is_above ? ", of processes that ended at different times" : "");
@@ -130,7 +145,8 @@ static void numbers(struct page *page, struct buf *b)
     sqlite3_stmt *s = page_query(
         page,
         "SELECT d.name, t.peak_active_bytes, t.peak_active_ns, t.peak_reserved_bytes, t.end_active_bytes, t.end_count, "
-        "t.alloc_count, t.alloc_bytes, t.peak_active_count, t.temporary_count FROM total t JOIN device d "
+        "t.alloc_count, t.alloc_bytes, t.peak_active_count, t.temporary_count, t.peak_reserved_ns FROM total t JOIN "
+        "device d "
         "USING(device_id) WHERE t.kind = 'all' ORDER BY d.device_id <> ?, d.device_id");
     if (s && page->device_count)
         sqlite3_bind_int64(s, 1, page->devices[page->open_device].device_id);
@@ -145,7 +161,7 @@ static void numbers(struct page *page, struct buf *b)
                        units_count(t, (all < MOST ? all : MOST) - SHOWN));
             is_folded = 1;
         }
-        device_numbers(b, s);
+        device_numbers(page->db, b, s);
     }
     sqlite3_finalize(s);
     buf_printf(b, "</div>%s\n", is_folded ? "</details>" : "");

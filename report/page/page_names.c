@@ -174,7 +174,7 @@ uint32_t page_line(struct page *page, int32_t function, int32_t file, int32_t li
     if (index == MAP_NONE) {
         index = page->line_count;
         *ARRAY_ADD(page->lines, page->line_count, page->line_capacity) =
-            (struct page_line){function, file, line, -1, 0};
+            (struct page_line){.function = function, .file = file, .line = line, .caller = -1};
         map_set_number(&page->line_at, a, b, index);
     }
     return index;

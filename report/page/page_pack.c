@@ -198,3 +198,13 @@ int pack_query(struct page *page, struct page_pack *pack, const char *key, const
     pack_close(pack, ']');
     return page_query_end(page, s, rc);
 }
+
+int page_write_pack(FILE *out, int packed, int (*write)(void *of, struct page_pack *pack), void *of, struct error *err)
+{
+    struct page_pack pack;
+    pack_begin(&pack, out, packed);
+    int rc = write(of, &pack), failed = pack_end(&pack);
+    if (!rc && failed)
+        rc = error_set(err, -failed, "writing the page: %s", strerror(-failed));
+    return rc;
+}

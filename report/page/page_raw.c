@@ -112,7 +112,7 @@ static int load_raw_sites(struct page *page, struct raw *raw)
         site->device = (uint16_t)device;
         site->kind = (uint8_t)page_kind(db_text(s, 3));
         site->line_id = sqlite3_column_int64(s, 4);
-        for (int i = 0; i < STAT_COUNT; i++)
+        for (int i = 0; i < STAT_SCANNED_END; i++)
             site->stats[i] = sqlite3_column_int64(s, 5 + i);
     }
     return page_query_end(page, s, rc);

@@ -35,7 +35,7 @@ struct raw_site {
     uint16_t device;
     uint8_t kind;
     double score; /* the largest share that it has of anything shown */
-    int64_t stats[STAT_COUNT];
+    int64_t stats[STAT_SCANNED_END];
 };
 
 struct raw {

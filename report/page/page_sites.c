@@ -166,6 +166,12 @@ static int is_self(struct page *page, const struct raw *raw, const struct raw_ad
     return 0;
 }
 
+static void set_unnamed(struct page_line *line, int64_t line_id)
+{
+    line->is_of_builds |= line->unnamed_id && line->unnamed_id != line_id;
+    line->unnamed_id = line_id;
+}
+
 /* The self frame of a site, as the accounts chose it, and that frame's module. */
 static void resolve_line(struct page *page, struct raw *raw, struct raw_site *site, sqlite3_stmt *line_row)
 {
@@ -205,7 +211,7 @@ static void resolve_line(struct page *page, struct raw *raw, struct raw_site *si
         struct page_frame frame = frame_of(page, raw, self, self_frame);
         site->line = (int32_t)page_line(page, frame.function, frame.file, frame.line);
         if (line.has_offset && frame.file < 0)
-            page->lines[site->line].unnamed_id = site->line_id;
+            set_unnamed(&page->lines[site->line], site->line_id);
     }
     if (site->line < 0)
         site->line = (int32_t)page_line(page, page_named_function(page, "(unknown stack)", 1), -1, 0);
@@ -234,7 +240,7 @@ static void add_to_site(struct page *page, const struct raw_site *from, uint32_t
 #include "../../common/stat.def"
 #undef STAT
     };
-    for (int i = 0; i < STAT_COUNT; i++) {
+    for (int i = 0; i < STAT_SCANNED_END; i++) {
         if (combine[i] == COMBINE_sum)
             __builtin_add_overflow(site->stats[i], from->stats[i], &site->stats[i]);
         else if (combine[i] == COMBINE_max)
@@ -383,8 +389,7 @@ static void build_tree(struct page *page, struct raw *raw)
     fold_rest(page, raw, shown);
 }
 
-/* Numbers the nodes callers first, siblings together. */
-static void order_nodes(struct page *page)
+void page_order_nodes(struct page *page)
 {
     page->node_order = xmalloc((page->node_count + 1ul) * sizeof *page->node_order);
     uint32_t next = 0;
@@ -437,8 +442,7 @@ static int name_callers(struct page *page)
         ids[count++] = id;
         map_set_number(&c.line_of, (uint64_t)id, 0, line);
     }
-    int rc = named_callers(page->db, ids, count, &(struct named_callers_of){.stat = STAT_at_peak_bytes}, take_caller,
-                           &c, page->err);
+    int rc = named_callers(page->db, ids, count, take_caller, &c, page->err);
     map_close(&c.line_of);
     free(ids);
     return rc;
@@ -463,7 +467,7 @@ int page_load_sites(struct page *page)
         for (uint32_t i = 0; i < raw.site_count; i++)
             resolve_line(page, &raw, &raw.sites[i], line_row);
         build_tree(page, &raw);
-        order_nodes(page);
+        page_order_nodes(page);
         rc = name_callers(page);
     }
     sqlite3_finalize(line_row);

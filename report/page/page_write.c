@@ -129,25 +129,40 @@ static void write_frames(const struct page *page, const struct used *used, struc
     pack_close(pack, '}');
 }
 
+/* Lines without a name by their ids. */
+static void find_unnamed(const struct page *page, struct map *line_of)
+{
+    for (uint32_t i = 0; i < page->line_count; i++)
+        if (page->lines[i].unnamed_id && !page->lines[i].is_of_builds)
+            map_set_number(line_of, (uint64_t)page->lines[i].unnamed_id, 0, i);
+}
+
+/* Of a row's function_id, file_id, line. MAP_NONE: the page has none; names are never added from here. */
+static uint32_t named_line(const struct page *page, sqlite3_stmt *s)
+{
+    uint32_t function = map_number(&page->function_of, (uint64_t)sqlite3_column_int64(s, 0), 0);
+    uint32_t file =
+        sqlite3_column_int64(s, 1) ? map_number(&page->file_of, (uint64_t)sqlite3_column_int64(s, 1), 0) : 0;
+    if (function == MAP_NONE || file == MAP_NONE)
+        return MAP_NONE;
+    return map_number(&page->line_at, (uint64_t)(function - 1) << 32 | (file - 1), (uint32_t)sqlite3_column_int(s, 2));
+}
+
 static int write_own_peaks(struct page *page, struct page_pack *pack)
 {
+    struct map unnamed = {0};
     sqlite3_stmt *s = page_query(
-        page, "SELECT coalesce(l.function_id, 0), coalesce(l.file_id, 0), l.line, a.device_id, a.own_peak_bytes "
-              "FROM account a JOIN line l ON l.line_id = a.key_id WHERE a.scope = 'line' AND a.inclusive = 0 "
-              "AND a.kind = 'all' AND a.own_peak_bytes IS NOT NULL AND l.function_id IS NOT NULL");
+        page, "SELECT coalesce(l.function_id, 0), coalesce(l.file_id, 0), l.line, a.device_id, a.own_peak_bytes, "
+              "l.line_id FROM account a JOIN line l ON l.line_id = a.key_id WHERE a.scope = 'line' AND a.inclusive = 0 "
+              "AND a.kind = 'all' AND a.own_peak_bytes IS NOT NULL");
     if (!s)
         return -EIO;
     int rc;
+    find_unnamed(page, &unnamed);
     pack_open(pack, "line_peaks", '[');
     while ((rc = sqlite3_step(s)) == SQLITE_ROW) {
-        /* Only lines that the page has: names are never added from here. */
-        uint32_t function = map_number(&page->function_of, (uint64_t)sqlite3_column_int64(s, 0), 0);
-        uint32_t file =
-            sqlite3_column_int64(s, 1) ? map_number(&page->file_of, (uint64_t)sqlite3_column_int64(s, 1), 0) : 0;
-        if (function == MAP_NONE || file == MAP_NONE)
-            continue;
-        uint32_t line =
-            map_number(&page->line_at, (uint64_t)(function - 1) << 32 | (file - 1), (uint32_t)sqlite3_column_int(s, 2));
+        uint32_t line = sqlite3_column_int64(s, 0) ? named_line(page, s)
+                                                   : map_number(&unnamed, (uint64_t)sqlite3_column_int64(s, 5), 0);
         int32_t device = page_device_index(page, sqlite3_column_int64(s, 3));
         if (line == MAP_NONE || device < 0)
             continue;
@@ -156,6 +171,7 @@ static int write_own_peaks(struct page *page, struct page_pack *pack)
         pack_int(pack, NULL, sqlite3_column_int64(s, 4));
     }
     pack_close(pack, ']');
+    map_close(&unnamed);
     return page_query_end(page, s, rc);
 }
 
@@ -186,6 +202,16 @@ static void write_stats(struct page_pack *pack)
     pack_close(pack, ']');
 }
 
+void page_write_tree(struct page *page, struct page_pack *pack)
+{
+    struct used used = find_used(page);
+    write_names(page, &used, pack);
+    write_frames(page, &used, pack);
+    free(used.lines);
+    free(used.functions);
+    free(used.files);
+}
+
 int page_write_sites(struct page *page, struct page_pack *pack)
 {
     static const char *const names[] = {
@@ -194,15 +220,10 @@ int page_write_sites(struct page *page, struct page_pack *pack)
 #include "../../common/stat.def"
 #undef STAT
     };
-    const int stat_count = db_int(page->db, "SELECT 1 FROM resident_scan LIMIT 1", 0) ? STAT_COUNT : STAT_SCANNED_FIRST;
+    const int stat_count = db_int(page->db, "SELECT 1 FROM resident_scan LIMIT 1", 0) ? STAT_SCANNED_END : STAT_COUNT;
     pack_open(pack, NULL, '{');
-    struct used used = find_used(page);
-    write_names(page, &used, pack);
-    write_frames(page, &used, pack);
+    page_write_tree(page, pack);
     write_stats(pack);
-    free(used.lines);
-    free(used.functions);
-    free(used.files);
     int rc = write_own_peaks(page, pack);
     pack_open(pack, "sites", '{');
     COLUMN(pack, "node", page->site_count, page->nodes[page->sites[i].node].order, 0);

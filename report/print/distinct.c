@@ -12,8 +12,21 @@
 
 struct name {
     const char *text, *shown;
+    const char *clone; /* " [clone .constprop.0]" at the end of text, or its end */
     size_t index;
 };
+
+/* A compiler's copy of a function has its name, with the copy's behind. */
+static const char *clone_of(const char *text)
+{
+    const char *clone = strstr(text, " [clone ");
+    return clone ? clone : text + strlen(text);
+}
+
+static size_t length_of(const struct name *name)
+{
+    return (size_t)(name->clone - name->text);
+}
 
 static int by_shown(const void *x, const void *y)
 {
@@ -41,16 +54,17 @@ static char open_bracket(const char *text, size_t end)
     return 0;
 }
 
-/* What texts have in common: bytes from the beginning and from the end, which do not overlap in any of them. */
+/* What texts have in common: bytes from the beginning and from the end (before what a copy has behind), which do not
+ * overlap in any of them. */
 static void common(const struct name *names, size_t count, size_t *head, size_t *tail)
 {
     const char *first = names[0].text;
-    size_t length = strlen(first);
+    size_t length = length_of(names);
     *head = *tail = length;
     for (size_t i = 1; i < count; i++) {
         const char *text = names[i].text;
-        size_t other = strlen(text), h = 0, t = 0;
-        while (h < *head && text[h] == first[h])
+        size_t other = length_of(&names[i]), h = 0, t = 0;
+        while (h < *head && h < other && text[h] == first[h])
             h++;
         while (t < *tail && t < other && text[other - 1 - t] == first[length - 1 - t])
             t++;
@@ -58,17 +72,19 @@ static void common(const struct name *names, size_t count, size_t *head, size_t 
         *tail = t;
     }
     for (size_t i = 0; i < count; i++) {
-        size_t all = strlen(names[i].text);
+        size_t all = length_of(&names[i]);
         if (*head + *tail > all)
             *tail = all - *head;
     }
 }
 
 /* "<..int..>": the words of text that lie between. Empty: they are no arguments. */
-static void part_of(const char *text, size_t head, size_t tail, int width, int utf8, struct buf *out)
+static void part_of(const struct name *name, size_t head, size_t tail, int width, int utf8, struct buf *out)
 {
-    const char *mark = utf8 ? "\xe2\x80\xa6" : "..";
-    size_t begin = head, end = strlen(text) - tail;
+    const char *mark = utf8 ? "\xe2\x80\xa6" : "..", *text = name->text;
+    size_t begin = head, end = length_of(name) - tail;
+    if (head == length_of(name) && tail == 0) /* of these a copy is told by what it has behind */
+        return;
     while (begin > 0 && is_word(text[begin - 1]))
         begin--;
     while (is_word(text[end]))
@@ -95,7 +111,9 @@ static void tell_apart(const struct name *names, size_t count, char **shown, int
         return;
     for (size_t i = 0; i < count; i++) {
         struct buf part = BUF(1 << 16), name = BUF(1 << 20);
-        part_of(names[i].text, head, tail, most, utf8, &part);
+        part_of(&names[i], head, tail, most, utf8, &part);
+        if (!width || text_width(buf_text(&part)) + text_width(names[i].clone) + LEAST_PART <= width)
+            buf_puts(&part, names[i].clone);
         if (part.length) {
             text_fit(&name, names[i].shown, width ? width - text_width(part.data) : (int)strlen(names[i].shown) + 1,
                      TEXT_CUT_NAME, utf8);
@@ -111,7 +129,7 @@ void distinct_names(const char *const *texts, char **shown, size_t count, int wi
 {
     struct name *names = xcalloc(count + 1, sizeof *names);
     for (size_t i = 0; i < count; i++)
-        names[i] = (struct name){texts[i], shown[i], i};
+        names[i] = (struct name){texts[i], shown[i], clone_of(texts[i]), i};
     qsort(names, count, sizeof *names, by_shown);
     for (size_t i = 0, n; i < count; i += n) {
         for (n = 1; i + n < count && strcmp(names[i + n].shown, names[i].shown) == 0;)

@@ -3,6 +3,7 @@
 #include "../../common/array.h"
 #include "../../common/db.h"
 #include "../../common/map.h"
+#include "../../common/packed.h"
 #include "walk.h"
 
 #include <stdlib.h>
@@ -196,12 +197,15 @@ int callers_open(sqlite3 *db, struct walk *walk, const struct row *row, enum cal
     struct callers_line *l = *line = xcalloc(1, sizeof *l);
     l->walk = walk;
     l->row = row;
-    int rc = db_prepare(db,
-                        "SELECT s.stack_id, CASE ?4 WHEN 0 THEN s.at_peak_bytes WHEN 1 THEN s.at_kind_peak_bytes ELSE "
-                        "s.end_bytes END AS bytes, CASE ?4 WHEN 2 THEN s.end_count ELSE s.at_peak_count END FROM "
-                        "site_line sl JOIN site s USING(site_id) JOIN device d USING(device_id) "
-                        "WHERE sl.line_id = ?1 AND d.name = ?2 AND ?3 IN ('all', s.kind) AND bytes > 0",
-                        &s, err);
+    struct buf sql = BUF(1 << 12);
+    buf_printf(&sql,
+               "SELECT s.stack_id, CASE ?4 WHEN 0 THEN s.at_peak_bytes WHEN 1 THEN s.at_kind_peak_bytes ELSE "
+               "s.end_bytes END AS bytes, CASE WHEN ?4 < 2 THEN s.at_peak_count ELSE s.end_count END FROM "
+               "%s_line sl JOIN site s USING(site_id) JOIN device d USING(device_id) "
+               "WHERE sl.line_id = ?1 AND d.name = ?2 AND ?3 IN ('all', s.kind) AND bytes > 0",
+               of == CALLERS_OF_END_RECORDED ? packed_source(db, PACKED_TABLE_site) : "site");
+    int rc = db_prepare(db, buf_text(&sql), &s, err);
+    buf_free(&sql);
     if (rc)
         return rc;
     sqlite3_bind_int64(s, 1, row->key_id);

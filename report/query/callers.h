@@ -22,7 +22,12 @@ struct callers {
 struct walk;
 struct callers_line;
 
-enum callers_of { CALLERS_OF_PEAK, CALLERS_OF_KIND_PEAK, CALLERS_OF_END };
+enum callers_of {
+    CALLERS_OF_PEAK,
+    CALLERS_OF_KIND_PEAK,
+    CALLERS_OF_END,
+    CALLERS_OF_END_RECORDED, /* of the line as it was recorded, whatever a lens (lens.h) shows as its stacks */
+};
 
 /* The stacks of the line of a row (by ROW_LINE) whose blocks were live at the peak of its device, at that of the kind,
  * or at the end. 0 or -errno with err; close in any case. walk and row must outlive it. */

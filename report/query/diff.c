@@ -76,14 +76,21 @@ static void sum_up(const struct diff_side *s, uint32_t value, struct stat_row *m
 
 /* --- rows --- */
 
-static enum diff_match match_of(const struct diff_item *old, const struct diff_item *new)
+int diff_line_differs(const struct diff_row *row)
 {
+    const struct diff_item *old = row->item[DIFF_OLD], *new = row->item[DIFF_NEW];
+    return old && new && old->line != new->line && old->function_number != DIFF_NONE &&new->match != DIFF_MODULE;
+}
+
+static enum diff_match match_of(const struct diff_row *row)
+{
+    const struct diff_item *old = row->item[DIFF_OLD], *new = row->item[DIFF_NEW];
     if (!old)
         return DIFF_ADDED;
     if (!new)
         return DIFF_GONE;
-    return old->line != new->line && old->function_number != DIFF_NONE &&new->match != DIFF_MODULE ? DIFF_MOVED
-                                                                                                   : new->match;
+    /* a line without a number may be anywhere */
+    return diff_line_differs(row) && old->line > 0 && new->line > 0 ? DIFF_MOVED : new->match;
 }
 
 static int is_noise(const struct diff_state *d, const struct diff_row *row)
@@ -107,7 +114,7 @@ static void fill_row(const struct diff_state *d, uint32_t device, const uint32_t
         row->item[side] = item_at(&d->side[side], items[side]);
         sum_up(&d->side[side], value, &row->stats[side], d->options.sort, &row->range[side]);
     }
-    row->match = match_of(row->item[DIFF_OLD], row->item[DIFF_NEW]);
+    row->match = match_of(row);
     row->is_noise = is_noise(d, row);
 }
 
@@ -252,9 +259,7 @@ static int name_callers(struct diff *diff, int rows, int side, int recording, st
         n->items[n->count] = &s->items[item - s->items];
         n->line_ids[n->count++] = item->key_id < 0 ? -item->key_id : item->key_id;
     }
-    const struct diff_options *o = &diff->state->options;
-    int rc = named_callers(s->dbs[recording], n->line_ids, n->count,
-                           &(struct named_callers_of){.device = o->device, .stat = o->sort}, take_caller, n, err);
+    int rc = named_callers(s->dbs[recording], n->line_ids, n->count, take_caller, n, err);
     free(n);
     return rc;
 }

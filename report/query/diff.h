@@ -86,6 +86,9 @@ int diff_name_callers(struct diff *diff, int rows, struct error *err);
 /* Appends a function's name without ".constprop.0", ".cold", " [clone .isra.0]" and their like. */
 void diff_bare_name(const char *name, struct buf *out);
 
+/* Whether the row is of one line, or function, whose number is another one on each side; 0 is none. */
+int diff_line_differs(const struct diff_row *row);
+
 /* New less old; *known 0 where either is not known. Saturates. */
 int64_t diff_of(const struct diff_row *row, int stat, int *known);
 

@@ -340,8 +340,10 @@ static int load_rows(struct diff_state *d, struct diff_side *side, int recording
         item.recording = (uint32_t)recording;
         stat_read(&stats, s, COLUMN_OF_STATS);
         uint32_t number = place_item(d, side, by, &item, (const char *)sqlite3_column_text(s, 10), &key);
-        if (side->items[number].recording == (uint32_t)recording)
-            side->items[number].alloc_count += stats.value[STAT_alloc_count];
+        int64_t *count = &side->items[number].alloc_count;
+        if (side->items[number].recording == (uint32_t)recording &&
+            __builtin_add_overflow(*count, stats.value[STAT_alloc_count], count))
+            *count = INT64_MAX;
         struct stat_row *sum = diff_stats_at(side, diff_device(d, db_text(s, 0)), number, recording, &is_first);
         stat_add(sum, &stats, is_first);
     }

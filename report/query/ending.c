@@ -55,3 +55,36 @@ enum ending_of_blocks ending_of_blocks(sqlite3 *db, int64_t device_id)
     sqlite3_finalize(s);
     return (enum ending_of_blocks)(found >= 0 ? found : db_int(db, "SELECT " OF_PROCESS FIRST, ENDING_RETURNED));
 }
+
+/* A process ends in its last image; the others are there for the blocks that went with them. */
+void ending_count(sqlite3 *db, int64_t device_id, int64_t counts[ENDINGS])
+{
+    sqlite3_stmt *s = NULL;
+    for (int i = 0; i < ENDINGS; i++)
+        counts[i] = 0;
+    if (db_prepare(db,
+                   "SELECT " OF_PROCESS
+                   " AS ending, count(*) FROM (SELECT max(i.process_id) AS process_id FROM account "
+                   "a JOIN thread t ON t.thread_id = a.key_id JOIN v_image i USING(process_id) WHERE a.scope = "
+                   "'thread' AND a.inclusive = 0 AND a.device_id = ? AND a.kind = 'all' AND a.end_bytes > 0 GROUP BY "
+                   "i.first_id) JOIN process p USING(process_id) GROUP BY ending",
+                   &s, NULL) == 0) {
+        sqlite3_bind_int64(s, 1, device_id);
+        while (sqlite3_step(s) == SQLITE_ROW)
+            counts[sqlite3_column_int(s, 0)] = sqlite3_column_int64(s, 1);
+    }
+    sqlite3_finalize(s);
+}
+
+int ending_is_teardown(sqlite3 *db, int64_t pid)
+{
+    sqlite3_stmt *s = NULL;
+    int found = 0;
+    if (db_prepare(db, "SELECT 1 FROM teardown t JOIN main.process p USING(process_id) WHERE ?1 IN (0, p.pid)", &s,
+                   NULL) == 0) {
+        sqlite3_bind_int64(s, 1, pid);
+        found = sqlite3_step(s) == SQLITE_ROW;
+    }
+    sqlite3_finalize(s);
+    return found;
+}

@@ -14,12 +14,19 @@ enum { ENDING_TEXT = 96 };
  */
 int ending_text(sqlite3 *db, char text[ENDING_TEXT]);
 
+/* Whether "live at the end" is, of some process (pid; 0: any), where Python began to take itself down. */
+int ending_is_teardown(sqlite3 *db, int64_t pid);
+
 enum ending_of_blocks {
     ENDING_RETURNED, /* with its process, which could have freed them before */
     ENDING_KILLED,   /* by a signal */
     ENDING_CUT,      /* their process went on; the recording did not */
     ENDING_UNKNOWN,  /* it said nothing, and no parent told: killed, or by a bare system call */
 };
+
+/* How many processes ended in each of these ways with something live on a device. */
+enum { ENDINGS = ENDING_UNKNOWN + 1 };
+void ending_count(sqlite3 *db, int64_t device_id, int64_t counts[ENDINGS]);
 
 /* Where most of what a device had live at the end was when its processes ended. */
 enum ending_of_blocks ending_of_blocks(sqlite3 *db, int64_t device_id);

@@ -4,6 +4,7 @@
 #include "../../common/db.h"
 #include "../../common/kind.h"
 #include "../../common/text.h"
+#include "heap_private.h"
 #include "named_caller.h"
 #include "rows.h"
 #include "site_rows.h"
@@ -71,22 +72,23 @@ static struct heap_range *add_range(struct heap *h, enum heap_kind kind, sqlite3
     return r;
 }
 
-/* A size between two samples is the first one's, and more where blocks lie above it: up to the second one's. limit: by
- * range. */
-static int load_glibc(struct heap *h, sqlite3 *db, int64_t at_ns, uint64_t **limit, struct error *err)
+/* A size between two samples is the first one's, and more where blocks lie above it: up to the second one's. */
+int heap_load_glibc(struct heap *h, sqlite3 *db, int64_t at_ns, int is_forked, uint64_t **limit, struct error *err)
 {
     sqlite3_stmt *s = NULL;
     size_t room = 0;
-    int rc = db_prepare(db,
-                        "SELECT r.process_id, r.address, r.arena, r.size_bytes, r.time_ns FROM heap_range r JOIN "
-                        "main.process p USING(process_id) WHERE p.start_kind <> 'fork' AND (?1 OR p.end_ns IS NULL OR "
-                        "p.end_ns >= ?2) AND r.address > 0 AND r.size_bytes BETWEEN 0 AND 1 << 48 AND r.process_id "
-                        "BETWEEN 0 AND 65535 ORDER BY r.process_id, r.address, r.time_ns, r.range_id",
-                        &s, err);
+    int rc =
+        db_prepare(db,
+                   "SELECT r.process_id, r.address, r.arena, r.size_bytes, r.time_ns FROM heap_range r JOIN "
+                   "main.process p USING(process_id) WHERE (p.start_kind = 'fork') = ?3 AND (?1 OR p.end_ns IS NULL OR "
+                   "p.end_ns >= ?2) AND r.address > 0 AND r.size_bytes BETWEEN 0 AND 1 << 48 AND r.process_id "
+                   "BETWEEN 0 AND 65535 ORDER BY r.process_id, r.address, r.time_ns, r.range_id",
+                   &s, err);
     if (rc)
         return rc;
     sqlite3_bind_int(s, 1, at_ns == INT64_MAX);
     sqlite3_bind_int64(s, 2, at_ns);
+    sqlite3_bind_int(s, 3, is_forked);
     struct heap_range *r = NULL;
     int has_next = 0;
     while (sqlite3_step(s) == SQLITE_ROW) {
@@ -458,7 +460,6 @@ static void sort_lines(struct heap *h)
 /* What stands beside lines without a file in the tables of the report. */
 static int find_beside(struct heap *h, sqlite3 *db, struct error *err)
 {
-    static const struct named_callers_of of = {"host", "heap", STAT_end_bytes};
     struct rows rows = {.row = xcalloc(h->line_count + 1ul, sizeof *rows.row), .count = (int)h->line_count};
     for (uint32_t i = 0; i < h->line_count; i++) { /* strings borrowed; without a symbol it has no function's row */
         const struct heap_line *line = &h->lines[i];
@@ -466,7 +467,7 @@ static int find_beside(struct heap *h, sqlite3 *db, struct error *err)
             .key_id = line->line_id, .function = line->is_bare ? NULL : line->function, .file = line->file};
     }
     rows_find_modules(db, ROW_LINE, &rows);
-    int rc = rows_name_callers(db, ROW_LINE, &of, &rows, err);
+    int rc = rows_name_callers(db, ROW_LINE, &rows, err);
     for (uint32_t i = 0; i < h->line_count; i++) {
         struct buf text = BUF(1 << 20);
         if (!h->lines[i].file)
@@ -519,7 +520,7 @@ int heap_load(sqlite3 *db, const struct instant *at, const struct blocks *blocks
     uint64_t *limits = NULL;
     int64_t page = db_meta_int(db, "page_bytes", 4096), at_ns = at->end_ns[0];
     *heap = (struct heap){.page = page >= 512 && page <= 1 << 30 ? (uint32_t)page : 4096};
-    int rc = load_glibc(heap, db, at_ns, &limits, err);
+    int rc = heap_load_glibc(heap, db, at_ns, 0, &limits, err);
     size_t limit_count = heap->range_count;
     if (rc == 0)
         rc = load_segments(heap, db, at_ns, err);
@@ -530,10 +531,8 @@ int heap_load(sqlite3 *db, const struct instant *at, const struct blocks *blocks
         sort_lines(heap);
         rc = name_lines(heap, db, err);
     }
-    heap->forked = db_int(db,
-                          "SELECT count(DISTINCT process_id) FROM heap_range JOIN main.process USING(process_id) WHERE "
-                          "start_kind = 'fork'",
-                          0);
+    if (rc == 0)
+        rc = heap_load_forked(heap, db, at_ns, blocks, err);
     sqlite3_finalize(site_line);
     free(limits);
     return rc;
@@ -547,6 +546,7 @@ void heap_free(struct heap *heap)
         free(heap->lines[i].file);
     }
     free(heap->ranges);
+    free(heap->forked);
     free(heap->runs);
     free(heap->lines);
     free(heap->place);

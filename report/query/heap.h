@@ -65,7 +65,9 @@ struct heap {
     uint32_t *place; /* what a run's line is in lines, which are sorted */
     uint64_t page_bytes, pinned_bytes, shared_bytes, held_bytes, trim_bytes, top_bytes, live_bytes;
     uint64_t main_top_bytes; /* of the main arenas: malloc_trim(0) gives that back too */
-    int64_t forked; /* processes that are left out: what they took over from their parent is not in the events */
+    /* of processes that began as a fork, by process and address: in no sum, as nothing is known of their pages */
+    struct heap_range *forked;
+    size_t forked_count, forked_capacity;
     struct map line_of, site_of;
 };
 

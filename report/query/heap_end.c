@@ -38,7 +38,18 @@ static int find_since(sqlite3 *db, struct heap_end *e, int64_t idle_bytes)
     return rss >= idle_bytes && e->end_ns > e->since_ns && (e->end_ns - e->since_ns) >= e->end_ns / LEAST_TIME;
 }
 
-static int is_large(sqlite3 *db, struct heap_end *e)
+/* At an instant. INT64_MAX: the end */
+static int load_at(sqlite3 *db, int64_t time_ns, struct heap_end *end)
+{
+    struct error err;
+    struct instant at;
+    instant_at(&at, time_ns);
+    return live_blocks_load(db, &at, "", &end->blocks, &err) == 0 &&
+           heap_load(db, &at, &end->blocks, &end->heap, &err) == 0;
+}
+
+/* Whether so much of glibc's heaps is free pages that live blocks keep there. */
+static int holds_much(sqlite3 *db, struct heap_end *e)
 {
     const struct heap *h = &e->heap;
     for (size_t i = 0; i < h->range_count; i++) {
@@ -52,7 +63,22 @@ static int is_large(sqlite3 *db, struct heap_end *e)
     uint64_t peak =
         (uint64_t)db_int(db, "SELECT peak_reserved_bytes FROM total WHERE device_id = 0 AND kind = 'heap'", 0);
     return h->trim_bytes >= LEAST_BYTES && (h->trim_bytes >= LARGE_BYTES || h->trim_bytes >= peak / LEAST_PEAK) &&
-           h->trim_bytes >= e->reserved_bytes / LEAST_PART && find_since(db, e, (int64_t)e->trim_bytes);
+           h->trim_bytes >= e->reserved_bytes / LEAST_PART;
+}
+
+/* What is reserved and not live may be parts of pages, whose blocks a program frees before it ends: the pages
+ * themselves were free for that long. */
+static int held_before(sqlite3 *db, const struct heap_end *e)
+{
+    struct heap_end before = {0};
+    int held = load_at(db, e->end_ns - e->end_ns / LEAST_TIME, &before) && holds_much(db, &before);
+    heap_end_free(&before);
+    return held;
+}
+
+static int is_large(sqlite3 *db, struct heap_end *e)
+{
+    return holds_much(db, e) && find_since(db, e, (int64_t)e->trim_bytes) && held_before(db, e);
 }
 
 /* What of the RSS at the end can be free pages of segments: not what the last looks saw on the pages of others, nor so
@@ -106,15 +132,6 @@ static int has_segments(sqlite3 *db, struct heap_end *e)
            free_there(db, e, live) >= SEGMENTS;
 }
 
-static int load_at_end(sqlite3 *db, struct heap_end *end)
-{
-    struct error err;
-    struct instant at;
-    instant_at(&at, INT64_MAX);
-    return live_blocks_load(db, &at, "", &end->blocks, &err) == 0 &&
-           heap_load(db, &at, &end->blocks, &end->heap, &err) == 0;
-}
-
 void heap_end_load(sqlite3 *db, struct heap_end *end)
 {
     int64_t reserved, gap = heap_gap_at_end(db, &reserved);
@@ -124,7 +141,7 @@ void heap_end_load(sqlite3 *db, struct heap_end *end)
     int may_glibc = gap >= LEAST_BYTES && gap >= reserved / LEAST_PART &&
                     find_since(db, end, reserved / LEAST_PART); /* what is_large asks is more */
     int may_segments = has_segments(db, end);
-    if ((may_glibc || may_segments) && load_at_end(db, end)) {
+    if ((may_glibc || may_segments) && load_at(db, INT64_MAX, end)) {
         end->is_there = may_glibc && is_large(db, end);
         end->is_segments = !end->is_there && may_segments && is_large_segments(db, end);
         end->is_there |= end->is_segments;

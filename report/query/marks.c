@@ -2,6 +2,7 @@
 
 #include "../../common/array.h"
 #include "../../common/db.h"
+#include "../../common/map.h"
 
 #include <errno.h>
 #include <fnmatch.h>
@@ -12,49 +13,78 @@
 enum { NAMES_SHOWN = 8, NAME_LIMIT = 1 << 16 };
 
 struct mark {
-    char *name; /* with its domain */
-    int64_t start_ns, end_ns;
-    int is_range, is_meant;
+    const char *name; /* with its domain; of names */
+    int64_t start_ns, end_ns, process_id, thread_id;
+    uint32_t name_number, number; /* number: in the order of the file */
+    uint8_t is_range, is_ended, is_meant;
 };
 
 struct marks {
     struct mark *mark;
     uint32_t count, capacity;
+    struct text_map names; /* to a number from 1 on */
 };
 
 static void free_marks(struct marks *m)
 {
-    for (uint32_t i = 0; i < m->count; i++)
-        free(m->mark[i].name);
+    text_map_close(&m->names);
     free(m->mark);
 }
 
-/* In the order of their beginnings. The last allocation of one of PyTorch's phases is where it ends. */
+static int by_start(const void *a, const void *b)
+{
+    const struct mark *x = a, *y = b;
+    if (x->start_ns != y->start_ns)
+        return x->start_ns < y->start_ns ? -1 : 1;
+    return (x->number > y->number) - (x->number < y->number);
+}
+
+static void add_mark(struct marks *m, sqlite3_stmt *s, struct buf *name)
+{
+    struct mark *mark = ARRAY_ADD(m->mark, m->count, m->capacity);
+    buf_reset(name);
+    if (sqlite3_column_type(s, 1) != SQLITE_NULL)
+        buf_printf(name, "%s:", db_text(s, 1));
+    buf_puts(name, db_text(s, 0));
+    const char *text = buf_text(name);
+    uint32_t *slot = text_map_slot(&m->names, text, strlen(text) + 1);
+    if (!*slot)
+        *slot = (uint32_t)text_map_count(&m->names);
+    *mark = (struct mark){.name = text_map_key(slot),
+                          .name_number = *slot,
+                          .number = m->count,
+                          .start_ns = sqlite3_column_int64(s, 2),
+                          .end_ns = sqlite3_column_int64(s, 3),
+                          .process_id = sqlite3_column_int64(s, 6),
+                          .thread_id = sqlite3_column_int64(s, 7),
+                          .is_ended = sqlite3_column_int(s, 5) != 0,
+                          .is_range = sqlite3_column_int(s, 4) != 0};
+    if (mark->start_ns < 0)
+        mark->start_ns = 0;
+    if (mark->end_ns < mark->start_ns)
+        mark->end_ns = mark->start_ns;
+}
+
+/* In the order of their beginnings, as they mostly are in the file. The last allocation of one of PyTorch's phases is
+ * where it ends. */
 static int load_marks(sqlite3 *db, struct marks *m, struct error *err)
 {
+    struct buf name = BUF(1 << 24);
     sqlite3_stmt *s = NULL;
+    int is_sorted = 1;
     int rc = db_prepare(db,
                         "SELECT m.name, m.domain, m.start_ns, coalesce(m.end_ns + (m.domain IS 'pytorch'), p.end_ns, "
-                        "9223372036854775807), m.is_range FROM mark m LEFT JOIN main.process p USING(process_id) ORDER "
-                        "BY m.start_ns, m.mark_id",
+                        "9223372036854775807), m.is_range, m.end_ns IS NOT NULL, m.process_id, m.thread_id FROM mark m "
+                        "LEFT JOIN main.process p USING(process_id) ORDER BY m.mark_id",
                         &s, err);
     while (db_next(s, &rc, err)) {
-        struct buf name = BUF(1 << 24);
-        struct mark *mark = ARRAY_ADD(m->mark, m->count, m->capacity);
-        if (sqlite3_column_type(s, 1) != SQLITE_NULL)
-            buf_printf(&name, "%s:", db_text(s, 1));
-        buf_puts(&name, db_text(s, 0));
-        *mark = (struct mark){.name = xstrdup(buf_text(&name)),
-                              .start_ns = sqlite3_column_int64(s, 2),
-                              .end_ns = sqlite3_column_int64(s, 3),
-                              .is_range = sqlite3_column_int(s, 4) != 0};
-        buf_free(&name);
-        if (mark->start_ns < 0)
-            mark->start_ns = 0;
-        if (mark->end_ns < mark->start_ns)
-            mark->end_ns = mark->start_ns;
+        add_mark(m, s, &name);
+        is_sorted &= m->count < 2 || m->mark[m->count - 1].start_ns >= m->mark[m->count - 2].start_ns;
     }
     sqlite3_finalize(s);
+    if (!is_sorted)
+        qsort(m->mark, m->count, sizeof *m->mark, by_start);
+    buf_free(&name);
     return rc;
 }
 
@@ -65,17 +95,23 @@ static const char *without_domain(const char *name)
     return colon ? colon + 1 : name;
 }
 
+/* Each name is compared once. */
 static uint32_t mean(struct marks *m, const char *pattern, int is_pattern, int ranges_only)
 {
+    enum { NOT_YET, NO, YES };
+    uint8_t *is_meant = xcalloc(text_map_count(&m->names) + 1, 1);
     uint32_t count = 0;
     for (uint32_t i = 0; i < m->count; i++) {
         struct mark *k = &m->mark[i];
+        uint8_t *known = &is_meant[k->name_number];
         const char *names[] = {k->name, without_domain(k->name)};
-        k->is_meant = 0;
-        for (int n = 0; n < 2 && (k->is_range || !ranges_only); n++)
-            k->is_meant |= is_pattern ? fnmatch(pattern, names[n], 0) == 0 : strcmp(pattern, names[n]) == 0;
-        count += (uint32_t)k->is_meant;
+        for (int n = 0; n < 2 && *known != YES && (n || *known == NOT_YET); n++)
+            *known = (is_pattern ? fnmatch(pattern, names[n], 0) : strcmp(pattern, names[n])) == 0 ? YES : NOT_YET;
+        *known = *known == YES ? YES : NO;
+        k->is_meant = *known == YES && (k->is_range || !ranges_only);
+        count += k->is_meant;
     }
+    free(is_meant);
     return count;
 }
 
@@ -185,6 +221,40 @@ int marks_find_ranges(sqlite3 *db, const char *text, struct marks_found *found, 
             *hash = 0;
     }
     found->count = window_unite(found->ranges, found->count);
+    free_marks(&m);
+    return rc;
+}
+
+int marks_find_executions(sqlite3 *db, const char *option, const char *name, struct executions *e, struct error *err)
+{
+    struct marks m = {0};
+    char asked[64];
+    *e = (struct executions){.count = 0};
+    snprintf(asked, sizeof asked, "%s ", option);
+    int rc = load_marks(db, &m, err);
+    uint32_t *name_of = xcalloc(text_map_count(&m.names) + 1, sizeof *name_of); /* + 1, in e->names */
+    if (rc == 0 && !mean(&m, name, 0, 1) && !mean(&m, name, 1, 1))
+        rc = none(&m, asked, name, 1, err);
+    for (uint32_t i = 0; rc == 0 && i < m.count; i++) {
+        const struct mark *k = &m.mark[i];
+        if (!k->is_meant)
+            continue;
+        if (e->count == EXECUTIONS_MAX) {
+            rc = error_set(err, EFBIG, "%s%.200s: more than %d executions", asked, name, EXECUTIONS_MAX);
+            break;
+        }
+        if (!name_of[k->name_number]) {
+            *ARRAY_ADD(e->names, e->name_count, e->name_capacity) = xstrdup(k->name);
+            name_of[k->name_number] = e->name_count;
+        }
+        *ARRAY_ADD(e->execution, e->count, e->capacity) = (struct execution){.start_ns = k->start_ns,
+                                                                             .end_ns = k->end_ns,
+                                                                             .process_id = k->process_id,
+                                                                             .thread_id = k->thread_id,
+                                                                             .name = name_of[k->name_number] - 1,
+                                                                             .is_ended = k->is_ended};
+    }
+    free(name_of);
     free_marks(&m);
     return rc;
 }

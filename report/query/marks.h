@@ -8,6 +8,7 @@
 
 #include "../../common/buf.h"
 #include "../../common/error.h"
+#include "executions.h"
 #include "window.h"
 
 #include <sqlite3.h>
@@ -22,6 +23,9 @@ struct marks_found {
 /* The ranges of --during. A range that was never closed ends with its process. -EINVAL with err, which names the ranges
  * that there are, where none is meant. */
 int marks_find_ranges(sqlite3 *db, const char *text, struct marks_found *found, struct error *err);
+/* All ranges of a name, each for itself. Free with executions_free in any case. The same; option: that the name was
+ * given with. */
+int marks_find_executions(sqlite3 *db, const char *option, const char *name, struct executions *e, struct error *err);
 /* Where a mark is, or a range begins: of --at mark:NAME. The same. */
 int marks_find_instant(sqlite3 *db, const char *option, const char *text, int64_t *time_ns, struct error *err);
 

@@ -113,47 +113,18 @@ static int load_lines(sqlite3 *db, const char *ids, struct search *search, struc
     return rc;
 }
 
-/* What counts of a site: what the table is sorted by, as far as it can be summed. */
-static void site_part(int stat, struct buf *sql)
-{
-    if (stat == NAMED_CALLERS_LIVE) {
-        buf_puts(sql, "(SELECT live_bytes FROM temp.live v WHERE v.site_id = s.site_id)");
-        return;
-    }
-    if (stat_infos[stat].how == STAT_PER)
-        stat = (int)stat_infos[stat].a;
-    if (stat_infos[stat].how == STAT_STORED && stat_infos[stat].combine == STAT_COMBINE_max)
-        stat = STAT_at_peak_bytes;
-    stat_expression(stat, sql);
-}
+/* What a line held at the peak, on all devices; where that is nothing of the whole line, what was allocated. */
+static const char sites_sql[] =
+    "SELECT sl.line_id, s.stack_id, coalesce(s.at_peak_bytes, 0) * 1.0 + s.alloc_bytes * 1e-9 FROM site_line sl JOIN "
+    "site s USING(site_id) WHERE sl.line_id IN (SELECT value FROM json_each(?1))";
 
-/* Where that is nothing of the whole line, what was allocated. */
-static int prepare_sites(sqlite3 *db, int stat, sqlite3_stmt **s, struct error *err)
-{
-    int is_scanned = stat != NAMED_CALLERS_LIVE && stat_is_of_view(stat);
-    struct buf sql = BUF(1 << 16);
-    buf_puts(&sql, "SELECT sl.line_id, s.stack_id, coalesce(");
-    site_part(stat, &sql);
-    buf_printf(&sql,
-               ", 0) * 1.0 + alloc_bytes * 1e-9 FROM site_line sl JOIN %s s USING(site_id) WHERE sl.line_id IN (SELECT "
-               "value FROM json_each(?1)) AND (?2 IS NULL OR device_id = (SELECT d.device_id FROM device d WHERE "
-               "d.name = ?2)) AND ?3 IN ('all', kind)",
-               is_scanned ? "site_stat" : "site");
-    int rc = db_prepare(db, buf_text(&sql), s, err);
-    buf_free(&sql);
-    return rc;
-}
-
-static int add_sites(sqlite3 *db, const char *ids, const struct named_callers_of *of, struct search *search,
-                     struct error *err)
+static int add_sites(sqlite3 *db, const char *ids, struct search *search, struct error *err)
 {
     sqlite3_stmt *s = NULL;
-    int step = SQLITE_DONE, rc = prepare_sites(db, of->stat, &s, err);
+    int step = SQLITE_DONE, rc = db_prepare(db, sites_sql, &s, err);
     if (rc)
         return rc;
     sqlite3_bind_text(s, 1, ids, -1, SQLITE_STATIC);
-    sqlite3_bind_text(s, 2, of->device, -1, SQLITE_STATIC);
-    sqlite3_bind_text(s, 3, of->kind ? of->kind : "all", -1, SQLITE_STATIC);
     while (rc == 0 && (step = sqlite3_step(s)) == SQLITE_ROW) {
         uint32_t line = map_number(&search->line_of, (uint64_t)sqlite3_column_int64(s, 0), 0), found;
         double part = sqlite3_column_double(s, 2);
@@ -193,8 +164,8 @@ static void close_search(struct search *s)
     walk_close(s->walk);
 }
 
-int named_callers(sqlite3 *db, const int64_t *line_ids, int count, const struct named_callers_of *of,
-                  named_caller_take *take, void *arg, struct error *err)
+int named_callers(sqlite3 *db, const int64_t *line_ids, int count, named_caller_take *take, void *arg,
+                  struct error *err)
 {
     struct buf ids = BUF(1 << 20);
     struct search search = {0};
@@ -207,7 +178,7 @@ int named_callers(sqlite3 *db, const int64_t *line_ids, int count, const struct 
     if (rc == 0)
         rc = load_lines(db, buf_text(&ids), &search, err);
     if (rc == 0)
-        rc = add_sites(db, buf_text(&ids), of, &search, err);
+        rc = add_sites(db, buf_text(&ids), &search, err);
     for (uint32_t i = 0; i < search.line_count && rc == 0; i++) {
         const struct walk_frame *f = best(&search.lines[i]);
         if (f)
@@ -231,8 +202,7 @@ static void take_row(void *arg, int64_t line_id, const struct walk_frame *caller
             rows->row[i].caller = xstrdup(caller->function);
 }
 
-int rows_name_callers(sqlite3 *db, enum row_key by, const struct named_callers_of *of, struct rows *rows,
-                      struct error *err)
+int rows_name_callers(sqlite3 *db, enum row_key by, struct rows *rows, struct error *err)
 {
     int64_t ids[ROWS_MOST];
     int count = 0;
@@ -241,5 +211,5 @@ int rows_name_callers(sqlite3 *db, enum row_key by, const struct named_callers_o
     for (int i = 0; i < rows->count && i < ROWS_MOST; i++)
         if (is_unnamed(&rows->row[i]))
             ids[count++] = llabs(rows->row[i].key_id);
-    return named_callers(db, ids, count, of, take_row, rows, err);
+    return named_callers(db, ids, count, take_row, rows, err);
 }

@@ -3,6 +3,7 @@
 #include "../../common/array.h"
 #include "../../common/module_kind.h"
 #include "../../common/text.h"
+#include "arena_table.h"
 
 #include <fnmatch.h>
 #include <stdlib.h>
@@ -21,6 +22,7 @@ struct noise {
     struct walk *walk;
     uint8_t *known;
     size_t known_room;
+    struct arena_table arena_table;
 };
 
 /* A name, with a * before or behind it for anything: fnmatch would ask the locale about each character. */
@@ -86,6 +88,22 @@ static int is_openmp(const struct walk_frame *f)
     return is_of_it;
 }
 
+static int begins(const char *name, const char *with)
+{
+    return strncmp(name, with, strlen(with)) == 0;
+}
+
+/* Rust's standard library, whose code is all of the allocator family: what its start makes before it calls main(). main
+ * may be inlined into what calls it, which then stands further in than the start. 1: it is that, -1: it is not. */
+static int rust_start(const struct walk_frame *f)
+{
+    if (!f->function || !f->is_allocator)
+        return -1;
+    if (strstr(f->function, "__rust_begin_short_backtrace") || begins(f->function, "std::rt::lang_start::"))
+        return -1;
+    return begins(f->function, "std::rt::init") || begins(f->function, "std::rt::lang_start_internal");
+}
+
 static int is_interpreters_own(const struct walk_frame *f)
 {
     return f->is_allocator || f->is_runtime || f->is_interpreter;
@@ -99,6 +117,13 @@ static int is_interned(const struct walk_frame *f)
         if (is_like(names[i], f->function))
             return 1;
     return 0;
+}
+
+/* The tables in which its allocator has its arenas; where it has no symbols, arena_table.h knows them. */
+static int is_of_arenas(const struct walk_frame *f)
+{
+    return f->is_interpreter && f->function &&
+           (strcmp(f->function, "new_arena") == 0 || is_like("arena_map_*", f->function));
 }
 
 static int is_start_up(const struct walk_frame *f)
@@ -130,8 +155,10 @@ struct noise *noise_open(struct walk *walk)
 
 void noise_close(struct noise *n)
 {
-    if (n)
+    if (n) {
         free(n->known);
+        arena_table_close(&n->arena_table);
+    }
     free(n);
 }
 
@@ -206,9 +233,12 @@ static int is_library(struct noise *n, int64_t stack_id, struct error *err)
 {
     struct frames f = {.noise = n, .next_id = stack_id};
     const struct walk_frame *frame;
-    int once = 0, rc;
+    int once = 0, rust = 0, rc;
     while ((rc = next_frame(&f, &frame, err)) == 1) {
         int openmp = is_openmp(frame);
+        rust = rust ? rust : rust_start(frame);
+        if (rust > 0)
+            return 1;
         if (frame->is_allocator && !openmp)
             continue;
         if (!openmp && !frame->is_runtime)
@@ -229,8 +259,11 @@ static int is_interpreter(struct noise *n, int64_t stack_id, struct error *err)
     int has_interpreter = 0, rc, told = tell(n, stack_id, err);
     if (told < 0 || (told & IS_START_UP))
         return told < 0 ? told : 1;
+    rc = arena_table_is(&n->arena_table, n->walk, stack_id, err);
+    if (rc)
+        return rc;
     while ((rc = next_frame(&f, &frame, err)) == 1 && !frame->is_python) {
-        if (is_interned(frame))
+        if (is_interned(frame) || is_of_arenas(frame))
             return 1;
         if (!is_interpreters_own(frame) && !walk_is_start(frame))
             return 0;

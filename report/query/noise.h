@@ -1,7 +1,7 @@
 /*
- * noise.h: what the C, C++ and OpenMP libraries and Python's interpreter keep for themselves in every program: made
- * before main() by nothing else, and buffers, locales and tables that they make once. Nobody can free it, so it is not
- * what a search for leaks is after.
+ * noise.h: what the C, C++, Rust and OpenMP libraries and Python's interpreter keep for themselves in every program:
+ * made before main() by nothing else, and buffers, locales and tables that they make once. Nobody can free it, so it is
+ * not what a search for leaks is after.
  */
 #ifndef MEMPROF_NOISE_H
 #define MEMPROF_NOISE_H
@@ -11,8 +11,8 @@
 enum {
     NOISE_NONE,
     NOISE_LIBRARY,
-    /* Of Python's: its start-up, code and modules that an import makes, interned strings, what it knows of types. What
-     * a module of the user's makes while it is imported is the user's. */
+    /* Of Python's: its start-up, code and modules that an import makes, interned strings, what it knows of types and of
+     * its arenas. What a module of the user's makes while it is imported is the user's. */
     NOISE_INTERPRETER,
 };
 

@@ -6,15 +6,28 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* What starts a command as a process of its own and waits for it: what is meant is the command. env, nice and nohup
+ * become theirs. */
+#define LAUNCHERS                                                                                                      \
+    "('dbus-run-session', 'flock', 'mpiexec', 'mpirun', 'orterun', 'setsid', 'time', 'timeout', 'unshare', 'xargs')"
+
 /* The images of the first process but for the last ended where they executed the next: what was live then is no leak.
- * A program that executes itself goes on, as workers do that Python's multiprocessing spawns. */
+ * A program that executes itself goes on, as workers do that Python's multiprocessing spawns. A launcher stands for
+ * what its children end as, unless it started nothing. */
 #define LAST "(SELECT max(process_id) FROM v_image WHERE first_id = (SELECT min(process_id) FROM process))"
 static const char sql[] =
-    "WITH RECURSIVE named(process_id) AS (SELECT process_id FROM process WHERE exe = (SELECT exe FROM process WHERE "
-    "process_id = " LAST ") UNION SELECT p.process_id FROM named n JOIN process p ON p.parent_id = n.process_id WHERE "
-    "p.start_kind = 'fork') SELECT process_id, pid, exe, command_line, process_id IN (SELECT process_id FROM named) "
-    "AND "
-    "coalesce(end_kind, '') <> 'exec', process_id = " LAST " FROM process ORDER BY process_id";
+    "WITH RECURSIVE launcher(process_id) AS MATERIALIZED (SELECT process_id FROM process WHERE replace(exe, rtrim(exe, "
+    "replace(exe, '/', '')), '') IN " LAUNCHERS "), reached(process_id) AS (SELECT " LAST " UNION SELECT p.process_id "
+    "FROM reached r JOIN process q ON q.process_id = r.process_id JOIN process p ON p.parent_id = q.process_id WHERE "
+    "q.process_id IN (SELECT process_id FROM launcher) OR (q.end_kind = 'exec' AND p.pid = q.pid)), "
+    "started(process_id) "
+    "AS (SELECT process_id FROM reached JOIN process USING(process_id) WHERE process_id NOT IN (SELECT process_id FROM "
+    "launcher) AND end_kind IS NOT 'exec'), subject(process_id) AS (SELECT process_id FROM started UNION SELECT " LAST
+    " WHERE NOT EXISTS (SELECT 1 FROM started)), named(process_id) AS (SELECT process_id FROM process WHERE exe IN "
+    "(SELECT exe FROM process WHERE process_id IN (SELECT process_id FROM subject)) UNION SELECT p.process_id FROM "
+    "named n JOIN process p ON p.parent_id = n.process_id WHERE p.start_kind = 'fork') SELECT process_id, pid, exe, "
+    "command_line, process_id IN (SELECT process_id FROM named) AND coalesce(end_kind, '') <> 'exec', process_id IN "
+    "(SELECT process_id FROM subject) FROM process ORDER BY process_id";
 
 static int is_shell(const char *exe)
 {

@@ -1,7 +1,7 @@
 /*
  * programs.h: which processes of a recording are the program that was to be recorded: the one that was named, as it
  * ended, and what it forked; not what it executed (system, make). Where a shell was named, it is all that the shell
- * ran.
+ * ran; where a launcher was (timeout, xargs), what it started.
  */
 #ifndef MEMPROF_PROGRAMS_H
 #define MEMPROF_PROGRAMS_H

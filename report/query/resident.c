@@ -69,13 +69,15 @@ int resident_peak_differs(const struct resident_peak *p)
            p->untouched_bytes > p->live_bytes / DIFFERS_SHARE;
 }
 
-/* The kernel counts a process's pages late, by some dozens a thread. */
+/* The kernel counts a process's pages late, by some dozens a thread. What was given back after the look hides what was
+ * written after it: a look that was long before the end says nothing of the end. */
 int resident_last_is_whole(sqlite3 *db)
 {
     return !db_int(db,
-                   "SELECT EXISTS (SELECT 1 FROM process p JOIN (SELECT process_id, max(present_bytes) AS most FROM "
-                   "resident_scan GROUP BY process_id) USING(process_id) WHERE p.peak_rss_bytes > most / 10 * 11 + "
-                   "1048576)",
+                   "SELECT EXISTS (SELECT 1 FROM process p JOIN (SELECT process_id, max(present_bytes) AS most, "
+                   "max(time_ns) AS last_ns FROM resident_scan GROUP BY process_id) USING(process_id) "
+                   "WHERE p.peak_rss_bytes > most + most / 64 + 524288 OR coalesce(p.end_ns, (SELECT value FROM meta "
+                   "WHERE key = 'duration_ns')) > last_ns + (last_ns - p.start_ns) / 10 + 50000000)",
                    0);
 }
 

@@ -32,7 +32,8 @@ int resident_peak_is_short(const struct resident_peak *peak);
 /* Whether it is as good as a look at the peak of what was live, of so many bytes, and nothing to speak of was touched
  * after it: the program's resident memory was never much more. */
 int resident_peak_is_near(const struct resident_peak *peak, int64_t active_bytes);
-/* Whether the last looks saw all that was ever resident: else more may have been written after them. */
+/* Whether the last looks, shortly before the end, saw all that was ever resident: else more may have been written after
+ * them. */
 int resident_last_is_whole(sqlite3 *db);
 /* 1: of a process that was killed, or not seen to end, only samples are known: the peak RSS is at least theirs. */
 int resident_peak_rss_is_least(sqlite3 *db);

@@ -96,7 +96,9 @@ static void device_columns(struct buf *sql)
         const char *column, *expression;
     } other[] = {{"at_peak_bytes", "peak_active_bytes"},
                  {"at_peak_count", "peak_active_count"},
-                 {"at_kind_peak_bytes", "peak_active_bytes"},
+                 {"at_kind_peak_bytes", /* of all kinds each at its own, as other rows have it */
+                  "coalesce((SELECT sum(k.peak_active_bytes) FROM total k WHERE total.kind = 'all' AND k.kind <> 'all' "
+                  "AND k.device_id = total.device_id), peak_active_bytes)"},
                  {"own_peak_bytes", "peak_active_bytes"},
                  {"end_bytes", "end_active_bytes"},
                  {"active_peak_bytes", "peak_active_bytes"},
@@ -316,7 +318,7 @@ int rows_load(sqlite3 *db, const struct rows_query *q, struct rows *rows, struct
     if (rc == 0)
         rows_find_modules(db, q->by, rows);
     if (rc == 0)
-        rc = rows_name_callers(db, q->by, &(struct named_callers_of){q->device, q->kind, q->sort}, rows, err);
+        rc = rows_name_callers(db, q->by, rows, err);
     if (rc)
         rows_free(rows);
     return rc;

@@ -59,9 +59,7 @@ void rows_merge(struct rows *rows, const uint64_t *keys, int sort, int64_t limit
 /* What rows by line or by function without a source position are shown with, of the first thousand: module, or caller
  * (named_caller.h). rows_load does both. */
 void rows_find_modules(sqlite3 *db, enum row_key by, struct rows *rows);
-struct named_callers_of;
-int rows_name_callers(sqlite3 *db, enum row_key by, const struct named_callers_of *of, struct rows *rows,
-                      struct error *err);
+int rows_name_callers(sqlite3 *db, enum row_key by, struct rows *rows, struct error *err);
 struct row *rows_add(struct rows *rows); /* an empty one at the end */
 
 /* "forward", "libz.so.1+0x1234", "??" */

@@ -19,8 +19,7 @@ char *short_name_cut(const char *text)
     return copy;
 }
 
-/* Of code without a symbol: etree+0x12f for etree.cpython-311-x86_64-linux-gnu.so+0x12f; 0 for other names. */
-static int shorten_stripped(char *name)
+int short_name_unbuilt(char *name)
 {
     static const char *const builds[] = {".cpython", ".pypy", ".abi"};
     char *plus = strrchr(name, '+'), *end = plus ? memmem(name, (size_t)(plus - name), ".so", 3) : NULL;
@@ -53,7 +52,7 @@ char *short_name(const char *name)
 char *short_label(const char *name)
 {
     char *copy = short_name_cut(name);
-    if (shorten_stripped(copy))
+    if (short_name_unbuilt(copy))
         return copy;
     free(copy);
     return short_name(name);

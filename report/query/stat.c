@@ -57,6 +57,14 @@ void stat_columns(struct buf *sql, const char *prefix)
         buf_printf(sql, "%s%s%s", i ? ", " : "", prefix, stat_infos[i].column);
 }
 
+int stat_is_of_view(int stat)
+{
+    const struct stat_info *info = &stat_infos[stat];
+    int is_derived = info->how == STAT_MINUS || info->how == STAT_PER;
+    return info->how == STAT_SCANNED || info->how == STAT_WINDOWED ||
+           (is_derived && (stat_is_of_view((int)info->a) || stat_is_of_view((int)info->b)));
+}
+
 void stat_expression(int stat, struct buf *sql)
 {
     const struct stat_info *info = &stat_infos[stat];

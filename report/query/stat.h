@@ -46,11 +46,9 @@ struct stat_info {
 
 extern const struct stat_info stat_infos[STAT_SHOWN_COUNT];
 
-/* Whether the views account_stat and site_stat have it, and the tables behind them do not. */
-static inline int stat_is_of_view(int stat)
-{
-    return stat_infos[stat].how == STAT_SCANNED || stat_infos[stat].how == STAT_WINDOWED;
-}
+/* Whether the views account_stat and site_stat have it, or what it is derived from, and the tables behind them do not.
+ */
+int stat_is_of_view(int stat);
 
 struct stat_row {
     int64_t value[STAT_VALUE_COUNT];

@@ -467,6 +467,11 @@ static int read_node(struct walk *w, int64_t id, int is_parent, struct node *n, 
     return step == SQLITE_ROW ? 1 : step == SQLITE_DONE ? 0 : db_error(w->db, err);
 }
 
+sqlite3 *walk_db(const struct walk *w)
+{
+    return w->db;
+}
+
 int walk_hides(const struct walk *w, const struct walk_frame *frame)
 {
     return w->language != TREE_BOTH && frame->is_python != (w->language == TREE_PYTHON);

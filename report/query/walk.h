@@ -40,6 +40,7 @@ struct walk;
 /* language: frames of other languages are left out. */
 int walk_open(sqlite3 *db, enum tree_language language, struct walk **walk, struct error *err);
 void walk_close(struct walk *walk);
+sqlite3 *walk_db(const struct walk *walk);
 int walk_stack(struct walk *walk, int64_t stack_id, struct walk_stack *stack, struct error *err);
 
 /* One node of a stack: the frames of its address, innermost first, and the node of the caller. */

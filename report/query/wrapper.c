@@ -2,6 +2,7 @@
 
 #include "../../common/db.h"
 #include "../../common/match.h"
+#include "../../common/packed.h"
 #include "walk.h"
 
 #include <ctype.h>
@@ -158,15 +159,17 @@ void wrapper_chain_free(struct wrapper_chain *chain)
         callers_free(&chain->callers[i]);
 }
 
-static int load_line(sqlite3 *db, int64_t site_id, struct row *row, struct error *err)
+static int load_line(sqlite3 *db, int64_t site_id, int is_recorded, struct row *row, struct error *err)
 {
     sqlite3_stmt *s = NULL;
-    int rc = db_prepare(db,
-                        "SELECT l.line_id, fn.name, fn.plain_name, f.path, l.line, m.path, l.offset FROM site_line sl "
-                        "JOIN line l USING(line_id) LEFT JOIN function fn USING(function_id) LEFT JOIN file f ON "
-                        "f.file_id = l.file_id LEFT JOIN module_key m ON m.key_id = l.module_key_id WHERE sl.site_id = "
-                        "?",
-                        &s, err);
+    struct buf sql = BUF(1 << 12);
+    buf_printf(&sql,
+               "SELECT l.line_id, fn.name, fn.plain_name, f.path, l.line, m.path, l.offset FROM %s_line sl "
+               "JOIN line l USING(line_id) LEFT JOIN function fn USING(function_id) LEFT JOIN file f ON "
+               "f.file_id = l.file_id LEFT JOIN module_key m ON m.key_id = l.module_key_id WHERE sl.site_id = ?",
+               is_recorded ? packed_source(db, PACKED_TABLE_site) : "site");
+    int rc = db_prepare(db, buf_text(&sql), &s, err);
+    buf_free(&sql);
     if (rc)
         return rc;
     sqlite3_bind_int64(s, 1, site_id);
@@ -184,6 +187,11 @@ static int load_line(sqlite3 *db, int64_t site_id, struct row *row, struct error
     return found;
 }
 
+static int may_be_wrapper(sqlite3 *db, const struct row *row)
+{
+    return wrapper_is_named(row) || has_one_line(db, row);
+}
+
 int wrapper_callers(sqlite3 *db, int64_t site_id, const char *device, enum callers_of of, struct callers *callers,
                     struct error *err)
 {
@@ -191,8 +199,9 @@ int wrapper_callers(sqlite3 *db, int64_t site_id, const char *device, enum calle
     struct walk *walk = NULL;
     struct wrapper_chain chain = {0};
     *callers = (struct callers){0};
-    int rc = load_line(db, site_id, &row, err);
-    if (rc == 1 && (wrapper_is_named(&row) || has_one_line(db, &row))) {
+    int is_recorded = of == CALLERS_OF_END_RECORDED;
+    int rc = load_line(db, site_id, is_recorded, &row, err);
+    if (rc == 1 && (is_recorded ? row.function && wrapper_is_named(&row) : may_be_wrapper(db, &row))) {
         row.device = xstrdup(device);
         rc = walk_open(db, TREE_BOTH, &walk, err);
         if (rc == 0)

@@ -27,8 +27,9 @@ int wrapper_chain_load(sqlite3 *db, struct walk *walk, const struct row *row, en
 const struct callers *wrapper_chain_last(const struct wrapper_chain *chain);
 void wrapper_chain_free(struct wrapper_chain *chain);
 
-/* The last callers of the line of a site of a device, where that is a wrapper's; else callers->count is 0. 0 or -errno
- * with err; callers_free in both cases. */
+/* The last callers of the line of a site of a device, where that is a wrapper's; else callers->count is 0. Of a line
+ * as it was recorded only if its name says so: a leak in a function that many call is one line's. 0 or -errno with err;
+ * callers_free in both cases. */
 int wrapper_callers(sqlite3 *db, int64_t site_id, const char *device, enum callers_of of, struct callers *callers,
                     struct error *err);
 

@@ -10,6 +10,7 @@
 #include "forked.h"
 #include "own_peak.h"
 #include "resident.h"
+#include "resident_processes.h"
 #include "row_columns.h"
 #include "stack.h"
 
@@ -17,7 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { DEFAULT_TOP = 10, DEFAULT_STACKS = 5, PIPE_COMMAND = 60 /* columns */ };
+enum { DEFAULT_TOP = 10, DEFAULT_STACKS = 5, DEFAULT_STACK_ROWS = 1000, PIPE_COMMAND = 60 /* columns */ };
 #define MERGED_MOST 20000 /* stacks that are compared by their shown frames */
 
 /* A report by one key: its rows, what stands before them, and their columns. */
@@ -123,8 +124,7 @@ static int load_live(struct by *b, struct error *err)
     sqlite3_finalize(s);
     buf_free(&sql);
     rows_find_modules(b->db, o->by, &b->rows);
-    const struct named_callers_of of = {o->device, o->kind, NAMED_CALLERS_LIVE};
-    return rc ? rc : rows_name_callers(b->db, o->by, &of, &b->rows, err);
+    return rc ? rc : rows_name_callers(b->db, o->by, &b->rows, err);
 }
 
 static void title_at(struct by *b)
@@ -232,6 +232,8 @@ static int list_rest(struct by *b, struct record *document, struct error *err)
     int rc = 0;
     if (is_scanned(b) && o->by == ROW_PROCESS && !(o->device && strcmp(o->device, "host") != 0))
         rc = forked_list(b->db, o->top, document, err);
+    if (rc == 0 && is_scanned(b) && is_whole && o->by == ROW_PROCESS)
+        rc = resident_processes_list(b->db, o->top, document, err);
     return rc == 0 && is_scanned(b) && is_whole ? resident_list(b->db, 0, document, err) : rc;
 }
 
@@ -406,6 +408,28 @@ static int record_by(struct by *b, struct record *document, struct error *err)
     return rc;
 }
 
+/* The head of the report counts these, too. */
+static void say_idle(const struct by *b)
+{
+    static const char all_sql[] =
+        "SELECT count(DISTINCT first_id) FROM v_image JOIN process USING(process_id) WHERE not_recorded IS NULL";
+    static const char idle_sql[] =
+        "SELECT count(DISTINCT first_id) FROM v_image JOIN process USING(process_id) WHERE not_recorded IS NULL AND "
+        "first_id NOT IN (SELECT i.first_id FROM account a JOIN thread t ON t.thread_id = a.key_id JOIN v_image i "
+        "USING(process_id) WHERE a.scope = 'thread' AND a.inclusive = 0)";
+    const struct report_options *o = b->options;
+    if (o->by != ROW_PROCESS || o->at != REPORT_AT_ALL || report_is_part(o) || o->device || o->kind)
+        return;
+    char text[2][UNITS_TEXT];
+    int64_t idle = db_int(b->db, idle_sql, 0);
+    struct buf line = BUF(256);
+    buf_printf(&line, "(%s of %s processes allocated nothing)", units_count(text[0], idle),
+               units_count(text[1], db_int(b->db, all_sql, 0)));
+    if (idle > 0)
+        table_prose(b->out, TABLE_DIM, buf_text(&line));
+    buf_free(&line);
+}
+
 static int print_by(struct by *b, struct record *document, struct error *err)
 {
     const struct report_options *o = b->options;
@@ -417,6 +441,8 @@ static int print_by(struct by *b, struct record *document, struct error *err)
     table_line(b->out, TABLE_STRONG, b->title.data);
     if (b->rows.count) {
         int rc = o->by == ROW_STACK ? print_stacks(b, err) : list_rows(b, document, err);
+        if (rc == 0)
+            say_idle(b);
         return rc ? rc : list_rest(b, document, err);
     }
     table_prose(b->out, TABLE_PLAIN,
@@ -443,13 +469,21 @@ static int merge_stacks(struct by *b, int64_t top, struct error *err)
     return rc;
 }
 
+/* Programs get every row, but of stacks, which have all their frames: those of a large recording are gigabytes. */
+static int64_t default_top(enum row_key by, enum report_format format)
+{
+    if (format != REPORT_TEXT)
+        return by == ROW_STACK ? DEFAULT_STACK_ROWS : 0;
+    return by == ROW_STACK ? DEFAULT_STACKS : DEFAULT_TOP;
+}
+
 int report_by(sqlite3 *db, const struct report_options *options, const struct report_out *out, struct error *err)
 {
     struct report_options chosen = *options;
     struct record document;
     struct by b = {.db = db, .options = &chosen, .out = out, .title = BUF(4096)};
     if (chosen.top < 0)
-        chosen.top = out->format != REPORT_TEXT ? 0 : chosen.by == ROW_STACK ? DEFAULT_STACKS : DEFAULT_TOP;
+        chosen.top = default_top(chosen.by, out->format);
     if (chosen.inclusive && (chosen.by == ROW_THREAD || chosen.by == ROW_DEVICE || chosen.by == ROW_STACK ||
                              chosen.by == ROW_PROCESS || chosen.by == ROW_OP))
         return error_set(err, EINVAL, "--inclusive does not go with --by %s: it calls nothing",

@@ -1,10 +1,10 @@
 #include "diff.h"
 
 #include "../../common/db.h"
-#include "../../common/text.h"
 #include "../../common/units.h"
 #include "../findings/notes.h"
 #include "../print/listing.h"
+#include "../query/diff_text.h"
 #include "../query/walk.h"
 #include "report.h"
 #include "stack.h"
@@ -61,97 +61,10 @@ static void list_value(struct listing *l, const struct diff_row *row, int side, 
     listing_text(l, known ? plain(text, stat, value) : "-");
 }
 
-/* --- names --- */
-
-static const struct diff_item *shown_item(const struct diff_row *row)
-{
-    return row->item[DIFF_NEW] ? row->item[DIFF_NEW] : row->item[DIFF_OLD];
-}
-
+/* The directory that paths of a row are shown from. */
 static const char *base_of(const struct printer *p, const struct diff_row *row)
 {
     return p->cwd[row->item[DIFF_NEW] ? DIFF_NEW : DIFF_OLD];
-}
-
-static void add_address(struct buf *out, const struct diff_item *item)
-{
-    if (!item->module)
-        buf_puts(out, "??");
-    else if (item->offset < 0)
-        buf_printf(out, "%s (no symbols)", text_basename(item->module));
-    else
-        buf_printf(out, "%s+0x%llx", text_basename(item->module), (unsigned long long)item->offset);
-}
-
-static void add_name(const struct printer *p, const struct diff_item *item, const char *base, struct buf *out)
-{
-    static const char *const none[ROW_KEY_COUNT] = {[ROW_FILE] = "(no source position)", [ROW_MODULE] = "(no module)"};
-    const enum row_key by = p->report->what.by;
-    const char *path = by == ROW_FILE ? item->file : item->module;
-    if (item->is_rest)
-        buf_puts(out, by == ROW_OP ? "(no operator)" : "(in no row)");
-    else if (by == ROW_LINE || by == ROW_FUNCTION)
-        item->name ? buf_puts(out, item->function) : add_address(out, item);
-    else if (by == ROW_OP)
-        buf_puts(out, item->op ? item->op : "?");
-    else if (by == ROW_FILE || by == ROW_MODULE)
-        path ? text_path(out, path, base) : buf_puts(out, none[by]);
-}
-
-static void add_place(const struct printer *p, const struct diff_item *item, const char *base, struct buf *out)
-{
-    if (p->report->what.by == ROW_OP && !item->is_rest)
-        buf_printf(out, "%s%s%s", item->phase ? item->phase : "", item->phase && item->module ? " " : "",
-                   item->module ? item->module : "");
-    if (p->report->what.by != ROW_LINE && p->report->what.by != ROW_FUNCTION)
-        return;
-    if (item->file)
-        text_path(out, item->file, base);
-    if (item->file && item->line > 0)
-        buf_printf(out, ":%lld", (long long)item->line);
-    if (!item->file && item->name && item->module)
-        buf_printf(out, "[%s]", text_basename(item->module));
-    if (!item->file && item->caller)
-        buf_printf(out, "<- %s", item->caller);
-}
-
-static void add_word(struct buf *out, const char *word)
-{
-    buf_printf(out, "%s%s", out->length ? ", " : "", word);
-}
-
-/* The last component of a path that is not another one's: "a.c", "v1/". */
-static void add_component(struct buf *out, const char *path, const char *other)
-{
-    const char *p = path + strlen(path), *q = other + strlen(other);
-    while (p > path && q > other && p[-1] == q[-1])
-        p--, q--;
-    while (p > path && p[-1] != '/')
-        p--;
-    const char *slash = strchr(p, '/');
-    buf_add(out, p, slash ? (size_t)(slash + 1 - p) : strlen(p));
-}
-
-/* "renamed from a.c, moved 3 -> 6"; nothing of a row that is the same. */
-static void add_how(const struct diff_row *row, struct buf *out)
-{
-    const struct diff_item *old = row->item[DIFF_OLD], *new = row->item[DIFF_NEW];
-    const enum diff_match match = row->match == DIFF_MOVED ? new->match : row->match;
-    if (match != DIFF_SAME && match != DIFF_MOVED)
-        add_word(out, diff_match_names[match]);
-    if (match == DIFF_RENAMED) {
-        const char *from = old->file ? old->file : old->module, *to = new->file ? new->file : new->module;
-        if (from && to) {
-            buf_puts(out, " from ");
-            add_component(out, from, to);
-        }
-    }
-    if (row->match == DIFF_MOVED) {
-        add_word(out, diff_match_names[DIFF_MOVED]);
-        buf_printf(out, " %lld -> %lld", (long long)old->line, (long long)new->line);
-    }
-    if (row->is_noise)
-        add_word(out, "noise");
 }
 
 /* --- the head --- */
@@ -293,7 +206,7 @@ static void list_stat(struct listing *l, const struct diff_row *row, int side, i
 static void list_keys(struct listing *l, const struct diff_row *row)
 {
     static const struct diff_item nothing = {0};
-    const struct diff_item *item = shown_item(row), *old = row->item[DIFF_OLD];
+    const struct diff_item *item = diff_shown_item(row), *old = row->item[DIFF_OLD];
     item = item ? item : &nothing;
     old = old ? old : &nothing;
     listing_text(l, row->device);
@@ -340,9 +253,9 @@ static void list_people(const struct printer *p, struct listing *l, const struct
     list_difference(l, row, STAT_alloc_count);
     listing_text(l, row->device);
     if (!name && p->out->format == REPORT_TEXT) {
-        add_how(row, &texts[0]);
-        add_name(p, shown_item(row), base_of(p, row), &texts[1]);
-        add_place(p, shown_item(row), base_of(p, row), &texts[2]);
+        diff_how_text(row, &texts[0]);
+        diff_name_text(p->report->what.by, diff_shown_item(row), base_of(p, row), &texts[1]);
+        diff_place_text(p->report->what.by, diff_shown_item(row), base_of(p, row), &texts[2]);
     }
     listing_text(l, texts[0].data);
     listing_text(l, name ? name : texts[1].data);
@@ -353,7 +266,7 @@ static void list_people(const struct printer *p, struct listing *l, const struct
 
 static int read_stack(struct printer *p, const struct diff_row *row, struct walk_stack *stack, struct error *err)
 {
-    const struct diff_item *item = shown_item(row);
+    const struct diff_item *item = diff_shown_item(row);
     const int side = row->item[DIFF_NEW] ? DIFF_NEW : DIFF_OLD;
     struct walk **walk = &p->walks[side][item->recording];
     int rc = *walk ? 0 : walk_open(p->report->dbs[side][item->recording], TREE_BOTH, walk, err);
@@ -365,7 +278,7 @@ static int list_row(struct printer *p, struct listing *l, const struct diff_row 
     struct buf frames = BUF(64 << 20);
     struct walk_stack stack;
     int rc = 0;
-    if (p->report->what.by == ROW_STACK && !shown_item(row)->is_rest) {
+    if (p->report->what.by == ROW_STACK && !diff_shown_item(row)->is_rest) {
         rc = read_stack(p, row, &stack, err);
         if (rc == 0)
             stack_json(&stack, &frames);
@@ -468,15 +381,15 @@ static int print_stacks(struct printer *p, struct error *err)
         buf_puts(&line, ", allocated ");
         add_difference(&line, row, STAT_alloc_bytes);
         buf_printf(&line, "   %s, ", row->device);
-        if (shown_item(row)->is_rest)
+        if (diff_shown_item(row)->is_rest)
             buf_puts(&line, "in no stack");
         else
             buf_printf(&line, "%s%s", diff_match_names[row->match], row->is_noise ? ", noise" : "");
         table_line(p->out, TABLE_STRONG, buf_text(&line));
         buf_free(&line);
-        if (!shown_item(row)->is_rest)
+        if (!diff_shown_item(row)->is_rest)
             rc = read_stack(p, row, &stack, err);
-        if (rc == 0 && !shown_item(row)->is_rest)
+        if (rc == 0 && !diff_shown_item(row)->is_rest)
             stack_print(&stack, p->out, base_of(p, row), p->report->frames, "    ");
         fputc('\n', p->out->file);
     }

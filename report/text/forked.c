@@ -30,7 +30,7 @@ int forked_list(sqlite3 *db, int64_t top, struct record *document, struct error 
         COLUMN("inherited_shared_bytes", "inherited,\nstill shared", BYTES, .place = 2),
         COLUMN("inherited_copied_bytes", "inherited,\ncopied", BYTES, .place = 3),
         COLUMN("own_bytes", "its own", BYTES, .place = 4),
-        COLUMN("file_bytes", "files", BYTES, .place = 5),
+        COLUMN("file_bytes", "files, shared\nmemory", BYTES, .place = 5),
         COLUMN("time_ns", "at", NS, .place = 6),
         COLUMN("pid", "pid", NUMBER, .place = 7),
         COLUMN("command", NULL, TEXT),

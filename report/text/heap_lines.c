@@ -1,7 +1,7 @@
 #include "heap_lines.h"
 
-#include "../../common/units.h"
 #include "../print/listing.h"
+#include "../query/process_label.h"
 
 #include <stdlib.h>
 
@@ -26,69 +26,84 @@ static const struct heap_line *line_of_block(const struct heap *heap, const stru
     return known ? &heap->lines[heap->place[known - 1]] : NULL;
 }
 
-static void list_range(struct listing *l, const struct heap *heap, const struct heap_range *r, int is_people)
+static int is_forked(const struct heap *heap, const struct heap_range *r)
+{
+    return r >= heap->forked && r < heap->forked + heap->forked_count;
+}
+
+static void list_range(sqlite3 *db, struct listing *l, const struct heap *heap, const struct heap_range *r,
+                       int is_people)
 {
     char name[HEAP_NAME];
+    int has_pages = !is_forked(heap, r), has_top = has_pages && r->kind != HEAP_OWN;
+    struct buf process = BUF(1 << 16);
+    int64_t pid = process_label(db, r->process_id, &process);
     const struct block *top = r->kind == HEAP_OWN ? NULL : r->last;
     const struct heap_line *line = line_of_block(heap, top);
     listing_int(l, (int64_t)r->size_bytes);
     listing_int(l, (int64_t)r->live_bytes);
     listing_int(l, (int64_t)r->block_count);
-    listing_int(l, (int64_t)(r->pinned_bytes + r->shared_bytes));
-    listing_int(l, (int64_t)r->pinned_bytes);
-    listing_int(l, (int64_t)r->shared_bytes);
-    listing_int_if(l, r->kind != HEAP_OWN, (int64_t)r->held_bytes);
-    listing_int_if(l, r->kind != HEAP_OWN, (int64_t)r->top_bytes);
+    listing_int_if(l, has_pages, (int64_t)(r->pinned_bytes + r->shared_bytes));
+    listing_int_if(l, has_pages, (int64_t)r->pinned_bytes);
+    listing_int_if(l, has_pages, (int64_t)r->shared_bytes);
+    listing_int_if(l, has_top, (int64_t)r->held_bytes);
+    listing_int_if(l, has_top, (int64_t)r->top_bytes);
     listing_text(l, heap_name(name, r));
     listing_int_if(l, r->kind != HEAP_OWN, (int64_t)r->address);
     listing_int(l, r->process_id);
+    listing_int_if(l, pid >= 0, pid);
+    listing_text(l, pid >= 0 ? buf_text(&process) : NULL);
+    listing_int(l, !has_pages);
     listing_text(l, line && line->function ? line->function : top && is_people ? "??" : NULL);
     listing_text(l, line ? line->file : NULL);
     listing_int_if(l, line && line->line > 0, line ? line->line : 0);
     listing_int_if(l, top != NULL, top ? (int64_t)top->size_bytes : 0);
     listing_int_if(l, top != NULL, top ? (int64_t)top->time_ns : 0);
+    buf_free(&process);
 }
 
-void heap_list_ranges(const struct heap *heap, const struct report_options *options, const struct report_out *out,
-                      const char *cwd)
+void heap_list_ranges(sqlite3 *db, const struct heap *heap, const struct report_options *options,
+                      const struct report_out *out, const char *cwd)
 {
     static const struct column columns[] = {
         COLUMN("size_bytes", "reserved", BYTES),
         COLUMN("live_bytes", "live", BYTES),
         COLUMN("live_count", NULL, COUNT),
-        COLUMN(NULL, "pinned\npages", BYTES),
+        COLUMN(NULL, "pinned\npages", BYTES, .none = "?"),
         COLUMN("pinned_page_bytes", NULL, BYTES),
         COLUMN("shared_page_bytes", NULL, BYTES),
         COLUMN("held_page_bytes", "free pages\nbelow top", BYTES, .none = "-"),
         COLUMN("top_page_bytes", "free at\nthe top", BYTES, .none = "-"),
         COLUMN("name", "heap", TEXT),
         COLUMN("address", NULL, NUMBER),
-        COLUMN("process_id", "process", NUMBER, .flags = COLUMN_OPTIONAL),
+        COLUMN("process_id", NULL, NUMBER),
+        COLUMN("pid", "pid", NUMBER),
+        COLUMN("process", "process", TEXT, .cut = TEXT_CUT_RIGHT),
+        COLUMN("is_forked", NULL, NUMBER),
         COLUMN("top_function", "top kept by", TEXT, .cut = TEXT_CUT_NAME, .none = "-"),
         COLUMN("top_file", "source", SOURCE, .cut = TEXT_CUT_LEFT),
         COLUMN("top_line", NULL, NUMBER),
         COLUMN("top_bytes", "block", BYTES, .flags = COLUMN_OPTIONAL, .none = ""),
         COLUMN("top_ns", "since", NS, .flags = COLUMN_OPTIONAL, .none = ""),
     };
-    const struct heap_range **glibc = xcalloc(heap->range_count + 1, sizeof(void *));
-    char text[UNITS_TEXT];
+    const struct heap_range **glibc = xcalloc(heap->range_count + heap->forked_count + 1, sizeof(void *));
     int is_people = out->format == REPORT_TEXT;
     size_t count = 0, top = options->top >= 0 ? (size_t)options->top : is_people ? DEFAULT_RANGES : 0;
     for (size_t i = 0; i < heap->range_count; i++)
         if (is_glibc(&heap->ranges[i]))
             glibc[count++] = &heap->ranges[i];
+    for (size_t i = 0; i < heap->forked_count; i++)
+        glibc[count++] = &heap->forked[i];
     if (count)
         qsort(glibc, count, sizeof *glibc, by_size);
     struct listing *l = listing_open(columns, COLUMN_COUNT_OF(columns), out, cwd);
     for (size_t i = 0; i < count && (!top || i < top); i++)
-        list_range(l, heap, glibc[i], is_people);
-    if (listing_print_under(l, "Heaps of glibc, as sampled", (int64_t)count) && heap->forked) {
-        struct buf note = BUF(1 << 10);
-        buf_printf(&note, "(left out: %s forked process%s, which began with blocks of the parent's)",
-                   units_count(text, heap->forked), heap->forked == 1 ? "" : "es");
-        table_prose(out, TABLE_DIM, note.data);
-        buf_free(&note);
-    }
+        list_range(db, l, heap, glibc[i], is_people);
+    if (listing_print_under(l, "Heaps of glibc, as sampled", (int64_t)count) && heap->forked_count)
+        table_prose(
+            out, TABLE_DIM,
+            "(?: of a process that was forked: live is what it allocated itself; reserved has what it took over from "
+            "its parent, too, which 'report' counts in the parent alone)");
     listing_close(l);
     free(glibc);
 }

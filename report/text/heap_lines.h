@@ -8,9 +8,9 @@
 #include "../query/heap.h"
 #include "report.h"
 
-/* The heaps of glibc; people: nothing where there is none. */
-void heap_list_ranges(const struct heap *heap, const struct report_options *options, const struct report_out *out,
-                      const char *cwd);
+/* The heaps of glibc, of every process; people: nothing where there is none. */
+void heap_list_ranges(sqlite3 *db, const struct heap *heap, const struct report_options *options,
+                      const struct report_out *out, const char *cwd);
 /* Lines by what they hold and pin, pages of several lines in one row ("shared"). document NULL: a listing of its own;
  * title: people. Returns whether there was any. */
 int heap_list_lines(const struct heap *heap, int64_t top, const struct report_out *out, struct record *document,

@@ -3,6 +3,7 @@
 #include "../../common/db.h"
 #include "../../common/units.h"
 #include "../findings/notes.h"
+#include "../query/ending.h"
 #include "../query/source.h"
 #include "lines_load.h"
 #include "own_peak.h"
@@ -10,6 +11,7 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -34,11 +36,12 @@ struct lines {
     int64_t warned_file_id;                 /* whose change on disk was said */
     int is_missing_said[2];                 /* that a source cannot be read, and [1] what helps */
     int is_device_said, is_unreserved_said; /* whose peaks the columns show */
-    int is_own_said;                        /* why one has none */
+    int is_end_said;                        /* which end net growth is until */
+    int is_own_said, is_instances_said;     /* why one has none */
     struct listing *listing;
     int stats[STAT_SHOWN_COUNT]; /* those that the group's table shows */
     int stat_count;
-    struct column columns[2 * STAT_SHOWN_COUNT + 7];
+    struct column columns[2 * STAT_SHOWN_COUNT + 9];
     char titles[STAT_SHOWN_COUNT][32];
 };
 
@@ -212,6 +215,10 @@ static void choose_stats(struct lines *l, const char *device)
 
 static void open_listing(struct lines *l, struct record *document)
 {
+    static const struct column each[] = {
+        COLUMN("growth_per_execution", "growth\neach", NUMBER),
+        COLUMN("allocs_per_execution", "allocs\neach", NUMBER),
+    };
     static const struct column keys[] = {
         COLUMN("device", NULL, TEXT),
         COLUMN("kind", NULL, TEXT),
@@ -232,11 +239,46 @@ static void open_listing(struct lines *l, struct record *document)
         if (c->unit == COLUMN_BYTES)
             c->unit = COLUMN_BYTES_SHORT;
     }
+    if (l->options->execution_count) {
+        memcpy(columns + count, each, sizeof each);
+        count += COLUMN_COUNT_OF(each);
+    }
     memcpy(columns + count, keys, sizeof keys);
     count += COLUMN_COUNT_OF(keys);
     for (int i = 0; i < STAT_SHOWN_COUNT; i++)
         columns[count++] = stat_column(i);
     l->listing = listing_open_in(document, "lines", columns, count, NULL);
+}
+
+/* What came and went within the executions: not what was live at the end of the last, for that leaves out what comes in
+ * one and goes between it and the next. */
+static int64_t growth_inside(const struct stat_row *stats, int *is_known)
+{
+    int is_freed_known;
+    int64_t bytes = stat_value(stats, STAT_alloc_bytes, is_known);
+    int64_t freed = stat_value(stats, STAT_free_bytes, &is_freed_known);
+    *is_known = *is_known && is_freed_known && !__builtin_sub_overflow(bytes, freed, &bytes);
+    return bytes;
+}
+
+/* Of --every: of an execution, on average. */
+static void list_each(struct lines *l, const struct lines_line *data, int is_growth, int is_known, int64_t value)
+{
+    double each = (double)value / (double)l->options->execution_count;
+    char text[UNITS_TEXT];
+    const int is_large = each >= 10240 || each <= -10240;
+    if (l->out->format == REPORT_TEXT && is_growth && is_large)
+        units_bytes_short(text, llround(each));
+    else
+        snprintf(text, sizeof text, l->out->format == REPORT_TEXT ? "%.1f" : "%.3f", each);
+    if (!data && l->out->format == REPORT_TEXT)
+        listing_text(l->listing, "");
+    else if (!is_known)
+        listing_null(l->listing);
+    else if (l->out->format == REPORT_TEXT)
+        listing_text(l->listing, text);
+    else
+        listing_raw(l->listing, text);
 }
 
 /* data NULL: a line that did nothing. */
@@ -252,6 +294,13 @@ static void list_line(struct lines *l, const struct lines_group *g, int64_t line
             listing_int_if(list, known, value);
         else
             listing_text(list, "");
+    }
+    if (l->options->execution_count) {
+        int is_known = 0;
+        int64_t growth = data ? growth_inside(&data->stats, &is_known) : 0;
+        list_each(l, data, 1, is_known, growth);
+        int64_t allocs = data ? stat_value(&data->stats, STAT_alloc_count, &is_known) : 0;
+        list_each(l, data, 0, is_known, allocs);
     }
     listing_text(list, g->device);
     listing_text(list, l->options->report->kind ? l->options->report->kind : "all");
@@ -326,6 +375,16 @@ static int has_unreserved(const struct lines *l, const struct lines_group *g)
     return has;
 }
 
+/* Whether a column is of an end that is not that of the process. */
+static int ends_early(const struct lines *l)
+{
+    const struct report_options *o = l->options->report;
+    int is_shown = 0;
+    for (int i = 0; i < l->stat_count; i++)
+        is_shown |= l->stats[i] == STAT_net_growth_bytes;
+    return is_shown && !report_window(o) && ending_is_teardown(l->db, o->lens ? o->lens->pid : 0);
+}
+
 static void print_title(struct lines *l, const struct lines_group *g)
 {
     struct buf title = BUF(1 << 20);
@@ -354,6 +413,8 @@ static void print_title(struct lines *l, const struct lines_group *g)
     if (has_device_peak(l) && !l->is_device_said++)
         table_prose(l->out, TABLE_DIM,
                     "(device active, reserved: the highest of the whole device while the line was on the stack)");
+    if (ends_early(l) && !l->is_end_said++)
+        table_prose(l->out, TABLE_DIM, "(net growth: until Python began to take itself down, as 'live at end' is)");
     if (has_unreserved(l, g) && !l->is_unreserved_said++)
         table_prose(l->out, TABLE_DIM,
                     "(more active than reserved: managed memory and that of other processes is not reserved here)");
@@ -361,14 +422,23 @@ static void print_title(struct lines *l, const struct lines_group *g)
     buf_free(&title);
 }
 
-static int lacks_own_peak(const struct lines *l, const struct lines_group *g)
+/* Why lines have no own peak: none is known, or each instance's is, and they are not to be summed. */
+static void say_own_peaks(struct lines *l, const struct lines_group *g)
 {
-    int is_shown = 0, is_lacking = 0;
+    int is_shown = 0, is_unknown = 0, is_several = 0;
     for (int i = 0; i < l->stat_count; i++)
         is_shown |= l->stats[i] == STAT_own_peak_bytes;
-    for (int i = 0; i < g->line_count; i++)
-        is_lacking |= !(g->lines[i].stats.known >> STAT_own_peak_bytes & 1);
-    return is_shown && is_lacking;
+    for (int i = 0; i < g->line_count; i++) {
+        int is_lacking = !(g->lines[i].stats.known >> STAT_own_peak_bytes & 1);
+        is_unknown |= is_lacking && !g->lines[i].has_own_peaks;
+        is_several |= is_lacking && g->lines[i].has_own_peaks;
+    }
+    if (is_shown && is_unknown && !l->is_own_said++)
+        own_peak_say_unknown(l->db, ROW_LINE, l->out);
+    if (is_shown && is_several && !l->is_instances_said++)
+        table_prose(l->out, TABLE_DIM,
+                    "(own peak -: several instances of a template, or clones, make the line; 'memprof report --by line "
+                    "--inclusive' has each one's)");
 }
 
 static void print_group(struct lines *l, struct record *document, const struct lines_group *g)
@@ -380,8 +450,7 @@ static void print_group(struct lines *l, struct record *document, const struct l
     fill(l, g);
     listing_print(l->listing);
     listing_close(l->listing);
-    if (lacks_own_peak(l, g) && !l->is_own_said++)
-        own_peak_say_unknown(l->db, ROW_LINE, l->out);
+    say_own_peaks(l, g);
 }
 
 static void record_groups(struct lines *l, struct record *document, const struct lines_groups *groups)

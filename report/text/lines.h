@@ -16,7 +16,8 @@ struct lines_options {
     int file_count;
     int stats[STAT_SHOWN_COUNT]; /* columns */
     int stat_count;
-    int has_default_stats; /* nobody asked for certain ones */
+    int64_t execution_count; /* of --every: numbers are shown per execution, too; 0: none */
+    int has_default_stats;   /* nobody asked for certain ones */
 };
 
 /* "active.peak,alloc.count" -> options->stats; NULL: the default columns. -EINVAL with err for an unknown one. */

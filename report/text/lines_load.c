@@ -156,11 +156,13 @@ static void add_line(struct lines_group *g, int64_t line, const struct stat_row 
     for (int i = g->line_count - 1; i >= 0 && !into; i--)
         if (g->lines[i].line == line)
             into = &g->lines[i];
+    int has_own_peak = stats->known >> STAT_own_peak_bytes & 1;
     if (into) {
         stat_add(&into->stats, stats, 0);
+        into->has_own_peaks &= has_own_peak;
     } else {
         into = ARRAY_ADD(g->lines, g->line_count, g->line_capacity);
-        *into = (struct lines_line){line, *stats};
+        *into = (struct lines_line){line, *stats, has_own_peak};
     }
     const int64_t weights[] = {into->stats.value[STAT_at_peak_bytes], into->stats.value[STAT_alloc_bytes]};
     for (int i = 0; i < 2; i++)

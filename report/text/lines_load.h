@@ -10,6 +10,7 @@
 struct lines_line {
     int64_t line;
     struct stat_row stats;
+    int has_own_peaks; /* each of its instances does, whose sum has none */
 };
 
 struct lines_group { /* strings are owned */

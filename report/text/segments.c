@@ -7,7 +7,9 @@
 #include "../../common/kind.h"
 #include "../print/listing.h"
 #include "../query/at.h"
+#include "../query/ending.h"
 #include "../query/heap.h"
+#include "../query/process_label.h"
 #include "../query/rows.h"
 #include "arenas.h"
 #include "heap_lines.h"
@@ -16,7 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { DEFAULT_TOP = 20, NAME = 2 /* a column */ };
+enum { DEFAULT_TOP = 20, NAME = 2, PID = 23, PROCESS = 24 /* columns */ };
 
 struct segment {
     uint64_t address, size, live_bytes, hole_bytes, block_count;
@@ -328,6 +330,11 @@ static void list_segment(const struct fragments *f, struct listing *l, const str
     listing_text(l, taker.file);
     listing_int_if(l, taker.line > 0, taker.line);
     list_pages(l, is_people ? NULL : heap_at(f, g));
+    struct buf name = BUF(1 << 16);
+    int64_t pid = process_label(f->db, g->process_id, &name);
+    listing_int_if(l, pid >= 0, pid);
+    listing_text(l, pid >= 0 ? buf_text(&name) : NULL);
+    buf_free(&name);
     line_free(&line);
     line_free(&taker);
 }
@@ -359,13 +366,19 @@ static void list_segments(const struct fragments *f)
         COLUMN("shared_page_bytes", NULL, BYTES),
         COLUMN("held_page_bytes", NULL, BYTES),
         COLUMN("top_page_bytes", NULL, BYTES),
+        [PID] = COLUMN("pid", "pid", NUMBER, .place = 11),
+        [PROCESS] = COLUMN("process", "process", TEXT, .place = 12, .cut = TEXT_CUT_RIGHT),
     };
-    int is_people = f->out->format == REPORT_TEXT, has_names = 0;
+    int is_people = f->out->format == REPORT_TEXT, has_names = 0, has_processes = 0;
     size_t all = is_people ? f->segment_count - f->opaque_count : f->segment_count;
     int64_t asked = f->options->top, top = asked < 0 && is_people ? DEFAULT_TOP : asked;
     size_t shown = top > 0 && (size_t)top < all ? (size_t)top : all;
     for (size_t i = 0; i < all; i++)
         has_names |= f->segments[i].name != NULL;
+    for (size_t i = 1; i < all; i++)
+        has_processes |= f->segments[i].process_id != f->segments[0].process_id;
+    if (!has_processes)
+        columns[PID].title = columns[PROCESS].title = NULL;
     if (!has_names)
         columns[NAME].title = NULL;
     struct listing *l = listing_open(columns, COLUMN_COUNT_OF(columns), f->out, f->cwd);
@@ -376,17 +389,30 @@ static void list_segments(const struct fragments *f)
     listing_close(l);
 }
 
+/* Python frees blocks as it takes itself down: what is live at the end elsewhere is before that, the heaps are after.
+ */
+static void print_instant(const struct fragments *f)
+{
+    const struct report_options *o = f->options;
+    if ((o->at == REPORT_AT_ALL || o->at == REPORT_AT_END) && ending_is_teardown(f->db, o->lens ? o->lens->pid : 0))
+        table_prose(f->out, TABLE_PLAIN,
+                    "As at each process's end, after Python took itself down; 'live at end' of the report is when that "
+                    "began.");
+}
+
 static void show(const struct fragments *f)
 {
     const struct report_options *o = f->options;
     int is_people = f->out->format == REPORT_TEXT;
+    if (is_people)
+        print_instant(f);
     if (o->heaps == REPORT_HEAPS_BESIDE) {
         if (is_people)
             print_devices(f);
         list_segments(f);
     }
     if (o->heaps == REPORT_HEAPS_EACH || (is_people && o->heaps == REPORT_HEAPS_BESIDE))
-        heap_list_ranges(&f->heap, o, f->out, f->cwd);
+        heap_list_ranges(f->db, &f->heap, o, f->out, f->cwd);
     if (o->heaps == REPORT_HEAPS_BY_LINE || (is_people && o->heaps == REPORT_HEAPS_BESIDE))
         heap_list_lines(&f->heap, o->top < 0 && is_people ? DEFAULT_TOP : o->top, f->out, NULL,
                         "What keeps the host's heaps from shrinking, by line", f->cwd);

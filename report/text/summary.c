@@ -7,6 +7,7 @@
 #include "../findings/notes.h"
 #include "../query/ending.h"
 #include "../query/program_name.h"
+#include "../query/reserved.h"
 #include "../query/resident.h"
 #include "../query/source.h"
 #include "../query/threads.h"
@@ -218,19 +219,13 @@ int summary_totals(const struct summary *s, sqlite3_stmt **statement, struct err
     return rc;
 }
 
-/* To people, with how it may be off where glibc's heap is in it, which is sampled: of one process the highest sample is
- * the least that it can have been; of several, each one's may be of another instant. */
+/* To people, with how it may be off. */
 static void list_reserved(const struct summary *s, struct listing *l, sqlite3_stmt *q)
 {
-    static const char sampled[] = "SELECT count(DISTINCT i.first_id) FROM counter c JOIN v_image i USING(process_id) "
-                                  "WHERE c.name = 'heap_sample' AND c.value > 0";
-    int is_heap =
-        strcmp(db_text(q, 0), "host") == 0 && (strcmp(db_text(q, 1), "heap") == 0 || strcmp(db_text(q, 1), "all") == 0);
-    int64_t processes = is_heap && s->out->format == REPORT_TEXT ? db_int(s->db, sampled, 0) : 0;
+    const char *mark = s->out->format == REPORT_TEXT ? reserved_mark(s->db, db_text(q, 0), db_text(q, 1)) : "";
     char text[UNITS_TEXT], marked[UNITS_TEXT + 4];
-    if (processes > 0 && sqlite3_column_int64(q, TOTALS_RESERVED) > 0) {
-        snprintf(marked, sizeof marked, "%s%s",
-                 processes > 1 ? "~ " : ">= ", units_bytes(text, sqlite3_column_int64(q, TOTALS_RESERVED)));
+    if (*mark && sqlite3_column_int64(q, TOTALS_RESERVED) > 0) {
+        snprintf(marked, sizeof marked, "%s%s", mark, units_bytes(text, sqlite3_column_int64(q, TOTALS_RESERVED)));
         listing_text(l, marked);
     } else {
         listing_columns(l, q, TOTALS_RESERVED, 1);
@@ -401,11 +396,15 @@ static int list_sections(struct summary *s, struct record *document, struct erro
         {STAT_temporary_count, "temporary"}, {STAT_alloc_count, "allocs"}, {STAT_temporary_bytes, "bytes"}, {0, NULL}};
     static const struct shown live[] = {{STAT_end_bytes, "live"}, {STAT_end_count, "blocks"}, {0, NULL}};
     static const char most[] = "Most temporaries: freed before their thread allocated again";
+    const int64_t pid = s->options->lens ? s->options->lens->pid : 0;
+    const int is_teardown = !report_window(s->options) && ending_is_teardown(s->db, pid);
     const struct section sections[] = {
         {"lines_at_peak", NULL, (int)summary_peak_stat(s), top, none},
         {"lines_by_allocated", "Most bytes allocated, by line", STAT_alloc_bytes, top, allocated},
         {"lines_by_temporary", most, STAT_temporary_count, top, temporary},
-        {"lines_at_end", "Live at the end, by line", STAT_end_bytes, few, live},
+        {"lines_at_end",
+         is_teardown ? "Live at the end, where Python began to take itself down, by line" : "Live at the end, by line",
+         STAT_end_bytes, few, live},
     };
     for (size_t i = is_people; rc == 0 && i < sizeof sections / sizeof *sections; i++)
         rc = list_section(s, document, &sections[i], err);
@@ -443,6 +442,13 @@ static int has_programs(const struct summary *s)
 {
     return !(s->options->lens && s->options->lens->pid) &&
            db_int(s->db, "SELECT count(DISTINCT exe) FROM process", 0) > 2;
+}
+
+/* Whether `memprof leaks` has anything to list; of a window it has to be asked. */
+static int has_ends(const struct summary *s)
+{
+    return report_window(s->options) ||
+           db_int(s->db, "SELECT count(*) FROM total WHERE kind = 'all' AND end_count > 0", 1) > 0;
 }
 
 static void print_hints(const struct summary *s)
@@ -488,7 +494,7 @@ static void print_hints(const struct summary *s)
     }
     static const char *const forms[] = {"%smemprof leaks%s", "%smemprof report%s --by function --inclusive",
                                         "%smemprof report%s --html"};
-    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++, head = "      ") {
+    for (size_t i = has_ends(s) ? 0 : 1; i < sizeof forms / sizeof *forms; i++, head = "      ") {
         buf_reset(&line);
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
@@ -550,7 +556,7 @@ static int load_findings(struct summary *s, struct error *err)
         heap_end_load(s->db, &s->heap_end);
     if (s->out->format == REPORT_CSV)
         return 0;
-    return findings_load(s->db, 0, o->device, 0, &s->heap_end, &s->findings, err);
+    return findings_load(s->db, 0, o->device, s->out->format == REPORT_JSON, &s->heap_end, &s->findings, err);
 }
 
 int report_summary(sqlite3 *db, const struct report_options *options, const struct report_out *out, struct error *err)

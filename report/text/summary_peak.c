@@ -25,6 +25,7 @@ struct peak {
     struct summary *s;
     const char *device;
     int64_t bytes, rest, wrapped;
+    int64_t heap_bytes, heap_wrapped; /* of these: of malloc, which is what wrappers pass on; 0: not asked for */
     int sort;
     int has_resident; /* which differs from the bytes */
     struct resident_peak resident;
@@ -80,6 +81,33 @@ static int is_large(const struct peak *p, int64_t bytes)
     return p->bytes > 0 && (double)bytes * 100 >= (double)p->bytes * LEAST_PERCENT;
 }
 
+/* What malloc gave of a row's bytes, or of the whole device's: maps of a program's own (shared memory, a runtime's
+ * heap) go through no wrapper. */
+static int64_t heap_bytes(const struct peak *p, const struct row *row)
+{
+    sqlite3_stmt *s = NULL;
+    int64_t bytes = 0;
+    if (p->sort != STAT_at_peak_bytes ||
+        db_prepare(p->s->db,
+                   "SELECT CAST(total(at_peak_bytes) AS INTEGER) FROM account JOIN device d USING(device_id) WHERE "
+                   "scope = iif(?2, 'line', 'thread') AND inclusive = 0 AND kind = 'heap' AND d.name = ?1 AND (NOT ?2 "
+                   "OR key_id = ?3)",
+                   &s, NULL))
+        return 0;
+    sqlite3_bind_text(s, 1, p->device, -1, SQLITE_STATIC);
+    sqlite3_bind_int(s, 2, row != NULL);
+    sqlite3_bind_int64(s, 3, row ? row->key_id : 0);
+    if (sqlite3_step(s) == SQLITE_ROW)
+        bytes = sqlite3_column_int64(s, 0);
+    sqlite3_finalize(s);
+    return bytes;
+}
+
+static int is_large_of_heap(const struct peak *p, int64_t bytes)
+{
+    return p->heap_bytes > 0 && (double)bytes * 100 >= (double)p->heap_bytes * LEAST_PERCENT;
+}
+
 static int has_skip(const struct buf *skips, const struct buf *option)
 {
     for (const char *at = buf_text(skips); (at = strstr(at, option->data)); at += option->length)
@@ -107,9 +135,14 @@ static void note_wrapper(struct peak *p, const struct row *row, const struct cal
     if (!wrapper_is(p->s->db, row, callers))
         return;
     p->wrapped += bytes;
+    p->heap_wrapped += bytes ? heap_bytes(p, row) : 0;
     if (!p->skip.length && row->module)
         p->wrapper_module = xstrdup(row->module);
     add_skip(p, row);
+    /* code without a name that functions with an allocator's name call is behind these: palloc, palloc0 */
+    for (int i = 0; !row->function && i < callers->count; i++)
+        if (callers->item[i].row.function && wrapper_is_named(&callers->item[i].row))
+            add_skip(p, &callers->item[i].row);
 }
 
 /* In the module of the first wrapper, or with source as that. */
@@ -156,7 +189,8 @@ static int print_callers(struct peak *p, int number, const struct row *row, stru
 {
     int64_t asked = p->s->options->callers, bytes = row->stats.value[p->sort];
     struct wrapper_chain chain;
-    int is_default = asked < 0, is_candidate = number < DEFAULT_LINES && is_large(p, bytes);
+    int is_default = asked < 0, is_shown = number < DEFAULT_LINES && is_large(p, bytes);
+    int is_candidate = is_shown || (number < DEFAULT_LINES && is_large_of_heap(p, bytes));
     if (p->s->options->inclusive || (!is_candidate && asked <= 0))
         return 0;
     int rc = wrapper_chain_load(p->s->db, p->walk, row, callers_of(p), p->s->options->kind, &chain, err);
@@ -167,7 +201,7 @@ static int print_callers(struct peak *p, int number, const struct row *row, stru
     for (int i = 0; i < chain.count - 1 && is_candidate && !rc; i++)
         if (has_parted && p->skip.length)
             note_wrapper(p, &chain.callers[i].item[0].row, last, 0);
-    if (!rc && is_default && is_candidate && has_parted && last->site_count >= LEAST_SITES)
+    if (!rc && is_default && is_shown && has_parted && last->site_count >= LEAST_SITES)
         print_chain(p, &chain, chain.count, DEFAULT_CALLERS, bytes / 100 * LEAST_CALLER_PERCENT);
     else if (!rc && asked > 0)
         print_chain(p, &chain, has_parted ? chain.count : 1, asked, 0);
@@ -252,9 +286,11 @@ static int print_peak(struct summary *s, sqlite3_stmt *q, struct error *err)
         p.has_resident = resident_peak_load(s->db, &p.resident, err) == 0 && resident_peak_differs(&p.resident) &&
                          resident_peak_is_near(&p.resident, p.bytes);
     int rc = walk_open(s->db, report_language(s->options), &p.walk, err);
+    p.heap_bytes = heap_bytes(&p, NULL);
     if (rc == 0)
         rc = print_lines(&p, err);
-    int is_hint = p.wrapped > p.bytes / 2 && !s->skip.length && p.skip.length;
+    int is_most = p.wrapped > p.bytes / 2 || (is_large(&p, p.heap_bytes) && p.heap_wrapped > p.heap_bytes / 2);
+    int is_hint = is_most && !s->skip.length && p.skip.length;
     if (rc == 0 && is_hint)
         rc = note_more_wrappers(&p, err);
     if (is_hint)

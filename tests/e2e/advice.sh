@@ -16,6 +16,42 @@ equal "in JSON" '0 1 1' \
     "$(for name in whole names bare; do python3 \
     -c 'import json, sys; print(len(json.load(sys.stdin)["advice"]))' <$name.json; done | paste -sd' ')"
 
+# What a runtime maps for its objects: its own line is nobody's to change. It is known by its file's name.
+cat >zend.c <<'EOF'
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+int main(void)
+{
+    size_t size = 32 << 20;
+    void *heap = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    char *own = malloc(1 << 20);
+    memset(heap, 1, size);
+    return own == heap;
+}
+EOF
+"$CC" -O1 -fno-builtin -o php8.2 zend.c
+cp php8.2 phpx
+for name in php8.2 phpx; do
+    RUN_OPTIONS=
+    record_ok ./$name
+    "$MEMPROF" report out.db >$name.txt
+    "$MEMPROF" report out.db --html=$name.html >page.out
+    mv out.db $name.db
+done
+# 32 of 33 MiB and what the C library has beside them
+contains "a runtime's maps" php8.2.txt "! 96 % of the peak was mapped by PHP for itself. PHP's values are inside these\
+ maps: with USE_ZEND_ALLOC=0 in its environment each is a block of malloc"
+contains "its line" php8.2.html "This was mapped by PHP for itself.</p><p class=\"next\">PHP&#39;s values are inside"
+lacks "no advice on that line" php8.2.html "Making this one line hold less"
+lacks "nor on its symbols" php8.2.txt "is in code without"
+lacks "another program's" phpx.txt "for itself"
+contains "another program's line" phpx.html "Making this one line hold less"
+# no part is more than the whole, not in a damaged file either
+sqlite3 php8.2.db "UPDATE account SET at_peak_bytes = 9223372036854775807 WHERE scope = 'module'"
+"$MEMPROF" report php8.2.db >damaged.txt
+contains "a damaged file's share" damaged.txt "! 100 % of the peak was mapped by PHP for itself"
+
 # samples/net: pool_alloc is called by forward and others, and they by main: one frame is not enough for anything
 RUN_OPTIONS='--depth 1'
 record_ok ./whole
@@ -47,7 +83,7 @@ print(*(any("inside its arenas" in t for t in d[k]) for k in ("advice", "notes")
     record_ok "$python" -S arenas.py # without site: a third of the stacks
     unset PYTHONMALLOC
     "$MEMPROF" leaks out.db --python-only --json --all >merged.json
-    "$MEMPROF" report out.db --by stack --python-only --sort end.bytes --json >stacks.json
+    "$MEMPROF" report out.db --by stack --python-only --sort end.bytes --top 0 --json >stacks.json
     "$MEMPROF" leaks out.db --json --all >all.json
     python3 - <<'EOF' || fail "stacks of Python lines alone"
 import collections, json

@@ -47,6 +47,31 @@ record_ok ./bare
 if "$MEMPROF" lines >lines.txt 2>lines.err; then fail "lines of a program without"; fi
 contains "lines of a program without" lines.err "'memprof report --by function' shows"
 
+# a program of which one object has lines: what counts is whose code held the peak, not whether its file has DWARF
+cat >with.c <<'EOF'
+#include <stdlib.h>
+void *with(size_t size) { return malloc(size); }
+EOF
+cat >without.c <<'EOF'
+#include <stdlib.h>
+void *with(size_t size);
+void *volatile kept[2];
+int main(void)
+{
+    kept[0] = with(1000000 - BYTES);
+    kept[1] = malloc(BYTES);
+    return 0;
+}
+EOF
+"$CC" -O1 -g -fno-builtin -c with.c
+for bytes in 990000 10000; do
+    "$CC" -O1 -fno-builtin -DBYTES=$bytes -o mixed without.c with.o
+    record_ok ./mixed
+    "$MEMPROF" report >$bytes.txt
+done
+contains "most has no line" 990000.txt 'most of it in mixed: compile all of it with -g, and record again'
+lacks "most has one" 10000.txt '! '
+
 # of a package of the system
 if [ -x /bin/dash ] && command -v readelf >/dev/null; then
     id=$(readelf -n /bin/dash | sed -n 's/.*Build ID: \(..\)\(.*\)/\1\/\2/p')

@@ -28,7 +28,7 @@ status=0
 cat got
 equal status 1 $status
 contains 'the leak' got 'broken  max-growth-per test_it.py::test_leak*'
-grep -q '^  +10[0-9]\{4\}\.. B  test_leak  test_it.py:7' got || fail 'its line'
+grep -q '^  +[0-9.]* KiB (10[0-9],[0-9]\{3\})  test_leak  test_it.py:7' got || fail 'its line'
 contains 'its twin' got 'kept    max-growth-per test_it.py::test_twin*'
 # 300,000 bytes and their end, less than 307,200; 100,000 and more than 65,536
 contains 'the large one' got 'kept    max-line-total test_it.py:test_large'

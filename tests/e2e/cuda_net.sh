@@ -16,6 +16,9 @@ for net in $(builds_of net); do
     equal "ranges" "backward|100 forward|104 step|100" \
         "$(sql "SELECT group_concat(name || '|' || n, ' ')
         FROM (SELECT name, count(*) n FROM mark WHERE is_range = 1 AND end_ns >= start_ns GROUP BY 1 ORDER BY 1)")"
+    if command -v python3 >/dev/null; then
+        at_least "numbers of each step on both" 2200 "$(python3 "$ROOT/tests/e2e/every.py" "$MEMPROF" out.db step)"
+    fi
     # samples are 524,288 bytes up; of weights, 524,288 and 32,768; 4 results of validation come down
     equal "to the device" "3|$((524288 * 2 + 32768))" \
         "$(sql "SELECT sum(transfer_count) || '|' || sum(transfer_bytes) FROM v_transfer

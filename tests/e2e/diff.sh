@@ -67,6 +67,15 @@ equal 'JSON' '30000|30000|1|moved' "$(sqlite3 :memory: "SELECT j ->> '$.totals[0
     j ->> '$.rows[0].difference', j ->> '$.row_count', j ->> '$.rows[0].match'
     FROM (SELECT CAST(readfile('got.json') AS TEXT) j)")"
 
+# the same program without debug information: which line it was is not known any more, not line 0
+"$CC" -O0 -o b b.c
+"$MEMPROF" run -q -o bare.db -- ./b
+"$MEMPROF" diff a.db bare.db >got
+contains 'a line that is lost' got ' by name, line 3 -> unknown  make '
+"$MEMPROF" diff bare.db a.db >got
+contains 'a line that is found' got ' by name, line unknown -> 3  make '
+equal 'it did not move' 'renamed|3||30000' "$(rows a.db bare.db line 'match, old_line, line, difference')"
+
 # --- lines within a function. No source is at hand: it was written over
 # lines NAME LINE:BLOCKS...: a program whose function work() allocates BLOCKS times 100 bytes at each LINE, and lets go
 # of nothing

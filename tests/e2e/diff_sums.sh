@@ -66,3 +66,12 @@ adds_up templates net
 adds_up churn tree500
 adds_up many30000 many30500
 equal pairs 12 $pairs
+
+# kinds that peak at different times: each counts at its own peak, in the rows and in the totals
+expected=$(sqlite3 ls.db "ATTACH 'gawk500.db' AS old; SELECT (SELECT sum(peak_active_bytes) FROM main.total
+    WHERE kind <> 'all') - (SELECT sum(peak_active_bytes) FROM old.total WHERE kind <> 'all')")
+for by in line stack device; do
+    "$MEMPROF" diff gawk500.db ls.db --by $by --sort active.at_kind_peak --csv >rows.csv
+    equal "at the kinds' peaks by $by" "$expected" \
+        "$(sqlite3 :memory: -cmd '.import --csv rows.csv d' 'SELECT sum(difference) FROM d')"
+done

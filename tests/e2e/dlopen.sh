@@ -22,6 +22,9 @@ at_least "deep: frees that were missed" 1900 "$missed"
 "$MEMPROF" report out.db >report.txt
 contains "deep: advice" report.txt 'freed by calls that were not seen'
 contains "deep: advice" report.txt 'record again with --deepbind'
+"$MEMPROF" report out.db --html=page.html >page.out
+contains "deep: on the page, where nothing is folded" page.html '<strong>Not whole:</strong> '"$(echo "$missed" |
+    sed ':a; s/\([0-9]\)\([0-9]\{3\}\)\($\|,\)/\1,\2\3/; ta')"' blocks were freed by calls that were not seen'
 RUN_OPTIONS=--deepbind
 for how in deep ''; do
     record_ok "$PROGRAMS/deep" "$deep" $how

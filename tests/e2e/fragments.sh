@@ -34,8 +34,16 @@ for mode in keep thread; do
     contains "$mode: the heaps" segments "Heaps of glibc"
     if [ $mode = thread ]; then contains "arena of a thread" segments "arena 0x"; fi
     "$MEMPROF" report out.db >report
+    # the most that was reserved, in the report, on the page and in the database
+    "$MEMPROF" report out.db --html=page.html >page.out
+    shown=$(sed -n 's/^host *all .* >= \([0-9.]* [KMG]iB\) .*/\1/p' report)
+    equal "$mode: peak reserved, of the page" "&gt;= $shown" \
+        "$(sed -n 's/.*<dt>Peak reserved<.dt><dd>\([^<]*[^< ]\) *<.*/\1/p' page.html | head -1)"
+    equal "$mode: peak reserved, of the database" "$shown" "$(value "SELECT printf('%.2f MiB', peak_reserved_bytes /
+        1048576.0) FROM v_total WHERE device = 'host' AND kind = 'all'")"
     contains "$mode: finding" report "* Free, but kept from the kernel: keep_key (fragments.c:"
     lacks "$mode: the peak that is no help" report "The peak is short"
+    [ $mode != keep ] || ! command -v python3 >/dev/null || same_findings
     contains "$mode: table" report "What keeps memory from the kernel, at the end"
     grep -q '^ *active *reserved *at end' report || fail "$mode: no column of what is reserved at the end"
     # what the heap could not give back is in the timeline up to the end, 300 ms after the last block was freed
@@ -80,6 +88,63 @@ contains "older" report "keep_key"
 record_ok "$program" trim
 "$MEMPROF" report out.db >report
 lacks "trimmed" report "Free, but kept"
+# so many free chunks that glibc is not asked again before the end: what it maps then is reserved all the same
+cat >late.c <<'END'
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+enum { COUNT = 500000, LARGE = (20 << 20) - 24 };
+static char *blocks[COUNT + 1];
+int main(void)
+{
+    char *start = sbrk(0); /* nothing was allocated yet */
+    for (int i = 0; i < COUNT; i++)
+        blocks[i] = malloc(200);
+    for (int i = 0; i < COUNT; i += 2)
+        free(blocks[i]);
+    for (int i = 0; i < COUNT / 4; i++)
+        free(malloc(16));
+    blocks[COUNT] = memset(malloc(LARGE), 1, LARGE);
+    dprintf(1, "reserved=%zd\n", (char *)sbrk(0) - start + LARGE + 24);
+    return 0;
+}
+END
+"$CC" -O1 -g -fno-builtin -o late late.c
+record_ok ./late
+equal "mapped late: peak" "$(known reserved)" \
+    "$(value "SELECT peak_reserved_bytes FROM v_total WHERE device = 'host' AND kind = 'heap'")"
+equal "mapped late: at the end" "$(known reserved)" "$(value "SELECT reserved_last_bytes FROM timeline WHERE
+    device_id = 0 AND level = 0 AND reserved_last_bytes > 0 ORDER BY time_ns DESC LIMIT 1")"
+"$MEMPROF" report out.db --segments --by heap --json >heaps.json
+equal "mapped late: the heaps" "$(known reserved)" \
+    "$(grep -o '"size_bytes": [0-9]*' heaps.json | awk '{ sum += $2 } END { print sum }')"
+
+# parts of pages lay idle, and the pages were free for the program's last moment alone
+cat >parts.c <<'END'
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+enum { COUNT = 9000, SIZE = 1300 }; /* three on a page */
+static void *blocks[COUNT];
+int main(void)
+{
+    for (int i = 0; i < COUNT; i++)
+        blocks[i] = memset(malloc(SIZE), 1, SIZE);
+    for (int i = 0; i < COUNT; i++)
+        if (i % 3 < 2)
+            free(blocks[i]);
+    sleep(1);
+    for (int i = 2; i < COUNT - 1; i += 3)
+        free(blocks[i]);
+    return 0;
+}
+END
+"$CC" -O1 -g -fno-builtin -o parts parts.c
+record_ok ./parts
+"$MEMPROF" report out.db >report
+lacks "free at the end alone" report "Free, but kept"
+lacks "free at the end alone" report "What keeps memory from the kernel"
 # and nothing where nothing is wrong
 record_ok true
 "$MEMPROF" report out.db >report

@@ -86,6 +86,30 @@ contains "all" leaks.txt "  other "
 pid=$(sql "SELECT pid FROM process WHERE exe LIKE '%/other'")
 equal "one process" "3000 9" "$(leaks --process "$pid")"
 
+cat >none.c <<'END'
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+int main(void)
+{
+    free(malloc(10));
+    if (fork() == 0)
+        _exit(0);
+    wait(NULL);
+    return 0;
+}
+END
+"$CC" -O1 -g -fno-builtin -o none none.c
+record_ok ./none
+"$MEMPROF" report >report.txt
+lacks "nothing was live" report.txt "memprof leaks"
+contains "all processes" report.txt ", 2 processes, "
+"$MEMPROF" report --by process >report.txt
+contains "a process that allocated nothing" report.txt "(1 of 2 processes allocated nothing)"
+record_ok ./app
+"$MEMPROF" report >report.txt
+contains "what was live" report.txt "memprof leaks"
+
 record_ok ./clean
 equal "a clean program" "0 0" "$(leaks)"
 at_least "what the library keeps" 1 "$(key library_bytes)"
@@ -94,6 +118,13 @@ at_least "what the library keeps" 1 "$(key library_bytes)"
 record_ok ./app ./other
 equal "executed in its place" "3000 9" "$(leaks)"
 equal "what the first one had" 3000 "$(key other_programs_bytes)"
+
+# a launcher stands for what it starts, also behind env, which becomes its command, and with a shell in between
+record_ok timeout 100 env A=b ./app
+equal "a launcher's program" "3000 9" "$(leaks)"
+at_least "what the program of a launcher ran" 3000 "$(key other_programs_bytes)"
+record_ok timeout 100 sh -c './other; ./app; true'
+equal "a launcher's shell's programs" "9000 9" "$(leaks)"
 
 # a program that executes itself
 cat >self.c <<'END'

@@ -3,8 +3,12 @@ packed_sql() { "$MEMPROF" sql --csv "${DB:-out.db}" "$1" | tail -n +2 | tr -d '\
 "$PROGRAMS/many_stacks" 60000 >expected
 record_ok "$PROGRAMS/many_stacks" 60000
 equal "same as alone" "$(cat expected)" "$(cat run.out)"
-equal "packed" "site stack" "$(sql "SELECT DISTINCT table_name FROM packed ORDER BY 1" | xargs)"
-equal "parts left at the end" 0 "$(value "SELECT max(part) FROM packed")"
+equal "packed" "resident_site site stack" "$(sql "SELECT DISTINCT table_name FROM packed ORDER BY 1" | xargs)"
+equal "parts left at the end" 0 "$(value "SELECT max(part) FROM packed WHERE table_name <> 'resident_site'")"
+equal "packed looks see what there was" "0,0" "$(packed_sql "SELECT total(c.present_bytes) - total(s.b) - total(r.b),
+    count(*) = 0 FROM resident_scan c LEFT JOIN (SELECT scan_id, sum(resident_bytes) b FROM resident_site GROUP BY 1) s
+    USING(scan_id) LEFT JOIN (SELECT scan_id, sum(resident_bytes) b FROM resident_rest GROUP BY 1) r USING(scan_id)")"
+at_least "their rows" 400 "$(packed_sql "SELECT count(*) FROM resident_site")"
 equal "what the program counted" "$(tr '|' ',' <expected)" "$(packed_sql "SELECT sum(alloc_count), sum(alloc_bytes),
     sum(end_count), sum(end_bytes) FROM site WHERE alloc_bytes / alloc_count BETWEEN 16 AND 415")"
 equal "each site has a line" 0 "$(packed_sql "SELECT count(*) FROM site LEFT JOIN site_line USING(site_id) LEFT JOIN
@@ -36,6 +40,7 @@ sqlite3 plain.db -cmd ".load $BUILD/memprof_events" "BEGIN;
     DELETE FROM main.stack; INSERT INTO main.stack SELECT * FROM packed_stack;
     DELETE FROM main.site; INSERT INTO main.site SELECT * FROM packed_site;
     DELETE FROM main.site_line; INSERT INTO main.site_line SELECT * FROM packed_site_line;
+    DELETE FROM main.resident_site; INSERT INTO main.resident_site SELECT * FROM packed_resident_site;
     DROP TABLE main.packed; PRAGMA user_version = 1; COMMIT"
 # Finished again: plain rows in place, packed ones beside the symbols.
 accounts() {
@@ -72,10 +77,20 @@ same report --by function --csv -n 0
 same report --by stack --csv -n 200
 same report --at peak
 same report --by line --skip main --csv -n 0
+same report --skip take --json
+same report --by line --sort resident.at_peak --csv -n 0
+same report --by stack --sort untouched.at_peak --csv -n 200
 same leaks
 same lines
+# A stack has all its frames: programs that do not say how many get the first thousand, and how many there are.
+for rows in 1000 1500; do
+    "$MEMPROF" report --by stack --json $([ $rows = 1000 ] || echo --top $rows) out.db >stacks.json
+    equal "rows of $rows, of how many" "$rows|$(packed_sql "SELECT count(DISTINCT stack_id) FROM site")" \
+        "$(grep -c '"stack_id\|"frames"' stacks.json)|$(sed -n 's/^"row_count": \([0-9]*\),*$/\1/p' stacks.json)"
+done
 echo 'SELECT op, count(*), sum(stack_id), sum(site_id) FROM v_event GROUP BY op; SELECT * FROM v_leak;
     SELECT * FROM site JOIN site_line USING(site_id) WHERE site_id % 50 = 3;
+    SELECT * FROM resident_site ORDER BY 1, 2; SELECT * FROM v_resident;
     SELECT s.* FROM block b LEFT JOIN site s ON s.stack_id = b.stack_id' >queries
 rm -f a b
 "$MEMPROF" sql --csv out.db <queries >a
@@ -103,7 +118,8 @@ wait || true
 kill -9 "$program" 2>/dev/null || true
 "$MEMPROF" report killed.db >killed.txt 2>&1
 contains "it says so" killed.txt "cut off"
-equal "parts of the killed one" 0 "$(DB=killed.db value "SELECT max(part) FROM packed")"
+equal "parts of the killed one" 0 \
+    "$(DB=killed.db value "SELECT max(part) FROM packed WHERE table_name <> 'resident_site'")"
 equal "sites of the killed one" "$(cut -d'|' -f1-2 expected | tr '|' ',')" "$(DB=killed.db packed_sql "SELECT
     sum(alloc_count), sum(alloc_bytes) FROM site WHERE alloc_bytes / alloc_count BETWEEN 16 AND 415")"
 
@@ -144,4 +160,12 @@ END
     at_least "sites that hold one" 66000 "$(sites "SELECT count(*) FROM site
         WHERE end_count > 0 AND alloc_bytes = 701 * alloc_count")"
     equal "what was kept" 80000 "$(sites "SELECT sum(end_count) FROM site WHERE alloc_bytes = 701 * alloc_count")"
+    # all of it leaves as the interpreter ends, which plain rows say of the sites that plain sqlite3 has
+    equal "what the teardown freed of that" "80000|56080000" "$(packed_sql "SELECT sum(freed_count), sum(freed_bytes)
+        FROM site_teardown JOIN site USING(site_id) WHERE alloc_bytes = 701 * alloc_count" | tr ',' '|')"
+    balance
+    at_most "plain rows of it" 9000 "$(value "SELECT count(*) FROM site_teardown")"
+    equal "v_leak of them" "$(packed_sql "SELECT sum(torn_down_bytes), sum(torn_down_count) FROM v_leak WHERE site_id IN
+        (SELECT site_id FROM main.site)" | tr ',' '|')" "$(sql "SELECT sum(torn_down_bytes), sum(torn_down_count)
+        FROM v_leak")"
 fi

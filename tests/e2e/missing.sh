@@ -40,6 +40,8 @@ if $CC -static small.c -o static 2>/dev/null; then
     contains "closing line" run.err "4 programs of its children could not be recorded: 'memprof info out.db' says why"
     "$MEMPROF" report out.db >report.txt
     contains "report" report.txt "(4 not recorded)"
+    equal "one count of processes" "$(sed -n 's/.* from [0-9]* of \([0-9]*\) processes .*/\1/p' run.err)" \
+        "$(sed -n 's/.* \([0-9]*\) processes (4 not recorded).*/\1/p' report.txt)"
     "$MEMPROF" info out.db >info.txt
     contains "info" info.txt "not recorded (statically linked): $PWD/static"
     "$MEMPROF" info --json out.db >info.json

@@ -62,6 +62,7 @@ contains "its place" text \
 lacks "the report" text "Out of memory"
 page
 lacks "the page" page.html 'Out of memory'
+! command -v python3 >/dev/null || same_findings
 sqlite3 out.db "DELETE FROM meta WHERE key = 'machine_bytes'"
 equal "where the machine is not known" 2 "$(value "SELECT sum(is_impossible) FROM v_oom")"
 

@@ -85,7 +85,8 @@ contains "a finding" report.txt "Asked for, and never there"
 contains "its line" report.txt "reserved (resident.c:"
 # 64 GiB, 13,384 + 8,192 + 500 + 1,000 pages: what is never freed is for the most part not there
 grep '^\* Never freed' report.txt >never.txt
-contains "never freed, and never there" never.txt "Of this, 64.09 GiB were on no page at the last look"
+contains "never freed, and never there" never.txt "Of this, 64.09 GiB "
+contains "... for certain" never.txt "took no memory"
 # the instant stands on the column, and is that of the text below the table
 look=$(sed -n 's/^Resident \(at [0-9.]* [a-z]*\), the highest .*/\1/p' report.txt)
 equal "the instant on the column" "$look" "$(grep -A 1 'resident  function' report.txt | sed -n '2s/^ *//p')"
@@ -105,15 +106,39 @@ sqlite3 late.db "UPDATE timeline SET rss_max_bytes = rss_max_bytes * 5 / 4"
 lacks "a finding from a look before more was touched" late.txt "never there"
 lacks "the column of the peak, too" late.txt "resident  function"
 contains "how far it is from the peak" late.txt ", of a peak RSS of "
-contains "never freed, as far as a look saw it" report.txt "were on no page at the last look"
-cp out.db late.db
-sqlite3 late.db "UPDATE process SET peak_rss_bytes = peak_rss_bytes * 2"
-"$MEMPROF" report late.db >late.txt
+# as far as a look shortly before the end saw it; what was touched after it, or may have been, took memory
+last() {
+    cp out.db late.db
+    sqlite3 late.db "UPDATE process SET end_ns = (SELECT max(time_ns) + 20000000 FROM resident_scan),
+        peak_rss_bytes = (SELECT max(present_bytes) FROM resident_scan); $1"
+    "$MEMPROF" report late.db >late.txt
+}
+last ""
+contains "never freed, as far as a look saw it" late.txt "were on no page at the last look"
+last "UPDATE resident_site SET untouched_bytes = min(untouched_bytes, 100000)"
+lacks "never freed, in little that came during a look" late.txt "were on no page at the last look"
+last "UPDATE process SET end_ns = end_ns + 100000000"
+lacks "never freed, as a look long before the end saw it" late.txt "were on no page at the last look"
+last "UPDATE process SET peak_rss_bytes = peak_rss_bytes + 2097152"
+lacks "never freed, and 2 MiB touched since" late.txt "were on no page at the last look"
+last "UPDATE process SET peak_rss_bytes = peak_rss_bytes * 2"
 contains "never freed, of which more may have been written" late.txt "* Never freed"
 lacks "... after the last look" late.txt "were on no page at the last look"
 contains "... but it was never all there" late.txt " or more took no memory: the peak RSS was "
 "$MEMPROF" report --json out.db >report.json
 contains "for programs" report.json '"what": "blocks"'
+# what another allocator mapped is told of the look's own instant: 100 GiB of the 160 that were the most
+cp out.db late.db
+sqlite3 late.db "INSERT INTO segment(device_id, kind, process_id, address, size_bytes, alloc_ns)
+    SELECT 0, 'heap', process_id, 4096, 4096, 0 FROM process;
+    UPDATE total SET peak_reserved_bytes = 160 << 30 WHERE kind = 'all';
+    UPDATE timeline SET reserved_max_bytes = 100 << 30, reserved_last_bytes = 100 << 30"
+"$MEMPROF" report --html=late.html late.db >html.out
+sqlite3 late.db "SELECT printf('100.00 GiB was reserved: %.2f MiB of that was on present pages, and %.2f GiB was not
+    touched', sum(resident_bytes) / 1048576.0, 100 - sum(resident_bytes) / 1073741824.0) FROM v_resident
+    WHERE what IN ('blocks', 'beside', 'heap', 'segment')" | tr -s '\n ' ' ' | sed 's/ $//' >mapped.txt
+contains "mapped, at the look" late.html "$(cat mapped.txt)"
+contains "mapped, the most" late.html "An allocator mapped 160.00 GiB by "
 # an instant or a thread has no such figure
 "$MEMPROF" report --by thread --sort resident --csv out.db >thread.csv
 sqlite3 :memory: ".import --csv thread.csv r" "SELECT sum(resident_bytes <> '') FROM r" >sum.txt
@@ -138,6 +163,17 @@ equal "of one process" "1|0" "$(cat sum.txt)"
 "$MEMPROF" report --by process --sort resident --csv out.db >process.csv
 sqlite3 :memory: ".import --csv process.csv r" "SELECT sum(resident_bytes) FROM r" >sum.txt
 equal "by process" "$(value "SELECT resident_bytes FROM v_resident WHERE what = 'blocks'")" "$(cat sum.txt)"
+
+# the shared memory that its parent mapped is a column of the child's, and rows add up to what the looks saw
+"$MEMPROF" report --by process --sort resident --json out.db >process.json
+sqlite3 :memory: "CREATE TABLE j(t); INSERT INTO j VALUES(CAST(readfile('process.json') AS TEXT));
+    SELECT count(*), sum(e.value ->> 'shared_memory_bytes'), sum((e.value ->> 'resident_bytes') -
+    (e.value ->> 'block_bytes') - (e.value ->> 'shared_memory_bytes') - (e.value ->> 'inherited_bytes') -
+    (e.value ->> 'file_bytes') - (e.value ->> 'other_bytes')), sum(e.value ->> 'resident_bytes')
+    FROM j, json_each(t, '\$.resident_processes') e" >sum.txt
+equal "of each process" "2|$((300 * page))|0|$(value "SELECT sum(resident_bytes) FROM v_resident")" "$(cat sum.txt)"
+"$MEMPROF" report --by process --sort resident out.db >process.txt
+contains "a table of each process" process.txt "Resident memory of each process"
 
 # one that ends at once may be gone before any look: what was seen adds up all the same
 record_ok "$PROGRAMS/resident" exit

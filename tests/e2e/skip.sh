@@ -193,7 +193,52 @@ strip libdeep.so
 echo 'void deep_run(void); int main(void) { deep_run(); return 0; }' >main.c
 "$CC" -o main main.c -L. -ldeep -Wl,-rpath,.
 record ./main
-only_skipped "callers without a name" deep_alloc 'libdeep.so+0x'
+only_skipped "callers without a name" deep_alloc 'libdeep+0x'
+
+# A server's shared memory is most of its peak, and one wrapper gives most of what comes from malloc, for functions that
+# are called like allocators: all of them are offered. Of a heap that is next to nothing, nothing is.
+cat >pool.c <<'END'
+#include <stdlib.h>
+static void *kept[64];
+static int used;
+__attribute__((noinline)) static void *take(size_t size)
+{
+    return kept[used++] = malloc(size);
+}
+#define GIVER(name) __attribute__((noinline)) void *name(size_t size) \
+    { void *p = take(size); __asm__ volatile(""); return p; }
+GIVER(palloc) GIVER(palloc0) GIVER(palloc_extended) GIVER(repalloc)
+END
+cat >server.c <<'END'
+#include <stdlib.h>
+#include <sys/mman.h>
+void *palloc(size_t), *palloc0(size_t), *palloc_extended(size_t), *repalloc(size_t);
+int main(int argc, char **argv)
+{
+    size_t share = (size_t)atoi(argv[1]) << 20;
+    void *shared = mmap(NULL, share, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    palloc(1 << 20);
+    palloc0(1 << 20);
+    palloc_extended(1 << 20);
+    repalloc(1 << 20);
+    return shared == MAP_FAILED;
+}
+END
+"$CC" -shared -fPIC -O1 -fno-optimize-sibling-calls -o libpool.so pool.c
+strip libpool.so
+"$CC" -O1 -o server server.c -L. -lpool -Wl,-rpath,.
+record_ok ./server 30
+"$MEMPROF" report out.db >report.txt
+offered=$(sed -n 's/^Next: memprof report\(.*\)   (counts what.*/\1/p' report.txt)
+equal "a pool behind shared memory" palloc,palloc0,palloc_extended,repalloc \
+    "$(echo "$offered" | tr ' ' '\n' | grep palloc | sort | paste -sd,)"
+contains "and its code without a name" report.txt ' --skip libpool.so+0x'
+"$MEMPROF" report out.db $offered --by function --csv >skip.csv
+equal "behind all" "4194304" "$(python3 -c 'import csv
+print(sum(int(r["at_peak_bytes"]) for r in csv.DictReader(open("skip.csv")) if r["function"] == "main") - (30 << 20))')"
+record_ok ./server 300
+"$MEMPROF" report out.db >report.txt
+lacks "of 4 of 304 MiB" report.txt '--skip'
 
 # A wrapper by its name has a word of it: an observer of allocations is none. What is offered is the one meant, and no
 # other class's function of that name.

@@ -14,12 +14,12 @@ check() { # WHAT WINDOWS
 }
 
 record_ok "$SAMPLES/net"
-check net 8
+check net 5
 cp out.db net.db
 record_ok "$PROGRAMS/tree" 3 300 # processes
-check processes 6
+check processes 4
 record "$PROGRAMS/maps" # parts of maps
-check maps 6
+check maps 4
 record "$SAMPLES/threads"
 check threads 4
 # an interpreter that is taken down

@@ -20,6 +20,7 @@ code=0
 "$MEMPROF" report out.db >report 2>report.err || code=$?
 equal "report" 0 $code
 grep -q "peak RSS >= [0-9.]* MiB (sampled[;)]" report || fail "report does not say that more may have been resident"
+grep -q "^host  *heap .* \(>=\|~\) [0-9.]* [KM]iB" report || fail "report does not say that more may have been reserved"
 grep -q -i partial report report.err || { cat report report.err; fail "report does not say partial"; }
 equal "keep" "1000|1000000" "$(by_function keep | cut -d'|' -f1-2)"
 at_least "recorded, ns" 1500000000 "$(value "SELECT value FROM meta WHERE key = 'duration_ns'")"

@@ -108,7 +108,8 @@ cd ..
 # Ten at once with one name: every program runs, every one has its recording.
 mkdir many && cd many
 for i in 1 2 3 4 5 6 7 8 9 10; do
-    "$MEMPROF" run -q --no-symbols -- sh -c "sleep 0.5; exit $i" 2>err.$i &
+    "$MEMPROF" run -q --no-symbols -- sh -c ": >there.$i
+        while [ \$(ls there.* | wc -l) -lt 10 ]; do sleep 0.05; done; exit $i" 2>err.$i &
     eval "run_$i=$!"
 done
 for i in 1 2 3 4 5 6 7 8 9 10; do

@@ -6,6 +6,7 @@
 #include "../../cli/cli.h"
 #include "../../common/db.h"
 #include "../../report/check/check.h"
+#include "../../report/page/diff_page.h"
 #include "../../report/page/html.h"
 #include "../../report/query/marks.h"
 #include "../../report/query/vtab_event.h"
@@ -137,7 +138,7 @@ static void change_bytes(struct input *in)
         fclose(f);
 }
 
-/* Against the good one, on either side, by any key. */
+/* Against the good one, on either side, by any key, or as a page. */
 static void compare(sqlite3 *db, unsigned by, unsigned is_old, const struct report_out *out)
 {
     static sqlite3 *good;
@@ -154,13 +155,17 @@ static void compare(sqlite3 *db, unsigned by, unsigned is_old, const struct repo
                                        .frames = 30};
     if (report.what.by != ROW_THREAD && report.what.by != ROW_PROCESS)
         diff_report(&report, out, &err);
+    else
+        diff_page_write((sqlite3 *const[]){old, new},
+                        &(struct diff_page_options){.database_paths = {name, name}, .page_path = page_path}, &err);
 }
 
 /* Every rule, broken by anything that is there. */
 static void check(sqlite3 *db, const struct lens_options *lens, struct suppressions *none, const struct report_out *out)
 {
     static const char text[] =
-        "max-peak 0\nmax-reserved 0\nmax-leak 0\nmax-leak-blocks 0\nmax-allocs 0\nmax-allocated 0\nmax-temporary 0\n"
+        "max-peak 0\nmax-reserved 0\nmax-leak 0\nmax-leak-blocks 0\nmax-live-at-end 0\nmax-allocs 0\nmax-allocated "
+        "0\nmax-temporary 0\n"
         "max-largest 0\nmax-line *=0\nmax-line *.c:=0\nmax-line *.c:42=0\nmax-line-total *=0\nmax-growth-per *=0\n";
     struct check_rules rules = {0};
     struct check_baseline baseline = {.file = path, .db = db};

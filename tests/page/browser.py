@@ -104,15 +104,20 @@ class Browser:
             time.sleep(0.05)
         raise BrowserError("timed out waiting for: " + code)
 
-    def processor_ms(self, action):
-        """Milliseconds of processor time of the scripts that an action runs: what else the machine does hardly counts."""
+    def processor_ms(self, action, of="ScriptDuration"):
+        """Milliseconds of processor time of the scripts that an action runs (TaskDuration: of all that the page's thread does): what
+        else the machine does hardly counts."""
         def now():
-            return next(m["value"] for m in self.cdp("Performance.getMetrics")["metrics"] if m["name"] == "ScriptDuration") * 1000
+            return next(m["value"] for m in self.cdp("Performance.getMetrics")["metrics"] if m["name"] == of) * 1000
         self.cdp("Performance.disable")
         self.cdp("Performance.enable", timeDomain="threadTicks")
         before = now()
         action()
         return now() - before
+
+    def drawn(self):
+        """Waits for the page as it is now to be shown."""
+        self.js_async("const done = arguments[0]; requestAnimationFrame(() => requestAnimationFrame(() => done(0)))")
 
     def element(self, css):
         found = self.call("POST", "/element", {"using": "css selector", "value": css})
@@ -136,7 +141,7 @@ class Browser:
 
     def _origin(self, css):
         self._show(css)
-        self.js_async("const done = arguments[0]; requestAnimationFrame(() => requestAnimationFrame(() => done(0)))") # drawn: nothing moves any more
+        self.drawn() # nothing moves any more
         return self.js("const b = document.querySelector(arguments[0]).getBoundingClientRect(); return [b.left, b.top, b.width, b.height]", css)
 
     def pointer(self, css, points):

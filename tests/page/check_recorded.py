@@ -29,7 +29,6 @@ class Recorded(Shown):
         equal("the panel's name selects its device", second, b.js("return model.core.devices[app.device].name"))
         self.settle(lambda: b.pointer(".panel:nth-child(2) canvas", [(0.5, 0.6)]))
         equal("a click on a panel stays on it", second, b.js("return model.core.devices[app.device].name"))
-        self.addresses(names)
 
     def follows(self, name, i):
         """Every part of the page is of this device, at its peak."""
@@ -117,6 +116,21 @@ class Recorded(Shown):
         equal("blocks last as long as their process", [w[0] for w in want if w[0]], b.js("return blocks.shapes.map((s) => s.to).filter((t) => t < timeline.whole).sort((x, y) => x - y)"))
         expect("they are never above the peak", b.js("return Math.max(...blocks.outline.map((o) => o[1]))") <= self.sql("SELECT max(peak_active_bytes) FROM total")[0][0])
 
+    def ended(self):
+        """Of a Python program that is one process: which instants the layers at its end are of."""
+        query = "SELECT sum(torn_down_bytes), sum(end_bytes) FROM v_leak WHERE device = 'host'"
+        said = subprocess.run([os.environ["MEMPROF"], "sql", self.database, "--csv", query], check=True, capture_output=True, text=True).stdout
+        torn, end = map(int, said.split()[-1].split(","))
+        expect("it freed most of what was live at the end", torn > end // 2, (torn, end))
+        row = self.browser.js("return [...document.querySelectorAll('#layers-rows .layer-row')].filter((r) => r.textContent.startsWith('At the end')).map((r) => r.textContent)")
+        note = f"Active is of where Python began to take itself down, which then freed {bytes_text(torn)} of it; all else is of the end of the run."
+        expect("which instant active is of", len(row) == 1 and note in row[0], row)
+        expect("the same beside the table", note in self.text("#layers-table"), self.text("#layers-table"))
+        rss = self.sql("SELECT rss_last_bytes FROM timeline WHERE device_id = 0 AND level = 0 AND rss_last_bytes > 0 ORDER BY time_ns DESC LIMIT 1")[0][0]
+        expect("RSS is of a sample", f"RSS \u2248 {bytes_text(rss)}" in row[0] and "Not tracked \u2248 " in row[0], row)
+        said = self.browser.js("return [...document.querySelectorAll('#layers-rows .layer-figures li')].map((e) => e.dataset.says).filter((s) => s.includes('the last sample before the end')).map((s) => s.split(':')[0])")
+        equal("which is said of both, at the end alone", ["RSS", "Not tracked"], said)
+
     def alone(self):
         """A child that was gone at the peak and at the end: no word of pages that are counted in two processes."""
         b = self.browser
@@ -136,9 +150,10 @@ class Recorded(Shown):
         expect("a line that copies", "Direction" in self.text("#detail"))
         b.click("[data-tab=line]")
 
-    def addresses(self, names):
+    def addresses(self):
         """The address has the whole state: a page that is opened with it shows the same."""
         b = self.browser
+        names = [r[0] for r in self.sql("SELECT name FROM device ORDER BY device_id")]
         state = "return [model.core.devices[app.device].name, app.selection.moment, app.kind, tables.chosen, location.hash]"
         for name in names:
             quoted = urllib.parse.quote(name, safe=":")
@@ -175,9 +190,9 @@ class Recorded(Shown):
             lines = sorted(((int(r["live_bytes"]), r["function"]) for r in csv.DictReader(f) if int(r["live_bytes"]) > 0), reverse=True)
         ooms = self.sql("SELECT o.time_ns, o.size_bytes, o.active_bytes, o.device_free_bytes, o.device_total_bytes, o.device FROM v_oom o WHERE NOT is_handled ORDER BY o.time_ns")
         for n in (len(ooms) - 1, 0):
-            if n != b.js("return failures.shown") or b.js("return app.selection.moment") != "instant":
-                self.settle(lambda: b.click(f'[data-failure="{n}"]'))
             time_ns, size, active, free, total, device = ooms[n]
+            if b.js("return [failures.shown, app.selection.moment, app.selection.asked]") != [n, "instant", time_ns]:
+                self.settle(lambda: b.click(f'[data-failure="{n}"]'))
             text = self.text("#failures-detail")
             for value in (size, active, free, total):
                 expect(f"failure {n}: {bytes_text(value)}", bytes_text(value) in text, text)

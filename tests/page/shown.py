@@ -5,6 +5,7 @@ import os
 import sqlite3
 import subprocess
 import sys
+import time
 import urllib.parse
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
@@ -65,6 +66,12 @@ class Shown:
 
     def shot(self, what, whole=False):
         self.browser.screenshot(os.path.join(self.shots, f"{self.name}-{what}.png"), whole)
+
+    def picture(self, what):
+        """The whole page, where it is asked for: it takes longer than all that is compared with one look."""
+        if "--pictures" in self.flags:
+            time.sleep(0.4) # what fades in has come
+            self.shot(what, True)
 
     def settle(self, action):
         before = int(self.browser.js("return document.documentElement.dataset.settled || '0'"))

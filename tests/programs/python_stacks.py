@@ -1,7 +1,7 @@
 # Allocates in every way in which Python code can run, at places of its own, and writes what traceback.extract_stack()
 # says at each: FILE gets a JSON list of [size, count, [[name, file, line], ...]], outermost first. Each stack allocates
 # blocks of a size that no other uses, with malloc itself, so that a block's size says which stack made it.
-import asyncio, ctypes, functools, json, sys, threading, traceback
+import asyncio, ctypes, functools, json, sys, threading, traceback, types
 
 libc = ctypes.CDLL(None)
 malloc, free = libc.malloc, libc.free
@@ -9,7 +9,7 @@ malloc.restype, malloc.argtypes, free.argtypes = ctypes.c_void_p, [ctypes.c_size
 
 out, rounds = sys.argv[1], int(sys.argv[2])
 sizes, counts, lock = {}, {}, threading.Lock()
-code_addresses = []
+code_addresses, function_versions = [], []
 
 
 def here(count=rounds):
@@ -192,6 +192,38 @@ def executed():
     eval("[here() for _ in range(2)]")
 
 
+TEMPLATE = (lambda tell: tell and here(3)).__code__
+
+
+def alike():
+    # many at once that differ in their address and their line alone
+    for f in [types.FunctionType(TEMPLATE.replace(co_firstlineno=20000 + 16 * i), globals()) for i in range(300)]:
+        f(True)
+
+
+def versions():
+    # 3.11 gives functions a number when it specializes a call of them. Other code at the address of the last, in the
+    # same function, in another one at its address, in another one elsewhere; nothing on the way takes memory of malloc
+    function, template = types.FunctionType, TEMPLATE
+    kept = function(template, globals())
+    for i in range(300):
+        if i % 3 == 0:
+            kept.__code__ = template
+            kept.__code__ = template.replace(co_firstlineno=9000 + i)
+        elif i % 3 == 1:
+            kept = None
+            kept = function(template.replace(co_firstlineno=9000 + i), globals())
+        else:
+            other = function(template, globals())
+            kept = None
+            other = None
+            kept = function(template.replace(co_firstlineno=9000 + i), globals())
+        for k in range(40):
+            kept(k > 38)
+        if sys.version_info[:2] == (3, 11):
+            function_versions.append(ctypes.c_uint32.from_address(id(kept) + 128).value)
+
+
 def multiline():
     dict(
         a=here(),
@@ -217,6 +249,8 @@ def run_all():
     comprehensions()
     exceptions()
     executed()
+    versions()
+    alike()
     multiline()
     asyncio.run(asynchronous())
 
@@ -231,6 +265,8 @@ for t in threads:
 for t in threads:
     t.join()
 here()
+if function_versions:
+    print("functions with a version:", sum(v != 0 for v in function_versions))
 print("code addresses reused:", len(code_addresses) - len(set(code_addresses)))
 with open(out, "w") as file:
     json.dump([[sizes[s], counts[s], s] for s in sizes], file)

@@ -7,8 +7,8 @@
  *   small      100,000 blocks of 100 bytes, written
  *   read_only  maps 1,000 pages and reads them: the kernel's zero page, which takes no memory
  * What the kernel says of these (mincore) is written, a line each; then it sleeps. With "fork" a child writes 200
- * pages of `touched` before both sleep, so that 2,800 are shared by the two; with "exit" the sleep is left out; with
- * "hidden" it lets nobody look who has no right above its user's. */
+ * pages of `touched`, and reads what is written of `shared`, before both sleep, so that 2,800 and 300 are shared by the
+ * two; with "exit" the sleep is left out; with "hidden" it lets nobody look who has no right above its user's. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -95,8 +95,11 @@ int main(int argc, char **argv)
     printf("%d %d\n", f[0], b[0] == 0);
     fflush(stdout);
     pid_t child = strcmp(how, "fork") == 0 ? fork() : -1;
-    if (child == 0)
+    if (child == 0) {
         memset(a, 2, 200 * PAGE);
+        for (int i = 0; i < 300; i++)
+            (void)*(volatile char *)(d + i * PAGE);
+    }
     if (strcmp(how, "exit") != 0)
         nanosleep(&(struct timespec){.tv_sec = 1}, NULL);
     if (child > 0)

@@ -1,8 +1,8 @@
 /*
- * steps EXECUTIONS LEAK [THREADS]: so many executions of a range "step". Each makes a parcel of 1,000 to 1,999 bytes,
+ * steps EXECUTIONS LEAK [THREADS [LATER]]: executions of a range "step". Each makes a parcel of 1,000 to 1,999 bytes,
  * replaces the one of the execution before, and holds on to LEAK bytes more (0: none). A table of 4,096 bytes is made
  * in the second execution: it warms up. A book of 8,192 bytes is made halfway, once. THREADS others fill and empty
- * places of their own at random, from well before the first execution on.
+ * places of their own at random, from well before the first execution on. LATER bytes are freed behind each.
  */
 #include <memprof.h>
 #include <pthread.h>
@@ -29,6 +29,14 @@ static char *hold(size_t size)
     return p;
 }
 
+static char *keep(size_t size)
+{
+    char *p = malloc(size);
+    if (p)
+        p[0] = 1;
+    return p;
+}
+
 static void *other(void *seed)
 {
     char *places[16] = {NULL};
@@ -47,9 +55,9 @@ static void *other(void *seed)
 int main(int argc, char **argv)
 {
     int executions = argc > 1 ? atoi(argv[1]) : 200, leak = argc > 2 ? atoi(argv[2]) : 0;
-    int threads = argc > 3 ? atoi(argv[3]) : 0;
+    int threads = argc > 3 ? atoi(argv[3]) : 0, later = argc > 4 ? atoi(argv[4]) : 0;
     pthread_t thread[8];
-    char *parcel = NULL, *table = NULL, *book = NULL;
+    char *parcel = NULL, *table = NULL, *book = NULL, *kept = NULL;
     if (threads > 8)
         return 2;
     for (int i = 0; i < threads; i++)
@@ -67,9 +75,13 @@ int main(int argc, char **argv)
             book = make(8192);
         if (leak)
             hold((size_t)leak);
+        if (later)
+            kept = keep((size_t)later);
         if (threads) /* the others shall have done something in the meantime */
             usleep(200);
         memprof_range_pop();
+        free(kept);
+        kept = NULL;
         memprof_range_push("rest");
         memprof_range_pop();
     }

@@ -47,6 +47,25 @@ own=$(sqlite3 :memory: -cmd '.import --csv functions.csv r' \
 check 0 net.db --device host --max-line "worker=$own"
 check 1 net.db --device host --max-line "worker=$((own - 1))"
 
+# names of instances: short where people read, whole where they tell rules apart
+cp net.db instances.db
+key='std::map<int, std::allocator<char> >'
+sqlite3 instances.db "UPDATE function SET name = 'Cache<$key >::put($key const&)' WHERE plain_name = 'worker'"
+check 1 instances.db --device host --max-line "Cache<$key >::put=$((own - 1))" --junit instances.xml
+contains 'the rule' got 'broken  max-line Cache::put  '
+contains 'the title' got 'max-line Cache::put, own peak:'
+contains 'the code' got 'MiB  Cache::put  src'
+xmllint --xpath 'string(//testcase/@name)' instances.xml >name
+contains 'the case' name "max-line Cache<$key >::put"
+contains 'its text' instances.xml 'Cache&lt;std::map&lt;int'
+check 1 instances.db --device host --max-line "Cache<$key >::put=$((own - 1))" --json
+equal 'JSON' "Cache<$key >::put" \
+    "$(sqlite3 :memory: "SELECT CAST(readfile('got') AS TEXT) ->> '$.rules[0].subject'")"
+check 1 instances.db --device host --max-line "Cache<$key >::put=$((own - 1))" --max-line 'Cache<long>::put=1'
+contains 'two instances' got "max-line Cache<long>::put  "
+check 1 instances.db --device host --max-line "Cache<*put*=$((own - 1))"
+contains 'a pattern' got "max-line Cache<*put*  "
+
 # JUnit's XML is what its schema says, whatever the names are
 need xmllint
 valid() { xmllint --noout --schema "$ROOT/tests/report/junit.xsd" "$1" 2>lint || { cat lint "$1"; fail "$1"; }; }
@@ -57,6 +76,8 @@ counts() { xmllint --xpath "concat(//testsuite/@tests, ' ', //testsuite/@failure
 rules=$(grep -c -E '^(kept|broken|unknown) ' got)
 broken=$(grep -c '^broken ' got)
 equal 'counts' "$rules $broken 1 $rules $broken 1" "$(counts out.xml)"
+equal "the run's 1,250 ms" '1.250 0' \
+    "$(xmllint --xpath 'concat(//testsuite/@time, " ", count(//testcase/@time))' out.xml)"
 equal 'a failure' 'max-peak' "$(xmllint --xpath 'string(//testcase[@name="max-peak host"]/failure/@type)' out.xml)"
 xmllint --xpath 'string(//testcase[@name="max-peak host"]/failure)' out.xml >failure
 contains 'its stack' failure '#0  '

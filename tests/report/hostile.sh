@@ -65,8 +65,8 @@ done
 for part in 100 4096 5000 20000 70000 $((size / 2)) $((size - 4096)) $((size - 1)); do
     head -c $part net.db >cut.db
     for command in report leaks lines info 'report --by stack' 'report --at 1s' 'report --segments' \
-        'report --transfers' 'report --skip main' 'leaks --process 4713' 'diff net.db' 'diff --by stack net.db' \
-        'diff --by file net.db'; do
+        'report --transfers' 'report --every step' 'report --skip main' 'leaks --process 4713' 'diff net.db' \
+        'diff --by stack net.db' 'diff --by file net.db' 'diff net.db --html=-'; do
         set -- $command
         first=$1
         shift

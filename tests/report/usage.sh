@@ -50,6 +50,10 @@ bad 2 "report: --sort 'free': free.count or free.bytes?" report net.db --sort fr
 bad 2 "no device 'cuda:9' in this recording; it has: " diff net.db net.db --device cuda:9
 bad 2 "diff: --skip 'nobody': no such function in these recordings" diff net.db net.db --skip main --skip nobody
 bad 1 "no.db: No such file or directory" diff net.db no.db
+bad 2 'diff: --html writes one page of everything; leave out --by' diff net.db net.db --html --by function
+bad 2 'leave out --json' diff net.db net.db --html=- --json
+bad 2 'diff: --html compares two recordings, not 3' diff net.db --html --new net.db net.db
+bad 2 'diff: --open belongs to --html' diff net.db net.db --open
 bad 2 'does not go with --by thread' report net.db --by thread -i
 bad 2 'does not go with' report net.db --by thread --at 1s
 bad 2 'expected auto, always or never' report net.db --color=maybe

@@ -33,7 +33,8 @@
     "  b.is_bare AND NOT b.is_ours AND b.module IS n.module)))));"
 
 /* place: every frame with its level. source: the innermost with a line; it is lost where code without a symbol lies
- * before it whose module nothing with a name entered. */
+ * before it whose module nothing with a name entered. family: who stands for a stack of nothing else, one without a
+ * line rather than one with. */
 #define SELVES                                                                                                         \
     "CREATE TEMP TABLE place AS SELECT site_id, level, row_number() OVER (PARTITION BY site_id ORDER BY level,"        \
     "  inline_depth) - 1 AS depth, is_ours, is_bare, is_family, fn.name NOT NULL AND NOT is_allocator AS is_named,"    \
@@ -49,9 +50,13 @@
     "n.module));"                                                                                                      \
     "CREATE TEMP TABLE nearest AS SELECT site_id, min(depth) AS depth, is_bare FROM place"                             \
     "  WHERE NOT is_ours AND NOT is_family AND (is_bare OR is_named) GROUP BY site_id;"                                \
-    "CREATE TEMP TABLE self AS SELECT site_id, coalesce(s.depth, iif(n.is_bare, NULL, n.depth)) AS depth,"             \
+    "CREATE TEMP TABLE family AS SELECT site_id, depth FROM (SELECT site_id, depth, row_number() OVER (PARTITION BY"   \
+    "  site_id ORDER BY coalesce(line, 0) > 0, depth) AS rank FROM walk WHERE function_id NOT NULL) WHERE rank = 1;"   \
+    "CREATE TEMP TABLE self AS SELECT site_id, coalesce(s.depth, iif(n.depth IS NULL, f.depth, iif(n.is_bare, NULL,"   \
+    "  n.depth))) AS depth,"                                                                                           \
     "  coalesce(n.depth, (SELECT min(depth) FROM walk w WHERE w.site_id = site.site_id)) AS first"                     \
-    "  FROM site LEFT JOIN source s USING(site_id) LEFT JOIN nearest n USING(site_id);"
+    "  FROM site LEFT JOIN source s USING(site_id) LEFT JOIN nearest n USING(site_id) LEFT JOIN family f "             \
+    "USING(site_id);"
 
 #define LINE_KEY    "printf('%s|%s|%d', function_id, iif(line > 0, file_id, NULL), coalesce(line, 0))"
 #define ADDRESS_KEY "printf('%s+%d/%s', module, offset, build_id)"

@@ -164,6 +164,58 @@ static void test_reserved_before_the_first_sample(void **state)
     account_run_close(&r);
 }
 
+#define PAGES(n) ((n)*4096ull)
+
+/* glibc is asked seldom: blocks with a mapping of their own count from their event on, and no more in its next answer.
+ * A block of n pages but 24 bytes fills its mapping. */
+static void test_mapped_since_glibc_was_asked(void **state)
+{
+    (void)state;
+    const uint64_t main_start = 0x5500000000, arena = 0x7f0000000000, mapping = 0x7f1000000010;
+    struct account_run r;
+    struct {
+        struct event e;
+        uint64_t reserved; /* after it */
+    } steps[] = {
+        {{.op = EVENT_HEAP_AT, .address = main_start}, 0},
+        {{.op = EVENT_HEAP_AT, .address = arena, .size_bytes = arena}, 0},
+        {{.op = EVENT_ALLOC, .address = main_start + 0x10, .size_bytes = PAGES(100)}, 0},
+        {{.op = EVENT_RESERVED, .size_bytes = PAGES(400), .stack_id = HEAP_ASKED}, PAGES(400)},
+        {{.op = EVENT_ALLOC, .address = mapping, .size_bytes = PAGES(50) - 24}, PAGES(450)},
+        {{.op = EVENT_ALLOC, .address = mapping + PAGES(900), .size_bytes = PAGES(40) - 23}, PAGES(491)},
+        /* of arenas: where a page begins, too */
+        {{.op = EVENT_ALLOC, .address = main_start + 0x1000010, .size_bytes = PAGES(60)}, PAGES(491)},
+        {{.op = EVENT_ALLOC, .address = arena + 0x10010, .size_bytes = PAGES(60)}, PAGES(491)},
+        {{.op = EVENT_RESERVED, .size_bytes = PAGES(380)}, PAGES(471)}, /* not asked: what it said before */
+        {{.op = EVENT_FREE, .address = mapping}, PAGES(421)},
+        {{.op = EVENT_RESERVED, .size_bytes = PAGES(381)}, PAGES(422)},
+        {{.op = EVENT_RESERVED, .size_bytes = PAGES(390), .address = PAGES(50)}, PAGES(381)}, /* a late answer */
+        {{.op = EVENT_RESERVED, .size_bytes = PAGES(421), .address = PAGES(41), .stack_id = HEAP_ASKED}, PAGES(421)},
+        {{.op = EVENT_RESERVED, .size_bytes = PAGES(490), .address = PAGES(100), .stack_id = HEAP_ASKED}, PAGES(490)},
+        /* it was mapped before glibc was asked, and its event comes later */
+        {{.op = EVENT_ALLOC, .address = mapping, .size_bytes = PAGES(59) - 24}, PAGES(490)},
+        {{.op = EVENT_FREE, .address = mapping}, PAGES(431)},
+        {{.op = EVENT_PROCESS_END}, 0},
+    };
+    account_run_open(&r, &(struct account_options){0});
+    for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
+        struct event e = steps[i].e;
+        e.time_ns = 10 * (i + 1);
+        e.process_id = e.thread_id = 1;
+        e.kind = KIND_heap;
+        e.stack_id = e.op == EVENT_ALLOC ? 1 : e.stack_id;
+        account_events(r.account, &e, 1);
+        account_flush(r.account, e.time_ns + 1);
+        if (account_query("SELECT count(*) FROM timeline"))
+            assert_int_equal(account_query("SELECT reserved_last_bytes FROM timeline WHERE level = 0 ORDER BY time_ns "
+                                           "DESC LIMIT 1"),
+                             steps[i].reserved);
+    }
+    account_finish(r.account, 1000);
+    assert_int_equal(account_query("SELECT peak_reserved_bytes FROM total WHERE kind = 'heap'"), PAGES(491));
+    account_run_close(&r);
+}
+
 static void test_segments_and_reserved(void **state)
 {
     (void)state;
@@ -661,6 +713,7 @@ int main(void)
         cmocka_unit_test(test_aggregate_keyframes_are_bounded),
         cmocka_unit_test(test_first_of_equal_peaks),
         cmocka_unit_test(test_reserved_before_the_first_sample),
+        cmocka_unit_test(test_mapped_since_glibc_was_asked),
         cmocka_unit_test(test_segments_and_reserved),
         cmocka_unit_test(test_segment_rows),
         cmocka_unit_test(test_failures_made_good),

@@ -67,7 +67,7 @@ static void test_self_lines(void **state)
 
 /* --- code without a symbol --------------------------------------------------------------------------------------- */
 
-enum { APP = 1, GLIB, PLUGIN, LIBC, JIT };
+enum { APP = 1, GLIB, PLUGIN, LIBC, CXX, JIT };
 
 /* A frame of the stack under caller: name "" has no symbol; with a line or without. Its stack and address are id. */
 static void code(sqlite3 *db, int id, int caller, int module, const char *name, int line)
@@ -139,11 +139,28 @@ static void test_code_without_symbols(void **state)
         {51, 50, LIBC, "_dl_map", 78, "_dl_map 78"},
         {52, 51, PLUGIN, "plugin_init", 0, "plugin_init 0"},
         {53, 52, LIBC, "getenv_copy", 79, "plugin_init 0"},
+        /* nothing but the family: what the program was compiled with says most, then what came compiled with lines */
+        {60, 0, LIBC, "start_alloc", 80, "start_alloc 80"},
+        {61, 60, APP, "prebuilt_alloc", 81, "prebuilt_alloc 81"},
+        {62, 61, APP, "grow_alloc", 82, "grow_alloc 82"},
+        {63, 61, APP, "closure_alloc", 0, "closure_alloc 0"},
+        {64, 63, APP, "format_alloc", 83, "closure_alloc 0"},
+        {65, 64, LIBC, "calloc", 84, "closure_alloc 0"},
+        {66, 63, APP, "worker", 0, "worker 0"},
+        {67, 66, APP, "vector_alloc", 0, "worker 0"},
+        /* how the C++ library starts a thread has no symbol */
+        {70, 60, CXX, "", 0, "/lib/libstdc++.so.6+0x460 0"},
+        {71, 70, APP, "invoke_alloc", 0, "invoke_alloc 0"},
+        {72, 71, CXX, "new_alloc", 0, "invoke_alloc 0"},
+        {73, 71, APP, "worker", 0, "worker 0"},
+        {74, 50, CXX, "", 0, "/lib/libstdc++.so.6+0x4a0 0"}, /* before main, it is its own */
+        {75, 74, APP, "new_alloc", 0, "/lib/libstdc++.so.6+0x4a0 0"},
     };
     sqlite3 *db = finish_empty("bare.db");
     scratch_sql(db, "INSERT INTO module(module_id, process_id, path, start_address, end_address, bias, load_ns) VALUES"
                     "(1, 1, '/home/app', 0, 1, 0, 0), (2, 1, '/lib/glib.so', 0, 1, 0, 0), (3, 1, '/lib/plugin.so', 0, "
-                    "1, 0, 0), (4, 1, '/lib/libc.so.6', 0, 1, 0, 0);"
+                    "1, 0, 0), (4, 1, '/lib/libc.so.6', 0, 1, 0, 0), "
+                    "(5, 1, '/lib/libstdc++.so.6', 0, 1, 0, 0);"
                     "INSERT INTO file VALUES(1, '/src/app.c', NULL)");
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         code(db, rows[i].id, rows[i].caller, rows[i].module, rows[i].name, rows[i].line);

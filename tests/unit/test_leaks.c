@@ -104,25 +104,27 @@ static int leaks_are(enum row_key by, int64_t top, const char *patterns, const c
 static void test_library(void **state)
 {
     (void)state;
-    leaks_of(ROW_LINE, 1, 0, NULL,
-             "   bytes  blocks   largest  device  function  source\n"
-             "4.88 KiB       1  4.88 KiB  host    main      a.c:25\n"
-             "\n"
-             "Live at the end: 4.99 KiB in 11 blocks, from 3 lines (1 shown; --top 0 shows all).\n"
-             "Not shown: 71.00 KiB in 1 block of the C, C++ and OpenMP libraries' own: start-up, threads, buffers, "
-             "caches; --all shows them.\n"
-             "Memory that the program could still reach is included: memprof does not scan for pointers.\n");
-    assert_int_equal(leaks_of(ROW_STACK, -1, 0, "main ??",
-                              "Nothing of the program's was live at the end; suppressed: 4.99 KiB in 11 blocks from 3 "
-                              "stacks.\n"
-                              "Not shown: 71.00 KiB in 1 block of the C, C++ and OpenMP libraries' own: start-up, "
-                              "threads, buffers, caches; "
-                              "--all shows them.\n"
-                              "\n"
-                              "stacks  blocks     bytes  suppressed by\n"
-                              "     2       3  4.98 KiB  main\n"
-                              "     1       8       8 B  ??\n"),
-                     0);
+    leaks_of(
+        ROW_LINE, 1, 0, NULL,
+        "   bytes  blocks   largest  device  function  source\n"
+        "4.88 KiB       1  4.88 KiB  host    main      a.c:25\n"
+        "\n"
+        "Live at the end: 4.99 KiB in 11 blocks, from 3 lines (1 shown; --top 0 shows all).\n"
+        "Not shown: 71.00 KiB in 1 block of the C, C++, Rust and OpenMP libraries' own: start-up, threads, buffers, "
+        "caches; --all shows them.\n"
+        "Memory that the program could still reach is included: memprof does not scan for pointers.\n");
+    assert_int_equal(
+        leaks_of(ROW_STACK, -1, 0, "main ??",
+                 "Nothing of the program's was live at the end; suppressed: 4.99 KiB in 11 blocks from 3 "
+                 "stacks.\n"
+                 "Not shown: 71.00 KiB in 1 block of the C, C++, Rust and OpenMP libraries' own: start-up, "
+                 "threads, buffers, caches; "
+                 "--all shows them.\n"
+                 "\n"
+                 "stacks  blocks     bytes  suppressed by\n"
+                 "     2       3  4.98 KiB  main\n"
+                 "     1       8       8 B  ??\n"),
+        0);
 }
 
 /* What noise.h says of frames, each a module and a function by name, innermost first: "libc.so.6:setlocale app:main" */
@@ -143,8 +145,9 @@ static int ask(int (*question)(struct noise *, int64_t, struct error *), const c
                     "VALUES(%d, %d, 16); INSERT INTO function VALUES(%d, %Q, %Q, %Q, NULL, NULL, %d); INSERT INTO "
                     "frame(address_id, inline_depth, function_id) VALUES(%d, 0, nullif(%d, 0)); INSERT INTO stack "
                     "VALUES(%d, %d, %d, 1, 0)",
-                    count, word, count, count, count, name, name, name, !strcmp(name, "malloc"), count,
-                    *name ? count : 0, count, count + 1, count);
+                    count, word, count, count, count, name, name, name,
+                    !strcmp(name, "malloc") || strstr(name, "std::"), count, *name ? count : 0, count, count + 1,
+                    count);
     }
     scratch_sql(own, "UPDATE stack SET parent_id = NULL WHERE stack_id = %d", count);
     assert_int_equal(walk_open(own, TREE_BOTH, &walk, &err), 0);
@@ -185,6 +188,17 @@ static void test_noise(void **state)
     assert_true(is_library("libc.so.6:malloc libc.so.6:getpwnam /w/app:main"));
     assert_true(is_library("libgomp.so.1: libgomp.so.1:GOMP_parallel /w/app:main"));
     assert_true(is_library("libc.so.6:malloc libgomp.so.1: ld-linux-x86-64.so.2:call_init"));
+    /* of Rust's start, with and without its inlined functions; not of main(), which may be inlined, nor of a thread */
+    assert_true(is_library("libc.so.6:malloc /w/r:std::sys::stack_overflow::init /w/r:std::rt::init "
+                           "/w/r:std::rt::lang_start_internal /w/r:main libc.so.6:__libc_start_call_main"));
+    assert_true(is_library("libc.so.6:malloc /w/r:std::thread::set /w/r:std::rt::lang_start_internal /w/r:main"));
+    assert_false(is_library("libc.so.6:malloc /w/r:own::main /w/r:std::sys::backtrace::__rust_begin_short_backtrace "
+                            "/w/r:std::rt::lang_start_internal /w/r:main"));
+    assert_false(is_library("libc.so.6:malloc /w/r:std::sys::backtrace::__rust_begin_short_backtrace "
+                            "/w/r:std::rt::lang_start_internal /w/r:main"));
+    assert_false(is_library("libc.so.6:malloc /w/r:std::rt::lang_start::{closure} /w/r:std::rt::lang_start_internal "
+                            "/w/r:main"));
+    assert_false(is_library("libc.so.6:malloc /w/r:std::thread::spawn /w/r:main libc.so.6:__libc_start_call_main"));
     /* the program's own: of main(), of a constructor, of a library of its own, through libc's functions */
     assert_false(is_library("libc.so.6:malloc /w/app:main libc.so.6:__libc_start_call_main"));
     assert_false(is_library("libc.so.6:malloc /w/app: libc.so.6:setlocale ld-linux-x86-64.so.2:call_init"));
@@ -381,14 +395,46 @@ static void test_hostile_schema(void **state)
     sqlite3_close(other);
 }
 
+/* What a damaged file says that Python freed is a part of what there is all the same. */
+static void take_part(void *arg, const struct leaks_row *row)
+{
+    int64_t *kept = arg;
+    assert_in_range(row->kept_bytes, 0, row->bytes);
+    assert_in_range(row->kept_blocks, 0, row->blocks);
+    kept[0] += row->kept_bytes;
+    kept[1] += row->kept_blocks;
+}
+
+static void test_damaged_teardown(void **state)
+{
+    (void)state;
+    struct report_options report = {.top = 20, .sort = -1, .by = ROW_STACK, .frames = 30};
+    struct suppressions none = {0};
+    struct error err;
+    int64_t kept[2] = {0, 0};
+    scratch_sql(db, "INSERT INTO site_teardown VALUES(1, 9223372036854775807, 9223372036854775807), (2, "
+                    "-9223372036854775807, -9223372036854775807)");
+    assert_int_equal(leaks_each(db, &(struct leaks_options){&report, &none, 1}, take_part, kept, &err), 0);
+    leaks_of(ROW_STACK, 20, 1, NULL, NULL);
+    scratch_sql(db, "DELETE FROM site_teardown");
+    assert_int_equal(kept[0], 5000 + 72704 + 8);
+    assert_int_equal(kept[1], 1 + 1 + 8);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_stacks),         cmocka_unit_test(test_lines),
-        cmocka_unit_test(test_suppressed),     cmocka_unit_test(test_suppression_order),
-        cmocka_unit_test(test_library),        cmocka_unit_test(test_frames),
-        cmocka_unit_test(test_noise),          cmocka_unit_test(test_arenas),
-        cmocka_unit_test(test_fold),           cmocka_unit_test(test_cycle),
+        cmocka_unit_test(test_stacks),
+        cmocka_unit_test(test_damaged_teardown),
+        cmocka_unit_test(test_lines),
+        cmocka_unit_test(test_suppressed),
+        cmocka_unit_test(test_suppression_order),
+        cmocka_unit_test(test_library),
+        cmocka_unit_test(test_frames),
+        cmocka_unit_test(test_noise),
+        cmocka_unit_test(test_arenas),
+        cmocka_unit_test(test_fold),
+        cmocka_unit_test(test_cycle),
         cmocka_unit_test(test_hostile_schema),
     };
     return cmocka_run_group_tests(tests, setup, teardown);

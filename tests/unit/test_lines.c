@@ -66,8 +66,8 @@ static void account(int line_id, int device, int allocs, int bytes, int freed, i
 {
     scratch_sql(
         db,
-        "INSERT INTO account VALUES('line', %d, 1, %d, 'all', %d, %d, 0, %d, 0, 0, %d, 0, 0, NULL, 0, 0, %d, 0, 0, 0)",
-        line_id, device, allocs, bytes, freed, peak, peak);
+        "INSERT INTO account VALUES('line', %d, 1, %d, 'all', %d, %d, 0, %d, 0, 0, %d, 0, 0, NULL, %d, 0, %d, 0, 0, 0)",
+        line_id, device, allocs, bytes, freed, peak, bytes - freed, peak);
 }
 
 static int setup(void **state)
@@ -143,6 +143,26 @@ static void test_template(void **state)
               "(own peaks are not known of what several stacks make)\n");
 }
 
+static void test_instances(void **state)
+{
+    (void)state;
+    /* of each instance's line the own peak is known: of line 7, which one has, it is shown */
+    scratch_sql(db, "UPDATE account SET own_peak_bytes = 9000");
+    lines_are("a::push", NULL, "alloc.bytes,own.peak", REPORT_TEXT,
+              "## a::push   t.hpp:4   host\n"
+              "\n"
+              "alloc    own  line  code\n"
+              "bytes   peak\n"
+              "                 4  void push(T x)\n"
+              "                 5  {\n"
+              "2.93K      -     6          grow(x);\n"
+              "    8  8.79K     7          store(x);\n"
+              "                 8  }\n"
+              "(own peak -: several instances of a template, or clones, make the line; 'memprof report --by line "
+              "--inclusive' has each one's)\n");
+    scratch_sql(db, "UPDATE account SET own_peak_bytes = NULL");
+}
+
 static void test_columns(void **state)
 {
     (void)state;
@@ -204,15 +224,20 @@ static void test_csv(void **state)
               "reserved_peak_bytes,largest_bytes,lifetime_ns,resident_bytes,resident_shared_bytes,"
               "resident_huge_bytes,swapped_bytes,untouched_bytes,resident_end_bytes,net_growth_bytes,mean_bytes,mean_"
               "lifetime_ns\n"
-              "host,all,b::push,/w/gone.c,10,12,,3,30,0,0,0,0,100,0,0,,0,0,100,0,0,0,,,,,,,30,10,\n"
-              "cuda:0,all,b::push,/w/gone.c,10,400,,4,40,0,0,0,0,100,0,0,,0,0,100,0,0,0,,,,,,,40,10,\n");
+              "host,all,b::push,/w/gone.c,10,12,,3,30,0,0,0,0,100,0,0,,30,0,100,0,0,0,,,,,,,30,10,\n"
+              "cuda:0,all,b::push,/w/gone.c,10,400,,4,40,0,0,0,0,100,0,0,,40,0,100,0,0,0,,,,,,,40,10,\n");
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_function_names), cmocka_unit_test(test_file_names), cmocka_unit_test(test_template),
-        cmocka_unit_test(test_columns),        cmocka_unit_test(test_nothing),    cmocka_unit_test(test_csv),
+        cmocka_unit_test(test_function_names),
+        cmocka_unit_test(test_file_names),
+        cmocka_unit_test(test_template),
+        cmocka_unit_test(test_instances),
+        cmocka_unit_test(test_columns),
+        cmocka_unit_test(test_nothing),
+        cmocka_unit_test(test_csv),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -13,6 +13,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -160,7 +161,7 @@ static void compare_sites(struct packed *p, uint32_t count)
 {
     const struct packed_values *values;
     assert_int_equal(packed_count(p, PACKED_TABLE_site), count);
-    for (enum packed_column c = PACKED_KEY_site; c < PACKED_COLUMNS; c++) {
+    for (enum packed_column c = PACKED_KEY_site; c < PACKED_KEY_resident_site; c++) {
         assert_int_equal(packed_read(p, c, &values), 0);
         for (uint32_t i = 1; i <= count; i++)
             if (packed_at(values, i) != sites[c][i])
@@ -209,6 +210,63 @@ static void test_sites(void **state)
     packed_renew(p);
     assert_int_equal(packed_count(p, PACKED_TABLE_site), -EBADMSG);
     packed_close(p);
+    chunk_codec_close(codec);
+    sqlite3_close(db);
+}
+
+/* Looks of one chunk, of several, of none; as the virtual table shows them, by look and by row, and what teardowns
+ * freed beside. */
+static void test_looks(void **state)
+{
+    (void)state;
+    static const uint32_t counts[] = {5, 0, PACKED_ROWS, 2 * PACKED_ROWS + 7, 1};
+    static uint64_t values[PACKED_ROWS];
+    sqlite3 *db = scratch_db("looks.db");
+    struct chunk_codec *codec = chunk_codec_open();
+    struct buf data = BUF(1 << 21);
+    struct error err;
+    sqlite3_stmt *s = NULL;
+    int64_t sum[5] = {0}, all = 0;
+    assert_int_equal(sqlite3_prepare_v2(db, PACKED_INSERT, -1, &s, NULL), SQLITE_OK);
+    for (uint32_t look = 0; look < 5; look++)
+        for (enum packed_column c = PACKED_KEY_resident_site; c < PACKED_COLUMNS; c++)
+            for (uint32_t first = 1, count; first <= counts[look]; first += count) {
+                count = counts[look] - first + 1 < PACKED_ROWS ? counts[look] - first + 1 : PACKED_ROWS;
+                for (uint32_t i = 0; i < count; i++) {
+                    values[i] = c == PACKED_KEY_resident_site ? first + i : (look + 1) * (first + i) % 1000 * c;
+                    sum[look] += c == PACKED_resident_site_untouched_bytes ? (int64_t)values[i] : 0;
+                }
+                assert_int_equal(packed_encode(codec, c, first, values, count, &data), 1);
+                packed_bind(s, PACKED_TABLE_resident_site, 10 + look, c, first, count, &data);
+                assert_int_equal(sqlite3_step(s), SQLITE_DONE);
+                sqlite3_reset(s);
+            }
+    sqlite3_finalize(s);
+    assert_string_equal(packed_source(db, PACKED_TABLE_resident_site), "packed_resident_site");
+    assert_int_equal(packed_views(db, &err), 0);
+    for (uint32_t look = 0; look < 5; look++) {
+        char sql[200];
+        snprintf(sql, sizeof sql,
+                 "SELECT count(*) * 1000000000000 + sum(untouched_bytes) FROM resident_site WHERE "
+                 "scan_id = %u AND site_id > 0",
+                 10 + look);
+        assert_int_equal(db_int(db, sql, 0), counts[look] ? counts[look] * 1000000000000 + sum[look] : 0);
+        snprintf(sql, sizeof sql, "SELECT sum(live_bytes - live_count * %d / %d) FROM resident_site WHERE scan_id = %u",
+                 PACKED_resident_site_live_bytes, PACKED_resident_site_live_count, 10 + look);
+        assert_int_equal(db_int(db, sql, 0), 0);
+        all += counts[look];
+    }
+    assert_int_equal(db_int(db, "SELECT count(*) FROM resident_site", 0), all);
+    assert_int_equal(db_int(db, "SELECT count(*) FROM (SELECT DISTINCT scan_id, site_id FROM resident_site)", 0), all);
+    assert_int_equal(db_int(db, "SELECT scan_id * 100 + site_id FROM resident_site WHERE rowid = 6", 0), 1201);
+    assert_int_equal(db_int(db, "SELECT count(*) FROM resident_site WHERE scan_id IN (9, 11, 15, 10.5, 'x')", 9), 0);
+    /* no teardown: the plain tables stay what they are */
+    assert_int_equal(db_int(db, "SELECT count(*) FROM temp.sqlite_schema", 0), 1);
+    struct packed *p = packed_open(db);
+    scratch_sql(db, "DELETE FROM packed WHERE part = 13 AND first_row = 1 AND column_name = 'site_id'");
+    assert_int_equal(packed_count(p, PACKED_TABLE_resident_site), -EBADMSG);
+    packed_close(p);
+    buf_free(&data);
     chunk_codec_close(codec);
     sqlite3_close(db);
 }
@@ -328,8 +386,8 @@ static void test_damage(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_numbers), cmocka_unit_test(test_stacks), cmocka_unit_test(test_sites),
-        cmocka_unit_test(test_earlier), cmocka_unit_test(test_damage),
+        cmocka_unit_test(test_numbers), cmocka_unit_test(test_stacks),  cmocka_unit_test(test_sites),
+        cmocka_unit_test(test_looks),   cmocka_unit_test(test_earlier), cmocka_unit_test(test_damage),
     };
     return cmocka_run_group_tests(tests, scratch_begin, scratch_end);
 }

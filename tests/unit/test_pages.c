@@ -245,10 +245,32 @@ static void test_gone(void **state)
     pages_free(&p);
 }
 
+/* A zombie of the same user is gone, and no other user's process, though its files in /proc are root's. */
+static void test_gone_for_its_user(void **state)
+{
+    (void)state;
+    pid_t watcher = fork();
+    if (watcher == 0) {
+        struct resident_pages p = {0};
+        siginfo_t info;
+        if (geteuid() == 0 && (setgid(65534) || setuid(65534)))
+            _exit(1);
+        pid_t child = fork();
+        if (child == 0)
+            _exit(0);
+        waitid(P_PID, (id_t)child, &info, WEXITED | WNOWAIT);
+        _exit(-pages_read(child, 0, &p));
+    }
+    int status;
+    assert_int_equal(waitpid(watcher, &status, 0), watcher);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), ESRCH);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_scan), cmocka_unit_test(test_old_kernel),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_scan),  cmocka_unit_test(test_old_kernel),
                                        cmocka_unit_test(test_alone), cmocka_unit_test(test_scattered),
-                                       cmocka_unit_test(test_gone)};
+                                       cmocka_unit_test(test_gone),  cmocka_unit_test(test_gone_for_its_user)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

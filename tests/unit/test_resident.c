@@ -1,6 +1,7 @@
 /* Which bytes of blocks are on present pages: random blocks and pages against a model that looks at each byte; what is
  * no block's; which looks are kept. */
 #include "../../common/kind.h"
+#include "../../common/packed.h"
 #include "../../profiler/account/resident_rows.h"
 #include "../../profiler/account/seen.h"
 #include "account_run.h"
@@ -117,7 +118,7 @@ static void test_random(void **state)
         }
         account_flush(r.account, 1);
         make_pages(&pages, flags, 1 + (unsigned)rand() % 4);
-        resident_blocks(r.account, 1, &pages, &result);
+        resident_blocks(r.account, 1, &pages, NULL, &result);
         for (unsigned stack = 1; stack <= STACKS; stack++) {
             struct resident_sum sum = {0};
             uint64_t live = 0;
@@ -159,7 +160,7 @@ static void test_overlap(void **state)
     alloc(&r, BASE + 100, 10000, 2, KIND_pinned);
     account_finish(r.account, 1);
     make_pages(&pages, flags, 1);
-    resident_blocks(r.account, 1, &pages, &result);
+    resident_blocks(r.account, 1, &pages, NULL, &result);
     assert_int_equal(site_of_stack(&result, 1, KIND_heap)->sum.resident_bytes, 10000);
     /* the second has what the first left of each page, up to its own part: 100 bytes, none, 1,908 */
     assert_int_equal(site_of_stack(&result, 2, KIND_pinned)->sum.resident_bytes, 100 + 1908);
@@ -195,7 +196,7 @@ static void test_rests(void **state)
     make_pages(&pages, flags, 1);
     pages.maps = maps;
     pages.map_count = sizeof maps / sizeof *maps;
-    resident_blocks(r.account, 1, &pages, &result);
+    resident_blocks(r.account, 1, &pages, NULL, &result);
     assert_int_equal(result.rest[REST_beside].resident_bytes, RESIDENT_PAGE - 1000);
     assert_int_equal(result.rest[REST_heap].resident_bytes, 7 * RESIDENT_PAGE);
     assert_int_equal(result.rest[REST_segment].resident_bytes, 2 * RESIDENT_PAGE);
@@ -209,20 +210,20 @@ static void test_rests(void **state)
     make_pages(&pages, flags, 1);
     pages.maps = maps;
     pages.map_count = sizeof maps / sizeof *maps;
-    resident_blocks(r.account, 1, &pages, &result);
+    resident_blocks(r.account, 1, &pages, NULL, &result);
     assert_int_equal(site_of_stack(&result, 2, KIND_map)->untouched_bytes, 2 * RESIDENT_PAGE);
     free(result.sites);
     maps[3].is_shared = 1;
-    resident_blocks(r.account, 1, &pages, &result);
+    resident_blocks(r.account, 1, &pages, NULL, &result);
     assert_int_equal(site_of_stack(&result, 2, KIND_map)->untouched_bytes, 0);
     check_sums(&result, flags);
     free(result.sites);
     pages.is_only = 1; /* there is no other */
-    resident_blocks(r.account, 1, &pages, &result);
+    resident_blocks(r.account, 1, &pages, NULL, &result);
     assert_int_equal(site_of_stack(&result, 2, KIND_map)->untouched_bytes, 2 * RESIDENT_PAGE);
     free(result.sites);
     /* a process without an event so far has pages as well */
-    resident_blocks(r.account, 2, &pages, &result);
+    resident_blocks(r.account, 2, &pages, NULL, &result);
     assert_int_equal(result.site_count, 0);
     check_sums(&result, flags);
     account_run_close(&r);
@@ -258,7 +259,7 @@ static void test_joined(void **state)
         make_pages(&pages, flags, 1);
         pages.maps = &map;
         pages.map_count = 1;
-        resident_blocks(r.account, 1, &pages, &result);
+        resident_blocks(r.account, 1, &pages, NULL, &result);
         assert_int_equal(result.rest[REST_segment].resident_bytes, (2 + 3) * RESIDENT_PAGE);
         assert_int_equal(result.rest[REST_anonymous].resident_bytes, has_heap ? 0 : RESIDENT_PAGE);
         assert_int_equal(result.rest[REST_heap].resident_bytes, has_heap ? RESIDENT_PAGE : 0);
@@ -293,12 +294,12 @@ static void test_fork(void **state)
     alloc(&r, BASE + 2 * RESIDENT_PAGE + 16, 500, 1, KIND_heap);
     account_finish(r.account, 1);
     make_pages(&pages, flags, 1);
-    resident_blocks(r.account, 1, &pages, &result); /* of another process */
+    resident_blocks(r.account, 1, &pages, NULL, &result); /* of another process */
     assert_memory_equal(&result.fork, &(struct resident_fork){0}, sizeof result.fork);
     free(result.sites);
     pages.begun = begun;
     pages.begun_count = sizeof begun / sizeof *begun;
-    resident_blocks(r.account, 1, &pages, &result);
+    resident_blocks(r.account, 1, &pages, NULL, &result);
     assert_int_equal(result.fork.shared_bytes, 2 * RESIDENT_PAGE);
     assert_int_equal(result.fork.copied_bytes, 2 * RESIDENT_PAGE - 1000);
     assert_int_equal(result.fork.own_bytes, RESIDENT_PAGE + 1000);
@@ -331,7 +332,7 @@ static uint64_t again(struct account_run *r, struct seen *seen, uint32_t family,
     pages.map_count = 1;
     pages.seen = seen;
     pages.family = family;
-    resident_blocks(r->account, 1, &pages, &result);
+    resident_blocks(r->account, 1, &pages, NULL, &result);
     free(result.sites);
     return result.again_bytes / RESIDENT_PAGE;
 }
@@ -358,8 +359,9 @@ static void test_again(void **state)
     account_run_close(&r);
 }
 
-/* peak_id: from that id on it is the round at the highest sum; 0: it is none, or not the last one of it. */
-static void add_scan(struct resident_rows *rows, uint32_t id, unsigned process, uint32_t peak_id)
+/* peak_id: from that id on it is the round at the highest sum; 0: it is none, or not the last one of it. site: 7, or
+ * one that is packed. */
+static void add_scan(struct resident_rows *rows, uint32_t id, unsigned process, uint32_t peak_id, uint32_t site)
 {
     struct resident_map begun = {0};
     struct seen seen = {0};
@@ -368,7 +370,7 @@ static void add_scan(struct resident_rows *rows, uint32_t id, unsigned process, 
     assert_non_null(sites);
     sites[0] = (struct resident_site){.site = 1, .live_count = 1, .live_bytes = 10, .untouched_bytes = 10};
     sites[1] = (struct resident_site){
-        .site = 7, .live_count = 2, .live_bytes = 30, .untouched_bytes = 4, .sum = {25, 24, 23, 22}};
+        .site = site, .live_count = 2, .live_bytes = 30, .untouched_bytes = 4, .sum = {25, 24, 23, 22}};
     struct resident_result result = {.sites = sites, .site_count = 2};
     struct resident_scan scan = {.scan_id = id, .process_id = (uint16_t)process, .time_ns = id};
     result.rest[REST_file].resident_bytes = 4096;
@@ -378,26 +380,36 @@ static void add_scan(struct resident_rows *rows, uint32_t id, unsigned process, 
         resident_rows_peak(rows, peak_id);
 }
 
+/* As readers see them. */
 static void check_rows(void)
 {
+    struct error err;
+    assert_int_equal(packed_views(account_db, &err), 0);
     assert_int_equal(account_query("SELECT count(*) FROM resident_site WHERE site_id = 1 AND live_count = 1 AND "
                                    "live_bytes = 10 AND resident_bytes = 0 AND untouched_bytes = 10"),
                      account_query("SELECT count(*) FROM resident_scan"));
-    assert_int_equal(account_query("SELECT count(*) FROM resident_site WHERE site_id = 7 AND live_count = 2 AND "
-                                   "live_bytes = 30 AND resident_bytes = 25 AND shared_bytes = 24 AND huge_bytes = 23 "
-                                   "AND swapped_bytes = 22 AND untouched_bytes = 4"),
-                     account_query("SELECT count(*) FROM resident_scan"));
+    assert_int_equal(
+        account_query("SELECT count(*) FROM resident_site WHERE site_id IN (7, 40000) AND live_count = 2 AND "
+                      "live_bytes = 30 AND resident_bytes = 25 AND shared_bytes = 24 AND huge_bytes = 23 "
+                      "AND swapped_bytes = 22 AND untouched_bytes = 4"),
+        account_query("SELECT count(*) FROM resident_scan"));
+    assert_int_equal(account_query("SELECT sum(n) FROM (SELECT (SELECT count(*) FROM resident_site r WHERE r.scan_id = "
+                                   "c.scan_id) AS n FROM resident_scan c)"),
+                     account_query("SELECT count(*) * 2 FROM resident_scan"));
+    assert_int_equal(account_query("SELECT count(*) FROM resident_site"),
+                     account_query("SELECT count(*) * 2 FROM resident_scan"));
     assert_int_equal(account_query("SELECT count(*) FROM resident_rest"),
                      account_query("SELECT count(*) FROM resident_scan"));
     assert_int_equal(account_query("SELECT count(*) FROM resident_fork"),
                      account_query("SELECT count(*) FROM resident_scan WHERE process_id = 2"));
     assert_true(account_query("SELECT count(*) FROM resident_again") <=
                 account_query("SELECT count(*) FROM resident_scan"));
+    account_query("DROP TABLE IF EXISTS temp.resident_site"); /* the writer's are those of the file */
 }
 
 /* The newest round at a peak, and each process's last look: nothing else stays, whenever rows are written (bit i of
- * `when`: after the look i). */
-static void kept(unsigned when)
+ * `when`: after the look i). From look `packed` on, looks see a site that is packed: then all of them are. */
+static void kept(unsigned when, uint32_t packed)
 {
     static const struct {
         unsigned process, peak_id;
@@ -407,7 +419,7 @@ static void kept(unsigned when)
     account_run_open(&r, &(struct account_options){0});
     struct resident_rows *rows = resident_rows_open(r.store);
     for (uint32_t i = 0; i < sizeof looks / sizeof looks[0]; i++) {
-        add_scan(rows, i + 1, looks[i].process, looks[i].peak_id);
+        add_scan(rows, i + 1, looks[i].process, looks[i].peak_id, i < packed ? 7 : 40000);
         if (!(when >> i & 1) || !looks[i].kept)
             continue;
         assert_int_not_equal(resident_rows_waiting(rows), 0);
@@ -416,6 +428,7 @@ static void kept(unsigned when)
         assert_int_equal(account_query("SELECT group_concat(scan_id, '') FROM resident_scan"), looks[i].kept);
         assert_int_equal(account_query("SELECT count(*) FROM resident_scan WHERE scan_id = %u AND is_last", i + 1), 1);
         check_rows();
+        assert_int_equal(account_query("SELECT count(*) > 0 FROM main.resident_site"), i < packed);
     }
     resident_rows_moved(rows, 5, 9);
     resident_rows_write(rows);
@@ -424,6 +437,7 @@ static void kept(unsigned when)
     assert_int_equal(account_query("SELECT group_concat(scan_id, '') FROM resident_scan WHERE is_last"), 47);
     assert_int_equal(account_query("SELECT group_concat(scan_id, '') FROM resident_scan WHERE moved_count = 9"), 57);
     check_rows();
+    assert_int_equal(account_query("SELECT count(*) > 0 FROM main.packed"), packed < 7);
     resident_rows_close(rows);
     account_run_close(&r);
 }
@@ -431,8 +445,10 @@ static void kept(unsigned when)
 static void test_kept(void **state)
 {
     (void)state;
-    for (unsigned when = 0; when < 1u << 7; when++)
-        kept(when);
+    for (unsigned when = 0; when < 1u << 7; when++) {
+        kept(when, 7);
+        kept(when, when % 7);
+    }
 }
 
 /* What waits is let go where it is replaced, and what never was written is lost: no leak. */
@@ -443,11 +459,11 @@ static void test_waiting(void **state)
     account_run_open(&r, &(struct account_options){0});
     struct resident_rows *rows = resident_rows_open(r.store);
     for (uint32_t id = 1; id <= 100; id++)
-        add_scan(rows, id, 1, 0);
+        add_scan(rows, id, 1, 0, 7);
     assert_int_equal(resident_rows_waiting(rows), 3); /* a look, and its two sites */
     resident_rows_write(rows);
     assert_int_equal(account_query("SELECT group_concat(scan_id, '') FROM resident_scan"), 100);
-    add_scan(rows, 101, 1, 101);
+    add_scan(rows, 101, 1, 101, 7);
     resident_rows_close(rows);
     resident_rows_close(NULL);
     account_run_close(&r);
@@ -478,7 +494,7 @@ static void test_parts(void **state)
     alloc(&r, BASE + 8 * page, 4 * page, 2, KIND_map);
     account_flush(r.account, 1);
     make_pages(&pages, flags, 1);
-    resident_blocks(r.account, 1, &pages, &result);
+    resident_blocks(r.account, 1, &pages, NULL, &result);
     const uint64_t expected[] = {14, 4};
     for (unsigned i = 0; i < 2; i++) {
         const struct resident_site *site = site_of_stack(&result, i + 1, KIND_map);

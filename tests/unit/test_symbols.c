@@ -209,6 +209,16 @@ static void test_allocator_family(void **state)
         {"strdup", "strdup"},
         {"g_malloc0", "g_malloc0"},
         {"_ZN5alloc5alloc15exchange_malloc17h0123456789abcdefE", "alloc::alloc::exchange_malloc"},
+        {"_ZN5alloc7raw_vec20RawVecInner$LT$A$GT$11finish_grow17h0123456789abcdefE.llvm.10910578806376921899",
+         "alloc::raw_vec::RawVecInner<A>::finish_grow"},
+        /* implementations for types of no crate */
+        {"_ZN1a17h0123456789abcdefE", "<u8 as alloc::vec::spec_from_elem::SpecFromElem>::from_elem"},
+        {"_ZN1a17h0123456789abcdefE", "<T as core::convert::Into<U>>::into"},
+        {"_ZN1a17h0123456789abcdefE", "<&[u8] as core::convert::Into<alloc::vec::Vec<u8>>>::into::{{closure}}"},
+        {"_ZN1a17h0123456789abcdefE", "<fn() -> u8 as core::ops::function::FnOnce<()>>::call_once"},
+        {"_RXa", "<u8 as <[_]>::to_vec_in::ConvertVec>::to_vec::<alloc::alloc::Global>"},
+        {"_RXa", "<[u8]>::to_vec_in::<my::Alloc>"},
+        {"_RXa", "<&str as core::ops::function::FnOnce<(&str,), Output = i32>>::call_once"},
     };
     static const char *const others[][2] = {
         {"xmalloc", "xmalloc"},
@@ -221,6 +231,15 @@ static void test_allocator_family(void **state)
         {"_ZN3app1fESt6vectorIiSaIiEE", "app::f(std::vector<int, std::allocator<int> >)"},
         {"_ZN5alloc4poolEv", "alloc::pool()"},
         {"_ZN5mycrate4core17h0123456789abcdefE", "mycrate::core"},
+        /* traits of the libraries that a program implements, and its own for their types */
+        {"_ZN1a17h0123456789abcdefE", "<my::Type as core::clone::Clone>::clone"},
+        {"_ZN1a17h0123456789abcdefE", "<&my::Type as core::ops::arith::Add>::add"},
+        {"_ZN1a17h0123456789abcdefE", "<u8 as my::core::Trait>::f"},
+        {"_ZN1a17h0123456789abcdefE", "<T as my::Trait>::f"},
+        {"_ZN1a17h0123456789abcdefE", "<f64 as core::ops::arith::Mul<my::Vector>>::mul"},
+        {"_ZN1a17h0123456789abcdefE", "<u8 as corelib::Trait>::f"},
+        {"_ZN1a17h0123456789abcdefE", "<u8 as core::clone::Clone"},
+        {"_ZN1aE", "<u8 as core::clone::Clone>::clone"},
         {"operator new(unsigned long)", "operator new(unsigned long)"},
     };
     for (size_t i = 0; i < sizeof members / sizeof *members; i++)

@@ -226,6 +226,14 @@ static void test_apart(void **state)
                                      "stats::collect_all(unsigned long, unsigned long, unsigned long, unsigned long)"};
     apart_is(0, overloads,
              (const char *const[]){"stats::collect(..int)", "stats::collect(..char)", "stats::collect_all"});
+    /* a function and a compiler's copy of it, beside another instance */
+    const char *const copies[] = {
+        "int file_contents<unsigned long*>(Controller*, char const*, char const*, long*)",
+        "int file_contents<unsigned long*>(Controller*, char const*, char const*, long*) [clone .constprop.0]",
+        "int file_contents<int*>(Controller*, char const*, char const*, int*)"};
+    apart_is(0, copies,
+             (const char *const[]){"file_contents<unsigned long*>",
+                                   "file_contents<unsigned long*> [clone .constprop.0]", "file_contents<int*>"});
     /* the same function twice is no other one, and of scopes nothing is to be said */
     const char *const same[] = {maps[0], maps[0], maps[2]};
     apart_is(0, same, (const char *const[]){"stats::Map::insert", "stats::Map::insert", "stats::Map::erase"});

@@ -208,7 +208,7 @@ static void pack_sites(sqlite3 *db)
     struct buf data = BUF(1 << 21);
     sqlite3_stmt *s = NULL;
     assert_int_equal(sqlite3_prepare_v2(db, PACKED_INSERT, -1, &s, NULL), SQLITE_OK);
-    for (enum packed_column c = PACKED_KEY_site; c < PACKED_COLUMNS; c++)
+    for (enum packed_column c = PACKED_KEY_site; c < PACKED_KEY_resident_site; c++)
         for (uint32_t first = 1; first <= SITES; first += PACKED_ROWS) {
             uint32_t count = SITES - first + 1 < PACKED_ROWS ? SITES - first + 1 : PACKED_ROWS;
             for (uint32_t i = 0; i < count; i++)

@@ -4,8 +4,8 @@
 #include "../../common/kind.h"
 #include "../../report/query/survivors.h"
 #include "../../report/query/window.h"
-#include "account_run.h"
 #include "random.h"
+#include "random_run.h"
 #include "scratch.h"
 
 #include <setjmp.h>
@@ -16,141 +16,7 @@
 
 #include <cmocka.h>
 
-enum { STACKS = 12, PROCESSES = 4, PROCESSES_MAX = 60, HOOKS = 60, LIVE_MAX = 400, EVENTS = 24000, SITES_MAX = 200 };
-
-/* --- a run ------------------------------------------------------------------------------------------------------- */
-
-struct alive {
-    struct event e;
-    int is_part, is_requested;
-};
-
-static struct alive alive[LIVE_MAX + 8];
-static uint64_t freed[LIVE_MAX], next_address; /* addresses that are free again */
-static size_t alive_count, freed_count;
-static uint64_t now_ns;
-static unsigned last_process; /* each that ends makes room for a new one */
-static unsigned running[PROCESSES];
-static uint8_t is_ending[PROCESSES_MAX];
-
-static struct event new_event(unsigned op)
-{
-    static const uint8_t kinds[2][3] = {{KIND_heap, KIND_heap, KIND_map}, {KIND_device, KIND_pool, KIND_pool}};
-    unsigned process = running[rnd(PROCESSES)], device = rnd(5) == 0;
-    now_ns += rnd(4) ? rnd(100) : 0; /* several at one time, too */
-    return (struct event){.time_ns = now_ns,
-                          .op = (uint8_t)op,
-                          .process_id = (uint16_t)process,
-                          .thread_id = process * 4 + (uint32_t)rnd(4) / 2,
-                          .hook = (uint8_t)rnd(HOOKS),
-                          .device = (uint8_t)device,
-                          .kind = kinds[device][rnd(3)]};
-}
-
-static void forget_process(unsigned process)
-{
-    size_t kept = 0;
-    for (size_t i = 0; i < alive_count; i++)
-        if (alive[i].e.process_id != process)
-            alive[kept++] = alive[i];
-    alive_count = kept;
-}
-
-static struct event of_block(unsigned op, const struct alive *a)
-{
-    struct event e = new_event(op);
-    e.process_id = a->e.process_id;
-    e.thread_id = e.process_id * 4u + (uint32_t)rnd(2);
-    e.device = a->e.device;
-    e.kind = a->e.kind;
-    e.address = a->e.address;
-    return e;
-}
-
-/* One or two events. */
-static size_t make(struct event *out)
-{
-    size_t i = alive_count ? (rnd(2) ? alive_count - 1 : rnd(alive_count)) : 0;
-    struct alive *a = &alive[i];
-    if (alive_count && (alive_count >= LIVE_MAX || rnd(100) < 47)) {
-        if (a->e.kind == KIND_map && !a->is_part && a->e.size_bytes >= 64 && rnd(3) == 0) {
-            out[0] = of_block(EVENT_SPLIT, a);
-            out[0].size_bytes = 32;
-            alive[alive_count] = *a;
-            alive[alive_count].e.address += 32;
-            alive[alive_count].e.size_bytes -= 32;
-            a->e.size_bytes = 32;
-            a->is_part = alive[alive_count++].is_part = 1;
-            return 1;
-        }
-        if (a->e.device && !a->is_requested && rnd(3) == 0) {
-            out[0] = of_block(EVENT_FREE_REQUESTED, a);
-            a->is_requested = 1;
-            return 1;
-        }
-        if (a->e.kind == KIND_device && rnd(20) == 0 && !is_ending[a->e.process_id]) {
-            out[0] = of_block(EVENT_TO_SEGMENT, a);
-            *a = alive[--alive_count];
-            return 1;
-        }
-        out[0] = of_block(a->is_part                  ? EVENT_PART_FREE
-                          : rnd(6) || a->is_requested ? EVENT_FREE
-                                                      : EVENT_REALLOC_FREE,
-                          a);
-        out[0].size_bytes = a->e.size_bytes;
-        if (out[0].op == EVENT_REALLOC_FREE) {
-            out[1] = out[0];
-            out[1].op = EVENT_REALLOC_ALLOC;
-            out[1].size_bytes = rnd(5000);
-            out[1].stack_id = 1 + (uint32_t)rnd(STACKS);
-            *a = (struct alive){.e = out[1]};
-            return 2;
-        }
-        if (!a->is_part && freed_count < LIVE_MAX)
-            freed[freed_count++] = a->e.address;
-        *a = alive[--alive_count];
-        return 1;
-    }
-    out[0] = new_event(EVENT_ALLOC);
-    next_address += 0x100000;
-    out[0].address = freed_count && rnd(2) ? freed[--freed_count] : next_address;
-    out[0].size_bytes = rnd(20) ? 16 * rnd(100) : rnd(200000);
-    out[0].stack_id = 1 + (uint32_t)rnd(STACKS);
-    alive[alive_count++] = (struct alive){.e = out[0]};
-    return 1;
-}
-
-static void record(struct account_run *r, uint64_t seed, const struct account_options *options)
-{
-    struct event e[2];
-    random_seed = seed;
-    alive_count = freed_count = next_address = 0;
-    now_ns = 1000;
-    memset(is_ending, 0, sizeof is_ending);
-    for (last_process = 0; last_process < PROCESSES; last_process++)
-        running[last_process] = last_process + 1;
-    account_run_open(r, options);
-    for (int i = 0; i < EVENTS; i++) {
-        size_t n = make(e);
-        account_events(r->account, e, n);
-        unsigned *slot = &running[rnd(PROCESSES)], process = *slot;
-        if (rnd(2000) == 0 && !is_ending[process]++) {
-            e[0] = (struct event){.time_ns = ++now_ns, .op = EVENT_TEARDOWN, .process_id = (uint16_t)process};
-            account_events(r->account, e, 1);
-            now_ns++; /* the file has the time alone: what is before and behind it has others */
-        } else if (rnd(2000) == 0 && last_process + 1 < PROCESSES_MAX) {
-            e[0] = (struct event){.time_ns = now_ns, .op = EVENT_PROCESS_END, .process_id = (uint16_t)process};
-            account_events(r->account, e, 1);
-            forget_process(process);
-            *slot = ++last_process;
-        }
-    }
-    for (int i = 0; i < PROCESSES; i++) {
-        e[0] = (struct event){.time_ns = ++now_ns, .op = EVENT_PROCESS_END, .process_id = (uint16_t)running[i]};
-        account_events(r->account, e, 1);
-    }
-    account_finish(r->account, now_ns + 5);
-}
+enum { SITES_MAX = 200 };
 
 /* --- the naive replay -------------------------------------------------------------------------------------------- */
 
@@ -489,7 +355,7 @@ static struct window_result check(const struct window_range *ranges, size_t coun
 
 static int64_t random_time(void)
 {
-    return rnd(3) ? (int64_t)rnd(now_ns + 100) : (int64_t)events[rnd(event_count)].time_ns;
+    return rnd(3) ? (int64_t)rnd(random_run_end_ns + 100) : (int64_t)events[rnd(event_count)].time_ns;
 }
 
 static void test_windows(void **state)
@@ -498,7 +364,7 @@ static void test_windows(void **state)
     int64_t summed = 0;
     for (uint64_t round = 0; round < RANDOM_VOLUME(4, 1); round++) {
         struct account_run r;
-        record(&r, 4711 + round, &(struct account_options){0});
+        random_run(&r, 4711 + round, &(struct account_options){0});
         read_back();
         assert_true(chunk_count > 15 && account_query("SELECT count(*) FROM teardown") > 0);
         for (int i = 0; i < 24; i++) {
@@ -518,7 +384,7 @@ static void test_windows(void **state)
         struct window_range many[40];
         for (int i = 0; i < 40; i++) {
             many[i].from_ns = random_time();
-            many[i].to_ns = many[i].from_ns + (int64_t)rnd(now_ns / 50);
+            many[i].to_ns = many[i].from_ns + (int64_t)rnd(random_run_end_ns / 50);
         }
         size_t count = window_unite(many, 40);
         assert_true(count > 1 && count < 40);
@@ -537,7 +403,7 @@ static void test_whole(void **state)
     struct replay w;
     struct window_result result;
     const struct window_range whole = {0, WINDOW_END};
-    record(&r, 99, &(struct account_options){0});
+    random_run(&r, 99, &(struct account_options){0});
     assert_int_equal(window_load(account_db, &whole, 1, &w, &result, &err), 0);
     static const int stats[] = {STAT_alloc_count,     STAT_alloc_bytes,   STAT_free_count,    STAT_free_bytes,
                                 STAT_temporary_count, STAT_at_peak_bytes, STAT_at_peak_count, STAT_at_kind_peak_bytes,
@@ -590,9 +456,9 @@ static void test_parts_add_up(void **state)
     struct replay w;
     struct window_result result;
     int64_t sum = 0, at = 0;
-    record(&r, 5, &(struct account_options){0});
+    random_run(&r, 5, &(struct account_options){0});
     for (int i = 0; i <= 101; i++) {
-        struct window_range part = {at, i == 101 ? WINDOW_END : at + (int64_t)rnd(now_ns / 50)};
+        struct window_range part = {at, i == 101 ? WINDOW_END : at + (int64_t)rnd(random_run_end_ns / 50)};
         if (i == 100)
             part = (struct window_range){0, WINDOW_END};
         assert_int_equal(window_load(account_db, &part, 1, &w, &result, &err), 0);
@@ -613,7 +479,7 @@ static void test_what_is_not_kept(void **state)
     struct replay w;
     struct window_result result;
     struct window_range late, early;
-    record(&r, 31, &(struct account_options){.max_events = 1});
+    random_run(&r, 31, &(struct account_options){.max_events = 1});
     read_back();
     assert_true(chunk_count > 0 && events[0].time_ns > 2000);
     late = (struct window_range){(int64_t)events[event_count / 2].time_ns, WINDOW_END};
@@ -628,7 +494,7 @@ static void test_what_is_not_kept(void **state)
     replay_free(&w);
     account_run_close(&r);
 
-    record(&r, 31, &(struct account_options){.aggregate = 1});
+    random_run(&r, 31, &(struct account_options){.aggregate = 1});
     assert_int_equal(account_query("SELECT count(*) FROM event_chunk"), 0);
     assert_int_equal(window_load(account_db, &early, 1, &w, &result, &err), 0);
     assert_false(result.is_counted);

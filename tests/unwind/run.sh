@@ -12,17 +12,23 @@ mkdir -p "$build"
 build=$(cd "$build" && pwd)
 flags='-std=gnu17 -O2 -g -Wall -Wextra -D_GNU_SOURCE -fPIC -fvisibility=hidden -ftls-model=initial-exec'
 flags="$flags -fno-stack-protector -fasynchronous-unwind-tables -fno-builtin-malloc -fno-builtin-calloc"
-unwinder=$(echo "$root"/profiler/preload/unwind/*.c "$root"/profiler/preload/python/*.c)
 
 # --- libraries that come and go
+objects=
+for source in "$root"/profiler/preload/unwind/*.c "$root"/profiler/preload/python/*.c; do
+    object=$build/$(basename "$source" .c).o
+    # shellcheck disable=SC2086
+    $CC $flags -c -o "$object" "$source"
+    objects="$objects $object"
+done
 # shellcheck disable=SC2086
 {
-    $CC $flags -o "$build/reload" "$root/tests/unwind/reload.c" $unwinder -lunwind -ldl
-    $CC $flags -o "$build/threads" "$root/tests/unwind/threads.c" $unwinder -lpthread -ldl
+    $CC $flags -o "$build/reload" "$root/tests/unwind/reload.c" $objects -lunwind -ldl
+    $CC $flags -o "$build/threads" "$root/tests/unwind/threads.c" $objects -lpthread -ldl
     $CC -O2 -fPIC -shared -Wl,--build-id -o "$build/a.so" "$root/tests/unwind/plugin.c"
     $CC -O2 -fPIC -shared -Wl,--build-id -DFRAME_BYTES=104 -o "$build/b.so" "$root/tests/unwind/plugin.c"
     $CC -O2 -fPIC -shared -Wl,--build-id -DFRAME_BYTES=104 -DSHIFTED -o "$build/c.so" "$root/tests/unwind/plugin.c"
-    $CC $flags -shared -o "$build/compare.so" "$root/tests/unwind/compare.c" $unwinder -lunwind -ldl
+    $CC $flags -shared -o "$build/compare.so" "$root/tests/unwind/compare.c" $objects -lunwind -ldl
 }
 printf 'libraries that come and go: '
 "$build/reload" "$build/a.so" "$build/b.so" "$build/c.so"
@@ -52,10 +58,11 @@ for python in /usr/bin/python3 "$(python3 -c 'import sys; print(sys.executable)'
     compare 2 env PYTHONMALLOC=malloc "$python" -c 'import json, re, decimal, sqlite3, email.message, ctypes
 class A:
     def __del__(self): pass
-for i in range(300):
+import sys
+for i in range(15 * int(sys.argv[1])):
     json.loads(json.dumps([{"a": [i, str(i)] * 9, "b": None}] * 5)); re.compile("a(b|c)*d%d" % i).search("x" * i)
     sorted(range(50), key=lambda x: (x * 7919) % 101); str(decimal.Decimal(i) / 7)
-    sqlite3.connect(":memory:").execute("select ?", (i,)).fetchall(); A()'
+    sqlite3.connect(":memory:").execute("select ?", (i,)).fetchall(); A()' "$percent"
 done
 [ -x /usr/bin/bash ] &&
     compare 1 /usr/bin/bash -c 'for i in 1 2 3; do x=$(echo $i | tr 1 2); done; a=(1 2 3); echo "${a[@]/1/2}"'

@@ -32,30 +32,53 @@ int python_ends_program(const uint64_t *pcs, unsigned count);
 int python_before_dlclose(void);
 void python_after_dlclose(int from_before);
 
-/* What the last frames of a thread were; zeroed memory at first. Only this thread uses it. */
+/* What the last frames of a thread were, the outermost first; zeroed memory at first. Only this thread uses it. */
 #define PYTHON_FRAMES WIRE_STACK_MAX
-struct python_contents { /* of a code object: what it is told by from another one that got its memory */
-    uint64_t name, file, table;
-    uint64_t name_hash, table_length, table_begin;
-    uint64_t file_length, file_end_at, file_end;
-    uint32_t file_kind, first_line, version;
+#define PYTHON_SEARCH 4 /* remembered frames that a frame is looked for among; outer codes that it may run */
+struct python_link {    /* a frame's words that are looked at each time; one more leads to the link before */
+    uint64_t frame;     /* 0: none */
+    uint64_t instruction, code;
 };
-struct python_seen {
-    uint64_t frame;                       /* 0: none */
-    uint64_t previous, instruction, code; /* its words */
-    uint64_t print;                       /* of the code; 0: none */
-    const struct python_contents *contents;
-    uint64_t sum;    /* hash of it and all outside it */
-    uint32_t look;   /* what of its code is to be looked at */
-    uint32_t frames; /* so many up to here, but for those that run no code */
+struct python_seen { /* what follows from the frame and all outside it */
+    uint64_t print;  /* of its code; 0: it runs none */
+    uint64_t sum;    /* hash of them */
+    uint32_t frames; /* that run code */
+    uint32_t codes;  /* that they run: the first so many */
 };
-#define PYTHON_SEARCH 4 /* remembered frames that a frame is looked for among; outer ones that may run its code */
+struct python_contents { /* what a code object is told by from another one that got its memory; a cache line */
+    uint64_t code;
+    uint32_t kind; /* enum python_told_by */
+    uint32_t first_line;
+    union {
+        struct {
+            uint64_t name, file, table;
+            uint64_t name_hash, table_length, table_begin;
+        };
+        struct {
+            uint64_t version;         /* its own, or its function's, */
+            uint64_t frame, function; /* which a frame that runs it has */
+        };
+    };
+} __attribute__((aligned(64)));
+enum python_told_by {
+    PYTHON_BY_CONTENTS,
+    PYTHON_BY_CONTENTS_AND_FILE, /* the name of whose file is not that of the code before */
+    PYTHON_BY_FUNCTION,
+    PYTHON_BY_VERSION,
+};
+struct python_file { /* the name of a code's file, as far as it is looked at */
+    uint64_t length, end_at, end;
+    uint32_t kind;
+};
 struct python_memory {
     uint32_t count;
-    uint32_t pause;                                         /* walks without memory, before it is tried again */
-    struct python_seen seen[PYTHON_SEARCH + PYTHON_FRAMES]; /* outermost first; the first are none */
-    struct python_contents contents[PYTHON_SEARCH + PYTHON_FRAMES];
-    uint64_t steps[PYTHON_FRAMES]; /* innermost first */
+    uint32_t pause;                                          /* walks without memory, before it is tried again */
+    struct python_link links[PYTHON_SEARCH + PYTHON_FRAMES]; /* the first are none */
+    struct python_seen seen[PYTHON_SEARCH + PYTHON_FRAMES];  /* of the same number */
+    struct python_contents codes[PYTHON_FRAMES];
+    struct python_file files[PYTHON_FRAMES]; /* of the codes */
+    uint64_t prints[PYTHON_FRAMES];          /* of the codes */
+    uint64_t steps[PYTHON_FRAMES];           /* innermost first */
 };
 
 /* The hash of this thread's Python frames, `most` of them at most; 0: none. The hot path. m: NULL: nothing is

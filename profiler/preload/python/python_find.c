@@ -152,17 +152,18 @@ static NOINLINE int layout_published(struct python_layout *l, uint64_t runtime, 
     return 1;
 }
 
-/* The second number of the version: 3.11 and later say it; the two before are known by what they export. 0: unknown. */
-static unsigned version_minor(const struct symbols *s)
+/* The version's second and third number, as in 0x0b02: 3.11 and later say it; the two before are known by what they
+ * export. 0: unknown. */
+static unsigned version_of(const struct symbols *s)
 {
     uint64_t size, at = symbol_find(s, "Py_Version", &size);
     if (at) {
         uint32_t version = *(const uint32_t *)at;
-        return version >> 24 == 3 ? version >> 16 & 255 : 0;
+        return version >> 24 == 3 ? version >> 8 & 0xffff : 0;
     }
     if (symbol_find(s, "Py_NewRef", &size))
-        return 10;
-    return symbol_find(s, "PyFrame_GetCode", &size) ? 9 : 0;
+        return 10 << 8;
+    return symbol_find(s, "PyFrame_GetCode", &size) ? 9 << 8 : 0;
 }
 
 /* The program itself, or what it was linked with: that stays. */
@@ -196,7 +197,7 @@ void modules_watch_seen(const struct link_map *map, uint64_t start)
     uint64_t eval = runtime ? symbol_find(&s, "_PyEval_EvalFrameDefault", &eval_bytes) : 0;
     if (!eval)
         return;
-    unsigned minor = version_minor(&s);
+    unsigned version = version_of(&s), minor = version >> 8;
     python.module_start = start;
     if (minor < 9 || minor > 14) {
         COUNT(python_unknown);
@@ -211,6 +212,7 @@ void modules_watch_seen(const struct link_map *map, uint64_t start)
     python.may_go = !is_of_program(map);
     python.runtime = runtime;
     python.runtime_bytes = runtime_bytes;
+    python.keeps_functions = version > 0x0b00;
     python.arena_getter = minor < 12 ? symbol_find(&s, "PyObject_GetArenaAllocator", &bytes) : 0;
     python.arena_alloc = 0;
     python.eval_start = eval;

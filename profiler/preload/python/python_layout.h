@@ -29,7 +29,10 @@ struct python_layout {
     /* the C frame */
     uint16_t cframe_frame, cframe_previous;
     /* the frame */
-    uint16_t code, instruction, previous, owner, is_entry;
+    uint16_t code, instruction, previous, owner, is_entry, function;
+    /* the function: its code, and the number that it gets when a call of it is specialized, no other one's and 0 again
+     * when its code changes; 0: not told */
+    uint16_t function_code, function_version;
     /* code */
     uint16_t filename, name, qualname, first_line, table, bytecode;
     uint16_t version; /* 0: it has none */
@@ -53,7 +56,8 @@ struct python_state {
     uint32_t closing;      /* dlcloses under way */
     uint32_t is_verified;  /* frames were found where the layout says */
     uint32_t failures, looks;
-    uint32_t key; /* of the thread's state, + 1, where it is not in the runtime at l->tss; 0: it is */
+    uint32_t keeps_functions; /* a frame that is found holds its function: from 3.11.1 on */
+    uint32_t key;             /* of the thread's state, + 1, where it is not in the runtime at l->tss; 0: it is */
     struct python_layout layout;
 };
 extern struct python_state python;
@@ -100,7 +104,7 @@ static const struct python_layout python_layouts[] = {
      .filename = 104, .name = 112, .first_line = 40, .table = 120, OBJECTS(48, 24)},
     {.minor = 11, .tss = 592, .finalizing = 24, .current = 576, .head = 40, .main = 48, .thread_id = 152, .frame = 56,
      .cframe_frame = 8, .cframe_previous = 16, .code = 32, .instruction = 56, .previous = 48, .owner = 69,
-     .is_entry = 68, .filename = 112, .name = 120, .qualname = 128, .first_line = 72, .table = 136, .bytecode = 184,
+     .is_entry = 68, .function = 0, .function_code = 48, .function_version = 128, .filename = 112, .name = 120, .qualname = 128, .first_line = 72, .table = 136, .bytecode = 184,
      OBJECTS(48, 24)},
     {.minor = 12, .tss = 1544, .finalizing = 24, .thread_id = 136, .frame = 56, .cframe_frame = 0,
      .cframe_previous = 8, .code = 0, .instruction = 56, .previous = 8, .owner = 70, .filename = 112, .name = 120,

@@ -51,11 +51,6 @@ INLINE uint64_t thread_state(const struct python_layout *l)
 
 /* --- code objects --- */
 
-INLINE uint64_t rotate(uint64_t x, unsigned by)
-{
-    return x << by | x >> (64 - by);
-}
-
 /*
  * Code objects die and others get their memory, with their names and tables in the same places. From 3.12 on each has a
  * version of its own. Before, they are told apart by where their parts lie and by what they hold: the name's hash, the
@@ -63,8 +58,10 @@ INLINE uint64_t rotate(uint64_t x, unsigned by)
  */
 #define FILE_NAME_MOST 4096u
 #define FILE_KIND      (1u << 5) /* its characters follow the head */
-INLINE int contents_read(const struct python_layout *l, uint64_t code, struct python_contents *c)
+INLINE int contents_read(const struct python_layout *l, uint64_t code, struct python_contents *c, struct python_file *f)
 {
+    c->code = code;
+    c->kind = l->version ? PYTHON_BY_VERSION : PYTHON_BY_CONTENTS_AND_FILE;
     c->first_line = half_at(code + l->first_line);
     if (l->version) {
         c->version = half_at(code + l->version);
@@ -78,54 +75,37 @@ INLINE int contents_read(const struct python_layout *l, uint64_t code, struct py
     c->name_hash = word_at(c->name + 24);
     c->table_length = word_at(c->table + 16);
     c->table_begin = word_at(c->table + 32);
-    c->file_length = word_at(c->file + 16);
-    c->file_kind = half_at(c->file + 32);
+    f->length = word_at(c->file + 16);
+    f->kind = half_at(c->file + 32);
     /* of memory that may be another object's by now: no length from there leads far away */
-    int has_end = c->file_kind & FILE_KIND && c->file_length < FILE_NAME_MOST;
-    c->file_end_at = c->file + (likely(has_end) ? l->ascii_bytes + c->file_length - 8 : 16);
-    c->file_end = word_at(c->file_end_at);
+    int has_end = f->kind & FILE_KIND && f->length < FILE_NAME_MOST;
+    f->end_at = c->file + (likely(has_end) ? l->ascii_bytes + f->length - 8 : 16);
+    f->end = word_at(f->end_at);
     return 1;
 }
 
-/* Whether contents_read would say the same; the file's name is asked for what it holds only where has_file. */
-INLINE int contents_hold(const struct python_layout *l, uint64_t code, const struct python_contents *c, int has_file)
+/* Codes may differ in one of these alone, or in two by as much: lambdas of one file that share their table differ in
+ * address and line. So each has a factor of its own. */
+INLINE uint64_t contents_print(const struct python_layout *l, const struct python_contents *c,
+                               const struct python_file *f)
 {
-    uint64_t differ = half_at(code + l->first_line) ^ c->first_line;
-    if (l->version)
-        return !(differ | (half_at(code + l->version) ^ c->version));
-    differ |= word_at(code + l->name) ^ c->name;
-    differ |= word_at(code + l->filename) ^ c->file;
-    differ |= word_at(code + l->table) ^ c->table;
-    if (unlikely(differ))
-        return 0;
-    differ = word_at(c->name + 24) ^ c->name_hash;
-    differ |= word_at(c->table + 16) ^ c->table_length;
-    differ |= word_at(c->table + 32) ^ c->table_begin;
-    if (has_file) {
-        differ |= word_at(c->file + 16) ^ c->file_length;
-        differ |= (half_at(c->file + 32) ^ c->file_kind) & FILE_KIND;
-        if (unlikely(differ)) /* the end may be where no memory is */
-            return 0;
-        differ = word_at(c->file_end_at) ^ c->file_end;
+    uint64_t print = c->code * UNWIND_HASH_K + c->first_line * 0xd6e8feb86659fd93ull;
+    if (l->version) {
+        print += c->version * 0xa0761d6478bd642full;
+    } else {
+        print += c->name * 0xa0761d6478bd642full + c->file * 0xe7037ed1a0b428dbull + c->table * 0x8ebc6af09c88c6e3ull;
+        print += c->name_hash * 0x589965cc75374cc3ull;
+        print += f->end * 0xff51afd7ed558ccdull + f->length * 0xc4ceb9fe1a85ec53ull;
+        print += c->table_begin * 0x1d8e4e27c47d124full + c->table_length * 0xeb44accab455d165ull;
     }
-    return !differ;
-}
-
-INLINE uint64_t contents_print(const struct python_layout *l, uint64_t code, const struct python_contents *c)
-{
-    if (l->version)
-        return code ^ (uint64_t)c->version << 32 ^ (uint64_t)c->first_line << 48;
-    uint64_t print = code ^ rotate(c->name, 13) ^ rotate(c->file, 27) ^ rotate(c->table, 41) ^ c->first_line;
-    print = print * UNWIND_HASH_K + c->name_hash;
-    print += c->file_end * 0xd6e8feb86659fd93ull + c->file_length;
-    print += c->table_begin * 0xa0761d6478bd642full + c->table_length;
     return print ^ print >> 29;
 }
 
 INLINE uint64_t code_print(const struct python_layout *l, uint64_t code)
 {
     struct python_contents c;
-    return contents_read(l, code, &c) ? contents_print(l, code, &c) : 0;
+    struct python_file f;
+    return contents_read(l, code, &c, &f) ? contents_print(l, &c, &f) : 0;
 }
 
 struct walk {
@@ -206,7 +186,10 @@ INLINE struct walk walk_frames(const struct python_layout *l, uint64_t state, st
 /*
  * A thread remembers its last frames, the outermost first. The next walk ends at a frame that was among them, if from
  * there outwards all is what it was: no dependent loads, and code objects that several frames run are looked at once.
- * Frames are read only after a living one led to them.
+ * The frame where it ends may have gone on to another instruction. Frames are read only after a living one led to them.
+ *
+ * Each frame is looked at: where one function calls another in two places, nothing that the interpreter keeps differs
+ * between the calls but the instruction in the caller's frame, however deep in the stack that is.
  */
 #define PAUSE  256 /* walks after one that cannot be remembered: a stack deeper than the limit */
 #define SEARCH PYTHON_SEARCH
@@ -226,114 +209,237 @@ INLINE int is_of_c(const struct python_layout *l, uint64_t frame)
     return l->bytecode && *(const uint8_t *)(frame + l->owner) >= OWNED_BY_C;
 }
 
-/* What python_seen.look asks for. What several frames have in common is looked at once, in the outermost. */
-enum { LOOK_CODE = 1, LOOK_FILE = 2, LOOK_NO_FURTHER = 4 };
-
-/* The frames from *at on outwards, which is known to be one: whether all of them stand. If not, *at is the first that
- * does not. */
-INLINE int frames_stand(const struct python_layout *l, struct python_seen **at)
+/* What a frame that is known to be one holds, against what it held; 0: the same. */
+INLINE uint64_t link_differs(const struct python_layout *l, const struct python_link *at)
 {
-    struct python_seen *seen = *at;
-    uint64_t frame = seen->frame;
-    for (;; seen--) {
-        uint64_t previous = seen->previous, code = seen->code;
-        uint64_t differ = frame_instruction(l, frame) ^ seen->instruction;
-        differ |= word_at(frame + l->code) ^ code;
-        differ |= word_at(frame + l->previous) ^ previous;
-        if (unlikely(differ))
-            break;
-        uint32_t look = seen->look;
-        if (look) {
-            code &= ~7ull;
-            if (look & LOOK_CODE && unlikely(!contents_hold(l, code, seen->contents, look & LOOK_FILE)))
-                break;
-            if (look & LOOK_NO_FURTHER)
-                return 1;
-        }
-        frame = previous;
-    }
-    *at = seen;
-    return 0;
+    return (frame_instruction(l, at->frame) ^ at->instruction) | (word_at(at->frame + l->code) ^ at->code);
 }
 
-/* Makes `seen` of a living frame, inside the ones before it. 0: it is not to be remembered. */
-INLINE int frame_remember(const struct python_layout *l, struct python_memory *m, struct python_seen *seen,
+/* Whether the frame outside it is still the one before. */
+INLINE int link_leads_on(const struct python_layout *l, const struct python_link *at)
+{
+    return likely(word_at(at->frame + l->previous) == at[-1].frame);
+}
+
+/* How many of the first `count` remembered frames may stand, where not all of them do: those outside the innermost that
+ * does not. */
+static NOINLINE uint32_t frames_before_fallen(const struct python_layout *l, const struct python_memory *m,
+                                              uint32_t count)
+{
+    const struct python_link *at = &m->links[SEARCH] + count - 1;
+    while (at >= &m->links[SEARCH] && !link_differs(l, at) && link_leads_on(l, at))
+        at--;
+    return at < &m->links[SEARCH] ? 0 : (uint32_t)(at - &m->links[SEARCH]);
+}
+
+/* Whether the first `count` remembered frames stand, of which the innermost is known to be one. What a frame holds may
+ * be looked at later, the word that leads on may not: the frame outside it is read by that. */
+INLINE int frames_stand(const struct python_layout *l, const struct python_memory *m, uint32_t count)
+{
+    const struct python_link *at = &m->links[SEARCH] + count - 1;
+    for (; count >= 4; count -= 4, at -= 4) {
+        uint64_t differ = link_differs(l, at);
+        if (!link_leads_on(l, at))
+            return 0;
+        differ |= link_differs(l, at - 1);
+        if (!link_leads_on(l, at - 1))
+            return 0;
+        differ |= link_differs(l, at - 2);
+        if (!link_leads_on(l, at - 2))
+            return 0;
+        differ |= link_differs(l, at - 3);
+        if (unlikely(!link_leads_on(l, at - 3) || differ))
+            return 0;
+    }
+    for (; count; count--, at--)
+        if (unlikely(link_differs(l, at) || !link_leads_on(l, at)))
+            return 0;
+    return 1;
+}
+
+INLINE int file_holds(uint64_t file, const struct python_file *f)
+{
+    uint64_t differ = (word_at(file + 16) ^ f->length) | ((half_at(file + 32) ^ f->kind) & FILE_KIND);
+    return likely(!differ) && word_at(f->end_at) == f->end; /* else the end may be where no memory is */
+}
+
+/* Whether contents_read would say the same of the first `count` codes, each of which a living frame runs. */
+INLINE int codes_hold(const struct python_layout *l, const struct python_memory *m, uint32_t count)
+{
+    for (const struct python_contents *c = m->codes, *end = c + count; c != end; c++) {
+        uint64_t differ;
+        if (l->function_version && c->kind == PYTHON_BY_FUNCTION) {
+            /* the function that the frame holds is asked only when it is that one */
+            if (unlikely(word_at(c->frame + l->function) != c->function) ||
+                unlikely(half_at(c->function + l->function_version) != c->version))
+                return 0;
+            continue;
+        }
+        differ = half_at(c->code + l->first_line) ^ c->first_line;
+        if (l->version) {
+            if (unlikely(differ | (half_at(c->code + l->version) ^ c->version)))
+                return 0;
+            continue;
+        }
+        differ |= word_at(c->code + l->name) ^ c->name;
+        differ |= word_at(c->code + l->filename) ^ c->file;
+        differ |= word_at(c->code + l->table) ^ c->table;
+        if (unlikely(differ))
+            return 0;
+        differ = word_at(c->name + 24) ^ c->name_hash;
+        differ |= word_at(c->table + 16) ^ c->table_length;
+        differ |= word_at(c->table + 32) ^ c->table_begin;
+        if (unlikely(differ))
+            return 0;
+        if (c->kind == PYTHON_BY_CONTENTS_AND_FILE && unlikely(!file_holds(c->file, &m->files[c - m->codes])))
+            return 0;
+    }
+    return 1;
+}
+
+/*
+ * 3.11 has no versions of code, but its functions have them once the interpreter has specialized a call. While one
+ * function has one version it holds one code, so that code's memory is nobody else's, and a frame that the function
+ * began meanwhile runs that code and no other.
+ */
+INLINE void tell_by_function(const struct python_layout *l, struct python_contents *c, uint64_t frame)
+{
+    uint64_t function = word_at(frame + l->function);
+    if (!python.keeps_functions || !is_object(function) || word_at(function + l->function_code) != c->code)
+        return;
+    uint64_t version = half_at(function + l->function_version);
+    if (!version)
+        return;
+    c->kind = PYTHON_BY_FUNCTION;
+    c->frame = frame;
+    c->function = function;
+    c->version = version;
+}
+
+/* The place in m->codes of a code that `frame` runs, inside frames that run the first `count` of them: one of the last
+ * of these, or one more. PYTHON_FRAMES: it is no code, or not to be remembered. */
+INLINE uint32_t code_remember(const struct python_layout *l, struct python_memory *m, uint64_t frame, uint64_t code,
+                              uint32_t count)
+{
+    struct python_contents *c = &m->codes[count];
+    struct python_file *f = &m->files[count];
+    for (uint32_t k = 1; k <= SEARCH && k <= count; k++)
+        if (c[-(int)k].code == code)
+            return count - k;
+    if (!is_object(code) || !contents_read(l, code, c, f) || !(m->prints[count] = contents_print(l, c, f)))
+        return PYTHON_FRAMES;
+    if (!l->version && count && c[-1].kind != PYTHON_BY_FUNCTION && c[-1].file == c->file)
+        c->kind = PYTHON_BY_CONTENTS;
+    if (l->function_version)
+        tell_by_function(l, c, frame);
+    return count;
+}
+
+/* Makes a link of a living frame, inside the ones before it. 0: it is not to be remembered. */
+INLINE int frame_remember(const struct python_layout *l, struct python_memory *m, struct python_link *link,
                           uint64_t frame, unsigned most)
 {
-    uint64_t instruction = frame_instruction(l, frame), word = word_at(frame + l->code), code = word & ~7ull;
-    struct python_contents *c = &m->contents[seen - m->seen];
-    int is_outermost = seen == m->seen + SEARCH, k = 1;
-    *seen = (struct python_seen){.frame = frame,
-                                 .previous = word_at(frame + l->previous),
-                                 .instruction = instruction,
-                                 .code = word,
-                                 .contents = c,
-                                 .sum = seen[-1].sum,
-                                 .frames = seen[-1].frames,
-                                 .look = is_outermost ? LOOK_NO_FURTHER : 0};
+    uint64_t instruction = frame_instruction(l, frame), word = word_at(frame + l->code);
+    struct python_seen *seen = &m->seen[link - m->links];
+    const struct python_seen outer = seen[-1];
+    *link = (struct python_link){frame, instruction, word};
+    *seen = (struct python_seen){0, outer.sum, outer.frames, outer.codes};
     if (is_of_c(l, frame))
         return 1;
-    while (k <= SEARCH && !(seen[-k].code == word && seen[-k].print))
-        k++;
-    if (k <= SEARCH) {
-        seen->print = seen[-k].print;
-    } else {
-        if (!is_object(code) || !contents_read(l, code, c) || !(seen->print = contents_print(l, code, c)))
-            return 0;
-        seen->look |=
-            seen[-1].look & LOOK_CODE && seen[-1].contents->file == c->file ? LOOK_CODE : LOOK_CODE | LOOK_FILE;
-    }
-    if (unlikely(seen->frames == most))
+    if (unlikely(outer.frames == most))
         return 0;
-    seen->sum += (seen->print + instruction_offset(l, instruction, code)) * unwind_powers[seen->frames++];
+    uint32_t code = code_remember(l, m, frame, word & ~7ull, outer.codes);
+    if (unlikely(code == PYTHON_FRAMES))
+        return 0;
+    seen->codes += code == outer.codes;
+    seen->print = m->prints[code];
+    seen->sum += (seen->print + instruction_offset(l, instruction, word & ~7ull)) * unwind_powers[seen->frames++];
     return 1;
 }
 
-/* Puts the `count` new frames of m->steps inside those before `top`. 0: they are not to be remembered. */
-INLINE int frames_remember(const struct python_layout *l, struct python_memory *m, struct python_seen *top,
-                           uint32_t count, unsigned most)
+/* A signal handler may leave these by longjmp: what is remembered must be sound at every instruction. */
+INLINE void remembered(struct python_memory *m, uint32_t count)
 {
-    /* A signal handler may leave this by longjmp: what is remembered must be sound at every instruction. */
-    m->count = (uint32_t)(top - m->seen) - SEARCH;
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
-    for (; count--; top++)
-        if (unlikely(!frame_remember(l, m, top, m->steps[count], most)))
+    m->count = count;
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+}
+
+/* Puts the `count` new frames of m->steps inside the first `standing`. 0: they are not to be remembered. */
+INLINE int frames_remember(const struct python_layout *l, struct python_memory *m, uint32_t standing, uint32_t count,
+                           unsigned most)
+{
+    struct python_link *link = &m->links[SEARCH] + standing;
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    for (uint32_t i = count; i--; link++)
+        if (unlikely(!frame_remember(l, m, link, m->steps[i], most)))
             return 0;
-    __atomic_signal_fence(__ATOMIC_SEQ_CST);
-    m->count = (uint32_t)(top - m->seen) - SEARCH;
+    remembered(m, standing + count);
     return 1;
+}
+
+/* The innermost of the first `count` frames, all of which stand, has gone on to another instruction of its code. */
+INLINE void frame_goes_on(const struct python_layout *l, struct python_memory *m, uint32_t count, uint64_t instruction)
+{
+    struct python_link *link = &m->links[SEARCH] + count - 1;
+    struct python_seen *seen = &m->seen[SEARCH] + count - 1;
+    remembered(m, count - 1);
+    link->instruction = instruction;
+    if (likely(seen->print != 0))
+        seen->sum = seen[-1].sum + (seen->print + instruction_offset(l, instruction, link->code & ~7ull)) *
+                                       unwind_powers[seen[-1].frames];
+    remembered(m, count);
+}
+
+/* Whether the living frame is the innermost of the first *standing ones, but for its instruction, and all outside it is
+ * what it was; if not, *standing is how many may still be met. */
+INLINE int meets_remembered(const struct python_layout *l, struct python_memory *m, uint64_t frame, uint32_t *standing)
+{
+    const struct python_link *link = &m->links[SEARCH] + *standing - 1;
+    int k = 0;
+    while (link[-k].frame != frame && ++k < SEARCH)
+        ;
+    if (k == SEARCH)
+        return 0;
+    link -= k;
+    uint32_t outer = *standing - (uint32_t)k - 1;
+    *standing = outer;
+    if (word_at(frame + l->code) != link->code || !link_leads_on(l, link))
+        return 0;
+    if (likely(frames_stand(l, m, outer))) {
+        int hold = codes_hold(l, m, m->seen[SEARCH + outer].codes);
+        *standing = hold ? outer + 1 : 0;
+        return hold;
+    }
+    *standing = frames_before_fallen(l, m, outer);
+    return 0;
 }
 
 /* The same as the walk over all frames; 0: that has to do it. */
 INLINE int walk_memory(const struct python_layout *l, struct python_memory *m, uint64_t frame, unsigned most,
                        struct walk *w)
 {
-    struct python_seen *top = &m->seen[SEARCH] + m->count; /* those before it may stand */
-    uint32_t count = 0;
+    uint32_t standing = m->count, count = 0;
     for (;; frame = word_at(frame + l->previous)) {
         if (unlikely(!is_object(frame))) {
-            top = &m->seen[SEARCH];
+            standing = 0;
             break;
         }
-        int k = 1;
-        while (top[-k].frame != frame && ++k <= SEARCH)
-            ;
-        if (likely(k <= SEARCH)) {
-            struct python_seen *fallen = top - k;
-            if (likely(frames_stand(l, &fallen))) {
-                top -= k - 1;
-                break;
-            }
-            top = fallen; /* those outside that one are looked at when the walk gets there */
+        if (likely(meets_remembered(l, m, frame, &standing))) {
+            uint64_t instruction = frame_instruction(l, frame);
+            if (instruction != m->links[SEARCH + standing - 1].instruction)
+                frame_goes_on(l, m, standing, instruction);
+            break;
         }
-        if (unlikely(count == PYTHON_FRAMES - 1 || top - m->seen + count == PYTHON_FRAMES + SEARCH))
+        if (unlikely(standing + count >= PYTHON_FRAMES - 1))
             return 0;
         m->steps[count++] = frame;
     }
-    if ((count || top != &m->seen[SEARCH] + m->count) && unlikely(!frames_remember(l, m, top, count, most)))
+    m->count = standing;
+    if (count && unlikely(!frames_remember(l, m, standing, count, most)))
         return 0;
-    top = &m->seen[SEARCH] + m->count;
-    *w = (struct walk){top[-1].sum, top[-1].frames, 0};
+    const struct python_seen *seen = &m->seen[SEARCH] + m->count - 1;
+    *w = (struct walk){seen->sum, seen->frames, 0};
     return 1;
 }
 

@@ -1,0 +1,65 @@
+#include "../../common/hash.h"
+#include "../../common/map.h"
+#include "../query/callers.h"
+#include "../query/ending.h"
+#include "../query/wrapper.h"
+#include "live_at_end.h"
+
+#define KEEPING_LINES 12 /* so many lines' blocks live at the end: a program that gives nothing back as it ends, */
+#define KEEPING_SHARE 2  /* if they are that part of its peak; */
+#define KEEPING_MANY  96 /* or so many, none of which has that part of what is live */
+
+static void add_caller(struct map *lines, const struct row *row)
+{
+    uint64_t function = hash_text(HASH_START, row->function ? row->function : row->module);
+    uint64_t place = hash_pair(hash_text(HASH_START, row->file), (uint64_t)(row->function ? row->line : row->offset));
+    if (row->function || (row->module && *row->module))
+        map_set_number(lines, function, place, 1);
+}
+
+/* How many lines' blocks live at the end, as they were recorded, those that went through a function that is called like
+ * an allocator by its callers; no more are counted than it takes. */
+static uint32_t count_keeping(struct rules *r)
+{
+    uint32_t lines = 0;
+    struct map callers = {0};
+    for (uint32_t i = 0; i < r->recorded_count; i++)
+        lines += r->recorded[i].device_id == r->device->device_id && r->recorded[i].end_bytes;
+    for (uint32_t i = 0; i < r->recorded_count && lines + callers.count < KEEPING_LINES; i++) {
+        struct callers of = {0};
+        if (r->recorded[i].device_id != r->device->device_id || !r->recorded[i].end_bytes)
+            continue;
+        int rc = wrapper_callers(r->db, r->recorded[i].site_id, r->device->name, CALLERS_OF_END_RECORDED, &of, r->err);
+        lines -= rc == 0 && of.count > 0;
+        for (int k = 0; k < of.count && rc == 0; k++)
+            add_caller(&callers, &of.item[k].row);
+        callers_free(&of);
+    }
+    lines += callers.count;
+    map_close(&callers);
+    return lines;
+}
+
+/* Of very many lines, as large programs without a runtime have, none makes most of it. */
+static int many_keep(const struct rules *r, int64_t bytes)
+{
+    uint32_t lines = 0;
+    int64_t most = 0;
+    for (uint32_t i = 0; i < r->recorded_count; i++)
+        if (r->recorded[i].device_id == r->device->device_id && r->recorded[i].end_bytes) {
+            lines++;
+            most = r->recorded[i].end_bytes > most ? r->recorded[i].end_bytes : most;
+        }
+    return lines >= KEEPING_MANY && most < bytes / KEEPING_SHARE;
+}
+
+/* Runtimes and compilers end without giving back what they hold: of many lines, and much of the peak. Where it is not
+ * known what was live when, nothing tells that from a leak. Python does take itself down. */
+int keeps_its_heap(struct rules *r, int64_t bytes, int64_t peak_bytes)
+{
+    const struct rule_device *d = r->device;
+    int64_t torn;
+    rule_top_line(r, LINE_END_TORN_BYTES, &torn);
+    return r->growth && torn == 0 && ending_of_blocks(r->db, d->device_id) == ENDING_RETURNED &&
+           (many_keep(r, bytes) || (bytes >= peak_bytes / KEEPING_SHARE && count_keeping(r) >= KEEPING_LINES));
+}

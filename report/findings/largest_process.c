@@ -1,0 +1,100 @@
+#include "../../common/db.h"
+#include "../query/process_end.h"
+#include "../query/program_name.h"
+#include "live_at_end.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define PROCESSES_MOST 16 /* that are asked for what they had: each costs a chunk of events */
+
+/* What each process had at its end, and the part of it that can have been there: no more than its peak RSS, where the
+ * kernel said that. Sums over processes that ended one after another were never in memory. */
+static const char largest_sql[] =
+    "SELECT first_id, bytes, CASE WHEN peak_rss_sampled = 0 AND ?1 = 0 THEN coalesce(peak_rss_bytes, bytes) ELSE bytes "
+    "END AS most, "
+    "command_line, count(*) OVER (), peak FROM (SELECT i.first_id, max(process_id) AS process_id, "
+    "CAST(total(a.end_bytes) AS INTEGER) AS bytes, CASE WHEN count(*) = count(a.own_peak_bytes) THEN "
+    "CAST(total(a.own_peak_bytes) AS INTEGER) END AS peak FROM account a JOIN thread t ON t.thread_id = a.key_id JOIN "
+    "v_image i USING(process_id) WHERE a.scope = 'thread' AND a.inclusive = 0 AND a.kind = 'all' AND a.device_id = ?1 "
+    "GROUP BY i.first_id HAVING bytes > 0) JOIN process USING(process_id) ORDER BY min(bytes, most) DESC, process_id "
+    "LIMIT ?2";
+
+/* A title that a program gave itself begins with its name: "nginx: worker process". */
+static void name_process(struct buf *name, const char *command)
+{
+    size_t length = strcspn(command, " ");
+    if (length > 1 && command[length] && command[length - 1] == ':')
+        buf_add(name, command, length - 1);
+    else
+        program_name(name, command);
+}
+
+/* One process's part of what lines have at the end. */
+struct part {
+    struct rules *r;
+    int64_t all_bytes, bytes; /* with what libraries keep, and without */
+    struct {
+        int64_t bytes, count;
+    } * lines; /* as r->lines */
+};
+
+static void take_part(void *arg, uint32_t site_id, uint64_t bytes, uint64_t count)
+{
+    struct part *p = arg;
+    const struct rule_site *site = rule_site_of(p->r, site_id);
+    if (!site || p->r->lines[site->line].device_id != p->r->device->device_id)
+        return;
+    __builtin_add_overflow(p->all_bytes, rule_sane((int64_t)bytes), &p->all_bytes);
+    if (!site->has_ends)
+        return;
+    __builtin_add_overflow(p->bytes, rule_sane((int64_t)bytes), &p->bytes);
+    __builtin_add_overflow(p->lines[site->line].bytes, rule_sane((int64_t)bytes), &p->lines[site->line].bytes);
+    __builtin_add_overflow(p->lines[site->line].count, rule_sane((int64_t)count), &p->lines[site->line].count);
+}
+
+/* Leaves out what libraries keep, where the events have all of the process's end: not of what Python tore down, which
+ * was the end before that. */
+static void refine(struct rules *r, int64_t first_id, struct largest_process *l)
+{
+    struct error err = {0};
+    struct part part = {.r = r, .lines = xcalloc(r->line_count + 1ul, sizeof *part.lines)};
+    int rc = process_end_each(r->db, first_id, take_part, &part, &err);
+    l->has_beside = rc != 0 || part.all_bytes != l->bytes;
+    l->bytes = l->has_beside ? l->bytes : part.bytes;
+    for (uint32_t i = 0; !l->has_beside && i < r->line_count; i++)
+        if (part.lines[i].bytes > l->line_bytes) {
+            l->line = &r->lines[i];
+            l->line_bytes = part.lines[i].bytes;
+            l->line_count = part.lines[i].count;
+        }
+    free(part.lines);
+}
+
+/* Once a process cannot have had more, even with that, no other has. */
+void largest_process(struct rules *r, int has_beside, struct largest_process *largest)
+{
+    *largest = (struct largest_process){.name = BUF(4096)};
+    sqlite3_stmt *s = rule_query(r, largest_sql);
+    if (!s)
+        return;
+    sqlite3_bind_int64(s, 1, r->device->device_id);
+    sqlite3_bind_int64(s, 2, PROCESSES_MOST);
+    while (sqlite3_step(s) == SQLITE_ROW) {
+        struct largest_process l = {.bytes = rule_amount(s, 1), .peak_bytes = rule_amount(s, 5), .name = BUF(4096)};
+        int64_t most = rule_amount(s, 2);
+        l.process_count = rule_amount(s, 4);
+        if (largest->process_count && (l.bytes < most ? l.bytes : most) <= largest->there_bytes)
+            break;
+        if (l.process_count > 1)
+            refine(r, sqlite3_column_int64(s, 0), &l);
+        l.there_bytes = l.bytes < most ? l.bytes : most;
+        l.has_beside &= has_beside;
+        if (largest->process_count && l.there_bytes <= largest->there_bytes)
+            continue;
+        buf_free(&largest->name);
+        name_process(&l.name, db_text(s, 3));
+        *largest = l;
+    }
+    sqlite3_finalize(s);
+}

@@ -1,0 +1,117 @@
+#include "live_at_end.h"
+
+#include "../../common/db.h"
+#include "../../common/kind.h"
+#include "../query/noise.h"
+#include "../query/site_rows.h"
+
+/* A value of few sites, by their ids, beside a list of all of them. */
+struct beside {
+    struct rules *r;
+    sqlite3_stmt *s;
+    int step;
+};
+
+static void beside_open(struct beside *b, struct rules *r, const char *sql)
+{
+    *b = (struct beside){r, rule_query(r, sql), SQLITE_ERROR};
+    if (b->s)
+        b->step = sqlite3_step(b->s);
+}
+
+static int64_t beside_value(struct beside *b, int64_t site_id)
+{
+    while (b->step == SQLITE_ROW && sqlite3_column_int64(b->s, 0) < site_id)
+        b->step = sqlite3_step(b->s);
+    return b->step == SQLITE_ROW && sqlite3_column_int64(b->s, 0) == site_id ? rule_amount(b->s, 1) : 0;
+}
+
+/* Returns 0 or the error that it met. */
+static int beside_close(struct beside *b)
+{
+    int rc = b->step == SQLITE_ROW || b->step == SQLITE_DONE ? 0 : db_error(b->r->db, b->r->err);
+    sqlite3_finalize(b->s);
+    return rc;
+}
+
+enum { STACK, KIND, BYTES, COUNT, COLUMNS };
+static const enum packed_column columns[COLUMNS] = {PACKED_site_stack_id, PACKED_site_kind, PACKED_site_end_bytes,
+                                                    PACKED_site_end_count};
+
+static void add_site(struct rules *r, const struct site_rows *rows, int64_t torn_bytes, int64_t torn_count,
+                     int64_t untouched)
+{
+    const int64_t id = rows->site_id;
+    int64_t bytes = rule_sane(site_rows_value(rows, BYTES)), count = rule_sane(site_rows_value(rows, COUNT));
+    torn_bytes = torn_bytes < bytes ? torn_bytes : bytes;
+    torn_count = torn_count < count ? torn_count : count;
+    bytes -= torn_bytes;
+    count -= torn_count;
+    rule_add(r, id, LINE_END_TORN_BYTES, torn_bytes);
+    rule_add(r, id, LINE_END_TORN_COUNT, torn_count);
+    rule_add(r, id, LINE_END_BYTES, bytes);
+    rule_add(r, id, LINE_END_COUNT, count);
+    /* no more than is live at the end: a site may have held more at the look */
+    rule_add(r, id, LINE_END_UNTOUCHED_BYTES, untouched < bytes ? untouched : bytes);
+    const struct rule_site *site = rule_site_of(r, id);
+    int64_t *end_bytes = site && bytes > 0 ? &r->recorded[site->recorded].end_bytes : NULL;
+    if (end_bytes && __builtin_add_overflow(*end_bytes, bytes, end_bytes))
+        *end_bytes = INT64_MAX;
+    if (site)
+        r->sites[site - r->sites].has_ends = 1;
+    if (!torn_count && rule_is_even(r, id)) {
+        rule_add(r, id, LINE_END_EVEN_BYTES, bytes);
+        rule_add(r, id, LINE_END_EVEN_COUNT, count);
+    }
+}
+
+/* Adds to lines what is live at the end, but what `memprof leaks` counts apart. */
+static int add_live(struct rules *r, struct noise *noise)
+{
+    struct site_rows rows;
+    struct beside torn_bytes, torn_count, untouched;
+    int rc = site_rows_open(r->db, columns, COLUMNS, &rows, r->err);
+    beside_open(&torn_bytes, r, "SELECT site_id, freed_bytes FROM site_teardown ORDER BY site_id");
+    beside_open(&torn_count, r, "SELECT site_id, freed_count FROM site_teardown ORDER BY site_id");
+    beside_open(&untouched, r,
+                "SELECT site_id, CAST(total(untouched_bytes) AS INTEGER) FROM resident_site JOIN resident_scan "
+                "USING(scan_id) WHERE is_last GROUP BY site_id ORDER BY site_id");
+    while (rc == 0 && (rc = site_rows_next(&rows, r->err)) == 1) {
+        rc = 0;
+        if (site_rows_value(&rows, COUNT) <= 0)
+            continue;
+        rc = noise_of(noise, site_rows_value(&rows, STACK), r->err);
+        if (rc == 0 && site_rows_value(&rows, KIND) == KIND_map)
+            rc = noise_is_arena(noise, site_rows_value(&rows, STACK), r->err);
+        if (rc) {
+            rc = rc < 0 ? rc : 0;
+            continue;
+        }
+        add_site(r, &rows, beside_value(&torn_bytes, rows.site_id), beside_value(&torn_count, rows.site_id),
+                 beside_value(&untouched, rows.site_id));
+    }
+    int bytes_rc = beside_close(&torn_bytes), count_rc = beside_close(&torn_count);
+    int untouched_rc = beside_close(&untouched);
+    site_rows_close(&rows);
+    return rc ? rc : bytes_rc ? bytes_rc : count_rc ? count_rc : untouched_rc;
+}
+
+int live_at_end_load(struct rules *r)
+{
+    struct walk *walk = NULL;
+    struct noise *noise = NULL;
+    if (r->has_ends)
+        return 0;
+    r->has_ends = 1;
+    rule_growth(r);
+    int rc = rule_lines(r);
+    if (rc == 0)
+        rc = walk_open(r->db, TREE_BOTH, &walk, r->err);
+    if (rc == 0) {
+        noise = noise_open(walk);
+        rc = add_live(r, noise);
+    }
+    noise_close(noise);
+    walk_close(walk);
+    return rc;
+}

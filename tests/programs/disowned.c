@@ -24,9 +24,11 @@ int main(int argc, char **argv)
     if (fd < 0 || control == MAP_FAILED)
         return 1;
     struct wire_proc *procs = (struct wire_proc *)((char *)control + WIRE_PROCS_OFFSET);
-    uint32_t own = 0;
-    while (own < WIRE_PROCS && (procs[own].pid != getpid() || procs[own].state != WIRE_PROC_LIVE))
-        own++;
+    uint32_t own = WIRE_PROCS; /* the newest: what it was before exec may not be over with yet */
+    for (uint32_t i = 0; i < WIRE_PROCS; i++)
+        if (procs[i].pid == getpid() && procs[i].state == WIRE_PROC_LIVE &&
+            (own == WIRE_PROCS || procs[i].start_stamp > procs[own].start_stamp))
+            own = i;
     if (own == WIRE_PROCS)
         return 2;
     writer_claim_slot(control, getpid(), getppid(), WIRE_START_EXEC, 0);

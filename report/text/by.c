@@ -18,7 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { DEFAULT_TOP = 10, DEFAULT_STACKS = 5, DEFAULT_STACK_ROWS = 1000, PIPE_COMMAND = 60 /* columns */ };
+enum { DEFAULT_TOP = 10, DEFAULT_STACKS = 5, PIPE_COMMAND = 60 /* columns */ };
 #define MERGED_MOST 20000 /* stacks that are compared by their shown frames */
 
 /* A report by one key: its rows, what stands before them, and their columns. */
@@ -473,7 +473,7 @@ static int merge_stacks(struct by *b, int64_t top, struct error *err)
 static int64_t default_top(enum row_key by, enum report_format format)
 {
     if (format != REPORT_TEXT)
-        return by == ROW_STACK ? DEFAULT_STACK_ROWS : 0;
+        return by == ROW_STACK ? REPORT_STACK_ROWS : 0;
     return by == ROW_STACK ? DEFAULT_STACKS : DEFAULT_TOP;
 }
 

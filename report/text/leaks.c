@@ -364,6 +364,7 @@ static int record_leaks(struct leaks *l, struct record *document, int shown, str
         record_member_int(document, "at_ns", l->at.time_ns);
         record_member_int(document, "is_exact", l->at.is_exact && !l->at.chunks_damaged);
     }
+    record_member_int(document, "row_count", l->count);
     record_member_int(document, "end_bytes", l->bytes);
     record_member_int(document, "end_count", l->blocks);
     record_member_int(document, "torn_down_bytes", l->torn_bytes);
@@ -405,13 +406,18 @@ static int print_leaks(struct leaks *l, struct record *document, int shown, stru
     return rc;
 }
 
+static int default_top(enum row_key by, enum report_format format)
+{
+    return format == REPORT_TEXT ? DEFAULT_TOP : by == ROW_LINE ? 0 : REPORT_STACK_ROWS;
+}
+
 int leaks_report(sqlite3 *db, const struct leaks_options *options, const struct report_out *out, int *leaked,
                  struct error *err)
 {
     const struct report_options *o = options->report;
     struct record document;
     struct leaks l = {.db = db, .options = options, .out = out, .cwd = db_meta_text(db, "cwd")};
-    int64_t top = o->top >= 0 ? o->top : out->format == REPORT_TEXT ? DEFAULT_TOP : 0;
+    int64_t top = o->top >= 0 ? o->top : default_top(o->by, out->format);
     int rc = leaks_read(&l, err);
     if (rc == 0) {
         *leaked = l.blocks > l.torn_blocks;

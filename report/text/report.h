@@ -12,6 +12,9 @@
 
 #include <sqlite3.h>
 
+/* Rows of --json and --csv by stack where --top says nothing: each has all its frames. */
+enum { REPORT_STACK_ROWS = 1000 };
+
 enum report_at { REPORT_AT_ALL, REPORT_AT_PEAK, REPORT_AT_END, REPORT_AT_TIME };
 
 enum report_heaps { REPORT_HEAPS_BESIDE, REPORT_HEAPS_BY_LINE, REPORT_HEAPS_EACH };

@@ -33,6 +33,11 @@ at_least "stacks" 1000 "$stacks"
 all=$(value "SELECT count(*) FROM v_leak")
 "$MEMPROF" leaks >leaks.txt
 contains "leaks" leaks.txt ", from 1,$(printf '%03d' $((all - 1000))) stacks (20 shown; --top 0 shows all)"
+for top in "" "--top 0"; do
+    "$MEMPROF" leaks --json $top >leaks.json
+    equal "rows of JSON $top" "$([ -z "$top" ] && echo 1000 || echo $all)" "$(grep -o '"stack_id"' leaks.json | wc -l)"
+    contains "all rows $top" leaks.json "\"row_count\": $all"
+done
 "$MEMPROF" report --by stack --top 5 >by.txt
 contains "by stack" by.txt " (5 of 1,$(printf '%03d' $((all - 1000))))"
 "$MEMPROF" report --by process --sort resident >process.txt

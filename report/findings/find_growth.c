@@ -5,7 +5,6 @@
 #include "rules.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #define POINTS      GROWTH_POINTS
 #define SHOWN       3
@@ -133,6 +132,11 @@ static void load_growth(struct rules *r)
     }
 }
 
+static int64_t grown(const int64_t *live)
+{
+    return live[POINTS - 1] - live[0];
+}
+
 /* Grows in at least ten of eleven steps, as much in the second half as a quarter of all, and by a part of the peak that
  * matters. */
 static int grows(const int64_t *live, int64_t least)
@@ -158,19 +162,17 @@ static int is_given_back(struct rules *r, const struct rule_recorded *line, int6
     return left < bytes / LEFT_SHARE;
 }
 
-/* Where --skip shows a recorded line as several: the one of them that grew most. */
-static uint32_t shown_line(const struct rules *r, uint32_t recorded)
+/* By recorded line, where --skip shows it as several the one of them that grew most. */
+static uint32_t *shown_lines(const struct rules *r)
 {
-    uint32_t best = r->line_count;
-    int64_t most = 0;
+    uint32_t *shown = xcalloc(r->recorded_count + 1ul, sizeof *shown); /* + 1 */
     for (size_t i = 0; i < r->site_count; i++) {
-        const int64_t *live = &r->growth[(size_t)r->sites[i].line * POINTS];
-        if (r->sites[i].recorded == recorded && (best == r->line_count || live[POINTS - 1] - live[0] > most)) {
-            best = r->sites[i].line;
-            most = live[POINTS - 1] - live[0];
-        }
+        const uint32_t line = r->sites[i].line;
+        uint32_t *best = &shown[r->sites[i].recorded];
+        if (!*best || grown(&r->growth[(size_t)line * POINTS]) > grown(&r->growth[(*best - 1ul) * POINTS]))
+            *best = line + 1;
     }
-    return best;
+    return shown;
 }
 
 /* number: of the recorded line; shown: of the line that is named. */
@@ -179,13 +181,12 @@ static void say(struct rules *r, uint32_t number, uint32_t shown)
     const struct rule_line *line = &r->lines[shown];
     const int64_t *live = &r->growth[(size_t)shown * POINTS], *recorded = &r->recorded_growth[(size_t)number * POINTS];
     const int64_t *times = r->growth_ns;
-    int64_t grown = recorded[POINTS - 1] - recorded[0];
     int64_t span_ns = times[POINTS - 1] - times[0];
     /* what a short run is filling beside what it holds */
-    int is_start = span_ns < RATE_NS && rule_percent(grown, r->device->peak_active) <= 50;
+    int is_start = span_ns < RATE_NS && rule_percent(grown(recorded), r->device->peak_active) <= 50;
     char rate[UNITS_TEXT];
     struct finding *f = rule_finding(r, r->device->name);
-    f->bytes = live[POINTS - 1] - live[0];
+    f->bytes = grown(live);
     finding_line(r, f, line->site_id, "end");
     finding_say(f, " held %s at %s and %s at %s%s", units_bytes(r->a, live[0]), units_ns(r->b, times[0]),
                 units_bytes(r->c, live[POINTS - 1]), units_ns(r->d, times[POINTS - 1]),
@@ -203,7 +204,7 @@ static void say(struct rules *r, uint32_t number, uint32_t shown)
         f->title = "Growth nearly to the end";
         finding_say(f, " It was given back then.");
     }
-    if (grown < LARGE || is_start)
+    if (grown(recorded) < LARGE || is_start)
         finding_lessen(f);
     f->next = "A cache without a limit, or a list that is only added to, looks like this.";
     finding_runtime(r, f, line->site_id);
@@ -215,31 +216,60 @@ void rule_growth(struct rules *r)
         load_growth(r);
 }
 
-void find_growth(struct rules *r)
+struct grower { /* a recorded line */
+    uint32_t line;
+    int64_t grown;
+};
+
+static int by_growth(const void *a, const void *b)
+{
+    const struct grower *x = a, *y = b;
+    if (x->grown != y->grown)
+        return x->grown > y->grown ? -1 : 1;
+    return (x->line > y->line) - (x->line < y->line);
+}
+
+/* Those of the device, most first. */
+static struct grower *list_growers(const struct rules *r, uint32_t *count)
 {
     const struct rule_device *d = r->device;
-    int64_t least = d->peak_active / 50 > LEAST_BYTES ? d->peak_active / 50 : LEAST_BYTES;
-    rule_growth(r);
-    uint32_t named[SHOWN];
-    for (int count = 0; r->growth && count < SHOWN;) {
-        uint32_t best = r->recorded_count;
-        int64_t most = 0;
-        for (uint32_t line = 0; line < r->recorded_count; line++) {
-            const int64_t *l = &r->recorded_growth[(size_t)line * POINTS];
-            if (r->recorded[line].device_id == d->device_id && grows(l, least) && l[POINTS - 1] - l[0] > most) {
-                most = l[POINTS - 1] - l[0];
-                best = line;
-            }
-        }
-        if (best == r->recorded_count)
-            break;
-        int64_t *l = &r->recorded_growth[(size_t)best * POINTS];
-        named[count] = shown_line(r, best);
-        int is_named = 0; /* two wrappers of one caller */
-        for (int i = 0; i < count; i++)
-            is_named |= named[i] == named[count];
-        if (!is_named)
-            say(r, best, named[count++]);
-        memset(l, 0, POINTS * sizeof *l);
+    const int64_t least = d->peak_active / 50 > LEAST_BYTES ? d->peak_active / 50 : LEAST_BYTES;
+    struct grower *growers = NULL;
+    uint32_t capacity = 0;
+    *count = 0;
+    for (uint32_t line = 0; line < r->recorded_count; line++) {
+        const int64_t *live = &r->recorded_growth[(size_t)line * POINTS];
+        if (r->recorded[line].device_id == d->device_id && grows(live, least))
+            *ARRAY_ADD(growers, *count, capacity) = (struct grower){line, grown(live)};
     }
+    if (*count)
+        qsort(growers, *count, sizeof *growers, by_growth);
+    return growers;
+}
+
+static int is_among(const uint32_t *lines, int count, uint32_t line)
+{
+    for (int i = 0; i < count; i++)
+        if (lines[i] == line)
+            return 1;
+    return 0;
+}
+
+void find_growth(struct rules *r)
+{
+    rule_growth(r);
+    if (!r->growth)
+        return;
+    uint32_t grower_count, named[SHOWN], *shown = shown_lines(r);
+    struct grower *growers = list_growers(r, &grower_count);
+    int count = 0;
+    for (uint32_t i = 0; i < grower_count && count < SHOWN; i++) {
+        const uint32_t line = shown[growers[i].line] - 1;
+        if (is_among(named, count, line)) /* two wrappers of one caller */
+            continue;
+        named[count++] = line;
+        say(r, growers[i].line, line);
+    }
+    free(growers);
+    free(shown);
 }

@@ -5,7 +5,7 @@
 #include "../query/noise.h"
 #include "../query/site_rows.h"
 
-/* A value of few sites, by their ids, beside a list of all of them. */
+/* Values of few sites, by their ids, beside a list of all of them. */
 struct beside {
     struct rules *r;
     sqlite3_stmt *s;
@@ -19,11 +19,11 @@ static void beside_open(struct beside *b, struct rules *r, const char *sql)
         b->step = sqlite3_step(b->s);
 }
 
-static int64_t beside_value(struct beside *b, int64_t site_id)
+static int64_t beside_value(struct beside *b, int64_t site_id, int column)
 {
     while (b->step == SQLITE_ROW && sqlite3_column_int64(b->s, 0) < site_id)
         b->step = sqlite3_step(b->s);
-    return b->step == SQLITE_ROW && sqlite3_column_int64(b->s, 0) == site_id ? rule_amount(b->s, 1) : 0;
+    return b->step == SQLITE_ROW && sqlite3_column_int64(b->s, 0) == site_id ? rule_amount(b->s, column) : 0;
 }
 
 /* Returns 0 or the error that it met. */
@@ -69,10 +69,9 @@ static void add_site(struct rules *r, const struct site_rows *rows, int64_t torn
 static int add_live(struct rules *r, struct noise *noise)
 {
     struct site_rows rows;
-    struct beside torn_bytes, torn_count, untouched;
+    struct beside torn, untouched;
     int rc = site_rows_open(r->db, columns, COLUMNS, &rows, r->err);
-    beside_open(&torn_bytes, r, "SELECT site_id, freed_bytes FROM site_teardown ORDER BY site_id");
-    beside_open(&torn_count, r, "SELECT site_id, freed_count FROM site_teardown ORDER BY site_id");
+    beside_open(&torn, r, "SELECT site_id, freed_bytes, freed_count FROM site_teardown ORDER BY site_id");
     beside_open(&untouched, r,
                 "SELECT site_id, CAST(total(untouched_bytes) AS INTEGER) FROM resident_site JOIN resident_scan "
                 "USING(scan_id) WHERE is_last GROUP BY site_id ORDER BY site_id");
@@ -87,13 +86,12 @@ static int add_live(struct rules *r, struct noise *noise)
             rc = rc < 0 ? rc : 0;
             continue;
         }
-        add_site(r, &rows, beside_value(&torn_bytes, rows.site_id), beside_value(&torn_count, rows.site_id),
-                 beside_value(&untouched, rows.site_id));
+        add_site(r, &rows, beside_value(&torn, rows.site_id, 1), beside_value(&torn, rows.site_id, 2),
+                 beside_value(&untouched, rows.site_id, 1));
     }
-    int bytes_rc = beside_close(&torn_bytes), count_rc = beside_close(&torn_count);
-    int untouched_rc = beside_close(&untouched);
+    int torn_rc = beside_close(&torn), untouched_rc = beside_close(&untouched);
     site_rows_close(&rows);
-    return rc ? rc : bytes_rc ? bytes_rc : count_rc ? count_rc : untouched_rc;
+    return rc ? rc : torn_rc ? torn_rc : untouched_rc;
 }
 
 int live_at_end_load(struct rules *r)

@@ -129,18 +129,25 @@ static void find_even(struct rules *r, int64_t peak_bytes)
     finding_wrapper(r, f, line, LINE_END_EVEN_BYTES);
 }
 
+/* Nothing is to be done about it. */
+static struct finding *begin_fact(struct rules *r, const char *title, int64_t bytes, int64_t count)
+{
+    struct finding *f = rule_finding(r, r->device->name);
+    f->title = title;
+    f->severity = FINDING_INFO;
+    f->is_fact = 1;
+    f->bytes = bytes;
+    if (bytes < LARGE)
+        finding_lessen(f);
+    say_blocks(r, f, bytes, count);
+    return f;
+}
+
 static void find_kept(struct rules *r, const struct rule_line *line, int64_t all, int64_t count,
                       const struct largest_process *largest, int64_t peak_bytes)
 {
     find_even(r, peak_bytes);
-    struct finding *f = rule_finding(r, r->device->name);
-    f->title = "Live at the end";
-    f->severity = FINDING_INFO;
-    f->is_fact = 1;
-    f->bytes = all;
-    if (all < LARGE)
-        finding_lessen(f);
-    say_blocks(r, f, all, count);
+    struct finding *f = begin_fact(r, "Live at the end", all, count);
     if (largest->process_count > 1 && largest->bytes < all)
         finding_say(f,
                     " of %s at the ends of %s processes, of which the largest, %s, had %s: programs that end without "
@@ -214,14 +221,7 @@ static void find_torn(struct rules *r)
     rule_top_line(r, LINE_END_TORN_COUNT, &count);
     if (!line)
         return;
-    struct finding *f = rule_finding(r, r->device->name);
-    f->title = "Live when Python began to end";
-    f->severity = FINDING_INFO;
-    f->is_fact = 1;
-    f->bytes = all;
-    if (all < LARGE)
-        finding_lessen(f);
-    say_blocks(r, f, all, count);
+    struct finding *f = begin_fact(r, "Live when Python began to end", all, count);
     finding_say(f, " of %s, which it then freed", r->device->name);
     say_line(r, f, line, LINE_END_TORN_BYTES, all);
     f->next = "What globals and caches keep shows here; what a program keeps by mistake does too.";

@@ -163,8 +163,7 @@ static void missing_symbols(sqlite3 *db, void (*add)(void *context, const char *
     sqlite3_finalize(s);
     if (advice && is_most(missing, all)) {
         buf_printf(&text, "%d %% of the peak is in code without %s, most of it in %s: %s, and record again",
-                   percent(missing, all) > 100 ? 100 : percent(missing, all),
-                   has_names ? "line information" : "symbols", name.data, advice);
+                   percent(missing, all), has_names ? "line information" : "symbols", name.data, advice);
         add(context, text.data);
     }
     buf_free(&name);

@@ -3,6 +3,7 @@
 #include "../../common/array.h"
 #include "../../common/db.h"
 #include "../../common/match.h"
+#include "../../common/sum.h"
 #include "../../common/text.h"
 #include "../../common/units.h"
 #include "../query/diff.h"
@@ -100,22 +101,16 @@ static char *own(const char *text)
     return text ? xstrdup(text) : NULL;
 }
 
-static int64_t plus(int64_t a, int64_t b)
-{
-    int64_t sum;
-    return __builtin_add_overflow(a, b, &sum) ? INT64_MAX : sum;
-}
-
 static void take_leak(void *arg, const struct leaks_row *row)
 {
     struct check_measure *m = arg;
     struct check_device *d = row->device ? find_device(m, row->device) : NULL;
     if (!d)
         return;
-    d->value[CHECK_max_leak] = plus(d->value[CHECK_max_leak], row->kept_bytes);
-    d->value[CHECK_max_leak_blocks] = plus(d->value[CHECK_max_leak_blocks], row->kept_blocks);
-    d->value[CHECK_max_live_at_end] = plus(d->value[CHECK_max_live_at_end], row->bytes);
-    d->torn_bytes = plus(d->torn_bytes, row->bytes - row->kept_bytes);
+    sum_add(&d->value[CHECK_max_leak], row->kept_bytes);
+    sum_add(&d->value[CHECK_max_leak_blocks], row->kept_blocks);
+    sum_add(&d->value[CHECK_max_live_at_end], row->bytes);
+    sum_add(&d->torn_bytes, row->bytes - row->kept_bytes);
     *ARRAY_ADD(d->culprit, d->culprit_count, d->culprit_capacity) =
         (struct check_culprit){.live_bytes = row->bytes,
                                .kept_bytes = row->kept_bytes,
@@ -380,10 +375,10 @@ static int64_t limit_from(const struct check_rules *rules, enum check_unit unit,
         int64_t allowed = check_percent_of(rules->percent, baseline);
         if (unit == CHECK_UNIT_bytes && rules->floor_bytes > allowed)
             allowed = rules->floor_bytes;
-        most = plus(baseline, allowed);
+        most = sum_of(baseline, allowed);
     }
     if (rules->has_growth_bytes && unit == CHECK_UNIT_bytes) {
-        int64_t allowed = plus(baseline, rules->growth_bytes);
+        int64_t allowed = sum_of(baseline, rules->growth_bytes);
         most = allowed < most ? allowed : most;
     }
     return !has_percent && unit != CHECK_UNIT_bytes ? -1 : most;

@@ -2,6 +2,7 @@
 
 #include "../../common/db.h"
 #include "../../common/kind.h"
+#include "../../common/sum.h"
 #include "../query/noise.h"
 #include "../query/site_rows.h"
 
@@ -54,11 +55,10 @@ static void add_site(struct rules *r, const struct site_rows *rows, int64_t torn
     /* no more than is live at the end: a site may have held more at the look */
     rule_add(r, id, LINE_END_UNTOUCHED_BYTES, untouched < bytes ? untouched : bytes);
     const struct rule_site *site = rule_site_of(r, id);
-    int64_t *end_bytes = site && bytes > 0 ? &r->recorded[site->recorded].end_bytes : NULL;
-    if (end_bytes && __builtin_add_overflow(*end_bytes, bytes, end_bytes))
-        *end_bytes = INT64_MAX;
-    if (site)
+    if (site) {
+        sum_add(&r->recorded[site->recorded].end_bytes, bytes);
         r->sites[site - r->sites].has_ends = 1;
+    }
     if (!torn_count && rule_is_even(r, id)) {
         rule_add(r, id, LINE_END_EVEN_BYTES, bytes);
         rule_add(r, id, LINE_END_EVEN_COUNT, count);

@@ -5,6 +5,7 @@
  */
 #include "diff_page_data.h"
 
+#include "../../common/sum.h"
 #include "../query/short_name.h"
 
 #include <stdlib.h>
@@ -211,11 +212,8 @@ static struct diff_tree_leaf *sum_leaves(struct page *page, struct choice *c, ui
         if (number == *count)
             *ARRAY_ADD(sums, *count, capacity) = (struct diff_tree_leaf){.node = node, .device = leaf->device};
         for (int side = 0; side < DIFF_SIDES; side++)
-            for (int stat = 0; stat < DIFF_TREE_STATS; stat++) {
-                int64_t *sum = &sums[number].values[side][stat];
-                if (__builtin_add_overflow(*sum, leaf->values[side][stat], sum))
-                    *sum = INT64_MAX;
-            }
+            for (int stat = 0; stat < DIFF_TREE_STATS; stat++)
+                sum_add(&sums[number].values[side][stat], leaf->values[side][stat]);
     }
     map_close(&at);
     return sums;

@@ -4,6 +4,7 @@
 #include "../../common/db.h"
 #include "../../common/map.h"
 #include "../../common/packed.h"
+#include "../../common/sum.h"
 #include "walk.h"
 
 #include <stdlib.h>
@@ -129,12 +130,6 @@ static int caller_at(const struct callers_line *l, const struct place *place, in
     return 0;
 }
 
-static void add_up(int64_t *sum, int64_t value)
-{
-    if (__builtin_add_overflow(*sum, value, sum))
-        *sum = INT64_MAX;
-}
-
 static int is_caller(const struct row *r, const struct walk_frame *f)
 {
     if (!f || !r->module)
@@ -164,8 +159,8 @@ static void add(struct callers *c, const struct walk_frame *f, int64_t bytes, in
                                           .line = f->line,
                                           .offset = f->offset};
     }
-    add_up(&c->item[i].bytes, bytes);
-    add_up(&c->item[i].blocks, blocks);
+    sum_add(&c->item[i].bytes, bytes);
+    sum_add(&c->item[i].blocks, blocks);
 }
 
 static int by_bytes(const void *a, const void *b)
@@ -217,8 +212,8 @@ int callers_open(sqlite3 *db, struct walk *walk, const struct row *row, enum cal
         rc = find_place(l, sqlite3_column_int64(s, 0), &at, err);
         if (rc)
             break;
-        add_up(&l->places[at].bytes, sqlite3_column_int64(s, 1));
-        add_up(&l->places[at].blocks, sqlite3_column_int64(s, 2));
+        sum_add(&l->places[at].bytes, sqlite3_column_int64(s, 1));
+        sum_add(&l->places[at].blocks, sqlite3_column_int64(s, 2));
         l->site_count++;
     }
     if (rc == 0 && step != SQLITE_DONE)

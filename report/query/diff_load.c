@@ -4,6 +4,7 @@
 #include "../../common/array.h"
 #include "../../common/db.h"
 #include "../../common/hash.h"
+#include "../../common/sum.h"
 #include "../../common/text.h"
 
 #include <stdlib.h>
@@ -340,10 +341,8 @@ static int load_rows(struct diff_state *d, struct diff_side *side, int recording
         item.recording = (uint32_t)recording;
         stat_read(&stats, s, COLUMN_OF_STATS);
         uint32_t number = place_item(d, side, by, &item, (const char *)sqlite3_column_text(s, 10), &key);
-        int64_t *count = &side->items[number].alloc_count;
-        if (side->items[number].recording == (uint32_t)recording &&
-            __builtin_add_overflow(*count, stats.value[STAT_alloc_count], count))
-            *count = INT64_MAX;
+        if (side->items[number].recording == (uint32_t)recording)
+            sum_add(&side->items[number].alloc_count, stats.value[STAT_alloc_count]);
         struct stat_row *sum = diff_stats_at(side, diff_device(d, db_text(s, 0)), number, recording, &is_first);
         stat_add(sum, &stats, is_first);
     }

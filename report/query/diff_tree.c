@@ -2,6 +2,7 @@
 
 #include "../../common/array.h"
 #include "../../common/db.h"
+#include "../../common/sum.h"
 #include "../../common/text.h"
 #include "diff_private.h"
 #include "site_rows.h"
@@ -221,12 +222,6 @@ static struct diff_tree_leaf *leaf_of(struct loading *l, uint32_t node, uint32_t
     return &t->leaves[number];
 }
 
-static void add(int64_t *sum, int64_t value)
-{
-    if (__builtin_add_overflow(*sum, value, sum))
-        *sum = value < 0 ? INT64_MIN : INT64_MAX;
-}
-
 static int read_sites(struct loading *l, sqlite3 *db, struct error *err)
 {
     enum packed_column columns[2 + DIFF_TREE_STATS] = {PACKED_site_stack_id, PACKED_site_device_id};
@@ -245,7 +240,7 @@ static int read_sites(struct loading *l, sqlite3 *db, struct error *err)
             uint32_t node = node_of_stack(l, tree_node(&l->stacks, site_rows_value(&rows, 0)));
             struct diff_tree_leaf *leaf = leaf_of(l, node, device);
             for (int i = 0; i < DIFF_TREE_STATS; i++)
-                add(&leaf->values[l->side][i], site_rows_value(&rows, 2 + i));
+                sum_add(&leaf->values[l->side][i], site_rows_value(&rows, 2 + i));
         }
         rc = more;
         site_rows_close(&rows);

@@ -1,5 +1,7 @@
 #include "stat.h"
 
+#include "../../common/sum.h"
+
 #include <string.h>
 
 const struct stat_info stat_infos[STAT_SHOWN_COUNT] = {
@@ -86,15 +88,6 @@ void stat_read(struct stat_row *row, sqlite3_stmt *statement, int first)
     }
 }
 
-/* Sums saturate: values come from a file and may be anything. */
-static int64_t add(int64_t a, int64_t b)
-{
-    int64_t sum;
-    if (__builtin_add_overflow(a, b, &sum))
-        return a < 0 ? INT64_MIN : INT64_MAX;
-    return sum;
-}
-
 void stat_add(struct stat_row *sum, const struct stat_row *row, int is_first)
 {
     if (is_first) {
@@ -103,7 +96,7 @@ void stat_add(struct stat_row *sum, const struct stat_row *row, int is_first)
     }
     for (int i = 0; i < STAT_VALUE_COUNT; i++) {
         if (stat_infos[i].combine == STAT_COMBINE_sum)
-            sum->value[i] = add(sum->value[i], row->value[i]);
+            sum_add(&sum->value[i], row->value[i]);
         else if (stat_infos[i].combine == STAT_COMBINE_max)
             sum->value[i] = row->value[i] > sum->value[i] ? row->value[i] : sum->value[i];
         else
@@ -122,7 +115,7 @@ int64_t stat_value(const struct stat_row *row, int stat, int *known)
     int64_t a = row->value[info->a], b = row->value[info->b];
     *known = (row->known >> info->a & 1) && (row->known >> info->b & 1);
     if (info->how == STAT_MINUS)
-        return *known ? add(a, b == INT64_MIN ? INT64_MAX : -b) : 0;
+        return *known ? sum_of(a, b == INT64_MIN ? INT64_MAX : -b) : 0;
     *known = *known && b > 0;
     return *known ? a / b : 0;
 }

@@ -2,17 +2,12 @@
 
 #include "../../common/array.h"
 #include "../../common/db.h"
+#include "../../common/sum.h"
 #include "../../common/text.h"
 #include "stack.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-static int64_t plus(int64_t a, int64_t b)
-{
-    int64_t sum;
-    return __builtin_add_overflow(a, b, &sum) ? INT64_MAX : sum;
-}
 
 int leaks_are_of_end(const struct leaks *l)
 {
@@ -91,11 +86,11 @@ static int add_leak(struct leaks *l, sqlite3_stmt *s, struct error *err)
         if (match >= 0) {
             struct suppression *item = &l->options->suppressions->item[match];
             item->stacks++;
-            item->bytes = plus(item->bytes, leak.bytes);
-            item->blocks = plus(item->blocks, leak.blocks);
+            sum_add(&item->bytes, leak.bytes);
+            sum_add(&item->blocks, leak.blocks);
             l->suppressed_stacks++;
-            l->suppressed_bytes = plus(l->suppressed_bytes, leak.bytes);
-            l->suppressed_blocks = plus(l->suppressed_blocks, leak.blocks);
+            sum_add(&l->suppressed_bytes, leak.bytes);
+            sum_add(&l->suppressed_blocks, leak.blocks);
         }
         free_leak(&leak);
         return rc;
@@ -114,17 +109,17 @@ static int add_leak(struct leaks *l, sqlite3_stmt *s, struct error *err)
         return noise;
     }
     if (noise > 0) {
-        l->hidden[noise - 1].bytes = plus(l->hidden[noise - 1].bytes, leak.bytes);
-        l->hidden[noise - 1].blocks = plus(l->hidden[noise - 1].blocks, leak.blocks);
+        sum_add(&l->hidden[noise - 1].bytes, leak.bytes);
+        sum_add(&l->hidden[noise - 1].blocks, leak.blocks);
         free_leak(&leak);
         return 0;
     }
     struct programs_process *process = programs_find(&l->programs, sqlite3_column_int64(s, 14));
     if (process && !process->is_named) {
-        process->bytes = plus(process->bytes, leak.bytes);
-        process->blocks = plus(process->blocks, leak.blocks);
-        l->other_bytes = plus(l->other_bytes, leak.bytes);
-        l->other_blocks = plus(l->other_blocks, leak.blocks);
+        sum_add(&process->bytes, leak.bytes);
+        sum_add(&process->blocks, leak.blocks);
+        sum_add(&l->other_bytes, leak.bytes);
+        sum_add(&l->other_blocks, leak.blocks);
         free_leak(&leak);
         return 0;
     }
@@ -133,13 +128,13 @@ static int add_leak(struct leaks *l, sqlite3_stmt *s, struct error *err)
         walk_fold(&stack);
         leak.shown = walk_shown_hash(&stack);
     }
-    l->bytes = plus(l->bytes, leak.bytes);
-    l->blocks = plus(l->blocks, leak.blocks);
-    l->torn_bytes = plus(l->torn_bytes, leak.torn_bytes);
-    l->torn_blocks = plus(l->torn_blocks, leak.torn_blocks);
+    sum_add(&l->bytes, leak.bytes);
+    sum_add(&l->blocks, leak.blocks);
+    sum_add(&l->torn_bytes, leak.torn_bytes);
+    sum_add(&l->torn_blocks, leak.torn_blocks);
     if (leak.is_start) {
-        l->start_bytes = plus(l->start_bytes, leak.bytes);
-        l->start_blocks = plus(l->start_blocks, leak.blocks);
+        sum_add(&l->start_bytes, leak.bytes);
+        sum_add(&l->start_blocks, leak.blocks);
     }
     *ARRAY_ADD(l->leak, l->count, l->capacity) = leak;
     return 0;
@@ -244,10 +239,10 @@ static void group(struct leaks *l, int (*same)(const void *, const void *), int 
             l->leak[++kept] = *from;
             continue;
         }
-        into->bytes = plus(into->bytes, from->bytes);
-        into->blocks = plus(into->blocks, from->blocks);
-        into->torn_bytes = plus(into->torn_bytes, from->torn_bytes);
-        into->torn_blocks = plus(into->torn_blocks, from->torn_blocks);
+        sum_add(&into->bytes, from->bytes);
+        sum_add(&into->blocks, from->blocks);
+        sum_add(&into->torn_bytes, from->torn_bytes);
+        sum_add(&into->torn_blocks, from->torn_blocks);
         into->is_kept |= from->is_kept;
         if (from->largest_bytes > into->largest_bytes)
             into->largest_bytes = from->largest_bytes;

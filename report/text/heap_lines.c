@@ -31,13 +31,13 @@ static int is_forked(const struct heap *heap, const struct heap_range *r)
     return r >= heap->forked && r < heap->forked + heap->forked_count;
 }
 
-static void list_range(sqlite3 *db, struct listing *l, const struct heap *heap, const struct heap_range *r,
+static void list_range(sqlite3_stmt *labels, struct listing *l, const struct heap *heap, const struct heap_range *r,
                        int is_people)
 {
     char name[HEAP_NAME];
     int has_pages = !is_forked(heap, r), has_top = has_pages && r->kind != HEAP_OWN;
     struct buf process = BUF(1 << 16);
-    int64_t pid = process_label(db, r->process_id, &process);
+    int64_t pid = process_label(labels, r->process_id, &process);
     const struct block *top = r->kind == HEAP_OWN ? NULL : r->last;
     const struct heap_line *line = line_of_block(heap, top);
     listing_int(l, (int64_t)r->size_bytes);
@@ -97,8 +97,10 @@ void heap_list_ranges(sqlite3 *db, const struct heap *heap, const struct report_
     if (count)
         qsort(glibc, count, sizeof *glibc, by_size);
     struct listing *l = listing_open(columns, COLUMN_COUNT_OF(columns), out, cwd);
+    sqlite3_stmt *labels = process_label_query(db);
     for (size_t i = 0; i < count && (!top || i < top); i++)
-        list_range(db, l, heap, glibc[i], is_people);
+        list_range(labels, l, heap, glibc[i], is_people);
+    sqlite3_finalize(labels);
     if (listing_print_under(l, "Heaps of glibc, as sampled", (int64_t)count) && heap->forked_count)
         table_prose(
             out, TABLE_DIM,

@@ -196,16 +196,15 @@ struct line {
     int64_t line;
 };
 
-static struct line line_of(const struct fragments *f, uint32_t site_id)
+static const char line_sql[] =
+    "SELECT " ROW_FUNCTION_SQL ", p.path, l.line FROM site_line sl JOIN line l USING(line_id) LEFT JOIN function fn "
+    "USING(function_id) LEFT JOIN file p ON p.file_id = l.file_id LEFT JOIN module_key m ON m.key_id = l.module_key_id "
+    "WHERE sl.site_id = ?";
+
+static struct line line_of(sqlite3_stmt *s, uint32_t site_id)
 {
     struct line l = {NULL, NULL, 0};
-    sqlite3_stmt *s = NULL;
-    if (!site_id ||
-        db_prepare(f->db,
-                   "SELECT " ROW_FUNCTION_SQL ", p.path, l.line FROM site_line sl JOIN line l USING(line_id)"
-                   " LEFT JOIN function fn USING(function_id) LEFT JOIN file p ON p.file_id = l.file_id"
-                   " LEFT JOIN module_key m ON m.key_id = l.module_key_id WHERE sl.site_id = ?",
-                   &s, NULL))
+    if (!site_id || !s)
         return l;
     sqlite3_bind_int64(s, 1, site_id);
     if (sqlite3_step(s) == SQLITE_ROW) {
@@ -213,7 +212,7 @@ static struct line line_of(const struct fragments *f, uint32_t site_id)
         l.file = sqlite3_column_type(s, 1) == SQLITE_NULL ? NULL : xstrdup(db_text(s, 1));
         l.line = sqlite3_column_int64(s, 2);
     }
-    sqlite3_finalize(s);
+    sqlite3_reset(s);
     return l;
 }
 
@@ -305,10 +304,15 @@ static void list_pages(struct listing *l, const struct heap_range *r)
     listing_int_if(l, r != NULL, r ? (int64_t)r->top_bytes : 0);
 }
 
-static void list_segment(const struct fragments *f, struct listing *l, const struct segment *g)
+/* Of a row; NULL where the file is damaged. */
+struct queries {
+    sqlite3_stmt *line, *process;
+};
+
+static void list_segment(const struct fragments *f, const struct queries *q, struct listing *l, const struct segment *g)
 {
     const struct block *pin = g->pin;
-    struct line line = line_of(f, pin ? pin->site_id : 0), taker = line_of(f, g->site_id);
+    struct line line = line_of(q->line, pin ? pin->site_id : 0), taker = line_of(q->line, g->site_id);
     int is_people = f->out->format == REPORT_TEXT, is_seen = !g->is_opaque;
     listing_text(l, f->devices[g->device]);
     listing_text(l, g->kind);
@@ -331,7 +335,7 @@ static void list_segment(const struct fragments *f, struct listing *l, const str
     listing_int_if(l, taker.line > 0, taker.line);
     list_pages(l, is_people ? NULL : heap_at(f, g));
     struct buf name = BUF(1 << 16);
-    int64_t pid = process_label(f->db, g->process_id, &name);
+    int64_t pid = process_label(q->process, g->process_id, &name);
     listing_int_if(l, pid >= 0, pid);
     listing_text(l, pid >= 0 ? buf_text(&name) : NULL);
     buf_free(&name);
@@ -382,8 +386,12 @@ static void list_segments(const struct fragments *f)
     if (!has_names)
         columns[NAME].title = NULL;
     struct listing *l = listing_open(columns, COLUMN_COUNT_OF(columns), f->out, f->cwd);
+    struct queries q = {.process = process_label_query(f->db)};
+    db_prepare(f->db, line_sql, &q.line, NULL);
     for (size_t i = 0; i < shown; i++)
-        list_segment(f, l, &f->segments[i]);
+        list_segment(f, &q, l, &f->segments[i]);
+    sqlite3_finalize(q.line);
+    sqlite3_finalize(q.process);
     listing_print_under(l, "Segments, by the bytes of them that are not live; pinned by their oldest block",
                         (int64_t)all);
     listing_close(l);

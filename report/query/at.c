@@ -43,20 +43,11 @@ static int load_sites(struct at *a, struct error *err)
 static void change(void *arg, uint32_t site_id, uint64_t bytes, uint64_t count)
 {
     struct at *a = arg;
-    size_t low = 0, high = a->count;
-    if (site_id && site_id <= a->count && a->live[site_id - 1].site_id == (int64_t)site_id)
-        low = high = site_id - 1; /* as the collector numbers them */
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (a->live[middle].site_id < (int64_t)site_id)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    if (low == a->count || a->live[low].site_id != (int64_t)site_id)
+    uint32_t index = at_find(a->live, a->count, site_id);
+    if (index == AT_NONE)
         return;
-    a->live[low].bytes = (int64_t)((uint64_t)a->live[low].bytes + bytes);
-    a->live[low].count = (int64_t)((uint64_t)a->live[low].count + count);
+    a->live[index].bytes = (int64_t)((uint64_t)a->live[index].bytes + bytes);
+    a->live[index].count = (int64_t)((uint64_t)a->live[index].count + count);
 }
 
 /* The newest readable key frame that is not after time_ns; without one the run begins with nothing live. */

@@ -28,6 +28,23 @@ struct at_live {
     int64_t bytes, count;
 };
 
+/* The place of a site among all of them by id; AT_NONE: it is none. */
+#define AT_NONE UINT32_MAX
+static inline uint32_t at_find(const struct at_live *live, size_t count, uint32_t site_id)
+{
+    size_t low = 0, high = count;
+    if (site_id && site_id <= count && live[site_id - 1].site_id == (int64_t)site_id)
+        return site_id - 1; /* as the collector numbers them */
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (live[middle].site_id < (int64_t)site_id)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < count && live[low].site_id == (int64_t)site_id ? (uint32_t)low : AT_NONE;
+}
+
 /* The same of all processes as an array of all sites by id, the caller's to free in any case; of events before number
  * stop_event alone (INT64_MAX: of all up to time_ns). *live: NULL, or what an earlier call gave for another instant, so
  * that sites are listed once. */

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NONE UINT32_MAX
+#define NONE AT_NONE
 /* What sums of a chunk do not tell from frees. */
 #define APART (1l << CHUNK_end | 1l << CHUNK_to_segment)
 
@@ -64,17 +64,7 @@ static void plus(int64_t *value, uint64_t change)
 
 static uint32_t site_at(const struct pass *p, uint32_t site_id)
 {
-    size_t low = 0, high = p->site_count;
-    if (site_id && site_id <= p->site_count && p->live[site_id - 1].site_id == (int64_t)site_id)
-        return site_id - 1; /* as the collector numbers them */
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (p->live[middle].site_id < (int64_t)site_id)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < p->site_count && p->live[low].site_id == (int64_t)site_id ? (uint32_t)low : NONE;
+    return at_find(p->live, p->site_count, site_id);
 }
 
 static int load_sites(struct pass *p, struct error *err)

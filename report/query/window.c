@@ -80,21 +80,6 @@ static int load_sites(struct window *w, struct error *err)
     return rc;
 }
 
-uint32_t window_site_at(const struct window *w, uint32_t site_id)
-{
-    size_t low = 0, high = w->site_count;
-    if (site_id && site_id <= w->site_count && w->live[site_id - 1].site_id == (int64_t)site_id)
-        return site_id - 1; /* as the collector numbers them */
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (w->live[middle].site_id < (int64_t)site_id)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < w->site_count && w->live[low].site_id == (int64_t)site_id ? (uint32_t)low : WINDOW_NONE;
-}
-
 static void most(int64_t *value, int64_t now)
 {
     if (now > *value)

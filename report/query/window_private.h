@@ -9,7 +9,7 @@
 #include "at.h"
 #include "window.h"
 
-#define WINDOW_NONE UINT32_MAX
+#define WINDOW_NONE AT_NONE
 
 struct window_site {
     uint32_t levels[2]; /* of its device, and of its kind there; WINDOW_NONE: not known */
@@ -79,7 +79,10 @@ static inline void window_plus(int64_t *value, uint64_t change)
     *value = (int64_t)((uint64_t)*value + change);
 }
 
-uint32_t window_site_at(const struct window *w, uint32_t site_id);
+static inline uint32_t window_site_at(const struct window *w, uint32_t site_id)
+{
+    return at_find(w->live, w->site_count, site_id);
+}
 
 /* window_fill.c: the result, from what was counted; replay: empty. */
 void window_fill(const struct window *w, struct replay *replay);

@@ -4,8 +4,8 @@
  */
 #include "../../common/map.h"
 #include "../../common/rows.h"
+#include "../../common/wrap.h"
 #include "finish_private.h"
-#include "wrap.h"
 
 #include "../../common/array.h"
 

@@ -8,6 +8,7 @@
 #include "../../common/array.h"
 #include "../../common/ids.h"
 #include "../../common/kind.h"
+#include "../../common/wrap.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -328,12 +329,6 @@ static const char site_sql[] = "SELECT s.site_id, stack_id, device_id, kind"
                                " FROM main.site s LEFT JOIN resident_sum r USING(site_id) ORDER BY s.site_id";
 #undef STAT
 
-/* Of a hostile file, too. */
-static int64_t sum_of(int64_t a, int64_t b)
-{
-    return (int64_t)((uint64_t)a + (uint64_t)b);
-}
-
 /* The view resident_sum in the order of the table, added here: a sorter of all its rows would take longer than all else
  * of the sites. */
 static const char scanned_sql[] =
@@ -352,9 +347,9 @@ static void add_scanned(struct tree *l, int64_t site_id, int is_peak, int is_las
         return;
     int64_t *stat = l->m->sites[site_id - 1].stat;
     for (unsigned i = 0; is_peak && i < SCANNED_SUMS; i++)
-        stat[at_peak[i]] = sum_of(stat[at_peak[i]], values[i]);
+        wrap_change(&stat[at_peak[i]], (uint64_t)values[i]);
     if (is_last)
-        stat[STAT_resident_end_bytes] = sum_of(stat[STAT_resident_end_bytes], values[0]);
+        wrap_change(&stat[STAT_resident_end_bytes], (uint64_t)values[0]);
 }
 
 static void scanned_row(void *arg, sqlite3_stmt *s)

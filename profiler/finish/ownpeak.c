@@ -8,10 +8,10 @@
 #include "finish_private.h"
 #include "ownpeak_chunk.h"
 #include "ownpeak_timeline.h"
-#include "wrap.h"
 
 #include "../../common/array.h"
 #include "../../common/chunk.h"
+#include "../../common/wrap.h"
 
 #include <errno.h>
 #include <pthread.h>

@@ -1,9 +1,8 @@
 #include "ownpeak_chunk.h"
 
-#include "wrap.h"
-
 #include "../../common/array.h"
 #include "../../common/chunk.h"
+#include "../../common/wrap.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -6,6 +6,7 @@
 
 #include "../../common/array.h"
 #include "../../common/db.h"
+#include "../../common/wrap.h"
 #include "packed_write.h"
 
 #include <errno.h>
@@ -45,18 +46,13 @@ static int64_t not_negative(int64_t value)
     return value > 0 ? value : 0;
 }
 
-static int64_t less(int64_t a, int64_t b)
-{
-    return (int64_t)((uint64_t)a - (uint64_t)b);
-}
-
 /* --- sites --- */
 
 /* What is live now and was when an interpreter began to take itself down is in end already, once. Where one was at it,
  * what it allocates meanwhile is taken for blocks of before. */
 static int64_t new_end(const struct ending *x, int64_t end, int64_t torn, int64_t live)
 {
-    int64_t more = x->is_tearing && live <= torn ? 0 : x->is_tearing ? less(live, torn) : live;
+    int64_t more = x->is_tearing && live <= torn ? 0 : x->is_tearing ? wrap_subtract(live, torn) : live;
     int64_t sum;
     return __builtin_add_overflow(end, more, &sum) ? end : sum;
 }
@@ -67,8 +63,8 @@ static void add_total(struct ending *x, int64_t device_id, const char *kind, int
         struct total *t = &x->totals[i];
         if (t->device_id != device_id || (strcmp(t->kind, kind) != 0 && strcmp(t->kind, "all") != 0))
             continue;
-        t->end_bytes = (int64_t)((uint64_t)t->end_bytes + (uint64_t)bytes);
-        t->end_count = (int64_t)((uint64_t)t->end_count + (uint64_t)count);
+        wrap_change(&t->end_bytes, (uint64_t)bytes);
+        wrap_change(&t->end_count, (uint64_t)count);
     }
 }
 
@@ -95,24 +91,24 @@ static void site_row(struct ending *x, sqlite3_stmt *s)
     for (int i = 0; i < SITE_COLUMNS; i++)
         v[i] = sqlite3_column_int64(s, i);
     struct site *site = ARRAY_ADD(x->sites, x->site_count, x->site_capacity);
-    int64_t ended_bytes = less(v[SITE_END_BYTES], v[SITE_TORN_BYTES]);
-    int64_t ended_count = less(v[SITE_END_COUNT], v[SITE_TORN_COUNT]);
+    int64_t ended_bytes = wrap_subtract(v[SITE_END_BYTES], v[SITE_TORN_BYTES]);
+    int64_t ended_count = wrap_subtract(v[SITE_END_COUNT], v[SITE_TORN_COUNT]);
     *site = (struct site){
         .id = v[SITE_ID],
         .device_id = v[SITE_DEVICE],
-        .live_bytes = not_negative(less(less(v[SITE_ALLOC_BYTES], v[SITE_FREE_BYTES]), ended_bytes)),
-        .live_count = not_negative(less(less(v[SITE_ALLOC_COUNT], v[SITE_FREE_COUNT]), ended_count)),
+        .live_bytes = not_negative(wrap_subtract(wrap_subtract(v[SITE_ALLOC_BYTES], v[SITE_FREE_BYTES]), ended_bytes)),
+        .live_count = not_negative(wrap_subtract(wrap_subtract(v[SITE_ALLOC_COUNT], v[SITE_FREE_COUNT]), ended_count)),
         .peak_bytes = v[SITE_PEAK_BYTES],
         .peak_count = v[SITE_PEAK_COUNT],
     };
     site->end_bytes = new_end(x, v[SITE_END_BYTES], v[SITE_TORN_BYTES], site->live_bytes);
     site->end_count = new_end(x, v[SITE_END_COUNT], v[SITE_TORN_COUNT], site->live_count);
-    site->torn_bytes = not_negative(less(less(site->end_bytes, ended_bytes), site->live_bytes));
-    site->torn_count = not_negative(less(less(site->end_count, ended_count), site->live_count));
+    site->torn_bytes = not_negative(wrap_subtract(wrap_subtract(site->end_bytes, ended_bytes), site->live_bytes));
+    site->torn_count = not_negative(wrap_subtract(wrap_subtract(site->end_count, ended_count), site->live_count));
     site->is_changed = site->end_bytes != v[SITE_END_BYTES] || site->end_count != v[SITE_END_COUNT];
     if (site->is_changed)
-        add_total(x, site->device_id, db_text(s, SITE_KIND), less(site->end_bytes, v[SITE_END_BYTES]),
-                  less(site->end_count, v[SITE_END_COUNT]));
+        add_total(x, site->device_id, db_text(s, SITE_KIND), wrap_subtract(site->end_bytes, v[SITE_END_BYTES]),
+                  wrap_subtract(site->end_count, v[SITE_END_COUNT]));
 }
 
 static int read_sites(struct ending *x)
@@ -346,7 +342,7 @@ static void search_events(struct search *x, const struct chunk_event *events, lo
         if (e->device != x->device_id || (!is_birth && !chunk_op_is_loss(e->op)))
             continue;
         uint64_t change = is_birth ? e->size_bytes : -e->size_bytes;
-        x->active_bytes = (int64_t)((uint64_t)x->active_bytes + change);
+        wrap_change(&x->active_bytes, change);
         if (!is_birth || (int64_t)e->time_ns != x->peak_ns ||
             (x->found.event_count && x->active_bytes <= x->most_bytes))
             continue;
@@ -383,7 +379,7 @@ static int write_peak(struct ending *x, int64_t device_id, int64_t peak_ns, int6
     int64_t sum = 0;
     for (size_t i = 0; i < x->site_count; i++)
         if (x->sites[i].device_id == device_id)
-            sum = (int64_t)((uint64_t)sum + (uint64_t)x->sites[i].peak_bytes);
+            wrap_change(&sum, (uint64_t)x->sites[i].peak_bytes);
     if (sum != peak_bytes)
         return 0;
     int rc = search_chunks(x, &search);

@@ -1,5 +1,6 @@
 #include "../../common/array.h"
 #include "../../common/db.h"
+#include "../../common/wrap.h"
 #include "../query/at.h"
 #include "../query/site_rows.h"
 #include "rules.h"
@@ -46,11 +47,11 @@ static void add(void *arg, uint32_t site_id, uint64_t bytes, uint64_t count)
     if (site) {
         int64_t *sums[] = {&p->live[(size_t)site->line * POINTS], &p->recorded[(size_t)site->recorded * POINTS]};
         for (int i = 0; i < 2; i++)
-            *sums[i] = (int64_t)((uint64_t)*sums[i] + bytes); /* wraps in a damaged file */
+            wrap_change(sums[i], bytes);
     }
     struct rule_even *even = even_at(p->r, site_id);
     if (even)
-        even->live[p->number] = (int64_t)((uint64_t)even->live[p->number] + bytes);
+        wrap_change(&even->live[p->number], bytes);
 }
 
 /* What every line held at one instant. */

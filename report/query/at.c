@@ -4,6 +4,7 @@
 #include "../../common/chunk.h"
 #include "../../common/db.h"
 #include "../../common/units.h"
+#include "../../common/wrap.h"
 #include "replay.h"
 #include "site_rows.h"
 
@@ -46,8 +47,8 @@ static void change(void *arg, uint32_t site_id, uint64_t bytes, uint64_t count)
     uint32_t index = at_find(a->live, a->count, site_id);
     if (index == AT_NONE)
         return;
-    a->live[index].bytes = (int64_t)((uint64_t)a->live[index].bytes + bytes);
-    a->live[index].count = (int64_t)((uint64_t)a->live[index].count + count);
+    wrap_change(&a->live[index].bytes, bytes);
+    wrap_change(&a->live[index].count, count);
 }
 
 /* The newest readable key frame that is not after time_ns; without one the run begins with nothing live. */

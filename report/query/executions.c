@@ -4,6 +4,7 @@
 #include "../../common/chunk.h"
 #include "../../common/db.h"
 #include "../../common/map.h"
+#include "../../common/wrap.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -53,12 +54,6 @@ struct pass {
     int sample;
     int64_t first_event; /* events before it are in the values of live already */
 };
-
-/* Unsigned sums: what is damaged may wrap. */
-static void plus(int64_t *value, uint64_t change)
-{
-    *value = (int64_t)((uint64_t)*value + change);
-}
 
 /* --- what there is ----------------------------------------------------------------------------------------------- */
 
@@ -138,7 +133,7 @@ static int start_at(struct pass *p, int64_t time_ns, struct error *err)
         p->levels[i].active_bytes = 0;
     for (size_t i = 0; rc == 0 && i < p->site_count; i++)
         if (p->sites[i].level != NONE)
-            plus(&p->levels[p->sites[i].level].active_bytes, (uint64_t)p->live[i].bytes);
+            wrap_change(&p->levels[p->sites[i].level].active_bytes, (uint64_t)p->live[i].bytes);
     return rc;
 }
 
@@ -236,21 +231,21 @@ static void apply(struct pass *p, const struct chunk_event *e)
     uint32_t index = is_birth || chunk_op_is_loss(e->op) ? site_at(p, e->site_id) : NONE;
     if (index == NONE)
         return;
-    plus(&p->live[index].bytes, is_birth ? e->size_bytes : -e->size_bytes);
+    wrap_change(&p->live[index].bytes, is_birth ? e->size_bytes : -e->size_bytes);
     if (p->sites[index].level == NONE)
         return;
     struct level *l = &p->levels[p->sites[index].level];
-    plus(&l->active_bytes, is_birth ? e->size_bytes : -e->size_bytes);
+    wrap_change(&l->active_bytes, is_birth ? e->size_bytes : -e->size_bytes);
     if (is_birth) {
-        plus(&l->alloc_bytes, e->size_bytes);
-        plus(&l->alloc_count, 1);
+        wrap_change(&l->alloc_bytes, e->size_bytes);
+        wrap_change(&l->alloc_count, 1);
         raise(l);
     } else if (e->op == CHUNK_to_segment) { /* it never was a block */
-        plus(&l->alloc_bytes, -e->size_bytes);
-        plus(&l->alloc_count, (uint64_t)-1);
+        wrap_change(&l->alloc_bytes, -e->size_bytes);
+        wrap_change(&l->alloc_count, (uint64_t)-1);
     } else if (e->op != CHUNK_end) {
-        plus(&l->free_bytes, e->size_bytes);
-        plus(&l->free_count, e->op != CHUNK_cut);
+        wrap_change(&l->free_bytes, e->size_bytes);
+        wrap_change(&l->free_count, e->op != CHUNK_cut);
     }
 }
 
@@ -275,15 +270,15 @@ static void add_sums(struct pass *p, const struct chunk_delta *deltas, long coun
         uint32_t index = site_at(p, d->site_id);
         if (index == NONE)
             continue;
-        plus(&p->live[index].bytes, d->alloc_bytes - d->free_bytes);
+        wrap_change(&p->live[index].bytes, d->alloc_bytes - d->free_bytes);
         if (p->sites[index].level == NONE)
             continue;
         struct level *l = &p->levels[p->sites[index].level];
-        plus(&l->active_bytes, d->alloc_bytes - d->free_bytes);
-        plus(&l->alloc_bytes, d->alloc_bytes);
-        plus(&l->alloc_count, d->alloc_count);
-        plus(&l->free_bytes, d->free_bytes);
-        plus(&l->free_count, d->free_count);
+        wrap_change(&l->active_bytes, d->alloc_bytes - d->free_bytes);
+        wrap_change(&l->alloc_bytes, d->alloc_bytes);
+        wrap_change(&l->alloc_count, d->alloc_count);
+        wrap_change(&l->free_bytes, d->free_bytes);
+        wrap_change(&l->free_count, d->free_count);
     }
     for (uint32_t i = 0; i < p->result->device_count; i++)
         raise(&p->levels[i]); /* where its events cannot be read, this is a part of the truth */

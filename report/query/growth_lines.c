@@ -4,6 +4,7 @@
 #include "../../common/array.h"
 #include "../../common/db.h"
 #include "../../common/map.h"
+#include "../../common/wrap.h"
 #include "growth_private.h"
 #include "rows.h"
 #include "theil_sen.h"
@@ -93,7 +94,7 @@ static double median_slope(const struct growth *g, const int64_t *series)
 static void add_to(int64_t *sum, const int64_t *series, int count)
 {
     for (int i = 0; i < count; i++)
-        sum[i] = (int64_t)((uint64_t)sum[i] + (uint64_t)series[i]); /* wraps in a damaged file */
+        wrap_change(&sum[i], (uint64_t)series[i]);
 }
 
 static void add_site(struct lines *l, size_t site, struct line_sum *line)

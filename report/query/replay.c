@@ -4,6 +4,7 @@
 #include "../../common/db.h"
 #include "../../common/kind.h"
 #include "../../common/map.h"
+#include "../../common/wrap.h"
 #include "blocks.h"
 #include "window.h"
 
@@ -114,12 +115,6 @@ static uint32_t space_of(const struct chunk_event *e)
     return (uint32_t)e->process_id << 8 | e->kind;
 }
 
-/* A hostile file may make sums wrap, which is then merely wrong. */
-static void plus(int64_t *value, uint64_t change)
-{
-    *value = (int64_t)((uint64_t)*value + change);
-}
-
 static void most(int64_t *value, uint64_t now)
 {
     if ((int64_t)now > *value)
@@ -172,8 +167,8 @@ static void enter(struct state *s, int64_t time_ns)
     for (uint32_t i = 0; !s->entered && i < s->thread_count; i++)
         start(&s->threads[i].held);
     for (uint32_t i = 0; !s->entered && i < s->level_count; i++) {
-        plus(&s->levels[i].total.stats.value[STAT_start_bytes], s->levels[i].active_bytes);
-        plus(&s->levels[i].total.stats.value[STAT_start_count], s->levels[i].active_count);
+        wrap_change(&s->levels[i].total.stats.value[STAT_start_bytes], s->levels[i].active_bytes);
+        wrap_change(&s->levels[i].total.stats.value[STAT_start_count], s->levels[i].active_count);
     }
     s->is_inside = 1;
     s->entered++;
@@ -242,8 +237,8 @@ static void birth(struct state *s, const struct chunk_event *e, struct site *sit
 {
     struct changed c = changed_by(s, e, site, 1, e->thread_id);
     for (int i = 0; i < c.count; i++) {
-        plus(&c.stats[i][STAT_alloc_count], 1);
-        plus(&c.stats[i][STAT_alloc_bytes], e->size_bytes);
+        wrap_change(&c.stats[i][STAT_alloc_count], 1);
+        wrap_change(&c.stats[i][STAT_alloc_bytes], e->size_bytes);
         most(&c.stats[i][STAT_largest_bytes], e->size_bytes);
     }
     for (int i = 0; i < 2; i++) {
@@ -263,8 +258,8 @@ static void birth(struct state *s, const struct chunk_event *e, struct site *sit
     }
     if (s->is_inside && s->has_threads) {
         struct replay_size *size = size_at(s, e, e->size_bytes);
-        plus(&size->alloc_count, 1);
-        plus(&size->alloc_bytes, e->size_bytes);
+        wrap_change(&size->alloc_count, 1);
+        wrap_change(&size->alloc_bytes, e->size_bytes);
     }
     *last_of(s, e->thread_id) = e->address;
     if (e->address)
@@ -316,10 +311,10 @@ static void cut(struct state *s, const struct chunk_event *e, struct site *site)
     int is_torn = is_known && is_torn_down(s, e, &block);
     struct changed c = changed_by(s, e, site, is_known, block.thread_id);
     for (int i = 0; i < c.count; i++) {
-        plus(&c.stats[i][STAT_free_bytes], e->size_bytes);
-        plus(&c.stats[i][STAT_end_bytes], is_torn ? e->size_bytes : 0);
+        wrap_change(&c.stats[i][STAT_free_bytes], e->size_bytes);
+        wrap_change(&c.stats[i][STAT_end_bytes], is_torn ? e->size_bytes : 0);
     }
-    plus(&site->torn_bytes, is_torn ? e->size_bytes : 0);
+    wrap_change(&site->torn_bytes, is_torn ? e->size_bytes : 0);
     lose(&c, e->size_bytes, 0);
 }
 
@@ -347,8 +342,8 @@ static void end_threads(struct state *s, const struct chunk_event *e)
             seal(s, held, device, kind);
             held->live_bytes -= blocks[i].size_bytes;
             held->live_count--;
-            plus(&held->stats.value[STAT_end_bytes], s->is_inside ? blocks[i].size_bytes : 0);
-            plus(&held->stats.value[STAT_end_count], (uint64_t)s->is_inside);
+            wrap_change(&held->stats.value[STAT_end_bytes], s->is_inside ? blocks[i].size_bytes : 0);
+            wrap_change(&held->stats.value[STAT_end_count], (uint64_t)s->is_inside);
         }
     }
     free(blocks);
@@ -368,36 +363,36 @@ static void death(struct state *s, const struct chunk_event *e, struct site *sit
     struct changed c = changed_by(s, e, site, is_known, block.thread_id);
     for (int i = 0; i < c.count; i++) {
         if (e->op == CHUNK_end) {
-            plus(&c.stats[i][STAT_end_count], count);
-            plus(&c.stats[i][STAT_end_bytes], e->size_bytes);
+            wrap_change(&c.stats[i][STAT_end_count], count);
+            wrap_change(&c.stats[i][STAT_end_bytes], e->size_bytes);
         } else if (e->op == CHUNK_to_segment) {
-            plus(&c.stats[i][STAT_alloc_count], (uint64_t)-1);
-            plus(&c.stats[i][STAT_alloc_bytes], -e->size_bytes);
+            wrap_change(&c.stats[i][STAT_alloc_count], (uint64_t)-1);
+            wrap_change(&c.stats[i][STAT_alloc_bytes], -e->size_bytes);
         } else {
-            plus(&c.stats[i][STAT_free_count], 1);
-            plus(&c.stats[i][STAT_free_bytes], e->size_bytes);
-            plus(&c.stats[i][STAT_lifetime_ns], lifetime_ns);
-            plus(&c.stats[i][STAT_temporary_count], (uint64_t)is_temporary);
-            plus(&c.stats[i][STAT_temporary_bytes], is_temporary ? e->size_bytes : 0);
+            wrap_change(&c.stats[i][STAT_free_count], 1);
+            wrap_change(&c.stats[i][STAT_free_bytes], e->size_bytes);
+            wrap_change(&c.stats[i][STAT_lifetime_ns], lifetime_ns);
+            wrap_change(&c.stats[i][STAT_temporary_count], (uint64_t)is_temporary);
+            wrap_change(&c.stats[i][STAT_temporary_bytes], is_temporary ? e->size_bytes : 0);
         }
         if (is_torn) {
-            plus(&c.stats[i][STAT_end_count], 1);
-            plus(&c.stats[i][STAT_end_bytes], e->size_bytes);
+            wrap_change(&c.stats[i][STAT_end_count], 1);
+            wrap_change(&c.stats[i][STAT_end_bytes], e->size_bytes);
         }
     }
     if (is_torn) {
-        plus(&site->torn_bytes, e->size_bytes);
-        plus(&site->torn_count, 1);
+        wrap_change(&site->torn_bytes, e->size_bytes);
+        wrap_change(&site->torn_count, 1);
     }
-    plus(&site->moved_count, s->is_inside && e->op == CHUNK_to_segment);
+    wrap_change(&site->moved_count, s->is_inside && e->op == CHUNK_to_segment);
     if (s->is_inside && s->has_threads && e->op != CHUNK_end) {
         struct replay_size *size = size_at(s, e, e->size_bytes);
         int is_segment = e->op == CHUNK_to_segment;
-        plus(&size->alloc_count, is_segment ? (uint64_t)-1 : 0);
-        plus(&size->alloc_bytes, is_segment ? -e->size_bytes : 0);
-        plus(&size->free_count, !is_segment);
-        plus(&size->temporary_count, is_temporary && !is_segment);
-        plus(&size->lifetime_ns, is_segment ? 0 : lifetime_ns);
+        wrap_change(&size->alloc_count, is_segment ? (uint64_t)-1 : 0);
+        wrap_change(&size->alloc_bytes, is_segment ? -e->size_bytes : 0);
+        wrap_change(&size->free_count, !is_segment);
+        wrap_change(&size->temporary_count, is_temporary && !is_segment);
+        wrap_change(&size->lifetime_ns, is_segment ? 0 : lifetime_ns);
     }
     lose(&c, e->size_bytes, count);
 }
@@ -511,8 +506,8 @@ int replay_is_possible(sqlite3 *db)
 /* Where the end of a process was not recorded, its end is that of the recording. */
 static void still_live(struct stat_row *stats, uint64_t bytes, uint64_t count)
 {
-    plus(&stats->value[STAT_end_bytes], bytes);
-    plus(&stats->value[STAT_end_count], count);
+    wrap_change(&stats->value[STAT_end_bytes], bytes);
+    wrap_change(&stats->value[STAT_end_count], count);
 }
 
 static int by_id(const void *a, const void *b)

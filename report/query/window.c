@@ -5,6 +5,7 @@
 #include "../../common/db.h"
 #include "../../common/kind.h"
 #include "../../common/map.h"
+#include "../../common/wrap.h"
 #include "at.h"
 #include "temporaries.h"
 #include "window_private.h"
@@ -98,13 +99,13 @@ static void touch(struct window *w, uint32_t index)
 
 static void change(struct window *w, uint32_t index, uint64_t bytes, uint64_t count)
 {
-    window_plus(&w->live[index].bytes, bytes);
-    window_plus(&w->live[index].count, count);
+    wrap_change(&w->live[index].bytes, bytes);
+    wrap_change(&w->live[index].count, count);
     for (int i = 0; i < 2; i++) {
         if (w->sites[index].levels[i] == WINDOW_NONE)
             continue;
         struct window_level *l = &w->levels[w->sites[index].levels[i]];
-        window_plus(&l->active_bytes, bytes);
+        wrap_change(&l->active_bytes, bytes);
     }
 }
 
@@ -179,8 +180,8 @@ static int is_torn_down(struct window *w, const struct chunk_event *e)
 static void birth(struct window *w, uint32_t index, const struct chunk_event *e, int64_t event)
 {
     struct window_site *site = &w->sites[index];
-    window_plus(&site->alloc_count, 1);
-    window_plus(&site->alloc_bytes, e->size_bytes);
+    wrap_change(&site->alloc_count, 1);
+    wrap_change(&site->alloc_bytes, e->size_bytes);
     change(w, index, e->size_bytes, 1);
     most(&site->own_peak_bytes, w->live[index].bytes);
     for (int i = 0; i < 2; i++) {
@@ -196,19 +197,19 @@ static void loss(struct window *w, uint32_t index, const struct chunk_event *e, 
     struct window_site *site = &w->sites[index];
     uint64_t count = e->op == CHUNK_end ? e->address : e->op == CHUNK_cut ? 0 : 1;
     if (e->op == CHUNK_to_segment) { /* it never was a block */
-        window_plus(&site->moved_count, 1);
-        window_plus(&site->alloc_count, (uint64_t)-1);
-        window_plus(&site->alloc_bytes, -e->size_bytes);
+        wrap_change(&site->moved_count, 1);
+        wrap_change(&site->alloc_count, (uint64_t)-1);
+        wrap_change(&site->alloc_bytes, -e->size_bytes);
     } else if (e->op == CHUNK_end) {
-        window_plus(&site->end_count, count);
-        window_plus(&site->end_bytes, e->size_bytes);
+        wrap_change(&site->end_count, count);
+        wrap_change(&site->end_bytes, e->size_bytes);
     } else {
-        window_plus(&site->free_count, count);
-        window_plus(&site->free_bytes, e->size_bytes);
+        wrap_change(&site->free_count, count);
+        wrap_change(&site->free_bytes, e->size_bytes);
     }
     if (is_torn) {
-        window_plus(&site->torn_count, count);
-        window_plus(&site->torn_bytes, e->size_bytes);
+        wrap_change(&site->torn_count, count);
+        wrap_change(&site->torn_bytes, e->size_bytes);
     }
     change(w, index, -e->size_bytes, -count);
 }
@@ -301,13 +302,13 @@ static void sum_chunk(struct window *w, const struct window_chunk *c, const stru
         touch(w, index);
         if (w->is_inside) {
             int64_t high = w->live[index].bytes;
-            window_plus(&high, d->rise_bytes);
+            wrap_change(&high, d->rise_bytes);
             most(&site->own_peak_bytes, high);
-            window_plus(&site->alloc_count, d->alloc_count);
-            window_plus(&site->alloc_bytes, d->alloc_bytes);
-            window_plus(&site->free_count, d->free_count);
-            window_plus(&site->free_bytes, d->free_bytes);
-            window_plus(&site->temporary_count, d->temporary_count);
+            wrap_change(&site->alloc_count, d->alloc_count);
+            wrap_change(&site->alloc_bytes, d->alloc_bytes);
+            wrap_change(&site->free_count, d->free_count);
+            wrap_change(&site->free_bytes, d->free_bytes);
+            wrap_change(&site->temporary_count, d->temporary_count);
             for (int k = 0; k < 2; k++)
                 if (site->levels[k] != WINDOW_NONE)
                     touch_level(w, site->levels[k], (int64_t)d->rise_bytes);
@@ -325,7 +326,7 @@ static void add_temporaries(struct window *w, const struct chunk_delta *deltas, 
     for (long i = 0; i < count; i++) {
         uint32_t index = window_site_at(w, deltas[i].site_id);
         if (index != WINDOW_NONE)
-            window_plus(&w->sites[index].temporary_count, deltas[i].temporary_count);
+            wrap_change(&w->sites[index].temporary_count, deltas[i].temporary_count);
     }
 }
 
@@ -469,7 +470,7 @@ static void climb(struct window *w, uint32_t level, const struct window_bound *b
         uint32_t index = is_birth || chunk_op_is_loss(e->op) ? window_site_at(w, e->site_id) : WINDOW_NONE;
         if (index == WINDOW_NONE || w->sites[index].levels[l->kind != KIND_all] != level)
             continue;
-        window_plus(&active, is_birth ? e->size_bytes : -e->size_bytes);
+        wrap_change(&active, is_birth ? e->size_bytes : -e->size_bytes);
         int64_t stop = bound->first_event + i + 1;
         if (is_birth && (active > l->peak_bytes || (active == l->peak_bytes && stop < l->stop_event))) {
             l->peak_bytes = active;
@@ -514,11 +515,11 @@ static int hold_peaks(struct window *w, struct error *err)
             if (levels[0] != WINDOW_NONE && w->levels[levels[0]].is_holding) {
                 site->at_peak_bytes = live[i].bytes;
                 site->at_peak_count = live[i].count;
-                window_plus(&w->levels[levels[0]].peak_count, (uint64_t)live[i].count);
+                wrap_change(&w->levels[levels[0]].peak_count, (uint64_t)live[i].count);
             }
             if (levels[1] != WINDOW_NONE && w->levels[levels[1]].is_holding) {
                 site->at_kind_peak_bytes = live[i].bytes;
-                window_plus(&w->levels[levels[1]].peak_count, (uint64_t)live[i].count);
+                wrap_change(&w->levels[levels[1]].peak_count, (uint64_t)live[i].count);
             }
         }
         for (uint32_t k = first; k < w->level_count; k++)

@@ -2,6 +2,7 @@
 #include "window_private.h"
 
 #include "../../common/error.h"
+#include "../../common/wrap.h"
 
 #define OF(statistic) (1u << STAT_##statistic)
 static const uint32_t of_instants = OF(end_bytes) | OF(end_count) | OF(start_bytes) | OF(start_count);
@@ -27,10 +28,10 @@ static void fill_stats(const struct window *w, size_t i, struct stat_row *stats)
     v[STAT_own_peak_bytes] = s->own_peak_bytes;
     v[STAT_end_bytes] = s->end_bytes;
     v[STAT_end_count] = s->end_count;
-    window_plus(&v[STAT_end_bytes], (uint64_t)w->live[i].bytes);
-    window_plus(&v[STAT_end_count], (uint64_t)w->live[i].count);
-    window_plus(&v[STAT_end_bytes], (uint64_t)s->torn_bytes);
-    window_plus(&v[STAT_end_count], (uint64_t)s->torn_count);
+    wrap_change(&v[STAT_end_bytes], (uint64_t)w->live[i].bytes);
+    wrap_change(&v[STAT_end_count], (uint64_t)w->live[i].count);
+    wrap_change(&v[STAT_end_bytes], (uint64_t)s->torn_bytes);
+    wrap_change(&v[STAT_end_count], (uint64_t)s->torn_count);
 }
 
 static int is_empty(const struct stat_row *stats)
@@ -47,7 +48,7 @@ static void add_total(struct replay_total *total, const struct stat_row *stats)
                                  STAT_alloc_bytes, STAT_free_count,      STAT_free_bytes,
                                  STAT_end_bytes,   STAT_temporary_count, STAT_end_count};
     for (size_t i = 0; i < sizeof summed / sizeof *summed; i++)
-        window_plus(&total->stats.value[summed[i]], (uint64_t)stats->value[summed[i]]);
+        wrap_change(&total->stats.value[summed[i]], (uint64_t)stats->value[summed[i]]);
 }
 
 void window_fill(const struct window *w, struct replay *replay)

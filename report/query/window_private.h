@@ -73,12 +73,6 @@ struct window {
     struct window_result *result;
 };
 
-/* Unsigned sums: a hostile file may make them wrap, which is then merely wrong. */
-static inline void window_plus(int64_t *value, uint64_t change)
-{
-    *value = (int64_t)((uint64_t)*value + change);
-}
-
 static inline uint32_t window_site_at(const struct window *w, uint32_t site_id)
 {
     return at_find(w->live, w->site_count, site_id);

@@ -11,6 +11,11 @@ static inline int64_t wrap_add(int64_t a, int64_t b)
     return (int64_t)((uint64_t)a + (uint64_t)b);
 }
 
+static inline void wrap_change(int64_t *value, uint64_t change)
+{
+    *value = (int64_t)((uint64_t)*value + change);
+}
+
 static inline int64_t wrap_subtract(int64_t a, int64_t b)
 {
     return (int64_t)((uint64_t)a - (uint64_t)b);

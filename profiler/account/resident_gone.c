@@ -7,13 +7,12 @@
 
 #include <stdlib.h>
 
-#define MAPPED_LEAST (128u << 10) /* a block of so many bytes may be a mapping of its own */
-#define GONE_MAX     (1u << 20)   /* 32 MiB */
+#define GONE_MAX (1u << 20) /* 32 MiB */
 
 int resident_may_be_mapped(const struct live_block *b)
 {
     uint64_t offset = (b->key & LIVE_ADDRESS_MASK) % RESIDENT_PAGE;
-    return b->size >= MAPPED_LEAST && !(offset & (offset - 1));
+    return b->size >= ACCOUNT_MAPPED_LEAST && !(offset & (offset - 1));
 }
 
 static int is_death(const struct event *e)

@@ -8,9 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define THEIL_SEN_POINTS                                                                                               \
-    100000 /* of more points as many are taken, evenly spread, the first and the last among them                       \
-            */
+/* Of more points as many are taken, evenly spread, the first and the last among them. */
+#define THEIL_SEN_POINTS 100000
 
 /* Of values at places that rise from each to the next; NULL: 0, 1, 2, ... Fewer than two points: 0. Of up to some
  * hundred points the slopes are sorted out; of more it is counted how many are below a value, in n log n steps. */

@@ -10,9 +10,6 @@
 
 #define LITTLE_SHARE 16 /* of what it inherited: what it allocated itself is little */
 
-/* In a pipe tables cut nothing, and a server's command may have hundreds of characters. */
-#define NAME        "coalesce('[' || nullif(title, '') || '] ', '') || command"
-#define FITTED_NAME "iif(length(" NAME ") > 60, substr(" NAME ", 1, 57) || '...', " NAME ")"
 #define SQL_OF(name)                                                                                                   \
     "WITH f AS (SELECT *, " PROGRAM_TITLE(                                                                             \
         "v_fork.process_id") " AS title FROM v_fork) SELECT process_id, parent_id, "                                   \
@@ -37,7 +34,7 @@ int forked_list(sqlite3 *db, int64_t top, struct record *document, struct error 
         COLUMN("title", NULL, TEXT),
         COLUMN(NULL, "command", TEXT, .place = 8, .cut = TEXT_CUT_RIGHT),
     };
-    const char *sql = document->out->width > 0 ? SQL_OF(NAME) : SQL_OF(FITTED_NAME);
+    const char *sql = document->out->width > 0 ? SQL_OF(PROGRAM_PROCESS) : SQL_OF(PROGRAM_PROCESS_CUT);
     int64_t all;
     if (document->out->format == REPORT_CSV)
         return 0;

@@ -4,9 +4,6 @@
 #include "../print/listing.h"
 #include "../query/program_name.h"
 
-/* In a pipe tables cut nothing, and a server's command may have hundreds of characters. */
-#define NAME        "coalesce('[' || nullif(title, '') || '] ', '') || command"
-#define FITTED_NAME "iif(length(" NAME ") > 60, substr(" NAME ", 1, 57) || '...', " NAME ")"
 #define SQL_OF(name)                                                                                                   \
     "WITH seen AS (SELECT *, " PROGRAM_TITLE(                                                                          \
         "v_resident_process.process_id") " AS title FROM v_resident_process) "                                         \
@@ -32,7 +29,7 @@ int resident_processes_list(sqlite3 *db, int64_t top, struct record *document, s
         COLUMN("title", NULL, TEXT),
         COLUMN(NULL, "command", TEXT, .place = 9, .cut = TEXT_CUT_RIGHT),
     };
-    const char *sql = document->out->width > 0 ? SQL_OF(NAME) : SQL_OF(FITTED_NAME);
+    const char *sql = document->out->width > 0 ? SQL_OF(PROGRAM_PROCESS) : SQL_OF(PROGRAM_PROCESS_CUT);
     int64_t all;
     if (document->out->format == REPORT_CSV || db_int(db, "SELECT count(*) FROM v_resident_process", 0) < 2)
         return 0;

@@ -166,7 +166,8 @@ void account_seal(struct account *a); /* all peaks */
 unsigned account_space(unsigned kind); /* of live.h */
 
 /* account_heap.c: reserved bytes of glibc's heaps */
-#define ACCOUNT_MAPPED_LEAST (128u << 10) /* M_MMAP_THRESHOLD: a smaller block has no mapping of its own */
+/* A smaller block has no mapping of its own: M_MMAP_THRESHOLD is of the block with its size, rounded up to 16 bytes. */
+#define ACCOUNT_MAPPED_LEAST ((128u << 10) - 8 - 15)
 void account_reserved_sample(struct account *a, const struct event *e);
 void account_heap_at(struct account *a, const struct event *e);
 /* A block of the host's heaps of at least ACCOUNT_MAPPED_LEAST is born (1) or dies (-1). */

@@ -66,6 +66,10 @@ static void test_mapped_since_glibc_was_asked(void **state)
         /* it was mapped before glibc was asked, and its event comes later */
         {{.op = EVENT_ALLOC, .address = mapping, .size_bytes = PAGES(59) - 24}, PAGES(490)},
         {{.op = EVENT_FREE, .address = mapping}, PAGES(431)},
+        /* glibc maps what is 128 KiB with a size before it, and rounded up to 16: 33 pages with its whole header */
+        {{.op = EVENT_ALLOC, .address = mapping, .size_bytes = 131049}, PAGES(464)},
+        {{.op = EVENT_ALLOC, .address = mapping + PAGES(2000), .size_bytes = 131048}, PAGES(464)},
+        {{.op = EVENT_FREE, .address = mapping}, PAGES(431)},
         {{.op = EVENT_PROCESS_END}, 0},
     };
     account_run_open(&r, &(struct account_options){0});

@@ -22,7 +22,8 @@
 enum { PAGE = 4096, SIZE = 512 * PAGE, HEADER = 16 };
 
 static struct writer writer;
-static char *regions[3]; /* as large as what malloc maps for a block of SIZE - HEADER bytes: behind a header */
+/* As large as what malloc maps for a block of SIZE - HEADER bytes: behind a header; NULL: gone. */
+static char *regions[3];
 
 /* --- what happens while pages are read, and after that --- */
 
@@ -78,23 +79,6 @@ static void one_begin(struct one *o, int pid)
     assert_int_equal(writer_open(&writer, o->s->session.control, o->slot, pid, pid), 0);
 }
 
-static void one_end(struct one *o)
-{
-    account_finish(o->look.account, UINT32_MAX);
-    account_close(o->look.account);
-    look_close(&o->look);
-    free(o->result.sites);
-    setup_end(o->s);
-}
-
-static void look_now(struct one *o, int is_alone)
-{
-    o->look.waited_ns = 0;
-    assert_int_equal(look_at(&o->look, o->s->processes.by_slot[o->slot], is_alone, &o->result), 0);
-    assert_null(o->look.waiting);
-    assert_null(after_pages);
-}
-
 static char *region(void)
 {
     char *p = mmap(NULL, SIZE + PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -114,6 +98,35 @@ static void gone(unsigned i)
 {
     writer_free(&writer, (uintptr_t)regions[i] + HEADER);
     munmap(regions[i], SIZE + PAGE);
+    regions[i] = NULL;
+}
+
+/* With its first block, of which the drain has read. */
+static void one_begin_born(struct one *o)
+{
+    one_begin(o, getpid());
+    born(0);
+    setup_rounds(o->s, 3);
+}
+
+static void one_end(struct one *o)
+{
+    for (unsigned i = 0; i < sizeof regions / sizeof *regions; i++)
+        if (regions[i])
+            gone(i);
+    account_finish(o->look.account, UINT32_MAX);
+    account_close(o->look.account);
+    look_close(&o->look);
+    free(o->result.sites);
+    setup_end(o->s);
+}
+
+static void look_now(struct one *o, int is_alone)
+{
+    o->look.waited_ns = 0;
+    assert_int_equal(look_at(&o->look, o->s->processes.by_slot[o->slot], is_alone, &o->result), 0);
+    assert_null(o->look.waiting);
+    assert_null(after_pages);
 }
 
 /* All blocks are of one site: so many live bytes, of which so many are on pages. */
@@ -141,15 +154,11 @@ static void test_born_before(void **state)
 {
     (void)state;
     struct one o;
-    one_begin(&o, getpid());
-    born(0);
-    setup_rounds(o.s, 3);
+    one_begin_born(&o);
     born(1);
     look_now(&o, 1);
     assert_false(o.look.is_late);
     check(&o, 2, 2ul * BLOCK, 2ul * BLOCK);
-    gone(0);
-    gone(1);
     one_end(&o);
 }
 
@@ -158,14 +167,10 @@ static void test_born_meanwhile(void **state)
 {
     (void)state;
     struct one o;
-    one_begin(&o, getpid());
-    born(0);
-    setup_rounds(o.s, 3);
+    one_begin_born(&o);
     after_pages = second_is_born;
     look_now(&o, 1);
     check(&o, 2, 2ul * BLOCK, BLOCK);
-    gone(0);
-    gone(1);
     one_end(&o);
 }
 
@@ -182,9 +187,7 @@ static void test_gone_meanwhile(void **state)
 {
     (void)state;
     struct one o;
-    one_begin(&o, getpid());
-    born(0);
-    setup_rounds(o.s, 3);
+    one_begin_born(&o);
     born(1);
     after_pages = both_are_gone;
     look_now(&o, 1);
@@ -213,8 +216,6 @@ static void test_born_after(void **state)
     struct account_counts counts;
     account_counts(o.look.account, &counts);
     assert_int_equal(counts.live_blocks, 2);
-    gone(0);
-    gone(1);
     one_end(&o);
 }
 
@@ -223,9 +224,7 @@ static void test_late(void **state)
 {
     (void)state;
     struct one o;
-    one_begin(&o, getpid());
-    born(0);
-    setup_rounds(o.s, 3);
+    one_begin_born(&o);
     writer_busy(&writer);
     look_now(&o, 1);
     assert_true(o.look.is_late);
@@ -243,9 +242,7 @@ static void test_waited(void **state)
 {
     (void)state;
     struct one o;
-    one_begin(&o, getpid());
-    born(0);
-    setup_rounds(o.s, 3);
+    one_begin_born(&o);
     writer_busy(&writer);
     o.look.waited_ns = 1000000000;
     before_events = second_is_born;
@@ -254,7 +251,6 @@ static void test_waited(void **state)
     before_events = NULL;
     assert_true(o.look.is_late);
     check(&o, 1, BLOCK, BLOCK);
-    gone(0);
     one_end(&o);
 }
 
@@ -293,7 +289,6 @@ static void test_end(void **state)
     after_pages = child_begins_to_end;
     look_now(&o, 0);
     check(&o, 1, BLOCK, BLOCK);
-    munmap(regions[0], SIZE + PAGE);
     one_end(&o);
 }
 

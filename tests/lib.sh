@@ -111,6 +111,42 @@ same_findings() {
     "$MEMPROF" report out.db "$@" --html=page.html >page.out
     python3 "$ROOT/tests/e2e/same_findings.py" || fail "the findings of page, JSON and terminal differ"
 }
+# bad STATUS TEXT ARGUMENTS...: of memprof: that status, one line with the text, and no output
+bad() {
+    want=$1 text=$2
+    shift 2
+    status=0
+    "$MEMPROF" "$@" >got 2>got.err </dev/null || status=$?
+    equal "status of '$*'" "$want" $status
+    [ "$(wc -l <got.err)" = 1 ] || { cat got.err; fail "'$*': one line expected"; }
+    grep -q '^memprof: ' got.err || fail "'$*': $(cat got.err)"
+    contains "'$*'" got.err "$text"
+    [ ! -s got ] || fail "'$*': output in spite of the error: $(cat got)"
+}
+# cache_sources OLD NEW: two versions of a program whose cache grows from 10 x 5000 to 10 x 8000 bytes, all live at the
+# peak; in the new one three lines stand above its make()
+cache_sources() {
+    cat >"$1" <<'END'
+#include <stdlib.h>
+static char *make(size_t size) {
+    char *p = malloc(size);
+    p[0] = 1;
+    return p;
+}
+int main(void) {
+    char *cache[10];
+    for (int i = 0; i < 10; i++)
+        cache[i] = make(5000);
+    for (int i = 0; i < 10; i++)
+        free(cache[i]);
+}
+END
+    {
+        sed -n 1p "$1"
+        printf '// one\n// two\n// three\n'
+        sed '1d; s/5000/8000/' "$1"
+    } >"$2"
+}
 # eval "$(command_of FILE)": "$@" becomes the command that a run-NAME file of tests/bench/inputs.sh executes, without
 # its shell
 command_of() { sed '1d; s/^exec /set -- /' "$1"; }

@@ -124,27 +124,8 @@ check 1 again.db --rules tight.txt
 equal 'broken rules' 1 "$(grep -c '^broken' got)"
 
 # --- growth from a baseline: a cache of 10 blocks of 5,000 bytes grows to 10 of 8,000; three lines stand above it now
-cat >a.c <<'END'
-#include <stdlib.h>
-static char *make(size_t size) {
-    char *p = malloc(size);
-    p[0] = 1;
-    return p;
-}
-int main(void) {
-    char *cache[10];
-    for (int i = 0; i < 10; i++)
-        cache[i] = make(5000);
-    for (int i = 0; i < 10; i++)
-        free(cache[i]);
-}
-END
 mkdir new
-{
-    sed -n 1p a.c
-    printf '// one\n// two\n// three\n'
-    sed '1d; s/5000/8000/' a.c
-} >new/a.c
+cache_sources a.c new/a.c
 for where in . new; do (cd $where && "$CC" -g -O0 -o program a.c); done
 record_as old ./program
 record_as new new/program

@@ -63,21 +63,12 @@ contains 'too few' got 'Too few to tell what grows: 7 executions ended; the firs
 "$MEMPROF" report out.db --every step --warmup 2 >got
 contains 'enough: parcels of 37 bytes more each time, too' got 'Steady growth: +85.0 B'
 
-usage() { # TEXT OPTION...: exit status 2, and one line
-    text=$1
-    shift
-    status=0
-    "$MEMPROF" "$@" >out 2>err || status=$?
-    equal "status of '$*'" 2 $status
-    equal "lines about '$*'" 1 "$(wc -l <err)"
-    contains "'$*'" err "$text"
-}
-usage 'no range of that name; this recording has: rest (7), step (7)' report out.db --every stp
-usage 'no range of that name; this recording has: rest (7), step (7)' lines out.db --every stp
-usage 'leave out --from, --to and --during' lines out.db --every step --during step
-usage 'leave out --by' report out.db --every step --by line
-usage '--warmup belongs to --every' report out.db --warmup 3
-usage "--warmup 'x'" report out.db --every step --warmup x
+bad 2 'no range of that name; this recording has: rest (7), step (7)' report out.db --every stp
+bad 2 'no range of that name; this recording has: rest (7), step (7)' lines out.db --every stp
+bad 2 'leave out --from, --to and --during' lines out.db --every step --during step
+bad 2 'leave out --by' report out.db --every step --by line
+bad 2 '--warmup belongs to --every' report out.db --warmup 3
+bad 2 "--warmup 'x'" report out.db --every step --warmup x
 RUN_OPTIONS='-q --aggregate'
 record "$PROGRAMS/steps" 7 48
-usage '--every needs the events' report out.db --every step
+bad 2 '--every needs the events' report out.db --every step

@@ -71,29 +71,20 @@ each=$("$MEMPROF" sql net.db --csv "SELECT count(*) FROM v_event e JOIN mark m O
     AND e.time_ns < m.end_ns WHERE op IN ('alloc', 'realloc')" | tail -n 1 | tr -d '\r')
 equal "allocations of all steps" "$each" "$(sum --during 'step#all')"
 equal "the same as a pattern" "$each" "$(sum --during 's?ep#all')"
-usage() { # TEXT OPTION...: exit status 2, and one line
-    text=$1
-    shift
-    status=0
-    "$MEMPROF" "$@" >out 2>err || status=$?
-    equal "status of '$*'" 2 $status
-    equal "lines about '$*'" 1 "$(wc -l <err)"
-    contains "'$*'" err "$text"
-}
-usage "no range of that name; this recording has: step (100)" report net.db --during stp
-usage "there are 100 of that name" report net.db --during 'step#101'
-usage "expected NAME, NAME#1 or NAME#all" lines net.db --during 'step#x'
-usage "the run ended at" leaks net.db --from 100s
-usage "is not before" report net.db --from mark:step#9 --to mark:step#2
-usage "leave out --from and --to" report net.db --from 20ms --during step
-usage "choose one" report net.db --from 20ms --at 10ms
-usage "this recording has no ranges" report out.db --during step
+bad 2 "no range of that name; this recording has: step (100)" report net.db --during stp
+bad 2 "there are 100 of that name" report net.db --during 'step#101'
+bad 2 "expected NAME, NAME#1 or NAME#all" lines net.db --during 'step#x'
+bad 2 "the run ended at" leaks net.db --from 100s
+bad 2 "is not before" report net.db --from mark:step#9 --to mark:step#2
+bad 2 "leave out --from and --to" report net.db --from 20ms --during step
+bad 2 "choose one" report net.db --from 20ms --at 10ms
+bad 2 "this recording has no ranges" report out.db --during step
 
 # --at mark:NAME: where the second step begins, there is what the first one left
 at=$(sqlite3 net.db "SELECT start_ns FROM mark ORDER BY start_ns LIMIT 1 OFFSET 1")
 "$MEMPROF" report net.db --at 'mark:step#2' >mark
 "$MEMPROF" report net.db --at "${at}ns" | cmp - mark || fail "--at mark:step#2"
-usage "no mark of that name" report net.db --at mark:x
+bad 2 "no mark of that name" report net.db --at mark:x
 
 # Ranges of marks.c: one that nests, one that is never closed; a mark is no range.
 record_ok "$PROGRAMS/marks"
@@ -102,7 +93,7 @@ count() { "$MEMPROF" report marks.db --by device --during "$1" --json |
     python3 -c 'import json, sys; r = json.load(sys.stdin)["rows"]; print(r[0]["alloc_count"] if r else 0)'; }
 equal "allocations in outer, with those of inner" 2 "$(count outer)"
 equal "allocations in inner" 1 "$(count inner)"
-usage "is an instant, no range" report marks.db --during middle
+bad 2 "is an instant, no range" report marks.db --during middle
 "$MEMPROF" report marks.db --during open --json >open
 equal "the open range ends with the process" "$(sqlite3 marks.db "SELECT max(end_ns) FROM process")" \
     "$(python3 -c 'import json; print(json.load(open("open"))["window"]["to_ns"])')"
@@ -125,8 +116,8 @@ contains "a window without events" out "! not all events of the window are kept"
 w = json.load(sys.stdin)
 assert w["window"]["is_counted"] == 0, w["window"]
 assert all(r["alloc_count"] is None for r in w["rows"]), w' || fail "what is not known is shown"
-usage "only its events tell" leaks totals.db --from 10ms
-usage "needs all events" report totals.db --by thread --from 10ms
+bad 2 "only its events tell" leaks totals.db --from 10ms
+bad 2 "needs all events" report totals.db --by thread --from 10ms
 
 # The next commands are of the window; an error names the option that was given.
 "$MEMPROF" report marks.db --during open >out

@@ -13,26 +13,7 @@ check_diff() {
 }
 
 # three lines inserted above a cache that grows from 10 x 5000 to 10 x 8000 bytes, all live at the peak
-cat >a.c <<'END'
-#include <stdlib.h>
-static char *make(size_t size) {
-    char *p = malloc(size);
-    p[0] = 1;
-    return p;
-}
-int main(void) {
-    char *cache[10];
-    for (int i = 0; i < 10; i++)
-        cache[i] = make(5000);
-    for (int i = 0; i < 10; i++)
-        free(cache[i]);
-}
-END
-{
-    sed -n 1p a.c
-    printf '// one\n// two\n// three\n'
-    sed '1d; s/5000/8000/' a.c
-} >b.c
+cache_sources a.c b.c
 for name in a b; do
     "$CC" -g -O0 -o $name $name.c
     "$MEMPROF" run -q -o $name.db -- ./$name

@@ -1,18 +1,6 @@
 # Mistakes of the user: one line that names the thing and the next step; 2 for usage, 1 for failure.
 . "$ROOT/tests/report/setup.inc"
 
-# bad STATUS TEXT ARGUMENTS...
-bad() {
-    want=$1 text=$2
-    shift 2
-    status=0
-    "$MEMPROF" "$@" >got 2>got.err </dev/null || status=$?
-    equal "status of '$*'" "$want" $status
-    [ "$(wc -l <got.err)" = 1 ] || { cat got.err; fail "'$*': one line expected"; }
-    grep -q '^memprof: ' got.err || fail "'$*': $(cat got.err)"
-    contains "'$*'" got.err "$text"
-    [ ! -s got ] || fail "'$*': output in spite of the error: $(cat got)"
-}
 bad 2 "did you mean 'report'?" reprot
 bad 2 "to record it: memprof run ls" ls -l
 bad 2 'to read it: memprof report a.db' a.db

@@ -289,6 +289,7 @@ static const enum page_template scripts[] = {
 };
 
 static const struct page_form form = {.html = PAGE_diff_html,
+                                      .what = "memprof diff",
                                       .scripts = scripts,
                                       .script_count = sizeof scripts / sizeof *scripts,
                                       .parts = parts,

@@ -118,6 +118,7 @@ static const enum page_template scripts[] = {
 };
 
 static const struct page_form form = {.html = PAGE_page_html,
+                                      .what = "memprof",
                                       .scripts = scripts,
                                       .script_count = sizeof scripts / sizeof *scripts,
                                       .parts = parts,

@@ -42,14 +42,23 @@ static int is_part(const char *part, const char *name, size_t length)
     return strlen(part) == length && memcmp(part, name, length) == 0;
 }
 
+static int render(struct render *r, enum page_template which);
+
+/* What every page has. */
+static const struct {
+    const char *name;
+    enum page_template which;
+} shared[] = {{"head", PAGE_head_html}, {"style", PAGE_page_css}, {"theme", PAGE_theme_html}};
+
 static int render_part(struct render *r, const char *name, size_t length)
 {
+    for (size_t i = 0; i < sizeof shared / sizeof *shared; i++)
+        if (is_part(shared[i].name, name, length))
+            return render(r, shared[i].which);
     if (is_part("nonce", name, length))
         return fputs(r->nonce, r->out) < 0 ? -EIO : 0;
-    if (is_part("style", name, length)) {
-        write_template(r, PAGE_page_css);
-        return 0;
-    }
+    if (is_part("what", name, length))
+        return fputs(r->form->what, r->out) < 0 ? -EIO : 0;
     if (is_part("script", name, length)) {
         for (int i = 0; i < r->form->script_count; i++)
             write_template(r, r->form->scripts[i]);
@@ -61,9 +70,9 @@ static int render_part(struct render *r, const char *name, size_t length)
     bug("templates: no part named %.*s", (int)length, name);
 }
 
-static int render(struct render *r)
+static int render(struct render *r, enum page_template which)
 {
-    const char *at = templates[r->form->html].text, *mark;
+    const char *at = templates[which].text, *mark;
     int rc = 0;
     while (!rc && (mark = strstr(at, "{{"))) {
         const char *close = strstr(mark, "}}");
@@ -86,7 +95,7 @@ int page_file_write(const struct page_form *form, void *of, FILE *out, struct er
         return error_set(err, errno, "no random numbers: %s", strerror(errno));
     for (unsigned i = 0; i < sizeof random; i++)
         snprintf(r.nonce + 2 * i, 3, "%02x", random[i]);
-    int rc = render(&r);
+    int rc = render(&r, form->html);
     if (!rc && (fflush(out) || ferror(out)))
         rc = error_set(err, errno ? errno : EIO, "writing the page: %s", strerror(errno ? errno : EIO));
     return rc;

@@ -23,9 +23,10 @@ struct page_part {
 
 struct page_form {
     enum page_template html;
+    const char *what;                  /* it is, behind the title of the window */
     const enum page_template *scripts; /* in the order in which they are written */
     int script_count;
-    const struct page_part *parts; /* beside nonce, style and script, which every page has */
+    const struct page_part *parts; /* beside those of every page: what page_file.c knows */
     int part_count;
 };
 

@@ -73,39 +73,32 @@ static void show_progress(void *context, int percent)
     fflush(stderr);
 }
 
-static int parse_every(const struct arguments *a, int64_t *warmup)
+static int parse_every(const struct arguments *a, const struct report_options *o, struct every_options *every)
 {
     static const enum option_id others[] = {OPTION_by,     OPTION_at,        OPTION_sort,        OPTION_from,
                                             OPTION_to,     OPTION_during,    OPTION_transfers,   OPTION_segments,
                                             OPTION_html,   OPTION_inclusive, OPTION_html_output, OPTION_callers,
                                             OPTION_process};
+    *every = (struct every_options){
+        .report = o, .name = a->value[OPTION_every], .progress = isatty(STDERR_FILENO) ? show_progress : NULL};
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         if (a->given[OPTION_every] && a->given[others[i]])
             return cli_usage("report: --every is a report of its own; leave out --%s", option_infos[others[i]].name);
     if (a->given[OPTION_warmup] && !a->given[OPTION_every])
         return cli_usage("report: --warmup belongs to --every");
-    return options_number(a, OPTION_warmup, 0, INT32_MAX, GROWTH_WARMUP, warmup);
+    return options_number(a, OPTION_warmup, 0, INT32_MAX, GROWTH_WARMUP, &every->warmup);
 }
 
-static int report_every(const struct arguments *a, sqlite3 *db, const struct report_options *o,
-                        const struct report_out *out, struct error *err)
-{
-    struct every_options every = {
-        .report = o, .name = a->value[OPTION_every], .progress = isatty(STDERR_FILENO) ? show_progress : NULL};
-    parse_every(a, &every.warmup);
-    return every_report(db, &every, out, err);
-}
-
-static int parse(const struct arguments *a, struct report_options *o, struct lens_options *lens)
+static int parse(const struct arguments *a, struct report_options *o, struct lens_options *lens,
+                 struct every_options *every)
 {
     *o = (struct report_options){.sort = -1, .lens = lens};
     o->device = a->value[OPTION_device];
     o->kind = a->value[OPTION_kind];
     o->inclusive = a->given[OPTION_inclusive];
-    int64_t warmup;
     int is_html = a->given[OPTION_html] || a->given[OPTION_html_output];
     int is_table = a->given[OPTION_by] || a->given[OPTION_at] || a->given[OPTION_sort];
-    if (parse_every(a, &warmup) || cli_lens(a, lens) || options_number(a, OPTION_callers, 0, 1000, -1, &o->callers) ||
+    if (parse_every(a, o, every) || cli_lens(a, lens) || options_number(a, OPTION_callers, 0, 1000, -1, &o->callers) ||
         options_number(a, OPTION_top, 0, INT32_MAX, -1, &o->top) ||
         options_number(a, OPTION_frames, 0, INT32_MAX, 30, &o->frames))
         return EXIT_USAGE;
@@ -159,6 +152,7 @@ int cmd_report(const struct arguments *a)
 {
     struct report_options options;
     struct lens_options lens;
+    struct every_options every;
     struct cli_window window = {.ranges = NULL};
     struct report_out out;
     struct error err = {""};
@@ -171,7 +165,7 @@ int cmd_report(const struct arguments *a)
         return cli_close_output(EXIT_OK);
     }
     if (status == 0)
-        status = parse(a, &options, &lens);
+        status = parse(a, &options, &lens, &every);
     if (status)
         return status;
     options.file = path;
@@ -190,7 +184,7 @@ int cmd_report(const struct arguments *a)
     if (rc == 0 && is_html)
         rc = write_page(a, db, path, &lens, &window, &err);
     else if (rc == 0 && a->given[OPTION_every])
-        rc = report_every(a, db, &options, &out, &err);
+        rc = every_report(db, &every, &out, &err);
     else if (rc == 0 && a->given[OPTION_transfers])
         rc = report_transfers(db, &options, &out, &err);
     else if (rc == 0 && a->given[OPTION_segments])

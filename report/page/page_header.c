@@ -92,8 +92,14 @@ static void notes_and_advice(struct page *page, struct buf *b)
 
 static void number(struct buf *b, const char *name, const char *value, const char *more)
 {
-    buf_printf(b, "<div><dt>%s</dt><dd>%s%s%s%s</dd></div>", name, value, *more ? " <span class=\"small\">" : "", more,
-               *more ? "</span>" : "");
+    buf_printf(b, "<div><dt>%s</dt><dd>", name);
+    buf_html(b, value);
+    if (*more) {
+        buf_puts(b, " <span class=\"small\">");
+        buf_html(b, more);
+        buf_puts(b, "</span>");
+    }
+    buf_puts(b, "</dd></div>");
 }
 
 /* The most that there ever was, as the report's table has it. */
@@ -102,8 +108,7 @@ static void peak_reserved(sqlite3 *db, struct buf *b, sqlite3_stmt *s)
     char t[UNITS_TEXT], text[UNITS_TEXT + 8] = "-", more[UNITS_TEXT + 8] = "";
     int64_t bytes = sqlite3_column_int64(s, 3);
     if (bytes > 0) {
-        const char *mark = reserved_mark(db, db_text(s, 0), "all");
-        snprintf(text, sizeof text, "%s%s", *mark == '>' ? "&gt;= " : mark, units_bytes(t, bytes));
+        snprintf(text, sizeof text, "%s%s", reserved_mark(db, db_text(s, 0), "all"), units_bytes(t, bytes));
         if (sqlite3_column_type(s, 10) != SQLITE_NULL)
             snprintf(more, sizeof more, "at %s", units_ns(t, sqlite3_column_int64(s, 10)));
     }

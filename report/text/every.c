@@ -200,6 +200,36 @@ static const char *per_execution(char text[3 * UNITS_TEXT], double slope)
     return text;
 }
 
+/* The lines that grow, and what is left of all growth. */
+static void say_of_lines(const struct every *v, const struct growth_result *g, struct buf *text)
+{
+    char amount[3 * UNITS_TEXT];
+    double rest = g->slope;
+    for (int i = 0; i < g->line_count; i++)
+        rest -= g->line[i].slope;
+    for (int i = 0; i < g->line_count && i < LINES_SHOWN; i++) {
+        const struct growth_line *line = &g->line[i];
+        buf_printf(text, "  %s  %s", per_execution(amount, line->slope), line->function ? line->function : "??");
+        if (line->file) {
+            buf_puts(text, "  ");
+            text_path(text, line->file, v->cwd);
+            if (line->line > 0)
+                buf_printf(text, ":%lld", (long long)line->line);
+        }
+        table_line(v->out, TABLE_PLAIN, buf_text(text));
+        buf_reset(text);
+    }
+    if (g->line_count > LINES_SHOWN) {
+        buf_printf(text, "  and %d more lines (--json has all)", g->line_count - LINES_SHOWN);
+        print_line(v, TABLE_DIM, text);
+    }
+    if (g->line_count && (rest >= 0.05 || rest <= -0.05)) {
+        buf_printf(text, "  %s  all other stacks together, where each is too random to tell",
+                   per_execution(amount, rest));
+        print_line(v, TABLE_PLAIN, text);
+    }
+}
+
 static void say_of_growth(const struct every *v, const struct executions_device *d, const struct growth_result *g,
                           struct buf *text)
 {
@@ -227,30 +257,7 @@ static void say_of_growth(const struct every *v, const struct executions_device 
         buf_printf(text, "Steady growth: %s an execution%s", per_execution(amount, g->slope),
                    g->line_count ? ", by line:" : ".");
     print_line(v, g->slope > 0 ? TABLE_STRONG : TABLE_PLAIN, text);
-    for (int i = 0; i < g->line_count && i < LINES_SHOWN; i++) {
-        const struct growth_line *line = &g->line[i];
-        buf_printf(text, "  %s  %s", per_execution(amount, line->slope), line->function ? line->function : "??");
-        if (line->file) {
-            buf_puts(text, "  ");
-            text_path(text, line->file, v->cwd);
-            if (line->line > 0)
-                buf_printf(text, ":%lld", (long long)line->line);
-        }
-        table_line(v->out, TABLE_PLAIN, buf_text(text));
-        buf_reset(text);
-    }
-    double rest = g->slope;
-    for (int i = 0; i < g->line_count; i++)
-        rest -= g->line[i].slope;
-    if (g->line_count > LINES_SHOWN) {
-        buf_printf(text, "  and %d more lines (--json has all)", g->line_count - LINES_SHOWN);
-        print_line(v, TABLE_DIM, text);
-    }
-    if (g->line_count && (rest >= 0.05 || rest <= -0.05)) {
-        buf_printf(text, "  %s  all other stacks together, where each is too random to tell",
-                   per_execution(amount, rest));
-        print_line(v, TABLE_PLAIN, text);
-    }
+    say_of_lines(v, g, text);
 }
 
 static void say_of_executions(const struct every *v, const struct executions_device *d, struct buf *text)
@@ -280,7 +287,7 @@ static void say_of_executions(const struct every *v, const struct executions_dev
     }
 }
 
-static int print_device(struct every *v, const struct executions_device *d, const struct growth_result *g)
+static void print_device(const struct every *v, const struct executions_device *d, const struct growth_result *g)
 {
     struct buf text = BUF(LINE_LIMIT);
     struct column shown[COLUMN_COUNT_OF(columns)];
@@ -306,7 +313,6 @@ static int print_device(struct every *v, const struct executions_device *d, cons
     say_of_executions(v, d, &text);
     say_of_growth(v, d, g, &text);
     buf_free(&text);
-    return 0;
 }
 
 /* --- for programs ------------------------------------------------------------------------------------------------ */

@@ -1,6 +1,5 @@
 #include "account_run.h"
 
-#include "../../common/chunk.h"
 #include "../../common/kind.h"
 #include "scratch.h"
 
@@ -8,6 +7,8 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -65,6 +66,26 @@ const void *account_blob(sqlite3_stmt *s, int column, size_t *length)
 {
     *length = (size_t)sqlite3_column_bytes(s, column);
     return sqlite3_column_blob(s, column);
+}
+
+struct chunk_event *account_kept_events(size_t *count, size_t *chunk_count)
+{
+    struct chunk_codec *codec = chunk_codec_open();
+    struct chunk_event *all = NULL;
+    sqlite3_stmt *s;
+    *count = *chunk_count = 0;
+    sqlite3_prepare_v2(account_db, "SELECT data FROM event_chunk ORDER BY chunk_id", -1, &s, NULL);
+    for (; sqlite3_step(s) == SQLITE_ROW; ++*chunk_count) {
+        const struct chunk_event *e;
+        long n = chunk_decode_events(codec, sqlite3_column_blob(s, 0), (size_t)sqlite3_column_bytes(s, 0), &e);
+        assert_true(n > 0);
+        all = realloc(all, (*count + (size_t)n) * sizeof *all);
+        memcpy(all + *count, e, (size_t)n * sizeof *e);
+        *count += (size_t)n;
+    }
+    sqlite3_finalize(s);
+    chunk_codec_close(codec);
+    return all;
 }
 
 void account_rebuild(uint64_t event_count, struct account_held *held)

@@ -4,6 +4,7 @@
 #ifndef MEMPROF_TEST_ACCOUNT_RUN_H
 #define MEMPROF_TEST_ACCOUNT_RUN_H
 
+#include "../../common/chunk.h"
 #include "../../profiler/account/account.h"
 #include "../../profiler/store/store.h"
 
@@ -26,6 +27,9 @@ void account_feed(struct account_run *r, struct event *e, size_t count, unsigned
 
 /* One value of the database; -1: no row. */
 int64_t account_query(const char *format, ...);
+
+/* All events that the database has, to free, and of how many chunks they are. */
+struct chunk_event *account_kept_events(size_t *count, size_t *chunk_count);
 
 struct account_held {
     int64_t bytes, count;

@@ -78,21 +78,12 @@ static void test_many_tuples(void **state)
                      0);
     assert_int_equal(account_query("SELECT count(DISTINCT chunk_id) > 1 FROM keyframe"), 1);
     assert_int_equal(account_query("SELECT sum(alloc_count) FROM total WHERE kind = 'all'"), EVENTS / 2);
-    struct chunk_codec *codec = chunk_codec_open();
     uint64_t read = 0;
-    sqlite3_stmt *q;
-    assert_int_equal(
-        sqlite3_prepare_v2(store_db(r.store), "SELECT data FROM event_chunk ORDER BY chunk_id", -1, &q, NULL),
-        SQLITE_OK);
-    while (sqlite3_step(q) == SQLITE_ROW) {
-        const struct chunk_event *e;
-        long n = chunk_decode_events(codec, sqlite3_column_blob(q, 0), (size_t)sqlite3_column_bytes(q, 0), &e);
-        assert_true(n > 0);
-        for (long i = 0; i < n; i++)
-            read += e[i].op != CHUNK_alloc || e[i].hook == e[i].time_ns / 2 % 251;
-    }
-    sqlite3_finalize(q);
-    chunk_codec_close(codec);
+    size_t count, chunk_count;
+    struct chunk_event *e = account_kept_events(&count, &chunk_count);
+    for (size_t i = 0; i < count; i++)
+        read += e[i].op != CHUNK_alloc || e[i].hook == e[i].time_ns / 2 % 251;
+    free(e);
     assert_int_equal(read, events);
     account_run_close(&r);
 }

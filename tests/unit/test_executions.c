@@ -24,28 +24,16 @@ static int site_device[SITES_MAX];
 
 static void read_back(void)
 {
-    struct chunk_codec *codec = chunk_codec_open();
+    size_t chunk_count;
     sqlite3_stmt *s;
     free(events);
-    events = NULL;
-    event_count = 0;
-    sqlite3_prepare_v2(account_db, "SELECT data FROM event_chunk ORDER BY chunk_id", -1, &s, NULL);
-    while (sqlite3_step(s) == SQLITE_ROW) {
-        const struct chunk_event *e;
-        long n = chunk_decode_events(codec, sqlite3_column_blob(s, 0), (size_t)sqlite3_column_bytes(s, 0), &e);
-        assert_true(n > 0);
-        events = realloc(events, (event_count + (size_t)n) * sizeof *events);
-        memcpy(events + event_count, e, (size_t)n * sizeof *e);
-        event_count += (size_t)n;
-    }
-    sqlite3_finalize(s);
+    events = account_kept_events(&event_count, &chunk_count);
     sqlite3_prepare_v2(account_db, "SELECT site_id, device_id FROM site", -1, &s, NULL);
     while (sqlite3_step(s) == SQLITE_ROW) {
         assert_true(sqlite3_column_int(s, 0) < SITES_MAX);
         site_device[sqlite3_column_int(s, 0)] = sqlite3_column_int(s, 1);
     }
     sqlite3_finalize(s);
-    chunk_codec_close(codec);
 }
 
 static int is_birth(const struct chunk_event *e)

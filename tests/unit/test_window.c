@@ -29,22 +29,11 @@ static int64_t teardown_ns[64];
 
 static void read_back(void)
 {
-    struct chunk_codec *codec = chunk_codec_open();
     sqlite3_stmt *s;
     free(events);
-    events = NULL;
-    event_count = chunk_count = site_count = 0;
+    events = account_kept_events(&event_count, &chunk_count);
+    site_count = 0;
     memset(teardown_ns, 0, sizeof teardown_ns);
-    sqlite3_prepare_v2(account_db, "SELECT data FROM event_chunk ORDER BY chunk_id", -1, &s, NULL);
-    for (; sqlite3_step(s) == SQLITE_ROW; chunk_count++) {
-        const struct chunk_event *e;
-        long n = chunk_decode_events(codec, sqlite3_column_blob(s, 0), (size_t)sqlite3_column_bytes(s, 0), &e);
-        assert_true(n > 0);
-        events = realloc(events, (event_count + (size_t)n) * sizeof *events);
-        memcpy(events + event_count, e, (size_t)n * sizeof *e);
-        event_count += (size_t)n;
-    }
-    sqlite3_finalize(s);
     sqlite3_prepare_v2(account_db, "SELECT site_id, device_id, kind FROM site ORDER BY site_id", -1, &s, NULL);
     for (; sqlite3_step(s) == SQLITE_ROW; site_count++) {
         assert_true(site_count < SITES_MAX);
@@ -59,7 +48,6 @@ static void read_back(void)
     while (sqlite3_step(s) == SQLITE_ROW)
         teardown_ns[sqlite3_column_int(s, 0)] = sqlite3_column_int64(s, 1);
     sqlite3_finalize(s);
-    chunk_codec_close(codec);
 }
 
 struct naive_block {

@@ -68,6 +68,7 @@ function addFrameLines(m) {
       m.lines.file.push(m.frames.file[i]);
       m.lines.line.push(m.frames.line[i]);
       m.lines.caller.push(-1);
+      m.lines.other_callers.push(0);
     }
     m.frames.lineIndex[i] = index;
     if (!(m.frames.flags[i] & FRAME.LIBRARY)) m.lines.own[index] = true;
@@ -182,7 +183,10 @@ const model = {
   },
   linePlace(i) {
     const m = this.m;
-    if (m.lines.caller[i] >= 0) return '<- ' + m.functions.short[m.lines.caller[i]];
+    if (m.lines.caller[i] >= 0) {
+      const others = m.lines.other_callers[i];
+      return '<- ' + m.functions.short[m.lines.caller[i]] + (others > 0 ? ' and ' + plural(others, 'other', 'others') : '');
+    }
     return m.lines.file[i] >= 0 ? baseName(m.files[m.lines.file[i]]) + ':' + m.lines.line[i] : '';
   },
 

@@ -45,6 +45,8 @@ static void add(void *arg, uint32_t site_id, uint64_t bytes, uint64_t count)
     const struct rule_site *site = rule_site_of(p->r, site_id);
     (void)count;
     if (site) {
+        if (p->number == 0 || p->number == POINTS - 1)
+            wrap_change(&p->r->sites[site - p->r->sites].grown, p->number ? bytes : -bytes);
         int64_t *sums[] = {&p->live[(size_t)site->line * POINTS], &p->recorded[(size_t)site->recorded * POINTS]};
         for (int i = 0; i < 2; i++)
             wrap_change(sums[i], bytes);
@@ -99,6 +101,18 @@ int rule_is_even(const struct rules *r, int64_t site_id)
         is_even &= (double)live[end] - (double)live[begin] >= all / EVEN_SHARE;
     }
     return is_even && steps >= EVEN_STEPS && up >= steps - EVEN_STILL;
+}
+
+int64_t rule_even_bytes(void *rules, int64_t site_id, int64_t end_bytes)
+{
+    return rule_is_even(rules, site_id) ? rule_sane(end_bytes) : 0;
+}
+
+int64_t rule_grown(void *rules, int64_t site_id, int64_t end_bytes)
+{
+    const struct rule_site *site = rule_site_of(rules, site_id);
+    (void)end_bytes;
+    return site ? site->grown : 0;
 }
 
 static void make_sane(int64_t *live, uint32_t line_count)
@@ -188,7 +202,7 @@ static void say(struct rules *r, uint32_t number, uint32_t shown)
     char rate[UNITS_TEXT];
     struct finding *f = rule_finding(r, r->device->name);
     f->bytes = grown(live);
-    finding_line(r, f, line->site_id, "end");
+    finding_line_by(r, f, line->site_id, rule_grown);
     finding_say(f, " held %s at %s and %s at %s%s", units_bytes(r->a, live[0]), units_ns(r->b, times[0]),
                 units_bytes(r->c, live[POINTS - 1]), units_ns(r->d, times[POINTS - 1]),
                 grows(live, 0) ? ", growing nearly all the way" : "");

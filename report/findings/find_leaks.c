@@ -104,7 +104,10 @@ static void say_largest_line(struct rules *r, struct finding *f, const struct ru
 static void say_line(struct rules *r, struct finding *f, const struct rule_line *line, enum line_sum bytes, int64_t all)
 {
     finding_say(f, ". %s: ", line->sums[bytes] < all ? "The largest part" : "All of it");
-    finding_line(r, f, line->site_id, "end");
+    if (bytes == LINE_END_EVEN_BYTES)
+        finding_line_by(r, f, line->site_id, rule_even_bytes);
+    else
+        finding_line(r, f, line->site_id, "end");
     finding_say(f, ", ");
     say_blocks(r, f, line->sums[bytes], line->sums[bytes + 1]);
     finding_say(f, ".");

@@ -161,7 +161,7 @@ static int add_sites(struct rules *r, struct site_rows *rows, sqlite3_stmt *addr
         for (int i = 0; i < LINE_OF_SITES; i++)
             __builtin_add_overflow(r->lines[line].sums[i], rule_sane(site_rows_value(rows, SUMS + i)),
                                    &r->lines[line].sums[i]);
-        *ARRAY_ADD(r->sites, r->site_count, r->site_capacity) = (struct rule_site){rows->site_id, line, line, 0};
+        *ARRAY_ADD(r->sites, r->site_count, r->site_capacity) = (struct rule_site){rows->site_id, line, line, 0, 0};
     }
     return rc;
 }
@@ -315,14 +315,36 @@ void finding_code(struct finding *f, const char *function, const char *file, int
     finding_place(f, function, file, line);
 }
 
-void finding_line(struct rules *r, struct finding *f, int64_t site_id, const char *table)
+static int64_t end_bytes_of(void *rules, int64_t site_id, int64_t end_bytes)
+{
+    (void)rules, (void)site_id;
+    return rule_sane(end_bytes);
+}
+
+static void say_caller(struct rules *r, struct finding *f, int64_t line_id, named_caller_bytes *bytes)
+{
+    struct buf text = BUF(1 << 20);
+    char *caller = NULL;
+    int other_count;
+    if (named_caller_by(r->db, line_id, bytes, r, &caller, &other_count, r->err) == 0 && caller) {
+        char *name = short_name(caller);
+        named_caller_text(name, other_count, &text);
+        finding_say(f, " (%s)", buf_text(&text));
+        free(name);
+    }
+    free(caller);
+    buf_free(&text);
+}
+
+static void say_place(struct rules *r, struct finding *f, int64_t site_id, const char *table, named_caller_bytes *bytes)
 {
     struct buf name = BUF(1 << 20);
     char *function = NULL, *file = NULL;
-    int64_t line = 0;
+    int64_t line = 0, unnamed = 0;
     int is_made = 0; /* by a program as it ran: its names are none of C++ */
     sqlite3_stmt *s = rule_query(
-        r, "SELECT fn.name, f.path, l.line, coalesce(k.path, m.path), coalesce(l.offset, a.offset), a.address_id "
+        r, "SELECT fn.name, f.path, l.line, coalesce(k.path, m.path), coalesce(l.offset, a.offset), a.address_id, "
+           "l.line_id "
            "FROM site s LEFT JOIN site_line sl ON sl.site_id = s.site_id LEFT JOIN line l ON l.line_id = sl.line_id "
            "LEFT JOIN function fn ON fn.function_id = l.function_id LEFT JOIN file f ON f.file_id = l.file_id "
            "LEFT JOIN module_key k ON k.key_id = l.module_key_id LEFT JOIN stack t ON t.stack_id = s.stack_id "
@@ -341,6 +363,7 @@ void finding_line(struct rules *r, struct finding *f, int64_t site_id, const cha
                 file = xstrdup(db_text(s, 1));
             is_made = !file && sqlite3_column_type(s, 0) != SQLITE_NULL && sqlite3_column_type(s, 3) == SQLITE_NULL;
             line = sqlite3_column_int64(s, 2);
+            unnamed = sqlite3_column_type(s, 0) == SQLITE_NULL && !file ? sqlite3_column_int64(s, 6) : 0;
         }
         sqlite3_finalize(s);
     }
@@ -349,9 +372,21 @@ void finding_line(struct rules *r, struct finding *f, int64_t site_id, const cha
     part->number = site_id;
     part->anchor = table;
     finding_place(f, function, file, line);
+    if (unnamed)
+        say_caller(r, f, unnamed, bytes);
     free(function);
     free(file);
     buf_free(&name);
+}
+
+void finding_line(struct rules *r, struct finding *f, int64_t site_id, const char *table)
+{
+    say_place(r, f, site_id, table, strcmp(table, "end") == 0 ? end_bytes_of : NULL);
+}
+
+void finding_line_by(struct rules *r, struct finding *f, int64_t site_id, named_caller_bytes *bytes)
+{
+    say_place(r, f, site_id, "end", bytes);
 }
 
 /* Where the largest caller is known at all. */

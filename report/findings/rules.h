@@ -8,6 +8,7 @@
 #include "../../common/map.h"
 #include "../../common/units.h"
 #include "../query/callers.h"
+#include "../query/named_caller.h"
 #include "finding.h"
 
 /* Of lines, summed over their sites; which of page's tables shows it. */
@@ -41,6 +42,7 @@ struct rule_site {
     int64_t site_id;
     uint32_t line;     /* lines */
     uint32_t recorded; /* recorded */
+    int64_t grown;     /* between the first and the last of growth_ns */
     int has_ends;      /* what it has at the end is its line's LINE_END_BYTES; of live_at_end.c */
 };
 
@@ -106,6 +108,9 @@ const char *rule_recorded_table(sqlite3 *db);
 
 /* Of find_growth.c: reads growth and even, once; nothing where the file does not have instants. */
 void rule_growth(struct rules *r);
+/* For finding_line_by: what a site grew by, and what it has at the end if it grew evenly. */
+int64_t rule_grown(void *rules, int64_t site_id, int64_t end_bytes);
+int64_t rule_even_bytes(void *rules, int64_t site_id, int64_t end_bytes);
 /* Whether the site's live bytes grew from their first to the end, over half of the run or so, without a rest. */
 int rule_is_even(const struct rules *r, int64_t site_id);
 
@@ -124,8 +129,10 @@ struct finding *rule_finding(struct rules *r, const char *device);
 void finding_lessen(struct finding *f);
 void finding_say(struct finding *f, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void finding_code(struct finding *f, const char *function, const char *file, int64_t line);
-/* table: "peak", "end" or "run" */
+/* table: "peak", "end" or "run". Who called code without a name: of what was live at the end, in that table. */
 void finding_line(struct rules *r, struct finding *f, int64_t site_id, const char *table);
+/* The same for "end", where the finding is about a part of that. */
+void finding_line_by(struct rules *r, struct finding *f, int64_t site_id, named_caller_bytes *bytes);
 /* That a line is a wrapper's, and whom it gave most of these bytes to, where they are all of its callers': a sentence.
  * 1 where it is, else 0. */
 int finding_wrapper(struct rules *r, struct finding *f, const struct rule_line *line, enum line_sum bytes);

@@ -61,7 +61,8 @@ struct page_node {
 
 struct page_line {
     int32_t function, file, line;
-    int32_t caller;       /* function: the nearest with a name, where the line's own has none; -1: none */
+    int32_t caller; /* function: the nearest with a name, where the line's own has none; -1: none */
+    int32_t other_callers;
     int64_t unnamed_id;   /* line_id, where its own has none; else 0 */
     uint8_t is_of_builds; /* without a name, in several builds of a module: what is known of one is not theirs */
 };

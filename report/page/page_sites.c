@@ -422,10 +422,13 @@ struct callers {
     struct map line_of; /* line_id to line */
 };
 
-static void take_caller(void *arg, int64_t line_id, const struct walk_frame *caller)
+static void take_caller(void *arg, int64_t line_id, const struct named_caller *caller)
 {
     struct callers *c = arg;
-    c->page->lines[map_number(&c->line_of, (uint64_t)line_id, 0)].caller = page_function(c->page, caller->function_id);
+    int32_t function = page_function(c->page, caller->frame->function_id);
+    struct page_line *line = &c->page->lines[map_number(&c->line_of, (uint64_t)line_id, 0)];
+    line->caller = function;
+    line->other_callers = caller->other_count;
 }
 
 /* Of the lines without a name that are shown. */

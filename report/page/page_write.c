@@ -126,6 +126,7 @@ static void write_frames(const struct page *page, const struct used *used, struc
     COLUMN(pack, "line", page->line_count, used->lines[i] ? page->lines[i].line : 0, 0);
     COLUMN(pack, "caller", page->line_count, used->lines[i] && page->lines[i].caller >= 0 ? page->lines[i].caller : -1,
            0);
+    COLUMN(pack, "other_callers", page->line_count, used->lines[i] ? page->lines[i].other_callers : 0, 0);
     pack_close(pack, '}');
 }
 

@@ -237,12 +237,14 @@ struct naming {
     int count;
 };
 
-static void take_caller(void *arg, int64_t line_id, const struct walk_frame *caller)
+static void take_caller(void *arg, int64_t line_id, const struct named_caller *caller)
 {
     struct naming *n = arg;
     for (int i = 0; i < n->count; i++)
-        if (n->line_ids[i] == line_id && !n->items[i]->caller)
-            n->items[i]->caller = xstrdup(caller->function);
+        if (n->line_ids[i] == line_id && !n->items[i]->caller) {
+            n->items[i]->caller = xstrdup(caller->frame->function);
+            n->items[i]->other_callers = caller->other_count;
+        }
 }
 
 /* Of the rows whose names are of this recording. */

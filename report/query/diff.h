@@ -30,6 +30,7 @@ struct diff_item {  /* what a row is on one side; strings are owned by the diff,
     char *name;     /* without what compilers add to clones */
     char *file, *module, *op, *phase;
     char *caller; /* the nearest function with a name, of code that has none */
+    int other_callers;
     int64_t line, offset, stack_id, key_id;
     int64_t declared, file_id; /* for matching: the function's line, of the recording */
     int64_t alloc_count;       /* over all devices, of the recording */

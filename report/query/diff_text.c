@@ -1,6 +1,7 @@
 #include "diff_text.h"
 
 #include "../../common/text.h"
+#include "named_caller.h"
 
 #include <string.h>
 
@@ -47,7 +48,7 @@ void diff_place_text(enum row_key by, const struct diff_item *item, const char *
     if (!item->file && item->name && item->module)
         buf_printf(out, "[%s]", text_basename(item->module));
     if (!item->file && item->caller)
-        buf_printf(out, "<- %s", item->caller);
+        named_caller_text(item->caller, item->other_callers, out);
 }
 
 static void add_word(struct buf *out, const char *word)

@@ -9,8 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ROWS_MOST  1000 /* that are looked at */
-#define LEAST_PART 4    /* of what a line has, for its caller: one over this */
+#define ROWS_MOST 1000 /* that are looked at */
 
 /* A function that called a line, nearest of those with a name; what came to the line through it. */
 struct candidate {
@@ -21,13 +20,14 @@ struct candidate {
 struct unnamed_line {
     int64_t id, offset;
     char *module;
-    double sum;
     struct candidate *candidates;
     uint32_t candidate_count, candidate_capacity;
 };
 
 struct search {
     struct walk *walk;
+    named_caller_bytes *bytes; /* NULL: what every table goes by */
+    void *bytes_arg;
     struct unnamed_line *lines;
     uint32_t line_count, line_capacity;
     struct map line_of;      /* line_id -> lines */
@@ -115,8 +115,8 @@ static int load_lines(sqlite3 *db, const char *ids, struct search *search, struc
 
 /* What a line held at the peak, on all devices; where that is nothing of the whole line, what was allocated. */
 static const char sites_sql[] =
-    "SELECT sl.line_id, s.stack_id, coalesce(s.at_peak_bytes, 0) * 1.0 + s.alloc_bytes * 1e-9 FROM site_line sl JOIN "
-    "site s USING(site_id) WHERE sl.line_id IN (SELECT value FROM json_each(?1))";
+    "SELECT sl.line_id, s.stack_id, coalesce(s.at_peak_bytes, 0) * 1.0 + s.alloc_bytes * 1e-9, s.site_id, s.end_bytes "
+    "FROM site_line sl JOIN site s USING(site_id) WHERE sl.line_id IN (SELECT value FROM json_each(?1))";
 
 static int add_sites(sqlite3 *db, const char *ids, struct search *search, struct error *err)
 {
@@ -127,14 +127,14 @@ static int add_sites(sqlite3 *db, const char *ids, struct search *search, struct
     sqlite3_bind_text(s, 1, ids, -1, SQLITE_STATIC);
     while (rc == 0 && (step = sqlite3_step(s)) == SQLITE_ROW) {
         uint32_t line = map_number(&search->line_of, (uint64_t)sqlite3_column_int64(s, 0), 0), found;
-        double part = sqlite3_column_double(s, 2);
+        double part = search->bytes ? (double)search->bytes(search->bytes_arg, sqlite3_column_int64(s, 3),
+                                                            sqlite3_column_int64(s, 4))
+                                    : sqlite3_column_double(s, 2);
         if (line == MAP_NONE || !(part > 0))
             continue;
         rc = find_candidate(search, line, sqlite3_column_int64(s, 1), &found, err);
-        if (rc == 0) {
+        if (rc == 0)
             search->lines[line].candidates[found].sum += part;
-            search->lines[line].sum += part;
-        }
     }
     if (rc == 0 && step != SQLITE_DONE)
         rc = db_error(db, err);
@@ -142,13 +142,16 @@ static int add_sites(sqlite3 *db, const char *ids, struct search *search, struct
     return rc;
 }
 
-static const struct walk_frame *best(const struct unnamed_line *l)
+static struct named_caller best(const struct unnamed_line *l)
 {
     const struct candidate *best = NULL;
-    for (uint32_t i = 0; i < l->candidate_count; i++)
-        if (l->candidates[i].frame && (!best || l->candidates[i].sum > best->sum))
+    int count = 0;
+    for (uint32_t i = 0; i < l->candidate_count; i++) {
+        count += l->candidates[i].sum > 0;
+        if (!best || l->candidates[i].sum > best->sum)
             best = &l->candidates[i];
-    return best && best->sum >= l->sum / LEAST_PART ? best->frame : NULL;
+    }
+    return (struct named_caller){best ? best->frame : NULL, count - 1};
 }
 
 static void close_search(struct search *s)
@@ -164,11 +167,10 @@ static void close_search(struct search *s)
     walk_close(s->walk);
 }
 
-int named_callers(sqlite3 *db, const int64_t *line_ids, int count, named_caller_take *take, void *arg,
-                  struct error *err)
+static int find_callers(sqlite3 *db, struct search search, const int64_t *line_ids, int count, named_caller_take *take,
+                        void *arg, struct error *err)
 {
     struct buf ids = BUF(1 << 20);
-    struct search search = {0};
     if (!count)
         return 0;
     for (int i = 0; i < count; i++)
@@ -180,13 +182,47 @@ int named_callers(sqlite3 *db, const int64_t *line_ids, int count, named_caller_
     if (rc == 0)
         rc = add_sites(db, buf_text(&ids), &search, err);
     for (uint32_t i = 0; i < search.line_count && rc == 0; i++) {
-        const struct walk_frame *f = best(&search.lines[i]);
-        if (f)
-            take(arg, search.lines[i].id, f);
+        struct named_caller caller = best(&search.lines[i]);
+        if (caller.frame)
+            take(arg, search.lines[i].id, &caller);
     }
     close_search(&search);
     buf_free(&ids);
     return rc;
+}
+
+int named_callers(sqlite3 *db, const int64_t *line_ids, int count, named_caller_take *take, void *arg,
+                  struct error *err)
+{
+    return find_callers(db, (struct search){0}, line_ids, count, take, arg, err);
+}
+
+struct one_caller {
+    char *function;
+    int other_count;
+};
+
+static void take_one(void *arg, int64_t line_id, const struct named_caller *caller)
+{
+    (void)line_id;
+    *(struct one_caller *)arg = (struct one_caller){xstrdup(caller->frame->function), caller->other_count};
+}
+
+int named_caller_by(sqlite3 *db, int64_t line_id, named_caller_bytes *bytes, void *arg, char **function,
+                    int *other_count, struct error *err)
+{
+    struct one_caller one = {0};
+    int rc = find_callers(db, (struct search){.bytes = bytes, .bytes_arg = arg}, &line_id, 1, take_one, &one, err);
+    *function = one.function;
+    *other_count = one.other_count;
+    return rc;
+}
+
+void named_caller_text(const char *function, int other_count, struct buf *out)
+{
+    buf_printf(out, "<- %s", function);
+    if (other_count > 0)
+        buf_printf(out, " and %d other%s", other_count, other_count == 1 ? "" : "s");
 }
 
 static int is_unnamed(const struct row *row)
@@ -194,12 +230,14 @@ static int is_unnamed(const struct row *row)
     return !row->function && !row->file && !row->caller;
 }
 
-static void take_row(void *arg, int64_t line_id, const struct walk_frame *caller)
+static void take_row(void *arg, int64_t line_id, const struct named_caller *caller)
 {
     struct rows *rows = arg;
     for (int i = 0; i < rows->count; i++)
-        if (is_unnamed(&rows->row[i]) && llabs(rows->row[i].key_id) == line_id)
-            rows->row[i].caller = xstrdup(caller->function);
+        if (is_unnamed(&rows->row[i]) && llabs(rows->row[i].key_id) == line_id) {
+            rows->row[i].caller = xstrdup(caller->frame->function);
+            rows->row[i].other_callers = caller->other_count;
+        }
 }
 
 int rows_name_callers(sqlite3 *db, enum row_key by, struct rows *rows, struct error *err)

@@ -8,10 +8,24 @@
 
 /* Of the nearest functions with a name that called a line, the one through which most of what it held at the peak came
  * to it, over all of the line's sites (of what it allocated, where it held nothing then): one and the same in every
- * table, whatever that is sorted by. */
-/* Not of a line that has none, or none with a quarter of it. The frame is the walk's, for the call. */
-typedef void named_caller_take(void *arg, int64_t line_id, const struct walk_frame *caller);
+ * table, whatever that is sorted by. How many others called it is said beside it (other_count). */
+struct named_caller {
+    const struct walk_frame *frame; /* the walk's, for the call */
+    int other_count;                /* stacks in which nothing has a name are one of them */
+};
+
+/* Not of a line of which most came by stacks in which no caller has a name. */
+typedef void named_caller_take(void *arg, int64_t line_id, const struct named_caller *caller);
 int named_callers(sqlite3 *db, const int64_t *line_ids, int count, named_caller_take *take, void *arg,
                   struct error *err);
+
+/* The same of one line, by another measure of its sites; what is not above 0 does not count. function: the caller,
+ * which the caller frees; NULL: none. */
+typedef int64_t named_caller_bytes(void *arg, int64_t site_id, int64_t end_bytes);
+int named_caller_by(sqlite3 *db, int64_t line_id, named_caller_bytes *bytes, void *arg, char **function,
+                    int *other_count, struct error *err);
+
+/* "<- forward", "<- forward and 2 others" */
+void named_caller_text(const char *function, int other_count, struct buf *out);
 
 #endif

@@ -405,7 +405,7 @@ void row_source_text(const struct row *row, const char *base, struct buf *out)
     if (!row->file && row->function && row->module)
         buf_printf(out, "[%s]", text_basename(row->module));
     if (!row->file && !row->function && row->caller)
-        buf_printf(out, "<- %s", row->caller);
+        named_caller_text(row->caller, row->other_callers, out);
     if (!out->data)
         buf_puts(out, "");
 }

@@ -38,7 +38,8 @@ struct rows_query {
 
 struct row { /* strings are owned by the rows; NULL where unknown */
     char *device, *kind, *function, *plain_name, *file, *module, *thread, *command, *title, *op, *phase;
-    char *caller;   /* nearest function with a name, where the row's own has none */
+    char *caller; /* nearest function with a name, where the row's own has none */
+    int other_callers;
     int64_t line;   /* 0: unknown */
     int64_t offset; /* in module, where there is no function */
     int64_t key_id; /* line_id, function_id, ..., stack_id */
@@ -67,7 +68,8 @@ void row_function_text(const struct row *row, struct buf *out);
 /* The same in SQL, of a line l, its function fn and module_key m; NULL: nothing is known of it. */
 #define ROW_FUNCTION_SQL                                                                                               \
     "coalesce(fn.name, replace(m.path, rtrim(m.path, replace(m.path, '/', '')), '') || printf('+0x%x', l.offset))"
-/* "src/net.c:42", "[libz.so.1]", "<- caller", "": a path inside base (the directory of the run) is shown from there. */
+/* "src/net.c:42", "[libz.so.1]", "<- caller and 2 others", "": a path inside base (the directory of the run) is shown
+ * from there. */
 void row_source_text(const struct row *row, const char *base, struct buf *out);
 
 #endif

@@ -129,6 +129,7 @@ enum {
     COLUMN_module,
     COLUMN_offset,
     COLUMN_caller,
+    COLUMN_other_callers,
     COLUMN_op,
     COLUMN_phase,
     COLUMN_old_function,
@@ -158,6 +159,7 @@ static const struct column rows_columns[COLUMN_COUNT_ALL] = {
     [COLUMN_module] = COLUMN("module", NULL, TEXT),
     [COLUMN_offset] = COLUMN("offset", NULL, NUMBER),
     [COLUMN_caller] = COLUMN("caller", NULL, TEXT),
+    [COLUMN_other_callers] = COLUMN("other_callers", NULL, NUMBER),
     [COLUMN_op] = COLUMN("op", NULL, TEXT),
     [COLUMN_phase] = COLUMN("phase", NULL, TEXT),
     [COLUMN_old_function] = COLUMN("old_function", NULL, TEXT),
@@ -216,6 +218,7 @@ static void list_keys(struct listing *l, const struct diff_row *row)
     listing_text(l, item->module);
     listing_int_if(l, item->module && !item->function && !item->op && item->offset > 0, item->offset);
     listing_text(l, item->caller);
+    listing_int_if(l, item->caller != NULL, item->other_callers);
     listing_text(l, item->op);
     listing_text(l, item->phase);
     listing_text(l, old->function);

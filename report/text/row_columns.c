@@ -23,6 +23,7 @@ static const struct column columns[ROW_COLUMN_COUNT] = {
     [ROW_COLUMN_live_bytes] = COLUMN("live_bytes", NULL, BYTES),
     [ROW_COLUMN_live_count] = COLUMN("live_count", NULL, COUNT),
     [ROW_COLUMN_caller] = COLUMN("caller", NULL, TEXT),
+    [ROW_COLUMN_other_callers] = COLUMN("other_callers", NULL, NUMBER),
     [ROW_COLUMN_share] = COLUMN(NULL, NULL, PERCENT),
     [ROW_COLUMN_name] = COLUMN(NULL, NULL, TEXT),
     [ROW_COLUMN_place] = COLUMN(NULL, NULL, TEXT),
@@ -58,7 +59,7 @@ void row_columns_init(struct row_columns *c, enum row_key by, int is_instant, co
     if (!is_instant)
         c->columns[ROW_COLUMN_live_bytes].key = c->columns[ROW_COLUMN_live_count].key = NULL;
     if (by != ROW_LINE && by != ROW_FUNCTION)
-        c->columns[ROW_COLUMN_caller].key = NULL;
+        c->columns[ROW_COLUMN_caller].key = c->columns[ROW_COLUMN_other_callers].key = NULL;
     if (by != ROW_PROCESS)
         c->columns[ROW_COLUMN_command].key = c->columns[ROW_COLUMN_title].key = NULL;
     if (by != ROW_OP)
@@ -114,6 +115,7 @@ void row_list(struct listing *l, const struct row *row, int inclusive, int stat,
     listing_int(l, row->stats.value[STAT_end_count]);
     stat_values(l, &row->stats);
     listing_text(l, row->caller);
+    listing_int_if(l, row->caller != NULL, row->other_callers);
     listing_raw(l, json);
     listing_share(l, stat >= 0 ? row->stats.value[stat] : 0, whole);
     names(l, row, base);

@@ -30,6 +30,7 @@ enum row_column {
     ROW_COLUMN_live_count,
     ROW_COLUMN_stats,                                        /* STAT_SHOWN_COUNT of them */
     ROW_COLUMN_caller = ROW_COLUMN_stats + STAT_SHOWN_COUNT, /* of code without a symbol; by line and by function */
+    ROW_COLUMN_other_callers,
     ROW_COLUMN_json,
     ROW_COLUMN_share, /* of a whole; for people, as those below */
     ROW_COLUMN_name,  /* row_function_text() */

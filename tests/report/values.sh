@@ -26,7 +26,7 @@ done
 # ... at the peak it is the peak, and by line it is what the accounts say
 peak=$(q "SELECT peak_active_ns FROM total WHERE device_id = 0 AND kind = 'all'")
 "$MEMPROF" report net.db --device host --at ${peak}ns --by line --top 0 --csv | tail -n +2 |
-    awk -F'"' '{ gsub(/,/, ";", $2); print $0 }' | sed 's/"//g' | awk -F, '{ print $4, $(NF - 2), $(NF - 1) }' |
+    awk -F'"' '{ gsub(/,/, ";", $2); print $0 }' | sed 's/"//g' | awk -F, '{ print $4, $(NF - 3), $(NF - 2) }' |
     sort >at-instant
 "$MEMPROF" sql net.db --csv \
     "SELECT line_id || ' ' || at_peak_bytes || ' ' || at_peak_count FROM v_line

@@ -14,8 +14,8 @@ import json, sys
 for row in json.load(open("by.json"))["rows"]:
     if (row["alloc_count"], row["alloc_bytes"]) == (int(sys.argv[1]), int(sys.argv[2])):
         name = row["function"] or "%s+0x%x" % ((row["module"] or "").split("/")[-1], row["offset"] or 0)
-        others = row.get("other_callers")
-        print(name, (row["file"] or row["module"] or "?").split("/")[-1], row.get("caller"), *[others] if others else [])
+        others = [row["other_callers"]] if row.get("other_callers") else []
+        print(name, (row["file"] or row["module"] or "?").split("/")[-1], row.get("caller"), *others)
 ' "$2" "$3"
 }
 # adds_up: whatever the key, the rows of the report have every allocation once

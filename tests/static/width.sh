@@ -1,10 +1,10 @@
-# Lines of documents and scripts have at most 120 columns. Exempt are lines with an address, which cannot be broken,
-# and rows of Markdown tables (they begin with `|`): a row is one line by Markdown's rules, and a sentence split over
-# two rows reads as two cells. Manual pages are made by tools/man.c and wrapped by man.
+# Lines of documents, scripts and tables (.def) have at most 120 columns. Exempt are lines with an address, which cannot
+# be broken, and rows of Markdown tables (they begin with `|`): a row is one line by Markdown's rules, and a sentence
+# split over two rows reads as two cells. Manual pages are made by tools/man.c and wrapped by man.
 cd "$ROOT"
 list=$(ls README.md CHANGELOG.md CONTRIBUTING.md docs/*.md check demo .ci/run tools/* tests/*.sh tests/*/*.sh \
-    2>/dev/null | grep -v '\.c$')
-at_least "documents and scripts" 100 "$(printf '%s\n' "$list" | wc -l)"
+    */*.def */*/*.def */*/*/*.def 2>/dev/null | grep -v '\.c$\|^build')
+at_least "documents, scripts and tables" 100 "$(printf '%s\n' "$list" | wc -l)"
 # gawk and mawk count bytes in some locales; python3 counts characters
 need python3
 printf '%s\n' "$list" | python3 -c '

@@ -69,7 +69,18 @@ int module_is_python_library(const char *file)
             continue;
         const char *end = name + 7 + strspn(name + 7, "0123456789.");
         if (end > name + 7 && (*end == '/' || strncmp(end, "zip/", 4) == 0))
-            return !strstr(end, "/site-packages/") && !strstr(end, "/dist-packages/");
+            return !module_is_python_package(end);
     }
     return 0;
+}
+
+int module_is_python_package(const char *path)
+{
+    return strstr(path, "/site-packages/") || strstr(path, "/dist-packages/");
+}
+
+int module_is_system_library(const char *path)
+{
+    static const char *const places[] = {"/usr/lib", "/lib"};
+    return begins_with(path, places, sizeof places / sizeof *places) && strstr(path, ".so");
 }

@@ -13,5 +13,9 @@ int module_is_runtime(const char *path);
 int module_is_python(const char *path);
 /* A source file of Python's standard library, the frozen ones included; no package that was installed beside it. */
 int module_is_python_library(const char *file);
+/* A file of a Python package that was installed, source or native code. */
+int module_is_python_package(const char *path);
+/* A library that came with the system. */
+int module_is_system_library(const char *path);
 
 #endif

@@ -15,7 +15,7 @@
 enum {
     IS_KNOWN = 1,
     IS_START_UP = 2, /* the interpreter initializes itself */
-    IS_IMPORT = 4,   /* an import runs the Python frames, and no code but the standard library's lies between */
+    IS_IMPORT = 4,   /* an import runs the frames, and no code but of libraries lies between */
 };
 
 struct noise {
@@ -131,16 +131,26 @@ static int is_start_up(const struct walk_frame *f)
     return f->function && strncmp(f->function, "Py_Initialize", 13) == 0;
 }
 
-/* What the Python frames say, innermost first, of which the first that is not the standard library's, or an import's
- * own, says it; beyond: what lies further out. */
+/* Code that is nobody's own: of the interpreter, the system, Python's standard library and installed packages. */
+static int is_library_code(const struct walk_frame *f)
+{
+    if (f->is_python)
+        /* of code that is made as the program runs, who made it lies further out */
+        return f->file && (module_is_python_library(f->file) || module_is_python_package(f->file) ||
+                           strcmp(f->file, "<string>") == 0 || strcmp(f->file, "<__array_function__ internals>") == 0);
+    return is_interpreters_own(f) || walk_is_start(f) ||
+           (f->module && (module_is_python_package(f->module) || module_is_system_library(f->module)));
+}
+
+/* What the frames say, innermost first, of which the first that is not a library's, or an import's own, says it;
+ * beyond: what lies further out. */
 static int is_import(const struct walk_frame *frames, int count, int beyond)
 {
     for (int i = 0; i < count; i++) {
-        if (!frames[i].is_python)
-            continue;
-        if (!frames[i].file || !module_is_python_library(frames[i].file))
+        if (!is_library_code(&frames[i]))
             return 0;
-        if (strncmp(frames[i].file, "<frozen ", 8) == 0)
+        if (frames[i].is_python &&
+            (begins(frames[i].file, "<frozen importlib.") || begins(frames[i].file, "<frozen zipimport>")))
             return 1;
     }
     return beyond;
@@ -256,21 +266,22 @@ static int is_interpreter(struct noise *n, int64_t stack_id, struct error *err)
 {
     struct frames f = {.noise = n, .next_id = stack_id};
     const struct walk_frame *frame;
-    int has_interpreter = 0, rc, told = tell(n, stack_id, err);
+    int has_interpreter = 0, has_library = 0, rc, told = tell(n, stack_id, err);
     if (told < 0 || (told & IS_START_UP))
         return told < 0 ? told : 1;
     rc = arena_table_is(&n->arena_table, n->walk, stack_id, err);
     if (rc)
         return rc;
     while ((rc = next_frame(&f, &frame, err)) == 1 && !frame->is_python) {
-        if (is_interned(frame) || is_of_arenas(frame))
+        if (!has_library && (is_interned(frame) || is_of_arenas(frame)))
             return 1;
-        if (!is_interpreters_own(frame) && !walk_is_start(frame))
+        if (!is_library_code(frame))
             return 0;
+        has_library |= !is_interpreters_own(frame) && !walk_is_start(frame);
         has_interpreter |= frame->is_interpreter;
     }
     if (rc != 1)
-        return rc ? rc : has_interpreter;
+        return rc ? rc : has_interpreter && !has_library;
     int beyond = f.next_id ? tell(n, f.next_id, err) : 0;
     return beyond < 0 ? beyond : is_import(frame, f.step.count - f.i + 1, (beyond & IS_IMPORT) != 0);
 }

@@ -11,8 +11,9 @@
 enum {
     NOISE_NONE,
     NOISE_LIBRARY,
-    /* Of Python's: its start-up, code and modules that an import makes, interned strings, what it knows of types and of
-     * its arenas. What a module of the user's makes while it is imported is the user's. */
+    /* Of Python's: its start-up, code and modules that an import makes, and what modules of its library and of
+     * installed packages make while they are imported; interned strings, what it knows of types and of its arenas. What
+     * a module of the user's makes while it is imported is the user's, as is what a package makes later. */
     NOISE_INTERPRETER,
 };
 

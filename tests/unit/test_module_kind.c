@@ -53,8 +53,33 @@ static void test_python_library(void **state)
         assert_int_equal(module_is_python_library(cases[i].file), cases[i].is_library);
 }
 
+static void test_package(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *path;
+        int is_package, is_system;
+    } cases[] = {
+        {"/usr/lib/python3/dist-packages/pandas/_libs/index.cpython-311-x86_64-linux-gnu.so", 1, 1},
+        {"/home/me/venv/lib/python3.11/site-packages/torch/nn/functional.py", 1, 0},
+        {"/usr/lib/python3.11/json/decoder.py", 0, 0},
+        {"/usr/lib/x86_64-linux-gnu/libopenblas.so.0", 0, 1},
+        {"/lib64/libz.so.1", 0, 1},
+        {"/home/me/lib/libmine.so", 0, 0},
+        {"/usr/local/lib/libmine.so", 0, 0},
+        {"/usr/bin/job", 0, 0},
+        {"/home/me/site-packages.py", 0, 0},
+        {"job.py", 0, 0},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        assert_int_equal(module_is_python_package(cases[i].path), cases[i].is_package);
+        assert_int_equal(module_is_system_library(cases[i].path), cases[i].is_system);
+    }
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_python), cmocka_unit_test(test_python_library)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_python), cmocka_unit_test(test_python_library),
+                                       cmocka_unit_test(test_package)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

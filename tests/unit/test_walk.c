@@ -112,7 +112,8 @@ static void test_frames(void **state)
 /* --- noise --- */
 
 /* Frames 1 malloc, 2 setlocale of libc, 3 the program, 4 Python's interpreter, 5 Py_InitializeFromConfig, 6 an import's
- * own, 7 a module of the standard library, 8 one of the user's, 9 the start. */
+ * own, 7 a module of the standard library, 8 one of the user's, 9 the start, 10 an installed package, 11 its native
+ * code, 12 a module of the standard library that is frozen. */
 static const struct {
     int stack, parent, address, noise;
 } nodes[] = {
@@ -129,8 +130,17 @@ static const struct {
     {11, 10, 4, NOISE_NONE},       /* and that the interpreter */
     {12, 8, 3, NOISE_NONE},        /* native code, not the interpreter's, below an import */
     {13, 1, 5, NOISE_INTERPRETER}, /* its start-up */
-    {14, 13, 3, NOISE_INTERPRETER}, {15, 14, 8, NOISE_INTERPRETER},
-    {16, 7, 7, NOISE_INTERPRETER},  /* the standard library in itself */ {17, 16, 4, NOISE_INTERPRETER},
+    {14, 13, 3, NOISE_INTERPRETER},  {15, 14, 8, NOISE_INTERPRETER},
+    {16, 7, 7, NOISE_INTERPRETER},   /* the standard library in itself */ {17, 16, 4, NOISE_INTERPRETER},
+    {18, 6, 10, NOISE_INTERPRETER}, /* a package that is imported, */
+    {19, 18, 11, NOISE_INTERPRETER}, {20, 19, 4, NOISE_INTERPRETER},
+    {21, 20, 10, NOISE_INTERPRETER},                          /* and calls itself through its native code, */
+    {22, 18, 3, NOISE_NONE},                                  /* or the user's */
+    {23, 22, 10, NOISE_NONE},        {24, 9, 10, NOISE_NONE}, /* a package that the user's module calls */
+    {25, 24, 11, NOISE_NONE},        {26, 9, 12, NOISE_NONE}, /* and a frozen one, */
+    {27, 6, 12, NOISE_INTERPRETER},                           /* which an import calls too */
+    {28, 5, 12, NOISE_NONE},                                  /* and which is run as the program */
+    {29, 5, 11, NOISE_NONE},                                  /* native code of a package that no Python code called */
 };
 #define NODES (sizeof nodes / sizeof *nodes)
 
@@ -138,11 +148,13 @@ static void make_noise(sqlite3 *db)
 {
     scratch_sql(
         db, "INSERT INTO module VALUES(1, 1, '/lib/libc.so.6', NULL, 0, 9, 0, 0, NULL, 'symtab'), (2, 1, '/w/app', "
-            "NULL, 0, 9, 0, 0, NULL, 'symtab'), (3, 1, '/usr/bin/python3.11', NULL, 0, 9, 0, 0, NULL, 'symtab');"
+            "NULL, 0, 9, 0, 0, NULL, 'symtab'), (3, 1, '/usr/bin/python3.11', NULL, 0, 9, 0, 0, NULL, 'symtab'), "
+            "(4, 1, '/w/lib/site-packages/data/core.so', NULL, 0, 9, 0, 0, NULL, 'symtab');"
             "INSERT INTO address VALUES(1, 1, 1), (2, 1, 2), (3, 2, 3), (4, 3, 4), (5, 3, 5), (6, NULL, -1), (7, "
-            "NULL, -2), (8, NULL, -3), (9, 1, 9);"
+            "NULL, -2), (8, NULL, -3), (9, 1, 9), (10, NULL, -4), (11, 4, 11), (12, NULL, -5);"
             "INSERT INTO file VALUES(1, '<frozen importlib._bootstrap>', NULL), (2, '/usr/lib/python3.11/json.py', "
-            "NULL), (3, '/w/mine.py', NULL);"
+            "NULL), (3, '/w/mine.py', NULL), (4, '/w/lib/site-packages/data/frame.py', NULL), (5, '<frozen codecs>', "
+            "NULL);"
             "INSERT INTO function VALUES(1, 'malloc', 'malloc', 'malloc', NULL, NULL, 1), (2, 'setlocale', "
             "'setlocale', 'setlocale', NULL, NULL, 0), (3, 'work', 'work', 'work', NULL, NULL, 0), (4, 'eval', 'eval', "
             "'eval', NULL, NULL, 0), (5, 'Py_InitializeFromConfig', 'p', 'p', NULL, NULL, 0), (9, '_start', '_start', "
@@ -150,7 +162,7 @@ static void make_noise(sqlite3 *db)
             "INSERT INTO frame(address_id, inline_depth, function_id, file_id, language) VALUES(1, 0, 1, NULL, "
             "'native'), (2, 0, 2, NULL, 'native'), (3, 0, 3, NULL, 'native'), (4, 0, 4, NULL, 'native'), (5, 0, 5, "
             "NULL, 'native'), (6, 0, 3, 1, 'python'), (7, 0, 3, 2, 'python'), (8, 0, 3, 3, 'python'), (9, 0, 9, NULL, "
-            "'native')");
+            "'native'), (10, 0, 3, 4, 'python'), (11, 0, 3, NULL, 'native'), (12, 0, 3, 5, 'python')");
     for (size_t i = 0; i < NODES; i++)
         scratch_sql(db, "INSERT INTO stack VALUES(%d, nullif(%d, 0), %d, 1, 0)", nodes[i].stack, nodes[i].parent,
                     nodes[i].address);

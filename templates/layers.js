@@ -166,8 +166,11 @@ const layers = {
     const t = model.total(device, 'all'), ended = model.core.processes.filter((p) => p.end_kind !== 'exec').length;
     if (!t || !t.end_active_bytes) return '';
     if (!model.processEnds.size) return this.tornNote(device);
+    const last = this.last(device), torn = model.layers[device].torn;
+    if (last && torn)
+      return 'The last instant with a sample. Live at the end is ' + bytes(t.end_active_bytes) + ' in all: with ' + bytes(torn) + ' that Python freed as it took itself down, and what processes that had ended before held then.';
     const ends = plural(ended, 'process', 'processes') + ' held at its own end';
-    if (!this.last(device)) return 'Active is the sum of what each of ' + ends + '; ' + (model.core.devices[device].id === 0 ? 'reserved and RSS are' : 'all else is') + ' of the end of the run.';
+    if (!last) return 'Active is the sum of what each of ' + ends + '; ' + (model.core.devices[device].id === 0 ? 'reserved and RSS are' : 'all else is') + ' of the end of the run.';
     return 'The last instant with a sample. What each of ' + ends + ' is ' + bytes(t.end_active_bytes) + ' in all, not at one instant.';
   },
 

@@ -8,6 +8,7 @@
                         themes, but with --pictures or --hostile
 --devices               everything follows each device in turn
 --ended                 of a Python program that is one process: the layers at its end
+--child                 of one with a child that ended before it
 --events                a chosen instant and range against v_event, too, as `memprof sql` ($MEMPROF) has it
 --failure CSV           of the last out-of-memory error, with what `report --at` said of its instant
 --hostile               nothing of the recording became an element
@@ -481,6 +482,8 @@ class Check(Recorded):
                 self.apart()
             if "--ended" in self.flags:
                 self.ended()
+            if "--child" in self.flags:
+                self.child()
             if "--alone" in self.flags:
                 self.alone()
             if "--basic" not in self.flags or {"--pictures", "--hostile"} & set(self.flags):

@@ -131,6 +131,16 @@ class Recorded(Shown):
         said = self.browser.js("return [...document.querySelectorAll('#layers-rows .layer-figures li')].map((e) => e.dataset.says).filter((s) => s.includes('the last sample before the end')).map((s) => s.split(':')[0])")
         equal("which is said of both, at the end alone", ["RSS", "Not tracked"], said)
 
+    def child(self):
+        """Of a Python program with a child that ended before it: what its interpreter freed is not the child's."""
+        query = "SELECT sum(torn_down_bytes), sum(end_bytes) FROM v_leak WHERE device = 'host'"
+        said = subprocess.run([os.environ["MEMPROF"], "sql", self.database, "--csv", query], check=True, capture_output=True, text=True).stdout
+        torn, end = map(int, said.split()[-1].split(","))
+        expect("it freed most of what was live at the end", torn > end // 2, (torn, end))
+        note = f"The last instant with a sample. Live at the end is {bytes_text(end)} in all: with {bytes_text(torn)} that Python freed as it took itself down, and what processes that had ended before held then."
+        row = self.browser.js("return [...document.querySelectorAll('#layers-rows .layer-row')].filter((r) => r.textContent.startsWith('At the end')).map((r) => r.textContent)")
+        expect("whose the rest is", len(row) == 1 and note in row[0], row)
+
     def alone(self):
         """A child that was gone at the peak and at the end: no word of pages that are counted in two processes."""
         b = self.browser

@@ -20,12 +20,13 @@ static const char largest_sql[] =
     "GROUP BY i.first_id HAVING bytes > 0) JOIN process USING(process_id) ORDER BY min(bytes, most) DESC, process_id "
     "LIMIT ?2";
 
-/* A title that a program gave itself begins with its name: "nginx: worker process". */
+/* A title that a program gave itself begins with its name: "nginx: worker process", which may be one quoted word. */
 static void name_process(struct buf *name, const char *command)
 {
-    size_t length = strcspn(command, " ");
-    if (length > 1 && command[length] && command[length - 1] == ':')
-        buf_add(name, command, length - 1);
+    const char *title = command + (*command == '\'');
+    size_t length = strcspn(title, " ");
+    if (length > 1 && title[length] && title[length - 1] == ':')
+        buf_add(name, title, length - 1);
     else
         program_name(name, command);
 }

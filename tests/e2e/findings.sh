@@ -323,6 +323,34 @@ reports
 contains "several processes: the largest" report.txt "; of 5 processes the largest, team, had 5.00 MiB. The largest\
  part: grab (team.cpp:6), 6.00 MiB in 3 blocks. The largest of team: hoard (team.cpp:7), 5.00 MiB in 1 block."
 
+# children of a server that has named itself are of its program: the title is one word of their command line
+cat >titled.c <<'END'
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+static void *volatile kept;
+int main(int argc, char **argv)
+{
+    size_t room = (size_t)(argv[argc - 1] + strlen(argv[argc - 1]) + 1 - argv[0]);
+    memset(argv[0], 0, room);
+    strncpy(argv[0], "served: the first", room - 1);
+    for (int i = 0; i < 2; i++) {
+        if (fork() == 0) {
+            kept = malloc(5 << 20);
+            memset(kept, 1, 5 << 20);
+            exit(0);
+        }
+        wait(NULL);
+    }
+    return 0;
+}
+END
+"$CC" -O1 -g -fno-builtin -o titled titled.c
+record_ok ./titled room for a title
+reports
+contains "a title: whose" report.txt "; of 2 processes the largest, served, had 5.00 MiB"
+
 # the mappings of an allocator within the program are no leak of it
 cat >arena.c <<'END'
 #include <string.h>

@@ -66,7 +66,7 @@ void heap_list_ranges(sqlite3 *db, const struct heap *heap, const struct report_
                       const struct report_out *out, const char *cwd)
 {
     static const struct column columns[] = {
-        COLUMN("size_bytes", "reserved", BYTES),
+        COLUMN("size_bytes", "heap\nsize", BYTES),
         COLUMN("live_bytes", "live", BYTES),
         COLUMN("live_count", NULL, COUNT),
         COLUMN(NULL, "pinned\npages", BYTES, .none = "?"),
@@ -104,8 +104,9 @@ void heap_list_ranges(sqlite3 *db, const struct heap *heap, const struct report_
     if (listing_print_under(l, "Heaps of glibc, as sampled", (int64_t)count) && heap->forked_count)
         table_prose(
             out, TABLE_DIM,
-            "(?: of a process that was forked: live is what it allocated itself; reserved has what it took over from "
-            "its parent, too, which 'report' counts in the parent alone)");
+            "(?: of a process that was forked: live is what it allocated itself; its heap's size has what it took over "
+            "from its parent, too. That is in the parent's size as well, and only there in 'peak reserved' of "
+            "'report')");
     listing_close(l);
     free(glibc);
 }

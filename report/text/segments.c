@@ -244,7 +244,7 @@ static void print_devices(const struct fragments *f)
     static const struct column columns[] = {
         COLUMN(NULL, "device", TEXT, .none = "?"),
         COLUMN(NULL, "segments", COUNT),
-        COLUMN(NULL, "reserved", BYTES),
+        COLUMN(NULL, "size", BYTES),
         COLUMN(NULL, "live", BYTES),
         COLUMN(NULL, "", PERCENT),
         COLUMN(NULL, "in holes", BYTES),
@@ -278,7 +278,7 @@ static void print_devices(const struct fragments *f)
     int sums = has_sums(f), known = (int)!!db_int(f->db, "SELECT count(*) FROM segment", 0);
     if (listing_rows(l))
         listing_print(l);
-    else if (!f->heap.range_count && !f->opaque_count && (known || !sums))
+    else if (!f->heap.range_count && !f->heap.forked_count && !f->opaque_count && (known || !sums))
         table_prose(
             f->out, TABLE_PLAIN,
             known ? "No segments at that time; --at peak shows those of each device's peak, --at TIME those of an "

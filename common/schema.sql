@@ -738,7 +738,8 @@ FROM (SELECT *, device_id = 0 AND size_bytes > (SELECT coalesce(min(value), 1 <<
 
 -- the layers of a device's memory where its driver's figure was highest, and where it was sampled last; what is not tracked
 -- is the driver's own memory and that of programs that were not recorded. Of the host: at the ends of the timeline's
--- buckets; used is the RSS of all processes, and what is not tracked of it code, stacks and the like
+-- buckets; used is the RSS of all processes. What of it is not tracked only a look at the pages tells, as what is reserved
+-- need not be there: 'looked at', used being what was on pages, and what was not tracked files, stacks and the like
 CREATE VIEW v_layer AS
 SELECT d.name AS device, 'most used' AS instant, s.time_ns, s.allocated_bytes, s.active_bytes, s.reserved_bytes, s.used_bytes,
        max(s.used_bytes - s.reserved_bytes, 0) AS untracked_bytes, s.total_bytes - s.used_bytes AS free_bytes, s.total_bytes
@@ -751,12 +752,21 @@ FROM device d JOIN device_sample s ON s.device_id = d.device_id AND s.time_ns =
      (SELECT max(x.time_ns) FROM device_sample x WHERE x.device_id = d.device_id)
 UNION ALL
 SELECT d.name, i.instant, t.time_ns + t.width_ns, t.allocated_last_bytes, t.active_last_bytes, t.reserved_last_bytes,
-       t.rss_last_bytes, max(t.rss_last_bytes - t.reserved_last_bytes, 0), d.total_bytes - t.rss_last_bytes, d.total_bytes
+       t.rss_last_bytes, NULL, d.total_bytes - t.rss_last_bytes, d.total_bytes
 FROM (SELECT 'most used' AS instant, (SELECT time_ns FROM timeline WHERE device_id = 0 AND level = 0 AND
               rss_last_bytes IS NOT NULL ORDER BY rss_last_bytes DESC, time_ns LIMIT 1) AS time_ns
       UNION ALL
       SELECT 'last', (SELECT max(time_ns) FROM timeline WHERE device_id = 0 AND level = 0 AND rss_last_bytes > 0)) i
-     JOIN timeline t ON t.device_id = 0 AND t.level = 0 AND t.time_ns = i.time_ns JOIN device d USING(device_id);
+     JOIN timeline t ON t.device_id = 0 AND t.level = 0 AND t.time_ns = i.time_ns JOIN device d USING(device_id)
+UNION ALL
+SELECT d.name, 'looked at', c.time_ns, c.live_bytes, c.live_bytes, NULL, c.present_bytes,
+       (SELECT CAST(total(r.resident_bytes) AS INTEGER) FROM resident_rest r JOIN resident_scan USING(scan_id)
+        WHERE is_peak AND (r.what IN ('file', 'anonymous', 'stack', 'memprof') OR (r.what = 'shared' AND
+              (SELECT count(DISTINCT process_id) FROM resident_scan) = 1))), d.total_bytes - c.present_bytes, d.total_bytes
+FROM device d JOIN (SELECT min(time_ns) AS time_ns, CAST(total(present_bytes) AS INTEGER) AS present_bytes,
+                           (SELECT CAST(total(s.live_bytes) AS INTEGER) FROM resident_site s JOIN resident_scan
+                            USING(scan_id) WHERE is_peak) AS live_bytes
+                    FROM resident_scan WHERE is_peak HAVING count(*) > 0) c ON d.device_id = 0;
 
 CREATE TABLE site_line( -- the self line of a site
   site_id INTEGER PRIMARY KEY REFERENCES site,

@@ -55,9 +55,9 @@ const char *units_ns(char text[UNITS_TEXT], int64_t time_ns)
     double ns = (double)time_ns, size = fabs(ns);
     if (size < 1000)
         snprintf(text, UNITS_TEXT, "%lld ns", (long long)time_ns);
-    else if (size < 1e6)
+    else if (size < 999.5e3)
         snprintf(text, UNITS_TEXT, "%.3g us", ns / 1e3);
-    else if (size < 1e9)
+    else if (size < 999.5e6)
         snprintf(text, UNITS_TEXT, "%.3g ms", ns / 1e6);
     else if (size < 120e9)
         snprintf(text, UNITS_TEXT, "%.3f s", ns / 1e9);

@@ -66,10 +66,10 @@ const app = {
 
   fillInstants() {
     const options = [el('option', { value: '' }, 'Stored instants (' + count(model.instants.count) + ')')];
-    model.core.devices.forEach((d, i) => { const p = model.peak(i, 'active'); if (p) options.push(el('option', { value: 'p' + i }, seconds(p.time, timeline.whole) + '  peak of ' + d.name)); });
+    model.core.devices.forEach((d, i) => { const p = model.peak(i, 'active'); if (p) options.push(el('option', { value: 'p' + i }, instant(p.time) + '  peak of ' + d.name)); });
     for (let i = 0; i < model.instants.count; i++) {
       const name = this.instantName(i);
-      if (name && name !== 'peak') options.push(el('option', { value: i }, seconds(model.instants.time[i], timeline.whole) + '  ' + name));
+      if (name && name !== 'peak') options.push(el('option', { value: i }, instant(model.instants.time[i]) + '  ' + name));
     }
     byId('instant-select').replaceChildren(...options);
   },
@@ -144,7 +144,7 @@ const app = {
 
   clock(ns) {
     const wall = wallClock(model.core.start_unix_us, ns);
-    return seconds(ns, timeline.whole) + (wall ? ' (' + wall + ')' : '');
+    return instant(ns) + (wall ? ' (' + wall + ')' : '');
   },
 
   /* One sentence: what the figures below are, and from which instants they come. */
@@ -167,13 +167,13 @@ const app = {
       strong(bytes(this.total));
       say(' live on ' + name + ' at ' + this.clock(t[s.instant]) + '. ');
       const early = s.asked - t[s.instant], label = this.instantName(s.instant);
-      from((early > 0 ? 'Figures of the stored instant ' + duration(early) + ' before the one that you chose (' + seconds(s.asked, timeline.whole) + ')' : 'A stored instant') + (label ? ': ' + label : '') + '; exact there.');
+      from((early > 0 ? 'Figures of the stored instant ' + instant(early) + ' before the one that you chose (' + instant(s.asked) + ')' : 'A stored instant') + (label ? ': ' + label : '') + '; exact there.');
     } else {
       strong(bytes(this.total));
       const range = model.core.open_range;
       const during = range && range.name && s.asked.from === range.from && s.asked.to === range.to ? ' during ' + range.name + ',' : '';
-      say(' allocated on ' + name + during + ' from ' + seconds(t[s.from], timeline.whole) + ' to ' + seconds(t[s.to], timeline.whole) + '; grew by ' + signedBytes(this.view.grown.reduce((a, b) => a + b, 0)) + '. ');
-      from(t[s.from] !== s.asked.from || t[s.to] !== s.asked.to ? 'Figures between the nearest stored instants around ' + seconds(s.asked.from, timeline.whole) + ' to ' + seconds(s.asked.to, timeline.whole) + '.' : 'Between two stored instants.');
+      say(' allocated on ' + name + during + ' from ' + instant(t[s.from]) + ' to ' + instant(t[s.to]) + '; grew by ' + signedBytes(this.view.grown.reduce((a, b) => a + b, 0)) + '. ');
+      from(t[s.from] !== s.asked.from || t[s.to] !== s.asked.to ? 'Figures between the nearest stored instants around ' + instant(s.asked.from) + ' to ' + instant(s.asked.to) + '.' : 'Between two stored instants.');
     }
     const damaged = s.moment === 'instant' && model.instants.flags[s.instant] & INSTANT.DAMAGED;
     if (damaged) from(' Some events before it could not be read, so this is not exact.');
@@ -264,7 +264,7 @@ const app = {
       el('div', {}, el('h3', {}, 'What this page leaves out'), el('ul', {}, notes.map((n) => el('li', {}, n))),
         core.counters.length ? [el('h3', {}, 'Counted by the collector'), el('table', {}, el('tbody', {}, core.counters.map((c) => el('tr', {}, el('td', {}, count(c.value)), el('td', { class: 'text' }, c.text)))))] : null),
       el('div', {}, el('h3', {}, 'Processes'), el('div', { class: 'table-wrap' }, el('table', {}, el('thead', {}, el('tr', {}, ['Pid', 'Started', 'Ended', ''].map((h, i) => el('th', { class: i === 3 ? 'text' : null }, h)))),
-        el('tbody', {}, core.processes.slice(0, 20).map((p) => el('tr', {}, el('td', {}, p.pid), el('td', {}, seconds(p.start_ns, timeline.whole)), el('td', {}, end(p)), el('td', { class: 'text' }, ((p.title ? '[' + p.title + '] ' : '') + p.command_line).slice(0, 160))))))),
+        el('tbody', {}, core.processes.slice(0, 20).map((p) => el('tr', {}, el('td', {}, p.pid), el('td', {}, instant(p.start_ns)), el('td', {}, end(p)), el('td', { class: 'text' }, ((p.title ? '[' + p.title + '] ' : '') + p.command_line).slice(0, 160))))))),
       core.processes.length > 20 ? el('p', { class: 'hint' }, 'and ' + count(folded.processes - 20) + ' more; memprof info lists them') : null)));
   },
 };

@@ -118,7 +118,7 @@ const blocks = {
 
   describe(s) {
     const b = s.block, thread = model.core.threads.find((t) => t.thread_id === b[BLOCK.THREAD]);
-    return [bytes(b[BLOCK.SIZE]) + ' at 0x' + b[BLOCK.ADDRESS], this.name(b), 'from ' + seconds(b[BLOCK.FROM], timeline.whole) + (b[BLOCK.TO] < 0 ? ', never freed' : ' for ' + duration(b[BLOCK.TO] - b[BLOCK.FROM])) + (thread ? ', thread ' + thread.name : '')];
+    return [bytes(b[BLOCK.SIZE]) + ' at 0x' + b[BLOCK.ADDRESS], this.name(b), 'from ' + instant(b[BLOCK.FROM]) + (b[BLOCK.TO] < 0 ? ', never freed' : ' for ' + instant(b[BLOCK.TO] - b[BLOCK.FROM])) + (thread ? ', thread ' + thread.name : '')];
   },
 
   hover(e) {
@@ -167,7 +167,7 @@ const blocks = {
     }).sort((a, b) => b.segment[BLOCK.SIZE] - a.segment[BLOCK.SIZE]);
     const whole = model.total(app.device, 'all'), known = model.blocks.blocks.length === model.blocks.block_count && whole && this.mine().length >= whole.alloc_count;
     const shown = Math.min(24, this.segments.length);
-    byId('segments-note').textContent = plural(this.segments.length, 'segment is', 'segments are') + ' held at ' + seconds(at, timeline.whole) + (this.segments.length > shown ? ', the ' + shown + ' largest are drawn' : '') + '. Filled: live blocks. '
+    byId('segments-note').textContent = plural(this.segments.length, 'segment is', 'segments are') + ' held at ' + instant(at) + (this.segments.length > shown ? ', the ' + shown + ' largest are drawn' : '') + '. Filled: live blocks. '
       + (known ? 'Empty: holes.' : 'Empty: holes, or blocks smaller than the file keeps one by one.');
     byId('segments-canvas').style.height = Math.max(40, shown * 22 + 8) + 'px';
     byId('segments-canvas').setAttribute('aria-label', this.segments.slice(0, 8).map((g) => bytes(g.segment[BLOCK.SIZE]) + ' segment with ' + bytes(g.used) + ' in ' + plural(g.inside.length, 'known block', 'known blocks')).join('; '));

@@ -54,7 +54,7 @@ Object.assign(timeline, {
   peakOf(side) { return model.sides[side].peaks.find((p) => p.device === app.device); },
   peakText(side) {
     const p = this.peakOf(side);
-    return p ? 'peak ' + bytes(p.value) + ' at ' + seconds(p.time, this.whole) : 'nothing';
+    return p ? 'peak ' + bytes(p.value) + ' at ' + instant(p.time) : 'nothing';
   },
 
   drawPanel(panel, c, w, h) {
@@ -66,7 +66,7 @@ Object.assign(timeline, {
       seen.forEach((v, k) => { if (v) this.drawVertical(c, plot, model.sides[k].duration_ns, theme.colors[SIDES[k].key], [2, 4]); });
       const peaks = seen.map((v, k) => v && this.peakOf(k)).map((p, k) => p && { ...p, x: this.xOf(plot, p.time), y: yOf(p.value), side: SIDES[k] }).filter((p) => p && p.x >= plot.x - 1 && p.x <= plot.x + plot.w + 1);
       for (const p of peaks) this.drawPeak(c, p.x, p.y, theme.colors[p.side.key], 4.5);
-      for (const p of peaks) this.say(c, plot, p.x, p.y, p.side.key + ': ' + bytes(p.value) + ' at ' + seconds(p.time, this.whole), theme.colors[p.side.key]);
+      for (const p of peaks) this.say(c, plot, p.x, p.y, p.side.key + ': ' + bytes(p.value) + ' at ' + instant(p.time), theme.colors[p.side.key]);
     });
   },
 
@@ -83,7 +83,7 @@ Object.assign(timeline, {
       if (panel.values[side.key].textContent !== text) panel.values[side.key].textContent = text;
     });
     const now = SIDES.map((_, k) => at === null ? null : this.sideAt(k, at)), known = now.every((v) => v !== null);
-    const time = at === null ? '' : seconds(at, this.view.to - this.view.from) + (known ? '  ' + signedBytes(now[1] - now[0]) : '');
+    const time = at === null ? '' : instant(at, this.view.to - this.view.from) + (known ? '  ' + signedBytes(now[1] - now[0]) : '');
     if (panel.time.textContent !== time) panel.time.textContent = time;
   },
 
@@ -93,7 +93,7 @@ Object.assign(timeline, {
     const rows = [], n = 20;
     for (let k = 0; k <= n; k++) {
       const t = this.whole * k / n, [old, now] = [this.sideAt(0, t), this.sideAt(1, t)];
-      rows.push(el('tr', {}, el('td', {}, seconds(t, this.whole)), el('td', {}, bytes(old)), el('td', {}, bytes(now)), el('td', {}, old === null || now === null ? '-' : signedBytes(now - old))));
+      rows.push(el('tr', {}, el('td', {}, instant(t)), el('td', {}, bytes(old)), el('td', {}, bytes(now)), el('td', {}, old === null || now === null ? '-' : signedBytes(now - old))));
     }
     byId('timeline-table').replaceChildren(el('div', { class: 'table-wrap' }, el('table', {}, el('thead', {}, el('tr', {}, ['Since the start', 'Old', 'New', 'Difference'].map((h) => el('th', {}, h)))), el('tbody', {}, rows))));
   },

@@ -57,7 +57,7 @@ const failures = {
     for (const i of shown) {
       const f = list[i], choose = () => this.choose(i);
       rows.push(el('tr', { class: 'row', tabindex: '0', 'aria-selected': String(i === this.shown), 'data-failure': i, click: choose, keydown: (e) => { if (e.key === 'Enter' || e.key === ' ') { choose(); e.preventDefault(); } } },
-        el('td', {}, seconds(f.time, timeline.whole)), el('td', { class: 'text' }, (model.core.devices[f.device] || { name: '?' }).name + (f.kind === 'device' || f.kind === 'heap' ? '' : ' ' + f.kind)),
+        el('td', {}, instant(f.time)), el('td', { class: 'text' }, (model.core.devices[f.device] || { name: '?' }).name + (f.kind === 'device' || f.kind === 'heap' ? '' : ' ' + f.kind)),
         el('td', {}, bytes(f.size)), el('td', {}, bytes(f.free)), el('td', {}, bytes(f.total)), el('td', {}, bytes(f.active)), el('td', { class: 'name' }, el('span', { class: 'fn' }, this.where(i)))));
     }
     const table = list.length < 2 ? [] : [el('div', { class: 'table-wrap' }, el('table', {}, el('thead', {}, el('tr', {}, ['At', 'Device', 'Asked for', 'Device free', 'of total', 'Active', 'By'].map((h, i) => el('th', { class: i === 1 || i === 6 ? 'text' : null }, h)))), el('tbody', {}, rows)))];
@@ -103,11 +103,11 @@ const failures = {
     const asked = el('span', { class: 'layer-asked', title: 'Asked for: ' + bytes(f.size) });
     asked.style.marginLeft = left100 + '%';
     asked.style.width = (scale > 0 ? Math.max(0.4, Math.min(100 - left100, 100 * f.size / scale)) : 100) + '%';
-    const left = [el('h3', {}, bytes(f.size) + ' asked for on ' + device + ' at ' + seconds(f.time, timeline.whole)),
+    const left = [el('h3', {}, bytes(f.size) + ' asked for on ' + device + ' at ' + instant(f.time)),
       self ? el('p', {}, 'by ', el('code', {}, self.short), self.file && self.line ? ' (' + baseName(self.file) + ':' + self.line + ')' : '') : null,
       el('p', {}, (f.free !== undefined ? bytes(f.free) + ' of ' + bytes(f.total) + ' were free. ' : '') + this.verdict(f, l).join(' ')),
       layers.bar(l, scale), el('div', { class: 'layer-bar asked' }, asked), layers.chips(l),
-      el('p', { class: 'hint' }, 'The striped bar is what was asked for, after what was in use' + (l.total && used + f.size > l.total ? ': it ends beyond the device' : '') + (used + f.size > scale * 1.001 ? ' (cut off in the picture)' : '') + '.' + (early > 0 ? ' Figures of the stored instant ' + duration(early) + ' before.' : '')),
+      el('p', { class: 'hint' }, 'The striped bar is what was asked for, after what was in use' + (l.total && used + f.size > l.total ? ': it ends beyond the device' : '') + (used + f.size > scale * 1.001 ? ' (cut off in the picture)' : '') + '.' + (early > 0 ? ' Figures of the stored instant ' + instant(early) + ' before.' : '')),
       this.stack()];
     const right = [el('h3', {}, 'Live then, by line'), lines.length ? el('ul', { class: 'failure-lines' }, lines.slice(0, 6).map(([line, v]) => {
       const fill = el('span', { class: 'fill' });

@@ -79,9 +79,10 @@ function timeTicks(from, to, most) {
   return out;
 }
 
-function tickTime(ns, step) {
-  const digits = Math.max(0, Math.min(9, 9 - Math.floor(Math.log10(step))));
-  return (ns / 1e9).toFixed(digits) + ' s';
+/* In the unit of the last one, as instants have it. */
+function tickTime(ns, step, to) {
+  const power = to < 999.5e3 ? 3 : to < 999.5e6 ? 6 : 9, digits = Math.max(0, Math.min(9, power - Math.floor(Math.log10(step))));
+  return (ns / Math.pow(10, power)).toFixed(digits) + (power === 3 ? ' us' : power === 6 ? ' ms' : ' s');
 }
 
 /* The frame of a plot over time: byte lines, time labels below. plot: {x, y, w, h}; y(value) from the bottom. */
@@ -107,7 +108,7 @@ function drawAxes(c, plot, maxBytes, view, options) {
   for (const t of ticks) {
     const x = plot.x + (t - view.from) / (view.to - view.from) * plot.w;
     c.fillStyle = theme.colors.muted;
-    c.fillText(tickTime(t, ticks.step), Math.min(Math.max(x, plot.x + 16), plot.x + plot.w - 22), plot.y + plot.h + 15);
+    c.fillText(tickTime(t, ticks.step, view.to), Math.min(Math.max(x, plot.x + 16), plot.x + plot.w - 22), plot.y + plot.h + 15);
   }
 }
 

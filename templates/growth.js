@@ -113,7 +113,7 @@ const growth = {
 
   fillTable() {
     const s = model.instants, step = Math.max(1, Math.ceil(s.count / 16)), rows = [];
-    for (let i = 0; i < s.count; i += step) rows.push(el('tr', {}, el('td', {}, seconds(s.time[i], timeline.whole)), this.layers.map((l) => el('td', {}, bytes(l.values[i])))));
+    for (let i = 0; i < s.count; i += step) rows.push(el('tr', {}, el('td', {}, instant(s.time[i])), this.layers.map((l) => el('td', {}, bytes(l.values[i])))));
     byId('growth-table').replaceChildren(el('table', {}, el('thead', {}, el('tr', {}, el('th', {}, 'Time'), this.layers.map((l) => el('th', {}, this.name(l))))), el('tbody', {}, rows)));
   },
 };

@@ -8,13 +8,13 @@ const LAYERS = [
   { key: 'used', label: 'Device used', color: 'rss', text: 'In use on the device as its driver says, by all programs. Sampled: NVML is up to 20 ms old.',
     hostLabel: 'RSS', host: 'Pages of the recorded processes that are in memory, code and libraries included. Sampled every 20 ms.' },
   { key: 'untracked', label: 'Not tracked', color: 'rss', text: 'Device used less reserved at that sample: the driver\u2019s own memory (contexts, modules), and programs that were not recorded.',
-    host: 'RSS less reserved: code, libraries, stacks, and pages that several processes share, which RSS counts in each. None where reserved memory was not touched.' },
+    host: 'Pages that no recorded call asked for: code and data of files, stacks, other anonymous memory, memprof itself. Only a look at the pages tells, and of its instant: what is reserved need not be there, so RSS less reserved says nothing.' },
   { key: 'free', label: 'Free', color: 'soft', text: 'Capacity less device used, at that sample.' },
   { key: 'total', label: 'Capacity', color: 'muted', text: 'What the device has.' },
 ];
 
 /* The layers that are not exact, as bits. A program's last RSS is a sample from before its end. */
-const ABOUT = { allocated: 1, reserved: 2, used: 4, free: 4, untracked: 8 }, SAMPLED_BEFORE = ABOUT.used | ABOUT.untracked;
+const ABOUT = { allocated: 1, reserved: 2, used: 4, free: 4 }, SAMPLED_BEFORE = ABOUT.used;
 
 /* What present pages hold, as v_resident has it, in the colours of the layers. */
 const RESIDENT_PARTS = { blocks: 'active', beside: 'reserved', heap: 'reserved', segment: 'reserved' };
@@ -43,15 +43,22 @@ const layers = {
     tip.show(e, el('div', {}, at.dataset.says), el('div', { class: 'muted' }, (isHost && l.host) || l.text));
   },
 
+  /* Of the host a look at the pages tells, where it speaks for the instant: {bytes, time}. */
+  look(row) {
+    const r = model.core.resident;
+    if (r && row === 0 && r.is_near && r.processes === 1) return { bytes: r.untracked, time: r.time };
+    return r && row === 1 && r.last_untracked !== undefined ? { bytes: r.last_untracked, time: r.last_untracked_ns } : null;
+  },
+
   /* row: 0 the peak, 1 the end, i + 2 the stored instant i */
   of(device, row, active) {
     const c = model.layers[device], isHost = model.core.devices[device].id === 0, sampled = c.used[row] < 0 ? null : c.used[row], total = c.total[row] || null, reserved = c.reserved[row];
-    const untracked = sampled === null ? null : Math.max(0, sampled - (isHost ? Math.max(reserved, active) : c.used_reserved[row]));
+    const look = isHost ? this.look(row) : null, untracked = isHost ? look && look.bytes : sampled === null ? null : Math.max(0, sampled - c.used_reserved[row]);
     /* the sample is of another instant: what was reserved since comes on top */
     const used = sampled === null || isHost || c.used_reserved[row] === reserved ? sampled : reserved + untracked;
     /* where no free ever waits for a stream, what is active is allocated */
     const panel = timeline.panelOf(device), waits = panel && panel.pyramid.allocatedDiffers, about = (c.about[row] & (waits ? 3 : 2)) | (used !== sampled ? 4 : 0);
-    return { device, isHost, active, allocated: waits ? Math.min(c.allocated[row], active) : active, reserved, used, total, sampled, usedAt: c.used_ns[row], about, untracked,
+    return { device, isHost, active, allocated: waits ? Math.min(c.allocated[row], active) : active, reserved, used, total, sampled, usedAt: c.used_ns[row], about, untracked, untrackedAt: look && look.time,
       free: used === null || total === null || isHost ? null : Math.max(0, total - used) };
   },
   atPeak(device) {
@@ -63,7 +70,7 @@ const layers = {
     if (last) {
       const d = model.core.devices[device], isHost = d.id === 0, total = model.layers[device].total[1] || null;
       return { device, isHost, active: last.active, allocated: last.allocated, reserved: last.reserved, used: last.used, total, sampled: last.used, usedAt: last.time, about: isHost ? SAMPLED_BEFORE : 0,
-        untracked: last.untracked, free: isHost || total === null ? null : Math.max(0, total - last.used) };
+        untracked: isHost ? null : last.untracked, free: isHost || total === null ? null : Math.max(0, total - last.used) };
     }
     const end = this.of(device, 1, t ? t.end_active_bytes : 0);
     if (end.isHost && end.used !== null) end.about |= SAMPLED_BEFORE;
@@ -84,9 +91,10 @@ const layers = {
     const idle = Math.max(0, l.reserved - l.active), out = [{ key: 'active', value: l.allocated, says: 'Active: ' + bytes(l.active) }];
     if (l.active > l.allocated) out.push({ key: 'active', value: l.active - l.allocated, waits: true, says: bytes(l.active - l.allocated) + ' wait for their stream to be freed' });
     if (idle > 0) out.push({ key: 'reserved', value: idle, says: 'Reserved, not active: ' + bytes(idle) });
-    if (l.untracked > 0) out.push({ key: 'untracked', value: l.untracked, says: 'Not tracked: ' + (this.isAbout(l, 'untracked') ? '\u2248 ' : '') + bytes(l.untracked) });
+    if (l.untracked > 0) out.push({ key: 'untracked', value: l.untracked, says: 'Not tracked: ' + this.untrackedText(l) });
     return out;
   },
+  untrackedText(l) { return bytes(l.untracked) + (l.isHost ? ' at ' + instant(l.untrackedAt) : ''); },
   extent(l) { return this.parts(l).reduce((t, p) => t + p.value, 0); },
 
   bar(l, scale) {
@@ -115,7 +123,7 @@ const layers = {
       if (layer.key === 'allocated' && value === l.active && l.isHost) continue;
       if (value === null && (layer.key !== 'used')) continue;
       const about = this.isAbout(l, layer.key);
-      const text = value === null ? this.unsampled(l) : (layer.key === 'reserved' ? model.reservedText(l.device, value, about) : (about ? '\u2248 ' : '') + bytes(value));
+      const text = value === null ? this.unsampled(l) : (layer.key === 'reserved' ? model.reservedText(l.device, value, about) : layer.key === 'untracked' ? this.untrackedText(l) : (about ? '\u2248 ' : '') + bytes(value));
       out.push({ layer, label, text, share: value === null || layer.key === 'total' || !(of > 0) ? '' : percent(value, of), about });
     }
     return out;
@@ -134,30 +142,30 @@ const layers = {
     return el('ul', { class: 'layer-figures' }, this.figures(l).map((f) => el('li', { 'data-layer': f.layer.key, 'data-host': l.isHost,
       'data-says': f.label + ': ' + f.text + (f.share ? ', ' + f.share + ' ' + of : '') + (f.about && f.layer.key === 'reserved' ? '; the highest around that instant' : '')
         + (f.about && l.isHost && ABOUT[f.layer.key] & SAMPLED_BEFORE ? '; of the last sample before the end: what was given back since is in it' : '')
-        + (f.layer.key === 'used' && l.usedAt >= 0 && !l.isHost ? '; ' + bytes(l.sampled) + ' sampled at ' + seconds(l.usedAt, timeline.whole) + (f.about ? ', and what was reserved between' : '') : '') },
+        + (f.layer.key === 'used' && l.usedAt >= 0 && !l.isHost ? '; ' + bytes(l.sampled) + ' sampled at ' + instant(l.usedAt) + (f.about ? ', and what was reserved between' : '') : '') },
     el('span', { class: 'layer-key ' + f.layer.key }), f.label, ' ', el('strong', {}, f.text), f.share ? el('span', { class: 'small' }, ' ' + f.share) : null)));
   },
 
-  /* What was there of the memory that was asked for, where that is another amount: by the look at the pages. */
+  /* What was on pages, and of what was asked for was on none, where that is much: by the look at the pages. */
   resident() {
     const r = model.core.resident;
-    if (!r || !r.differs) return null;
-    const all = r.present + r.untouched, bar = el('div', { class: 'layer-bar', role: 'img', 'aria-label': 'Resident ' + bytes(r.present) + ', on no page ' + bytes(r.untouched) });
+    if (!r) return null;
+    const all = r.present + (r.differs ? r.untouched : 0), bar = el('div', { class: 'layer-bar', role: 'img', 'aria-label': 'Resident ' + bytes(r.present) + (r.differs ? ', on no page ' + bytes(r.untouched) : '') });
     const parts = r.rows.map((x) => ({ key: x.what, color: RESIDENT_PARTS[x.what] || 'untracked', text: x.text, bytes: x.bytes }));
-    parts.push({ key: 'untouched', color: 'untouched', text: 'asked for, on no page', bytes: r.untouched });
+    if (r.differs) parts.push({ key: 'untouched', color: 'untouched', text: 'asked for, on no page', bytes: r.untouched });
     const says = (p) => p.text[0].toUpperCase() + p.text.slice(1) + ': ' + bytes(p.bytes) + (p.key === 'untouched' ? '' : ', ' + percent(p.bytes, r.present) + ' of what was resident');
     for (const p of parts) {
       const part = el('span', { class: 'layer-part ' + p.color, 'data-resident': p.key, 'data-says': says(p) });
       part.style.width = 100 * p.bytes / all + '%';
       bar.append(part);
     }
-    const chips = [el('li', {}, 'Resident ', el('strong', {}, bytes(r.present)))];
+    const chips = [el('li', {}, 'Resident ', el('strong', {}, bytes(r.present))), el('li', {}, 'Not tracked ', el('strong', {}, bytes(r.untracked)))];
     for (const p of parts) if (p.bytes) chips.push(el('li', { 'data-resident': p.key, 'data-says': says(p) }, el('span', { class: 'layer-key ' + p.color }), p.text, ' ', el('strong', {}, bytes(p.bytes))));
-    const notes = ['A look at which pages were there, at the highest resident memory that was looked at' + (r.is_short ? ' (the peak RSS is ' + bytes(r.peak_rss) + ')' : '') + '; it took ' + duration(r.took) + (r.moved > 0 ? ', ' + plural(r.moved, 'event', 'events') + ' meanwhile' : '')
-      + (r.processes > 1 ? ', of ' + count(r.processes) + ' processes' : '') + '. The last look of all was at ' + seconds(r.last, timeline.whole) + ', before the end.'];
+    const notes = ['A look at which pages were there, at the highest resident memory that was looked at' + (r.is_short ? ' (the peak RSS is ' + bytes(r.peak_rss) + ')' : '') + '; it took ' + instant(r.took) + (r.moved > 0 ? ', ' + plural(r.moved, 'event', 'events') + ' meanwhile' : '')
+      + (r.processes > 1 ? ', of ' + count(r.processes) + ' processes' : '') + '. The last look of all was at ' + instant(r.last) + ', before the end.'];
     if (r.swapped) notes.push(bytes(r.swapped) + ' of it was swapped out.');
     if (r.huge > 0) notes.push(bytes(r.huge) + ' of it was in huge pages.');
-    return el('div', { class: 'layer-row', id: 'layers-resident' }, el('div', { class: 'layer-when' }, el('strong', {}, 'Asked for and there'), el('span', { class: 'small' }, seconds(r.time, timeline.whole))),
+    return el('div', { class: 'layer-row', id: 'layers-resident' }, el('div', { class: 'layer-when' }, el('strong', {}, r.differs ? 'Asked for and there' : 'On pages'), el('span', { class: 'small' }, instant(r.time))),
       el('div', {}, bar, el('ul', { class: 'layer-figures' }, chips), el('p', { class: 'hint' }, notes.join(' '))));
   },
 
@@ -208,10 +216,10 @@ const layers = {
     byId('layers-whole').parentElement.hidden = !(total > 0);
     byId('layers-whole').checked = whole;
     box.replaceChildren(...rows.map(([label, time, l, chosen, note]) => el('div', { class: 'layer-row' + (chosen ? ' chosen' : '') },
-      el('div', { class: 'layer-when' }, el('strong', {}, label), el('span', { class: 'small' }, time === null ? '' : seconds(time, timeline.whole))),
+      el('div', { class: 'layer-when' }, el('strong', {}, label), el('span', { class: 'small' }, time === null ? '' : instant(time))),
       el('div', {}, this.bar(l, scale), this.chips(l), note ? el('p', { class: 'small' }, note) : null))));
     const again = model.core.devices[device].id === 0 && rows.some((r) => this.hasSeveral(r[1])) && model.core.rss_again;
-    if (again) box.append(el('p', { class: 'small', id: 'layers-again' }, 'RSS, and so what is not tracked, is a sum over processes: at its highest, ' + again + '.'));
+    if (again) box.append(el('p', { class: 'small', id: 'layers-again' }, 'RSS is a sum over processes: at its highest, ' + again + '.'));
     const resident = model.core.devices[device].id === 0 ? this.resident() : null;
     if (resident) box.append(resident);
   },
@@ -223,7 +231,7 @@ const layers = {
       if (!this.has(i)) return;
       for (const [label, l] of [['at the peak', this.atPeak(i)], ['at the end', this.atEnd(i)]])
         rows.push(el('tr', {}, el('td', { class: 'text' }, d.name), el('td', { class: 'text' }, label),
-          LAYERS.map((layer) => el('td', {}, l[layer.key] === null ? (layer.key === 'used' ? this.unsampled(l) : '-') : (this.isAbout(l, layer.key) && !(layer.key === 'allocated' && l.allocated === l.active) ? '\u2248 ' : '') + bytes(l[layer.key])))));
+          LAYERS.map((layer) => el('td', {}, l[layer.key] === null ? (layer.key === 'used' ? this.unsampled(l) : '-') : layer.key === 'untracked' ? this.untrackedText(l) : (this.isAbout(l, layer.key) && !(layer.key === 'allocated' && l.allocated === l.active) ? '\u2248 ' : '') + bytes(l[layer.key])))));
     });
     const notes = [...new Set(model.core.devices.map((d, i) => this.endNote(i)))].filter(Boolean).map((note) => el('p', { class: 'small' }, 'At the end: ' + note));
     byId('layers-table').replaceChildren(...notes, el('table', {}, el('thead', {}, el('tr', {}, el('th', { class: 'text' }, 'Device'), el('th', {}), LAYERS.map((l) => el('th', {}, l.label)))), el('tbody', {}, rows)));

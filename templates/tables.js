@@ -79,7 +79,7 @@ const tables = {
     c.push({ key: 'blocks', label: view.point ? 'Blocks' : 'Allocations', kind: 'count' }, { key: 'callees', label: 'With callees', kind: 'bytes' });
     if (scope === 'line') c.push({ key: 'own', label: 'Own peak', kind: 'bytes', title: 'The most that this line held at any instant' });
     const looked = model.core.resident, resident = view.point && looked && looked.differs && looked.is_near && run.resident_bytes ? model.sumSelf(scope, run.resident_bytes) : null;
-    if (resident) c.push({ key: 'resident', label: 'Resident\nat ' + seconds(looked.time, timeline.whole), kind: 'bytes', title: 'On pages that were present then, at the highest resident memory that was looked at' });
+    if (resident) c.push({ key: 'resident', label: 'Resident\nat ' + instant(looked.time), kind: 'bytes', title: 'On pages that were present then, at the highest resident memory that was looked at' });
     if (view.point) c.push({ key: 'allocs', label: 'Allocations', kind: 'count', title: 'Over the whole run' });
     if (!resident) /* there is no room for both, and temporaries have a table of their own */
       c.push({ key: 'temporary', label: 'Temporary', kind: 'count', title: "Freed before their thread's next allocation" + (view.point ? ', over the whole run' : '') });
@@ -277,9 +277,9 @@ const tables = {
     const rows = [['At the peak', bytes(sum(s.at_peak_bytes)) + ' in ' + plural(sum(s.at_peak_count), 'block', 'blocks')], ['At the end', bytes(sum(s.end_bytes)) + ' in ' + plural(sum(s.end_count), 'block', 'blocks')],
       ['Allocations', count(sum(s.alloc_count))], ['Allocated', bytes(sum(s.alloc_bytes))], ['Temporary', count(sum(s.temporary_count))],
       ['Largest block', bytes(sites.reduce((t, i) => Math.max(t, s.largest_bytes[i]), 0))]];
-    if (s.resident_bytes && model.core.resident.is_near) rows.splice(1, 0, ['Resident', bytes(sum(s.resident_bytes)) + ' at ' + seconds(model.core.resident.time, timeline.whole) + (sum(s.untouched_bytes) ? ', ' + bytes(sum(s.untouched_bytes)) + ' on no page' : '')]);
+    if (s.resident_bytes && model.core.resident.is_near) rows.splice(1, 0, ['Resident', bytes(sum(s.resident_bytes)) + ' at ' + instant(model.core.resident.time) + (sum(s.untouched_bytes) ? ', ' + bytes(sum(s.untouched_bytes)) + ' on no page' : '')]);
     const freed = sum(s.free_count);
-    if (freed) rows.push(['Mean lifetime', duration(sum(s.lifetime_ns) / freed)]);
+    if (freed) rows.push(['Mean lifetime', instant(sum(s.lifetime_ns) / freed)]);
     if (line >= 0 && app.linePeak(line) !== null) rows.push(['Own peak', bytes(app.linePeak(line))]);
     const list = (pairs) => el('dl', {}, pairs.flatMap(([k, v]) => [el('dt', {}, k), el('dd', {}, v)]));
     const all = el('details', { class: 'statistics' }, el('summary', {}, 'All statistics'), list(this.statistics(sites)));
@@ -295,7 +295,7 @@ const tables = {
       else if (s.combine === 'max') value[s.column] = sites.reduce((t, i) => Math.max(t, of[i]), 0);
       else value[s.column] = s.combine === 'MINUS' ? value[s.a] - (value[s.b] || 0) /* of a window alone */ : value[s.b] > 0 ? value[s.a] / value[s.b] : null;
     }
-    const show = { bytes: (v) => v < 0 ? signedBytes(v) : bytes(v), count, ns: duration };
+    const show = { bytes: (v) => v < 0 ? signedBytes(v) : bytes(v), count, ns: instant };
     return known.map((s) => [s.text, value[s.column] === null ? '-' : show[s.unit](value[s.column])]);
   },
 

@@ -84,9 +84,9 @@ const timeline = {
 
   describe(panel) {
     const active = model.peak(panel.device, 'active'), reserved = model.peak(panel.device, 'reserved'), t = model.total(panel.device, 'all');
-    let text = 'Memory of ' + panel.pyramid.device + ' over ' + duration(this.whole) + '.';
-    if (active) text += ' Peak of active bytes ' + bytes(active.value) + ' at ' + seconds(active.time) + '.';
-    if (reserved && reserved.value) text += ' Peak of reserved bytes ' + model.reservedText(panel.device, reserved.value) + ' at ' + seconds(reserved.time) + '.';
+    let text = 'Memory of ' + panel.pyramid.device + ' over ' + instant(this.whole) + '.';
+    if (active) text += ' Peak of active bytes ' + bytes(active.value) + ' at ' + instant(active.time) + '.';
+    if (reserved && reserved.value) text += ' Peak of reserved bytes ' + model.reservedText(panel.device, reserved.value) + ' at ' + instant(reserved.time) + '.';
     if (t) text += ' At the end ' + bytes(t.end_active_bytes) + '.';
     return text;
   },
@@ -315,7 +315,7 @@ const timeline = {
         const x = this.xOf(plot, p.time), y = yOf(p.value);
         if (x < plot.x - 1 || x > plot.x + plot.w + 1) continue;
         this.drawPeak(c, x, y, theme.colors[what], p.rank ? 3 : 4.5);
-        let text = (what === 'reserved' ? 'reserved ' + model.reservedText(p.device, p.value) : bytes(p.value)) + ' at ' + seconds(p.time, this.whole);
+        let text = (what === 'reserved' ? 'reserved ' + model.reservedText(p.device, p.value) : bytes(p.value)) + ' at ' + instant(p.time);
         if (what === 'active' && p.line >= 0 && model.m && plot.w > 520) text += '  ' + model.lineName(p.line) + ' ' + model.linePlace(p.line);
         labels.push([x, y, text, p.rank]);
       }
@@ -374,7 +374,7 @@ const timeline = {
       else text = key === 'reserved' ? model.reservedText(panel.device, this.valueAt(panel.pyramid, key, at)) : bytes(this.valueAt(panel.pyramid, key, at));
       if (span.textContent !== text) span.textContent = text;
     }
-    const time = at === null ? '' : seconds(at, this.view.to - this.view.from) + '  ' + wallClock(model.core.start_unix_us, at);
+    const time = at === null ? '' : instant(at, this.view.to - this.view.from) + '  ' + wallClock(model.core.start_unix_us, at);
     if (panel.time.textContent !== time) panel.time.textContent = time;
   },
 
@@ -459,7 +459,7 @@ const timeline = {
     o.setAttribute('aria-valuemin', '0');
     o.setAttribute('aria-valuemax', String(this.whole / 1e9));
     o.setAttribute('aria-valuenow', String(from / 1e9));
-    o.setAttribute('aria-valuetext', seconds(from) + ' to ' + seconds(this.view.to));
+    o.setAttribute('aria-valuetext', instant(from) + ' to ' + instant(this.view.to));
     redraw();
   },
   zoom(factor, around) {
@@ -574,12 +574,12 @@ const timeline = {
     const rows = [], n = 20;
     for (let k = 0; k <= n; k++) {
       const t = this.whole * k / n;
-      rows.push(el('tr', {}, el('td', {}, seconds(t, this.whole)), el('td', {}, wallClock(model.core.start_unix_us, t)),
+      rows.push(el('tr', {}, el('td', {}, instant(t)), el('td', {}, wallClock(model.core.start_unix_us, t)),
         this.panels.flatMap((p) => [el('td', {}, bytes(this.valueAt(p.pyramid, 'active', t))), el('td', {}, bytes(this.valueAt(p.pyramid, 'reserved', t))),
           el('td', {}, bytes(this.valueAt(p.pyramid, 'rss', t)))])));
     }
-    const named = [...model.core.marks.map((m) => [m.start_ns, m.is_range && m.end_ns !== null ? seconds(m.start_ns, this.whole) + ' to ' + seconds(m.end_ns, this.whole) : seconds(m.start_ns, this.whole), m.name]),
-      ...model.core.failures.map((f) => [f.time, seconds(f.time, this.whole), 'failed allocation: ' + bytes(f.size) + ' asked for on ' + (model.core.devices[f.device] || { name: '?' }).name])].sort((a, b) => a[0] - b[0]);
+    const named = [...model.core.marks.map((m) => [m.start_ns, m.is_range && m.end_ns !== null ? instant(m.start_ns) + ' to ' + instant(m.end_ns) : instant(m.start_ns), m.name]),
+      ...model.core.failures.map((f) => [f.time, instant(f.time), 'failed allocation: ' + bytes(f.size) + ' asked for on ' + (model.core.devices[f.device] || { name: '?' }).name])].sort((a, b) => a[0] - b[0]);
     const marks = named.length ? [el('p', {}, 'Marks, ranges and failures:'), el('table', { class: 'plain' }, el('tbody', {}, named.slice(0, 200).map((n) => el('tr', {}, el('td', {}, n[1]), el('td', {}, n[2])))))] : [];
     byId('timeline-table').replaceChildren(...marks, el('div', { class: 'table-wrap' }, el('table', {}, el('thead', {}, el('tr', {}, el('th', {}, 'Time'), el('th', {}, 'Clock'),
       this.panels.flatMap((p) => [el('th', {}, p.pyramid.device + ' active'), el('th', {}, 'reserved'), el('th', {}, p.pyramid.device === 'host' ? 'RSS' : 'used')]))),

@@ -3,11 +3,13 @@
 
 const BYTE_UNITS = ['B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB'];
 
-/* Two digits; a tie goes to the even one, as printf does it: the page and the terminal say the same. */
-function twoDigits(value) {
-  const hundredths = value * 100, below = Math.floor(hundredths);
-  return hundredths - below === 0.5 && below % 2 === 0 ? (below / 100).toFixed(2) : value.toFixed(2);
+/* So many digits behind the point; a tie goes to the even one, as printf does it: the page and the terminal say the same. */
+function rounded(value, digits) {
+  const scale = Math.pow(10, digits), scaled = value * scale, below = Math.floor(scaled);
+  return scaled - below === 0.5 && below % 2 === 0 ? (below / scale).toFixed(digits) : value.toFixed(digits);
 }
+
+function twoDigits(value) { return rounded(value, 2); }
 
 function bytes(value) {
   if (value === null || value === undefined || Number.isNaN(value)) return '-';
@@ -39,19 +41,19 @@ function percent(part, whole) {
   return p > 0 && p < 0.1 ? '<0.1 %' : p.toFixed(p < 10 ? 1 : 0) + ' %';
 }
 
-/* A time of the run in seconds, with the digits that a view of that length needs. */
-function seconds(ns, spanNs) {
-  const span = spanNs === undefined ? Math.abs(ns) : spanNs;
-  const digits = span > 0 ? Math.max(1, Math.min(9, Math.ceil(9 - Math.log10(span)) + 4)) : 0;
-  return (ns / 1e9).toFixed(digits) + ' s';
-}
-
-function duration(ns) {
-  if (ns < 1e3) return Math.round(ns) + ' ns';
-  if (ns < 1e6) return (ns / 1e3).toPrecision(3) + ' \u00b5s';
-  if (ns < 1e9) return (ns / 1e6).toPrecision(3) + ' ms';
-  if (ns < 120e9) return (ns / 1e9).toFixed(ns < 10e9 ? 2 : 1) + ' s';
-  return Math.floor(ns / 60e9) + ' m ' + String(Math.floor(ns / 1e9) % 60).padStart(2, '0') + ' s';
+/* An instant or a time, as units_ns() of the terminal prints it. In a view of spanNs, with as many digits more as tell its
+ * pixels apart. */
+function instant(ns, spanNs) {
+  const unit = ns < 999.5 ? 1 : ns < 999.5e3 ? 1e3 : ns < 999.5e6 ? 1e6 : 1e9, value = ns / unit;
+  let digits = unit === 1 ? 0 : unit === 1e9 ? 3 : value < 10 ? 2 : value < 100 ? 1 : 0;
+  const needed = spanNs > 0 ? Math.min(9, Math.ceil(Math.log10(500 * unit / spanNs))) : 0, isMore = needed > digits;
+  if (ns >= 120e9) {
+    const whole = Math.floor(ns / 60e9), rest = (ns - whole * 60e9) / 1e9;
+    return whole + ' m ' + (needed > 0 ? rest.toFixed(needed).padStart(3 + needed, '0') : String(Math.floor(rest)).padStart(2, '0')) + ' s';
+  }
+  if (isMore) digits = needed;
+  const text = rounded(value, digits);
+  return (unit === 1e9 || isMore ? text : String(Number(text))) + ' ' + (unit === 1 ? 'ns' : unit === 1e3 ? 'us' : unit === 1e6 ? 'ms' : 's');
 }
 
 function wallClock(startUs, ns) {

@@ -190,38 +190,26 @@ static void python_arenas(sqlite3 *db, void (*add)(void *context, const char *ad
     buf_free(&text);
 }
 
-/* Of the pages that were there, those that no hooked call asked for; a file's each once, however many processes have
- * it. What forks inherit, and shared memory where there are several processes, was asked for in another one. */
+/* Whether what was not tracked is a question: programs' and libraries' own pages are nobody's, and a file's count once,
+ * however many processes have it. */
+static int is_question(sqlite3 *db, const struct resident_peak *peak)
+{
+    double known = (double)db_int(db,
+                                  "SELECT sum(bytes) FROM (SELECT max(end_address - start_address) AS bytes FROM "
+                                  "module WHERE end_address > start_address GROUP BY path)",
+                                  0);
+    double files = (double)db_int(db, "SELECT resident_bytes FROM v_resident WHERE what = 'file'", 0);
+    double again = (double)resident_again_bytes(db);
+    known = known + again < files ? known + again : files;
+    double asked = (double)peak->untracked_bytes - known;
+    return asked >= UNTRACKED_LEAST && is_most(asked, (double)peak->present_bytes - again);
+}
+
 static void untracked(sqlite3 *db, void (*add)(void *context, const char *advice), void *context)
 {
     struct resident_peak peak;
     struct error err;
-    sqlite3_stmt *s = NULL;
-    if (resident_peak_load(db, &peak, &err) || !peak.process_count ||
-        sqlite3_prepare_v2(db,
-                           "SELECT what, resident_bytes FROM v_resident WHERE what IN ('file', 'anonymous') OR (what = "
-                           "'shared' AND ?1)",
-                           -1, &s, NULL) != SQLITE_OK)
-        return;
-    sqlite3_bind_int(s, 1, peak.process_count == 1);
-    /* programs' and libraries' own pages are nobody's question: only what other files have beside them */
-    double code = (double)db_int(db,
-                                 "SELECT sum(bytes) FROM (SELECT max(end_address - start_address) AS bytes FROM "
-                                 "module WHERE end_address > start_address GROUP BY path)",
-                                 0);
-    double again = (double)resident_again_bytes(db), present = (double)peak.present_bytes - again, all = 0, most = 0;
-    const char *most_text = "";
-    while (sqlite3_step(s) == SQLITE_ROW) {
-        int is_file = strcmp(db_text(s, 0), "file") == 0;
-        double bytes = sqlite3_column_double(s, 1) - (is_file ? again + code : 0);
-        all += bytes > 0 ? bytes : 0;
-        if (bytes > most) {
-            most = bytes;
-            most_text = resident_what_text(db_text(s, 0)); /* known ones, which are constants */
-        }
-    }
-    sqlite3_finalize(s);
-    if (all < UNTRACKED_LEAST || !is_most(all, present) || present > (double)INT64_MAX / 2)
+    if (resident_peak_load(db, &peak, &err) || !peak.process_count || !is_question(db, &peak))
         return;
     struct buf text = BUF(1024);
     char a[UNITS_TEXT], b[UNITS_TEXT], c[UNITS_TEXT], d[UNITS_TEXT];
@@ -229,8 +217,8 @@ static void untracked(sqlite3 *db, void (*add)(void *context, const char *advice
         &text,
         "%s of %s resident at %s was not tracked, most of it %s (%s): 'memprof report --by line --sort resident' "
         "shows whose the pages were",
-        units_bytes(a, (int64_t)all), units_bytes(b, (int64_t)present), units_ns(c, peak.time_ns), most_text,
-        units_bytes(d, (int64_t)most));
+        units_bytes(a, peak.untracked_bytes), units_bytes(b, peak.present_bytes), units_ns(c, peak.time_ns),
+        peak.untracked_most.text, units_bytes(d, peak.untracked_most.bytes));
     add(context, text.data);
     buf_free(&text);
 }

@@ -88,6 +88,22 @@ static void write_again(struct page *page, struct page_pack *pack)
     buf_free(&text);
 }
 
+/* What was not tracked at the last look, where there was one process and that look speaks for its end. */
+static void write_last_untracked(struct page *page, struct page_pack *pack)
+{
+    static const char sql[] =
+        "SELECT max(scan_id), max(time_ns) FROM resident_scan WHERE is_last HAVING count(*) = 1 "
+        "AND (SELECT count(*) FROM process WHERE not_recorded IS NULL AND end_kind IS NOT 'exec') "
+        "= 1";
+    struct resident_part most;
+    sqlite3_stmt *s = resident_last_is_whole(page->db) ? page_query(page, sql) : NULL;
+    if (s && sqlite3_step(s) == SQLITE_ROW) {
+        pack_int(pack, "last_untracked", resident_untracked(page->db, sqlite3_column_int64(s, 0), &most));
+        pack_int(pack, "last_untracked_ns", sqlite3_column_int64(s, 1));
+    }
+    sqlite3_finalize(s);
+}
+
 /* What present pages held at the highest resident memory that was looked at; nothing where none were. */
 static int write_resident(struct page *page, struct page_pack *pack)
 {
@@ -106,6 +122,8 @@ static int write_resident(struct page *page, struct page_pack *pack)
     pack_int(pack, "huge", peak.huge_bytes);
     pack_int(pack, "swapped", peak.swapped_bytes);
     pack_int(pack, "untouched", peak.untouched_bytes);
+    pack_int(pack, "untracked", peak.untracked_bytes);
+    write_last_untracked(page, pack);
     pack_int(pack, "peak_rss", peak.peak_rss_bytes);
     pack_int(pack, "is_short", resident_peak_is_short(&peak));
     pack_int(pack, "differs", resident_peak_differs(&peak));

@@ -50,8 +50,35 @@ int resident_peak_load(sqlite3 *db, struct resident_peak *p, struct error *err)
                   (int64_t *const[]){&p->live_bytes, &p->block_bytes, &p->untouched_bytes, &p->peak_rss_bytes}, 4, err);
     else
         *p = (struct resident_peak){0};
+    p->untracked_bytes = p->process_count > 0 ? resident_untracked(db, 0, &p->untracked_most) : 0;
     p->peak_rss_is_least = resident_peak_rss_is_least(db);
     return rc;
+}
+
+int64_t resident_untracked(sqlite3 *db, int64_t scan_id, struct resident_part *most)
+{
+    static const char sql[] =
+        "SELECT r.what, CAST(total(r.resident_bytes) AS INTEGER) AS bytes FROM resident_rest r JOIN resident_scan c "
+        "USING(scan_id) WHERE iif(?1, scan_id = ?1, c.is_peak) AND (r.what IN ('file', 'anonymous', 'stack', "
+        "'memprof') "
+        "OR (r.what = 'shared' AND (SELECT count(DISTINCT process_id) FROM resident_scan) = 1)) GROUP BY r.what "
+        "ORDER BY bytes DESC";
+    sqlite3_stmt *s = NULL;
+    struct error err;
+    int64_t all = 0;
+    *most = (struct resident_part){.text = ""};
+    if (db_prepare(db, sql, &s, &err) == 0) {
+        sqlite3_bind_int64(s, 1, scan_id);
+        while (sqlite3_step(s) == SQLITE_ROW) {
+            int64_t bytes = sqlite3_column_int64(s, 1);
+            if (bytes < 0 || __builtin_add_overflow(all, bytes, &all))
+                break; /* a damaged file */
+            if (bytes > most->bytes)
+                *most = (struct resident_part){bytes, resident_what_text(db_text(s, 0))};
+        }
+    }
+    sqlite3_finalize(s);
+    return all;
 }
 
 int resident_peak_rss_is_least(sqlite3 *db)
@@ -130,6 +157,7 @@ void resident_peak_text(const struct resident_peak *p, struct buf *out)
     if (resident_peak_is_short(p))
         buf_printf(out, ", of a peak RSS of %s%s", p->peak_rss_is_least ? "at least " : "",
                    units_bytes(text, p->peak_rss_bytes));
+    buf_printf(out, "; %s of it was not tracked", units_bytes(text, p->untracked_bytes));
     buf_printf(out, " (took %s", units_ns(text, p->duration_ns));
     if (p->moved_count > 0)
         buf_printf(out, ", %s event%s meanwhile", units_count(text, p->moved_count), p->moved_count == 1 ? "" : "s");

@@ -10,6 +10,11 @@
 #include <sqlite3.h>
 #include <stdint.h>
 
+struct resident_part {
+    int64_t bytes;
+    const char *text; /* static: of resident_rest.def */
+};
+
 struct resident_peak {
     int64_t time_ns, duration_ns; /* from the first process's look to the end of the last one's */
     int64_t process_count;        /* 0: nothing was looked at, and all else is 0 */
@@ -19,12 +24,18 @@ struct resident_peak {
     int64_t live_bytes;  /* of live blocks, */
     int64_t block_bytes; /* and on present pages of these; the others, but those swapped out: */
     int64_t untouched_bytes;
+    int64_t untracked_bytes; /* on pages that no hooked call asked for (resident_untracked), */
+    struct resident_part untracked_most;
     int64_t peak_rss_bytes; /* of the program, as the kernel says; 0: not known */
     int peak_rss_is_least;  /* of a process that was killed only the last sample is known */
     int64_t last_ns;        /* when the last look of all was */
 };
 
 int resident_peak_load(sqlite3 *db, struct resident_peak *peak, struct error *err);
+/* What of the look with this id, or of the round at the peak (0), was on pages that no hooked call asked for: files,
+ * stacks and the like; and the largest part of it. What forks inherit, and shared memory where several processes were
+ * looked at, may have been asked for in another one: it is not in this sum. */
+int64_t resident_untracked(sqlite3 *db, int64_t scan_id, struct resident_part *most);
 /* Whether what blocks have on present pages says something else than their sizes do. */
 int resident_peak_differs(const struct resident_peak *peak);
 /* Whether the program's resident memory was more at another instant. */

@@ -80,6 +80,8 @@ int resident_list(sqlite3 *db, int only_if_differs, struct record *document, str
     int rc = resident_peak_load(db, &peak, err), is_people = document->out->format == REPORT_TEXT;
     if (rc || (is_people && !(only_if_differs ? resident_peak_differs(&peak) : peak.process_count > 0)))
         return rc;
+    if (!is_people && peak.process_count > 0)
+        record_member_int(document, "untracked_bytes", peak.untracked_bytes);
     resident_peak_text(&peak, &title);
     rc = list_whats(db, &peak, buf_text(&title), document, err);
     if (rc == 0 && !is_people)

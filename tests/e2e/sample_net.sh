@@ -36,12 +36,14 @@ equal "steps" 100 "$(value "SELECT count(*) FROM mark WHERE name = 'step' AND is
 equal "validations" 4 "$(value "SELECT count(*) FROM mark WHERE name = 'validation' AND is_range = 0")"
 
 # the host has its layers where there is no GPU
-equal "layers of the host" "host last,host most used" \
+equal "layers of the host" "host last,host looked at,host most used" \
     "$(sql "SELECT group_concat(v) FROM (SELECT device || ' ' || instant AS v FROM v_layer ORDER BY 1)")"
 equal "used is the largest RSS" "$(value "SELECT max(rss_last_bytes) FROM timeline WHERE level = 0")" \
     "$(value "SELECT max(used_bytes) FROM v_layer WHERE instant = 'most used'")"
-equal "what is not tracked" 2 "$(value "SELECT sum(used_bytes > 0 AND
-    untracked_bytes = max(used_bytes - reserved_bytes, 0)) FROM v_layer")"
+equal "what is not tracked only a look tells" "host looked at" "$(sql "SELECT device || ' ' || instant FROM v_layer
+    WHERE untracked_bytes IS NOT NULL")"
+equal "as its rows say" "$(value "SELECT sum(resident_bytes) FROM v_resident WHERE what IN ('file', 'anonymous',
+    'stack', 'memprof', 'shared')")" "$(value "SELECT untracked_bytes FROM v_layer WHERE instant = 'looked at'")"
 
 "$MEMPROF" report out.db >report.txt
 contains "report" report.txt 940.50

@@ -33,6 +33,16 @@ record_ok ./touch file 50331648
 contains "pages of a file" file.txt ' was not tracked, most of it code and data of files ('
 resident=$(value "SELECT resident_bytes FROM v_resident WHERE what = 'file'")
 at_least "of which there are 48 MiB" 50331648 "$resident"
+# the same figures as in the look's rows
+said() { # COLUMN: of the rows' sizes, as the advice prints them
+    sed -n "s/^! \\([0-9.]* [KMG]iB\\) of \\([0-9.]* [KMG]iB\\) resident.*files (\\(.*\\)): .*/\\$1/p" file.txt
+}
+rows() { # WHERE: their sum in MiB, two digits as in the terminal
+    value "SELECT printf('%.2f MiB', sum(resident_bytes) / 1048576.0) FROM v_resident WHERE $1"
+}
+equal "not tracked" "$(rows "what IN ('file', 'anonymous', 'stack', 'memprof', 'shared')")" "$(said 1)"
+equal "of all" "$(rows 1)" "$(said 2)"
+equal "of files" "$(rows "what = 'file'")" "$(said 3)"
 record_ok ./touch memfd 50331648
 "$MEMPROF" report out.db >memfd.txt
 lacks "shared memory" memfd.txt 'not tracked'

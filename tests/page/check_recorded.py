@@ -1,6 +1,8 @@
 """Checks of what only some recordings have: several devices or processes, segments, resident pages, out-of-memory errors."""
 import csv
+import json
 import os
+import re
 import subprocess
 import time
 import urllib.parse
@@ -92,11 +94,22 @@ class Recorded(Shown):
         text = self.text("#layers-resident")
         expect("drawn", all(bytes_text(v) in text for v in [untouched] + [w[1] for w in wanted if w[1]]), text)
         blocks = dict(wanted)["blocks"]
+        # what was not tracked is what the look found, with its instant, as the terminal prints both
+        said = subprocess.run([os.environ["MEMPROF"], "report", "--by", "line", "--sort", "resident", self.database], check=True, capture_output=True, text=True).stdout
+        at = re.search(r"^Resident at ([^,]*),", said, re.M).group(1)
+        outside = sum(bytes for what, bytes in wanted if what in ("file", "anonymous", "stack", "memprof", "shared"))
+        expect("not tracked, in the terminal", f"; {bytes_text(outside)} of it was not tracked (" in said, said)
+        listed = json.loads(subprocess.run([os.environ["MEMPROF"], "report", "--json", self.database], check=True, capture_output=True, text=True).stdout)
+        equal("not tracked, in JSON", outside, listed["untracked_bytes"])
+        equal("not tracked, in the view", [(outside,)], self.sql("SELECT untracked_bytes FROM v_layer WHERE device = 'host' AND untracked_bytes IS NOT NULL"))
+        rows = b.js("return [...document.querySelectorAll('.layer-row')].map((r) => r.innerText.replace(/\\s+/g, ' '))")
+        expect("not tracked, of the look", f"Not tracked {bytes_text(outside)} " in rows[-1] and f"Asked for and there {at} " in rows[-1], rows)
+        expect("at the peak, which it speaks for", f"Not tracked {bytes_text(outside)} at {at} " in rows[0] + " ", rows)
         equal("sum of the sites", blocks, b.js("return model.m.sites.resident_bytes.reduce((t, x) => t + x, 0)"))
         self.settle(lambda: b.click("[data-moment=peak]"))
         b.js("tables.open('function')")
         equal("sum of the table", blocks, b.js("return tables.rows.reduce((t, r) => t + r.resident, 0)"))
-        look = b.js("return 'Resident\\nat ' + seconds(arguments[0], timeline.whole)", self.sql("SELECT min(time_ns) FROM resident_scan WHERE is_peak")[0][0])
+        look = b.js("return 'Resident\\nat ' + instant(arguments[0])", self.sql("SELECT min(time_ns) FROM resident_scan WHERE is_peak")[0][0])
         expect("its column, with its instant", look in self.text("#table thead"), (look, self.text("#table thead")))
 
     def apart(self):
@@ -107,7 +120,7 @@ class Recorded(Shown):
         row = b.js("return [...document.querySelectorAll('#layers-rows .layer-row')].filter((r) => r.textContent.startsWith('At the end')).map((r) => r.textContent)")
         expect("whose the layers at the end are", len(row) == 1 and note in row[0], row)
         expect("the same beside the table", note in self.text("#layers-table"), self.text("#layers-table"))
-        last = self.sql("SELECT time_ns, active_bytes, reserved_bytes, used_bytes, untracked_bytes FROM v_layer WHERE device = 'host' AND instant = 'last'")[0]
+        last = self.sql("SELECT time_ns, active_bytes, reserved_bytes, used_bytes, NULL FROM v_layer WHERE device = 'host' AND instant = 'last'")[0]
         end = b.js("return layers.rows(app.device).filter((r) => r[0] === 'At the end').map((r) => [r[1], r[2].active, r[2].reserved, r[2].used, r[2].untracked])")
         equal("the layers at the end are of one instant", [list(last)], end)
         equal("of which only the last process is there", 1 << 20, end[0][1])
@@ -127,9 +140,9 @@ class Recorded(Shown):
         expect("which instant active is of", len(row) == 1 and note in row[0], row)
         expect("the same beside the table", note in self.text("#layers-table"), self.text("#layers-table"))
         rss = self.sql("SELECT rss_last_bytes FROM timeline WHERE device_id = 0 AND level = 0 AND rss_last_bytes > 0 ORDER BY time_ns DESC LIMIT 1")[0][0]
-        expect("RSS is of a sample", f"RSS \u2248 {bytes_text(rss)}" in row[0] and "Not tracked \u2248 " in row[0], row)
+        expect("RSS is of a sample", f"RSS \u2248 {bytes_text(rss)}" in row[0], row)
         said = self.browser.js("return [...document.querySelectorAll('#layers-rows .layer-figures li')].map((e) => e.dataset.says).filter((s) => s.includes('the last sample before the end')).map((s) => s.split(':')[0])")
-        equal("which is said of both, at the end alone", ["RSS", "Not tracked"], said)
+        equal("which is said at the end alone", ["RSS"], said)
 
     def child(self):
         """Of a Python program with a child that ended before it: what its interpreter freed is not the child's."""

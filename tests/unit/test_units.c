@@ -76,8 +76,33 @@ static void test_parsed_bytes(void **state)
     }
 }
 
+/* Three digits, as far as they say something; never 1e+03. */
+static void test_times(void **state)
+{
+    (void)state;
+    static const struct {
+        int64_t time_ns;
+        const char *text;
+    } rows[] = {
+        {999, "999 ns"},
+        {12250, "12.2 us"},
+        {999499, "999 us"},
+        {999500, "1 ms"},
+        {564680000, "565 ms"},
+        {999499999, "999 ms"},
+        {999600000, "1.000 s"},
+        {3931000000, "3.931 s"},
+        {119000000000, "119.000 s"},
+        {125900000000, "2 m 05 s"},
+    };
+    char text[UNITS_TEXT];
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        assert_string_equal(units_ns(text, rows[i].time_ns), rows[i].text);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_bytes), cmocka_unit_test(test_parsed_bytes)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_times), cmocka_unit_test(test_bytes),
+                                       cmocka_unit_test(test_parsed_bytes)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -17,6 +17,7 @@ CREATE TABLE meta( -- one fact a row
 --   events_kept ('all'|'last'|'none'), forked_heap ('own': reserved bytes leave out what forks' children have of their
 --   parents' heaps; older files lack it, and have it in them), collector_pid, own_peak_incomplete (why own peaks of several sites are not all
 --   known; absent when they are), mallocs (jemalloc, tcmalloc, mimalloc: those whose libraries were loaded, with commas);
+--   replaced_site_id (where the largest block came from whose free was not seen; absent where there was none);
 --   of an imported snapshot also imported_from, import_note (what is unknown, or does not fit together), unknown_keys,
 --   torch.SETTING (the allocator's settings); of run --torch-snapshot, torch_check (how PyTorch's own history compares)
 

@@ -341,6 +341,11 @@ static __attribute__((noinline)) void replace(struct account *a, const struct ev
     struct event part = *e;
     part.hook = 0;
     a->counts.replaced_blocks++;
+    a->counts.replaced_bytes += b->size;
+    if (b->size > a->counts.replaced_most || !a->counts.replaced_site) {
+        a->counts.replaced_most = b->size;
+        a->counts.replaced_site = b->site;
+    }
     if (account_part_of(p, b))
         account_part_leave(a, &part, p, b);
     else

@@ -36,6 +36,9 @@ struct account_counts {
     uint64_t unmatched_frees; /* of addresses that are not live blocks (double or foreign frees) */
     uint64_t inherited_frees; /* the same in a fork's child: blocks of its parent */
     uint64_t replaced_blocks; /* an allocation at the address of a live block: its free was not seen */
+    uint64_t replaced_bytes;  /* of these; at no time was more counted that was not live */
+    uint64_t replaced_most;   /* the largest of them, */
+    uint32_t replaced_site;   /* and where it came from; 0: none */
     uint64_t live_blocks;
     uint64_t missing_segments; /* segments without a row */
 };

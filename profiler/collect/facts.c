@@ -114,10 +114,14 @@ struct loss {
     const char *wrong; /* what numbers are wrong by so many; NULL, and not partial: none, a fact for `memprof info` */
 };
 
-#define LOSSES 10
+#define LOSSES 11
 
-static void list_losses(const struct facts *f, struct loss losses[LOSSES])
+/* replaced: the caller's, of losses for as long as they are used. */
+static void list_losses(const struct facts *f, struct loss losses[LOSSES], char replaced[80])
 {
+    char bytes[UNITS_TEXT];
+    snprintf(replaced, 80, "what is live was too high until then, by %s at most",
+             units_bytes(bytes, (int64_t)f->counts.replaced_bytes));
     const struct loss all[LOSSES] = {
         {"processes_refused", "processes not recorded: more at once than memprof has room for", f->processes_refused,
          "process not recorded: more at once than memprof has room for", 1, NULL},
@@ -137,8 +141,9 @@ static void list_losses(const struct facts *f, struct loss losses[LOSSES])
         {"inherited_free", "frees of a parent's blocks in a forked child", f->counts.inherited_frees,
          "free of a parent's block in a forked child", 0, NULL},
         {"replaced_block", "allocations at the address of a live block: its free was not seen",
-         f->counts.replaced_blocks, "allocation at the address of a live block: its free was not seen", 0,
-         "what is live was too high by as many blocks until then"},
+         f->counts.replaced_blocks, "allocation at the address of a live block: its free was not seen", 0, replaced},
+        {"replaced_bytes", "bytes of the blocks whose free was not seen", f->counts.replaced_bytes,
+         "byte of the blocks whose free was not seen", 0, NULL},
         {"unlisted_segments", "segments that are not listed: each kind of a device lists its first 65,536",
          f->counts.missing_segments, "segment that is not listed: each kind of a device lists its first 65,536", 0,
          NULL},
@@ -179,9 +184,10 @@ void facts_end(struct store *store, const struct facts *f)
 {
     struct rusage usage;
     struct loss losses[LOSSES];
+    char replaced[80];
     struct buf reason = BUF(4096);
     getrusage(RUSAGE_SELF, &usage);
-    list_losses(f, losses);
+    list_losses(f, losses, replaced);
     for (unsigned i = 0; i < LOSSES; i++) {
         if (!losses[i].value)
             continue;
@@ -197,6 +203,8 @@ void facts_end(struct store *store, const struct facts *f)
         add_reason(&reason, f->program_losses[i], program_losses[i].one, program_losses[i].text);
     if (reason.data)
         store_meta_text(store, "partial", reason.data);
+    if (f->counts.replaced_site)
+        store_meta_int(store, "replaced_site_id", f->counts.replaced_site);
     buf_free(&reason);
     facts_progress(store, f->counts.events, f->duration_ns);
     store_meta_int(store, "collector_cpu_ns",
@@ -242,6 +250,7 @@ void facts_print(const struct facts *f, const char *path)
     struct stat st = {0};
     struct buf name = BUF(1 << 16);
     struct loss losses[LOSSES];
+    char replaced[80];
     char events[UNITS_TEXT], size[UNITS_TEXT];
     stat(path, &st);
     units_count(events, (int64_t)f->counts.events);
@@ -258,7 +267,7 @@ void facts_print(const struct facts *f, const char *path)
         fprintf(stderr, "memprof: %u program%s of its children could not be recorded: 'memprof info %s' says why\n",
                 f->processes_missing, f->processes_missing == 1 ? "" : "s", buf_text(&name));
     buf_free(&name);
-    list_losses(f, losses);
+    list_losses(f, losses, replaced);
     for (unsigned i = 0; i < LOSSES; i++)
         if (losses[i].is_partial || losses[i].wrong)
             print_loss(losses[i].value, losses[i].one, losses[i].text, losses[i].wrong);

@@ -37,22 +37,30 @@ static int64_t counter(sqlite3 *db, const char *name)
     return value;
 }
 
+#define LINE_OF_SITE                                                                                                   \
+    " LEFT JOIN site_line sl USING(site_id) LEFT JOIN line l USING(line_id) LEFT JOIN function fn USING(function_id) " \
+    "LEFT JOIN file p ON p.file_id = l.file_id LEFT JOIN module_key m ON m.key_id = l.module_key_id "
+
+/* " of work (deep.c:12)", of a row that begins with function, path and line. */
+static void add_line(sqlite3_stmt *s, struct buf *text)
+{
+    buf_printf(text, "of %s", sqlite3_column_type(s, 0) == SQLITE_NULL ? "??" : db_text(s, 0));
+    if (sqlite3_column_type(s, 1) != SQLITE_NULL)
+        buf_printf(text, " (%s:%lld)", text_basename(db_text(s, 1)), (long long)sqlite3_column_int64(s, 2));
+}
+
 /* Where the first block that was freed twice came from, and when that was. */
 static void add_first_twice(sqlite3 *db, struct buf *text)
 {
     static const char sql[] =
-        "SELECT " ROW_FUNCTION_SQL ", p.path, l.line, u.freed_ns, u.time_ns FROM unmatched_free u "
-        "LEFT JOIN site_line sl USING(site_id) LEFT JOIN line l USING(line_id) LEFT JOIN function "
-        "fn USING(function_id) LEFT JOIN file p ON p.file_id = l.file_id LEFT JOIN module_key m "
-        "ON m.key_id = l.module_key_id WHERE u.site_id IS NOT NULL ORDER BY u.free_id";
+        "SELECT " ROW_FUNCTION_SQL ", p.path, l.line, u.freed_ns, u.time_ns FROM unmatched_free u" LINE_OF_SITE
+        "WHERE u.site_id IS NOT NULL ORDER BY u.free_id";
     sqlite3_stmt *s = NULL;
     char first[UNITS_TEXT], again[UNITS_TEXT];
     if (sqlite3_prepare_v2(db, sql, -1, &s, NULL) != SQLITE_OK)
         return;
     if (sqlite3_step(s) == SQLITE_ROW) {
-        buf_printf(text, "of %s", sqlite3_column_type(s, 0) == SQLITE_NULL ? "??" : db_text(s, 0));
-        if (sqlite3_column_type(s, 1) != SQLITE_NULL)
-            buf_printf(text, " (%s:%lld)", text_basename(db_text(s, 1)), (long long)sqlite3_column_int64(s, 2));
+        add_line(s, text);
         buf_printf(text, ", freed at %s and again at %s", units_ns(first, sqlite3_column_int64(s, 3)),
                    units_ns(again, sqlite3_column_int64(s, 4)));
     }
@@ -91,6 +99,30 @@ static void add_unmatched(sqlite3 *db, void (*add)(void *context, enum note_kind
     buf_free(&text);
 }
 
+/* How wrong that is: older files lack both. */
+static void add_missed_bytes(sqlite3 *db, struct buf *text)
+{
+    static const char sql[] =
+        "SELECT " ROW_FUNCTION_SQL ", p.path, l.line FROM (SELECT value AS site_id FROM meta WHERE key = "
+        "'replaced_site_id')" LINE_OF_SITE;
+    sqlite3_stmt *s = NULL;
+    char bytes[UNITS_TEXT];
+    int64_t all = counter(db, "replaced_bytes");
+    if (all <= 0) {
+        buf_puts(text, ", so what is live is too high");
+        return;
+    }
+    if (sqlite3_prepare_v2(db, sql, -1, &s, NULL) == SQLITE_OK && sqlite3_step(s) == SQLITE_ROW) {
+        buf_puts(text, ", the largest ");
+        add_line(s, text);
+    }
+    sqlite3_finalize(s);
+    buf_printf(text,
+               ": what is live was too high until their addresses were used again, by %s at most. What else such calls "
+               "freed, and what they allocated, is not known",
+               units_bytes(bytes, all));
+}
+
 /* An allocation at the address of a live block: somebody freed that one past the hooks. */
 static void add_missed_frees(sqlite3 *db, void (*add)(void *context, enum note_kind kind, const char *note),
                              void *context)
@@ -99,12 +131,13 @@ static void add_missed_frees(sqlite3 *db, void (*add)(void *context, enum note_k
     char count[UNITS_TEXT];
     char *options = db_meta_text(db, "options");
     int64_t missed = counter(db, "replaced_block");
-    if (missed > 0 && counter(db, "lost_event") == 0 && !(options && strstr(options, "--deepbind"))) {
-        buf_printf(
-            &text,
-            "%s block%s freed by calls that were not seen, so what is live is too high: code that calls the C "
-            "library past preloaded libraries, as those loaded with RTLD_DEEPBIND do; record again with --deepbind",
-            units_count(count, missed), missed == 1 ? " was" : "s were");
+    if (missed > 0 && counter(db, "lost_event") == 0) {
+        buf_printf(&text, "%s block%s freed by calls that were not seen", units_count(count, missed),
+                   missed == 1 ? " was" : "s were");
+        add_missed_bytes(db, &text);
+        if (!options || !strstr(options, "--deepbind"))
+            buf_puts(&text, ". Code that calls the C library past preloaded libraries does so, as libraries loaded "
+                            "with RTLD_DEEPBIND; record again with --deepbind");
         add(context, NOTE_MISSING, buf_text(&text));
     }
     free(options);

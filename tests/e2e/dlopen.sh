@@ -19,7 +19,15 @@ record "$PROGRAMS/deep" "$deep" deep
 equal "deep: blocks that are seen" 2000 "$(by_function work 1 | cut -d'|' -f1)"
 missed=$(value "SELECT sum(value) FROM counter WHERE name = 'replaced_block'")
 at_least "deep: frees that were missed" 1900 "$missed"
+# 1,000 blocks of 200 bytes and 1,000 of 12, but for what is live at the end; and whose the largest are
+wrong=$((212000 - $(value "SELECT end_bytes FROM v_function WHERE function = 'work' AND inclusive AND kind = 'all'")))
+equal "deep: too high by" "$wrong" "$(value "SELECT sum(value) FROM counter WHERE name = 'replaced_bytes'")"
+said=$(awk "BEGIN { printf \"%.2f KiB\", $wrong / 1024 }")
+contains "deep: said as it ends" run.err "what is live was too high until then, by $said at most"
 "$MEMPROF" report out.db >report.txt
+contains "deep: by how much" report.txt "until their addresses were used again, by $said at most."
+contains "deep: of what" report.txt "not seen, the largest of work (deep.c:$(grep -n 'malloc(200)' \
+    "$ROOT/tests/programs/deep.c" | cut -d: -f1)):"
 contains "deep: advice" report.txt 'freed by calls that were not seen'
 contains "deep: advice" report.txt 'record again with --deepbind'
 "$MEMPROF" report out.db --html=page.html >page.out

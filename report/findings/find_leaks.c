@@ -88,6 +88,18 @@ static void say_blocks(struct rules *r, struct finding *f, int64_t bytes, int64_
     finding_say(f, "%s in %s block%s", units_bytes(r->a, bytes), units_count(r->b, count), count == 1 ? "" : "s");
 }
 
+struct live {
+    int64_t bytes, count;
+};
+
+/* What libraries keep: tables of what is live at the end have it too. */
+static void say_beside(struct rules *r, struct finding *f, const struct live *beside)
+{
+    if (beside->count > 0)
+        finding_say(f, ", beside %s in %s block%s that libraries, interpreters and allocators keep for themselves",
+                    units_bytes(r->a, beside->bytes), units_count(r->b, beside->count), beside->count == 1 ? "" : "s");
+}
+
 /* The largest part of all may be of other processes than the one that weighs. */
 static void say_largest_line(struct rules *r, struct finding *f, const struct rule_line *line,
                              const struct largest_process *largest)
@@ -146,21 +158,24 @@ static struct finding *begin_fact(struct rules *r, const char *title, int64_t by
     return f;
 }
 
-static void find_kept(struct rules *r, const struct rule_line *line, int64_t all, int64_t count,
+static void find_kept(struct rules *r, const struct rule_line *line, const struct live *live, const struct live *beside,
                       const struct largest_process *largest, int64_t peak_bytes)
 {
     find_even(r, peak_bytes);
-    struct finding *f = begin_fact(r, "Live at the end", all, count);
-    if (largest->process_count > 1 && largest->bytes < all)
-        finding_say(f,
-                    " of %s at the ends of %s processes, of which the largest, %s, had %s: programs that end without "
-                    "giving back what they hold",
-                    r->device->name, units_count(r->a, largest->process_count), buf_text(&largest->name),
+    struct finding *f = begin_fact(r, "Live at the end", live->bytes, live->count);
+    if (largest->process_count > 1 && largest->bytes < live->bytes) {
+        finding_say(f, " of %s at the ends of %s processes, of which the largest, %s, had %s", r->device->name,
+                    units_count(r->a, largest->process_count), buf_text(&largest->name),
                     units_bytes(r->b, largest->bytes));
-    else
-        finding_say(f, " of %s, and its peak was %s: a program that ends without giving back what it holds",
-                    r->device->name, units_bytes(r->c, r->device->peak_active));
-    say_line(r, f, line, LINE_END_BYTES, all);
+        say_beside(r, f, beside);
+        finding_say(f, ": programs that end without giving back what they hold");
+    } else {
+        finding_say(f, " of %s", r->device->name);
+        say_beside(r, f, beside);
+        finding_say(f, ", and its peak was %s: a program that ends without giving back what it holds",
+                    units_bytes(r->c, r->device->peak_active));
+    }
+    say_line(r, f, line, LINE_END_BYTES, live->bytes);
     f->next =
         "Runtimes and compilers do so. What grows evenly over the run would be named: see the leaks table for each "
         "stack.";
@@ -180,12 +195,12 @@ static void find_never_freed(struct rules *r)
     struct largest_process largest;
     rule_top_line(r, LINE_END_TORN_BYTES, &torn_bytes);
     rule_top_line(r, LINE_END_TORN_COUNT, &torn_count);
-    int64_t beside = d->end_count - count - torn_count;
-    largest_process(r, beside > 0, &largest);
+    const struct live beside = {d->end_bytes - all - torn_bytes, d->end_count - count - torn_count};
+    largest_process(r, beside.count > 0, &largest);
     int is_one = largest.process_count > 1 && largest.peak_bytes; /* of several the largest tells */
     int64_t peak_bytes = is_one ? largest.peak_bytes : d->peak_active;
     if (keeps_its_heap(r, is_one ? largest.bytes : all, peak_bytes)) {
-        find_kept(r, line, all, count, &largest, peak_bytes);
+        find_kept(r, line, &(struct live){all, count}, &beside, &largest, peak_bytes);
         buf_free(&largest.name);
         return;
     }
@@ -196,10 +211,7 @@ static void find_never_freed(struct rules *r)
     finding_say(f, "%s in %s block%s of %s %s", units_bytes(r->a, all), units_count(r->b, count), count == 1 ? "" : "s",
                 d->name, count == 1 ? "was" : "were");
     say_end(r, f);
-    if (beside > 0) /* the tables beside this sentence have these too */
-        finding_say(f, ", beside %s in %s block%s that libraries, interpreters and allocators keep for themselves",
-                    units_bytes(r->a, d->end_bytes - all - torn_bytes), units_count(r->b, beside),
-                    beside == 1 ? "" : "s");
+    say_beside(r, f, &beside);
     if (!torn_count) /* which is in what each process had */
         say_largest(r, f, all, &largest);
     finding_say(f, ". %s: ", bytes < all ? "The largest part" : "All of it");

@@ -168,3 +168,11 @@ record_ok sh -c './server; ./server; ./server'
 equal "one after another" "info Live at the end" "$(found)"
 contains "one after another: how many, the shell with them" report.txt \
     " of host at the ends of 4 processes, of which the largest, server, had 40.00 MiB: programs that end "
+
+# what libraries keep (libstdc++: 72,704 bytes for exceptions without memory) is in the tables, and in the sentence too
+"$CC" -O1 -g -fno-builtin -o server server.c -Wl,--no-as-needed -lstdc++
+record_ok ./server
+equal "with a library's" "info Live at the end" "$(found)"
+contains "which are said beside" report.txt " of host, beside 71.00 KiB in 1 block that libraries, "
+equal "and add up to the total" "$(total end_count)" \
+    $(($(sed -n 's/^Live at the end: [^ ]* MiB in \([0-9,]*\) blocks of host, .*/\1/p' report.txt | tr -d ,) + 1))

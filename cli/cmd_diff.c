@@ -1,5 +1,6 @@
 #include "cli.h"
 
+#include "../common/near.h"
 #include "../report/page/diff_page.h"
 #include "../report/text/diff.h"
 #include "../report/text/row_columns.h"
@@ -21,7 +22,7 @@ static int parse_by(const char *text, enum row_key *by)
         *by = keys[i];
         return 0;
     }
-    const char *near = options_nearest(text, names, KEY_COUNT);
+    const char *near = near_name(text, names, KEY_COUNT);
     if (near)
         return cli_usage("diff: --by '%s': did you mean '%s'?", text, near);
     return cli_usage("diff: --by '%s': expected line, function, file, module, device, stack or op", text);

@@ -2,6 +2,7 @@
 
 #include "../common/buf.h"
 #include "../common/db.h"
+#include "../common/near.h"
 #include "../common/replace.h"
 #include "../common/units.h"
 #include "../report/export/export.h"
@@ -23,7 +24,7 @@ static const struct export_format *format_of(const struct arguments *a)
     if (!format && !a->given[OPTION_format]) {
         cli_usage("export: no format given; --format is one of: %s", names.data);
     } else if (!format) {
-        const char *near = options_nearest(a->value[OPTION_format], list, export_format_count);
+        const char *near = near_name(a->value[OPTION_format], list, export_format_count);
         if (near)
             cli_usage("export: --format '%s': did you mean '%s'?", a->value[OPTION_format], near);
         else

@@ -1,5 +1,6 @@
 #include "cli.h"
 
+#include "../common/near.h"
 #include "../common/units.h"
 #include "../report/page/html.h"
 #include "../report/query/growth.h"
@@ -26,7 +27,7 @@ static int parse_by(const char *text, struct report_options *o)
         }
         buf_printf(&list, "%s%s", i == 0 ? "" : i < ROW_KEY_COUNT ? ", " : " or ", names[i]);
     }
-    const char *near = options_nearest(text, names, ROW_KEY_COUNT + 1);
+    const char *near = near_name(text, names, ROW_KEY_COUNT + 1);
     int status = near ? cli_usage("report: --by '%s': did you mean '%s'?", text, near)
                       : cli_usage("report: --by '%s': expected %s", text, buf_text(&list));
     buf_free(&list);

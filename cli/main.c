@@ -1,6 +1,7 @@
 #include "cli.h"
 
 #include "../common/build.h"
+#include "../common/near.h"
 #include <dlfcn.h>
 #include <locale.h>
 #include <stdlib.h>
@@ -47,7 +48,7 @@ static int unknown_command(const char *name)
         return cli_usage("unknown option '%s'; 'memprof --help' shows the commands", name);
     if (length > 3 && strcmp(name + length - 3, ".db") == 0)
         return cli_usage("'%s' is not a command; to read it: memprof report %s", name, name);
-    const char *near = options_nearest(name, names, COMMAND_COUNT);
+    const char *near = near_name(name, names, COMMAND_COUNT);
     if (near)
         return cli_usage("unknown command '%s'; did you mean '%s'?", name, near);
     if (strchr(name, '/') ? access(name, X_OK) == 0 : in_path(name))

@@ -1,5 +1,6 @@
 #include "options.h"
 
+#include "../common/near.h"
 #include "cli.h"
 
 #include <errno.h>
@@ -82,7 +83,7 @@ static int unknown_option(enum command_index command, const char *word)
     if (matches > 1)
         return cli_usage("%s: option '--%s' is ambiguous; 'memprof %s --help' lists them", command_name, bare,
                          command_name);
-    const char *near = options_nearest(bare, names, count);
+    const char *near = near_name(bare, names, count);
     if (near)
         return cli_usage("%s: unknown option '--%s'; did you mean '--%s'?", command_name, bare, near);
     return cli_usage("%s: unknown option '--%s'; 'memprof %s --help' lists them", command_name, bare, command_name);
@@ -212,46 +213,4 @@ void options_usage(FILE *file)
     fprintf(file, "\n'memprof COMMAND --help' shows the options of a command. To begin:\n\n"
                   "  memprof run ./app        records into out.db\n"
                   "  memprof report           shows it\n");
-}
-
-/* Edit distance in which a swap of neighbours is one step; names longer than the array are never near. */
-static int distance(const char *a, const char *b)
-{
-    enum { LONGEST = 32 };
-    int n = (int)strlen(a), m = (int)strlen(b);
-    int d[LONGEST + 1][LONGEST + 1];
-    if (n > LONGEST || m > LONGEST)
-        return LONGEST;
-    for (int i = 0; i <= n; i++)
-        d[i][0] = i;
-    for (int j = 0; j <= m; j++)
-        d[0][j] = j;
-    for (int i = 1; i <= n; i++) {
-        for (int j = 1; j <= m; j++) {
-            int best = d[i - 1][j - 1] + (a[i - 1] != b[j - 1]);
-            if (d[i - 1][j] + 1 < best)
-                best = d[i - 1][j] + 1;
-            if (d[i][j - 1] + 1 < best)
-                best = d[i][j - 1] + 1;
-            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] && d[i - 2][j - 2] + 1 < best)
-                best = d[i - 2][j - 2] + 1;
-            d[i][j] = best;
-        }
-    }
-    return d[n][m];
-}
-
-const char *options_nearest(const char *name, const char *const candidates[], int count)
-{
-    const char *best = NULL;
-    int least = 3;
-    for (int i = 0; i < count; i++) {
-        int steps = distance(name, candidates[i]);
-        /* a word of three letters is near to any other one: half of it has to stay */
-        if (steps < least && 2 * steps <= (int)strlen(candidates[i])) {
-            least = steps;
-            best = candidates[i];
-        }
-    }
-    return best;
 }

@@ -74,7 +74,4 @@ int options_number(const struct arguments *a, enum option_id id, int64_t low, in
 void options_help(FILE *file, enum command_index command); /* of one command */
 void options_usage(FILE *file);                            /* all commands, a line each */
 
-/* The candidate nearest to name by edit distance, when it is near enough to be a slip; NULL otherwise. */
-const char *options_nearest(const char *name, const char *const candidates[], int count);
-
 #endif

@@ -1,4 +1,5 @@
 /* The command line: parsing, suggestions, output names. */
+#include "../../common/near.h"
 #include "../../cli/cli.h"
 
 #include <setjmp.h>
@@ -111,11 +112,11 @@ static void test_nearest(void **state)
 {
     (void)state;
     static const char *const names[] = {"run", "report", "lines", "leaks", "info", "sql"};
-    assert_string_equal(options_nearest("reprot", names, 6), "report");
-    assert_string_equal(options_nearest("leak", names, 6), "leaks");
-    assert_null(options_nearest("ls", names, 6));
-    assert_null(options_nearest("gawk", names, 6));
-    assert_null(options_nearest("averyveryverylongnamethatisnotnearanythingatall", names, 6));
+    assert_string_equal(near_name("reprot", names, 6), "report");
+    assert_string_equal(near_name("leak", names, 6), "leaks");
+    assert_null(near_name("ls", names, 6));
+    assert_null(near_name("gawk", names, 6));
+    assert_null(near_name("averyveryverylongnamethatisnotnearanythingatall", names, 6));
 }
 
 static void name_is(const char *pattern, const char *expected)

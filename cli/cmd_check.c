@@ -19,16 +19,19 @@ struct command {
     struct lens_options lens;
     struct check_options options;
     struct report_out out;
-    struct collect_result run;
-    sqlite3 *db;
     char *const *program; /* NULL: a file is read */
+    int64_t run_count;
+    /* of each run */
+    struct collect_result run[CHECK_RUNS_MAX];
+    sqlite3 *db[CHECK_RUNS_MAX];
+    int db_count;
 };
 
 /* Options that only a program that is run has a use for. */
 static const enum option_id of_runs[] = {OPTION_output,        OPTION_no_follow, OPTION_aggregate,
                                          OPTION_depth,         OPTION_source,    OPTION_python_allocators,
                                          OPTION_cuda_delivery, OPTION_deepbind,  OPTION_no_heap_sample,
-                                         OPTION_quiet};
+                                         OPTION_repeat,        OPTION_quiet};
 
 static int parse_words(const struct arguments *a, struct command *c)
 {
@@ -84,7 +87,8 @@ static int parse(const struct arguments *a, struct command *c)
                                 .rules = &c->rules};
     if (cli_output(a, &c->out) || cli_lens(a, &c->lens) ||
         options_number(a, OPTION_check_top, 0, INT32_MAX, 3, &o->top) ||
-        options_number(a, OPTION_check_frames, 0, INT32_MAX, 10, &o->frames) || parse_words(a, c) || parse_rules(a, c))
+        options_number(a, OPTION_check_frames, 0, INT32_MAX, 10, &o->frames) ||
+        options_number(a, OPTION_repeat, 1, CHECK_RUNS_MAX, 1, &c->run_count) || parse_words(a, c) || parse_rules(a, c))
         return EXIT_USAGE;
     if (a->given[OPTION_github] && c->out.format != REPORT_TEXT)
         return cli_usage("check: --github and --%s both write to standard output; ask for one of them",
@@ -155,14 +159,22 @@ typedef int write_function(const struct command *c, FILE *file, struct error *er
 
 static int write_rules(const struct command *c, FILE *file, struct error *err)
 {
-    return check_write_rules(c->db, &c->options, file, err);
+    return check_write_rules(c->db, c->db_count, &c->options, file, err);
 }
 
 static struct check_results results;
 
 static int write_junit(const struct command *c, FILE *file, struct error *err)
 {
-    return check_junit(c->db, &c->options, &results, file, err);
+    return check_junit(c->db[0], &c->options, &results, file, err);
+}
+
+static int is_read(const struct command *c, const char *path)
+{
+    int is = db_same_file(path, c->options.file) || (c->baseline.db && db_same_file(path, c->baseline.file));
+    for (int i = 0; i < c->db_count; i++)
+        is |= c->run[i].output && db_same_file(path, c->run[i].output);
+    return is;
 }
 
 /* path NULL: not asked for. */
@@ -171,7 +183,7 @@ static int write_file(const struct command *c, const char *path, write_function 
     struct replace replace;
     if (!path)
         return 0;
-    if (db_same_file(path, c->options.file) || (c->baseline.db && db_same_file(path, c->baseline.file)))
+    if (is_read(c, path))
         return error_set(err, EINVAL, "check: %s: is the recording itself; give what is written another name", path);
     int rc = replace_open(&replace, path, err);
     return rc ? rc : replace_close(&replace, write(c, replace.out, err), err);
@@ -182,13 +194,11 @@ static int write_file(const struct command *c, const char *path, write_function 
 static int print_all(const struct arguments *a, struct command *c, struct error *err)
 {
     int has_rules = c->rules.count || a->given[OPTION_baseline];
-    int rc = check_measure(c->db, &c->options, &results, err);
-    if (rc == 0)
-        rc = write_file(c, a->value[OPTION_write_baseline], write_rules, err);
+    int rc = write_file(c, a->value[OPTION_write_baseline], write_rules, err);
     if (rc == 0)
         rc = write_file(c, a->value[OPTION_junit], write_junit, err);
     if (rc == 0 && has_rules)
-        rc = check_print(c->db, &c->options, &results, &c->out, err);
+        rc = check_print(c->db[0], &c->options, &results, &c->out, err);
     if (rc == 0 && a->given[OPTION_github]) {
         const char *workspace = getenv("GITHUB_WORKSPACE");
         char *here = getcwd(NULL, 0);
@@ -198,48 +208,99 @@ static int print_all(const struct arguments *a, struct command *c, struct error 
     return rc;
 }
 
-static int check(const struct arguments *a, struct command *c, struct error *err)
+/* One recording, beside those of the runs before. */
+static int measure(struct command *c, const char *file, struct error *err)
 {
-    int rc = reader_open_still(c->options.file, &c->db, err);
+    struct check_results one = {0};
+    sqlite3 **db = &c->db[c->db_count];
+    int rc = reader_open_still(file, db, err);
+    c->db_count++; /* to be closed */
     if (rc == 0)
-        rc = lens_apply(c->db, &c->lens, err);
+        rc = lens_apply(*db, &c->lens, err);
     if (rc == 0)
-        rc = print_all(a, c, err);
-    sqlite3_close(c->db);
-    if (rc) {
-        cli_fail(err);
-        return EXIT_USAGE;
-    }
-    return results.counts[CHECK_BROKEN] || results.counts[CHECK_UNKNOWN] ? EXIT_FAILED : EXIT_OK;
+        rc = check_measure(*db, &c->options, &one, err);
+    if (rc == 0)
+        check_results_join(&results, &one);
+    check_results_free(&one);
+    return rc;
+}
+
+/* "out-3.db": each run's recording stays, for 'memprof diff'. */
+static char *name_of_run(const char *name, int64_t run)
+{
+    struct buf text = BUF(1 << 16);
+    size_t length = strlen(name);
+    int has_suffix = length > 3 && strcmp(name + length - 3, ".db") == 0;
+    buf_printf(&text, "%.*s-%lld%s", (int)length - (has_suffix ? 3 : 0), name, (long long)run + 1,
+               has_suffix ? ".db" : "");
+    return buf_take(&text);
 }
 
 /* Runs the program: 0, or what to exit with. */
-static int run(const struct arguments *a, struct command *c)
+static int run(const struct arguments *a, struct command *c, int64_t number)
 {
-    int rc = run_program(a, c->program, &c->run);
+    struct collect_result *result = &c->run[number];
+    struct arguments named = *a;
+    char *name = NULL;
+    if (c->run_count > 1) {
+        name = name_of_run(a->given[OPTION_output] ? a->value[OPTION_output] : "out.db", number);
+        named.given[OPTION_output] = 1;
+        named.value[OPTION_output] = name;
+    }
+    int rc = run_program(&named, c->program, result);
+    free(name);
     if (rc)
         return EXIT_USAGE;
-    if (c->run.recorded) {
-        c->options.file = c->run.output;
-        return 0;
+    return result->recorded ? 0 : result->status ? result->status : EXIT_USAGE; /* why was said */
+}
+
+/* The program's status, of the first run that failed, which is the last one; or what to exit with. */
+static int run_all(const struct arguments *a, struct command *c, int *status, struct error *err)
+{
+    const off_t input =
+        lseek(STDIN_FILENO, 0, SEEK_CUR); /* each run reads the same file; of a pipe the first has all */
+    for (int64_t i = 0; i < c->run_count && *status == 0; i++) {
+        if (i && input >= 0)
+            lseek(STDIN_FILENO, input, SEEK_SET);
+        int rc = run(a, c, i);
+        if (rc)
+            return rc;
+        *status = c->run[i].status;
+        c->options.file = c->run[0].output;
+        if (measure(c, c->run[i].output, err)) {
+            cli_fail(err);
+            return *status ? *status : EXIT_USAGE;
+        }
     }
-    return c->run.status ? c->run.status : EXIT_USAGE; /* why was said */
+    return 0;
+}
+
+static int check(const struct arguments *a, struct command *c, struct error *err)
+{
+    int program_status = 0;
+    int status = c->program ? run_all(a, c, &program_status, err) : 0;
+    if (status)
+        return status;
+    if ((!c->program && measure(c, c->options.file, err)) || print_all(a, c, err)) {
+        cli_fail(err);
+        status = EXIT_USAGE;
+    } else {
+        status = results.counts[CHECK_BROKEN] || results.counts[CHECK_UNKNOWN] ? EXIT_FAILED : EXIT_OK;
+    }
+    return program_status ? program_status : status;
 }
 
 int cmd_check(const struct arguments *a)
 {
-    struct command c = {0};
+    static struct command c; /* the results of each run are in it */
     struct error err = {""};
     int status = parse(a, &c);
     if (status == 0 && open_baseline(&c, a->value[OPTION_baseline], &err)) {
         cli_fail(&err);
         status = EXIT_USAGE;
     }
-    if (status == 0 && c.program)
-        status = run(a, &c);
     if (status == 0) {
         status = check(a, &c, &err);
-        status = c.run.status ? c.run.status : status;
         status = cli_close_output(status);
     }
     check_results_free(&results);
@@ -247,6 +308,9 @@ int cmd_check(const struct arguments *a)
     check_rules_free(&c.baseline.values);
     sqlite3_close(c.baseline.db);
     suppressions_free(&c.suppressions);
-    free(c.run.output);
+    for (int i = 0; i < CHECK_RUNS_MAX; i++) {
+        sqlite3_close(c.db[i]);
+        free(c.run[i].output);
+    }
     return status;
 }

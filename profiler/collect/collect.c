@@ -411,6 +411,7 @@ static void record(struct collection *c)
         nap(c, words, news);
     }
     __atomic_store_n(&c->session.control->state, WIRE_STATE_OFF, __ATOMIC_RELEASE);
+    prctl(PR_SET_TIMERSLACK, 0ul, 0ul, 0ul, 0ul); /* a next program inherits it */
     drain_finish(c->drain);
     resident_end(c->resident);
 }

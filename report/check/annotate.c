@@ -47,7 +47,7 @@ void check_annotate(const struct check_options *o, const struct check_results *r
         buf_reset(&text);
         check_measured_text(r, &text);
         buf_puts(&text, ", ");
-        check_limit_text(o, r, &text);
+        check_limit_text(o, results, r, &text);
         if (c) {
             buf_puts(&text, "; ");
             check_culprit_text(r, c, CHECK_NAMES_SHORT, base, &text);

@@ -181,21 +181,62 @@ static void write_rule(const struct check_rule *rule, FILE *file)
     fputc('\n', file);
 }
 
-int check_write_rules(sqlite3 *db, const struct check_options *options, FILE *file, struct error *err)
+static int is_place(const struct check_rule *rule)
+{
+    return check_infos[rule->id].of == CHECK_OF_place;
+}
+
+/* Devices first, each with its rules in their order; then places by name. */
+static int by_rule(const void *a, const void *b)
+{
+    const struct check_rule *x = a, *y = b;
+    if (is_place(x) != is_place(y))
+        return is_place(x) - is_place(y);
+    int order = strcmp(x->subject, y->subject);
+    return order ? order : (int)x->id - (int)y->id;
+}
+
+/* The more of what both have. more: empty then. */
+static void add_more(struct check_rules *rules, struct check_rules *more)
+{
+    const int had = rules->count;
+    for (int i = 0; i < more->count; i++) {
+        struct check_rule *rule = &more->rule[i], *same = NULL;
+        if (had)
+            same = bsearch(rule, rules->rule, (size_t)had, sizeof *rule, by_rule);
+        if (same && rule->limit > same->limit)
+            same->limit = rule->limit;
+        if (!same)
+            add(rules, rule->id, rule->subject, rule->limit, rule->origin);
+    }
+    check_rules_free(more);
+    qsort(rules->rule, (size_t)rules->count, sizeof *rules->rule, by_rule);
+}
+
+int check_write_rules(sqlite3 *const dbs[], int count, const struct check_options *options, FILE *file,
+                      struct error *err)
 {
     struct check_rules rules = {0};
-    int rc = check_rules_of(db, options, &rules, err), was_place = 0;
+    int rc = check_rules_of(dbs[0], options, &rules, err), was_place = 0;
+    for (int i = 1; rc == 0 && i < count; i++) {
+        struct check_rules more = {0};
+        if (i == 1 && rules.count)
+            qsort(rules.rule, (size_t)rules.count, sizeof *rules.rule, by_rule);
+        rc = check_rules_of(dbs[i], options, &more, err);
+        add_more(&rules, &more);
+    }
     if (rc == 0) {
         fputs("# Rules of 'memprof check --rules FILE', and what '--baseline FILE' measures growth from.\n", file);
-        write_command(db, file);
+        write_command(dbs[0], file);
+        if (count > 1)
+            fprintf(file, "# The most of %d runs.\n", count);
         write_filters(options, file);
         fputs("# One rule a line: NAME [SUBJECT=]VALUE. Sizes may be written as 64M or 1.5G, too.\n\n", file);
     }
     for (int i = 0; rc == 0 && i < rules.count; i++) {
-        int is_place = check_infos[rules.rule[i].id].of == CHECK_OF_place;
-        if (is_place && !was_place)
+        if (is_place(&rules.rule[i]) && !was_place)
             fputs("\n# The most that a function held at any instant, of those with 1 % of the peak or more.\n", file);
-        was_place = is_place;
+        was_place = is_place(&rules.rule[i]);
         write_rule(&rules.rule[i], file);
     }
     check_rules_free(&rules);

@@ -59,22 +59,35 @@ struct check_result {
     struct check_culprit *culprits;
     int culprit_count, culprit_capacity;
     int is_difference; /* the culprits' values are what there is more than in the baseline */
+    int run, last_run; /* from 0 on: whose all this is, and the last one that had the rule */
+    struct check_spread {
+        double least, most; /* of the runs that measured it */
+        int known_runs, broken_runs;
+    } spread;
 };
+
+#define CHECK_RUNS_MAX 100
 
 struct check_results {
     struct check_result *result;
     int count, capacity;
-    int counts[3]; /* by verdict */
+    int counts[3];               /* by verdict */
+    sqlite3 *db[CHECK_RUNS_MAX]; /* of each run; borrowed */
+    int run_count;
 };
 
 /* 0 or -errno with err; -EINVAL: what the user asked for is not in the recording. Free in any case. */
 int check_measure(sqlite3 *db, const struct check_options *options, struct check_results *results, struct error *err);
 void check_results_free(struct check_results *results);
+/* repeat.c: adds one run's results to those of the runs before (all-zero: none), which are fewer than CHECK_RUNS_MAX:
+ * each rule is that of its worst run. one is empty then. */
+void check_results_join(struct check_results *all, struct check_results *one);
 
 /* baseline.c: what a recording has, as rules: peaks, leaks, counts by device, and the functions that held most. */
 int check_rules_of(sqlite3 *db, const struct check_options *options, struct check_rules *rules, struct error *err);
-/* The same as a file of rules to look through. */
-int check_write_rules(sqlite3 *db, const struct check_options *options, FILE *file, struct error *err);
+/* The same as a file of rules to look through; of several runs the most of each. */
+int check_write_rules(sqlite3 *const dbs[], int count, const struct check_options *options, FILE *file,
+                      struct error *err);
 
 /* print.c: text, JSON or CSV. */
 int check_print(sqlite3 *db, const struct check_options *options, const struct check_results *results,

@@ -57,6 +57,10 @@ int check_growth(struct check_measure *m, struct check_result *result, struct er
 /* names.c: fills short_subject. */
 void check_shorten_subjects(struct check_results *results);
 
+/* repeat.c: "; 96 to 104 in 3 runs": appended; nothing of one run. */
+void check_spread_text(const struct check_results *results, const struct check_result *result, struct buf *out);
+void check_free_result(struct check_result *result);
+
 /* culprits.c */
 int check_find_culprits(struct check_measure *m, struct check_result *result, struct error *err);
 struct check_culprit *check_add_culprit(struct check_result *result);
@@ -66,9 +70,17 @@ void check_free_culprit(struct check_culprit *culprit);
 enum check_names { CHECK_NAMES_SHORT, CHECK_NAMES_FULL }; /* of functions: for people; for what tells cases apart */
 void check_name_text(const struct check_result *result, enum check_names names, struct buf *out);
 void check_measured_text(const struct check_result *result, struct buf *out);
-void check_limit_text(const struct check_options *options, const struct check_result *result, struct buf *out);
+void check_limit_text(const struct check_options *options, const struct check_results *results,
+                      const struct check_result *result, struct buf *out);
 void check_culprit_text(const struct check_result *result, const struct check_culprit *culprit, enum check_names names,
                         const char *base, struct buf *out);
+/* Those that read the stacks of each run. */
+struct check_walks {
+    struct walk *walk[CHECK_RUNS_MAX];
+};
+int check_walks_open(const struct check_options *options, const struct check_results *results,
+                     struct check_walks *walks, struct error *err);
+void check_walks_close(struct check_walks *walks);
 /* Lines of the culprits with their stacks. */
 int check_print_culprits(struct walk *walk, const struct check_options *options, const struct check_result *result,
                          enum check_names names, const char *base, const struct report_out *out, const char *indent,

@@ -50,8 +50,8 @@ static char *culprits_text(struct walk *walk, const struct check_options *o, con
     return text;
 }
 
-static int add_case(struct walk *walk, const struct check_options *o, const struct check_result *r, const char *base,
-                    struct buf *out, struct error *err)
+static int add_case(struct walk *walk, const struct check_options *o, const struct check_results *results,
+                    const struct check_result *r, const char *base, struct buf *out, struct error *err)
 {
     const char *tags[] = {[CHECK_BROKEN] = "failure", [CHECK_UNKNOWN] = "error"};
     struct buf name = BUF(1 << 16), message = BUF(1 << 16);
@@ -59,7 +59,7 @@ static int add_case(struct walk *walk, const struct check_options *o, const stru
     check_name_text(r, CHECK_NAMES_FULL, &name);
     check_measured_text(r, &message);
     buf_puts(&message, ", ");
-    check_limit_text(o, r, &message);
+    check_limit_text(o, results, r, &message);
     buf_puts(out, "    <testcase classname=\"memprof.check\"");
     add_attribute(out, "name", buf_text(&name));
     buf_puts(out, ">\n"); /* no time: the run's is all that there is */
@@ -85,10 +85,10 @@ int check_junit(sqlite3 *db, const struct check_options *options, const struct c
                 struct error *err)
 {
     struct buf out = BUF(256 << 20);
-    struct walk *walk = NULL;
+    struct check_walks walks;
     char *base = db_meta_text(db, "cwd"), *command = db_meta_text(db, "command");
     int64_t duration_ns = db_meta_int(db, "duration_ns", 0);
-    int rc = walk_open(db, options->lens ? options->lens->language : TREE_BOTH, &walk, err);
+    int rc = check_walks_open(options, results, &walks, err);
     buf_puts(&out, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n  <testsuite name=\"memprof check\"");
     buf_printf(&out, " tests=\"%d\" failures=\"%d\" errors=\"%d\" skipped=\"0\" time=\"%.3f\">\n    <properties>\n",
                results->count, results->counts[CHECK_BROKEN], results->counts[CHECK_UNKNOWN],
@@ -102,14 +102,14 @@ int check_junit(sqlite3 *db, const struct check_options *options, const struct c
     }
     buf_puts(&out, "    </properties>\n");
     for (int i = 0; rc == 0 && i < results->count; i++)
-        rc = add_case(walk, options, &results->result[i], base, &out, err);
+        rc = add_case(walks.walk[results->result[i].run], options, results, &results->result[i], base, &out, err);
     buf_puts(&out, "  </testsuite>\n</testsuites>\n");
     if (rc == 0 && out.failed)
         rc = error_set(err, E2BIG, "the JUnit file would have more than 256 MiB");
     if (rc == 0)
         fwrite(out.data, 1, out.length, file);
     buf_free(&out);
-    walk_close(walk);
+    check_walks_close(&walks);
     free(base);
     free(command);
     return rc;

@@ -410,24 +410,33 @@ int check_measure(sqlite3 *db, const struct check_options *options, struct check
         rc = check_rule(&m, results, options->rules, &options->rules->rule[i], err);
     for (int i = 0; rc == 0 && options->baseline && i < options->baseline->values.count; i++)
         rc = check_growth_from(&m, results, &options->baseline->values.rule[i], err);
-    for (int i = 0; i < results->count; i++)
-        results->counts[results->result[i].verdict]++;
+    results->db[0] = db;
+    results->run_count = 1;
+    for (int i = 0; i < results->count; i++) {
+        struct check_result *r = &results->result[i];
+        const double value = check_infos[r->id].of == CHECK_OF_range ? r->slope : (double)r->measured;
+        results->counts[r->verdict]++;
+        r->spread = (struct check_spread){value, value, r->is_known, r->verdict == CHECK_BROKEN};
+    }
     check_shorten_subjects(results);
     check_measure_close(&m);
     return rc;
 }
 
+void check_free_result(struct check_result *r)
+{
+    for (int k = 0; k < r->culprit_count; k++)
+        check_free_culprit(&r->culprits[k]);
+    free(r->culprits);
+    free(r->subject);
+    free(r->short_subject);
+    free(r->origin);
+}
+
 void check_results_free(struct check_results *results)
 {
-    for (int i = 0; i < results->count; i++) {
-        struct check_result *r = &results->result[i];
-        for (int k = 0; k < r->culprit_count; k++)
-            check_free_culprit(&r->culprits[k]);
-        free(r->culprits);
-        free(r->subject);
-        free(r->short_subject);
-        free(r->origin);
-    }
+    for (int i = 0; i < results->count; i++)
+        check_free_result(&results->result[i]);
     free(results->result);
     *results = (struct check_results){0};
 }

@@ -92,7 +92,8 @@ static void add_growth(const struct check_options *o, const struct check_result 
         buf_printf(out, "%s+%s", rules->has_percent ? " and " : "", units_bytes(text, rules->growth_bytes));
 }
 
-void check_limit_text(const struct check_options *o, const struct check_result *r, struct buf *out)
+void check_limit_text(const struct check_options *o, const struct check_results *results, const struct check_result *r,
+                      struct buf *out)
 {
     char text[UNITS_TEXT];
     if (r->is_growth) {
@@ -107,6 +108,23 @@ void check_limit_text(const struct check_options *o, const struct check_result *
     }
     if (*r->note)
         buf_printf(out, "; %s", r->note);
+    check_spread_text(results, r, out);
+}
+
+int check_walks_open(const struct check_options *o, const struct check_results *results, struct check_walks *walks,
+                     struct error *err)
+{
+    int rc = 0;
+    *walks = (struct check_walks){{NULL}};
+    for (int i = 0; rc == 0 && i < results->run_count; i++)
+        rc = walk_open(results->db[i], o->lens ? o->lens->language : TREE_BOTH, &walks->walk[i], err);
+    return rc;
+}
+
+void check_walks_close(struct check_walks *walks)
+{
+    for (int i = 0; i < CHECK_RUNS_MAX; i++)
+        walk_close(walks->walk[i]);
 }
 
 /* Without a file it may be any text: a module's name, or what a program calls the code that it made. */
@@ -167,7 +185,7 @@ int check_print_culprits(struct walk *walk, const struct check_options *o, const
 
 /* --- rows --- */
 
-enum { COLUMN_CULPRITS = 13 };
+enum { COLUMN_CULPRITS = 18 };
 static const struct column columns[] = {
     COLUMN("verdict", NULL, TEXT),
     COLUMN("rule", NULL, TEXT),
@@ -182,6 +200,11 @@ static const struct column columns[] = {
     COLUMN("growth_per_execution", NULL, TEXT),
     COLUMN("origin", NULL, TEXT),
     COLUMN("note", NULL, TEXT),
+    COLUMN("run", NULL, NUMBER),
+    COLUMN("least", NULL, NUMBER),
+    COLUMN("most", NULL, NUMBER),
+    COLUMN("known_runs", NULL, NUMBER),
+    COLUMN("broken_runs", NULL, NUMBER),
     [COLUMN_CULPRITS] = COLUMN("culprits", NULL, TEXT, .flags = COLUMN_JSON),
     COLUMN(NULL, "", TEXT, .place = 1),
     COLUMN(NULL, "rule", TEXT, .place = 2, .cut = TEXT_CUT_MIDDLE),
@@ -219,12 +242,23 @@ static int culprits_json(struct walk *walk, const struct check_result *r, struct
     return rc;
 }
 
-static int list_result(struct walk *walk, const struct check_options *o, struct listing *l,
-                       const struct check_result *r, struct error *err)
+static void list_spread(struct listing *l, const struct check_result *r)
+{
+    const struct check_spread *s = &r->spread;
+    listing_int(l, r->run + 1);
+    listing_int_if(l, s->known_runs, llround(s->least));
+    listing_int_if(l, s->known_runs, llround(s->most));
+    listing_int(l, s->known_runs);
+    listing_int(l, s->broken_runs);
+}
+
+static int list_result(const struct check_walks *walks, const struct check_options *o,
+                       const struct check_results *results, struct listing *l, const struct check_result *r,
+                       struct error *err)
 {
     struct buf json = BUF(64 << 20), text = BUF(1 << 20);
     const int is_range = check_infos[r->id].of == CHECK_OF_range;
-    int rc = listing_shows(l, COLUMN_CULPRITS) ? culprits_json(walk, r, &json, err) : 0;
+    int rc = listing_shows(l, COLUMN_CULPRITS) ? culprits_json(walks->walk[r->run], r, &json, err) : 0;
     listing_text(l, check_verdict_names[r->verdict]);
     listing_text(l, check_infos[r->id].name);
     listing_text(l, r->subject);
@@ -239,6 +273,7 @@ static int list_result(struct walk *walk, const struct check_options *o, struct 
     listing_raw(l, is_range && r->is_known ? text.data : NULL);
     listing_text(l, r->origin);
     listing_text(l, *r->note ? r->note : NULL);
+    list_spread(l, r);
     listing_raw(l, json.length ? json.data : "[]");
     listing_style(l, r->verdict == CHECK_KEPT ? TABLE_PLAIN : TABLE_STRONG);
     listing_text(l, check_verdict_names[r->verdict]);
@@ -249,20 +284,20 @@ static int list_result(struct walk *walk, const struct check_options *o, struct 
     check_measured_text(r, &text);
     listing_text(l, buf_text(&text));
     buf_reset(&text);
-    check_limit_text(o, r, &text);
+    check_limit_text(o, results, r, &text);
     listing_text(l, buf_text(&text));
     buf_free(&text);
     buf_free(&json);
     return rc;
 }
 
-static int list_results(struct walk *walk, const struct check_options *o, const struct check_results *results,
-                        struct record *document, struct error *err)
+static int list_results(const struct check_walks *walks, const struct check_options *o,
+                        const struct check_results *results, struct record *document, struct error *err)
 {
     struct listing *l = listing_open_in(document, "rules", columns, COLUMN_COUNT_OF(columns), NULL);
     int rc = 0;
     for (int i = 0; rc == 0 && i < results->count; i++)
-        rc = list_result(walk, o, l, &results->result[i], err);
+        rc = list_result(walks, o, results, l, &results->result[i], err);
     listing_heading(l);
     listing_print(l);
     listing_close(l);
@@ -281,13 +316,13 @@ static void print_sum(const struct check_results *results, const struct report_o
     buf_free(&line);
 }
 
-static int print_text(sqlite3 *db, struct walk *walk, const struct check_options *o,
+static int print_text(sqlite3 *db, const struct check_walks *walks, const struct check_options *o,
                       const struct check_results *results, struct record *document, struct error *err)
 {
     const struct report_out *out = document->out;
     char *base = db_meta_text(db, "cwd");
     notes_print(db, out);
-    int rc = list_results(walk, o, results, document, err);
+    int rc = list_results(walks, o, results, document, err);
     for (int i = 0; rc == 0 && i < results->count; i++) {
         const struct check_result *r = &results->result[i];
         struct buf title = BUF(1 << 20);
@@ -297,7 +332,7 @@ static int print_text(sqlite3 *db, struct walk *walk, const struct check_options
         buf_printf(&title, ", %s:", r->is_difference ? "what grew most" : check_infos[r->id].text);
         fputc('\n', out->file);
         table_line(out, TABLE_STRONG, buf_text(&title));
-        rc = check_print_culprits(walk, o, r, CHECK_NAMES_SHORT, base, out, "  ", err);
+        rc = check_print_culprits(walks->walk[r->run], o, r, CHECK_NAMES_SHORT, base, out, "  ", err);
         buf_free(&title);
     }
     fputc('\n', out->file);
@@ -311,22 +346,23 @@ int check_print(sqlite3 *db, const struct check_options *options, const struct c
                 const struct report_out *out, struct error *err)
 {
     struct record document;
-    struct walk *walk = NULL;
-    int rc = walk_open(db, options->lens ? options->lens->language : TREE_BOTH, &walk, err);
+    struct check_walks walks;
+    int rc = check_walks_open(options, results, &walks, err);
     record_open(&document, out);
     if (rc == 0 && out->format == REPORT_TEXT) {
-        rc = print_text(db, walk, options, results, &document, err);
+        rc = print_text(db, &walks, options, results, &document, err);
     } else if (rc == 0) {
         record_document_begin(&document);
         notes_record(db, options->file, &document);
         record_member_text(&document, "baseline", options->baseline ? options->baseline->file : NULL);
+        record_member_int(&document, "runs", results->run_count);
         record_member_int(&document, "kept", results->counts[CHECK_KEPT]);
         record_member_int(&document, "broken", results->counts[CHECK_BROKEN]);
         record_member_int(&document, "unknown", results->counts[CHECK_UNKNOWN]);
-        rc = list_results(walk, options, results, &document, err);
+        rc = list_results(&walks, options, results, &document, err);
         record_document_end(&document);
     }
     record_close(&document);
-    walk_close(walk);
+    check_walks_close(&walks);
     return rc;
 }

@@ -184,7 +184,7 @@ static void check(sqlite3 *db, const struct lens_options *lens, struct suppressi
         check_print(db, &o, &results, out, &err);
         check_junit(db, &o, &results, null_file, &err);
         check_annotate(&o, &results, "/", null_file);
-        check_write_rules(db, &o, null_file, &err);
+        check_write_rules(&db, 1, &o, null_file, &err);
     }
     check_results_free(&results);
     check_rules_free(&rules);

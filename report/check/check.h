@@ -48,6 +48,7 @@ struct check_result {
     char *subject, *origin; /* owned; subject NULL: none */
     char *short_subject;    /* owned, as people read it: no template arguments; NULL: as it is */
     enum check_verdict verdict;
+    int is_optional;  /* its place may be absent from the recording */
     int is_known;     /* what was measured, exactly: else it is at least that much */
     int64_t measured; /* of a range: rounded */
     int64_t most;     /* where it is not known: it is at most this; -1: nothing says */

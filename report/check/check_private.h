@@ -26,13 +26,14 @@ struct check_measure { /* what was read of a recording so far */
     struct check_rows {
         struct rows rows;
         int is_loaded;
-    } rows[ROW_KEY_COUNT][2]; /* by key, inclusive */
+    } rows[ROW_KEY_COUNT][2],    /* by key, inclusive */
+        all_rows[ROW_KEY_COUNT]; /* inclusive, of all devices and kinds */
 };
 
 struct check_value {
-    int is_known;
-    int64_t value; /* where it is not known: it is at least this, */
-    int64_t most;  /* and at most this; -1: nothing says */
+    int is_known, is_absent; /* absent: no code of that name was recorded */
+    int64_t value;           /* where it is not known: it is at least this, */
+    int64_t most;            /* and at most this; -1: nothing says */
     char note[256];
 };
 
@@ -47,6 +48,9 @@ int check_value_of_place(struct check_measure *m, enum check_id id, const char *
 struct rows *check_rows_of_place(struct check_measure *m, enum check_id id, const struct check_place *place,
                                  struct error *err);
 int check_next_of_place(const struct check_place *place, const struct rows *rows, int from);
+
+/* absent.c: why a place is not known, with what may have been meant of these rows. */
+void check_absent_note(const struct check_place *place, const struct rows *rows, char *note, size_t size);
 
 /* What so many per cent of a baseline are, rounded down. */
 int64_t check_percent_of(double percent, int64_t baseline);

@@ -204,12 +204,15 @@ int check_next_of_place(const struct check_place *place, const struct rows *rows
     return -1;
 }
 
+static enum row_key key_of(const struct check_place *place)
+{
+    return place->line ? ROW_LINE : place->function ? ROW_FUNCTION : ROW_FILE;
+}
+
 struct rows *check_rows_of_place(struct check_measure *m, enum check_id id, const struct check_place *place,
                                  struct error *err)
 {
-    struct rows_query query = {.by = place->line       ? ROW_LINE
-                                     : place->function ? ROW_FUNCTION
-                                                       : ROW_FILE,
+    struct rows_query query = {.by = key_of(place),
                                .inclusive = id == CHECK_max_line_total,
                                .device = m->options->device,
                                .kind = m->options->kind,
@@ -263,6 +266,24 @@ static void own_peak_note(const struct check_measure *m, struct check_value *val
     free(why);
 }
 
+/* Code of that name which allocated nothing itself, or nothing on this device, is in the stacks of what it called. */
+static int find_absent(struct check_measure *m, const struct check_place *place, struct check_value *value,
+                       struct error *err)
+{
+    struct rows_query query = {.by = key_of(place), .inclusive = 1, .sort = STAT_own_peak_bytes};
+    struct check_rows *all = &m->all_rows[query.by];
+    int rc = all->is_loaded ? 0 : rows_load(m->db, &query, &all->rows, err);
+    if (rc)
+        return rc;
+    all->is_loaded = 1;
+    value->is_absent = check_next_of_place(place, &all->rows, 0) < 0;
+    if (value->is_absent)
+        check_absent_note(place, &all->rows, value->note, sizeof value->note);
+    else
+        snprintf(value->note, sizeof value->note, "it allocated nothing%s", m->options->device ? " there" : " itself");
+    return 0;
+}
+
 int check_value_of_place(struct check_measure *m, enum check_id id, const char *subject, struct check_value *value,
                          struct error *err)
 {
@@ -286,8 +307,8 @@ int check_value_of_place(struct check_measure *m, enum check_id id, const char *
     }
     if (!value->is_known)
         own_peak_note(m, value);
-    else if (!count)
-        snprintf(value->note, sizeof value->note, "nothing of that name allocated");
+    else if (rc == 0 && rows && !count)
+        rc = find_absent(m, &place, value, err);
     check_place_free(&place);
     return rc ? rc : rows ? 0 : -EIO;
 }
@@ -312,9 +333,11 @@ static int measure(struct check_measure *m, struct check_result *r, struct error
     int rc = check_infos[r->id].of == CHECK_OF_place ? check_value_of_place(m, r->id, r->subject, &value, err)
                                                      : check_value_of_device(m, r->id, r->subject, &value, err);
     r->measured = value.value;
-    r->is_known = value.is_known;
+    r->is_known = value.is_known && !value.is_absent;
     memcpy(r->note, value.note, sizeof r->note);
-    const int is_below = r->is_known || (value.most >= 0 && value.most <= r->limit);
+    int is_below = r->is_known || (value.most >= 0 && value.most <= r->limit);
+    if (value.is_absent) /* of a baseline it is gone, and so what it held */
+        is_below = r->is_known = r->is_optional || r->is_growth;
     r->most = value.most;
     r->verdict = r->measured > r->limit ? CHECK_BROKEN : is_below ? CHECK_KEPT : CHECK_UNKNOWN;
     return rc;
@@ -325,6 +348,7 @@ static int check_one(struct check_measure *m, struct check_results *results, con
 {
     struct check_result *r = add_result(results, rule->id, subject, rule->origin);
     r->limit = rule->limit;
+    r->is_optional = rule->is_optional;
     int rc = measure(m, r, err);
     return rc || r->verdict != CHECK_BROKEN ? rc : check_find_culprits(m, r, err);
 }
@@ -455,4 +479,7 @@ void check_measure_close(struct check_measure *m)
         for (int inclusive = 0; inclusive < 2; inclusive++)
             if (m->rows[by][inclusive].is_loaded)
                 rows_free(&m->rows[by][inclusive].rows);
+    for (int by = 0; by < ROW_KEY_COUNT; by++)
+        if (m->all_rows[by].is_loaded)
+            rows_free(&m->all_rows[by].rows);
 }

@@ -28,6 +28,19 @@ static int find_rule(const char *name)
     return -1;
 }
 
+/* "max-line?": the rule without its mark; -1: none of that name may have one. */
+static int find_optional(const char *name)
+{
+    char bare[64];
+    size_t length = strlen(name);
+    if (!length || length > sizeof bare || name[length - 1] != '?')
+        return -1;
+    memcpy(bare, name, length - 1);
+    bare[length - 1] = 0;
+    int rule = find_rule(bare);
+    return rule >= 0 && check_infos[rule].of == CHECK_OF_place ? rule : -1;
+}
+
 static int find_setting(const char *name)
 {
     for (int i = 0; i < SETTING_COUNT; i++)
@@ -121,7 +134,8 @@ static int is_subject(enum check_of of, const char *subject)
     return 1;
 }
 
-static int add_rule(struct check_rules *r, enum check_id id, const char *value, const char *origin, struct error *err)
+static int add_rule(struct check_rules *r, enum check_id id, const char *value, int is_optional, const char *origin,
+                    struct error *err)
 {
     const struct check_info *info = &check_infos[id];
     const char *equals = strrchr(value, '='), *number = equals ? equals + 1 : value;
@@ -138,17 +152,19 @@ static int add_rule(struct check_rules *r, enum check_id id, const char *value, 
         free(subject);
         return rc;
     }
-    *ARRAY_ADD(r->rule, r->count, r->capacity) =
-        (struct check_rule){.id = id, .subject = subject, .limit = limit, .origin = xstrdup(origin)};
+    *ARRAY_ADD(r->rule, r->count, r->capacity) = (struct check_rule){
+        .id = id, .subject = subject, .limit = limit, .is_optional = is_optional, .origin = xstrdup(origin)};
     return 0;
 }
 
 int check_rules_add(struct check_rules *rules, const char *name, const char *value, const char *origin,
                     struct error *err)
 {
-    int rule = find_rule(name), setting = find_setting(name);
+    int rule = find_rule(name), optional = find_optional(name), setting = find_setting(name);
     if (rule >= 0)
-        return add_rule(rules, (enum check_id)rule, value, origin, err);
+        return add_rule(rules, (enum check_id)rule, value, 0, origin, err);
+    if (optional >= 0)
+        return add_rule(rules, (enum check_id)optional, value, 1, origin, err);
     if (setting >= 0)
         return add_setting(rules, setting, value, origin, err);
     return error_set(err, EINVAL, "%s: no rule '%.60s'; docs/check.md lists them", origin, name);

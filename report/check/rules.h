@@ -1,7 +1,7 @@
 /*
  * rules.h: what a recording is held to: from the command line and from text files, which are hostile input. A line of a
  * file is "NAME [SUBJECT=]VALUE", as the options are: "max-peak cuda:0=10G", "max-line net.c:forward=64M". What follows
- * a '#' at the beginning of a line or behind a space is a comment.
+ * a '#' at the beginning of a line or behind a space is a comment. "max-line? ..." may name code that is not there.
  */
 #ifndef MEMPROF_CHECK_RULES_H
 #define MEMPROF_CHECK_RULES_H
@@ -37,7 +37,8 @@ struct check_rule {
     enum check_id id;
     char *subject; /* owned: a device, a place or a range; NULL: each device that no other rule of this kind names */
     int64_t limit;
-    char *origin; /* owned: "budget.txt:12", "--max-peak" */
+    int is_optional; /* a place may be absent from the recording */
+    char *origin;    /* owned: "budget.txt:12", "--max-peak" */
 };
 
 struct check_rules { /* all-zero: none */

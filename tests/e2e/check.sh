@@ -68,6 +68,37 @@ reserved=$(DB=net.db value "SELECT peak_reserved_bytes FROM v_total WHERE device
 check 0 net.db --max-reserved "$reserved"
 check 1 net.db --max-reserved host=$((reserved - 1))
 
+# what names no code of the recording is not kept, but where a file of rules allows it; code that is there, and allocated
+# nothing itself or not there, is
+check 1 net.db --max-line net.c:updte=1G
+contains 'a slip' got "did you mean 'net.c:update'?"
+grep -q '^unknown  max-line net.c:updte' got || { cat got; fail 'a mistyped function is kept'; }
+check 1 net.db --max-line nett.c:update=1G
+contains 'a slip of the file' got "did you mean 'net.c:update'?"
+check 1 net.db --max-line other.c:update=1G
+contains 'another file' got "did you mean 'net.c:update'?"
+check 1 net.db --max-line nothing_like_it=1G
+lacks 'no name is near' got 'did you mean'
+check 1 net.db --max-line net.cc:=1G
+contains 'a slip of a file alone' got "did you mean 'net.c:'?"
+check 1 net.db --max-line net.c:1=1G
+contains 'a line' got "did you mean 'net.c:"
+check 1 net.db --max-line-total updat=1G
+check 1 net.db --max-line updat=1G --json
+equal 'JSON of a slip' 'unknown|1' "$(sqlite3 :memory: "SELECT j ->> '$.rules[0].verdict', j ->> '$.unknown'
+    FROM (SELECT CAST(readfile('got') AS TEXT) j)")"
+check 0 net.db --max-line train=0
+contains 'it called what allocated' got 'it allocated nothing itself'
+printf 'max-line? net.c:updte=1K\nmax-line-total? gone=0\n' >optional.txt
+check 0 net.db --rules optional.txt
+equal 'optional ones' 2 "$(grep -c '^kept .*no code of that name' got)"
+echo 'max-line? net.c:update=1K' >optional.txt
+check 1 net.db --rules optional.txt
+contains 'it is there' got 'broken  max-line net.c:update'
+echo 'max-peak? 1K' >optional.txt
+check 2 net.db --rules optional.txt
+contains 'of a device' got.err "no rule 'max-peak?'"
+
 # suppressions leave 3,200 bytes in 100 blocks; --kind, --skip
 echo leak:load_defaults >suppressions
 check 0 leak.db --max-leak 3200 --max-leak-blocks 100 --suppressions suppressions

@@ -68,8 +68,8 @@ reserved=$(DB=net.db value "SELECT peak_reserved_bytes FROM v_total WHERE device
 check 0 net.db --max-reserved "$reserved"
 check 1 net.db --max-reserved host=$((reserved - 1))
 
-# what names no code of the recording is not kept, but where a file of rules allows it; code that is there, and allocated
-# nothing itself or not there, is
+# what names no code of the recording is not kept, but where a file of rules allows it; code that is there, and
+# allocated nothing itself, is
 check 1 net.db --max-line net.c:updte=1G
 contains 'a slip' got "did you mean 'net.c:update'?"
 grep -q '^unknown  max-line net.c:updte' got || { cat got; fail 'a mistyped function is kept'; }

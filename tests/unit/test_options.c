@@ -1,6 +1,6 @@
 /* The command line: parsing, suggestions, output names. */
-#include "../../common/near.h"
 #include "../../cli/cli.h"
+#include "../../common/near.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

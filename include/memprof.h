@@ -10,6 +10,12 @@
  *     memprof_range_pop();
  *     { MEMPROF_SCOPE("load"); ... }
  *
+ *     struct memprof_figures f;
+ *     MEMPROF_SCOPE_FIGURES("parse");
+ *     parse(text);
+ *     if (memprof_scope_figures(&f)) // 0: not recorded
+ *         assert(f.live_bytes == 0 && f.alloc_count <= 3);
+ *
  *     memprof_pool pool = memprof_pool_create("activations");
  *     char *memory = malloc(1 << 20);
  *     memprof_pool_segment(pool, memory, 1 << 20);   // reserved: no block any more
@@ -34,6 +40,9 @@ extern "C" {
 extern void memprof_hook_mark(const char *name) __attribute__((weak));
 extern void memprof_hook_range_push(const char *name) __attribute__((weak));
 extern void memprof_hook_range_pop(void) __attribute__((weak));
+extern void memprof_hook_scope_begin(const char *name) __attribute__((weak));
+extern void memprof_hook_scope_end(void) __attribute__((weak));
+extern int memprof_hook_scope_figures(void *figures, size_t size) __attribute__((weak));
 extern uint64_t memprof_hook_pool_create(const char *name) __attribute__((weak));
 extern void memprof_hook_pool_destroy(uint64_t pool) __attribute__((weak));
 extern void memprof_hook_pool_segment(uint64_t pool, const void *p, size_t size) __attribute__((weak));
@@ -83,6 +92,44 @@ static inline void memprof_scope_end(const int *scope)
         memprof_scope_begin(name)
 #define MEMPROF_SCOPE_NAME(number)       MEMPROF_SCOPE_JOIN(memprof_scope_, number)
 #define MEMPROF_SCOPE_JOIN(name, number) name##number
+
+/*
+ * What the calling thread allocated since the innermost open MEMPROF_SCOPE_FIGURES of its own: exact, of the malloc
+ * family and C++'s new (no mappings, GPUs or pools). A realloc is one free and one allocation. Live is what was
+ * allocated in the scope and not freed since by this thread; a block that another thread frees stays live here.
+ */
+struct memprof_figures {
+    uint64_t alloc_count, alloc_bytes;
+    uint64_t free_count; /* of older blocks, too */
+    uint64_t live_bytes, live_count;
+    uint64_t peak_bytes; /* most that was live at once */
+};
+
+/* 1, or 0: the figures are not known: the program is not recorded, no such scope is open, it began before a fork, more
+ * than 32 are nested, or it is a signal handler that asks. */
+static inline int memprof_scope_figures(struct memprof_figures *figures)
+{
+    return memprof_hook_scope_figures ? memprof_hook_scope_figures(figures, sizeof *figures) : 0;
+}
+
+static inline int memprof_figures_begin(const char *name)
+{
+    if (memprof_hook_scope_begin)
+        memprof_hook_scope_begin(name);
+    return 0;
+}
+
+static inline void memprof_figures_end(const int *scope)
+{
+    (void)scope;
+    if (memprof_hook_scope_end)
+        memprof_hook_scope_end();
+}
+
+/* A MEMPROF_SCOPE whose figures can be asked while it is open. */
+#define MEMPROF_SCOPE_FIGURES(name)                                                                                    \
+    __attribute__((cleanup(memprof_figures_end), unused)) const int MEMPROF_SCOPE_NAME(__COUNTER__) =                  \
+        memprof_figures_begin(name)
 
 /*
  * Pools. Memory of the host or of a device: addresses say which. A pool's segments are what it holds from the layer

@@ -1,5 +1,7 @@
 #include "record_ring.h"
 
+#include "figures.h"
+
 /* Kept free by all but nested records: a signal handler may write between a hook's check for room and its record. */
 #define NESTED_WORDS 4096u
 
@@ -65,7 +67,7 @@ static int disowned(void)
     return 0;
 }
 
-int record_room_slow(struct thread *t, uint64_t words)
+static int make_room(struct thread *t, uint64_t words)
 {
     const uint64_t eighth = WIRE_RING_WORDS / 8;
     if (!thread_owns_ring(t))
@@ -92,6 +94,14 @@ int record_room_slow(struct thread *t, uint64_t words)
     uint64_t most = tail + WIRE_RING_WORDS - NESTED_WORDS;
     t->limit = limit > most ? most : limit;
     return 1;
+}
+
+int record_room_slow(struct thread *t, uint64_t words)
+{
+    int has_room = make_room(t, words);
+    if (unlikely(t->figures != NULL))
+        figures_keep_up(t, has_room);
+    return has_room;
 }
 
 void record_words(struct thread *t, const uint64_t *words_from_1, unsigned count)

@@ -1,5 +1,6 @@
 #include "thread.h"
 
+#include "figures.h"
 #include "hooks_new.h"
 #include "real.h"
 #include "record_python.h"
@@ -53,6 +54,7 @@ void thread_closing(struct thread *t)
         t->unwind = NULL;
         sys_unmap(memory, ((unwind_thread_bytes() + 63) & ~63ul) + ADDRESSES_BYTES);
     }
+    figures_close(t);
     if (t->python) {
         void *memory = t->python;
         t->python = NULL;

@@ -31,6 +31,7 @@ struct thread {
     volatile uint32_t maps_hidden; /* in a driver call whose memory is told by the call itself: maps are not */
     volatile uint64_t cuda_sp;     /* of the outermost wrapped driver call's caller, while it is under way */
     struct new_call *new_call;     /* the innermost operator new of an allocator under way (hooks_new.c) */
+    struct figures *figures;       /* of its scopes (figures.c); NULL: none was opened yet */
 };
 
 extern __thread struct thread self HIDDEN __attribute__((tls_model("initial-exec")));

@@ -1,5 +1,6 @@
 # memprof check --repeat: a program whose runs differ by what a file says. Run i allocates i times 1,000 bytes.
 . "$ROOT/tests/lib.sh"
+. "$ROOT/tests/report/junit.inc"
 cat >runs.c <<'END'
 #include <fcntl.h>
 #include <stdlib.h>
@@ -47,6 +48,7 @@ check 1 --repeat 3 -q --max-peak 1500 --junit junit.xml --json -- ./runs
 equal 'JSON' '3|broken|3000|3|1000|3000|3|2' "$(sqlite3 :memory: "SELECT j ->> '$.runs', j ->> '$.rules[0].verdict',
     j ->> '$.rules[0].measured', j ->> '$.rules[0].run', j ->> '$.rules[0].least', j ->> '$.rules[0].most',
     j ->> '$.rules[0].known_runs', j ->> '$.rules[0].broken_runs' FROM (SELECT CAST(readfile('got') AS TEXT) j)")"
+valid junit.xml
 contains 'JUnit' junit.xml 'broken in 2, most in run 3'
 # the program's own failing status wins, and no further run is made
 check 7 --repeat 3 -q --max-peak 1500 -- ./runs 2

@@ -67,8 +67,7 @@ check 1 instances.db --device host --max-line "Cache<*put*=$((own - 1))"
 contains 'a pattern' got "max-line Cache<*put*  "
 
 # JUnit's XML is what its schema says, whatever the names are
-need xmllint
-valid() { xmllint --noout --schema "$ROOT/tests/report/junit.xsd" "$1" 2>lint || { cat lint "$1"; fail "$1"; }; }
+. "$ROOT/tests/report/junit.inc"
 check 1 net.db --max-peak 1 --max-leak 1G --max-growth-per nothing=0 --junit out.xml
 valid out.xml
 counts() { xmllint --xpath "concat(//testsuite/@tests, ' ', //testsuite/@failures, ' ', //testsuite/@errors, ' ', \

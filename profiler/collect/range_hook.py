@@ -22,14 +22,23 @@ class _Range:
     def __init__(self, index, text):
         self.index = index
         place, _, self.name = text.rpartition(':')
-        self.file = place if place.endswith('.py') or '/' in place else None
-        self.module = place if place and not self.file else None
+        is_file = place.endswith('.py') or '/' in place
+        self.file = self._end(place) if is_file else None
+        self.module = place if place and not is_file else None
+
+    @staticmethod
+    def _end(path):
+        """What the path of the file ends with."""
+        path = os.path.normpath(path)
+        while path.startswith('../'):
+            path = path[3:]
+        return '/' + path.lstrip('/')
 
     def is_in(self, module, path, is_main):
         if self.module:
             return self.module == module
         if self.file:
-            return ('/' + path).endswith('/' + self.file.lstrip('./'))
+            return ('/' + path).endswith(self.file)
         return is_main
 
 
@@ -250,15 +259,36 @@ class _Script:
                 os.path.dirname(os.path.realpath(self.path))]
 
 
+def _words():
+    """The command line of the interpreter; before 3.10 only the kernel has it."""
+    if hasattr(sys, 'orig_argv'):
+        return sys.orig_argv
+    with open('/proc/self/cmdline', 'rb') as f:
+        return [os.fsdecode(word) for word in f.read().split(b'\0')[:-1]]
+
+
+def _module_of(words):
+    """NAME of 'python3 -m NAME'; None where there is none. Options of a letter may stand together: -um NAME, -BmNAME."""
+    words = iter(words[1:])
+    for word in words:
+        if word == '--check-hash-based-pycs':
+            next(words)
+        elif not word.startswith('--'):
+            for k, letter in enumerate(word[1:], 2):
+                if letter == 'm':
+                    return word[k:] or next(words)
+                if letter in 'WX':  # whose value may be the next word
+                    if k == len(word):
+                        next(words)
+                    break
+    return None
+
+
 def _start(ranges):
     name = sys.argv[0] if getattr(sys, 'argv', None) else ''
     main = None
     if name == '-m':
-        words = getattr(sys, 'orig_argv', [])
-        for i, word in enumerate(words[1:], 1):
-            if word.startswith('-m'):
-                main = word[2:] or words[i + 1]
-                break
+        main = _module_of(_words())
     elif os.path.isdir(name):
         main = '__main__'
     elif os.path.isfile(name) and not name.endswith('.pyc'):

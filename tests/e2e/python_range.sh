@@ -4,9 +4,10 @@ need python3
 PYTHONDONTWRITEBYTECODE=1
 TMPDIR=$PWD/tmp
 export PYTHONDONTWRITEBYTECODE TMPDIR
-mkdir tmp package
+mkdir tmp package .hidden
 cp "$ROOT/tests/programs/python_range.py" script.py
 cp script.py package/part.py
+cp script.py .hidden/part.py
 touch package/__init__.py
 ln -s script.py link.py
 echo 'import sys; sys.was_here = True' >sitecustomize.py
@@ -39,13 +40,24 @@ python=$(python3 -c 'import sys; print(sys.executable)')
 LEAK=0 "$MEMPROF" run -q --range step -- "$python" script.py 20 >out
 "$MEMPROF" report out.db --every step >got
 contains 'the twin' got 'Nothing grows steadily.'
-for how in link.py ./package/../script.py -m\ package.part; do
+for how in link.py ./package/../script.py -m\ package.part -W\ ignore\ -um\ package.part; do
     # shellcheck disable=SC2086
     alike "$how" $how 8
     equal "$how" 'Net.names 1, fails 1, nested 4, step 8' "$(ranges)"
 done
 
+# a Python that does not say what its command line was
+for old in "$HOME"/.pyenv/versions/3.9*/bin/python3; do
+    [ -x "$old" ] || continue
+    "$MEMPROF" run -q --range step -- "$old" -m package.part 8 >out
+    equal "$old -m" 'step 8' "$(ranges)"
+done
+
 # by module and by file; what is not there, or cannot be
+for file in .hidden/part.py ./.hidden/part.py ../.hidden/part.py; do
+    "$MEMPROF" run -q --range "$file:step" -- "$python" .hidden/part.py 8 >out
+    equal "$file" 'step 8' "$(ranges)"
+done
 echo 'import sys; sys.argv = ["x", "8"]; import package.part' >user.py
 "$MEMPROF" run -q --range package.part:step --range part.py:fails --range step --range script.py:step \
     --range package.part:generate --range part.py:coroutine --range json:nothing -- "$python" user.py >out 2>err

@@ -11,6 +11,7 @@
 #include "../../report/query/marks.h"
 #include "../../report/query/vtab_event.h"
 #include "../../report/text/diff.h"
+#include "../../report/text/every.h"
 #include "../../report/text/info.h"
 #include "../../report/text/leaks.h"
 #include "../../report/text/lines.h"
@@ -261,6 +262,8 @@ static void read_some(sqlite3 *db, struct input *in)
         o.at_ns = take_integer(in);
         o.inclusive = input_take(in) & 1;
         report_by(db, &o, &out, &err);
+    } else if (what == LINES && input_take(in) & 1) {
+        every_report(db, &(struct every_options){.report = &o, .name = "*", .warmup = 3}, &out, &err);
     } else if (what == LINES) {
         if (lines_columns(NULL, &lines, &err) == 0)
             lines_report(db, &lines, &out, &err);

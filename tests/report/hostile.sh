@@ -57,13 +57,19 @@ timeout 20 "$MEMPROF" report trap.db >got || fail "a report on trap.db: $?"
 "$MEMPROF" report net.db | sed 's/net\.db/trap.db/' | cmp - got || fail 'a view in the file changed the report'
 
 # cut files: any end but a signal, within time; they are ours all the same
-size=$(wc -c <net.db)
+cp net.db whole.db
+sqlite3 whole.db "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20)
+    INSERT INTO mark(process_id, name, start_ns, end_ns, is_range) SELECT 1, 'step', i * 50000000,
+    i * 50000000 + 40000000, 1 FROM n"
+"$MEMPROF" report whole.db --every step >got
+contains 'executions to be cut' got 'step: 20 executions'
+size=$(wc -c <whole.db)
 for part in 100 4096 5000; do
-    head -c $part net.db >cut.db
+    head -c $part whole.db >cut.db
     refused 'cut.db: damaged' cut.db
 done
 for part in 100 4096 5000 20000 70000 $((size / 2)) $((size - 4096)) $((size - 1)); do
-    head -c $part net.db >cut.db
+    head -c $part whole.db >cut.db
     for command in report leaks lines info 'report --by stack' 'report --at 1s' 'report --segments' \
         'report --transfers' 'report --every step' 'report --skip main' 'leaks --process 4713' 'diff net.db' \
         'diff --by stack net.db' 'diff --by file net.db' 'diff net.db --html=-'; do

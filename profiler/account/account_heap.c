@@ -81,7 +81,9 @@ void account_large_block(struct account *a, struct device_account *d, struct kin
             pd->reserved_bytes[KIND_heap] += (uint64_t)change;
         }
     }
-    if (change || k->sampled_bytes)
+    /* what an arena got back it keeps, as far as is known */
+    int is_proof = sign > 0 && k->sampled_bytes && k->level.active_bytes > k->reserved_sampled_bytes;
+    if (change || is_proof)
         account_reserved_sampled(a, d, k, change);
 }
 

@@ -37,6 +37,29 @@ static void test_reserved_before_the_first_sample(void **state)
 
 #define PAGES(n) ((n)*4096ull)
 
+struct step {
+    struct event e;
+    uint64_t reserved; /* after it */
+};
+
+/* Of the heap of a process. */
+static void take_steps(struct account_run *r, const struct step *steps, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        struct event e = steps[i].e;
+        e.time_ns = 10 * (i + 1);
+        e.process_id = e.thread_id = 1;
+        e.kind = KIND_heap;
+        e.stack_id = e.op == EVENT_ALLOC ? 1 : e.stack_id;
+        account_events(r->account, &e, 1);
+        account_flush(r->account, e.time_ns + 1);
+        if (account_query("SELECT count(*) FROM timeline"))
+            assert_int_equal(account_query("SELECT reserved_last_bytes FROM timeline WHERE level = 0 ORDER BY time_ns "
+                                           "DESC LIMIT 1"),
+                             steps[i].reserved);
+    }
+}
+
 /* glibc is asked seldom: blocks with a mapping of their own count from their event on, and no more in its next answer.
  * A block of n pages but 24 bytes fills its mapping. */
 static void test_mapped_since_glibc_was_asked(void **state)
@@ -44,10 +67,7 @@ static void test_mapped_since_glibc_was_asked(void **state)
     (void)state;
     const uint64_t main_start = 0x5500000000, arena = 0x7f0000000000, mapping = 0x7f1000000010;
     struct account_run r;
-    struct {
-        struct event e;
-        uint64_t reserved; /* after it */
-    } steps[] = {
+    const struct step steps[] = {
         {{.op = EVENT_HEAP_AT, .address = main_start}, 0},
         {{.op = EVENT_HEAP_AT, .address = arena, .size_bytes = arena}, 0},
         {{.op = EVENT_ALLOC, .address = main_start + 0x10, .size_bytes = PAGES(100)}, 0},
@@ -73,21 +93,30 @@ static void test_mapped_since_glibc_was_asked(void **state)
         {{.op = EVENT_PROCESS_END}, 0},
     };
     account_run_open(&r, &(struct account_options){0});
-    for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
-        struct event e = steps[i].e;
-        e.time_ns = 10 * (i + 1);
-        e.process_id = e.thread_id = 1;
-        e.kind = KIND_heap;
-        e.stack_id = e.op == EVENT_ALLOC ? 1 : e.stack_id;
-        account_events(r.account, &e, 1);
-        account_flush(r.account, e.time_ns + 1);
-        if (account_query("SELECT count(*) FROM timeline"))
-            assert_int_equal(account_query("SELECT reserved_last_bytes FROM timeline WHERE level = 0 ORDER BY time_ns "
-                                           "DESC LIMIT 1"),
-                             steps[i].reserved);
-    }
+    take_steps(&r, steps, sizeof steps / sizeof *steps);
     account_finish(r.account, 1000);
     assert_int_equal(account_query("SELECT peak_reserved_bytes FROM total WHERE kind = 'heap'"), PAGES(491));
+    account_run_close(&r);
+}
+
+/* What is active proves that as much is reserved; an arena keeps what a large block of it was, until glibc says how
+ * much that is. */
+static void test_large_blocks_of_an_arena(void **state)
+{
+    (void)state;
+    const uint64_t main_start = 0x5500000000;
+    struct account_run r;
+    const struct step steps[] = {
+        {{.op = EVENT_HEAP_AT, .address = main_start}, 0},
+        {{.op = EVENT_RESERVED, .size_bytes = PAGES(40), .stack_id = HEAP_ASKED}, PAGES(40)},
+        {{.op = EVENT_ALLOC, .address = main_start + 0x10, .size_bytes = PAGES(50)}, PAGES(50)},
+        {{.op = EVENT_ALLOC, .address = main_start + 0x1000010, .size_bytes = PAGES(60)}, PAGES(110)},
+        {{.op = EVENT_FREE, .address = main_start + 0x10}, PAGES(110)},
+        {{.op = EVENT_RESERVED, .size_bytes = PAGES(70), .stack_id = HEAP_ASKED}, PAGES(70)},
+    };
+    account_run_open(&r, &(struct account_options){0});
+    take_steps(&r, steps, sizeof steps / sizeof *steps);
+    account_finish(r.account, 1000);
     account_run_close(&r);
 }
 
@@ -288,6 +317,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_reserved_before_the_first_sample),
         cmocka_unit_test(test_mapped_since_glibc_was_asked),
+        cmocka_unit_test(test_large_blocks_of_an_arena),
         cmocka_unit_test(test_segments_and_reserved),
         cmocka_unit_test(test_segment_rows),
         cmocka_unit_test(test_to_segment),

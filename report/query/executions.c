@@ -411,8 +411,8 @@ static int read_chunks(struct pass *p, struct error *err)
         if (c.first_ns > c.last_ns) /* never written so: no edge can be told to be outside */
             c.last_ns = INT64_MAX;
         rc = read_chunk(p, &c, sqlite3_column_blob(s, 5), (size_t)sqlite3_column_bytes(s, 5));
-        int now = all > 0 ? (int)(100 * ((double)c.first_ns / (double)all)) : 100;
-        if (p->options->progress && now > percent && now <= 100)
+        int now = c.first_ns >= 0 && c.first_ns < all ? (int)(100 * ((double)c.first_ns / (double)all)) : 100;
+        if (p->options->progress && now > percent)
             p->options->progress(p->options->progress_arg, percent = now);
     }
     sqlite3_finalize(s);

@@ -28,7 +28,7 @@ function endsBeforeOthers(processes) {
 /* Names, frames, the tree of stacks (callers before callees), sites. */
 function makeSites(raw) {
   const m = raw;
-  m.functions.short = m.functions.name.map(shortName);
+  m.functions.short = distinctNames(m.functions.name, (i) => m.functions.file[i] + ':' + m.functions.line[i]);
   m.frames.function = undelta(m.frames.function);
   m.nodes.depth = undelta(m.nodes.depth);
   m.nodes.frame = undelta(m.nodes.frame);

@@ -153,3 +153,47 @@ const byId = (id) => document.getElementById(id);
 function press(group, test) {
   for (const button of group.querySelectorAll('button')) button.setAttribute('aria-pressed', String(test(button)));
 }
+
+/* What lies between what names have in common, with the words that it cuts, in the bracket that it is in: "(\u2026bool\u2026)". */
+function differingPart(name, head, tail) {
+  const isWord = (c) => c !== undefined && /[\w:\u0080-\uffff]/.test(c);
+  let begin = head, end = name.length - tail, depth = 0, open = '';
+  while (begin > 0 && isWord(name[begin - 1])) begin--;
+  while (isWord(name[end])) end++;
+  for (let i = begin - 1; i >= 0 && !open; i--) {
+    const c = name[i];
+    if (c === ')' || (c === '>' && name[i - 1] !== '-')) depth++;
+    else if ((c === '<' || c === '(') && depth-- === 0) open = c;
+  }
+  if (!open) return '';
+  for (let i = begin, level = 0; i < end; i++) {
+    level += name[i] === '<' || name[i] === '(' ? 1 : 0;
+    if ((name[i] === ')' || (name[i] === '>' && name[i - 1] !== '-')) && level-- === 0) end = i;
+  }
+  const close = open === '<' ? '>' : ')', part = name.slice(begin, end);
+  return open + (name[begin - 1] === open ? '' : '\u2026') + (part.length > 40 ? part.slice(0, 39) + '\u2026' : part) + (name[end] === close ? '' : '\u2026') + close;
+}
+
+/* Short names; those of several functions at one place (overloads without source, instances of a template) keep what tells them apart, as in report/print/distinct.c. */
+function distinctNames(names, placeOf) {
+  const short = names.map(shortName), groups = new Map();
+  names.forEach((name, i) => {
+    const key = short[i] + '\n' + placeOf(i);
+    if (short[i] !== name) groups.has(key) ? groups.get(key).push(i) : groups.set(key, [i]);
+  });
+  for (const group of groups.values()) {
+    const all = group.map((i) => names[i]), first = all[0];
+    if (!all.some((name) => name !== first)) continue;
+    let head = first.length, tail = first.length;
+    for (const name of all) {
+      let h = 0, t = 0;
+      while (h < head && h < name.length && name[h] === first[h]) h++;
+      while (t < tail && t < name.length && name[name.length - 1 - t] === first[first.length - 1 - t]) t++;
+      head = h;
+      tail = t;
+    }
+    for (const name of all) tail = Math.min(tail, name.length - head);
+    for (const i of group) short[i] += differingPart(names[i], head, tail);
+  }
+  return short;
+}

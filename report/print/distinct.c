@@ -12,6 +12,7 @@
 
 struct name {
     const char *text, *shown;
+    const char *key;   /* shown, or where that is the whole text, what is left of it without its arguments */
     const char *clone; /* " [clone .constprop.0]" at the end of text, or its end */
     size_t index;
 };
@@ -28,10 +29,10 @@ static size_t length_of(const struct name *name)
     return (size_t)(name->clone - name->text);
 }
 
-static int by_shown(const void *x, const void *y)
+static int by_key(const void *x, const void *y)
 {
     const struct name *a = x, *b = y;
-    int order = strcmp(a->shown, b->shown);
+    int order = strcmp(a->key, b->key);
     return order ? order : strcmp(a->text, b->text);
 }
 
@@ -52,6 +53,18 @@ static char open_bracket(const char *text, size_t end)
             return c;
     }
     return 0;
+}
+
+/* Where the bracket that is open at begin closes, if that is before end, else end. */
+static size_t bracket_end(const char *text, size_t begin, size_t end)
+{
+    int depth = 0;
+    for (size_t i = begin; i < end; i++) {
+        depth += text[i] == '<' || text[i] == '(';
+        if ((text[i] == ')' || (text[i] == '>' && text[i - 1] != '-')) && depth-- == 0)
+            return i;
+    }
+    return end;
 }
 
 /* What texts have in common: bytes from the beginning and from the end (before what a copy has behind), which do not
@@ -92,6 +105,7 @@ static void part_of(const struct name *name, size_t head, size_t tail, int width
     char open = open_bracket(text, begin), closing = open == '<' ? '>' : ')';
     if (!open)
         return;
+    end = bracket_end(text, begin, end);
     struct buf part = BUF(1 << 20);
     buf_add(&part, text + begin, end - begin);
     buf_putc(out, open);
@@ -114,7 +128,7 @@ static void tell_apart(const struct name *names, size_t count, char **shown, int
         part_of(&names[i], head, tail, most, utf8, &part);
         if (!width || text_width(buf_text(&part)) + text_width(names[i].clone) + LEAST_PART <= width)
             buf_puts(&part, names[i].clone);
-        if (part.length) {
+        if (part.length && strcmp(names[i].shown, names[i].text) != 0) {
             text_fit(&name, names[i].shown, width ? width - text_width(part.data) : (int)strlen(names[i].shown) + 1,
                      TEXT_CUT_NAME, utf8);
             buf_puts(&name, part.data);
@@ -125,14 +139,25 @@ static void tell_apart(const struct name *names, size_t count, char **shown, int
     }
 }
 
+static char *bare_name(const char *text)
+{
+    struct buf name = BUF(1 << 20);
+    text_bare_name(&name, text, text_width(text) - 1);
+    return name.data ? buf_take(&name) : xstrdup("");
+}
+
 void distinct_names(const char *const *texts, char **shown, size_t count, int width, int utf8)
 {
     struct name *names = xcalloc(count + 1, sizeof *names);
-    for (size_t i = 0; i < count; i++)
-        names[i] = (struct name){texts[i], shown[i], clone_of(texts[i]), i};
-    qsort(names, count, sizeof *names, by_shown);
+    char **bare = xcalloc(count + 1, sizeof *bare);
+    for (size_t i = 0; i < count; i++) {
+        if (strcmp(texts[i], shown[i]) == 0)
+            bare[i] = bare_name(texts[i]);
+        names[i] = (struct name){texts[i], shown[i], bare[i] ? bare[i] : shown[i], clone_of(texts[i]), i};
+    }
+    qsort(names, count, sizeof *names, by_key);
     for (size_t i = 0, n; i < count; i += n) {
-        for (n = 1; i + n < count && strcmp(names[i + n].shown, names[i].shown) == 0;)
+        for (n = 1; i + n < count && strcmp(names[i + n].key, names[i].key) == 0;)
             n++;
         /* sorted: the first and the last are the same if all are */
         if (n > 1 && strcmp(names[i].text, names[i + n - 1].text) != 0) {
@@ -146,5 +171,8 @@ void distinct_names(const char *const *texts, char **shown, size_t count, int wi
             free(old);
         }
     }
+    for (size_t i = 0; i < count; i++)
+        free(bare[i]);
+    free(bare);
     free(names);
 }

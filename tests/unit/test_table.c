@@ -220,6 +220,16 @@ static void test_apart(void **state)
         (const char *const[]){"stats::Map::insert<..int..>", "stats::Map::insert<..wide::Key..>", "stats::Map::erase"});
     apart_is(32, maps,
              (const char *const[]){"stats::Map::insert<..int..>", "..::insert<..wide::Key..>", "stats::Map::erase"});
+    /* a difference in one bracket, and so in the next */
+    apart_is(22,
+             (const char *const[]){"stats::put<int>(int const&)", "stats::put<char>(char const&)", "stats::get(int)"},
+             (const char *const[]){"stats::put<int>", "stats::put<char>", "stats::get(int)"});
+    /* one of them has room for all of its arguments */
+    apart_is(50,
+             (const char *const[]){"os::commit(char*, unsigned long, bool)",
+                                   "os::commit(char*, unsigned long, unsigned long, bool)", "os::free(char*)"},
+             (const char *const[]){"os::commit(char*, unsigned long, bool)", "os::commit(..unsigned long, bool)",
+                                   "os::free(char*)"});
     /* overloads; the first and the last argument of all */
     const char *const overloads[] = {"stats::collect(unsigned long, unsigned long, unsigned long, unsigned long, int)",
                                      "stats::collect(unsigned long, unsigned long, unsigned long, unsigned long, char)",

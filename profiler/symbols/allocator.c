@@ -35,6 +35,31 @@ static int is_rust(const char *raw, size_t length)
            (length > 23 && strncmp(raw + length - 20, "17h", 3) == 0 && raw[length - 1] == 'E');
 }
 
+static int is_crate(const char *path)
+{
+    for (size_t i = 0; i < sizeof family / sizeof *family; i++)
+        if (family[i].how == FAMILY_CRATE && strncmp(path, family[i].text, strlen(family[i].text)) == 0)
+            return 1;
+    return 0;
+}
+
+/* "<alloc::vec::Vec<u8> as my::Trait>::f": an implementation is the trait's crate's, or the type's where that is a
+ * library's trait. */
+static int is_of_other_trait(const char *name)
+{
+    int depth = 0;
+    for (const char *p = name; *name == '<' && *p; p++) {
+        depth += *p == '<' ? 1 : *p == '>' && p[-1] != '-' ? -1 : 0;
+        if (depth == 0)
+            return 0;
+        if (depth == 1 && strncmp(p, " as ", 4) == 0) {
+            size_t word = strcspn(p + 4, " <>()[]{},&*=;:+");
+            return word && strncmp(p + 4 + word, "::", 2) == 0 && !is_crate(p + 4);
+        }
+    }
+    return 0;
+}
+
 static int is_member(int how, const char *text, const char *raw, size_t length, const char *name, const char *scope)
 {
     switch (how) {
@@ -47,16 +72,9 @@ static int is_member(int how, const char *text, const char *raw, size_t length, 
     case FAMILY_HEADER:
         return 0;
     default:
-        return scope && is_rust(raw, length) && strncmp(name + (*name == '<'), text, strlen(text)) == 0;
+        return scope && is_rust(raw, length) && strncmp(name + (*name == '<'), text, strlen(text)) == 0 &&
+               !is_of_other_trait(name);
     }
-}
-
-static int is_crate(const char *path)
-{
-    for (size_t i = 0; i < sizeof family / sizeof *family; i++)
-        if (family[i].how == FAMILY_CRATE && strncmp(path, family[i].text, strlen(family[i].text)) == 0)
-            return 1;
-    return 0;
 }
 
 /* "<u8 as alloc::vec::spec_from_elem::SpecFromElem>::from_elem": all that Rust lets others implement for a primitive

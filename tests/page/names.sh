@@ -14,9 +14,9 @@ for row in open(root + "/tests/short_names.h").read().split("\nROW(")[1:]:
 print("<!DOCTYPE html><meta charset=utf-8><script>%s</script><pre id=out></pre><script>"
       "const rows = %s; document.getElementById('out').textContent = rows.map(([name, wanted]) => "
       "shortName(name) === wanted ? 'as wanted' : `${name}: ${shortName(name)}, not ${wanted}`).join('\\n');</script>"
-      "<pre id=apart></pre><script>const apart = ['os::commit(char*, long, bool)', 'os::commit(char*, long, long, bool)', "
-      "'put<int>(int)', 'put<char>(char)', 'get(int)', 'get(char)', 'one(int)']; document.getElementById('apart')"
-      ".textContent = distinctNames(apart, (i) => i === 4 ? 'a.c:1' : '').join('; ');</script>"
+      "<pre id=apart></pre><script>const apart = ['os::commit(char*, long, bool)', "
+      "'os::commit(char*, long, long, bool)', 'put<int>(int)', 'put<char>(char)', 'get(int)', 'get(char)', 'one(int)'];"
+      "document.getElementById('apart').textContent = distinctNames(apart, (i) => i === 4 ? 'a.c:1' : '').join('; ');</script>"
       % (open(root + "/templates/units.js").read().replace("</", "<\\/"), json.dumps(rows).replace("</", "<\\/")))
 END
 chromium --headless --no-sandbox --disable-gpu --user-data-dir="$PWD/profile" --dump-dom "file://$PWD/names.html" \
@@ -28,7 +28,7 @@ sort lines.txt | uniq -c >out.txt
 lacks "names" out.txt ", not "
 equal "all rows as wanted" "$(grep -c '^ROW(' "$ROOT/tests/short_names.h")" "$(awk '/as wanted/ { print $1 }' out.txt)"
 # those of several functions at one place keep what tells them apart
-equal "told apart" "os::commit(…bool); os::commit(…long, bool); put<int>(int); put<char>(char); get; get; one" \
+equal "told apart" "os::commit(…bool); os::commit(…long, bool); put<int>; put<char>; get; get; one" \
     "$(python3 -c '
 import html, re
 print(html.unescape(re.search("<pre id=.apart.>(.*?)</pre>", open("out.html").read(), re.S).group(1)))')"

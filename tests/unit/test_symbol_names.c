@@ -204,6 +204,9 @@ static void test_allocator_family(void **state)
         {"_ZN1a17h0123456789abcdefE", "<fn() -> u8 as core::ops::function::FnOnce<()>>::call_once"},
         {"_RXa", "<u8 as <[_]>::to_vec_in::ConvertVec>::to_vec::<alloc::alloc::Global>"},
         {"_RXa", "<[u8]>::to_vec_in::<my::Alloc>"},
+        {"_RXa", "<alloc::vec::Vec<my::Type> as core::ops::drop::Drop>::drop"},
+        {"_RXa", "<alloc::vec::Vec<<my::Type as my::Trait>::Item>>::push"},
+        {"_RXa", "<alloc::vec::Vec<u8> as alloc::vec::spec_extend::SpecExtend<u8, my::Iter>>::spec_extend"},
         {"_RXa", "<&str as core::ops::function::FnOnce<(&str,), Output = i32>>::call_once"},
     };
     static const char *const others[][2] = {
@@ -222,6 +225,9 @@ static void test_allocator_family(void **state)
         {"_ZN1a17h0123456789abcdefE", "<&my::Type as core::ops::arith::Add>::add"},
         {"_ZN1a17h0123456789abcdefE", "<u8 as my::core::Trait>::f"},
         {"_ZN1a17h0123456789abcdefE", "<T as my::Trait>::f"},
+        {"_ZN1a17h0123456789abcdefE", "<alloc::vec::Vec<u8> as my::Trait>::f"},
+        {"_RXa", "<alloc::vec::Vec<fn() -> <u8 as core::ops::Not>::Output> as my::Trait<u8>>::f::{closure#0}"},
+        {"_RXa", "<std::collections::hash::map::HashMap<u8, my::Type> as corelib::Trait>::f"},
         {"_ZN1a17h0123456789abcdefE", "<f64 as core::ops::arith::Mul<my::Vector>>::mul"},
         {"_ZN1a17h0123456789abcdefE", "<u8 as corelib::Trait>::f"},
         {"_ZN1a17h0123456789abcdefE", "<u8 as core::clone::Clone"},

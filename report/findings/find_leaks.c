@@ -179,7 +179,8 @@ static void find_kept(struct rules *r, const struct rule_line *line, const struc
     f->next =
         "Runtimes and compilers do so. What grows evenly over the run would be named: see the leaks table for each "
         "stack.";
-    finding_runtime(r, f, line->site_id);
+    if (!finding_runtime(r, f, line->site_id))
+        finding_wrapper(r, f, line, LINE_END_BYTES);
 }
 
 static void find_never_freed(struct rules *r)

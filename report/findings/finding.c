@@ -2,6 +2,7 @@
 
 #include "../print/table.h"
 #include "../query/short_name.h"
+#include "../query/wrapper.h"
 
 #include <ctype.h>
 #include <stdlib.h>
@@ -91,6 +92,11 @@ void findings_html(const struct findings *all, struct buf *html, finding_page_li
         if (f->next) {
             buf_puts(html, "<p class=\"next\">");
             buf_html(html, f->next);
+            if (f->skips.length) {
+                buf_puts(html, " <code>memprof report");
+                buf_html(html, buf_text(&f->skips));
+                buf_puts(html, "</code>");
+            }
             buf_puts(html, "</p>");
         }
         buf_puts(html, "</li>\n");
@@ -147,6 +153,13 @@ void findings_print(const struct findings *all, const struct report_out *out)
             print(&all->item[i], "", TABLE_DIM, out);
 }
 
+void findings_skips(const struct findings *all, struct buf *options)
+{
+    for (size_t i = 0; i < all->count; i++)
+        if (!all->item[i].is_minor)
+            wrapper_add_options(buf_text(&all->item[i].skips), options);
+}
+
 void findings_record(const struct findings *all, struct record *record)
 {
     static const char *const names[] = {"bad", "warning", "info"};
@@ -155,15 +168,17 @@ void findings_record(const struct findings *all, struct record *record)
     record_array_begin(record, "findings");
     for (size_t i = 0; i < all->count; i++) {
         const struct finding *f = &all->item[i];
-        struct buf text = BUF(1 << 16);
+        struct buf text = BUF(1 << 16), next = BUF(1 << 16);
         plain(f, &text);
+        if (f->next)
+            buf_printf(&next, "%s%s%s", f->next, f->skips.length ? " memprof report" : "", buf_text(&f->skips));
         record_begin(record);
         record_text(record, "rule", f->rule);
         record_text(record, "severity", names[f->severity]);
         record_raw(record, "minor", f->is_minor ? "true" : "false");
         record_text(record, "title", f->title);
         record_text(record, "text", buf_text(&text));
-        record_text(record, "next", f->next);
+        record_text(record, "next", next.data);
         record_text(record, "device", f->device);
         record_int_if(record, "bytes", f->bytes > 0, f->bytes);
         record_int_if(record, "time_ns", f->time_ns >= 0, f->time_ns);
@@ -172,6 +187,7 @@ void findings_record(const struct findings *all, struct record *record)
         record_int_if(record, "line", f->line > 0, f->line);
         record_end(record);
         buf_free(&text);
+        buf_free(&next);
     }
     record_array_end(record);
 }

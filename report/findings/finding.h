@@ -44,6 +44,7 @@ struct finding {
     char *file;       /* NULL: not known */
     int64_t line;     /* 0: not known */
     const char *next; /* what to do; NULL: nothing to say */
+    struct buf skips; /* " --skip NAME" of a wrapper that it is about, and of others that it passes memory on for */
     struct finding_part *parts;
     size_t part_count, part_capacity;
 };
@@ -67,6 +68,8 @@ typedef int64_t finding_page_line(void *context, int64_t site_id);
 void findings_html(const struct findings *findings, struct buf *html, finding_page_line *line, void *context);
 /* A line each, of the worst three: `*` for what a list shows as bad or as a warning, in grey what is information. */
 void findings_print(const struct findings *findings, const struct report_out *out);
+/* Appends the skips of those that findings_print shows. */
+void findings_skips(const struct findings *findings, struct buf *options);
 /* JSON: "findings": an array of what the page shows. */
 void findings_record(const struct findings *findings, struct record *record);
 

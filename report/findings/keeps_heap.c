@@ -29,7 +29,8 @@ static uint32_t count_keeping(struct rules *r)
         struct callers of = {0};
         if (r->recorded[i].device_id != r->device->device_id || !r->recorded[i].end_bytes)
             continue;
-        int rc = wrapper_callers(r->db, r->recorded[i].site_id, r->device->name, CALLERS_OF_END_RECORDED, &of, r->err);
+        int rc =
+            wrapper_callers(r->db, r->recorded[i].site_id, r->device->name, CALLERS_OF_END_RECORDED, &of, NULL, r->err);
         lines -= rc == 0 && of.count > 0;
         for (int k = 0; k < of.count && rc == 0; k++)
             add_caller(&callers, &of.item[k].row);

@@ -327,10 +327,8 @@ static void say_caller(struct rules *r, struct finding *f, int64_t line_id, name
     char *caller = NULL;
     int other_count;
     if (named_caller_by(r->db, line_id, bytes, r, &caller, &other_count, r->err) == 0 && caller) {
-        char *name = short_name(caller);
-        named_caller_text(name, other_count, &text);
+        named_caller_text(caller, other_count, &text);
         finding_say(f, " (%s)", buf_text(&text));
-        free(name);
     }
     free(caller);
     buf_free(&text);
@@ -396,7 +394,7 @@ static void say_most(struct rules *r, struct finding *f, const struct callers *c
     struct buf name = BUF(1 << 20);
     if (most->row.function || (most->row.module && *most->row.module)) {
         row_function_text(&most->row, &name);
-        finding_say(f, ", the largest part for ");
+        finding_say(f, callers->is_of_carver ? ", most of them for " : ", the largest part for ");
         finding_code(f, buf_text(&name), most->row.file, most->row.line);
         finding_say(f, ": %s in %s block%s", units_bytes(r->a, most->bytes), units_count(r->b, most->blocks),
                     most->blocks == 1 ? "" : "s");
@@ -408,18 +406,21 @@ int finding_wrapper(struct rules *r, struct finding *f, const struct rule_line *
 {
     struct callers callers;
     enum callers_of of = sum == LINE_PEAK_BYTES ? CALLERS_OF_PEAK : CALLERS_OF_END;
+    f->skips = (struct buf)BUF(1 << 16);
     int64_t bytes = line->sums[sum];
-    int is_wrapper =
-        wrapper_callers(r->db, line->site_id, r->device->name, of, &callers, r->err) == 0 && callers.count > 0;
+    int is_wrapper = wrapper_callers(r->db, line->site_id, r->device->name, of, &callers, &f->skips, r->err) == 0 &&
+                     callers.count > 0;
     /* what leaks leave out of a line is in its callers */
     for (int i = 0; i < callers.count; i++)
         __builtin_sub_overflow(bytes, callers.item[i].bytes, &bytes);
     if (is_wrapper) {
-        finding_say(f, " It allocates for its callers");
+        finding_say(f, callers.is_of_carver ? " It takes whole blocks, and may give its callers parts"
+                                            : " It allocates for its callers");
         if (bytes == 0)
             say_most(r, f, &callers);
         finding_say(f, ".");
-        f->next = "With --skip and its name, each of its callers has what it was given.";
+        f->next = callers.is_of_carver ? "With --skip each of its callers has the blocks that were taken when it asked:"
+                                       : "With --skip each of its callers has what it was given:";
     }
     callers_free(&callers);
     return is_wrapper;
@@ -476,6 +477,7 @@ static void free_finding(struct finding *f)
     for (size_t i = 0; i < f->part_count; i++)
         free(f->parts[i].text);
     free(f->parts);
+    buf_free(&f->skips);
     free(f->device);
     free(f->function);
     free(f->file);

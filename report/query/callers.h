@@ -17,6 +17,7 @@ struct callers {
     int count, capacity;
     int function_count; /* distinct functions among them */
     int64_t site_count;
+    int is_of_carver; /* of a wrapper (wrapper_callers): its blocks look as if it gave its callers parts of them */
 };
 
 struct walk;

@@ -5,6 +5,7 @@
 #include "../../common/map.h"
 #include "../../common/module_kind.h"
 #include "rows.h"
+#include "short_name.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -220,7 +221,9 @@ int named_caller_by(sqlite3 *db, int64_t line_id, named_caller_bytes *bytes, voi
 
 void named_caller_text(const char *function, int other_count, struct buf *out)
 {
-    buf_printf(out, "<- %s", function);
+    char *name = short_name(function);
+    buf_printf(out, "<- %s", name);
+    free(name);
     if (other_count > 0)
         buf_printf(out, " and %d other%s", other_count, other_count == 1 ? "" : "s");
 }

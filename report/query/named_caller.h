@@ -25,7 +25,7 @@ typedef int64_t named_caller_bytes(void *arg, int64_t site_id, int64_t end_bytes
 int named_caller_by(sqlite3 *db, int64_t line_id, named_caller_bytes *bytes, void *arg, char **function,
                     int *other_count, struct error *err);
 
-/* "<- forward", "<- forward and 2 others" */
+/* "<- forward", "<- forward and 2 others": without arguments, behind which nobody would look for the others. */
 void named_caller_text(const char *function, int other_count, struct buf *out);
 
 #endif

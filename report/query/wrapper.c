@@ -12,6 +12,9 @@
 enum {
     FUNCTIONS = 4,       /* which so many functions call, */
     FUNCTIONS_NAMED = 2, /* or so many, if it is called like one */
+    CARVED_BYTES = 1024, /* what all of it is multiples of: what an arena takes, not what its callers ask for, */
+    CARVED_SITES = 8,    /* of which so many tell, with so many blocks */
+    CARVED_BLOCKS = 32,
 };
 
 /* A word of a name, in lower case: "Alloc" and "Zero" of "allocZero", "GC" and "Malloc" of "GCMalloc". Returns where
@@ -41,7 +44,7 @@ static int is_one_of(const char *word, const char *const *words)
     return *words != NULL;
 }
 
-/* "alloc", "zmalloc", "reallocate", "mallocz", "xstrdup"; neither "allocation" nor "deallocate" */
+/* "alloc", "zmalloc", "reallocate", "mallocz", "xstrdup", "memalign"; neither "allocation" nor "deallocate" */
 static int says_alloc(const char *word)
 {
     static const char *const endings[] = {"", "z", "n", "ate", "array", NULL};
@@ -49,6 +52,8 @@ static int says_alloc(const char *word)
     if (at)
         return strncmp(word, "de", 2) != 0 && is_one_of(at + strlen("alloc"), endings);
     size_t length = strlen(word);
+    if (length >= 8 && strcmp(word + length - 8, "memalign") == 0)
+        return 1;
     return length >= 6 && (strcmp(word + length - 6, "strdup") == 0 || strcmp(word + length - 6, "memdup") == 0 ||
                            strcmp(word + length - 6, "trndup") == 0);
 }
@@ -59,6 +64,8 @@ int wrapper_is_named(const struct row *row)
     static const char *const others[] = {"add", "remove", "set", "get", "is", "has", "on", "register", "notify", NULL};
     char word[64];
     int is_first = 1;
+    if (row->plain_name && strncmp(row->plain_name, "operator new", 12) == 0) /* a class's */
+        return 1;
     for (const char *at = row->plain_name; at && (at = next_word(at, word, sizeof word)); is_first = 0) {
         if (is_first && is_one_of(word, others))
             return 0;
@@ -104,6 +111,44 @@ void wrapper_skip_name(sqlite3 *db, const struct row *row, struct buf *out)
         }
     buf_puts(out, pattern);
     buf_free(&bare);
+}
+
+/* Once each: a function may have many lines. */
+static void add_option(const char *option, size_t length, struct buf *options)
+{
+    for (const char *at = buf_text(options); (at = strstr(at, " --skip ")); at += strlen(" --skip "))
+        if (strncmp(at, option, length) == 0 && (!at[length] || at[length] == ' '))
+            return;
+    buf_add(options, option, length);
+}
+
+void wrapper_add_options(const char *more, struct buf *options)
+{
+    for (const char *next; *more; more = next) {
+        next = strstr(more + 1, " --skip ");
+        next = next ? next : more + strlen(more);
+        add_option(more, (size_t)(next - more), options);
+    }
+}
+
+static void add_skip(sqlite3 *db, const struct row *row, struct buf *options)
+{
+    struct buf name = BUF(4096), option = BUF(1 << 16);
+    wrapper_skip_name(db, row, &name);
+    buf_puts(&option, " --skip ");
+    buf_shell(&option, buf_text(&name));
+    add_option(buf_text(&option), option.length, options);
+    buf_free(&option);
+    buf_free(&name);
+}
+
+void wrapper_add_skips(sqlite3 *db, const struct row *row, const struct callers *callers, struct buf *options)
+{
+    add_skip(db, row, options);
+    /* code without a name that functions with an allocator's name call is behind these: palloc, palloc0 */
+    for (int i = 0; !row->function && i < callers->count; i++)
+        if (callers->item[i].row.function && wrapper_is_named(&callers->item[i].row))
+            add_skip(db, &callers->item[i].row, options);
 }
 
 /* One line makes all that the function allocates. Without lines nobody knows. */
@@ -192,8 +237,26 @@ static int may_be_wrapper(sqlite3 *db, const struct row *row)
     return wrapper_is_named(row) || has_one_line(db, row);
 }
 
+static int is_carver(sqlite3 *db, int64_t line_id)
+{
+    sqlite3_stmt *s = NULL;
+    int is_one = 0;
+    if (sqlite3_prepare_v2(
+            db,
+            "SELECT count(*), max(alloc_bytes % ?2), sum(alloc_count) FROM site JOIN site_line USING(site_id) WHERE "
+            "line_id = ?1 AND alloc_bytes > 0",
+            -1, &s, NULL) == SQLITE_OK) {
+        sqlite3_bind_int64(s, 1, line_id);
+        sqlite3_bind_int64(s, 2, CARVED_BYTES);
+        is_one = sqlite3_step(s) == SQLITE_ROW && sqlite3_column_int64(s, 0) >= CARVED_SITES &&
+                 sqlite3_column_int64(s, 1) == 0 && sqlite3_column_int64(s, 2) >= CARVED_BLOCKS;
+    }
+    sqlite3_finalize(s);
+    return is_one;
+}
+
 int wrapper_callers(sqlite3 *db, int64_t site_id, const char *device, enum callers_of of, struct callers *callers,
-                    struct error *err)
+                    struct buf *skips, struct error *err)
 {
     struct row row = {0};
     struct walk *walk = NULL;
@@ -208,6 +271,9 @@ int wrapper_callers(sqlite3 *db, int64_t site_id, const char *device, enum calle
             rc = wrapper_chain_load(db, walk, &row, of, NULL, &chain, err);
         if (rc == 0 && wrapper_is(db, &row, wrapper_chain_last(&chain)))
             *callers = chain.callers[--chain.count]; /* no longer the chain's */
+        callers->is_of_carver = callers->count > 0 && is_carver(db, row.key_id);
+        if (rc == 0 && callers->count && skips)
+            wrapper_add_skips(db, &row, callers, skips);
         wrapper_chain_free(&chain);
         walk_close(walk);
     }

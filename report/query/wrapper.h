@@ -11,6 +11,9 @@ int wrapper_is_named(const struct row *row);
 /* What --skip is to be given for the function of a row: its name, with as much of its scopes as tells it from others of
  * that name. Appended to out. */
 void wrapper_skip_name(sqlite3 *db, const struct row *row, struct buf *out);
+/* The options that show a wrapper's callers, " --skip NAME", appended to those in options that are others. */
+void wrapper_add_skips(sqlite3 *db, const struct row *row, const struct callers *callers, struct buf *options);
+void wrapper_add_options(const char *more, struct buf *options);
 /* Whether the line of a row (by ROW_LINE) is a wrapper's that is called like that: its name says so, or what it does:
  * one line allocates all that its function does, for many functions. */
 int wrapper_is(sqlite3 *db, const struct row *row, const struct callers *callers);
@@ -28,9 +31,9 @@ const struct callers *wrapper_chain_last(const struct wrapper_chain *chain);
 void wrapper_chain_free(struct wrapper_chain *chain);
 
 /* The last callers of the line of a site of a device, where that is a wrapper's; else callers->count is 0. Of a line
- * as it was recorded only if its name says so: a leak in a function that many call is one line's. 0 or -errno with err;
- * callers_free in both cases. */
+ * as it was recorded only if its name says so: a leak in a function that many call is one line's. skips, where it is
+ * not NULL: wrapper_add_skips. 0 or -errno with err; callers_free in both cases. */
 int wrapper_callers(sqlite3 *db, int64_t site_id, const char *device, enum callers_of of, struct callers *callers,
-                    struct error *err);
+                    struct buf *skips, struct error *err);
 
 #endif

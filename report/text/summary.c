@@ -11,6 +11,7 @@
 #include "../query/resident.h"
 #include "../query/source.h"
 #include "../query/threads.h"
+#include "../query/wrapper.h"
 #include "failed.h"
 #include "forked.h"
 #include "heap_lines.h"
@@ -461,6 +462,9 @@ static void print_hints(const struct summary *s)
     if (report_window(s->options) && report_window(s->options)->options)
         buf_puts(&file, report_window(s->options)->options);
     const char *name = buf_text(&file), *head = "Next: ";
+    struct buf skip = BUF(1 << 16);
+    wrapper_add_options(buf_text(&s->skip), &skip);
+    findings_skips(&s->findings, &skip);
     fputc('\n', s->out->file);
     struct buf script = BUF(1 << 16);
     if (find_script(s, &script)) {
@@ -474,7 +478,7 @@ static void print_hints(const struct summary *s)
         table_line(s->out, TABLE_DIM, buf_text(&line));
         head = "      ";
     }
-    if (s->skip.length) {
+    if (skip.length) {
         const struct lens_options *lens = s->options->lens;
         buf_reset(&line);
         buf_printf(&line, "%smemprof report%s", head, name);
@@ -482,7 +486,7 @@ static void print_hints(const struct summary *s)
             buf_puts(&line, " --skip ");
             buf_shell(&line, lens->skips[i]);
         }
-        buf_printf(&line, "%s   (counts what these only pass on to their callers)", s->skip.data);
+        buf_printf(&line, "%s   (counts what these only pass on to their callers)", skip.data);
         table_line(s->out, TABLE_DIM, buf_text(&line));
         head = "      ";
     }
@@ -502,6 +506,7 @@ static void print_hints(const struct summary *s)
 #pragma GCC diagnostic pop
         table_line(s->out, TABLE_DIM, buf_text(&line));
     }
+    buf_free(&skip);
     buf_free(&script);
     buf_free(&file);
     buf_free(&line);

@@ -108,27 +108,6 @@ static int is_large_of_heap(const struct peak *p, int64_t bytes)
     return p->heap_bytes > 0 && (double)bytes * 100 >= (double)p->heap_bytes * LEAST_PERCENT;
 }
 
-static int has_skip(const struct buf *skips, const struct buf *option)
-{
-    for (const char *at = buf_text(skips); (at = strstr(at, option->data)); at += option->length)
-        if (!at[option->length] || at[option->length] == ' ')
-            return 1;
-    return 0;
-}
-
-/* Once each: a function may have many lines. */
-static void add_skip(struct peak *p, const struct row *row)
-{
-    struct buf name = BUF(4096), option = BUF(1 << 16);
-    wrapper_skip_name(p->s->db, row, &name);
-    buf_puts(&option, " --skip ");
-    buf_shell(&option, buf_text(&name));
-    if (!has_skip(&p->skip, &option))
-        buf_puts(&p->skip, buf_text(&option));
-    buf_free(&option);
-    buf_free(&name);
-}
-
 /* A function that only passes memory on: --skip would say more. */
 static void note_wrapper(struct peak *p, const struct row *row, const struct callers *callers, int64_t bytes)
 {
@@ -138,11 +117,7 @@ static void note_wrapper(struct peak *p, const struct row *row, const struct cal
     p->heap_wrapped += bytes ? heap_bytes(p, row) : 0;
     if (!p->skip.length && row->module)
         p->wrapper_module = xstrdup(row->module);
-    add_skip(p, row);
-    /* code without a name that functions with an allocator's name call is behind these: palloc, palloc0 */
-    for (int i = 0; !row->function && i < callers->count; i++)
-        if (callers->item[i].row.function && wrapper_is_named(&callers->item[i].row))
-            add_skip(p, &callers->item[i].row);
+    wrapper_add_skips(p->s->db, row, callers, &p->skip);
 }
 
 /* In the module of the first wrapper, or with source as that. */

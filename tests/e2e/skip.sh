@@ -282,3 +282,93 @@ print(*sorted(r["function"].split("(")[0] + " " + r["at_peak_bytes"] for r in cs
     if int(r["at_peak_bytes"]) > 100000))')
 equal "whose is what" "app::AddAllocationObserver 1049600 app::Table::Allocate 3145728 one 1048576 two 5242880" \
     "$functions"
+
+# Where a finding says that a line allocates for its callers, the next steps offer it, however little of the peak it
+# has.
+cat >passes.c <<'END'
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <string.h>
+static void *(*take)(size_t);
+#define FUNCTION(name, size)                                                                                           \
+    __attribute__((noinline)) static void name(void)                                                                   \
+    {                                                                                                                  \
+        memset(take(size), 1, size);                                                                                   \
+        __asm__ volatile("");                                                                                          \
+    }
+FUNCTION(keeps_1, 1000000)
+FUNCTION(keeps_2, 1100000)
+FUNCTION(keeps_3, 1200000)
+FUNCTION(keeps_4, 1300000)
+FUNCTION(keeps_5, 1400000)
+int main(void)
+{
+    take = *(void *(**)(size_t))dlsym(dlopen("./taker.so", RTLD_NOW), "taker");
+    char *peak = malloc(60 << 20);
+    memset(peak, 1, 60 << 20);
+    keeps_1();
+    keeps_2();
+    keeps_3();
+    keeps_4();
+    keeps_5();
+    free(peak);
+    return 0;
+}
+END
+cat >taker.c <<'END'
+#include <stdlib.h>
+static void *take(size_t size)
+{
+    void *p = malloc(size);
+    __asm__ volatile("");
+    return p;
+}
+void *(*const taker)(size_t) = take;
+END
+"$CC" -shared -fPIC -O1 -fno-builtin -o taker.so taker.c
+strip taker.so
+"$CC" -g -O1 -fno-builtin -o passes passes.c -ldl
+record_ok ./passes
+"$MEMPROF" report out.db >report.txt
+contains "a leak through a line without a name" report.txt \
+    "* Never freed: 5.72 MiB in 5 blocks of host were still live at the end"
+contains "whose it is" report.txt " It allocates for its callers, the largest part for keeps_5 "
+at_least "what is offered" 1 "$(grep -c 'memprof report --skip taker\.so+0x[0-9a-f]*   (counts' report.txt)"
+"$MEMPROF" report out.db --json >report.json
+at_least "the same in JSON" 1 \
+    "$(grep -c '"next": "With --skip each [^"]*: memprof report --skip taker.so+0x[0-9a-f]*"' report.json)"
+
+# An arena takes whole blocks when somebody asks, and gives parts of them to others: that is said, too.
+cat >arena.c <<'END'
+#include <stdlib.h>
+#include <string.h>
+static char *at, *end;
+static size_t many;
+__attribute__((noinline)) static void *pool_alloc(size_t size)
+{
+    if (at == NULL || (size_t)(end - at) < size) {
+        at = malloc(262144);
+        end = at + 262144;
+    }
+    memset(at, 1, size);
+    at += size;
+    return at - size;
+}
+#define FUNCTION(name)                                                                                                 \
+    __attribute__((noinline)) static void name(void)                                                                   \
+    {                                                                                                                  \
+        for (int i = 0; i < 200; i++)                                                                                  \
+            many += pool_alloc(10000) != NULL;                                                                         \
+    }
+FUNCTION(a) FUNCTION(b) FUNCTION(c) FUNCTION(d) FUNCTION(e) FUNCTION(f) FUNCTION(g) FUNCTION(h) FUNCTION(i)
+int main(void)
+{
+    a(), b(), c(), d(), e(), f(), g(), h(), i();
+    return many != 1800;
+}
+END
+"$CC" -g -O1 -fno-builtin -o arena arena.c
+record_ok ./arena # 26 parts a block: 70 blocks
+"$MEMPROF" report out.db >report.txt
+contains "an arena" report.txt \
+    "17.50 MiB in 70 blocks. It takes whole blocks, and may give its callers parts, most of them for"

@@ -15,8 +15,9 @@ print("<!DOCTYPE html><meta charset=utf-8><script>%s</script><pre id=out></pre><
       "const rows = %s; document.getElementById('out').textContent = rows.map(([name, wanted]) => "
       "shortName(name) === wanted ? 'as wanted' : `${name}: ${shortName(name)}, not ${wanted}`).join('\\n');</script>"
       "<pre id=apart></pre><script>const apart = ['os::commit(char*, long, bool)', "
-      "'os::commit(char*, long, long, bool)', 'put<int>(int)', 'put<char>(char)', 'get(int)', 'get(char)', 'one(int)'];"
-      "document.getElementById('apart').textContent = distinctNames(apart, (i) => i === 4 ? 'a.c:1' : '').join('; ');</script>"
+      "'os::commit(char*, long, long, bool)', 'put<int>(int)', 'put<char>(char)', 'get(int)', 'get(char)', "
+      "'one(int)']; const placeOf = (i) => i === 4 ? 'a.c:1' : '';"
+      "document.getElementById('apart').textContent = distinctNames(apart, placeOf).join('; ');</script>"
       % (open(root + "/templates/units.js").read().replace("</", "<\\/"), json.dumps(rows).replace("</", "<\\/")))
 END
 chromium --headless --no-sandbox --disable-gpu --user-data-dir="$PWD/profile" --dump-dom "file://$PWD/names.html" \

@@ -9,7 +9,9 @@
 #define LEAST_PEAK  8          /* of the peak of what was reserved, */
 #define LEAST_PART  4          /* and in any case of what is reserved at the end, */
 #define SEGMENTS    (4 << 20)  /* of segments, where allocators hold more to go on with */
-#define LEAST_TIME  10         /* for so much of the run: programs free all before they end */
+#define LEAST_TIME  10         /* for so much of the run: programs free all before they end; or while the last */
+#define WORK_SHARE  100        /* part of the allocations came, which were */
+#define WORK_LEAST  16         /* that many: a buffer for the output comes at the end */
 #define EVENTS_MOST 50000000   /* a replay of more takes too long for a sentence */
 
 /* From when on so much lay idle to the end, by the samples. The kernel's own figure says what is there at all: pages
@@ -35,7 +37,39 @@ static int find_since(sqlite3 *db, struct heap_end *e, int64_t idle_bytes)
         e->rss_bytes = rss = sqlite3_column_int64(s, 2);
     }
     sqlite3_finalize(s);
-    return rss >= idle_bytes && e->end_ns > e->since_ns && (e->end_ns - e->since_ns) >= e->end_ns / LEAST_TIME;
+    return rss >= idle_bytes && e->end_ns > e->since_ns;
+}
+
+/* When the last hundredth of all allocations, or the last few, began: by what the program did, and not by the clock,
+ * which a busy machine changes. */
+static int64_t last_work(sqlite3 *db)
+{
+    static const char sql[] =
+        "SELECT max(time_ns) FROM (SELECT time_ns, sum(alloc_count) OVER (ORDER BY time_ns DESC) AS later, "
+        "sum(alloc_count) OVER () AS whole FROM timeline WHERE device_id = 0 AND level = (SELECT level FROM timeline "
+        "WHERE device_id = 0 GROUP BY level HAVING count(*) <= 4096 ORDER BY level LIMIT 1)) WHERE later >= "
+        "max(whole / ?1, ?2)";
+    sqlite3_stmt *s = NULL;
+    int64_t time_ns = -1;
+    if (db_prepare(db, sql, &s, NULL))
+        return -1;
+    sqlite3_bind_int(s, 1, WORK_SHARE);
+    sqlite3_bind_int(s, 2, WORK_LEAST);
+    if (sqlite3_step(s) == SQLITE_ROW && sqlite3_column_type(s, 0) != SQLITE_NULL)
+        time_ns = sqlite3_column_int64(s, 0);
+    sqlite3_finalize(s);
+    return time_ns;
+}
+
+static int is_long(const struct heap_end *e)
+{
+    return e->end_ns - e->since_ns >= e->end_ns / LEAST_TIME;
+}
+
+/* Whether the program went on after that. */
+static int goes_on(sqlite3 *db, const struct heap_end *e)
+{
+    return is_long(e) || e->since_ns <= last_work(db);
 }
 
 /* At an instant. INT64_MAX: the end */
@@ -68,12 +102,19 @@ static int holds_much(sqlite3 *db, struct heap_end *e)
 
 /* What is reserved and not live may be parts of pages, whose blocks a program frees before it ends: the pages
  * themselves were free for that long. */
-static int held_before(sqlite3 *db, const struct heap_end *e)
+static int held_at(sqlite3 *db, int64_t time_ns)
 {
     struct heap_end before = {0};
-    int held = load_at(db, e->end_ns - e->end_ns / LEAST_TIME, &before) && holds_much(db, &before);
+    int held = time_ns >= 0 && load_at(db, time_ns, &before) && holds_much(db, &before);
     heap_end_free(&before);
     return held;
+}
+
+static int held_before(sqlite3 *db, const struct heap_end *e)
+{
+    int64_t work_ns = last_work(db);
+    return (is_long(e) && held_at(db, e->end_ns - e->end_ns / LEAST_TIME)) ||
+           (e->since_ns <= work_ns && held_at(db, work_ns));
 }
 
 static int is_large(sqlite3 *db, struct heap_end *e)
@@ -115,7 +156,8 @@ static int is_large_segments(sqlite3 *db, struct heap_end *e)
     uint64_t peak =
         (uint64_t)db_int(db, "SELECT peak_reserved_bytes FROM total WHERE device_id = 0 AND kind = 'heap'", 0);
     return e->trim_bytes >= SEGMENTS && (e->trim_bytes >= LARGE_BYTES || e->trim_bytes >= peak / LEAST_PEAK) &&
-           e->trim_bytes >= (e->trim_bytes + e->pin_bytes) / LEAST_PART && find_since(db, e, (int64_t)e->trim_bytes);
+           e->trim_bytes >= (e->trim_bytes + e->pin_bytes) / LEAST_PART && find_since(db, e, (int64_t)e->trim_bytes) &&
+           goes_on(db, e);
 }
 
 /* Whether segments held at least so much more than live blocks, and the process as many resident bytes. */
@@ -128,7 +170,7 @@ static int has_segments(sqlite3 *db, struct heap_end *e)
     int64_t live =
         db_int(db, "SELECT end_active_bytes FROM total WHERE device_id = 0 AND kind = 'heap' AND end_active_bytes >= 0",
                INT64_MAX);
-    return reserved >= SEGMENTS && reserved - SEGMENTS >= live && find_since(db, e, SEGMENTS) &&
+    return reserved >= SEGMENTS && reserved - SEGMENTS >= live && find_since(db, e, SEGMENTS) && goes_on(db, e) &&
            free_there(db, e, live) >= SEGMENTS;
 }
 
@@ -138,8 +180,8 @@ void heap_end_load(sqlite3 *db, struct heap_end *end)
     *end = (struct heap_end){0};
     if (db_meta_int(db, "event_count", 0) > EVENTS_MOST)
         return;
-    int may_glibc = gap >= LEAST_BYTES && gap >= reserved / LEAST_PART &&
-                    find_since(db, end, reserved / LEAST_PART); /* what is_large asks is more */
+    int may_glibc = gap >= LEAST_BYTES && gap >= reserved / LEAST_PART && find_since(db, end, reserved / LEAST_PART) &&
+                    goes_on(db, end); /* what is_large asks is more */
     int may_segments = has_segments(db, end);
     if ((may_glibc || may_segments) && load_at(db, INT64_MAX, end)) {
         end->is_there = may_glibc && is_large(db, end);

@@ -164,6 +164,32 @@ void resident_peak_text(const struct resident_peak *p, struct buf *out)
     buf_printf(out, "; the last look of all was at %s, before the end)", units_ns(text, p->last_ns));
 }
 
+void resident_forget_unknown(sqlite3 *db, enum row_key by, struct rows *rows)
+{
+    static const char *const keys[ROW_KEY_COUNT] = {
+        [ROW_LINE] = "l.line_id",   [ROW_FUNCTION] = "coalesce(l.function_id, -l.line_id)",
+        [ROW_FILE] = "l.file_id",   [ROW_MODULE] = "l.module_key_id",
+        [ROW_STACK] = "s.stack_id",
+    };
+    struct buf sql = BUF(4096);
+    sqlite3_stmt *s = NULL;
+    if (!keys[by])
+        return;
+    buf_printf(
+        &sql,
+        "SELECT DISTINCT coalesce(%s, 0) FROM resident_site r JOIN resident_scan c USING(scan_id) JOIN site s "
+        "USING(site_id) LEFT JOIN site_line sl USING(site_id) LEFT JOIN line l USING(line_id) WHERE c.is_peak AND "
+        "r.live_bytes > r.resident_bytes + r.swapped_bytes + r.untouched_bytes",
+        keys[by]);
+    int rc = db_prepare(db, buf_text(&sql), &s, NULL);
+    while (rc == 0 && sqlite3_step(s) == SQLITE_ROW)
+        for (int i = 0; i < rows->count; i++)
+            if (rows->row[i].key_id == sqlite3_column_int64(s, 0) && !rows->row[i].stats.value[STAT_untouched_bytes])
+                rows->row[i].stats.known &= ~(1u << STAT_untouched_bytes);
+    sqlite3_finalize(s);
+    buf_free(&sql);
+}
+
 const char *resident_what_text(const char *what)
 {
     static const struct {

@@ -7,6 +7,8 @@
 #include "../../common/buf.h"
 #include "../../common/error.h"
 
+#include "rows.h"
+
 #include <sqlite3.h>
 #include <stdint.h>
 
@@ -55,6 +57,9 @@ void resident_again_text(sqlite3 *db, struct buf *out);
 int64_t resident_again_bytes(sqlite3 *db);
 /* "Resident at 23 ms, ...": the instant, what the look took, and how far it is from the peak. */
 void resident_peak_text(const struct resident_peak *peak, struct buf *out);
+/* Of blocks in shared memory whose pages their own process lacks, and another one may have, nobody knows what is on no
+ * page: nor of rows that have nothing else there. Elsewhere the figure is that of their other blocks. */
+void resident_forget_unknown(sqlite3 *db, enum row_key by, struct rows *rows);
 /* What a row of v_resident is; where it is none of ours, what itself. */
 const char *resident_what_text(const char *what);
 

@@ -323,6 +323,8 @@ static int list_rows(struct by *b, struct record *document, struct error *err)
     row_columns_init(&columns, b->options->by, b->options->at == REPORT_AT_TIME, is_stack ? "frames" : NULL);
     show_numbers(b, &columns);
     show_keys(b, &columns);
+    if (is_scanned(b) || b->out->format != REPORT_TEXT)
+        resident_forget_unknown(b->db, b->options->by, &b->rows);
     struct listing *l = listing_open_in(document, "rows", columns.columns, COLUMN_COUNT_OF(columns.columns), b->cwd);
     for (int i = 0; rc == 0 && i < b->rows.count; i++) {
         const struct row *row = &b->rows.row[i];

@@ -197,3 +197,43 @@ if as_user test -x "$MEMPROF" 2>/dev/null && as_user test -w open; then
     at_least "recorded all the same" 10000000 "$(total alloc_bytes)"
     sums
 fi
+
+# Shared memory that a child may have written where its parent did not: on no page is nothing that anybody knows of it.
+cat >handed.c <<'EOF'
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+__attribute__((noinline)) static char *handed(void)
+{
+    return mmap(NULL, 8 << 20, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+}
+
+__attribute__((noinline)) static char *alone(void)
+{
+    return mmap(NULL, 8 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+}
+
+int main(void)
+{
+    char *shared = handed(), *private = alone();
+    memset(shared, 1, 2 << 20);
+    memset(private, 1, 2 << 20);
+    if (fork() == 0) {
+        memset(shared, 1, 6 << 20);
+        usleep(200000);
+        _exit(0);
+    }
+    wait(NULL);
+    return 0;
+}
+EOF
+"$CC" -g -O1 -o handed handed.c
+record_ok ./handed
+for by in line function stack; do
+    "$MEMPROF" report --by $by --sort resident --csv out.db >unknown.csv
+    sqlite3 :memory: ".import --csv unknown.csv r" "SELECT group_concat(untouched_bytes, '|') FROM (SELECT
+        untouched_bytes FROM r WHERE resident_bytes = 2097152 ORDER BY 1)" >unknown.txt
+    equal "on no page, by $by" "|$((6 << 20))" "$(cat unknown.txt)"
+done

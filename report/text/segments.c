@@ -327,7 +327,7 @@ static void list_segment(const struct fragments *f, const struct queries *q, str
     listing_int_if(l, is_seen, (int64_t)g->hole_bytes);
     listing_int_if(l, pin != NULL, pin ? (int64_t)pin->size_bytes : 0);
     listing_int_if(l, pin != NULL, pin ? (int64_t)pin->time_ns : 0);
-    listing_text(l, line.function || !is_people ? line.function : pin ? "??" : "nothing");
+    listing_text(l, line.function || !is_people ? line.function : pin ? "??" : "(no block)");
     listing_text(l, line.file);
     listing_int_if(l, line.line > 0, line.line);
     listing_text(l, taker.function);
@@ -392,8 +392,13 @@ static void list_segments(const struct fragments *f)
         list_segment(f, &q, l, &f->segments[i]);
     sqlite3_finalize(q.line);
     sqlite3_finalize(q.process);
-    listing_print_under(l, "Segments, by the bytes of them that are not live; pinned by their oldest block",
-                        (int64_t)all);
+    size_t empty = 0;
+    for (size_t i = 0; is_people && i < shown; i++)
+        empty += !f->segments[i].pin;
+    if (listing_print_under(l, "Segments, by the bytes of them that are not live; pinned by their oldest block",
+                            (int64_t)all) &&
+        empty)
+        table_prose(f->out, TABLE_DIM, "(no block: kept for what comes, or with data of the allocator's own)");
     listing_close(l);
 }
 

@@ -198,6 +198,12 @@ for library in libjemalloc.so.2 libtcmalloc_minimal.so.4 libmimalloc.so.2; do
     pages_add_up "$library" --at=end
     "$MEMPROF" report out.db >report
     lacks "$library: malloc_trim is glibc's" report "malloc_trim"
+    # what has no block is pinned by none, and says so
+    "$MEMPROF" report out.db --segments --top 0 >segments
+    "$MEMPROF" report out.db --segments --csv --top 0 >segments.csv
+    equal "$library: segments without a block" \
+        "$(sqlite3 :memory: ".import --csv segments.csv s" "SELECT count(*) FROM s WHERE live_count = 0")" \
+        "$(grep -c ' (no block)' segments)"
 done
 
 # What lines have of pages that they share: blocks of 24 and of 88 bytes by turns, with the 16 before each, so 40 and

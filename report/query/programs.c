@@ -2,6 +2,7 @@
 
 #include "../../common/array.h"
 #include "../../common/db.h"
+#include "program_name.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -92,4 +93,38 @@ struct programs_process *programs_find(const struct programs *p, int64_t process
             high = middle;
     }
     return low < p->count && p->item[low].process_id == process_id ? &p->item[low] : NULL;
+}
+
+int64_t programs_other_pid(sqlite3 *db, struct buf *name)
+{
+    static const char ends[] =
+        "SELECT process_id, CAST(total(a.end_bytes) AS INTEGER) FROM account a JOIN thread t ON t.thread_id = a.key_id "
+        "JOIN process p USING(process_id) WHERE a.scope = 'thread' AND a.inclusive = 0 AND a.kind = 'all' AND "
+        "p.end_kind "
+        "IS NOT 'exec' GROUP BY process_id";
+    struct programs programs = {0};
+    struct error err;
+    sqlite3_stmt *s = NULL;
+    double bytes[2] = {0}; /* of others, of the program */
+    const struct programs_process *largest = NULL;
+    int64_t most = 0;
+    int rc = programs_load(db, &programs, &err);
+    if (rc == 0)
+        rc = db_prepare(db, ends, &s, &err);
+    while (rc == 0 && sqlite3_step(s) == SQLITE_ROW) {
+        const struct programs_process *p = programs_find(&programs, sqlite3_column_int64(s, 0));
+        if (!p)
+            continue;
+        bytes[p->is_named != 0] += sqlite3_column_double(s, 1);
+        if (!p->is_named && sqlite3_column_int64(s, 1) > most) {
+            most = sqlite3_column_int64(s, 1);
+            largest = p;
+        }
+    }
+    sqlite3_finalize(s);
+    int64_t pid = largest && bytes[0] > bytes[1] ? largest->pid : 0;
+    if (pid)
+        program_name(name, largest->command);
+    programs_free(&programs);
+    return pid;
 }

@@ -6,6 +6,7 @@
 #ifndef MEMPROF_PROGRAMS_H
 #define MEMPROF_PROGRAMS_H
 
+#include "../../common/buf.h"
 #include "../../common/error.h"
 
 #include <sqlite3.h>
@@ -27,5 +28,8 @@ int programs_load(sqlite3 *db, struct programs *programs, struct error *err);
 void programs_free(struct programs *programs);
 /* NULL: the recording does not say. */
 struct programs_process *programs_find(const struct programs *programs, int64_t process_id);
+/* Of the processes that are not of the program the one that had most live at its end, if they all had more than the
+ * program's did: what 'memprof leaks' lists is then not where most is. name: its program, appended. 0: none */
+int64_t programs_other_pid(sqlite3 *db, struct buf *name);
 
 #endif

@@ -7,6 +7,7 @@
 #include "../findings/notes.h"
 #include "../query/ending.h"
 #include "../query/program_name.h"
+#include "../query/programs.h"
 #include "../query/reserved.h"
 #include "../query/resident.h"
 #include "../query/source.h"
@@ -452,6 +453,20 @@ static int has_ends(const struct summary *s)
            db_int(s->db, "SELECT count(*) FROM total WHERE kind = 'all' AND end_count > 0", 1) > 0;
 }
 
+/* Of a build's or a pipeline's processes, the one where most is to be seen. */
+static void print_leaks_hint(const struct summary *s, const char *head, const char *file)
+{
+    struct buf line = BUF(1 << 16), name = BUF(1 << 16);
+    int is_all = !(s->options->lens && s->options->lens->pid) && !report_window(s->options);
+    int64_t pid = is_all ? programs_other_pid(s->db, &name) : 0;
+    buf_printf(&line, "%smemprof leaks%s", head, file);
+    if (pid)
+        buf_printf(&line, " --process %lld   (%s, which had most live at its end)", (long long)pid, buf_text(&name));
+    table_line(s->out, TABLE_DIM, buf_text(&line));
+    buf_free(&line);
+    buf_free(&name);
+}
+
 static void print_hints(const struct summary *s)
 {
     struct buf file = BUF(1 << 16), line = BUF(1 << 16);
@@ -496,9 +511,12 @@ static void print_hints(const struct summary *s)
         table_line(s->out, TABLE_DIM, buf_text(&line));
         head = "      ";
     }
-    static const char *const forms[] = {"%smemprof leaks%s", "%smemprof report%s --by function --inclusive",
-                                        "%smemprof report%s --html"};
-    for (size_t i = has_ends(s) ? 0 : 1; i < sizeof forms / sizeof *forms; i++, head = "      ") {
+    static const char *const forms[] = {"%smemprof report%s --by function --inclusive", "%smemprof report%s --html"};
+    if (has_ends(s)) {
+        print_leaks_hint(s, head, name);
+        head = "      ";
+    }
+    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++, head = "      ") {
         buf_reset(&line);
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"

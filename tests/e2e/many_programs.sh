@@ -19,3 +19,35 @@ lacks "one of them" report "--by process"
 record_ok sh -c "./one malloc; ./one malloc; true"
 "$MEMPROF" report out.db >report
 lacks "a program" report "--by process"
+
+# A program whose own blocks are the lesser part: what leaves most is offered, as 'memprof leaks' lists the program's own.
+cat >starts.c <<'EOF'
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static void *volatile kept;
+
+/* starts OWN [OTHER]: leaves so many bytes, and a program of another name that does */
+int main(int argc, char **argv)
+{
+    kept = malloc((size_t)atoi(argv[1]));
+    if (argc > 2 && fork() == 0) {
+        execl("./other", "other", argv[2], NULL);
+        _exit(1);
+    }
+    wait(NULL);
+    return kept == NULL;
+}
+EOF
+"$CC" -O1 -g -fno-builtin -o starts starts.c
+cp starts other
+record_ok ./starts 1000 100000
+"$MEMPROF" report out.db >report
+contains "where most is" report \
+    " memprof leaks --process $(value "SELECT pid FROM process WHERE exe LIKE '%/other'")   (other, which had most live at"
+"$MEMPROF" leaks --process "$(value "SELECT pid FROM process WHERE exe LIKE '%/other'")" out.db >leaks
+contains "which it lists" leaks "97.66 KiB in 1 block"
+record_ok ./starts 100000 1000
+"$MEMPROF" report out.db >report
+grep -q '^ *\(Next: \)\{0,1\} *memprof leaks$' report || { cat report; fail "the program's own is most"; }

@@ -200,7 +200,7 @@ static void find_never_freed(struct rules *r)
     largest_process(r, beside.count > 0, &largest);
     int is_one = largest.process_count > 1 && largest.peak_bytes; /* of several the largest tells */
     int64_t peak_bytes = is_one ? largest.peak_bytes : d->peak_active;
-    if (keeps_its_heap(r, is_one ? largest.bytes : all, peak_bytes)) {
+    if (keeps_its_heap(r, is_one ? largest.bytes : all, peak_bytes, is_one ? largest.is_torn : torn_bytes > 0)) {
         find_kept(r, line, &(struct live){all, count}, &beside, &largest, peak_bytes);
         buf_free(&largest.name);
         return;

@@ -56,11 +56,9 @@ static int many_keep(const struct rules *r, int64_t bytes)
 
 /* Runtimes and compilers end without giving back what they hold: of many lines, and much of the peak. Where it is not
  * known what was live when, nothing tells that from a leak. Python does take itself down. */
-int keeps_its_heap(struct rules *r, int64_t bytes, int64_t peak_bytes)
+int keeps_its_heap(struct rules *r, int64_t bytes, int64_t peak_bytes, int is_torn)
 {
     const struct rule_device *d = r->device;
-    int64_t torn;
-    rule_top_line(r, LINE_END_TORN_BYTES, &torn);
-    return r->growth && torn == 0 && ending_of_blocks(r->db, d->device_id) == ENDING_RETURNED &&
+    return r->growth && !is_torn && ending_of_blocks(r->db, d->device_id) == ENDING_RETURNED &&
            (many_keep(r, bytes) || (bytes >= peak_bytes / KEEPING_SHARE && count_keeping(r) >= KEEPING_LINES));
 }

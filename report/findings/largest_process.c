@@ -20,6 +20,9 @@ static const char largest_sql[] =
     "GROUP BY i.first_id HAVING bytes > 0) JOIN process USING(process_id) ORDER BY min(bytes, most) DESC, process_id "
     "LIMIT ?2";
 
+static const char torn_sql[] =
+    "SELECT count(*) FROM teardown WHERE process_id IN (SELECT process_id FROM v_image WHERE first_id = ?1)";
+
 /* A title that a program gave itself begins with its name: "nginx: worker process", which may be one quoted word. */
 static void name_process(struct buf *name, const char *command)
 {
@@ -95,6 +98,7 @@ void largest_process(struct rules *r, int has_beside, struct largest_process *la
             continue;
         buf_free(&largest->name);
         name_process(&l.name, db_text(s, 3));
+        l.is_torn = rule_query_amount(r, torn_sql, (int64_t[]){sqlite3_column_int64(s, 0)}, 1, 0) > 0;
         *largest = l;
     }
     sqlite3_finalize(s);

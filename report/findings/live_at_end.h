@@ -13,14 +13,15 @@
 int live_at_end_load(struct rules *r);
 
 /* Whether r->device's program ends without giving back what it holds, as runtimes and compilers do. bytes: live at the
- * end, of a peak of so many. */
-int keeps_its_heap(struct rules *r, int64_t bytes, int64_t peak_bytes);
+ * end, of a peak of so many. is_torn: it took itself down, as Python does. */
+int keeps_its_heap(struct rules *r, int64_t bytes, int64_t peak_bytes, int is_torn);
 
 /* The process of r->device that may have had most in memory at its end. */
 struct largest_process {
     int64_t bytes, there_bytes, process_count; /* 0: not known */
     int64_t peak_bytes;                        /* no less than its peak: its threads' own ones; 0: not known */
     int has_beside; /* bytes are with what libraries keep for themselves: the events do not tell these apart */
+    int is_torn;    /* an interpreter took itself down in it */
     const struct rule_line *line; /* that had most of bytes, */
     int64_t line_bytes, line_count;
     struct buf name;

@@ -169,6 +169,12 @@ equal "one after another" "info Live at the end" "$(found)"
 contains "one after another: how many, the shell with them" report.txt \
     " of host at the ends of 4 processes, of which the largest, server, had 40.00 MiB: programs that end "
 
+# what Python took down in a child is nothing that the larger process beside it kept or leaked
+record_ok sh -c './server; python3 -c "held = [bytes(100000) for i in range(10)]"'
+equal "beside Python" "info Live at the end,info Live when Python began to end" "$(found)"
+contains "beside Python: how much" report.txt ", of which the largest, server, had 40.00 MiB"
+at_least "which took itself down" 1 "$(value "SELECT count(*) FROM teardown")"
+
 # what libraries keep (libstdc++: 72,704 bytes for exceptions without memory) is in the tables, and in the sentence too
 "$CC" -O1 -g -fno-builtin -o server server.c -Wl,--no-as-needed -lstdc++
 record_ok ./server

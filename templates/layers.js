@@ -17,7 +17,7 @@ const LAYERS = [
 const ABOUT = { allocated: 1, reserved: 2, used: 4, free: 4 }, SAMPLED_BEFORE = ABOUT.used;
 
 /* What present pages hold, as v_resident has it, in the colours of the layers. */
-const RESIDENT_PARTS = { blocks: 'active', beside: 'reserved', heap: 'reserved', segment: 'reserved' };
+const RESIDENT_PARTS = { blocks: 'active', beside: 'reserved', heap: 'reserved', segment: 'reserved', inherited: 'reserved' };
 const UNTOUCHED = 'Live, and on no page: asked for and never written, or given back to the kernel. It takes addresses only.';
 
 const layers = {
@@ -151,7 +151,7 @@ const layers = {
     const r = model.core.resident;
     if (!r) return null;
     const all = r.present + (r.differs ? r.untouched : 0), bar = el('div', { class: 'layer-bar', role: 'img', 'aria-label': 'Resident ' + bytes(r.present) + (r.differs ? ', on no page ' + bytes(r.untouched) : '') });
-    const parts = r.rows.map((x) => ({ key: x.what, color: RESIDENT_PARTS[x.what] || 'untracked', text: x.text, bytes: x.bytes }));
+    const parts = r.rows.map((x) => ({ key: x.what, color: RESIDENT_PARTS[x.what] || (x.what === 'shared' && r.processes > 1 ? 'reserved' : 'untracked'), text: x.text, bytes: x.bytes }));
     if (r.differs) parts.push({ key: 'untouched', color: 'untouched', text: 'asked for, on no page', bytes: r.untouched });
     const says = (p) => p.text[0].toUpperCase() + p.text.slice(1) + ': ' + bytes(p.bytes) + (p.key === 'untouched' ? '' : ', ' + percent(p.bytes, r.present) + ' of what was resident');
     for (const p of parts) {

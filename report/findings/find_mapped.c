@@ -42,7 +42,7 @@ static void say_present(struct rules *r, struct finding *f)
     finding_say(f, " At %s, when its pages were looked at, %s%s was reserved: %s of that was on present pages,",
                 units_ns(r->a, peak.time_ns), least < most ? "up to " : "", units_bytes(r->b, most),
                 units_bytes(r->c, there));
-    finding_say(f, " and %s%s was not touched.", least < most ? "at most " : "", units_bytes(r->a, most - there));
+    finding_say(f, " and %s%s on none: never touched, or given back.", least < most ? "at most " : "", units_bytes(r->a, most - there));
 }
 
 static void say_rss(struct rules *r, struct finding *f, int64_t rss)
@@ -67,8 +67,8 @@ void find_mapped(struct rules *r)
     f->bytes = d->peak_reserved;
     f->time_ns = d->peak_reserved_ns;
     finding_say(f,
-                "An allocator mapped %s by %s, while the program never had more than %s in use. What it has not "
-                "touched takes addresses only",
+                "An allocator mapped %s by %s, while the program never had more than %s in use. What is on no page "
+                "takes addresses only",
                 units_bytes(r->a, d->peak_reserved), units_ns(r->b, d->peak_reserved_ns),
                 units_bytes(r->c, d->peak_active));
     if (rss > 0)

@@ -134,8 +134,8 @@ sqlite3 late.db "INSERT INTO segment(device_id, kind, process_id, address, size_
     UPDATE total SET peak_reserved_bytes = 160 << 30 WHERE kind = 'all';
     UPDATE timeline SET reserved_max_bytes = 100 << 30, reserved_last_bytes = 100 << 30"
 "$MEMPROF" report --html=late.html late.db >html.out
-sqlite3 late.db "SELECT printf('100.00 GiB was reserved: %.2f MiB of that was on present pages, and %.2f GiB was not
-    touched', sum(resident_bytes) / 1048576.0, 100 - sum(resident_bytes) / 1073741824.0) FROM v_resident
+sqlite3 late.db "SELECT printf('100.00 GiB was reserved: %.2f MiB of that was on present pages, and %.2f GiB on
+    none: never touched', sum(resident_bytes) / 1048576.0, 100 - sum(resident_bytes) / 1073741824.0) FROM v_resident
     WHERE what IN ('blocks', 'beside', 'heap', 'segment')" | tr -s '\n ' ' ' | sed 's/ $//' >mapped.txt
 contains "mapped, at the look" late.html "$(cat mapped.txt)"
 contains "mapped, the most" late.html "An allocator mapped 160.00 GiB by "

@@ -41,18 +41,6 @@ static int list_formats(void)
     return cli_close_output(EXIT_OK);
 }
 
-/* FILE with the format's suffix in the place of .db. */
-static char *default_path(const char *file, const char *suffix)
-{
-    struct buf path = BUF(1 << 16);
-    size_t length = strlen(file);
-    if (length > 3 && strcmp(file + length - 3, ".db") == 0)
-        length -= 3;
-    buf_add(&path, file, length);
-    buf_puts(&path, suffix);
-    return path.data;
-}
-
 static int write_stream(const struct export_format *format, sqlite3 *db, const struct export_options *options,
                         FILE *out, struct export_result *result, struct error *err)
 {
@@ -125,7 +113,7 @@ int cmd_export(const struct arguments *a)
         options_number(a, OPTION_min_size, 1, INT64_MAX, 0, &options.min_size_bytes))
         return EXIT_USAGE;
     char *path =
-        a->given[OPTION_export_output] ? xstrdup(a->value[OPTION_export_output]) : default_path(file, format->suffix);
+        a->given[OPTION_export_output] ? xstrdup(a->value[OPTION_export_output]) : db_path_with(file, format->suffix);
     int to_stdout = strcmp(path, "-") == 0;
     if (!to_stdout && db_same_file(file, path)) {
         int status = cli_usage("%s: is the recording itself; give the export another name with -o", path);

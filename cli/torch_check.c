@@ -22,10 +22,7 @@ struct check {
 static char *name_of(const struct check *c, long pid)
 {
     struct buf name = BUF(1 << 16);
-    size_t length = strlen(c->output);
-    if (length > 3 && strcmp(c->output + length - 3, ".db") == 0)
-        length -= 3;
-    buf_add(&name, c->output, length);
+    buf_add(&name, c->output, db_stem(c->output));
     buf_puts(&name, "-torch");
     if (c->snapshots > 1)
         buf_printf(&name, "-%ld", pid);

@@ -283,6 +283,21 @@ int db_same_file(const char *a, const char *b)
     return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
 }
 
+size_t db_stem(const char *path)
+{
+    size_t length = strlen(path);
+    return length > 3 && strcmp(path + length - 3, ".db") == 0 ? length - 3 : length;
+}
+
+char *db_path_with(const char *path, const char *suffix)
+{
+    size_t stem = db_stem(path);
+    char *with = xmalloc(stem + strlen(suffix) + 1);
+    memcpy(with, path, stem);
+    strcpy(with + stem, suffix);
+    return with;
+}
+
 char *db_own_text(sqlite3_stmt *statement, int column)
 {
     return sqlite3_column_type(statement, column) == SQLITE_NULL ? NULL : xstrdup(db_text(statement, column));

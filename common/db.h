@@ -7,6 +7,7 @@
 #include "error.h"
 
 #include <sqlite3.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #define DB_APPLICATION_ID 0x4D505246 /* "MPRF" */
@@ -57,6 +58,10 @@ int db_meta_set_int(sqlite3 *db, const char *key, int64_t value);
 
 /* Whether two paths name one file, through links too; 0 where either is not there. */
 int db_same_file(const char *a, const char *b);
+/* Bytes of a path without .db at its end. */
+size_t db_stem(const char *path);
+/* out.html of out.db: with a suffix in the place of .db. The caller frees it. */
+char *db_path_with(const char *path, const char *suffix);
 
 /* Column text of a statement's current row, "" for NULL; borrowed until the next step. */
 const char *db_text(sqlite3_stmt *statement, int column);

@@ -69,8 +69,8 @@ static int move(const char *from, const char *to)
 /* "out.1.db" of "out.db" */
 static char *numbered(const char *path, int number)
 {
-    size_t length = strlen(path), n = length + 16;
-    int stem = (int)(length > 3 && strcmp(path + length - 3, ".db") == 0 ? length - 3 : length);
+    size_t n = strlen(path) + 16;
+    int stem = (int)db_stem(path);
     char *text = xmalloc(n);
     snprintf(text, n, "%.*s.%d%s", stem, path, number, path + stem);
     return text;

@@ -369,7 +369,7 @@ int diff_page_write(sqlite3 *const dbs[DIFF_SIDES], const struct diff_page_optio
     const char *const originals[] = {options->database_paths[DIFF_OLD], options->database_paths[DIFF_NEW], NULL};
     char *path = options->to_stdout   ? NULL
                  : options->page_path ? xstrdup(options->page_path)
-                                      : page_file_name(options->database_paths[DIFF_NEW], "-diff.html");
+                                      : db_path_with(options->database_paths[DIFF_NEW], "-diff.html");
     const struct page_place place = {.path = path, .originals = originals, .open = options->open};
     int rc = page_file_put(&place, write_page, &d, err);
     free(path);

@@ -178,18 +178,13 @@ static int write_page(void *of, FILE *out, struct error *err)
     return rc;
 }
 
-char *html_page_path(const char *database_path)
-{
-    return page_file_name(database_path, ".html");
-}
-
 int html_write(sqlite3 *db, const struct html_options *options, struct error *err)
 {
     struct writing w = {.db = db, .options = options};
     const char *const originals[] = {options->database_path, NULL};
     char *path = options->to_stdout   ? NULL
                  : options->page_path ? xstrdup(options->page_path)
-                                      : html_page_path(options->database_path);
+                                      : db_path_with(options->database_path, ".html");
     const struct page_place place = {.path = path, .originals = originals, .open = options->open};
     int rc = page_file_put(&place, write_page, &w, err);
     free(path);

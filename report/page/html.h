@@ -26,7 +26,4 @@ struct html_options {
  * with err. */
 int html_write(sqlite3 *db, const struct html_options *options, struct error *err);
 
-/* Where html_write puts the page when page_path is NULL. The caller frees it. */
-char *html_page_path(const char *database_path);
-
 #endif

@@ -101,17 +101,6 @@ int page_file_write(const struct page_form *form, void *of, FILE *out, struct er
     return rc;
 }
 
-char *page_file_name(const char *database_path, const char *suffix)
-{
-    size_t length = strlen(database_path);
-    char *path = xmalloc(length + strlen(suffix) + 1);
-    strcpy(path, database_path);
-    if (length > 3 && !strcmp(path + length - 3, ".db"))
-        length -= 3;
-    strcpy(path + length, suffix);
-    return path;
-}
-
 static void open_page(const char *path)
 {
     char *const argv[] = {(char *)"xdg-open", (char *)path, NULL};

@@ -44,7 +44,4 @@ struct page_place {
 int page_file_put(const struct page_place *place, int (*write)(void *of, FILE *out, struct error *err), void *of,
                   struct error *err);
 
-/* database_path without .db, with the suffix. The caller frees it. */
-char *page_file_name(const char *database_path, const char *suffix);
-
 #endif

@@ -19,7 +19,7 @@ static const struct runtime runtimes[] = {
 #undef RUNTIME
 };
 
-const struct runtime *runtime_of_module(const char *path)
+static const struct runtime *of_module(const char *path)
 {
     for (size_t i = 0; i < sizeof runtimes / sizeof *runtimes; i++)
         if (fnmatch(runtimes[i].file, text_basename(path), 0) == 0)
@@ -38,7 +38,7 @@ const struct runtime *runtime_of_site(sqlite3 *db, int64_t site_id)
         return NULL;
     sqlite3_bind_int64(s, 1, site_id);
     if (sqlite3_step(s) == SQLITE_ROW)
-        found = runtime_of_module(db_text(s, 0));
+        found = of_module(db_text(s, 0));
     sqlite3_finalize(s);
     return found;
 }
@@ -55,7 +55,7 @@ const struct runtime *runtime_of_peak(sqlite3 *db, int64_t *bytes)
             &s, NULL))
         return NULL;
     if (sqlite3_step(s) == SQLITE_ROW) {
-        found = runtime_of_module(db_text(s, 0));
+        found = of_module(db_text(s, 0));
         *bytes = sqlite3_column_int64(s, 1);
     }
     sqlite3_finalize(s);

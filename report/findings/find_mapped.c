@@ -42,7 +42,8 @@ static void say_present(struct rules *r, struct finding *f)
     finding_say(f, " At %s, when its pages were looked at, %s%s was reserved: %s of that was on present pages,",
                 units_ns(r->a, peak.time_ns), least < most ? "up to " : "", units_bytes(r->b, most),
                 units_bytes(r->c, there));
-    finding_say(f, " and %s%s on none: never touched, or given back.", least < most ? "at most " : "", units_bytes(r->a, most - there));
+    finding_say(f, " and %s%s on none: never touched, or given back.", least < most ? "at most " : "",
+                units_bytes(r->a, most - there));
 }
 
 static void say_rss(struct rules *r, struct finding *f, int64_t rss)

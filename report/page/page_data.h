@@ -185,8 +185,6 @@ struct page_pack {
     unsigned char carry[3];
     unsigned carry_count;
 };
-void pack_begin(struct page_pack *pack, FILE *out, int packed);
-int pack_end(struct page_pack *pack);                                  /* 0 or -errno */
 void pack_open(struct page_pack *pack, const char *key, char bracket); /* key NULL in arrays; bracket '{' or '[' */
 void pack_close(struct page_pack *pack, char bracket);
 void pack_int(struct page_pack *pack, const char *key, int64_t value); /* cut at +-2^53, what the page can count to */

@@ -61,19 +61,19 @@ static void flush(struct page_pack *pack, int last)
     buf_reset(&pack->text);
 }
 
-void pack_begin(struct page_pack *pack, FILE *out, int packed)
+static void pack_begin(struct page_pack *pack, FILE *out, int packed)
 {
     *pack = (struct page_pack){.out = out, .packed = packed, .text = BUF(64u << 20)};
     if (!packed)
         return;
     z_stream *z = pack->deflate = xcalloc(1, sizeof *z);
-    /* Raw: what DecompressionStream('deflate-raw') reads. */
-    if (deflateInit2(z, 6, Z_DEFLATED, -15, 9, Z_DEFAULT_STRATEGY) !=
-        Z_OK) /* 9 is 5 % smaller and takes three times as long */
+    /* Raw: what DecompressionStream('deflate-raw') reads. Level 9 is 5 % smaller and takes three times as long. */
+    if (deflateInit2(z, 6, Z_DEFLATED, -15, 9, Z_DEFAULT_STRATEGY) != Z_OK)
         pack->failed = ENOMEM;
 }
 
-int pack_end(struct page_pack *pack)
+/* 0 or -errno */
+static int pack_end(struct page_pack *pack)
 {
     if (pack->text.failed)
         pack->failed = ENOMEM;

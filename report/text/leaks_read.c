@@ -14,19 +14,20 @@ int leaks_are_of_end(const struct leaks *l)
     return l->options->report->at == REPORT_AT_ALL || l->options->report->at == REPORT_AT_END;
 }
 
-int64_t leak_kept_bytes(const struct leak *leak)
+/* Without what an interpreter freed as it took itself down. */
+static int64_t kept_bytes(const struct leak *leak)
 {
     return leak->bytes - leak->torn_bytes;
 }
 
-int64_t leak_kept_blocks(const struct leak *leak)
+static int64_t kept_blocks(const struct leak *leak)
 {
     return leak->blocks - leak->torn_blocks;
 }
 
 int leak_is_torn(const struct leak *leak)
 {
-    return leak->torn_blocks > 0 && leak_kept_blocks(leak) == 0;
+    return leak->torn_blocks > 0 && kept_blocks(leak) == 0;
 }
 
 int leaks_fold(const struct leaks *l)
@@ -296,9 +297,8 @@ int leaks_each(sqlite3 *db, const struct leaks_options *options, leaks_take *tak
     int rc = leaks_read(&l, err);
     for (int i = 0; rc == 0 && i < l.count; i++) {
         const struct leak *leak = &l.leak[i];
-        take(arg,
-             &(struct leaks_row){leak->device, leak->function, leak->file, leak->module, leak->line, leak->stack_id,
-                                 leak->bytes, leak->blocks, leak_kept_bytes(leak), leak_kept_blocks(leak)});
+        take(arg, &(struct leaks_row){leak->device, leak->function, leak->file, leak->module, leak->line,
+                                      leak->stack_id, leak->bytes, leak->blocks, kept_bytes(leak), kept_blocks(leak)});
     }
     leaks_close(&l);
     return rc;

@@ -54,9 +54,6 @@ void leaks_close(struct leaks *l);
 int leaks_are_of_end(const struct leaks *l);
 /* People are shown what a traceback of Python has, unless they ask for all frames. */
 int leaks_fold(const struct leaks *l);
-/* Without what an interpreter freed as it took itself down. */
-int64_t leak_kept_bytes(const struct leak *leak);
-int64_t leak_kept_blocks(const struct leak *leak);
 /* Whether all of it was freed after what counts as the end. */
 int leak_is_torn(const struct leak *leak);
 

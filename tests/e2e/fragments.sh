@@ -145,8 +145,8 @@ record_ok ./parts
 "$MEMPROF" report out.db >report
 lacks "free at the end alone" report "Free, but kept"
 lacks "free at the end alone" report "What keeps memory from the kernel"
-# What was freed before the last hundredth of the allocations was kept while the program worked, however short that was by
-# the clock; what was freed as it ended, not. On both sides of a tenth of the run.
+# What was freed before the last hundredth of the allocations was kept while the program worked, however short that was
+# by the clock; what was freed as it ended, not. On both sides of a tenth of the run.
 cat >edge.c <<'END'
 #include <stdlib.h>
 #include <string.h>

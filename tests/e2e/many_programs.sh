@@ -20,7 +20,8 @@ record_ok sh -c "./one malloc; ./one malloc; true"
 "$MEMPROF" report out.db >report
 lacks "a program" report "--by process"
 
-# A program whose own blocks are the lesser part: what leaves most is offered, as 'memprof leaks' lists the program's own.
+# A program whose own blocks are the lesser part: what leaves most is offered, as 'memprof leaks' lists the program's
+# own.
 cat >starts.c <<'EOF'
 #include <stdlib.h>
 #include <sys/wait.h>
@@ -44,9 +45,9 @@ EOF
 cp starts other
 record_ok ./starts 1000 100000
 "$MEMPROF" report out.db >report
-contains "where most is" report \
-    " memprof leaks --process $(value "SELECT pid FROM process WHERE exe LIKE '%/other'")   (other, which had most live at"
-"$MEMPROF" leaks --process "$(value "SELECT pid FROM process WHERE exe LIKE '%/other'")" out.db >leaks
+pid=$(value "SELECT pid FROM process WHERE exe LIKE '%/other'")
+contains "where most is" report " memprof leaks --process $pid   (other, which had most live at"
+"$MEMPROF" leaks --process "$pid" out.db >leaks
 contains "which it lists" leaks "97.66 KiB in 1 block"
 record_ok ./starts 100000 1000
 "$MEMPROF" report out.db >report

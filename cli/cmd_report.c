@@ -177,6 +177,8 @@ int cmd_report(const struct arguments *a)
         rc = cli_window_open(a, db, &lens, &window, &err);
     window.lens.is_self_only = !options.inclusive;
     window.lens.is_by_event = options.is_by_size || options.by == ROW_THREAD || options.by == ROW_PROCESS;
+    window.lens.is_by_process = options.by == ROW_PROCESS;
+    window.lens.is_summed = !options.is_by_size && out.format == REPORT_TEXT && !a->given[OPTION_sort];
     if (rc == 0 && is_html)
         lens.window = NULL; /* a page has the whole run, and opens with the window chosen */
     out.has_window = lens.window != NULL;

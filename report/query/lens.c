@@ -113,6 +113,36 @@ static int hide_skipped(struct lens *l, struct error *err)
 
 /* --- all --------------------------------------------------------------------------------------------------------- */
 
+/* The only thread, or process (one of its threads), that allocated anything in the run; 0: there are several. */
+static int64_t only_thread(sqlite3 *db, int is_by_process)
+{
+    return db_int(db,
+                  is_by_process
+                      ? "SELECT iif(count(DISTINCT i.first_id) = 1, min(a.key_id), 0) FROM main.account a JOIN "
+                        "main.thread t ON t.thread_id = a.key_id JOIN v_image i USING(process_id) WHERE "
+                        "a.scope = 'thread'"
+                      : "SELECT iif(count(DISTINCT key_id) = 1, min(key_id), 0) FROM main.account WHERE "
+                        "scope = 'thread'",
+                  0);
+}
+
+/* A window whose sites' sums are those of one thread, and its process. Without it the events tell. */
+static int load_summed(struct lens *l, struct error *err)
+{
+    struct lens_window *w = l->options->window;
+    const int64_t thread_id = only_thread(l->db, w->is_by_process);
+    if (!thread_id || !w->is_summed)
+        return -EAGAIN;
+    int rc = window_load(l->db, w->ranges, w->count, &l->replay, &w->result, err);
+    if (rc == 0 && !w->result.is_counted) {
+        replay_free(&l->replay);
+        return -EAGAIN;
+    }
+    if (rc == 0)
+        window_fill_thread(&l->replay, thread_id);
+    return rc;
+}
+
 static int load_replay(struct lens *l, struct error *err)
 {
     const struct lens_options *o = l->options;
@@ -131,6 +161,9 @@ static int load_replay(struct lens *l, struct error *err)
                          "%s needs all events, which this recording does not keep (--aggregate, --max-events)%s",
                          is_one ? "--process" : "a window by thread, process or size",
                          is_one ? "; 'memprof report --by process' shows the totals" : "");
+    rc = w && !is_one ? load_summed(l, err) : -EAGAIN;
+    if (rc != -EAGAIN)
+        return rc;
     if (w)
         w->result = (struct window_result){
             .is_counted = 1, .start_ns = w->ranges[0].from_ns, .end_ns = w->ranges[w->count - 1].to_ns};

@@ -378,6 +378,27 @@ static int write_window(struct lens *l, struct error *err)
     return rc;
 }
 
+/* Of a replay by event. */
+static int write_peaks(struct lens *l, struct error *err)
+{
+    sqlite3_stmt *s = NULL;
+    int rc = db_exec(l->db,
+                     "CREATE TEMP TABLE window_process_peak(process_id INTEGER, device_id INTEGER, kind INTEGER, "
+                     "peak_bytes INTEGER)",
+                     err);
+    if (rc == 0)
+        rc = prepare_insert(l->db, "window_process_peak", 4, &s, err);
+    for (uint32_t i = 0; rc == 0 && i < l->replay.process_count; i++) {
+        const struct replay_process *p = &l->replay.processes[i];
+        const int64_t values[] = {p->process_id, p->device, p->kind, p->peak_bytes};
+        for (int k = 0; k < 4; k++)
+            sqlite3_bind_int64(s, 1 + k, values[k]);
+        rc = step(l, s, err);
+    }
+    sqlite3_finalize(s);
+    return rc;
+}
+
 /* As table size_class: of a replay by event. */
 static int write_sizes(struct lens *l, struct error *err)
 {
@@ -441,6 +462,8 @@ int lens_write(struct lens *l, struct error *err)
         rc = write_window(l, err);
     if (rc == 0 && l->replay.sizes)
         rc = write_sizes(l, err);
+    if (rc == 0 && l->replay.processes)
+        rc = write_peaks(l, err);
     if (rc == 0)
         rc = db_exec(l->db, "RELEASE lens", err);
     return rc;

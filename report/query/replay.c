@@ -39,6 +39,11 @@ struct thread {
     uint8_t device, kind;
 };
 
+struct process { /* of a device, or of one kind of it */
+    struct replay_process peak;
+    uint64_t active_bytes;
+};
+
 struct state {
     int64_t event_count;
     struct blocks blocks;
@@ -57,6 +62,9 @@ struct state {
     size_t range_count, range;
     int is_inside, has_threads;
     uint32_t entered;
+    struct process *processes; /* by process_of */
+    struct map process_of;
+    uint32_t process_count, process_capacity;
     struct replay_size *sizes; /* by size_of */
     struct map size_of;
     uint32_t size_count, size_capacity;
@@ -150,6 +158,22 @@ static void raise_level(struct level *l, uint64_t time_ns)
     }
 }
 
+/* What a process has of a kind of a device, and of all of it. */
+static void change_process(struct state *s, const struct chunk_event *e, uint64_t bytes)
+{
+    for (int all = 0; s->has_threads && all < 2; all++) {
+        const unsigned kind = all ? KIND_all : e->kind;
+        uint32_t i = map_number_or(&s->process_of, e->process_id, (uint64_t)e->device << 8 | kind, s->process_count);
+        if (i == s->process_count)
+            *ARRAY_ADD(s->processes, s->process_count, s->process_capacity) =
+                (struct process){.peak = {.process_id = e->process_id, .device = e->device, .kind = (uint8_t)kind}};
+        struct process *p = &s->processes[i];
+        p->active_bytes += bytes;
+        if (s->is_inside)
+            most(&p->peak.peak_bytes, p->active_bytes);
+    }
+}
+
 /* --- ranges --- */
 
 static void start(struct held *held)
@@ -170,6 +194,8 @@ static void enter(struct state *s, int64_t time_ns)
         wrap_change(&s->levels[i].total.stats.value[STAT_start_bytes], s->levels[i].active_bytes);
         wrap_change(&s->levels[i].total.stats.value[STAT_start_count], s->levels[i].active_count);
     }
+    for (uint32_t i = 0; i < s->process_count; i++)
+        most(&s->processes[i].peak.peak_bytes, s->processes[i].active_bytes);
     s->is_inside = 1;
     s->entered++;
 }
@@ -261,6 +287,7 @@ static void birth(struct state *s, const struct chunk_event *e, struct site *sit
         wrap_change(&size->alloc_count, 1);
         wrap_change(&size->alloc_bytes, e->size_bytes);
     }
+    change_process(s, e, e->size_bytes);
     *last_of(s, e->thread_id) = e->address;
     if (e->address)
         blocks_put(&s->blocks, e, space_of(e));
@@ -315,6 +342,7 @@ static void cut(struct state *s, const struct chunk_event *e, struct site *site)
         wrap_change(&c.stats[i][STAT_end_bytes], is_torn ? e->size_bytes : 0);
     }
     wrap_change(&site->torn_bytes, is_torn ? e->size_bytes : 0);
+    change_process(s, e, -e->size_bytes);
     lose(&c, e->size_bytes, 0);
 }
 
@@ -394,6 +422,7 @@ static void death(struct state *s, const struct chunk_event *e, struct site *sit
         wrap_change(&size->temporary_count, is_temporary && !is_segment);
         wrap_change(&size->lifetime_ns, is_segment ? 0 : lifetime_ns);
     }
+    change_process(s, e, -e->size_bytes);
     lose(&c, e->size_bytes, count);
 }
 
@@ -544,8 +573,9 @@ static void take_threads(struct state *s, struct replay *replay)
         close_held(s, &t->held, t->device, t->kind);
         if (t->kind == KIND_all)
             t->held.stats.value[STAT_at_kind_peak_bytes] = t->held.stats.value[STAT_at_peak_bytes];
-        replay->threads[replay->thread_count++] =
-            (struct replay_thread){.id = t->id, .stats = t->held.stats, .device = t->device, .kind = t->kind};
+        if (!replay_is_nothing(&t->held.stats)) /* it had ended, or all that it had was gone */
+            replay->threads[replay->thread_count++] =
+                (struct replay_thread){.id = t->id, .stats = t->held.stats, .device = t->device, .kind = t->kind};
     }
 }
 
@@ -575,6 +605,9 @@ int replay_load(sqlite3 *db, const struct replay_images *images, const struct wi
     }
     if (rc == 0 && s.has_threads)
         take_threads(&s, replay);
+    replay->processes = xcalloc(s.process_count + 1ul, sizeof *replay->processes);
+    for (uint32_t i = 0; rc == 0 && i < s.process_count; i++)
+        replay->processes[replay->process_count++] = s.processes[i].peak;
     for (uint32_t i = 0; rc == 0 && i < s.level_count; i++) {
         still_live(&s.levels[i].total.stats, s.levels[i].active_bytes, s.levels[i].active_count);
         replay->totals[replay->total_count++] = s.levels[i].total;
@@ -587,6 +620,8 @@ int replay_load(sqlite3 *db, const struct replay_images *images, const struct wi
     free(s.teardown_ns);
     free(s.sites);
     free(s.threads);
+    free(s.processes);
+    map_close(&s.process_of);
     free(s.levels);
     free(s.last);
     free(s.blocks.slots);
@@ -604,6 +639,7 @@ void replay_free(struct replay *replay)
     free(replay->sites);
     free(replay->totals);
     free(replay->threads);
+    free(replay->processes);
     free(replay->sizes);
     *replay = (struct replay){0};
 }
@@ -635,6 +671,23 @@ static int see_peak(void *context, const struct chunk_event *e)
     return 1;
 }
 
+static int window_peaks(sqlite3 *db, int kind, struct error *err)
+{
+    sqlite3_stmt *q = NULL;
+    int rc =
+        db_prepare(db,
+                   "INSERT INTO temp.process_peak SELECT i.first_id, w.device_id, w.peak_bytes FROM "
+                   "temp.window_process_peak w JOIN temp.process_image i ON w.process_id IN (-1, i.process_id) WHERE "
+                   "w.kind = ?",
+                   &q, err);
+    if (rc == 0)
+        sqlite3_bind_int(q, 1, kind);
+    if (rc == 0 && sqlite3_step(q) != SQLITE_DONE)
+        rc = db_error(db, err);
+    sqlite3_finalize(q);
+    return rc;
+}
+
 /* Images of one process follow each other, so the largest of their peaks is the process's. */
 int replay_peaks(sqlite3 *db, int kind, struct error *err)
 {
@@ -648,6 +701,8 @@ int replay_peaks(sqlite3 *db, int kind, struct error *err)
                 "SELECT process_id, first_id FROM v_image; CREATE INDEX temp.process_image_first ON "
                 "process_image(first_id)",
                 err);
+    if (rc == 0 && db_int(db, "SELECT 1 FROM temp.sqlite_master WHERE name = 'window_process_peak'", 0))
+        return window_peaks(db, kind, err);
     if (rc == 0 && replay_is_possible(db))
         rc = each_event(db, NULL, see_peak, &p, err);
     if (rc == 0)

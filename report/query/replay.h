@@ -29,6 +29,12 @@ struct replay_thread { /* of a kind of a device, or (KIND_all) of the device */
     uint8_t device, kind;
 };
 
+struct replay_process {   /* of a window only */
+    int64_t process_id;   /* an image's; -1: of the only process that there is */
+    uint8_t device, kind; /* KIND_all: of the device */
+    int64_t peak_bytes;   /* most that it held within the window */
+};
+
 struct replay_total {
     uint8_t device, kind; /* kind: KIND_all for the device */
     struct stat_row stats;
@@ -48,6 +54,8 @@ struct replay {
     uint32_t total_count;
     struct replay_thread *threads; /* of a window only */
     uint32_t thread_count;
+    struct replay_process *processes; /* the same */
+    uint32_t process_count;
     struct replay_size *sizes; /* the same */
     uint32_t size_count;
     int64_t event_count;
@@ -67,11 +75,19 @@ struct window_range;
  * -EBADMSG with err when a part of the events is damaged. Free with replay_free in any case. */
 int replay_load(sqlite3 *db, const struct replay_images *images, const struct window_range *ranges, size_t range_count,
                 struct replay *replay, struct error *err);
+/* Whether all of a row is 0. */
+static inline int replay_is_nothing(const struct stat_row *stats)
+{
+    for (int i = 0; i < STAT_VALUE_COUNT; i++)
+        if (stats->value[i])
+            return 0;
+    return 1;
+}
 void replay_free(struct replay *replay);
 
 /* The highest active bytes of each process by device, of kind (KIND_all: all), in a table
- * temp.process_peak(first_id, device_id, peak_bytes), and the images of each in temp.process_image(process_id,
- * first_id). */
+ * temp.process_peak(first_id, device_id, peak_bytes), of a window as temp.window_process_peak has them, and the images
+ * of each in temp.process_image(process_id, first_id). */
 int replay_peaks(sqlite3 *db, int kind, struct error *err);
 
 #endif

@@ -31,4 +31,7 @@ struct window_result {
 int window_load(sqlite3 *db, const struct window_range *ranges, size_t count, struct replay *replay,
                 struct window_result *result, struct error *err);
 
+/* Of a recording in which one thread alone allocated: its rows, and its process's peaks, are those of the devices. */
+void window_fill_thread(struct replay *replay, int64_t thread_id);
+
 #endif

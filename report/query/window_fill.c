@@ -2,6 +2,7 @@
 #include "window_private.h"
 
 #include "../../common/error.h"
+#include "../../common/kind.h"
 #include "../../common/wrap.h"
 
 #define OF(statistic) (1u << STAT_##statistic)
@@ -32,14 +33,6 @@ static void fill_stats(const struct window *w, size_t i, struct stat_row *stats)
     wrap_change(&v[STAT_end_count], (uint64_t)w->live[i].count);
     wrap_change(&v[STAT_end_bytes], (uint64_t)s->torn_bytes);
     wrap_change(&v[STAT_end_count], (uint64_t)s->torn_count);
-}
-
-static int is_empty(const struct stat_row *stats)
-{
-    for (int i = 0; i < STAT_VALUE_COUNT; i++)
-        if (stats->value[i])
-            return 0;
-    return 1;
 }
 
 static void add_total(struct replay_total *total, const struct stat_row *stats)
@@ -82,7 +75,32 @@ void window_fill(const struct window *w, struct replay *replay)
             site.device = w->levels[level].device;
             site.kind = w->levels[level].kind;
         }
-        if (!is_empty(&site.stats))
+        if (!replay_is_nothing(&site.stats))
             replay->sites[replay->site_count++] = site;
+    }
+}
+
+void window_fill_thread(struct replay *replay, int64_t thread_id)
+{
+    replay->threads = xcalloc(replay->total_count + 1ul, sizeof *replay->threads);
+    replay->processes = xcalloc(replay->total_count + 1ul, sizeof *replay->processes);
+    for (uint32_t i = 0; i < replay->total_count; i++) {
+        const struct replay_total *total = &replay->totals[i];
+        struct replay_thread t = {.id = thread_id, .device = total->device, .kind = total->kind};
+        for (uint32_t k = 0; k < replay->site_count; k++) {
+            const struct replay_site *site = &replay->sites[k];
+            if (site->device != t.device || (t.kind != KIND_all && site->kind != t.kind))
+                continue;
+            for (int v = 0; v < STAT_VALUE_COUNT; v++)
+                wrap_change(&t.stats.value[v], (uint64_t)site->stats.value[v]);
+        }
+        t.stats.known = total->stats.known;
+        t.stats.value[STAT_own_peak_bytes] = total->stats.value[STAT_at_peak_bytes];
+        if (t.kind == KIND_all)
+            t.stats.value[STAT_at_kind_peak_bytes] = t.stats.value[STAT_at_peak_bytes];
+        if (!replay_is_nothing(&t.stats))
+            replay->threads[replay->thread_count++] = t;
+        replay->processes[replay->process_count++] = (struct replay_process){
+            .process_id = -1, .device = t.device, .kind = t.kind, .peak_bytes = total->stats.value[STAT_at_peak_bytes]};
     }
 }

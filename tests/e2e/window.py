@@ -20,6 +20,8 @@ events = list(csv.DictReader(io.StringIO(run(
     "process_id FROM v_event ORDER BY event_number"))))
 teardown = {r["process_id"]: int(r["time_ns"])
             for r in csv.DictReader(io.StringIO(run("sql", path, "--csv", "SELECT * FROM teardown")))}
+first = {r["process_id"]: r["first_id"] for r in csv.DictReader(io.StringIO(run(
+    "sql", path, "--csv", "SELECT process_id, first_id FROM v_image")))}
 end_ns = int(events[-1]["time_ns"])
 for e in events:
     e["time_ns"], e["size_bytes"], e["address"] = int(e["time_ns"]), int(e["size_bytes"]), int(e["address"])
@@ -36,8 +38,10 @@ class Row:
 
 
 def replay(start, end):
-    """By (device, stack), (device,) and (device, thread): the statistics of the events in [start, end)."""
+    """By (device, stack), (device,) and (device, thread): the statistics of the events in [start, end). And the most
+    that (device, process) held there."""
     rows = collections.defaultdict(Row)
+    held, most = collections.Counter(), {}
     blocks, newest, peaks, entered = {}, {}, {}, False
 
     def look(device):
@@ -52,6 +56,7 @@ def replay(start, end):
         for key in list(rows):
             if len(key) == 1:
                 look(key[0])
+        most.update(held)
 
     for n, e in enumerate(events):
         if e["time_ns"] >= end:
@@ -60,6 +65,11 @@ def replay(start, end):
             entered = True
             enter()
         op, size, device = e["op"], e["size_bytes"], e["device"]
+        who = device, first[e["process_id"]]
+        if op in ("alloc", "realloc", "end", "free", "to_segment", "cut"):
+            held[who] += size if op in ("alloc", "realloc") else -size
+            if entered:
+                most[who] = max(most.get(who, 0), held[who])
         place = (e["address"], e["process_id"], e["kind"])
         if op in ("alloc", "realloc"):
             blocks[place] = (e, size)
@@ -120,7 +130,7 @@ def replay(start, end):
         row.sums["end_count"] += row.blocks
         held = peaks.get(key[0], (0, {}))[1].get(key, (0, 0))
         row.sums["at_peak_bytes"], row.sums["at_peak_count"] = held
-    return {key: row.sums for key, row in rows.items()}
+    return {key: row.sums for key, row in rows.items()}, most
 
 
 STATS = ("start_bytes", "start_count", "alloc_count", "alloc_bytes", "free_count", "free_bytes", "temporary_count",
@@ -145,7 +155,7 @@ for i in range(windows):
     a, b = sorted(random.choice((random.randrange(end_ns), random.choice(events)["time_ns"])) for _ in range(2))
     if a == b:
         continue
-    expected = replay(a, b)
+    expected, most = replay(a, b)
     options = ["--from", "%dns" % a, "--to", "%dns" % b, "--json", "--top", "0"]
     rows = json.loads(run("report", path, "--by", "stack", *options))["rows"]
     compare("%d to %d: stack" % (a, b), {k: v for k, v in expected.items() if len(k) == 2},
@@ -157,4 +167,15 @@ for i in range(windows):
         rows = json.loads(run("report", path, "--by", "thread", *options))["rows"]
         compare("%d to %d: thread" % (a, b), {k: v for k, v in expected.items() if len(k) == 3},
                 {(r["device"], "thread", threads[(str(r["process_id"]), str(r["tid"]))]): r for r in rows})
+        rows = json.loads(run("report", path, "--by", "process", *options))["rows"]
+        got = {(r["device"], str(r["key_id"])): r["own_peak_bytes"] for r in rows}
+        for key in got:
+            compared += 1
+            if got[key] != most.get(key, 0):
+                sys.exit("%d to %d: process %s: own peak %s, expected %s" % (a, b, key, got[key], most.get(key)))
+    for by in ("thread", "process"):  # as people see it, from sums where one thread alone allocated
+        text = [run("report", path, "--by", by, "--top", "0", *options[:4], *more) for more in ((), ("--sort", "active.at_peak"))]
+        if sorted(text[0].splitlines()[2:]) != sorted(text[1].splitlines()[2:]):
+            sys.exit("%d to %d by %s:\n%s\nby the events:\n%s" % (a, b, by, *text))
+        compared += 1
 print(compared)

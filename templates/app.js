@@ -173,7 +173,8 @@ const app = {
       const range = model.core.open_range;
       const during = range && range.name && s.asked.from === range.from && s.asked.to === range.to ? ' during ' + range.name + ',' : '';
       say(' allocated on ' + name + during + ' from ' + instant(t[s.from]) + ' to ' + instant(t[s.to]) + '; grew by ' + signedBytes(this.view.grown.reduce((a, b) => a + b, 0)) + '. ');
-      from(t[s.from] !== s.asked.from || t[s.to] !== s.asked.to ? 'Figures between the nearest stored instants around ' + instant(s.asked.from) + ' to ' + instant(s.asked.to) + '.' : 'Between two stored instants.');
+      if (t[s.from] === s.asked.from && t[s.to] === s.asked.to) from('Between two stored instants.');
+      else this.tellSnapped(s, from);
     }
     const damaged = s.moment === 'instant' && model.instants.flags[s.instant] & INSTANT.DAMAGED;
     if (damaged) from(' Some events before it could not be read, so this is not exact.');
@@ -181,6 +182,15 @@ const app = {
     byId('selection-text').replaceChildren(...out);
     byId('device-text').textContent = out.map((x) => typeof x === 'string' ? x : x.className === 'from' ? '' : x.textContent).join('').replace(/\. $/, '');
     byId('zoom-selection').hidden = s.moment !== 'range';
+  },
+
+  /* Which stored instants stand for the ends of a range, and what tells the figures of the range itself. */
+  tellSnapped(s, from) {
+    const t = model.instants.time, ends = [[s.from, s.asked.from], [s.to, s.asked.to]].map(([i, asked]) => {
+      const label = this.instantName(i), off = asked - t[i];
+      return instant(t[i]) + (label ? ' (' + label + ')' : '') + (off ? ', ' + duration(Math.abs(off)) + (off > 0 ? ' before' : ' after') : ', just') + ' the ' + instant(asked) + ' that you chose';
+    });
+    from('Figures between the nearest stored instants: from ' + ends[0] + ', to ' + ends[1] + '. Exact for your choice: memprof report --from ' + Math.round(s.asked.from) + 'ns --to ' + (s.asked.to < timeline.whole ? Math.round(s.asked.to) + 'ns' : 'end') + '.');
   },
 
   showLine(line) {

@@ -232,7 +232,7 @@ const model = {
     for (let k = this.instants.first[selection.from + 1]; k < this.instants.first[selection.to + 1]; k++) {
       out.bytes[site[k]] += r.alloc_bytes[k];
       out.count[site[k]] += r.alloc_count[k];
-      out.grown[site[k]] += r.grown_bytes[k];
+      out.grown[site[k]] += r.grown_bytes[k] + r.ended_bytes[k]; /* what a process had as it ended is live at the end of the range, as in a report of it */
       out.temporary[site[k]] += r.temporary_count[k];
     }
     return out;

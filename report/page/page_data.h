@@ -80,6 +80,7 @@ struct page_site {
 struct page_entry {
     uint32_t site;
     int64_t alloc_count, alloc_bytes, gone_count, gone_bytes, temporary_count;
+    int64_t ended_bytes; /* of the gone ones: live when their process ended */
 };
 
 enum { /* why an instant is stored */

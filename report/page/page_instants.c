@@ -136,6 +136,7 @@ static void change(struct walk *w, uint32_t site, struct page_entry by)
     ADD(e->gone_count, by.gone_count);
     ADD(e->gone_bytes, by.gone_bytes);
     ADD(e->temporary_count, by.temporary_count);
+    ADD(e->ended_bytes, by.ended_bytes);
 }
 
 static void apply_events(struct walk *w, const struct chunk_event *events, long count, const uint8_t *is_temporary)
@@ -152,7 +153,8 @@ static void apply_events(struct walk *w, const struct chunk_event *events, long 
         struct page_entry by = {.alloc_count = is_alloc,
                                 .alloc_bytes = is_alloc ? size : 0,
                                 .gone_count = is_gone,
-                                .gone_bytes = is_gone ? size : 0};
+                                .gone_bytes = is_gone ? size : 0,
+                                .ended_bytes = e->op == CHUNK_end ? size : 0};
         if (e->op == CHUNK_end) /* of all that the site has left: the count stands where an address does */
             by.gone_count = (int64_t)e->address;
         else if (e->op == CHUNK_cut)
@@ -290,6 +292,21 @@ static int apply_cut_chunk(struct walk *w, sqlite3_stmt *s, const struct chunk_d
     return 1;
 }
 
+/* Whether a process ended in a chunk with something live, which its sums do not tell from frees. */
+static int has_ends(struct walk *w, int64_t chunk_id)
+{
+    char head[4096];
+    sqlite3_blob *blob = NULL;
+    long ops = -EBADMSG;
+    if (sqlite3_blob_open(w->page->db, "main", "event_chunk", "data", chunk_id, 0, &blob) == SQLITE_OK) {
+        int bytes = sqlite3_blob_bytes(blob) < (int)sizeof head ? sqlite3_blob_bytes(blob) : (int)sizeof head;
+        if (sqlite3_blob_read(blob, head, bytes, 0) == SQLITE_OK)
+            ops = chunk_decode_ops(w->codec, head, (size_t)bytes);
+    }
+    sqlite3_blob_close(blob);
+    return ops >= 0 && ops >> CHUNK_end & 1;
+}
+
 /* Returns 0 when neither form of the chunk could be read. */
 static int apply_chunk(struct walk *w, sqlite3_stmt *s, int64_t last_ns)
 {
@@ -299,7 +316,7 @@ static int apply_chunk(struct walk *w, sqlite3_stmt *s, int64_t last_ns)
         data ? chunk_decode_deltas(w->delta_codec, data, (size_t)sqlite3_column_bytes(s, 4), &deltas) : -EBADMSG;
     deltas = count >= 0 ? deltas : NULL;
     int holds_cut = w->next_cut < w->cut_count && w->cuts[w->next_cut].time_ns < last_ns;
-    if ((holds_cut || !deltas) && apply_cut_chunk(w, s, deltas, count))
+    if ((holds_cut || !deltas || has_ends(w, sqlite3_column_int64(s, 6))) && apply_cut_chunk(w, s, deltas, count))
         return 1;
     if (!deltas)
         return 0;
@@ -360,6 +377,7 @@ static void thin_out(struct page *page, int any)
                 ADD(sum->gone_count, e.gone_count);
                 ADD(sum->gone_bytes, e.gone_bytes);
                 ADD(sum->temporary_count, e.temporary_count);
+                ADD(sum->ended_bytes, e.ended_bytes);
             } else {
                 at[e.site] = entries;
                 page->entries[entries++] = e;

@@ -255,6 +255,7 @@ int page_write_instants(struct page *page, struct page_pack *pack)
            (int64_t)((uint64_t)page->entries[i].alloc_count - (uint64_t)page->entries[i].gone_count), 0);
     COLUMN(pack, "grown_bytes", page->entry_count,
            (int64_t)((uint64_t)page->entries[i].alloc_bytes - (uint64_t)page->entries[i].gone_bytes), 0);
+    COLUMN(pack, "ended_bytes", page->entry_count, page->entries[i].ended_bytes, 0);
     COLUMN(pack, "temporary_count", page->entry_count, page->entries[i].temporary_count, 0);
     pack_close(pack, '}');
     return 0;

@@ -134,6 +134,7 @@ complete -c memprof -n '__fish_seen_subcommand_from check' -l max-line -x -d 'mo
 complete -c memprof -n '__fish_seen_subcommand_from check' -l max-line-total -x -d 'the same with all that it calls'
 complete -c memprof -n '__fish_seen_subcommand_from check' -l max-growth-per -x -d 'growth from one execution of this range (memprof.h, NVTX) to the next, median; a name, DOMAIN:NAME or a pattern'
 complete -c memprof -n '__fish_seen_subcommand_from check' -l warmup -x -d 'with --every, --max-growth-per: for what grows, the first N executions do not count (default 3)'
+complete -c memprof -n '__fish_seen_subcommand_from check' -l repeat -x -d 'run PROGRAM N times (at most 100) and hold each run to the rules; shows the least and the most that was measured'
 complete -c memprof -n '__fish_seen_subcommand_from check' -l rules -r -F -d 'rules from a text file, one a line: the option\'s name and value; \'#\' begins a comment; may be repeated'
 complete -c memprof -n '__fish_seen_subcommand_from check' -l baseline -r -F -d 'compare with a recording, or with what --write-baseline wrote: peaks, leaks, counts, and the functions that hold most'
 complete -c memprof -n '__fish_seen_subcommand_from check' -l max-growth -x -d 'with --baseline: how much more there may be, per cent (5%) or bytes (1M, which bound no counts); may be given for both, which then both hold (default 0%)'

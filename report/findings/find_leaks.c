@@ -19,7 +19,7 @@ static int64_t weight(struct rules *r, int64_t all, int64_t untouched, const str
 static void say_largest(struct rules *r, struct finding *f, int64_t all, const struct largest_process *largest)
 {
     if (largest->process_count > 1 && largest->bytes < all)
-        finding_say(f, "; of %s processes the largest, %s, had %s%s", units_count(r->a, largest->process_count),
+        finding_say(f, "; of %s processes the largest, %s, had %s%s", units_count(r->a, largest->all_count),
                     buf_text(&largest->name), units_bytes(r->b, largest->bytes),
                     largest->has_beside ? " of all this" : "");
 }
@@ -165,8 +165,7 @@ static void find_kept(struct rules *r, const struct rule_line *line, const struc
     struct finding *f = begin_fact(r, "Live at the end", live->bytes, live->count);
     if (largest->process_count > 1 && largest->bytes < live->bytes) {
         finding_say(f, " of %s at the ends of %s processes, of which the largest, %s, had %s", r->device->name,
-                    units_count(r->a, largest->process_count), buf_text(&largest->name),
-                    units_bytes(r->b, largest->bytes));
+                    units_count(r->a, largest->all_count), buf_text(&largest->name), units_bytes(r->b, largest->bytes));
         say_beside(r, f, beside);
         finding_say(f, ": programs that end without giving back what they hold");
     } else {

@@ -20,6 +20,9 @@ static const char largest_sql[] =
     "GROUP BY i.first_id HAVING bytes > 0) JOIN process USING(process_id) ORDER BY min(bytes, most) DESC, process_id "
     "LIMIT ?2";
 
+static const char all_sql[] =
+    "SELECT count(DISTINCT first_id) FROM v_image JOIN process USING(process_id) WHERE not_recorded IS NULL";
+
 static const char torn_sql[] =
     "SELECT count(*) FROM teardown WHERE process_id IN (SELECT process_id FROM v_image WHERE first_id = ?1)";
 
@@ -79,6 +82,7 @@ static void refine(struct rules *r, int64_t first_id, struct largest_process *l)
 void largest_process(struct rules *r, int has_beside, struct largest_process *largest)
 {
     *largest = (struct largest_process){.name = BUF(4096)};
+    int64_t all = db_int(r->db, all_sql, 0);
     sqlite3_stmt *s = rule_query(r, largest_sql);
     if (!s)
         return;
@@ -88,6 +92,7 @@ void largest_process(struct rules *r, int has_beside, struct largest_process *la
         struct largest_process l = {.bytes = rule_amount(s, 1), .peak_bytes = rule_amount(s, 5), .name = BUF(4096)};
         int64_t most = rule_amount(s, 2);
         l.process_count = rule_amount(s, 4);
+        l.all_count = all > l.process_count ? all : l.process_count;
         if (largest->process_count && (l.bytes < most ? l.bytes : most) <= largest->there_bytes)
             break;
         if (l.process_count > 1)

@@ -349,7 +349,7 @@ END
 "$CC" -O1 -g -fno-builtin -o titled titled.c
 record_ok ./titled room for a title
 reports
-contains "a title: whose" report.txt "; of 2 processes the largest, served, had 5.00 MiB"
+contains "a title: whose" report.txt "; of 3 processes the largest, served, had 5.00 MiB"
 
 # the mappings of an allocator within the program are no leak of it
 cat >arena.c <<'END'

@@ -9,7 +9,8 @@
 #define LEAST_PEAK  8          /* of the peak of what was reserved, */
 #define LEAST_PART  4          /* and in any case of what is reserved at the end, */
 #define SEGMENTS    (4 << 20)  /* of segments, where allocators hold more to go on with */
-#define LEAST_TIME  10         /* for so much of the run: programs free all before they end; or while the last */
+#define LEAST_TIME  10         /* for so much of the run, as programs free all before they end, and for */
+#define LEAST_NS    1000000000 /* so long, as a busy machine may stop them there; or while the last */
 #define WORK_SHARE  100        /* part of the allocations came, which were */
 #define WORK_LEAST  16         /* that many: a buffer for the output comes at the end */
 #define EVENTS_MOST 50000000   /* a replay of more takes too long for a sentence */
@@ -63,7 +64,7 @@ static int64_t last_work(sqlite3 *db)
 
 static int is_long(const struct heap_end *e)
 {
-    return e->end_ns - e->since_ns >= e->end_ns / LEAST_TIME;
+    return e->end_ns - e->since_ns >= LEAST_NS && e->end_ns - e->since_ns >= e->end_ns / LEAST_TIME;
 }
 
 /* Whether the program went on after that. */

@@ -180,6 +180,8 @@ held() { # SERVED MS: whether there is a finding
 equal "a twentieth of the run" 1 "$(held 200 50 | tail -n 1)"
 equal "a fifth of the run" 1 "$(held 200 250 | tail -n 1)"
 equal "as it ended" 0 "$(held 3 6 | tail -n 1)"
+equal "as it ended, where the machine stops it for long" 0 "$(held 1 600 | tail -n 1)"
+equal "and for longer than that" 1 "$(held 1 1500 | tail -n 1)"
 
 # and nothing where nothing is wrong
 record_ok true

@@ -26,7 +26,7 @@ int main(int argc, char **argv)
         free(malloc(10));
         _exit(0);
     }
-    usleep(400000); /* for more than a tenth of the run */
+    usleep(1500000); /* for more than a tenth of the run, and a second */
     free(malloc(10));
     wait(NULL);
     return 0;

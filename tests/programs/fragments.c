@@ -116,12 +116,12 @@ int main(int argc, char **argv)
         import();
     }
     count();
-    usleep(strcmp(mode, "short") == 0 ? 0 : 300000); /* it goes on with next to nothing */
+    usleep(strcmp(mode, "short") == 0 ? 0 : 1300000); /* it goes on with next to nothing */
     if (strcmp(mode, "trim") == 0) {
         size_t before = resident();
         malloc_trim(0);
         printf("fell=%zu\n", before - resident());
-        usleep(300000);
+        usleep(1300000);
     }
     return 0;
 }

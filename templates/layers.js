@@ -159,7 +159,7 @@ const layers = {
       part.style.width = 100 * p.bytes / all + '%';
       bar.append(part);
     }
-    const chips = [el('li', {}, 'Resident ', el('strong', {}, bytes(r.present))), el('li', {}, 'Not tracked ', el('strong', {}, bytes(r.untracked)))];
+    const chips = [el('li', {}, 'Resident ', el('strong', {}, bytes(r.present))), el('li', { 'data-resident': 'untracked', 'data-says': 'Not tracked: ' + bytes(r.untracked) + ', of files, stacks and the like, which no recorded call asked for' }, 'Not tracked ', el('strong', {}, bytes(r.untracked)))];
     for (const p of parts) if (p.bytes) chips.push(el('li', { 'data-resident': p.key, 'data-says': says(p) }, el('span', { class: 'layer-key ' + p.color }), p.text, ' ', el('strong', {}, bytes(p.bytes))));
     const notes = ['A look at which pages were there, at the highest resident memory that was looked at' + (r.is_short ? ' (the peak RSS is ' + bytes(r.peak_rss) + ')' : '') + '; it took ' + instant(r.took) + (r.moved > 0 ? ', ' + plural(r.moved, 'event', 'events') + ' meanwhile' : '')
       + (r.processes > 1 ? ', of ' + count(r.processes) + ' processes' : '') + '. The last look of all was at ' + instant(r.last) + ', before the end.'];

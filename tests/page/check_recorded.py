@@ -141,7 +141,7 @@ class Recorded(Shown):
         expect("the same beside the table", note in self.text("#layers-table"), self.text("#layers-table"))
         rss = self.sql("SELECT rss_last_bytes FROM timeline WHERE device_id = 0 AND level = 0 AND rss_last_bytes > 0 ORDER BY time_ns DESC LIMIT 1")[0][0]
         expect("RSS is of a sample", f"RSS \u2248 {bytes_text(rss)}" in row[0], row)
-        said = self.browser.js("return [...document.querySelectorAll('#layers-rows .layer-figures li')].map((e) => e.dataset.says).filter((s) => s.includes('the last sample before the end')).map((s) => s.split(':')[0])")
+        said = self.browser.js("return [...document.querySelectorAll('#layers-rows .layer-figures li')].map((e) => e.dataset.says).filter((s) => s && s.includes('the last sample before the end')).map((s) => s.split(':')[0])")
         equal("which is said at the end alone", ["RSS"], said)
 
     def child(self):

@@ -52,6 +52,13 @@ static void html_line(struct buf *html, const struct finding *f, const struct fi
     buf_puts(html, "</a>");
 }
 
+/* What a runtime has to offer is a part of a sentence elsewhere. */
+static const char *next_end(const struct finding *f)
+{
+    size_t length = strlen(f->next);
+    return length && strchr(".:", f->next[length - 1]) ? "" : ".";
+}
+
 static void html_look(struct buf *html, const struct finding *f, const struct finding_part *part)
 {
     buf_putc(html, ' ');
@@ -92,6 +99,7 @@ void findings_html(const struct findings *all, struct buf *html, finding_page_li
         if (f->next) {
             buf_puts(html, "<p class=\"next\">");
             buf_html(html, f->next);
+            buf_puts(html, next_end(f));
             if (f->skips.length) {
                 buf_puts(html, " <code>memprof report");
                 buf_html(html, buf_text(&f->skips));
@@ -171,7 +179,8 @@ void findings_record(const struct findings *all, struct record *record)
         struct buf text = BUF(1 << 16), next = BUF(1 << 16);
         plain(f, &text);
         if (f->next)
-            buf_printf(&next, "%s%s%s", f->next, f->skips.length ? " memprof report" : "", buf_text(&f->skips));
+            buf_printf(&next, "%s%s%s%s", f->next, next_end(f), f->skips.length ? " memprof report" : "",
+                       buf_text(&f->skips));
         record_begin(record);
         record_text(record, "rule", f->rule);
         record_text(record, "severity", names[f->severity]);

@@ -336,7 +336,9 @@ void summary_hint(struct summary *s, const struct rows *rows, int64_t peak_bytes
     free(s->hint.file);
     free(s->hint.plain_name);
     s->hint.file = xstrdup(best->file);
-    s->hint.plain_name = xstrdup(best->plain_name);
+    struct buf name = BUF(1 << 20); /* a closure's own name is every closure's */
+    wrapper_skip_name(s->db, best, &name);
+    s->hint.plain_name = buf_take(&name);
     s->hint_bytes = peak_bytes;
 }
 

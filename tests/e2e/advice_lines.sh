@@ -122,3 +122,44 @@ said " first has a malloc of its" first
 said "s first and second have a malloc of their" first second
 said "s first, second and third have a malloc of their" first second third
 said "s first, second, third and 1 more have a malloc of their" first second third fourth
+
+# the next step names one function where others are called alike: 9 MB of 10 MB
+cat >alike.cpp <<'END'
+#include <cstdlib>
+void *volatile kept[2];
+struct Pool {
+    __attribute__((noinline)) void fill(size_t size) { kept[0] = malloc(size); }
+};
+struct Cache {
+    __attribute__((noinline)) void fill(size_t size) { kept[1] = malloc(size); }
+};
+int main()
+{
+    Pool().fill(9000000);
+    Cache().fill(1000000);
+}
+END
+"$CXX" -O1 -g -fno-builtin -o alike alike.cpp
+record_ok ./alike
+"$MEMPROF" report >report.txt
+contains "the function's own name is another's too" report.txt "Next: memprof lines --func Pool::fill"
+"$MEMPROF" lines --func Pool::fill >lines.txt
+lacks "and it is the one" lines.txt Cache
+
+# what a runtime has to offer is a sentence of its own in a finding
+mkdir -p runtime
+cat >jvm.c <<'END'
+#include <sys/mman.h>
+#include <string.h>
+void *reserve(size_t size)
+{
+    void *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return memset(p, 1, size);
+}
+END
+echo 'void *reserve(unsigned long); int main(void) { return !reserve(16 << 20); }' >java.c
+"$CC" -O1 -fPIC -shared -fno-builtin -o runtime/libjvm.so jvm.c
+"$CC" -O1 -o java java.c runtime/libjvm.so -Wl,-rpath,"$PWD/runtime"
+record_ok ./java
+"$MEMPROF" report --json >report.json
+contains "with its full stop" report.json 'counts them by class, and -Xmx bounds them."'

@@ -138,13 +138,28 @@ int text_is_caller(const char *text)
     return strncmp(text, "<- ", 3) == 0;
 }
 
+/* Where " and 2 others" begins behind a caller; the end: it is the only one. */
+static const char *others_of(const char *text)
+{
+    const char *end = text + strlen(text), *at = text_is_caller(text) ? end : text;
+    while (at > text && strncmp(at, " and ", 5) != 0)
+        at--;
+    size_t digits = at > text ? strspn(at + 5, "0123456789") : 0;
+    return digits && strncmp(at + 5 + digits, " other", 6) == 0 ? at : end;
+}
+
 void text_bare_name(struct buf *out, const char *text, int width)
 {
     struct buf bare = BUF(1 << 20);
     size_t head = text_width(text) > width ? strspn(text, " <-") : 0;
+    struct buf name = BUF(1 << 20);
+    const char *others = others_of(text);
+    buf_add(&name, text + head, (size_t)(others - text) - head);
     buf_add(out, text, head);
-    buf_puts(out, bare_name(text + head, width - (int)head, &bare));
+    buf_puts(out, bare_name(buf_text(&name), width - (int)head, &bare));
+    buf_puts(out, others);
     buf_free(&bare);
+    buf_free(&name);
 }
 
 /* A function as whole as width allows, from the end: its own name says most. */
@@ -175,6 +190,22 @@ static void fit_name(struct buf *out, const char *text, int width, const char *m
     buf_free(&bare);
 }
 
+/* The caller gives way to how many others there are, and that to the caller where there is little room: " +2". */
+static void fit_caller(struct buf *out, const char *text, const char *others, int width, int utf8)
+{
+    enum { LEAST = 20 };
+    struct buf caller = BUF(1 << 20), few = BUF(64);
+    const char *number = others + strlen(" and ");
+    buf_puts(&few, " +");
+    buf_add(&few, number, strspn(number, "0123456789"));
+    const char *tail = width - text_width(others) >= LEAST ? others : buf_text(&few);
+    buf_add(&caller, text, (size_t)(others - text));
+    text_fit(out, buf_text(&caller), width - text_width(tail), TEXT_CUT_NAME, utf8);
+    buf_puts(out, tail);
+    buf_free(&caller);
+    buf_free(&few);
+}
+
 void text_fit(struct buf *out, const char *text, int width, enum text_cut cut, int utf8)
 {
     const char *mark = utf8 ? "\xe2\x80\xa6" : "..";
@@ -183,6 +214,8 @@ void text_fit(struct buf *out, const char *text, int width, enum text_cut cut, i
         cut = TEXT_CUT_NAME;
     if (cut == TEXT_CUT_NONE || text_width(text) <= width) {
         buf_puts(out, text);
+    } else if (cut == TEXT_CUT_NAME && *others_of(text) && room > 8) {
+        fit_caller(out, text, others_of(text), width, utf8);
     } else if (room < 1) {
         buf_add(out, text, head_bytes(text, width < 0 ? 0 : width));
     } else if (cut == TEXT_CUT_RIGHT) {

@@ -89,6 +89,11 @@ static void test_fit_name(void **state)
     fit_is(push, 3, TEXT_CUT_NAME, 1, "pu\xe2\x80\xa6");
     fit_is("forward", 7, TEXT_CUT_NAME, 1, "forward");
     fit_is("a_long_function", 9, TEXT_CUT_NAME, 1, "a_long_f\xe2\x80\xa6");
+    /* of a caller and others both stay, the number alone where there is little room */
+    fit_is("<- net::Pool::make and 12 others", 32, TEXT_CUT_LEFT, 1, "<- net::Pool::make and 12 others");
+    fit_is("<- net::AddressPool::make_all and 12 others", 34, TEXT_CUT_LEFT, 0, "<- ..::make_all and 12 others");
+    fit_is("<- net::AddressPool::make_all and 1 other", 20, TEXT_CUT_LEFT, 0, "<- ..::make_all +1");
+    fit_is("<- net::make and other", 14, TEXT_CUT_LEFT, 0, "<- other"); /* no number: a name as others */
     fit_is("main::{lambda(int)#1}::operator()(int) const", 34, TEXT_CUT_NAME, 1, "main::{lambda(int)#1}::operator()");
     fit_is("std::ostream& std::operator<< <char>(std::ostream&, char)", 20, TEXT_CUT_NAME, 1, "std::operator<<");
     fit_is("load.<locals>.<listcomp>(int)", 24, TEXT_CUT_NAME, 1, "load.<locals>.<listcomp>");

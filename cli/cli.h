@@ -62,6 +62,8 @@ static inline int cli_has_window(const struct arguments *a)
 {
     return a->given[OPTION_from] || a->given[OPTION_to] || a->given[OPTION_during];
 }
+/* Of a pass over the events, on the terminal: one line that is rewritten, and goes away at 100. context is ignored. */
+void cli_show_progress(void *context, int percent);
 /* Flushes stdout; status, or EXIT_FAILED with a message when it could not be written. */
 int cli_close_output(int status);
 

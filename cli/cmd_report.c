@@ -63,17 +63,6 @@ static int write_page(const struct arguments *a, sqlite3 *db, const char *path, 
     return html_write(db, &html, err);
 }
 
-/* One line on the terminal, rewritten. */
-static void show_progress(void *context, int percent)
-{
-    (void)context;
-    if (percent < 100)
-        fprintf(stderr, "\rmemprof: reading events, %d%% \x1b[K", percent);
-    else
-        fputs("\r\x1b[K", stderr);
-    fflush(stderr);
-}
-
 static int parse_every(const struct arguments *a, const struct report_options *o, struct every_options *every)
 {
     static const enum option_id others[] = {OPTION_by,     OPTION_at,        OPTION_sort,        OPTION_from,
@@ -81,7 +70,7 @@ static int parse_every(const struct arguments *a, const struct report_options *o
                                             OPTION_html,   OPTION_inclusive, OPTION_html_output, OPTION_callers,
                                             OPTION_process};
     *every = (struct every_options){
-        .report = o, .name = a->value[OPTION_every], .progress = isatty(STDERR_FILENO) ? show_progress : NULL};
+        .report = o, .name = a->value[OPTION_every], .progress = isatty(STDERR_FILENO) ? cli_show_progress : NULL};
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         if (a->given[OPTION_every] && a->given[others[i]])
             return cli_usage("report: --every is a report of its own; leave out --%s", option_infos[others[i]].name);

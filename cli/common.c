@@ -131,3 +131,13 @@ int cli_at(const struct arguments *a, const char *command, struct report_options
     }
     return 0;
 }
+
+void cli_show_progress(void *context, int percent)
+{
+    (void)context;
+    if (percent < 100)
+        fprintf(stderr, "\rmemprof: reading events, %d%% \x1b[K", percent);
+    else
+        fputs("\r\x1b[K", stderr);
+    fflush(stderr);
+}

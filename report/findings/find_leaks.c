@@ -42,6 +42,22 @@ static void say_killed(struct rules *r, struct finding *f, const char *before, i
                 killed < all ? units_count(r->b, all) : "", all == 1 ? "" : "es", killed == 1 ? "was" : "were");
 }
 
+/* None of it allocated: what is freed too late saves no more. */
+static void say_saving(struct rules *r, struct finding *f, const struct rule_line *line,
+                       int (*is_kept)(const struct rules *r, int64_t site_id), int64_t bytes, int64_t count)
+{
+    struct saving saving = {.changes = NULL};
+    finding_number(f, "never_freed_bytes", bytes);
+    finding_number(f, "never_freed_count", count);
+    if (!r->is_advise)
+        return;
+    rule_add_gone(r, &saving, line, is_kept);
+    if (r->pass)
+        finding_saves(r, f, &saving, FINDING_AT_MOST);
+    else
+        finding_saves_at_most(r, f, bytes);
+}
+
 /* What is live when a process is killed, or when its recording is cut, was in use: no leak is told from it. */
 static void say_end(struct rules *r, struct finding *f)
 {
@@ -142,6 +158,7 @@ static void find_even(struct rules *r, int64_t peak_bytes)
     say_line(r, f, line, LINE_END_EVEN_BYTES, all);
     f->next = "What is taken at each step and never given back looks like this.";
     finding_wrapper(r, f, line, LINE_END_EVEN_BYTES);
+    say_saving(r, f, NULL, rule_is_even, all, count);
 }
 
 /* Nothing is to be done about it. */
@@ -221,6 +238,7 @@ static void find_never_freed(struct rules *r)
         say_largest_line(r, f, line, &largest);
     say_absent(r, f, all, untouched, &largest);
     buf_free(&largest.name);
+    say_saving(r, f, NULL, NULL, all, count);
     if (ending_of_blocks(r->db, d->device_id) == ENDING_UNKNOWN)
         finding_say(f, " How it ended is not known.");
     if (!finding_runtime(r, f, line->site_id))

@@ -113,18 +113,25 @@ void findings_html(const struct findings *all, struct buf *html, finding_page_li
 
 /* --- the terminal and JSON --------------------------------------------------------------------------------------- */
 
-static void plain(const struct finding *f, struct buf *text)
+void finding_plain(const struct finding *f, struct buf *text)
 {
     for (const struct finding_part *part = f->parts; part < f->parts + f->part_count; part++)
         if (part->kind <= FINDING_LINE)
             buf_puts(text, part->text);
 }
 
+void finding_next(const struct finding *f, struct buf *text)
+{
+    if (f->next)
+        buf_printf(text, "%s%s%s%s", f->next, next_end(f), f->skips.length ? " memprof report" : "",
+                   buf_text(&f->skips));
+}
+
 static void print(const struct finding *f, const char *mark, enum table_style style, const struct report_out *out)
 {
     struct buf line = BUF(1 << 16);
     buf_printf(&line, "%s%s: ", mark, f->title);
-    plain(f, &line);
+    finding_plain(f, &line);
     table_prose(out, style, buf_text(&line));
     buf_free(&line);
 }
@@ -168,6 +175,23 @@ void findings_skips(const struct findings *all, struct buf *options)
             wrapper_add_options(buf_text(&all->item[i].skips), options);
 }
 
+/* What advise says beside the sentences. */
+static void record_saving(const struct finding *f, struct record *record)
+{
+    static const char *const claims[] = {NULL, "exact", "at most", "at least"};
+    struct buf numbers = BUF(4096);
+    const int is_known = f->claim != FINDING_UNCLAIMED;
+    buf_putc(&numbers, '{');
+    for (int i = 0; i < f->number_count; i++)
+        buf_printf(&numbers, "%s\"%s\": %lld", i ? ", " : "", f->numbers[i].name, (long long)f->numbers[i].value);
+    buf_putc(&numbers, '}');
+    record_int_if(record, "saved_bytes", is_known, f->saved_bytes);
+    record_text(record, "saved", claims[f->claim]);
+    record_int_if(record, "peak_bytes", is_known, f->peak_bytes);
+    record_raw(record, "evidence", buf_text(&numbers));
+    buf_free(&numbers);
+}
+
 void findings_record(const struct findings *all, struct record *record)
 {
     static const char *const names[] = {"bad", "warning", "info"};
@@ -177,10 +201,8 @@ void findings_record(const struct findings *all, struct record *record)
     for (size_t i = 0; i < all->count; i++) {
         const struct finding *f = &all->item[i];
         struct buf text = BUF(1 << 16), next = BUF(1 << 16);
-        plain(f, &text);
-        if (f->next)
-            buf_printf(&next, "%s%s%s%s", f->next, next_end(f), f->skips.length ? " memprof report" : "",
-                       buf_text(&f->skips));
+        finding_plain(f, &text);
+        finding_next(f, &next);
         record_begin(record);
         record_text(record, "rule", f->rule);
         record_text(record, "severity", names[f->severity]);
@@ -194,6 +216,7 @@ void findings_record(const struct findings *all, struct record *record)
         record_text(record, "function", f->function);
         record_text(record, "file", f->file);
         record_int_if(record, "line", f->line > 0, f->line);
+        record_saving(f, record);
         record_end(record);
         buf_free(&text);
         buf_free(&next);

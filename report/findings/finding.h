@@ -14,6 +14,14 @@
 
 enum finding_severity { FINDING_BAD, FINDING_WARN, FINDING_INFO };
 
+/* How what it saves at the peak is known. */
+enum finding_claim {
+    FINDING_UNCLAIMED, /* not: nobody asked, or there are no events */
+    FINDING_EXACT,     /* were it done as it says */
+    FINDING_AT_MOST,
+    FINDING_AT_LEAST,
+};
+
 enum finding_part_kind {
     FINDING_TEXT,
     FINDING_CODE, /* a function's name */
@@ -31,6 +39,13 @@ struct finding_part { /* of a finding's sentences, in order */
     const char *anchor; /* LINE: which of the page's tables has it; SECTION: its id */
 };
 
+struct finding_number { /* what it was told from */
+    const char *name;
+    int64_t value;
+};
+
+#define FINDING_NUMBERS 12
+
 struct finding {
     const char *rule, *title;
     enum finding_severity severity;
@@ -45,6 +60,11 @@ struct finding {
     int64_t line;     /* 0: not known */
     const char *next; /* what to do; NULL: nothing to say */
     struct buf skips; /* " --skip NAME" of a wrapper that it is about, and of others that it passes memory on for */
+    enum finding_claim claim;
+    int64_t saved_bytes; /* of the device's peak of active bytes, */
+    int64_t peak_bytes;  /* which was this */
+    struct finding_number numbers[FINDING_NUMBERS];
+    int number_count;
     struct finding_part *parts;
     size_t part_count, part_capacity;
 };
@@ -53,14 +73,28 @@ struct findings {
     struct finding *item; /* the worst first */
     size_t count, capacity;
     int device_count; /* of the recording */
+    int has_events;   /* of advise: all of them were there to be read */
 };
 
 struct heap_end;
 
-/* first_device: the id of the one whose findings come first. device: its alone, NULL: of all. lists: those for lists
- * alone too. heap_end NULL: nothing is said of the heap. 0 or -errno with err; free in both cases. */
-int findings_load(sqlite3 *db, int64_t first_device, const char *device, int lists, const struct heap_end *heap_end,
-                  struct findings *findings, struct error *err);
+enum findings_for {
+    FINDINGS_REPORT = 1, /* the sentences above the tables of a report */
+    FINDINGS_LISTS = 2,  /* the page, and JSON */
+    FINDINGS_ADVISE = 4, /* `memprof advise`: all events are read, and what each saves at the peak is looked for */
+};
+
+struct findings_options {
+    enum findings_for asked_for;
+    int64_t first_device;                     /* the id of the one whose findings come first */
+    const char *device;                       /* its alone; NULL: of all */
+    const struct heap_end *heap_end;          /* NULL: nothing is said of the heap */
+    void (*progress)(void *arg, int percent); /* of advise; NULL: none */
+    void *progress_arg;
+};
+
+/* 0 or -errno with err; free in both cases. */
+int findings_load(sqlite3 *db, const struct findings_options *options, struct findings *findings, struct error *err);
 void findings_free(struct findings *findings);
 
 /* What a line of the recording is on the page, by one of its sites; -1: the page does not show it. */
@@ -70,6 +104,10 @@ void findings_html(const struct findings *findings, struct buf *html, finding_pa
 void findings_print(const struct findings *findings, const struct report_out *out);
 /* Appends the skips of those that findings_print shows. */
 void findings_skips(const struct findings *findings, struct buf *options);
+/* The sentences alone. */
+void finding_plain(const struct finding *f, struct buf *text);
+/* What to do, with the command for it; nothing where there is nothing to say. */
+void finding_next(const struct finding *f, struct buf *text);
 /* JSON: "findings": an array of what the page shows. */
 void findings_record(const struct findings *findings, struct record *record);
 

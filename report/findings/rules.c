@@ -15,8 +15,23 @@
 #include <string.h>
 
 enum { OF_DEVICE, OF_RUN };
-enum { FOR_EVERYWHERE, FOR_LISTS };
-enum { NEEDS_NOTHING, NEEDS_INSTANTS, NEEDS_TIMELINE, NEEDS_FAILURES, NEEDS_BLOCKS, NEEDS_RESIDENT, NEEDS };
+enum { /* bits: enum findings_for */
+       FOR_EVERYWHERE = FINDINGS_REPORT | FINDINGS_LISTS | FINDINGS_ADVISE,
+       FOR_REPORTS = FINDINGS_REPORT | FINDINGS_LISTS,
+       FOR_LISTS = FINDINGS_LISTS | FINDINGS_ADVISE,
+       FOR_LISTED = FINDINGS_LISTS,
+       FOR_ADVISE = FINDINGS_ADVISE
+};
+enum {
+    NEEDS_NOTHING,
+    NEEDS_INSTANTS,
+    NEEDS_TIMELINE,
+    NEEDS_FAILURES,
+    NEEDS_BLOCKS,
+    NEEDS_RESIDENT,
+    NEEDS_EVENTS,
+    NEEDS
+};
 
 struct rule {
     const char *name, *title;
@@ -39,6 +54,7 @@ static const char *const needs_sql[NEEDS] = {
     [NEEDS_TIMELINE] = "SELECT EXISTS (SELECT 1 FROM timeline)",
     [NEEDS_FAILURES] = "SELECT EXISTS (SELECT 1 FROM oom)",
     [NEEDS_RESIDENT] = "SELECT EXISTS (SELECT 1 FROM resident_scan WHERE is_peak)",
+    [NEEDS_EVENTS] = "SELECT value = 'all' FROM meta WHERE key = 'events_kept'",
     /* every block of the run, one by one */
     [NEEDS_BLOCKS] = "SELECT (SELECT count(*) FROM block) >= (SELECT sum(alloc_count) FROM total WHERE kind = 'all')",
 };
@@ -266,7 +282,7 @@ struct finding *rule_finding(struct rules *r, const char *device)
                           .title = r->rule->title,
                           .severity = r->rule->severity,
                           .device = xstrdup(device),
-                          .is_minor = r->rule->where == FOR_LISTS,
+                          .is_minor = !r->is_advise && !(r->rule->where & FINDINGS_REPORT),
                           .nth = nth,
                           .time_ns = -1};
     return f;
@@ -446,11 +462,11 @@ void finding_look(struct finding *f, enum finding_part_kind kind, int64_t time_n
 
 /* --- all --------------------------------------------------------------------------------------------------------- */
 
-static void ask(struct rules *r, int of, int lists)
+static void ask(struct rules *r, int of, enum findings_for asked_for)
 {
     for (size_t i = 0; i < RULES; i++) {
         const struct rule *rule = &rules[i];
-        if (rule->of != of || (rule->where == FOR_LISTS && !lists) ||
+        if (rule->of != of || !(rule->where & (int)asked_for) ||
             (needs_sql[rule->needs] && !db_int(r->db, needs_sql[rule->needs], 0)))
             continue;
         r->rule = rule;
@@ -458,18 +474,22 @@ static void ask(struct rules *r, int of, int lists)
     }
 }
 
-/* Stable: what is equal stays in the order of the rules. */
+/* The worst first, of these what saves most; then in the order of the rules. */
+static int comes_before(const struct finding *a, const struct finding *b)
+{
+    if (a->severity != b->severity)
+        return a->severity < b->severity;
+    return a->saved_bytes > b->saved_bytes;
+}
+
 static void sort(struct findings *all)
 {
-    struct finding *sorted = xcalloc(all->count + 1, sizeof *sorted);
-    size_t count = 0;
-    for (int severity = FINDING_BAD; severity <= FINDING_INFO; severity++)
-        for (size_t i = 0; i < all->count; i++)
-            if ((int)all->item[i].severity == severity)
-                sorted[count++] = all->item[i];
-    free(all->item);
-    all->item = sorted;
-    all->capacity = all->count + 1;
+    for (size_t i = 1; i < all->count; i++)
+        for (size_t k = i; k > 0 && comes_before(&all->item[k], &all->item[k - 1]); k--) {
+            struct finding swapped = all->item[k];
+            all->item[k] = all->item[k - 1];
+            all->item[k - 1] = swapped;
+        }
 }
 
 static void free_finding(struct finding *f)
@@ -494,27 +514,50 @@ static void keep_device(struct findings *all, const char *device)
     all->count = kept;
 }
 
-int findings_load(sqlite3 *db, int64_t first_device, const char *device, int lists, const struct heap_end *heap_end,
-                  struct findings *findings, struct error *err)
+static void close_all(struct rules *r)
 {
-    struct rules r = {.db = db, .err = err, .findings = findings, .heap_end = heap_end};
+    watches_close(r);
+    map_close(&r->line_of);
+    free(r->growth);
+    free(r->recorded_growth);
+    free(r->recorded);
+    free(r->even);
+    free(r->lines);
+    free(r->sites);
+}
+
+int findings_load(sqlite3 *db, const struct findings_options *o, struct findings *findings, struct error *err)
+{
+    struct rules r = {.db = db,
+                      .err = err,
+                      .findings = findings,
+                      .heap_end = o->heap_end,
+                      .is_advise = o->asked_for == FINDINGS_ADVISE};
+    struct pass pass = {.db = NULL};
     sqlite3_stmt *s = NULL;
-    int rc, step;
+    int rc = 0, step;
     *findings = (struct findings){.device_count = (int)db_int(db, "SELECT count(*) FROM device", 0)};
     r.duration_ns = db_meta_int(db, "duration_ns", 0);
     if (r.duration_ns <= 0) /* of a recording that was cut off: as far as it goes */
         r.duration_ns = db_int(db, "SELECT max(time_ns + width_ns) FROM timeline", 1);
-    rc = db_prepare(
-        db,
-        "SELECT d.device_id, d.name, alloc_count, temporary_count, peak_active_bytes, peak_active_ns, "
-        "peak_active_count, peak_reserved_bytes, peak_reserved_ns, end_active_bytes, end_count "
-        "FROM total t JOIN device d ON d.device_id = t.device_id WHERE kind = 'all' AND (?2 IS NULL OR d.name = ?2) "
-        "ORDER BY d.device_id <> ?1, d.device_id LIMIT 16",
-        &s, err);
-    if (rc)
+    if (r.is_advise && (rc = rule_lines(&r)) == 0)
+        rc = watches_load(&r, &pass, o->progress, o->progress_arg);
+    findings->has_events = r.pass != NULL;
+    if (rc == 0)
+        rc = db_prepare(db,
+                        "SELECT d.device_id, d.name, alloc_count, temporary_count, peak_active_bytes, peak_active_ns, "
+                        "peak_active_count, peak_reserved_bytes, peak_reserved_ns, end_active_bytes, end_count "
+                        "FROM total t JOIN device d ON d.device_id = t.device_id WHERE kind = 'all' AND (?2 IS NULL OR "
+                        "d.name = ?2) "
+                        "ORDER BY d.device_id <> ?1, d.device_id LIMIT 16",
+                        &s, err);
+    if (rc) {
+        close_all(&r);
+        pass_close(&pass);
         return rc;
-    sqlite3_bind_int64(s, 1, first_device);
-    sqlite3_bind_text(s, 2, device, -1, SQLITE_STATIC);
+    }
+    sqlite3_bind_int64(s, 1, o->first_device);
+    sqlite3_bind_text(s, 2, o->device, -1, SQLITE_STATIC);
     while ((step = sqlite3_step(s)) == SQLITE_ROW) {
         char *name = xstrdup(db_text(s, 1));
         struct rule_device d = {.device_id = sqlite3_column_int64(s, 0), .name = name};
@@ -523,23 +566,18 @@ int findings_load(sqlite3 *db, int64_t first_device, const char *device, int lis
         for (unsigned i = 0; i < sizeof values / sizeof *values; i++)
             *values[i] = rule_amount(s, (int)i + 2);
         r.device = &d;
-        ask(&r, OF_DEVICE, lists);
+        ask(&r, OF_DEVICE, o->asked_for);
         r.device = NULL;
         free(name);
     }
     rc = step == SQLITE_DONE ? 0 : db_error(db, err);
     sqlite3_finalize(s);
-    ask(&r, OF_RUN, lists);
-    if (device)
-        keep_device(findings, device);
+    ask(&r, OF_RUN, o->asked_for);
+    if (o->device)
+        keep_device(findings, o->device);
     sort(findings);
-    map_close(&r.line_of);
-    free(r.growth);
-    free(r.recorded_growth);
-    free(r.recorded);
-    free(r.even);
-    free(r.lines);
-    free(r.sites);
+    close_all(&r);
+    pass_close(&pass);
     return rc;
 }
 

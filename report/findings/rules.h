@@ -9,6 +9,7 @@
 #include "../../common/units.h"
 #include "../query/callers.h"
 #include "../query/named_caller.h"
+#include "../query/saving.h"
 #include "finding.h"
 
 /* Of lines, summed over their sites; which of page's tables shows it. */
@@ -68,6 +69,13 @@ struct rule;
 
 struct heap_end;
 
+enum rule_watch {
+#define WATCH(name) WATCH_##name,
+#include "watches.def"
+#undef WATCH
+    WATCHES
+};
+
 struct rules {
     sqlite3 *db;
     struct error *err;
@@ -88,7 +96,10 @@ struct rules {
      * known */
     int64_t *growth, *recorded_growth, growth_ns[GROWTH_POINTS];
     int has_growth;
-    struct rule_even *even; /* by site; live where growth is known */
+    const struct pass *pass; /* of advise, once all events were read; NULL: they are not all there */
+    int is_advise;
+    void *watch[WATCHES + 1]; /* watches.def */
+    struct rule_even *even;   /* by site; live where growth is known */
     size_t even_count, even_capacity;
     char a[UNITS_TEXT], b[UNITS_TEXT], c[UNITS_TEXT], d[UNITS_TEXT];
 };
@@ -141,6 +152,32 @@ int finding_runtime(struct rules *r, struct finding *f, int64_t site_id);
 /* A sentence for the page that leads to an instant, the device's peak, a section: without its full stop. */
 void finding_look(struct finding *f, enum finding_part_kind kind, int64_t time_ns, const char *section,
                   const char *text);
+
+/* --- for `memprof advise`: saves.c --- */
+
+/* A number that the finding was told from, for programs; name: of JSON, constant. */
+void finding_number(struct finding *f, const char *name, int64_t value);
+/* What the finding saves of r->device's peak of active bytes, by replaying it: of a saving that was filled, which is
+ * closed. claim: FINDING_EXACT where what is said to be done leaves just these bytes out, FINDING_AT_MOST where it may
+ * leave out less. A finding that saves next to nothing is information. Nothing where r->pass is NULL. */
+void finding_saves(struct rules *r, struct finding *f, struct saving *saving, enum finding_claim claim);
+/* The same without a replay: no more than these bytes, which were live at the device's peak. */
+void finding_saves_at_most(struct rules *r, struct finding *f, int64_t bytes);
+/* Adds the blocks of a line (NULL: of all of them on r->device) that were live when their process ended, from their
+ * births on; is_kept NULL: of all of its sites. How many they were. */
+int64_t rule_add_gone(struct rules *r, struct saving *saving, const struct rule_line *line,
+                      int (*is_kept)(const struct rules *r, int64_t site_id));
+
+/* Reads all events for the watches. 0, also where they are not all there, or the error in r->err. */
+int watches_load(struct rules *r, struct pass *pass, void (*progress)(void *arg, int percent), void *progress_arg);
+void watches_close(struct rules *r);
+
+#define WATCH(name)                                                                                                    \
+    void *watch_##name##_open(struct rules *r);                                                                        \
+    void watch_##name##_see(void *watch, const struct pass_event *e);                                                  \
+    void watch_##name##_close(void *watch);
+#include "watches.def"
+#undef WATCH
 
 #define FINDING(name, title, severity, of, needs, where) void find_##name(struct rules *r);
 #include "findings.def"

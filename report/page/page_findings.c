@@ -15,8 +15,11 @@ int page_make_findings(struct page *page)
     struct findings findings;
     page->findings = (struct buf)BUF(4u << 20);
     heap_end_load(page->db, &page->heap_end);
-    int rc = findings_load(page->db, page->device_count ? page->devices[page->open_device].device_id : 0, NULL, 1,
-                           &page->heap_end, &findings, page->err);
+    const struct findings_options options = {.asked_for = FINDINGS_LISTS,
+                                             .first_device =
+                                                 page->device_count ? page->devices[page->open_device].device_id : 0,
+                                             .heap_end = &page->heap_end};
+    int rc = findings_load(page->db, &options, &findings, page->err);
     findings_html(&findings, &page->findings, line_of_site, page);
     findings_free(&findings);
     return rc;

@@ -581,7 +581,11 @@ static int load_findings(struct summary *s, struct error *err)
         heap_end_load(s->db, &s->heap_end);
     if (s->out->format == REPORT_CSV)
         return 0;
-    return findings_load(s->db, 0, o->device, s->out->format == REPORT_JSON, &s->heap_end, &s->findings, err);
+    const struct findings_options options = {.asked_for =
+                                                 s->out->format == REPORT_JSON ? FINDINGS_LISTS : FINDINGS_REPORT,
+                                             .device = o->device,
+                                             .heap_end = &s->heap_end};
+    return findings_load(s->db, &options, &s->findings, err);
 }
 
 int report_summary(sqlite3 *db, const struct report_options *options, const struct report_out *out, struct error *err)

@@ -1,0 +1,91 @@
+/* What `memprof advise` needs beside the rules: the watches of a pass over all events, and what findings save. */
+#include "rules.h"
+
+#include <errno.h>
+
+#define LEAST_PART 1000 /* of the peak: a smaller part is next to nothing */
+
+void finding_number(struct finding *f, const char *name, int64_t value)
+{
+    if (f->number_count < FINDING_NUMBERS)
+        f->numbers[f->number_count++] = (struct finding_number){name, value};
+}
+
+static void claim(struct finding *f, enum finding_claim claim, int64_t saved_bytes, int64_t peak_bytes)
+{
+    f->claim = claim;
+    f->saved_bytes = saved_bytes > 0 ? saved_bytes : 0;
+    f->peak_bytes = peak_bytes;
+    if (f->saved_bytes <= peak_bytes / LEAST_PART)
+        f->severity = FINDING_INFO;
+}
+
+void finding_saves(struct rules *r, struct finding *f, struct saving *saving, enum finding_claim how)
+{
+    struct saving_result result;
+    if (r->pass && saving_measure(saving, r->pass, r->device->device_id, &result, r->err) == 0) {
+        if (result.is_exact || how == FINDING_AT_MOST)
+            claim(f, how, result.most_bytes, result.peak_bytes);
+        else
+            claim(f, FINDING_AT_LEAST, result.least_bytes, result.peak_bytes);
+    }
+    saving_close(saving);
+}
+
+void finding_saves_at_most(struct rules *r, struct finding *f, int64_t bytes)
+{
+    const int64_t peak_bytes = r->device->peak_active;
+    claim(f, FINDING_AT_MOST, bytes < peak_bytes ? bytes : peak_bytes, peak_bytes);
+}
+
+int64_t rule_add_gone(struct rules *r, struct saving *saving, const struct rule_line *line,
+                      int (*is_kept)(const struct rules *r, int64_t site_id))
+{
+    int64_t count = 0;
+    for (size_t i = 0; r->pass && i < r->pass->gone_count; i++) {
+        const struct pass_gone *gone = &r->pass->gone[i];
+        const struct rule_line *of = rule_line_of(r, gone->block.site_id);
+        if (!of || (line ? of != line : of->device_id != r->device->device_id) ||
+            (is_kept && !is_kept(r, gone->block.site_id)))
+            continue;
+        saving_add_gone(saving, gone);
+        count++;
+    }
+    return count;
+}
+
+/* --- the pass ---------------------------------------------------------------------------------------------------- */
+
+static const struct watch {
+    void *(*open)(struct rules *r);
+    void (*see)(void *watch, const struct pass_event *e);
+    void (*close)(void *watch);
+} watches[WATCHES + 1] = {
+#define WATCH(name) [WATCH_##name] = {watch_##name##_open, watch_##name##_see, watch_##name##_close},
+#include "watches.def"
+#undef WATCH
+};
+
+int watches_load(struct rules *r, struct pass *pass, void (*progress)(void *arg, int percent), void *progress_arg)
+{
+    struct pass_reader readers[WATCHES + 1] = {{NULL, NULL}};
+    int count = 0;
+    for (int i = 0; i < WATCHES; i++)
+        if ((r->watch[i] = watches[i].open(r)))
+            readers[count++] = (struct pass_reader){watches[i].see, r->watch[i]};
+    int rc = pass_load(r->db, readers, count, progress, progress_arg, pass, r->err);
+    if (rc == 0)
+        r->pass = pass;
+    else
+        watches_close(r);
+    return rc == -ENODATA ? 0 : rc;
+}
+
+void watches_close(struct rules *r)
+{
+    for (int i = 0; i < WATCHES; i++) {
+        if (r->watch[i])
+            watches[i].close(r->watch[i]);
+        r->watch[i] = NULL;
+    }
+}

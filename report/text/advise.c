@@ -1,0 +1,115 @@
+#include "advise.h"
+
+#include "../../common/db.h"
+#include "../../common/units.h"
+#include "../findings/finding.h"
+#include "../findings/notes.h"
+#include "../print/table.h"
+#include "../query/heap_end.h"
+#include "report.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What is too little, and what nothing is to be done about. */
+static void keep_advice(struct findings *all)
+{
+    struct findings kept = {.device_count = all->device_count, .has_events = all->has_events};
+    kept.item = xcalloc(all->count + 1, sizeof *kept.item);
+    kept.capacity = all->count + 1;
+    struct findings rest = kept;
+    rest.item = xcalloc(all->count + 1, sizeof *rest.item);
+    for (size_t i = 0; i < all->count; i++) {
+        struct findings *to = all->item[i].is_minor || all->item[i].is_fact ? &rest : &kept;
+        to->item[to->count++] = all->item[i];
+    }
+    findings_free(&rest);
+    free(all->item);
+    *all = kept;
+}
+
+static void saving_text(const struct finding *f, struct buf *text)
+{
+    static const char *const claims[] = {NULL, "", "at most ", "at least "};
+    char saved[UNITS_TEXT], peak[UNITS_TEXT];
+    if (f->claim == FINDING_UNCLAIMED)
+        return;
+    if (f->saved_bytes == 0)
+        buf_puts(text, ", saves nothing at the peak");
+    else
+        buf_printf(text, ", saves %s%s of a peak of %s", claims[f->claim], units_bytes(saved, f->saved_bytes),
+                   units_bytes(peak, f->peak_bytes));
+}
+
+static void print_finding(const struct finding *f, const struct report_out *out)
+{
+    struct buf line = BUF(1 << 16);
+    const int is_info = f->severity == FINDING_INFO;
+    fputc('\n', out->file);
+    buf_printf(&line, "%s%s", is_info ? "" : "* ", f->title);
+    if (strcmp(f->device, "host") != 0)
+        buf_printf(&line, " (%s)", f->device);
+    saving_text(f, &line);
+    table_prose(out, is_info ? TABLE_PLAIN : TABLE_STRONG, buf_text(&line));
+    buf_reset(&line);
+    buf_puts(&line, "  ");
+    finding_plain(f, &line);
+    table_prose(out, TABLE_PLAIN, buf_text(&line));
+    buf_reset(&line);
+    buf_puts(&line, "  ");
+    finding_next(f, &line);
+    if (f->next)
+        table_prose(out, TABLE_DIM, buf_text(&line));
+    buf_free(&line);
+}
+
+static const char no_events[] =
+    "Not all events are in this recording: what a change saves at the peak is not known, or only as a bound, and "
+    "reuse, "
+    "growing blocks and phases were not looked at. 'memprof run' without --aggregate and --max-events keeps them.";
+
+static void print(const struct findings *all, const struct report_out *out)
+{
+    if (!all->has_events)
+        table_prose(out, TABLE_DIM, no_events);
+    if (!all->count)
+        table_line(out, TABLE_PLAIN, "Nothing to advise.");
+    for (size_t i = 0; i < all->count; i++)
+        print_finding(&all->item[i], out);
+}
+
+static void record(sqlite3 *db, const struct findings *all, const struct advise_options *o,
+                   const struct report_out *out)
+{
+    struct record document;
+    record_open(&document, out);
+    record_document_begin(&document);
+    notes_record(db, o->file, &document);
+    record_member_text(&document, "not_known", all->has_events ? NULL : no_events);
+    findings_record(all, &document);
+    record_document_end(&document);
+    record_close(&document);
+}
+
+int advise_report(sqlite3 *db, const struct advise_options *o, const struct report_out *out, struct error *err)
+{
+    struct heap_end heap_end = {.is_there = 0};
+    struct findings all = {.count = 0};
+    int rc = report_check_names(db, o->device, NULL, err);
+    if (rc == 0) {
+        const struct findings_options options = {
+            .asked_for = FINDINGS_ADVISE, .device = o->device, .heap_end = &heap_end, .progress = o->progress};
+        if (!o->device || strcmp(o->device, "host") == 0)
+            heap_end_load(db, &heap_end);
+        rc = findings_load(db, &options, &all, err);
+    }
+    keep_advice(&all);
+    if (rc == 0 && out->format == REPORT_JSON)
+        record(db, &all, o, out);
+    else if (rc == 0)
+        print(&all, out);
+    findings_free(&all);
+    heap_end_free(&heap_end);
+    return rc;
+}

@@ -1,0 +1,21 @@
+/*
+ * advise.h: `memprof advise`: what to change, by what it saves at the peak.
+ */
+#ifndef MEMPROF_ADVISE_H
+#define MEMPROF_ADVISE_H
+
+#include "../../common/error.h"
+#include "../print/out.h"
+
+#include <sqlite3.h>
+
+struct advise_options {
+    const char *file;
+    const char *device;                       /* NULL: all */
+    void (*progress)(void *arg, int percent); /* NULL: none */
+};
+
+/* 0 or -errno with err. */
+int advise_report(sqlite3 *db, const struct advise_options *options, const struct report_out *out, struct error *err);
+
+#endif

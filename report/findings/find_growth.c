@@ -190,6 +190,46 @@ static uint32_t *shown_lines(const struct rules *r)
     return shown;
 }
 
+/* --- what it would save ------------------------------------------------------------------------------------------ */
+
+/* What is kept of lines that grow: their blocks that are no temporaries. */
+void *watch_growth_open(struct rules *r)
+{
+    rule_growth(r);
+    if (!r->growth)
+        return NULL;
+    struct line_savings *w = xcalloc(1, sizeof *w);
+    line_savings_open(w, r);
+    for (size_t i = 0; i < r->site_count; i++)
+        if (grows(&r->recorded_growth[(size_t)r->sites[i].recorded * POINTS], LEAST_BYTES))
+            line_savings_add(w, &r->lines[r->sites[i].line]);
+    return w;
+}
+
+void watch_growth_close(void *watch)
+{
+    line_savings_close(watch);
+    free(watch);
+}
+
+void watch_growth_see(void *watch, const struct pass_event *e)
+{
+    struct saving *kept = e->block && !e->is_temporary ? line_savings_of(watch, e->event->site_id) : NULL;
+    if (kept)
+        saving_add(kept, (int64_t)e->block->time_ns, e->number, (int64_t)e->event->size_bytes);
+}
+
+static void say_saving(struct rules *r, struct finding *f, const struct rule_line *line)
+{
+    struct saving *kept = r->watch[WATCH_growth] ? line_savings_of(r->watch[WATCH_growth], line->site_id) : NULL;
+    if (kept) {
+        rule_add_gone(r, kept, line, NULL);
+        finding_saves(r, f, kept, FINDING_AT_MOST);
+    } else if (r->is_advise) {
+        finding_saves_at_most(r, f, line->sums[LINE_PEAK_BYTES]);
+    }
+}
+
 /* number: of the recorded line; shown: of the line that is named. */
 static void say(struct rules *r, uint32_t number, uint32_t shown)
 {
@@ -223,6 +263,9 @@ static void say(struct rules *r, uint32_t number, uint32_t shown)
         finding_lessen(f);
     f->next = "A cache without a limit, or a list that is only added to, looks like this.";
     finding_runtime(r, f, line->site_id);
+    finding_number(f, "grown_bytes", grown(recorded));
+    finding_number(f, "span_ns", span_ns);
+    say_saving(r, f, line);
 }
 
 void rule_growth(struct rules *r)

@@ -168,6 +168,19 @@ void finding_saves_at_most(struct rules *r, struct finding *f, int64_t bytes);
 int64_t rule_add_gone(struct rules *r, struct saving *saving, const struct rule_line *line,
                       int (*is_kept)(const struct rules *r, int64_t site_id));
 
+/* What watches gather of some lines, each for itself. */
+struct line_savings {
+    const struct rules *r;
+    uint32_t *index_of; /* by line: 1 + place in savings; 0: not asked for */
+    struct saving *savings;
+    uint32_t count, capacity;
+};
+void line_savings_open(struct line_savings *all, const struct rules *r);
+void line_savings_add(struct line_savings *all, const struct rule_line *line);
+/* Of the line of a site; NULL: it was not asked for. */
+struct saving *line_savings_of(const struct line_savings *all, int64_t site_id);
+void line_savings_close(struct line_savings *all);
+
 /* Reads all events for the watches. 0, also where they are not all there, or the error in r->err. */
 int watches_load(struct rules *r, struct pass *pass, void (*progress)(void *arg, int percent), void *progress_arg);
 void watches_close(struct rules *r);

@@ -1,7 +1,9 @@
 /* What `memprof advise` needs beside the rules: the watches of a pass over all events, and what findings save. */
+#include "../../common/array.h"
 #include "rules.h"
 
 #include <errno.h>
+#include <stdlib.h>
 
 #define LEAST_PART 1000 /* of the peak: a smaller part is next to nothing */
 
@@ -52,6 +54,37 @@ int64_t rule_add_gone(struct rules *r, struct saving *saving, const struct rule_
         count++;
     }
     return count;
+}
+
+/* --- lines ------------------------------------------------------------------------------------------------------- */
+
+void line_savings_open(struct line_savings *all, const struct rules *r)
+{
+    *all = (struct line_savings){.r = r, .index_of = xcalloc(r->line_count + 1ul, sizeof *all->index_of)};
+}
+
+void line_savings_add(struct line_savings *all, const struct rule_line *line)
+{
+    uint32_t *index = &all->index_of[line - all->r->lines];
+    if (*index)
+        return;
+    ARRAY_ADD(all->savings, all->count, all->capacity);
+    *index = all->count;
+}
+
+struct saving *line_savings_of(const struct line_savings *all, int64_t site_id)
+{
+    const struct rule_line *line = all->count ? rule_line_of(all->r, site_id) : NULL;
+    uint32_t index = line ? all->index_of[line - all->r->lines] : 0;
+    return index ? &all->savings[index - 1] : NULL;
+}
+
+void line_savings_close(struct line_savings *all)
+{
+    for (uint32_t i = 0; i < all->count; i++)
+        saving_close(&all->savings[i]);
+    free(all->savings);
+    free(all->index_of);
 }
 
 /* --- the pass ---------------------------------------------------------------------------------------------------- */

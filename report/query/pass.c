@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #define BUCKET_EVENTS 1024
+#define THREADS_MAX   65536 /* of others no temporaries are known */
 
 struct reading {
     struct pass *pass;
@@ -17,6 +18,7 @@ struct reading {
     struct blocks blocks;
     struct map end_of; /* process_id -> the number of its last event of an end, and 1 */
     int64_t percent;
+    int64_t *newest; /* by thread: the number of its newest allocation */
 };
 
 static void plus(int64_t *value, uint64_t change)
@@ -115,7 +117,7 @@ static void apply(struct reading *r, const struct chunk_event *e, int64_t number
 {
     int is_birth = e->op == CHUNK_alloc || e->op == CHUNK_realloc_alloc, is_loss = chunk_op_is_loss(e->op);
     struct block block;
-    struct pass_event seen = {e, number, NULL};
+    struct pass_event seen = {e, number, NULL, 0};
     if (e->op == CHUNK_split)
         split(r, e);
     if (is_birth && e->address) {
@@ -123,10 +125,14 @@ static void apply(struct reading *r, const struct chunk_event *e, int64_t number
         birth.time_ns = (uint64_t)number;
         blocks_put(&r->blocks, &birth, space_of(e));
     }
+    if (is_birth && e->thread_id < THREADS_MAX)
+        r->newest[e->thread_id] = number;
     if (e->op == CHUNK_end)
         end_process(r, e, number);
     else if (is_loss && blocks_take(&r->blocks, e->address, space_of(e), &block))
         seen.block = &block;
+    if (e->op == CHUNK_free && seen.block && block.thread_id < THREADS_MAX)
+        seen.is_temporary = r->newest[block.thread_id] == (int64_t)block.time_ns;
     if (e->op == CHUNK_cut && seen.block && e->size_bytes < block.size_bytes)
         put(r, &block, block.address, block.size_bytes - e->size_bytes);
     if (is_birth || is_loss) {
@@ -167,6 +173,7 @@ int pass_load(sqlite3 *db, const struct pass_reader *readers, int reader_count,
     struct chunk_codec *codec = chunk_codec_open();
     sqlite3_stmt *s = NULL;
     *pass = (struct pass){.db = db};
+    r.newest = xcalloc(THREADS_MAX, sizeof *r.newest);
     const int64_t all = db_int(db, "SELECT max(first_event + event_count) FROM event_chunk", 0);
     int rc = replay_is_possible(db) ? 0 : -ENODATA;
     if (rc == 0)
@@ -192,6 +199,7 @@ int pass_load(sqlite3 *db, const struct pass_reader *readers, int reader_count,
         end_all(&r);
     sqlite3_finalize(s);
     chunk_codec_close(codec);
+    free(r.newest);
     free(r.blocks.slots);
     map_close(&r.end_of);
     return rc;

@@ -21,6 +21,7 @@ struct pass_event {
     /* Of a loss the block that goes, where it is known, else NULL. Borrowed for the call. A block's time_ns is the
      * number of its birth: pass_time tells when that was. */
     const struct block *block;
+    int is_temporary; /* freed before the thread that allocated it allocated again */
 };
 
 struct pass_reader {

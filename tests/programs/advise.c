@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #define OWN __attribute__((noinline, noclone))
 enum { KIB = 1024, MIB = 1024 * KIB };
@@ -19,28 +20,148 @@ OWN static void *touched(void *p, size_t bytes)
     return memset(p, 1, bytes);
 }
 
-/* 2,000 requests of which each loses 4 KiB, beside a table of 8 MiB: 7.8125 MiB of a peak of 15.8125 MiB. */
+/* 8,000 requests of which each loses 1,000 bytes, beside a table of 8 MiB. Mended, each is kept until the next one. */
 OWN static void *answer(void)
 {
-    void *p = malloc(4 * KIB); /* answer */
-    return touched(p, 4 * KIB);
+    void *p = malloc(1000); /* answer */
+    return touched(p, 1000);
 }
 
 static void leak(void)
 {
-    void *table = touched(malloc(8 * MIB), 8 * MIB);
-    for (int i = 0; i < 2000; i++) {
-        void *p = answer();
+    void *table = touched(malloc(8 * MIB), 8 * MIB), *last = NULL;
+    for (int i = 0; i < 8000; i++) {
+        void *line = touched(malloc(64), 64), *p = answer();
+        free(line);
         if (mended)
-            free(p);
+            free(last);
+        last = p;
     }
+    if (mended)
+        free(last);
     free(table);
+}
+
+/* 40 steps of which each keeps 1 KiB more, beside 64 KiB of scratch. */
+static void steps(void)
+{
+    for (int i = 0; i < 40; i++) {
+        memprof_range_push("step");
+        void *kept = touched(malloc(KIB), KIB); /* kept */
+        void *scratch = touched(malloc(64 * KIB), 64 * KIB);
+        if (mended)
+            free(kept);
+        free(scratch);
+        memprof_range_pop();
+    }
+}
+
+/* 40 steps: forward makes 1 MiB, which is held for three; backward needs 512 KiB of its own. */
+static void phase(void)
+{
+    void *held[3] = {NULL};
+    for (int i = 0; i < 40; i++) {
+        memprof_range_push("forward");
+        void *activations = touched(malloc(MIB), MIB); /* activations */
+        if (mended)
+            free(activations);
+        memprof_range_pop();
+        memprof_range_push("backward");
+        void *gradients = touched(malloc(MIB / 2), MIB / 2);
+        free(gradients);
+        memprof_range_pop();
+        free(held[i % 3]);
+        held[i % 3] = mended ? NULL : activations;
+    }
+    for (int i = 0; i < 3; i++)
+        free(held[i]);
+}
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+/* Reads 4 MiB in a phase, and is done with it; then needs 3 MiB for thirty times as long. */
+static void once(void)
+{
+    const double began = now();
+    memprof_range_push("parse");
+    void *text = touched(malloc(4 * MIB), 4 * MIB); /* text */
+    void *tree = touched(malloc(MIB), MIB);
+    if (mended)
+        free(text);
+    memprof_range_pop();
+    const double until = now() + 30 * (now() - began);
+    while (now() < until) {
+        void *page = touched(malloc(3 * MIB), 3 * MIB);
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+        free(page);
+    }
+    free(tree);
+    if (!mended)
+        free(text);
+}
+
+/* Takes 5,000 buffers of 300 bytes of which none is there when the next one comes. */
+OWN static void format(void)
+{
+    static char *buffer;
+    if (mended && buffer) {
+        touched(buffer, 300);
+        return;
+    }
+    buffer = touched(malloc(300), 300); /* format */
+    if (!mended)
+        free(buffer);
+}
+
+static void churn(void)
+{
+    for (int i = 0; i < 5000; i++)
+        format();
+}
+
+/* 500 pages of 64 KiB, two at a time, in turn. */
+static void reuse(void)
+{
+    void *page = NULL, *note = NULL;
+    for (int i = 0; i < 500; i++) {
+        if (!mended || !page)
+            page = malloc(64 * KIB); /* page */
+        touched(page, 64 * KIB);
+        free(note);
+        note = touched(malloc(100 + (size_t)i), 100);
+        if (!mended)
+            free(page);
+    }
+    free(note);
+    if (mended)
+        free(page);
+}
+
+/* A list of 2,000 records of 64 bytes that grows by one at a time: 64 * (1 + 2 + ... + 1,999) bytes to copy. */
+static void reallocs(void)
+{
+    char *list = NULL;
+    size_t room = 0;
+    for (size_t i = 1; i <= 2000; i++) {
+        if (i * 64 > room) {
+            room = mended ? 2 * room + 64 : i * 64;
+            list = realloc(list, room); /* list */
+        }
+        touched(list + (i - 1) * 64, 64);
+    }
+    free(list);
 }
 
 static const struct {
     const char *name;
     void (*run)(void);
-} modes[] = {{"leak", leak}};
+} modes[] = {{"leak", leak},   {"steps", steps}, {"phase", phase},      {"once", once},
+             {"churn", churn}, {"reuse", reuse}, {"reallocs", reallocs}};
 
 int main(int argc, char **argv)
 {

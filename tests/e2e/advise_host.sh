@@ -1,0 +1,103 @@
+# memprof advise, on the host: each rule tells of its sample with the line, and nothing of the twin that does what is
+# advised. Where what is saved is exact, the twin's peak is the one that was predicted; a bound is no less than what the
+# twin saves.
+. "$ROOT/tests/lib.sh"
+need python3
+source=$ROOT/tests/programs/advise.c
+line() { grep -n "/\* $1 \*/" "$source" | cut -d : -f 1; }
+peak() { DB=$1 value "SELECT peak_active_bytes FROM total WHERE kind = 'all'"; }
+both() {
+    "$MEMPROF" run -q -o "$1.db" "$PROGRAMS/advise" "$1"
+    "$MEMPROF" run -q -o "$1-mended.db" "$PROGRAMS/advise" "$1" mended
+    "$MEMPROF" advise "$1.db" >"$1.txt"
+    "$MEMPROF" advise "$1.db" --json >"$1.json"
+    "$MEMPROF" advise "$1-mended.db" >"$1-mended.txt"
+    equal "$1, mended" 'Nothing to advise.' "$(cat "$1-mended.txt")"
+}
+# found MODE RULE KEY: of the one finding of the mode, which must be of the rule
+found() {
+    python3 -c "
+import json, sys
+found = json.load(open('$1.json'))['findings']
+assert [f['rule'] for f in found] == ['$2'], found
+print({**found[0], **found[0]['evidence']}['$3'])"
+}
+# place MODE RULE MARK: the finding is about the line with this mark
+place() { equal "$1: line" "$(line "$3")" "$(found "$1" "$2" line)"; }
+exact() {
+    equal "$1: saved" exact "$(found "$1" "$2" saved)"
+    was=$(peak "$1.db") now=$(peak "$1-mended.db") saved=$(found "$1" "$2" saved_bytes)
+    equal "$1: peak" "$was" "$(found "$1" "$2" peak_bytes)"
+    at_most "$1: away from its twin by" $((now / 100)) $((was - saved > now ? was - saved - now : now - was + saved))
+}
+bound() {
+    equal "$1: saved" 'at most' "$(found "$1" "$2" saved)"
+    at_least "$1: the bound" $(($(peak "$1.db") - $(peak "$1-mended.db"))) "$(found "$1" "$2" saved_bytes)"
+}
+
+both leak
+place leak leaks answer
+bound leak leaks
+equal 'leak: saved' 8000000 "$(found leak leaks saved_bytes)"
+contains 'leak' leak.txt '* Never freed, saves at most 7.63 MiB of a peak of 15.63 MiB'
+
+both steps
+place steps steps kept
+bound steps steps
+equal 'steps: a step' 1024 "$(found steps steps bytes_an_execution)"
+equal 'steps: never freed' 40 "$(found steps steps never_freed_count)"
+contains 'steps' steps.txt '* Grows with each step, saves at most 40.00 KiB of a peak of 104.00 KiB'
+
+both phase
+place phase phase activations
+exact phase phase
+equal 'phase: executions' 39 "$(found phase phase execution_count)"
+contains 'phase' phase.txt '* Held past its phase, saves 3.50 MiB of a peak of 4.50 MiB'
+
+both once
+place once phase text
+exact once phase
+equal 'once' info "$(found once phase severity)"
+
+both churn
+place churn churn format
+exact churn churn
+equal 'churn: blocks' 5000 "$(found churn churn temporary_count)"
+equal 'churn: size' 300 "$(found churn churn size_bytes)"
+equal 'churn: saved' 0 "$(found churn churn saved_bytes)"
+equal 'churn: severity' info "$(found churn churn severity)"
+
+both reuse
+place reuse reuse page
+exact reuse reuse
+at_most 'reuse: times' 499 "$(found reuse reuse reuse_count)"
+at_least 'reuse: times' 400 "$(found reuse reuse reuse_count)" # of those that a busy machine did not hold up
+equal 'reuse: severity' info "$(found reuse reuse severity)"
+
+# a list that is grown by halves may have more room than it needs: what is saved is not memory
+both reallocs
+place reallocs reallocs list
+equal 'reallocs: in a row' 1999 "$(found reallocs reallocs longest_row)"
+equal 'reallocs: copied' $((64 * 1999 * 2000 / 2)) "$(found reallocs reallocs copied_bytes_at_most)"
+equal 'reallocs: severity' info "$(found reallocs reallocs severity)"
+
+# nothing is wrong with these
+for program in true 'ls /usr/bin' 'sqlite3 :memory: .quit'; do
+    "$MEMPROF" run -q -o none.db $program >/dev/null
+    equal "$program" 'Nothing to advise.' "$("$MEMPROF" advise none.db)"
+done
+
+# without all events: said so, bounds from the tables alone, and no rule that needs events
+"$MEMPROF" run -q --aggregate -o none.db "$PROGRAMS/advise" leak
+"$MEMPROF" advise none.db >got
+contains 'aggregate' got 'Not all events are in this recording'
+contains 'aggregate' got '* Never freed, saves at most 7.63 MiB of a peak of 15.63 MiB'
+"$MEMPROF" run -q --aggregate -o none.db "$PROGRAMS/advise" phase
+"$MEMPROF" advise none.db >got
+contains 'aggregate' got 'Nothing to advise.'
+"$MEMPROF" advise none.db --json | python3 -c "
+import json, sys
+got = json.load(sys.stdin)
+assert got['findings'] == [] and got['not_known'].startswith('Not all events'), got"
+"$MEMPROF" advise leak.db --device cuda:0 >got 2>&1 && fail 'a device that is not there'
+contains 'device' got 'cuda:0'

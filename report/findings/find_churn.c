@@ -1,59 +1,34 @@
-#include "../../common/array.h"
-#include "rules.h"
+#include "size_counts.h"
 
 #include <stdlib.h>
 
 #define LEAST       1000
 #define LEAST_SHARE 10 /* a part of the run's allocations */
 #define SHOWN       3
-#define KEYS_MAX    (1 << 22)
-
-struct churn { /* temporaries of one size of a line */
-    int64_t count;
-    uint64_t size_bytes;
-    uint32_t line, site_id;
-};
-
-struct watch_churn {
-    struct rules *r;
-    struct map of;
-    struct churn *item;
-    uint32_t count, capacity;
-};
 
 void *watch_churn_open(struct rules *r)
 {
-    struct watch_churn *w = xcalloc(1, sizeof *w);
-    w->r = r;
-    return w;
+    return size_counts_open(r);
 }
 
 void watch_churn_close(void *watch)
 {
-    struct watch_churn *w = watch;
-    map_close(&w->of);
-    free(w->item);
-    free(w);
+    size_counts_close(watch);
 }
 
 void watch_churn_see(void *watch, const struct pass_event *e)
 {
-    struct watch_churn *w = watch;
-    const struct rule_line *line = e->is_temporary ? rule_line_of(w->r, e->event->site_id) : NULL;
-    if (!line || w->count == KEYS_MAX)
-        return;
-    uint32_t number = (uint32_t)(line - w->r->lines), i = map_number_or(&w->of, number, e->block->size_bytes, w->count);
-    if (i == w->count)
-        *ARRAY_ADD(w->item, w->count, w->capacity) =
-            (struct churn){.size_bytes = e->block->size_bytes, .line = number, .site_id = e->event->site_id};
-    w->item[i].count++;
+    struct size_count *c = e->is_temporary ? size_count_at(watch, e->event->site_id, e->event->size_bytes) : NULL;
+    if (c)
+        c->count++;
 }
 
-static void say_size(struct rules *r, const struct churn *c)
+static void say_size(struct rules *r, const struct size_count *c)
 {
     struct finding *f = rule_finding(r, r->device->name);
     struct saving none = {.changes = NULL};
     finding_line(r, f, c->site_id, "run");
+    finding_caller(r, f, c->site_id);
     finding_say(f,
                 " allocated %s blocks of %s that were freed before their thread allocated again, %d %% of %s "
                 "allocations.",
@@ -65,21 +40,14 @@ static void say_size(struct rules *r, const struct churn *c)
     finding_saves(r, f, &none, FINDING_EXACT);
 }
 
-static void find_sizes(struct rules *r, struct watch_churn *w)
+static void find_sizes(struct rules *r, const struct size_counts *all)
 {
-    for (int shown = 0; shown < SHOWN; shown++) {
-        struct churn *best = NULL;
-        for (uint32_t i = 0; i < w->count; i++) {
-            struct churn *c = &w->item[i];
-            if (r->lines[c->line].device_id == r->device->device_id && c->count >= LEAST &&
-                c->count >= r->device->alloc_count / LEAST_SHARE && (!best || c->count > best->count))
-                best = c;
-        }
-        if (!best)
-            return;
-        say_size(r, best);
-        best->count = 0;
-    }
+    const int64_t share = r->device->alloc_count / LEAST_SHARE;
+    uint32_t count;
+    struct size_count *lines = size_counts_by_line(all, share > LEAST ? share : LEAST, &count);
+    for (uint32_t i = 0; i < count && i < SHOWN; i++)
+        say_size(r, &lines[i]);
+    free(lines);
 }
 
 void find_churn(struct rules *r)

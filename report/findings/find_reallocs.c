@@ -4,9 +4,9 @@
 
 #include <stdlib.h>
 
-#define STEPS_LEAST  8           /* of one size, in a row */
-#define COPIED_LEAST (256 << 10) /* by a line: below, it costs nobody anything, */
-#define COPIED_TIMES 4           /* nor below so many times what the blocks came to */
+#define STEPS_LEAST  8         /* of one size, in a row */
+#define COPIED_LEAST (4 << 20) /* by a line: below, it costs nobody anything, */
+#define COPIED_TIMES 4         /* nor below so many times what the blocks came to */
 #define THREADS_MAX  65536
 #define SHOWN        3
 
@@ -114,6 +114,7 @@ static void say(struct rules *r, const struct grower *g)
     struct saving none = {.changes = NULL};
     char steps[UNITS_TEXT];
     finding_line(r, f, g->site_id, "run");
+    finding_caller(r, f, g->site_id);
     finding_say(f, " resized %s block%s by the same size again and again, up to %s times in a row by %s, to %s. ",
                 units_count(r->a, g->chains), g->chains == 1 ? "" : "s", units_count(steps, g->longest),
                 units_bytes(r->b, g->step_bytes), units_bytes(r->c, g->largest_bytes));

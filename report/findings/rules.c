@@ -575,6 +575,8 @@ int findings_load(sqlite3 *db, const struct findings_options *o, struct findings
     ask(&r, OF_RUN, o->asked_for);
     if (o->device)
         keep_device(findings, o->device);
+    if (r.is_advise)
+        findings_lessen_same(findings);
     sort(findings);
     close_all(&r);
     pass_close(&pass);

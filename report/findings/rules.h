@@ -157,6 +157,8 @@ void finding_look(struct finding *f, enum finding_part_kind kind, int64_t time_n
 
 /* A number that the finding was told from, for programs; name: of JSON, constant. */
 void finding_number(struct finding *f, const char *name, int64_t value);
+/* Behind finding_line of a wrapper's line: ", most for CALLER," of the stack of this site; of caller.c. */
+void finding_caller(struct rules *r, struct finding *f, int64_t site_id);
 /* What the finding saves of r->device's peak of active bytes, by replaying it: of a saving that was filled, which is
  * closed. claim: FINDING_EXACT where what is said to be done leaves just these bytes out, FINDING_AT_MOST where it may
  * leave out less. A finding that saves next to nothing is information. Nothing where r->pass is NULL. */
@@ -167,6 +169,8 @@ void finding_saves_at_most(struct rules *r, struct finding *f, int64_t bytes);
  * births on; is_kept NULL: of all of its sites. How many they were. */
 int64_t rule_add_gone(struct rules *r, struct saving *saving, const struct rule_line *line,
                       int (*is_kept)(const struct rules *r, int64_t site_id));
+
+void findings_lessen_same(struct findings *all);
 
 /* What watches gather of some lines, each for itself. */
 struct line_savings {

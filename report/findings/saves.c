@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define LEAST_PART 1000 /* of the peak: a smaller part is next to nothing */
 
@@ -54,6 +55,32 @@ int64_t rule_add_gone(struct rules *r, struct saving *saving, const struct rule_
         count++;
     }
     return count;
+}
+
+static int is_same_line(const struct finding *a, const struct finding *b)
+{
+    return a->function && b->function && strcmp(a->device, b->device) == 0 && strcmp(a->function, b->function) == 0 &&
+           a->line == b->line && (a->file ? b->file && strcmp(a->file, b->file) == 0 : !b->file);
+}
+
+/* What grows is told once: a step's growth says more than that it is never freed, and both more than that it grows. */
+static int rank_of(const struct finding *f)
+{
+    static const char *const order[] = {"steps", "leaks", "growth"};
+    int rank = 0;
+    while (rank < 3 && strcmp(f->rule, order[rank]) != 0)
+        rank++;
+    return rank;
+}
+
+void findings_lessen_same(struct findings *all)
+{
+    for (size_t i = 0; i < all->count; i++)
+        for (size_t k = 0; k < all->count; k++) {
+            const struct finding *a = &all->item[i], *b = &all->item[k];
+            if (!a->is_minor && !a->is_fact && rank_of(a) < rank_of(b) && rank_of(b) < 3 && is_same_line(a, b))
+                finding_lessen(&all->item[k]);
+        }
 }
 
 /* --- lines ------------------------------------------------------------------------------------------------------- */

@@ -223,7 +223,8 @@ static void find_never_freed(struct rules *r)
     }
     struct finding *f = rule_finding(r, d->name);
     f->bytes = weight(r, all, untouched, &largest);
-    if (f->bytes < LARGE)
+    const int is_small = f->bytes < LARGE;
+    if (is_small)
         finding_lessen(f);
     finding_say(f, "%s in %s block%s of %s %s", units_bytes(r->a, all), units_count(r->b, count), count == 1 ? "" : "s",
                 d->name, count == 1 ? "was" : "were");
@@ -243,6 +244,8 @@ static void find_never_freed(struct rules *r)
         finding_say(f, " How it ended is not known.");
     if (!finding_runtime(r, f, line->site_id))
         finding_wrapper(r, f, line, LINE_END_BYTES);
+    if (is_small && r->is_advise) /* of little, what a start or a cache left is no news: a leak comes evenly */
+        find_even(r, peak_bytes);
 }
 
 /* What Python freed when it took itself down was no leak: globals and caches. The tables of what was live at the end

@@ -74,8 +74,8 @@ static void add_phase(struct watch_phase *w, const struct execution *e, int is_a
 {
     if (!map_get(&w->first_of, (uint64_t)e->thread_id, 0))
         map_set_number(&w->first_of, (uint64_t)e->thread_id, 0, w->phase_count);
-    *ARRAY_ADD(w->phases, w->phase_count, w->phase_capacity) = (struct phase){.start_ns = e->start_ns,
-                                                                              .end_ns = e->end_ns,
+    *ARRAY_ADD(w->phases, w->phase_count, w->phase_capacity) = (struct phase){.start_ns = rule_sane(e->start_ns),
+                                                                              .end_ns = rule_sane(e->end_ns),
                                                                               .first_event = NOT_YET,
                                                                               .end_event = NOT_YET,
                                                                               .thread_id = e->thread_id,
@@ -221,20 +221,20 @@ static void look_at(struct watch_phase *w, const struct block *block, int64_t un
     h->last_phase = number;
     h->block_count++;
     h->freed_count += is_freed;
-    h->bytes += (int64_t)block->size_bytes;
+    __builtin_add_overflow(h->bytes, rule_sane((int64_t)block->size_bytes), &h->bytes);
     if (w->now_ns - p->end_ns > h->longest_ns)
         h->longest_ns = w->now_ns - p->end_ns;
     if (w->change_count < CHANGES_MAX)
         saving_add(&h->saving, p->end_event, until, (int64_t)block->size_bytes);
     else
-        h->saving.left_out_bytes += (int64_t)block->size_bytes;
+        saving_leave_out(&h->saving, (int64_t)block->size_bytes);
     w->change_count += 2;
 }
 
 void watch_phase_see(void *watch, const struct pass_event *e)
 {
     struct watch_phase *w = watch;
-    w->now_ns = (int64_t)e->event->time_ns;
+    w->now_ns = rule_sane((int64_t)e->event->time_ns);
     for (; w->next_edge < w->edge_count && w->edges[w->next_edge].time_ns <= w->now_ns; w->next_edge++) {
         const struct edge *edge = &w->edges[w->next_edge];
         if (edge->is_end)
@@ -258,8 +258,7 @@ static void say(struct rules *r, const struct watch_phase *w, struct held *h)
     if (h->is_again) {
         finding_say(f, " which were still live when the next execution of that had ended, in %s of %u executions.",
                     units_count(r->c, h->phase_count), w->ended[h->name]);
-        f->next = "What one step leaves for the next one need not be held for two: free it where its phase ends, or "
-                  "before the next one begins.";
+        f->next = "Unless the next ones need it, free it where its phase ends.";
     } else {
         f->severity = FINDING_INFO;
         finding_say(f, " which lived on for up to %s after that had ended.", units_ns(r->c, h->longest_ns));

@@ -51,21 +51,28 @@ void watch_reallocs_close(void *watch)
     free(w);
 }
 
+/* Wraps in a damaged file. */
+static void add(int64_t *sum, int64_t value)
+{
+    __builtin_add_overflow(*sum, value, sum);
+}
+
 /* Counts a row of steps when it is long enough, and then each further step of it. */
 static void count_row(struct watch_reallocs *w, struct chain *c, const struct chunk_event *e, int64_t old_bytes)
 {
     const struct rule_line *line = rule_line_of(w->r, e->site_id);
-    c->copied_bytes += old_bytes;
+    old_bytes = rule_sane(old_bytes);
+    add(&c->copied_bytes, old_bytes);
     if (!line || c->row < STEPS_LEAST)
         return;
     struct grower *g = &w->growers[line - w->r->lines];
     if (c->row == STEPS_LEAST) {
         g->chains++;
-        g->copied_bytes += c->copied_bytes;
-        g->size_bytes += (int64_t)e->size_bytes;
+        add(&g->copied_bytes, c->copied_bytes);
+        add(&g->size_bytes, rule_sane((int64_t)e->size_bytes));
     } else {
-        g->copied_bytes += old_bytes;
-        g->size_bytes += c->step_bytes;
+        add(&g->copied_bytes, old_bytes);
+        add(&g->size_bytes, rule_sane(c->step_bytes));
     }
     if (c->row > g->longest) {
         g->longest = c->row;
@@ -137,7 +144,7 @@ void find_reallocs(struct rules *r)
         for (uint32_t i = 0; i < r->line_count; i++) {
             struct grower *g = &w->growers[i];
             if (r->lines[i].device_id == r->device->device_id && g->copied_bytes >= COPIED_LEAST &&
-                g->copied_bytes >= g->size_bytes * COPIED_TIMES && (!best || g->copied_bytes > best->copied_bytes))
+                g->copied_bytes / COPIED_TIMES >= g->size_bytes && (!best || g->copied_bytes > best->copied_bytes))
                 best = g;
         }
         if (!best)

@@ -33,7 +33,8 @@ struct watch_steps {
 static void take_line(struct watch_steps *w, const struct growth_line *g, const char *range, int64_t executions)
 {
     const struct rule_line *line = rule_line_of(w->r, g->site_id);
-    if (!line || g->slope * (double)executions < LEAST_BYTES || line_savings_of(&w->kept, g->site_id))
+    const double grown = g->slope * (double)executions;
+    if (!line || !(grown >= LEAST_BYTES && grown < 0x1p62) || line_savings_of(&w->kept, g->site_id))
         return;
     line_savings_add(&w->kept, line);
     *ARRAY_ADD(w->item, w->count, w->capacity) =

@@ -216,7 +216,8 @@ void findings_record(const struct findings *all, struct record *record)
         record_text(record, "function", f->function);
         record_text(record, "file", f->file);
         record_int_if(record, "line", f->line > 0, f->line);
-        record_saving(f, record);
+        if (all->is_advise)
+            record_saving(f, record);
         record_end(record);
         buf_free(&text);
         buf_free(&next);

@@ -73,6 +73,7 @@ struct findings {
     struct finding *item; /* the worst first */
     size_t count, capacity;
     int device_count; /* of the recording */
+    int is_advise;
     int has_events;   /* of advise: all of them were there to be read */
 };
 
@@ -108,7 +109,7 @@ void findings_skips(const struct findings *findings, struct buf *options);
 void finding_plain(const struct finding *f, struct buf *text);
 /* What to do, with the command for it; nothing where there is nothing to say. */
 void finding_next(const struct finding *f, struct buf *text);
-/* JSON: "findings": an array of what the page shows. */
+/* JSON: "findings": an array of what the page shows; of advise with what each saves. */
 void findings_record(const struct findings *findings, struct record *record);
 
 #endif

@@ -542,6 +542,7 @@ int findings_load(sqlite3 *db, const struct findings_options *o, struct findings
         r.duration_ns = db_int(db, "SELECT max(time_ns + width_ns) FROM timeline", 1);
     if (r.is_advise && (rc = rule_lines(&r)) == 0)
         rc = watches_load(&r, &pass, o->progress, o->progress_arg);
+    findings->is_advise = r.is_advise;
     findings->has_events = r.pass != NULL;
     if (rc == 0)
         rc = db_prepare(db,

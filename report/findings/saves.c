@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { SAME_RULES = 4 };
+
 #define LEAST_PART 1000 /* of the peak: a smaller part is next to nothing */
 
 void finding_number(struct finding *f, const char *name, int64_t value)
@@ -63,12 +65,13 @@ static int is_same_line(const struct finding *a, const struct finding *b)
            a->line == b->line && (a->file ? b->file && strcmp(a->file, b->file) == 0 : !b->file);
 }
 
-/* What grows is told once: a step's growth says more than that it is never freed, and both more than that it grows. */
+/* What is kept is told once: that it grows with each step says more than that it is held or never freed, and all these
+ * more than that it grows. */
 static int rank_of(const struct finding *f)
 {
-    static const char *const order[] = {"steps", "leaks", "growth"};
+    static const char *const order[SAME_RULES] = {"steps", "phase", "leaks", "growth"};
     int rank = 0;
-    while (rank < 3 && strcmp(f->rule, order[rank]) != 0)
+    while (rank < SAME_RULES && strcmp(f->rule, order[rank]) != 0)
         rank++;
     return rank;
 }
@@ -78,7 +81,7 @@ void findings_lessen_same(struct findings *all)
     for (size_t i = 0; i < all->count; i++)
         for (size_t k = 0; k < all->count; k++) {
             const struct finding *a = &all->item[i], *b = &all->item[k];
-            if (!a->is_minor && !a->is_fact && rank_of(a) < rank_of(b) && rank_of(b) < 3 && is_same_line(a, b))
+            if (!a->is_minor && !a->is_fact && rank_of(a) < rank_of(b) && rank_of(b) < SAME_RULES && is_same_line(a, b))
                 finding_lessen(&all->item[k]);
         }
 }

@@ -13,12 +13,17 @@ static void plus(int64_t *value, int64_t change)
     *value = (int64_t)((uint64_t)*value + (uint64_t)change); /* wraps in a damaged file */
 }
 
+void saving_leave_out(struct saving *s, int64_t bytes)
+{
+    plus(&s->left_out_bytes, bytes > 0 ? bytes : 0);
+}
+
 void saving_add(struct saving *s, int64_t from, int64_t until, int64_t bytes)
 {
     if (from >= until || bytes == 0)
         return;
     if (s->change_count + 2 > CHANGES_MAX) {
-        plus(&s->left_out_bytes, bytes > 0 ? bytes : 0);
+        saving_leave_out(s, bytes);
         return;
     }
     *ARRAY_ADD(s->changes, s->change_count, s->change_capacity) = (struct saving_change){from, bytes};
@@ -177,7 +182,9 @@ int saving_measure(struct saving *saving, const struct pass *pass, int64_t devic
     if (rc == 0)
         rc = find(&s, &highest, &result->is_exact, err);
     result->peak_bytes = s.level->peak_bytes;
-    result->least_bytes = result->most_bytes = result->peak_bytes - (highest > 0 ? highest : 0);
+    result->least_bytes = result->peak_bytes;
+    plus(&result->least_bytes, highest > 0 ? -highest : 0);
+    result->most_bytes = result->least_bytes;
     result->is_exact &= saving->left_out_bytes == 0;
     if (!result->is_exact)
         result->most_bytes = most_saved(saving, s.level->peak_event);

@@ -26,6 +26,8 @@ struct saving_result {
 /* From event number from on (of a block from its birth on: the birth's) until before event until (PASS_END: to the
  * end), so many bytes less; negative: more. During a pass or after it. */
 void saving_add(struct saving *s, int64_t from, int64_t until, int64_t bytes);
+/* The same of what is too much to be kept: only a bound is known then. */
+void saving_leave_out(struct saving *s, int64_t bytes);
 /* A block that is never allocated; of all that pass->gone has of it. */
 static inline void saving_add_gone(struct saving *s, const struct pass_gone *gone)
 {

@@ -15,7 +15,7 @@
 /* What is too little, and what nothing is to be done about. */
 static void keep_advice(struct findings *all)
 {
-    struct findings kept = {.device_count = all->device_count, .has_events = all->has_events};
+    struct findings kept = {.device_count = all->device_count, .is_advise = 1, .has_events = all->has_events};
     kept.item = xcalloc(all->count + 1, sizeof *kept.item);
     kept.capacity = all->count + 1;
     struct findings rest = kept;

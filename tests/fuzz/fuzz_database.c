@@ -10,6 +10,7 @@
 #include "../../report/page/html.h"
 #include "../../report/query/marks.h"
 #include "../../report/query/vtab_event.h"
+#include "../../report/text/advise.h"
 #include "../../report/text/diff.h"
 #include "../../report/text/every.h"
 #include "../../report/text/info.h"
@@ -272,6 +273,7 @@ static void read_some(sqlite3 *db, struct input *in)
         check(db, &lens, &none, &out);
     } else if (what == INFO) {
         info_report(db, path, &out, &err);
+        advise_report(db, &(struct advise_options){.file = path}, &out, &err);
     } else if (what == SQL) {
         if (vtab_event_register(db) == SQLITE_OK)
             sql_run(db,

@@ -1,9 +1,12 @@
 #include "../query/rows.h"
+#include "../query/site_rows.h"
 #include "../query/walk.h"
 #include "../query/wrapper.h"
 #include "rules.h"
 
 #include <string.h>
+
+/* --- by its name ------------------------------------------------------------------------------------------------- */
 
 /* The nearest one that is no wrapper; NULL: the innermost is none itself, or no other is known. */
 static const struct walk_frame *caller_of(const struct walk_stack *stack)
@@ -34,4 +37,116 @@ void finding_caller(struct rules *r, struct finding *f, int64_t site_id)
         }
     }
     walk_close(walk);
+}
+
+/* --- by what is kept --------------------------------------------------------------------------------------------- */
+
+#define KEEPS_PERCENT 75 /* so much of what came through it is live at the end */
+#define DEPTH_MAX     64
+#define SITES_MAX     (1 << 20) /* of more, none is looked at */
+
+enum { STACK, ALLOCS, ENDS, END_BYTES, COLUMNS };
+static const enum packed_column columns[COLUMNS] = {PACKED_site_stack_id, PACKED_site_alloc_count,
+                                                    PACKED_site_end_count, PACKED_site_end_bytes};
+
+struct keeper { /* the addresses of a stack from the innermost on, with what came through each */
+    struct map number_of;
+    int count;
+    int64_t address_ids[DEPTH_MAX], allocs[DEPTH_MAX], ends[DEPTH_MAX];
+};
+
+/* The stack of the line that has most live at the end; 0: none. */
+static int64_t stack_of_most(struct rules *r, const struct rule_line *line,
+                             int (*is_kept)(const struct rules *r, int64_t site_id))
+{
+    struct site_rows rows;
+    int64_t most = 0, stack_id = 0;
+    int rc = site_rows_open(r->db, columns, COLUMNS, &rows, r->err);
+    while (rc == 0 && site_rows_next(&rows, r->err) == 1)
+        if (site_rows_value(&rows, END_BYTES) > most && rule_line_of(r, rows.site_id) == line &&
+            (!is_kept || is_kept(r, rows.site_id))) {
+            most = site_rows_value(&rows, END_BYTES);
+            stack_id = site_rows_value(&rows, STACK);
+        }
+    site_rows_close(&rows);
+    return stack_id;
+}
+
+static void list_addresses(struct rules *r, struct walk *walk, int64_t stack_id, struct keeper *k)
+{
+    struct walk_step step;
+    for (int is_caller = 0; stack_id && k->count < DEPTH_MAX; is_caller = 1) {
+        if (walk_step(walk, stack_id, is_caller, &step, r->err) != 1)
+            return;
+        k->address_ids[k->count] = step.frames[0].address_id;
+        if (map_number_or(&k->number_of, (uint64_t)step.frames[0].address_id, 0, (uint32_t)k->count) ==
+            (uint32_t)k->count)
+            k->count++;
+        stack_id = step.parent_id;
+    }
+}
+
+/* Once where a stack recurs. */
+static void add_stack(struct rules *r, struct walk *walk, const struct site_rows *rows, struct keeper *k)
+{
+    uint64_t seen = 0;
+    struct walk_step step;
+    int64_t stack_id = site_rows_value(rows, STACK);
+    for (int depth = 0; stack_id && depth < WALK_FRAMES_MAX; depth++) {
+        if (walk_step(walk, stack_id, depth > 0, &step, r->err) != 1)
+            return;
+        uint32_t n = map_number(&k->number_of, (uint64_t)step.frames[0].address_id, 0);
+        if (n < DEPTH_MAX && !(seen >> n & 1)) {
+            seen |= UINT64_C(1) << n;
+            __builtin_add_overflow(k->allocs[n], rule_sane(site_rows_value(rows, ALLOCS)), &k->allocs[n]);
+            __builtin_add_overflow(k->ends[n], rule_sane(site_rows_value(rows, ENDS)), &k->ends[n]);
+        }
+        stack_id = step.parent_id;
+    }
+}
+
+static int keeps(const struct keeper *k, uint32_t n)
+{
+    return (double)k->ends[n] * 100 >= (double)k->allocs[n] * KEEPS_PERCENT;
+}
+
+/* What frame is shown of the address; NULL: it is the line itself, the allocator's, or above main(). */
+static const struct walk_frame *keeping_frame(const struct walk_stack *stack, const struct keeper *k)
+{
+    int first, end;
+    walk_shown(stack, &first, &end);
+    for (int i = first; i < end; i++) {
+        uint32_t n = map_number(&k->number_of, (uint64_t)stack->frames[i]->address_id, 0);
+        if (n < DEPTH_MAX && keeps(k, n))
+            return i > first && stack->frames[i]->function && strcmp(stack->frames[i]->function, "main") != 0
+                       ? stack->frames[i]
+                       : NULL;
+    }
+    return NULL;
+}
+
+int finding_keeper(struct rules *r, struct finding *f, const struct rule_line *line,
+                   int (*is_kept)(const struct rules *r, int64_t site_id))
+{
+    struct keeper k = {.count = 0};
+    struct walk *walk = NULL;
+    struct walk_stack stack;
+    struct site_rows rows;
+    const struct walk_frame *frame = NULL;
+    int64_t stack_id = r->site_count <= SITES_MAX ? stack_of_most(r, line, is_kept) : 0;
+    if (!stack_id || walk_open(r->db, TREE_BOTH, &walk, r->err))
+        return 0;
+    list_addresses(r, walk, stack_id, &k);
+    int rc = site_rows_open(r->db, columns, COLUMNS, &rows, r->err);
+    while (rc == 0 && site_rows_next(&rows, r->err) == 1)
+        add_stack(r, walk, &rows, &k);
+    site_rows_close(&rows);
+    if (walk_stack(walk, stack_id, &stack, r->err) == 0 && (frame = keeping_frame(&stack, &k))) {
+        finding_say(f, " Most of it was for ");
+        finding_code(f, frame->function, frame->file, frame->line);
+        finding_say(f, ", which keeps what it takes there.");
+    }
+    map_close(&k.number_of);
+    walk_close(walk);
+    return frame != NULL;
 }

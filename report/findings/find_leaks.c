@@ -51,7 +51,8 @@ static void say_saving(struct rules *r, struct finding *f, const struct rule_lin
     finding_number(f, "never_freed_count", count);
     if (!r->is_advise)
         return;
-    rule_add_gone(r, &saving, line, is_kept);
+    finding_keeper(r, f, line, is_kept);
+    rule_add_gone(r, &saving, NULL, is_kept);
     if (r->pass)
         finding_saves(r, f, &saving, FINDING_AT_MOST);
     else
@@ -158,7 +159,7 @@ static void find_even(struct rules *r, int64_t peak_bytes)
     say_line(r, f, line, LINE_END_EVEN_BYTES, all);
     f->next = "What is taken at each step and never given back looks like this.";
     finding_wrapper(r, f, line, LINE_END_EVEN_BYTES);
-    say_saving(r, f, NULL, rule_is_even, all, count);
+    say_saving(r, f, line, rule_is_even, all, count);
 }
 
 /* Nothing is to be done about it. */
@@ -239,7 +240,7 @@ static void find_never_freed(struct rules *r)
         say_largest_line(r, f, line, &largest);
     say_absent(r, f, all, untouched, &largest);
     buf_free(&largest.name);
-    say_saving(r, f, NULL, NULL, all, count);
+    say_saving(r, f, line, NULL, all, count);
     if (ending_of_blocks(r->db, d->device_id) == ENDING_UNKNOWN)
         finding_say(f, " How it ended is not known.");
     if (!finding_runtime(r, f, line->site_id))

@@ -160,6 +160,7 @@ static void say(struct rules *r, const struct step_line *l, struct saving *kept)
     if (never_freed)
         finding_say(f, " %s of its blocks %s never freed.", units_count(r->c, never_freed),
                     never_freed == 1 ? "was" : "were");
+    finding_keeper(r, f, l->line, NULL);
     finding_number(f, "bytes_an_execution", (int64_t)(l->slope + 0.5));
     finding_number(f, "execution_count", l->execution_count);
     finding_number(f, "never_freed_count", never_freed);

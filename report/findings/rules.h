@@ -159,6 +159,10 @@ void finding_look(struct finding *f, enum finding_part_kind kind, int64_t time_n
 void finding_number(struct finding *f, const char *name, int64_t value);
 /* Behind finding_line of a wrapper's line: ", most for CALLER," of the stack of this site; of caller.c. */
 void finding_caller(struct rules *r, struct finding *f, int64_t site_id);
+/* Of what a line (of its sites that is_kept; NULL: all) has live at the end, the innermost caller that keeps nearly all
+ * that comes through it, where the line itself does not: a sentence. 1 where there is one. */
+int finding_keeper(struct rules *r, struct finding *f, const struct rule_line *line,
+                   int (*is_kept)(const struct rules *r, int64_t site_id));
 /* What the finding saves of r->device's peak of active bytes, by replaying it: of a saving that was filled, which is
  * closed. claim: FINDING_EXACT where what is said to be done leaves just these bytes out, FINDING_AT_MOST where it may
  * leave out less. A finding that saves next to nothing is information. Nothing where r->pass is NULL. */

@@ -42,6 +42,38 @@ static void leak(void)
     free(table);
 }
 
+/* The same through a function that all allocate with: who calls it tells which of them loses its blocks. */
+OWN static void *take(size_t bytes)
+{
+    return touched(malloc(bytes), bytes);
+}
+
+OWN static void *parse(void)
+{
+    void *p = take(1000);
+    return p;
+}
+
+OWN static void *lose(void)
+{
+    void *p = take(1000); /* lose */
+    return p;
+}
+
+static void wrapper(void)
+{
+    void *last = NULL;
+    for (int i = 0; i < 8000; i++) {
+        void *parsed = parse(), *p = lose();
+        free(parsed);
+        if (mended)
+            free(last);
+        last = p;
+    }
+    if (mended)
+        free(last);
+}
+
 /* 40 steps of which each keeps 1 KiB more, beside 64 KiB of scratch. */
 static void steps(void)
 {
@@ -160,8 +192,8 @@ static void reallocs(void)
 static const struct {
     const char *name;
     void (*run)(void);
-} modes[] = {{"leak", leak},   {"steps", steps}, {"phase", phase},      {"once", once},
-             {"churn", churn}, {"reuse", reuse}, {"reallocs", reallocs}};
+} modes[] = {{"leak", leak}, {"wrapper", wrapper}, {"steps", steps}, {"phase", phase},
+             {"once", once}, {"churn", churn},     {"reuse", reuse}, {"reallocs", reallocs}};
 
 int main(int argc, char **argv)
 {

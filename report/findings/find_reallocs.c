@@ -16,7 +16,7 @@ struct chain { /* of a block that was resized */
 };
 
 struct grower { /* a line */
-    int64_t chains, longest, step_bytes, copied_bytes, size_bytes, largest_bytes, site_id;
+    int64_t rows, longest, step_bytes, copied_bytes, size_bytes, largest_bytes, site_id;
 };
 
 struct watch_reallocs {
@@ -67,7 +67,7 @@ static void count_row(struct watch_reallocs *w, struct chain *c, const struct ch
         return;
     struct grower *g = &w->growers[line - w->r->lines];
     if (c->row == STEPS_LEAST) {
-        g->chains++;
+        g->rows++;
         add(&g->copied_bytes, c->copied_bytes);
         add(&g->size_bytes, rule_sane((int64_t)e->size_bytes));
     } else {
@@ -79,7 +79,8 @@ static void count_row(struct watch_reallocs *w, struct chain *c, const struct ch
         g->step_bytes = c->step_bytes;
         g->site_id = e->site_id;
     }
-    g->largest_bytes = (int64_t)e->size_bytes > g->largest_bytes ? (int64_t)e->size_bytes : g->largest_bytes;
+    if ((int64_t)e->size_bytes > g->largest_bytes)
+        g->largest_bytes = (int64_t)e->size_bytes;
 }
 
 static void resized(struct watch_reallocs *w, const struct pass_event *e, const struct pending *old)
@@ -122,11 +123,12 @@ static void say(struct rules *r, const struct grower *g)
     char steps[UNITS_TEXT];
     finding_line(r, f, g->site_id, "run");
     finding_caller(r, f, g->site_id);
-    finding_say(f, " resized %s block%s by the same size again and again, up to %s times in a row by %s, to %s. ",
-                units_count(r->a, g->chains), g->chains == 1 ? "" : "s", units_count(steps, g->longest),
-                units_bytes(r->b, g->step_bytes), units_bytes(r->c, g->largest_bytes));
-    finding_say(f, "If each had to be moved, %s were copied.", units_bytes(r->d, g->copied_bytes));
-    finding_number(f, "block_count", g->chains);
+    finding_say(f, " resized a block by the same size %d times in a row or more, %s time%s; at most %s times, by %s. ",
+                STEPS_LEAST, units_count(r->a, g->rows), g->rows == 1 ? "" : "s", units_count(steps, g->longest),
+                units_bytes(r->b, g->step_bytes));
+    finding_say(f, "The largest came to %s. Had each been moved each time, %s were copied.",
+                units_bytes(r->c, g->largest_bytes), units_bytes(r->d, g->copied_bytes));
+    finding_number(f, "row_count", g->rows);
     finding_number(f, "longest_row", g->longest);
     finding_number(f, "step_bytes", g->step_bytes);
     finding_number(f, "largest_bytes", g->largest_bytes);
@@ -150,6 +152,6 @@ void find_reallocs(struct rules *r)
         if (!best)
             return;
         say(r, best);
-        *best = (struct grower){.chains = 0};
+        *best = (struct grower){.rows = 0};
     }
 }

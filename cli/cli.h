@@ -71,6 +71,10 @@ int cli_close_output(int status);
 char *cli_library(struct error *err);
 /* Replaces %p, %h, %q{NAME} and %% in the name of an output; to free; NULL with err. */
 char *output_name(const char *pattern, struct error *err);
+/* Which rank of a job this is: of a %q{NAME} in the name, where NAME says that it is one, else of what launchers set.
+ * 1 with the variable's name and its value, or 0. */
+enum { OUTPUT_RANK_NAME = 128 };
+int output_rank(const char *pattern, char name[OUTPUT_RANK_NAME], int64_t *rank);
 
 /* Records a program as the command's options say. 0: it ran, and result (whose output is to free) says the rest; else
  * minus the exit status, after a message. */

@@ -88,7 +88,10 @@ int run_program(const struct arguments *a, char *const program[], struct collect
     if (audit && !build_has_cuda)
         return -cli_usage("%s: --cuda-delivery=audit: this build is without CUDA (make CUDA=0)", command);
     audit |= a->given[OPTION_deepbind];
-    char *output = output_name(a->given[OPTION_output] ? a->value[OPTION_output] : "out.db", &err);
+    const char *pattern = a->given[OPTION_output] ? a->value[OPTION_output] : "out.db";
+    char *output = output_name(pattern, &err), rank_name[OUTPUT_RANK_NAME];
+    int64_t rank = 0;
+    int has_rank = output_rank(pattern, rank_name, &rank);
     if (!output) {
         cli_fail(&err);
         return -EXIT_USAGE;
@@ -111,6 +114,8 @@ int run_program(const struct arguments *a, char *const program[], struct collect
         .output = output,
         .library = library,
         .options_text = text,
+        .rank_name = has_rank ? rank_name : NULL,
+        .rank = rank,
         .follow = !a->given[OPTION_no_follow],
         .aggregate = a->given[OPTION_aggregate],
         .max_events = (uint64_t)max_events,

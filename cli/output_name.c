@@ -92,3 +92,36 @@ char *output_name(const char *pattern, struct error *err)
     }
     return out.data;
 }
+
+/* A whole number; -1: it is none. */
+static int64_t rank_of(const char *name)
+{
+    const char *value = getenv(name);
+    char *end;
+    if (!value || *value < '0' || *value > '9')
+        return -1;
+    errno = 0;
+    long long rank = strtoll(value, &end, 10);
+    return errno || *end ? -1 : rank;
+}
+
+int output_rank(const char *pattern, char name[OUTPUT_RANK_NAME], int64_t *rank)
+{
+    /* torchrun; Open MPI; PMIx; MPICH, Intel MPI; MVAPICH2; Slurm */
+    static const char *const usual[] = {"RANK",     "OMPI_COMM_WORLD_RANK", "PMIX_RANK",
+                                        "PMI_RANK", "MV2_COMM_WORLD_RANK",  "SLURM_PROCID"};
+    for (const char *p = pattern; (p = strchr(p, '%')); p += p[1] ? 2 : 1) {
+        const char *end = p[1] == 'q' && p[2] == '{' ? strchr(p, '}') : NULL;
+        if (!end || end - p - 3 <= 0 || end - p - 3 >= OUTPUT_RANK_NAME)
+            continue;
+        snprintf(name, OUTPUT_RANK_NAME, "%.*s", (int)(end - p - 3), p + 3);
+        if ((strcasestr(name, "rank") || strcasestr(name, "procid")) && (*rank = rank_of(name)) >= 0)
+            return 1;
+    }
+    for (size_t i = 0; i < sizeof usual / sizeof *usual; i++) {
+        snprintf(name, OUTPUT_RANK_NAME, "%s", usual[i]);
+        if ((*rank = rank_of(name)) >= 0)
+            return 1;
+    }
+    return 0;
+}

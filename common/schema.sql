@@ -11,6 +11,8 @@ CREATE TABLE meta( -- one fact a row
 -- keys: format ('memprof'), writer_version, state ('recording' | 'recorded' | 'complete': events all there | all there and
 --   symbolized), partial (why the file is not whole; absent when it is), start_unix_ns (the program's start), duration_ns
 --   (to the end of its last process; until then, and where the collector was killed: what all in here is up to), host,
+--   boot_id and start_monotonic_ns (the program's start on the clock that all recordings of one boot of a machine share),
+--   rank (which one of a job's it is, where -o or the environment says so),
 --   cwd, command (shell-quoted), options, python_malloc (PYTHONMALLOC as the program got it), page_bytes, machine_bytes
 --   (memory and swap; absent where not known), address_limit_bytes (RLIMIT_AS as the program got it; absent without one),
 --   clock ('tsc'|'monotonic'|'unix'|'none'), collector_cpu_ns, collector_peak_rss_bytes, symbolize_ns, event_count,

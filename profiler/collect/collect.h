@@ -12,6 +12,8 @@ struct collect_options {
     const char *output;       /* path of the database, patterns already replaced */
     const char *library;      /* absolute path of libmemprof.so */
     const char *options_text; /* for meta 'options' */
+    const char *rank_name;    /* the environment variable that says which rank of a job this is; NULL: none does */
+    int64_t rank;
     int follow;               /* record children */
     int aggregate;
     uint64_t max_events; /* 0: all */

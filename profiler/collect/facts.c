@@ -73,6 +73,20 @@ static void meta_bounds(struct store *store)
         store_meta_int(store, "address_limit_bytes", (int64_t)space.rlim_cur);
 }
 
+/* By which recordings of one machine stand on one time axis, whatever was done to the wall clock in between. */
+static void meta_boot(struct store *store, const struct clock *clock)
+{
+    char id[64] = "";
+    FILE *file = fopen("/proc/sys/kernel/random/boot_id", "re");
+    if (file && fgets(id, sizeof id, file) && *id != '\n') {
+        id[strcspn(id, "\n")] = 0;
+        store_meta_text(store, "boot_id", id);
+        store_meta_int(store, "start_monotonic_ns", (int64_t)clock->start_monotonic_ns);
+    }
+    if (file)
+        fclose(file);
+}
+
 void facts_begin(struct store *store, const struct collect_options *options, char *const argv[],
                  const struct clock *clock)
 {
@@ -83,7 +97,10 @@ void facts_begin(struct store *store, const struct collect_options *options, cha
     store_meta_text(store, "writer_version", build_version);
     store_meta_text(store, "state", "recording");
     store_meta_int(store, "start_unix_ns", clock->start_unix_ns);
+    meta_boot(store, clock);
     store_meta_text(store, "host", host);
+    if (options->rank_name)
+        store_meta_int(store, "rank", options->rank);
     store_meta_text(store, "cwd", cwd ? cwd : "");
     meta_command(store, argv);
     store_meta_text(store, "options", options->options_text ? options->options_text : "");

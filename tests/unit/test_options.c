@@ -164,6 +164,48 @@ static void test_output_name(void **state)
     free(longest);
 }
 
+static void rank_is(const char *pattern, const char *name, int64_t expected)
+{
+    char found[OUTPUT_RANK_NAME];
+    int64_t rank = -1;
+    int has = output_rank(pattern, found, &rank);
+    if (has != (name != NULL))
+        fail_msg("%s: %s", pattern, has ? found : "no rank");
+    if (name) {
+        assert_string_equal(found, name);
+        assert_int_equal(rank, expected);
+    }
+}
+
+static void test_output_rank(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"RANK",     "LOCAL_RANK",          "OMPI_COMM_WORLD_RANK", "PMIX_RANK",
+                                        "PMI_RANK", "MV2_COMM_WORLD_RANK", "SLURM_PROCID",         "SHARD"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        unsetenv(names[i]);
+    rank_is("run.%q{RANK}.db", NULL, 0);
+    setenv("SHARD", "5", 1);
+    rank_is("run.%q{SHARD}.db", NULL, 0); /* a number, but of what? */
+    setenv("SLURM_PROCID", "11", 1);
+    rank_is("out.db", "SLURM_PROCID", 11);
+    setenv("RANK", "3", 1);
+    rank_is("out.db", "RANK", 3);
+    setenv("LOCAL_RANK", "1", 1);
+    rank_is("%h.%q{LOCAL_RANK}.db", "LOCAL_RANK", 1); /* as the user says */
+    rank_is("%%q{LOCAL_RANK}.db", "RANK", 3);
+    setenv("RANK", "3x", 1);
+    rank_is("run.%q{RANK}.db", "SLURM_PROCID", 11);
+    setenv("RANK", "-1", 1);
+    rank_is("run.%q{RANK}.db", "SLURM_PROCID", 11);
+    setenv("RANK", "99999999999999999999", 1);
+    rank_is("run.%q{RANK}.db", "SLURM_PROCID", 11);
+    rank_is("%q{", "SLURM_PROCID", 11);
+    unsetenv("SLURM_PROCID");
+    unsetenv("LOCAL_RANK");
+    setenv("RANK", "7", 1);
+}
+
 /* The descriptions hold together: letters are unique within a command, every option has a help. */
 static void test_table(void **state)
 {
@@ -182,9 +224,9 @@ static void test_table(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_run),    cmocka_unit_test(test_report),  cmocka_unit_test(test_bad),
-        cmocka_unit_test(test_number), cmocka_unit_test(test_nearest), cmocka_unit_test(test_output_name),
-        cmocka_unit_test(test_table),
+        cmocka_unit_test(test_run),         cmocka_unit_test(test_report),  cmocka_unit_test(test_bad),
+        cmocka_unit_test(test_number),      cmocka_unit_test(test_nearest), cmocka_unit_test(test_output_name),
+        cmocka_unit_test(test_output_rank), cmocka_unit_test(test_table),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -36,6 +36,9 @@ int reader_open_still(const char *path, sqlite3 **db, struct error *err);
 
 /* The FILE argument, default out.db; NULL after a usage message when there is more than one. */
 const char *cli_file(const struct arguments *a);
+/* Whether several recordings are named, by words or a pattern; their report. */
+int cli_is_many(const struct arguments *a);
+int cli_report_many(const struct arguments *a);
 /* --json, --csv, --color, the terminal. 0 or EXIT_USAGE after a message. */
 int cli_output(const struct arguments *a, struct report_out *out);
 /* --skip, --process, --native, --python-only. 0 or EXIT_USAGE after a message. */

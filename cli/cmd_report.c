@@ -148,6 +148,8 @@ int cmd_report(const struct arguments *a)
     struct error err = {""};
     sqlite3 *db = NULL;
     int is_html = a->given[OPTION_html] || a->given[OPTION_html_output];
+    if (cli_is_many(a))
+        return cli_report_many(a);
     const char *path = cli_file(a);
     int status = path ? cli_output(a, &out) : EXIT_USAGE;
     if (status == 0 && a->given[OPTION_sort] && strcmp(a->value[OPTION_sort], "help") == 0) {

@@ -102,6 +102,8 @@ static void drop_repeated(struct recordings *list)
             list->recording[kept++] = list->recording[i];
     }
     list->count = kept;
+    for (int i = 0; i < kept; i++)
+        list->recording[i].number = i;
     free(names);
 }
 

@@ -17,6 +17,7 @@ struct recording { /* strings are the list's; NULL: unknown */
     char *path;    /* as it was named, or as a pattern found it */
     int is_read;   /* it was opened: what follows is known, as far as the file has it */
     char *problem; /* why it could not be opened, or not be read to its end; NULL: nothing was in the way */
+    int number;    /* its place before recordings_sort */
     int64_t rank;  /* -1: unknown */
     char *host, *boot_id, *command, *events_kept;
     int64_t start_unix_ns;      /* 0: unknown */

@@ -1,0 +1,87 @@
+/* memprof report with several files: what goes with it, and the way to the table or the page. */
+#include "cli.h"
+
+#include "../report/findings/many_notes.h"
+#include "../report/text/many.h"
+
+#include <errno.h>
+#include <string.h>
+
+int cli_is_many(const struct arguments *a)
+{
+    return a->rest_count > 1 || (a->rest_count == 1 && recordings_is_pattern(a->rest[0]));
+}
+
+static int is_html(const struct arguments *a)
+{
+    return a->given[OPTION_html] || a->given[OPTION_html_output];
+}
+
+/* All but these are about what is within one recording. */
+static int check_options(const struct arguments *a)
+{
+    static const enum option_id allowed[] = {OPTION_device,      OPTION_top,  OPTION_sort,  OPTION_json, OPTION_csv,
+                                             OPTION_html_output, OPTION_html, OPTION_color, OPTION_open};
+    static const enum option_id not_html[] = {OPTION_top, OPTION_sort, OPTION_json, OPTION_csv};
+    for (int i = 0; i < OPTION_COUNT; i++) {
+        int is_allowed = !a->given[i];
+        for (size_t k = 0; k < sizeof allowed / sizeof *allowed; k++)
+            is_allowed |= allowed[k] == (enum option_id)i;
+        if (!is_allowed)
+            return cli_usage("report: --%s looks into one recording: 'memprof report FILE --%s', a file at a time",
+                             option_infos[i].name, option_infos[i].name);
+    }
+    for (size_t i = 0; is_html(a) && i < sizeof not_html / sizeof *not_html; i++)
+        if (a->given[not_html[i]])
+            return cli_usage("report: --html writes one page of everything; leave out --%s",
+                             option_infos[not_html[i]].name);
+    if (!is_html(a) && a->given[OPTION_open])
+        return cli_usage("report: --open belongs to --html");
+    return 0;
+}
+
+static int parse_sort(const char *text, int *sort)
+{
+    for (int i = 0; i < MANY_SORT_COUNT; i++)
+        if (strcmp(many_sort_names[i], text) == 0) {
+            *sort = i;
+            return 0;
+        }
+    const char *near = options_nearest(text, many_sort_names, MANY_SORT_COUNT);
+    if (near)
+        return cli_usage("report: --sort '%s': did you mean '%s'?", text, near);
+    return cli_usage("report: --sort '%s': not of several files; 'memprof report FILE FILE --sort help' lists what is",
+                     text);
+}
+
+int cli_report_many(const struct arguments *a)
+{
+    struct many_report report = {.device = a->value[OPTION_device], .sort = -1, .open = reader_open_still};
+    struct report_out out;
+    struct recordings list;
+    struct many many = {.files = NULL};
+    struct error err = {""};
+    int status = cli_output(a, &out);
+    if (status == 0)
+        status = check_options(a);
+    if (status == 0 && a->given[OPTION_sort] && strcmp(a->value[OPTION_sort], "help") == 0) {
+        many_sort_list(&out);
+        return cli_close_output(EXIT_OK);
+    }
+    if (status == 0 && a->given[OPTION_sort])
+        status = parse_sort(a->value[OPTION_sort], &report.sort);
+    if (status == 0)
+        status = options_number(a, OPTION_top, 0, INT32_MAX, -1, &report.top);
+    if (status)
+        return status;
+    const struct many_options options = {.device = report.device, .lines = 1, .look = many_notes};
+    int rc = recordings_find((const char *const *)a->rest, a->rest_count, &list, &err);
+    if (rc == 0)
+        rc = many_load(&list, reader_open_still, &options, &many, &err);
+    if (rc == 0)
+        rc = many_print(&many, &report, &out, &err);
+    status = rc == 0 ? EXIT_OK : rc == -EINVAL ? cli_usage("%s", err.text) : cli_fail(&err);
+    many_free(&many);
+    recordings_free(&list);
+    return cli_close_output(status);
+}

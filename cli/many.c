@@ -79,7 +79,7 @@ int cli_report_many(const struct arguments *a)
     if (rc == 0)
         rc = many_load(&list, reader_open_still, &options, &many, &err);
     if (rc == 0)
-        rc = many_print(&many, &report, &out, &err);
+        many_print(&many, &report, &out);
     status = rc == 0 ? EXIT_OK : rc == -EINVAL ? cli_usage("%s", err.text) : cli_fail(&err);
     many_free(&many);
     recordings_free(&list);

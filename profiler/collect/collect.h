@@ -14,7 +14,7 @@ struct collect_options {
     const char *options_text; /* for meta 'options' */
     const char *rank_name;    /* the environment variable that says which rank of a job this is; NULL: none does */
     int64_t rank;
-    int follow;               /* record children */
+    int follow; /* record children */
     int aggregate;
     uint64_t max_events; /* 0: all */
     unsigned depth;      /* frames of a stack, 1..WIRE_STACK_MAX */

@@ -100,13 +100,27 @@ static int load_timeline(const struct load *l, sqlite3 *db, int64_t device_id, s
     return rc;
 }
 
-static int load_row(struct load *l, struct many_file *file, sqlite3 *db, sqlite3_stmt *s, struct error *err)
+/* Without a timeline all that is known is how much there was at most. */
+static void add_whole(struct many_row *row, int64_t duration_ns)
+{
+    if (row->bucket_count || !row->peak_bytes)
+        return;
+    row->width_ns = clamp(duration_ns, TIME_MOST) + 1;
+    *ARRAY_ADD(row->buckets, row->bucket_count, row->bucket_capacity) =
+        (struct many_bucket){.max_bytes = row->peak_bytes,
+                             .max_ns = row->peak_ns < row->width_ns ? row->peak_ns : 0,
+                             .last_bytes = row->end_bytes < row->peak_bytes ? row->end_bytes : row->peak_bytes};
+}
+
+static int load_row(struct load *l, struct many_file *file, int64_t duration_ns, sqlite3 *db, sqlite3_stmt *s,
+                    struct error *err)
 {
     int device = device_number(l->many, db_text(s, 1));
     if (device < 0)
         return error_set(err, E2BIG, "more than %d devices; the others are left out", MANY_DEVICES_MAX);
     struct many_row *row = ARRAY_ADD(file->rows, file->row_count, file->row_capacity);
     row->device = device;
+    row->device_id = sqlite3_column_int64(s, 0);
     row->uuid = db_own_text(s, 2);
     row->peak_bytes = clamp(sqlite3_column_int64(s, 3), BYTES_MOST);
     row->peak_ns = clamp(sqlite3_column_int64(s, 4), TIME_MOST);
@@ -117,7 +131,8 @@ static int load_row(struct load *l, struct many_file *file, sqlite3 *db, sqlite3
     row->alloc_count = sqlite3_column_int64(s, 9);
     row->alloc_bytes = sqlite3_column_int64(s, 10);
     row->temporary_count = sqlite3_column_int64(s, 11);
-    int rc = load_timeline(l, db, sqlite3_column_int64(s, 0), row, err);
+    int rc = load_timeline(l, db, row->device_id, row, err);
+    add_whole(row, duration_ns);
     const struct rows_query query = {.by = ROW_LINE,
                                      .device = l->many->devices[device],
                                      .sort = STAT_at_peak_bytes,
@@ -131,7 +146,6 @@ static int take_file(void *arg, struct recording *r, int index, sqlite3 *db, str
     struct load *l = arg;
     struct many_file *file = &l->many->files[index];
     sqlite3_stmt *s = NULL;
-    (void)r;
     file->cwd = db_meta_text(db, "cwd");
     if (l->options->look)
         l->options->look(file, db);
@@ -146,7 +160,7 @@ static int take_file(void *arg, struct recording *r, int index, sqlite3 *db, str
     if (rc == 0)
         sqlite3_bind_text(s, 1, l->options->device, -1, SQLITE_STATIC);
     while (rc == 0 && db_next(s, &rc, err))
-        rc = load_row(l, file, db, s, err);
+        rc = load_row(l, file, r->duration_ns, db, s, err);
     sqlite3_finalize(s);
     return rc;
 }
@@ -221,6 +235,43 @@ const struct many_row *many_row(const struct many *m, int file, int device)
         if (f->rows[i].device == device)
             return &f->rows[i];
     return NULL;
+}
+
+static int is_same(const char *a, const char *b)
+{
+    return a && b && *a && strcmp(a, b) == 0;
+}
+
+static int64_t began(const struct recording *r, enum many_clock clock)
+{
+    return clock == MANY_CLOCK_MACHINE ? r->start_monotonic_ns : clock == MANY_CLOCK_NONE ? 0 : r->start_unix_ns;
+}
+
+enum many_clock many_align(const struct many *m, int64_t *starts_ns)
+{
+    int is_boot = 1, is_host = 1, is_known = 1;
+    const struct recording *first = NULL;
+    int64_t least_ns = INT64_MAX;
+    for (int i = 0; i < m->list.count; i++) {
+        const struct recording *r = &m->list.recording[i];
+        if (!r->is_read)
+            continue;
+        first = first ? first : r;
+        is_boot &= is_same(first->boot_id, r->boot_id) && r->start_monotonic_ns > 0;
+        is_host &= is_same(first->host, r->host);
+        is_known &= r->start_unix_ns > 0;
+    }
+    enum many_clock clock = is_boot     ? MANY_CLOCK_MACHINE
+                            : !is_known ? MANY_CLOCK_NONE
+                            : is_host   ? MANY_CLOCK_WALL
+                                        : MANY_CLOCK_WALLS;
+    for (int i = 0; i < m->list.count; i++)
+        if (m->list.recording[i].is_read && began(&m->list.recording[i], clock) < least_ns)
+            least_ns = began(&m->list.recording[i], clock);
+    for (int i = 0; i < m->list.count; i++)
+        starts_ns[i] =
+            m->list.recording[i].is_read ? clamp(began(&m->list.recording[i], clock) - least_ns, TIME_MOST) : 0;
+    return clock;
 }
 
 static void plus(int64_t *sum, int64_t value)

@@ -11,7 +11,7 @@
 
 enum {
     MANY_DEVICES_MAX = 256,
-    MANY_BUCKETS_MAX = 1 << 20, /* of all timelines */
+    MANY_BUCKETS_MAX = 1 << 19, /* of all timelines */
 };
 
 struct many_bucket { /* one of [start_ns, start_ns + width_ns); gaps are as the one before them ended */
@@ -20,8 +20,9 @@ struct many_bucket { /* one of [start_ns, start_ns + width_ns); gaps are as the 
 };
 
 struct many_row {
-    int device; /* of struct many */
-    char *uuid; /* NULL: unknown */
+    int device;        /* of struct many */
+    int64_t device_id; /* of the file */
+    char *uuid;        /* NULL: unknown */
     int64_t peak_bytes, peak_ns, peak_count;
     int64_t reserved_bytes; /* their peak */
     int64_t end_bytes, end_count;
@@ -68,6 +69,16 @@ void many_free(struct many *many);
 
 /* Of a file on a device; NULL: it has nothing of it. */
 const struct many_row *many_row(const struct many *many, int file, int device);
+
+/* By which the recordings are on one time axis. */
+enum many_clock {
+    MANY_CLOCK_NONE,    /* of one at least it is not known when it began */
+    MANY_CLOCK_WALLS,   /* the wall clocks of several machines, which nobody compared */
+    MANY_CLOCK_WALL,    /* that of one machine, which may have been set in between */
+    MANY_CLOCK_MACHINE, /* that of one machine since it booted: nobody sets it */
+};
+/* Fills starts (many->list.count of them) with when each began, since the first one did; 0 where it is not known. */
+enum many_clock many_align(const struct many *many, int64_t *starts_ns);
 
 struct many_sum { /* over the files that have anything on a device */
     int count, most_file;

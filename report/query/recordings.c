@@ -162,26 +162,30 @@ static void set_problem(struct recording *r, const struct error *err)
         r->problem = xstrdup(err->text);
 }
 
+int recordings_one(struct recordings *list, int index, recordings_open *open, recordings_take *take, void *arg)
+{
+    struct recording *r = &list->recording[index];
+    struct error err = {""};
+    sqlite3 *db = NULL;
+    if (r->problem && !r->is_read)
+        return 0;
+    if (open(r->path, &db, &err)) {
+        set_problem(r, &err);
+        return 0;
+    }
+    if (!r->is_read)
+        look(r, db);
+    if (take && take(arg, r, index, db, &err))
+        set_problem(r, &err);
+    sqlite3_close(db);
+    return 1;
+}
+
 int recordings_each(struct recordings *list, recordings_open *open, recordings_take *take, void *arg)
 {
     int opened = 0;
-    for (int i = 0; i < list->count; i++) {
-        struct recording *r = &list->recording[i];
-        struct error err = {""};
-        sqlite3 *db = NULL;
-        if (r->problem && !r->is_read)
-            continue;
-        if (open(r->path, &db, &err)) {
-            set_problem(r, &err);
-            continue;
-        }
-        opened++;
-        if (!r->is_read)
-            look(r, db);
-        if (take && take(arg, r, i, db, &err))
-            set_problem(r, &err);
-        sqlite3_close(db);
-    }
+    for (int i = 0; i < list->count; i++)
+        opened += recordings_one(list, i, open, take, arg);
     return opened;
 }
 

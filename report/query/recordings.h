@@ -47,6 +47,8 @@ typedef int recordings_take(void *arg, struct recording *recording, int index, s
 /* Opens one after the other, in the list's order, and fills in what struct recording has. Those with a problem from a
  * call before are left out where they could not even be opened. Returns how many could be opened. */
 int recordings_each(struct recordings *list, recordings_open *open, recordings_take *take, void *arg);
+/* The same of one of them: whether it could be opened. */
+int recordings_one(struct recordings *list, int index, recordings_open *open, recordings_take *take, void *arg);
 
 /* Once they were looked at: by rank, those without one last; then by name. */
 void recordings_sort(struct recordings *list);

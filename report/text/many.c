@@ -3,6 +3,7 @@
 #include "../../common/text.h"
 #include "../../common/units.h"
 #include "../print/listing.h"
+#include "../query/common_peak.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -41,9 +42,10 @@ struct line { /* of the table; row NULL: nothing is known of the file, or it has
 };
 
 struct printer {
-    const struct many *many;
+    struct many *many;
     const struct many_report *report;
     const struct report_out *out;
+    struct common_peak *common; /* by device */
     struct line *lines;
     int count;
 };
@@ -306,6 +308,40 @@ static void list_rows(struct printer *p, struct record *document)
 
 /* --- sums --- */
 
+static const char *const clock_names[] = {[MANY_CLOCK_NONE] = "unknown",
+                                          [MANY_CLOCK_WALLS] = "several machines",
+                                          [MANY_CLOCK_WALL] = "wall",
+                                          [MANY_CLOCK_MACHINE] = "machine"};
+
+static void print_common(const struct printer *p, int device)
+{
+    const struct common_peak *c = &p->common[device];
+    char text[2][UNITS_TEXT];
+    struct buf line = BUF(4096);
+    buf_printf(&line, "Common peak of %s: ", p->many->devices[device]);
+    if (c->least_bytes == c->most_bytes)
+        buf_puts(&line, units_bytes(text[0], c->least_bytes));
+    else
+        buf_printf(&line, "between %s and %s", units_bytes(text[0], c->least_bytes),
+                   units_bytes(text[1], c->most_bytes));
+    if (c->time_ns >= 0)
+        buf_printf(&line, "%s at %s since the first one began", c->least_bytes == c->most_bytes ? "" : ", the former",
+                   units_ns(text[0], c->time_ns));
+    if (c->clock == MANY_CLOCK_MACHINE)
+        buf_puts(&line, ", by the machine's own clock");
+    else if (c->clock == MANY_CLOCK_WALL)
+        buf_puts(&line, ", by the machine's wall clock, which may have been set in between");
+    else
+        buf_printf(&line, ", the highest peak and the sum of all: %s",
+                   c->clock == MANY_CLOCK_WALLS ? "recordings of several machines, whose clocks nobody compared"
+                                                : "of one at least it is not known when it began");
+    if (c->without_events)
+        buf_printf(&line, "; %d of them %s no events that would tell more", c->without_events,
+                   c->without_events == 1 ? "has" : "have");
+    table_prose(p->out, TABLE_PLAIN, buf_text(&line));
+    buf_free(&line);
+}
+
 static void list_sums(const struct printer *p, struct record *document)
 {
     static const struct column columns[] = {
@@ -318,6 +354,10 @@ static void list_sums(const struct printer *p, struct record *document)
         COLUMN("sum_of_peaks_bytes", "sum of\npeaks", BYTES),
         COLUMN("sum_of_reserved_peaks_bytes", "sum of\nreserved", BYTES),
         COLUMN("sum_of_end_bytes", "sum live\nat the end", BYTES),
+        COLUMN("common_clock", NULL, TEXT),
+        COLUMN("common_peak_least_bytes", NULL, NUMBER),
+        COLUMN("common_peak_most_bytes", NULL, NUMBER),
+        COLUMN("common_peak_ns", NULL, NUMBER),
     };
     struct listing *l = listing_open_in(document, "devices", columns, COLUMN_COUNT_OF(columns), NULL);
     for (int i = 0; i < p->many->device_count; i++) {
@@ -337,8 +377,14 @@ static void list_sums(const struct printer *p, struct record *document)
         listing_int(l, sum.peak_bytes);
         listing_int(l, sum.reserved_bytes);
         listing_int(l, sum.end_bytes);
+        listing_text(l, clock_names[p->common[i].clock]);
+        listing_int(l, p->common[i].least_bytes);
+        listing_int(l, p->common[i].most_bytes);
+        listing_int_if(l, p->common[i].time_ns >= 0, p->common[i].time_ns);
     }
     listing_print_under(l, "Over all files (imbalance: the highest peak by the mean)", 0);
+    for (int i = 0; p->out->format == REPORT_TEXT && p->many->read_count > 1 && i < p->many->device_count; i++)
+        print_common(p, i);
     listing_close(l);
 }
 
@@ -374,11 +420,13 @@ static void print_problems(const struct printer *p)
                 p->many->list.repeated_count == 1 ? " was" : "s were");
 }
 
-int many_print(struct many *many, const struct many_report *report, const struct report_out *out, struct error *err)
+void many_print(struct many *many, const struct many_report *report, const struct report_out *out)
 {
     struct printer p = {.many = many, .report = report, .out = out};
     struct record document;
-    (void)err;
+    p.common = xcalloc((size_t)many->device_count + 1, sizeof *p.common);
+    for (int i = 0; i < many->device_count && out->format != REPORT_CSV; i++)
+        common_peak_find(many, report->open, i, &p.common[i]); /* may find that one is damaged */
     record_open(&document, out);
     if (out->format == REPORT_TEXT) {
         char count[UNITS_TEXT];
@@ -397,5 +445,5 @@ int many_print(struct many *many, const struct many_report *report, const struct
         record_document_end(&document);
     record_close(&document);
     free(p.lines);
-    return 0;
+    free(p.common);
 }

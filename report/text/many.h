@@ -24,7 +24,7 @@ struct many_report {
     recordings_open *open;
 };
 
-/* Of files that many_load has read. 0 or -errno with err. */
-int many_print(struct many *many, const struct many_report *report, const struct report_out *out, struct error *err);
+/* Of files that many_load has read. */
+void many_print(struct many *many, const struct many_report *report, const struct report_out *out);
 
 #endif

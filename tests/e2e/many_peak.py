@@ -1,6 +1,6 @@
 """many_peak.py FILE... [--bounds] [--as CLOCK] [--truth FILE...]: the most that the recordings held on the host at one
-instant, from all of their events, against what `memprof report FILE... --json` ($MEMPROF) says; --bounds: the truth is to
-lie between two numbers. --truth: the files whose events tell, where those reported lack something."""
+instant, from all of their events, against what `memprof report FILE... --json` ($MEMPROF) says; --bounds: the truth is
+to lie between two numbers. --truth: the files whose events tell, where those reported lack something."""
 import csv
 import io
 import json

@@ -1,4 +1,4 @@
-# The most that several recordings held at one instant: by arithmetic, against all their events, and where less is known.
+# The most that several recordings held at one instant: by arithmetic, from all their events, and where less is known.
 . "$ROOT/tests/lib.sh"
 need python3
 

@@ -2,6 +2,7 @@
 #include "cli.h"
 
 #include "../report/findings/many_notes.h"
+#include "../report/page/many_page.h"
 #include "../report/text/many.h"
 
 #include <errno.h>
@@ -54,6 +55,17 @@ static int parse_sort(const char *text, int *sort)
                      text);
 }
 
+static int write_page(const struct arguments *a, struct many *many, struct error *err)
+{
+    struct many_page_options page = {
+        .page_path = a->value[a->given[OPTION_html_output] ? OPTION_html_output : OPTION_html],
+        .open = a->given[OPTION_open],
+        .open_recording = reader_open_still,
+    };
+    page.to_stdout = page.page_path && strcmp(page.page_path, "-") == 0;
+    return many_page_write(many, &page, err);
+}
+
 int cli_report_many(const struct arguments *a)
 {
     struct many_report report = {.device = a->value[OPTION_device], .sort = -1, .open = reader_open_still};
@@ -74,11 +86,14 @@ int cli_report_many(const struct arguments *a)
         status = options_number(a, OPTION_top, 0, INT32_MAX, -1, &report.top);
     if (status)
         return status;
-    const struct many_options options = {.device = report.device, .lines = 1, .look = many_notes};
     int rc = recordings_find((const char *const *)a->rest, a->rest_count, &list, &err);
+    const struct many_options options = {
+        .device = report.device, .lines = is_html(a) ? many_page_lines(list.count) : 1, .look = many_notes};
     if (rc == 0)
         rc = many_load(&list, reader_open_still, &options, &many, &err);
-    if (rc == 0)
+    if (rc == 0 && is_html(a))
+        rc = write_page(a, &many, &err);
+    else if (rc == 0)
         many_print(&many, &report, &out);
     status = rc == 0 ? EXIT_OK : rc == -EINVAL ? cli_usage("%s", err.text) : cli_fail(&err);
     many_free(&many);

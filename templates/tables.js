@@ -213,7 +213,7 @@ const tables = {
     tr.append(el('td', { class: 'name', title: c.full || c.name }, el('span', { class: 'fn' }, c.name), c.at ? el('span', { class: 'at' }, c.at) : null));
     for (const column of this.columns) {
       const value = row[column.key], text = this.format(column, value);
-      if (column.bar === undefined) { tr.append(el('td', { class: value ? null : 'zero' }, text)); continue; }
+      if (column.bar === undefined) { tr.append(el('td', { class: value || column.kind === 'id' ? null : 'zero' }, text)); continue; }
       const fill = el('span', { class: 'fill' });
       fill.style.width = column.bar > 0 ? Math.max(0, Math.min(100, 100 * value / column.bar)).toFixed(1) + '%' : '0';
       tr.append(el('td', { class: value ? 'bar' : 'bar zero' }, el('span', { class: 'share', title: percent(value, column.bar) + ' of ' + this.format(column, column.bar) }, value > 0 ? el('span', { class: 'track' }, fill) : null, el('span', { class: 'number' }, text))));

@@ -9,7 +9,9 @@ Object.assign(timeline, {
 
   start() {
     this.onSelect = () => {};
-    if (!model.core.is_aligned) { this.align = 'start'; byId('align-switch').hidden = true; }
+    byId('align-switch').hidden = !model.core.is_aligned;
+    /* of runs with hours between them the clock shows needles */
+    if (!model.core.is_aligned || model.files.reduce((t, f) => t + f.duration, 0) < model.core.whole / 20) this.align = 'start';
     this.addPanel();
     this.overview = figure(byId('overview'), (c, w, h) => this.drawOverview(c, w, h));
     this.bindOverview(byId('overview'));

@@ -41,7 +41,7 @@ complete -c memprof -n '__fish_seen_subcommand_from report' -l python-only -d 'i
 complete -c memprof -n '__fish_seen_subcommand_from report' -l warmup -x -d 'with --every, --max-growth-per: for what grows, the first N executions do not count (default 3)'
 complete -c memprof -n '__fish_seen_subcommand_from report' -l json -d 'write JSON'
 complete -c memprof -n '__fish_seen_subcommand_from report' -l csv -d 'write CSV'
-complete -c memprof -n '__fish_seen_subcommand_from report' -l html -d 'write one HTML page instead (default: FILE with the suffix .html)'
+complete -c memprof -n '__fish_seen_subcommand_from report' -l html -d 'write one HTML page instead (default: FILE with the suffix .html; of several files many.html beside the first)'
 complete -c memprof -n '__fish_seen_subcommand_from report' -l output -s o -r -F -d 'write the HTML page to PAGE; - is standard output'
 complete -c memprof -n '__fish_seen_subcommand_from report' -l open -d 'with --html: open the page in the browser'
 complete -c memprof -n '__fish_seen_subcommand_from report' -l no-source -d 'with --html: leave source text out of the page'

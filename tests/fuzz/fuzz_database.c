@@ -6,8 +6,10 @@
 #include "../../cli/cli.h"
 #include "../../common/db.h"
 #include "../../report/check/check.h"
+#include "../../report/findings/many_notes.h"
 #include "../../report/page/diff_page.h"
 #include "../../report/page/html.h"
+#include "../../report/page/many_page.h"
 #include "../../report/query/marks.h"
 #include "../../report/query/vtab_event.h"
 #include "../../report/text/advise.h"
@@ -16,6 +18,7 @@
 #include "../../report/text/info.h"
 #include "../../report/text/leaks.h"
 #include "../../report/text/lines.h"
+#include "../../report/text/many.h"
 #include "../../report/text/report.h"
 #include "../../report/text/sql.h"
 #include "input.h"
@@ -162,6 +165,26 @@ static void compare(sqlite3 *db, unsigned by, unsigned is_old, const struct repo
                         &(struct diff_page_options){.database_paths = {name, name}, .page_path = page_path}, &err);
 }
 
+/* As one of three, as a table or a page. */
+static void read_many(unsigned is_page, const struct report_out *out)
+{
+    const char *words[] = {path, getenv("FUZZ_DATABASE"), "/dev/null"};
+    const struct many_options options = {.lines = 3, .look = many_notes};
+    const struct many_report report = {.sort = -1, .top = -1, .open = reader_open};
+    const struct many_page_options page = {.page_path = page_path, .open_recording = reader_open};
+    struct recordings list;
+    struct many many;
+    struct error err;
+    if (recordings_find(words, 3, &list, &err) || many_load(&list, reader_open, &options, &many, &err))
+        abort(); /* one of them can be read */
+    if (is_page)
+        many_page_write(&many, &page, &err);
+    else
+        many_print(&many, &report, out);
+    many_free(&many);
+    recordings_free(&list);
+}
+
 /* Every rule, broken by anything that is there. */
 static void check(sqlite3 *db, const struct lens_options *lens, struct suppressions *none, const struct report_out *out)
 {
@@ -247,7 +270,10 @@ static void read_some(sqlite3 *db, struct input *in)
         html.window_name = found.name;
     }
     if (view > 5) {
-        compare(db, what, view & 1, &out);
+        if (input_take(in) & 1)
+            read_many(what & 1, &out);
+        else
+            compare(db, what, view & 1, &out);
         return;
     }
     if (what != HTML && lens_apply(db, &lens, &err)) {

@@ -1,5 +1,5 @@
-# The page of several recordings: its table is that of memprof report, each has its timeline, a click chooses one, hostile
-# text stays text, and files that cannot be read are named.
+# The page of several recordings: its table is that of memprof report, each has its timeline, a click chooses one,
+# hostile text stays text, and files that cannot be read are named.
 . "$ROOT/tests/page/page.inc"
 open_browser
 

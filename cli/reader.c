@@ -123,3 +123,20 @@ int reader_open_still(const char *path, sqlite3 **db, struct error *err)
     }
     return rc;
 }
+
+int reader_open_some(const char *path, sqlite3 **db, struct error *err)
+{
+    struct error unused;
+    int rc = reader_open_still(path, db, err);
+    if (rc == 0)
+        return 0;
+    if (db_open_torn(path, db, &unused))
+        return rc;
+    if (views_own(*db, &unused)) {
+        sqlite3_close(*db);
+        *db = NULL;
+        return rc;
+    }
+    error_set(err, EIO, "%s: damaged: only a part of it can be read", path);
+    return 1;
+}

@@ -162,7 +162,8 @@ static int is_set_aside(const char *path)
     return snprintf(old, sizeof old, "%s.old", path) < (int)sizeof old && access(old, F_OK) == 0;
 }
 
-static int open_checked(const char *path, int flags, sqlite3 **db, struct error *err)
+/* is_torn: SQLite refuses a file that is shorter than it says, all of it, unless its schema may be written. */
+static int open_checked(const char *path, int flags, int is_torn, sqlite3 **db, struct error *err)
 {
     struct stat st;
     *db = NULL;
@@ -182,7 +183,8 @@ static int open_checked(const char *path, int flags, sqlite3 **db, struct error 
     if (sqlite3_open_v2(path, db, flags | SQLITE_OPEN_NOMUTEX, NULL) != SQLITE_OK)
         rc = db_error(*db, err);
     if (rc == 0) {
-        sqlite3_db_config(*db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
+        sqlite3_db_config(*db, SQLITE_DBCONFIG_DEFENSIVE, !is_torn, NULL);
+        sqlite3_db_config(*db, SQLITE_DBCONFIG_WRITABLE_SCHEMA, is_torn, NULL);
         sqlite3_db_config(*db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
         sqlite3_db_config(*db, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, NULL);
         sqlite3_limit(*db, SQLITE_LIMIT_LENGTH, 512 << 20);
@@ -199,12 +201,17 @@ static int open_checked(const char *path, int flags, sqlite3 **db, struct error 
 
 int db_open_read(const char *path, sqlite3 **db, struct error *err)
 {
-    return open_checked(path, SQLITE_OPEN_READONLY, db, err);
+    return open_checked(path, SQLITE_OPEN_READONLY, 0, db, err);
+}
+
+int db_open_torn(const char *path, sqlite3 **db, struct error *err)
+{
+    return open_checked(path, SQLITE_OPEN_READONLY, 1, db, err);
 }
 
 int db_open_write(const char *path, sqlite3 **db, struct error *err)
 {
-    return open_checked(path, SQLITE_OPEN_READWRITE, db, err);
+    return open_checked(path, SQLITE_OPEN_READWRITE, 0, db, err);
 }
 
 int64_t db_int(sqlite3 *db, const char *sql, int64_t fallback)

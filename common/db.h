@@ -27,6 +27,9 @@ int db_create(const char *path, sqlite3 **db, struct error *err);
  * off, cell size checks on). Returns 0 or -errno with err. */
 int db_open_read(const char *path, sqlite3 **db, struct error *err);
 
+/* The same of a file that lacks its end: what is in the part that is there can be read, all else fails as damaged. */
+int db_open_torn(const char *path, sqlite3 **db, struct error *err);
+
 /* The same for writing (finishing a file that a killed collector left). */
 int db_open_write(const char *path, sqlite3 **db, struct error *err);
 

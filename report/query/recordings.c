@@ -169,10 +169,11 @@ int recordings_one(struct recordings *list, int index, recordings_open *open, re
     sqlite3 *db = NULL;
     if (r->problem && !r->is_read)
         return 0;
-    if (open(r->path, &db, &err)) {
+    int rc = open(r->path, &db, &err);
+    if (rc)
         set_problem(r, &err);
+    if (rc < 0)
         return 0;
-    }
     if (!r->is_read)
         look(r, db);
     if (take && take(arg, r, index, db, &err))

@@ -39,7 +39,8 @@ int recordings_is_pattern(const char *word);
 int recordings_find(const char *const *words, int count, struct recordings *list, struct error *err);
 void recordings_free(struct recordings *list);
 
-/* How a file is opened: cli's reader_open, or reader_open_still. 0 or -errno with err. */
+/* How a file is opened: cli's reader_open and its sisters. 0; 1 with err, where only a part of it can be read; -errno
+ * with err. */
 typedef int recordings_open(const char *path, sqlite3 **db, struct error *err);
 /* What is done with one that is open. Where it returns -errno with err, the recording gets that as its problem, and the
  * next one follows: nothing that was taken of it so far is taken back. */

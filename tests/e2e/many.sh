@@ -66,19 +66,23 @@ run.0.db' "$(rows file)"
 # --- files that are not whole: named, and taken as far as they go
 RANK=3 rec 'run.%q{RANK}.db' -- ./hold 4 9
 rec failed.db -- ./hold 2 3
-head -c 20000 run.10.db >cut.db
+head -c $(($(stat -c %s run.10.db) * 9 / 10)) run.10.db >cut.db
+head -c 50 run.10.db >head.db
 : >empty.db
 echo text >text.db
-csv cut.db empty.db failed.db missing.db run.3.db text.db
+csv cut.db empty.db failed.db head.db missing.db run.3.db text.db
+equal 'cut off' 'cut.db|10|1300000|0' "$(rows 'file, rank, peak_bytes, end_bytes' | grep ^cut)"
 equal 'killed' 'run.3.db|3|400000|400000|killed by signal 9 (Killed)' \
-    "$(rows 'file, rank, peak_bytes, end_bytes, ended' | head -n 1)"
+    "$(rows 'file, rank, peak_bytes, end_bytes, ended' | grep ^run)"
 equal 'failed' 'failed.db|200000|100000|exit status 3' \
     "$(rows 'file, peak_bytes, end_bytes, ended' | grep ^failed)"
-equal 'not read' 'cut.db
-empty.db
+equal 'not read' 'empty.db
+head.db
 missing.db
-text.db' "$(rows "file" | grep -v -e failed -e run)"
-equal 'and why' 4 "$(rows "problem" | grep -c .)"
+text.db' "$(rows "file" | grep -v -e cut -e failed -e run)"
+equal 'and why' 5 "$(rows "problem" | grep -c .)"
+"$MEMPROF" report run.0.db cut.db >got
+contains 'cut off, named' got '! cut.db: damaged: only a part of it can be read'
 "$MEMPROF" report run.0.db failed.db empty.db >got
 contains 'how many cannot be read' got '3 recordings, 1 of them cannot be read'
 contains 'named' got '! empty.db: empty file'

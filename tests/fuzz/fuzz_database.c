@@ -170,12 +170,12 @@ static void read_many(unsigned is_page, const struct report_out *out)
 {
     const char *words[] = {path, getenv("FUZZ_DATABASE"), "/dev/null"};
     const struct many_options options = {.lines = 3, .look = many_notes};
-    const struct many_report report = {.sort = -1, .top = -1, .open = reader_open};
-    const struct many_page_options page = {.page_path = page_path, .open_recording = reader_open};
+    const struct many_report report = {.sort = -1, .top = -1, .open = reader_open_some};
+    const struct many_page_options page = {.page_path = page_path, .open_recording = reader_open_some};
     struct recordings list;
     struct many many;
     struct error err;
-    if (recordings_find(words, 3, &list, &err) || many_load(&list, reader_open, &options, &many, &err))
+    if (recordings_find(words, 3, &list, &err) || many_load(&list, reader_open_some, &options, &many, &err))
         abort(); /* one of them can be read */
     if (is_page)
         many_page_write(&many, &page, &err);

@@ -1,6 +1,7 @@
 /* memprof report with several files: what goes with it, and the way to the table or the page. */
 #include "cli.h"
 
+#include "../common/near.h"
 #include "../report/findings/many_notes.h"
 #include "../report/page/many_page.h"
 #include "../report/text/many.h"
@@ -48,7 +49,7 @@ static int parse_sort(const char *text, int *sort)
             *sort = i;
             return 0;
         }
-    const char *near = options_nearest(text, many_sort_names, MANY_SORT_COUNT);
+    const char *near = near_name(text, many_sort_names, MANY_SORT_COUNT);
     if (near)
         return cli_usage("report: --sort '%s': did you mean '%s'?", text, near);
     return cli_usage("report: --sort '%s': not of several files; 'memprof report FILE FILE --sort help' lists what is",

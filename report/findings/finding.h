@@ -74,7 +74,7 @@ struct findings {
     size_t count, capacity;
     int device_count; /* of the recording */
     int is_advise;
-    int has_events;   /* of advise: all of them were there to be read */
+    int has_events; /* of advise: all of them were there to be read */
 };
 
 struct heap_end;

@@ -93,9 +93,7 @@ static int names_only(sqlite3 *db, const char *pattern, const struct row *row, c
     return is_only;
 }
 
-/* What --skip is to be given for the function of a row: its name, with as much of its scopes as tells it from others of
- * that name. Appended to out. */
-static void add_skip_name(sqlite3 *db, const struct row *row, struct buf *out)
+void wrapper_skip_name(sqlite3 *db, const struct row *row, struct buf *out)
 {
     struct buf bare = BUF(1 << 20);
     if (!row->function || !row->plain_name) {
@@ -136,7 +134,7 @@ void wrapper_add_options(const char *more, struct buf *options)
 static void add_skip(sqlite3 *db, const struct row *row, struct buf *options)
 {
     struct buf name = BUF(4096), option = BUF(1 << 16);
-    add_skip_name(db, row, &name);
+    wrapper_skip_name(db, row, &name);
     buf_puts(&option, " --skip ");
     buf_shell(&option, buf_text(&name));
     add_option(buf_text(&option), option.length, options);

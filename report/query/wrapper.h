@@ -8,6 +8,9 @@
 
 /* Whether a word of its name says so. A line of code without a name may always be one's. */
 int wrapper_is_named(const struct row *row);
+/* What --skip is to be given for the function of a row: its name, with as much of its scopes as tells it from others of
+ * that name. Appended to out. */
+void wrapper_skip_name(sqlite3 *db, const struct row *row, struct buf *out);
 /* The options that show a wrapper's callers, " --skip NAME", appended to those in options that are others. */
 void wrapper_add_skips(sqlite3 *db, const struct row *row, const struct callers *callers, struct buf *options);
 void wrapper_add_options(const char *more, struct buf *options);

@@ -179,7 +179,7 @@ const model = {
   },
   lineFull(i) {
     const m = this.m, fn = m.lines.function[i];
-    return (fn >= 0 ? m.functions.name[fn] : '?') + (m.lines.file[i] >= 0 ? '\n' + m.files[m.lines.file[i]] + ':' + m.lines.line[i] : '');
+    return (fn >= 0 ? m.functions.name[fn] : '?') + (m.lines.file[i] >= 0 ? '\n' + m.files[m.lines.file[i]] + ':' + m.lines.line[i] : m.lines.caller[i] >= 0 ? '\n' + this.linePlace(i) : '');
   },
   linePlace(i) {
     const m = this.m;

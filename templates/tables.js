@@ -2,6 +2,12 @@
 
 const TABLE_STEP = 20;
 
+/* A place as it fits; of a caller and others, how many there are stays. */
+function placeSpan(at) {
+  const others = /^(<- .*)( and [\d,]+ others?)$/.exec(at);
+  return others ? el('span', { class: 'at callers-at' }, el('span', {}, others[1]), el('span', {}, others[2])) : el('span', { class: 'at' }, at);
+}
+
 const tables = {
   tab: 'line', sort: null, ascending: false, filter: '', shown: TABLE_STEP, chosen: null, first: null, rows: [], nothing: 'Nothing here.',
   tabs: [['line', 'Lines'], ['function', 'Functions'], ['file', 'Files'], ['module', 'Modules'], ['thread', 'Threads'], ['leak', 'Leaks'], ['temporary', 'Temporaries'], ['transfer', 'Transfers']],
@@ -210,7 +216,7 @@ const tables = {
       const next = e.key === 'ArrowDown' ? tr.nextElementSibling : e.key === 'ArrowUp' ? tr.previousElementSibling : null;
       if (next) { next.focus(); e.preventDefault(); }
     } });
-    tr.append(el('td', { class: 'name', title: c.full || c.name }, el('span', { class: 'fn' }, c.name), c.at ? el('span', { class: 'at' }, c.at) : null));
+    tr.append(el('td', { class: 'name', title: c.full || c.name }, el('span', { class: 'fn' }, c.name), c.at ? placeSpan(c.at) : null));
     for (const column of this.columns) {
       const value = row[column.key], text = this.format(column, value);
       if (column.bar === undefined) { tr.append(el('td', { class: value || column.kind === 'id' ? null : 'zero' }, text)); continue; }

@@ -156,6 +156,12 @@ contains "a finding names it as the tables do" page.html ">plugin+0x"
 contains "a finding names who called for what is live" page.html "</a> (&lt;- then_large and 1 other)"
 lacks "one spelling" page.html "plugin.so+0x" # data is packed
 equal "its own peak on the page" 7000 "$(cat own.txt)"
+# however narrow its column, how many there are is a part that is not cut
+if command -v chromium >/dev/null; then
+    chromium --headless --no-sandbox --disable-gpu --user-data-dir="$PWD/profile" --virtual-time-budget=20000 \
+        --dump-dom "file://$PWD/page.html" >dom.html 2>chromium.err || { cat chromium.err; fail "chromium"; }
+    contains "in the page's table" dom.html '<span>&lt;- then_large</span><span> and 2 others</span>'
+fi
 
 # what came through a function by several ways counts together
 cat >ways.c <<'EOT'

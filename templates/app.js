@@ -188,7 +188,7 @@ const app = {
   tellSnapped(s, from) {
     const t = model.instants.time, ends = [[s.from, s.asked.from], [s.to, s.asked.to]].map(([i, asked]) => {
       const label = this.instantName(i), off = asked - t[i];
-      return instant(t[i]) + (label ? ' (' + label + ')' : '') + (off ? ', ' + duration(Math.abs(off)) + (off > 0 ? ' before' : ' after') : ', just') + ' the ' + instant(asked) + ' that you chose';
+      return instant(t[i]) + (label ? ' (' + label + ')' : '') + (off ? ', ' + instant(Math.abs(off)) + (off > 0 ? ' before' : ' after') : ', just') + ' the ' + instant(asked) + ' that you chose';
     });
     from('Figures between the nearest stored instants: from ' + ends[0] + ', to ' + ends[1] + '. Exact for your choice: memprof report --from ' + Math.round(s.asked.from) + 'ns --to ' + (s.asked.to < timeline.whole ? Math.round(s.asked.to) + 'ns' : 'end') + '.');
   },

@@ -22,6 +22,7 @@ struct block {
 struct site {
     int64_t bytes, count;
     int is_open; /* what the sums leave open, events tell */
+    int was_open;
 };
 
 struct survivors {
@@ -37,7 +38,7 @@ struct survivors {
     uint32_t part_count, part_capacity, block_count, block_capacity;
     uint32_t *free_parts, *free_blocks; /* places of those that went */
     uint32_t free_part_count, free_part_capacity, free_block_count, free_block_capacity;
-    struct map part_at;   /* (address, process and kind) -> parts */
+    struct map part_at;   /* (address, process and kind) -> parts; backwards: of blocks that went later */
     int64_t *teardown_ns; /* by process_id; 0: none */
 };
 
@@ -64,7 +65,7 @@ static void look_at_sums(struct survivors *s)
         if ((v[STAT_end_count] <= 0 && s->range_count == 1) || (v[STAT_alloc_count] == 0 && !is_lost))
             continue;
         if (s->range_count > 1 || (v[STAT_start_count] != 0 && is_lost)) {
-            site->is_open = 1;
+            site->is_open = site->was_open = 1;
             s->open_count++;
         } else if (v[STAT_start_count] == 0) {
             site->bytes = v[STAT_end_bytes];
@@ -157,6 +158,100 @@ static int is_wanted(struct survivors *s, struct chunk_codec *codec, const void 
     return count < 0;
 }
 
+/* --- from the end of the window backwards ------------------------------------------------------------------------ */
+
+/* A birth behind which nothing takes the block away is a survivor; a site of which all that were live at the end are
+ * found needs no events any more. -EAGAIN: only the way forwards tells. */
+static int apply_backwards(struct survivors *s, const struct chunk_event *e)
+{
+    const uint64_t space = (uint64_t)e->process_id << 8 | e->kind;
+    const int is_birth = e->op == CHUNK_alloc || e->op == CHUNK_realloc_alloc;
+    if (e->op == CHUNK_cut || e->op == CHUNK_split || e->op == CHUNK_to_segment)
+        return -EAGAIN;
+    const uint32_t i = is_birth || chunk_op_is_death(e->op) ? site_at(s, e->site_id) : MAP_NONE;
+    if (i == MAP_NONE)
+        return 0;
+    if (!is_birth) {
+        map_set_number(&s->part_at, e->address, space, 0);
+        return 0;
+    }
+    if (map_take(&s->part_at, e->address, space))
+        return 0;
+    struct site *site = &s->sites[i];
+    site->bytes += (int64_t)e->size_bytes;
+    if (++site->count == s->replay->sites[i].stats.value[STAT_end_count]) {
+        site->is_open = 0;
+        s->open_count--;
+    }
+    return 0;
+}
+
+static int has_teardown(const struct survivors *s)
+{
+    for (int i = 0; i < 65536; i++)
+        if (s->teardown_ns[i] >= s->ranges[0].from_ns && s->teardown_ns[i] && s->teardown_ns[i] < s->ranges[0].to_ns)
+            return 1;
+    return 0;
+}
+
+static long decode(sqlite3_stmt *data, struct chunk_codec *codec, int64_t chunk_id, const struct chunk_event **events)
+{
+    sqlite3_bind_int64(data, 1, chunk_id);
+    const void *bytes = sqlite3_step(data) == SQLITE_ROW ? sqlite3_column_blob(data, 0) : NULL;
+    long n = bytes ? chunk_decode_events(codec, bytes, (size_t)sqlite3_column_bytes(data, 0), events) : -EBADMSG;
+    sqlite3_reset(data);
+    return n;
+}
+
+static int read_backwards(struct survivors *s, struct error *err)
+{
+    const int64_t from_ns = s->ranges[0].from_ns, to_ns = s->ranges[0].to_ns;
+    if (s->range_count != 1 || s->images || has_teardown(s))
+        return -EAGAIN;
+    struct chunk_codec *codec = chunk_codec_open();
+    sqlite3_stmt *q = NULL, *data = NULL;
+    int rc = db_prepare(s->db,
+                        "SELECT chunk_id, site_delta FROM event_chunk WHERE last_ns >= ?1 AND first_ns < ?2 ORDER BY "
+                        "chunk_id DESC",
+                        &q, err);
+    if (rc == 0)
+        rc = db_prepare(s->db, "SELECT data FROM event_chunk WHERE chunk_id = ?", &data, err);
+    if (rc == 0) {
+        sqlite3_bind_int64(q, 1, from_ns);
+        sqlite3_bind_int64(q, 2, to_ns);
+    }
+    while (rc == 0 && s->open_count && db_next(q, &rc, err)) {
+        const struct chunk_event *events;
+        if (!is_wanted(s, codec, sqlite3_column_blob(q, 1), (size_t)sqlite3_column_bytes(q, 1)))
+            continue;
+        long n = decode(data, codec, sqlite3_column_int64(q, 0), &events);
+        rc = n < 0 ? -EAGAIN : 0;
+        for (long i = n - 1; rc == 0 && i >= 0 && (int64_t)events[i].time_ns >= from_ns; i--)
+            if ((int64_t)events[i].time_ns < to_ns)
+                rc = apply_backwards(s, &events[i]);
+    }
+    sqlite3_finalize(data);
+    sqlite3_finalize(q);
+    chunk_codec_close(codec);
+    return rc;
+}
+
+/* As if nothing had been read. */
+static void forget(struct survivors *s)
+{
+    s->open_count = 0;
+    for (uint32_t i = 0; i < s->replay->site_count; i++) {
+        struct site *site = &s->sites[i];
+        if (site->was_open)
+            *site = (struct site){.is_open = 1, .was_open = 1};
+        s->open_count += (uint32_t)site->was_open;
+    }
+    map_close(&s->part_at);
+    s->part_at = (struct map){0};
+}
+
+/* --- forwards ---------------------------------------------------------------------------------------------------- */
+
 static int read_events(struct survivors *s, struct error *err)
 {
     const int64_t from_ns = s->ranges[0].from_ns, to_ns = s->ranges[s->range_count - 1].to_ns;
@@ -176,9 +271,7 @@ static int read_events(struct survivors *s, struct error *err)
         const struct chunk_event *events;
         if (!is_wanted(s, codec, sqlite3_column_blob(q, 1), (size_t)sqlite3_column_bytes(q, 1)))
             continue;
-        sqlite3_bind_int64(data, 1, sqlite3_column_int64(q, 0));
-        const void *bytes = sqlite3_step(data) == SQLITE_ROW ? sqlite3_column_blob(data, 0) : NULL;
-        long n = bytes ? chunk_decode_events(codec, bytes, (size_t)sqlite3_column_bytes(data, 0), &events) : -EBADMSG;
+        long n = decode(data, codec, sqlite3_column_int64(q, 0), &events);
         for (long i = 0; i < n && (int64_t)events[i].time_ns < to_ns; i++) {
             while (s->range + 1 < s->range_count && (int64_t)events[i].time_ns >= s->ranges[s->range].to_ns &&
                    (int64_t)events[i].time_ns >= s->ranges[s->range + 1].from_ns)
@@ -186,7 +279,6 @@ static int read_events(struct survivors *s, struct error *err)
             if ((int64_t)events[i].time_ns >= from_ns)
                 apply(s, &events[i]);
         }
-        sqlite3_reset(data);
     }
     sqlite3_finalize(data);
     sqlite3_finalize(q);
@@ -235,7 +327,11 @@ int survivors_load(sqlite3 *db, const struct replay_images *images, const struct
     int rc = load_teardowns(&s, err);
     look_at_sums(&s);
     if (rc == 0 && s.open_count)
+        rc = read_backwards(&s, err);
+    if (rc == -EAGAIN) {
+        forget(&s);
         rc = read_events(&s, err);
+    }
     if (rc == 0)
         rc = store(&s, err);
     free(s.sites);

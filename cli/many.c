@@ -61,7 +61,6 @@ static int write_page(const struct arguments *a, struct many *many, struct error
     struct many_page_options page = {
         .page_path = a->value[a->given[OPTION_html_output] ? OPTION_html_output : OPTION_html],
         .open = a->given[OPTION_open],
-        .open_recording = reader_open_some,
     };
     page.to_stdout = page.page_path && strcmp(page.page_path, "-") == 0;
     return many_page_write(many, &page, err);
@@ -69,7 +68,7 @@ static int write_page(const struct arguments *a, struct many *many, struct error
 
 int cli_report_many(const struct arguments *a)
 {
-    struct many_report report = {.device = a->value[OPTION_device], .sort = -1, .open = reader_open_some};
+    struct many_report report = {.sort = -1};
     struct report_out out;
     struct recordings list;
     struct many many = {.files = NULL};
@@ -89,7 +88,7 @@ int cli_report_many(const struct arguments *a)
         return status;
     int rc = recordings_find((const char *const *)a->rest, a->rest_count, &list, &err);
     const struct many_options options = {
-        .device = report.device, .lines = is_html(a) ? many_page_lines(list.count) : 1, .look = many_notes};
+        .device = a->value[OPTION_device], .lines = is_html(a) ? many_page_lines(list.count) : 1, .look = many_notes};
     if (rc == 0)
         rc = many_load(&list, reader_open_some, &options, &many, &err);
     if (rc == 0 && is_html(a))

@@ -378,7 +378,7 @@ static int write_page(void *of, FILE *out, struct error *err)
     p.common = xcalloc((size_t)m->device_count + 1, sizeof *p.common);
     p.clock = many_align(m, p.starts_ns);
     for (int i = 0; i < m->device_count; i++)
-        common_peak_find(p.many, p.options->open_recording, i, &p.common[i]);
+        common_peak_find(p.many, i, &p.common[i]);
     for (int i = 0; i < m->list.count; i++)
         if (p.starts_ns[i] + m->list.recording[i].duration_ns > p.whole_ns)
             p.whole_ns = p.starts_ns[i] + m->list.recording[i].duration_ns;

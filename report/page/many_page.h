@@ -11,7 +11,6 @@ struct many_page_options {
     const char *page_path; /* NULL: many.html beside the first recording */
     int to_stdout;         /* page_path and open are not looked at */
     int open;              /* show it with xdg-open once it is written */
-    recordings_open *open_recording;
 };
 
 /* How many lines of each recording and device the page shows: for many_options.lines. */

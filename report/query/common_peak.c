@@ -10,7 +10,7 @@
 
 enum {
     CHANGES_MOST = 2 << 20, /* that are looked at together */
-    ROUNDS_MOST = 24,       /* of reading events */
+    ROUNDS_MOST = 12,       /* of reading events */
     RUNS_OF_TIME = 4096,    /* no run of instants is longer than this part of all */
 };
 
@@ -30,7 +30,6 @@ struct run { /* of instants at which the sum may be higher than what is known to
 
 struct finder {
     struct many *many;
-    recordings_open *open;
     int device;
     const int64_t *starts_ns;
     struct change *changes;
@@ -336,7 +335,7 @@ static void read_file(struct finder *f, int index)
     int is_wanted = is_needed(f, row, f->starts_ns[index]);
     if (is_wanted && (!r->events_kept || strcmp(r->events_kept, "all") != 0))
         f->is_without[index] = 1;
-    if (is_wanted && !f->is_without[index] && !recordings_one(&f->many->list, index, f->open, take_file, f))
+    if (is_wanted && !f->is_without[index] && !recordings_one(&f->many->list, index, db_open_read, take_file, f))
         f->is_without[index] = 1;
     for (size_t k = 0; (!is_wanted || f->is_without[index]) && k < f->run_count; k++)
         add_buckets(f, row, f->starts_ns[index], f->runs[k].from_ns, f->runs[k].to_ns);
@@ -442,7 +441,7 @@ static void find(struct finder *f, struct common_peak *peak)
         peak->without_events += f->is_without[i];
 }
 
-void common_peak_find(struct many *many, recordings_open *open, int device, struct common_peak *peak)
+void common_peak_find(struct many *many, int device, struct common_peak *peak)
 {
     int64_t *starts_ns = xcalloc((size_t)many->list.count + 1, sizeof *starts_ns);
     struct many_sum sum;
@@ -453,7 +452,6 @@ void common_peak_find(struct many *many, recordings_open *open, int device, stru
                                  .time_ns = -1};
     if (peak->clock >= MANY_CLOCK_WALL && sum.count) {
         struct finder f = {.many = many,
-                           .open = open,
                            .device = device,
                            .starts_ns = starts_ns,
                            .is_without = xcalloc((size_t)many->list.count + 1, 1),

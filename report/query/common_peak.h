@@ -15,6 +15,6 @@ struct common_peak {
 };
 
 /* Of a device of many. Without a common clock, the highest peak and the sum of all. */
-void common_peak_find(struct many *many, recordings_open *open, int device, struct common_peak *peak);
+void common_peak_find(struct many *many, int device, struct common_peak *peak);
 
 #endif

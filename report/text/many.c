@@ -426,7 +426,7 @@ void many_print(struct many *many, const struct many_report *report, const struc
     struct record document;
     p.common = xcalloc((size_t)many->device_count + 1, sizeof *p.common);
     for (int i = 0; i < many->device_count && out->format != REPORT_CSV; i++)
-        common_peak_find(many, report->open, i, &p.common[i]); /* may find that one is damaged */
+        common_peak_find(many, i, &p.common[i]); /* may find that one is damaged */
     record_open(&document, out);
     if (out->format == REPORT_TEXT) {
         char count[UNITS_TEXT];

@@ -18,10 +18,8 @@ extern const char *const many_sort_names[MANY_SORT_COUNT];
 void many_sort_list(const struct report_out *out); /* the names, with what they sort by */
 
 struct many_report {
-    const char *device; /* NULL: all */
-    int sort;           /* enum many_sort; -1: by rank, or by peak where not all are shown */
-    int64_t top;        /* rows; 0: all; -1: the report's own default */
-    recordings_open *open;
+    int sort;    /* enum many_sort; -1: by rank, or by peak where not all are shown */
+    int64_t top; /* rows; 0: all; -1: the report's own default */
 };
 
 /* Of files that many_load has read. */

@@ -170,8 +170,8 @@ static void read_many(unsigned is_page, const struct report_out *out)
 {
     const char *words[] = {path, getenv("FUZZ_DATABASE"), "/dev/null"};
     const struct many_options options = {.lines = 3, .look = many_notes};
-    const struct many_report report = {.sort = -1, .top = -1, .open = reader_open_some};
-    const struct many_page_options page = {.page_path = page_path, .open_recording = reader_open_some};
+    const struct many_report report = {.sort = -1, .top = -1};
+    const struct many_page_options page = {.page_path = page_path};
     struct recordings list;
     struct many many;
     struct error err;

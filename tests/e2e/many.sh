@@ -66,7 +66,7 @@ run.0.db' "$(rows file)"
 # --- files that are not whole: named, and taken as far as they go
 RANK=3 rec 'run.%q{RANK}.db' -- ./hold 4 9
 rec failed.db -- ./hold 2 3
-head -c $(($(stat -c %s run.10.db) * 9 / 10)) run.10.db >cut.db
+head -c $(($(stat -c %s run.10.db) - 4096)) run.10.db >cut.db
 head -c 50 run.10.db >head.db
 : >empty.db
 echo text >text.db

@@ -30,7 +30,7 @@ Object.assign(tables, {
   format(column, value) {
     if (column.kind === 'text') return value;
     if (value === null || value === undefined) return '-';
-    return column.kind === 'bytes' ? bytes(value) : column.kind === 'ns' ? duration(value) : count(value);
+    return column.kind === 'bytes' ? bytes(value) : column.kind === 'ns' ? instant(value) : count(value);
   },
 
   choose(scope, key) {
@@ -46,9 +46,9 @@ Object.assign(tables, {
     if (file.command !== null) parts.push(el('p', { class: 'where mono' }, file.command.slice(0, 2000)));
     for (const text of [file.problem, ...file.notes]) if (text) parts.push(el('p', { class: 'note' }, text));
     const facts = [];
-    if (r) facts.push(['Peak', bytes(r.peak) + ' in ' + plural(r.peak_count, 'block', 'blocks')], ['at', seconds(r.peak_ns, file.duration)], ['Reserved peak', bytes(r.reserved)], ['Live at the end', bytes(r.end)],
+    if (r) facts.push(['Peak', bytes(r.peak) + ' in ' + plural(r.peak_count, 'block', 'blocks')], ['at', instant(r.peak_ns)], ['Reserved peak', bytes(r.reserved)], ['Live at the end', bytes(r.end)],
       ['Allocations', count(r.alloc_count)], ['Allocated', bytes(r.alloc_bytes)], ['Temporary', count(r.temporary_count)]);
-    if (file.is_read) facts.push(['Began after', duration(file.start)], ['Ran for', duration(file.duration)]);
+    if (file.is_read) facts.push(['Began after', instant(file.start)], ['Ran for', instant(file.duration)]);
     if (file.ended) facts.push(['Ended', file.ended]);
     if (file.host) facts.push(['Host', file.host]);
     parts.push(el('dl', {}, facts.flatMap(([k, v]) => [el('dt', {}, k), el('dd', {}, v)])));

@@ -98,7 +98,7 @@ Object.assign(timeline, {
   commonText() {
     const d = model.core.devices[app.device];
     if (!d) return '';
-    return 'Common peak ' + (d.common_least === d.common_most ? bytes(d.common_least) : 'between ' + bytes(d.common_least) + ' and ' + bytes(d.common_most)) + (d.common_time >= 0 ? ' at ' + seconds(d.common_time, this.whole) : '') + '.';
+    return 'Common peak ' + (d.common_least === d.common_most ? bytes(d.common_least) : 'between ' + bytes(d.common_least) + ' and ' + bytes(d.common_most)) + (d.common_time >= 0 ? ' at ' + instant(d.common_time) : '') + '.';
   },
 
   overviewed() { return this.sum ? [[this.sum, 'old']] : []; },
@@ -121,7 +121,7 @@ Object.assign(timeline, {
       const d = model.core.devices[app.device], x = this.xOf(plot, d.common_time);
       if (all && this.align === 'clock' && d.common_time >= 0 && d.common_least === d.common_most && d.files > 1 && x >= plot.x - 1 && x <= plot.x + plot.w + 1) {
         this.drawPeak(c, x, yOf(d.common_least), theme.colors.old, 4.5);
-        this.say(c, plot, x, yOf(d.common_least), 'common peak: ' + bytes(d.common_least) + ' at ' + seconds(d.common_time, this.whole), theme.colors.old);
+        this.say(c, plot, x, yOf(d.common_least), 'common peak: ' + bytes(d.common_least) + ' at ' + instant(d.common_time), theme.colors.old);
       }
       if (own) {
         const time = this.offset(file) + row.peak_ns, px = this.xOf(plot, time);
@@ -142,7 +142,7 @@ Object.assign(timeline, {
     const at = this.cursor, file = app.file(), row = file && model.row(file);
     const all = at === null ? this.commonText() : bytes(this.valueAt(this.sum, 'active', at));
     const own = at === null ? (row ? 'peak ' + bytes(row.peak) : '') : file ? bytes(this.fileAt(file, at)) : '';
-    const time = at === null ? '' : seconds(at, this.view.to - this.view.from);
+    const time = at === null ? '' : instant(at, this.view.to - this.view.from);
     for (const [span, text] of [[panel.values.all, all], [panel.values.chosen, own], [panel.time, time]]) if (span.textContent !== text) span.textContent = text;
   },
 

@@ -105,3 +105,34 @@ got = json.load(sys.stdin)
 assert got['findings'] == [] and got['not_known'].startswith('Not all events'), got"
 "$MEMPROF" advise leak.db --device cuda:0 >got 2>&1 && fail 'a device that is not there'
 contains 'device' got 'cuda:0'
+
+# a script in Python whose steps are ranges: what grows by 5,000 bytes a step, and what each step leaves for ten others;
+# each line once
+cat >train.py <<'EOF'
+history, cache = [], {}
+
+
+def step(i):
+    history.append(bytes(5000))
+    cache[i % 10] = bytearray(100000)
+    return sum(range(1000))
+
+
+for i in range(60):
+    step(i)
+EOF
+sed 's/cache\[i % 10\] = \(.*\)/buffer = \1; del buffer/' train.py >mended.py
+python=$(command -v /usr/bin/python3 || command -v python3)
+"$MEMPROF" run -q --range step -o train.db -- "$python" train.py
+"$MEMPROF" run -q --range step -o mended.db -- "$python" mended.py
+"$MEMPROF" advise train.db --json >train.json
+python3 -c "
+import json
+found = {f['rule']: f for f in json.load(open('train.json'))['findings'] if f['severity'] != 'info'}
+assert sorted(found) == ['phase', 'steps'], found
+steps, phase = found['steps'], found['phase']
+assert (steps['line'], steps['file'][-8:]) == (5, 'train.py') and phase['line'] == 6, found
+assert 5000 <= steps['evidence']['bytes_an_execution'] < 5100, steps
+print(phase['peak_bytes'] - phase['saved_bytes'])" >predicted || { "$MEMPROF" advise train.db; fail 'train.py'; }
+now=$(peak mended.db) predicted=$(cat predicted)
+at_most 'train.py: away from its twin by' $((now / 100)) $((predicted > now ? predicted - now : now - predicted))

@@ -1,5 +1,6 @@
 #include "finding.h"
 
+#include "../../common/units.h"
 #include "../print/table.h"
 #include "../query/short_name.h"
 #include "../query/wrapper.h"
@@ -107,6 +108,14 @@ void findings_html(const struct findings *all, struct buf *html, finding_page_li
             }
             buf_puts(html, "</p>");
         }
+        if (f->claim != FINDING_UNCLAIMED) {
+            struct buf saving = BUF(1024);
+            finding_saving(f, &saving);
+            buf_puts(html, "<p class=\"saves\">If nothing of it were there, that ");
+            buf_html(html, buf_text(&saving));
+            buf_puts(html, ".</p>");
+            buf_free(&saving);
+        }
         buf_puts(html, "</li>\n");
     }
 }
@@ -125,6 +134,19 @@ void finding_next(const struct finding *f, struct buf *text)
     if (f->next)
         buf_printf(text, "%s%s%s%s", f->next, next_end(f), f->skips.length ? " memprof report" : "",
                    buf_text(&f->skips));
+}
+
+void finding_saving(const struct finding *f, struct buf *text)
+{
+    static const char *const claims[] = {NULL, "", "at most ", "at least "};
+    char saved[UNITS_TEXT], peak[UNITS_TEXT];
+    if (f->claim == FINDING_UNCLAIMED)
+        return;
+    if (f->saved_bytes == 0)
+        buf_puts(text, "saves nothing at the peak");
+    else
+        buf_printf(text, "saves %s%s of a peak of %s", claims[f->claim], units_bytes(saved, f->saved_bytes),
+                   units_bytes(peak, f->peak_bytes));
 }
 
 static void print(const struct finding *f, const char *mark, enum table_style style, const struct report_out *out)

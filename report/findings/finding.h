@@ -90,6 +90,7 @@ struct findings_options {
     int64_t first_device;                     /* the id of the one whose findings come first */
     const char *device;                       /* its alone; NULL: of all */
     const struct heap_end *heap_end;          /* NULL: nothing is said of the heap */
+    int with_savings;                         /* what they save is looked for, too, where all events are there */
     void (*progress)(void *arg, int percent); /* of advise; NULL: none */
     void *progress_arg;
 };
@@ -107,6 +108,8 @@ void findings_print(const struct findings *findings, const struct report_out *ou
 void findings_skips(const struct findings *findings, struct buf *options);
 /* The sentences alone. */
 void finding_plain(const struct finding *f, struct buf *text);
+/* "saves at most 1.00 MiB of a peak of 2.00 MiB"; nothing where that is not known. */
+void finding_saving(const struct finding *f, struct buf *text);
 /* What to do, with the command for it; nothing where there is nothing to say. */
 void finding_next(const struct finding *f, struct buf *text);
 /* JSON: "findings": an array of what the page shows; of advise with what each saves. */

@@ -474,18 +474,18 @@ static void ask(struct rules *r, int of, enum findings_for asked_for)
     }
 }
 
-/* The worst first, of these what saves most; then in the order of the rules. */
-static int comes_before(const struct finding *a, const struct finding *b)
+/* The worst first, of these for advise what saves most; then in the order of the rules. */
+static int comes_before(const struct findings *all, const struct finding *a, const struct finding *b)
 {
     if (a->severity != b->severity)
         return a->severity < b->severity;
-    return a->saved_bytes > b->saved_bytes;
+    return all->is_advise && a->saved_bytes > b->saved_bytes;
 }
 
 static void sort(struct findings *all)
 {
     for (size_t i = 1; i < all->count; i++)
-        for (size_t k = i; k > 0 && comes_before(&all->item[k], &all->item[k - 1]); k--) {
+        for (size_t k = i; k > 0 && comes_before(all, &all->item[k], &all->item[k - 1]); k--) {
             struct finding swapped = all->item[k];
             all->item[k] = all->item[k - 1];
             all->item[k - 1] = swapped;
@@ -540,7 +540,7 @@ int findings_load(sqlite3 *db, const struct findings_options *o, struct findings
     r.duration_ns = db_meta_int(db, "duration_ns", 0);
     if (r.duration_ns <= 0) /* of a recording that was cut off: as far as it goes */
         r.duration_ns = db_int(db, "SELECT max(time_ns + width_ns) FROM timeline", 1);
-    if (r.is_advise && (rc = rule_lines(&r)) == 0)
+    if ((r.is_advise || o->with_savings) && (rc = rule_lines(&r)) == 0)
         rc = watches_load(&r, &pass, o->progress, o->progress_arg);
     findings->is_advise = r.is_advise;
     findings->has_events = r.pass != NULL;

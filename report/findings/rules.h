@@ -189,7 +189,7 @@ void line_savings_add(struct line_savings *all, const struct rule_line *line);
 struct saving *line_savings_of(const struct line_savings *all, int64_t site_id);
 void line_savings_close(struct line_savings *all);
 
-/* Reads all events for the watches. 0, also where they are not all there, or the error in r->err. */
+/* Reads all events for the watches. 0, also where they are not all there or damaged, or the error in r->err. */
 int watches_load(struct rules *r, struct pass *pass, void (*progress)(void *arg, int percent), void *progress_arg);
 void watches_close(struct rules *r);
 

@@ -16,12 +16,13 @@ void finding_number(struct finding *f, const char *name, int64_t value)
         f->numbers[f->number_count++] = (struct finding_number){name, value};
 }
 
-static void claim(struct finding *f, enum finding_claim claim, int64_t saved_bytes, int64_t peak_bytes)
+static void claim(const struct rules *r, struct finding *f, enum finding_claim claim, int64_t saved_bytes,
+                  int64_t peak_bytes)
 {
     f->claim = claim;
     f->saved_bytes = saved_bytes > 0 ? saved_bytes : 0;
     f->peak_bytes = peak_bytes;
-    if (f->saved_bytes <= peak_bytes / LEAST_PART)
+    if (r->is_advise && f->saved_bytes <= peak_bytes / LEAST_PART)
         f->severity = FINDING_INFO;
 }
 
@@ -30,9 +31,9 @@ void finding_saves(struct rules *r, struct finding *f, struct saving *saving, en
     struct saving_result result;
     if (r->pass && saving_measure(saving, r->pass, r->device->device_id, &result, r->err) == 0) {
         if (result.is_exact || how == FINDING_AT_MOST)
-            claim(f, how, result.most_bytes, result.peak_bytes);
+            claim(r, f, how, result.most_bytes, result.peak_bytes);
         else
-            claim(f, FINDING_AT_LEAST, result.least_bytes, result.peak_bytes);
+            claim(r, f, FINDING_AT_LEAST, result.least_bytes, result.peak_bytes);
     }
     saving_close(saving);
 }
@@ -40,7 +41,7 @@ void finding_saves(struct rules *r, struct finding *f, struct saving *saving, en
 void finding_saves_at_most(struct rules *r, struct finding *f, int64_t bytes)
 {
     const int64_t peak_bytes = r->device->peak_active;
-    claim(f, FINDING_AT_MOST, bytes < peak_bytes ? bytes : peak_bytes, peak_bytes);
+    claim(r, f, FINDING_AT_MOST, bytes < peak_bytes ? bytes : peak_bytes, peak_bytes);
 }
 
 int64_t rule_add_gone(struct rules *r, struct saving *saving, const struct rule_line *line,
@@ -134,14 +135,14 @@ int watches_load(struct rules *r, struct pass *pass, void (*progress)(void *arg,
     struct pass_reader readers[WATCHES + 1] = {{NULL, NULL}};
     int count = 0;
     for (int i = 0; i < WATCHES; i++)
-        if ((r->watch[i] = watches[i].open(r)))
+        if ((r->is_advise || i == WATCH_growth) && (r->watch[i] = watches[i].open(r)))
             readers[count++] = (struct pass_reader){watches[i].see, r->watch[i]};
     int rc = pass_load(r->db, readers, count, progress, progress_arg, pass, r->err);
     if (rc == 0)
         r->pass = pass;
     else
         watches_close(r);
-    return rc == -ENODATA ? 0 : rc;
+    return rc == -ENODATA || rc == -EBADMSG ? 0 : rc;
 }
 
 void watches_close(struct rules *r)

@@ -1,7 +1,10 @@
 /* The findings (report/findings/), with their lines as the page numbers them. */
 #include "page_data.h"
 
+#include "../../common/db.h"
 #include "../findings/finding.h"
+
+#define EVENTS_READ 1000000 /* of more, only memprof advise says what a finding saves at the peak */
 
 static int64_t line_of_site(void *context, int64_t site_id)
 {
@@ -18,7 +21,8 @@ int page_make_findings(struct page *page)
     const struct findings_options options = {.asked_for = FINDINGS_LISTS,
                                              .first_device =
                                                  page->device_count ? page->devices[page->open_device].device_id : 0,
-                                             .heap_end = &page->heap_end};
+                                             .heap_end = &page->heap_end,
+                                             .with_savings = db_meta_int(page->db, "event_count", 0) <= EVENTS_READ};
     int rc = findings_load(page->db, &options, &findings, page->err);
     findings_html(&findings, &page->findings, line_of_site, page);
     findings_free(&findings);

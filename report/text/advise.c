@@ -1,7 +1,6 @@
 #include "advise.h"
 
 #include "../../common/db.h"
-#include "../../common/units.h"
 #include "../findings/finding.h"
 #include "../findings/notes.h"
 #include "../print/table.h"
@@ -29,19 +28,6 @@ static void keep_advice(struct findings *all)
     *all = kept;
 }
 
-static void saving_text(const struct finding *f, struct buf *text)
-{
-    static const char *const claims[] = {NULL, "", "at most ", "at least "};
-    char saved[UNITS_TEXT], peak[UNITS_TEXT];
-    if (f->claim == FINDING_UNCLAIMED)
-        return;
-    if (f->saved_bytes == 0)
-        buf_puts(text, ", saves nothing at the peak");
-    else
-        buf_printf(text, ", saves %s%s of a peak of %s", claims[f->claim], units_bytes(saved, f->saved_bytes),
-                   units_bytes(peak, f->peak_bytes));
-}
-
 static void print_finding(const struct finding *f, const struct report_out *out)
 {
     struct buf line = BUF(1 << 16);
@@ -50,7 +36,10 @@ static void print_finding(const struct finding *f, const struct report_out *out)
     buf_printf(&line, "%s%s", is_info ? "" : "* ", f->title);
     if (strcmp(f->device, "host") != 0)
         buf_printf(&line, " (%s)", f->device);
-    saving_text(f, &line);
+    if (f->claim != FINDING_UNCLAIMED) {
+        buf_puts(&line, ", ");
+        finding_saving(f, &line);
+    }
     table_prose(out, is_info ? TABLE_PLAIN : TABLE_STRONG, buf_text(&line));
     buf_reset(&line);
     buf_puts(&line, "  ");
@@ -65,7 +54,8 @@ static void print_finding(const struct finding *f, const struct report_out *out)
 }
 
 static const char no_events[] =
-    "Not all events are in this recording: what a change saves at the peak is not known, or only as a bound, and "
+    "Not all events are in this recording, or some are damaged: what a change saves at the peak is not known, or only "
+    "as a bound, and "
     "reuse, "
     "growing blocks and phases were not looked at. 'memprof run' without --aggregate and --max-events keeps them.";
 

@@ -41,6 +41,10 @@ bound leak leaks
 equal 'leak: saved' 8000000 "$(found leak leaks saved_bytes)"
 contains 'leak' leak.txt '* Never freed, saves at most 7.63 MiB of a peak of 15.63 MiB'
 
+"$MEMPROF" report leak.db --html=leak.html >/dev/null
+contains 'leak: the page' leak.html \
+    '<p class="saves">If nothing of it were there, that saves at most 7.63 MiB of a peak of 15.63 MiB.</p>'
+
 both wrapper
 bound wrapper leaks
 contains 'wrapper' wrapper.txt "Most of it was for lose (advise.c:$(line lose)), which keeps what it takes there."

@@ -415,6 +415,39 @@ CREATE TABLE block( -- the largest blocks of the run (by size, then lifetime), f
   stack_id   INTEGER NOT NULL REFERENCES stack
 ) STRICT;
 
+CREATE TABLE block_touch( -- of the largest blocks, those of GPUs that were copied to, copied from or filled
+  block_id    INTEGER PRIMARY KEY REFERENCES block,
+  touch_count INTEGER NOT NULL, -- copies and fills
+  first_ns    INTEGER NOT NULL,
+  first_what  TEXT NOT NULL,    -- 'write' | 'read'
+  last_ns     INTEGER NOT NULL,
+  last_what   TEXT NOT NULL
+) STRICT;
+
+CREATE TABLE site_touch( -- the same of all such blocks, by site. What kernels do is in no recording: idle means not copied
+  site_id          INTEGER PRIMARY KEY REFERENCES site,
+  block_count      INTEGER NOT NULL, -- blocks that were copied to, copied from or filled
+  block_bytes      INTEGER NOT NULL,
+  lifetime_ns      INTEGER NOT NULL,
+  before_ns        INTEGER NOT NULL, -- of that: until the first copy,
+  after_ns         INTEGER NOT NULL, -- and since the last one
+  early_peak_count INTEGER NOT NULL, -- at the device's peak: nothing was copied yet, and the first copy then wrote
+  early_peak_bytes INTEGER NOT NULL,
+  late_peak_count  INTEGER NOT NULL, -- at the device's peak: the last copy had been, and it read
+  late_peak_bytes  INTEGER NOT NULL
+) STRICT;
+
+CREATE TABLE upload_again( -- as many bytes of the host's memory, from the same address, in several blocks of one size that
+  -- lived at the device's peak. Whether they were the same bytes is not known
+  again_id       INTEGER PRIMARY KEY,
+  site_id        INTEGER NOT NULL REFERENCES site, -- of the block that got them last
+  process_id     INTEGER NOT NULL REFERENCES process,
+  source_address INTEGER NOT NULL,
+  upload_bytes   INTEGER NOT NULL,
+  size_bytes     INTEGER NOT NULL, -- of each block
+  at_peak_count  INTEGER NOT NULL  -- such blocks
+) STRICT;
+
 CREATE TABLE segment( -- memory that an allocator holds from the layer below, where it was seen
   segment_id INTEGER PRIMARY KEY,
   device_id  INTEGER NOT NULL REFERENCES device,

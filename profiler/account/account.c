@@ -116,6 +116,7 @@ void account_close(struct account *a)
     account_threads_close(a);
     sites_close(&a->sites);
     largest_close(&a->largest);
+    touches_close(&a->touches);
     keyframes_close(a);
     account_chunk_close(a);
     worker_close(a->worker);
@@ -328,6 +329,7 @@ static inline __attribute__((always_inline)) void leave(struct account *a, const
                                   .thread_id = b->thread_id,
                                   .site = b->site,
                                   .process_id = e->process_id};
+        largest_touched(&l, touches_find(&a->touches, e->process_id, b->key, b->time_ns));
         largest_add(&a->largest, &l);
     }
     word = (word & 0xffffffff) | (uint64_t)pair << 32 | (uint64_t)b->match << 48;
@@ -523,6 +525,11 @@ static __attribute__((noinline)) void apply_rare(struct account *a, const struct
         break;
     case EVENT_PART_FREE:
         account_part_free(a, e);
+        break;
+    case EVENT_TOUCH:
+    case EVENT_UPLOAD:
+    case EVENT_TOUCH_END:
+        account_touch(a, e);
         break;
     default:
         bug("event %u", e->op);

@@ -160,6 +160,7 @@ static void end_block(void *context, const struct live_block *b)
                                   .site = b->site,
                                   .process_id = x->event->process_id,
                                   .ended = 1};
+        largest_touched(&l, touches_find(&a->touches, x->event->process_id, b->key, b->time_ns));
         largest_add(&a->largest, &l);
     }
 }
@@ -246,6 +247,7 @@ static void end_process(struct account *a, const struct event *e)
     for (uint32_t i = 0; i < x.site_count; i++)
         end_site(a, e, x.sites[i]);
     free(x.sites);
+    account_touch_process_end(a, e->process_id);
     end_devices(a, p);
     if (p->rss_bytes) {
         struct device_account *host = account_device(a, 0);

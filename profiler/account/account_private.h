@@ -16,6 +16,7 @@
 #include "segment.h"
 #include "site.h"
 #include "tally.h"
+#include "touch.h"
 #include "worker.h"
 
 #include "../../common/chunk.h"
@@ -103,6 +104,7 @@ struct account {
     uint32_t dirty_thread_count, dirty_thread_capacity;
     struct site_table sites;
     struct largest largest;
+    struct touches touches;
     struct segment_rows segment_rows;
     uint64_t oom_rows, sample_rows, unmatched_rows;
     struct oom_wait { /* failures of a size on the host, until their process has as much in one block */

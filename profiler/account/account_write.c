@@ -142,6 +142,7 @@ void account_write(struct account *a, int last)
     account_teardown_write(a);
     if (last) {
         largest_write(&a->largest, a->store, &a->sites);
+        account_touch_write(a);
         keyframes_finish(a);
     }
     account_chunk_stored(a);

@@ -30,9 +30,18 @@ enum event_op {
                           bytes and no blocks come or go */
     EVENT_HEAP_AT,     /* one of glibc's heaps begins at address; size: its arena, 0: the main one */
     EVENT_PART_FREE,   /* a part of a block that was split leaves; the block does with the last one. size: its bytes */
+    EVENT_TOUCH,       /* the live block at address is copied to or from, or filled. size: bytes; stack_id: what */
+    EVENT_UPLOAD,      /* ... after EVENT_TOUCH with TOUCH_UPLOAD. size: the address of the host that it came from */
+    EVENT_TOUCH_END,   /* a block that was touched is gone. stack_id: TOUCH_MOVED: it is a segment, and was no block */
 };
 
 enum { HEAP_ASKED = 1 }; /* stack_id of EVENT_RESERVED */
+enum {                   /* ... of EVENT_TOUCH and EVENT_TOUCH_END */
+       TOUCH_WRITE = 1,
+       TOUCH_READ,
+       TOUCH_UPLOAD, /* a TOUCH_WRITE of at least half the block, from the host to its begin; EVENT_UPLOAD is next */
+       TOUCH_MOVED,
+};
 
 struct event {
     uint64_t time_ns;

@@ -1,7 +1,9 @@
 #include "largest.h"
 
 #include "../store/store.h"
+#include "event.h"
 #include "site.h"
+#include "touch.h"
 
 #include "../../common/error.h"
 
@@ -67,6 +69,34 @@ static int largest_first(const void *a, const void *b)
     return x->alloc_ns < y->alloc_ns ? -1 : x->alloc_ns > y->alloc_ns;
 }
 
+void largest_touched(struct largest_block *b, const struct block_touch *touch)
+{
+    if (!touch)
+        return;
+    b->first_touch = touch->first_what;
+    b->last_touch = touch->last_what;
+    b->first_touch_ns = touch->first_ns;
+    b->last_touch_ns = touch->last_ns;
+    b->touch_count = touch->count;
+}
+
+static void write_touch(struct store *store, int64_t block_id, const struct largest_block *b)
+{
+    static const char sql[] = "INSERT INTO block_touch(block_id, touch_count, first_ns, first_what, last_ns, last_what)"
+                              " VALUES(?,?,?,?,?,?)";
+    static const char *const names[] = {[TOUCH_WRITE] = "write", [TOUCH_READ] = "read"};
+    sqlite3_stmt *s = b->first_touch ? store_statement(store, sql) : NULL;
+    if (!s)
+        return;
+    sqlite3_bind_int64(s, 1, block_id);
+    sqlite3_bind_int64(s, 2, (int64_t)b->touch_count);
+    sqlite3_bind_int64(s, 3, (int64_t)b->first_touch_ns);
+    sqlite3_bind_text(s, 4, names[b->first_touch], -1, SQLITE_STATIC);
+    sqlite3_bind_int64(s, 5, (int64_t)b->last_touch_ns);
+    sqlite3_bind_text(s, 6, names[b->last_touch], -1, SQLITE_STATIC);
+    store_step(store, s);
+}
+
 void largest_write(struct largest *l, struct store *store, const struct site_table *sites)
 {
     static const char sql[] =
@@ -93,5 +123,6 @@ void largest_write(struct largest *l, struct store *store, const struct site_tab
             sqlite3_bind_int64(s, 9, (int64_t)(b->alloc_ns + b->lifetime_ns));
         sqlite3_bind_int64(s, 10, site->stack_id);
         store_step(store, s);
+        write_touch(store, i + 1, b);
     }
 }

@@ -17,8 +17,15 @@ struct largest_block {
     uint32_t thread_id;
     uint32_t site;
     uint16_t process_id;
-    uint8_t ended; /* live when its process ended */
+    uint8_t ended;       /* live when its process ended */
+    uint8_t first_touch; /* TOUCH_WRITE, TOUCH_READ; 0: never touched */
+    uint8_t last_touch;
+    uint64_t first_touch_ns, last_touch_ns, touch_count;
 };
+
+struct block_touch;
+/* touch: of touch.h; NULL: none. */
+void largest_touched(struct largest_block *b, const struct block_touch *touch);
 
 struct largest {
     uint64_t least_bytes; /* smaller ones need not be offered */

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #define NODES_MAX (1u << 20)
+#define TOUCH_MAX 4096u /* places that a launch's copies touch */
 
 struct graph_node {
     uint64_t address, size; /* copies: the destination, bytes */
@@ -22,6 +23,12 @@ struct graph {
     struct graph_node *nodes; /* in their order; copies: those whose addresses are asked at each launch */
     uint32_t count, capacity;
     struct transfers copies; /* all others, of one launch: nothing depends on their order */
+    struct graph_touch {     /* what these touch, each place once */
+        uint64_t address, bytes;
+        unsigned what;
+    } * touches;
+    uint32_t touch_count, touch_capacity;
+    struct map touched; /* (address, what) */
 };
 
 static struct graph *find(struct devices *d, uint64_t handle)
@@ -39,6 +46,15 @@ static void add(struct graph *g, const struct graph_node *node)
 {
     if (g->count < NODES_MAX)
         *ARRAY_ADD(g->nodes, g->count, g->capacity) = *node;
+}
+
+static void add_touch(struct graph *g, uint64_t address, uint64_t bytes, unsigned what)
+{
+    uint64_t *slot = address && g->touch_count < TOUCH_MAX ? map_slot(&g->touched, address, what) : NULL;
+    if (!slot || *slot)
+        return;
+    *slot = 1;
+    *ARRAY_ADD(g->touches, g->touch_count, g->touch_capacity) = (struct graph_touch){address, bytes, what};
 }
 
 int device_graph_node(struct devices *d, int is_alloc)
@@ -68,8 +84,11 @@ int device_graph_transfer(struct devices *d)
                                     .stack_id = c->stack_id,
                                     .device_id = (uint8_t)device_id,
                                     .what = NODE_COPY});
-    else
+    else {
         transfers_add(&g->copies, c->stack_id, device_id, (unsigned)w[1], 1, w[0]);
+        add_touch(g, w[1] == WIRE_FILL ? 0 : w[3], w[0], TOUCH_READ);
+        add_touch(g, w[2], w[0], TOUCH_WRITE);
+    }
     return 0;
 }
 
@@ -81,8 +100,9 @@ static int append(struct devices *d, uint64_t from_handle, uint64_t to_handle, i
     if (!from_handle || !to_handle || from_handle == to_handle)
         return -EINVAL;
     if (to && instead) {
-        to->count = 0;
+        to->count = to->touch_count = 0;
         transfers_close(&to->copies);
+        map_close(&to->touched);
     }
     if (!from || !(from->count || from->copies.count))
         return 0;
@@ -94,6 +114,8 @@ static int append(struct devices *d, uint64_t from_handle, uint64_t to_handle, i
         const struct transfer *t = &from->copies.entries[i];
         transfers_add(&to->copies, t->stack_id, t->device_id, t->direction, t->count, t->bytes);
     }
+    for (uint32_t i = 0; i < from->touch_count; i++)
+        add_touch(to, from->touches[i].address, from->touches[i].bytes, from->touches[i].what);
     return 0;
 }
 
@@ -142,6 +164,8 @@ int device_graph_launch(struct devices *d)
         if (n->what == NODE_ALLOC)
             launch_alloc(d, n);
     }
+    for (uint32_t i = 0; i < g->touch_count; i++)
+        device_touch_one(d, g->touches[i].address, g->touches[i].bytes, g->touches[i].what);
     return 0;
 }
 
@@ -151,6 +175,8 @@ void device_graph_free(void *graph)
     if (!g)
         return;
     transfers_close(&g->copies);
+    map_close(&g->touched);
+    free(g->touches);
     free(g->nodes);
     free(g);
 }

@@ -43,10 +43,35 @@ static uint64_t segment_key(const struct sub_pool *pool, uint64_t address)
 
 /* --- blocks --- */
 
+struct sub_block *device_sub_holding(struct devices *d, uint64_t address)
+{
+    const struct range *r = range_map_find(d->sub_block_ranges, address);
+    return r && r->start <= address ? (struct sub_block *)(uintptr_t)r->id : NULL;
+}
+
+static void range_add(struct devices *d, struct sub_block *b)
+{
+    struct range range = {.start = b->address, .end = b->address + (b->size ? b->size : 1), .id = (uintptr_t)b};
+    const struct range *r = b->device_id ? range_map_find(d->sub_block_ranges, range.start) : NULL;
+    if (!b->device_id || (r && r->start < range.end))
+        return;
+    range_map_insert(d->sub_block_ranges, &range);
+    b->in_ranges = 1;
+}
+
+static void range_take(struct devices *d, struct sub_block *b)
+{
+    if (b->in_ranges)
+        range_map_remove(d->sub_block_ranges, range_map_find(d->sub_block_ranges, b->address));
+    b->in_ranges = 0;
+}
+
 static void block_end(struct devices *d, struct sub_block *b)
 {
     if (!b->is_segment)
         devices_emit(d, EVENT_FREE, b->device_id, KIND_sub, b->address, 0, 0, 0);
+    device_touch_end(d, &b->is_touched, b->device_id, KIND_sub, b->address, 0);
+    range_take(d, b);
     if (b->segment)
         b->segment->block_count--;
     TAKE(b->pool->blocks, b);
@@ -86,6 +111,7 @@ static int block_begin(struct devices *d, struct sub_pool *pool, unsigned op, ui
         b->segment->block_count++;
     PUT(pool->blocks, b);
     map_set_pointer(&d->sub_blocks, address, b);
+    range_add(d, b);
     devices_emit(d, op, b->device_id, KIND_sub, address, size, stack_id, 0);
     return 0;
 }
@@ -119,7 +145,10 @@ int device_sub_resize(struct devices *d)
     if (!b || b->is_segment || devices_range_is_bad(w[1], w[2]))
         return b ? -EINVAL : 0;
     devices_emit(d, EVENT_REALLOC_FREE, b->device_id, KIND_sub, b->address, 0, 0, 0);
+    device_touch_end(d, &b->is_touched, b->device_id, KIND_sub, b->address, 0);
+    range_take(d, b);
     b->size = w[2];
+    range_add(d, b);
     if (d->call->stack_id)
         b->stack_id = d->call->stack_id;
     devices_emit(d, EVENT_REALLOC_ALLOC, b->device_id, KIND_sub, b->address, b->size, b->stack_id, 0);
@@ -187,10 +216,13 @@ static unsigned cover(struct devices *d, struct sub_segment *s)
         outer->is_segment = 1;
         map_take_pointer(&d->sub_blocks, outer->address);
         map_set_pointer(&d->sub_outer, outer->address, outer);
+        range_take(d, outer);
+        device_touch_end(d, &outer->is_touched, outer->device_id, KIND_sub, outer->address, TOUCH_MOVED);
         devices_emit(d, EVENT_TO_SEGMENT, outer->device_id, KIND_sub, outer->address, outer->size, 0, 1);
         return outer->device_id;
     }
     if (b) {
+        device_touch_end(d, &b->is_touched, b->device_id, b->kind, b->address, TOUCH_MOVED);
         if (!b->is_segment)
             devices_emit(d, EVENT_TO_SEGMENT, b->device_id, b->kind, b->address, b->size, 0,
                          b->is_foreign || b->kind == KIND_pool || b->kind == KIND_vmm);

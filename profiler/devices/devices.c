@@ -13,6 +13,7 @@ struct devices *devices_open(void)
     struct devices *d = xcalloc(1, sizeof *d);
     d->ranges = range_map_open();
     d->sub_ranges = range_map_open();
+    d->sub_block_ranges = range_map_open();
     return d;
 }
 
@@ -43,6 +44,7 @@ void devices_close(struct devices *d)
     map_close(&d->contexts);
     range_map_close(d->ranges);
     range_map_close(d->sub_ranges);
+    range_map_close(d->sub_block_ranges);
     free(d);
 }
 
@@ -211,12 +213,13 @@ static void born(struct devices *d, const struct block *b)
         devices_emit(d, EVENT_ALLOC, b->device_id, b->kind, b->address, b->size, b->stack_id, 0);
 }
 
-static void died(struct devices *d, const struct block *b)
+static void died(struct devices *d, struct block *b)
 {
     if (b->is_silent)
         return;
     if (!b->is_segment)
         devices_emit(d, EVENT_FREE, b->device_id, b->kind, b->address, 0, 0, 0);
+    device_touch_end(d, &b->is_touched, b->device_id, b->kind, b->address, 0);
     if (is_segment_too(b) || b->is_segment)
         devices_emit(d, EVENT_SEGMENT_FREE, b->device_id, b->kind, b->address, b->size, 0, is_sampled(b));
     if (b->kind == KIND_array && !b->is_foreign)
@@ -517,6 +520,7 @@ void devices_transfer(struct devices *d, unsigned device_id, uint32_t stack_id, 
             device_id = to_id ? to_id : from_id;
     }
     d->sink->transfer(d->sink->arg, stack_id, device_id, direction, 1, bytes);
+    device_touch(d, direction, bytes, to_address, from_address);
 }
 
 static int apply_transfer(struct devices *d)

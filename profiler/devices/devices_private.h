@@ -52,6 +52,7 @@ struct block {
     uint8_t is_segment; /* no block */
     uint8_t is_silent;  /* a mapping of multicast memory: neither */
     uint8_t is_pending;
+    uint8_t is_touched; /* an EVENT_TOUCH was sent */
 };
 enum { WHERE_ADDRESS, WHERE_HANDLE, WHERE_FOREIGN };
 
@@ -89,6 +90,8 @@ struct sub_block {
     uint32_t stack_id;
     uint8_t device_id;
     uint8_t is_segment; /* another sub-allocator's */
+    uint8_t is_touched; /* as in struct block */
+    uint8_t in_ranges;
 };
 
 struct sub_segment {
@@ -128,7 +131,8 @@ struct devices {
     struct map sub_pools, sub_blocks;
     struct map sub_outer; /* blocks that are segments of another sub-allocator */
     struct map sub_segments;
-    struct range_map *sub_ranges; /* id: struct sub_segment; of overlapping ones the first */
+    struct range_map *sub_ranges;       /* id: struct sub_segment; of overlapping ones the first */
+    struct range_map *sub_block_ranges; /* id: struct sub_block, of GPUs; of overlapping ones the first */
 };
 
 /* devices.c */
@@ -154,6 +158,14 @@ struct block *devices_block_holding(struct devices *d, uint64_t address); /* ...
 void devices_succeeded(struct devices *d, unsigned kind, uint64_t size);  /* an allocation */
 void devices_transfer(struct devices *d, unsigned device_id, uint32_t stack_id, unsigned direction, uint64_t bytes,
                       uint64_t to, uint64_t from);
+
+/* device_touch.c: which blocks copies and fills touch. Addresses of the host, and 0, are no blocks. */
+void device_touch(struct devices *d, unsigned direction, uint64_t bytes, uint64_t to, uint64_t from);
+/* The same without a look at what was uploaded. */
+void device_touch_one(struct devices *d, uint64_t address, uint64_t bytes, unsigned what);
+/* The block is gone, or (TOUCH_MOVED) a segment. */
+void device_touch_end(struct devices *d, uint8_t *is_touched, unsigned device_id, unsigned kind, uint64_t address,
+                      unsigned what);
 
 /* device_pool.c */
 int device_pool(struct devices *d);
@@ -204,6 +216,7 @@ int device_sub_free(struct devices *d);
 int device_sub_resize(struct devices *d);
 int device_sub_reset(struct devices *d);
 void device_sub_memory_ends(struct devices *d, uint64_t address, uint64_t size); /* with the blocks in it */
+struct sub_block *device_sub_holding(struct devices *d, uint64_t address);       /* of a GPU; NULL: none */
 void device_sub_close(struct devices *d);
 
 #endif

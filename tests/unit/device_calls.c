@@ -49,7 +49,7 @@ static void take(void *arg, const struct event *e)
         shown.blocks[i].size = e->size_bytes;
         shown.blocks[i].device = e->device;
         shown.blocks[i].kind = e->kind;
-        shown.blocks[i].pending = 0;
+        shown.blocks[i].pending = shown.blocks[i].touched = 0;
         break;
     case EVENT_FREE:
     case EVENT_REALLOC_FREE:
@@ -57,6 +57,8 @@ static void take(void *arg, const struct event *e)
         if (i < 0)
             shown.unmatched++;
         else
+            shown.touched_gone += shown.blocks[i].touched != 0;
+        if (i >= 0)
             shown.blocks[i] = shown.blocks[--shown.block_count];
         break;
     case EVENT_FREE_REQUESTED:
@@ -91,6 +93,29 @@ static void take(void *arg, const struct event *e)
         break;
     case EVENT_OOM:
         shown.oom++;
+        break;
+    case EVENT_TOUCH:
+        assert_true(i >= 0 && shown.blocks[i].device == e->device);
+        shown.blocks[i].touched = 1;
+        shown.touches[shown.touch_count % 64].address = e->address;
+        shown.touches[shown.touch_count % 64].size = e->size_bytes;
+        shown.touches[shown.touch_count % 64].device = e->device;
+        shown.touches[shown.touch_count % 64].kind = e->kind;
+        shown.touches[shown.touch_count++ % 64].what = e->stack_id;
+        break;
+    case EVENT_UPLOAD:
+        assert_true(i >= 0 && shown.touches[(shown.touch_count - 1) % 64].what == TOUCH_UPLOAD);
+        shown.uploaded_from = e->size_bytes;
+        shown.uploads++;
+        break;
+    case EVENT_TOUCH_END:
+        shown.touch_ends++;
+        shown.moved += e->stack_id == TOUCH_MOVED;
+        if (e->stack_id == TOUCH_MOVED) {
+            assert_true(i >= 0);
+            shown.blocks[i].touched = 0;
+            shown.touched_gone++;
+        }
         break;
     }
 }

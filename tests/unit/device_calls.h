@@ -18,6 +18,7 @@ extern struct shown {
     struct {
         uint64_t address, size;
         unsigned device, kind, pending;
+        int touched;
     } blocks[4096];
     unsigned block_count;
     struct {
@@ -28,6 +29,13 @@ extern struct shown {
     uint64_t sampled[256][KIND_COUNT];
     uint64_t unmatched, transfers[8], transfer_bytes[8], used, total, oom;
     uint64_t most_reserved;
+    struct {
+        uint64_t address, size; /* of the block; of the copy */
+        unsigned device, kind, what;
+    } touches[64]; /* the newest */
+    unsigned touch_count, touched_gone, touch_ends, moved;
+    uint64_t uploaded_from; /* by the newest EVENT_UPLOAD */
+    unsigned uploads;
     unsigned transfer_device, transfer_stack, transfer_calls, reserved_events;
 } shown;
 

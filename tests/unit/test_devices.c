@@ -445,6 +445,34 @@ static const char *do_sub(void)
     }
 }
 
+/* Of the blocks that are shown, the one that a copy to the address touches; -1: none. */
+static long touched_block(uint64_t address)
+{
+    long found = -1;
+    for (unsigned i = 0; i < shown.block_count; i++) {
+        unsigned kind = shown.blocks[i].kind, device = shown.blocks[i].device;
+        if (address < shown.blocks[i].address || address - shown.blocks[i].address >= shown.blocks[i].size)
+            continue;
+        if (kind == KIND_sub)
+            return i;
+        if (device >= 1 && device <= 2 && (kind == KIND_device || kind == KIND_pool || kind == KIND_vmm))
+            found = i; /* others are another process's, or the processor's, too */
+    }
+    return found;
+}
+
+static const char *do_copy(void)
+{
+    uint64_t to = device_address((unsigned)rnd(DEVICE_SLOTS)) + rnd(64 * 0x1000), bytes = 1 + rnd(5000);
+    long expected = touched_block(to);
+    unsigned count = shown.touch_count;
+    CALL(TRANSFER, 0, device, 4, bytes, W(WIRE_FILL), to, W(0));
+    assert_int_equal(shown.touch_count - count, expected >= 0);
+    if (expected >= 0)
+        assert_int_equal(shown.touches[count % 64].address, shown.blocks[expected].address);
+    return "TRANSFER";
+}
+
 static void begin(uint64_t seed)
 {
     random_seed = seed;
@@ -462,7 +490,7 @@ static void run(unsigned first, unsigned last)
     static const char *(*const calls[])(void) = {
         do_alloc,   do_free,       do_context_end, do_array,   do_pool,    do_pool_alloc, do_pool_alloc, do_pool_free,
         do_sync,    do_pool_state, do_vmm_create,  do_vmm_map, do_vmm_map, do_vmm_unmap,  do_vmm_retain, do_vmm_release,
-        do_foreign, do_graph,      do_graph,       do_sub,     do_sub,     do_sub,
+        do_foreign, do_graph,      do_graph,       do_sub,     do_sub,     do_sub,        do_copy,
     };
     unsigned done = 0;
     last = last ? last : sizeof calls / sizeof *calls;
@@ -515,6 +543,9 @@ static void test_all(void **state)
     for (unsigned i = 0; i < 4; i++) {
         begin(5 + i);
         run(0, 0);
+        assert_true(shown.touch_count > 100);
+        assert_true(shown.touched_gone > 50);
+        assert_int_equal(shown.touched_gone, shown.touch_ends);
     }
 }
 

@@ -68,6 +68,74 @@ static void test_transfers(void **state)
     devices_close(devices);
 }
 
+/* The n-th newest touch, from 1. */
+static void touched(unsigned n, uint64_t address, uint64_t bytes, unsigned what)
+{
+    unsigned i = (shown.touch_count - n) % 64;
+    assert_int_equal(shown.touches[i].address, address);
+    assert_int_equal(shown.touches[i].size, bytes);
+    assert_int_equal(shown.touches[i].what, what);
+}
+
+/* Each copy touches the innermost block under each of its ends; host memory is none, and its own ends are told. */
+static void test_touches(void **state)
+{
+    (void)state;
+    device_begin();
+    uint64_t gpu0 = device_address(1), gpu1 = device_address(2), pinned = device_address(3),
+             managed = device_address(4), arena = device_address(5), host = 0x1000;
+    CALL(ALLOC, 0, device, 3, gpu0, W(4096), W(1));
+    CALL(ALLOC, 1, device, 3, gpu1, W(4096), W(2));
+    CALL(ALLOC, 0, pinned, 3, pinned, W(4096), W(1));
+    CALL(ALLOC, 0, managed, 3, managed, W(4096), W(1));
+    CALL(ALLOC, 0, device, 3, arena, W(0x100000), W(1));
+    CALL(TRANSFER, 0, device, 4, W(10), W(WIRE_UNIFIED), gpu0 + 100, host);
+    touched(1, gpu0, 10, TOUCH_WRITE);
+    assert_int_equal(shown.uploads, 0); /* a small part */
+    CALL(TRANSFER, 0, device, 4, W(4000), W(WIRE_UNIFIED), gpu0, pinned);
+    touched(1, gpu0, 4000, TOUCH_UPLOAD);
+    assert_int_equal(shown.uploads, 1);
+    assert_int_equal(shown.uploaded_from, pinned);
+    CALL(TRANSFER, 0, device, 4, W(4096), W(WIRE_HTOD), gpu0, host);
+    assert_int_equal(shown.uploads, 2);
+    CALL(TRANSFER, 0, device, 4, W(20), W(WIRE_UNIFIED), gpu1, gpu0);
+    touched(2, gpu0, 20, TOUCH_READ);
+    touched(1, gpu1, 20, TOUCH_WRITE);
+    CALL(TRANSFER, 0, device, 4, W(30), W(WIRE_DTOH), host, gpu1 + 4095);
+    touched(1, gpu1, 30, TOUCH_READ);
+    CALL(TRANSFER, 0, device, 4, W(40), W(WIRE_FILL), gpu1, gpu0); /* a fill has no source */
+    touched(1, gpu1, 40, TOUCH_WRITE);
+    assert_int_equal(shown.touch_count, 7);
+    CALL(TRANSFER, 0, device, 4, W(50), W(WIRE_UNIFIED), managed, host); /* the host reaches these by itself */
+    CALL(TRANSFER, 0, device, 4, W(50), W(WIRE_UNIFIED), pinned, host);
+    CALL(TRANSFER, 0, device, 4, W(50), W(WIRE_UNIFIED), gpu0 + 4096, host); /* behind the block */
+    assert_int_equal(shown.touch_count, 7);
+    /* memory that a sub-allocator takes over was no block */
+    CALL(TRANSFER, 0, device, 4, W(60), W(WIRE_FILL), arena, W(0));
+    CALL(SUB_SEGMENT, 0, device, 3, W(1), arena, W(0x100000));
+    assert_int_equal(shown.moved, 1);
+    CALL(SUB_ALLOC, 0, sub, 3, W(1), arena, W(0x1000));
+    CALL(SUB_ALLOC, 0, sub, 3, W(1), arena + 0x1000, W(0x1000));
+    CALL(TRANSFER, 0, device, 4, W(70), W(WIRE_FILL), arena + 0x1fff, W(0));
+    touched(1, arena + 0x1000, 70, TOUCH_WRITE);
+    assert_int_equal(shown.touches[(shown.touch_count - 1) % 64].kind, KIND_sub);
+    unsigned count = shown.touch_count;
+    CALL(TRANSFER, 0, device, 4, W(80), W(WIRE_FILL), arena + 0x2000, W(0)); /* in no block of the segment */
+    assert_int_equal(shown.touch_count, count);
+    CALL(SUB_RESIZE, 0, sub, 3, W(1), arena + 0x1000, W(0x2000)); /* ends it, and another begins */
+    assert_int_equal(shown.touch_ends, 2);
+    CALL(TRANSFER, 0, device, 4, W(90), W(WIRE_FILL), arena + 0x2000, W(0));
+    touched(1, arena + 0x1000, 90, TOUCH_WRITE);
+    CALL(FREE, 0, device, 1, arena); /* with all that lies in it */
+    CALL(FREE, 0, device, 1, gpu0);
+    CALL(FREE, 0, device, 1, gpu1);
+    assert_int_equal(shown.touch_ends, 5);
+    assert_int_equal(shown.touched_gone, 5);
+    CALL(TRANSFER, 0, device, 4, W(10), W(WIRE_FILL), gpu0, W(0)); /* nothing is there any more */
+    assert_int_equal(shown.touch_count, count + 1);
+    devices_close(devices);
+}
+
 static void captured(uint64_t graph, uint64_t bytes, unsigned direction, uint64_t to, uint64_t from)
 {
     assert_int_equal(device_apply(WIRE_CALL_TRANSFER, 0, KIND_device, WIRE_CALL_CAPTURED, 0, 5, bytes, W(direction), to,
@@ -100,7 +168,11 @@ static void test_graph_transfers(void **state)
     assert_int_equal(shown.transfers[WIRE_HTOD] + shown.transfers[WIRE_FILL] + shown.transfers[WIRE_DTOH], 0);
     for (unsigned i = 0; i < 3; i++)
         CALL(GRAPH_LAUNCH, 0, pool, 2, exec, W(1));
+    touched(2, node, 10, TOUCH_WRITE); /* in memory of the graph, then */
+    touched(1, gpu0, 20, TOUCH_WRITE);
     CALL(GRAPH_LAUNCH, 0, pool, 2, exec2, W(1));
+    touched(1, gpu0, 3, TOUCH_READ); /* at the launch, once, whoever copies it twice */
+    assert_int_equal(shown.touch_count, 3 * 2 + 1);
     assert_int_equal(shown.transfer_stack, 7); /* of what made the node */
     assert_int_equal(shown.transfer_bytes[WIRE_HTOD], 3 * 10);
     assert_int_equal(shown.transfer_bytes[WIRE_FILL], 3 * 20);
@@ -143,9 +215,10 @@ static void test_graph_sums(void **state)
         CALL(GRAPH_CHILD, 0, device, 2, graph, exec);
         CALL(GRAPH_CHILD, 0, device, 2, exec, graph);
     }
-    memset(&shown, 0, sizeof shown);
+    shown.transfers[WIRE_FILL] = shown.transfer_calls = shown.touch_count = 0;
     CALL(GRAPH_LAUNCH, 0, pool, 2, exec, W(1));
     assert_int_equal(shown.transfer_calls, 4);
+    assert_int_equal(shown.touch_count, 1); /* a place once, whoever copies to it */
     assert_true(shown.transfers[WIRE_FILL] == 2ull * INT64_MAX);
     devices_close(devices);
 }
@@ -343,6 +416,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_nested_sub_allocators),
         cmocka_unit_test(test_transfers),
+        cmocka_unit_test(test_touches),
         cmocka_unit_test(test_graph_transfers),
         cmocka_unit_test(test_graph_sums),
         cmocka_unit_test(test_refused),

@@ -1,6 +1,26 @@
 #include "gap.h"
 
+#include <stdio.h>
+
 #define LARGE (16 << 20) /* below, a few processes reach it by what each keeps to go on with */
+
+/* Whether pools of streams held most of what was idle; says so. */
+static int say_pools(struct rules *r, struct finding *f, int64_t idle)
+{
+    static const char sql[] = "SELECT %s FROM total WHERE device_id = ? AND kind = 'pool'";
+    char reserved_sql[96], active_sql[96];
+    snprintf(reserved_sql, sizeof reserved_sql, sql, "peak_reserved_bytes");
+    snprintf(active_sql, sizeof active_sql, sql, "peak_active_bytes");
+    int64_t reserved = rule_query_amount(r, reserved_sql, &r->device->device_id, 1, 0);
+    int64_t active = rule_query_amount(r, active_sql, &r->device->device_id, 1, 0);
+    if (r->device->device_id == 0 || reserved < idle / 2)
+        return 0;
+    finding_say(f, " Its stream-ordered pools held up to %s, and had up to %s in use.", units_bytes(r->a, reserved),
+                units_bytes(r->b, active));
+    finding_number(f, "pool_reserved_bytes", reserved);
+    finding_number(f, "pool_active_bytes", active);
+    return 1;
+}
 
 void find_gap(struct rules *r)
 {
@@ -19,6 +39,13 @@ void find_gap(struct rules *r)
                 d->name, units_bytes(r->a, gap.reserved), gap.arenas ? " beside Python's arenas" : "",
                 units_ns(r->b, d->peak_reserved_ns), units_bytes(r->c, d->peak_active), units_bytes(r->d, gap.idle),
                 rule_percent(gap.idle, gap.reserved));
-    finding_look(f, FINDING_MOMENT, d->peak_reserved_ns, NULL, "Look at that moment");
     f->next = "Look for a peak before this one that left holes, and for long-lived blocks among short-lived ones.";
+    if (say_pools(r, f, gap.idle))
+        f->next = "cudaMemPoolTrimTo() gives back what a pool does not use; its release threshold "
+                  "(cudaMemPoolAttrReleaseThreshold) keeps that.";
+    finding_look(f, FINDING_MOMENT, d->peak_reserved_ns, NULL, "Look at that moment");
+    finding_number(f, "idle_bytes", gap.idle);
+    finding_number(f, "arena_bytes", gap.arenas);
+    /* what is reserved is never less than what is in use */
+    finding_saves_of(r, f, FINDING_RESERVED, FINDING_AT_MOST, d->peak_reserved - d->peak_active, d->peak_reserved);
 }

@@ -139,13 +139,14 @@ void finding_next(const struct finding *f, struct buf *text)
 void finding_saving(const struct finding *f, struct buf *text)
 {
     static const char *const claims[] = {NULL, "", "at most ", "at least "};
+    static const char *const bases[] = {"of a peak of", "of a reserved peak of", "that come on top of a peak of"};
     char saved[UNITS_TEXT], peak[UNITS_TEXT];
     if (f->claim == FINDING_UNCLAIMED)
         return;
     if (f->saved_bytes == 0)
         buf_puts(text, "saves nothing at the peak");
     else
-        buf_printf(text, "saves %s%s of a peak of %s", claims[f->claim], units_bytes(saved, f->saved_bytes),
+        buf_printf(text, "saves %s%s %s %s", claims[f->claim], units_bytes(saved, f->saved_bytes), bases[f->base],
                    units_bytes(peak, f->peak_bytes));
 }
 
@@ -201,6 +202,7 @@ void findings_skips(const struct findings *all, struct buf *options)
 static void record_saving(const struct finding *f, struct record *record)
 {
     static const char *const claims[] = {NULL, "exact", "at most", "at least"};
+    static const char *const bases[] = {"active", "reserved", "beside"};
     struct buf numbers = BUF(4096);
     const int is_known = f->claim != FINDING_UNCLAIMED;
     buf_putc(&numbers, '{');
@@ -209,6 +211,7 @@ static void record_saving(const struct finding *f, struct record *record)
     buf_putc(&numbers, '}');
     record_int_if(record, "saved_bytes", is_known, f->saved_bytes);
     record_text(record, "saved", claims[f->claim]);
+    record_text(record, "saved_of", is_known ? bases[f->base] : NULL);
     record_int_if(record, "peak_bytes", is_known, f->peak_bytes);
     record_raw(record, "evidence", buf_text(&numbers));
     buf_free(&numbers);

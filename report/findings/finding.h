@@ -22,6 +22,13 @@ enum finding_claim {
     FINDING_AT_LEAST,
 };
 
+/* What it saves a part of. */
+enum finding_base {
+    FINDING_ACTIVE,   /* the device's peak of active bytes */
+    FINDING_RESERVED, /* ... of reserved bytes */
+    FINDING_BESIDE,   /* what allocators took at the first one beside the bytes that were asked for */
+};
+
 enum finding_part_kind {
     FINDING_TEXT,
     FINDING_CODE, /* a function's name */
@@ -61,8 +68,9 @@ struct finding {
     const char *next; /* what to do; NULL: nothing to say */
     struct buf skips; /* " --skip NAME" of a wrapper that it is about, and of others that it passes memory on for */
     enum finding_claim claim;
-    int64_t saved_bytes; /* of the device's peak of active bytes, */
-    int64_t peak_bytes;  /* which was this */
+    enum finding_base base;
+    int64_t saved_bytes; /* of base; */
+    int64_t peak_bytes;  /* the peak was this */
     struct finding_number numbers[FINDING_NUMBERS];
     int number_count;
     struct finding_part *parts;

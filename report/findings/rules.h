@@ -169,6 +169,9 @@ int finding_keeper(struct rules *r, struct finding *f, const struct rule_line *l
 void finding_saves(struct rules *r, struct finding *f, struct saving *saving, enum finding_claim claim);
 /* The same without a replay: no more than these bytes, which were live at the device's peak. */
 void finding_saves_at_most(struct rules *r, struct finding *f, int64_t bytes);
+/* The same of what base says, without a replay. */
+void finding_saves_of(const struct rules *r, struct finding *f, enum finding_base base, enum finding_claim claim,
+                      int64_t saved_bytes, int64_t peak_bytes);
 /* Adds the blocks of a line (NULL: of all of them on r->device) that were live when their process ended, from their
  * births on; is_kept NULL: of all of its sites. How many they were. */
 int64_t rule_add_gone(struct rules *r, struct saving *saving, const struct rule_line *line,

@@ -19,6 +19,13 @@ void finding_number(struct finding *f, const char *name, int64_t value)
 static void claim(const struct rules *r, struct finding *f, enum finding_claim claim, int64_t saved_bytes,
                   int64_t peak_bytes)
 {
+    finding_saves_of(r, f, FINDING_ACTIVE, claim, saved_bytes, peak_bytes);
+}
+
+void finding_saves_of(const struct rules *r, struct finding *f, enum finding_base base, enum finding_claim claim,
+                      int64_t saved_bytes, int64_t peak_bytes)
+{
+    f->base = base;
     f->claim = claim;
     f->saved_bytes = saved_bytes > 0 ? saved_bytes : 0;
     f->peak_bytes = peak_bytes;

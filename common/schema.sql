@@ -21,6 +21,8 @@ CREATE TABLE meta( -- one fact a row
 --   known; absent when they are), mallocs (jemalloc, tcmalloc, mimalloc: those whose libraries were loaded, with commas);
 --   replaced_site_id (where the largest block came from whose free was not seen; absent where there was none);
 --   of an imported snapshot also imported_from, import_note (what is unknown, or does not fit together), unknown_keys,
+--   of a merged file merged (how many recordings it was made of), merged_clock ('one': their times can be compared; 'several':
+--   of machines whose clocks may differ; else the mark that their times were aligned by),
 --   torch.SETTING (the allocator's settings); of run --torch-snapshot, torch_check (how PyTorch's own history compares)
 
 CREATE TABLE process( -- one row an image: an exec ends one and starts the next
@@ -575,6 +577,50 @@ CREATE TABLE counter( -- what was lost, skipped, waited for; one row a counter a
   value      INTEGER NOT NULL,
   text       TEXT NOT NULL -- what it counts
 ) STRICT;
+
+CREATE TABLE recording( -- of a merged file (memprof merge): what it was made of; none in any other file
+  recording_id  INTEGER PRIMARY KEY, -- 1, 2, ... by rank, then name
+  path          TEXT NOT NULL,       -- as it was named
+  rank          INTEGER,
+  host          TEXT,
+  command       TEXT,
+  start_unix_ns INTEGER NOT NULL,
+  start_ns      INTEGER NOT NULL,    -- where its own time 0 is here
+  duration_ns   INTEGER NOT NULL,
+  event_count   INTEGER NOT NULL,
+  partial       TEXT                 -- why it is not whole; NULL: it is
+) STRICT;
+
+CREATE TABLE recording_process( -- whose each process is
+  process_id   INTEGER PRIMARY KEY REFERENCES process,
+  recording_id INTEGER NOT NULL REFERENCES recording
+) STRICT;
+
+CREATE TABLE recording_total( -- what the recordings said of their devices. Here the peaks of table total are sums of these
+  recording_id        INTEGER NOT NULL REFERENCES recording,
+  device_id           INTEGER NOT NULL REFERENCES device,
+  alloc_count         INTEGER NOT NULL,
+  alloc_bytes         INTEGER NOT NULL,
+  peak_active_bytes   INTEGER NOT NULL,
+  peak_active_ns      INTEGER NOT NULL,
+  peak_reserved_bytes INTEGER NOT NULL,
+  end_active_bytes    INTEGER NOT NULL,
+  end_count           INTEGER NOT NULL,
+  PRIMARY KEY(recording_id, device_id)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE common_peak( -- the highest sum of the recordings' active bytes at one instant, where their clocks can be compared
+  device_id   INTEGER PRIMARY KEY REFERENCES device,
+  least_bytes INTEGER NOT NULL, -- so much there was at time_ns; most_bytes: more there was never
+  most_bytes  INTEGER NOT NULL,
+  time_ns     INTEGER NOT NULL
+) STRICT;
+
+CREATE VIEW v_recording AS
+SELECT r.recording_id, r.path, r.rank, r.host, d.name AS device, t.alloc_count, t.alloc_bytes, t.peak_active_bytes,
+       t.peak_active_ns, t.peak_reserved_bytes, t.end_active_bytes, t.end_count, r.start_unix_ns, r.start_ns, r.duration_ns,
+       r.partial
+FROM recording r LEFT JOIN recording_total t USING(recording_id) LEFT JOIN device d USING(device_id);
 
 -- Accounts of threads, from the events: who allocated.
 -- (table account, scope 'thread', inclusive 0)

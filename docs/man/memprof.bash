@@ -3,7 +3,7 @@ _memprof() {
     local word=${COMP_WORDS[COMP_CWORD]} options=
     COMPREPLY=()
     if [ "$COMP_CWORD" -eq 1 ]; then
-        mapfile -t COMPREPLY < <(compgen -W 'run report lines leaks advise diff check info sql import export help --version --help' -- "$word")
+        mapfile -t COMPREPLY < <(compgen -W 'run report lines leaks advise diff check info sql import merge export help --version --help' -- "$word")
         return
     fi
     case ${COMP_WORDS[1]} in
@@ -17,6 +17,7 @@ _memprof() {
     info) options='--json --color --help' ;;
     sql) options='--json --csv --color --help' ;;
     import) options='--output --source --quiet --help' ;;
+    merge) options='--quiet --output --align --help' ;;
     export) options='--from --to --during --device --format --max-events --min-size --output --help' ;;
     esac
     if [[ $word == -* ]]; then

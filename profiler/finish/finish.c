@@ -23,8 +23,10 @@ static int write_accounts(sqlite3 *db, struct model_ahead *ahead, const struct f
 {
     int rc = db_exec(db,
                      "DELETE FROM account WHERE scope <> 'thread'; DELETE FROM main.site_line; DELETE FROM line; "
-                     "DELETE FROM site_op; DELETE FROM op; DELETE FROM mark WHERE domain = 'pytorch';",
+                     "DELETE FROM site_op; DELETE FROM op;",
                      err);
+    if (rc == 0 && !options->is_named)
+        rc = db_exec(db, "DELETE FROM mark WHERE domain = 'pytorch'", err);
     if (rc == 0 && packed_has(db, PACKED_TABLE_site))
         rc = db_exec(db, "DELETE FROM packed WHERE column_name = 'line_id'", err);
     if (rc == 0)
@@ -62,8 +64,8 @@ int finish_database(sqlite3 *db, const struct finish_options *options, struct er
     own.progress = own.progress && isatty(STDERR_FILENO);
     int64_t start_ns = now_ns();
     int rc = packed_views(db, err);
-    struct model_ahead *ahead = rc ? NULL : model_ahead_begin(db);
-    if (rc == 0)
+    struct model_ahead *ahead = rc || own.is_named ? NULL : model_ahead_begin(db);
+    if (rc == 0 && !own.is_named)
         rc = finish_symbols(db, ahead, &own, err);
     if (rc == 0 && (rc = db_exec(db, "BEGIN IMMEDIATE", err)) == 0) {
         rc = write_accounts(db, ahead, &own, start_ns, err);

@@ -15,6 +15,7 @@ struct finish_options {
     int progress;          /* write "memprof: symbolizing 12/40 modules" to stderr, rewriting the line */
     int again;             /* symbolize anew what already has symbols */
     const char *recording; /* its path where names may be kept beside it (symbols_beside.h); NULL: nowhere */
+    int is_named;          /* its names are all there, and what is made of events: none are looked for */
     int is_recording;      /* it is being written: what is looked up now is kept for the next report */
 };
 

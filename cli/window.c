@@ -5,6 +5,7 @@
 #include "../common/units.h"
 #include "../report/query/at.h"
 #include "../report/query/marks.h"
+#include "../report/query/merged.h"
 #include "../report/text/report.h"
 
 #include <errno.h>
@@ -101,6 +102,8 @@ int cli_window_open(const struct arguments *a, sqlite3 *db, struct lens_options 
     }
     if (!cli_has_window(a))
         return 0;
+    if ((rc = merged_refuse(db, a->given[OPTION_during] ? "--during" : "--from, --to", err)))
+        return rc;
     if (a->given[OPTION_during] && (a->given[OPTION_from] || a->given[OPTION_to]))
         return error_set(err, EINVAL, "--during is a window of its own; leave out --from and --to");
     if (a->given[OPTION_during]) {

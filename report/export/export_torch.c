@@ -8,6 +8,7 @@
 
 #include "../../common/db.h"
 #include "../../common/units.h"
+#include "../query/merged.h"
 #include "../query/vtab_event.h"
 
 #include <errno.h>
@@ -296,8 +297,8 @@ int export_torch(sqlite3 *db, const struct export_options *options, FILE *out, s
     e.writer.pickle = (struct pickle_writer){.out = out, .text = BUF(1 << 20)};
     e.traces = xcalloc(TORCH_DEVICES_MAX, sizeof *e.traces);
     if (kept && strcmp(kept, "none") == 0)
-        rc = error_set(err, EINVAL,
-                       "export: recorded with --aggregate: a snapshot is made of events, and this has none");
+        rc = error_set(err, EINVAL, "export: %s: a snapshot is made of events, and this has none",
+                       merged_count(db) ? "a merged file" : "recorded with --aggregate");
     free(from);
     free(kept);
     if (rc == 0 && vtab_event_register(db) != SQLITE_OK)

@@ -1,3 +1,4 @@
+#include "../query/merged.h"
 #include "../query/peak_line.h"
 
 #include "rules.h"
@@ -16,8 +17,12 @@ void find_peak(struct rules *r)
     struct finding *f = rule_finding(r, d->name);
     f->bytes = bytes;
     f->time_ns = d->peak_ns;
-    finding_say(f, "At its peak, %s into the run, %s held %s. ", units_ns(r->a, d->peak_ns), d->name,
-                units_bytes(r->b, d->peak_active));
+    if (merged_count(r->db))
+        finding_say(f, "Each at its own peak, the recordings held %s of %s. ", units_bytes(r->b, d->peak_active),
+                    d->name);
+    else
+        finding_say(f, "At its peak, %s into the run, %s held %s. ", units_ns(r->a, d->peak_ns), d->name,
+                    units_bytes(r->b, d->peak_active));
     finding_line(r, f, line->site_id, "peak");
     finding_say(f, " held %s of it (%d %%) in %s block%s.", units_bytes(r->c, bytes),
                 rule_percent(bytes, d->peak_active), units_count(r->d, blocks), blocks == 1 ? "" : "s");

@@ -5,6 +5,7 @@
 #include "../../common/units.h"
 #include "../print/table.h"
 #include "../query/ending.h"
+#include "../query/merged.h"
 #include "../query/rows.h"
 
 #include <stdlib.h>
@@ -329,6 +330,12 @@ void notes_each(sqlite3 *db, void (*add)(void *context, enum note_kind kind, con
     if (import)
         add(context, NOTE_ABOUT, import);
     free(import);
+    if (merged_count(db)) {
+        text = (struct buf)BUF(1 << 12);
+        merged_explain(db, &text);
+        add(context, NOTE_ABOUT, buf_text(&text));
+        buf_free(&text);
+    }
     add_window(db, add, context);
     add_losses(db, add, context);
     add_unmatched(db, add, context);

@@ -26,6 +26,7 @@ enum {
     NEEDS_NOTHING,
     NEEDS_INSTANTS,
     NEEDS_TIMELINE,
+    NEEDS_MOMENT,
     NEEDS_FAILURES,
     NEEDS_BLOCKS,
     NEEDS_RESIDENT,
@@ -51,9 +52,12 @@ static const struct rule rules[] = {
 /* 1 where the file has it. */
 static const char *const needs_sql[NEEDS] = {
     [NEEDS_INSTANTS] = RULE_HAS_INSTANTS,
-    [NEEDS_TIMELINE] = "SELECT EXISTS (SELECT 1 FROM timeline)",
+    [NEEDS_TIMELINE] = "SELECT EXISTS (SELECT 1 FROM timeline) AND NOT EXISTS (SELECT 1 FROM recording)",
+    /* peaks that were at an instant: those of a merged file are sums */
+    [NEEDS_MOMENT] = "SELECT NOT EXISTS (SELECT 1 FROM recording)",
     [NEEDS_FAILURES] = "SELECT EXISTS (SELECT 1 FROM oom)",
-    [NEEDS_RESIDENT] = "SELECT EXISTS (SELECT 1 FROM resident_scan WHERE is_peak)",
+    [NEEDS_RESIDENT] = "SELECT EXISTS (SELECT 1 FROM resident_scan WHERE is_peak) AND NOT EXISTS (SELECT 1 FROM "
+                       "recording)",
     [NEEDS_EVENTS] = "SELECT value = 'all' FROM meta WHERE key = 'events_kept'",
     /* every block of the run, one by one */
     [NEEDS_BLOCKS] = "SELECT (SELECT count(*) FROM block) >= (SELECT sum(alloc_count) FROM total WHERE kind = 'all')",

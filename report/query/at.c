@@ -5,6 +5,7 @@
 #include "../../common/db.h"
 #include "../../common/units.h"
 #include "../../common/wrap.h"
+#include "merged.h"
 #include "replay.h"
 #include "site_rows.h"
 
@@ -303,6 +304,9 @@ void at_explain(const struct at_result *result, int64_t asked_ns, struct buf *ti
 int at_check(sqlite3 *db, int64_t time_ns, const char *option, struct error *err)
 {
     char text[2][UNITS_TEXT];
+    int rc = merged_refuse(db, option, err);
+    if (rc)
+        return rc;
     int64_t end_ns = db_meta_int(db, "duration_ns", 0);
     int64_t last_ns = db_int(db, "SELECT max(last_ns) FROM event_chunk", 0);
     end_ns = last_ns > end_ns ? last_ns : end_ns;

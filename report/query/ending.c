@@ -1,6 +1,7 @@
 #include "ending.h"
 
 #include "../../common/db.h"
+#include "merged.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -10,12 +11,23 @@
     " FROM process p WHERE parent_id IS NULL OR process_id IN (SELECT process_id FROM v_image WHERE first_id = "       \
     "(SELECT min(process_id) FROM process)) ORDER BY process_id DESC LIMIT 1"
 
+/* Of a merged file: the first process of each recording, a failed one first, and how many ended as it did. */
+#define FIRST_OF_EACH                                                                                                  \
+    " FROM process p WHERE process_id IN (SELECT max(process_id) FROM v_image WHERE first_id IN (SELECT "              \
+    "min(process_id) FROM recording_process GROUP BY recording_id) GROUP BY first_id) ORDER BY end_kind IS 'exit' "    \
+    "AND exit_status IS 0, process_id LIMIT 1"
+
 int ending_text(sqlite3 *db, char text[ENDING_TEXT])
 {
     sqlite3_stmt *s = NULL;
     int failed = 0;
+    int64_t merged = merged_count(db);
     *text = 0;
-    if (db_prepare(db, "SELECT end_kind, exit_status, exit_signal" FIRST, &s, NULL) == 0 &&
+    if (db_prepare(db,
+                   merged ? "SELECT end_kind, exit_status, exit_signal, count(*) OVER (PARTITION BY end_kind, "
+                            "exit_status, exit_signal)" FIRST_OF_EACH
+                          : "SELECT end_kind, exit_status, exit_signal" FIRST,
+                   &s, NULL) == 0 &&
         sqlite3_step(s) == SQLITE_ROW) {
         const char *kind = db_text(s, 0);
         int status = sqlite3_column_int(s, 1), number = sqlite3_column_int(s, 2);
@@ -27,6 +39,10 @@ int ending_text(sqlite3 *db, char text[ENDING_TEXT])
             snprintf(text, ENDING_TEXT, "killed by signal %d (%s)", number, strsignal(number));
             failed = 1;
         }
+        size_t length = strlen(text);
+        if (merged)
+            snprintf(text + length, ENDING_TEXT - length, ", %lld of %lld", (long long)sqlite3_column_int64(s, 3),
+                     (long long)merged);
     }
     sqlite3_finalize(s);
     return failed;

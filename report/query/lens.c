@@ -3,6 +3,7 @@
 #include "../../common/db.h"
 #include "../../common/match.h"
 #include "lens_private.h"
+#include "merged.h"
 #include "short_name.h"
 #include "survivors.h"
 
@@ -157,9 +158,9 @@ static int load_replay(struct lens *l, struct error *err)
     if (!is_one && !w->is_by_event)
         return window_load(l->db, w->ranges, w->count, &l->replay, &w->result, err);
     if (!replay_is_possible(l->db))
-        return error_set(err, EINVAL,
-                         "%s needs all events, which this recording does not keep (--aggregate, --max-events)%s",
+        return error_set(err, EINVAL, "%s needs all events, which this recording does not keep (%s)%s",
                          is_one ? "--process" : "a window by thread, process or size",
+                         merged_count(l->db) ? "memprof merge" : "--aggregate, --max-events",
                          is_one ? "; 'memprof report --by process' shows the totals" : "");
     rc = w && !is_one ? load_summed(l, err) : -EAGAIN;
     if (rc != -EAGAIN)

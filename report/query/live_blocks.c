@@ -3,6 +3,8 @@
 #include "../../common/db.h"
 #include "../../common/kind.h"
 
+#include "merged.h"
+
 #include <errno.h>
 #include <stdlib.h>
 
@@ -69,8 +71,8 @@ static int read_events(sqlite3 *db, const struct instant *at, const char *what, 
     chunk_codec_close(codec);
     sqlite3_finalize(s);
     if (rc == 0 && !next)
-        rc =
-            error_set(err, ENODATA, "%s needs the events, and this recording has none (memprof run --aggregate)", what);
+        rc = error_set(err, ENODATA, "%s needs the events, and this recording has none (%s)", what,
+                       merged_count(db) ? "memprof merge" : "memprof run --aggregate");
     return rc;
 }
 

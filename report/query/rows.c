@@ -40,10 +40,14 @@ static const struct {
                 "LEFT JOIN op o ON o.op_id = a.key_id"},
 };
 
+/* Of a merged file: which recording a process is of. */
+#define RECORDING_OF(column)                                                                                           \
+    "(SELECT r." column " FROM recording_process x JOIN recording r USING(recording_id) WHERE x.process_id = "         \
+    "p.process_id)"
 /* What a process was last: an exec makes another image of it. */
 #define LAST_IMAGE "(SELECT max(i.process_id) FROM temp.process_image i WHERE i.first_id = p.process_id)"
-static const char names[] =
-    "(SELECT command_line FROM process WHERE process_id = " LAST_IMAGE "), " PROGRAM_TITLE(LAST_IMAGE);
+static const char names[] = "(SELECT command_line FROM process WHERE process_id = " LAST_IMAGE
+                            "), " PROGRAM_TITLE(LAST_IMAGE) ", " RECORDING_OF("path") ", " RECORDING_OF("rank");
 
 /* A scan is of one process, whoever allocated first at its sites. */
 static void process_scanned(struct buf *sql, int stat)
@@ -165,7 +169,7 @@ static void build_sql(const struct rows_query *q, struct buf *sql)
     const char *keys = scopes[q->by].keys;
     buf_printf(sql, "SELECT d.name, a.kind, a.key_id, %s, %s, ",
                keys ? keys : "NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL",
-               q->by == ROW_PROCESS ? names : "NULL, NULL");
+               q->by == ROW_PROCESS ? names : "NULL, NULL, NULL, NULL");
     stat_columns(sql, "a.");
     buf_puts(sql, " FROM (SELECT *, coalesce(");
     stat_expression(q->sort, sql);
@@ -220,6 +224,8 @@ static void read_key(struct row *row, sqlite3_stmt *s)
     row->phase = db_own_text(s, 14);
     row->command = db_own_text(s, 15);
     row->title = db_own_text(s, 16);
+    row->recording = db_own_text(s, 17);
+    row->rank = sqlite3_column_type(s, 18) == SQLITE_NULL ? -1 : sqlite3_column_int64(s, 18);
 }
 
 /* A function without a source position is better shown with the module that it is in; for so few rows that a look at
@@ -276,8 +282,8 @@ static int count_rows(sqlite3 *db, const struct rows_query *q, struct rows *rows
 
 static void free_row(struct row *row)
 {
-    char *texts[] = {row->device, row->kind,    row->function, row->plain_name, row->file,  row->module,
-                     row->thread, row->command, row->title,    row->op,         row->phase, row->caller};
+    char *texts[] = {row->device,  row->kind,  row->function, row->plain_name, row->file,   row->module,   row->thread,
+                     row->command, row->title, row->op,       row->phase,      row->caller, row->recording};
     for (size_t k = 0; k < sizeof texts / sizeof *texts; k++)
         free(texts[k]);
 }
@@ -305,7 +311,7 @@ int rows_load(sqlite3 *db, const struct rows_query *q, struct rows *rows, struct
         while ((step = sqlite3_step(s)) == SQLITE_ROW) {
             struct row *row = rows_add(rows);
             read_key(row, s);
-            stat_read(&row->stats, s, 17);
+            stat_read(&row->stats, s, 19);
         }
         if (step != SQLITE_DONE)
             rc = db_error(db, err);

@@ -38,7 +38,9 @@ struct rows_query {
 
 struct row { /* strings are owned by the rows; NULL where unknown */
     char *device, *kind, *function, *plain_name, *file, *module, *thread, *command, *title, *op, *phase;
-    char *caller; /* nearest function with a name, where the row's own has none */
+    char *recording; /* of a merged file: that the process is of */
+    int64_t rank;    /* its rank; -1: unknown */
+    char *caller;    /* nearest function with a name, where the row's own has none */
     int other_callers;
     int64_t line;   /* 0: unknown */
     int64_t offset; /* in module, where there is no function */

@@ -55,9 +55,8 @@ static void print_finding(const struct finding *f, const struct report_out *out)
 
 static const char no_events[] =
     "Not all events are in this recording, or some are damaged: what a change saves at the peak is not known, or only "
-    "as a bound, and "
-    "reuse, "
-    "growing blocks and phases were not looked at. 'memprof run' without --aggregate and --max-events keeps them.";
+    "as a bound, and reuse, growing blocks and phases were not looked at. 'memprof run' without --aggregate and "
+    "--max-events keeps them; a merged recording has none.";
 
 static void print(const struct findings *all, const struct report_out *out)
 {

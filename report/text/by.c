@@ -4,6 +4,7 @@
 #include "../../common/units.h"
 #include "../findings/notes.h"
 #include "../query/at.h"
+#include "../query/merged.h"
 #include "../query/named_caller.h"
 #include "../query/program_name.h"
 #include "../query/self_module.h"
@@ -311,6 +312,12 @@ static void show_keys(struct by *b, struct row_columns *c)
     enum row_key by = b->options->by;
     if (by == ROW_DEVICE || report_has_devices(b->db, b->options->device))
         row_columns_show(c, ROW_COLUMN_device, "device", TEXT_CUT_NONE, 0);
+    if (by == ROW_PROCESS && merged_count(b->db)) {
+        c->columns[ROW_COLUMN_recording].key = "recording";
+        c->columns[ROW_COLUMN_rank].key = "rank";
+        row_columns_show(c, ROW_COLUMN_rank, "rank", TEXT_CUT_NONE, COLUMN_OPTIONAL);
+        row_columns_show(c, ROW_COLUMN_recording, "recording", TEXT_CUT_LEFT, 0);
+    }
     for (int i = 0; i < 3 && keys[by][i].title; i++)
         row_columns_show(c, keys[by][i].column, keys[by][i].title, keys[by][i].cut, 0);
 }

@@ -7,6 +7,7 @@
 #include "../print/listing.h"
 #include "../query/growth.h"
 #include "../query/marks.h"
+#include "../query/merged.h"
 #include "../query/theil_sen.h"
 
 #include <errno.h>
@@ -71,7 +72,8 @@ static int load(struct every *v, struct error *err)
                                          .kind = v->options->report->kind,
                                          .progress = v->options->progress,
                                          .progress_arg = v->options->progress_arg};
-    int rc = marks_find_executions(v->db, "--every", v->options->name, e, err);
+    int rc = merged_refuse(v->db, "--every", err);
+    rc = rc ? rc : marks_find_executions(v->db, "--every", v->options->name, e, err);
     if (rc)
         return rc;
     for (uint32_t i = 0; i < e->count; i++) {

@@ -6,6 +6,7 @@
 #include "../findings/advice.h"
 #include "../findings/notes.h"
 #include "../print/listing.h"
+#include "../query/merged.h"
 #include "../query/program_name.h"
 #include "../query/threads.h"
 #include "layers.h"
@@ -14,7 +15,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum { PROCESSES_SHOWN = 200, THREADS_SHOWN = 50, MODULES_SHOWN = 40, DEPTH_MAX = 32 };
+enum { PROCESSES_SHOWN = 200, THREADS_SHOWN = 50, MODULES_SHOWN = 40, RECORDINGS_SHOWN = 100, DEPTH_MAX = 32 };
 
 struct process {
     int64_t process_id, parent_id, pid, start_ns, end_ns, exit_status, exit_signal, threads, peak_rss_bytes;
@@ -261,6 +262,39 @@ static void print_facts(struct info *f)
     listing_close(l);
 }
 
+/* What a merged file was made of; programs get all of its columns. */
+#define RECORDINGS_SQL                                                                                                 \
+    "SELECT r.rank, r.path, r.start_unix_ns, r.start_ns, r.duration_ns, r.event_count, r.host, "                       \
+    "CAST(total(t.alloc_count) AS INTEGER) AS alloc_count, CAST(total(t.alloc_bytes) AS INTEGER) AS alloc_bytes, "     \
+    "max(t.peak_active_bytes) AS peak_active_bytes, max(t.peak_reserved_bytes) AS peak_reserved_bytes, "               \
+    "CAST(total(t.end_active_bytes) AS INTEGER) AS end_active_bytes, r.partial, r.command FROM recording r "           \
+    "LEFT JOIN recording_total t USING(recording_id) GROUP BY r.recording_id"
+
+static int print_recordings(struct info *f, struct error *err)
+{
+    static const struct column columns[] = {
+        COLUMN(NULL, "rank", NUMBER, .flags = COLUMN_OPTIONAL, .none = "-"),
+        COLUMN(NULL, "began at", NS),
+        COLUMN(NULL, "lasted", NS),
+        COLUMN(NULL, "events", COUNT),
+        COLUMN(NULL, "allocs", COUNT),
+        COLUMN(NULL, "peak", BYTES, .none = "-"),
+        COLUMN(NULL, "live\nat end", BYTES),
+        COLUMN(NULL, "host", TEXT, .none = "?"),
+        COLUMN(NULL, "file", TEXT, .cut = TEXT_CUT_LEFT),
+        COLUMN(NULL, "not whole", TEXT, .flags = COLUMN_OPTIONAL, .cut = TEXT_CUT_RIGHT),
+    };
+    struct listing *l = listing_open(columns, COLUMN_COUNT_OF(columns), f->out, NULL);
+    int64_t all = 0;
+    int rc = listing_query(l, f->db,
+                           "SELECT rank, start_ns, duration_ns, event_count, alloc_count, peak_active_bytes, "
+                           "end_active_bytes, host, path, partial, count(*) OVER () FROM (" RECORDINGS_SQL ") LIMIT ?2",
+                           NULL, RECORDINGS_SHOWN, &all, err);
+    listing_print_under(l, "Recordings that it was made of (peak: of the device that held most)", all);
+    listing_close(l);
+    return rc;
+}
+
 /* Counters of all processes summed; those of nothing are left out. Their texts are made for bare numbers; a time is
  * shown with its unit. */
 static int print_counters(struct info *f, struct error *err)
@@ -423,6 +457,8 @@ static int record_info(struct info *f, struct record *document, struct error *er
     int rc = record_processes(f, document, err);
     for (size_t i = 0; rc == 0 && i < sizeof arrays / sizeof *arrays; i++)
         rc = record_query(f, document, arrays[i].key, arrays[i].sql, err);
+    if (rc == 0 && merged_count(f->db))
+        rc = record_query(f, document, "recordings", RECORDINGS_SQL " ORDER BY r.recording_id", err);
     if (rc == 0)
         rc = layers_list(f->db, NULL, document, err);
     record_document_end(document);
@@ -435,7 +471,11 @@ static int print_info(struct info *f, struct record *document, struct error *err
     if (rc == 0) {
         notes_print(f->db, f->out);
         print_facts(f);
+        if (merged_count(f->db))
+            rc = print_recordings(f, err);
         print_processes(f);
+    }
+    if (rc == 0) {
         rc = print_threads(f, err);
     }
     if (rc == 0)

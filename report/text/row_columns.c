@@ -18,6 +18,8 @@ static const struct column columns[ROW_COLUMN_COUNT] = {
     [ROW_COLUMN_process_id] = COLUMN("process_id", NULL, NUMBER),
     [ROW_COLUMN_command] = COLUMN("command", NULL, TEXT, .none = "?"),
     [ROW_COLUMN_title] = COLUMN("title", NULL, TEXT),
+    [ROW_COLUMN_recording] = COLUMN(NULL, NULL, PATH, .none = "?"),
+    [ROW_COLUMN_rank] = COLUMN(NULL, NULL, NUMBER, .none = "-"),
     [ROW_COLUMN_op] = COLUMN("op", NULL, TEXT, .none = "?"),
     [ROW_COLUMN_phase] = COLUMN("phase", NULL, TEXT),
     [ROW_COLUMN_live_bytes] = COLUMN("live_bytes", NULL, BYTES),
@@ -109,6 +111,8 @@ void row_list(struct listing *l, const struct row *row, int inclusive, int stat,
     listing_int_if(l, row->thread || row->command, row->process_id);
     listing_text(l, row->command);
     listing_text(l, row->title);
+    listing_text(l, row->recording);
+    listing_int_if(l, row->recording && row->rank >= 0, row->rank);
     listing_text(l, row->op);
     listing_text(l, row->phase);
     listing_int(l, row->stats.value[STAT_end_bytes]);

@@ -24,6 +24,8 @@ enum row_column {
     ROW_COLUMN_process_id,
     ROW_COLUMN_command,
     ROW_COLUMN_title, /* that a process gave itself */
+    ROW_COLUMN_recording,
+    ROW_COLUMN_rank,
     ROW_COLUMN_op,
     ROW_COLUMN_phase,
     ROW_COLUMN_live_bytes,

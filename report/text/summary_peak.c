@@ -4,6 +4,7 @@
 #include "../../common/units.h"
 #include "../print/listing.h"
 #include "../query/callers.h"
+#include "../query/merged.h"
 #include "../query/walk.h"
 #include "../query/wrapper.h"
 #include "resident.h"
@@ -248,11 +249,15 @@ static int print_peak(struct summary *s, sqlite3_stmt *q, struct error *err)
                      .sort = (int)summary_peak_stat(s),
                      .skip = BUF(1 << 16)};
     struct buf line = BUF(4096);
-    buf_printf(&line, "Peak of %s%s%s: %s in ", p.device, *kind != 'a' ? " " : "", *kind != 'a' ? kind : "",
-               units_bytes(text[0], p.bytes));
+    int64_t merged = merged_count(s->db);
+    buf_printf(&line, "%s of %s%s%s: %s in ", merged ? "Sum of peaks" : "Peak", p.device, *kind != 'a' ? " " : "",
+               *kind != 'a' ? kind : "", units_bytes(text[0], p.bytes));
     summary_plural(&line, sqlite3_column_int64(q, 13), "block", "blocks");
-    buf_printf(&line, " at %s", units_ns(text[0], sqlite3_column_int64(q, 8)));
-    if (duration_ns > 0)
+    if (merged)
+        buf_printf(&line, " of %s recordings", units_count(text[0], merged));
+    else
+        buf_printf(&line, " at %s", units_ns(text[0], sqlite3_column_int64(q, 8)));
+    if (duration_ns > 0 && !merged)
         buf_printf(&line, " of %s", units_ns(text[1], duration_ns));
     buf_puts(&line, s->options->inclusive ? ", held by (with callees)" : ", held by");
     table_heading(s->out, buf_text(&line), 0, 0);

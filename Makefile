@@ -195,13 +195,13 @@ $(BUILD)/bench/%: tests/bench/%.c
 # clang only: tests/fuzz/run.sh calls this with sanitizers
 FUZZ := $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
 fuzz-programs: $(FUZZ)
-$(BUILD)/fuzz/%: tests/fuzz/%.c tests/fuzz/input.h $(LIBTOOL)
+$(BUILD)/fuzz/%: tests/fuzz/%.c $(wildcard tests/fuzz/*.h) $(LIBTOOL)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(TOOL_FLAGS) -fsanitize=fuzzer -o $@ $(filter-out %.h,$^) $(LIBS)
 # the same targets on the kept inputs alone: any compiler, a part of `make check`
 REPLAY := $(FUZZ:$(BUILD)/fuzz/%=$(BUILD)/replay/%)
 replay: $(REPLAY)
-$(BUILD)/replay/%: tests/fuzz/%.c tests/fuzz/replay.c tests/fuzz/input.h $(LIBTOOL)
+$(BUILD)/replay/%: tests/fuzz/%.c tests/fuzz/replay.c $(wildcard tests/fuzz/*.h) $(LIBTOOL)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(TOOL_FLAGS) -o $@ $(filter-out %.h,$^) $(LIBS)
 

@@ -1,7 +1,6 @@
 /*
- * Every reader on a database that somebody else changed. The input is a list of changes to a good one ($FUZZ_DATABASE):
- * values of any type and size in any column of any table (structure that SQLite itself accepts), then bytes of the
- * file. Then each report runs on it.
+ * Every reader on a database that somebody else changed (change.h). The input is a list of changes to a good one; then
+ * a report runs on it.
  */
 #include "../../cli/cli.h"
 #include "../../common/db.h"
@@ -21,24 +20,10 @@
 #include "../../report/text/many.h"
 #include "../../report/text/report.h"
 #include "../../report/text/sql.h"
-#include "input.h"
+#include "change.h"
 
-#include <sqlite3.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
-#define COLUMNS_MAX 512
-
-static unsigned char *seed;
-static size_t seed_bytes;
-static char path[64], page_path[64];
+static char page_path[64];
 static FILE *null_file;
-static struct column {
-    char table[64], name[64];
-} columns[COLUMNS_MAX];
-static int column_count;
 
 static void remove_file(void)
 {
@@ -48,99 +33,10 @@ static void remove_file(void)
 
 static void start(void)
 {
-    const char *name = getenv("FUZZ_DATABASE");
-    FILE *f = name ? fopen(name, "rb") : NULL;
-    if (!f) {
-        fputs("fuzz_database: FUZZ_DATABASE names no file\n", stderr);
-        exit(2);
-    }
-    fseek(f, 0, SEEK_END);
-    seed_bytes = (size_t)ftell(f);
-    rewind(f);
-    seed = malloc(seed_bytes);
-    if (!seed || fread(seed, 1, seed_bytes, f) != seed_bytes)
-        exit(2);
-    fclose(f);
-    snprintf(path, sizeof path, "/dev/shm/memprof-fuzz-%d.db", (int)getpid());
+    change_start();
     snprintf(page_path, sizeof page_path, "/dev/shm/memprof-fuzz-%d.html", (int)getpid());
     atexit(remove_file);
     null_file = fopen("/dev/null", "w");
-    sqlite3 *db;
-    sqlite3_stmt *q;
-    sqlite3_open_v2(name, &db, SQLITE_OPEN_READONLY, NULL);
-    sqlite3_prepare_v2(
-        db, "SELECT m.name, c.name FROM sqlite_schema m JOIN pragma_table_info(m.name) c WHERE m.type = 'table'", -1,
-        &q, NULL);
-    while (sqlite3_step(q) == SQLITE_ROW && column_count < COLUMNS_MAX) {
-        struct column *c = &columns[column_count++];
-        snprintf(c->table, sizeof c->table, "%s", (const char *)sqlite3_column_text(q, 0));
-        snprintf(c->name, sizeof c->name, "%s", (const char *)sqlite3_column_text(q, 1));
-    }
-    sqlite3_finalize(q);
-    sqlite3_close(db);
-}
-
-static int64_t take_integer(struct input *in)
-{
-    static const int64_t odd[] = {0,         1,          -1,        INT64_MAX, INT64_MIN, INT32_MAX,
-                                  INT32_MIN, UINT32_MAX, 1ll << 40, 65536,     255,       4095};
-    unsigned kind = input_take(in);
-    if (kind < 128)
-        return odd[kind % (sizeof odd / sizeof *odd)];
-    int64_t value = 0;
-    for (unsigned i = 0; i < kind % 8 + 1; i++)
-        value = (int64_t)((uint64_t)value << 8 | input_take(in));
-    return value;
-}
-
-static void change_value(sqlite3 *db, struct input *in)
-{
-    const struct column *c = &columns[(input_take(in) << 8 | input_take(in)) % column_count];
-    char sql[512];
-    unsigned all = input_take(in) % 4 == 0;
-    snprintf(sql, sizeof sql,
-             all ? "UPDATE \"%s\" SET \"%s\" = ?1" : "UPDATE \"%s\" SET \"%s\" = ?1 WHERE abs(random()) %% 7 = 0",
-             c->table, c->name);
-    if (input_take(in) % 8 == 0)
-        snprintf(sql, sizeof sql, "DELETE FROM \"%s\"", c->table);
-    sqlite3_stmt *q;
-    if (sqlite3_prepare_v2(db, sql, -1, &q, NULL) != SQLITE_OK)
-        return;
-    uint8_t bytes[256];
-    unsigned length;
-    switch (input_take(in) % 4) {
-    case 0:
-        sqlite3_bind_int64(q, 1, take_integer(in));
-        break;
-    case 1:
-        sqlite3_bind_null(q, 1);
-        break;
-    case 2:
-        for (length = 0; length < sizeof bytes && in->size && length < 64; length++)
-            bytes[length] = (uint8_t)input_take(in);
-        sqlite3_bind_text(q, 1, (const char *)bytes, (int)length, SQLITE_TRANSIENT);
-        break;
-    default:
-        for (length = 0; length < sizeof bytes && in->size; length++)
-            bytes[length] = (uint8_t)input_take(in);
-        sqlite3_bind_blob(q, 1, bytes, (int)length, SQLITE_TRANSIENT);
-    }
-    sqlite3_step(q);
-    sqlite3_finalize(q);
-}
-
-static void change_bytes(struct input *in)
-{
-    FILE *f = fopen(path, "r+b");
-    for (int i = 0; f && i < 16 && in->size; i++) {
-        long at =
-            (long)(((uint64_t)input_take(in) << 24 | input_take(in) << 16 | input_take(in) << 8 | input_take(in)) %
-                   seed_bytes);
-        fseek(f, at, SEEK_SET);
-        fputc((int)input_take(in), f);
-    }
-    if (f)
-        fclose(f);
 }
 
 /* Against the good one, on either side, by any key, or as a page. */
@@ -319,21 +215,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (!seed)
         start();
     struct input choice = {data, size < 8 ? size : 8}, in = {data + choice.size, size - choice.size};
-    FILE *f = fopen(path, "wb");
-    if (!f || fwrite(seed, 1, seed_bytes, f) != seed_bytes)
-        abort();
-    fclose(f);
-    unsigned changes = input_take(&in) % 16;
+    change_write(&in);
     sqlite3 *db;
-    if (changes && sqlite3_open(path, &db) == SQLITE_OK) {
-        sqlite3_exec(db, "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA ignore_check_constraints = 1",
-                     NULL, NULL, NULL);
-        for (unsigned i = 0; i < changes && in.size; i++)
-            change_value(db, &in);
-        sqlite3_close(db);
-    }
-    if (in.size && input_take(&in) % 4 == 0)
-        change_bytes(&in);
     struct error err;
     if (reader_open(path, &db, &err) == 0)
         read_some(db, &choice);

@@ -75,8 +75,8 @@ static int64_t stack_of_most(struct rules *r, const struct rule_line *line,
 static void list_addresses(struct rules *r, struct walk *walk, int64_t stack_id, struct keeper *k)
 {
     struct walk_step step;
-    for (int is_caller = 0; stack_id && k->count < DEPTH_MAX; is_caller = 1) {
-        if (walk_step(walk, stack_id, is_caller, &step, r->err) != 1)
+    for (int depth = 0; stack_id && k->count < DEPTH_MAX && depth < WALK_FRAMES_MAX; depth++) {
+        if (walk_step(walk, stack_id, depth > 0, &step, r->err) != 1)
             return;
         k->address_ids[k->count] = step.frames[0].address_id;
         if (map_number_or(&k->number_of, (uint64_t)step.frames[0].address_id, 0, (uint32_t)k->count) ==

@@ -231,6 +231,9 @@ static void find_never_freed(struct rules *r)
     finding_say(f, "%s in %s block%s of %s %s", units_bytes(r->a, all), units_count(r->b, count), count == 1 ? "" : "s",
                 d->name, count == 1 ? "was" : "were");
     say_end(r, f);
+    const int is_in_use = ending_of_blocks(r->db, d->device_id) != ENDING_RETURNED;
+    if (r->is_advise && is_in_use) /* nothing is to be done about it */
+        finding_lessen(f);
     say_beside(r, f, &beside);
     if (!torn_count) /* which is in what each process had */
         say_largest(r, f, all, &largest);
@@ -246,7 +249,8 @@ static void find_never_freed(struct rules *r)
         finding_say(f, " How it ended is not known.");
     if (!finding_runtime(r, f, line->site_id))
         finding_wrapper(r, f, line, LINE_END_BYTES);
-    if (is_small && r->is_advise) /* of little, what a start or a cache left is no news: a leak comes evenly */
+    /* of little, and of what was in use, what a start or a cache left is no news: a leak comes evenly */
+    if (r->is_advise && (is_small || is_in_use))
         find_even(r, peak_bytes);
 }
 

@@ -95,6 +95,12 @@ for program in true 'ls /usr/bin' 'sqlite3 :memory: .quit'; do
     equal "$program" 'Nothing to advise.' "$("$MEMPROF" advise none.db)"
 done
 
+# what is live when a program is killed was in use
+status=0
+"$MEMPROF" run -q -o none.db "$PROGRAMS/advise" killed 2>/dev/null || status=$?
+equal 'killed: status' 137 "$status"
+equal 'killed' 'Nothing to advise.' "$("$MEMPROF" advise none.db)"
+
 # without all events: said so, bounds from the tables alone, and no rule that needs events
 "$MEMPROF" run -q --aggregate -o none.db "$PROGRAMS/advise" leak
 "$MEMPROF" advise none.db >got

@@ -3,6 +3,7 @@
  * advises done. Blocks are written to, so that nothing is optimized away.
  */
 #include <memprof.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -189,11 +190,18 @@ static void reallocs(void)
     free(list);
 }
 
+/* Is killed while it holds 5 MiB, which is no leak. */
+static void killed(void)
+{
+    touched(malloc(5 * MIB), 5 * MIB);
+    raise(SIGKILL);
+}
+
 static const struct {
     const char *name;
     void (*run)(void);
-} modes[] = {{"leak", leak}, {"wrapper", wrapper}, {"steps", steps}, {"phase", phase},
-             {"once", once}, {"churn", churn},     {"reuse", reuse}, {"reallocs", reallocs}};
+} modes[] = {{"leak", leak},   {"wrapper", wrapper}, {"steps", steps},       {"phase", phase},  {"once", once},
+             {"churn", churn}, {"reuse", reuse},     {"reallocs", reallocs}, {"killed", killed}};
 
 int main(int argc, char **argv)
 {

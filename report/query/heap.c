@@ -50,7 +50,7 @@ static int64_t live_at_end(sqlite3 *db)
             bytes += (double)site_rows_value(&rows, BYTES);
     site_rows_close(&rows);
     map_close(&forks);
-    return (int64_t)bytes;
+    return bytes < 0x1p62 ? (int64_t)bytes : INT64_C(1) << 62; /* of a damaged file */
 }
 
 int64_t heap_gap_at_end(sqlite3 *db, int64_t *reserved)

@@ -122,15 +122,22 @@ static void test_touches(void **state)
     unsigned count = shown.touch_count;
     CALL(TRANSFER, 0, device, 4, W(80), W(WIRE_FILL), arena + 0x2000, W(0)); /* in no block of the segment */
     assert_int_equal(shown.touch_count, count);
-    CALL(SUB_RESIZE, 0, sub, 3, W(1), arena + 0x1000, W(0x2000)); /* ends it, and another begins */
+    CALL(SUB_SEGMENT, 0, device, 3, W(2), arena, W(0x1000)); /* the first one feeds another allocator */
+    CALL(SUB_ALLOC, 0, sub, 3, W(2), arena + 0x20, W(0x20));
+    CALL(TRANSFER, 0, device, 4, W(85), W(WIRE_FILL), arena + 0x25, W(0));
+    touched(1, arena + 0x20, 85, TOUCH_WRITE);
+    CALL(SUB_FREE, 0, sub, 2, W(2), arena + 0x20);
     assert_int_equal(shown.touch_ends, 2);
+    count = shown.touch_count;
+    CALL(SUB_RESIZE, 0, sub, 3, W(1), arena + 0x1000, W(0x2000)); /* ends it, and another begins */
+    assert_int_equal(shown.touch_ends, 3);
     CALL(TRANSFER, 0, device, 4, W(90), W(WIRE_FILL), arena + 0x2000, W(0));
     touched(1, arena + 0x1000, 90, TOUCH_WRITE);
     CALL(FREE, 0, device, 1, arena); /* with all that lies in it */
     CALL(FREE, 0, device, 1, gpu0);
     CALL(FREE, 0, device, 1, gpu1);
-    assert_int_equal(shown.touch_ends, 5);
-    assert_int_equal(shown.touched_gone, 5);
+    assert_int_equal(shown.touch_ends, 6);
+    assert_int_equal(shown.touched_gone, 6);
     CALL(TRANSFER, 0, device, 4, W(10), W(WIRE_FILL), gpu0, W(0)); /* nothing is there any more */
     assert_int_equal(shown.touch_count, count + 1);
     devices_close(devices);

@@ -136,6 +136,12 @@ static int by_time(const void *a, const void *b)
     return x->order < y->order ? -1 : 1;
 }
 
+static void sort_changes(struct finder *f)
+{
+    if (f->count)
+        qsort(f->changes, f->count, sizeof *f->changes, by_time);
+}
+
 static void add_run(struct finder *f, int64_t from_ns, int64_t to_ns, int64_t most_bytes)
 {
     struct run *last = f->run_count ? &f->runs[f->run_count - 1] : NULL;
@@ -381,7 +387,8 @@ static size_t choose_runs(struct run *all, size_t *count, struct run *chosen, in
 {
     double events = 0;
     size_t kept = 0, taken = 0;
-    qsort(all, *count, sizeof *all, by_most);
+    if (*count)
+        qsort(all, *count, sizeof *all, by_most);
     for (size_t i = 0; i < *count; i++) {
         if (all[i].most_bytes <= best_bytes)
             break;
@@ -409,7 +416,7 @@ static void search(struct finder *f)
         f->count = 0;
         for (int i = 0; i < f->many->list.count; i++)
             read_file(f, i);
-        qsort(f->changes, f->count, sizeof *f->changes, by_time);
+        sort_changes(f);
         sweep(f, SWEEP_BEST);
         sweep(f, SWEEP_LEFT);
     }
@@ -427,7 +434,7 @@ static void find(struct finder *f, struct common_peak *peak)
         if (row)
             add_buckets(f, row, f->starts_ns[i], f->starts_ns[i], f->starts_ns[i] + end_of(row));
     }
-    qsort(f->changes, f->count, sizeof *f->changes, by_time);
+    sort_changes(f);
     if (f->count)
         f->run_ns = (f->changes[f->count - 1].time_ns - f->changes[0].time_ns) / RUNS_OF_TIME;
     sweep(f, SWEEP_BEST);

@@ -131,6 +131,30 @@ static void test_each(void **state)
     unlink("d.db");
 }
 
+/* As cli opens what was cut off. */
+static int open_some(const char *path, sqlite3 **db, struct error *err)
+{
+    int rc = db_open_read(path, db, err);
+    error_set(err, EIO, "%s: a part of it", path);
+    return rc ? rc : 1;
+}
+
+static void test_some(void **state)
+{
+    (void)state;
+    struct recordings list;
+    struct error err;
+    struct taker t = {.fails_on = "a.db"};
+    write_recording("a.db", 4);
+    assert_int_equal(recordings_find((const char *[]){"a.db"}, 1, &list, &err), 0);
+    assert_int_equal(recordings_each(&list, open_some, take, &t), 1);
+    assert_int_equal(t.count, 1); /* what is there is taken */
+    assert_int_equal(list.recording[0].rank, 4);
+    assert_string_equal(list.recording[0].problem, "a.db: a part of it"); /* the first reason stays */
+    recordings_free(&list);
+    unlink("a.db");
+}
+
 static int begin(void **state)
 {
     return scratch_begin(state) || chdir(scratch_directory());
@@ -138,6 +162,7 @@ static int begin(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_names), cmocka_unit_test(test_each)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_names), cmocka_unit_test(test_each),
+                                       cmocka_unit_test(test_some)};
     return cmocka_run_group_tests(tests, begin, scratch_end);
 }

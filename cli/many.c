@@ -19,6 +19,17 @@ static int is_html(const struct arguments *a)
     return a->given[OPTION_html] || a->given[OPTION_html_output];
 }
 
+/* What a merged recording, which has no events, tells as well. */
+static int is_of_merged(enum option_id id)
+{
+    static const enum option_id ids[] = {OPTION_by,      OPTION_kind,   OPTION_inclusive,   OPTION_frames,
+                                         OPTION_callers, OPTION_native, OPTION_python_only, OPTION_skip};
+    for (size_t i = 0; i < sizeof ids / sizeof *ids; i++)
+        if (ids[i] == id)
+            return 1;
+    return 0;
+}
+
 /* All but these are about what is within one recording. */
 static int check_options(const struct arguments *a)
 {
@@ -29,6 +40,11 @@ static int check_options(const struct arguments *a)
         int is_allowed = !a->given[i];
         for (size_t k = 0; k < sizeof allowed / sizeof *allowed; k++)
             is_allowed |= allowed[k] == (enum option_id)i;
+        if (!is_allowed && is_of_merged((enum option_id)i))
+            return cli_usage(
+                "report: --%s looks into one recording: 'memprof merge -o all.db FILE...' makes one of them, "
+                "or 'memprof report FILE --%s', a file at a time",
+                option_infos[i].name, option_infos[i].name);
         if (!is_allowed)
             return cli_usage("report: --%s looks into one recording: 'memprof report FILE --%s', a file at a time",
                              option_infos[i].name, option_infos[i].name);

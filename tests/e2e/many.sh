@@ -137,6 +137,8 @@ wrong() {
     equal 'one line' 1 "$(wc -l <err | tr -d ' ')"
 }
 wrong "'memprof report FILE --at'" run.0.db run.2.db --at peak
+wrong "'memprof merge -o all.db FILE...' makes one of them, or 'memprof report FILE --by'" \
+    run.0.db run.2.db --by line
 wrong "'memprof report FILE --segments'" 'run.*.db' --segments
 wrong "'memprof report FILE --skip'" 'run.*.db' --skip hold
 wrong "did you mean 'peak'" run.0.db run.2.db --sort peek

@@ -237,7 +237,10 @@ static void write_timeline(const struct many_page *p, const struct many_row *row
         }
         c->last = b->last_bytes;
     }
-    pack_int(pack, "width", row->width_ns * (step ? step : 1));
+    int64_t width_ns;
+    if (__builtin_mul_overflow(row->width_ns, step ? step : 1, &width_ns))
+        width_ns = INT64_MAX;
+    pack_int(pack, "width", width_ns);
     pack_column(pack, "start", count, &rows->start, sizeof *rows, 1);
     pack_column(pack, "active_min", count, &rows->least, sizeof *rows, 1);
     pack_column(pack, "active_max", count, &rows->most, sizeof *rows, 1);

@@ -134,9 +134,10 @@ void recordings_free(struct recordings *list)
     *list = (struct recordings){.recording = NULL};
 }
 
-static int64_t at_least_zero(int64_t value)
+/* Of hostile files, too, times can be added. */
+static int64_t bounded(int64_t value)
 {
-    return value > 0 ? value : 0;
+    return value < 0 ? 0 : value > INT64_MAX / 4 ? INT64_MAX / 4 : value;
 }
 
 static void look(struct recording *r, sqlite3 *db)
@@ -149,11 +150,11 @@ static void look(struct recording *r, sqlite3 *db)
     r->boot_id = db_meta_text(db, "boot_id");
     r->command = db_meta_text(db, "command");
     r->events_kept = db_meta_text(db, "events_kept");
-    r->start_unix_ns = at_least_zero(db_meta_int(db, "start_unix_ns", 0));
-    r->start_monotonic_ns = at_least_zero(db_meta_int(db, "start_monotonic_ns", 0));
-    r->duration_ns = at_least_zero(db_meta_int(db, "duration_ns", 0));
+    r->start_unix_ns = bounded(db_meta_int(db, "start_unix_ns", 0));
+    r->start_monotonic_ns = bounded(db_meta_int(db, "start_monotonic_ns", 0));
+    r->duration_ns = bounded(db_meta_int(db, "duration_ns", 0));
     if (!r->duration_ns) /* of one that was cut off: as far as it goes */
-        r->duration_ns = at_least_zero(db_int(db, "SELECT max(time_ns + width_ns) FROM timeline", 0));
+        r->duration_ns = bounded(db_int(db, "SELECT max(time_ns + width_ns) FROM timeline", 0));
 }
 
 static void set_problem(struct recording *r, const struct error *err)

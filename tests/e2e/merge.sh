@@ -26,7 +26,8 @@ equal 'sum of peaks' 1010000 "$(total peak_active_bytes all)"
 equal 'common peak' '404000|404000' "$(sql 'SELECT least_bytes, most_bytes FROM common_peak')"
 equal 'recordings' '0 rank0.db 101000,1 rank1.db 202000,2 rank2.db 303000,3 rank3.db 404000' \
     "$(sql "SELECT group_concat(rank || ' ' || path || ' ' || peak_active_bytes) FROM v_recording")"
-equal 'no events' '0|none' "$(sql "SELECT (SELECT count(*) FROM event_chunk), value FROM meta WHERE key = 'events_kept'")"
+equal 'no events' '0|none' \
+    "$(sql "SELECT (SELECT count(*) FROM event_chunk), value FROM meta WHERE key = 'events_kept'")"
 equal 'of a file of its own' 0 "$(DB=rank0.db sql 'SELECT count(*) FROM recording')"
 python3 "$ROOT/tests/e2e/merge.py" "$MEMPROF" all.db rank?.db || fail 'sums'
 
@@ -36,9 +37,10 @@ contains 'sum of peaks' got 'Sum of peaks of host: 986.33 KiB in 14 blocks of 4 
 contains 'note' got '! merged from 4 recordings: peaks, and what was live at them, are sums'
 contains 'one instant' got 'At one instant all together held at most: host 394.53 KiB'
 "$MEMPROF" report --by process --json all.db >got
-equal 'ranks of processes' '[(0, "rank0.db", 101000), (1, "rank1.db", 202000), (2, "rank2.db", 303000), (3, "rank3.db", 404000)]' \
+equal 'ranks of processes' '0 rank0.db 101000,1 rank1.db 202000,2 rank2.db 303000,3 rank3.db 404000' \
     "$(python3 -c 'import json
-print(str(sorted((r["rank"], r["recording"], r["at_peak_bytes"]) for r in json.load(open("got"))["rows"])).replace("\x27", "\""))')"
+rows = json.load(open("got"))["rows"]
+print(",".join(sorted("%d %s %d" % (r["rank"], r["recording"], r["at_peak_bytes"]) for r in rows)))')"
 "$MEMPROF" report --by process all.db >got
 contains 'recording' got ' rank  recording '
 "$MEMPROF" info all.db >got

@@ -21,8 +21,9 @@ rank 8 ls -l /usr/bin
 equal 'ranks' '1,2,3,4,5,6,7,8' "$(DB=all.db sql 'SELECT group_concat(rank) FROM recording')"
 DB=all.db
 balance
-equal 'sum of peaks' "$(for file in ?.db; do DB=$file total peak_active_bytes all; done | gawk '{ s += $1 } END { print s }')" \
-    "$(total peak_active_bytes all)"
+peaks=0
+for file in ?.db; do peaks=$((peaks + $(DB=$file total peak_active_bytes all))); done
+equal 'sum of peaks' $peaks "$(total peak_active_bytes all)"
 equal 'one instant' 1 "$(sql "SELECT least_bytes <= most_bytes AND most_bytes <= (SELECT peak_active_bytes FROM total
     WHERE device_id = 0 AND kind = 'all') AND least_bytes >= (SELECT max(peak_active_bytes) FROM recording_total)
     FROM common_peak")"

@@ -93,6 +93,7 @@ enum merge_id {
     MERGE_RECORDING,
     MERGE_OOM,
     MERGE_SCAN,
+    MERGE_BLOCK,
     MERGE_DEVICE,
     MERGE_STACK,
     MERGE_SITE,

@@ -13,7 +13,7 @@ enum what {
     WHAT_REF_OR_NULL, /* here it names nothing, */
     WHAT_REF_OR_ZERO, /* or 0 */
     WHAT_INTEGER,
-    WHAT_SMALL,
+    WHAT_SUM,
     WHAT_INTEGER_OR_NULL,
     WHAT_TEXT,
     WHAT_TEXT_OR_NULL,
@@ -30,7 +30,7 @@ struct column {
 enum stage { STAGE_PROCESSES, STAGE_ROWS };
 
 #define COLUMNS_MAX 24
-#define SMALL_MAX   (INT64_C(1) << 48) /* bytes of a site, so that sums of many fit */
+#define SUM_MAX     (INT64_C(1) << 62) /* a sum of two fits, or is a floating-point number that min() leaves out */
 
 struct table {
     const char *name;
@@ -82,9 +82,9 @@ static const char *insert_sql(const struct table *t)
     buf_puts(&sql, ")");
     int sums = 0;
     for (const struct column *c = t->columns; c->name; c++)
-        if (c->what == WHAT_SMALL)
-            buf_printf(&sql, "%s%s = %s + excluded.%s", sums++ ? ", " : " ON CONFLICT DO UPDATE SET ", c->name, c->name,
-                       c->name);
+        if (c->what == WHAT_SUM)
+            buf_printf(&sql, "%s%s = min(%s + excluded.%s, %lld)", sums++ ? ", " : " ON CONFLICT DO UPDATE SET ",
+                       c->name, c->name, c->name, (long long)SUM_MAX);
     memcpy(text, buf_text(&sql), sql.length + 1);
     buf_free(&sql);
     return text;
@@ -109,8 +109,8 @@ static int number_of(struct input *in, const struct column *c, sqlite3_stmt *s, 
             return c->what != WHAT_REF;
         *number -= c->id == MERGE_DEVICE;
         return 1;
-    case WHAT_SMALL:
-        *number = *number < 0 ? 0 : *number > SMALL_MAX ? SMALL_MAX : *number;
+    case WHAT_SUM:
+        *number = *number < 0 ? 0 : *number > SUM_MAX ? SUM_MAX : *number;
         return 1;
     case WHAT_TIME:
     case WHAT_TIME_OR_NULL:
@@ -260,6 +260,8 @@ static void keep_largest(struct merge *m)
     sqlite3_stmt *q = store_statement(m->store, sql);
     sqlite3_bind_int64(q, 1, LARGEST_COUNT);
     store_step(m->store, q);
+    store_step(m->store, store_statement(m->store, "DELETE FROM block_touch WHERE block_id NOT IN (SELECT block_id "
+                                                   "FROM block)"));
 }
 
 void merge_rows(struct input *in)

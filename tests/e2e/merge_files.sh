@@ -69,6 +69,24 @@ equal 'the rest of it' 6000 "$(of bad-all.db end_active_bytes)"
 equal 'said' 1 "$(sqlite3 bad-all.db "SELECT count(*) FROM meta WHERE key = 'partial' AND value LIKE '%bad.db%'")"
 equal 'of the recording' bad.db "$(sqlite3 bad-all.db 'SELECT path FROM recording WHERE partial IS NOT NULL')"
 
+# what is copied to and from blocks of GPUs: sums by site, rows by block and upload
+for file in a b; do
+    cp $file.db touch-$file.db
+    sqlite3 touch-$file.db "INSERT INTO site_touch
+        SELECT site_id, 1, 2, 3, 4, 5, 6, 7, 8, 9223372036854775807 FROM site;
+        INSERT INTO block_touch SELECT block_id, 5, alloc_ns, 'write', free_ns, 'read' FROM block WHERE free_ns > 0;
+        INSERT INTO upload_again SELECT 1, site_id, 1, 2, 3, 4, 5 FROM site LIMIT 1"
+done
+merge -o touch.db touch-a.db touch-b.db
+equal 'by site' '2|4|6|8|10|12|14|16|4611686018427387904' "$(sqlite3 touch.db 'SELECT DISTINCT block_count, block_bytes,
+    lifetime_ns, before_ns, after_ns, early_peak_count, early_peak_bytes, late_peak_count, late_peak_bytes
+    FROM site_touch')"
+equal 'by block' "$(($(sqlite3 touch-a.db 'SELECT count(*) FROM block_touch') +
+    $(sqlite3 touch-b.db 'SELECT count(*) FROM block_touch')))|0" \
+    "$(sqlite3 touch.db 'SELECT count(*), sum(first_ns <> alloc_ns OR last_ns <> free_ns) FROM block_touch
+    JOIN block USING(block_id)')"
+equal 'uploads' '2|2' "$(sqlite3 touch.db 'SELECT count(*), count(DISTINCT process_id) FROM upload_again')"
+
 # the collector is killed: what is in the file counts
 "$MEMPROF" run -q -o killed.db -- "$PROGRAMS/many_stacks" 2000 wait >many.out 2>&1 &
 pid=$!

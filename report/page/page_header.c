@@ -7,6 +7,7 @@
 #include "../findings/advice.h"
 #include "../findings/notes.h"
 #include "../query/ending.h"
+#include "../query/merged.h"
 #include "../query/reserved.h"
 #include "../query/short_name.h"
 #include "../query/threads.h"
@@ -109,7 +110,7 @@ static void peak_reserved(sqlite3 *db, struct buf *b, sqlite3_stmt *s)
     int64_t bytes = sqlite3_column_int64(s, 3);
     if (bytes > 0) {
         snprintf(text, sizeof text, "%s%s", reserved_mark(db, db_text(s, 0), "all"), units_bytes(t, bytes));
-        if (sqlite3_column_type(s, 10) != SQLITE_NULL)
+        if (sqlite3_column_type(s, 10) != SQLITE_NULL && !merged_count(db))
             snprintf(more, sizeof more, "at %s", units_ns(t, sqlite3_column_int64(s, 10)));
     }
     number(b, "Peak reserved", text, more);
@@ -125,9 +126,12 @@ static void device_numbers(sqlite3 *db, struct buf *b, sqlite3_stmt *s)
     buf_puts(b, "\"><div class=\"what\"><dt>Device</dt><dd>");
     buf_html(b, db_text(s, 0));
     buf_puts(b, "</dd></div>");
-    snprintf(more, sizeof more, "at %s, %s block%s", units_ns(t1, sqlite3_column_int64(s, 2)), units_count(t2, blocks),
+    int64_t merged = merged_count(db);
+    int length = merged ? snprintf(more, sizeof more, "of %s recordings", units_count(t1, merged))
+                        : snprintf(more, sizeof more, "at %s", units_ns(t1, sqlite3_column_int64(s, 2)));
+    snprintf(more + length, sizeof more - (size_t)length, ", %s block%s", units_count(t2, blocks),
              blocks == 1 ? "" : "s");
-    number(b, "Peak", units_bytes(t1, sqlite3_column_int64(s, 1)), more);
+    number(b, merged ? "Sum of peaks" : "Peak", units_bytes(t1, sqlite3_column_int64(s, 1)), more);
     peak_reserved(db, b, s);
     int is_above = sqlite3_column_int64(s, 4) > sqlite3_column_int64(s, 1);
     snprintf(more, sizeof more, "%s block%s%s", units_count(t2, end_blocks), end_blocks == 1 ? "" : "s",

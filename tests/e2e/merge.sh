@@ -53,6 +53,7 @@ contains 'leaks' got 'keep'
 contains 'lines' got 'malloc(1000)'
 "$MEMPROF" report --html=page.html all.db >got
 contains 'page' page.html 'merged from 4 recordings'
+contains 'sum on the page' page.html 'Sum of peaks'
 equal 'diff with itself' 0 "$("$MEMPROF" diff all.db all.db --json | python3 -c 'import json, sys
 print(len(json.load(sys.stdin)["rows"]))')"
 status=0

@@ -53,7 +53,7 @@ def main():
     print("the truth", most, when, "said", *got, said["common_clock"])
     assert said["common_clock"] == clock
     if bounds:
-        assert got[0] <= most <= got[1] and got[0] < got[1]
+        assert got[0] <= most <= got[1]  # equal where all runs stand still at the peak
     else:
         assert got == (most, most, when)
 

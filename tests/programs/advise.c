@@ -9,7 +9,7 @@
 #include <string.h>
 #include <time.h>
 
-#define OWN __attribute__((noinline, noclone))
+#define OWN __attribute__((noinline))
 enum { KIB = 1024, MIB = 1024 * KIB };
 
 static int mended;

@@ -101,6 +101,16 @@ status=0
 equal 'killed: status' 137 "$status"
 equal 'killed' 'Nothing to advise.' "$("$MEMPROF" advise none.db)"
 
+# damaged recordings: stacks that are their own callers; events that cannot be read
+cp leak.db bad.db
+sqlite3 bad.db 'UPDATE stack SET parent_id = stack_id'
+timeout 60 "$MEMPROF" advise bad.db >got || fail "stacks that are their own callers: status $?"
+contains 'own callers' got '* Never freed, saves at most 7.63 MiB'
+cp leak.db bad.db
+sqlite3 bad.db "UPDATE event_chunk SET data = x'00' WHERE chunk_id = 1"
+"$MEMPROF" advise bad.db >got
+contains 'damaged events' got 'Not all events are in this recording, or some are damaged'
+
 # without all events: said so, bounds from the tables alone, and no rule that needs events
 "$MEMPROF" run -q --aggregate -o none.db "$PROGRAMS/advise" leak
 "$MEMPROF" advise none.db >got

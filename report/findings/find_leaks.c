@@ -58,6 +58,8 @@ static void say_saving(struct rules *r, struct finding *f, const struct rule_lin
         finding_saves(r, f, &saving, FINDING_AT_MOST);
     else
         finding_saves_at_most(r, f, bytes);
+    if (f->saved_bytes > bytes) /* what libraries and interpreters keep went along */
+        f->saved_bytes = bytes;
 }
 
 /* What is live when a process is killed, or when its recording is cut, was in use: no leak is told from it. */

@@ -156,3 +156,16 @@ assert 5000 <= steps['evidence']['bytes_an_execution'] < 5100, steps
 print(phase['peak_bytes'] - phase['saved_bytes'])" >predicted || { "$MEMPROF" advise train.db; fail 'train.py'; }
 now=$(peak mended.db) predicted=$(cat predicted)
 at_most 'train.py: away from its twin by' $((now / 100)) $((predicted > now ? predicted - now : now - predicted))
+
+# no more than what is lost is saved, whatever the interpreter keeps beside it
+cat >lost.py <<'EOF'
+import ctypes
+
+libc = ctypes.CDLL(None)
+libc.calloc.restype = ctypes.c_void_p
+for i in range(80):
+    ctypes.memset(libc.calloc(100000, 1), 1, 100000)
+EOF
+"$MEMPROF" run -q -o lost.db -- "$python" lost.py
+"$MEMPROF" advise lost.db --json >lost.json
+at_most 'lost.py: saved' 8000000 "$(found lost leaks saved_bytes)"

@@ -19,6 +19,12 @@ static int is_html(const struct arguments *a)
     return a->given[OPTION_html] || a->given[OPTION_html_output];
 }
 
+static int is_page_name(const char *path)
+{
+    size_t length = strlen(path);
+    return length > 5 && strcmp(path + length - 5, ".html") == 0;
+}
+
 /* What a merged recording, which has no events, tells as well. */
 static int is_of_merged(enum option_id id)
 {
@@ -53,6 +59,9 @@ static int check_options(const struct arguments *a)
         if (a->given[not_html[i]])
             return cli_usage("report: --html writes one page of everything; leave out --%s",
                              option_infos[not_html[i]].name);
+    if (a->given[OPTION_html] && !a->value[OPTION_html] && is_page_name(a->rest[a->rest_count - 1]))
+        return cli_usage("report: '%s' would be read as a recording; to name the page: --html=%s",
+                         a->rest[a->rest_count - 1], a->rest[a->rest_count - 1]);
     if (!is_html(a) && a->given[OPTION_open])
         return cli_usage("report: --open belongs to --html");
     return 0;

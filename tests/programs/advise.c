@@ -127,10 +127,11 @@ static void once(void)
     if (mended)
         free(text);
     memprof_range_pop();
-    const double until = now() + 30 * (now() - began);
-    while (now() < until) {
+    const double took = now() - began, until = now() + 30 * took;
+    while (now() < until) { /* a hundred rounds, which are no churn */
+        const long pause_ns = (long)(took * 0.3e9);
         void *page = touched(malloc(3 * MIB), 3 * MIB);
-        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+        nanosleep(&(struct timespec){.tv_sec = pause_ns / 1000000000, .tv_nsec = pause_ns % 1000000000}, NULL);
         free(page);
     }
     free(tree);

@@ -14,6 +14,7 @@ bad 2 'not set' run -o '%q{NO_SUCH_VARIABLE}.db' true
 bad 1 "no.db: No such file or directory; 'memprof run PROGRAM' makes one" report no.db
 bad 1 "out.db: No such file" report
 bad 2 "one FILE at a time" lines net.db b.db
+bad 2 "to name the page: --html=b.html" report net.db --html b.html
 bad 2 "did you mean 'function'?" report net.db --by functoin
 bad 2 'expected line, function, file, module, thread, device, stack, process, op or size' report net.db --by foo
 bad 2 'does not go with --at' report net.db --by size --at peak

@@ -1,0 +1,85 @@
+/*
+ * replay_private.h: what the files of replay.h share: reading the events (replay.c), and what they change
+ * (replay_apply.c).
+ */
+#ifndef MEMPROF_REPLAY_PRIVATE_H
+#define MEMPROF_REPLAY_PRIVATE_H
+
+#include "../../common/map.h"
+#include "blocks.h"
+#include "replay.h"
+#include "window.h"
+
+struct level { /* of a device, or of one kind of it; the last peak's number is its epoch */
+    struct replay_total total;
+    uint64_t active_bytes, active_count;
+    uint64_t epoch;
+};
+
+struct held { /* by a site, or by what a thread allocated: of one kind, or of a device */
+    struct stat_row stats;
+    uint64_t live_bytes, live_count;
+    uint64_t epoch, kind_epoch; /* up to which peaks at_peak is known */
+    uint32_t seen;              /* ranges that had begun when it changed last */
+};
+
+struct site {
+    struct held held;
+    int64_t id;
+    int64_t torn_bytes, torn_count, moved_count;
+    uint8_t device, kind;
+};
+
+struct thread {
+    struct held held;
+    int64_t id;
+    uint8_t device, kind;
+};
+
+struct process { /* of a device, or of one kind of it */
+    struct replay_process peak;
+    uint64_t active_bytes;
+};
+
+struct replay_state {
+    int64_t event_count;
+    struct blocks blocks;
+    struct map site_of, thread_of;          /* thread_of: (thread, device and kind) -> threads */
+    uint32_t level_of[256][KIND_COUNT + 1]; /* by device and kind: level + 1 */
+    struct site *sites;
+    struct thread *threads;
+    struct level *levels;
+    uint32_t site_count, site_capacity, level_count, level_capacity, thread_count, thread_capacity;
+    int64_t *teardown_ns; /* by process_id; 0: none */
+    struct map last_at;
+    uint64_t *last; /* by last_at of a thread: address of its last allocation */
+    uint32_t last_count, last_capacity;
+
+    const struct window_range *ranges; /* NULL: all of the run */
+    size_t range_count, range;
+    int is_inside, has_threads;
+    uint32_t entered;
+    struct process *processes; /* by process_of */
+    struct map process_of;
+    uint32_t process_count, process_capacity;
+    struct replay_size *sizes; /* by size_of */
+    struct map size_of;
+    uint32_t size_count, size_capacity;
+    struct map requested; /* blocks whose free was asked for: 1, or as a temporary 2 */
+    struct map swept;     /* processes whose blocks ended, as far as threads go */
+};
+
+/* Ends the ranges that end by then, and begins the next one. */
+void replay_advance(struct replay_state *s, int64_t time_ns);
+void replay_apply(struct replay_state *s, const struct chunk_event *e);
+/* Behind the last event: what it still has is live at the end. */
+void replay_end_held(struct replay_state *s, struct held *held, unsigned device, unsigned kind);
+void replay_end_level(struct level *l);
+/* All but sizes, which the result takes. */
+void replay_state_close(struct replay_state *s);
+
+/* Calls see for every event of images (NULL: of all), in order, until it returns 0. */
+int replay_each_event(sqlite3 *db, const struct replay_images *images,
+                      int (*see)(void *context, const struct chunk_event *e), void *context, struct error *err);
+
+#endif

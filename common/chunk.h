@@ -23,6 +23,12 @@ enum chunk_op {
     CHUNK_OP_COUNT
 };
 
+/* Whether the op brings a block. */
+static inline int chunk_op_is_birth(unsigned op)
+{
+    return op == CHUNK_alloc || op == CHUNK_realloc_alloc;
+}
+
 /* Whether the op takes one block away. */
 static inline int chunk_op_is_death(unsigned op)
 {
@@ -50,6 +56,13 @@ struct chunk_event {
     uint16_t match; /* frees: index in this chunk of the block's allocation, when it is there; else 0. To the encoder a
                        hint, which it verifies; 0 costs space only */
 };
+
+/* What tells blocks at one address apart: of several processes, and of kinds, as an allocator's first block may be
+ * where its segment is. */
+static inline uint32_t chunk_event_space(const struct chunk_event *e)
+{
+    return (uint32_t)e->process_id << 8 | e->kind;
+}
 
 /* What one chunk did to one site. */
 struct chunk_delta {

@@ -59,7 +59,7 @@ static void see(struct frees *f, const struct chunk_event *e, int64_t number)
     if (!(f->marks[mark / 64] >> mark % 64 & 1))
         return;
     int is_free = e->op == CHUNK_free || e->op == CHUNK_realloc_free;
-    if (!is_free && e->op != CHUNK_alloc && e->op != CHUNK_realloc_alloc)
+    if (!is_free && !chunk_op_is_birth(e->op))
         return;
     for (unsigned i = 0; i < f->count; i++) {
         struct stray *t = &f->all[i];

@@ -307,7 +307,7 @@ static int write_accounts(const struct pass *p, struct error *err)
 /* Each process is in one phase at a time: backward runs in threads of its own for a GPU, while the main one waits. */
 static void see(struct pass *p, const struct chunk_event *e)
 {
-    if ((e->op != CHUNK_alloc && e->op != CHUNK_realloc_alloc) || e->site_id >= p->site_limit || !p->phases[e->site_id])
+    if (!chunk_op_is_birth(e->op) || e->site_id >= p->site_limit || !p->phases[e->site_id])
         return;
     uint32_t phase = p->phases[e->site_id] & 3, root = phase == PHASE_FORWARD ? p->phases[e->site_id] >> 2 : 0;
     struct range *r = NULL;

@@ -338,7 +338,7 @@ static void search_events(struct search *x, const struct chunk_event *events, lo
 {
     for (long i = 0; i < count; i++) {
         const struct chunk_event *e = &events[i];
-        int is_birth = e->op == CHUNK_alloc || e->op == CHUNK_realloc_alloc;
+        int is_birth = chunk_op_is_birth(e->op);
         if (e->device != x->device_id || (!is_birth && !chunk_op_is_loss(e->op)))
             continue;
         uint64_t change = is_birth ? e->size_bytes : -e->size_bytes;

@@ -154,7 +154,7 @@ void watch_idle_see(void *watch, const struct pass_event *e)
     pass_copies(w, (int64_t)event->time_ns, e->number);
     if (!event->device)
         return;
-    if (event->op == CHUNK_alloc || event->op == CHUNK_realloc_alloc) {
+    if (chunk_op_is_birth(event->op)) {
         uint32_t i = map_number(&w->of_birth, place_of(event->address, event->process_id), event->time_ns);
         if (i == MAP_NONE || w->blocks[i].birth >= 0)
             return;

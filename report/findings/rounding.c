@@ -123,7 +123,7 @@ void watch_rounding_see(void *watch, const struct pass_event *event)
 {
     struct rounding_watch *w = watch;
     const struct chunk_event *e = event->event;
-    int is_birth = e->op == CHUNK_alloc || e->op == CHUNK_realloc_alloc;
+    int is_birth = chunk_op_is_birth(e->op);
     if (event->number >= w->end[e->device] || !(is_birth || chunk_op_is_loss(e->op)) ||
         !(e->device ? w->is_torch && e->kind == KIND_sub : w->is_glibc && e->kind == KIND_heap))
         return;

@@ -144,7 +144,7 @@ static void apply_events(struct walk *w, const struct chunk_event *events, long 
     for (long i = 0; i < count; i++) {
         const struct chunk_event *e = &events[i];
         close_cuts_before(w, (int64_t)e->time_ns);
-        int is_alloc = e->op == CHUNK_alloc || e->op == CHUNK_realloc_alloc;
+        int is_alloc = chunk_op_is_birth(e->op);
         int is_gone = chunk_op_is_loss(e->op);
         uint32_t site = page_site(w->page, e->site_id);
         if (site == MAP_NONE || (!is_alloc && !is_gone))

@@ -245,7 +245,7 @@ static void close_run(struct reader *r)
 /* 0: none of the runs is left. */
 static int take_event(struct reader *r, const struct chunk_event *e)
 {
-    const int is_birth = e->op == CHUNK_alloc || e->op == CHUNK_realloc_alloc;
+    const int is_birth = chunk_op_is_birth(e->op);
     const int64_t time_ns = (int64_t)(e->time_ns < INT64_MAX / 4 ? e->time_ns : INT64_MAX / 4);
     if ((!is_birth && !chunk_op_is_loss(e->op)) || e->device != r->row->device_id)
         return 1;

@@ -227,7 +227,7 @@ static int advance(struct pass *p, int64_t time_ns)
 
 static void apply(struct pass *p, const struct chunk_event *e)
 {
-    const int is_birth = e->op == CHUNK_alloc || e->op == CHUNK_realloc_alloc;
+    const int is_birth = chunk_op_is_birth(e->op);
     uint32_t index = is_birth || chunk_op_is_loss(e->op) ? site_at(p, e->site_id) : NONE;
     if (index == NONE)
         return;

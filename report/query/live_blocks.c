@@ -42,7 +42,7 @@ static void replay(struct blocks *blocks, const struct instant *at, const struct
     /* a device too: each ends at an instant of its own, and others reuse its addresses after that */
     uint32_t space = (uint32_t)e->process_id << 16 | (uint32_t)e->device << 8 | e->kind;
     struct block block;
-    if (e->op == CHUNK_alloc || e->op == CHUNK_realloc_alloc)
+    if (chunk_op_is_birth(e->op))
         blocks_put(blocks, e, space);
     else if (chunk_op_is_death(e->op))
         blocks_take(blocks, e->address, space, &block);

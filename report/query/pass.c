@@ -26,12 +26,6 @@ static void plus(int64_t *value, uint64_t change)
     *value = (int64_t)((uint64_t)*value + change);
 }
 
-/* An allocator's first block may be where its segment is, which is a block of another kind. */
-static uint32_t space_of(const struct chunk_event *e)
-{
-    return (uint32_t)e->process_id << 8 | e->kind;
-}
-
 static struct pass_level *level_at(struct pass *p, uint8_t device_id)
 {
     if (p->level_of[device_id])
@@ -90,7 +84,7 @@ static void put(struct reading *r, const struct block *from, uint64_t address, u
 static void split(struct reading *r, const struct chunk_event *e)
 {
     struct block block;
-    if (!blocks_take(&r->blocks, e->address, space_of(e), &block))
+    if (!blocks_take(&r->blocks, e->address, chunk_event_space(e), &block))
         return;
     put(r, &block, block.address, e->size_bytes);
     put(r, &block, block.address + e->size_bytes, block.size_bytes - e->size_bytes);
@@ -115,7 +109,7 @@ static void end_process(struct reading *r, const struct chunk_event *e, int64_t 
 
 static void apply(struct reading *r, const struct chunk_event *e, int64_t number)
 {
-    int is_birth = e->op == CHUNK_alloc || e->op == CHUNK_realloc_alloc, is_loss = chunk_op_is_loss(e->op);
+    int is_birth = chunk_op_is_birth(e->op), is_loss = chunk_op_is_loss(e->op);
     struct block block;
     struct pass_event seen = {e, number, NULL, 0};
     if (e->op == CHUNK_split)
@@ -123,13 +117,13 @@ static void apply(struct reading *r, const struct chunk_event *e, int64_t number
     if (is_birth && e->address) {
         struct chunk_event birth = *e;
         birth.time_ns = (uint64_t)number;
-        blocks_put(&r->blocks, &birth, space_of(e));
+        blocks_put(&r->blocks, &birth, chunk_event_space(e));
     }
     if (is_birth && e->thread_id < THREADS_MAX)
         r->newest[e->thread_id] = number;
     if (e->op == CHUNK_end)
         end_process(r, e, number);
-    else if (is_loss && blocks_take(&r->blocks, e->address, space_of(e), &block))
+    else if (is_loss && blocks_take(&r->blocks, e->address, chunk_event_space(e), &block))
         seen.block = &block;
     if (e->op == CHUNK_free && seen.block && block.thread_id < THREADS_MAX)
         seen.is_temporary = r->newest[block.thread_id] == (int64_t)block.time_ns;

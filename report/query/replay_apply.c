@@ -52,12 +52,6 @@ static uint64_t *last_of(struct replay_state *s, uint32_t thread_id)
     return i < s->last_count ? &s->last[i] : ARRAY_ADD(s->last, s->last_count, s->last_capacity);
 }
 
-/* An allocator's first block may be where its segment is, which is a block of another kind. */
-static uint32_t space_of(const struct chunk_event *e)
-{
-    return (uint32_t)e->process_id << 8 | e->kind;
-}
-
 static void most(int64_t *value, uint64_t now)
 {
     if ((int64_t)now > *value)
@@ -225,7 +219,7 @@ static void birth(struct replay_state *s, const struct chunk_event *e, struct si
     change_process(s, e, e->size_bytes);
     *last_of(s, e->thread_id) = e->address;
     if (e->address)
-        blocks_put(&s->blocks, e, space_of(e));
+        blocks_put(&s->blocks, e, chunk_event_space(e));
 }
 
 /* Live when its process's interpreter began to take itself down, in this range: that is the end. */
@@ -239,7 +233,7 @@ static int is_torn_down(const struct replay_state *s, const struct chunk_event *
 static void split(struct replay_state *s, const struct chunk_event *e)
 {
     struct block block;
-    if (!blocks_take(&s->blocks, e->address, space_of(e), &block))
+    if (!blocks_take(&s->blocks, e->address, chunk_event_space(e), &block))
         return;
     struct chunk_event part = {.address = block.address,
                                .size_bytes = e->size_bytes,
@@ -269,7 +263,7 @@ static void lose(struct changed *c, uint64_t bytes, uint64_t count)
 static void cut(struct replay_state *s, const struct chunk_event *e, struct site *site)
 {
     struct block block = {0};
-    int is_known = blocks_take(&s->blocks, e->address, space_of(e), &block);
+    int is_known = blocks_take(&s->blocks, e->address, chunk_event_space(e), &block);
     int is_torn = is_known && is_torn_down(s, e, &block);
     struct changed c = changed_by(s, e, site, is_known, block.thread_id);
     for (int i = 0; i < c.count; i++) {
@@ -317,9 +311,9 @@ static void death(struct replay_state *s, const struct chunk_event *e, struct si
 {
     struct block block = {0};
     uint64_t count = e->op == CHUNK_end ? e->address : 1;
-    int is_known = e->op != CHUNK_end && blocks_take(&s->blocks, e->address, space_of(e), &block);
+    int is_known = e->op != CHUNK_end && blocks_take(&s->blocks, e->address, chunk_event_space(e), &block);
     int is_torn = is_known && e->op != CHUNK_to_segment && is_torn_down(s, e, &block);
-    uint64_t requested = e->op != CHUNK_end ? map_take(&s->requested, e->address, space_of(e)) : 0;
+    uint64_t requested = e->op != CHUNK_end ? map_take(&s->requested, e->address, chunk_event_space(e)) : 0;
     int is_newest = is_known && e->op != CHUNK_realloc_free && *last_of(s, block.thread_id) == e->address;
     int is_temporary = requested ? requested == 2 : is_newest;
     uint64_t lifetime_ns = is_known ? e->time_ns - block.time_ns : 0;
@@ -365,7 +359,7 @@ static void death(struct replay_state *s, const struct chunk_event *e, struct si
 static void request(struct replay_state *s, const struct chunk_event *e)
 {
     struct block block;
-    if (!blocks_take(&s->blocks, e->address, space_of(e), &block))
+    if (!blocks_take(&s->blocks, e->address, chunk_event_space(e), &block))
         return;
     struct chunk_event again = {.address = block.address,
                                 .size_bytes = block.size_bytes,
@@ -373,12 +367,12 @@ static void request(struct replay_state *s, const struct chunk_event *e)
                                 .site_id = block.site_id,
                                 .thread_id = block.thread_id};
     blocks_put(&s->blocks, &again, block.space);
-    *map_slot(&s->requested, e->address, space_of(e)) = 1u + (*last_of(s, block.thread_id) == e->address);
+    *map_slot(&s->requested, e->address, chunk_event_space(e)) = 1u + (*last_of(s, block.thread_id) == e->address);
 }
 
 void replay_apply(struct replay_state *s, const struct chunk_event *e)
 {
-    int is_birth = e->op == CHUNK_alloc || e->op == CHUNK_realloc_alloc;
+    int is_birth = chunk_op_is_birth(e->op);
     if (e->op == CHUNK_split)
         split(s, e);
     if (e->op == CHUNK_free_requested)

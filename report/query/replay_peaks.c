@@ -19,7 +19,7 @@ struct peaks {
 static int see_peak(void *context, const struct chunk_event *e)
 {
     struct peaks *p = context;
-    int is_birth = e->op == CHUNK_alloc || e->op == CHUNK_realloc_alloc;
+    int is_birth = chunk_op_is_birth(e->op);
     if ((p->kind != KIND_all && e->kind != p->kind) || (!is_birth && !chunk_op_is_loss(e->op)))
         return 1;
     uint32_t i = map_number_or(&p->of, e->process_id, e->device, p->count);

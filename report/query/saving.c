@@ -102,7 +102,7 @@ static void read_bucket(struct search *s, uint32_t bucket, const struct chunk_ev
     s->bound[bucket] = INT64_MIN;
     for (int64_t number = first; number < end; number++) {
         const struct chunk_event *e = &events[number - c->first_event];
-        int is_birth = e->op == CHUNK_alloc || e->op == CHUNK_realloc_alloc;
+        int is_birth = chunk_op_is_birth(e->op);
         for (; next < all->change_count && all->changes[next].event <= number; next++)
             plus(&less, all->changes[next].bytes);
         if (e->device == s->level->device_id && (is_birth || chunk_op_is_loss(e->op)))

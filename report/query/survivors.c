@@ -84,7 +84,7 @@ static void add_part(struct survivors *s, const struct chunk_event *e, uint64_t 
     if (part == s->part_count)
         ARRAY_ADD(s->parts, s->part_count, s->part_capacity);
     s->parts[part] = (struct part){size_bytes, block};
-    map_set_number(&s->part_at, address, (uint64_t)e->process_id << 8 | e->kind, part);
+    map_set_number(&s->part_at, address, chunk_event_space(e), part);
     s->blocks[block].parts++;
     s->sites[s->blocks[block].site].bytes += (int64_t)size_bytes;
     s->sites[s->blocks[block].site].count += s->blocks[block].parts == 1;
@@ -121,8 +121,8 @@ static int is_torn_down(const struct survivors *s, const struct chunk_event *e, 
 
 static void apply(struct survivors *s, const struct chunk_event *e)
 {
-    const uint64_t space = (uint64_t)e->process_id << 8 | e->kind;
-    int is_birth = e->op == CHUNK_alloc || e->op == CHUNK_realloc_alloc;
+    const uint64_t space = chunk_event_space(e);
+    int is_birth = chunk_op_is_birth(e->op);
     if (s->images && !replay_has(s->images, e->process_id))
         return;
     if (is_birth) {
@@ -164,8 +164,8 @@ static int is_wanted(struct survivors *s, struct chunk_codec *codec, const void 
  * found needs no events any more. -EAGAIN: only the way forwards tells. */
 static int apply_backwards(struct survivors *s, const struct chunk_event *e)
 {
-    const uint64_t space = (uint64_t)e->process_id << 8 | e->kind;
-    const int is_birth = e->op == CHUNK_alloc || e->op == CHUNK_realloc_alloc;
+    const uint64_t space = chunk_event_space(e);
+    const int is_birth = chunk_op_is_birth(e->op);
     if (e->op == CHUNK_cut || e->op == CHUNK_split || e->op == CHUNK_to_segment)
         return -EAGAIN;
     const uint32_t i = is_birth || chunk_op_is_death(e->op) ? site_at(s, e->site_id) : MAP_NONE;

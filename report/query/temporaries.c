@@ -37,11 +37,6 @@ struct mark {
     uint32_t site_count, site_capacity, count, capacity;
 };
 
-static uint64_t space_of(const struct chunk_event *e)
-{
-    return (uint64_t)e->process_id << 8 | e->kind;
-}
-
 static struct site *site_at(struct mark *m, uint32_t site_id)
 {
     uint32_t i = map_number_or(&m->site_of, site_id, 0, m->site_count);
@@ -57,7 +52,7 @@ static int is_newest(const struct mark *m, uint32_t born)
 
 static void mark_free(struct mark *m, uint32_t index, const struct chunk_event *e)
 {
-    const uint64_t space = space_of(e);
+    const uint64_t space = chunk_event_space(e);
     uint32_t born = (uint32_t)(map_take(&m->born, e->address, space) - 1);
     uint64_t asked = map_take(&m->requested, e->address, space);
     struct site *site = site_at(m, e->site_id);
@@ -83,7 +78,7 @@ static void look_within(struct mark *m)
 {
     for (uint32_t i = 0; i < (uint32_t)m->chunk->count; i++) {
         const struct chunk_event *e = &m->chunk->events[i];
-        const uint64_t space = space_of(e);
+        const uint64_t space = chunk_event_space(e);
         uint32_t born;
         switch (e->op) {
         case CHUNK_alloc:
@@ -143,19 +138,19 @@ static void look_before(struct mark *m, const struct chunk_event *events, long c
     for (long i = count - 1; i >= 0; i--) {
         const struct chunk_event *e = &events[i];
         if (e->op == CHUNK_free_requested) {
-            uint32_t k = map_number(&m->candidate_of, e->address, space_of(e));
+            uint32_t k = map_number(&m->candidate_of, e->address, chunk_event_space(e));
             if (k != MAP_NONE && m->candidates[k].is_open)
                 m->candidates[k].decided = first_event + i;
         }
         if (e->op == CHUNK_split) {
-            uint32_t k = map_number(&m->candidate_of, e->address + e->size_bytes, space_of(e));
+            uint32_t k = map_number(&m->candidate_of, e->address + e->size_bytes, chunk_event_space(e));
             if (k != MAP_NONE && m->candidates[k].is_open)
                 settle(m, &m->candidates[k], 0);
         }
-        if (e->op != CHUNK_alloc && e->op != CHUNK_realloc_alloc)
+        if (!chunk_op_is_birth(e->op))
             continue;
         uint64_t *next = map_slot(&m->next, e->thread_id, 0);
-        uint32_t k = map_number(&m->candidate_of, e->address, space_of(e));
+        uint32_t k = map_number(&m->candidate_of, e->address, chunk_event_space(e));
         if (k != MAP_NONE && m->candidates[k].is_open)
             settle(m, &m->candidates[k], !*next || (int64_t)*next - 1 > m->candidates[k].decided);
         *next = (uint64_t)(first_event + i) + 1;

@@ -162,10 +162,10 @@ static int is_torn_down(struct window *w, const struct chunk_event *e)
 {
     uint32_t i = map_number(&w->teardown_of, e->process_id, 0);
     const struct window_teardown *t = i == MAP_NONE ? NULL : &w->teardowns[i];
-    const uint64_t space = (uint64_t)e->process_id << 8 | e->kind;
+    const uint64_t space = chunk_event_space(e);
     if (!t || t->began_ns > (int64_t)e->time_ns || t->until_ns <= (int64_t)e->time_ns)
         return 0;
-    if (e->op == CHUNK_alloc || e->op == CHUNK_realloc_alloc) {
+    if (chunk_op_is_birth(e->op)) {
         if ((int64_t)e->time_ns > t->began_ns)
             *map_slot(&w->born, e->address, space) = 1;
         return 0;
@@ -217,7 +217,7 @@ static void loss(struct window *w, uint32_t index, const struct chunk_event *e, 
 /* What an event does; inside a range it is counted. */
 static void apply(struct window *w, const struct chunk_event *e, int64_t event)
 {
-    int is_birth = e->op == CHUNK_alloc || e->op == CHUNK_realloc_alloc;
+    int is_birth = chunk_op_is_birth(e->op);
     int is_torn = w->is_inside && w->teardown_count && is_torn_down(w, e);
     uint32_t index = is_birth || chunk_op_is_loss(e->op) ? window_site_at(w, e->site_id) : WINDOW_NONE;
     if (index == WINDOW_NONE)
@@ -466,7 +466,7 @@ static void climb(struct window *w, uint32_t level, const struct window_bound *b
     w->result->chunks_damaged += count < 0;
     for (long i = 0; i < count; i++) {
         const struct chunk_event *e = &events[i];
-        int is_birth = e->op == CHUNK_alloc || e->op == CHUNK_realloc_alloc;
+        int is_birth = chunk_op_is_birth(e->op);
         uint32_t index = is_birth || chunk_op_is_loss(e->op) ? window_site_at(w, e->site_id) : WINDOW_NONE;
         if (index == WINDOW_NONE || w->sites[index].levels[l->kind != KIND_all] != level)
             continue;

@@ -82,3 +82,8 @@ char *xstrdup(const char *s)
 {
     return need(strdup(s), strlen(s) + 1);
 }
+
+char *xstrdup_if(const char *s)
+{
+    return s ? xstrdup(s) : NULL;
+}

@@ -27,5 +27,6 @@ void *xmalloc(unsigned long size_bytes);
 void *xcalloc(unsigned long count, unsigned long size_bytes);
 void *xrealloc(void *p, unsigned long size_bytes);
 char *xstrdup(const char *s);
+char *xstrdup_if(const char *s); /* NULL for NULL */
 
 #endif

@@ -166,7 +166,7 @@ static uint32_t key_intern(struct stacks *s, const char *path, const char *build
         if (same_text(s->keys[x->slots[i]].path, path) && same_text(s->keys[x->slots[i]].build_id, build_id))
             return x->slots[i];
     uint32_t id = next_id((void **)&s->keys, sizeof *s->keys, &s->key_room, x->count);
-    s->keys[id] = (struct key){xstrdup(path), build_id ? xstrdup(build_id) : NULL, module_id};
+    s->keys[id] = (struct key){xstrdup(path), xstrdup_if(build_id), module_id};
     x->slots[i] = id;
     x->count++;
     return id;

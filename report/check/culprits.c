@@ -22,11 +22,6 @@ void check_free_culprit(struct check_culprit *culprit)
     free(culprit->file);
 }
 
-static char *own(const char *text)
-{
-    return text ? xstrdup(text) : NULL;
-}
-
 static int is_full(const struct check_measure *m, const struct check_result *r)
 {
     return m->options->top && r->culprit_count >= m->options->top;
@@ -63,7 +58,7 @@ static const char *const site_orders[CHECK_ID_COUNT] = {
 static void read_culprit(struct check_result *r, sqlite3_stmt *s, const char *device)
 {
     *check_add_culprit(r) = (struct check_culprit){.value = sqlite3_column_int64(s, 0),
-                                                   .device = own(device),
+                                                   .device = xstrdup_if(device),
                                                    .stack_id = sqlite3_column_int64(s, 2),
                                                    .function = db_own_text(s, 3),
                                                    .file = db_own_text(s, 4),
@@ -139,9 +134,9 @@ static void copy_leaks(struct check_measure *m, struct check_result *r)
         r->culprit_count = (int)m->options->top;
     for (int i = 0; i < r->culprit_count; i++) {
         struct check_culprit *c = &r->culprits[i];
-        c->device = own(c->device);
-        c->function = own(c->function);
-        c->file = own(c->file);
+        c->device = xstrdup_if(c->device);
+        c->function = xstrdup_if(c->function);
+        c->file = xstrdup_if(c->file);
     }
 }
 
@@ -211,9 +206,9 @@ static int find_rows(struct check_measure *m, struct check_result *r, struct err
                                     .of = by == ROW_LINE       ? CULPRIT_LINE
                                           : by == ROW_FUNCTION ? CULPRIT_FUNCTION
                                                                : CULPRIT_FILE,
-                                    .device = own(row->device),
-                                    .function = own(row->function),
-                                    .file = own(row->file),
+                                    .device = xstrdup_if(row->device),
+                                    .function = xstrdup_if(row->function),
+                                    .file = xstrdup_if(row->file),
                                     .line = row->line};
         if (r->id == CHECK_max_line) /* what its callees allocated is in no line of its own */
             rc = place_row(m, row, by, c, err);
@@ -243,8 +238,11 @@ static void add_difference(struct check_result *r, const struct diff_row *row, i
 {
     const struct diff_item *item = row->item[DIFF_NEW];
     const char *name = item->function ? item->function : item->module;
-    *check_add_culprit(r) = (struct check_culprit){
-        .value = more, .device = own(row->device), .function = own(name), .file = own(item->file), .line = item->line};
+    *check_add_culprit(r) = (struct check_culprit){.value = more,
+                                                   .device = xstrdup_if(row->device),
+                                                   .function = xstrdup_if(name),
+                                                   .file = xstrdup_if(item->file),
+                                                   .line = item->line};
 }
 
 /* The lines that grew most. */

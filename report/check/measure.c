@@ -96,11 +96,6 @@ static int load_largest(struct check_measure *m, struct error *err)
     return rc;
 }
 
-static char *own(const char *text)
-{
-    return text ? xstrdup(text) : NULL;
-}
-
 static void take_leak(void *arg, const struct leaks_row *row)
 {
     struct check_measure *m = arg;
@@ -115,11 +110,11 @@ static void take_leak(void *arg, const struct leaks_row *row)
         (struct check_culprit){.live_bytes = row->bytes,
                                .kept_bytes = row->kept_bytes,
                                .kept_blocks = row->kept_blocks,
-                               .device = own(row->device),
-                               .function = own(row->function ? row->function
-                                               : row->module ? text_basename(row->module)
-                                                             : NULL),
-                               .file = own(row->file),
+                               .device = xstrdup_if(row->device),
+                               .function = xstrdup_if(row->function ? row->function
+                                                      : row->module ? text_basename(row->module)
+                                                                    : NULL),
+                               .file = xstrdup_if(row->file),
                                .line = row->line,
                                .stack_id = row->stack_id};
 }
@@ -320,8 +315,8 @@ static struct check_result *add_result(struct check_results *results, enum check
 {
     struct check_result *r = ARRAY_ADD(results->result, results->count, results->capacity);
     r->id = id;
-    r->subject = own(subject);
-    r->origin = own(origin);
+    r->subject = xstrdup_if(subject);
+    r->origin = xstrdup_if(origin);
     return r;
 }
 

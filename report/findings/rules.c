@@ -322,7 +322,7 @@ static void finding_place(struct finding *f, const char *function, const char *f
         line = 0;
     if (!f->function) {
         f->function = xstrdup(function);
-        f->file = file ? xstrdup(file) : NULL;
+        f->file = xstrdup_if(file);
         f->line = line;
     }
     if (file)

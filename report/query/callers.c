@@ -138,11 +138,6 @@ static int is_caller(const struct row *r, const struct walk_frame *f)
            (f->function || (r->offset == f->offset && is_same(r->module, f->module)));
 }
 
-static char *copy(const char *text)
-{
-    return text ? xstrdup(text) : NULL;
-}
-
 static void add(struct callers *c, const struct walk_frame *f, int64_t bytes, int64_t blocks)
 {
     int i = 0;
@@ -152,9 +147,9 @@ static void add(struct callers *c, const struct walk_frame *f, int64_t bytes, in
         ARRAY_ADD(c->item, c->count, c->capacity);
         /* module "": a caller without one, apart from no caller at all */
         if (f)
-            c->item[i].row = (struct row){.function = copy(f->function),
-                                          .plain_name = copy(f->plain_name),
-                                          .file = copy(f->file),
+            c->item[i].row = (struct row){.function = xstrdup_if(f->function),
+                                          .plain_name = xstrdup_if(f->plain_name),
+                                          .file = xstrdup_if(f->file),
                                           .module = xstrdup(f->module ? f->module : ""),
                                           .line = f->line,
                                           .offset = f->offset};

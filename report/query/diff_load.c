@@ -102,9 +102,9 @@ static uint32_t add_function(struct diff_side *s, const struct diff_item *item, 
         return *slot - 1;
     struct diff_function *f = ARRAY_ADD(s->functions, s->function_count, s->function_capacity);
     *slot = s->function_count;
-    *f = (struct diff_function){.name = item->name ? xstrdup(item->name) : NULL,
-                                .raw_name = item->function ? xstrdup(item->function) : NULL,
-                                .module = item->module ? xstrdup(item->module) : NULL,
+    *f = (struct diff_function){.name = xstrdup_if(item->name),
+                                .raw_name = xstrdup_if(item->function),
+                                .module = xstrdup_if(item->module),
                                 .key = text_map_key(slot),
                                 .key_length = key->length,
                                 .file = DIFF_NONE,

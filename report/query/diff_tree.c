@@ -66,11 +66,6 @@ static uint32_t frame_of_key(struct loading *l, int *is_new)
     return *slot - 1;
 }
 
-static char *own_text(const char *text)
-{
-    return text ? xstrdup(text) : NULL;
-}
-
 static uint32_t function_frame(struct loading *l, const struct tree_frame *f, const char *module)
 {
     const struct names *names = &l->names[f->function];
@@ -89,8 +84,8 @@ static uint32_t function_frame(struct loading *l, const struct tree_frame *f, co
     if (is_new)
         l->tree->frames[number] =
             (struct diff_tree_frame){.name = xstrdup(name),
-                                     .file = own_text(names->file),
-                                     .module = own_text(f->is_python ? NULL : module),
+                                     .file = xstrdup_if(names->file),
+                                     .module = xstrdup_if(f->is_python ? NULL : module),
                                      .is_python = f->is_python,
                                      .is_allocator = l->stacks.functions[f->function].is_allocator};
     return number;
@@ -118,7 +113,7 @@ static uint32_t address_frame(struct loading *l, uint32_t address)
     else
         buf_puts(&name, " (no symbols)");
     l->tree->frames[number] =
-        (struct diff_tree_frame){.name = xstrdup(buf_text(&name)), .module = own_text(module), .is_unknown = 1};
+        (struct diff_tree_frame){.name = xstrdup(buf_text(&name)), .module = xstrdup_if(module), .is_unknown = 1};
     buf_free(&name);
     return number;
 }

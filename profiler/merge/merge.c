@@ -195,13 +195,13 @@ static void add_facts(struct input *in)
     keep_text(&m->commands, command);
     if (text_map_count(&m->hosts) > hosts) { /* what another one has is beside it */
         int64_t bytes = db_int(in->db, "SELECT total_bytes FROM device WHERE device_id = 0", 0);
-        m->host_bytes = bytes > 0 && m->host_bytes >= 0 ? merge_plus(m->host_bytes, bytes) : -1;
+        m->host_bytes = bytes > 0 && m->host_bytes >= 0 ? wrap_add(m->host_bytes, bytes) : -1;
     }
     for (size_t i = 0; i < sizeof same_texts / sizeof *same_texts; i++)
         keep_same(in, same_texts[i], is_first);
     for (size_t i = 0; i < sizeof same_numbers / sizeof *same_numbers; i++)
         keep_same_number(in, same_numbers[i], is_first);
-    m->event_count = merge_plus(m->event_count, db_meta_int(in->db, "event_count", 0));
+    m->event_count = wrap_add(m->event_count, db_meta_int(in->db, "event_count", 0));
     if (partial)
         buf_printf(&m->partial, "%s%s: %s", m->partial.length ? "; " : "", in->source->path, partial);
     free(host);

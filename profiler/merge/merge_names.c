@@ -109,7 +109,7 @@ static void module_row(struct input *in, sqlite3_stmt *s)
                                         .start = sqlite3_column_int64(s, 4),
                                         .end = sqlite3_column_int64(s, 5),
                                         .bias = sqlite3_column_int64(s, 6),
-                                        .load_ns = merge_plus(sqlite3_column_int64(s, 7), in->source->shift_ns)};
+                                        .load_ns = wrap_add(sqlite3_column_int64(s, 7), in->source->shift_ns)};
         *slot = m->module_count;
     }
     struct merge_module *module = &m->modules[*slot - 1];

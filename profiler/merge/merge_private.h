@@ -11,6 +11,7 @@
 #include "../../common/kind.h"
 #include "../../common/map.h"
 #include "../../common/packed.h"
+#include "../../common/wrap.h"
 #include "../store/device_row.h"
 #include "../store/nodes.h"
 #include "../store/store.h"
@@ -131,11 +132,6 @@ void merge_each(struct input *in, const char *sql, void (*row)(struct input *in,
 void merge_failed(struct input *in, int rc, const char *text);
 /* Whether a table has the column: files of older versions lack some. */
 int merge_has_column(sqlite3 *db, const char *table, const char *column);
-
-static inline int64_t merge_plus(int64_t a, int64_t b)
-{
-    return (int64_t)((uint64_t)a + (uint64_t)b);
-}
 
 /* In this order, as each needs the ids of those before it. */
 void merge_devices(struct input *in);   /* merge_names.c */

@@ -114,7 +114,7 @@ static int number_of(struct input *in, const struct column *c, sqlite3_stmt *s, 
         return 1;
     case WHAT_TIME:
     case WHAT_TIME_OR_NULL:
-        *number = merge_plus(*number, in->source->shift_ns);
+        *number = wrap_add(*number, in->source->shift_ns);
         return 1;
     default:
         return 1;
@@ -234,7 +234,7 @@ static void own_total(struct input *in, sqlite3_stmt *s)
     sqlite3_bind_int64(q, 1, in->m->last_id[MERGE_RECORDING]);
     sqlite3_bind_int64(q, 2, device - 1);
     for (int i = 1; i < 8; i++)
-        sqlite3_bind_int64(q, i + 2, merge_plus(sqlite3_column_int64(s, i), i == 4 ? in->source->shift_ns : 0));
+        sqlite3_bind_int64(q, i + 2, wrap_add(sqlite3_column_int64(s, i), i == 4 ? in->source->shift_ns : 0));
     store_step(in->m->store, q);
 }
 

@@ -64,7 +64,7 @@ static void packed_stacks(struct input *in)
 
 static int64_t combine_sum(int64_t a, int64_t b)
 {
-    return merge_plus(a, b);
+    return wrap_add(a, b);
 }
 
 static int64_t combine_max(int64_t a, int64_t b)
@@ -126,15 +126,15 @@ static void teardown_row(struct input *in, sqlite3_stmt *s)
     struct merge_site *site = known_site(in, s);
     if (!site)
         return;
-    site->torn_bytes = merge_plus(site->torn_bytes, sqlite3_column_int64(s, 1));
-    site->torn_count = merge_plus(site->torn_count, sqlite3_column_int64(s, 2));
+    site->torn_bytes = wrap_add(site->torn_bytes, sqlite3_column_int64(s, 1));
+    site->torn_count = wrap_add(site->torn_count, sqlite3_column_int64(s, 2));
 }
 
 static void kept_row(struct input *in, sqlite3_stmt *s)
 {
     struct merge_site *site = known_site(in, s);
     if (site)
-        site->kept_count = merge_plus(site->kept_count, sqlite3_column_int64(s, 1));
+        site->kept_count = wrap_add(site->kept_count, sqlite3_column_int64(s, 1));
 }
 
 static void packed_sites(struct input *in)
@@ -156,9 +156,9 @@ static void packed_sites(struct input *in)
         if (!site)
             continue;
         site_add(site, stat);
-        site->torn_bytes = merge_plus(site->torn_bytes, (int64_t)packed_at(columns[PACKED_site_torn_bytes], i));
-        site->torn_count = merge_plus(site->torn_count, (int64_t)packed_at(columns[PACKED_site_torn_count], i));
-        site->kept_count = merge_plus(site->kept_count, (int64_t)packed_at(columns[PACKED_site_kept_count], i));
+        site->torn_bytes = wrap_add(site->torn_bytes, (int64_t)packed_at(columns[PACKED_site_torn_bytes], i));
+        site->torn_count = wrap_add(site->torn_count, (int64_t)packed_at(columns[PACKED_site_torn_count], i));
+        site->kept_count = wrap_add(site->kept_count, (int64_t)packed_at(columns[PACKED_site_kept_count], i));
     }
 }
 

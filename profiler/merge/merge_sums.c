@@ -51,7 +51,7 @@ static void add_row(struct input *in, int table, sqlite3_stmt *s)
         *ARRAY_ADD(sums->rows, sums->count, sums->capacity) =
             (struct merge_sum){.device = (uint32_t)device - 1, .kind = kind, .class = class};
     for (int i = 0; i < tables[table].count; i++)
-        sums->rows[at].value[i] = merge_plus(sums->rows[at].value[i], sqlite3_column_int64(s, 3 + i));
+        sums->rows[at].value[i] = wrap_add(sums->rows[at].value[i], sqlite3_column_int64(s, 3 + i));
 }
 
 void merge_totals(struct input *in)

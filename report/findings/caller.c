@@ -1,3 +1,4 @@
+#include "../../common/sum.h"
 #include "../query/rows.h"
 #include "../query/site_rows.h"
 #include "../query/walk.h"
@@ -98,8 +99,8 @@ static void add_stack(struct rules *r, struct walk *walk, const struct site_rows
         uint32_t n = map_number(&k->number_of, (uint64_t)step.frames[0].address_id, 0);
         if (n < DEPTH_MAX && !(seen >> n & 1)) {
             seen |= UINT64_C(1) << n;
-            __builtin_add_overflow(k->allocs[n], rule_sane(site_rows_value(rows, ALLOCS)), &k->allocs[n]);
-            __builtin_add_overflow(k->ends[n], rule_sane(site_rows_value(rows, ENDS)), &k->ends[n]);
+            sum_add(&k->allocs[n], rule_sane(site_rows_value(rows, ALLOCS)));
+            sum_add(&k->ends[n], rule_sane(site_rows_value(rows, ENDS)));
         }
         stack_id = step.parent_id;
     }

@@ -1,5 +1,6 @@
 #include "../../common/array.h"
 #include "../../common/db.h"
+#include "../../common/sum.h"
 #include "rules.h"
 
 #include <stdlib.h>
@@ -28,8 +29,8 @@ static struct again most_again(struct rules *r)
         uint32_t i = map_number_or(&number_of, (uint64_t)(line - r->lines), 0, count);
         if (i == count)
             *ARRAY_ADD(all, count, capacity) = (struct again){.line = line};
-        __builtin_add_overflow(all[i].bytes, bytes, &all[i].bytes);
-        __builtin_add_overflow(all[i].count, more, &all[i].count);
+        sum_add(&all[i].bytes, bytes);
+        sum_add(&all[i].count, more);
         all[i].group_count++;
         if (bytes > all[i].site_bytes) {
             all[i].site_id = sqlite3_column_int64(s, 0);

@@ -2,6 +2,7 @@
 
 #include "../../common/buf.h"
 #include "../../common/db.h"
+#include "../../common/sum.h"
 #include "../query/resident.h"
 
 #include <stdio.h>
@@ -35,7 +36,7 @@ static void say_present(struct rules *r, struct finding *f)
     if (resident_peak_load(r->db, &peak, r->err) || !peak.process_count)
         return;
     int64_t there = peak.block_bytes, least, most;
-    __builtin_add_overflow(there, rule_query_amount(r, sql, NULL, 0, 0), &there);
+    sum_add(&there, rule_query_amount(r, sql, NULL, 0, 0));
     reserved_at(r, &peak, &least, &most);
     if (there < 0 || there >= most)
         return;

@@ -5,6 +5,7 @@
  * Of ranges within ranges the outermost counts that comes again: within a step there are many that a block outlives.
  */
 #include "../../common/array.h"
+#include "../../common/sum.h"
 #include "../query/executions.h"
 #include "../query/marks.h"
 #include "rules.h"
@@ -221,7 +222,7 @@ static void look_at(struct watch_phase *w, const struct block *block, int64_t un
     h->last_phase = number;
     h->block_count++;
     h->freed_count += is_freed;
-    __builtin_add_overflow(h->bytes, rule_sane((int64_t)block->size_bytes), &h->bytes);
+    sum_add(&h->bytes, rule_sane((int64_t)block->size_bytes));
     if (w->now_ns - p->end_ns > h->longest_ns)
         h->longest_ns = w->now_ns - p->end_ns;
     if (w->change_count < CHANGES_MAX)

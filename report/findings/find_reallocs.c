@@ -1,5 +1,6 @@
 /* Blocks that grow by the same few bytes again and again: each realloc may copy all that was there. */
 #include "../../common/array.h"
+#include "../../common/sum.h"
 #include "rules.h"
 
 #include <stdlib.h>
@@ -51,28 +52,22 @@ void watch_reallocs_close(void *watch)
     free(w);
 }
 
-/* Wraps in a damaged file. */
-static void add(int64_t *sum, int64_t value)
-{
-    __builtin_add_overflow(*sum, value, sum);
-}
-
 /* Counts a row of steps when it is long enough, and then each further step of it. */
 static void count_row(struct watch_reallocs *w, struct chain *c, const struct chunk_event *e, int64_t old_bytes)
 {
     const struct rule_line *line = rule_line_of(w->r, e->site_id);
     old_bytes = rule_sane(old_bytes);
-    add(&c->copied_bytes, old_bytes);
+    sum_add(&c->copied_bytes, old_bytes);
     if (!line || c->row < STEPS_LEAST)
         return;
     struct grower *g = &w->growers[line - w->r->lines];
     if (c->row == STEPS_LEAST) {
         g->rows++;
-        add(&g->copied_bytes, c->copied_bytes);
-        add(&g->size_bytes, rule_sane((int64_t)e->size_bytes));
+        sum_add(&g->copied_bytes, c->copied_bytes);
+        sum_add(&g->size_bytes, rule_sane((int64_t)e->size_bytes));
     } else {
-        add(&g->copied_bytes, old_bytes);
-        add(&g->size_bytes, rule_sane(c->step_bytes));
+        sum_add(&g->copied_bytes, old_bytes);
+        sum_add(&g->size_bytes, rule_sane(c->step_bytes));
     }
     if (c->row > g->longest) {
         g->longest = c->row;

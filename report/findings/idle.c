@@ -2,6 +2,7 @@
 
 #include "../../common/array.h"
 #include "../../common/db.h"
+#include "../../common/sum.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +14,7 @@ static void add_site(sqlite3_stmt *s, struct idle *idle)
     int64_t *const into[] = {&idle->peak_bytes, &idle->peak_count, &idle->block_count, &idle->idle_ns,
                              &idle->lifetime_ns};
     for (int i = 0; i < 5; i++)
-        __builtin_add_overflow(*into[i], rule_amount(s, i + 1), into[i]);
+        sum_add(into[i], rule_amount(s, i + 1));
     if (rule_amount(s, 1) > idle->site_bytes) {
         idle->site_id = sqlite3_column_int64(s, 0);
         idle->site_bytes = rule_amount(s, 1);

@@ -1,4 +1,5 @@
 #include "../../common/db.h"
+#include "../../common/sum.h"
 #include "../query/process_end.h"
 #include "../query/program_name.h"
 #include "live_at_end.h"
@@ -52,12 +53,12 @@ static void take_part(void *arg, uint32_t site_id, uint64_t bytes, uint64_t coun
     const struct rule_site *site = rule_site_of(p->r, site_id);
     if (!site || p->r->lines[site->line].device_id != p->r->device->device_id)
         return;
-    __builtin_add_overflow(p->all_bytes, rule_sane((int64_t)bytes), &p->all_bytes);
+    sum_add(&p->all_bytes, rule_sane((int64_t)bytes));
     if (!site->has_ends)
         return;
-    __builtin_add_overflow(p->bytes, rule_sane((int64_t)bytes), &p->bytes);
-    __builtin_add_overflow(p->lines[site->line].bytes, rule_sane((int64_t)bytes), &p->lines[site->line].bytes);
-    __builtin_add_overflow(p->lines[site->line].count, rule_sane((int64_t)count), &p->lines[site->line].count);
+    sum_add(&p->bytes, rule_sane((int64_t)bytes));
+    sum_add(&p->lines[site->line].bytes, rule_sane((int64_t)bytes));
+    sum_add(&p->lines[site->line].count, rule_sane((int64_t)count));
 }
 
 /* Leaves out what libraries keep, where the events have all of the process's end: not of what Python tore down, which

@@ -3,6 +3,8 @@
 #include "../../common/array.h"
 #include "../../common/db.h"
 #include "../../common/kind.h"
+#include "../../common/sum.h"
+#include "../../common/wrap.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -100,13 +102,13 @@ static uint64_t over_at_death(struct rounding_watch *w, const struct chunk_event
 static void add(struct site_over *s, const struct chunk_event *e, int64_t sign, uint64_t over)
 {
     s->count += sign;
-    s->bytes += sign * (int64_t)e->size_bytes;
-    s->over_bytes += sign * (int64_t)over;
+    wrap_change(&s->bytes, (uint64_t)sign * e->size_bytes);
+    wrap_change(&s->over_bytes, (uint64_t)sign * over);
     if (e->size_bytes > ROUNDING_TINY)
         return;
     s->tiny_count += sign;
-    s->tiny_bytes += sign * (int64_t)e->size_bytes;
-    s->tiny_over_bytes += sign * (int64_t)over;
+    wrap_change(&s->tiny_bytes, (uint64_t)sign * e->size_bytes);
+    wrap_change(&s->tiny_over_bytes, (uint64_t)sign * over);
 }
 
 /* As many of its blocks, on average, end with a process: of most sites all of them. */
@@ -160,7 +162,7 @@ static void sum(struct rounding *line, const struct site_over *s, int64_t site_i
     int64_t *const into[] = {&line->count,      &line->bytes,      &line->over_bytes,
                              &line->tiny_count, &line->tiny_bytes, &line->tiny_over_bytes};
     for (size_t i = 0; i < sizeof from / sizeof *from; i++)
-        *into[i] += rule_sane(from[i]);
+        sum_add(into[i], rule_sane(from[i]));
 }
 
 static int by_over(const void *a, const void *b)

@@ -2,6 +2,7 @@
 
 #include "../../common/array.h"
 #include "../../common/db.h"
+#include "../../common/sum.h"
 #include "../../common/text.h"
 #include "../query/short_name.h"
 #include "../query/site_rows.h"
@@ -137,7 +138,7 @@ void rule_add(struct rules *r, int64_t site_id, enum line_sum sum, int64_t value
     if (!line)
         return;
     int64_t *into = &r->lines[line - r->lines].sums[sum];
-    __builtin_add_overflow(*into, value, into);
+    sum_add(into, value);
 }
 
 /* What looks at present pages saw at the peak, of the few sites that have it. */
@@ -179,8 +180,7 @@ static int add_sites(struct rules *r, struct site_rows *rows, sqlite3_stmt *addr
             *ARRAY_ADD(r->lines, r->line_count, r->line_capacity) =
                 (struct rule_line){.device_id = device_id, .site_id = rows->site_id};
         for (int i = 0; i < LINE_OF_SITES; i++)
-            __builtin_add_overflow(r->lines[line].sums[i], rule_sane(site_rows_value(rows, SUMS + i)),
-                                   &r->lines[line].sums[i]);
+            sum_add(&r->lines[line].sums[i], rule_sane(site_rows_value(rows, SUMS + i)));
         *ARRAY_ADD(r->sites, r->site_count, r->site_capacity) = (struct rule_site){rows->site_id, line, line, 0, 0};
     }
     return rc;
@@ -266,7 +266,7 @@ const struct rule_line *rule_top_line(struct rules *r, enum line_sum sum, int64_
         const struct rule_line *l = &r->lines[i];
         if (l->device_id != r->device->device_id)
             continue;
-        __builtin_add_overflow(*all, l->sums[sum], all);
+        sum_add(all, l->sums[sum]);
         if (l->sums[sum] > 0 && (!best || l->sums[sum] > best->sums[sum]))
             best = l;
     }

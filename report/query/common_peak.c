@@ -3,6 +3,7 @@
 #include "../../common/array.h"
 #include "../../common/chunk.h"
 #include "../../common/db.h"
+#include "../../common/wrap.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -43,12 +44,6 @@ struct finder {
     int64_t run_ns;     /* no longer than this */
 };
 
-/* Hostile sizes wrap. */
-static int64_t plus(int64_t a, int64_t b)
-{
-    return (int64_t)((uint64_t)a + (uint64_t)b);
-}
-
 /* --- changes --- */
 
 static void add_change(struct finder *f, int64_t time_ns, int64_t low, int64_t high, int is_event)
@@ -65,7 +60,7 @@ struct level {
 
 static void set_level(struct finder *f, struct level *level, int64_t time_ns, int64_t low, int64_t high)
 {
-    add_change(f, time_ns, plus(low, -level->low), plus(high, -level->high), 0);
+    add_change(f, time_ns, wrap_subtract(low, level->low), wrap_subtract(high, level->high), 0);
     *level = (struct level){low, high};
 }
 
@@ -166,8 +161,8 @@ static void sweep(struct finder *f, enum sweep what)
         int64_t most_bytes = INT64_MIN;
         while (i < f->count && f->changes[i].time_ns == time_ns) {
             const struct change *c = &f->changes[i++];
-            low = plus(low, c->low);
-            high = plus(high, c->high);
+            low = wrap_add(low, c->low);
+            high = wrap_add(high, c->high);
             int is_together = i < f->count && f->changes[i].time_ns == time_ns && !f->changes[i].is_event;
             if (is_together)
                 continue;
@@ -261,7 +256,7 @@ static int take_event(struct reader *r, const struct chunk_event *e)
     if (time_ns >= run_from(r) && !r->is_open)
         open_run(r);
     const int64_t change = (int64_t)(is_birth ? e->size_bytes : -e->size_bytes);
-    r->held_bytes = plus(r->held_bytes, change);
+    r->held_bytes = wrap_add(r->held_bytes, change);
     if (!r->is_open)
         return 1;
     add_change(r->f, r->start_ns + time_ns, change, change, 1);

@@ -2,6 +2,7 @@
 
 #include "../../common/array.h"
 #include "../../common/db.h"
+#include "../../common/sum.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -274,12 +275,6 @@ enum many_clock many_align(const struct many *m, int64_t *starts_ns)
     return clock;
 }
 
-static void plus(int64_t *sum, int64_t value)
-{
-    if (__builtin_add_overflow(*sum, value, sum))
-        *sum = INT64_MAX;
-}
-
 void many_add(const struct many *m, int device, struct many_sum *sum)
 {
     *sum = (struct many_sum){.most_file = -1};
@@ -288,9 +283,9 @@ void many_add(const struct many *m, int device, struct many_sum *sum)
         if (!row)
             continue;
         sum->count++;
-        plus(&sum->peak_bytes, row->peak_bytes);
-        plus(&sum->reserved_bytes, row->reserved_bytes);
-        plus(&sum->end_bytes, row->end_bytes);
+        sum_add(&sum->peak_bytes, row->peak_bytes);
+        sum_add(&sum->reserved_bytes, row->reserved_bytes);
+        sum_add(&sum->end_bytes, row->end_bytes);
         if (sum->most_file < 0 || row->peak_bytes > sum->most_bytes) {
             sum->most_bytes = row->peak_bytes;
             sum->most_file = i;

@@ -3,6 +3,7 @@
 #include "../../common/array.h"
 #include "../../common/db.h"
 #include "../../common/map.h"
+#include "../../common/wrap.h"
 #include "replay.h"
 
 #include <errno.h>
@@ -20,11 +21,6 @@ struct reading {
     int64_t percent;
     int64_t *newest; /* by thread: the number of its newest allocation */
 };
-
-static void plus(int64_t *value, uint64_t change)
-{
-    *value = (int64_t)((uint64_t)*value + change);
-}
 
 static struct pass_level *level_at(struct pass *p, uint8_t device_id)
 {
@@ -131,7 +127,7 @@ static void apply(struct reading *r, const struct chunk_event *e, int64_t number
         put(r, &block, block.address, block.size_bytes - e->size_bytes);
     if (is_birth || is_loss) {
         struct pass_level *l = level_at(r->pass, e->device);
-        plus(&l->active_bytes, is_birth ? e->size_bytes : -e->size_bytes);
+        wrap_change(&l->active_bytes, is_birth ? e->size_bytes : -e->size_bytes);
         raise(r->pass, l, number);
     }
     for (int i = 0; i < r->reader_count; i++)

@@ -2,20 +2,16 @@
 
 #include "../../common/array.h"
 #include "../../common/db.h"
+#include "../../common/wrap.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
 enum { CHANGES_MAX = 1 << 23, CHUNKS_READ_MAX = 256 };
 
-static void plus(int64_t *value, int64_t change)
-{
-    *value = (int64_t)((uint64_t)*value + (uint64_t)change); /* wraps in a damaged file */
-}
-
 void saving_leave_out(struct saving *s, int64_t bytes)
 {
-    plus(&s->left_out_bytes, bytes > 0 ? bytes : 0);
+    wrap_change(&s->left_out_bytes, (uint64_t)(bytes > 0 ? bytes : 0));
 }
 
 void saving_add(struct saving *s, int64_t from, int64_t until, int64_t bytes)
@@ -28,7 +24,8 @@ void saving_add(struct saving *s, int64_t from, int64_t until, int64_t bytes)
     }
     *ARRAY_ADD(s->changes, s->change_count, s->change_capacity) = (struct saving_change){from, bytes};
     if (until != PASS_END)
-        *ARRAY_ADD(s->changes, s->change_count, s->change_capacity) = (struct saving_change){until, -bytes};
+        *ARRAY_ADD(s->changes, s->change_count, s->change_capacity) =
+            (struct saving_change){until, wrap_subtract(0, bytes)};
 }
 
 void saving_close(struct saving *s)
@@ -81,11 +78,11 @@ static void bound_all(struct search *s)
         int64_t end = b + 1 < s->pass->bucket_count ? s->pass->buckets[b + 1].first_event : PASS_END, least = less;
         s->less[b] = less;
         for (; next < all->change_count && all->changes[next].event < end; next++) {
-            plus(&less, all->changes[next].bytes);
+            wrap_change(&less, (uint64_t)all->changes[next].bytes);
             least = less < least ? less : least;
         }
         s->bound[b] = s->level->most[b];
-        plus(&s->bound[b], -least);
+        wrap_change(&s->bound[b], -(uint64_t)least);
     }
 }
 
@@ -104,11 +101,11 @@ static void read_bucket(struct search *s, uint32_t bucket, const struct chunk_ev
         const struct chunk_event *e = &events[number - c->first_event];
         int is_birth = chunk_op_is_birth(e->op);
         for (; next < all->change_count && all->changes[next].event <= number; next++)
-            plus(&less, all->changes[next].bytes);
+            wrap_change(&less, (uint64_t)all->changes[next].bytes);
         if (e->device == s->level->device_id && (is_birth || chunk_op_is_loss(e->op)))
-            plus(active, is_birth ? (int64_t)e->size_bytes : -(int64_t)e->size_bytes);
+            wrap_change(active, is_birth ? e->size_bytes : -e->size_bytes);
         int64_t now = *active;
-        plus(&now, -less);
+        wrap_change(&now, -(uint64_t)less);
         if (now > s->bound[bucket])
             s->bound[bucket] = now;
     }
@@ -158,7 +155,7 @@ static int64_t most_saved(const struct saving *s, int64_t peak_event)
 {
     int64_t less = s->left_out_bytes;
     for (size_t i = 0; i < s->change_count && s->changes[i].event <= peak_event; i++)
-        plus(&less, s->changes[i].bytes);
+        wrap_change(&less, (uint64_t)s->changes[i].bytes);
     return less;
 }
 
@@ -183,7 +180,7 @@ int saving_measure(struct saving *saving, const struct pass *pass, int64_t devic
         rc = find(&s, &highest, &result->is_exact, err);
     result->peak_bytes = s.level->peak_bytes;
     result->least_bytes = result->peak_bytes;
-    plus(&result->least_bytes, highest > 0 ? -highest : 0);
+    wrap_change(&result->least_bytes, highest > 0 ? -(uint64_t)highest : 0);
     result->most_bytes = result->least_bytes;
     result->is_exact &= saving->left_out_bytes == 0;
     if (!result->is_exact)

@@ -25,14 +25,6 @@ uint32_t diff_page_device(const struct diff_page *d, const char *name)
 
 /* --- plain HTML: for the first paint, and for readers without scripts --- */
 
-static int write_html(struct buf *b, FILE *out)
-{
-    if (b->length)
-        fwrite(b->data, 1, b->length, out);
-    buf_free(b);
-    return 0;
-}
-
 static int part_title(void *of, FILE *out)
 {
     const struct diff_page *d = of;
@@ -40,7 +32,7 @@ static int part_title(void *of, FILE *out)
     buf_html(&b, page_basename(d->options->database_paths[DIFF_OLD]));
     buf_puts(&b, " &rarr; ");
     buf_html(&b, page_basename(d->options->database_paths[DIFF_NEW]));
-    return write_html(&b, out);
+    return page_write_html(&b, out);
 }
 
 static int part_command(void *of, FILE *out)
@@ -51,7 +43,7 @@ static int part_command(void *of, FILE *out)
         buf_putc(&b, ' ');
         buf_html(&b, page_basename(d->options->database_paths[side]));
     }
-    return write_html(&b, out);
+    return page_write_html(&b, out);
 }
 
 static void add_cell(struct buf *b, const char *text)
@@ -148,7 +140,7 @@ static int part_header(void *of, FILE *out)
     add_skips(d->options, &b);
     for (int side = 0; side < DIFF_SIDES; side++)
         notes_each(d->dbs[side], add_note, &(struct banner){&b, side_titles[side]});
-    write_html(&b, out);
+    page_write_html(&b, out);
     return rc;
 }
 
@@ -191,7 +183,7 @@ static int part_top_rows(void *of, FILE *out)
         add_top_row(&diff.rows[i], &b);
     buf_puts(&b, "</tbody></table>\n");
     diff_close(&diff);
-    write_html(&b, out);
+    page_write_html(&b, out);
     return rc;
 }
 

@@ -36,14 +36,6 @@ int many_page_lines(int files)
     return lines < 3 ? 3 : lines > 12 ? 12 : lines;
 }
 
-static int write_html(struct buf *b, FILE *out)
-{
-    if (b->length)
-        fwrite(b->data, 1, b->length, out);
-    buf_free(b);
-    return 0;
-}
-
 static int part_title(void *of, FILE *out)
 {
     const struct many_page *p = of;
@@ -57,7 +49,7 @@ static int part_open_name(void *of, FILE *out)
     const struct many_page *p = of;
     struct buf b = BUF(1u << 16);
     buf_html(&b, p->many->list.recording[0].path);
-    return write_html(&b, out);
+    return page_write_html(&b, out);
 }
 
 static void add_note(struct buf *b, const char *path, const char *note)
@@ -139,7 +131,7 @@ static int part_header(void *of, FILE *out)
     add_sums(p, &b);
     buf_printf(&b, "<p class=\"hint\">%s</p>\n", clock_texts[p->clock]);
     add_notes(p, &b);
-    return write_html(&b, out);
+    return page_write_html(&b, out);
 }
 
 static void add_cell(struct buf *b, const char *text)
@@ -183,7 +175,7 @@ static int part_top_rows(void *of, FILE *out)
             add_file(p, i, k < f->row_count ? &f->rows[k] : NULL, &b);
     }
     buf_puts(&b, "</tbody></table>\n");
-    return write_html(&b, out);
+    return page_write_html(&b, out);
 }
 
 /* --- data --- */
@@ -353,6 +345,7 @@ static const enum page_template scripts[] = {
 };
 
 static const struct page_form form = {.html = PAGE_many_html,
+                                      .what = "memprof",
                                       .scripts = scripts,
                                       .script_count = sizeof scripts / sizeof *scripts,
                                       .parts = parts,

@@ -37,6 +37,14 @@ static void write_template(struct render *r, enum page_template which)
     fwrite(templates[which].text, 1, *templates[which].length, r->out);
 }
 
+int page_write_html(struct buf *b, FILE *out)
+{
+    if (b->length)
+        fwrite(b->data, 1, b->length, out);
+    buf_free(b);
+    return 0;
+}
+
 static int is_part(const char *part, const char *name, size_t length)
 {
     return strlen(part) == length && memcmp(part, name, length) == 0;

@@ -5,6 +5,7 @@
 #ifndef MEMPROF_PAGE_FILE_H
 #define MEMPROF_PAGE_FILE_H
 
+#include "../../common/buf.h"
 #include "../../common/error.h"
 
 #include <stdio.h>
@@ -30,6 +31,8 @@ struct page_form {
     int part_count;
 };
 
+/* For parts: writes and frees it. 0. */
+int page_write_html(struct buf *b, FILE *out);
 /* Writes a page; of is given to its parts. Returns 0 or -errno with err; that of a part, which has filled err then. */
 int page_file_write(const struct page_form *form, void *of, FILE *out, struct error *err);
 

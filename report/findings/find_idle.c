@@ -1,11 +1,27 @@
-#include "idle.h"
-
+/*
+ * Blocks of GPUs that nothing was copied to or from for a part of their life. Kernels are not seen, so all of it is a
+ * bound. Of a line what was idle at the device's peak is known from the tables; its blocks one by one where all of
+ * them are among the largest of the run and all events are there: then the peak is replayed.
+ */
 #include "../../common/array.h"
 #include "../../common/db.h"
 #include "../../common/sum.h"
+#include "rules.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+enum idle_part { IDLE_EARLY, IDLE_LATE };
+
+#define SHOWN        2
+#define IDLE_PERCENT 5 /* of the peak: less of a line is not said */
+
+struct idle {
+    const struct rule_line *line;
+    int64_t site_id, site_bytes;               /* of these the one that has most idle at the peak */
+    int64_t peak_bytes, peak_count;            /* idle at the peak */
+    int64_t block_count, idle_ns, lifetime_ns; /* of its blocks that were copied, all together */
+};
 
 /* --- lines ------------------------------------------------------------------------------------------------------- */
 
@@ -27,7 +43,8 @@ static int by_bytes(const void *a, const void *b)
     return (x->peak_bytes < y->peak_bytes) - (x->peak_bytes > y->peak_bytes);
 }
 
-int idle_lines(struct rules *r, enum idle_part part, struct idle *idle, int room)
+/* The lines of r->device that have most of that, worth saying: at most room. How many they are. */
+static int find_lines(struct rules *r, enum idle_part part, struct idle *idle, int room)
 {
     static const char *const sql[] = {
         "SELECT site_id, early_peak_bytes, early_peak_count, block_count, before_ns, lifetime_ns FROM site_touch",
@@ -84,27 +101,26 @@ static uint64_t place_of(uint64_t address, int64_t process_id)
     return address ^ (uint64_t)process_id << 48;
 }
 
-static const struct idle_block *sorted; /* for the two orders */
-
-static int first_before(const void *a, const void *b)
+static int first_before(const void *a, const void *b, void *blocks)
 {
-    int64_t x = sorted[*(const uint32_t *)a].first_ns, y = sorted[*(const uint32_t *)b].first_ns;
+    const struct idle_block *all = blocks;
+    int64_t x = all[*(const uint32_t *)a].first_ns, y = all[*(const uint32_t *)b].first_ns;
     return (x > y) - (x < y);
 }
 
-static int last_before(const void *a, const void *b)
+static int last_before(const void *a, const void *b, void *blocks)
 {
-    int64_t x = sorted[*(const uint32_t *)a].last_ns, y = sorted[*(const uint32_t *)b].last_ns;
+    const struct idle_block *all = blocks;
+    int64_t x = all[*(const uint32_t *)a].last_ns, y = all[*(const uint32_t *)b].last_ns;
     return (x > y) - (x < y);
 }
 
-static uint32_t *order(const struct idle_watch *w, int (*before)(const void *a, const void *b))
+static uint32_t *order(const struct idle_watch *w, int (*before)(const void *a, const void *b, void *blocks))
 {
     uint32_t *numbers = xcalloc(w->count, sizeof *numbers);
     for (uint32_t i = 0; i < w->count; i++)
         numbers[i] = i;
-    sorted = w->blocks;
-    qsort(numbers, w->count, sizeof *numbers, before);
+    qsort_r(numbers, w->count, sizeof *numbers, before, w->blocks);
     return numbers;
 }
 
@@ -190,7 +206,7 @@ static void find_ends(const struct rules *r, struct idle_watch *w)
     }
 }
 
-void idle_saves(struct rules *r, struct finding *f, enum idle_part part, const struct idle *idle)
+static void find_savings(struct rules *r, struct finding *f, enum idle_part part, const struct idle *idle)
 {
     struct idle_watch *w = r->watch[WATCH_idle];
     struct saving saving = {.changes = NULL};
@@ -213,4 +229,56 @@ void idle_saves(struct rules *r, struct finding *f, enum idle_part part, const s
         saving_close(&saving);
         finding_saves_at_most(r, f, idle->peak_bytes);
     }
+}
+
+/* --- what is said ------------------------------------------------------------------------------------------------ */
+
+static const struct {
+    const char *at_peak, *so_long[2], *next;
+} texts[] = {
+    [IDLE_EARLY] = {"nothing had been copied to yet",
+                    {"the first copy came", "after the allocation of a block"},
+                    "Allocate right before the first copy, unless a kernel uses the memory before that: kernels are "
+                    "not seen."},
+    [IDLE_LATE] = {"had been copied from for the last time",
+                   {"a block was kept for", "after its last copy"},
+                   "Free right after that copy, unless a kernel uses the memory after it: kernels are not seen."},
+};
+
+static void say(struct rules *r, enum idle_part part, const struct idle *idle)
+{
+    const int64_t idle_ns = idle->idle_ns / idle->block_count;
+    struct finding *f = rule_finding(r, r->device->name);
+    f->bytes = idle->peak_bytes;
+    f->time_ns = r->device->peak_ns;
+    finding_line(r, f, idle->line->site_id, "peak");
+    finding_caller(r, f, idle->site_id);
+    finding_say(f, " had %s in %s of its blocks at the peak that %s. ", units_bytes(r->a, idle->peak_bytes),
+                units_count(r->b, idle->peak_count), texts[part].at_peak);
+    finding_say(f, "On average %s %s %s, %d %% of its life.", texts[part].so_long[0], units_ns(r->a, idle_ns),
+                texts[part].so_long[1], rule_percent(idle->idle_ns, idle->lifetime_ns));
+    finding_look(f, FINDING_PEAK, 0, NULL, "Look at the peak");
+    f->next = texts[part].next;
+    finding_number(f, "idle_peak_bytes", idle->peak_bytes);
+    finding_number(f, "idle_peak_count", idle->peak_count);
+    finding_number(f, "idle_ns", idle_ns);
+    find_savings(r, f, part, idle);
+}
+
+static void find(struct rules *r, enum idle_part part)
+{
+    struct idle idle[SHOWN];
+    int count = find_lines(r, part, idle, SHOWN);
+    for (int i = 0; i < count; i++)
+        say(r, part, &idle[i]);
+}
+
+void find_early(struct rules *r)
+{
+    find(r, IDLE_EARLY);
+}
+
+void find_late(struct rules *r)
+{
+    find(r, IDLE_LATE);
 }

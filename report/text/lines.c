@@ -4,59 +4,22 @@
 #include "../../common/units.h"
 #include "../findings/notes.h"
 #include "../query/ending.h"
-#include "../query/source.h"
-#include "lines_load.h"
+#include "lines_private.h"
 #include "own_peak.h"
 #include "row_columns.h"
 
-#include <ctype.h>
 #include <errno.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum {
     DEFAULT_GROUPS = 10, /* of those that were asked for */
     DEFAULT_BEST = 5,    /* when none was */
-    GAP_LINES = 100,     /* lines without data in a row beyond which most are left out */
-    GAP_CONTEXT = 5,
-    AFTER_LINES = 3, /* shown after the last line with data, as far as the function goes */
-    TAB = 8,
-    NARROW = 100, /* columns of a terminal below which the code needs the room of the host's own peaks */
-    LEFT_OUT = -1 /* in place of a line: those in between */
-};
-
-struct lines {
-    sqlite3 *db;
-    const struct lines_options *options;
-    const struct report_out *out;
-    char *cwd;
-    struct source source; /* of source_file_id */
-    int64_t source_file_id;
-    int64_t warned_file_id;                 /* whose change on disk was said */
-    int is_missing_said[2];                 /* that a source cannot be read, and [1] what helps */
-    int is_device_said, is_unreserved_said; /* whose peaks the columns show */
-    int is_end_said;                        /* which end net growth is until */
-    int is_own_said, is_instances_said;     /* why one has none */
-    struct listing *listing;
-    int stats[STAT_SHOWN_COUNT]; /* those that the group's table shows */
-    int stat_count;
-    struct column columns[2 * STAT_SHOWN_COUNT + 9];
-    char titles[STAT_SHOWN_COUNT][32];
 };
 
 static const int default_stats[] = {STAT_at_peak_bytes,       STAT_own_peak_bytes,   STAT_active_peak_bytes,
                                     STAT_reserved_peak_bytes, STAT_net_growth_bytes, STAT_alloc_count,
                                     STAT_temporary_count};
-
-/* Of a window the device's highest values at each line are not known; what it began with is. */
-static const int window_stats[] = {STAT_start_bytes, STAT_at_peak_bytes, STAT_own_peak_bytes, STAT_net_growth_bytes,
-                                   STAT_end_bytes,   STAT_alloc_count,   STAT_temporary_count};
-
-static int is_of_device(int stat)
-{
-    return stat == STAT_active_peak_bytes || stat == STAT_reserved_peak_bytes;
-}
 
 int lines_columns(const char *list, struct lines_options *options, struct error *err)
 {
@@ -84,24 +47,6 @@ int lines_columns(const char *list, struct lines_options *options, struct error 
                : error_set(err, EINVAL, "--columns: empty; 'memprof lines --columns help' lists the statistics");
 }
 
-/* "own.peak" -> "own\npeak"; what its name does not say well by other words. */
-static void column_title(int stat, int is_window, char title[32])
-{
-    static const char *const titles[STAT_SHOWN_COUNT] = {
-        [STAT_at_peak_bytes] = "held.at peak",
-        [STAT_active_peak_bytes] = "device.active",
-        [STAT_reserved_peak_bytes] = "device.reserved",
-        [STAT_alloc_count] = "allocs",
-        [STAT_temporary_count] = "temp",
-        [STAT_start_bytes] = "live.at start",
-    };
-    const char *text = is_window && stat == STAT_end_bytes ? "live.at end" : titles[stat];
-    snprintf(title, 32, "%s", text ? text : stat_infos[stat].name);
-    char *dot = strchr(title, '.');
-    if (dot)
-        *dot = '\n';
-}
-
 static void use_source(struct lines *l, const struct lines_group *g)
 {
     if (l->source_file_id == g->file_id && g->file_id != 0)
@@ -112,245 +57,10 @@ static void use_source(struct lines *l, const struct lines_group *g)
         source_load(l->db, g->file_id, g->path, &l->source);
 }
 
-/* A source line for people has its tabs made spaces, as columns count from the beginning of the code. */
-static void list_code(struct lines *l, int64_t line)
-{
-    size_t length = 0, column = 0;
-    const char *text = source_line(&l->source, line, &length);
-    int is_people = l->out->format == REPORT_TEXT;
-    struct buf code = BUF(1 << 20);
-    for (size_t i = 0; text && i < length; i++) {
-        size_t spaces = is_people && text[i] == '\t' ? TAB - column % TAB : 0;
-        if (spaces)
-            buf_printf(&code, "%*s", (int)spaces, "");
-        else
-            buf_putc(&code, text[i]);
-        column += spaces ? spaces : 1;
-    }
-    listing_text(l->listing, code.data);
-    buf_free(&code);
-}
-
-/* Columns before the first character; -1: there is none. */
-static int64_t indent_of(struct lines *l, int64_t line, char *start)
-{
-    size_t length = 0;
-    int64_t column = 0;
-    const char *text = source_line(&l->source, line, &length);
-    for (size_t i = 0; text && i < length; i++) {
-        if (text[i] != ' ' && text[i] != '\t') {
-            *start = text[i];
-            return text[i] == '\r' || text[i] == '\n' ? -1 : column;
-        }
-        column += text[i] == '\t' ? (int64_t)(TAB - (size_t)column % TAB) : 1;
-    }
-    return -1;
-}
-
-/* "out:", which stands left of the code */
-static int is_label(struct lines *l, int64_t line)
-{
-    size_t length = 0, i = 0;
-    const char *text = source_line(&l->source, line, &length);
-    while (i < length && (isalnum((unsigned char)text[i]) || text[i] == '_'))
-        i++;
-    return i && i < length && text[i] == ':' && !(i + 1 < length && text[i + 1] == ':');
-}
-
-enum { INSIDE, ITS_END, OUTSIDE };
-
-/* Where a line behind the last one with data is: what follows a function is no deeper than its beginning. */
-static int place_of(struct lines *l, int64_t line, int64_t function_indent)
-{
-    char start = 0;
-    int64_t indent = indent_of(l, line, &start);
-    if (start == '}' && indent >= 0 && indent <= function_indent)
-        return ITS_END;
-    if (indent < 0 || indent > function_indent || strchr("#)]{", start) || is_label(l, line))
-        return INSIDE;
-    return OUTSIDE;
-}
-
-/* First and last line to show: from the declaration to a little after the last line with data, within the function. */
-static void range_of(struct lines *l, const struct lines_group *g, int64_t *first, int64_t *last)
-{
-    int64_t low = g->lines[0].line, high = g->lines[g->line_count - 1].line;
-    *first = low;
-    *last = high;
-    if (g->declared_file_id == g->file_id && g->declared_line > 0 && g->declared_line < low)
-        *first = g->declared_line;
-    if (!l->source.text)
-        return;
-    int64_t next = lines_next_function(l->db, g), function_indent = -1;
-    char start;
-    if (*first < low && *g->name != '<') /* a module, and what has no declaration, has no end to look for */
-        function_indent = indent_of(l, *first, &start);
-    for (int64_t line = high + 1; line <= l->source.line_count && line - high <= AFTER_LINES && line < next; line++) {
-        int place = place_of(l, line, function_indent);
-        if (place == OUTSIDE && function_indent >= 0)
-            break;
-        start = 0;
-        int64_t indent = indent_of(l, line, &start);
-        if (indent >= 0)
-            *last = line;
-        /* a brace in the first column ends a function in every common style */
-        if (place == ITS_END || (start == '}' && indent == 0))
-            break;
-    }
-}
-
-/* Nobody asked for certain columns: on a narrow terminal those of the host's whole memory give way to the code. */
-static void choose_stats(struct lines *l, const char *device)
-{
-    const int is_window = l->options->has_default_stats && report_window(l->options->report) != NULL;
-    int is_short =
-        l->options->has_default_stats && l->out->width > 0 && l->out->width < NARROW && strcmp(device, "host") == 0;
-    l->stat_count = 0;
-    for (size_t i = 0; is_window && i < sizeof window_stats / sizeof *window_stats; i++)
-        l->stats[l->stat_count++] = window_stats[i];
-    for (int i = 0; !is_window && i < l->options->stat_count; i++)
-        if (!is_short || !is_of_device(l->options->stats[i]))
-            l->stats[l->stat_count++] = l->options->stats[i];
-}
-
-static void open_listing(struct lines *l, struct record *document)
-{
-    static const struct column each[] = {
-        COLUMN("growth_per_execution", "growth\neach", NUMBER),
-        COLUMN("allocs_per_execution", "allocs\neach", NUMBER),
-    };
-    static const struct column keys[] = {
-        COLUMN("device", NULL, TEXT),
-        COLUMN("kind", NULL, TEXT),
-        COLUMN("function", NULL, TEXT),
-        COLUMN("file", NULL, TEXT),
-        COLUMN("declared_line", NULL, NUMBER),
-        COLUMN("line", "line", NUMBER),
-        COLUMN("code", "code", TEXT, .cut = TEXT_CUT_RIGHT),
-    };
-    struct column *columns = l->columns;
-    size_t count = 0;
-    for (int i = 0; i < l->stat_count; i++) { /* those that people asked for */
-        struct column *c = &columns[count++];
-        *c = stat_column(l->stats[i]);
-        column_title(l->stats[i], l->out->has_window, l->titles[i]);
-        c->key = NULL;
-        c->title = l->titles[i];
-        if (c->unit == COLUMN_BYTES)
-            c->unit = COLUMN_BYTES_SHORT;
-    }
-    if (l->options->execution_count) {
-        memcpy(columns + count, each, sizeof each);
-        count += COLUMN_COUNT_OF(each);
-    }
-    memcpy(columns + count, keys, sizeof keys);
-    count += COLUMN_COUNT_OF(keys);
-    for (int i = 0; i < STAT_SHOWN_COUNT; i++)
-        columns[count++] = stat_column(i);
-    l->listing = listing_open_in(document, "lines", columns, count, NULL);
-}
-
-/* What came and went within the executions: not what was live at the end of the last, for that leaves out what comes in
- * one and goes between it and the next. */
-static int64_t growth_inside(const struct stat_row *stats, int *is_known)
-{
-    int is_freed_known;
-    int64_t bytes = stat_value(stats, STAT_alloc_bytes, is_known);
-    int64_t freed = stat_value(stats, STAT_free_bytes, &is_freed_known);
-    *is_known = *is_known && is_freed_known && !__builtin_sub_overflow(bytes, freed, &bytes);
-    return bytes;
-}
-
-/* Of --every: of an execution, on average. */
-static void list_each(struct lines *l, const struct lines_line *data, int is_growth, int is_known, int64_t value)
-{
-    double each = (double)value / (double)l->options->execution_count;
-    char text[UNITS_TEXT];
-    const int is_large = each >= 10240 || each <= -10240;
-    if (l->out->format == REPORT_TEXT && is_growth && is_large)
-        units_bytes_short(text, llround(each));
-    else
-        snprintf(text, sizeof text, l->out->format == REPORT_TEXT ? "%.1f" : "%.3f", each);
-    if (!data && l->out->format == REPORT_TEXT)
-        listing_text(l->listing, "");
-    else if (!is_known)
-        listing_null(l->listing);
-    else if (l->out->format == REPORT_TEXT)
-        listing_text(l->listing, text);
-    else
-        listing_raw(l->listing, text);
-}
-
-/* data NULL: a line that did nothing. */
-static void list_line(struct lines *l, const struct lines_group *g, int64_t line, const struct lines_line *data,
-                      int is_heaviest)
-{
-    static const struct stat_row none = {0};
-    struct listing *list = l->listing;
-    listing_style(list, !data ? TABLE_DIM : is_heaviest ? TABLE_STRONG : TABLE_PLAIN);
-    for (int i = 0, known; i < l->stat_count; i++) {
-        int64_t value = data ? stat_value(&data->stats, l->stats[i], &known) : 0;
-        if (data)
-            listing_int_if(list, known, value);
-        else
-            listing_text(list, "");
-    }
-    if (l->options->execution_count) {
-        int is_known = 0;
-        int64_t growth = data ? growth_inside(&data->stats, &is_known) : 0;
-        list_each(l, data, 1, is_known, growth);
-        int64_t allocs = data ? stat_value(&data->stats, STAT_alloc_count, &is_known) : 0;
-        list_each(l, data, 0, is_known, allocs);
-    }
-    listing_text(list, g->device);
-    listing_text(list, l->options->report->kind ? l->options->report->kind : "all");
-    listing_text(list, g->name);
-    listing_text(list, g->path);
-    listing_int_if(list, g->declared_line > 0, g->declared_line);
-    if (line > 0 || l->out->format != REPORT_TEXT)
-        listing_int(list, line);
-    else
-        listing_text(list, line == LEFT_OUT ? "..." : "?");
-    list_code(l, line);
-    stat_values(list, data ? &data->stats : &none);
-}
-
-static void fill(struct lines *l, const struct lines_group *g)
-{
-    int64_t first, last, line;
-    int index = 0;
-    range_of(l, g, &first, &last);
-    for (line = first; line <= last; line++) {
-        while (index < g->line_count && g->lines[index].line < line)
-            index++;
-        int64_t next = index < g->line_count ? g->lines[index].line : last + 1;
-        int has_data = next == line;
-        int is_heaviest = has_data && g->line_count > 1 && g->weight_bytes[0] > 0 &&
-                          g->lines[index].stats.value[STAT_at_peak_bytes] == g->weight_bytes[0];
-        /* without the text only the lines with data say something */
-        if (!has_data && (!l->source.text || line > l->source.line_count)) {
-            if (next > last)
-                break;
-            line = next - 1;
-            continue;
-        }
-        list_line(l, g, line, has_data ? &g->lines[index] : NULL, is_heaviest);
-        int64_t after = index < g->line_count
-                            ? (has_data ? (index + 1 < g->line_count ? g->lines[index + 1].line : last) : next)
-                            : last;
-        if (after - line > GAP_LINES && (has_data || line == first)) {
-            for (int i = 1; i <= GAP_CONTEXT; i++)
-                list_line(l, g, line + i, NULL, 0);
-            list_line(l, g, LEFT_OUT, NULL, 0);
-            line = after - GAP_CONTEXT - 1;
-        }
-    }
-}
-
 static int has_device_peak(const struct lines *l)
 {
     for (int i = 0; i < l->stat_count; i++)
-        if (is_of_device(l->stats[i]))
+        if (lines_is_of_device(l->stats[i]))
             return 1;
     return 0;
 }
@@ -444,10 +154,10 @@ static void say_own_peaks(struct lines *l, const struct lines_group *g)
 static void print_group(struct lines *l, struct record *document, const struct lines_group *g)
 {
     use_source(l, g);
-    choose_stats(l, g->device);
+    lines_choose_stats(l, g->device);
     print_title(l, g);
-    open_listing(l, document);
-    fill(l, g);
+    lines_open_listing(l, document);
+    lines_list_group(l, g);
     listing_print(l->listing);
     listing_close(l->listing);
     say_own_peaks(l, g);
@@ -458,12 +168,12 @@ static void record_groups(struct lines *l, struct record *document, const struct
     int64_t top = l->options->report->top;
     record_document_begin(document);
     notes_record(l->db, l->options->report->file, document);
-    open_listing(l, document);
+    lines_open_listing(l, document);
     for (int i = 0; i < groups->count && (top <= 0 || i < top); i++) {
         const struct lines_group *g = &groups->group[i];
         use_source(l, g);
         for (int k = 0; k < g->line_count; k++)
-            list_line(l, g, g->lines[k].line, &g->lines[k], 0);
+            lines_list_line(l, g, g->lines[k].line, &g->lines[k], 0);
     }
     listing_close(l->listing);
     record_document_end(document);

@@ -3,6 +3,7 @@
 
 #include "../../common/array.h"
 #include "../../common/db.h"
+#include "../query/ending.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -182,9 +183,7 @@ int findings_load(sqlite3 *db, const struct findings_options *o, struct findings
     sqlite3_stmt *s = NULL;
     int rc = 0, step;
     *findings = (struct findings){.device_count = (int)db_int(db, "SELECT count(*) FROM device", 0)};
-    r.duration_ns = db_meta_int(db, "duration_ns", 0);
-    if (r.duration_ns <= 0) /* of a recording that was cut off: as far as it goes */
-        r.duration_ns = db_int(db, "SELECT max(time_ns + width_ns) FROM timeline", 1);
+    r.duration_ns = ending_duration_ns(db, 1);
     if ((r.is_advise || o->with_savings) && (rc = rule_lines(&r)) == 0)
         rc = watches_load(&r, &pass, o->progress, o->progress_arg);
     findings->is_advise = r.is_advise;

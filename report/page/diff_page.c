@@ -5,6 +5,7 @@
 #include "../../common/units.h"
 #include "../findings/notes.h"
 #include "../query/diff_text.h"
+#include "../query/ending.h"
 #include "diff_page_data.h"
 #include "page_file.h"
 
@@ -331,10 +332,8 @@ static int load_side(struct diff_page *d, int side)
     struct page *page = &d->sides[side];
     sqlite3 *db = d->dbs[side];
     *page = (struct page){.db = db, .err = d->err};
-    page->duration_ns = db_meta_int(db, "duration_ns", 0);
+    page->duration_ns = ending_duration_ns(db, 1);
     page->start_unix_ns = db_meta_int(db, "start_unix_ns", 0);
-    if (page->duration_ns <= 0) /* of a recording that was cut off: as far as it goes */
-        page->duration_ns = db_int(db, "SELECT max(time_ns + width_ns) FROM timeline", 1);
     return page_load_devices(page);
 }
 

@@ -2,6 +2,7 @@
 #include "html.h"
 
 #include "../../common/db.h"
+#include "../query/ending.h"
 #include "../query/program_name.h"
 #include "../query/short_name.h"
 #include "page_data.h"
@@ -157,10 +158,8 @@ static int write_page(void *of, FILE *out, struct error *err)
     const struct writing *w = of;
     sqlite3 *db = w->db;
     struct page page = {.db = db, .options = w->options, .err = err};
-    page.duration_ns = db_meta_int(db, "duration_ns", 0);
+    page.duration_ns = ending_duration_ns(db, 1);
     page.start_unix_ns = db_meta_int(db, "start_unix_ns", 0);
-    if (page.duration_ns <= 0) /* of a recording that was cut off: as far as it goes */
-        page.duration_ns = db_int(db, "SELECT max(time_ns + width_ns) FROM timeline", 1);
     /* one snapshot, of a file that may still be written to */
     int begun = sqlite3_get_autocommit(db) && sqlite3_exec(db, "BEGIN", NULL, NULL, NULL) == SQLITE_OK;
     int rc = page_load_devices(&page);

@@ -92,6 +92,12 @@ void ending_count(sqlite3 *db, int64_t device_id, int64_t counts[ENDINGS])
     sqlite3_finalize(s);
 }
 
+int64_t ending_duration_ns(sqlite3 *db, int64_t unknown)
+{
+    int64_t duration_ns = db_meta_int(db, "duration_ns", 0);
+    return duration_ns > 0 ? duration_ns : db_int(db, "SELECT max(time_ns + width_ns) FROM timeline", unknown);
+}
+
 int ending_is_teardown(sqlite3 *db, int64_t pid)
 {
     sqlite3_stmt *s = NULL;

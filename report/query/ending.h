@@ -14,6 +14,9 @@ enum { ENDING_TEXT = 96 };
  */
 int ending_text(sqlite3 *db, char text[ENDING_TEXT]);
 
+/* How long the run took; of a recording that was cut off: as far as it goes. unknown: not even that is known. */
+int64_t ending_duration_ns(sqlite3 *db, int64_t unknown);
+
 /* Whether "live at the end" is, of some process (pid; 0: any), where Python began to take itself down. */
 int ending_is_teardown(sqlite3 *db, int64_t pid);
 

@@ -3,6 +3,7 @@
 #include "../../common/array.h"
 #include "../../common/buf.h"
 #include "../../common/db.h"
+#include "ending.h"
 
 #include <errno.h>
 #include <glob.h>
@@ -152,9 +153,7 @@ static void look(struct recording *r, sqlite3 *db)
     r->events_kept = db_meta_text(db, "events_kept");
     r->start_unix_ns = bounded(db_meta_int(db, "start_unix_ns", 0));
     r->start_monotonic_ns = bounded(db_meta_int(db, "start_monotonic_ns", 0));
-    r->duration_ns = bounded(db_meta_int(db, "duration_ns", 0));
-    if (!r->duration_ns) /* of one that was cut off: as far as it goes */
-        r->duration_ns = bounded(db_int(db, "SELECT max(time_ns + width_ns) FROM timeline", 0));
+    r->duration_ns = bounded(ending_duration_ns(db, 0));
 }
 
 static void set_problem(struct recording *r, const struct error *err)

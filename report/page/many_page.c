@@ -73,11 +73,7 @@ static void add_notes(const struct many_page *p, struct buf *b)
                 continue;
             }
             shown++;
-            size_t length = strlen(r->path);
-            const char *problem = k < 0 ? r->problem : NULL;
-            if (problem && strncmp(problem, r->path, length) == 0 && strncmp(problem + length, ": ", 2) == 0)
-                problem += length + 2;
-            add_note(b, r->path, problem ? problem : f->notes[k]);
+            add_note(b, r->path, k < 0 ? recordings_reason(r) : f->notes[k]);
         }
     }
     if (left)

@@ -196,12 +196,16 @@ void recordings_sort(struct recordings *list)
         qsort(list->recording, (size_t)list->count, sizeof *list->recording, by_rank);
 }
 
+const char *recordings_reason(const struct recording *r)
+{
+    size_t length = strlen(r->path);
+    int is_named = strncmp(r->problem, r->path, length) == 0 && strncmp(r->problem + length, ": ", 2) == 0;
+    return is_named ? r->problem + length + 2 : r->problem;
+}
+
 char *recordings_problem(const struct recording *r)
 {
     struct buf text = BUF(1 << 16);
-    size_t length = strlen(r->path);
-    if (strncmp(r->problem, r->path, length) != 0)
-        buf_printf(&text, "%s: ", r->path);
-    buf_puts(&text, r->problem);
-    return text.data ? buf_take(&text) : xstrdup(r->path);
+    buf_printf(&text, "%s: %s", r->path, recordings_reason(r));
+    return buf_take(&text);
 }

@@ -54,7 +54,9 @@ int recordings_one(struct recordings *list, int index, recordings_open *open, re
 /* Once they were looked at: by rank, those without one last; then by name. */
 void recordings_sort(struct recordings *list);
 
-/* "run.3.db: damaged: ...": the problem with the name in front, once. The caller frees it. */
+/* "damaged: ...": its problem without the name in front, which many messages begin with. */
+const char *recordings_reason(const struct recording *recording);
+/* "run.3.db: damaged: ...": with the name, once. The caller frees it. */
 char *recordings_problem(const struct recording *recording);
 
 #endif

@@ -121,6 +121,9 @@ static void test_each(void **state)
     problem = recordings_problem(&list.recording[3]);
     assert_string_equal(problem, "d.db: empty file; expected what 'memprof run' writes"); /* named once */
     free(problem);
+    problem = recordings_problem(&(struct recording){.path = "its", .problem = "its lines are damaged"});
+    assert_string_equal(problem, "its: its lines are damaged");
+    free(problem);
     /* again: what could not be opened is not tried again, what failed later is */
     assert_int_equal(recordings_each(&list, db_open_read, take, &t), 3);
     assert_int_equal(t.count, 6);

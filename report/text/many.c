@@ -81,27 +81,12 @@ static int by_value(const void *a, const void *b)
     return x->value != y->value ? (x->value > y->value ? -1 : 1) : x->place - y->place;
 }
 
-struct named {
-    const char *path;
-    struct line line;
-};
-
-static int by_name(const void *a, const void *b)
+static int by_name(const void *a, const void *b, void *recordings)
 {
-    const struct named *x = a, *y = b;
-    int order = strverscmp(x->path, y->path);
-    return order ? order : x->line.place - y->line.place;
-}
-
-static void sort_by_name(struct printer *p)
-{
-    struct named *named = xcalloc((size_t)p->count + 1, sizeof *named);
-    for (int i = 0; i < p->count; i++)
-        named[i] = (struct named){p->many->list.recording[p->lines[i].file].path, p->lines[i]};
-    qsort(named, (size_t)p->count, sizeof *named, by_name);
-    for (int i = 0; i < p->count; i++)
-        p->lines[i] = named[i].line;
-    free(named);
+    const struct recording *all = recordings;
+    const struct line *x = a, *y = b;
+    int order = strverscmp(all[x->file].path, all[y->file].path);
+    return order ? order : x->place - y->place;
 }
 
 /* A line for each file and device, in the order asked for. */
@@ -119,9 +104,10 @@ static void make_lines(struct printer *p, int sort)
             p->count++;
         }
     }
-    qsort(p->lines, (size_t)p->count, sizeof *p->lines, by_value);
     if (sort == MANY_SORT_file)
-        sort_by_name(p);
+        qsort_r(p->lines, (size_t)p->count, sizeof *p->lines, by_name, p->many->list.recording);
+    else
+        qsort(p->lines, (size_t)p->count, sizeof *p->lines, by_value);
 }
 
 /* One word where all is well, so that what is not can be seen. */

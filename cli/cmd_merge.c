@@ -3,7 +3,9 @@
 #include "../common/db.h"
 #include "../common/units.h"
 #include "../profiler/merge/merge.h"
+#include "../report/query/common_peak.h"
 #include "../report/query/marks.h"
+#include "../report/query/merged.h"
 #include "../report/query/recordings.h"
 
 #include <errno.h>
@@ -23,7 +25,7 @@ struct merging {
     int64_t *shift_ns;
     struct merge_options options;
     struct merge *merge;
-    int on_terminal, done, readable, damaged;
+    int on_terminal, done, readable, damaged, merged_before;
     char *output; /* where it is */
     int rc;       /* of what ends all */
     struct error err;
@@ -61,6 +63,7 @@ static int look(void *arg, struct recording *r, int index, sqlite3 *db, struct e
     (void)index;
     m->readable++;
     m->damaged += r->problem != NULL;
+    m->merged_before += merged_count(db) > 0;
     char *partial = db_meta_text(db, "partial");
     if (partial)
         cli_note("%s: partial recording: %s; taken as far as it goes", r->path, partial);
@@ -164,6 +167,51 @@ static int take(void *arg, struct recording *r, int index, sqlite3 *db, struct e
     return merge_add(m->merge, db, &source, err);
 }
 
+/* --- what all held at one instant -------------------------------------------------------------------------------- */
+
+/* When each of many began, as the merged file has it. 0: not all of what was merged can be read whole, or it is no
+ * longer there. */
+static int starts_of(const struct merging *m, const struct many *many, int64_t *starts_ns)
+{
+    int at = 0;
+    if (many->read_count < m->readable)
+        return 0;
+    for (int i = 0; i < many->list.count; i++) {
+        while (at < m->list.count && strcmp(m->list.recording[at].path, many->list.recording[i].path) != 0)
+            at++;
+        if (at == m->list.count || many->list.recording[i].problem)
+            return 0;
+        starts_ns[i] = m->shift_ns[m->list.recording[at].number];
+    }
+    return 1;
+}
+
+/* As 'memprof report FILE...' has it, from the events. */
+static void find_common_peaks(struct merging *m)
+{
+    const struct many_options options = {.is_by_uuid = 1};
+    const char **paths = xcalloc((size_t)m->list.count + 1, sizeof *paths);
+    int64_t *starts_ns = xcalloc((size_t)m->list.count + 1, sizeof *starts_ns);
+    struct recordings list = {.recording = NULL};
+    struct many many = {.files = NULL};
+    struct error err;
+    int count = 0;
+    for (int i = 0; i < m->list.count; i++)
+        if (m->list.recording[i].is_read)
+            paths[count++] = m->list.recording[i].path;
+    if (recordings_find(paths, count, &list, &err) == 0 &&
+        many_load(&list, reader_open_some, &options, &many, &err) == 0 && starts_of(m, &many, starts_ns))
+        for (int i = 0; i < many.device_count; i++) {
+            struct common_peak peak = {.time_ns = -1};
+            common_peak_find_at(&many, i, starts_ns, &peak);
+            merge_common_peak(m->merge, many.devices[i], peak.least_bytes, peak.most_bytes, peak.time_ns);
+        }
+    many_free(&many);
+    recordings_free(&list);
+    free(starts_ns);
+    free(paths);
+}
+
 static int merge_all(struct merging *m)
 {
     if (m->readable > 1 || m->damaged) {
@@ -174,6 +222,8 @@ static int merge_all(struct merging *m)
         watch_signals(merge_file(m->merge));
     }
     recordings_each(&m->list, reader_open_some, take, m);
+    if (m->rc == 0 && m->merge && m->options.is_one_clock && !m->merged_before)
+        find_common_peaks(m);
     if (m->rc == 0 && m->merge)
         m->rc = merge_close(m->merge, &m->output, &m->err);
     if (m->on_terminal)

@@ -118,6 +118,7 @@ void merge_drop(struct merge *m)
         free(m->sums[i].rows);
     }
     text_map_close(&m->hosts);
+    text_map_close(&m->device_names);
     text_map_close(&m->commands);
     buf_free(&m->partial);
     free(m->temporary);

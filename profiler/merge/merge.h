@@ -33,6 +33,11 @@ int merge_open(const struct merge_options *options, struct merge **merge, struct
 const char *merge_file(const struct merge *merge); /* that name */
 /* Adds all that can be read. -errno with err: not all could be; what was read stays. */
 int merge_add(struct merge *merge, sqlite3 *db, const struct merge_source *source, struct error *err);
+/* What is known otherwise of the most that all held of a device at one instant, time_ns in the merged file's time;
+ * equal bounds: exactly so much. device: its UUID, or the name of one without it, as the recordings have it. Once all
+ * were added. */
+void merge_common_peak(struct merge *merge, const char *device, int64_t least_bytes, int64_t most_bytes,
+                       int64_t time_ns);
 /* Names, accounts by line; then the file is moved to its place. *output: where that is, the caller's to free. */
 int merge_close(struct merge *merge, char **output, struct error *err);
 void merge_drop(struct merge *merge); /* nothing is left of it; NULL does nothing */

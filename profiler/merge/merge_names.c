@@ -52,6 +52,16 @@ static int read_uuid(const char *text, uint64_t uuid[2])
     return digits == 32;
 }
 
+/* By which the recordings know it. */
+static void name_device(struct merge *m, const char *name, unsigned device)
+{
+    uint32_t *slot = text_map_slot(&m->device_names, name, strlen(name));
+    if (*slot == device + 1)
+        return;
+    *slot = *slot ? DEVICE_SEVERAL : device + 1;
+    m->name_counts[device]++;
+}
+
 static void device_row(struct input *in, sqlite3_stmt *s)
 {
     struct merge *m = in->m;
@@ -61,6 +71,7 @@ static void device_row(struct input *in, sqlite3_stmt *s)
     uint64_t uuid[2];
     if (id == 0) {
         merge_map(in, MERGE_DEVICE, 0, 1);
+        name_device(m, name, 0);
         return;
     }
     size_t length = colon ? (size_t)(colon - name) : 0;
@@ -74,6 +85,7 @@ static void device_row(struct input *in, sqlite3_stmt *s)
     unsigned device = device_rows_find(&m->devices, kind, (unsigned)ordinal, has_uuid ? uuid : NULL,
                                        bytes > 0 ? (uint64_t)bytes : 0, *model ? model : NULL);
     in->is_counted_once[device] = (uint8_t)has_uuid;
+    name_device(m, *db_text(s, 3) ? db_text(s, 3) : name, device);
     merge_map(in, MERGE_DEVICE, id, device + 1);
 }
 

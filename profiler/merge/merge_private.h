@@ -50,11 +50,14 @@ struct merge_sums {
 
 enum { MERGE_TOTAL, MERGE_SIZE_CLASS, MERGE_LIFETIME_CLASS, MERGE_TRANSFER, MERGE_SUMS };
 
+enum { DEVICE_SEVERAL = DEVICE_ROWS + 1 }; /* in place of a device + 1 */
+
 struct timeline;
 struct merge_instant;
 struct merge_common { /* of a device: what the sum of active bytes was at one instant */
     uint64_t *least;  /* by bucket: at every instant of it at least so much; NULL: no recording has the device */
     uint64_t least_peak, least_peak_ns;
+    uint64_t known_least, known_most, known_ns; /* by more than the timelines; known_most 0: nothing is */
 };
 
 struct merge {
@@ -63,6 +66,8 @@ struct merge {
     struct store *store;
     struct nodes *nodes;
     struct device_rows devices;
+    struct text_map device_names; /* the inputs' UUIDs and names -> device + 1; DEVICE_SEVERAL: of several */
+    uint32_t name_counts[DEVICE_ROWS];
     int64_t last_id[8]; /* given so far, by enum merge_id */
     int64_t recording_count, event_count;
     /* names */

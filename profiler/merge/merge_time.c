@@ -274,6 +274,31 @@ static void see_instants(struct merge *m)
     }
 }
 
+void merge_common_peak(struct merge *m, const char *device, int64_t least_bytes, int64_t most_bytes, int64_t time_ns)
+{
+    const uint32_t *slot = text_map_slot(&m->device_names, device, strlen(device));
+    /* of a device that has two names each of them says but a part */
+    if (!*slot || *slot == DEVICE_SEVERAL || m->name_counts[*slot - 1] != 1 || least_bytes < 0 || time_ns < 0)
+        return;
+    struct merge_common *c = &m->common[*slot - 1];
+    c->known_least = (uint64_t)least_bytes;
+    c->known_most = at_least_zero(most_bytes);
+    c->known_ns = (uint64_t)time_ns;
+}
+
+/* What does not fit to the timelines is of a file that is damaged, or another one by now. */
+static void take_known(struct merge_common *c, uint64_t *most)
+{
+    if (!c->known_most || c->known_least > *most || c->known_most < c->least_peak)
+        return;
+    if (c->known_least >= c->least_peak) {
+        c->least_peak = c->known_least;
+        c->least_peak_ns = c->known_ns;
+    }
+    if (c->known_most < *most)
+        *most = c->known_most;
+}
+
 static void write_common(struct merge *m, unsigned device, uint64_t most)
 {
     const struct merge_common *c = &m->common[device];
@@ -305,6 +330,7 @@ static void end_device(struct merge *m, struct rows *rows, unsigned device)
         most = INT64_MAX;
     if (most < c->least_peak)
         most = c->least_peak;
+    take_known(c, &most);
     if (m->options.is_one_clock && most)
         write_common(m, device, most);
     t->now = t->buckets[t->index];

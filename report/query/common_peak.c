@@ -443,6 +443,21 @@ static void find(struct finder *f, struct common_peak *peak)
         peak->without_events += f->is_without[i];
 }
 
+void common_peak_find_at(struct many *many, int device, const int64_t *starts_ns, struct common_peak *peak)
+{
+    struct finder f = {.many = many,
+                       .device = device,
+                       .starts_ns = starts_ns,
+                       .is_without = xcalloc((size_t)many->list.count + 1, 1),
+                       .codec = chunk_codec_open(),
+                       .best_ns = -1};
+    find(&f, peak);
+    chunk_codec_close(f.codec);
+    free(f.is_without);
+    free(f.changes);
+    free(f.runs);
+}
+
 void common_peak_find(struct many *many, int device, struct common_peak *peak)
 {
     int64_t *starts_ns = xcalloc((size_t)many->list.count + 1, sizeof *starts_ns);
@@ -452,18 +467,7 @@ void common_peak_find(struct many *many, int device, struct common_peak *peak)
                                  .least_bytes = sum.most_bytes,
                                  .most_bytes = sum.peak_bytes,
                                  .time_ns = -1};
-    if (peak->clock >= MANY_CLOCK_WALL && sum.count) {
-        struct finder f = {.many = many,
-                           .device = device,
-                           .starts_ns = starts_ns,
-                           .is_without = xcalloc((size_t)many->list.count + 1, 1),
-                           .codec = chunk_codec_open(),
-                           .best_ns = -1};
-        find(&f, peak);
-        chunk_codec_close(f.codec);
-        free(f.is_without);
-        free(f.changes);
-        free(f.runs);
-    }
+    if (peak->clock >= MANY_CLOCK_WALL && sum.count)
+        common_peak_find_at(many, device, starts_ns, peak);
     free(starts_ns);
 }

@@ -16,5 +16,7 @@ struct common_peak {
 
 /* Of a device of many. Without a common clock, the highest peak and the sum of all. */
 void common_peak_find(struct many *many, int device, struct common_peak *peak);
+/* The same with an axis that is known otherwise: when each recording began, since the first one did. */
+void common_peak_find_at(struct many *many, int device, const int64_t *starts_ns, struct common_peak *peak);
 
 #endif

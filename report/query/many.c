@@ -116,7 +116,8 @@ static void add_whole(struct many_row *row, int64_t duration_ns)
 static int load_row(struct load *l, struct many_file *file, int64_t duration_ns, sqlite3 *db, sqlite3_stmt *s,
                     struct error *err)
 {
-    int device = device_number(l->many, db_text(s, 1));
+    int has_uuid = l->options->is_by_uuid && *db_text(s, 2);
+    int device = device_number(l->many, db_text(s, has_uuid ? 2 : 1));
     if (device < 0)
         return error_set(err, E2BIG, "more than %d devices; the others are left out", MANY_DEVICES_MAX);
     struct many_row *row = ARRAY_ADD(file->rows, file->row_count, file->row_capacity);
@@ -139,7 +140,7 @@ static int load_row(struct load *l, struct many_file *file, int64_t duration_ns,
                                      .sort = STAT_at_peak_bytes,
                                      .limit = l->options->lines,
                                      .at_least = 1};
-    return rc ? rc : rows_load(db, &query, &row->lines, err);
+    return rc || !query.limit ? rc : rows_load(db, &query, &row->lines, err);
 }
 
 static int take_file(void *arg, struct recording *r, int index, sqlite3 *db, struct error *err)

@@ -48,7 +48,8 @@ struct many;
 
 struct many_options {
     const char *device; /* NULL: all */
-    int lines;          /* of each row */
+    int lines;          /* of each row; 0: none are asked for */
+    int is_by_uuid;     /* a device is what has its UUID; what has none, what has its name */
     /* What else is to be known of a file (many_notes.h), while it is open. */
     void (*look)(struct many_file *file, sqlite3 *db);
 };
@@ -56,7 +57,7 @@ struct many_options {
 struct many {
     struct recordings list; /* sorted, once they are loaded */
     struct many_file *files;
-    char **devices; /* names; host first */
+    char **devices; /* names, or UUIDs where they say which it is; host first */
     int device_count, device_capacity;
     int read_count; /* recordings that could be opened */
 };

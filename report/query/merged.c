@@ -23,10 +23,10 @@ int merged_refuse(sqlite3 *db, const char *option, struct error *err)
                      option);
 }
 
-/* "1.2 MiB", or "between 1.2 MiB and 1.4 MiB" where only bounds are known, of each device that several have. */
+/* "1.2 MiB at 3 s", or "between 1.2 MiB and 1.4 MiB" where only bounds are known, of each device that several have. */
 static void add_common(sqlite3 *db, struct buf *text)
 {
-    static const char sql[] = "SELECT d.name, c.least_bytes, c.most_bytes FROM common_peak c JOIN device d "
+    static const char sql[] = "SELECT d.name, c.least_bytes, c.most_bytes, c.time_ns FROM common_peak c JOIN device d "
                               "USING(device_id) WHERE c.most_bytes > 0 ORDER BY device_id LIMIT 8";
     sqlite3_stmt *s = NULL;
     char least[UNITS_TEXT], most[UNITS_TEXT];
@@ -37,7 +37,9 @@ static void add_common(sqlite3 *db, struct buf *text)
         int is_exact = sqlite3_column_int64(s, 1) == sqlite3_column_int64(s, 2);
         buf_printf(text, "%s%s %s%s", count++ ? ", " : ". At one instant all together held at most: ", db_text(s, 0),
                    is_exact ? "" : "between ", units_bytes(least, sqlite3_column_int64(s, 1)));
-        if (!is_exact)
+        if (is_exact)
+            buf_printf(text, " at %s", units_ns(most, sqlite3_column_int64(s, 3)));
+        else
             buf_printf(text, " and %s", units_bytes(most, sqlite3_column_int64(s, 2)));
     }
     sqlite3_finalize(s);

@@ -1,6 +1,7 @@
-"""many_peak.py FILE... [--bounds] [--as CLOCK] [--truth FILE...]: the most that the recordings held on the host at one
-instant, from all of their events, against what `memprof report FILE... --json` ($MEMPROF) says; --bounds: the truth is
-to lie between two numbers. --truth: the files whose events tell, where those reported lack something."""
+"""many_peak.py FILE... [--bounds] [--as CLOCK] [--merged ALL] [--truth FILE...]: the most that the recordings held on
+the host at one instant, from all of their events, against what `memprof report FILE... --json` ($MEMPROF) says; --bounds:
+the truth is to lie between two numbers. --merged: against what the file ALL says, which 'memprof merge' made of them.
+--truth: the files whose events tell, where those reported lack something."""
 import csv
 import io
 import json
@@ -36,7 +37,7 @@ def truth(files):
 
 
 def main():
-    words, bounds, clock, true_files = sys.argv[1:], False, "machine", None
+    words, bounds, clock, true_files, merged = sys.argv[1:], False, "machine", None, None
     if "--truth" in words:
         at = words.index("--truth")
         words, true_files = words[:at], words[at + 1:]
@@ -47,8 +48,17 @@ def main():
         at = words.index("--as")
         clock = words[at + 1]
         del words[at:at + 2]
-    said = json.loads(memprof("report", *words, "--json"))["devices"][0]
-    got = said["common_peak_least_bytes"], said["common_peak_most_bytes"], said["common_peak_ns"]
+    if "--merged" in words:
+        at = words.index("--merged")
+        merged = words[at + 1]
+        del words[at:at + 2]
+    if merged:
+        query = "SELECT least_bytes, most_bytes, time_ns FROM common_peak WHERE device_id = 0"
+        got = sqlite3.connect(merged).execute(query).fetchone()
+        said = {"common_clock": clock}
+    else:
+        said = json.loads(memprof("report", *words, "--json"))["devices"][0]
+        got = said["common_peak_least_bytes"], said["common_peak_most_bytes"], said["common_peak_ns"]
     most, when = truth(sorted(true_files or words))
     print("the truth", most, when, "said", *got, said["common_clock"])
     assert said["common_clock"] == clock

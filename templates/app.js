@@ -66,7 +66,7 @@ const app = {
 
   fillInstants() {
     const options = [el('option', { value: '' }, 'Stored instants (' + count(model.instants.count) + ')')];
-    model.core.devices.forEach((d, i) => { const p = model.peak(i, 'active'); if (p) options.push(el('option', { value: 'p' + i }, instant(p.time) + '  peak of ' + d.name)); });
+    model.core.devices.forEach((d, i) => { const p = model.peak(i, 'active'); if (p) options.push(el('option', { value: 'p' + i }, (model.core.merged ? 'sum of peaks of ' : instant(p.time) + '  peak of ') + d.name)); });
     for (let i = 0; i < model.instants.count; i++) {
       const name = this.instantName(i);
       if (name && name !== 'peak') options.push(el('option', { value: i }, instant(model.instants.time[i]) + '  ' + name));
@@ -151,7 +151,11 @@ const app = {
   tell() {
     const s = this.selection, name = model.core.devices[this.device].name + (this.kind >= 0 ? ' ' + model.m.kinds[this.kind] : ''), out = [], t = model.instants.time;
     const strong = (text) => out.push(el('strong', {}, text)), say = (text) => out.push(text), from = (text) => out.push(el('span', { class: 'from' }, text));
-    if (s.moment === 'peak') {
+    if (s.moment === 'peak' && model.core.merged) {
+      strong(bytes(this.total));
+      say(' on ' + name + ' as the sum of the peaks of ' + plural(model.core.merged, 'recording', 'recordings') + '. ');
+      from('Each one had its peak at an instant of its own.');
+    } else if (s.moment === 'peak') {
       strong(bytes(this.total));
       say(' live on ' + name + ' at its peak' + (s.shown ? ', ' + this.clock(s.shown.at) : '') + '. ');
       from('Exact to the event.');

@@ -315,7 +315,7 @@ const timeline = {
         const x = this.xOf(plot, p.time), y = yOf(p.value);
         if (x < plot.x - 1 || x > plot.x + plot.w + 1) continue;
         this.drawPeak(c, x, y, theme.colors[what], p.rank ? 3 : 4.5);
-        let text = (what === 'reserved' ? 'reserved ' + model.reservedText(p.device, p.value) : bytes(p.value)) + ' at ' + instant(p.time);
+        let text = (what === 'reserved' ? 'reserved ' + model.reservedText(p.device, p.value) : bytes(p.value)) + (model.core.merged ? ', the sum of peaks' : ' at ' + instant(p.time));
         if (what === 'active' && p.line >= 0 && model.m && plot.w > 520) text += '  ' + model.lineName(p.line) + ' ' + model.linePlace(p.line);
         labels.push([x, y, text, p.rank]);
       }

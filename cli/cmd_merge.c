@@ -33,22 +33,26 @@ struct merging {
 
 /* --- what ^C would leave ----------------------------------------------------------------------------------------- */
 
-static char unfinished[3][PATH_MAX + 8]; /* the file, its log, and the log's index */
+/* The file, its log, the log's index, and the journal that it has instead of these at its end. */
+static const char *const suffixes[] = {"", "-wal", "-shm", "-journal"};
+enum { UNFINISHED = sizeof suffixes / sizeof *suffixes };
+static char unfinished[UNFINISHED][PATH_MAX + 32];
 
 static void remove_unfinished(int number)
 {
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < UNFINISHED; i++)
         unlink(unfinished[i]);
     signal(number, SIG_DFL);
     raise(number);
 }
 
-static void watch_signals(const char *path)
+static void watch_signals(const char *output)
 {
     static const int numbers[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
-    static const char *const suffixes[] = {"", "-wal", "-shm"};
-    for (int i = 0; i < 3; i++)
+    char *path = merge_file(output);
+    for (int i = 0; i < UNFINISHED; i++)
         snprintf(unfinished[i], sizeof unfinished[i], "%s%s", path, suffixes[i]);
+    free(path);
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
         if (signal(numbers[i], remove_unfinished) == SIG_IGN)
             signal(numbers[i], SIG_IGN);
@@ -216,10 +220,10 @@ static int merge_all(struct merging *m)
 {
     if (m->readable > 1 || m->damaged) {
         lay_out(m);
+        watch_signals(m->options.output);
         m->rc = merge_open(&m->options, &m->merge, &m->err);
         if (m->rc)
             return m->rc;
-        watch_signals(merge_file(m->merge));
     }
     recordings_each(&m->list, reader_open_some, take, m);
     if (m->rc == 0 && m->merge && m->options.is_one_clock && !m->merged_before)

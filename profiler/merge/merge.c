@@ -28,7 +28,7 @@ static int check_output(const char *path, struct error *err)
     return 0;
 }
 
-static char *temporary_name(const char *path)
+char *merge_file(const char *path)
 {
     struct buf name = BUF(1 << 16);
     buf_printf(&name, "%s.merge-%ld", path, (long)getpid());
@@ -74,7 +74,7 @@ int merge_open(const struct merge_options *options, struct merge **merge, struct
     struct merge *m = xcalloc(1, sizeof *m);
     m->options = *options;
     m->output = xstrdup(options->output);
-    m->temporary = temporary_name(options->output);
+    m->temporary = merge_file(options->output);
     m->partial = (struct buf)BUF(1 << 16);
     m->width_ns = TIMELINE_FIRST_WIDTH_NS;
     while (options->span_ns > 0 && (uint64_t)options->span_ns / m->width_ns >= TIMELINE_BUCKETS)
@@ -88,11 +88,6 @@ int merge_open(const struct merge_options *options, struct merge **merge, struct
     device_rows_open(&m->devices, m->store);
     *merge = m;
     return 0;
-}
-
-const char *merge_file(const struct merge *m)
-{
-    return m->temporary;
 }
 
 static void free_merge(struct merge *m)
@@ -376,7 +371,7 @@ int merge_copy(sqlite3 *db, const char *path, char **output, struct error *err)
     int rc = check_output(path, err);
     if (rc)
         return rc;
-    char *temporary = temporary_name(path);
+    char *temporary = merge_file(path);
     rc = is_plain_file(db) ? copy_bytes(sqlite3_db_filename(db, "main"), temporary, err)
                            : copy_pages(db, temporary, err);
     if (rc == 0)

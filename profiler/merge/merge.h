@@ -30,7 +30,7 @@ struct merge;
 /* The file grows beside the output, under a name of its own. 0, or -errno with err: -EEXIST where something else than a
  * recording is at output. */
 int merge_open(const struct merge_options *options, struct merge **merge, struct error *err);
-const char *merge_file(const struct merge *merge); /* that name */
+char *merge_file(const char *output); /* that name, the caller's to free */
 /* Adds all that can be read. -errno with err: not all could be; what was read stays. */
 int merge_add(struct merge *merge, sqlite3 *db, const struct merge_source *source, struct error *err);
 /* What is known otherwise of the most that all held of a device at one instant, time_ns in the merged file's time;

@@ -11,8 +11,8 @@ check() {
 }
 common() { sqlite3 -readonly "$1" 'SELECT least_bytes, most_bytes, time_ns FROM common_peak WHERE device_id = 0'; }
 
-# turn OUT IN, and turn IN OUT other: in turns each holds 1,000,000 bytes and frees them, never both at once; at last the
-# other one holds 300,000 beside them: 1,300,000 at most, where a bucket of a timeline has up to 2,000,000
+# turn OUT IN, and turn IN OUT other: in turns each holds 1,000,000 bytes and frees them, never both at once; at last
+# the other one holds 300,000 beside them: 1,300,000 at most, where a bucket of a timeline has up to 2,000,000
 cat >turn.c <<'END'
 #include <fcntl.h>
 #include <stdlib.h>

@@ -82,9 +82,9 @@ print(*(any("inside its arenas" in t for t in d[k]) for k in ("advice", "notes")
     export PYTHONMALLOC
     record_ok "$python" -S arenas.py # without site: a third of the stacks
     unset PYTHONMALLOC
-    "$MEMPROF" leaks out.db --python-only --json --all >merged.json
+    "$MEMPROF" leaks out.db --python-only --json --all --top 0 >merged.json
     "$MEMPROF" report out.db --by stack --python-only --sort end.bytes --top 0 --json >stacks.json
-    "$MEMPROF" leaks out.db --json --all >all.json
+    "$MEMPROF" leaks out.db --json --all --top 0 >all.json
     python3 - <<'EOF' || fail "stacks of Python lines alone"
 import collections, json
 merged, stacks, every = (json.load(open(n + ".json")) for n in ("merged", "stacks", "all"))

@@ -62,6 +62,64 @@ static void make_sane(int64_t *all, int64_t *part)
     *part = *part < 0 ? 0 : *part > *all ? *all : *part;
 }
 
+/* No more than is left of it, which a damaged file may have otherwise. */
+static int64_t take(int64_t *rest, int64_t amount)
+{
+    const int64_t taken = amount < 0 ? 0 : amount < *rest ? amount : *rest;
+    *rest -= taken;
+    return taken;
+}
+
+/* What one process had of it: another program's is not counted. */
+static void split_off(struct leaks *l, struct leak *leak, struct programs_process *process,
+                      const struct process_part *part)
+{
+    if (process && !process->is_named) {
+        sum_add(&process->bytes, part->bytes);
+        sum_add(&process->blocks, part->count);
+        sum_add(&l->other_bytes, part->bytes);
+        sum_add(&l->other_blocks, part->count);
+        leak->bytes -= part->bytes;
+        leak->blocks -= part->count;
+        leak->torn_bytes -= part->torn_bytes;
+        leak->torn_blocks -= part->torn_count;
+    } else if (process && process->is_killed) {
+        leak->killed_bytes += part->bytes - part->torn_bytes;
+        leak->killed_blocks += part->count - part->torn_count;
+    } else if (process && process->is_torn && part->count > part->torn_count) {
+        leak->is_kept = 1;
+    }
+}
+
+/* Sites that several programs have in common. What no part is known of goes with the process that first allocated. */
+static void split(struct leaks *l, sqlite3_stmt *s, struct leak *leak)
+{
+    struct process_part rest = {leak->bytes, leak->blocks, leak->torn_bytes, leak->torn_blocks, 0, 0};
+    const char *sites = l->has_parts ? db_text(s, 15) : "";
+    const int was_kept = leak->is_kept;
+    const int64_t blocks = leak->blocks;
+    char *end;
+    leak->is_kept = 0;
+    for (int64_t id; *sites; sites = *end ? end + 1 : end) {
+        id = strtoll(sites, &end, 10);
+        for (const struct process_part *p = NULL; (p = process_parts_next(&l->parts, id, p));) {
+            struct process_part part = {.bytes = take(&rest.bytes, p->bytes), .count = take(&rest.count, p->count)};
+            part.torn_bytes = take(&rest.torn_bytes, p->torn_bytes < part.bytes ? p->torn_bytes : part.bytes);
+            part.torn_count = take(&rest.torn_count, p->torn_count < part.count ? p->torn_count : part.count);
+            split_off(l, leak, programs_find(&l->programs, p->process_id), &part);
+        }
+    }
+    const int is_kept = rest.count == blocks ? was_kept : leak->is_kept;
+    rest.torn_bytes = rest.torn_bytes < rest.bytes ? rest.torn_bytes : rest.bytes;
+    rest.torn_count = rest.torn_count < rest.count ? rest.torn_count : rest.count;
+    split_off(l, leak, programs_find(&l->programs, sqlite3_column_int64(s, 14)), &rest);
+    leak->is_kept = is_kept;
+    make_sane(&leak->bytes, &leak->torn_bytes);
+    make_sane(&leak->blocks, &leak->torn_blocks);
+    if (leak->blocks < blocks && leak->largest_bytes >= 0) /* it may be another program's */
+        leak->largest_bytes = leak->blocks == 1 ? leak->bytes : -1;
+}
+
 static int add_leak(struct leaks *l, sqlite3_stmt *s, struct error *err)
 {
     struct walk_stack stack;
@@ -115,12 +173,8 @@ static int add_leak(struct leaks *l, sqlite3_stmt *s, struct error *err)
         free_leak(&leak);
         return 0;
     }
-    struct programs_process *process = programs_find(&l->programs, sqlite3_column_int64(s, 14));
-    if (process && !process->is_named) {
-        sum_add(&process->bytes, leak.bytes);
-        sum_add(&process->blocks, leak.blocks);
-        sum_add(&l->other_bytes, leak.bytes);
-        sum_add(&l->other_blocks, leak.blocks);
+    split(l, s, &leak);
+    if (leak.blocks == 0) {
         free_leak(&leak);
         return 0;
     }
@@ -133,6 +187,7 @@ static int add_leak(struct leaks *l, sqlite3_stmt *s, struct error *err)
     sum_add(&l->blocks, leak.blocks);
     sum_add(&l->torn_bytes, leak.torn_bytes);
     sum_add(&l->torn_blocks, leak.torn_blocks);
+    sum_add(&l->killed_blocks, leak.killed_blocks);
     if (leak.is_start) {
         sum_add(&l->start_bytes, leak.bytes);
         sum_add(&l->start_blocks, leak.blocks);
@@ -167,7 +222,8 @@ static int load(struct leaks *l, struct error *err)
     sqlite3_stmt *s = NULL;
     buf_printf(&sql,
                "SELECT d.name, s.kind, s.stack_id, %s, sl.line_id, fn.name, f.path, l.line, m.path || printf('+0x%%x', "
-               "l.offset), %s, max(s.process_id) %s LEFT JOIN device d ON d.device_id = s.device_id LEFT JOIN "
+               "l.offset), %s, max(s.process_id), CASE WHEN ?3 THEN group_concat(s.site_id) END %s LEFT JOIN device d "
+               "ON d.device_id = s.device_id LEFT JOIN "
                "site_line sl ON sl.site_id = "
                "s.site_id LEFT JOIN line l ON l.line_id = sl.line_id LEFT JOIN function fn ON fn.function_id = "
                "l.function_id LEFT JOIN file f ON f.file_id = l.file_id LEFT JOIN module_key m ON m.key_id = "
@@ -179,6 +235,7 @@ static int load(struct leaks *l, struct error *err)
     if (rc == 0) {
         sqlite3_bind_text(s, 1, o->device, -1, SQLITE_STATIC);
         sqlite3_bind_text(s, 2, o->kind, -1, SQLITE_STATIC);
+        sqlite3_bind_int(s, 3, l->has_parts);
         while (rc == 0 && (step = sqlite3_step(s)) == SQLITE_ROW)
             rc = sqlite3_column_int64(s, 4) > 0 ? add_leak(l, s, err) : 0;
         if (rc == 0 && step != SQLITE_DONE)
@@ -244,15 +301,29 @@ static void group(struct leaks *l, int (*same)(const void *, const void *), int 
         sum_add(&into->blocks, from->blocks);
         sum_add(&into->torn_bytes, from->torn_bytes);
         sum_add(&into->torn_blocks, from->torn_blocks);
+        sum_add(&into->killed_bytes, from->killed_bytes);
+        sum_add(&into->killed_blocks, from->killed_blocks);
         into->is_kept |= from->is_kept;
-        if (from->largest_bytes > into->largest_bytes)
-            into->largest_bytes = from->largest_bytes;
+        if (from->largest_bytes > into->largest_bytes || from->largest_bytes < 0)
+            into->largest_bytes = into->largest_bytes < 0 ? -1 : from->largest_bytes;
         if (from->stack_id < into->stack_id)
             into->stack_id = from->stack_id;
         free_leak(from);
     }
     l->count = kept + 1;
     qsort(l->leak, (size_t)l->count, sizeof *l->leak, result);
+}
+
+/* Whether processes' parts of what is live at the end are told apart. */
+static int wants_parts(const struct leaks *l)
+{
+    int of[2] = {0}, is_torn = 0;
+    for (uint32_t i = 0; i < l->programs.count; i++) {
+        of[l->programs.item[i].is_named != 0] = 1;
+        is_torn |= l->programs.item[i].is_torn;
+    }
+    return ((of[0] && of[1]) || (is_torn && l->programs.count > 1)) && leaks_are_of_end(l) &&
+           !report_window(l->options->report);
 }
 
 int leaks_read(struct leaks *l, struct error *err)
@@ -270,6 +341,10 @@ int leaks_read(struct leaks *l, struct error *err)
         rc = at_load(l->db, o->at_ns, o->lens ? o->lens->pid : 0, &l->at, err);
     if (rc == 0 && !l->options->all && !(o->lens && o->lens->pid))
         rc = programs_load(l->db, &l->programs, err);
+    if (rc == 0 && wants_parts(l)) {
+        l->has_parts = 1;
+        rc = process_parts_load(l->db, &l->parts, err);
+    }
     if (rc == 0)
         rc = load(l, err);
     if (rc == 0 && o->by == ROW_LINE)
@@ -285,6 +360,7 @@ void leaks_close(struct leaks *l)
         free_leak(&l->leak[i]);
     free(l->leak);
     programs_free(&l->programs);
+    process_parts_free(&l->parts);
     free(l->cwd);
     noise_close(l->noise);
     walk_close(l->walk);

@@ -7,6 +7,7 @@
 
 #include "../query/at.h"
 #include "../query/noise.h"
+#include "../query/process_parts.h"
 #include "../query/programs.h"
 #include "../query/rows.h"
 #include "leaks.h"
@@ -14,7 +15,8 @@
 enum { HIDDEN_LIBRARY = NOISE_LIBRARY - 1, HIDDEN_INTERPRETER = NOISE_INTERPRETER - 1, HIDDEN_ARENAS, HIDDEN_COUNT };
 struct leak {
     int64_t stack_id, line_id, bytes, blocks, largest_bytes;
-    int64_t torn_bytes, torn_blocks; /* of them: freed while the interpreter took itself down */
+    int64_t torn_bytes, torn_blocks;     /* of them: freed while the interpreter took itself down */
+    int64_t killed_bytes, killed_blocks; /* of them, and not of those: of processes that a signal killed */
     char *device, *kind, *function, *file, *module;
     char *beside; /* of a line without a file, for people: the module, or who called it; NULL: not known */
     int64_t line;
@@ -31,13 +33,16 @@ struct leaks {
     struct walk *whole; /* with the frames that walk leaves out; NULL: it leaves out none */
     struct noise *noise;
     char *cwd;
-    struct programs programs; /* none: all count */
-    struct at_result at;      /* with REPORT_AT_TIME */
+    struct programs programs;   /* none: all count */
+    struct process_parts parts; /* with has_parts */
+    int has_parts;
+    struct at_result at; /* with REPORT_AT_TIME */
     struct leak *leak;
     int count, capacity;
     int64_t bytes, blocks; /* not suppressed */
     int64_t start_bytes, start_blocks;
     int64_t torn_bytes, torn_blocks;
+    int64_t killed_blocks;
     struct {
         int64_t bytes, blocks;
     } hidden[HIDDEN_COUNT];            /* not shown, and not among the above */

@@ -36,10 +36,12 @@ static void say_absent(struct rules *r, struct finding *f, int64_t all, int64_t 
                     units_bytes(r->a, all - largest->there_bytes), units_bytes(r->b, largest->there_bytes));
 }
 
-static void say_killed(struct rules *r, struct finding *f, const char *before, int64_t killed, int64_t all)
+static void say_killed(struct finding *f, const char *before, const int64_t counts[ENDINGS])
 {
-    finding_say(f, "%s%s%s%s process%s %s killed", before, units_count(r->a, killed), killed < all ? " of " : "",
-                killed < all ? units_count(r->b, all) : "", all == 1 ? "" : "es", killed == 1 ? "was" : "were");
+    struct buf text = BUF(4096);
+    ending_killed_text(counts, &text);
+    finding_say(f, "%s%s", before, buf_text(&text));
+    buf_free(&text);
 }
 
 /* None of it allocated: what is freed too late saves no more. */
@@ -90,7 +92,7 @@ static void say_end(struct rules *r, struct finding *f)
     }
     if (ending == ENDING_KILLED && all > 1) {
         f->title = "Live when processes were killed";
-        say_killed(r, f, " live when ", counts[ENDING_KILLED], all);
+        say_killed(f, " live when ", counts);
         finding_say(f, "%s", counts[ENDING_KILLED] < all ? ", or at the ends of the others" : "");
         return;
     }
@@ -98,7 +100,7 @@ static void say_end(struct rules *r, struct finding *f)
     finding_say(f, " %s%s", ends[ending].text,
                 ending == ENDING_RETURNED && d->end_bytes > d->peak_active ? "s of their processes" : "");
     if (ending != ENDING_KILLED && counts[ENDING_KILLED] > 0) {
-        say_killed(r, f, " (", counts[ENDING_KILLED], all);
+        say_killed(f, " (", counts);
         finding_say(f, ")");
     }
 }

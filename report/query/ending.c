@@ -1,6 +1,7 @@
 #include "ending.h"
 
 #include "../../common/db.h"
+#include "../../common/units.h"
 #include "merged.h"
 
 #include <stdio.h>
@@ -59,11 +60,12 @@ enum ending_of_blocks ending_of_blocks(sqlite3 *db, int64_t device_id)
 {
     sqlite3_stmt *s = NULL;
     int64_t found = -1;
-    if (db_prepare(db,
-                   "SELECT " OF_PROCESS " AS ending FROM account a JOIN thread t ON t.thread_id = a.key_id JOIN "
-                   "process p USING(process_id) WHERE a.scope = 'thread' AND a.inclusive = 0 AND a.device_id = ? AND "
-                   "a.kind = 'all' AND a.end_bytes > 0 GROUP BY ending ORDER BY total(a.end_bytes) DESC LIMIT 1",
-                   &s, NULL) == 0) {
+    if (db_prepare(
+            db,
+            "SELECT " OF_PROCESS " AS ending FROM account a JOIN thread t ON t.thread_id = a.key_id JOIN "
+            "process p USING(process_id) WHERE a.scope = 'thread' AND a.inclusive = 0 AND ?1 IN (-1, a.device_id) AND "
+            "a.kind = 'all' AND a.end_bytes > 0 GROUP BY ending ORDER BY total(a.end_bytes) DESC LIMIT 1",
+            &s, NULL) == 0) {
         sqlite3_bind_int64(s, 1, device_id);
         if (sqlite3_step(s) == SQLITE_ROW)
             found = sqlite3_column_int64(s, 0);
@@ -78,13 +80,13 @@ void ending_count(sqlite3 *db, int64_t device_id, int64_t counts[ENDINGS])
     sqlite3_stmt *s = NULL;
     for (int i = 0; i < ENDINGS; i++)
         counts[i] = 0;
-    if (db_prepare(db,
-                   "SELECT " OF_PROCESS
-                   " AS ending, count(*) FROM (SELECT max(i.process_id) AS process_id FROM account "
-                   "a JOIN thread t ON t.thread_id = a.key_id JOIN v_image i USING(process_id) WHERE a.scope = "
-                   "'thread' AND a.inclusive = 0 AND a.device_id = ? AND a.kind = 'all' AND a.end_bytes > 0 GROUP BY "
-                   "i.first_id) JOIN process p USING(process_id) GROUP BY ending",
-                   &s, NULL) == 0) {
+    if (db_prepare(
+            db,
+            "SELECT " OF_PROCESS " AS ending, count(*) FROM (SELECT max(i.process_id) AS process_id FROM account "
+            "a JOIN thread t ON t.thread_id = a.key_id JOIN v_image i USING(process_id) WHERE a.scope = "
+            "'thread' AND a.inclusive = 0 AND ?1 IN (-1, a.device_id) AND a.kind = 'all' AND a.end_bytes > 0 GROUP BY "
+            "i.first_id) JOIN process p USING(process_id) GROUP BY ending",
+            &s, NULL) == 0) {
         sqlite3_bind_int64(s, 1, device_id);
         while (sqlite3_step(s) == SQLITE_ROW)
             counts[sqlite3_column_int(s, 0)] = sqlite3_column_int64(s, 1);
@@ -96,6 +98,17 @@ int64_t ending_duration_ns(sqlite3 *db, int64_t unknown)
 {
     int64_t duration_ns = db_meta_int(db, "duration_ns", 0);
     return duration_ns > 0 ? duration_ns : db_int(db, "SELECT max(time_ns + width_ns) FROM timeline", unknown);
+}
+
+void ending_killed_text(const int64_t counts[ENDINGS], struct buf *out)
+{
+    char text[2][UNITS_TEXT];
+    const int64_t killed = counts[ENDING_KILLED];
+    int64_t all = 0;
+    for (int i = 0; i < ENDINGS; i++)
+        all += counts[i];
+    buf_printf(out, "%s%s%s process%s %s killed", units_count(text[0], killed), killed < all ? " of " : "",
+               killed < all ? units_count(text[1], all) : "", all == 1 ? "" : "es", killed == 1 ? "was" : "were");
 }
 
 int ending_is_teardown(sqlite3 *db, int64_t pid)

@@ -4,6 +4,8 @@
 #ifndef MEMPROF_QUERY_ENDING_H
 #define MEMPROF_QUERY_ENDING_H
 
+#include "../../common/buf.h"
+
 #include <sqlite3.h>
 #include <stdint.h>
 
@@ -27,9 +29,14 @@ enum ending_of_blocks {
     ENDING_UNKNOWN,  /* it said nothing, and no parent told: killed, or by a bare system call */
 };
 
+#define ENDING_ANY_DEVICE (-1)
+
 /* How many processes ended in each of these ways with something live on a device. */
 enum { ENDINGS = ENDING_UNKNOWN + 1 };
 void ending_count(sqlite3 *db, int64_t device_id, int64_t counts[ENDINGS]);
+
+/* "3 of 5 processes were killed", appended: of the counts that ending_count has. */
+void ending_killed_text(const int64_t counts[ENDINGS], struct buf *out);
 
 /* Where most of what a device had live at the end was when its processes ended. */
 enum ending_of_blocks ending_of_blocks(sqlite3 *db, int64_t device_id);

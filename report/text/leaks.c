@@ -4,6 +4,7 @@
 #include "../../common/units.h"
 #include "../findings/notes.h"
 #include "../print/listing.h"
+#include "../query/ending.h"
 #include "../query/named_caller.h"
 #include "../query/program_name.h"
 #include "leaks_read.h"
@@ -123,6 +124,15 @@ static int print_stack(struct leaks *l, const struct leak *leak, int *is_folded,
         amount(&line, leak->torn_bytes, leak->torn_blocks);
         buf_puts(&line, " as it ended");
     }
+    if (l->torn_blocks && leak->killed_blocks) {
+        buf_puts(&line, ", ");
+        if (leak->killed_blocks < leak->blocks) {
+            buf_puts(&line, leak->torn_blocks ? "and " : "of which ");
+            amount(&line, leak->killed_bytes, leak->killed_blocks);
+            buf_puts(&line, " ");
+        }
+        buf_puts(&line, "live when processes were killed");
+    }
     buf_puts(&line, leak->is_kept ? ", not all freed by the interpreter's end, allocated at" : ", allocated at");
     table_line(l->out, TABLE_STRONG, buf_text(&line));
     buf_free(&line);
@@ -155,15 +165,37 @@ static int print_stacks_of(struct leaks *l, int torn, int most, int *shown, int 
     return rc;
 }
 
+/* What of this Python did not free was live when processes were killed: it had no end of an interpreter. */
+static int is_of_killed(const struct leaks *l)
+{
+    return l->killed_blocks > 0 && ending_of_blocks(l->db, ENDING_ANY_DEVICE) == ENDING_KILLED;
+}
+
+static void say_killed(const struct leaks *l, struct buf *line)
+{
+    int64_t counts[ENDINGS];
+    ending_count(l->db, ENDING_ANY_DEVICE, counts);
+    ending_killed_text(counts, line);
+    if (l->killed_blocks < l->blocks - l->torn_blocks)
+        buf_puts(line, ", or at the ends of the others");
+}
+
 /* What is to come, where what is often more comes last. */
 static void print_parts(struct leaks *l)
 {
     struct buf line = BUF(4096);
     if (!l->torn_blocks || l->torn_blocks == l->blocks)
         return;
-    buf_puts(&line, "Left when Python had taken itself down: ");
+    const int is_killed = is_of_killed(l);
+    if (is_killed) {
+        buf_puts(&line, "Live when ");
+        say_killed(l, &line);
+    } else {
+        buf_puts(&line, "Left when Python had taken itself down");
+    }
+    buf_puts(&line, ": ");
     amount(&line, l->bytes - l->torn_bytes, l->blocks - l->torn_blocks);
-    buf_puts(&line, "; below, what it freed then: ");
+    buf_puts(&line, is_killed ? "; below, what Python freed as it ended: " : "; below, what it freed then: ");
     amount(&line, l->torn_bytes, l->torn_blocks);
     table_line(l->out, TABLE_STRONG, buf_text(&line));
     fputc('\n', l->out->file);
@@ -243,8 +275,14 @@ static void print_teardown(struct leaks *l, struct buf *line)
     if (l->blocks > l->torn_blocks) {
         buf_puts(line, "; ");
         amount(line, l->bytes - l->torn_bytes, l->blocks - l->torn_blocks);
-        buf_printf(line, " %s left, which --error-exitcode and 'check --max-leak' count",
-                   l->blocks - l->torn_blocks == 1 ? "was" : "were");
+        buf_printf(line, " %s ", l->blocks - l->torn_blocks == 1 ? "was" : "were");
+        if (is_of_killed(l)) {
+            buf_puts(line, "live when ");
+            say_killed(l, line);
+        } else {
+            buf_puts(line, "left");
+        }
+        buf_puts(line, ", which --error-exitcode and 'check --max-leak' count");
     }
     buf_puts(line, ".");
     table_prose(l->out, TABLE_PLAIN, line->data);

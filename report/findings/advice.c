@@ -14,7 +14,8 @@
 #include <string.h>
 
 #define UNTRACKED_LEAST (16 << 20)
-#define ARENAS_SHARE    16 /* a part of the peak: below, they are a wrapper's, or hardly matter */
+#define UNTRACKED_EACH  (1 << 20) /* of each process: stacks and libraries' data are in all of them */
+#define ARENAS_SHARE    16        /* a part of the peak: below, they are a wrapper's, or hardly matter */
 
 int64_t advice_arenas_peak(sqlite3 *db)
 {
@@ -190,8 +191,8 @@ static void python_arenas(sqlite3 *db, void (*add)(void *context, const char *ad
     buf_free(&text);
 }
 
-/* Whether what was not tracked is a question: programs' and libraries' own pages are nobody's, and a file's count once,
- * however many processes have it. */
+/* Whether what was not tracked is a question: programs' and libraries' own pages are nobody's, nor are memprof's, and a
+ * file's count once, however many processes have it. */
 static int is_question(sqlite3 *db, const struct resident_peak *peak)
 {
     double known = (double)db_int(db,
@@ -199,10 +200,12 @@ static int is_question(sqlite3 *db, const struct resident_peak *peak)
                                   "module WHERE end_address > start_address GROUP BY path)",
                                   0);
     double files = (double)db_int(db, "SELECT resident_bytes FROM v_resident WHERE what = 'file'", 0);
+    double own = (double)db_int(db, "SELECT resident_bytes FROM v_resident WHERE what = 'memprof'", 0);
     double again = (double)resident_again_bytes(db);
     known = known + again < files ? known + again : files;
-    double asked = (double)peak->untracked_bytes - known;
-    return asked >= UNTRACKED_LEAST && is_most(asked, (double)peak->present_bytes - again);
+    double asked = (double)peak->untracked_bytes - known - own;
+    return asked >= UNTRACKED_LEAST && asked >= (double)peak->process_count * UNTRACKED_EACH &&
+           is_most(asked, (double)peak->present_bytes - again);
 }
 
 static void untracked(sqlite3 *db, void (*add)(void *context, const char *advice), void *context)

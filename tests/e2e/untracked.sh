@@ -47,3 +47,15 @@ record_ok ./touch memfd 50331648
 "$MEMPROF" report out.db >memfd.txt
 lacks "shared memory" memfd.txt 'not tracked'
 equal "which is tracked" 50331648 "$(total peak_active_bytes map)"
+
+# Many small processes have the same files' and memprof's own pages: counted once each, nothing of them is a question.
+record_ok bash -c 'for i in $(seq 60); do sleep 3 & done; wait'
+"$MEMPROF" report out.db >many.txt
+at_least "processes in one look" 40 "$(value "SELECT count(*) FROM resident_scan WHERE is_peak")"
+at_least "what each counts of files and memprof" $((32 << 20)) \
+    "$(value "SELECT sum(resident_bytes) FROM v_resident WHERE what IN ('file', 'memprof')")"
+lacks "many small processes" many.txt 'not tracked'
+# ... and what one of them has of a file beside these is one
+record_ok bash -c 'for i in $(seq 20); do sleep 3 & done; sleep 1; ./touch file 50331648; wait'
+"$MEMPROF" report out.db >one.txt
+contains "one that reads a file beside them" one.txt ' was not tracked, most of it code and data of files ('

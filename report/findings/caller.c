@@ -1,3 +1,4 @@
+#include "../../common/array.h"
 #include "../../common/sum.h"
 #include "../query/rows.h"
 #include "../query/site_rows.h"
@@ -5,7 +6,11 @@
 #include "../query/wrapper.h"
 #include "rules.h"
 
+#include <errno.h>
+#include <stdlib.h>
 #include <string.h>
+
+#define PASSED_SITES_MAX 10000 /* of a line with more, none is looked at */
 
 /* --- by its name ------------------------------------------------------------------------------------------------- */
 
@@ -37,6 +42,84 @@ void finding_caller(struct rules *r, struct finding *f, int64_t site_id)
             finding_say(f, ",");
         }
     }
+    walk_close(walk);
+}
+
+/* What a wrapper's sites passed to functions: the frame of the site that passed most, of each. */
+struct passed {
+    const struct walk_frame *frame;
+    int64_t bytes, most;
+};
+
+struct passed_on {
+    struct passed *item;
+    uint32_t count, capacity;
+    int64_t bytes; /* to all, and to nobody that is known */
+};
+
+static void pass_on(struct passed_on *all, const struct walk_frame *frame, int64_t bytes)
+{
+    uint32_t i = 0;
+    sum_add(&all->bytes, bytes);
+    while (i < all->count && frame && all->item[i].frame->function_id != frame->function_id)
+        i++;
+    if (!frame)
+        return;
+    if (i == all->count)
+        *ARRAY_ADD(all->item, all->count, all->capacity) = (struct passed){.frame = frame};
+    struct passed *to = &all->item[i];
+    sum_add(&to->bytes, bytes);
+    if (bytes > to->most) {
+        to->most = bytes;
+        to->frame = frame;
+    }
+}
+
+/* Beside code without a name its caller stands already. */
+static const struct walk_frame *passed_to(const struct walk_stack *stack)
+{
+    int first, end;
+    walk_shown(stack, &first, &end);
+    return first < end && stack->frames[first]->function ? caller_of(stack) : NULL;
+}
+
+static int sum_passed(struct rules *r, struct walk *walk, const struct rule_line *line, named_caller_bytes *bytes,
+                      struct passed_on *all)
+{
+    static const enum packed_column of_sites[] = {PACKED_site_stack_id, PACKED_site_end_bytes};
+    struct site_rows rows;
+    struct walk_stack stack;
+    int sites = 0, rc = site_rows_open(r->db, of_sites, 2, &rows, r->err);
+    while (rc == 0 && (rc = site_rows_next(&rows, r->err)) == 1) {
+        int64_t part = rule_line_of(r, rows.site_id) == line ? bytes(r, rows.site_id, site_rows_value(&rows, 1)) : 0;
+        rc = part > 0 && ++sites > PASSED_SITES_MAX ? -E2BIG : 0;
+        if (rc == 0 && part > 0 && (rc = walk_stack(walk, site_rows_value(&rows, 0), &stack, r->err)) == 0)
+            pass_on(all, passed_to(&stack), part);
+    }
+    site_rows_close(&rows);
+    return rc;
+}
+
+void finding_passed(struct rules *r, struct finding *f, const struct rule_line *line, named_caller_bytes *bytes)
+{
+    struct walk *walk = NULL;
+    struct passed_on all = {.item = NULL};
+    const struct passed *best = NULL;
+    if (walk_open(r->db, TREE_BOTH, &walk, r->err) == 0 && sum_passed(r, walk, line, bytes, &all) == 0)
+        for (uint32_t i = 0; i < all.count; i++)
+            best = best && best->bytes >= all.item[i].bytes ? best : &all.item[i];
+    if (best) {
+        int percent = rule_percent(best->bytes, all.bytes);
+        if (best->bytes == all.bytes)
+            finding_say(f, " It allocated all of this for ");
+        else if (percent >= 50)
+            finding_say(f, " It allocated %d %% of this for ", percent);
+        else
+            finding_say(f, " It allocated the largest part of this, %d %%, for ", percent);
+        finding_code(f, best->frame->function, best->frame->file, best->frame->line);
+        finding_say(f, ".");
+    }
+    free(all.item);
     walk_close(walk);
 }
 

@@ -262,7 +262,8 @@ static void say(struct rules *r, uint32_t number, uint32_t shown)
     if (grown(recorded) < LARGE || is_start)
         finding_lessen(f);
     f->next = "A cache without a limit, or a list that is only added to, looks like this.";
-    finding_runtime(r, f, line->site_id);
+    if (!finding_runtime(r, f, line->site_id))
+        finding_passed(r, f, line, rule_grown);
     finding_number(f, "grown_bytes", grown(recorded));
     finding_number(f, "span_ns", span_ns);
     say_saving(r, f, line);

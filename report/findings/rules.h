@@ -145,8 +145,10 @@ void finding_line(struct rules *r, struct finding *f, int64_t site_id, const cha
 /* The same for "end", where the finding is about a part of that. */
 void finding_line_by(struct rules *r, struct finding *f, int64_t site_id, named_caller_bytes *bytes);
 /* That a line is a wrapper's, and whom it gave most of these bytes to, where they are all of its callers': a sentence.
- * 1 where it is, else 0. */
+ * 1 where it is; else 0, with finding_passed of what is live at the end. */
 int finding_wrapper(struct rules *r, struct finding *f, const struct rule_line *line, enum line_sum bytes);
+/* Whom a line whose function is named like a wrapper passed most of these bytes to: a sentence, or nothing. */
+void finding_passed(struct rules *r, struct finding *f, const struct rule_line *line, named_caller_bytes *bytes);
 /* What to do about a line whose blocks a runtime mapped for itself (runtimes.def). 1 where it is one's. */
 int finding_runtime(struct rules *r, struct finding *f, int64_t site_id);
 /* A sentence for the page that leads to an instant, the device's peak, a section: without its full stop. */

@@ -3,6 +3,7 @@
 #include "../../common/buf.h"
 #include "../../common/build.h"
 #include "../../common/db.h"
+#include "../../common/little.h"
 #include "../../common/text.h"
 #include "../../common/units.h"
 #include "../wire.h"
@@ -158,7 +159,8 @@ static void list_losses(const struct facts *f, struct loss losses[LOSSES], char 
         {"inherited_free", "frees of a parent's blocks in a forked child", f->counts.inherited_frees,
          "free of a parent's block in a forked child", 0, NULL},
         {"replaced_block", "allocations at the address of a live block: its free was not seen",
-         f->counts.replaced_blocks, "allocation at the address of a live block: its free was not seen", 0, replaced},
+         f->counts.replaced_blocks, "allocation at the address of a live block: its free was not seen", 0,
+         little_is((int64_t)f->counts.replaced_bytes, f->host_peak_bytes) ? NULL : replaced},
         {"replaced_bytes", "bytes of the blocks whose free was not seen", f->counts.replaced_bytes,
          "byte of the blocks whose free was not seen", 0, NULL},
         {"unlisted_segments", "segments that are not listed: each kind of a device lists its first 65,536",
@@ -237,13 +239,16 @@ void facts_read_peaks(struct store *store, struct facts *f)
     struct buf text = BUF(1 << 12);
     char peak[UNITS_TEXT];
     int count = 0;
-    if (sqlite3_prepare_v2(store_db(store),
-                           "SELECT d.name, t.peak_active_bytes, count(*) OVER () FROM total t JOIN device d "
-                           "USING(device_id) WHERE t.kind = 'all' ORDER BY t.device_id",
-                           -1, &s, NULL) != SQLITE_OK)
+    if (sqlite3_prepare_v2(
+            store_db(store),
+            "SELECT d.name, t.peak_active_bytes, count(*) OVER (), t.device_id FROM total t JOIN device d "
+            "USING(device_id) WHERE t.kind = 'all' ORDER BY t.device_id",
+            -1, &s, NULL) != SQLITE_OK)
         return;
     while (sqlite3_step(s) == SQLITE_ROW) {
         units_bytes(peak, sqlite3_column_int64(s, 1));
+        if (sqlite3_column_int64(s, 3) == 0)
+            f->host_peak_bytes = sqlite3_column_int64(s, 1);
         if (sqlite3_column_int(s, 2) == 1)
             buf_puts(&text, peak);
         else if (text.length + UNITS_TEXT + 32 < sizeof f->peaks) /* of many, those that fit */

@@ -13,7 +13,8 @@
 
 struct facts {
     int64_t duration_ns;
-    char peaks[160]; /* of active bytes: "3.59 MiB", or of each device; filled by facts_read_peaks */
+    char peaks[160];         /* of active bytes: "3.59 MiB", or of each device; filled by facts_read_peaks */
+    int64_t host_peak_bytes; /* the same */
     uint32_t processes, processes_missing; /* recorded, and not */
     uint32_t processes_seen;               /* all of them, as the reports count */
     uint64_t processes_refused, processes_disowned, threads_refused;

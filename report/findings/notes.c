@@ -1,6 +1,7 @@
 #include "notes.h"
 
 #include "../../common/db.h"
+#include "../../common/little.h"
 #include "../../common/text.h"
 #include "../../common/units.h"
 #include "../print/table.h"
@@ -136,10 +137,13 @@ static void add_missed_frees(sqlite3 *db, void (*add)(void *context, enum note_k
         buf_printf(&text, "%s block%s freed by calls that were not seen", units_count(count, missed),
                    missed == 1 ? " was" : "s were");
         add_missed_bytes(db, &text);
-        if (!options || !strstr(options, "--deepbind"))
+        const int little =
+            little_is(counter(db, "replaced_bytes"),
+                      db_int(db, "SELECT peak_active_bytes FROM total WHERE kind = 'all' AND device_id = 0", 0));
+        if (!little && (!options || !strstr(options, "--deepbind")))
             buf_puts(&text, ". Code that calls the C library past preloaded libraries does so, as libraries loaded "
                             "with RTLD_DEEPBIND; record again with --deepbind");
-        add(context, NOTE_MISSING, buf_text(&text));
+        add(context, little ? NOTE_LITTLE : NOTE_MISSING, buf_text(&text));
     }
     free(options);
     buf_free(&text);
@@ -358,8 +362,9 @@ char *notes_state(sqlite3 *db)
 
 static void print_note(void *context, enum note_kind kind, const char *note)
 {
-    (void)kind;
     struct buf text = BUF(1 << 16);
+    if (kind == NOTE_LITTLE)
+        return;
     buf_printf(&text, "! %s", note);
     if (text.data)
         table_prose(context, TABLE_STRONG, text.data);
@@ -390,8 +395,9 @@ const char *notes_date(char text[32], int64_t unix_ns)
 
 static void record_note(void *context, enum note_kind kind, const char *note)
 {
-    (void)kind;
     struct buf *list = context;
+    if (kind == NOTE_LITTLE)
+        return;
     buf_puts(list, list->length ? ", " : "");
     record_json_string(list, note);
 }

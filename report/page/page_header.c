@@ -63,6 +63,8 @@ static void add_note(void *context, enum note_kind kind, const char *note)
         banner(f->b, "Not whole", note);
         return;
     }
+    if (kind == NOTE_LITTLE)
+        return;
     f->note_count++;
     banner(&f->text, "Note", note);
 }

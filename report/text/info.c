@@ -177,6 +177,12 @@ static void fact_meta(struct info *f, struct listing *l, const char *key, const 
     free(value);
 }
 
+static void little_fact(void *context, enum note_kind kind, const char *note)
+{
+    if (kind == NOTE_LITTLE)
+        fact(context, "nearly whole", note);
+}
+
 static void events_fact(struct info *f, struct listing *l)
 {
     int64_t events = db_meta_int(f->db, "event_count", 0);
@@ -253,6 +259,7 @@ static void print_facts(struct info *f)
     char *state = notes_state(f->db);
     fact(l, "state", state);
     free(state);
+    notes_each(f->db, little_fact, l);
     fact_meta(f, l, "clock", "clock");
     fact(l, "file size", units_bytes(text, f->file_bytes));
     events_fact(f, l);

@@ -50,3 +50,46 @@ unset COUNT_OUT LD_PRELOAD
 equal "beside another preloaded library: status" 0 "$status"
 sound
 equal "--deepbind, beside another preloaded library" "4000|612000|4000|0|0" "$(counts)"
+
+# What is live was too high by less than a hundredth of the peak, and by less than 64 KiB: a fact of info, no warning.
+cat >little.c <<'END'
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <string.h>
+/* LIBRARY MIB: holds so much, and lets the library free ten blocks of 200 bytes, one after another at one address */
+int main(int argc, char **argv)
+{
+    void *library = argc > 2 ? dlopen(argv[1], RTLD_NOW | RTLD_DEEPBIND) : NULL;
+    if (!library)
+        return 2;
+    void (*give_back)(void *);
+    *(void **)&give_back = dlsym(library, "give_back");
+    const size_t size = (size_t)atoi(argv[2]) << 20;
+    char *held = memset(malloc(size), 1, size);
+    for (int i = 0; i < 10; i++)
+        give_back(malloc(200));
+    free(held);
+    return 0;
+}
+END
+"$CC" -g -O1 -fno-builtin -o little little.c -ldl
+RUN_OPTIONS=
+record_ok ./little "$deep" 8
+least=$(value "SELECT sum(value) FROM counter WHERE name = 'replaced_bytes'")
+at_least "little: bytes" 200 "$least"
+at_most "little: bytes" 2000 "$least"
+said=$(awk "BEGIN { if ($least < 1024) print $least \" B\"; else printf \"%.2f KiB\", $least / 1024 }")
+lacks "little: as it ends" run.err 'not whole'
+"$MEMPROF" report out.db >report.txt
+lacks "little: report" report.txt 'not seen'
+"$MEMPROF" report out.db --html=page.html >page.out
+lacks "little: page" page.html 'Not whole'
+"$MEMPROF" report out.db --json >report.json
+contains "little: in JSON" report.json '"notes": []'
+"$MEMPROF" info out.db >info.txt
+contains "little: info" info.txt "by $said at most"
+equal "little: a fact" 1 "$(grep -c '^nearly whole ' info.txt)"
+# of a small peak it is no little
+sqlite3 out.db "UPDATE total SET peak_active_bytes = 100 * $least WHERE device_id = 0"
+"$MEMPROF" report out.db >report.txt
+contains "a hundredth: report" report.txt "by $said at most"

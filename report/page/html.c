@@ -4,6 +4,7 @@
 #include "../../common/db.h"
 #include "../query/ending.h"
 #include "../query/program_name.h"
+#include "../query/programs.h"
 #include "../query/short_name.h"
 #include "page_data.h"
 #include "page_file.h"
@@ -27,7 +28,12 @@ static int part_title(void *of, FILE *out)
         page_query(page, "SELECT command_line, exe FROM process JOIN v_image USING(process_id) "
                          "WHERE first_id = (SELECT min(process_id) FROM process) ORDER BY process_id DESC LIMIT 1");
     if (s && sqlite3_step(s) == SQLITE_ROW) {
-        program_name(&called, db_text(s, 0));
+        char *ran = NULL;
+        if (!program_name(&called, db_text(s, 0)) && (ran = programs_ran_only(page->db))) {
+            buf_reset(&called);
+            program_name(&called, ran);
+        }
+        free(ran);
         name = short_name_cut(called.length ? called.data : page_basename(db_text(s, 1)));
     }
     sqlite3_finalize(s);

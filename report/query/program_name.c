@@ -141,10 +141,36 @@ static int find_script(const struct interpreter *interpreter, const char *comman
     return script->length > 0;
 }
 
+/* The dynamic loader, called as a program: /lib64/ld-linux-x86-64.so.2 ./a.out */
+static int is_loader(const char *program)
+{
+    return strcmp(program, "ld.so") == 0 ||
+           (strstr(program, ".so.") && (strncmp(program, "ld-linux", 8) == 0 || strncmp(program, "ld-musl-", 8) == 0 ||
+                                        strncmp(program, "ld64.so", 7) == 0));
+}
+
+/* Goes past a loader and its options to what it was told to run; 0 where there is neither. */
+static int pass_loader(const char **command)
+{
+    static const char arguments[] = " --library-path --inhibit-rpath --audit --preload --argv0 --glibc-hwcaps-prepend "
+                                    "--glibc-hwcaps-mask ";
+    struct buf word = BUF(1u << 16);
+    const char *rest = *command, *run = NULL;
+    if (next_word(&rest, &word) && word.length && is_loader(text_basename(word.data)))
+        for (run = rest; next_word(&rest, &word) && word.length && strncmp(word.data, "--", 2) == 0; run = rest)
+            if (is_listed(arguments, word.data))
+                next_word(&rest, &word);
+    int is_one = run && word.length && *word.data != '-';
+    if (is_one)
+        *command = run;
+    buf_free(&word);
+    return is_one;
+}
+
 int program_name(struct buf *name, const char *command)
 {
     struct buf word = BUF(1u << 16), script = BUF(1u << 16);
-    int is_script = 0;
+    int is_script = 0, is_loaded = pass_loader(&command);
     if (next_word(&command, &word) && word.length) {
         const char *program = text_basename(word.data);
         const struct interpreter *interpreter = find_interpreter(program + (*program == '-')); /* -sh: of a login */
@@ -153,7 +179,7 @@ int program_name(struct buf *name, const char *command)
     }
     buf_free(&word);
     buf_free(&script);
-    return is_script;
+    return is_script || is_loaded;
 }
 
 int program_script(struct buf *path, const char *command)

@@ -8,7 +8,7 @@
 #include "../../common/buf.h"
 
 /* Appends the name of a command line whose words are quoted as in a shell; nothing for an empty one. Returns
- * whether it is that of a script, module or class. */
+ * whether it is that of a script, module or class, or of what a dynamic loader was told to run. */
 int program_name(struct buf *name, const char *command);
 /* Appends the script, module or class as the command line has it, with its directory; 0 where there is none. */
 int program_script(struct buf *path, const char *command);

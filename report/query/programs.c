@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define RAN_SHARE "9" /* times what the shell has, or more: nearly all */
+
 /* What starts a command as a process of its own and waits for it: what is meant is the command. env, nice and nohup
  * become theirs. */
 #define LAUNCHERS                                                                                                      \
@@ -130,4 +132,27 @@ int64_t programs_other_pid(sqlite3 *db, struct buf *name)
         program_name(name, largest->command);
     programs_free(&programs);
     return pid;
+}
+
+/* What the one child of the shell and its own children had at the peak, beside the shell itself. */
+static const char ran_only_sql[] =
+    "WITH shell AS MATERIALIZED (SELECT process_id FROM v_image WHERE first_id = (SELECT min(process_id) FROM "
+    "process)), "
+    "child AS (SELECT DISTINCT i.first_id FROM process p JOIN v_image i ON i.first_id = p.process_id WHERE p.parent_id "
+    "IN (SELECT process_id FROM shell)), held AS (SELECT t.process_id IN (SELECT process_id FROM shell) AS is_shell, "
+    "total(a.at_peak_bytes) AS bytes FROM account a JOIN thread t ON t.thread_id = a.key_id WHERE a.scope = 'thread' "
+    "AND a.inclusive = 0 AND a.kind = 'all' GROUP BY 1) SELECT (SELECT exe FROM process WHERE process_id = (SELECT "
+    "max(process_id) FROM shell)), command_line FROM process WHERE (SELECT count(*) FROM child) = 1 AND process_id = "
+    "(SELECT max(process_id) FROM v_image WHERE first_id = (SELECT first_id FROM child)) AND (SELECT total(bytes) FROM "
+    "held WHERE NOT is_shell) > (SELECT total(bytes) FROM held WHERE is_shell) * " RAN_SHARE;
+
+char *programs_ran_only(sqlite3 *db)
+{
+    sqlite3_stmt *s = NULL;
+    struct error err;
+    char *command = NULL;
+    if (db_prepare(db, ran_only_sql, &s, &err) == 0 && sqlite3_step(s) == SQLITE_ROW && is_shell(db_text(s, 0)))
+        command = xstrdup(db_text(s, 1));
+    sqlite3_finalize(s);
+    return command;
 }

@@ -33,5 +33,8 @@ struct programs_process *programs_find(const struct programs *programs, int64_t 
 /* Of the processes that are not of the program the one that had most live at its end, if they all had more than the
  * program's did: what 'memprof leaks' lists is then not where most is. name: its program, appended. 0: none */
 int64_t programs_other_pid(sqlite3 *db, struct buf *name);
+/* The command line of all that a shell ran, where the recording is of a shell, and it ran one program that had nearly
+ * all at the peak; NULL: it is not. Yours to free. */
+char *programs_ran_only(sqlite3 *db);
 
 #endif

@@ -57,3 +57,27 @@ record sh job.sh 1
 equal "heading" "job.sh: sh job.sh 1" "$(head -n 1 report.txt)"
 "$MEMPROF" info out.db >info.txt
 equal "info" "program job.sh" "$(head -n 1 info.txt | tr -s ' ')"
+
+# The page's title is what a shell ran, where that is one program and has nearly all; and what a loader runs.
+cat >hold.py <<'END'
+import sys
+kept = [bytes(1000 + i) for i in range(int(sys.argv[1]))]
+END
+title() { # WHAT NAME COMMAND...
+    what=$1 name=$2
+    shift 2
+    record_ok "$@"
+    "$MEMPROF" report out.db --html=page.html >page.out
+    equal "$what" "$name - memprof" "$(sed -n 's/.*<title>\([^<]*\)<.*/\1/p' page.html)"
+}
+title "one child" hold.py sh -c 'python3 -u hold.py 3000; true'
+title "two children" sh sh -c 'python3 -u hold.py 3000; ls'
+echo 'python3 -u hold.py 3000; true' >job.sh
+title "a script of the shell's own" job.sh sh job.sh
+title "a program" hold.py python3 -u hold.py 1
+loader=/lib64/ld-linux-x86-64.so.2
+if [ -x $loader ]; then
+    title "a loader" title $loader "$PROGRAMS/title"
+    "$MEMPROF" report out.db >report.txt
+    equal "a loader: heading" "title: $loader $PROGRAMS/title" "$(head -n 1 report.txt)"
+fi

@@ -59,6 +59,13 @@ static const struct {
     {"python3 scripts/", "scripts/", 1},
     {"python3 -X", "python3", 0},
     {"python3 'unclosed", "unclosed", 1},
+    {"/lib64/ld-linux-x86-64.so.2 ./hp", "hp", 1},
+    {"/lib64/ld-linux-x86-64.so.2 --preload a.so --inhibit-cache --library-path /x:/y ./hp 3", "hp", 1},
+    {"/lib/ld-linux-aarch64.so.1 /usr/bin/python3 -u job.py", "job.py", 1},
+    {"/lib/ld-musl-x86_64.so.1 --library-path /x ./hp", "hp", 1},
+    {"ld.so --list", "ld.so", 0},
+    {"/lib64/ld-linux-x86-64.so.2", "ld-linux-x86-64.so.2", 0},
+    {"ld-linux-maker ./hp", "ld-linux-maker", 0},
 };
 
 static void test_names(void **state)

@@ -79,6 +79,8 @@ static int complete(const char *path, sqlite3 **db, struct error *err)
     int rc = copy_to_temporary(*db, &copy, err);
     if (rc == 0 && is_due)
         rc = recover_books(copy, err);
+    if (rc == 0 && is_recording)
+        rc = recover_so_far(copy, err);
     if (rc == 0)
         rc = finish(copy, path, is_recording, err);
     if (rc == 0 && is_recording) /* the copy is complete, the recording is not */

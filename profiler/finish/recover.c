@@ -80,27 +80,45 @@ static char *reason(sqlite3 *db)
     return said ? said : xstrdup("the collector was killed or out of memory");
 }
 
-/* What cannot be told of a damaged file is not; the rest of it is shown. */
+/* What cannot be told of a damaged file is not, which is_told says with why; the rest of it is shown. */
+static int write_end(sqlite3 *db, int *is_told, struct error *why, struct error *err)
+{
+    int rc = db_exec(db, "SAVEPOINT ending", err);
+    int end_rc = rc ? rc : recover_end(db, why);
+    *is_told = end_rc == 0;
+    if (rc == 0 && end_rc && (end_rc == -ENOSPC || sqlite3_get_autocommit(db))) { /* it is the place that fails */
+        if (err)
+            *err = *why;
+        return end_rc;
+    }
+    return rc ? rc : db_exec(db, end_rc ? "ROLLBACK TO ending; RELEASE ending" : "RELEASE ending", err);
+}
+
+int recover_so_far(sqlite3 *db, struct error *err)
+{
+    struct error why;
+    struct buf text = BUF(1u << 16);
+    int is_told, rc = write_end(db, &is_told, &why, err);
+    if (rc || is_told)
+        return rc;
+    buf_printf(&text, "still being recorded; what is live is not known: %s", why.text);
+    rc = db_meta_set_text(db, "partial", buf_text(&text));
+    buf_free(&text);
+    return rc ? db_error(db, err) : 0;
+}
+
 int recover_books(sqlite3 *db, struct error *err)
 {
     struct buf text = BUF(1u << 16);
     char saved[UNITS_TEXT];
     struct error end_error;
-    int rc = db_exec(db, "SAVEPOINT ending", err);
-    int end_rc = rc ? rc : recover_end(db, &end_error);
-    if (rc == 0 && end_rc && (end_rc == -ENOSPC || sqlite3_get_autocommit(db))) { /* it is the place that fails */
-        if (err)
-            *err = end_error;
-        return end_rc;
-    }
-    if (rc == 0)
-        rc = db_exec(db, end_rc ? "ROLLBACK TO ending; RELEASE ending" : "RELEASE ending", err);
+    int is_told, rc = write_end(db, &is_told, &end_error, err);
     if (rc)
         return rc;
     /* when it stopped is not known, nor how long before that it last had a processor */
     char *why = reason(db);
     buf_printf(&text, "%s; what came after %s is missing%s%s", why, units_ns(saved, db_meta_int(db, "duration_ns", 0)),
-               end_rc ? "; what was live at the end is not known: " : "", end_rc ? end_error.text : "");
+               is_told ? "" : "; what was live at the end is not known: ", is_told ? "" : end_error.text);
     rc = db_meta_set_text(db, "partial", buf_text(&text));
     rc = rc ? rc : db_meta_set_text(db, "state", "recorded");
     free(why);

@@ -19,4 +19,7 @@ int recover_is_due(sqlite3 *db);
  * that cannot be written. */
 int recover_books(sqlite3 *db, struct error *err);
 
+/* The same end into a copy of a file that is still being recorded: what is live so far. */
+int recover_so_far(sqlite3 *db, struct error *err);
+
 #endif

@@ -68,6 +68,7 @@ static void say_saving(struct rules *r, struct finding *f, const struct rule_lin
 static void say_end(struct rules *r, struct finding *f)
 {
     const struct rule_device *d = r->device;
+    enum { ENDING_NOT_YET = ENDINGS };
     static const struct {
         const char *title, *text, *next;
     } ends[] = {
@@ -79,8 +80,11 @@ static void say_end(struct rules *r, struct finding *f)
                         "It was in use then: what grows over the run, not this, tells a leak."},
         [ENDING_UNKNOWN] = {"Live where it ended", "live where the program ended",
                             "If it was killed, it was in use then: what grows over the run, not this, tells a leak."},
+        [ENDING_NOT_YET] = {"Live so far", "live at the last instant that is in the file",
+                            "It is in use: what grows over the run, not this, tells a leak."},
     };
-    enum ending_of_blocks ending = ending_of_blocks(r->db, d->device_id);
+    const enum ending_of_blocks found = ending_of_blocks(r->db, d->device_id);
+    const int ending = found == ENDING_CUT && ending_is_running(r->db) ? (int)ENDING_NOT_YET : (int)found;
     int64_t counts[ENDINGS], all = 0;
     ending_count(r->db, d->device_id, counts);
     for (int i = 0; i < ENDINGS; i++)

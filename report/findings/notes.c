@@ -315,21 +315,18 @@ static void record_window(sqlite3 *db, struct record *record)
 
 void notes_each(sqlite3 *db, void (*add)(void *context, enum note_kind kind, const char *note), void *context)
 {
-    char *partial = db_meta_text(db, "partial"), *state = db_meta_text(db, "state");
+    char *partial = db_meta_text(db, "partial"), *running = ending_running_text(db);
     struct buf text = BUF(1 << 16);
     if (partial) {
         buf_printf(&text, "partial recording: %s", partial);
         if (text.data)
             add(context, NOTE_MISSING, text.data);
-    } else if (state && strcmp(state, "recording") == 0) {
-        char late[96], saved[UNITS_TEXT];
-        snprintf(late, sizeof late, "still being recorded: what came after %s is not there yet",
-                 units_ns(saved, db_meta_int(db, "duration_ns", 0)));
-        add(context, NOTE_MISSING, late);
+    } else if (running) {
+        add(context, NOTE_MISSING, running);
     }
     buf_free(&text);
     free(partial);
-    free(state);
+    free(running);
     char *import = db_meta_text(db, "import_note");
     if (import)
         add(context, NOTE_ABOUT, import);

@@ -1,5 +1,6 @@
 #include "ending.h"
 
+#include "../../common/buf.h"
 #include "../../common/db.h"
 #include "../../common/units.h"
 #include "merged.h"
@@ -109,6 +110,27 @@ void ending_killed_text(const int64_t counts[ENDINGS], struct buf *out)
         all += counts[i];
     buf_printf(out, "%s%s%s process%s %s killed", units_count(text[0], killed), killed < all ? " of " : "",
                killed < all ? units_count(text[1], all) : "", all == 1 ? "" : "es", killed == 1 ? "was" : "were");
+}
+
+int ending_is_running(sqlite3 *db)
+{
+    return db_int(db,
+                  "SELECT value = 'recording' AND NOT EXISTS (SELECT 1 FROM meta WHERE key = 'partial') FROM meta "
+                  "WHERE key = 'state'",
+                  0) != 0;
+}
+
+char *ending_running_text(sqlite3 *db)
+{
+    char saved[UNITS_TEXT];
+    struct buf text = BUF(1024);
+    if (!ending_is_running(db))
+        return NULL;
+    units_ns(saved, db_meta_int(db, "duration_ns", 0));
+    buf_printf(&text,
+               "still being recorded: what came after %s is not there yet, and live at the end is what was live then",
+               saved);
+    return buf_take(&text);
 }
 
 int ending_is_teardown(sqlite3 *db, int64_t pid)

@@ -19,6 +19,12 @@ int ending_text(sqlite3 *db, char text[ENDING_TEXT]);
 /* How long the run took; of a recording that was cut off: as far as it goes. unknown: not even that is known. */
 int64_t ending_duration_ns(sqlite3 *db, int64_t unknown);
 
+/* Whether the program still runs, as far as the file says: what is live at its end is live so far. */
+int ending_is_running(sqlite3 *db);
+
+/* That, as a sentence without its full stop; yours to free. NULL: the recording has ended. */
+char *ending_running_text(sqlite3 *db);
+
 /* Whether "live at the end" is, of some process (pid; 0: any), where Python began to take itself down. */
 int ending_is_teardown(sqlite3 *db, int64_t pid);
 

@@ -1,0 +1,89 @@
+# A file that is still being written: what is live so far, in every report, as where memprof is killed.
+. "$ROOT/tests/lib.sh"
+need python3
+cat >leaky.c <<'EOF'
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+static char *list[100000];
+static int count;
+static void keep(void) { list[count++] = memset(malloc(10000), 1, 10000); }
+/* So many blocks; 0: one each 10 ms until its input ends. */
+int main(int argc, char **argv)
+{
+    struct pollfd in = {0, POLLIN, 0};
+    int most = argc > 1 ? atoi(argv[1]) : 0;
+    while (most ? count < most : poll(&in, 1, 10) == 0)
+        keep();
+    return poll(&in, 1, -1) < 0;
+}
+EOF
+"$CC" -g -O0 -o leaky leaky.c
+mkfifo more
+# start FILE ENOUGH ARGUMENT...: until so many blocks are in the file
+start() {
+    file=$1 enough=$2
+    shift 2
+    "$MEMPROF" run -q -o "$file" -- ./leaky "$@" <more 2>run.err &
+    run=$!
+    exec 9>more
+    for _ in $(seq 200); do
+        [ "$(sqlite3 -readonly "$file" 'SELECT sum(alloc_count) FROM main.site' 2>err)" -ge "$enough" ] 2>err && return
+        sleep 0.1
+    done
+    cat run.err err
+    fail 'it does not record'
+}
+stop() { exec 9>&-; wait $run; }
+check() {
+    want=$1 status=0
+    shift
+    "$MEMPROF" check "$@" >got 2>got.err || status=$?
+    [ "$want" = $status ] || { cat got got.err; fail "check $*: status $want expected, not $status"; }
+}
+
+# 100 blocks of 10,000 B, then nothing more
+start run.1.db 100 100
+"$MEMPROF" report run.1.db --json >got
+python3 - <<'EOF' || { cat got; fail 'live so far'; }
+import json
+d = json.load(open("got"))
+host = [t for t in d["totals"] if t["device"] == "host" and t["kind"] == "all"][0]
+assert (host["end_active_bytes"], host["end_count"]) == (1000000, 100), host
+assert d["state"] == "recording", d["state"]
+EOF
+"$MEMPROF" report run.1.db >got
+contains 'what it is' got 'still being recorded'
+contains 'live' got '976.56 KiB'
+"$MEMPROF" leaks run.1.db >got
+contains 'leaks' got 'keep'
+contains 'leaked' got '976.56 KiB'
+lacks 'leaks' got 'Nothing was live'
+check 1 run.1.db --max-leak 999999
+contains 'said' got 'still being recorded'
+contains 'measured' got '976.56 KiB (1,000,000)'
+check 0 run.1.db --max-leak 1000000 --max-leak-blocks 100
+# beside one that has ended
+"$MEMPROF" run -q -o run.0.db -- true
+"$MEMPROF" report 'run.*.db' >got
+grep 'run.1.db' got >row
+contains 'of several' row '976.56 KiB'
+
+stop
+check 1 run.1.db --max-leak 999999
+lacks 'it has ended' got 'still being recorded'
+
+# what grows was not given back
+start grows.db 150
+"$MEMPROF" report grows.db --json >got
+python3 - <<'EOF' || { cat got; fail 'what grows'; }
+import json
+d = json.load(open("got"))
+host = [t for t in d["totals"] if t["device"] == "host" and t["kind"] == "all"][0]
+assert host["end_count"] >= 150 and host["end_active_bytes"] == 10000 * host["end_count"] == host["alloc_bytes"], host
+titles = [f["title"] for f in d["findings"]]
+assert "Live so far" in titles and any(t.startswith("Growth") for t in titles), titles
+assert not any("given back" in json.dumps(f) or f["title"] == "Growth nearly to the end" for f in d["findings"]), d
+EOF
+stop

@@ -19,6 +19,6 @@ int main(void)
     for (int i = 0; i < COUNT; i++)
         if (i % KEPT)
             free(blocks[i]);
-    usleep(700000);
+    usleep(1500000); /* longer than the second for which pages must be kept */
     return 0;
 }

@@ -49,8 +49,8 @@ static void say_segments(struct rules *r, struct finding *f, const struct heap_e
 {
     int allocator = allocator_of(r);
     const char *name = allocator < 0 ? "the allocator" : allocators[allocator].name;
-    finding_say(f, "%s of free pages below them in %s's segments. ", units_bytes(r->a, (int64_t)held_by(line, 1)),
-                name);
+    finding_say(f, "%s of free pages below them in %s's segments%s. ", units_bytes(r->a, (int64_t)held_by(line, 1)),
+                name, end->whose);
     finding_say(f, "Of %s that these reserved at the end ", units_bytes(r->a, (int64_t)end->reserved_bytes));
     finding_say(f, "%s of pages had a live byte, and %s were resident without one.",
                 units_bytes(r->a, (int64_t)end->pin_bytes), units_bytes(r->b, f->bytes));
@@ -81,8 +81,9 @@ void find_held(struct rules *r)
         say_segments(r, f, end, line);
         return;
     }
-    finding_say(f, "%s of free pages below the top of glibc's heap. malloc_trim(0) would give %s back to the kernel; ",
-                units_bytes(r->a, (int64_t)line->trim_bytes), units_bytes(r->b, f->bytes));
+    finding_say(f,
+                "%s of free pages below the top of glibc's heap%s. malloc_trim(0) would give %s back to the kernel; ",
+                units_bytes(r->a, (int64_t)line->trim_bytes), end->whose, units_bytes(r->b, f->bytes));
     finding_say(f, "%s of pages with a live byte would stay.", units_bytes(r->a, (int64_t)end->pin_bytes));
     finding_look(f, FINDING_SECTION, 0, "heap", "See the heap");
     f->next = "Allocate what stays apart from what goes, or before it; or call malloc_trim(0) when much was freed.";

@@ -217,7 +217,9 @@ int page_write_heap(struct page *page, FILE *out)
     if (!end->is_there)
         return 0;
     buf_puts(&b, "<section id=\"heap\" aria-labelledby=\"heap-title\">\n<h2 id=\"heap-title\">The heap at the "
-                 "end</h2>\n<p class=\"hint\">Addresses from left to right. Coloured: pages that hold a live byte, by "
+                 "end");
+    buf_html(&b, end->whose);
+    buf_puts(&b, "</h2>\n<p class=\"hint\">Addresses from left to right. Coloured: pages that hold a live byte, by "
                  "line; <span class=\"heap-key lh\"></span> free pages below a live block, ");
     if (end->is_segments)
         buf_printf(&b, "which their allocator may give back (%s of free pages were resident), ",

@@ -7,7 +7,6 @@
 #include "heap_private.h"
 #include "named_caller.h"
 #include "rows.h"
-#include "site_rows.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -28,41 +27,6 @@ int heap_is_known(sqlite3 *db)
                   0) == 1;
 }
 
-enum { PROCESS, DEVICE, KIND, BYTES, COLUMNS };
-static const enum packed_column columns[COLUMNS] = {PACKED_site_process_id, PACKED_site_device_id, PACKED_site_kind,
-                                                    PACKED_site_end_bytes};
-
-/* Of the host's heaps, but those of processes that began as a fork. */
-static int64_t live_at_end(sqlite3 *db)
-{
-    struct map forks = {0};
-    struct site_rows rows;
-    sqlite3_stmt *s = NULL;
-    double bytes = 0;
-    int rc = db_prepare(db, "SELECT process_id FROM main.process WHERE start_kind = 'fork'", &s, NULL);
-    while (rc == 0 && sqlite3_step(s) == SQLITE_ROW)
-        *map_slot(&forks, (uint64_t)sqlite3_column_int64(s, 0), 0) = 1;
-    sqlite3_finalize(s);
-    rc = site_rows_open(db, columns, COLUMNS, &rows, NULL);
-    while (rc == 0 && site_rows_next(&rows, NULL) == 1)
-        if (site_rows_value(&rows, DEVICE) == 0 && site_rows_value(&rows, KIND) == KIND_heap &&
-            (!forks.count || !map_get(&forks, (uint64_t)site_rows_value(&rows, PROCESS), 0)))
-            bytes += (double)site_rows_value(&rows, BYTES);
-    site_rows_close(&rows);
-    map_close(&forks);
-    return bytes < 0x1p62 ? (int64_t)bytes : INT64_C(1) << 62; /* of a damaged file */
-}
-
-int64_t heap_gap_at_end(sqlite3 *db, int64_t *reserved)
-{
-    *reserved = db_int(db,
-                       "SELECT CAST(total(size_bytes) AS INTEGER) FROM (SELECT h.size_bytes, max(h.time_ns) FROM "
-                       "heap_range h JOIN main.process p USING(process_id) WHERE p.start_kind <> 'fork' AND size_bytes "
-                       "BETWEEN 0 AND 1 << 48 GROUP BY process_id, address)",
-                       0);
-    return *reserved - live_at_end(db);
-}
-
 static struct heap_range *add_range(struct heap *h, enum heap_kind kind, sqlite3_stmt *s)
 {
     struct heap_range *r = ARRAY_ADD(h->ranges, h->range_count, h->range_capacity);
@@ -73,22 +37,24 @@ static struct heap_range *add_range(struct heap *h, enum heap_kind kind, sqlite3
 }
 
 /* A size between two samples is the first one's, and more where blocks lie above it: up to the second one's. */
-int heap_load_glibc(struct heap *h, sqlite3 *db, int64_t at_ns, int is_forked, uint64_t **limit, struct error *err)
+int heap_load_glibc(struct heap *h, sqlite3 *db, int64_t at_ns, int64_t process_id, int is_forked, uint64_t **limit,
+                    struct error *err)
 {
     sqlite3_stmt *s = NULL;
     size_t room = 0;
-    int rc =
-        db_prepare(db,
-                   "SELECT r.process_id, r.address, r.arena, r.size_bytes, r.time_ns FROM heap_range r JOIN "
-                   "main.process p USING(process_id) WHERE (p.start_kind = 'fork') = ?3 AND (?1 OR p.end_ns IS NULL OR "
-                   "p.end_ns >= ?2) AND r.address > 0 AND r.size_bytes BETWEEN 0 AND 1 << 48 AND r.process_id "
-                   "BETWEEN 0 AND 65535 ORDER BY r.process_id, r.address, r.time_ns, r.range_id",
-                   &s, err);
+    int rc = db_prepare(
+        db,
+        "SELECT r.process_id, r.address, r.arena, r.size_bytes, r.time_ns FROM heap_range r JOIN "
+        "main.process p USING(process_id) WHERE (p.start_kind = 'fork') = ?3 AND (?1 OR p.end_ns IS NULL OR "
+        "p.end_ns >= ?2) AND r.address > 0 AND r.size_bytes BETWEEN 0 AND 1 << 48 AND r.process_id "
+        "BETWEEN 0 AND 65535 AND (?4 < 0 OR r.process_id = ?4) ORDER BY r.process_id, r.address, r.time_ns, r.range_id",
+        &s, err);
     if (rc)
         return rc;
     sqlite3_bind_int(s, 1, at_ns == INT64_MAX);
     sqlite3_bind_int64(s, 2, at_ns);
     sqlite3_bind_int(s, 3, is_forked);
+    sqlite3_bind_int64(s, 4, process_id);
     struct heap_range *r = NULL;
     int has_next = 0;
     while (sqlite3_step(s) == SQLITE_ROW) {
@@ -114,7 +80,7 @@ int heap_load_glibc(struct heap *h, sqlite3 *db, int64_t at_ns, int is_forked, u
     return 0;
 }
 
-static int load_segments(struct heap *h, sqlite3 *db, int64_t at_ns, struct error *err)
+static int load_segments(struct heap *h, sqlite3 *db, int64_t at_ns, int64_t process_id, struct error *err)
 {
     sqlite3_stmt *s = NULL;
     int rc = db_prepare(db,
@@ -122,12 +88,13 @@ static int load_segments(struct heap *h, sqlite3 *db, int64_t at_ns, struct erro
                         "main.process p USING(process_id) WHERE g.device_id = 0 AND g.kind IN ('heap', 'arena') AND "
                         "g.address > 0 AND g.size_bytes BETWEEN 1 AND 1 << 48 AND g.alloc_ns <= ?2 AND (g.free_ns > ?2 "
                         "OR (g.free_ns IS NULL AND (?1 OR p.end_ns IS NULL OR p.end_ns >= ?2))) AND g.process_id "
-                        "BETWEEN 0 AND 65535 ORDER BY g.process_id, g.address",
+                        "BETWEEN 0 AND 65535 AND (?3 < 0 OR g.process_id = ?3) ORDER BY g.process_id, g.address",
                         &s, err);
     if (rc)
         return rc;
     sqlite3_bind_int(s, 1, at_ns == INT64_MAX);
     sqlite3_bind_int64(s, 2, at_ns);
+    sqlite3_bind_int64(s, 3, process_id);
     while (sqlite3_step(s) == SQLITE_ROW)
         add_range(h, sqlite3_column_int(s, 2) ? HEAP_PYTHON : HEAP_SEGMENT, s)->size_bytes =
             (uint64_t)sqlite3_column_int64(s, 3);
@@ -514,16 +481,17 @@ static int name_lines(struct heap *h, sqlite3 *db, struct error *err)
     return rc == 0 ? find_beside(h, db, err) : rc;
 }
 
-int heap_load(sqlite3 *db, const struct instant *at, const struct blocks *blocks, struct heap *heap, struct error *err)
+int heap_load(sqlite3 *db, const struct instant *at, const struct blocks *blocks, int64_t process_id, struct heap *heap,
+              struct error *err)
 {
     sqlite3_stmt *site_line = NULL;
     uint64_t *limits = NULL;
     int64_t page = db_meta_int(db, "page_bytes", 4096), at_ns = at->end_ns[0];
     *heap = (struct heap){.page = page >= 512 && page <= 1 << 30 ? (uint32_t)page : 4096};
-    int rc = heap_load_glibc(heap, db, at_ns, 0, &limits, err);
+    int rc = heap_load_glibc(heap, db, at_ns, process_id, 0, &limits, err);
     size_t limit_count = heap->range_count;
     if (rc == 0)
-        rc = load_segments(heap, db, at_ns, err);
+        rc = load_segments(heap, db, at_ns, process_id, err);
     if (rc == 0)
         rc = db_prepare(db, "SELECT line_id FROM site_line WHERE site_id = ?", &site_line, err);
     if (rc == 0) {
@@ -532,7 +500,7 @@ int heap_load(sqlite3 *db, const struct instant *at, const struct blocks *blocks
         rc = name_lines(heap, db, err);
     }
     if (rc == 0)
-        rc = heap_load_forked(heap, db, at_ns, blocks, err);
+        rc = heap_load_forked(heap, db, at_ns, process_id, blocks, err);
     sqlite3_finalize(site_line);
     free(limits);
     return rc;

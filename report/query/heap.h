@@ -71,8 +71,10 @@ struct heap {
     struct map line_of, site_of;
 };
 
+enum { HEAP_ALL = -1 }; /* for process_id */
 /* blocks: of live_blocks_load at the same instant, borrowed until heap_free, which is to be called in any case. */
-int heap_load(sqlite3 *db, const struct instant *at, const struct blocks *blocks, struct heap *heap, struct error *err);
+int heap_load(sqlite3 *db, const struct instant *at, const struct blocks *blocks, int64_t process_id, struct heap *heap,
+              struct error *err);
 void heap_free(struct heap *heap);
 /* Whether there are ranges that heap_load could find at all. */
 int heap_is_known(sqlite3 *db);
@@ -82,7 +84,5 @@ const struct heap_range *heap_range_at(const struct heap *heap, uint32_t process
 enum { HEAP_NAME = 64 };
 /* "main arena", "arena 0x7f..., heap 0x7f..."; text: HEAP_NAME bytes */
 const char *heap_name(char *text, const struct heap_range *range);
-/* How much more glibc's arenas had at the processes' ends than live blocks: a quick look, no events. */
-int64_t heap_gap_at_end(sqlite3 *db, int64_t *reserved);
 
 #endif

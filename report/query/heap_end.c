@@ -1,6 +1,7 @@
 #include "heap_end.h"
 
 #include "../../common/db.h"
+#include "process_label.h"
 
 #include <stdlib.h>
 
@@ -14,9 +15,39 @@
 #define WORK_SHARE  100        /* part of the allocations came, which were */
 #define WORK_LEAST  16         /* that many: a buffer for the output comes at the end */
 #define EVENTS_MOST 50000000   /* a replay of more takes too long for a sentence */
+#define TRIED_MOST  3          /* processes: each may take two replays */
+
+static int64_t int_of(sqlite3 *db, const char *sql, const int64_t *values, int count, int64_t otherwise)
+{
+    sqlite3_stmt *s = NULL;
+    int64_t value = otherwise;
+    if (db_prepare(db, sql, &s, NULL))
+        return otherwise;
+    for (int i = 0; i < count; i++)
+        sqlite3_bind_int64(s, i + 1, values[i]);
+    if (sqlite3_step(s) == SQLITE_ROW && sqlite3_column_type(s, 0) != SQLITE_NULL)
+        value = sqlite3_column_int64(s, 0);
+    sqlite3_finalize(s);
+    return value;
+}
+
+static int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* What it can have of all processes' RSS: no more than its peak, or than the last look at its pages saw. */
+static int64_t own_rss(sqlite3 *db, const struct heap_end *e, int64_t rss)
+{
+    static const char sql[] = "SELECT present_bytes FROM resident_scan WHERE is_last AND process_id = ?1";
+    if (!e->is_one_of)
+        return rss;
+    return least(least(rss, e->of.peak_rss_bytes), int_of(db, sql, &e->of.process_id, 1, INT64_MAX));
+}
 
 /* From when on so much lay idle to the end, by the samples. The kernel's own figure says what is there at all: pages
- * that were never touched, or that the program has had trimmed, are no loss. */
+ * that were never touched, or that the program has had trimmed, are no loss. Where others ran beside the process what
+ * idles is theirs, too, and it may have been since later. */
 static int find_since(sqlite3 *db, struct heap_end *e, int64_t idle_bytes)
 {
     sqlite3_stmt *s = NULL;
@@ -25,68 +56,74 @@ static int find_since(sqlite3 *db, struct heap_end *e, int64_t idle_bytes)
                    "WITH t AS (SELECT time_ns, width_ns, reserved_last_bytes - active_last_bytes AS idle, "
                    "reserved_last_bytes, rss_last_bytes FROM timeline WHERE device_id = 0 AND level = (SELECT level "
                    "FROM timeline WHERE device_id = 0 GROUP BY level HAVING count(*) <= 4096 ORDER BY level LIMIT 1)), "
-                   "e AS (SELECT max(time_ns) AS last FROM t WHERE reserved_last_bytes > 0) SELECT (SELECT "
-                   "max(time_ns + width_ns) FROM t, e WHERE time_ns < last AND idle < ?1), (SELECT last FROM e), "
+                   "e AS (SELECT max(time_ns) AS last FROM t WHERE reserved_last_bytes > 0 AND time_ns <= ?2 - "
+                   "width_ns) SELECT (SELECT max(time_ns + width_ns) FROM t, e WHERE time_ns < last AND idle < ?1), "
+                   "(SELECT last FROM e), "
                    "(SELECT rss_last_bytes FROM t, e WHERE time_ns <= last AND rss_last_bytes > 0 ORDER BY time_ns "
                    "DESC LIMIT 1)",
                    &s, NULL))
         return 0;
     sqlite3_bind_int64(s, 1, idle_bytes / 2);
+    sqlite3_bind_int64(s, 2, e->of.end_ns);
     if (sqlite3_step(s) == SQLITE_ROW) {
         e->since_ns = sqlite3_column_int64(s, 0);
+        e->since_ns = e->since_ns > e->of.start_ns ? e->since_ns : e->of.start_ns;
         e->end_ns = sqlite3_column_int64(s, 1);
-        e->rss_bytes = rss = sqlite3_column_int64(s, 2);
+        e->rss_bytes = rss = own_rss(db, e, sqlite3_column_int64(s, 2));
     }
     sqlite3_finalize(s);
     return rss >= idle_bytes && e->end_ns > e->since_ns;
 }
 
-/* When the last hundredth of all allocations, or the last few, began: by what the program did, and not by the clock,
- * which a busy machine changes. */
-static int64_t last_work(sqlite3 *db)
+/* When the last hundredth of all allocations up to its end, or the last few, began: by what the program did, and not by
+ * the clock, which a busy machine changes. */
+static int64_t last_work(sqlite3 *db, const struct heap_end *e)
 {
     static const char sql[] =
         "SELECT max(time_ns) FROM (SELECT time_ns, sum(alloc_count) OVER (ORDER BY time_ns DESC) AS later, "
-        "sum(alloc_count) OVER () AS whole FROM timeline WHERE device_id = 0 AND level = (SELECT level FROM timeline "
-        "WHERE device_id = 0 GROUP BY level HAVING count(*) <= 4096 ORDER BY level LIMIT 1)) WHERE later >= "
-        "max(whole / ?1, ?2)";
-    sqlite3_stmt *s = NULL;
-    int64_t time_ns = -1;
-    if (db_prepare(db, sql, &s, NULL))
-        return -1;
-    sqlite3_bind_int(s, 1, WORK_SHARE);
-    sqlite3_bind_int(s, 2, WORK_LEAST);
-    if (sqlite3_step(s) == SQLITE_ROW && sqlite3_column_type(s, 0) != SQLITE_NULL)
-        time_ns = sqlite3_column_int64(s, 0);
-    sqlite3_finalize(s);
-    return time_ns;
+        "sum(alloc_count) OVER () AS whole FROM timeline WHERE device_id = 0 AND time_ns <= ?1 AND time_ns >= ?2 - "
+        "width_ns AND level = (SELECT level FROM timeline WHERE device_id = 0 GROUP BY level HAVING count(*) <= 4096 "
+        "ORDER BY level LIMIT 1)) WHERE later >= max(whole / ?3, ?4)";
+    return int_of(db, sql, (int64_t[]){e->of.end_ns, e->of.start_ns, WORK_SHARE, WORK_LEAST}, 4, -1);
+}
+
+/* A tenth of its run before its end. */
+static int64_t long_before(const struct heap_end *e)
+{
+    return e->end_ns - (e->end_ns - e->of.start_ns) / LEAST_TIME;
 }
 
 static int is_long(const struct heap_end *e)
 {
-    return e->end_ns - e->since_ns >= LEAST_NS && e->end_ns - e->since_ns >= e->end_ns / LEAST_TIME;
+    return e->end_ns - e->since_ns >= LEAST_NS && e->since_ns <= long_before(e);
 }
 
 /* Whether the program went on after that. */
 static int goes_on(sqlite3 *db, const struct heap_end *e)
 {
-    return is_long(e) || e->since_ns <= last_work(db);
+    return is_long(e) || e->since_ns <= last_work(db, e);
 }
 
-/* At an instant. INT64_MAX: the end */
-static int load_at(sqlite3 *db, int64_t time_ns, struct heap_end *end)
+/* The process at an instant. INT64_MAX: its end */
+static int load_at(sqlite3 *db, int64_t time_ns, struct heap_end *e)
 {
     struct error err;
     struct instant at;
     instant_at(&at, time_ns);
-    return live_blocks_load(db, &at, "", &end->blocks, &err) == 0 &&
-           heap_load(db, &at, &end->blocks, &end->heap, &err) == 0;
+    heap_free(&e->heap);
+    if (!e->blocks.slots && live_blocks_load(db, &at, "", &e->blocks, &err) != 0) {
+        free(e->blocks.slots);
+        e->blocks = (struct blocks){0};
+        return 0;
+    }
+    return heap_load(db, &at, &e->blocks, e->of.process_id, &e->heap, &err) == 0;
 }
 
 /* Whether so much of glibc's heaps is free pages that live blocks keep there. */
 static int holds_much(sqlite3 *db, struct heap_end *e)
 {
     const struct heap *h = &e->heap;
+    e->reserved_bytes = e->pin_bytes = 0;
     for (size_t i = 0; i < h->range_count; i++) {
         const struct heap_range *r = &h->ranges[i];
         if (r->kind > HEAP_OWN)
@@ -101,21 +138,38 @@ static int holds_much(sqlite3 *db, struct heap_end *e)
            h->trim_bytes >= e->reserved_bytes / LEAST_PART;
 }
 
+/* Free pages of its segments; sums up the others. */
+static uint64_t idle_segments(struct heap_end *e)
+{
+    const struct heap *h = &e->heap;
+    uint64_t idle = 0;
+    e->reserved_bytes = e->pin_bytes = 0;
+    for (size_t i = 0; i < h->range_count; i++) {
+        const struct heap_range *r = &h->ranges[i];
+        if (r->kind != HEAP_SEGMENT)
+            continue;
+        e->reserved_bytes += r->page_bytes;
+        e->pin_bytes += r->pinned_bytes + r->shared_bytes;
+        idle += r->held_bytes + r->top_bytes;
+    }
+    return idle;
+}
+
 /* What is reserved and not live may be parts of pages, whose blocks a program frees before it ends: the pages
  * themselves were free for that long. */
-static int held_at(sqlite3 *db, int64_t time_ns)
+static int held_at(sqlite3 *db, const struct heap_end *e, int64_t time_ns)
 {
-    struct heap_end before = {0};
-    int held = time_ns >= 0 && load_at(db, time_ns, &before) && holds_much(db, &before);
+    struct heap_end before = {.of = e->of};
+    int held = time_ns >= 0 && load_at(db, time_ns, &before) &&
+               (e->is_segments ? idle_segments(&before) >= e->trim_bytes / 2 : holds_much(db, &before));
     heap_end_free(&before);
     return held;
 }
 
 static int held_before(sqlite3 *db, const struct heap_end *e)
 {
-    int64_t work_ns = last_work(db);
-    return (is_long(e) && held_at(db, e->end_ns - e->end_ns / LEAST_TIME)) ||
-           (e->since_ns <= work_ns && held_at(db, work_ns));
+    int64_t work_ns = last_work(db, e);
+    return (is_long(e) && held_at(db, e, long_before(e))) || (e->since_ns <= work_ns && held_at(db, e, work_ns));
 }
 
 static int is_large(sqlite3 *db, struct heap_end *e)
@@ -129,11 +183,13 @@ static int64_t free_there(sqlite3 *db, const struct heap_end *e, int64_t used_by
 {
     static const char sql[] =
         "SELECT iif(count(*) > 0, CAST(total(present_bytes) - (SELECT total(resident_bytes) FROM resident_rest JOIN "
-        "resident_scan USING(scan_id) WHERE is_last AND what IN ('beside', 'heap', 'segment')) - (SELECT "
+        "resident_scan USING(scan_id) WHERE is_last AND process_id = ?1 AND what IN ('beside', 'heap', 'segment')) - "
+        "(SELECT "
         "total(resident_bytes) "
-        "FROM resident_site JOIN resident_scan USING(scan_id) JOIN site USING(site_id) WHERE is_last AND kind = "
-        "'heap') AS INTEGER), -1) FROM resident_scan WHERE is_last";
-    int64_t other = db_int(db, sql, -1);
+        "FROM resident_site JOIN resident_scan c USING(scan_id) JOIN site USING(site_id) WHERE is_last AND "
+        "c.process_id = "
+        "?1 AND kind = 'heap') AS INTEGER), -1) FROM resident_scan WHERE is_last AND process_id = ?1";
+    int64_t other = int_of(db, sql, &e->of.process_id, 1, -1);
     return other < 0 || used_bytes < 0 || e->rss_bytes < 0 || used_bytes > e->rss_bytes
                ? -1
                : e->rss_bytes - used_bytes - other;
@@ -141,61 +197,97 @@ static int64_t free_there(sqlite3 *db, const struct heap_end *e, int64_t used_by
 
 static int is_large_segments(sqlite3 *db, struct heap_end *e)
 {
-    const struct heap *h = &e->heap;
-    uint64_t idle = 0;
-    e->reserved_bytes = e->pin_bytes = 0;
-    for (size_t i = 0; i < h->range_count; i++) {
-        const struct heap_range *r = &h->ranges[i];
-        if (r->kind != HEAP_SEGMENT)
-            continue;
-        e->reserved_bytes += r->page_bytes;
-        e->pin_bytes += r->pinned_bytes + r->shared_bytes;
-        idle += r->held_bytes + r->top_bytes;
-    }
+    uint64_t idle = idle_segments(e);
     int64_t there = free_there(db, e, (int64_t)e->pin_bytes);
     e->trim_bytes = there < 0 ? 0 : idle < (uint64_t)there ? idle : (uint64_t)there;
     uint64_t peak =
         (uint64_t)db_int(db, "SELECT peak_reserved_bytes FROM total WHERE device_id = 0 AND kind = 'heap'", 0);
     return e->trim_bytes >= SEGMENTS && (e->trim_bytes >= LARGE_BYTES || e->trim_bytes >= peak / LEAST_PEAK) &&
            e->trim_bytes >= (e->trim_bytes + e->pin_bytes) / LEAST_PART && find_since(db, e, (int64_t)e->trim_bytes) &&
-           goes_on(db, e);
+           goes_on(db, e) && (!e->is_one_of || held_before(db, e));
 }
 
-/* Whether segments held at least so much more than live blocks, and the process as many resident bytes. */
-static int has_segments(sqlite3 *db, struct heap_end *e)
+/* What glibc's heaps, or segments, had more than live blocks. */
+static int64_t idle_of(const struct heap_gap *g, int is_segments)
 {
-    int64_t reserved = db_int(db,
-                              "SELECT CAST(total(size_bytes) AS INTEGER) FROM segment WHERE device_id = 0 AND kind = "
-                              "'heap' AND free_ns IS NULL AND size_bytes BETWEEN 1 AND 1 << 48",
-                              0);
-    int64_t live =
-        db_int(db, "SELECT end_active_bytes FROM total WHERE device_id = 0 AND kind = 'heap' AND end_active_bytes >= 0",
-               INT64_MAX);
-    return reserved >= SEGMENTS && reserved - SEGMENTS >= live && find_since(db, e, SEGMENTS) && goes_on(db, e) &&
-           free_there(db, e, live) >= SEGMENTS;
+    return (is_segments ? g->segment_bytes : g->glibc_bytes) - g->live_bytes;
+}
+
+/* Whether it may be, by the samples: less than is_large asks. */
+static int may_be(sqlite3 *db, struct heap_end *e)
+{
+    const struct heap_gap *g = &e->of;
+    int64_t idle = idle_of(g, e->is_segments);
+    if (e->is_segments)
+        return idle >= SEGMENTS && find_since(db, e, SEGMENTS) && goes_on(db, e) &&
+               free_there(db, e, g->live_bytes) >= SEGMENTS;
+    return idle >= LEAST_BYTES && idle >= g->glibc_bytes / LEAST_PART &&
+           find_since(db, e, g->glibc_bytes / LEAST_PART) && goes_on(db, e);
+}
+
+static int by_glibc(const void *x, const void *y)
+{
+    int64_t a = idle_of(x, 0), b = idle_of(y, 0);
+    return a != b ? (a > b ? -1 : 1) : 0;
+}
+
+static int by_segments(const void *x, const void *y)
+{
+    int64_t a = idle_of(x, 1), b = idle_of(y, 1);
+    return a != b ? (a > b ? -1 : 1) : 0;
+}
+
+static void name_process(sqlite3 *db, struct heap_end *e)
+{
+    struct buf name = BUF(1 << 16);
+    sqlite3_stmt *labels = e->is_one_of ? process_label_query(db) : NULL;
+    int64_t pid = -1;
+    if (labels) {
+        buf_puts(&name, " of ");
+        pid = process_label(labels, e->of.process_id, &name);
+    }
+    if (pid >= 0)
+        buf_printf(&name, ", pid %lld", (long long)pid);
+    else
+        buf_reset(&name);
+    e->whose = xstrdup(buf_text(&name));
+    sqlite3_finalize(labels);
+    buf_free(&name);
+}
+
+/* Of those with most first, the first one that is. */
+static int find_process(sqlite3 *db, struct heap_end *e, struct heap_gap *gaps, size_t count, int is_segments)
+{
+    if (count)
+        qsort(gaps, count, sizeof *gaps, is_segments ? by_segments : by_glibc);
+    e->is_segments = is_segments;
+    for (size_t i = 0; i < count && i < TRIED_MOST && !e->is_there; i++) {
+        e->of = gaps[i];
+        e->is_there =
+            may_be(db, e) && load_at(db, INT64_MAX, e) && (is_segments ? is_large_segments(db, e) : is_large(db, e));
+    }
+    return e->is_there;
 }
 
 void heap_end_load(sqlite3 *db, struct heap_end *end)
 {
-    int64_t reserved, gap = heap_gap_at_end(db, &reserved);
+    size_t count = 0;
     *end = (struct heap_end){0};
     if (db_meta_int(db, "event_count", 0) > EVENTS_MOST)
         return;
-    int may_glibc = gap >= LEAST_BYTES && gap >= reserved / LEAST_PART && find_since(db, end, reserved / LEAST_PART) &&
-                    goes_on(db, end); /* what is_large asks is more */
-    int may_segments = has_segments(db, end);
-    if ((may_glibc || may_segments) && load_at(db, INT64_MAX, end)) {
-        end->is_there = may_glibc && is_large(db, end);
-        end->is_segments = !end->is_there && may_segments && is_large_segments(db, end);
-        end->is_there |= end->is_segments;
-    }
-    if (!end->is_there)
+    struct heap_gap *gaps = heap_gaps_at_end(db, &count);
+    end->is_one_of = db_int(db, "SELECT count(DISTINCT first_id) FROM v_image", 0) > 1;
+    if (find_process(db, end, gaps, count, 0) || find_process(db, end, gaps, count, 1))
+        name_process(db, end);
+    else
         heap_end_free(end);
+    free(gaps);
 }
 
 void heap_end_free(struct heap_end *end)
 {
     heap_free(&end->heap);
     free(end->blocks.slots);
+    free(end->whose);
     *end = (struct heap_end){0};
 }

@@ -1,22 +1,27 @@
 /*
- * heap_end.h: whether glibc's heaps kept memory at the end that nobody used, or else another allocator's segments, and
- * which lines kept it there. The events are replayed only where a quick look says so.
+ * heap_end.h: whether a process's heap kept memory at its end that nobody used, glibc's or else another allocator's
+ * segments, and which lines kept it there: of several processes the one whose heap kept most. The events are replayed
+ * only where a quick look says so.
  */
 #ifndef MEMPROF_HEAP_END_H
 #define MEMPROF_HEAP_END_H
 
 #include "heap.h"
+#include "heap_gap.h"
 
 struct heap_end {
     int is_there;            /* 0: heap and blocks are empty */
     int is_segments;         /* of another allocator, not glibc's */
+    char *whose;             /* " of tee, pid 7"; "" where there was one process alone; NULL: not there */
     uint64_t trim_bytes;     /* what malloc_trim(0) would give back: free pages, those at the main arenas' top too. Of
                               * segments free pages that are resident, which only their allocator may know to give back */
-    uint64_t reserved_bytes; /* by glibc's heaps and mappings, or by those segments */
+    uint64_t reserved_bytes; /* by its heaps and mappings of glibc's, or by those segments */
     uint64_t pin_bytes;      /* pages of these with a live byte */
     int64_t since_ns;        /* from when on at least half of that was idle, up to */
-    int64_t end_ns;          /* the end of what was sampled */
+    int64_t end_ns;          /* the end of what was sampled of it */
     int64_t rss_bytes;       /* then */
+    struct heap_gap of;      /* the process */
+    int is_one_of;           /* of several processes: what the samples sum up has others in it */
     struct heap heap;
     struct blocks blocks;
 };

@@ -49,11 +49,12 @@ static void measure(struct heap *h, struct heap_range *ranges, size_t count, con
         *ARRAY_ADD(h->forked, h->forked_count, h->forked_capacity) = own;
 }
 
-int heap_load_forked(struct heap *h, sqlite3 *db, int64_t at_ns, const struct blocks *blocks, struct error *err)
+int heap_load_forked(struct heap *h, sqlite3 *db, int64_t at_ns, int64_t process_id, const struct blocks *blocks,
+                     struct error *err)
 {
     struct heap all = {.page = h->page};
     uint64_t *limit = NULL;
-    int rc = heap_load_glibc(&all, db, at_ns, 1, &limit, err);
+    int rc = heap_load_glibc(&all, db, at_ns, process_id, 1, &limit, err);
     for (size_t i = 0, n; rc == 0 && i < all.range_count; i += n) {
         for (n = 1; i + n < all.range_count && all.ranges[i + n].process_id == all.ranges[i].process_id;)
             n++;

@@ -445,7 +445,7 @@ int report_segments(sqlite3 *db, const struct report_options *options, const str
     if (rc == 0 && (f.segment_count > f.opaque_count || has_heap))
         rc = live_blocks_load(db, &f.at, "--segments", &f.blocks, err);
     if (rc == 0 && has_heap)
-        rc = heap_load(db, &f.at, &f.blocks, &f.heap, err);
+        rc = heap_load(db, &f.at, &f.blocks, HEAP_ALL, &f.heap, err);
     if (rc == 0) {
         measure_all(&f);
         show(&f);

@@ -283,6 +283,12 @@ static int list_totals(const struct summary *s, struct record *document, struct 
     if (s->out->format == REPORT_TEXT && is_end_above && !report_window(s->options))
         table_prose(s->out, TABLE_DIM,
                     "(live at end is above the peak: processes ended at different times, each with what it then held)");
+    if (s->out->format == REPORT_TEXT && s->heap_end.is_there && *s->heap_end.whose) {
+        struct buf note = BUF(1 << 16);
+        buf_printf(&note, "(reserved at end:%s, whose heap kept most)", s->heap_end.whose);
+        table_prose(s->out, TABLE_DIM, buf_text(&note));
+        buf_free(&note);
+    }
     listing_close(l);
     sqlite3_finalize(q);
     return rc;
@@ -532,6 +538,15 @@ static void print_hints(const struct summary *s)
     buf_free(&line);
 }
 
+static void list_held(const struct summary *s, struct record *document)
+{
+    struct buf title = BUF(1 << 16);
+    buf_printf(&title, "What keeps memory from the kernel, at the end%s", s->heap_end.whose);
+    heap_list_lines(&s->heap_end.heap, s->out->format == REPORT_TEXT ? HELD_TOP : 0, s->out, document, buf_text(&title),
+                    s->cwd);
+    buf_free(&title);
+}
+
 /* What people and programs get alike; the lines of the peak are shown to people in a way of their own. */
 static int list_summary(struct summary *s, struct record *document, struct error *err)
 {
@@ -548,8 +563,7 @@ static int list_summary(struct summary *s, struct record *document, struct error
     if (rc == 0 && s->out->format == REPORT_JSON && o->lens && o->lens->pid)
         rc = forked_list(s->db, 0, document, err);
     if (rc == 0 && s->out->format != REPORT_CSV && s->heap_end.is_there)
-        heap_list_lines(&s->heap_end.heap, s->out->format == REPORT_TEXT ? HELD_TOP : 0, s->out, document,
-                        "What keeps memory from the kernel, at the end", s->cwd);
+        list_held(s, document);
     if (rc == 0 && s->out->format != REPORT_CSV)
         rc = list_sections(s, document, err);
     return rc;

@@ -2,6 +2,8 @@
 #include "../query/resident.h"
 #include "live_at_end.h"
 
+#include <string.h>
+
 #define LARGE        (4 << 20)  /* below, most that is live is what libraries keep */
 #define EVEN_BYTES   (64 << 10) /* of what came evenly over the run */
 #define EVEN_LITTLE  (1 << 20)  /* below, and below that percentage of the peak: classes and code that are loaded */
@@ -224,6 +226,8 @@ static void find_never_freed(struct rules *r)
     rule_top_line(r, LINE_END_TORN_COUNT, &torn_count);
     const struct live beside = {d->end_bytes - all - torn_bytes, d->end_count - count - torn_count};
     largest_process(r, beside.count > 0, &largest);
+    if (strcmp(d->name, "host") == 0)
+        r->findings->largest_id = largest.process_id;
     int is_one = largest.process_count > 1 && largest.peak_bytes; /* of several the largest tells */
     int64_t peak_bytes = is_one ? largest.peak_bytes : d->peak_active;
     if (keeps_its_heap(r, is_one ? largest.bytes : all, peak_bytes, is_one ? largest.is_torn : torn_bytes > 0)) {

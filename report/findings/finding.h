@@ -82,7 +82,8 @@ struct findings {
     size_t count, capacity;
     int device_count; /* of the recording */
     int is_advise;
-    int has_events; /* of advise: all of them were there to be read */
+    int64_t largest_id; /* the process that had most of the host's at its end, as a sentence has it; 0: none has */
+    int has_events;     /* of advise: all of them were there to be read */
 };
 
 struct heap_end;

@@ -14,7 +14,7 @@
 static const char largest_sql[] =
     "SELECT first_id, bytes, CASE WHEN peak_rss_sampled = 0 AND ?1 = 0 THEN coalesce(peak_rss_bytes, bytes) ELSE bytes "
     "END AS most, "
-    "command_line, count(*) OVER (), peak FROM (SELECT i.first_id, max(process_id) AS process_id, "
+    "command_line, count(*) OVER (), peak, process_id FROM (SELECT i.first_id, max(process_id) AS process_id, "
     "CAST(total(a.end_bytes) AS INTEGER) AS bytes, CASE WHEN count(*) = count(a.own_peak_bytes) THEN "
     "CAST(total(a.own_peak_bytes) AS INTEGER) END AS peak FROM account a JOIN thread t ON t.thread_id = a.key_id JOIN "
     "v_image i USING(process_id) WHERE a.scope = 'thread' AND a.inclusive = 0 AND a.kind = 'all' AND a.device_id = ?1 "
@@ -90,7 +90,10 @@ void largest_process(struct rules *r, int has_beside, struct largest_process *la
     sqlite3_bind_int64(s, 1, r->device->device_id);
     sqlite3_bind_int64(s, 2, PROCESSES_MOST);
     while (sqlite3_step(s) == SQLITE_ROW) {
-        struct largest_process l = {.bytes = rule_amount(s, 1), .peak_bytes = rule_amount(s, 5), .name = BUF(4096)};
+        struct largest_process l = {.bytes = rule_amount(s, 1),
+                                    .peak_bytes = rule_amount(s, 5),
+                                    .process_id = sqlite3_column_int64(s, 6),
+                                    .name = BUF(4096)};
         int64_t most = rule_amount(s, 2);
         l.process_count = rule_amount(s, 4);
         l.all_count = all > l.process_count ? all : l.process_count;

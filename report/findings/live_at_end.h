@@ -18,6 +18,7 @@ int keeps_its_heap(struct rules *r, int64_t bytes, int64_t peak_bytes, int is_to
 
 /* The process of r->device that may have had most in memory at its end. */
 struct largest_process {
+    int64_t process_id;                        /* of its last image that left something */
     int64_t bytes, there_bytes, process_count; /* of those that left something; 0: not known */
     int64_t all_count;                         /* of all processes, as the head of the report counts them */
     int64_t peak_bytes;                        /* no less than its peak: its threads' own ones; 0: not known */

@@ -100,7 +100,7 @@ struct programs_process *programs_find(const struct programs *p, int64_t process
     return low < p->count && p->item[low].process_id == process_id ? &p->item[low] : NULL;
 }
 
-int64_t programs_other_pid(sqlite3 *db, struct buf *name)
+int64_t programs_other_pid(sqlite3 *db, int64_t largest_id, struct buf *name)
 {
     static const char ends[] =
         "SELECT process_id, CAST(total(a.end_bytes) AS INTEGER) FROM account a JOIN thread t ON t.thread_id = a.key_id "
@@ -121,13 +121,15 @@ int64_t programs_other_pid(sqlite3 *db, struct buf *name)
         if (!p)
             continue;
         bytes[p->is_named != 0] += sqlite3_column_double(s, 1);
-        if (!p->is_named && sqlite3_column_int64(s, 1) > most) {
+        if (sqlite3_column_int64(s, 1) > most) {
             most = sqlite3_column_int64(s, 1);
             largest = p;
         }
     }
     sqlite3_finalize(s);
-    int64_t pid = largest && bytes[0] > bytes[1] ? largest->pid : 0;
+    if (largest_id)
+        largest = programs_find(&programs, largest_id);
+    int64_t pid = largest && !largest->is_named && bytes[0] > bytes[1] ? largest->pid : 0;
     if (pid)
         program_name(name, largest->command);
     programs_free(&programs);

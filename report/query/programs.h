@@ -30,9 +30,10 @@ int programs_load(sqlite3 *db, struct programs *programs, struct error *err);
 void programs_free(struct programs *programs);
 /* NULL: the recording does not say. */
 struct programs_process *programs_find(const struct programs *programs, int64_t process_id);
-/* Of the processes that are not of the program the one that had most live at its end, if they all had more than the
- * program's did: what 'memprof leaks' lists is then not where most is. name: its program, appended. 0: none */
-int64_t programs_other_pid(sqlite3 *db, struct buf *name);
+/* The process that had most live at its end, if it is not of the program, and such processes all had more than the
+ * program's did: what 'memprof leaks' lists is then not where most is. largest_id: which one it is; 0: by the accounts
+ * alone. name: its program, appended. 0: none */
+int64_t programs_other_pid(sqlite3 *db, int64_t largest_id, struct buf *name);
 /* The command line of all that a shell ran, where the recording is of a shell, and it ran one program that had nearly
  * all at the peak; NULL: it is not. Yours to free. */
 char *programs_ran_only(sqlite3 *db);

@@ -466,7 +466,7 @@ static void print_leaks_hint(const struct summary *s, const char *head, const ch
 {
     struct buf line = BUF(1 << 16), name = BUF(1 << 16);
     int is_all = !(s->options->lens && s->options->lens->pid) && !report_window(s->options);
-    int64_t pid = is_all ? programs_other_pid(s->db, &name) : 0;
+    int64_t pid = is_all ? programs_other_pid(s->db, s->findings.largest_id, &name) : 0;
     buf_printf(&line, "%smemprof leaks%s", head, file);
     if (pid)
         buf_printf(&line, " --process %lld   (%s, which had most live at its end)", (long long)pid, buf_text(&name));

@@ -24,20 +24,23 @@ lacks "a program" report "--by process"
 # own.
 cat >starts.c <<'EOF'
 #include <stdlib.h>
+#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 static void *volatile kept;
 
-/* starts OWN [OTHER]: leaves so many bytes, and a program of another name that does */
+/* starts OWN [OTHER...]: leaves so many bytes, and programs of another name that do */
 int main(int argc, char **argv)
 {
-    kept = malloc((size_t)atoi(argv[1]));
-    if (argc > 2 && fork() == 0) {
-        execl("./other", "other", argv[2], NULL);
-        _exit(1);
+    kept = memset(malloc((size_t)atoi(argv[1])), 1, (size_t)atoi(argv[1]));
+    for (int i = 2; i < argc; i++) {
+        if (fork() == 0) {
+            execl("./other", "other", argv[i], NULL);
+            _exit(1);
+        }
+        wait(NULL);
     }
-    wait(NULL);
     return kept == NULL;
 }
 EOF
@@ -52,3 +55,13 @@ contains "which it lists" leaks "97.66 KiB in 1 block"
 record_ok ./starts 100000 1000
 "$MEMPROF" report out.db >report
 grep -q '^ *\(Next: \)\{0,1\} *memprof leaks$' report || { cat report; fail "the program's own is most"; }
+# others that leave more all together, where none has as much as the program: the sentence says that it is the largest
+record_ok ./starts 5000000 4000000 3000000
+"$MEMPROF" report out.db >report
+contains "the largest" report "the largest, starts, had 4.77 MiB"
+lacks "the largest" report "which had most live"
+record_ok ./starts 5000000 3000000 6000000
+"$MEMPROF" report out.db >report
+contains "another is the largest" report "the largest, other, had 5.72 MiB"
+pid=$(value "SELECT pid FROM process WHERE command_line LIKE 'other %6000000'")
+contains "another is the largest" report " memprof leaks --process $pid   (other, which had most live at"

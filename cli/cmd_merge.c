@@ -4,6 +4,7 @@
 #include "../common/units.h"
 #include "../profiler/merge/merge.h"
 #include "../report/query/common_peak.h"
+#include "../report/query/ending.h"
 #include "../report/query/marks.h"
 #include "../report/query/merged.h"
 #include "../report/query/recordings.h"
@@ -25,7 +26,7 @@ struct merging {
     int64_t *shift_ns;
     struct merge_options options;
     struct merge *merge;
-    int on_terminal, done, readable, damaged, merged_before;
+    int on_terminal, done, readable, damaged, running, merged_before;
     char *output; /* where it is */
     int rc;       /* of what ends all */
     struct error err;
@@ -72,6 +73,11 @@ static int look(void *arg, struct recording *r, int index, sqlite3 *db, struct e
     if (partial)
         cli_note("%s: partial recording: %s; taken as far as it goes", r->path, partial);
     free(partial);
+    char *running = ending_running_text(db);
+    if (running)
+        cli_note("%s: %s; taken as far as it goes", r->path, running);
+    m->running += running != NULL;
+    free(running);
     if (m->arguments->given[OPTION_align] && m->rc == 0) {
         m->rc = marks_find_instant(db, "--align", mark, &m->mark_ns[r->number], &m->err);
         if (m->rc)
@@ -153,22 +159,26 @@ static void lay_out(struct merging *m)
 static int take(void *arg, struct recording *r, int index, sqlite3 *db, struct error *err)
 {
     struct merging *m = arg;
+    char *running = ending_running_text(db);
     struct merge_source source = {.path = r->path,
                                   .rank = r->rank,
                                   .shift_ns = m->shift_ns[r->number],
                                   .start_unix_ns = r->start_unix_ns,
                                   .duration_ns = r->duration_ns,
-                                  .problem = r->problem};
+                                  .problem = r->problem,
+                                  .running = running};
     (void)index;
     if (m->on_terminal) {
         fprintf(stderr, "\rmemprof: merging %d/%d\x1b[K", ++m->done, m->readable);
         fflush(stderr);
     }
-    if (!m->merge) {
+    int rc = 0;
+    if (!m->merge)
         m->rc = merge_copy(db, m->options.output, &m->output, &m->err);
-        return 0;
-    }
-    return merge_add(m->merge, db, &source, err);
+    else
+        rc = merge_add(m->merge, db, &source, err);
+    free(running);
+    return rc;
 }
 
 /* --- what all held at one instant -------------------------------------------------------------------------------- */
@@ -218,7 +228,7 @@ static void find_common_peaks(struct merging *m)
 
 static int merge_all(struct merging *m)
 {
-    if (m->readable > 1 || m->damaged) {
+    if (m->readable > 1 || m->damaged || m->running) { /* a copy would pass for a file that is being written */
         lay_out(m);
         watch_signals(m->options.output);
         m->rc = merge_open(&m->options, &m->merge, &m->err);

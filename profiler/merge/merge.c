@@ -198,8 +198,9 @@ static void add_facts(struct input *in)
     for (size_t i = 0; i < sizeof same_numbers / sizeof *same_numbers; i++)
         keep_same_number(in, same_numbers[i], is_first);
     m->event_count = wrap_add(m->event_count, db_meta_int(in->db, "event_count", 0));
-    if (partial)
-        buf_printf(&m->partial, "%s%s: %s", m->partial.length ? "; " : "", in->source->path, partial);
+    if (partial || in->source->running)
+        buf_printf(&m->partial, "%s%s: %s", m->partial.length ? "; " : "", in->source->path,
+                   partial ? partial : in->source->running);
     free(host);
     free(command);
     free(partial);

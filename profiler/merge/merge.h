@@ -24,6 +24,7 @@ struct merge_source {
     int64_t shift_ns; /* from the merged file's 0 to the recording's */
     int64_t start_unix_ns, duration_ns;
     const char *problem; /* why it is not whole; NULL: nothing is known */
+    const char *running; /* that it is still being recorded; NULL: it is not */
 };
 
 struct merge;

@@ -70,6 +70,20 @@ check 0 run.1.db --max-leak 1000000 --max-leak-blocks 100
 grep 'run.1.db' got >row
 contains 'of several' row '976.56 KiB'
 
+# a merge names it as it does one that was cut off
+"$MEMPROF" merge -o all.db run.0.db run.1.db 2>merge.err
+contains 'a merge' merge.err 'run.1.db: still being recorded'
+lacks 'a merge' merge.err 'run.0.db'
+equal 'said' run.1.db "$(sqlite3 all.db 'SELECT path FROM recording WHERE partial IS NOT NULL')"
+equal 'taken' 1000000 "$(sqlite3 all.db "SELECT end_active_bytes FROM v_recording WHERE path = 'run.1.db' AND
+    device = 'host'")"
+"$MEMPROF" info all.db >got
+contains 'of all' got 'run.1.db: still being recorded'
+# of it alone: what is made is no file that somebody writes
+"$MEMPROF" merge -o one.db run.1.db 2>merge.err
+equal 'of one' 'complete|1' "$(sqlite3 one.db "SELECT value, (SELECT count(*) FROM meta WHERE key = 'partial' AND
+    value LIKE '%still being recorded%') FROM meta WHERE key = 'state'")"
+equal 'the file itself' recording "$(sqlite3 -readonly run.1.db "SELECT value FROM meta WHERE key = 'state'")"
 stop
 check 1 run.1.db --max-leak 999999
 lacks 'it has ended' got 'still being recorded'

@@ -6,6 +6,7 @@
 #include "../common/text.h"
 #include "../profiler/collect/collect.h"
 #include "../report/check/check.h"
+#include "../report/query/ending.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -25,6 +26,7 @@ struct command {
     struct collect_result run[CHECK_RUNS_MAX];
     sqlite3 *db[CHECK_RUNS_MAX];
     int db_count;
+    char *killed; /* what to say of it */
 };
 
 /* Options that only a program that is run has a use for. */
@@ -254,6 +256,21 @@ static int run(const struct arguments *a, struct command *c, int64_t number)
     return result->recorded ? 0 : result->status ? result->status : EXIT_USAGE; /* why was said */
 }
 
+/* Of the last run: no other follows one that failed. */
+static void look_at_end(struct command *c)
+{
+    struct buf text = BUF(1 << 12);
+    char ended[ENDING_TEXT];
+    sqlite3 *db = c->db[c->db_count - 1];
+    if (!ending_is_killed(db))
+        return;
+    ending_text(db, ended);
+    buf_printf(&text, "The program was %s", ended);
+    if (c->run_count > 1)
+        buf_printf(&text, " in run %d of %lld", c->db_count, (long long)c->run_count);
+    c->options.killed = c->killed = buf_take(&text);
+}
+
 /* The program's status, of the first run that failed, which is the last one; or what to exit with. */
 static int run_all(const struct arguments *a, struct command *c, int *status, struct error *err)
 {
@@ -272,6 +289,7 @@ static int run_all(const struct arguments *a, struct command *c, int *status, st
             return *status ? *status : EXIT_USAGE;
         }
     }
+    look_at_end(c);
     return 0;
 }
 
@@ -308,6 +326,7 @@ int cmd_check(const struct arguments *a)
     check_rules_free(&c.baseline.values);
     sqlite3_close(c.baseline.db);
     suppressions_free(&c.suppressions);
+    free(c.killed);
     for (int i = 0; i < CHECK_RUNS_MAX; i++) {
         sqlite3_close(c.db[i]);
         free(c.run[i].output);

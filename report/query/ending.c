@@ -50,6 +50,11 @@ int ending_text(sqlite3 *db, char text[ENDING_TEXT])
     return failed;
 }
 
+int ending_is_killed(sqlite3 *db)
+{
+    return db_int(db, "SELECT end_kind = 'signal'" FIRST, 0) != 0;
+}
+
 /* As enum ending_of_blocks has them. That the recorder stopped in a process is a cut, too. */
 #define OF_PROCESS                                                                                                     \
     "CASE WHEN p.end_kind = 'signal' THEN 1 WHEN p.end_ns IS NULL OR EXISTS (SELECT 1 FROM counter c WHERE "           \

@@ -16,6 +16,9 @@ enum { ENDING_TEXT = 96 };
  */
 int ending_text(sqlite3 *db, char text[ENDING_TEXT]);
 
+/* Whether a signal ended it. */
+int ending_is_killed(sqlite3 *db);
+
 /* How long the run took; of a recording that was cut off: as far as it goes. unknown: not even that is known. */
 int64_t ending_duration_ns(sqlite3 *db, int64_t unknown);
 

@@ -18,6 +18,8 @@ int main(int argc, char **argv) {
     free(p);
     if (argc > 2) /* what a run reads it holds at the end */
         hold(100 * (1 + (size_t)read(0, input, sizeof input)));
+    if (argc > 1 && argv[1][0] == digit && argv[1][1])
+        abort();
     return argc > 1 && *argv[1] == digit ? 7 : 0;
 }
 END
@@ -54,6 +56,21 @@ contains 'JUnit' junit.xml 'broken in 2, most in run 3'
 check 7 --repeat 3 -q --max-peak 1500 -- ./runs 2
 equal 'recordings until it failed' 'out-1.db out-2.db' "$(echo *.db)"
 contains 'verdicts all the same' got '1,000 to 2,000 in 2 runs, broken in 1'
+# a program that a signal ended is said to be, and is an error where a machine reads
+check 134 --repeat 3 -q --max-peak 3000 --junit junit.xml -- ./runs 2a
+contains 'killed' got 'The program was killed by signal 6 (Aborted) in run 2 of 3.'
+contains 'the rules all the same' got '1 rule: 1 kept, 0 broken.'
+valid junit.xml
+equal 'an error' '2 0 1' "$(xmllint --xpath 'concat(//testsuite/@tests, " ", //testsuite/@failures, " ",
+    //testsuite/@errors)' junit.xml)"
+equal 'which one' 'The program was killed by signal 6 (Aborted) in run 2 of 3' \
+    "$(xmllint --xpath 'string(//testcase[@name="program"]/error/@message)' junit.xml)"
+check 134 -q --max-peak 3000 --json -- ./runs 1a
+equal 'in JSON' 'The program was killed by signal 6 (Aborted)' \
+    "$(sqlite3 :memory: "SELECT CAST(readfile('got') AS TEXT) ->> '$.killed'")"
+check 0 -q --max-peak 3000 --json --junit junit.xml -- ./runs
+equal 'none' 1 "$(sqlite3 :memory: "SELECT CAST(readfile('got') AS TEXT) ->> '$.killed' IS NULL")"
+equal 'no error' '1 0' "$(xmllint --xpath 'concat(//testsuite/@tests, " ", //testsuite/@errors)' junit.xml)"
 # the most of each is a budget that holds for all
 check 0 --repeat 3 -q --write-baseline budget.txt -- ./runs
 for line in 'max-peak host=3000  # 2.93 KiB' 'max-allocs host=1' 'max-line runs.c:hold=3000  # 2.93 KiB' \

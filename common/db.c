@@ -1,5 +1,7 @@
 #include "db.h"
 
+#include "buf.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -162,6 +164,31 @@ static int is_set_aside(const char *path)
     return snprintf(old, sizeof old, "%s.old", path) < (int)sizeof old && access(old, F_OK) == 0;
 }
 
+static int is_table_of_ours(const char *name)
+{
+    struct buf head = BUF(1 << 20);
+    buf_printf(&head, "CREATE TABLE %s(", name);
+    int is_ours = strcasestr(common_schema_sql, buf_text(&head)) != NULL;
+    buf_free(&head);
+    return is_ours;
+}
+
+/* A table of ours that is a view in the file could run for ever. What is no database is not found out here. */
+static int check_tables(sqlite3 *db, const char *path, struct error *err)
+{
+    static const char sql[] = "SELECT name FROM main.sqlite_schema WHERE type = 'view' OR (type = 'table' AND "
+                              "sql NOT LIKE 'CREATE TABLE%')";
+    sqlite3_stmt *s = NULL;
+    int rc = 0;
+    if (sqlite3_prepare_v2(db, sql, -1, &s, NULL) == SQLITE_OK)
+        while (rc == 0 && sqlite3_step(s) == SQLITE_ROW)
+            if (is_table_of_ours(db_text(s, 0)))
+                rc = error_set(err, EINVAL, "%s: damaged: '%s' is not a table in it; record again with 'memprof run'",
+                               path, db_text(s, 0));
+    sqlite3_finalize(s);
+    return rc;
+}
+
 /* is_torn: SQLite refuses a file that is shorter than it says, all of it, unless its schema may be written. */
 static int open_checked(const char *path, int flags, int is_torn, sqlite3 **db, struct error *err)
 {
@@ -190,8 +217,10 @@ static int open_checked(const char *path, int flags, int is_torn, sqlite3 **db, 
         sqlite3_limit(*db, SQLITE_LIMIT_LENGTH, 512 << 20);
         sqlite3_busy_timeout(*db, DB_BUSY_MS);
         sqlite3_exec(*db, "PRAGMA cell_size_check = ON; PRAGMA mmap_size = 0;", NULL, NULL, NULL);
-        rc = check_ours(*db, path, err);
+        rc = check_tables(*db, path, err);
     }
+    if (rc == 0)
+        rc = check_ours(*db, path, err);
     if (rc) {
         sqlite3_close(*db);
         *db = NULL;

@@ -30,9 +30,10 @@ struct watch_steps {
     int64_t last_end; /* the number of the event that came at the last of them or behind it */
 };
 
-static void take_line(struct watch_steps *w, const struct growth_line *g, const char *range, int64_t executions)
+static void take_line(struct watch_steps *w, const struct growth_line *g, const char *range)
 {
     const struct rule_line *line = rule_line_of(w->r, g->site_id);
+    const int64_t executions = g->count;
     const double grown = g->slope * (double)executions;
     if (!line || !(grown >= LEAST_BYTES && grown < 0x1p62) || line_savings_of(&w->kept, g->site_id))
         return;
@@ -58,7 +59,7 @@ static void look_at(struct watch_steps *w, struct executions *e, const char *ran
         struct growth_result found = {.slope = 0};
         rc = growth_sum_up(g, w->r->db, &filter, 1, &found, w->r->err);
         for (int k = 0; rc == 0 && k < found.line_count; k++)
-            take_line(w, &found.line[k], range, rest);
+            take_line(w, &found.line[k], range);
         growth_result_free(&found);
     }
     for (uint32_t i = 0; w->count > before && i < e->count; i++)

@@ -5,6 +5,9 @@
  * line. Of what fills and empties at random, however slowly, one in a thousand or less does that. Growth is then the
  * median of the slopes of all pairs (theil_sen.h).
  *
+ * A site that does not grow throughout may do so from some execution on: where a level and a line that leaves it fit
+ * the series, what comes behind that corner is looked at in the same way.
+ *
  * What is measured is the sum over the sites that grow, which is exact where others are loud, and what all the other
  * sites together grow by: where there are many, each may be too loud to tell.
  */
@@ -15,9 +18,10 @@
 #include "suppress.h"
 #include "tree.h"
 
-#define GROWTH_WARMUP  3   /* executions that do not count, unless the user says otherwise */
-#define GROWTH_LEAST   5   /* executions behind them, to tell what grows */
-#define GROWTH_SAMPLES 200 /* of more executions as many are looked at, evenly */
+#define GROWTH_WARMUP     3   /* executions that do not count, unless the user says otherwise */
+#define GROWTH_LEAST      5   /* executions behind them, to tell what grows */
+#define GROWTH_LATE_LEAST 20  /* executions behind the one from which on something grows; and a third of all */
+#define GROWTH_SAMPLES    200 /* of more executions as many are looked at, evenly */
 
 struct growth; /* what each site held at the end of each of the executions that are looked at */
 
@@ -31,7 +35,8 @@ const uint32_t *growth_ends(const struct growth *g, size_t *count);
 void growth_samples(struct growth *g, struct executions_samples *samples);
 
 struct growth_line {
-    double slope;                    /* bytes an execution */
+    double slope;                    /* bytes an execution, */
+    int64_t from, count;             /* from about this one on, of so many; 0: throughout */
     int64_t site_id, stack_id, line; /* of the site that grew most */
     char *device, *function, *file;  /* owned; NULL: unknown */
 };

@@ -17,12 +17,15 @@ enum { PARTS = 8, LINES_MAX = 20000 };
 /* Of sites there are many, of which any may look as if it grew; of what grows by ever less a sum is the place. */
 #define SITE_STRAIGHT 0.95
 #define SUM_STRAIGHT  0.85
+/* Where the place it begins at may be chosen, more of what is random looks straight. */
+#define LATE_STRAIGHT 0.98
 
 struct line_sum {
     int64_t series[GROWTH_SAMPLES]; /* the sum of the sites that do not grow by themselves */
     double slope;                   /* of its sites that do; then with that of the sum */
     uint32_t site_id;               /* the one that grew most, */
-    double site_slope;              /* by so much */
+    double site_slope;              /* by so much, */
+    int first;                      /* from this sample on; 0: throughout */
 };
 
 struct lines {
@@ -47,16 +50,16 @@ static void fill_series(const struct growth *g, size_t site, int64_t series[GROW
         series[end - 1] = 0;
 }
 
-/* How much of its variance a straight line takes. */
-static double straightness(const struct growth *g, const int64_t *series)
+/* How much of its variance from a sample on a straight line takes. */
+static double straightness(const struct growth *g, const int64_t *series, int from)
 {
-    const int count = g->sample_count;
+    const int count = g->sample_count - from;
     double x = 0, y = 0, xx = 0, yy = 0, xy = 0;
-    for (int i = 0; i < count; i++) {
+    for (int i = from; i < g->sample_count; i++) {
         x += (double)g->numbers[i] / count;
         y += (double)series[i] / count;
     }
-    for (int i = 0; i < count; i++) {
+    for (int i = from; i < g->sample_count; i++) {
         double dx = (double)g->numbers[i] - x, dy = (double)series[i] - y;
         xx += dx * dx;
         yy += dy * dy;
@@ -67,28 +70,67 @@ static double straightness(const struct growth *g, const int64_t *series)
 
 /* 1: the median of each part of the executions is above that of the part before, and all near a line; -1: below; 0:
  * neither. */
-static int direction(const struct growth *g, const int64_t *series, double straight)
+static int direction(const struct growth *g, const int64_t *series, int from, double straight)
 {
-    const int parts = g->sample_count < PARTS ? g->sample_count : PARTS;
+    const int samples = g->sample_count - from, parts = samples < PARTS ? samples : PARTS;
     double values[GROWTH_SAMPLES], before = 0;
     int rises = 0, falls = 0;
     for (int part = 0; part < parts; part++) {
-        const int first = g->sample_count * part / parts, count = g->sample_count * (part + 1) / parts - first;
+        const int first = samples * part / parts, count = samples * (part + 1) / parts - first;
         for (int i = 0; i < count; i++)
-            values[i] = (double)series[first + i];
+            values[i] = (double)series[from + first + i];
         double median = theil_sen_select(values, (size_t)count, (size_t)count / 2);
         rises += part && median > before;
         falls += part && median < before;
         before = median;
     }
-    if ((rises < parts - 1 && falls < parts - 1) || straightness(g, series) < straight)
+    if ((rises < parts - 1 && falls < parts - 1) || straightness(g, series, from) < straight)
         return 0;
     return rises ? 1 : -1;
 }
 
-static double median_slope(const struct growth *g, const int64_t *series)
+/* The sample at which a level that a line leaves there fits the series best; 0: none that leaves enough behind it, or
+ * it does not fit. */
+static int corner(const struct growth *g, const int64_t *series)
 {
-    return theil_sen_slope(g->numbers, series, (size_t)g->sample_count);
+    const int count = g->sample_count;
+    const int64_t end = g->numbers[count - 1], rest = end - g->numbers[0] + 1;
+    const int64_t least = rest / 3 > GROWTH_LATE_LEAST ? rest / 3 : GROWTH_LATE_LEAST;
+    double mean = 0, all = 0, best = 0;
+    int at = 0;
+    for (int i = 0; i < count; i++)
+        mean += (double)series[i] / count;
+    for (int i = 0; i < count; i++)
+        all += ((double)series[i] - mean) * ((double)series[i] - mean);
+    double n = 0, x = 0, xx = 0, y = 0, xy = 0; /* sums behind the corner, x from the end on, y from the mean */
+    for (int i = count - 1; i > 0; i--) {
+        const double k = (double)(g->numbers[i] - end), high = (double)series[i] - mean;
+        n++, x += k, xx += k * k, y += high, xy += k * high;
+        const double sum = x - n * k, squares = xx - 2 * k * x + n * k * k - sum * sum / count, both = xy - k * y;
+        const double fit = squares > 0 && all > 0 ? both * both / squares / all : 0;
+        if (end - g->numbers[i] >= least && fit > best) {
+            best = fit;
+            at = i;
+        }
+    }
+    return best >= LATE_STRAIGHT ? at : 0;
+}
+
+static double median_slope(const struct growth *g, const int64_t *series, int from)
+{
+    return theil_sen_slope(g->numbers + from, series + from, (size_t)(g->sample_count - from));
+}
+
+/* What a site grows by, from sample *first on (0: throughout); 0 where it does not. */
+static double site_slope(const struct growth *g, const int64_t *series, int *first)
+{
+    *first = 0;
+    if (direction(g, series, 0, SITE_STRAIGHT))
+        return median_slope(g, series, 0);
+    *first = corner(g, series);
+    if (*first && direction(g, series, *first, LATE_STRAIGHT))
+        return median_slope(g, series, *first);
+    return *first = 0;
 }
 
 static void add_to(int64_t *sum, const int64_t *series, int count)
@@ -102,7 +144,8 @@ static void add_site(struct lines *l, size_t site, struct line_sum *line)
     const struct growth *g = l->g;
     int64_t series[GROWTH_SAMPLES];
     fill_series(g, site, series);
-    double slope = direction(g, series, SITE_STRAIGHT) ? median_slope(g, series) : 0;
+    int first;
+    double slope = site_slope(g, series, &first);
     double rise = slope != 0 ? slope
                              : ((double)series[g->sample_count - 1] - (double)series[0]) /
                                    (double)(g->numbers[g->sample_count - 1] - g->numbers[0]);
@@ -117,6 +160,7 @@ static void add_site(struct lines *l, size_t site, struct line_sum *line)
     if (!line->site_id || rise > line->site_slope) {
         line->site_id = g->sites[site].site_id;
         line->site_slope = rise;
+        line->first = first;
     }
 }
 
@@ -170,9 +214,10 @@ static int add_sites(struct lines *l, struct walk *walk, struct error *err)
 
 /* --- lines --- */
 
+/* Of a sum only what grows throughout: the noise of others makes a full cache among them look as if it still rose. */
 static double slope_of(const struct lines *l, const struct line_sum *line)
 {
-    return line->slope + (direction(l->g, line->series, SUM_STRAIGHT) ? median_slope(l->g, line->series) : 0);
+    return line->slope + (direction(l->g, line->series, 0, SUM_STRAIGHT) ? median_slope(l->g, line->series, 0) : 0);
 }
 
 static int by_slope(const void *a, const void *b)
@@ -183,7 +228,8 @@ static int by_slope(const void *a, const void *b)
     return (x->site_id > y->site_id) - (x->site_id < y->site_id);
 }
 
-static int add_line(struct growth_result *r, const struct line_sum *line, sqlite3_stmt *s, struct error *err)
+static int add_line(const struct growth *g, struct growth_result *r, const struct line_sum *line, sqlite3_stmt *s,
+                    struct error *err)
 {
     int rc = 0;
     sqlite3_reset(s);
@@ -191,6 +237,8 @@ static int add_line(struct growth_result *r, const struct line_sum *line, sqlite
     if (db_next(s, &rc, err))
         *ARRAY_ADD(r->line, r->line_count, r->line_capacity) =
             (struct growth_line){.slope = line->slope,
+                                 .from = line->first ? g->indexes[line->first] + 1 : 0,
+                                 .count = g->numbers[g->sample_count - 1] - g->numbers[line->first] + 1,
                                  .site_id = line->site_id,
                                  .stack_id = sqlite3_column_int64(s, 0),
                                  .device = db_own_text(s, 1),
@@ -215,7 +263,7 @@ static int add_lines(struct lines *l, struct growth_result *r, struct error *err
                         "?1",
                         &s, err);
     for (uint32_t i = 0; rc == 0 && i < l->count && l->line[i].slope > 0; i++)
-        rc = add_line(r, &l->line[i], s, err);
+        rc = add_line(l->g, r, &l->line[i], s, err);
     sqlite3_finalize(s);
     return rc;
 }

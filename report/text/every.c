@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { DEFAULT_ROWS = 20, LINES_SHOWN = 10, LINE_LIMIT = 1 << 20 };
+enum { DEFAULT_ROWS = 20, LINES_SHOWN = 10, UNEXPLAINED_LEAST = 4096, LINE_LIMIT = 1 << 20 };
 
 struct every {
     sqlite3 *db;
@@ -115,14 +115,20 @@ static int is_shown(const struct every *v, const struct executions_device *d)
     return 0;
 }
 
-/* The slope of what is live at the ends, in their order; 0 with is_known 0 where growth is not known. */
-static double exit_slope(const struct every *v, const struct executions_device *d, int *is_known)
+/* The slope of what is live at the ends, in their order, and how far it moves in all; 0 with is_known 0 where growth is
+ * not known. */
+static double exit_slope(const struct every *v, const struct executions_device *d, int *is_known, double *range)
 {
     size_t count = 0;
     const uint32_t *ends = v->growth ? growth_ends(v->growth, &count) : NULL;
     int64_t *values = xcalloc(count + 1, sizeof *values);
-    for (size_t i = 0; i < count; i++)
+    int64_t least = INT64_MAX, most = INT64_MIN;
+    for (size_t i = 0; i < count; i++) {
         values[i] = d->rows[ends[i]].end_bytes;
+        least = values[i] < least ? values[i] : least;
+        most = values[i] > most ? values[i] : most;
+    }
+    *range = count ? (double)most - (double)least : 0;
     double slope = theil_sen_slope(NULL, values, count);
     *is_known = ends != NULL;
     free(values);
@@ -218,6 +224,8 @@ static void say_of_lines(const struct every *v, const struct growth_result *g, s
             if (line->line > 0)
                 buf_printf(text, ":%lld", (long long)line->line);
         }
+        if (line->from)
+            buf_printf(text, "  from execution %s or so on", units_count(amount, line->from));
         table_line(v->out, TABLE_PLAIN, buf_text(text));
         buf_reset(text);
     }
@@ -232,11 +240,25 @@ static void say_of_lines(const struct every *v, const struct growth_result *g, s
     }
 }
 
+/* Of what swings the slope is little of how far it moves. */
+static void say_of_unexplained(const struct every *v, double slope, double steady, double range, struct buf *text)
+{
+    const double rise = (slope - steady) * (double)v->rest;
+    if (slope < 2 * steady || rise < UNEXPLAINED_LEAST || rise < range / 2 || v->rest < 2 * GROWTH_LEAST)
+        return;
+    buf_printf(text,
+               "What is live at exit grows by far more, which no stack does throughout. --warmup %lld looks at the "
+               "second half alone.",
+               (long long)(v->options->warmup + v->rest / 2));
+    print_line(v, TABLE_PLAIN, text);
+}
+
 static void say_of_growth(const struct every *v, const struct executions_device *d, const struct growth_result *g,
                           struct buf *text)
 {
     int is_known;
-    double slope = exit_slope(v, d, &is_known);
+    double range;
+    double slope = exit_slope(v, d, &is_known, &range);
     char count[UNITS_TEXT], amount[3 * UNITS_TEXT];
     if (!is_known && (v->result.has_unknown_sample || v->result.chunks_damaged))
         buf_puts(text, "! What grows is not known, as events are missing.");
@@ -260,6 +282,7 @@ static void say_of_growth(const struct every *v, const struct executions_device 
                    g->line_count ? ", by line:" : ".");
     print_line(v, g->slope > 0 ? TABLE_STRONG : TABLE_PLAIN, text);
     say_of_lines(v, g, text);
+    say_of_unexplained(v, slope, g->slope, range, text);
 }
 
 static void say_of_executions(const struct every *v, const struct executions_device *d, struct buf *text)
@@ -323,7 +346,8 @@ static void record_growth(struct every *v, const struct executions_device *d, co
                           struct record *r)
 {
     int is_known;
-    double slope = exit_slope(v, d, &is_known);
+    double range;
+    double slope = exit_slope(v, d, &is_known, &range);
     record_begin(r);
     record_text(r, "device", d->name);
     if (is_known) {
@@ -339,6 +363,7 @@ static void record_growth(struct every *v, const struct executions_device *d, co
     for (int i = 0; i < g->line_count; i++) {
         record_begin(&lines);
         record_real(&lines, "growth_per_execution", g->line[i].slope);
+        record_int_if(&lines, "from_execution", g->line[i].from > 0, g->line[i].from);
         record_text(&lines, "function", g->line[i].function);
         record_text(&lines, "file", g->line[i].file);
         record_int_if(&lines, "line", g->line[i].line > 0, g->line[i].line);

@@ -58,6 +58,21 @@ contains 'too few' got '7 executions: the first 3 do not count, and at least 5 a
 contains 'one' got '1 execution: the first 3 do not count, and at least 5 after them are needed'
 "$MEMPROF" check --max-growth-per step=0 --warmup 2 >got || status=$?
 contains 'just enough' got 'broken  max-growth-per step'
+# what begins late is found with the slope it has from there on; what is filled late is not
+for from in 200 260 500; do
+    "$MEMPROF" run -q -o late.db -- "$PROGRAMS/steps" 1000 2000 0 0 $from
+    "$MEMPROF" check late.db --max-growth-per step=2000 >got || { cat got; fail "from $from on: more than there is"; }
+    status=0
+    "$MEMPROF" check late.db --max-growth-per step=1999 >got || status=$?
+    equal "from $from on" 1 $status
+    contains "from $from on" got '  +1.95 KiB (2,000)  hold '
+done
+for filled in '200 500' '500 900' '0 300'; do
+    "$MEMPROF" run -q -o filled.db -- "$PROGRAMS/steps" 1000 2000 0 0 $filled
+    "$MEMPROF" check filled.db --max-growth-per step=0 >got || { cat got; fail "filled from and to: $filled"; }
+done
+"$MEMPROF" run -q -o short.db -- "$PROGRAMS/steps" 40 2000 0 0 28
+"$MEMPROF" check short.db --max-growth-per step=0 >got || { cat got; fail 'only 12 executions of 40'; }
 # of many bytes none has decimals
 "$MEMPROF" run -q -o large.db -- "$PROGRAMS/steps" 20 10000
 "$MEMPROF" check large.db --max-growth-per step=0 >got || :

@@ -57,6 +57,21 @@ equal 'growth each: the mean of the rows' "$(sqlite3 :memory: "SELECT round(avg(
 record "$PROGRAMS/steps" 300 0 2
 "$MEMPROF" report out.db --every step >got
 contains 'the twin' got 'Nothing grows steadily.'
+# from the 261st execution of 1,000 on
+record "$PROGRAMS/steps" 1000 2000 0 0 260
+"$MEMPROF" report out.db --every step >got
+contains 'late' got 'Steady growth: +2000.0 B an execution, by line:'
+grep -qE '^  \+2000\.0 B  hold  .*steps\.c:[0-9]+  from execution 2[56][0-9] or so on$' got ||
+    { cat got; fail 'from where on'; }
+equal 'JSON: from where on' 1 "$("$MEMPROF" report out.db --every step --json >every.json
+    growth every.json '$.growth[0].lines[0].from_execution' | grep -cE '^2[56][0-9]')"
+"$MEMPROF" advise out.db >got || :
+grep -qE 'holds 1.95 KiB more .* over 7[34][0-9] of them' got || { cat got; fail 'advise: over how many'; }
+# a cache that is full after 600 of 1,000 is most of what grows at exit, and no line grows throughout
+record "$PROGRAMS/steps" 1000 2000 0 0 0 600
+"$MEMPROF" report out.db --every step >got
+contains 'in part only' got 'Nothing grows steadily.'
+contains 'what to do' got 'which no stack does throughout. --warmup 501 looks at the second half alone.'
 record "$PROGRAMS/steps" 7 48
 "$MEMPROF" report out.db --every step >got
 contains 'too few' got 'Too few to tell what grows: 7 executions ended; the first 3 do not count, and 5 more are'

@@ -1,8 +1,8 @@
 /*
- * steps EXECUTIONS LEAK [THREADS [LATER]]: executions of a range "step". Each makes a parcel of 1,000 to 1,999 bytes,
- * replaces the one of the execution before, and holds on to LEAK bytes more (0: none). A table of 4,096 bytes is made
- * in the second execution: it warms up. A book of 8,192 bytes is made halfway, once. THREADS others fill and empty
- * places of their own at random, from well before the first execution on. LATER bytes are freed behind each.
+ * steps EXECUTIONS LEAK [THREADS [LATER [FROM [UNTIL]]]]: executions of a range "step". Each makes a parcel of 1,000 to
+ * 1,999 bytes, replaces the one of the execution before, and, but in the first FROM and behind UNTIL, holds on to LEAK
+ * bytes more (0: none). A table of 4,096 bytes is made in the second execution: it warms up. A book of 8,192 is made
+ * halfway, once. THREADS others, started before, fill and empty places at random. LATER bytes are freed behind each.
  */
 #include <memprof.h>
 #include <pthread.h>
@@ -56,6 +56,7 @@ int main(int argc, char **argv)
 {
     int executions = argc > 1 ? atoi(argv[1]) : 200, leak = argc > 2 ? atoi(argv[2]) : 0;
     int threads = argc > 3 ? atoi(argv[3]) : 0, later = argc > 4 ? atoi(argv[4]) : 0;
+    int from = argc > 5 ? atoi(argv[5]) : 0, until = argc > 6 ? atoi(argv[6]) : executions;
     pthread_t thread[8];
     char *parcel = NULL, *table = NULL, *book = NULL, *kept = NULL;
     if (threads > 8)
@@ -73,7 +74,7 @@ int main(int argc, char **argv)
             table = make(4096);
         if (i == executions / 2)
             book = make(8192);
-        if (leak)
+        if (leak && i >= from && i < until)
             hold((size_t)leak);
         if (later)
             kept = keep((size_t)later);

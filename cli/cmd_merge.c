@@ -1,5 +1,6 @@
 #include "cli.h"
 
+#include "../common/beside.h"
 #include "../common/db.h"
 #include "../common/units.h"
 #include "../profiler/merge/merge.h"
@@ -248,14 +249,18 @@ static int merge_all(struct merging *m)
 
 /* --- the command ------------------------------------------------------------------------------------------------- */
 
-/* The output may be named by the same pattern as the inputs, from the time before; so may what that one becomes. */
+/* The output may be named by the same pattern as the inputs, from the time before; so may what that one becomes, and
+ * the files beside both. */
 static const char *input_as_output(const struct merging *m)
 {
-    char old[PATH_MAX + 8];
-    snprintf(old, sizeof old, "%s.old", m->options.output);
-    for (int i = 0; i < m->list.count; i++)
-        if (db_same_file(m->list.recording[i].path, m->options.output) || db_same_file(m->list.recording[i].path, old))
-            return m->list.recording[i].path;
+    static const char *const becomes[] = {"", ".old", ".old~"};
+    for (size_t k = 0; k < sizeof becomes / sizeof *becomes; k++) {
+        char name[PATH_MAX + 8];
+        snprintf(name, sizeof name, "%s%s", m->options.output, becomes[k]);
+        for (int i = 0; i < m->list.count; i++)
+            if (db_same_file(m->list.recording[i].path, name) || beside_is_name(name, m->list.recording[i].path))
+                return m->list.recording[i].path;
+    }
     return NULL;
 }
 
@@ -306,7 +311,8 @@ int cmd_merge(const struct arguments *a)
         status = cli_fail(&m.err);
     const char *same = status == EXIT_OK ? input_as_output(&m) : NULL;
     if (same)
-        status = cli_usage("%s: is one of the recordings; give the merged file another name with -o", same);
+        status = cli_usage(
+            "%s: is one of the recordings and would be replaced; give the merged file another name with -o", same);
     m.mark_ns = xcalloc((size_t)m.list.count + 1, sizeof *m.mark_ns);
     m.shift_ns = xcalloc((size_t)m.list.count + 1, sizeof *m.shift_ns);
     if (status == EXIT_OK)

@@ -1,5 +1,6 @@
 #include "output.h"
 
+#include "../../common/beside.h"
 #include "../../common/db.h"
 
 #include <errno.h>
@@ -33,33 +34,18 @@ static int has_suffixed(const char *path, const char *suffix)
     return there;
 }
 
-static void remove_suffixed(const char *path, const char *suffix)
-{
-    char *name = with_suffix(path, suffix);
-    unlink(name);
-    free(name);
-}
-
-/* What SQLite would take for the new file's, and names that reports kept (symbols_beside.h). */
-static void remove_beside(const char *path)
-{
-    remove_suffixed(path, "-symbols");
-    remove_suffixed(path, "-wal");
-    remove_suffixed(path, "-shm");
-    remove_suffixed(path, "-journal");
-}
-
 /* A database is its file and, where its collector was killed, its log; the shared-memory file is made anew. */
 static int move(const char *from, const char *to)
 {
     char *log_from = with_suffix(from, "-wal"), *log_to = with_suffix(to, "-wal");
-    remove_beside(to);
+    beside_remove(to);
     int rc = rename(from, to) ? -errno : 0;
     if (rc == 0) {
-        rename(log_from, log_to);
-        remove_suffixed(from, "-symbols");
-        remove_suffixed(from, "-shm");
-        remove_suffixed(from, "-journal");
+        beside_remove_one(from, BESIDE_SYMBOLS);
+        beside_remove_one(from, BESIDE_SHM);
+        beside_remove_one(from, BESIDE_JOURNAL);
+        if (beside_look(from, BESIDE_WAL) == BESIDE_OWN)
+            rename(log_from, log_to);
     }
     free(log_from);
     free(log_to);
@@ -147,9 +133,11 @@ static int set_aside(struct output *output, struct error *err)
 {
     char *old = with_suffix(output->path, ".old"), *older = with_suffix(old, "~");
     enum found found = look(old, err);
-    int rc = found == FOUND_OTHER ? -EEXIST : 0;
+    int rc = found == FOUND_OTHER ? -EEXIST : beside_check(old, err);
     if (rc == 0 && found == FOUND_BUSY)
         rc = error_set(err, EEXIST, "%s: is being written; choose another name with -o", old);
+    if (rc == 0 && found == FOUND_OURS)
+        rc = look(older, err) == FOUND_OTHER ? -EEXIST : beside_check(older, err);
     if (rc == 0 && found == FOUND_OURS) {
         rc = move(old, older);
         output->older_hidden = rc == 0;
@@ -180,20 +168,20 @@ int output_prepare(struct output *output, const char *path, struct error *err)
         free(output->path);
         output->path = numbered(path, i);
         output->is_other = i;
-        if (access(output->path, F_OK) && errno == ENOENT)
+        if (access(output->path, F_OK) && errno == ENOENT && beside_check(output->path, NULL) == 0)
             found = FOUND_NOTHING;
     }
     int rc = 0;
     if (found == FOUND_BUSY)
         rc = error_set(err, EEXIST, "%s: is being written, as are all others up to it", output->path);
-    else if (found == FOUND_OTHER)
+    else if (found == FOUND_OTHER || beside_check(output->path, err))
         rc = -EEXIST;
     else if (found == FOUND_OURS)
         rc = set_aside(output, err);
     else if (unlink(output->path) && errno != ENOENT) /* an empty file */
         rc = error_set(err, errno, "%s: %s; choose another place with -o", output->path, strerror(errno));
     else
-        remove_beside(output->path); /* of a file that is gone */
+        beside_remove(output->path); /* of a file that is gone */
     if (rc)
         output_close(output);
     return rc;
@@ -212,7 +200,7 @@ void output_keep(struct output *output)
     char *older = with_suffix(output->path, ".old~");
     if (output->older_hidden || look(older, NULL) == FOUND_OURS) {
         unlink(older);
-        remove_beside(older);
+        beside_remove(older);
     }
     output->older_hidden = 0;
     free(older);
@@ -224,7 +212,7 @@ void output_remove(struct output *output, int undo)
     if (output->directory_fd < 0)
         lock_directory(output);
     unlink(output->path);
-    remove_beside(output->path);
+    beside_remove(output->path);
     if (undo && output->moved)
         move(old, output->path);
     if (undo && output->older_hidden)

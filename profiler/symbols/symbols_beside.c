@@ -1,5 +1,6 @@
 #include "symbols_beside.h"
 
+#include "../../common/beside.h"
 #include "../../common/error.h"
 #include "../../common/io.h"
 
@@ -14,7 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define MAGIC     0x31424d5350524d00ull
+#define MAGIC     BESIDE_SYMBOLS_MAGIC
 #define BYTES_MAX (64u << 20)
 #define SUFFIX    "-symbols"
 
@@ -203,7 +204,7 @@ void symbols_beside_end(struct symbols_beside_writer *w, const char *recording)
     if (fd >= 0) {
         int failed = io_write(fd, w->out.data, w->out.length);
         failed |= close(fd);
-        if (failed || rename(temporary, name))
+        if (failed || beside_look(recording, BESIDE_SYMBOLS) == BESIDE_OTHER || rename(temporary, name))
             unlink(temporary);
         remove_left(recording);
     }
@@ -213,8 +214,6 @@ void symbols_beside_end(struct symbols_beside_writer *w, const char *recording)
 
 void symbols_beside_remove(const char *recording)
 {
-    char name[PATH_MAX];
-    if (name_of(recording, "", name))
-        unlink(name);
+    beside_remove_one(recording, BESIDE_SYMBOLS);
     remove_left(recording);
 }

@@ -218,7 +218,7 @@ static void test_output(void **state)
     snprintf(old_log, sizeof old_log, "%s-wal", old);
     assert_int_equal(output_prepare(&output, path, &err), 0);
     write_recording(path, 101);
-    write_file(log, "log", 3, 0600);
+    write_file(log, "\x37\x7f\x06\x82", 4, 0600);
     output_claim(&output);
     output_keep(&output);
     output_close(&output);
@@ -230,13 +230,13 @@ static void test_output(void **state)
     assert_int_equal(size_of(path), -1);
     assert_int_equal(size_of(log), -1);
     assert_int_equal(size_of(old), 101);
-    assert_int_equal(size_of(old_log), 3);
+    assert_int_equal(size_of(old_log), 4);
     write_recording(path, 103);
     output_claim(&output);
     output_remove(&output, 1);
     output_close(&output);
     assert_int_equal(size_of(path), 101);
-    assert_int_equal(size_of(log), 3);
+    assert_int_equal(size_of(log), 4);
     assert_int_equal(size_of(old), 102);
     assert_int_equal(size_of(hidden), -1);
 

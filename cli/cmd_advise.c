@@ -26,6 +26,6 @@ int cmd_advise(const struct arguments *a)
         rc = advise_report(db, &options, &out, &err);
     sqlite3_close(db);
     if (rc)
-        status = rc == -EINVAL ? cli_usage("%s", err.text) : cli_fail(&err);
+        status = rc == -EINVAL && db ? cli_usage("%s", err.text) : cli_fail(&err);
     return cli_close_output(status);
 }

@@ -5,7 +5,7 @@ sum=$(md5sum <net.db)
 
 # refused TEXT FILE: every reader ends with status 1 and one line
 refused() {
-    for command in report lines leaks info 'sql'; do
+    for command in report lines leaks info advise 'sql'; do
         status=0
         if [ $command = sql ]; then set -- "$1" "$2" 'SELECT 1'; else set -- "$1" "$2"; fi
         timeout 20 "$MEMPROF" $command "$2" ${3:+"$3"} >got 2>got.err || status=$?

@@ -5,12 +5,15 @@
 #include "../common/replace.h"
 #include "../common/text.h"
 #include "../profiler/collect/collect.h"
+#include "../profiler/collect/program.h"
 #include "../report/check/check.h"
 #include "../report/query/ending.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 struct command {
@@ -179,6 +182,38 @@ static int is_read(const struct command *c, const char *path)
     return is;
 }
 
+/* Whatever else this check reads or runs. */
+static int is_input(const struct arguments *a, const struct command *c, const char *path)
+{
+    char program[PATH_MAX];
+    int is = a->given[OPTION_baseline] && db_same_file(path, a->value[OPTION_baseline]);
+    for (int i = 0; i < a->use_count; i++)
+        if (a->use[i].id == OPTION_rules || a->use[i].id == OPTION_suppressions)
+            is |= db_same_file(path, a->use[i].value);
+    return is || (c->program && program_find(c->program[0], program, NULL) == 0 && db_same_file(path, program));
+}
+
+/* Before anything runs. A device or a pipe is not replaced, and may be both. */
+static int check_outputs(const struct arguments *a, const struct command *c)
+{
+    static const enum option_id outputs[] = {OPTION_write_baseline, OPTION_junit};
+    struct error err;
+    struct stat st;
+    for (size_t i = 0; i < sizeof outputs / sizeof *outputs; i++) {
+        const char *path = a->value[outputs[i]];
+        if (!path || stat(path, &st) || !S_ISREG(st.st_mode))
+            continue;
+        if (!c->program && is_read(c, path))
+            return cli_usage("check: %s: is the recording itself; give what is written another name", path);
+        if (is_input(a, c, path))
+            return cli_usage("check: %s: is read by this check; give what is written by --%s another name", path,
+                             option_infos[outputs[i]].name);
+        if (db_check_replaced(path, &err))
+            return cli_usage("check: %s", err.text);
+    }
+    return 0;
+}
+
 /* path NULL: not asked for. */
 static int write_file(const struct command *c, const char *path, write_function *write, struct error *err)
 {
@@ -313,6 +348,8 @@ int cmd_check(const struct arguments *a)
     static struct command c; /* the results of each run are in it */
     struct error err = {""};
     int status = parse(a, &c);
+    if (status == 0)
+        status = check_outputs(a, &c);
     if (status == 0 && open_baseline(&c, a->value[OPTION_baseline], &err)) {
         cli_fail(&err);
         status = EXIT_USAGE;

@@ -121,6 +121,8 @@ int cmd_export(const struct arguments *a)
         return status;
     }
     int rc = reader_open(file, &db, &err);
+    if (rc == 0 && !to_stdout)
+        rc = db_check_replaced(path, &err);
     if (rc == 0)
         rc = choose_window(a, db, &options, &err);
     if (rc == 0 && to_stdout)

@@ -319,6 +319,15 @@ int db_same_file(const char *a, const char *b)
     return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
 }
 
+int db_check_replaced(const char *path, struct error *err)
+{
+    struct stat st;
+    if (stat(path, &st) || !S_ISREG(st.st_mode) || !begins_as_ours(path))
+        return 0;
+    return error_set(err, EINVAL,
+                     "%s: is a recording of memprof; it is left as it is: give what is written another name", path);
+}
+
 size_t db_stem(const char *path)
 {
     size_t length = strlen(path);

@@ -61,6 +61,8 @@ int db_meta_set_int(sqlite3 *db, const char *key, int64_t value);
 
 /* Whether two paths name one file, through links too; 0 where either is not there. */
 int db_same_file(const char *a, const char *b);
+/* Before something else than a recording is written to path. 0, or -EINVAL with err: a recording is there. */
+int db_check_replaced(const char *path, struct error *err);
 /* Bytes of a path without .db at its end. */
 size_t db_stem(const char *path);
 /* out.html of out.db: with a suffix in the place of .db. The caller frees it. */

@@ -133,7 +133,11 @@ int page_file_put(const struct page_place *place, int (*write)(void *of, FILE *o
         if (db_same_file(*original, path))
             return error_set(err, EINVAL, "%s: is the recording itself; give the page another name with --html=PAGE",
                              path);
-    int rc = replace_open(&file, path, err), is_file = rc == 0 && file.temporary;
+    int rc = db_check_replaced(path, err);
+    if (rc)
+        return rc;
+    rc = replace_open(&file, path, err);
+    int is_file = rc == 0 && file.temporary;
     if (rc)
         rc = error_set(err, -rc, "%s: %s; name another place with --html=PAGE", path, strerror(-rc));
     else

@@ -108,6 +108,40 @@ for option in --write-baseline --junit; do
 done
 cmp net.db mine.db || fail 'a recording was overwritten'
 
+# nor what the check reads and runs, by whatever name, nor another recording
+check 0 net.db --write-baseline base.txt
+echo 'max-peak 100G' >rules.txt
+echo 'leak:x' >supp.txt
+cp "$(command -v touch)" prog
+cp net.db b.db
+mkdir kept
+cp base.txt rules.txt supp.txt prog b.db kept
+for option in --write-baseline --junit; do
+    for input in --rules:rules.txt --suppressions:supp.txt --baseline:base.txt; do
+        file=${input#*:}
+        ln -s "$file" soft
+        ln "$file" hard
+        for name in "$file" ./soft hard; do
+            check 2 net.db --max-peak 100G "${input%%:*}" "$file" $option "$name"
+            contains 'an input' got.err "check: $name: is read by this check; give what is written by $option another"
+            [ "$(wc -l <got.err)" = 1 ] && [ ! -s got ] || fail "$input: one line expected"
+        done
+        rm soft hard
+    done
+    check 2 net.db --rules rules.txt --rules base.txt $option rules.txt # not the last one alone
+    check 2 -q -o y.db --max-peak 1G $option prog -- ./prog ran
+    contains 'the program' got.err 'check: prog: is read by this check'
+    PATH=$PWD:$PATH check 2 -q -o y.db --max-peak 1G $option prog -- prog ran
+    check 2 -q -o y.db --rules rules.txt $option rules.txt -- ./prog ran
+    [ ! -e ran ] && [ ! -e y.db ] || fail 'it ran'
+    check 2 net.db --max-peak 100G $option b.db
+    contains 'another recording' got.err 'b.db: is a recording of memprof; it is left as it is'
+done
+for file in base.txt rules.txt supp.txt prog b.db; do cmp "$file" "kept/$file" || fail "$file was overwritten"; done
+check 0 net.db --max-peak 100G --suppressions /dev/null --junit /dev/null
+check 0 net.db --max-peak 100G --junit out.xml # what was written before is replaced
+check 0 net.db --write-baseline base.txt
+
 # mistakes: one line that names the thing
 bad() {
     text=$1

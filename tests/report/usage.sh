@@ -92,6 +92,15 @@ for name in itself.db ./itself.db soft.db hard.db "$PWD/itself.db"; do
 done
 bad 2 'itself.db: is the recording itself' report soft.db --html -o itself.db
 cmp net.db itself.db && cmp net.db hard.db && [ -L soft.db ] || fail "a recording was overwritten"
+cp net.db other.db
+ln -s other.db other-soft.db
+for name in other.db other-soft.db; do
+    bad 2 "$name: is a recording of memprof; it is left as it is" report net.db --html -o $name
+    bad 2 "$name: is a recording of memprof; it is left as it is" report net.db --html=$name
+    bad 2 "$name: is a recording of memprof; it is left as it is" diff net.db net.db --html=$name
+    bad 2 "$name: is a recording of memprof; it is left as it is" export net.db --format torch-snapshot -o $name
+done
+cmp net.db other.db && [ -L other-soft.db ] || fail "another recording was overwritten"
 bad 2 'no file given' sql
 bad 2 'put it in quotes' sql net.db SELECT 1
 bad 1 'only SELECT' sql net.db 'DELETE FROM site'

@@ -144,6 +144,11 @@ static int open_baseline(struct command *c, const char *path, struct error *err)
     int rc = 0;
     if (access(path, R_OK) || !is_database(path)) {
         rc = check_rules_load(&b->values, path, err);
+        if (rc == 0 && !b->values.count)
+            rc = error_set(err, EINVAL,
+                           "%s: no rule in it to measure growth from; 'memprof check FILE --write-baseline BASELINE' "
+                           "writes some",
+                           path);
     } else {
         struct lens_options lens = c->lens;
         uint64_t found = 0;

@@ -180,6 +180,11 @@ bad 'no.txt: No such file' net.db --rules no.txt
 bad 'no.txt: No such file' net.db --baseline no.txt
 bad 'no.txt: No such file' net.db --max-leak 0 --suppressions no.txt
 bad 'cannot be read' net.db --rules .
+printf '# nothing\nmax-growth 5%%\n' >nothing.txt
+for file in /dev/null nothing.txt; do
+    bad "$file: no rule in it to measure growth from" net.db --baseline $file
+    bad "$file: no rule in it to measure growth from" net.db --baseline $file --max-peak 100G
+done
 bad 'not a memprof file' "$ROOT/LICENSE" --max-peak 1
 
 # files of rules: the line that is wrong

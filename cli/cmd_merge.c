@@ -151,6 +151,7 @@ static void lay_out(struct merging *m)
         if (*shift == 0 && !m->options.start_unix_ns)
             m->options.start_unix_ns = r->start_unix_ns;
     }
+    m->options.is_part = m->damaged > 0;
     m->options.is_one_clock = is_aligned || is_one_clock(list);
     m->options.align = is_aligned ? m->arguments->value[OPTION_align] : NULL;
 }

@@ -16,6 +16,7 @@ struct merge_options {
     int64_t span_ns;       /* from it to the end of the last recording */
     int is_one_clock;      /* the recordings' times can be compared: one machine's clock, or a common mark */
     const char *align;     /* the mark; NULL: none */
+    int is_part;           /* of a recording not all can be read: its timeline may lack what it held */
 };
 
 struct merge_source {

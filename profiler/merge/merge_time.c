@@ -286,16 +286,20 @@ void merge_common_peak(struct merge *m, const char *device, int64_t least_bytes,
     c->known_ns = (uint64_t)time_ns;
 }
 
-/* What does not fit to the timelines is of a file that is damaged, or another one by now. */
-static void take_known(struct merge_common *c, uint64_t *most)
+/* What does not fit to the timelines is of a file that is damaged, or another one by now. most becomes 0 where a
+ * recording's part that cannot be read leaves it open. */
+static void take_known(const struct merge *m, struct merge_common *c, uint64_t *most)
 {
-    if (!c->known_most || c->known_least > *most || c->known_most < c->least_peak)
+    if (!c->known_most || (c->known_least > *most && !m->options.is_part) || c->known_most < c->least_peak) {
+        if (m->options.is_part)
+            *most = 0;
         return;
+    }
     if (c->known_least >= c->least_peak) {
         c->least_peak = c->known_least;
         c->least_peak_ns = c->known_ns;
     }
-    if (c->known_most < *most)
+    if (c->known_most < *most || m->options.is_part)
         *most = c->known_most;
 }
 
@@ -330,7 +334,7 @@ static void end_device(struct merge *m, struct rows *rows, unsigned device)
         most = INT64_MAX;
     if (most < c->least_peak)
         most = c->least_peak;
-    take_known(c, &most);
+    take_known(m, c, &most);
     if (m->options.is_one_clock && most)
         write_common(m, device, most);
     t->now = t->buckets[t->index];

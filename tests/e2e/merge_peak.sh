@@ -104,3 +104,10 @@ check bounds.db r1.db bad.db --bounds --truth r1.db r2.db
 merge -o 23.db r2.db r3.db
 merge -o bounds.db r1.db 23.db
 check bounds.db r1.db 23.db --bounds --truth r1.db r2.db r3.db
+
+# what is cut off may have held more: no number
+cp r2.db cut.db
+truncate -s $(($(stat -c %s r2.db) / 4096 * 3 / 4 * 4096)) cut.db
+merge -o bounds.db r1.db cut.db
+equal "one number beside a part" 0 \
+    "$(sqlite3 bounds.db "SELECT count(*) FROM common_peak WHERE least_bytes = most_bytes")"

@@ -1,6 +1,7 @@
 #include "ids.h"
 
 #include "array.h"
+#include "search.h"
 
 void ids_add(struct ids *a, int64_t id)
 {
@@ -9,13 +10,6 @@ void ids_add(struct ids *a, int64_t id)
 
 uint32_t ids_search(const struct ids *a, int64_t id)
 {
-    uint32_t low = 0, high = a->count;
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (a->ids[middle] < id)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    const uint32_t low = SEARCH_FIRST(a->count, i, a->ids[i] < id);
     return low < a->count && a->ids[low] == id ? low + 1 : 0;
 }

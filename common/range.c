@@ -1,6 +1,7 @@
 #include "range.h"
 
 #include "error.h"
+#include "search.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -53,14 +54,7 @@ static size_t leaf_index(const struct range_map *m, uint64_t address)
 /* How many ranges of the leaf end at or before address. */
 static uint32_t leaf_position(const struct leaf *l, uint64_t address)
 {
-    uint32_t low = 0, high = l->count;
-    while (low < high) {
-        uint32_t middle = (low + high) / 2;
-        if (l->ranges[middle].end <= address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    const uint32_t low = SEARCH_FIRST(l->count, i, l->ranges[i].end <= address);
     return low;
 }
 

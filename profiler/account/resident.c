@@ -2,6 +2,7 @@
 
 #include "../../common/array.h"
 #include "../../common/range.h"
+#include "../../common/search.h"
 #include "account_private.h"
 #include "resident_gone.h"
 #include "seen.h"
@@ -62,17 +63,10 @@ static struct resident_site *site_of(struct looking *l, uint32_t id)
 static size_t range_at(struct looking *l, uint64_t address)
 {
     const struct resident_range *ranges = l->pages->ranges;
-    size_t low = 0, high = l->pages->range_count;
-    if (l->last < high && ranges[l->last].start <= address && address < ranges[l->last].end)
+    const size_t count = l->pages->range_count;
+    if (l->last < count && ranges[l->last].start <= address && address < ranges[l->last].end)
         return l->last;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (ranges[middle].end <= address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return l->last = low;
+    return l->last = SEARCH_FIRST(count, i, ranges[i].end <= address);
 }
 
 /* Where blocks overlap (memory that was registered, too) the one below has the bytes, which is seen first: a page has
@@ -100,14 +94,7 @@ static uint64_t take_pages(struct looking *l, const struct resident_range *r, ui
 /* Whether other processes may have pages of a block that this one has not. */
 static int is_shared(const struct resident_pages *p, uint64_t address)
 {
-    size_t low = 0, high = p->map_count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (p->maps[middle].end <= address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    const size_t low = SEARCH_FIRST(p->map_count, i, p->maps[i].end <= address);
     return low < p->map_count && p->maps[low].start <= address && p->maps[low].is_shared;
 }
 

@@ -2,6 +2,7 @@
 
 #include "../../common/array.h"
 #include "../../common/hash.h"
+#include "../../common/search.h"
 #include "../wire.h"
 #include "nodes.h"
 #include "python.h"
@@ -234,14 +235,7 @@ void stack_map_close(struct stack_map *map)
 /* The last module that starts before the address: a return address may be its module's very end. */
 static const struct loaded *covering(const struct stack_modules *m, uint64_t address)
 {
-    uint32_t low = 0, high = m->count;
-    while (low < high) {
-        uint32_t middle = (low + high) / 2;
-        if (m->loaded[middle].start < address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    const uint32_t low = SEARCH_FIRST(m->count, i, m->loaded[i].start < address);
     return low && address <= m->loaded[low - 1].end ? &m->loaded[low - 1] : NULL;
 }
 

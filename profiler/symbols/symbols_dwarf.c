@@ -1,6 +1,7 @@
 #include "symbols_private.h"
 
 #include "../../common/array.h"
+#include "../../common/search.h"
 
 #include <dwarf.h>
 #include <stdlib.h>
@@ -100,14 +101,7 @@ static void ranges_sort(struct ranges *r)
 /* The index just after the last range that begins at or before the address. */
 static size_t ranges_after(const struct ranges *r, uint64_t address)
 {
-    size_t low = 0, high = r->count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (r->items[middle].start <= address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    const size_t low = SEARCH_FIRST(r->count, i, r->items[i].start <= address);
     return low;
 }
 

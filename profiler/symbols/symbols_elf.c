@@ -1,6 +1,7 @@
 #include "symbols_private.h"
 
 #include "../../common/buf.h"
+#include "../../common/search.h"
 
 #include <elfutils/libdwelf.h>
 #include <errno.h>
@@ -288,14 +289,7 @@ int symbols_elf_has_symbols(struct symbols_elf *e)
 const char *symbols_elf_name(struct symbols_elf *e, uint64_t offset)
 {
     index_symbols(e);
-    size_t low = 0, high = e->count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (e->symbols[middle].start <= offset)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    const size_t low = SEARCH_FIRST(e->count, i, e->symbols[i].start <= offset);
     for (size_t i = low; i-- > 0 && e->symbols[i].reach > offset;)
         if (offset < e->symbols[i].end)
             return e->symbols[i].name;

@@ -2,6 +2,7 @@
 
 #include "../../common/array.h"
 #include "../../common/io.h"
+#include "../../common/search.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -122,14 +123,7 @@ void symbols_perf_close(struct symbols_perf *p)
 
 const char *symbols_perf_name(struct symbols_perf *p, uint64_t address)
 {
-    size_t low = 0, high = p->count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (p->rows[middle].start <= address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    const size_t low = SEARCH_FIRST(p->count, i, p->rows[i].start <= address);
     /* The nearest start before the address; a stale, shorter entry may hide a longer one that began earlier. */
     for (size_t i = low, tries = 0; i-- > 0 && tries < 64; tries++)
         if (address < p->rows[i].end)

@@ -3,6 +3,7 @@
 #include "../../common/array.h"
 #include "../../common/error.h"
 #include "../../common/map.h"
+#include "../../common/search.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -322,14 +323,7 @@ int symbols_table_frames(const struct symbols_table *t, size_t index, struct sym
 
 long symbols_table_find(const struct symbols_table *t, uint64_t offset)
 {
-    size_t low = 0, high = t->header->entry_count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (t->entries[middle].offset < offset)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    const size_t low = SEARCH_FIRST(t->header->entry_count, i, t->entries[i].offset < offset);
     return low < t->header->entry_count && t->entries[low].offset == offset ? (long)low : -1;
 }
 

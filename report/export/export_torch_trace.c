@@ -3,6 +3,7 @@
 
 #include "../../common/db.h"
 #include "../../common/kind.h"
+#include "../../common/search.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -39,14 +40,7 @@ static int is_own_segment(const struct exporting *e, const struct trace *t, unsi
 
 uint32_t torch_segment_at(const struct trace *t, uint64_t address) /* the first that ends after it */
 {
-    uint32_t low = 0, high = t->segment_count;
-    while (low < high) {
-        uint32_t middle = (low + high) / 2;
-        if (t->segments[middle].end > address)
-            high = middle;
-        else
-            low = middle + 1;
-    }
+    const uint32_t low = SEARCH_FIRST(t->segment_count, i, !(t->segments[i].end > address));
     return low;
 }
 

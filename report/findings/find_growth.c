@@ -1,5 +1,6 @@
 #include "../../common/array.h"
 #include "../../common/db.h"
+#include "../../common/search.h"
 #include "../../common/wrap.h"
 #include "../query/at.h"
 #include "../query/site_rows.h"
@@ -28,14 +29,7 @@ struct point {
 
 static struct rule_even *even_at(const struct rules *r, int64_t site_id)
 {
-    size_t low = 0, high = r->even_count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (r->even[middle].site_id < site_id)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    const size_t low = SEARCH_FIRST(r->even_count, i, r->even[i].site_id < site_id);
     return low < r->even_count && r->even[low].site_id == site_id ? &r->even[low] : NULL;
 }
 

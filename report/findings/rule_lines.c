@@ -1,6 +1,7 @@
 /* Sites and lines with their sums, and the lines as they were recorded, for all rules. */
 #include "../../common/array.h"
 #include "../../common/db.h"
+#include "../../common/search.h"
 #include "../../common/sum.h"
 #include "../query/site_rows.h"
 #include "rules.h"
@@ -21,16 +22,9 @@ static const enum packed_column columns[SUMS + LINE_OF_SITES] = {
 
 const struct rule_site *rule_site_of(const struct rules *r, int64_t site_id)
 {
-    size_t low = 0, high = r->site_count;
     if (site_id > 0 && (uint64_t)site_id <= r->site_count && r->sites[site_id - 1].site_id == site_id)
-        low = high = (size_t)site_id - 1; /* as the collector numbers them */
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (r->sites[middle].site_id < site_id)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+        return &r->sites[site_id - 1]; /* as the collector numbers them */
+    const size_t low = SEARCH_FIRST(r->site_count, i, r->sites[i].site_id < site_id);
     return low < r->site_count && r->sites[low].site_id == site_id ? &r->sites[low] : NULL;
 }
 

@@ -4,6 +4,7 @@
 
 #include "../../common/db.h"
 #include "../../common/kind.h"
+#include "../../common/search.h"
 #include "../query/short_name.h"
 
 #include <errno.h>
@@ -92,14 +93,7 @@ static int load_steps(struct layers *w, const struct page_device *device, int64_
 /* The sum after the last step at or before an instant. */
 static int64_t reserved_at(const struct layers *w, int64_t time_ns)
 {
-    uint32_t low = 0, high = w->step_count;
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (w->steps[middle].time_ns <= time_ns)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    const uint32_t low = SEARCH_FIRST(w->step_count, i, w->steps[i].time_ns <= time_ns);
     return low ? w->steps[low - 1].bytes : 0;
 }
 

@@ -2,6 +2,7 @@
 #include "page_raw.h"
 
 #include "../../common/db.h"
+#include "../../common/search.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -9,17 +10,10 @@
 
 /* Both are read in the order of their ids, which are dense in files that nobody touched. */
 #define FIND(array, count, wanted)                                                                                     \
-    uint32_t low = 0, high = (count);                                                                                  \
     if ((count) && (wanted) >= (array)[0].id && (uint64_t)(wanted) - (uint64_t)(array)[0].id < (count) &&              \
         (array)[(wanted) - (array)[0].id].id == (wanted))                                                              \
         return (uint32_t)((wanted) - (array)[0].id);                                                                   \
-    while (low < high) {                                                                                               \
-        uint32_t middle = low + (high - low) / 2;                                                                      \
-        if ((array)[middle].id < (wanted))                                                                             \
-            low = middle + 1;                                                                                          \
-        else                                                                                                           \
-            high = middle;                                                                                             \
-    }                                                                                                                  \
+    const uint32_t low = SEARCH_FIRST(count, i, (array)[i].id < (wanted));                                             \
     return low < (count) && (array)[low].id == (wanted) ? low : MAP_NONE
 
 static uint32_t find_address(const struct raw *raw, int64_t id)

@@ -7,6 +7,7 @@
 
 #include "../../common/buf.h"
 #include "../../common/error.h"
+#include "../../common/search.h"
 
 #include <sqlite3.h>
 #include <stddef.h>
@@ -32,16 +33,9 @@ struct at_live {
 #define AT_NONE UINT32_MAX
 static inline uint32_t at_find(const struct at_live *live, size_t count, uint32_t site_id)
 {
-    size_t low = 0, high = count;
     if (site_id && site_id <= count && live[site_id - 1].site_id == (int64_t)site_id)
         return site_id - 1; /* as the collector numbers them */
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (live[middle].site_id < (int64_t)site_id)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    const size_t low = SEARCH_FIRST(count, i, live[i].site_id < (int64_t)site_id);
     return low < count && live[low].site_id == (int64_t)site_id ? (uint32_t)low : AT_NONE;
 }
 

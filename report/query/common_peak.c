@@ -3,6 +3,7 @@
 #include "../../common/array.h"
 #include "../../common/chunk.h"
 #include "../../common/db.h"
+#include "../../common/search.h"
 #include "../../common/wrap.h"
 
 #include <errno.h>
@@ -67,14 +68,7 @@ static void set_level(struct finder *f, struct level *level, int64_t time_ns, in
 /* The first bucket that ends after an instant of its recording. */
 static uint32_t bucket_at(const struct many_row *row, int64_t time_ns)
 {
-    uint32_t low = 0, high = row->bucket_count;
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (row->buckets[middle].start_ns + row->width_ns <= time_ns)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    const uint32_t low = SEARCH_FIRST(row->bucket_count, i, row->buckets[i].start_ns + row->width_ns <= time_ns);
     return low;
 }
 

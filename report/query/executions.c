@@ -4,6 +4,7 @@
 #include "../../common/chunk.h"
 #include "../../common/db.h"
 #include "../../common/map.h"
+#include "../../common/search.h"
 #include "../../common/wrap.h"
 
 #include <errno.h>
@@ -157,16 +158,9 @@ static void keep_top(struct level *l, uint32_t begun)
 /* The highest since so many had begun; now: how many have. */
 static int64_t most_since(const struct level *l, uint32_t begun, uint32_t now)
 {
-    uint32_t low = 0, high = l->top_count;
-    while (low < high) { /* the first one that reaches beyond it: tops end where the next one begins */
-        uint32_t middle = low + (high - low) / 2;
-        uint32_t end = middle + 1 < l->top_count ? l->tops[middle + 1].begun : now;
-        if (end <= begun)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < l->top_count && l->tops[low].bytes > l->most_bytes ? l->tops[low].bytes : l->most_bytes;
+    /* The first one that reaches beyond it: tops end where the next one begins. */
+    const uint32_t first = SEARCH_FIRST(l->top_count, i, (i + 1 < l->top_count ? l->tops[i + 1].begun : now) <= begun);
+    return first < l->top_count && l->tops[first].bytes > l->most_bytes ? l->tops[first].bytes : l->most_bytes;
 }
 
 static void begin(struct pass *p, uint32_t index)

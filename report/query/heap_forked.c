@@ -2,6 +2,7 @@
  * is not in the events: of their pages nothing is known, only how large a heap is and what lies in it of their own. */
 #include "../../common/array.h"
 #include "../../common/kind.h"
+#include "../../common/search.h"
 #include "heap_private.h"
 
 #include <stdlib.h>
@@ -15,14 +16,7 @@ static void add_block(struct heap_range *r, const struct block *b)
 /* Ranges are by address. */
 static struct heap_range *range_of(struct heap_range *ranges, size_t count, const uint64_t *limit, uint64_t address)
 {
-    size_t low = 0, high = count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (ranges[middle].address <= address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    const size_t low = SEARCH_FIRST(count, i, ranges[i].address <= address);
     return low && address - ranges[low - 1].address < limit[low - 1] ? &ranges[low - 1] : NULL;
 }
 

@@ -4,6 +4,7 @@
 #include "../../common/db.h"
 #include "../../common/kind.h"
 #include "../../common/packed.h"
+#include "../../common/search.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -24,14 +25,7 @@ uint32_t lens_kind(struct lens *l, const char *name)
 
 static const struct replay_site *replayed(const struct lens *l, int64_t site_id)
 {
-    uint32_t low = 0, high = l->replay.site_count;
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (l->replay.sites[middle].id < site_id)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    const uint32_t low = SEARCH_FIRST(l->replay.site_count, i, l->replay.sites[i].id < site_id);
     return low < l->replay.site_count && l->replay.sites[low].id == site_id ? &l->replay.sites[low] : NULL;
 }
 

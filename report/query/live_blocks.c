@@ -2,6 +2,7 @@
 
 #include "../../common/db.h"
 #include "../../common/kind.h"
+#include "../../common/search.h"
 
 #include "merged.h"
 
@@ -100,14 +101,6 @@ int live_blocks_load(sqlite3 *db, const struct instant *at, const char *what, st
 
 size_t live_blocks_find(const struct blocks *blocks, uint32_t place, uint64_t address)
 {
-    size_t low = 0, high = blocks->count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        const struct block *b = &blocks->slots[middle];
-        if (b->space >> 8 != place ? b->space >> 8 < place : b->address < address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    const struct block *b = blocks->slots;
+    return SEARCH_FIRST(blocks->count, i, b[i].space >> 8 != place ? b[i].space >> 8 < place : b[i].address < address);
 }

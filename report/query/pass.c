@@ -3,6 +3,7 @@
 #include "../../common/array.h"
 #include "../../common/db.h"
 #include "../../common/map.h"
+#include "../../common/search.h"
 #include "../../common/wrap.h"
 #include "replay.h"
 
@@ -210,14 +211,7 @@ void pass_close(struct pass *p)
 
 int64_t pass_time(const struct pass *p, int64_t number)
 {
-    uint32_t low = 0, high = p->bucket_count;
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (p->buckets[middle].first_event <= number)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    const uint32_t low = SEARCH_FIRST(p->bucket_count, i, p->buckets[i].first_event <= number);
     return low ? p->buckets[low - 1].first_ns : 0;
 }
 

@@ -2,6 +2,7 @@
 
 #include "../../common/array.h"
 #include "../../common/db.h"
+#include "../../common/search.h"
 #include "program_name.h"
 
 #include <stdlib.h>
@@ -89,14 +90,7 @@ void programs_free(struct programs *p)
 
 struct programs_process *programs_find(const struct programs *p, int64_t process_id)
 {
-    uint32_t low = 0, high = p->count;
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (p->item[middle].process_id < process_id)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    const uint32_t low = SEARCH_FIRST(p->count, i, p->item[i].process_id < process_id);
     return low < p->count && p->item[low].process_id == process_id ? &p->item[low] : NULL;
 }
 

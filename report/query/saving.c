@@ -2,6 +2,7 @@
 
 #include "../../common/array.h"
 #include "../../common/db.h"
+#include "../../common/search.h"
 #include "../../common/wrap.h"
 
 #include <errno.h>
@@ -57,14 +58,7 @@ struct search {
 /* The first change at an event or behind it. */
 static size_t change_from(const struct saving *s, int64_t event)
 {
-    size_t low = 0, high = s->change_count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (s->changes[middle].event < event)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    const size_t low = SEARCH_FIRST(s->change_count, i, s->changes[i].event < event);
     return low;
 }
 

@@ -4,6 +4,7 @@
 #include "../../common/chunk.h"
 #include "../../common/db.h"
 #include "../../common/map.h"
+#include "../../common/search.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -44,14 +45,7 @@ struct survivors {
 
 static uint32_t site_at(const struct survivors *s, int64_t site_id)
 {
-    uint32_t low = 0, high = s->replay->site_count;
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (s->replay->sites[middle].id < site_id)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    const uint32_t low = SEARCH_FIRST(s->replay->site_count, i, s->replay->sites[i].id < site_id);
     return low < s->replay->site_count && s->replay->sites[low].id == site_id && s->sites[low].is_open ? low : MAP_NONE;
 }
 

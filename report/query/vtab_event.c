@@ -44,6 +44,7 @@ static const char declaration[] =
 static const char *const op_texts[CHUNK_OP_COUNT] = {
 #define X(name) [CHUNK_##name] = #name,
 #include "../../common/chunk_ops.def"
+#include "../../common/search.h"
 #undef X
 };
 
@@ -195,14 +196,7 @@ static int read_all_names(struct table *t)
 
 static int stack_of(const struct table *t, uint32_t site_id, int64_t *stack_id)
 {
-    size_t low = 0, high = t->site_count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (t->site_ids[middle] < (int64_t)site_id)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    const size_t low = SEARCH_FIRST(t->site_count, i, t->site_ids[i] < (int64_t)site_id);
     if (low == t->site_count || t->site_ids[low] != (int64_t)site_id)
         return 0;
     *stack_id = t->stack_ids[low];

@@ -135,7 +135,7 @@ SAMPLES := $(patsubst samples/%.c,$(BUILD)/samples/%,$(filter-out $(CUDA_SAMPLES
 SAMPLE_FLAGS := -g $(WARN) -fno-builtin-malloc -fno-builtin-calloc -fno-builtin-realloc -fno-builtin-free
 samples: $(SAMPLES) ## build the sample programs
 
-$(BUILD)/samples/%: samples/%.c include/memprof.h
+$(BUILD)/samples/%: samples/%.c include/memprof.h include/memprof_view.h
 	@mkdir -p $(@D)
 	$(Q)$(CC) -std=gnu17 -O1 $(SAMPLE_FLAGS) -Iinclude -o $@ $< -pthread -lm
 $(BUILD)/samples/%: samples/%.cpp
@@ -280,7 +280,7 @@ install: all ## install under PREFIX (/usr/local), staged in DESTDIR
 	install -d '$(DESTDIR)$(bindir)' '$(DESTDIR)$(libdir)' '$(DESTDIR)$(incdir)' '$(DESTDIR)$(docdir)'
 	install -m 755 $(BUILD)/memprof '$(DESTDIR)$(bindir)/memprof'
 	install -m 644 $(filter %.so,$(PRODUCTS)) '$(DESTDIR)$(libdir)'
-	install -m 644 include/memprof.h '$(DESTDIR)$(incdir)/memprof.h'
+	install -m 644 $(wildcard include/*.h) '$(DESTDIR)$(incdir)'
 	install -m 644 README.md LICENSE CHANGELOG.md $(wildcard docs/*.md) '$(DESTDIR)$(docdir)'
 	install -d '$(DESTDIR)$(mandir)/man1' '$(DESTDIR)$(compdir)' '$(DESTDIR)$(zshdir)' '$(DESTDIR)$(fishdir)'
 	install -m 644 $(MAN) '$(DESTDIR)$(mandir)/man1'

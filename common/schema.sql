@@ -553,7 +553,7 @@ CREATE TABLE device_sample( -- what the driver said of a device; of all programs
   PRIMARY KEY(device_id, time_ns)
 ) STRICT, WITHOUT ROWID;
 
-CREATE TABLE memory_name( -- what programs call their pools' segments and blocks (memprof.h, NVTX); the newest one holds
+CREATE TABLE memory_name( -- what programs call their pools' segments, and what no block was at (memprof.h, NVTX); the newest one holds
   name_id    INTEGER PRIMARY KEY,
   process_id INTEGER NOT NULL REFERENCES process,
   address    INTEGER NOT NULL,
@@ -561,6 +561,26 @@ CREATE TABLE memory_name( -- what programs call their pools' segments and blocks
   name       TEXT NOT NULL
 ) STRICT;
 CREATE INDEX memory_name_address ON memory_name(process_id, address);
+
+CREATE TABLE block_name( -- what programs call blocks, from birth to death, and views of parts of them (memprof.h, NVTX,
+-- PyTorch). Of a name that many blocks of a process had: the first 16 of these, and the last
+  name_id       INTEGER PRIMARY KEY,
+  process_id    INTEGER NOT NULL REFERENCES process,
+  device_id     INTEGER NOT NULL REFERENCES device,
+  site_id       INTEGER NOT NULL REFERENCES site, -- of the block, as what follows is
+  block_address INTEGER NOT NULL,
+  block_bytes   INTEGER NOT NULL,
+  alloc_ns      INTEGER NOT NULL,
+  free_ns       INTEGER,          -- NULL: it outlived its process, or the recording
+  time_ns       INTEGER NOT NULL, -- when it was said
+  name          TEXT NOT NULL,    -- '': only a category was said
+  category      TEXT,             -- of the block; NULL: none was said
+  address       INTEGER NOT NULL, -- the lowest byte of the view, which is the whole block where no other was said
+  span_bytes    INTEGER NOT NULL, -- from that to behind its highest byte
+  item_bytes    INTEGER,          -- NULL, as both below: no view was said
+  shape         TEXT,             -- '4096,1024': items of each dimension; '': one item
+  stride        TEXT              -- in items
+) STRICT;
 
 CREATE TABLE transfer( -- copies and fills, as they were asked for
   stack_id       INTEGER NOT NULL, -- 0: unknown
@@ -880,6 +900,21 @@ SELECT process_id, first_id FROM image;
 
 CREATE VIEW v_process AS
 SELECT p.*, q.pid AS parent_pid FROM process p LEFT JOIN process q ON q.process_id = p.parent_id;
+
+-- names of blocks and of views of them. own_bytes: the block's, of the first name of a block, 0 of the others, so that a
+-- sum counts a block once; shared_with: that first name, of the others. end_ns: NULL, it outlived the recording
+CREATE VIEW v_name AS
+SELECT n.name_id, d.name AS device, n.name, n.category, n.shape, n.stride, n.item_bytes, n.span_bytes,
+       n.address - n.block_address AS offset_bytes, n.block_bytes,
+       CASE WHEN n.name_id = n.first_id THEN n.block_bytes ELSE 0 END AS own_bytes,
+       CASE WHEN n.name_id <> n.first_id THEN (SELECT name FROM block_name WHERE name_id = n.first_id) END AS shared_with,
+       coalesce(fn.name, m.path || printf('+0x%x', l.offset), '??') AS function, f.path AS file, l.line,
+       n.alloc_ns, coalesce(n.free_ns, p.end_ns) AS end_ns, n.time_ns, n.process_id, n.site_id, n.block_address
+FROM (SELECT *, min(name_id) OVER (PARTITION BY process_id, block_address, alloc_ns) AS first_id FROM block_name) n
+     JOIN device d USING(device_id) LEFT JOIN process p ON p.process_id = n.process_id
+     LEFT JOIN site_line sl ON sl.site_id = n.site_id LEFT JOIN line l USING(line_id)
+     LEFT JOIN function fn USING(function_id) LEFT JOIN file f ON f.file_id = l.file_id
+     LEFT JOIN module_key m ON m.key_id = l.module_key_id;
 
 CREATE VIEW v_block AS
 SELECT d.name AS device, b.* FROM block b JOIN device d USING(device_id);

@@ -29,6 +29,8 @@
 #ifndef MEMPROF_H
 #define MEMPROF_H
 
+#include "memprof_view.h"
+
 #include <stddef.h>
 #include <stdint.h>
 
@@ -52,6 +54,9 @@ extern void memprof_hook_pool_free(uint64_t pool, const void *p) __attribute__((
 extern void memprof_hook_pool_resize(uint64_t pool, const void *p, size_t size) __attribute__((weak));
 extern void memprof_hook_pool_reset(uint64_t pool) __attribute__((weak));
 extern void memprof_hook_name(const void *p, const char *name) __attribute__((weak));
+extern void memprof_hook_category(const void *p, const char *category) __attribute__((weak));
+extern void memprof_hook_view(const void *block, const struct memprof_view *view, const char *name)
+    __attribute__((weak));
 
 /* An instant. */
 static inline void memprof_mark(const char *name)
@@ -189,11 +194,32 @@ static inline void memprof_pool_reset(memprof_pool pool)
         memprof_hook_pool_reset(pool);
 }
 
-/* Names the segment or block at p. */
+/*
+ * Names. A name belongs to the block that lives at an address when it is said, from the block's birth to its death, and
+ * never to one that has the address later; a realloc ends it. A block may have several. `memprof report --names` lists
+ * them. Names and categories are copied, up to 1,000 bytes. Each call costs as much as an allocation.
+ */
+
+/* Names the block, or else a pool's segment, that begins at p. */
 static inline void memprof_name(const void *p, const char *name)
 {
     if (memprof_hook_name)
         memprof_hook_name(p, name);
+}
+
+/* Names a part of a block, by its shape. block NULL: it begins at view->data. */
+static inline void memprof_view(const void *block, const struct memprof_view *view, const char *name)
+{
+    if (memprof_hook_view)
+        memprof_hook_view(block, view, name);
+}
+
+/* What a block is for: "parameter", "gradient", "optimizer", "buffer", "activation", or a word of your own. The last
+ * one said holds. */
+static inline void memprof_category(const void *p, const char *category)
+{
+    if (memprof_hook_category)
+        memprof_hook_category(p, category);
 }
 
 #ifdef __cplusplus

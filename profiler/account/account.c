@@ -117,6 +117,7 @@ void account_close(struct account *a)
     sites_close(&a->sites);
     largest_close(&a->largest);
     touches_close(&a->touches);
+    names_close(&a->names);
     keyframes_close(a);
     account_chunk_close(a);
     worker_close(a->worker);
@@ -281,6 +282,15 @@ void account_keep(struct account *a, const struct event *e, unsigned op, uint64_
     keep(a, word, address, size_bytes, site_id, e->thread_id);
 }
 
+static __attribute__((noinline)) void leave_rare(struct account *a, const struct event *e,
+                                                         struct device_account *d, const struct live_block *b)
+{
+    if (b->requested)
+        account_unpend(d, b);
+    if (b->named)
+        account_name_end(a, e->process_id, b, 0);
+}
+
 /* The accounts of a block that dies; the live table is the caller's. */
 static inline __attribute__((always_inline)) void leave(struct account *a, const struct event *e, uint64_t word,
                                                         const struct live_block *b)
@@ -300,8 +310,8 @@ static inline __attribute__((always_inline)) void leave(struct account *a, const
     if (thread_tally->generation != d->generation)
         touch_thread(a, thread_tally, b->thread_id, d, k);
     timeline_step(d->timeline, a->now_ns, d->alloc_count, d->alloc_bytes);
-    if (__builtin_expect(b->requested, 0))
-        account_unpend(d, b);
+    if (__builtin_expect(b->requested | b->named, 0))
+        leave_rare(a, e, d, b);
     level_drop(&d->level, size, 1);
     level_drop(&k->level, size, 1);
     unsigned is_resized = (word >> 16 & 0xff) == CHUNK_realloc_free;
@@ -659,4 +669,5 @@ void account_counts(const struct account *a, struct account_counts *counts)
     *counts = a->counts;
     counts->events = a->event_count;
     counts->missing_segments = a->segment_rows.missing;
+    counts->names_left_out = a->names.left_out;
 }

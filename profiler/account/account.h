@@ -41,6 +41,7 @@ struct account_counts {
     uint32_t replaced_site;   /* and where it came from; 0: none */
     uint64_t live_blocks;
     uint64_t missing_segments; /* segments without a row */
+    uint64_t names_left_out;   /* names without one */
 };
 void account_counts(const struct account *a, struct account_counts *counts);
 

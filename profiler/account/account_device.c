@@ -98,6 +98,8 @@ static void leave(struct account *a, const struct event *e, const struct live_bl
     timeline_step(d->timeline, a->now_ns, d->alloc_count, d->alloc_bytes);
     if (b->requested)
         account_unpend(d, b);
+    if (b->named)
+        account_name_end(a, e->process_id, b, 1);
     level_drop(&d->level, b->size, 1);
     level_drop(&k->level, b->size, 1);
     timeline_fall(d->timeline, d->level.active_bytes);

@@ -248,6 +248,7 @@ static void end_process(struct account *a, const struct event *e)
         end_site(a, e, x.sites[i]);
     free(x.sites);
     account_touch_process_end(a, e->process_id);
+    account_names_process_end(a, e->process_id);
     end_devices(a, p);
     if (p->rss_bytes) {
         struct device_account *host = account_device(a, 0);

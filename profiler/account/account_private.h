@@ -13,6 +13,7 @@
 #include "keyframe.h"
 #include "largest.h"
 #include "live.h"
+#include "names.h"
 #include "segment.h"
 #include "site.h"
 #include "tally.h"
@@ -105,6 +106,7 @@ struct account {
     struct site_table sites;
     struct largest largest;
     struct touches touches;
+    struct names names;
     struct segment_rows segment_rows;
     uint64_t oom_rows, sample_rows, unmatched_rows;
     struct oom_wait { /* failures of a size on the host, until their process has as much in one block */

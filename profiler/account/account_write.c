@@ -139,6 +139,7 @@ void account_write(struct account *a, int last)
         if (a->devices[i])
             write_device(a, i, last);
     account_threads_write(a, peaks_moved);
+    account_names_write(a);
     account_teardown_write(a);
     if (last) {
         largest_write(&a->largest, a->store, &a->sites);

@@ -29,7 +29,8 @@ struct live_block {
     uint64_t match : 16; /* index of its allocation in the chunk that was being filled then */
     uint64_t time_ns;    /* of a place without a block: number of the next one */
     uint32_t site;
-    uint32_t thread_id : 30;
+    uint32_t thread_id : 29;
+    uint32_t named : 1;     /* it has rows in names.h */
     uint32_t requested : 1; /* its free was asked for, and waits for a stream */
     uint32_t temporary : 1; /* ... and that was before its thread's next allocation */
 };

@@ -5,6 +5,7 @@
 #include "../../common/error.h"
 #include "../../common/kind.h"
 #include "../account/account.h"
+#include "../account/names.h"
 #include "../finish/symbolize.h"
 #include "../store/output.h"
 #include "drain.h"
@@ -80,6 +81,12 @@ static void take_events(void *arg, const struct event *events, size_t count)
     resident_events(c->resident, events, count);
 }
 
+static int take_name(void *arg, unsigned process_id, uint64_t time_ns, const struct name_said *said)
+{
+    const struct collection *c = arg;
+    return account_name(c->account, process_id, time_ns, said);
+}
+
 static int open_parts(struct collection *c, struct error *err)
 {
     const struct collect_options *o = c->options;
@@ -130,7 +137,7 @@ static int start_program(struct collection *c, const char *path, struct error *e
     prctl(PR_SET_TIMERSLACK, 1000ul, 0ul, 0ul, 0ul);
     processes_open(&c->processes, &c->session, c->store, &c->clock, c->watch, c->stacks, c->pid);
     c->processes.first_before_bytes = c->launch.before_bytes;
-    struct drain_sink sink = {take_events, c};
+    struct drain_sink sink = {take_events, c, take_name};
     c->drain = drain_open(&c->session, c->store, &c->clock, &c->processes, sink);
     c->resident = resident_open(c->options->follow, c->store, c->account, c->drain, &c->processes, &c->clock);
     facts_begin(c->store, c->options, c->argv, &c->clock);
@@ -451,6 +458,7 @@ static void write_down(struct collection *c, struct facts *f)
         .bad_rings = state.bad_rings,
         .bad_records = state.bad_records,
         .unknown_stacks = state.unknown_stacks,
+        .unresolved_names = state.unresolved_names,
     };
     account_counts(c->account, &f->counts);
     facts_read_losses(c->store, f);

@@ -66,6 +66,7 @@ struct drain_state drain_state(struct drain *d)
                                 .bad_rings = d->bad_rings,
                                 .bad_records = d->bad_records,
                                 .unknown_stacks = d->unknown_stacks,
+                                .unresolved_names = d->unresolved_names,
                                 .devices = &d->device_rows,
                                 .transfers = &d->transfers};
 }

@@ -15,10 +15,13 @@
 #include <stdint.h>
 
 struct drain;
+struct name_said;
 
 struct drain_sink {
     void (*events)(void *arg, const struct event *events, size_t count); /* in time order */
     void *arg;
+    /* What a program calls a block of its own, after all events so far; 0: none begins there. NULL: nobody asks. */
+    int (*name)(void *arg, unsigned process_id, uint64_t time_ns, const struct name_said *said);
 };
 
 struct drain *drain_open(struct session *session, struct store *store, struct clock *clock, struct processes *processes,
@@ -48,6 +51,7 @@ struct drain_state {
     uint32_t pressure; /* words of the fullest ring when that round began */
     uint32_t leaving;  /* processes whose end is awaited: come back soon */
     uint64_t bad_rings, bad_records, unknown_stacks;
+    uint64_t unresolved_names; /* of memory that is no live block */
     const struct device_rows *devices;
     struct transfers *transfers;
 };

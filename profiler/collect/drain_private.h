@@ -91,7 +91,7 @@ struct drain {
     size_t span_count, span_room;
     /* totals */
     uint64_t words, bad_rings, bad_records, unknown_stacks, discarded_words, mark_rows, rounds, untracked_rows,
-        name_rows;
+        name_rows, unresolved_names;
     int64_t last_ns; /* time of the last event */
 };
 
@@ -151,13 +151,17 @@ uint32_t record_stack(struct drain *d, const struct ring *r, uint32_t id);
  */
 uint32_t records_find_stack(struct drain *d, struct process *p, uint32_t id);
 
-/* --- records_call.c, records_mark.c, records.c --- */
+/* --- records_call.c, records_name.c, records_mark.c, records.c --- */
 
 /* Whether the record at r->position can be taken now: what allocates a device's memory or frees it waits for what
  * its thread does next, so that a segment of a sub-allocator is one from birth, and a call that the driver refused is
  * none. Lowers d->limit where not. */
 int records_may_take(struct drain *d, struct ring *r, uint64_t words);
 void records_call(struct drain *d, struct ring *r, uint64_t word1, uint64_t words);
+/* Names of memory; of VIEW and CATEGORY: the arguments. */
+void records_name(struct drain *d, const struct ring *r, uint64_t address, const char *name);
+void records_view(struct drain *d, const struct ring *r, const uint64_t *words, uint64_t count);
+void records_category(struct drain *d, const struct ring *r, const uint64_t *words, uint64_t count);
 void records_mark(struct drain *d, struct ring *r, uint64_t word1, uint64_t words);
 /* Records that are not simply an allocation or a free. Lowers d->limit where the order must wait. */
 void records_handle(struct drain *d, struct ring *r, uint64_t word1, uint64_t words);

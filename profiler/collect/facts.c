@@ -132,7 +132,7 @@ struct loss {
     const char *wrong; /* what numbers are wrong by so many; NULL, and not partial: none, a fact for `memprof info` */
 };
 
-#define LOSSES 11
+#define LOSSES 13
 
 /* replaced: the caller's, of losses for as long as they are used. */
 static void list_losses(const struct facts *f, struct loss losses[LOSSES], char replaced[80])
@@ -163,6 +163,10 @@ static void list_losses(const struct facts *f, struct loss losses[LOSSES], char 
          little_is((int64_t)f->counts.replaced_bytes, f->host_peak_bytes) ? NULL : replaced},
         {"replaced_bytes", "bytes of the blocks whose free was not seen", f->counts.replaced_bytes,
          "byte of the blocks whose free was not seen", 0, NULL},
+        {"unresolved_names", "names, views and categories said of memory where no block begins", f->unresolved_names,
+         "name, view or category said of memory where no block begins", 0, NULL},
+        {"names_left_out", "names without a row: of a text that many blocks had, or past 65,536",
+         f->counts.names_left_out, "name without a row: of a text that many blocks had, or past 65,536", 0, NULL},
         {"unlisted_segments", "segments that are not listed: each kind of a device lists its first 65,536",
          f->counts.missing_segments, "segment that is not listed: each kind of a device lists its first 65,536", 0,
          NULL},

@@ -18,7 +18,7 @@ struct facts {
     uint32_t processes, processes_missing; /* recorded, and not */
     uint32_t processes_seen;               /* all of them, as the reports count */
     uint64_t processes_refused, processes_disowned, threads_refused;
-    uint64_t bad_rings, bad_records, unknown_stacks;
+    uint64_t bad_rings, bad_records, unknown_stacks, unresolved_names;
     uint64_t program_losses[FACTS_PROGRAM_LOSSES]; /* filled by facts_read_losses */
     struct account_counts counts;
 };

@@ -9,7 +9,6 @@
 
 #define SEGMENT_WAIT_NS 20000000u /* from a device allocation to what its thread says of it */
 #define SEGMENT_AHEAD   16u       /* other events of the thread between the two; also before an UNDO */
-#define NAME_ROWS       65536u    /* names in the file; the first ones */
 #define UNTRACKED_ROWS  64u
 
 enum { CALL_WORDS = 3 }; /* before its arguments */
@@ -80,6 +79,8 @@ static int becomes_segment(struct drain *d, const struct ring *r, uint64_t words
         case WIRE_CALL_POOL_STATE:
         case WIRE_CALL_MEMORY_INFO:
         case WIRE_CALL_NAME:
+        case WIRE_CALL_VIEW:
+        case WIRE_CALL_CATEGORY:
             break;
         default:
             return 0;
@@ -157,16 +158,7 @@ static uint64_t find_map(void *arg, uint64_t address)
 static void name_memory(void *arg, uint64_t address, const char *name)
 {
     const struct call_target *t = arg;
-    if (t->d->name_rows >= NAME_ROWS)
-        return;
-    sqlite3_stmt *q = store_statement(
-        t->d->store, "INSERT INTO memory_name(name_id, process_id, address, time_ns, name) VALUES(?, ?, ?, ?, ?)");
-    sqlite3_bind_int64(q, 1, (int64_t)++t->d->name_rows);
-    sqlite3_bind_int64(q, 2, t->r->process->process_id);
-    sqlite3_bind_int64(q, 3, (int64_t)address);
-    sqlite3_bind_int64(q, 4, record_ns(t->d, t->r));
-    sqlite3_bind_text(q, 5, name, -1, SQLITE_TRANSIENT);
-    store_step(t->d->store, q);
+    records_name(t->d, t->r, address, name);
 }
 
 static void add_transfer(void *arg, uint32_t stack_id, unsigned device_id, unsigned direction, uint64_t count,
@@ -198,6 +190,20 @@ static void tell_untracked(struct drain *d, const struct process *p, const uint6
     store_step(d->store, q);
 }
 
+/* Calls that the model of devices has nothing to do with. 0: none of them. */
+static int tell_other(struct drain *d, const struct ring *r, unsigned call, const uint64_t *arguments, uint64_t count)
+{
+    if (call == WIRE_CALL_UNTRACKED)
+        tell_untracked(d, r->process, arguments, count);
+    else if (call == WIRE_CALL_VIEW)
+        records_view(d, r, arguments, count);
+    else if (call == WIRE_CALL_CATEGORY)
+        records_category(d, r, arguments, count);
+    else
+        return 0;
+    return 1;
+}
+
 void records_call(struct drain *d, struct ring *r, uint64_t word1, uint64_t words)
 {
     uint64_t arguments[WIRE_RECORD_MAX];
@@ -209,10 +215,8 @@ void records_call(struct drain *d, struct ring *r, uint64_t word1, uint64_t word
     for (uint64_t i = CALL_WORDS; i < words; i++)
         arguments[i - CALL_WORDS] = record_word(r, i);
     uint64_t word2 = record_word(r, 2);
-    if (call_of(word2) == WIRE_CALL_UNTRACKED) {
-        tell_untracked(d, p, arguments, words - CALL_WORDS);
+    if (tell_other(d, r, call_of(word2), arguments, words - CALL_WORDS))
         return;
-    }
     struct call_target target = {d, r, drain_hook(word1), record_stack(d, r, WIRE_VAR_LOW(word1))};
     struct devices_call what = {
         .call = call_of(word2),

@@ -598,6 +598,8 @@ static const struct {
     [WIRE_CALL_SUB_RESIZE] = {device_sub_resize, 3, 0, 0},
     [WIRE_CALL_SUB_RESET] = {device_sub_reset, 1, 0, 0},
     [WIRE_CALL_NAME] = {apply_name, 1, 0, 0},
+    [WIRE_CALL_VIEW] = {apply_nothing, 4, 0, 0},
+    [WIRE_CALL_CATEGORY] = {apply_nothing, 1, 0, 0},
     [WIRE_CALL_UNTRACKED] = {apply_nothing, 2, 0, 0},
 };
 

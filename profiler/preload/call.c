@@ -2,7 +2,7 @@
 
 #include <errno.h>
 
-#define ARGUMENTS_MAX 8
+#define ARGUMENTS_MAX 36 /* of a view of 16 dimensions */
 
 /* Text as it goes into a record. It is put together in the thread's buffer for new stacks: the program's stack may be
  * small. */

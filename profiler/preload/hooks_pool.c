@@ -40,12 +40,3 @@ EXPORT uint64_t memprof_hook_pool_create(const char *name)
     }
 POOL_HOOKS(X)
 #undef X
-
-EXPORT void memprof_hook_name(const void *p, const char *name);
-EXPORT void memprof_hook_name(const void *p, const char *name)
-{
-    struct unwind_state s;
-    UNWIND_HERE(s);
-    uint64_t address = (uint64_t)p;
-    call_record(s, 0, WIRE_CALL_NAME, WIRE_DEVICE_UNKNOWN, &address, 1, &(struct call_text){.bytes = name});
-}

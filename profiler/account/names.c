@@ -1,0 +1,289 @@
+#include "names.h"
+
+#include "../../common/array.h"
+#include "../../common/buf.h"
+#include "account_private.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Where a block is looked for: what a program handed out of a segment before the segment's own block. */
+static const uint8_t kinds[] = {KIND_sub, KIND_pool, KIND_heap, KIND_pinned, KIND_vmm, KIND_array, KIND_map};
+
+static struct live_block *find_block(struct account *a, unsigned process_id, uint64_t address)
+{
+    struct process_account *p = process_id < ACCOUNT_PROCESSES ? a->processes[process_id] : NULL;
+    for (unsigned i = 0; p && i < sizeof kinds; i++) {
+        uint64_t key = live_key(address, account_space(kinds[i]));
+        struct live_block *b = live_find(p->live, key, 0);
+        if (b)
+            return b;
+    }
+    return NULL;
+}
+
+static uint32_t text_number(struct names *n, const char *text)
+{
+    uint32_t *slot = text_map_slot(&n->number, text, strlen(text));
+    if (!*slot) {
+        *ARRAY_ADD(n->texts, n->text_count, n->text_capacity) = text_map_key(slot);
+        *slot = n->text_count;
+    }
+    return *slot;
+}
+
+static void change(struct names *n, struct name_row *row)
+{
+    n->changed += !row->is_changed;
+    row->is_changed = 1;
+}
+
+static struct name_row *row_at(const struct names *n, uint32_t number)
+{
+    return number ? &n->rows[number - 1] : NULL;
+}
+
+/* --- the live block's rows --- */
+
+static struct name_row *newest_of(const struct names *n, const struct live_block *b, unsigned process_id)
+{
+    return row_at(n, (uint32_t)map_get(&n->open, b->key, process_id));
+}
+
+static int is_same_view(const struct memprof_view *a, const struct memprof_view *b)
+{
+    return a == b || (a && b && memcmp(a, b, sizeof *a) == 0);
+}
+
+static struct name_row *find_row(const struct names *n, struct name_row *first, uint32_t text,
+                                 const struct memprof_view *view)
+{
+    for (struct name_row *row = first; row; row = row_at(n, row->next))
+        if (row->text == text && is_same_view(row->view, view))
+            return row;
+    return NULL;
+}
+
+/* Takes a row of a live block out of that block's list. */
+static void unlink_row(struct names *n, const struct name_row *row)
+{
+    uint64_t *slot = map_slot(&n->open, row->key, row->process_id);
+    const uint32_t number = (uint32_t)(row - n->rows) + 1;
+    if (*slot == number) {
+        *slot = row->next;
+        if (!row->next)
+            map_take(&n->open, row->key, row->process_id);
+        return;
+    }
+    for (struct name_row *other = row_at(n, (uint32_t)*slot); other; other = row_at(n, other->next))
+        if (other->next == number) {
+            other->next = row->next;
+            return;
+        }
+}
+
+/* --- rows --- */
+
+static struct name_row *add_row(struct names *n)
+{
+    if (n->count >= NAMES_MAX) {
+        n->left_out++;
+        return NULL;
+    }
+    return ARRAY_ADD(n->rows, n->count, n->capacity);
+}
+
+/* A new one, or where the text has had its part, that of its newest block. */
+static struct name_row *take_row(struct names *n, uint32_t text, unsigned process_id)
+{
+    uint32_t at = map_number_or(&n->use, text, process_id, n->use_count);
+    if (at == n->use_count)
+        ARRAY_ADD(n->uses, n->use_count, n->use_capacity);
+    struct name_use *use = &n->uses[at];
+    if (text && use->count > NAMES_OF_TEXT) {
+        struct name_row *row = row_at(n, use->last);
+        if (!row->free_ns)
+            unlink_row(n, row);
+        free(row->view);
+        n->changed -= row->is_changed;
+        n->left_out++;
+        *row = (struct name_row){0};
+        return row;
+    }
+    struct name_row *row = add_row(n);
+    if (row) {
+        use->count++;
+        use->last = n->count;
+    }
+    return row;
+}
+
+static struct name_row *begin_row(struct account *a, unsigned process_id, struct live_block *b, uint32_t text,
+                                  const struct name_said *said)
+{
+    struct names *n = &a->names;
+    struct name_row *row = take_row(n, text, process_id);
+    if (!row)
+        return NULL;
+    uint64_t *newest = map_slot(&n->open, b->key, process_id);
+    *row = (struct name_row){.process_id = process_id,
+                             .key = b->key,
+                             .size_bytes = b->size,
+                             .birth_ns = b->time_ns,
+                             .site = b->site,
+                             .text = text,
+                             .category = *newest ? row_at(n, (uint32_t)*newest)->category : 0,
+                             .next = (uint32_t)*newest};
+    if (said->view) {
+        row->view = xmalloc(sizeof *row->view);
+        *row->view = *said->view;
+    }
+    *newest = (uint64_t)(row - n->rows) + 1;
+    b->named = 1;
+    return row;
+}
+
+static void set_category(struct account *a, struct name_row *first, uint32_t category)
+{
+    for (struct name_row *row = first; row; row = row_at(&a->names, row->next))
+        if (row->category != category) {
+            row->category = category;
+            change(&a->names, row);
+        }
+}
+
+int account_name(struct account *a, unsigned process_id, uint64_t time_ns, const struct name_said *said)
+{
+    struct names *n = &a->names;
+    struct live_block *b = find_block(a, process_id, said->block);
+    if (!b)
+        return 0;
+    const uint32_t text = text_number(n, said->text), name = said->is_category ? 0 : text;
+    struct name_row *first = newest_of(n, b, process_id);
+    if (said->is_category ? first != NULL : find_row(n, first, name, said->view) != NULL) {
+        if (said->is_category)
+            set_category(a, first, text);
+        return 1;
+    }
+    struct name_row *row = begin_row(a, process_id, b, name, said);
+    if (row) {
+        row->said_ns = time_ns;
+        row->category = said->is_category ? text : row->category;
+        change(n, row);
+    }
+    return 1;
+}
+
+/* --- ends --- */
+
+static void name_segment(struct account *a, const struct name_row *row)
+{
+    static const char sql[] = "INSERT INTO memory_name(process_id, address, time_ns, name) VALUES(?, ?, ?, ?)";
+    sqlite3_stmt *s = row->text ? store_statement(a->store, sql) : NULL;
+    if (!s)
+        return;
+    sqlite3_bind_int64(s, 1, (int64_t)row->process_id);
+    sqlite3_bind_int64(s, 2, (int64_t)(row->key & LIVE_ADDRESS_MASK));
+    sqlite3_bind_int64(s, 3, (int64_t)row->said_ns);
+    sqlite3_bind_text(s, 4, a->names.texts[row->text - 1], -1, SQLITE_STATIC);
+    store_step(a->store, s);
+}
+
+void account_name_end(struct account *a, unsigned process_id, const struct live_block *b, int is_segment)
+{
+    struct names *n = &a->names;
+    for (struct name_row *row = row_at(n, (uint32_t)map_take(&n->open, b->key, process_id)); row;
+         row = row_at(n, row->next)) {
+        row->free_ns = a->now_ns ? a->now_ns : 1;
+        change(n, row);
+        if (is_segment)
+            name_segment(a, row);
+    }
+}
+
+void account_names_process_end(struct account *a, unsigned process_id)
+{
+    struct name_row *row = a->names.rows;
+    for (uint32_t i = 0; i < a->names.count; i++, row++)
+        if (row->process_id == process_id)
+            map_take(&a->names.open, row->key, process_id);
+}
+
+void names_close(struct names *n)
+{
+    for (uint32_t i = 0; i < n->count; i++)
+        free(n->rows[i].view);
+    free(n->rows);
+    free(n->texts);
+    free(n->uses);
+    map_close(&n->open);
+    map_close(&n->use);
+    text_map_close(&n->number);
+}
+
+/* --- the table --- */
+
+static void bind_list(sqlite3_stmt *s, int column, const int64_t *values, uint32_t count)
+{
+    struct buf text = BUF(1024);
+    for (uint32_t i = 0; i < count; i++)
+        buf_printf(&text, "%s%" PRId64, i ? "," : "", values[i]);
+    sqlite3_bind_text(s, column, buf_text(&text), -1, SQLITE_TRANSIENT);
+    buf_free(&text);
+}
+
+static void bind_view(sqlite3_stmt *s, int column, const struct memprof_view *view)
+{
+    uintptr_t low, high;
+    memprof_span(view, &low, &high);
+    sqlite3_bind_int64(s, column, (int64_t)low);
+    sqlite3_bind_int64(s, column + 1, (int64_t)(high - low));
+    sqlite3_bind_int64(s, column + 2, (int64_t)view->item_bytes);
+    bind_list(s, column + 3, view->size, view->rank);
+    bind_list(s, column + 4, view->stride, view->rank);
+}
+
+static void write_row(struct account *a, uint32_t number, const struct name_row *row)
+{
+    static const char sql[] =
+        "INSERT OR REPLACE INTO block_name(name_id, process_id, device_id, site_id, block_address, block_bytes, "
+        "alloc_ns, "
+        "free_ns, "
+        "time_ns, name, category, address, span_bytes, item_bytes, shape, stride) "
+        "VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, coalesce(?12, ?5), coalesce(?13, ?6), ?14, ?15, ?16)";
+    const uint64_t values[] = {number,
+                               row->process_id,
+                               site_at(&a->sites, row->site)->device,
+                               row->site,
+                               row->key & LIVE_ADDRESS_MASK,
+                               row->size_bytes,
+                               row->birth_ns,
+                               row->free_ns,
+                               row->said_ns};
+    sqlite3_stmt *s = store_statement(a->store, sql);
+    if (!s)
+        return;
+    for (int i = 0; i < (int)(sizeof values / sizeof *values); i++)
+        sqlite3_bind_int64(s, i + 1, (int64_t)values[i]);
+    if (!row->free_ns)
+        sqlite3_bind_null(s, 8);
+    sqlite3_bind_text(s, 10, row->text ? a->names.texts[row->text - 1] : "", -1, SQLITE_STATIC);
+    if (row->category)
+        sqlite3_bind_text(s, 11, a->names.texts[row->category - 1], -1, SQLITE_STATIC);
+    if (row->view)
+        bind_view(s, 12, row->view);
+    store_step(a->store, s);
+    sqlite3_clear_bindings(s);
+}
+
+void account_names_write(struct account *a)
+{
+    struct names *n = &a->names;
+    for (uint32_t i = 0; n->changed && i < n->count; i++)
+        if (n->rows[i].is_changed) {
+            write_row(a, i + 1, &n->rows[i]);
+            n->rows[i].is_changed = 0;
+            n->changed--;
+        }
+}

@@ -1,0 +1,233 @@
+/* To which block a name belongs, and until when. */
+#include "../../common/kind.h"
+#include "../../profiler/account/names.h"
+#include "account_run.h"
+#include "scratch.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+static uint64_t now_ns;
+
+static void feed(struct account_run *r, unsigned op, uint64_t address, uint64_t size_bytes, unsigned kind)
+{
+    const struct event e = {.time_ns = ++now_ns,
+                            .address = address,
+                            .size_bytes = size_bytes,
+                            .stack_id = 1,
+                            .thread_id = 1,
+                            .process_id = 1,
+                            .op = (uint8_t)op,
+                            .kind = (uint8_t)kind};
+    account_events(r->account, &e, 1);
+}
+
+static int say(struct account_run *r, uint64_t address, const char *text)
+{
+    return account_name(r->account, 1, ++now_ns, &(struct name_said){.block = address, .text = text});
+}
+
+static int sort(struct account_run *r, uint64_t address, const char *category)
+{
+    return account_name(r->account, 1, ++now_ns,
+                        &(struct name_said){.block = address, .text = category, .is_category = 1});
+}
+
+static void finish(struct account_run *r)
+{
+    account_finish(r->account, ++now_ns);
+}
+
+#define COUNT(where) account_query("SELECT count(*) FROM block_name WHERE " where)
+
+static void test_used_again(void **state)
+{
+    (void)state;
+    struct account_run r;
+    account_run_open(&r, &(struct account_options){0});
+    feed(&r, EVENT_ALLOC, 0x1000, 100, KIND_heap);
+    assert_int_equal(say(&r, 0x1000, "first"), 1);
+    feed(&r, EVENT_FREE, 0x1000, 0, KIND_heap);
+    assert_int_equal(say(&r, 0x1000, "nobody"), 0);
+    feed(&r, EVENT_ALLOC, 0x1000, 200, KIND_heap);
+    finish(&r);
+    assert_int_equal(account_query("SELECT count(*) FROM block_name"), 1);
+    assert_int_equal(COUNT("name = 'first' AND block_bytes = 100 AND free_ns > time_ns AND time_ns > alloc_ns"), 1);
+    account_run_close(&r);
+}
+
+/* A realloc ends a name, where the block stays as it is, too. */
+static void test_resized(void **state)
+{
+    (void)state;
+    struct account_run r;
+    account_run_open(&r, &(struct account_options){0});
+    feed(&r, EVENT_ALLOC, 0x1000, 100, KIND_heap);
+    say(&r, 0x1000, "small");
+    feed(&r, EVENT_REALLOC_FREE, 0x1000, 0, KIND_heap);
+    feed(&r, EVENT_REALLOC_ALLOC, 0x1000, 300, KIND_heap);
+    say(&r, 0x1000, "large");
+    finish(&r);
+    assert_int_equal(COUNT("name = 'small' AND block_bytes = 100 AND free_ns IS NOT NULL"), 1);
+    assert_int_equal(COUNT("name = 'large' AND block_bytes = 300 AND free_ns IS NULL"), 1);
+    account_run_close(&r);
+}
+
+/* An allocation where a block is whose free nobody saw. */
+static void test_replaced(void **state)
+{
+    (void)state;
+    struct account_run r;
+    account_run_open(&r, &(struct account_options){0});
+    feed(&r, EVENT_ALLOC, 0x1000, 100, KIND_heap);
+    say(&r, 0x1000, "lost");
+    feed(&r, EVENT_ALLOC, 0x1000, 50, KIND_heap);
+    finish(&r);
+    assert_int_equal(COUNT("name = 'lost' AND block_bytes = 100 AND free_ns IS NOT NULL"), 1);
+    account_run_close(&r);
+}
+
+/* One row a name of a block, however often it is said; a category is of all names, those said later too. */
+static void test_again_and_category(void **state)
+{
+    (void)state;
+    struct account_run r;
+    account_run_open(&r, &(struct account_options){0});
+    feed(&r, EVENT_ALLOC, 0x1000, 100, KIND_heap);
+    for (int i = 0; i < 100; i++) {
+        say(&r, 0x1000, "a");
+        sort(&r, 0x1000, i < 99 ? "buffer" : "parameter");
+        account_flush(r.account, now_ns);
+    }
+    say(&r, 0x1000, "b");
+    feed(&r, EVENT_ALLOC, 0x2000, 10, KIND_heap);
+    assert_int_equal(sort(&r, 0x2000, "gradient"), 1);
+    assert_int_equal(sort(&r, 0x3000, "gradient"), 0);
+    finish(&r);
+    assert_int_equal(account_query("SELECT count(*) FROM block_name"), 3);
+    assert_int_equal(COUNT("name IN ('a', 'b') AND category = 'parameter'"), 2);
+    assert_int_equal(COUNT("name = '' AND category = 'gradient' AND block_bytes = 10"), 1);
+    account_run_close(&r);
+}
+
+/* Of 1,000 blocks with one name the first 16 and the last; a name of its own keeps its row. */
+static void test_many_blocks(void **state)
+{
+    (void)state;
+    struct account_run r;
+    struct account_counts counts;
+    account_run_open(&r, &(struct account_options){0});
+    feed(&r, EVENT_ALLOC, 0x1000, 7, KIND_heap);
+    say(&r, 0x1000, "own");
+    for (uint64_t i = 0; i < 1000; i++) {
+        feed(&r, EVENT_ALLOC, 0x10000 + i * 16, i + 1, KIND_heap);
+        say(&r, 0x10000 + i * 16, "step");
+        if (i % 3) /* others stay, and lose their row while they live */
+            feed(&r, EVENT_FREE, 0x10000 + i * 16, 0, KIND_heap);
+        if (i % 100 == 0)
+            account_flush(r.account, now_ns);
+    }
+    finish(&r);
+    account_counts(r.account, &counts);
+    assert_int_equal(COUNT("name = 'step' AND block_bytes <= 16"), 16);
+    assert_int_equal(COUNT("name = 'step' AND block_bytes = 1000 AND free_ns IS NULL"), 1);
+    assert_int_equal(COUNT("name = 'step'"), 17);
+    assert_int_equal(COUNT("name = 'own'"), 1);
+    assert_int_equal(counts.names_left_out, 1000 - 17);
+    account_run_close(&r);
+}
+
+static void test_most_rows(void **state)
+{
+    (void)state;
+    struct account_run r;
+    struct account_counts counts;
+    char name[16];
+    account_run_open(&r, &(struct account_options){0});
+    for (uint64_t i = 0; i < NAMES_MAX + 10; i++) {
+        snprintf(name, sizeof name, "n%u", (unsigned)i);
+        feed(&r, EVENT_ALLOC, 0x10000 + i * 16, 8, KIND_heap);
+        assert_int_equal(say(&r, 0x10000 + i * 16, name), 1);
+    }
+    finish(&r);
+    account_counts(r.account, &counts);
+    assert_int_equal(account_query("SELECT count(*) FROM block_name"), NAMES_MAX);
+    assert_int_equal(counts.names_left_out, 10);
+    account_run_close(&r);
+}
+
+/* What a pool handed out is meant before the memory below it; a block that becomes a segment hands its name on. */
+static void test_segment(void **state)
+{
+    (void)state;
+    struct account_run r;
+    account_run_open(&r, &(struct account_options){0});
+    feed(&r, EVENT_ALLOC, 0x1000, 4096, KIND_heap);
+    say(&r, 0x1000, "slab");
+    feed(&r, EVENT_TO_SEGMENT, 0x1000, 4096, KIND_heap);
+    assert_int_equal(say(&r, 0x1000, "segment"), 0);
+    feed(&r, EVENT_ALLOC, 0x1000, 64, KIND_sub);
+    assert_int_equal(say(&r, 0x1000, "part"), 1);
+    finish(&r);
+    assert_int_equal(account_query("SELECT count(*) FROM memory_name WHERE name = 'slab' AND address = 4096"), 1);
+    assert_int_equal(COUNT("name = 'slab' AND free_ns IS NOT NULL"), 1);
+    assert_int_equal(COUNT("name = 'part' AND block_bytes = 64 AND free_ns IS NULL"), 1);
+    account_run_close(&r);
+}
+
+static void test_process_end(void **state)
+{
+    (void)state;
+    struct account_run r;
+    account_run_open(&r, &(struct account_options){0});
+    feed(&r, EVENT_ALLOC, 0x1000, 100, KIND_heap);
+    say(&r, 0x1000, "left");
+    feed(&r, EVENT_PROCESS_END, 0, 0, KIND_heap);
+    assert_int_equal(say(&r, 0x1000, "after"), 0);
+    finish(&r);
+    assert_int_equal(COUNT("name = 'left' AND free_ns IS NULL"), 1);
+    assert_int_equal(account_query("SELECT count(*) FROM block_name"), 1);
+    account_run_close(&r);
+}
+
+/* Spans by arithmetic, and what is no view. */
+static void test_span(void **state)
+{
+    (void)state;
+    uintptr_t low, high;
+    const void *data = (const void *)0x10000;
+    const struct memprof_view backwards = {data, 4, 2, {3, 5}, {-5, 1}}, none = {data, 4, 2, {3, 0}, {5, 1}},
+                              item = {data, 8, 0, {0}, {0}}, wide = {data, 4, 1, {INT64_MAX}, {2}},
+                              below = {(const void *)16, 4, 1, {100}, {-1}}, still = {data, 4, 1, {1000}, {0}};
+    assert_int_equal(memprof_span(&backwards, &low, &high), 0);
+    assert_int_equal(low, 0x10000 - 2 * 5 * 4);
+    assert_int_equal(high, 0x10000 + 5 * 4);
+    assert_int_equal(memprof_view_items(&backwards), 15);
+    assert_int_equal(memprof_span(&none, &low, &high), 0);
+    assert_int_equal(low, high);
+    assert_int_equal(memprof_span(&item, &low, &high), 0);
+    assert_int_equal(high - low, 8);
+    assert_int_equal(memprof_span(&still, &low, &high), 0);
+    assert_int_equal(high - low, 4);
+    assert_int_equal(memprof_view_items(&still), 1000);
+    assert_int_equal(memprof_span(&wide, &low, &high), -1);
+    assert_int_equal(memprof_span(&below, &low, &high), -1);
+    assert_int_equal(memprof_span(&(struct memprof_view){data, 4, 17, {0}, {0}}, &low, &high), -1);
+    assert_int_equal(memprof_span(&(struct memprof_view){data, 0, 0, {0}, {0}}, &low, &high), -1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_used_again),  cmocka_unit_test(test_resized),
+        cmocka_unit_test(test_replaced),    cmocka_unit_test(test_again_and_category),
+        cmocka_unit_test(test_many_blocks), cmocka_unit_test(test_most_rows),
+        cmocka_unit_test(test_segment),     cmocka_unit_test(test_process_end),
+        cmocka_unit_test(test_span),
+    };
+    return cmocka_run_group_tests(tests, scratch_begin, scratch_end);
+}

@@ -12,22 +12,31 @@
 #include <string.h>
 #include <unistd.h>
 
+/* What --by takes behind the keys of rows.h, which have reports of their own. */
+enum { BY_SIZE = ROW_KEY_COUNT, BY_NAME, BY_CATEGORY, BY_COUNT };
+
+static void set_by(int by, struct report_options *o)
+{
+    o->by = by < ROW_KEY_COUNT ? (enum row_key)by : ROW_LINE;
+    o->is_by_size = by == BY_SIZE;
+    if (by == BY_NAME || by == BY_CATEGORY)
+        o->names = by == BY_NAME ? REPORT_NAMES_BY_NAME : REPORT_NAMES_BY_CATEGORY;
+}
+
 static int parse_by(const char *text, struct report_options *o)
 {
-    const char *names[ROW_KEY_COUNT + 1];
+    const char *names[BY_COUNT] = {[BY_SIZE] = "size", [BY_NAME] = "name", [BY_CATEGORY] = "category"};
     struct buf list = BUF(1 << 10);
     memcpy(names, row_key_names, sizeof row_key_names);
-    names[ROW_KEY_COUNT] = "size";
-    for (int i = 0; i <= ROW_KEY_COUNT; i++) {
+    for (int i = 0; i < BY_COUNT; i++) {
         if (strcmp(names[i], text) == 0) {
-            o->is_by_size = i == ROW_KEY_COUNT;
-            o->by = o->is_by_size ? ROW_LINE : (enum row_key)i;
+            set_by(i, o);
             buf_free(&list);
             return 0;
         }
-        buf_printf(&list, "%s%s", i == 0 ? "" : i < ROW_KEY_COUNT ? ", " : " or ", names[i]);
+        buf_printf(&list, "%s%s", i == 0 ? "" : i < BY_COUNT - 1 ? ", " : " or ", names[i]);
     }
-    const char *near = near_name(text, names, ROW_KEY_COUNT + 1);
+    const char *near = near_name(text, names, BY_COUNT);
     int status = near ? cli_usage("report: --by '%s': did you mean '%s'?", text, near)
                       : cli_usage("report: --by '%s': expected %s", text, buf_text(&list));
     buf_free(&list);
@@ -65,10 +74,10 @@ static int write_page(const struct arguments *a, sqlite3 *db, const char *path, 
 
 static int parse_every(const struct arguments *a, const struct report_options *o, struct every_options *every)
 {
-    static const enum option_id others[] = {OPTION_by,     OPTION_at,        OPTION_sort,        OPTION_from,
-                                            OPTION_to,     OPTION_during,    OPTION_transfers,   OPTION_segments,
-                                            OPTION_html,   OPTION_inclusive, OPTION_html_output, OPTION_callers,
-                                            OPTION_process};
+    static const enum option_id others[] = {OPTION_by,      OPTION_at,     OPTION_sort,      OPTION_from,
+                                            OPTION_to,      OPTION_during, OPTION_transfers, OPTION_segments,
+                                            OPTION_names,   OPTION_html,   OPTION_inclusive, OPTION_html_output,
+                                            OPTION_callers, OPTION_process};
     *every = (struct every_options){
         .report = o, .name = a->value[OPTION_every], .progress = isatty(STDERR_FILENO) ? cli_show_progress : NULL};
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
@@ -77,6 +86,41 @@ static int parse_every(const struct arguments *a, const struct report_options *o
     if (a->given[OPTION_warmup] && !a->given[OPTION_every])
         return cli_usage("report: --warmup belongs to --every");
     return options_number(a, OPTION_warmup, 0, INT32_MAX, GROWTH_WARMUP, &every->warmup);
+}
+
+/* Reports that are about something else than lines and their like: what they go with. */
+static int parse_own(const struct arguments *a, struct report_options *o, int is_html)
+{
+    const int count = a->given[OPTION_transfers] + a->given[OPTION_segments] + a->given[OPTION_names];
+    const int is_by_name = o->names != REPORT_NAMES_ALL;
+    const char *name = a->given[OPTION_transfers]  ? "--transfers"
+                       : a->given[OPTION_segments] ? "--segments"
+                       : is_by_name                ? "--by name and --by category"
+                                                   : "--names";
+    o->with_names = a->given[OPTION_names] || is_by_name;
+    o->with_plan = a->given[OPTION_plan];
+    if (a->given[OPTION_plan] && (!a->given[OPTION_names] || a->given[OPTION_csv]))
+        return cli_usage("report: --plan belongs to --names, and not to its --csv");
+    if (!count && !is_by_name)
+        return 0;
+    if (count > 1)
+        return cli_usage("report: --transfers, --segments and --names are reports of their own; ask for one at a time");
+    if (cli_has_window(a))
+        return cli_usage("report: %s %s not go with --from, --to and --during", name, is_by_name ? "do" : "does");
+    if ((a->given[OPTION_by] && !o->heaps && !is_by_name) || (is_by_name && count && !a->given[OPTION_names]) ||
+        a->given[OPTION_sort] || a->given[OPTION_inclusive] || is_html || a->given[OPTION_callers] ||
+        a->given[OPTION_kind])
+        return cli_usage("report: %s %s with --device, --top, --json and --csv alone%s", name,
+                         is_by_name ? "go" : "goes",
+                         a->given[OPTION_transfers]  ? ""
+                         : a->given[OPTION_segments] ? ", and with --at, --by line and --by heap"
+                                                     : ", and with --at");
+    if (o->lens->skip_count || o->lens->pid || o->lens->language != TREE_BOTH)
+        return cli_usage("report: %s %s not go with --skip, --process, --native and --python-only", name,
+                         is_by_name ? "do" : "does");
+    if (a->given[OPTION_transfers] && a->given[OPTION_at])
+        return cli_usage("report: --transfers covers the whole run; leave out --at");
+    return 0;
 }
 
 static int parse(const struct arguments *a, struct report_options *o, struct lens_options *lens,
@@ -115,22 +159,8 @@ static int parse(const struct arguments *a, struct report_options *o, struct len
     lens->hides_skipped = is_html;
     if (cli_has_window(a) && o->at == REPORT_AT_TIME)
         return cli_usage("report: --at TIME is an instant and --from, --to and --during are a window; choose one");
-    int is_own = a->given[OPTION_transfers] + a->given[OPTION_segments];
-    if (is_own && cli_has_window(a))
-        return cli_usage("report: %s does not go with --from, --to and --during",
-                         a->given[OPTION_transfers] ? "--transfers" : "--segments");
-    if (is_own > 1)
-        return cli_usage("report: --transfers and --segments are two reports; ask for one at a time");
-    if (is_own && ((a->given[OPTION_by] && !o->heaps) || a->given[OPTION_sort] || a->given[OPTION_inclusive] ||
-                   is_html || a->given[OPTION_callers] || a->given[OPTION_kind]))
-        return cli_usage("report: %s goes with --device, --top, --json and --csv alone%s",
-                         a->given[OPTION_transfers] ? "--transfers" : "--segments",
-                         a->given[OPTION_transfers] ? "" : ", and with --at, --by line and --by heap");
-    if (is_own && (lens->skip_count || lens->pid || lens->language != TREE_BOTH))
-        return cli_usage("report: %s does not go with --skip, --process, --native and --python-only",
-                         a->given[OPTION_transfers] ? "--transfers" : "--segments");
-    if (a->given[OPTION_transfers] && a->given[OPTION_at])
-        return cli_usage("report: --transfers covers the whole run; leave out --at");
+    if (parse_own(a, o, is_html))
+        return EXIT_USAGE;
     if (a->given[OPTION_callers] && (is_html || is_table))
         return cli_usage("report: --callers belongs to the report without --by, --at, --sort and --html");
     if (!is_html && (a->given[OPTION_open] || a->given[OPTION_no_source]))
@@ -183,6 +213,8 @@ int cmd_report(const struct arguments *a)
         rc = report_transfers(db, &options, &out, &err);
     else if (rc == 0 && a->given[OPTION_segments])
         rc = report_segments(db, &options, &out, &err);
+    else if (rc == 0 && options.with_names)
+        rc = report_names(db, &options, &out, &err);
     else if (rc == 0 && options.is_by_size)
         rc = report_sizes(db, &options, &out, &err);
     else if (rc == 0 && (a->given[OPTION_by] || a->given[OPTION_at] || a->given[OPTION_sort]))

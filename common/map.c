@@ -155,6 +155,18 @@ uint32_t *text_map_slot(struct text_map *m, const void *key, size_t length)
     }
 }
 
+const uint32_t *text_map_find(const struct text_map *m, const void *key, size_t length)
+{
+    if (!m->map.count || length > UINT32_MAX / 2)
+        return NULL;
+    const uint64_t hash = hash_bytes(m->seed, key, length);
+    const struct text *t;
+    uint64_t b = length;
+    while ((t = (const struct text *)(uintptr_t)map_get(&m->map, hash, b)) && memcmp(t->bytes, key, length) != 0)
+        b += 1ull << 32;
+    return t ? &t->number : NULL;
+}
+
 void text_map_close(struct text_map *m)
 {
     for (struct text_page *p = m->pages, *next; p; p = next) {

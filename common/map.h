@@ -94,6 +94,8 @@ struct text_map { /* all zero: empty; freed by text_map_close */
 
 /* The number of a key, which is copied; 0 where it is new. Valid until text_map_close, as the key is. */
 uint32_t *text_map_slot(struct text_map *m, const void *key, size_t length);
+/* The same of a key that is there; NULL: it is not. */
+const uint32_t *text_map_find(const struct text_map *m, const void *key, size_t length);
 void text_map_close(struct text_map *m);
 
 /* The map's copy of the key, with a NUL after it; aligned as numbers of 32 bits are. */

@@ -577,6 +577,7 @@ CREATE TABLE block_name( -- what programs call blocks, from birth to death, and 
   category      TEXT,             -- of the block; NULL: none was said
   address       INTEGER NOT NULL, -- the lowest byte of the view, which is the whole block where no other was said
   span_bytes    INTEGER NOT NULL, -- from that to behind its highest byte
+  view_bytes    INTEGER NOT NULL, -- of its items
   item_bytes    INTEGER,          -- NULL, as both below: no view was said
   shape         TEXT,             -- '4096,1024': items of each dimension; '': one item
   stride        TEXT              -- in items
@@ -904,7 +905,7 @@ SELECT p.*, q.pid AS parent_pid FROM process p LEFT JOIN process q ON q.process_
 -- names of blocks and of views of them. own_bytes: the block's, of the first name of a block, 0 of the others, so that a
 -- sum counts a block once; shared_with: that first name, of the others. end_ns: NULL, it outlived the recording
 CREATE VIEW v_name AS
-SELECT n.name_id, d.name AS device, n.name, n.category, n.shape, n.stride, n.item_bytes, n.span_bytes,
+SELECT n.name_id, d.name AS device, n.name, n.category, n.shape, n.stride, n.item_bytes, n.view_bytes, n.span_bytes,
        n.address - n.block_address AS offset_bytes, n.block_bytes,
        CASE WHEN n.name_id = n.first_id THEN n.block_bytes ELSE 0 END AS own_bytes,
        CASE WHEN n.name_id <> n.first_id THEN (SELECT name FROM block_name WHERE name_id = n.first_id) END AS shared_with,

@@ -31,6 +31,8 @@ complete -c memprof -n '__fish_seen_subcommand_from report' -l top -s n -x -d 'n
 complete -c memprof -n '__fish_seen_subcommand_from report' -l sort -x -d 'sort by this statistic, such as alloc.bytes; \'help\' lists all'
 complete -c memprof -n '__fish_seen_subcommand_from report' -l transfers -d 'copies and fills of device memory, by line and direction'
 complete -c memprof -n '__fish_seen_subcommand_from report' -l segments -d 'segments that allocators hold at the end, or --at a time: bytes in use, largest hole, and the line of the block that pins each; heaps of glibc, and (alone: --by heap, --by line) the lines that keep heaps from shrinking'
+complete -c memprof -n '__fish_seen_subcommand_from report' -l names -d 'what the program calls its blocks (memprof_name, memprof_view) at the end, or --at a time: which names share a block, and what has no name, by line'
+complete -c memprof -n '__fish_seen_subcommand_from report' -l plan -d 'with --names: what a copy of all that is named takes, name by name and by memprof_plan.h'
 complete -c memprof -n '__fish_seen_subcommand_from report' -l inclusive -s i -d 'include callees; recursion counts once'
 complete -c memprof -n '__fish_seen_subcommand_from report' -l frames -x -d 'frames shown per stack (default 30, 0 for all)'
 complete -c memprof -n '__fish_seen_subcommand_from report' -l skip -x -d 'attribute this function\'s allocations to its callers; NAME as for lines --func, or as a table shows code without a symbol; may be repeated'

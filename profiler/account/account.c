@@ -282,8 +282,8 @@ void account_keep(struct account *a, const struct event *e, unsigned op, uint64_
     keep(a, word, address, size_bytes, site_id, e->thread_id);
 }
 
-static __attribute__((noinline)) void leave_rare(struct account *a, const struct event *e,
-                                                         struct device_account *d, const struct live_block *b)
+static __attribute__((noinline)) void leave_rare(struct account *a, const struct event *e, struct device_account *d,
+                                                 const struct live_block *b)
 {
     if (b->requested)
         account_unpend(d, b);

@@ -23,8 +23,13 @@ static struct live_block *find_block(struct account *a, unsigned process_id, uin
     return NULL;
 }
 
+/* 0: it is new, and there are as many as there may be rows. */
 static uint32_t text_number(struct names *n, const char *text)
 {
+    if (n->text_count >= NAMES_MAX) {
+        const uint32_t *found = text_map_find(&n->number, text, strlen(text));
+        return found ? *found : 0;
+    }
     uint32_t *slot = text_map_slot(&n->number, text, strlen(text));
     if (!*slot) {
         *ARRAY_ADD(n->texts, n->text_count, n->text_capacity) = text_map_key(slot);
@@ -97,12 +102,9 @@ static struct name_row *add_row(struct names *n)
 /* A new one, or where the text has had its part, that of its newest block. */
 static struct name_row *take_row(struct names *n, uint32_t text, unsigned process_id)
 {
-    uint32_t at = map_number_or(&n->use, text, process_id, n->use_count);
-    if (at == n->use_count)
-        ARRAY_ADD(n->uses, n->use_count, n->use_capacity);
-    struct name_use *use = &n->uses[at];
-    if (text && use->count > NAMES_OF_TEXT) {
-        struct name_row *row = row_at(n, use->last);
+    uint32_t at = map_number(&n->use, text, process_id);
+    if (text && at != MAP_NONE && n->uses[at].count > NAMES_OF_TEXT) {
+        struct name_row *row = row_at(n, n->uses[at].last);
         if (!row->free_ns)
             unlink_row(n, row);
         free(row->view);
@@ -112,9 +114,13 @@ static struct name_row *take_row(struct names *n, uint32_t text, unsigned proces
         return row;
     }
     struct name_row *row = add_row(n);
+    if (row && at == MAP_NONE) {
+        at = map_number_or(&n->use, text, process_id, n->use_count);
+        ARRAY_ADD(n->uses, n->use_count, n->use_capacity);
+    }
     if (row) {
-        use->count++;
-        use->last = n->count;
+        n->uses[at].count++;
+        n->uses[at].last = n->count;
     }
     return row;
 }
@@ -157,9 +163,11 @@ int account_name(struct account *a, unsigned process_id, uint64_t time_ns, const
 {
     struct names *n = &a->names;
     struct live_block *b = find_block(a, process_id, said->block);
-    if (!b)
-        return 0;
-    const uint32_t text = text_number(n, said->text), name = said->is_category ? 0 : text;
+    const uint32_t text = b ? text_number(n, said->text) : 0, name = said->is_category ? 0 : text;
+    if (!text) {
+        n->left_out += b != NULL;
+        return b != NULL;
+    }
     struct name_row *first = newest_of(n, b, process_id);
     if (said->is_category ? first != NULL : find_row(n, first, name, said->view) != NULL) {
         if (said->is_category)
@@ -239,19 +247,19 @@ static void bind_view(sqlite3_stmt *s, int column, const struct memprof_view *vi
     memprof_span(view, &low, &high);
     sqlite3_bind_int64(s, column, (int64_t)low);
     sqlite3_bind_int64(s, column + 1, (int64_t)(high - low));
-    sqlite3_bind_int64(s, column + 2, (int64_t)view->item_bytes);
-    bind_list(s, column + 3, view->size, view->rank);
-    bind_list(s, column + 4, view->stride, view->rank);
+    sqlite3_bind_int64(s, column + 2, (int64_t)(memprof_view_items(view) * view->item_bytes));
+    sqlite3_bind_int64(s, column + 3, (int64_t)view->item_bytes);
+    bind_list(s, column + 4, view->size, view->rank);
+    bind_list(s, column + 5, view->stride, view->rank);
 }
 
 static void write_row(struct account *a, uint32_t number, const struct name_row *row)
 {
     static const char sql[] =
         "INSERT OR REPLACE INTO block_name(name_id, process_id, device_id, site_id, block_address, block_bytes, "
-        "alloc_ns, "
-        "free_ns, "
-        "time_ns, name, category, address, span_bytes, item_bytes, shape, stride) "
-        "VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, coalesce(?12, ?5), coalesce(?13, ?6), ?14, ?15, ?16)";
+        "alloc_ns, free_ns, time_ns, name, category, address, span_bytes, view_bytes, item_bytes, shape, stride) "
+        "VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, coalesce(?12, ?5), coalesce(?13, ?6), "
+        "coalesce(?14, ?6), ?15, ?16, ?17)";
     const uint64_t values[] = {number,
                                row->process_id,
                                site_at(&a->sites, row->site)->device,

@@ -19,6 +19,8 @@ enum report_at { REPORT_AT_ALL, REPORT_AT_PEAK, REPORT_AT_END, REPORT_AT_TIME };
 
 enum report_heaps { REPORT_HEAPS_BESIDE, REPORT_HEAPS_BY_LINE, REPORT_HEAPS_EACH };
 
+enum report_names { REPORT_NAMES_ALL, REPORT_NAMES_BY_NAME, REPORT_NAMES_BY_CATEGORY };
+
 struct report_options {
     const char *file;          /* as the user named it, for hints; NULL: the default name */
     const char *device, *kind; /* NULL: all */
@@ -27,6 +29,9 @@ struct report_options {
     enum row_key by;           /* report_by and leaks_report */
     int is_by_size;            /* report_sizes instead */
     enum report_heaps heaps;   /* report_segments: these alone */
+    int with_names;            /* report_names: */
+    enum report_names names;
+    int with_plan; /* the same: what a copy of what is named would take */
     int inclusive;
     int sort; /* stat_id; -1: the report's own */
     enum report_at at;
@@ -61,6 +66,10 @@ int report_transfers(sqlite3 *db, const struct report_options *options, const st
 /* The segments that are live at options->at (the end, or each device's peak): how full each is, its largest hole, and
  * the line of the block that pins it. */
 int report_segments(sqlite3 *db, const struct report_options *options, const struct report_out *out, struct error *err);
+
+/* What programs call the blocks that are live at options->at (the end, or each device's peak), what shares a block, and
+ * by line what has no name. */
+int report_names(sqlite3 *db, const struct report_options *options, const struct report_out *out, struct error *err);
 
 /* -EINVAL with err when the recording has no such device or kind (NULL: any). */
 int report_check_names(sqlite3 *db, const char *device, const char *kind, struct error *err);

@@ -16,7 +16,7 @@ bad 1 "out.db: No such file" report
 bad 2 "one FILE at a time" lines net.db b.db
 bad 2 "to name the page: --html=b.html" report net.db --html b.html
 bad 2 "did you mean 'function'?" report net.db --by functoin
-bad 2 'expected line, function, file, module, thread, device, stack, process, op or size' report net.db --by foo
+bad 2 'thread, device, stack, process, op, size, name or category' report net.db --by foo
 bad 2 'does not go with --at' report net.db --by size --at peak
 bad 2 'expected peak, end, mark:NAME, or a time' report net.db --at soon
 bad 2 "no device 'cuda:9' in this recording; it has: " report net.db --device cuda:9
@@ -66,6 +66,13 @@ bad 2 "no device 'cuda:7'" report net.db --segments --device cuda:7
 bad 2 '--callers belongs' report net.db --by line --callers 3
 bad 2 'does not go with --by process' report net.db --by process --at 1s
 bad 2 'the run ended at 1.250 s; --at end shows' report net.db --segments --at 10s
+bad 2 'the run ended at 1.250 s; --at end shows' report net.db --names --at 10s
+bad 2 'ask for one at a time' report net.db --names --segments
+bad 2 '--names goes with --device' report net.db --names --by function
+bad 2 '--by name and --by category go with --device' report net.db --by category --sort own
+bad 2 '--names does not go with --from' report net.db --names --from 1ms
+bad 2 '--plan belongs to --names' report net.db --plan
+bad 2 "did you mean 'category'?" report net.db --by categry
 
 # names that are missing are said beside what the others show
 status=0

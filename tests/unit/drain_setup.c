@@ -38,7 +38,8 @@ struct setup *setup_begin(int tsc)
     s->stacks = stacks_open(s->store);
     assert_int_equal(watch_start(&s->watch, &s->session, &s->clock, -1, -1, -1, &err), 0);
     processes_open(&s->processes, &s->session, s->store, &s->clock, s->watch, s->stacks, -1);
-    s->drain = drain_open(&s->session, s->store, &s->clock, &s->processes, (struct drain_sink){.events = take, .arg = s});
+    s->drain =
+        drain_open(&s->session, s->store, &s->clock, &s->processes, (struct drain_sink){.events = take, .arg = s});
     return s;
 }
 

@@ -74,7 +74,7 @@ static void one_begin(struct one *o, int pid)
     o->look = (struct look){.account = account_open(o->s->store, &(struct account_options){0}),
                             .drain = o->s->drain,
                             .clock = &o->s->clock};
-    o->s->drain->sink = (struct drain_sink){take, &o->look};
+    o->s->drain->sink = (struct drain_sink){.events = take, .arg = &o->look};
     o->slot = writer_claim_slot(o->s->session.control, pid, getppid(), WIRE_START_EXEC, 0);
     assert_int_equal(writer_open(&writer, o->s->session.control, o->slot, pid, pid), 0);
 }

@@ -186,7 +186,9 @@ static void test_texts(void **state)
     unsigned count = 0;
     for (unsigned i = 0; i < COUNT; i++) {
         size_t length = hostile(key, i);
+        const uint32_t *found = text_map_find(&m, key, length);
         uint32_t *slot = text_map_slot(&m, key, length);
+        assert_ptr_equal(found, *slot ? slot : NULL);
         if (*slot) { /* as short as to be one that was there */
             assert_int_equal(known[*slot - 1].length, length);
             assert_memory_equal(known[*slot - 1].key, key, length);

@@ -1,0 +1,66 @@
+# samples/views
+# Names of blocks and of views of them: numbers of samples/views.c's first comment. A name is of the block that it was
+# said of, from birth to death, and of none that takes its address later.
+"$MEMPROF" run -q -o out.db "$SAMPLES/views" >stdout.txt
+contains "the address was taken again" stdout.txt "the same address"
+names() { # COLUMNS WHERE
+    "$MEMPROF" sql --csv out.db "SELECT $1 FROM v_name WHERE $2" | tail -n +2
+}
+equal "the block" "1048576,1048576,parameter," \
+    "$(names 'block_bytes, own_bytes, category, shared_with' "name = 'weights'")"
+equal "a part" '"64,1024","1024,1",4,262144,262144,262144,0,parameter,weights' \
+    "$(names 'shape, stride, item_bytes, view_bytes, span_bytes, offset_bytes, own_bytes, category, shared_with' \
+        "name = 'rows'")"
+equal "with gaps" "524288,$((4 * (255 * 1024 + 511 * 2 + 1))),0" \
+    "$(names 'view_bytes, span_bytes, offset_bytes' "name = 'columns'")"
+equal "backwards" "4096,4096,$((255 * 4096))" "$(names 'view_bytes, span_bytes, offset_bytes' "name = 'reversed'")"
+equal "other items" "16,1,0,weights" "$(names 'view_bytes, item_bytes, offset_bytes, shared_with' "name = 'bytes'")"
+equal "the freed one" "3000,1" "$(names 'block_bytes, count(*)' "name = 'scratch'")"
+equal "many of one name" "17,17,8704" "$(names "count(*), sum(category = 'gradient'), sum(own_bytes)" "name = 'grad'")"
+equal "all are gone but two blocks" "6" "$(sqlite3 out.db 'SELECT count(*) FROM block_name WHERE free_ns IS NULL')"
+equal "a name of the stack is nobody's" "0" "$(names 'count(*)' "name = 'nothing'")"
+line=$(awk '/return memset/ { print NR - 3 }' "$ROOT/samples/views.c")
+equal "whose line" "take,$line" "$(names 'function, line' "name = 'late'")"
+
+# The report: at the end, and at instants before a name was said and after its block died.
+"$MEMPROF" report out.db --names --json >end.json
+python3 - end.json <<'END'
+import json, sys
+end = json.load(open(sys.argv[1]))
+assert [n["name"] for n in end["names"]] == ["weights", "rows", "columns", "reversed", "bytes", "late"], end["names"]
+assert (end["named_bytes"], end["named_blocks"]) == (1248576, 2), end
+assert 3000 in [u["bytes"] for u in end["unnamed"]], end["unnamed"]
+END
+live=$(sql "SELECT end_active_bytes FROM v_total WHERE device = 'host' AND kind = 'all'")
+"$MEMPROF" report out.db --by name --csv >by.csv
+equal "named and not named are all that is live" "$live" \
+    "$(awk -F, '$2 == "weights" || $2 == "late" || $2 == "" { s += $3 } END { print s }' by.csv)"
+"$MEMPROF" report out.db --by category --csv >by.csv
+equal "categories are all that is live" "$live" "$(awk -F, 'NR > 1 { s += $3 } END { print s }' by.csv)"
+equal "of parameters" "1048576,1,5" "$(awk -F, '$2 == "parameter" { print $3 "," $4 "," $5 }' by.csv)"
+while IFS=, read -r from to; do
+    "$MEMPROF" report out.db --names --at "${from}ns" --csv >at.csv
+    contains "late had its name from its birth on" at.csv ",late,"
+    contains "scratch while it lived" at.csv ",scratch,"
+    "$MEMPROF" report out.db --names --at "${to}ns" --csv >at.csv
+    lacks "scratch when it was freed" at.csv ",scratch,"
+done <<END
+$(names 'alloc_ns, end_ns' "name = 'scratch'")
+END
+
+# What a copy takes: 1,048,576 + 262,144 + 524,288 + 4,096 + 16 + 200,000 name by name; the two blocks by a plan.
+"$MEMPROF" report out.db --names --plan >plan.txt
+contains "naive" plan.txt "takes 1.94 MiB; memprof_plan"
+contains "planned" plan.txt "copies 1.19 MiB in 2 ranges"
+"$MEMPROF" report out.db --names --plan --json | python3 -c '
+import json, sys
+plan = json.load(sys.stdin)
+assert plan["naive_bytes"] == 1048576 + 262144 + 524288 + 4096 + 16 + 200000, plan
+assert plan["planned_bytes"] == 1048576 + 200000 and plan["planned_ranges"] == 2, plan
+assert plan["not_viewed_bytes"] == 0, plan'
+
+# A merge of two keeps both.
+cp out.db twin.db
+"$MEMPROF" merge -q -o merged.db out.db twin.db 2>/dev/null || "$MEMPROF" merge -o merged.db out.db twin.db >/dev/null
+equal "merged" "48,2497152" "$("$MEMPROF" sql --csv merged.db "SELECT count(*), sum(own_bytes * (name IN
+    ('weights', 'late'))) FROM v_name" | tail -1)"

@@ -68,6 +68,11 @@ static void tell_missing(const char *function, const char *why)
     cli_note("--range %s: not recorded: %s", function, why);
 }
 
+static void tell_unnamed(const char *why)
+{
+    cli_note("--torch-names: nothing was named: %s", why);
+}
+
 int run_program(const struct arguments *a, char *const program[], struct collect_result *result)
 {
     const char *command = command_infos[a->command].name;
@@ -100,12 +105,15 @@ int run_program(const struct arguments *a, char *const program[], struct collect
         setenv("PYTHONMALLOC", "malloc", 1);
     const char *functions[RANGE_RUN_MAX];
     struct range_run ranges = {.directory = NULL};
-    struct torch_run torch = {NULL};
+    struct torch_run torch = {NULL}, names = {NULL};
     int status = -prepare_ranges(a, functions, &ranges);
     if (status == 0 && a->given[OPTION_torch_snapshot] && torch_run_prepare(&torch, &err))
         status = cli_fail(&err);
+    if (status == 0 && a->given[OPTION_torch_names] && torch_run_prepare_names(&names, &err))
+        status = cli_fail(&err);
     if (status) {
         range_run_close(&ranges);
+        torch_run_close(&torch);
         free(output);
         return -status;
     }
@@ -133,8 +141,11 @@ int run_program(const struct arguments *a, char *const program[], struct collect
         torch_check(&torch, result->output, a->given[OPTION_quiet]);
     if (ranges.directory && result->recorded)
         range_run_missing(&ranges, tell_missing);
+    if (names.directory && result->recorded)
+        torch_run_unnamed(&names, tell_unnamed);
     range_run_close(&ranges);
     torch_run_close(&torch);
+    torch_run_close(&names);
     free(output);
     free(library);
     free(text);

@@ -20,14 +20,15 @@ char *python_hook_path(const char *directory, const char *name)
     return path.data;
 }
 
-static int write_hook(const char *directory, const char *script, size_t length, struct error *err)
+static int write_hook(const char *directory, const struct python_part *parts, int count, struct error *err)
 {
     char *path = python_hook_path(directory, "sitecustomize.py");
     FILE *f = fopen(path, "w");
-    int rc = 0;
-    if (!f || fwrite(script, 1, length, f) != length ||
-        fwrite(profiler_collect_python_next_py, 1, profiler_collect_python_next_py_length, f) !=
-            profiler_collect_python_next_py_length)
+    int rc = 0, is_bad = !f;
+    for (int i = 0; f && i < count; i++)
+        is_bad |= fwrite(parts[i].text, 1, parts[i].length, f) != parts[i].length;
+    if (is_bad || fwrite(profiler_collect_python_next_py, 1, profiler_collect_python_next_py_length, f) !=
+                      profiler_collect_python_next_py_length)
         rc = error_set(err, errno, "%s: %s", path, strerror(errno));
     if (f && fclose(f) && rc == 0)
         rc = error_set(err, errno, "%s: %s", path, strerror(errno));
@@ -35,8 +36,8 @@ static int write_hook(const char *directory, const char *script, size_t length, 
     return rc;
 }
 
-int python_hook_prepare(const char *word, const char *script, size_t length, const char *variable, char **result,
-                        struct error *err)
+int python_hook_prepare(const char *word, const struct python_part *parts, int count, const char *variable,
+                        char **result, struct error *err)
 {
     const char *parent = getenv("TMPDIR"), *before = getenv("PYTHONPATH");
     struct buf name = BUF(2 * PATH_MAX), path = BUF(1 << 20);
@@ -49,7 +50,7 @@ int python_hook_prepare(const char *word, const char *script, size_t length, con
         return rc;
     }
     buf_printf(&path, "%s%s%s", directory, before && *before ? ":" : "", before ? before : "");
-    int rc = write_hook(directory, script, length, err);
+    int rc = write_hook(directory, parts, count, err);
     if (rc == 0 && (setenv("PYTHONPATH", path.data, 1) || setenv(variable, directory, 1)))
         rc = error_set(err, errno, "the environment: %s", strerror(errno));
     buf_free(&path);

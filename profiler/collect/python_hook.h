@@ -10,10 +10,16 @@
 
 #include <stddef.h>
 
-/* Changes our environment, which the program inherits: variable gets the directory, whose name has the word.
- * *directory: the caller's, to be given to python_hook_close; NULL on failure. 0 or -errno with err. */
-int python_hook_prepare(const char *word, const char *script, size_t length, const char *variable, char **directory,
-                        struct error *err);
+struct python_part {
+    const char *text;
+    size_t length;
+};
+
+/* Changes our environment, which the program inherits: variable gets the directory, whose name has the word. The script
+ * is its parts, one behind the other. *directory: the caller's, to be given to python_hook_close; NULL on failure. 0 or
+ * -errno with err. */
+int python_hook_prepare(const char *word, const struct python_part *parts, int count, const char *variable,
+                        char **directory, struct error *err);
 /* A path in it, to free. */
 char *python_hook_path(const char *directory, const char *name);
 /* The number in PREFIXnSUFFIX; 0: another name. */

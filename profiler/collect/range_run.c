@@ -49,8 +49,8 @@ int range_run_prepare(struct range_run *r, const char *const *functions, int cou
     for (int i = 0; i < count; i++)
         if (check_name(functions[i], err))
             return -EINVAL;
-    int rc = python_hook_prepare("range", profiler_collect_range_hook_py, profiler_collect_range_hook_py_length,
-                                 "MEMPROF_RANGE", &r->directory, err);
+    const struct python_part part = {profiler_collect_range_hook_py, profiler_collect_range_hook_py_length};
+    int rc = python_hook_prepare("range", &part, 1, "MEMPROF_RANGE", &r->directory, err);
     if (rc == 0)
         rc = write_functions(r, err);
     if (rc)

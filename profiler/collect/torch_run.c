@@ -9,14 +9,26 @@
 
 extern const char profiler_collect_torch_hook_py[];
 extern const unsigned long profiler_collect_torch_hook_py_length;
+extern const char profiler_collect_names_hook_py[];
+extern const unsigned long profiler_collect_names_hook_py_length;
+extern const char profiler_collect_torch_wait_py[];
+extern const unsigned long profiler_collect_torch_wait_py_length;
 
 int torch_run_prepare(struct torch_run *t, struct error *err)
 {
-    return python_hook_prepare("torch", profiler_collect_torch_hook_py, profiler_collect_torch_hook_py_length,
-                               "MEMPROF_TORCH", &t->directory, err);
+    const struct python_part parts[] = {{profiler_collect_torch_hook_py, profiler_collect_torch_hook_py_length},
+                                        {profiler_collect_torch_wait_py, profiler_collect_torch_wait_py_length}};
+    return python_hook_prepare("torch", parts, 2, "MEMPROF_TORCH", &t->directory, err);
 }
 
-static void read_problem(const char *path, char text[512])
+int torch_run_prepare_names(struct torch_run *t, struct error *err)
+{
+    const struct python_part parts[] = {{profiler_collect_names_hook_py, profiler_collect_names_hook_py_length},
+                                        {profiler_collect_torch_wait_py, profiler_collect_torch_wait_py_length}};
+    return python_hook_prepare("names", parts, 2, "MEMPROF_NAMES", &t->directory, err);
+}
+
+static void read_text(const char *path, char text[512])
 {
     FILE *f = fopen(path, "r");
     size_t n = f ? fread(text, 1, 511, f) : 0;
@@ -40,13 +52,55 @@ void torch_run_each(const struct torch_run *t,
         if (snapshot) {
             visit(context, snapshot, path, NULL);
         } else if (failed) {
-            read_problem(path, problem);
+            read_text(path, problem);
             visit(context, failed, NULL, problem);
         }
         free(path);
     }
     if (d)
         closedir(d);
+}
+
+static int reads(const struct torch_run *t, const char *prefix, char text[512], int (*is_wanted)(const char *text))
+{
+    DIR *d = opendir(t->directory);
+    const struct dirent *entry;
+    int count = 0, is_found = 0;
+    while (d && !is_found && (entry = readdir(d))) {
+        if (!python_hook_number(entry->d_name, prefix, ""))
+            continue;
+        char *path = python_hook_path(t->directory, entry->d_name);
+        read_text(path, text);
+        is_found = is_wanted(text);
+        free(path);
+        count++;
+    }
+    if (d)
+        closedir(d);
+    return is_found ? -1 : count;
+}
+
+static int is_some(const char *text)
+{
+    return strtol(text, NULL, 10) > 0;
+}
+
+static int is_any(const char *text)
+{
+    (void)text;
+    return 1;
+}
+
+void torch_run_unnamed(const struct torch_run *t, void (*tell)(const char *why))
+{
+    char text[512];
+    if (reads(t, "error-", text, is_any) < 0) {
+        tell(text);
+        return;
+    }
+    const int count = reads(t, "named-", text, is_some);
+    if (count >= 0)
+        tell(count ? "no torch.nn.Module was found with tensors that have memory" : "no process imported torch");
 }
 
 void torch_run_close(struct torch_run *t)

@@ -1,0 +1,32 @@
+# run --torch-names against what PyTorch says of each tensor: tied weights, one buffer behind five views, gradients and
+# what an optimizer keeps.
+python=/usr/bin/python3
+"$python" -c 'import torch' 2>/dev/null || skip "no torch for $python"
+"$MEMPROF" run -q -o out.db --torch-names "$python" "$ROOT/tests/programs/torch_names.py" ledger.json
+"$MEMPROF" report out.db --names --top 0 --json >names.json
+"$python" - ledger.json out.db names.json <<'END'
+import json, sqlite3, sys
+ledger = json.load(open(sys.argv[1]))
+db = sqlite3.connect(sys.argv[2])
+live = {}
+for name, *row in db.execute("SELECT name, block_address, address - block_address, shape, stride, item_bytes, category "
+                             "FROM block_name n JOIN process p USING(process_id) WHERE free_ns IS NULL OR free_ns >= "
+                             "(SELECT time_ns FROM teardown t WHERE t.process_id = n.process_id)"):
+    live[name] = list(row)
+assert live == ledger, (live, ledger)
+report = json.load(open(sys.argv[3]))
+assert sorted(n["name"] for n in report["names"]) == sorted(ledger), report["names"]
+storages = {address for address, *_ in ledger.values()}
+assert report["named_blocks"] == len(storages), (report["named_blocks"], storages)
+shared = {n["name"]: n["shared_with"] for n in report["names"] if n["shared_with"]}
+assert shared == {"out.weight": "embed.weight", "out.weight.grad": "embed.weight.grad", "mask1": "mask0",
+                  "mask2": "mask0", "mask3": "mask0", "across": "mask0"}, shared
+END
+equal "categories" "buffer,65536,1 gradient,272640,3 optimizer,545292,9 parameter,272640,3" \
+    "$("$MEMPROF" report out.db --by category --csv | awk -F, 'NR > 1 && $2 != "" { print $2 "," $3 "," $4 }' | sort |
+        paste -sd' ')"
+
+# Where there is nothing to name, a line says so, and the program is as it was.
+"$MEMPROF" run -o none.db --torch-names "$python" -c 'print("hello")' >none.txt 2>none.err
+equal "output" hello "$(cat none.txt)"
+contains "nothing was named" none.err "--torch-names: nothing was named: no process imported torch"

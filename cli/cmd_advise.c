@@ -19,6 +19,8 @@ int cmd_advise(const struct arguments *a)
         status = cli_lens(a, &lens);
     if (status)
         return status;
+    if (options_number(a, OPTION_advise_top, 0, INT32_MAX, -1, &options.top))
+        return EXIT_USAGE;
     int rc = reader_open_still(options.file, &db, &err);
     if (rc == 0)
         rc = lens_apply(db, &lens, &err);

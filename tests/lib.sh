@@ -104,10 +104,11 @@ same_counts() {
     [ -n "${ANY_PEAK:-}" ] || equal "peak_active_bytes" "$4" "$(total peak_active_bytes)"
     equal "frees of unknown addresses" "$6" "$(value "SELECT sum(value) FROM counter WHERE name = 'unmatched_free'")"
 }
-# same_findings [OPTION]...: of out.db; leaves report.txt, report.json and page.html
+# same_findings [OPTION]...: of out.db; leaves report.txt, report.json, advise.json and page.html
 same_findings() {
     "$MEMPROF" report out.db "$@" >report.txt
     "$MEMPROF" report out.db "$@" --json >report.json
+    "$MEMPROF" advise out.db "$@" --json >advise.json
     "$MEMPROF" report out.db "$@" --html=page.html >page.out
     python3 "$ROOT/tests/e2e/same_findings.py" || fail "the findings of page, JSON and terminal differ"
 }

@@ -11,7 +11,7 @@ _memprof() {
     report) options='--by --at --from --to --during --every --device --kind --top --sort --transfers --segments --names --plan --inclusive --frames --skip --callers --process --native --python-only --warmup --json --csv --html --output --open --no-source --color --help' ;;
     lines) options='--from --to --during --every --func --file --columns --device --kind --top --skip --process --native --python-only --json --csv --color --help' ;;
     leaks) options='--by --at --from --to --during --device --kind --top --frames --skip --process --native --python-only --suppressions --all --error-exitcode --json --csv --color --help' ;;
-    advise) options='--device --skip --native --python-only --json --color --help' ;;
+    advise) options='--device --top --skip --native --python-only --json --color --help' ;;
     diff) options='--by --new --device --top --sort --frames --skip --json --csv --html --output --open --color --help' ;;
     check) options='--output --no-follow --aggregate --depth --torch-names --range --source --python-allocators --cuda-delivery --deepbind --quiet --no-heap-sample --device --kind --skip --process --native --python-only --suppressions --max-peak --max-reserved --max-leak --max-leak-blocks --max-live-at-end --max-allocs --max-allocated --max-temporary --max-largest --max-line --max-line-total --max-growth-per --warmup --repeat --rules --baseline --max-growth --growth-floor --write-baseline --top --frames --all --junit --github --json --csv --color --help' ;;
     info) options='--json --color --help' ;;

@@ -92,6 +92,7 @@ complete -c memprof -n '__fish_seen_subcommand_from leaks' -l color -x -d 'colou
 complete -c memprof -n '__fish_seen_subcommand_from leaks' -l help -s h -d 'show this help'
 complete -c memprof -n __fish_use_subcommand -f -a advise -d 'what to change, and what it saves at the peak'
 complete -c memprof -n '__fish_seen_subcommand_from advise' -l device -s d -x -d 'this device only, such as host or cuda:0'
+complete -c memprof -n '__fish_seen_subcommand_from advise' -l top -s n -x -d 'findings shown of each kind on a device (default 3, 0 for all); --json has all'
 complete -c memprof -n '__fish_seen_subcommand_from advise' -l skip -x -d 'attribute this function\'s allocations to its callers; NAME as for lines --func, or as a table shows code without a symbol; may be repeated'
 complete -c memprof -n '__fish_seen_subcommand_from advise' -l native -d 'ignore Python frames: attribute allocations to native code'
 complete -c memprof -n '__fish_seen_subcommand_from advise' -l python-only -d 'ignore native frames: attribute allocations to Python lines'

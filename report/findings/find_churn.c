@@ -4,7 +4,6 @@
 
 #define LEAST       1000
 #define LEAST_SHARE 10 /* a part of the run's allocations */
-#define SHOWN       3
 
 void *watch_churn_open(struct rules *r)
 {
@@ -45,7 +44,7 @@ static void find_sizes(struct rules *r, const struct size_counts *all)
     const int64_t share = r->device->alloc_count / LEAST_SHARE;
     uint32_t count;
     struct size_count *lines = size_counts_by_line(all, share > LEAST ? share : LEAST, &count);
-    for (uint32_t i = 0; i < count && i < SHOWN; i++)
+    for (uint32_t i = 0; i < count && i < r->most; i++)
         say_size(r, &lines[i]);
     free(lines);
 }

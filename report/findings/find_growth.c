@@ -9,7 +9,6 @@
 #include <stdlib.h>
 
 #define POINTS      GROWTH_POINTS
-#define SHOWN       3
 #define LEAST_NS    20000000
 #define RATE_NS     10000000000 /* below, a start is most of the run: it says nothing of the time after */
 #define LEAST_BYTES 65536
@@ -300,9 +299,9 @@ static struct grower *list_growers(const struct rules *r, uint32_t *count)
     return growers;
 }
 
-static int is_among(const uint32_t *lines, int count, uint32_t line)
+static int is_among(const uint32_t *lines, uint32_t count, uint32_t line)
 {
-    for (int i = 0; i < count; i++)
+    for (uint32_t i = 0; i < count; i++)
         if (lines[i] == line)
             return 1;
     return 0;
@@ -313,16 +312,17 @@ void find_growth(struct rules *r)
     rule_growth(r);
     if (!r->growth)
         return;
-    uint32_t grower_count, named[SHOWN], *shown = shown_lines(r);
+    uint32_t grower_count, count = 0, *shown = shown_lines(r);
     struct grower *growers = list_growers(r, &grower_count);
-    int count = 0;
-    for (uint32_t i = 0; i < grower_count && count < SHOWN; i++) {
+    uint32_t *named = xcalloc(grower_count + 1ul, sizeof *named);
+    for (uint32_t i = 0; i < grower_count && count < r->most; i++) {
         const uint32_t line = shown[growers[i].line] - 1;
         if (is_among(named, count, line)) /* two wrappers of one caller */
             continue;
         named[count++] = line;
         say(r, growers[i].line, line);
     }
+    free(named);
     free(growers);
     free(shown);
 }

@@ -13,7 +13,6 @@
 
 enum idle_part { IDLE_EARLY, IDLE_LATE };
 
-#define SHOWN        2
 #define IDLE_PERCENT 5 /* of the peak: less of a line is not said */
 
 struct idle {
@@ -43,8 +42,8 @@ static int by_bytes(const void *a, const void *b)
     return (x->peak_bytes < y->peak_bytes) - (x->peak_bytes > y->peak_bytes);
 }
 
-/* The lines of r->device that have most of that, worth saying: at most room. How many they are. */
-static int find_lines(struct rules *r, enum idle_part part, struct idle *idle, int room)
+/* The lines of r->device that have most of that, worth saying, which the caller frees: *kept of them. */
+static struct idle *find_lines(struct rules *r, enum idle_part part, uint32_t *kept)
 {
     static const char *const sql[] = {
         "SELECT site_id, early_peak_bytes, early_peak_count, block_count, before_ns, lifetime_ns FROM site_touch",
@@ -66,14 +65,11 @@ static int find_lines(struct rules *r, enum idle_part part, struct idle *idle, i
     map_close(&number_of);
     if (count)
         qsort(all, count, sizeof *all, by_bytes);
-    int kept = 0;
-    while (kept < room && (uint32_t)kept < count && all[kept].block_count > 0 &&
-           all[kept].peak_bytes > r->device->peak_active / 100 * IDLE_PERCENT)
-        kept++;
-    if (kept)
-        memcpy(idle, all, (size_t)kept * sizeof *idle);
-    free(all);
-    return kept;
+    *kept = 0;
+    while (*kept < r->most && *kept < count && all[*kept].block_count > 0 &&
+           all[*kept].peak_bytes > r->device->peak_active / 100 * IDLE_PERCENT)
+        ++*kept;
+    return all;
 }
 
 /* --- blocks, one by one ------------------------------------------------------------------------------------------ */
@@ -267,10 +263,11 @@ static void say(struct rules *r, enum idle_part part, const struct idle *idle)
 
 static void find(struct rules *r, enum idle_part part)
 {
-    struct idle idle[SHOWN];
-    int count = find_lines(r, part, idle, SHOWN);
-    for (int i = 0; i < count; i++)
+    uint32_t count;
+    struct idle *idle = find_lines(r, part, &count);
+    for (uint32_t i = 0; i < count; i++)
         say(r, part, &idle[i]);
+    free(idle);
 }
 
 void find_early(struct rules *r)

@@ -53,10 +53,9 @@ static void say_saving(struct rules *r, struct finding *f, const struct rule_lin
     struct saving saving = {.changes = NULL};
     finding_number(f, "never_freed_bytes", bytes);
     finding_number(f, "never_freed_count", count);
-    if (!r->is_advise && !r->pass)
+    if (!r->is_advise)
         return;
-    if (r->is_advise)
-        finding_keeper(r, f, line, is_kept);
+    finding_keeper(r, f, line, is_kept);
     rule_add_gone(r, &saving, NULL, is_kept);
     if (r->pass)
         finding_saves(r, f, &saving, FINDING_AT_MOST);

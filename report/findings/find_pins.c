@@ -24,7 +24,7 @@ static const char sql[] =
     "SELECT sum(q.size_bytes), max(at_ns) + NOT is_peak, sum(pin_count), sum(pin_bytes), min(site_id), d.name, "
     "is_peak, count(*), t.peak_reserved_bytes FROM q JOIN device d ON d.device_id = q.device_id JOIN total t ON "
     "t.device_id = q.device_id AND t.kind = 'all' GROUP BY q.device_id, line_id, is_peak ORDER BY is_peak DESC, "
-    "sum(q.size_bytes) - sum(pin_bytes) DESC LIMIT 2";
+    "sum(q.size_bytes) - sum(pin_bytes) DESC LIMIT ?2";
 
 static void say(struct rules *r, sqlite3_stmt *s)
 {
@@ -58,8 +58,10 @@ void find_pins(struct rules *r)
     buf_printf(&text, sql, rule_recorded_table(r->db));
     sqlite3_stmt *s = rule_query(r, buf_text(&text));
     buf_free(&text);
-    if (s)
+    if (s) {
         sqlite3_bind_int64(s, 1, r->duration_ns);
+        sqlite3_bind_int64(s, 2, r->most);
+    }
     while (s && sqlite3_step(s) == SQLITE_ROW)
         say(r, s);
     sqlite3_finalize(s);

@@ -9,7 +9,6 @@
 #define COPIED_LEAST (4 << 20) /* by a line: below, it costs nobody anything, */
 #define COPIED_TIMES 4         /* nor below so many times what the blocks came to */
 #define THREADS_MAX  65536
-#define SHOWN        3
 
 struct chain { /* of a block that was resized */
     int64_t step_bytes, row;
@@ -136,7 +135,7 @@ static void say(struct rules *r, const struct grower *g)
 void find_reallocs(struct rules *r)
 {
     struct watch_reallocs *w = r->watch[WATCH_reallocs];
-    for (int shown = 0; w && shown < SHOWN; shown++) {
+    for (uint32_t shown = 0; w && shown < r->most; shown++) {
         struct grower *best = NULL;
         for (uint32_t i = 0; i < r->line_count; i++) {
             struct grower *g = &w->growers[i];

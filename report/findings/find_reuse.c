@@ -8,7 +8,6 @@
 #define LEAST        100
 #define LEAST_SHARE  100  /* a part of the run's allocations */
 #define CACHED_BYTES 1032 /* what glibc's threads keep by size, for a few ns a call; other allocators keep more */
-#define SHOWN        3
 
 void *watch_reuse_open(struct rules *r)
 {
@@ -64,7 +63,7 @@ void find_reuse(struct rules *r)
     struct size_count *lines = r->watch[WATCH_reuse]
                                    ? size_counts_by_line(r->watch[WATCH_reuse], share > LEAST ? share : LEAST, &count)
                                    : NULL;
-    for (uint32_t i = 0; i < count && i < SHOWN; i++)
+    for (uint32_t i = 0; i < count && i < r->most; i++)
         say(r, &lines[i]);
     free(lines);
 }

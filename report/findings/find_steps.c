@@ -10,7 +10,6 @@
 
 #define NAMES_LOOKED_AT 4 /* ranges, those that last longest in all: within a step there are many, which all grow */
 #define LEAST_BYTES     1024
-#define SHOWN           3
 
 struct step_line {
     const struct rule_line *line; /* of r->lines */
@@ -173,8 +172,8 @@ static void say(struct rules *r, const struct step_line *l, struct saving *kept)
 void find_steps(struct rules *r)
 {
     struct watch_steps *w = r->watch[WATCH_steps];
-    int shown = 0;
-    for (uint32_t i = 0; w && i < w->count && shown < SHOWN; i++) /* of each range those that grow most come first */
+    uint32_t shown = 0;
+    for (uint32_t i = 0; w && i < w->count && shown < r->most; i++) /* of each range those that grow most come first */
         if (w->item[i].line->device_id == r->device->device_id) {
             say(r, &w->item[i], &w->kept.savings[i]);
             shown++;

@@ -75,6 +75,39 @@ static void html_look(struct buf *html, const struct finding *f, const struct fi
     buf_puts(html, "</a>.");
 }
 
+static void html_saving(const struct finding *f, struct buf *html)
+{
+    struct buf saving = BUF(1024);
+    finding_saving(f, &saving);
+    if (saving.length) {
+        buf_printf(html, "<p class=\"saves\">%s", *finding_mark(f) == '?' ? "If it is not meant so, it " : "It ");
+        buf_html(html, buf_text(&saving));
+        buf_puts(html, ".</p>");
+    }
+    buf_free(&saving);
+}
+
+/* A number by the end of its name. */
+static const char *number_text(char text[UNITS_TEXT], const struct finding_number *number)
+{
+    const size_t length = strlen(number->name);
+    if (length > 3 && strcmp(number->name + length - 3, "_ns") == 0)
+        return units_ns(text, number->value);
+    return strstr(number->name, "bytes") ? units_bytes(text, number->value) : units_count(text, number->value);
+}
+
+/* What it was told from. */
+static void html_evidence(const struct finding *f, struct buf *html)
+{
+    char text[UNITS_TEXT];
+    if (!f->number_count)
+        return;
+    buf_puts(html, "<details class=\"evidence\"><summary>Evidence</summary><dl>");
+    for (int i = 0; i < f->number_count; i++)
+        buf_printf(html, "<dt>%s</dt><dd>%s</dd>", f->numbers[i].name, number_text(text, &f->numbers[i]));
+    buf_puts(html, "</dl></details>");
+}
+
 void findings_html(const struct findings *all, struct buf *html, finding_page_line *line, void *context)
 {
     static const char *const classes[] = {"bad", "warn", "info"};
@@ -108,16 +141,13 @@ void findings_html(const struct findings *all, struct buf *html, finding_page_li
             }
             buf_puts(html, "</p>");
         }
-        if (f->claim != FINDING_UNCLAIMED) {
-            struct buf saving = BUF(1024);
-            finding_saving(f, &saving);
-            buf_puts(html, "<p class=\"saves\">If nothing of it were there, that ");
-            buf_html(html, buf_text(&saving));
-            buf_puts(html, ".</p>");
-            buf_free(&saving);
-        }
+        html_saving(f, html);
+        html_evidence(f, html);
         buf_puts(html, "</li>\n");
     }
+    if (all->leaves_events)
+        buf_puts(html, "<li class=\"finding info note\"><p>This recording has so many events that the page does not "
+                       "read them all: what is saved is a bound. <code>memprof advise</code> reads them.</p></li>\n");
 }
 
 /* --- the terminal and JSON --------------------------------------------------------------------------------------- */
@@ -134,6 +164,13 @@ void finding_next(const struct finding *f, struct buf *text)
     if (f->next)
         buf_printf(text, "%s%s%s%s", f->next, next_end(f), f->skips.length ? " memprof report" : "",
                    buf_text(&f->skips));
+}
+
+const char *finding_mark(const struct finding *f)
+{
+    if (f->severity < FINDING_INFO)
+        return "* ";
+    return finding_saves_much(f) ? "? " : "";
 }
 
 void finding_saving(const struct finding *f, struct buf *text)

@@ -57,6 +57,7 @@ struct finding {
     const char *rule, *title;
     enum finding_severity severity;
     char *device;
+    int is_told;      /* of rules that only tell what is: `memprof advise` has none of them */
     int is_minor;     /* for lists alone: the page and JSON; of severity INFO, so that WARN and BAD are a `*` line */
     int is_fact;      /* others do not crowd it out on a terminal: nothing is to be done about it */
     int nth;          /* of its rule and device */
@@ -82,6 +83,7 @@ struct findings {
     size_t count, capacity;
     int device_count; /* of the recording */
     int is_advise;
+    int leaves_events;  /* of the page: they were left to `memprof advise` */
     int64_t largest_id; /* the process that had most of the host's at its end, as a sentence has it; 0: none has */
     int has_events;     /* of advise: all of them were there to be read */
 };
@@ -90,8 +92,9 @@ struct heap_end;
 
 enum findings_for {
     FINDINGS_REPORT = 1, /* the sentences above the tables of a report */
-    FINDINGS_LISTS = 2,  /* the page, and JSON */
+    FINDINGS_LISTS = 2,  /* JSON of a report */
     FINDINGS_ADVISE = 4, /* `memprof advise`: all events are read, and what each saves at the peak is looked for */
+    FINDINGS_PAGE = FINDINGS_LISTS | FINDINGS_ADVISE, /* what advise says, and behind it the others of the lists */
 };
 
 struct findings_options {
@@ -99,7 +102,7 @@ struct findings_options {
     int64_t first_device;                     /* the id of the one whose findings come first */
     const char *device;                       /* its alone; NULL: of all */
     const struct heap_end *heap_end;          /* NULL: nothing is said of the heap */
-    int with_savings;                         /* what they save is looked for, too, where all events are there */
+    int leaves_events;                        /* of advise: what they save is a bound from the tables */
     void (*progress)(void *arg, int percent); /* of advise; NULL: none */
     void *progress_arg;
 };
@@ -107,6 +110,8 @@ struct findings_options {
 /* 0 or -errno with err; free in both cases. */
 int findings_load(sqlite3 *db, const struct findings_options *options, struct findings *findings, struct error *err);
 void findings_free(struct findings *findings);
+/* Whether nothing is to be done about it, or it is too little: for lists alone, behind the others. */
+int finding_is_fact(const struct finding *f);
 
 /* What a line of the recording is on the page, by one of its sites; -1: the page does not show it. */
 typedef int64_t finding_page_line(void *context, int64_t site_id);
@@ -117,6 +122,11 @@ void findings_print(const struct findings *findings, const struct report_out *ou
 void findings_skips(const struct findings *findings, struct buf *options);
 /* The sentences alone. */
 void finding_plain(const struct finding *f, struct buf *text);
+/* What its line begins with: "* ", of what memprof takes for a fault; "? ", of what saves at the peak, too, and may
+ * well be meant; nothing: it saves nothing there, or nobody knows how much. */
+const char *finding_mark(const struct finding *f);
+/* Whether it saves more than next to nothing, a thousandth of the peak. */
+int finding_saves_much(const struct finding *f);
 /* "saves at most 1.00 MiB of a peak of 2.00 MiB"; nothing where that is not known. */
 void finding_saving(const struct finding *f, struct buf *text);
 /* What to do, with the command for it; nothing where there is nothing to say. */

@@ -35,6 +35,9 @@ struct rule {
     void (*find)(struct rules *r);
 };
 
+#define MOST_TOLD    3
+#define MOST_ADVISED 1000
+
 static const struct rule rules[] = {
 #define FINDING(name, title, severity, of, needs, where)                                                               \
     {#name, title, FINDING_##severity, OF_##of, NEEDS_##needs, FOR_##where, find_##name},
@@ -102,6 +105,7 @@ struct finding *rule_finding(struct rules *r, const char *device)
                           .title = r->rule->title,
                           .severity = r->rule->severity,
                           .device = xstrdup(device),
+                          .is_told = !(r->rule->where & FINDINGS_ADVISE),
                           .is_minor = !r->is_advise && !(r->rule->where & FINDINGS_REPORT),
                           .nth = nth,
                           .time_ns = -1};
@@ -120,12 +124,22 @@ static void ask(struct rules *r, int of, enum findings_for asked_for)
     }
 }
 
-/* The worst first, of these for advise what saves most; then in the order of the rules. */
+/* What nothing is to be done about. */
+int finding_is_fact(const struct finding *f)
+{
+    return f->is_told || f->is_minor || f->is_fact;
+}
+
+/* The worst first; for advise what is to be done first, of that what saves most; then in the order of the rules. */
 static int comes_before(const struct findings *all, const struct finding *a, const struct finding *b)
 {
     if (a->severity != b->severity)
         return a->severity < b->severity;
-    return all->is_advise && a->saved_bytes > b->saved_bytes;
+    if (!all->is_advise)
+        return 0;
+    if (finding_is_fact(a) != finding_is_fact(b))
+        return finding_is_fact(b);
+    return a->saved_bytes > b->saved_bytes;
 }
 
 static void sort(struct findings *all)
@@ -178,16 +192,18 @@ int findings_load(sqlite3 *db, const struct findings_options *o, struct findings
                       .err = err,
                       .findings = findings,
                       .heap_end = o->heap_end,
-                      .is_advise = o->asked_for == FINDINGS_ADVISE};
+                      .is_advise = (o->asked_for & FINDINGS_ADVISE) != 0};
     struct pass pass = {.db = NULL};
     sqlite3_stmt *s = NULL;
     int rc = 0, step;
     *findings = (struct findings){.device_count = (int)db_int(db, "SELECT count(*) FROM device", 0)};
     r.duration_ns = ending_duration_ns(db, 1);
-    if ((r.is_advise || o->with_savings) && (rc = rule_lines(&r)) == 0)
+    r.most = r.is_advise ? MOST_ADVISED : MOST_TOLD;
+    if (r.is_advise && !o->leaves_events && (rc = rule_lines(&r)) == 0)
         rc = watches_load(&r, &pass, o->progress, o->progress_arg);
     findings->is_advise = r.is_advise;
     findings->has_events = r.pass != NULL;
+    findings->leaves_events = r.is_advise && o->leaves_events;
     if (rc == 0)
         rc = db_prepare(db,
                         "SELECT d.device_id, d.name, alloc_count, temporary_count, peak_active_bytes, peak_active_ns, "

@@ -98,6 +98,7 @@ struct rules {
     int has_growth;
     const struct pass *pass; /* of advise, once all events were read; NULL: they are not all there */
     int is_advise;
+    uint32_t most;            /* findings of a rule on a device: a terminal has no room for more */
     void *watch[WATCHES + 1]; /* watches.def */
     struct rule_even *even;   /* by site; live where growth is known */
     size_t even_count, even_capacity;

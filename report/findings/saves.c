@@ -22,6 +22,11 @@ static void claim(const struct rules *r, struct finding *f, enum finding_claim c
     finding_saves_of(r, f, FINDING_ACTIVE, claim, saved_bytes, peak_bytes);
 }
 
+int finding_saves_much(const struct finding *f)
+{
+    return f->claim != FINDING_UNCLAIMED && f->saved_bytes > f->peak_bytes / LEAST_PART;
+}
+
 void finding_saves_of(const struct rules *r, struct finding *f, enum finding_base base, enum finding_claim claim,
                       int64_t saved_bytes, int64_t peak_bytes)
 {
@@ -29,7 +34,7 @@ void finding_saves_of(const struct rules *r, struct finding *f, enum finding_bas
     f->claim = claim;
     f->saved_bytes = saved_bytes > 0 ? saved_bytes : 0;
     f->peak_bytes = peak_bytes;
-    if (r->is_advise && f->saved_bytes <= peak_bytes / LEAST_PART)
+    if (r->is_advise && !finding_saves_much(f))
         f->severity = FINDING_INFO;
 }
 
@@ -142,7 +147,7 @@ int watches_load(struct rules *r, struct pass *pass, void (*progress)(void *arg,
     struct pass_reader readers[WATCHES + 1] = {{NULL, NULL}};
     int count = 0;
     for (int i = 0; i < WATCHES; i++)
-        if ((r->is_advise || i == WATCH_growth) && (r->watch[i] = watches[i].open(r)))
+        if ((r->watch[i] = watches[i].open(r)))
             readers[count++] = (struct pass_reader){watches[i].see, r->watch[i]};
     int rc = pass_load(r->db, readers, count, progress, progress_arg, pass, r->err);
     if (rc == 0)

@@ -18,11 +18,11 @@ int page_make_findings(struct page *page)
     struct findings findings;
     page->findings = (struct buf)BUF(4u << 20);
     heap_end_load(page->db, &page->heap_end);
-    const struct findings_options options = {.asked_for = FINDINGS_LISTS,
+    const struct findings_options options = {.asked_for = FINDINGS_PAGE,
                                              .first_device =
                                                  page->device_count ? page->devices[page->open_device].device_id : 0,
                                              .heap_end = &page->heap_end,
-                                             .with_savings = db_meta_int(page->db, "event_count", 0) <= EVENTS_READ};
+                                             .leaves_events = db_meta_int(page->db, "event_count", 0) > EVENTS_READ};
     int rc = findings_load(page->db, &options, &findings, page->err);
     findings_html(&findings, &page->findings, line_of_site, page);
     findings_free(&findings);

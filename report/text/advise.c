@@ -1,6 +1,8 @@
 #include "advise.h"
 
 #include "../../common/db.h"
+#include "../../common/sum.h"
+#include "../../common/units.h"
 #include "../findings/finding.h"
 #include "../findings/notes.h"
 #include "../print/table.h"
@@ -11,7 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What is too little, and what nothing is to be done about. */
+#define SHOWN 3 /* of a rule on a device */
+
 static void keep_advice(struct findings *all)
 {
     struct findings kept = {.device_count = all->device_count, .is_advise = 1, .has_events = all->has_events};
@@ -20,7 +23,7 @@ static void keep_advice(struct findings *all)
     struct findings rest = kept;
     rest.item = xcalloc(all->count + 1, sizeof *rest.item);
     for (size_t i = 0; i < all->count; i++) {
-        struct findings *to = all->item[i].is_minor || all->item[i].is_fact ? &rest : &kept;
+        struct findings *to = finding_is_fact(&all->item[i]) ? &rest : &kept;
         to->item[to->count++] = all->item[i];
     }
     findings_free(&rest);
@@ -33,7 +36,7 @@ static void print_finding(const struct finding *f, const struct report_out *out)
     struct buf line = BUF(1 << 16);
     const int is_info = f->severity == FINDING_INFO;
     fputc('\n', out->file);
-    buf_printf(&line, "%s%s", is_info ? "" : "* ", f->title);
+    buf_printf(&line, "%s%s", finding_mark(f), f->title);
     if (strcmp(f->device, "host") != 0)
         buf_printf(&line, " (%s)", f->device);
     if (f->claim != FINDING_UNCLAIMED) {
@@ -58,14 +61,49 @@ static const char no_events[] =
     "as a bound, and reuse, growing blocks and phases were not looked at. 'memprof run' without --aggregate and "
     "--max-events keeps them; a merged recording has none.";
 
-static void print(const struct findings *all, const struct report_out *out)
+/* What is not shown of a rule on a device. */
+static void print_more(int64_t count, int64_t saved_bytes, const struct report_out *out)
+{
+    char line[256], number[UNITS_TEXT], bytes[UNITS_TEXT] = "nothing";
+    if (saved_bytes)
+        units_bytes(bytes, saved_bytes);
+    snprintf(line, sizeof line, "  (and %s more of this kind, %s summed; --top 0 shows all)",
+             units_count(number, count), bytes);
+    table_prose(out, TABLE_DIM, line);
+}
+
+static int is_same_kind(const struct finding *a, const struct finding *b)
+{
+    return strcmp(a->rule, b->rule) == 0 && strcmp(a->device, b->device) == 0;
+}
+
+/* Of a rule on a device the first --top. */
+static void print_some(const struct findings *all, size_t number, int64_t top, const struct report_out *out)
+{
+    const struct finding *f = &all->item[number];
+    int64_t before = 0, behind = 0, saved_bytes = 0;
+    for (size_t i = 0; i < number; i++)
+        before += is_same_kind(&all->item[i], f);
+    if (top && before >= top)
+        return;
+    print_finding(f, out);
+    for (size_t i = number + 1; i < all->count; i++)
+        if (is_same_kind(&all->item[i], f)) {
+            behind++;
+            sum_add(&saved_bytes, all->item[i].saved_bytes);
+        }
+    if (behind && before + 1 == top)
+        print_more(behind, saved_bytes, out);
+}
+
+static void print(const struct findings *all, const struct advise_options *o, const struct report_out *out)
 {
     if (!all->has_events)
         table_prose(out, TABLE_DIM, no_events);
     if (!all->count)
         table_line(out, TABLE_PLAIN, "Nothing to advise.");
     for (size_t i = 0; i < all->count; i++)
-        print_finding(&all->item[i], out);
+        print_some(all, i, o->top < 0 ? SHOWN : o->top, out);
 }
 
 static void record(sqlite3 *db, const struct findings *all, const struct advise_options *o,
@@ -97,7 +135,7 @@ int advise_report(sqlite3 *db, const struct advise_options *o, const struct repo
     if (rc == 0 && out->format == REPORT_JSON)
         record(db, &all, o, out);
     else if (rc == 0)
-        print(&all, out);
+        print(&all, o, out);
     findings_free(&all);
     heap_end_free(&heap_end);
     return rc;

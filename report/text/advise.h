@@ -8,10 +8,12 @@
 #include "../print/out.h"
 
 #include <sqlite3.h>
+#include <stdint.h>
 
 struct advise_options {
     const char *file;
     const char *device;                       /* NULL: all */
+    int64_t top;                              /* of a rule on a device; 0: all; -1: a few */
     void (*progress)(void *arg, int percent); /* NULL: none */
 };
 

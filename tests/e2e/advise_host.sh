@@ -43,7 +43,7 @@ contains 'leak' leak.txt '* Never freed, saves at most 7.63 MiB of a peak of 15.
 
 "$MEMPROF" report leak.db --html=leak.html >/dev/null
 contains 'leak: the page' leak.html \
-    '<p class="saves">If nothing of it were there, that saves at most 7.63 MiB of a peak of 15.63 MiB.</p>'
+    '<p class="saves">It saves at most 7.63 MiB of a peak of 15.63 MiB.</p>'
 
 both wrapper
 bound wrapper leaks
@@ -56,6 +56,17 @@ equal 'steps: a step' 1024 "$(found steps steps bytes_an_execution)"
 equal 'steps: never freed' 40 "$(found steps steps never_freed_count)"
 contains 'steps' steps.txt '* Grows with each step, saves at most 40.00 KiB of a peak of 104.00 KiB'
 
+# three of a kind, with what is left out; all with --top 0, and in JSON
+both five
+contains 'five' five.txt '(and 2 more of this kind, 120.00 KiB summed; --top 0 shows all)'
+equal 'five: shown' 3 "$(grep -c '^\* Grows with each step' five.txt)"
+"$MEMPROF" advise five.db --top 0 >all.txt
+equal 'five: all' 5 "$(grep -c '^\* Grows with each step' all.txt)"
+lacks 'five: all' all.txt 'more of this kind'
+"$MEMPROF" advise five.db -n 4 >all.txt
+contains 'five: four' all.txt '(and 1 more of this kind, 40.00 KiB summed; --top 0 shows all)'
+equal 'five: in JSON' 5 "$(python3 -c "import json; print(len(json.load(open('five.json'))['findings']))")"
+
 both phase
 place phase phase activations
 exact phase phase
@@ -65,6 +76,7 @@ contains 'phase' phase.txt '* Held past its phase, saves 3.50 MiB of a peak of 4
 both once
 place once phase text
 exact once phase
+contains 'once' once.txt '? Held past its phase, saves '
 equal 'once' info "$(found once phase severity)"
 
 both churn

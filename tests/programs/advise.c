@@ -89,6 +89,22 @@ static void steps(void)
     }
 }
 
+/* 40 steps of which each keeps 1, 2, 3, 4 and 5 KiB more, on a line each. */
+static void five(void)
+{
+    for (int i = 0; i < 40; i++) {
+        memprof_range_push("step");
+        void *kept[] = {touched(malloc(1 * KIB), KIB), /**/
+                        touched(malloc(2 * KIB), KIB), /**/
+                        touched(malloc(3 * KIB), KIB), /**/
+                        touched(malloc(4 * KIB), KIB), /**/
+                        touched(malloc(5 * KIB), KIB)};
+        for (size_t k = 0; k < 5 && mended; k++)
+            free(kept[k]);
+        memprof_range_pop();
+    }
+}
+
 /* 40 steps: forward makes 1 MiB, which is held for three; backward needs 512 KiB of its own. */
 static void phase(void)
 {
@@ -201,8 +217,8 @@ static void killed(void)
 static const struct {
     const char *name;
     void (*run)(void);
-} modes[] = {{"leak", leak},   {"wrapper", wrapper}, {"steps", steps},       {"phase", phase},  {"once", once},
-             {"churn", churn}, {"reuse", reuse},     {"reallocs", reallocs}, {"killed", killed}};
+} modes[] = {{"leak", leak},   {"wrapper", wrapper}, {"steps", steps},       {"phase", phase},   {"once", once},
+             {"churn", churn}, {"reuse", reuse},     {"reallocs", reallocs}, {"killed", killed}, {"five", five}};
 
 int main(int argc, char **argv)
 {

@@ -1,8 +1,10 @@
 /*
  * What is allocated in a range, a phase, and kept when that has long ended. No access is seen, so it goes by lifetimes:
  *   of a phase that comes again, what is still there when the next one has ended, most times: the last step's, say,
+ *   or what stays while another phase runs and is freed behind that, by none: what one made that another one needs
+ *   looks the same, so it is a question,
  *   of one that comes once, what lives on ten times as long as the phase took.
- * Of ranges within ranges the outermost counts that comes again: within a step there are many that a block outlives.
+ * Of ranges within ranges a block is held past the outermost that comes again of those that it outlives.
  */
 #include "../../common/array.h"
 #include "../../common/sum.h"
@@ -13,20 +15,23 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define AGAIN_LEAST 3  /* executions of a name, and those that held: fewer are a start */
-#define HELD_SHARE  2  /* a part of the executions that must have held */
-#define LONG_TIMES  10 /* of a phase that comes once */
-#define ONCE_SHARE  4  /* a part of the peak that it saves: what is read in a phase is mostly needed */
-#define SHOWN       3
-#define CHANGES_MAX (1u << 22) /* of all lines */
-#define NOT_YET     INT64_MAX
-#define NONE        UINT32_MAX
+#define AGAIN_LEAST   3          /* executions of a name, and those that held: fewer are a start */
+#define HELD_SHARE    2          /* a part of the executions that must have held */
+#define LONG_TIMES    10         /* of a phase that comes once */
+#define ONCE_SHARE    4          /* a part of the peak that it saves: what is read in a phase is mostly needed */
+#define THROUGH_SHARE 10         /* the same of what is held while another phase runs */
+#define INNER_MAX     3          /* ranges within ranges that come again: deeper ones are calls rather than phases */
+#define SIBLINGS_MAX  64         /* that are looked at behind a phase */
+#define CHANGES_MAX   (1u << 22) /* of all lines */
+#define NOT_YET       INT64_MAX
+#define NONE          UINT32_MAX
 
-struct phase { /* by thread and then time; none within another */
+struct phase { /* by thread and then time, the outer one first */
     int64_t start_ns, end_ns;
     int64_t first_event, end_event; /* NOT_YET: it has not begun, or ended */
     int64_t thread_id;
-    uint32_t name, next; /* next: of the same thread and name; NONE */
+    uint32_t name, next;      /* next: of the same thread and name; NONE */
+    uint32_t parent, sibling; /* that it is in; the next one in that. NONE */
     int is_again;
 };
 
@@ -37,8 +42,11 @@ struct edge {
 };
 
 struct held { /* by name and line */
-    uint32_t name, line, site_id, last_phase;
-    int64_t phase_count, block_count, freed_count, bytes, longest_ns;
+    uint32_t name, line, site_id, last_phase, last_long;
+    int64_t phase_count, long_count /* of these: to the next execution */;
+    int64_t block_count, freed_count, bytes, longest_ns;
+    int64_t through_count, through_ns; /* of the blocks: held while another phase ran, but not to the next execution */
+    uint32_t through;                  /* the name of the longest of these */
     int is_again;
     struct saving saving;
 };
@@ -71,39 +79,60 @@ static int by_thread(const void *a, const void *b)
     return (x->end_ns < y->end_ns) - (x->end_ns > y->end_ns); /* the outer one first */
 }
 
-static void add_phase(struct watch_phase *w, const struct execution *e, int is_again)
+struct open {                                              /* the phases that an execution is in, the outermost first */
+    uint32_t phase[INNER_MAX + 1], last_of[INNER_MAX + 2]; /* last_of: by depth, the one before; NONE */
+    int depth;
+};
+
+/* The depth of an execution in what is open; -1: too deep, or in a part of it only. */
+static int enter(struct watch_phase *w, struct open *o, const struct execution *e, int is_new_thread)
 {
-    if (!map_get(&w->first_of, (uint64_t)e->thread_id, 0))
-        map_set_number(&w->first_of, (uint64_t)e->thread_id, 0, w->phase_count);
-    *ARRAY_ADD(w->phases, w->phase_count, w->phase_capacity) = (struct phase){.start_ns = rule_sane(e->start_ns),
-                                                                              .end_ns = rule_sane(e->end_ns),
-                                                                              .first_event = NOT_YET,
-                                                                              .end_event = NOT_YET,
-                                                                              .thread_id = e->thread_id,
-                                                                              .name = e->name,
-                                                                              .next = NONE,
-                                                                              .is_again = is_again};
-    w->ended[e->name]++;
+    if (is_new_thread)
+        *o = (struct open){.last_of = {NONE}};
+    while (o->depth && w->phases[o->phase[o->depth - 1]].end_ns <= e->start_ns)
+        o->depth--;
+    int is_in = !o->depth || rule_sane(e->end_ns) <= w->phases[o->phase[o->depth - 1]].end_ns;
+    return is_in && o->depth <= INNER_MAX ? o->depth : -1;
 }
 
-/* Those that come again, of these the outermost; and those that come once and have none in them. */
+static void add_phase(struct watch_phase *w, struct open *o, const struct execution *e, int is_again)
+{
+    const uint32_t number = w->phase_count;
+    if (!map_get(&w->first_of, (uint64_t)e->thread_id, 0))
+        map_set_number(&w->first_of, (uint64_t)e->thread_id, 0, w->phase_count);
+    *ARRAY_ADD(w->phases, w->phase_count, w->phase_capacity) =
+        (struct phase){.start_ns = rule_sane(e->start_ns),
+                       .end_ns = rule_sane(e->end_ns),
+                       .first_event = NOT_YET,
+                       .end_event = NOT_YET,
+                       .thread_id = e->thread_id,
+                       .name = e->name,
+                       .next = NONE,
+                       .parent = o->depth ? o->phase[o->depth - 1] : NONE,
+                       .sibling = NONE,
+                       .is_again = is_again};
+    w->ended[e->name]++;
+    if (o->last_of[o->depth] != NONE)
+        w->phases[o->last_of[o->depth]].sibling = number;
+    o->last_of[o->depth] = o->phase[o->depth] = number;
+    o->last_of[++o->depth] = NONE;
+}
+
+/* Those that come again; and those that come once and have none in them. */
 static void choose(struct watch_phase *w)
 {
     struct executions *all = &w->all;
     uint32_t *count = xcalloc(all->name_count + 1ul, sizeof *count);
-    int64_t outer_end = INT64_MIN;
+    struct open open = {.depth = 0};
     for (uint32_t i = 0; i < all->count; i++)
         count[all->execution[i].name] += all->execution[i].is_ended;
     for (uint32_t i = 0; i < all->count; i++) {
         const struct execution *e = &all->execution[i], *next = i + 1 < all->count ? e + 1 : NULL;
-        if (i == 0 || e->thread_id != e[-1].thread_id)
-            outer_end = INT64_MIN;
-        int is_again = count[e->name] >= AGAIN_LEAST;
-        int has_inner = next && next->thread_id == e->thread_id && next->start_ns < e->end_ns;
-        if (!e->is_ended || e->start_ns < outer_end || (!is_again && has_inner))
-            continue;
-        add_phase(w, e, is_again);
-        outer_end = e->end_ns;
+        const int depth = enter(w, &open, e, i == 0 || e->thread_id != e[-1].thread_id);
+        const int is_again = count[e->name] >= AGAIN_LEAST;
+        const int has_inner = next && next->thread_id == e->thread_id && next->start_ns < e->end_ns;
+        if (e->is_ended && depth >= 0 && (is_again || (!has_inner && depth == 0)))
+            add_phase(w, &open, e, is_again);
     }
     free(count);
 }
@@ -170,8 +199,8 @@ void watch_phase_close(void *watch)
 /* --- what is held --------------------------------------------------------------------------------------------------
  */
 
-/* The phase in which a thread came to an event; NULL: none that has ended. */
-static const struct phase *phase_of(const struct watch_phase *w, uint32_t thread_id, int64_t number)
+/* The innermost phase in which a thread came to an event; NULL: none. */
+static const struct phase *phase_at(const struct watch_phase *w, uint32_t thread_id, int64_t number)
 {
     uint32_t first = map_number(&w->first_of, thread_id, 0);
     if (first == MAP_NONE)
@@ -184,15 +213,53 @@ static const struct phase *phase_of(const struct watch_phase *w, uint32_t thread
         else
             high = middle;
     }
-    const struct phase *p = low > first ? &w->phases[low - 1] : NULL;
-    return p && p->end_event != NOT_YET && number < p->end_event ? p : NULL;
+    uint32_t p = low > first ? low - 1 : NONE;
+    while (p != NONE && number >= w->phases[p].end_event)
+        p = w->phases[p].parent;
+    return p == NONE ? NULL : &w->phases[p];
+}
+
+/* Of the phases in which a block was born the outermost that has ended; NULL: none has. */
+static const struct phase *phase_outlived(const struct watch_phase *w, const struct block *block)
+{
+    const struct phase *outlived = NULL;
+    const struct phase *p = phase_at(w, block->thread_id, (int64_t)block->time_ns);
+    for (; p && p->end_event != NOT_YET; p = p->parent == NONE ? NULL : &w->phases[p->parent])
+        outlived = p;
+    return outlived;
+}
+
+/* The phase beside p that a thread is in at an event; NULL: none. */
+static const struct phase *beside_at(const struct watch_phase *w, const struct phase *p, int64_t number)
+{
+    const struct phase *at = phase_at(w, (uint32_t)p->thread_id, number);
+    while (at && at->parent != p->parent)
+        at = at->parent == NONE ? NULL : &w->phases[at->parent];
+    return at;
+}
+
+/* The longest other phase that ran from p's end to event until, where none other freed the block then: it would be what
+ * needed it. NULL: there was none. */
+static const struct phase *held_through(const struct watch_phase *w, const struct phase *p, int64_t until)
+{
+    const struct phase *longest = NULL, *freed_in;
+    uint32_t next = p->sibling;
+    for (int i = 0; i < SIBLINGS_MAX && next != NONE; i++, next = w->phases[next].sibling) {
+        const struct phase *s = &w->phases[next];
+        if (s->end_event == NOT_YET || s->end_event > until || s->name == p->name)
+            break;
+        if (s->is_again && (!longest || s->end_ns - s->start_ns > longest->end_ns - longest->start_ns))
+            longest = s;
+    }
+    freed_in = longest ? beside_at(w, p, until) : NULL;
+    return freed_in && freed_in->name != p->name ? NULL : longest;
 }
 
 static int is_long(const struct watch_phase *w, const struct phase *p)
 {
     double lasted = (double)p->end_ns - (double)p->start_ns, since = (double)w->now_ns - (double)p->end_ns;
     if (p->is_again)
-        return p->next != NONE && w->phases[p->next].end_event != NOT_YET;
+        return p->parent == NONE && p->next != NONE && w->phases[p->next].end_event != NOT_YET;
     return since > LONG_TIMES * lasted;
 }
 
@@ -203,8 +270,12 @@ static struct held *held_at(struct watch_phase *w, const struct phase *p, uint32
         return NULL;
     uint32_t number = (uint32_t)(line - w->r->lines), i = map_number_or(&w->held_of, number, p->name, w->held_count);
     if (i == w->held_count)
-        *ARRAY_ADD(w->held, w->held_count, w->held_capacity) = (struct held){
-            .name = p->name, .line = number, .site_id = site_id, .last_phase = NONE, .is_again = p->is_again};
+        *ARRAY_ADD(w->held, w->held_count, w->held_capacity) = (struct held){.name = p->name,
+                                                                             .line = number,
+                                                                             .site_id = site_id,
+                                                                             .last_phase = NONE,
+                                                                             .last_long = NONE,
+                                                                             .is_again = p->is_again};
     return &w->held[i];
 }
 
@@ -212,15 +283,25 @@ static struct held *held_at(struct watch_phase *w, const struct phase *p, uint32
 static void look_at(struct watch_phase *w, const struct block *block, int64_t until, int is_freed)
 {
     const int64_t born = (int64_t)block->time_ns;
-    const struct phase *p = born < w->last_end ? phase_of(w, block->thread_id, born) : NULL;
-    const int is_last = p && p->is_again && p->next == NONE; /* of it the others tell what it is */
-    struct held *h = p && (is_last || is_long(w, p)) ? held_at(w, p, block->site_id) : NULL;
+    const struct phase *p = born < w->last_end ? phase_outlived(w, block) : NULL;
+    const int is_held = p && is_long(w, p);
+    const struct phase *through = p && p->is_again && !is_held ? held_through(w, p, until) : NULL;
+    /* of it the others tell what it is */
+    const int is_last = p && p->is_again && p->next == NONE && p->parent == NONE && !through;
+    struct held *h = is_last || is_held || through ? held_at(w, p, block->site_id) : NULL;
     if (!h)
         return;
     const uint32_t number = (uint32_t)(p - w->phases);
     h->phase_count += h->last_phase != number && !is_last;
     h->last_phase = number;
+    h->long_count += is_held && h->last_long != number;
+    h->last_long = is_held ? number : h->last_long;
     h->block_count++;
+    h->through_count += through != NULL;
+    if (through && through->end_ns - through->start_ns >= h->through_ns) {
+        h->through_ns = through->end_ns - through->start_ns;
+        h->through = through->name;
+    }
     h->freed_count += is_freed;
     sum_add(&h->bytes, rule_sane((int64_t)block->size_bytes));
     if (w->now_ns - p->end_ns > h->longest_ns)
@@ -256,9 +337,16 @@ static void say(struct rules *r, const struct watch_phase *w, struct held *h)
     finding_line(r, f, h->site_id, "run");
     finding_say(f, " allocated %s in %s block%s in %s", units_bytes(r->a, h->bytes), units_count(r->b, h->block_count),
                 h->block_count == 1 ? "" : "s", w->all.names[h->name]);
-    if (h->is_again) {
+    const int is_through = h->through_count > h->block_count / 2;
+    const int64_t count = is_through || !h->is_again ? h->phase_count : h->long_count;
+    if (is_through) {
+        f->severity = FINDING_INFO;
+        finding_say(f, " which were held while %s ran, and freed behind it, in %s of %u executions.",
+                    w->all.names[h->through], units_count(r->c, count), w->ended[h->name]);
+        f->next = "Unless that one needs it, free it where its own phase ends.";
+    } else if (h->is_again) {
         finding_say(f, " which were still live when the next execution of that had ended, in %s of %u executions.",
-                    units_count(r->c, h->phase_count), w->ended[h->name]);
+                    units_count(r->c, count), w->ended[h->name]);
         f->next = "Unless the next ones need it, free it where its phase ends.";
     } else {
         f->severity = FINDING_INFO;
@@ -267,11 +355,11 @@ static void say(struct rules *r, const struct watch_phase *w, struct held *h)
     }
     finding_number(f, "held_bytes", h->bytes);
     finding_number(f, "block_count", h->block_count);
-    finding_number(f, "execution_count", h->phase_count);
+    finding_number(f, "execution_count", count);
     finding_number(f, "longest_ns", h->longest_ns);
     finding_saves(r, f, &h->saving, FINDING_EXACT);
     /* holding what is not in the way of the peak is no news */
-    if (f->saved_bytes <= f->peak_bytes / (h->is_again ? 100 : ONCE_SHARE))
+    if (f->saved_bytes <= f->peak_bytes / (is_through ? THROUGH_SHARE : h->is_again ? 100 : ONCE_SHARE))
         finding_lessen(f);
 }
 
@@ -295,7 +383,7 @@ void find_phase(struct rules *r)
     struct watch_phase *w = r->watch[WATCH_phase];
     if (w && w->last_end)
         end(r, w);
-    for (int shown = 0; w && shown < SHOWN; shown++) {
+    for (uint32_t shown = 0; w && shown < r->most; shown++) {
         struct held *best = NULL;
         for (uint32_t i = 0; i < w->held_count; i++) {
             struct held *h = &w->held[i];

@@ -73,6 +73,19 @@ exact phase phase
 equal 'phase: executions' 39 "$(found phase phase execution_count)"
 contains 'phase' phase.txt '* Held past its phase, saves 3.50 MiB of a peak of 4.50 MiB'
 
+# held while another phase of the same turn runs
+both loop
+place loop phase batch
+exact loop phase
+equal 'loop: executions' 40 "$(found loop phase execution_count)"
+equal 'loop: severity' info "$(found loop phase severity)"
+contains 'loop' loop.txt '? Held past its phase, saves 1.00 MiB of a peak of 3.50 MiB'
+contains 'loop' loop.txt 'in load which were held while work ran, and freed behind it, in 40 of 40 executions.'
+
+both turns
+place turns phase turn
+exact turns phase
+
 both once
 place once phase text
 exact once phase

@@ -126,6 +126,51 @@ static void phase(void)
         free(held[i]);
 }
 
+/* 40 steps within an outer range, in three phases: load makes 1 MiB, which is held while work takes 2 MiB of its own
+ * and is the peak; store reads what work left, and what load made goes behind it. What work left is freed by store,
+ * which needed it. */
+static void loop(void)
+{
+    for (int i = 0; i < 40; i++) {
+        memprof_range_push("turn");
+        memprof_range_push("load");
+        void *batch = touched(malloc(MIB), MIB); /* batch */
+        if (mended)
+            free(batch);
+        memprof_range_pop();
+        memprof_range_push("work");
+        void *scratch = touched(malloc(2 * MIB), 2 * MIB), *result = touched(malloc(MIB / 2), MIB / 2);
+        free(scratch);
+        memprof_range_pop();
+        memprof_range_push("store");
+        free(result);
+        memprof_range_pop();
+        if (!mended)
+            free(batch);
+        memprof_range_pop();
+    }
+}
+
+/* The same without an outer range: what load made goes when the next load is through with it. */
+static void turns(void)
+{
+    void *old = NULL;
+    for (int i = 0; i < 40; i++) {
+        memprof_range_push("load");
+        void *batch = touched(malloc(MIB), MIB); /* turn */
+        free(old);
+        old = mended ? NULL : batch;
+        if (mended)
+            free(batch);
+        memprof_range_pop();
+        memprof_range_push("work");
+        void *scratch = touched(malloc(2 * MIB), 2 * MIB);
+        free(scratch);
+        memprof_range_pop();
+    }
+    free(old);
+}
+
 static double now(void)
 {
     struct timespec t;
@@ -217,8 +262,9 @@ static void killed(void)
 static const struct {
     const char *name;
     void (*run)(void);
-} modes[] = {{"leak", leak},   {"wrapper", wrapper}, {"steps", steps},       {"phase", phase},   {"once", once},
-             {"churn", churn}, {"reuse", reuse},     {"reallocs", reallocs}, {"killed", killed}, {"five", five}};
+} modes[] = {{"leak", leak},     {"wrapper", wrapper}, {"steps", steps}, {"phase", phase},
+             {"once", once},     {"churn", churn},     {"reuse", reuse}, {"reallocs", reallocs},
+             {"killed", killed}, {"loop", loop},       {"turns", turns}, {"five", five}};
 
 int main(int argc, char **argv)
 {

@@ -2,7 +2,8 @@
 
 #include <stdio.h>
 
-#define LARGE (16 << 20) /* below, a few processes reach it by what each keeps to go on with */
+#define OVER_LEAST (1 << 20)  /* below, no word of it */
+#define LARGE      (16 << 20) /* below, a few processes reach it by what each keeps to go on with */
 
 /* Whether pools of streams held most of what was idle; says so. */
 static int say_pools(struct rules *r, struct finding *f, int64_t idle)
@@ -33,11 +34,12 @@ void find_gap(struct rules *r)
     if (gap.idle < LARGE)
         finding_lessen(f);
     f->time_ns = d->peak_reserved_ns;
-    finding_say(f,
-                "The allocators of %s held %s%s at %s, yet the program never had more than %s in use: at least %s "
-                "(%d %%) lay idle or in fragments.",
-                d->name, units_bytes(r->a, gap.reserved), gap.arenas ? " beside Python's arenas" : "",
-                units_ns(r->b, d->peak_reserved_ns), units_bytes(r->c, d->peak_active), units_bytes(r->d, gap.idle),
+    finding_say(f, "The allocators of %s held %s%s at %s, yet the program never had more than %s in use", d->name,
+                units_bytes(r->a, gap.reserved), gap.arenas ? " beside Python's arenas" : "",
+                units_ns(r->b, d->peak_reserved_ns), units_bytes(r->c, d->peak_active));
+    if (gap.over >= OVER_LEAST)
+        finding_say(f, ", which take %s more, rounded up and with headers", units_bytes(r->a, gap.over));
+    finding_say(f, ": at least %s (%d %%) lay idle or in fragments.", units_bytes(r->d, gap.idle),
                 rule_percent(gap.idle, gap.reserved));
     f->next = "Look for a peak before this one that left holes, and for long-lived blocks among short-lived ones.";
     if (say_pools(r, f, gap.idle))
@@ -46,6 +48,8 @@ void find_gap(struct rules *r)
     finding_look(f, FINDING_MOMENT, d->peak_reserved_ns, NULL, "Look at that moment");
     finding_number(f, "idle_bytes", gap.idle);
     finding_number(f, "arena_bytes", gap.arenas);
-    /* what is reserved is never less than what is in use */
-    finding_saves_of(r, f, FINDING_RESERVED, FINDING_AT_MOST, d->peak_reserved - d->peak_active, d->peak_reserved);
+    finding_number(f, "rounding_bytes", gap.over);
+    /* what is reserved is never less than what is in use, and what that is rounded up to */
+    finding_saves_of(r, f, FINDING_RESERVED, FINDING_AT_MOST, d->peak_reserved - d->peak_active - gap.over,
+                     d->peak_reserved);
 }

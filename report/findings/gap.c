@@ -2,6 +2,7 @@
 
 #include "../../common/db.h"
 #include "../../common/kind.h"
+#include "rounding.h"
 
 #include <string.h>
 
@@ -36,8 +37,9 @@ int gap_of(struct rules *r, struct gap *gap)
         return 0;
     gap->arenas = in_arenas(r);
     gap->reserved = d->peak_reserved - gap->arenas;
-    gap->idle = gap->reserved - d->peak_active;
+    gap->over = rounding_over(r);
+    gap->idle = gap->reserved - d->peak_active - gap->over;
     gap->is_mapped = strcmp(d->name, "host") == 0 &&
                      db_int(r->db, "SELECT 1 FROM segment WHERE device_id = 0 AND kind IN ('heap', 'map') LIMIT 1", 0);
-    return gap->idle >= LEAST_BYTES && gap->reserved >= d->peak_active / 4 * 5;
+    return gap->idle >= LEAST_BYTES && gap->idle >= (d->peak_active + gap->over) / 4;
 }

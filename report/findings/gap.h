@@ -9,6 +9,7 @@
 struct gap {
     int64_t reserved, idle;
     int64_t arenas; /* beside these: of Python's, in which nobody sees the objects */
+    int64_t over;   /* of the others: what allocators take beside the bytes that were asked for, which is no hole */
     int is_mapped;  /* by another allocator than the C library's: it takes addresses at once, memory when touched */
 };
 

@@ -193,6 +193,25 @@ struct rounding *rounding_lines(struct rules *r, size_t *count)
     return all;
 }
 
+/* glibc's steps and headers; what it maps counts by the page, which is no matter here. */
+static const char unseen_sql[] =
+    "SELECT CAST(total(max(?2, (at_peak_bytes / at_peak_count + ?3 + ?4 - 1) / ?4 * ?4) * at_peak_count - "
+    "at_peak_bytes) AS INTEGER) FROM site WHERE device_id = ?1 AND kind = 'heap' AND at_peak_count > 0 AND "
+    "at_peak_bytes / at_peak_count < ?5";
+
+int64_t rounding_over(struct rules *r)
+{
+    const struct rounding_watch *w = r->watch[WATCH_rounding];
+    const int64_t values[] = {r->device->device_id, CHUNK_LEAST, CHUNK_HEADER, CHUNK_STEP, MAPPED_LEAST};
+    int64_t over_bytes = 0;
+    if (!w)
+        return strcmp(r->device->name, "host") == 0 && is_glibc(r) ? rule_query_amount(r, unseen_sql, values, 5, 0) : 0;
+    for (size_t i = 0; i < r->site_count; i++)
+        if (r->lines[r->sites[i].line].device_id == r->device->device_id)
+            sum_add(&over_bytes, rule_sane(w->sites[i].over_bytes));
+    return over_bytes;
+}
+
 int rounding_is_tiny(const struct rules *r, const struct rounding *line)
 {
     return line->tiny_count >= ROUNDING_TINY_COUNT && line->tiny_over_bytes >= LEAST_OVER_BYTES &&

@@ -21,6 +21,8 @@ struct rounding { /* of blocks that were live at the peak */
 /* Of the lines of r->device, those with most over_bytes first: count of them, which the caller frees. NULL: not known,
  * or no line has any. */
 struct rounding *rounding_lines(struct rules *r, size_t *count);
+/* What it comes to on r->device, of all lines; without events as if all blocks of a site were of one size. */
+int64_t rounding_over(struct rules *r);
 /* Whether its tiny blocks are a finding of their own. */
 int rounding_is_tiny(const struct rules *r, const struct rounding *line);
 /* 1: a line of Python, whose blocks are allocated otherwise where --python-allocators is not given. */

@@ -26,6 +26,14 @@ rounding() {
 }
 rounding tiny tiny 3200000 # 48 - 32 for each of 200,000
 rounding small tiny 1600000
+# one cause for each byte: what tiny blocks take is neither idle nor in fragments
+advise many
+equal "many: all that it says" "tiny 19200000" "$(python3 -c '
+import json
+for f in json.load(open("advise.json"))["findings"]:
+    print(f["rule"], f["saved_bytes"])')"
+"$MEMPROF" report out.db >report.txt
+lacks "many: in a report" report.txt "Reserved, but not in use"
 rounding few waste 1440000 # 90,000 are not many
 rounding waste waste 1600000
 rounding pages # 4,096 of 139,264 are less than 5 %

@@ -42,6 +42,7 @@ static const struct {
     int count;
 } modes[] = {
     {"tiny", 32, 200000},   /* 48 each: 3,200,000 more */
+    {"many", 32, 1200000},  /* 19,200,000 more, which are no holes */
     {"small", 24, 200000},  /* 32: 1,600,000 */
     {"few", 32, 90000},     /* too few to be many */
     {"waste", 72, 200000},  /* 80: 1,600,000 of 14,400,000 */

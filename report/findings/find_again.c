@@ -46,7 +46,8 @@ static struct again most_again(struct rules *r)
 }
 
 /* Blocks that got as many bytes from the same place of the host as another one that lived with them. The place may hold
- * something else each time, as a staging buffer does: no more than a question. */
+ * something else each time, as a staging buffer does, and a kernel may have changed the block, as it does with weights:
+ * it is for information, and says nothing of what it saves. */
 void find_again(struct rules *r)
 {
     const struct again most = most_again(r);
@@ -68,5 +69,4 @@ void find_again(struct rules *r)
     finding_number(f, "again_bytes", most.bytes);
     finding_number(f, "again_count", most.count);
     finding_number(f, "place_count", most.group_count);
-    finding_saves_at_most(r, f, most.bytes);
 }

@@ -50,6 +50,5 @@ void find_gap(struct rules *r)
     finding_number(f, "arena_bytes", gap.arenas);
     finding_number(f, "rounding_bytes", gap.over);
     /* what is reserved is never less than what is in use, and what that is rounded up to */
-    finding_saves_of(r, f, FINDING_RESERVED, FINDING_AT_MOST, d->peak_reserved - d->peak_active - gap.over,
-                     d->peak_reserved);
+    finding_saves_of(r, f, FINDING_RESERVED, FINDING_AT_MOST, gap.idle, d->peak_reserved);
 }

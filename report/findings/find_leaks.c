@@ -152,14 +152,27 @@ static void say_line(struct rules *r, struct finding *f, const struct rule_line 
     finding_say(f, ".");
 }
 
+/* Whether no stack has half of it: what a program goes on to collect comes by many, a leak by few. */
+static int is_of_many(const struct rules *r, int64_t all)
+{
+    int64_t most = 0;
+    for (size_t i = 0; i < r->even_count; i++) {
+        const struct rule_line *line = rule_line_of(r, r->even[i].site_id);
+        const int64_t bytes = rule_sane(r->even[i].live[GROWTH_POINTS - 1]);
+        if (line && line->device_id == r->device->device_id && rule_is_even(r, r->even[i].site_id) && bytes > most)
+            most = bytes;
+    }
+    return most < all / 2;
+}
+
 /* What a server leaks at each request comes as evenly as they do; a cache that is full, and a start, do not. */
-static void find_even(struct rules *r, int64_t peak_bytes)
+static struct finding *find_even(struct rules *r, int64_t peak_bytes)
 {
     int64_t all, count;
     const struct rule_line *line = rule_top_line(r, LINE_END_EVEN_BYTES, &all);
     rule_top_line(r, LINE_END_EVEN_COUNT, &count);
     if (!line || all < EVEN_BYTES)
-        return;
+        return NULL;
     struct finding *f = rule_finding(r, r->device->name);
     f->bytes = all;
     if (all < EVEN_LITTLE && all < peak_bytes / 100 * EVEN_PERCENT)
@@ -170,6 +183,7 @@ static void find_even(struct rules *r, int64_t peak_bytes)
     f->next = "What is taken at each step and never given back looks like this.";
     finding_wrapper(r, f, line, LINE_END_EVEN_BYTES);
     say_saving(r, f, line, rule_is_even, all, count);
+    return f;
 }
 
 /* Nothing is to be done about it. */
@@ -189,8 +203,14 @@ static struct finding *begin_fact(struct rules *r, const char *title, int64_t by
 static void find_kept(struct rules *r, const struct rule_line *line, const struct live *live, const struct live *beside,
                       const struct largest_process *largest, int64_t peak_bytes)
 {
-    find_even(r, peak_bytes);
-    struct finding *f = begin_fact(r, "Live at the end", live->bytes, live->count);
+    int64_t even_bytes;
+    rule_top_line(r, LINE_END_EVEN_BYTES, &even_bytes);
+    struct finding *even = find_even(r, peak_bytes), *f;
+    if (even && r->is_advise && even_bytes > peak_bytes / 2 && is_of_many(r, even_bytes)) {
+        even->severity = FINDING_INFO;
+        finding_say(even, " A program that gives nothing back as it ends has its data here, too.");
+    }
+    f = begin_fact(r, "Live at the end", live->bytes, live->count);
     if (largest->process_count > 1 && largest->bytes < live->bytes) {
         finding_say(f, " of %s at the ends of %s processes, of which the largest, %s, had %s", r->device->name,
                     units_count(r->a, largest->all_count), buf_text(&largest->name), units_bytes(r->b, largest->bytes));

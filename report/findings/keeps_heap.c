@@ -5,9 +5,10 @@
 #include "../query/wrapper.h"
 #include "live_at_end.h"
 
-#define KEEPING_LINES 12 /* so many lines' blocks live at the end: a program that gives nothing back as it ends, */
-#define KEEPING_SHARE 2  /* if they are that part of its peak; */
-#define KEEPING_MANY  96 /* or so many, none of which has that part of what is live */
+#define KEEPING_LINES  12 /* so many lines' blocks live at the end: a program that gives nothing back as it ends, */
+#define KEEPING_SHARE  2  /* if they are that part of its peak; */
+#define KEEPING_STACKS 96 /* or, of code without names, whose lines may be a wrapper's, so many stacks; */
+#define KEEPING_MANY   96 /* or so many, none of which has that part of what is live */
 
 static void add_caller(struct map *lines, const struct row *row)
 {
@@ -54,11 +55,29 @@ static int many_keep(const struct rules *r, int64_t bytes)
     return lines >= KEEPING_MANY && most < bytes / KEEPING_SHARE;
 }
 
+/* The same of stacks, where the lines have no names: of a program without symbols all that allocates may be one line.
+ */
+static int stacks_keep(struct rules *r, int64_t bytes)
+{
+    struct buf sql = BUF(4096);
+    buf_printf(
+        &sql,
+        "SELECT count(*) >= ?2 AND max(kept) < ?3 FROM (SELECT s.alloc_bytes - s.free_bytes AS kept FROM %s sl "
+        "JOIN line l USING(line_id) JOIN site s USING(site_id) WHERE l.function_id IS NULL AND s.device_id = ?1) "
+        "WHERE kept > 0",
+        rule_recorded_table(r->db));
+    const int64_t values[] = {r->device->device_id, KEEPING_STACKS, bytes / KEEPING_SHARE};
+    int keep = rule_query_amount(r, buf_text(&sql), values, 3, 0) == 1;
+    buf_free(&sql);
+    return keep;
+}
+
 /* Runtimes and compilers end without giving back what they hold: of many lines, and much of the peak. Where it is not
  * known what was live when, nothing tells that from a leak. Python does take itself down. */
 int keeps_its_heap(struct rules *r, int64_t bytes, int64_t peak_bytes, int is_torn)
 {
     const struct rule_device *d = r->device;
     return r->growth && !is_torn && ending_of_blocks(r->db, d->device_id) == ENDING_RETURNED &&
-           (many_keep(r, bytes) || (bytes >= peak_bytes / KEEPING_SHARE && count_keeping(r) >= KEEPING_LINES));
+           (many_keep(r, bytes) ||
+            (bytes >= peak_bytes / KEEPING_SHARE && (count_keeping(r) >= KEEPING_LINES || stacks_keep(r, bytes))));
 }

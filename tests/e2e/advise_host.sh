@@ -49,6 +49,22 @@ both wrapper
 bound wrapper leaks
 contains 'wrapper' wrapper.txt "Most of it was for lose (advise.c:$(line lose)), which keeps what it takes there."
 
+# what a program collects and keeps until it ends is rather its data where no stack has half of it: of 16 lines, or of
+# many stacks in code without names; a leak is one there, too
+strip -o stripped "$PROGRAMS/advise"
+"$MEMPROF" run -q -o data.db "$PROGRAMS/advise" data
+for mode in stacks leak; do
+    "$MEMPROF" run -q -o stripped-$mode.db ./stripped $mode
+done
+for of in data stripped-stacks; do
+    "$MEMPROF" advise $of.db >$of.txt
+    contains "$of" $of.txt '? Never freed, saves at most 3.8'
+    contains "$of" $of.txt 'A program that gives nothing back as it ends has its data here, too.'
+    lacks "$of" $of.txt '* Never freed'
+done
+"$MEMPROF" advise stripped-leak.db >stripped-leak.txt
+contains 'stripped-leak' stripped-leak.txt '* Never freed, saves at most 7.63 MiB of a peak of 15.63 MiB'
+
 both steps
 place steps steps kept
 bound steps steps

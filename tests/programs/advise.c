@@ -252,6 +252,58 @@ static void reallocs(void)
     free(list);
 }
 
+static void wait_a_little(void)
+{
+    nanosleep(&(struct timespec){.tv_nsec = 100000}, NULL);
+}
+
+/* 8,000 blocks of 500 bytes that it collects on 16 lines, and keeps: its data rather than a leak. */
+static void data(void)
+{
+    for (int i = 0; i < 500; i++) {
+        void *kept[] = {
+            /**/ malloc(500),
+            /**/ malloc(500),
+            /**/ malloc(500),
+            /**/ malloc(500),
+            /**/ malloc(500),
+            /**/ malloc(500),
+            /**/ malloc(500),
+            /**/ malloc(500),
+            /**/ malloc(500),
+            /**/ malloc(500),
+            /**/ malloc(500),
+            /**/ malloc(500),
+            /**/ malloc(500),
+            /**/ malloc(500),
+            /**/ malloc(500),
+            /**/ malloc(500),
+        };
+        for (int k = 0; k < 16; k++)
+            touched(kept[k], 500);
+        wait_a_little();
+    }
+}
+
+/* 16,000 of 250 on one line by 128 stacks, as a program has it whose allocations go through one function. */
+OWN static void collect(int depth)
+{
+    if (depth)
+        collect(depth - 1);
+    else
+        touched(malloc(250), 250);
+    __asm__ volatile("");
+}
+
+static void stacks(void)
+{
+    for (int i = 0; i < 16000; i++) {
+        collect(i % 128);
+        if (i % 32 == 0)
+            wait_a_little();
+    }
+}
+
 /* Is killed while it holds 5 MiB, which is no leak. */
 static void killed(void)
 {
@@ -262,9 +314,9 @@ static void killed(void)
 static const struct {
     const char *name;
     void (*run)(void);
-} modes[] = {{"leak", leak},     {"wrapper", wrapper}, {"steps", steps}, {"phase", phase},
-             {"once", once},     {"churn", churn},     {"reuse", reuse}, {"reallocs", reallocs},
-             {"killed", killed}, {"loop", loop},       {"turns", turns}, {"five", five}};
+} modes[] = {{"leak", leak},   {"wrapper", wrapper}, {"steps", steps},       {"phase", phase},   {"once", once},
+             {"churn", churn}, {"reuse", reuse},     {"reallocs", reallocs}, {"killed", killed}, {"loop", loop},
+             {"turns", turns}, {"five", five},       {"data", data},         {"stacks", stacks}};
 
 int main(int argc, char **argv)
 {

@@ -127,6 +127,7 @@ void finding_passed(struct rules *r, struct finding *f, const struct rule_line *
 
 #define KEEPS_PERCENT 75 /* so much of what came through it is live at the end */
 #define DEPTH_MAX     64
+#define KEEPERS       3         /* findings of a rule that it is looked for: it takes all stacks of the file */
 #define SITES_MAX     (1 << 20) /* of more, none is looked at */
 
 enum { STACK, ALLOCS, ENDS, END_BYTES, COLUMNS };
@@ -217,7 +218,7 @@ int finding_keeper(struct rules *r, struct finding *f, const struct rule_line *l
     struct walk_stack stack;
     struct site_rows rows;
     const struct walk_frame *frame = NULL;
-    int64_t stack_id = r->site_count <= SITES_MAX ? stack_of_most(r, line, is_kept) : 0;
+    int64_t stack_id = r->site_count <= SITES_MAX && f->nth < KEEPERS ? stack_of_most(r, line, is_kept) : 0;
     if (!stack_id || walk_open(r->db, TREE_BOTH, &walk, r->err))
         return 0;
     list_addresses(r, walk, stack_id, &k);

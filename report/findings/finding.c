@@ -57,7 +57,7 @@ static void html_line(struct buf *html, const struct finding *f, const struct fi
 static const char *next_end(const struct finding *f)
 {
     size_t length = strlen(f->next);
-    return length && strchr(".:", f->next[length - 1]) ? "" : ".";
+    return length && strchr(".:?", f->next[length - 1]) ? "" : ".";
 }
 
 static void html_look(struct buf *html, const struct finding *f, const struct finding_part *part)

@@ -1,7 +1,8 @@
 #!/bin/sh
 # tests/bench/diff_leak.sh: puts a leak into redis, built from Debian's source, and looks for it: with HSET a field's
 # old value is not freed any more. The two servers do the same work under memprof; the leak must be the top row of
-# `memprof diff`, and break `memprof check` with the old recording as its baseline. Its size is arithmetic: each value
+# `memprof diff`, break `memprof check` with the old recording as its baseline, and be named by `memprof advise`, which
+# has nothing to say of the old one. Its size is arithmetic: each value
 # of 128 bytes is a block of 132 (a header of 3 bytes and a NUL), and all are forgotten but the last one of each field.
 #
 # Needs a network and a source of Debian's sources in apt's list: in /etc/apt/sources.list.d/src.sources
@@ -41,7 +42,7 @@ if [ ! -x "$work/new/src/redis-server" ]; then
 fi
 
 # --- two recordings ---------------------------------------------------------------------------------------------------
-requests=20000 fields=500
+requests=60000 fields=500
 record() { # SIDE: SIDE.db, and how many fields there were at the end
     port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
     "$memprof" run -q -o "$work/$1.db" -- "$work/$1/src/redis-server" --port "$port" --save '' --appendonly no \
@@ -83,3 +84,10 @@ grep -A 2 -e '^broken' -e 'what grew most' "$work/check.txt"
 [ $status = 1 ] || fail "check ended with $status"
 grep -q 'hashTypeSet .*t_hash\.c:' "$work/check.txt" || fail "check does not name it"
 echo "check: status 1 for the leak, 0 without it"
+
+"$memprof" advise "$work/old.db" >"$work/advise.txt"
+[ "$(cat "$work/advise.txt")" = 'Nothing to advise.' ] || { cat "$work/advise.txt"; fail "advise of the old one"; }
+"$memprof" advise "$work/new.db" >"$work/advise.txt"
+cat "$work/advise.txt"
+grep -q '^\* Never freed' "$work/advise.txt" || fail "advise does not warn"
+grep -q 'for hashTypeSet (t_hash\.c:' "$work/advise.txt" || fail "advise does not name it"

@@ -16,6 +16,13 @@
  *     if (memprof_scope_figures(&f)) // 0: not recorded
  *         assert(f.live_bytes == 0 && f.alloc_count <= 3);
  *
+ *     struct memprof_device_figures d;
+ *     memprof_epoch("after loading");
+ *     step();
+ *     if (memprof_figures_now("cuda", &d) == MEMPROF_OK)
+ *         printf("live %llu, at most %llu\n", (unsigned long long)d.active_bytes,
+ *                (unsigned long long)d.peak_active_bytes);
+ *
  *     memprof_pool pool = memprof_pool_create("activations");
  *     char *memory = malloc(1 << 20);
  *     memprof_pool_segment(pool, memory, 1 << 20);   // reserved: no block any more
@@ -45,6 +52,10 @@ extern void memprof_hook_range_pop(void) __attribute__((weak));
 extern void memprof_hook_scope_begin(const char *name) __attribute__((weak));
 extern void memprof_hook_scope_end(void) __attribute__((weak));
 extern int memprof_hook_scope_figures(void *figures, size_t size) __attribute__((weak));
+extern int memprof_hook_device_figures(const char *device, void *figures, size_t size, int is_now)
+    __attribute__((weak));
+extern int memprof_hook_sync(void) __attribute__((weak));
+extern void memprof_hook_epoch(const char *name) __attribute__((weak));
 extern uint64_t memprof_hook_pool_create(const char *name) __attribute__((weak));
 extern void memprof_hook_pool_destroy(uint64_t pool) __attribute__((weak));
 extern void memprof_hook_pool_segment(uint64_t pool, const void *p, size_t size) __attribute__((weak));
@@ -135,6 +146,69 @@ static inline void memprof_figures_end(const int *scope)
 #define MEMPROF_SCOPE_FIGURES(name)                                                                                    \
     __attribute__((cleanup(memprof_figures_end), unused)) const int MEMPROF_SCOPE_NAME(__COUNTER__) =                  \
         memprof_figures_begin(name)
+
+/*
+ * What a device holds, of all processes of the recording together: as its reports have it, while the program runs. An
+ * epoch lasts until the next memprof_epoch of any of them; before the first one the peaks and counts are the run's.
+ * A realloc is one free and one allocation. Bytes are those that were asked for.
+ */
+struct memprof_device_figures {
+    uint64_t time_ns;         /* up to when events are counted; since the run began */
+    uint64_t epoch;           /* epochs begun so far */
+    uint64_t active_bytes;    /* live blocks; of the host also mappings, such as the stacks of threads */
+    uint64_t active_count;    /* the same, how many */
+    uint64_t allocated_bytes; /* active less blocks whose free waits for a stream */
+    uint64_t reserved_bytes;  /* what allocators hold from the layer below; of the host's heap sampled each 10 ms */
+    uint64_t used_bytes;      /* host: resident memory; GPU: what the driver says is in use, by anybody. Sampled */
+    uint64_t total_bytes;     /* of the GPU; 0: not known */
+    uint64_t peak_active_bytes, peak_reserved_bytes;           /* most since the epoch began */
+    uint64_t alloc_count, alloc_bytes, free_count, free_bytes; /* since the epoch began */
+    uint64_t thread_active_bytes, thread_active_count;         /* of what the calling thread ever allocated; */
+    uint64_t thread_alloc_count, thread_alloc_bytes;           /* these six are 0 but for _now */
+    uint64_t thread_free_count, thread_free_bytes;             /* freed by whatever thread */
+};
+
+enum memprof_status {
+    MEMPROF_OK = 0,
+    MEMPROF_NOT_RECORDED = -1, /* the program runs without memprof, or the recording has ended, or its collector died */
+    MEMPROF_NO_DEVICE = -2,    /* none of that name was met so far */
+    MEMPROF_NO_ANSWER = -3,    /* the collector did not answer within a second: it is stopped, or starved. The thread's
+                                  next calls do not wait until it goes on */
+    MEMPROF_NOT_HERE = -4      /* in a signal handler that interrupted an allocation, or under seccomp: nobody waits */
+};
+
+/*
+ * device: as reports have it, "host", "cuda:0", ...; "cuda": the sum of all of that type, whose peak is the peak of the
+ * sum; NULL: of all devices. Returns an enum memprof_status; unless that is MEMPROF_OK, *figures is as it was.
+ *
+ * As last counted: some milliseconds old (more, where the collector is behind). Never waits; may be called anywhere.
+ */
+static inline int memprof_figures(const char *device, struct memprof_device_figures *figures)
+{
+    return memprof_hook_device_figures ? memprof_hook_device_figures(device, figures, sizeof *figures, 0)
+                                       : MEMPROF_NOT_RECORDED;
+}
+
+/* Exact up to this call: with all that any thread did before it, and nothing after. Waits for the collector: the cost
+ * is in docs/live.md. Not for code that runs while an allocator's lock is held. */
+static inline int memprof_figures_now(const char *device, struct memprof_device_figures *figures)
+{
+    return memprof_hook_device_figures ? memprof_hook_device_figures(device, figures, sizeof *figures, 1)
+                                       : MEMPROF_NOT_RECORDED;
+}
+
+/* The same wait, until the file has it, too: what reads the file from now on finds all that was done before. */
+static inline int memprof_sync(void)
+{
+    return memprof_hook_sync ? memprof_hook_sync() : MEMPROF_NOT_RECORDED;
+}
+
+/* Peaks and counts of figures begin anew. In reports it is a range of the domain "epoch", to the next one. */
+static inline void memprof_epoch(const char *name)
+{
+    if (memprof_hook_epoch)
+        memprof_hook_epoch(name);
+}
 
 /*
  * Pools. Memory of the host or of a device: addresses say which. A pool's segments are what it holds from the layer

@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #define WIRE_MAGIC   0x31455249574d504dull /* "MPMWIRE1" */
-#define WIRE_VERSION 8
+#define WIRE_VERSION 9
 
 /* The launcher sets these in the program's environment; the library reads nothing else of it. */
 #define WIRE_ENV_SESSION "MEMPROF_SESSION" /* path to open, "/proc/PID/fd/N" of the collector's memfd */
@@ -29,6 +29,8 @@
 #define WIRE_TITLE_MAX   256u
 #define WIRE_TARGET_MAX  256u
 #define WIRE_SESSION_MAX 64u
+#define WIRE_FIGURES     64u /* rows of the desk */
+#define WIRE_NAME_BYTES  16u /* of a device's name, with NULs behind it */
 
 #define WIRE_LINE _Alignas(64)
 
@@ -151,6 +153,43 @@ struct wire_ring {
 };
 
 /*
+ * The desk: the way back, from the collector to programs. No hook touches it: only calls of memprof.h that ask do. Its
+ * rows are as last counted. To have what is exact up to a call, a thread writes a SYNC with the next number of its
+ * ring's answer; the collector answers it in the order of all events. An answer belongs to a ring, and a thread waits
+ * for one at a time, so none is claimed or given back: who gave up, or was killed, leaves nothing behind.
+ */
+struct wire_figures { /* of a device, or of several */
+#define X(name, text) uint64_t name;
+#include "wire_figures.def"
+#undef X
+};
+
+struct wire_row {                   /* collector only */
+    char name[WIRE_NAME_BYTES];     /* as reports have it: "host", "cuda:0"; "cuda": all of a type; "": all. It stays */
+    WIRE_LINE uint32_t version;     /* its last bit: which copy is valid. The other one is written before the next */
+    struct wire_figures figures[2]; /* version, so that a collector that is stopped leaves one that can be read */
+};
+
+struct wire_desk {
+    WIRE_LINE uint32_t asked;     /* futex word: SYNCs written; programs add. The collector's short naps end with it */
+    WIRE_LINE uint32_t row_count; /* collector only */
+    struct wire_row rows[WIRE_FIGURES];
+};
+
+struct wire_answer {
+    WIRE_LINE uint32_t asked; /* number of the newest SYNC; the ring's thread only */
+    int32_t tid;              /* which wrote it */
+    uint32_t answered;        /* futex word: number of the newest SYNC that is counted; collector only, as the rest */
+    uint32_t is_known;        /* there is such a device; else there are no figures */
+    struct wire_figures figures;
+};
+
+/* flags of a SYNC */
+#define WIRE_SYNC_COMMIT    1u /* answered when the file has it, too */
+#define WIRE_SYNC_NUMBER(a) ((uint32_t)(a))
+#define WIRE_SYNC_FLAGS(a)  ((unsigned)((a) >> 32))
+
+/*
  * Records. Words of 64 bits, at index (position & (ring_words - 1)); a record may wrap around the ring's end.
  *   word 0  stamp
  *   word 1  op (8) << 56 | hook (8) << 48 | low 48 bits, "a"
@@ -237,7 +276,14 @@ enum wire_direction {
 
 /* Marks and ranges. The text is the name, or domain, category and name with WIRE_MARK_SEPARATOR between them; of a POP
  * the domain alone, because ranges nest by thread and domain. START and END may come from different threads. */
-enum wire_mark { WIRE_MARK_INSTANT, WIRE_MARK_PUSH, WIRE_MARK_POP, WIRE_MARK_START, WIRE_MARK_END };
+enum wire_mark {
+    WIRE_MARK_INSTANT,
+    WIRE_MARK_PUSH,
+    WIRE_MARK_POP,
+    WIRE_MARK_START,
+    WIRE_MARK_END,
+    WIRE_MARK_EPOCH, /* ends the recording's epoch, and begins the next one */
+};
 #define WIRE_MARK_SEPARATOR '\x1f'
 
 /* Where the parts lie in the memfd. */
@@ -245,7 +291,9 @@ enum wire_mark { WIRE_MARK_INSTANT, WIRE_MARK_PUSH, WIRE_MARK_POP, WIRE_MARK_STA
 #define WIRE_ROUND(x)       (((x) + WIRE_PAGE - 1) / WIRE_PAGE * WIRE_PAGE)
 #define WIRE_PROCS_OFFSET   WIRE_ROUND(sizeof(struct wire_control))
 #define WIRE_HEADERS_OFFSET (WIRE_PROCS_OFFSET + WIRE_ROUND(WIRE_PROCS * sizeof(struct wire_proc)))
-#define WIRE_DATA_OFFSET    (WIRE_HEADERS_OFFSET + WIRE_ROUND(WIRE_RINGS * sizeof(struct wire_ring)))
+#define WIRE_DESK_OFFSET    (WIRE_HEADERS_OFFSET + WIRE_ROUND(WIRE_RINGS * sizeof(struct wire_ring)))
+#define WIRE_ANSWERS_OFFSET (WIRE_DESK_OFFSET + WIRE_ROUND(sizeof(struct wire_desk))) /* one a ring */
+#define WIRE_DATA_OFFSET    (WIRE_ANSWERS_OFFSET + WIRE_ROUND(WIRE_RINGS * sizeof(struct wire_answer)))
 #define WIRE_TOTAL_BYTES    (WIRE_DATA_OFFSET + (uint64_t)WIRE_RINGS * WIRE_RING_WORDS * 8)
 
 /* Hooked functions: the hook number of a record. */

@@ -131,6 +131,7 @@ struct device_account *account_device(struct account *a, unsigned device)
         d->generation = 1;
         d->level.epoch = 1;
         d->timeline = timeline_open();
+        account_watch_device(a, device);
     }
     return a->devices[device];
 }
@@ -241,6 +242,8 @@ void account_reserved_change(struct account *a, struct device_account *d, struct
     }
     timeline_step(d->timeline, a->now_ns, d->alloc_count, d->alloc_bytes);
     timeline_reserved(d->timeline, a->now_ns, d->reserved.bytes);
+    if (bytes > 0 && a->watch.is_on)
+        account_watch(a, d);
 }
 
 void account_reserved_sampled(struct account *a, struct device_account *d, struct kind_account *k, int64_t change)
@@ -406,6 +409,8 @@ static inline void apply_alloc(struct account *a, const struct event *e, const s
     d->alloc_bytes += size;
     level_add(&d->level, size, a->now_ns, a->event_count + 1);
     level_add(&k->level, size, a->now_ns, a->event_count + 1);
+    if (__builtin_expect(d->level.active_bytes > d->watch_bytes, 0))
+        account_watch(a, d);
     timeline_rise(d->timeline, a->now_ns, d->level.active_bytes);
     if (e->op == EVENT_REALLOC_ALLOC)
         timeline_fall(d->timeline, d->level.active_bytes); /* it may be smaller */

@@ -10,6 +10,7 @@
 #include "../../common/map.h"
 #include "../store/store.h"
 #include "account.h"
+#include "account_figures.h"
 #include "keyframe.h"
 #include "largest.h"
 #include "live.h"
@@ -87,6 +88,22 @@ static inline uint64_t account_lane_key(uint32_t thread_id, uint16_t pair)
     return (uint64_t)thread_id << 16 | pair;
 }
 
+/* What figures need beside the accounts (account_figures.c). */
+struct watched_peaks { /* since the epoch began */
+    uint64_t active_bytes, reserved_bytes;
+};
+struct watch {
+    int is_on;      /* else the run's peaks are those that are asked for */
+    uint64_t epoch; /* begun so far */
+    unsigned device_end;
+    struct watched_peaks types[ACCOUNT_TYPES]; /* of sums of devices; 0: of all */
+    struct watched {
+        struct watched_peaks peaks;
+        struct histogram_sums base; /* as the epoch began */
+        uint8_t type, is_foreign;
+    } devices[ACCOUNT_DEVICES];
+};
+
 #define ACCOUNT_OOM_WAITS 64u
 
 struct account {
@@ -150,6 +167,7 @@ struct account {
     } job;
     struct buf encoded;
     struct keyframes keyframes;
+    struct watch watch;
 };
 
 /* account.c */
@@ -206,6 +224,11 @@ void account_to_segment(struct account *a, const struct event *e);
 /* The free of a block that has become a segment ends that. Returns 0 where it is none. */
 int account_free_moved(struct account *a, const struct event *e);
 void account_device_used(struct account *a, const struct event *e);
+
+/* account_figures.c */
+void account_watch_device(struct account *a, unsigned device); /* is new */
+/* After a rise of the device's bytes that may be a new peak. */
+void account_watch(struct account *a, struct device_account *d);
 
 /* account_thread.c */
 struct thread_device *account_thread_device(struct account *a, uint32_t thread_id, unsigned device);

@@ -62,6 +62,7 @@ struct device_account {
     uint64_t alloc_count;
     uint64_t alloc_bytes;
     uint64_t rss_bytes;
+    uint64_t watch_bytes;   /* more active bytes than this are told to account_watch */
     uint64_t pending_bytes; /* of level.active_bytes: their free was requested */
     uint64_t used_bytes;    /* the driver's figures, as sampled last; total_bytes 0: never */
     uint64_t total_bytes;

@@ -5,9 +5,11 @@
 #include "../../common/error.h"
 #include "../../common/kind.h"
 #include "../account/account.h"
+#include "../account/account_figures.h"
 #include "../account/names.h"
 #include "../finish/symbolize.h"
 #include "../store/output.h"
+#include "desk.h"
 #include "drain.h"
 #include "facts.h"
 #include "launch.h"
@@ -37,6 +39,7 @@
 #define NAP_IDLE_NS      20000000u
 #define NAP_LONG_NS      100000000u /* after: */
 #define LONG_IDLE_NS     1000000000u
+#define NAP_ASKED_NS     20000u      /* while somebody waits for an answer */
 #define NAP_LEAVING_NS   200000u     /* while the end of a process is awaited */
 #define NAP_FIRST_NS     500000u     /* until the program's library is there */
 #define JOIN_NS          1000000000u /* after the program's end, in which its last children may begin */
@@ -56,6 +59,7 @@ struct collection {
     struct stacks *stacks;
     struct processes processes;
     struct drain *drain;
+    struct desk *desk;
     struct account *account;
     struct watch *watch;
     struct resident *resident;
@@ -78,6 +82,7 @@ struct collection {
 static void take_events(void *arg, const struct event *events, size_t count)
 {
     struct collection *c = arg;
+    desk_devices(c->desk);
     resident_events(c->resident, events, count);
 }
 
@@ -85,6 +90,18 @@ static int take_name(void *arg, unsigned process_id, uint64_t time_ns, const str
 {
     const struct collection *c = arg;
     return account_name(c->account, process_id, time_ns, said);
+}
+
+static void take_sync(void *arg, const struct drain_sync *sync)
+{
+    const struct collection *c = arg;
+    desk_sync(c->desk, sync);
+}
+
+static void take_epoch(void *arg, uint64_t time_ns)
+{
+    const struct collection *c = arg;
+    account_epoch(c->account, time_ns);
 }
 
 static int open_parts(struct collection *c, struct error *err)
@@ -137,8 +154,9 @@ static int start_program(struct collection *c, const char *path, struct error *e
     prctl(PR_SET_TIMERSLACK, 1000ul, 0ul, 0ul, 0ul);
     processes_open(&c->processes, &c->session, c->store, &c->clock, c->watch, c->stacks, c->pid);
     c->processes.first_before_bytes = c->launch.before_bytes;
-    struct drain_sink sink = {take_events, c, take_name};
+    struct drain_sink sink = {take_events, c, take_name, take_sync, take_epoch};
     c->drain = drain_open(&c->session, c->store, &c->clock, &c->processes, sink);
+    c->desk = desk_open(&c->session, c->account, drain_state(c->drain).devices);
     c->resident = resident_open(c->options->follow, c->store, c->account, c->drain, &c->processes, &c->clock);
     facts_begin(c->store, c->options, c->argv, &c->clock);
     store_commit(c->store);
@@ -159,6 +177,7 @@ static void close_parts(struct collection *c)
         drain_close(c->drain);
         processes_close(&c->processes);
     }
+    desk_close(c->desk);
     account_close(c->account);
     stacks_close(c->stacks);
     session_close(&c->session);
@@ -166,6 +185,7 @@ static void close_parts(struct collection *c)
         close(c->pidfd);
     c->watch = NULL;
     c->drain = NULL;
+    c->desk = NULL;
     c->account = NULL;
     c->stacks = NULL;
     c->pidfd = -1;
@@ -282,7 +302,7 @@ static int nap_while_filling(struct collection *c, uint32_t pressure)
     else if (pressure < WIRE_RING_WORDS / 8 && c->filling_ns < NAP_NS)
         c->filling_ns += c->filling_ns / 8 + 1000;
     if (c->filling_ns >= FILLING_LEAST_NS)
-        nanosleep(&(struct timespec){0, (long)c->filling_ns}, NULL);
+        desk_nap(c->desk, c->filling_ns);
     else
         c->filling_ns = FILLING_LEAST_NS;
     return 1;
@@ -292,6 +312,10 @@ static void nap(struct collection *c, uint64_t words, unsigned news)
 {
     struct drain_state state = drain_state(c->drain);
     uint64_t now = state.now_ns;
+    if (desk_is_asked(c->desk, now)) {
+        nanosleep(&(struct timespec){0, NAP_ASKED_NS}, NULL);
+        return;
+    }
     if (nap_while_filling(c, state.pressure))
         return;
     uint32_t *sleeping = &c->session.control->sleeping;
@@ -307,7 +331,7 @@ static void nap(struct collection *c, uint64_t words, unsigned news)
     uint64_t most_ns = state.leaving ? NAP_LEAVING_NS : c->processes.total ? NAP_LONG_NS : NAP_FIRST_NS;
     uint64_t nap_ns = c->nap_ns < most_ns ? c->nap_ns : most_ns;
     __atomic_store_n(sleeping, 1, __ATOMIC_SEQ_CST);
-    if (drain_may_sleep(c->drain) && watch_news(c->watch) == news) {
+    if (drain_may_sleep(c->drain) && watch_news(c->watch) == news && !desk_is_asked(c->desk, now)) {
         struct timespec timeout = {(time_t)(nap_ns / 1000000000u), (long)(nap_ns % 1000000000u)};
         syscall(SYS_futex, sleeping, FUTEX_WAIT, 1, &timeout, NULL, 0);
     }
@@ -406,12 +430,14 @@ static void record(struct collection *c)
         c->sampled_leaving = state.leaving;
         c->uncommitted |= words != 0;
         c->uncommitted_words += words;
-        if (commit_is_due(c, now)) {
+        if (commit_is_due(c, now) || desk_wants_commit(c->desk)) {
             c->commit_ns = now;
             c->uncommitted = 0;
             c->uncommitted_words = 0;
             commit(c);
+            desk_committed(c->desk);
         }
+        desk_publish(c->desk, now);
         check_store(c);
         if (is_over(c))
             break;

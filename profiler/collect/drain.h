@@ -17,11 +17,20 @@
 struct drain;
 struct name_said;
 
+struct drain_sync { /* a SYNC */
+    uint32_t ring, number, thread_id;
+    unsigned flags;
+    char name[WIRE_NAME_BYTES + 1];
+};
+
 struct drain_sink {
     void (*events)(void *arg, const struct event *events, size_t count); /* in time order */
     void *arg;
     /* What a program calls a block of its own, after all events so far; 0: none begins there. NULL: nobody asks. */
     int (*name)(void *arg, unsigned process_id, uint64_t time_ns, const struct name_said *said);
+    /* When all events before it were given out; NULL: nobody is there to answer. */
+    void (*sync)(void *arg, const struct drain_sync *sync);
+    void (*epoch)(void *arg, uint64_t time_ns);
 };
 
 struct drain *drain_open(struct session *session, struct store *store, struct clock *clock, struct processes *processes,

@@ -89,6 +89,7 @@ struct drain {
         uint32_t process_id;
     } * spans; /* ranges begun by START */
     size_t span_count, span_room;
+    int64_t epoch_mark_id; /* the running epoch's row; 0: none was begun */
     /* totals */
     uint64_t words, bad_rings, bad_records, unknown_stacks, discarded_words, mark_rows, rounds, untracked_rows,
         name_rows, unresolved_names;

@@ -124,6 +124,20 @@ static void heap_range(struct drain *d, const struct ring *r, uint64_t word1)
     store_step(d->store, q);
 }
 
+static void sync_asked(struct drain *d, const struct ring *r, uint64_t word1)
+{
+    const uint64_t name[] = {record_word(r, 2), record_word(r, 3)};
+    struct drain_sync sync = {.ring = r->index,
+                              .number = WIRE_SYNC_NUMBER(WIRE_A(word1)),
+                              .flags = WIRE_SYNC_FLAGS(WIRE_A(word1)),
+                              .thread_id = r->thread_id};
+    _Static_assert(sizeof name == WIRE_NAME_BYTES, "two words");
+    memcpy(sync.name, name, sizeof name);
+    drain_flush(d);
+    if (d->sink.sync)
+        d->sink.sync(d->sink.arg, &sync);
+}
+
 void records_handle(struct drain *d, struct ring *r, uint64_t word1, uint64_t words)
 {
     struct process *p = r->process;
@@ -189,6 +203,9 @@ void records_handle(struct drain *d, struct ring *r, uint64_t word1, uint64_t wo
         break;
     case WIRE_MARK:
         records_mark(d, r, word1, words);
+        break;
+    case WIRE_SYNC:
+        sync_asked(d, r, word1);
         break;
     case WIRE_TEARDOWN:
         sample(d, r, EVENT_TEARDOWN, 0, 0, 0, 0);

@@ -46,6 +46,8 @@ static int64_t ahead_call(struct ahead *a, const struct ring *r, uint64_t *posit
         unsigned op = WIRE_OP(record_word_at(r, *position, 1));
         if (op == WIRE_CALL && length >= CALL_WORDS)
             return (int64_t)length;
+        if (op == WIRE_SYNC) /* it waits for our answer, and says nothing before that */
+            return 0;
         if (op != WIRE_STACK && op != WIRE_STACK_NEXT && op != WIRE_MODULE_LOAD && op != WIRE_PAD &&
             ++a->others > SEGMENT_AHEAD)
             return 0;

@@ -21,6 +21,8 @@ static struct mark_text split_mark(char *text)
 
 static void end_mark(struct drain *d, const struct ring *r, int64_t mark_id)
 {
+    if (!mark_id)
+        return;
     sqlite3_stmt *q = store_statement(d->store, "UPDATE mark SET end_ns = ? WHERE mark_id = ?");
     sqlite3_bind_int64(q, 1, record_ns(d, r));
     sqlite3_bind_int64(q, 2, mark_id);
@@ -78,6 +80,17 @@ static void end_span(struct drain *d, const struct ring *r, uint64_t id)
         }
 }
 
+/* Epochs follow one another without gaps, whoever begins them: they are the recording's. */
+static void begin_epoch(struct drain *d, const struct ring *r, char *name)
+{
+    struct mark_text t = {.domain = "epoch", .category = "", .name = name};
+    end_mark(d, r, d->epoch_mark_id);
+    d->epoch_mark_id = mark_row(d, r, &t, 1);
+    drain_flush(d);
+    if (d->sink.epoch)
+        d->sink.epoch(d->sink.arg, (uint64_t)record_ns(d, r));
+}
+
 void records_mark(struct drain *d, struct ring *r, uint64_t word1, uint64_t words)
 {
     uint64_t text[WIRE_RECORD_MAX + 1];
@@ -85,7 +98,7 @@ void records_mark(struct drain *d, struct ring *r, uint64_t word1, uint64_t word
     int has_id = kind == WIRE_MARK_START || kind == WIRE_MARK_END;
     uint64_t bytes = WIRE_VAR_LOW(word1), first = 2u + (unsigned)has_id,
              id = has_id && words > 2 ? record_word(r, 2) : 0;
-    if (words < first || kind > WIRE_MARK_END) {
+    if (words < first || kind > WIRE_MARK_EPOCH) {
         d->bad_records++;
         return;
     }
@@ -100,6 +113,10 @@ void records_mark(struct drain *d, struct ring *r, uint64_t word1, uint64_t word
     }
     if (kind == WIRE_MARK_END) {
         end_span(d, r, id);
+        return;
+    }
+    if (kind == WIRE_MARK_EPOCH) {
+        begin_epoch(d, r, (char *)text);
         return;
     }
     struct mark_text t = split_mark((char *)text);

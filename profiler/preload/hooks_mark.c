@@ -1,6 +1,9 @@
-/* What memprof.h calls in a program that is recorded: marks, ranges, and scopes with figures. */
+/* What memprof.h calls in a program that is recorded: marks, ranges, scopes with figures, and figures of devices. */
 #include "call.h"
+#include "desk.h"
 #include "figures.h"
+
+#include <errno.h>
 
 static void mark(struct unwind_state s, enum wire_mark kind, const char *name)
 {
@@ -84,4 +87,61 @@ EXPORT int memprof_hook_scope_figures(void *figures, size_t size)
     for (size_t i = 0; is_known && i < size / sizeof(uint64_t); i++)
         ((uint64_t *)figures)[i] = i < sizeof scope / sizeof(uint64_t) ? ((const uint64_t *)&scope)[i] : 0;
     return is_known;
+}
+
+EXPORT void memprof_hook_epoch(const char *name);
+EXPORT void memprof_hook_epoch(const char *name)
+{
+    struct unwind_state s;
+    UNWIND_HERE(s);
+    mark(s, WIRE_MARK_EPOCH, name);
+}
+
+/* A question of the calling thread, where it may wait: not in a signal handler that interrupted a hook. Who is filtered
+ * may not even wait: that is a system call. */
+static enum desk_status ask(struct unwind_state s, const char *name, unsigned flags, struct wire_figures *figures)
+{
+    struct thread *t = &self;
+    int saved = errno;
+    if (t->refused)
+        return DESK_NOT_RECORDED;
+    if (process_is_filtered() || !enter_figures(t, s))
+        return gate.on ? DESK_NOT_HERE : DESK_NOT_RECORDED;
+    enum desk_status status = desk_ask(t, name, flags, figures);
+    thread_leave(t);
+    errno = saved;
+    return status;
+}
+
+static int is_recorded(void)
+{
+    return process.control && gate.on && sys_getpid() == process.pid;
+}
+
+/* size: what the caller's header knows of them. is_now: up to here, else as last counted. */
+EXPORT int memprof_hook_device_figures(const char *device, void *figures, size_t size, int is_now);
+EXPORT int memprof_hook_device_figures(const char *device, void *figures, size_t size, int is_now)
+{
+    char name[WIRE_NAME_BYTES];
+    struct wire_figures f;
+    struct unwind_state s;
+    UNWIND_HERE(s);
+    if (!is_recorded())
+        return DESK_NOT_RECORDED;
+    if (!desk_name(device, name))
+        return DESK_NO_DEVICE;
+    enum desk_status status = is_now ? ask(s, name, 0, &f) : desk_read(name, &f);
+    for (size_t i = 0; status == DESK_OK && i < size / sizeof(uint64_t); i++)
+        ((uint64_t *)figures)[i] = i < sizeof f / sizeof(uint64_t) ? ((const uint64_t *)&f)[i] : 0;
+    return status;
+}
+
+EXPORT int memprof_hook_sync(void);
+EXPORT int memprof_hook_sync(void)
+{
+    const char name[WIRE_NAME_BYTES] = "";
+    struct wire_figures f;
+    struct unwind_state s;
+    UNWIND_HERE(s);
+    return is_recorded() ? ask(s, name, WIRE_SYNC_COMMIT, &f) : DESK_NOT_RECORDED;
 }

@@ -10,11 +10,16 @@ static uint64_t capacity(const struct thread *t)
     return t->depth > 1 ? WIRE_RING_WORDS - WIRE_RECORD_MAX : WIRE_RING_WORDS - NESTED_WORDS;
 }
 
-static void wake_collector(void)
+void record_wake_collector(void)
 {
     uint32_t *sleeping = &process.control->sleeping;
     if (__atomic_load_n(sleeping, __ATOMIC_RELAXED) && __atomic_exchange_n(sleeping, 0, __ATOMIC_ACQ_REL))
         sys_futex_wake(sleeping);
+}
+
+int record_has_room(const struct thread *t, uint64_t words)
+{
+    return t->head + words - __atomic_load_n(&t->ring->tail, __ATOMIC_ACQUIRE) <= capacity(t);
 }
 
 /* Until the next look: a quarter of what was waited so far. Many threads that all wait would else take the collector's
@@ -35,7 +40,7 @@ static void wait_for_collector(struct thread *t, uint64_t words)
         uint64_t tail = __atomic_load_n(&t->ring->tail, __ATOMIC_ACQUIRE);
         if (t->head + words - tail <= capacity(t))
             break;
-        wake_collector();
+        record_wake_collector();
         if (__atomic_load_n(&process.control->state, __ATOMIC_RELAXED) != WIRE_STATE_ON) {
             process_off();
             break;
@@ -74,7 +79,7 @@ static int make_room(struct thread *t, uint64_t words)
         return disowned();
     uint64_t tail = __atomic_load_n(&t->ring->tail, __ATOMIC_ACQUIRE);
     if (t->head - tail > eighth)
-        wake_collector();
+        record_wake_collector();
     if (t->head + words - tail > capacity(t)) {
         if (t->depth > 1 || t->writing) {
             COUNT(lost_event, 1);

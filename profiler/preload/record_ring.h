@@ -17,6 +17,11 @@ static inline __attribute__((always_inline)) int record_room(struct thread *t, u
     return likely(t->head + words <= t->limit) || record_room_slow(t, words);
 }
 
+/* Whether a record of so many words has room as it is, without waiting. Not for nested records. */
+int record_has_room(const struct thread *t, uint64_t words) HIDDEN;
+/* Where it sleeps. */
+void record_wake_collector(void) HIDDEN;
+
 /* From here until record_end the ring is busy: the collector waits for this thread before it orders past the stamp that
  * is taken next. */
 static inline __attribute__((always_inline)) uint64_t record_begin(struct thread *t)

@@ -64,6 +64,16 @@ static struct wire_ring *ring_at(uint32_t i)
     return (struct wire_ring *)((char *)process.control + WIRE_HEADERS_OFFSET) + i;
 }
 
+struct wire_desk *session_desk(void)
+{
+    return (struct wire_desk *)((char *)process.control + WIRE_DESK_OFFSET);
+}
+
+struct wire_answer *session_answer(const struct wire_ring *ring)
+{
+    return (struct wire_answer *)((char *)process.control + WIRE_ANSWERS_OFFSET) + (ring - ring_at(0));
+}
+
 /* Where the path cannot be opened (another root, another user): a shared mapping can be had once more from one that is
  * there, and longer; its part before the ring goes again. */
 static void *ring_map_again(uint64_t offset)

@@ -14,6 +14,9 @@ void session_map(const char *path) HIDDEN;
 int session_slot_claim(uint32_t start_kind, uint32_t parent_slot, int parent_pid) HIDDEN;
 /* Any thread. NULL: none is free. */
 struct wire_ring *session_ring_pop(void) HIDDEN;
+/* The desk, and where the thread of a ring is answered there. */
+struct wire_desk *session_desk(void) HIDDEN;
+struct wire_answer *session_answer(const struct wire_ring *ring) HIDDEN;
 /* The data of a ring that the calling thread popped; NULL: no memory for it. Mapped for good. */
 uint64_t *session_ring_words(const struct wire_ring *ring) HIDDEN;
 

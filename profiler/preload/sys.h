@@ -99,6 +99,13 @@ static inline void sys_futex_wake(uint32_t *word)
     sys_call6(SYS_futex, (long)word, FUTEX_WAKE, 1, 0, 0, 0);
 }
 
+/* Until the word is another one, somebody wakes us, or the time (below a second) is over. */
+static inline void sys_futex_wait(uint32_t *word, uint32_t value, long ns)
+{
+    struct timespec t = {0, ns};
+    sys_call6(SYS_futex, (long)word, FUTEX_WAIT, (long)value, (long)&t, 0, 0);
+}
+
 /* All but those that code itself may raise: these, blocked, end the program. */
 #define SYS_SIGNAL(number) (1ul << ((number)-1))
 #define SYS_SIGNALS_OTHERS                                                                                             \

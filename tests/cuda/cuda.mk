@@ -104,7 +104,7 @@ CUDA_PROGRAMS := $(SIM)/programs/faults $(SIM)/programs/advise
 $(CUDA_PROGRAMS): $(SIM)/programs/%: tests/cuda/%.cpp samples/ledger.h include/memprof.h tests/cuda/include/cuda_runtime.h $(CUDART)
 	@mkdir -p $(@D)
 	$(Q)$(CXX) -std=c++17 $(CUDA_HOST_FLAGS) $(WARN) -Iinclude -Itests/cuda/include -o $@ $< -L$(SIM) -lcudart
-$(SIM)/programs/random: tests/cuda/random.c samples/ledger.h tests/cuda/include/cuda_abi.h $(SIM)/13000/libcuda.so.1
+$(SIM)/programs/random: tests/cuda/random.c samples/ledger.h include/memprof.h tests/cuda/include/cuda_abi.h $(SIM)/13000/libcuda.so.1
 	@mkdir -p $(@D)
 	$(Q)$(CC) -D_GNU_SOURCE -std=gnu17 $(CUDA_HOST_FLAGS) $(WARN) -o $@ $< -L$(SIM)/13000 -lcuda
 cuda-stand-ins: $(CUDA_PROGRAMS) $(SIM)/programs/random

@@ -1,12 +1,14 @@
 /*
- * random SEED STEPS MODE [WAIT]: random calls of the driver on two devices, and a ledger of what they gave by the
+ * random SEED STEPS MODE [WAIT|ask]: random calls of the driver on two devices, and a ledger of what they gave by the
  * documentation. MODE is `memory` (plain, pitched, managed and pinned memory, arrays, contexts that end with blocks
  * live, addresses and physical memory with mappings and references) or `pools` (stream-ordered memory of several pools
  * on several streams). Frees are made with any context current. After each step that changed a device's active bytes it
  * prints "state DEVICE BYTES"; at the end the ledger, whose `segment` rows are the reserved bytes at their highest.
+ * `ask`: after each step the figures of memprof.h are compared with the ledger: of each device, of both, and of all.
  */
 #include "include/cuda_abi.h"
 
+#include "../../include/memprof.h"
 #include "../../samples/ledger.h"
 
 #include <unistd.h>
@@ -321,13 +323,69 @@ static void pools_step(void)
     }
 }
 
+/* --- what memprof.h says at any time --- */
+
+static size_t both_peak;
+static unsigned asked, differs;
+
+static void differ(const char *device, const char *what, size_t have, size_t want)
+{
+    if (have != want && differs++ < 10)
+        fprintf(stderr, "step %ld: %s: %s %zu, by the ledger %zu\n", step, device, what, have, want);
+}
+
+static void differ_counts(const char *device, const struct memprof_device_figures *f, const struct ledger_row *row)
+{
+    differ(device, "active", f->active_bytes, live(row));
+    differ(device, "allocated", f->allocated_bytes, row->bytes - row->freed_bytes);
+    differ(device, "allocations", f->alloc_count, row->allocations);
+    differ(device, "bytes", f->alloc_bytes, row->bytes);
+    differ(device, "peak", f->peak_active_bytes, row->peak_bytes);
+}
+
+static void ask_all(int with_pools)
+{
+    static const char *const names[] = {"cuda:0", "cuda:1"};
+    struct memprof_device_figures f, host, all;
+    struct ledger_row both = {.device = ""};
+    size_t reserved = 0;
+    for (int d = 0; d < DEVICES; d++) {
+        const struct ledger_row *row = ledger_row(d, "all"), *segments = ledger_row(d, "segment");
+        both.allocations += row->allocations;
+        both.bytes += row->bytes;
+        both.freed_bytes += row->freed_bytes;
+        both.pending_bytes += row->pending_bytes;
+        reserved += live(segments);
+        if (memprof_figures_now(names[d], &f) != MEMPROF_OK)
+            continue; /* memprof knows a device from its first call on */
+        asked++;
+        differ_counts(names[d], &f, row);
+        if (!with_pools)
+            differ(names[d], "reserved", f.reserved_bytes, live(segments));
+    }
+    both_peak = both.peak_bytes = live(&both) > both_peak ? live(&both) : both_peak;
+    if (memprof_figures_now("cuda", &f) != MEMPROF_OK)
+        return;
+    differ_counts("cuda", &f, &both);
+    if (!with_pools)
+        differ("cuda", "reserved", f.reserved_bytes, reserved);
+    if (memprof_figures_now("host", &host) || memprof_figures_now(NULL, &all))
+        differ("all", "status", 1, 0);
+    differ("all", "active", all.active_bytes, host.active_bytes + f.active_bytes);
+    differ("all", "peak is one",
+           all.peak_active_bytes >= all.active_bytes &&
+               all.peak_active_bytes <= host.peak_active_bytes + f.peak_active_bytes,
+           1);
+}
+
 int main(int argc, char **argv)
 {
     if (argc < 4)
         return 2;
     seed = strtoull(argv[1], NULL, 0) * 77777 + 1;
     const long steps = strtol(argv[2], NULL, 0);
-    const int with_pools = !strcmp(argv[3], "pools"), is_left = argc > 4;
+    const int with_pools = !strcmp(argv[3], "pools"), asks = argc > 4 && !strcmp(argv[4], "ask"),
+              is_left = argc > 4 && !asks;
     CHECK(cuInit(0));
     for (int d = 0; d < DEVICES; d++)
         CHECK(cuDevicePrimaryCtxRetain(&primary[d], d));
@@ -347,7 +405,11 @@ int main(int argc, char **argv)
         else
             memory_step();
         say_states();
+        if (asks)
+            ask_all(with_pools);
     }
+    if (asks)
+        printf("asked %u, differs %u\n", asked, differs);
     fflush(stdout);
     while (is_left) /* a test ends it as it is */
         pause();

@@ -1,5 +1,5 @@
 # Random calls of the driver against the program's own ledger: totals, peaks of active and reserved bytes, and every
-# state between.
+# state between; with seed 1 also what memprof.h says of each device, of both and of all after each call.
 . "$ROOT/tests/cuda/lib.sh"
 SIM_CUDA_DEVICES=2
 export SIM_CUDA_DEVICES
@@ -16,8 +16,16 @@ states_in_events() {
 for seed in 1 2 3; do
     for mode in memory pools; do
         echo "seed $seed, $mode"
-        record "$SIM/programs/random" $seed 3000 $mode
+        ask=
+        [ $seed != 1 ] || ask=ask
+        record "$SIM/programs/random" $seed 3000 $mode $ask
         equal "status" 0 $status
+        if [ "$ask" ]; then
+            sed -n '/^step /p' run.err
+            asked=$(sed -n 's/^asked \([0-9]*\), .*/\1/p' run.out)
+            at_least "figures asked for" 5900 "${asked:-0}"
+            equal "that differ from the ledger" 0 "$(sed -n 's/^asked .* differs //p' run.out)"
+        fi
         balance
         equal "unmatched frees" 0 "$(value "SELECT sum(value) FROM counter WHERE name = 'unmatched_free'")"
         [ $mode = memory ] || sed -i '/ segment /d' run.out

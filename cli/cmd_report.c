@@ -53,9 +53,13 @@ static int write_page(const struct arguments *a, sqlite3 *db, const char *path, 
         .page_path = a->given[OPTION_html] ? a->value[OPTION_html] : NULL,
         .with_source = !a->given[OPTION_no_source],
         .open = a->given[OPTION_open],
+        .device = a->value[OPTION_device],
         .has_window = window->ranges != NULL,
         .window_name = window->name,
     };
+    int rc = report_check_names(db, html.device, NULL, err);
+    if (rc)
+        return rc;
     if (window->lens.count > 1)
         return error_set(err, EINVAL, "--html opens with one range chosen; say which one of %s, such as %s#1",
                          window->name, window->name);

@@ -4,6 +4,7 @@
 #include "../common/db.h"
 #include "../common/units.h"
 #include "../report/query/at.h"
+#include "../report/query/device.h"
 #include "../report/query/marks.h"
 #include "../report/query/merged.h"
 #include "../report/text/report.h"
@@ -17,10 +18,11 @@ static int peak_ns(const struct arguments *a, sqlite3 *db, const char *option, i
 {
     sqlite3_stmt *s = NULL;
     int count = 0;
-    int rc = db_prepare(db,
-                        "SELECT peak_active_ns FROM v_total WHERE kind = 'all' AND peak_active_bytes > 0 AND (?1 IS "
-                        "NULL OR device = ?1)",
-                        &s, err);
+    int rc =
+        db_prepare(db,
+                   "SELECT peak_active_ns FROM v_total WHERE kind = 'all' AND peak_active_bytes > 0 AND " DEVICE_IS(
+                       "device", "?1"),
+                   &s, err);
     if (rc == 0)
         sqlite3_bind_text(s, 1, a->value[OPTION_device], -1, SQLITE_STATIC);
     for (; db_next(s, &rc, err); count++)

@@ -35,6 +35,24 @@ static void raise_peaks(struct watched_peaks *p, const struct sum *now)
     p->reserved_bytes = now->reserved_bytes > p->reserved_bytes ? now->reserved_bytes : p->reserved_bytes;
 }
 
+static void raise_run(struct account *a, unsigned type, const struct sum *now)
+{
+    struct account_peaks *p = &a->watch.run[type];
+    if (now->active_bytes > p->active_bytes) {
+        p->active_bytes = now->active_bytes;
+        p->active_ns = a->now_ns;
+    }
+    if (now->reserved_bytes > p->reserved_bytes) {
+        p->reserved_bytes = now->reserved_bytes;
+        p->reserved_ns = a->now_ns;
+    }
+}
+
+struct account_peaks account_type_peaks(const struct account *a, unsigned type)
+{
+    return a->watch.run[type % ACCOUNT_TYPES];
+}
+
 /* The host's next level that has to be looked at: other devices' allocations all are. */
 static void set_host_watch(struct account *a)
 {
@@ -52,6 +70,7 @@ void account_watch(struct account *a, struct device_account *d)
         if (is_of(a, d->id, type)) {
             struct sum now = sum_of(a, type);
             raise_peaks(&a->watch.types[type], &now);
+            raise_run(a, type, &now);
         }
     set_host_watch(a);
 }

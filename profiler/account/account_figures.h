@@ -28,6 +28,12 @@ void account_figures_device(const struct account *a, unsigned device, uint32_t t
 /* Of all devices of a type; 0: of all that are ours. Its peaks are those of the sum. */
 void account_figures_type(const struct account *a, unsigned type, uint32_t thread_id, struct account_figures *f);
 
+/* Peaks of the sum of a type's devices over the run; type not 0. */
+struct account_peaks {
+    uint64_t active_bytes, active_ns, reserved_bytes, reserved_ns;
+};
+struct account_peaks account_type_peaks(const struct account *a, unsigned type);
+
 /* A new epoch begins. */
 void account_epoch(struct account *a, uint64_t time_ns);
 

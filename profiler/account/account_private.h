@@ -97,6 +97,7 @@ struct watch {
     uint64_t epoch; /* begun so far */
     unsigned device_end;
     struct watched_peaks types[ACCOUNT_TYPES]; /* of sums of devices; 0: of all */
+    struct account_peaks run[ACCOUNT_TYPES];   /* the same over the run; 0: not used */
     struct watched {
         struct watched_peaks peaks;
         struct histogram_sums base; /* as the epoch began */

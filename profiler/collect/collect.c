@@ -467,6 +467,7 @@ static void write_down(struct collection *c, struct facts *f)
     account_finish(c->account, (uint64_t)end_ns);
     stacks_write(c->stacks);
     transfers_write(drain_state(c->drain).transfers, c->store);
+    desk_write(c->desk, c->store);
     struct drain_state state = drain_state(c->drain);
     *f = (struct facts){
         .duration_ns = end_ns,

@@ -191,6 +191,34 @@ void desk_publish(struct desk *k, uint64_t now_ns)
     __atomic_store_n(&k->wire->row_count, count, __ATOMIC_RELEASE);
 }
 
+static unsigned count_devices(const struct desk *k, const char *type)
+{
+    unsigned count = 0;
+    for (unsigned i = 1; i < k->devices->count; i++)
+        count += !strcmp(k->devices->rows[i].kind, type);
+    return count;
+}
+
+static void write_meta(struct store *store, const char *what, const char *type, uint64_t value)
+{
+    char key[64];
+    snprintf(key, sizeof key, "type_peak_%s:%s", what, type);
+    store_meta_int(store, key, (int64_t)value);
+}
+
+void desk_write(struct desk *k, struct store *store)
+{
+    for (unsigned type = 1; type < ACCOUNT_TYPES && k->types[type]; type++) {
+        struct account_peaks p = account_type_peaks(k->account, type);
+        if (count_devices(k, k->types[type]) < 2)
+            continue;
+        write_meta(store, "active", k->types[type], p.active_bytes);
+        write_meta(store, "active_ns", k->types[type], p.active_ns);
+        write_meta(store, "reserved", k->types[type], p.reserved_bytes);
+        write_meta(store, "reserved_ns", k->types[type], p.reserved_ns);
+    }
+}
+
 /* --- naps --- */
 
 int desk_is_asked(struct desk *k, uint64_t now_ns)

@@ -25,6 +25,8 @@ int desk_wants_commit(const struct desk *k);
 void desk_committed(struct desk *k);
 /* After a round: the rows anew, where the last ones are old enough. now_ns: monotonic. */
 void desk_publish(struct desk *k, uint64_t now_ns);
+/* Into the file: what a type's devices held together at most, where it has several. */
+void desk_write(struct desk *k, struct store *store);
 /* Whether a SYNC was announced that is not answered yet: no time for a nap. */
 int desk_is_asked(struct desk *k, uint64_t now_ns);
 /* A nap that ends when somebody asks. */

@@ -6,6 +6,7 @@
 #include "../../common/sum.h"
 #include "../../common/text.h"
 #include "../../common/units.h"
+#include "../query/device.h"
 #include "../query/diff.h"
 #include "../text/leaks.h"
 #include "../text/report.h"
@@ -54,12 +55,13 @@ int check_measure_devices(struct check_measure *m, struct error *err)
     m->has_totals = 1;
     int rc = report_check_names(m->db, m->options->device, m->options->kind, err);
     if (rc == 0)
-        rc = db_prepare(m->db,
-                        "SELECT d.name, t.peak_active_bytes, t.peak_reserved_bytes, t.alloc_count, t.alloc_bytes, "
-                        "t.temporary_count, t.peak_reserved_ns, t.device_id IS NOT NULL FROM device d LEFT JOIN total t"
-                        " ON t.device_id = d.device_id AND t.kind = ?2 WHERE ?1 IS NULL OR d.name = ?1 "
-                        "ORDER BY d.device_id",
-                        &s, err);
+        rc = db_prepare(
+            m->db,
+            "SELECT d.name, t.peak_active_bytes, t.peak_reserved_bytes, t.alloc_count, t.alloc_bytes, "
+            "t.temporary_count, t.peak_reserved_ns, t.device_id IS NOT NULL FROM device d LEFT JOIN total t"
+            " ON t.device_id = d.device_id AND t.kind = ?2 WHERE " DEVICE_IS("d.name", "?1") " "
+                                                                                             "ORDER BY d.device_id",
+            &s, err);
     if (rc == 0) {
         sqlite3_bind_text(s, 1, m->options->device, -1, SQLITE_STATIC);
         sqlite3_bind_text(s, 2, kind_of(m), -1, SQLITE_STATIC);

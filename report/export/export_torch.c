@@ -8,6 +8,7 @@
 
 #include "../../common/db.h"
 #include "../../common/units.h"
+#include "../query/device.h"
 #include "../query/merged.h"
 #include "../query/vtab_event.h"
 
@@ -107,13 +108,15 @@ static int put_settings(struct exporting *e, struct error *err)
 /* GPUs by their numbers; the host, where it is asked for or where there is nothing else, as device 0. */
 static int choose_devices(struct exporting *e, const char *wanted, char names[TORCH_DEVICES_MAX][64], struct error *err)
 {
-    static const char sql[] =
-        "SELECT d.device_id, d.name FROM device d WHERE CASE WHEN ?1 IS NOT NULL THEN d.name = ?1 WHEN EXISTS(SELECT 1 "
-        "FROM total t JOIN device g USING(device_id) WHERE g.name LIKE 'cuda:%' AND (t.alloc_count > 0 OR "
-        "t.peak_reserved_bytes > 0)) OR NOT EXISTS(SELECT 1 FROM device WHERE name = 'host') THEN d.name LIKE 'cuda:%' "
-        "ELSE d.name "
-        "= "
-        "'host' END ORDER BY d.device_id LIMIT 64";
+    static const char sql[] = "SELECT d.device_id, d.name FROM device d WHERE CASE WHEN ?1 IS NOT NULL THEN " DEVICE_IS(
+        "d.name",
+        "?1") " WHEN EXISTS(SELECT 1 "
+              "FROM total t JOIN device g USING(device_id) WHERE g.name LIKE 'cuda:%' AND (t.alloc_count > 0 OR "
+              "t.peak_reserved_bytes > 0)) OR NOT EXISTS(SELECT 1 FROM device WHERE name = 'host') THEN d.name LIKE "
+              "'cuda:%' "
+              "ELSE d.name "
+              "= "
+              "'host' END ORDER BY d.device_id LIMIT 64";
     sqlite3_stmt *s = NULL;
     int step, rc = db_prepare(e->db, sql, &s, err);
     if (rc)

@@ -3,6 +3,7 @@
 
 #include "../../common/array.h"
 #include "../../common/db.h"
+#include "../query/device.h"
 #include "../query/ending.h"
 
 #include <stdlib.h>
@@ -167,7 +168,7 @@ static void keep_device(struct findings *all, const char *device)
 {
     size_t kept = 0;
     for (size_t i = 0; i < all->count; i++)
-        if (strcmp(all->item[i].device, device) == 0)
+        if (device_is(all->item[i].device, device))
             all->item[kept++] = all->item[i];
         else
             free_finding(&all->item[i]);
@@ -208,9 +209,8 @@ int findings_load(sqlite3 *db, const struct findings_options *o, struct findings
         rc = db_prepare(db,
                         "SELECT d.device_id, d.name, alloc_count, temporary_count, peak_active_bytes, peak_active_ns, "
                         "peak_active_count, peak_reserved_bytes, peak_reserved_ns, end_active_bytes, end_count "
-                        "FROM total t JOIN device d ON d.device_id = t.device_id WHERE kind = 'all' AND (?2 IS NULL OR "
-                        "d.name = ?2) "
-                        "ORDER BY d.device_id <> ?1, d.device_id LIMIT 16",
+                        "FROM total t JOIN device d ON d.device_id = t.device_id WHERE kind = 'all' AND " DEVICE_IS(
+                            "d.name", "?2") " ORDER BY d.device_id <> ?1, d.device_id LIMIT 16",
                         &s, err);
     if (rc) {
         close_all(&r);

@@ -4,6 +4,7 @@
 #include "../../common/db.h"
 #include "../../common/units.h"
 #include "../findings/notes.h"
+#include "../query/device.h"
 #include "../query/diff_text.h"
 #include "../query/ending.h"
 #include "diff_page_data.h"
@@ -307,23 +308,21 @@ static int64_t peak_of(const struct diff_page *d, int side, const char *device)
     return peak > 0 ? peak : 0;
 }
 
-/* The device asked for; else the one whose peak changed most. */
+/* Of those asked for, or of all, the one whose peak changed most. */
 static int choose_device(struct diff_page *d)
 {
     int64_t most = -1;
-    if (d->options->device) {
-        d->open_device = diff_page_device(d, d->options->device);
-        return d->open_device == MAP_NONE
-                   ? error_set(d->err, EINVAL, "no device '%s' in these recordings", d->options->device)
-                   : 0;
-    }
     for (uint32_t i = 0; i < d->tree.device_count; i++) {
+        if (!device_is(d->tree.devices[i], d->options->device))
+            continue;
         int64_t change = peak_of(d, DIFF_NEW, d->tree.devices[i]) - peak_of(d, DIFF_OLD, d->tree.devices[i]);
         change = change < 0 ? -change : change;
         if (change > most)
             d->open_device = i;
         most = change > most ? change : most;
     }
+    if (most < 0 && d->options->device)
+        return error_set(d->err, EINVAL, "no device '%s' in these recordings", d->options->device);
     return 0;
 }
 

@@ -5,6 +5,7 @@
 #define MEMPROF_HTML_H
 
 #include "../../common/error.h"
+#include "../query/device.h"
 
 #include <sqlite3.h>
 #include <stdint.h>
@@ -19,7 +20,8 @@ struct html_options {
     int has_window;          /* the page opens with this range chosen, */
     int64_t from_ns, to_ns;  /* before to_ns; INT64_MAX: the end */
     const char *window_name; /* which is called so; NULL: it is two times */
-    int open;                /* show it with xdg-open once it is written */
+    const char *device; /* the page opens with it, or with the one of its type that held most; NULL: its own choice */
+    int open;           /* show it with xdg-open once it is written */
 };
 
 /* Writes the page and says on stdout where it is; an existing one is replaced whole or not at all. Returns 0 or -errno

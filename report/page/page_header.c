@@ -6,6 +6,7 @@
 #include "../../common/units.h"
 #include "../findings/advice.h"
 #include "../findings/notes.h"
+#include "../query/device.h"
 #include "../query/ending.h"
 #include "../query/merged.h"
 #include "../query/reserved.h"
@@ -148,6 +149,19 @@ static void device_numbers(sqlite3 *db, struct buf *b, sqlite3_stmt *s)
     buf_puts(b, "</dl>\n");
 }
 
+static void asked_devices(struct page *page, struct buf *b)
+{
+    char *names = device_list(page->db, page->options->device);
+    if (*names) {
+        buf_puts(b, "<p class=\"asked-devices\">");
+        buf_html(b, page->options->device);
+        buf_puts(b, ": ");
+        buf_html(b, names);
+        buf_puts(b, "</p>\n");
+    }
+    free(names);
+}
+
 /* The first devices at once, so that the timeline stays in sight; the others behind a click. */
 static void numbers(struct page *page, struct buf *b)
 {
@@ -158,9 +172,13 @@ static void numbers(struct page *page, struct buf *b)
         "SELECT d.name, t.peak_active_bytes, t.peak_active_ns, t.peak_reserved_bytes, t.end_active_bytes, t.end_count, "
         "t.alloc_count, t.alloc_bytes, t.peak_active_count, t.temporary_count, t.peak_reserved_ns FROM total t JOIN "
         "device d "
-        "USING(device_id) WHERE t.kind = 'all' ORDER BY d.device_id <> ?, d.device_id");
-    if (s && page->device_count)
-        sqlite3_bind_int64(s, 1, page->devices[page->open_device].device_id);
+        "USING(device_id) WHERE t.kind = 'all' ORDER BY d.device_id <> ?2, NOT " DEVICE_IS("d.name",
+                                                                                           "?1") ", d.device_id");
+    if (s && page->device_count) {
+        sqlite3_bind_text(s, 1, page->options->device, -1, SQLITE_STATIC);
+        sqlite3_bind_int64(s, 2, page->devices[page->open_device].device_id);
+    }
+    asked_devices(page, b);
     buf_puts(b, "<div class=\"numbers\">\n");
     int shown = 0, is_folded = 0;
     for (; s && shown < MOST && sqlite3_step(s) == SQLITE_ROW; shown++) {

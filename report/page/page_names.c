@@ -5,6 +5,7 @@
 #include "../../common/hash.h"
 #include "../../common/kind.h"
 #include "../../common/text.h"
+#include "../query/device.h"
 #include "../query/short_name.h"
 
 #include <errno.h>
@@ -36,10 +37,25 @@ const char *page_basename(const char *path)
     return text_filename(path);
 }
 
-/* Where memory ran out last; else the GPU with the largest peak; else the first device that has allocations. */
+static int64_t find_device(struct page *page, const char *sql)
+{
+    int64_t device_id = -1;
+    sqlite3_stmt *s = page_query(page, sql);
+    if (s && sqlite3_bind_parameter_count(s))
+        sqlite3_bind_text(s, 1, page->options ? page->options->device : NULL, -1, SQLITE_STATIC); /* a diff has none */
+    if (s && sqlite3_step(s) == SQLITE_ROW)
+        device_id = sqlite3_column_int64(s, 0);
+    sqlite3_finalize(s);
+    return device_id;
+}
+
+/* The one that was asked for; else where memory ran out last; else the GPU with the largest peak; else the first device
+ * that has allocations. */
 static int64_t find_open_device(struct page *page)
 {
     static const char *const queries[] = {
+        "SELECT device_id FROM total JOIN device USING(device_id) WHERE kind = 'all' AND ?1 IS NOT NULL AND " DEVICE_IS(
+            "name", "?1") " ORDER BY peak_active_bytes DESC, device_id LIMIT 1",
         "SELECT device_id FROM v_oom v JOIN device d ON d.name = v.device WHERE NOT is_handled ORDER BY time_ns DESC, "
         "oom_id DESC LIMIT 1",
         ("SELECT device_id FROM total JOIN device USING(device_id) WHERE kind = 'all' AND name GLOB 'cuda:*' AND "
@@ -47,7 +63,7 @@ static int64_t find_open_device(struct page *page)
         "SELECT device_id FROM total WHERE kind = 'all' AND alloc_count > 0 ORDER BY device_id LIMIT 1"};
     int64_t device_id = -1;
     for (unsigned i = 0; i < sizeof queries / sizeof *queries && device_id < 0; i++)
-        device_id = db_int(page->db, queries[i], -1);
+        device_id = find_device(page, queries[i]);
     return device_id;
 }
 

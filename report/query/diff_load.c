@@ -6,6 +6,7 @@
 #include "../../common/hash.h"
 #include "../../common/sum.h"
 #include "../../common/text.h"
+#include "device.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -317,7 +318,7 @@ static int prepare(const struct diff_options *o, enum row_key by, sqlite3 *db, s
     stat_columns(&sql, "a.");
     buf_printf(&sql,
                " FROM account_stat a LEFT JOIN device d ON d.device_id = a.device_id %s WHERE a.scope = ?1 AND "
-               "a.inclusive = 0 AND a.kind = 'all' AND (?2 IS NULL OR d.name = ?2)",
+               "a.inclusive = 0 AND a.kind = 'all' AND " DEVICE_IS("d.name", "?2") "",
                scopes[by].joins);
     int rc = db_prepare(db, sql.data, s, err);
     buf_free(&sql);

@@ -5,6 +5,7 @@
 #include "../../common/hash.h"
 #include "../../common/packed.h"
 #include "../../common/text.h"
+#include "device.h"
 #include "tree.h"
 
 #include <stdlib.h>
@@ -107,7 +108,7 @@ static void select_sites(int sort, struct buf *sql)
     buf_puts(sql, "SELECT d.name, a.stack_id");
     for (int i = 0; i < STAT_VALUE_COUNT; i++)
         buf_printf(sql, ", %s", is_wanted(i, sort) ? stat_infos[i].column : "NULL");
-    buf_printf(sql, " FROM %s a LEFT JOIN device d USING(device_id) WHERE ?1 IS NULL OR d.name = ?1",
+    buf_printf(sql, " FROM %s a LEFT JOIN device d USING(device_id) WHERE " DEVICE_IS("d.name", "?1") "",
                stat_is_of_view(sort) ? "site_stat" : "site");
 }
 
@@ -167,7 +168,7 @@ static int read_devices(struct hashes *h, sqlite3 *db, struct packed_sites *site
 {
     struct error err;
     sqlite3_stmt *s = NULL;
-    int rc = db_prepare(db, "SELECT device_id, name FROM device WHERE ?1 IS NULL OR name = ?1", &s, &err);
+    int rc = db_prepare(db, "SELECT device_id, name FROM device WHERE " DEVICE_IS("name", "?1") "", &s, &err);
     if (rc == 0)
         sqlite3_bind_text(s, 1, h->d->options.device, -1, SQLITE_STATIC);
     while (db_next(s, &rc, &err))

@@ -5,6 +5,7 @@
 #include "../../common/db.h"
 #include "../../common/map.h"
 #include "../../common/wrap.h"
+#include "device.h"
 #include "growth_private.h"
 #include "rows.h"
 #include "theil_sen.h"
@@ -188,8 +189,8 @@ static int add_sites(struct lines *l, struct walk *walk, struct error *err)
             map_set_number(&index, g->sites[i].site_id, 0, (uint32_t)i);
     int rc = db_prepare(l->db,
                         "SELECT s.site_id, s.stack_id, coalesce(sl.line_id, 0), s.device_id FROM site s LEFT JOIN "
-                        "site_line sl USING(site_id) WHERE (?1 IS NULL OR s.device_id = (SELECT device_id FROM device "
-                        "WHERE name = ?1)) AND (?2 IS NULL OR ?2 IN ('all', s.kind))",
+                        "site_line sl USING(site_id) WHERE " DEVICE_ID_IS(
+                            "s.device_id", "?1") " AND (?2 IS NULL OR ?2 IN ('all', s.kind))",
                         &s, err);
     if (rc == 0) {
         sqlite3_bind_text(s, 1, o->device, -1, SQLITE_STATIC);

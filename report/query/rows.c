@@ -4,6 +4,7 @@
 #include "../../common/db.h"
 #include "../../common/kind.h"
 #include "../../common/text.h"
+#include "device.h"
 #include "named_caller.h"
 #include "program_name.h"
 #include "replay.h"
@@ -175,7 +176,7 @@ static void build_sql(const struct rows_query *q, struct buf *sql)
     stat_expression(q->sort, sql);
     buf_puts(sql, ", 0) AS sort_value FROM ");
     source_of(q->by, sql);
-    buf_puts(sql, " WHERE (?4 IS NULL OR device_id = ?4) AND sort_value >= ?5");
+    buf_puts(sql, " WHERE " DEVICE_ID_IS("device_id", "?4") " AND sort_value >= ?5");
     leave_out(q, sql);
     buf_puts(sql, " ORDER BY sort_value DESC, alloc_bytes DESC, key_id LIMIT ?6) a"
                   " LEFT JOIN device d ON d.device_id = a.device_id ");
@@ -183,18 +184,12 @@ static void build_sql(const struct rows_query *q, struct buf *sql)
     buf_puts(sql, " ORDER BY a.sort_value DESC, a.alloc_bytes DESC, a.key_id");
 }
 
-static void bind(sqlite3 *db, sqlite3_stmt *s, const struct rows_query *q)
+static void bind(sqlite3_stmt *s, const struct rows_query *q)
 {
-    sqlite3_stmt *device = NULL;
     sqlite3_bind_text(s, 1, row_key_names[q->by], -1, SQLITE_STATIC);
     sqlite3_bind_int(s, 2, q->inclusive);
     sqlite3_bind_text(s, 3, q->kind ? q->kind : "all", -1, SQLITE_TRANSIENT);
-    if (q->device &&
-        sqlite3_prepare_v2(db, "SELECT device_id FROM device WHERE name = ?", -1, &device, NULL) == SQLITE_OK) {
-        sqlite3_bind_text(device, 1, q->device, -1, SQLITE_STATIC);
-        sqlite3_bind_int64(s, 4, sqlite3_step(device) == SQLITE_ROW ? sqlite3_column_int64(device, 0) : -1);
-        sqlite3_finalize(device);
-    }
+    sqlite3_bind_text(s, 4, q->device, -1, SQLITE_STATIC);
     sqlite3_bind_int64(s, 5, q->at_least);
     sqlite3_bind_int64(s, 6, q->limit > 0 ? q->limit : -1);
 }
@@ -268,11 +263,11 @@ static int count_rows(sqlite3 *db, const struct rows_query *q, struct rows *rows
     stat_expression(q->sort, &sql);
     buf_puts(&sql, ", 0) AS sort_value FROM ");
     source_of(q->by, &sql);
-    buf_puts(&sql, ") WHERE (?4 IS NULL OR device_id = ?4) AND sort_value >= ?5 AND ?6 = ?6");
+    buf_puts(&sql, ") WHERE " DEVICE_ID_IS("device_id", "?4") " AND sort_value >= ?5 AND ?6 = ?6");
     leave_out(q, &sql);
     int rc = db_prepare(db, sql.data, &s, err);
     if (rc == 0) {
-        bind(db, s, q);
+        bind(s, q);
         rows->total_count = sqlite3_step(s) == SQLITE_ROW ? sqlite3_column_int64(s, 0) : rows->count;
     }
     sqlite3_finalize(s);
@@ -307,7 +302,7 @@ int rows_load(sqlite3 *db, const struct rows_query *q, struct rows *rows, struct
     if (rc == 0)
         rc = db_prepare(db, sql.data, &s, err);
     if (rc == 0) {
-        bind(db, s, q);
+        bind(s, q);
         while ((step = sqlite3_step(s)) == SQLITE_ROW) {
             struct row *row = rows_add(rows);
             read_key(row, s);

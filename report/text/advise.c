@@ -6,6 +6,7 @@
 #include "../findings/finding.h"
 #include "../findings/notes.h"
 #include "../print/table.h"
+#include "../query/device.h"
 #include "../query/heap_end.h"
 #include "report.h"
 
@@ -127,7 +128,7 @@ int advise_report(sqlite3 *db, const struct advise_options *o, const struct repo
     if (rc == 0) {
         const struct findings_options options = {
             .asked_for = FINDINGS_ADVISE, .device = o->device, .heap_end = &heap_end, .progress = o->progress};
-        if (!o->device || strcmp(o->device, "host") == 0)
+        if (device_is("host", o->device))
             heap_end_load(db, &heap_end);
         rc = findings_load(db, &options, &all, err);
     }

@@ -2,6 +2,7 @@
 
 #include "../../common/db.h"
 #include "../print/listing.h"
+#include "../query/device.h"
 #include "../query/rows.h"
 
 #include <stdlib.h>
@@ -23,19 +24,20 @@ int arenas_print(sqlite3 *db, const struct report_options *options, const struct
     };
     sqlite3_stmt *s = NULL;
     int64_t top = options->top < 0 ? DEFAULT_TOP : options->top;
-    int rc = db_prepare(db,
-                        "SELECT sum(g.size_bytes) AS bytes, count(*), d.name, " ROW_FUNCTION_SQL ", p.path, l.line,"
-                        " count(*) OVER () FROM segment g"
-                        " JOIN device d USING(device_id) LEFT JOIN site s ON s.stack_id = g.stack_id AND s.device_id ="
-                        " g.device_id AND s.kind = g.kind LEFT JOIN site_line sl ON sl.site_id = s.site_id LEFT JOIN"
-                        " line l ON l.line_id = sl.line_id LEFT JOIN function fn ON fn.function_id = l.function_id"
-                        " LEFT JOIN file p ON p.file_id = l.file_id LEFT JOIN module_key m ON m.key_id ="
-                        " l.module_key_id LEFT JOIN main.process pr ON"
-                        " pr.process_id = g.process_id WHERE g.kind = 'arena' AND (?1 IS NULL OR d.name ="
-                        " ?1) AND g.alloc_ns <= ?2 AND (g.free_ns > ?2 OR (g.free_ns IS NULL AND (NOT ?3 OR"
-                        " pr.end_ns IS NULL OR pr.end_ns >= ?2)))"
-                        " GROUP BY g.device_id, l.line_id ORDER BY bytes DESC, p.path, l.line LIMIT ?4",
-                        &s, err);
+    int rc =
+        db_prepare(db,
+                   "SELECT sum(g.size_bytes) AS bytes, count(*), d.name, " ROW_FUNCTION_SQL ", p.path, l.line,"
+                   " count(*) OVER () FROM segment g"
+                   " JOIN device d USING(device_id) LEFT JOIN site s ON s.stack_id = g.stack_id AND s.device_id ="
+                   " g.device_id AND s.kind = g.kind LEFT JOIN site_line sl ON sl.site_id = s.site_id LEFT JOIN"
+                   " line l ON l.line_id = sl.line_id LEFT JOIN function fn ON fn.function_id = l.function_id"
+                   " LEFT JOIN file p ON p.file_id = l.file_id LEFT JOIN module_key m ON m.key_id ="
+                   " l.module_key_id LEFT JOIN main.process pr ON"
+                   " pr.process_id = g.process_id WHERE g.kind = 'arena' AND " DEVICE_IS(
+                       "d.name", "?1") " AND g.alloc_ns <= ?2 AND (g.free_ns > ?2 OR (g.free_ns IS NULL AND (NOT ?3 OR"
+                                       " pr.end_ns IS NULL OR pr.end_ns >= ?2)))"
+                                       " GROUP BY g.device_id, l.line_id ORDER BY bytes DESC, p.path, l.line LIMIT ?4",
+                   &s, err);
     if (rc)
         return rc;
     sqlite3_bind_text(s, 1, options->device, -1, SQLITE_STATIC);

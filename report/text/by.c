@@ -4,6 +4,7 @@
 #include "../../common/units.h"
 #include "../findings/notes.h"
 #include "../query/at.h"
+#include "../query/device.h"
 #include "../query/merged.h"
 #include "../query/named_caller.h"
 #include "../query/program_name.h"
@@ -87,8 +88,9 @@ static int load_live(struct by *b, struct error *err)
                " LEFT JOIN site_line sl USING(site_id) LEFT JOIN line l ON l.line_id = sl.line_id"
                " LEFT JOIN function fn ON fn.function_id = l.function_id LEFT JOIN file f ON f.file_id = l.file_id"
                " LEFT JOIN file df ON df.file_id = fn.file_id LEFT JOIN module_key mk ON mk.key_id = l.module_key_id"
-               "%s WHERE (?1 IS NULL OR ?1 = 'all' OR s.kind = ?1) AND (?2 IS NULL OR d.name = ?2)"
-               " GROUP BY s.device_id, %s HAVING sum(v.live_bytes) > 0 ORDER BY 3 DESC, 11",
+               "%s WHERE (?1 IS NULL OR ?1 = 'all' OR s.kind = ?1) AND " DEVICE_IS(
+                   "d.name", "?2") ""
+                                   " GROUP BY s.device_id, %s HAVING sum(v.live_bytes) > 0 ORDER BY 3 DESC, 11",
                scopes[o->by].keys,
                o->by == ROW_MODULE ? " LEFT JOIN temp.site_module sm USING(site_id) LEFT JOIN module_key m ON m.key_id "
                                      "= sm.key_id"
@@ -180,11 +182,13 @@ static int load(struct by *b, struct error *err)
         [REPORT_AT_ALL] = "", [REPORT_AT_PEAK] = "Live at the peak, ", [REPORT_AT_END] = "Live at the end, "};
     buf_printf(&b->title, "%s%sy %s%s, sorted by %s", where[o->at], o->at == REPORT_AT_ALL ? "B" : "b",
                row_key_names[o->by], o->inclusive ? " with what it calls" : "", stat_infos[b->sort].name);
-    if (o->at == REPORT_AT_PEAK && o->device && !is_one_kind(o)) {
+    if (o->at == REPORT_AT_PEAK && o->device && !is_one_kind(o) && device_count(b->db, o->device) < 2) {
         int64_t peak_ns = 0;
         sqlite3_stmt *s = NULL;
-        if (sqlite3_prepare_v2(b->db, "SELECT peak_active_ns FROM v_total WHERE device = ? AND kind = 'all'", -1, &s,
-                               NULL) == SQLITE_OK &&
+        if (sqlite3_prepare_v2(b->db,
+                               "SELECT peak_active_ns FROM v_total WHERE " DEVICE_IS(
+                                   "device", "?1") " AND kind = 'all' AND alloc_count > 0",
+                               -1, &s, NULL) == SQLITE_OK &&
             sqlite3_bind_text(s, 1, o->device, -1, SQLITE_STATIC) == SQLITE_OK && sqlite3_step(s) == SQLITE_ROW)
             peak_ns = sqlite3_column_int64(s, 0);
         sqlite3_finalize(s);

@@ -5,6 +5,7 @@
 #include "../../common/units.h"
 #include "../findings/notes.h"
 #include "../print/listing.h"
+#include "../query/device.h"
 #include "../query/growth.h"
 #include "../query/marks.h"
 #include "../query/merged.h"
@@ -108,7 +109,7 @@ static int is_shown(const struct every *v, const struct executions_device *d)
 {
     const char *device = v->options->report->device;
     if (device)
-        return strcmp(device, d->name) == 0;
+        return device_is(d->name, device);
     for (uint32_t i = 0; i < v->executions.count; i++)
         if (d->rows[i].peak_bytes || d->rows[i].alloc_count || d->rows[i].free_count)
             return 1;

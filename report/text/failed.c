@@ -3,15 +3,17 @@
 #include "../../common/db.h"
 #include "../findings/failure.h"
 #include "../print/listing.h"
+#include "../query/device.h"
 
 #include <string.h>
 
 enum { SHOWN = 10, RECORDED = 1000 };
 
 #define FROM                                                                                                           \
-    " FROM v_oom v LEFT JOIN main.process p ON p.process_id = v.process_id WHERE (?1 IS NULL OR v.device = ?1)"        \
-    " AND (?2 IS NULL OR v.kind = ?2 OR ?2 = 'all') AND (?3 = 0 OR p.pid = ?3)"                                        \
-    " AND v.time_ns >= ?6 AND v.time_ns < ?7"
+    " FROM v_oom v LEFT JOIN main.process p ON p.process_id = v.process_id WHERE " DEVICE_IS(                          \
+        "v.device", "?1") ""                                                                                           \
+                          " AND (?2 IS NULL OR v.kind = ?2 OR ?2 = 'all') AND (?3 = 0 OR p.pid = ?3)"                  \
+                          " AND v.time_ns >= ?6 AND v.time_ns < ?7"
 
 static int prepare(sqlite3 *db, const struct report_options *o, const char *sql, sqlite3_stmt **s, struct error *err)
 {

@@ -2,6 +2,7 @@
 
 #include "../../common/db.h"
 #include "../print/listing.h"
+#include "../query/device.h"
 
 #include <string.h>
 
@@ -25,8 +26,9 @@ int layers_list(sqlite3 *db, const char *device, struct record *document, struct
     int rc = db_prepare(db,
                         "SELECT v.device, v.instant, v.time_ns, v.allocated_bytes, v.active_bytes, v.reserved_bytes,"
                         " v.used_bytes, v.untracked_bytes, v.free_bytes, v.total_bytes FROM v_layer v JOIN device d"
-                        " ON d.name = v.device WHERE d.device_id > 0 AND (?1 IS NULL OR v.device = ?1)"
-                        " ORDER BY d.device_id, v.instant != 'most used'",
+                        " ON d.name = v.device WHERE d.device_id > 0 AND " DEVICE_IS(
+                            "v.device", "?1") ""
+                                              " ORDER BY d.device_id, v.instant != 'most used'",
                         &s, err);
     if (rc)
         return rc;

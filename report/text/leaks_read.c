@@ -4,6 +4,7 @@
 #include "../../common/db.h"
 #include "../../common/sum.h"
 #include "../../common/text.h"
+#include "../query/device.h"
 #include "stack.h"
 
 #include <stdlib.h>
@@ -227,8 +228,9 @@ static int load(struct leaks *l, struct error *err)
                "site_line sl ON sl.site_id = "
                "s.site_id LEFT JOIN line l ON l.line_id = sl.line_id LEFT JOIN function fn ON fn.function_id = "
                "l.function_id LEFT JOIN file f ON f.file_id = l.file_id LEFT JOIN module_key m ON m.key_id = "
-               "l.module_key_id WHERE (?1 IS NULL OR d.name = ?1) AND (?2 IS NULL OR ?2 IN ('all', s.kind)) GROUP BY "
-               "s.stack_id, s.device_id, s.kind ORDER BY 4 DESC, 5 DESC, s.stack_id",
+               "l.module_key_id WHERE " DEVICE_IS(
+                   "d.name", "?1") " AND (?2 IS NULL OR ?2 IN ('all', s.kind)) GROUP BY "
+                                   "s.stack_id, s.device_id, s.kind ORDER BY 4 DESC, 5 DESC, s.stack_id",
                from[0], from[1], from[2]);
     int rc = db_prepare(l->db, sql.data, &s, err), step = SQLITE_DONE;
     buf_free(&sql);

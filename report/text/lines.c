@@ -3,6 +3,7 @@
 #include "../../common/db.h"
 #include "../../common/units.h"
 #include "../findings/notes.h"
+#include "../query/device.h"
 #include "../query/ending.h"
 #include "lines_private.h"
 #include "own_peak.h"
@@ -238,8 +239,7 @@ static void print_lineless(struct lines *l)
     static const char sql[] =
         "SELECT CAST(total(at_peak_bytes) AS INTEGER), CAST(total(CASE WHEN file_id IS NULL THEN at_peak_bytes END) AS "
         "INTEGER) FROM account JOIN line ON line_id = key_id WHERE scope = 'line' AND inclusive = 0 AND kind = 'all' "
-        "AND "
-        "(?1 IS NULL OR device_id = (SELECT device_id FROM device WHERE name = ?1))";
+        "AND " DEVICE_ID_IS("device_id", "?1");
     sqlite3_stmt *s = NULL;
     struct buf text = BUF(1024);
     if (db_prepare(l->db, sql, &s, NULL) == 0) {

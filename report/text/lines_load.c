@@ -5,6 +5,7 @@
 #include "../../common/map.h"
 #include "../../common/match.h"
 #include "../../common/text.h"
+#include "../query/device.h"
 #include "../query/program_name.h"
 
 #include <errno.h>
@@ -83,10 +84,13 @@ static int load_wanted(sqlite3 *db, const struct lines_options *o, struct wanted
         "SELECT fn.function_id, fn.name, fn.plain_name, fn.file_id, fn.line FROM (SELECT key_id, max(at_peak_bytes) AS "
         "bytes,"
         " max(alloc_bytes) AS alloc FROM account WHERE scope = 'function' AND inclusive = 0 AND kind = 'all'"
-        " AND (?1 IS NULL OR device_id = (SELECT device_id FROM device WHERE name = ?1)) GROUP BY key_id) a"
-        " JOIN function fn ON fn.function_id = a.key_id WHERE EXISTS (SELECT 1 FROM line l WHERE l.function_id = "
-        "fn.function_id"
-        " AND l.file_id IS NOT NULL) ORDER BY bytes DESC, alloc DESC, fn.function_id LIMIT ?2";
+        " AND " DEVICE_ID_IS(
+            "device_id",
+            "?1") " GROUP BY key_id) a"
+                  " JOIN function fn ON fn.function_id = a.key_id WHERE EXISTS (SELECT 1 FROM line l WHERE "
+                  "l.function_id = "
+                  "fn.function_id"
+                  " AND l.file_id IS NOT NULL) ORDER BY bytes DESC, alloc DESC, fn.function_id LIMIT ?2";
     int is_default = o->function_count == 0 && o->file_count == 0;
     sqlite3_stmt *s = NULL;
     int rc = db_prepare(db, is_default ? top : all, &s, err), step;
@@ -179,7 +183,7 @@ static int load_lines(sqlite3 *db, const struct lines_options *o, const struct w
     stat_columns(&sql, "a.");
     buf_puts(&sql, " FROM account_stat a JOIN line l ON l.line_id = a.key_id JOIN device d ON d.device_id = a.device_id"
                    " LEFT JOIN file f ON f.file_id = l.file_id"
-                   " WHERE a.scope = 'line' AND a.inclusive = 1 AND a.kind = ?1 AND (?2 IS NULL OR d.name = ?2)");
+                   " WHERE a.scope = 'line' AND a.inclusive = 1 AND a.kind = ?1 AND " DEVICE_IS("d.name", "?2"));
     int rc = db_prepare(db, sql.data, &s, err);
     if (rc == 0) {
         sqlite3_bind_text(s, 1, o->report->kind ? o->report->kind : "all", -1, SQLITE_STATIC);

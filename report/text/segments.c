@@ -7,6 +7,7 @@
 #include "../../common/kind.h"
 #include "../print/listing.h"
 #include "../query/at.h"
+#include "../query/device.h"
 #include "../query/ending.h"
 #include "../query/heap.h"
 #include "../query/process_label.h"
@@ -85,8 +86,9 @@ static int load_segments(struct fragments *f, struct error *err)
         " AND n.address < g.address + 4096 AND n.time_ns >= g.alloc_ns ORDER BY n.name_id LIMIT 1),"
         " g.kind = 'arena', s.site_id, p.end_ns FROM segment g JOIN device d USING(device_id) LEFT JOIN site s ON"
         " s.stack_id = g.stack_id AND s.device_id = g.device_id AND s.kind = g.kind LEFT JOIN main.process p ON"
-        " p.process_id = g.process_id WHERE (?1 IS NULL OR d.name = ?1) AND g.address >= 0 AND g.size_bytes > 0 ORDER "
-        "BY g.process_id, g.device_id, g.address",
+        " p.process_id = g.process_id WHERE " DEVICE_IS("d.name",
+                                                        "?1") " AND g.address >= 0 AND g.size_bytes > 0 ORDER "
+                                                              "BY g.process_id, g.device_id, g.address",
         &s, err);
     if (rc)
         return rc;
@@ -229,8 +231,8 @@ static int has_sums(const struct fragments *f)
     int found = 0;
     if (sqlite3_prepare_v2(f->db,
                            "SELECT 1 FROM v_total t WHERE t.kind IN ('pool', 'vmm') AND t.peak_reserved_bytes > 0"
-                           " AND (?1 IS NULL OR t.device = ?1) AND NOT EXISTS (SELECT 1 FROM segment g JOIN device d"
-                           " USING(device_id) WHERE d.name = t.device)",
+                           " AND " DEVICE_IS("t.device", "?1") " AND NOT EXISTS (SELECT 1 FROM segment g JOIN device d"
+                                                               " USING(device_id) WHERE d.name = t.device)",
                            -1, &s, NULL) == SQLITE_OK &&
         sqlite3_bind_text(s, 1, f->options->device, -1, SQLITE_STATIC) == SQLITE_OK)
         found = sqlite3_step(s) == SQLITE_ROW;
@@ -441,7 +443,7 @@ int report_segments(sqlite3 *db, const struct report_options *options, const str
         rc = find_instants(&f, err);
     if (rc == 0)
         rc = load_segments(&f, err);
-    int is_host = !options->device || strcmp(options->device, "host") == 0, has_heap = is_host && heap_is_known(db);
+    int is_host = device_is("host", options->device), has_heap = is_host && heap_is_known(db);
     if (rc == 0 && (f.segment_count > f.opaque_count || has_heap))
         rc = live_blocks_load(db, &f.at, "--segments", &f.blocks, err);
     if (rc == 0 && has_heap)

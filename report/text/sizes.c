@@ -4,6 +4,7 @@
 #include "../../common/db.h"
 #include "../findings/notes.h"
 #include "../print/listing.h"
+#include "../query/device.h"
 
 static int list_sizes(sqlite3 *db, const struct report_options *o, struct record *document, struct error *err)
 {
@@ -35,7 +36,7 @@ static int list_sizes(sqlite3 *db, const struct report_options *o, struct record
         " 1 << (log2_size + 1), allocs, bytes, frees, temporary, lifetime,"
         " 100.0 * allocs / nullif(sum(allocs) OVER (PARTITION BY device_id), 0), allocs - frees,"
         " 100.0 * temporary / nullif(allocs, 0), lifetime / nullif(frees, 0)"
-        " FROM size s JOIN device d USING(device_id) WHERE ?1 IS NULL OR d.name = ?1 ORDER BY device_id, log2_size",
+        " FROM size s JOIN device d USING(device_id) WHERE " DEVICE_IS("d.name", "?1") " ORDER BY device_id, log2_size",
         &q, err);
     if (rc)
         return rc;

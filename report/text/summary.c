@@ -5,6 +5,7 @@
 #include "../findings/advice.h"
 #include "../findings/finding.h"
 #include "../findings/notes.h"
+#include "../query/device.h"
 #include "../query/ending.h"
 #include "../query/program_name.h"
 #include "../query/programs.h"
@@ -30,7 +31,10 @@ enum { TOTALS_RESERVED = 9 }; /* peak_reserved_bytes among the columns of summar
 
 int report_check_names(sqlite3 *db, const char *device, const char *kind, struct error *err)
 {
-    static const char *const queries[] = {"SELECT name FROM device", "SELECT DISTINCT kind FROM total"};
+    /* a type of devices stands behind them */
+    static const char *const queries[] = {"SELECT name FROM device UNION ALL SELECT DISTINCT substr(name, 1, "
+                                          "instr(name, ':') - 1) FROM device WHERE instr(name, ':') > 1",
+                                          "SELECT DISTINCT kind FROM total"};
     const char *names[] = {device, kind}, *words[] = {"device", "kind"};
     int rc = 0;
     for (int i = 0; rc == 0 && i < 2; i++) {
@@ -65,9 +69,7 @@ int summary_is_whole(const struct summary *s)
 
 int report_has_devices(sqlite3 *db, const char *device)
 {
-    return !device &&
-           db_int(db, "SELECT count(*) FROM total WHERE kind = 'all' AND (alloc_count > 0 OR peak_reserved_bytes > 0)",
-                  0) > 1;
+    return device_count(db, device) > 1;
 }
 
 void summary_plural(struct buf *out, int64_t count, const char *one, const char *many)
@@ -202,10 +204,11 @@ int summary_totals(const struct summary *s, sqlite3_stmt **statement, struct err
         " o.device_id = 0 AND o.kind NOT IN ('all', 'heap') AND (o.alloc_count > 0 OR o.peak_reserved_bytes > 0))))"
         " THEN ?3 END, %s"
         " FROM v_total JOIN device d ON d.name = device"
-        " WHERE (?1 IS NULL OR device = ?1) AND (?2 IS NULL OR kind = ?2)"
-        " AND (alloc_count <> 0 OR free_count > 0 OR end_count > 0 OR peak_active_bytes > 0 OR peak_reserved_bytes > 0 "
-        "OR kind = 'all')"
-        " ORDER BY d.device_id, kind != 'all', kind",
+        " WHERE " DEVICE_IS("device", "?1") " AND (?2 IS NULL OR kind = ?2)"
+                                            " AND (alloc_count <> 0 OR free_count > 0 OR end_count > 0 OR "
+                                            "peak_active_bytes > 0 OR peak_reserved_bytes > 0 "
+                                            "OR kind = 'all')"
+                                            " ORDER BY d.device_id, kind != 'all', kind",
         report_window(s->options) ? "(SELECT t.start_bytes FROM total t WHERE t.device_id = d.device_id AND t.kind = "
                                     "v_total.kind), (SELECT t.start_count FROM total t WHERE t.device_id = "
                                     "d.device_id AND t.kind = v_total.kind)"
@@ -218,6 +221,45 @@ int summary_totals(const struct summary *s, sqlite3_stmt **statement, struct err
         if (s->heap_end.is_there)
             sqlite3_bind_int64(*statement, 3, (int64_t)s->heap_end.reserved_bytes);
     }
+    return rc;
+}
+
+/* The sum of the devices of a type, where that was asked for and there are several: in the columns of summary_totals.
+ * Its peak is what was live on all of them at one instant, which the collector alone has seen. */
+static int list_sum(const struct summary *s, struct listing *l, struct error *err)
+{
+    static const char sql[] =
+        "SELECT ?1, ?2, sum(alloc_count), sum(free_count), sum(alloc_bytes), sum(free_bytes), sum(temporary_count), "
+        "iif(?4, max(?5, 0), NULL), iif(?4, max(?6, 0), NULL), iif(?4, max(?7, 0), NULL), sum(end_active_bytes), "
+        "sum(end_count), sum(temporary_bytes), NULL, iif(?4, max(?8, 0), NULL), sum(realloc_count), sum(lifetime_ns), "
+        "100.0 * sum(temporary_count) / nullif(sum(max(alloc_count, 0)), 0), NULL, %s FROM total t JOIN device d "
+        "USING(device_id) WHERE kind = ?2 AND " DEVICE_IS("d.name", "?1");
+    static const char *const figures[] = {"active", "active_ns", "reserved", "reserved_ns"};
+    const struct report_options *o = s->options;
+    const char *kind = o->kind ? o->kind : "all";
+    sqlite3_stmt *q = NULL;
+    struct buf text = BUF(1 << 14);
+    if (!o->device || device_count(s->db, o->device) < 2)
+        return 0;
+    buf_printf(&text, sql, report_window(o) ? "sum(start_bytes), sum(start_count)" : "0, 0");
+    int rc = db_prepare(s->db, buf_text(&text), &q, err);
+    if (rc == 0) {
+        int is_known = !report_is_part(o) && !strcmp(kind, "all");
+        sqlite3_bind_text(q, 1, o->device, -1, SQLITE_STATIC);
+        sqlite3_bind_text(q, 2, kind, -1, SQLITE_STATIC);
+        for (int i = 0; i < 4; i++) {
+            char key[64];
+            snprintf(key, sizeof key, "type_peak_%s:%.30s", figures[i], o->device);
+            int64_t value = db_meta_int(s->db, key, -1);
+            is_known &= value >= 0;
+            sqlite3_bind_int64(q, 5 + i, value);
+        }
+        sqlite3_bind_int(q, 4, is_known);
+    }
+    if (rc == 0 && db_next(q, &rc, err))
+        listing_columns(l, q, 0, -1);
+    sqlite3_finalize(q);
+    buf_free(&text);
     return rc;
 }
 
@@ -274,6 +316,8 @@ static int list_totals(const struct summary *s, struct record *document, struct 
         list_reserved(s, l, q);
         listing_columns(l, q, TOTALS_RESERVED + 1, -1);
     }
+    if (rc == 0)
+        rc = list_sum(s, l, err);
     if (s->out->format == REPORT_TEXT)
         fputc('\n', s->out->file);
     if (s->out->format == REPORT_TEXT && !listing_rows(l))
@@ -591,7 +635,7 @@ static int load_findings(struct summary *s, struct error *err)
     const struct report_options *o = s->options;
     if (report_is_part(o) || (o->kind && strcmp(o->kind, "all") != 0))
         return 0;
-    if (!o->device || strcmp(o->device, "host") == 0)
+    if (device_is("host", o->device))
         heap_end_load(s->db, &s->heap_end);
     if (s->out->format == REPORT_CSV)
         return 0;

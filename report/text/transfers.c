@@ -3,6 +3,7 @@
 
 #include "../../common/db.h"
 #include "../print/listing.h"
+#include "../query/device.h"
 
 #include <stdlib.h>
 
@@ -23,8 +24,8 @@ static int print_directions(sqlite3 *db, const struct report_options *o, const s
     int rc = listing_query(l, db,
                            "SELECT d.name, direction, sum(transfer_bytes), sum(transfer_count),"
                            " coalesce(sum(transfer_bytes) / max(sum(transfer_count), 0), 0) FROM transfer JOIN device d"
-                           " USING(device_id) WHERE ?1 IS NULL OR d.name = ?1 GROUP BY device_id, direction"
-                           " ORDER BY device_id, 3 DESC",
+                           " USING(device_id) WHERE " DEVICE_IS("d.name", "?1") " GROUP BY device_id, direction"
+                                                                                " ORDER BY device_id, 3 DESC",
                            o->device, 0, &all, err);
     if (all)
         listing_print(l);
@@ -51,8 +52,8 @@ static int list_lines(sqlite3 *db, const struct report_options *o, const struct 
     int rc = listing_query(l, db,
                            "SELECT device, direction, sum(transfer_count), sum(transfer_bytes), function,"
                            " file, line, count(*) OVER () FROM v_transfer"
-                           " WHERE ?1 IS NULL OR device = ?1 GROUP BY device, direction, function, file, line"
-                           " ORDER BY 4 DESC, 3 DESC, function, line LIMIT ?2",
+                           " WHERE " DEVICE_IS("device", "?1") " GROUP BY device, direction, function, file, line"
+                                                               " ORDER BY 4 DESC, 3 DESC, function, line LIMIT ?2",
                            o->device, top, &all, err);
     listing_print_under(l, "Copies and fills, by line", all);
     listing_close(l);

@@ -409,7 +409,7 @@ int main(int argc, char **argv)
             ask_all(with_pools);
     }
     if (asks)
-        printf("asked %u, differs %u\n", asked, differs);
+        printf("asked %u, differs %u\nboth %zu\n", asked, differs, both_peak);
     fflush(stdout);
     while (is_left) /* a test ends it as it is */
         pause();

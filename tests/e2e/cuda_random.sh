@@ -13,6 +13,28 @@ states_in_events() {
     [ ! -s missing.txt ] || { cat missing.txt; fail "$1"; }
     at_least "$1: states" 100 "$(wc -l <want.txt)"
 }
+# cuda is both devices: sums, and the most that was live on both at once, which the program prints
+of_type() {
+    "$MEMPROF" report out.db --device cuda --json >type.json
+    python3 -c 'import json
+rows = json.load(open("type.json"))["totals"]
+devices = {r["device"]: r for r in rows if r["kind"] == "all"}
+a, b, both = (devices[name] for name in ("cuda:0", "cuda:1", "cuda"))
+sums = ("alloc_count", "free_count", "alloc_bytes", "end_active_bytes", "end_count")
+print(len(devices), all(both[k] == a[k] + b[k] for k in sums), both["peak_active_bytes"])' >type.txt
+    equal "rows, sums, and the peak of both" "3 True $(sed -n 's/^both //p' run.out)" "$(cat type.txt)"
+    for command in 'report --by line' 'report --at 1ms --by line' 'report --segments' 'report --transfers' leaks \
+        lines advise 'report --from 1ms' 'check --max-peak 100G' 'diff out.db'; do
+        "$MEMPROF" $command out.db --device cuda --json >type.json || fail "$command --device cuda"
+        lacks "$command" type.json '"device": "host"'
+    done
+    "$MEMPROF" export --format torch-snapshot --device cuda -o type.pickle out.db 2>type.err
+    "$MEMPROF" report out.db --device cuda --html=type.html >type.out
+    contains 'the page' type.html '<p class="asked-devices">cuda: cuda:'
+    "$MEMPROF" diff out.db out.db --device cuda --html=type.html >type.out
+    bad 2 'it has: ' report out.db --device cud
+    bad 2 'cuda:1' report out.db --device cuda:2 --html=none.html
+}
 for seed in 1 2 3; do
     for mode in memory pools; do
         echo "seed $seed, $mode"
@@ -25,6 +47,7 @@ for seed in 1 2 3; do
             asked=$(sed -n 's/^asked \([0-9]*\), .*/\1/p' run.out)
             at_least "figures asked for" 5900 "${asked:-0}"
             equal "that differ from the ledger" 0 "$(sed -n 's/^asked .* differs //p' run.out)"
+            of_type
         fi
         balance
         equal "unmatched frees" 0 "$(value "SELECT sum(value) FROM counter WHERE name = 'unmatched_free'")"

@@ -20,6 +20,8 @@ CREATE TABLE meta( -- one fact a row
 --   parents' heaps; older files lack it, and have it in them), collector_pid, own_peak_incomplete (why own peaks of several sites are not all
 --   known; absent when they are), mallocs (jemalloc, tcmalloc, mimalloc: those whose libraries were loaded, with commas);
 --   replaced_site_id (where the largest block came from whose free was not seen; absent where there was none);
+--   type_peak_active:TYPE, type_peak_reserved:TYPE and the same with _ns (where a type has several devices, the most that
+--   they held together, and when);
 --   of an imported snapshot also imported_from, import_note (what is unknown, or does not fit together), unknown_keys,
 --   of a merged file merged (how many recordings it was made of), merged_clock ('one': their times can be compared; 'several':
 --   of machines whose clocks may differ; else the mark that their times were aligned by),

@@ -277,6 +277,7 @@ static void show_numbers(struct by *b, struct row_columns *c)
                {STAT_at_peak_bytes, "at peak", 0},
                {STAT_own_peak_bytes, "own peak", COLUMN_OPTIONAL},
                {STAT_end_bytes, "live at end", COLUMN_OPTIONAL}};
+    int is_sort_shown = is_scanned(b);
     if (is_scanned(b))
         show_scanned(b, c);
     for (size_t i = 0; b->held < 0 && !is_scanned(b) && i < sizeof all / sizeof *all; i++) {
@@ -284,9 +285,13 @@ static void show_numbers(struct by *b, struct row_columns *c)
             continue;
         int stat = all[i].stat == STAT_at_peak_bytes && is_one_kind(b->options) ? STAT_at_kind_peak_bytes : all[i].stat;
         row_columns_show(c, ROW_COLUMN_stats + stat, all[i].title, TEXT_CUT_NONE, all[i].flags);
+        is_sort_shown |= stat == b->sort;
     }
-    if (b->held < 0)
+    if (b->held < 0) {
+        if (!is_sort_shown)
+            row_columns_show(c, ROW_COLUMN_stats + b->sort, stat_infos[b->sort].name, TEXT_CUT_NONE, 0);
         return;
+    }
     row_columns_show(c, ROW_COLUMN_stats + b->held, "bytes", TEXT_CUT_NONE, 0);
     row_columns_show(c, ROW_COLUMN_share, "share", TEXT_CUT_NONE, 0);
     if (b->held_count >= 0)

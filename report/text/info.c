@@ -28,7 +28,7 @@ struct info {
     sqlite3 *db;
     const struct report_out *out;
     const char *path;
-    int64_t file_bytes;
+    int64_t file_bytes, log_bytes; /* log: SQLite's write-ahead log, of what is still being written */
     struct process *process;
     int process_count, process_capacity;
 };
@@ -235,6 +235,33 @@ static void own_facts(struct info *f, struct listing *l)
     buf_free(&line);
 }
 
+static void file_size(const struct info *f, struct listing *l)
+{
+    char text[2][UNITS_TEXT];
+    struct buf line = BUF(1 << 10);
+    buf_puts(&line, units_bytes(text[0], f->file_bytes));
+    if (f->log_bytes)
+        buf_printf(&line, ", and %s in its write-ahead log", units_bytes(text[1], f->log_bytes));
+    fact(l, "file size", line.data);
+    buf_free(&line);
+}
+
+#define SETTINGS_SQL "SELECT substr(key, 7) AS name, value FROM meta WHERE key GLOB 'torch.?*' ORDER BY key"
+
+/* What PyTorch's allocator was told to do, of an imported snapshot. */
+static void settings_fact(struct info *f, struct listing *l)
+{
+    sqlite3_stmt *s = NULL;
+    struct buf line = BUF(1 << 16);
+    if (db_prepare(f->db, SETTINGS_SQL, &s, NULL) == 0)
+        while (sqlite3_step(s) == SQLITE_ROW)
+            buf_printf(&line, "%s%s %s", line.length ? ", " : "", db_text(s, 0), db_text(s, 1));
+    sqlite3_finalize(s);
+    if (line.length)
+        fact(l, "allocator settings", line.data);
+    buf_free(&line);
+}
+
 static void print_facts(struct info *f)
 {
     static const struct column columns[] = {
@@ -261,9 +288,10 @@ static void print_facts(struct info *f)
     free(state);
     notes_each(f->db, little_fact, l);
     fact_meta(f, l, "clock", "clock");
-    fact(l, "file size", units_bytes(text, f->file_bytes));
+    file_size(f, l);
     events_fact(f, l);
     arenas_fact(f, l);
+    settings_fact(f, l);
     own_facts(f, l);
     listing_print(l);
     listing_close(l);
@@ -459,9 +487,12 @@ static int record_info(struct info *f, struct record *document, struct error *er
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
         record_member_int(document, numbers[i], db_meta_int(f->db, numbers[i], 0));
     record_member_int(document, "file_bytes", f->file_bytes);
+    record_member_int(document, "log_bytes", f->log_bytes);
     record_member_int(document, "kept_event_count",
                       db_int(f->db, "SELECT CAST(total(event_count) AS INTEGER) FROM event_chunk", 0));
     int rc = record_processes(f, document, err);
+    if (rc == 0)
+        rc = record_query(f, document, "allocator_settings", SETTINGS_SQL, err);
     for (size_t i = 0; rc == 0 && i < sizeof arrays / sizeof *arrays; i++)
         rc = record_query(f, document, arrays[i].key, arrays[i].sql, err);
     if (rc == 0 && merged_count(f->db))
@@ -507,8 +538,13 @@ int info_report(sqlite3 *db, const char *path, const struct report_out *out, str
     struct info f = {.db = db, .out = out, .path = path};
     struct record document;
     struct stat st;
+    struct buf log = BUF(1 << 16);
+    buf_printf(&log, "%s-wal", path);
     if (stat(path, &st) == 0)
         f.file_bytes = st.st_size;
+    if (!log.failed && stat(buf_text(&log), &st) == 0)
+        f.log_bytes = st.st_size;
+    buf_free(&log);
     record_open(&document, out);
     int rc = out->format == REPORT_TEXT ? print_info(&f, &document, err) : record_info(&f, &document, err);
     record_close(&document);

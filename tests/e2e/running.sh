@@ -64,6 +64,19 @@ check 1 run.1.db --max-leak 999999
 contains 'said' got 'still being recorded'
 contains 'measured' got '976.56 KiB (1,000,000)'
 check 0 run.1.db --max-leak 1000000 --max-leak-blocks 100
+# the column that is sorted by is there: 100 x 10,000 B
+"$MEMPROF" report run.1.db --by function --sort net.growth --kind heap --top 1 >got
+grep -q 'live at end  net.growth  function' got || { cat got; fail 'the column that is sorted by'; }
+grep -q '976.56 KiB  976.56 KiB  keep ' got || { cat got; fail 'its numbers'; }
+# most of such a file may be in its log
+before=$(stat -c %s run.1.db-wal)
+"$MEMPROF" info run.1.db --json >got.json
+"$MEMPROF" info run.1.db >got
+contains 'its log' got ' in its write-ahead log'
+python3 - "$before" "$(stat -c %s run.1.db-wal)" <<'EOF' || { cat got.json; fail 'the size of the log'; }
+import json, sys
+assert int(sys.argv[1]) <= json.load(open("got.json"))["log_bytes"] <= int(sys.argv[2]), sys.argv
+EOF
 # beside one that has ended
 "$MEMPROF" run -q -o run.0.db -- true
 "$MEMPROF" report 'run.*.db' >got

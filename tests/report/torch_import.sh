@@ -31,6 +31,10 @@ contains 'a cut history' err 'whose allocation the history does not have'
 # marks, oom, streams, pools, settings
 $make all s.pickle
 "$MEMPROF" import -q s.pickle -o out.db
+"$MEMPROF" info out.db >info
+grep '^allocator settings ' info >settings || { cat info; fail 'no allocator settings'; }
+contains 'settings' settings 'max_split_size -1,'
+contains 'nested settings' settings 'roundup_power2_divisions '
 equal 'ranges' '30' \
     "$(value "SELECT count(*) FROM mark
     WHERE is_range AND end_ns > start_ns AND (name = 'forward' OR name LIKE 'step %')")"

@@ -7,6 +7,7 @@
 #include "../../common/units.h"
 #include "../../include/memprof_plan.h"
 #include "../print/listing.h"
+#include "../query/device.h"
 #include "../query/rows.h"
 #include "report.h"
 
@@ -15,7 +16,7 @@
 
 enum { DEFAULT_TOP = 40, UNNAMED_TOP = 10 };
 
-#define SHOWN "FROM v_name n WHERE name_id IN (SELECT name_id FROM temp.name_live) AND (?1 IS NULL OR device = ?1)"
+#define SHOWN "FROM v_name n WHERE name_id IN (SELECT name_id FROM temp.name_live) AND " DEVICE_IS("device", "?1")
 
 /* Blocks by size, the names of one below each other. Rows of category alone have no name of their own. */
 static const char by_block[] =
@@ -35,18 +36,21 @@ static const char by_line[] =
     ", '?' || '?') AS function, f.path, l.line, count(*) OVER () FROM left a JOIN site s USING(site_id) JOIN device d "
     "USING(device_id) LEFT JOIN site_line USING(site_id) LEFT JOIN line l USING(line_id) LEFT JOIN function fn "
     "USING(function_id) LEFT JOIN file f ON f.file_id = l.file_id LEFT JOIN module_key m ON m.key_id = l.module_key_id "
-    "WHERE (?1 IS NULL OR d.name = ?1) AND a.count > 0 GROUP BY s.device_id, l.line_id ORDER BY 2 DESC, 4, 6 LIMIT "
-    "iif(?2 > 0, ?2, -1)";
+    "WHERE " DEVICE_IS("d.name", "?1") " AND a.count > 0 GROUP BY s.device_id, l.line_id ORDER BY 2 DESC, 4, 6 LIMIT "
+                                       "iif(?2 > 0, ?2, -1)";
 
 /* A block counts once for a name, and once for a category. What is live without one is a row, too. */
 #define BY(what)                                                                                                       \
     "WITH named AS (SELECT device, nullif(" what ", '') AS what, block_bytes AS bytes, count(*) AS names " SHOWN       \
     " GROUP BY process_id, block_address, alloc_ns, " what "), all_of AS (SELECT device, what, bytes, 1 AS blocks, "   \
     "names FROM named UNION ALL SELECT d.name, NULL, l.live_bytes, l.live_count, 0 FROM temp.live l JOIN site s "      \
-    "USING(site_id) JOIN device d USING(device_id) WHERE ?1 IS NULL OR d.name = ?1 UNION ALL SELECT device, NULL, "    \
-    "-own_bytes, -(own_bytes > 0), 0 " SHOWN ") SELECT device, what, CAST(total(bytes) AS INTEGER), "                  \
-    "CAST(total(blocks) AS INTEGER), sum(names), count(*) OVER () FROM all_of GROUP BY device, what ORDER BY what IS " \
-    "NULL, 3 DESC, 2 LIMIT iif(?2 > 0, ?2, -1)"
+    "USING(site_id) JOIN device d USING(device_id) WHERE " DEVICE_IS(                                                  \
+        "d.name", "?1") " UNION ALL SELECT device, NULL, "                                                             \
+                        "-own_bytes, -(own_bytes > 0), 0 " SHOWN                                                       \
+                        ") SELECT device, what, CAST(total(bytes) AS INTEGER), "                                       \
+                        "CAST(total(blocks) AS INTEGER), sum(names), count(*) OVER () FROM all_of GROUP BY device, "   \
+                        "what ORDER BY what IS "                                                                       \
+                        "NULL, 3 DESC, 2 LIMIT iif(?2 > 0, ?2, -1)"
 
 static int64_t top_of(const struct report_options *o, const struct report_out *out, int64_t otherwise)
 {
@@ -140,7 +144,7 @@ static int sum_all(sqlite3 *db, const char *device, struct sums *sums, struct er
                         "SELECT n.*, l.* FROM (SELECT count(*), coalesce(sum(own_bytes > 0), 0), "
                         "CAST(total(own_bytes) AS INTEGER) " SHOWN ") n, (SELECT CAST(total(live_bytes) AS INTEGER), "
                         "CAST(total(live_count) AS INTEGER) FROM temp.live JOIN site USING(site_id) JOIN device d "
-                        "USING(device_id) WHERE ?1 IS NULL OR d.name = ?1) l",
+                        "USING(device_id) WHERE " DEVICE_IS("d.name", "?1") ") l",
                         &s, err);
     if (rc == 0)
         sqlite3_bind_text(s, 1, device, -1, SQLITE_STATIC);

@@ -425,15 +425,15 @@ static void write_counters(struct processes *ps, const struct process *p)
 static void write_title(struct processes *ps, const struct process *p)
 {
     const struct wire_proc *slot = &ps->session->procs[p->slot];
-    char title[WIRE_TITLE_MAX + 1], command[WIRE_TITLE_MAX];
+    char title[WIRE_TITLE_MAX + 1];
     uint32_t length = __atomic_load_n(&slot->title_bytes, __ATOMIC_RELAXED);
-    uint32_t started = __atomic_load_n(&slot->command_bytes, __ATOMIC_RELAXED);
+    const char *told = length ? slot->title : slot->command; /* killed: what it had as it began */
+    if (!length)
+        length = __atomic_load_n(&slot->command_bytes, __ATOMIC_RELAXED);
     length = length < WIRE_TITLE_MAX ? length : WIRE_TITLE_MAX;
-    started = started < WIRE_TITLE_MAX ? started : WIRE_TITLE_MAX;
-    memcpy(title, slot->title, length);
-    memcpy(command, slot->command, started);
+    memcpy(title, told, length);
     const char *text = p->comm;
-    if (length && started && (length != started || memcmp(title, command, length) != 0)) {
+    if (length && p->started_bytes && (length != p->started_bytes || memcmp(title, p->started_as, length) != 0)) {
         while (length && (title[length - 1] == 0 || title[length - 1] == ' '))
             length--;
         for (uint32_t i = 0; i < length; i++)

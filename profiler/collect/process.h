@@ -69,11 +69,13 @@ struct process {
     uint64_t alloc_retries;  /* of the host's memory */
     char *exe;               /* its path; what its first module is, where a chroot hides that */
     char *linked;            /* the path of the file that exe is a link to, as its module says; NULL: none */
-    char *command;           /* shell-quoted */
-    char *target;            /* of the EXEC record: what it was executing; NULL: not known */
-    uint32_t target_reach;   /* the same: enum wire_reach */
-    char comm[16];           /* the name that its first thread gave itself; "": none */
-    char name[64];           /* for messages: the last part of its path */
+    char *command;           /* shell-quoted: what the last exec gave it, or the process that it was forked from */
+    char started_as[WIRE_TITLE_MAX]; /* the first bytes of these arguments as they lie in memory */
+    uint32_t started_bytes;
+    char *target;          /* of the EXEC record: what it was executing; NULL: not known */
+    uint32_t target_reach; /* the same: enum wire_reach */
+    char comm[16];         /* the name that its first thread gave itself; "": none */
+    char name[64];         /* for messages: the last part of its path */
 };
 
 #define PROCESSES_EXPECTED 64u

@@ -229,21 +229,29 @@ static void name_as_started(struct process *p, const struct process *parent)
     p->exe = xstrdup(path);
 }
 
+/* What a forked child finds as its arguments may be a title that its parent gave itself: it was started as its parent
+ * was. */
+static void name_command(struct process *p, const struct wire_proc *slot, const struct process *parent)
+{
+    if (parent) {
+        p->command = xstrdup(parent->command);
+        memcpy(p->started_as, parent->started_as, sizeof p->started_as);
+        p->started_bytes = parent->started_bytes;
+        return;
+    }
+    uint32_t length = __atomic_load_n(&slot->command_bytes, __ATOMIC_RELAXED);
+    p->command = command_line(slot, p->inherited);
+    p->started_bytes = length < sizeof p->started_as ? length : (uint32_t)sizeof p->started_as;
+    memcpy(p->started_as, slot->command, p->started_bytes);
+}
+
 /* A forked child that cannot look (a chroot without /proc) is what its parent was. */
 static void name_image(struct processes *ps, struct process *p, const struct wire_proc *slot)
 {
     char exe[WIRE_PATH_MAX];
     copy_text(exe, slot->exe, sizeof exe);
-    p->command = command_line(slot, 0);
     const struct process *parent = p->inherited ? forking_parent(ps, slot) : NULL;
-    if (p->inherited && !(parent && strcmp(p->command, parent->command) == 0)) {
-        free(p->command);
-        p->command = command_line(slot, 1);
-    }
-    if (!*p->command && parent) {
-        free(p->command);
-        p->command = xstrdup(parent->command);
-    }
+    name_command(p, slot, parent);
     p->exe = xstrdup(!*exe && parent ? parent->exe : exe);
     name_as_started(p, parent);
     const char *base = strrchr(p->exe, '/');

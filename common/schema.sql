@@ -16,8 +16,9 @@ CREATE TABLE meta( -- one fact a row
 --   cwd, command (shell-quoted), options, python_malloc (PYTHONMALLOC as the program got it), page_bytes, machine_bytes
 --   (memory and swap; absent where not known), address_limit_bytes (RLIMIT_AS as the program got it; absent without one),
 --   clock ('tsc'|'monotonic'|'unix'|'none'), collector_cpu_ns, collector_peak_rss_bytes, symbolize_ns, event_count,
---   events_kept ('all'|'last'|'none'), forked_heap ('own': reserved bytes leave out what forks' children have of their
---   parents' heaps; older files lack it, and have it in them), collector_pid, own_peak_incomplete (why own peaks of several sites are not all
+--   events_kept ('all'|'last'|'none'), forked_heap ('blocks': what forks' children free of their
+--   parents' blocks is in the events, start_ns is the fork, and reserved bytes leave out what they have of their parents'
+--   heaps; 'own': the last alone; older files lack it), collector_pid, own_peak_incomplete (why own peaks of several sites are not all
 --   known; absent when they are), mallocs (jemalloc, tcmalloc, mimalloc: those whose libraries were loaded, with commas);
 --   replaced_site_id (where the largest block came from whose free was not seen; absent where there was none);
 --   type_peak_active:TYPE, type_peak_reserved:TYPE and the same with _ns (where a type has several devices, the most that
@@ -33,8 +34,8 @@ CREATE TABLE process( -- one row an image: an exec ends one and starts the next
   parent_id    INTEGER REFERENCES process,  -- the image that forked or executed this one; NULL: the first
   start_kind   TEXT NOT NULL,               -- 'exec' | 'fork'
   exe          TEXT NOT NULL,
-  command_line TEXT NOT NULL,               -- shell-quoted arguments
-  start_ns     INTEGER NOT NULL,
+  command_line TEXT NOT NULL,               -- shell-quoted arguments, as the last exec gave them: a fork has its parent's
+  start_ns     INTEGER NOT NULL,            -- of a fork: as it began, before which all is its parent's
   end_ns       INTEGER,                     -- NULL: not seen to end
   end_kind     TEXT,                        -- 'exit' | 'signal' | 'exec' | 'unknown'
   exit_status  INTEGER,

@@ -118,7 +118,7 @@ struct wire_proc {
     uint32_t parent_slot; /* fork: the slot of the image it came from + 1; 0 otherwise */
     uint32_t start_kind;  /* WIRE_START_* */
     uint32_t command_bytes;
-    uint64_t start_stamp;
+    uint64_t start_stamp; /* fork: as it began, where the child's copy of what the parent has ends */
     uint32_t is_filtered; /* collector: a seccomp filter was seen in it */
     /* program, as its image ends; 0 by the collector when the slot is given back */
     uint64_t peak_rss_bytes;        /* what the kernel says; 0: not told */

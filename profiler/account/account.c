@@ -1,5 +1,6 @@
 #include "account.h"
 
+#include "../../common/db.h"
 #include "../../common/range.h"
 #include "account_private.h"
 #include "segment.h"
@@ -433,6 +434,17 @@ static inline void apply_alloc(struct account *a, const struct event *e, const s
     keep(a, event_word(e), place->key & LIVE_ADDRESS_MASK, size, site_id, e->thread_id);
 }
 
+/* Which blocks a forked child has of its parent is asked by few reports: they look for it among the parent's. */
+static __attribute__((noinline)) void free_inherited(struct account *a, const struct event *e)
+{
+    a->counts.inherited_frees++;
+    if (e->kind != KIND_heap || e->device != 0)
+        return;
+    if (a->chunk)
+        store_needs(a->store, DB_SCHEMA_INHERIT);
+    account_keep(a, e, CHUNK_inherited_free, e->address & LIVE_ADDRESS_MASK, 0, 0, 0, KIND_heap, 0);
+}
+
 static inline void apply_free(struct account *a, const struct event *e, const struct place *place)
 {
     const struct process_account *p = a->processes[e->process_id];
@@ -441,7 +453,7 @@ static inline void apply_free(struct account *a, const struct event *e, const st
         if (p && p->has_moved && account_free_moved(a, e))
             return;
         if (e->inherited)
-            a->counts.inherited_frees++;
+            free_inherited(a, e);
         else
             account_unmatched(a, e);
         return;

@@ -111,7 +111,7 @@ void facts_begin(struct store *store, const struct collect_options *options, cha
     meta_bounds(store);
     store_meta_text(store, "clock", clock->use_tsc ? "tsc" : "monotonic");
     store_meta_text(store, "events_kept", options->aggregate ? "none" : options->max_events ? "last" : "all");
-    store_meta_text(store, "forked_heap", "own");
+    store_meta_text(store, "forked_heap", "blocks");
     store_meta_int(store, "collector_pid", getpid());
     facts_progress(store, 0, 0);
     free(cwd);

@@ -65,6 +65,7 @@ static pid_t forked(pid_t pid, int libc_knows, int torn)
     } else if (pid == 0 && process.state == PROCESS_REFUSED && process.control->flags & WIRE_FOLLOW) {
         __atomic_fetch_add(&process.control->procs_refused, 1, __ATOMIC_RELAXED);
     }
+    self.fork_stamp = 0;
     return pid;
 }
 
@@ -72,6 +73,7 @@ EXPORT pid_t fork(void)
 {
     NEED(fork);
     int torn = record_is_torn();
+    self.fork_stamp = clock_ordered(); /* first of all: the parent goes on while the child is still on its way */
     return forked(real.fork(), 1, torn);
 }
 
@@ -79,6 +81,7 @@ EXPORT pid_t _Fork(void)
 {
     NEED(_Fork);
     int torn = record_is_torn();
+    self.fork_stamp = clock_ordered();
     if (real._Fork)
         return forked(real._Fork(), 0, torn);
     errno = ENOSYS;

@@ -1,5 +1,7 @@
 #include "session.h"
 
+#include "thread.h"
+
 #include <fcntl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -151,7 +153,7 @@ int session_slot_claim(uint32_t start_kind, uint32_t parent_slot, int parent_pid
         if (fd >= 0)
             sys_close(fd);
         p->command_bytes = n > 0 ? (uint32_t)n : 0;
-        p->start_stamp = clock_now();
+        p->start_stamp = start_kind == WIRE_START_FORK && self.fork_stamp ? self.fork_stamp : clock_now();
         process.slot = p;
         process.slot_index = i;
         __atomic_store_n(&p->state, WIRE_PROC_LIVE, __ATOMIC_RELEASE);

@@ -27,7 +27,7 @@ void blocks_put(struct blocks *b, const struct chunk_event *birth, uint32_t spac
     uint64_t i = slot_of(b, birth->address, space);
     b->count += b->slots[i].address == 0;
     b->slots[i] =
-        (struct block){birth->address, birth->size_bytes, birth->time_ns, birth->site_id, birth->thread_id, space};
+        (struct block){birth->address, birth->size_bytes, birth->time_ns, birth->site_id, birth->thread_id, space, 0};
 }
 
 int blocks_take(struct blocks *b, uint64_t address, uint32_t space, struct block *block)

@@ -12,7 +12,8 @@ struct blocks { /* all zero: empty */
         uint64_t address; /* 0: free slot */
         uint64_t size_bytes, time_ns;
         uint32_t site_id, thread_id, space;
-    } * slots; /* open addressing, linear probing */
+        uint32_t forks; /* of a forked child's (inherited.h): between it and who allocated it; 0: it did itself */
+    } * slots;          /* open addressing, linear probing */
     uint64_t mask, count;
 };
 

@@ -104,9 +104,9 @@ static int load_segments(struct heap *h, sqlite3 *db, int64_t at_ns, int64_t pro
 
 /* --- the pages of one range ------------------------------------------------------------------------------------ */
 
-static uint32_t line_of(struct heap *h, sqlite3_stmt *site_line, uint32_t site_id)
+static uint32_t line_of(struct heap *h, sqlite3_stmt *site_line, uint32_t site_id, uint32_t is_inherited)
 {
-    uint64_t known = map_get(&h->site_of, site_id, 0);
+    uint64_t known = map_get(&h->site_of, site_id, is_inherited);
     if (known)
         return (uint32_t)known - 1;
     int64_t line_id = -1 - (int64_t)site_id;
@@ -114,11 +114,11 @@ static uint32_t line_of(struct heap *h, sqlite3_stmt *site_line, uint32_t site_i
     if (sqlite3_step(site_line) == SQLITE_ROW)
         line_id = sqlite3_column_int64(site_line, 0);
     sqlite3_reset(site_line);
-    uint32_t i = map_number_or(&h->line_of, (uint64_t)line_id, 0, h->line_count);
+    uint32_t i = map_number_or(&h->line_of, (uint64_t)line_id, is_inherited, h->line_count);
     if (i == h->line_count)
         *ARRAY_ADD(h->lines, h->line_count, h->line_capacity) =
-            (struct heap_line){.line_id = line_id, .site_id = site_id};
-    *map_slot(&h->site_of, site_id, 0) = i + 1ull;
+            (struct heap_line){.line_id = line_id, .site_id = site_id, .is_inherited = is_inherited};
+    *map_slot(&h->site_of, site_id, is_inherited) = i + 1ull;
     return i;
 }
 
@@ -232,11 +232,19 @@ static void see_parts(struct walk *w, uint32_t line, uint64_t start, uint64_t en
     }
 }
 
+static void count_block(struct heap_line *line, uint32_t process_id, uint64_t size_bytes)
+{
+    line->live_bytes += size_bytes;
+    line->block_count++;
+    line->process_count += line->last_process != process_id;
+    line->last_process = process_id;
+}
+
 static void see_block(struct walk *w, const struct block *b)
 {
     struct heap *h = w->heap;
     struct heap_range *r = w->range;
-    uint32_t line = line_of(h, w->site_line, b->site_id);
+    uint32_t line = line_of(h, w->site_line, b->site_id, b->forks > 0);
     uint64_t start, end;
     extent(b, r->kind <= HEAP_OWN, &start, &end);
     uint64_t low = start / h->page, high = (end + h->page - 1) / h->page;
@@ -258,11 +266,10 @@ static void see_block(struct walk *w, const struct block *b)
         add_run(h, r, high - w->next, line, 0);
         w->next = high;
     }
-    r->live_bytes += b->size_bytes;
-    r->block_count++;
-    r->last = b;
-    h->lines[line].live_bytes += b->size_bytes;
-    h->lines[line].block_count++;
+    *(b->forks ? &r->inherited_bytes : &r->live_bytes) += b->size_bytes;
+    *(b->forks ? &r->inherited_count : &r->block_count) += 1;
+    r->last = *b;
+    count_block(&h->lines[line], r->process_id, b->size_bytes);
 }
 
 static void sum_runs(struct heap *h, struct heap_range *r)
@@ -341,7 +348,8 @@ static int by_address(const void *x, const void *y)
 /* Blocks of a process with glibc's heaps that lie in none, nor in an arena of Python's: from its range `first` on. */
 static void walk_own(struct heap *h, size_t first, size_t count, const struct blocks *blocks, sqlite3_stmt *site_line)
 {
-    struct heap_range own = {.kind = HEAP_OWN, .process_id = h->ranges[first].process_id};
+    struct heap_range own = {
+        .kind = HEAP_OWN, .process_id = h->ranges[first].process_id, .is_forked = h->ranges[first].is_forked};
     struct walk w = {.heap = h, .range = &own, .site_line = site_line};
     uint32_t place = own.process_id << 8;
     size_t range = first;
@@ -357,7 +365,7 @@ static void walk_own(struct heap *h, size_t first, size_t count, const struct bl
             see_block(&w, b);
     }
     split_page(&w);
-    if (own.block_count) {
+    if (own.block_count + own.inherited_count) {
         sum_runs(h, &own);
         *ARRAY_ADD(h->ranges, h->range_count, h->range_capacity) = own;
     }
@@ -412,7 +420,9 @@ static int by_weight(const void *x, const void *y)
                         b->held_bytes + b->pinned_bytes + b->shared_bytes};
     if (sums[0] != sums[1])
         return sums[0] > sums[1] ? -1 : 1;
-    return a->line_id < b->line_id ? -1 : a->line_id > b->line_id;
+    if (a->line_id != b->line_id)
+        return a->line_id < b->line_id ? -1 : 1;
+    return (int)a->is_inherited - (int)b->is_inherited;
 }
 
 static void sort_lines(struct heap *h)
@@ -421,7 +431,7 @@ static void sort_lines(struct heap *h)
     if (h->line_count)
         qsort(h->lines, h->line_count, sizeof *h->lines, by_weight);
     for (uint32_t i = 0; i < h->line_count; i++)
-        h->place[map_get(&h->site_of, h->lines[i].site_id, 0) - 1] = i;
+        h->place[map_get(&h->site_of, h->lines[i].site_id, h->lines[i].is_inherited) - 1] = i;
 }
 
 /* What stands beside lines without a file in the tables of the report. */
@@ -481,8 +491,26 @@ static int name_lines(struct heap *h, sqlite3 *db, struct error *err)
     return rc == 0 ? find_beside(h, db, err) : rc;
 }
 
-int heap_load(sqlite3 *db, const struct instant *at, const struct blocks *blocks, int64_t process_id, struct heap *heap,
-              struct error *err)
+void heap_walk_process(struct heap *h, size_t first, size_t count, const uint64_t *limits, const struct blocks *blocks,
+                       sqlite3_stmt *site_line)
+{
+    struct spill spill = {0};
+    for (size_t i = first; i < first + count; i++)
+        walk_range(h, &h->ranges[i], limits[i], i + 1 < first + count ? &h->ranges[i + 1] : NULL, blocks, &spill,
+                   site_line);
+    for (size_t i = first; i < first + count; i++)
+        sum_runs(h, &h->ranges[i]);
+    walk_own(h, first, count, blocks, site_line);
+}
+
+int heap_name_lines(struct heap *h, sqlite3 *db, struct error *err)
+{
+    sort_lines(h);
+    return name_lines(h, db, err);
+}
+
+int heap_load(sqlite3 *db, const struct instant *at, const struct blocks *blocks, const struct inherited *inherited,
+              int64_t process_id, struct heap *heap, struct error *err)
 {
     sqlite3_stmt *site_line = NULL;
     uint64_t *limits = NULL;
@@ -496,11 +524,10 @@ int heap_load(sqlite3 *db, const struct instant *at, const struct blocks *blocks
         rc = db_prepare(db, "SELECT line_id FROM site_line WHERE site_id = ?", &site_line, err);
     if (rc == 0) {
         walk_all(heap, limits, limit_count, blocks, site_line);
-        sort_lines(heap);
-        rc = name_lines(heap, db, err);
+        rc = heap_name_lines(heap, db, err);
     }
     if (rc == 0)
-        rc = heap_load_forked(heap, db, at_ns, process_id, blocks, err);
+        rc = heap_load_forked(heap, db, at_ns, process_id, blocks, inherited, site_line, err);
     sqlite3_finalize(site_line);
     free(limits);
     return rc;
@@ -513,8 +540,10 @@ void heap_free(struct heap *heap)
         free(heap->lines[i].beside);
         free(heap->lines[i].file);
     }
-    free(heap->ranges);
+    if (heap->forked)
+        heap_free(heap->forked);
     free(heap->forked);
+    free(heap->ranges);
     free(heap->runs);
     free(heap->lines);
     free(heap->place);
@@ -526,6 +555,12 @@ void heap_free(struct heap *heap)
 const struct heap_line *heap_line_of(const struct heap *heap, const struct heap_run *run)
 {
     return run->line < heap->line_count ? &heap->lines[heap->place[run->line]] : NULL;
+}
+
+const struct heap_line *heap_line_of_block(const struct heap *heap, const struct block *block)
+{
+    uint64_t known = block->address ? map_get(&heap->site_of, block->site_id, block->forks > 0) : 0;
+    return known ? &heap->lines[heap->place[known - 1]] : NULL;
 }
 
 const struct heap_range *heap_range_at(const struct heap *heap, uint32_t process_id, uint64_t address)

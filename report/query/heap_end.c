@@ -111,12 +111,12 @@ static int load_at(sqlite3 *db, int64_t time_ns, struct heap_end *e)
     struct instant at;
     instant_at(&at, time_ns);
     heap_free(&e->heap);
-    if (!e->blocks.slots && live_blocks_load(db, &at, "", &e->blocks, &err) != 0) {
+    if (!e->blocks.slots && live_blocks_load(db, &at, "", &e->blocks, NULL, &err) != 0) {
         free(e->blocks.slots);
         e->blocks = (struct blocks){0};
         return 0;
     }
-    return heap_load(db, &at, &e->blocks, e->of.process_id, &e->heap, &err) == 0;
+    return heap_load(db, &at, &e->blocks, NULL, e->of.process_id, &e->heap, &err) == 0;
 }
 
 /* Whether so much of glibc's heaps is free pages that live blocks keep there. */

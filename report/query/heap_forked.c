@@ -1,9 +1,10 @@
-/* The heaps of processes that began as a fork. What they took over from their parent, and what of it they have freed,
- * is not in the events: of their pages nothing is known, only how large a heap is and what lies in it of their own. */
+/* The heaps of processes that began as a fork: what lies in them is what they took over from their parents, as far as
+ * they did not free it, and what they allocated. Where the first is not known, nothing is of their pages. */
 #include "../../common/array.h"
 #include "../../common/kind.h"
 #include "../../common/search.h"
 #include "heap_private.h"
+#include "inherited.h"
 
 #include <stdlib.h>
 
@@ -20,11 +21,11 @@ static struct heap_range *range_of(struct heap_range *ranges, size_t count, cons
     return low && address - ranges[low - 1].address < limit[low - 1] ? &ranges[low - 1] : NULL;
 }
 
-/* Its own blocks, those in none of its heaps as mappings of their own. */
-static void measure(struct heap *h, struct heap_range *ranges, size_t count, const uint64_t *limit,
-                    const struct blocks *blocks)
+/* Its own blocks alone, those in none of its heaps as mappings of their own. */
+static void count_own(struct heap *h, size_t first, size_t count, const uint64_t *limit, const struct blocks *blocks)
 {
-    struct heap_range own = {.kind = HEAP_OWN, .process_id = ranges->process_id};
+    struct heap_range own = {
+        .kind = HEAP_OWN, .process_id = h->ranges[first].process_id, .is_forked = 1, .is_unknown = 1};
     uint32_t place = own.process_id << 8;
     for (size_t i = live_blocks_find(blocks, place, 0); i < blocks->count; i++) {
         const struct block *b = &blocks->slots[i];
@@ -32,29 +33,63 @@ static void measure(struct heap *h, struct heap_range *ranges, size_t count, con
             break;
         if ((b->space & 255) != KIND_heap)
             continue;
-        struct heap_range *r = range_of(ranges, count, limit, b->address);
+        struct heap_range *r = range_of(&h->ranges[first], count, &limit[first], b->address);
         add_block(r ? r : &own, b);
         own.size_bytes += r ? 0 : (b->size_bytes / h->page + 1) * h->page;
     }
-    for (size_t i = 0; i < count; i++)
-        if (ranges[i].size_bytes)
-            *ARRAY_ADD(h->forked, h->forked_count, h->forked_capacity) = ranges[i];
+    for (size_t i = first; i < first + count; i++)
+        h->ranges[i].is_unknown = 1;
     if (own.block_count)
-        *ARRAY_ADD(h->forked, h->forked_count, h->forked_capacity) = own;
+        *ARRAY_ADD(h->ranges, h->range_count, h->range_capacity) = own;
+}
+
+/* The pages are summed up and not kept: of many children they would be too many. */
+static void measure(struct heap *h, size_t first, size_t count, const uint64_t *limit, const struct blocks *blocks,
+                    const struct inherited *inherited, sqlite3_stmt *site_line)
+{
+    struct blocks all = {0};
+    for (size_t i = first; i < first + count; i++)
+        h->ranges[i].is_forked = 1;
+    if (inherited_blocks(inherited, blocks, h->ranges[first].process_id, &all))
+        heap_walk_process(h, first, count, limit, &all, site_line);
+    else
+        count_own(h, first, count, limit, blocks);
+    h->run_count = 0;
+    free(all.slots);
+}
+
+static void drop_empty(struct heap *h)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < h->range_count; i++)
+        if (h->ranges[i].size_bytes) {
+            h->ranges[kept] = h->ranges[i];
+            h->ranges[kept++].run_count = 0;
+        }
+    h->range_count = kept;
 }
 
 int heap_load_forked(struct heap *h, sqlite3 *db, int64_t at_ns, int64_t process_id, const struct blocks *blocks,
-                     struct error *err)
+                     const struct inherited *inherited, sqlite3_stmt *site_line, struct error *err)
 {
-    struct heap all = {.page = h->page};
+    struct heap *f = h->forked = xcalloc(1, sizeof *f);
     uint64_t *limit = NULL;
-    int rc = heap_load_glibc(&all, db, at_ns, process_id, 1, &limit, err);
-    for (size_t i = 0, n; rc == 0 && i < all.range_count; i += n) {
-        for (n = 1; i + n < all.range_count && all.ranges[i + n].process_id == all.ranges[i].process_id;)
+    f->page = h->page;
+    int rc = heap_load_glibc(f, db, at_ns, process_id, 1, &limit, err);
+    size_t known = f->range_count;
+    for (size_t i = 0, n; rc == 0 && i < known; i += n) {
+        for (n = 1; i + n < known && f->ranges[i + n].process_id == f->ranges[i].process_id;)
             n++;
-        measure(h, &all.ranges[i], n, &limit[i], blocks);
+        measure(f, i, n, limit, blocks, inherited, site_line);
     }
-    heap_free(&all);
+    drop_empty(f);
+    if (rc == 0)
+        rc = heap_name_lines(f, db, err);
+    if (!f->range_count) {
+        heap_free(f);
+        free(f);
+        h->forked = NULL;
+    }
     free(limit);
     return rc;
 }

@@ -4,6 +4,7 @@
 #include "../../common/kind.h"
 #include "../../common/search.h"
 
+#include "inherited.h"
 #include "merged.h"
 
 #include <errno.h>
@@ -35,8 +36,15 @@ int instant_peak(sqlite3 *db, struct instant *at, struct error *err)
     return 0;
 }
 
-static void replay(struct blocks *blocks, const struct instant *at, const struct chunk_event *e, int64_t number)
+struct reading {
+    const struct instant *at;
+    struct blocks *blocks;
+    struct inherited *inherited; /* NULL: not asked for, or nothing is */
+};
+
+static void replay(struct reading *r, const struct chunk_event *e, int64_t number)
 {
+    const struct instant *at = r->at;
     if (number >= at->end_event[e->device] || (int64_t)e->time_ns > at->end_ns[e->device] ||
         (e->device == 0 && e->kind == KIND_map) || !e->address)
         return;
@@ -44,13 +52,14 @@ static void replay(struct blocks *blocks, const struct instant *at, const struct
     uint32_t space = (uint32_t)e->process_id << 16 | (uint32_t)e->device << 8 | e->kind;
     struct block block;
     if (chunk_op_is_birth(e->op))
-        blocks_put(blocks, e, space);
-    else if (chunk_op_is_death(e->op))
-        blocks_take(blocks, e->address, space, &block);
+        blocks_put(r->blocks, e, space);
+    else if (chunk_op_is_death(e->op) && blocks_take(r->blocks, e->address, space, &block) && r->inherited)
+        inherited_gone(r->inherited, &block, e->time_ns);
+    else if (e->op == CHUNK_inherited_free && r->inherited)
+        inherited_freed(r->inherited, e);
 }
 
-static int read_events(sqlite3 *db, const struct instant *at, const char *what, struct blocks *blocks,
-                       struct error *err)
+static int read_events(sqlite3 *db, const char *what, struct reading *r, struct error *err)
 {
     sqlite3_stmt *s = NULL;
     int64_t next = 0;
@@ -66,7 +75,7 @@ static int read_events(sqlite3 *db, const struct instant *at, const char *what, 
         if (first != next || n < 0)
             rc = error_set(err, EBADMSG, "%s needs all events, and some are damaged or were not kept", what);
         for (long i = 0; rc == 0 && i < n; i++)
-            replay(blocks, at, &events[i], first + i);
+            replay(r, &events[i], first + i);
         next = rc == 0 ? first + n : 0;
     }
     chunk_codec_close(codec);
@@ -85,10 +94,16 @@ static int by_place(const void *x, const void *y)
     return a->address < b->address ? -1 : a->address > b->address;
 }
 
-int live_blocks_load(sqlite3 *db, const struct instant *at, const char *what, struct blocks *blocks, struct error *err)
+int live_blocks_load(sqlite3 *db, const struct instant *at, const char *what, struct blocks *blocks,
+                     struct inherited **inherited, struct error *err)
 {
+    struct reading r = {.at = at, .blocks = blocks};
     *blocks = (struct blocks){0};
-    int rc = read_events(db, at, what, blocks, err);
+    int rc = inherited ? inherited_open(db, at, &r.inherited, err) : 0;
+    if (rc == 0)
+        rc = read_events(db, what, &r, err);
+    if (inherited)
+        *inherited = r.inherited;
     uint64_t count = 0;
     for (uint64_t i = 0; blocks->slots && i <= blocks->mask; i++)
         if (blocks->slots[i].address)

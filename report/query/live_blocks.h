@@ -23,8 +23,11 @@ int instant_peak(sqlite3 *db, struct instant *at, struct error *err);
 
 /* All but the program's own maps, sorted by space (process_id << 16 | device << 8 | kind) without its kind, then by
  * address; blocks->slots is an array of blocks->count, the caller's to free in any case. -EBADMSG or -ENODATA where
- * events are missing: what needs them is named. */
-int live_blocks_load(sqlite3 *db, const struct instant *at, const char *what, struct blocks *blocks, struct error *err);
+ * events are missing: what needs them is named. inherited: what forked children have of their parents, inherited_close
+ * in any case; NULL: it is not asked for. */
+struct inherited;
+int live_blocks_load(sqlite3 *db, const struct instant *at, const char *what, struct blocks *blocks,
+                     struct inherited **inherited, struct error *err);
 /* The first block that is not before an address of a process and device (process_id << 8 | device). */
 size_t live_blocks_find(const struct blocks *blocks, uint32_t place, uint64_t address);
 

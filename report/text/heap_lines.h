@@ -15,5 +15,7 @@ void heap_list_ranges(sqlite3 *db, const struct heap *heap, const struct report_
  * title: people. Returns whether there was any. */
 int heap_list_lines(const struct heap *heap, int64_t top, const struct report_out *out, struct record *document,
                     const char *title, const char *cwd);
+/* People: the same of forked children, whose rows others have behind those of heap_list_lines. */
+void heap_list_forked_lines(const struct heap *heap, int64_t top, const struct report_out *out, const char *cwd);
 
 #endif

@@ -10,6 +10,7 @@
 #include "../query/device.h"
 #include "../query/ending.h"
 #include "../query/heap.h"
+#include "../query/inherited.h"
 #include "../query/process_label.h"
 #include "../query/rows.h"
 #include "arenas.h"
@@ -280,7 +281,7 @@ static void print_devices(const struct fragments *f)
     int sums = has_sums(f), known = (int)!!db_int(f->db, "SELECT count(*) FROM segment", 0);
     if (listing_rows(l))
         listing_print(l);
-    else if (!f->heap.range_count && !f->heap.forked_count && !f->opaque_count && (known || !sums))
+    else if (!f->heap.range_count && !f->heap.forked && !f->opaque_count && (known || !sums))
         table_prose(
             f->out, TABLE_PLAIN,
             known ? "No segments at that time; --at peak shows those of each device's peak, --at TIME those of an "
@@ -428,9 +429,11 @@ static void show(const struct fragments *f)
     }
     if (o->heaps == REPORT_HEAPS_EACH || (is_people && o->heaps == REPORT_HEAPS_BESIDE))
         heap_list_ranges(f->db, &f->heap, o, f->out, f->cwd);
+    int64_t top = o->top < 0 && is_people ? DEFAULT_TOP : o->top;
     if (o->heaps == REPORT_HEAPS_BY_LINE || (is_people && o->heaps == REPORT_HEAPS_BESIDE))
-        heap_list_lines(&f->heap, o->top < 0 && is_people ? DEFAULT_TOP : o->top, f->out, NULL,
-                        "What keeps the host's heaps from shrinking, by line", f->cwd);
+        heap_list_lines(&f->heap, top, f->out, NULL, "What keeps the host's heaps from shrinking, by line", f->cwd);
+    if (is_people && o->heaps != REPORT_HEAPS_EACH)
+        heap_list_forked_lines(&f->heap, top, f->out, f->cwd);
 }
 
 int report_segments(sqlite3 *db, const struct report_options *options, const struct report_out *out, struct error *err)
@@ -443,11 +446,13 @@ int report_segments(sqlite3 *db, const struct report_options *options, const str
         rc = find_instants(&f, err);
     if (rc == 0)
         rc = load_segments(&f, err);
+    struct inherited *inherited = NULL;
     int is_host = device_is("host", options->device), has_heap = is_host && heap_is_known(db);
     if (rc == 0 && (f.segment_count > f.opaque_count || has_heap))
-        rc = live_blocks_load(db, &f.at, "--segments", &f.blocks, err);
+        rc = live_blocks_load(db, &f.at, "--segments", &f.blocks, has_heap ? &inherited : NULL, err);
     if (rc == 0 && has_heap)
-        rc = heap_load(db, &f.at, &f.blocks, HEAP_ALL, &f.heap, err);
+        rc = heap_load(db, &f.at, &f.blocks, inherited, HEAP_ALL, &f.heap, err);
+    inherited_close(inherited);
     if (rc == 0) {
         measure_all(&f);
         show(&f);

@@ -198,6 +198,14 @@ static void model_sample(struct model *m, const struct event *e)
     m->samples[e->process_id] = (uint64_t)size;
 }
 
+/* Kept as an event, of a heap's block. */
+static void model_inherited(struct model *m, const struct event *e)
+{
+    m->inherited++;
+    if (e->kind == KIND_heap && e->device == 0)
+        note_event(m);
+}
+
 static void model_split(struct model *m, const struct event *e)
 {
     long i = model_find(m, e->process_id, e->address, spaces[e->kind]);
@@ -232,7 +240,7 @@ void model_event(struct model *m, const struct event *e)
         if (i >= 0)
             model_death(m, (size_t)i, 0, e->op == EVENT_REALLOC_FREE);
         else if (e->inherited)
-            m->inherited++;
+            model_inherited(m, e);
         else
             m->unmatched++;
         if (e->op == EVENT_REALLOC_FREE) /* one step with the allocation that follows */

@@ -1,5 +1,6 @@
 #include "record_python.h"
 
+#include "record_heap.h"
 #include "record_stack.h"
 
 /* Code ids stand in the same tables as stack ids, by hashes of their own. */
@@ -160,8 +161,10 @@ void record_python_teardown(struct thread *t, struct unwind_state s)
     __atomic_compare_exchange_n(&gate.on, &watched, GATE_OPEN, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
     unwind_stack(t->unwind, s, &stack);
     unwind_addresses(t->unwind, t->addresses);
-    if (python_ends_program(t->addresses, stack.depth))
+    if (python_ends_program(t->addresses, stack.depth)) {
+        record_heap_last(t); /* where its heaps end, before they shrink */
         record_words(t, (uint64_t[]){WIRE_WORD1(WIRE_TEARDOWN, 0, 0)}, 2);
+    }
     barrier();
     t->depth = 0;
 }

@@ -85,6 +85,10 @@ void find_held(struct rules *r)
                 "%s of free pages below the top of glibc's heap%s. malloc_trim(0) would give %s back to the kernel; ",
                 units_bytes(r->a, (int64_t)line->trim_bytes), end->whose, units_bytes(r->b, f->bytes));
     finding_say(f, "%s of pages with a live byte would stay.", units_bytes(r->a, (int64_t)end->pin_bytes));
+    if (end->is_before_teardown)
+        finding_say(f,
+                    " That is as Python began to take itself down; when it had, %s of pages had one, and %s were free.",
+                    units_bytes(r->a, (int64_t)end->left_pin_bytes), units_bytes(r->b, (int64_t)end->left_free_bytes));
     finding_look(f, FINDING_SECTION, 0, "heap", "See the heap");
     f->next = "Allocate what stays apart from what goes, or before it; or call malloc_trim(0) when much was freed.";
 }

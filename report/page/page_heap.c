@@ -212,13 +212,14 @@ int page_write_heap(struct page *page, FILE *out)
 {
     const struct heap_end *end = &page->heap_end;
     const struct heap *h = &end->heap;
-    struct buf b = BUF(4u << 20);
+    struct buf b = BUF(4u << 20), when = BUF(1 << 16);
     char t[UNITS_TEXT];
     if (!end->is_there)
         return 0;
-    buf_puts(&b, "<section id=\"heap\" aria-labelledby=\"heap-title\">\n<h2 id=\"heap-title\">The heap at the "
-                 "end");
-    buf_html(&b, end->whose);
+    buf_puts(&b, "<section id=\"heap\" aria-labelledby=\"heap-title\">\n<h2 id=\"heap-title\">The heap ");
+    heap_end_when(end, &when);
+    buf_html(&b, buf_text(&when));
+    buf_free(&when);
     buf_puts(&b, "</h2>\n<p class=\"hint\">Addresses from left to right. Coloured: pages that hold a live byte, by "
                  "line; <span class=\"heap-key lh\"></span> free pages below a live block, ");
     if (end->is_segments)

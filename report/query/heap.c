@@ -37,24 +37,26 @@ static struct heap_range *add_range(struct heap *h, enum heap_kind kind, sqlite3
 }
 
 /* A size between two samples is the first one's, and more where blocks lie above it: up to the second one's. */
-int heap_load_glibc(struct heap *h, sqlite3 *db, int64_t at_ns, int64_t process_id, int is_forked, uint64_t **limit,
-                    struct error *err)
+int heap_load_glibc(struct heap *h, sqlite3 *db, const struct instant *at, int64_t process_id, int is_forked,
+                    uint64_t **limit, struct error *err)
 {
     sqlite3_stmt *s = NULL;
     size_t room = 0;
     int rc = db_prepare(
         db,
-        "SELECT r.process_id, r.address, r.arena, r.size_bytes, r.time_ns FROM heap_range r JOIN "
-        "main.process p USING(process_id) WHERE (p.start_kind = 'fork') = ?3 AND (?1 OR p.end_ns IS NULL OR "
+        "SELECT r.process_id, r.address, r.arena, r.size_bytes, r.time_ns, coalesce(t.time_ns, ?2) FROM heap_range r "
+        "JOIN main.process p USING(process_id) LEFT JOIN teardown t ON t.process_id = r.process_id AND ?5 WHERE "
+        "(p.start_kind = 'fork') = ?3 AND (?1 OR p.end_ns IS NULL OR "
         "p.end_ns >= ?2) AND r.address > 0 AND r.size_bytes BETWEEN 0 AND 1 << 48 AND r.process_id "
         "BETWEEN 0 AND 65535 AND (?4 < 0 OR r.process_id = ?4) ORDER BY r.process_id, r.address, r.time_ns, r.range_id",
         &s, err);
     if (rc)
         return rc;
-    sqlite3_bind_int(s, 1, at_ns == INT64_MAX);
-    sqlite3_bind_int64(s, 2, at_ns);
+    sqlite3_bind_int(s, 1, at->end_ns[0] == INT64_MAX);
+    sqlite3_bind_int64(s, 2, at->end_ns[0]);
     sqlite3_bind_int(s, 3, is_forked);
     sqlite3_bind_int64(s, 4, process_id);
+    sqlite3_bind_int(s, 5, at->is_before_teardown);
     struct heap_range *r = NULL;
     int has_next = 0;
     while (sqlite3_step(s) == SQLITE_ROW) {
@@ -71,7 +73,7 @@ int heap_load_glibc(struct heap *h, sqlite3 *db, int64_t at_ns, int64_t process_
         uint64_t *most = &(*limit)[h->range_count - 1];
         if (has_next)
             continue;
-        has_next = time_ns > at_ns;
+        has_next = time_ns > sqlite3_column_int64(s, 5);
         *most = size > *most || !has_next ? size : *most;
         if (!has_next)
             r->size_bytes = size;
@@ -80,21 +82,24 @@ int heap_load_glibc(struct heap *h, sqlite3 *db, int64_t at_ns, int64_t process_
     return 0;
 }
 
-static int load_segments(struct heap *h, sqlite3 *db, int64_t at_ns, int64_t process_id, struct error *err)
+static int load_segments(struct heap *h, sqlite3 *db, const struct instant *at, int64_t process_id, struct error *err)
 {
     sqlite3_stmt *s = NULL;
     int rc = db_prepare(db,
                         "SELECT g.process_id, g.address, g.kind = 'arena', g.size_bytes FROM segment g LEFT JOIN "
-                        "main.process p USING(process_id) WHERE g.device_id = 0 AND g.kind IN ('heap', 'arena') AND "
-                        "g.address > 0 AND g.size_bytes BETWEEN 1 AND 1 << 48 AND g.alloc_ns <= ?2 AND (g.free_ns > ?2 "
-                        "OR (g.free_ns IS NULL AND (?1 OR p.end_ns IS NULL OR p.end_ns >= ?2))) AND g.process_id "
-                        "BETWEEN 0 AND 65535 AND (?3 < 0 OR g.process_id = ?3) ORDER BY g.process_id, g.address",
+                        "main.process p USING(process_id) LEFT JOIN teardown t ON t.process_id = g.process_id AND ?4 "
+                        "WHERE g.device_id = 0 AND g.kind IN ('heap', 'arena') AND g.address > 0 AND g.size_bytes "
+                        "BETWEEN 1 AND 1 << 48 AND g.alloc_ns <= coalesce(t.time_ns, ?2) AND (g.free_ns > "
+                        "coalesce(t.time_ns, ?2) OR (g.free_ns IS NULL AND (?1 OR p.end_ns IS NULL OR p.end_ns >= "
+                        "?2))) AND g.process_id BETWEEN 0 AND 65535 AND (?3 < 0 OR g.process_id = ?3) ORDER BY "
+                        "g.process_id, g.address",
                         &s, err);
     if (rc)
         return rc;
-    sqlite3_bind_int(s, 1, at_ns == INT64_MAX);
-    sqlite3_bind_int64(s, 2, at_ns);
+    sqlite3_bind_int(s, 1, at->end_ns[0] == INT64_MAX);
+    sqlite3_bind_int64(s, 2, at->end_ns[0]);
     sqlite3_bind_int64(s, 3, process_id);
+    sqlite3_bind_int(s, 4, at->is_before_teardown);
     while (sqlite3_step(s) == SQLITE_ROW)
         add_range(h, sqlite3_column_int(s, 2) ? HEAP_PYTHON : HEAP_SEGMENT, s)->size_bytes =
             (uint64_t)sqlite3_column_int64(s, 3);
@@ -514,12 +519,12 @@ int heap_load(sqlite3 *db, const struct instant *at, const struct blocks *blocks
 {
     sqlite3_stmt *site_line = NULL;
     uint64_t *limits = NULL;
-    int64_t page = db_meta_int(db, "page_bytes", 4096), at_ns = at->end_ns[0];
+    int64_t page = db_meta_int(db, "page_bytes", 4096);
     *heap = (struct heap){.page = page >= 512 && page <= 1 << 30 ? (uint32_t)page : 4096};
-    int rc = heap_load_glibc(heap, db, at_ns, process_id, 0, &limits, err);
+    int rc = heap_load_glibc(heap, db, at, process_id, 0, &limits, err);
     size_t limit_count = heap->range_count;
     if (rc == 0)
-        rc = load_segments(heap, db, at_ns, process_id, err);
+        rc = load_segments(heap, db, at, process_id, err);
     if (rc == 0)
         rc = db_prepare(db, "SELECT line_id FROM site_line WHERE site_id = ?", &site_line, err);
     if (rc == 0) {
@@ -527,7 +532,7 @@ int heap_load(sqlite3 *db, const struct instant *at, const struct blocks *blocks
         rc = heap_name_lines(heap, db, err);
     }
     if (rc == 0)
-        rc = heap_load_forked(heap, db, at_ns, process_id, blocks, inherited, site_line, err);
+        rc = heap_load_forked(heap, db, at, process_id, blocks, inherited, site_line, err);
     sqlite3_finalize(site_line);
     free(limits);
     return rc;

@@ -4,6 +4,7 @@
 #include "process_label.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #define LEAST_BYTES (1 << 20)
 #define LARGE_BYTES (16 << 20) /* below, it must be */
@@ -104,12 +105,15 @@ static int goes_on(sqlite3 *db, const struct heap_end *e)
     return is_long(e) || e->since_ns <= last_work(db, e);
 }
 
-/* The process at an instant. INT64_MAX: its end */
+/* The process at an instant. INT64_MAX: its end, or where its interpreter began to take it down */
 static int load_at(sqlite3 *db, int64_t time_ns, struct heap_end *e)
 {
     struct error err;
     struct instant at;
-    instant_at(&at, time_ns);
+    if (time_ns == INT64_MAX)
+        instant_end(&at);
+    else
+        instant_at(&at, time_ns);
     heap_free(&e->heap);
     if (!e->blocks.slots && live_blocks_load(db, &at, "", &e->blocks, NULL, &err) != 0) {
         free(e->blocks.slots);
@@ -269,6 +273,37 @@ static int find_process(sqlite3 *db, struct heap_end *e, struct heap_gap *gaps, 
     return e->is_there;
 }
 
+/* What was left of it when its interpreter had taken itself down. */
+static void load_left(sqlite3 *db, struct heap_end *e)
+{
+    struct instant at;
+    struct error err;
+    struct heap heap = {0};
+    struct blocks blocks = {0};
+    instant_at(&at, INT64_MAX);
+    e->is_before_teardown = int_of(db, "SELECT 1 FROM teardown WHERE process_id = ?1", &e->of.process_id, 1, 0) == 1;
+    if (e->is_before_teardown && live_blocks_load(db, &at, "", &blocks, NULL, &err) == 0 &&
+        heap_load(db, &at, &blocks, NULL, e->of.process_id, &heap, &err) == 0)
+        for (size_t i = 0; i < heap.range_count; i++) {
+            const struct heap_range *r = &heap.ranges[i];
+            e->left_pin_bytes += r->kind <= HEAP_OWN ? r->pinned_bytes + r->shared_bytes : 0;
+            e->left_free_bytes += r->kind <= HEAP_THREAD ? r->held_bytes + r->top_bytes : 0;
+        }
+    heap_free(&heap);
+    free(blocks.slots);
+}
+
+void heap_end_when(const struct heap_end *end, struct buf *text)
+{
+    static const char of[] = " of ";
+    if (!end->is_before_teardown)
+        buf_printf(text, "at the end%s", end->whose);
+    else if (strncmp(end->whose, of, sizeof of - 1) == 0)
+        buf_printf(text, "as Python began to take itself down (%s)", end->whose + sizeof of - 1);
+    else
+        buf_puts(text, "as Python began to take itself down");
+}
+
 void heap_end_load(sqlite3 *db, struct heap_end *end)
 {
     size_t count = 0;
@@ -281,6 +316,8 @@ void heap_end_load(sqlite3 *db, struct heap_end *end)
         name_process(db, end);
     else
         heap_end_free(end);
+    if (end->is_there)
+        load_left(db, end);
     free(gaps);
 }
 

@@ -1,11 +1,12 @@
 /*
  * heap_end.h: whether a process's heap kept memory at its end that nobody used, glibc's or else another allocator's
  * segments, and which lines kept it there: of several processes the one whose heap kept most. The events are replayed
- * only where a quick look says so.
+ * only where a quick look says so. The end of a process in Python is where it began to take itself down.
  */
 #ifndef MEMPROF_HEAP_END_H
 #define MEMPROF_HEAP_END_H
 
+#include "../../common/buf.h"
 #include "heap.h"
 #include "heap_gap.h"
 
@@ -22,6 +23,10 @@ struct heap_end {
     int64_t rss_bytes;       /* then */
     struct heap_gap of;      /* the process */
     int is_one_of;           /* of several processes: what the samples sum up has others in it */
+    /* All that is as its interpreter (Python) began to take itself down; of glibc's heaps, what was left when it had.
+     */
+    int is_before_teardown;
+    uint64_t left_pin_bytes, left_free_bytes;
     struct heap heap;
     struct blocks blocks;
 };
@@ -29,5 +34,7 @@ struct heap_end {
 /* Not there as well where events are missing. heap_end_free in any case. */
 void heap_end_load(sqlite3 *db, struct heap_end *end);
 void heap_end_free(struct heap_end *end);
+/* "at the end of tee, pid 7", or where that is in Python; appended. */
+void heap_end_when(const struct heap_end *end, struct buf *text);
 
 #endif

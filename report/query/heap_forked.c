@@ -69,13 +69,14 @@ static void drop_empty(struct heap *h)
     h->range_count = kept;
 }
 
-int heap_load_forked(struct heap *h, sqlite3 *db, int64_t at_ns, int64_t process_id, const struct blocks *blocks,
-                     const struct inherited *inherited, sqlite3_stmt *site_line, struct error *err)
+int heap_load_forked(struct heap *h, sqlite3 *db, const struct instant *at, int64_t process_id,
+                     const struct blocks *blocks, const struct inherited *inherited, sqlite3_stmt *site_line,
+                     struct error *err)
 {
     struct heap *f = h->forked = xcalloc(1, sizeof *f);
     uint64_t *limit = NULL;
     f->page = h->page;
-    int rc = heap_load_glibc(f, db, at_ns, process_id, 1, &limit, err);
+    int rc = heap_load_glibc(f, db, at, process_id, 1, &limit, err);
     size_t known = f->range_count;
     for (size_t i = 0, n; rc == 0 && i < known; i += n) {
         for (n = 1; i + n < known && f->ranges[i + n].process_id == f->ranges[i].process_id;)

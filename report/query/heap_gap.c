@@ -5,15 +5,21 @@
 
 /* Of sites alone it is not known what each process has. A file without accounts lets more be looked at. */
 static const char sql[] =
-    "WITH glibc AS (SELECT process_id, total(size_bytes) AS bytes FROM (SELECT process_id, size_bytes, max(time_ns) "
-    "FROM heap_range WHERE size_bytes BETWEEN 0 AND 1 << 48 GROUP BY process_id, address) GROUP BY process_id), "
-    "others AS (SELECT process_id, total(size_bytes) AS bytes FROM segment WHERE device_id = 0 AND kind = 'heap' AND "
-    "free_ns IS NULL AND size_bytes BETWEEN 1 AND 1 << 48 GROUP BY process_id), live AS (SELECT t.process_id, "
+    "WITH glibc AS (SELECT process_id, total(size_bytes) AS bytes FROM (SELECT r.process_id, size_bytes, "
+    "max(r.time_ns) FROM heap_range r LEFT JOIN teardown t USING(process_id) WHERE size_bytes BETWEEN 0 AND 1 << 48 "
+    "AND "
+    "r.time_ns <= coalesce(t.time_ns, ?1) GROUP BY r.process_id, address) GROUP BY process_id), "
+    "others AS (SELECT g.process_id, total(size_bytes) AS bytes FROM segment g LEFT JOIN teardown t USING(process_id) "
+    "WHERE device_id = 0 AND kind = 'heap' AND (free_ns IS NULL OR free_ns > t.time_ns) AND alloc_ns <= "
+    "coalesce(t.time_ns, ?1) AND size_bytes BETWEEN 1 AND 1 << 48 GROUP BY g.process_id), live AS (SELECT "
+    "t.process_id, "
     "total(a.end_bytes) AS bytes FROM account a JOIN thread t ON t.thread_id = a.key_id WHERE a.scope = 'thread' AND "
     "a.inclusive = 0 AND a.device_id = 0 AND a.kind = 'heap' AND a.end_bytes > 0 GROUP BY t.process_id) SELECT "
-    "p.process_id, max(p.start_ns, 0), coalesce(p.end_ns, ?1), coalesce(p.peak_rss_bytes, ?1), CAST(iif(p.start_kind = "
+    "p.process_id, max(p.start_ns, 0), coalesce(d.time_ns, p.end_ns, ?1), coalesce(p.peak_rss_bytes, ?1), "
+    "CAST(iif(p.start_kind = "
     "'fork', 0, coalesce(g.bytes, 0)) AS INTEGER), CAST(coalesce(o.bytes, 0) AS INTEGER), CAST(min(coalesce(l.bytes, "
-    "0), 1 << 62) AS INTEGER) FROM main.process p LEFT JOIN glibc g USING(process_id) LEFT JOIN others o "
+    "0), 1 << 62) AS INTEGER) FROM main.process p LEFT JOIN teardown d USING(process_id) LEFT JOIN glibc g "
+    "USING(process_id) LEFT JOIN others o "
     "USING(process_id) LEFT JOIN live l USING(process_id) WHERE g.bytes > 0 OR o.bytes > 0 ORDER BY p.process_id";
 
 struct heap_gap *heap_gaps_at_end(sqlite3 *db, size_t *count)

@@ -16,6 +16,13 @@ void instant_at(struct instant *at, int64_t time_ns)
         at->end_event[i] = INT64_MAX;
         at->end_ns[i] = time_ns;
     }
+    at->is_before_teardown = 0;
+}
+
+void instant_end(struct instant *at)
+{
+    instant_at(at, INT64_MAX);
+    at->is_before_teardown = 1;
 }
 
 int instant_peak(sqlite3 *db, struct instant *at, struct error *err)
@@ -40,13 +47,32 @@ struct reading {
     const struct instant *at;
     struct blocks *blocks;
     struct inherited *inherited; /* NULL: not asked for, or nothing is */
+    int64_t *teardown_ns;        /* by process_id; 0: none */
 };
+
+/* What was live as the interpreter began to take its process down is live to the end. */
+static int is_torn_down(const struct reading *r, const struct chunk_event *e)
+{
+    int64_t began_ns = r->teardown_ns ? r->teardown_ns[e->process_id] : 0;
+    return began_ns && (int64_t)e->time_ns >= began_ns && (!chunk_op_is_birth(e->op) || (int64_t)e->time_ns > began_ns);
+}
+
+static int load_teardowns(sqlite3 *db, struct reading *r, struct error *err)
+{
+    sqlite3_stmt *q = NULL;
+    int rc = db_prepare(db, "SELECT process_id, time_ns FROM teardown", &q, err);
+    r->teardown_ns = xcalloc(65536, sizeof *r->teardown_ns);
+    while (db_next(q, &rc, err))
+        r->teardown_ns[(uint16_t)sqlite3_column_int64(q, 0)] = sqlite3_column_int64(q, 1);
+    sqlite3_finalize(q);
+    return rc;
+}
 
 static void replay(struct reading *r, const struct chunk_event *e, int64_t number)
 {
     const struct instant *at = r->at;
     if (number >= at->end_event[e->device] || (int64_t)e->time_ns > at->end_ns[e->device] ||
-        (e->device == 0 && e->kind == KIND_map) || !e->address)
+        (e->device == 0 && e->kind == KIND_map) || !e->address || is_torn_down(r, e))
         return;
     /* a device too: each ends at an instant of its own, and others reuse its addresses after that */
     uint32_t space = (uint32_t)e->process_id << 16 | (uint32_t)e->device << 8 | e->kind;
@@ -100,8 +126,11 @@ int live_blocks_load(sqlite3 *db, const struct instant *at, const char *what, st
     struct reading r = {.at = at, .blocks = blocks};
     *blocks = (struct blocks){0};
     int rc = inherited ? inherited_open(db, at, &r.inherited, err) : 0;
+    if (rc == 0 && at->is_before_teardown)
+        rc = load_teardowns(db, &r, err);
     if (rc == 0)
         rc = read_events(db, what, &r, err);
+    free(r.teardown_ns);
     if (inherited)
         *inherited = r.inherited;
     uint64_t count = 0;

@@ -15,9 +15,13 @@ enum { INSTANT_DEVICES = 256 };
 /* The replay ends before this event of each device, and after this time. */
 struct instant {
     int64_t end_event[INSTANT_DEVICES], end_ns[INSTANT_DEVICES]; /* INT64_MAX: each process's end */
+    /* The end of a process whose interpreter (Python) took itself down is where that began, as in what was live at the
+     * end (table teardown): what that freed, it would have kept. */
+    int is_before_teardown;
 };
 
-void instant_at(struct instant *at, int64_t time_ns); /* INT64_MAX: the end */
+void instant_at(struct instant *at, int64_t time_ns); /* INT64_MAX: the end, whatever was taken down before it */
+void instant_end(struct instant *at);                 /* the end, before teardowns */
 /* Each device's peak of active bytes; the end of one without. */
 int instant_peak(sqlite3 *db, struct instant *at, struct error *err);
 

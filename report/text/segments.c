@@ -5,6 +5,7 @@
 #include "../../common/array.h"
 #include "../../common/db.h"
 #include "../../common/kind.h"
+#include "../../common/units.h"
 #include "../print/listing.h"
 #include "../query/at.h"
 #include "../query/device.h"
@@ -52,6 +53,8 @@ static int find_instants(struct fragments *f, struct error *err)
     sqlite3_stmt *s = NULL;
     int rc = 0;
     instant_at(&f->at, f->options->at == REPORT_AT_TIME ? f->options->at_ns : INT64_MAX);
+    if (f->options->at == REPORT_AT_ALL)
+        instant_end(&f->at);
     if (f->options->at == REPORT_AT_PEAK)
         rc = instant_peak(f->db, &f->at, err);
     if (rc == 0)
@@ -85,18 +88,22 @@ static int load_segments(struct fragments *f, struct error *err)
         " (SELECT n.name FROM memory_name n WHERE n.process_id = g.process_id AND n.address >= g.address"
         /* an allocator may begin behind a header; names of its blocks come later */
         " AND n.address < g.address + 4096 AND n.time_ns >= g.alloc_ns ORDER BY n.name_id LIMIT 1),"
-        " g.kind = 'arena', s.site_id, p.end_ns FROM segment g JOIN device d USING(device_id) LEFT JOIN site s ON"
+        " g.kind = 'arena', s.site_id, p.end_ns, t.time_ns FROM segment g JOIN device d USING(device_id) LEFT JOIN "
+        "site s ON"
         " s.stack_id = g.stack_id AND s.device_id = g.device_id AND s.kind = g.kind LEFT JOIN main.process p ON"
-        " p.process_id = g.process_id WHERE " DEVICE_IS("d.name",
-                                                        "?1") " AND g.address >= 0 AND g.size_bytes > 0 ORDER "
-                                                              "BY g.process_id, g.device_id, g.address",
+        " p.process_id = g.process_id LEFT JOIN teardown t ON t.process_id = g.process_id AND ?2 WHERE " DEVICE_IS(
+            "d.name", "?1") " AND g.address >= 0 AND g.size_bytes > 0 ORDER BY g.process_id, g.device_id, g.address",
         &s, err);
     if (rc)
         return rc;
     sqlite3_bind_text(s, 1, f->options->device, -1, SQLITE_STATIC);
+    sqlite3_bind_int(s, 2, f->at.is_before_teardown);
     while (sqlite3_step(s) == SQLITE_ROW) {
         int64_t id = sqlite3_column_int64(s, 0), alloc_ns = sqlite3_column_int64(s, 4);
-        if (id < 0 || id >= INSTANT_DEVICES || alloc_ns > f->at.end_ns[id] || is_gone(s, f->at.end_ns[id]))
+        int64_t at_ns = id < 0 || id >= INSTANT_DEVICES ? -1 : f->at.end_ns[id];
+        if (at_ns >= 0 && sqlite3_column_type(s, 11) != SQLITE_NULL)
+            at_ns = sqlite3_column_int64(s, 11);
+        if (alloc_ns > at_ns || is_gone(s, at_ns))
             continue;
         ARRAY_ROOM(f->segments, f->segment_count + 1ul, room);
         struct segment *g = &f->segments[f->segment_count++];
@@ -405,23 +412,85 @@ static void list_segments(const struct fragments *f)
     listing_close(l);
 }
 
-/* Python frees blocks as it takes itself down: what is live at the end elsewhere is before that, the heaps are after.
- */
-static void print_instant(const struct fragments *f)
+/* --- where Python took itself down --- */
+
+static int is_torn(sqlite3_stmt *s, uint32_t process_id)
+{
+    sqlite3_reset(s);
+    sqlite3_bind_int64(s, 1, process_id);
+    return sqlite3_step(s) == SQLITE_ROW;
+}
+
+/* glibc's heaps of these processes: size, live, pinned, held, at the top. 0: there are none. */
+static int sum_torn(struct fragments *f, const struct heap *heap, uint64_t sums[5])
+{
+    sqlite3_stmt *s = NULL;
+    int found = 0;
+    if (db_prepare(f->db, "SELECT 1 FROM teardown WHERE process_id = ?", &s, NULL))
+        return 0;
+    for (size_t i = 0; i < heap->range_count; i++) {
+        const struct heap_range *r = &heap->ranges[i];
+        if (r->kind > HEAP_OWN || !is_torn(s, r->process_id))
+            continue;
+        found = 1;
+        sums[0] += r->size_bytes;
+        sums[1] += r->live_bytes;
+        sums[2] += r->pinned_bytes + r->shared_bytes;
+        sums[3] += r->held_bytes;
+        sums[4] += r->top_bytes;
+    }
+    sqlite3_finalize(s);
+    return found;
+}
+
+/* What is left when it is done is little: what kept the heap from shrinking while the program ran is the heap before
+ * that. Beside it stands what is left. */
+static int print_true_end(struct fragments *f, struct error *err)
+{
+    struct instant at;
+    struct blocks blocks = {0};
+    struct heap heap = {0};
+    char t[5][UNITS_TEXT];
+    uint64_t sums[5] = {0};
+    struct buf line = BUF(1 << 12);
+    instant_at(&at, INT64_MAX);
+    int rc = live_blocks_load(f->db, &at, "--segments", &blocks, NULL, err);
+    if (rc == 0)
+        rc = heap_load(f->db, &at, &blocks, NULL, HEAP_ALL, &heap, err);
+    if (rc == 0 && sum_torn(f, &heap, sums)) {
+        for (int i = 0; i < 5; i++)
+            units_bytes(t[i], (int64_t)sums[i]);
+        buf_printf(&line,
+                   "At the true end (--at end), when it had, its heaps were %s: %s live, %s of pages pinned, %s free "
+                   "below the top, %s at the top.",
+                   t[0], t[1], t[2], t[3], t[4]);
+        table_prose(f->out, TABLE_PLAIN, buf_text(&line));
+    }
+    buf_free(&line);
+    heap_free(&heap);
+    free(blocks.slots);
+    return rc;
+}
+
+static int print_instant(struct fragments *f, struct error *err)
 {
     const struct report_options *o = f->options;
-    if ((o->at == REPORT_AT_ALL || o->at == REPORT_AT_END) && ending_is_teardown(f->db, o->lens ? o->lens->pid : 0))
-        table_prose(f->out, TABLE_PLAIN,
-                    "As at each process's end, after Python took itself down; 'live at end' of the report is when that "
-                    "began.");
+    int is_end = o->at == REPORT_AT_ALL || o->at == REPORT_AT_END;
+    if (!is_end || !ending_is_teardown(f->db, o->lens ? o->lens->pid : 0))
+        return 0;
+    table_prose(f->out, TABLE_PLAIN,
+                f->at.is_before_teardown
+                    ? "As at each process's end; of Python, as when it began to take itself down ('live at end' of the "
+                      "report is there, too)."
+                    : "As at each process's end, after Python took itself down; 'live at end' of the report is when "
+                      "that began.");
+    return f->at.is_before_teardown && f->heap.range_count ? print_true_end(f, err) : 0;
 }
 
 static void show(const struct fragments *f)
 {
     const struct report_options *o = f->options;
     int is_people = f->out->format == REPORT_TEXT;
-    if (is_people)
-        print_instant(f);
     if (o->heaps == REPORT_HEAPS_BESIDE) {
         if (is_people)
             print_devices(f);
@@ -455,9 +524,12 @@ int report_segments(sqlite3 *db, const struct report_options *options, const str
     inherited_close(inherited);
     if (rc == 0) {
         measure_all(&f);
+        rc = out->format == REPORT_TEXT ? print_instant(&f, err) : 0;
+    }
+    if (rc == 0) {
         show(&f);
         if (out->format == REPORT_TEXT && options->heaps == REPORT_HEAPS_BESIDE)
-            rc = arenas_print(db, options, out, f.at.end_ns[0], err);
+            rc = arenas_print(db, options, out, &f.at, err);
     }
     for (unsigned i = 0; i < INSTANT_DEVICES; i++)
         free(f.devices[i]);

@@ -585,7 +585,8 @@ static void print_hints(const struct summary *s)
 static void list_held(const struct summary *s, struct record *document)
 {
     struct buf title = BUF(1 << 16);
-    buf_printf(&title, "What keeps memory from the kernel, at the end%s", s->heap_end.whose);
+    buf_puts(&title, "What keeps memory from the kernel, ");
+    heap_end_when(&s->heap_end, &title);
     heap_list_lines(&s->heap_end.heap, s->out->format == REPORT_TEXT ? HELD_TOP : 0, s->out, document, buf_text(&title),
                     s->cwd);
     buf_free(&title);

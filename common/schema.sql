@@ -331,8 +331,8 @@ CREATE TABLE resident_site( -- what the live blocks of a site have on those page
   shared_bytes    INTEGER NOT NULL, -- of these, as in resident_scan
   huge_bytes      INTEGER NOT NULL, -- of these; 0 where it is not known
   swapped_bytes   INTEGER NOT NULL,
-  untouched_bytes INTEGER NOT NULL, -- on no page: never written, or given back; none of shared memory, which another
-                                    -- process may have written
+  untouched_bytes INTEGER NOT NULL, -- on no page: never written, or given back; of shared memory
+                                    -- what no look has seen of any process, 0 where that is not known
   PRIMARY KEY(scan_id, site_id)
 ) STRICT, WITHOUT ROWID;
 

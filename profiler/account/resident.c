@@ -91,11 +91,11 @@ static uint64_t take_pages(struct looking *l, const struct resident_range *r, ui
     return on_pages;
 }
 
-/* Whether other processes may have pages of a block that this one has not. */
-static int is_shared(const struct resident_pages *p, uint64_t address)
+/* NULL: none that is known. */
+static const struct resident_map *map_at(const struct resident_pages *p, uint64_t address)
 {
     const size_t low = SEARCH_FIRST(p->map_count, i, p->maps[i].end <= address);
-    return low < p->map_count && p->maps[low].start <= address && p->maps[low].is_shared;
+    return low < p->map_count && p->maps[low].start <= address ? &p->maps[low] : NULL;
 }
 
 /* The bytes on pages, of whomever. */
@@ -107,6 +107,38 @@ static uint64_t take_range(struct looking *l, uint64_t start, uint64_t end, unsi
         on_pages += take_pages(l, r, start > r->start ? start : r->start, min_u64(end, r->end), heap, sum);
     }
     return on_pages;
+}
+
+/* Whether other processes may have pages of a block that this one has not. */
+static int is_shared(const struct resident_pages *p, uint64_t address)
+{
+    const struct resident_map *m = map_at(p, address);
+    return m && m->is_shared;
+}
+
+/* Where that block's pages lie in what is shared, for when the other processes were looked at, too. */
+static void keep_shared(struct looking *l, const struct live_block *b)
+{
+    const struct resident_map *m = map_at(l->pages, b->key & LIVE_ADDRESS_MASK);
+    if (!l->pages->touched || !m || m->rest != REST_shared || !m->inode)
+        return;
+    struct resident_result *result = l->result;
+    *ARRAY_ADD(result->shared, result->shared_count, result->shared_capacity) =
+        (struct resident_shared){.site = b->site,
+                                 .object = seen_object(l->pages->touched, m->inode, m->device),
+                                 .offset = m->offset + (b->key & LIVE_ADDRESS_MASK) - m->start,
+                                 .size = b->size};
+}
+
+uint64_t resident_untouched(const struct resident_shared *block, const struct seen *touched)
+{
+    uint64_t bytes = 0, end = block->offset + block->size;
+    for (uint64_t at = block->offset, next; at < end; at = next) {
+        next = min_u64((at & ~(uint64_t)(RESIDENT_PAGE - 1)) + RESIDENT_PAGE, end);
+        if (!seen_has(touched, block->object, at / RESIDENT_PAGE))
+            bytes += next - at;
+    }
+    return bytes;
 }
 
 static void look_at_block(void *context, const struct live_block *b)
@@ -123,8 +155,12 @@ static void look_at_block(void *context, const struct live_block *b)
     uint64_t on_pages = take_range(l, start, end, heap, &site->sum);
     site->live_count += account_part_is_first(l->process, b) != 0;
     site->live_bytes += b->size;
-    if (on_pages < b->size && (l->pages->is_only || !is_shared(l->pages, start)))
+    if (on_pages >= b->size)
+        return;
+    if (l->pages->is_only || !is_shared(l->pages, start))
         site->untouched_bytes += b->size - on_pages;
+    else
+        keep_shared(l, b);
 }
 
 /* A block that went while the pages were read counts with what of it was still there and is nobody else's. */
@@ -202,12 +238,19 @@ static int is_again(const struct rest_walk *w, const struct resident_map *m, uin
     return w->file && seen_again(w->pages->seen, w->file, (m->offset + address - m->start) / RESIDENT_PAGE);
 }
 
+static void touch(const struct rest_walk *w, const struct resident_map *m, uint64_t address)
+{
+    struct seen *touched = w->pages->touched;
+    seen_again(touched, seen_object(touched, m->inode, m->device), (m->offset + address - m->start) / RESIDENT_PAGE);
+}
+
 /* Pages of one range, first to end, that lie in one mapping (NULL: in none that is known). */
 static void rest_of_pages(struct rest_walk *w, const struct resident_range *r, uint64_t start, uint64_t end,
                           const struct resident_map *m, enum resident_rest rest)
 {
     size_t first = r->first + (start - r->start) / RESIDENT_PAGE, count = (end - start) / RESIDENT_PAGE;
     struct resident_sum *sums = w->result->rest;
+    int is_touched = w->pages->touched && m && m->rest == REST_shared && m->inode;
     w->file = w->family && m && m->inode ? seen_object(w->pages->seen, m->inode, m->device) : 0;
     for (size_t i = first; i < first + count; i++) {
         uint8_t flags = w->pages->flags[i];
@@ -222,6 +265,8 @@ static void rest_of_pages(struct rest_walk *w, const struct resident_range *r, u
         else if (!used && (rest == REST_anonymous || rest == REST_heap) && in_segment(w, address))
             what = REST_segment;
         add_fork(w, is_inherited, flags, used);
+        if (is_touched)
+            touch(w, m, address);
         w->result->again_bytes += is_again(w, m, address, flags) ? RESIDENT_PAGE : 0;
         add(&sums[what], flags, RESIDENT_PAGE - used);
         add(&w->result->all, flags, RESIDENT_PAGE);

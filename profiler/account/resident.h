@@ -50,8 +50,10 @@ struct resident_pages {
     uint32_t family;     /* that the process came from by forks alone: what these share lies at the same addresses */
     uint64_t zero_pages; /* of the kernel's zero page: not among them */
     unsigned mallocs;    /* bits by pages_mallocs: allocators whose libraries are mapped */
-    int is_only;         /* no other process was recorded: nobody else has pages of shared memory */
-    int has_kinds;       /* huge and zero pages are told apart */
+    struct seen
+        *touched;  /* pages of shared memory that any look saw, of whatever process; NULL: not asked for. Borrowed */
+    int is_only;   /* no other process was recorded: nobody else has pages of shared memory */
+    int has_kinds; /* huge and zero pages are told apart */
 };
 
 struct resident_sum {
@@ -64,6 +66,11 @@ struct resident_site {
     struct resident_sum sum;
 };
 
+struct resident_shared { /* a block in shared memory, of whose pages its process lacks some that another one may have */
+    uint32_t site, object; /* object: in pages->touched */
+    uint64_t offset, size; /* in the object */
+};
+
 struct resident_fork {     /* the present pages of a fork's child; the sum is all of them */
     uint64_t shared_bytes; /* inherited, and another process has them, too */
     uint64_t copied_bytes; /* inherited, and its alone since one of the two wrote to them */
@@ -74,6 +81,8 @@ struct resident_fork {     /* the present pages of a fork's child; the sum is al
 struct resident_result {
     struct resident_site *sites; /* that have live blocks, by number; the caller frees */
     uint32_t site_count;
+    struct resident_shared *shared; /* without untouched_bytes so far (resident_untouched); the caller frees */
+    uint32_t shared_count, shared_capacity;
     struct resident_sum rest[REST_COUNT], all;
     uint64_t again_bytes;      /* present, and so in a process that the round saw before: where that was asked for */
     struct resident_fork fork; /* where the mappings that it began with are known */
@@ -86,5 +95,7 @@ struct resident_gone;
  * event so far there are none. */
 void resident_blocks(const struct account *a, uint16_t process_id, const struct resident_pages *pages,
                      const struct resident_gone *gone, struct resident_result *result);
+/* The bytes of the block on pages that no look has seen. */
+uint64_t resident_untouched(const struct resident_shared *block, const struct seen *touched);
 
 #endif

@@ -12,6 +12,8 @@ struct look { /* as it will be written */
     struct resident_scan scan;
     struct resident_site *sites; /* the look's */
     uint32_t site_count;
+    struct resident_shared *shared;
+    uint32_t shared_count;
     struct resident_sum rest[REST_COUNT], all;
     struct resident_fork fork;
     uint64_t zero_bytes, again_bytes, moved_count;
@@ -35,10 +37,16 @@ struct resident_rows *resident_rows_open(struct store *store)
     return r;
 }
 
+static void free_look(struct look *look)
+{
+    free(look->sites);
+    free(look->shared);
+}
+
 static void clear(struct resident_rows *r)
 {
     for (uint32_t i = 0; i < r->count; i++)
-        free(r->looks[i].sites);
+        free_look(&r->looks[i]);
     r->count = 0;
     r->site_count = 0;
 }
@@ -68,7 +76,7 @@ static void drop_old(struct resident_rows *r)
             r->looks[kept++] = *look;
         } else {
             r->site_count -= look->site_count;
-            free(look->sites);
+            free_look(look);
         }
     }
     r->count = kept;
@@ -85,6 +93,8 @@ void resident_rows_add(struct resident_rows *r, const struct resident_scan *scan
     *look = (struct look){.scan = *scan,
                           .sites = result->sites,
                           .site_count = result->site_count,
+                          .shared = result->shared,
+                          .shared_count = result->shared_count,
                           .all = result->all,
                           .fork = result->fork,
                           .zero_bytes = pages->zero_pages * RESIDENT_PAGE,
@@ -96,7 +106,27 @@ void resident_rows_add(struct resident_rows *r, const struct resident_scan *scan
     memcpy(look->rest, result->rest, sizeof look->rest);
     r->site_count += result->site_count;
     result->sites = NULL;
-    result->site_count = 0;
+    result->shared = NULL;
+    result->site_count = result->shared_count = 0;
+}
+
+static int compare_sites(const void *a, const void *b)
+{
+    uint32_t x = ((const struct resident_site *)a)->site, y = ((const struct resident_site *)b)->site;
+    return (x > y) - (x < y);
+}
+
+void resident_rows_touched(struct resident_rows *r, uint32_t first_id, const struct seen *touched)
+{
+    for (uint32_t i = 0; i < r->count; i++) {
+        struct look *l = &r->looks[i];
+        for (uint32_t k = 0; l->scan.scan_id >= first_id && k < l->shared_count; k++) {
+            struct resident_site key = {.site = l->shared[k].site};
+            struct resident_site *site = bsearch(&key, l->sites, l->site_count, sizeof key, compare_sites);
+            if (site)
+                site->untouched_bytes += resident_untouched(&l->shared[k], touched);
+        }
+    }
 }
 
 void resident_rows_peak(struct resident_rows *r, uint32_t first_id)

@@ -11,6 +11,12 @@ uint32_t seen_object(struct seen *s, uint64_t a, uint64_t b)
     return map_number_or(&s->objects, a, b, (uint32_t)s->objects.count) + 1;
 }
 
+int seen_has(const struct seen *s, uint32_t object, uint64_t page)
+{
+    uint32_t place = map_number(&s->places, object, page / PAGES);
+    return place != MAP_NONE && (s->bits[place].words[page % PAGES / 64] >> page % 64 & 1);
+}
+
 int seen_again(struct seen *s, uint32_t object, uint64_t page)
 {
     if (s->last_object != object || s->last_group != page / PAGES || !s->bits_count) {

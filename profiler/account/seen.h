@@ -24,6 +24,8 @@ struct seen { /* all zero: nothing yet; freed by seen_clear */
 uint32_t seen_object(struct seen *s, uint64_t a, uint64_t b);
 /* Whether that page of the object was seen before; it is from now on. */
 int seen_again(struct seen *s, uint32_t object, uint64_t page);
+/* The same, and nothing changes. */
+int seen_has(const struct seen *s, uint32_t object, uint64_t page);
 void seen_clear(struct seen *s);
 
 #endif

@@ -30,7 +30,8 @@ struct resident {
     struct store *store;
     struct processes *processes;
     struct look look;
-    struct seen seen; /* of a round */
+    struct seen seen;    /* of a round */
+    struct seen touched; /* pages of shared memory that any look saw */
     struct resident_rows *rows;
     uint64_t begin_ns, looked_ns, write_ns;           /* monotonic; looked_ns: when the last round ended, */
     uint64_t last_cost_ns;                            /* which took so long */
@@ -70,6 +71,7 @@ void resident_close(struct resident *r)
     look_close(&r->look);
     resident_rows_close(r->rows);
     seen_clear(&r->seen);
+    seen_clear(&r->touched);
     free(r);
 }
 
@@ -109,6 +111,7 @@ static int look_at_one(struct resident *r, struct process *p, uint64_t *seen_byt
     l->pages.begun = p->begun;
     l->pages.begun_count = p->begun_count;
     l->pages.family = p->family;
+    l->pages.touched = &r->touched;
     l->pages.is_only = r->follow && r->processes->others == 0;
     p->looked_rss_bytes = p->rss_bytes;
     int rc = look_at(l, p, is_alone(r, p), &result);
@@ -178,16 +181,11 @@ static void settle_peak(struct resident *r, uint32_t first_id, uint64_t seen_byt
     r->peak_bytes = r->sum_bytes;
 }
 
-/* One round over the processes that have a reason of those that are allowed (1 << enum reason). */
-static void look_at_all(struct resident *r, unsigned allowed, uint64_t *purse)
+/* Returns how many were looked at. *is_whole: no process was left out. */
+static int look_at_each(struct resident *r, unsigned allowed, uint64_t *seen_bytes, int *is_whole)
 {
-    uint64_t begin_ns = clock_processor_ns(), drain_ns = r->look.drain_ns, events_before = events(r);
-    uint64_t seen_bytes = 0, late = r->late;
-    uint64_t until_ns = clock_monotonic_ns() + ROUND_NS;
+    uint64_t until_ns = clock_monotonic_ns() + ROUND_NS, failed = r->unreadable + r->too_large + r->too_costly;
     int looked = 0, is_peak = allowed == 1u << PEAK;
-    settle_open(r);
-    r->look.waited_ns = 0;
-    r->look.pages.seen = is_peak && r->processes->live > 1 ? &r->seen : NULL;
     for (uint32_t i = 0; i < r->processes->slot_end; i++) {
         struct process *p = r->processes->by_slot[i];
         if (!p || !(allowed & (1u << reason_to_look(p, is_peak)) & ~(1u << NOT)))
@@ -197,8 +195,22 @@ static void look_at_all(struct resident *r, unsigned allowed, uint64_t *purse)
             break;
         }
         p->looked_at_end = p->leaving_deadline_ns != 0;
-        looked += look_at_one(r, p, &seen_bytes);
+        looked += look_at_one(r, p, seen_bytes);
     }
+    *is_whole = r->unreadable + r->too_large + r->too_costly == failed;
+    return looked;
+}
+
+/* One round over the processes that have a reason of those that are allowed (1 << enum reason). */
+static void look_at_all(struct resident *r, unsigned allowed, uint64_t *purse)
+{
+    uint64_t begin_ns = clock_processor_ns(), drain_ns = r->look.drain_ns, events_before = events(r);
+    uint64_t seen_bytes = 0, late = r->late;
+    int is_peak = allowed == 1u << PEAK, is_whole;
+    settle_open(r);
+    r->look.waited_ns = 0;
+    r->look.pages.seen = is_peak && r->processes->live > 1 ? &r->seen : NULL;
+    int looked = look_at_each(r, allowed, &seen_bytes, &is_whole);
     seen_clear(&r->seen);
     if (!looked)
         return;
@@ -206,6 +218,8 @@ static void look_at_all(struct resident *r, unsigned allowed, uint64_t *purse)
     r->open_until = clock_stamp(r->look.clock);
     r->open_events = events_before;
     if (is_peak) {
+        if (is_whole)
+            resident_rows_touched(r->rows, r->open_id, &r->touched);
         settle_peak(r, r->open_id, seen_bytes);
         r->is_peak_late = r->late > late;
     }

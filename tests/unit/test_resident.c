@@ -218,6 +218,30 @@ static void test_rests(void **state)
     assert_int_equal(site_of_stack(&result, 2, KIND_map)->untouched_bytes, 0);
     check_sums(&result, flags);
     free(result.sites);
+    /* of shared memory whose object is known: once the others were looked at, all that none of them has */
+    struct seen touched = {0};
+    maps[3].rest = REST_shared;
+    maps[3].inode = 7;
+    maps[3].offset = 3 * RESIDENT_PAGE;
+    pages.touched = &touched;
+    resident_blocks(r.account, 1, &pages, NULL, &result);
+    assert_int_equal(site_of_stack(&result, 2, KIND_map)->untouched_bytes, 0);
+    assert_int_equal(result.shared_count, 1);
+    assert_int_equal(resident_untouched(result.shared, &touched), 2 * RESIDENT_PAGE);
+    seen_again(&touched, result.shared->object, 5); /* page 15 lies two behind the mapping's first, which is 3 */
+    assert_int_equal(resident_untouched(result.shared, &touched), RESIDENT_PAGE);
+    result.shared->offset += 100; /* a block that begins and ends within pages */
+    result.shared->size -= 200;
+    assert_int_equal(resident_untouched(result.shared, &touched), RESIDENT_PAGE - 100);
+    /* what is there was marked: pages 13, 14 and 17 to 19 of the mapping, which are 3, 4 and 7 to 9 of the object */
+    for (uint64_t page = 0; page < 12; page++)
+        assert_int_equal(seen_has(&touched, result.shared->object, page),
+                         page == 3 || page == 4 || page == 5 || (page >= 7 && page <= 9));
+    free(result.sites);
+    free(result.shared);
+    seen_clear(&touched);
+    maps[3].rest = REST_file;
+    pages.touched = NULL;
     pages.is_only = 1; /* there is no other */
     resident_blocks(r.account, 1, &pages, NULL, &result);
     assert_int_equal(site_of_stack(&result, 2, KIND_map)->untouched_bytes, 2 * RESIDENT_PAGE);

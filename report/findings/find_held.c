@@ -1,5 +1,6 @@
 #include "../../common/db.h"
 #include "../query/heap_end.h"
+#include "../query/heap_slices.h"
 #include "rules.h"
 
 #include <stdlib.h>
@@ -29,8 +30,11 @@ static const struct {
 } allocators[] = {
     {"jemalloc", "mallctl(\"arena.<i>.purge\"), and in time dirty_decay_ms, give"},
     {"tcmalloc", "MallocExtension::ReleaseFreeMemory() gives"},
-    {"mimalloc", "mi_collect(true) gives"},
+    {"mimalloc", NULL},
 };
+
+#define SLICE_BYTES 65536u /* mimalloc gives back no less */
+#define LINES_NAMED 3      /* of those that keep its slices */
 
 /* Which one the program has loaded; -1: none of these, one that is linked into it, or more than one. */
 static int allocator_of(struct rules *r)
@@ -54,11 +58,80 @@ static void say_segments(struct rules *r, struct finding *f, const struct heap_e
     finding_say(f, "Of %s that these reserved at the end ", units_bytes(r->a, (int64_t)end->reserved_bytes));
     finding_say(f, "%s of pages had a live byte, and %s were resident without one.",
                 units_bytes(r->a, (int64_t)end->pin_bytes), units_bytes(r->b, f->bytes));
-    if (allocator >= 0)
+    if (allocator >= 0 && allocators[allocator].call)
         finding_say(f, " %s back what is wholly free: not pages beside a live block of their size.",
                     allocators[allocator].call);
     finding_look(f, FINDING_SECTION, 0, "heap", "See the segments");
     f->next = "Allocate what stays apart from what goes, or before it.";
+}
+
+static int is_mimalloc(struct rules *r)
+{
+    int allocator = allocator_of(r);
+    return allocator >= 0 && !allocators[allocator].call;
+}
+
+static uint32_t next_most(const struct heap *heap, uint64_t *of_line)
+{
+    uint32_t most = 0;
+    for (uint32_t i = 1; i < heap->line_count; i++)
+        if (of_line[i] > of_line[most])
+            most = i;
+    return most;
+}
+
+/* The lines whose blocks keep most slices, of which each keeps a twentieth or more of what the first one does. */
+static void say_keepers(struct rules *r, struct finding *f, const struct heap_end *end, struct heap_slices *slices)
+{
+    uint64_t first = 0;
+    for (int i = 0; i < LINES_NAMED; i++) {
+        uint32_t at = next_most(&end->heap, slices->of_line);
+        const struct heap_line *line = &end->heap.lines[at];
+        if (!slices->of_line[at] || slices->of_line[at] < first / 20)
+            return;
+        finding_say(f, "%s", i ? "; " : "");
+        finding_line(r, f, line->site_id, "end");
+        finding_say(f, ": %s live in %s block%s, ", units_bytes(r->a, (int64_t)line->live_bytes),
+                    units_count(r->b, (int64_t)line->block_count), line->block_count == 1 ? "" : "s");
+        finding_say(f, i ? "in %s" : "in %s of mimalloc's slices of 64 KiB",
+                    units_count(r->a, (int64_t)slices->of_line[at]));
+        first = first ? first : slices->of_line[at];
+        slices->of_line[at] = 0;
+    }
+}
+
+/* As it was seen to do: segments without a live block go at once, slices without one when others of their segment are
+ * freed after a while. How much of either is there is known of all together alone. */
+static void say_collected(struct rules *r, struct finding *f, const struct heap_end *end,
+                          const struct heap_slices *slices)
+{
+    int64_t free_bytes = (int64_t)(end->reserved_bytes - slices->kept_count * SLICE_BYTES);
+    int64_t most = free_bytes < 0 ? 0 : free_bytes < f->bytes ? free_bytes : f->bytes;
+    int64_t least = f->bytes > (int64_t)slices->idle_bytes ? f->bytes - (int64_t)slices->idle_bytes : 0;
+    finding_say(f, " mi_collect(true) gives ");
+    if (least > 0 && least < most)
+        finding_say(f, "%s to ", units_bytes(r->a, least));
+    else
+        finding_say(f, "up to ");
+    finding_say(f, "%s of that back: segments without a live block (%s of %s) at once, ", units_bytes(r->a, most),
+                units_count(r->b, (int64_t)slices->empty_count), units_count(r->c, (int64_t)slices->segment_count));
+    finding_say(f, "slices without one when more of their segment is freed later; nothing of the other slices.");
+}
+
+static void say_mimalloc(struct rules *r, struct finding *f, const struct heap_end *end)
+{
+    struct heap_slices slices;
+    heap_slices_load(&end->heap, &end->blocks, (uint32_t)end->of.process_id, SLICE_BYTES, &slices);
+    uint64_t kept = slices.kept_count;
+    say_keepers(r, f, end, &slices);
+    finding_say(f, ". All live blocks%s lie in %s of these, %s, of %s that its segments reserved at the end; ",
+                end->whose, units_count(r->a, (int64_t)kept), units_bytes(r->b, (int64_t)(kept * SLICE_BYTES)),
+                units_bytes(r->c, (int64_t)end->reserved_bytes));
+    finding_say(f, "%s of pages without a live byte were resident.", units_bytes(r->a, f->bytes));
+    say_collected(r, f, end, &slices);
+    heap_slices_free(&slices);
+    finding_look(f, FINDING_SECTION, 0, "heap", "See the segments");
+    f->next = "Allocate what stays apart from what goes, or before it: in an mi_heap_t of its own.";
 }
 
 /* Blocks that live long among pages that are free. */
@@ -73,6 +146,10 @@ void find_held(struct rules *r)
     if (end->trim_bytes < LARGE || end->end_ns - end->since_ns < LARGE_NS)
         finding_lessen(f);
     f->time_ns = end->end_ns;
+    if (end->is_segments && is_mimalloc(r)) {
+        say_mimalloc(r, f, end);
+        return;
+    }
     finding_line(r, f, line->site_id, "end");
     finding_say(f, ": %s live in %s block%s, pins %s, holds ", units_bytes(r->a, (int64_t)line->live_bytes),
                 units_count(r->b, (int64_t)line->block_count), line->block_count == 1 ? "" : "s",

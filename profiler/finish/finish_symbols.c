@@ -284,30 +284,43 @@ static int load_names(struct pass *p)
     return 0;
 }
 
-/* One path for the ways in which debug information names a file: "a/../b" becomes "b" unless a is a link that leads
- * elsewhere. */
-static const char *one_path(const char *path, char out[PATH_MAX])
+/* Writes the path without "a/..". Of a relative one, which begins with what its directory was mapped to, ".." stays at
+ * the front; the root has none. Returns its length. */
+static size_t fold_path(const char *path, char out[PATH_MAX])
 {
-    size_t length = strlen(path), n = 0;
-    if (!strstr(path, "/../") || length >= PATH_MAX || *path != '/')
-        return path;
+    size_t is_rooted = *path == '/', n = is_rooted, kept = n; /* kept: what no ".." takes away */
+    out[0] = '/';
     for (const char *c = path; *c;) {
-        size_t part = strcspn(c + 1, "/") + 1; /* "/name" */
-        if (part == 3 && strncmp(c, "/..", 3) == 0) {
-            while (n && out[--n] != '/')
-                ;
-        } else {
+        size_t part = strcspn(c, "/");
+        int is_up = part == 2 && c[0] == '.' && c[1] == '.';
+        if (is_up && n > kept) {
+            while (n > kept && out[n - 1] != '/')
+                n--;
+            n -= n > kept; /* the slash */
+        } else if (part && !(is_up && is_rooted)) {
+            if (n > is_rooted)
+                out[n++] = '/';
             memcpy(out + n, c, part);
             n += part;
+            kept = is_up ? n : kept;
         }
-        c += part;
+        c += part + (c[part] == '/');
     }
     out[n] = 0;
+    return n;
+}
+
+/* One path for the ways in which debug information names a file: "a/../b" becomes "b" unless a is a link that leads
+ * elsewhere. Of a relative one nobody knows that. */
+static const char *one_path(const char *path, char out[PATH_MAX])
+{
+    if (!strstr(path, "/../") || strlen(path) >= PATH_MAX || fold_path(path, out) == 0)
+        return path;
     struct stat as_named, as_made;
-    if (stat(path, &as_named) == 0 &&
+    if (*path == '/' && stat(path, &as_named) == 0 &&
         (stat(out, &as_made) || as_named.st_ino != as_made.st_ino || as_named.st_dev != as_made.st_dev))
         return path;
-    return n ? out : path;
+    return out;
 }
 
 static int file_row(struct pass *p, const char *path, int64_t *id)

@@ -66,7 +66,7 @@ static void say_saving(struct rules *r, struct finding *f, const struct rule_lin
 }
 
 /* What is live when a process is killed, or when its recording is cut, was in use: no leak is told from it. */
-static void say_end(struct rules *r, struct finding *f)
+static void say_end(struct rules *r, struct finding *f, int64_t bytes)
 {
     const struct rule_device *d = r->device;
     enum { ENDING_NOT_YET = ENDINGS };
@@ -103,7 +103,7 @@ static void say_end(struct rules *r, struct finding *f)
     }
     /* more than there ever was at once is a sum over processes that ended one after another */
     finding_say(f, " %s%s", ends[ending].text,
-                ending == ENDING_RETURNED && d->end_bytes > d->peak_active ? "s of their processes" : "");
+                ending == ENDING_RETURNED && bytes > d->peak_active ? "s of their processes" : "");
     if (ending != ENDING_KILLED && counts[ENDING_KILLED] > 0) {
         say_killed(f, " (", counts);
         finding_say(f, ")");
@@ -233,7 +233,7 @@ static void find_kept(struct rules *r, const struct rule_line *line, const struc
 static void find_never_freed(struct rules *r)
 {
     const struct rule_device *d = r->device;
-    int64_t all, count, untouched, torn_bytes, torn_count;
+    int64_t all, count, untouched, torn_bytes, torn_count, other_bytes, other_count;
     const struct rule_line *line = rule_top_line(r, LINE_END_BYTES, &all);
     if (!line)
         return;
@@ -243,8 +243,11 @@ static void find_never_freed(struct rules *r)
     struct largest_process largest;
     rule_top_line(r, LINE_END_TORN_BYTES, &torn_bytes);
     rule_top_line(r, LINE_END_TORN_COUNT, &torn_count);
-    const struct live beside = {d->end_bytes - all - torn_bytes, d->end_count - count - torn_count};
-    largest_process(r, beside.count > 0, &largest);
+    rule_top_line(r, LINE_END_OTHER_BYTES, &other_bytes);
+    rule_top_line(r, LINE_END_OTHER_COUNT, &other_count);
+    const struct live beside = {d->end_bytes - all - torn_bytes - other_bytes,
+                                d->end_count - count - torn_count - other_count};
+    largest_process(r, beside.count > 0, 0, &largest);
     if (strcmp(d->name, "host") == 0)
         r->findings->largest_id = largest.process_id;
     int is_one = largest.process_count > 1 && largest.peak_bytes; /* of several the largest tells */
@@ -261,7 +264,7 @@ static void find_never_freed(struct rules *r)
         finding_lessen(f);
     finding_say(f, "%s in %s block%s of %s %s", units_bytes(r->a, all), units_count(r->b, count), count == 1 ? "" : "s",
                 d->name, count == 1 ? "was" : "were");
-    say_end(r, f);
+    say_end(r, f, all);
     const int is_in_use = ending_of_blocks(r->db, d->device_id) != ENDING_RETURNED;
     if (r->is_advise && is_in_use) /* nothing is to be done about it */
         finding_lessen(f);
@@ -300,10 +303,40 @@ static void find_torn(struct rules *r)
     f->next = "What globals and caches keep shows here; what a program keeps by mistake does too.";
 }
 
+static void say_others(struct rules *r, const struct rule_line *line, const struct largest_process *largest,
+                       int64_t all, int64_t count)
+{
+    struct finding *f = begin_fact(r, "Live at the ends of other programs", all, count);
+    finding_say(f, " of %s, at the ends of the programs that this one ran: the largest of %s process%s, %s, had %s",
+                r->device->name, units_count(r->a, largest->process_count), largest->process_count == 1 ? "" : "es",
+                buf_text(&largest->name), units_bytes(r->b, largest->bytes));
+    say_line(r, f, line, LINE_END_OTHER_BYTES, all);
+    f->next = "Nothing of it is a leak of the program: memprof leaks --process PID shows one of them.";
+}
+
+/* What other programs had at their ends (shells, compilers) is no leak of the one that ran them. */
+static void find_others(struct rules *r)
+{
+    int64_t all, count;
+    struct largest_process largest, own;
+    const struct rule_line *line = rule_top_line(r, LINE_END_OTHER_BYTES, &all);
+    if (!line)
+        return;
+    rule_top_line(r, LINE_END_OTHER_COUNT, &count);
+    largest_process(r, 1, 1, &largest);
+    largest_process(r, 1, 0, &own);
+    if (strcmp(r->device->name, "host") == 0 && largest.there_bytes > own.there_bytes)
+        r->findings->largest_id = largest.process_id;
+    buf_free(&own.name);
+    if (all >= LARGE)
+        say_others(r, line, &largest, all, count);
+    buf_free(&largest.name);
+}
 void find_leaks(struct rules *r)
 {
     if (live_at_end_load(r))
         return;
     find_never_freed(r);
     find_torn(r);
+    find_others(r);
 }

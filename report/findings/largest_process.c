@@ -3,6 +3,7 @@
 #include "../query/process_end.h"
 #include "../query/program_name.h"
 #include "live_at_end.h"
+#include "own_ends.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -14,12 +15,11 @@
 static const char largest_sql[] =
     "SELECT first_id, bytes, CASE WHEN peak_rss_sampled = 0 AND ?1 = 0 THEN coalesce(peak_rss_bytes, bytes) ELSE bytes "
     "END AS most, "
-    "command_line, count(*) OVER (), peak, process_id FROM (SELECT i.first_id, max(process_id) AS process_id, "
+    "command_line, peak, process_id FROM (SELECT i.first_id, max(process_id) AS process_id, "
     "CAST(total(a.end_bytes) AS INTEGER) AS bytes, CASE WHEN count(*) = count(a.own_peak_bytes) THEN "
     "CAST(total(a.own_peak_bytes) AS INTEGER) END AS peak FROM account a JOIN thread t ON t.thread_id = a.key_id JOIN "
     "v_image i USING(process_id) WHERE a.scope = 'thread' AND a.inclusive = 0 AND a.kind = 'all' AND a.device_id = ?1 "
-    "GROUP BY i.first_id HAVING bytes > 0) JOIN process USING(process_id) ORDER BY min(bytes, most) DESC, process_id "
-    "LIMIT ?2";
+    "GROUP BY i.first_id HAVING bytes > 0) JOIN process USING(process_id) ORDER BY min(bytes, most) DESC, process_id";
 
 static const char all_sql[] =
     "SELECT count(DISTINCT first_id) FROM v_image JOIN process USING(process_id) WHERE not_recorded IS NULL";
@@ -79,27 +79,33 @@ static void refine(struct rules *r, int64_t first_id, struct largest_process *l)
     free(part.lines);
 }
 
-/* Once a process cannot have had more, even with that, no other has. */
-void largest_process(struct rules *r, int has_beside, struct largest_process *largest)
+static int64_t count_processes(sqlite3_stmt *s, const struct own_ends *own, int is_other)
 {
-    *largest = (struct largest_process){.name = BUF(4096)};
-    int64_t all = db_int(r->db, all_sql, 0);
-    sqlite3_stmt *s = rule_query(r, largest_sql);
-    if (!s)
-        return;
-    sqlite3_bind_int64(s, 1, r->device->device_id);
-    sqlite3_bind_int64(s, 2, PROCESSES_MOST);
-    while (sqlite3_step(s) == SQLITE_ROW) {
+    int64_t count = 0;
+    while (sqlite3_step(s) == SQLITE_ROW)
+        count += own_ends_is_other(own, sqlite3_column_int64(s, 5)) == is_other;
+    sqlite3_reset(s);
+    return count;
+}
+
+/* Once a process cannot have had more, even with that, no other has. */
+static void find_largest(struct rules *r, sqlite3_stmt *s, const struct own_ends *own, int has_beside, int is_other,
+                         struct largest_process *largest)
+{
+    const int64_t all = db_int(r->db, all_sql, 0), count = count_processes(s, own, is_other);
+    for (int seen = 0; seen < PROCESSES_MOST && sqlite3_step(s) == SQLITE_ROW;) {
         struct largest_process l = {.bytes = rule_amount(s, 1),
-                                    .peak_bytes = rule_amount(s, 5),
-                                    .process_id = sqlite3_column_int64(s, 6),
+                                    .peak_bytes = rule_amount(s, 4),
+                                    .process_id = sqlite3_column_int64(s, 5),
+                                    .process_count = count,
+                                    .all_count = all > count ? all : count,
                                     .name = BUF(4096)};
         int64_t most = rule_amount(s, 2);
-        l.process_count = rule_amount(s, 4);
-        l.all_count = all > l.process_count ? all : l.process_count;
-        if (largest->process_count && (l.bytes < most ? l.bytes : most) <= largest->there_bytes)
+        if (own_ends_is_other(own, l.process_id) != is_other)
+            continue;
+        if (seen++ && (l.bytes < most ? l.bytes : most) <= largest->there_bytes)
             break;
-        if (l.process_count > 1)
+        if (count > 1)
             refine(r, sqlite3_column_int64(s, 0), &l);
         l.there_bytes = l.bytes < most ? l.bytes : most;
         l.has_beside &= has_beside;
@@ -110,5 +116,18 @@ void largest_process(struct rules *r, int has_beside, struct largest_process *la
         l.is_torn = rule_query_amount(r, torn_sql, (int64_t[]){sqlite3_column_int64(s, 0)}, 1, 0) > 0;
         *largest = l;
     }
+}
+
+void largest_process(struct rules *r, int has_beside, int is_other, struct largest_process *largest)
+{
+    struct own_ends own = {.has_others = 0};
+    *largest = (struct largest_process){.name = BUF(4096)};
+    sqlite3_stmt *s = rule_query(r, largest_sql);
+    if (!s)
+        return;
+    sqlite3_bind_int64(s, 1, r->device->device_id);
+    if (own_ends_programs(r->db, &own, r->err) == 0)
+        find_largest(r, s, &own, has_beside, is_other, largest);
+    own_ends_close(&own);
     sqlite3_finalize(s);
 }

@@ -5,6 +5,7 @@
 #include "../../common/sum.h"
 #include "../query/noise.h"
 #include "../query/site_rows.h"
+#include "own_ends.h"
 
 /* Values of few sites, by their ids, beside a list of all of them. */
 struct beside {
@@ -35,21 +36,22 @@ static int beside_close(struct beside *b)
     return rc;
 }
 
-enum { STACK, KIND, BYTES, COUNT, COLUMNS };
-static const enum packed_column columns[COLUMNS] = {PACKED_site_stack_id, PACKED_site_kind, PACKED_site_end_bytes,
-                                                    PACKED_site_end_count};
+enum { STACK, KIND, PROCESS, BYTES, COUNT, COLUMNS };
+static const enum packed_column columns[COLUMNS] = {PACKED_site_stack_id, PACKED_site_kind, PACKED_site_process_id,
+                                                    PACKED_site_end_bytes, PACKED_site_end_count};
 
-static void add_site(struct rules *r, const struct site_rows *rows, int64_t torn_bytes, int64_t torn_count,
+static void add_site(struct rules *r, const struct site_rows *rows, const struct own_ends *own, struct ends ends,
                      int64_t untouched)
 {
     const int64_t id = rows->site_id;
-    int64_t bytes = rule_sane(site_rows_value(rows, BYTES)), count = rule_sane(site_rows_value(rows, COUNT));
-    torn_bytes = torn_bytes < bytes ? torn_bytes : bytes;
-    torn_count = torn_count < count ? torn_count : count;
-    bytes -= torn_bytes;
-    count -= torn_count;
-    rule_add(r, id, LINE_END_TORN_BYTES, torn_bytes);
-    rule_add(r, id, LINE_END_TORN_COUNT, torn_count);
+    ends.torn_bytes = ends.torn_bytes < ends.bytes ? ends.torn_bytes : ends.bytes;
+    ends.torn_count = ends.torn_count < ends.count ? ends.torn_count : ends.count;
+    const struct ends others = own_ends_split(own, id, site_rows_value(rows, PROCESS), &ends);
+    const int64_t bytes = ends.bytes - ends.torn_bytes, count = ends.count - ends.torn_count;
+    rule_add(r, id, LINE_END_OTHER_BYTES, others.bytes);
+    rule_add(r, id, LINE_END_OTHER_COUNT, others.count);
+    rule_add(r, id, LINE_END_TORN_BYTES, ends.torn_bytes);
+    rule_add(r, id, LINE_END_TORN_COUNT, ends.torn_count);
     rule_add(r, id, LINE_END_BYTES, bytes);
     rule_add(r, id, LINE_END_COUNT, count);
     /* no more than is live at the end: a site may have held more at the look */
@@ -59,14 +61,14 @@ static void add_site(struct rules *r, const struct site_rows *rows, int64_t torn
         sum_add(&r->recorded[site->recorded].end_bytes, bytes);
         r->sites[site - r->sites].has_ends = 1;
     }
-    if (!torn_count && rule_is_even(r, id)) {
+    if (!ends.torn_count && rule_is_even(r, id)) {
         rule_add(r, id, LINE_END_EVEN_BYTES, bytes);
         rule_add(r, id, LINE_END_EVEN_COUNT, count);
     }
 }
 
 /* Adds to lines what is live at the end, but what `memprof leaks` counts apart. */
-static int add_live(struct rules *r, struct noise *noise)
+static int add_live(struct rules *r, struct noise *noise, const struct own_ends *own)
 {
     struct site_rows rows;
     struct beside torn, untouched;
@@ -86,8 +88,9 @@ static int add_live(struct rules *r, struct noise *noise)
             rc = rc < 0 ? rc : 0;
             continue;
         }
-        add_site(r, &rows, beside_value(&torn, rows.site_id, 1), beside_value(&torn, rows.site_id, 2),
-                 beside_value(&untouched, rows.site_id, 1));
+        struct ends ends = {rule_sane(site_rows_value(&rows, BYTES)), rule_sane(site_rows_value(&rows, COUNT)),
+                            beside_value(&torn, rows.site_id, 1), beside_value(&torn, rows.site_id, 2)};
+        add_site(r, &rows, own, ends, beside_value(&untouched, rows.site_id, 1));
     }
     int torn_rc = beside_close(&torn), untouched_rc = beside_close(&untouched);
     site_rows_close(&rows);
@@ -98,6 +101,7 @@ int live_at_end_load(struct rules *r)
 {
     struct walk *walk = NULL;
     struct noise *noise = NULL;
+    struct own_ends own;
     if (r->has_ends)
         return 0;
     r->has_ends = 1;
@@ -107,7 +111,9 @@ int live_at_end_load(struct rules *r)
         rc = walk_open(r->db, TREE_BOTH, &walk, r->err);
     if (rc == 0) {
         noise = noise_open(walk);
-        rc = add_live(r, noise);
+        rc = own_ends_open(r->db, &own, r->err);
+        rc = rc ? rc : add_live(r, noise, &own);
+        own_ends_close(&own);
     }
     noise_close(noise);
     walk_close(walk);

@@ -16,7 +16,8 @@ int live_at_end_load(struct rules *r);
  * end, of a peak of so many. is_torn: it took itself down, as Python does. */
 int keeps_its_heap(struct rules *r, int64_t bytes, int64_t peak_bytes, int is_torn);
 
-/* The process of r->device that may have had most in memory at its end. */
+/* The process of r->device that may have had most in memory at its end, of the program, or (is_other) of the others
+ * that it ran. */
 struct largest_process {
     int64_t process_id;                        /* of its last image that left something */
     int64_t bytes, there_bytes, process_count; /* of those that left something; 0: not known */
@@ -30,6 +31,6 @@ struct largest_process {
 };
 
 /* has_beside: whether lines leave out anything. The caller frees name. */
-void largest_process(struct rules *r, int has_beside, struct largest_process *largest);
+void largest_process(struct rules *r, int has_beside, int is_other, struct largest_process *largest);
 
 #endif

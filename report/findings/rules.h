@@ -20,13 +20,16 @@ enum line_sum {
     LINE_TEMPORARY_COUNT,
     LINE_OF_SITES, /* the others are known of few sites, and come from elsewhere */
     LINE_UNTOUCHED_BYTES = LINE_OF_SITES,
-    LINE_END_BYTES, /* of live_at_end.c: without what the C library and interpreters keep for themselves */
+    LINE_END_BYTES, /* of live_at_end.c: without what the C library and interpreters keep for themselves, and
+                     * what other programs had that the recorded one ran */
     LINE_END_COUNT,
     LINE_END_UNTOUCHED_BYTES, /* of these: on no page at the last look */
     LINE_END_EVEN_BYTES,      /* of these: came evenly over the run, */
     LINE_END_EVEN_COUNT,
     LINE_END_TORN_BYTES, /* none of these: freed while an interpreter took itself down */
     LINE_END_TORN_COUNT,
+    LINE_END_OTHER_BYTES, /* none of these: of other programs that the recorded one ran */
+    LINE_END_OTHER_COUNT,
     LINE_SUMS
 };
 

@@ -327,6 +327,55 @@ reports
 contains "several processes: the largest" report.txt "; of 5 processes the largest, team, had 5.00 MiB. The largest\
  part: grab (team.cpp:6), 6.00 MiB in 3 blocks. The largest of team: hoard (team.cpp:7), 5.00 MiB in 1 block."
 
+# what a helper of another program leaves is no leak of the program that runs it
+cat >helper.c <<'END'
+#include <stdlib.h>
+#include <string.h>
+static void *volatile kept;
+int main(void)
+{
+    kept = malloc(6 << 20);
+    memset(kept, 1, 6 << 20);
+    return 0;
+}
+END
+cat >runs.c <<'END'
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+static void *volatile kept;
+__attribute__((noinline)) static void own(size_t size) { kept = memset(malloc(size), 1, size); }
+int main(int argc, char **argv)
+{
+    (void)argv;
+    own(argc > 1 ? 5 << 20 : 3 << 10);
+    for (int i = 0; i < 2; i++) {
+        if (vfork() == 0) {
+            execl("./helper", "helper", NULL);
+            _exit(1);
+        }
+        wait(NULL);
+    }
+    return 0;
+}
+END
+"$CC" -O1 -g -fno-builtin -o helper helper.c
+"$CC" -O1 -g -fno-builtin -o runs runs.c
+others="Live at the ends of other programs: 12.00 MiB in 2 blocks of host, at the ends of the programs that this one\
+ ran: the largest of 2 processes, helper, had 6.00 MiB. All of it: main (helper.c:6), 12.00 MiB in 2 blocks."
+record_ok ./runs
+reports
+lacks "a helper's leak" report.txt "Never freed"
+contains "a helper's leak: whose it is" report.txt "$others"
+"$MEMPROF" advise out.db >advice.txt
+lacks "a helper's leak: nothing to be done" advice.txt "freed"
+record_ok ./runs all
+reports
+contains "its own leak beside a helper's" report.txt \
+    "* Never freed: 5.00 MiB in 1 block of host was still live at the end. All of it: own (runs.c:6), 5.00 MiB in 1"
+contains "... and the helper's" report.txt "$others"
+
 # children of a server that has named itself are of its program: the title is one word of their command line
 cat >titled.c <<'END'
 #include <stdlib.h>

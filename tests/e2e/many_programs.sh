@@ -55,13 +55,14 @@ contains "which it lists" leaks "97.66 KiB in 1 block"
 record_ok ./starts 100000 1000
 "$MEMPROF" report out.db >report
 grep -q '^ *\(Next: \)\{0,1\} *memprof leaks$' report || { cat report; fail "the program's own is most"; }
-# others that leave more all together, where none has as much as the program: the sentence says that it is the largest
+# others that leave more all together, where none has as much as the program: what it left is said, and what they did
 record_ok ./starts 5000000 4000000 3000000
 "$MEMPROF" report out.db >report
-contains "the largest" report "the largest, starts, had 4.77 MiB"
+contains "its own" report "* Never freed: 4.77 MiB in 1 block of host was still live at the end."
+contains "the others" report "the largest of 2 processes, other, had 3.81 MiB"
 lacks "the largest" report "which had most live"
 record_ok ./starts 5000000 3000000 6000000
 "$MEMPROF" report out.db >report
-contains "another is the largest" report "the largest, other, had 5.72 MiB"
+contains "another is the largest" report "the largest of 2 processes, other, had 5.72 MiB"
 pid=$(value "SELECT pid FROM process WHERE command_line LIKE 'other %6000000'")
 contains "another is the largest" report " memprof leaks --process $pid   (other, which had most live at"

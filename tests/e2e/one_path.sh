@@ -16,7 +16,8 @@ echo '#include "a/../head.h"
 void *volatile one; void take_one(void) { one = in_header(); }' >one.c
 echo '#include "../head.h"
 void *volatile two; void take_two(void) { two = in_header(); }' >sub/two.c
-echo 'void take_v(void); void take_w(void); void take_x(void); void take_y(void); void take_one(void); void take_two(void);
+echo 'void take_v(void); void take_w(void); void take_x(void); void take_y(void);
+void take_one(void); void take_two(void);
 int main(void) { take_v(); take_w(); take_x(); take_y(); take_one(); take_two(); return 0; }' >main.c
 
 build() { # FLAG: foo.c by three names, and far/foo.c as link/../foo.c

@@ -6,7 +6,7 @@ const LAYERS = [
   { key: 'reserved', label: 'Reserved', color: 'reserved', text: 'What allocators hold from the driver: segments, pools, mappings. What is not active of it lies idle, or in holes.',
     host: 'What allocators hold from the kernel. What is not active of it lies idle, in holes, was never touched, or is in Python\u2019s arenas, whose small objects are not seen one by one.' },
   { key: 'used', label: 'Device used', color: 'rss', text: 'In use on the device as its driver says, by all programs. Sampled: NVML is up to 20 ms old.',
-    hostLabel: 'RSS', host: 'Pages of the recorded processes that are in memory, code and libraries included. Sampled every 20 ms.' },
+    hostLabel: 'RSS', host: 'Pages of the recorded processes that are in memory, code and libraries included. Sampled every 20 ms; with an instant beside it, what a look at the pages saw then.' },
   { key: 'untracked', label: 'Not tracked', color: 'rss', text: 'Device used less reserved at that sample: the driver\u2019s own memory (contexts, modules), and programs that were not recorded.',
     host: 'Pages that no recorded call asked for: code and data of files, stacks, other anonymous memory, memprof itself. Only a look at the pages tells, and of its instant: what is reserved need not be there, so RSS less reserved says nothing.' },
   { key: 'free', label: 'Free', color: 'soft', text: 'Capacity less device used, at that sample.' },
@@ -43,22 +43,22 @@ const layers = {
     tip.show(e, el('div', {}, at.dataset.says), el('div', { class: 'muted' }, (isHost && l.host) || l.text));
   },
 
-  /* Of the host a look at the pages tells, where it speaks for the instant: {bytes, time}. */
+  /* Of the host a look at the pages tells, where it speaks for the instant: {bytes, time, present}. */
   look(row) {
     const r = model.core.resident;
-    if (r && row === 0 && r.is_near && r.processes === 1) return { bytes: r.untracked, time: r.time };
-    return r && row === 1 && r.last_untracked !== undefined ? { bytes: r.last_untracked, time: r.last_untracked_ns } : null;
+    if (r && row === 0 && r.is_near && r.processes === 1) return { bytes: r.untracked, time: r.time, present: r.present };
+    return r && row === 1 && r.last_untracked !== undefined ? { bytes: r.last_untracked, time: r.last_untracked_ns, present: r.last_present } : null;
   },
 
   /* row: 0 the peak, 1 the end, i + 2 the stored instant i */
   of(device, row, active) {
     const c = model.layers[device], isHost = model.core.devices[device].id === 0, sampled = c.used[row] < 0 ? null : c.used[row], total = c.total[row] || null, reserved = c.reserved[row];
-    const look = isHost ? this.look(row) : null, untracked = isHost ? look && look.bytes : sampled === null ? null : Math.max(0, sampled - c.used_reserved[row]);
+    const look = isHost ? this.look(row) : null, lookUsed = look && row === 0 ? look.present : null, untracked = isHost ? look && look.bytes : sampled === null ? null : Math.max(0, sampled - c.used_reserved[row]);
     /* the sample is of another instant: what was reserved since comes on top */
-    const used = sampled === null || isHost || c.used_reserved[row] === reserved ? sampled : reserved + untracked;
+    const used = lookUsed !== null ? lookUsed : sampled === null || isHost || c.used_reserved[row] === reserved ? sampled : reserved + untracked;
     /* where no free ever waits for a stream, what is active is allocated */
-    const panel = timeline.panelOf(device), waits = panel && panel.pyramid.allocatedDiffers, about = (c.about[row] & (waits ? 3 : 2)) | (used !== sampled ? 4 : 0);
-    return { device, isHost, active, allocated: waits ? Math.min(c.allocated[row], active) : active, reserved, used, total, sampled, usedAt: c.used_ns[row], about, untracked, untrackedAt: look && look.time,
+    const panel = timeline.panelOf(device), waits = panel && panel.pyramid.allocatedDiffers, about = (c.about[row] & (waits ? 3 : 2)) | (!isHost && used !== sampled ? 4 : 0);
+    return { device, isHost, active, allocated: waits ? Math.min(c.allocated[row], active) : active, reserved, used, total, sampled, usedAt: c.used_ns[row], about, untracked, untrackedAt: look && look.time, untrackedOf: look && look.present, usedOfLook: lookUsed !== null,
       free: used === null || total === null || isHost ? null : Math.max(0, total - used) };
   },
   atPeak(device) {
@@ -94,6 +94,8 @@ const layers = {
     if (l.untracked > 0) out.push({ key: 'untracked', value: l.untracked, says: 'Not tracked: ' + this.untrackedText(l) });
     return out;
   },
+  /* What the look saw is of its instant, and so is what was resident then. */
+  usedText(l) { return (this.isAbout(l, 'used') ? '\u2248 ' : '') + bytes(l.used) + (l.usedOfLook ? ' at ' + instant(l.untrackedAt) : ''); },
   untrackedText(l) { return bytes(l.untracked) + (l.isHost ? ' at ' + instant(l.untrackedAt) : ''); },
   extent(l) { return this.parts(l).reduce((t, p) => t + p.value, 0); },
 
@@ -123,8 +125,8 @@ const layers = {
       if (layer.key === 'allocated' && value === l.active && l.isHost) continue;
       if (value === null && (layer.key !== 'used')) continue;
       const about = this.isAbout(l, layer.key);
-      const text = value === null ? this.unsampled(l) : (layer.key === 'reserved' ? model.reservedText(l.device, value, about) : layer.key === 'untracked' ? this.untrackedText(l) : (about ? '\u2248 ' : '') + bytes(value));
-      out.push({ layer, label, text, share: value === null || layer.key === 'total' || !(of > 0) ? '' : percent(value, of), about });
+      const text = value === null ? this.unsampled(l) : (layer.key === 'reserved' ? model.reservedText(l.device, value, about) : layer.key === 'untracked' ? this.untrackedText(l) : layer.key === 'used' ? this.usedText(l) : (about ? '\u2248 ' : '') + bytes(value));
+      out.push({ layer, label, text, share: value === null || layer.key === 'total' || !(of > 0) ? '' : percent(value, layer.key === 'untracked' && l.untrackedOf > 0 ? l.untrackedOf : of), about });
     }
     return out;
   },
@@ -140,7 +142,7 @@ const layers = {
   chips(l) {
     const of = l.total ? 'of the capacity' : 'of the largest layer';
     return el('ul', { class: 'layer-figures' }, this.figures(l).map((f) => el('li', { 'data-layer': f.layer.key, 'data-host': l.isHost,
-      'data-says': f.label + ': ' + f.text + (f.share ? ', ' + f.share + ' ' + of : '') + (f.about && f.layer.key === 'reserved' ? '; the highest around that instant' : '')
+      'data-says': f.label + ': ' + f.text + (f.share ? ', ' + f.share + ' ' + (f.layer.key === 'untracked' && l.untrackedOf > 0 ? 'of what was resident then' : of) : '') + (f.about && f.layer.key === 'reserved' ? '; the highest around that instant' : '')
         + (f.about && l.isHost && ABOUT[f.layer.key] & SAMPLED_BEFORE ? '; of the last sample before the end: what was given back since is in it' : '')
         + (f.layer.key === 'used' && l.usedAt >= 0 && !l.isHost ? '; ' + bytes(l.sampled) + ' sampled at ' + instant(l.usedAt) + (f.about ? ', and what was reserved between' : '') : '') },
     el('span', { class: 'layer-key ' + f.layer.key }), f.label, ' ', el('strong', {}, f.text), f.share ? el('span', { class: 'small' }, ' ' + f.share) : null)));
@@ -231,7 +233,7 @@ const layers = {
       if (!this.has(i)) return;
       for (const [label, l] of [['at the peak', this.atPeak(i)], ['at the end', this.atEnd(i)]])
         rows.push(el('tr', {}, el('td', { class: 'text' }, d.name), el('td', { class: 'text' }, label),
-          LAYERS.map((layer) => el('td', {}, l[layer.key] === null ? (layer.key === 'used' ? this.unsampled(l) : '-') : layer.key === 'untracked' ? this.untrackedText(l) : (this.isAbout(l, layer.key) && !(layer.key === 'allocated' && l.allocated === l.active) ? '\u2248 ' : '') + bytes(l[layer.key])))));
+          LAYERS.map((layer) => el('td', {}, l[layer.key] === null ? (layer.key === 'used' ? this.unsampled(l) : '-') : layer.key === 'untracked' ? this.untrackedText(l) : layer.key === 'used' ? this.usedText(l) : (this.isAbout(l, layer.key) && !(layer.key === 'allocated' && l.allocated === l.active) ? '\u2248 ' : '') + bytes(l[layer.key])))));
     });
     const notes = [...new Set(model.core.devices.map((d, i) => this.endNote(i)))].filter(Boolean).map((note) => el('p', { class: 'small' }, 'At the end: ' + note));
     byId('layers-table').replaceChildren(...notes, el('table', {}, el('thead', {}, el('tr', {}, el('th', { class: 'text' }, 'Device'), el('th', {}), LAYERS.map((l) => el('th', {}, l.label)))), el('tbody', {}, rows)));

@@ -93,7 +93,7 @@ static void write_again(struct page *page, struct page_pack *pack)
 static void write_last_untracked(struct page *page, struct page_pack *pack)
 {
     static const char sql[] =
-        "SELECT max(scan_id), max(time_ns) FROM resident_scan WHERE is_last HAVING count(*) = 1 "
+        "SELECT max(scan_id), max(time_ns), max(present_bytes) FROM resident_scan WHERE is_last HAVING count(*) = 1 "
         "AND (SELECT count(*) FROM process WHERE not_recorded IS NULL AND end_kind IS NOT 'exec') "
         "= 1";
     struct resident_part most;
@@ -101,6 +101,7 @@ static void write_last_untracked(struct page *page, struct page_pack *pack)
     if (s && sqlite3_step(s) == SQLITE_ROW) {
         pack_int(pack, "last_untracked", resident_untracked(page->db, sqlite3_column_int64(s, 0), &most));
         pack_int(pack, "last_untracked_ns", sqlite3_column_int64(s, 1));
+        pack_int(pack, "last_present", sqlite3_column_int64(s, 2));
     }
     sqlite3_finalize(s);
 }

@@ -105,6 +105,11 @@ class Recorded(Shown):
         rows = b.js("return [...document.querySelectorAll('.layer-row')].map((r) => r.innerText.replace(/\\s+/g, ' '))")
         expect("not tracked, of the look", f"Not tracked {bytes_text(outside)} " in rows[-1] and f"Asked for and there {at} " in rows[-1], rows)
         expect("at the peak, which it speaks for", f"Not tracked {bytes_text(outside)} at {at} " in rows[0] + " ", rows)
+        # RSS and the share are of that look, too, and not of a sample at another instant
+        present = self.sql("SELECT sum(present_bytes) FROM resident_scan WHERE is_peak")[0][0]
+        expect("RSS at the peak, of the look", f"RSS {bytes_text(present)} at {at} " in rows[0] + " ", rows)
+        share = re.search(r"Not tracked \S+ \w+ at \S+ \w+ (\S+) %", rows[0])
+        expect("its share", share and abs(float(share.group(1)) - 100 * outside / present) < 0.6, (rows[0], outside, present))
         equal("sum of the sites", blocks, b.js("return model.m.sites.resident_bytes.reduce((t, x) => t + x, 0)"))
         self.settle(lambda: b.click("[data-moment=peak]"))
         b.js("tables.open('function')")

@@ -260,11 +260,12 @@ static void print_lineless(struct lines *l)
 }
 
 /* Nobody asked for a certain function: those whose source can be shown say more. */
-static void print_best(struct lines *l, struct record *document, const struct lines_groups *groups)
+static void print_best(struct lines *l, struct record *document, struct lines_groups *groups)
 {
     const struct report_options *o = l->options->report;
     int64_t top = o->top > 0 ? o->top : o->top == 0 ? groups->count : DEFAULT_BEST;
     int printed = 0, skipped = 0;
+    lines_own_first(l->db, groups);
     for (int pass = 0; pass < 2 && printed == 0; pass++) {
         for (int i = 0; i < groups->count && printed < top; i++) {
             use_source(l, &groups->group[i]);

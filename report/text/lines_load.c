@@ -365,6 +365,43 @@ void lines_prefer_own(sqlite3 *db, const struct lines_options *o, struct lines_g
     buf_free(&places.script);
 }
 
+#define OWN_SHARE 20 /* of what the heaviest function has: with less it stays where it is */
+
+static int is_python(const struct lines_group *g)
+{
+    size_t length = g->path ? strlen(g->path) : 0;
+    return length > 3 && strcmp(g->path + length - 3, ".py") == 0;
+}
+
+/* 0: the program's, and large; 1: any other that is not Python's; 2: of Python's own modules, or a package's. */
+static int rank(const struct own_places *places, const struct lines_group *g, int64_t least)
+{
+    if (!is_python(g))
+        return 1;
+    return !is_own(places, g->path) ? 2 : g->weight_bytes[0] >= least ? 0 : 1;
+}
+
+/* What a pool's workers hold came through multiprocessing's functions, and what an import took through importlib's. */
+void lines_own_first(sqlite3 *db, struct lines_groups *groups)
+{
+    struct own_places places = {.script = BUF(1 << 17)};
+    struct lines_group *sorted = xcalloc((size_t)groups->count + 1, sizeof *sorted);
+    int64_t least = groups->count ? groups->group[0].weight_bytes[0] / OWN_SHARE : 0;
+    int count = 0, has_own = 0;
+    find_places(db, &places);
+    for (int i = 0; i < groups->count; i++)
+        has_own |= rank(&places, &groups->group[i], least) == 0;
+    for (int of = 0; has_own && of < 3; of++)
+        for (int i = 0; i < groups->count; i++)
+            if (rank(&places, &groups->group[i], least) == of)
+                sorted[count++] = groups->group[i];
+    if (has_own)
+        memcpy(groups->group, sorted, (size_t)count * sizeof *sorted);
+    free(sorted);
+    free(places.run);
+    buf_free(&places.script);
+}
+
 void lines_unload(struct lines_groups *groups)
 {
     for (int i = 0; i < groups->count; i++)

@@ -40,6 +40,8 @@ void lines_unload(struct lines_groups *groups);
 /* Takes out what a --file means beside a file of the program's own, one in the run's directory or the script's; a
  * pattern or a longer end of the path asks for both. Appends what to say of it. */
 void lines_prefer_own(sqlite3 *db, const struct lines_options *options, struct lines_groups *groups, struct buf *said);
+/* Moves Python's own functions, and those of packages, behind the program's where these hold enough to be looked at. */
+void lines_own_first(sqlite3 *db, struct lines_groups *groups);
 /* Declared line of the function that follows this one in the same file; INT64_MAX without one. */
 int64_t lines_next_function(sqlite3 *db, const struct lines_group *group);
 

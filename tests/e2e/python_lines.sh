@@ -51,3 +51,21 @@ contains "its lines" lines.txt 'child = bytes(700 * KIB)'
 rm 'dir/my app.py'
 "$MEMPROF" report >report.txt
 lacks "a script that is gone" report.txt "--file"
+
+# of a pool's workers the program's lines come first, and not multiprocessing's, through which all was allocated
+cat >pool.py <<'EOF'
+import multiprocessing as mp
+
+def work(n):
+    held = [bytes(1000) for _ in range(n)]
+    return sum(len(x) for x in held)
+
+if __name__ == "__main__":
+    with mp.Pool(2) as p:
+        print(sum(p.map(work, [5000, 10000, 5000, 10000])))
+EOF
+record_ok "$python" pool.py
+"$MEMPROF" lines >lines.txt
+contains "the program's first" lines.txt "pool.py:4 "
+contains "multiprocessing's after it" lines.txt "multiprocessing/"
+equal "in this order" pool.py "$(grep '^## ' lines.txt | head -n 1 | grep -o 'pool\.py')"

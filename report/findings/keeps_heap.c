@@ -5,10 +5,12 @@
 #include "../query/wrapper.h"
 #include "live_at_end.h"
 
-#define KEEPING_LINES  12 /* so many lines' blocks live at the end: a program that gives nothing back as it ends, */
-#define KEEPING_SHARE  2  /* if they are that part of its peak; */
-#define KEEPING_STACKS 96 /* or, of code without names, whose lines may be a wrapper's, so many stacks; */
-#define KEEPING_MANY   96 /* or so many, none of which has that part of what is live */
+#define KEEPING_LINES  12  /* so many lines' blocks live at the end: a program that gives nothing back as it ends, */
+#define KEEPING_SHARE  2   /* if they are that part of its peak; */
+#define KEEPING_STACKS 96  /* or, of code without names, whose lines may be a wrapper's, so many stacks; */
+#define KEEPING_MANY   96  /* or so many, none of which has that part of what is live; */
+#define KEEPING_MOST   480 /* or so many, whatever one of them has had since half of the run */
+#define SETTLED        9   /* tenths of what it has at the end */
 
 static void add_caller(struct map *lines, const struct row *row)
 {
@@ -42,17 +44,30 @@ static uint32_t count_keeping(struct rules *r)
     return lines;
 }
 
-/* Of very many lines, as large programs without a runtime have, none makes most of it. */
+/* What it has at the end it had halfway: fonts and brushes that were loaded, and no leak of what goes on. */
+static int is_settled(const struct rules *r, uint32_t recorded)
+{
+    const int64_t *live = &r->recorded_growth[(size_t)recorded * GROWTH_POINTS];
+    return live[GROWTH_POINTS / 2] >= r->recorded[recorded].end_bytes / 10 * SETTLED;
+}
+
+/* Of very many lines, as large programs without a runtime have, none makes most of it; where nearly nothing is given
+ * back, none that went on. */
 static int many_keep(const struct rules *r, int64_t bytes)
 {
     uint32_t lines = 0;
-    int64_t most = 0;
-    for (uint32_t i = 0; i < r->recorded_count; i++)
-        if (r->recorded[i].device_id == r->device->device_id && r->recorded[i].end_bytes) {
-            lines++;
-            most = r->recorded[i].end_bytes > most ? r->recorded[i].end_bytes : most;
-        }
-    return lines >= KEEPING_MANY && most < bytes / KEEPING_SHARE;
+    int64_t most = 0, going_on = 0;
+    for (uint32_t i = 0; i < r->recorded_count; i++) {
+        const int64_t end_bytes = r->recorded[i].end_bytes;
+        if (r->recorded[i].device_id != r->device->device_id || !end_bytes)
+            continue;
+        lines++;
+        most = end_bytes > most ? end_bytes : most;
+        if (end_bytes > going_on && !is_settled(r, i))
+            going_on = end_bytes;
+    }
+    return (lines >= KEEPING_MANY && most < bytes / KEEPING_SHARE) ||
+           (lines >= KEEPING_MOST && going_on < bytes / KEEPING_SHARE);
 }
 
 /* The same of stacks, where the lines have no names: of a program without symbols all that allocates may be one line.

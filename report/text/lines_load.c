@@ -76,7 +76,79 @@ static void want(struct wanted_list *w, sqlite3_stmt *s, uint32_t asked)
                                                                  .asked = asked};
 }
 
-/* Functions by name; or, without a name or a file, those that held most at the peak themselves. */
+/* The directory of the run, and that of the script that an interpreter ran. */
+struct own_places {
+    char *run;
+    struct buf script;
+};
+
+static void find_places(sqlite3 *db, struct own_places *places)
+{
+    char *command = db_meta_text(db, "command");
+    struct buf path = BUF(1 << 16);
+    places->run = db_meta_text(db, "cwd");
+    if (command && program_script(&path, command) && *path.data != '/' && places->run) {
+        struct buf whole = BUF(1 << 17);
+        buf_printf(&whole, "%s/%s", places->run, path.data);
+        text_path(&places->script, buf_text(&whole), NULL);
+        buf_free(&whole);
+    } else if (path.length) {
+        text_path(&places->script, path.data, NULL);
+    }
+    char *end = places->script.data ? strrchr(places->script.data, '/') : NULL;
+    if (end)
+        *end = 0;
+    buf_free(&path);
+    free(command);
+}
+
+/* What was installed into a directory of the user's is not the user's. */
+static int is_own(const struct own_places *places, const char *path)
+{
+    const char *bases[] = {places->run, places->script.data};
+    for (int i = 0; path && i < 2; i++)
+        if (bases[i] && bases[i][0] && bases[i][1] && text_relative(path, bases[i]) != path &&
+            !strstr(path, "/site-packages/") && !strstr(path, "/dist-packages/"))
+            return 1;
+    return 0;
+}
+
+static int is_python(const char *path)
+{
+    size_t length = path ? strlen(path) : 0;
+    return length > 3 && strcmp(path + length - 3, ".py") == 0;
+}
+
+/* What a Python program's own functions hold is mostly a library's, which they call. */
+static int load_own(sqlite3 *db, const char *device, struct wanted_list *w, struct error *err)
+{
+    static const char sql[] =
+        "SELECT fn.function_id, fn.name, fn.plain_name, fn.file_id, fn.line, f.path FROM function fn JOIN file f "
+        "USING(file_id) WHERE f.path LIKE '%.py' AND EXISTS (SELECT 1 FROM account a WHERE a.scope = 'function' AND "
+        "a.inclusive = 1 AND a.kind = 'all' AND a.key_id = fn.function_id AND (?1 IS NULL OR a.device_id = (SELECT "
+        "device_id FROM device WHERE name = ?1)))";
+    struct own_places places = {.script = BUF(1 << 17)};
+    const int known = w->count;
+    sqlite3_stmt *s = NULL;
+    int rc = db_prepare(db, sql, &s, err);
+    find_places(db, &places);
+    if (rc == 0)
+        sqlite3_bind_text(s, 1, device, -1, SQLITE_STATIC);
+    while (db_next(s, &rc, err)) {
+        int is_new = is_own(&places, db_text(s, 5));
+        for (int i = 0; i < known && is_new; i++)
+            is_new = w->item[i].function_id != sqlite3_column_int64(s, 0);
+        if (is_new)
+            want(w, s, ANY);
+    }
+    sqlite3_finalize(s);
+    free(places.run);
+    buf_free(&places.script);
+    return rc;
+}
+
+/* Functions by name; or, without a name or a file, those that held most at the peak themselves, and all of a Python
+ * program's own. */
 static int load_wanted(sqlite3 *db, const struct lines_options *o, struct wanted_list *w, struct error *err)
 {
     static const char all[] = "SELECT function_id, name, plain_name, file_id, line FROM function ORDER BY function_id";
@@ -109,7 +181,7 @@ static int load_wanted(sqlite3 *db, const struct lines_options *o, struct wanted
     if (step != SQLITE_DONE)
         rc = db_error(db, err);
     sqlite3_finalize(s);
-    return rc;
+    return rc == 0 && is_default ? load_own(db, o->report->device, w, err) : rc;
 }
 
 static int by_function(const void *a, const void *b)
@@ -276,43 +348,6 @@ static void free_group(struct lines_group *g)
     free(g->lines);
 }
 
-/* The directory of the run, and that of the script that an interpreter ran. */
-struct own_places {
-    char *run;
-    struct buf script;
-};
-
-static void find_places(sqlite3 *db, struct own_places *places)
-{
-    char *command = db_meta_text(db, "command");
-    struct buf path = BUF(1 << 16);
-    places->run = db_meta_text(db, "cwd");
-    if (command && program_script(&path, command) && *path.data != '/' && places->run) {
-        struct buf whole = BUF(1 << 17);
-        buf_printf(&whole, "%s/%s", places->run, path.data);
-        text_path(&places->script, buf_text(&whole), NULL);
-        buf_free(&whole);
-    } else if (path.length) {
-        text_path(&places->script, path.data, NULL);
-    }
-    char *end = places->script.data ? strrchr(places->script.data, '/') : NULL;
-    if (end)
-        *end = 0;
-    buf_free(&path);
-    free(command);
-}
-
-/* What was installed into a directory of the user's is not the user's. */
-static int is_own(const struct own_places *places, const char *path)
-{
-    const char *bases[] = {places->run, places->script.data};
-    for (int i = 0; path && i < 2; i++)
-        if (bases[i] && bases[i][0] && bases[i][1] && text_relative(path, bases[i]) != path &&
-            !strstr(path, "/site-packages/") && !strstr(path, "/dist-packages/"))
-            return 1;
-    return 0;
-}
-
 /* A bit for each --file that may mean more files than one without saying so. */
 static uint32_t plain_names(const struct lines_options *o)
 {
@@ -367,16 +402,10 @@ void lines_prefer_own(sqlite3 *db, const struct lines_options *o, struct lines_g
 
 #define OWN_SHARE 20 /* of what the heaviest function has: with less it stays where it is */
 
-static int is_python(const struct lines_group *g)
-{
-    size_t length = g->path ? strlen(g->path) : 0;
-    return length > 3 && strcmp(g->path + length - 3, ".py") == 0;
-}
-
 /* 0: the program's, and large; 1: any other that is not Python's; 2: of Python's own modules, or a package's. */
 static int rank(const struct own_places *places, const struct lines_group *g, int64_t least)
 {
-    if (!is_python(g))
+    if (!is_python(g->path))
         return 1;
     return !is_own(places, g->path) ? 2 : g->weight_bytes[0] >= least ? 0 : 1;
 }

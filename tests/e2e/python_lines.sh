@@ -67,5 +67,7 @@ EOF
 record_ok "$python" pool.py
 "$MEMPROF" lines >lines.txt
 contains "the program's first" lines.txt "pool.py:4 "
-contains "multiprocessing's after it" lines.txt "multiprocessing/"
+contains "a caller that holds nothing itself, too" lines.txt "## <module>   pool.py:1 "
+"$MEMPROF" lines --top 0 >all.txt
+contains "multiprocessing's are behind" all.txt "multiprocessing/"
 equal "in this order" pool.py "$(grep '^## ' lines.txt | head -n 1 | grep -o 'pool\.py')"

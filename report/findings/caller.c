@@ -28,15 +28,29 @@ static const struct walk_frame *caller_of(const struct walk_stack *stack)
     return NULL;
 }
 
+/* Whether it is the line's own frame or one that it called: of a Python line the interpreter's lie further in. */
+static int is_within(const struct walk_stack *stack, const struct walk_frame *caller, int64_t function_id)
+{
+    int is_reached = 0;
+    for (int i = 0; i < stack->count; i++) {
+        is_reached |= stack->frames[i] == caller;
+        if (function_id && stack->frames[i]->function_id == function_id)
+            return is_reached;
+    }
+    return 0;
+}
+
 void finding_caller(struct rules *r, struct finding *f, int64_t site_id)
 {
+    static const char own[] = "SELECT function_id FROM site_line JOIN line USING(line_id) WHERE site_id = ?";
     struct walk *walk = NULL;
     struct walk_stack stack;
     int64_t stack_id = rule_query_amount(r, "SELECT stack_id FROM site WHERE site_id = ?", &site_id, 1, 0);
+    int64_t function_id = rule_query_amount(r, own, &site_id, 1, 0);
     if (stack_id && walk_open(r->db, TREE_BOTH, &walk, r->err) == 0 &&
         walk_stack(walk, stack_id, &stack, r->err) == 0) {
         const struct walk_frame *caller = caller_of(&stack);
-        if (caller) {
+        if (caller && !is_within(&stack, caller, function_id)) {
             finding_say(f, ", most for ");
             finding_code(f, caller->function, caller->file, caller->line);
             finding_say(f, ",");

@@ -71,3 +71,17 @@ contains "a caller that holds nothing itself, too" lines.txt "## <module>   pool
 "$MEMPROF" lines --top 0 >all.txt
 contains "multiprocessing's are behind" all.txt "multiprocessing/"
 equal "in this order" pool.py "$(grep '^## ' lines.txt | head -n 1 | grep -o 'pool\.py')"
+
+# a line that churns is not said to do it for itself, as the interpreter's functions that it calls lie further in
+cat >churn.py <<'EOF'
+import re
+pattern = re.compile("(^[ \t]*)(?:[^ \t\n])", re.MULTILINE)
+def words():
+    return pattern.findall("  ab\n  cd\n")
+for _ in range(20000):
+    words()
+EOF
+record_ok "$python" churn.py
+"$MEMPROF" advise out.db >advice.txt
+contains "the line that churns" advice.txt "words (churn.py:4) allocated "
+lacks "for itself" advice.txt "most for words"

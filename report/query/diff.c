@@ -287,6 +287,10 @@ int diff_load(sqlite3 *const *const dbs[DIFF_SIDES], const int counts[DIFF_SIDES
         d->side[side].count = counts[side];
     }
     int rc = diff_load_modules(d, err);
+    if (rc == 0)
+        rc = diff_load_python(d, err);
+    if (rc == 0 && options->by == ROW_STACK) /* its stacks are equal or not by the names of files */
+        diff_match_files(d);
     for (int side = 0; rc == 0 && side < DIFF_SIDES; side++)
         rc = diff_load_side(d, side, err);
     if (rc)

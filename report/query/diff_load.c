@@ -95,8 +95,7 @@ static uint32_t add_file(struct diff_side *s, const char *path)
     return number;
 }
 
-/* The function of an item, by its bare name and its file; where it has none, its module. */
-static uint32_t add_function(struct diff_side *s, const struct diff_item *item, const struct buf *key)
+uint32_t diff_add_function(struct diff_side *s, const struct diff_item *item, const struct buf *key)
 {
     uint32_t *slot = text_map_slot(&s->function_of, key->data, key->length);
     if (*slot)
@@ -110,6 +109,7 @@ static uint32_t add_function(struct diff_side *s, const struct diff_item *item, 
                                 .key_length = key->length,
                                 .file = DIFF_NONE,
                                 .next_of_file = DIFF_NONE,
+                                .item = DIFF_NONE,
                                 .other = DIFF_NONE};
     if (item->file && item->name) {
         f->file = add_file(s, item->file);
@@ -277,7 +277,7 @@ static uint32_t place_item(struct diff_state *d, struct diff_side *side, enum ro
     uint32_t function = DIFF_NONE;
     make_key(d, by, item, build_id, key);
     if (by == ROW_LINE || by == ROW_FUNCTION)
-        function = add_function(side, item, key);
+        function = diff_add_function(side, item, key);
     if (by == ROW_LINE && item->name)
         buf_printf(key, "%lld", (long long)item->line);
     uint32_t number = diff_add_item(side, key, &is_new);
@@ -362,7 +362,7 @@ static int load_functions(struct diff_state *d, struct diff_side *side, int reco
         struct diff_item item;
         read_item(&item, s);
         make_key(d, ROW_FUNCTION, &item, NULL, &key);
-        add_function(side, &item, &key);
+        diff_add_function(side, &item, &key);
         free_item(&item);
     }
     sqlite3_finalize(s);
@@ -488,4 +488,5 @@ void diff_close_side(struct diff_side *side)
     free(side->stats);
     free(side->is_there);
     free(side->exe);
+    free(side->script);
 }

@@ -66,7 +66,7 @@ static uint64_t hash_end(const char *path, int components)
 /* --- files --- */
 
 /* Whether a function of an old file is in the new one, too; one of those that every file has, if is_any. */
-static int share_function(struct diff_state *d, uint32_t old, uint32_t new, int is_any)
+int diff_share_function(struct diff_state *d, uint32_t old, uint32_t new, int is_any)
 {
     struct diff_side *o = &d->side[DIFF_OLD], *n = &d->side[DIFF_NEW];
     for (uint32_t f = o->files[old].first_function; f != DIFF_NONE; f = o->functions[f].next_of_file) {
@@ -78,7 +78,7 @@ static int share_function(struct diff_state *d, uint32_t old, uint32_t new, int 
     return 0;
 }
 
-static void join_files(struct diff_state *d, uint32_t old, uint32_t new, enum diff_match match)
+void diff_join_files(struct diff_state *d, uint32_t old, uint32_t new, enum diff_match match)
 {
     d->side[DIFF_OLD].files[old].other = new;
     d->side[DIFF_NEW].files[new].other = old;
@@ -104,22 +104,24 @@ static void match_files_by_end(struct diff_state *d, int components)
         }
     for (uint32_t i = 0; i < c.count; i++) {
         uint32_t old = c.all[i].of[DIFF_OLD], new = c.all[i].of[DIFF_NEW];
-        if (is_one(&c.all[i]) && is_one_end(d, old, new, components) && share_function(d, old, new, components > 1))
-            join_files(d, old, new, DIFF_RENAMED);
+        if (is_one(&c.all[i]) && is_one_end(d, old, new, components) &&
+            diff_share_function(d, old, new, components > 1))
+            diff_join_files(d, old, new, DIFF_RENAMED);
     }
     candidates_close(&c);
 }
 
-static void match_files(struct diff_state *d)
+void diff_match_files(struct diff_state *d)
 {
     struct diff_side *o = &d->side[DIFF_OLD];
     for (uint32_t i = 0; i < o->file_count; i++) {
         uint32_t new = diff_find_file(&d->side[DIFF_NEW], o->files[i].path);
         if (new != DIFF_NONE)
-            join_files(d, i, new, DIFF_SAME);
+            diff_join_files(d, i, new, DIFF_SAME);
     }
     for (int components = COMPONENTS_MOST; components > 0; components--)
         match_files_by_end(d, components);
+    diff_match_python(d);
 }
 
 /* --- functions --- */
@@ -214,13 +216,13 @@ static void match_files_by_functions(struct diff_state *d)
     for (uint32_t i = 0; i < o->file_count; i++) {
         uint32_t new = o->files[i].other == DIFF_NONE ? file_of_functions(o, n, i) : DIFF_NONE;
         if (new != DIFF_NONE && n->files[new].other == DIFF_NONE &&file_of_functions(n, o, new) == i)
-            join_files(d, i, new, DIFF_RENAMED);
+            diff_join_files(d, i, new, DIFF_RENAMED);
     }
 }
 
 static void match_functions(struct diff_state *d)
 {
-    match_files(d);
+    diff_match_files(d);
     match_equal_functions(d);
     match_functions_in_files(d);
     match_functions_by_name(d);
@@ -257,7 +259,7 @@ static void match_function_items(struct diff_state *d)
     const struct diff_side *o = &d->side[DIFF_OLD], *n = &d->side[DIFF_NEW];
     for (uint32_t i = 0; i < o->function_count; i++) {
         const struct diff_function *f = &o->functions[i];
-        if (f->other != DIFF_NONE)
+        if (f->other != DIFF_NONE && f->item != DIFF_NONE && n->functions[f->other].item != DIFF_NONE)
             diff_join_items(d, f->item, n->functions[f->other].item, f->match);
     }
 }

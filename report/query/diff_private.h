@@ -14,7 +14,7 @@ struct diff_function {
     size_t key_length;
     uint32_t file; /* DIFF_NONE: none */
     uint32_t next_of_file;
-    uint32_t item;  /* by function: its row's */
+    uint32_t item;  /* by function: its row's; DIFF_NONE: it has none */
     uint32_t other; /* of the other side; DIFF_NONE: none */
     enum diff_match match;
 };
@@ -34,8 +34,9 @@ struct diff_value {
 
 struct diff_side {
     sqlite3 *const *dbs;
-    int count; /* recordings */
-    char *exe; /* of the first one */
+    int count;    /* recordings */
+    char *exe;    /* of the first one */
+    char *script; /* what its interpreter ran; NULL: none */
     struct diff_item *items;
     uint32_t item_count, item_capacity;
     struct text_map item_of;
@@ -76,8 +77,16 @@ struct stat_row *diff_stats_at(struct diff_side *s, uint32_t device, uint32_t it
 uint32_t diff_find_value(const struct diff_side *s, uint32_t device, uint32_t item);
 uint32_t diff_add_item(struct diff_side *s, const struct buf *key, int *is_new);
 uint32_t diff_find_file(struct diff_side *s, const char *path);
+/* The function of an item, by its bare name and its file; where it has none, its module: what key has. */
+uint32_t diff_add_function(struct diff_side *s, const struct diff_item *item, const struct buf *key);
 /* Texts that follow each other in a key; NULL is another one than "". */
 void diff_key(struct buf *key, const char *text);
+
+/* diff_python.c: all functions of Python, for the files that they are in. */
+int diff_load_python(struct diff_state *d, struct error *err);
+void diff_match_python(struct diff_state *d);
+/* What a file is called on the new side, once files are matched; path where it is no other one. */
+const char *diff_new_path(struct diff_state *d, int side, const char *path);
 
 /* diff_stacks.c */
 int diff_load_stacks(struct diff_state *d, struct diff_side *side, int recording, struct error *err);
@@ -86,7 +95,10 @@ int diff_load_stacks(struct diff_state *d, struct diff_side *side, int recording
 /* The last components of a path, NULL where it has fewer. */
 const char *diff_path_end(const char *path, int components);
 
-/* diff_match.c, diff_lines.c: fill other and match of items. */
+/* diff_match.c, diff_lines.c: fill other and match of files, and of items. */
+void diff_match_files(struct diff_state *d);
+void diff_join_files(struct diff_state *d, uint32_t old, uint32_t new, enum diff_match match);
+int diff_share_function(struct diff_state *d, uint32_t old, uint32_t new, int is_any);
 void diff_match_items(struct diff_state *d);
 void diff_join_items(struct diff_state *d, uint32_t old, uint32_t new, enum diff_match match);
 void diff_match_lines(struct diff_state *d);

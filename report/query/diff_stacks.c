@@ -15,7 +15,7 @@ struct hashes {
     struct diff_state *d;
     struct tree tree;
     uint64_t *functions; /* by function, of its name */
-    uint64_t *files;     /* of those of Python: its name without the directory */
+    uint64_t *files;     /* of those of Python: its new name without the directory */
     uint64_t *modules;   /* without symbols: by module, 0: its offsets say nothing */
     uint64_t *addresses;
     uint64_t *nodes; /* 0: not yet */
@@ -38,14 +38,14 @@ static int hash_names(struct hashes *h, sqlite3 *db, struct error *err)
 }
 
 /* "__init__" is in many files of Python. */
-static int hash_python(struct hashes *h, sqlite3 *db, struct error *err)
+static int hash_python(struct hashes *h, int side, sqlite3 *db, struct error *err)
 {
     struct map file_of = {0};
     sqlite3_stmt *s = NULL;
     int rc = db_prepare(db, "SELECT file_id, path FROM file", &s, err);
     while (db_next(s, &rc, err))
         *map_slot(&file_of, (uint64_t)sqlite3_column_int64(s, 0), 0) =
-            hash_text(HASH_START, text_filename(db_text(s, 1))) | 1;
+            hash_text(HASH_START, text_filename(diff_new_path(h->d, side, db_text(s, 1)))) | 1;
     sqlite3_finalize(s);
     for (uint32_t i = 1; i < h->tree.frame_count; i++) {
         const struct tree_frame *f = &h->tree.frames[i];
@@ -222,7 +222,7 @@ int diff_load_stacks(struct diff_state *d, struct diff_side *side, int recording
     if (rc == 0)
         rc = hash_names(&h, db, err);
     if (rc == 0)
-        rc = hash_python(&h, db, err);
+        rc = hash_python(&h, (int)(side - d->side), db, err);
     if (rc == 0) {
         hash_addresses(&h);
         rc = load_packed_sites(&h, side, recording) ? 0 : load_sites(&h, side, recording, err);

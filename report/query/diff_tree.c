@@ -47,7 +47,9 @@ static int read_names(struct loading *l, sqlite3 *db, struct error *err)
         struct names *names = &l->names[ids_column(&l->stacks.function_ids, s, 0)];
         free(names->name);
         free(names->file);
-        *names = (struct names){db_own_text(s, 1), db_own_text(s, 2)};
+        *names = (struct names){db_own_text(s, 1), NULL};
+        if (sqlite3_column_type(s, 2) != SQLITE_NULL)
+            names->file = xstrdup(diff_new_path(&l->state, l->side, db_text(s, 2)));
     }
     sqlite3_finalize(s);
     return rc;
@@ -279,8 +281,14 @@ int diff_tree_load(sqlite3 *const dbs[DIFF_SIDES], struct diff_tree *tree, struc
         l.state.side[side].count = 1;
     }
     int rc = diff_load_modules(&l.state, err);
+    if (rc == 0)
+        rc = diff_load_python(&l.state, err);
+    if (rc == 0)
+        diff_match_files(&l.state);
     for (l.side = DIFF_NEW; rc == 0 && l.side >= DIFF_OLD; l.side--) /* the new one's names are those that are shown */
         rc = load_side(&l, dbs[l.side], err);
+    for (int side = 0; side < DIFF_SIDES; side++)
+        diff_close_side(&l.state.side[side]);
     text_map_close(&l.state.modules);
     free(l.state.builds);
     text_map_close(&l.frame_of);

@@ -306,3 +306,36 @@ contains 'noise' got ' noise '
 equal 'one run within the range of others is noise' 'loose|500|1
 steady|-1015|0' "$(sqlite3 :memory: -cmd '.import --csv rows.csv d' \
     'SELECT function, difference, is_noise FROM d ORDER BY 1')"
+
+# --- a module of Python that was renamed: f keeps 30000 bytes more, what it had in it tells. Another one went, and one
+# with a function of that name came: one name of several says nothing. Who has python3 alone would skip all of it
+if command -v python3 >/dev/null; then
+    printf 'import %s as m, %s as o\nkept = m.f(), m.Cache().fill(), o.load()\n' old_name gone >one.py
+    printf 'import %s as m, %s as o\nkept = m.f(), m.Cache().fill(), o.load()\n' new_name came >two.py
+    module='def f():\n    return bytes(%s)\nclass Cache:\n    def fill(self):\n        return bytes(200000)\n'
+    # shellcheck disable=SC2059
+    printf "$module" 100000 >old_name.py
+    # shellcheck disable=SC2059
+    printf "# a line more\n$module" 130000 >new_name.py
+    others='def a():\n    return bytes(7000)\ndef %s():\n    return a()\ndef load():\n    return bytes(%s), %s()\n'
+    # shellcheck disable=SC2059
+    printf "$others" b 60000 b >gone.py
+    # shellcheck disable=SC2059
+    printf "$others" c 50000 c | sed 's/\<a\>/d/' >came.py
+    for script in one two; do
+        PYTHONHASHSEED=0 "$MEMPROF" run -q -o $script.db -- python3 -B $script.py || fail "recording $script.py"
+    done
+    names="replace(old_file, '$PWD/', ''), replace(file, '$PWD/', ''), difference"
+    equal 'a Python file that was renamed' 'renamed|old_name.py|new_name.py|30000' \
+        "$(rows one.db two.db file "match, $names" | grep 'old_name')"
+    equal 'the script and the others' 'gone|gone.py
+new|came.py' "$(rows one.db two.db file "match, replace(file, '$PWD/', '')" | grep -v _name | grep '[a-z]*[.]py')"
+    equal 'its function' 'moved|old_name.py|new_name.py|30000' \
+        "$(rows one.db two.db function "match, $names, function" | sed -n 's/|f$//p')"
+    equal 'its line' 'moved|2|3|30000' \
+        "$(rows one.db two.db line 'match, old_line, line, difference, function' | sed -n 's/|f$//p')"
+    equal 'its stack' 'same|30000' "$(rows one.db two.db stack 'match, difference' | grep -v 'gone\|new')"
+    equal 'what did not change' '' "$(rows one.db two.db function function | grep Cache || true)"
+    equal 'another file with that name' 'gone|-60033
+new|50033' "$(rows one.db two.db function 'match, difference, function' | sed -n 's/|load$//p')"
+fi

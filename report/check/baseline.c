@@ -61,20 +61,19 @@ static int is_plain(const char *text)
     return 1;
 }
 
-/* "net.c:forward": neither directories nor lines, which change. 0: it has no such name. */
-static int place_of(const struct row *row, struct buf *place)
+int check_place_name(const char *function, const char *path, struct buf *place)
 {
-    const char *file = row->file ? text_filename(row->file) : NULL;
+    const char *file = path ? text_filename(path) : NULL;
     struct check_place back;
     buf_reset(place);
-    if (!row->function || !is_plain(row->function) || (file && (!is_plain(file) || strchr(file, ':'))))
+    if (!function || !is_plain(function) || (file && (!is_plain(file) || strchr(file, ':'))))
         return 0;
     if (file)
         buf_printf(place, "%s:", file);
-    buf_puts(place, row->function);
+    buf_puts(place, function);
     if (place->failed || check_place_parse(buf_text(place), &back))
         return 0;
-    int is_same = back.function && strcmp(back.function, row->function) == 0 && !back.line &&
+    int is_same = back.function && strcmp(back.function, function) == 0 && !back.line &&
                   (file ? back.file && strcmp(back.file, file) == 0 : !back.file);
     check_place_free(&back);
     return is_same;
@@ -105,7 +104,8 @@ static int add_places(struct check_measure *m, struct check_rules *rules, struct
         struct check_value value;
         int known;
         int64_t most = stat_value(&rows->row[i].stats, STAT_own_peak_bytes, &known);
-        if (!known || most <= 0 || most < peak_of(m, rows->row[i].device) / SHARE || !place_of(&rows->row[i], &place))
+        if (!known || most <= 0 || most < peak_of(m, rows->row[i].device) / SHARE ||
+            !check_place_name(rows->row[i].function, rows->row[i].file, &place))
             continue;
         uint32_t *slot = text_map_slot(&seen, place.data, place.length);
         if (*slot)

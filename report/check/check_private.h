@@ -3,6 +3,7 @@
 #define MEMPROF_CHECK_PRIVATE_H
 
 #include "../../common/buf.h"
+#include "../query/diff.h"
 #include "../query/rows.h"
 #include "../query/walk.h"
 #include "check.h"
@@ -19,6 +20,7 @@ struct check_device {
 
 struct check_measure { /* what was read of a recording so far */
     sqlite3 *db;
+    struct diff *diff; /* by function, from a baseline that is a recording; NULL: not asked for */
     const struct check_options *options;
     struct check_device *device;
     int device_count, device_capacity;
@@ -48,6 +50,14 @@ int check_value_of_place(struct check_measure *m, enum check_id id, const char *
 struct rows *check_rows_of_place(struct check_measure *m, enum check_id id, const struct check_place *place,
                                  struct error *err);
 int check_next_of_place(const struct check_place *place, const struct rows *rows, int from);
+
+/* Whether a pattern of a place means the function of a row. */
+int check_is_of_function(const char *pattern, const struct row *row);
+/* baseline.c: "net.c:forward": neither directories nor lines, which change. 0: no rule can name it so. */
+int check_place_name(const char *function, const char *file, struct buf *place);
+/* renamed.c: what a place of the baseline that is not in the recording is called there, as its file was renamed; the
+ * caller frees it. NULL: it is gone. all: the rows of all functions. */
+char *check_renamed(struct check_measure *m, const char *subject, const struct rows *all, int *rc, struct error *err);
 
 /* absent.c: why a place is not known, with what may have been meant of these rows. */
 void check_absent_note(const struct check_place *place, const struct rows *rows, char *note, size_t size);

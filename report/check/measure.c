@@ -176,7 +176,7 @@ int check_value_of_device(struct check_measure *m, enum check_id id, const char 
 
 /* --- places --- */
 
-static int is_of_function(const char *pattern, const struct row *row)
+int check_is_of_function(const char *pattern, const struct row *row)
 {
     struct buf bare = BUF(1 << 20);
     if (!row->function)
@@ -195,7 +195,8 @@ int check_next_of_place(const struct check_place *place, const struct rows *rows
     for (int i = from; i < rows->count; i++) {
         const struct row *row = &rows->row[i];
         if ((!place->file || (row->file && match_file(place->file, row->file))) &&
-            (!place->line || row->line == place->line) && (!place->function || is_of_function(place->function, row)))
+            (!place->line || row->line == place->line) &&
+            (!place->function || check_is_of_function(place->function, row)))
             return i;
     }
     return -1;
@@ -322,6 +323,21 @@ static struct check_result *add_result(struct check_results *results, enum check
     return r;
 }
 
+/* A place of the baseline whose file has another name now is measured under that one. */
+static int follow_renamed(struct check_measure *m, struct check_result *r, struct check_value *value, struct error *err)
+{
+    int rc = 0;
+    char *now = check_renamed(m, r->subject, &m->all_rows[ROW_FUNCTION].rows, &rc, err);
+    if (!now)
+        return rc;
+    rc = check_value_of_place(m, r->id, now, value, err);
+    if (rc == 0 && !*value->note)
+        snprintf(value->note, sizeof value->note, "renamed from %.200s", r->subject);
+    free(r->subject);
+    r->subject = now;
+    return rc;
+}
+
 static int measure(struct check_measure *m, struct check_result *r, struct error *err)
 {
     struct check_value value = {0};
@@ -329,6 +345,8 @@ static int measure(struct check_measure *m, struct check_result *r, struct error
         return check_growth(m, r, err);
     int rc = check_infos[r->id].of == CHECK_OF_place ? check_value_of_place(m, r->id, r->subject, &value, err)
                                                      : check_value_of_device(m, r->id, r->subject, &value, err);
+    if (rc == 0 && value.is_absent && r->is_growth)
+        rc = follow_renamed(m, r, &value, err);
     r->measured = value.value;
     r->is_known = value.is_known && !value.is_absent;
     memcpy(r->note, value.note, sizeof r->note);
@@ -472,6 +490,9 @@ void check_measure_close(struct check_measure *m)
         free(d->name);
     }
     free(m->device);
+    if (m->diff)
+        diff_close(m->diff);
+    free(m->diff);
     for (int by = 0; by < ROW_KEY_COUNT; by++)
         for (int inclusive = 0; inclusive < 2; inclusive++)
             if (m->rows[by][inclusive].is_loaded)

@@ -227,6 +227,14 @@ static void sort_rows(struct diff *diff)
     free(rows);
 }
 
+const struct diff_item *diff_old_item(const struct diff *diff, uint32_t number, const struct diff_item **now)
+{
+    const struct diff_side *o = &diff->state->side[DIFF_OLD], *n = &diff->state->side[DIFF_NEW];
+    const struct diff_item *old = item_at(o, number);
+    *now = old && old->other ? &n->items[old->other - 1] : NULL;
+    return old;
+}
+
 /* --- callers --- */
 
 enum { CALLERS_MOST = 1000 };

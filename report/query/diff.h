@@ -81,6 +81,8 @@ extern const int diff_stats[];
 int diff_load(sqlite3 *const *const dbs[DIFF_SIDES], const int counts[DIFF_SIDES], const struct diff_options *options,
               struct diff *diff, struct error *err);
 void diff_close(struct diff *diff);
+/* An item of the old side, by its number; NULL: there are no more. now: what it is on the new side; NULL: gone. */
+const struct diff_item *diff_old_item(const struct diff *diff, uint32_t number, const struct diff_item **now);
 /* Fills caller of the first rows, by line and by function; of a thousand at most. */
 int diff_name_callers(struct diff *diff, int rows, struct error *err);
 

@@ -182,6 +182,20 @@ for baseline in old.db old.txt; do # a recording and a file of rules say the sam
     contains "$baseline: itself" got '+0 (+0.00 %)'
     check 0 old.db --baseline $baseline --max-growth 0
 done
+# the file has another name now: its function is the one that was there, and not gone
+cp new/a.c new/b.c
+(cd new && "$CC" -g -O0 -o program b.c)
+record_as renamed new/program
+for baseline in old.db old.txt; do
+    check 1 renamed.db --baseline $baseline
+    contains "$baseline: a renamed file" got 'broken  max-line b.c:make, growth'
+    contains "$baseline: what it was" got '+30,000 (+60.00 %), at most +0 % (+0); renamed from a.c:make'
+    check 0 renamed.db --baseline $baseline --max-growth 60%
+done
+# main was in a.c, too, so what is in b.c alone is another one
+sed 's/make/other/' old.txt >others.txt
+check 0 renamed.db --baseline others.txt --max-growth 60%
+contains 'a function that is gone' got 'kept  max-line a.c:other, growth'
 check 1 new.db --baseline old.db
 contains 'what grew' got 'max-peak host, growth, what grew most:'
 contains 'what grew, by how much and where' got '+29.30 KiB  make  new/a.c:6'

@@ -82,14 +82,18 @@ static int64_t held_before(const struct many_row *row, uint32_t bucket)
     return bucket ? row->buckets[bucket - 1].last_bytes : 0;
 }
 
-/* Where a bucket was highest that one was for sure, and the others were not below their lowest. */
-static void add_spike(struct finder *f, const struct many_bucket *b, int64_t start_ns, int64_t from_ns, int64_t to_ns)
+/* Where a bucket was highest that one was for sure, and the others were not below their lowest. Of a merged file one
+ * instant is known at most, that of its own common peak. */
+static void add_spike(struct finder *f, const struct many_row *row, const struct many_bucket *b, int64_t start_ns,
+                      int64_t from_ns, int64_t to_ns)
 {
-    int64_t time_ns = start_ns + b->max_ns;
-    if (b->max_bytes == b->min_bytes || time_ns < from_ns || time_ns >= to_ns)
+    const int is_held = row->held_ns >= b->start_ns && row->held_ns < b->start_ns + row->width_ns;
+    int64_t time_ns = start_ns + (row->is_sum ? row->held_ns : b->max_ns);
+    int64_t high_bytes = !row->is_sum ? b->max_bytes : is_held ? row->held_bytes : 0;
+    if (high_bytes <= b->min_bytes || time_ns < from_ns || time_ns >= to_ns)
         return;
-    add_change(f, time_ns, b->max_bytes - b->min_bytes, 0, 1);
-    add_change(f, time_ns + 1, b->min_bytes - b->max_bytes, 0, 0);
+    add_change(f, time_ns, high_bytes - b->min_bytes, 0, 1);
+    add_change(f, time_ns + 1, b->min_bytes - high_bytes, 0, 0);
 }
 
 /* A recording in [from, to) as its timeline knows it. */
@@ -106,7 +110,7 @@ static void add_buckets(struct finder *f, const struct many_row *row, int64_t st
         if (begin_ns >= to_ns)
             break;
         set_level(f, &level, begin_ns > from_ns ? begin_ns : from_ns, b->min_bytes, b->max_bytes);
-        add_spike(f, b, start_ns, from_ns, to_ns);
+        add_spike(f, row, b, start_ns, from_ns, to_ns);
         if (end_ns >= to_ns)
             break;
         set_level(f, &level, end_ns, b->last_bytes, b->last_bytes);
@@ -458,7 +462,7 @@ void common_peak_find(struct many *many, int device, struct common_peak *peak)
     struct many_sum sum;
     many_add(many, device, &sum);
     *peak = (struct common_peak){.clock = many_align(many, starts_ns),
-                                 .least_bytes = sum.most_bytes,
+                                 .least_bytes = sum.held_bytes,
                                  .most_bytes = sum.peak_bytes,
                                  .time_ns = -1};
     if (peak->clock >= MANY_CLOCK_WALL && sum.count)

@@ -4,6 +4,7 @@
 #include "../../common/db.h"
 #include "../../common/sum.h"
 #include "device.h"
+#include "merged.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -102,6 +103,31 @@ static int load_timeline(const struct load *l, sqlite3 *db, int64_t device_id, s
     return rc;
 }
 
+/* The extremes of a merged file's buckets are sums of what its recordings had at different instants. */
+static int load_held(sqlite3 *db, struct many_row *row, struct error *err)
+{
+    sqlite3_stmt *s = NULL;
+    row->is_sum = merged_count(db) > 1;
+    row->held_bytes = row->is_sum ? 0 : row->peak_bytes;
+    row->held_ns = row->is_sum ? -1 : row->peak_ns;
+    if (!row->is_sum)
+        return 0;
+    int rc = db_prepare(db, "SELECT least_bytes, most_bytes, time_ns FROM common_peak WHERE device_id = ?", &s, err);
+    if (rc == 0)
+        sqlite3_bind_int64(s, 1, row->device_id);
+    if (rc == 0 && db_next(s, &rc, err)) {
+        const int64_t most_bytes = clamp(sqlite3_column_int64(s, 1), row->peak_bytes);
+        row->held_bytes = clamp(sqlite3_column_int64(s, 0), row->peak_bytes);
+        row->held_ns = clamp(sqlite3_column_int64(s, 2), TIME_MOST);
+        for (uint32_t i = 0; most_bytes > 0 && i < row->bucket_count; i++)
+            if (row->buckets[i].max_bytes > most_bytes)
+                row->buckets[i].max_bytes =
+                    most_bytes > row->buckets[i].min_bytes ? most_bytes : row->buckets[i].min_bytes;
+    }
+    sqlite3_finalize(s);
+    return rc;
+}
+
 /* Without a timeline all that is known is how much there was at most. */
 static void add_whole(struct many_row *row, int64_t duration_ns)
 {
@@ -136,6 +162,8 @@ static int load_row(struct load *l, struct many_file *file, int64_t duration_ns,
     row->temporary_count = sqlite3_column_int64(s, 11);
     int rc = load_timeline(l, db, row->device_id, row, err);
     add_whole(row, duration_ns);
+    if (rc == 0)
+        rc = load_held(db, row, err);
     const struct rows_query query = {.by = ROW_LINE,
                                      .device = l->many->devices[device],
                                      .sort = STAT_at_peak_bytes,
@@ -286,6 +314,7 @@ void many_add(const struct many *m, int device, struct many_sum *sum)
             continue;
         sum->count++;
         sum_add(&sum->peak_bytes, row->peak_bytes);
+        sum->held_bytes = row->held_bytes > sum->held_bytes ? row->held_bytes : sum->held_bytes;
         sum_add(&sum->reserved_bytes, row->reserved_bytes);
         sum_add(&sum->end_bytes, row->end_bytes);
         if (sum->most_file < 0 || row->peak_bytes > sum->most_bytes) {

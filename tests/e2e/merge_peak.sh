@@ -105,6 +105,16 @@ merge -o 23.db r2.db r3.db
 merge -o bounds.db r1.db 23.db
 check bounds.db r1.db 23.db --bounds --truth r1.db r2.db r3.db
 
+# a merged file beside others: its peak is a sum of peaks, which no instant need have had
+"$MEMPROF" run -q -o small.db -- "$PROGRAMS/ranks" 0 >run.small 2>&1 || fail 'run ranks'
+python3 "$ROOT/tests/e2e/many_peak.py" 23.db r1.db --bounds --as wall --truth r?.db || fail '23.db and r1.db'
+python3 "$ROOT/tests/e2e/many_peak.py" two.db small.db --bounds --as wall --truth r1.db r2.db small.db ||
+    fail 'two.db and small.db'
+sqlite3 two.db "UPDATE meta SET value = 'elsewhere' WHERE key = 'host'"
+"$MEMPROF" report two.db small.db --json >got.json
+equal 'its part of what is known of several machines' 1300000 "$(sqlite3 :memory: "SELECT
+    j ->> '$.common_peak_least_bytes' FROM (SELECT CAST(readfile('got.json') AS TEXT) -> '$.devices[0]' j)")"
+
 # what is cut off may have held more: no number
 cp r2.db cut.db
 truncate -s $(($(stat -c %s r2.db) / 4096 * 3 / 4 * 4096)) cut.db

@@ -28,6 +28,12 @@ static void add(struct check_rules *rules, enum check_id id, const char *subject
         (struct check_rule){.id = id, .subject = xstrdup(subject), .limit = limit, .origin = xstrdup(origin)};
 }
 
+/* Of a merged file, what it is at most: a file that is measured from it has such a bound, too. */
+static int can_write(const struct check_value *value)
+{
+    return value->is_known || (value->is_sum && value->most >= 0);
+}
+
 static int add_devices(struct check_measure *m, struct check_rules *rules, struct error *err)
 {
     int rc = check_measure_devices(m, err);
@@ -40,8 +46,8 @@ static int add_devices(struct check_measure *m, struct check_rules *rules, struc
             rc = check_value_of_device(m, of_device[k], device, &value, err);
             if (of_device[k] == CHECK_max_live_at_end && !m->device[i].torn_bytes) /* max-leak says it */
                 continue;
-            if (rc == 0 && value.is_known)
-                add(rules, of_device[k], device, value.value, m->options->file);
+            if (rc == 0 && can_write(&value))
+                add(rules, of_device[k], device, value.is_known ? value.value : value.most, m->options->file);
         }
     }
     return rc;
@@ -112,8 +118,8 @@ static int add_places(struct check_measure *m, struct check_rules *rules, struct
             continue;
         *slot = 1;
         rc = check_value_of_place(m, CHECK_max_line, place.data, &value, err);
-        if (rc == 0 && value.is_known)
-            add(rules, CHECK_max_line, place.data, value.value, m->options->file);
+        if (rc == 0 && can_write(&value))
+            add(rules, CHECK_max_line, place.data, value.is_known ? value.value : value.most, m->options->file);
     }
     /* by name, so that a later file is easily compared with this one */
     if (rules->count > first)

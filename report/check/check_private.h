@@ -34,6 +34,7 @@ struct check_measure { /* what was read of a recording so far */
 
 struct check_value {
     int is_known, is_absent; /* absent: no code of that name was recorded */
+    int is_sum;              /* of a merged file: at most what its recordings had, each for itself */
     int64_t value;           /* where it is not known: it is at least this, */
     int64_t most;            /* and at most this; -1: nothing says */
     char note[256];
@@ -55,6 +56,9 @@ int check_next_of_place(const struct check_place *place, const struct rows *rows
 int check_is_of_function(const char *pattern, const struct row *row);
 /* baseline.c: "net.c:forward": neither directories nor lines, which change. 0: no rule can name it so. */
 int check_place_name(const char *function, const char *file, struct buf *place);
+/* merged.c: a peak of a merged file, whose recordings' own peaks make that sum. */
+int check_value_of_merged(struct check_measure *m, enum check_id id, const char *device, int64_t sum,
+                          struct check_value *value, struct error *err);
 /* renamed.c: what a place of the baseline that is not in the recording is called there, as its file was renamed; the
  * caller frees it. NULL: it is gone. all: the rows of all functions. */
 char *check_renamed(struct check_measure *m, const char *subject, const struct rows *all, int *rc, struct error *err);

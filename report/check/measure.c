@@ -8,6 +8,7 @@
 #include "../../common/units.h"
 #include "../query/device.h"
 #include "../query/diff.h"
+#include "../query/merged.h"
 #include "../text/leaks.h"
 #include "../text/report.h"
 
@@ -165,13 +166,15 @@ int check_value_of_device(struct check_measure *m, enum check_id id, const char 
     } else if (!(d->known >> id & 1)) {
         value->is_known = 0;
         snprintf(value->note, sizeof value->note, "%s are not known of one process alone", check_infos[id].text);
+    } else if (merged_count(m->db) > 1 && (id == CHECK_max_peak || id == CHECK_max_reserved)) {
+        rc = check_value_of_merged(m, id, device, d->value[id], value, err);
     } else {
         value->value = d->value[id];
         if (d->torn_bytes && (id == CHECK_max_leak || id == CHECK_max_leak_blocks))
             snprintf(value->note, sizeof value->note, "without %s that Python freed as it ended (--max-live-at-end)",
                      units_bytes(text, d->torn_bytes));
     }
-    return 0;
+    return rc;
 }
 
 /* --- places --- */
@@ -252,12 +255,13 @@ static void own_peak_note(const struct check_measure *m, struct check_value *val
 {
     const struct lens_options *lens = m->options->lens;
     const int is_lens = lens && (lens->skip_count || lens->pid || lens->language != TREE_BOTH);
-    char *why = is_lens ? NULL : db_meta_text(m->db, "own_peak_incomplete");
+    char *why = is_lens || value->is_sum ? NULL : db_meta_text(m->db, "own_peak_incomplete");
     char text[UNITS_TEXT];
     int length = snprintf(value->note, sizeof value->note, "own peak not known: %.150s",
-                          is_lens ? "--skip, --process, --native or --python-only made its row"
-                          : why   ? why
-                                  : "not all events were kept");
+                          value->is_sum ? "several recordings had it at different times"
+                          : is_lens     ? "--skip, --process, --native or --python-only made its row"
+                          : why         ? why
+                                        : "not all events were kept");
     if (value->most >= 0)
         snprintf(value->note + length, sizeof value->note - (size_t)length, "; at most %s",
                  units_bytes(text, value->most));
@@ -291,6 +295,7 @@ int check_value_of_place(struct check_measure *m, enum check_id id, const char *
         return error_set(err, EINVAL, "'%.200s' names no place", subject);
     int rc = check_measure_devices(m, err);
     const struct rows *rows = rc ? NULL : check_rows_of_place(m, id, &place, err);
+    const int is_merged = merged_count(m->db) > 1;
     int count = 0;
     for (int i = -1; rc == 0 && rows && (i = check_next_of_place(&place, rows, i + 1)) >= 0; count++) {
         int known, at_peak_known;
@@ -299,6 +304,11 @@ int check_value_of_place(struct check_measure *m, enum check_id id, const char *
             least = stat_value(&rows->row[i].stats, STAT_at_peak_bytes, &at_peak_known);
             value->is_known = 0;
             rc = sum_of_sites(m, id, &rows->row[i], &place, &most, err);
+        }
+        if (is_merged) { /* a sum of what each recording had */
+            least = 0;
+            value->is_known = 0;
+            value->is_sum = 1;
         }
         value->value = least > value->value ? least : value->value;
         value->most = most < 0 || value->most < 0 ? -1 : most > value->most ? most : value->most;

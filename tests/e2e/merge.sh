@@ -63,6 +63,21 @@ contains 'measured' got '10,000'
 status=0
 "$MEMPROF" check all.db --max-leak 10000 --max-allocs 1014 >got || status=$?
 equal 'kept' 0 $status
+# one after the other: 404,000 at one instant, though the peaks' sum is 1,010,000
+"$MEMPROF" check all.db --max-peak 404000 >got || { cat got; fail 'a common peak that is kept'; }
+contains 'the sum beside it' got 'of 4 recordings together; the sum of their peaks is 986.33 KiB'
+status=0
+"$MEMPROF" check all.db --max-peak 403999 >got || status=$?
+equal 'status of a common peak' 1 $status
+contains 'what was checked' got 'broken  max-peak host  394.53 KiB (404,000)'
+"$MEMPROF" check all.db --write-baseline budget.txt
+contains 'as a rule' budget.txt 'max-peak host=404000'
+# keep is one stack, but its own peak is a sum of what each of the four had: it is no more, and may be less
+status=0
+"$MEMPROF" check all.db --max-line keep=9999 >got || status=$?
+equal 'status of an own peak of several' 1 $status
+contains 'a sum is a bound' got 'unknown  max-line keep'
+"$MEMPROF" check all.db --max-line keep=10000 >got || { cat got; fail 'an own peak below its bound'; }
 # refuses TEXT COMMAND...: what needs events says so
 refuses() {
     text=$1
@@ -115,6 +130,14 @@ equal 'clocks differ' '0|several' \
     "$(DB=clocks.db; sql "SELECT (SELECT count(*) FROM common_peak), value FROM meta WHERE key = 'merged_clock'")"
 "$MEMPROF" report clocks.db >got
 contains 'clocks differ' got "their machines' clocks may differ (memprof merge --align MARK)"
+# 101,000 and 202,000: at least the latter, at most both
+for bound in 201999:broken 202000:unknown 302999:unknown 303000:kept; do
+    "$MEMPROF" check clocks.db --max-peak ${bound%:*} >got || true
+    contains "a peak between bounds, $bound" got "${bound#*:}  max-peak host"
+done
+"$MEMPROF" check clocks.db --write-baseline budget.txt
+contains 'what it is at most' budget.txt 'max-peak host=303000'
+"$MEMPROF" check clocks.db --baseline budget.txt >got || { cat got; fail 'a merged file as its own baseline'; }
 merge -o aligned.db together0.db elsewhere.db --align begin
 equal 'aligned' 1 "$(DB=aligned.db; value "SELECT count(DISTINCT start_ns) FROM mark WHERE name = 'begin'")"
 equal 'what all held then' '303000|303000' "$(DB=aligned.db; sql 'SELECT least_bytes, most_bytes FROM common_peak')"

@@ -29,7 +29,7 @@ struct command {
     struct collect_result run[CHECK_RUNS_MAX];
     sqlite3 *db[CHECK_RUNS_MAX];
     int db_count;
-    char *killed; /* what to say of it */
+    char *failed; /* what to say of it */
 };
 
 /* Options that only a program that is run has a use for. */
@@ -302,13 +302,18 @@ static void look_at_end(struct command *c)
     struct buf text = BUF(1 << 12);
     char ended[ENDING_TEXT];
     sqlite3 *db = c->db[c->db_count - 1];
-    if (!ending_is_killed(db))
+    const int status = c->run[c->db_count - 1].status;
+    c->options.is_killed = ending_is_killed(db);
+    if (!status && !c->options.is_killed)
         return;
     ending_text(db, ended);
-    buf_printf(&text, "The program was %s", ended);
+    if (c->options.is_killed)
+        buf_printf(&text, "The program was %s", ended);
+    else
+        buf_printf(&text, "The program ended with exit status %d", status);
     if (c->run_count > 1)
         buf_printf(&text, " in run %d of %lld", c->db_count, (long long)c->run_count);
-    c->options.killed = c->killed = buf_take(&text);
+    c->options.failed = c->failed = buf_take(&text);
 }
 
 /* The program's status, of the first run that failed, which is the last one; or what to exit with. */
@@ -368,7 +373,7 @@ int cmd_check(const struct arguments *a)
     check_rules_free(&c.baseline.values);
     sqlite3_close(c.baseline.db);
     suppressions_free(&c.suppressions);
-    free(c.killed);
+    free(c.failed);
     for (int i = 0; i < CHECK_RUNS_MAX; i++) {
         sqlite3_close(c.db[i]);
         free(c.run[i].output);

@@ -28,8 +28,22 @@ static void add_place(const struct check_culprit *c, const char *base, struct bu
     buf_free(&path);
 }
 
+/* What no rule says, and no line of a file: the program did not end as it should. */
+static void annotate_program(const char *failed, FILE *file)
+{
+    struct buf line = BUF(1 << 16);
+    buf_puts(&line, "::error title=");
+    add_data(&line, "memprof: program", 1);
+    buf_puts(&line, "::");
+    add_data(&line, failed, 0);
+    fprintf(file, "%s\n", buf_text(&line));
+    buf_free(&line);
+}
+
 void check_annotate(const struct check_options *o, const struct check_results *results, const char *base, FILE *file)
 {
+    if (o->failed)
+        annotate_program(o->failed, file);
     for (int i = 0; i < results->count; i++) {
         const struct check_result *r = &results->result[i];
         const struct check_culprit *c = r->culprit_count ? &r->culprits[0] : NULL;

@@ -32,7 +32,8 @@ struct check_options {
     const struct check_rules *rules;
     const struct check_baseline *baseline; /* NULL: none */
     int64_t top, frames;                   /* of what broke a rule; 0: all */
-    const char *killed;                    /* that the program that was run was, by what; NULL: it was not */
+    const char *failed;                    /* that the program that was run did, and how; NULL: it did not */
+    int is_killed;                         /* a signal ended it */
 };
 
 struct check_culprit { /* code that has a part of what broke a rule; strings are owned, NULL: unknown */

@@ -81,13 +81,14 @@ static int add_case(struct walk *walk, const struct check_options *o, const stru
     return rc;
 }
 
-/* What no rule says: the program did not end by itself. */
-static void add_killed(const char *killed, struct buf *out)
+/* What no rule says: the program did not end as it should. */
+static void add_failed(const struct check_options *o, struct buf *out)
 {
-    buf_puts(out, "    <testcase classname=\"memprof.check\" name=\"program\">\n      <error type=\"killed\"");
-    add_attribute(out, "message", killed);
+    buf_puts(out, "    <testcase classname=\"memprof.check\" name=\"program\">\n      <error");
+    add_attribute(out, "type", o->is_killed ? "killed" : "failed");
+    add_attribute(out, "message", o->failed);
     buf_puts(out, "></error>\n      <system-out>");
-    add_xml(out, killed);
+    add_xml(out, o->failed);
     buf_puts(out, "</system-out>\n    </testcase>\n");
 }
 
@@ -98,11 +99,11 @@ int check_junit(sqlite3 *db, const struct check_options *options, const struct c
     struct check_walks walks;
     char *base = db_meta_text(db, "cwd"), *command = db_meta_text(db, "command");
     int64_t duration_ns = db_meta_int(db, "duration_ns", 0);
-    const int is_killed = options->killed != NULL;
+    const int has_failed = options->failed != NULL;
     int rc = check_walks_open(options, results, &walks, err);
     buf_puts(&out, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n  <testsuite name=\"memprof check\"");
     buf_printf(&out, " tests=\"%d\" failures=\"%d\" errors=\"%d\" skipped=\"0\" time=\"%.3f\">\n    <properties>\n",
-               results->count + is_killed, results->counts[CHECK_BROKEN], results->counts[CHECK_UNKNOWN] + is_killed,
+               results->count + has_failed, results->counts[CHECK_BROKEN], results->counts[CHECK_UNKNOWN] + has_failed,
                duration_ns > 0 ? (double)duration_ns / 1e9 : 0);
     const char *properties[][2] = {{"recording", options->file}, {"command", command ? command : ""}};
     for (size_t i = 0; i < sizeof properties / sizeof *properties; i++) {
@@ -114,8 +115,8 @@ int check_junit(sqlite3 *db, const struct check_options *options, const struct c
     buf_puts(&out, "    </properties>\n");
     for (int i = 0; rc == 0 && i < results->count; i++)
         rc = add_case(walks.walk[results->result[i].run], options, results, &results->result[i], base, &out, err);
-    if (is_killed)
-        add_killed(options->killed, &out);
+    if (has_failed)
+        add_failed(options, &out);
     buf_puts(&out, "  </testsuite>\n</testsuites>\n");
     if (rc == 0 && out.failed)
         rc = error_set(err, E2BIG, "the JUnit file would have more than 256 MiB");

@@ -336,9 +336,9 @@ static int print_text(sqlite3 *db, const struct check_walks *walks, const struct
         buf_free(&title);
     }
     fputc('\n', out->file);
-    if (rc == 0 && o->killed) {
+    if (rc == 0 && o->failed) {
         struct buf line = BUF(256);
-        buf_printf(&line, "%s.", o->killed);
+        buf_printf(&line, "%s.", o->failed);
         table_line(out, TABLE_STRONG, buf_text(&line));
         buf_free(&line);
     }
@@ -365,7 +365,8 @@ int check_print(sqlite3 *db, const struct check_options *options, const struct c
         record_member_int(&document, "kept", results->counts[CHECK_KEPT]);
         record_member_int(&document, "broken", results->counts[CHECK_BROKEN]);
         record_member_int(&document, "unknown", results->counts[CHECK_UNKNOWN]);
-        record_member_text(&document, "killed", options->killed);
+        record_member_text(&document, "failed", options->failed);
+        record_member_text(&document, "killed", options->is_killed ? options->failed : NULL);
         rc = list_results(&walks, options, results, &document, err);
         record_document_end(&document);
     }

@@ -120,12 +120,28 @@ static void add_sums(const struct many_page *p, struct buf *b)
     buf_puts(b, "</tbody></table></div>\n");
 }
 
+/* What the tables would leave unexplained. */
+static void add_footnotes(const struct many *many, struct buf *b)
+{
+    int is_end_above = 0, is_sum = 0;
+    for (int i = 0; i < many->list.count; i++)
+        for (int k = 0; k < many->files[i].row_count; k++) {
+            is_end_above |= many->files[i].rows[k].end_bytes > many->files[i].rows[k].peak_bytes;
+            is_sum |= many->files[i].rows[k].is_sum;
+        }
+    if (is_end_above)
+        buf_puts(b, "<p class=\"hint\">(" MANY_END_ABOVE ")</p>\n");
+    if (is_sum)
+        buf_puts(b, "<p class=\"hint\">(" MANY_IS_SUM ")</p>\n");
+}
+
 static int part_header(void *of, FILE *out)
 {
     const struct many_page *p = of;
     struct buf b = BUF(16u << 20);
     add_sums(p, &b);
     buf_printf(&b, "<p class=\"hint\">%s</p>\n", clock_texts[p->clock]);
+    add_footnotes(p->many, &b);
     add_notes(p, &b);
     return page_write_html(&b, out);
 }

@@ -35,6 +35,11 @@ struct many_row {
     int64_t width_ns;
 };
 
+/* What is said of a table whose rows have these. */
+#define MANY_END_ABOVE                                                                                                 \
+    "live at the end is above the peak: processes ended at different times, each with what it then held"
+#define MANY_IS_SUM "the peak of a merged file is the sum of its recordings' peaks"
+
 struct many_file { /* in the order of the recordings */
     char *state;   /* as notes_state has it; NULL: unknown */
     char *ended;   /* how the program ended; NULL: unknown */

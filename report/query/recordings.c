@@ -24,12 +24,22 @@ static void add(struct recordings *list, const char *path)
     r->rank = -1;
 }
 
+static char *no_match(const char *word)
+{
+    struct buf text = BUF(1 << 16);
+    buf_printf(&text, "%s: no such file, and none that matches", word);
+    return text.failed ? xstrdup("no such file, and none that matches") : buf_take(&text);
+}
+
 static int add_pattern(struct recordings *list, const char *word, struct error *err)
 {
     glob_t found;
     int code = glob(word, GLOB_NOSORT, NULL, &found), rc = 0;
-    if (code == GLOB_NOMATCH)
-        return error_set(err, ENOENT, "%s: no such file, and none that matches", word);
+    if (code == GLOB_NOMATCH && list->count < RECORDINGS_MAX) { /* as a name that is not there */
+        add(list, word);
+        list->recording[list->count - 1].problem = no_match(word);
+        return 0;
+    }
     if (code)
         return error_set(err, code == GLOB_NOSPACE ? ENOMEM : EIO, "%s: the directory cannot be read", word);
     if (found.gl_pathc > (size_t)(RECORDINGS_MAX - list->count))

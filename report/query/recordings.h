@@ -35,7 +35,8 @@ struct recordings {
 int recordings_is_pattern(const char *word);
 
 /* The files of words, patterns expanded; sorted by name, numbers within names by value ("run.2.db" before "run.10.db").
- * 0, or -ENOENT, -E2BIG with err. recordings_free in all cases. */
+ * A pattern without a match stays in the list, with that as its problem. 0, or -E2BIG with err. recordings_free in all
+ * cases. */
 int recordings_find(const char *const *words, int count, struct recordings *list, struct error *err);
 void recordings_free(struct recordings *list);
 

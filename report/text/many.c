@@ -268,6 +268,21 @@ static int rows_shown(const struct printer *p)
     return top > 0 && top < p->count ? (int)top : p->count;
 }
 
+/* What the rows that are shown would leave unexplained. */
+static void print_footnotes(const struct printer *p)
+{
+    int is_end_above = 0, is_sum = 0;
+    for (int i = 0; p->out->format == REPORT_TEXT && i < rows_shown(p); i++) {
+        const struct many_row *row = p->lines[i].row;
+        is_end_above |= row && row->end_bytes > row->peak_bytes;
+        is_sum |= row && row->is_sum;
+    }
+    if (is_end_above)
+        table_prose(p->out, TABLE_DIM, "(" MANY_END_ABOVE ")");
+    if (is_sum)
+        table_prose(p->out, TABLE_DIM, "(" MANY_IS_SUM ")");
+}
+
 static void list_rows(struct printer *p, struct record *document)
 {
     struct column columns[COLUMN_ALL];
@@ -287,6 +302,7 @@ static void list_rows(struct printer *p, struct record *document)
     }
     buf_printf(&title, "By file, sorted by %s", many_sort_names[sort]);
     listing_print_under(l, buf_text(&title), p->count);
+    print_footnotes(p);
     listing_heading(l);
     listing_close(l);
     buf_free(&title);

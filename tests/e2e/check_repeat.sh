@@ -56,10 +56,21 @@ contains 'JUnit' junit.xml 'broken in 2, most in run 3'
 check 7 --repeat 3 -q --max-peak 1500 -- ./runs 2
 equal 'recordings until it failed' 'out-1.db out-2.db' "$(echo *.db)"
 contains 'verdicts all the same' got '1,000 to 2,000 in 2 runs, broken in 1'
+contains 'why the status is none of ours' got 'The program ended with exit status 7 in run 2 of 3.'
+check 7 -q --max-peak 3000 --junit junit.xml --github -- ./runs 1
+contains 'in an annotation' got '::error title=memprof%3A program::The program ended with exit status 7'
+valid junit.xml
+equal 'as an error' 'The program ended with exit status 7 failed' \
+    "$(xmllint --xpath 'concat(//testcase[@name="program"]/error/@message, " ", //error/@type)' junit.xml)"
+check 7 -q --max-peak 3000 --json -- ./runs 1
+equal 'in JSON' 'The program ended with exit status 7|1' "$(sqlite3 :memory: "SELECT j ->> '$.failed',
+    j ->> '$.killed' IS NULL FROM (SELECT CAST(readfile('got') AS TEXT) j)")"
 # a program that a signal ended is said to be, and is an error where a machine reads
 check 134 --repeat 3 -q --max-peak 3000 --junit junit.xml -- ./runs 2a
 contains 'killed' got 'The program was killed by signal 6 (Aborted) in run 2 of 3.'
 contains 'the rules all the same' got '1 rule: 1 kept, 0 broken.'
+check 134 -q --max-peak 3000 --github -- ./runs 1a
+contains 'its annotation' got '::error title=memprof%3A program::The program was killed by signal 6 (Aborted)'
 valid junit.xml
 equal 'an error' '2 0 1' "$(xmllint --xpath 'concat(//testsuite/@tests, " ", //testsuite/@failures, " ",
     //testsuite/@errors)' junit.xml)"

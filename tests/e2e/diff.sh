@@ -298,6 +298,15 @@ done
 equal 'medians' 'loose|6000|6500|500|1
 steady|1010|2020|1010|0' "$(sqlite3 :memory: -cmd '.import --csv rows.csv d' \
     "SELECT function, old, new, difference, is_noise FROM d ORDER BY 1")"
+mv rows.csv named.csv
+# patterns are expanded here, so that the shell's order and limits do not matter
+"$MEMPROF" diff 'n[1-3].db' --new 'n[4-6].db' --by function --csv >rows.csv
+cmp named.csv rows.csv || fail 'patterns and names say two things'
+"$MEMPROF" diff n1.db 'n?.db' --by function --csv >rows.csv
+equal 'a pattern without --new' 'loose steady' "$(sqlite3 :memory: -cmd '.import --csv rows.csv d' \
+    "SELECT group_concat(function, ' ') FROM (SELECT function FROM d ORDER BY 1)")"
+bad 1 'none*: no such file, and none that matches' diff n1.db 'none*'
+bad 2 '--html compares two recordings, not 4' diff n1.db 'n[1-3].db' --html
 "$MEMPROF" diff n1.db n2.db n3.db --by function --new n4.db n5.db n6.db >got
 equal 'noise comes last' 'steady loose' "$(awk '/ (steady|loose) / { for (i = 1; i <= NF; i++)
     if ($i == "steady" || $i == "loose") printf "%s%s", s++ ? " " : "", $i }' got)"

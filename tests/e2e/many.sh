@@ -107,6 +107,15 @@ status=0
 equal 'nothing to be read' 1 $status
 contains 'nothing to be read' err 'none of 2 files can be read; the first: empty.db: empty file'
 
+# live at the end above the peak: three processes, one after the other, kept 100,000 of 200,000 bytes each
+rec ended.db -- sh -c 'for i in 1 2 3; do ./hold 2 3; done'
+"$MEMPROF" report run.0.db ended.db >got
+contains 'why there is more than at the peak' got 'live at the end is above the peak: processes ended at different times'
+"$MEMPROF" report run.0.db ended.db --html=ended.html >/dev/null
+contains 'on the page' ended.html 'live at the end is above the peak: processes ended at different times'
+"$MEMPROF" report run.0.db run.2.db >got
+lacks 'nothing to explain' got 'live at the end is above'
+
 # --- names are text
 name=$(printf 'a\033[31m\n.db')
 cp run.0.db "$name"
@@ -124,6 +133,14 @@ equal 'a pattern' 'run.0.db
 run.2.db' "$(rows file)"
 csv run.0.db 'run.?.db' run.0.db
 equal 'once' 1 "$(rows file | grep -c run.0)"
+
+# a pattern that nothing matches is as a name that is not there: a row, and the others are shown
+csv 'none.*' run.2.db
+equal 'nothing matches' 'none.*|none.*: no such file, and none that matches
+run.2.db|' "$(rows "file, problem" | sort)"
+"$MEMPROF" merge -o matched.db 'none.*' run.2.db run.0.db 2>err || fail 'merge beside a pattern without a match'
+contains 'merged beside it' err 'none.*: no such file, and none that matches'
+contains 'merged beside it' err '2 recordings merged'
 
 # --- what does not go with several files
 # wrong TEXT ARGUMENT...

@@ -1,4 +1,5 @@
 #include "cli.h"
+#include "own_stack.h"
 
 #include "../common/build.h"
 #include "../common/near.h"
@@ -86,7 +87,7 @@ static int print_help(int argc, char **argv)
     return cli_close_output(EXIT_OK);
 }
 
-int main(int argc, char **argv)
+static int run(int argc, char **argv)
 {
     /* the character set only: numbers are written the same in every locale */
     setlocale(LC_CTYPE, "");
@@ -109,4 +110,9 @@ int main(int argc, char **argv)
         return cli_close_output(EXIT_OK);
     }
     return rc ? rc : functions[command](&arguments);
+}
+
+int main(int argc, char **argv)
+{
+    return own_stack_run(run, argc, argv);
 }

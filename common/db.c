@@ -28,8 +28,8 @@ int db_error(sqlite3 *db, struct error *err)
     if (code == SQLITE_BUSY)
         return error_set(err, EBUSY, "%s: another program has been reading or writing it for %d s; try again after it",
                          file_of(db), DB_BUSY_MS / 1000);
-    return error_set(err, EIO, "%s: %s%s", file_of(db), code == SQLITE_CORRUPT ? "damaged: " : "",
-                     db ? sqlite3_errmsg(db) : "out of memory");
+    return error_set(err, code == SQLITE_NOMEM ? ENOMEM : EIO, "%s: %s%s", file_of(db),
+                     code == SQLITE_CORRUPT ? "damaged: " : "", db ? sqlite3_errmsg(db) : "out of memory");
 }
 
 int db_next(sqlite3_stmt *s, int *rc, struct error *err)

@@ -43,6 +43,10 @@ void out_of_memory_then(void (*then)(void *arg), void *arg)
 _Noreturn void out_of_memory(unsigned long size_bytes)
 {
     static int is_ending;
+    static __thread int is_ending_here;
+    if (is_ending_here) /* what was to end the process needed memory, too */
+        _exit(1);
+    is_ending_here = 1;
     while (__atomic_exchange_n(&is_ending, 1, __ATOMIC_ACQ_REL))
         pause(); /* another thread came first, and ends the process */
     void (*then)(void *) = __atomic_load_n(&when_out_of_memory, __ATOMIC_ACQUIRE);

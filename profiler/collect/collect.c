@@ -406,7 +406,6 @@ static void stand_by(void *arg)
 
 static void record(struct collection *c)
 {
-    c->spare = xmalloc(SPARE_BYTES);
     out_of_memory_then(stand_by, c);
     c->idle_since_ns = c->commit_ns = clock_monotonic_ns();
     c->nap_ns = NAP_NS;
@@ -550,8 +549,8 @@ static int is_limited(const struct collection *c, int rc)
     getrlimit(RLIMIT_FSIZE, &file);
     getrlimit(RLIMIT_NOFILE, &files);
     getrlimit(RLIMIT_AS, &space);
-    return rc != -EEXIST && (file.rlim_cur < LEAST_FILE_BYTES || files.rlim_cur < LEAST_FILES ||
-                             (space.rlim_cur != RLIM_INFINITY && !c->session.control));
+    return rc == -ENOMEM || (rc != -EEXIST && (file.rlim_cur < LEAST_FILE_BYTES || files.rlim_cur < LEAST_FILES ||
+                                               (space.rlim_cur != RLIM_INFINITY && !c->session.control)));
 }
 
 /* In our place, as what cannot be recorded is. Returns only when it cannot be run. */
@@ -577,9 +576,43 @@ static void wait_for_program(struct collection *c, struct collect_result *result
     result->status = launch_exit_status(status);
 }
 
+struct starting {
+    struct collection *c;
+    const char *path;
+};
+
+/* There was no memory for our parts. Nothing is closed, which takes some: the program's exec, or our end, does it. */
+static void start_plainly(void *arg)
+{
+    const struct starting *s = arg;
+    struct collection *c = s->c;
+    struct error err;
+    int status = 0;
+    free(c->spare); /* for the names of the files */
+    fputs(c->options->is_required ? "the program was not run\n" : "running it without recording\n", stderr);
+    if (c->output.path)
+        output_remove(&c->output, 1);
+    output_set_aside(c->options->output, &err);
+    if (c->launch.signal_fd >= 0)
+        launch_restore(&c->launch);
+    if (c->options->is_required && c->pid <= 0)
+        _exit(2);
+    if (c->pid <= 0) {
+        status = launch_replace(s->path, c->argv, &err) == -ENOENT ? 127 : 126;
+        fprintf(stderr, "memprof: %s\n", err.text);
+        _exit(status);
+    }
+    while (waitpid(c->pid, &status, 0) < 0 && errno == EINTR)
+        ;
+    _exit(launch_exit_status(status));
+}
+
 static int run(struct collection *c, const char *path, struct collect_result *result, struct error *err)
 {
     struct facts facts;
+    struct starting starting = {c, path};
+    out_of_memory_then(start_plainly, &starting);
+    c->spare = xmalloc(SPARE_BYTES);
     int rc = open_parts(c, err), started = 0;
     if (rc == 0) {
         rc = start_program(c, path, err);

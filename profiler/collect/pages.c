@@ -348,31 +348,34 @@ static int has_memory(int pid)
 
 int pages_read(int pid, int is_alone, struct resident_pages *pages)
 {
-    static struct reader reader; /* one thread, the collector's */
+    static struct reader *kept; /* one thread, the collector's; not in .bss, which ulimit -d is held against */
     char path[64];
+    if (!kept)
+        kept = xmalloc(sizeof *kept);
+    struct reader *const rd = kept;
     snprintf(path, sizeof path, "/proc/%d/pagemap", pid);
     pages->range_count = pages->page_count = pages->map_count = 0;
     pages->zero_pages = 0;
     pages->mallocs = 0;
     pages->has_kinds = 0;
-    reader.pages = pages;
-    reader.entries_read = 0;
-    reader.fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (reader.fd < 0) {
+    rd->pages = pages;
+    rd->entries_read = 0;
+    rd->fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (rd->fd < 0) {
         int rc = -errno;
         return rc == -EACCES && !has_memory(pid) ? -ESRCH : rc;
     }
     /* the mappings first: what the program unmaps after its pages were found was there */
     int rc = read_maps(pid, pages), is_old = 0;
     if (rc == 0) {
-        rc = find_pages(&reader);
+        rc = find_pages(rd);
         is_old = rc == -ENOTTY || rc == -EINVAL;
     }
     if (is_old)
-        rc = read_by_smaps(pid, &reader);
+        rc = read_by_smaps(pid, rd);
     else if (rc == 0)
-        rc = read_ranges(&reader, is_alone);
-    close(reader.fd);
+        rc = read_ranges(rd, is_alone);
+    close(rd->fd);
     return rc;
 }
 

@@ -31,6 +31,17 @@ unrecorded "static" ./static ''
 "$CC" -o plain six.c
 unrecorded "32 MB of address space" ./plain '-v 32000'
 unrecorded "no file may grow" ./plain '-f 0'
+unrecorded "1 MB of data" ./plain '-d 1000'
+unrecorded "8 MB of data" ./plain '-d 8000'
+# A stack too small for us is none for the program either, but for one that needs no more.
+for most in 32 48; do
+    again
+    code=0
+    (limit "-s $most" && "$MEMPROF" run -q -- ./plain) >err 2>&1 || code=$?
+    equal "$most KB of stack: status" 6 $code
+    sound
+    (limit "-s $most" && "$MEMPROF" report --by stack) >report 2>&1 || { cat report; fail "report in $most KB"; }
+done
 # How many descriptors a recording needs depends on those that the shell hands down: few are never enough, enough
 # make a recording, and between them it is one or the other.
 descriptors() { # how many may be open

@@ -107,7 +107,8 @@ static int is_database(const char *path)
 {
     static const char magic[] = "SQLite format 3";
     char head[sizeof magic] = "";
-    FILE *file = fopen(path, "re");
+    struct stat st;
+    FILE *file = stat(path, &st) == 0 && S_ISREG(st.st_mode) ? fopen(path, "re") : NULL; /* a pipe is read but once */
     size_t length = file ? fread(head, 1, sizeof head, file) : 0;
     if (file)
         fclose(file);

@@ -56,9 +56,10 @@ static int write_path(const struct export_format *format, sqlite3 *db, const str
                       const char *path, struct export_result *result, struct error *err)
 {
     struct replace file;
-    int rc = replace_open(&file, path, err);
+    struct error why;
+    int rc = replace_open(&file, path, &why);
     if (rc)
-        return error_set(err, -rc, "%s: %s; choose another place with -o", path, strerror(-rc));
+        return error_set(err, -rc, "%s; choose another place with -o", why.text);
     return replace_close(&file, write_stream(format, db, options, file.out, result, err), err);
 }
 

@@ -50,7 +50,7 @@ static void remove_unfinished(int number)
 
 static void watch_signals(const char *output)
 {
-    static const int numbers[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
+    static const int numbers[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE};
     char *path = merge_file(output);
     for (int i = 0; i < UNFINISHED; i++)
         snprintf(unfinished[i], sizeof unfinished[i], "%s%s", path, suffixes[i]);
@@ -230,9 +230,9 @@ static void find_common_peaks(struct merging *m)
 
 static int merge_all(struct merging *m)
 {
+    watch_signals(m->options.output);
     if (m->readable > 1 || m->damaged || m->running) { /* a copy would pass for a file that is being written */
         lay_out(m);
-        watch_signals(m->options.output);
         m->rc = merge_open(&m->options, &m->merge, &m->err);
         if (m->rc)
             return m->rc;

@@ -1,6 +1,8 @@
 #include "db.h"
 
+#include "beside.h"
 #include "buf.h"
+#include "text.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -119,13 +121,27 @@ static int begins_as_ours(const char *path)
            (n < (ssize_t)sizeof head || memcmp(head + 68, id, sizeof id) == 0);
 }
 
+/* Why SQLite cannot open a file that may be whole: it cannot use the one beside it. 0: that is not why. */
+static int check_beside(sqlite3 *db, const char *path, struct error *err)
+{
+    static const enum beside which[] = {BESIDE_JOURNAL, BESIDE_WAL, BESIDE_SHM};
+    const int code = sqlite3_errcode(db) & 0xff;
+    if (code != SQLITE_CANTOPEN && code != SQLITE_READONLY && code != SQLITE_IOERR && code != SQLITE_PERM)
+        return 0;
+    for (size_t i = 0; i < sizeof which / sizeof *which; i++)
+        if (beside_look(path, which[i]) != BESIDE_NONE)
+            return error_set(err, EACCES, "%s: cannot be read with the %s%s that is beside it (%s); see what that is",
+                             path, text_basename(path), beside_suffix(which[i]), sqlite3_errmsg(db));
+    return 0;
+}
+
 static int check_ours(sqlite3 *db, const char *path, struct error *err)
 {
     sqlite3_stmt *s = NULL;
     if (sqlite3_prepare_v2(db, "PRAGMA application_id", -1, &s, NULL) != SQLITE_OK || sqlite3_step(s) != SQLITE_ROW) {
-        if (begins_as_ours(path))
+        if (!check_beside(db, path, err) && begins_as_ours(path))
             error_set(err, EINVAL, "%s: damaged (%s); record again with 'memprof run'", path, sqlite3_errmsg(db));
-        else
+        else if (!check_beside(db, path, err))
             error_set(err, EINVAL, "%s: not a memprof file (%s); expected what 'memprof run' writes", path,
                       sqlite3_errmsg(db));
         sqlite3_finalize(s);

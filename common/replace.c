@@ -8,6 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+enum { READER_TRIES = 100, READER_STEP_US = 50000 };
+
 static char *temporary_name(const char *path)
 {
     char *name = xmalloc(strlen(path) + 16);
@@ -35,6 +37,19 @@ static int open_temporary(struct replace *r)
     return fd;
 }
 
+/* A device, or a pipe with a reader: without one, opening it would wait for ever. */
+static int open_special(const char *path, int is_pipe)
+{
+    int fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY | (is_pipe ? O_NONBLOCK : 0));
+    for (int tries = 0; is_pipe && fd < 0 && errno == ENXIO && tries < READER_TRIES; tries++) { /* it may just start */
+        usleep(READER_STEP_US);
+        fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    }
+    if (is_pipe && fd >= 0)
+        fcntl(fd, F_SETFL, O_WRONLY);
+    return fd;
+}
+
 int replace_open(struct replace *r, const char *path, struct error *err)
 {
     struct stat st;
@@ -43,7 +58,7 @@ int replace_open(struct replace *r, const char *path, struct error *err)
     if (!r->path)
         r->path = xstrdup(path); /* not there yet */
     if (stat(path, &st) == 0 && !S_ISREG(st.st_mode))
-        fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
+        fd = open_special(path, S_ISFIFO(st.st_mode));
     else
         fd = open_temporary(r);
     r->out = fd < 0 ? NULL : fdopen(fd, "w");
@@ -52,7 +67,7 @@ int replace_open(struct replace *r, const char *path, struct error *err)
     int code = errno;
     free(r->path);
     free(r->temporary);
-    return error_set(err, code, "%s: %s", path, strerror(code));
+    return error_set(err, code, "%s: %s", path, code == ENXIO ? "a pipe that nobody reads" : strerror(code));
 }
 
 /* Gives the nameless file a name of its own, for the rename. */

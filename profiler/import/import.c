@@ -8,9 +8,9 @@
 #include "import_private.h"
 
 #include "../../common/db.h"
+#include "../../common/input.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -49,12 +49,12 @@ static int open_file(struct file *f, struct error *err)
 {
     struct stat st;
     const char *path = f->options->path;
-    f->fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-    if (f->fd < 0 || fstat(f->fd, &st))
-        return error_set(err, errno, "%s: %s", path, strerror(errno));
-    if (S_ISDIR(st.st_mode))
+    f->fd = input_open(path, &st, err);
+    if (f->fd == -EISDIR)
         return error_set(err, EISDIR, "%s: a directory; expected the file that torch.cuda.memory._dump_snapshot wrote",
                          path);
+    if (f->fd < 0)
+        return f->fd;
     f->total_bytes = (uint64_t)st.st_size;
     return 0;
 }

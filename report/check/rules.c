@@ -1,16 +1,14 @@
 #include "rules.h"
 
 #include "../../common/array.h"
+#include "../../common/input.h"
 #include "../../common/units.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 const struct check_info check_infos[CHECK_ID_COUNT] = {
 #define RULE(id, name, unit, of, text) [CHECK_##id] = {name, CHECK_UNIT_##unit, CHECK_OF_##of, text},
@@ -221,37 +219,14 @@ int check_rules_parse(struct check_rules *rules, const char *name, const char *t
     return rc;
 }
 
-/* All of a file that is not larger than limit; one byte more tells that it is. */
-static int read_whole(int fd, char *text, size_t limit, size_t *length)
-{
-    *length = 0;
-    while (*length <= limit) {
-        ssize_t n = read(fd, text + *length, limit + 1 - *length);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            return -errno;
-        if (n == 0)
-            break;
-        *length += (size_t)n;
-    }
-    return 0;
-}
-
 int check_rules_load(struct check_rules *rules, const char *path, struct error *err)
 {
-    struct stat st;
     size_t length;
-    /* O_NONBLOCK: a pipe without a writer must not hang us */
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (fd < 0)
-        return error_set(err, errno, "%s: %s", path, strerror(errno));
-    char *text = xmalloc(CHECK_FILE_MAX + 1);
-    int rc = fstat(fd, &st) || S_ISDIR(st.st_mode) ? -EISDIR : read_whole(fd, text, CHECK_FILE_MAX, &length);
-    close(fd);
-    if (rc)
-        rc = error_set(err, -rc, "%s: cannot be read: %s", path, strerror(-rc));
-    else
+    char *text;
+    int rc = input_read(path, CHECK_FILE_MAX, &text, &length, err);
+    if (rc == -E2BIG)
+        rc = error_set(err, E2BIG, "%s: a file of rules has at most %d bytes", path, CHECK_FILE_MAX);
+    else if (rc == 0)
         rc = check_rules_parse(rules, path, text, length, err);
     free(text);
     return rc;

@@ -136,10 +136,11 @@ int page_file_put(const struct page_place *place, int (*write)(void *of, FILE *o
     int rc = db_check_replaced(path, err);
     if (rc)
         return rc;
-    rc = replace_open(&file, path, err);
+    struct error why;
+    rc = replace_open(&file, path, &why);
     int is_file = rc == 0 && file.temporary;
     if (rc)
-        rc = error_set(err, -rc, "%s: %s; name another place with --html=PAGE", path, strerror(-rc));
+        rc = error_set(err, -rc, "%s; name another place with --html=PAGE", why.text);
     else
         rc = replace_close(&file, write(of, file.out, err), err);
     if (is_file && !rc)

@@ -1,14 +1,12 @@
 #include "suppress.h"
 
 #include "../../common/array.h"
+#include "../../common/input.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 /* length bytes of part at the beginning of, or (anywhere) somewhere in, name; NULL, or what follows them. */
 static const char *find_part(const char *name, const char *part, size_t length, int anywhere)
@@ -76,31 +74,24 @@ static int add_line(struct suppressions *s, const char *path, int number, char *
 
 int suppressions_load(struct suppressions *s, const char *path, struct error *err)
 {
-    char line[SUPPRESS_LINE_MAX];
-    struct stat st;
-    int number = 0, rc = 0;
-    /* O_NONBLOCK: a pipe without a writer must not hang us */
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (fd < 0)
-        return error_set(err, errno, "%s: %s", path, strerror(errno));
-    if (fstat(fd, &st) || S_ISDIR(st.st_mode)) {
-        close(fd);
-        return error_set(err, EISDIR, "%s: not a file", path);
-    }
-    FILE *file = fdopen(fd, "r");
-    /* not by its length: a line of NULs has none */
-    while (rc == 0 && file && (line[sizeof line - 1] = 'x', fgets(line, sizeof line, file))) {
+    char line[SUPPRESS_LINE_MAX], *text;
+    size_t length;
+    int number = 0, rc = input_read(path, SUPPRESS_FILE_MAX, &text, &length, err);
+    for (size_t at = 0; rc == 0 && at < length;) {
+        const char *end = memchr(text + at, '\n', length - at);
+        const size_t bytes = end ? (size_t)(end - text) - at : length - at;
         number++;
-        if (!line[sizeof line - 1] && line[sizeof line - 2] != '\n')
+        if (bytes > sizeof line - 2 || memchr(text + at, 0, bytes)) {
             rc = error_set(err, E2BIG, "%s:%d: a line of more than %d bytes, or one with a NUL", path, number,
                            SUPPRESS_LINE_MAX - 2);
-        else
+        } else {
+            memcpy(line, text + at, bytes);
+            line[bytes] = 0;
             rc = add_line(s, path, number, line, err);
+        }
+        at += bytes + 1;
     }
-    if (rc == 0 && (!file || ferror(file)))
-        rc = error_set(err, EIO, "%s: cannot be read", path);
-    if (file)
-        fclose(file);
+    free(text);
     return rc;
 }
 

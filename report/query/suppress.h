@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #define SUPPRESS_LINE_MAX  4096 /* bytes of one line */
+#define SUPPRESS_FILE_MAX  (64 << 20)
 #define SUPPRESS_COUNT_MAX 65536
 
 struct suppression {

@@ -110,9 +110,10 @@ contains 'nothing to be read' err 'none of 2 files can be read; the first: empty
 # live at the end above the peak: three processes, one after the other, kept 100,000 of 200,000 bytes each
 rec ended.db -- sh -c 'for i in 1 2 3; do ./hold 2 3; done'
 "$MEMPROF" report run.0.db ended.db >got
-contains 'why there is more than at the peak' got 'live at the end is above the peak: processes ended at different times'
+why='live at the end is above the peak: processes ended at different times'
+contains 'why there is more than at the peak' got "$why"
 "$MEMPROF" report run.0.db ended.db --html=ended.html >/dev/null
-contains 'on the page' ended.html 'live at the end is above the peak: processes ended at different times'
+contains 'on the page' ended.html "$why"
 "$MEMPROF" report run.0.db run.2.db >got
 lacks 'nothing to explain' got 'live at the end is above'
 

@@ -35,12 +35,25 @@ cmp all.db first || fail 'the merged file from before'
 for rank in 0 1; do "$MEMPROF" run -q -o rank$rank.db -- "$PROGRAMS/ranks" $rank; done
 rm -f all.db
 strace -qq -o trace -e trace=openat "$MEMPROF" merge -q -o all.db rank0.db rank1.db
-for n in $(seq "$(wc -l <trace)"); do
+# interrupted_at N SIGNAL STATUS FILE...
+interrupted_at() {
+    n=$1 signal=$2 want=$3
+    shift 3
     rm -f all.db
     status=0
-    strace -qq -o /dev/null -e trace=openat -e inject=openat:signal=SIGINT:when="$n" "$MEMPROF" merge -q -o all.db \
-        rank0.db rank1.db 2>merge.err || status=$?
-    [ $status = 130 ] || fail "interrupted at file $n: status $status"
+    strace -qq -o /dev/null -e trace=openat -e inject=openat:signal="$signal":when="$n" "$MEMPROF" merge -q -o all.db \
+        "$@" 2>merge.err || status=$?
+    [ $status = "$want" ] || fail "$signal at file $n: status $status"
     left=$(find . -name 'all.db.*')
-    [ -z "$left" ] || fail "interrupted at file $n: $left is left"
-done
+    [ -z "$left" ] || fail "$signal at file $n: $left is left"
+}
+files=$(wc -l <trace)
+for n in $(seq "$files"); do interrupted_at "$n" SIGINT 130 rank0.db rank1.db; done
+# who reads what a merge says may go away; the merge of one file is its copy
+rm -f all.db
+at=$(grep -n 'all.db.merge-' trace | head -n 1 | cut -d : -f 1)
+interrupted_at $((at + 2)) SIGPIPE 141 rank0.db rank1.db
+strace -qq -o trace -e trace=openat "$MEMPROF" merge -q -o all.db rank0.db
+at=$(grep -n 'all.db.merge-' trace | tail -n 1 | cut -d : -f 1)
+interrupted_at "$at" SIGTERM 143 rank0.db
+interrupted_at "$((at + 1))" SIGHUP 129 rank0.db

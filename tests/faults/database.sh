@@ -22,6 +22,15 @@ echo 'just some text, and more of it, long enough to be read as a header if anyb
 every text.db "text"
 head -c 100000 /dev/urandom >random.db
 every random.db "random"
+# it is whole, but what is beside it is in SQLite's way
+for beside in journal wal; do
+    cp good.db beside.db
+    mkdir beside.db-$beside
+    every beside.db "a directory as its $beside"
+    contains "a directory as its $beside" err "beside.db: cannot be read with the beside.db-$beside that is beside it ("
+    lacks 'it is whole' err damaged
+    rmdir beside.db-$beside
+done
 mkdir directory.db
 every directory.db "a directory"
 sqlite3 foreign.db 'CREATE TABLE t(a); INSERT INTO t VALUES(1)'

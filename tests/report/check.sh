@@ -198,7 +198,50 @@ head -c 5000 /dev/zero | tr '\0' a >bad.txt; bad 'bad.txt:1: a line of more than
 head -c 1100000 /dev/zero | tr '\0' '\n' >bad.txt; bad 'at most 1048576 bytes' net.db --rules bad.txt
 yes 'max-leak 5' | head -n 10001 >bad.txt; bad 'bad.txt:10001: more than 10000 rules' net.db --rules bad.txt
 cp "$MEMPROF" program.txt; bad 'program.txt' net.db --rules program.txt
-mkfifo pipe.txt; check 2 net.db --rules pipe.txt
+
+# pipes: what a command writes is read, and what nobody writes, or reads, ends in one line; all at once, as each waits
+mkfifo pipe.txt pipe2.txt
+# alone NAME STATUS TEXT ARGUMENTS...
+alone() {
+    (
+        name=$1 want=$2 text=$3
+        shift 3
+        status=0
+        timeout 60 "$MEMPROF" "$@" >"$name.out" 2>"$name.err" </dev/null || status=$?
+        equal "status of $*" "$want" $status
+        contains "$*" "$name.err" "$text"
+        : >"$name.ok"
+    ) >"$name.log" 2>&1 &
+}
+n=0
+for words in 'check net.db --rules pipe.txt' 'check net.db --baseline pipe.txt' \
+    'check net.db --max-peak 1G --suppressions pipe.txt'; do
+    name=in$((n += 1))
+    # shellcheck disable=SC2086
+    alone $name 2 'pipe.txt: cannot be read: a pipe to which nobody writes' $words
+done
+name=in$((n += 1))
+alone $name 1 'pipe.txt: cannot be read: a pipe to which nobody writes' import pipe.txt -o imported.db
+for words in '2 check net.db --max-peak 1G --junit pipe2.txt' '2 check net.db --write-baseline pipe2.txt' \
+    '1 report net.db --html=pipe2.txt' '1 diff net.db net.db --html=pipe2.txt'; do
+    name=in$((n += 1))
+    # shellcheck disable=SC2086
+    alone $name ${words%% *} 'pipe2.txt: a pipe that nobody reads' ${words#* }
+done
+wait
+for i in $(seq $n); do [ -f in$i.ok ] || { cat in$i.log; fail 'a pipe'; }; done
+{ sleep 1; echo 'max-peak 900000'; } >pipe.txt &
+check 1 net.db --rules pipe.txt
+contains 'rules from a pipe' got 'broken  max-peak host'
+"$MEMPROF" check net.db --write-baseline base.txt
+cat base.txt >pipe.txt &
+check 0 net.db --baseline pipe.txt
+cat pipe2.txt >read.xml &
+check 0 net.db --max-peak 1G --junit pipe2.txt
+wait
+contains 'a pipe with a reader' read.xml '<testsuite'
+check 0 net.db --max-peak 1G --junit /dev/stdout
+contains 'standard output' got '<testsuite'
 rules 'max-peak 1G # a comment\r\n  # another\n\t max-line?  a#b=1G\t#c\n\n'
 check 0 net.db --rules bad.txt
 equal 'comments' 'a#b' "$("$MEMPROF" check net.db --rules bad.txt --csv | tail -n 1 | cut -d , -f 3)"

@@ -289,3 +289,13 @@ const char *text_filename(const char *path)
         base--;
     return base;
 }
+
+const char *text_without_path(const char *text, const char *path)
+{
+    const char *base = text_basename(path);
+    const size_t length = strlen(path), base_length = strlen(base);
+    if (strncmp(text, path, length) == 0 && strncmp(text + length, ": ", 2) == 0)
+        return text + length + 2;
+    const char *at = text[0] == '/' && base_length ? strstr(text, base) : NULL;
+    return at && at[-1] == '/' && strncmp(at + base_length, ": ", 2) == 0 ? at + base_length + 2 : text;
+}

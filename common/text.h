@@ -32,5 +32,7 @@ void text_path(struct buf *out, const char *path, const char *base);
 const char *text_basename(const char *path);
 /* The same with the directory before it where every directory has a file of that name: "requests/__init__.py". */
 const char *text_filename(const char *path);
+/* A message without the "PATH: " that it begins with, where that is path, or path as SQLite names it: from / on. */
+const char *text_without_path(const char *text, const char *path);
 
 #endif

@@ -279,9 +279,10 @@ int merge_add(struct merge *m, sqlite3 *db, const struct merge_source *source, s
     add_facts(in);
     int rc = in->rc;
     if (rc) {
+        const char *why = text_without_path(in->err.text, source->path);
         *err = in->err;
-        buf_printf(&m->partial, "%s%s: %s", m->partial.length ? "; " : "", source->path, in->err.text);
-        say_partial(m, in->err.text);
+        buf_printf(&m->partial, "%s%s: %s", m->partial.length ? "; " : "", source->path, why);
+        say_partial(m, why);
     }
     free_input(in);
     store_commit(m->store);

@@ -11,6 +11,7 @@
 #include "../../common/kind.h"
 #include "../../common/map.h"
 #include "../../common/packed.h"
+#include "../../common/text.h"
 #include "../../common/wrap.h"
 #include "../store/device_row.h"
 #include "../store/nodes.h"

@@ -203,7 +203,11 @@ static void write_recording(struct input *in, int64_t id)
     sqlite3_bind_int64(q, 7, source->shift_ns);
     sqlite3_bind_int64(q, 8, source->duration_ns);
     sqlite3_bind_int64(q, 9, db_meta_int(in->db, "event_count", 0));
-    bind_text(q, 10, partial ? partial : source->running ? source->running : source->problem);
+    bind_text(q, 10,
+              partial           ? partial
+              : source->running ? source->running
+              : source->problem ? text_without_path(source->problem, source->path)
+                                : NULL);
     store_step(in->m->store, q);
     free(host);
     free(command);

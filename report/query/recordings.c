@@ -3,6 +3,7 @@
 #include "../../common/array.h"
 #include "../../common/buf.h"
 #include "../../common/db.h"
+#include "../../common/text.h"
 #include "ending.h"
 
 #include <errno.h>
@@ -208,9 +209,7 @@ void recordings_sort(struct recordings *list)
 
 const char *recordings_reason(const struct recording *r)
 {
-    size_t length = strlen(r->path);
-    int is_named = strncmp(r->problem, r->path, length) == 0 && strncmp(r->problem + length, ": ", 2) == 0;
-    return is_named ? r->problem + length + 2 : r->problem;
+    return text_without_path(r->problem, r->path);
 }
 
 char *recordings_problem(const struct recording *r)

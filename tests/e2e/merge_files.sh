@@ -68,6 +68,9 @@ contains 'named' merge.err 'bad.db'
 equal 'the rest of it' 6000 "$(of bad-all.db end_active_bytes)"
 equal 'said' 1 "$(sqlite3 bad-all.db "SELECT count(*) FROM meta WHERE key = 'partial' AND value LIKE '%bad.db%'")"
 equal 'of the recording' bad.db "$(sqlite3 bad-all.db 'SELECT path FROM recording WHERE partial IS NOT NULL')"
+equal 'its name once' 'bad.db: no such table: size_class|no such table: size_class' "$(sqlite3 bad-all.db \
+    "SELECT value, partial FROM meta, recording WHERE key = 'partial' AND partial IS NOT NULL")"
+contains 'once' merge.err 'memprof: bad.db: no such table: size_class; taken as far as it goes'
 
 # what is copied to and from blocks of GPUs: sums by site, rows by block and upload
 for file in a b; do

@@ -23,6 +23,7 @@ const failures = {
   },
   choose(i) {
     const f = model.core.failures[i];
+    if (!f) return; /* its button is hidden, but may be pressed before that is drawn */
     this.shown = i;
     app.select({ device: f.device < 0 ? app.device : f.device, at: f.time });
   },

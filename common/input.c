@@ -67,10 +67,13 @@ int input_read(const char *path, size_t limit, char **text, size_t *length, stru
     int fd = input_open(path, &st, err);
     if (fd < 0)
         return fd;
-    for (size_t room = 0; n > 0 && *length <= limit; *length += n > 0 ? (size_t)n : 0) {
+    int is_text = 1; /* what has a NUL is none, and may never end */
+    for (size_t room = 0; n > 0 && is_text && *length <= limit;) {
         if (room - *length < PIECE_BYTES + 1)
             *text = xrealloc(*text, room += 2 * PIECE_BYTES);
         n = read_piece(fd, *text + *length);
+        is_text = n <= 0 || !memchr(*text + *length, 0, (size_t)n);
+        *length += n > 0 ? (size_t)n : 0;
     }
     close(fd);
     if (n >= 0 && *length <= limit) {

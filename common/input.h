@@ -13,7 +13,7 @@
 /* Opens it for reads that block. A descriptor and st, or -errno with err; directories and sockets are refused. */
 int input_open(const char *path, struct stat *st, struct error *err);
 /* All of a small one, with a NUL behind it that does not count; the caller frees it. 0, or -errno with err: -E2BIG
- * where it has more than limit bytes. */
+ * where it has more than limit bytes. Of what is no text, as it has a NUL, there may be more. */
 int input_read(const char *path, size_t limit, char **text, size_t *length, struct error *err);
 
 #endif

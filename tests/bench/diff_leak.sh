@@ -22,6 +22,7 @@ fail() { echo "diff_leak: FAIL: $*"; exit 1; }
 for tool in apt-get dpkg-source python3 "${CC:-gcc}"; do
     command -v "$tool" >/dev/null || skip "$tool is not installed"
 done
+unset MAKEFLAGS MFLAGS # of the make that called us: redis is built by rules that ours does without
 mkdir -p "$work"
 work=$(cd "$work" && pwd)
 

@@ -22,7 +22,7 @@ keys='line function file module device stack op'
 summed='alloc_count=alloc_count alloc_bytes=alloc_bytes free_count=free_count free_bytes=free_bytes
     temporary_count=temporary_count temporary_bytes=temporary_bytes at_peak_bytes=peak_active_bytes
     at_peak_count=peak_active_count end_bytes=end_active_bytes end_count=end_count lifetime_ns=lifetime_ns
-    net_growth_bytes=alloc_bytes-free_bytes'
+    net_growth_bytes=end_active_bytes' # nothing was live at the start
 looked='resident_bytes resident_shared_bytes resident_huge_bytes swapped_bytes untouched_bytes resident_end_bytes'
 
 take() { # NAME PROGRAM [ARG]...

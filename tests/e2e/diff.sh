@@ -338,12 +338,13 @@ if command -v python3 >/dev/null; then
     equal 'a Python file that was renamed' 'renamed|old_name.py|new_name.py|30000' \
         "$(rows one.db two.db file "match, $names" | grep 'old_name')"
     equal 'the script and the others' 'gone|gone.py
-new|came.py' "$(rows one.db two.db file "match, replace(file, '$PWD/', '')" | grep -v _name | grep '[a-z]*[.]py')"
+new|came.py' "$(rows one.db two.db file "match, replace(file, '$PWD/', '')" | grep -E '[|](one|two|gone|came)[.]py$' |
+            grep -v '^renamed')"
     equal 'its function' 'moved|old_name.py|new_name.py|30000' \
         "$(rows one.db two.db function "match, $names, function" | sed -n 's/|f$//p')"
     equal 'its line' 'moved|2|3|30000' \
         "$(rows one.db two.db line 'match, old_line, line, difference, function' | sed -n 's/|f$//p')"
-    equal 'its stack' 'same|30000' "$(rows one.db two.db stack 'match, difference' | grep -v 'gone\|new')"
+    equal 'its stack' 1 "$(rows one.db two.db stack 'match, difference' | grep -c '^same|30000$')"
     equal 'what did not change' '' "$(rows one.db two.db function function | grep Cache || true)"
     equal 'another file with that name' 'gone|-60033
 new|50033' "$(rows one.db two.db function 'match, difference, function' | sed -n 's/|load$//p')"

@@ -232,7 +232,8 @@ int finding_keeper(struct rules *r, struct finding *f, const struct rule_line *l
     struct walk_stack stack;
     struct site_rows rows;
     const struct walk_frame *frame = NULL;
-    int64_t stack_id = r->site_count <= SITES_MAX && f->nth < KEEPERS ? stack_of_most(r, line, is_kept) : 0;
+    const int may_look = r->site_count <= SITES_MAX && !r->findings->leaves_events;
+    int64_t stack_id = may_look && f->nth < KEEPERS ? stack_of_most(r, line, is_kept) : 0;
     if (!stack_id || walk_open(r->db, TREE_BOTH, &walk, r->err))
         return 0;
     list_addresses(r, walk, stack_id, &k);

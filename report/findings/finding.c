@@ -146,8 +146,10 @@ void findings_html(const struct findings *all, struct buf *html, finding_page_li
         buf_puts(html, "</li>\n");
     }
     if (all->leaves_events)
-        buf_puts(html, "<li class=\"finding info note\"><p>This recording has so many events that the page does not "
-                       "read them all: what is saved is a bound. <code>memprof advise</code> reads them.</p></li>\n");
+        buf_puts(
+            html,
+            "<li class=\"finding info note\"><p>This recording is so large that the page does not "
+            "read all of its events: what is saved is a bound. <code>memprof advise</code> reads them.</p></li>\n");
 }
 
 /* --- the terminal and JSON --------------------------------------------------------------------------------------- */

@@ -254,7 +254,7 @@ static void reallocs(void)
 
 static void wait_a_little(void)
 {
-    nanosleep(&(struct timespec){.tv_nsec = 100000}, NULL);
+    nanosleep(&(struct timespec){.tv_nsec = 500000}, NULL);
 }
 
 /* 8,000 blocks of 500 bytes that it collects on 16 lines, and keeps: its data rather than a leak. */

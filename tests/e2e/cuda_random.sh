@@ -23,7 +23,8 @@ a, b, both = (devices[name] for name in ("cuda:0", "cuda:1", "cuda"))
 sums = ("alloc_count", "free_count", "alloc_bytes", "end_active_bytes", "end_count")
 print(len(devices), all(both[k] == a[k] + b[k] for k in sums), both["peak_active_bytes"])' >type.txt
     equal "rows, sums, and the peak of both" "3 True $(sed -n 's/^both //p' run.out)" "$(cat type.txt)"
-    for command in 'report --by line' 'report --at 1ms --by line' 'report --segments' 'report --transfers' 'report --names' leaks \
+    for command in 'report --by line' 'report --at 1ms --by line' 'report --segments' 'report --transfers' \
+    'report --names' leaks \
         lines advise 'report --from 1ms' 'check --max-peak 100G' 'diff out.db'; do
         "$MEMPROF" $command out.db --device cuda --json >type.json || fail "$command --device cuda"
         lacks "$command" type.json '"device": "host"'

@@ -24,7 +24,12 @@ tab=$(printf '\t')
 # --- one test: `tests/run.sh --one TEST` writes one line about it for summary() ------------------------------------
 
 said() { # outcome, cases passed, failed and skipped, name, text
-    printf '%s\t%d\t%d\t%d\t%d\t%s\t%s\t%s\n' "$1" $(($(date +%s) - began)) "$2" "$3" "$4" "$test" "$5" "$6"
+    times >"$work/times.$$" # of what this shell waited for: not in a subshell, which has waited for nothing
+    used=$(awk 'NR == 2 { gsub(/s/, ""); split($1, user, "m"); split($2, sys, "m")
+                          printf "%d", (user[1] * 60 + user[2] + sys[1] * 60 + sys[2]) * 100 }' "$work/times.$$")
+    rm -f "$work/times.$$"
+    printf '%s\t%d\t%d\t%d\t%d\t%d\t%s\t%s\t%s\n' "$1" $(($(date +%s) - began)) "$used" "$2" "$3" "$4" "$test" \
+        "$5" "$6"
 }
 
 run_file() { # tests/GROUP/NAME.sh
@@ -129,18 +134,19 @@ done
 
 # Reads the tests' lines as they come. A test that left none has failed.
 summary() {
-    passed=0 failed=0 skipped=0 failures='' heard=0
+    passed=0 failed=0 skipped=0 failures='' heard=0 processor=0
     new=$seconds.$$ # another run may be going on
     : >"$new"
-    while IFS=$tab read -r outcome took good bad not_run test name text; do
+    while IFS=$tab read -r outcome took used good bad not_run test name text; do
         heard=$((heard + 1)) passed=$((passed + good)) failed=$((failed + bad)) skipped=$((skipped + not_run))
+        processor=$((processor + used)) used=$(printf '%d.%02d' $((used / 100)) $((used % 100)))
         printf '%s\t%s\n' "$took" "$test" >>"$new"
         case $outcome in
-        ok) printf 'ok    %-40s %4d s\n' "$name" "$took" ;;
-        skip) printf 'skip  %-40s        %s\n' "$name" "$text" ;;
+        ok) printf 'ok    %-40s %4d s %7s s\n' "$name" "$took" "$used" ;;
+        skip) printf 'skip  %-40s                  %s\n' "$name" "$text" ;;
         *)
             failures="$failures $name"
-            printf 'FAIL  %-40s %4d s   %s\n' "$name" "$took" "$text"
+            printf 'FAIL  %-40s %4d s %7s s   %s\n' "$name" "$took" "$used" "$text"
             tail -n 40 "$text" | sed 's/^/      | /'
             ;;
         esac
@@ -152,6 +158,7 @@ summary() {
         failed=$((failed + count - heard)) failures="$failures $((count - heard)) that ended without a word"
     fi
     [ -z "$failures" ] || echo "failed:$failures"
+    echo "$((processor / 100)) s of processor time"
     echo "$passed passed, $failed failed, $skipped skipped"
     [ $failed = 0 ]
 }

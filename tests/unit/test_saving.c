@@ -1,4 +1,5 @@
 /* The peak with some bytes less, against a walk through all events; and what a pass tells of blocks. */
+#include "../../common/array.h"
 #include "../../common/chunk.h"
 #include "../../report/query/saving.h"
 #include "random.h"
@@ -24,7 +25,7 @@ struct lived { /* a block, by the numbers of its first and last event */
 
 static struct chunk_event *events;
 static struct lived *lived;
-static size_t event_count, lived_count;
+static size_t event_count, event_capacity, lived_count, lived_capacity;
 
 static int is_birth(const struct chunk_event *e)
 {
@@ -35,16 +36,14 @@ static void see(void *arg, const struct pass_event *e)
 {
     (void)arg;
     assert_int_equal(e->number, event_count);
-    events = realloc(events, (event_count + 1) * sizeof *events);
-    events[event_count++] = *e->event;
+    *ARRAY_ADD(events, event_count, event_capacity) = *e->event;
     if (!e->block)
         return;
     assert_true(chunk_op_is_loss(e->event->op));
     const struct chunk_event *birth = &events[e->block->time_ns];
     assert_true(is_birth(birth));
     assert_int_equal(birth->site_id, e->block->site_id);
-    lived = realloc(lived, (lived_count + 1) * sizeof *lived);
-    lived[lived_count++] =
+    *ARRAY_ADD(lived, lived_count, lived_capacity) =
         (struct lived){(int64_t)e->block->time_ns, e->number, (int64_t)e->event->size_bytes, e->event->device};
 }
 

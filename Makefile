@@ -147,7 +147,8 @@ TEST_FLAGS := -D_GNU_SOURCE -std=gnu17 -O1 -g -fno-builtin $(WARN) -Iinclude
 PROGRAMS := $(patsubst tests/programs/%.c,$(BUILD)/programs/%,$(filter-out tests/programs/lib_%,$(wildcard tests/programs/*.c))) \
             $(patsubst tests/programs/%.cpp,$(BUILD)/programs/%,$(wildcard tests/programs/*.cpp)) \
             $(patsubst tests/programs/%.c,$(BUILD)/programs/%.so,$(wildcard tests/programs/lib_*.c))
-programs: $(PROGRAMS) $(BUILD)/accuracy/libcount.so $(BUILD)/programs/lookup $(BUILD)/programs/calls
+programs: $(PROGRAMS) $(BUILD)/accuracy/libcount.so $(BUILD)/programs/lookup $(BUILD)/programs/calls \
+          $(BUILD)/programs/make_recording $(BUILD)/programs/many
 
 $(BUILD)/programs/%: tests/programs/%.c
 	@mkdir -p $(@D)
@@ -166,6 +167,14 @@ $(BUILD)/accuracy/libcount.so: tests/accuracy/count.c
 $(BUILD)/programs/lookup: tests/symbols/lookup.c $(LIBTOOL)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(TOOL_FLAGS) -o $@ $^ $(LIBS)
+
+# what several tests of the page record
+$(BUILD)/programs/make_recording: tests/page/make_recording.c tests/rows.h $(LIBTOOL)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(TOOL_FLAGS) -o $@ $(filter-out %.h,$^) $(LIBS)
+$(BUILD)/programs/many: tests/page/many.c
+	@mkdir -p $(@D)
+	$(Q)$(CC) -O1 -g -o $@ $<
 
 include tests/cuda/cuda.mk
 include tests/torch/torch.mk

@@ -16,6 +16,12 @@ BUILD=$(realpath "${BUILD:-build}")
 export BUILD ROOT="$root" CC="${CC:-gcc}" CXX="${CXX:-g++}"
 export MEMPROF="$BUILD/memprof" LC_ALL=C
 unset LD_PRELOAD MEMPROF_SESSION NO_COLOR DEBUGINFOD_URLS
+# A python3 that is a script which looks for the interpreter (pyenv's) takes five times what an interpreter takes to start,
+# and tests start hundreds: they get the one that it finds.
+launcher=$(command -v python3)
+if [ -n "$launcher" ] && [ "$(head -c 2 "$launcher" | tr -d '\0')" = '#!' ]; then
+    python=$(python3 -c 'import sys; print(sys.executable)') && PATH=$(dirname "$python"):$PATH
+fi
 limit=${TEST_TIMEOUT:-600}
 work=$BUILD/test-work
 mkdir -p "$work"

@@ -3,10 +3,10 @@
 cat >work.py <<'EOF'
 import json
 kept = []
-for i in range(24):
+for i in range(8):
     kept.append({str(k): [k] * 5 for k in range(3000)})
     json.loads(json.dumps(kept[-1]))
-    if len(kept) > 20:
+    if len(kept) > 6:
         kept.pop(0)
 EOF
 PYTHONMALLOC=malloc

@@ -1,20 +1,19 @@
 # Pages of recordings that are not whole: no events, the last events only, a killed program, damaged chunks.
 . "$ROOT/tests/page/page.inc"
-"$CC" -O1 -g -o many "$ROOT/tests/page/many.c"
 
 RUN_OPTIONS=--aggregate
-record ./many 1000000
+record "$PROGRAMS/many" 300000
 check_page aggregate --basic --says "No events are kept in the file"
 
-RUN_OPTIONS='--max-events 500000'
-record ./many 1000000
+RUN_OPTIONS='--max-events 150000'
+record "$PROGRAMS/many" 300000
 check_page last-events
 
 RUN_OPTIONS=
-record sh -c './many 100000000 & sleep 0.6; kill -9 $!; wait' || true
+record sh -c "'$PROGRAMS/many' 100000000 & sleep 0.6; kill -9 \$!; wait" || true
 check_page killed --basic
 
-record ./many 1000000
+record "$PROGRAMS/many" 300000
 sqlite3 out.db \
     "UPDATE event_chunk SET data = x'00', site_delta = x'00' WHERE chunk_id = (SELECT max(chunk_id) / 2 FROM
         event_chunk)"

@@ -1,5 +1,6 @@
 #!/bin/sh
-# tests/run.sh [GROUP | FILE]...: runs tests; without arguments all groups. Environment: BUILD, CC, CXX, KEEP=1 (keep
+# tests/run.sh [GROUP | FILE]...: runs tests; without arguments all groups. Of each it says how long it took, and how
+# much processor time its processes took. Environment: BUILD, CC, CXX, KEEP=1 (keep
 # the directories of passed tests), TEST_TIMEOUT (seconds, 600), JOBS (how many at a time; two more than there are
 # processors, as tests wait for the browser, and for programs that sleep).
 #
@@ -19,7 +20,7 @@ unset LD_PRELOAD MEMPROF_SESSION NO_COLOR DEBUGINFOD_URLS
 # A python3 that is a script which looks for the interpreter (pyenv's) takes five times what an interpreter takes to start,
 # and tests start hundreds: they get the one that it finds.
 launcher=$(command -v python3)
-if [ -n "$launcher" ] && [ "$(head -c 2 "$launcher" | tr -d '\0')" = '#!' ]; then
+if [ "${1:-}" != --one ] && [ -n "$launcher" ] && [ "$(head -c 2 "$launcher" | tr -d '\0')" = '#!' ]; then
     python=$(python3 -c 'import sys; print(sys.executable)') && PATH=$(dirname "$python"):$PATH
 fi
 limit=${TEST_TIMEOUT:-600}

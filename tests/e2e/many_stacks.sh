@@ -1,7 +1,7 @@
 # A program with more stacks than rows are written for: packed, and all that reads them sees what plain rows would say.
 packed_sql() { "$MEMPROF" sql --csv "${DB:-out.db}" "$1" | tail -n +2 | tr -d '\r'; }
-"$PROGRAMS/many_stacks" 60000 >expected
-record_ok "$PROGRAMS/many_stacks" 60000
+"$PROGRAMS/many_stacks" 36000 >expected
+record_ok "$PROGRAMS/many_stacks" 36000
 equal "same as alone" "$(cat expected)" "$(cat run.out)"
 equal "packed" "resident_site site stack" "$(sql "SELECT DISTINCT table_name FROM packed ORDER BY 1" | xargs)"
 equal "parts left at the end" 0 "$(value "SELECT max(part) FROM packed WHERE table_name <> 'resident_site'")"
@@ -102,7 +102,7 @@ equal "symbolized again, the same" "$(packed_sql "SELECT count(*), sum(line_id) 
 same report --by function --inclusive --csv -n 0
 
 # A collector that is killed: what it had committed is told, with newer values of sites over older ones.
-"$MEMPROF" run -o killed.db -- "$PROGRAMS/many_stacks" 60000 wait >killed.out 2>killed.err &
+"$MEMPROF" run -o killed.db -- "$PROGRAMS/many_stacks" 36000 wait >killed.out 2>killed.err &
 until [ -s killed.out ]; do sleep 0.1; done
 collector=$(sqlite3 -readonly killed.db "SELECT value FROM meta WHERE key = 'collector_pid'")
 tries=0

@@ -5,6 +5,7 @@
 #include "../../profiler/account/resident_rows.h"
 #include "../../profiler/account/seen.h"
 #include "account_run.h"
+#include "random.h"
 #include "scratch.h"
 
 #include <setjmp.h>
@@ -102,7 +103,7 @@ static void test_random(void **state)
     struct account_run r;
     srand(11);
     account_run_open(&r, &(struct account_options){0});
-    for (int round = 0; round < 200; round++) {
+    for (int round = 0; round < RANDOM_VOLUME(200, 50); round++) {
         struct resident_pages pages;
         struct resident_result result;
         uint64_t at = (uint64_t)(rand() % 9000);
@@ -469,7 +470,7 @@ static void kept(unsigned when, uint32_t packed)
 static void test_kept(void **state)
 {
     (void)state;
-    for (unsigned when = 0; when < 1u << 7; when++) {
+    for (unsigned when = 0; when < 1u << 7; when += RANDOM_VOLUME(1, 3)) {
         kept(when, 7);
         kept(when, when % 7);
     }

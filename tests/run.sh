@@ -1,8 +1,8 @@
 #!/bin/sh
 # tests/run.sh [GROUP | FILE]...: runs tests; without arguments all groups. Of each it says how long it took, and how
-# much processor time its processes took. Environment: BUILD, CC, CXX, KEEP=1 (keep
-# the directories of passed tests), TEST_TIMEOUT (seconds, 600), JOBS (how many at a time; two more than there are
-# processors, as tests wait for the browser, and for programs that sleep).
+# much processor time its processes took. Environment: BUILD, CC, CXX, KEEP=1 (keep the directories of passed tests),
+# TEST_TIMEOUT (seconds, 600), JOBS (how many at a time; two more than there are processors, as tests wait for the
+# browser, and for programs that sleep).
 #
 # A test is one shell file, tests/GROUP/NAME.sh, run by `sh` with tests/lib.sh in front, in an empty directory of its
 # own. It passes when it exits 0, is skipped on 77 (its last line says why), fails otherwise. Unit tests are the
@@ -17,8 +17,8 @@ BUILD=$(realpath "${BUILD:-build}")
 export BUILD ROOT="$root" CC="${CC:-gcc}" CXX="${CXX:-g++}"
 export MEMPROF="$BUILD/memprof" LC_ALL=C
 unset LD_PRELOAD MEMPROF_SESSION NO_COLOR DEBUGINFOD_URLS
-# A python3 that is a script which looks for the interpreter (pyenv's) takes five times what an interpreter takes to start,
-# and tests start hundreds: they get the one that it finds.
+# A python3 that is a script which looks for the interpreter (pyenv's) takes five times what an interpreter takes to
+# start, and tests start hundreds: they get the one that it finds.
 launcher=$(command -v python3)
 if [ "${1:-}" != --one ] && [ -n "$launcher" ] && [ "$(head -c 2 "$launcher" | tr -d '\0')" = '#!' ]; then
     python=$(python3 -c 'import sys; print(sys.executable)') && PATH=$(dirname "$python"):$PATH

@@ -1,7 +1,7 @@
 /*
- * chunk.h: compressed columns: what event_chunk.data, event_chunk.site_delta, keyframe.data and packed.data hold
- * (docs/format.md). Writer: the collector; readers: reports and the v_event virtual table. A chunk stands alone: it can
- * be read without any other. Decoding treats the bytes as hostile.
+ * chunk.h: compressed columns: what event_chunk.data, event_chunk.site_delta, chunk_sum.data, keyframe.data and
+ * packed.data hold (docs/format.md). Writer: the collector; readers: reports and the v_event virtual table. A chunk
+ * stands alone: it can be read without any other. Decoding treats the bytes as hostile.
  */
 #ifndef MEMPROF_CHUNK_H
 #define MEMPROF_CHUNK_H
@@ -90,6 +90,36 @@ struct chunk_change {
     int64_t bytes;        /* negative where a block goes */
 };
 
+/* What one chunk did to what a thread allocated of a kind of a device. Of kind KIND_all only rise_bytes, of the whole
+ * device, where that is not the rise of a kind alone. */
+struct chunk_thread {
+    uint32_t thread_id;
+    uint8_t device, kind;
+    uint64_t alloc_count, alloc_bytes, left_count, left_bytes, temporary_count;
+    uint64_t rise_bytes; /* as of a site */
+};
+
+/* What one chunk did to the blocks of a class of sizes; differences, which wrap where they are negative. */
+struct chunk_size {
+    uint8_t device, kind, class; /* class 0: no bytes; n: from 2^(n-1) on */
+    uint64_t alloc_count, alloc_bytes, free_count, temporary_count;
+};
+#define CHUNK_SIZE_CLASSES 65u
+
+/* Who allocated the block that leaves with an event, where that is not the event's thread nor an allocation of this
+ * chunk. */
+struct chunk_owner {
+    uint32_t index; /* of the event, in the chunk */
+    uint32_t thread_id;
+};
+
+struct chunk_sums { /* chunk_sum.data */
+    struct chunk_thread *threads;
+    struct chunk_size *sizes;
+    struct chunk_owner *owners; /* index ascending */
+    uint32_t thread_count, size_count, owner_count;
+};
+
 struct chunk_codec; /* buffers and zstd contexts, reused over calls; one thread at a time */
 struct chunk_codec *chunk_codec_open(void);
 void chunk_codec_close(struct chunk_codec *codec);
@@ -99,6 +129,7 @@ void chunk_codec_close(struct chunk_codec *codec);
 int chunk_encode_events(struct chunk_codec *codec, const struct chunk_event *events, size_t count, struct buf *out);
 int chunk_encode_deltas(struct chunk_codec *codec, const struct chunk_delta *deltas, size_t count, struct buf *out);
 int chunk_encode_live(struct chunk_codec *codec, const struct chunk_live *sites, size_t count, struct buf *out);
+int chunk_encode_sums(struct chunk_codec *codec, const struct chunk_sums *sums, struct buf *out);
 /* Of packed.data: at most CHUNK_NUMBERS. */
 int chunk_encode_numbers(struct chunk_codec *codec, const uint64_t *values, size_t count, struct buf *out);
 
@@ -113,6 +144,8 @@ long chunk_decode_changes(struct chunk_codec *codec, const void *data, size_t le
                           const struct chunk_change **changes);
 long chunk_decode_deltas(struct chunk_codec *codec, const void *data, size_t length, const struct chunk_delta **deltas);
 long chunk_decode_live(struct chunk_codec *codec, const void *data, size_t length, const struct chunk_live **sites);
+/* 0, or as the others. */
+int chunk_decode_sums(struct chunk_codec *codec, const void *data, size_t length, struct chunk_sums *sums);
 long chunk_decode_numbers(struct chunk_codec *codec, const void *data, size_t length, const uint64_t **values);
 
 #endif

@@ -396,6 +396,11 @@ CREATE TABLE event_chunk( -- up to 65,536 events in order, as compressed columns
   data        BLOB NOT NULL
 ) STRICT;
 
+CREATE TABLE chunk_sum( -- what a chunk did by thread and by size, and who allocated what it frees (docs/format.md)
+  chunk_id INTEGER PRIMARY KEY,
+  data     BLOB NOT NULL
+) STRICT;
+
 CREATE TABLE keyframe( -- live bytes and blocks per site at an instant: sites with none are left out
   time_ns     INTEGER NOT NULL,
   event_count INTEGER NOT NULL,    -- events before it

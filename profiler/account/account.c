@@ -202,13 +202,6 @@ __attribute__((noinline)) void account_touch_site(struct account *a, struct site
         site_mark_dirty(&a->sites, s, id);
 }
 
-static __attribute__((noinline)) void touch_thread(struct account *a, struct tally *t, uint32_t thread_id,
-                                                   struct device_account *d, struct kind_account *k)
-{
-    tally_save(t, d, k);
-    account_thread_dirty(a, thread_id);
-}
-
 static __attribute__((noinline)) struct account_lane *lane_set(struct account *a, struct account_lane *lane,
                                                                uint32_t thread_id, unsigned device, unsigned kind)
 {
@@ -312,7 +305,7 @@ static inline __attribute__((always_inline)) void leave(struct account *a, const
     if (s->tally.generation != d->generation)
         account_touch_site(a, s, b->site);
     if (thread_tally->generation != d->generation)
-        touch_thread(a, thread_tally, b->thread_id, d, k);
+        account_thread_touch(a, b->thread_id, lane->thread_device, pair >> 8);
     timeline_step(d->timeline, a->now_ns, d->alloc_count, d->alloc_bytes);
     if (__builtin_expect(b->requested | b->named, 0))
         leave_rare(a, e, d, b);
@@ -346,6 +339,8 @@ static inline __attribute__((always_inline)) void leave(struct account *a, const
         largest_touched(&l, touches_find(&a->touches, e->process_id, b->key, b->time_ns));
         largest_add(&a->largest, &l);
     }
+    if (__builtin_expect(b->thread_id != e->thread_id, 0))
+        account_chunk_owner(a, b->thread_id);
     word = (word & 0xffffffff) | (uint64_t)pair << 32 | (uint64_t)b->match << 48;
     keep(a, word, b->key & LIVE_ADDRESS_MASK, size, b->site, e->thread_id);
 }
@@ -404,7 +399,7 @@ static inline void apply_alloc(struct account *a, const struct event *e, const s
     if (s->tally.generation != d->generation)
         account_touch_site(a, s, site_id);
     if (thread_tally->generation != d->generation)
-        touch_thread(a, thread_tally, e->thread_id, d, k);
+        account_thread_touch(a, e->thread_id, t, pair >> 8);
     timeline_step(d->timeline, a->now_ns, d->alloc_count, d->alloc_bytes);
     d->alloc_count++;
     d->alloc_bytes += size;

@@ -29,6 +29,7 @@ void account_chunk_open(struct account *a)
     job->deltas = xmalloc(CHUNK_EVENTS * sizeof *job->deltas);
     job->encoded = (struct buf)BUF(1u << 30);
     job->encoded_deltas = (struct buf)BUF(1u << 30);
+    job->encoded_sums = (struct buf)BUF(1u << 30);
     job->codec = chunk_codec_open();
     if (!job->codec)
         out_of_memory(0);
@@ -41,6 +42,12 @@ void account_chunk_close(struct account *a)
     chunk_codec_close(job->codec);
     buf_free(&job->encoded);
     buf_free(&job->encoded_deltas);
+    buf_free(&job->encoded_sums);
+    free(job->sums.threads);
+    free(job->sums.sizes);
+    free(job->sums.owners);
+    free(a->threads_before);
+    free(a->owners);
     free(job->spare);
     free(job->deltas);
     chunk_codec_close(a->codec);
@@ -62,6 +69,48 @@ void account_chunk_touch(struct account *a, struct site *s, uint32_t id)
                                                              .temporary_count = (uint32_t)t->temporary_count,
                                                              .alloc_bytes = t->alloc_bytes,
                                                              .free_bytes = t->left_bytes};
+}
+
+static void note_thread(struct account *a, uint32_t thread_id, struct thread_device *t, unsigned kind,
+                        const struct tally *now, uint64_t live_bytes)
+{
+    *ARRAY_ADD(a->threads_before, a->thread_touched, a->thread_room) =
+        (struct thread_before){.device = t,
+                               .was = {.thread_id = thread_id,
+                                       .device = t->device,
+                                       .kind = (uint8_t)kind,
+                                       .alloc_count = now->alloc_count,
+                                       .alloc_bytes = now->alloc_bytes,
+                                       .left_count = now->left_count,
+                                       .left_bytes = now->left_bytes,
+                                       .temporary_count = now->temporary_count,
+                                       .rise_bytes = live_bytes}};
+}
+
+void account_chunk_touch_thread(struct account *a, uint32_t thread_id, struct thread_device *t, unsigned kind)
+{
+    static const struct tally nothing;
+    struct thread_tally *k = t->kinds[kind];
+    k->chunk_id = a->chunk_id;
+    if (k->tally.own_peak_bytes > k->peak_bytes)
+        k->peak_bytes = k->tally.own_peak_bytes;
+    k->tally.own_peak_bytes = tally_live_bytes(&k->tally);
+    if (a->chunk)
+        note_thread(a, thread_id, t, kind, &k->tally, k->tally.own_peak_bytes);
+    if (t->chunk_id == a->chunk_id)
+        return;
+    t->chunk_id = a->chunk_id;
+    if (t->own_peak_bytes > t->peak_bytes)
+        t->peak_bytes = t->own_peak_bytes;
+    t->own_peak_bytes = t->live_bytes;
+    if (a->chunk)
+        note_thread(a, thread_id, t, KIND_all, &nothing, t->live_bytes);
+}
+
+__attribute__((noinline)) void account_chunk_owner(struct account *a, uint32_t thread_id)
+{
+    if (a->chunk)
+        *ARRAY_ADD(a->owners, a->owner_count, a->owner_room) = (struct chunk_owner){a->chunk_fill, thread_id};
 }
 
 /* A chunk names each combination of op, hook, device and kind once, by a byte: with the last that there is a number
@@ -100,12 +149,93 @@ static void collect_deltas(struct account *a)
     }
 }
 
+static struct chunk_thread thread_delta(const struct thread_before *b)
+{
+    struct chunk_thread d = b->was;
+    if (d.kind == KIND_all) {
+        d.rise_bytes = b->device->own_peak_bytes - d.rise_bytes;
+        return d;
+    }
+    const struct tally *t = &b->device->kinds[d.kind]->tally;
+    d.alloc_count = t->alloc_count - d.alloc_count;
+    d.alloc_bytes = t->alloc_bytes - d.alloc_bytes;
+    d.left_count = t->left_count - d.left_count;
+    d.left_bytes = t->left_bytes - d.left_bytes;
+    d.temporary_count = t->temporary_count - d.temporary_count;
+    d.rise_bytes = t->own_peak_bytes - d.rise_bytes;
+    return d;
+}
+
+/* How many kinds of the device the chunk touched: where it is one, that has the device's rise. */
+static unsigned kinds_touched(const struct account *a, const struct thread_device *t)
+{
+    unsigned count = 0;
+    for (unsigned kind = 0; kind < KIND_COUNT; kind++)
+        count += t->kinds[kind] && t->kinds[kind]->chunk_id == a->chunk_id;
+    return count;
+}
+
+static void collect_sizes(struct account *a, unsigned device, unsigned kind)
+{
+    struct chunk_job *job = &a->job;
+    const struct kind_account *k = a->devices[device]->kinds[kind];
+    for (unsigned i = 0; i < HISTOGRAM_CLASSES; i++) {
+        const struct size_class *now = &k->histogram.sizes[i], *was = &k->chunk_sizes[i];
+        const struct chunk_size c = {.device = (uint8_t)device,
+                                     .kind = (uint8_t)kind,
+                                     .class = (uint8_t)i,
+                                     .alloc_count = now->alloc_count - was->alloc_count,
+                                     .alloc_bytes = now->alloc_bytes - was->alloc_bytes,
+                                     .free_count = now->free_count - was->free_count,
+                                     .temporary_count = now->temporary_count - was->temporary_count};
+        if (c.alloc_count || c.alloc_bytes || c.free_count || c.temporary_count)
+            *ARRAY_ADD(job->sums.sizes, job->sums.size_count, job->size_room) = c;
+    }
+}
+
+static void collect_sums(struct account *a)
+{
+    struct chunk_job *job = &a->job;
+    job->sums.thread_count = job->sums.size_count = job->sums.owner_count = 0;
+    for (uint32_t i = 0; i < a->thread_touched; i++) {
+        const struct thread_before *b = &a->threads_before[i];
+        if (b->was.kind != KIND_all || kinds_touched(a, b->device) > 1)
+            *ARRAY_ADD(job->sums.threads, job->sums.thread_count, job->thread_room) = thread_delta(b);
+    }
+    for (unsigned device = 0; device < ACCOUNT_DEVICES; device++)
+        for (unsigned kind = 0; a->devices[device] && kind < KIND_COUNT; kind++)
+            if (a->devices[device]->kinds[kind])
+                collect_sizes(a, device, kind);
+    ARRAY_ROOM(job->sums.owners, a->owner_count, job->owner_room);
+    if (a->owner_count)
+        memcpy(job->sums.owners, a->owners, a->owner_count * sizeof *a->owners);
+    job->sums.owner_count = a->owner_count;
+}
+
+/* What is told by the chunk itself: the block was allocated in it. */
+static void drop_told(struct chunk_job *job)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < job->sums.owner_count; i++) {
+        const struct chunk_owner o = job->sums.owners[i];
+        const struct chunk_event *e = &job->events[o.index], *birth = &job->events[e->match];
+        int is_told = e->match < o.index && chunk_op_is_birth(birth->op) && birth->address == e->address &&
+                      chunk_event_space(birth) == chunk_event_space(e) && birth->thread_id == o.thread_id;
+        if (!is_told)
+            job->sums.owners[kept++] = o;
+    }
+    job->sums.owner_count = kept;
+}
+
 static int encode(void *arg)
 {
     struct chunk_job *job = arg;
+    drop_told(job);
     int rc = chunk_encode_events(job->codec, job->events, job->count, &job->encoded);
     if (!rc)
         rc = chunk_encode_deltas(job->codec, job->deltas, job->delta_count, &job->encoded_deltas);
+    if (!rc)
+        rc = chunk_encode_sums(job->codec, &job->sums, &job->encoded_sums);
     if (rc == -ENOMEM)
         out_of_memory(0);
     if (rc)
@@ -124,7 +254,9 @@ static void begin(struct account *a)
     job->first_event = a->event_count - a->chunk_fill;
     job->device_mask = a->device_mask;
     collect_deltas(a);
+    collect_sums(a);
     buf_reset(&job->encoded);
+    buf_reset(&job->encoded_sums);
     buf_reset(&job->encoded_deltas);
     job->is_begun = 1;
     if (job->count < WORTH_EVENTS)
@@ -139,6 +271,7 @@ void account_chunk_stored(struct account *a)
     static const char sql[] =
         "INSERT OR REPLACE INTO event_chunk(chunk_id, first_ns, last_ns, event_count, first_event, "
         "device_mask, data, site_delta) VALUES(?,?,?,?,?,?,?,?)";
+    static const char sums_sql[] = "INSERT OR REPLACE INTO chunk_sum(chunk_id, data) VALUES(?,?)";
     struct chunk_job *job = &a->job;
     if (!job->is_begun)
         return;
@@ -157,6 +290,13 @@ void account_chunk_stored(struct account *a)
     sqlite3_bind_blob64(s, 8, job->encoded_deltas.data, job->encoded_deltas.length, SQLITE_STATIC);
     store_step(a->store, s);
     sqlite3_clear_bindings(s);
+    s = store_statement(a->store, sums_sql);
+    if (!s)
+        return;
+    sqlite3_bind_int64(s, 1, job->chunk_id);
+    sqlite3_bind_blob64(s, 2, job->encoded_sums.data, job->encoded_sums.length, SQLITE_STATIC);
+    store_step(a->store, s);
+    sqlite3_clear_bindings(s);
 }
 
 /* --max-events: whole chunks go while the newer ones hold that many, up to a chunk that begins with a key frame, so
@@ -164,6 +304,7 @@ void account_chunk_stored(struct account *a)
 static void drop_old(struct account *a)
 {
     static const char chunks_sql[] = "DELETE FROM event_chunk WHERE chunk_id < ?";
+    static const char sums_sql[] = "DELETE FROM chunk_sum WHERE chunk_id < ?";
     static const char keyframes_sql[] = "DELETE FROM keyframe WHERE reason = 'periodic' AND chunk_id < ?";
     uint64_t chunks = (a->options.max_events + CHUNK_EVENTS - 1) / CHUNK_EVENTS;
     if (!a->chunk || !a->options.max_events || chunks > a->chunk_id)
@@ -172,8 +313,8 @@ static void drop_old(struct account *a)
     if (first <= a->chunk_first_kept)
         return;
     a->chunk_first_kept = first;
-    const char *const statements[] = {chunks_sql, keyframes_sql};
-    for (unsigned i = 0; i < 2; i++) {
+    const char *const statements[] = {chunks_sql, sums_sql, keyframes_sql};
+    for (unsigned i = 0; i < 3; i++) {
         sqlite3_stmt *s = store_statement(a->store, statements[i]);
         if (!s)
             return;
@@ -184,9 +325,16 @@ static void drop_old(struct account *a)
 
 static void new_generation(struct account *a)
 {
-    for (unsigned i = 0; i < ACCOUNT_DEVICES; i++)
-        if (a->devices[i])
-            a->devices[i]->generation++;
+    for (unsigned i = 0; i < ACCOUNT_DEVICES; i++) {
+        struct device_account *d = a->devices[i];
+        if (!d)
+            continue;
+        d->generation++;
+        for (unsigned kind = 0; a->chunk && kind < KIND_COUNT; kind++)
+            if (d->kinds[kind])
+                memcpy(d->kinds[kind]->chunk_sizes, d->kinds[kind]->histogram.sizes,
+                       sizeof d->kinds[kind]->chunk_sizes);
+    }
 }
 
 void account_chunk_full(struct account *a)
@@ -200,7 +348,7 @@ void account_chunk_full(struct account *a)
     }
     a->chunk_id++;
     a->chunk_fill = a->chunk_written = 0;
-    a->chunk_touched = a->tuple_count = 0;
+    a->chunk_touched = a->thread_touched = a->owner_count = a->tuple_count = 0;
     memset(a->last_tuples, 0xff, sizeof a->last_tuples);
     a->device_mask = 0;
     new_generation(a);

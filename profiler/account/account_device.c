@@ -93,8 +93,7 @@ static void leave(struct account *a, const struct event *e, const struct live_bl
     struct tally *tally = account_thread_tally(t, s->kind);
     account_seal(a);
     account_touch_site(a, s, b->site);
-    tally_save(tally, d, k);
-    account_thread_dirty(a, b->thread_id);
+    account_thread_touch(a, b->thread_id, t, s->kind);
     timeline_step(d->timeline, a->now_ns, d->alloc_count, d->alloc_bytes);
     if (b->requested)
         account_unpend(d, b);
@@ -107,6 +106,8 @@ static void leave(struct account *a, const struct event *e, const struct live_bl
     tally_move(tally, b->size);
     t->live_bytes -= b->size;
     histogram_undo(&k->histogram, b->size);
+    if (b->thread_id != e->thread_id)
+        account_chunk_owner(a, b->thread_id);
     account_keep(a, e, CHUNK_to_segment, b->key & LIVE_ADDRESS_MASK, b->size, b->site, s->device, s->kind, 0);
 }
 

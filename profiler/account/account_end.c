@@ -130,7 +130,6 @@ static void end_block(void *context, const struct live_block *b)
     struct account *a = x->a;
     struct site *s = site_at(&a->sites, b->site);
     struct device_account *d = a->devices[s->device];
-    struct kind_account *k = d->kinds[s->kind];
     const struct part_block *block = account_part_of(x->process, b);
     unsigned count = account_part_is_first(x->process, b) != 0;
     if (!s->ending_count) /* the first part of a block counts */
@@ -144,10 +143,8 @@ static void end_block(void *context, const struct live_block *b)
     }
     struct thread_device *t = account_thread_device(a, b->thread_id, s->device);
     struct tally *tally = account_thread_tally(t, s->kind);
-    if (tally->generation != d->generation) {
-        tally_save(tally, d, k);
-        account_thread_dirty(a, b->thread_id);
-    }
+    if (tally->generation != d->generation)
+        account_thread_touch(a, b->thread_id, t, s->kind);
     tally_end(tally, b->size, count);
     t->live_bytes -= b->size;
     uint64_t size = block ? block->size_bytes : b->size;

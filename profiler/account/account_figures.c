@@ -126,7 +126,7 @@ static void add_thread(const struct account *a, unsigned device, uint32_t thread
     const struct thread_account *thread = thread_id < a->thread_capacity ? a->threads[thread_id] : NULL;
     for (const struct thread_device *d = thread && thread_id ? thread->devices : NULL; d; d = d->next)
         for (unsigned kind = 0; d->device == device && kind < KIND_COUNT; kind++) {
-            const struct tally *t = d->kinds[kind];
+            const struct tally *t = d->kinds[kind] ? &d->kinds[kind]->tally : NULL;
             if (!t)
                 continue;
             f->thread_active_bytes += tally_live_bytes(t);

@@ -128,6 +128,17 @@ static void tally_part(struct tally *t, uint64_t size, uint64_t lifetime_ns, uns
     t->lifetime_ns += is_last ? lifetime_ns : 0;
 }
 
+/* The histogram has the whole block, the chunk's sums what its events say: the last part. */
+static void part_ends(struct kind_account *k, uint64_t block_bytes, uint64_t part_bytes, unsigned temporary)
+{
+    struct size_class *block = &k->chunk_sizes[histogram_class(block_bytes)];
+    struct size_class *part = &k->chunk_sizes[histogram_class(part_bytes)];
+    block->free_count++;
+    part->free_count--;
+    block->temporary_count += temporary;
+    part->temporary_count -= temporary;
+}
+
 /* The last part: the block was of the size that was asked for. */
 static void block_ends(struct account *a, const struct event *e, const struct live_block *b,
                        const struct part_block *block)
@@ -144,6 +155,7 @@ static void block_ends(struct account *a, const struct event *e, const struct li
     }
     histogram_free(&k->histogram, block->size_bytes, lifetime_ns, temporary);
     histogram_cut(&k->histogram, -block->size_bytes, lifetime_ns); /* the bytes were counted as they left */
+    part_ends(k, block->size_bytes, b->size, temporary);
     if (largest_wants(&a->largest, block->size_bytes)) {
         struct largest_block l = {.size_bytes = block->size_bytes,
                                   .lifetime_ns = lifetime_ns,
@@ -169,8 +181,7 @@ void account_part_leave(struct account *a, const struct event *e, struct process
     uint64_t lifetime_ns = a->now_ns - b->time_ns;
     account_seal(a);
     account_touch_site(a, s, b->site);
-    tally_save(thread, d, k);
-    account_thread_dirty(a, b->thread_id);
+    account_thread_touch(a, b->thread_id, t, s->kind);
     timeline_step(d->timeline, a->now_ns, d->alloc_count, d->alloc_bytes);
     level_drop(&d->level, b->size, is_last);
     level_drop(&k->level, b->size, is_last);
@@ -182,6 +193,8 @@ void account_part_leave(struct account *a, const struct event *e, struct process
     if (is_last)
         block_ends(a, e, b, block);
     account_reserved_change(a, d, k, -(int64_t)b->size);
+    if (b->thread_id != e->thread_id)
+        account_chunk_owner(a, b->thread_id);
     account_keep(a, e, is_last ? CHUNK_free : CHUNK_cut, b->key & LIVE_ADDRESS_MASK, b->size, b->site, s->device,
                  s->kind, is_last ? b->match : 0);
     if (block == &whole)

@@ -54,12 +54,21 @@ struct process_account {
     uint64_t teardown_ns; /* when that began */
 };
 
+/* What a thread allocated of a kind of a device. */
+struct thread_tally {
+    struct tally tally;  /* own_peak_bytes: since the chunk began that it changed in last */
+    uint64_t peak_bytes; /* before that */
+    uint32_t chunk_id;   /* that one */
+};
+
 /* What a thread allocated on one device. */
 struct thread_device {
     struct thread_device *next;
-    uint64_t live_bytes; /* of all kinds */
-    uint64_t own_peak_bytes;
-    struct tally *kinds[KIND_COUNT]; /* NULL until used */
+    uint64_t live_bytes;     /* of all kinds */
+    uint64_t own_peak_bytes; /* as of a tally, and the next two as of a thread_tally */
+    uint64_t peak_bytes;
+    uint32_t chunk_id;
+    struct thread_tally *kinds[KIND_COUNT]; /* NULL until used */
     uint8_t device;
 };
 
@@ -148,6 +157,13 @@ struct account {
     uint64_t device_mask;
     struct chunk_delta *before; /* the sites that the chunk touched, as they were: chunk_touched of them */
     uint32_t chunk_touched;
+    struct thread_before { /* the same of threads, of a kind or (KIND_all) a device */
+        struct thread_device *device;
+        struct chunk_thread was; /* rise_bytes: live bytes */
+    } * threads_before;
+    uint32_t thread_touched, thread_room;
+    struct chunk_owner *owners; /* of what the chunk's events end: those that are not the event's own thread */
+    uint32_t owner_count, owner_room;
     uint32_t last_tuples[4]; /* of the chunk's events, by the low bits of their ops; as in struct chunk_event */
     uint32_t tuples[CHUNK_TUPLES], tuple_count;
     struct short_chunk { /* chunks that ended before they were full: what came after them */
@@ -164,7 +180,9 @@ struct account {
         struct chunk_delta *deltas;
         uint32_t count, delta_count, chunk_id;
         uint64_t first_event, device_mask;
-        struct buf encoded, encoded_deltas;
+        struct buf encoded, encoded_deltas, encoded_sums;
+        struct chunk_sums sums;
+        uint32_t thread_room, size_room, owner_room; /* of these */
     } job;
     struct buf encoded;
     struct keyframes keyframes;
@@ -234,6 +252,8 @@ void account_watch(struct account *a, struct device_account *d);
 /* account_thread.c */
 struct thread_device *account_thread_device(struct account *a, uint32_t thread_id, unsigned device);
 struct tally *account_thread_tally(struct thread_device *t, unsigned kind);
+/* Before a tally of kind k of device d changes. */
+void account_thread_touch(struct account *a, uint32_t thread_id, struct thread_device *t, unsigned kind);
 void account_thread_dirty(struct account *a, uint32_t thread_id);
 void account_threads_write(struct account *a, int peaks_moved);
 void account_threads_close(struct account *a);
@@ -243,7 +263,11 @@ void account_chunk_open(struct account *a);
 void account_chunk_close(struct account *a);
 void account_chunk_tuple(struct account *a, uint32_t tuple); /* of the event just added, another than that before */
 void account_chunk_touch(struct account *a, struct site *s, uint32_t id); /* before its first change in the chunk */
-void account_chunk_full(struct account *a);                               /* writes the chunk and begins the next */
+/* The same of a thread's tally of a kind. */
+void account_chunk_touch_thread(struct account *a, uint32_t thread_id, struct thread_device *t, unsigned kind);
+/* The block that ends with the next event was not allocated by the event's thread. */
+void account_chunk_owner(struct account *a, uint32_t thread_id);
+void account_chunk_full(struct account *a);    /* writes the chunk and begins the next */
 void account_chunk_partial(struct account *a); /* begins to write what there is; it will be written again */
 void account_chunk_stored(struct account *a);  /* waits until all that was begun is in the database */
 

@@ -30,7 +30,16 @@ struct tally *account_thread_tally(struct thread_device *t, unsigned kind)
 {
     if (!t->kinds[kind])
         t->kinds[kind] = xcalloc(1, sizeof *t->kinds[kind]);
-    return t->kinds[kind];
+    return &t->kinds[kind]->tally;
+}
+
+void account_thread_touch(struct account *a, uint32_t thread_id, struct thread_device *t, unsigned kind)
+{
+    const struct device_account *d = a->devices[t->device];
+    tally_save(&t->kinds[kind]->tally, d, d->kinds[kind]);
+    if (t->kinds[kind]->chunk_id != a->chunk_id)
+        account_chunk_touch_thread(a, thread_id, t, kind);
+    account_thread_dirty(a, thread_id);
 }
 
 void account_thread_dirty(struct account *a, uint32_t thread_id)
@@ -92,24 +101,32 @@ static void add(struct tally *sum, const struct tally *t)
 #undef MAX
 }
 
+static uint64_t larger(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
 static void write_device(struct account *a, uint32_t thread_id, const struct thread_device *t, int force)
 {
     const struct device_account *d = a->devices[t->device];
-    struct tally sum = {.own_peak_bytes = t->own_peak_bytes};
+    struct tally sum = {.own_peak_bytes = larger(t->own_peak_bytes, t->peak_bytes)};
     struct tally_peaks sum_peaks = {0};
     int changed = force;
     for (unsigned kind = 0; kind < KIND_COUNT; kind++) {
-        struct tally *k = t->kinds[kind];
-        if (!k)
+        struct thread_tally *of_kind = t->kinds[kind];
+        if (!of_kind)
             continue;
+        struct tally *k = &of_kind->tally;
         struct tally_peaks peaks = tally_peaks(k, d, d->kinds[kind]);
         add(&sum, k);
         sum_peaks.bytes += peaks.bytes;
         sum_peaks.count += peaks.count;
         if (force || tally_peaks_moved(k, &peaks)) {
             changed = 1;
+            struct tally whole = *k;
+            whole.own_peak_bytes = larger(k->own_peak_bytes, of_kind->peak_bytes);
             k->written = peaks;
-            write_row(a, thread_id, t->device, kind_name(kind), k, &peaks);
+            write_row(a, thread_id, t->device, kind_name(kind), &whole, &peaks);
         }
     }
     sum_peaks.kind_bytes = sum_peaks.bytes; /* the peak of kind 'all' is the device's */

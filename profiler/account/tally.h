@@ -52,6 +52,8 @@ struct kind_account {
     uint64_t teardown_bytes; /* as of a tally */
     uint64_t teardown_count;
     struct histogram histogram; /* its sums are the kind's counts */
+    struct size_class
+        chunk_sizes[HISTOGRAM_CLASSES]; /* its sizes when the chunk began; parts of blocks: see chunk_sums */
 };
 
 struct device_account {

@@ -14,7 +14,7 @@ static const char *const later[] = {
     "oom_had",           "heap_range",      "teardown",      "site_teardown", "site_kept",        "snapshot_entry",
     "snapshot_unfiled",  "resident_scan",   "resident_site", "resident_rest", "resident_account", "resident_fork",
     "resident_again",    "packed",          "block_touch",   "site_touch",    "upload_again",     "recording",
-    "recording_process", "recording_total", "common_peak",   "block_name"};
+    "recording_process", "recording_total", "common_peak",   "block_name",    "chunk_sum"};
 
 static int add_later(sqlite3 *db, const char *name, const char *definition, struct error *err)
 {

@@ -1,8 +1,8 @@
 /*
- * The decoders of event_chunk.data, site_delta and keyframe.data on hostile bytes: no crash, and what they return is in
- * range. The first byte chooses the decoder. Bytes that zstd must accept first would stop a fuzzer at once, so it also
- * builds frames itself: when the first byte has its high bit set, the rest is split into streams, which are packed
- * before they are decoded.
+ * The decoders of event_chunk.data, site_delta, chunk_sum.data and keyframe.data on hostile bytes: no crash, and what
+ * they return is in range. The first byte chooses the decoder. Bytes that zstd must accept first would stop a fuzzer at
+ * once, so it also builds frames itself: when the first byte has its high bit set, the rest is split into streams,
+ * which are packed before they are decoded.
  */
 #include "../../common/chunk_stream.h"
 
@@ -54,6 +54,22 @@ static void check_live(const void *data, size_t length)
         sink += live[i].live_bytes + live[i].site_id;
 }
 
+static void check_sums(const void *data, size_t length)
+{
+    struct chunk_sums sums;
+    if (chunk_decode_sums(codec, data, length, &sums) != 0)
+        return;
+    for (uint32_t i = 0; i < sums.thread_count; i++)
+        if (sums.threads[i].kind > KIND_all)
+            abort();
+    for (uint32_t i = 0; i < sums.size_count; i++)
+        if (sums.sizes[i].kind >= KIND_COUNT || sums.sizes[i].class >= CHUNK_SIZE_CLASSES)
+            abort();
+    for (uint32_t i = 0; i < sums.owner_count; i++)
+        if (sums.owners[i].index >= CHUNK_EVENTS || (i && sums.owners[i].index <= sums.owners[i - 1].index))
+            abort();
+}
+
 /* Two bytes of count, then the streams: a length byte and that many bytes each. */
 static int build(const uint8_t *data, size_t length, const char *magic, unsigned streams, struct buf *out)
 {
@@ -80,12 +96,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t length)
         const char *magic;
         unsigned streams;
         void (*check)(const void *data, size_t length);
-    } kinds[] = {{"MPCE", 40, check_events}, {"MPCD", 28, check_deltas}, {"MPCL", 12, check_live}};
+    } kinds[] = {
+        {"MPCE", 40, check_events}, {"MPCD", 28, check_deltas}, {"MPCL", 12, check_live}, {"MPCS", 3, check_sums}};
     if (!codec)
         codec = chunk_codec_open();
     if (!codec || !length)
         return 0;
-    unsigned kind = (data[0] & 0x7f) % 3;
+    unsigned kind = (data[0] & 0x7f) >= 0x7c ? 3 : (data[0] & 0x7f) % 3;
     if (data[0] & 0x80) {
         struct buf out = BUF(1 << 24);
         if (build(data + 1, length - 1, kinds[kind].magic, kinds[kind].streams, &out) == 0)

@@ -231,6 +231,87 @@ static void test_damage(void **state)
     buf_free(&out);
 }
 
+static void same_sums(const struct chunk_sums *a, const struct chunk_sums *b)
+{
+    assert_true(a->thread_count == b->thread_count && a->size_count == b->size_count &&
+                a->owner_count == b->owner_count);
+    for (uint32_t i = 0; i < a->thread_count; i++)
+        assert_memory_equal(&a->threads[i], &b->threads[i], sizeof *a->threads);
+    for (uint32_t i = 0; i < a->size_count; i++)
+        assert_memory_equal(&a->sizes[i], &b->sizes[i], sizeof *a->sizes);
+    for (uint32_t i = 0; i < a->owner_count; i++)
+        assert_memory_equal(&a->owners[i], &b->owners[i], sizeof *a->owners);
+}
+
+enum { SUMS_MAX = 200 };
+static struct chunk_thread sum_threads[SUMS_MAX];
+static struct chunk_size sum_sizes[SUMS_MAX];
+static struct chunk_owner sum_owners[SUMS_MAX];
+
+static void random_sums(struct chunk_sums *sums)
+{
+    *sums = (struct chunk_sums){
+        sum_threads, sum_sizes, sum_owners, (uint32_t)rnd(SUMS_MAX), (uint32_t)rnd(SUMS_MAX), (uint32_t)rnd(SUMS_MAX)};
+    memset(sum_threads, 0, sizeof sum_threads); /* what lies between their fields is compared, too */
+    memset(sum_sizes, 0, sizeof sum_sizes);
+    for (uint32_t i = 0; i < SUMS_MAX; i++) {
+        struct chunk_thread *t = &sum_threads[i];
+        struct chunk_size *c = &sum_sizes[i];
+        t->thread_id = (uint32_t)(rnd(UINT32_MAX) >> rnd(32));
+        t->device = (uint8_t)rnd(256);
+        t->kind = (uint8_t)rnd(KIND_COUNT + 1);
+        t->alloc_count = rnd(UINT64_MAX) >> rnd(64);
+        t->alloc_bytes = rnd(UINT64_MAX) >> rnd(64);
+        t->left_count = rnd(UINT64_MAX) >> rnd(64);
+        t->left_bytes = rnd(UINT64_MAX) >> rnd(64);
+        t->temporary_count = rnd(UINT64_MAX) >> rnd(64);
+        t->rise_bytes = rnd(UINT64_MAX) >> rnd(64);
+        c->device = (uint8_t)rnd(256);
+        c->kind = (uint8_t)rnd(KIND_COUNT);
+        c->class = (uint8_t)rnd(CHUNK_SIZE_CLASSES);
+        c->alloc_count = rnd(UINT64_MAX) >> rnd(64);
+        c->alloc_bytes = rnd(2) ? (uint64_t)-4096 : rnd(UINT64_MAX);
+        c->free_count = rnd(UINT64_MAX) >> rnd(64);
+        c->temporary_count = rnd(UINT64_MAX) >> rnd(64);
+        sum_owners[i] = (struct chunk_owner){i * (CHUNK_EVENTS / SUMS_MAX) + (uint32_t)rnd(100),
+                                             (uint32_t)(rnd(UINT32_MAX) >> rnd(32))};
+    }
+}
+
+static void test_sums(void **state)
+{
+    (void)state;
+    struct buf out = BUF(1 << 24);
+    struct chunk_sums sums, back;
+    for (int round = 0; round < 200; round++) {
+        random_sums(&sums);
+        buf_reset(&out);
+        assert_int_equal(chunk_encode_sums(codec, &sums, &out), 0);
+        assert_int_equal(chunk_decode_sums(codec, out.data, out.length, &back), 0);
+        same_sums(&sums, &back);
+    }
+    sums.threads[3].kind = KIND_COUNT + 1; /* which none is */
+    sums.thread_count = 10;
+    buf_reset(&out);
+    assert_int_equal(chunk_encode_sums(codec, &sums, &out), 0);
+    assert_int_equal(chunk_decode_sums(codec, out.data, out.length, &back), -EBADMSG);
+    sums.threads[3].kind = 0;
+    sums.owner_count = 2;
+    sums.owners[1].index = sums.owners[0].index; /* twice the same event */
+    buf_reset(&out);
+    assert_int_equal(chunk_encode_sums(codec, &sums, &out), 0);
+    assert_int_equal(chunk_decode_sums(codec, out.data, out.length, &back), -EBADMSG);
+    sums.owners[1].index = sums.owners[0].index + 1;
+    buf_reset(&out);
+    assert_int_equal(chunk_encode_sums(codec, &sums, &out), 0);
+    assert_int_equal(chunk_decode_sums(codec, out.data, out.length, &back), 0);
+    for (size_t length = 0; length < out.length; length += 1 + rnd(5))
+        assert_int_equal(chunk_decode_sums(codec, out.data, length, &back), -EBADMSG);
+    buf_putc(&out, 0);
+    assert_int_equal(chunk_decode_sums(codec, out.data, out.length, &back), -EBADMSG);
+    buf_free(&out);
+}
+
 /* An allocator's usual work must stay small: what the format is for. */
 static void test_size(void **state)
 {
@@ -295,7 +376,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_events),          cmocka_unit_test(test_all_different), cmocka_unit_test(test_limits),
         cmocka_unit_test(test_deltas_and_live), cmocka_unit_test(test_damage),        cmocka_unit_test(test_size),
-        cmocka_unit_test(test_noise),
+        cmocka_unit_test(test_noise),           cmocka_unit_test(test_sums),
     };
     random_seed = 1234567;
     return cmocka_run_group_tests(tests, open_codec, close_codec);

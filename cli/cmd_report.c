@@ -203,7 +203,8 @@ int cmd_report(const struct arguments *a)
     window.lens.is_self_only = !options.inclusive;
     window.lens.is_by_event = options.is_by_size || options.by == ROW_THREAD || options.by == ROW_PROCESS;
     window.lens.is_by_process = options.by == ROW_PROCESS;
-    window.lens.is_summed = !options.is_by_size && out.format == REPORT_TEXT && !a->given[OPTION_sort];
+    window.lens.is_by_size = options.is_by_size;
+    window.lens.is_summed = !window_lacks(options.sort);
     if (rc == 0 && is_html)
         lens.window = NULL; /* a page has the whole run, and opens with the window chosen */
     out.has_window = lens.window != NULL;

@@ -127,19 +127,22 @@ static int64_t only_thread(sqlite3 *db, int is_by_process)
                   0);
 }
 
-/* A window whose sites' sums are those of one thread, and its process. Without it the events tell. */
+/* From the sums of chunks; in a file that lacks those of threads, the sites' are those of the only thread, and its
+ * process. Without them the events tell. */
 static int load_summed(struct lens *l, struct error *err)
 {
     struct lens_window *w = l->options->window;
-    const int64_t thread_id = only_thread(l->db, w->is_by_process);
-    if (!thread_id || !w->is_summed)
+    if (!w->is_summed)
         return -EAGAIN;
-    int rc = window_load(l->db, w->ranges, w->count, &l->replay, &w->result, err);
-    if (rc == 0 && !w->result.is_counted) {
+    int rc = window_load(l->db, w->ranges, w->count, w->is_by_process ? WINDOW_PROCESSES : WINDOW_PARTS, &l->replay,
+                         &w->result, err);
+    const int64_t thread_id =
+        rc == 0 && !w->result.has_parts && !w->is_by_size ? only_thread(l->db, w->is_by_process) : 0;
+    if (rc == 0 && !w->result.has_parts && (!w->result.is_counted || !thread_id)) {
         replay_free(&l->replay);
         return -EAGAIN;
     }
-    if (rc == 0)
+    if (rc == 0 && !w->result.has_parts)
         window_fill_thread(&l->replay, thread_id);
     return rc;
 }
@@ -156,7 +159,7 @@ static int load_replay(struct lens *l, struct error *err)
     l->is_replayed = 1;
     struct lens_window *w = o->window;
     if (!is_one && !w->is_by_event)
-        return window_load(l->db, w->ranges, w->count, &l->replay, &w->result, err);
+        return window_load(l->db, w->ranges, w->count, WINDOW_SITES, &l->replay, &w->result, err);
     if (!replay_is_possible(l->db))
         return error_set(err, EINVAL, "%s needs all events, which this recording does not keep (%s)%s",
                          is_one ? "--process" : "a window by thread, process or size",

@@ -24,8 +24,8 @@ struct lens_window {
     int64_t nth, of;             /* of those of that name; nth 0: all */
     int is_by_event;             /* threads, processes, sizes are wanted, which only all events up to its end tell */
     int is_by_process;           /* of those, processes */
-    int is_summed;               /* of threads and processes what the sums of sites tell is enough: where one alone
-                                    allocated, these are its own, and no event need be read for it */
+    int is_by_size;              /* ... or sizes */
+    int is_summed;               /* of them what sums of chunks tell is enough, and few events need be read */
     int has_survivors;           /* temp.survivor (survivors.h) is wanted */
     int is_self_only;            /* rows with what they call are not wanted */
     struct window_result result; /* filled by lens_apply */

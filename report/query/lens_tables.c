@@ -414,6 +414,8 @@ static int write_sizes(struct lens *l, struct error *err)
         sqlite3_bind_text(s, 2, kind_name(size->kind), -1, SQLITE_STATIC);
         for (int k = 0; k < 6; k++)
             sqlite3_bind_int64(s, 3 + k, values[k]);
+        if (!l->replay.has_lifetimes)
+            sqlite3_bind_null(s, 8);
         rc = step(l, s, err);
     }
     sqlite3_finalize(s);

@@ -145,7 +145,8 @@ int replay_load(sqlite3 *db, const struct replay_images *images, const struct wi
     if (replay->site_count)
         qsort(replay->sites, replay->site_count, sizeof *replay->sites, by_id);
     replay->event_count = s.event_count;
-    replay->sizes = s.sizes;
+    replay->has_lifetimes = 1;
+    replay->sizes = s.sizes || !ranges ? s.sizes : xcalloc(1, sizeof *replay->sizes);
     replay->size_count = s.size_count;
     replay_state_close(&s);
     return rc;

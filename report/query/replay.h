@@ -58,6 +58,7 @@ struct replay {
     uint32_t process_count;
     struct replay_size *sizes; /* the same */
     uint32_t size_count;
+    int has_lifetimes; /* of sizes */
     int64_t event_count;
 };
 

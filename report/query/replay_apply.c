@@ -297,10 +297,9 @@ static void end_threads(struct replay_state *s, const struct chunk_event *e)
             struct held *held =
                 &s->threads[thread_at(s, blocks[i].thread_id, of->device, all ? KIND_all : of->kind)].held;
             seal(s, held, device, kind);
-            held->live_bytes -= blocks[i].size_bytes;
-            held->live_count--;
-            wrap_change(&held->stats.value[STAT_end_bytes], s->is_inside ? blocks[i].size_bytes : 0);
-            wrap_change(&held->stats.value[STAT_end_count], (uint64_t)s->is_inside);
+            wrap_change(&held->stats.value[STAT_end_bytes], s->is_inside ? held->live_bytes : 0);
+            wrap_change(&held->stats.value[STAT_end_count], s->is_inside ? held->live_count : 0);
+            held->live_bytes = held->live_count = 0; /* with the first of its blocks, some of which are parts of one */
         }
     }
     free(blocks);

@@ -81,157 +81,7 @@ static int load_sites(struct window *w, struct error *err)
     return rc;
 }
 
-static void most(int64_t *value, int64_t now)
-{
-    if (now > *value)
-        *value = now;
-}
-
-/* A site that did not change since a range began held at its beginning what it holds now. */
-static void touch(struct window *w, uint32_t index)
-{
-    struct window_site *site = &w->sites[index];
-    if (site->seen == w->entered)
-        return;
-    site->seen = w->entered;
-    most(&site->own_peak_bytes, w->live[index].bytes);
-}
-
-static void change(struct window *w, uint32_t index, uint64_t bytes, uint64_t count)
-{
-    wrap_change(&w->live[index].bytes, bytes);
-    wrap_change(&w->live[index].count, count);
-    for (int i = 0; i < 2; i++) {
-        if (w->sites[index].levels[i] == WINDOW_NONE)
-            continue;
-        struct window_level *l = &w->levels[w->sites[index].levels[i]];
-        wrap_change(&l->active_bytes, bytes);
-    }
-}
-
-/* --- the ranges -------------------------------------------------------------------------------------------------- */
-
-static void raise_level(struct window_level *l, int64_t active_bytes, int64_t time_ns, int64_t stop_event)
-{
-    if (l->has_peak && active_bytes <= l->peak_bytes)
-        return;
-    l->has_peak = 1;
-    l->peak_bytes = active_bytes;
-    l->peak_ns = time_ns;
-    l->stop_event = stop_event;
-}
-
-static void enter(struct window *w, int64_t time_ns, int64_t event)
-{
-    w->is_inside = 1;
-    for (uint32_t i = 0; i < w->level_count; i++)
-        raise_level(&w->levels[i], w->levels[i].active_bytes, time_ns, event);
-    for (size_t i = 0; !w->entered && i < w->site_count; i++) {
-        w->sites[i].start_bytes = w->live[i].bytes;
-        w->sites[i].start_count = w->live[i].count;
-    }
-    w->entered++;
-}
-
-/* Up to an event at time_ns: ranges end and begin on the way. */
-static void advance(struct window *w, int64_t time_ns, int64_t event)
-{
-    while (w->range < w->range_count) {
-        const struct window_range *r = &w->ranges[w->range];
-        if (!w->is_inside && r->from_ns <= time_ns)
-            enter(w, r->from_ns, event);
-        if (!w->is_inside || r->to_ns > time_ns || r->to_ns == WINDOW_END)
-            break;
-        w->is_inside = 0;
-        w->range++;
-    }
-}
-
-/* Where the next range begins or ends. */
-static int64_t next_edge(const struct window *w)
-{
-    if (w->range == w->range_count)
-        return WINDOW_END;
-    return w->is_inside ? w->ranges[w->range].to_ns : w->ranges[w->range].from_ns;
-}
-
 /* --- events ------------------------------------------------------------------------------------------------------ */
-
-/* Whether it was live when its process's interpreter began to take itself down, within this range: that is its end. */
-static int is_torn_down(struct window *w, const struct chunk_event *e)
-{
-    uint32_t i = map_number(&w->teardown_of, e->process_id, 0);
-    const struct window_teardown *t = i == MAP_NONE ? NULL : &w->teardowns[i];
-    const uint64_t space = chunk_event_space(e);
-    if (!t || t->began_ns > (int64_t)e->time_ns || t->until_ns <= (int64_t)e->time_ns)
-        return 0;
-    if (chunk_op_is_birth(e->op)) {
-        if ((int64_t)e->time_ns > t->began_ns)
-            *map_slot(&w->born, e->address, space) = 1;
-        return 0;
-    }
-    if (e->op == CHUNK_split && map_get(&w->born, e->address, space))
-        *map_slot(&w->born, e->address + e->size_bytes, space) = 1;
-    if (e->op != CHUNK_free && e->op != CHUNK_realloc_free && e->op != CHUNK_cut)
-        return 0;
-    return !map_take(&w->born, e->address, space);
-}
-
-static void birth(struct window *w, uint32_t index, const struct chunk_event *e, int64_t event)
-{
-    struct window_site *site = &w->sites[index];
-    wrap_change(&site->alloc_count, 1);
-    wrap_change(&site->alloc_bytes, e->size_bytes);
-    change(w, index, e->size_bytes, 1);
-    most(&site->own_peak_bytes, w->live[index].bytes);
-    for (int i = 0; i < 2; i++) {
-        if (site->levels[i] == WINDOW_NONE)
-            continue;
-        struct window_level *l = &w->levels[site->levels[i]];
-        raise_level(l, l->active_bytes, (int64_t)e->time_ns, event + 1);
-    }
-}
-
-static void loss(struct window *w, uint32_t index, const struct chunk_event *e, int is_torn)
-{
-    struct window_site *site = &w->sites[index];
-    uint64_t count = e->op == CHUNK_end ? e->address : e->op == CHUNK_cut ? 0 : 1;
-    if (e->op == CHUNK_to_segment) { /* it never was a block */
-        wrap_change(&site->moved_count, 1);
-        wrap_change(&site->alloc_count, (uint64_t)-1);
-        wrap_change(&site->alloc_bytes, -e->size_bytes);
-    } else if (e->op == CHUNK_end) {
-        wrap_change(&site->end_count, count);
-        wrap_change(&site->end_bytes, e->size_bytes);
-    } else {
-        wrap_change(&site->free_count, count);
-        wrap_change(&site->free_bytes, e->size_bytes);
-    }
-    if (is_torn) {
-        wrap_change(&site->torn_count, count);
-        wrap_change(&site->torn_bytes, e->size_bytes);
-    }
-    change(w, index, -e->size_bytes, -count);
-}
-
-/* What an event does; inside a range it is counted. */
-static void apply(struct window *w, const struct chunk_event *e, int64_t event)
-{
-    int is_birth = chunk_op_is_birth(e->op);
-    int is_torn = w->is_inside && w->teardown_count && is_torn_down(w, e);
-    uint32_t index = is_birth || chunk_op_is_loss(e->op) ? window_site_at(w, e->site_id) : WINDOW_NONE;
-    if (index == WINDOW_NONE)
-        return;
-    touch(w, index);
-    if (w->is_inside && is_birth)
-        birth(w, index, e, event);
-    else if (w->is_inside)
-        loss(w, index, e, is_torn);
-    else if (is_birth)
-        change(w, index, e->size_bytes, 1);
-    else
-        change(w, index, -e->size_bytes, e->op == CHUNK_end ? -e->address : e->op == CHUNK_cut ? 0 : (uint64_t)-1);
-}
 
 static void count_events(struct window *w, int64_t count)
 {
@@ -242,19 +92,19 @@ static void count_events(struct window *w, int64_t count)
 static void read_events(struct window *w, const struct window_chunk *c, const struct chunk_event *events, long count,
                         const uint8_t *is_temporary)
 {
+    if (w->parts)
+        window_parts_begin(w, c->chunk_id);
     for (long i = 0; i < count; i++) {
         int64_t event = c->first_event + i;
+        if (event < w->first_event && w->parts)
+            window_parts_apply(w, &events[i], (uint32_t)i, event, 0, 0);
         if (event < w->first_event)
             continue;
-        advance(w, (int64_t)events[i].time_ns, event);
+        window_advance(w, (int64_t)events[i].time_ns, event);
         if (w->range == w->range_count)
             break;
         count_events(w, 1);
-        apply(w, &events[i], event);
-        uint32_t index =
-            w->is_inside && is_temporary && is_temporary[i] ? window_site_at(w, events[i].site_id) : WINDOW_NONE;
-        if (index != WINDOW_NONE)
-            w->sites[index].temporary_count++;
+        window_apply(w, &events[i], (uint32_t)i, event, is_temporary && is_temporary[i]);
     }
     w->result->chunks_read++;
 }
@@ -272,7 +122,7 @@ static void add_bounds(struct window *w, const struct window_chunk *c)
         if (most_bytes >= 0 && most_bytes < bound)
             bound = most_bytes;
         *ARRAY_ADD(l->bounds, l->bound_count, l->bound_capacity) =
-            (struct window_bound){c->chunk_id, c->first_event, l->before_bytes, bound};
+            (struct window_bound){c->chunk_id, c->first_event, l->before_bytes, bound, 0};
         l->is_touched = 0;
     }
     w->touched_count = 0;
@@ -299,11 +149,11 @@ static void sum_chunk(struct window *w, const struct window_chunk *c, const stru
         if (index == WINDOW_NONE)
             continue;
         struct window_site *site = &w->sites[index];
-        touch(w, index);
+        window_touch(w, index);
         if (w->is_inside) {
             int64_t high = w->live[index].bytes;
             wrap_change(&high, d->rise_bytes);
-            most(&site->own_peak_bytes, high);
+            window_most(&site->own_peak_bytes, high);
             wrap_change(&site->alloc_count, d->alloc_count);
             wrap_change(&site->alloc_bytes, d->alloc_bytes);
             wrap_change(&site->free_count, d->free_count);
@@ -313,9 +163,11 @@ static void sum_chunk(struct window *w, const struct window_chunk *c, const stru
                 if (site->levels[k] != WINDOW_NONE)
                     touch_level(w, site->levels[k], (int64_t)d->rise_bytes);
         }
-        change(w, index, d->alloc_bytes - d->free_bytes, (uint64_t)d->alloc_count - d->free_count);
+        window_change(w, index, d->alloc_bytes - d->free_bytes, (uint64_t)d->alloc_count - d->free_count);
     }
     add_bounds(w, c);
+    if (w->parts)
+        window_parts_sum(w, c);
     count_events(w, c->event_count);
     w->result->chunks_summed++;
 }
@@ -328,6 +180,8 @@ static void add_temporaries(struct window *w, const struct chunk_delta *deltas, 
         if (index != WINDOW_NONE)
             wrap_change(&w->sites[index].temporary_count, deltas[i].temporary_count);
     }
+    if (w->parts)
+        window_parts_temporaries(w);
 }
 
 static int is_in_teardown(const struct window *w, const struct window_chunk *c)
@@ -344,7 +198,7 @@ static int is_summed(struct window *w, const struct window_chunk *c)
     char head[4096];
     sqlite3_blob *blob = NULL;
     long ops = -EBADMSG;
-    if (c->first_event < w->first_event || c->last_ns >= next_edge(w))
+    if (c->first_event < w->first_event || c->last_ns >= window_next_edge(w))
         return 0;
     if (!w->is_inside)
         return 1;
@@ -359,7 +213,7 @@ static int is_summed(struct window *w, const struct window_chunk *c)
     return ops >= 0 && !(ops & APART);
 }
 
-static long decode_events(struct window *w, int64_t chunk_id, const struct chunk_event **events)
+long window_decode(struct window *w, int64_t chunk_id, const struct chunk_event **events)
 {
     sqlite3_bind_int64(w->read_data, 1, chunk_id);
     const void *data = sqlite3_step(w->read_data) == SQLITE_ROW ? sqlite3_column_blob(w->read_data, 0) : NULL;
@@ -375,27 +229,27 @@ static void take_chunk(struct window *w, const struct window_chunk *c, const voi
     const struct chunk_delta *deltas = NULL;
     long delta_count = delta_data ? chunk_decode_deltas(w->delta_codec, delta_data, delta_bytes, &deltas) : -EBADMSG;
     deltas = delta_count >= 0 ? deltas : NULL;
-    advance(w, c->first_ns, c->first_event);
+    window_advance(w, c->first_ns, c->first_event);
     if (w->range == w->range_count)
         return;
     if (deltas && is_summed(w, c)) {
         sum_chunk(w, c, deltas, delta_count);
         return;
     }
-    long count = decode_events(w, c->chunk_id, &events);
+    long count = window_decode(w, c->chunk_id, &events);
     if (count < 0) {
         w->result->chunks_damaged++;
-        if (deltas && c->first_event >= w->first_event && c->last_ns < next_edge(w))
+        if (deltas && c->first_event >= w->first_event && c->last_ns < window_next_edge(w))
             sum_chunk(w, c, deltas, delta_count);
         return;
     }
-    if (deltas && w->is_inside && c->first_event >= w->first_event && c->last_ns < next_edge(w)) {
+    if (deltas && w->is_inside && c->first_event >= w->first_event && c->last_ns < window_next_edge(w)) {
         read_events(w, c, events, count, NULL);
         add_temporaries(w, deltas, delta_count);
         return;
     }
     uint8_t *is_temporary = xcalloc((size_t)count + 1, 1);
-    if (w->is_inside || c->last_ns >= next_edge(w))
+    if (w->is_inside || c->last_ns >= window_next_edge(w))
         temporaries_mark(w->db,
                          &(struct temporaries_chunk){c->chunk_id, c->first_event, events, count, deltas, delta_count},
                          is_temporary);
@@ -413,8 +267,6 @@ static int read_chunks(struct window *w, struct error *err)
                         "SELECT chunk_id, first_ns, last_ns, event_count, first_event, site_delta FROM event_chunk "
                         "WHERE last_ns >= ?1 ORDER BY chunk_id",
                         &s, err);
-    if (rc == 0)
-        rc = db_prepare(w->db, "SELECT data FROM event_chunk WHERE chunk_id = ?", &w->read_data, err);
     if (rc == 0)
         sqlite3_bind_int64(s, 1, w->keyframe_ns);
     w->result->is_counted = 1;
@@ -439,7 +291,7 @@ static int read_chunks(struct window *w, struct error *err)
         take_chunk(w, &c, sqlite3_column_blob(s, 5), (size_t)sqlite3_column_bytes(s, 5));
     }
     sqlite3_finalize(s);
-    advance(w, WINDOW_END - 1, next); /* what is left of the ranges is behind all events */
+    window_advance(w, WINDOW_END - 1, next); /* what is left of the ranges is behind all events */
     if (!has_any && db_int(w->db, "SELECT 1 FROM event_chunk LIMIT 1", 0) == 0)
         w->result->is_counted = w->site_count == 0;
     return rc;
@@ -447,7 +299,7 @@ static int read_chunks(struct window *w, struct error *err)
 
 /* --- peaks ------------------------------------------------------------------------------------------------------- */
 
-static int by_bound(const void *a, const void *b)
+int window_by_bound(const void *a, const void *b)
 {
     const struct window_bound *x = a, *y = b;
     if (x->bytes != y->bytes)
@@ -461,7 +313,7 @@ static void climb(struct window *w, uint32_t level, const struct window_bound *b
     struct window_level *l = &w->levels[level];
     const struct chunk_event *events;
     int64_t active = bound->before_bytes;
-    long count = decode_events(w, bound->chunk_id, &events);
+    long count = window_decode(w, bound->chunk_id, &events);
     w->result->chunks_read += count >= 0;
     w->result->chunks_damaged += count < 0;
     for (long i = 0; i < count; i++) {
@@ -486,7 +338,7 @@ static void find_peaks(struct window *w)
     for (uint32_t level = 0; level < w->level_count; level++) {
         struct window_level *l = &w->levels[level];
         if (l->bound_count)
-            qsort(l->bounds, l->bound_count, sizeof *l->bounds, by_bound);
+            qsort(l->bounds, l->bound_count, sizeof *l->bounds, window_by_bound);
         for (uint32_t i = 0; i < l->bound_count; i++) {
             const struct window_bound *b = &l->bounds[i];
             if (b->bytes > l->peak_bytes || (b->bytes == l->peak_bytes && b->first_event < l->stop_event))
@@ -522,6 +374,8 @@ static int hold_peaks(struct window *w, struct error *err)
                 wrap_change(&w->levels[levels[1]].peak_count, (uint64_t)live[i].count);
             }
         }
+        if (rc == 0 && w->parts)
+            rc = window_parts_peak(w, stop_event, err);
         for (uint32_t k = first; k < w->level_count; k++)
             w->levels[k].is_held |= w->levels[k].is_holding;
     }
@@ -565,6 +419,7 @@ static void close(struct window *w)
     map_close(&w->level_of);
     map_close(&w->born);
     map_close(&w->teardown_of);
+    window_parts_close(w);
     free(w->levels);
     free(w->touched);
     free(w->sites);
@@ -573,8 +428,8 @@ static void close(struct window *w)
     free(w->buckets);
 }
 
-int window_load(sqlite3 *db, const struct window_range *ranges, size_t count, struct replay *replay,
-                struct window_result *result, struct error *err)
+int window_load(sqlite3 *db, const struct window_range *ranges, size_t count, enum window_parts_wanted wanted,
+                struct replay *replay, struct window_result *result, struct error *err)
 {
     struct window w = {.db = db,
                        .ranges = ranges,
@@ -593,22 +448,31 @@ int window_load(sqlite3 *db, const struct window_range *ranges, size_t count, st
     for (size_t i = 0; rc == 0 && i < w.site_count; i++) {
         const int64_t bytes = w.live[i].bytes, blocks = w.live[i].count;
         w.live[i].bytes = w.live[i].count = 0;
-        change(&w, (uint32_t)i, (uint64_t)bytes, (uint64_t)blocks);
+        window_change(&w, (uint32_t)i, (uint64_t)bytes, (uint64_t)blocks);
     }
     if (rc == 0)
         rc = window_load_timeline(&w, err);
     if (rc == 0)
         rc = window_load_teardowns(&w, err);
     if (rc == 0)
+        rc = db_prepare(db, "SELECT data FROM event_chunk WHERE chunk_id = ?", &w.read_data, err);
+    if (rc == 0 && wanted)
+        rc = window_parts_open(&w, wanted == WINDOW_PROCESSES, err);
+    if (rc == 0 && wanted)
+        rc = window_parts_start(&w, err);
+    if (rc == 0)
         rc = read_chunks(&w, err);
-    for (size_t i = 0; rc == 0 && w.entered && i < w.site_count; i++)
-        touch(&w, (uint32_t)i);
+    for (size_t i = 0; rc == 0 && w.entered && i < window_row_count(&w); i++)
+        window_touch(&w, (uint32_t)i);
     if (rc == 0 && result->is_counted) {
         find_peaks(&w);
         rc = hold_peaks(&w, err);
+        if (rc == 0 && wanted)
+            window_parts_climb(&w);
     } else if (rc == 0) {
         rc = load_instants(&w, err);
     }
+    result->has_parts = rc == 0 && wanted && result->is_counted && !result->chunks_damaged && !w.parts->is_missing;
     if (rc == 0)
         window_fill(&w, replay);
     close(&w);

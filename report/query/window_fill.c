@@ -12,7 +12,7 @@ static const uint32_t of_events = OF(alloc_count) | OF(alloc_bytes) | OF(free_co
                                   OF(own_peak_bytes);
 #undef OF
 
-static void fill_stats(const struct window *w, size_t i, struct stat_row *stats)
+void window_fill_stats(const struct window *w, size_t i, struct stat_row *stats)
 {
     const struct window_site *s = &w->sites[i];
     int64_t *v = stats->value;
@@ -44,7 +44,7 @@ static void add_total(struct replay_total *total, const struct stat_row *stats)
         wrap_change(&total->stats.value[summed[i]], (uint64_t)stats->value[summed[i]]);
 }
 
-void window_fill(const struct window *w, struct replay *replay)
+void window_fill(struct window *w, struct replay *replay)
 {
     const uint32_t known = w->result->is_counted ? of_instants | of_events : of_instants;
     replay->sites = xcalloc(w->site_count + 1, sizeof *replay->sites);
@@ -66,7 +66,7 @@ void window_fill(const struct window *w, struct replay *replay)
                                    .torn_bytes = w->sites[i].torn_bytes,
                                    .torn_count = w->sites[i].torn_count,
                                    .moved_count = w->sites[i].moved_count};
-        fill_stats(w, i, &site.stats);
+        window_fill_stats(w, i, &site.stats);
         for (int k = 0; k < 2; k++) {
             uint32_t level = w->sites[i].levels[k];
             if (level == WINDOW_NONE)
@@ -78,6 +78,19 @@ void window_fill(const struct window *w, struct replay *replay)
         if (!replay_is_nothing(&site.stats))
             replay->sites[replay->site_count++] = site;
     }
+    if (w->parts && w->result->has_parts)
+        window_parts_fill(w, known, replay);
+}
+
+int window_lacks(int stat)
+{
+    static const uint32_t replayed =
+        1u << STAT_temporary_bytes | 1u << STAT_active_peak_bytes | 1u << STAT_largest_bytes | 1u << STAT_lifetime_ns;
+    if (stat < 0)
+        return 0;
+    if (stat >= STAT_VALUE_COUNT)
+        return window_lacks(stat_infos[stat].a) || window_lacks(stat_infos[stat].b);
+    return replayed >> stat & 1;
 }
 
 void window_fill_thread(struct replay *replay, int64_t thread_id)

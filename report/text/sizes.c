@@ -30,7 +30,8 @@ static int list_sizes(sqlite3 *db, const struct report_options *o, struct record
         db,
         "WITH size AS (SELECT device_id, log2_size, CAST(total(alloc_count) AS INTEGER) AS allocs,"
         " CAST(total(alloc_bytes) AS INTEGER) AS bytes, CAST(total(free_count) AS INTEGER) AS frees,"
-        " CAST(total(temporary_count) AS INTEGER) AS temporary, CAST(total(lifetime_ns) AS INTEGER) AS lifetime"
+        " CAST(total(temporary_count) AS INTEGER) AS temporary, iif(count(lifetime_ns), CAST(total(lifetime_ns) AS "
+        "INTEGER), NULL) AS lifetime"
         " FROM size_class WHERE ?2 IS NULL OR ?2 IN ('all', kind) GROUP BY device_id, log2_size)"
         "SELECT d.name, coalesce(?2, 'all'), CASE WHEN log2_size < 0 THEN 0 ELSE 1 << log2_size END,"
         " 1 << (log2_size + 1), allocs, bytes, frees, temporary, lifetime,"

@@ -1,5 +1,4 @@
-"""window.py MEMPROF DB WINDOWS: windows of a recording, as 'report --by stack', '--by device' and '--by thread' tell
-them, against a replay of v_event in plain dictionaries. Prints how many numbers were compared."""
+"""window.py MEMPROF DB WINDOWS: windows of a recording, as 'report --by stack', device, thread, process and size tell them, against a replay of v_event in plain dictionaries. Prints how many numbers were compared."""
 import collections
 import csv
 import io
@@ -38,8 +37,9 @@ class Row:
 
 
 def replay(start, end):
-    """By (device, stack), (device,) and (device, thread): the statistics of the events in [start, end). And the most
-    that (device, process) held there."""
+    """By (device, stack), (device,) and (device, thread): the statistics of the events in [start, end). The most that
+    (device, process) held there. And by (device, highest bit) what was done with blocks of a size."""
+    sizes = collections.defaultdict(collections.Counter)
     rows = collections.defaultdict(Row)
     held, most = collections.Counter(), {}
     blocks, newest, peaks, entered = {}, {}, {}, False
@@ -66,6 +66,7 @@ def replay(start, end):
             enter()
         op, size, device = e["op"], e["size_bytes"], e["device"]
         who = device, first[e["process_id"]]
+        of_size = sizes[device, str(1 << size.bit_length() - 1 if size else 0)] if entered else collections.Counter()
         if op in ("alloc", "realloc", "end", "free", "to_segment", "cut"):
             held[who] += size if op in ("alloc", "realloc") else -size
             if entered:
@@ -73,6 +74,7 @@ def replay(start, end):
         place = (e["address"], e["process_id"], e["kind"])
         if op in ("alloc", "realloc"):
             blocks[place] = (e, size)
+            of_size.update(alloc_count=1, alloc_bytes=size)
             newest[e["thread_id"]] = e["address"]
             for key in ((device, e["stack_id"]), (device,), (device, "thread", e["thread_id"])):
                 rows[key].change(size, 1)
@@ -103,6 +105,12 @@ def replay(start, end):
             began = teardown.get(e["process_id"])
             torn = (began is not None and birth and op != "to_segment" and start <= began <= e["time_ns"]
                     and birth["time_ns"] <= began)
+            temporary = bool(gone and birth and op == "free" and e["is_realloc"] == "0"
+                             and newest.get(birth["thread_id"]) == e["address"])
+            if op == "to_segment":
+                of_size.subtract(alloc_count=1, alloc_bytes=size)
+            elif gone:
+                of_size.update(free_count=1, temporary_count=temporary)
             for key in keys:
                 rows[key].change(-size, -int(gone))
                 if not entered:
@@ -114,8 +122,7 @@ def replay(start, end):
                     continue
                 sums["free_count"] += gone
                 sums["free_bytes"] += size
-                sums["temporary_count"] += bool(gone and birth and e["is_realloc"] == "0"
-                                                and newest.get(birth["thread_id"]) == e["address"])
+                sums["temporary_count"] += temporary
                 if torn:
                     sums["end_bytes"] += size
                     sums["end_count"] += gone
@@ -130,7 +137,7 @@ def replay(start, end):
         row.sums["end_count"] += row.blocks
         held = peaks.get(key[0], (0, {}))[1].get(key, (0, 0))
         row.sums["at_peak_bytes"], row.sums["at_peak_count"] = held
-    return {key: row.sums for key, row in rows.items()}, most
+    return {key: row.sums for key, row in rows.items()}, most, sizes
 
 
 STATS = ("start_bytes", "start_count", "alloc_count", "alloc_bytes", "free_count", "free_bytes", "temporary_count",
@@ -140,10 +147,10 @@ threads = {(r["process_id"], r["tid"]): r["thread_id"] for r in csv.DictReader(i
 compared = 0
 
 
-def compare(what, expected, got):
+def compare(what, expected, got, stats=STATS):
     global compared
     for key in expected.keys() | got.keys():
-        for stat in STATS:
+        for stat in stats:
             compared += 1
             if expected.get(key, {}).get(stat, 0) != got.get(key, {}).get(stat, 0):
                 sys.exit("%s %s: %s is %s, expected %s" % (what, key, stat, got.get(key, {}).get(stat),
@@ -155,7 +162,7 @@ for i in range(windows):
     a, b = sorted(random.choice((random.randrange(end_ns), random.choice(events)["time_ns"])) for _ in range(2))
     if a == b:
         continue
-    expected, most = replay(a, b)
+    expected, most, sizes = replay(a, b)
     options = ["--from", "%dns" % a, "--to", "%dns" % b, "--json", "--top", "0"]
     rows = json.loads(run("report", path, "--by", "stack", *options))["rows"]
     compare("%d to %d: stack" % (a, b), {k: v for k, v in expected.items() if len(k) == 2},
@@ -163,19 +170,22 @@ for i in range(windows):
     rows = json.loads(run("report", path, "--by", "device", *options))["rows"]
     compare("%d to %d: device" % (a, b), {k: v for k, v in expected.items() if len(k) == 1},
             {(r["device"],): r for r in rows if r["alloc_count"] or r["end_count"] or r["free_count"]})
-    if i % 3 == 0:
-        rows = json.loads(run("report", path, "--by", "thread", *options))["rows"]
-        compare("%d to %d: thread" % (a, b), {k: v for k, v in expected.items() if len(k) == 3},
-                {(r["device"], "thread", threads[(str(r["process_id"]), str(r["tid"]))]): r for r in rows})
-        rows = json.loads(run("report", path, "--by", "process", *options))["rows"]
-        got = {(r["device"], str(r["key_id"])): r["own_peak_bytes"] for r in rows}
-        for key in got:
-            compared += 1
-            if got[key] != most.get(key, 0):
-                sys.exit("%d to %d: process %s: own peak %s, expected %s" % (a, b, key, got[key], most.get(key)))
-    for by in ("thread", "process"):  # as people see it, from sums where one thread alone allocated
-        text = [run("report", path, "--by", by, "--top", "0", *options[:4], *more) for more in ((), ("--sort", "active.at_peak"))]
-        if sorted(text[0].splitlines()[2:]) != sorted(text[1].splitlines()[2:]):
-            sys.exit("%d to %d by %s:\n%s\nby the events:\n%s" % (a, b, by, *text))
+    rows = json.loads(run("report", path, "--by", "thread", *options))["rows"]
+    compare("%d to %d: thread" % (a, b), {k: v for k, v in expected.items() if len(k) == 3},
+            {(r["device"], "thread", threads[(str(r["process_id"]), str(r["tid"]))]): r for r in rows})
+    rows = json.loads(run("report", path, "--by", "process", *options))["rows"]
+    got = {(r["device"], str(r["key_id"])): r["own_peak_bytes"] for r in rows}
+    for key in got:
         compared += 1
+        if got[key] != most.get(key, 0):
+            sys.exit("%d to %d: process %s: own peak %s, expected %s" % (a, b, key, got[key], most.get(key)))
+    rows = json.loads(run("report", path, "--by", "size", *options[:5]))["rows"]
+    compare("%d to %d: size" % (a, b), sizes, {(r["device"], str(r["from_bytes"])): r for r in rows},
+            ("alloc_count", "alloc_bytes", "free_count", "temporary_count"))
+for by in ("thread", "process"):  # what only the events tell is asked for, so they tell the rest as well
+    shown = [{(r["device"], r["key_id"]): {k: v for k, v in r.items() if k in STATS + ("own_peak_bytes",)}
+              for r in json.loads(run("report", path, "--by", by, "--from", "1ns", "--json", *more))["rows"]}
+             for more in ((), ("--sort", "lifetime.total"))]
+    if shown[0] != shown[1] or not shown[0]:
+        sys.exit("by %s: %s, by the events %s" % (by, *shown))
 print(compared)

@@ -159,6 +159,7 @@ static void read_some(sqlite3 *db, struct input *in)
     if (view == 0 && choose_window(db, in, &found, &window)) {
         lens.window = &window;
         window.is_by_event = what == BY_FIRST + ROW_THREAD || what == BY_FIRST + ROW_PROCESS;
+        window.is_summed = window.is_by_event;
         window.has_survivors = what == LEAKS;
         html.has_window = 1;
         html.from_ns = window.ranges[0].from_ns;

@@ -4,6 +4,7 @@
 #include "../../common/kind.h"
 #include "../../report/query/survivors.h"
 #include "../../report/query/window.h"
+#include "naive_parts.h"
 #include "random.h"
 #include "random_run.h"
 #include "scratch.h"
@@ -108,6 +109,7 @@ static void naive_peaks(int64_t time_ns)
             l->peak = l->active;
             l->peak_ns = time_ns;
             l->peak_count = l->count;
+            naive_parts_peak(d, k);
             for (size_t i = 0; i < site_count; i++) {
                 if (site_device[i] != d || (k < KIND_COUNT && site_kind[i] != k))
                     continue;
@@ -162,6 +164,23 @@ static void leave(const struct naive_block *b)
     is_left[b->block] = 1;
 }
 
+static int naive_temporary(size_t n, size_t at)
+{
+    const unsigned op = events[n].op;
+    if (op == CHUNK_cut || op == CHUNK_to_segment)
+        return 0;
+    return held[at].is_requested ? held[at].was_temporary : op != CHUNK_realloc_free && is_thread_newest(n, &held[at]);
+}
+
+/* Whether it is all that is left of its block. */
+static int naive_is_last(size_t at)
+{
+    for (size_t i = 0; i < held_count; i++)
+        if (i != at && held[i].block == held[at].block)
+            return 0;
+    return 1;
+}
+
 static void naive_event(size_t n, const struct window_range *r, size_t count)
 {
     const struct chunk_event *e = &events[n];
@@ -174,6 +193,7 @@ static void naive_event(size_t n, const struct window_range *r, size_t count)
     case CHUNK_realloc_alloc:
         held[held_count++] = (struct naive_block){.birth = *e, .block = n, .in_window = inside};
         naive_change(site, size, 1);
+        naive_parts_birth(e, inside);
         if (inside) {
             v[STAT_alloc_count]++;
             v[STAT_alloc_bytes] += size;
@@ -201,14 +221,14 @@ static void naive_event(size_t n, const struct window_range *r, size_t count)
     case CHUNK_cut:
     case CHUNK_to_segment:
         assert_true(at != SIZE_MAX);
+        naive_parts_loss(
+            &(struct naive_loss){&held[at].birth, e, inside, e->op != CHUNK_cut, inside && naive_temporary(n, at),
+                                 inside && e->op != CHUNK_to_segment && naive_torn(r, count, e, &held[at])});
         if (inside && e->op == CHUNK_to_segment) {
             v[STAT_alloc_count]--;
             v[STAT_alloc_bytes] -= size;
         } else if (inside) {
-            int is_last = e->op != CHUNK_cut;
-            int is_temporary =
-                is_last && (held[at].is_requested ? held[at].was_temporary
-                                                  : e->op != CHUNK_realloc_free && is_thread_newest(n, &held[at]));
+            int is_last = e->op != CHUNK_cut, is_temporary = naive_temporary(n, at);
             int is_torn = naive_torn(r, count, e, &held[at]);
             v[STAT_free_bytes] += size;
             v[STAT_free_count] += is_last;
@@ -236,6 +256,7 @@ static void naive_event(size_t n, const struct window_range *r, size_t count)
             }
             if (held[i].in_window) /* blocks of a window end with their process, in it or in a gap before its end */
                 leave(&held[i]);
+            naive_parts_end(&held[i].birth, naive_is_last(i), inside);
             held[i] = held[--held_count];
         }
         break;
@@ -251,6 +272,7 @@ static void naive_window(const struct window_range *r, size_t count)
     memset(levels, 0, sizeof levels);
     held = realloc(held, (event_count + 1) * 2 * sizeof *held);
     held_count = 0;
+    naive_parts_begin();
     free(is_left);
     is_left = calloc(event_count + 1, 1);
     for (size_t n = 0; n <= event_count; n++) {
@@ -260,7 +282,10 @@ static void naive_window(const struct window_range *r, size_t count)
                 naive[k].v[STAT_start_bytes] = naive[k].live_bytes;
                 naive[k].v[STAT_start_count] = naive[k].live_count;
             }
+            if (!started)
+                naive_parts_enter();
             started = 1;
+            naive_parts_range();
             naive_peaks(r[i].from_ns);
         }
         if (n == event_count || (time_ns >= r[count - 1].to_ns && r[count - 1].to_ns != WINDOW_END))
@@ -271,6 +296,7 @@ static void naive_window(const struct window_range *r, size_t count)
         naive[i].v[STAT_end_bytes] += naive[i].live_bytes;
         naive[i].v[STAT_end_count] += naive[i].live_count;
     }
+    naive_parts_finish();
     while (held_count) {
         if (held[held_count - 1].in_window)
             leave(&held[held_count - 1]);
@@ -328,17 +354,30 @@ static struct window_result check(const struct window_range *ranges, size_t coun
     struct replay window, all;
     struct window_result result;
     naive_window(ranges, count);
-    if (window_load(account_db, ranges, count, &window, &result, &err))
+    if (window_load(account_db, ranges, count, WINDOW_PROCESSES, &window, &result, &err))
         fail_msg("%s", err.text);
     assert_true(result.is_counted && !result.chunks_damaged);
     compare("window", &window, window.site_count ? window.sites[0].stats.known : 0);
+    assert_true(result.has_parts);
+    naive_parts_compare("window", &window);
     compare_survivors(ranges, count, &window);
     replay_free(&window);
     if (replay_load(account_db, NULL, ranges, count, &all, &err))
         fail_msg("%s", err.text);
     compare("replay", &all, all.site_count ? all.sites[0].stats.known : 0);
+    naive_parts_compare("replay", &all);
     replay_free(&all);
     return result;
+}
+
+/* random_run.c gives process n the threads 4n and 4n + 1. */
+static void add_threads(void)
+{
+    assert_int_equal(sqlite3_exec(account_db,
+                                  "INSERT INTO thread SELECT DISTINCT key_id, key_id / 4, key_id, '', 0, NULL FROM "
+                                  "account WHERE scope = 'thread'",
+                                  NULL, NULL, NULL),
+                     SQLITE_OK);
 }
 
 static int64_t random_time(void)
@@ -353,6 +392,7 @@ static void test_windows(void **state)
     for (uint64_t round = 0; round < RANDOM_VOLUME(4, 1); round++) {
         struct account_run r;
         random_run(&r, 4711 + round, &(struct account_options){0});
+        add_threads();
         read_back();
         assert_true(chunk_count > 15 && account_query("SELECT count(*) FROM teardown") > 0);
         for (int i = 0; i < 24; i++) {
@@ -392,7 +432,8 @@ static void test_whole(void **state)
     struct window_result result;
     const struct window_range whole = {0, WINDOW_END};
     random_run(&r, 99, &(struct account_options){0});
-    assert_int_equal(window_load(account_db, &whole, 1, &w, &result, &err), 0);
+    add_threads();
+    assert_int_equal(window_load(account_db, &whole, 1, WINDOW_PARTS, &w, &result, &err), 0);
     static const int stats[] = {STAT_alloc_count,     STAT_alloc_bytes,   STAT_free_count,    STAT_free_bytes,
                                 STAT_temporary_count, STAT_at_peak_bytes, STAT_at_peak_count, STAT_at_kind_peak_bytes,
                                 STAT_own_peak_bytes,  STAT_end_bytes,     STAT_end_count};
@@ -407,6 +448,14 @@ static void test_whole(void **state)
                 account_query("SELECT total(freed_bytes) FROM site_teardown WHERE site_id = %ld", w.sites[i].id));
     }
     assert_int_equal(w.event_count, account_query("SELECT sum(event_count) FROM event_chunk"));
+    assert_true(result.has_parts && w.thread_count > 20);
+    for (uint32_t i = 0; i < w.thread_count; i++)
+        for (size_t k = 0; k < sizeof stats / sizeof *stats; k++)
+            assert_int_equal(w.threads[i].stats.value[stats[k]],
+                             account_query("SELECT %s FROM account WHERE scope = 'thread' AND key_id = %ld AND "
+                                           "device_id = %d AND kind = '%s'",
+                                           stat_infos[stats[k]].column, w.threads[i].id, w.threads[i].device,
+                                           kind_name(w.threads[i].kind)));
     for (uint32_t i = 0; i < w.total_count; i++) {
         const struct replay_total *t = &w.totals[i];
         const char *kind = kind_name(t->kind);
@@ -432,6 +481,13 @@ static int64_t counted(const struct replay *r)
     for (uint32_t i = 0; i < r->site_count; i++)
         for (size_t k = 0; k < sizeof stats / sizeof *stats; k++)
             sum += (int64_t)(k + 1) * r->sites[i].stats.value[stats[k]] * (r->sites[i].id % 7 + 1);
+    for (uint32_t i = 0; i < r->thread_count; i++)
+        for (size_t k = 0; k < sizeof stats / sizeof *stats; k++)
+            sum += (int64_t)(k + 1) * r->threads[i].stats.value[stats[k]] * (r->threads[i].id % 7 + 8);
+    for (uint32_t i = 0; i < r->size_count; i++)
+        sum += (r->sizes[i].alloc_count + 2 * r->sizes[i].alloc_bytes + 3 * r->sizes[i].free_count +
+                4 * r->sizes[i].temporary_count) *
+               (r->sizes[i].log2_size + 2);
     return sum;
 }
 
@@ -445,11 +501,13 @@ static void test_parts_add_up(void **state)
     struct window_result result;
     int64_t sum = 0, at = 0;
     random_run(&r, 5, &(struct account_options){0});
+    add_threads();
     for (int i = 0; i <= 101; i++) {
         struct window_range part = {at, i == 101 ? WINDOW_END : at + (int64_t)rnd(random_run_end_ns / 50)};
         if (i == 100)
             part = (struct window_range){0, WINDOW_END};
-        assert_int_equal(window_load(account_db, &part, 1, &w, &result, &err), 0);
+        assert_int_equal(window_load(account_db, &part, 1, WINDOW_PARTS, &w, &result, &err), 0);
+        assert_true(result.has_parts);
         sum += i == 100 ? -counted(&w) : counted(&w);
         at = i == 100 ? at : part.to_ns;
         replay_free(&w);
@@ -472,10 +530,10 @@ static void test_what_is_not_kept(void **state)
     assert_true(chunk_count > 0 && events[0].time_ns > 2000);
     late = (struct window_range){(int64_t)events[event_count / 2].time_ns, WINDOW_END};
     early = (struct window_range){1000, (int64_t)events[event_count / 2].time_ns};
-    assert_int_equal(window_load(account_db, &late, 1, &w, &result, &err), 0);
+    assert_int_equal(window_load(account_db, &late, 1, WINDOW_PARTS, &w, &result, &err), 0);
     assert_true(result.is_counted);
     replay_free(&w);
-    assert_int_equal(window_load(account_db, &early, 1, &w, &result, &err), 0);
+    assert_int_equal(window_load(account_db, &early, 1, WINDOW_SITES, &w, &result, &err), 0);
     assert_false(result.is_counted);
     for (uint32_t i = 0; i < w.site_count; i++)
         assert_false(w.sites[i].stats.known >> STAT_alloc_count & 1);
@@ -484,7 +542,7 @@ static void test_what_is_not_kept(void **state)
 
     random_run(&r, 31, &(struct account_options){.aggregate = 1});
     assert_int_equal(account_query("SELECT count(*) FROM event_chunk"), 0);
-    assert_int_equal(window_load(account_db, &early, 1, &w, &result, &err), 0);
+    assert_int_equal(window_load(account_db, &early, 1, WINDOW_SITES, &w, &result, &err), 0);
     assert_false(result.is_counted);
     assert_int_equal(result.end_ns, account_query("SELECT max(time_ns) FROM keyframe WHERE time_ns < %ld AND reason "
                                                   "NOT IN ('peak', 'reserved peak')",

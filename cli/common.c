@@ -3,6 +3,7 @@
 #include "../common/buf.h"
 #include "../common/build.h"
 #include "../common/units.h"
+#include "../common/wallclock.h"
 #include "../report/text/report.h"
 
 #include <errno.h>
@@ -119,14 +120,14 @@ int cli_at(const struct arguments *a, const char *command, struct report_options
         o->at = REPORT_AT_PEAK;
     } else if (strcmp(text, "end") == 0) {
         o->at = REPORT_AT_END;
-    } else if (strncmp(text, "mark:", 5) == 0) {
+    } else if (strncmp(text, "mark:", 5) == 0 || wallclock_is(text)) {
         o->at = REPORT_AT_TIME; /* at_ns comes with cli_at_mark */
     } else {
         o->at = REPORT_AT_TIME;
         if (units_parse_ns(text, &o->at_ns))
             return cli_usage(
-                "%s: --at '%s': expected peak, end, mark:NAME, or a time since the start such as 1.5s, 300ms "
-                "or 2m",
+                "%s: --at '%s': expected peak, end, mark:NAME, a time since the start such as 1.5s, 300ms or 2m, or a "
+                "time of day such as 14:03:10",
                 command, text);
     }
     return 0;

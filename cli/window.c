@@ -3,6 +3,8 @@
 
 #include "../common/db.h"
 #include "../common/units.h"
+#include "../common/wallclock.h"
+#include "../report/findings/notes.h"
 #include "../report/query/at.h"
 #include "../report/query/device.h"
 #include "../report/query/marks.h"
@@ -34,6 +36,33 @@ static int peak_ns(const struct arguments *a, sqlite3 *db, const char *option, i
     return rc;
 }
 
+/* A time of the clock on the wall as one since the start. What the clock was set to meanwhile is not known. */
+static int wall_ns(sqlite3 *db, const char *option, const char *text, int64_t *time_ns, struct error *err)
+{
+    const int64_t start_ns = db_meta_int(db, "start_unix_ns", 0);
+    int64_t at_ns = 0, end_ns;
+    char dates[2][32];
+    if (start_ns <= 0)
+        return error_set(err, EINVAL, "%s %s: the recording does not say when it began; give a time since its start",
+                         option, text);
+    int rc = wallclock_parse(text, start_ns, &at_ns);
+    if (rc == -ERANGE)
+        return error_set(err, EINVAL, "%s '%s': there was no such time", option, text);
+    if (rc)
+        return error_set(
+            err, EINVAL,
+            "%s '%s': expected a local time such as 14:03, 14:03:10.5 or 2026-11-23T14:03:10, or with Z or "
+            "+01:00 behind it",
+            option, text);
+    if (__builtin_add_overflow(start_ns, at_end_ns(db), &end_ns))
+        end_ns = INT64_MAX;
+    if (at_ns / 1000000000 < start_ns / 1000000000 || at_ns > end_ns)
+        return error_set(err, EINVAL, "%s %s: the run was from %s to %s", option, text, notes_date(dates[0], start_ns),
+                         notes_date(dates[1], end_ns));
+    *time_ns = at_ns > start_ns ? at_ns - start_ns : 0;
+    return 0;
+}
+
 static int parse_time(const struct arguments *a, sqlite3 *db, enum option_id id, const char *option, int64_t *time_ns,
                       struct error *err)
 {
@@ -47,9 +76,12 @@ static int parse_time(const struct arguments *a, sqlite3 *db, enum option_id id,
         return 0;
     if (strncmp(text, "mark:", 5) == 0)
         rc = marks_find_instant(db, option, text + 5, time_ns, err);
+    else if (wallclock_is(text))
+        rc = wall_ns(db, option, text, time_ns, err);
     else if (units_parse_ns(text, time_ns))
         rc = error_set(err, EINVAL,
-                       "%s '%s': expected a time since the start such as 1.5s, 300ms or 2m, peak%s, or mark:NAME",
+                       "%s '%s': expected a time since the start such as 1.5s, 300ms or 2m, a time of day such as "
+                       "14:03:10, peak%s, or mark:NAME",
                        option, text, id == OPTION_to ? ", end" : "");
     return rc ? rc : at_check(db, *time_ns, option, err);
 }
@@ -142,6 +174,10 @@ void cli_window_close(struct cli_window *w)
 
 int cli_at_mark(const struct arguments *a, sqlite3 *db, struct report_options *o, struct error *err)
 {
+    if (a->given[OPTION_at] && wallclock_is(a->value[OPTION_at])) {
+        int rc = merged_refuse(db, "--at", err);
+        return rc ? rc : wall_ns(db, "--at", a->value[OPTION_at], &o->at_ns, err);
+    }
     if (!a->given[OPTION_at] || strncmp(a->value[OPTION_at], "mark:", 5) != 0)
         return 0;
     return marks_find_instant(db, "--at", a->value[OPTION_at] + 5, &o->at_ns, err);

@@ -301,15 +301,20 @@ void at_explain(const struct at_result *result, int64_t asked_ns, struct buf *ti
         buf_printf(title, "; %lld damaged parts were skipped, so this is not exact", (long long)result->chunks_damaged);
 }
 
+int64_t at_end_ns(sqlite3 *db)
+{
+    int64_t end_ns = db_meta_int(db, "duration_ns", 0);
+    int64_t last_ns = db_int(db, "SELECT max(last_ns) FROM event_chunk", 0);
+    return last_ns > end_ns ? last_ns : end_ns;
+}
+
 int at_check(sqlite3 *db, int64_t time_ns, const char *option, struct error *err)
 {
     char text[2][UNITS_TEXT];
     int rc = merged_refuse(db, option, err);
     if (rc)
         return rc;
-    int64_t end_ns = db_meta_int(db, "duration_ns", 0);
-    int64_t last_ns = db_int(db, "SELECT max(last_ns) FROM event_chunk", 0);
-    end_ns = last_ns > end_ns ? last_ns : end_ns;
+    const int64_t end_ns = at_end_ns(db);
     if (time_ns <= end_ns)
         return 0;
     int is_at = strcmp(option, "--at") == 0;

@@ -57,6 +57,8 @@ int at_changes(sqlite3 *db, int64_t time_ns, at_take *take, void *arg, struct at
 /* Appends, behind a title, why the values are not those of asked_ns, where they are not. */
 void at_explain(const struct at_result *result, int64_t asked_ns, struct buf *title);
 
+/* When the run ended, since its start. */
+int64_t at_end_ns(sqlite3 *db);
 /* -EINVAL with err when the instant is beyond the end of the run; option: that it was given with. */
 int at_check(sqlite3 *db, int64_t time_ns, const char *option, struct error *err);
 

@@ -99,6 +99,28 @@ at=$(sqlite3 net.db "SELECT start_ns FROM mark ORDER BY start_ns LIMIT 1 OFFSET 
 "$MEMPROF" report net.db --at "${at}ns" | cmp - mark || fail "--at mark:step#2"
 bad 2 "no mark of that name" report net.db --at mark:x
 
+# Times of day: the run began at 14:03:10 UTC (date -ud 2026-11-23T14:03:10Z +%s).
+cp net.db clock.db
+sqlite3 clock.db "UPDATE meta SET value = '1795442590000000000' WHERE key = 'start_unix_ns'"
+same() { # OPTIONS OTHERS: of the same window, or instant
+    # shellcheck disable=SC2086
+    TZ=EST5 "$MEMPROF" $1 >clock && TZ=EST5 "$MEMPROF" $2 | cmp - clock || fail "$1 is not $2"
+}
+same "report clock.db --by line --from 20ms --to 40ms" \
+    "report clock.db --by line --from 09:03:10.02 --to 2026-11-23T14:03:10.04Z"
+same "leaks clock.db --at 30ms" "leaks clock.db --at 9:03:10.030"
+same "report clock.db --at 30ms" "report clock.db --at 2026-11-23T15:03:10.03+01:00"
+same "report clock.db --by line --to 40ms" "report clock.db --by line --from 9:03:10 --to 09:03:10.04"
+bad 2 "the run was from" report clock.db --from 2026-11-23T14:03:09Z
+bad 2 "the run was from" report clock.db --at 14:03:08Z
+bad 2 "there was no such time" report clock.db --from 2026-02-30T00:00:00
+bad 2 "expected a local time such as" report clock.db --from 25:00
+bad 2 "expected a local time such as" leaks clock.db --at 99999999999999999999999:00
+for start in 0 -9223372036854775808 9223372036854775807 x; do
+    sqlite3 clock.db "UPDATE meta SET value = '$start' WHERE key = 'start_unix_ns'"
+    bad 2 "14:03" report clock.db --from 14:03
+done
+
 # Ranges of marks.c: one that nests, one that is never closed; a mark is no range.
 record_ok "$PROGRAMS/marks"
 cp out.db marks.db

@@ -126,8 +126,8 @@ int cli_at(const struct arguments *a, const char *command, struct report_options
         o->at = REPORT_AT_TIME;
         if (units_parse_ns(text, &o->at_ns))
             return cli_usage(
-                "%s: --at '%s': expected peak, end, mark:NAME, a time since the start such as 1.5s, 300ms or 2m, or a "
-                "time of day such as 14:03:10",
+                "%s: --at '%s': expected peak, end, mark:NAME, or a time since the start such as 1.5s, 300ms or 2m, "
+                "or of day such as 14:03:10",
                 command, text);
     }
     return 0;

@@ -48,6 +48,29 @@ static int window_peaks(sqlite3 *db, int kind, struct error *err)
     return rc;
 }
 
+static void add_peak(struct peaks *p, uint32_t process_id, uint32_t device, int64_t bytes)
+{
+    *ARRAY_ADD(p->peak, p->count, p->capacity) =
+        (struct peak){.process_id = process_id, .device = device, .peak = (uint64_t)bytes};
+}
+
+/* From the sums of chunks, few of which are read: 1, or 0 where these do not tell, as of some processes alone. */
+static int sum_peaks(sqlite3 *db, struct peaks *p, struct error *err)
+{
+    const struct window_range whole = {0, WINDOW_END};
+    struct window_result result;
+    struct replay replay = {NULL};
+    if (db_int(db, "SELECT 1 FROM temp.sqlite_master WHERE name = 'lens_site'", 0))
+        return 0;
+    int rc = window_load(db, &whole, 1, WINDOW_PROCESSES, &replay, &result, err);
+    for (uint32_t i = 0; rc == 0 && result.has_parts && i < replay.process_count; i++)
+        if (replay.processes[i].kind == p->kind)
+            add_peak(p, (uint32_t)replay.processes[i].process_id, replay.processes[i].device,
+                     replay.processes[i].peak_bytes);
+    replay_free(&replay);
+    return rc == 0 && result.has_parts;
+}
+
 /* Images of one process follow each other, so the largest of their peaks is the process's. */
 int replay_peaks(sqlite3 *db, int kind, struct error *err)
 {
@@ -63,7 +86,7 @@ int replay_peaks(sqlite3 *db, int kind, struct error *err)
                 err);
     if (rc == 0 && db_int(db, "SELECT 1 FROM temp.sqlite_master WHERE name = 'window_process_peak'", 0))
         return window_peaks(db, kind, err);
-    if (rc == 0 && replay_is_possible(db))
+    if (rc == 0 && replay_is_possible(db) && !sum_peaks(db, &p, err))
         rc = replay_each_event(db, NULL, see_peak, &p, err);
     if (rc == 0)
         rc = db_prepare(

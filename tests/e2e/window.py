@@ -182,6 +182,11 @@ for i in range(windows):
     rows = json.loads(run("report", path, "--by", "size", *options[:5]))["rows"]
     compare("%d to %d: size" % (a, b), sizes, {(r["device"], str(r["from_bytes"])): r for r in rows},
             ("alloc_count", "alloc_bytes", "free_count", "temporary_count"))
+most = replay(0, end_ns + 1)[1]
+for r in json.loads(run("report", path, "--by", "process", "--json"))["rows"]:
+    compared += 1
+    if r["own_peak_bytes"] != most.get((r["device"], str(r["key_id"])), 0):
+        sys.exit("process %s: own peak %s, expected %s" % (r["key_id"], r["own_peak_bytes"], most))
 for by in ("thread", "process"):  # what only the events tell is asked for, so they tell the rest as well
     shown = [{(r["device"], r["key_id"]): {k: v for k, v in r.items() if k in STATS + ("own_peak_bytes",)}
               for r in json.loads(run("report", path, "--by", by, "--from", "1ns", "--json", *more))["rows"]}

@@ -66,6 +66,9 @@ sys.exit(bool(wrong))
 END
 at_least "statistics that add up" 30 "$(cat sums)"
 
+equal "sizes of a window without events" "Nothing." \
+    "$("$MEMPROF" report net.db --by size --from 1ns --to 2ns | tail -n 1)"
+
 # Ranges: the second step of samples/net, and all of them.
 "$MEMPROF" report net.db --during 'step#2' --json >step
 python3 - <<'END' || fail "the second step: $(cat step)"

@@ -172,6 +172,19 @@ static int parse(const struct arguments *a, struct report_options *o, struct len
     return 0;
 }
 
+/* A table of the whole run, of what its rows allocated themselves. */
+static int is_of_selves(const struct arguments *a, const struct report_options *o, const struct lens_options *lens)
+{
+    static const enum option_id others[] = {OPTION_at,       OPTION_every, OPTION_inclusive,   OPTION_transfers,
+                                            OPTION_segments, OPTION_html,  OPTION_html_output, OPTION_from,
+                                            OPTION_to,       OPTION_during};
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (a->given[others[i]])
+            return 0;
+    return (a->given[OPTION_by] || a->given[OPTION_sort]) && !o->is_by_size && !lens->skip_count && !lens->pid &&
+           lens->language == TREE_BOTH;
+}
+
 int cmd_report(const struct arguments *a)
 {
     struct report_options options;
@@ -195,7 +208,7 @@ int cmd_report(const struct arguments *a)
     if (status)
         return status;
     options.file = path;
-    int rc = reader_open_still(path, &db, &err);
+    int rc = is_of_selves(a, &options, &lens) ? reader_open_self(path, &db, &err) : reader_open_still(path, &db, &err);
     if (rc == 0)
         rc = cli_at_mark(a, db, &options, &err);
     if (rc == 0)

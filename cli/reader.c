@@ -10,10 +10,14 @@
 #include <string.h>
 #include <unistd.h>
 
-static int finish(sqlite3 *db, const char *path, int is_recording, struct error *err)
+enum needs { NEEDS_ALL, NEEDS_SELF };
+
+static int finish(sqlite3 *db, const char *path, int is_recording, enum needs needs, struct error *err)
 {
-    struct finish_options options = {
-        .progress = isatty(STDERR_FILENO), .recording = path, .is_recording = is_recording};
+    struct finish_options options = {.progress = isatty(STDERR_FILENO),
+                                     .recording = path,
+                                     .is_recording = is_recording,
+                                     .is_self_only = needs == NEEDS_SELF};
     return finish_database(db, &options, err);
 }
 
@@ -25,7 +29,7 @@ static int finish_in_place(const char *path, struct error *err)
         return error_set(err, errno, "%s: %s", path, strerror(errno));
     int rc = db_open_write(path, &db, err);
     if (rc == 0)
-        rc = finish(db, path, 0, err);
+        rc = finish(db, path, 0, NEEDS_ALL, err);
     sqlite3_close(db);
     if (rc == 0)
         finish_forget(path);
@@ -62,7 +66,7 @@ static int copy_to_temporary(sqlite3 *from, sqlite3 **copy, struct error *err)
 }
 
 /* The accounts by line and function are made when the symbols are known: before that a report has nothing to show. */
-static int complete(const char *path, sqlite3 **db, struct error *err)
+static int complete(const char *path, sqlite3 **db, enum needs needs, struct error *err)
 {
     char *state = db_meta_text(*db, "state");
     int is_complete = state && strcmp(state, "complete") == 0;
@@ -82,7 +86,7 @@ static int complete(const char *path, sqlite3 **db, struct error *err)
     if (rc == 0 && is_recording)
         rc = recover_so_far(copy, err);
     if (rc == 0)
-        rc = finish(copy, path, is_recording, err);
+        rc = finish(copy, path, is_recording, needs, err);
     if (rc == 0 && is_recording) /* the copy is complete, the recording is not */
         db_meta_set_text(copy, "state", "recording");
     if (rc == 0) {
@@ -94,7 +98,7 @@ static int complete(const char *path, sqlite3 **db, struct error *err)
     return rc;
 }
 
-int reader_open(const char *path, sqlite3 **db, struct error *err)
+static int open_for(const char *path, sqlite3 **db, enum needs needs, struct error *err)
 {
     struct error recover_error;
     *db = NULL;
@@ -104,7 +108,7 @@ int reader_open(const char *path, sqlite3 **db, struct error *err)
         return rc;
     if (recovered)
         cli_note("%s; showing what is in the file", recover_error.text);
-    rc = complete(path, db, err);
+    rc = complete(path, db, needs, err);
     if (rc == 0)
         rc = views_own(*db, err);
     if (rc) {
@@ -114,9 +118,14 @@ int reader_open(const char *path, sqlite3 **db, struct error *err)
     return rc;
 }
 
-int reader_open_still(const char *path, sqlite3 **db, struct error *err)
+int reader_open(const char *path, sqlite3 **db, struct error *err)
 {
-    int rc = reader_open(path, db, err);
+    return open_for(path, db, NEEDS_ALL, err);
+}
+
+static int open_still(const char *path, sqlite3 **db, enum needs needs, struct error *err)
+{
+    int rc = open_for(path, db, needs, err);
     if (rc == 0)
         rc = db_exec(*db, "BEGIN", err);
     if (rc) {
@@ -124,6 +133,16 @@ int reader_open_still(const char *path, sqlite3 **db, struct error *err)
         *db = NULL;
     }
     return rc;
+}
+
+int reader_open_still(const char *path, sqlite3 **db, struct error *err)
+{
+    return open_still(path, db, NEEDS_ALL, err);
+}
+
+int reader_open_self(const char *path, sqlite3 **db, struct error *err)
+{
+    return open_still(path, db, NEEDS_SELF, err);
 }
 
 int reader_open_some(const char *path, sqlite3 **db, struct error *err)

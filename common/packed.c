@@ -128,15 +128,22 @@ struct packed {
     uint32_t site_mask;
     uint32_t *depths; /* of stacks */
     unsigned version;
-    int holders;
+    int holders, owners;
+    int is_kept;
 };
 
 struct packed *packed_open(sqlite3 *db)
 {
-    struct packed *p = calloc(1, sizeof *p);
+    struct packed *p = packed_shared(db);
+    if (p && p->is_kept) {
+        p->owners++;
+        return p;
+    }
+    p = calloc(1, sizeof *p);
     if (!p)
         return NULL;
     p->db = db;
+    p->owners = 1;
     p->codec = chunk_codec_open();
     for (int i = 0; i < PACKED_COLUMNS; i++)
         p->rc[i] = 1;
@@ -170,7 +177,7 @@ static void forget(struct packed *p)
 
 void packed_close(struct packed *p)
 {
-    if (!p)
+    if (!p || --p->owners > 0)
         return;
     forget(p);
     chunk_codec_close(p->codec);
@@ -195,8 +202,29 @@ void packed_let(struct packed *p)
     p->holders--;
 }
 
+void packed_keep(struct packed *p)
+{
+    p->is_kept = 1;
+}
+
+int packed_is_kept(const struct packed *p)
+{
+    return p->is_kept;
+}
+
+void packed_set(struct packed *p, enum packed_column column, uint64_t *values)
+{
+    struct packed_values *v = &p->values[column];
+    free(v->narrow);
+    free(v->wide);
+    *v = (struct packed_values){.wide = values};
+    p->rc[column] = 0;
+}
+
 void packed_renew(struct packed *p)
 {
+    if (p->is_kept)
+        return;
     unsigned version = 0;
     if (sqlite3_file_control(p->db, "main", SQLITE_FCNTL_DATA_VERSION, &version) != SQLITE_OK || version != p->version)
         forget(p);

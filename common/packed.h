@@ -78,13 +78,19 @@ const char *packed_source(sqlite3 *db, enum packed_table table);
 int packed_has_column(sqlite3 *db, enum packed_column column);
 
 struct packed;                           /* one thread, one connection */
-struct packed *packed_open(sqlite3 *db); /* NULL: no memory */
+struct packed *packed_open(sqlite3 *db); /* NULL: no memory. Of a copy that packed_keep was told of: the same one */
 void packed_close(struct packed *p);
 void packed_move(struct packed *p, sqlite3 *db); /* another connection to the same file, which keeps what was read */
 void packed_renew(struct packed *p);             /* forgets what it read where the file has changed since */
 /* Several readers may share one: while one of them holds it, what was read stays. */
 void packed_hold(struct packed *p);
 void packed_let(struct packed *p);
+
+/* The connection's (packed_shared) is of a private copy that nobody else writes: what was read stays, and packed_set
+ * says what a column is from now on, in place of the file. It takes the values, by row. */
+void packed_keep(struct packed *p);
+int packed_is_kept(const struct packed *p);
+void packed_set(struct packed *p, enum packed_column column, uint64_t *values);
 
 /* The rows of the table, and the values of a column for rows 1 to that: until the next packed_renew. -EBADMSG: damaged;
  * -ENOMEM, -EIO. packed_error says it in words. */

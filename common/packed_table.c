@@ -344,6 +344,9 @@ struct packed *packed_shared(sqlite3 *db)
 
 int packed_register(sqlite3 *db)
 {
+    struct packed *kept = packed_shared(db);
+    if (kept && packed_is_kept(kept))
+        return SQLITE_OK;
     struct shared *shared = calloc(1, sizeof *shared);
     if (shared)
         shared->packed = packed_open(db);

@@ -37,7 +37,7 @@ static int write_accounts(sqlite3 *db, struct model_ahead *ahead, const struct f
         rc = finish_source(db, err);
     struct model m = {0};
     if (rc == 0)
-        rc = model_load(db, ahead, &m, err);
+        rc = model_load(db, options->is_recording && options->is_self_only, ahead, &m, err);
     if (rc == 0)
         rc = model_lines(&m, err);
     if (rc == 0 && !options->is_recording) /* else it is a private copy, which plain sqlite3 never sees */

@@ -17,6 +17,7 @@ struct finish_options {
     const char *recording; /* its path where names may be kept beside it (symbols_beside.h); NULL: nowhere */
     int is_named;          /* its names are all there, and what is made of events: none are looked for */
     int is_recording;      /* it is being written: what is looked up now is kept for the next report */
+    int is_self_only;      /* of that, no account may have what its row calls: nobody will ask */
 };
 
 /* Set it (from a signal handler) to make finish_database stop with -EINTR; the caller clears it. */

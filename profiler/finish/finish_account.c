@@ -2,10 +2,7 @@
  * Accounts by line, function, file and module. Inclusive ones come from one walk over the stack tree: what a key holds
  * is the sum of the subtrees of its outermost occurrences, so that recursion counts once and no stack is expanded.
  */
-#include "../../common/map.h"
-#include "../../common/rows.h"
-#include "../../common/wrap.h"
-#include "finish_private.h"
+#include "finish_account.h"
 
 #include "../../common/array.h"
 
@@ -17,100 +14,9 @@
 #define RANGE_STEPS_MAX 400000000  /* ranges of all sets times chunks: about a second */
 #define MEMBERS_MAX     (4u << 20) /* sites of all sets, a site counted in each set that holds it */
 
-enum scope { SCOPE_FILE, SCOPE_FUNCTION, SCOPE_LINE, SCOPE_MODULE, SCOPE_COUNT }; /* as the names sort */
-
-static const char *const scope_names[] = {"file", "function", "line", "module"};
-
-struct row {
-    uint32_t key;
-    uint32_t next; /* of the same key and kind of account; 0: none */
-    uint32_t group;
-    uint32_t first_link, last_link; /* ranges of sites, ascending */
-    uint32_t link_count, site_count;
-    uint64_t salt;             /* of its sites: equal sets have equal sums */
-    int64_t stat[VALUE_COUNT]; /* own_peak_bytes: the sum of the sites' own peaks, an upper bound */
-};
-
-struct link {
-    struct ownpeak_range range;
-    uint32_t next;
-};
-
-struct out_row { /* a row of the table */
-    uint8_t scope, inclusive, is_all;
-    uint32_t group; /* one of its groups */
-    int64_t key_id;
-    uint32_t set; /* index + 1; 0: own is final */
-    int64_t own;
-    int64_t stat[VALUE_COUNT];
-};
-
-struct set_rows {          /* what makes a set of sites: rows, one a group */
-    uint32_t first, count; /* in row_lists */
-    uint32_t range_count;
-    int is_self;
-    uint64_t site_count;
-};
-
-struct level { /* a node on the path from the root */
-    uint32_t node;
-    size_t first_key; /* of its outermost occurrences, in the pass's keys */
-};
-
-struct pass {
-    struct model *m;
-    uint32_t base[SCOPE_COUNT + 1]; /* first key of each scope */
-    uint32_t *on_path;              /* occurrences of a key on the path */
-    uint32_t *heads[2];             /* self and inclusive rows of a key */
-    struct row *rows;               /* from 1 */
-    size_t row_count, row_capacity;
-    struct link *links; /* from 1 */
-    size_t link_count, link_capacity;
-    struct level *levels;
-    size_t level_count, level_capacity;
-    int64_t *sums;     /* level, group, statistic */
-    uint32_t *firsts;  /* level, group: first site of the subtree */
-    uint32_t *cursors; /* group: first site not yet met */
-    uint32_t *keys;    /* outermost occurrences of all levels */
-    size_t key_count, key_capacity;
-    /* own peaks */
-    uint64_t *salt; /* sums of random numbers over the sites before */
-    struct map set_map;
-    struct ownpeak_set *sets;
-    struct set_rows *set_rows; /* by set */
-    size_t set_count, set_capacity, set_rows_capacity;
-    uint32_t *row_lists;
-    size_t row_list_count, row_list_capacity;
-    struct ownpeak_range *ranges;
-    struct out_row *out;
-    size_t out_count, out_capacity;
-};
-
-static int64_t combine_sum(int64_t a, int64_t b)
-{
-    return wrap_add(a, b);
-}
-
-static int64_t combine_max(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
-}
-
-#define combine_exact combine_sum /* of own peaks: an upper bound */
-
-static void combine(int64_t *into, const int64_t *from)
-{
-#define STAT(column, name, unit, combine, text)                                                                        \
-    into[STAT_##column] = combine_##combine(into[STAT_##column], from[STAT_##column]);
-#define SCANNED(column, name, unit, text) into[STAT_##column] = combine_sum(into[STAT_##column], from[STAT_##column]);
-#include "../../common/stat.def"
-#undef STAT
-    into[STAT_own_largest] = combine_max(into[STAT_own_largest], from[STAT_own_largest]);
-}
-
 /* --- rows -------------------------------------------------------------------------------------------------------- */
 
-static struct row *row_of(struct pass *p, int inclusive, uint32_t key, uint32_t group)
+struct row *account_row_of(struct account_pass *p, int inclusive, uint32_t key, uint32_t group)
 {
     uint32_t *head = &p->heads[inclusive][key];
     for (uint32_t at = *head; at; at = p->rows[at].next)
@@ -122,10 +28,12 @@ static struct row *row_of(struct pass *p, int inclusive, uint32_t key, uint32_t 
     return r;
 }
 
-static void row_add(struct pass *p, struct row *r, const int64_t *stat, uint32_t first, uint32_t end)
+static void row_add(struct account_pass *p, struct row *r, const int64_t *stat, uint32_t first, uint32_t end)
 {
-    combine(r->stat, stat);
+    account_combine(r->stat, stat);
     r->site_count += end - first;
+    if (!p->salt) /* no own peak is looked for */
+        return;
     r->salt += p->salt[end] - p->salt[first];
     if (r->last_link && p->links[r->last_link].range.end == first) {
         p->links[r->last_link].range.end = end;
@@ -144,13 +52,13 @@ static void row_add(struct pass *p, struct row *r, const int64_t *stat, uint32_t
 /* --- the walk ---------------------------------------------------------------------------------------------------- */
 
 /* Code without a symbol counts as a function by its line. */
-static uint32_t function_key(const struct pass *p, uint32_t function, uint32_t line_key)
+static uint32_t function_key(const struct account_pass *p, uint32_t function, uint32_t line_key)
 {
     return p->base[SCOPE_FUNCTION] + (function ? function : (uint32_t)p->m->function_count + line_key);
 }
 
 /* The keys of one frame (or, for frame 0, of an address without functions), at most 3. */
-static int keys_of_frame(const struct pass *p, const struct model_frame *f, uint32_t keys[3])
+static int keys_of_frame(const struct account_pass *p, const struct model_frame *f, uint32_t keys[3])
 {
     int n = 0;
     if (f->line_key)
@@ -163,7 +71,7 @@ static int keys_of_frame(const struct pass *p, const struct model_frame *f, uint
 }
 
 /* Calls visit for every key of a node, those that occur twice twice. */
-static void each_key(struct pass *p, uint32_t node, void (*visit)(struct pass *, uint32_t))
+static void each_key(struct account_pass *p, uint32_t node, void (*visit)(struct account_pass *, uint32_t))
 {
     const struct model_address *a = &p->m->addresses[p->m->nodes[node].address];
     if (a->is_ours)
@@ -182,19 +90,19 @@ static void each_key(struct pass *p, uint32_t node, void (*visit)(struct pass *,
         visit(p, p->base[SCOPE_MODULE] + a->module);
 }
 
-static void enter_key(struct pass *p, uint32_t key)
+static void enter_key(struct account_pass *p, uint32_t key)
 {
     if (p->on_path[key]++)
         return;
     *ARRAY_ADD(p->keys, p->key_count, p->key_capacity) = key;
 }
 
-static void leave_key(struct pass *p, uint32_t key)
+static void leave_key(struct account_pass *p, uint32_t key)
 {
     p->on_path[key]--;
 }
 
-static void push_node(struct pass *p, uint32_t node)
+static void push_node(struct account_pass *p, uint32_t node)
 {
     size_t groups = p->m->group_count;
     if (p->level_count == p->level_capacity) {
@@ -213,12 +121,12 @@ static void push_node(struct pass *p, uint32_t node)
         uint32_t end = group->first_site + group->site_count;
         p->firsts[level * groups + g] = p->cursors[g];
         for (; p->cursors[g] < end && p->m->sites[p->cursors[g]].node == node; p->cursors[g]++)
-            combine(sums + g * VALUE_COUNT, p->m->sites[p->cursors[g]].stat);
+            account_combine(sums + g * VALUE_COUNT, model_stat(p->m, &p->m->sites[p->cursors[g]]));
     }
 }
 
 /* The subtree of the innermost node is complete: its outermost keys take it, and its caller does. */
-static void pop_node(struct pass *p)
+static void pop_node(struct account_pass *p)
 {
     size_t groups = p->m->group_count, level = --p->level_count;
     int64_t *sums = p->sums + level * groups * VALUE_COUNT;
@@ -227,43 +135,48 @@ static void pop_node(struct pass *p)
         if (first == end)
             continue;
         for (size_t k = p->levels[level].first_key; k < p->key_count; k++)
-            row_add(p, row_of(p, 1, p->keys[k], (uint32_t)g), sums + g * VALUE_COUNT, first, end);
+            row_add(p, account_row_of(p, 1, p->keys[k], (uint32_t)g), sums + g * VALUE_COUNT, first, end);
         if (level)
-            combine(sums + g * VALUE_COUNT - groups * VALUE_COUNT, sums + g * VALUE_COUNT);
+            account_combine(sums + g * VALUE_COUNT - groups * VALUE_COUNT, sums + g * VALUE_COUNT);
     }
     p->key_count = p->levels[level].first_key;
     each_key(p, p->levels[level].node, leave_key);
 }
 
-static void self_key(struct pass *p, int inclusive, uint32_t key, uint32_t i)
+static void self_key(struct account_pass *p, int inclusive, uint32_t key, uint32_t i)
 {
     const struct model_site *s = &p->m->sites[i];
-    row_add(p, row_of(p, inclusive, key, s->group), s->stat, i, i + 1);
+    row_add(p, account_row_of(p, inclusive, key, s->group), model_stat(p->m, s), i, i + 1);
 }
 
 /* Every site counts for one key of each scope, so that each scope adds up to the totals. */
-static void add_selves(struct pass *p)
+void account_self_keys(const struct account_pass *p, const struct model_site *site, uint32_t keys[SCOPE_COUNT])
+{
+    const struct model_frame *f = &p->m->frames[site->self_frame];
+    keys[SCOPE_FILE] = p->base[SCOPE_FILE] + f->file;
+    keys[SCOPE_FUNCTION] = function_key(p, f->function, site->line_key);
+    keys[SCOPE_LINE] = p->base[SCOPE_LINE] + site->line_key;
+    keys[SCOPE_MODULE] = p->base[SCOPE_MODULE] + p->m->addresses[site->self_address].module;
+}
+
+static void add_selves(struct account_pass *p)
 {
     const struct model *m = p->m;
     for (uint32_t i = 0; i < m->site_count; i++) {
         const struct model_site *s = &m->sites[i];
-        const struct model_frame *f = &m->frames[s->self_frame];
-        uint32_t file = p->base[SCOPE_FILE] + f->file;
-        uint32_t keys[] = {p->base[SCOPE_LINE] + s->line_key, function_key(p, f->function, s->line_key),
-                           p->base[SCOPE_MODULE] + m->addresses[s->self_address].module};
-        self_key(p, 0, file, i);
-        for (size_t k = 0; k < sizeof keys / sizeof *keys; k++) {
+        uint32_t keys[SCOPE_COUNT];
+        account_self_keys(p, s, keys);
+        for (int k = 0; k < SCOPE_COUNT; k++) {
             self_key(p, 0, keys[k], i);
-            /* An unknown stack, or one all in memprof, is in no node: what it holds is what it holds itself. */
-            if (!s->self_frame && !s->self_address)
+            /* An unknown stack, or one all in memprof, is in no node: what it holds is what it holds itself. And nearly
+             * every stack has a frame without a file: as a caller it says nothing. */
+            if (k == SCOPE_FILE ? !m->frames[s->self_frame].file : !s->self_frame && !s->self_address)
                 self_key(p, 1, keys[k], i);
         }
-        if (!f->file) /* nearly every stack has a frame without one: as a caller it says nothing */
-            self_key(p, 1, file, i);
     }
 }
 
-static int walk(struct pass *p)
+static int walk(struct account_pass *p)
 {
     struct model *m = p->m;
     for (size_t g = 0; g < m->group_count; g++) {
@@ -286,7 +199,7 @@ static int walk(struct pass *p)
 
 /* --- own peaks --------------------------------------------------------------------------------------------------- */
 
-static void make_salt(struct pass *p)
+static void make_salt(struct account_pass *p)
 {
     size_t n = p->m->site_count;
     p->salt = xcalloc(n + 1, sizeof *p->salt);
@@ -303,7 +216,8 @@ static void make_salt(struct pass *p)
 
 /* The set of the sites of rows, one a group in ascending order: index + 1. Equal sets, frequent along a chain of calls,
  * are one. */
-static uint32_t set_of(struct pass *p, const uint32_t *rows, size_t count, int64_t low, int64_t high, int is_self)
+static uint32_t set_of(struct account_pass *p, const uint32_t *rows, size_t count, int64_t low, int64_t high,
+                       int is_self)
 {
     uint64_t salt = 0, site_count = 0;
     uint32_t range_count = 0;
@@ -330,7 +244,7 @@ static uint32_t set_of(struct pass *p, const uint32_t *rows, size_t count, int64
 static int by_worth(const void *a, const void *b, void *pass)
 {
     uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-    const struct pass *p = pass;
+    const struct account_pass *p = pass;
     /* a line's own row is looked at more often than a row of all that it calls */
     uint64_t worth_x = (uint64_t)p->sets[x].high_bytes >> !p->set_rows[x].is_self;
     uint64_t worth_y = (uint64_t)p->sets[y].high_bytes >> !p->set_rows[y].is_self;
@@ -339,7 +253,7 @@ static int by_worth(const void *a, const void *b, void *pass)
     return x < y ? -1 : x > y;
 }
 
-static void give_set_ranges(struct pass *p, uint32_t set, size_t *at)
+static void give_set_ranges(struct account_pass *p, uint32_t set, size_t *at)
 {
     const struct set_rows *rows = &p->set_rows[set];
     p->sets[set].first_range = (uint32_t)*at;
@@ -352,7 +266,7 @@ static void give_set_ranges(struct pass *p, uint32_t set, size_t *at)
 
 /* Gives sets their ranges: all of them in any recording of a real program seen so far, else those that can be afforded:
  * self rows, which together hold each site a few times only, then large ones. */
-static void give_ranges(struct pass *p)
+static void give_ranges(struct account_pass *p)
 {
     int64_t chunks = db_int(p->m->db, "SELECT max(chunk_id) FROM event_chunk", 0);
     size_t budget = RANGE_STEPS_MAX / (size_t)(chunks > 0 && chunks < RANGE_STEPS_MAX ? chunks : 1);
@@ -377,8 +291,8 @@ static void give_ranges(struct pass *p)
 }
 
 /* Adds the row of the table that stands for rows (one a group, ascending, all of one device). */
-static void add_out(struct pass *p, enum scope scope, int inclusive, int64_t key_id, const uint32_t *rows, size_t count,
-                    int is_all)
+static void add_out(struct account_pass *p, enum scope scope, int inclusive, int64_t key_id, const uint32_t *rows,
+                    size_t count, int is_all)
 {
     struct out_row *o = ARRAY_ADD(p->out, p->out_count, p->out_capacity);
     const struct row *first = &p->rows[rows[0]];
@@ -387,7 +301,7 @@ static void add_out(struct pass *p, enum scope scope, int inclusive, int64_t key
     size_t sites = 0;
     for (size_t i = 0; i < count; i++) {
         const struct row *r = &p->rows[rows[i]];
-        combine(o->stat, r->stat);
+        account_combine(o->stat, r->stat);
         sites += r->site_count;
     }
     int64_t high = o->stat[STAT_own_peak_bytes], low = o->stat[STAT_own_largest];
@@ -402,6 +316,8 @@ static void add_out(struct pass *p, enum scope scope, int inclusive, int64_t key
         o->own = group->device_peak_bytes;
     else if (count == 1 && sites == group->site_count && group->peak_bytes >= 0)
         o->own = group->peak_bytes;
+    else if (!p->salt)
+        p->has_unknown = 1;
     else
         o->set = set_of(p, rows, count, low, high, !inclusive);
 }
@@ -412,7 +328,8 @@ static int by_group(const void *a, const void *b, void *rows)
     return x->group < y->group ? -1 : x->group > y->group;
 }
 
-static void out_key(struct pass *p, enum scope scope, uint32_t key, int64_t key_id, int inclusive, uint32_t *list)
+static void out_key(struct account_pass *p, enum scope scope, uint32_t key, int64_t key_id, int inclusive,
+                    uint32_t *list)
 {
     size_t count = 0;
     for (uint32_t at = p->heads[inclusive][key]; at; at = p->rows[at].next)
@@ -427,7 +344,7 @@ static void out_key(struct pass *p, enum scope scope, uint32_t key, int64_t key_
     }
 }
 
-static void out_keys(struct pass *p)
+static void out_keys(struct account_pass *p)
 {
     struct model *m = p->m;
     uint32_t *list = xcalloc(m->group_count + 1, sizeof *list);
@@ -439,139 +356,21 @@ static void out_keys(struct pass *p)
                 id = m->files[index].id;
             else if (scope == SCOPE_FUNCTION)
                 id = index < m->function_count ? m->functions[index].id : -(int64_t)(index - m->function_count);
-            for (int inclusive = 0; inclusive < 2; inclusive++)
+            for (int inclusive = 0; inclusive < 2 - m->is_self_only; inclusive++)
                 out_key(p, (enum scope)scope, key, id, inclusive, list);
         }
     free(list);
 }
 
-/* --- the table --------------------------------------------------------------------------------------------------- */
-
-static const char *kind_of(const struct pass *p, const struct out_row *o)
+const char *ownpeak_hindrance(sqlite3 *db)
 {
-    return o->is_all ? "all" : p->m->groups[o->group].kind;
-}
-
-/* As the primary key sorts, so that rows are appended. */
-static int by_key(const void *a, const void *b, void *pass)
-{
-    const struct out_row *x = a, *y = b;
-    const struct pass *p = pass;
-    if (x->scope != y->scope)
-        return x->scope < y->scope ? -1 : 1;
-    if (x->inclusive != y->inclusive)
-        return x->inclusive < y->inclusive ? -1 : 1;
-    int64_t device_x = p->m->groups[x->group].device, device_y = p->m->groups[y->group].device;
-    if (device_x != device_y)
-        return device_x < device_y ? -1 : 1;
-    int kinds = strcmp(kind_of(p, x), kind_of(p, y));
-    if (kinds)
-        return kinds;
-    return x->key_id < y->key_id ? -1 : x->key_id > y->key_id;
-}
-
-/* The key's columns as the table has them, which number they are to column(). */
-#define ACCOUNT_KEYS "scope, key_id, inclusive, device_id, kind"
-enum { SCOPE, KEY_ID, INCLUSIVE, DEVICE_ID, KIND, FIRST_STAT };
-
-static void column(void *arg, uint32_t row, int number, sqlite3_context *value)
-{
-    const struct pass *p = arg;
-    const struct out_row *o = &p->out[row];
-    int64_t v = 0;
-    switch (number) {
-    case SCOPE:
-        sqlite3_result_text(value, scope_names[o->scope], -1, SQLITE_STATIC);
-        return;
-    case KEY_ID:
-        v = o->key_id;
-        break;
-    case INCLUSIVE:
-        v = o->inclusive;
-        break;
-    case DEVICE_ID:
-        v = p->m->groups[o->group].device;
-        break;
-    case KIND:
-        sqlite3_result_text(value, kind_of(p, o), -1, SQLITE_STATIC);
-        return;
-    case FIRST_STAT + STAT_own_peak_bytes:
-        v = o->set ? p->sets[o->set - 1].peak_bytes : o->own;
-        if (v < 0) /* NULL */
-            return;
-        break;
-    default:
-        v = o->stat[number - FIRST_STAT];
-    }
-    sqlite3_result_int64(value, v);
-}
-
-#define STAT(...)
-#define SCANNED(column, name, unit, text) ", " #column
-static const char scanned_sql[] = "INSERT OR REPLACE INTO resident_account(scope, key_id, inclusive, device_id, kind"
-#include "../../common/stat.def"
-#define SCANNED(column, name, unit, text) ", ?"
-                                  ") VALUES(?, ?, ?, ?, ?"
-#include "../../common/stat.def"
-#undef STAT
-                                  ")";
-
-static void bind_key(const struct pass *p, const struct out_row *o, sqlite3_stmt *s)
-{
-    sqlite3_bind_text(s, 1, scope_names[o->scope], -1, SQLITE_STATIC);
-    sqlite3_bind_int64(s, 2, o->key_id);
-    sqlite3_bind_int(s, 3, o->inclusive);
-    sqlite3_bind_int64(s, 4, p->m->groups[o->group].device);
-    sqlite3_bind_text(s, 5, kind_of(p, o), -1, SQLITE_STATIC);
-}
-
-/* What the looks at present pages saw, where they saw any. */
-static int write_scanned(struct pass *p, struct error *err)
-{
-    enum { FIRST = STAT_own_largest + 1 };
-    sqlite3_stmt *s = NULL;
-    int rc = db_prepare(p->m->db, scanned_sql, &s, err);
-    for (size_t i = 0; i < p->out_count && rc == 0; i++) {
-        const struct out_row *o = &p->out[i];
-        int is_any = 0;
-        for (int n = FIRST; n < VALUE_COUNT; n++) {
-            is_any |= o->stat[n] != 0;
-            sqlite3_bind_int64(s, 6 + n - FIRST, o->stat[n]);
-        }
-        if (!is_any)
-            continue;
-        bind_key(p, o, s);
-        rc = sqlite3_step(s) == SQLITE_DONE ? 0 : db_error(p->m->db, err);
-        sqlite3_reset(s);
-    }
-    sqlite3_finalize(s);
-    return rc;
-}
-
-static int write_rows(struct pass *p, struct error *err)
-{
-#define STAT(column, name, unit, combine, text) ", " #column
-    static const char sql[] = "INSERT OR REPLACE INTO account(" ACCOUNT_KEYS
-#include "../../common/stat.def"
-                              ") SELECT * FROM new_account(?1)";
-    static const char declaration[] = "CREATE TABLE x(rows HIDDEN, " ACCOUNT_KEYS
-#include "../../common/stat.def"
-                                      ")";
-#undef STAT
-    struct rows rows = {.name = "new_account", .declaration = declaration, .column = column, .arg = p};
-    sqlite3_stmt *s = NULL;
-    if (!p->out_count)
-        return 0;
-    qsort_r(p->out, p->out_count, sizeof *p->out, by_key, p);
-    rows.last = (uint32_t)p->out_count - 1;
-    rows_register(&rows, p->m->db);
-    int rc = db_prepare(p->m->db, sql, &s, err);
-    if (rc == 0) {
-        rows_bind(&rows, s);
-        rc = sqlite3_step(s) == SQLITE_DONE ? 0 : db_error(p->m->db, err);
-    }
-    sqlite3_finalize(s);
-    return rc == 0 && finish_interrupted ? -EINTR : rc;
+    char *kept = db_meta_text(db, "events_kept"), *why = db_meta_text(db, "own_peak_incomplete");
+    const char *hindrance = !kept || strcmp(kept, "all")               ? "not all events were kept"
+                            : why && strcmp(why, OWNPEAK_RUNNING) == 0 ? OWNPEAK_RUNNING
+                                                                       : NULL;
+    free(kept);
+    free(why);
+    return hindrance;
 }
 
 static int note_incomplete(sqlite3 *db, const char *why, struct error *err)
@@ -581,7 +380,7 @@ static int note_incomplete(sqlite3 *db, const char *why, struct error *err)
     return db_meta_set_text(db, "own_peak_incomplete", why) ? db_error(db, err) : 0;
 }
 
-static void open_pass(struct pass *p)
+static void open_pass(struct account_pass *p)
 {
     const struct model *m = p->m;
     size_t counts[SCOPE_COUNT] = {m->file_count, m->function_count + m->line_count, m->line_count, m->module_count};
@@ -597,7 +396,7 @@ static void open_pass(struct pass *p)
     p->row_count = p->link_count = 1;
 }
 
-static void close_pass(struct pass *p)
+static void close_pass(struct account_pass *p)
 {
     free(p->on_path);
     free(p->heads[0]);
@@ -618,23 +417,33 @@ static void close_pass(struct pass *p)
     free(p->out);
 }
 
+/* What the rows of the table are made of. */
+static int collect(struct account_pass *p, struct error *err)
+{
+    if (p->m->is_self_only)
+        return account_sum_selves(p, err);
+    add_selves(p);
+    return walk(p);
+}
+
 int model_accounts(struct model *m, struct error *err)
 {
-    struct pass p = {.m = m};
+    struct account_pass p = {.m = m};
+    const char *hindrance = ownpeak_hindrance(m->db), *incomplete = NULL;
     open_pass(&p);
-    make_salt(&p);
-    add_selves(&p);
-    int rc = walk(&p);
-    const char *incomplete = NULL;
+    if (!hindrance)
+        make_salt(&p);
+    int rc = collect(&p, err);
     if (rc == 0) {
         out_keys(&p);
+        incomplete = p.has_unknown ? hindrance : NULL;
+    }
+    if (rc == 0 && !hindrance) {
         give_ranges(&p);
         rc = ownpeak_compute(m, p.ranges, p.sets, p.set_count, &incomplete, err);
     }
     if (rc == 0)
-        rc = write_rows(&p, err);
-    if (rc == 0)
-        rc = write_scanned(&p, err);
+        rc = account_write_rows(&p, err);
     if (rc == 0)
         rc = note_incomplete(m->db, incomplete, err);
     close_pass(&p);

@@ -75,6 +75,7 @@ void model_ahead_take(struct model_ahead *a, struct model *m)
     m->node_count = a->m.node_count;
     m->sites = a->m.sites;
     m->site_count = a->m.site_count;
+    m->stats = a->m.stats;
     m->groups = a->m.groups;
     m->group_count = a->m.group_count;
     a->m = (struct model){0};

@@ -296,17 +296,28 @@ static int merge_parts(struct model *m, sqlite3_stmt *insert, struct chunk_codec
     return rc;
 }
 
+/* By site id. */
+static void give_lines(const struct model *m, uint64_t *values)
+{
+    for (size_t i = 0; i < m->site_count; i++)
+        values[m->sites[i].id] = m->sites[i].line_key;
+}
+
 static int pack_sites(struct model *m, struct error *err)
 {
     sqlite3_stmt *insert = NULL;
-    struct chunk_codec *codec = chunk_codec_open();
     uint32_t rows = (uint32_t)packed_count(m->packed, PACKED_TABLE_site);
-    uint64_t *values = xcalloc(rows + 1ul, sizeof *values); /* by site id */
+    uint64_t *values = xcalloc(rows + 1ul, sizeof *values);
+    if (packed_is_kept(m->packed)) {
+        give_lines(m, values);
+        packed_set(m->packed, PACKED_site_line_id, values);
+        return 0;
+    }
+    struct chunk_codec *codec = chunk_codec_open();
     int rc = codec ? db_prepare(m->db, PACKED_INSERT, &insert, err) : error_set(err, ENOMEM, "out of memory");
     if (rc == 0 && !packed_is_whole(m->packed, PACKED_TABLE_site))
         rc = merge_parts(m, insert, codec, values, rows, err);
-    for (size_t i = 0; i < m->site_count; i++)
-        values[m->sites[i].id] = m->sites[i].line_key;
+    give_lines(m, values);
     if (rc == 0)
         rc = packed_write(insert, codec, PACKED_site_line_id, values, rows, err);
     sqlite3_finalize(insert);

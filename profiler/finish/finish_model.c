@@ -187,9 +187,9 @@ static void total_row(void *arg, sqlite3_stmt *s)
     }
 }
 
-int model_load(sqlite3 *db, struct model_ahead *ahead, struct model *m, struct error *err)
+int model_load(sqlite3 *db, int is_self_only, struct model_ahead *ahead, struct model *m, struct error *err)
 {
-    *m = (struct model){.db = db};
+    *m = (struct model){.db = db, .is_self_only = is_self_only};
     first_rows(m);
     struct load l = {.db = db, .err = err, .m = m};
     int rc = db_exec(
@@ -241,6 +241,7 @@ void model_free(struct model *m)
     free(m->frames);
     free(m->nodes);
     free(m->sites);
+    free(m->stats);
     free(m->groups);
     free(m->lines);
     memset(m, 0, sizeof *m);

@@ -92,7 +92,7 @@ struct model_site { /* by group, then by node */
     uint32_t line_key; /* self line */
     uint32_t self_frame,
         self_address; /* what the self line is of; frame 0: an address without a function, or nothing */
-    int64_t stat[VALUE_COUNT];
+    uint32_t row;     /* of its statistics */
 };
 
 struct model_line { /* what the table line says: indexes */
@@ -121,11 +121,19 @@ struct model {
     size_t tree_addresses;    /* rows of the table address when the nodes were read */
     struct model_site *sites; /* from 0 */
     size_t site_count, site_capacity;
+    int64_t *stats; /* of sites: VALUE_COUNT each (model_stat); NULL: self only */
+    size_t stat_capacity;
+    int is_self_only;           /* sites by their ids, nodes by theirs, and statistics in m->packed alone */
     struct model_group *groups; /* from 0 */
     size_t group_count, group_capacity;
     struct model_line *lines;
     size_t line_count, line_capacity;
 };
+
+static inline int64_t *model_stat(const struct model *m, const struct model_site *site)
+{
+    return m->stats + (size_t)site->row * VALUE_COUNT;
+}
 
 /* Calls row for every row of the query. -EINTR: interrupted. */
 int model_each(sqlite3 *db, const char *sql, void (*row)(void *arg, sqlite3_stmt *s), void *arg, struct error *err);
@@ -140,8 +148,12 @@ void model_ahead_take(struct model_ahead *ahead, struct model *m);
 void model_ahead_close(struct model_ahead *ahead);
 /* finish_tree.c: nodes, sites and groups, which nothing but the recording says. */
 int model_tree(sqlite3 *db, struct model *m, struct error *err);
-/* finish_model.c: reads the recording; writes module_key. */
-int model_load(sqlite3 *db, struct model_ahead *ahead, struct model *m, struct error *err);
+/* What the looks at present pages saw of each site: add gets what is to be added to which statistic. */
+int model_scans(const struct model *m, void (*add)(void *arg, int64_t site_id, enum model_stat stat, uint64_t value),
+                void *arg, struct error *err);
+/* finish_model.c: reads the recording; writes module_key. is_self_only: for the rows of what allocated itself alone,
+ * where that is cheaper. */
+int model_load(sqlite3 *db, int is_self_only, struct model_ahead *ahead, struct model *m, struct error *err);
 void model_free(struct model *m);
 /* finish_lines.c: self lines of all sites, keys of all frames; writes line and site_line. */
 int model_lines(struct model *m, struct error *err);
@@ -166,6 +178,10 @@ struct ownpeak_set {                   /* a set of sites whose largest common li
     int64_t peak_bytes;                /* result; -1: not known */
 };
 
+/* Why none of a recording that goes on are known, in its copy: nothing has yet ended what is live. */
+#define OWNPEAK_RUNNING "it is still being recorded"
+/* NULL: ownpeak_compute may find them. */
+const char *ownpeak_hindrance(sqlite3 *db);
 /* Exact peaks from the events. Returns 0, -EINTR or -errno; *incomplete: why some are not known, NULL when all are. */
 int ownpeak_compute(const struct model *m, const struct ownpeak_range *ranges, struct ownpeak_set *sets,
                     size_t set_count, const char **incomplete, struct error *err);

@@ -24,7 +24,6 @@ struct tree {
     const struct packed_values *packed_parents; /* NULL: plain rows */
     uint32_t *new_index;                        /* of nodes: by place in the table + 1 */
     const struct packed_values *stacks;         /* of sites; NULL: plain rows */
-    int look_rc;                                /* of reading packed looks */
 };
 
 /* --- the stack tree ---------------------------------------------------------------------------------------------- */
@@ -46,25 +45,28 @@ static void node_row(void *arg, sqlite3_stmt *s)
     *ARRAY_ADD(m->nodes, m->node_count, m->node_capacity) = (struct model_node){0, ids_column(&l->addresses, s, 1)};
 }
 
-static int read_packed(struct tree *l, enum packed_column column, const struct packed_values **values)
+static int read_packed(const struct model *m, enum packed_column column, const struct packed_values **values,
+                       struct error *err)
 {
-    int rc = packed_read(l->m->packed, column, values);
-    return rc ? error_set(l->err, -rc, "%s: %s", sqlite3_db_filename(l->db, "main"), packed_error(rc)) : 0;
+    int rc = packed_read(m->packed, column, values);
+    return rc ? error_set(err, -rc, "%s: %s", sqlite3_db_filename(m->db, "main"), packed_error(rc)) : 0;
 }
 
 static int read_packed_nodes(struct tree *l)
 {
     struct model *m = l->m;
     const struct packed_values *addresses;
-    int rc = read_packed(l, PACKED_stack_address_id, &addresses);
+    int rc = read_packed(m, PACKED_stack_address_id, &addresses, l->err);
     if (rc == 0)
-        rc = read_packed(l, PACKED_stack_parent_id, &l->packed_parents);
+        rc = read_packed(m, PACKED_stack_parent_id, &l->packed_parents, l->err);
     if (rc)
         return rc;
     size_t count = (size_t)packed_count(m->packed, PACKED_TABLE_stack);
     ARRAY_ROOM(m->nodes, count + 1, m->node_capacity);
-    for (size_t i = 1; i <= count; i++)
-        m->nodes[i] = (struct model_node){0, ids_find(&l->addresses, (int64_t)packed_at(addresses, (uint32_t)i))};
+    for (uint32_t i = 1; i <= count;
+         i++) /* a caller has a lower id: where order_nodes is left out it comes first too */
+        m->nodes[i] = (struct model_node){(uint32_t)packed_at(l->packed_parents, i),
+                                          ids_find(&l->addresses, (int64_t)packed_at(addresses, i))};
     m->node_count = count + 1;
     return 0;
 }
@@ -223,24 +225,36 @@ static uint32_t group_of(struct model *m, int64_t device, const char *kind)
 
 static uint32_t node_of_stack(const struct tree *l, uint64_t stack_id)
 {
+    if (l->m->is_self_only)
+        return stack_id < l->m->node_count ? (uint32_t)stack_id : 0;
     if (!l->packed_parents)
         return stack_id <= INT64_MAX ? l->new_index[ids_find(&l->nodes, (int64_t)stack_id)] : 0;
     return stack_id < l->m->node_count ? l->new_index[stack_id] : 0;
+}
+
+static struct model_site *add_site(struct model *m, int64_t id)
+{
+    uint32_t row = (uint32_t)m->site_count;
+    struct model_site *site = ARRAY_ADD(m->sites, m->site_count, m->site_capacity);
+    *site = (struct model_site){.id = id, .row = row};
+    return site;
 }
 
 static void site_row(void *arg, sqlite3_stmt *s)
 {
     struct tree *l = arg;
     struct model *m = l->m;
-    struct model_site *site = ARRAY_ADD(m->sites, m->site_count, m->site_capacity);
-    *site = (struct model_site){.id = sqlite3_column_int64(s, 0)};
+    struct model_site *site = add_site(m, sqlite3_column_int64(s, 0));
+    ARRAY_ROOM(m->stats, m->site_count * VALUE_COUNT, m->stat_capacity);
+    int64_t *stat = model_stat(m, site);
+    memset(stat, 0, VALUE_COUNT * sizeof *stat);
     site->node = sqlite3_column_type(s, 1) == SQLITE_NULL ? 0 : node_of_stack(l, (uint64_t)sqlite3_column_int64(s, 1));
     site->group = group_of(m, sqlite3_column_int64(s, 2), db_text(s, 3));
     m->groups[site->group].site_count++;
     for (int i = 0; i < VALUE_COUNT; i++)
         if (i != STAT_own_largest)
-            site->stat[i] = sqlite3_column_int64(s, 4 + i - (i > STAT_own_largest));
-    site->stat[STAT_own_largest] = site->stat[STAT_own_peak_bytes];
+            stat[i] = sqlite3_column_int64(s, 4 + i - (i > STAT_own_largest));
+    stat[STAT_own_largest] = stat[STAT_own_peak_bytes];
 }
 
 static int by_device(const void *a, const void *b)
@@ -287,12 +301,10 @@ static void move_sites(struct model *m, uint32_t *sites)
     }
 }
 
-/* Groups by device and kind, and sites by group and node. SQLite would carry all columns through its sorter. */
-static void order_sites(struct model *m)
+/* Groups by device and kind. next: where the sites of each begin. */
+static void order_groups(struct model *m, uint32_t *next)
 {
-    if (!m->site_count)
-        return;
-    uint32_t *place = xcalloc(m->group_count, sizeof *place), *next = xcalloc(m->group_count, sizeof *next), first = 0;
+    uint32_t *place = xcalloc(m->group_count, sizeof *place), first = 0;
     qsort(m->groups, m->group_count, sizeof *m->groups, by_device);
     for (size_t i = 0; i < m->group_count; i++) {
         place[m->groups[i].first_site] = (uint32_t)i;
@@ -301,10 +313,21 @@ static void order_sites(struct model *m)
     }
     for (size_t i = 0; i < m->site_count; i++)
         m->sites[i].group = place[m->sites[i].group];
-    uint32_t *in_order = sites_in_order(m, next);
-    move_sites(m, in_order);
-    free(in_order);
     free(place);
+}
+
+/* And sites by group and node. SQLite would carry all columns through its sorter. */
+static void order_sites(struct model *m)
+{
+    if (!m->site_count)
+        return;
+    uint32_t *next = xcalloc(m->group_count, sizeof *next);
+    order_groups(m, next);
+    if (!m->is_self_only) {
+        uint32_t *in_order = sites_in_order(m, next);
+        move_sites(m, in_order);
+        free(in_order);
+    }
     free(next);
 }
 
@@ -340,16 +363,21 @@ static const uint8_t at_peak[] = {STAT_resident_bytes, STAT_resident_shared_byte
                                   STAT_swapped_bytes, STAT_untouched_bytes};
 #define SCANNED_SUMS (sizeof at_peak / sizeof *at_peak)
 
-/* Sites are still in their order, without gaps. */
-static void add_scanned(struct tree *l, int64_t site_id, int is_peak, int is_last, const int64_t values[SCANNED_SUMS])
+struct scans { /* of what model_scans reads */
+    const struct model *m;
+    void (*add)(void *arg, int64_t site_id, enum model_stat stat, uint64_t value);
+    void *arg;
+    struct error *err;
+    int rc;
+};
+
+static void add_scanned(const struct scans *c, int64_t site_id, int is_peak, int is_last,
+                        const int64_t values[SCANNED_SUMS])
 {
-    if (site_id < 1 || (uint64_t)site_id > l->m->site_count)
-        return;
-    int64_t *stat = l->m->sites[site_id - 1].stat;
     for (unsigned i = 0; is_peak && i < SCANNED_SUMS; i++)
-        wrap_change(&stat[at_peak[i]], (uint64_t)values[i]);
+        c->add(c->arg, site_id, at_peak[i], (uint64_t)values[i]);
     if (is_last)
-        wrap_change(&stat[STAT_resident_end_bytes], (uint64_t)values[0]);
+        c->add(c->arg, site_id, STAT_resident_end_bytes, (uint64_t)values[0]);
 }
 
 static void scanned_row(void *arg, sqlite3_stmt *s)
@@ -363,66 +391,94 @@ static void scanned_row(void *arg, sqlite3_stmt *s)
 /* A packed look: its id, is_peak, is_last. */
 static void packed_scan(void *arg, sqlite3_stmt *s)
 {
-    struct tree *l = arg;
+    struct scans *c = arg;
     const struct packed_values *sites, *columns[SCANNED_SUMS];
     uint32_t row, last;
-    packed_look_rows(l->m->packed, sqlite3_column_int64(s, 0), &row, &last);
-    if (l->look_rc == 0 && row <= last)
-        l->look_rc = read_packed(l, PACKED_resident_site_site_id, &sites);
+    int is_peak = sqlite3_column_int(s, 1), is_last = sqlite3_column_int(s, 2);
+    packed_look_rows(c->m->packed, sqlite3_column_int64(s, 0), &row, &last);
+    if (row > last || (!is_peak && !is_last))
+        return;
+    if (c->rc == 0)
+        c->rc = read_packed(c->m, PACKED_resident_site_site_id, &sites, c->err);
     static const enum packed_column scanned[SCANNED_SUMS] = {
         PACKED_resident_site_resident_bytes, PACKED_resident_site_shared_bytes, PACKED_resident_site_huge_bytes,
         PACKED_resident_site_swapped_bytes, PACKED_resident_site_untouched_bytes};
-    for (unsigned i = 0; i < SCANNED_SUMS && l->look_rc == 0; i++)
-        l->look_rc = read_packed(l, scanned[i], &columns[i]);
-    for (; row <= last && l->look_rc == 0; row++) {
+    for (unsigned i = 0; i < SCANNED_SUMS && c->rc == 0; i++)
+        c->rc = read_packed(c->m, scanned[i], &columns[i], c->err);
+    for (; row <= last && c->rc == 0; row++) {
         int64_t values[SCANNED_SUMS];
         for (unsigned i = 0; i < SCANNED_SUMS; i++)
             values[i] = (int64_t)packed_at(columns[i], row);
-        add_scanned(l, (int64_t)packed_at(sites, row), sqlite3_column_int(s, 1), sqlite3_column_int(s, 2), values);
+        add_scanned(c, (int64_t)packed_at(sites, row), is_peak, is_last, values);
     }
 }
 
-static int read_scans(struct tree *l)
+int model_scans(const struct model *m, void (*add)(void *arg, int64_t site_id, enum model_stat stat, uint64_t value),
+                void *arg, struct error *err)
 {
-    struct packed *p = l->m->packed;
-    if (!packed_has(l->db, PACKED_TABLE_resident_site))
-        return model_each(l->db, scanned_sql, scanned_row, l, l->err);
-    long rows = packed_count(p, PACKED_TABLE_resident_site);
+    struct scans c = {m, add, arg, err, 0};
+    if (!packed_has(m->db, PACKED_TABLE_resident_site))
+        return model_each(m->db, scanned_sql, scanned_row, &c, err);
+    long rows = packed_count(m->packed, PACKED_TABLE_resident_site);
     if (rows < 0)
-        return error_set(l->err, (int)-rows, "%s: %s", sqlite3_db_filename(l->db, "main"), packed_error(rows));
-    int rc = model_each(l->db, "SELECT scan_id, is_peak, is_last FROM resident_scan", packed_scan, l, l->err);
-    return rc ? rc : l->look_rc;
+        return error_set(err, (int)-rows, "%s: %s", sqlite3_db_filename(m->db, "main"), packed_error(rows));
+    int rc = model_each(m->db, "SELECT scan_id, is_peak, is_last FROM resident_scan", packed_scan, &c, err);
+    return rc ? rc : c.rc;
+}
+
+/* Sites are still in their order, without gaps. */
+static void add_to_site(void *arg, int64_t site_id, enum model_stat stat, uint64_t value)
+{
+    struct tree *l = arg;
+    if (site_id >= 1 && (uint64_t)site_id <= l->m->site_count)
+        wrap_change(&model_stat(l->m, &l->m->sites[site_id - 1])[stat], value);
+}
+
+/* Row by row: the columns are read from side by side, and a row is written once. */
+static int read_stats(struct tree *l)
+{
+    struct model *m = l->m;
+    const struct packed_values *columns[STAT_COUNT];
+    for (int k = 0; k < STAT_COUNT; k++) {
+        int rc = read_packed(m, PACKED_STATS + (enum packed_column)k, &columns[k], l->err);
+        if (rc)
+            return rc;
+    }
+    m->stats = xcalloc(m->site_count * VALUE_COUNT + 1, sizeof *m->stats);
+    for (uint32_t i = 0; i < m->site_count; i++) {
+        int64_t *stat = m->stats + (size_t)i * VALUE_COUNT;
+        for (int k = 0; k < STAT_COUNT; k++)
+            stat[k] = (int64_t)packed_at(columns[k], i + 1);
+        stat[STAT_own_largest] = stat[STAT_own_peak_bytes];
+    }
+    return model_scans(m, add_to_site, l, l->err);
 }
 
 static int read_packed_sites(struct tree *l)
 {
     struct model *m = l->m;
-    const struct packed_values *columns[PACKED_site_line_id];
-    for (enum packed_column c = PACKED_KEY_site; c < PACKED_site_line_id; c++) {
-        int rc = read_packed(l, c, &columns[c]);
-        if (rc)
-            return rc;
-    }
+    const struct packed_values *devices, *kinds;
+    int rc = read_packed(m, PACKED_site_stack_id, &l->stacks, l->err);
+    if (rc == 0)
+        rc = read_packed(m, PACKED_site_device_id, &devices, l->err);
+    if (rc == 0)
+        rc = read_packed(m, PACKED_site_kind, &kinds, l->err);
+    if (rc)
+        return rc;
     uint32_t count = (uint32_t)packed_count(m->packed, PACKED_TABLE_site);
     ARRAY_ROOM(m->sites, count, m->site_capacity);
-    l->stacks = columns[PACKED_site_stack_id];
     uint64_t device = 0, kind = UINT64_MAX; /* of the site before, and its group: most have the same */
     uint32_t group = 0;
     for (uint32_t i = 1; i <= count; i++) {
-        struct model_site *site = &m->sites[m->site_count++];
-        *site = (struct model_site){.id = i};
-        if (packed_at(columns[PACKED_site_device_id], i) != device || packed_at(columns[PACKED_site_kind], i) != kind) {
-            device = packed_at(columns[PACKED_site_device_id], i);
-            kind = packed_at(columns[PACKED_site_kind], i);
+        if (packed_at(devices, i) != device || packed_at(kinds, i) != kind) {
+            device = packed_at(devices, i);
+            kind = packed_at(kinds, i);
             group = group_of(m, (int64_t)device, kind_name((unsigned)kind));
         }
-        site->group = group;
+        add_site(m, i)->group = group;
         m->groups[group].site_count++;
-        for (int k = 0; k < STAT_COUNT; k++)
-            site->stat[k] = (int64_t)packed_at(columns[PACKED_STATS + k], i);
-        site->stat[STAT_own_largest] = site->stat[STAT_own_peak_bytes];
     }
-    return read_scans(l);
+    return m->is_self_only ? 0 : read_stats(l);
 }
 
 static int read_plain_sites(struct tree *l)
@@ -439,17 +495,19 @@ static int read_address_ids(struct tree *l)
 static int load(struct tree *l)
 {
     struct model *m = l->m;
-    int is_packed = packed_has(l->db, PACKED_TABLE_site);
+    int is_packed = packed_has(l->db, PACKED_TABLE_site), has_nodes = packed_has(l->db, PACKED_TABLE_stack);
     int rc = read_address_ids(l);
+    m->is_self_only &= is_packed && has_nodes && packed_is_kept(m->packed) && ownpeak_hindrance(m->db);
     if (rc == 0)
-        rc = packed_has(l->db, PACKED_TABLE_stack) ? read_packed_nodes(l) : read_plain_nodes(l);
+        rc = has_nodes ? read_packed_nodes(l) : read_plain_nodes(l);
     if (rc == 0 && is_packed)
         rc = read_packed_sites(l);
     if (m->has_read)
         sem_post(m->has_read);
     if (rc)
         return rc;
-    order_nodes(l);
+    if (!m->is_self_only)
+        order_nodes(l);
     if (!is_packed)
         rc = read_plain_sites(l);
     for (size_t i = 0; is_packed && i < m->site_count; i++)
@@ -464,6 +522,7 @@ static int load(struct tree *l)
 int model_tree(sqlite3 *db, struct model *m, struct error *err)
 {
     struct tree l = {.db = db, .err = err, .m = m};
+    m->db = db;
     m->packed = packed_open(db);
     if (!m->packed)
         return error_set(err, ENOMEM, "out of memory");

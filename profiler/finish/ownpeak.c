@@ -270,7 +270,7 @@ static int adds_up(const struct pass *p)
     int has_teardown = db_int(p->m->db, "SELECT EXISTS (SELECT 1 FROM teardown)", 0) != 0;
     int has_segments = db_int(p->m->db, "SELECT EXISTS (SELECT 1 FROM segment)", 0) != 0;
     for (size_t i = 0; i < p->m->site_count; i++) {
-        const int64_t *stat = p->m->sites[i].stat;
+        const int64_t *stat = model_stat(p->m, &p->m->sites[i]);
         const uint64_t moved = p->allocated[i] - (uint64_t)stat[STAT_alloc_bytes];
         const uint64_t ended = p->freed[i] - (uint64_t)stat[STAT_free_bytes] - moved;
         const uint64_t end = (uint64_t)stat[STAT_end_bytes];
@@ -600,12 +600,9 @@ int ownpeak_compute(const struct model *m, const struct ownpeak_range *ranges, s
     if (!set_count)
         return 0;
     struct pass p = {.m = m, .ranges = ranges, .sets = sets, .set_count = set_count, .err = err, .start_ns = cpu_ns()};
-    char *kept = db_meta_text(m->db, "events_kept");
     int rc = 0;
     open_pass(&p);
-    if (!kept || strcmp(kept, "all"))
-        p.incomplete = "not all events were kept";
-    else if (!p.codec)
+    if (!p.codec)
         rc = error_set(err, ENOMEM, "out of memory");
     else if (!map_sites(&p))
         p.incomplete = "site numbers out of range";
@@ -617,7 +614,6 @@ int ownpeak_compute(const struct model *m, const struct ownpeak_range *ranges, s
         for (size_t i = 0; i < set_count; i++) /* what needs no events */
             sets[i].peak_bytes = -1;
     *incomplete = p.incomplete;
-    free(kept);
     close_pass(&p);
     return rc;
 }

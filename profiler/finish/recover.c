@@ -81,10 +81,10 @@ static char *reason(sqlite3 *db)
 }
 
 /* What cannot be told of a damaged file is not, which is_told says with why; the rest of it is shown. */
-static int write_end(sqlite3 *db, int *is_told, struct error *why, struct error *err)
+static int write_end(sqlite3 *db, int is_private, int *is_told, struct error *why, struct error *err)
 {
     int rc = db_exec(db, "SAVEPOINT ending", err);
-    int end_rc = rc ? rc : recover_end(db, why);
+    int end_rc = rc ? rc : recover_end(db, is_private, why);
     *is_told = end_rc == 0;
     if (rc == 0 && end_rc && (end_rc == -ENOSPC || sqlite3_get_autocommit(db))) { /* it is the place that fails */
         if (err)
@@ -98,7 +98,7 @@ int recover_so_far(sqlite3 *db, struct error *err)
 {
     struct error why;
     struct buf text = BUF(1u << 16);
-    int is_told, rc = write_end(db, &is_told, &why, err);
+    int is_told, rc = write_end(db, 1, &is_told, &why, err);
     if (rc || is_told)
         return rc;
     buf_printf(&text, "still being recorded; what is live is not known: %s", why.text);
@@ -112,7 +112,7 @@ int recover_books(sqlite3 *db, struct error *err)
     struct buf text = BUF(1u << 16);
     char saved[UNITS_TEXT];
     struct error end_error;
-    int is_told, rc = write_end(db, &is_told, &end_error, err);
+    int is_told, rc = write_end(db, 0, &is_told, &end_error, err);
     if (rc)
         return rc;
     /* when it stopped is not known, nor how long before that it last had a processor */

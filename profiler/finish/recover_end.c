@@ -6,7 +6,9 @@
 
 #include "../../common/array.h"
 #include "../../common/db.h"
+#include "../../common/kind.h"
 #include "../../common/wrap.h"
+#include "finish_private.h"
 #include "packed_write.h"
 
 #include <errno.h>
@@ -38,7 +40,8 @@ struct ending {
     size_t site_count, site_capacity;
     struct total *totals;
     size_t total_count, total_capacity;
-    int is_tearing; /* an interpreter was taking itself down */
+    int is_tearing;        /* an interpreter was taking itself down */
+    struct packed *packed; /* the connection's, where sites are packed */
 };
 
 static int64_t not_negative(int64_t value)
@@ -68,28 +71,25 @@ static void add_total(struct ending *x, int64_t device_id, const char *kind, int
     }
 }
 
-enum site_column {
-    SITE_ID,
-    SITE_DEVICE,
-    SITE_KIND,
-    SITE_ALLOC_BYTES,
-    SITE_ALLOC_COUNT,
-    SITE_FREE_BYTES,
-    SITE_FREE_COUNT,
-    SITE_END_BYTES,
-    SITE_END_COUNT,
-    SITE_PEAK_BYTES,
-    SITE_PEAK_COUNT,
-    SITE_TORN_BYTES,
-    SITE_TORN_COUNT,
-    SITE_COLUMNS
+enum site_column { /* of a row of SQL; the first three are no numbers that add up */
+                   SITE_ID,
+                   SITE_DEVICE,
+                   SITE_KIND,
+                   SITE_ALLOC_BYTES,
+                   SITE_ALLOC_COUNT,
+                   SITE_FREE_BYTES,
+                   SITE_FREE_COUNT,
+                   SITE_END_BYTES,
+                   SITE_END_COUNT,
+                   SITE_PEAK_BYTES,
+                   SITE_PEAK_COUNT,
+                   SITE_TORN_BYTES,
+                   SITE_TORN_COUNT,
+                   SITE_COLUMNS
 };
 
-static void site_row(struct ending *x, sqlite3_stmt *s)
+static void add_site(struct ending *x, const int64_t v[SITE_COLUMNS], const char *kind)
 {
-    int64_t v[SITE_COLUMNS];
-    for (int i = 0; i < SITE_COLUMNS; i++)
-        v[i] = sqlite3_column_int64(s, i);
     struct site *site = ARRAY_ADD(x->sites, x->site_count, x->site_capacity);
     int64_t ended_bytes = wrap_subtract(v[SITE_END_BYTES], v[SITE_TORN_BYTES]);
     int64_t ended_count = wrap_subtract(v[SITE_END_COUNT], v[SITE_TORN_COUNT]);
@@ -107,24 +107,84 @@ static void site_row(struct ending *x, sqlite3_stmt *s)
     site->torn_count = not_negative(wrap_subtract(wrap_subtract(site->end_count, ended_count), site->live_count));
     site->is_changed = site->end_bytes != v[SITE_END_BYTES] || site->end_count != v[SITE_END_COUNT];
     if (site->is_changed)
-        add_total(x, site->device_id, db_text(s, SITE_KIND), wrap_subtract(site->end_bytes, v[SITE_END_BYTES]),
+        add_total(x, site->device_id, kind, wrap_subtract(site->end_bytes, v[SITE_END_BYTES]),
                   wrap_subtract(site->end_count, v[SITE_END_COUNT]));
 }
 
-static int read_sites(struct ending *x)
+static int read_plain_sites(struct ending *x)
+{
+    static const char sql[] =
+        "SELECT s.site_id, s.device_id, s.kind, s.alloc_bytes, s.alloc_count, s.free_bytes, s.free_count, "
+        "s.end_bytes, s.end_count, s.at_peak_bytes, s.at_peak_count, t.freed_bytes, t.freed_count FROM main.site s "
+        "LEFT JOIN main.site_teardown t ON t.site_id = s.site_id ORDER BY s.site_id";
+    sqlite3_stmt *s = NULL;
+    int64_t v[SITE_COLUMNS];
+    int rc = db_prepare(x->db, sql, &s, x->err);
+    while (rc == 0 && db_next(s, &rc, x->err)) {
+        for (int i = 0; i < SITE_COLUMNS; i++)
+            v[i] = sqlite3_column_int64(s, i);
+        add_site(x, v, db_text(s, SITE_KIND));
+    }
+    sqlite3_finalize(s);
+    return rc;
+}
+
+/* What earlier versions had as rows beside packed sites: by site id, freed_bytes and then freed_count. */
+static int read_teardown(struct ending *x, uint32_t rows, int64_t *torn)
 {
     sqlite3_stmt *s = NULL;
-    char sql[800];
-    snprintf(sql, sizeof sql,
-             "SELECT s.site_id, s.device_id, s.kind, s.alloc_bytes, s.alloc_count, s.free_bytes, s.free_count, "
-             "s.end_bytes, s.end_count, s.at_peak_bytes, s.at_peak_count, t.freed_bytes, t.freed_count FROM %s s LEFT "
-             "JOIN %s t ON t.site_id = s.site_id ORDER BY s.site_id",
-             packed_source(x->db, PACKED_TABLE_site),
-             packed_has_column(x->db, PACKED_site_torn_count) ? "packed_site_teardown" : "main.site_teardown");
-    int rc = db_prepare(x->db, sql, &s, x->err);
-    while (rc == 0 && db_next(s, &rc, x->err))
-        site_row(x, s);
+    int rc = db_prepare(x->db, "SELECT site_id, freed_bytes, freed_count FROM main.site_teardown", &s, x->err);
+    while (rc == 0 && db_next(s, &rc, x->err)) {
+        int64_t id = sqlite3_column_int64(s, 0);
+        if (id < 1 || id > rows)
+            continue;
+        torn[2 * id] = sqlite3_column_int64(s, 1);
+        torn[2 * id + 1] = sqlite3_column_int64(s, 2);
+    }
     sqlite3_finalize(s);
+    return rc;
+}
+
+static void add_packed_sites(struct ending *x, const struct packed_values *const *columns, const int64_t *torn)
+{
+    uint32_t rows = (uint32_t)packed_count(x->packed, PACKED_TABLE_site);
+    ARRAY_ROOM(x->sites, rows, x->site_capacity);
+    for (uint32_t row = 1; row <= rows; row++) {
+        int64_t v[SITE_COLUMNS] = {[SITE_ID] = row};
+        for (int i = SITE_DEVICE; i < SITE_COLUMNS; i++)
+            v[i] = (int64_t)packed_at(columns[i], row);
+        if (torn) {
+            v[SITE_TORN_BYTES] = torn[2 * row];
+            v[SITE_TORN_COUNT] = torn[2 * row + 1];
+        }
+        add_site(x, v, kind_name((unsigned)v[SITE_KIND]));
+    }
+}
+
+static int read_packed_sites(struct ending *x)
+{
+    static const enum packed_column of[SITE_COLUMNS] = {
+        [SITE_DEVICE] = PACKED_site_device_id,         [SITE_KIND] = PACKED_site_kind,
+        [SITE_ALLOC_BYTES] = PACKED_site_alloc_bytes,  [SITE_ALLOC_COUNT] = PACKED_site_alloc_count,
+        [SITE_FREE_BYTES] = PACKED_site_free_bytes,    [SITE_FREE_COUNT] = PACKED_site_free_count,
+        [SITE_END_BYTES] = PACKED_site_end_bytes,      [SITE_END_COUNT] = PACKED_site_end_count,
+        [SITE_PEAK_BYTES] = PACKED_site_at_peak_bytes, [SITE_PEAK_COUNT] = PACKED_site_at_peak_count,
+        [SITE_TORN_BYTES] = PACKED_site_torn_bytes,    [SITE_TORN_COUNT] = PACKED_site_torn_count};
+    const struct packed_values *columns[SITE_COLUMNS];
+    int64_t *torn = NULL;
+    long count = packed_count(x->packed, PACKED_TABLE_site);
+    int read_rc = count < 0 ? (int)count : 0, rc = 0;
+    for (int i = SITE_DEVICE; i < SITE_COLUMNS && read_rc == 0; i++)
+        read_rc = packed_read(x->packed, of[i], &columns[i]);
+    if (read_rc)
+        return error_set(x->err, -read_rc, "%s: %s", sqlite3_db_filename(x->db, "main"), packed_error(read_rc));
+    if (!packed_has_column(x->db, PACKED_site_torn_count)) {
+        torn = xcalloc(2 * (size_t)count + 2, sizeof *torn);
+        rc = read_teardown(x, (uint32_t)count, torn);
+    }
+    if (rc == 0)
+        add_packed_sites(x, columns, torn);
+    free(torn);
     return rc;
 }
 
@@ -202,20 +262,32 @@ static int write_columns(struct ending *x, const struct packed_values *const *co
 static int write_packed(struct ending *x)
 {
     const struct packed_values *columns[PACKED_site_line_id] = {NULL};
-    struct packed *packed = packed_open(x->db);
-    if (!packed)
-        return error_set(x->err, ENOMEM, "no memory to read the sites");
-    long rc = packed_count(packed, PACKED_TABLE_site);
-    if (rc >= 0)
-        rc = (size_t)rc == x->site_count ? 0 : -EBADMSG;
+    int rc = 0;
     for (enum packed_column c = PACKED_KEY_site; rc == 0 && c < PACKED_site_line_id; c++)
-        rc = packed_read(packed, c, &columns[c]);
+        rc = packed_read(x->packed, c, &columns[c]);
     if (rc)
-        rc = error_set(x->err, (int)-rc, "%s: %s", sqlite3_db_filename(x->db, "main"), packed_error(rc));
-    if (rc == 0)
-        rc = write_columns(x, columns);
-    packed_close(packed);
-    return (int)rc;
+        return error_set(x->err, -rc, "%s: %s", sqlite3_db_filename(x->db, "main"), packed_error(rc));
+    rc = write_columns(x, columns);
+    return rc ? rc : db_exec(x->db, "DELETE FROM site_teardown", x->err); /* in the columns now */
+}
+
+/* Not where there is a teardown: it would need columns that the copy's file lacks. */
+static int is_in_memory(const struct ending *x, int is_private)
+{
+    return is_private && !x->is_tearing && !packed_has_column(x->db, PACKED_site_torn_count) &&
+           !db_int(x->db, "SELECT EXISTS (SELECT 1 FROM main.site_teardown)", 0);
+}
+
+static void set_packed(struct ending *x)
+{
+    uint64_t *bytes = xcalloc(x->site_count + 1, sizeof *bytes), *counts = xcalloc(x->site_count + 1, sizeof *counts);
+    for (size_t i = 0; i < x->site_count; i++) {
+        bytes[i + 1] = (uint64_t)x->sites[i].end_bytes;
+        counts[i + 1] = (uint64_t)x->sites[i].end_count;
+    }
+    packed_set(x->packed, PACKED_site_end_bytes, bytes);
+    packed_set(x->packed, PACKED_site_end_count, counts);
+    packed_keep(x->packed);
 }
 
 /* --- totals and threads --- */
@@ -408,35 +480,72 @@ static int write_peaks(struct ending *x)
     return rc;
 }
 
-int recover_end(sqlite3 *db, struct error *err)
+static int write_sites(struct ending *x)
+{
+    if (x->packed)
+        return write_packed(x);
+    int rc = write_plain(x);
+    return rc == 0 && x->is_tearing ? write_torn(x) : rc;
+}
+
+/* Own peaks are found where the events end all that the sites say has ended. */
+static int note_running(struct ending *x)
+{
+    int is_changed = 0;
+    for (size_t i = 0; i < x->site_count; i++)
+        is_changed |= x->sites[i].is_changed;
+    if (!is_changed || db_int(x->db, "SELECT EXISTS (SELECT 1 FROM teardown)", 0))
+        return 0;
+    return db_meta_set_text(x->db, "own_peak_incomplete", OWNPEAK_RUNNING) ? db_error(x->db, x->err) : 0;
+}
+
+static int write_all(struct ending *x, int is_private)
+{
+    int is_memory = x->packed && is_in_memory(x, is_private);
+    int rc = is_memory ? 0 : write_sites(x);
+    if (rc == 0)
+        rc = write_totals(x);
+    if (rc == 0)
+        rc = write_threads(x);
+    if (rc == 0)
+        rc = write_peaks(x);
+    if (rc == 0) {
+        struct instant end = end_of_events(x);
+        rc = write_keyframe(x, &end, "end", -1);
+    }
+    if (rc == 0 && is_private)
+        rc = note_running(x);
+    if (rc == 0 && is_memory) /* last: the caller cannot take it back */
+        set_packed(x);
+    return rc;
+}
+
+static int open_packed(struct ending *x)
+{
+    if (!packed_has(x->db, PACKED_TABLE_site))
+        return 0;
+    if (packed_register(x->db) != 0 || !(x->packed = packed_shared(x->db)))
+        return error_set(x->err, ENOMEM, "no memory to read the sites");
+    packed_hold(x->packed);
+    return 0;
+}
+
+int recover_end(sqlite3 *db, int is_private, struct error *err)
 {
     struct ending x = {.db = db, .err = err, .codec = chunk_codec_open()};
-    int is_packed = packed_has(db, PACKED_TABLE_site);
     x.is_tearing = (int)db_int(
         db, "SELECT EXISTS (SELECT 1 FROM teardown JOIN process p USING(process_id) WHERE p.end_ns IS NULL)", 0);
     int rc = x.codec ? 0 : error_set(err, ENOMEM, "no memory to read the events");
-    if (rc == 0 && packed_register(db) != 0)
-        rc = error_set(err, ENOMEM, "no memory to read the sites");
+    if (rc == 0)
+        rc = open_packed(&x);
     if (rc == 0)
         rc = read_totals(&x);
     if (rc == 0)
-        rc = read_sites(&x);
+        rc = x.packed ? read_packed_sites(&x) : read_plain_sites(&x);
     if (rc == 0)
-        rc = is_packed ? write_packed(&x) : write_plain(&x);
-    if (rc == 0 && is_packed) /* in the columns now; an earlier version had them here */
-        rc = db_exec(db, "DELETE FROM site_teardown", err);
-    else if (rc == 0 && x.is_tearing)
-        rc = write_torn(&x);
-    if (rc == 0)
-        rc = write_totals(&x);
-    if (rc == 0)
-        rc = write_threads(&x);
-    if (rc == 0)
-        rc = write_peaks(&x);
-    if (rc == 0) {
-        struct instant end = end_of_events(&x);
-        rc = write_keyframe(&x, &end, "end", -1);
-    }
+        rc = write_all(&x, is_private);
+    if (x.packed)
+        packed_let(x.packed);
     chunk_codec_close(x.codec);
     free(x.sites);
     free(x.totals);

@@ -10,7 +10,8 @@
 
 /* Processes that were not seen to end hold what they held at the last commit: end_bytes and end_count of sites, threads
  * and totals, and the key frames of the end and of each device's peak. Within the caller's transaction, which it takes
- * back where this fails. Reads the sites, and the events of the chunks around the peaks. */
-int recover_end(sqlite3 *db, struct error *err);
+ * back where this fails. Reads the sites, and the events of the chunks around the peaks. is_private: of a copy that
+ * nobody else sees; columns of packed sites then change in this connection's memory alone (packed_keep). */
+int recover_end(sqlite3 *db, int is_private, struct error *err);
 
 #endif

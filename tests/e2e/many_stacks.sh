@@ -112,6 +112,22 @@ until [ "$(DB=killed.db packed_sql "SELECT sum(alloc_bytes) FROM site
     [ $tries -lt 300 ] || fail "the running file lacks sites"
     sleep 0.1
 done
+# While it runs: tables of what rows allocated themselves, summed column by column, say what the whole accounts say.
+figures='alloc_count alloc_bytes free_count free_bytes at_peak_bytes at_peak_count own_peak_bytes end_bytes end_count
+    active_peak_bytes reserved_peak_bytes largest_bytes lifetime_ns'
+figures=$(echo $figures)
+for by in line function file module; do
+    "$MEMPROF" report --by $by --csv -n 0 killed.db | tr -d '\r' | awk -F, -v figures="$figures" '
+        NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i; n = split(figures, names, " "); next }
+        { for (i = 1; i <= n; i++) printf "%s%s", $at[names[i]], i < n ? "," : "\n" }' | sort >selves
+    where=$([ $by = line ] || echo 'AND inclusive = 0')
+    DB=killed.db packed_sql "SELECT $(echo "$figures" | tr ' ' ',') FROM v_$by WHERE kind = 'all' $where" | sort >whole
+    cmp selves whole || { diff selves whole | head; fail "a running file by $by"; }
+    equal "a running file by $by: what the program took" "$(cut -d'|' -f1-2 expected)" \
+        "$(awk -F, '$2 >= 14000000 { print $1 "|" $2 }' selves)"
+done
+"$MEMPROF" report --by function --inclusive killed.db >running.txt
+contains "why own peaks are not known" running.txt 'it is still being recorded'
 program=$(sqlite3 -readonly killed.db "SELECT pid FROM process")
 kill -9 "$collector"
 wait || true

@@ -172,7 +172,7 @@ static int parse(const struct arguments *a, struct report_options *o, struct len
     return 0;
 }
 
-/* A table of the whole run, of what its rows allocated themselves. */
+/* The summary, or a table of the whole run, of what rows allocated themselves. */
 static int is_of_selves(const struct arguments *a, const struct report_options *o, const struct lens_options *lens)
 {
     static const enum option_id others[] = {OPTION_at,       OPTION_every, OPTION_inclusive,   OPTION_transfers,
@@ -181,8 +181,7 @@ static int is_of_selves(const struct arguments *a, const struct report_options *
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         if (a->given[others[i]])
             return 0;
-    return (a->given[OPTION_by] || a->given[OPTION_sort]) && !o->is_by_size && !lens->skip_count && !lens->pid &&
-           lens->language == TREE_BOTH;
+    return !o->is_by_size && !o->with_names && !lens->skip_count && !lens->pid && lens->language == TREE_BOTH;
 }
 
 int cmd_report(const struct arguments *a)

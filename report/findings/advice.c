@@ -199,8 +199,14 @@ static int is_question(sqlite3 *db, const struct resident_peak *peak)
                                   "SELECT sum(bytes) FROM (SELECT max(end_address - start_address) AS bytes FROM "
                                   "module WHERE end_address > start_address GROUP BY path)",
                                   0);
-    double files = (double)db_int(db, "SELECT resident_bytes FROM v_resident WHERE what = 'file'", 0);
-    double own = (double)db_int(db, "SELECT resident_bytes FROM v_resident WHERE what = 'memprof'", 0);
+    /* as v_resident, which adds up all blocks for the asking */
+#define REST(what)                                                                                                     \
+    (double)db_int(db,                                                                                                 \
+                   "SELECT CAST(total(r.resident_bytes) AS INTEGER) FROM resident_rest r JOIN resident_scan c "        \
+                   "USING(scan_id) WHERE c.is_peak AND r.what = '" what "'",                                           \
+                   0)
+    double files = REST("file"), own = REST("memprof");
+#undef REST
     double again = (double)resident_again_bytes(db);
     known = known + again < files ? known + again : files;
     double asked = (double)peak->untracked_bytes - known - own;

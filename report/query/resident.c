@@ -1,8 +1,10 @@
 #include "resident.h"
 
 #include "../../common/db.h"
+#include "../../common/packed.h"
 #include "../../common/units.h"
 
+#include <errno.h>
 #include <string.h>
 
 #define DIFFERS_SHARE 20 /* a part of what is live, or this much: */
@@ -27,6 +29,60 @@ static int load(sqlite3 *db, const char *sql, int64_t *const values[], int count
     return rc;
 }
 
+/* The packed columns of the looks, where nothing stands before them; they must be let go. NULL: plain rows. */
+static struct packed *packed_looks(sqlite3 *db)
+{
+    static const char sql[] = "SELECT 1 FROM temp.sqlite_schema WHERE name = 'resident_site' AND sql LIKE 'CREATE "
+                              "VIRTUAL TABLE%USING packed_resident_site'";
+    struct packed *p = db_int(db, sql, 0) ? packed_shared(db) : NULL;
+    if (p)
+        packed_hold(p);
+    return p;
+}
+
+/* Of each look at the peak, column by column, in double as SQLite's total(). */
+static int load_packed_sites(sqlite3 *db, struct packed *packed, struct resident_peak *p, struct error *err)
+{
+    static const enum packed_column columns[] = {PACKED_resident_site_live_bytes, PACKED_resident_site_resident_bytes,
+                                                 PACKED_resident_site_untouched_bytes};
+    int64_t *const into[] = {&p->live_bytes, &p->block_bytes, &p->untouched_bytes};
+    double sums[] = {0, 0, 0};
+    long count = packed_count(packed, PACKED_TABLE_resident_site);
+    const struct packed_values *values[3];
+    sqlite3_stmt *s = NULL;
+    int rc = count < 0 ? (int)count : 0;
+    for (int i = 0; i < 3 && rc == 0; i++)
+        rc = packed_read(packed, columns[i], &values[i]);
+    if (rc)
+        return error_set(err, EIO, "%s: %s", sqlite3_db_filename(db, "main"), packed_error(rc));
+    rc = db_prepare(db, "SELECT scan_id FROM resident_scan WHERE is_peak", &s, err);
+    while (rc == 0 && db_next(s, &rc, err)) {
+        uint32_t row, last;
+        packed_look_rows(packed, sqlite3_column_int64(s, 0), &row, &last);
+        for (; row <= last; row++)
+            for (int i = 0; i < 3; i++)
+                sums[i] += (double)(int64_t)packed_at(values[i], row);
+    }
+    sqlite3_finalize(s);
+    for (int i = 0; i < 3; i++)
+        *into[i] = sums[i] >= 0x1p63 ? INT64_MAX : sums[i] < -0x1p63 ? INT64_MIN : (int64_t)sums[i];
+    return rc;
+}
+
+static int load_sites(sqlite3 *db, struct resident_peak *p, struct error *err)
+{
+    static const char sql[] =
+        "SELECT CAST(total(r.live_bytes) AS INTEGER), CAST(total(r.resident_bytes) AS INTEGER), "
+        "CAST(total(r.untouched_bytes) AS INTEGER) FROM resident_site r JOIN resident_scan c USING(scan_id) WHERE "
+        "c.is_peak";
+    struct packed *packed = packed_looks(db);
+    if (!packed)
+        return load(db, sql, (int64_t *const[]){&p->live_bytes, &p->block_bytes, &p->untouched_bytes}, 3, err);
+    int rc = load_packed_sites(db, packed, p, err);
+    packed_let(packed);
+    return rc;
+}
+
 int resident_peak_load(sqlite3 *db, struct resident_peak *p, struct error *err)
 {
     static const char scans[] =
@@ -35,21 +91,21 @@ int resident_peak_load(sqlite3 *db, struct resident_peak *p, struct error *err)
         "CAST(total(present_bytes) AS INTEGER), CAST(total(shared_bytes) AS INTEGER), CAST(total(swapped_bytes) AS "
         "INTEGER), iif(count(huge_bytes) = count(*), CAST(total(huge_bytes) AS INTEGER), NULL), (SELECT max(time_ns) "
         "FROM resident_scan) FROM resident_scan WHERE is_peak";
-    static const char sites[] =
-        "SELECT CAST(total(r.live_bytes) AS INTEGER), CAST(total(r.resident_bytes) AS INTEGER), "
-        "CAST(total(r.untouched_bytes) AS INTEGER), max(0, coalesce((SELECT max(rss_max_bytes) FROM timeline WHERE "
-        "device_id = 0), 0)) FROM resident_site r JOIN resident_scan c USING(scan_id) WHERE c.is_peak";
+    static const char peak_rss[] =
+        "SELECT max(0, coalesce((SELECT max(rss_max_bytes) FROM timeline WHERE device_id = 0), 0))";
     *p = (struct resident_peak){0};
     int rc =
         load(db, scans,
              (int64_t *const[]){&p->process_count, &p->time_ns, &p->duration_ns, &p->moved_count, &p->rss_bytes,
                                 &p->present_bytes, &p->shared_bytes, &p->swapped_bytes, &p->huge_bytes, &p->last_ns},
              10, err);
-    if (rc == 0 && p->process_count > 0)
-        rc = load(db, sites,
-                  (int64_t *const[]){&p->live_bytes, &p->block_bytes, &p->untouched_bytes, &p->peak_rss_bytes}, 4, err);
-    else
+    if (rc == 0 && p->process_count > 0) {
+        rc = load_sites(db, p, err);
+        if (rc == 0)
+            rc = load(db, peak_rss, (int64_t *const[]){&p->peak_rss_bytes}, 1, err);
+    } else {
         *p = (struct resident_peak){0};
+    }
     p->untracked_bytes = p->process_count > 0 ? resident_untracked(db, 0, &p->untracked_most) : 0;
     p->peak_rss_is_least = resident_peak_rss_is_least(db);
     return rc;

@@ -7,6 +7,7 @@
 #include "../findings/notes.h"
 #include "../query/device.h"
 #include "../query/ending.h"
+#include "../query/file_holds.h"
 #include "../query/program_name.h"
 #include "../query/programs.h"
 #include "../query/reserved.h"
@@ -470,21 +471,22 @@ static int list_sections(struct summary *s, struct record *document, struct erro
  * that holds most is often a library's. */
 static int find_script(const struct summary *s, struct buf *script)
 {
+    /* of a running recording there may be no account of what a file calls: then file_holds says it */
+    static const char sql[] =
+        "WITH held AS (SELECT key_id, at_peak_bytes FROM account WHERE scope = 'file' AND inclusive = 1 AND kind = "
+        "'all') SELECT path, file_id, NOT EXISTS (SELECT 1 FROM held), EXISTS (SELECT 1 FROM held h WHERE h.key_id = "
+        "f.file_id AND h.at_peak_bytes > (SELECT max(at_peak_bytes) FROM held) / 100) FROM file f WHERE substr(path, "
+        "-length(?1) - 1) = '/' || ?1";
     sqlite3_stmt *q = NULL;
     char *command = db_meta_text(s->db, "command");
     int found = 0;
     program_name(script, command ? command : "");
-    if (script->length &&
-        db_prepare(
-            s->db,
-            "SELECT path FROM file f JOIN account a ON a.key_id = f.file_id WHERE a.scope = 'file' AND "
-            "a.inclusive = 1 AND a.kind = 'all' AND substr(path, -length(?1) - 1) = '/' || ?1 AND a.at_peak_bytes "
-            "> (SELECT max(t.at_peak_bytes) FROM account t WHERE t.scope = 'file' AND t.inclusive = 1 AND t.kind "
-            "= 'all') / 100",
-            &q, NULL) == 0) {
+    if (script->length && db_prepare(s->db, sql, &q, NULL) == 0) {
         sqlite3_bind_text(q, 1, script->data, -1, SQLITE_STATIC);
         while (!found && sqlite3_step(q) == SQLITE_ROW)
-            found = source_is_there(s->db, db_text(q, 0));
+            found = (sqlite3_column_int(q, 2) ? file_holds(s->db, sqlite3_column_int64(q, 1), 100)
+                                              : sqlite3_column_int(q, 3)) &&
+                    source_is_there(s->db, db_text(q, 0));
     }
     sqlite3_finalize(q);
     free(command);

@@ -170,8 +170,25 @@ def call(depth):
             functions[random.randrange(32)](depth + 1)
 while len(kept) < 80000:
     call(0)
+print("ready", flush=True)
+input()
 END
-    record python3 many.py
+    mkfifo more
+    "$MEMPROF" run -o out.db -- python3 many.py <more >run.out 2>run.err &
+    run=$!
+    exec 9>more
+    until [ -s run.out ]; do sleep 0.1; done
+    tries=0
+    while
+        "$MEMPROF" report out.db >running.txt 2>err
+        ! grep -q 'memprof lines --file many.py' running.txt
+    do
+        tries=$((tries + 1))
+        [ $tries -lt 60 ] || { cat run.err err running.txt; fail "what called all of it is not the script"; }
+        sleep 0.5
+    done
+    echo >&9
+    wait $run
     equal "state" complete "$(sql "SELECT value FROM meta WHERE key = 'state'")"
     at_least "sites that hold one" 66000 "$(sites "SELECT count(*) FROM site
         WHERE end_count > 0 AND alloc_bytes = 701 * alloc_count")"

@@ -314,14 +314,7 @@ struct live_block *live_place_on(struct live_table *t, uint64_t key, uint64_t ha
 
 void live_each(const struct live_table *t, void (*visit)(void *context, const struct live_block *b), void *context)
 {
-    for (uint32_t number = 1; number <= t->used; number++) {
-        const struct live_block *b = live_at(t, number);
-        if (b->key)
-            visit(context, b);
-    }
-    for (uint32_t i = 0; i < LIVE_RECENT; i++)
-        if (t->recent[i].site)
-            visit(context, &t->recent[i]);
+    live_visit(t, visit, context);
 }
 
 size_t live_bytes(const struct live_table *t)

@@ -266,7 +266,20 @@ static inline void live_remove(struct live_table *t, struct live_block *b)
 /* worker: for memory that is needed soon; NULL: none. */
 struct live_table *live_open(struct worker *worker);
 void live_close(struct live_table *t);
-/* Calls visit for every block: the stored ones about in the order of allocation, then the recent ones. */
+/* Calls visit for every block: the stored ones about in the order of allocation, then the recent ones. live_visit: with
+ * visit in place, where that matters. */
+static inline __attribute__((always_inline)) void
+live_visit(const struct live_table *t, void (*visit)(void *context, const struct live_block *b), void *context)
+{
+    for (uint32_t number = 1; number <= t->used; number++) {
+        const struct live_block *b = live_at(t, number);
+        if (b->key)
+            visit(context, b);
+    }
+    for (uint32_t i = 0; i < LIVE_RECENT; i++)
+        if (t->recent[i].site)
+            visit(context, &t->recent[i]);
+}
 void live_each(const struct live_table *t, void (*visit)(void *context, const struct live_block *b), void *context);
 size_t live_bytes(const struct live_table *t); /* resident memory */
 

@@ -20,8 +20,9 @@ struct looking {
     uint16_t *used;  /* by page */
     uint32_t *place; /* by site: its place among the result's sites, + 1; UINT32_MAX: not on the host */
     size_t last;     /* the range that was found last */
-    int is_second;   /* pass: of the blocks that may lie in others; */
-    int has_second;  /* there are some */
+    unsigned heap_space, map_space;
+    int is_second;  /* pass: of the blocks that may lie in others; */
+    int has_second; /* there are some */
     struct resident_result *result;
     uint32_t site_capacity;
 };
@@ -141,17 +142,41 @@ uint64_t resident_untouched(const struct resident_shared *block, const struct se
     return bytes;
 }
 
-static void look_at_block(void *context, const struct live_block *b)
+/* Most blocks: of malloc, of some bytes on one page that is there, in the range that was found last. */
+static inline int look_at_small(struct looking *l, const struct live_block *b)
 {
-    struct looking *l = context;
+    uint64_t start = b->key & LIVE_ADDRESS_MASK;
+    if (b->key >> LIVE_ADDRESS_BITS != l->heap_space || b->size - 1 >= RESIDENT_PAGE - start % RESIDENT_PAGE ||
+        l->process->parts || l->last >= l->pages->range_count)
+        return 0;
+    const struct resident_range *r = &l->pages->ranges[l->last];
+    if (start < r->start || start >= r->end)
+        return 0;
+    size_t i = r->first + (start - r->start) / RESIDENT_PAGE;
+    uint8_t flags = l->pages->flags[i];
+    if (!flags)
+        return 0;
+    struct resident_site *site = site_of(l, b->site);
+    if (!site)
+        return 1;
+    uint64_t taken = min_u64(b->size, RESIDENT_PAGE - (l->used[i] & USED_MASK));
+    l->used[i] = (uint16_t)((l->used[i] + taken) | USED_HEAP);
+    add(&site->sum, flags, taken);
+    site->live_count++;
+    site->live_bytes += b->size;
+    return 1;
+}
+
+static void look_at_other(struct looking *l, const struct live_block *b)
+{
     unsigned space = b->key >> LIVE_ADDRESS_BITS;
-    int may_overlap = space != account_space(KIND_heap) && space != account_space(KIND_map);
+    int may_overlap = space != l->heap_space && space != l->map_space;
     l->has_second |= may_overlap;
     struct resident_site *site = may_overlap == l->is_second ? site_of(l, b->site) : NULL;
     if (!site)
         return;
     uint64_t start = b->key & LIVE_ADDRESS_MASK, end = start + b->size;
-    unsigned heap = space == account_space(KIND_heap) && !resident_may_be_mapped(b) ? USED_HEAP : 0;
+    unsigned heap = space == l->heap_space && !resident_may_be_mapped(b) ? USED_HEAP : 0;
     uint64_t on_pages = take_range(l, start, end, heap, &site->sum);
     site->live_count += account_part_is_first(l->process, b) != 0;
     site->live_bytes += b->size;
@@ -161,6 +186,13 @@ static void look_at_block(void *context, const struct live_block *b)
         site->untouched_bytes += b->size - on_pages;
     else
         keep_shared(l, b);
+}
+
+static void look_at_block(void *context, const struct live_block *b)
+{
+    struct looking *l = context;
+    if (l->is_second || !look_at_small(l, b))
+        look_at_other(l, b);
 }
 
 /* A block that went while the pages were read counts with what of it was still there and is nobody else's. */
@@ -335,15 +367,21 @@ void resident_blocks(const struct account *a, uint16_t process_id, const struct 
 {
     const struct process_account *p = a->processes[process_id];
     *result = (struct resident_result){0};
-    struct looking l = {.a = a, .process = p, .pages = pages, .last = SIZE_MAX, .result = result};
+    struct looking l = {.a = a,
+                        .process = p,
+                        .pages = pages,
+                        .last = SIZE_MAX,
+                        .result = result,
+                        .heap_space = account_space(KIND_heap),
+                        .map_space = account_space(KIND_map)};
     l.used = xcalloc(pages->page_count + 1, sizeof *l.used);
     l.place = xcalloc(a->sites.count + 1ul, sizeof *l.place);
     if (p) {
         account_parts_pass(a->processes[process_id]);
-        live_each(p->live, look_at_block, &l);
+        live_visit(p->live, look_at_block, &l);
         l.is_second = 1;
         if (l.has_second)
-            live_each(p->live, look_at_block, &l);
+            live_visit(p->live, look_at_block, &l);
     }
     for (size_t i = 0; gone && i < gone->count; i++)
         look_at_gone(&l, &gone->blocks[i]);

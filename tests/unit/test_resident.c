@@ -171,6 +171,42 @@ static void test_overlap(void **state)
     account_run_close(&r);
 }
 
+/* Small blocks beside a large one: one that lies where another does, whose free nobody saw, has what that left of the
+ * page; one of no bytes has no page, and makes none malloc's. */
+static void test_small(void **state)
+{
+    (void)state;
+    uint8_t flags[PAGES] = {0};
+    struct resident_map maps[] = {
+        {.start = BASE, .end = BASE + 4 * RESIDENT_PAGE, .rest = REST_anonymous},
+        {.start = BASE + 4 * RESIDENT_PAGE, .end = BASE + 8 * RESIDENT_PAGE, .rest = REST_anonymous}};
+    struct account_run r;
+    struct resident_pages pages;
+    struct resident_result result;
+    account_run_open(&r, &(struct account_options){0});
+    memset(flags, RESIDENT_PRESENT, 8);
+    alloc(&r, BASE + 100, 10000, 1, KIND_heap);
+    alloc(&r, BASE + 3 * RESIDENT_PAGE, 4000, 2, KIND_heap);
+    alloc(&r, BASE + 3 * RESIDENT_PAGE + 112, 3000, 3, KIND_heap);
+    alloc(&r, BASE + 5 * RESIDENT_PAGE, 0, 4, KIND_heap);
+    account_finish(r.account, 1);
+    make_pages(&pages, flags, 1);
+    pages.maps = maps;
+    pages.map_count = sizeof maps / sizeof *maps;
+    resident_blocks(r.account, 1, &pages, NULL, &result);
+    assert_int_equal(site_of_stack(&result, 1, KIND_heap)->sum.resident_bytes, 10000);
+    uint64_t first = site_of_stack(&result, 2, KIND_heap)->sum.resident_bytes;
+    uint64_t second = site_of_stack(&result, 3, KIND_heap)->sum.resident_bytes;
+    assert_int_equal(first + second, RESIDENT_PAGE);
+    assert_true(first == 4000 || second == 3000); /* whichever is looked at first */
+    assert_int_equal(site_of_stack(&result, 4, KIND_heap)->live_count, 1);
+    assert_int_equal(site_of_stack(&result, 4, KIND_heap)->untouched_bytes, 0);
+    assert_int_equal(result.rest[REST_anonymous].resident_bytes, 4 * RESIDENT_PAGE);
+    check_sums(&result, flags);
+    free(result.sites);
+    account_run_close(&r);
+}
+
 /* One page each: a block's, its neighbour in the same mapping, a segment's, a stack's, one of no mapping. */
 static void test_rests(void **state)
 {
@@ -548,9 +584,10 @@ static void test_parts(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_random), cmocka_unit_test(test_overlap), cmocka_unit_test(test_rests),
-        cmocka_unit_test(test_fork),   cmocka_unit_test(test_joined),  cmocka_unit_test(test_again),
-        cmocka_unit_test(test_kept),   cmocka_unit_test(test_waiting), cmocka_unit_test(test_parts)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_random),  cmocka_unit_test(test_overlap),
+                                       cmocka_unit_test(test_small),   cmocka_unit_test(test_rests),
+                                       cmocka_unit_test(test_fork),    cmocka_unit_test(test_joined),
+                                       cmocka_unit_test(test_again),   cmocka_unit_test(test_kept),
+                                       cmocka_unit_test(test_waiting), cmocka_unit_test(test_parts)};
     return cmocka_run_group_tests(tests, scratch_begin, scratch_end);
 }

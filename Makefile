@@ -174,7 +174,7 @@ $(BUILD)/programs/make_recording: tests/page/make_recording.c tests/rows.h $(LIB
 	$(Q)$(CC) $(TOOL_FLAGS) -o $@ $(filter-out %.h,$^) $(LIBS)
 $(BUILD)/programs/many: tests/page/many.c
 	@mkdir -p $(@D)
-	$(Q)$(CC) -O1 -g -o $@ $<
+	$(Q)$(CC) -O1 -g -pthread -o $@ $<
 
 include tests/cuda/cuda.mk
 include tests/torch/torch.mk

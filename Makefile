@@ -297,7 +297,7 @@ install: all ## install under PREFIX (/usr/local), staged in DESTDIR
 	install -m 644 docs/man/_memprof '$(DESTDIR)$(zshdir)'
 	install -m 644 docs/man/memprof.fish '$(DESTDIR)$(fishdir)'
 uninstall: ## remove what install put there
-	rm -f '$(DESTDIR)$(bindir)/memprof' '$(DESTDIR)$(incdir)/memprof.h' '$(DESTDIR)$(compdir)/memprof'
+	rm -f '$(DESTDIR)$(bindir)/memprof' $(foreach h,$(notdir $(wildcard include/*.h)),'$(DESTDIR)$(incdir)/$(h)') '$(DESTDIR)$(compdir)/memprof'
 	rm -f '$(DESTDIR)$(zshdir)/_memprof' '$(DESTDIR)$(fishdir)/memprof.fish'
 	rm -f $(foreach m,$(notdir $(MAN)),'$(DESTDIR)$(mandir)/man1/$(m)')
 	rm -rf '$(DESTDIR)$(libdir)' '$(DESTDIR)$(docdir)'

@@ -12,14 +12,15 @@
 
 /* What each process had at its end, and the part of it that can have been there: no more than its peak RSS, where the
  * kernel said that. Sums over processes that ended one after another were never in memory. */
+#define ENDS                                                                                                           \
+    "(SELECT i.first_id, max(process_id) AS process_id, CAST(total(a.end_bytes) AS INTEGER) AS bytes, CASE WHEN "      \
+    "count(*) = count(a.own_peak_bytes) THEN CAST(total(a.own_peak_bytes) AS INTEGER) END AS peak FROM account a "     \
+    "JOIN thread t ON t.thread_id = a.key_id JOIN v_image i USING(process_id) WHERE a.scope = 'thread' AND "           \
+    "a.inclusive = 0 AND a.kind = 'all' AND a.device_id = ?1 GROUP BY i.first_id HAVING bytes > 0)"
 static const char largest_sql[] =
     "SELECT first_id, bytes, CASE WHEN peak_rss_sampled = 0 AND ?1 = 0 THEN coalesce(peak_rss_bytes, bytes) ELSE bytes "
-    "END AS most, "
-    "command_line, peak, process_id FROM (SELECT i.first_id, max(process_id) AS process_id, "
-    "CAST(total(a.end_bytes) AS INTEGER) AS bytes, CASE WHEN count(*) = count(a.own_peak_bytes) THEN "
-    "CAST(total(a.own_peak_bytes) AS INTEGER) END AS peak FROM account a JOIN thread t ON t.thread_id = a.key_id JOIN "
-    "v_image i USING(process_id) WHERE a.scope = 'thread' AND a.inclusive = 0 AND a.kind = 'all' AND a.device_id = ?1 "
-    "GROUP BY i.first_id HAVING bytes > 0) JOIN process USING(process_id) ORDER BY min(bytes, most) DESC, process_id";
+    "END AS most, command_line, peak, p.process_id, " PROGRAM_TITLE(
+        "p.process_id") " FROM " ENDS " JOIN process p USING(process_id) ORDER BY min(bytes, most) DESC, p.process_id";
 
 static const char all_sql[] =
     "SELECT count(DISTINCT first_id) FROM v_image JOIN process USING(process_id) WHERE not_recorded IS NULL";
@@ -27,10 +28,9 @@ static const char all_sql[] =
 static const char torn_sql[] =
     "SELECT count(*) FROM teardown WHERE process_id IN (SELECT process_id FROM v_image WHERE first_id = ?1)";
 
-/* A title that a program gave itself begins with its name: "nginx: worker process", which may be one quoted word. */
-static void name_process(struct buf *name, const char *command)
+/* A title that a program gave itself begins with its name: "nginx: worker process". */
+static void name_process(struct buf *name, const char *title, const char *command)
 {
-    const char *title = command + (*command == '\'');
     size_t length = strcspn(title, " ");
     if (length > 1 && title[length] && title[length - 1] == ':')
         buf_add(name, title, length - 1);
@@ -112,7 +112,7 @@ static void find_largest(struct rules *r, sqlite3_stmt *s, const struct own_ends
         if (largest->process_count && l.there_bytes <= largest->there_bytes)
             continue;
         buf_free(&largest->name);
-        name_process(&l.name, db_text(s, 3));
+        name_process(&l.name, db_text(s, 6), db_text(s, 3));
         l.is_torn = rule_query_amount(r, torn_sql, (int64_t[]){sqlite3_column_int64(s, 0)}, 1, 0) > 0;
         *largest = l;
     }

@@ -197,7 +197,7 @@ contains "one after another: how many, the shell with them" report.txt \
 # what Python took down in a child is nothing that the larger process beside it kept or leaked
 record_ok sh -c './server; python3 -c "held = [bytes(100000) for i in range(10)]"'
 equal "beside Python" "info Live at the end,info Live when Python began to end" "$(found)"
-contains "beside Python: how much" report.txt ", of which the largest, server, had 40.00 MiB"
+contains "beside Python: how much, of the server alone" report.txt "Live at the end: 40.00 MiB in 20 blocks of host, "
 at_least "which took itself down" 1 "$(value "SELECT count(*) FROM teardown")"
 
 # what libraries keep (libstdc++: 72,704 bytes for exceptions without memory) is in the tables, and in the sentence too

@@ -18,7 +18,7 @@ if [ $code = 0 ]; then grep -q -i partial info || { cat info; fail "info does no
 
 # One without room for even the first pages: it is the disk that is named.
 umount small
-mount -t tmpfs -o size=340k none small
+mount -t tmpfs -o size=370k none small
 "$MEMPROF" run -o small/out.db -- "$PROGRAMS/stress" 1 1000 7 >out 2>err || fail "tiny: the program's status"
 contains "tiny: message" err "disk"
 lacks "tiny: message" err "did not start"

@@ -27,6 +27,8 @@ limit=${TEST_TIMEOUT:-600}
 work=$BUILD/test-work
 mkdir -p "$work"
 tab=$(printf '\t')
+# where the tests of the page keep the browsers that they use in turn, and the process that these do not outlive
+export BROWSERS="${BROWSERS:-$work/browsers-$$}" BROWSERS_OF="${BROWSERS_OF:-$$}"
 
 # --- one test: `tests/run.sh --one TEST` writes one line about it for summary() ------------------------------------
 
@@ -173,6 +175,15 @@ summary() {
 each() { # how many at a time; the tests on standard input
     xargs -r -d '\n' -n 1 -P "$1" sh tests/run.sh --one
 }
+end_browsers() {
+    for pid in "$BROWSERS"/*.pid; do
+        [ ! -f "$pid" ] || kill "$(cat "$pid")" 2>/dev/null || true
+    done
+    rm -rf "$BROWSERS"
+}
+trap end_browsers EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM
 {
     printf %s "$beside" | each "${JOBS:-$(($(nproc) + 2))}"
     printf %s "$alone" | each 1

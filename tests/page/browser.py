@@ -198,16 +198,16 @@ class Browser:
         shutil.rmtree(self.profile, ignore_errors=True)
 
 
-def serve(path):
-    """Runs a browser until SIGTERM; the file says where it is."""
+def serve(path, parent):
+    """Runs a browser until SIGTERM, or until that process is gone; the file says where it is."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     browser = Browser()
     try:
         with open(path + ".new", "w") as f:
             json.dump([browser.port, browser.session], f)
         os.rename(path + ".new", path)
-        while True:
-            signal.pause()
+        while os.path.exists(f"/proc/{parent}"):
+            time.sleep(1)
     finally:
         browser.close()
 
@@ -223,4 +223,4 @@ def served(path, seconds=60):
 
 
 if __name__ == "__main__":
-    serve(sys.argv[1])
+    serve(sys.argv[1], sys.argv[2])

@@ -13,6 +13,8 @@
 
 #define HEAD_BYTES    28
 #define INDEX_VERSION 3007000u /* how SQLite's index of a log begins, as this machine writes numbers */
+#define INDEX_PAGE    4096     /* what it grows by, with zeros; all of it is there before it is begun */
+#define INDEX_BYTES   32768
 
 static uint32_t big_endian(const unsigned char *at)
 {
@@ -57,6 +59,22 @@ static char *name_of(const char *path, enum beside which)
     return name;
 }
 
+/* An index that SQLite could not make as long as it needs (ulimit -f) is left with what it had: zeros alone. */
+static int is_unbegun_index(int fd, off_t size)
+{
+    unsigned char page[INDEX_PAGE];
+    if (size > INDEX_BYTES || size % INDEX_PAGE)
+        return 0;
+    for (off_t at = 0; at < size; at += INDEX_PAGE) {
+        if (pread(fd, page, sizeof page, at) != INDEX_PAGE)
+            return 0;
+        for (size_t i = 0; i < sizeof page; i++)
+            if (page[i])
+                return 0;
+    }
+    return 1;
+}
+
 /* has_bytes: it is not empty. */
 static enum beside_what look(const char *path, enum beside which, int *has_bytes)
 {
@@ -66,6 +84,8 @@ static enum beside_what look(const char *path, enum beside which, int *has_bytes
     int is_there = lstat(name, &st) == 0, is_file = is_there && S_ISREG(st.st_mode);
     int fd = is_file && st.st_size ? open(name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK) : -1;
     ssize_t length = fd >= 0 ? pread(fd, head, sizeof head, 0) : -1;
+    int is_own = length >= 0 &&
+                 (begins(which, head, (size_t)length) || (which == BESIDE_SHM && is_unbegun_index(fd, st.st_size)));
     if (fd >= 0)
         close(fd);
     free(name);
@@ -76,7 +96,7 @@ static enum beside_what look(const char *path, enum beside which, int *has_bytes
         return BESIDE_SPECIAL;
     if (!*has_bytes)
         return BESIDE_OWN;
-    return length < 0 ? BESIDE_SPECIAL : begins(which, head, (size_t)length) ? BESIDE_OWN : BESIDE_OTHER;
+    return length < 0 ? BESIDE_SPECIAL : is_own ? BESIDE_OWN : BESIDE_OTHER;
 }
 
 const char *beside_suffix(enum beside which)
@@ -89,7 +109,7 @@ enum beside_what beside_look(const char *path, enum beside which)
 {
     int has_bytes;
     enum beside_what what = look(path, which, &has_bytes);
-    /* an index that was not begun has zeros alone */
+    /* where the log has changes, its index may be half begun */
     if (which == BESIDE_SHM && what == BESIDE_OTHER && look(path, BESIDE_WAL, &has_bytes) == BESIDE_OWN && has_bytes)
         return BESIDE_OWN;
     return what;

@@ -11,6 +11,11 @@ code=0
 (ulimit -f 4000 && "$MEMPROF" run -q -o out.db -- "$SAMPLES/leak" 2>err) || code=$?
 at_most "files of at most 2 MB: status" 1 $code
 [ $code = 0 ] || contains "it says why" err "ulimit"
+rm -f out.db*
+(ulimit -f 20 && "$MEMPROF" run -q -o out.db -- true 2>err) # blocks of 512 bytes: SQLite makes two pages of its index
+contains "files of at most 10 KB" err "running it without recording"
+equal "what it leaves" "" "$(ls -d out.db* 2>/dev/null)"
+"$MEMPROF" run -q -o out.db -- "$SAMPLES/leak" || fail "a run after it"
 [ "$(id -u)" = 0 ] || skip "chroot needs root"
 record "$PROGRAMS/drop" "$PWD"
 [ $status != 77 ] || skip "chroot is not permitted here"

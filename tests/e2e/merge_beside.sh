@@ -71,6 +71,12 @@ printf '\067\177\006\203pages' >all.db-wal
 { zeros 20 && printf '\0\0\002\0\0\0\020\0' && zeros 600; } >all.db-journal # killed before it was begun
 merge -o all.db a.db
 ours 'of killed ones'
+zeros 8192 >all.db-shm # of one that could not have the other six pages
+merge -o all.db a.db
+ours 'an index that was not begun'
+{ zeros 8191 && printf x; } >all.db-shm
+merge_fails 2 "all.db-shm: has the name of a file beside all.db" -o all.db a.db
+rm all.db-shm
 # as SQLite makes them
 python3 - <<'END'
 import os, sqlite3

@@ -71,7 +71,7 @@ EXPORT void memprof_hook_scope_end(void)
     mark(s, WIRE_MARK_POP, NULL);
 }
 
-/* size: what the caller's header knows of them. */
+/* size: what the caller's header knows of them; figures NULL: whether they are known. */
 EXPORT int memprof_hook_scope_figures(void *figures, size_t size);
 EXPORT int memprof_hook_scope_figures(void *figures, size_t size)
 {
@@ -84,7 +84,7 @@ EXPORT int memprof_hook_scope_figures(void *figures, size_t size)
         is_known = figures_ask(t, &scope);
         thread_leave(t);
     }
-    for (size_t i = 0; is_known && i < size / sizeof(uint64_t); i++)
+    for (size_t i = 0; is_known && figures && i < size / sizeof(uint64_t); i++)
         ((uint64_t *)figures)[i] = i < sizeof scope / sizeof(uint64_t) ? ((const uint64_t *)&scope)[i] : 0;
     return is_known;
 }
@@ -118,7 +118,7 @@ static int is_recorded(void)
     return process.control && gate.on && sys_getpid() == process.pid;
 }
 
-/* size: what the caller's header knows of them. is_now: up to here, else as last counted. */
+/* The same of a device. is_now: up to here, else as last counted. */
 EXPORT int memprof_hook_device_figures(const char *device, void *figures, size_t size, int is_now);
 EXPORT int memprof_hook_device_figures(const char *device, void *figures, size_t size, int is_now)
 {
@@ -131,7 +131,7 @@ EXPORT int memprof_hook_device_figures(const char *device, void *figures, size_t
     if (!desk_name(device, name))
         return DESK_NO_DEVICE;
     enum desk_status status = is_now ? ask(s, name, 0, &f) : desk_read(name, &f);
-    for (size_t i = 0; status == DESK_OK && i < size / sizeof(uint64_t); i++)
+    for (size_t i = 0; status == DESK_OK && figures && i < size / sizeof(uint64_t); i++)
         ((uint64_t *)figures)[i] = i < sizeof f / sizeof(uint64_t) ? ((const uint64_t *)&f)[i] : 0;
     return status;
 }

@@ -2,8 +2,11 @@
 #include "../../include/memprof_view.h"
 #include "call.h"
 
+/* Without a text nothing was said. */
 static void say(struct unwind_state s, unsigned what, const void *p, const char *text)
 {
+    if (!text || !*text)
+        return;
     uint64_t address = (uint64_t)p;
     call_record(s, 0, what, WIRE_DEVICE_UNKNOWN, &address, 1, &(struct call_text){.bytes = text});
 }
@@ -29,6 +32,8 @@ EXPORT void memprof_hook_view(const void *block, const struct memprof_view *view
 {
     struct unwind_state s;
     UNWIND_HERE(s);
+    if (!view || !name || !*name)
+        return;
     const uint32_t rank = view->rank < MEMPROF_RANK ? view->rank : MEMPROF_RANK;
     uint64_t arguments[4 + 2 * MEMPROF_RANK] = {(uint64_t)block, (uint64_t)view->data, view->item_bytes, rank};
     for (uint32_t d = 0; d < rank; d++) {

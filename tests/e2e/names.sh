@@ -64,3 +64,28 @@ cp out.db twin.db
 "$MEMPROF" merge -q -o merged.db out.db twin.db 2>/dev/null || "$MEMPROF" merge -o merged.db out.db twin.db >/dev/null
 equal "merged" "48,2497152" "$("$MEMPROF" sql --csv merged.db "SELECT count(*), sum(own_bytes * (name IN
     ('weights', 'late'))) FROM v_name" | tail -1)"
+
+# What a program should not say does not end it, and is no damage of the recording.
+cat >nothing.c <<'END'
+#include <memprof.h>
+#include <stdlib.h>
+int main(void)
+{
+    char *p = malloc(100);
+    const struct memprof_view view = {p, 1, 1, {100}, {1}};
+    MEMPROF_SCOPE_FIGURES("nothing");
+    memprof_view(p, NULL, "n");
+    memprof_view(p, &view, NULL);
+    memprof_view(p, &view, "");
+    memprof_name(p, NULL);
+    memprof_name(NULL, "nobody's");
+    memprof_category(p, NULL);
+    memprof_category(p, "");
+    return !(memprof_scope_figures(NULL) && memprof_figures_now("host", NULL) == MEMPROF_OK &&
+             memprof_figures("host", NULL) == MEMPROF_OK);
+}
+END
+"${CC:-cc}" -I"$ROOT/include" -o nothing nothing.c
+"$MEMPROF" run -o out.db ./nothing 2>err || fail "nothing said: status $?: $(cat err)"
+lacks "nothing said" err "not whole"
+equal "nothing said: names" "0" "$(sqlite3 out.db 'SELECT count(*) FROM block_name')"

@@ -3,6 +3,7 @@
 #include "../../common/db.h"
 #include "../../common/text.h"
 #include "../../common/units.h"
+#include "../findings/advice.h"
 #include "../findings/notes.h"
 #include "../print/listing.h"
 #include "../query/short_name.h"
@@ -322,6 +323,7 @@ static int print_text(sqlite3 *db, const struct check_walks *walks, const struct
     const struct report_out *out = document->out;
     char *base = db_meta_text(db, "cwd");
     notes_print(db, out);
+    advice_arenas_print(o->baseline ? o->baseline->db : NULL, db, out);
     int rc = list_results(walks, o, results, document, err);
     for (int i = 0; rc == 0 && i < results->count; i++) {
         const struct check_result *r = &results->result[i];

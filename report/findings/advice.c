@@ -171,21 +171,26 @@ static void missing_symbols(sqlite3 *db, void (*add)(void *context, const char *
     buf_free(&text);
 }
 
+static int has_arenas(sqlite3 *db)
+{
+    int64_t peak = advice_arenas_peak(db);
+    int64_t all = db_int(db, "SELECT CAST(total(peak_active_bytes) AS INTEGER) FROM total WHERE kind = 'all'", 0);
+    return peak > 0 && peak > all / ARENAS_SHARE;
+}
+
 /* Objects of at most 512 bytes, most of what a Python program allocates, come from pymalloc unless it was told not to.
  */
 static void python_arenas(sqlite3 *db, void (*add)(void *context, const char *advice), void *context)
 {
     struct buf text = BUF(1024);
     char size[UNITS_TEXT];
-    int64_t peak = advice_arenas_peak(db);
-    int64_t all = db_int(db, "SELECT CAST(total(peak_active_bytes) AS INTEGER) FROM total WHERE kind = 'all'", 0);
-    if (peak > 0 && peak > all / ARENAS_SHARE) {
+    if (has_arenas(db)) {
         buf_printf(
             &text,
             "Python's small objects are inside its arenas, which are reserved and not active: %s at most, by line "
             "at the peak with 'memprof report --segments --at peak'; 'memprof run --python-allocators' counts each "
             "object",
-            units_bytes(size, peak));
+            units_bytes(size, advice_arenas_peak(db)));
         add(context, text.data);
     }
     buf_free(&text);
@@ -252,6 +257,22 @@ static void print(void *context, const char *advice)
 void advice_print(sqlite3 *db, const struct report_out *out)
 {
     advice_each(db, print, (void *)(uintptr_t)out);
+}
+
+void advice_arenas_print(sqlite3 *old, sqlite3 *db, const struct report_out *out)
+{
+    struct buf text = BUF(1024);
+    char size[UNITS_TEXT];
+    if (!has_arenas(db) && !(old && has_arenas(old)))
+        return;
+    buf_puts(&text,
+             "Python's small objects are inside its arenas, which are reserved and in no number of active bytes: ");
+    if (old)
+        buf_printf(&text, "%s at most before, ", units_bytes(size, advice_arenas_peak(old)));
+    buf_printf(&text, "%s at most%s; record with 'memprof run --python-allocators' to count each object",
+               units_bytes(size, advice_arenas_peak(db)), old ? " now" : "");
+    print((void *)(uintptr_t)out, text.data);
+    buf_free(&text);
 }
 
 static void append(void *context, const char *advice)

@@ -2,6 +2,7 @@
 
 #include "../../common/db.h"
 #include "../../common/units.h"
+#include "../findings/advice.h"
 #include "../findings/notes.h"
 #include "../print/listing.h"
 #include "../query/diff_text.h"
@@ -114,6 +115,7 @@ static void print_head(const struct printer *p)
     for (int side = 0; side < DIFF_SIDES; side++)
         for (int i = 0; i < p->report->counts[side]; i++)
             notes_print(p->report->dbs[side][i], p->out);
+    advice_arenas_print(p->report->dbs[DIFF_OLD][0], p->report->dbs[DIFF_NEW][0], p->out);
     fputc('\n', p->out->file);
 }
 

@@ -9,8 +9,19 @@ record_ok "$@"
 without=$(total alloc_count)
 "$MEMPROF" report >report.txt
 contains "hint" report.txt "--python-allocators"
+arenas=$("$MEMPROF" report --json | python3 -c '
+import json, sys
+print([t["peak_reserved_bytes"] for t in json.load(sys.stdin)["totals"] if t["kind"] == "arena"][0] // 1024 // 1024)')
+"$MEMPROF" diff out.db out.db >diff.txt
+contains "what diff cannot see" diff.txt "$arenas.00 MiB at most before, $arenas.00 MiB at most now; record with"
+"$MEMPROF" check --max-peak 1G >check.txt || fail "check"
+contains "what check cannot see" check.txt "active bytes: $arenas.00 MiB at most; record with"
 RUN_OPTIONS=--python-allocators
 same_counts "$@"
 at_least "allocations more than without" $((10 * without)) "$(total alloc_count)"
 "$MEMPROF" report >report.txt
 lacks "no hint" report.txt "--python-allocators"
+"$MEMPROF" diff out.db out.db >diff.txt
+"$MEMPROF" check --max-peak 1G >check.txt || fail "check"
+lacks "no hint of diff" diff.txt "--python-allocators"
+lacks "no hint of check" check.txt "--python-allocators"

@@ -14,6 +14,12 @@
 
 /* --- by its name ------------------------------------------------------------------------------------------------- */
 
+static int is_wrapper(const struct walk_frame *f)
+{
+    const struct row row = {.function = (char *)f->function, .plain_name = (char *)f->plain_name};
+    return wrapper_is_named(&row);
+}
+
 /* The nearest one that is no wrapper; NULL: the innermost is none itself, or no other is known. */
 static const struct walk_frame *caller_of(const struct walk_stack *stack)
 {
@@ -21,8 +27,7 @@ static const struct walk_frame *caller_of(const struct walk_stack *stack)
     walk_shown(stack, &first, &end);
     for (int i = first; i < end; i++) {
         const struct walk_frame *f = stack->frames[i];
-        const struct row row = {.function = (char *)f->function, .plain_name = (char *)f->plain_name};
-        if (f->function && !wrapper_is_named(&row))
+        if (f->function && !is_wrapper(f))
             return i > first && strcmp(f->function, "main") != 0 ? f : NULL;
     }
     return NULL;
@@ -40,13 +45,14 @@ static int is_within(const struct walk_stack *stack, const struct walk_frame *ca
     return 0;
 }
 
+static const char own_function[] = "SELECT function_id FROM site_line JOIN line USING(line_id) WHERE site_id = ?";
+
 void finding_caller(struct rules *r, struct finding *f, int64_t site_id)
 {
-    static const char own[] = "SELECT function_id FROM site_line JOIN line USING(line_id) WHERE site_id = ?";
     struct walk *walk = NULL;
     struct walk_stack stack;
     int64_t stack_id = rule_query_amount(r, "SELECT stack_id FROM site WHERE site_id = ?", &site_id, 1, 0);
-    int64_t function_id = rule_query_amount(r, own, &site_id, 1, 0);
+    int64_t function_id = rule_query_amount(r, own_function, &site_id, 1, 0);
     if (stack_id && walk_open(r->db, TREE_BOTH, &walk, r->err) == 0 &&
         walk_stack(walk, stack_id, &stack, r->err) == 0) {
         const struct walk_frame *caller = caller_of(&stack);
@@ -209,19 +215,37 @@ static int keeps(const struct keeper *k, uint32_t n)
     return (double)k->ends[n] * 100 >= (double)k->allocs[n] * KEEPS_PERCENT;
 }
 
-/* What frame is shown of the address; NULL: it is the line itself, the allocator's, or above main(). */
-static const struct walk_frame *keeping_frame(const struct walk_stack *stack, const struct keeper *k)
+/* Where the line's own frame is: of a Python line the interpreter's lie further in. */
+static int own_frame(const struct walk_stack *stack, int64_t function_id, int first, int end)
+{
+    for (int i = first; i < end && function_id; i++)
+        if (stack->frames[i]->function_id == function_id)
+            return i;
+    return first;
+}
+
+/* What frame is shown of the address, of wrappers and what called them the first that is none; NULL: it is the line
+ * itself, the allocator's, or above main(). */
+static const struct walk_frame *keeping_frame(const struct walk_stack *stack, const struct keeper *k,
+                                              int64_t function_id)
 {
     int first, end;
+    const struct walk_frame *found = NULL;
     walk_shown(stack, &first, &end);
+    first = own_frame(stack, function_id, first, end);
     for (int i = first; i < end; i++) {
-        uint32_t n = map_number(&k->number_of, (uint64_t)stack->frames[i]->address_id, 0);
-        if (n < DEPTH_MAX && keeps(k, n))
-            return i > first && stack->frames[i]->function && strcmp(stack->frames[i]->function, "main") != 0
-                       ? stack->frames[i]
-                       : NULL;
+        const struct walk_frame *f = stack->frames[i];
+        uint32_t n = map_number(&k->number_of, (uint64_t)f->address_id, 0);
+        int is_kept = n < DEPTH_MAX && keeps(k, n);
+        if (is_kept && (i == first || !f->function || strcmp(f->function, "main") == 0))
+            return found;
+        if (is_kept && !is_wrapper(f))
+            return f;
+        if (!is_kept && found)
+            return found;
+        found = is_kept && !found ? f : found;
     }
-    return NULL;
+    return found;
 }
 
 int finding_keeper(struct rules *r, struct finding *f, const struct rule_line *line,
@@ -241,7 +265,9 @@ int finding_keeper(struct rules *r, struct finding *f, const struct rule_line *l
     while (rc == 0 && site_rows_next(&rows, r->err) == 1)
         add_stack(r, walk, &rows, &k);
     site_rows_close(&rows);
-    if (walk_stack(walk, stack_id, &stack, r->err) == 0 && (frame = keeping_frame(&stack, &k))) {
+    if (walk_stack(walk, stack_id, &stack, r->err) == 0)
+        frame = keeping_frame(&stack, &k, rule_query_amount(r, own_function, &line->site_id, 1, 0));
+    if (frame) {
         finding_say(f, " Most of it was for ");
         finding_code(f, frame->function, frame->file, frame->line);
         finding_say(f, ", which keeps what it takes there.");

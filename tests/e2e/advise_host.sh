@@ -49,6 +49,20 @@ both wrapper
 bound wrapper leaks
 contains 'wrapper' wrapper.txt "Most of it was for lose (advise.c:$(line lose)), which keeps what it takes there."
 
+# of a Python line no function of the interpreter is said to keep it, nor the line itself
+cat >keep.py <<'END'
+import os
+def keep(n): return bytearray(n)
+kept = [keep(100000) for i in range(100)]
+os._exit(0)
+END
+for python in /usr/bin/python3 python3; do
+    "$MEMPROF" run -q -o python.db -- "$python" keep.py
+    "$MEMPROF" advise python.db >python.txt
+    contains "$python" python.txt 'keep (keep.py:2), 9.54 MiB in 100 blocks.'
+    lacks "$python" python.txt 'which keeps what it takes there'
+done
+
 # what a program collects and keeps until it ends is rather its data where no stack has half of it: of 16 lines, or of
 # many stacks in code without names; a leak is one there, too
 strip -o stripped "$PROGRAMS/advise"

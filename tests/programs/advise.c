@@ -55,9 +55,16 @@ OWN static void *parse(void)
     return p;
 }
 
+/* By its name another one that only passes it on. */
+OWN static void *alloc_row(void)
+{
+    void *p = take(1000);
+    return p;
+}
+
 OWN static void *lose(void)
 {
-    void *p = take(1000); /* lose */
+    void *p = alloc_row(); /* lose */
     return p;
 }
 

@@ -55,7 +55,7 @@ static int load_processes(struct info *f, struct error *err)
                                "process_id, parent_id, pid, start_ns, end_ns, exit_status, exit_signal, start_kind, "
                                "command_line, end_kind,"
                                " (SELECT count(*) FROM thread t WHERE t.process_id = p.process_id)",
-                               "ORDER BY process_id LIMIT 100000", &s, err);
+                               "ORDER BY start_ns, process_id LIMIT 100000", &s, err);
     if (rc)
         return rc;
     while (db_next(s, &rc, err)) {

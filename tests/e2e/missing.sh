@@ -44,6 +44,8 @@ if $CC -static small.c -o static 2>/dev/null; then
         "$(sed -n 's/.* \([0-9]*\) processes (4 not recorded).*/\1/p' report.txt)"
     "$MEMPROF" info out.db >info.txt
     contains "info" info.txt "not recorded (statically linked): $PWD/static"
+    equal "info: in the order of their starts" "4 5 6 7 8" \
+        "$(awk 'match($0, / exit [4-8] /) { printf "%s%s", n++ ? " " : "", substr($0, RSTART + 6, 1) }' info.txt)"
     "$MEMPROF" info --json out.db >info.json
     contains "json" info.json '"not_recorded": "statically linked'
     record sh -c 'exec ./static 9'

@@ -1,21 +1,11 @@
-#include "collect.h"
+#include "collect_private.h"
 
-#include "../../common/buf.h"
 #include "../../common/db.h"
 #include "../../common/error.h"
 #include "../../common/kind.h"
-#include "../account/account.h"
-#include "../account/account_figures.h"
-#include "../account/names.h"
 #include "../finish/symbolize.h"
-#include "../store/output.h"
-#include "desk.h"
-#include "drain.h"
 #include "facts.h"
-#include "launch.h"
-#include "nvml.h"
 #include "program.h"
-#include "resident.h"
 
 #include <errno.h>
 #include <linux/futex.h>
@@ -33,9 +23,8 @@
 #define COMMIT_IDLE_NS   1000000000u /* where nothing was read: samples of resident bytes alone */
 #define COMMIT_WORD      64u       /* or once the words read since then, so many times, may take all the disk's room */
 #define SAMPLE_NS        20000000u /* between two samples of resident bytes */
-#define HEAP_SAMPLE_NS   10000000u
-#define NAP_NS           1000000u /* after a round that read something */
-#define FILLING_LEAST_NS 20000u   /* a shorter pause is none */
+#define NAP_NS           1000000u  /* after a round that read something */
+#define FILLING_LEAST_NS 20000u    /* a shorter pause is none */
 #define NAP_IDLE_NS      20000000u
 #define NAP_LONG_NS      100000000u /* after: */
 #define LONG_IDLE_NS     1000000000u
@@ -47,149 +36,6 @@
 #define LEAST_FILES      32u
 #define SPARE_BYTES      (32u << 10)
 #define STRAGGLERS_NS    100000000u /* after the program's end, before we speak of what still runs */
-
-struct collection {
-    const struct collect_options *options;
-    char *const *argv;
-    struct clock clock;
-    struct launch_state launch;
-    struct output output;
-    struct store *store;
-    struct session session;
-    struct stacks *stacks;
-    struct processes processes;
-    struct drain *drain;
-    struct desk *desk;
-    struct account *account;
-    struct watch *watch;
-    struct resident *resident;
-    struct nvml *nvml;                 /* NULL: no device yet */
-    uint64_t nvml_counts[DEVICE_ROWS]; /* of the samples that were taken up */
-    pid_t pid;
-    int pidfd;
-    uint64_t commit_ns, commit_wait_ns, commit_cost_ns, sample_ns, idle_since_ns, nap_ns, first_end_ns, filling_ns;
-    uint64_t uncommitted_words;
-    uint32_t sampled_total, sampled_leaving;
-    unsigned stops_at_end; /* signals that came before the program ended were its own */
-    int told_stragglers, told_failure;
-    int kept;        /* something of the program was committed */
-    void *spare;     /* memory for when there is none */
-    int uncommitted; /* something new since the last commit */
-};
-
-/* --- the parts that depend on nothing recorded --- */
-
-static void take_events(void *arg, const struct event *events, size_t count)
-{
-    struct collection *c = arg;
-    desk_devices(c->desk);
-    resident_events(c->resident, events, count);
-}
-
-static int take_name(void *arg, unsigned process_id, uint64_t time_ns, const struct name_said *said)
-{
-    const struct collection *c = arg;
-    return account_name(c->account, process_id, time_ns, said);
-}
-
-static void take_sync(void *arg, const struct drain_sync *sync)
-{
-    const struct collection *c = arg;
-    desk_sync(c->desk, sync);
-}
-
-static void take_epoch(void *arg, uint64_t time_ns)
-{
-    const struct collection *c = arg;
-    account_epoch(c->account, time_ns);
-}
-
-static int open_parts(struct collection *c, struct error *err)
-{
-    const struct collect_options *o = c->options;
-    int rc = launch_prepare(&c->launch, err);
-    if (rc)
-        return rc;
-    rc = output_prepare(&c->output, o->output, err);
-    if (rc)
-        return rc;
-    rc = store_create(c->output.path, &c->store, err);
-    if (rc) {
-        output_remove(&c->output, 1);
-        return rc;
-    }
-    output_claim(&c->output);
-    if (c->output.is_other)
-        fprintf(stderr, "memprof: %s is being written by another memprof; recording into %s\n", o->output,
-                c->output.path);
-    clock_calibrate(&c->clock);
-    struct session_options session = {
-        .library = o->library,
-        .depth = o->depth,
-        .follow = o->follow,
-        .use_tsc = c->clock.use_tsc,
-        .sample_interval = o->heap_sample ? clock_ticks(&c->clock, HEAP_SAMPLE_NS) : 0,
-    };
-    rc = session_open(&c->session, &session, err);
-    if (rc == 0) {
-        c->stacks = stacks_open(c->store);
-        struct account_options account = {.aggregate = o->aggregate, .max_events = o->max_events};
-        c->account = account_open(c->store, &account);
-    }
-    return rc;
-}
-
-static int start_program(struct collection *c, const char *path, struct error *err)
-{
-    clock_restart(&c->clock); /* what memprof itself did before is no part of the run */
-    c->pid = launch_start(&c->launch, path, c->argv, c->options->library, c->session.control->session_path, err);
-    if (c->pid < 0)
-        return c->pid;
-    c->pidfd = (int)syscall(SYS_pidfd_open, c->pid, 0);
-    int rc = watch_start(&c->watch, &c->session, &c->clock, c->launch.signal_fd, c->pid, c->pidfd, err);
-    if (rc)
-        return rc;
-    watch_first(c->watch, c->pidfd);
-    /* the default slack would make each nap of 50 us one of 100 */
-    prctl(PR_SET_TIMERSLACK, 1000ul, 0ul, 0ul, 0ul);
-    processes_open(&c->processes, &c->session, c->store, &c->clock, c->watch, c->stacks, c->pid);
-    c->processes.first_before_bytes = c->launch.before_bytes;
-    struct drain_sink sink = {take_events, c, take_name, take_sync, take_epoch};
-    c->drain = drain_open(&c->session, c->store, &c->clock, &c->processes, sink);
-    c->desk = desk_open(&c->session, c->account, drain_state(c->drain).devices);
-    c->resident = resident_open(c->options->follow, c->store, c->account, c->drain, &c->processes, &c->clock);
-    facts_begin(c->store, c->options, c->argv, &c->clock);
-    store_commit(c->store);
-    return 0;
-}
-
-static void close_parts(struct collection *c)
-{
-    out_of_memory_then(NULL, NULL);
-    free(c->spare);
-    c->spare = NULL;
-    watch_stop(c->watch);
-    nvml_stop(c->nvml);
-    c->nvml = NULL;
-    resident_close(c->resident);
-    c->resident = NULL;
-    if (c->drain) {
-        drain_close(c->drain);
-        processes_close(&c->processes);
-    }
-    desk_close(c->desk);
-    account_close(c->account);
-    stacks_close(c->stacks);
-    session_close(&c->session);
-    if (c->pidfd >= 0)
-        close(c->pidfd);
-    c->watch = NULL;
-    c->drain = NULL;
-    c->desk = NULL;
-    c->account = NULL;
-    c->stacks = NULL;
-    c->pidfd = -1;
-}
 
 /* --- while it runs --- */
 
@@ -557,7 +403,7 @@ static int is_limited(const struct collection *c, int rc)
 static void run_plainly(struct collection *c, const char *path, struct collect_result *result)
 {
     struct error err;
-    close_parts(c);
+    collect_close_parts(c);
     output_close(&c->output);
     if (c->launch.signal_fd >= 0)
         launch_restore(&c->launch);
@@ -569,7 +415,7 @@ static void run_plainly(struct collection *c, const char *path, struct collect_r
 static void wait_for_program(struct collection *c, struct collect_result *result)
 {
     int status = 0;
-    close_parts(c);
+    collect_close_parts(c);
     launch_restore(&c->launch);
     while (waitpid(c->pid, &status, 0) < 0 && errno == EINTR)
         ;
@@ -613,9 +459,9 @@ static int run(struct collection *c, const char *path, struct collect_result *re
     struct starting starting = {c, path};
     out_of_memory_then(start_plainly, &starting);
     c->spare = xmalloc(SPARE_BYTES);
-    int rc = open_parts(c, err), started = 0;
+    int rc = collect_open_parts(c, err), started = 0;
     if (rc == 0) {
-        rc = start_program(c, path, err);
+        rc = collect_start_program(c, path, err);
         started = c->pid > 0;
     }
     if (rc) {
@@ -640,7 +486,7 @@ static int run(struct collection *c, const char *path, struct collect_result *re
     result->status = launch_exit_status(c->processes.first_status);
     result->event_count = facts.counts.events;
     result->recorded = c->kept;
-    close_parts(c);
+    collect_close_parts(c);
     launch_over();
     if (result->recorded) {
         finish_file(c, &facts);
@@ -688,7 +534,7 @@ int collect_run(const struct collect_options *options, char *const argv[], struc
         return rc;
     }
     rc = run(c, path, result, err);
-    close_parts(c);
+    collect_close_parts(c);
     if (c->store)
         store_close(c->store, NULL);
     if (result->recorded)

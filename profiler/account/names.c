@@ -2,6 +2,7 @@
 
 #include "../../common/array.h"
 #include "../../common/buf.h"
+#include "../../common/hash.h"
 #include "account_private.h"
 
 #include <inttypes.h>
@@ -58,16 +59,44 @@ static struct name_row *newest_of(const struct names *n, const struct live_block
 
 static int is_same_view(const struct memprof_view *a, const struct memprof_view *b)
 {
-    return a == b || (a && b && memcmp(a, b, sizeof *a) == 0);
+    if (!a || !b)
+        return a == b;
+    return a->data == b->data && a->item_bytes == b->item_bytes && a->rank == b->rank &&
+           !memcmp(a->size, b->size, a->rank * sizeof *a->size) &&
+           !memcmp(a->stride, b->stride, a->rank * sizeof *a->stride);
 }
 
-static struct name_row *find_row(const struct names *n, struct name_row *first, uint32_t text,
+/* --- a live block's row of a text and a view, found without going through all of the block's --- */
+
+static uint64_t hash_view(const struct memprof_view *v)
+{
+    if (!v)
+        return 0;
+    uint64_t hash = hash_pair((uintptr_t)v->data, hash_pair(v->item_bytes, v->rank));
+    for (uint32_t d = 0; d < v->rank; d++)
+        hash = hash_pair(hash, hash_pair((uint64_t)v->size[d], (uint64_t)v->stride[d]));
+    return hash;
+}
+
+static struct name_row *find_row(const struct names *n, uint64_t key, unsigned process_id, uint32_t text,
                                  const struct memprof_view *view)
 {
-    for (struct name_row *row = first; row; row = row_at(n, row->next))
-        if (row->text == text && is_same_view(row->view, view))
-            return row;
-    return NULL;
+    struct name_row *row =
+        row_at(n, (uint32_t)map_get(&n->live, hash_pair(key, process_id), hash_pair(text, hash_view(view))));
+    return row && row->key == key && row->process_id == process_id && row->text == text && is_same_view(row->view, view)
+               ? row
+               : NULL;
+}
+
+static void remember_row(struct names *n, const struct name_row *row)
+{
+    *map_slot(&n->live, hash_pair(row->key, row->process_id), hash_pair(row->text, hash_view(row->view))) =
+        (uint64_t)(row - n->rows) + 1;
+}
+
+static void forget_row(struct names *n, const struct name_row *row)
+{
+    map_take(&n->live, hash_pair(row->key, row->process_id), hash_pair(row->text, hash_view(row->view)));
 }
 
 /* Takes a row of a live block out of that block's list. */
@@ -105,8 +134,10 @@ static struct name_row *take_row(struct names *n, uint32_t text, unsigned proces
     uint32_t at = map_number(&n->use, text, process_id);
     if (text && at != MAP_NONE && n->uses[at].count > NAMES_OF_TEXT) {
         struct name_row *row = row_at(n, n->uses[at].last);
-        if (!row->free_ns)
+        if (!row->free_ns) {
             unlink_row(n, row);
+            forget_row(n, row);
+        }
         free(row->view);
         n->changed -= row->is_changed;
         n->left_out++;
@@ -146,17 +177,18 @@ static struct name_row *begin_row(struct account *a, unsigned process_id, struct
         *row->view = *said->view;
     }
     *newest = (uint64_t)(row - n->rows) + 1;
+    remember_row(n, row);
     b->named = 1;
     return row;
 }
 
+/* All rows of a live block have the same one. */
 static void set_category(struct account *a, struct name_row *first, uint32_t category)
 {
-    for (struct name_row *row = first; row; row = row_at(&a->names, row->next))
-        if (row->category != category) {
-            row->category = category;
-            change(&a->names, row);
-        }
+    for (struct name_row *row = first; row && row->category != category; row = row_at(&a->names, row->next)) {
+        row->category = category;
+        change(&a->names, row);
+    }
 }
 
 int account_name(struct account *a, unsigned process_id, uint64_t time_ns, const struct name_said *said)
@@ -169,7 +201,7 @@ int account_name(struct account *a, unsigned process_id, uint64_t time_ns, const
         return b != NULL;
     }
     struct name_row *first = newest_of(n, b, process_id);
-    if (said->is_category ? first != NULL : find_row(n, first, name, said->view) != NULL) {
+    if (said->is_category ? first != NULL : find_row(n, b->key, process_id, name, said->view) != NULL) {
         if (said->is_category)
             set_category(a, first, text);
         return 1;
@@ -203,6 +235,7 @@ void account_name_end(struct account *a, unsigned process_id, const struct live_
     struct names *n = &a->names;
     for (struct name_row *row = row_at(n, (uint32_t)map_take(&n->open, b->key, process_id)); row;
          row = row_at(n, row->next)) {
+        forget_row(n, row);
         row->free_ns = a->now_ns ? a->now_ns : 1;
         change(n, row);
         if (is_segment)
@@ -214,8 +247,10 @@ void account_names_process_end(struct account *a, unsigned process_id)
 {
     struct name_row *row = a->names.rows;
     for (uint32_t i = 0; i < a->names.count; i++, row++)
-        if (row->process_id == process_id)
+        if (row->process_id == process_id && !row->free_ns) {
             map_take(&a->names.open, row->key, process_id);
+            forget_row(&a->names, row);
+        }
 }
 
 void names_close(struct names *n)
@@ -226,6 +261,7 @@ void names_close(struct names *n)
     free(n->texts);
     free(n->uses);
     map_close(&n->open);
+    map_close(&n->live);
     map_close(&n->use);
     text_map_close(&n->number);
 }

@@ -42,6 +42,7 @@ struct names { /* all zero: empty */
     struct name_row *rows;
     uint32_t count, capacity, changed;
     struct map open;        /* number of a live block's newest row, by live_key and process */
+    struct map live;        /* number of a live block's row, by hashes of the block, and of text and view */
     struct text_map number; /* of texts, + 1 */
     const char **texts;
     uint32_t text_count, text_capacity;

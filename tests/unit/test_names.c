@@ -8,6 +8,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <time.h>
 
 #include <cmocka.h>
 
@@ -195,6 +196,53 @@ static void test_process_end(void **state)
     account_run_close(&r);
 }
 
+static double processor_s(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+static int say_view(struct account_run *r, uint64_t number)
+{
+    char name[24];
+    snprintf(name, sizeof name, "t%u", (unsigned)number);
+    const struct memprof_view view = {(const void *)(uintptr_t)(0x100000 + number * 64), 4, 1, {16}, {1}};
+    return account_name(r->account, 1, ++now_ns, &(struct name_said){.block = 0x100000, .text = name, .view = &view});
+}
+
+/* Views of one block, as of an arena that has all tensors: what a name costs does not grow with those before. */
+static void test_many_views(void **state)
+{
+    (void)state;
+    enum { FEW = 100, MANY = 50000, TIMES = 5000 };
+    struct account_run r;
+    double seconds[2];
+    uint64_t count = 0;
+    account_run_open(&r, &(struct account_options){0});
+    feed(&r, EVENT_ALLOC, 0x100000, MANY * 64, KIND_heap);
+    for (int i = 0; i < 2; i++) {
+        while (count < (i ? MANY : FEW))
+            assert_int_equal(say_view(&r, count++), 1);
+        const double begin_s = processor_s();
+        for (unsigned k = 0; k < TIMES; k++) {
+            say_view(&r, k % FEW);
+            sort(&r, 0x100000, "tensor");
+        }
+        seconds[i] = processor_s() - begin_s;
+    }
+    assert_true(seconds[1] < 20 * seconds[0] + 0.05);
+    feed(&r, EVENT_FREE, 0x100000, 0, KIND_heap);
+    feed(&r, EVENT_ALLOC, 0x100000, 128, KIND_heap);
+    say_view(&r, 0);
+    say_view(&r, 0);
+    finish(&r);
+    assert_int_equal(COUNT("free_ns IS NOT NULL AND category = 'tensor'"), MANY);
+    assert_int_equal(COUNT("free_ns IS NULL AND name = 't0' AND block_bytes = 128"), 1);
+    assert_int_equal(account_query("SELECT count(*) FROM block_name"), MANY + 1);
+    account_run_close(&r);
+}
+
 /* Spans by arithmetic, and what is no view. */
 static void test_span(void **state)
 {
@@ -228,7 +276,7 @@ int main(void)
         cmocka_unit_test(test_replaced),    cmocka_unit_test(test_again_and_category),
         cmocka_unit_test(test_many_blocks), cmocka_unit_test(test_most_rows),
         cmocka_unit_test(test_segment),     cmocka_unit_test(test_process_end),
-        cmocka_unit_test(test_span),
+        cmocka_unit_test(test_many_views),  cmocka_unit_test(test_span),
     };
     return cmocka_run_group_tests(tests, scratch_begin, scratch_end);
 }

@@ -25,6 +25,11 @@ END
 equal "categories" "buffer,65536,1 gradient,272640,3 optimizer,545292,9 parameter,272640,3" \
     "$("$MEMPROF" report out.db --by category --csv | awk -F, 'NR > 1 && $2 != "" { print $2 "," $3 "," $4 }' | sort |
         paste -sd' ')"
+# Who names takes next to nothing: a list of all of Python's objects was a part of the peak (torch alone makes 100,000).
+largest=$("$MEMPROF" report out.db --by file --csv --sort alloc.largest --top 0 | "$python" -c '
+import csv, sys
+print(max(int(r["largest_bytes"]) for r in csv.DictReader(sys.stdin) if "memprof-names-" in r["file"]))')
+at_most "largest block of who names" 100000 "$largest"
 
 # Where there is nothing to name, a line says so, and the program is as it was.
 "$MEMPROF" run -o none.db --torch-names "$python" -c 'print("hello")' >none.txt 2>none.err

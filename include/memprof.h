@@ -173,7 +173,7 @@ enum memprof_status {
     MEMPROF_NOT_RECORDED = -1, /* the program runs without memprof, or the recording has ended, or its collector died */
     MEMPROF_NO_DEVICE = -2,    /* none of that name was met so far */
     MEMPROF_NO_ANSWER = -3,    /* the collector did not answer within a second: it is stopped, or starved. The thread's
-                                  next calls do not wait until it goes on */
+                                  next calls do not wait until it goes on. memprof_figures: nothing was counted yet */
     MEMPROF_NOT_HERE = -4      /* in a signal handler that interrupted an allocation, or under seccomp: nobody waits */
 };
 

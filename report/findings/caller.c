@@ -268,6 +268,7 @@ int finding_keeper(struct rules *r, struct finding *f, const struct rule_line *l
     if (walk_stack(walk, stack_id, &stack, r->err) == 0)
         frame = keeping_frame(&stack, &k, rule_query_amount(r, own_function, &line->site_id, 1, 0));
     if (frame) {
+        f->has_keeper = 1;
         finding_say(f, " Most of it was for ");
         finding_code(f, frame->function, frame->file, frame->line);
         finding_say(f, ", which keeps what it takes there.");

@@ -59,6 +59,7 @@ struct finding {
     char *device;
     int is_told;      /* of rules that only tell what is: `memprof advise` has none of them */
     int is_minor;     /* for lists alone: the page and JSON; of severity INFO, so that WARN and BAD are a `*` line */
+    int has_keeper;   /* it says who keeps the line's blocks */
     int is_fact;      /* others do not crowd it out on a terminal: nothing is to be done about it */
     int nth;          /* of its rule and device */
     int64_t bytes;    /* that it is about; 0: it is about none */

@@ -161,7 +161,7 @@ int finding_wrapper(struct rules *r, struct finding *f, const struct rule_line *
         finding_say(f, ".");
         f->next = callers.is_of_carver ? "With --skip each of its callers has the blocks that were taken when it asked:"
                                        : "With --skip each of its callers has what it was given:";
-    } else if (sum != LINE_PEAK_BYTES && !r->is_advise) { /* which says who keeps it */
+    } else if (sum != LINE_PEAK_BYTES && !f->has_keeper) {
         finding_passed(r, f, line, sum == LINE_END_EVEN_BYTES ? rule_even_bytes : end_bytes_of);
     }
     callers_free(&callers);

@@ -54,6 +54,14 @@ contains "a leak: what" leaks.txt "4.69 MiB in 1,200 blocks"
 contains "a leak: whose it is" leaks.txt " It allocated all of this for remember (grow.c:$line)."
 "$MEMPROF" report out.db >report.txt
 contains "on the terminal" report.txt " It allocated all of this for remember (grow.c:$line)."
+"$MEMPROF" advise out.db >advise.txt
+contains "advise" advise.txt " It allocated all of this for remember (grow.c:$line)."
+# and on a page that is too large for what reads all events
+sqlite3 out.db "UPDATE meta SET value = 2000000 WHERE key = 'event_count'"
+"$MEMPROF" report out.db --html=page.html >/dev/null
+contains "a large page: it is one" page.html "is so large that the page does not"
+equal "a large page: of growth, and of the leak" 2 \
+    "$(grep -o "It allocated all of this for <code>remember</code> (grow.c:$line)" page.html | wc -l)"
 # of a line that is none's, nothing
 sed 's/my_alloc/fill/' grow.c >other.c
 "$CC" -g -O0 -fno-builtin -o other other.c

@@ -118,12 +118,10 @@ static int list_unnamed(sqlite3 *db, const struct report_options *o, struct reco
         COLUMN("file", "source", SOURCE, .place = 5, .cut = TEXT_CUT_LEFT),
         COLUMN("line", NULL, NUMBER),
     };
+    if (document->out->format == REPORT_CSV)
+        return 0;
     char *cwd = db_meta_text(db, "cwd");
     int64_t all = 0;
-    if (document->out->format == REPORT_CSV) {
-        free(cwd);
-        return 0;
-    }
     struct listing *l = listing_open_in(document, "unnamed", columns, COLUMN_COUNT_OF(columns), cwd);
     int rc = listing_query(l, db, by_line, o->device, top_of(o, document->out, UNNAMED_TOP), &all, err);
     if (rc == 0)
@@ -134,17 +132,18 @@ static int list_unnamed(sqlite3 *db, const struct report_options *o, struct reco
 }
 
 struct sums {
-    int64_t names, blocks, bytes, live_bytes, live_count;
+    int64_t names, blocks, bytes, unnamed_bytes, unnamed_blocks;
 };
 
 static int sum_all(sqlite3 *db, const char *device, struct sums *sums, struct error *err)
 {
     sqlite3_stmt *s = NULL;
     int rc = db_prepare(db,
-                        "SELECT n.*, l.* FROM (SELECT count(*), coalesce(sum(own_bytes > 0), 0), "
-                        "CAST(total(own_bytes) AS INTEGER) " SHOWN ") n, (SELECT CAST(total(live_bytes) AS INTEGER), "
-                        "CAST(total(live_count) AS INTEGER) FROM temp.live JOIN site USING(site_id) JOIN device d "
-                        "USING(device_id) WHERE " DEVICE_IS("d.name", "?1") ") l",
+                        "SELECT names, n.blocks, n.bytes, l.bytes - n.bytes, l.blocks - n.blocks FROM (SELECT count(*) "
+                        "AS names, coalesce(sum(own_bytes > 0), 0) AS blocks, CAST(total(own_bytes) AS INTEGER) AS "
+                        "bytes " SHOWN ") n, (SELECT CAST(total(live_bytes) AS INTEGER) AS bytes, "
+                        "CAST(total(live_count) AS INTEGER) AS blocks FROM temp.live JOIN site USING(site_id) JOIN "
+                        "device d USING(device_id) WHERE " DEVICE_IS("d.name", "?1") ") l",
                         &s, err);
     if (rc == 0)
         sqlite3_bind_text(s, 1, device, -1, SQLITE_STATIC);
@@ -163,8 +162,8 @@ static void print_sums(const struct sums *s, const struct report_out *out)
         buf_printf(&line, "Named: %s in %s block%s", units_bytes(text[0], s->bytes), units_count(text[1], s->blocks),
                    s->blocks == 1 ? "" : "s");
         buf_printf(&line, ", by %s name%s", units_count(text[0], s->names), s->names == 1 ? "" : "s");
-        buf_printf(&line, ". Without a name: %s", units_bytes(text[0], s->live_bytes - s->bytes));
-        buf_printf(&line, " in %s.", units_count(text[1], s->live_count - s->blocks));
+        buf_printf(&line, ". Without a name: %s", units_bytes(text[0], s->unnamed_bytes));
+        buf_printf(&line, " in %s.", units_count(text[1], s->unnamed_blocks));
     } else {
         buf_puts(&line, "No block had a name then: programs say names with memprof_name and memprof_view (memprof.h).");
     }
@@ -216,7 +215,8 @@ static int print_plan(sqlite3 *db, const struct report_options *o, struct record
     if (rc == 0) {
         char text[UNITS_TEXT];
         const struct memprof_plan plan = memprof_plan(spans.view, spans.count, ranges, place, 1);
-        const int64_t planned = (int64_t)plan.bytes, besides = spans.block_bytes - planned;
+        const int64_t planned = plan.bytes < INT64_MAX ? (int64_t)plan.bytes : INT64_MAX;
+        const int64_t besides = sum_of(spans.block_bytes, -planned);
         record_member_int(document, "naive_bytes", spans.naive_bytes);
         record_member_int(document, "planned_bytes", planned);
         record_member_int(document, "planned_ranges", (int64_t)plan.range_count);
@@ -272,8 +272,8 @@ static int list_all(sqlite3 *db, const struct report_options *o, const struct re
     int rc = sum_all(db, o->device, &sums, err);
     record_member_int(&document, "named_bytes", sums.bytes);
     record_member_int(&document, "named_blocks", sums.blocks);
-    record_member_int(&document, "unnamed_bytes", sums.live_bytes - sums.bytes);
-    record_member_int(&document, "unnamed_blocks", sums.live_count - sums.blocks);
+    record_member_int(&document, "unnamed_bytes", sums.unnamed_bytes);
+    record_member_int(&document, "unnamed_blocks", sums.unnamed_blocks);
     if (rc == 0)
         rc = list_names(db, o, &document, buf_text(title), err);
     if (rc == 0)

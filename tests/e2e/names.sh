@@ -93,3 +93,13 @@ END
 "$MEMPROF" run -o out.db ./nothing 2>err || fail "nothing said: status $?: $(cat err)"
 lacks "nothing said" err "not whole"
 equal "nothing said: names" "0" "$(sqlite3 out.db 'SELECT count(*) FROM block_name')"
+
+# A file that says of names what cannot be: sums stop at what fits.
+sqlite3 twin.db "UPDATE block_name SET span_bytes = 9223372036854775807, block_bytes = -9223372036854775807
+    WHERE name = 'weights'" "UPDATE block_name SET span_bytes = -5 WHERE name = 'rows'"
+"$MEMPROF" report twin.db --names --plan --json >odd.json
+python3 - odd.json <<'PY'
+import json, sys
+odd = json.load(open(sys.argv[1]))
+assert 0 <= odd["planned_bytes"] < 1 << 63 and odd["not_viewed_bytes"] < 0 < odd["unnamed_bytes"], odd
+PY

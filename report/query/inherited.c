@@ -56,7 +56,7 @@ static int load_forks(struct inherited *in, sqlite3 *db, struct error *err)
                         "SELECT process_id, parent_id, start_ns FROM main.process WHERE start_kind = 'fork' AND "
                         "process_id BETWEEN 1 AND 65535 AND parent_id BETWEEN 1 AND 65535 AND parent_id < process_id",
                         &s, err);
-    while (db_next(s, &rc, err)) {
+    while (rc == 0 && db_next(s, &rc, err)) {
         struct kin *kin = kin_of(in, sqlite3_column_int64(s, 0));
         kin->parent = (uint32_t)sqlite3_column_int64(s, 1);
         kin->fork_ns = sqlite3_column_int64(s, 2);

@@ -81,9 +81,10 @@ EXPORT pid_t _Fork(void)
 {
     NEED(_Fork);
     int torn = record_is_torn();
-    self.fork_stamp = clock_ordered();
-    if (real._Fork)
+    if (real._Fork) {
+        self.fork_stamp = clock_ordered();
         return forked(real._Fork(), 0, torn);
+    }
     errno = ENOSYS;
     return -1;
 }

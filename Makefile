@@ -67,7 +67,8 @@ EVENTS_OBJ := $(EVENTS_SRC:%.c=$(BUILD)/ext/%.o) $(EVENTS_DEPS:%.c=$(BUILD)/ext/
 EMBED := common/schema.sql $(wildcard templates/*) $(wildcard profiler/collect/*.py)
 
 AUDIT := $(BUILD)/libmemprof_audit.so
-PRODUCTS := $(BUILD)/memprof $(BUILD)/libmemprof.so $(AUDIT) $(BUILD)/memprof_events.so
+PYTHON_MODULE := $(patsubst python/%,$(BUILD)/python/%,$(wildcard python/memprof/*.py))
+PRODUCTS := $(BUILD)/memprof $(BUILD)/libmemprof.so $(AUDIT) $(BUILD)/memprof_events.so $(PYTHON_MODULE)
 
 all: $(PRODUCTS) ## build memprof, libmemprof.so and memprof_events.so (the default)
 
@@ -110,6 +111,11 @@ $(BUILD)/libmemprof_audit.so: profiler/preload/audit/audit.c profiler/preload/el
 
 $(BUILD)/memprof_events.so: $(EVENTS_OBJ)
 	$(Q)$(CC) -shared -Wl,-Bsymbolic -Wl,-z,relro -Wl,--no-undefined -o $@ $^ -lzstd
+
+# beside the library, where `make install` has it, too
+$(BUILD)/python/%.py: python/%.py
+	@mkdir -p $(@D)
+	$(Q)cp $< $@
 
 $(BUILD)/embed.c: tools/embed.sh $(EMBED)
 	@mkdir -p $(@D)
@@ -289,6 +295,8 @@ install: all ## install under PREFIX (/usr/local), staged in DESTDIR
 	install -d '$(DESTDIR)$(bindir)' '$(DESTDIR)$(libdir)' '$(DESTDIR)$(incdir)' '$(DESTDIR)$(docdir)'
 	install -m 755 $(BUILD)/memprof '$(DESTDIR)$(bindir)/memprof'
 	install -m 644 $(filter %.so,$(PRODUCTS)) '$(DESTDIR)$(libdir)'
+	install -d '$(DESTDIR)$(libdir)/python/memprof'
+	install -m 644 $(PYTHON_MODULE) '$(DESTDIR)$(libdir)/python/memprof'
 	install -m 644 $(wildcard include/*.h) '$(DESTDIR)$(incdir)'
 	install -m 644 README.md LICENSE CHANGELOG.md $(wildcard docs/*.md) '$(DESTDIR)$(docdir)'
 	install -d '$(DESTDIR)$(mandir)/man1' '$(DESTDIR)$(compdir)' '$(DESTDIR)$(zshdir)' '$(DESTDIR)$(fishdir)'
@@ -297,7 +305,8 @@ install: all ## install under PREFIX (/usr/local), staged in DESTDIR
 	install -m 644 docs/man/_memprof '$(DESTDIR)$(zshdir)'
 	install -m 644 docs/man/memprof.fish '$(DESTDIR)$(fishdir)'
 uninstall: ## remove what install put there
-	rm -f '$(DESTDIR)$(bindir)/memprof' $(foreach h,$(notdir $(wildcard include/*.h)),'$(DESTDIR)$(incdir)/$(h)') '$(DESTDIR)$(compdir)/memprof'
+	rm -f '$(DESTDIR)$(bindir)/memprof' '$(DESTDIR)$(compdir)/memprof'
+	rm -f $(foreach h,$(notdir $(wildcard include/*.h)),'$(DESTDIR)$(incdir)/$(h)')
 	rm -f '$(DESTDIR)$(zshdir)/_memprof' '$(DESTDIR)$(fishdir)/memprof.fish'
 	rm -f $(foreach m,$(notdir $(MAN)),'$(DESTDIR)$(mandir)/man1/$(m)')
 	rm -rf '$(DESTDIR)$(libdir)' '$(DESTDIR)$(docdir)'

@@ -77,6 +77,8 @@ int cli_close_output(int status);
 
 /* Absolute path of libmemprof.so, to free; NULL with err. */
 char *cli_library(struct error *err);
+/* The directory of the Python module, beside it; NULL where it is not. The caller frees it. */
+char *cli_python_path(struct error *err);
 /* Replaces %p, %h, %q{NAME} and %% in the name of an output; to free; NULL with err. */
 char *output_name(const char *pattern, struct error *err);
 /* Which rank of a job this is: of a %q{NAME} in the name, where NAME says that it is one, else of what launchers set.
@@ -93,7 +95,7 @@ struct torch_run;
 /* After a run with --torch-snapshot: imports what PyTorch left, compares it with the recording and says so. */
 void torch_check(const struct torch_run *t, const char *output, int quiet);
 
-#define COMMAND(name, args, help, text) int cmd_##name(const struct arguments *a);
+#define COMMAND(id, name, args, help, text) int cmd_##id(const struct arguments *a);
 #include "commands.def"
 #undef COMMAND
 

@@ -47,6 +47,27 @@ static int set_auditor(const char *library, struct error *err)
     return 0;
 }
 
+/* Last of all, so that no module of the program's own is hidden. */
+static int add_python_path(struct error *err)
+{
+    const char *before = getenv("PYTHONPATH");
+    char *directory = cli_python_path(err);
+    struct buf path = BUF(1 << 20);
+    if (!directory)
+        return -ENOENT;
+    buf_printf(&path, "%s%s%s", before ? before : "", before && *before ? ":" : "", directory);
+    free(directory);
+    int rc = path.failed || setenv("PYTHONPATH", path.data, 1) ? error_set(err, ENOMEM, "PYTHONPATH: too long") : 0;
+    buf_free(&path);
+    return rc;
+}
+
+static int wants_python(const struct arguments *a)
+{
+    const char *value = getenv("MEMPROF_PYTHON");
+    return a->given[OPTION_python_module] || (value && strcmp(value, "1") == 0);
+}
+
 /* 0, or minus the exit status after a message. */
 static int prepare_ranges(const struct arguments *a, const char *functions[RANGE_RUN_MAX], struct range_run *ranges)
 {
@@ -111,9 +132,12 @@ int run_program(const struct arguments *a, char *const program[], struct collect
         status = cli_fail(&err);
     if (status == 0 && a->given[OPTION_torch_names] && torch_run_prepare_names(&names, &err))
         status = cli_fail(&err);
+    if (status == 0 && wants_python(a) && add_python_path(&err))
+        status = cli_fail(&err);
     if (status) {
         range_run_close(&ranges);
         torch_run_close(&torch);
+        torch_run_close(&names);
         free(output);
         return -status;
     }

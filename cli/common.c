@@ -45,6 +45,22 @@ char *cli_library(struct error *err)
     return NULL;
 }
 
+char *cli_python_path(struct error *err)
+{
+    struct buf path = BUF(2 * PATH_MAX);
+    char *library = cli_library(err);
+    if (!library)
+        return NULL;
+    buf_printf(&path, "%.*s/python", (int)(strrchr(library, '/') - library), library);
+    free(library);
+    char *directory = buf_take(&path);
+    if (access(directory, R_OK | X_OK) == 0)
+        return directory;
+    error_set(err, errno, "%s: %s; 'make' or 'make install' puts the Python module there", directory, strerror(errno));
+    free(directory);
+    return NULL;
+}
+
 const char *cli_file(const struct arguments *a)
 {
     if (a->rest_count > 1) {

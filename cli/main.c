@@ -12,7 +12,7 @@
 typedef int command_function(const struct arguments *arguments);
 
 static command_function *const functions[COMMAND_COUNT] = {
-#define COMMAND(name, arguments, help, text) [COMMAND_##name] = cmd_##name,
+#define COMMAND(id, name, arguments, help, text) [COMMAND_##id] = cmd_##id,
 #include "commands.def"
 #undef COMMAND
 };

@@ -15,7 +15,7 @@ const struct option_info option_infos[OPTION_COUNT] = {
 };
 
 const struct command_info command_infos[COMMAND_COUNT] = {
-#define COMMAND(name, arguments, help, text) [COMMAND_##name] = {#name, arguments, help, text},
+#define COMMAND(id, name, arguments, help, text) [COMMAND_##id] = {name, arguments, help, text},
 #include "commands.def"
 #undef COMMAND
 };

@@ -9,14 +9,14 @@
 #include <stdio.h>
 
 enum command_index {
-#define COMMAND(name, arguments, help, text) COMMAND_##name,
+#define COMMAND(id, name, arguments, help, text) COMMAND_##id,
 #include "commands.def"
 #undef COMMAND
     COMMAND_COUNT
 };
 
 enum command_bit {
-#define COMMAND(name, arguments, help, text) CMD_##name = 1 << COMMAND_##name,
+#define COMMAND(id, name, arguments, help, text) CMD_##id = 1 << COMMAND_##id,
 #include "commands.def"
 #undef COMMAND
     CMD_all = (1 << COMMAND_COUNT) - 1

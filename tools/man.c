@@ -9,13 +9,13 @@
 #include <string.h>
 
 enum {
-#define COMMAND(name, arguments, help, text) COMMAND_##name,
+#define COMMAND(id, name, arguments, help, text) COMMAND_##id,
 #include "../cli/commands.def"
 #undef COMMAND
     COMMAND_COUNT
 };
 enum {
-#define COMMAND(name, arguments, help, text) CMD_##name = 1 << COMMAND_##name,
+#define COMMAND(id, name, arguments, help, text) CMD_##id = 1 << COMMAND_##id,
 #include "../cli/commands.def"
 #undef COMMAND
     CMD_all = (1 << COMMAND_COUNT) - 1
@@ -24,7 +24,7 @@ enum {
 static const struct {
     const char *name, *arguments, *help, *text;
 } commands[] = {
-#define COMMAND(name, arguments, help, text) {#name, arguments, help, text},
+#define COMMAND(id, name, arguments, help, text) {name, arguments, help, text},
 #include "../cli/commands.def"
 #undef COMMAND
 };

@@ -3,22 +3,23 @@ _memprof() {
     local word=${COMP_WORDS[COMP_CWORD]} options=
     COMPREPLY=()
     if [ "$COMP_CWORD" -eq 1 ]; then
-        mapfile -t COMPREPLY < <(compgen -W 'run report lines leaks advise diff check info sql import merge export help --version --help' -- "$word")
+        mapfile -t COMPREPLY < <(compgen -W 'run report lines leaks advise diff check info sql import merge export python-path help --version --help' -- "$word")
         return
     fi
     case ${COMP_WORDS[1]} in
-    run) options='--output --no-follow --aggregate --max-events --depth --torch-snapshot --torch-names --range --source --python-allocators --cuda-delivery --deepbind --no-symbols --quiet --no-heap-sample --help' ;;
+    run) options='--output --no-follow --aggregate --max-events --depth --torch-snapshot --torch-names --python-module --range --source --python-allocators --cuda-delivery --deepbind --no-symbols --quiet --no-heap-sample --help' ;;
     report) options='--by --at --from --to --during --every --device --kind --top --sort --transfers --segments --names --plan --inclusive --frames --skip --callers --process --native --python-only --warmup --json --csv --html --output --open --no-source --color --help' ;;
     lines) options='--from --to --during --every --func --file --columns --device --kind --top --skip --process --native --python-only --json --csv --color --help' ;;
     leaks) options='--by --at --from --to --during --device --kind --top --frames --skip --process --native --python-only --suppressions --all --error-exitcode --json --csv --color --help' ;;
     advise) options='--device --top --skip --native --python-only --json --color --help' ;;
     diff) options='--by --new --device --top --sort --frames --skip --json --csv --html --output --open --color --help' ;;
-    check) options='--output --no-follow --aggregate --depth --torch-names --range --source --python-allocators --cuda-delivery --deepbind --quiet --no-heap-sample --device --kind --skip --process --native --python-only --suppressions --max-peak --max-reserved --max-leak --max-leak-blocks --max-live-at-end --max-allocs --max-allocated --max-temporary --max-largest --max-line --max-line-total --max-growth-per --warmup --repeat --rules --baseline --max-growth --growth-floor --write-baseline --top --frames --all --junit --github --json --csv --color --help' ;;
+    check) options='--output --no-follow --aggregate --depth --torch-names --python-module --range --source --python-allocators --cuda-delivery --deepbind --quiet --no-heap-sample --device --kind --skip --process --native --python-only --suppressions --max-peak --max-reserved --max-leak --max-leak-blocks --max-live-at-end --max-allocs --max-allocated --max-temporary --max-largest --max-line --max-line-total --max-growth-per --warmup --repeat --rules --baseline --max-growth --growth-floor --write-baseline --top --frames --all --junit --github --json --csv --color --help' ;;
     info) options='--json --color --help' ;;
     sql) options='--json --csv --color --help' ;;
     import) options='--output --source --quiet --help' ;;
     merge) options='--quiet --output --align --help' ;;
     export) options='--from --to --during --device --format --max-events --min-size --output --help' ;;
+    python-path) options='--help' ;;
     esac
     if [[ $word == -* ]]; then
         mapfile -t COMPREPLY < <(compgen -W "$options" -- "$word")

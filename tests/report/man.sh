@@ -17,7 +17,7 @@ if command -v fish >/dev/null; then
     equal "what fish completes" --error-exitcode "$said"
 fi
 # every option of every command is in each of the three
-commands=$("$MEMPROF" help | sed -n 's/^  memprof \([a-z]*\)  *.*/\1/p')
+commands=$("$MEMPROF" help | sed -n 's/^  memprof \([a-z-]*\)  *.*/\1/p')
 at_least "commands" 8 "$(echo "$commands" | wc -l)"
 for command in $commands; do "$MEMPROF" "$command" --help; done | grep -o -e '--[a-z][a-z-]*' | sort -u >options
 at_least "options" 40 "$(wc -l <options)"

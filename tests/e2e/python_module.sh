@@ -1,0 +1,39 @@
+# The Python module: its figures, ranges, tables and names against what the program knows, and nothing without memprof.
+need python3
+module=$("$MEMPROF" python-path)
+equal "what it prints" "$(dirname "$MEMPROF")/python" "$module"
+python=python3
+extra=
+if /usr/bin/python3 -c 'import numpy' 2>/dev/null; then python=/usr/bin/python3 extra=numpy; fi
+export PYTHONDONTWRITEBYTECODE=1
+
+# the program's own modules come first, and PYTHONPATH is as it was unless asked
+says() { "$@" "$python" -c 'import os; print(os.environ.get("PYTHONPATH"))'; }
+equal "untouched" /some/where "$(PYTHONPATH=/some/where says "$MEMPROF" run -q --)"
+equal "asked for" "/some/where:$module" "$(PYTHONPATH=/some/where says "$MEMPROF" run -q --python-module --)"
+equal "by the environment" "$module" "$(env -u PYTHONPATH MEMPROF_PYTHON=1 "$MEMPROF" run -q -- "$python" -c \
+    'import os; print(os.environ.get("PYTHONPATH"))')"
+
+"$MEMPROF" run -q -o out.db --python-module "$python" "$ROOT/tests/programs/python_module.py" $extra >said 2>said.err ||
+    { cat said said.err; fail "the program"; }
+contains "the table at exit" said.err "Net.step"
+contains "its line" said.err "self.kept = bytearray(size)  # the line"
+sound
+equal "the page" 1 "$(grep -c '</html>' page.html)"
+"$MEMPROF" lines out.db --func load --during 'epoch 3' --json >after.json
+"$python" - <<'END'
+import json
+keys = ('function', 'line', 'alloc_count', 'alloc_bytes', 'start_bytes', 'code')
+inside, after = json.load(open('rows.json')), json.load(open('after.json'))['lines']
+inside, after = [[[row[key] for key in keys] for row in rows] for rows in (inside, after)]
+assert inside and inside == after, (inside, after)
+END
+"$MEMPROF" report out.db --by line --during 'epoch 3' --csv >lines.csv
+contains "the range in a report" lines.csv ',2000001,'
+equal "the mark" 1 "$(value "SELECT count(*) FROM mark WHERE name = 'inside'")"
+
+# without memprof, and of every version of Python that is here
+for each in "$python" $(ls "$HOME"/.pyenv/versions/3.9.*/bin/python3 "$HOME"/.pyenv/versions/3.13.*/bin/python3 \
+    2>/dev/null); do
+    PYTHONPATH=$module "$each" "$ROOT/tests/programs/python_module_plain.py" || fail "$each without memprof"
+done

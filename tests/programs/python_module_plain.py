@@ -1,0 +1,34 @@
+# Driven by tests/e2e/python_module.sh without memprof: every call does nothing, and loads nothing.
+import sys
+
+import memprof
+
+loaded = set(sys.modules)
+assert not memprof.is_recording()
+memprof.mark('a')
+memprof.reset('b')
+assert memprof.sync() is False
+with memprof.range('c'):
+    pass
+
+
+@memprof.profile
+def function(x):
+    """Says."""
+    return x + 1
+
+
+@memprof.range('d')
+def other():
+    return 2
+
+
+assert function(1) == 2 and other() == 2 and function.__name__ == 'function' and function.__doc__ == 'Says.'
+assert memprof.allocated() == 0 and memprof.freed('cuda') == 0 and str(memprof.peak()) == '0 B'
+assert memprof.figures() is None and memprof.figures(now=False) is None
+assert memprof.name(bytearray(10), 'x', 'y') == 0
+assert set(sys.modules) == loaded, set(sys.modules) - loaded
+assert 'torch' not in sys.modules and 'numpy' not in sys.modules
+for table in (memprof.names(), memprof.lines('function'), memprof.report(by='line'), function.table()):
+    assert len(table) == 0 and table.rows == [] and str(table) == '' and '<table>' in table._repr_html_()
+assert memprof.page('none.html') is None

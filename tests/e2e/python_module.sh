@@ -37,3 +37,8 @@ for each in "$python" $(ls "$HOME"/.pyenv/versions/3.9.*/bin/python3 "$HOME"/.py
     2>/dev/null); do
     PYTHONPATH=$module "$each" "$ROOT/tests/programs/python_module_plain.py" || fail "$each without memprof"
 done
+
+# modules that share memory, element by element
+if /usr/bin/python3 -c 'import torch' 2>/dev/null; then
+    PYTHONPATH=$module /usr/bin/python3 "$ROOT/tests/programs/python_torch_copy.py" || fail "memprof.torch"
+fi

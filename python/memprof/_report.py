@@ -100,7 +100,7 @@ def _start(command, options):
 
 def _finish(process, output, problem):
     if process.returncode:
-        raise Error(problem.strip() or 'memprof: exit status %d' % process.returncode)
+        raise Error(problem.strip().replace('memprof: ', '', 1) or 'exit status %d' % process.returncode)
     return output
 
 
@@ -153,6 +153,8 @@ def _print(pid):
         return
     for name, make in _tables:
         try:
-            sys.stderr.write('\n%s\n%s' % (name, make()))
+            table = make()
+            if table.text:
+                sys.stderr.write('\n%s\n%s' % (name, table))
         except Exception as error:  # never called, or the collector has gone: the program's end is its own
             sys.stderr.write('memprof: %s: %s\n' % (name, error))

@@ -1,9 +1,13 @@
 # Driven by tests/e2e/python_module.sh without memprof: every call does nothing, and loads nothing.
+import collections  # noqa: F401
+import ctypes  # noqa: F401
+import functools  # noqa: F401
 import sys
 
+loaded = set(sys.modules) | {'memprof', 'memprof._hook'}
 import memprof
 
-loaded = set(sys.modules)
+assert set(sys.modules) == loaded, set(sys.modules) - loaded
 assert not memprof.is_recording()
 memprof.mark('a')
 memprof.reset('b')

@@ -133,6 +133,8 @@ void desk_sync(struct desk *k, const struct drain_sync *sync)
     struct account_figures figures = {0};
     if (sync->ring >= k->ring_count)
         return;
+    if (!k->publish_ns)
+        desk_publish(k, PUBLISH_NS); /* who had an answer finds rows, too */
     struct wire_answer *a = &k->answers[sync->ring];
     a->is_known = (uint32_t)find_figures(k, sync->name, sync->thread_id, &figures);
     write_figures(&a->figures, &figures);

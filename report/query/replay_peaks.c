@@ -59,7 +59,7 @@ static int sum_peaks(sqlite3 *db, struct peaks *p, struct error *err)
 {
     const struct window_range whole = {0, WINDOW_END};
     struct window_result result;
-    struct replay replay = {NULL};
+    struct replay replay = {.sites = NULL};
     if (db_int(db, "SELECT 1 FROM temp.sqlite_master WHERE name = 'lens_site'", 0))
         return 0;
     int rc = window_load(db, &whole, 1, WINDOW_PROCESSES, &replay, &result, err);

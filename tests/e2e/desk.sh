@@ -22,13 +22,12 @@ equal 'the last one' 1 "$(value "SELECT count(*) FROM mark WHERE domain = 'epoch
 contains 'a window' report.txt 'Window: epoch:the first one'
 
 echo 'beside two threads that do nothing but allocate'
-for i in 1 2 3; do # a loaded machine may keep the collector from its processor
-    record_ok "$PROGRAMS/desk" busy 1000
-    cat run.err
-    equal "the thread's own figures" 'asked 1000|failed 0|differs 0' "$(grep -v median run.out | got -)"
-    [ "$(field median_us)" -ge 1000 ] || break
-done
-at_most 'median, us' 999 "$(field median_us)"
+record_ok "$PROGRAMS/desk" busy 1000
+cat run.err
+equal "the thread's own figures" 'asked 1000|failed 0|differs 0' "$(grep -v median run.out | got -)"
+# What it is on a machine that does nothing else is in docs/live.md: where more threads want to run than there are
+# processors, the collector waits for one.
+at_most 'median, us' 19999 "$(field median_us)"
 
 echo 'in a signal handler'
 record_ok "$PROGRAMS/desk" handler

@@ -40,7 +40,7 @@ class Check(Recorded):
         b.requests()
         opened = b.processor_ms(lambda: (b.open(self.page), b.wait("document.documentElement.dataset.ready === 'true'"),
                                          b.wait("document.documentElement.dataset.settled")), "TaskDuration")
-        paint = b.js("return performance.getEntriesByName('first-contentful-paint').map((e) => e.startTime)[0] || 0")
+        paint = b.wait("performance.getEntriesByName('first-contentful-paint').map((e) => e.startTime)[0]")
         times = b.js("return {...document.documentElement.dataset}")
         size = os.path.getsize(self.page)
         print(f"  page {size} bytes, first paint {paint:.0f} ms, timeline {times['timelineMs']} ms, ready {times['readyMs']} ms, of "

@@ -1,7 +1,7 @@
 #!/bin/sh
 # tests/run.sh [GROUP | FILE]...: runs tests; without arguments all groups. Of each it says how long it took, and how
 # much processor time its processes took. Environment: BUILD, CC, CXX, KEEP=1 (keep the directories of passed tests),
-# TEST_TIMEOUT (seconds, 600), JOBS (how many at a time; four more than there are processors, as tests wait for the
+# TEST_TIMEOUT (seconds, 600), JOBS (how many at a time; two more than there are processors, as tests wait for the
 # browser, and for programs that sleep).
 #
 # A test is one shell file, tests/GROUP/NAME.sh, run by `sh` with tests/lib.sh in front, in an empty directory of its
@@ -185,6 +185,6 @@ trap end_browsers EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
 {
-    printf %s "$beside" | each "${JOBS:-$(($(nproc) + 4))}"
+    printf %s "$beside" | each "${JOBS:-$(($(nproc) + 2))}"
     printf %s "$alone" | each 1
 } | summary

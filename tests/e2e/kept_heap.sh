@@ -124,18 +124,11 @@ contains "one of them: which" report.txt "The largest part: part10 (server.c:"
 # little as theirs is; what it had late may be
 {
     printf '#include <stdlib.h>\n#include <string.h>\n#include <unistd.h>\nvoid *volatile kept[700];\n'
-    i=0
-    while [ $i -lt 600 ]; do
-        echo "__attribute__((noinline, noclone)) static void at$i(void) { kept[$i] = memset(malloc(8192), 1, 8192); }"
-        i=$((i + 1))
-    done
+    echo '#define ALONE __attribute__((noinline, noclone))'
+    seq 0 599 | sed 's/.*/ALONE static void at&(void) { kept[&] = memset(malloc(8192), 1, 8192); }/'
     echo 'static void load(void) { kept[650] = memset(malloc(12 << 20), 1, 12 << 20); }'
     echo 'int main(int argc, char **argv) { (void)argv; if (argc == 1) load();'
-    i=0
-    while [ $i -lt 600 ]; do
-        echo "at$i();"
-        i=$((i + 1))
-    done
+    seq 0 599 | sed 's/.*/at&();/'
     echo 'for (int i = 0; i < 100; i++) { usleep(4000); free(malloc(32 << 20)); }'
     echo 'if (argc > 1) load(); usleep(40000); return 0; }'
 } >large.c

@@ -1,8 +1,10 @@
 /* Nearly each allocation has a stack of its own: a random tree of calls, 32 functions wide. argv[1]: how many. Prints
- * how many allocations it made, their bytes, and the blocks and bytes that it keeps. */
+ * how many allocations it made, their bytes, and the blocks and bytes that it keeps. argv[2]: "read" lives until its
+ * input ends, anything else until it is killed. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #define KEPT 500
@@ -87,6 +89,8 @@ int main(int argc, char **argv)
     int n = snprintf(line, sizeof line, "%ld|%ld|%ld|%ld\n", count, bytes, blocks, held);
     if (write(1, line, (size_t)n) != n) /* stdio would allocate, too */
         return 1;
+    if (argc > 2 && !strcmp(argv[2], "read"))
+        return read(0, line, 1) != 0;
     if (argc > 2)
         for (;;)
             pause();

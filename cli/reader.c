@@ -101,13 +101,18 @@ static int complete(const char *path, sqlite3 **db, enum needs needs, struct err
 static int open_for(const char *path, sqlite3 **db, enum needs needs, struct error *err)
 {
     struct error recover_error;
-    *db = NULL;
-    int recovered = access(path, R_OK) == 0 ? recover_file(path, &recover_error) : 0;
     int rc = db_open_read(path, db, err);
     if (rc)
         return rc;
-    if (recovered)
-        cli_note("%s; showing what is in the file", recover_error.text);
+    if (recover_is_due(*db)) {
+        sqlite3_close(*db);
+        int recovered = recover_file(path, &recover_error);
+        rc = db_open_read(path, db, err);
+        if (rc)
+            return rc;
+        if (recovered)
+            cli_note("%s; showing what is in the file", recover_error.text);
+    }
     rc = complete(path, db, needs, err);
     if (rc == 0)
         rc = views_own(*db, err);

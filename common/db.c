@@ -2,6 +2,7 @@
 
 #include "beside.h"
 #include "buf.h"
+#include "schema.h"
 #include "text.h"
 
 #include <errno.h>
@@ -13,8 +14,6 @@
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
-
-extern const char common_schema_sql[]; /* common/schema.sql, embedded by the build */
 
 static const char *file_of(sqlite3 *db)
 {
@@ -180,15 +179,6 @@ static int is_set_aside(const char *path)
     return snprintf(old, sizeof old, "%s.old", path) < (int)sizeof old && access(old, F_OK) == 0;
 }
 
-static int is_table_of_ours(const char *name)
-{
-    struct buf head = BUF(1 << 20);
-    buf_printf(&head, "CREATE TABLE %s(", name);
-    int is_ours = strcasestr(common_schema_sql, buf_text(&head)) != NULL;
-    buf_free(&head);
-    return is_ours;
-}
-
 /* A table of ours that is a view in the file could run for ever. What is no database is not found out here. */
 static int check_tables(sqlite3 *db, const char *path, struct error *err)
 {
@@ -197,10 +187,12 @@ static int check_tables(sqlite3 *db, const char *path, struct error *err)
     sqlite3_stmt *s = NULL;
     int rc = 0;
     if (sqlite3_prepare_v2(db, sql, -1, &s, NULL) == SQLITE_OK)
-        while (rc == 0 && sqlite3_step(s) == SQLITE_ROW)
-            if (is_table_of_ours(db_text(s, 0)))
+        while (rc == 0 && sqlite3_step(s) == SQLITE_ROW) {
+            const struct schema_item *ours = schema_find(db_text(s, 0));
+            if (ours && !ours->is_view)
                 rc = error_set(err, EINVAL, "%s: damaged: '%s' is not a table in it; record again with 'memprof run'",
                                path, db_text(s, 0));
+        }
     sqlite3_finalize(s);
     return rc;
 }

@@ -3,11 +3,10 @@
 #include "../../common/buf.h"
 #include "../../common/db.h"
 #include "../../common/packed.h"
+#include "../../common/schema.h"
 
-#include <errno.h>
+#include <stdlib.h>
 #include <string.h>
-
-extern const char common_schema_sql[];
 
 /* Tables that files of older versions of the same schema lack. They are empty there. */
 static const char *const later[] = {
@@ -16,70 +15,44 @@ static const char *const later[] = {
     "resident_again",    "packed",          "block_touch",   "site_touch",    "upload_again",     "recording",
     "recording_process", "recording_total", "common_peak",   "block_name",    "chunk_sum"};
 
-static int add_later(sqlite3 *db, const char *name, const char *definition, struct error *err)
+static int is_later(const struct schema_item *item)
 {
-    static const char head[] = "CREATE TABLE ";
-    int rc = 0;
-    for (size_t i = 0; i < sizeof later / sizeof *later; i++) {
-        if (strcmp(name, later[i]) != 0)
-            continue;
-        struct buf sql = BUF(1 << 16);
-        buf_printf(&sql, "CREATE TEMP TABLE %s", definition + sizeof head - 1);
-        rc = db_exec(db, sql.data, err);
-        buf_free(&sql);
-    }
-    return rc;
+    for (size_t i = 0; i < sizeof later / sizeof *later; i++)
+        if (strlen(later[i]) == (size_t)item->name_bytes && strncmp(item->text, later[i], strlen(later[i])) == 0)
+            return 1;
+    return 0;
 }
 
-/* One that is missing is an error when asked, unless it is a later one. */
-static int check_table(sqlite3 *db, const char *name, const char *definition, struct error *err)
+/* Which of ours are in the file, as whatever: one flag for each. */
+static int find_there(sqlite3 *db, const struct schema_item *items, unsigned char *is_there, struct error *err)
 {
     sqlite3_stmt *s = NULL;
-    int rc = db_prepare(db, "SELECT 1 FROM main.sqlite_schema WHERE name = ?", &s, err);
-    if (rc == 0) {
-        sqlite3_bind_text(s, 1, name, -1, SQLITE_STATIC);
-        int step = sqlite3_step(s);
-        if (step == SQLITE_DONE)
-            rc = add_later(db, name, definition, err);
-        else if (step != SQLITE_ROW)
-            rc = db_error(db, err);
+    int rc = db_prepare(db, "SELECT name FROM main.sqlite_schema WHERE type IN ('table', 'view')", &s, err);
+    while (rc == 0 && db_next(s, &rc, err)) {
+        const struct schema_item *item = schema_find(db_text(s, 0));
+        if (item)
+            is_there[item - items] = 1;
     }
     sqlite3_finalize(s);
-    return rc;
-}
-
-static int add_view(sqlite3 *db, const char *definition, struct error *err)
-{
-    static const char head[] = "CREATE VIEW ";
-    struct buf sql = BUF(1 << 16);
-    if (strncmp(definition, head, sizeof head - 1) != 0)
-        bug("schema.sql has a view that begins otherwise: %.40s", definition);
-    buf_printf(&sql, "CREATE TEMP VIEW %s", definition + sizeof head - 1);
-    int rc = db_exec(db, sql.data, err);
-    buf_free(&sql);
     return rc;
 }
 
 int views_own(sqlite3 *db, struct error *err)
 {
-    sqlite3 *schema = NULL;
-    sqlite3_stmt *s = NULL;
-    int rc = 0;
-    if (sqlite3_open(":memory:", &schema) != SQLITE_OK)
-        rc = db_error(schema, err);
+    size_t count;
+    const struct schema_item *items = schema_items(&count);
+    unsigned char *is_there = xcalloc(count, 1);
+    struct buf sql = BUF(1 << 20);
+    int rc = find_there(db, items, is_there, err);
+    buf_puts(&sql, "PRAGMA temp_store = MEMORY; SAVEPOINT own;");
+    for (size_t i = 0; i < count; i++)
+        if (items[i].is_view || (!is_there[i] && is_later(&items[i])))
+            buf_printf(&sql, "CREATE TEMP %s %.*s;", items[i].is_view ? "VIEW" : "TABLE", items[i].text_bytes,
+                       items[i].text);
+    buf_puts(&sql, "RELEASE own");
     if (rc == 0)
-        rc = db_exec(db, "PRAGMA temp_store = MEMORY", err);
-    if (rc == 0)
-        rc = db_exec(schema, common_schema_sql, err);
-    if (rc == 0)
-        rc = db_prepare(schema, "SELECT type, name, sql FROM sqlite_schema WHERE type IN ('table', 'view')", &s, err);
-    while (rc == 0 && sqlite3_step(s) == SQLITE_ROW) {
-        if (strcmp(db_text(s, 0), "table") == 0)
-            rc = check_table(db, db_text(s, 1), db_text(s, 2), err);
-        else
-            rc = add_view(db, db_text(s, 2), err);
-    }
-    sqlite3_finalize(s);
-    sqlite3_close(schema);
+        rc = db_exec(db, buf_text(&sql), err);
+    buf_free(&sql);
+    free(is_there);
     return rc ? rc : packed_views(db, err);
 }

@@ -5,14 +5,13 @@
  * byte changed after.
  */
 #include "../../common/packed.h"
+#include "../../common/schema.h"
 #include "input.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #define ROWS_MOST 48
-
-extern const char common_schema_sql[];
 
 static struct chunk_codec *codec;
 static sqlite3 *db;

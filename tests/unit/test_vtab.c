@@ -2,6 +2,7 @@
 #include "../../common/chunk.h"
 #include "../../common/db.h"
 #include "../../common/kind.h"
+#include "../../common/schema.h"
 #include "../../report/query/vtab_event.h"
 #include "../../report/text/sql.h"
 
@@ -16,7 +17,6 @@
 
 enum { CHUNKS = 5, PART = 10 };
 static sqlite3 *db;
-extern const char common_schema_sql[];
 
 /* Chunk c has PART events at times 1000 c + 10 i; device 1 has the events of the last chunk. */
 static void make_event(int c, int i, struct chunk_event *e)

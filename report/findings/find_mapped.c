@@ -64,7 +64,7 @@ void find_mapped(struct rules *r)
     struct gap gap;
     if (!gap_of(r, &gap) || !gap.is_mapped)
         return;
-    int64_t rss = db_int(r->db, "SELECT max(rss_max_bytes) FROM timeline WHERE device_id = 0", 0);
+    int64_t rss = resident_peak_rss(r->db);
     struct finding *f = rule_finding(r, d->name);
     f->bytes = d->peak_reserved;
     f->time_ns = d->peak_reserved_ns;

@@ -91,8 +91,6 @@ int resident_peak_load(sqlite3 *db, struct resident_peak *p, struct error *err)
         "CAST(total(present_bytes) AS INTEGER), CAST(total(shared_bytes) AS INTEGER), CAST(total(swapped_bytes) AS "
         "INTEGER), iif(count(huge_bytes) = count(*), CAST(total(huge_bytes) AS INTEGER), NULL), (SELECT max(time_ns) "
         "FROM resident_scan) FROM resident_scan WHERE is_peak";
-    static const char peak_rss[] =
-        "SELECT max(0, coalesce((SELECT max(rss_max_bytes) FROM timeline WHERE device_id = 0), 0))";
     *p = (struct resident_peak){0};
     int rc =
         load(db, scans,
@@ -101,8 +99,7 @@ int resident_peak_load(sqlite3 *db, struct resident_peak *p, struct error *err)
              10, err);
     if (rc == 0 && p->process_count > 0) {
         rc = load_sites(db, p, err);
-        if (rc == 0)
-            rc = load(db, peak_rss, (int64_t *const[]){&p->peak_rss_bytes}, 1, err);
+        p->peak_rss_bytes = resident_peak_rss(db);
     } else {
         *p = (struct resident_peak){0};
     }
@@ -135,6 +132,16 @@ int64_t resident_untracked(sqlite3 *db, int64_t scan_id, struct resident_part *m
     }
     sqlite3_finalize(s);
     return all;
+}
+
+int64_t resident_peak_rss(sqlite3 *db)
+{
+    /* that of the coarsest level, which has some dozen rows */
+    int64_t rss = db_int(db,
+                         "SELECT max(rss_max_bytes) FROM timeline WHERE device_id = 0 AND level = (SELECT max(level) "
+                         "FROM timeline WHERE device_id = 0)",
+                         0);
+    return rss > 0 ? rss : 0;
 }
 
 int resident_peak_rss_is_least(sqlite3 *db)

@@ -48,6 +48,8 @@ int resident_peak_is_near(const struct resident_peak *peak, int64_t active_bytes
 /* Whether the last looks, shortly before the end, saw all that was ever resident: else more may have been written after
  * them. */
 int resident_last_is_whole(sqlite3 *db);
+/* The highest RSS of a sample, all processes together; 0: there was none. */
+int64_t resident_peak_rss(sqlite3 *db);
 /* 1: of a process that was killed, or not seen to end, only samples are known: the peak RSS is at least theirs. */
 int resident_peak_rss_is_least(sqlite3 *db);
 /* Of several processes at the peak of the sum of all their RSS: "at least 48 MiB counted again: shared by processes",

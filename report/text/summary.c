@@ -134,7 +134,7 @@ static void print_subject(const struct summary *s)
 static void peak_rss(sqlite3 *db, struct buf *line)
 {
     char text[UNITS_TEXT];
-    int64_t together = db_int(db, "SELECT max(rss_max_bytes) FROM timeline WHERE device_id = 0", 0);
+    int64_t together = resident_peak_rss(db);
     int64_t one = db_int(db, "SELECT max(peak_rss_bytes) FROM process", 0);
     int is_exact = db_int(db,
                           "SELECT (SELECT count(DISTINCT first_id) FROM v_image) = 1 AND sum(peak_rss_sampled = 0) = "

@@ -64,9 +64,10 @@ said() {
     equal "ended" "$1" "$(sed -n 's/^Ended: //p' report.txt)"
     contains "the finding" report.txt "$2: 5.00 MiB in 80 blocks of host were $3. All of it: hold (app.c:"
     contains "the page's finding" page.html "<h3>$2</h3>"
-    equal "the finding's title in JSON" "$2" \
-        "$(python3 -c 'import json
-print([f["title"] for f in json.load(open("report.json"))["findings"] if not f["minor"]][0])')"
+    # where the machine held the program up in the middle, it may have grown all the way, too
+    equal "the finding's title in JSON" 1 \
+        "$(python3 -c 'import json, sys
+print([f["title"] for f in json.load(open("report.json"))["findings"] if not f["minor"]].count(sys.argv[1]))' "$2")"
     [ "$2" != "Never freed" ] || return 0
     for file in report.txt report.json page.html; do lacks "what else" $file "Never freed"; done
 }

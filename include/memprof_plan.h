@@ -53,6 +53,8 @@ static inline int memprof_same(const struct memprof_view *a, const struct mempro
 static inline size_t memprof_join_ranges(struct memprof_range *ranges, size_t count)
 {
     size_t joined = 0;
+    if (!count) /* there may be no array, which qsort must not be given */
+        return 0;
     qsort(ranges, count, sizeof *ranges, memprof_range_order);
     for (size_t i = 0; i < count; i++) {
         struct memprof_range *last = joined ? &ranges[joined - 1] : NULL;

@@ -29,6 +29,7 @@ struct memprof_view {
 static inline int memprof_span(const struct memprof_view *v, uintptr_t *low, uintptr_t *high)
 {
     int64_t down = 0, up = 1, reach;
+    uint64_t below, above;
     *low = *high = (uintptr_t)v->data;
     if (v->rank > MEMPROF_RANK || !v->item_bytes || v->item_bytes > INT64_MAX)
         return -1;
@@ -43,11 +44,14 @@ static inline int memprof_span(const struct memprof_view *v, uintptr_t *low, uin
             return -1;
     }
     if (__builtin_mul_overflow(down, (int64_t)v->item_bytes, &down) ||
-        __builtin_mul_overflow(up, (int64_t)v->item_bytes, &up) || (uintptr_t)-down > *low ||
-        (uintptr_t)up > UINTPTR_MAX - *high)
+        __builtin_mul_overflow(up, (int64_t)v->item_bytes, &up))
         return -1;
-    *low -= (uintptr_t)-down;
-    *high += (uintptr_t)up;
+    below = 0 - (uint64_t)down;
+    above = (uint64_t)up;
+    if (below > *low || above > UINTPTR_MAX - *high)
+        return -1;
+    *low -= (uintptr_t)below;
+    *high += (uintptr_t)above;
     return 0;
 }
 

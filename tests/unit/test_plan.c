@@ -133,10 +133,26 @@ static void test_by_hand(void **unused)
     assert_true(memprof_same(&views[0], &views[1]));
     assert_false(memprof_same(&views[1], &views[2]));
     assert_false(memprof_same(&views[0], &views[3]));
+    const struct memprof_plan none = memprof_plan(NULL, 0, NULL, NULL, 1);
+    assert_int_equal(none.range_count + none.bytes + none.naive_bytes, 0);
+}
+
+/* The widest ones that fit: 2^63 bytes below their item. */
+static void test_widest(void **unused)
+{
+    (void)unused;
+    for (int64_t item_bytes = 1; item_bytes <= 2; item_bytes++) {
+        const struct memprof_view v = {
+            (const void *)(UINTPTR_MAX - 100), (size_t)item_bytes, 1, {2}, {INT64_MIN / item_bytes}};
+        uintptr_t low, high;
+        assert_int_equal(memprof_span(&v, &low, &high), 0);
+        assert_int_equal(high - low, (1ull << 63) + (uint64_t)item_bytes);
+    }
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_random_sets), cmocka_unit_test(test_by_hand)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_random_sets), cmocka_unit_test(test_by_hand),
+                                       cmocka_unit_test(test_widest)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -285,7 +285,7 @@ static __attribute__((noinline)) void leave_rare(struct account *a, const struct
     if (b->requested)
         account_unpend(d, b);
     if (b->named)
-        account_name_end(a, e->process_id, b, 0);
+        account_name_end(a, e->process_id, b->key, 0);
 }
 
 /* The accounts of a block that dies; the live table is the caller's. */

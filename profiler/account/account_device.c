@@ -98,7 +98,7 @@ static void leave(struct account *a, const struct event *e, const struct live_bl
     if (b->requested)
         account_unpend(d, b);
     if (b->named)
-        account_name_end(a, e->process_id, b, 1);
+        account_name_end(a, e->process_id, b->key, 1);
     level_drop(&d->level, b->size, 1);
     level_drop(&k->level, b->size, 1);
     timeline_fall(d->timeline, d->level.active_bytes);

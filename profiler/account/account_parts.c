@@ -34,6 +34,12 @@ struct part_block *account_part_of(const struct process_account *p, const struct
     return r ? &p->parts->blocks[r->id - 1] : NULL;
 }
 
+uint64_t account_block_key(const struct process_account *p, const struct live_block *b)
+{
+    const struct part_block *block = account_part_of(p, b);
+    return block ? live_key(LIVE_ADDRESS_MASK - (uint64_t)(block - p->parts->blocks), account_space(KIND_map)) : b->key;
+}
+
 void account_parts_pass(struct process_account *p)
 {
     if (p->parts)
@@ -112,7 +118,10 @@ void account_split(struct account *a, const struct event *e)
     rest.size -= e->size_bytes;
     if (live_find(p->live, rest.key, live_hash(rest.key)))
         return; /* a block whose end was not seen */
+    const uint64_t whole_key = account_block_key(p, b);
     note_split(p, e->address & LIVE_ADDRESS_MASK, b->size, e->size_bytes);
+    if (account_block_key(p, b) != whole_key)
+        account_name_move(a, e->process_id, whole_key, account_block_key(p, b));
     b->size = e->size_bytes;
     *live_place(p->live, rest.key, live_hash(rest.key)) = rest;
     a->counts.live_blocks++;
@@ -190,8 +199,10 @@ void account_part_leave(struct account *a, const struct event *e, struct process
     tally_part(thread, b->size, lifetime_ns, is_last);
     t->live_bytes -= b->size;
     histogram_cut(&k->histogram, b->size, lifetime_ns);
-    if (is_last)
+    if (is_last) {
+        account_name_end(a, e->process_id, account_block_key(p, b), 0);
         block_ends(a, e, b, block);
+    }
     account_reserved_change(a, d, k, -(int64_t)b->size);
     if (b->thread_id != e->thread_id)
         account_chunk_owner(a, b->thread_id);

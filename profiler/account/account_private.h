@@ -228,6 +228,8 @@ void account_split(struct account *a, const struct event *e);
 void account_part_free(struct account *a, const struct event *e);
 /* The block of which this entry is a part; NULL: it is whole. Good until the next split. */
 struct part_block *account_part_of(const struct process_account *p, const struct live_block *b);
+/* What is the same of all parts of a block, and of no other block that lives: its own key, where it is whole. */
+uint64_t account_block_key(const struct process_account *p, const struct live_block *b);
 /* The accounts of a part that leaves; the live table is the caller's. */
 void account_part_leave(struct account *a, const struct event *e, struct process_account *p,
                         const struct live_block *b);

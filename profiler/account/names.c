@@ -52,9 +52,9 @@ static struct name_row *row_at(const struct names *n, uint32_t number)
 
 /* --- the live block's rows --- */
 
-static struct name_row *newest_of(const struct names *n, const struct live_block *b, unsigned process_id)
+static struct name_row *newest_of(const struct names *n, uint64_t key, unsigned process_id)
 {
-    return row_at(n, (uint32_t)map_get(&n->open, b->key, process_id));
+    return row_at(n, (uint32_t)map_get(&n->open, key, process_id));
 }
 
 static int is_same_view(const struct memprof_view *a, const struct memprof_view *b)
@@ -128,12 +128,20 @@ static struct name_row *add_row(struct names *n)
     return ARRAY_ADD(n->rows, n->count, n->capacity);
 }
 
+static struct name_use *use_of(struct names *n, uint32_t text, unsigned process_id)
+{
+    const uint32_t at = map_number_or(&n->use, text, process_id, n->use_count);
+    if (at == n->use_count)
+        ARRAY_ADD(n->uses, n->use_count, n->use_capacity);
+    return &n->uses[at];
+}
+
 /* A new one, or where the text has had its part, that of its newest block. */
 static struct name_row *take_row(struct names *n, uint32_t text, unsigned process_id)
 {
-    uint32_t at = map_number(&n->use, text, process_id);
-    if (text && at != MAP_NONE && n->uses[at].count > NAMES_OF_TEXT) {
-        struct name_row *row = row_at(n, n->uses[at].last);
+    struct name_use *use = use_of(n, text, process_id);
+    if (text && use->count > NAMES_OF_TEXT) {
+        struct name_row *row = row_at(n, use->last);
         if (!row->free_ns) {
             unlink_row(n, row);
             forget_row(n, row);
@@ -145,41 +153,59 @@ static struct name_row *take_row(struct names *n, uint32_t text, unsigned proces
         return row;
     }
     struct name_row *row = add_row(n);
-    if (row && at == MAP_NONE) {
-        at = map_number_or(&n->use, text, process_id, n->use_count);
-        ARRAY_ADD(n->uses, n->use_count, n->use_capacity);
-    }
     if (row) {
-        n->uses[at].count++;
-        n->uses[at].last = n->count;
+        use->count++;
+        use->last = n->count;
     }
     return row;
 }
 
-static struct name_row *begin_row(struct account *a, unsigned process_id, struct live_block *b, uint32_t text,
-                                  const struct name_said *said)
+static void set_view(struct name_row *row, const struct memprof_view *view)
+{
+    if (!view)
+        return;
+    row->view = xmalloc(sizeof *row->view);
+    *row->view = *view;
+}
+
+static struct name_row *begin_row(struct account *a, unsigned process_id, uint64_t key, struct live_block *b,
+                                  uint32_t text, const struct memprof_view *view)
 {
     struct names *n = &a->names;
     struct name_row *row = take_row(n, text, process_id);
     if (!row)
         return NULL;
-    uint64_t *newest = map_slot(&n->open, b->key, process_id);
+    uint64_t *newest = map_slot(&n->open, key, process_id);
     *row = (struct name_row){.process_id = process_id,
-                             .key = b->key,
+                             .key = key,
+                             .address = b->key & LIVE_ADDRESS_MASK,
                              .size_bytes = b->size,
                              .birth_ns = b->time_ns,
                              .site = b->site,
                              .text = text,
                              .category = *newest ? row_at(n, (uint32_t)*newest)->category : 0,
                              .next = (uint32_t)*newest};
-    if (said->view) {
-        row->view = xmalloc(sizeof *row->view);
-        *row->view = *said->view;
-    }
+    set_view(row, view);
     *newest = (uint64_t)(row - n->rows) + 1;
     remember_row(n, row);
     b->named = 1;
     return row;
+}
+
+/* The block's only row has a category alone: that is the one to have the name. 0: it is not so, or the text has had its
+ * part. */
+static int give_name(struct names *n, struct name_row *row, uint32_t text, const struct memprof_view *view)
+{
+    struct name_use *use = row && !row->text && !row->next ? use_of(n, text, (unsigned)row->process_id) : NULL;
+    if (!use || use->count > NAMES_OF_TEXT)
+        return 0;
+    use->count++;
+    use->last = (uint32_t)(row - n->rows) + 1;
+    forget_row(n, row);
+    row->text = text;
+    set_view(row, view);
+    remember_row(n, row);
+    return 1;
 }
 
 /* All rows of a live block have the same one. */
@@ -191,6 +217,14 @@ static void set_category(struct account *a, struct name_row *first, uint32_t cat
     }
 }
 
+/* NULL: it is none, or not of this block. */
+static const struct memprof_view *view_in(const struct live_block *b, const struct memprof_view *view)
+{
+    const uint64_t begin = b->key & LIVE_ADDRESS_MASK;
+    uintptr_t low, high;
+    return view && memprof_span(view, &low, &high) == 0 && low >= begin && high <= begin + b->size ? view : NULL;
+}
+
 int account_name(struct account *a, unsigned process_id, uint64_t time_ns, const struct name_said *said)
 {
     struct names *n = &a->names;
@@ -200,13 +234,16 @@ int account_name(struct account *a, unsigned process_id, uint64_t time_ns, const
         n->left_out += b != NULL;
         return b != NULL;
     }
-    struct name_row *first = newest_of(n, b, process_id);
-    if (said->is_category ? first != NULL : find_row(n, b->key, process_id, name, said->view) != NULL) {
+    const uint64_t key = account_block_key(a->processes[process_id], b);
+    const struct memprof_view *view = view_in(b, said->view);
+    struct name_row *newest = newest_of(n, key, process_id);
+    if (said->is_category ? newest != NULL : find_row(n, key, process_id, name, view) != NULL) {
         if (said->is_category)
-            set_category(a, first, text);
+            set_category(a, newest, text);
         return 1;
     }
-    struct name_row *row = begin_row(a, process_id, b, name, said);
+    struct name_row *row =
+        name && give_name(n, newest, name, view) ? newest : begin_row(a, process_id, key, b, name, view);
     if (row) {
         row->said_ns = time_ns;
         row->category = said->is_category ? text : row->category;
@@ -224,22 +261,35 @@ static void name_segment(struct account *a, const struct name_row *row)
     if (!s)
         return;
     sqlite3_bind_int64(s, 1, (int64_t)row->process_id);
-    sqlite3_bind_int64(s, 2, (int64_t)(row->key & LIVE_ADDRESS_MASK));
+    sqlite3_bind_int64(s, 2, (int64_t)row->address);
     sqlite3_bind_int64(s, 3, (int64_t)row->said_ns);
     sqlite3_bind_text(s, 4, a->names.texts[row->text - 1], -1, SQLITE_STATIC);
     store_step(a->store, s);
 }
 
-void account_name_end(struct account *a, unsigned process_id, const struct live_block *b, int is_segment)
+void account_name_end(struct account *a, unsigned process_id, uint64_t key, int is_segment)
 {
     struct names *n = &a->names;
-    for (struct name_row *row = row_at(n, (uint32_t)map_take(&n->open, b->key, process_id)); row;
+    for (struct name_row *row = row_at(n, (uint32_t)map_take(&n->open, key, process_id)); row;
          row = row_at(n, row->next)) {
         forget_row(n, row);
         row->free_ns = a->now_ns ? a->now_ns : 1;
         change(n, row);
         if (is_segment)
             name_segment(a, row);
+    }
+}
+
+void account_name_move(struct account *a, unsigned process_id, uint64_t key, uint64_t new_key)
+{
+    struct names *n = &a->names;
+    const uint64_t newest = map_take(&n->open, key, process_id);
+    if (newest)
+        *map_slot(&n->open, new_key, process_id) = newest;
+    for (struct name_row *row = row_at(n, (uint32_t)newest); row; row = row_at(n, row->next)) {
+        forget_row(n, row);
+        row->key = new_key;
+        remember_row(n, row);
     }
 }
 
@@ -277,13 +327,21 @@ static void bind_list(sqlite3_stmt *s, int column, const int64_t *values, uint32
     buf_free(&text);
 }
 
+/* Where strides are 0 a view may have more items than there is memory. */
+static int64_t bytes_of(const struct memprof_view *view, int has_items)
+{
+    const size_t items = memprof_view_items(view);
+    int64_t bytes;
+    return (has_items && !items) || __builtin_mul_overflow(items, view->item_bytes, &bytes) ? INT64_MAX : bytes;
+}
+
 static void bind_view(sqlite3_stmt *s, int column, const struct memprof_view *view)
 {
     uintptr_t low, high;
     memprof_span(view, &low, &high);
     sqlite3_bind_int64(s, column, (int64_t)low);
     sqlite3_bind_int64(s, column + 1, (int64_t)(high - low));
-    sqlite3_bind_int64(s, column + 2, (int64_t)(memprof_view_items(view) * view->item_bytes));
+    sqlite3_bind_int64(s, column + 2, bytes_of(view, high > low));
     sqlite3_bind_int64(s, column + 3, (int64_t)view->item_bytes);
     bind_list(s, column + 4, view->size, view->rank);
     bind_list(s, column + 5, view->stride, view->rank);
@@ -296,15 +354,9 @@ static void write_row(struct account *a, uint32_t number, const struct name_row 
         "alloc_ns, free_ns, time_ns, name, category, address, span_bytes, view_bytes, item_bytes, shape, stride) "
         "VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, coalesce(?12, ?5), coalesce(?13, ?6), "
         "coalesce(?14, ?6), ?15, ?16, ?17)";
-    const uint64_t values[] = {number,
-                               row->process_id,
-                               site_at(&a->sites, row->site)->device,
-                               row->site,
-                               row->key & LIVE_ADDRESS_MASK,
-                               row->size_bytes,
-                               row->birth_ns,
-                               row->free_ns,
-                               row->said_ns};
+    const uint64_t values[] = {number,        row->process_id, site_at(&a->sites, row->site)->device,
+                               row->site,     row->address,    row->size_bytes,
+                               row->birth_ns, row->free_ns,    row->said_ns};
     sqlite3_stmt *s = store_statement(a->store, sql);
     if (!s)
         return;

@@ -21,12 +21,13 @@ struct live_block;
 struct name_said {
     uint64_t block;                  /* its address */
     const char *text;                /* of a name, or of the block's category */
-    const struct memprof_view *view; /* NULL: the whole block */
+    const struct memprof_view *view; /* NULL, or no view of a part of that block: all of it */
     int is_category;
 };
 
 struct name_row {
-    uint64_t process_id, key, size_bytes, birth_ns, said_ns, free_ns; /* free_ns: 0 while it lives */
+    uint64_t process_id, key, address, size_bytes; /* key: of the block (account_block_key) */
+    uint64_t birth_ns, said_ns, free_ns;           /* free_ns: 0 while it lives */
     uint32_t site;
     uint32_t text, category;   /* numbers of texts + 1; 0: none */
     uint32_t next;             /* of the same live block + 1; 0: none */
@@ -41,7 +42,7 @@ struct name_use { /* of a text in a process */
 struct names { /* all zero: empty */
     struct name_row *rows;
     uint32_t count, capacity, changed;
-    struct map open;        /* number of a live block's newest row, by live_key and process */
+    struct map open;        /* number of a live block's newest row, by its key and process */
     struct map live;        /* number of a live block's row, by hashes of the block, and of text and view */
     struct text_map number; /* of texts, + 1 */
     const char **texts;
@@ -54,8 +55,10 @@ struct names { /* all zero: empty */
 
 /* Said now, after all events so far. 0: no live block of the process begins there. */
 int account_name(struct account *a, unsigned process_id, uint64_t time_ns, const struct name_said *said);
-/* A block that has the bit `named` dies, or (is_segment) becomes one: its names are the segment's then. */
-void account_name_end(struct account *a, unsigned process_id, const struct live_block *b, int is_segment);
+/* The block of this key, which may have names, dies, or (is_segment) becomes one: its names are the segment's then. */
+void account_name_end(struct account *a, unsigned process_id, uint64_t key, int is_segment);
+/* It has another key from now on. */
+void account_name_move(struct account *a, unsigned process_id, uint64_t key, uint64_t new_key);
 /* After the blocks of the process are gone. */
 void account_names_process_end(struct account *a, unsigned process_id);
 void account_names_write(struct account *a);

@@ -66,7 +66,6 @@ void records_category(struct drain *d, const struct ring *r, const uint64_t *wor
 void records_view(struct drain *d, const struct ring *r, const uint64_t *words, uint64_t count)
 {
     enum { FIXED = 4 }; /* block, data, item bytes, rank */
-    uintptr_t low, high;
     const uint64_t rank = count >= FIXED ? words[3] : 0;
     struct memprof_view view = {.rank = (uint32_t)rank};
     if (count < FIXED || rank > MEMPROF_RANK || count < FIXED + 2 * rank) {
@@ -77,8 +76,6 @@ void records_view(struct drain *d, const struct ring *r, const uint64_t *words, 
     view.item_bytes = words[2];
     memcpy(view.size, words + FIXED, rank * sizeof *view.size);
     memcpy(view.stride, words + FIXED + rank, rank * sizeof *view.stride);
-    struct name_said said = {.block = words[0] ? words[0] : words[1]};
-    if (memprof_span(&view, &low, &high) == 0)
-        said.view = &view;
+    struct name_said said = {.block = words[0] ? words[0] : words[1], .view = &view};
     tell(d, r, &said, words + FIXED + 2 * rank, count - FIXED - 2 * rank);
 }

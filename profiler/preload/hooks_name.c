@@ -34,8 +34,10 @@ EXPORT void memprof_hook_view(const void *block, const struct memprof_view *view
     UNWIND_HERE(s);
     if (!view || !name || !*name)
         return;
-    const uint32_t rank = view->rank < MEMPROF_RANK ? view->rank : MEMPROF_RANK;
-    uint64_t arguments[4 + 2 * MEMPROF_RANK] = {(uint64_t)block, (uint64_t)view->data, view->item_bytes, rank};
+    const int is_view = view->rank <= MEMPROF_RANK; /* else it is told as one of items without bytes: the whole block */
+    const uint32_t rank = is_view ? view->rank : 0;
+    uint64_t arguments[4 + 2 * MEMPROF_RANK] = {(uint64_t)block, (uint64_t)view->data, is_view ? view->item_bytes : 0,
+                                                rank};
     for (uint32_t d = 0; d < rank; d++) {
         arguments[4 + d] = (uint64_t)view->size[d];
         arguments[4 + rank + d] = (uint64_t)view->stride[d];

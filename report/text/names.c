@@ -31,7 +31,7 @@ static const char by_line[] =
     "WITH named AS (SELECT site_id, sum(own_bytes) AS bytes, sum(own_bytes > 0) AS count FROM v_name WHERE name_id IN "
     "(SELECT name_id FROM temp.name_live) GROUP BY site_id), left AS (SELECT l.site_id, live_bytes - "
     "coalesce(bytes, 0) AS bytes, live_count - coalesce(count, 0) AS count FROM temp.live l LEFT JOIN named "
-    "USING(site_id)) SELECT d.name, CAST(total(a.bytes) AS INTEGER), CAST(total(a.count) AS INTEGER), "
+    "USING(site_id)) SELECT d.name, max(CAST(total(a.bytes) AS INTEGER), 0), CAST(total(a.count) AS INTEGER), "
     "coalesce(" ROW_FUNCTION_SQL
     ", '?' || '?') AS function, f.path, l.line, count(*) OVER () FROM left a JOIN site s USING(site_id) JOIN device d "
     "USING(device_id) LEFT JOIN site_line USING(site_id) LEFT JOIN line l USING(line_id) LEFT JOIN function fn "
@@ -47,8 +47,9 @@ static const char by_line[] =
     "USING(site_id) JOIN device d USING(device_id) WHERE " DEVICE_IS(                                                  \
         "d.name", "?1") " UNION ALL SELECT device, NULL, "                                                             \
                         "-own_bytes, -(own_bytes > 0), 0 " SHOWN                                                       \
-                        ") SELECT device, what, CAST(total(bytes) AS INTEGER), "                                       \
-                        "CAST(total(blocks) AS INTEGER), sum(names), count(*) OVER () FROM all_of GROUP BY device, "   \
+                        ") SELECT device, what, iif(what IS NULL, max(CAST(total(bytes) AS INTEGER), 0), "             \
+                        "CAST(total(bytes) AS INTEGER)), CAST(total(blocks) AS INTEGER), sum(names), count(*) OVER "   \
+                        "() FROM all_of GROUP BY device, "                                                             \
                         "what ORDER BY what IS "                                                                       \
                         "NULL, 3 DESC, 2 LIMIT iif(?2 > 0, ?2, -1)"
 
@@ -138,13 +139,14 @@ struct sums {
 static int sum_all(sqlite3 *db, const char *device, struct sums *sums, struct error *err)
 {
     sqlite3_stmt *s = NULL;
-    int rc = db_prepare(db,
-                        "SELECT names, n.blocks, n.bytes, l.bytes - n.bytes, l.blocks - n.blocks FROM (SELECT count(*) "
-                        "AS names, coalesce(sum(own_bytes > 0), 0) AS blocks, CAST(total(own_bytes) AS INTEGER) AS "
-                        "bytes " SHOWN ") n, (SELECT CAST(total(live_bytes) AS INTEGER) AS bytes, "
-                        "CAST(total(live_count) AS INTEGER) AS blocks FROM temp.live JOIN site USING(site_id) JOIN "
-                        "device d USING(device_id) WHERE " DEVICE_IS("d.name", "?1") ") l",
-                        &s, err);
+    int rc = db_prepare(
+        db,
+        "SELECT names, n.blocks, n.bytes, max(l.bytes - n.bytes, 0), l.blocks - n.blocks FROM (SELECT count(*) "
+        "AS names, coalesce(sum(own_bytes > 0), 0) AS blocks, CAST(total(own_bytes) AS INTEGER) AS "
+        "bytes " SHOWN ") n, (SELECT CAST(total(live_bytes) AS INTEGER) AS bytes, "
+        "CAST(total(live_count) AS INTEGER) AS blocks FROM temp.live JOIN site USING(site_id) JOIN "
+        "device d USING(device_id) WHERE " DEVICE_IS("d.name", "?1") ") l",
+        &s, err);
     if (rc == 0)
         sqlite3_bind_text(s, 1, device, -1, SQLITE_STATIC);
     if (rc == 0 && db_next(s, &rc, err))

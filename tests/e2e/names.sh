@@ -69,9 +69,10 @@ equal "merged" "48,2497152" "$("$MEMPROF" sql --csv merged.db "SELECT count(*), 
 cat >nothing.c <<'END'
 #include <memprof.h>
 #include <stdlib.h>
-int main(void)
+int main(int argc, char **argv)
 {
     char *p = malloc(100);
+    (void)argv;
     const struct memprof_view view = {p, 1, 1, {100}, {1}};
     MEMPROF_SCOPE_FIGURES("nothing");
     memprof_view(p, NULL, "n");
@@ -81,6 +82,9 @@ int main(void)
     memprof_name(NULL, "nobody's");
     memprof_category(p, NULL);
     memprof_category(p, "");
+    const struct memprof_view deep = {p, 1, argc > 1 ? 17 : 0, {100}, {1}};
+    if (argc > 1)
+        memprof_view(p, &deep, "too many dimensions");
     int now, counted;
     do { /* nothing may be counted yet, or the collector has no processor */
         now = memprof_figures_now("host", NULL);
@@ -93,6 +97,8 @@ END
 "$MEMPROF" run -o out.db ./nothing 2>err || fail "nothing said: status $?: $(cat err)"
 lacks "nothing said" err "not whole"
 equal "nothing said: names" "0" "$(sqlite3 out.db 'SELECT count(*) FROM block_name')"
+"$MEMPROF" run -q -o out.db ./nothing deep || fail "17 dimensions: status $?"
+equal "no view" "too many dimensions||100" "$(sql 'SELECT name, shape, view_bytes FROM block_name')"
 
 # A file that says of names what cannot be: sums stop at what fits.
 sqlite3 twin.db "UPDATE block_name SET span_bytes = 9223372036854775807, block_bytes = -9223372036854775807

@@ -196,6 +196,86 @@ static void test_process_end(void **state)
     account_run_close(&r);
 }
 
+/* A mapping of which parts go: the names stay until the last one, and are not of what is mapped where one was. */
+static void test_parts(void **state)
+{
+    (void)state;
+    struct account_run r;
+    account_run_open(&r, &(struct account_options){0});
+    feed(&r, EVENT_ALLOC, 0x1000, 0x4000, KIND_map);
+    say(&r, 0x1000, "parted");
+    sort(&r, 0x1000, "old");
+    feed(&r, EVENT_SPLIT, 0x1000, 0x1000, KIND_map);
+    feed(&r, EVENT_PART_FREE, 0x1000, 0x1000, KIND_map);
+    feed(&r, EVENT_ALLOC, 0x1000, 0x1000, KIND_map);
+    sort(&r, 0x1000, "new");
+    say(&r, 0x1000, "second");
+    feed(&r, EVENT_FREE, 0x1000, 0, KIND_map);
+    say(&r, 0x2000, "rest"); /* of the first block, which lives still */
+    const uint64_t before_ns = now_ns;
+    feed(&r, EVENT_PART_FREE, 0x2000, 0x3000, KIND_map);
+    feed(&r, EVENT_ALLOC, 0x8000, 0x2000, KIND_map);
+    say(&r, 0x8000, "stays");
+    feed(&r, EVENT_SPLIT, 0x8000, 0x1000, KIND_map);
+    feed(&r, EVENT_PART_FREE, 0x9000, 0x1000, KIND_map);
+    finish(&r);
+    char rest[200];
+    snprintf(rest, sizeof rest, "SELECT count(*) FROM block_name WHERE name IN ('parted', 'rest') AND free_ns > %u",
+             (unsigned)before_ns);
+    assert_int_equal(account_query(rest), 2);
+    assert_int_equal(account_query("SELECT count(*) FROM block_name"), 4);
+    assert_int_equal(account_query("SELECT count(*) FROM block_name WHERE category = 'old'"), 2);
+    assert_int_equal(COUNT("name = 'second' AND category = 'new' AND block_bytes = 4096 AND free_ns IS NOT NULL"), 1);
+    assert_int_equal(COUNT("name = 'stays' AND block_bytes = 8192 AND free_ns IS NULL"), 1);
+    account_run_close(&r);
+}
+
+/* What lies beside the block is no part of it; what repeats itself may have more bytes than there are. */
+static void test_views(void **state)
+{
+    (void)state;
+    struct account_run r;
+    const struct memprof_view views[] = {
+        {(const void *)0x1000, 4, 1, {25}, {1}},          {(const void *)0x1060, 4, 1, {2}, {1}},
+        {(const void *)0x1000, 4, 1, {2}, {-1}},          {(const void *)0x1000, 4, 17, {1}, {1}},
+        {(const void *)0x1000, 4, 1, {INT64_MAX}, {0}},   {(const void *)0x1000, 8, 1, {INT64_MAX / 4 + 1}, {0}},
+        {(const void *)0x1000, 1, 2, {1ll << 62, 4}, {0}}};
+    account_run_open(&r, &(struct account_options){0});
+    feed(&r, EVENT_ALLOC, 0x1000, 100, KIND_heap);
+    for (unsigned i = 0; i < sizeof views / sizeof *views; i++) {
+        const char text[] = {(char)('a' + i), 0};
+        account_name(r.account, 1, ++now_ns, &(struct name_said){.block = 0x1000, .text = text, .view = &views[i]});
+    }
+    finish(&r);
+    assert_int_equal(COUNT("name = 'a' AND view_bytes = 100 AND span_bytes = 100 AND shape = '25'"), 1);
+    assert_int_equal(COUNT("name IN ('b', 'c', 'd') AND view_bytes = 100 AND shape IS NULL AND address = 0x1000"), 3);
+    assert_int_equal(COUNT("name = 'e' AND span_bytes = 4 AND view_bytes = 0x7fffffffffffffff"), 1);
+    assert_int_equal(COUNT("name = 'f' AND span_bytes = 8 AND view_bytes = 0x7fffffffffffffff"), 1);
+    assert_int_equal(COUNT("name = 'g' AND span_bytes = 1 AND view_bytes = 0x7fffffffffffffff"), 1);
+    account_run_close(&r);
+}
+
+/* The row that has it gets the name: no nameless one is before it. */
+static void test_category_first(void **state)
+{
+    (void)state;
+    struct account_run r;
+    account_run_open(&r, &(struct account_options){0});
+    for (uint64_t i = 0; i < 20; i++) {
+        feed(&r, EVENT_ALLOC, 0x1000 + i * 16, 16, KIND_heap);
+        sort(&r, 0x1000 + i * 16, "state");
+        say(&r, 0x1000 + i * 16, "step");
+        say(&r, 0x1000 + i * 16, "step");
+    }
+    feed(&r, EVENT_FREE, 0x1000, 0, KIND_heap);
+    finish(&r);
+    assert_int_equal(COUNT("name = 'step' AND category = 'state'"), 17);
+    assert_int_equal(COUNT("name = '' AND category = 'state'"), 3); /* whose name has had its part */
+    assert_int_equal(COUNT("name_id <= 17 AND name = ''"), 0);
+    assert_int_equal(COUNT("free_ns IS NOT NULL"), 1);
+    account_run_close(&r);
+}
+
 static double processor_s(void)
 {
     struct timespec t;
@@ -272,11 +352,13 @@ static void test_span(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_used_again),  cmocka_unit_test(test_resized),
-        cmocka_unit_test(test_replaced),    cmocka_unit_test(test_again_and_category),
-        cmocka_unit_test(test_many_blocks), cmocka_unit_test(test_most_rows),
-        cmocka_unit_test(test_segment),     cmocka_unit_test(test_process_end),
-        cmocka_unit_test(test_many_views),  cmocka_unit_test(test_span),
+        cmocka_unit_test(test_used_again),     cmocka_unit_test(test_resized),
+        cmocka_unit_test(test_replaced),       cmocka_unit_test(test_again_and_category),
+        cmocka_unit_test(test_many_blocks),    cmocka_unit_test(test_most_rows),
+        cmocka_unit_test(test_segment),        cmocka_unit_test(test_process_end),
+        cmocka_unit_test(test_parts),          cmocka_unit_test(test_views),
+        cmocka_unit_test(test_category_first), cmocka_unit_test(test_many_views),
+        cmocka_unit_test(test_span),
     };
     return cmocka_run_group_tests(tests, scratch_begin, scratch_end);
 }

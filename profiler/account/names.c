@@ -102,15 +102,16 @@ static void forget_row(struct names *n, const struct name_row *row)
 /* Takes a row of a live block out of that block's list. */
 static void unlink_row(struct names *n, const struct name_row *row)
 {
-    uint64_t *slot = map_slot(&n->open, row->key, row->process_id);
     const uint32_t number = (uint32_t)(row - n->rows) + 1;
-    if (*slot == number) {
-        *slot = row->next;
-        if (!row->next)
+    const uint32_t newest = (uint32_t)map_get(&n->open, row->key, row->process_id);
+    if (newest == number) {
+        if (row->next)
+            *map_slot(&n->open, row->key, row->process_id) = row->next;
+        else /* not by 0, which would end the search for other keys */
             map_take(&n->open, row->key, row->process_id);
         return;
     }
-    for (struct name_row *other = row_at(n, (uint32_t)*slot); other; other = row_at(n, other->next))
+    for (struct name_row *other = row_at(n, newest); other; other = row_at(n, other->next))
         if (other->next == number) {
             other->next = row->next;
             return;

@@ -276,6 +276,37 @@ static void test_category_first(void **state)
     account_run_close(&r);
 }
 
+static void say_new(struct account_run *r, uint64_t *blocks, const char *prefix, unsigned number)
+{
+    const uint64_t address = 0x10000 + (*blocks)++ * 16;
+    char name[16];
+    snprintf(name, sizeof name, "%s%u", prefix, number);
+    feed(r, EVENT_ALLOC, address, 8, KIND_heap);
+    say(r, address, name);
+}
+
+/* Where a text's last row is taken from a block that lives, the names of all others stay, and end with their blocks. */
+static void test_taken_rows(void **state)
+{
+    (void)state;
+    enum { TEXTS = 100, OTHERS = 1500 };
+    struct account_run r;
+    uint64_t blocks = 0;
+    account_run_open(&r, &(struct account_options){0});
+    for (unsigned i = 0; i < TEXTS * (NAMES_OF_TEXT + 1); i++)
+        say_new(&r, &blocks, "step", i % TEXTS);
+    for (unsigned i = 0; i < OTHERS; i++)
+        say_new(&r, &blocks, "other", i);
+    for (unsigned i = 0; i < TEXTS; i++)
+        say_new(&r, &blocks, "step", i);
+    for (uint64_t i = 0; i < blocks; i++)
+        feed(&r, EVENT_FREE, 0x10000 + i * 16, 0, KIND_heap);
+    finish(&r);
+    assert_int_equal(account_query("SELECT count(*) FROM block_name"), TEXTS * (NAMES_OF_TEXT + 1) + OTHERS);
+    assert_int_equal(COUNT("free_ns IS NULL"), 0);
+    account_run_close(&r);
+}
+
 static double processor_s(void)
 {
     struct timespec t;
@@ -352,13 +383,13 @@ static void test_span(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_used_again),     cmocka_unit_test(test_resized),
-        cmocka_unit_test(test_replaced),       cmocka_unit_test(test_again_and_category),
-        cmocka_unit_test(test_many_blocks),    cmocka_unit_test(test_most_rows),
-        cmocka_unit_test(test_segment),        cmocka_unit_test(test_process_end),
-        cmocka_unit_test(test_parts),          cmocka_unit_test(test_views),
-        cmocka_unit_test(test_category_first), cmocka_unit_test(test_many_views),
-        cmocka_unit_test(test_span),
+        cmocka_unit_test(test_used_again),  cmocka_unit_test(test_resized),
+        cmocka_unit_test(test_replaced),    cmocka_unit_test(test_again_and_category),
+        cmocka_unit_test(test_many_blocks), cmocka_unit_test(test_most_rows),
+        cmocka_unit_test(test_segment),     cmocka_unit_test(test_process_end),
+        cmocka_unit_test(test_parts),       cmocka_unit_test(test_taken_rows),
+        cmocka_unit_test(test_views),       cmocka_unit_test(test_category_first),
+        cmocka_unit_test(test_many_views),  cmocka_unit_test(test_span),
     };
     return cmocka_run_group_tests(tests, scratch_begin, scratch_end);
 }

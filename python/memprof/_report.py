@@ -1,8 +1,12 @@
 """Reports of the recording that this process is in, by the memprof that records it."""
 import os
 import re
+import time
 
 from . import _hook
+
+_NO_ANSWER = -3  # the collector got no processor for a second: MEMPROF_NO_ANSWER
+_TRIES, _PAUSE_S = 200, 0.05
 
 
 class Error(Exception):
@@ -111,6 +115,11 @@ def _run(processes):
 
 def _sync():
     status = _hook.library.memprof_hook_sync() if _hook.library else -1
+    for _ in range(_TRIES):
+        if status != _NO_ANSWER:
+            break
+        time.sleep(_PAUSE_S)
+        status = _hook.library.memprof_hook_sync()
     if status not in (0, -1):
         raise Error('the collector does not answer (status %d of memprof_sync)' % status)
     return status == 0

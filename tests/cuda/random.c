@@ -343,6 +343,17 @@ static void differ_counts(const char *device, const struct memprof_device_figure
     differ(device, "peak", f->peak_active_bytes, row->peak_bytes);
 }
 
+/* Up to here, however long the collector gets no processor. */
+static int figures_at_last(const char *device, struct memprof_device_figures *f)
+{
+    int status = memprof_figures_now(device, f);
+    for (int tries = 0; status == MEMPROF_NO_ANSWER && tries < 60000; tries++) {
+        usleep(1000);
+        status = memprof_figures_now(device, f);
+    }
+    return status;
+}
+
 static void ask_all(int with_pools)
 {
     static const char *const names[] = {"cuda:0", "cuda:1"};
@@ -356,7 +367,7 @@ static void ask_all(int with_pools)
         both.freed_bytes += row->freed_bytes;
         both.pending_bytes += row->pending_bytes;
         reserved += live(segments);
-        if (memprof_figures_now(names[d], &f) != MEMPROF_OK)
+        if (figures_at_last(names[d], &f) != MEMPROF_OK)
             continue; /* memprof knows a device from its first call on */
         asked++;
         differ_counts(names[d], &f, row);
@@ -364,12 +375,12 @@ static void ask_all(int with_pools)
             differ(names[d], "reserved", f.reserved_bytes, live(segments));
     }
     both_peak = both.peak_bytes = live(&both) > both_peak ? live(&both) : both_peak;
-    if (memprof_figures_now("cuda", &f) != MEMPROF_OK)
+    if (figures_at_last("cuda", &f) != MEMPROF_OK)
         return;
     differ_counts("cuda", &f, &both);
     if (!with_pools)
         differ("cuda", "reserved", f.reserved_bytes, reserved);
-    if (memprof_figures_now("host", &host) || memprof_figures_now(NULL, &all))
+    if (figures_at_last("host", &host) || figures_at_last(NULL, &all))
         differ("all", "status", 1, 0);
     differ("all", "active", all.active_bytes, host.active_bytes + f.active_bytes);
     differ("all", "peak is one",

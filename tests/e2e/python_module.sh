@@ -17,6 +17,8 @@ equal "by the environment" "$module" "$(env -u PYTHONPATH MEMPROF_PYTHON=1 "$MEM
 "$MEMPROF" run -q -o out.db --python-module "$python" "$ROOT/tests/programs/python_module.py" $extra >said 2>said.err ||
     { cat said said.err; fail "the program"; }
 contains "the table at exit" said.err "Net.step"
+equal "as the interpreter ends" "late 1 True" "$(tail -n 1 said)"
+lacks "an error" said.err "Error"
 contains "its line" said.err "self.kept = bytearray(size)  # the line"
 sound
 equal "the page" 1 "$(grep -c '</html>' page.html)"

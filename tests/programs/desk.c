@@ -24,7 +24,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { BLOCKS = 300, THREADS = 4, BUSY = 2, BLOCK = 4096, CHURN = 64 };
+enum { BLOCKS = 300, THREADS = 4, BUSY = 2, BLOCK = 4096, CHURN = 64, TRIES = 60000 };
 
 struct ledger { /* of all threads; the lock is theirs */
     uint64_t active_bytes, active_count, peak, alloc_count, alloc_bytes, free_count, free_bytes, epoch;
@@ -139,11 +139,22 @@ static void compare_own(const struct memprof_device_figures *f, const struct led
     differ("thread's bytes freed", f->thread_free_bytes, own->free_bytes);
 }
 
+/* Up to here, however long the collector gets no processor. */
+static int now_at_last(const char *device, struct memprof_device_figures *f)
+{
+    int status = memprof_figures_now(device, f);
+    for (unsigned tries = 0; status == MEMPROF_NO_ANSWER && tries < TRIES; tries++) {
+        usleep(1000);
+        status = memprof_figures_now(device, f);
+    }
+    return status;
+}
+
 static void ask(struct thread *t, unsigned i)
 {
     struct memprof_device_figures f;
     uint64_t begin = now_ns();
-    int status = memprof_figures_now(is_alone || i % 2 ? "host" : NULL, &f);
+    int status = now_at_last(is_alone || i % 2 ? "host" : NULL, &f);
     t->ns[i] = now_ns() - begin;
     t->failed += status != MEMPROF_OK;
     if (status != MEMPROF_OK)
@@ -217,7 +228,7 @@ static int run(unsigned threads, unsigned busy, unsigned calls)
     pthread_barrier_wait(&barrier);
     all.epoch = 1;
     memprof_epoch("the first one");
-    failed += memprof_figures_now("host", &base) != MEMPROF_OK;
+    failed += now_at_last("host", &base) != MEMPROF_OK;
     pthread_barrier_wait(&barrier);
     pthread_barrier_wait(&barrier);
     is_over = 1;
@@ -255,7 +266,7 @@ static void handler(int number)
     handled++;
     answered += status == MEMPROF_OK;
     refused += status == MEMPROF_NOT_HERE;
-    expect_ok("now, in a handler\n", status == MEMPROF_NOT_HERE ? MEMPROF_OK : status);
+    expect_ok("now, in a handler\n", status == MEMPROF_NOT_HERE || status == MEMPROF_NO_ANSWER ? MEMPROF_OK : status);
     expect_ok("in a handler\n", memprof_figures("host", &f));
 }
 
@@ -264,15 +275,15 @@ static int in_handler(void)
     struct memprof_device_figures before, after;
     struct itimerval timer = {{0, 1000}, {0, 1000}}, none = {{0, 0}, {0, 0}};
     signal(SIGALRM, handler);
-    memprof_figures_now("host", &before);
+    now_at_last("host", &before);
     setitimer(ITIMER_REAL, &timer, NULL);
     for (unsigned i = 0; handled < 500; i++) {
         free(malloc(i % 1000 + 1));
         if (i % 1000 == 0)
-            expect_ok("between handlers\n", memprof_figures_now("host", &after));
+            expect_ok("between handlers\n", now_at_last("host", &after));
     }
     setitimer(ITIMER_REAL, &none, NULL);
-    int status = memprof_figures_now("host", &after);
+    int status = now_at_last("host", &after);
     differ("active bytes after handlers", after.active_bytes, before.active_bytes);
     printf("answered %d\nrefused %d\nothers %u\nat the end %d\ndiffers %d\n", answered > 0, refused > 0, others, status,
            differs);
@@ -283,11 +294,11 @@ static int in_child(void)
 {
     struct memprof_device_figures before, f;
     void *kept = malloc(1000);
-    int status = memprof_figures_now("host", &before);
+    int status = now_at_last("host", &before);
     pid_t child = fork();
     if (child == 0) {
         void *own = malloc(123456);
-        int got = memprof_figures_now("host", &f);
+        int got = now_at_last("host", &f);
         int is_it = got == MEMPROF_OK && f.active_bytes == before.active_bytes + 123456 &&
                     f.thread_active_bytes == 123456 && memprof_figures("host", &f) == MEMPROF_OK;
         free(own);
@@ -308,7 +319,7 @@ static void as_it_dies(void *arg)
 {
     struct memprof_device_figures f;
     void *p = malloc(1000);
-    expect_ok("in a destructor\n", memprof_figures_now("host", &f));
+    expect_ok("in a destructor\n", now_at_last("host", &f));
     differ("thread's active bytes", f.thread_active_bytes, 1000);
     free(p);
     if (++rounds < 4)
@@ -335,7 +346,7 @@ static int in_destructors(void)
 static int to_the_end(void)
 {
     struct memprof_device_figures f;
-    int status = memprof_figures_now("host", &f), last;
+    int status = now_at_last("host", &f), last;
     char line[16];
     printf("before %d\n", status);
     fflush(stdout);
@@ -352,12 +363,7 @@ static int to_the_end(void)
     fflush(stdout);
     if (!fgets(line, sizeof line, stdin))
         return 1;
-    int again = memprof_figures_now("host", &f);
-    for (unsigned i = 0; again == MEMPROF_NO_ANSWER && i < 1000; i++) {
-        usleep(10000);
-        again = memprof_figures_now("host", &f);
-    }
-    printf("again %d\n", again);
+    printf("again %d\n", now_at_last("host", &f));
     return 0;
 }
 
@@ -412,6 +418,10 @@ static int __attribute__((noinline)) synced(const char *file)
     char command[4096];
     void *kept = malloc(7654321);
     int status = memprof_sync();
+    for (unsigned tries = 0; status == MEMPROF_NO_ANSWER && tries < TRIES; tries++) {
+        usleep(1000);
+        status = memprof_sync();
+    }
     snprintf(command, sizeof command,
              "sqlite3 -readonly '%s' \"SELECT peak_active_bytes > 7654320 FROM total "
              "WHERE kind = 'heap' AND device_id = 0\"",

@@ -21,10 +21,15 @@ def _tensors(module):
     return list(found.values())
 
 
+def _has_memory(device):
+    return device.type not in ('meta', 'xla')
+
+
 def _is_plain(tensor):
-    return (tensor.layout is torch.strided and tensor.device.type not in ('meta', 'xla') and
-            not tensor.is_quantized and not tensor.is_conj() and not tensor.is_neg() and
-            not hasattr(tensor, '_local_tensor'))
+    return (not torch.nn.parameter.is_lazy(tensor) and tensor.layout is torch.strided and
+            _has_memory(tensor.device) and not tensor.is_quantized and not tensor.is_conj() and
+            not tensor.is_neg() and not hasattr(tensor, '_local_tensor') and
+            tensor.data_ptr() % tensor.element_size() == 0)  # where items begin: views are told in items
 
 
 def _storage(tensor):
@@ -91,6 +96,8 @@ def _take(module, tensors, device):
 def move(module, device):
     """Module.to(device), but what tensors share they share there, too. Returns the module."""
     device = torch.empty(0, device=device).device  # "cuda" is the current one
+    if not _has_memory(device):
+        return module.to(device)
     _take(module, [tensor for tensor in _tensors(module) if tensor.device != device], device)
     return module
 

@@ -1,6 +1,7 @@
 # Driven by tests/e2e/python_module.sh: modules whose tensors share memory, copied and moved, element by element.
 import random
 import sys
+import warnings
 
 import torch
 
@@ -100,6 +101,20 @@ with torch.no_grad():
 assert like.across[1] == -1 and model.across[1] == 402
 like.embed(torch.ones(30)).sum().backward()
 assert not torch.equal(like.embed.weight.grad, model.embed.weight.grad)
+
+# What is no view of whole items, or has no memory (yet), is copied and moved as torch does it.
+flat = bytearray(range(64))
+odd = module_of([torch.frombuffer(flat, dtype=torch.uint8), torch.frombuffer(flat, dtype=torch.float32, count=8,
+                                                                            offset=1)])
+old = [tensor.clone() for tensor in odd.buffers()]
+assert all(torch.equal(a, b) for a, b in zip(old, memprof.torch.copy(odd).buffers()))
+memprof.torch._take(odd, memprof.torch._tensors(odd), torch.device('cpu'))
+assert all(torch.equal(a, b) for a, b in zip(old, odd.buffers()))
+with warnings.catch_warnings():
+    warnings.simplefilter('ignore')  # lazy modules may change
+    assert memprof.torch.copy(torch.nn.LazyLinear(3)).out_features == 3
+assert memprof.torch.copy(torch.nn.Linear(2, 3, device='meta')).weight.shape == (3, 2)
+assert memprof.torch.move(torch.nn.Linear(2, 3), 'meta').weight.device.type == 'meta'
 weight = model.embed.weight
 memprof.torch._take(model, memprof.torch._tensors(model), torch.device('cpu'))
 assert model.embed.weight is weight and model.out.weight is weight and weight.grad is not None

@@ -153,8 +153,13 @@ static struct name_row *take_row(struct names *n, uint32_t text, unsigned proces
         *row = (struct name_row){0};
         return row;
     }
+    if (!text && n->nameless >= NAMELESS_MAX) {
+        n->left_out++;
+        return NULL;
+    }
     struct name_row *row = add_row(n);
     if (row) {
+        n->nameless += !text;
         use->count++;
         use->last = n->count;
     }
@@ -200,6 +205,7 @@ static int give_name(struct names *n, struct name_row *row, uint32_t text, const
     struct name_use *use = row && !row->text && !row->next ? use_of(n, text, (unsigned)row->process_id) : NULL;
     if (!use || use->count > NAMES_OF_TEXT)
         return 0;
+    n->nameless--;
     use->count++;
     use->last = (uint32_t)(row - n->rows) + 1;
     forget_row(n, row);

@@ -14,6 +14,7 @@
 
 #define NAMES_MAX     65536u
 #define NAMES_OF_TEXT 16u
+#define NAMELESS_MAX  (NAMES_MAX / 2) /* rows of a category alone: the others are kept for names */
 
 struct account;
 struct live_block;
@@ -41,7 +42,7 @@ struct name_use { /* of a text in a process */
 
 struct names { /* all zero: empty */
     struct name_row *rows;
-    uint32_t count, capacity, changed;
+    uint32_t count, capacity, changed, nameless;
     struct map open;        /* number of a live block's newest row, by its key and process */
     struct map live;        /* number of a live block's row, by hashes of the block, and of text and view */
     struct text_map number; /* of texts, + 1 */

@@ -133,7 +133,7 @@ static int list_unnamed(sqlite3 *db, const struct report_options *o, struct reco
 }
 
 struct sums {
-    int64_t names, blocks, bytes, unnamed_bytes, unnamed_blocks;
+    int64_t names, blocks, bytes, unnamed_bytes, unnamed_blocks, left_out;
 };
 
 static int sum_all(sqlite3 *db, const char *device, struct sums *sums, struct error *err)
@@ -151,8 +151,9 @@ static int sum_all(sqlite3 *db, const char *device, struct sums *sums, struct er
         sqlite3_bind_text(s, 1, device, -1, SQLITE_STATIC);
     if (rc == 0 && db_next(s, &rc, err))
         *sums = (struct sums){sqlite3_column_int64(s, 0), sqlite3_column_int64(s, 1), sqlite3_column_int64(s, 2),
-                              sqlite3_column_int64(s, 3), sqlite3_column_int64(s, 4)};
+                              sqlite3_column_int64(s, 3), sqlite3_column_int64(s, 4), 0};
     sqlite3_finalize(s);
+    sums->left_out = db_int(db, "SELECT sum(value) FROM counter WHERE name = 'names_left_out'", 0);
     return rc;
 }
 
@@ -169,6 +170,9 @@ static void print_sums(const struct sums *s, const struct report_out *out)
     } else {
         buf_puts(&line, "No block had a name then: programs say names with memprof_name and memprof_view (memprof.h).");
     }
+    if (s->left_out > 0)
+        buf_printf(&line, " Names and categories said that have no row: %s ('memprof info').",
+                   units_count(text[0], s->left_out));
     fputc('\n', out->file);
     table_prose(out, TABLE_PLAIN, buf_text(&line));
     buf_free(&line);
@@ -276,6 +280,7 @@ static int list_all(sqlite3 *db, const struct report_options *o, const struct re
     record_member_int(&document, "named_blocks", sums.blocks);
     record_member_int(&document, "unnamed_bytes", sums.unnamed_bytes);
     record_member_int(&document, "unnamed_blocks", sums.unnamed_blocks);
+    record_member_int(&document, "names_left_out", sums.left_out);
     if (rc == 0)
         rc = list_names(db, o, &document, buf_text(title), err);
     if (rc == 0)

@@ -162,6 +162,31 @@ static void test_most_rows(void **state)
     account_run_close(&r);
 }
 
+/* Categories of blocks that come and go leave room for names. */
+static void test_most_categories(void **state)
+{
+    (void)state;
+    struct account_run r;
+    struct account_counts counts;
+    account_run_open(&r, &(struct account_options){0});
+    for (uint64_t i = 0; i < NAMES_MAX; i++) {
+        feed(&r, EVENT_ALLOC, 0x10000, 8, KIND_heap);
+        sort(&r, 0x10000, "activation");
+        if (i == 0) /* which makes a row with a name of it */
+            say(&r, 0x10000, "named");
+        feed(&r, EVENT_FREE, 0x10000, 0, KIND_heap);
+    }
+    feed(&r, EVENT_ALLOC, 0x20000, 8, KIND_heap);
+    say(&r, 0x20000, "late");
+    sort(&r, 0x20000, "weight");
+    finish(&r);
+    account_counts(r.account, &counts);
+    assert_int_equal(COUNT("name = 'late' AND category = 'weight'"), 1);
+    assert_int_equal(COUNT("name = ''"), NAMELESS_MAX);
+    assert_int_equal(counts.names_left_out, NAMES_MAX - 1 - NAMELESS_MAX);
+    account_run_close(&r);
+}
+
 /* What a pool handed out is meant before the memory below it; a block that becomes a segment hands its name on. */
 static void test_segment(void **state)
 {
@@ -383,13 +408,21 @@ static void test_span(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_used_again),  cmocka_unit_test(test_resized),
-        cmocka_unit_test(test_replaced),    cmocka_unit_test(test_again_and_category),
-        cmocka_unit_test(test_many_blocks), cmocka_unit_test(test_most_rows),
-        cmocka_unit_test(test_segment),     cmocka_unit_test(test_process_end),
-        cmocka_unit_test(test_parts),       cmocka_unit_test(test_taken_rows),
-        cmocka_unit_test(test_views),       cmocka_unit_test(test_category_first),
-        cmocka_unit_test(test_many_views),  cmocka_unit_test(test_span),
+        cmocka_unit_test(test_used_again),
+        cmocka_unit_test(test_resized),
+        cmocka_unit_test(test_replaced),
+        cmocka_unit_test(test_again_and_category),
+        cmocka_unit_test(test_many_blocks),
+        cmocka_unit_test(test_most_rows),
+        cmocka_unit_test(test_segment),
+        cmocka_unit_test(test_process_end),
+        cmocka_unit_test(test_parts),
+        cmocka_unit_test(test_taken_rows),
+        cmocka_unit_test(test_most_categories),
+        cmocka_unit_test(test_views),
+        cmocka_unit_test(test_category_first),
+        cmocka_unit_test(test_many_views),
+        cmocka_unit_test(test_span),
     };
     return cmocka_run_group_tests(tests, scratch_begin, scratch_end);
 }

@@ -9,7 +9,7 @@ exec 9>input
 tries=0
 until [ "$(sites "SELECT count(*) FROM resident_site" 2>/dev/null)" -ge 400 ] 2>/dev/null; do
     tries=$((tries + 1))
-    [ $tries -lt 300 ] || fail "nobody looked at its pages"
+    [ $tries -lt 3000 ] || fail "nobody looked at its pages"
     sleep 0.1
 done
 exec 9>&-
@@ -197,7 +197,7 @@ END
         ! grep -q 'memprof lines --file many.py' running.txt
     do
         tries=$((tries + 1))
-        [ $tries -lt 60 ] || { cat run.err err running.txt; fail "what called all of it is not the script"; }
+        [ $tries -lt 300 ] || { cat run.err err running.txt; fail "what called all of it is not the script"; }
         sleep 0.5
     done
     echo >&9

@@ -3,6 +3,7 @@
 #include "../common/near.h"
 #include "../common/units.h"
 #include "../report/page/html.h"
+#include "../report/query/device.h"
 #include "../report/query/growth.h"
 #include "../report/text/every.h"
 #include "../report/text/report.h"
@@ -57,7 +58,7 @@ static int write_page(const struct arguments *a, sqlite3 *db, const char *path, 
         .has_window = window->ranges != NULL,
         .window_name = window->name,
     };
-    int rc = report_check_names(db, html.device, NULL, err);
+    int rc = device_check(db, html.device, NULL, err);
     if (rc)
         return rc;
     if (window->lens.count > 1)

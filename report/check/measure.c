@@ -54,7 +54,7 @@ int check_measure_devices(struct check_measure *m, struct error *err)
     if (m->has_totals)
         return 0;
     m->has_totals = 1;
-    int rc = report_check_names(m->db, m->options->device, m->options->kind, err);
+    int rc = device_check(m->db, m->options->device, m->options->kind, err);
     if (rc == 0)
         rc = db_prepare(
             m->db,

@@ -2,8 +2,8 @@
 
 #include "../../common/buf.h"
 #include "../../common/db.h"
-#include "../../common/error.h"
 
+#include <errno.h>
 #include <string.h>
 
 int device_is(const char *name, const char *wanted)
@@ -41,4 +41,30 @@ char *device_list(sqlite3 *db, const char *wanted)
     char *list = xstrdup(buf_text(&names));
     buf_free(&names);
     return list;
+}
+
+int device_check(sqlite3 *db, const char *device, const char *kind, struct error *err)
+{
+    /* a type of devices stands behind them */
+    static const char *const queries[] = {"SELECT name FROM device UNION ALL SELECT DISTINCT substr(name, 1, "
+                                          "instr(name, ':') - 1) FROM device WHERE instr(name, ':') > 1",
+                                          "SELECT DISTINCT kind FROM total"};
+    const char *names[] = {device, kind}, *words[] = {"device", "kind"};
+    int rc = 0;
+    for (int i = 0; rc == 0 && i < 2; i++) {
+        sqlite3_stmt *s = NULL;
+        struct buf known = BUF(1024);
+        int found = !names[i];
+        rc = found ? 0 : db_prepare(db, queries[i], &s, err);
+        while (rc == 0 && !found && sqlite3_step(s) == SQLITE_ROW) {
+            found = strcmp(db_text(s, 0), names[i]) == 0;
+            buf_printf(&known, "%s%s", known.length ? ", " : "", db_text(s, 0));
+        }
+        if (rc == 0 && !found)
+            rc = error_set(err, EINVAL, "no %s '%s' in this recording; it has: %s", words[i], names[i],
+                           known.data ? known.data : "none");
+        sqlite3_finalize(s);
+        buf_free(&known);
+    }
+    return rc;
 }

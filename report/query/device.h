@@ -1,8 +1,11 @@
 /*
- * device.h: which devices a name means that --device takes: one ("cuda:0"), or all of a type ("cuda").
+ * device.h: which devices a name means that --device takes: one ("cuda:0"), or all of a type ("cuda"); whether the
+ * recording has it, and the kind that --kind takes.
  */
 #ifndef MEMPROF_REPORT_DEVICE_H
 #define MEMPROF_REPORT_DEVICE_H
+
+#include "../../common/error.h"
 
 #include <sqlite3.h>
 
@@ -18,6 +21,8 @@
 int device_is(const char *name, const char *wanted);
 /* How many devices of the recording it means that allocated something. */
 int device_count(sqlite3 *db, const char *wanted);
+/* -EINVAL with err when the recording has no such device or kind (NULL: any). */
+int device_check(sqlite3 *db, const char *device, const char *kind, struct error *err);
 /* "cuda:0, cuda:1" where a type was asked for; else "". Owned by the caller. */
 char *device_list(sqlite3 *db, const char *wanted);
 

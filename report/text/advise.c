@@ -124,7 +124,7 @@ int advise_report(sqlite3 *db, const struct advise_options *o, const struct repo
 {
     struct heap_end heap_end = {.is_there = 0};
     struct findings all = {.count = 0};
-    int rc = report_check_names(db, o->device, NULL, err);
+    int rc = device_check(db, o->device, NULL, err);
     if (rc == 0) {
         const struct findings_options options = {
             .asked_for = FINDINGS_ADVISE, .device = o->device, .heap_end = &heap_end, .progress = o->progress};

@@ -512,7 +512,7 @@ int report_by(sqlite3 *db, const struct report_options *options, const struct re
         chosen.top = MERGED_MOST;
     b.cwd = db_meta_text(db, "cwd");
     choose_columns(&b);
-    int rc = report_check_names(db, options->device, options->kind, err);
+    int rc = device_check(db, options->device, options->kind, err);
     if (rc == 0)
         rc = load(&b, err);
     if (rc == 0 && chosen.by == ROW_STACK)

@@ -5,6 +5,7 @@
 #include "../findings/advice.h"
 #include "../findings/notes.h"
 #include "../print/listing.h"
+#include "../query/device.h"
 #include "../query/diff_text.h"
 #include "../query/walk.h"
 #include "report.h"
@@ -516,7 +517,7 @@ static int check_device(const struct diff_report *report, struct error *err)
     struct error first;
     for (int side = 0; side < DIFF_SIDES; side++)
         for (int i = 0; i < report->counts[side]; i++)
-            if (report_check_names(report->dbs[side][i], report->what.device, NULL, side || i ? &first : err) == 0)
+            if (device_check(report->dbs[side][i], report->what.device, NULL, side || i ? &first : err) == 0)
                 return 0;
     return -EINVAL;
 }

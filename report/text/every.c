@@ -438,7 +438,7 @@ int every_report(sqlite3 *db, const struct every_options *options, const struct 
 {
     struct every v = {.db = db, .options = options, .out = out, .cwd = db_meta_text(db, "cwd")};
     struct growth_result *growth = NULL;
-    int rc = report_check_names(db, options->report->device, options->report->kind, err);
+    int rc = device_check(db, options->report->device, options->report->kind, err);
     if (rc == 0)
         rc = load(&v, err);
     if (rc == 0) {

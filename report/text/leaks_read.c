@@ -331,7 +331,7 @@ static int wants_parts(const struct leaks *l)
 int leaks_read(struct leaks *l, struct error *err)
 {
     const struct report_options *o = l->options->report;
-    int rc = report_check_names(l->db, o->device, o->kind, err);
+    int rc = device_check(l->db, o->device, o->kind, err);
     if (rc == 0)
         rc = walk_open(l->db, report_language(o), &l->walk, err);
     if (rc == 0 && report_language(o) != TREE_BOTH)

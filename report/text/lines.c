@@ -318,7 +318,7 @@ int lines_report(sqlite3 *db, const struct lines_options *options, const struct 
     struct lines l = {.db = db, .options = options, .out = out, .cwd = db_meta_text(db, "cwd")};
     struct lines_groups groups = {0};
     struct record document;
-    int rc = report_check_names(db, options->report->device, options->report->kind, err);
+    int rc = device_check(db, options->report->device, options->report->kind, err);
     if (rc == 0)
         rc = lines_load(db, options, &groups, err);
     if (rc == 0 && groups.count == 0)

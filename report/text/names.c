@@ -302,7 +302,7 @@ int report_names(sqlite3 *db, const struct report_options *o, const struct repor
                                         [REPORT_AT_TIME] = NAMES_AT_TIME};
     struct at_result at;
     struct buf title = BUF(1024);
-    int rc = report_check_names(db, o->device, NULL, err);
+    int rc = device_check(db, o->device, NULL, err);
     if (rc == 0 && o->at == REPORT_AT_TIME)
         rc = at_check(db, o->at_ns, "--at", err);
     if (rc == 0)

@@ -71,8 +71,6 @@ int report_segments(sqlite3 *db, const struct report_options *options, const str
  * by line what has no name. */
 int report_names(sqlite3 *db, const struct report_options *options, const struct report_out *out, struct error *err);
 
-/* -EINVAL with err when the recording has no such device or kind (NULL: any). */
-int report_check_names(sqlite3 *db, const char *device, const char *kind, struct error *err);
 /* Whether rows have to say which device they are of. */
 int report_has_devices(sqlite3 *db, const char *device);
 

@@ -508,7 +508,7 @@ static void show(const struct fragments *f)
 int report_segments(sqlite3 *db, const struct report_options *options, const struct report_out *out, struct error *err)
 {
     struct fragments f = {.db = db, .options = options, .out = out, .cwd = db_meta_text(db, "cwd")};
-    int rc = report_check_names(db, options->device, NULL, err);
+    int rc = device_check(db, options->device, NULL, err);
     if (rc == 0 && options->at == REPORT_AT_TIME)
         rc = at_check(db, options->at_ns, "--at", err);
     if (rc == 0)

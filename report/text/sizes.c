@@ -59,7 +59,7 @@ static int list_sizes(sqlite3 *db, const struct report_options *o, struct record
 int report_sizes(sqlite3 *db, const struct report_options *o, const struct report_out *out, struct error *err)
 {
     struct record document;
-    int rc = report_check_names(db, o->device, o->kind, err);
+    int rc = device_check(db, o->device, o->kind, err);
     record_open(&document, out);
     if (rc == 0 && out->format == REPORT_TEXT) {
         notes_print(db, out);

@@ -30,32 +30,6 @@
 enum { DEFAULT_TOP = 10, HELD_TOP = 3 };
 enum { TOTALS_RESERVED = 9 }; /* peak_reserved_bytes among the columns of summary_totals */
 
-int report_check_names(sqlite3 *db, const char *device, const char *kind, struct error *err)
-{
-    /* a type of devices stands behind them */
-    static const char *const queries[] = {"SELECT name FROM device UNION ALL SELECT DISTINCT substr(name, 1, "
-                                          "instr(name, ':') - 1) FROM device WHERE instr(name, ':') > 1",
-                                          "SELECT DISTINCT kind FROM total"};
-    const char *names[] = {device, kind}, *words[] = {"device", "kind"};
-    int rc = 0;
-    for (int i = 0; rc == 0 && i < 2; i++) {
-        sqlite3_stmt *s = NULL;
-        struct buf known = BUF(1024);
-        int found = !names[i];
-        rc = found ? 0 : db_prepare(db, queries[i], &s, err);
-        while (rc == 0 && !found && sqlite3_step(s) == SQLITE_ROW) {
-            found = strcmp(db_text(s, 0), names[i]) == 0;
-            buf_printf(&known, "%s%s", known.length ? ", " : "", db_text(s, 0));
-        }
-        if (rc == 0 && !found)
-            rc = error_set(err, EINVAL, "no %s '%s' in this recording; it has: %s", words[i], names[i],
-                           known.data ? known.data : "none");
-        sqlite3_finalize(s);
-        buf_free(&known);
-    }
-    return rc;
-}
-
 int64_t summary_peak_stat(const struct summary *s)
 {
     return s->options->kind && strcmp(s->options->kind, "all") != 0 ? STAT_at_kind_peak_bytes : STAT_at_peak_bytes;
@@ -653,7 +627,7 @@ int report_summary(sqlite3 *db, const struct report_options *options, const stru
 {
     struct record document;
     struct summary s = {.db = db, .options = options, .out = out, .cwd = db_meta_text(db, "cwd"), .skip = BUF(1 << 16)};
-    int rc = report_check_names(db, options->device, options->kind, err);
+    int rc = device_check(db, options->device, options->kind, err);
     if (rc == 0)
         rc = load_findings(&s, err);
     record_open(&document, out);

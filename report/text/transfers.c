@@ -63,7 +63,7 @@ static int list_lines(sqlite3 *db, const struct report_options *o, const struct 
 
 int report_transfers(sqlite3 *db, const struct report_options *o, const struct report_out *out, struct error *err)
 {
-    int rc = report_check_names(db, o->device, NULL, err);
+    int rc = device_check(db, o->device, NULL, err);
     if (rc == 0 && out->format == REPORT_TEXT)
         rc = print_directions(db, o, out, err);
     if (rc == 0)

@@ -53,6 +53,10 @@ struct report_options;
 int cli_at(const struct arguments *a, const char *command, struct report_options *o);
 /* --sort of a command: the number of a statistic. 0 or EXIT_USAGE after a message. */
 int cli_sort(const char *command, const char *text, int *stat);
+/* --stat: the same; *stat stays what it is where it was not given. */
+int cli_stat(const struct arguments *a, int *stat);
+/* Whether --sort help or --stat help was asked for, which is then printed. */
+int cli_stat_help(const struct arguments *a, const struct report_out *out);
 /* The same of mark:NAME, once the recording is open. -EINVAL with err. */
 int cli_at_mark(const struct arguments *a, sqlite3 *db, struct report_options *o, struct error *err);
 

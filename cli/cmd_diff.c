@@ -118,7 +118,7 @@ static int is_html(const struct arguments *a)
 /* What does not go with a page of so many recordings. */
 static int check_html(const struct arguments *a, int count)
 {
-    static const enum option_id others[] = {OPTION_diff_by, OPTION_sort, OPTION_top,
+    static const enum option_id others[] = {OPTION_diff_by, OPTION_sort, OPTION_stat, OPTION_top,
                                             OPTION_frames,  OPTION_json, OPTION_csv};
     for (size_t i = 0; is_html(a) && i < sizeof others / sizeof *others; i++)
         if (a->given[others[i]])
@@ -153,8 +153,12 @@ static int parse(const struct arguments *a, struct files *files, struct diff_rep
         (struct diff_report){.what = {.by = ROW_LINE, .sort = STAT_at_peak_bytes, .device = a->value[OPTION_device]}};
     if (a->given[OPTION_diff_by] && parse_by(a->value[OPTION_diff_by], &report->what.by))
         return EXIT_USAGE;
-    report->what.is_sorted = a->given[OPTION_sort];
+    report->what.is_sorted = a->given[OPTION_sort] || a->given[OPTION_stat];
+    if (a->given[OPTION_sort] && a->given[OPTION_stat])
+        return cli_usage("diff: --sort and --stat say the same; leave out one");
     if (a->given[OPTION_sort] && cli_sort("diff", a->value[OPTION_sort], &report->what.sort))
+        return EXIT_USAGE;
+    if (cli_stat(a, &report->what.sort))
         return EXIT_USAGE;
     if (options_number(a, OPTION_top, 0, INT32_MAX, -1, &report->top) ||
         options_number(a, OPTION_frames, 0, INT32_MAX, 30, &report->frames))
@@ -217,10 +221,8 @@ int cmd_diff(const struct arguments *a)
     struct files files = {.paths = NULL};
     struct report_out out;
     int status = cli_output(a, &out);
-    if (status == 0 && a->given[OPTION_sort] && strcmp(a->value[OPTION_sort], "help") == 0) {
-        stat_list(&out);
+    if (status == 0 && cli_stat_help(a, &out))
         return cli_close_output(EXIT_OK);
-    }
     if (status == 0)
         status = parse(a, &files, &report);
     if (status == 0)

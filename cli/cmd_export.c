@@ -6,6 +6,8 @@
 #include "../common/replace.h"
 #include "../common/units.h"
 #include "../report/export/export.h"
+#include "../report/query/stat.h"
+#include "../report/text/report.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -78,63 +80,154 @@ static void say(const char *path, const struct export_result *result)
              units_bytes(size, st.st_size));
 }
 
-/* --from, --to, --during: one part of the run. */
-static int choose_window(const struct arguments *a, sqlite3 *db, struct export_options *options, struct error *err)
+/* --- what is chosen --- */
+
+static const struct {
+    enum option_id id;
+    unsigned takes;
+} choices[] = {{OPTION_at, EXPORT_TAKES_AT},
+               {OPTION_from, EXPORT_TAKES_WINDOW},
+               {OPTION_to, EXPORT_TAKES_WINDOW},
+               {OPTION_during, EXPORT_TAKES_WINDOW},
+               {OPTION_device, EXPORT_TAKES_DEVICE},
+               {OPTION_kind, EXPORT_TAKES_KIND},
+               {OPTION_process, EXPORT_TAKES_PROCESS},
+               {OPTION_skip, EXPORT_TAKES_FRAMES},
+               {OPTION_native, EXPORT_TAKES_FRAMES},
+               {OPTION_python_only, EXPORT_TAKES_FRAMES},
+               {OPTION_all_frames, EXPORT_TAKES_FRAMES},
+               {OPTION_min_size, EXPORT_TAKES_MIN_SIZE},
+               {OPTION_stat, EXPORT_TAKES_STAT},
+               {OPTION_export_max_events, EXPORT_TAKES_MAX_EVENTS}};
+
+static int check_takes(const struct arguments *a, const struct export_format *format)
 {
-    struct lens_options lens = {.window = NULL};
-    struct cli_window window;
-    char *import = cli_has_window(a) ? db_meta_text(db, "imported_from") : NULL;
-    int rc = cli_window_open(a, db, &lens, &window, err);
+    for (size_t i = 0; i < sizeof choices / sizeof *choices; i++)
+        if (a->given[choices[i].id] && !(format->takes & choices[i].takes))
+            return cli_usage("export: --format %s does not go with --%s; leave that out", format->name,
+                             option_infos[choices[i].id].name);
+    return 0;
+}
+
+static int parse_stat(const struct arguments *a, struct export_options *options)
+{
+    options->stat = -1;
+    if (cli_stat(a, &options->stat))
+        return EXIT_USAGE;
+    const struct stat_info *info = options->stat >= 0 ? &stat_infos[options->stat] : NULL;
+    if (info && (info->how == STAT_PER || info->combine != STAT_COMBINE_sum))
+        return cli_usage("export: --stat %s: its values do not add up, as those of stacks must; 'memprof report --by "
+                         "stack --sort %s' lists them",
+                         info->name, info->name);
+    if (info && a->given[OPTION_at])
+        return cli_usage("export: --at says what was live then; leave out --stat");
+    return 0;
+}
+
+/* Of --at, what is not known before the recording is open is still to come. */
+static int parse(const struct arguments *a, const struct export_format *format, struct export_options *options,
+                 struct report_options *at)
+{
+    static const enum export_at instants[] = {[REPORT_AT_ALL] = EXPORT_AT_ALL,
+                                              [REPORT_AT_PEAK] = EXPORT_AT_PEAK,
+                                              [REPORT_AT_END] = EXPORT_AT_END,
+                                              [REPORT_AT_TIME] = EXPORT_AT_TIME};
+    if (check_takes(a, format) || cli_lens(a, options->lens) || parse_stat(a, options) ||
+        (a->given[OPTION_at] && cli_at(a, "export", at)) ||
+        options_number(a, OPTION_export_max_events, 1, INT64_MAX, 0, &options->max_events) ||
+        options_number(a, OPTION_min_size, 1, INT64_MAX, 0, &options->min_size_bytes))
+        return EXIT_USAGE;
+    options->at = instants[at->at];
+    options->all_frames = a->given[OPTION_all_frames];
+    if (options->at == EXPORT_AT_TIME && cli_has_window(a))
+        return cli_usage("export: --at TIME is an instant and --from, --to and --during are a window; choose one");
+    return 0;
+}
+
+/* --from, --to, --during: one part of the run, or where the format takes it several. */
+static int choose_window(const struct arguments *a, sqlite3 *db, const struct export_format *format,
+                         struct export_options *options, struct cli_window *window, struct error *err)
+{
+    const int is_one = !(format->takes & EXPORT_TAKES_RANGES);
+    char *import = cli_has_window(a) && is_one ? db_meta_text(db, "imported_from") : NULL;
+    int rc = cli_window_open(a, db, options->lens, window, err);
+    window->lens.is_self_only = 1;
     if (rc == 0 && import)
         rc = error_set(err, EINVAL, "an imported snapshot is exported whole; leave out --from, --to and --during");
-    else if (rc == 0 && window.lens.count > 1)
-        rc = error_set(err, EINVAL, "an export is of one range; say which one of %s, such as %s#1", window.name,
-                       window.name);
-    else if (rc == 0 && lens.window) {
+    else if (rc == 0 && is_one && window->lens.count > 1)
+        rc = error_set(err, EINVAL, "an export is of one range; say which one of %s, such as %s#1", window->name,
+                       window->name);
+    else if (rc == 0 && options->lens->window) {
         options->has_window = 1;
-        options->from_ns = window.ranges[0].from_ns;
-        options->to_ns = window.ranges[0].to_ns;
+        options->from_ns = window->ranges[0].from_ns;
+        options->to_ns = window->ranges[window->lens.count - 1].to_ns;
     }
-    cli_window_close(&window);
     free(import);
+    return rc;
+}
+
+/* --- all --- */
+
+/* Where it goes; NULL after a message. */
+static char *output_path(const struct arguments *a, const struct export_format *format, const char *file)
+{
+    char *path =
+        a->given[OPTION_export_output] ? xstrdup(a->value[OPTION_export_output]) : db_path_with(file, format->suffix);
+    if (strcmp(path, "-") == 0 || !db_same_file(file, path))
+        return path;
+    cli_usage("%s: is the recording itself; give the export another name with -o", path);
+    free(path);
+    return NULL;
+}
+
+/* Of the recording that is open. */
+static int export_to(const struct arguments *a, sqlite3 *db, const struct export_format *format,
+                     struct export_options *options, struct report_options *at, const char *path, struct error *err)
+{
+    struct export_result result = {.item = ""};
+    struct cli_window window = {.ranges = NULL};
+    const int to_stdout = strcmp(path, "-") == 0;
+    int rc = to_stdout ? 0 : db_check_replaced(path, err);
+    if (rc == 0)
+        rc = cli_at_mark(a, db, at, err);
+    options->at_ns = at->at_ns;
+    if (rc == 0)
+        rc = choose_window(a, db, format, options, &window, err);
+    if (rc == 0 && to_stdout)
+        rc = write_stream(format, db, options, stdout, &result, err);
+    else if (rc == 0)
+        rc = write_path(format, db, options, path, &result, err);
+    cli_window_close(&window);
+    if (rc == 0 && !to_stdout)
+        say(path, &result);
+    if (rc == 0)
+        say_notes(result.note);
     return rc;
 }
 
 int cmd_export(const struct arguments *a)
 {
     struct error err = {""};
-    struct export_result result = {.item = ""};
-    struct export_options options = {.device = a->value[OPTION_device]};
+    struct lens_options lens;
+    struct export_options options = {.device = a->value[OPTION_device], .kind = a->value[OPTION_kind], .lens = &lens};
+    struct report_options at = {.at = REPORT_AT_ALL};
+    struct report_out out = {.file = stdout};
     sqlite3 *db = NULL;
     if (a->given[OPTION_format] && strcmp(a->value[OPTION_format], "help") == 0)
         return list_formats();
+    if (cli_stat_help(a, &out))
+        return cli_close_output(EXIT_OK);
     const char *file = cli_file(a);
     const struct export_format *format = file ? format_of(a) : NULL;
-    if (!format || options_number(a, OPTION_export_max_events, 1, INT64_MAX, 0, &options.max_events) ||
-        options_number(a, OPTION_min_size, 1, INT64_MAX, 0, &options.min_size_bytes))
+    if (!format || parse(a, format, &options, &at))
         return EXIT_USAGE;
-    char *path =
-        a->given[OPTION_export_output] ? xstrdup(a->value[OPTION_export_output]) : db_path_with(file, format->suffix);
-    int to_stdout = strcmp(path, "-") == 0;
-    if (!to_stdout && db_same_file(file, path)) {
-        int status = cli_usage("%s: is the recording itself; give the export another name with -o", path);
-        free(path);
-        return status;
-    }
+    char *path = output_path(a, format, file);
+    if (!path)
+        return EXIT_USAGE;
     int rc = reader_open(file, &db, &err);
-    if (rc == 0 && !to_stdout)
-        rc = db_check_replaced(path, &err);
     if (rc == 0)
-        rc = choose_window(a, db, &options, &err);
-    if (rc == 0 && to_stdout)
-        rc = write_stream(format, db, &options, stdout, &result, &err);
-    else if (rc == 0)
-        rc = write_path(format, db, &options, path, &result, &err);
+        rc = export_to(a, db, format, &options, &at, path, &err);
     sqlite3_close(db);
-    if (rc == 0 && !to_stdout)
-        say(path, &result);
-    if (rc == 0)
-        say_notes(result.note);
     free(path);
     return rc == 0 ? EXIT_OK : rc == -EINVAL && db ? cli_usage("%s", err.text) : cli_fail(&err);
 }

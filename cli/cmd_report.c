@@ -199,10 +199,8 @@ int cmd_report(const struct arguments *a)
         return cli_report_many(a);
     const char *path = cli_file(a);
     int status = path ? cli_output(a, &out) : EXIT_USAGE;
-    if (status == 0 && a->given[OPTION_sort] && strcmp(a->value[OPTION_sort], "help") == 0) {
-        stat_list(&out);
+    if (status == 0 && cli_stat_help(a, &out))
         return cli_close_output(EXIT_OK);
-    }
     if (status == 0)
         status = parse(a, &options, &lens, &every);
     if (status)

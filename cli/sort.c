@@ -1,6 +1,7 @@
 #include "cli.h"
 
 #include "../report/query/stat.h"
+#include "../report/text/row_columns.h"
 
 #include <string.h>
 
@@ -22,16 +23,37 @@ static int list_begun(const char *text, struct buf *out)
     return count;
 }
 
-int cli_sort(const char *command, const char *text, int *stat)
+static int find(const char *command, const char *option, const char *text, int *stat)
 {
     *stat = stat_find(text, strlen(text));
     if (*stat >= 0)
         return 0;
     struct buf names = BUF(4096);
     int status = list_begun(text, &names)
-                     ? cli_usage("%s: --sort '%s': %s?", command, text, buf_text(&names))
-                     : cli_usage("%s: --sort '%s': no such statistic; 'memprof %s --sort help' lists them", command,
-                                 text, command);
+                     ? cli_usage("%s: --%s '%s': %s?", command, option, text, buf_text(&names))
+                     : cli_usage("%s: --%s '%s': no such statistic; 'memprof %s --%s help' lists them", command, option,
+                                 text, command, option);
     buf_free(&names);
     return status;
+}
+
+int cli_sort(const char *command, const char *text, int *stat)
+{
+    return find(command, "sort", text, stat);
+}
+
+int cli_stat(const struct arguments *a, int *stat)
+{
+    return a->given[OPTION_stat] ? find(command_infos[a->command].name, "stat", a->value[OPTION_stat], stat) : 0;
+}
+
+int cli_stat_help(const struct arguments *a, const struct report_out *out)
+{
+    static const enum option_id options[] = {OPTION_sort, OPTION_stat};
+    for (size_t i = 0; i < sizeof options / sizeof *options; i++)
+        if (a->given[options[i]] && strcmp(a->value[options[i]], "help") == 0) {
+            stat_list(out);
+            return 1;
+        }
+    return 0;
 }

@@ -12,13 +12,13 @@ _memprof() {
     lines) options='--from --to --during --every --func --file --columns --device --kind --top --skip --process --native --python-only --json --csv --color --help' ;;
     leaks) options='--by --at --from --to --during --device --kind --top --frames --skip --process --native --python-only --suppressions --all --error-exitcode --json --csv --color --help' ;;
     advise) options='--device --top --skip --native --python-only --json --color --help' ;;
-    diff) options='--by --new --device --top --sort --frames --skip --json --csv --html --output --open --color --help' ;;
+    diff) options='--by --new --device --top --sort --stat --frames --skip --json --csv --html --output --open --color --help' ;;
     check) options='--output --no-follow --aggregate --depth --torch-names --python-module --range --source --python-allocators --cuda-delivery --deepbind --quiet --no-heap-sample --device --kind --skip --process --native --python-only --suppressions --max-peak --max-reserved --max-leak --max-leak-blocks --max-live-at-end --max-allocs --max-allocated --max-temporary --max-largest --max-line --max-line-total --max-growth-per --warmup --repeat --rules --baseline --max-growth --growth-floor --write-baseline --top --frames --all --junit --github --json --csv --color --help' ;;
     info) options='--json --color --help' ;;
     sql) options='--json --csv --color --help' ;;
     import) options='--output --source --quiet --help' ;;
     merge) options='--quiet --output --align --help' ;;
-    export) options='--from --to --during --device --format --max-events --min-size --output --help' ;;
+    export) options='--at --from --to --during --device --kind --stat --skip --process --native --python-only --format --max-events --min-size --all-frames --output --help' ;;
     python-path) options='--help' ;;
     esac
     if [[ $word == -* ]]; then

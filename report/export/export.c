@@ -3,7 +3,7 @@
 #include <string.h>
 
 const struct export_format export_formats[] = {
-#define FORMAT(name, function, suffix, text) {name, suffix, text, function},
+#define FORMAT(name, function, suffix, takes, text) {name, suffix, text, (takes), function},
 #include "export.def"
 #undef FORMAT
 };

@@ -550,12 +550,15 @@ static int is_import(const struct walk_frame *f)
     return f->is_python && f->file && strncmp(f->file, importlib, sizeof importlib - 1) == 0;
 }
 
-void walk_fold(struct walk_stack *stack)
+void walk_fold_behind(struct walk_stack *stack, int frame)
 {
-    int kept = 0, is_beyond = 0, has_python = 0;
+    const int first = frame + 1;
+    int kept = first, is_beyond = 0, has_python = 0;
     for (int i = 0; i < stack->count; i++)
         has_python |= stack->frames[i]->is_python;
-    for (int i = 0; i < stack->count; i++) {
+    for (int i = 0; i < first; i++)
+        is_beyond |= !stack->frames[i]->is_allocator;
+    for (int i = first; i < stack->count; i++) {
         const struct walk_frame *f = stack->frames[i];
         if (has_python && ((f->is_interpreter && !f->is_python) || (is_beyond && is_import(f))))
             continue;
@@ -564,6 +567,11 @@ void walk_fold(struct walk_stack *stack)
     }
     stack->folded = stack->count - kept;
     stack->count = kept;
+}
+
+void walk_fold(struct walk_stack *stack)
+{
+    walk_fold_behind(stack, -1);
 }
 
 void walk_place(const struct walk_frame *frame, const char *base, struct buf *text)

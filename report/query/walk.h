@@ -62,6 +62,8 @@ void walk_shown(const struct walk_stack *stack, int *first, int *end);
 /* Takes out what Python's tracebacks do not have either, of stacks with frames of Python: the interpreter's own, and
  * those of imports, but where an import allocates itself. */
 void walk_fold(struct walk_stack *stack);
+/* The same of the frames behind this one alone. */
+void walk_fold_behind(struct walk_stack *stack, int frame);
 #define WALK_FOLDED_TEXT "Frames of Python's interpreter and of imports are left out; --frames 0 shows them."
 /* Equal for stacks whose shown frames are equal: the same functions at the same places. */
 uint64_t walk_shown_hash(const struct walk_stack *stack);

@@ -7,7 +7,7 @@
 
 enum pprof_wire { PPROF_VARINT = 0, PPROF_FIXED64 = 1, PPROF_BYTES = 2, PPROF_FIXED32 = 5 };
 
-enum pprof_profile {
+enum pprof_profile_field {
     PPROF_PROFILE_sample_type = 1, /* of each value of a sample */
     PPROF_PROFILE_sample = 2,
     PPROF_PROFILE_mapping = 3, /* the first is the program's */
@@ -24,17 +24,17 @@ enum pprof_profile {
     PPROF_PROFILE_default_sample_type = 14
 };
 
-enum pprof_value_type { PPROF_VALUE_TYPE_type = 1, PPROF_VALUE_TYPE_unit = 2 };
+enum pprof_value_type_field { PPROF_VALUE_TYPE_type = 1, PPROF_VALUE_TYPE_unit = 2 };
 
-enum pprof_sample {
+enum pprof_sample_field {
     PPROF_SAMPLE_location_id = 1, /* innermost first; packed */
     PPROF_SAMPLE_value = 2,       /* packed */
     PPROF_SAMPLE_label = 3
 };
 
-enum pprof_label { PPROF_LABEL_key = 1, PPROF_LABEL_str = 2, PPROF_LABEL_num = 3, PPROF_LABEL_num_unit = 4 };
+enum pprof_label_field { PPROF_LABEL_key = 1, PPROF_LABEL_str = 2, PPROF_LABEL_num = 3, PPROF_LABEL_num_unit = 4 };
 
-enum pprof_mapping {
+enum pprof_mapping_field {
     PPROF_MAPPING_id = 1,
     PPROF_MAPPING_memory_start = 2,
     PPROF_MAPPING_memory_limit = 3,
@@ -47,7 +47,7 @@ enum pprof_mapping {
     PPROF_MAPPING_has_inline_frames = 10
 };
 
-enum pprof_location {
+enum pprof_location_field {
     PPROF_LOCATION_id = 1,
     PPROF_LOCATION_mapping_id = 2, /* 0: none */
     PPROF_LOCATION_address = 3,
@@ -55,9 +55,9 @@ enum pprof_location {
     PPROF_LOCATION_is_folded = 5
 };
 
-enum pprof_line { PPROF_LINE_function_id = 1, PPROF_LINE_line = 2 };
+enum pprof_line_field { PPROF_LINE_function_id = 1, PPROF_LINE_line = 2 };
 
-enum pprof_function {
+enum pprof_function_field {
     PPROF_FUNCTION_id = 1,
     PPROF_FUNCTION_name = 2,
     PPROF_FUNCTION_system_name = 3, /* as in the symbol table */

@@ -1,10 +1,12 @@
 #include "sites.h"
 
 #include "../../common/db.h"
+#include "../../common/map.h"
 #include "../../common/text.h"
 #include "../../common/units.h"
 #include "../query/at.h"
 #include "../query/device.h"
+#include "modules.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -14,9 +16,10 @@ struct export_sites {
     sqlite3 *db;
     const struct export_options *options;
     struct walk *walk;
-    sqlite3_stmt *site, *device, *module;
+    sqlite3_stmt *site, *device, *function;
     int64_t count, unknown; /* sites whose value was asked for, and was not known */
-    struct walk_frame own;  /* where the site's own line is none of its frames */
+    struct map owns;        /* frames of ours for lines that are none of their sites' stacks, by line_id */
+    struct export_modules *modules;
     const struct walk_frame *shown[WALK_FRAMES_MAX + 1];
 };
 
@@ -31,6 +34,7 @@ enum {
     OP,
     PHASE,
     MODULES,
+    LINE_ID,
     FUNCTION_ID,
     FILE_ID,
     LINE,
@@ -46,7 +50,7 @@ static int prepare_sites(struct export_sites *e, struct error *err)
     const int is_live = e->options->at == EXPORT_AT_TIME;
     struct buf sql = BUF(1 << 14);
     buf_puts(&sql, "SELECT s.site_id, s.stack_id, s.process_id, s.device_id, d.name, s.kind, o.name, o.phase, o.module,"
-                   " l.function_id, l.file_id, l.line, fn.name, f.path, mk.path, l.offset, ");
+                   " l.line_id, l.function_id, l.file_id, l.line, fn.name, f.path, mk.path, l.offset, ");
     if (is_live)
         buf_puts(&sql, "v.live_bytes, v.live_count FROM temp.live v JOIN site s USING(site_id)");
     else
@@ -72,9 +76,9 @@ static int prepare(struct export_sites *e, struct error *err)
                         "t.device_id > ?1 AND t.alloc_count > 0 AND " DEVICE_IS("d.name", "?2") " ORDER BY 1 LIMIT 1",
                         &e->device, err);
     if (rc == 0)
-        rc = db_prepare(
-            e->db, "SELECT m.path, m.build_id FROM address a JOIN module m USING(module_id) WHERE a.address_id = ?",
-            &e->module, err);
+        rc = db_prepare(e->db, "SELECT raw_name, line FROM main.function WHERE function_id = ?", &e->function, err);
+    if (rc == 0)
+        rc = export_modules_open(e->db, &e->modules, err);
     if (rc == 0)
         rc = walk_open(e->db, e->options->lens->language, &e->walk, err);
     return rc;
@@ -108,14 +112,25 @@ int export_sites_open(sqlite3 *db, const struct export_options *options, struct 
     return rc ? rc : export_sites_begin(e, -1, err);
 }
 
+static void free_own(void *value)
+{
+    struct walk_frame *f = value;
+    free((char *)f->function);
+    free((char *)f->file);
+    free((char *)f->module);
+    free(f);
+}
+
 void export_sites_close(struct export_sites *e)
 {
     if (!e)
         return;
     sqlite3_finalize(e->site);
     sqlite3_finalize(e->device);
-    sqlite3_finalize(e->module);
+    sqlite3_finalize(e->function);
+    export_modules_close(e->modules);
     walk_close(e->walk);
+    map_close_pointers(&e->owns, free_own);
     free(e);
 }
 
@@ -164,16 +179,22 @@ static int find_own(sqlite3_stmt *s, const struct walk_stack *stack)
 }
 
 /* The line as a frame, of a stack that has none for it. */
-static void make_own(struct export_sites *e)
+static const struct walk_frame *make_own(struct export_sites *e)
 {
-    e->own = (struct walk_frame){.function = text(e->site, FUNCTION),
-                                 .plain_name = text(e->site, FUNCTION),
-                                 .file = text(e->site, FILE_PATH),
-                                 .module = text(e->site, MODULE),
-                                 .line = sqlite3_column_int64(e->site, LINE),
-                                 .offset = sqlite3_column_int64(e->site, OFFSET),
-                                 .function_id = sqlite3_column_int64(e->site, FUNCTION_ID),
-                                 .file_id = sqlite3_column_int64(e->site, FILE_ID)};
+    const uint64_t line_id = (uint64_t)sqlite3_column_int64(e->site, LINE_ID);
+    struct walk_frame *f = map_pointer(&e->owns, line_id);
+    if (f)
+        return f;
+    f = xcalloc(1, sizeof *f);
+    *f = (struct walk_frame){.function = db_own_text(e->site, FUNCTION),
+                             .file = db_own_text(e->site, FILE_PATH),
+                             .module = db_own_text(e->site, MODULE),
+                             .line = sqlite3_column_int64(e->site, LINE),
+                             .offset = sqlite3_column_int64(e->site, OFFSET),
+                             .function_id = sqlite3_column_int64(e->site, FUNCTION_ID),
+                             .file_id = sqlite3_column_int64(e->site, FILE_ID)};
+    map_set_pointer(&e->owns, line_id, f);
+    return f;
 }
 
 /* From the site's own frame outwards. */
@@ -182,8 +203,7 @@ static void show_frames(struct export_sites *e, struct walk_stack *stack, struct
     int own = find_own(e->site, stack), first = own, end = stack->count;
     if (own < 0) {
         walk_shown(stack, &first, &end);
-        make_own(e);
-        e->shown[site->count++] = &e->own;
+        e->shown[site->count++] = make_own(e);
     } else {
         walk_fold_behind(stack, own);
         end = stack->count;
@@ -270,12 +290,23 @@ int export_sites_device(struct export_sites *e, int64_t after, int64_t *device_i
 int export_sites_module(struct export_sites *e, const struct walk_frame *frame, struct export_module *module,
                         struct error *err)
 {
+    return export_modules_find(e->modules, frame->address_id, module, err);
+}
+
+int export_sites_program(struct export_sites *e, struct export_module *module, struct error *err)
+{
+    return export_modules_program(e->modules, module, err);
+}
+
+int export_sites_function(struct export_sites *e, const struct walk_frame *frame, struct export_function *function,
+                          struct error *err)
+{
     int rc = 0;
-    *module = (struct export_module){0};
-    sqlite3_reset(e->module);
-    sqlite3_bind_int64(e->module, 1, frame->address_id);
-    if (db_next(e->module, &rc, err))
-        *module = (struct export_module){text(e->module, 0), text(e->module, 1)};
+    *function = (struct export_function){.raw_name = NULL};
+    sqlite3_reset(e->function);
+    sqlite3_bind_int64(e->function, 1, frame->function_id);
+    if (db_next(e->function, &rc, err))
+        *function = (struct export_function){text(e->function, 0), sqlite3_column_int64(e->function, 1)};
     return rc;
 }
 

@@ -27,10 +27,12 @@ struct export_site {
     int is_cut, is_unknown; /* as in struct walk_stack: there are callers that were not recorded */
 };
 
-struct export_module { /* NULL: code in no module, as Python's */
-    const char *path, *build_id;
+struct export_function {
+    const char *raw_name; /* as in the symbol table; NULL: unknown */
+    int64_t line;         /* where it is declared; 0: unknown */
 };
 
+struct export_module;
 struct export_sites;
 
 /* Applies the options to the database, which shows nothing else from then on. -EINVAL with err: what they name is not
@@ -49,9 +51,13 @@ int export_sites_next(struct export_sites *sites, struct export_site *site, stru
 int export_sites_device(struct export_sites *sites, int64_t after, int64_t *device_id, const char **name,
                         struct error *err);
 
-/* Where a frame's code is. Until the next call. */
+/* Where a frame's code is (modules.h), and what its function is besides its name; the latter until the next call. */
 int export_sites_module(struct export_sites *sites, const struct walk_frame *frame, struct export_module *module,
                         struct error *err);
+/* The executable of the process that allocated most; without a path where none is known. */
+int export_sites_program(struct export_sites *sites, struct export_module *module, struct error *err);
+int export_sites_function(struct export_sites *sites, const struct walk_frame *frame, struct export_function *function,
+                          struct error *err);
 
 /* What a frame is called: "forward", "libz.so.1+0x1234", "??". Appended as it is in the recording. */
 void export_frame_name(const struct walk_frame *frame, struct buf *text);

@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-enum { FRAME_LIMIT = 64 << 20, NAME_MOST = 4000 };
+enum { FRAME_LIMIT = 64 << 20 };
 
 /* ';' would be two frames, a line break two stacks, and what looks like a number behind a space a value. */
 static char safe(const char *c)
@@ -21,17 +21,9 @@ static char safe(const char *c)
 static void put_frame(struct buf *line, const struct walk_frame *frame, struct buf *name)
 {
     buf_reset(name);
-    export_frame_name(frame, name);
-    if (name->length > NAME_MOST) {
-        name->length = NAME_MOST;
-        while (name->length && ((unsigned char)name->data[name->length] & 0xc0) == 0x80)
-            name->length--; /* not within a letter of UTF-8 */
-        name->data[name->length] = 0;
-    }
+    export_frame_label(frame, name);
     for (size_t i = 0; i < name->length; i++)
         buf_putc(line, safe(&name->data[i]));
-    if (!name->length)
-        buf_puts(line, "??");
 }
 
 struct folding {
@@ -92,15 +84,16 @@ int export_folded(sqlite3 *db, const struct export_options *options, FILE *out, 
     int rc = export_sites_open(db, options, &sites, err);
     if (rc == 0)
         rc = has_devices(sites, &f.has_devices, err);
+    export_sites_only(sites, stat);
     while (rc == 0 && !ferror(out) && (rc = export_sites_next(sites, &site, err)) == 1) {
-        int64_t value = export_value(sites, &site, stat);
+        int64_t value = export_value(&site, stat);
         f.negative += value < 0;
         if (value > 0)
             put_site(&f, &site, value, out);
         rc = 0;
     }
     if (rc == 0)
-        rc = export_check_known(sites, stat, err);
+        rc = export_sites_check(sites, err);
     tell(&f, options, stat, result);
     export_sites_close(sites);
     buf_free(&f.line);

@@ -17,7 +17,8 @@ struct export_sites {
     const struct export_options *options;
     struct walk *walk;
     sqlite3_stmt *site, *device, *function;
-    int64_t count, unknown; /* sites whose value was asked for, and was not known */
+    int only;               /* sites that have some of this statistic; -1: all */
+    int64_t count, unknown; /* sites that were asked for it, and of which it is not known */
     struct map owns;        /* frames of ours for lines that are none of their sites' stacks, by line_id */
     struct export_modules *modules;
     const struct walk_frame *shown[WALK_FRAMES_MAX + 1];
@@ -96,6 +97,7 @@ int export_sites_open(sqlite3 *db, const struct export_options *options, struct 
     *sites = e;
     e->db = db;
     e->options = options;
+    e->only = -1;
     int rc = device_check(db, options->device, options->kind, err);
     if (rc == 0 && options->at == EXPORT_AT_TIME)
         rc = at_check(db, options->at_ns, "--at", err);
@@ -254,12 +256,33 @@ static void read_stats(struct export_sites *e, struct stat_row *stats)
     }
 }
 
+void export_sites_only(struct export_sites *e, int stat)
+{
+    e->only = stat;
+}
+
+/* Whether the site of the current row is wanted. */
+static int is_wanted(struct export_sites *e, const struct stat_row *stats)
+{
+    int known;
+    if (e->only < 0)
+        return 1;
+    int64_t value = stat_value(stats, e->only, &known);
+    e->count++;
+    e->unknown += !known;
+    return value != 0;
+}
+
 int export_sites_next(struct export_sites *e, struct export_site *site, struct error *err)
 {
     sqlite3_stmt *s = e->site;
+    struct stat_row stats;
     int rc = 0;
-    if (!db_next(s, &rc, err))
-        return rc;
+    do {
+        if (!db_next(s, &rc, err))
+            return rc;
+        read_stats(e, &stats);
+    } while (!is_wanted(e, &stats));
     *site = (struct export_site){.site_id = sqlite3_column_int64(s, SITE_ID),
                                  .stack_id = sqlite3_column_int64(s, STACK_ID),
                                  .process_id = sqlite3_column_int64(s, PROCESS_ID),
@@ -268,8 +291,8 @@ int export_sites_next(struct export_sites *e, struct export_site *site, struct e
                                  .kind = text(s, KIND),
                                  .op = text(s, OP),
                                  .phase = text(s, PHASE),
-                                 .module = text(s, MODULES)};
-    read_stats(e, &site->stats);
+                                 .module = text(s, MODULES),
+                                 .stats = stats};
     rc = read_frames(e, site, err);
     return rc ? rc : 1;
 }
@@ -320,6 +343,20 @@ void export_frame_name(const struct walk_frame *frame, struct buf *out)
         buf_puts(out, "??");
 }
 
+void export_frame_label(const struct walk_frame *frame, struct buf *out)
+{
+    const size_t before = out->length;
+    export_frame_name(frame, out);
+    if (out->length == before)
+        buf_puts(out, "??");
+    if (out->length - before <= EXPORT_NAME_MOST)
+        return;
+    size_t end = before + EXPORT_NAME_MOST;
+    while (end > before && ((unsigned char)out->data[end] & 0xc0) == 0x80)
+        end--; /* not within a letter of UTF-8 */
+    out->data[out->length = end] = 0;
+}
+
 int export_peak_stat(const struct export_options *o)
 {
     return kind_of(o) ? STAT_at_kind_peak_bytes : STAT_at_peak_bytes;
@@ -341,21 +378,18 @@ void export_stat_text(const struct export_options *o, int stat, struct buf *out)
         buf_printf(out, "%s, %s", stat_infos[stat].name, stat_infos[stat].text);
 }
 
-int64_t export_value(struct export_sites *e, const struct export_site *site, int stat)
+int64_t export_value(const struct export_site *site, int stat)
 {
     int known;
-    int64_t value = stat_value(&site->stats, stat, &known);
-    e->count++;
-    e->unknown += !known;
-    return value;
+    return stat_value(&site->stats, stat, &known);
 }
 
-int export_check_known(const struct export_sites *e, int stat, struct error *err)
+int export_sites_check(const struct export_sites *e, struct error *err)
 {
-    if (!e->count || e->unknown < e->count)
+    if (e->only < 0 || !e->count || e->unknown < e->count)
         return 0;
     return error_set(err, EINVAL,
                      "%s is not known of what was asked for, which the recording's totals or events do not tell; "
                      "--stat end.bytes is",
-                     stat_infos[stat].name);
+                     stat_infos[e->only].name);
 }

@@ -101,6 +101,11 @@ int export_sites_open(sqlite3 *db, const struct export_options *options, struct 
     int rc = device_check(db, options->device, options->kind, err);
     if (rc == 0 && options->at == EXPORT_AT_TIME)
         rc = at_check(db, options->at_ns, "--at", err);
+    if (rc == 0 && options->at == EXPORT_AT_TIME && options->min_size_bytes)
+        rc = error_set(err, EINVAL,
+                       "--min-size does not go with --at TIME, whose key frames do not tell sizes; --at peak and --at "
+                       "end do");
+    options->lens->min_size_bytes = options->min_size_bytes;
     if (rc == 0)
         rc = lens_apply(db, options->lens, err);
     if (rc == 0 && options->at == EXPORT_AT_TIME)

@@ -150,28 +150,31 @@ static int load_summed(struct lens *l, struct error *err)
 static int load_replay(struct lens *l, struct error *err)
 {
     const struct lens_options *o = l->options;
-    int is_one = o->pid != 0;
+    int is_one = o->pid != 0, is_large = o->min_size_bytes > 0;
     int rc = is_one ? replay_images(l->db, o->pid, &l->images, err) : 0;
     if (rc == 0 && is_one)
         is_one = db_int(l->db, "SELECT count(DISTINCT pid) FROM process", 0) != 1;
-    if (rc || (!is_one && !o->window))
+    if (rc || (!is_one && !o->window && !is_large))
         return rc;
     l->is_replayed = 1;
     struct lens_window *w = o->window;
-    if (!is_one && !w->is_by_event)
+    if (!is_one && !is_large && !w->is_by_event)
         return window_load(l->db, w->ranges, w->count, WINDOW_SITES, &l->replay, &w->result, err);
     if (!replay_is_possible(l->db))
         return error_set(err, EINVAL, "%s needs all events, which this recording does not keep (%s)%s",
-                         is_one ? "--process" : "a window by thread, process or size",
+                         is_one     ? "--process"
+                         : is_large ? "--min-size"
+                                    : "a window by thread, process or size",
                          merged_count(l->db) ? "memprof merge" : "--aggregate, --max-events",
                          is_one ? "; 'memprof report --by process' shows the totals" : "");
-    rc = w && !is_one ? load_summed(l, err) : -EAGAIN;
+    rc = w && !is_one && !is_large ? load_summed(l, err) : -EAGAIN;
     if (rc != -EAGAIN)
         return rc;
     if (w)
         w->result = (struct window_result){
             .is_counted = 1, .start_ns = w->ranges[0].from_ns, .end_ns = w->ranges[w->count - 1].to_ns};
-    return replay_load(l->db, is_one ? &l->images : NULL, w ? w->ranges : NULL, w ? w->count : 0, &l->replay, err);
+    return replay_load(l->db, is_one ? &l->images : NULL, w ? w->ranges : NULL, w ? w->count : 0, o->min_size_bytes,
+                       &l->replay, err);
 }
 
 static int load_survivors(struct lens *l, struct error *err)
@@ -197,7 +200,8 @@ int lens_apply(sqlite3 *db, const struct lens_options *options, struct error *er
 {
     struct lens l = {.db = db, .options = options};
     int rc = 0;
-    if (!options->skip_count && !options->pid && !options->window && options->language == TREE_BOTH)
+    if (!options->skip_count && !options->pid && !options->window && !options->min_size_bytes &&
+        options->language == TREE_BOTH)
         return 0;
     if (options->language == TREE_PYTHON && db_int(db, "SELECT 1 FROM frame WHERE language = 'python' LIMIT 1", 0) == 0)
         return error_set(err, EINVAL, "--python-only: no Python code in this recording");
@@ -205,7 +209,7 @@ int lens_apply(sqlite3 *db, const struct lens_options *options, struct error *er
     rc = tree_open(db, &l.tree, err);
     if (rc == 0)
         rc = mark_skipped(&l, err);
-    if (rc == 0 && (options->pid || options->window))
+    if (rc == 0 && (options->pid || options->window || options->min_size_bytes))
         rc = load_replay(&l, err);
     if (rc == 0 && options->window && options->window->has_survivors)
         rc = load_survivors(&l, err);

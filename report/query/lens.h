@@ -37,6 +37,8 @@ struct lens_options {
     int hides_skipped;     /* in stacks, too: they are an allocator's functions to whoever reads the file */
     uint64_t *skips_found; /* bits of those that are in the recording; NULL: one that is not is an error */
     int64_t pid;           /* 0: all processes */
+    int64_t
+        min_size_bytes; /* as if there had been no smaller blocks; 0: all. Threads and processes are not told apart */
     enum tree_language language;
     struct lens_window *window; /* what happened in it alone; NULL: in the whole run */
 };

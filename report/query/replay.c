@@ -110,10 +110,13 @@ static void take_threads(struct replay_state *s, struct replay *replay)
 }
 
 int replay_load(sqlite3 *db, const struct replay_images *images, const struct window_range *ranges, size_t range_count,
-                struct replay *replay, struct error *err)
+                int64_t min_size_bytes, struct replay *replay, struct error *err)
 {
-    struct replay_state s = {
-        .ranges = ranges, .range_count = range_count, .is_inside = !ranges, .has_threads = ranges != NULL};
+    struct replay_state s = {.ranges = ranges,
+                             .range_count = range_count,
+                             .is_inside = !ranges,
+                             .has_threads = ranges != NULL,
+                             .min_size_bytes = min_size_bytes > 0 ? (uint64_t)min_size_bytes : 0};
     *replay = (struct replay){0};
     int rc = load_teardowns(db, &s, err);
     if (rc == 0)

@@ -72,10 +72,11 @@ static inline int replay_has(const struct replay_images *images, unsigned proces
 /* Whether all events are there. */
 int replay_is_possible(sqlite3 *db);
 struct window_range;
-/* Of images (NULL: of all processes) what happened in ranges (NULL: in all the run), which are united (window.h).
+/* Of images (NULL: of all processes) what happened in ranges (NULL: in all the run), which are united (window.h), to
+ * blocks of at least min_size_bytes, as if there had been no others.
  * -EBADMSG with err when a part of the events is damaged. Free with replay_free in any case. */
 int replay_load(sqlite3 *db, const struct replay_images *images, const struct window_range *ranges, size_t range_count,
-                struct replay *replay, struct error *err);
+                int64_t min_size_bytes, struct replay *replay, struct error *err);
 /* Whether all of a row is 0. */
 static inline int replay_is_nothing(const struct stat_row *stats)
 {

@@ -372,6 +372,15 @@ static void request(struct replay_state *s, const struct chunk_event *e)
 void replay_apply(struct replay_state *s, const struct chunk_event *e)
 {
     int is_birth = chunk_op_is_birth(e->op);
+    struct chunk_event changed;
+    if (s->min_size_bytes) {
+        changed = *e;
+        e = &changed;
+        if (is_birth) /* what comes before a free, and makes that one of a temporary or not */
+            *last_of(s, e->thread_id) = e->address;
+        if (replay_leaves_out(s, &changed))
+            return;
+    }
     if (e->op == CHUNK_split)
         split(s, e);
     if (e->op == CHUNK_free_requested)
@@ -425,4 +434,7 @@ void replay_state_close(struct replay_state *s)
     map_close(&s->size_of);
     map_close(&s->swept);
     map_close(&s->requested);
+    map_close(&s->left_of);
+    map_close(&s->summed);
+    free(s->left);
 }

@@ -1,10 +1,11 @@
 /*
- * replay_private.h: what the files of replay.h share: reading the events (replay.c), and what they change
- * (replay_apply.c).
+ * replay_private.h: what the files of replay.h share: reading the events (replay.c), what they change
+ * (replay_apply.c), and which blocks are left out (replay_small.c).
  */
 #ifndef MEMPROF_REPLAY_PRIVATE_H
 #define MEMPROF_REPLAY_PRIVATE_H
 
+#include "../../common/kind.h"
 #include "../../common/map.h"
 #include "blocks.h"
 #include "replay.h"
@@ -67,11 +68,21 @@ struct replay_state {
     uint32_t size_count, size_capacity;
     struct map requested; /* blocks whose free was asked for: 1, or as a temporary 2 */
     struct map swept;     /* processes whose blocks ended, as far as threads go */
+
+    uint64_t min_size_bytes; /* smaller blocks are left out; 0: none (replay_small.c) */
+    struct map left_of;      /* (site, process) -> left */
+    struct replay_left {     /* of a process that ends */
+        uint64_t bytes, count;
+    } * left;
+    struct map summed; /* processes that have it */
+    uint32_t left_count, left_capacity;
 };
 
 /* Ends the ranges that end by then, and begins the next one. */
 void replay_advance(struct replay_state *s, int64_t time_ns);
 void replay_apply(struct replay_state *s, const struct chunk_event *e);
+/* Whether an event is of small blocks alone, which min_size_bytes leaves out; changes it where it is of others, too. */
+int replay_leaves_out(struct replay_state *s, struct chunk_event *e);
 /* Behind the last event: what it still has is live at the end. */
 void replay_end_held(struct replay_state *s, struct held *held, unsigned device, unsigned kind);
 void replay_end_level(struct level *l);

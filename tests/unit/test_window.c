@@ -362,7 +362,7 @@ static struct window_result check(const struct window_range *ranges, size_t coun
     naive_parts_compare("window", &window);
     compare_survivors(ranges, count, &window);
     replay_free(&window);
-    if (replay_load(account_db, NULL, ranges, count, &all, &err))
+    if (replay_load(account_db, NULL, ranges, count, 0, &all, &err))
         fail_msg("%s", err.text);
     compare("replay", &all, all.site_count ? all.sites[0].stats.known : 0);
     naive_parts_compare("replay", &all);

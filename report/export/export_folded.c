@@ -86,14 +86,14 @@ int export_folded(sqlite3 *db, const struct export_options *options, FILE *out, 
         rc = has_devices(sites, &f.has_devices, err);
     export_sites_only(sites, stat);
     while (rc == 0 && !ferror(out) && (rc = export_sites_next(sites, &site, err)) == 1) {
-        int64_t value = export_value(&site, stat);
+        int64_t value = export_value(sites, &site, stat);
         f.negative += value < 0;
         if (value > 0)
             put_site(&f, &site, value, out);
         rc = 0;
     }
     if (rc == 0)
-        rc = export_sites_check(sites, err);
+        rc = export_check_known(sites, stat, err);
     tell(&f, options, stat, result);
     export_sites_close(sites);
     buf_free(&f.line);

@@ -142,11 +142,11 @@ static int run_of(const struct walk_frame *const *frames, int count)
 
 /* --- samples --- */
 
-static int read_values(const struct profile *p, const struct export_site *site, int64_t *values)
+static int read_values(struct profile *p, const struct export_site *site, int64_t *values)
 {
     int has = 0;
     for (int i = 0; i < p->type_count; i++) {
-        values[i] = export_value(site, p->types[i].stat);
+        values[i] = export_value(p->sites, site, p->types[i].stat);
         has |= values[i] != 0;
     }
     return has;

@@ -145,7 +145,7 @@ static int put_profile(struct scope *s, int64_t device_id, const char *device, c
     int is_begun = 0, rc = export_sites_begin(s->sites, device_id, err);
     export_sites_only(s->sites, of->stat);
     while (rc == 0 && !ferror(s->out) && (rc = export_sites_next(s->sites, &site, err)) == 1) {
-        int64_t weight = export_value(&site, of->stat);
+        int64_t weight = export_value(s->sites, &site, of->stat);
         s->negative += weight < 0;
         if (weight > 0 && !is_begun++)
             begin_profile(s, device, of);
@@ -154,7 +154,7 @@ static int put_profile(struct scope *s, int64_t device_id, const char *device, c
         rc = 0;
     }
     if (rc == 0)
-        rc = export_sites_check(s->sites, err);
+        rc = export_check_known(s->sites, of->stat, err);
     if (rc == 0 && !is_begun && is_last_chance && !s->profile_count) {
         begin_profile(s, device, of);
         is_begun = 1;

@@ -18,7 +18,7 @@ struct export_sites {
     struct walk *walk;
     sqlite3_stmt *site, *device, *function;
     int only;               /* sites that have some of this statistic; -1: all */
-    int64_t count, unknown; /* sites that were asked for it, and of which it is not known */
+    int64_t count, unknown; /* sites whose value was asked for, and of which it is not known */
     struct map owns;        /* frames of ours for lines that are none of their sites' stacks, by line_id */
     struct export_modules *modules;
     const struct walk_frame *shown[WALK_FRAMES_MAX + 1];
@@ -270,12 +270,10 @@ void export_sites_only(struct export_sites *e, int stat)
 static int is_wanted(struct export_sites *e, const struct stat_row *stats)
 {
     int known;
-    if (e->only < 0)
+    if (e->only < 0 || stat_value(stats, e->only, &known) != 0 || !known)
         return 1;
-    int64_t value = stat_value(stats, e->only, &known);
     e->count++;
-    e->unknown += !known;
-    return value != 0;
+    return 0;
 }
 
 int export_sites_next(struct export_sites *e, struct export_site *site, struct error *err)
@@ -342,7 +340,11 @@ void export_frame_name(const struct walk_frame *frame, struct buf *out)
 {
     if (frame->function)
         buf_puts(out, frame->function);
-    else if (frame->module)
+    if (frame->function && frame->is_python && *frame->function == '<' && frame->file)
+        buf_printf(out, " (%s)", text_filename(frame->file));
+    if (frame->function)
+        return;
+    if (frame->module)
         buf_printf(out, "%s+0x%llx", text_basename(frame->module), (unsigned long long)frame->offset);
     else
         buf_puts(out, "??");
@@ -383,18 +385,21 @@ void export_stat_text(const struct export_options *o, int stat, struct buf *out)
         buf_printf(out, "%s, %s", stat_infos[stat].name, stat_infos[stat].text);
 }
 
-int64_t export_value(const struct export_site *site, int stat)
+int64_t export_value(struct export_sites *e, const struct export_site *site, int stat)
 {
     int known;
-    return stat_value(&site->stats, stat, &known);
+    int64_t value = stat_value(&site->stats, stat, &known);
+    e->count++;
+    e->unknown += !known;
+    return value;
 }
 
-int export_sites_check(const struct export_sites *e, struct error *err)
+int export_check_known(const struct export_sites *e, int stat, struct error *err)
 {
-    if (e->only < 0 || !e->count || e->unknown < e->count)
+    if (!e->count || e->unknown < e->count)
         return 0;
     return error_set(err, EINVAL,
                      "%s is not known of what was asked for, which the recording's totals or events do not tell; "
                      "--stat end.bytes is",
-                     stat_infos[e->only].name);
+                     stat_infos[stat].name);
 }

@@ -43,7 +43,7 @@ void export_sites_close(struct export_sites *sites);
 
 /* Before the first site again; of one device (its id), or of all that the options keep (-1). */
 int export_sites_begin(struct export_sites *sites, int64_t device_id, struct error *err);
-/* From now on only those that have some of this statistic (stat_id; -1: all again). */
+/* From now on only those that have some of this statistic, or of which it is not known (stat_id; -1: all again). */
 void export_sites_only(struct export_sites *sites, int stat);
 /* 1; 0: there is none left; -errno with err. */
 int export_sites_next(struct export_sites *sites, struct export_site *site, struct error *err);
@@ -61,7 +61,8 @@ int export_sites_program(struct export_sites *sites, struct export_module *modul
 int export_sites_function(struct export_sites *sites, const struct walk_frame *frame, struct export_function *function,
                           struct error *err);
 
-/* What a frame is called: "forward", "libz.so.1+0x1234", "??". Appended as it is in the recording. */
+/* What a frame is called: "forward", "libz.so.1+0x1234", "??"; with its file where Python gives all the same name,
+ * "<module> (json/__init__.py)". Appended as it is in the recording. */
 void export_frame_name(const struct walk_frame *frame, struct buf *text);
 /* The same in at most EXPORT_NAME_MOST bytes, for formats whose readers draw it. */
 enum { EXPORT_NAME_MOST = 4000 };
@@ -73,9 +74,9 @@ int export_peak_stat(const struct export_options *options);
 int export_stat(const struct export_options *options);
 /* What it is: "alloc.bytes, bytes requested by them", "bytes live at 1.5 s". */
 void export_stat_text(const struct export_options *options, int stat, struct buf *text);
-/* Its value at a site; 0 where it is not known. */
-int64_t export_value(const struct export_site *site, int stat);
-/* -EINVAL with err where that of export_sites_only was not known of any site since export_sites_begin. */
-int export_sites_check(const struct export_sites *sites, struct error *err);
+/* Its value at a site; 0 and counted where it is not known. */
+int64_t export_value(struct export_sites *sites, const struct export_site *site, int stat);
+/* -EINVAL with err where it was not known of any site that was walked since export_sites_begin. */
+int export_check_known(const struct export_sites *sites, int stat, struct error *err);
 
 #endif

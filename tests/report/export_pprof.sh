@@ -55,7 +55,8 @@ done
 profile net.db
 for device in $(devices_of net.db); do
     equal "$device" "$(held net.db "$device" peak_active_bytes)" \
-        "$(pprof -top -tagfocus "device=$device" net.pb.gz | sed -n 's/^Showing nodes accounting for \([0-9]*\)B.*/\1/p')"
+        "$(pprof -top -tagfocus "device=$device" net.pb.gz |
+            sed -n 's/^Showing nodes accounting for \([0-9]*\)B.*/\1/p')"
 done
 profile net.db --at end -o end.pb.gz
 pprof -raw end.pb.gz | grep dflt >types

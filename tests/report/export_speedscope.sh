@@ -25,7 +25,8 @@ def read(name):
 # of samples/net.c: see there
 file, frames, profiles = read("out.speedscope.json")
 assert {(name, p["unit"], p["endValue"]) for name, p in profiles.items()} == {
-    ("host: live at the peak", "bytes", 963072), ("host: allocated", "bytes", 7472128), ("host: allocations", "none", 216)}
+    ("host: live at the peak", "bytes", 963072), ("host: allocated", "bytes", 7472128),
+    ("host: allocations", "none", 216)}
 assert file["profiles"][file["activeProfileIndex"]]["name"] == "host: live at the peak"
 allocated = profiles["host: allocated"]
 stacks = {tuple(frames[i]["name"] for i in s): w for s, w in zip(allocated["samples"], allocated["weights"])}
@@ -50,13 +51,14 @@ version=1.25.0
 package=$BUILD/speedscope/$version
 if [ ! -f "$package/package/package.json" ]; then
     mkdir -p "$package.new"
-    (cd "$package.new" && npm pack --silent --fetch-retries=0 --fetch-timeout=20000 "speedscope@$version" >/dev/null 2>&1 &&
+    (cd "$package.new" &&
+        npm pack --silent --fetch-retries=0 --fetch-timeout=20000 "speedscope@$version" >/dev/null 2>&1 &&
         tar -xf speedscope-*.tgz) || skip "npm's package speedscope cannot be had here"
     mv "$package.new" "$package" 2>/dev/null || rm -rf "$package.new" # another run was first
 fi
 release=$package/package/dist/release
 /usr/bin/python3 -c 'import jsonschema' 2>/dev/null || skip "python3-jsonschema is not installed"
-/usr/bin/python3 - "$release/file-format-schema.json" out net trap empty <<'END' || fail "not as speedscope's schema has it"
+/usr/bin/python3 - "$release/file-format-schema.json" out net trap empty <<'END' || fail "not what its schema wants"
 import json, os, sys, jsonschema
 schema = json.load(open(sys.argv[1]))
 for name in sys.argv[2:]:

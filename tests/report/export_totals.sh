@@ -28,7 +28,8 @@ done
 for name in $names; do
     "$MEMPROF" export --format speedscope $name.db 2>err || { cat err; fail "speedscope of $name"; }
     for device in $(devices_of $name.db); do
-        held $name.db "$device" "peak_active_bytes || ' ' || end_active_bytes || ' ' || alloc_bytes || ' ' || alloc_count"
+        held $name.db "$device" \
+            "peak_active_bytes || ' ' || end_active_bytes || ' ' || alloc_bytes || ' ' || alloc_count"
     done >totals
     devices_of $name.db | python3 "$ROOT/tests/report/export_weights.py" $name.speedscope.json totals ||
         fail "speedscope, $name: other totals"

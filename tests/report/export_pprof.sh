@@ -51,6 +51,21 @@ for type in active.at_peak:peak_space alloc.bytes:alloc_space alloc.count:alloc_
     same_growth gawk300 gawk900 "${type%:*}" "${type#*:}"
 done
 
+# and a profile of one has for each function what the report has: of C, and of Python with the interpreter's C
+same_functions() { # RECORDING [OPTION]...
+    recording=$1
+    shift
+    profile "$recording" -o flat.pb.gz "$@"
+    pprof -top -functions flat.pb.gz >top.txt
+    "$MEMPROF" report "$recording" --by function --json "$@" >report.json
+    python3 "$ROOT/tests/report/export_growth.py" top.txt report.json || fail "the functions of $recording $*"
+}
+same_functions gawk900.db
+same_functions new.db --skip make
+record_ok /usr/bin/python3 -c 'import json; print(len([json.dumps({"a": i}) for i in range(500)]))' >/dev/null
+same_functions out.db
+same_functions out.db --native
+
 # two devices apart by label; an instant; a kind
 profile net.db
 for device in $(devices_of net.db); do

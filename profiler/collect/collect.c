@@ -395,8 +395,10 @@ static int is_limited(const struct collection *c, int rc)
     getrlimit(RLIMIT_FSIZE, &file);
     getrlimit(RLIMIT_NOFILE, &files);
     getrlimit(RLIMIT_AS, &space);
-    return rc == -ENOMEM || (rc != -EEXIST && (file.rlim_cur < LEAST_FILE_BYTES || files.rlim_cur < LEAST_FILES ||
-                                               (space.rlim_cur != RLIM_INFINITY && !c->session.control)));
+    if (rc == -ENOMEM || rc == -EFBIG) /* no room for the rings */
+        return 1;
+    return rc != -EEXIST && (file.rlim_cur < LEAST_FILE_BYTES || files.rlim_cur < LEAST_FILES ||
+                             (space.rlim_cur != RLIM_INFINITY && !c->session.control));
 }
 
 /* In our place, as what cannot be recorded is. Returns only when it cannot be run. */

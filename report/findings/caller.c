@@ -95,12 +95,14 @@ static void pass_on(struct passed_on *all, const struct walk_frame *frame, int64
     }
 }
 
-/* Beside code without a name its caller stands already. */
-static const struct walk_frame *passed_to(const struct walk_stack *stack)
+/* Beside code without a name its caller stands already. What the line itself called (of the C library, or of an
+ * interpreter) is no caller of it. */
+static const struct walk_frame *passed_to(const struct walk_stack *stack, int64_t function_id)
 {
     int first, end;
     walk_shown(stack, &first, &end);
-    return first < end && stack->frames[first]->function ? caller_of(stack) : NULL;
+    const struct walk_frame *caller = first < end && stack->frames[first]->function ? caller_of(stack) : NULL;
+    return caller && !is_within(stack, caller, function_id) ? caller : NULL;
 }
 
 static int sum_passed(struct rules *r, struct walk *walk, const struct rule_line *line, named_caller_bytes *bytes,
@@ -109,12 +111,13 @@ static int sum_passed(struct rules *r, struct walk *walk, const struct rule_line
     static const enum packed_column of_sites[] = {PACKED_site_stack_id, PACKED_site_end_bytes};
     struct site_rows rows;
     struct walk_stack stack;
+    int64_t function_id = rule_query_amount(r, own_function, &line->site_id, 1, 0);
     int sites = 0, rc = site_rows_open(r->db, of_sites, 2, &rows, r->err);
     while (rc == 0 && (rc = site_rows_next(&rows, r->err)) == 1) {
         int64_t part = rule_line_of(r, rows.site_id) == line ? bytes(r, rows.site_id, site_rows_value(&rows, 1)) : 0;
         rc = part > 0 && ++sites > PASSED_SITES_MAX ? -E2BIG : 0;
         if (rc == 0 && part > 0 && (rc = walk_stack(walk, site_rows_value(&rows, 0), &stack, r->err)) == 0)
-            pass_on(all, passed_to(&stack), part);
+            pass_on(all, passed_to(&stack, function_id), part);
     }
     site_rows_close(&rows);
     return rc;
@@ -128,8 +131,8 @@ void finding_passed(struct rules *r, struct finding *f, const struct rule_line *
     if (walk_open(r->db, TREE_BOTH, &walk, r->err) == 0 && sum_passed(r, walk, line, bytes, &all) == 0)
         for (uint32_t i = 0; i < all.count; i++)
             best = best && best->bytes >= all.item[i].bytes ? best : &all.item[i];
-    if (best) {
-        int percent = rule_percent(best->bytes, all.bytes);
+    int percent = best ? rule_percent(best->bytes, all.bytes) : 0;
+    if (percent > 0) {
         if (best->bytes == all.bytes)
             finding_say(f, " It allocated all of this for ");
         else if (percent >= 50)

@@ -69,3 +69,21 @@ record_ok ./other free
 "$MEMPROF" report out.db --json >report.json
 contains "another name: the line" report.json "fill (other.c:"
 lacks "another name" report.json "It allocated"
+# What a line called of the C library is no caller of it: puts() takes its buffer by a function with alloc in its name.
+cat >calls.c <<'END'
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+static void *kept;
+int main(void)
+{
+    memset(kept = malloc(4 << 20), 1, 4 << 20), puts("kept");
+    return 0;
+}
+END
+"$CC" -g -O0 -fno-builtin -o calls calls.c
+record_ok ./calls
+"$MEMPROF" report out.db --json >report.json
+finding leaks >leaks.txt
+contains "a line that calls the C library: what it left" leaks.txt "main (calls.c:7)"
+lacks "a line that calls the C library: for nobody" leaks.txt "It allocated"

@@ -65,10 +65,10 @@ def _measured(device):
 
 
 class Measured:
-    """What a device did since the test began, exact up to the call; 0 where nothing records."""
+    """What a device did since the test began, exact up to the call; 0 where that is not known."""
 
-    def __init__(self, device='host'):
-        self.device = device
+    def __init__(self, is_known, device='host'):
+        self.is_known, self.device = is_known, device
 
     def peak(self):
         """The most that was live above what was live when the test began."""
@@ -88,10 +88,10 @@ class Measured:
 
     def of(self, device):
         """The same of another device, such as "cuda:0"; "cuda": of all of that type."""
-        return Measured(device)
+        return Measured(self.is_known, device)
 
     def _get(self, limit):
-        return (_measured(self.device) or {'max_allocs': 0}).get(limit, Bytes(0))
+        return (self.is_known and _measured(self.device) or {'max_allocs': 0}).get(limit, Bytes(0))
 
 
 def _shares_recording(config):
@@ -157,9 +157,9 @@ def pytest_collection_modifyitems(items):
 
 
 @pytest.fixture
-def memprof():
+def memprof(request):
     """What the test did on the host so far: memprof.peak(), leak(), allocated(), allocs()."""
-    return Measured()
+    return Measured(_is_known(request.node))
 
 
 def _measure(item):

@@ -23,6 +23,8 @@
 #define INNER_MAX     3          /* ranges within ranges that come again: deeper ones are calls rather than phases */
 #define SIBLINGS_MAX  64         /* that are looked at behind a phase */
 #define CHANGES_MAX   (1u << 22) /* of all lines */
+#define COUNTED       1u
+#define COUNTED_LONG  2u
 #define NOT_YET       INT64_MAX
 #define NONE          UINT32_MAX
 
@@ -42,7 +44,7 @@ struct edge {
 };
 
 struct held { /* by name and line */
-    uint32_t name, line, site_id, last_phase, last_long;
+    uint32_t name, line, site_id;
     int64_t phase_count, long_count /* of these: to the next execution */;
     int64_t block_count, freed_count, bytes, longest_ns;
     int64_t through_count, through_ns; /* of the blocks: held while another phase ran, but not to the next execution */
@@ -62,6 +64,7 @@ struct watch_phase {
     int64_t last_end, now_ns;
     struct map first_of; /* thread -> its first phase */
     struct map held_of;
+    struct map counted; /* held and phase -> COUNTED bits: blocks come in the order in which they go */
     struct held *held;
     size_t change_count;
 };
@@ -189,6 +192,7 @@ void watch_phase_close(void *watch)
     executions_free(&w->all);
     map_close(&w->first_of);
     map_close(&w->held_of);
+    map_close(&w->counted);
     free(w->held);
     free(w->phases);
     free(w->edges);
@@ -270,13 +274,20 @@ static struct held *held_at(struct watch_phase *w, const struct phase *p, uint32
         return NULL;
     uint32_t number = (uint32_t)(line - w->r->lines), i = map_number_or(&w->held_of, number, p->name, w->held_count);
     if (i == w->held_count)
-        *ARRAY_ADD(w->held, w->held_count, w->held_capacity) = (struct held){.name = p->name,
-                                                                             .line = number,
-                                                                             .site_id = site_id,
-                                                                             .last_phase = NONE,
-                                                                             .last_long = NONE,
-                                                                             .is_again = p->is_again};
+        *ARRAY_ADD(w->held, w->held_count, w->held_capacity) =
+            (struct held){.name = p->name, .line = number, .site_id = site_id, .is_again = p->is_again};
     return &w->held[i];
+}
+
+/* Whether it is the first block of the phase for which this counts. Of very many that is not looked at any more. */
+static int is_first(struct watch_phase *w, const struct held *h, const struct phase *p, unsigned bit)
+{
+    const uint64_t a = (uint64_t)(h - w->held) + 1, b = (uint64_t)(p - w->phases);
+    uint64_t *slot = w->counted.count < CHANGES_MAX || map_get(&w->counted, a, b) ? map_slot(&w->counted, a, b) : NULL;
+    const int is_new = slot && !(*slot & bit);
+    if (slot)
+        *slot |= bit;
+    return is_new;
 }
 
 /* A block goes, or is there to the end: from where its phase ended on it was held. */
@@ -291,11 +302,10 @@ static void look_at(struct watch_phase *w, const struct block *block, int64_t un
     struct held *h = is_last || is_held || through ? held_at(w, p, block->site_id) : NULL;
     if (!h)
         return;
-    const uint32_t number = (uint32_t)(p - w->phases);
-    h->phase_count += h->last_phase != number && !is_last;
-    h->last_phase = number;
-    h->long_count += is_held && h->last_long != number;
-    h->last_long = is_held ? number : h->last_long;
+    if (!is_last)
+        h->phase_count += is_first(w, h, p, COUNTED);
+    if (is_held)
+        h->long_count += is_first(w, h, p, COUNTED_LONG);
     h->block_count++;
     h->through_count += through != NULL;
     if (through && through->end_ns - through->start_ns >= h->through_ns) {

@@ -107,6 +107,13 @@ exact phase phase
 equal 'phase: executions' 39 "$(found phase phase execution_count)"
 contains 'phase' phase.txt '* Held past its phase, saves 3.50 MiB of a peak of 4.50 MiB'
 
+# blocks go in another order than that of the executions which made them
+both mixed
+place mixed phase mixed
+exact mixed phase
+equal 'mixed: executions' 39 "$(found mixed phase execution_count)"
+contains 'mixed' mixed.txt 'which were still live when the next execution of that had ended, in 39 of 40 executions.'
+
 # held while another phase of the same turn runs
 both loop
 place loop phase batch

@@ -133,6 +133,33 @@ static void phase(void)
         free(held[i]);
 }
 
+/* 40 steps: forward makes eight blocks, which are held for one to four steps more, and freed one of each step in turn.
+ */
+static void mixed(void)
+{
+    enum { BLOCKS = 8 };
+    void *held[40][BLOCKS] = {{NULL}};
+    for (int i = 0; i < 40; i++) {
+        memprof_range_push("forward");
+        for (int k = 0; k < BLOCKS; k++) {
+            size_t size = MIB / BLOCKS + 16 * (size_t)(i * BLOCKS + k); /* no two alike: none is taken again */
+            held[i][k] = touched(malloc(size), size);                   /* mixed */
+        }
+        for (int k = 0; k < BLOCKS && mended; k++)
+            free(held[i][k]);
+        memprof_range_pop();
+        memprof_range_push("backward");
+        void *gradients = touched(malloc(MIB / 2), MIB / 2);
+        free(gradients);
+        memprof_range_pop();
+        for (int k = 0; k < BLOCKS && i % 4 == 3 && !mended; k++)
+            for (int step = i < 4 ? 0 : i - 4; step < i; step++)
+                free(held[step][k]);
+    }
+    for (int k = 0; k < BLOCKS && !mended; k++)
+        free(held[39][k]);
+}
+
 /* 40 steps within an outer range, in three phases: load makes 1 MiB, which is held while work takes 2 MiB of its own
  * and is the peak; store reads what work left, and what load made goes behind it. What work left is freed by store,
  * which needed it. */
@@ -321,9 +348,9 @@ static void killed(void)
 static const struct {
     const char *name;
     void (*run)(void);
-} modes[] = {{"leak", leak},   {"wrapper", wrapper}, {"steps", steps},       {"phase", phase},   {"once", once},
-             {"churn", churn}, {"reuse", reuse},     {"reallocs", reallocs}, {"killed", killed}, {"loop", loop},
-             {"turns", turns}, {"five", five},       {"data", data},         {"stacks", stacks}};
+} modes[] = {{"leak", leak}, {"wrapper", wrapper}, {"steps", steps}, {"phase", phase},       {"mixed", mixed},
+             {"once", once}, {"churn", churn},     {"reuse", reuse}, {"reallocs", reallocs}, {"killed", killed},
+             {"loop", loop}, {"turns", turns},     {"five", five},   {"data", data},         {"stacks", stacks}};
 
 int main(int argc, char **argv)
 {

@@ -232,6 +232,8 @@ static void take_chunk(struct window *w, const struct window_chunk *c, const voi
     window_advance(w, c->first_ns, c->first_event);
     if (w->range == w->range_count)
         return;
+    if (deltas)
+        window_join(w, c);
     if (deltas && is_summed(w, c)) {
         sum_chunk(w, c, deltas, delta_count);
         return;
@@ -422,6 +424,7 @@ static void close(struct window *w)
     window_parts_close(w);
     free(w->levels);
     free(w->touched);
+    free(w->ranges);
     free(w->sites);
     free(w->live);
     free(w->teardowns);
@@ -432,7 +435,7 @@ int window_load(sqlite3 *db, const struct window_range *ranges, size_t count, en
                 struct replay *replay, struct window_result *result, struct error *err)
 {
     struct window w = {.db = db,
-                       .ranges = ranges,
+                       .ranges = memcpy(xcalloc(count, sizeof *ranges), ranges, count * sizeof *ranges),
                        .range_count = count,
                        .codec = chunk_codec_open(),
                        .delta_codec = chunk_codec_open(),

@@ -77,6 +77,41 @@ int64_t window_next_edge(const struct window *w)
     return w->is_inside ? w->ranges[w->range].to_ns : w->ranges[w->range].from_ns;
 }
 
+/* The first event at a time or after it. */
+static long first_from(const struct chunk_event *events, long count, int64_t time_ns)
+{
+    long low = 0, high = count;
+    while (low < high) {
+        long middle = low + (high - low) / 2;
+        if ((int64_t)events[middle].time_ns < time_ns)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* Whether the next range begins in the chunk, too. */
+static int meets_next(const struct window *w, const struct window_chunk *c)
+{
+    return w->is_inside && w->range + 1 < w->range_count && w->ranges[w->range + 1].from_ns <= c->last_ns;
+}
+
+void window_join(struct window *w, const struct window_chunk *c)
+{
+    const struct chunk_event *events;
+    if (!meets_next(w, c))
+        return;
+    long count = window_decode(w, c->chunk_id, &events);
+    while (count > 0 && meets_next(w, c)) {
+        const struct window_range *r = &w->ranges[w->range];
+        if (first_from(events, count, r[0].to_ns) != first_from(events, count, r[1].from_ns))
+            return;
+        w->ranges[w->range + 1].from_ns = r[0].from_ns;
+        w->range++;
+    }
+}
+
 /* --- events ------------------------------------------------------------------------------------------------------ */
 
 /* Whether it was live when its process's interpreter began to take itself down, within this range: that is its end. */

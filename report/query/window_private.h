@@ -82,8 +82,8 @@ struct window_parts {
 
 struct window {
     sqlite3 *db;
-    const struct window_range *ranges;
-    size_t range_count, range; /* range: the one that is, or comes next */
+    struct window_range *ranges; /* a copy: of those that meet without an event between, the later one has all */
+    size_t range_count, range;   /* range: the one that is, or comes next */
     int is_inside;
     uint32_t entered;     /* ranges so far */
     struct at_live *live; /* all sites, by site_id; sites beside it */
@@ -126,6 +126,8 @@ void window_change(struct window *w, uint32_t index, uint64_t bytes, uint64_t co
 /* Up to an event at time_ns: ranges end and begin on the way. */
 void window_advance(struct window *w, int64_t time_ns, int64_t event);
 int64_t window_next_edge(const struct window *w); /* where the next range begins or ends */
+/* Makes one of the ranges that meet in a chunk, which need not be read for it where they do so between two events. */
+void window_join(struct window *w, const struct window_chunk *c);
 void window_birth(struct window *w, uint32_t index, const struct chunk_event *e, int64_t event);
 void window_loss(struct window *w, uint32_t index, const struct chunk_event *e, int is_torn);
 /* What an event does, with number at in its chunk; inside a range it is counted. */

@@ -422,6 +422,33 @@ static void test_windows(void **state)
     assert_true(summed > 20); /* or it tested nothing but events */
 }
 
+/* Ranges one behind the other, as the steps of a loop are: where no event lies between, their chunks are summed. */
+static void test_ranges_that_meet(void **state)
+{
+    (void)state;
+    struct account_run r;
+    random_run(&r, 815, &(struct account_options){0});
+    add_threads();
+    read_back();
+    for (int round = 0; round < 4; round++) {
+        struct window_range met[64];
+        size_t count = 0;
+        int64_t from_ns = round % 2 ? (int64_t)events[event_count / 10].time_ns : 0;
+        for (size_t n = event_count / 9; count < 60 && n + 2 < event_count; n += event_count / 70) {
+            int64_t to_ns = (int64_t)events[n].time_ns + 1, next_ns = (int64_t)events[n + 1].time_ns;
+            if (to_ns >= next_ns)
+                continue;
+            met[count++] = (struct window_range){from_ns, to_ns};
+            from_ns = round > 1 && count % 20 == 0 ? next_ns + 1 : next_ns; /* of a few, one event lies between */
+        }
+        met[count++] = (struct window_range){from_ns, round % 2 ? WINDOW_END : from_ns + 1};
+        assert_true(count > 20);
+        /* 36 of 75, and 18 if each chunk in which an end lies were read; the others are, for what sums do not tell */
+        assert_true(check(met, count).chunks_summed > (int64_t)chunk_count / 3);
+    }
+    account_run_close(&r);
+}
+
 /* The whole run is what the recorder says of it. */
 static void test_whole(void **state)
 {
@@ -566,7 +593,8 @@ static void test_unite(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_windows),          cmocka_unit_test(test_whole), cmocka_unit_test(test_parts_add_up),
+        cmocka_unit_test(test_windows),          cmocka_unit_test(test_whole),
+        cmocka_unit_test(test_parts_add_up),     cmocka_unit_test(test_ranges_that_meet),
         cmocka_unit_test(test_what_is_not_kept), cmocka_unit_test(test_unite),
     };
     int failed = cmocka_run_group_tests(tests, scratch_begin, scratch_end);

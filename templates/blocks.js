@@ -1,6 +1,6 @@
 /* blocks.js: the largest blocks as shapes over time, stacked as they were live; and segments with the blocks that are known in them. */
 
-const BLOCK = { DEVICE: 0, KIND: 1, PROCESS: 2, THREAD: 3, ADDRESS: 4, SIZE: 5, FROM: 6, TO: 7, SITE: 8 };
+const BLOCK = { DEVICE: 0, KIND: 1, PROCESS: 2, THREAD: 3, ADDRESS: 4, SIZE: 5, FROM: 6, TO: 7, SITE: 8, NAME: 9 };
 
 const blocks = {
   shapes: [], hits: [], segmentHits: [],
@@ -118,7 +118,7 @@ const blocks = {
 
   describe(s) {
     const b = s.block, thread = model.core.threads.find((t) => t.thread_id === b[BLOCK.THREAD]);
-    return [bytes(b[BLOCK.SIZE]) + ' at 0x' + b[BLOCK.ADDRESS], this.name(b), 'from ' + instant(b[BLOCK.FROM]) + (b[BLOCK.TO] < 0 ? ', never freed' : ' for ' + instant(b[BLOCK.TO] - b[BLOCK.FROM])) + (thread ? ', thread ' + thread.name : '')];
+    return [(b[BLOCK.NAME] ? b[BLOCK.NAME] + ': ' : '') + bytes(b[BLOCK.SIZE]) + ' at 0x' + b[BLOCK.ADDRESS], this.name(b), 'from ' + instant(b[BLOCK.FROM]) + (b[BLOCK.TO] < 0 ? ', never freed' : ' for ' + instant(b[BLOCK.TO] - b[BLOCK.FROM])) + (thread ? ', thread ' + thread.name : '')];
   },
 
   hover(e) {
@@ -202,9 +202,16 @@ const blocks = {
   hoverSegment(e) {
     const box = byId('segments-canvas').getBoundingClientRect(), x = e.clientX - box.left, y = e.clientY - box.top;
     const found = this.segmentHits.find((h) => x >= h.x - 1 && x <= h.x + h.w + 1 && y >= h.y && y <= h.y + 16);
-    if (!found) { tip.hide(); return; }
+    if (!found) { this.hoverWhole(e, x, y); return; }
     const [size, where, when] = this.describe({ block: found.b.block });
     tip.show(e, el('div', {}, size), el('div', { class: 'fn' }, where), el('div', { class: 'muted' }, when));
     byId('segments-status').textContent = size + ', ' + where + ', ' + when;
+  },
+  /* Where no block is: the segment. */
+  hoverWhole(e, x, y) {
+    const g = this.segments && this.segments[Math.floor((y - 6) / 22)];
+    if (!g || x < 156) { tip.hide(); return; }
+    const [size, where, when] = this.describe({ block: g.segment });
+    tip.show(e, el('div', {}, 'Segment ' + size), el('div', { class: 'fn' }, where), el('div', { class: 'muted' }, when));
   },
 };

@@ -6,7 +6,7 @@
 #include "../query/program_name.h"
 #include "../query/programs.h"
 #include "../query/short_name.h"
-#include "page_data.h"
+#include "page_categories.h"
 #include "page_file.h"
 
 #include <stdlib.h>
@@ -150,6 +150,7 @@ void page_free(struct page *page)
                           &page->module_of,   &page->frame_of, &page->node_of,     &page->line_at};
     for (unsigned i = 0; i < sizeof maps / sizeof *maps; i++)
         map_close(maps[i]);
+    page_phases_free(page);
     buf_free(&page->findings);
     heap_end_free(&page->heap_end);
 }

@@ -100,6 +100,7 @@ struct page_instant {
     int64_t time_ns;
     uint32_t flags;
     uint32_t first_entry, entry_count;
+    uint32_t phases; /* of page_categories.c */
 };
 
 struct page_device {
@@ -139,6 +140,13 @@ struct page {
     uint32_t instant_count, instant_capacity;
     struct page_entry *entries;
     uint32_t entry_count, entry_capacity;
+
+    struct page_phase *phases; /* of page_categories.c */
+    uint32_t phase_count, phase_capacity;
+    uint16_t *phase_of;   /* site_id -> phases + 1; 0: none */
+    int64_t *phase_bytes; /* kept, phase_count values each */
+    uint32_t phase_bytes_count, phase_bytes_capacity;
+    int has_categories;
 
     uint32_t *site_of; /* site_id -> sites, MAP_NONE: not there; see page_site */
     uint32_t site_of_count;

@@ -3,7 +3,7 @@
  * each chunk's sums per site; events are decoded only in the chunks that an instant falls into, so that every instant
  * is exact to the event and the cost does not grow with the run. Without events the key frames are the instants.
  */
-#include "page_data.h"
+#include "page_categories.h"
 
 #include "../../common/chunk.h"
 #include "../../common/db.h"
@@ -106,8 +106,8 @@ static void close_instant(struct walk *w, int64_t time_ns, uint32_t flags)
     struct page *page = w->page;
     for (uint32_t i = w->first_entry; i < page->entry_count; i++)
         w->entry_of[page->entries[i].site] = MAP_NONE;
-    *ARRAY_ADD(page->instants, page->instant_count, page->instant_capacity) =
-        (struct page_instant){time_ns, flags | w->flags, w->first_entry, page->entry_count - w->first_entry};
+    *ARRAY_ADD(page->instants, page->instant_count, page->instant_capacity) = (struct page_instant){
+        time_ns, flags | w->flags, w->first_entry, page->entry_count - w->first_entry, page_phase_keep(page)};
     w->first_entry = page->entry_count;
     w->flags &= INSTANT_DAMAGED;
 }
@@ -155,6 +155,7 @@ static void apply_events(struct walk *w, const struct chunk_event *events, long 
                                 .gone_count = is_gone,
                                 .gone_bytes = is_gone ? size : 0,
                                 .ended_bytes = e->op == CHUNK_end ? size : 0};
+        page_phase_add(w->page, e->site_id, (uint64_t)(is_alloc ? size : -size));
         if (e->op == CHUNK_end) /* of all that the site has left: the count stands where an address does */
             by.gone_count = (int64_t)e->address;
         else if (e->op == CHUNK_cut)
@@ -172,6 +173,7 @@ static void apply_deltas(struct walk *w, const struct chunk_delta *deltas, long 
         if (i + 16 < count && deltas[i + 16].site_id < page->site_of_count) /* they are all over the table */
             __builtin_prefetch(&page->site_of[deltas[i + 16].site_id]);
         uint32_t site = page_site(page, deltas[i].site_id);
+        page_phase_add(w->page, deltas[i].site_id, deltas[i].alloc_bytes - deltas[i].free_bytes);
         if (site != MAP_NONE)
             change(w, site,
                    (struct page_entry){.alloc_count = deltas[i].alloc_count,
@@ -194,10 +196,13 @@ static void apply_keyframe(struct walk *w, const struct chunk_live *sites, long 
         ADD(now[e->site][1], e->gone_bytes);
         SUB(now[e->site][1], e->alloc_bytes);
     }
+    page_phase_restart(page, device);
     for (long i = 0; i < count; i++) {
         uint32_t site = page_site(page, sites[i].site_id);
         if (site == MAP_NONE)
             continue;
+        if (device < 0 || page->sites[site].device == device)
+            page_phase_add(page, sites[i].site_id, (uint64_t)sites[i].live_bytes);
         ADD(now[site][0], sites[i].live_count);
         ADD(now[site][1], sites[i].live_bytes);
     }
@@ -409,7 +414,9 @@ int page_load_instants(struct page *page)
     struct walk w = {.page = page, .codec = chunk_codec_open(), .delta_codec = chunk_codec_open()};
     w.entry_of = xmalloc((page->site_count + 1ul) * sizeof *w.entry_of);
     memset(w.entry_of, 0xff, (page->site_count + 1ul) * sizeof *w.entry_of);
-    int rc = choose_cuts(&w);
+    int rc = page_load_phases(page);
+    if (!rc)
+        rc = choose_cuts(&w);
     if (!rc) {
         close_instant(&w, 0, 0); /* the start: nothing is live */
         if (w.cut_count && w.cuts[0].time_ns == 0)

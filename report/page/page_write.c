@@ -1,5 +1,5 @@
 /* Writing what page_sites.c and page_instants.c made: names, frames, the tree, sites; and the stored instants. */
-#include "page_data.h"
+#include "page_categories.h"
 
 #include "../../common/db.h"
 #include "../../common/kind.h"
@@ -257,6 +257,7 @@ int page_write_instants(struct page *page, struct page_pack *pack)
            (int64_t)((uint64_t)page->entries[i].alloc_bytes - (uint64_t)page->entries[i].gone_bytes), 0);
     COLUMN(pack, "ended_bytes", page->entry_count, page->entries[i].ended_bytes, 0);
     COLUMN(pack, "temporary_count", page->entry_count, page->entries[i].temporary_count, 0);
+    int rc = page_write_categories(page, pack);
     pack_close(pack, '}');
-    return 0;
+    return rc;
 }

@@ -12,6 +12,7 @@
 #include "../query/ending.h"
 #include "../query/heap.h"
 #include "../query/inherited.h"
+#include "../query/names.h"
 #include "../query/process_label.h"
 #include "../query/rows.h"
 #include "arenas.h"
@@ -85,9 +86,7 @@ static int load_segments(struct fragments *f, struct error *err)
     int rc = db_prepare(
         f->db,
         "SELECT g.device_id, g.process_id, g.address, g.size_bytes, g.alloc_ns, g.free_ns, g.kind,"
-        " (SELECT n.name FROM memory_name n WHERE n.process_id = g.process_id AND n.address >= g.address"
-        /* an allocator may begin behind a header; names of its blocks come later */
-        " AND n.address < g.address + 4096 AND n.time_ns >= g.alloc_ns ORDER BY n.name_id LIMIT 1),"
+        " " NAME_OF_SEGMENT ","
         " g.kind = 'arena', s.site_id, p.end_ns, t.time_ns FROM segment g JOIN device d USING(device_id) LEFT JOIN "
         "site s ON"
         " s.stack_id = g.stack_id AND s.device_id = g.device_id AND s.kind = g.kind LEFT JOIN main.process p ON"

@@ -35,3 +35,9 @@ at_most "largest block of who names" 100000 "$largest"
 "$MEMPROF" run -o none.db --torch-names "$python" -c 'print("hello")' >none.txt 2>none.err
 equal "output" hello "$(cat none.txt)"
 contains "nothing was named" none.err "--torch-names: nothing was named: no process imported torch"
+
+# The page by category over time, with activations and what backward makes, at each of its instants.
+"$MEMPROF" report out.db --html=page.html >/dev/null
+python3 "$ROOT/tests/page/categories.py" page.html out.db "$MEMPROF" >most.txt || fail "the page's categories"
+contains "activations" most.txt "activation "
+contains "parameters" most.txt "parameter 272640"

@@ -25,6 +25,7 @@ enum {
     NEEDS_FAILURES,
     NEEDS_BLOCKS,
     NEEDS_RESIDENT,
+    NEEDS_NAMES,
     NEEDS_EVENTS,
     NEEDS
 };
@@ -56,6 +57,7 @@ static const char *const needs_sql[NEEDS] = {
     [NEEDS_FAILURES] = "SELECT EXISTS (SELECT 1 FROM oom)",
     [NEEDS_RESIDENT] = "SELECT EXISTS (SELECT 1 FROM resident_scan WHERE is_peak) AND NOT EXISTS (SELECT 1 FROM "
                        "recording)",
+    [NEEDS_NAMES] = "SELECT EXISTS (SELECT 1 FROM block_name)",
     [NEEDS_EVENTS] = "SELECT value = 'all' FROM meta WHERE key = 'events_kept'",
     /* every block of the run, one by one */
     [NEEDS_BLOCKS] = "SELECT (SELECT count(*) FROM block) >= (SELECT sum(alloc_count) FROM total WHERE kind = 'all')",

@@ -41,3 +41,8 @@ contains "nothing was named" none.err "--torch-names: nothing was named: no proc
 python3 "$ROOT/tests/page/categories.py" page.html out.db "$MEMPROF" >most.txt || fail "the page's categories"
 contains "activations" most.txt "activation "
 contains "parameters" most.txt "parameter 272640"
+
+# Nothing is wrong with its names: what is tied stays so, and the views of the buffer are all of it.
+"$MEMPROF" advise out.db >advise.txt
+lacks "tied weights" advise.txt 'Sharing came apart'
+lacks "views of all of a buffer" advise.txt 'Views keep a block'

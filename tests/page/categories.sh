@@ -45,7 +45,8 @@ label = b.js("return blocks.describe({ block: model.blocks.blocks.find((b) => b[
 assert label.startswith("weights, parameter; shared by rows, columns, reversed, bytes: 1.00 MiB at 0x"), label
 label = b.js("return blocks.describe({ block: model.blocks.blocks.find((b) => b[BLOCK.SIZE] === 200000) })[0]")
 assert label.startswith("late: 195.31 KiB"), label
-assert b.js("return model.blocks.blocks.filter((b) => b[BLOCK.SIZE] === 3000).map((b) => b[BLOCK.NAME] || '-')") == ["scratch", "-"]
+both = b.js("return model.blocks.blocks.filter((b) => b[BLOCK.SIZE] === 3000).map((b) => b[BLOCK.NAME] || '-')")
+assert both == ["scratch", "-"], both
 b.open(os.path.abspath("none.html"))
 b.wait("document.documentElement.dataset.ready === 'true'")
 assert b.js("return document.getElementById('growth-by').hidden"), "a switch without categories"

@@ -1,5 +1,5 @@
-# run --torch-names against what PyTorch says of each tensor: tied weights, one buffer behind five views, gradients and
-# what an optimizer keeps.
+# run --torch-names against what PyTorch says of each tensor: tied weights, an LSTM's in one buffer, views that overlap,
+# views of views and of other types, gradients and what an optimizer keeps.
 python=/usr/bin/python3
 "$python" -c 'import torch' 2>/dev/null || skip "no torch for $python"
 "$MEMPROF" run -q -o out.db --torch-names "$python" "$ROOT/tests/programs/torch_names.py" ledger.json
@@ -20,9 +20,11 @@ storages = {address for address, *_ in ledger.values()}
 assert report["named_blocks"] == len(storages), (report["named_blocks"], storages)
 shared = {n["name"]: n["shared_with"] for n in report["names"] if n["shared_with"]}
 assert shared == {"out.weight": "embed.weight", "out.weight.grad": "embed.weight.grad", "mask1": "mask0",
-                  "mask2": "mask0", "mask3": "mask0", "across": "mask0"}, shared
+                  "mask2": "mask0", "mask3": "mask0", "across": "mask0", "high": "low", "nested": "low", "ints": "low",
+                  "pairs": "low", "lstm.weight_hh_l0": "lstm.weight_ih_l0", "lstm.bias_ih_l0": "lstm.weight_ih_l0",
+                  "lstm.bias_hh_l0": "lstm.weight_ih_l0"}, shared
 END
-equal "categories" "buffer,65536,1 gradient,272640,3 optimizer,545292,9 parameter,272640,3" \
+equal "categories" "buffer,69632,2 gradient,272640,3 optimizer,545292,9 parameter,274944,4" \
     "$("$MEMPROF" report out.db --by category --csv | awk -F, 'NR > 1 && $2 != "" { print $2 "," $3 "," $4 }' | sort |
         paste -sd' ')"
 # Who names takes next to nothing: a list of all of Python's objects was a part of the peak (torch alone makes 100,000).
@@ -40,7 +42,7 @@ contains "nothing was named" none.err "--torch-names: nothing was named: no proc
 "$MEMPROF" report out.db --html=page.html >/dev/null
 python3 "$ROOT/tests/page/categories.py" page.html out.db "$MEMPROF" >most.txt || fail "the page's categories"
 contains "activations" most.txt "activation "
-contains "parameters" most.txt "parameter 272640"
+contains "parameters" most.txt "parameter 274944"
 
 # Nothing is wrong with its names: what is tied stays so, and the views of the buffer are all of it.
 "$MEMPROF" advise out.db >advise.txt

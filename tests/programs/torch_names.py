@@ -1,5 +1,6 @@
-"""A module with tied weights and one buffer behind five views, trained for five steps; then what each tensor is, from
-PyTorch itself: {name: [address of the storage, offset, shape, strides, bytes of an item, category]} into argv[1]."""
+"""A module with tied weights, an LSTM whose weights lie in one buffer (as cuDNN has them), one buffer behind five views
+and one behind views that overlap, are views of views, and have other types; trained for five steps. Then what each
+tensor is, from PyTorch itself: {name: [address of the storage, offset, shape, strides, bytes of an item, category]} into argv[1]."""
 import json
 import sys
 
@@ -17,6 +18,18 @@ class Net(torch.nn.Module):
         for i in range(4):
             self.register_buffer('mask%d' % i, flat[i])
         self.register_buffer('across', flat[:, ::2, 0].t())
+        base = torch.zeros(1024)
+        self.register_buffer('low', base[:768])
+        self.register_buffer('high', base[256:])
+        self.register_buffer('nested', base[256:768][::4])
+        self.register_buffer('ints', base.view(torch.int32)[:16])
+        self.register_buffer('pairs', torch.view_as_complex(base.view(512, 2)))
+        self.lstm = torch.nn.LSTM(8, 8)
+        weights, place = list(self.lstm.parameters()), 0
+        flat = torch.cat([weight.detach().reshape(-1) for weight in weights])
+        for weight in weights:
+            weight.data = flat[place:place + weight.numel()].view(weight.shape)
+            place += weight.numel()
 
     def forward(self, x):
         return self.out(self.hidden(self.embed(x)) @ self.mask0)
@@ -45,6 +58,8 @@ for name, parameter in [('embed.weight', net.embed.weight), ('out.weight', net.o
     for key, value in optimizer.state[parameter].items() if name != 'out.weight' else ():
         if isinstance(value, torch.Tensor):
             add(name + '.' + key, value, 'optimizer')
+for name, parameter in net.lstm.named_parameters():
+    add('lstm.' + name, parameter, 'parameter')
 for name, buffer in net.named_buffers():
     add(name, buffer, 'buffer')
 with open(sys.argv[1], 'w') as f:

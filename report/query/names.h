@@ -9,11 +9,12 @@
 
 #include <sqlite3.h>
 
-/* An expression: the name of segment g, said while it was there, of its address or of one behind an allocator's header.
- */
+/* An expression: the name of segment g, the newest one that was said while it was there, of its address or of one
+ * behind an allocator's header. */
 #define NAME_OF_SEGMENT                                                                                                \
     "(SELECT n.name FROM memory_name n WHERE n.process_id = g.process_id AND n.address >= g.address AND n.address < "  \
-    "g.address + 4096 AND n.time_ns >= g.alloc_ns ORDER BY n.name_id LIMIT 1)"
+    "g.address + 4096 AND n.time_ns >= g.alloc_ns AND n.time_ns < coalesce(g.free_ns, 9223372036854775807) ORDER BY "  \
+    "n.address, n.name_id DESC LIMIT 1)"
 
 enum names_at { NAMES_AT_END, NAMES_AT_PEAK, NAMES_AT_TIME };
 

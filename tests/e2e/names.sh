@@ -100,6 +100,45 @@ equal "nothing said: names" "0" "$(sqlite3 out.db 'SELECT count(*) FROM block_na
 "$MEMPROF" run -q -o out.db ./nothing deep || fail "17 dimensions: status $?"
 equal "no view" "too many dimensions||100" "$(sql 'SELECT name, shape, view_bytes FROM block_name')"
 
+# A name of a segment's first block is the block's. A segment has the newest name that was said of it while it was there.
+cat >segments.c <<'END'
+#include <memprof.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+int main(void)
+{
+    memprof_pool pool = memprof_pool_create("pool"), unnamed = memprof_pool_create(NULL);
+    const int flags = MAP_PRIVATE | MAP_ANONYMOUS;
+    char *first = malloc(1 << 20), *second = malloc(2 << 20);
+    char *third = mmap(NULL, 3 << 20, PROT_READ | PROT_WRITE, flags, -1, 0);
+    memprof_pool_segment(pool, first, 1 << 20);
+    memprof_pool_alloc(pool, first, 4096);
+    memprof_name(first, "block");
+    memprof_pool_segment(pool, second, 2 << 20);
+    memprof_name(second, "renamed");
+    memprof_pool_alloc(pool, second, 4096);
+    memprof_name(second, "its block");
+    memprof_pool_segment(unnamed, third, 3 << 20);
+    memprof_mark("before");
+    memprof_pool_segment_end(unnamed, third);
+    munmap(third, 3 << 20);
+    mmap(third, 3 << 20, PROT_READ | PROT_WRITE, flags | MAP_FIXED, -1, 0);
+    memprof_pool_segment(unnamed, third, 3 << 20);
+    memprof_name(third, "the later one");
+    return 0;
+}
+END
+"${CC:-cc}" -I"$ROOT/include" -o segments segments.c
+"$MEMPROF" run -q -o out.db ./segments
+named() { # OPTION...: size and name of each segment
+    "$MEMPROF" report out.db --segments --json "$@" | python3 -c '
+import json, sys
+print(*sorted("%d %s" % (s["size_bytes"] >> 20, s["name"]) for s in json.load(sys.stdin)), sep=", ")'
+}
+equal "names of segments" "1 pool, 2 renamed, 3 None" "$(named --at mark:before)"
+equal "names of segments at the end" "1 pool, 2 renamed, 3 the later one" "$(named)"
+equal "of blocks" "block,its block" "$(sqlite3 out.db 'SELECT name FROM block_name ORDER BY 1' | paste -sd,)"
+
 # A file that says of names what cannot be: sums stop at what fits.
 sqlite3 twin.db "UPDATE block_name SET span_bytes = 9223372036854775807, block_bytes = -9223372036854775807
     WHERE name = 'weights'" "UPDATE block_name SET span_bytes = -5 WHERE name = 'rows'"

@@ -1,10 +1,12 @@
-"""Modules moved and copied so that tensors which share memory still do: tied weights, views of one buffer."""
+"""Modules moved and copied so that tensors which share memory still do: tied weights, views of one buffer; and the
+forward passes of a module's parts as ranges."""
 import bisect
 import copy as copying
+import threading
 
 import torch
 
-from . import _plan
+from . import _hook, _plan
 
 _ALIGN = 64  # more than any item; keeps what an address is modulo it, so that each item stays aligned
 
@@ -123,3 +125,42 @@ def copy(module):
             new.grad = like[id(tensor.grad)]
         memo[id(tensor)] = new
     return copying.deepcopy(module, memo)
+
+
+class ranges:
+    """Each forward pass of the module and of its parts is a range by the part's path (`blocks.0.up`; the module itself
+    by prefix, or its class) until remove(). By hooks of the module: not for compiled ones."""
+
+    def __init__(self, module, prefix=''):
+        self.open, self.hooks = threading.local(), []
+        if not _hook.library:
+            return
+        for path, part in module.named_modules():
+            name = _hook.text('.'.join(filter(None, (prefix, path))) or type(module).__name__)
+            self.hooks.append(part.register_forward_pre_hook(self._begin(name, part is module)))
+            self.hooks.append(part.register_forward_hook(self._end(name)))
+
+    def _names(self):
+        return self.open.__dict__.setdefault('names', [])
+
+    def _pop(self):
+        _hook.library.memprof_hook_range_pop()
+        return self._names().pop()
+
+    def _begin(self, name, is_whole):
+        def begin(part, arguments):
+            while is_whole and self._names():  # an exception has left them
+                self._pop()
+            self._names().append(name)
+            _hook.library.memprof_hook_range_push(name)
+        return begin
+
+    def _end(self, name):
+        def end(part, arguments, result):
+            while name in self._names() and self._pop() != name:
+                pass
+        return end
+
+    def remove(self):
+        while self.hooks:
+            self.hooks.pop().remove()

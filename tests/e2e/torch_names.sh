@@ -2,7 +2,7 @@
 # views of views and of other types, gradients and what an optimizer keeps.
 python=/usr/bin/python3
 "$python" -c 'import torch' 2>/dev/null || skip "no torch for $python"
-"$MEMPROF" run -q -o out.db --torch-names "$python" "$ROOT/tests/programs/torch_names.py" ledger.json
+"$MEMPROF" run -q -o out.db --torch-names --python-module "$python" "$ROOT/tests/programs/torch_names.py" ledger.json
 "$MEMPROF" report out.db --names --top 0 --json >names.json
 "$python" - ledger.json out.db names.json <<'END'
 import json, sqlite3, sys
@@ -48,3 +48,12 @@ contains "parameters" most.txt "parameter 274944"
 "$MEMPROF" advise out.db >advise.txt
 lacks "tied weights" advise.txt 'Sharing came apart'
 lacks "views of all of a buffer" advise.txt 'Views keep a block'
+
+# Each part of the module is a range while it runs: what a Linear of 64 x 64 makes of 32 rows is all that it makes.
+equal "ranges" "Net 5,embed 5,hidden 5,out 5" "$(sqlite3 out.db "SELECT name || ' ' || count(*) FROM mark WHERE domain IS
+    NULL OR domain <> 'pytorch' GROUP BY name ORDER BY name" | paste -sd,)"
+equal "tensors of a part" "5 of $((32 * 64 * 4))" "$("$MEMPROF" sql --csv out.db "SELECT count(*), min(size_bytes) FROM
+    v_event e JOIN mark m ON m.name = 'hidden' AND e.time_ns BETWEEN m.start_ns AND m.end_ns WHERE e.op = 'alloc' AND
+    e.hook = 'posix_memalign'" | tail -1 | sed 's/,/ of /')"
+"$MEMPROF" report out.db --every hidden --csv >every.csv
+equal "executions" 5 "$(tail -n +2 every.csv | wc -l)"

@@ -6,6 +6,8 @@ import sys
 
 import torch
 
+import memprof.torch
+
 
 class Net(torch.nn.Module):
     def __init__(self):
@@ -36,11 +38,14 @@ class Net(torch.nn.Module):
 
 
 net = Net()
+hooks = memprof.torch.ranges(net)
 optimizer = torch.optim.Adam(net.parameters())
 for step in range(5):
     optimizer.zero_grad()
     net(torch.arange(32)).sum().backward()
     optimizer.step()
+hooks.remove()
+net(torch.arange(32))  # no range any more
 
 ledger = {}
 

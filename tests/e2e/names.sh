@@ -100,7 +100,7 @@ equal "nothing said: names" "0" "$(sqlite3 out.db 'SELECT count(*) FROM block_na
 "$MEMPROF" run -q -o out.db ./nothing deep || fail "17 dimensions: status $?"
 equal "no view" "too many dimensions||100" "$(sql 'SELECT name, shape, view_bytes FROM block_name')"
 
-# A name of a segment's first block is the block's. A segment has the newest name that was said of it while it was there.
+# A name of a segment's first block is the block's. A segment has the newest name that was said while it was there.
 cat >segments.c <<'END'
 #include <memprof.h>
 #include <stdlib.h>

@@ -50,8 +50,8 @@ lacks "tied weights" advise.txt 'Sharing came apart'
 lacks "views of all of a buffer" advise.txt 'Views keep a block'
 
 # Each part of the module is a range while it runs: what a Linear of 64 x 64 makes of 32 rows is all that it makes.
-equal "ranges" "Net 5,embed 5,hidden 5,out 5" "$(sqlite3 out.db "SELECT name || ' ' || count(*) FROM mark WHERE domain IS
-    NULL OR domain <> 'pytorch' GROUP BY name ORDER BY name" | paste -sd,)"
+equal "ranges" "Net 5,embed 5,hidden 5,out 5" "$(sqlite3 out.db "SELECT name || ' ' || count(*) FROM mark WHERE
+    coalesce(domain, '') <> 'pytorch' GROUP BY name ORDER BY name" | paste -sd,)"
 equal "tensors of a part" "5 of $((32 * 64 * 4))" "$("$MEMPROF" sql --csv out.db "SELECT count(*), min(size_bytes) FROM
     v_event e JOIN mark m ON m.name = 'hidden' AND e.time_ns BETWEEN m.start_ns AND m.end_ns WHERE e.op = 'alloc' AND
     e.hook = 'posix_memalign'" | tail -1 | sed 's/,/ of /')"

@@ -8,6 +8,7 @@
 
 #define LEAST_BYTES (64 << 10)
 #define MUCH_BYTES  (1 << 20)
+#define BLOCKS_MOST 64 /* of a name: the collector keeps fewer (account/names.h) */
 
 struct place { /* of a name that shared a block: there, and where it is later */
     struct block_name was, is;
@@ -27,6 +28,7 @@ struct sharing {
     size_t *first;   /* in by_text, of each text; the last is their number */
     struct place *places;
     size_t place_count, place_capacity;
+    struct map number_of; /* of found, by line */
     struct apart *found;
     uint32_t count, capacity;
 };
@@ -60,7 +62,8 @@ static void sort_names(struct sharing *s)
 static const struct block_name *next_place(const struct sharing *s, const struct block_name *was)
 {
     const struct named_block *from = &s->all.blocks[was->block];
-    for (size_t i = s->first[was->text]; i < s->first[was->text + 1]; i++) {
+    const size_t first = s->first[was->text], end = s->first[was->text + 1];
+    for (size_t i = first; i < end && i < first + BLOCKS_MOST; i++) {
         const struct block_name *n = &s->all.names[s->by_text[i]];
         const struct named_block *to = &s->all.blocks[n->block];
         if (n->block != was->block && n->time_ns > was->time_ns && to->alloc_ns > from->alloc_ns &&
@@ -144,12 +147,10 @@ static int is_at_peak(const struct sharing *s)
 
 static struct apart *apart_of(struct sharing *s, const struct rule_line *line)
 {
-    for (uint32_t i = 0; i < s->count; i++)
-        if (s->found[i].line == line)
-            return &s->found[i];
-    struct apart *a = ARRAY_ADD(s->found, s->count, s->capacity);
-    *a = (struct apart){.line = line};
-    return a;
+    const uint32_t i = map_number_or(&s->number_of, (uint64_t)(line - s->r->lines), 0, s->count);
+    if (i == s->count)
+        *ARRAY_ADD(s->found, s->count, s->capacity) = (struct apart){.line = line};
+    return &s->found[i];
 }
 
 static void take_block(struct sharing *s, const struct named_block *b)
@@ -198,8 +199,8 @@ static void say(struct rules *r, const struct apart *a)
     }
     if (a->name_count > 2)
         finding_say(f, " (and %s more)", units_count(r->a, a->name_count - 2));
-    finding_say(f, " shared a block; from %s on they are in %s blocks of their own, made by ", units_ns(r->a, a->time_ns),
-                units_count(r->b, a->block_count));
+    finding_say(f, " shared a block; from %s on they are in %s blocks of their own, made by ",
+                units_ns(r->a, a->time_ns), units_count(r->b, a->block_count));
     finding_line(r, f, a->site_id, "peak");
     finding_say(f, ", which takes %s more%s.", units_bytes(r->a, a->lost_bytes),
                 a->lost_bytes > a->most_bytes ? ", with others of that line" : "");
@@ -230,6 +231,7 @@ void find_apart(struct rules *r)
         if (s.found[i].lost_bytes >= LEAST_BYTES || s.found[i].lost_bytes >= r->device->peak_active / 100)
             say(r, &s.found[i]);
     named_blocks_close(&s.all);
+    map_close(&s.number_of);
     free(s.by_text);
     free(s.first);
     free(s.places);

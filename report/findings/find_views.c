@@ -18,6 +18,7 @@ struct kept { /* of a line */
 struct views {
     struct rules *r;
     struct named_blocks all;
+    struct map number_of; /* of kept, by line */
     struct kept *kept;
     uint32_t count, capacity;
 };
@@ -38,12 +39,10 @@ static int64_t cover_of(const struct views *v, const struct named_block *b, cons
 
 static struct kept *kept_of(struct views *v, const struct rule_line *line)
 {
-    for (uint32_t i = 0; i < v->count; i++)
-        if (v->kept[i].line == line)
-            return &v->kept[i];
-    struct kept *k = ARRAY_ADD(v->kept, v->count, v->capacity);
-    *k = (struct kept){.line = line};
-    return k;
+    const uint32_t i = map_number_or(&v->number_of, (uint64_t)(line - v->r->lines), 0, v->count);
+    if (i == v->count)
+        *ARRAY_ADD(v->kept, v->count, v->capacity) = (struct kept){.line = line};
+    return &v->kept[i];
 }
 
 static void take_block(struct views *v, const struct named_block *b, const int64_t *time_ns)
@@ -126,5 +125,6 @@ void find_views(struct rules *r)
         if (v.kept[i].rest_bytes >= LEAST_BYTES || v.kept[i].rest_bytes >= r->device->peak_active / 100)
             say(&v, &v.kept[i], is_end);
     named_blocks_close(&v.all);
+    map_close(&v.number_of);
     free(v.kept);
 }

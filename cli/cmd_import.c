@@ -21,9 +21,9 @@ int cmd_import(const struct arguments *a)
     struct import_result result;
     int on_terminal = isatty(STDERR_FILENO) && !a->given[OPTION_quiet];
     if (a->rest_count == 0)
-        return cli_usage("import: no snapshot given; expected: memprof import SNAPSHOT.pickle [-o OUT.db]");
+        return cli_usage("import: no file given; expected: memprof import FILE [-o OUT.db]");
     if (a->rest_count > 1)
-        return cli_usage("import: one snapshot at a time, not also '%s'", a->rest[1]);
+        return cli_usage("import: one file at a time, not also '%s'", a->rest[1]);
     char *output = output_name(a->given[OPTION_output] ? a->value[OPTION_output] : "out.db", &err);
     if (!output) {
         cli_fail(&err);
@@ -35,7 +35,7 @@ int cmd_import(const struct arguments *a)
         .with_source = a->given[OPTION_source],
         .progress = on_terminal ? show_progress : NULL,
     };
-    int rc = import_torch(&options, &result, &err);
+    int rc = import_file(&options, &result, &err);
     if (on_terminal)
         fputs("\r\x1b[K", stderr);
     if (rc == 0 && !a->given[OPTION_quiet]) {

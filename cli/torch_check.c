@@ -78,7 +78,7 @@ static void visit(void *context, long pid, const char *path, const char *problem
     c->snapshots++;
     char *name = name_of(c, pid);
     struct import_options options = {.path = path, .output = name};
-    if (import_torch(&options, &result, &err) || compare(c, pid, result.output, &err))
+    if (import_file(&options, &result, &err) || compare(c, pid, result.output, &err))
         cli_note("PyTorch's own history of process %ld: %s", pid, err.text);
     free(result.note);
     free(result.output);

@@ -24,6 +24,7 @@ CREATE TABLE meta( -- one fact a row
 --   type_peak_active:TYPE, type_peak_reserved:TYPE and the same with _ns (where a type has several devices, the most that
 --   they held together, and when);
 --   of an imported snapshot also imported_from, import_note (what is unknown, or does not fit together), unknown_keys,
+--   of another tool's file imported_file, imported_form (what it is) and import_note,
 --   of a merged file merged (how many recordings it was made of), merged_clock ('one': their times can be compared; 'several':
 --   of machines whose clocks may differ; else the mark that their times were aligned by),
 --   torch.SETTING (the allocator's settings); of run --torch-snapshot, torch_check (how PyTorch's own history compares)
@@ -79,7 +80,7 @@ CREATE TABLE module( -- an ELF file, or other code, mapped into a process for a 
   bias          INTEGER NOT NULL, -- run-time address less the file's own
   load_ns       INTEGER NOT NULL, -- first seen in a stack
   unload_ns     INTEGER,
-  symbols       TEXT              -- where its symbols came from: 'dwarf', 'symtab', 'perf map', 'none: REASON'; NULL: not looked
+  symbols       TEXT              -- where its symbols came from: 'dwarf', 'symtab', 'perf map', 'imported' (with another tool's file), 'none: REASON'; NULL: not looked
 ) STRICT;
 
 CREATE TABLE file( -- source files

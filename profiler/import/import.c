@@ -1,7 +1,5 @@
 #include "import.h"
 
-#include "../account/account.h"
-#include "../collect/facts.h"
 #include "../finish/finish.h"
 #include "../store/output.h"
 #include "../store/store.h"
@@ -16,6 +14,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+/* The first one that says that it is its own; the last is asked whatever it is, and says why not. */
+static const struct import_form *const forms[] = {&import_heaptrack, &import_torch};
+
 struct file {
     const struct import_options *options;
     int fd;
@@ -23,10 +24,17 @@ struct file {
     int percent;
 };
 
-static void progress(const struct import_options *o, const char *what, int percent)
+/* One import: what import_begin makes. */
+struct import {
+    struct importing importing; /* first: what forms see */
+    struct output output;
+    int is_begun;
+};
+
+void import_progress(const struct importing *i, const char *what, int percent)
 {
-    if (o->progress)
-        o->progress(o->progress_context, what, percent);
+    if (i->options->progress)
+        i->options->progress(i->options->progress_context, what, percent);
 }
 
 static long read_file(void *context, void *data, size_t size)
@@ -40,8 +48,8 @@ static long read_file(void *context, void *data, size_t size)
         return -errno;
     f->read_bytes += (uint64_t)got;
     int percent = f->total_bytes ? (int)(f->read_bytes * 100 / f->total_bytes) : 0;
-    if (percent != f->percent)
-        progress(f->options, "reading", f->percent = percent);
+    if (percent != f->percent && f->options->progress)
+        f->options->progress(f->options->progress_context, "reading", f->percent = percent);
     return got;
 }
 
@@ -59,115 +67,99 @@ static int open_file(struct file *f, struct error *err)
     return 0;
 }
 
-static int read_snapshot(const struct import_options *o, struct snapshot *snap, struct error *err)
+int import_begin(struct importing *i, struct error *err)
 {
-    struct file file = {.options = o, .fd = -1, .percent = -1};
-    struct snapshot_source source = {read_file, &file};
-    struct error why = {""};
-    int rc = open_file(&file, err);
-    if (rc == 0) {
-        rc = snapshot_read(snap, &source, &why);
-        if (rc)
-            error_set(err, -rc, "%s: %s", o->path, why.text);
-    }
-    if (file.fd >= 0)
-        close(file.fd);
-    snap->source = NULL;
+    struct import *import = (struct import *)i;
+    int rc = output_prepare(&import->output, i->options->output, err);
+    if (rc)
+        return rc;
+    import->is_begun = 1;
+    rc = store_create(import->output.path, &i->store, err);
+    if (rc == 0)
+        output_claim(&import->output);
     return rc;
 }
 
-struct writing {
-    const struct import_options *options;
-    struct store *store;
-    struct account *account;
-};
-
-static void flush(void *context, uint64_t time_ns, int percent)
+static void read_result(sqlite3 *db, struct import_result *result)
 {
-    struct writing *w = context;
-    account_flush(w->account, time_ns);
-    store_commit(w->store);
-    progress(w->options, "counting", percent);
+    static const char devices[] =
+        "SELECT count(*) FROM device WHERE device_id > 0 OR EXISTS(SELECT 1 FROM total t WHERE "
+        "t.device_id = device.device_id AND t.alloc_count > 0)";
+    result->event_count = (uint64_t)db_meta_int(db, "event_count", 0);
+    result->devices = (uint32_t)db_int(db, devices, 0);
+    result->peak_bytes = db_int(db, "SELECT max(peak_active_bytes) FROM total WHERE kind = 'all'", 0);
+    result->peak_reserved_bytes = db_int(db, "SELECT max(peak_reserved_bytes) FROM total WHERE kind = 'all'", 0);
 }
 
-static void write_events(struct writing *w, const struct snapshot *snap, struct import_counts *counts)
-{
-    struct import_names names = {0};
-    struct facts facts = {.processes = 1};
-    struct account_options options = {.is_snapshot = 1};
-    w->account = account_open(w->store, &options);
-    import_write_before(snap, w->options->path, counts, w->store, &names);
-    import_replay(snap, &names, w->account, flush, w, counts);
-    uint64_t end_ns = import_time_ns(counts, counts->end_us);
-    /* after the last instant: what the snapshot holds is live at it */
-    struct event end = {.time_ns = end_ns + 1, .process_id = IMPORT_PROCESS, .op = EVENT_PROCESS_END};
-    account_events(w->account, &end, 1);
-    account_finish(w->account, end_ns + 1);
-    account_counts(w->account, &facts.counts);
-    facts.counts.events = counts->events; /* the end is none of the snapshot's */
-    facts.duration_ns = (int64_t)end_ns;
-    import_write_after(snap, w->store, counts);
-    facts_end(w->store, &facts);
-    store_commit(w->store);
-    account_close(w->account);
-    free(names.stack_ids);
-    free(names.thread_ids);
-}
-
-static int finish(const struct import_options *o, const char *output, struct import_result *result, struct error *err)
+static int finish(const struct importing *i, const char *output, struct import_result *result, struct error *err)
 {
     sqlite3 *db = NULL;
     struct stat st;
-    struct finish_options options = {.with_source = o->with_source};
-    progress(o, "adding up", 0);
+    struct finish_options options = {.with_source = i->options->with_source};
+    import_progress(i, "adding up", 0);
     int rc = db_open_write(output, &db, err);
     if (rc == 0)
         rc = finish_database(db, &options, err);
-    if (rc == 0) {
-        result->event_count = (uint64_t)db_meta_int(db, "event_count", 0);
-        result->devices = (uint32_t)db_int(db, "SELECT count(*) FROM device WHERE device_id > 0", 0);
-        result->peak_bytes = db_int(db, "SELECT max(peak_active_bytes) FROM total WHERE kind = 'all'", 0);
-        result->peak_reserved_bytes = db_int(db, "SELECT max(peak_reserved_bytes) FROM total WHERE kind = 'all'", 0);
-    }
+    if (rc == 0)
+        read_result(db, result);
     sqlite3_close(db);
     if (rc == 0 && stat(output, &st) == 0)
         result->output_bytes = st.st_size;
     return rc;
 }
 
-int import_torch(const struct import_options *options, struct import_result *result, struct error *err)
+/* Reads it as what it is. What is wrong with it is told with its name. */
+static int read_form(struct importing *i, struct file *file, struct error *err)
 {
-    struct snapshot snap = {0};
-    struct import_counts counts;
-    struct output output;
-    struct writing w = {.options = options};
+    struct unpack_source source = {read_file, file};
+    struct error why = {""};
+    unsigned char head[16];
+    size_t form = 0;
+    i->unpack = unpack_open(&source);
+    size_t length = unpack_peek(i->unpack, head, sizeof head);
+    while (form + 1 < sizeof forms / sizeof *forms && !forms[form]->is(head, length))
+        form++;
+    i->form = forms[form]->text;
+    int rc = forms[form]->read(i, &why);
+    if (rc && ((struct import *)i)->is_begun)
+        *err = why;
+    else if (rc && strncmp(why.text, i->options->output, strlen(i->options->output)) == 0)
+        *err = why;
+    else if (rc)
+        error_set(err, -rc, "%s: %s", i->options->path, why.text);
+    unpack_close(i->unpack);
+    i->unpack = NULL;
+    return rc;
+}
+
+int import_file(const struct import_options *options, struct import_result *result, struct error *err)
+{
+    struct import import = {.importing = {.options = options}};
+    struct importing *i = &import.importing;
+    struct file file = {.options = options, .fd = -1, .percent = -1};
     *result = (struct import_result){0};
     if (db_same_file(options->path, options->output))
-        return error_set(err, EINVAL, "%s: is the snapshot itself; give the database another name with -o",
+        return error_set(err, EINVAL, "%s: is the file to import itself; give the database another name with -o",
                          options->output);
-    int rc = read_snapshot(options, &snap, err);
+    int rc = open_file(&file, err);
     if (rc == 0)
-        rc = output_prepare(&output, options->output, err);
-    if (rc) {
-        snapshot_free(&snap);
-        return rc;
+        rc = read_form(i, &file, err);
+    if (file.fd >= 0)
+        close(file.fd);
+    if (i->store) {
+        int closed = store_close(i->store, rc ? NULL : err);
+        rc = rc ? rc : closed;
     }
-    rc = store_create(output.path, &w.store, err);
-    if (rc == 0) {
-        output_claim(&output);
-        import_span(&snap, &counts);
-        write_events(&w, &snap, &counts);
-        result->note = import_note(&snap, &counts);
-        rc = store_close(w.store, err);
-    }
-    snapshot_free(&snap);
     if (rc == 0)
-        rc = finish(options, output.path, result, err);
-    if (rc)
-        output_remove(&output, 1);
-    else
-        output_keep(&output);
-    result->output = rc ? NULL : xstrdup(output.path);
-    output_close(&output);
+        rc = finish(i, import.output.path, result, err);
+    if (import.is_begun && rc)
+        output_remove(&import.output, 1);
+    else if (import.is_begun)
+        output_keep(&import.output);
+    result->form = i->form;
+    result->note = i->note;
+    result->output = rc ? NULL : xstrdup(import.output.path);
+    if (import.is_begun)
+        output_close(&import.output);
     return rc;
 }

@@ -1,69 +1,55 @@
 /*
- * import_private.h: the stages of an import: replay (arrays of a snapshot to events), write (what is not an event).
+ * import_private.h: import.c opens the other tool's file, makes the database and finishes it; a file import_FORM.c for
+ * each form writes what it reads into it.
  */
 #ifndef MEMPROF_IMPORT_PRIVATE_H
 #define MEMPROF_IMPORT_PRIVATE_H
 
-#include "../../formats/torch_snapshot/snapshot.h"
+#include "../../common/unpack.h"
+#include "../account/event.h"
 #include "import.h"
+
+#include <stddef.h>
 
 struct store;
 struct account;
 
-struct import_names {     /* what stacks and streams are in the database */
-    uint32_t *stack_ids;  /* by stack */
-    uint32_t *thread_ids; /* by place */
-    uint32_t before_id;   /* the stack that stands for "before the history", where nothing else is known */
-};
-
 #define IMPORT_PROCESS 1u
-#define IMPORT_HOST    SNAPSHOT_DEVICES /* the host's number, where devices are numbered from 0 */
 
-/* The rows of table hook: what made an event. */
-enum import_hook {
-    IMPORT_HOOK_BEFORE = SNAPSHOT_ACTIONS, /* born before the history begins */
-    IMPORT_HOOK_AFTER,                     /* to reach the final state, for which the history has no entry */
-    IMPORT_HOOKS
+struct importing {
+    const struct import_options *options;
+    struct unpack *unpack; /* of the other tool's file, from its beginning */
+    struct store *store;   /* NULL until import_begin */
+    const char *form;      /* a few words: "heaptrack file" */
+    char *note;            /* import_result's */
 };
 
-/* device_id of device N, and of IMPORT_HOST */
-static inline unsigned import_device_id(unsigned device)
-{
-    return device == IMPORT_HOST ? 0 : device + 1;
-}
-
-struct import_counts {
-    uint64_t events;          /* given to the accounts */
-    uint64_t before_blocks;   /* live when the history begins */
-    uint64_t before_unknown;  /* ... of which the allocating line is not known */
-    uint64_t before_segments; /* segments likewise */
-    uint64_t unseen_frees;    /* live by the history, not in the final state: freed at its end */
-    uint64_t unseen_allocs;   /* in the final state, freed by the history: allocated again at its end */
-    uint64_t unseen_segments; /* parts of segments of which the history and the final state differ */
-    uint64_t oom_count;
-    int64_t start_us, end_us; /* of all histories and annotations */
-    int has_times;            /* 0: entries are a microsecond apart */
+/* What import.c is told: a form reads its file, calls import_begin, and writes all up to the accounts by line. 0, or
+ * -errno with err, which then lacks the file's name. */
+struct import_form {
+    const char *text; /* as struct importing has it */
+    int (*is)(const unsigned char *head, size_t length);
+    int (*read)(struct importing *i, struct error *err);
 };
+extern const struct import_form import_torch, import_heaptrack, import_pprof;
 
-/* import_replay.c: the histories of all devices, in order of time, as events of IMPORT_PROCESS. The process has not
- * ended yet then. flush: called now and then. */
-void import_replay(const struct snapshot *snap, const struct import_names *names, struct account *account,
-                   void (*flush)(void *context, uint64_t time_ns, int percent), void *context,
-                   struct import_counts *counts);
-static inline uint64_t import_time_ns(const struct import_counts *counts, int64_t time_us)
-{
-    return time_us > counts->start_us ? ((uint64_t)time_us - (uint64_t)counts->start_us) * 1000 : 0;
-}
+/* import.c. The file could be read, or its beginning: makes i->store. 0, or -errno with err. */
+int import_begin(struct importing *i, struct error *err);
+void import_progress(const struct importing *i, const char *what, int percent);
 
-/* import_write.c: process, threads, devices, hooks, meta, stacks before the events; segments' properties, marks and
- * counters after them. */
-void import_write_before(const struct snapshot *snap, const char *path, const struct import_counts *counts,
-                         struct store *store, struct import_names *names);
-void import_write_after(const struct snapshot *snap, struct store *store, const struct import_counts *counts);
-/* What is unknown or does not fit together, in one line, to free; NULL: nothing. */
-char *import_note(const struct snapshot *snap, const struct import_counts *counts);
-
-/* import_replay.c: start, end and whether there are times */
-void import_span(const struct snapshot *snap, struct import_counts *counts);
+/* import_rows.c: rows that every import has. */
+struct import_meta {
+    int64_t start_unix_ns, duration_ns;
+    const char *clock;       /* as meta has it */
+    const char *events_kept; /* the same */
+    const char *command;
+};
+void import_meta(struct importing *i, const struct import_meta *meta);
+void import_process(struct store *store, const char *exe, const char *command_line);
+void import_thread(struct store *store, uint32_t thread_id, int64_t tid, const char *name);
+void import_device(struct store *store, unsigned device_id, const char *name);
+void import_hook(struct store *store, unsigned hook_id, const char *name, const char *kind);
+/* A fact for `memprof info`, of table counter. */
+void import_counter(struct store *store, const char *name, uint64_t value, const char *text);
 
 #endif

@@ -116,6 +116,23 @@ static uint32_t function_of(struct named *n, const struct named_frame *f, uint32
     return *slot;
 }
 
+static void frame_row(struct named *n, uint32_t address_id, unsigned depth, int is_inline, const struct named_frame *f,
+                      uint32_t function_id, uint32_t file_id)
+{
+    sqlite3_stmt *s =
+        store_statement(n->store, "INSERT INTO frame(address_id, inline_depth, function_id, file_id, line, column, "
+                                  "language, is_inline) VALUES(?, ?, ?, ?, ?, ?, ?, ?)");
+    sqlite3_bind_int64(s, 1, address_id);
+    sqlite3_bind_int64(s, 2, depth);
+    bind_id(s, 3, function_id);
+    bind_id(s, 4, file_id);
+    bind_id(s, 5, file_id ? f->line : 0);
+    bind_id(s, 6, file_id && f->line ? f->column : 0);
+    sqlite3_bind_text(s, 7, f->language, -1, SQLITE_TRANSIENT);
+    sqlite3_bind_int(s, 8, is_inline);
+    store_step(n->store, s);
+}
+
 uint32_t named_address(struct named *n, const struct named_frame *f)
 {
     struct frame_key key = {0, file_of(n, f->file), f->line, f->column, text_number(n, f->language)};
@@ -126,17 +143,23 @@ uint32_t named_address(struct named *n, const struct named_frame *f)
     if (*slot)
         return *slot;
     *slot = stacks_named_address(n->stacks, ++n->last_frame);
-    sqlite3_stmt *s =
-        store_statement(n->store, "INSERT INTO frame(address_id, inline_depth, function_id, file_id, line, column, "
-                                  "language) VALUES(?, 0, ?, ?, ?, ?, ?)");
-    sqlite3_bind_int64(s, 1, *slot);
-    bind_id(s, 2, key.function_id);
-    bind_id(s, 3, key.file_id);
-    bind_id(s, 4, key.file_id ? f->line : 0);
-    bind_id(s, 5, key.file_id && f->line ? f->column : 0);
-    sqlite3_bind_text(s, 6, f->language, -1, SQLITE_TRANSIENT);
-    store_step(n->store, s);
+    frame_row(n, *slot, 0, 0, f, key.function_id, key.file_id);
     return *slot;
+}
+
+uint32_t named_code(struct named *n, uint32_t process_id, const struct named_code *code,
+                    const struct named_frame *chain, unsigned count)
+{
+    static const struct named_frame nameless = {.language = "native"};
+    int is_new;
+    uint32_t id = stacks_code_address(n->stacks, process_id, code->path, code->build_id, code->offset, &is_new);
+    chain = count ? chain : &nameless;
+    count = count ? count : 1;
+    for (unsigned i = 0; is_new && i < count; i++) {
+        uint32_t file_id = file_of(n, chain[i].file);
+        frame_row(n, id, i, i + 1 < count, &chain[i], function_of(n, &chain[i], file_id), file_id);
+    }
+    return id;
 }
 
 uint32_t named_stack(struct named *n, const uint32_t *address_ids, size_t count)

@@ -26,6 +26,16 @@ void named_close(struct named *named);
 /* table address's id of this frame, the same for equal frames; 0: no more can be had. Strings are copied. */
 uint32_t named_address(struct named *named, const struct named_frame *frame);
 
+/* The same of code in a file (path NULL: in none) at an offset, with its inline chain, innermost first; each is inlined
+ * into the next one. Of one that is there already the chain is not looked at; of no frames it has one without a name.
+ */
+struct named_code {
+    const char *path, *build_id;
+    uint64_t offset;
+};
+uint32_t named_code(struct named *named, uint32_t process_id, const struct named_code *code,
+                    const struct named_frame *chain, unsigned count);
+
 /* The global stack of addresses by their ids, innermost first; 0 for none. */
 uint32_t named_stack(struct named *named, const uint32_t *address_ids, size_t count);
 

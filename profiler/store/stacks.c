@@ -373,6 +373,33 @@ static void module_row(struct stacks *s, const struct loaded *l, uint32_t proces
     store_step(s->store, q);
 }
 
+/* Its names come with the addresses: nobody looks for them in a file of that name here. */
+static void named_elsewhere(struct stacks *s, uint32_t module_id)
+{
+    sqlite3_stmt *q = store_statement(s->store, "UPDATE module SET symbols = 'imported' WHERE module_id = ?");
+    sqlite3_bind_int64(q, 1, module_id);
+    store_step(s->store, q);
+}
+
+uint32_t stacks_code_address(struct stacks *s, uint32_t process_id, const char *path, const char *build_id,
+                             uint64_t offset, int *is_new)
+{
+    uint32_t before = s->address_index.count, key = UNKNOWN | process_id;
+    if (path) {
+        struct loaded l = {.module_id = s->module_rows + 1};
+        uint32_t keys = s->key_index.count;
+        key = key_intern(s, path, build_id, l.module_id);
+        if (s->key_index.count != keys) {
+            s->module_rows++;
+            module_row(s, &l, process_id, path, build_id, 0);
+            named_elsewhere(s, l.module_id);
+        }
+    }
+    uint32_t id = address_intern(s, key, offset & INT64_MAX); /* negative ones name themselves */
+    *is_new = s->address_index.count != before;
+    return id;
+}
+
 /* What addresses mean has changed. */
 static void forget(struct stack_modules *m)
 {

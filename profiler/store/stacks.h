@@ -19,6 +19,10 @@ void stacks_close(struct stacks *stacks);
 
 /* The address of a frame that names itself (named.h), by its number; in no module. */
 uint32_t stacks_named_address(struct stacks *stacks, uint32_t number);
+/* The address of code at an offset in a file that another tool named: path NULL: in none. The file is a module of the
+ * process; is_new: nobody asked for it before. */
+uint32_t stacks_code_address(struct stacks *stacks, uint32_t process_id, const char *path, const char *build_id,
+                             uint64_t offset, int *is_new);
 /* The node of an address under its caller's node; caller 0: the outermost frame, with the flags of the stack. */
 uint32_t stacks_node(struct stacks *stacks, uint32_t caller, unsigned flags, uint32_t address_id);
 

@@ -385,6 +385,8 @@ const char *notes_date(char text[32], int64_t unix_ns)
 {
     time_t seconds = (time_t)(unix_ns / 1000000000);
     struct tm tm;
+    if (!unix_ns)
+        return strcpy(text, "start not known");
     if (!localtime_r(&seconds, &tm) || !strftime(text, 32, "%Y-%m-%d %H:%M:%S", &tm))
         strcpy(text, "?");
     return text;

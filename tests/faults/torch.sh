@@ -70,7 +70,7 @@ ln -s out.db link
 status=0
 "$MEMPROF" import link >out 2>err || status=$?
 equal 'its own output: status' 1 $status
-contains 'its own output' err 'memprof: out.db: is the snapshot itself; give the database another name with -o'
+contains 'its own output' err 'memprof: out.db: is the file to import itself; give the database another name with -o'
 cmp -s older out.db || fail 'its own output: gone'
 rm link
 

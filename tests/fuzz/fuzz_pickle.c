@@ -3,7 +3,7 @@
  * What the history frees must have been found live before, whatever it says.
  */
 #include "../../profiler/account/account.h"
-#include "../../profiler/import/import_private.h"
+#include "../../profiler/import/import_snapshot.h"
 #include "../../profiler/store/store.h"
 
 #include <stdio.h>

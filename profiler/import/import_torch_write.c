@@ -2,7 +2,7 @@
 #include "../store/named.h"
 #include "../store/stacks.h"
 #include "../symbols/symbols.h"
-#include "import_private.h"
+#include "import_snapshot.h"
 
 #include "../../common/array.h"
 #include "../../common/buf.h"

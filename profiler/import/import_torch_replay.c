@@ -6,7 +6,7 @@
  */
 #include "../../common/range.h"
 #include "../account/account.h"
-#include "import_private.h"
+#include "import_snapshot.h"
 
 #include "../../common/array.h"
 #include "../../common/kind.h"

@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 /* The first one that says that it is its own; the last is asked whatever it is, and says why not. */
-static const struct import_form *const forms[] = {&import_heaptrack, &import_torch};
+static const struct import_form *const forms[] = {&import_heaptrack, &import_pprof, &import_torch};
 
 struct file {
     const struct import_options *options;
@@ -70,6 +70,8 @@ static int open_file(struct file *f, struct error *err)
 int import_begin(struct importing *i, struct error *err)
 {
     struct import *import = (struct import *)i;
+    if (i->store) /* the caller's, who is no import_file: a fuzzer */
+        return 0;
     int rc = output_prepare(&import->output, i->options->output, err);
     if (rc)
         return rc;
@@ -100,6 +102,8 @@ static int finish(const struct importing *i, const char *output, struct import_r
     int rc = db_open_write(output, &db, err);
     if (rc == 0)
         rc = finish_database(db, &options, err);
+    if (rc == 0 && i->form->after_sql)
+        rc = db_exec(db, i->form->after_sql, err);
     if (rc == 0)
         read_result(db, result);
     sqlite3_close(db);
@@ -119,7 +123,7 @@ static int read_form(struct importing *i, struct file *file, struct error *err)
     size_t length = unpack_peek(i->unpack, head, sizeof head);
     while (form + 1 < sizeof forms / sizeof *forms && !forms[form]->is(head, length))
         form++;
-    i->form = forms[form]->text;
+    i->form = forms[form];
     int rc = forms[form]->read(i, &why);
     if (rc && ((struct import *)i)->is_begun)
         *err = why;
@@ -156,7 +160,7 @@ int import_file(const struct import_options *options, struct import_result *resu
         output_remove(&import.output, 1);
     else if (import.is_begun)
         output_keep(&import.output);
-    result->form = i->form;
+    result->form = i->form ? i->form->text : NULL;
     result->note = i->note;
     result->output = rc ? NULL : xstrdup(import.output.path);
     if (import.is_begun)

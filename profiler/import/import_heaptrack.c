@@ -345,4 +345,4 @@ static int read_heaptrack(struct importing *i, struct error *err)
     return rc;
 }
 
-const struct import_form import_heaptrack = {"heaptrack file", is_heaptrack, read_heaptrack};
+const struct import_form import_heaptrack = {"heaptrack file", is_heaptrack, read_heaptrack, NULL};

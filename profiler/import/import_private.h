@@ -16,24 +16,26 @@ struct account;
 
 #define IMPORT_PROCESS 1u
 
+struct import_form;
 struct importing {
     const struct import_options *options;
     struct unpack *unpack; /* of the other tool's file, from its beginning */
     struct store *store;   /* NULL until import_begin */
-    const char *form;      /* a few words: "heaptrack file" */
-    char *note;            /* import_result's */
+    const struct import_form *form;
+    char *note; /* import_result's */
 };
 
 /* What import.c is told: a form reads its file, calls import_begin, and writes all up to the accounts by line. 0, or
  * -errno with err, which then lacks the file's name. */
 struct import_form {
-    const char *text; /* as struct importing has it */
+    const char *text; /* a few words: "heaptrack file" */
     int (*is)(const unsigned char *head, size_t length);
     int (*read)(struct importing *i, struct error *err);
+    const char *after_sql; /* once the accounts by line are written; NULL: nothing */
 };
 extern const struct import_form import_torch, import_heaptrack, import_pprof;
 
-/* import.c. The file could be read, or its beginning: makes i->store. 0, or -errno with err. */
+/* import.c. The file could be read, or its beginning: makes i->store, where none is there. 0, or -errno with err. */
 int import_begin(struct importing *i, struct error *err);
 void import_progress(const struct importing *i, const char *what, int percent);
 

@@ -18,7 +18,7 @@ void import_meta(struct importing *i, const struct import_meta *meta)
     store_meta_text(i->store, "command", meta->command);
     store_meta_text(i->store, "options", "");
     store_meta_text(i->store, "imported_file", absolute ? absolute : i->options->path);
-    store_meta_text(i->store, "imported_form", i->form);
+    store_meta_text(i->store, "imported_form", i->form->text);
     store_meta_int(i->store, "page_bytes", sysconf(_SC_PAGESIZE));
     store_meta_text(i->store, "clock", meta->clock);
     store_meta_text(i->store, "events_kept", meta->events_kept);

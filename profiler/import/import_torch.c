@@ -71,4 +71,4 @@ static int read_torch(struct importing *i, struct error *err)
     return rc;
 }
 
-const struct import_form import_torch = {"PyTorch memory snapshot", is_any, read_torch};
+const struct import_form import_torch = {"PyTorch memory snapshot", is_any, read_torch, NULL};

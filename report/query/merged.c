@@ -13,8 +13,22 @@ int64_t merged_count(sqlite3 *db)
     return count > 0 ? count : 0;
 }
 
+/* A profile of another tool that holds sums alone. */
+static int is_profile(sqlite3 *db)
+{
+    return db_int(
+               db,
+               "SELECT EXISTS(SELECT 1 FROM meta WHERE key = 'imported_form') AND EXISTS(SELECT 1 FROM meta WHERE key "
+               "= 'events_kept' AND value = 'none')",
+               0) == 1;
+}
+
 int merged_refuse(sqlite3 *db, const char *option, struct error *err)
 {
+    if (is_profile(db))
+        return error_set(err, EINVAL,
+                         "%s: an imported profile holds sums of the instant when it was written, and knows no other",
+                         option);
     if (!merged_count(db))
         return 0;
     return error_set(err, EINVAL,

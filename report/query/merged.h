@@ -12,7 +12,8 @@
 #include <stdint.h>
 
 int64_t merged_count(sqlite3 *db); /* how many recordings it was made of; 0: it was not merged */
-/* -EINVAL with err for an option that needs events or instants; 0 where the file was not merged. */
+/* -EINVAL with err for an option that needs events or instants; 0 where the file was not merged. An imported
+ * profile, which has neither too, is refused alike. */
 int merged_refuse(sqlite3 *db, const char *option, struct error *err);
 /* A sentence on its peaks, and on what all recordings held at one instant. */
 void merged_explain(sqlite3 *db, struct buf *text);

@@ -34,7 +34,15 @@ printf 'int f(int x) { return x + 1; }\nint main(void) { return f(2); }\n' >"$wo
 ${CC:-gcc} -O1 -g -ffile-prefix-map="$work"=. -nostdlib -r -o "$work/corpus-elf/tiny" "$work/tiny.c" 2>/dev/null || true
 ${CC:-gcc} -O1 -g -ffile-prefix-map="$work"=. -shared -nostdlib -o "$work/corpus-elf/shared" \
     "$work/tiny.c" 2>/dev/null || true
-mkdir -p "$work/corpus-pickle"
+mkdir -p "$work/corpus-pickle" "$work/corpus-heaptrack" "$work/corpus-pprof"
+sed -n '/^    printf .v 10400 3/,/strings: 5/p' tests/report/heaptrack_import.sh >"$work/heaptrack.sh"
+sh "$work/heaptrack.sh" >"$work/corpus-heaptrack/plain"
+gzip -9 -c "$work/corpus-heaptrack/plain" >"$work/corpus-heaptrack/gzip"
+if command -v python3 >/dev/null; then
+    for kind in all live odd; do python3 tests/report/pprof_profile.py $kind "$work/corpus-pprof/$kind"; done
+    python3 tests/report/pprof_profile.py all "$work/pprof-all.gz"
+    gzip -dc "$work/pprof-all.gz" >"$work/corpus-pprof/plain"
+fi
 if command -v python3 >/dev/null; then
     for shape in all ring old cut; do
         python3 tests/torch/make_snapshot.py $shape "$work/corpus-pickle/$shape" --events 12

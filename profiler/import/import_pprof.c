@@ -426,12 +426,16 @@ static void write_all(struct profile *p)
     stacks_close(p->stacks);
 }
 
-/* Writers begin with the types of values, or the period's: a message of two numbers. Or it is the text that came before
- * this format. */
+/* Writers begin with the types of values or the period's, a message of two numbers, or with the texts, of which the
+ * first is empty. Or it is the text that came before this format. */
 static int is_pprof(const unsigned char *head, size_t length)
 {
-    return (length >= 3 && (head[0] == 0x0a || head[0] == 0x5a) && (head[2] == 0x08 || head[2] == 0x10)) ||
-           (length >= 13 && memcmp(head, "heap profile:", 13) == 0);
+    if (length >= 13 && memcmp(head, "heap profile:", 13) == 0)
+        return 1;
+    if (length < 3)
+        return 0;
+    return ((head[0] == 0x0a || head[0] == 0x5a) && (head[2] == 0x08 || head[2] == 0x10)) ||
+           (head[0] == 0x32 && head[1] == 0);
 }
 
 static int read_pprof(struct importing *i, struct error *err)

@@ -74,6 +74,20 @@ refused 'cut' cut.pb.gz 'it was cut'
 refused 'cut, not packed' cut.pb 'damaged'
 refused 'a text' text 'pprof -proto'
 
+# our own profile comes back as it was, and goes out again as it came
+DB=net.db
+"$MEMPROF" run -q -o net.db -- "$SAMPLES/net" >/dev/null
+before=$(sql "$totals")
+"$MEMPROF" export --format pprof net.db -o net.pb.gz 2>/dev/null
+"$MEMPROF" import -q net.pb.gz -o back.db
+"$MEMPROF" export --format pprof back.db -o again.pb.gz 2>/dev/null
+DB=back.db
+equal 'there and back' "$before" "$(sql "$totals")"
+contains 'no difference' /dev/stdin 'Nothing differs' <<END
+$("$MEMPROF" diff net.db back.db)
+END
+DB=out.db
+
 # Go's own
 command -v go >/dev/null || skip 'go is not installed; all else passed'
 cat >heap.go <<'END'
@@ -114,7 +128,15 @@ go build -o heap heap.go || fail 'go build'
 for pair in alloc_objects:alloc_count alloc_space:alloc_bytes inuse_objects:end_count inuse_space:end_active_bytes; do
     theirs=$(go tool pprof -sample_index="${pair%:*}" -nodefraction=0 -unit=B -top go.pb.gz 2>/dev/null |
         sed -n 's/^Showing nodes.* of \([0-9]*\)B\{0,1\} total.*/\1/p')
+    [ "$theirs" ] || fail "go tool pprof says nothing of ${pair%:*}"
     equal "Go: ${pair%:*}" "$theirs" "$(value "SELECT ${pair#*:} FROM v_total WHERE kind = 'all'")"
+done
+for type in alloc_space peak_space; do
+    for file in net again; do
+        go tool pprof -sample_index=$type -nodefraction=0 -unit=B -top $file.pb.gz 2>/dev/null |
+            sed 1,3d >"$file.$type"
+    done
+    cmp net.$type again.$type || fail "$type: there, back and there again"
 done
 equal 'Go: 100 slices of 4096' 4096 \
     "$(value "SELECT max(largest_bytes) FROM v_line WHERE function = 'main.keep' AND line = 13")"

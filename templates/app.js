@@ -155,6 +155,9 @@ const app = {
       strong(bytes(this.total));
       say(' on ' + name + ' as the sum of the peaks of ' + plural(model.core.merged, 'recording', 'recordings') + '. ');
       from('Each one had its peak at an instant of its own.');
+    } else if (s.moment === 'peak' && model.core.is_profile) {
+      strong(bytes(this.total));
+      say(' live on ' + name + ' at its peak, as the imported profile says it, or else when that was written. ');
     } else if (s.moment === 'peak') {
       strong(bytes(this.total));
       say(' live on ' + name + ' at its peak' + (s.shown ? ', ' + this.clock(s.shown.at) : '') + '. ');

@@ -236,6 +236,7 @@ static void write_head(struct heaptrack_file *f, const struct one_process *one)
 {
     int64_t page_bytes = db_meta_int(f->db, "page_bytes", 4096);
     int64_t total_bytes = db_int(f->db, "SELECT total_bytes FROM device WHERE device_id = 0", 0);
+    total_bytes = total_bytes > 0 ? total_bytes : db_meta_int(f->db, "machine_bytes", 0);
     page_bytes = page_bytes > 0 ? page_bytes : 4096;
     buf_printf(&f->pending, "v %x %x\nX ", HEAPTRACK_VERSION, HEAPTRACK_FORMAT);
     for (const char *c = one->command; *c; c++)

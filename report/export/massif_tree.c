@@ -128,7 +128,7 @@ static void put_frame(FILE *out, const struct walk_frame *frame)
 
 static void put_node(struct massif_tree *t, const struct massif_node *node, int depth, FILE *out)
 {
-    struct children c = {NULL};
+    struct children c = {.nodes = NULL};
     find_children(t, node, &c);
     if (depth == 0)
         find_little(t, &c);

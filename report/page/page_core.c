@@ -212,6 +212,7 @@ int page_write_core(struct page *page, struct page_pack *pack)
     pack_int(pack, "open_device", page->open_device);
     write_window(page, pack);
     pack_int(pack, "is_import", db_int(page->db, "SELECT count(*) FROM meta WHERE key = 'imported_from'", 0));
+    pack_int(pack, "is_profile", merged_is_profile(page->db));
     pack_int(pack, "merged", merged_count(page->db));
     pack_int(pack, "start_unix_us", page->start_unix_ns / 1000);
     write_devices(page, pack);

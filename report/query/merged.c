@@ -13,8 +13,7 @@ int64_t merged_count(sqlite3 *db)
     return count > 0 ? count : 0;
 }
 
-/* A profile of another tool that holds sums alone. */
-static int is_profile(sqlite3 *db)
+int merged_is_profile(sqlite3 *db)
 {
     return db_int(
                db,
@@ -25,7 +24,7 @@ static int is_profile(sqlite3 *db)
 
 int merged_refuse(sqlite3 *db, const char *option, struct error *err)
 {
-    if (is_profile(db))
+    if (merged_is_profile(db))
         return error_set(err, EINVAL,
                          "%s: an imported profile holds sums of the instant when it was written, and knows no other",
                          option);

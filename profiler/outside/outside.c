@@ -218,10 +218,12 @@ int outside_fd(const struct outside *o)
     return o->fd;
 }
 
+/* A collector whose programs have all let go of the memory seals it, and what it writes from then on is its own. */
 int outside_is_recording(const struct outside *o)
 {
     struct wire_control c;
-    return read_at(o->fd, c.owner, sizeof c.owner, offsetof(struct wire_control, owner)) &&
+    return !(fcntl(o->fd, F_GET_SEALS) & F_SEAL_WRITE) &&
+           read_at(o->fd, c.owner, sizeof c.owner, offsetof(struct wire_control, owner)) &&
            read_at(o->fd, &c.state, sizeof c.state, offsetof(struct wire_control, state)) && c.state == WIRE_STATE_ON &&
            wire_collector_lives(&c);
 }

@@ -206,11 +206,27 @@ static void test_rows(void **state)
     outside_close(o);
 }
 
+/* The collector's last look whether any process has the memory, after which it writes to a copy of its own. */
+static void test_sealed(void **state)
+{
+    struct setup *s = setup_begin(0);
+    struct outside *o;
+    char text[32];
+    (void)state;
+    snprintf(text, sizeof text, "%d", getpid());
+    assert_int_equal(outside_open(text, &o, &err), 0);
+    assert_int_equal(outside_is_recording(o), 1);
+    assert_int_equal(session_is_shared(&s->session), 0);
+    assert_int_equal(outside_is_recording(o), 0);
+    outside_close(o);
+    setup_end(s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_processes), cmocka_unit_test(test_hostile_paths), cmocka_unit_test(test_hostile_memory),
-        cmocka_unit_test(test_files),     cmocka_unit_test(test_rows),
+        cmocka_unit_test(test_files),     cmocka_unit_test(test_rows),          cmocka_unit_test(test_sealed),
     };
     return cmocka_run_group_tests(tests, scratch_begin, scratch_end);
 }

@@ -41,6 +41,9 @@ int reader_open_some(const char *path, sqlite3 **db, struct error *err);
 
 /* The FILE argument, default out.db; NULL after a usage message when there is more than one. */
 const char *cli_file(const struct arguments *a);
+/* The PID or FILE argument of a command that looks at a recording while it is made: its file, to free. Without one: the
+ * only one that is made in this directory, or else at all, or else out.db. 0, or an exit status after a message. */
+int cli_running(const struct arguments *a, char **file);
 /* Whether several recordings are named, by words or a pattern; their report. */
 int cli_is_many(const struct arguments *a);
 int cli_report_many(const struct arguments *a);

@@ -3,7 +3,7 @@ _memprof() {
     local word=${COMP_WORDS[COMP_CWORD]} options=
     COMPREPLY=()
     if [ "$COMP_CWORD" -eq 1 ]; then
-        mapfile -t COMPREPLY < <(compgen -W 'run report lines leaks advise diff check info top sql import merge export python-path help --version --help' -- "$word")
+        mapfile -t COMPREPLY < <(compgen -W 'run report lines leaks advise diff check info top log sql import merge export python-path help --version --help' -- "$word")
         return
     fi
     case ${COMP_WORDS[1]} in
@@ -16,6 +16,7 @@ _memprof() {
     check) options='--output --no-follow --aggregate --depth --torch-names --python-module --range --source --python-allocators --cuda-delivery --deepbind --quiet --no-heap-sample --device --kind --skip --process --native --python-only --suppressions --max-peak --max-reserved --max-leak --max-leak-blocks --max-live-at-end --max-allocs --max-allocated --max-temporary --max-largest --max-line --max-line-total --max-growth-per --warmup --repeat --rules --baseline --max-growth --growth-floor --write-baseline --top --frames --all --junit --github --json --csv --color --help' ;;
     info) options='--json --color --help' ;;
     top) options='--device --interval --once --by --sort --top --json --color --help' ;;
+    log) options='--device --kind --process --func --follow --min-size --json --help' ;;
     sql) options='--json --csv --color --help' ;;
     import) options='--output --source --quiet --help' ;;
     merge) options='--quiet --output --align --help' ;;

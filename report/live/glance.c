@@ -281,7 +281,24 @@ static int read_changes(sqlite3 *db, struct glance *l, struct error *err)
 
 /* --- all --- */
 
-int glance_take(const char *path, int with_changes, struct glance *l, struct error *err)
+static int is_same(const struct glance *before, const struct glance *l)
+{
+    return before->event_count == l->event_count && before->is_recording == l->is_recording && before->site_end;
+}
+
+static void take_over(struct glance *before, struct glance *l)
+{
+    l->is_same = 1;
+    l->site_end = before->site_end;
+    l->bytes = before->bytes;
+    l->count = before->count;
+    l->device = before->device;
+    before->bytes = before->count = NULL;
+    before->device = NULL;
+    before->site_end = 0;
+}
+
+int glance_take(const char *path, struct glance *before, struct glance *l, struct error *err)
 {
     sqlite3 *db = NULL;
     *l = (struct glance){0};
@@ -295,11 +312,13 @@ int glance_take(const char *path, int with_changes, struct glance *l, struct err
     }
     if (rc == 0)
         rc = read_sparks(db, l, err);
-    if (rc == 0)
+    if (rc == 0 && before && is_same(before, l))
+        take_over(before, l);
+    else if (rc == 0)
         rc = packed_has(db, PACKED_TABLE_site) ? read_packed_sites(db, l, err) : read_plain_sites(db, l, err);
     if (rc == 0)
         sum_devices(l);
-    if (rc == 0 && with_changes && l->has_events)
+    if (rc == 0 && !before && l->has_events)
         rc = read_changes(db, l, err);
     sqlite3_close(db);
     return rc;

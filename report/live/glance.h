@@ -45,12 +45,12 @@ struct glance {                    /* all zero: none was taken */
     } * changes;
     size_t change_count, change_capacity;
     int has_changes;
+    int is_same; /* no event came since the glance before */
 };
 
-/* Free with glance_close in any case. with_changes: reads the events of the last GLANCE_GROWTH_NS. 0, or -errno with
- * err.
- */
-int glance_take(const char *path, int with_changes, struct glance *look, struct error *err);
+/* Free with glance_close in any case. before: the glance before it, whose sites this one takes over where no event came
+ * since; NULL: the first one, which reads the events of the last GLANCE_GROWTH_NS, too. 0, or -errno with err. */
+int glance_take(const char *path, struct glance *before, struct glance *glance, struct error *err);
 void glance_close(struct glance *look);
 /* NULL: the file has no such device. */
 struct glance_device *glance_device_of(const struct glance *look, int64_t id);

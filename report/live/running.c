@@ -16,7 +16,7 @@
 #include <time.h>
 
 #define LOOK_SHARE   25 /* a look may take this part of the time between two of them, */
-#define NAMING_SHARE 10 /* and looking up the names this */
+#define NAMING_SHARE 20 /* and looking up the names this */
 
 const char *const running_sort_texts[RUNNING_SORTS] = {"active", "growth", "count"};
 
@@ -128,7 +128,7 @@ static void take_changes(struct running *l, const struct glance *next, int is_fi
         for (size_t i = 0; i < next->change_count; i++)
             add_change(l, next->changes[i]);
         l->growth_since_ns = next->has_changes ? 0 : next->duration_ns;
-    } else if (next->is_recording == l->look.is_recording) {
+    } else if (!next->is_same && next->is_recording == l->look.is_recording) {
         compare(l, next);
     }
     forget_changes(l, next->duration_ns - GLANCE_GROWTH_NS);
@@ -156,7 +156,7 @@ static int look_again(struct running *l, int is_first, struct error *err)
 {
     struct glance next;
     int64_t begin_ns = clock_now_ns(CLOCK_PROCESS_CPUTIME_ID);
-    int rc = glance_take(l->path, is_first, &next, err);
+    int rc = glance_take(l->path, is_first ? NULL : &l->look, &next, err);
     if (rc == 0) {
         take_changes(l, &next, is_first);
         glance_close(&l->look);

@@ -70,8 +70,7 @@ void bars_device(const struct running_device *d, const struct report_out *out, s
     buf_putc(line, '[');
     for (int i = 0; i < 3; i++) {
         int end = (int)((double)ends[i] / scale * width + 0.5);
-        if (end > width)
-            end = width;
+        end = end > width ? width : end == 0 && ends[i] > 0 ? 1 : end; /* what is there is seen */
         if (at < end && out->color)
             buf_puts(line, style_on[i]);
         for (int k = at; k < end; k++)

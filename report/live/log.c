@@ -80,20 +80,15 @@ static void add_text(struct buf *out, const struct line *line, const struct log 
 {
     const struct chunk_event *e = &line->event;
     const struct log_thread *t = &l->threads[e->thread_id];
-    struct buf text = BUF(1 << 20), clean = BUF(1 << 20);
+    struct buf text = BUF(1 << 20);
     char bytes[UNITS_TEXT];
     buf_printf(&text, "%11.6f s  %-14s %-7s %-8s %11s  tid %-7lld %s", (double)e->time_ns / 1e9, op_text(e->op),
                l->devices[e->device] ? l->devices[e->device] : "?", kind_name(e->kind),
                units_bytes(bytes, (int64_t)e->size_bytes), (long long)t->tid, *n->function ? n->function : "??");
     if (*n->source)
         buf_printf(&text, "  %s", n->source);
-    text_clean(&clean, buf_text(&text));
-    if (l->options->out.width)
-        text_fit(out, buf_text(&clean), l->options->out.width, TEXT_CUT_RIGHT, l->options->out.utf8);
-    else
-        buf_puts(out, buf_text(&clean));
+    text_clean(out, buf_text(&text)); /* never cut: what does not fit is on the next row */
     buf_free(&text);
-    buf_free(&clean);
 }
 
 static void add_json(struct buf *out, const struct line *line, const struct log *l, const struct site_name *n)

@@ -60,6 +60,10 @@ same skip-address "$MEMPROF" report net.db --skip 'libplugin.so+0x1110' --by lin
 same callers "$MEMPROF" report net.db --callers 2 --device host --top 4
 same segments "$MEMPROF" report net.db --segments
 same segments-csv "$MEMPROF" report net.db --segments --at peak --csv
+same top-once "$MEMPROF" top --once net.db
+same top-once-device terminal 60 'top --once --by function --sort count -d cuda net.db'
+same top-once-json "$MEMPROF" top --once --json --top 2 net.db
+same log "$MEMPROF" log --min-size 80K net.db
 same transfers "$MEMPROF" report net.db --transfers
 same transfers-json "$MEMPROF" report net.db --transfers --json
 same callers-json "$MEMPROF" report net.db --callers 2 --device cuda:0 --json --top 1

@@ -25,6 +25,7 @@ static void read_meta(sqlite3 *db, struct glance *l)
     l->is_recording = state && !strcmp(state, "recording") && !l->partial;
     l->has_events = kept && !strcmp(kept, "all");
     l->duration_ns = db_meta_int(db, "duration_ns", 0);
+    l->duration_ns = l->duration_ns < 0 ? 0 : l->duration_ns;
     l->event_count = db_meta_int(db, "event_count", 0);
     l->pid = db_int(db, "SELECT pid FROM process ORDER BY process_id LIMIT 1", 0);
     free(state);
@@ -85,7 +86,7 @@ static int read_sparks(sqlite3 *db, struct glance *l, struct error *err)
             next = 0;
             last = 0;
         }
-        int64_t time_ns = sqlite3_column_int64(s, 1) - from_ns, most = sqlite3_column_int64(s, 2);
+        int64_t time_ns = wrap_subtract(sqlite3_column_int64(s, 1), from_ns), most = sqlite3_column_int64(s, 2);
         int part = time_ns < 0              ? 0
                    : time_ns >= l->spark_ns ? GLANCE_SPARKS - 1
                                             : (int)((double)time_ns / (double)l->spark_ns * GLANCE_SPARKS);
@@ -228,7 +229,7 @@ static void end_part(struct growing *g)
         uint32_t site = g->touched[i];
         if (g->bytes[site])
             *ARRAY_ADD(l->changes, l->change_count, l->change_capacity) =
-                (struct glance_change){(g->part + 1) * GLANCE_PART_NS, g->bytes[site], site};
+                (struct glance_change){(int64_t)((uint64_t)(g->part + 1) * GLANCE_PART_NS), g->bytes[site], site};
         g->bytes[site] = 0;
     }
     g->touched_count = 0;

@@ -25,6 +25,7 @@ static struct {
     int keys, signals; /* descriptors */
     int owns_keys;     /* keys was opened here */
     volatile sig_atomic_t is_drawn;
+    pid_t owner; /* a child that fails leaves the terminal alone */
     struct termios before;
     sigset_t mask_before;
 } terminal = {.keys = -1, .signals = -1};
@@ -64,7 +65,7 @@ void terminal_size(int *width, int *height)
 /* As a handler may call it. */
 static void give_back(void)
 {
-    if (!terminal.is_drawn)
+    if (!terminal.is_drawn || getpid() != terminal.owner)
         return;
     terminal.is_drawn = 0;
     ssize_t n = write(STDOUT_FILENO, leave, sizeof leave - 1);
@@ -80,6 +81,7 @@ static int take(void)
     raw.c_cc[VTIME] = 0;
     if (tcsetattr(terminal.keys, TCSADRAIN, &raw))
         return -1;
+    terminal.owner = getpid();
     terminal.is_drawn = 1;
     return io_write(STDOUT_FILENO, enter, sizeof enter - 1);
 }

@@ -39,7 +39,8 @@ same 'of one function' "e.site_id IN (SELECT site_id FROM site_line JOIN line US
     function_id) WHERE plain_name = 'hold')" --func hold
 "$MEMPROF" log --func hold --min-size 1000 out.db >got
 line=$(grep -n 'malloc(1000)' "$ROOT/tests/programs/ledger_steps.c" | cut -d: -f1)
-equal 'lines of hold()' 100 "$(grep -c " s  alloc  *host  *heap  *1000 B  tid [0-9]*  *hold .*ledger_steps.c:$line\$" got)"
+equal 'lines of hold()' 100 \
+    "$(grep -c " s  alloc  *host  *heap  *1000 B  tid [0-9]*  *hold .*ledger_steps.c:$line\$" got)"
 "$MEMPROF" log --device cuda out.db >got 2>got.err || status=$?
 contains 'no such device' got.err "nothing was allocated on a device 'cuda'"
 

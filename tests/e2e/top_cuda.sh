@@ -95,7 +95,8 @@ equal("one device", (["cuda:1"], [("large", 7 * MIB)]),
 equal("a type", ["cuda:0", "cuda:1"], [d["device"] for d in top("--device", "cuda")["devices"]])
 
 screen = Screen([MEMPROF, "top", "out.db", "-n", "0.2"], width=100)
-screen.wait("all devices", lambda t: "cuda:0  active 8.00 MiB  used 24.00 MiB  reserved 8.00 MiB  total 256.00 MiB" in t and
+first = "cuda:0  active 8.00 MiB  used 24.00 MiB  reserved 8.00 MiB  total 256.00 MiB"
+screen.wait("all devices", lambda t: first in t and
             "cuda:1  active 7.00 MiB  used 23.00 MiB" in t and "\nhost " in t)
 screen.send("dd")
 screen.wait("cuda:0 alone", lambda t: "first of cuda:0" in t and "\nhost " not in t and "\ncuda:1" not in t and

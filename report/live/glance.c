@@ -9,9 +9,12 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #define SITES_MAX      (1u << 24) /* ids beyond are of no file that a collector wrote */
 #define CHANGE_CHUNKS  128        /* of events; where the last seconds have more, what grew is not told */
+#define OPEN_TRIES     60         /* of a file that nothing is in yet; */
+#define OPEN_NS        50000000   /* and between two of them */
 #define GLANCE_PART_NS 1000000000
 
 /* --- the recording --- */
@@ -22,7 +25,7 @@ static void read_meta(sqlite3 *db, struct glance *l)
     l->command = db_meta_text(db, "command");
     l->cwd = db_meta_text(db, "cwd");
     l->partial = db_meta_text(db, "partial");
-    l->is_recording = state && !strcmp(state, "recording") && !l->partial;
+    l->is_recording = (!state || !strcmp(state, "recording")) && !l->partial; /* NULL: it has just begun */
     l->has_events = kept && !strcmp(kept, "all");
     l->duration_ns = db_meta_int(db, "duration_ns", 0);
     l->duration_ns = l->duration_ns < 0 ? 0 : l->duration_ns;
@@ -282,6 +285,24 @@ static int read_changes(sqlite3 *db, struct glance *l, struct error *err)
 
 /* --- all --- */
 
+/* The first commit may have less than what says that it is a recording. */
+static int has_begun(sqlite3 *db)
+{
+    return db_int(db, "SELECT 1 FROM main.meta WHERE key = 'state'", 0) != 0;
+}
+
+int glance_open(const char *path, sqlite3 **db, struct error *err)
+{
+    int rc = db_open_read(path, db, err);
+    for (int i = 0; (rc == -ENODATA || (rc == 0 && !has_begun(*db))) && i < OPEN_TRIES; i++) {
+        if (rc == 0)
+            sqlite3_close(*db);
+        nanosleep(&(struct timespec){0, OPEN_NS}, NULL);
+        rc = db_open_read(path, db, err);
+    }
+    return rc;
+}
+
 static int is_same(const struct glance *before, const struct glance *l)
 {
     return before->event_count == l->event_count && before->is_recording == l->is_recording && before->site_end;
@@ -303,7 +324,7 @@ int glance_take(const char *path, struct glance *before, struct glance *l, struc
 {
     sqlite3 *db = NULL;
     *l = (struct glance){0};
-    int rc = db_open_read(path, &db, err);
+    int rc = glance_open(path, &db, err);
     if (rc)
         return rc;
     rc = db_exec(db, "BEGIN", err);

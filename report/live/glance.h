@@ -8,6 +8,7 @@
 
 #include "../../common/error.h"
 
+#include <sqlite3.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -48,6 +49,9 @@ struct glance {                    /* all zero: none was taken */
     int is_same; /* no event came since the glance before */
 };
 
+/* Opens the file for reading. Where a recording has just begun and nothing is in it, its first commit is waited for,
+ * but no longer than three seconds. 0, or -errno with err. */
+int glance_open(const char *path, sqlite3 **db, struct error *err);
 /* Free with glance_close in any case. before: the glance before it, whose sites this one takes over where no event came
  * since; NULL: the first one, which reads the events of the last GLANCE_GROWTH_NS, too. 0, or -errno with err. */
 int glance_take(const char *path, struct glance *before, struct glance *glance, struct error *err);

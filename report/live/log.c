@@ -11,6 +11,7 @@
 #include "../../profiler/outside/outside.h"
 #include "../print/record.h"
 #include "../query/device.h"
+#include "glance.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -311,11 +312,11 @@ static int read_new(struct log *l, sqlite3 *db, int *has_more)
 static int look(struct log *l, int is_first, int *is_over)
 {
     sqlite3 *db = NULL;
-    int rc = db_open_read(l->options->file, &db, l->err), has_more = 0;
+    int rc = glance_open(l->options->file, &db, l->err), has_more = 0;
     rc = rc ? rc : db_exec(db, "BEGIN", l->err);
     if (rc == 0) {
         char *state = db_meta_text(db, "state"), *kept = db_meta_text(db, "events_kept");
-        *is_over = !state || strcmp(state, "recording") != 0;
+        *is_over = state && strcmp(state, "recording") != 0; /* NULL: it has just begun */
         if (kept && !strcmp(kept, "none"))
             rc = error_set(l->err, ENODATA,
                            "%s: recorded with --aggregate, which keeps no events; record without it, or see "
@@ -361,8 +362,10 @@ static int open_collector(const char *file)
 
 static int follow(struct log *l)
 {
-    int collector = open_collector(l->options->file), is_over = 0, is_last = collector < 0;
-    int rc = look_on(l, 1, &is_over);
+    int is_over = 0, rc = look_on(l, 1, &is_over);
+    int collector = rc ? -1 : open_collector(l->options->file), is_last = collector < 0;
+    if (rc == 0 && !is_over && is_last) /* it ended in between */
+        rc = look_on(l, 0, &is_over);
     while (rc == 0 && !is_over && !is_last) {
         struct pollfd fd = {.fd = collector, .events = POLLIN};
         is_last = poll(&fd, 1, POLL_NS / 1000000) > 0; /* its last commit is in the file then */

@@ -44,7 +44,7 @@ int cmd_log(const struct arguments *a)
     if (damaged)
         cli_note("%s: %lld damaged chunks of events were skipped", file, (long long)damaged);
     if (rc)
-        status = rc == -EINVAL ? cli_usage("%s", err.text) : cli_fail(&err);
+        status = rc == -ENODEV ? cli_usage("%s", err.text) : cli_fail(&err);
     free(file);
     return cli_close_output(status);
 }

@@ -323,7 +323,7 @@ static int look(struct log *l, int is_first, int *is_over)
                            "'memprof top'",
                            l->options->file);
         else if (is_first && *is_over && l->options->device && device_count(db, l->options->device) == 0)
-            rc = error_set(l->err, EINVAL, "%s: nothing was allocated on a device '%s'", l->options->file,
+            rc = error_set(l->err, ENODEV, "%s: nothing was allocated on a device '%s'", l->options->file,
                            l->options->device);
         free(state);
         free(kept);

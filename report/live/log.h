@@ -19,7 +19,7 @@ struct log_options {
     struct report_out out; /* text or JSON, a line an event */
 };
 
-/* *damaged: chunks of events that could not be read and were left out. 0, or -errno with err; -EINVAL: there is no such
+/* *damaged: chunks of events that could not be read and were left out. 0, or -errno with err; -ENODEV: there is no such
  * device. */
 int log_run(const struct log_options *options, int64_t *damaged, struct error *err);
 

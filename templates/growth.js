@@ -2,8 +2,8 @@
 
 const GROWTH_LINES = 8;
 /* Categories that PyTorch's tensors have come first, and keep their colours from page to page. */
-const CATEGORIES = ['parameter', 'gradient', 'optimizer', 'buffer', 'activation', 'backward, no name'];
-const CATEGORY_TEXT = { activation: 'blocks without a name that operators allocated in a forward pass', 'backward, no name': 'blocks without a name that operators allocated in a backward pass: gradients of passes that were not looked at, and what autograd makes on the way' };
+const CATEGORIES = ['parameter', 'gradient', 'optimizer', 'buffer', 'activation', 'backward'];
+const CATEGORY_TEXT = { activation: 'blocks without a name that operators allocated in a forward pass', backward: 'blocks without a name that operators allocated in a backward pass: gradients of passes that were not looked at, and what autograd makes on the way' };
 
 const growth = {
   layers: [], cursor: null, by: 'line', hidden: new Set(), /* categories that are left out */

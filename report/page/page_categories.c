@@ -3,6 +3,7 @@
 #include "../../common/db.h"
 #include "../../common/search.h"
 #include "../../common/sum.h"
+#include "../query/names.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -10,10 +11,13 @@
 
 #define CATEGORIES_MAX 256u /* of devices and kinds; what is beyond is in the rest */
 
-/* What is shown of the phases: blocks that nobody named. */
 static const struct {
     const char *phase, *shown;
-} phases[] = {{"forward", "activation"}, {"backward", "backward, no name"}};
+} phases[] = {
+#define X(phase, category) {phase, category},
+    NAMES_OF_PHASES(X)
+#undef X
+};
 #define PHASES (sizeof phases / sizeof *phases)
 
 struct page_phase { /* on a device, of a kind */

@@ -16,6 +16,10 @@
     "g.address + 4096 AND n.time_ns >= g.alloc_ns AND n.time_ns < coalesce(g.free_ns, 9223372036854775807) ORDER BY "  \
     "n.address, n.name_id DESC LIMIT 1)"
 
+/* What blocks without a name are called by category, by the phase of the PyTorch operator that allocated them:
+ * X(phase, category). */
+#define NAMES_OF_PHASES(X) X("forward", "activation") X("backward", "backward")
+
 enum names_at { NAMES_AT_END, NAMES_AT_PEAK, NAMES_AT_TIME };
 
 /*

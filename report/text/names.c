@@ -39,19 +39,30 @@ static const char by_line[] =
     "WHERE " DEVICE_IS("d.name", "?1") " AND a.count > 0 GROUP BY s.device_id, l.line_id ORDER BY 2 DESC, 4, 6 LIMIT "
                                        "iif(?2 > 0, ?2, -1)";
 
-/* A block counts once for a name, and once for a category. What is live without one is a row, too. */
-#define BY(what)                                                                                                       \
+/* Of a site: what its blocks without a name are by category. */
+#define X(phase, category) " WHEN '" phase "' THEN '" category "'"
+#define PHASE_OF(site)                                                                                                 \
+    "(SELECT CASE phase" NAMES_OF_PHASES(X) " END FROM site_op JOIN op USING(op_id) WHERE site_op.site_id = " site ")"
+
+#define LIVE                                                                                                           \
+    "l.live_bytes, l.live_count, 0 FROM temp.live l JOIN site s USING(site_id) JOIN device d USING(device_id) "        \
+    "WHERE " DEVICE_IS("d.name", "?1")
+#define SUMS                                                                                                           \
+    " SELECT device, what, iif(sum(names) = 0, max(CAST(total(bytes) AS INTEGER), 0), "                                \
+    "CAST(total(bytes) AS INTEGER)), CAST(total(blocks) AS INTEGER), sum(names), count(*) OVER () FROM all_of GROUP "  \
+    "BY device, what HAVING what IS NULL OR total(blocks) > 0 ORDER BY what IS NULL, 3 DESC, 2 LIMIT iif(?2 > 0, ?2, " \
+    "-1)"
+
+/* A block counts once for a name, and once for a category. What is live without one is a row, too, or several:
+ * what the last two say, by site. */
+#define BY(what, unnamed_live, unnamed_named)                                                                          \
     "WITH named AS (SELECT device, nullif(" what ", '') AS what, block_bytes AS bytes, count(*) AS names " SHOWN       \
     " GROUP BY process_id, block_address, alloc_ns, " what "), all_of AS (SELECT device, what, bytes, 1 AS blocks, "   \
-    "names FROM named UNION ALL SELECT d.name, NULL, l.live_bytes, l.live_count, 0 FROM temp.live l JOIN site s "      \
-    "USING(site_id) JOIN device d USING(device_id) WHERE " DEVICE_IS(                                                  \
-        "d.name", "?1") " UNION ALL SELECT device, NULL, "                                                             \
-                        "-own_bytes, -(own_bytes > 0), 0 " SHOWN                                                       \
-                        ") SELECT device, what, iif(what IS NULL, max(CAST(total(bytes) AS INTEGER), 0), "             \
-                        "CAST(total(bytes) AS INTEGER)), CAST(total(blocks) AS INTEGER), sum(names), count(*) OVER "   \
-                        "() FROM all_of GROUP BY device, "                                                             \
-                        "what ORDER BY what IS "                                                                       \
-                        "NULL, 3 DESC, 2 LIMIT iif(?2 > 0, ?2, -1)"
+    "names FROM named UNION ALL SELECT d.name, " unnamed_live ", " LIVE " UNION ALL SELECT device, " unnamed_named     \
+    ", -own_bytes, -(own_bytes > 0), 0 " SHOWN ")" SUMS
+static const char by_name[] = BY("name", "NULL", "NULL");
+static const char by_category[] = BY("category", PHASE_OF("l.site_id"), PHASE_OF("n.site_id"));
+#undef X
 
 static int64_t top_of(const struct report_options *o, const struct report_out *out, int64_t otherwise)
 {
@@ -259,8 +270,7 @@ static int list_sums(sqlite3 *db, const struct report_options *o, const struct r
     };
     int64_t all = 0;
     struct listing *l = listing_open(columns, COLUMN_COUNT_OF(columns), out, NULL);
-    int rc =
-        listing_query(l, db, is_name ? BY("name") : BY("category"), o->device, top_of(o, out, DEFAULT_TOP), &all, err);
+    int rc = listing_query(l, db, is_name ? by_name : by_category, o->device, top_of(o, out, DEFAULT_TOP), &all, err);
     buf_puts(title, is_name ? ", by name: the blocks that had it" : ", by category");
     if (rc == 0)
         listing_print_under(l, buf_text(title), all);

@@ -25,7 +25,7 @@ assert shared == {"out.weight": "embed.weight", "out.weight.grad": "embed.weight
                   "lstm.bias_hh_l0": "lstm.weight_ih_l0"}, shared
 END
 equal "categories" "buffer,69632,2 gradient,272640,3 optimizer,545292,9 parameter,274944,4" \
-    "$("$MEMPROF" report out.db --by category --csv | awk -F, 'NR > 1 && $2 != "" { print $2 "," $3 "," $4 }' | sort |
+    "$("$MEMPROF" report out.db --by category --csv | awk -F, 'NR > 1 && $5 > 0 { print $2 "," $3 "," $4 }' | sort |
         paste -sd' ')"
 # Who names takes next to nothing: a list of all of Python's objects was a part of the peak (torch alone makes 100,000).
 largest=$("$MEMPROF" report out.db --by file --csv --sort alloc.largest --top 0 | "$python" -c '

@@ -13,7 +13,7 @@ import zlib
 from itertools import accumulate
 
 page, database, memprof = sys.argv[1:]
-SHOWN = {"forward": "activation", "backward": "backward, no name"}
+SHOWN = {"forward": "activation", "backward": "backward"}
 
 
 def part(name):
@@ -52,5 +52,13 @@ for name, steps in changes.items():
             level += steps[place][1]
             place += 1
         assert drawn[name][i] == level, f"{name} at {time} ns: drawn {drawn[name][i]}, events say {level}"
+# The report says the same of an instant: the highest of the activations, else the peak.
+most = drawn.get("activation") or [flags & 1 for flags in instants["flags"]]
+at = most.index(max(most))
+report = subprocess.run([memprof, "report", database, "--by", "category", "--at", "%dns" % times[at], "--csv"], check=True,
+                        capture_output=True, text=True)
+rows = list(csv.DictReader(report.stdout.splitlines()))
+told = {row["category"]: int(row["bytes"]) for row in rows if row["category"] and int(row["bytes"])}
+assert told == {name: levels[at] for name, levels in drawn.items() if levels[at]}, (told, times[at])
 for name in sorted(drawn):
     print(name, max(drawn[name]))

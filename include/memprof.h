@@ -56,6 +56,7 @@ extern int memprof_hook_device_figures(const char *device, void *figures, size_t
     __attribute__((weak));
 extern int memprof_hook_sync(void) __attribute__((weak));
 extern void memprof_hook_epoch(const char *name) __attribute__((weak));
+extern int memprof_hook_source(const char *name, const char *text, size_t bytes) __attribute__((weak));
 extern uint64_t memprof_hook_pool_create(const char *name) __attribute__((weak));
 extern void memprof_hook_pool_destroy(uint64_t pool) __attribute__((weak));
 extern void memprof_hook_pool_segment(uint64_t pool, const void *p, size_t size) __attribute__((weak));
@@ -208,6 +209,13 @@ static inline void memprof_epoch(const char *name)
 {
     if (memprof_hook_epoch)
         memprof_hook_epoch(name);
+}
+
+/* The text of code that is in no file (a notebook's cell, what a program made and compiled), under the name that its
+ * frames have: reports then show its lines. Copied; at most 1 MiB a process. 0, or -1: not kept. */
+static inline int memprof_source(const char *name, const char *text, size_t bytes)
+{
+    return memprof_hook_source ? memprof_hook_source(name, text, bytes) : -1;
 }
 
 /*

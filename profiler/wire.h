@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #define WIRE_MAGIC   0x31455249574d504dull /* "MPMWIRE1" */
-#define WIRE_VERSION 9
+#define WIRE_VERSION 10
 
 /* The launcher sets these in the program's environment; the library reads nothing else of it. */
 #define WIRE_ENV_SESSION "MEMPROF_SESSION" /* path to open, "/proc/PID/fd/N" of the collector's memfd */
@@ -227,9 +227,10 @@ struct wire_code {
         uint32_t count;
     } name, qualified_name, file, table;
 };
-#define WIRE_CODE_PART      1024u
-#define WIRE_CODE_WORDS_MAX (1u << 17) /* a longer line table is cut */
-#define WIRE_CODE_TEXT_MAX  4096u      /* characters of a name; longer ones are cut */
+#define WIRE_CODE_PART        1024u
+#define WIRE_CODE_WORDS_MAX   (1u << 17) /* a longer line table is cut */
+#define WIRE_CODE_TEXT_MAX    4096u      /* characters of a name; longer ones are cut */
+#define WIRE_SOURCE_BYTES_MAX (1u << 20) /* of the texts that a process says with SOURCE */
 
 /* flags of STACK */
 #define WIRE_STACK_CUT     1u /* deeper than depth_max */

@@ -146,6 +146,8 @@ void records_emit(void *arg, const struct event *event);
 
 /* A definition in its turn (STACK, STACK_NEXT, CODE, MODULE_LOAD), unless it was found ahead. */
 void records_define(struct drain *d, struct ring *r, unsigned op, uint64_t words);
+/* A SOURCE record. */
+void records_source(struct drain *d, const struct ring *r, uint64_t words);
 /* The global id of a stack by its own: looked for ahead where it was not defined yet. */
 uint32_t record_stack(struct drain *d, const struct ring *r, uint32_t id);
 /* The global id of a stack that was not defined when its event came: looks ahead in the process's rings. 0: not there.

@@ -4,6 +4,7 @@
 #include "../devices/devices.h"
 #include "../devices/mapping.h"
 #include "../store/python.h"
+#include "../store/sources.h"
 #include "pidns.h"
 
 #include <errno.h>
@@ -42,6 +43,7 @@ static void release(struct processes *ps, struct process *p)
         close(p->statm_fd);
     stack_map_close(p->stacks);
     python_close(p->python);
+    sources_close(p->sources);
     mapping_close(p->mapping);
     devices_close(p->devices);
     free(p->look.ids);

@@ -16,6 +16,7 @@
 
 struct devices;
 struct resident_map;
+struct sources;
 struct mapping;
 
 /* The threads of a process of another pid namespace, as they call themselves: their numbers cannot be asked after. */
@@ -63,7 +64,8 @@ struct process {
     uint16_t family;       /* the process that it came from by forks alone; itself */
     uint8_t looked_at_end; /* the look for its end was made */
     struct stack_map *stacks;
-    struct python *python; /* its code objects */
+    struct python *python;   /* its code objects */
+    struct sources *sources; /* NULL: it said no text of code yet */
     struct mapping *mapping;
     struct devices *devices; /* NULL: no call of a device or a sub-allocator yet */
     uint64_t alloc_retries;  /* of the host's memory */

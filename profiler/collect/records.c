@@ -171,6 +171,9 @@ void records_handle(struct drain *d, struct ring *r, uint64_t word1, uint64_t wo
     case WIRE_MODULE_LOAD:
         records_define(d, r, op, words);
         break;
+    case WIRE_SOURCE:
+        records_source(d, r, words);
+        break;
     case WIRE_MODULE_UNLOAD:
         stack_map_unload(p->stacks, (uint32_t)WIRE_A(word1), record_ns(d, r));
         break;

@@ -1,6 +1,7 @@
 #include "drain_private.h"
 
 #include "../store/python.h"
+#include "../store/sources.h"
 
 #include <string.h>
 
@@ -37,6 +38,20 @@ static void define_code(struct drain *d, const struct ring *r, uint64_t position
     uint64_t where = record_word_at(r, position, 2);
     if (python_define(r->process->python, WIRE_VAR_LOW(record_word_at(r, position, 1)), (uint32_t)(where >> 32),
                       (uint32_t)where, part, words - 3))
+        d->bad_records++;
+}
+
+void records_source(struct drain *d, const struct ring *r, uint64_t words)
+{
+    uint64_t part[WIRE_RECORD_MAX];
+    struct process *p = r->process;
+    for (uint64_t i = 3; i < words; i++)
+        part[i - 3] = record_word(r, i);
+    if (!p->sources)
+        p->sources = sources_open(d->processes->named);
+    uint64_t where = words > 3 ? record_word(r, 2) : 0;
+    if (words < 4 || sources_add(p->sources, WIRE_VAR_LOW(record_word(r, 1)), (uint32_t)(where >> 32), (uint32_t)where,
+                                 part, words - 3))
         d->bad_records++;
 }
 

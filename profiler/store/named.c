@@ -81,6 +81,14 @@ static uint32_t file_of(struct named *n, const char *path)
     return *slot;
 }
 
+void named_source(struct named *n, const char *path, const char *text, size_t bytes)
+{
+    sqlite3_stmt *s = store_statement(n->store, "UPDATE file SET source = ? WHERE file_id = ? AND source IS NULL");
+    sqlite3_bind_text(s, 1, text, (int)bytes, SQLITE_TRANSIENT);
+    sqlite3_bind_int64(s, 2, file_of(n, path));
+    store_step(n->store, s);
+}
+
 /* What is under an import statement: Python's own tracebacks leave these frames out, too. */
 static int is_import(const struct named_frame *f)
 {

@@ -36,6 +36,9 @@ struct named_code {
 uint32_t named_code(struct named *named, uint32_t process_id, const struct named_code *code,
                     const struct named_frame *chain, unsigned count);
 
+/* The text of a file of these frames, which is kept unless it has one. */
+void named_source(struct named *named, const char *path, const char *text, size_t bytes);
+
 /* The global stack of addresses by their ids, innermost first; 0 for none. */
 uint32_t named_stack(struct named *named, const uint32_t *address_ids, size_t count);
 

@@ -63,6 +63,11 @@ int cli_stat_help(const struct arguments *a, const struct report_out *out);
 /* The same of mark:NAME, once the recording is open. -EINVAL with err. */
 int cli_at_mark(const struct arguments *a, sqlite3 *db, struct report_options *o, struct error *err);
 
+/* --also-json: file NULL where it is not given. 0, or -errno with err; -EINVAL: it is the recording. */
+int cli_also_open(const struct arguments *a, const char *recording, const struct report_out *out,
+                  struct report_out *also, struct error *err);
+int cli_also_close(struct report_out *also, const struct arguments *a, struct error *err);
+
 struct cli_window {
     struct lens_window lens;
     struct window_range *ranges;

@@ -34,7 +34,7 @@ int cmd_lines(const struct arguments *a)
     struct lens_options lens;
     struct lines_options options = {.report = &report};
     struct cli_window window = {.ranges = NULL};
-    struct report_out out;
+    struct report_out out, also = {.file = NULL};
     struct error err = {""};
     sqlite3 *db = NULL;
     const char *path = cli_file(a);
@@ -55,7 +55,19 @@ int cmd_lines(const struct arguments *a)
     if (rc == 0)
         rc = lens_apply(db, &lens, &err);
     if (rc == 0)
+        rc = cli_also_open(a, path, &out, &also, &err);
+    if (rc == 0)
         rc = lines_report(db, &options, &out, &err);
+    if (also.file && (rc == 0 || rc == -ENOENT)) { /* what one pattern does not match says nothing of the others */
+        struct error again;
+        int also_rc = lines_report(db, &options, &also, &again);
+        if (rc == 0 && (rc = also_rc))
+            err = again;
+    }
+    if (rc == 0)
+        rc = cli_also_close(&also, a, &err);
+    else
+        cli_also_close(&also, a, NULL);
     sqlite3_close(db);
     cli_window_close(&window);
     status = rc == 0 ? EXIT_OK : rc == -EINVAL && is_open ? cli_usage("%s", err.text) : cli_fail(&err);

@@ -156,7 +156,8 @@ static int parse(const struct arguments *a, struct report_options *o, struct len
     if (o->is_by_size && (a->given[OPTION_at] || a->given[OPTION_sort] || o->inclusive || lens->pid))
         return cli_usage("report: --by size is the histogram of the whole run: it does not go with --at, --sort, "
                          "--inclusive and --process");
-    if (is_html && (a->given[OPTION_by] || a->given[OPTION_at] || a->given[OPTION_json] || a->given[OPTION_csv]))
+    if (is_html && (a->given[OPTION_by] || a->given[OPTION_at] || a->given[OPTION_json] || a->given[OPTION_csv] ||
+                    a->given[OPTION_also_json]))
         return cli_usage("report: --html writes one page of everything; leave out --by, --at, --json and --csv");
     if (is_html && (lens->pid || lens->language != TREE_BOTH))
         return cli_usage("report: --html does not go with --process, --native and --python-only: a page's timeline and "
@@ -185,13 +186,31 @@ static int is_of_selves(const struct arguments *a, const struct report_options *
     return !o->is_by_size && !o->with_names && !lens->skip_count && !lens->pid && lens->language == TREE_BOTH;
 }
 
+static int print_report(const struct arguments *a, sqlite3 *db, const struct report_options *options,
+                        const struct every_options *every, const struct report_out *out, struct error *err)
+{
+    if (a->given[OPTION_every])
+        return every_report(db, every, out, err);
+    if (a->given[OPTION_transfers])
+        return report_transfers(db, options, out, err);
+    if (a->given[OPTION_segments])
+        return report_segments(db, options, out, err);
+    if (options->with_names)
+        return report_names(db, options, out, err);
+    if (options->is_by_size)
+        return report_sizes(db, options, out, err);
+    if (a->given[OPTION_by] || a->given[OPTION_at] || a->given[OPTION_sort])
+        return report_by(db, options, out, err);
+    return report_summary(db, options, out, err);
+}
+
 int cmd_report(const struct arguments *a)
 {
     struct report_options options;
     struct lens_options lens;
     struct every_options every;
     struct cli_window window = {.ranges = NULL};
-    struct report_out out;
+    struct report_out out, also = {.file = NULL};
     struct error err = {""};
     sqlite3 *db = NULL;
     int is_html = a->given[OPTION_html] || a->given[OPTION_html_output];
@@ -221,22 +240,18 @@ int cmd_report(const struct arguments *a)
     out.has_window = lens.window != NULL;
     if (rc == 0)
         rc = lens_apply(db, &lens, &err);
+    if (rc == 0)
+        rc = cli_also_open(a, path, &out, &also, &err);
     if (rc == 0 && is_html)
         rc = write_page(a, db, path, &lens, &window, &err);
-    else if (rc == 0 && a->given[OPTION_every])
-        rc = every_report(db, &every, &out, &err);
-    else if (rc == 0 && a->given[OPTION_transfers])
-        rc = report_transfers(db, &options, &out, &err);
-    else if (rc == 0 && a->given[OPTION_segments])
-        rc = report_segments(db, &options, &out, &err);
-    else if (rc == 0 && options.with_names)
-        rc = report_names(db, &options, &out, &err);
-    else if (rc == 0 && options.is_by_size)
-        rc = report_sizes(db, &options, &out, &err);
-    else if (rc == 0 && (a->given[OPTION_by] || a->given[OPTION_at] || a->given[OPTION_sort]))
-        rc = report_by(db, &options, &out, &err);
     else if (rc == 0)
-        rc = report_summary(db, &options, &out, &err);
+        rc = print_report(a, db, &options, &every, &out, &err);
+    if (rc == 0 && also.file)
+        rc = print_report(a, db, &options, &every, &also, &err);
+    if (rc == 0)
+        rc = cli_also_close(&also, a, &err);
+    else
+        cli_also_close(&also, a, NULL);
     sqlite3_close(db);
     cli_window_close(&window);
     status = rc == 0 ? EXIT_OK : rc == -EINVAL && db ? cli_usage("%s", err.text) : cli_fail(&err);

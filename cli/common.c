@@ -134,17 +134,17 @@ int cli_at(const struct arguments *a, const char *command, struct report_options
     const char *text = a->value[OPTION_at];
     if (strcmp(text, "peak") == 0) {
         o->at = REPORT_AT_PEAK;
-    } else if (strcmp(text, "end") == 0) {
-        o->at = REPORT_AT_END;
+    } else if (strcmp(text, "end") == 0 || strcmp(text, "now") == 0) {
+        o->at = REPORT_AT_END; /* that something is recorded now, cli_at_mark looks */
     } else if (strncmp(text, "mark:", 5) == 0 || wallclock_is(text)) {
         o->at = REPORT_AT_TIME; /* at_ns comes with cli_at_mark */
     } else {
         o->at = REPORT_AT_TIME;
         if (units_parse_ns(text, &o->at_ns))
-            return cli_usage(
-                "%s: --at '%s': expected peak, end, mark:NAME, or a time since the start such as 1.5s, 300ms or 2m, "
-                "or of day such as 14:03:10",
-                command, text);
+            return cli_usage("%s: --at '%s': expected peak, end, now, mark:NAME, or a time since the start such as "
+                             "1.5s, 300ms or 2m, "
+                             "or of day such as 14:03:10",
+                             command, text);
     }
     return 0;
 }

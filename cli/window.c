@@ -172,8 +172,22 @@ void cli_window_close(struct cli_window *w)
     *w = (struct cli_window){.ranges = NULL};
 }
 
+/* --at now: of a recording that has ended there is no such thing. */
+static int check_now(const struct arguments *a, sqlite3 *db, struct error *err)
+{
+    if (!a->given[OPTION_at] || strcmp(a->value[OPTION_at], "now") != 0)
+        return 0;
+    char *state = db_meta_text(db, "state");
+    int is_recording = state && strcmp(state, "recording") == 0;
+    free(state);
+    return is_recording ? 0 : error_set(err, EINVAL, "--at now: the recording has ended; --at end is its last instant");
+}
+
 int cli_at_mark(const struct arguments *a, sqlite3 *db, struct report_options *o, struct error *err)
 {
+    int now_rc = check_now(a, db, err);
+    if (now_rc)
+        return now_rc;
     if (a->given[OPTION_at] && wallclock_is(a->value[OPTION_at])) {
         int rc = merged_refuse(db, "--at", err);
         return rc ? rc : wall_ns(db, "--at", a->value[OPTION_at], &o->at_ns, err);

@@ -16,11 +16,12 @@ if _hook.library:  # a __del__ may want names when nothing can be imported any m
     from . import _names
 
 __all__ = ['Bytes', 'Error', 'Figures', 'Table', 'allocated', 'figures', 'freed', 'is_recording', 'lines', 'mark',
-           'name', 'names', 'page', 'peak', 'profile', 'range', 'report', 'reset', 'sync']
+           'name', 'names', 'page', 'peak', 'profile',
+           'profile_every', 'range', 'report', 'reset', 'sync']
 
 
 def __getattr__(attribute):  # what needs more modules is loaded when it is asked for
-    if attribute in ('Table', 'Error'):
+    if attribute in ('Table', 'Error', 'Page'):
         from . import _report
         return getattr(_report, attribute)
     if attribute == 'torch':
@@ -75,21 +76,41 @@ class range:
         return ranged
 
 
-def profile(function=None, columns=None):
-    """A range with the function's qualified name; at exit, or by FUNCTION.table(), its lines during all calls."""
+def profile(function=None, columns=None, device=None, every=None):
+    """A range with the function's qualified name; its lines during all calls at exit, or by FUNCTION.table(). With
+    every=N those of each N-th call after it, at most two a second."""
     if function is None:
-        return functools.partial(profile, columns=columns)
+        return functools.partial(profile, columns=columns, device=device, every=every)
+    if every is not None and every < 1:
+        raise ValueError('every=%r: expected 1 or more calls' % (every,))
     name = function.__qualname__
     ranged = range(name)(function)
 
-    def table():
-        return lines(getattr(function.__code__, 'co_qualname', function.__name__), columns=columns,
-                     during=name + '#all')
-    ranged.table = table
-    if _hook.library:
+    def table(call=None):
+        made = lines(function, columns=columns, device=device, during='%s#%s' % (name, call or 'all'))
+        if call and (made.data.get('window') or {}).get('of') != call:  # others have ranges of this name
+            made = lines(function, columns=columns, device=device, during=name + '#all')
+        return made
+    if _hook.library and every is None:
         from . import _report
         _report.at_exit(name, table)
+    elif _hook.library:
+        from . import _report
+        shown, counted = _report.Every(name, every, table), ranged
+
+        @functools.wraps(function)
+        def ranged(*args, **kwargs):
+            try:
+                return counted(*args, **kwargs)
+            finally:
+                shown.called()
+    ranged.table = table
     return ranged
+
+
+def profile_every(count=1, columns=None, device=None):
+    """@profile(every=count), as pytorch_memlab calls it."""
+    return profile(columns=columns, device=device, every=count)
 
 
 def figures(device=None, now=True):
@@ -143,16 +164,48 @@ def report(**options):
     return _report.table('report', options)
 
 
+def _code(func):
+    """The code object of a function, however it is wrapped; None: it is none."""
+    func = getattr(func, '__func__', func)
+    while getattr(func, '__wrapped__', None) is not None:
+        func = func.__wrapped__
+    return getattr(func, '__code__', None)
+
+
 def lines(func=None, columns=None, during=None, **options):
-    """`memprof lines`: the source of a function with the statistics of each line."""
+    """`memprof lines`: the source of a function, by name or itself, or of several, with the statistics of each line."""
     from . import _report
     if columns is not None and not isinstance(columns, str):
         columns = ','.join(columns)
-    return _report.table('lines', dict(options, func=getattr(func, '__qualname__', func), columns=columns,
-                                       during=during))
+    functions = func if isinstance(func, (list, tuple)) else () if func is None else (func,)
+    codes = [_code(each) for each in functions]
+    names = [getattr(code, 'co_qualname', code.co_name) if code else getattr(each, '__qualname__', each)
+             for each, code in zip(functions, codes)]
+    if functions and all(codes) and 'file' not in options:  # which says where to look, and that it is Python's
+        files = sorted({code.co_filename for code in codes})
+        if not any(set(file) & set('*?[') for file in files):
+            options['file'] = files
+    return _report.table('lines', dict(options, func=names, columns=columns, during=during))
 
 
-def page(path, **options):
-    """Writes the HTML page of the recording so far. The path, or None without memprof."""
+def page(path='memprof.html', **options):
+    """Writes the HTML page of the recording so far. Its path, which a notebook shows as the page; None without
+    memprof."""
     from . import _report
     return _report.page(path, options)
+
+
+def load_ipython_extension(shell):
+    """%load_ext memprof: %memprof and %%memprof."""
+    from . import _magic
+    _magic.load(shell)
+
+
+def _say_sources():
+    from . import _source
+    _source.say()
+
+
+if _hook.library:  # what was typed or made, and is in no file
+    import atexit
+    atexit.register(_say_sources)

@@ -40,6 +40,7 @@ def _load():
             function = getattr(loaded, 'memprof_hook_' + name)
             function.argtypes, function.restype = arguments, None
         loaded.memprof_hook_sync.argtypes = []
+        loaded.memprof_hook_source.argtypes = [ctypes.c_char_p, ctypes.c_char_p, ctypes.c_size_t]
         loaded.memprof_hook_device_figures.argtypes = [ctypes.c_char_p, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
     except (AttributeError, OSError, TypeError):  # not loaded, or a libmemprof.so that is older than this
         return None

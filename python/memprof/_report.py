@@ -10,14 +10,15 @@ _TRIES, _PAUSE_S = 200, 0.05
 
 
 class Error(Exception):
-    """memprof could not make the report; the text is its own."""
+    """memprof could not make the report; the text is its own. table: what it could make."""
+    table = None
 
 
 class Table:
     """rows: a dict a row, as in --json. str(): the terminal's table. data: all of the JSON."""
 
-    def __init__(self, text='', data=None):
-        self.text, self.data = text, data if data is not None else {}
+    def __init__(self, text='', data=None, columns=None):
+        self.text, self.data, self.columns = text, data if data is not None else {}, columns
         self.rows = next((self.data[key] for key in ('lines', 'rows', 'names', 'executions', 'totals')
                           if isinstance(self.data.get(key), list)), [])
 
@@ -37,18 +38,21 @@ class Table:
         return self.rows[index]
 
     def _repr_html_(self):
-        import html
+        from . import _html
+        if isinstance(self.data.get('lines'), list):
+            return _html.lines(self.data, self.columns)
+        return _html.rows(self.data, self.rows)
 
-        def cell(value):
-            number = isinstance(value, (int, float))
-            shown = '' if value is None else str(value)
-            return '<td style="text-align:%s;white-space:pre">%s</td>' % ('right' if number else 'left',
-                                                                        html.escape(shown))
-        # a column that no row says anything in is left out
-        keys = [key for key in (self.rows[0] if self.rows else ()) if any(row.get(key) is not None for row in self)]
-        head = ''.join('<th>%s</th>' % html.escape(key) for key in keys)
-        body = ''.join('<tr>%s</tr>' % ''.join(cell(row.get(key)) for key in keys) for row in self)
-        return '<table><thead><tr>%s</tr></thead><tbody>%s</tbody></table>' % (head, body)
+
+class Page(str):
+    """The path of a page, which a notebook's cell shows in a frame."""
+
+    def _repr_html_(self):
+        import html
+        import urllib.parse
+        address = html.escape(urllib.parse.quote(self))
+        return ('<iframe src="%s" style="width:100%%;height:640px;border:1px solid rgba(128,128,128,.5)"></iframe>'
+                '<div><a href="%s" target="_blank">%s</a></div>' % (address, address, html.escape(self)))
 
 
 def _recording():
@@ -94,26 +98,19 @@ def _arguments(options):
                 yield '%s=%s' % (option, each)
 
 
-def _start(command, options):
+def _run(command, options, **passed):
     import subprocess
     binary, file = _recording()
-    return subprocess.Popen([binary, command, file] + list(_arguments(options)), stdin=subprocess.DEVNULL,
-                            stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=_environment(), encoding='utf-8',
-                            errors='replace')
-
-
-def _finish(process, output, problem):
-    if process.returncode:
-        raise Error(problem.strip().replace('memprof: ', '', 1) or 'exit status %d' % process.returncode)
-    return output
-
-
-def _run(processes):
-    results = [process.communicate() for process in processes]
-    return [_finish(process, *result) for process, result in zip(processes, results)]
+    done = subprocess.run([binary, command, file] + list(_arguments(options)), stdin=subprocess.DEVNULL,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=_environment(), encoding='utf-8',
+                          errors='replace', **passed)
+    problem = done.stderr.strip().replace('memprof: ', '', 1) or 'exit status %d' % done.returncode
+    return done.stdout, problem if done.returncode else None
 
 
 def _sync():
+    from . import _source
+    _source.say()
     status = _hook.library.memprof_hook_sync() if _hook.library else -1
     for _ in range(_TRIES):
         if status != _NO_ANSWER:
@@ -129,20 +126,34 @@ def table(command, options):
     if not _sync():
         return Table()
     import json
-    for reserved in ('json', 'csv', 'html', 'output'):
+    for reserved in ('json', 'csv', 'html', 'output', 'also_json'):
         if reserved in options:
             raise TypeError('%s: a table has its rows and its text already; page() writes HTML' % reserved)
-    rows = dict(options)
-    rows.pop('columns', None)  # rows have all of them
-    text, data = _run([_start(command, dict(options, color='never')), _start(command, dict(rows, json=True))])
-    return Table(text, json.loads(data))
+    columns = options.get('columns')
+    memory = os.memfd_create('memprof-rows')
+    try:  # one look at the recording gives both
+        text, problem = _run(command, dict(options, color='never', also_json='/proc/self/fd/%d' % memory),
+                             pass_fds=[memory])
+        os.lseek(memory, 0, os.SEEK_SET)
+        with open(memory, encoding='utf-8', errors='replace', closefd=False) as file:
+            data = file.read()
+    finally:
+        os.close(memory)
+    made = Table(text, json.loads(data) if data else None, columns.split(',') if columns else None)
+    if problem:
+        error = Error(problem)
+        error.table = made  # of what was there
+        raise error
+    return made
 
 
 def page(path, options):
     if not _sync():
         return None
-    _run([_start('report', dict(options, html=os.fspath(path)))])
-    return path
+    problem = _run('report', dict(options, html=os.fspath(path)))[1]
+    if problem:
+        raise Error(problem)
+    return Page(os.fspath(path))
 
 
 _tables = []
@@ -154,6 +165,33 @@ def at_exit(name, make):
         import atexit
         atexit.register(_print, os.getpid())
     _tables.append((name, make))
+
+
+class Every:
+    """Prints a table after each N-th call, but at most twice a second, and says how many it left out."""
+    LEAST_SECONDS = 0.5
+
+    def __init__(self, name, count, make):
+        self.name, self.count, self.make = name, count, make
+        self.calls, self.shown_at, self.left_out = 0, None, 0
+
+    def called(self):
+        import sys
+        import time
+        self.calls += 1
+        if self.calls % self.count:
+            return
+        now = time.monotonic()
+        if self.shown_at is not None and now - self.shown_at < self.LEAST_SECONDS:
+            self.left_out += 1
+            return
+        try:
+            text = str(self.make(self.calls))
+        except Error as error:
+            text = 'memprof: %s\n' % error
+        left_out = ', %d before it left out: at most two tables a second' % self.left_out if self.left_out else ''
+        sys.stderr.write('\n%s, call %d%s\n%s' % (self.name, self.calls, left_out, text))
+        self.shown_at, self.left_out = time.monotonic(), 0
 
 
 def _print(pid):

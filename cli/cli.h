@@ -33,6 +33,9 @@ int reader_open(const char *path, sqlite3 **db, struct error *err);
 /* The same as one state, also of a file that is being written: all queries are one transaction, which saves each of
  * them its locks (half the time of a report by stack). */
 int reader_open_still(const char *path, sqlite3 **db, struct error *err);
+/* One that is being written, as it lies there: without symbols, and without accounts. 1; 0: it is not, nothing is open.
+ */
+int reader_open_running(const char *path, sqlite3 **db, struct error *err);
 /* The same, for who asks for no account of what a row calls: of a running recording none is made, which is less work.
  */
 int reader_open_self(const char *path, sqlite3 **db, struct error *err);

@@ -1,5 +1,6 @@
 #include "cli.h"
 
+#include "../report/query/focus.h"
 #include "../report/text/lines.h"
 #include "../report/text/row_columns.h"
 
@@ -28,6 +29,36 @@ static int parse(const struct arguments *a, const char *path, struct report_opti
     return 0;
 }
 
+/* Of functions of Python in a window the events of that window tell, and the names that are in the file. */
+static int may_focus(const struct arguments *a, const struct lines_options *o, const struct lens_options *lens)
+{
+    int may = o->file_count && cli_has_window(a) && !lens->skip_count && !lens->pid && !a->given[OPTION_kind] &&
+              !a->given[OPTION_every] && lens->language != TREE_NATIVE;
+    for (int i = 0; i < o->file_count; i++)
+        may &= focus_is_python(o->files[i]);
+    return may;
+}
+
+/* 1: the recording goes on, and its tables show these functions; 0: not so, nothing is open. What is wrong is said by
+ * who looks at all of it. */
+static int open_focused(const struct arguments *a, const char *path, const struct lines_options *o,
+                        struct lens_options *lens, struct cli_window *window, sqlite3 **db)
+{
+    const struct focus focus = {o->functions, o->function_count, o->files, o->file_count};
+    struct error unused;
+    *db = NULL;
+    if (!may_focus(a, o, lens) || reader_open_running(path, db, &unused) != 1)
+        return 0;
+    if (cli_window_open(a, *db, lens, window, &unused) == 0 && lens->window &&
+        focus_apply(*db, lens, &focus, &unused) == 0)
+        return 1;
+    lens->window = NULL;
+    cli_window_close(window);
+    sqlite3_close(*db);
+    *db = NULL;
+    return 0;
+}
+
 int cmd_lines(const struct arguments *a)
 {
     struct report_options report;
@@ -47,12 +78,13 @@ int cmd_lines(const struct arguments *a)
         status = parse(a, path, &report, &options, &lens);
     if (status)
         return status;
-    int rc = reader_open_still(path, &db, &err), is_open = rc == 0;
-    if (is_open)
+    int is_focused = open_focused(a, path, &options, &lens, &window, &db);
+    int rc = is_focused ? 0 : reader_open_still(path, &db, &err), is_open = rc == 0;
+    if (is_open && !is_focused)
         rc = cli_window_open(a, db, &lens, &window, &err);
     out.has_window = lens.window != NULL;
     options.execution_count = a->given[OPTION_every] ? window.lens.of : 0;
-    if (rc == 0)
+    if (rc == 0 && !is_focused)
         rc = lens_apply(db, &lens, &err);
     if (rc == 0)
         rc = cli_also_open(a, path, &out, &also, &err);

@@ -145,6 +145,23 @@ int reader_open_still(const char *path, sqlite3 **db, struct error *err)
     return open_still(path, db, NEEDS_ALL, err);
 }
 
+int reader_open_running(const char *path, sqlite3 **db, struct error *err)
+{
+    int rc = db_open_read(path, db, err);
+    char *state = rc == 0 ? db_meta_text(*db, "state") : NULL;
+    int is_running = state && strcmp(state, "recording") == 0 && !recover_is_due(*db);
+    free(state);
+    if (rc == 0 && is_running)
+        rc = views_own(*db, err);
+    if (rc == 0 && is_running)
+        rc = db_exec(*db, "BEGIN", err);
+    if (rc == 0 && is_running)
+        return 1;
+    sqlite3_close(*db);
+    *db = NULL;
+    return rc;
+}
+
 int reader_open_self(const char *path, sqlite3 **db, struct error *err)
 {
     return open_still(path, db, NEEDS_SELF, err);

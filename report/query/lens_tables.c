@@ -139,8 +139,11 @@ static int write_lines(struct lens *l, struct error *err)
             sqlite3_bind_int64(s, 2, t->functions[line->function].id);
         else
             sqlite3_bind_null(s, 2);
-        sqlite3_bind_null(s, 3);
-        sqlite3_bind_int64(s, 4, 0);
+        if (line->file_id)
+            sqlite3_bind_int64(s, 3, line->file_id);
+        else
+            sqlite3_bind_null(s, 3);
+        sqlite3_bind_int64(s, 4, line->line);
         if (line->module_key_id)
             sqlite3_bind_int64(s, 5, line->module_key_id);
         else

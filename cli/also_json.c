@@ -22,6 +22,17 @@ int cli_also_open(const struct arguments *a, const char *recording, const struct
     return also->file ? 0 : error_set(err, errno, "%s: %s", path, strerror(errno));
 }
 
+/* Tables of a report's own would stand in the way of the second time. */
+int cli_also_first(sqlite3 *db, const struct report_out *also, struct error *err)
+{
+    return also->file ? db_exec(db, "SAVEPOINT also", err) : 0;
+}
+
+int cli_also_second(sqlite3 *db, struct error *err)
+{
+    return db_exec(db, "ROLLBACK TO also; RELEASE also", err);
+}
+
 int cli_also_close(struct report_out *also, const struct arguments *a, struct error *err)
 {
     if (!also->file)

@@ -69,6 +69,9 @@ int cli_at_mark(const struct arguments *a, sqlite3 *db, struct report_options *o
 /* --also-json: file NULL where it is not given. 0, or -errno with err; -EINVAL: it is the recording. */
 int cli_also_open(const struct arguments *a, const char *recording, const struct report_out *out,
                   struct report_out *also, struct error *err);
+/* Around the first time that the report is made. */
+int cli_also_first(sqlite3 *db, const struct report_out *also, struct error *err);
+int cli_also_second(sqlite3 *db, struct error *err);
 int cli_also_close(struct report_out *also, const struct arguments *a, struct error *err);
 
 struct cli_window {

@@ -242,10 +242,14 @@ int cmd_report(const struct arguments *a)
         rc = lens_apply(db, &lens, &err);
     if (rc == 0)
         rc = cli_also_open(a, path, &out, &also, &err);
+    if (rc == 0)
+        rc = cli_also_first(db, &also, &err);
     if (rc == 0 && is_html)
         rc = write_page(a, db, path, &lens, &window, &err);
     else if (rc == 0)
         rc = print_report(a, db, &options, &every, &out, &err);
+    if (rc == 0 && also.file)
+        rc = cli_also_second(db, &err);
     if (rc == 0 && also.file)
         rc = print_report(a, db, &options, &every, &also, &err);
     if (rc == 0)

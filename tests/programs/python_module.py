@@ -1,5 +1,6 @@
 # Driven by tests/e2e/python_module.sh: the Python module against what the program knows itself.
 import ctypes
+import io
 import json
 import subprocess
 import sys
@@ -104,9 +105,11 @@ table = memprof.lines('load', during='epoch 3')
 assert [row['alloc_bytes'] for row in table if row['alloc_bytes']] == [2000001], table.rows
 assert 'return bytearray(2000000)' in str(table) and '1.91M' in str(table), str(table)
 html = table._repr_html_()
-assert html.startswith('<table>') and '<td style="text-align:right;white-space:pre">2000001</td>' in html
+assert '>1.91 MiB</td>' in html and 'return bytearray(2000000)' in html and 'linear-gradient' in html, html
 hostile = memprof.Table('', {'rows': [{'<b>': '<script>"&', 'none': None}]})._repr_html_()
-assert '&lt;script&gt;&quot;&amp;' in hostile and '<script' not in hostile and 'none' not in hostile, hostile
+hostile += memprof.Table('', {'lines': [{'function': '<script>', 'file': '<script>.py', 'device': '"', 'line': 1,
+                                         'code': '<script>', 'alloc_bytes': 5}]})._repr_html_()
+assert '&lt;script&gt;&quot;&amp;' in hostile and '<script' not in hostile and '>none<' not in hostile, hostile
 step = Net.step.table()
 assert [row['alloc_bytes'] for row in step if row['alloc_bytes']] == [3000001], step.rows
 assert memprof.lines('load', columns=['alloc.bytes'], during='epoch 3').text.count('1.91M') == 1
@@ -117,6 +120,34 @@ try:
     raise AssertionError('no error')
 except memprof.Error as error:
     assert 'nonsense' in str(error), error
+
+# A table every second call, and no more of them than may be: of that call alone.
+from memprof import _report
+
+
+@memprof.profile_every(2, columns='alloc.bytes', device='host')
+def often(size):
+    return bytearray(size)
+
+
+def shown(calls, least_seconds):
+    _report.Every.LEAST_SECONDS, sys.stderr, before = least_seconds, io.StringIO(), sys.stderr
+    for number in calls:
+        often(100000 * number)
+    text, sys.stderr = sys.stderr.getvalue(), before
+    return text
+
+
+text = shown(range(1, 8), 3600)
+assert text.count('often, call') == 1 and 'often, call 2\n' in text and '195.31K' in text, text
+assert 'left out' not in text and 'active' not in text, text
+text = shown([8], 0)
+assert 'often, call 8, 2 before it left out: at most two tables a second' in text and '781.25K' in text, text
+try:
+    memprof.profile(every=0)(shown)
+    raise AssertionError('no error')
+except ValueError:
+    pass
 
 # 4. Names: of the block, however the memory is shown.
 buffer = bytearray(500000)

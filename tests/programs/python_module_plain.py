@@ -27,12 +27,14 @@ def other():
     return 2
 
 
+often = memprof.profile_every(1)(other)
 assert function(1) == 2 and other() == 2 and function.__name__ == 'function' and function.__doc__ == 'Says.'
 assert memprof.allocated() == 0 and memprof.freed('cuda') == 0 and str(memprof.peak()) == '0 B'
 assert memprof.figures() is None and memprof.figures(now=False) is None
 assert memprof.name(bytearray(10), 'x', 'y') == 0
 assert set(sys.modules) == loaded, set(sys.modules) - loaded
 assert 'torch' not in sys.modules and 'numpy' not in sys.modules
-for table in (memprof.names(), memprof.lines('function'), memprof.report(by='line'), function.table()):
+for table in (memprof.names(), memprof.lines('function'), memprof.lines([function, other]), memprof.report(by='line'), function.table()):
     assert len(table) == 0 and table.rows == [] and str(table) == '' and '<table>' in table._repr_html_()
+assert often() == 2 and len(often.table()) == 0
 assert memprof.page('none.html') is None

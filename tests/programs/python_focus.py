@@ -1,0 +1,56 @@
+# Driven by tests/e2e/python_focus.sh: what the module says of a window while the program runs, for what is said of it
+# afterwards. Over several chunks of events, with threads, resized blocks, and blocks from before that go in the window.
+import json
+import sys
+import threading
+
+import memprof
+
+kept = []
+
+
+def hold(count):
+    for i in range(count):
+        kept.append(bytes(1000 + i % 7))
+
+
+def drop(count):
+    for i in range(count):
+        bytes(2000)
+
+
+def grow(size):
+    buffer = bytearray(size)
+    for i in range(20):
+        buffer += bytes(size)
+    return len(buffer)
+
+
+def work(depth):
+    if depth:
+        return work(depth - 1)
+    hold(20000)
+    drop(60000)
+    del kept[:700]
+    grow(50000)
+
+
+def beside():
+    for i in range(5000):
+        bytearray(3000)
+
+
+hold(1000)
+with memprof.range('whole'):
+    threads = [threading.Thread(target=beside) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    work(3)
+    for thread in threads:
+        thread.join()
+drop(1000)
+functions = [hold, drop, grow, work, beside]
+json.dump({'each': memprof.lines(functions, during='whole').rows,
+           'file': memprof.lines(file=__file__, during='whole', device='host').rows,
+           'before': memprof.lines(hold, to='mark:whole').rows},
+          open(sys.argv[1], 'w'))

@@ -28,6 +28,10 @@ libdir = $(PREFIX)/lib/memprof
 incdir = $(PREFIX)/include
 mandir = $(PREFIX)/share/man
 docdir = $(PREFIX)/share/doc/memprof
+# Where the Python that belongs to PREFIX, or the system's, looks for modules below PREFIX: Debian's dist-packages. Empty:
+# nowhere, and only `memprof run --python-module` and `memprof python-path` lead to the module.
+PYTHON ?= $(firstword $(wildcard $(PREFIX)/bin/python3 /usr/bin/python3))
+PYTHONDIR ?= $(if $(PYTHON),$(shell '$(PYTHON)' -I -c 'import site, sys; print(next((each for each in site.getsitepackages() if each.startswith(sys.argv[1])), ""))' '$(PREFIX)/lib'))
 
 WARN := -Wall -Wextra $(if $(WERROR),-Werror)
 CPPFLAGS += -D_GNU_SOURCE
@@ -297,6 +301,9 @@ install: all ## install under PREFIX (/usr/local), staged in DESTDIR
 	install -m 644 $(filter %.so,$(PRODUCTS)) '$(DESTDIR)$(libdir)'
 	install -d '$(DESTDIR)$(libdir)/python/memprof'
 	install -m 644 $(PYTHON_MODULE) '$(DESTDIR)$(libdir)/python/memprof'
+	@where='$(PYTHONDIR)'; to="$(DESTDIR)$$where/memprof"; if [ -z "$$where" ]; then :; \
+	elif [ -e "$$to" ] && [ ! -e "$$to/_hook.py" ]; then echo "$$to: another package named memprof; left alone"; \
+	else echo "install $$to" && install -d "$$to" && install -m 644 $(PYTHON_MODULE) "$$to"; fi
 	install -m 644 $(wildcard include/*.h) '$(DESTDIR)$(incdir)'
 	install -m 644 README.md LICENSE CHANGELOG.md $(wildcard docs/*.md) '$(DESTDIR)$(docdir)'
 	install -d '$(DESTDIR)$(mandir)/man1' '$(DESTDIR)$(compdir)' '$(DESTDIR)$(zshdir)' '$(DESTDIR)$(fishdir)'
@@ -310,6 +317,8 @@ uninstall: ## remove what install put there
 	rm -f '$(DESTDIR)$(zshdir)/_memprof' '$(DESTDIR)$(fishdir)/memprof.fish'
 	rm -f $(foreach m,$(notdir $(MAN)),'$(DESTDIR)$(mandir)/man1/$(m)')
 	rm -rf '$(DESTDIR)$(libdir)' '$(DESTDIR)$(docdir)'
+	@where='$(PYTHONDIR)'; from="$(DESTDIR)$$where/memprof"; \
+	if [ -n "$$where" ] && [ -e "$$from/_hook.py" ]; then echo "rm $$from" && rm -rf "$$from"; fi
 
 help: ## this list
 	@sed -n 's/^\([a-z0-9-]*\):[^#]*## \(.*\)/\1\t\2/p' $(filter-out %.d,$(MAKEFILE_LIST)) | awk -F'\t' '{ printf "  make %-16s %s\n", $$1, $$2 }'

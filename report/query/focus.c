@@ -283,7 +283,7 @@ int focus_apply(sqlite3 *db, const struct lens_options *options, const struct fo
 {
     struct focus_work w = {.lens = {.db = db, .options = options, .is_replayed = 1}, .focus = focus};
     struct lens_window *window = options->window;
-    int rc = window && window->count == 1 && db_int(db, "SELECT count(*) FROM teardown", 0) == 0 ? 0 : -EAGAIN;
+    int rc = window && window->count && db_int(db, "SELECT count(*) FROM teardown", 0) == 0 ? 0 : -EAGAIN;
     lens_kind(&w.lens, "all");
     if (rc == 0)
         rc = load_wanted(&w, err);
@@ -297,7 +297,7 @@ int focus_apply(sqlite3 *db, const struct lens_options *options, const struct fo
         account(&w);
         fill_totals(&w);
         window->result = (struct window_result){
-            .is_counted = 1, .start_ns = window->ranges->from_ns, .end_ns = window->ranges->to_ns};
+            .is_counted = 1, .start_ns = window->ranges[0].from_ns, .end_ns = window->ranges[window->count - 1].to_ns};
         rc = w.lens.row_count ? lens_write(&w.lens, err) : -EAGAIN;
     }
     close(&w);

@@ -1,5 +1,5 @@
 /*
- * focus.h: the lines of Python functions in one window of a recording that goes on, from the events of the window and
+ * focus.h: the lines of Python functions in a window of a recording that goes on, from the events of the window and
  * the stacks through these functions alone. A lens (lens.h) makes the accounts of everything from all symbols, which a
  * running recording does not have yet: seconds where a program imported PyTorch. Python's names are in the file.
  */

@@ -27,23 +27,55 @@ static void take_start(void *arg, uint32_t site_id, uint64_t bytes, uint64_t cou
     wrap_change(&site->count, count);
 }
 
+static void raise_level(struct focus_level *l, int64_t stop_event)
+{
+    if (l->has_peak && l->active_bytes <= l->peak_bytes)
+        return;
+    l->has_peak = 1;
+    l->peak_bytes = l->active_bytes;
+    l->stop_event = stop_event;
+}
+
+/* A site that did not change since a range began held at its beginning what it holds now. */
+static void touch(struct focus_work *w, struct focus_site *site)
+{
+    if (site->seen != w->entered && site->bytes > site->own_peak_bytes)
+        site->own_peak_bytes = site->bytes;
+    site->seen = w->entered;
+}
+
+/* Up to an event at time_ns: ranges end and begin on the way. 0: the last one has ended. */
+static int advance(struct focus_work *w, int64_t time_ns, int64_t event)
+{
+    const struct lens_window *window = w->lens.options->window;
+    for (; w->range < window->count; w->range++) {
+        const struct window_range *r = &window->ranges[w->range];
+        if (!w->is_inside && r->from_ns <= time_ns) {
+            w->is_inside = 1;
+            w->entered++;
+            for (int i = 0; i < w->level_count; i++)
+                raise_level(&w->levels[i], event);
+        }
+        if (!w->is_inside || r->to_ns > time_ns || r->to_ns == WINDOW_END)
+            return 1;
+        w->is_inside = 0;
+    }
+    return 0;
+}
+
 static void change_levels(struct focus_work *w, const struct chunk_event *e, int64_t event, int is_birth)
 {
     for (int i = 0; i < 2 && e->site_id && e->site_id < w->site_limit; i++) {
         struct focus_level *l = &w->levels[w->levels_of[e->site_id][i]];
         wrap_change(&l->active_bytes, is_birth ? e->size_bytes : -e->size_bytes);
-        if (is_birth && l->active_bytes > l->peak_bytes) {
-            l->peak_bytes = l->active_bytes;
-            l->stop_event = event + 1;
-        }
+        if (is_birth && w->is_inside)
+            raise_level(l, event + 1);
     }
 }
 
-static void change_site(struct focus_work *w, struct focus_site *site, const struct chunk_event *e, int64_t event)
+/* What happened to it within the ranges. */
+static void count_inside(int64_t *v, const struct chunk_event *e, int is_birth, uint64_t count)
 {
-    int64_t *v = site->stats.value;
-    const int is_birth = chunk_op_is_birth(e->op);
-    const uint64_t count = is_birth ? 1 : e->op == CHUNK_end ? e->address : e->op == CHUNK_cut ? 0 : 1;
     if (is_birth || e->op == CHUNK_to_segment) { /* that never was a block */
         wrap_change(&v[STAT_alloc_count], is_birth ? 1 : (uint64_t)-1);
         wrap_change(&v[STAT_alloc_bytes], is_birth ? e->size_bytes : -e->size_bytes);
@@ -51,34 +83,41 @@ static void change_site(struct focus_work *w, struct focus_site *site, const str
         wrap_change(&v[e->op == CHUNK_end ? STAT_end_count : STAT_free_count], count);
         wrap_change(&v[e->op == CHUNK_end ? STAT_end_bytes : STAT_free_bytes], e->size_bytes);
     }
-    const int64_t sign = is_birth ? 1 : -1;
-    wrap_change(&site->bytes, (uint64_t)sign * e->size_bytes);
-    wrap_change(&site->count, (uint64_t)sign * count);
-    if (is_birth && site->bytes > site->own_peak_bytes)
+}
+
+static void change_site(struct focus_work *w, struct focus_site *site, const struct chunk_event *e, int64_t event)
+{
+    const int is_birth = chunk_op_is_birth(e->op);
+    const uint64_t count = is_birth ? 1 : e->op == CHUNK_end ? e->address : e->op == CHUNK_cut ? 0 : 1;
+    const uint64_t sign = is_birth ? 1 : (uint64_t)-1;
+    touch(w, site);
+    if (w->is_inside)
+        count_inside(site->stats.value, e, is_birth, count);
+    wrap_change(&site->bytes, sign * e->size_bytes);
+    wrap_change(&site->count, sign * count);
+    if (is_birth && w->is_inside && site->bytes > site->own_peak_bytes)
         site->own_peak_bytes = site->bytes;
-    *ARRAY_ADD(w->changes, w->change_count, w->change_capacity) =
-        (struct focus_change){(uint32_t)(site - w->sites), event, (int64_t)((uint64_t)sign * e->size_bytes),
-                              (int64_t)((uint64_t)sign * count)};
+    *ARRAY_ADD(w->changes, w->change_count, w->change_capacity) = (struct focus_change){
+        (uint32_t)(site - w->sites), event, (int64_t)(sign * e->size_bytes), (int64_t)(sign * count)};
 }
 
 /* 1: the window ends within these. */
 static int read_events(struct focus_work *w, int64_t first_event, const struct chunk_event *events, long count,
                        const uint8_t *is_temporary)
 {
-    const struct window_range *r = w->lens.options->window->ranges;
     for (long i = 0; i < count; i++) {
         const struct chunk_event *e = &events[i];
         const int is_birth = chunk_op_is_birth(e->op);
-        if ((int64_t)e->time_ns < r->from_ns || (!is_birth && !chunk_op_is_loss(e->op)))
+        if ((int64_t)e->time_ns < w->lens.options->window->ranges->from_ns || (!is_birth && !chunk_op_is_loss(e->op)))
             continue;
-        if ((int64_t)e->time_ns >= r->to_ns && r->to_ns != WINDOW_END)
+        if (!advance(w, (int64_t)e->time_ns, first_event + i))
             return 1;
         change_levels(w, e, first_event + i, is_birth);
         struct focus_site *site = site_at(w, e->site_id);
         if (!site)
             continue;
         change_site(w, site, e, first_event + i);
-        site->stats.value[STAT_temporary_count] += is_temporary[i];
+        site->stats.value[STAT_temporary_count] += w->is_inside && is_temporary[i];
     }
     return 0;
 }
@@ -108,11 +147,11 @@ static int read_chunk(struct focus_work *w, sqlite3_stmt *s, struct chunk_codec 
 
 static int prepare(const struct focus_work *w, const char *sql, sqlite3_stmt **s, struct error *err)
 {
-    const struct window_range *r = w->lens.options->window->ranges;
+    const struct lens_window *window = w->lens.options->window;
     int rc = db_prepare(w->lens.db, sql, s, err);
     if (rc == 0) {
-        sqlite3_bind_int64(*s, 1, r->from_ns);
-        sqlite3_bind_int64(*s, 2, r->to_ns);
+        sqlite3_bind_int64(*s, 1, window->ranges[0].from_ns);
+        sqlite3_bind_int64(*s, 2, window->ranges[window->count - 1].to_ns);
     }
     return rc;
 }
@@ -181,15 +220,17 @@ int focus_events(struct focus_work *w, struct error *err)
         rc = -EAGAIN;
     for (uint32_t i = 0; rc == 0 && i < w->site_count; i++) {
         struct focus_site *site = &w->sites[i];
-        site->own_peak_bytes = site->stats.value[STAT_start_bytes] = site->bytes;
+        site->stats.value[STAT_start_bytes] = site->bytes;
         site->stats.value[STAT_start_count] = site->count;
     }
     if (rc == 0)
         rc = read_chunks(w, err);
+    advance(w, WINDOW_END - 1, INT64_MAX); /* what is left of the ranges is behind all events */
     if (rc == 0)
         hold_peaks(w);
     for (uint32_t i = 0; rc == 0 && i < w->site_count; i++) {
         struct focus_site *site = &w->sites[i];
+        touch(w, site);
         site->stats.value[STAT_own_peak_bytes] = site->own_peak_bytes;
         wrap_change(&site->stats.value[STAT_end_bytes], (uint64_t)site->bytes);
         wrap_change(&site->stats.value[STAT_end_count], (uint64_t)site->count);

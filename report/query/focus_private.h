@@ -15,16 +15,18 @@ struct focus_site {
     int64_t id;
     uint32_t stack_id;
     uint8_t levels[2];
+    uint32_t seen; /* ranges that had been entered when it changed last */
     int64_t start_bytes, start_count, bytes, count, own_peak_bytes;
     struct stat_row stats;
 };
 
 struct focus_level { /* of a device (KIND_all), or of a kind of it: changes since the window began */
     uint8_t device, kind;
+    uint8_t has_peak;
     int64_t active_bytes, peak_bytes, stop_event; /* the peak is before stop_event */
 };
 
-struct focus_change { /* of a site, in the window */
+struct focus_change { /* of a site, since the window began */
     uint32_t site;
     int64_t event, bytes, count;
 };
@@ -46,7 +48,9 @@ struct focus_work {
     struct focus_site *sites;
     uint32_t site_count, site_capacity;
     struct focus_level levels[FOCUS_LEVELS];
-    int level_count;
+    int level_count, is_inside;
+    size_t range; /* that is open, or the next one */
+    uint32_t entered;
     struct focus_change *changes;
     size_t change_count, change_capacity;
 };

@@ -49,8 +49,15 @@ with memprof.range('whole'):
     for thread in threads:
         thread.join()
 drop(1000)
+for i in range(5):
+    with memprof.range('part'):
+        hold(200 + i)
+        drop(100)
+    del kept[:300]
+    drop(50)
 functions = [hold, drop, grow, work, beside]
 json.dump({'each': memprof.lines(functions, during='whole').rows,
            'file': memprof.lines(file=__file__, during='whole', device='host').rows,
+           'parts': memprof.lines([hold, drop], during='part#all').rows,
            'before': memprof.lines(hold, to='mark:whole').rows},
           open(sys.argv[1], 'w'))

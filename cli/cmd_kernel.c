@@ -82,14 +82,12 @@ static char *find_program(const char *name)
     return NULL;
 }
 
+/* Without symbols: Jupyter waits for a kernel's end for some seconds only, and the first report finishes the file. */
 static void write_spec(FILE *f, const char *memprof, const char *python)
 {
-    const char *const words[] = {memprof,   "run",
-                                 "-q",      "-o",
-                                 RECORDING, "--python-module",
-                                 "--",      python,
-                                 "-m",      "ipykernel_launcher",
-                                 "-f",      "{connection_file}"};
+    const char *const words[] = {
+        memprof, "run",  "-q", "--no-symbols",       "-o", RECORDING,          "--python-module",
+        "--",    python, "-m", "ipykernel_launcher", "-f", "{connection_file}"};
     struct buf text = BUF(1 << 16);
     buf_puts(&text, "{\n \"argv\": [");
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) {

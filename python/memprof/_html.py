@@ -77,7 +77,9 @@ def _prose(text, style=''):
 def _notes(data):
     window = data.get('window') or {}
     if window.get('name'):
-        yield _prose('%s, %.3f ms' % (window['name'], (window.get('lasted_ns') or 0) / 1e6), 'font-weight:bold')
+        lasted_ms = (window.get('lasted_ns') or 0) / 1e6
+        lasted = '%.2f s' % (lasted_ms / 1000) if lasted_ms >= 1000 else '%.2f ms' % lasted_ms
+        yield _prose('%s, %s' % (window['name'], lasted), 'font-weight:bold')
     for note in data.get('notes') or ():
         if not str(note).startswith('still being recorded'):  # of a program that asks that is no news
             yield _prose(str(note), 'font-style:italic')

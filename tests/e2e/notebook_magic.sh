@@ -9,6 +9,7 @@ equal "where it is" "$spec" "$("$MEMPROF" kernel install --user --python /usr/bi
 "$MEMPROF" kernel install --user --python /usr/bin/python3 >said || fail "once more"
 /usr/bin/python3 "$ROOT/tests/programs/notebook_cells.py" plain memprof || fail "plain"
 mv memprof-kernel.db out.db
+"$MEMPROF" report >report.txt || fail "the first report"
 sound
 # a cell, made code: of files that were never there, read when all of it is gone
 equal "a cell" 1 "$(value "SELECT count(*) FROM file WHERE path GLOB '/tmp/ipykernel_*/*.py'

@@ -1,7 +1,9 @@
 """The text of code that is in no file, for the recording: notebooks' cells, doctests, the interactive interpreter's
 input, and whatever else a program gives to linecache, as attrs and dataclass-like libraries do."""
+import itertools
 import linecache
 import os
+import re
 import sys
 
 from . import _hook
@@ -15,7 +17,7 @@ def _is_file(name):
 
 
 def _say(name, lines):
-    if not lines or name in _said:
+    if not lines or not name or name in _said:
         return
     _said.add(name)
     if _is_file(name):
@@ -25,11 +27,23 @@ def _say(name, lines):
         _hook.library.memprof_hook_source(os.fsencode(name), text, len(text))
 
 
-def _names(key, entry):
-    # Since 3.13 the interpreter's input has a key that begins with names and ends with a line.
-    yield key if isinstance(key, str) else next((part for part in key if str(part).startswith('<')), '')
-    if isinstance(entry[3], str):
-        yield entry[3]
+def _name(key):
+    # since 3.14 that of the interpreter's input is of a code object: its name, its file, its line
+    return key if isinstance(key, str) else key[1] if len(key) > 1 and isinstance(key[1], str) else ''
+
+
+def _doctests(name):
+    """All examples of the doctest that one is of, in their order."""
+    test = re.match(r'(<doctest .+\[)\d+\]>$', name)
+    for number in itertools.count() if test else ():
+        example = '%s%d]>' % (test.group(1), number)
+        try:
+            lines = linecache.getlines(example)
+        except IndexError:  # doctest's own way to say that there are no more
+            return
+        if not lines:
+            return
+        yield example, lines
 
 
 def _running():
@@ -47,8 +61,7 @@ def say():
     for cache in caches:
         for key, entry in cache.items():
             if len(entry) == 4:
-                for name in _names(key, entry):
-                    _say(name, entry[2])
-    for name in set(_running()) - _said:  # doctest's are asked for, and kept nowhere
-        if name.startswith('<'):
-            _say(name, linecache.getlines(name))
+                _say(_name(key), entry[2])
+    for name in {name for name in _running() if name.startswith('<doctest ')}:  # kept nowhere: doctest itself is asked
+        for example, lines in _doctests(name):
+            _say(example, lines)

@@ -32,8 +32,9 @@ static int parse(const struct arguments *a, const char *path, struct report_opti
 /* Of functions of Python in a window the events of that window tell, and the names that are in the file. */
 static int may_focus(const struct arguments *a, const struct lines_options *o, const struct lens_options *lens)
 {
-    int may = o->file_count && cli_has_window(a) && !lens->skip_count && !lens->pid && !a->given[OPTION_kind] &&
-              !a->given[OPTION_every] && lens->language != TREE_NATIVE;
+    int may = (o->file_count || (o->function_count && lens->language == TREE_PYTHON)) && cli_has_window(a) &&
+              !lens->skip_count && !lens->pid && !a->given[OPTION_kind] && !a->given[OPTION_every] &&
+              lens->language != TREE_NATIVE;
     for (int i = 0; i < o->file_count; i++)
         may &= focus_is_python(o->files[i]);
     return may;

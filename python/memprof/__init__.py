@@ -173,7 +173,8 @@ def _code(func):
 
 
 def lines(func=None, columns=None, during=None, **options):
-    """`memprof lines`: the source of a function, by name or itself, or of several, with the statistics of each line."""
+    """`memprof lines`: the source of a function, by name or itself, or of several, with the statistics of each line. A
+    name means native functions where Python has none of it."""
     from . import _report
     if columns is not None and not isinstance(columns, str):
         columns = ','.join(columns)
@@ -185,7 +186,13 @@ def lines(func=None, columns=None, during=None, **options):
         files = sorted({code.co_filename for code in codes})
         if not any(set(file) & set('*?[') for file in files):
             options['file'] = files
-    return _report.table('lines', dict(options, func=names, columns=columns, during=during))
+    options = dict(options, func=names, columns=columns, during=during)
+    if not names or any(codes) or 'native' in options or 'python_only' in options:
+        return _report.table('lines', options)
+    try:  # of a running program Python's names are at hand, all others have to be looked up
+        return _report.table('lines', dict(options, python_only=True))
+    except _report.Error:
+        return _report.table('lines', options)
 
 
 def page(path='memprof.html', **options):

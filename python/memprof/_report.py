@@ -68,7 +68,8 @@ def _recording():
                 files.add(os.readlink(os.path.join(directory, entry)))
             except OSError:
                 pass
-        binary = os.readlink('/proc/%s/exe' % session.group(1))
+        binary = '/proc/%s/exe' % session.group(1)  # which is there also when another has been installed since
+        os.readlink(binary)
     except OSError as error:
         raise Error('the collector is not there any more: %s' % error)
     for file in sorted(files):

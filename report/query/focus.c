@@ -36,7 +36,7 @@ static int is_wanted_file(const struct focus *f, const char *path)
     for (int i = 0; i < f->file_count; i++)
         if (match_file(f->files[i], path))
             return 1;
-    return 0;
+    return f->file_count == 0;
 }
 
 /* Index 0 is none, as in trees. */

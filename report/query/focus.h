@@ -11,7 +11,7 @@
 struct focus {
     const char *const *functions; /* patterns (match.h); none: all of the files */
     int function_count;
-    const char *const *files; /* patterns that mean Python's files */
+    const char *const *files; /* patterns that mean Python's files; none: all of them */
     int file_count;
 };
 

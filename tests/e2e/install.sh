@@ -13,8 +13,10 @@ if [ -x /usr/bin/python3 ]; then
 print(next((each for each in site.getsitepackages() if each.startswith("/usr/local/lib")), ""))')
 fi
 if [ -n "$modules" ]; then
-    equal "in dist-packages" "False $PWD/stage$modules/memprof/__init__.py" "$(PYTHONPATH="$PWD/stage$modules" \
-        PYTHONDONTWRITEBYTECODE=1 /usr/bin/python3 -c 'import memprof; print(memprof.is_recording(), memprof.__file__)')"
+    said=$(PYTHONPATH="$PWD/stage$modules" PYTHONDONTWRITEBYTECODE=1 /usr/bin/python3 -c '
+import memprof
+print(memprof.is_recording(), memprof.__file__)')
+    equal "in dist-packages" "False $PWD/stage$modules/memprof/__init__.py" "$said"
 fi
 MEMPROF=$PWD/stage/usr/local/bin/memprof
 equal "the Python module" "$PWD/stage/usr/local/lib/memprof/python" "$("$MEMPROF" python-path)"

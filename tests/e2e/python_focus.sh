@@ -9,6 +9,7 @@ ask() { "$MEMPROF" lines out.db --json "$@"; }
 ask --func hold --func drop --func grow --func work --func beside --file "$file" --during whole >each
 ask --file "$file" --during whole --device host >file
 ask --func hold --func drop --file "$file" --during 'part#all' >parts
+ask --func hold --during whole >name
 ask --func hold --file "$file" --to mark:whole >before
 equal "several chunks" 1 "$(value "SELECT count(*) > 2 FROM event_chunk WHERE last_ns >=
     (SELECT start_ns FROM mark WHERE name = 'whole') AND first_ns < (SELECT end_ns FROM mark WHERE name = 'whole')")"

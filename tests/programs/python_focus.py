@@ -59,5 +59,6 @@ functions = [hold, drop, grow, work, beside]
 json.dump({'each': memprof.lines(functions, during='whole').rows,
            'file': memprof.lines(file=__file__, during='whole', device='host').rows,
            'parts': memprof.lines([hold, drop], during='part#all').rows,
+           'name': memprof.lines('hold', during='whole').rows,
            'before': memprof.lines(hold, to='mark:whole').rows},
           open(sys.argv[1], 'w'))

@@ -18,7 +18,7 @@ bad 2 "to name the page: --html=b.html" report net.db --html b.html
 bad 2 "did you mean 'function'?" report net.db --by functoin
 bad 2 'thread, device, stack, process, op, size, name or category' report net.db --by foo
 bad 2 'does not go with --at' report net.db --by size --at peak
-bad 2 'expected peak, end, mark:NAME, or a time' report net.db --at soon
+bad 2 'expected peak, end, now, mark:NAME, or a time' report net.db --at soon
 bad 2 "no device 'cuda:9' in this recording; it has: " report net.db --device cuda:9
 bad 2 "no kind 'heat'" leaks net.db --kind heat
 bad 2 'the run ended at 1.250 s; --at end shows' report net.db --at 10s

@@ -139,9 +139,24 @@ static int parse(const struct arguments *a, const struct export_format *format, 
         return EXIT_USAGE;
     options->at = instants[at->at];
     options->all_frames = a->given[OPTION_all_frames];
+    if (a->given[OPTION_at] && cli_has_window(a) && !(format->takes & EXPORT_TAKES_RANGES))
+        return cli_usage("export: --format %s: --at is all up to an instant, and --from, --to and --during are a "
+                         "window; choose one",
+                         format->name);
     if (options->at == EXPORT_AT_TIME && cli_has_window(a))
         return cli_usage("export: --at TIME is an instant and --from, --to and --during are a window; choose one");
     return 0;
+}
+
+/* Of a format of one part of the run --at is all up to then, whose end shows what is live there. */
+static struct arguments at_as_window(const struct arguments *a, int is_one)
+{
+    struct arguments as = *a;
+    if (is_one && a->given[OPTION_at] && !cli_has_window(a)) {
+        as.given[OPTION_to] = 1;
+        as.value[OPTION_to] = strcmp(a->value[OPTION_at], "now") == 0 ? "end" : a->value[OPTION_at];
+    }
+    return as;
 }
 
 /* --from, --to, --during: one part of the run, or where the format takes it several. */
@@ -149,11 +164,13 @@ static int choose_window(const struct arguments *a, sqlite3 *db, const struct ex
                          struct export_options *options, struct cli_window *window, struct error *err)
 {
     const int is_one = !(format->takes & EXPORT_TAKES_RANGES);
-    char *import = cli_has_window(a) && is_one ? db_meta_text(db, "imported_from") : NULL;
-    int rc = cli_window_open(a, db, options->lens, window, err);
+    const struct arguments as = at_as_window(a, is_one);
+    char *import = cli_has_window(&as) && is_one ? db_meta_text(db, "imported_from") : NULL;
+    int rc = cli_window_open(&as, db, options->lens, window, err);
     window->lens.is_self_only = 1;
     if (rc == 0 && import)
-        rc = error_set(err, EINVAL, "an imported snapshot is exported whole; leave out --from, --to and --during");
+        rc =
+            error_set(err, EINVAL, "an imported snapshot is exported whole; leave out --at, --from, --to and --during");
     else if (rc == 0 && is_one && window->lens.count > 1)
         rc = error_set(err, EINVAL, "an export is of one range; say which one of %s, such as %s#1", window->name,
                        window->name);

@@ -241,7 +241,7 @@ int cmd_export(const struct arguments *a)
     char *path = output_path(a, format, file);
     if (!path)
         return EXIT_USAGE;
-    int rc = reader_open(file, &db, &err);
+    int rc = reader_open_still(file, &db, &err);
     if (rc == 0)
         rc = export_to(a, db, format, &options, &at, path, &err);
     sqlite3_close(db);

@@ -155,6 +155,7 @@ int run_program(const struct arguments *a, char *const program[], struct collect
         .with_source = a->given[OPTION_source],
         .heap_sample = !a->given[OPTION_no_heap_sample],
         .symbolize = !a->given[OPTION_no_symbols],
+        .is_paused = a->given[OPTION_paused],
         .quiet = a->given[OPTION_quiet],
         .is_required = a->command == COMMAND_check,
     };

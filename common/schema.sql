@@ -22,7 +22,7 @@ CREATE TABLE meta( -- one fact a row
 --   known; absent when they are), mallocs (jemalloc, tcmalloc, mimalloc: those whose libraries were loaded, with commas);
 --   replaced_site_id (where the largest block came from whose free was not seen; absent where there was none);
 --   type_peak_active:TYPE, type_peak_reserved:TYPE and the same with _ns (where a type has several devices, the most that
---   they held together, and when);
+--   they held together, and when); paused_ns (how long the recording was paused: marks of the domain 'pause' say when);
 --   of an imported snapshot also imported_from, import_note (what is unknown, or does not fit together), unknown_keys,
 --   of another tool's file imported_file, imported_form (what it is) and import_note,
 --   of a merged file merged (how many recordings it was made of), merged_clock ('one': their times can be compared; 'several':

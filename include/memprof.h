@@ -57,6 +57,8 @@ extern int memprof_hook_device_figures(const char *device, void *figures, size_t
 extern int memprof_hook_sync(void) __attribute__((weak));
 extern void memprof_hook_epoch(const char *name) __attribute__((weak));
 extern int memprof_hook_source(const char *name, const char *text, size_t bytes) __attribute__((weak));
+extern int memprof_hook_pause(void) __attribute__((weak));
+extern int memprof_hook_resume(void) __attribute__((weak));
 extern uint64_t memprof_hook_pool_create(const char *name) __attribute__((weak));
 extern void memprof_hook_pool_destroy(uint64_t pool) __attribute__((weak));
 extern void memprof_hook_pool_segment(uint64_t pool, const void *p, size_t size) __attribute__((weak));
@@ -123,7 +125,7 @@ struct memprof_figures {
 };
 
 /* 1, or 0: the figures are not known: the program is not recorded, no such scope is open, it began before a fork, more
- * than 32 are nested, or it is a signal handler that asks. */
+ * than 32 are nested, the recording was paused in it, or it is a signal handler that asks. */
 static inline int memprof_scope_figures(struct memprof_figures *figures)
 {
     return memprof_hook_scope_figures ? memprof_hook_scope_figures(figures, sizeof *figures) : 0;
@@ -216,6 +218,22 @@ static inline void memprof_epoch(const char *name)
 static inline int memprof_source(const char *name, const char *text, size_t bytes)
 {
     return memprof_hook_source ? memprof_hook_source(name, text, bytes) : -1;
+}
+
+/*
+ * Pauses the recording, of all its processes, and resumes it: as `memprof pause PID` does. Blocks that malloc and its
+ * like give in between are left out, and cost nearly nothing; all else is recorded on, so that what was recorded before
+ * stays exact (docs/control.md). The caller's own calls: exact from this call on. Each waits for the collector as
+ * memprof_figures_now does, and returns an enum memprof_status; to do it twice changes nothing.
+ */
+static inline int memprof_pause(void)
+{
+    return memprof_hook_pause ? memprof_hook_pause() : MEMPROF_NOT_RECORDED;
+}
+
+static inline int memprof_resume(void)
+{
+    return memprof_hook_resume ? memprof_hook_resume() : MEMPROF_NOT_RECORDED;
 }
 
 /*

@@ -31,6 +31,8 @@
 #define WIRE_SESSION_MAX 64u
 #define WIRE_FIGURES     64u /* rows of the desk */
 #define WIRE_NAME_BYTES  16u /* of a device's name, with NULs behind it */
+#define WIRE_REQUESTS    16u /* from outside, at the same time */
+#define WIRE_TEXT_MAX    1000u
 
 #define WIRE_LINE _Alignas(64)
 
@@ -78,6 +80,8 @@ struct wire_control {
      * a futex, when that thread dies, whatever pid namespace anybody is in. Programs only read: wire_collector_lives */
     WIRE_LINE uint64_t owner[8];
     WIRE_LINE uint32_t state;      /* WIRE_STATE_*; collector only */
+    uint32_t pauses;               /* how often the recording was paused and resumed: odd while it is paused; collector
+                                      only */
     WIRE_LINE uint32_t sleeping;   /* futex word: 1 while the collector sleeps; a program that wakes it sets 0 and calls
                                       FUTEX_WAKE */
     WIRE_LINE uint64_t free_rings; /* head of the list of free rings: tag (32) | index + 1 (32), 0 in the low half:
@@ -170,10 +174,39 @@ struct wire_row {                   /* collector only */
     struct wire_figures figures[2]; /* version, so that a collector that is stopped leaves one that can be read */
 };
 
+/*
+ * Requests from outside the program. Their askers map nothing and write by pwrite, as a mapping that can be written
+ * would make the collector wait for them at its end. A slot is its asker's while he has the slot's first byte locked in
+ * the memfd (F_OFD_SETLK), which the kernel undoes when he is killed. He takes one that is answered, writes what, pid
+ * and text, and last of all changes the byte asked, by one write of one byte.
+ */
+enum wire_wish {
+    WIRE_WISH_NOTHING, /* the asker waits no more */
+    WIRE_WISH_MARK,    /* text: its name */
+    WIRE_WISH_PAUSE,
+    WIRE_WISH_RESUME,
+    WIRE_WISH_COUNT
+};
+enum wire_reply {
+    WIRE_REPLY_DONE,
+    WIRE_REPLY_ALREADY, /* so it was */
+};
+
+struct wire_request {
+    WIRE_LINE uint8_t asked; /* differs from the last byte of answered: something is asked for */
+    uint8_t what;            /* WIRE_WISH_* */
+    uint16_t text_bytes;
+    int32_t pid; /* of a process that is recorded, as the collector sees it: whose mark it is; 0: nobody's */
+    char text[WIRE_TEXT_MAX];
+    WIRE_LINE uint32_t answered; /* collector only, as the rest */
+    uint32_t reply;              /* WIRE_REPLY_* */
+};
+
 struct wire_desk {
     WIRE_LINE uint32_t asked;     /* futex word: SYNCs written; programs add. The collector's short naps end with it */
     WIRE_LINE uint32_t row_count; /* collector only */
     struct wire_row rows[WIRE_FIGURES];
+    struct wire_request requests[WIRE_REQUESTS];
 };
 
 struct wire_answer {
@@ -186,6 +219,8 @@ struct wire_answer {
 
 /* flags of a SYNC */
 #define WIRE_SYNC_COMMIT    1u /* answered when the file has it, too */
+#define WIRE_SYNC_PAUSE     2u /* from here on the recording is paused */
+#define WIRE_SYNC_RESUME    4u /* ... or not */
 #define WIRE_SYNC_NUMBER(a) ((uint32_t)(a))
 #define WIRE_SYNC_FLAGS(a)  ((unsigned)((a) >> 32))
 

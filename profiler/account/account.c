@@ -440,6 +440,18 @@ static __attribute__((noinline)) void free_inherited(struct account *a, const st
     account_keep(a, e, CHUNK_inherited_free, e->address & LIVE_ADDRESS_MASK, 0, 0, 0, KIND_heap, 0);
 }
 
+/* After a pause a forked child's may be either; as its parent's it is kept, too, and whoever looks for it among those
+ * finds none where it was not. */
+static __attribute__((noinline)) void free_unknown(struct account *a, const struct event *e)
+{
+    if (e->inherited & EVENT_OF_CHILD)
+        free_inherited(a, e);
+    else if (e->inherited && e->kind == KIND_heap && e->device == 0)
+        a->counts.unseen_frees++;
+    else
+        account_unmatched(a, e);
+}
+
 static inline void apply_free(struct account *a, const struct event *e, const struct place *place)
 {
     const struct process_account *p = a->processes[e->process_id];
@@ -447,10 +459,7 @@ static inline void apply_free(struct account *a, const struct event *e, const st
     if (__builtin_expect(!b, 0)) {
         if (p && p->has_moved && account_free_moved(a, e))
             return;
-        if (e->inherited)
-            free_inherited(a, e);
-        else
-            account_unmatched(a, e);
+        free_unknown(a, e);
         return;
     }
     leave(a, e, event_word(e), b);

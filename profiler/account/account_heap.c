@@ -111,7 +111,7 @@ void account_reserved_sample(struct account *a, const struct event *e)
     uint64_t size = e->size_bytes < LIVE_SIZE_MAX ? e->size_bytes : LIVE_SIZE_MAX;
     if (is_heap && e->address <= size)
         size = heap_now(pd, e, size);
-    if (is_heap && e->inherited)
+    if (is_heap && e->inherited & EVENT_OF_CHILD)
         size = own_heap(a, pd, e, size);
     int64_t change = (int64_t)(size - pd->reserved_bytes[e->kind]);
     if (!pd->reserved_bytes[e->kind] && size && is_heap)

@@ -43,6 +43,11 @@ enum {                   /* ... of EVENT_TOUCH and EVENT_TOUCH_END */
        TOUCH_MOVED,
 };
 
+enum {                         /* inherited */
+       EVENT_OF_CHILD = 1,     /* the process is a fork's child: of a block of its parent */
+       EVENT_MAYBE_UNSEEN = 2, /* the recording was paused before: of a block that was born then */
+};
+
 struct event {
     uint64_t time_ns;
     uint64_t address;
@@ -54,7 +59,7 @@ struct event {
     uint8_t hook;        /* hook_id */
     uint8_t device;      /* device_id, host 0 */
     uint8_t kind;        /* enum kind */
-    uint8_t inherited;   /* 1: the process is a fork's child, so an unknown free may be of a block of its parent */
+    uint8_t inherited;   /* EVENT_OF_CHILD, EVENT_MAYBE_UNSEEN: what an unknown free may be of */
     uint8_t is_sampled;  /* segments: their bytes are in EVENT_RESERVED already */
 };
 

@@ -158,7 +158,7 @@ static void nap(struct collection *c, uint64_t words, unsigned news)
 {
     struct drain_state state = drain_state(c->drain);
     uint64_t now = state.now_ns;
-    if (desk_is_asked(c->desk, now)) {
+    if (desk_is_asked(c->desk, now) || control_bound(c->control) != UINT64_MAX) {
         nanosleep(&(struct timespec){0, NAP_ASKED_NS}, NULL);
         return;
     }
@@ -258,7 +258,7 @@ static void record(struct collection *c)
     c->commit_wait_ns = COMMIT_NS;
     for (;;) {
         unsigned news = watch_news(c->watch);
-        uint64_t words = drain_round(c->drain);
+        uint64_t words = drain_round_until(c->drain, control_bound(c->control));
         resident_settle(c->resident);
         struct drain_state state = drain_state(c->drain);
         uint64_t now = state.now_ns;
@@ -283,6 +283,7 @@ static void record(struct collection *c)
             desk_committed(c->desk);
         }
         desk_publish(c->desk, now);
+        c->uncommitted |= control_look(c->control) != 0;
         check_store(c);
         if (is_over(c))
             break;
@@ -313,6 +314,7 @@ static void write_down(struct collection *c, struct facts *f)
     stacks_write(c->stacks);
     transfers_write(drain_state(c->drain).transfers, c->store);
     desk_write(c->desk, c->store);
+    control_end(c->control, c->store, end_ns);
     struct drain_state state = drain_state(c->drain);
     *f = (struct facts){
         .duration_ns = end_ns,

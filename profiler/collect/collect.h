@@ -21,6 +21,7 @@ struct collect_options {
     int heap_sample;     /* reserved bytes of the heap */
     int with_source;
     int symbolize;   /* 0: leave that to the first report */
+    int is_paused;   /* from the beginning on */
     int quiet;       /* no closing lines on stderr */
     int is_required; /* a program that cannot be recorded is an error, not run without */
 };

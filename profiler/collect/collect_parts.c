@@ -29,6 +29,7 @@ static int take_name(void *arg, unsigned process_id, uint64_t time_ns, const str
 static void take_sync(void *arg, const struct drain_sync *sync)
 {
     const struct collection *c = arg;
+    control_sync(c->control, sync->flags, sync->time_ns);
     desk_sync(c->desk, sync);
 }
 
@@ -62,6 +63,7 @@ int collect_open_parts(struct collection *c, struct error *err)
         .depth = o->depth,
         .follow = o->follow,
         .use_tsc = c->clock.use_tsc,
+        .is_paused = o->is_paused,
         .sample_interval = o->heap_sample ? clock_ticks(&c->clock, HEAP_SAMPLE_NS) : 0,
     };
     rc = session_open(&c->session, &session, err);
@@ -91,6 +93,7 @@ int collect_start_program(struct collection *c, const char *path, struct error *
     struct drain_sink sink = {take_events, c, take_name, take_sync, take_epoch};
     c->drain = drain_open(&c->session, c->store, &c->clock, &c->processes, sink);
     c->desk = desk_open(&c->session, c->account, drain_state(c->drain).devices);
+    c->control = control_open(&c->session, c->drain, c->account, &c->processes, &c->clock, c->options->is_paused);
     c->resident = resident_open(c->options->follow, c->store, c->account, c->drain, &c->processes, &c->clock);
     facts_begin(c->store, c->options, c->argv, &c->clock);
     store_commit(c->store);
@@ -111,6 +114,7 @@ void collect_close_parts(struct collection *c)
         drain_close(c->drain);
         processes_close(&c->processes);
     }
+    control_close(c->control);
     desk_close(c->desk);
     account_close(c->account);
     stacks_close(c->stacks);
@@ -120,6 +124,7 @@ void collect_close_parts(struct collection *c)
     c->watch = NULL;
     c->drain = NULL;
     c->desk = NULL;
+    c->control = NULL;
     c->account = NULL;
     c->stacks = NULL;
     c->pidfd = -1;

@@ -8,6 +8,7 @@
 #include "../account/account.h"
 #include "../store/output.h"
 #include "collect.h"
+#include "control.h"
 #include "desk.h"
 #include "drain.h"
 #include "launch.h"
@@ -26,6 +27,7 @@ struct collection {
     struct processes processes;
     struct drain *drain;
     struct desk *desk;
+    struct control *control;
     struct account *account;
     struct watch *watch;
     struct resident *resident;

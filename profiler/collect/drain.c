@@ -172,21 +172,33 @@ static inline __attribute__((always_inline)) const uint64_t *record_at(const uin
     return wrapped;
 }
 
+static uint8_t unknown_frees(const struct drain *d, const struct process *p)
+{
+    return (uint8_t)((p->inherited ? EVENT_OF_CHILD : 0) | (d->was_paused ? EVENT_MAYBE_UNSEEN : 0));
+}
+
+void drain_pause(struct drain *d, int is_paused)
+{
+    drain_flush(d);
+    d->is_paused = is_paused != 0;
+    d->was_paused |= d->is_paused;
+}
+
 /* Gives out the events of one ring while their stamps are not above bound. r->position, key and newest move along.
  * Returns 0 when the whole round must end here. */
 static int run(struct drain *d, struct ring *r, uint64_t bound)
 {
     const struct process *p = r->process;
     const struct stack_map *stacks = p->stacks;
-    const struct constants c = {
-        .like = {.thread_id = r->thread_id, .process_id = p->process_id, .inherited = p->inherited},
+    struct constants c = {
+        .like = {.thread_id = r->thread_id, .process_id = p->process_id, .inherited = unknown_frees(d, p)},
         .base_stamp = d->clock->base_stamp,
         .base_ns = d->clock->base_ns,
         .rate = d->clock->rate,
     };
     const uint64_t *words = r->words, end = r->end;
     uint64_t position = r->position, key = r->key, wrapped[FIXED_MAX];
-    int go_on = 1;
+    int go_on = 1, is_paused = d->is_paused;
 
     while (key <= bound) {
         const uint64_t *w = record_at(words, position, wrapped);
@@ -216,12 +228,12 @@ static int run(struct drain *d, struct ring *r, uint64_t bound)
             if (!r->second_half) {
                 uint64_t new_address = load(w + 4);
                 if (address)
-                    put(d, &c, key, new_address ? EVENT_REALLOC_FREE : EVENT_FREE, hook, address);
+                    put(d, &c, key, new_address && !is_paused ? EVENT_REALLOC_FREE : EVENT_FREE, hook, address);
                 if (!new_address)
                     goto next;
                 /* events of other threads may lie between the two halves */
                 key = max_u64(key, load(w + 5));
-                r->second_half = 1;
+                r->second_half = is_paused ? SECOND_HALF_LEFT_OUT : 1;
                 continue;
             }
             op = address ? EVENT_REALLOC_ALLOC : EVENT_ALLOC;
@@ -242,6 +254,8 @@ static int run(struct drain *d, struct ring *r, uint64_t bound)
             if (r->bad)
                 return 1;
             bound = min_u64(bound, d->limit);
+            is_paused = d->is_paused;
+            c.like.inherited = unknown_frees(d, p);
             key = r->key;
             if (r->second_half) /* of a REMAP: it comes at its own time */
                 continue;
@@ -249,6 +263,10 @@ static int run(struct drain *d, struct ring *r, uint64_t bound)
         }
         if (left < length)
             goto damaged;
+        if (__builtin_expect(is_paused | (r->second_half == SECOND_HALF_LEFT_OUT), 0) && r->second_half != 1) {
+            r->second_half = 0;
+            goto next;
+        }
         id = (uint32_t)load(w + 2);
         stack = stack_map_find(stacks, id);
         if (__builtin_expect(!stack, 0) && !find_stack(d, r, id, &stack)) {

@@ -20,6 +20,7 @@ struct name_said;
 struct drain_sync { /* a SYNC */
     uint32_t ring, number, thread_id;
     unsigned flags;
+    int64_t time_ns;
     char name[WIRE_NAME_BYTES + 1];
 };
 
@@ -41,6 +42,13 @@ void drain_close(struct drain *d);
 uint64_t drain_round(struct drain *d);
 /* The same, but nothing that came after a stamp is given out. */
 uint64_t drain_round_until(struct drain *d, uint64_t stamp);
+/* After all that was given out so far a pause begins or ends. In it births of blocks by malloc and its like are left
+ * out; frees are given out, of blocks that were left out with EVENT_MAYBE_UNSEEN. */
+void drain_pause(struct drain *d, int is_paused);
+/* A mark that no thread made. process_id 0: of none. Returns its mark_id. */
+int64_t drain_mark(struct drain *d, const char *domain, const char *name, uint32_t process_id, int64_t time_ns,
+                   int is_range);
+void drain_mark_end(struct drain *d, int64_t mark_id, int64_t time_ns);
 /* Whether all that the process did up to a stamp was given out, */
 int drain_is_in(const struct drain *d, const struct process *p, uint64_t stamp);
 /* and whether that is so of all that it did until now: without a round. */

@@ -14,6 +14,8 @@
 #define DRAIN_RANGES 32u    /* nested ranges of a thread that get their ends */
 #define DRAIN_SPANS  65536u /* open ranges with ids, of all processes, that do */
 
+enum { SECOND_HALF_LEFT_OUT = 2 }; /* its first half was a free in a pause */
+
 struct ring {           /* our side of a ring in use: one thread of the program */
     uint64_t position;  /* words read so far; at the record that comes next */
     uint64_t end;       /* words that this round may read */
@@ -25,7 +27,7 @@ struct ring {           /* our side of a ring in use: one thread of the program 
     struct process *process;
     uint32_t index;
     uint32_t thread_id;
-    uint8_t second_half; /* the allocation of the REALLOC (REMAP) at position is still to come */
+    uint8_t second_half; /* the allocation of the REALLOC (REMAP) at position is still to come, or left out */
     uint8_t busy;
     uint8_t bad;         /* wrote what it must not: read no more */
     uint8_t passed_over; /* busy for so long that the order went on without it */
@@ -81,7 +83,8 @@ struct drain {
     uint64_t adopt_retry_ns, adopt_fast_until_ns;
     uint32_t pressure; /* words of the fullest ring when this round began */
     uint8_t is_last;   /* the recording ends: nothing waits */
-    uint32_t leaving;  /* processes whose end is awaited: come back soon */
+    uint8_t is_paused, was_paused;
+    uint32_t leaving; /* processes whose end is awaited: come back soon */
     uint32_t thread_rows;
     struct span {
         uint64_t id;

@@ -132,7 +132,7 @@ struct loss {
     const char *wrong; /* what numbers are wrong by so many; NULL, and not partial: none, a fact for `memprof info` */
 };
 
-#define LOSSES 13
+#define LOSSES 14
 
 /* replaced: the caller's, of losses for as long as they are used. */
 static void list_losses(const struct facts *f, struct loss losses[LOSSES], char replaced[80])
@@ -158,6 +158,8 @@ static void list_losses(const struct facts *f, struct loss losses[LOSSES], char 
          "free of an address that is no live block", 0, "freed twice, or of allocations that were not seen"},
         {"inherited_free", "frees of a parent's blocks in a forked child", f->counts.inherited_frees,
          "free of a parent's block in a forked child", 0, NULL},
+        {"unseen_free", "frees of blocks that a pause of the recording left out", f->counts.unseen_frees,
+         "free of a block that a pause of the recording left out", 0, NULL},
         {"replaced_block", "allocations at the address of a live block: its free was not seen",
          f->counts.replaced_blocks, "allocation at the address of a live block: its free was not seen", 0,
          little_is((int64_t)f->counts.replaced_bytes, f->host_peak_bytes) ? NULL : replaced},

@@ -130,7 +130,8 @@ static void sync_asked(struct drain *d, const struct ring *r, uint64_t word1)
     struct drain_sync sync = {.ring = r->index,
                               .number = WIRE_SYNC_NUMBER(WIRE_A(word1)),
                               .flags = WIRE_SYNC_FLAGS(WIRE_A(word1)),
-                              .thread_id = r->thread_id};
+                              .thread_id = r->thread_id,
+                              .time_ns = record_ns(d, r)};
     _Static_assert(sizeof name == WIRE_NAME_BYTES, "two words");
     memcpy(sync.name, name, sizeof name);
     drain_flush(d);

@@ -7,7 +7,7 @@
 
 /* The fields of a mark's text, in place: each ends with a NUL. Missing ones are "". */
 struct mark_text {
-    char *domain, *category, *name;
+    const char *domain, *category, *name;
 };
 
 static struct mark_text split_mark(char *text)
@@ -19,14 +19,19 @@ static struct mark_text split_mark(char *text)
     return (struct mark_text){text, first + 1, second + 1};
 }
 
-static void end_mark(struct drain *d, const struct ring *r, int64_t mark_id)
+void drain_mark_end(struct drain *d, int64_t mark_id, int64_t time_ns)
 {
     if (!mark_id)
         return;
     sqlite3_stmt *q = store_statement(d->store, "UPDATE mark SET end_ns = ? WHERE mark_id = ?");
-    sqlite3_bind_int64(q, 1, record_ns(d, r));
+    sqlite3_bind_int64(q, 1, time_ns);
     sqlite3_bind_int64(q, 2, mark_id);
     store_step(d->store, q);
+}
+
+static void end_mark(struct drain *d, const struct ring *r, int64_t mark_id)
+{
+    drain_mark_end(d, mark_id, record_ns(d, r));
 }
 
 /* The innermost open range of this thread and domain. */
@@ -45,22 +50,36 @@ static void end_range(struct drain *d, struct ring *r, uint64_t domain)
         }
 }
 
-static int64_t mark_row(struct drain *d, const struct ring *r, const struct mark_text *t, int is_range)
+/* process_id, thread_id: 0: none. */
+static int64_t insert_mark(struct drain *d, const struct mark_text *t, int64_t process_id, int64_t thread_id,
+                           int64_t time_ns, int is_range)
 {
     int64_t mark_id = (int64_t)++d->mark_rows;
     sqlite3_stmt *q = store_statement(d->store, "INSERT INTO mark(mark_id, process_id, thread_id, device_id, name, "
                                                 "start_ns, is_range, domain, category) "
-                                                "VALUES(?1, ?2, ?3, NULL, ?4, ?5, ?6, nullif(?7, ''), nullif(?8, ''))");
+                                                "VALUES(?1, nullif(?2, 0), nullif(?3, 0), NULL, ?4, ?5, ?6, "
+                                                "nullif(?7, ''), nullif(?8, ''))");
     sqlite3_bind_int64(q, 1, mark_id);
-    sqlite3_bind_int64(q, 2, r->process->process_id);
-    sqlite3_bind_int64(q, 3, r->thread_id);
+    sqlite3_bind_int64(q, 2, process_id);
+    sqlite3_bind_int64(q, 3, thread_id);
     sqlite3_bind_text(q, 4, t->name, -1, SQLITE_TRANSIENT);
-    sqlite3_bind_int64(q, 5, record_ns(d, r));
+    sqlite3_bind_int64(q, 5, time_ns);
     sqlite3_bind_int(q, 6, is_range);
     sqlite3_bind_text(q, 7, t->domain, -1, SQLITE_TRANSIENT);
     sqlite3_bind_text(q, 8, t->category, -1, SQLITE_TRANSIENT);
     store_step(d->store, q);
     return mark_id;
+}
+
+static int64_t mark_row(struct drain *d, const struct ring *r, const struct mark_text *t, int is_range)
+{
+    return insert_mark(d, t, r->process->process_id, r->thread_id, record_ns(d, r), is_range);
+}
+
+int64_t drain_mark(struct drain *d, const char *domain, const char *name, uint32_t process_id, int64_t time_ns,
+                   int is_range)
+{
+    return insert_mark(d, &(struct mark_text){domain, "", name}, process_id, 0, time_ns, is_range);
 }
 
 /* Ranges by id: the ones that are open, of all processes; one that is never closed stays. */

@@ -28,6 +28,7 @@ struct session_options {
     unsigned depth;
     int follow;
     int use_tsc;
+    int is_paused;            /* from the beginning on */
     uint64_t sample_interval; /* stamps between two samples of the heap; 0: none */
     uint32_t ring_count;      /* at most; 0: WIRE_RINGS */
 };

@@ -22,6 +22,7 @@ struct figures {
     struct {
         uint64_t alloc_count, alloc_bytes, free_count; /* as it began */
         uint64_t live_bytes, live_count, peak_bytes;   /* of blocks of its own */
+        uint32_t pauses;                               /* as it began: of another number nothing is known */
     } scope[DEPTH_MAX];
 };
 _Static_assert(sizeof(struct figures) <= PAGE, "one page");
@@ -202,6 +203,7 @@ void figures_begin(struct thread *t)
     if (!f->depth || f->ring != t->ring || f->is_lost)
         start(f, t);
     if (f->depth < DEPTH_MAX) {
+        f->scope[f->depth].pauses = __atomic_load_n(&process.control->pauses, __ATOMIC_RELAXED);
         f->scope[f->depth].alloc_count = f->alloc_count;
         f->scope[f->depth].alloc_bytes = f->alloc_bytes;
         f->scope[f->depth].free_count = f->free_count;
@@ -230,6 +232,7 @@ int figures_ask(struct thread *t, struct figures_scope *scope)
         return 0;
     catch_up(f, t);
     const unsigned i = f->depth - 1;
+    const uint32_t pauses = __atomic_load_n(&process.control->pauses, __ATOMIC_RELAXED);
     *scope = (struct figures_scope){
         .alloc_count = f->alloc_count - f->scope[i].alloc_count,
         .alloc_bytes = f->alloc_bytes - f->scope[i].alloc_bytes,
@@ -238,7 +241,7 @@ int figures_ask(struct thread *t, struct figures_scope *scope)
         .live_count = f->scope[i].live_count,
         .peak_bytes = f->scope[i].peak_bytes,
     };
-    return !f->is_lost;
+    return !f->is_lost && !(pauses & 1) && pauses == f->scope[i].pauses;
 }
 
 void figures_close(struct thread *t)

@@ -1,4 +1,5 @@
 /* The malloc family. C++ operator new and delete, strdup, getline and the like arrive through these. */
+#include "pause.h"
 #include "real.h"
 #include "record.h"
 
@@ -20,6 +21,18 @@
             real_init();                                                                                               \
     } while (0)
 
+/* Common end of a hook that did not record: p is what it gave. */
+static __attribute__((noinline)) void *not_recorded(struct thread *t, enum thread_entry entry, void *p)
+{
+    if (entry == ENTER_NOT)
+        return p;
+    uint32_t pause = pause_now();
+    if (p && pause)
+        pause_unseen(pause, p);
+    thread_leave(t);
+    return p;
+}
+
 /* Hooks that return a block: the real call, then its record. errno stays what the real call left: nothing below sets
  * it. */
 #define HOOK_ALLOC_UNLESS(refused, name, size_bytes, ...)                                                              \
@@ -27,8 +40,9 @@
     struct unwind_state s;                                                                                             \
     UNWIND_HERE(s);                                                                                                    \
     NEED(name);                                                                                                        \
-    if (unlikely(!thread_enter(t, s)))                                                                                 \
-        return real.name(__VA_ARGS__);                                                                                 \
+    enum thread_entry entry = thread_enter_birth(t, s);                                                                \
+    if (unlikely(entry != ENTERED))                                                                                    \
+        return not_recorded(t, entry, real.name(__VA_ARGS__));                                                         \
     void *p = real.name(__VA_ARGS__);                                                                                  \
     if (likely(!(refused)))                                                                                            \
         RECORD_RESULT(t, s, p, (size_bytes), WIRE_HOOK_##name);                                                        \
@@ -82,9 +96,12 @@ EXPORT int posix_memalign(void **result, size_t alignment, size_t size)
     struct unwind_state s;
     UNWIND_HERE(s);
     NEED(posix_memalign);
-    if (unlikely(!thread_enter(t, s)))
-        return real.posix_memalign(result, alignment, size);
+    enum thread_entry entry = thread_enter_birth(t, s);
     int code = real.posix_memalign(result, alignment, size);
+    if (unlikely(entry != ENTERED)) {
+        not_recorded(t, entry, code ? NULL : *result);
+        return code;
+    }
     if (likely(code == 0))
         record_alloc(t, s, *result, size, WIRE_HOOK_posix_memalign);
     else if (code == ENOMEM)
@@ -128,14 +145,33 @@ static inline __attribute__((always_inline)) void *resize(struct thread *t, stru
     return p;
 }
 
+/* In a pause: what the old block was is told, where that may be of use, but not the new one. */
+static __attribute__((noinline)) void *resize_in_pause(struct thread *t, void *old, size_t size, unsigned hook)
+{
+    uint32_t pause = pause_now();
+    int is_told = old && !(pause && pause_is_unseen(pause, old)) && record_room(t, 2);
+    uint64_t before = is_told ? record_begin(t) : 0;
+    void *p = real.realloc(old, size);
+    if (is_told) {
+        if (p || !size) {
+            uint64_t at = record_reserve(t, 2);
+            record_word(t, at, before);
+            record_word(t, at + 1, WIRE_WORD1(WIRE_FREE, hook, (uint64_t)old));
+        }
+        record_end(t);
+    }
+    return not_recorded(t, ENTERED_PAUSED, p);
+}
+
 EXPORT void *realloc(void *old, size_t size)
 {
     struct thread *t = &self;
     struct unwind_state s;
     UNWIND_HERE(s);
     NEED(realloc);
-    if (unlikely(!thread_enter(t, s)))
-        return real.realloc(old, size);
+    enum thread_entry entry = thread_enter_birth(t, s);
+    if (unlikely(entry != ENTERED))
+        return entry == ENTER_NOT ? real.realloc(old, size) : resize_in_pause(t, old, size, WIRE_HOOK_realloc);
     void *p = resize(t, s, old, size, WIRE_HOOK_realloc);
     thread_leave(t);
     return p;
@@ -147,9 +183,12 @@ EXPORT void *reallocarray(void *old, size_t count, size_t size)
     struct unwind_state s;
     UNWIND_HERE(s);
     NEED(reallocarray);
-    if (unlikely(!thread_enter(t, s)))
-        return real.reallocarray(old, count, size);
+    enum thread_entry entry = thread_enter_birth(t, s);
     size_t bytes = product(count, size);
+    if (unlikely(entry == ENTERED_PAUSED && bytes != SIZE_MAX))
+        return resize_in_pause(t, old, bytes, WIRE_HOOK_reallocarray);
+    if (unlikely(entry != ENTERED))
+        return not_recorded(t, entry, real.reallocarray(old, count, size));
     void *p;
     if (likely(bytes != SIZE_MAX)) {
         p = resize(t, s, old, bytes, WIRE_HOOK_reallocarray);
@@ -168,11 +207,13 @@ EXPORT void *reallocarray(void *old, size_t count, size_t size)
     struct unwind_state s;                                                                                             \
     UNWIND_HERE(s);                                                                                                    \
     NEED(free);                                                                                                        \
-    if (unlikely(!p || !thread_enter(t, s))) {                                                                         \
+    enum thread_entry entry = p ? thread_enter_death(t, s, p) : ENTER_NOT;                                             \
+    if (unlikely(entry == ENTER_NOT)) {                                                                                \
         call;                                                                                                          \
         return;                                                                                                        \
     }                                                                                                                  \
-    record_free(t, p, hook);                                                                                           \
+    if (likely(entry == ENTERED))                                                                                      \
+        record_free(t, p, hook);                                                                                       \
     call;                                                                                                              \
     thread_leave(t)
 

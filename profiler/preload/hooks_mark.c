@@ -2,6 +2,7 @@
 #include "call.h"
 #include "desk.h"
 #include "figures.h"
+#include "pause.h"
 
 #include <errno.h>
 
@@ -144,4 +145,31 @@ EXPORT int memprof_hook_sync(void)
     struct unwind_state s;
     UNWIND_HERE(s);
     return is_recorded() ? ask(s, name, WIRE_SYNC_COMMIT, &f) : DESK_NOT_RECORDED;
+}
+
+/* Of the whole recording. */
+static enum desk_status set_pause(struct unwind_state s, unsigned flags)
+{
+    const char name[WIRE_NAME_BYTES] = "";
+    struct wire_figures f;
+    enum desk_status status = is_recorded() ? ask(s, name, flags, &f) : DESK_NOT_RECORDED;
+    if (status == DESK_OK)
+        pause_look();
+    return status;
+}
+
+EXPORT int memprof_hook_pause(void);
+EXPORT int memprof_hook_pause(void)
+{
+    struct unwind_state s;
+    UNWIND_HERE(s);
+    return set_pause(s, WIRE_SYNC_PAUSE);
+}
+
+EXPORT int memprof_hook_resume(void);
+EXPORT int memprof_hook_resume(void)
+{
+    struct unwind_state s;
+    UNWIND_HERE(s);
+    return set_pause(s, WIRE_SYNC_RESUME);
 }

@@ -8,6 +8,7 @@
 #include "hooks_new.h"
 
 #include "elf_find.h"
+#include "pause.h"
 #include "real.h"
 #include "record.h"
 
@@ -24,6 +25,7 @@ struct new_allocator new_allocator;
 struct new_call {
     struct unwind_state caller;
     size_t size_bytes;
+    int is_paused;
     struct new_call *outer; /* of this thread; a new-handler's or a signal handler's is an inner one */
     uint32_t depth;         /* of the thread, in it */
 };
@@ -51,26 +53,35 @@ HIDDEN __attribute__((used)) int new_left_by_exception(int version, int actions,
     (void)version, (void)class, (void)exception, (void)context;
     if (actions & CLEANUP_PHASE && call) {
         left(t, call);
-        if (!(actions & FORCED)) /* by the thread's end */
+        if (!(actions & FORCED) && !call->is_paused) /* by the thread's end */
             record_oom(t, call->caller, call->size_bytes, WIRE_HOOK_operator_new);
         thread_leave(t);
     }
     return CONTINUE_UNWIND;
 }
 
+static void born_in_pause(const void *p)
+{
+    uint32_t pause = pause_now();
+    if (p && pause)
+        pause_unseen(pause, p);
+}
+
 /* A function of its own: only in here the hook is entered whenever an exception passes. */
 static __attribute__((noinline)) uintptr_t call_new(operator_function *function, uintptr_t a, uintptr_t b, uintptr_t c,
-                                                    struct unwind_state s)
+                                                    struct unwind_state s, enum thread_entry entry)
 {
     __asm__ volatile(".cfi_personality 0x1b, new_left_by_exception"); /* 0x1b: relative, in 4 bytes */
     struct thread *t = &self;
-    struct new_call call = {s, a, t->new_call, t->depth};
+    struct new_call call = {s, a, entry == ENTERED_PAUSED, t->new_call, t->depth};
     t->new_call = &call;
     barrier();
     void *p = (void *)function(a, b, c);
     barrier();
     left(t, &call);
-    if (likely(p))
+    if (unlikely(call.is_paused))
+        born_in_pause(p);
+    else if (likely(p))
         record_alloc(t, s, p, a, WIRE_HOOK_operator_new);
     else
         record_oom(t, s, a, WIRE_HOOK_operator_new);
@@ -78,14 +89,27 @@ static __attribute__((noinline)) uintptr_t call_new(operator_function *function,
     return (uintptr_t)p;
 }
 
-static uintptr_t call_delete(operator_function *function, uintptr_t a, uintptr_t b, uintptr_t c, struct unwind_state s)
+static uintptr_t call_delete(operator_function *function, uintptr_t a, uintptr_t b, uintptr_t c, struct unwind_state s,
+                             enum thread_entry entry)
 {
     struct thread *t = &self;
     (void)s;
-    record_free(t, (const void *)a, WIRE_HOOK_operator_delete);
+    if (likely(entry == ENTERED))
+        record_free(t, (const void *)a, WIRE_HOOK_operator_delete);
     function(a, b, c);
     thread_leave(t);
     return 0;
+}
+
+static inline __attribute__((always_inline)) enum thread_entry enter_new(uintptr_t size_bytes, struct unwind_state s)
+{
+    (void)size_bytes;
+    return thread_enter_birth(&self, s);
+}
+
+static inline __attribute__((always_inline)) enum thread_entry enter_delete(uintptr_t block, struct unwind_state s)
+{
+    return block ? thread_enter_death(&self, s, (const void *)block) : ENTER_NOT;
 }
 
 /* --- each of them --- */
@@ -104,9 +128,10 @@ static operator_function *real_one[COUNT_OF_ALL]; /* the next definitions; NULL:
     {                                                                                                                  \
         struct unwind_state s;                                                                                         \
         UNWIND_HERE(s);                                                                                                \
-        if (unlikely(!a && delete == kind) || unlikely(!thread_enter(&self, s)))                                       \
+        enum thread_entry entry = enter_##kind(a, s);                                                                  \
+        if (unlikely(entry == ENTER_NOT))                                                                              \
             return real_one[AT_##symbol](a, b, c);                                                                     \
-        return call_##kind(real_one[AT_##symbol], a, b, c, s);                                                         \
+        return call_##kind(real_one[AT_##symbol], a, b, c, s, entry);                                                  \
     }
 enum { new, delete };
 #include "hooks_new.def"

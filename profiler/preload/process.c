@@ -1,6 +1,7 @@
 #include "process.h"
 
 #include "environment.h"
+#include "pause.h"
 #include "real.h"
 #include "record_heap.h"
 #include "session.h"
@@ -48,7 +49,7 @@ void process_start(uint32_t start_kind, uint32_t parent_slot, int parent_pid)
     else if (real.program_has_new)
         COUNT(own_new, 1);
     record_heap_start();
-    uint32_t on = gate_guard();
+    uint32_t on = pause_start(gate_guard());
     process.state = PROCESS_ON;
     __atomic_store_n(&gate.on, on, __ATOMIC_RELEASE);
 }

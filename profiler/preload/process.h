@@ -20,6 +20,7 @@ enum gate_state {
     GATE_OPEN,
     GATE_GUARDED,
     GATE_WATCHED, /* open, and each hook looks whether the program's interpreter has begun to take itself down */
+    GATE_PAUSED,  /* open, but for births of blocks of the heap (pause.h) */
 };
 struct gate {
     uint32_t on;  /* not GATE_SHUT: attached, and the collector lives */
@@ -40,6 +41,8 @@ struct process {
     const char *guard;          /* a page that forked children lack; NULL: the gate is emptied in them */
     uint32_t heap_locks_unsure; /* forked without libc knowing: an arena may be locked for ever */
     uint32_t teardown_known;    /* the interpreter was seen to take itself down: there is nothing more to watch for */
+    uint32_t was_watched;       /* its gate, before the pause */
+    uint32_t has_recorded;      /* births of blocks, or its parent did; 0: only where it began in a pause */
     uint32_t filtered;          /* by seccomp: no system calls that recording can do without */
 };
 enum process_state {

@@ -2,6 +2,7 @@
 
 #include "heap_ask.h"
 #include "heap_ranges.h"
+#include "pause.h"
 #include "real.h"
 #include "record_ring.h"
 
@@ -36,6 +37,7 @@ void record_heap_sample_if_due(struct thread *t, uint64_t stamp)
     uint64_t due = __atomic_load_n(&record_heap_due, __ATOMIC_RELAXED);
     /* other threads stay out for a second, not for ever: this one may be left by longjmp */
     uint64_t later = stamp + 100 * interval;
+    pause_look();
     if (t->depth == 1 && t->writing == 0 && stamp >= due &&
         __atomic_compare_exchange_n(&record_heap_due, &due, later, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
         record_heap_sample(t);

@@ -1,6 +1,7 @@
 #include "record_ring.h"
 
 #include "figures.h"
+#include "pause.h"
 
 /* Kept free by all but nested records: a signal handler may write between a hook's check for room and its record. */
 #define NESTED_WORDS 4096u
@@ -104,6 +105,7 @@ static int make_room(struct thread *t, uint64_t words)
 int record_room_slow(struct thread *t, uint64_t words)
 {
     int has_room = make_room(t, words);
+    pause_look();
     if (unlikely(t->figures != NULL))
         figures_keep_up(t, has_room);
     return has_room;

@@ -2,6 +2,7 @@
 
 #include "figures.h"
 #include "hooks_new.h"
+#include "pause.h"
 #include "real.h"
 #include "record_python.h"
 #include "session.h"
@@ -193,7 +194,7 @@ int thread_enter_slow(struct thread *t, struct unwind_state s)
 {
     if (unlikely(python_is_ending()))
         record_python_teardown(t, s);
-    if (likely(gate.on == GATE_WATCHED && t->depth == 0 && t->ring)) {
+    if (likely((gate.on == GATE_WATCHED || gate.on == GATE_PAUSED) && t->depth == 0 && t->ring)) {
         t->depth = 1;
         t->outer_sp = s.sp;
         barrier();
@@ -209,6 +210,27 @@ int thread_enter_slow(struct thread *t, struct unwind_state s)
         }
     }
     return t->depth ? enter_nested(t, s) : enter_first(t, s);
+}
+
+enum thread_entry thread_enter_birth_slow(struct thread *t, struct unwind_state s)
+{
+    int is_paused = gate.on == GATE_PAUSED && pause_now();
+    if (!thread_enter_slow(t, s))
+        return ENTER_NOT;
+    return is_paused ? ENTERED_PAUSED : ENTERED;
+}
+
+enum thread_entry thread_enter_death_slow(struct thread *t, struct unwind_state s, const void *p)
+{
+    uint32_t pause = gate.on == GATE_PAUSED ? pause_now() : 0;
+    int is_unseen = pause && pause_is_unseen(pause, p);
+    if (!thread_enter_slow(t, s))
+        return ENTER_NOT;
+    if (is_unseen)
+        return ENTERED_PAUSED;
+    if (pause)
+        pause_unseen(pause, p);
+    return ENTERED;
 }
 
 int thread_enter_inside(struct thread *t)

@@ -44,15 +44,40 @@ int thread_enter_inside(struct thread *t) HIDDEN;
 /* Enters a hook: 1 when its call is to be recorded; then thread_leave must follow. 0: call the real function only. */
 int thread_enter_slow(struct thread *t, struct unwind_state s) HIDDEN;
 
+static inline __attribute__((always_inline)) int thread_enter_fast(struct thread *t, struct unwind_state s)
+{
+    if (unlikely(!(gate.on == GATE_OPEN && t->depth == 0 && t->ring)))
+        return 0;
+    t->depth = 1;
+    t->outer_sp = s.sp;
+    barrier();
+    return 1;
+}
+
 static inline __attribute__((always_inline)) int thread_enter(struct thread *t, struct unwind_state s)
 {
-    if (likely(gate.on == GATE_OPEN && t->depth == 0 && t->ring)) {
-        t->depth = 1;
-        t->outer_sp = s.sp;
-        barrier();
-        return 1;
-    }
-    return thread_enter_slow(t, s);
+    return thread_enter_fast(t, s) || thread_enter_slow(t, s);
+}
+
+/* The same of hooks of the heap, for a birth and for a death at p. */
+enum thread_entry {
+    ENTER_NOT,
+    ENTERED,
+    ENTERED_PAUSED, /* there is nothing to record, but what the call does itself; thread_leave must follow */
+};
+enum thread_entry thread_enter_birth_slow(struct thread *t, struct unwind_state s) HIDDEN;
+enum thread_entry thread_enter_death_slow(struct thread *t, struct unwind_state s, const void *p) HIDDEN;
+
+static inline __attribute__((always_inline)) enum thread_entry thread_enter_birth(struct thread *t,
+                                                                                  struct unwind_state s)
+{
+    return thread_enter_fast(t, s) ? ENTERED : thread_enter_birth_slow(t, s);
+}
+
+static inline __attribute__((always_inline)) enum thread_entry thread_enter_death(struct thread *t,
+                                                                                  struct unwind_state s, const void *p)
+{
+    return thread_enter_fast(t, s) ? ENTERED : thread_enter_death_slow(t, s, p);
 }
 
 static inline __attribute__((always_inline)) void thread_leave(struct thread *t)

@@ -313,6 +313,43 @@ static void record_window(sqlite3 *db, struct record *record)
     sqlite3_finalize(s);
 }
 
+/* --- pauses (memprof pause, --paused, memprof_pause) --- */
+
+/* An open one goes on, or did until the collector was killed: to the end. */
+#define PAUSES_SQL                                                                                                     \
+    "SELECT count(*), min(start_ns), min(CASE WHEN start_ns = first THEN end_ns END), sum(end_ns - start_ns), whole "  \
+    "FROM (SELECT start_ns, coalesce(end_ns, max(start_ns, whole)) AS end_ns, min(start_ns) OVER () AS first, whole "  \
+    "FROM mark, (SELECT coalesce((SELECT value FROM meta WHERE key = 'duration_ns'), 0) AS whole) "                    \
+    "WHERE domain = 'pause' AND is_range)"
+
+static void say_pauses(sqlite3_stmt *s, struct buf *text)
+{
+    char at[4][UNITS_TEXT];
+    const int64_t count = sqlite3_column_int64(s, 0);
+    units_ns(at[0], sqlite3_column_int64(s, 1));
+    units_ns(at[1], sqlite3_column_int64(s, 2));
+    units_ns(at[2], sqlite3_column_int64(s, 3));
+    units_ns(at[3], sqlite3_column_int64(s, 4));
+    if (count == 1)
+        buf_printf(text, "the recording was paused from %s to %s of %s", at[0], at[1], at[3]);
+    else
+        buf_printf(text, "the recording was paused %lld times, for %s of %s, first from %s to %s", (long long)count,
+                   at[2], at[3], at[0], at[1]);
+    buf_puts(text, ": blocks of the heap that were born then are in no number");
+}
+
+static void add_pauses(sqlite3 *db, void (*add)(void *context, enum note_kind kind, const char *note), void *context)
+{
+    sqlite3_stmt *s = NULL;
+    struct buf text = BUF(4096);
+    if (db_prepare(db, PAUSES_SQL, &s, NULL) == 0 && sqlite3_step(s) == SQLITE_ROW && sqlite3_column_int64(s, 0) > 0) {
+        say_pauses(s, &text);
+        add(context, NOTE_ABOUT, buf_text(&text));
+    }
+    buf_free(&text);
+    sqlite3_finalize(s);
+}
+
 void notes_each(sqlite3 *db, void (*add)(void *context, enum note_kind kind, const char *note), void *context)
 {
     char *partial = db_meta_text(db, "partial"), *running = ending_running_text(db);
@@ -338,6 +375,7 @@ void notes_each(sqlite3 *db, void (*add)(void *context, enum note_kind kind, con
         buf_free(&text);
     }
     add_window(db, add, context);
+    add_pauses(db, add, context);
     add_losses(db, add, context);
     add_unmatched(db, add, context);
     add_missed_frees(db, add, context);

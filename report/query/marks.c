@@ -229,6 +229,7 @@ int marks_find_executions(sqlite3 *db, const char *option, const char *name, str
 {
     struct marks m = {0};
     char asked[64];
+    const int is_all = strcmp(name, "*") == 0; /* of the program's doing: a pause is of the recording's */
     *e = (struct executions){.count = 0};
     snprintf(asked, sizeof asked, "%s ", option);
     int rc = load_marks(db, &m, err);
@@ -237,7 +238,7 @@ int marks_find_executions(sqlite3 *db, const char *option, const char *name, str
         rc = none(&m, asked, name, 1, err);
     for (uint32_t i = 0; rc == 0 && i < m.count; i++) {
         const struct mark *k = &m.mark[i];
-        if (!k->is_meant)
+        if (!k->is_meant || (is_all && !strncmp(k->name, "pause:", 6)))
             continue;
         if (e->count == EXECUTIONS_MAX) {
             rc = error_set(err, EFBIG, "%s%.200s: more than %d executions", asked, name, EXECUTIONS_MAX);

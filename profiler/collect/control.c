@@ -1,0 +1,176 @@
+#include "control.h"
+
+#include <linux/futex.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define MARKS_MAX 65536u /* from outside; more are not kept */
+
+struct control {
+    struct session *session;
+    struct drain *drain;
+    struct account *account;
+    struct processes *processes;
+    const struct clock *clock;
+    struct wire_request *requests;
+    /* a pause, or its end, that waits until all before it was given out */
+    uint32_t slot;
+    uint64_t stamp; /* UINT64_MAX: none waits */
+    int wants_pause;
+    int is_paused;
+    int64_t pause_mark_id, pause_ns; /* of the present one */
+    int64_t paused_ns;               /* of all that are over */
+    uint64_t count, marks;
+};
+
+struct control *control_open(struct session *session, struct drain *drain, struct account *account,
+                             struct processes *processes, const struct clock *clock, int is_paused)
+{
+    struct control *k = xcalloc(1, sizeof *k);
+    *k = (struct control){.session = session,
+                          .drain = drain,
+                          .account = account,
+                          .processes = processes,
+                          .clock = clock,
+                          .stamp = UINT64_MAX};
+    k->requests = ((struct wire_desk *)((char *)session->control + WIRE_DESK_OFFSET))->requests;
+    if (is_paused)
+        control_sync(k, WIRE_SYNC_PAUSE, 0);
+    return k;
+}
+
+void control_close(struct control *k)
+{
+    free(k);
+}
+
+/* --- pauses --- */
+
+/* Programs look at the word from here on: what they leave out is later than the beginning of the pause, and what they
+ * do not is later than its end. */
+static void tell_programs(const struct control *k)
+{
+    uint32_t *pauses = &k->session->control->pauses, next = *pauses + 1;
+    next += (next & 1) != (k->is_paused != 0); /* whatever a program wrote there */
+    __atomic_store_n(pauses, next, __ATOMIC_RELEASE);
+}
+
+static void set(struct control *k, int is_paused, int64_t time_ns)
+{
+    if (is_paused == k->is_paused)
+        return;
+    k->is_paused = is_paused;
+    drain_pause(k->drain, is_paused);
+    if (is_paused) {
+        account_forget_last(k->account); /* its thread's next allocation may not be seen */
+        k->pause_ns = time_ns;
+        k->count++;
+        k->pause_mark_id = drain_mark(k->drain, "pause", "paused", 0, time_ns, 1);
+    } else {
+        drain_mark_end(k->drain, k->pause_mark_id, time_ns);
+        k->paused_ns += time_ns - k->pause_ns;
+    }
+    tell_programs(k);
+}
+
+void control_sync(struct control *k, unsigned flags, int64_t time_ns)
+{
+    if (flags & WIRE_SYNC_PAUSE)
+        set(k, 1, time_ns);
+    else if (flags & WIRE_SYNC_RESUME)
+        set(k, 0, time_ns);
+}
+
+/* --- requests from outside --- */
+
+static void answer(struct wire_request *r, enum wire_reply reply)
+{
+    r->reply = reply;
+    __atomic_store_n(&r->answered, r->answered + 1, __ATOMIC_RELEASE);
+    syscall(SYS_futex, &r->answered, FUTEX_WAKE, 1, NULL, NULL, 0);
+}
+
+static uint16_t process_id_of(const struct control *k, int pid)
+{
+    for (uint32_t i = 0; pid > 0 && i < k->processes->slot_end; i++) {
+        const struct process *p = k->processes->by_slot[i];
+        if (p && p->outer_pid == pid)
+            return p->process_id;
+    }
+    return 0;
+}
+
+static void mark(struct control *k, const struct wire_request *r)
+{
+    char text[WIRE_TEXT_MAX + 1];
+    unsigned bytes = r->text_bytes < WIRE_TEXT_MAX ? r->text_bytes : WIRE_TEXT_MAX;
+    memcpy(text, r->text, bytes);
+    text[bytes] = 0;
+    if (k->marks++ < MARKS_MAX)
+        drain_mark(k->drain, "outside", text, process_id_of(k, r->pid), clock_ns(k->clock, clock_stamp(k->clock)), 0);
+}
+
+/* merged: a look at present pages may have let the order go on. */
+static void settle_pause(struct control *k, uint64_t merged)
+{
+    struct wire_request *r = &k->requests[k->slot];
+    int is_new = k->wants_pause != k->is_paused;
+    k->stamp = UINT64_MAX;
+    if (r->what != WIRE_WISH_NOTHING)
+        set(k, k->wants_pause, clock_ns(k->clock, merged));
+    answer(r, is_new ? WIRE_REPLY_DONE : WIRE_REPLY_ALREADY);
+}
+
+/* Returns 1 where it was answered at once. */
+static unsigned take(struct control *k, uint32_t slot)
+{
+    struct wire_request *r = &k->requests[slot];
+    unsigned what = r->what;
+    if (what == WIRE_WISH_PAUSE || what == WIRE_WISH_RESUME) {
+        if (k->stamp != UINT64_MAX)
+            return 0; /* one after the other */
+        k->slot = slot;
+        k->stamp = clock_stamp(k->clock);
+        k->wants_pause = what == WIRE_WISH_PAUSE;
+        return 0;
+    }
+    if (what == WIRE_WISH_MARK)
+        mark(k, r);
+    answer(r, WIRE_REPLY_DONE);
+    return 1;
+}
+
+uint64_t control_bound(const struct control *k)
+{
+    return k->stamp;
+}
+
+unsigned control_look(struct control *k)
+{
+    unsigned answered = 0;
+    const uint64_t merged = drain_state(k->drain).merged;
+    if (k->stamp != UINT64_MAX && merged >= k->stamp) {
+        settle_pause(k, merged);
+        answered++;
+    }
+    for (uint32_t i = 0; i < WIRE_REQUESTS; i++) {
+        struct wire_request *r = &k->requests[i];
+        if (__atomic_load_n(&r->asked, __ATOMIC_ACQUIRE) == (uint8_t)r->answered ||
+            (k->stamp != UINT64_MAX && i == k->slot))
+            continue;
+        answered += take(k, i);
+    }
+    return answered;
+}
+
+void control_end(struct control *k, struct store *store, int64_t end_ns)
+{
+    if (k->is_paused) {
+        drain_mark_end(k->drain, k->pause_mark_id, end_ns);
+        k->paused_ns += end_ns - k->pause_ns;
+    }
+    if (k->count)
+        store_meta_int(store, "paused_ns", k->paused_ns);
+}

@@ -57,6 +57,8 @@ extern int memprof_hook_device_figures(const char *device, void *figures, size_t
 extern int memprof_hook_sync(void) __attribute__((weak));
 extern void memprof_hook_epoch(const char *name) __attribute__((weak));
 extern int memprof_hook_source(const char *name, const char *text, size_t bytes) __attribute__((weak));
+extern int memprof_hook_on_oom(void (*function)(const char *device, size_t size, void *arg), void *arg)
+    __attribute__((weak));
 extern int memprof_hook_pause(void) __attribute__((weak));
 extern int memprof_hook_resume(void) __attribute__((weak));
 extern uint64_t memprof_hook_pool_create(const char *name) __attribute__((weak));
@@ -234,6 +236,22 @@ static inline int memprof_pause(void)
 static inline int memprof_resume(void)
 {
     return memprof_hook_resume ? memprof_hook_resume() : MEMPROF_NOT_RECORDED;
+}
+
+/*
+ * Calls function(device, size, arg) after each allocation that is recorded and finds no memory: of the host (malloc and
+ * its like, mmap; NULL is about to be returned) or of a GPU (the driver said out of memory). device: as this process
+ * numbers it, as for memprof_figures; size: bytes asked for. It runs in the failing thread, with nothing of memprof's
+ * held, but within whatever the program itself holds there. It may call memprof_figures, memprof_sync and the like, and
+ * allocate; what fails inside it is not told. Not told either: what fails in a pause, in a signal handler that
+ * interrupted an allocation, or by a C++ exception of an allocator's own operator new. One function at a time, of all
+ * threads; NULL: none. Returns an enum memprof_status: NO_ANSWER after 64 different ones.
+ */
+static inline int memprof_on_oom(void (*function)(const char *device, size_t size, void *arg), void *arg)
+{
+    return !memprof_hook_on_oom                 ? MEMPROF_NOT_RECORDED
+           : memprof_hook_on_oom(function, arg) ? MEMPROF_OK
+                                                : MEMPROF_NO_ANSWER;
 }
 
 /*

@@ -1,18 +1,19 @@
 /* The malloc family. C++ operator new and delete, strdup, getline and the like arrive through these. */
+#include "oom.h"
 #include "pause.h"
 #include "real.h"
 #include "record.h"
 
 #include <errno.h>
 
-/* Common end of a hook that allocated: p is what the real function gave. */
-#define RECORD_RESULT(t, s, p, size_bytes, hook)                                                                       \
-    do {                                                                                                               \
-        if (likely((p) != NULL))                                                                                       \
-            record_alloc((t), (s), (p), (size_bytes), (hook));                                                         \
-        else                                                                                                           \
-            record_oom((t), (s), (size_bytes), (hook));                                                                \
-    } while (0)
+/* Common end of a hook whose real function found no memory. errno stays. */
+static __attribute__((noinline)) void *failed(struct thread *t, struct unwind_state s, size_t size_bytes, unsigned hook)
+{
+    record_oom(t, s, size_bytes, hook);
+    thread_leave(t);
+    oom_tell(t, WIRE_DEVICE_HOST, size_bytes);
+    return NULL;
+}
 
 /* A hook whose real function may be called before the library's constructor: real.NAME is there after this. */
 #define NEED(name)                                                                                                     \
@@ -21,11 +22,9 @@
             real_init();                                                                                               \
     } while (0)
 
-/* Common end of a hook that did not record: p is what it gave. */
-static __attribute__((noinline)) void *not_recorded(struct thread *t, enum thread_entry entry, void *p)
+/* Common end of a hook of a birth in a pause: p is what it gave. */
+static __attribute__((noinline)) void *born_in_pause(struct thread *t, void *p)
 {
-    if (entry == ENTER_NOT)
-        return p;
     uint32_t pause = pause_now();
     if (p && pause)
         pause_unseen(pause, p);
@@ -42,10 +41,12 @@ static __attribute__((noinline)) void *not_recorded(struct thread *t, enum threa
     NEED(name);                                                                                                        \
     enum thread_entry entry = thread_enter_birth(t, s);                                                                \
     if (unlikely(entry != ENTERED))                                                                                    \
-        return not_recorded(t, entry, real.name(__VA_ARGS__));                                                         \
+        return entry == ENTER_NOT ? real.name(__VA_ARGS__) : born_in_pause(t, real.name(__VA_ARGS__));                 \
     void *p = real.name(__VA_ARGS__);                                                                                  \
-    if (likely(!(refused)))                                                                                            \
-        RECORD_RESULT(t, s, p, (size_bytes), WIRE_HOOK_##name);                                                        \
+    if (likely(p != NULL))                                                                                             \
+        record_alloc(t, s, p, (size_bytes), WIRE_HOOK_##name);                                                         \
+    else if (!(refused))                                                                                               \
+        return failed(t, s, (size_bytes), WIRE_HOOK_##name);                                                           \
     thread_leave(t);                                                                                                   \
     return p
 
@@ -99,30 +100,37 @@ EXPORT int posix_memalign(void **result, size_t alignment, size_t size)
     enum thread_entry entry = thread_enter_birth(t, s);
     int code = real.posix_memalign(result, alignment, size);
     if (unlikely(entry != ENTERED)) {
-        not_recorded(t, entry, code ? NULL : *result);
+        if (entry == ENTERED_PAUSED)
+            born_in_pause(t, code ? NULL : *result);
         return code;
     }
     if (likely(code == 0))
         record_alloc(t, s, *result, size, WIRE_HOOK_posix_memalign);
     else if (code == ENOMEM)
-        record_oom(t, s, size, WIRE_HOOK_posix_memalign);
+        return failed(t, s, size, WIRE_HOOK_posix_memalign), code;
     thread_leave(t);
     return code;
 }
 
-/* The old block dies before the new one can be seen by others, so the record carries a stamp from each side of the
- * call, and the ring stays busy over it. What fails leaves the old block as it was. */
+/* Leaves the hook. The old block dies before the new one can be seen by others, so the record carries a stamp from each
+ * side of the call, and the ring stays busy over it. What fails leaves the old block as it was. */
 static inline __attribute__((always_inline)) void *resize(struct thread *t, struct unwind_state s, void *old,
                                                           size_t size, unsigned hook)
 {
     if (!old) {
         void *p = real.realloc(NULL, size);
-        RECORD_RESULT(t, s, p, size, hook);
+        if (unlikely(!p))
+            return failed(t, s, size, hook);
+        record_alloc(t, s, p, size, hook);
+        thread_leave(t);
         return p;
     }
     uint32_t stack = record_stack(t, s);
-    if (!record_room(t, 6))
-        return real.realloc(old, size);
+    if (!record_room(t, 6)) {
+        void *p = real.realloc(old, size);
+        thread_leave(t);
+        return p;
+    }
     uint64_t before = record_begin(t);
     void *p = real.realloc(old, size);
     if (likely(p)) {
@@ -141,7 +149,8 @@ static inline __attribute__((always_inline)) void *resize(struct thread *t, stru
     }
     record_end(t);
     if (unlikely(!p && size))
-        record_oom(t, s, size, hook);
+        return failed(t, s, size, hook);
+    thread_leave(t);
     return p;
 }
 
@@ -160,7 +169,7 @@ static __attribute__((noinline)) void *resize_in_pause(struct thread *t, void *o
         }
         record_end(t);
     }
-    return not_recorded(t, ENTERED_PAUSED, p);
+    return born_in_pause(t, p);
 }
 
 EXPORT void *realloc(void *old, size_t size)
@@ -172,9 +181,7 @@ EXPORT void *realloc(void *old, size_t size)
     enum thread_entry entry = thread_enter_birth(t, s);
     if (unlikely(entry != ENTERED))
         return entry == ENTER_NOT ? real.realloc(old, size) : resize_in_pause(t, old, size, WIRE_HOOK_realloc);
-    void *p = resize(t, s, old, size, WIRE_HOOK_realloc);
-    thread_leave(t);
-    return p;
+    return resize(t, s, old, size, WIRE_HOOK_realloc);
 }
 
 EXPORT void *reallocarray(void *old, size_t count, size_t size)
@@ -185,18 +192,16 @@ EXPORT void *reallocarray(void *old, size_t count, size_t size)
     NEED(reallocarray);
     enum thread_entry entry = thread_enter_birth(t, s);
     size_t bytes = product(count, size);
-    if (unlikely(entry == ENTERED_PAUSED && bytes != SIZE_MAX))
-        return resize_in_pause(t, old, bytes, WIRE_HOOK_reallocarray);
-    if (unlikely(entry != ENTERED))
-        return not_recorded(t, entry, real.reallocarray(old, count, size));
-    void *p;
-    if (likely(bytes != SIZE_MAX)) {
-        p = resize(t, s, old, bytes, WIRE_HOOK_reallocarray);
-    } else { /* the real function's to refuse */
-        p = real.reallocarray(old, count, size);
-        if (!p)
-            record_oom(t, s, bytes, WIRE_HOOK_reallocarray);
-    }
+    if (unlikely(entry == ENTER_NOT))
+        return real.reallocarray(old, count, size);
+    if (unlikely(entry == ENTERED_PAUSED)) /* what is refused leaves the old block as it is */
+        return bytes == SIZE_MAX ? born_in_pause(t, real.reallocarray(old, count, size))
+                                 : resize_in_pause(t, old, bytes, WIRE_HOOK_reallocarray);
+    if (likely(bytes != SIZE_MAX))
+        return resize(t, s, old, bytes, WIRE_HOOK_reallocarray);
+    void *p = real.reallocarray(old, count, size); /* its own to refuse */
+    if (!p)
+        return failed(t, s, bytes, WIRE_HOOK_reallocarray);
     thread_leave(t);
     return p;
 }

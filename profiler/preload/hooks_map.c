@@ -1,5 +1,6 @@
 /* Memory that the program, or an allocator other than glibc's, takes from the kernel itself. glibc's own calls do not
  * pass here. */
+#include "oom.h"
 #include "process.h"
 #include "real.h"
 #include "record.h"
@@ -69,7 +70,7 @@ static inline __attribute__((always_inline)) void *map(struct unwind_state s, vo
     void *p = real.mmap(address, length, protection, flags, fd, offset);
     if (!entered)
         return p;
-    int saved = errno;
+    int saved = errno, is_oom = 0;
     unsigned wire_flags = (flags & MAP_ANONYMOUS || is_memory(fd, flags) ? 0 : WIRE_MAP_FILE) |
                           (protection == PROT_NONE ? WIRE_MAP_RESERVE : 0) |
                           ((flags & MAP_TYPE) == MAP_PRIVATE ? 0 : WIRE_MAP_SHARED);
@@ -81,8 +82,11 @@ static inline __attribute__((always_inline)) void *map(struct unwind_state s, vo
         record_words(t, words, 4);
     } else if (saved == ENOMEM && entered == 1 && protection != PROT_NONE && !(flags & (MAP_HUGETLB | MAP_NORESERVE))) {
         record_oom(t, s, length, hook); /* the others ask for address space or for a favour: no memory is missing */
+        is_oom = 1;
     }
     thread_leave(t);
+    if (is_oom)
+        oom_tell(t, WIRE_DEVICE_HOST, length);
     errno = saved;
     return p;
 }
@@ -153,9 +157,13 @@ EXPORT void *mremap(void *old, size_t old_length, size_t length, int flags, ...)
         }
         record_end(t);
     }
-    if (p == MAP_FAILED && saved == ENOMEM && entered == 1 && flags & MREMAP_MAYMOVE) /* else: no room at this place */
+    /* else: no room at this place */
+    int is_oom = p == MAP_FAILED && saved == ENOMEM && entered == 1 && flags & MREMAP_MAYMOVE;
+    if (is_oom)
         record_oom(t, s, length, WIRE_HOOK_mremap);
     thread_leave(t);
+    if (is_oom)
+        oom_tell(t, WIRE_DEVICE_HOST, length);
     errno = saved;
     return p;
 }
@@ -250,12 +258,14 @@ EXPORT void *sbrk(intptr_t increment)
     int entered = increment ? enter(t, s) : 0;
     void *old = real.sbrk(increment);
     if (entered) {
-        int saved = errno;
+        int saved = errno, is_oom = old == (void *)-1 && saved == ENOMEM && increment > 0;
         if (old != (void *)-1)
             break_moved(t, s, entered, (uint64_t)old, (uint64_t)old + (uint64_t)increment, WIRE_HOOK_sbrk);
-        else if (saved == ENOMEM && increment > 0)
+        else if (is_oom)
             record_oom(t, s, (size_t)increment, WIRE_HOOK_sbrk);
         thread_leave(t);
+        if (is_oom)
+            oom_tell(t, WIRE_DEVICE_HOST, (size_t)increment);
         errno = saved;
     }
     return old;

@@ -8,6 +8,7 @@
 #include "hooks_new.h"
 
 #include "elf_find.h"
+#include "oom.h"
 #include "pause.h"
 #include "real.h"
 #include "record.h"
@@ -86,6 +87,8 @@ static __attribute__((noinline)) uintptr_t call_new(operator_function *function,
     else
         record_oom(t, s, a, WIRE_HOOK_operator_new);
     thread_leave(t);
+    if (unlikely(!p && !call.is_paused))
+        oom_tell(t, WIRE_DEVICE_HOST, a);
     return (uintptr_t)p;
 }
 

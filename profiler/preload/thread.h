@@ -32,6 +32,7 @@ struct thread {
     volatile uint64_t cuda_sp;     /* of the outermost wrapped driver call's caller, while it is under way */
     struct new_call *new_call;     /* the innermost operator new of an allocator under way (hooks_new.c) */
     struct figures *figures;       /* of its scopes (figures.c); NULL: none was opened yet */
+    volatile uint64_t oom_sp;      /* of oom_tell under way; 0: none */
     volatile uint64_t fork_stamp;  /* of the fork under way, before which nothing of it has happened; 0: none */
 };
 

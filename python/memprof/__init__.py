@@ -16,8 +16,8 @@ if _hook.library:  # a __del__ may want names when nothing can be imported any m
     from . import _names
 
 __all__ = ['Bytes', 'Error', 'Figures', 'Table', 'allocated', 'figures', 'freed', 'is_recording', 'lines', 'mark',
-           'name', 'names', 'page', 'peak', 'profile',
-           'profile_every', 'range', 'report', 'reset', 'sync']
+           'name', 'names', 'on_oom', 'page', 'pause', 'peak', 'profile', 'profile_every', 'range', 'report', 'reset',
+           'resume', 'sync']
 
 
 def __getattr__(attribute):  # what needs more modules is loaded when it is asked for
@@ -45,6 +45,24 @@ def reset(name='reset'):
     """A new epoch: peaks and counts of figures begin anew. A report takes it as during='epoch:NAME'."""
     if _hook.library:
         _hook.library.memprof_hook_epoch(_hook.text(name))
+
+
+def pause():
+    """Leaves out what the program allocates from now on, all of its processes; whether that was done."""
+    return bool(_hook.library) and _hook.library.memprof_hook_pause() == 0
+
+
+def resume():
+    """Ends the pause; whether that was done."""
+    return bool(_hook.library) and _hook.library.memprof_hook_resume() == 0
+
+
+def on_oom(function):
+    """Calls function(device, size) after an allocation of the host or a GPU found no memory; None: no more.
+
+    The main thread calls it soon after, between two of its instructions: the failing thread may be anywhere."""
+    from . import _oom
+    _oom.observe(function)
 
 
 class range:

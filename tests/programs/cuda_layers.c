@@ -354,6 +354,28 @@ static void do_oom(void)
         exit(7);
 }
 
+static void tell(const char *device, size_t size, void *arg)
+{
+    struct memprof_device_figures f = {0};
+    int status = memprof_figures_now(device, &f);
+    printf("%s %s %zu, %d, active %llu\n", (const char *)arg, device, size, status, (unsigned long long)f.active_bytes);
+}
+
+/* 8 MiB are held when 1 TiB is asked for: as a block, as one of the default pool, as pinned memory of the host. */
+static void do_on_oom(void)
+{
+    ptr p, held = plain(8 * MIB);
+    void *pinned, *stream;
+    CALL(cuStreamCreate, (void **, unsigned), &stream, 0);
+    memprof_on_oom(tell, (void *)"told:");
+    int codes[] = {((int (*)(ptr *, size_t))find("cuMemAlloc_v2"))(&p, 1ull << 40),
+                   ((int (*)(ptr *, size_t, void *))find("cuMemAllocAsync"))(&p, 1ull << 40, stream),
+                   ((int (*)(void **, size_t, unsigned))find("cuMemHostAlloc"))(&pinned, 1ull << 40, 0)};
+    memprof_on_oom(NULL, NULL);
+    printf("codes %d %d %d\n", codes[0], codes[1], codes[2]);
+    release(held);
+}
+
 static void do_two(void)
 {
     ptr a = plain(MIB);
@@ -411,6 +433,8 @@ int main(int count, char **arguments)
         do_reuse();
     else if (strcmp(what, "oom") == 0)
         do_oom();
+    else if (strcmp(what, "on_oom") == 0)
+        do_on_oom();
     else if (strcmp(what, "two") == 0)
         do_two();
     else if (strcmp(what, "many") == 0)

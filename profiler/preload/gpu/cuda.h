@@ -69,8 +69,11 @@ struct cuda_call {
     uint8_t per_thread; /* stream 0 is the thread's own */
     uint8_t taken;      /* a record of what the real call takes away was written */
     uint8_t captured;   /* asked before the call: its stream is capturing */
-    uint32_t frees;     /* cuda_pool_frees before a wait */
-    int error_number;   /* errno */
+    uint8_t is_oom;     /* the real call found no memory, of: */
+    uint8_t oom_device;
+    uint64_t oom_bytes;
+    uint32_t frees;   /* cuda_pool_frees before a wait */
+    int error_number; /* errno */
 };
 
 /* 0: only pass the call on. */

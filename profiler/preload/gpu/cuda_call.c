@@ -1,6 +1,8 @@
 /* A wrapped call under way: its guard, its record, and what it asks the driver. */
 #include "cuda.h"
 
+#include "../oom.h"
+
 #include <link.h>
 
 /* Libraries of profilers: what they call is theirs, not the program's. */
@@ -62,6 +64,8 @@ void cuda_leave(struct cuda_call *c)
     c->thread->cuda_sp = 0;
     barrier();
     c->thread->maps_hidden = 0;
+    if (unlikely(c->is_oom))
+        oom_tell(c->thread, c->oom_device, c->oom_bytes);
     errno = c->error_number;
 }
 
@@ -239,4 +243,7 @@ void cuda_failed(struct cuda_call *c, int result, uint64_t size)
         cuda_driver.ask.cuMemGetInfo_v2(&free, &total) != 0)
         free = total = 0;
     CUDA_RECORD(c, OOM, device, 0, size, free, total, (uint64_t)result);
+    c->is_oom = 1;
+    c->oom_device = (uint8_t)device;
+    c->oom_bytes = size;
 }

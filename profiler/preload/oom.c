@@ -1,0 +1,139 @@
+#include "oom.h"
+
+#include <errno.h>
+
+enum { OBSERVERS = 64, NOTES = 64 };
+
+typedef void oom_function(const char *device, size_t size_bytes, void *arg);
+
+/* Written once each, and never given back: who is told while another one takes over still finds his own. */
+static struct observer {
+    oom_function *function;
+    void *arg;
+    uint32_t is_there;
+} observers[OBSERVERS];
+static uint32_t observer_count;
+static const struct observer *observer; /* NULL: nobody */
+
+static void write_name(unsigned device, char name[WIRE_NAME_BYTES])
+{
+    const char *prefix = device == WIRE_DEVICE_HOST ? "host" : device == WIRE_DEVICE_UNKNOWN ? "cuda" : "cuda:";
+    unsigned n = 0;
+    while (*prefix)
+        name[n++] = *prefix++;
+    if (device < WIRE_DEVICE_UNKNOWN) {
+        if (device >= 100)
+            name[n++] = (char)('0' + device / 100);
+        if (device >= 10)
+            name[n++] = (char)('0' + device / 10 % 10);
+        name[n++] = (char)('0' + device % 10);
+    }
+    while (n < WIRE_NAME_BYTES)
+        name[n++] = 0;
+}
+
+/* Aligned anew: hooks keep the stack as their caller had it. */
+__attribute__((noinline, force_align_arg_pointer)) void oom_tell(struct thread *t, unsigned device, uint64_t size_bytes)
+{
+    const struct observer *o = __atomic_load_n(&observer, __ATOMIC_ACQUIRE);
+    const uint64_t sp = (uint64_t)__builtin_frame_address(0);
+    char name[WIRE_NAME_BYTES];
+    /* a call that was left by longjmp or an exception is over: it was further down */
+    if (!o || t->depth || (t->oom_sp && sp < t->oom_sp))
+        return;
+    int saved = errno;
+    write_name(device, name);
+    t->oom_sp = sp;
+    barrier();
+    o->function(name, size_bytes, o->arg);
+    barrier();
+    t->oom_sp = 0;
+    errno = saved;
+}
+
+static const struct observer *find_observer(oom_function *function, void *arg)
+{
+    uint32_t count = __atomic_load_n(&observer_count, __ATOMIC_ACQUIRE);
+    for (uint32_t i = 0; i < count && i < OBSERVERS; i++)
+        if (__atomic_load_n(&observers[i].is_there, __ATOMIC_ACQUIRE) && observers[i].function == function &&
+            observers[i].arg == arg)
+            return &observers[i];
+    uint32_t place = __atomic_fetch_add(&observer_count, 1, __ATOMIC_ACQ_REL);
+    if (place >= OBSERVERS) {
+        __atomic_store_n(&observer_count, OBSERVERS, __ATOMIC_RELEASE);
+        return NULL;
+    }
+    observers[place].function = function;
+    observers[place].arg = arg;
+    __atomic_store_n(&observers[place].is_there, 1, __ATOMIC_RELEASE);
+    return &observers[place];
+}
+
+/* Returns 0 where there have been too many different ones. */
+EXPORT int memprof_hook_on_oom(oom_function *function, void *arg);
+EXPORT int memprof_hook_on_oom(oom_function *function, void *arg)
+{
+    const struct observer *o = function ? find_observer(function, arg) : NULL;
+    __atomic_store_n(&observer, o, __ATOMIC_RELEASE);
+    return o || !function;
+}
+
+/* --- for interpreters, which cannot be entered where an allocation fails: notes, and a call that they make later ---
+ */
+
+enum { NOTE_FREE, NOTE_WRITTEN, NOTE_READY };
+static struct note {
+    uint32_t state; /* NOTE_*; whoever changes it to NOTE_WRITTEN has it */
+    uint64_t number, size_bytes;
+    char device[WIRE_NAME_BYTES];
+} notes[NOTES];
+static uint64_t note_number;
+
+typedef int later_function(void *);
+static int (*add_later)(later_function *call, void *arg); /* Py_AddPendingCall */
+static later_function *call_later;
+
+/* More failures than there is room for before the interpreter looks are not told. */
+static void take_note(const char *device, size_t size_bytes, void *arg)
+{
+    (void)arg;
+    for (unsigned i = 0; i < NOTES; i++) {
+        struct note *n = &notes[i];
+        uint32_t expected = NOTE_FREE;
+        if (!__atomic_compare_exchange_n(&n->state, &expected, NOTE_WRITTEN, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+            continue;
+        n->number = __atomic_fetch_add(&note_number, 1, __ATOMIC_RELAXED);
+        n->size_bytes = size_bytes;
+        for (unsigned k = 0; k < WIRE_NAME_BYTES; k++)
+            n->device[k] = device[k];
+        __atomic_store_n(&n->state, NOTE_READY, __ATOMIC_RELEASE);
+        break;
+    }
+    add_later(call_later, NULL);
+}
+
+EXPORT int memprof_hook_oom_later(int (*add)(later_function *, void *), later_function *call);
+EXPORT int memprof_hook_oom_later(int (*add)(later_function *, void *), later_function *call)
+{
+    add_later = add;
+    call_later = call;
+    return memprof_hook_on_oom(take_note, NULL);
+}
+
+/* The oldest note, of one reader. 0: there is none. */
+EXPORT int memprof_hook_oom_next(char device[WIRE_NAME_BYTES], uint64_t *size_bytes);
+EXPORT int memprof_hook_oom_next(char device[WIRE_NAME_BYTES], uint64_t *size_bytes)
+{
+    struct note *oldest = NULL;
+    for (unsigned i = 0; i < NOTES; i++)
+        if (__atomic_load_n(&notes[i].state, __ATOMIC_ACQUIRE) == NOTE_READY &&
+            (!oldest || notes[i].number < oldest->number))
+            oldest = &notes[i];
+    if (!oldest)
+        return 0;
+    for (unsigned k = 0; k < WIRE_NAME_BYTES; k++)
+        device[k] = oldest->device[k];
+    *size_bytes = oldest->size_bytes;
+    __atomic_store_n(&oldest->state, NOTE_FREE, __ATOMIC_RELEASE);
+    return 1;
+}

@@ -139,7 +139,7 @@ void find_held(struct rules *r)
 {
     const struct heap_end *end = r->heap_end;
     const struct heap_line *line = end && end->is_there ? most_held(&end->heap, end->is_segments) : NULL;
-    if (!line || strcmp(r->device->name, "host") != 0)
+    if (!line || strcmp(r->device->name, "host") != 0 || rule_has_unseen(r))
         return;
     struct finding *f = rule_finding(r, r->device->name);
     f->bytes = (int64_t)end->trim_bytes;

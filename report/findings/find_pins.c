@@ -6,7 +6,8 @@
 static const char sql[] =
     /* the largest segments, each at up to two instants */
     "WITH g AS MATERIALIZED (SELECT s.*, t.peak_reserved_ns AS peak_ns, coalesce(s.free_ns, ?1) AS end_ns FROM segment "
-    "s JOIN total t ON t.device_id = s.device_id AND t.kind = 'all' WHERE s.size_bytes >= 1048576 ORDER BY "
+    "s JOIN total t ON t.device_id = s.device_id AND t.kind = 'all' WHERE s.size_bytes >= 1048576 AND NOT (s.kind = "
+    "'heap' AND EXISTS (SELECT 1 FROM mark WHERE domain = 'pause')) ORDER BY " /* as rule_has_unseen */
     "s.size_bytes DESC LIMIT 200), "
     "i AS (SELECT *, end_ns - 1 AS at_ns, 0 AS is_peak FROM g UNION ALL SELECT *, peak_ns, 1 FROM g WHERE alloc_ns <= "
     "peak_ns AND end_ns > peak_ns), "

@@ -33,7 +33,7 @@ static int counts_heaps_again(sqlite3 *db)
 int gap_of(struct rules *r, struct gap *gap)
 {
     const struct rule_device *d = r->device;
-    if (strcmp(d->name, "host") == 0 && counts_heaps_again(r->db))
+    if (strcmp(d->name, "host") == 0 && (counts_heaps_again(r->db) || rule_has_unseen(r)))
         return 0;
     gap->arenas = in_arenas(r);
     gap->reserved = d->peak_reserved - gap->arenas;

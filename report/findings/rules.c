@@ -80,6 +80,11 @@ int64_t rule_amount(sqlite3_stmt *s, int column)
     return rule_sane(sqlite3_column_int64(s, column));
 }
 
+int rule_has_unseen(struct rules *r)
+{
+    return rule_query_amount(r, "SELECT EXISTS (SELECT 1 FROM mark WHERE domain = 'pause')", NULL, 0, 0) != 0;
+}
+
 int64_t rule_query_amount(struct rules *r, const char *sql, const int64_t *values, int count, int64_t unknown)
 {
     sqlite3_stmt *s = rule_query(r, sql);

@@ -3,11 +3,11 @@ _memprof() {
     local word=${COMP_WORDS[COMP_CWORD]} options=
     COMPREPLY=()
     if [ "$COMP_CWORD" -eq 1 ]; then
-        mapfile -t COMPREPLY < <(compgen -W 'run report lines leaks advise diff check info top log sql import merge export python-path kernel help --version --help' -- "$word")
+        mapfile -t COMPREPLY < <(compgen -W 'run report lines leaks advise diff check info top log sql import merge export python-path kernel mark pause resume help --version --help' -- "$word")
         return
     fi
     case ${COMP_WORDS[1]} in
-    run) options='--output --no-follow --aggregate --max-events --depth --torch-snapshot --torch-names --python-module --range --source --python-allocators --cuda-delivery --deepbind --no-symbols --quiet --no-heap-sample --help' ;;
+    run) options='--output --no-follow --aggregate --max-events --depth --torch-snapshot --torch-names --python-module --range --source --python-allocators --cuda-delivery --deepbind --no-symbols --paused --quiet --no-heap-sample --help' ;;
     report) options='--by --at --from --to --during --every --device --kind --top --sort --transfers --segments --names --plan --inclusive --frames --skip --callers --process --native --python-only --warmup --json --csv --also-json --html --output --open --no-source --color --help' ;;
     lines) options='--from --to --during --every --func --file --columns --device --kind --top --skip --process --native --python-only --json --csv --also-json --color --help' ;;
     leaks) options='--by --at --from --to --during --device --kind --top --frames --skip --process --native --python-only --suppressions --all --error-exitcode --json --csv --color --help' ;;
@@ -23,6 +23,9 @@ _memprof() {
     export) options='--at --from --to --during --device --kind --stat --skip --process --native --python-only --format --max-events --min-size --all-frames --output --help' ;;
     python-path) options='--help' ;;
     kernel) options='--user --prefix --python --help' ;;
+    mark) options='--help' ;;
+    pause) options='--help' ;;
+    resume) options='--help' ;;
     esac
     if [[ $word == -* ]]; then
         mapfile -t COMPREPLY < <(compgen -W "$options" -- "$word")

@@ -5,6 +5,7 @@
  */
 #include "../../common/array.h"
 #include "../../common/kind.h"
+#include "../../common/map.h"
 #include "../../common/units.h"
 #include "../../formats/heaptrack/heaptrack.h"
 #include "../account/account.h"
@@ -35,9 +36,11 @@ struct replay {
     struct account *account;
     uint32_t *address_ids; /* by code */
     uint32_t *stack_ids;   /* by trace */
-    uint32_t *youngest;    /* by allocation: its newest live block, a number from 1; 0: none */
+    struct map sizes;      /* size and trace -> the first allocation of them: a file may define it again */
+    uint32_t *firsts;      /* by allocation: that one's number, plus 1; 0: not looked up yet */
+    uint32_t *youngest;    /* by such a one: its newest live block, a number from 1; 0: none */
     uint32_t *older;       /* by block: the one before it of that allocation, or the next unused one */
-    uint32_t code_room, trace_room, youngest_room, block_room;
+    uint32_t code_room, trace_room, first_room, youngest_room, block_room;
     uint32_t block_count, unused; /* numbers given out; one that is free again */
     uint64_t live, events, flushed, bytes, time_ns, peak_rss_bytes;
     uint64_t unknown_frees; /* of an allocation that has no live block */
@@ -140,6 +143,18 @@ static uint32_t new_block(struct replay *r)
     return block;
 }
 
+/* The allocation that stands for all of its size and trace; there is room for its youngest block. */
+static uint32_t first_of(struct replay *r, uint32_t number)
+{
+    const struct heaptrack *h = &r->file;
+    ARRAY_ROOM_ZERO(r->firsts, h->allocation_count, r->first_room);
+    ARRAY_ROOM_ZERO(r->youngest, h->allocation_count, r->youngest_room);
+    if (!r->firsts[number])
+        r->firsts[number] =
+            map_number_or(&r->sizes, h->allocations[number].size_bytes, h->allocations[number].trace, number) + 1;
+    return r->firsts[number] - 1;
+}
+
 /* 0, or why nothing more is read. */
 static int born(struct replay *r, uint32_t number)
 {
@@ -152,8 +167,8 @@ static int born(struct replay *r, uint32_t number)
         return error_set(&h->ending, E2BIG,
                          "more bytes allocated than can be added up; what comes after that is not "
                          "read");
-    ARRAY_ROOM_ZERO(r->youngest, h->allocation_count, r->youngest_room);
     uint32_t block = new_block(r);
+    number = first_of(r, number);
     r->older[block] = r->youngest[number];
     r->youngest[number] = block;
     r->live++;
@@ -165,7 +180,7 @@ static int born(struct replay *r, uint32_t number)
 
 static void died(struct replay *r, uint32_t number)
 {
-    ARRAY_ROOM_ZERO(r->youngest, r->file.allocation_count, r->youngest_room);
+    number = first_of(r, number);
     uint32_t block = r->youngest[number];
     if (!block) {
         r->unknown_frees++;
@@ -339,7 +354,9 @@ static int read_heaptrack(struct importing *i, struct error *err)
     heaptrack_close(&r->file);
     free(r->address_ids);
     free(r->stack_ids);
+    free(r->firsts);
     free(r->youngest);
+    map_close(&r->sizes);
     free(r->older);
     free(r);
     return rc;

@@ -22,6 +22,7 @@
 #define PENDING_BYTES     (1u << 18)
 #define NAME_MOST         (8u << 20)
 #define ZSTD_LEVEL        3
+#define INFOS_MAX         (1u << 19) /* sizes by stack that are remembered; then all are defined anew */
 
 struct heaptrack_file {
     sqlite3 *db;
@@ -32,7 +33,7 @@ struct heaptrack_file {
     struct text_map texts; /* -> number */
     struct map codes;      /* address_id -> number */
     struct map traces;     /* stack_id -> number */
-    struct map infos;      /* size, stack_id -> number */
+    struct map infos;      /* size, stack_id -> number; emptied now and then */
     uint32_t code_count, trace_count, info_count;
     int all_frames;
     int64_t min_size_bytes;
@@ -172,8 +173,11 @@ static uint32_t trace_of(struct heaptrack_file *f, int64_t stack_id)
     return trace;
 }
 
+/* One that comes again under another number is the same to heaptrack: it adds up by trace. */
 static uint32_t info_of(struct heaptrack_file *f, int64_t size_bytes, int64_t stack_id)
 {
+    if (f->infos.count >= INFOS_MAX)
+        map_close(&f->infos);
     uint32_t number = map_number(&f->infos, (uint64_t)size_bytes, (uint64_t)stack_id);
     if (number != MAP_NONE)
         return number;

@@ -42,14 +42,16 @@ static void add_snapshot(struct massif *m, int64_t time_ns, int64_t active_bytes
         m->series[m->count++] = (struct snapshot){time_ns, active_bytes, extra};
 }
 
-/* The ends of the timeline's buckets, of the finest level that has few enough. */
+/* The ends of the timeline's buckets, of the finest level that has few enough; of one that has too many, each nth. */
 static int read_timeline(struct massif *m, struct error *err)
 {
     static const char sql[] =
-        "SELECT time_ns + width_ns, active_last_bytes, reserved_last_bytes FROM timeline WHERE device_id = ?1 AND "
-        "level "
-        "= (SELECT min(level) FROM (SELECT level, count(*) AS n FROM timeline WHERE device_id = ?1 GROUP BY level) "
-        "WHERE n <= ?2) ORDER BY time_ns";
+        "WITH levels AS (SELECT level, count(*) AS n FROM timeline WHERE device_id = ?1 GROUP BY level), chosen AS "
+        "(SELECT level, (n + ?2 - 1) / ?2 AS step FROM levels WHERE level = coalesce((SELECT min(level) FROM levels "
+        "WHERE n <= ?2), (SELECT max(level) FROM levels))) SELECT end_ns, active_last_bytes, reserved_last_bytes FROM "
+        "(SELECT time_ns + width_ns AS end_ns, active_last_bytes, reserved_last_bytes, row_number() OVER (ORDER BY "
+        "time_ns) AS nth, step FROM timeline JOIN chosen USING(level) WHERE device_id = ?1) WHERE nth % step = 0 ORDER "
+        "BY 1";
     sqlite3_stmt *s = NULL;
     int rc = db_prepare(m->db, sql, &s, err);
     if (rc == 0) {

@@ -43,7 +43,8 @@ heaptrack() { # NAME
     "$MEMPROF" export --format heaptrack "$1.db" -o out.zst 2>err || { cat err; fail "heaptrack: $1"; }
     heaptrack_print -f out.zst >print 2>print.err || fail "heaptrack_print: $1"
     lacks "$1: heaptrack_print" print.err 'failed to parse'
-    equal "$1: calls" "$(heap "$1.db" alloc_count)" "$(sed -n 's/^calls to allocation functions: \([0-9]*\).*/\1/p' print)"
+    equal "$1: calls" "$(heap "$1.db" alloc_count)" \
+        "$(sed -n 's/^calls to allocation functions: \([0-9]*\).*/\1/p' print)"
     equal "$1: peak" "$(thousands "$(heap "$1.db" peak_active_bytes)")" \
         "$(sed -n 's/^peak heap memory consumption: //p' print)"
     # to the byte, by the reader of our own
@@ -118,14 +119,15 @@ contains 'a window' out.json 'step'
 # several processes: one is named
 record_ok sh -c '/bin/true; sort /etc/passwd >sorted; exit 0' >/dev/null
 for format in massif heaptrack; do
-    bad 2 'several processes allocated, and this format holds one; name it with --process' export --format $format out.db
+    bad 2 'several processes allocated, and this format holds one; name it with' export --format $format out.db
 done
 pid=$(value "SELECT pid FROM process WHERE exe LIKE '%/sort'")
 "$MEMPROF" report --process "$pid" --json out.db >report.json
 ours=$(python3 -c '
 import json
 for t in json.load(open("report.json"))["totals"]:
-    if t["kind"] == "heap": print(t["alloc_count"], t["peak_active_bytes"], t["end_active_bytes"])' 2>/dev/null) || ours=
+    if t["kind"] == "heap":
+        print(t["alloc_count"], t["peak_active_bytes"], t["end_active_bytes"])' 2>/dev/null) || ours=
 "$MEMPROF" export --format massif --process "$pid" out.db -o out.massif 2>/dev/null
 ms_print out.massif >print || fail 'ms_print of one process of several'
 "$MEMPROF" export --format heaptrack --process "$pid" out.db -o out.zst 2>/dev/null
@@ -146,3 +148,6 @@ lacks 'control characters' print "$(printf '\033')"
 bad 2 "heaptrack's files are made of all events" export --format heaptrack aggregate.db
 massif aggregate host
 trace aggregate
+sqlite3 aggregate.db "DELETE FROM timeline WHERE level > 0"
+massif aggregate host
+at_least 'snapshots of a timeline with one level' 50 "$(grep -c '^snapshot=' out.massif)"

@@ -50,6 +50,15 @@ contains 'live at 25 ms: 8 of 10' report '800 B'
 "$MEMPROF" check out.db --max-peak 1007 >/dev/null || fail 'check: the peak is allowed'
 if "$MEMPROF" check out.db --max-peak 1006 >/dev/null; then fail 'check: one byte less'; fi
 
+# an allocation that is defined twice is one
+{
+    cat plain.heaptrack
+    printf 'a 64 2\n- 3\n'
+} >twice
+"$MEMPROF" import twice -o out.db 2>err
+equal 'defined twice: says' 1 "$(wc -l <err)"
+equal 'defined twice: end' '507|6' "$(sql "SELECT end_active_bytes, end_count FROM v_total WHERE kind = 'all'")"
+
 # cut files are taken as far as they go, and that is said
 for form in gz zst; do
     { # enough to be cut in the middle

@@ -32,7 +32,7 @@ struct heaptrack_file {
     struct walk *walk;
     struct text_map texts; /* -> number */
     struct map codes;      /* address_id -> number */
-    struct map traces;     /* stack_id -> number */
+    struct map traces;     /* stack_id and enum trace_key -> number */
     struct map infos;      /* size, stack_id -> number; emptied now and then */
     uint32_t code_count, trace_count, info_count;
     int all_frames;
@@ -118,7 +118,11 @@ static uint32_t code_of(struct heaptrack_file *f, const struct walk_frame *frame
 struct step {
     int64_t stack_id;
     uint32_t code; /* 0: none of its own, it is its caller's trace */
+    uint8_t key;   /* enum trace_key */
 };
+
+/* A node of an allocator's has two traces: of what it allocates itself, without it, and of what it calls. */
+enum trace_key { KEY_BOTH, KEY_INNER, KEY_CALLER };
 
 static int is_allocators(const struct walk_step *step)
 {
@@ -128,30 +132,35 @@ static int is_allocators(const struct walk_step *step)
     return 1;
 }
 
-/* Looks at the nodes from a stack's innermost outwards, up to one whose trace is there; its number, or 0. */
+static uint32_t known_trace(const struct heaptrack_file *f, int64_t stack_id, int is_inner)
+{
+    uint32_t trace = map_number(&f->traces, (uint64_t)stack_id, KEY_BOTH);
+    return trace != MAP_NONE ? trace : map_number(&f->traces, (uint64_t)stack_id, is_inner ? KEY_INNER : KEY_CALLER);
+}
+
+/* Looks at the nodes from a stack's innermost outwards, up to one whose trace is there; its number, or 0. heaptrack,
+ * too, has no malloc() and no operator new at the end of a trace. */
 static uint32_t look_out(struct heaptrack_file *f, int64_t stack_id, struct step **steps, uint32_t *count)
 {
     uint32_t room = 0, known = MAP_NONE;
-    int is_inner = !f->all_frames; /* heaptrack, too, has no malloc() and no operator new at the end of a trace */
-    while (stack_id && (known = map_number(&f->traces, (uint64_t)stack_id, (uint64_t)is_inner)) == MAP_NONE &&
-           *count < WALK_FRAMES_MAX) {
+    int is_inner = !f->all_frames;
+    while (stack_id && (known = known_trace(f, stack_id, is_inner)) == MAP_NONE && *count < WALK_FRAMES_MAX) {
         struct walk_step step;
         int got = walk_step(f->walk, stack_id, *count > 0, &step, f->err);
         if (got <= 0 || !step.count) {
             f->rc = got < 0 ? got : f->rc;
             break;
         }
-        int was_inner = is_inner;
-        is_inner = is_inner && step.parent_id && is_allocators(&step);
-        if (was_inner && !is_inner && (known = map_number(&f->traces, (uint64_t)stack_id, 0)) != MAP_NONE)
-            break;
-        *ARRAY_ADD(*steps, *count, room) = (struct step){stack_id, is_inner ? 0 : code_of(f, step.frames, step.count)};
+        int is_left_out = !f->all_frames && step.parent_id && is_allocators(&step);
+        uint8_t key = !is_left_out ? KEY_BOTH : is_inner ? KEY_INNER : KEY_CALLER;
+        is_inner = is_inner && is_left_out;
+        *ARRAY_ADD(*steps, *count, room) =
+            (struct step){stack_id, is_inner ? 0 : code_of(f, step.frames, step.count), key};
         stack_id = step.parent_id;
     }
     return stack_id && known != MAP_NONE ? known : 0;
 }
 
-/* Traces of inner stacks, whose allocator's frames are left out, and of callers are numbered apart. */
 static uint32_t trace_of(struct heaptrack_file *f, int64_t stack_id)
 {
     struct step *steps = NULL;
@@ -163,11 +172,7 @@ static uint32_t trace_of(struct heaptrack_file *f, int64_t stack_id)
             line_ends(f);
             trace = ++f->trace_count;
         }
-        int is_inner = !f->all_frames && count == 0;
-        if (s->code && map_number(&f->traces, (uint64_t)s->stack_id, 0) == MAP_NONE)
-            map_set_number(&f->traces, (uint64_t)s->stack_id, 0, trace);
-        if (is_inner)
-            map_set_number(&f->traces, (uint64_t)s->stack_id, 1, trace);
+        map_set_number(&f->traces, (uint64_t)s->stack_id, s->key, trace);
     }
     free(steps);
     return trace;

@@ -252,7 +252,7 @@ static void write_before(struct replay *r)
 struct fact {
     const char *name, *text;
     uint64_t value;
-    int is_note;
+    int is_note; /* 2: without the number */
 };
 
 /* What is said where the import is, and by every report; the others `memprof info` tells. */
@@ -264,7 +264,7 @@ static void write_facts(struct replay *r)
         {"cut_line", "lines of more than 16 MiB, cut", h->cut_lines, 1},
         {"unknown_free", "frees of sizes and traces of which nothing was live, left out", r->unknown_frees, 1},
         {"attached", "heaptrack came to a program that ran: what lived before is not in it", (uint64_t)h->is_attached,
-         1},
+         2},
         {"suppression", "suppressions of leaks in the file, not used", h->suppressions, 0},
     };
     struct buf note = BUF(4096);
@@ -275,9 +275,12 @@ static void write_facts(struct replay *r)
         buf_puts(&note, "the file was cut: it ends before its compressed data does; what there is was read");
     for (size_t i = 0; i < sizeof facts / sizeof *facts; i++) {
         import_counter(r->importing->store, facts[i].name, facts[i].value, facts[i].text);
-        if (facts[i].value && facts[i].is_note)
-            buf_printf(&note, "%s%s %s", note.length ? ". Also " : "", units_count(count, (int64_t)facts[i].value),
-                       facts[i].text);
+        if (!facts[i].value || !facts[i].is_note)
+            continue;
+        buf_puts(&note, note.length ? ". Also " : "");
+        if (facts[i].is_note == 1)
+            buf_printf(&note, "%s ", units_count(count, (int64_t)facts[i].value));
+        buf_puts(&note, facts[i].text);
     }
     if (note.length) {
         store_meta_text(r->importing->store, "import_note", buf_text(&note));

@@ -77,6 +77,8 @@ static int define_text(struct heaptrack *h, struct line *line)
     struct buf text = BUF(LINES_MOST + 1);
     buf_add(&text, line->at, (size_t)have);
     int rc = read_rest(h, &text, length);
+    if (rc == 0)
+        bad_line(h);
     rc = rc < 0 ? rc : add_text(h, buf_text(&text), text.length);
     buf_free(&text);
     return rc;

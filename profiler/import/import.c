@@ -59,8 +59,7 @@ static int open_file(struct file *f, struct error *err)
     const char *path = f->options->path;
     f->fd = input_open(path, &st, err);
     if (f->fd == -EISDIR)
-        return error_set(err, EISDIR, "%s: a directory; expected the file that torch.cuda.memory._dump_snapshot wrote",
-                         path);
+        return error_set(err, EISDIR, "%s: a directory; expected a file that PyTorch, heaptrack or pprof wrote", path);
     if (f->fd < 0)
         return f->fd;
     f->total_bytes = (uint64_t)st.st_size;

@@ -265,6 +265,7 @@ static void write_facts(struct replay *r)
         {"unknown_free", "frees of sizes and traces of which nothing was live, left out", r->unknown_frees, 1},
         {"attached", "heaptrack came to a program that ran: what lived before is not in it", (uint64_t)h->is_attached,
          2},
+        {"empty", "the file holds no allocations", !r->events, 2},
         {"suppression", "suppressions of leaks in the file, not used", h->suppressions, 0},
     };
     struct buf note = BUF(4096);

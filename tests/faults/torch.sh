@@ -64,7 +64,7 @@ refused 'a long text' long 'byte 2: a text of more than 16 MiB'
 refused 'nesting' deep 'byte 2003: nested deeper than a memory snapshot is'
 refused 'a list in itself' cycle 'byte 6: items are added to what is no list, or was complete'
 refused 'an entry twice' twice 'byte '
-refused 'a directory' . 'a directory; expected the file that torch.cuda.memory._dump_snapshot wrote'
+refused 'a directory' . 'a directory; expected a file that PyTorch, heaptrack or pprof wrote'
 refused 'no file' nowhere 'No such file or directory'
 ln -s out.db link
 status=0

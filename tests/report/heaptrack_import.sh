@@ -59,6 +59,10 @@ if "$MEMPROF" check out.db --max-peak 1006 >/dev/null; then fail 'check: one byt
 equal 'defined twice: says' 1 "$(wc -l <err)"
 equal 'defined twice: end' '507|6' "$(sql "SELECT end_active_bytes, end_count FROM v_total WHERE kind = 'all'")"
 
+printf 'v 10400 3\ns ffff begun' | gzip >begun
+"$MEMPROF" import begun -o out.db 2>err
+contains 'a text that does not end' err '1 lines that are not understood'
+contains 'nothing in it' err 'the file holds no allocations'
 sed 's/^c a$/A/' plain.heaptrack >attached
 "$MEMPROF" import attached -o out.db 2>err
 contains 'attached' err 'memprof: heaptrack came to a program that ran'

@@ -22,7 +22,15 @@
 #define PENDING_BYTES     (1u << 18)
 #define NAME_MOST         (8u << 20)
 #define ZSTD_LEVEL        3
-#define INFOS_MAX         (1u << 19) /* sizes by stack that are remembered; then all are defined anew */
+#define INFOS_MAX         (1u << 18) /* sizes by stack that are remembered; then all are defined anew */
+
+/* Of ids of the recording, which are dense where it is honest: small ones in an array. */
+struct numbers {
+    uint32_t *small; /* number plus 1 */
+    uint32_t room;
+    struct map others;
+};
+#define SMALL_IDS (1u << 22)
 
 struct heaptrack_file {
     sqlite3 *db;
@@ -31,8 +39,8 @@ struct heaptrack_file {
     struct buf pending; /* lines, not packed yet */
     struct walk *walk;
     struct text_map texts; /* -> number */
-    struct map codes;      /* address_id -> number */
-    struct map traces;     /* stack_id and enum trace_key -> number */
+    struct numbers codes;  /* by address_id */
+    struct numbers traces; /* by stack_id and enum trace_key */
     struct map infos;      /* size, stack_id -> number; emptied now and then */
     uint32_t code_count, trace_count, info_count;
     int all_frames;
@@ -42,6 +50,29 @@ struct heaptrack_file {
     int rc;
     struct error *err;
 };
+
+static uint32_t number_of(const struct numbers *n, int64_t id, unsigned key)
+{
+    if (key || id < 0 || id >= SMALL_IDS)
+        return map_number(&n->others, (uint64_t)id, key);
+    return id < n->room && n->small[id] ? n->small[id] - 1 : MAP_NONE;
+}
+
+static void set_number(struct numbers *n, int64_t id, unsigned key, uint32_t number)
+{
+    if (key || id < 0 || id >= SMALL_IDS) {
+        map_set_number(&n->others, (uint64_t)id, key, number);
+        return;
+    }
+    ARRAY_ROOM_ZERO(n->small, id + 1, n->room);
+    n->small[id] = number + 1;
+}
+
+static void numbers_close(struct numbers *n)
+{
+    free(n->small);
+    map_close(&n->others);
+}
 
 /* --- bytes -------------------------------------------------------------------------------------------------------- */
 
@@ -94,7 +125,7 @@ struct frame_texts {
 
 static uint32_t code_of(struct heaptrack_file *f, const struct walk_frame *frames, int count)
 {
-    uint32_t number = map_number(&f->codes, (uint64_t)frames[0].address_id, 0);
+    uint32_t number = number_of(&f->codes, frames[0].address_id, 0);
     struct frame_texts texts[64];
     if (number != MAP_NONE)
         return number;
@@ -110,7 +141,7 @@ static uint32_t code_of(struct heaptrack_file *f, const struct walk_frame *frame
         buf_printf(&f->pending, " %x %x %x", texts[i].function, texts[i].file, texts[i].line);
     line_ends(f);
     number = ++f->code_count;
-    map_set_number(&f->codes, (uint64_t)frames[0].address_id, 0, number);
+    set_number(&f->codes, frames[0].address_id, 0, number);
     return number;
 }
 
@@ -134,8 +165,8 @@ static int is_allocators(const struct walk_step *step)
 
 static uint32_t known_trace(const struct heaptrack_file *f, int64_t stack_id, int is_inner)
 {
-    uint32_t trace = map_number(&f->traces, (uint64_t)stack_id, KEY_BOTH);
-    return trace != MAP_NONE ? trace : map_number(&f->traces, (uint64_t)stack_id, is_inner ? KEY_INNER : KEY_CALLER);
+    uint32_t trace = number_of(&f->traces, stack_id, KEY_BOTH);
+    return trace != MAP_NONE ? trace : number_of(&f->traces, stack_id, is_inner ? KEY_INNER : KEY_CALLER);
 }
 
 /* Looks at the nodes from a stack's innermost outwards, up to one whose trace is there; its number, or 0. heaptrack,
@@ -172,7 +203,7 @@ static uint32_t trace_of(struct heaptrack_file *f, int64_t stack_id)
             line_ends(f);
             trace = ++f->trace_count;
         }
-        map_set_number(&f->traces, (uint64_t)s->stack_id, s->key, trace);
+        set_number(&f->traces, s->stack_id, s->key, trace);
     }
     free(steps);
     return trace;
@@ -339,8 +370,8 @@ int export_heaptrack(sqlite3 *db, const struct export_options *options, FILE *ou
     ZSTD_freeCCtx(f.zstd);
     one_process_close(&one);
     text_map_close(&f.texts);
-    map_close(&f.codes);
-    map_close(&f.traces);
+    numbers_close(&f.codes);
+    numbers_close(&f.traces);
     map_close(&f.infos);
     buf_free(&f.pending);
     return f.rc;

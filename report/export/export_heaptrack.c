@@ -332,8 +332,10 @@ static void tell(const struct heaptrack_file *f, const struct one_process *one, 
     buf_free(&note);
 }
 
-static int check_events(sqlite3 *db, struct error *err)
+static int check_options(sqlite3 *db, const struct export_options *options, struct error *err)
 {
+    if (options->lens && options->lens->skip_count)
+        return error_set(err, EINVAL, "export: --format heaptrack has whole stacks; leave out --skip");
     if (replay_is_possible(db))
         return 0;
     return error_set(err, EINVAL,
@@ -352,7 +354,7 @@ int export_heaptrack(sqlite3 *db, const struct export_options *options, FILE *ou
                                .last_ms = -1,
                                .err = err};
     struct one_process one = {0};
-    f.rc = vtab_event_register(db) == SQLITE_OK ? check_events(db, err) : db_error(db, err);
+    f.rc = vtab_event_register(db) == SQLITE_OK ? check_options(db, options, err) : db_error(db, err);
     if (f.rc == 0)
         f.rc = one_process_find(db, options, "host", &one, err);
     if (f.rc == 0)

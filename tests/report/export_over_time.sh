@@ -146,6 +146,7 @@ lacks 'control characters' print "$(printf '\033')"
 # without events, heaptrack's file cannot be made; the others need the timeline alone
 "$MEMPROF" run -q --aggregate -o aggregate.db -- "$SAMPLES/net" >/dev/null
 bad 2 "heaptrack's files are made of all events" export --format heaptrack aggregate.db
+bad 2 'leave out --skip' export --format heaptrack --skip pool_alloc c.db
 massif aggregate host
 trace aggregate
 sqlite3 aggregate.db "DELETE FROM timeline WHERE level > 0"

@@ -11,13 +11,14 @@
 
 enum { ROWS_LEAST = 3, BARS_HEIGHT = 16 };
 
-static const char keys[] = "q quit  s sort  l line/function/op  d device  p pause  ? help";
+static const char keys[] = "q quit  s sort  l line/function/op  d device  p pause  m mark  ? help";
 static const char *const help[] = {
     "q          quit",
     "s          sort by active bytes, by growth in the last 10 s, by blocks",
     "l          rows by line, by function, by PyTorch's operator",
     "d          the next device, then all",
     "p, space   hold the display; the program and its recording go on",
+    "m          set a mark in the recording: 'top 1', 'top 2', ...",
     "arrows, page up and down, home, end   other rows",
     "?          this help",
     " ",

@@ -5,6 +5,7 @@
 #include "../../common/map.h"
 #include "../../common/wrap.h"
 #include "../../profiler/outside/outside.h"
+#include "../../profiler/outside/request.h"
 #include "../query/device.h"
 
 #include <errno.h>
@@ -301,6 +302,14 @@ const struct glance *running_glance(const struct running *l)
 int running_goes_on(const struct running *l)
 {
     return l->outside || (l->is_elsewhere && l->look.is_recording);
+}
+
+int running_mark(const struct running *l, const char *name, struct error *err)
+{
+    enum wire_reply reply;
+    if (!l->outside)
+        return error_set(err, ESRCH, "no mark: the recording is over, or cannot be reached");
+    return request_ask(l->outside, "mark", WIRE_WISH_MARK, 0, name, &reply, err);
 }
 
 int64_t running_time_ns(const struct running *l)

@@ -54,6 +54,8 @@ int running_goes_on(const struct running *live);
 /* Whether what grew is known; *since_ns: of how long a time. */
 int running_has_growth(const struct running *live, int64_t *span_ns);
 int64_t running_time_ns(const struct running *live); /* since the run began; of the desk */
+/* Sets a mark in the recording, now; waits for its collector for some seconds at most. 0, or -errno with err. */
+int running_mark(const struct running *live, const char *name, struct error *err);
 
 /* Both into arrays of the caller, to free. Names are borrowed until the next step. */
 size_t running_devices(const struct running *live, struct running_device **devices);

@@ -3,6 +3,7 @@
 #include "terminal.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -14,6 +15,7 @@ struct top {
     int64_t next_ns; /* when the next look is due; monotonic */
     struct error message;
     char *device; /* frame.view.device, where a key chose it */
+    unsigned mark_count;
 };
 
 static int64_t now_ns(void)
@@ -46,6 +48,18 @@ static void scroll(struct top *t, int64_t rows)
         t->frame.first += (size_t)rows; /* frame_draw knows where the end is */
 }
 
+/* What came of it is told until the next look. */
+static void set_mark(struct top *t)
+{
+    char name[32];
+    snprintf(name, sizeof name, "top %u", t->mark_count + 1);
+    if (running_mark(t->live, name, &t->message) == 0) {
+        t->mark_count++;
+        snprintf(t->message.text, sizeof t->message.text, "mark '%s' is set", name);
+    }
+    t->frame.message = t->message.text;
+}
+
 /* 0: quit. */
 static int take_key(struct top *t, int key)
 {
@@ -74,6 +88,9 @@ static int take_key(struct top *t, int key)
     case ' ':
         t->frame.is_paused = !t->frame.is_paused;
         t->next_ns = t->frame.is_paused ? t->next_ns : 0;
+        break;
+    case 'm':
+        set_mark(t);
         break;
     case '?':
     case 'h':

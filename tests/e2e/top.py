@@ -25,6 +25,7 @@ class Recording:
     """The program, which waits for orders; its ledger is what it printed last."""
 
     def __init__(self, file, name="program"):
+        self.file = file
         self.process = subprocess.Popen(
             [MEMPROF, "run", "-q", "-o", file, "--", PROGRAM, name], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         self.read()
@@ -112,6 +113,18 @@ def named(text):
     return "one" in text and "not looked up" not in text
 
 
+def marks(file, name):
+    """How many it has, once it has one."""
+    end = time.monotonic() + LIMIT
+    query = "SELECT count(*) FROM mark WHERE domain = 'outside' AND name = '%s'" % name
+    while True:
+        done = subprocess.run([MEMPROF, "sql", "--csv", file, query], stdout=subprocess.PIPE, check=True)
+        count = int(done.stdout.split()[-1])
+        if count or time.monotonic() > end:
+            return count
+        time.sleep(0.1)
+
+
 def keys(run):
     print("keys")
     screen = Screen([MEMPROF, "top", "-n", "0.2"])
@@ -137,6 +150,9 @@ def keys(run):
     screen.wait("help", lambda t: "any key goes back" in t and "hold the display" in t)
     screen.send("x")
     screen.wait("no help", lambda t: "any key" not in t)
+    screen.send("m")
+    screen.wait("a mark", lambda t: "mark 'top 1' is set" in screen.raw)
+    equal("marks in the recording", 1, marks(run.file, "top 1"))
     run.order("g")
     screen.wait("it follows", lambda t: "976.56 KiB" in t)
     screen.send("p")

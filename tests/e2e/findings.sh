@@ -571,8 +571,8 @@ equal "grown, not short-lived" "" "$(said)"
 equal "temporary: the last of it, as docs/accuracy.md has it" "5002|1|5000" \
     "$(sql "SELECT alloc_count || '|' || temporary_count || '|' || realloc_count FROM v_total WHERE device = 'host' AND
         kind = 'all'")"
-at_least "the least while it is there" $((1 << 20)) "$(sql "SELECT min(active_min_bytes) FROM timeline WHERE level = 0 AND
-    time_ns > (SELECT min(time_ns) FROM timeline WHERE level = 0 AND active_last_bytes >= 1048576) AND
+at_least "the least while it is there" $((1 << 20)) "$(sql "SELECT min(active_min_bytes) FROM timeline WHERE level = 0
+    AND time_ns > (SELECT min(time_ns) FROM timeline WHERE level = 0 AND active_last_bytes >= 1048576) AND
     time_ns <= (SELECT max(time_ns) FROM timeline WHERE level = 0 AND active_last_bytes >= 1048576)")"
 "$MEMPROF" report out.db >report.txt
 equal "temporaries of the table" "host all 1" "$("$MEMPROF" report out.db --csv | python3 -c 'import csv, sys

@@ -178,7 +178,7 @@ done
 contains "the instant is said" leaks.txt "Live at "
 lacks "no teardown at an instant" leaks.txt "take itself down"
 if "$MEMPROF" leaks --at soon >/dev/null 2>err; then fail "--at soon"; fi
-contains "--at soon" err "leaks: --at 'soon': expected peak, end, mark:NAME, or a time"
+contains "--at soon" err "leaks: --at 'soon': expected peak, end, now, mark:NAME, or a time"
 
 # What interpreters keep for themselves is no finding, however many of them; the finding is of the rows of `leaks`.
 "$MEMPROF" run -q -o out.db -- sh -c "$(printf "'$python' -c pass;%.0s" 1 2 3 4 5 6 7 8 9 10) true"

@@ -92,12 +92,13 @@ static const struct {
                {OPTION_device, EXPORT_TAKES_DEVICE},
                {OPTION_kind, EXPORT_TAKES_KIND},
                {OPTION_process, EXPORT_TAKES_PROCESS},
-               {OPTION_skip, EXPORT_TAKES_FRAMES},
-               {OPTION_native, EXPORT_TAKES_FRAMES},
-               {OPTION_python_only, EXPORT_TAKES_FRAMES},
+               {OPTION_skip, EXPORT_TAKES_FRAMES | EXPORT_TAKES_OWN_FRAMES},
+               {OPTION_native, EXPORT_TAKES_FRAMES | EXPORT_TAKES_OWN_FRAMES},
+               {OPTION_python_only, EXPORT_TAKES_FRAMES | EXPORT_TAKES_OWN_FRAMES},
                {OPTION_all_frames, EXPORT_TAKES_FRAMES},
                {OPTION_min_size, EXPORT_TAKES_MIN_SIZE},
                {OPTION_stat, EXPORT_TAKES_STAT},
+               {OPTION_commit, EXPORT_TAKES_COMMIT},
                {OPTION_export_max_events, EXPORT_TAKES_MAX_EVENTS}};
 
 static int check_takes(const struct arguments *a, const struct export_format *format)
@@ -183,6 +184,21 @@ static int choose_window(const struct arguments *a, sqlite3 *db, const struct ex
     return rc;
 }
 
+/* --commit, else what the systems that build and test say of the job that this runs in; NULL: neither. */
+static const char *commit_of(const struct arguments *a)
+{
+    static const char *const names[] = {"GITHUB_SHA",       "CI_COMMIT_SHA", "GIT_COMMIT",
+                                        "BUILDKITE_COMMIT", "CIRCLE_SHA1",   "BUILD_SOURCEVERSION"};
+    if (a->given[OPTION_commit])
+        return a->value[OPTION_commit];
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        const char *value = getenv(names[i]);
+        if (value && *value)
+            return value;
+    }
+    return NULL;
+}
+
 /* --- all --- */
 
 /* Where it goes; NULL after a message. */
@@ -238,6 +254,8 @@ int cmd_export(const struct arguments *a)
     const struct export_format *format = file ? format_of(a) : NULL;
     if (!format || parse(a, format, &options, &at))
         return EXIT_USAGE;
+    options.file = file;
+    options.commit = commit_of(a);
     char *path = output_path(a, format, file);
     if (!path)
         return EXIT_USAGE;

@@ -20,7 +20,7 @@ _memprof() {
     sql) options='--json --csv --color --help' ;;
     import) options='--output --source --quiet --help' ;;
     merge) options='--quiet --output --align --help' ;;
-    export) options='--at --from --to --during --device --kind --stat --skip --process --native --python-only --format --max-events --min-size --all-frames --output --help' ;;
+    export) options='--at --from --to --during --device --kind --stat --skip --process --native --python-only --format --max-events --min-size --all-frames --commit --output --help' ;;
     python-path) options='--help' ;;
     kernel) options='--user --prefix --python --help' ;;
     mark) options='--help' ;;

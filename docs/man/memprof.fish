@@ -222,6 +222,7 @@ complete -c memprof -n '__fish_seen_subcommand_from export' -l format -x -d 'the
 complete -c memprof -n '__fish_seen_subcommand_from export' -l max-events -x -d 'only the last N events of each device; blocks that were live before them exist from the start'
 complete -c memprof -n '__fish_seen_subcommand_from export' -l min-size -x -d 'leave out smaller blocks'
 complete -c memprof -n '__fish_seen_subcommand_from export' -l all-frames -d 'with the frames of the allocator family, of Python\'s interpreter and around main()'
+complete -c memprof -n '__fish_seen_subcommand_from export' -l commit -x -d 'of rows: the commit of the program (default: what GITHUB_SHA, CI_COMMIT_SHA, GIT_COMMIT and their like say)'
 complete -c memprof -n '__fish_seen_subcommand_from export' -l output -s o -r -F -d 'the file to write (default: FILE with the format\'s suffix); - is standard output'
 complete -c memprof -n '__fish_seen_subcommand_from export' -l help -s h -d 'show this help'
 complete -c memprof -n __fish_use_subcommand -f -a python-path -d 'where the Python module is'

@@ -14,6 +14,8 @@
 enum export_at { EXPORT_AT_ALL, EXPORT_AT_PEAK, EXPORT_AT_END, EXPORT_AT_TIME };
 
 struct export_options {
+    const char *file;          /* the recording, as its user names it */
+    const char *commit;        /* of the program's source; NULL: unknown */
     const char *device, *kind; /* these only; NULL: the format's choice, all */
     enum export_at at;         /* what was live then alone; EXPORT_AT_ALL: all statistics of the run */
     int64_t at_ns;
@@ -38,7 +40,11 @@ enum export_takes {
     EXPORT_TAKES_MIN_SIZE = 1 << 7,
     EXPORT_TAKES_STAT = 1 << 8,
     EXPORT_TAKES_MAX_EVENTS = 1 << 9,
-    EXPORT_TAKES_SITES = EXPORT_TAKES_MAX_EVENTS - 1 /* all that sites.h does */
+    EXPORT_TAKES_SITES = EXPORT_TAKES_MAX_EVENTS - 1, /* all that sites.h does */
+    EXPORT_TAKES_COMMIT = 1 << 10,
+    EXPORT_TAKES_OWN_FRAMES = 1 << 11, /* of those of FRAMES, what chooses the allocating line: not --all-frames */
+    EXPORT_TAKES_ROWS = EXPORT_TAKES_WINDOW | EXPORT_TAKES_RANGES | EXPORT_TAKES_DEVICE | EXPORT_TAKES_KIND |
+                        EXPORT_TAKES_PROCESS | EXPORT_TAKES_OWN_FRAMES | EXPORT_TAKES_MIN_SIZE | EXPORT_TAKES_COMMIT
 };
 
 struct export_result {

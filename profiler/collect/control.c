@@ -105,7 +105,9 @@ static uint16_t process_id_of(const struct control *k, int pid)
 static void mark(struct control *k, const struct wire_request *r)
 {
     char text[WIRE_TEXT_MAX + 1];
-    unsigned bytes = r->text_bytes < WIRE_TEXT_MAX ? r->text_bytes : WIRE_TEXT_MAX;
+    /* read once: the program may write there at any time */
+    unsigned bytes = __atomic_load_n(&r->text_bytes, __ATOMIC_RELAXED);
+    bytes = bytes < WIRE_TEXT_MAX ? bytes : WIRE_TEXT_MAX;
     memcpy(text, r->text, bytes);
     text[bytes] = 0;
     if (k->marks++ < MARKS_MAX)
@@ -127,7 +129,7 @@ static void settle_pause(struct control *k, uint64_t merged)
 static unsigned take(struct control *k, uint32_t slot)
 {
     struct wire_request *r = &k->requests[slot];
-    unsigned what = r->what;
+    unsigned what = __atomic_load_n(&r->what, __ATOMIC_RELAXED);
     if (what == WIRE_WISH_PAUSE || what == WIRE_WISH_RESUME) {
         if (k->stamp != UINT64_MAX)
             return 0; /* one after the other */

@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #define WIRE_MAGIC   0x31455249574d504dull /* "MPMWIRE1" */
-#define WIRE_VERSION 10
+#define WIRE_VERSION 11
 
 /* The launcher sets these in the program's environment; the library reads nothing else of it. */
 #define WIRE_ENV_SESSION "MEMPROF_SESSION" /* path to open, "/proc/PID/fd/N" of the collector's memfd */
@@ -60,6 +60,7 @@ enum wire_reach {
     WIRE_REACH_NO_SESSION, /* there is no such path: another root or /proc */
     WIRE_REACH_NO_LIBRARY, /* the same of the library, which is then taken out of its LD_PRELOAD */
     WIRE_REACH_FAILED,     /* a wire_spawn only: nothing was executed after all */
+    WIRE_REACH_APART,      /* its environment says that it is no part of the recording: an empty WIRE_ENV_SESSION */
 };
 
 struct wire_control {

@@ -143,7 +143,7 @@ void processes_expect(struct processes *ps, int outer_pid, uint16_t parent_id, u
 {
     const struct pid_entry *known = pids_find(&ps->pids, ps->pid_namespace, outer_pid);
     unsigned oldest = 0;
-    if (outer_pid <= 0)
+    if (outer_pid <= 0 || reach == WIRE_REACH_APART)
         return;
     if (known && known->start_stamp > stamp) { /* it is here already */
         write_parent(ps, known->process_id, parent_id);

@@ -189,15 +189,18 @@ void processes_end_missing(struct processes *ps, const struct process *p, int ha
                               .pid_namespace = p->pid_namespace,
                               .start_stamp = p->exec_stamp,
                               .ended = (uint8_t)(has_status != 0)};
-    uint16_t row = is_followed(ps) ? insert_row(ps, &image, p->process_id, p->target, p->target_reach, 0) : 0;
-    if (!row)
+    const int is_apart = p->target_reach == WIRE_REACH_APART;
+    uint16_t row = 0;
+    if (is_followed(ps) && !is_apart)
+        row = insert_row(ps, &image, p->process_id, p->target, p->target_reach, 0);
+    if (!row && !is_apart)
         return;
     sqlite3_stmt *q = store_statement(
         ps->store, "UPDATE process SET (end_ns, end_kind, exit_status, exit_signal) = (SELECT o.end_ns, o.end_kind, "
                    "o.exit_status, o.exit_signal FROM process o WHERE o.process_id = ?) WHERE process_id = ?");
     sqlite3_bind_int64(q, 1, p->process_id);
     sqlite3_bind_int64(q, 2, row);
-    if (p->outer_pid || has_status) /* one that was never found may run yet */
+    if (row && (p->outer_pid || has_status)) /* one that was never found may run yet */
         store_step(ps->store, q);
     q = store_statement(ps->store, "UPDATE process SET end_ns = ?, end_kind = 'exec', exit_status = NULL, "
                                    "exit_signal = NULL WHERE process_id = ?");

@@ -168,6 +168,7 @@ struct environment_need {
     size_t text_bytes;
     const char *preload; /* the value that is there */
     int session, preload_ok;
+    int is_apart;        /* an empty session: no part of the recording, as are reports that the program makes of it */
     int without_library; /* it would not be found: LD_PRELOAD shall not name it */
 };
 
@@ -182,7 +183,10 @@ static int environment_needs(char *const *env, const struct image_target *target
             need->preload = value;
             need->preload_ok = holds(value, process.control->library_path);
         }
-        need->session |= environment_value(*e, WIRE_ENV_SESSION) != NULL;
+        value = environment_value(*e, WIRE_ENV_SESSION);
+        if (value && !need->session && !*value)
+            need->is_apart = need->without_library = 1;
+        need->session |= value != NULL;
         need->entries++;
     }
     need->text_bytes = sizeof "LD_PRELOAD=" + length_of(process.control->library_path) + 2 +
@@ -233,7 +237,7 @@ static char **environment_build(char *const *env, const struct environment_need 
         text++;
     }
     out[n++] = text;
-    join(text, WIRE_ENV_SESSION "=", process.control->session_path);
+    join(text, WIRE_ENV_SESSION "=", need->is_apart ? "" : process.control->session_path);
     out[n] = NULL;
     return out;
 }
@@ -244,7 +248,10 @@ static char **environment_build(char *const *env, const struct environment_need 
     struct environment_need need;                                                                                      \
     void *mapped = NULL;                                                                                               \
     size_t room_bytes = 0;                                                                                             \
-    if (environment_needs((env), &target, &need)) {                                                                    \
+    const int has_needs = environment_needs((env), &target, &need);                                                    \
+    if (need.is_apart)                                                                                                 \
+        target.reach = WIRE_REACH_APART;                                                                               \
+    if (has_needs) {                                                                                                   \
         room_bytes = (need.entries + ENTRIES_MORE) * sizeof(char *) + need.text_bytes;                                 \
         void *room = room_bytes > STACK_BYTES_MAX ? mapped = sys_map(room_bytes) : alloca(room_bytes);                 \
         if (room)                                                                                                      \
@@ -289,7 +296,7 @@ static uint64_t note_exec(struct unwind_state s, struct image_target *t)
 {
     pid_t pid = sys_getpid();
     if (is_borrower(pid))
-        return note_borrower(pid, t);
+        return t->reach == WIRE_REACH_APART ? 0 : note_borrower(pid, t);
     note_image(s);
     note_target(s, WIRE_EXEC, pid, t);
     return 0;
@@ -300,6 +307,8 @@ static void note_exec_failed(struct unwind_state s, struct image_target *t, uint
 {
     pid_t pid = sys_getpid();
     uint64_t words[] = {WIRE_WORD1(WIRE_PAD, 0, 0)};
+    if (is_borrower(pid) && t->reach == WIRE_REACH_APART)
+        return; /* nothing was said */
     if (is_borrower(pid)) {
         uint64_t who = (uint64_t)process.slot_index << 32 | (uint32_t)pid;
         t->reach = WIRE_REACH_FAILED;
@@ -340,7 +349,7 @@ static void note_exec_failed(struct unwind_state s, struct image_target *t, uint
     WITH_ENVIRONMENT(e);                                                                                               \
     int result = (call);                                                                                               \
     ENVIRONMENT_DONE();                                                                                                \
-    if (result == 0)                                                                                                   \
+    if (result == 0 && !need.is_apart)                                                                                 \
         note_target(s, WIRE_SPAWN, *told, &target);                                                                    \
     return result
 

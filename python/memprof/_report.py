@@ -79,8 +79,8 @@ def _recording():
 
 
 def _environment():
-    """A report is not part of what is recorded."""
-    environment = {key: value for key, value in os.environ.items() if key != 'MEMPROF_SESSION'}
+    """A report is no part of what is recorded: an empty MEMPROF_SESSION says so to the hooks of exec."""
+    environment = dict(os.environ, MEMPROF_SESSION='')
     for key, separator in (('LD_PRELOAD', '[: ]'), ('LD_AUDIT', ':')):
         kept = [part for part in re.split(separator, environment.pop(key, ''))
                 if part and not os.path.basename(part).startswith('libmemprof')]
@@ -99,12 +99,12 @@ def _arguments(options):
                 yield '%s=%s' % (option, each)
 
 
-def _run(command, options, **passed):
+def _run(command, options):
     import subprocess
     binary, file = _recording()
     done = subprocess.run([binary, command, file] + list(_arguments(options)), stdin=subprocess.DEVNULL,
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=_environment(), encoding='utf-8',
-                          errors='replace', **passed)
+                          errors='replace', close_fds=False)  # so no version of Python forks: that would be recorded
     problem = done.stderr.strip().replace('memprof: ', '', 1) or 'exit status %d' % done.returncode
     return done.stdout, problem if done.returncode else None
 
@@ -133,8 +133,8 @@ def table(command, options):
     columns = options.get('columns')
     memory = os.memfd_create('memprof-rows')
     try:  # one look at the recording gives both
-        text, problem = _run(command, dict(options, color='never', also_json='/proc/self/fd/%d' % memory),
-                             pass_fds=[memory])
+        os.set_inheritable(memory, True)
+        text, problem = _run(command, dict(options, color='never', also_json='/proc/self/fd/%d' % memory))
         os.lseek(memory, 0, os.SEEK_SET)
         with open(memory, encoding='utf-8', errors='replace', closefd=False) as file:
             data = file.read()

@@ -21,6 +21,27 @@ equal "as the interpreter ends" "late 1 True" "$(tail -n 1 said)"
 lacks "an error" said.err "Error"
 contains "its line" said.err "self.kept = bytearray(size)  # the line"
 sound
+# reports of the recording are no part of it: neither processes of it nor in its figures
+cat >report.py <<'END'
+import memprof
+def held():  # by all but this thread
+    now = memprof.figures('host')
+    return now.alloc_bytes - now.thread_alloc_bytes
+memprof.report(by='line')  # what it imports is there from now on
+before = held()
+for _ in range(3):
+    assert memprof.report(by='line', top=1).rows
+assert held() == before, (before, held())
+END
+for each in "$python" $(ls "$HOME"/.pyenv/versions/3.9.*/bin/python3 2>/dev/null); do
+    "$MEMPROF" run -q -o apart.db --python-module "$each" report.py || fail "$each: figures with a report"
+    equal "$each: reports left out" 0 "$(DB=apart.db value "SELECT count(*) FROM process WHERE exe LIKE '%memprof%'
+        OR not_recorded IS NOT NULL OR (start_kind = 'fork' AND command_line LIKE '%report.py')")"
+done
+# what is executed so by a fork's child and by the program itself, and what that starts in turn
+"$MEMPROF" run -q -o apart.db -- sh -c 'MEMPROF_SESSION= sh -c "ls /; ls /; :"; (MEMPROF_SESSION= exec ls /; :)
+    MEMPROF_SESSION= exec ls /' >/dev/null
+equal "apart" "exec fork" "$(DB=apart.db sql "SELECT group_concat(start_kind, ' ') FROM process")"
 equal "the page" 1 "$(grep -c '</html>' page.html)"
 "$MEMPROF" lines out.db --func load --during 'epoch 3' --json >after.json
 "$python" - <<'END'

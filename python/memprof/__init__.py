@@ -166,7 +166,7 @@ def sync():
 def name(thing, name=None, category=None):
     """Names a tensor, a buffer (bytearray, array, ctypes, NumPy), or all parameters, buffers and gradients of a module.
     Returns how many views were named."""
-    if not _hook.library:
+    if _hook.is_ended():
         return 0
     return _names.name(thing, name, category)
 

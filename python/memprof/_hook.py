@@ -9,6 +9,8 @@ _FIELDS = ('time_ns', 'epoch', 'active_bytes', 'active_count', 'allocated_bytes'
            'thread_free_count', 'thread_free_bytes')
 Figures = collections.namedtuple('Figures', _FIELDS)
 
+_NOT_RECORDED = -1  # MEMPROF_NOT_RECORDED
+
 
 class _Figures(ctypes.Structure):
     _fields_ = [(field, ctypes.c_uint64) for field in _FIELDS]
@@ -67,6 +69,12 @@ def figures(device, now):
         return None
     return Figures._make(getattr(answer, field) if not field.endswith('_bytes') else Bytes(getattr(answer, field))
                          for field in _FIELDS)
+
+
+def is_ended():
+    """Whether nothing records this process any more, such as after the collector was killed."""
+    return not library or library.memprof_hook_device_figures(
+        None, ctypes.byref(_Figures()), ctypes.sizeof(_Figures), 0) == _NOT_RECORDED
 
 
 def answers():

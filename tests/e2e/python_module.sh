@@ -38,6 +38,18 @@ for each in "$python" $(ls "$HOME"/.pyenv/versions/3.9.*/bin/python3 2>/dev/null
     equal "$each: reports left out" 0 "$(DB=apart.db value "SELECT count(*) FROM process WHERE exe LIKE '%memprof%'
         OR not_recorded IS NOT NULL OR (start_kind = 'fork' AND command_line LIKE '%report.py')")"
 done
+# nothing keeps a name when the collector was killed
+cat >killed.py <<'END'
+import memprof, os, signal
+block = bytearray(100000)
+assert memprof.name(block, 'kept') == 1
+os.kill(int(os.environ['MEMPROF_SESSION'].split('/')[2]), signal.SIGKILL)
+for _ in range(10**6):
+    if not memprof.name(block, 'lost'):
+        break
+os.write(1, b'%d\n' % memprof.name(block, 'lost'))
+END
+equal "a name that nothing keeps" 0 "$("$MEMPROF" run -q -o killed.db --python-module "$python" killed.py 2>/dev/null)"
 # what is executed so by a fork's child and by the program itself, and what that starts in turn
 "$MEMPROF" run -q -o apart.db -- sh -c 'MEMPROF_SESSION= sh -c "ls /; ls /; :"; (MEMPROF_SESSION= exec ls /; :)
     MEMPROF_SESSION= exec ls /' >/dev/null

@@ -5,6 +5,7 @@
 #define MEMPROF_CLI_H
 
 #include "../common/error.h"
+#include "../report/live/site_names.h"
 #include "../report/print/out.h"
 #include "../report/query/lens.h"
 #include "options.h"
@@ -47,6 +48,8 @@ const char *cli_file(const struct arguments *a);
 /* The PID or FILE argument of a command that looks at a recording while it is made: its file, to free. Without one: the
  * only one that is made in this directory, or else at all, or else out.db. 0, or an exit status after a message. */
 int cli_running(const struct arguments *a, char **file);
+/* How such a command opens it for the names of lines: with --skip. 0 or EXIT_USAGE after a message. */
+int cli_running_names(const struct arguments *a, site_names_open **open);
 /* Whether several recordings are named, by words or a pattern; their report. */
 int cli_is_many(const struct arguments *a);
 int cli_report_many(const struct arguments *a);

@@ -7,9 +7,12 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <spawn.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define OURS      "\"memprof\": true" /* in the metadata: who may replace it and take it away */
@@ -101,6 +104,23 @@ static void write_spec(FILE *f, const char *memprof, const char *python)
     buf_free(&text);
 }
 
+/* A note only: it may be installed later. Not where python does not start at all, which Jupyter says. */
+static void look_for_ipykernel(const char *python)
+{
+    static const char code[] = "import importlib.util as u, sys; sys.exit(3 * (u.find_spec('ipykernel') is None))";
+    char *const words[] = {(char *)(uintptr_t)python, "-c", (char *)(uintptr_t)code, NULL};
+    pid_t pid;
+    int status = 0;
+    if (posix_spawn(&pid, python, NULL, NULL, words, environ))
+        return;
+    while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+        ;
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 3)
+        cli_note("%s: has no ipykernel, so the kernel will not start; install it, or name with --python the Python "
+                 "that has it",
+                 python);
+}
+
 static int install(const struct arguments *a, const char *directory, const char *file, struct error *err)
 {
     const char *name = a->given[OPTION_kernel_python] ? a->value[OPTION_kernel_python] : "python3";
@@ -119,9 +139,11 @@ static int install(const struct arguments *a, const char *directory, const char 
         write_spec(out.out, memprof, python);
         rc = replace_close(&out, ferror(out.out) ? error_set(err, EIO, "%s: cannot be written", file) : 0, err);
     }
-    free(python);
-    if (rc == 0)
+    if (rc == 0) {
         printf("%s\n", file);
+        look_for_ipykernel(python);
+    }
+    free(python);
     return rc;
 }
 

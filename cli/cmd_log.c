@@ -28,7 +28,7 @@ static int parse(const struct arguments *a, struct log_options *o)
 
 int cmd_log(const struct arguments *a)
 {
-    struct log_options options = {.open = reader_open_self};
+    struct log_options options = {0};
     struct error err = {""};
     int64_t damaged = 0;
     char *file = NULL;
@@ -37,6 +37,8 @@ int cmd_log(const struct arguments *a)
         options.out.format = REPORT_JSON;
     if (status == 0)
         status = parse(a, &options);
+    if (status == 0)
+        status = cli_running_names(a, &options.open);
     if (status == 0)
         status = cli_running(a, &file);
     options.file = file;

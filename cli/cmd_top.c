@@ -52,12 +52,14 @@ static int parse(const struct arguments *a, struct top_options *o)
 
 int cmd_top(const struct arguments *a)
 {
-    struct top_options options = {.open = reader_open_self};
+    struct top_options options = {0};
     struct error err = {""};
     char *file = NULL;
     int status = cli_output(a, &options.out);
     if (status == 0)
         status = parse(a, &options);
+    if (status == 0)
+        status = cli_running_names(a, &options.open);
     if (status == 0)
         status = cli_running(a, &file);
     options.file = file;

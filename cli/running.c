@@ -82,3 +82,22 @@ int cli_running(const struct arguments *a, char **file)
     outside_found_free(found, count);
     return status;
 }
+
+/* What names are looked up by; one command looks at one recording. */
+static struct lens_options skipped;
+static uint64_t skips_found; /* a wrapper may not have been called yet */
+
+static int open_skipping(const char *path, sqlite3 **db, struct error *err)
+{
+    int rc = reader_open_self(path, db, err);
+    return rc == 0 && skipped.skip_count ? lens_apply(*db, &skipped, err) : rc;
+}
+
+int cli_running_names(const struct arguments *a, site_names_open **open)
+{
+    int status = cli_lens(a, &skipped);
+    skipped.skips_found = &skips_found;
+    skipped.pid = 0; /* log leaves out other processes' events itself */
+    *open = open_skipping;
+    return status;
+}

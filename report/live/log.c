@@ -319,8 +319,8 @@ static int look(struct log *l, int is_first, int *is_over)
         *is_over = state && strcmp(state, "recording") != 0; /* NULL: it has just begun */
         if (kept && !strcmp(kept, "none"))
             rc = error_set(l->err, ENODATA,
-                           "%s: recorded with --aggregate, which keeps no events; record without it, or see "
-                           "'memprof top'",
+                           "%s: keeps no events, as all made with --aggregate, by merge, or of another tool's sums; "
+                           "'memprof top' shows what it holds",
                            l->options->file);
         else if (is_first && *is_over && l->options->device && device_count(db, l->options->device) == 0)
             rc = error_set(l->err, ENODEV, "%s: nothing was allocated on a device '%s'", l->options->file,

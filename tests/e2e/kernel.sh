@@ -24,6 +24,17 @@ assert spec['argv'][0] == os.path.realpath(sys.argv[1]) and spec['display_name']
 assert os.path.realpath(sys.argv[2]) in spec['argv'] and spec['argv'][-1] == '{connection_file}', spec
 END
 "$MEMPROF" kernel uninstall --prefix place
+
+echo 'a Python without ipykernel'
+mkdir empty && ln -s "$(python3 -c 'import sys; print(sys.executable)')" empty/bare
+printf '#!/bin/sh\nexec "%s" -I -S "$@"\n' "$PWD/empty/bare" >bare && chmod +x bare
+"$MEMPROF" kernel install --prefix place --python "$PWD/bare" >said 2>said.err || fail "bare"
+contains "it is said" said.err "memprof: $PWD/bare: has no ipykernel"
+"$MEMPROF" kernel uninstall --prefix place
+mkdir ipykernel && : >ipykernel/__init__.py
+PYTHONPATH=$PWD "$MEMPROF" kernel install --prefix place --python "$python" >said 2>said.err || fail "with it"
+lacks "nothing is said" said.err ipykernel
+"$MEMPROF" kernel uninstall --prefix place
 "$MEMPROF" kernel install --user --python "$python" >said || fail "--user"
 equal "its place" home/.local/share/jupyter/kernels/memprof/kernel.json "$(find home place -type f)"
 echo '{"argv": []}' >home/.local/share/jupyter/kernels/memprof/kernel.json

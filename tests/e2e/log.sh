@@ -43,6 +43,20 @@ equal 'lines of hold()' 100 \
     "$(grep -c " s  alloc  *host  *heap  *1000 B  tid [0-9]*  *hold .*ledger_steps.c:$line\$" got)"
 bad 2 "nothing was allocated on a device 'cuda'" log --device cuda out.db
 
+echo 'a function that only passes memory on'
+"$MEMPROF" log --skip hold --skip not_there --min-size 1000 out.db >got
+lacks '--skip: its callers stand there' got ' hold '
+equal 'lines of its caller' 100 "$(grep -c ' s  alloc  *host  *heap  *1000 B  tid [0-9]*  *main ' got)"
+"$MEMPROF" top --once --json --top 0 --by function --skip hold out.db |
+    python3 -c 'import json, sys
+rows = json.load(sys.stdin)["rows"]
+print([(r["function"], r["active_bytes"]) for r in rows if r["function"] in ("hold", "main")])' >got
+"$MEMPROF" report --by function --at end --json --top 0 --skip hold out.db |
+    python3 -c 'import json, sys
+print([(r["function"], r["end_bytes"]) for r in json.load(sys.stdin)["rows"] if r["function"] == "main"])' >expected
+equal 'top, as the report has it' "$(cat expected)" "$(cat got)"
+bad 2 "--skip ''" log --skip '' out.db
+
 echo 'errors'
 "$MEMPROF" run -q --aggregate -o aggregate.db "$PROGRAMS/ledger_steps" </dev/null >run.out
 bad 1 'keeps no events' log aggregate.db

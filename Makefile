@@ -3,7 +3,7 @@ MAKEFLAGS += --no-builtin-rules
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := all
 
-VERSION := 0.1.0
+VERSION := 0.2.0
 
 ifeq ($(origin CC),default)
 CC := gcc
@@ -28,6 +28,8 @@ libdir = $(PREFIX)/lib/memprof
 incdir = $(PREFIX)/include
 mandir = $(PREFIX)/share/man
 docdir = $(PREFIX)/share/doc/memprof
+# of a header alone: the same for each processor
+pkgconfigdir = $(PREFIX)/share/pkgconfig
 # Where the Python that belongs to PREFIX, or the system's, looks for modules below PREFIX: Debian's dist-packages. Empty:
 # nowhere, and only `memprof run --python-module` and `memprof python-path` lead to the module.
 PYTHON ?= $(firstword $(wildcard $(PREFIX)/bin/python3 /usr/bin/python3))
@@ -39,8 +41,9 @@ SAN := $(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-sanitize-recover=all -fno-om
 CFLAGS_ALL = -std=gnu17 $(OPT) -g $(WARN) $(CFLAGS)
 TOOL_FLAGS = $(CPPFLAGS) $(CFLAGS_ALL) $(SAN)
 # Code inside somebody else's process: nothing exported but hooks, thread-local state reachable without a call, no
-# pattern that gcc would turn into a call of the very function being written.
-PRELOAD_FLAGS = $(CPPFLAGS) $(CFLAGS_ALL) -fPIC -fvisibility=hidden -ftls-model=initial-exec -fno-stack-protector \
+# pattern that gcc would turn into a call of the very function being written, no checked copies of libc's (which
+# distributions ask for by CPPFLAGS).
+PRELOAD_FLAGS = $(CPPFLAGS) $(CFLAGS_ALL) -U_FORTIFY_SOURCE -fPIC -fvisibility=hidden -ftls-model=initial-exec -fno-stack-protector \
                 -fasynchronous-unwind-tables -fno-builtin-malloc -fno-builtin-calloc \
                 $(if $(findstring clang,$(CC)),,-fno-tree-loop-distribute-patterns) -DMEMPROF_CUDA=$(CUDA)
 # Callers may have a misaligned stack, which aligned SSE stores do not survive; nothing in there needs such registers.
@@ -107,14 +110,14 @@ $(BUILD)/ext/%.o: %.c $(BUILD)/flags
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS_ALL) -fPIC -DMEMPROF_LOADABLE -MMD -MP -c $< -o $@
 
 $(BUILD)/libmemprof.so: $(PRELOAD_OBJ)
-	$(Q)$(CC) -shared -Wl,-z,now -Wl,-z,relro -Wl,-z,text -Wl,-z,separate-code -Wl,--no-undefined -o $@ $^
+	$(Q)$(CC) $(LDFLAGS) -shared -Wl,-z,now -Wl,-z,relro -Wl,-z,text -Wl,-z,separate-code -Wl,--no-undefined -o $@ $^
 
 # alone in a namespace of its own: with no library at all, so always optimized: at -O0 compilers call memcpy
 $(BUILD)/libmemprof_audit.so: profiler/preload/audit/audit.c profiler/preload/elf_find.h profiler/wire_hooks.def $(BUILD)/flags
 	$(Q)$(CC) $(PRELOAD_FLAGS) $(PRELOAD_ONLY_FLAGS) -O2 -shared -nostdlib -Wl,-z,now -Wl,-z,relro -Wl,--no-undefined -o $@ $<
 
 $(BUILD)/memprof_events.so: $(EVENTS_OBJ)
-	$(Q)$(CC) -shared -Wl,-Bsymbolic -Wl,-z,relro -Wl,--no-undefined -o $@ $^ -lzstd
+	$(Q)$(CC) $(LDFLAGS) -shared -Wl,-Bsymbolic -Wl,-z,relro -Wl,--no-undefined -o $@ $^ -lzstd
 
 # beside the library, where `make install` has it, too
 $(BUILD)/python/%.py: python/%.py
@@ -134,7 +137,7 @@ $(LIBTOOL): $(filter-out %/cli/main.o,$(TOOL_OBJ))
 	$(Q)$(AR) rcsD $@ $^
 
 $(BUILD)/memprof: $(BUILD)/obj/cli/main.o $(LIBTOOL)
-	$(Q)$(CC) $(SAN) -o $@ $^ $(LIBS)
+	$(Q)$(CC) $(SAN) $(LDFLAGS) -o $@ $^ $(LIBS)
 
 # --- samples, test and bench programs ------------------------------------------------------------------------------
 
@@ -305,6 +308,8 @@ install: all ## install under PREFIX (/usr/local), staged in DESTDIR
 	elif [ -e "$$to" ] && [ ! -e "$$to/_hook.py" ]; then echo "$$to: another package named memprof; left alone"; \
 	else echo "install $$to" && install -d "$$to" && install -m 644 $(PYTHON_MODULE) "$$to"; fi
 	install -m 644 $(wildcard include/*.h) '$(DESTDIR)$(incdir)'
+	install -d '$(DESTDIR)$(pkgconfigdir)'
+	sed 's|@PREFIX@|$(PREFIX)|; s|@VERSION@|$(VERSION)|' tools/memprof.pc.in >'$(DESTDIR)$(pkgconfigdir)/memprof.pc'
 	install -m 644 README.md LICENSE CHANGELOG.md $(wildcard docs/*.md) '$(DESTDIR)$(docdir)'
 	install -d '$(DESTDIR)$(mandir)/man1' '$(DESTDIR)$(compdir)' '$(DESTDIR)$(zshdir)' '$(DESTDIR)$(fishdir)'
 	install -m 644 $(MAN) '$(DESTDIR)$(mandir)/man1'
@@ -312,13 +317,22 @@ install: all ## install under PREFIX (/usr/local), staged in DESTDIR
 	install -m 644 docs/man/_memprof '$(DESTDIR)$(zshdir)'
 	install -m 644 docs/man/memprof.fish '$(DESTDIR)$(fishdir)'
 uninstall: ## remove what install put there
-	rm -f '$(DESTDIR)$(bindir)/memprof' '$(DESTDIR)$(compdir)/memprof'
+	rm -f '$(DESTDIR)$(bindir)/memprof' '$(DESTDIR)$(compdir)/memprof' '$(DESTDIR)$(pkgconfigdir)/memprof.pc'
 	rm -f $(foreach h,$(notdir $(wildcard include/*.h)),'$(DESTDIR)$(incdir)/$(h)')
 	rm -f '$(DESTDIR)$(zshdir)/_memprof' '$(DESTDIR)$(fishdir)/memprof.fish'
 	rm -f $(foreach m,$(notdir $(MAN)),'$(DESTDIR)$(mandir)/man1/$(m)')
 	rm -rf '$(DESTDIR)$(libdir)' '$(DESTDIR)$(docdir)'
 	@where='$(PYTHONDIR)'; from="$(DESTDIR)$$where/memprof"; \
 	if [ -n "$$where" ] && [ -e "$$from/_hook.py" ]; then echo "rm $$from" && rm -rf "$$from"; fi
+
+DIST := $(BUILD)/memprof-$(VERSION).tar.xz
+dist: ## the last commit as BUILD/memprof-VERSION.tar.xz
+	@mkdir -p $(BUILD)
+	sh tools/dist '$(VERSION)' '$(DIST)'
+deb: dist ## a Debian package of it in BUILD/deb (debhelper, dh-python)
+	sh tools/deb '$(DIST)' '$(BUILD)/deb'
+check-deb: deb ## lintian, contents, a fresh Debian: installed, used, purged (lintian, debootstrap, root; minutes)
+	BUILD='$(BUILD)' CC='$(CC)' sh tests/run.sh tests/deb/package.sh
 
 help: ## this list
 	@sed -n 's/^\([a-z0-9-]*\):[^#]*## \(.*\)/\1\t\2/p' $(filter-out %.d,$(MAKEFILE_LIST)) | awk -F'\t' '{ printf "  make %-16s %s\n", $$1, $$2 }'
@@ -330,5 +344,5 @@ clean: ## remove what was built
 FORCE:
 PHONY_CHECKS := check-e2e check-report check-page check-faults check-accuracy check-stress check-static
 .PHONY: all samples programs bench-programs fuzz-programs replay unit unit-sanitized deps deps-test deps-bench demo check check-fast check-unit man \
-        $(PHONY_CHECKS) fuzz fuzz-keep bench bench-quick bench-gate check-diff-pairs check-diff-leak install uninstall help clean FORCE
+        $(PHONY_CHECKS) fuzz fuzz-keep bench bench-quick bench-gate check-diff-pairs check-diff-leak install uninstall dist deb check-deb help clean FORCE
 -include $(TOOL_OBJ:.o=.d) $(UNIT_SHARED_OBJ:.o=.d) $(UNIT_TOOL:%.c=$(BUILD)/obj/%.d) $(PRELOAD_OBJ:.o=.d) $(EVENTS_OBJ:.o=.d)

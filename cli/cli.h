@@ -12,9 +12,6 @@
 
 #include <sqlite3.h>
 
-#ifndef MEMPROF_VERSION
-#define MEMPROF_VERSION "0.1.0"
-#endif
 #ifndef MEMPROF_CUDA
 #define MEMPROF_CUDA 1
 #endif

@@ -19,6 +19,13 @@ print(memprof.is_recording(), memprof.__file__)')
     equal "in dist-packages" "False $PWD/stage$modules/memprof/__init__.py" "$said"
 fi
 MEMPROF=$PWD/stage/usr/local/bin/memprof
+if command -v pkg-config >/dev/null; then
+    PKG_CONFIG_PATH=$PWD/stage/usr/local/share/pkgconfig
+    export PKG_CONFIG_PATH
+    equal "pkg-config --cflags" "-I/usr/local/include" "$(pkg-config --cflags memprof | sed 's/ *$//')"
+    version=$(sed -n 's/^VERSION := //p' "$ROOT/Makefile")
+    equal "pkg-config --modversion" "$version" "$(pkg-config --modversion memprof)"
+fi
 equal "the Python module" "$PWD/stage/usr/local/lib/memprof/python" "$("$MEMPROF" python-path)"
 record_ok "$SAMPLES/leak"
 equal "recorded" 2001 "$(total alloc_count)"

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #define ENVIRON_MAX (8u << 20) /* bytes of an environment that are looked at */
@@ -199,6 +200,26 @@ int outside_open(const char *what, struct outside **o, struct error *err)
 {
     *o = NULL;
     return *what && !what[strspn(what, "0123456789")] ? open_process(what, o, err) : open_file(what, o, err);
+}
+
+int outside_writer(const char *file)
+{
+    char path[PATH_BYTES] = "";
+    struct error unused;
+    sqlite3 *db = NULL;
+    struct stat st;
+    if (stat(file, &st) || db_open_read(file, &db, &unused))
+        return -1;
+    char *state = db_meta_text(db, "state");
+    int64_t pid = state && !strcmp(state, "recording") ? db_meta_int(db, "collector_pid", 0) : 0;
+    free(state);
+    sqlite3_close(db);
+    int fd = pid > 0 && pid <= INT32_MAX ? (int)syscall(SYS_pidfd_open, (pid_t)pid, 0) : -1;
+    if (fd >= 0 && find_collected((int)pid, &st, path) <= 0) { /* the number may be another process's by now */
+        close(fd);
+        fd = -1;
+    }
+    return fd;
 }
 
 void outside_close(struct outside *o)

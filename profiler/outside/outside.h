@@ -19,6 +19,9 @@ void outside_close(struct outside *o);
 
 /* Of the collector, as this process sees it. */
 int outside_collector(const struct outside *o);
+/* A descriptor that can be polled for the end of the collector that writes the recording, also while it only finishes
+ * what its programs did: outside_open says then that it has ended. -1: nobody here writes it. */
+int outside_writer(const char *file);
 /* Whether it records on: not over, and the collector lives. A collector that is stopped does. */
 int outside_is_recording(const struct outside *o);
 /* For pread and pwrite; borrowed. */

@@ -17,7 +17,6 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -25,6 +24,7 @@
 #define LOOK_CHUNKS  64        /* of events that are read at once, */
 #define LOOK_LINES   262144    /* or lines, before they are printed */
 #define NAMING_SHARE 5         /* looking up the names may take this part of the time */
+#define BEGIN_WAITS  50        /* as long as a recording may take to begin */
 enum { IDS = 256, NOT_ASKED = 0, IS_WANTED, IS_NOT };
 
 struct log_thread {
@@ -42,6 +42,7 @@ struct log {
     int64_t thread_last; /* the highest id that was read */
     int64_t *pids;       /* by process_id */
     size_t pid_room;
+    int has_begun;
     /* where it is */
     int64_t chunk_id, next_event;
     int64_t damaged_last, damaged; /* chunk; how many */
@@ -316,7 +317,8 @@ static int look(struct log *l, int is_first, int *is_over)
     rc = rc ? rc : db_exec(db, "BEGIN", l->err);
     if (rc == 0) {
         char *state = db_meta_text(db, "state"), *kept = db_meta_text(db, "events_kept");
-        *is_over = state && strcmp(state, "recording") != 0; /* NULL: it has just begun */
+        l->has_begun = state != NULL; /* else its first commit is to come */
+        *is_over = state && strcmp(state, "recording") != 0;
         if (kept && !strcmp(kept, "none"))
             rc = error_set(l->err, ENODATA,
                            "%s: keeps no events, as all made with --aggregate, by merge, or of another tool's sums; "
@@ -347,32 +349,20 @@ static int look_on(struct log *l, int is_first, int *is_over)
 
 /* --- to the end --- */
 
-/* The collector's end can be waited for; -1: it is not here, or gone. */
-static int open_collector(const char *file)
-{
-    struct buf path = BUF(1 << 16);
-    struct error unused;
-    struct outside *o = NULL;
-    buf_printf(&path, "%s%s", strchr(file, '/') ? "" : "./", file);
-    int fd = outside_open(buf_text(&path), &o, &unused) ? -1 : (int)syscall(SYS_pidfd_open, outside_collector(o), 0);
-    outside_close(o);
-    buf_free(&path);
-    return fd;
-}
-
 static int follow(struct log *l)
 {
-    int is_over = 0, rc = look_on(l, 1, &is_over);
-    int collector = rc ? -1 : open_collector(l->options->file), is_last = collector < 0;
-    if (rc == 0 && !is_over && is_last) /* it ended in between */
-        rc = look_on(l, 0, &is_over);
-    while (rc == 0 && !is_over && !is_last) {
-        struct pollfd fd = {.fd = collector, .events = POLLIN};
-        is_last = poll(&fd, 1, POLL_NS / 1000000) > 0; /* its last commit is in the file then */
+    int is_over = 0, rc = look_on(l, 1, &is_over), writer = -1, is_last = 0;
+    for (int waits = 0; rc == 0 && !is_over && !is_last; waits++) {
+        if (writer < 0)
+            writer = outside_writer(l->options->file);
+        struct pollfd fd = {.fd = writer, .events = POLLIN};
+        int has_ended = poll(&fd, 1, POLL_NS / 1000000) > 0;
+        /* what the collector committed last is in the file then */
+        is_last = has_ended || (writer < 0 && (l->has_begun || waits > BEGIN_WAITS));
         rc = look_on(l, 0, &is_over);
     }
-    if (collector >= 0)
-        close(collector);
+    if (writer >= 0)
+        close(writer);
     return rc;
 }
 

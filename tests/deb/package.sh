@@ -52,7 +52,7 @@ fi
 # inside COMMAND...: in the fresh system, with its own /proc, which is gone with the namespace
 inside() {
     unshare --mount --pid --fork sh -c 'mount -t proc proc "$0/proc" && exec chroot "$@"' "$fresh" "$fresh" \
-        env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C HOME=/root "$@"
+        env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C HOME=/tmp/home "$@"
 }
 inside true || skip "package built and looked through; no namespaces here"
 # with the names' kinds and what links lead to; without dpkg's and ldconfig's own notes
@@ -77,7 +77,8 @@ inside memprof run -o /tmp/py.db --python-module -- python3 -c '
 import memprof, sys
 sys.exit(0 if memprof.is_recording() else 3)' >run.log 2>&1 || { cat run.log; fail "import memprof, recorded"; }
 equal "imported by itself" False "$(inside python3 -c 'import memprof; print(memprof.is_recording())')"
-rm -f fresh/tmp/leak fresh/tmp/*.db
+# with the names that its user's cache keeps, which is no file of the package
+rm -rf fresh/tmp/leak fresh/tmp/home fresh/tmp/*.db
 inside dpkg --purge memprof >purge.log 2>&1 || { cat purge.log; fail "dpkg --purge"; }
 lacks "purge" purge.log "not empty"
 system >after

@@ -15,8 +15,8 @@ _memprof() {
     diff) options='--by --new --device --top --sort --stat --frames --skip --json --csv --html --output --open --color --help' ;;
     check) options='--output --no-follow --aggregate --depth --torch-names --python-module --range --source --python-allocators --cuda-delivery --deepbind --quiet --no-heap-sample --device --kind --skip --process --native --python-only --suppressions --max-peak --max-reserved --max-leak --max-leak-blocks --max-live-at-end --max-allocs --max-allocated --max-temporary --max-largest --max-line --max-line-total --max-growth-per --warmup --repeat --rules --baseline --max-growth --growth-floor --write-baseline --top --frames --all --junit --github --json --csv --color --help' ;;
     info) options='--json --color --help' ;;
-    top) options='--device --interval --once --by --sort --top --json --color --help' ;;
-    log) options='--device --kind --process --func --follow --min-size --json --help' ;;
+    top) options='--device --skip --interval --once --by --sort --top --json --color --help' ;;
+    log) options='--device --kind --skip --process --func --follow --min-size --json --help' ;;
     sql) options='--json --csv --color --help' ;;
     import) options='--output --source --quiet --help' ;;
     merge) options='--quiet --output --align --help' ;;

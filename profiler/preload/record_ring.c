@@ -34,8 +34,7 @@ static uint64_t pause_ns(uint64_t waited_ns)
 
 static void wait_for_collector(struct thread *t, uint64_t words)
 {
-    struct timespec begin, now;
-    clock_gettime(CLOCK_MONOTONIC, &begin);
+    const uint64_t begin_ns = sys_monotonic_ns();
     uint64_t next_check_ns = 100000000, waited_ns = 0;
     for (unsigned round = 0; thread_owns_ring(t); round++) {
         uint64_t tail = __atomic_load_n(&t->ring->tail, __ATOMIC_ACQUIRE);
@@ -50,9 +49,7 @@ static void wait_for_collector(struct thread *t, uint64_t words)
             __builtin_ia32_pause();
         else
             sys_sleep_ns(pause_ns(waited_ns));
-        clock_gettime(CLOCK_MONOTONIC, &now);
-        waited_ns =
-            (uint64_t)(now.tv_sec - begin.tv_sec) * 1000000000u + (uint64_t)now.tv_nsec - (uint64_t)begin.tv_nsec;
+        waited_ns = sys_monotonic_ns() - begin_ns;
         if (waited_ns > next_check_ns) {
             next_check_ns += 100000000;
             if (!wire_collector_lives(process.control)) {
@@ -61,10 +58,8 @@ static void wait_for_collector(struct thread *t, uint64_t words)
             }
         }
     }
-    clock_gettime(CLOCK_MONOTONIC, &now);
     COUNT(wait_count, 1);
-    COUNT(wait_ns,
-          (uint64_t)(now.tv_sec - begin.tv_sec) * 1000000000u + (uint64_t)now.tv_nsec - (uint64_t)begin.tv_nsec);
+    COUNT(wait_ns, sys_monotonic_ns() - begin_ns);
 }
 
 static int disowned(void)

@@ -32,7 +32,8 @@ static uint64_t pause_ns(uint64_t waited_ns)
     return ns < 20000 ? 20000 : ns > 1000000 ? 1000000 : ns;
 }
 
-static void wait_for_collector(struct thread *t, uint64_t words)
+/* Not a part of its caller, which may have no more of a signal handler's stack than it needs where there is room. */
+static __attribute__((noinline)) void wait_for_collector(struct thread *t, uint64_t words)
 {
     const uint64_t begin_ns = sys_monotonic_ns();
     uint64_t next_check_ns = 100000000, waited_ns = 0;

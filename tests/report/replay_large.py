@@ -35,4 +35,4 @@ for row in csv.DictReader(sys.stdin):
             now -= live.pop(other)
     if inside:
         peak = max(peak, now)
-print(count, allocated, left + now, peak, end=" ")
+print(count, allocated, left + now, max(peak, now), end=" ") # now: where nothing happened inside the window

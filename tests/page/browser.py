@@ -128,8 +128,16 @@ class Browser:
         self.js("document.querySelector(arguments[0]).scrollIntoView({block: 'center', behavior: 'instant'})", css)
 
     def click(self, css):
-        self._show(css)
-        self.call("POST", f"/element/{self.element(css)}/click")
+        """In the middle of the element's first line, as the driver does, which takes twice the processor time for it."""
+        x, y, other = self.js("""const e = document.querySelector(arguments[0]);
+            e.scrollIntoView({block: 'center', behavior: 'instant'});
+            const r = e.getClientRects()[0], x = r.left + r.width / 2, y = r.top + r.height / 2, hit = document.elementFromPoint(x, y);
+            return [x, y, e.contains(hit) ? '' : hit ? hit.outerHTML.slice(0, 200) : 'nothing']""", css)
+        if other:
+            raise BrowserError(f"a click on {css} would reach {other}")
+        self.cdp("Input.dispatchMouseEvent", type="mouseMoved", x=x, y=y)
+        for kind in ("mousePressed", "mouseReleased"):
+            self.cdp("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1)
 
     def type(self, css, text):
         self._show(css)

@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #define WIRE_MAGIC   0x31455249574d504dull /* "MPMWIRE1" */
-#define WIRE_VERSION 11
+#define WIRE_VERSION 12
 
 /* The launcher sets these in the program's environment; the library reads nothing else of it. */
 #define WIRE_ENV_SESSION "MEMPROF_SESSION" /* path to open, "/proc/PID/fd/N" of the collector's memfd */
@@ -116,6 +116,12 @@ struct wire_counters {
 #undef X
 };
 
+/* Private memory of the recorder in its process. address 0: none; size_bytes 0: none yet, or no more. */
+struct wire_own {
+    uint64_t address, size_bytes;
+};
+#define WIRE_OWN 64u /* a process; what is beyond counts as the program's */
+
 struct wire_proc {
     WIRE_LINE uint32_t state;
     int32_t pid;          /* first of all, after pid_namespace; 0 by the collector when the slot is given back */
@@ -130,6 +136,7 @@ struct wire_proc {
     uint32_t title_bytes;           /* 0: not told */
     uint64_t pid_namespace;         /* that pid and parent_pid are of, as /proc/self/ns/pid has it; 0: not known */
     struct wire_counters counters;  /* program only, relaxed adds */
+    struct wire_own own[WIRE_OWN];  /* program only; any thread of it takes a free one */
     char exe[WIRE_PATH_MAX];        /* NUL-terminated */
     char command[WIRE_COMMAND_MAX]; /* NUL-separated arguments, command_bytes of them, possibly cut */
     char title[WIRE_TITLE_MAX];     /* the same, title_bytes of them, as its image ends */

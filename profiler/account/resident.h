@@ -37,6 +37,10 @@ struct resident_map { /* a mapping of the process, ascending and disjoint */
     uint64_t device, inode, offset; /* of its file; inode 0: none */
 };
 
+struct resident_own { /* what the recorder has in the process, ascending and disjoint */
+    uint64_t start, end;
+};
+
 struct resident_pages {
     struct resident_range *ranges;
     size_t range_count, range_capacity;
@@ -44,6 +48,8 @@ struct resident_pages {
     size_t page_count, page_capacity;
     struct resident_map *maps;
     size_t map_count, map_capacity;
+    const struct resident_own *own; /* private memory that is no program's; NULL: not known. Borrowed */
+    size_t own_count;
     const struct resident_map *begun; /* a fork's child: the mappings that it began with; NULL: not known. Borrowed */
     size_t begun_count;
     struct seen *seen;   /* what the round has seen before of other processes; NULL: not asked for. Borrowed */

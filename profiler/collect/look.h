@@ -30,8 +30,8 @@ struct look { /* account, drain and clock are borrowed */
 void look_close(struct look *l);
 /* Every event goes through here to the accounts. */
 void look_events(struct look *l, const struct event *events, size_t count);
-/* pages.begun, family, seen, touched and is_only are the caller's; so are the result's sites and shared. The process
- * may be gone after this. Returns 0, or as pages_read. */
+/* pages.begun, own, family, seen, touched and is_only are the caller's; so are the result's sites and shared. The
+ * process may be gone after this. Returns 0, or as pages_read. */
 int look_at(struct look *l, const struct process *p, int is_alone, struct resident_result *result);
 
 #endif

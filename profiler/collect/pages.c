@@ -295,16 +295,35 @@ static char *next_line(char **text)
     return line;
 }
 
+/* What of a private mapping is the recorder's own is a mapping by itself: the kernel joins it to what lies beside it.
+ * next: of own, from one mapping to the one above it. */
+static void add_mapping(struct resident_pages *p, struct resident_map m, size_t *next)
+{
+    const uint64_t end = m.end;
+    for (; m.start < end; m.start = m.end) {
+        while (*next < p->own_count && p->own[*next].end <= m.start)
+            ++*next;
+        const struct resident_own *own = *next < p->own_count ? &p->own[*next] : NULL;
+        int is_split = own && own->start < end && m.rest == REST_anonymous, is_own = is_split && own->start <= m.start;
+        m.end = !is_split ? end : !is_own ? own->start : own->end < end ? own->end : end;
+        struct resident_map *part = ARRAY_ADD(p->maps, p->map_count, p->map_capacity);
+        *part = m;
+        if (is_own)
+            part->rest = REST_memprof;
+    }
+}
+
 static int read_maps(int pid, struct resident_pages *p)
 {
     struct buf text = BUF(TEXT_MAX);
     int rc = read_text(pid, "maps", &text);
     struct resident_map map;
     char *at = text.data, *line;
+    size_t own = 0;
     while (rc == 0 && (line = next_line(&at))) {
         p->mallocs |= mallocs_of(line);
         if (parse_mapping(line, &map) && (!p->map_count || map.start >= p->maps[p->map_count - 1].end))
-            *ARRAY_ADD(p->maps, p->map_count, p->map_capacity) = map;
+            add_mapping(p, map, &own);
     }
     buf_free(&text);
     return rc;

@@ -5,6 +5,7 @@
 #include "../account/resident_rows.h"
 #include "../account/seen.h"
 #include "look.h"
+#include "own.h"
 #include "pages.h"
 
 #include <errno.h>
@@ -30,6 +31,7 @@ struct resident {
     struct store *store;
     struct processes *processes;
     struct look look;
+    struct own own;      /* of the process that is looked at */
     struct seen seen;    /* of a round */
     struct seen touched; /* pages of shared memory that any look saw */
     struct resident_rows *rows;
@@ -110,6 +112,9 @@ static int look_at_one(struct resident *r, struct process *p, uint64_t *seen_byt
     uint32_t slot = p->slot;
     l->pages.begun = p->begun;
     l->pages.begun_count = p->begun_count;
+    own_read(&r->processes->session->procs[slot], &r->own);
+    l->pages.own = r->own.ranges;
+    l->pages.own_count = r->own.count;
     l->pages.family = p->family;
     l->pages.touched = &r->touched;
     l->pages.is_only = r->follow && r->processes->others == 0;

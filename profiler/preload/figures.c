@@ -1,5 +1,6 @@
 #include "figures.h"
 
+#include "own.h"
 #include "sys.h"
 
 enum { DEPTH_MAX = 32, PAGE = 4096, FIRST_BLOCKS = 512 };
@@ -53,7 +54,7 @@ static int grow(struct figures *f)
 {
     struct block *old = f->blocks;
     uint64_t old_capacity = f->capacity, capacity = old ? 2 * old_capacity : FIRST_BLOCKS;
-    struct block *blocks = sys_map(capacity * sizeof *blocks);
+    struct block *blocks = own_map(capacity * sizeof *blocks);
     if (!blocks)
         return 0;
     f->blocks = blocks;
@@ -62,14 +63,14 @@ static int grow(struct figures *f)
         if (old[i].address)
             *find(f, old[i].address) = old[i];
     if (old)
-        sys_unmap(old, old_capacity * sizeof *old);
+        own_unmap(old, old_capacity * sizeof *old);
     return 1;
 }
 
 static void forget_blocks(struct figures *f)
 {
     if (f->blocks)
-        sys_unmap(f->blocks, f->capacity * sizeof *f->blocks);
+        own_unmap(f->blocks, f->capacity * sizeof *f->blocks);
     f->blocks = NULL;
     f->capacity = f->used = 0;
 }

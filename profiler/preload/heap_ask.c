@@ -7,6 +7,7 @@
  */
 #include "heap_ask.h"
 
+#include "own.h"
 #include "real.h"
 #include "thread.h"
 
@@ -69,7 +70,7 @@ static int asker_memory(void)
     uint64_t lowest = (uint64_t)&self < (uint64_t)&errno ? (uint64_t)&self : (uint64_t)&errno;
     if (!asker.stack) {
         uint64_t tls_bytes = ((tcb - lowest) + TLS_SPARE + 4095) & ~4095ul;
-        asker.stack = sys_map(STACK_BYTES + tls_bytes + TCB_BYTES);
+        asker.stack = own_map(STACK_BYTES + tls_bytes + TCB_BYTES);
         if (!asker.stack) {
             COUNT(map_refused, 1);
             return 0;

@@ -1,5 +1,6 @@
 #include "record_python.h"
 
+#include "own.h"
 #include "record_heap.h"
 #include "record_stack.h"
 
@@ -108,7 +109,7 @@ static __attribute__((noinline)) uint32_t stack_new_mixed(struct thread *t, stru
     if (id)
         return id;
     process_watch();
-    if (!t->python && !(t->python = sys_map(sizeof *t->python))) {
+    if (!t->python && !(t->python = own_map(sizeof *t->python))) {
         COUNT(map_refused, 1);
         return 0;
     }
@@ -177,5 +178,5 @@ int record_python_is_arena(const struct thread *t, struct unwind_state s, size_t
 
 void record_python_unmap(struct python_work *work)
 {
-    sys_unmap(work, sizeof *work);
+    own_unmap(work, sizeof *work);
 }

@@ -1,5 +1,7 @@
 #include "record_stack.h"
 
+#include "own.h"
+
 #include <sys/mman.h>
 #include <time.h>
 
@@ -47,6 +49,8 @@ static struct stack_entry *table_entries(unsigned k)
                                             __ATOMIC_ACQUIRE)) {
         sys_unmap(e, bytes);
         e = expected;
+    } else {
+        own_tell(e, bytes);
     }
     return e;
 }
@@ -163,7 +167,7 @@ void record_stack_forget(int ids_go_on)
 {
     for (unsigned k = 0; k < STACK_TABLES; k++) {
         if (stack_tables[k].entries)
-            sys_unmap(stack_tables[k].entries, sizeof(struct stack_entry) << (STACK_TABLE_FIRST_BITS + 2 * k));
+            own_unmap(stack_tables[k].entries, sizeof(struct stack_entry) << (STACK_TABLE_FIRST_BITS + 2 * k));
         stack_tables[k] = (struct stack_table){NULL, 0};
     }
     stack_table_newest = 0;

@@ -1,5 +1,6 @@
 #include "session.h"
 
+#include "own.h"
 #include "thread.h"
 
 #include <fcntl.h>
@@ -156,6 +157,7 @@ int session_slot_claim(uint32_t start_kind, uint32_t parent_slot, int parent_pid
         p->start_stamp = start_kind == WIRE_START_FORK && self.fork_stamp ? self.fork_stamp : clock_now();
         process.slot = p;
         process.slot_index = i;
+        own_begin();
         __atomic_store_n(&p->state, WIRE_PROC_LIVE, __ATOMIC_RELEASE);
         return 1;
     }

@@ -2,6 +2,7 @@
 
 #include "figures.h"
 #include "hooks_new.h"
+#include "own.h"
 #include "pause.h"
 #include "real.h"
 #include "record_python.h"
@@ -32,7 +33,7 @@ static uint64_t stack_top(uint64_t sp)
 int thread_memory(struct thread *t)
 {
     size_t bytes = (unwind_thread_bytes() + 63) & ~63ul;
-    char *memory = sys_map(bytes + ADDRESSES_BYTES);
+    char *memory = own_map(bytes + ADDRESSES_BYTES);
     if (!memory) {
         COUNT(map_refused, 1);
         return 0;
@@ -53,7 +54,7 @@ void thread_closing(struct thread *t)
     if (t->unwind) {
         void *memory = t->unwind;
         t->unwind = NULL;
-        sys_unmap(memory, ((unwind_thread_bytes() + 63) & ~63ul) + ADDRESSES_BYTES);
+        own_unmap(memory, ((unwind_thread_bytes() + 63) & ~63ul) + ADDRESSES_BYTES);
     }
     figures_close(t);
     if (t->python) {

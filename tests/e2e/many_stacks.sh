@@ -16,6 +16,10 @@ exec 9>&-
 wait $run
 sound
 equal "same as alone" "$(cat expected)" "$(cat run.out)"
+# the table of their ids, 16 bytes each, is memprof's memory and none of the program's
+at_least "memprof itself" $((36000 * 16)) "$(packed_sql "SELECT resident_bytes FROM v_resident WHERE what = 'memprof'")"
+at_most "the program's own" $((36000 * 8)) \
+    "$(packed_sql "SELECT total(resident_bytes) FROM v_resident WHERE what = 'anonymous'" | cut -d. -f1)"
 equal "packed" "resident_site site stack" "$(sql "SELECT DISTINCT table_name FROM packed ORDER BY 1" | xargs)"
 equal "parts left at the end" 0 "$(value "SELECT max(part) FROM packed WHERE table_name <> 'resident_site'")"
 equal "packed looks see what there was" "0,0" "$(packed_sql "SELECT total(c.present_bytes) - total(s.b) - total(r.b),

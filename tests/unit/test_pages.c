@@ -230,6 +230,35 @@ static void test_alone(void **state)
     munmap(shared, COUNT * PAGE);
 }
 
+/* The recorder's memory lies among the program's, in one mapping with it; of what is mapped otherwise none is its own.
+ */
+static void test_recorders_own(void **state)
+{
+    (void)state;
+    char *among = map(30, MAP_PRIVATE), *shared = map(2, MAP_SHARED);
+    uint64_t at = (uintptr_t)among;
+    struct resident_own own[] = {{at, at + 2 * PAGE},
+                                 {at + 10 * PAGE, at + 12 * PAGE},
+                                 {at + 12 * PAGE, at + 13 * PAGE},
+                                 {at + 29 * PAGE, at + 30 * PAGE},
+                                 {(uintptr_t)shared, (uintptr_t)shared + PAGE}};
+    if ((uintptr_t)shared < at) { /* ascending */
+        memmove(own + 1, own, 4 * sizeof *own);
+        own[0] = (struct resident_own){(uintptr_t)shared, (uintptr_t)shared + PAGE};
+    }
+    struct resident_pages p = {.own = own, .own_count = 5};
+    assert_int_equal(pages_read(getpid(), 0, &p), 0);
+    for (int i = 0; i < 30; i++)
+        assert_int_equal(rest_at(&p, among + i * PAGE),
+                         i < 2 || (i >= 10 && i < 13) || i == 29 ? REST_memprof : REST_anonymous);
+    assert_int_equal(rest_at(&p, shared), REST_shared);
+    for (size_t i = 1; i < p.map_count; i++)
+        assert_true(p.maps[i - 1].end <= p.maps[i].start && p.maps[i].start < p.maps[i].end);
+    pages_free(&p);
+    munmap(among, 30 * PAGE);
+    munmap(shared, 2 * PAGE);
+}
+
 static void test_gone(void **state)
 {
     (void)state;
@@ -269,8 +298,12 @@ static void test_gone_for_its_user(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_scan),  cmocka_unit_test(test_old_kernel),
-                                       cmocka_unit_test(test_alone), cmocka_unit_test(test_scattered),
-                                       cmocka_unit_test(test_gone),  cmocka_unit_test(test_gone_for_its_user)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_scan),
+                                       cmocka_unit_test(test_old_kernel),
+                                       cmocka_unit_test(test_alone),
+                                       cmocka_unit_test(test_scattered),
+                                       cmocka_unit_test(test_gone),
+                                       cmocka_unit_test(test_recorders_own),
+                                       cmocka_unit_test(test_gone_for_its_user)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,20 @@
+/*
+ * own.h: private memory that this library maps for itself, told to the collector: its pages are memprof's, and no
+ * program's. Any thread; never within a hook that finds what it needs.
+ */
+#ifndef MEMPROF_OWN_H
+#define MEMPROF_OWN_H
+
+#include "compiler.h"
+
+#include <stddef.h>
+
+/* As sys_map and sys_unmap. */
+void *own_map(size_t size_bytes) HIDDEN;
+void own_unmap(void *p, size_t size_bytes) HIDDEN;
+/* The same for what is there already. */
+void own_tell(const void *p, size_t size_bytes) HIDDEN;
+/* A new slot: what this library's file does not fill of its data. */
+void own_begin(void) HIDDEN;
+
+#endif

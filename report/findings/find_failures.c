@@ -20,7 +20,11 @@ static void find_failure(struct rules *r, sqlite3_stmt *s)
         finding_code(f, function, db_text(s, 7), sqlite3_column_int64(s, 8));
         free(function);
     }
-    finding_say(f, " failed, with %s in use", units_bytes(r->c, sqlite3_column_int64(s, 2)));
+    if (sqlite3_column_int64(s, 10) > 1)
+        finding_say(f, " failed, the last of %s alike,", units_count(r->d, sqlite3_column_int64(s, 10)));
+    else
+        finding_say(f, " failed,");
+    finding_say(f, " with %s in use", units_bytes(r->c, sqlite3_column_int64(s, 2)));
     if (sqlite3_column_type(s, 5) != SQLITE_NULL)
         finding_say(f, " of the device's %s", units_bytes(r->d, sqlite3_column_int64(s, 5)));
     if (sqlite3_column_type(s, 4) != SQLITE_NULL)
@@ -39,14 +43,15 @@ static void find_failure(struct rules *r, sqlite3_stmt *s)
     finding_look(f, FINDING_MOMENT, f->time_ns, NULL, "Who held it then");
 }
 
-/* The last ones: what the program ended on is among them. */
+/* The last ones: what the program ended on is among them. A line that tries again and again is one. */
 void find_failures(struct rules *r)
 {
     int64_t count = db_int(r->db, "SELECT count(*) FROM v_oom WHERE NOT is_handled", 0);
     sqlite3_stmt *s =
         rule_query(r, "SELECT time_ns, size_bytes, active_bytes, device, device_free_bytes, "
-                      "device_total_bytes, function, file, line, is_impossible FROM v_oom WHERE NOT is_handled "
-                      "ORDER BY time_ns DESC, oom_id DESC LIMIT ?");
+                      "device_total_bytes, function, file, line, is_impossible, count(*), max(oom_id) FROM v_oom WHERE "
+                      "NOT is_handled GROUP BY device, size_bytes, coalesce(file || ':' || line, function, oom_id) "
+                      "ORDER BY max(oom_id) DESC LIMIT ?");
     if (s)
         sqlite3_bind_int(s, 1, SHOWN);
     for (int nth = 0; s && sqlite3_step(s) == SQLITE_ROW; nth++) {

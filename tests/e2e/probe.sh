@@ -26,6 +26,8 @@ equal "status" 1 $status
 equal "that counted, the program failed" 3 "$(bad)"
 "$MEMPROF" report out.db >text
 contains "the report has them" text "Allocations that failed"
+equal "one sentence of three alike" 1 "$(grep -c '^\* Out of memory: ' text)"
+contains "how many they were" text " failed, the last of 3 alike, with "
 
 # A size that no machine has is an error of an argument: one line in grey where the program went on, the finding, which
 # says so, where it failed at once.

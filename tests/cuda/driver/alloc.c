@@ -15,6 +15,11 @@ static int compare(const void *left, const void *right)
     return a->address + a_size <= b->address ? -1 : b->address + b_size <= a->address;
 }
 
+static int is_uncarried(enum alloc_kind kind)
+{
+    return kind == A_MANAGED || kind == A_FOREIGN;
+}
+
 struct alloc *alloc_add(CUdeviceptr address, size_t size, enum alloc_kind kind, int device, struct CUctx_st *ctx)
 {
     struct alloc *alloc = calloc(1, sizeof *alloc);
@@ -29,8 +34,10 @@ struct alloc *alloc_add(CUdeviceptr address, size_t size, enum alloc_kind kind, 
                             .fd = -1,
                             .buffer_id = sim_ids++};
     struct alloc **node = tsearch(alloc, &tree, compare);
-    if (node && *node == alloc)
+    if (node && *node == alloc) {
+        shared_uncarried(is_uncarried(kind));
         return alloc;
+    }
     free(alloc);
     return NULL;
 }
@@ -84,6 +91,7 @@ CUresult pointer_usable(CUdeviceptr address, size_t bytes, int later)
 
 void alloc_forget(struct alloc *alloc)
 {
+    shared_uncarried(-is_uncarried(alloc->kind));
     tdelete(alloc, &tree, compare);
     free(alloc);
 }

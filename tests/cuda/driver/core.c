@@ -20,7 +20,6 @@ static pthread_mutex_t lock;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static int initialized, forked;
 static unsigned long allocation_calls;
-static struct sim_state *state; /* shared with the stand-in of NVML; NULL: nobody asked for it */
 
 static struct {
     unsigned long allocs, frees, failures;
@@ -37,26 +36,7 @@ static void child_of_fork(void)
 {
     forked = initialized; /* a driver that was initialized does not work in a forked child */
     pthread_mutex_init(&lock, NULL);
-}
-
-static void state_open(void)
-{
-    const char *path = getenv("SIM_CUDA_STATE");
-    int fd = path ? open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600) : -1;
-    if (fd < 0)
-        return;
-    if (!ftruncate(fd, sizeof *state)) {
-        void *map = mmap(NULL, sizeof *state, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-        state = map == MAP_FAILED ? NULL : map;
-    }
-    close(fd);
-    if (!state)
-        return;
-    for (int i = 0; i < sim_config.device_count; i++) {
-        state->device[i].total_bytes = sim_devices[i].total;
-        state->device[i].used_bytes = 0;
-    }
-    state->device_count = (uint64_t)sim_config.device_count;
+    shared_forked();
 }
 
 static void configure(void)
@@ -86,21 +66,26 @@ static void configure(void)
     sim_config.fail_every = (unsigned)number("SIM_CUDA_FAIL_EVERY", 0);
     sim_config.fail_at = (unsigned)number("SIM_CUDA_FAIL_AT", 0);
     sim_config.init_error = (int)number("SIM_CUDA_INIT_ERROR", 0);
-    state_open();
+    shared_open();
 }
 
 struct sim_guard sim_enter(int needs_init)
 {
     pthread_once(&once, configure);
     pthread_mutex_lock(&lock);
-    struct sim_guard guard = {CUDA_SUCCESS, 1};
+    struct sim_guard guard = {CUDA_SUCCESS, 1, 0};
     if (needs_init && (!initialized || forked))
         guard.error = CUDA_ERROR_NOT_INITIALIZED;
+    else if (needs_init)
+        shared_enter();
+    guard.entered = needs_init && !guard.error;
     return guard;
 }
 
 void sim_leave(struct sim_guard *guard)
 {
+    if (guard->entered)
+        shared_leave();
     if (guard->locked)
         pthread_mutex_unlock(&lock);
 }
@@ -114,6 +99,7 @@ API cuInit(unsigned flags)
         return (CUresult)sim_config.init_error;
     NEED(sim_config.device_count > 0, NO_DEVICE);
     initialized = 1;
+    shared_join();
     return CUDA_SUCCESS;
 }
 
@@ -135,21 +121,20 @@ int device_valid(int device)
 CUresult device_take(int device, size_t bytes)
 {
     struct device *d = &sim_devices[device];
-    if (bytes > d->total - d->used)
+    const size_t used = device_used(device);
+    if (used > d->total || bytes > d->total - used)
         return CUDA_ERROR_OUT_OF_MEMORY;
     d->used += bytes;
     if (d->used > d->peak)
         d->peak = d->used;
-    if (state)
-        __atomic_store_n(&state->device[device].used_bytes, d->used, __ATOMIC_RELAXED);
+    shared_add(device, (int64_t)bytes);
     return CUDA_SUCCESS;
 }
 
 void device_give(int device, size_t bytes)
 {
     sim_devices[device].used -= bytes;
-    if (state)
-        __atomic_store_n(&state->device[device].used_bytes, sim_devices[device].used, __ATOMIC_RELAXED);
+    shared_add(device, -(int64_t)bytes);
 }
 
 int fail_now(void)
@@ -299,6 +284,7 @@ static const struct {
     E(ERROR_FILE_NOT_FOUND, "file not found"),
     E(ERROR_OPERATING_SYSTEM, "OS call failed or operation not supported on this OS"),
     E(ERROR_INVALID_HANDLE, "invalid resource handle"),
+    E(ERROR_ILLEGAL_STATE, "the operation cannot be performed in the present state"),
     E(ERROR_NOT_FOUND, "named symbol not found"),
     E(ERROR_NOT_READY, "device not ready"),
     E(ERROR_PEER_ACCESS_ALREADY_ENABLED, "peer access is already enabled"),

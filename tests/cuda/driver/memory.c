@@ -145,7 +145,8 @@ static CUresult info(size_t *free_bytes, size_t *total)
         return error;
     NEED(free_bytes && total, INVALID_VALUE);
     *total = sim_devices[ctx->device].total;
-    *free_bytes = *total - sim_devices[ctx->device].used;
+    const size_t used = device_used(ctx->device);
+    *free_bytes = used < *total ? *total - used : 0;
     return CUDA_SUCCESS;
 }
 API cuMemGetInfo_v2(size_t *free_bytes, size_t *total)

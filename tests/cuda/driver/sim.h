@@ -30,7 +30,7 @@ extern const int sim_built_version;
 /* --- entering and leaving --- */
 struct sim_guard {
     CUresult error;
-    int locked;
+    int locked, entered;
 };
 struct sim_guard sim_enter(int needs_init);
 void sim_leave(struct sim_guard *guard);
@@ -69,8 +69,18 @@ int device_valid(int device);
 /* Takes bytes of the device's memory: 0, or out of memory. */
 CUresult device_take(int device, size_t bytes);
 void device_give(int device, size_t bytes);
+size_t device_used(int device); /* by all processes that share a file of SIM_CUDA_STATE */
 /* Failure injection: counts an allocation call, and says whether it must fail. */
 int fail_now(void);
+
+/* --- checkpoint.c: what processes share; the gate of each call --- */
+void shared_open(void);
+void shared_join(void);
+void shared_forked(void);
+void shared_add(int device, int64_t bytes);
+void shared_uncarried(int difference); /* blocks that no checkpoint carries */
+void shared_enter(void);               /* waits while the process is locked */
+void shared_leave(void);
 
 /* --- host memory behind device memory; system calls, so that nobody's mmap hook counts it --- */
 void *back_map(size_t bytes, int low); /* NULL: none. low: under 4 GiB, for the oldest entry points */

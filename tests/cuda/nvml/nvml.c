@@ -1,6 +1,6 @@
 /*
  * A stand-in for libnvidia-ml.so.1: what it says of the devices is what the simulated driver keeps in the file that
- * SIM_CUDA_STATE names (two 64-bit words a device: total and used bytes). Without that file there is no device.
+ * SIM_CUDA_STATE names. Without that file there is no device.
  */
 #include "../driver/state.h"
 
@@ -140,9 +140,9 @@ EXPORT int nvmlDeviceGetMemoryInfo(void *device, struct memory *out)
 {
     if (!known(device))
         return INVALID_ARGUMENT;
-    out->total = state->device[number_of(device)].total_bytes;
-    out->used = __atomic_load_n(&state->device[number_of(device)].used_bytes, __ATOMIC_RELAXED);
-    out->free = out->total - out->used;
+    out->total = state->total_bytes[number_of(device)];
+    out->used = sim_used_bytes(state, number_of(device));
+    out->free = out->used < out->total ? out->total - out->used : 0;
     return OK;
 }
 EXPORT int nvmlDeviceGetMemoryInfo_v2(void *device, struct memory_v2 *out)

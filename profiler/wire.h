@@ -33,6 +33,7 @@
 #define WIRE_NAME_BYTES  16u /* of a device's name, with NULs behind it */
 #define WIRE_REQUESTS    16u /* from outside, at the same time */
 #define WIRE_TEXT_MAX    1000u
+#define WIRE_HOLDINGS    32u /* GPUs of one process that a request is answered about */
 
 #define WIRE_LINE _Alignas(64)
 
@@ -193,21 +194,40 @@ enum wire_wish {
     WIRE_WISH_MARK,    /* text: its name */
     WIRE_WISH_PAUSE,
     WIRE_WISH_RESUME,
+    WIRE_WISH_HOLDINGS, /* what the process pid has of GPUs, up to when the request is seen: in holdings */
+    WIRE_WISH_YIELDED,  /* pid gave its GPUs back. text: struct wire_given, some of them */
+    WIRE_WISH_RESTORED, /* ... and has them again */
     WIRE_WISH_COUNT
 };
 enum wire_reply {
     WIRE_REPLY_DONE,
-    WIRE_REPLY_ALREADY, /* so it was */
+    WIRE_REPLY_ALREADY,    /* so it was */
+    WIRE_REPLY_NO_PROCESS, /* none of that pid is recorded */
+};
+
+struct wire_holding {           /* of a process, on one device */
+    char name[WIRE_NAME_BYTES]; /* "cuda:0"; "foreign:0": what is other processes' there */
+    uint64_t uuid[2];           /* 0, 0: not known */
+    uint64_t reserved_bytes;    /* its blocks, and what pools hold beside them */
+    uint64_t managed_bytes, foreign_bytes;
+    uint64_t given_bytes; /* as WISH_YIELDED said, until WISH_RESTORED */
+};
+
+struct wire_given {
+    uint64_t uuid[2];
+    uint64_t bytes;
 };
 
 struct wire_request {
     WIRE_LINE uint8_t asked; /* differs from the last byte of answered: something is asked for */
     uint8_t what;            /* WIRE_WISH_* */
     uint16_t text_bytes;
-    int32_t pid; /* of a process that is recorded, as the collector sees it: whose mark it is; 0: nobody's */
+    int32_t pid; /* of a process that is recorded, as the collector sees it: whose wish it is; 0: nobody's */
     char text[WIRE_TEXT_MAX];
     WIRE_LINE uint32_t answered; /* collector only, as the rest */
     uint32_t reply;              /* WIRE_REPLY_* */
+    uint32_t holding_count;      /* more than WIRE_HOLDINGS: not all are there */
+    struct wire_holding holdings[WIRE_HOLDINGS];
 };
 
 struct wire_desk {

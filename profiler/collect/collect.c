@@ -158,7 +158,7 @@ static void nap(struct collection *c, uint64_t words, unsigned news)
 {
     struct drain_state state = drain_state(c->drain);
     uint64_t now = state.now_ns;
-    if (desk_is_asked(c->desk, now) || control_bound(c->control) != UINT64_MAX) {
+    if (desk_is_asked(c->desk, now) || control_waits(c->control)) {
         nanosleep(&(struct timespec){0, NAP_ASKED_NS}, NULL);
         return;
     }

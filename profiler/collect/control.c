@@ -1,4 +1,5 @@
 #include "control.h"
+#include "holdings.h"
 
 #include <linux/futex.h>
 #include <stdlib.h>
@@ -23,6 +24,9 @@ struct control {
     int64_t pause_mark_id, pause_ns; /* of the present one */
     int64_t paused_ns;               /* of all that are over */
     uint64_t count, marks;
+    struct holdings *holdings;
+    uint64_t look_stamp[WIRE_REQUESTS]; /* WISH_HOLDINGS waits for what was done before it; 0: none */
+    unsigned looks;
 };
 
 struct control *control_open(struct session *session, struct drain *drain, struct account *account,
@@ -34,7 +38,8 @@ struct control *control_open(struct session *session, struct drain *drain, struc
                           .account = account,
                           .processes = processes,
                           .clock = clock,
-                          .stamp = UINT64_MAX};
+                          .stamp = UINT64_MAX,
+                          .holdings = holdings_open()};
     k->requests = ((struct wire_desk *)((char *)session->control + WIRE_DESK_OFFSET))->requests;
     if (is_paused)
         control_sync(k, WIRE_SYNC_PAUSE, 0);
@@ -43,6 +48,8 @@ struct control *control_open(struct session *session, struct drain *drain, struc
 
 void control_close(struct control *k)
 {
+    if (k)
+        holdings_close(k->holdings);
     free(k);
 }
 
@@ -92,14 +99,27 @@ static void answer(struct wire_request *r, enum wire_reply reply)
     syscall(SYS_futex, &r->answered, FUTEX_WAKE, 1, NULL, NULL, 0);
 }
 
-static uint16_t process_id_of(const struct control *k, int pid)
+/* NULL: none. Of several images the one that runs. */
+static const struct process *process_of(const struct control *k, int pid)
 {
+    const struct process *found = NULL;
     for (uint32_t i = 0; pid > 0 && i < k->processes->slot_end; i++) {
         const struct process *p = k->processes->by_slot[i];
-        if (p && p->outer_pid == pid)
-            return p->process_id;
+        if (p && p->outer_pid == pid && (!found || found->dead))
+            found = p;
     }
-    return 0;
+    return found;
+}
+
+static uint16_t process_id_of(const struct control *k, int pid)
+{
+    const struct process *p = process_of(k, pid);
+    return p ? p->process_id : 0;
+}
+
+static int64_t now_ns(const struct control *k)
+{
+    return clock_ns(k->clock, clock_stamp(k->clock));
 }
 
 static void mark(struct control *k, const struct wire_request *r)
@@ -111,7 +131,7 @@ static void mark(struct control *k, const struct wire_request *r)
     memcpy(text, r->text, bytes);
     text[bytes] = 0;
     if (k->marks++ < MARKS_MAX)
-        drain_mark(k->drain, "outside", text, process_id_of(k, r->pid), clock_ns(k->clock, clock_stamp(k->clock)), 0);
+        drain_mark(k->drain, "outside", text, process_id_of(k, r->pid), now_ns(k), 0);
 }
 
 /* merged: a look at present pages may have let the order go on. */
@@ -125,8 +145,47 @@ static void settle_pause(struct control *k, uint64_t merged)
     answer(r, is_new ? WIRE_REPLY_DONE : WIRE_REPLY_ALREADY);
 }
 
+/* --- GPUs that are given back: profiler/outside/ does it --- */
+
+static void yielded(struct control *k, struct wire_request *r)
+{
+    struct wire_given given[WIRE_TEXT_MAX / sizeof(struct wire_given)];
+    const struct process *p = process_of(k, __atomic_load_n(&r->pid, __ATOMIC_RELAXED));
+    unsigned bytes = __atomic_load_n(&r->text_bytes, __ATOMIC_RELAXED);
+    bytes = bytes < sizeof given ? bytes : sizeof given;
+    memcpy(given, r->text, bytes);
+    int is_new = p && holdings_yielded(k->holdings, k->drain, p->process_id, now_ns(k), given, bytes / sizeof *given);
+    answer(r, !p ? WIRE_REPLY_NO_PROCESS : is_new ? WIRE_REPLY_DONE : WIRE_REPLY_ALREADY);
+}
+
+static void restored(struct control *k, struct wire_request *r)
+{
+    const struct process *p = process_of(k, __atomic_load_n(&r->pid, __ATOMIC_RELAXED));
+    int is_new = p && holdings_restored(k->holdings, k->drain, p->process_id, now_ns(k));
+    answer(r, !p ? WIRE_REPLY_NO_PROCESS : is_new ? WIRE_REPLY_DONE : WIRE_REPLY_ALREADY);
+}
+
+/* All that was done before it was asked is in the model of the process's devices. */
+static unsigned look(struct control *k, uint32_t slot, uint64_t merged)
+{
+    struct wire_request *r = &k->requests[slot];
+    if (!k->look_stamp[slot]) {
+        k->look_stamp[slot] = clock_stamp(k->clock);
+        k->looks++;
+    }
+    if (merged < k->look_stamp[slot])
+        return 0;
+    const struct process *p = process_of(k, __atomic_load_n(&r->pid, __ATOMIC_RELAXED));
+    k->look_stamp[slot] = 0;
+    k->looks--;
+    if (p)
+        holdings_write(k->holdings, p, drain_state(k->drain).devices, r);
+    answer(r, p ? WIRE_REPLY_DONE : WIRE_REPLY_NO_PROCESS);
+    return 1;
+}
+
 /* Returns 1 where it was answered at once. */
-static unsigned take(struct control *k, uint32_t slot)
+static unsigned take(struct control *k, uint32_t slot, uint64_t merged)
 {
     struct wire_request *r = &k->requests[slot];
     unsigned what = __atomic_load_n(&r->what, __ATOMIC_RELAXED);
@@ -138,8 +197,22 @@ static unsigned take(struct control *k, uint32_t slot)
         k->wants_pause = what == WIRE_WISH_PAUSE;
         return 0;
     }
-    if (what == WIRE_WISH_MARK)
+    if (k->look_stamp[slot] && what != WIRE_WISH_HOLDINGS) { /* its asker waits no more */
+        k->look_stamp[slot] = 0;
+        k->looks--;
+    }
+    switch (what) {
+    case WIRE_WISH_HOLDINGS:
+        return look(k, slot, merged);
+    case WIRE_WISH_YIELDED:
+        yielded(k, r);
+        return 1;
+    case WIRE_WISH_RESTORED:
+        restored(k, r);
+        return 1;
+    case WIRE_WISH_MARK:
         mark(k, r);
+    }
     answer(r, WIRE_REPLY_DONE);
     return 1;
 }
@@ -147,6 +220,11 @@ static unsigned take(struct control *k, uint32_t slot)
 uint64_t control_bound(const struct control *k)
 {
     return k->stamp;
+}
+
+int control_waits(const struct control *k)
+{
+    return k->stamp != UINT64_MAX || k->looks;
 }
 
 unsigned control_look(struct control *k)
@@ -162,7 +240,7 @@ unsigned control_look(struct control *k)
         if (__atomic_load_n(&r->asked, __ATOMIC_ACQUIRE) == (uint8_t)r->answered ||
             (k->stamp != UINT64_MAX && i == k->slot))
             continue;
-        answered += take(k, i);
+        answered += take(k, i, merged);
     }
     return answered;
 }
@@ -173,6 +251,7 @@ void control_end(struct control *k, struct store *store, int64_t end_ns)
         drain_mark_end(k->drain, k->pause_mark_id, end_ns);
         k->paused_ns += end_ns - k->pause_ns;
     }
+    holdings_end(k->holdings, k->drain, end_ns);
     if (k->count)
         store_meta_int(store, "paused_ns", k->paused_ns);
 }

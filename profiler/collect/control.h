@@ -1,6 +1,6 @@
 /*
- * control.h: what is asked of a recording that goes on: marks and pauses, from outside by the slots of the desk, and
- * pauses by the program itself with a SYNC. The collector's thread alone.
+ * control.h: what is asked of a recording that goes on: marks, pauses and what a process has of GPUs, from outside by
+ * the slots of the desk, and pauses by the program itself with a SYNC. The collector's thread alone.
  */
 #ifndef MEMPROF_CONTROL_H
 #define MEMPROF_CONTROL_H
@@ -18,6 +18,8 @@ void control_close(struct control *k);
 
 /* Up to which stamp the next round may go: where a pause begins or ends. */
 uint64_t control_bound(const struct control *k);
+/* Whether a request waits for events that are not given out yet: come back soon. */
+int control_waits(const struct control *k);
 /* After a round. Returns how many requests were answered: there may be something to commit. */
 unsigned control_look(struct control *k);
 /* A SYNC with WIRE_SYNC_PAUSE or WIRE_SYNC_RESUME, all events before it being counted. */

@@ -190,7 +190,7 @@ struct block *devices_block_at(struct devices *d, uint64_t address)
 }
 
 /* What is reserved with it, where that is not a sample. */
-static int is_segment_too(const struct block *b)
+int devices_is_segment_too(const struct block *b)
 {
     return !b->is_foreign &&
            (b->kind == KIND_device || b->kind == KIND_pinned || (b->kind == KIND_managed && b->is_segment));
@@ -205,7 +205,7 @@ static void born(struct devices *d, const struct block *b)
 {
     if (b->is_silent)
         return;
-    if (is_segment_too(b) || (b->is_segment && is_sampled(b)))
+    if (devices_is_segment_too(b) || (b->is_segment && is_sampled(b)))
         devices_emit(d, EVENT_SEGMENT_ALLOC, b->device_id, b->kind, b->address, b->size, b->stack_id, is_sampled(b));
     if (b->kind == KIND_array && !b->is_foreign)
         devices_reserve(d, b->device_id, KIND_array, (int64_t)b->size);
@@ -220,7 +220,7 @@ static void died(struct devices *d, struct block *b)
     if (!b->is_segment)
         devices_emit(d, EVENT_FREE, b->device_id, b->kind, b->address, 0, 0, 0);
     device_touch_end(d, &b->is_touched, b->device_id, b->kind, b->address, 0);
-    if (is_segment_too(b) || b->is_segment)
+    if (devices_is_segment_too(b) || b->is_segment)
         devices_emit(d, EVENT_SEGMENT_FREE, b->device_id, b->kind, b->address, b->size, 0, is_sampled(b));
     if (b->kind == KIND_array && !b->is_foreign)
         devices_reserve(d, b->device_id, KIND_array, -(int64_t)b->size);

@@ -65,6 +65,15 @@ void devices_close(struct devices *d);
 int devices_takes_away(unsigned call); /* 1: an UNDO may follow */
 /* Returns 0, or -EINVAL for a call that makes no sense (nothing was done). */
 int devices_apply(struct devices *d, const struct devices_call *call, const struct devices_sink *sink);
+
+/* What leaves a device with its process. */
+struct devices_holding {
+    uint64_t reserved_bytes; /* blocks, and what pools hold beside them */
+    uint64_t managed_bytes;
+    uint64_t foreign_bytes; /* another process's */
+};
+/* Of each device_id. */
+void devices_holdings(const struct devices *d, struct devices_holding holdings[256]);
 void devices_counts(const struct devices *d, struct devices_counts *counts);
 
 #endif

@@ -156,6 +156,7 @@ void devices_block_end(struct devices *d, struct block *b, struct undo *keep);
 struct block *devices_block_at(struct devices *d, uint64_t address);      /* that begins there */
 struct block *devices_block_holding(struct devices *d, uint64_t address); /* ... or holds it */
 void devices_succeeded(struct devices *d, unsigned kind, uint64_t size);  /* an allocation */
+int devices_is_segment_too(const struct block *b);                        /* reserved with it, and not by a sample */
 void devices_transfer(struct devices *d, unsigned device_id, uint32_t stack_id, unsigned direction, uint64_t bytes,
                       uint64_t to, uint64_t from);
 

@@ -115,10 +115,9 @@ static int wait_for_slot(const struct outside *o, const char *what, struct wire_
 }
 
 /* All but its byte asked, which makes it one. */
-static int write_request(int fd, unsigned slot, enum wire_wish wish, int pid, const char *text)
+static int write_request(int fd, unsigned slot, enum wire_wish wish, int pid, const void *text, size_t length)
 {
     const uint8_t wish_byte = (uint8_t)wish;
-    const size_t length = strnlen(text, WIRE_TEXT_MAX);
     const uint16_t text_bytes = (uint16_t)length;
     const int32_t pid_word = pid;
     return write_at(fd, slot, offsetof(struct wire_request, what), &wish_byte, 1) &&
@@ -149,22 +148,61 @@ static int wait_for_answer(const struct outside *o, const char *what, unsigned s
     return 0;
 }
 
+static int ask(const struct outside *o, const char *what, enum wire_wish wish, int pid, const void *text, size_t length,
+               struct wire_request *r, struct error *err)
+{
+    const int fd = outside_fd(o), slot = wait_for_slot(o, what, r, err);
+    if (slot < 0)
+        return slot;
+    const uint8_t asked = (uint8_t)(r->answered + 1);
+    int rc = 0;
+    if (!write_request(fd, (unsigned)slot, wish, pid, text, length) || !write_at(fd, (unsigned)slot, 0, &asked, 1))
+        rc = not_recording(what, err); /* sealed */
+    if (rc == 0) {
+        wake_collector(fd);
+        rc = wait_for_answer(o, what, (unsigned)slot, r, err);
+    }
+    set_lock(fd, (unsigned)slot, F_UNLCK);
+    return rc;
+}
+
 int request_ask(const struct outside *o, const char *what, enum wire_wish wish, int pid, const char *text,
                 enum wire_reply *reply, struct error *err)
 {
     struct wire_request r;
-    const int fd = outside_fd(o), slot = wait_for_slot(o, what, &r, err);
-    if (slot < 0)
-        return slot;
-    const uint8_t asked = (uint8_t)(r.answered + 1);
-    int rc = 0;
-    if (!write_request(fd, (unsigned)slot, wish, pid, text) || !write_at(fd, (unsigned)slot, 0, &asked, 1))
-        rc = not_recording(what, err); /* sealed */
-    if (rc == 0) {
-        wake_collector(fd);
-        rc = wait_for_answer(o, what, (unsigned)slot, &r, err);
-    }
-    set_lock(fd, (unsigned)slot, F_UNLCK);
-    *reply = r.reply == WIRE_REPLY_ALREADY ? WIRE_REPLY_ALREADY : WIRE_REPLY_DONE;
+    int rc = ask(o, what, wish, pid, text, strnlen(text, WIRE_TEXT_MAX), &r, err);
+    *reply = rc == 0 && r.reply == WIRE_REPLY_ALREADY ? WIRE_REPLY_ALREADY : WIRE_REPLY_DONE;
     return rc;
+}
+
+static int no_process(const char *what, struct error *err)
+{
+    return error_set(err, ENOENT, "%s: the recording has no such process", what);
+}
+
+int request_holdings(const struct outside *o, const char *what, int pid, struct wire_holding holdings[WIRE_HOLDINGS],
+                     uint32_t *count, struct error *err)
+{
+    struct wire_request r;
+    int rc = ask(o, what, WIRE_WISH_HOLDINGS, pid, "", 0, &r, err);
+    if (rc)
+        return rc;
+    if (r.reply == WIRE_REPLY_NO_PROCESS)
+        return no_process(what, err);
+    if (r.holding_count > WIRE_HOLDINGS)
+        return error_set(err, E2BIG, "%s: it has memory on more than %u devices", what, WIRE_HOLDINGS);
+    *count = r.holding_count;
+    memcpy(holdings, r.holdings, sizeof r.holdings);
+    for (uint32_t i = 0; i < *count; i++)
+        holdings[i].name[WIRE_NAME_BYTES - 1] = 0;
+    return 0;
+}
+
+int request_yielded(const struct outside *o, const char *what, int pid, const struct wire_given *given, size_t count,
+                    struct error *err)
+{
+    const size_t most = WIRE_TEXT_MAX / sizeof *given;
+    struct wire_request r;
+    int rc = ask(o, what, WIRE_WISH_YIELDED, pid, given, (count < most ? count : most) * sizeof *given, &r, err);
+    return rc == 0 && r.reply == WIRE_REPLY_NO_PROCESS ? no_process(what, err) : rc;
 }

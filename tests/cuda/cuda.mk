@@ -111,7 +111,7 @@ cuda-stand-ins: $(CUDA_PROGRAMS) $(SIM)/programs/random
 
 # check-gpu: programs of tests/gpu for a real driver. Those that need a toolkit are built where nvcc is.
 GPU := $(BUILD)/gpu
-GPU_PROGRAMS := $(GPU)/probe $(GPU)/procaddr
+GPU_PROGRAMS := $(GPU)/probe $(GPU)/procaddr $(GPU)/yield
 GPU_CUDA := $(foreach p,deltas cost,$(GPU)/$(p)-shared $(GPU)/$(p)-static)
 CUPTI_INCLUDE ?= $(patsubst %/cupti.h,%,$(firstword $(wildcard $(CUDA_INCLUDE)/cupti.h $(CUDA_INCLUDE)/../extras/CUPTI/include/cupti.h)))
 CUPTI_LIB ?= $(patsubst %/,%,$(dir $(firstword $(wildcard $(addprefix $(CUDA_INCLUDE)/../,lib64/libcupti.so extras/CUPTI/lib64/libcupti.so)))))

@@ -154,6 +154,39 @@ EXPORT int nvmlDeviceGetMemoryInfo_v2(void *device, struct memory_v2 *out)
     return error;
 }
 
+struct process {
+    unsigned pid;
+    unsigned long long used;
+    unsigned gpu_instance, compute_instance;
+};
+int nvmlDeviceGetComputeRunningProcesses_v3(void *device, unsigned *count, struct process *out);
+EXPORT int nvmlDeviceGetComputeRunningProcesses_v3(void *device, unsigned *count, struct process *out)
+{
+    unsigned found = 0;
+    if (!known(device) || !count)
+        return INVALID_ARGUMENT;
+    for (int i = 0; i < SIM_PROCESSES; i++) {
+        const struct sim_process *p = &state->process[i];
+        const uint64_t used = __atomic_load_n(&p->used_bytes[number_of(device)], __ATOMIC_RELAXED);
+        if (!used || !sim_lives(p))
+            continue;
+        if (found < *count)
+            out[found] = (struct process){.pid = (unsigned)p->pid, .used = used};
+        found++;
+    }
+    const int fits = found <= *count;
+    *count = found;
+    return fits ? OK : INSUFFICIENT_SIZE;
+}
+
+/* As SIM_CUDA_DRIVER says. */
+int nvmlSystemGetDriverVersion(char *out, unsigned length);
+EXPORT int nvmlSystemGetDriverVersion(char *out, unsigned length)
+{
+    const char *version = getenv("SIM_CUDA_DRIVER");
+    return snprintf(out, length, "%s", version ? version : "580.00") < (int)length ? OK : INSUFFICIENT_SIZE;
+}
+
 const char *nvmlErrorString(int error);
 EXPORT const char *nvmlErrorString(int error)
 {

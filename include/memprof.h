@@ -61,6 +61,7 @@ extern int memprof_hook_on_oom(void (*function)(const char *device, size_t size,
     __attribute__((weak));
 extern int memprof_hook_pause(void) __attribute__((weak));
 extern int memprof_hook_resume(void) __attribute__((weak));
+extern int memprof_hook_yield(int is_restore) __attribute__((weak));
 extern uint64_t memprof_hook_pool_create(const char *name) __attribute__((weak));
 extern void memprof_hook_pool_destroy(uint64_t pool) __attribute__((weak));
 extern void memprof_hook_pool_segment(uint64_t pool, const void *p, size_t size) __attribute__((weak));
@@ -179,7 +180,8 @@ enum memprof_status {
     MEMPROF_NO_DEVICE = -2,    /* none of that name was met so far */
     MEMPROF_NO_ANSWER = -3,    /* the collector did not answer within a second: it is stopped, or starved. The thread's
                                   next calls do not wait until it goes on. memprof_figures: nothing was counted yet */
-    MEMPROF_NOT_HERE = -4      /* in a signal handler that interrupted an allocation, or under seccomp: nobody waits */
+    MEMPROF_NOT_HERE = -4,     /* in a signal handler that interrupted an allocation, or under seccomp: nobody waits */
+    MEMPROF_REFUSED = -5       /* it was not done; standard error says why */
 };
 
 /*
@@ -236,6 +238,22 @@ static inline int memprof_pause(void)
 static inline int memprof_resume(void)
 {
     return memprof_hook_resume ? memprof_hook_resume() : MEMPROF_NOT_RECORDED;
+}
+
+/*
+ * Gives all that this process has on GPUs back, its CUDA contexts included: it lies in host memory until
+ * memprof_restore(), at the same addresses afterwards, and each GPU call of any thread waits until then. As `memprof
+ * yield PID` does, which is started for it, with the same refusals (docs/yield.md): MEMPROF_REFUSED, and all is as it
+ * was but where standard error says otherwise. memprof_restore waits until the GPUs have the room.
+ */
+static inline int memprof_yield(void)
+{
+    return memprof_hook_yield ? memprof_hook_yield(0) : MEMPROF_NOT_RECORDED;
+}
+
+static inline int memprof_restore(void)
+{
+    return memprof_hook_yield ? memprof_hook_yield(1) : MEMPROF_NOT_RECORDED;
 }
 
 /*

@@ -17,7 +17,7 @@ if _hook.library:  # a __del__ may want names when nothing can be imported any m
 
 __all__ = ['Bytes', 'Error', 'Figures', 'Table', 'allocated', 'figures', 'freed', 'is_recording', 'lines', 'mark',
            'name', 'names', 'on_oom', 'page', 'pause', 'peak', 'profile', 'profile_every', 'range', 'report', 'reset',
-           'resume', 'sync']
+           'resume', 'sync', 'yielded']
 
 
 def __getattr__(attribute):  # what needs more modules is loaded when it is asked for
@@ -63,6 +63,13 @@ def on_oom(function):
     The main thread calls it soon after, between two of its instructions: the failing thread may be anywhere."""
     from . import _oom
     _oom.observe(function)
+
+
+def yielded(timeout=None):
+    """`with memprof.yielded():` gives all that the program has on GPUs back for that long; its GPU calls wait. Error
+    where that is refused, or (at the end) where it cannot come home. timeout: seconds for GPU calls to end."""
+    from . import _yield
+    return _yield.Yielded(timeout)
 
 
 class range:

@@ -233,7 +233,7 @@ order sum 0
 "$MEMPROF" yield "$pid" >yield.txt
 contains 'all the same' yield.txt '17.00 MiB given back'
 SIM_CUDA_CHECKPOINT=restore=999 bad 1 'its memory is in host memory' restore "$pid"
-SIM_CUDA_CHECKPOINT=restore=stuck bad 1 'the driver did not answer in 2.1 s; its memory is in host memory' \
+SIM_CUDA_CHECKPOINT=restore=stuck bad 1 'the driver did not answer in 2.0 s; its memory is in host memory' \
     restore --timeout 2s "$pid"
 SIM_CUDA_CHECKPOINT=unlock=stuck bad 1 'unlocking it, the driver did not answer in 2.0 s; it is still locked' \
     restore --timeout 2s "$pid"
@@ -309,3 +309,62 @@ bad 1 'does not answer' yield "$pid"
 kill -CONT $runner
 state_is running
 end
+
+echo 'by the program itself'
+begin
+order take $MIB
+order sum 0
+order yield 0
+order restore 0
+order sum 0
+order managed $MIB
+order yield 0
+equal 'done, done, refused' 'yield 0 restore 0 yield -5' "$(grep -e '^yield' -e '^restore' said | paste -sd' ')"
+contains 'and why' err '1.00 MiB of managed memory'
+equal 'what lay on the device' 1 "$(grep '^sum' said | uniq | wc -l)"
+end
+equal 'a range' 1 "$(value "SELECT count(*) FROM mark WHERE domain = 'memprof' AND end_ns > start_ns")"
+equal 'processes that are recorded' 1 "$(value "SELECT count(*) FROM process")"
+mkfifo in5
+"$TARGET" <in5 >said5 &
+plain=$!
+exec 4>in5
+echo 'yield 0' >&4
+echo 'quit 0' >&4
+exec 4>&-
+wait $plain
+contains 'without memprof' said5 'yield -1'
+
+need python3
+echo 'by a Python program'
+cat >yield.py <<'END'
+import ctypes, memprof, subprocess, os
+cuda = ctypes.CDLL('libcuda.so.1')
+context, address = ctypes.c_void_p(), ctypes.c_uint64()
+assert not cuda.cuInit(0) and not cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0)
+assert not cuda.cuCtxSetCurrent(context) and not cuda.cuMemAlloc_v2(ctypes.byref(address), ctypes.c_size_t(1 << 20))
+def state():
+    if not memprof.is_recording():
+        return 'not recorded'
+    environment = dict(os.environ, MEMPROF_SESSION='', LD_PRELOAD='')
+    return subprocess.run([os.environ['MEMPROF'], 'state', str(os.getpid())], env=environment, stdout=subprocess.PIPE,
+                          encoding='utf-8', close_fds=False).stdout.split('\n')[0].split(': ')[-1]
+with memprof.yielded():
+    with memprof.yielded(timeout=5):
+        print(state())
+    print(state())
+print(state())
+assert not cuda.cuMemAllocManaged(ctypes.byref(address), ctypes.c_size_t(1 << 20), 1)
+try:
+    with memprof.yielded():
+        print('inside')
+except memprof.Error as error:
+    print('managed memory' in str(error), str(error).startswith(str(os.getpid())))
+END
+RUN_OPTIONS=--python-module
+export PYTHONDONTWRITEBYTECODE=1
+record python3 yield.py
+[ $status = 0 ] || fail "$(cat run.err)"
+equal 'in it, in it, behind it, refused' 'given back|given back|running|True True' "$(paste -sd'|' run.out)"
+PYTHONPATH=$("$MEMPROF" python-path) python3 yield.py >plain.out
+equal 'without memprof' 'not recorded|not recorded|not recorded|inside' "$(paste -sd'|' plain.out)"

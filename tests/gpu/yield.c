@@ -2,8 +2,10 @@
  * A process with memory on a GPU (its argument: which; 0) that does what it is told, a word and a number a line, and
  * answers "done": take BYTES, claim BYTES (whose contents sum does not see), managed BYTES, foreign BYTES, drop (the
  * newest one), slow (a call that ends when the file "slow" is gone), sum (of all that take gave, as it lies on the
- * device), quit. Needs no toolkit; runs on the simulated driver, too.
+ * device), yield and restore (its own GPUs), quit. Needs no toolkit; runs on the simulated driver, too.
  */
+#include "../../include/memprof.h"
+
 #include <dlfcn.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -149,6 +151,10 @@ static int obey(const char *word, size_t number)
         drop();
     else if (!strcmp(word, "slow"))
         slow();
+    else if (!strcmp(word, "yield"))
+        printf("yield %d\n", memprof_yield());
+    else if (!strcmp(word, "restore"))
+        printf("restore %d\n", memprof_restore());
     else if (!strcmp(word, "sum"))
         printf("sum %016llx\n", (unsigned long long)sum());
     return strcmp(word, "quit") != 0;

@@ -111,11 +111,11 @@ cuda-stand-ins: $(CUDA_PROGRAMS) $(SIM)/programs/random
 
 # check-gpu: programs of tests/gpu for a real driver. Those that need a toolkit are built where nvcc is.
 GPU := $(BUILD)/gpu
-GPU_PROGRAMS := $(GPU)/probe $(GPU)/procaddr $(GPU)/yield
+GPU_PROGRAMS := $(GPU)/probe $(GPU)/procaddr $(GPU)/yield $(GPU)/used
 GPU_CUDA := $(foreach p,deltas cost,$(GPU)/$(p)-shared $(GPU)/$(p)-static)
 CUPTI_INCLUDE ?= $(patsubst %/cupti.h,%,$(firstword $(wildcard $(CUDA_INCLUDE)/cupti.h $(CUDA_INCLUDE)/../extras/CUPTI/include/cupti.h)))
 CUPTI_LIB ?= $(patsubst %/,%,$(dir $(firstword $(wildcard $(addprefix $(CUDA_INCLUDE)/../,lib64/libcupti.so extras/CUPTI/lib64/libcupti.so)))))
-$(GPU_PROGRAMS): $(GPU)/%: tests/gpu/%.c tests/cuda/driver/symbols.def
+$(GPU_PROGRAMS): $(GPU)/%: tests/gpu/%.c tests/cuda/driver/symbols.def include/memprof.h
 	@mkdir -p $(@D)
 	$(Q)$(CC) -D_GNU_SOURCE -std=gnu17 -O1 -g $(WARN) -o $@ $< -ldl
 $(GPU)/deltas-shared $(GPU)/cost-shared: $(GPU)/%-shared: tests/gpu/%.cu

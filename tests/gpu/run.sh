@@ -106,6 +106,54 @@ for how in plain profiled; do
     esac
 done
 
+# a process gives its GPU back and gets it again: what it holds, and what NVML says meanwhile
+yield_bytes=268435456
+order() { # WORD NUMBER: and waits for the answer
+    answers=$(grep -c '^done' "$work/out")
+    echo "$1 $2" >&5
+    waited=0
+    while [ "$(grep -c '^done' "$work/out")" = "$answers" ] && [ $waited -lt "${GPU_TIMEOUT:-300}" ]; do
+        sleep 0.2 && waited=$((waited + 1))
+    done
+}
+yield_row() {
+    rm -f "$work/orders" "$work/out.db" "$work/out" && mkfifo "$work/orders"
+    limited "$MEMPROF" run -q -o "$work/out.db" -- "$GPU/yield" <"$work/orders" >"$work/out" 2>"$work/err" &
+    exec 5>"$work/orders"
+    order take $yield_bytes
+    order sum 0
+    pid=$(sed -n 's/^pid //p' "$work/out")
+    before=$("$GPU/used")
+    if limited "$MEMPROF" yield "$pid" >"$work/yield" 2>&1; then
+        during=$("$GPU/used")
+        limited "$MEMPROF" restore "$pid" >"$work/restore" 2>&1 || kill "$pid"
+        after=$("$GPU/used")
+        order sum 0
+        echo 'quit 0' >&5
+    else
+        during= after=
+        kill "$pid"
+    fi
+    exec 5>&-
+    wait $!
+    sums=$(grep -c '^sum' "$work/out") kinds_of_sums=$(grep '^sum' "$work/out" | sort -u | wc -l)
+}
+if [ ! -x "$GPU/yield" ] || ! "$GPU/used" >/dev/null; then
+    row skip "yield and restore" "not built, or no NVML"
+else
+    yield_row
+    if grep -q 'has no process checkpoints' "$work/yield"; then
+        row skip "yield and restore" "$(head -1 "$work/yield")"
+    elif [ -z "$during" ]; then
+        row FAIL "yield and restore" "$(head -1 "$work/yield")"
+    elif [ "$sums $kinds_of_sums" = "2 1" ] && [ $((before - during)) -ge $yield_bytes ] &&
+        [ $((after - during)) -ge $yield_bytes ]; then
+        row ok "yield and restore" "used $before, $during while given back, $after; $(head -1 "$work/yield")"
+    else
+        row FAIL "yield and restore" "used $before, then $during, then $after; $sums checksums, $kinds_of_sums kinds"
+    fi
+fi
+
 # what a pair of calls costs more, of 5 runs each in turn the median
 for kind in $kinds; do
     program=$GPU/cost-$kind

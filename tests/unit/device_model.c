@@ -62,6 +62,8 @@ void model_pool_grows(int pool)
 void model_compare(const char *after)
 {
     uint64_t active[DEVICES + 2] = {0}, allocated[DEVICES + 2] = {0}, reserved[DEVICES + 2] = {0};
+    uint64_t managed[DEVICES + 2] = {0}, foreign[DEVICES + 2] = {0};
+    struct devices_holding h[256];
     uint64_t s_active[DEVICES + 2] = {0}, s_allocated[DEVICES + 2] = {0}, s_reserved[DEVICES + 2] = {0};
     for (unsigned i = 0; i < DEVICE_SLOTS; i++) {
         const struct piece *p = &m.pieces[i];
@@ -72,6 +74,10 @@ void model_compare(const char *after)
             active[p->device] += p->size;
             allocated[p->device] += p->is_pending ? 0 : p->size;
         }
+        if (p->is_foreign)
+            foreign[p->device] += p->size;
+        else if (p->kind == KIND_managed)
+            managed[p->device] += p->size;
         if (!p->is_foreign && (p->kind == KIND_device || p->kind == KIND_pinned))
             reserved[p->device] += p->size;
     }
@@ -99,9 +105,16 @@ void model_compare(const char *after)
     }
     for (unsigned i = 0; i < shown.segment_count; i++)
         s_reserved[shown.segments[i].device] += shown.segments[i].size;
+    devices_holdings(devices, h);
     for (unsigned i = 0; i < DEVICES + 1; i++) {
         for (unsigned k = 0; k < KIND_COUNT; k++)
             s_reserved[i] += shown.sampled[i][k];
+        if (i && h[i].reserved_bytes != reserved[i])
+            fail_msg("after %s, device %u: it holds %lx; expected %lx", after, i, (long)h[i].reserved_bytes,
+                     (long)reserved[i]);
+        if (h[i].managed_bytes != managed[i] || h[i].foreign_bytes != foreign[i])
+            fail_msg("after %s, device %u: %lx managed, %lx foreign; expected %lx, %lx", after, i,
+                     (long)h[i].managed_bytes, (long)h[i].foreign_bytes, (long)managed[i], (long)foreign[i]);
         if (active[i] != s_active[i] || allocated[i] != s_allocated[i] || reserved[i] != s_reserved[i])
             fail_msg("after %s, device %u: active %lx, allocated %lx, reserved %lx; expected %lx, %lx, %lx", after, i,
                      (long)s_active[i], (long)s_allocated[i], (long)s_reserved[i], (long)active[i], (long)allocated[i],

@@ -335,13 +335,95 @@ static void test_killed(void **state)
     bench_end(&b);
 }
 
+static void wish_of(struct bench *b, unsigned slot, unsigned what, int pid, const void *text, unsigned bytes)
+{
+    struct wire_request *r = &b->wire->requests[slot];
+    r->what = (uint8_t)what;
+    r->pid = pid;
+    r->text_bytes = (uint16_t)bytes;
+    memcpy(r->text, text, bytes < WIRE_TEXT_MAX ? bytes : WIRE_TEXT_MAX);
+    r->asked++;
+    answer(b, 1);
+}
+
+static void put_call(struct bench *b, unsigned kind, unsigned hook, const uint64_t *arguments, unsigned count)
+{
+    uint64_t words[16] = {0, (uint64_t)WIRE_CALL << 56 | (uint64_t)hook << 48 | (uint64_t)(count + 3) << 32 | STACK,
+                          WIRE_CALL_WORD(kind, 0, 0)};
+    memcpy(words + 3, arguments, count * sizeof *arguments);
+    writer_put(&b->w, words, count + 3);
+}
+
+/* What a process has of GPUs, and that it gave them back. */
+static void test_holdings(void **state)
+{
+    static char many[WIRE_TEXT_MAX];
+    const struct wire_given given = {{7, 8}, 5000};
+    struct bench b;
+    (void)state;
+    bench_begin(&b, 0);
+    struct wire_request *r = &b.wire->requests[0];
+    wish_of(&b, 0, WIRE_WISH_HOLDINGS, getpid(), "", 0);
+    assert_int_equal(r->reply, WIRE_REPLY_DONE);
+    assert_int_equal(r->holding_count, 0);
+    put_call(&b, WIRE_CALL_DEVICE, 0, (uint64_t[]){1 << 20, 7, 8, 0}, 4);
+    put_call(&b, WIRE_CALL_ALLOC, WIRE_HOOK_cuMemAlloc, (uint64_t[]){0x700000, 300, 1}, 3);
+    put_call(&b, WIRE_CALL_ALLOC, WIRE_HOOK_cuMemAllocManaged, (uint64_t[]){0x800000, 20, 1}, 3);
+    wish_of(&b, 0, WIRE_WISH_HOLDINGS, getpid(), "", 0); /* with all that was written before */
+    assert_int_equal(r->holding_count, 1);
+    const struct wire_holding *h = &r->holdings[0];
+    assert_string_equal(h->name, "cuda:0");
+    assert_int_equal(h->uuid[0], 7);
+    assert_int_equal(h->reserved_bytes, 300);
+    assert_int_equal(h->managed_bytes, 20);
+    assert_int_equal(h->given_bytes, 0);
+    wish_of(&b, 1, WIRE_WISH_RESTORED, getpid(), "", 0);
+    assert_int_equal(b.wire->requests[1].reply, WIRE_REPLY_ALREADY);
+    wish_of(&b, 1, WIRE_WISH_YIELDED, getpid(), &given, sizeof given);
+    assert_int_equal(b.wire->requests[1].reply, WIRE_REPLY_DONE);
+    wish_of(&b, 1, WIRE_WISH_YIELDED, getpid(), many, 65535);
+    assert_int_equal(b.wire->requests[1].reply, WIRE_REPLY_ALREADY);
+    wish_of(&b, 0, WIRE_WISH_HOLDINGS, getpid(), "", 0);
+    assert_int_equal(h->given_bytes, 5000);
+    wish_of(&b, 1, WIRE_WISH_RESTORED, getpid(), "", 0);
+    assert_int_equal(b.wire->requests[1].reply, WIRE_REPLY_DONE);
+    wish_of(&b, 1, WIRE_WISH_YIELDED, getpid(), many, 65535);
+    for (unsigned what = WIRE_WISH_HOLDINGS; what <= WIRE_WISH_RESTORED; what++) {
+        wish_of(&b, 2, what, getpid() + 1, many, 65535);
+        assert_int_equal(b.wire->requests[2].reply, WIRE_REPLY_NO_PROCESS);
+    }
+    assert_int_equal(count(&b, "SELECT count(*) FROM mark WHERE domain = 'memprof' AND name = 'yielded'"), 2);
+    assert_int_equal(count(&b, "SELECT count(*) FROM mark WHERE domain = 'memprof' AND end_ns >= start_ns"), 1);
+    control_end(b.control, b.s->store, 1000000000000);
+    assert_int_equal(count(&b, "SELECT count(*) FROM mark WHERE domain = 'memprof' AND end_ns >= start_ns"), 2);
+    bench_end(&b);
+}
+
+/* Its asker waits no more, and the slot's next wish is another one. */
+static void test_withdrawn(void **state)
+{
+    struct bench b;
+    (void)state;
+    bench_begin(&b, 0);
+    struct wire_request *r = &b.wire->requests[0];
+    writer_busy(&b.w); /* nothing after this is given out */
+    wish(&b, 0, WIRE_WISH_HOLDINGS, "");
+    rounds(&b, 1);
+    assert_int_equal(control_waits(b.control), 1);
+    r->what = WIRE_WISH_NOTHING;
+    answer(&b, 1);
+    assert_int_equal(control_waits(b.control), 0);
+    bench_end(&b);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_by_sync),      cmocka_unit_test(test_resized),
         cmocka_unit_test(test_from_outside), cmocka_unit_test(test_from_the_beginning),
         cmocka_unit_test(test_hostile),      cmocka_unit_test(test_many),
-        cmocka_unit_test(test_killed),
+        cmocka_unit_test(test_killed),       cmocka_unit_test(test_holdings),
+        cmocka_unit_test(test_withdrawn),
     };
     return cmocka_run_group_tests(tests, scratch_begin, scratch_end);
 }

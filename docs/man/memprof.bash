@@ -3,7 +3,7 @@ _memprof() {
     local word=${COMP_WORDS[COMP_CWORD]} options=
     COMPREPLY=()
     if [ "$COMP_CWORD" -eq 1 ]; then
-        mapfile -t COMPREPLY < <(compgen -W 'run report lines leaks advise diff check info top log sql import merge export python-path kernel mark pause resume help --version --help' -- "$word")
+        mapfile -t COMPREPLY < <(compgen -W 'run report lines leaks advise diff check info top log sql import merge export python-path kernel mark pause resume yield restore state help --version --help' -- "$word")
         return
     fi
     case ${COMP_WORDS[1]} in
@@ -26,6 +26,9 @@ _memprof() {
     mark) options='--help' ;;
     pause) options='--help' ;;
     resume) options='--help' ;;
+    yield) options='--timeout --wait --force --help' ;;
+    restore) options='--timeout --wait --force --help' ;;
+    state) options='--timeout --force --help' ;;
     esac
     if [[ $word == -* ]]; then
         mapfile -t COMPREPLY < <(compgen -W "$options" -- "$word")

@@ -36,7 +36,7 @@ struct yield_result {
     enum checkpoint_state state;
     int is_recorded;
     int is_already;  /* nothing was to be done */
-    int64_t took_ns; /* in which the process's GPU calls waited (of a restore: since it was asked for) */
+    int64_t took_ns; /* since it was locked; of a restore since there was room */
     struct yield_gpu gpu[YIELD_GPUS];
     uint32_t gpu_count;
     struct buf notes; /* a line each, for people; buf_free */

@@ -98,11 +98,10 @@ static void print_yield(const char *what, const struct yield_result *r)
     units_ns(took, r->took_ns);
     for (uint32_t i = 0; i < r->gpu_count; i++) {
         print_given(&r->gpu[i], r->is_recorded);
-        printf(" in %s%s", took, i + 1 < r->gpu_count ? "\n" : "; ");
+        printf(" in %s\n", took);
     }
-    if (r->gpu_count == 0)
-        printf("%s: given back in %s; ", what, took);
-    printf("now in host memory of %s. 'memprof restore %s' brings it back\n", what, what);
+    printf("%s: %s; 'memprof restore %s' brings it back\n", what,
+           r->gpu_count ? "now in its host memory" : "its calls wait", what);
 }
 
 static void print_restore(const char *what, const struct yield_result *r)

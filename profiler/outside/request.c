@@ -175,6 +175,15 @@ int request_ask(const struct outside *o, const char *what, enum wire_wish wish, 
     return rc;
 }
 
+/* Whatever lies there, it goes to terminals. */
+static void clean_name(char name[WIRE_NAME_BYTES])
+{
+    name[WIRE_NAME_BYTES - 1] = 0;
+    for (char *p = name; *p; p++)
+        if (*p < ' ' || *p > '~')
+            *p = '?';
+}
+
 static int no_process(const char *what, struct error *err)
 {
     return error_set(err, ENOENT, "%s: the recording has no such process", what);
@@ -194,7 +203,7 @@ int request_holdings(const struct outside *o, const char *what, int pid, struct 
     *count = r.holding_count;
     memcpy(holdings, r.holdings, sizeof r.holdings);
     for (uint32_t i = 0; i < *count; i++)
-        holdings[i].name[WIRE_NAME_BYTES - 1] = 0;
+        clean_name(holdings[i].name);
     return 0;
 }
 

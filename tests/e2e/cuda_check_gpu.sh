@@ -24,7 +24,8 @@ mkdir build/cuda/broken
 printf '#!/bin/sh\nexec sleep 60\n' >build/cuda/broken/net
 printf '#!/bin/sh\nexit 3\n' >build/cuda/broken/pools
 chmod +x build/cuda/broken/*
-GPU_KINDS=broken GPU_TIMEOUT=2 SIM_CUDA_CHECKPOINT=checkpoint=801 check_gpu && fail "broken samples passed" || equal "status" 1 $?
+GPU_KINDS=broken GPU_TIMEOUT=2 SIM_CUDA_CHECKPOINT=checkpoint=801 check_gpu &&
+    fail "broken samples passed" || equal "status" 1 $?
 equal "rows that failed" "net, broken pools, broken" \
     "$(sed -n 's/^FAIL  \([a-z]*, broken\) .*/\1/p' out | paste -sd' ')"
 

@@ -1,5 +1,5 @@
-# memprof yield, restore, state on the simulated driver: what is given back and comes home, who is refused before anything
-# is done to him, what becomes of a process where a step fails, hangs or crashes, or somebody ends meanwhile.
+# memprof yield, restore, state on the simulated driver: what is given back and comes home, who is refused before
+# anything is done to him, what becomes of a process where a step fails, hangs or crashes, or somebody ends meanwhile.
 export SIM_CUDA_DEVICES=2 SIM_CUDA_BYTES=67108864 SIM_CUDA_CONTEXT_BYTES=16777216 SIM_CUDA_STATE="$PWD/state"
 . "$ROOT/tests/lib.sh"
 . "$ROOT/tests/cuda/lib.sh"
@@ -50,9 +50,10 @@ before=$(grep '^sum' said)
 state_is running
 contains 'what it has' state.txt 'cuda:0: 30.00 MiB of blocks'
 "$MEMPROF" yield "$pid" >yield.txt
-contains 'what was given back' yield.txt "cuda:0: 46.00 MiB given back (30.00 MiB of blocks, 16.00 MiB of the context) in "
-contains 'what to do next' yield.txt "; now in host memory of $pid. 'memprof restore $pid' brings it back"
-equal 'lines' 1 "$(wc -l <yield.txt)"
+contains 'what was given back' yield.txt \
+    "cuda:0: 46.00 MiB given back (30.00 MiB of blocks, 16.00 MiB of the context) in "
+contains 'what to do next' yield.txt "$pid: now in its host memory; 'memprof restore $pid' brings it back"
+equal 'lines' 2 "$(wc -l <yield.txt)"
 state_is 'given back'
 contains 'what it needs' state.txt 'cuda:0: 46.00 MiB to be taken again'
 "$MEMPROF" yield "$pid" >again.txt 2>again.err
@@ -99,7 +100,7 @@ contains 'a window' during.txt 'yielded'
 echo 'refused before anything is done'
 begin
 order managed $((2 * MIB))
-bad 1 'it has 2.00 MiB of managed memory on cuda:0, which the driver'"'"'s checkpoint does not carry: nothing was done' \
+bad 1 "it has 2.00 MiB of managed memory on cuda:0, which the driver's checkpoint does not carry: nothing" \
     yield "$pid"
 state_is running
 contains 'managed' state.txt 'cuda:0: 2.00 MiB managed, which cannot be given back'
@@ -217,11 +218,11 @@ fails() { # STEP=HOW TEXT STATE
     SIM_CUDA_CHECKPOINT=$1 bad 1 "$2" yield --timeout 2s "$pid"
     state_is "$3"
 }
-fails lock=304 'locking it, the driver says: OS call failed or operation not supported on this OS (304); it runs on' running
+fails lock=304 'locking it, the driver says: OS call failed or operation not supported on this OS (304);' running
 fails lock=crash 'locking it, the driver crashed (signal 11); it runs on' running
 fails lock=stuck 'locking it, the driver did not answer in 4.0 s; it runs on' running
 fails state=stuck 'asking for its state, the driver did not answer in 2.0 s' running
-fails checkpoint=801 'moving its memory to the host, the driver says: operation not supported (801); it was unlocked' running
+fails checkpoint=801 'moving its memory to the host, the driver says: operation not supported (801); it was' running
 fails checkpoint=crash 'the driver crashed (signal 11); it was unlocked and runs on' running
 fails checkpoint=stuck 'the driver did not answer in 2.0 s; it was unlocked and runs on' running
 fails checkpoint=800 'operation not permitted (800); root may, or CAP_SYS_PTRACE; it was unlocked' running

@@ -210,7 +210,8 @@ struct wire_holding {           /* of a process, on one device */
     uint64_t uuid[2];           /* 0, 0: not known */
     uint64_t reserved_bytes;    /* its blocks, and what pools hold beside them */
     uint64_t managed_bytes, foreign_bytes;
-    uint64_t given_bytes; /* as WISH_YIELDED said, until WISH_RESTORED */
+    uint64_t context_count; /* that own blocks */
+    uint64_t given_bytes;   /* as WISH_YIELDED said, until WISH_RESTORED */
 };
 
 struct wire_given {

@@ -50,9 +50,9 @@ static uint64_t given_bytes(const struct yield *y, const uint64_t uuid[2])
 
 static void write_name(char name[WIRE_NAME_BYTES], const struct device_row *row)
 {
-    char text[32];
+    char text[32] = "";
     snprintf(text, sizeof text, "%s:%u", row->kind, row->ordinal);
-    strncpy(name, text, WIRE_NAME_BYTES);
+    memcpy(name, text, WIRE_NAME_BYTES); /* it is shorter */
 }
 
 void holdings_write(const struct holdings *h, const struct process *p, const struct device_rows *devices,
@@ -75,6 +75,7 @@ void holdings_write(const struct holdings *h, const struct process *p, const str
                                     .reserved_bytes = all[i].reserved_bytes,
                                     .managed_bytes = all[i].managed_bytes,
                                     .foreign_bytes = all[i].foreign_bytes,
+                                    .context_count = all[i].context_count,
                                     .given_bytes = given};
         write_name(to->name, row);
     }

@@ -71,6 +71,7 @@ struct devices_holding {
     uint64_t reserved_bytes; /* blocks, and what pools hold beside them */
     uint64_t managed_bytes;
     uint64_t foreign_bytes; /* another process's */
+    uint64_t context_count; /* that own blocks */
 };
 /* Of each device_id. */
 void devices_holdings(const struct devices *d, struct devices_holding holdings[256]);

@@ -4,6 +4,7 @@
 #include "request.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
@@ -99,6 +100,11 @@ static int check_carried(const struct yield *y, struct error *err)
                              "%s: it has %s of other processes' memory open (%s), which the driver's checkpoint does "
                              "not carry: nothing was done to it",
                              y->options->what, units_bytes(size, (int64_t)h->foreign_bytes), h->name);
+        if (h->context_count > 1)
+            return error_set(err, ENOTSUP,
+                             "%s: it has %" PRIu64 " CUDA contexts on %s, which drivers were seen to crash at; --force "
+                             "asks the driver all the same",
+                             y->options->what, h->context_count, h->name);
     }
     return 0;
 }

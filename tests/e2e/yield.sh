@@ -110,6 +110,13 @@ order foreign $((3 * MIB))
 bad 1 'it has 3.00 MiB of other processes'"'"' memory open (foreign:0)' yield "$pid"
 state_is running
 order drop 0
+order claim $MIB
+order context 0
+order claim $MIB
+bad 1 'it has 2 CUDA contexts on cuda:0' yield "$pid"
+order drop 0
+order end 0
+order drop 0
 SIM_CUDA_DRIVER=610.57.04 bad 1 'driver 610.57.04 is known to crash' yield "$pid"
 bad 1 'the memprof that records' yield "$runner"
 bad 1 'no such process' yield 4194305

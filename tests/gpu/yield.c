@@ -2,7 +2,8 @@
  * A process with memory on a GPU (its argument: which; 0) that does what it is told, a word and a number a line, and
  * answers "done": take BYTES, claim BYTES (whose contents sum does not see), managed BYTES, foreign BYTES, drop (the
  * newest one), slow (a call that ends when the file "slow" is gone), sum (of all that take gave, as it lies on the
- * device), yield and restore (its own GPUs), quit. Needs no toolkit; runs on the simulated driver, too.
+ * device), context (another one on GPU 0), end (of that), yield and restore (its own GPUs), quit. Needs no toolkit;
+ * runs on the simulated driver, too.
  */
 #include "../../include/memprof.h"
 
@@ -137,6 +138,19 @@ static uint64_t sum(void)
     return hash;
 }
 
+static void another_context(void)
+{
+    void *context;
+    check(((int (*)(void **, unsigned, int))find("cuCtxCreate_v2"))(&context, 0, 0), "cuCtxCreate");
+}
+
+static void end_context(void)
+{
+    void *context;
+    check(((int (*)(void **))find("cuCtxGetCurrent"))(&context), "cuCtxGetCurrent");
+    check(((int (*)(void *))find("cuCtxDestroy_v2"))(context), "cuCtxDestroy");
+}
+
 static int obey(const char *word, size_t number)
 {
     if (!strcmp(word, "take"))
@@ -151,6 +165,10 @@ static int obey(const char *word, size_t number)
         drop();
     else if (!strcmp(word, "slow"))
         slow();
+    else if (!strcmp(word, "context"))
+        another_context();
+    else if (!strcmp(word, "end"))
+        end_context();
     else if (!strcmp(word, "yield"))
         printf("yield %d\n", memprof_yield());
     else if (!strcmp(word, "restore"))

@@ -376,6 +376,7 @@ static void test_holdings(void **state)
     assert_int_equal(h->uuid[0], 7);
     assert_int_equal(h->reserved_bytes, 300);
     assert_int_equal(h->managed_bytes, 20);
+    assert_int_equal(h->context_count, 1);
     assert_int_equal(h->given_bytes, 0);
     wish_of(&b, 1, WIRE_WISH_RESTORED, getpid(), "", 0);
     assert_int_equal(b.wire->requests[1].reply, WIRE_REPLY_ALREADY);

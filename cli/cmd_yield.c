@@ -62,9 +62,12 @@ static int has_signal(void)
     return sigtimedwait(&set, NULL, &(struct timespec){1, 0}) > 0;
 }
 
-static int goes_on_waiting(void *arg)
+static int goes_on_waiting(void *arg, const char *lacking)
 {
-    (void)arg;
+    int *is_told = arg;
+    if (!*is_told)
+        cli_note("%s; waiting for them", lacking);
+    *is_told = 1;
     return !has_signal();
 }
 
@@ -135,10 +138,12 @@ static void print_state(const char *what, const struct yield_result *r)
 
 /* --- commands --- */
 
-static int restore(const struct yield_options *o)
+static int restore(struct yield_options *o)
 {
+    int is_told = 0;
     struct yield_result r;
     struct error err = {""};
+    o->arg = &is_told;
     int status = yield_restore(o, &r, &err) ? cli_fail(&err) : EXIT_OK;
     print_notes(o->what, &r);
     if (status == EXIT_OK && r.is_already)

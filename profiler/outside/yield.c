@@ -230,8 +230,12 @@ static int wait_for_room(struct yield *y, struct error *err)
         int rc = look(y, &y->before, err);
         if (rc == 0)
             rc = yield_check_room(y, &y->before, err);
-        if (rc != -ENOSPC || !y->options->wait_for_room || !y->options->wait_for_room(y->options->arg))
+        if (rc != -ENOSPC)
             return rc;
+        if (!y->options->wait_for_room || !y->options->wait_for_room(y->options->arg, err->text)) {
+            append(err, ": nothing was done; 'memprof restore --wait %s' waits for them", y->options->what);
+            return rc;
+        }
     }
 }
 

@@ -18,8 +18,9 @@ struct yield_options {
     int64_t timeout_ns; /* for the process's calls to end, and for each answer of the driver; moving its memory may take
                            2 s more for each GiB */
     int is_forced;      /* also where it is refused */
-    /* Of a restore: called while there is no room, until it returns 0. NULL: it is refused then. */
-    int (*wait_for_room)(void *arg);
+    /* Of a restore: called while there is no room, with what is lacking, until it returns 0. NULL: it is refused then.
+     */
+    int (*wait_for_room)(void *arg, const char *lacking);
     void *arg;
 };
 

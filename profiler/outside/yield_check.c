@@ -165,11 +165,8 @@ int yield_check_room(const struct yield *y, const struct checkpoint_gpus *now, s
                              "leaves it stuck for ever; --force tries it",
                              what, h->name);
         if (bytes > gpu->free_bytes)
-            return error_set(err, ENOSPC,
-                             "%s: it needs %s of %s, where %s are free: nothing was done; 'memprof restore --wait %s' "
-                             "waits for them",
-                             what, units_bytes(need, (int64_t)bytes), h->name,
-                             units_bytes(have, (int64_t)gpu->free_bytes), what);
+            return error_set(err, ENOSPC, "%s: it needs %s of %s, where %s are free", what,
+                             units_bytes(need, (int64_t)bytes), h->name, units_bytes(have, (int64_t)gpu->free_bytes));
     }
     return 0;
 }

@@ -1,4 +1,5 @@
 #include "cli.h"
+#include "policy_file.h"
 
 #include "../common/buf.h"
 #include "../common/build.h"
@@ -115,11 +116,16 @@ int run_program(const struct arguments *a, char *const program[], struct collect
         return -cli_usage("%s: --cuda-delivery=audit: this build is without CUDA (make CUDA=0)", command);
     audit |= a->given[OPTION_deepbind];
     const char *pattern = a->given[OPTION_output] ? a->value[OPTION_output] : "out.db";
+    char *policy = NULL;
+    int has_orders = 0;
+    if (a->given[OPTION_policy] && policy_file(a->value[OPTION_policy], &policy, &has_orders))
+        return -EXIT_USAGE;
     char *output = output_name(pattern, &err), rank_name[OUTPUT_RANK_NAME];
     int64_t rank = 0;
     int has_rank = output_rank(pattern, rank_name, &rank);
     if (!output) {
         cli_fail(&err);
+        free(policy);
         return -EXIT_USAGE;
     }
     if (a->given[OPTION_python_allocators])
@@ -139,6 +145,7 @@ int run_program(const struct arguments *a, char *const program[], struct collect
         torch_run_close(&torch);
         torch_run_close(&names);
         free(output);
+        free(policy);
         return -status;
     }
     char *library = cli_library(&err), *text = options_text(a);
@@ -156,6 +163,9 @@ int run_program(const struct arguments *a, char *const program[], struct collect
         .heap_sample = !a->given[OPTION_no_heap_sample],
         .symbolize = !a->given[OPTION_no_symbols],
         .is_paused = a->given[OPTION_paused],
+        .policy_name = policy ? a->value[OPTION_policy] : NULL,
+        .policy_text = policy,
+        .policy_has_orders = has_orders,
         .quiet = a->given[OPTION_quiet],
         .is_required = a->command == COMMAND_check,
     };
@@ -173,6 +183,7 @@ int run_program(const struct arguments *a, char *const program[], struct collect
     torch_run_close(&names);
     free(output);
     free(library);
+    free(policy);
     free(text);
     return status;
 }

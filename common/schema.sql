@@ -407,7 +407,7 @@ CREATE TABLE keyframe( -- live bytes and blocks per site at an instant: sites wi
   event_count INTEGER NOT NULL,    -- events before it
   chunk_id    INTEGER,             -- the first chunk after it; NULL where no events are kept
   reason      TEXT NOT NULL,       -- 'peak' (device's peak of active bytes) | 'reserved peak' | 'end' | 'periodic' | 'oom' |
-                                   -- 'teardown'
+                                   -- 'teardown' | 'policy'
   device_id   INTEGER,             -- for peaks: whose
   data        BLOB NOT NULL,       -- docs/format.md
   PRIMARY KEY(time_ns, event_count, reason)
@@ -517,6 +517,42 @@ CREATE TABLE mark( -- instants and ranges with names (memprof.h, NVTX)
   is_range   INTEGER NOT NULL,
   domain     TEXT, -- NVTX: the library that made it; NULL: the program's own
   category   TEXT  -- NVTX; NULL: none
+) STRICT;
+
+CREATE TABLE policy_band( -- what shall be done about a device's memory, and when (run --policy, memprof_policy)
+  band_id    INTEGER PRIMARY KEY,
+  source     TEXT,             -- the file; NULL: the program said it
+  process_id INTEGER REFERENCES process, -- which did; NULL: a file, or it had no process
+  line       INTEGER NOT NULL, -- of the file or the text
+  text       TEXT NOT NULL,    -- the line
+  from_ns    INTEGER NOT NULL,
+  until_ns   INTEGER           -- when another policy, or the end, took its place; NULL: a killed recording's last one
+) STRICT;
+
+CREATE TABLE policy_action( -- each time that a band had something done, by action and process
+  action_id  INTEGER PRIMARY KEY,
+  band_id    INTEGER NOT NULL REFERENCES policy_band,
+  device_id  INTEGER NOT NULL REFERENCES device,
+  process_id INTEGER REFERENCES process, -- which did it, or was meant; NULL: none
+  mark_id    INTEGER REFERENCES mark,    -- one a time: from the decision to the end of all that it led to
+  action     TEXT NOT NULL,
+  time_ns    INTEGER NOT NULL,           -- when it was decided
+  begin_ns   INTEGER,                    -- what the process said: from when to when it was at it
+  end_ns     INTEGER,
+  status     TEXT NOT NULL,              -- 'done' | 'not possible' | 'not taken' | 'process ended' | of a command 'running', 'status N', 'signal N'
+  before_bytes INTEGER,                  -- as the process measured it around it: resident bytes, of a GPU what its pools
+  after_bytes  INTEGER,                  -- reserved; NULL: not measured
+  reserved_before_bytes INTEGER NOT NULL, -- the device's, of all processes, as recorded: when it was decided,
+  reserved_after_bytes  INTEGER,         -- and 60 ms after it was done (of a signal a second); NULL: there was no then
+  used_before_bytes INTEGER NOT NULL,    -- the same of resident bytes, of a GPU what its driver says
+  used_after_bytes  INTEGER
+) STRICT;
+
+CREATE TABLE policy_off( -- actions that gave nothing back several times in a row, and were switched off
+  band_id   INTEGER NOT NULL REFERENCES policy_band,
+  device_id INTEGER NOT NULL REFERENCES device,
+  action    TEXT NOT NULL,
+  time_ns   INTEGER NOT NULL
 ) STRICT;
 
 CREATE TABLE oom( -- allocations that failed

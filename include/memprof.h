@@ -62,6 +62,10 @@ extern int memprof_hook_on_oom(void (*function)(const char *device, size_t size,
 extern int memprof_hook_pause(void) __attribute__((weak));
 extern int memprof_hook_resume(void) __attribute__((weak));
 extern int memprof_hook_yield(int is_restore) __attribute__((weak));
+extern int memprof_hook_policy(const char *text, size_t bytes) __attribute__((weak));
+extern int memprof_hook_on(const char *order, void (*function)(const char *order, const char *device, void *arg),
+                           void *arg) __attribute__((weak));
+extern int memprof_hook_poll(void) __attribute__((weak));
 extern uint64_t memprof_hook_pool_create(const char *name) __attribute__((weak));
 extern void memprof_hook_pool_destroy(uint64_t pool) __attribute__((weak));
 extern void memprof_hook_pool_segment(uint64_t pool, const void *p, size_t size) __attribute__((weak));
@@ -181,7 +185,7 @@ enum memprof_status {
     MEMPROF_NO_ANSWER = -3,    /* the collector did not answer within a second: it is stopped, or starved. The thread's
                                   next calls do not wait until it goes on. memprof_figures: nothing was counted yet */
     MEMPROF_NOT_HERE = -4,     /* in a signal handler that interrupted an allocation, or under seccomp: nobody waits */
-    MEMPROF_REFUSED = -5       /* it was not done; standard error says why */
+    MEMPROF_REFUSED = -5       /* it was not done, or a text is no policy; standard error says why (memprof run's) */
 };
 
 /*
@@ -270,6 +274,37 @@ static inline int memprof_on_oom(void (*function)(const char *device, size_t siz
     return !memprof_hook_on_oom                 ? MEMPROF_NOT_RECORDED
            : memprof_hook_on_oom(function, arg) ? MEMPROF_OK
                                                 : MEMPROF_NO_ANSWER;
+}
+
+/*
+ * Policies (docs/policy.md): bands of a device's memory in use, in which something is done about it. memprof_policy
+ * replaces the recording's policy, that of `memprof run --policy` too, by one of bytes up to 8,000; it may not have
+ * "signal" and "run". Waits as memprof_figures_now does. Returns an enum memprof_status.
+ */
+static inline int memprof_policy(const char *text, size_t bytes)
+{
+    return memprof_hook_policy ? memprof_hook_policy(text, bytes) : MEMPROF_NOT_RECORDED;
+}
+
+/*
+ * What the action "callback NAME" calls in this process: function(NAME, device, arg); order: the name, up to 15 bytes,
+ * "callback" where the policy names none. function NULL: nothing any more. A thread of memprof's own calls it, one call
+ * after the other, with nothing of memprof's or of an allocator held; or memprof_poll, in a program that calls that.
+ * Returns an enum memprof_status: NO_ANSWER after 64 different ones, or where the name is too long.
+ */
+static inline int memprof_on(const char *order, void (*function)(const char *order, const char *device, void *arg),
+                             void *arg)
+{
+    return !memprof_hook_on                        ? MEMPROF_NOT_RECORDED
+           : memprof_hook_on(order, function, arg) ? MEMPROF_OK
+                                                   : MEMPROF_NO_ANSWER;
+}
+
+/* Does what the policy wants of this process, here and now; how much that was. From the first call on nobody else does
+ * it in this process. A call that finds nothing to do costs some nanoseconds. */
+static inline int memprof_poll(void)
+{
+    return memprof_hook_poll ? memprof_hook_poll() : 0;
 }
 
 /*

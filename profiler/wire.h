@@ -34,6 +34,8 @@
 #define WIRE_REQUESTS    16u /* from outside, at the same time */
 #define WIRE_TEXT_MAX    1000u
 #define WIRE_HOLDINGS    32u /* GPUs of one process that a request is answered about */
+#define WIRE_ORDERS      16u   /* of a process, at the same time */
+#define WIRE_POLICY_MAX  8000u /* bytes of a POLICY's text */
 
 #define WIRE_LINE _Alignas(64)
 
@@ -84,6 +86,7 @@ struct wire_control {
     WIRE_LINE uint32_t state;      /* WIRE_STATE_*; collector only */
     uint32_t pauses;               /* how often the recording was paused and resumed: odd while it is paused; collector
                                       only */
+    uint32_t has_orders;           /* there is a policy by which programs may get orders; collector only */
     WIRE_LINE uint32_t sleeping;   /* futex word: 1 while the collector sleeps; a program that wakes it sets 0 and calls
                                       FUTEX_WAKE */
     WIRE_LINE uint64_t free_rings; /* head of the list of free rings: tag (32) | index + 1 (32), 0 in the low half:
@@ -122,6 +125,34 @@ struct wire_own {
     uint64_t address, size_bytes;
 };
 #define WIRE_OWN 64u /* a process; what is beyond counts as the program's */
+/*
+ * Orders: what a policy wants a process to do itself. The collector fills the place of the next number and counts it in
+ * proc.ordered; the process's helper thread, or its own memprof_poll, takes one after the other and answers in place.
+ * A slot's next process begins behind the orders that it finds.
+ */
+enum wire_order_what {
+    WIRE_ORDER_MALLOC_TRIM = 1,
+    WIRE_ORDER_POOL_TRIM,
+    WIRE_ORDER_POOL_TRIM_SYNC,
+    WIRE_ORDER_CALLBACK,
+};
+enum wire_order_result {
+    WIRE_ORDER_DONE = 1,
+    WIRE_ORDER_NOT_POSSIBLE, /* another allocator's heap, no such function, ... */
+};
+
+struct wire_order {
+    WIRE_LINE uint32_t number; /* collector only, before proc.ordered has it, as the next ones */
+    uint32_t what;
+    uint32_t ordinal;             /* of the GPU, as the process numbers it; WIRE_DEVICE_HOST */
+    char name[WIRE_NAME_BYTES];   /* CALLBACK: which, with NULs behind it */
+    char device[WIRE_NAME_BYTES]; /* the same of the device, as the recording has it */
+    WIRE_LINE uint32_t answered;  /* the number, once the rest is there; program only, as the rest */
+    uint32_t result;
+    uint64_t begin_stamp, end_stamp;
+    uint64_t before_bytes, after_bytes; /* resident, or what the pools reserved; both 0: not measured */
+    uint64_t arena_bytes, mapped_bytes; /* MALLOC_TRIM: as of HEAP_SAMPLE; both 0: not asked */
+};
 
 struct wire_proc {
     WIRE_LINE uint32_t state;
@@ -141,6 +172,8 @@ struct wire_proc {
     char exe[WIRE_PATH_MAX];        /* NUL-terminated */
     char command[WIRE_COMMAND_MAX]; /* NUL-separated arguments, command_bytes of them, possibly cut */
     char title[WIRE_TITLE_MAX];     /* the same, title_bytes of them, as its image ends */
+    WIRE_LINE uint32_t ordered;     /* futex word: number of the newest order; collector only */
+    struct wire_order orders[WIRE_ORDERS];
 };
 
 /* ring.state: FREE (on the free list) -> LIVE by the thread that popped it -> CLOSING by that thread when its
@@ -250,6 +283,7 @@ struct wire_answer {
 #define WIRE_SYNC_COMMIT    1u /* answered when the file has it, too */
 #define WIRE_SYNC_PAUSE     2u /* from here on the recording is paused */
 #define WIRE_SYNC_RESUME    4u /* ... or not */
+#define WIRE_SYNC_POLICY    8u /* is_known: whether the ring's last POLICY was one */
 #define WIRE_SYNC_NUMBER(a) ((uint32_t)(a))
 #define WIRE_SYNC_FLAGS(a)  ((unsigned)((a) >> 32))
 

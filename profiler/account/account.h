@@ -29,6 +29,8 @@ void account_flush(struct account *a, uint64_t now_ns);
 void account_finish(struct account *a, uint64_t now_ns);
 /* What is live so far was not seen to be born: none of it is temporary, however it goes. */
 void account_forget_last(struct account *a);
+/* What each site holds now is kept (a key frame), as a policy wants it; the first 256 times. */
+void account_keyframe(struct account *a);
 void account_close(struct account *a);
 
 struct account_counts {

@@ -135,6 +135,12 @@ void keyframe_teardown(struct account *a)
         write_now(a, "teardown");
 }
 
+void account_keyframe(struct account *a)
+{
+    if (a->keyframes.policy_count++ < KEYFRAME_POLICY_MAX)
+        write_now(a, "policy");
+}
+
 void keyframe_process_ends(struct account *a)
 {
     struct keyframes *k = &a->keyframes;

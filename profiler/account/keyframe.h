@@ -12,12 +12,13 @@
 #define KEYFRAME_AGGREGATE_MAX 128u /* without events: most periodic ones in the file */
 #define KEYFRAME_OOM_MAX       16u
 #define KEYFRAME_TEARDOWN_MAX  64u
+#define KEYFRAME_POLICY_MAX    256u
 
 struct account;
 
 struct keyframes {
     uint32_t spacing; /* in chunks */
-    uint32_t oom_count, teardown_count;
+    uint32_t oom_count, teardown_count, policy_count;
     /* Without events: the periodic ones in the file, oldest first. */
     struct keyframe_key {
         uint64_t time_ns;

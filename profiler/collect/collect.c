@@ -284,6 +284,7 @@ static void record(struct collection *c)
         }
         desk_publish(c->desk, now);
         c->uncommitted |= control_look(c->control) != 0;
+        c->uncommitted |= policies_look(c->policies, now) != 0;
         check_store(c);
         if (is_over(c))
             break;
@@ -315,6 +316,7 @@ static void write_down(struct collection *c, struct facts *f)
     transfers_write(drain_state(c->drain).transfers, c->store);
     desk_write(c->desk, c->store);
     control_end(c->control, c->store, end_ns);
+    policies_end(c->policies);
     struct drain_state state = drain_state(c->drain);
     *f = (struct facts){
         .duration_ns = end_ns,

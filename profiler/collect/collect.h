@@ -20,10 +20,12 @@ struct collect_options {
     unsigned depth;      /* frames of a stack, 1..WIRE_STACK_MAX */
     int heap_sample;     /* reserved bytes of the heap */
     int with_source;
-    int symbolize;   /* 0: leave that to the first report */
-    int is_paused;   /* from the beginning on */
-    int quiet;       /* no closing lines on stderr */
-    int is_required; /* a program that cannot be recorded is an error, not run without */
+    int symbolize;                         /* 0: leave that to the first report */
+    int is_paused;                         /* from the beginning on */
+    const char *policy_name, *policy_text; /* the file and what is in it, which was parsed already; NULL: none */
+    int policy_has_orders;                 /* by which programs may be asked to do something */
+    int quiet;                             /* no closing lines on stderr */
+    int is_required;                       /* a program that cannot be recorded is an error, not run without */
 };
 
 struct collect_result {

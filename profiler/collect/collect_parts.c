@@ -7,6 +7,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -39,6 +40,12 @@ static void take_epoch(void *arg, uint64_t time_ns)
     account_epoch(c->account, time_ns);
 }
 
+static int take_policy(void *arg, unsigned process_id, const char *text, size_t bytes)
+{
+    const struct collection *c = arg;
+    return policies_set(c->policies, text, bytes, NULL, process_id);
+}
+
 int collect_open_parts(struct collection *c, struct error *err)
 {
     const struct collect_options *o = c->options;
@@ -64,6 +71,7 @@ int collect_open_parts(struct collection *c, struct error *err)
         .follow = o->follow,
         .use_tsc = c->clock.use_tsc,
         .is_paused = o->is_paused,
+        .has_orders = o->policy_has_orders,
         .sample_interval = o->heap_sample ? clock_ticks(&c->clock, HEAP_SAMPLE_NS) : 0,
     };
     rc = session_open(&c->session, &session, err);
@@ -90,10 +98,14 @@ int collect_start_program(struct collection *c, const char *path, struct error *
     prctl(PR_SET_TIMERSLACK, 1000ul, 0ul, 0ul, 0ul);
     processes_open(&c->processes, &c->session, c->store, &c->clock, c->watch, c->stacks, c->pid);
     c->processes.first_before_bytes = c->launch.before_bytes;
-    struct drain_sink sink = {take_events, c, take_name, take_sync, take_epoch};
+    struct drain_sink sink = {take_events, c, take_name, take_sync, take_epoch, take_policy};
     c->drain = drain_open(&c->session, c->store, &c->clock, &c->processes, sink);
     c->desk = desk_open(&c->session, c->account, drain_state(c->drain).devices);
     c->control = control_open(&c->session, c->drain, c->account, &c->processes, &c->clock, c->options->is_paused);
+    c->policies =
+        policies_open(&c->session, c->drain, c->account, &c->processes, c->store, &c->clock, c->options->quiet);
+    if (c->options->policy_text)
+        policies_set(c->policies, c->options->policy_text, strlen(c->options->policy_text), c->options->policy_name, 0);
     c->resident = resident_open(c->options->follow, c->store, c->account, c->drain, &c->processes, &c->clock);
     facts_begin(c->store, c->options, c->argv, &c->clock);
     store_commit(c->store);
@@ -114,6 +126,7 @@ void collect_close_parts(struct collection *c)
         drain_close(c->drain);
         processes_close(&c->processes);
     }
+    policies_close(c->policies);
     control_close(c->control);
     desk_close(c->desk);
     account_close(c->account);
@@ -125,6 +138,7 @@ void collect_close_parts(struct collection *c)
     c->drain = NULL;
     c->desk = NULL;
     c->control = NULL;
+    c->policies = NULL;
     c->account = NULL;
     c->stacks = NULL;
     c->pidfd = -1;

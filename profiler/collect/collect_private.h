@@ -13,6 +13,7 @@
 #include "drain.h"
 #include "launch.h"
 #include "nvml.h"
+#include "policy.h"
 #include "resident.h"
 
 struct collection {
@@ -28,6 +29,7 @@ struct collection {
     struct drain *drain;
     struct desk *desk;
     struct control *control;
+    struct policies *policies;
     struct account *account;
     struct watch *watch;
     struct resident *resident;

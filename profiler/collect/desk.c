@@ -137,6 +137,8 @@ void desk_sync(struct desk *k, const struct drain_sync *sync)
         desk_publish(k, PUBLISH_NS); /* who had an answer finds rows, too */
     struct wire_answer *a = &k->answers[sync->ring];
     a->is_known = (uint32_t)find_figures(k, sync->name, sync->thread_id, &figures);
+    if (sync->flags & WIRE_SYNC_POLICY && sync->is_refused)
+        a->is_known = 0;
     write_figures(&a->figures, &figures);
     if (sync->flags & WIRE_SYNC_COMMIT)
         *ARRAY_ADD(k->waiting, k->waiting_count, k->waiting_room) = (struct waiting){sync->ring, sync->number};

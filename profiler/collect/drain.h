@@ -21,6 +21,7 @@ struct drain_sync { /* a SYNC */
     uint32_t ring, number, thread_id;
     unsigned flags;
     int64_t time_ns;
+    int is_refused; /* with WIRE_SYNC_POLICY: the thread's last policy was none */
     char name[WIRE_NAME_BYTES + 1];
 };
 
@@ -32,6 +33,8 @@ struct drain_sink {
     /* When all events before it were given out; NULL: nobody is there to answer. */
     void (*sync)(void *arg, const struct drain_sync *sync);
     void (*epoch)(void *arg, uint64_t time_ns);
+    /* A program's policy; 0: it is none. NULL: nobody takes it. */
+    int (*policy)(void *arg, unsigned process_id, const char *text, size_t bytes);
 };
 
 struct drain *drain_open(struct session *session, struct store *store, struct clock *clock, struct processes *processes,

@@ -33,8 +33,9 @@ struct ring {           /* our side of a ring in use: one thread of the program 
     uint8_t passed_over; /* busy for so long that the order went on without it */
     /* seldom used */
     uint8_t range_depth;
-    uint8_t named;       /* by the thread itself */
-    uint64_t retry_size; /* of its newest failed allocation, + 1; 0: none */
+    uint8_t named;          /* by the thread itself */
+    uint8_t policy_refused; /* the last one that it said */
+    uint64_t retry_size;    /* of its newest failed allocation, + 1; 0: none */
     int tid;
     struct stack_path *path; /* the thread's last STACK_NEXT; NULL: there was none */
     uint64_t scanned;        /* definitions of stacks and modules were looked for up to here */

@@ -131,12 +131,28 @@ static void sync_asked(struct drain *d, const struct ring *r, uint64_t word1)
                               .number = WIRE_SYNC_NUMBER(WIRE_A(word1)),
                               .flags = WIRE_SYNC_FLAGS(WIRE_A(word1)),
                               .thread_id = r->thread_id,
+                              .is_refused = r->policy_refused,
                               .time_ns = record_ns(d, r)};
     _Static_assert(sizeof name == WIRE_NAME_BYTES, "two words");
     memcpy(sync.name, name, sizeof name);
     drain_flush(d);
     if (d->sink.sync)
         d->sink.sync(d->sink.arg, &sync);
+}
+
+static void policy_said(struct drain *d, struct ring *r, uint64_t word1, uint64_t words)
+{
+    uint64_t text[WIRE_POLICY_MAX / 8 + 1];
+    const uint64_t bytes = WIRE_VAR_LOW(word1);
+    if (bytes > WIRE_POLICY_MAX || bytes > (words - 2) * 8) {
+        d->bad_records++;
+        return;
+    }
+    for (uint64_t i = 0; i < (bytes + 7) / 8; i++)
+        text[i] = record_word(r, 2 + i);
+    drain_flush(d);
+    r->policy_refused =
+        !d->sink.policy || !d->sink.policy(d->sink.arg, r->process->process_id, (const char *)text, bytes);
 }
 
 void records_handle(struct drain *d, struct ring *r, uint64_t word1, uint64_t words)
@@ -210,6 +226,9 @@ void records_handle(struct drain *d, struct ring *r, uint64_t word1, uint64_t wo
         break;
     case WIRE_SYNC:
         sync_asked(d, r, word1);
+        break;
+    case WIRE_POLICY:
+        policy_said(d, r, word1, words);
         break;
     case WIRE_TEARDOWN:
         sample(d, r, EVENT_TEARDOWN, 0, 0, 0, 0);

@@ -57,6 +57,7 @@ static void fill_control(struct session *s, const struct session_options *option
         s->rings[i].next_free = i + 1 < c->ring_count ? i + 2 : 0;
     c->free_rings = 1;
     c->pauses = options->is_paused != 0;
+    c->has_orders = options->has_orders != 0;
     c->state = WIRE_STATE_ON;
     __atomic_store_n(&c->magic, WIRE_MAGIC, __ATOMIC_RELEASE);
 }

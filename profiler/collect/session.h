@@ -29,6 +29,7 @@ struct session_options {
     int follow;
     int use_tsc;
     int is_paused;            /* from the beginning on */
+    int has_orders;           /* a policy may give programs orders: each has its thread for them from its start */
     uint64_t sample_interval; /* stamps between two samples of the heap; 0: none */
     uint32_t ring_count;      /* at most; 0: WIRE_RINGS */
 };

@@ -90,6 +90,14 @@ unsigned devices_id(struct devices *d, unsigned ordinal)
     return d->id_of[ordinal] - 1u;
 }
 
+int devices_ordinal(const struct devices *d, unsigned device_id)
+{
+    for (unsigned ordinal = 0; ordinal < DEVICE_IDS; ordinal++)
+        if (d->id_of[ordinal] == device_id + 1u)
+            return (int)ordinal;
+    return -1;
+}
+
 unsigned devices_foreign(struct devices *d, unsigned device_id)
 {
     if (!d->foreign_of[device_id])

@@ -62,6 +62,8 @@ struct devices_counts {
 
 struct devices *devices_open(void);
 void devices_close(struct devices *d);
+/* What the process calls the device of this row; -1: it has not met it. */
+int devices_ordinal(const struct devices *d, unsigned device_id);
 int devices_takes_away(unsigned call); /* 1: an UNDO may follow */
 /* Returns 0, or -EINVAL for a call that makes no sense (nothing was done). */
 int devices_apply(struct devices *d, const struct devices_call *call, const struct devices_sink *sink);

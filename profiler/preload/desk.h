@@ -15,6 +15,7 @@ enum desk_status { /* as memprof.h has them */
                    DESK_NO_DEVICE = -2,
                    DESK_NO_ANSWER = -3,
                    DESK_NOT_HERE = -4,
+                   DESK_REFUSED = -5,
 };
 
 /* A device's name as rows and records have it. 0: it is too long to be one. */

@@ -2,6 +2,7 @@
 #include "call.h"
 #include "desk.h"
 #include "figures.h"
+#include "order.h"
 #include "pause.h"
 
 #include <errno.h>
@@ -172,4 +173,49 @@ EXPORT int memprof_hook_resume(void)
     struct unwind_state s;
     UNWIND_HERE(s);
     return set_pause(s, WIRE_SYNC_RESUME);
+}
+
+static int write_policy(struct unwind_state s, const char *text, size_t bytes)
+{
+    struct thread *t = &self;
+    const unsigned words = 2 + (unsigned)(bytes + 7) / 8;
+    int is_written = 0;
+    if (process_is_filtered() || !enter_figures(t, s))
+        return 0;
+    if (record_room(t, words)) {
+        uint64_t stamp = record_begin(t), at = record_reserve(t, words);
+        record_word(t, at, stamp);
+        record_word(t, at + 1, (uint64_t)WIRE_POLICY << 56 | (uint64_t)words << 32 | bytes);
+        for (unsigned i = 0; i < words - 2; i++) {
+            uint64_t word = 0;
+            for (unsigned k = 0; k < 8 && 8 * i + k < bytes; k++)
+                word |= (uint64_t)(unsigned char)text[8 * i + k] << 8 * k;
+            record_word(t, at + 2 + i, word);
+        }
+        record_end(t);
+        is_written = 1;
+    }
+    thread_leave(t);
+    return is_written;
+}
+
+/* Of the whole recording, in place of the one that there was. DESK_NO_DEVICE: it is none. */
+EXPORT int memprof_hook_policy(const char *text, size_t bytes);
+EXPORT int memprof_hook_policy(const char *text, size_t bytes)
+{
+    const char name[WIRE_NAME_BYTES] = "";
+    struct wire_figures f;
+    struct unwind_state s;
+    int saved = errno;
+    UNWIND_HERE(s);
+    if (!is_recorded())
+        return DESK_NOT_RECORDED;
+    if (!text || !bytes || bytes > WIRE_POLICY_MAX)
+        return DESK_REFUSED;
+    int is_written = write_policy(s, text, bytes);
+    enum desk_status status = is_written ? ask(s, name, WIRE_SYNC_POLICY, &f) : DESK_NOT_HERE;
+    if (status == DESK_OK)
+        order_start();
+    errno = saved;
+    return status == DESK_NO_DEVICE ? DESK_REFUSED : status;
 }

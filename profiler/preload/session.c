@@ -1,6 +1,7 @@
 #include "session.h"
 
 #include "own.h"
+#include "order.h"
 #include "thread.h"
 
 #include <fcntl.h>
@@ -158,6 +159,7 @@ int session_slot_claim(uint32_t start_kind, uint32_t parent_slot, int parent_pid
         process.slot = p;
         process.slot_index = i;
         own_begin();
+        order_begin();
         __atomic_store_n(&p->state, WIRE_PROC_LIVE, __ATOMIC_RELEASE);
         return 1;
     }

@@ -2,6 +2,7 @@
 #include "environment.h"
 #include "hooks_new.h"
 #include "image.h"
+#include "order.h"
 #include "real.h"
 #include "record.h"
 #include "record_heap.h"
@@ -50,4 +51,6 @@ __attribute__((constructor)) static void library_start(void)
         if (thread_enter(t, s))
             thread_leave(t);
     }
+    if (gate.on)
+        order_start();
 }

@@ -71,6 +71,9 @@ int report_segments(sqlite3 *db, const struct report_options *options, const str
  * by line what has no name. */
 int report_names(sqlite3 *db, const struct report_options *options, const struct report_out *out, struct error *err);
 
+/* What the bands of a policy had done, and what that gave back. */
+int report_policy(sqlite3 *db, const struct report_options *options, const struct report_out *out, struct error *err);
+
 /* Whether rows have to say which device they are of. */
 int report_has_devices(sqlite3 *db, const char *device);
 

@@ -1,4 +1,5 @@
 /* Stream-ordered memory: pools with what they hold, waits of the host. */
+#include "../order.h"
 #include "cuda.h"
 
 /*
@@ -9,12 +10,14 @@
  */
 #define POOLS        256u
 #define POOL_READ_NS 2000000ll
+#define TRIM_LOOK_NS 50000l
 static struct pool {
     uint64_t handle; /* 0: free */
     uint64_t reserved_bytes, used_bytes;
     int64_t read_ns;
     uint32_t device;
     uint32_t announced;
+    uint32_t trimmed_by; /* the process that trims it now, and which waits before it destroys it; 0: none */
 } pools[POOLS];
 static uint32_t pool_count_hint;
 static uint32_t frees; /* requested so far */
@@ -184,6 +187,8 @@ void cuda_pool_destroying(struct cuda_call *c, cu_handle pool)
     cuda_pool_changed(c, pool);
     /* nobody may ask for it any more; where the call fails it is announced anew */
     __atomic_store_n(&p->announced, 0, __ATOMIC_SEQ_CST);
+    while (__atomic_load_n(&p->trimmed_by, __ATOMIC_SEQ_CST) == (uint32_t)process.pid)
+        sys_sleep_ns(TRIM_LOOK_NS);
 }
 
 void cuda_pool_destroyed(struct cuda_call *c, cu_handle pool)
@@ -239,4 +244,88 @@ void cuda_waited(struct cuda_call *c, cu_handle stream_or_context, int whole_con
     int settled = whole_context && c->frees == __atomic_load_n(&frees, __ATOMIC_ACQUIRE);
     pools_read(c, settled ? device : WIRE_DEVICE_UNKNOWN);
     __atomic_store_n(entry, what << 32 | c->frees, __ATOMIC_RELAXED);
+}
+
+/* --- orders of a policy --- */
+
+/* The wrappers: what a trim or a wait changes is recorded as if the program had called them. */
+extern int hook_cuMemPoolTrimTo(cu_handle pool, size_t keep);
+extern int hook_cuCtxSynchronize(void);
+
+static int is_known(const struct pool *p, unsigned ordinal)
+{
+    return p->handle && p->device == ordinal &&
+           __atomic_load_n(&p->announced, __ATOMIC_SEQ_CST) == (uint32_t)process.pid;
+}
+
+static uint64_t reserved_by(uint64_t handle)
+{
+    uint64_t reserved = 0;
+    int (*ask)(cu_handle, int, void *) = cuda_driver.ask.cuMemPoolGetAttribute;
+    return ask && ask((cu_handle)handle, CU_POOL_RESERVED_CURRENT, &reserved) == 0 ? reserved : 0;
+}
+
+/* Calls see for each of the device's pools, none of which is destroyed meanwhile. Returns how many there were. */
+static int each_pool(unsigned ordinal, void (*see)(uint64_t handle, uint64_t *bytes), uint64_t *bytes)
+{
+    int count = 0;
+    for (uint32_t i = 0; i < POOLS; i++) {
+        struct pool *p = &pools[i];
+        uint32_t nobody = __atomic_load_n(&p->trimmed_by, __ATOMIC_RELAXED);
+        if (!is_known(p, ordinal) || nobody == (uint32_t)process.pid ||
+            !__atomic_compare_exchange_n(&p->trimmed_by, &nobody, (uint32_t)process.pid, 0, __ATOMIC_SEQ_CST,
+                                         __ATOMIC_RELAXED))
+            continue;
+        if (is_known(p, ordinal)) {
+            see(p->handle, bytes);
+            count++;
+        }
+        __atomic_store_n(&p->trimmed_by, 0, __ATOMIC_SEQ_CST);
+    }
+    return count;
+}
+
+static void add_reserved(uint64_t handle, uint64_t *bytes)
+{
+    *bytes += reserved_by(handle);
+}
+
+static void trim(uint64_t handle, uint64_t *bytes)
+{
+    hook_cuMemPoolTrimTo((cu_handle)handle, 0);
+    *bytes += reserved_by(handle);
+}
+
+int cuda_pools_reserved(unsigned ordinal, uint64_t *bytes)
+{
+    *bytes = 0;
+    return cuda_driver.bound && each_pool(ordinal, add_reserved, bytes) > 0;
+}
+
+/* All work of the device's primary context, where it has one. */
+static void wait_for_device(unsigned ordinal)
+{
+    int (*retain)(cu_handle *, int) = (int (*)(cu_handle *, int))cuda_driver.symbol[CUDA_cuDevicePrimaryCtxRetain];
+    int (*release)(int) = (int (*)(int))cuda_driver.symbol[CUDA_cuDevicePrimaryCtxRelease_v2];
+    cu_handle own = NULL, before = (cu_handle)cuda_context_current();
+    unsigned flags;
+    int is_active = 0;
+    if (!retain || !release || !cuda_driver.ask.cuCtxSetCurrent || !cuda_driver.ask.cuDevicePrimaryCtxGetState ||
+        cuda_driver.ask.cuDevicePrimaryCtxGetState((int)ordinal, &flags, &is_active) != 0 || !is_active ||
+        retain(&own, (int)ordinal) != 0)
+        return;
+    if (cuda_driver.ask.cuCtxSetCurrent(own) == 0)
+        hook_cuCtxSynchronize();
+    cuda_driver.ask.cuCtxSetCurrent(before);
+    release((int)ordinal);
+}
+
+int cuda_pools_trim(unsigned ordinal, int is_sync, uint64_t *before_bytes, uint64_t *after_bytes)
+{
+    if (!cuda_pools_reserved(ordinal, before_bytes))
+        return 0;
+    if (is_sync)
+        wait_for_device(ordinal);
+    *after_bytes = 0;
+    return each_pool(ordinal, trim, after_bytes) > 0;
 }

@@ -509,3 +509,17 @@ enum unwind_above unwind_above(struct unwind_thread *t, struct unwind_state s, u
         t->above_used = 0; /* whoever had set it was left by longjmp */
     return above;
 }
+
+int unwind_may_be_signal(struct unwind_state s)
+{
+    struct careful *c = sys_map(sizeof *c);
+    if (!c)
+        return 1;
+    careful_reset(c, NULL);
+    enum careful_result result = careful_begin(c, s.sp);
+    for (unsigned n = 0; result == STEP_DONE && !c->signals && n < UNWIND_FRAMES && address_is_possible(s.pc); n++)
+        result = careful_step(c, &s);
+    int may_be = c->signals || !(result == STEP_END || s.pc == 0);
+    sys_unmap(c, sizeof *c);
+    return may_be;
+}

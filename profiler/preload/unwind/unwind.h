@@ -64,6 +64,8 @@ enum unwind_above {
 /* What lies on the stack outside s. Where the walk gets lost it goes by sp: that of the hook's caller is hook_sp. t:
  * where the thread has working memory; it may be NULL. */
 enum unwind_above unwind_above(struct unwind_thread *t, struct unwind_state s, uint64_t hook_sp);
+/* Whether a signal handler may be on the stack outside s: also where the walk gets lost. Slow. */
+int unwind_may_be_signal(struct unwind_state s);
 
 /* After a real dlclose: rules and announcements of modules that are gone go too, and hashes change, so that a reused
  * address never gives an old stack's id. After a real dlopen too, where that is

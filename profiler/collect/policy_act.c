@@ -198,7 +198,7 @@ static void run_command(struct policies *k, struct policy_time *t, unsigned acti
     buf_free(&text);
     if (failed)
         return;
-    struct policy_pending *e = add_pending(k, t, action, NULL);
+    struct policy_pending *e = add_pending(k, t, action, p);
     e->pid = pid;
     e->action_id = id;
 }

@@ -26,7 +26,7 @@ struct policy_time {
 struct policy_pending {
     struct policy_time *time;
     unsigned action;
-    const struct process *process; /* NULL: none, as of a command */
+    const struct process *process; /* whose order, or whom it is about */
     uint32_t slot, number;         /* of the order */
     uint16_t process_id;
     int pid;            /* RUN: of the command */

@@ -16,7 +16,7 @@
 enum { BLOCK = 1024, BLOCKS = 64 * 1024, KEPT_EVERY = 16, MOST_S = 60 };
 
 static char *blocks[BLOCKS];
-static atomic_int called;
+static atomic_int called, is_ready;
 static volatile sig_atomic_t signals;
 
 static long resident_mib(void)
@@ -81,6 +81,8 @@ static void drop(const char *order, const char *device, void *arg)
 {
     printf("%s %s %s\n", order, device, (const char *)arg);
     fflush(stdout);
+    while (!atomic_load(&is_ready)) /* of memprof's own thread */
+        nap();
     for (int i = 0; i < BLOCKS; i++) {
         free(blocks[i]);
         blocks[i] = NULL;
@@ -107,6 +109,7 @@ static void callback(int is_polling)
     fflush(stdout);
     for (int i = 0; i < BLOCKS; i++)
         memset(blocks[i] = malloc(BLOCK), i, BLOCK);
+    atomic_store(&is_ready, 1);
     wait_for_call(is_polling);
 }
 

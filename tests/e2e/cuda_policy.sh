@@ -17,13 +17,13 @@ RUN_OPTIONS=
 record_ok "$P" alone >sound.txt
 equal 'without a policy' 'used 0 reserved 12582912' "$(cat run.out)"
 cat >pools.txt <<'END'
-cuda:*   0-101   idle >= 4MiB   pool-trim
+cuda:*   0-101   idle >= 12MiB   pool-trim, callback after
 END
 for mode in thread poll; do
     under pools.txt $mode
     equal "by $mode" 'used 0 reserved 0' "$(cat run.out)"
     equal 'given back' $((12 * MIB)) \
-        "$(value "SELECT sum(before_bytes - after_bytes) FROM policy_action WHERE status = 'done'")"
+        "$(value "SELECT sum(before_bytes - after_bytes) FROM policy_action WHERE action = 'pool-trim'")"
     equal 'as recorded' $((12 * MIB)) "$(value "SELECT max(reserved_before_bytes) FROM policy_action")"
     equal 'at the end' 0 "$(last)"
 done

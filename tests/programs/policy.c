@@ -16,7 +16,7 @@
 enum { BLOCK = 1024, BLOCKS = 64 * 1024, KEPT_EVERY = 16, MOST_S = 60 };
 
 static char *blocks[BLOCKS];
-static atomic_int called, is_ready;
+static atomic_int called, dropped, is_ready;
 static volatile sig_atomic_t signals;
 
 static long resident_mib(void)
@@ -63,17 +63,28 @@ static void check_holes(void)
             exit(4);
 }
 
-/* Without an allocation of its own, as a server that waits. */
+/* The action behind a trim: that was answered before. */
+static void see_after(const char *order, const char *device, void *arg)
+{
+    (void)order, (void)device, (void)arg;
+    atomic_fetch_add(&called, 1);
+}
+
+/* Without an allocation of its own, as a server that waits. most_mib 0: there is nothing to wait for. */
 static void holes(int is_polling, long most_mib)
 {
-    long before = make_holes(), after = resident_mib();
     int done = 0;
-    for (time_t end = now_s() + MOST_S; after > most_mib && now_s() < end; after = resident_mib()) {
+    memprof_on("after", see_after, NULL);
+    if (is_polling)
+        memprof_poll();
+    long before = make_holes(), after = resident_mib();
+    for (time_t end = now_s() + MOST_S; most_mib && (after > most_mib || !atomic_load(&called)) && now_s() < end;
+         after = resident_mib()) {
         done += is_polling ? memprof_poll() : 0;
         nap();
     }
     check_holes();
-    printf("before %s, after %s%s\n", before > 60 ? "full" : "?", after <= most_mib ? "trimmed" : "full",
+    printf("before %s, after %s%s\n", before > 60 ? "full" : "?", after <= 30 ? "trimmed" : "full",
            is_polling && done ? ", polled" : "");
 }
 
@@ -87,17 +98,17 @@ static void drop(const char *order, const char *device, void *arg)
         free(blocks[i]);
         blocks[i] = NULL;
     }
-    atomic_fetch_add(&called, 1);
+    atomic_fetch_add(&dropped, 1);
 }
 
 static void wait_for_call(int is_polling)
 {
-    for (time_t end = now_s() + MOST_S; !atomic_load(&called) && now_s() < end;) {
+    for (time_t end = now_s() + MOST_S; !(atomic_load(&dropped) && atomic_load(&called)) && now_s() < end;) {
         if (is_polling)
             memprof_poll();
         nap();
     }
-    printf("called %s\n", atomic_load(&called) ? "yes" : "no");
+    printf("called %s\n", atomic_load(&dropped) && atomic_load(&called) ? "yes" : "no");
 }
 
 static void callback(int is_polling)
@@ -105,7 +116,7 @@ static void callback(int is_polling)
     char arg[] = "arg";
     if (is_polling)
         memprof_poll();
-    printf("on %d\n", memprof_on("drop", drop, arg));
+    printf("on %d %d\n", memprof_on("drop", drop, arg), memprof_on("after", see_after, NULL));
     fflush(stdout);
     for (int i = 0; i < BLOCKS; i++)
         memset(blocks[i] = malloc(BLOCK), i, BLOCK);
@@ -153,7 +164,7 @@ static void text(void)
 /* A policy from inside, whose order its own new thread takes. */
 static void inside(void)
 {
-    static const char said[] = "host 0-101 idle >= 16MiB malloc-trim";
+    static const char said[] = "host 0-101 idle >= 16MiB malloc-trim, callback after";
     printf("policy %d\n", memprof_policy(said, sizeof said - 1));
     holes(0, 30);
 }
@@ -165,9 +176,11 @@ static void forked(void)
     fflush(stdout);
     pid_t pid = fork();
     if (pid == 0) {
+        memprof_on("after", see_after, NULL);
         make_holes();
         long after = resident_mib();
-        for (time_t end = now_s() + MOST_S; after > 30 && now_s() < end; after = resident_mib()) {
+        for (time_t end = now_s() + MOST_S; (after > 30 || !atomic_load(&called)) && now_s() < end;
+             after = resident_mib()) {
             free(malloc(100));
             nap();
         }
@@ -232,7 +245,7 @@ int main(int argc, char **argv)
     else if (!strcmp(mode, "poll"))
         holes(1, 30);
     else if (!strcmp(mode, "stay"))
-        holes(0, 1000);
+        holes(0, 0);
     else if (!strcmp(mode, "callback"))
         callback(0);
     else if (!strcmp(mode, "callback_poll"))

@@ -16,8 +16,8 @@ if _hook.library:  # a __del__ may want names when nothing can be imported any m
     from . import _names
 
 __all__ = ['Bytes', 'Error', 'Figures', 'Table', 'allocated', 'figures', 'freed', 'is_recording', 'lines', 'mark',
-           'name', 'names', 'on_oom', 'page', 'pause', 'peak', 'profile', 'profile_every', 'range', 'report', 'reset',
-           'resume', 'sync', 'yielded']
+           'name', 'names', 'on', 'on_oom', 'page', 'pause', 'peak', 'policy', 'poll', 'profile', 'profile_every',
+           'range', 'report', 'reset', 'resume', 'sync', 'yielded']
 
 
 def __getattr__(attribute):  # what needs more modules is loaded when it is asked for
@@ -70,6 +70,26 @@ def yielded(timeout=None):
     where that is refused, or (at the end) where it cannot come home. timeout: seconds for GPU calls to end."""
     from . import _yield
     return _yield.Yielded(timeout)
+
+
+def policy(lines):
+    """The recording's policy from now on (docs/policy.md), in place of that of `run --policy`; whether it is one."""
+    from . import _policy
+    return _policy.policy(lines)
+
+
+def on(order, function):
+    """Calls function(order, device) in the next poll() after the policy's action "callback ORDER"; None: no more.
+    "callback" alone calls torch.cuda.empty_cache() where PyTorch is loaded and nothing else was said."""
+    from . import _policy
+    return _policy.on(order, function)
+
+
+def poll():
+    """Does what the policy wants of this process, here and now; how much that was. Call it now and then, such as once
+    a step: from the first call on nobody else does it."""
+    from . import _policy
+    return _policy.poll()
 
 
 class range:

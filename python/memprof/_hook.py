@@ -43,7 +43,9 @@ def _load():
             function.argtypes, function.restype = arguments, None
         loaded.memprof_hook_source.argtypes = [ctypes.c_char_p, ctypes.c_char_p, ctypes.c_size_t]
         for name, arguments in (('sync', []), ('pause', []), ('resume', []), ('on_oom', [ctypes.c_void_p] * 2),
-                                ('oom_later', [ctypes.c_void_p] * 2), ('oom_next', [ctypes.c_void_p] * 2)):
+                                ('oom_later', [ctypes.c_void_p] * 2), ('oom_next', [ctypes.c_void_p] * 2),
+                                ('policy', [ctypes.c_char_p, ctypes.c_size_t]), ('poll', []),
+                                ('on', [ctypes.c_char_p, ctypes.c_void_p, ctypes.c_void_p])):
             getattr(loaded, 'memprof_hook_' + name).argtypes = arguments
         loaded.memprof_hook_device_figures.argtypes = [ctypes.c_char_p, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
     except (AttributeError, OSError, TypeError):  # not loaded, or a libmemprof.so that is older than this

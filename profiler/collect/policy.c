@@ -13,6 +13,9 @@
 #define HOST_NS        20000000u /* between two looks at the host's memory */
 #define BANDS_MAX      4096      /* of all policies of a recording */
 #define COMPLAINTS_MAX 8u
+#define POLICY_TIMES   "3" /* POLICY_FRUITLESS */
+
+_Static_assert(POLICY_FRUITLESS == 3, "as the line says");
 
 struct policies *policies_open(struct session *session, struct drain *drain, struct account *account,
                                struct processes *processes, struct store *store, const struct clock *clock,
@@ -207,14 +210,14 @@ static int is_to_help(enum policy_what what)
 
 static void switch_off(struct policies *k, const struct policy_time *t, unsigned action)
 {
+    const char *why = t->done[action] ? "gave nothing back, " POLICY_TIMES " times in a row" : "is not possible there";
     const struct policy_band *b = &k->policy.bands[t->band];
     char name[POLICY_NAME];
     policy_device_name(k, t->device, name);
     policy_write_off(k, t, action);
     if (!k->is_quiet)
-        fprintf(stderr, "memprof: %s%sline %u: %s gave nothing back %u times in a row (%s), and is switched off\n",
-                k->source ? k->source : "policy", k->source ? ": " : ", ", b->line,
-                policy_what_names[b->actions[action].what], POLICY_FRUITLESS, name);
+        fprintf(stderr, "memprof: %s:%u: %s %s (%s); it is switched off\n", k->source ? k->source : "policy", b->line,
+                policy_what_names[b->actions[action].what], why, name);
 }
 
 void policy_time_ends(struct policies *k, struct policy_time *t)

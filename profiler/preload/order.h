@@ -12,7 +12,10 @@
 void order_begin(void) HIDDEN;
 /* Where there may be orders: starts the thread that takes them. Not in a hook; nothing where it runs already. */
 void order_start(void) HIDDEN;
-/* In a process that lacks it (a forked child, one that is older than the policy): the same at the first order, from a
+/* The same as a program begins, of the one that memprof run started alone: others may be about to do what the kernel
+ * refuses to who has threads, such as to enter a user namespace. */
+void order_start_first(void) HIDDEN;
+/* In a process that lacks it (any other one, one that is older than the policy): the same at the first order, from a
  * hook that has been through its real call, unless that may be a signal handler's. */
 void order_look(struct thread *t, struct unwind_state s) HIDDEN;
 

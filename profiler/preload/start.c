@@ -52,5 +52,5 @@ __attribute__((constructor)) static void library_start(void)
             thread_leave(t);
     }
     if (gate.on)
-        order_start();
+        order_start_first();
 }

@@ -69,6 +69,12 @@ static const char sql[] =
                                                                                                            "LIMIT "
                                                                                                            "?2";
 
+/* Files of versions before policies have none. */
+static int has_tables(sqlite3 *db)
+{
+    return db_int(db, "SELECT count(*) FROM main.sqlite_schema WHERE name LIKE 'policy!_%' ESCAPE '!'", 0) >= 3;
+}
+
 int report_policy(sqlite3 *db, const struct report_options *o, const struct report_out *out, struct error *err)
 {
     static const struct column columns[] = {
@@ -90,13 +96,15 @@ int report_policy(sqlite3 *db, const struct report_options *o, const struct repo
         COLUMN("taken_ns", "took", NS, .place = 15),
         COLUMN("longest_ns", "longest", NS, .place = 16, .flags = COLUMN_OPTIONAL),
         COLUMN("off_ns", "switched\noff at", NS, .place = 17),
-        COLUMN("band", NULL, TEXT),
+        COLUMN("band", "band", TEXT, .place = 18, .cut = TEXT_CUT_RIGHT, .flags = COLUMN_OPTIONAL),
     };
-    char *cwd = db_meta_text(db, "cwd");
     int64_t all = 0;
-    struct listing *l = listing_open(columns, COLUMN_COUNT_OF(columns), out, cwd);
     int rc = device_check(db, o->device, NULL, err);
-    if (rc == 0)
+    if (rc)
+        return rc;
+    char *cwd = db_meta_text(db, "cwd");
+    struct listing *l = listing_open(columns, COLUMN_COUNT_OF(columns), out, cwd);
+    if (has_tables(db))
         rc = listing_query(l, db, sql, o->device, o->top > 0 ? o->top : 0, &all, err);
     if (rc == 0 && !listing_rows(l) && out->format == REPORT_TEXT)
         table_line(out, TABLE_PLAIN, "There was no policy: 'memprof run --policy FILE' records by one.");

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -164,7 +165,7 @@ static void text(void)
 /* A policy from inside, whose order its own new thread takes. */
 static void inside(void)
 {
-    static const char said[] = "host 0-101 idle >= 16MiB malloc-trim, callback after";
+    static const char said[] = "host 0-101 idle >= 56MiB malloc-trim, callback after";
     printf("policy %d\n", memprof_policy(said, sizeof said - 1));
     holes(0, 30);
 }
@@ -216,6 +217,14 @@ static void rights(void)
     printf("setuid %d\n", setuid(getuid()));
 }
 
+/* Refused where there are other threads. */
+static void namespace(void)
+{
+    char *block = malloc(100);
+    printf("namespace %d\n", unshare(CLONE_NEWUSER));
+    free(block);
+}
+
 static void never(void)
 {
     memprof_poll();
@@ -262,11 +271,10 @@ int main(int argc, char **argv)
         first_ends();
     else if (!strcmp(mode, "rights"))
         rights();
-    else if (!strcmp(mode, "never"))
-        never();
-    else if (!strcmp(mode, "ends"))
-        ends();
-    else
-        return 2;
+    else if (!strcmp(mode, "namespace"))
+    namespace();
+    else if (!strcmp(mode, "never")) never();
+    else if (!strcmp(mode, "ends")) ends();
+    else return 2;
     return 0;
 }

@@ -1,6 +1,6 @@
-# Policies on the simulated driver: pools with a band end with less reserved than without, by the numbers of the program;
-# pools that are destroyed while somebody may be trimming them; a trim while a free is pending, which gives back nothing,
-# and one that waits for the device first.
+# Policies on the simulated driver: pools with a band end with less reserved than without, by the program's numbers;
+# pools that are destroyed while somebody may be trimming them; a trim while a free is pending, which gives nothing
+# back, and one that waits for the device first.
 . "$ROOT/tests/cuda/lib.sh"
 MIB=1048576
 P=$PROGRAMS/cuda_policy

@@ -1,6 +1,6 @@
-# Policies (run --policy, memprof_policy) on the host: a heap with holes is trimmed, by /proc's own figures, by memprof's
-# thread or where the program polls, in a forked child, too; callbacks, signals, commands, key frames; what a program may
-# not say; and that the thread of ours is in nobody's way.
+# Policies (run --policy, memprof_policy) on the host: a heap with holes is trimmed, by /proc's figures: by memprof's
+# thread, where the program polls, in a forked child; callbacks, signals, commands, key frames; what a program may not
+# say; and that the thread of ours is in nobody's way.
 . "$ROOT/tests/lib.sh"
 P=$PROGRAMS/policy
 # under FILE MODE: records it under that policy
@@ -40,7 +40,8 @@ done
 "$MEMPROF" report --policy out.db --json >report.json
 "$MEMPROF" report --policy out.db >report.txt
 equal 'the report' "$(value "SELECT sum(before_bytes - after_bytes) FROM policy_action WHERE action = 'malloc-trim'")" \
-    "$(python3 -c 'import json; print(sum(r["given_back_bytes"] for r in json.load(open("report.json")) if r["action"] == "malloc-trim"))')"
+    "$(python3 -c 'import json
+print(sum(r["given_back_bytes"] for r in json.load(open("report.json")) if r["action"] == "malloc-trim"))')"
 contains 'its table' report.txt 'malloc-trim'
 
 echo 'from inside'

@@ -269,28 +269,31 @@ void order_start_first(void)
         order_start();
 }
 
-void order_look(struct thread *t, struct unwind_state s)
+static __attribute__((noinline)) int may_be_signal(void)
+{
+    struct unwind_state s;
+    UNWIND_HERE(s);
+    return unwind_may_be_signal(s);
+}
+
+void order_look(struct thread *t)
 {
     const struct wire_proc *slot = own_slot();
     if (likely(!process.control->has_orders) || !slot || t->depth != 1 || t->writing ||
         __atomic_load_n(&helped_pid, __ATOMIC_RELAXED) == process.pid ||
         __atomic_load_n(&slot->ordered, __ATOMIC_RELAXED) == __atomic_load_n(&taken, __ATOMIC_RELAXED) ||
-        process.heap_locks_unsure || unwind_may_be_signal(s))
+        process.heap_locks_unsure || may_be_signal())
         return;
     order_start();
 }
 
 /* --- what a program calls --- */
 
-static int is_recorded(void)
-{
-    return process.control && gate.on && sys_getpid() == process.pid;
-}
-
 EXPORT int memprof_hook_poll(void);
 EXPORT int memprof_hook_poll(void)
 {
-    struct wire_proc *slot = is_recorded() ? own_slot() : NULL;
+    /* a forked child that nothing has become of yet has its parent's slot still */
+    struct wire_proc *slot = process.control && gate.on && !process_is_child() ? own_slot() : NULL;
     int saved = errno;
     if (!slot)
         return 0;

@@ -17,7 +17,7 @@ void order_start(void) HIDDEN;
 void order_start_first(void) HIDDEN;
 /* In a process that lacks it (any other one, one that is older than the policy): the same at the first order, from a
  * hook that has been through its real call, unless that may be a signal handler's. */
-void order_look(struct thread *t, struct unwind_state s) HIDDEN;
+void order_look(struct thread *t) HIDDEN;
 
 /* Trims what is known of this device's pools; is_sync: after all its work is done. What they reserve before and after.
  * 0: nothing is known of it. NULL: a build without CUDA. */

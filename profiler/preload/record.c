@@ -1,6 +1,5 @@
 #include "record.h"
 
-#include "order.h"
 #include "record_heap.h"
 #include "record_python.h"
 #include "record_stack.h"
@@ -95,17 +94,11 @@ void record_alloc_nested(struct thread *t, struct unwind_state s, const void *p,
     write_alloc(t, stack, p, size_bytes, hook);
 }
 
-static __attribute__((noinline)) void sample(struct thread *t, struct unwind_state s, uint64_t stamp)
-{
-    record_heap_sample_if_due(t, stamp);
-    order_look(t, s);
-}
-
 void record_alloc_plain(struct thread *t, struct unwind_state s, const void *p, size_t size_bytes, unsigned hook)
 {
     uint64_t stamp = write_alloc(t, stack_id(t, s), p, size_bytes, hook);
     if (unlikely(stamp >= __atomic_load_n(&record_heap_due, __ATOMIC_RELAXED)))
-        sample(t, s, stamp);
+        record_heap_sample_if_due(t, stamp);
 }
 
 void record_oom(struct thread *t, struct unwind_state s, size_t size_bytes, unsigned hook)

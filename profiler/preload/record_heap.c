@@ -2,6 +2,7 @@
 
 #include "heap_ask.h"
 #include "heap_ranges.h"
+#include "order.h"
 #include "pause.h"
 #include "real.h"
 #include "record_ring.h"
@@ -38,6 +39,7 @@ void record_heap_sample_if_due(struct thread *t, uint64_t stamp)
     /* other threads stay out for a second, not for ever: this one may be left by longjmp */
     uint64_t later = stamp + 100 * interval;
     pause_look();
+    order_look(t);
     if (t->depth == 1 && t->writing == 0 && stamp >= due &&
         __atomic_compare_exchange_n(&record_heap_due, &due, later, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
         record_heap_sample(t);

@@ -81,6 +81,9 @@ equal 'lines of it' 8 "$(grep -c '^memprof: policy of policy (' run.err)"
 equal 'policies' 2 "$(value 'SELECT count(*) FROM policy_band')"
 
 echo 'a thread in nobody s way'
+printf 'host 0-101 active >= 0 callback after\n' >always.txt
+under always.txt handlers
+equal 'not begun in a signal handler' 'threads 1 2|status 0' "$(said)"
 under holes.txt first
 equal 'whose first thread ends first' worker "$(said)"
 under holes.txt rights

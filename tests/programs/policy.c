@@ -3,6 +3,7 @@
 #include "../../include/memprof.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -194,6 +195,62 @@ static void forked(void)
     printf("status %d\n", status);
 }
 
+/* Without an allocation, at which a thread may begin. */
+static int thread_count(void)
+{
+    char text[4096];
+    int fd = open("/proc/self/status", O_RDONLY);
+    ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
+    close(fd);
+    text[n > 0 ? n : 0] = 0;
+    const char *line = strstr(text, "\nThreads:");
+    return line ? atoi(line + strlen("\nThreads:")) : 0;
+}
+
+static void allocate(int number)
+{
+    (void)number;
+    free(malloc(100));
+}
+
+/* A child that has an order, as its parent has had the same one by then, and allocates in handlers alone at first: what
+ * they interrupted may hold any lock. */
+static void handlers(void)
+{
+    int ready[2], go[2], status;
+    char byte;
+    struct sigaction a = {.sa_handler = allocate};
+    if (pipe(ready) || pipe(go))
+        exit(3);
+    memprof_on("after", see_after, NULL);
+    free(malloc(100));
+    pid_t pid = fork();
+    if (pid == 0) {
+        sigaction(SIGUSR2, &a, NULL);
+        if (write(ready[1], "", 1) != 1 || read(go[0], &byte, 1) != 1)
+            _exit(3);
+        for (int i = 0; i < 40; i++) { /* samples, by which orders are noticed, are due each 10 ms */
+            raise(SIGUSR2);
+            nap();
+        }
+        int in_handlers = thread_count();
+        for (time_t end = now_s() + MOST_S; thread_count() < 2 && now_s() < end; nap())
+            free(malloc(100));
+        printf("threads %d %d\n", in_handlers, thread_count());
+        fflush(stdout);
+        _exit(0);
+    }
+    if (read(ready[0], &byte, 1) != 1)
+        exit(3);
+    atomic_store(&called, 0);
+    for (time_t end = now_s() + MOST_S; !atomic_load(&called) && now_s() < end;)
+        nap();
+    if (write(go[1], "", 1) != 1)
+        exit(3);
+    waitpid(pid, &status, 0);
+    printf("status %d\n", status);
+}
+
 static void *worker(void *unused)
 {
     (void)unused;
@@ -267,6 +324,8 @@ int main(int argc, char **argv)
         inside();
     else if (!strcmp(mode, "fork"))
         forked();
+    else if (!strcmp(mode, "handlers"))
+        handlers();
     else if (!strcmp(mode, "first"))
         first_ends();
     else if (!strcmp(mode, "rights"))

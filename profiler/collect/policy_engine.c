@@ -30,7 +30,8 @@ uint64_t policy_value(const struct policy_band *b, const struct policy_state *s,
 
 uint64_t policy_threshold(const struct policy_band *b, const struct policy_figures *f)
 {
-    const uint64_t share = (uint64_t)(b->percent / 100 * (double)f->total);
+    const double part = b->percent / 100 * (double)f->total;
+    const uint64_t share = part < (double)UINT64_MAX ? (uint64_t)part : UINT64_MAX;
     return share > b->bytes ? share : b->bytes;
 }
 

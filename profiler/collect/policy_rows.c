@@ -1,6 +1,7 @@
 #include "policy_private.h"
 
 #include <stdio.h>
+#include <string.h>
 
 static int64_t now_of_run(const struct policies *k)
 {
@@ -43,18 +44,19 @@ void policy_end_bands(struct policies *k)
     store_step(k->store, q);
 }
 
+/* As the policy has it; "callback" is a name of its own. */
+static void label(const struct policy_action *a, char name[POLICY_SHOWN_MAX])
+{
+    const int is_named = a->what == POLICY_CALLBACK && strcmp(a->name, policy_what_names[POLICY_CALLBACK]) != 0;
+    const char *more = a->command ? a->command : is_named ? a->name : "";
+    snprintf(name, POLICY_SHOWN_MAX, "%s%s%s", policy_what_names[a->what], *more ? " " : "", more);
+}
+
 int64_t policy_write_action(struct policies *k, const struct policy_time *t, unsigned action, unsigned process_id,
                             const struct policy_figures *f, const char *status)
 {
-    const struct policy_action *a = &k->policy.bands[t->band].actions[action];
     char name[POLICY_SHOWN_MAX];
-    snprintf(name, sizeof name, "%s%s%s", policy_what_names[a->what],
-             a->what == POLICY_CALLBACK && a->name[0] ? " "
-             : a->command                             ? " "
-                                                      : "",
-             a->what == POLICY_CALLBACK ? a->name
-             : a->command               ? a->command
-                                        : "");
+    label(&k->policy.bands[t->band].actions[action], name);
     sqlite3_stmt *q =
         k->action_rows < POLICY_ACTIONS_MAX
             ? store_statement(k->store, "INSERT INTO policy_action(action_id, band_id, device_id, process_id, "
@@ -124,7 +126,8 @@ void policy_write_after(struct policies *k, int64_t action_id, const struct poli
 
 void policy_write_off(struct policies *k, const struct policy_time *t, unsigned action)
 {
-    const struct policy_action *a = &k->policy.bands[t->band].actions[action];
+    char name[POLICY_SHOWN_MAX];
+    label(&k->policy.bands[t->band].actions[action], name);
     sqlite3_stmt *q =
         store_statement(k->store, "INSERT INTO policy_off(band_id, device_id, action, time_ns) VALUES(?1, "
                                   "?2, ?3, ?4)");
@@ -132,7 +135,7 @@ void policy_write_off(struct policies *k, const struct policy_time *t, unsigned 
         return;
     sqlite3_bind_int64(q, 1, k->first_band_id + t->band);
     sqlite3_bind_int64(q, 2, t->device);
-    bind_text(q, 3, policy_what_names[a->what]);
+    bind_text(q, 3, name);
     sqlite3_bind_int64(q, 4, now_of_run(k));
     store_step(k->store, q);
 }

@@ -17,57 +17,27 @@
 #define MEAN(column)       "CAST(avg(a." column ") AS INTEGER)"
 #define HAS_STATUS(status) "count(*) FILTER(WHERE a.status = '" status "')"
 
+#define DONE                                                                                                           \
+    "count(*) FILTER(WHERE a.status IN ('done', 'running') OR a.status LIKE 'status %' OR a.status LIKE 'signal %')"
+#define NOT_TAKEN HAS_STATUS("not taken") " + " HAS_STATUS("process ended")
+#define OFF_NS                                                                                                         \
+    "(SELECT min(o.time_ns) FROM policy_off o WHERE o.band_id = b.band_id AND o.device_id = a.device_id AND "          \
+    "o.action = a.action)"
+#define FIGURES                                                                                                        \
+    MEAN("before_bytes")                                                                                               \
+    ", " MEAN("after_bytes") ", " MEAN("reserved_before_bytes") ", " MEAN("reserved_after_bytes") ", " MEAN(           \
+        "used_before_bytes") ", " MEAN("used_after_bytes")
+
 static const char sql[] =
-    "SELECT coalesce(b.source, 'program') AS source, b.line, d.name, a.action, count(DISTINCT a.mark_id), "
-    "count(*) FILTER(WHERE a.status IN ('done', 'running') OR a.status LIKE 'status %' OR a.status LIKE 'signal "
-    "%'), "
-    "" HAS_STATUS("not possible") ", " HAS_STATUS("not taken") " + " HAS_STATUS(
-        "process ended") ", "
-                         "sum(" GIVEN_BACK "), " MEAN("before_bytes") ", " MEAN("after_bytes") ", " MEAN(
-                             "reserved_before_bytes") ", "
-                                                      "" MEAN("reserved_after_bytes") ", " MEAN(
-                                                          "used_before_"
-                                                          "bytes") ", " MEAN("used_after_bytes") ", "
-                                                                                                 "CAST(avg(a.end_ns - "
-                                                                                                 "a.begin_ns) AS "
-                                                                                                 "INTEGER), "
-                                                                                                 "max(a.end_ns - "
-                                                                                                 "a.begin_ns), "
-                                                                                                 "(SELECT "
-                                                                                                 "min(o.time_ns) FROM "
-                                                                                                 "policy_off o WHERE "
-                                                                                                 "o.band_id = "
-                                                                                                 "b.band_id AND "
-                                                                                                 "o.device_id = "
-                                                                                                 "a.device_id AND "
-                                                                                                 "(o.action = a.action "
-                                                                                                 "OR a.action "
-                                                                                                 "LIKE o.action || ' "
-                                                                                                 "%')), b.text, "
-                                                                                                 "count(*) OVER () "
-                                                                                                 "FROM policy_band b "
-                                                                                                 "LEFT JOIN "
-                                                                                                 "policy_action a "
-                                                                                                 "USING(band_id) "
-                                                                                                 "LEFT JOIN device d "
-                                                                                                 "USING(device_id) "
-                                                                                                 "WHERE d.name IS NULL "
-                                                                                                 "OR " DEVICE_IS(
-                                                                                                     "d.name",
-                                                                                                     "?1") " "
-                                                                                                           "GROUP BY "
-                                                                                                           "b.band_id, "
-                                                                                                           "a.device_"
-                                                                                                           "id, "
-                                                                                                           "a.action "
-                                                                                                           "ORDER BY "
-                                                                                                           "b.band_id, "
-                                                                                                           "a.device_"
-                                                                                                           "id, "
-                                                                                                           "min(a."
-                                                                                                           "action_id) "
-                                                                                                           "LIMIT "
-                                                                                                           "?2";
+    "SELECT coalesce(b.source, 'program'), b.line, d.name, a.action, count(DISTINCT a.mark_id), " DONE
+    ", " HAS_STATUS("not possible") ", " NOT_TAKEN ", sum(" GIVEN_BACK "), " FIGURES
+                                    ", CAST(avg(a.end_ns - a.begin_ns) AS INTEGER), max(a.end_ns - a.begin_ns), " OFF_NS
+                                    ", b.text, count(*) OVER ()"
+                                    " FROM policy_band b LEFT JOIN policy_action a USING(band_id) LEFT JOIN device d "
+                                    "USING(device_id)"
+                                    " WHERE d.name IS NULL OR " DEVICE_IS(
+                                        "d.name", "?1") " GROUP BY b.band_id, a.device_id, a.action"
+                                                        " ORDER BY b.band_id, a.device_id, min(a.action_id) LIMIT ?2";
 
 /* Files of versions before policies have none. */
 static int has_tables(sqlite3 *db)

@@ -182,6 +182,9 @@ static void test_due(void **state)
     assert_false(policy_is_due(&b, &s, &f, 2 * S));
     f.total = 20 * MIB, f.used = 15 * MIB; /* the larger threshold is the 4 MiB */
     assert_int_equal(policy_threshold(&b, &f), 4 * MIB);
+    b.percent = 100;
+    f.total = UINT64_MAX; /* a device is as large as its program says */
+    assert_true(policy_threshold(&b, &f) == UINT64_MAX);
     free(b.text);
 }
 

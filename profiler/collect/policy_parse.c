@@ -272,6 +272,20 @@ static void free_band(struct policy_band *b)
     *b = (struct policy_band){.line = 0};
 }
 
+/* For people and as a mark's name: columns that were laid out with blanks become words. */
+static char *shown(const char *line)
+{
+    char *text = xmalloc(POLICY_SHOWN_MAX + 1);
+    size_t n = 0;
+    for (; *line && n < POLICY_SHOWN_MAX; line++)
+        if (!is_blank(*line))
+            text[n++] = *line;
+        else if (n && text[n - 1] != ' ')
+            text[n++] = ' ';
+    text[n] = 0;
+    return text;
+}
+
 static void read_line(struct policy *p, char *line, unsigned number, struct reader *r)
 {
     struct policy_band band = {.line = number};
@@ -284,8 +298,7 @@ static void read_line(struct policy *p, char *line, unsigned number, struct read
         wrong(r, "more than %u bands", POLICY_BANDS);
         return;
     }
-    band.text = xmalloc(POLICY_SHOWN_MAX + 1);
-    snprintf(band.text, POLICY_SHOWN_MAX + 1, "%s", r->at);
+    band.text = shown(r->at);
     if (read_device(r, &band) && read_used(r, &band) && read_metric(r, &band) && read_thresholds(r, &band) &&
         read_actions(r, &band))
         p->bands[p->count++] = band;

@@ -63,6 +63,7 @@ static void test_text(void **state)
     assert_string_equal(p.bands[1].actions[1].name, "callback");
     assert_int_equal(p.bands[2].action_count, 3);
     assert_string_equal(p.bands[2].actions[2].name, "drop");
+    assert_string_equal(p.bands[2].text, "host 80-101 idle >= 512MiB or 3% malloc-trim,mark , callback drop");
     assert_true(p.bands[2].percent == 3 && p.bands[2].bytes == 512 * MIB);
     assert_int_equal(p.bands[3].actions[1].signal, SIGUSR1);
     assert_string_equal(p.bands[3].actions[2].command, "kill -9 %p, echo # no");

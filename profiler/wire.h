@@ -33,7 +33,7 @@
 #define WIRE_NAME_BYTES  16u /* of a device's name, with NULs behind it */
 #define WIRE_REQUESTS    16u /* from outside, at the same time */
 #define WIRE_TEXT_MAX    1000u
-#define WIRE_HOLDINGS    32u /* GPUs of one process that a request is answered about */
+#define WIRE_HOLDINGS    32u   /* GPUs of one process that a request is answered about */
 #define WIRE_ORDERS      16u   /* of a process, at the same time */
 #define WIRE_POLICY_MAX  8000u /* bytes of a POLICY's text */
 

@@ -1,7 +1,7 @@
 #include "session.h"
 
-#include "own.h"
 #include "order.h"
+#include "own.h"
 #include "thread.h"
 
 #include <fcntl.h>

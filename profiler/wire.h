@@ -266,6 +266,7 @@ struct wire_request {
 
 struct wire_desk {
     WIRE_LINE uint32_t asked;     /* futex word: SYNCs written; programs add. The collector's short naps end with it */
+    uint32_t answered;            /* how many of them need no answer any more; collector only */
     WIRE_LINE uint32_t row_count; /* collector only */
     struct wire_row rows[WIRE_FIGURES];
     struct wire_request requests[WIRE_REQUESTS];

@@ -120,11 +120,17 @@ static void wake(uint32_t *word)
     syscall(SYS_futex, word, FUTEX_WAKE, 1, NULL, NULL, 0);
 }
 
+static void set_answered(struct desk *k, uint32_t count)
+{
+    k->answered = count;
+    __atomic_store_n(&k->wire->answered, count, __ATOMIC_RELAXED);
+}
+
 static void answer(struct desk *k, uint32_t ring, uint32_t number)
 {
     uint32_t *answered = &k->answers[ring].answered;
     __atomic_store_n(answered, number, __ATOMIC_RELEASE);
-    k->answered++;
+    set_answered(k, k->answered + 1);
     wake(answered);
 }
 
@@ -236,7 +242,7 @@ int desk_is_asked(struct desk *k, uint64_t now_ns)
         return 0;
     if (now_ns - k->asked_ns < ASKED_NS)
         return 1;
-    k->answered = asked; /* of a program that was killed before it wrote it, or whose words cannot be read */
+    set_answered(k, asked); /* of a program that was killed before it wrote it, or whose words cannot be read */
     return 0;
 }
 

@@ -108,6 +108,8 @@ static int write_question(struct thread *t, const char name[WIRE_NAME_BYTES], un
     uint64_t words[SYNC_WORDS - 1] = {WIRE_WORD1(WIRE_SYNC, 0, (uint64_t)flags << 32 | number)}, head = t->head;
     for (unsigned i = 0; i < WIRE_NAME_BYTES; i++)
         words[1 + i / 8] |= (uint64_t)(unsigned char)name[i] << i % 8 * 8;
+    if (!record_room(t, SYNC_WORDS)) /* before anybody waits: threads that make room give way to the collector then */
+        return 0;
     __atomic_fetch_add(asked, 1, __ATOMIC_SEQ_CST);
     record_words(t, words, SYNC_WORDS);
     sys_futex_wake(asked);

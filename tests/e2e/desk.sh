@@ -29,6 +29,18 @@ equal "the thread's own figures" 'asked 1000|failed 0|differs 0' "$(grep -v medi
 # processors, the collector waits for one.
 at_most 'median, us' 99999 "$(field median_us)"
 
+echo 'who allocates beside a question gives way to the collector'
+way() { strace -f -qq -c -e trace=sched_yield -o calls "$MEMPROF" run -q -o way.db "$@" >run.out 2>run.err; }
+yields() { awk '$NF == "sched_yield" { n = $4 } END { print n + 0 }' calls; }
+if command -v strace >/dev/null && way "$PROGRAMS/desk" busy 1000; then
+    at_least 'times beside 1,000 questions' 1 "$(yields)"
+    way "$SAMPLES/net"
+    equal 'times where nobody asks' 0 "$(yields)"
+else
+    cat run.err
+    echo '  (no strace that can trace)'
+fi
+
 echo 'in a signal handler'
 record_ok "$PROGRAMS/desk" handler
 equal 'handlers' 'answered 1|refused 1|others 0|at the end 0|differs 0' "$(got)"

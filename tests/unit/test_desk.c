@@ -130,6 +130,8 @@ static void test_in_order(void **state)
     setup_rounds(b.s, 3);
     assert_int_equal(a->answered, 3);
     assert_int_equal(a->is_known, 0);
+    assert_int_equal(b.wire->asked, 3);
+    assert_int_equal(b.wire->answered, 3);
     bench_end(&b);
 }
 
@@ -177,9 +179,11 @@ static void test_commit(void **state)
     ask(&b, 1, WIRE_SYNC_COMMIT, "");
     setup_rounds(b.s, 3);
     assert_int_equal(b.answers[b.ring].answered, 0);
+    assert_int_equal(b.wire->answered, 0);
     assert_true(desk_wants_commit(b.desk));
     desk_committed(b.desk);
     assert_int_equal(b.answers[b.ring].answered, 1);
+    assert_int_equal(b.wire->answered, 1);
     assert_false(desk_wants_commit(b.desk));
     bench_end(&b);
 }
@@ -194,7 +198,9 @@ static void test_announced(void **state)
     b.wire->asked++;
     assert_true(desk_is_asked(b.desk, 2));
     assert_true(desk_is_asked(b.desk, 1000000));
+    assert_int_equal(b.wire->answered, 0);
     assert_false(desk_is_asked(b.desk, 1000000000));
+    assert_int_equal(b.wire->answered, 1); /* nobody gives way to us any more */
     assert_false(desk_is_asked(b.desk, 1000000001));
     ask(&b, 1, 0, "");
     assert_true(desk_is_asked(b.desk, 1000000002));

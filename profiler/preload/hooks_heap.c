@@ -11,7 +11,7 @@ static __attribute__((noinline)) void *failed(struct thread *t, struct unwind_st
 {
     record_oom(t, s, size_bytes, hook);
     thread_leave(t);
-    oom_tell(t, WIRE_DEVICE_HOST, size_bytes);
+    oom_tell(t, s, WIRE_DEVICE_HOST, size_bytes);
     return NULL;
 }
 

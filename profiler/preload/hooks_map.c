@@ -86,7 +86,7 @@ static inline __attribute__((always_inline)) void *map(struct unwind_state s, vo
     }
     thread_leave(t);
     if (is_oom)
-        oom_tell(t, WIRE_DEVICE_HOST, length);
+        oom_tell(t, s, WIRE_DEVICE_HOST, length);
     errno = saved;
     return p;
 }
@@ -163,7 +163,7 @@ EXPORT void *mremap(void *old, size_t old_length, size_t length, int flags, ...)
         record_oom(t, s, length, WIRE_HOOK_mremap);
     thread_leave(t);
     if (is_oom)
-        oom_tell(t, WIRE_DEVICE_HOST, length);
+        oom_tell(t, s, WIRE_DEVICE_HOST, length);
     errno = saved;
     return p;
 }
@@ -265,7 +265,7 @@ EXPORT void *sbrk(intptr_t increment)
             record_oom(t, s, (size_t)increment, WIRE_HOOK_sbrk);
         thread_leave(t);
         if (is_oom)
-            oom_tell(t, WIRE_DEVICE_HOST, (size_t)increment);
+            oom_tell(t, s, WIRE_DEVICE_HOST, (size_t)increment);
         errno = saved;
     }
     return old;

@@ -88,7 +88,7 @@ static __attribute__((noinline)) uintptr_t call_new(operator_function *function,
         record_oom(t, s, a, WIRE_HOOK_operator_new);
     thread_leave(t);
     if (unlikely(!p && !call.is_paused))
-        oom_tell(t, WIRE_DEVICE_HOST, a);
+        oom_tell(t, s, WIRE_DEVICE_HOST, a);
     return (uintptr_t)p;
 }
 

@@ -7,8 +7,8 @@
 
 #include "thread.h"
 
-/* device: its number, WIRE_DEVICE_HOST or UNKNOWN. Nothing where the thread is in a hook still (a signal handler's, or
- * an allocator's own call), or in such a call of its own. errno stays. */
-void oom_tell(struct thread *t, unsigned device, uint64_t size_bytes) HIDDEN;
+/* s: of the hook's caller. device: its number, WIRE_DEVICE_HOST or UNKNOWN. Nothing where the thread is in a hook still
+ * (a signal handler's, or an allocator's own call), or in such a call of its own. errno stays. */
+void oom_tell(struct thread *t, struct unwind_state s, unsigned device, uint64_t size_bytes) HIDDEN;
 
 #endif

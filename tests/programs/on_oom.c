@@ -34,6 +34,14 @@ static void leave(const char *device, size_t size, void *arg)
     longjmp(away, 1);
 }
 
+/* Deeper than the call that was left. */
+static __attribute__((noinline)) int fail_below(unsigned depth, volatile char *above)
+{
+    volatile char frame[64];
+    frame[0] = above ? above[0] : 0;
+    return depth ? fail_below(depth - 1, frame) + frame[0] : !malloc(huge);
+}
+
 static void *in_thread(void *arg)
 {
     if (malloc(huge - 1))
@@ -76,6 +84,8 @@ int main(void)
     for (int i = 0; i < 3; i++)
         if (!setjmp(away))
             free(malloc(huge));
+    memprof_on_oom(tell, (void *)"deeper");
+    good += fail_below(30, NULL);
     memprof_on_oom(NULL, NULL);
     good += !malloc(huge);
     if (memprof_pause() == MEMPROF_OK) {

@@ -65,7 +65,7 @@ void cuda_leave(struct cuda_call *c)
     barrier();
     c->thread->maps_hidden = 0;
     if (unlikely(c->is_oom))
-        oom_tell(c->thread, c->oom_device, c->oom_bytes);
+        oom_tell(c->thread, c->at, c->oom_device, c->oom_bytes);
     errno = c->error_number;
 }
 

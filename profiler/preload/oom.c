@@ -96,8 +96,10 @@ static struct note {
 static uint64_t note_number;
 
 typedef int later_function(void *);
-static int (*add_later)(later_function *call, void *arg); /* Py_AddPendingCall */
+typedef int add_function(later_function *call, void *arg);
+static add_function *add_later; /* Py_AddPendingCall; NULL: the interpreter is about to end */
 static later_function *call_later;
+static uint32_t adding; /* calls of add_later that may be under way */
 
 /* More failures than there is room for before the interpreter looks are not told. */
 static void take_note(const char *device, size_t size_bytes, void *arg)
@@ -115,14 +117,39 @@ static void take_note(const char *device, size_t size_bytes, void *arg)
         __atomic_store_n(&n->state, NOTE_READY, __ATOMIC_RELEASE);
         break;
     }
-    add_later(call_later, NULL);
+    __atomic_fetch_add(&adding, 1, __ATOMIC_SEQ_CST);
+    add_function *add = __atomic_load_n(&add_later, __ATOMIC_SEQ_CST);
+    if (add)
+        add(call_later, NULL);
+    __atomic_fetch_sub(&adding, 1, __ATOMIC_SEQ_CST);
 }
 
-EXPORT int memprof_hook_oom_later(int (*add)(later_function *, void *), later_function *call);
-EXPORT int memprof_hook_oom_later(int (*add)(later_function *, void *), later_function *call)
+/* Nobody calls the interpreter any more, in no thread. Of a forked child, whose parent's thread was in there, not for
+ * ever. What it has not read is not told to its successor. */
+static void end_later(void)
 {
-    add_later = add;
+    const struct observer *o = __atomic_load_n(&observer, __ATOMIC_ACQUIRE);
+    __atomic_store_n(&add_later, NULL, __ATOMIC_SEQ_CST);
+    if (o && o->function == take_note)
+        __atomic_compare_exchange_n(&observer, &o, NULL, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+    for (unsigned i = 0; i < 1000 && __atomic_load_n(&adding, __ATOMIC_SEQ_CST); i++)
+        sys_sleep_ns(100000);
+    for (unsigned i = 0; i < NOTES; i++) {
+        uint32_t ready = NOTE_READY;
+        __atomic_compare_exchange_n(&notes[i].state, &ready, NOTE_FREE, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+    }
+}
+
+/* add NULL: the interpreter is about to end. */
+EXPORT int memprof_hook_oom_later(add_function *add, later_function *call);
+EXPORT int memprof_hook_oom_later(add_function *add, later_function *call)
+{
+    if (!add) {
+        end_later();
+        return 1;
+    }
     call_later = call;
+    __atomic_store_n(&add_later, add, __ATOMIC_SEQ_CST);
     return memprof_hook_on_oom(take_note, NULL);
 }
 

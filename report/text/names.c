@@ -13,6 +13,7 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { DEFAULT_TOP = 40, UNNAMED_TOP = 10 };
 
@@ -144,7 +145,7 @@ static int list_unnamed(sqlite3 *db, const struct report_options *o, struct reco
 }
 
 struct sums {
-    int64_t names, blocks, bytes, unnamed_bytes, unnamed_blocks, left_out;
+    int64_t names, blocks, bytes, unnamed_bytes, unnamed_blocks, left_out, ever;
 };
 
 static int sum_all(sqlite3 *db, const char *device, struct sums *sums, struct error *err)
@@ -161,11 +162,57 @@ static int sum_all(sqlite3 *db, const char *device, struct sums *sums, struct er
     if (rc == 0)
         sqlite3_bind_text(s, 1, device, -1, SQLITE_STATIC);
     if (rc == 0 && db_next(s, &rc, err))
-        *sums = (struct sums){sqlite3_column_int64(s, 0), sqlite3_column_int64(s, 1), sqlite3_column_int64(s, 2),
-                              sqlite3_column_int64(s, 3), sqlite3_column_int64(s, 4), 0};
+        *sums = (struct sums){sqlite3_column_int64(s, 0),
+                              sqlite3_column_int64(s, 1),
+                              sqlite3_column_int64(s, 2),
+                              sqlite3_column_int64(s, 3),
+                              sqlite3_column_int64(s, 4),
+                              0,
+                              0};
     sqlite3_finalize(s);
+    sums->ever = sums->names || db_int(db, "SELECT EXISTS (SELECT 1 FROM v_name)", 0);
     sums->left_out = db_int(db, "SELECT sum(value) FROM counter WHERE name = 'names_left_out'", 0);
     return rc;
+}
+
+/* When blocks had names, where none has one now: at the peak, or just before the last of them died. */
+static void print_when(sqlite3 *db, const struct report_options *o, const struct report_out *out)
+{
+    static const char *const when[] = {
+        "SELECT count(*) FROM v_name n JOIN device d ON d.name = n.device JOIN total t ON t.device_id = d.device_id "
+        "AND t.kind = 'all' WHERE n.alloc_ns <= t.peak_active_ns AND coalesce(n.end_ns, 9223372036854775807) > "
+        "t.peak_active_ns AND " DEVICE_IS("n.device", "?1"),
+        "SELECT max(max(end_ns - 1, alloc_ns)) FROM v_name n WHERE " DEVICE_IS("n.device", "?1"),
+    };
+    int64_t found[2] = {0};
+    for (unsigned i = 0; i < 2; i++) {
+        sqlite3_stmt *s = NULL;
+        struct error none;
+        int rc = db_prepare(db, when[i], &s, &none);
+        if (rc == 0)
+            sqlite3_bind_text(s, 1, o->device, -1, SQLITE_STATIC);
+        if (rc == 0 && db_next(s, &rc, &none))
+            found[i] = sqlite3_column_int64(s, 0);
+        sqlite3_finalize(s);
+    }
+    struct buf line = BUF(1 << 16);
+    buf_puts(&line, "Next: memprof report");
+    if (o->file && strcmp(o->file, "out.db") != 0) {
+        buf_putc(&line, ' ');
+        buf_shell(&line, o->file);
+    }
+    buf_puts(&line, " --names");
+    if (o->device) {
+        buf_puts(&line, " --device ");
+        buf_shell(&line, o->device);
+    }
+    if (found[0] && o->at != REPORT_AT_PEAK)
+        buf_puts(&line, " --at peak   (names that blocks had then)");
+    else
+        buf_printf(&line, " --at %" PRId64 "ns   (before the last block with a name died)", found[1]);
+    if (found[1])
+        table_line(out, TABLE_DIM, buf_text(&line));
+    buf_free(&line);
 }
 
 static void print_sums(const struct sums *s, const struct report_out *out)
@@ -179,7 +226,8 @@ static void print_sums(const struct sums *s, const struct report_out *out)
         buf_printf(&line, ". Without a name: %s", units_bytes(text[0], s->unnamed_bytes));
         buf_printf(&line, " in %s.", units_count(text[1], s->unnamed_blocks));
     } else {
-        buf_puts(&line, "No block had a name then: programs say names with memprof_name and memprof_view (memprof.h).");
+        buf_puts(&line, "No block had a name then");
+        buf_puts(&line, s->ever ? "." : ": programs say names with memprof_name and memprof_view (memprof.h).");
     }
     if (s->left_out > 0)
         buf_printf(&line, " Names and categories said that have no row: %s ('memprof info').",
@@ -295,8 +343,11 @@ static int list_all(sqlite3 *db, const struct report_options *o, const struct re
         rc = list_names(db, o, &document, buf_text(title), err);
     if (rc == 0)
         rc = list_unnamed(db, o, &document, err);
-    if (rc == 0 && out->format == REPORT_TEXT)
+    if (rc == 0 && out->format == REPORT_TEXT) {
         print_sums(&sums, out);
+        if (!sums.names && sums.ever)
+            print_when(db, o, out);
+    }
     if (rc == 0 && o->with_plan)
         rc = print_plan(db, o, &document, err);
     record_document_end(&document);

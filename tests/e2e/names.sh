@@ -48,6 +48,19 @@ done <<END
 $(names 'alloc_ns, end_ns' "name = 'scratch'")
 END
 
+# Where none has a name: when some had.
+"$MEMPROF" report out.db --names --at 0ns >none.txt
+contains "none is left out in silence" none.txt "No block had a name then."
+equal "names at the peak" "Next: memprof report --names --at peak   (names that blocks had then)" "$(tail -1 none.txt)"
+cp out.db early.db
+sqlite3 early.db "UPDATE block_name SET alloc_ns = 1000, free_ns = 2000"
+"$MEMPROF" report early.db --names --device host >none.txt
+equal "names before it" \
+    "Next: memprof report early.db --names --device host --at 1999ns   (before the last block with a name died)" \
+    "$(tail -1 none.txt)"
+"$MEMPROF" report early.db --names --device host --at 1999ns >some.txt
+contains "they are there" some.txt 'weights  '
+
 # What a copy takes: 1,048,576 + 262,144 + 524,288 + 4,096 + 16 + 200,000 name by name; the two blocks by a plan.
 "$MEMPROF" report out.db --names --plan >plan.txt
 contains "naive" plan.txt "takes 1.94 MiB; memprof_plan"

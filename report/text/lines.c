@@ -169,6 +169,7 @@ static void record_groups(struct lines *l, struct record *document, const struct
     int64_t top = l->options->report->top;
     record_document_begin(document);
     notes_record(l->db, l->options->report->file, document);
+    record_member_int(document, "is_focused", l->options->is_focused);
     lines_open_listing(l, document);
     for (int i = 0; i < groups->count && (top <= 0 || i < top); i++) {
         const struct lines_group *g = &groups->group[i];

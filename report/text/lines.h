@@ -18,6 +18,7 @@ struct lines_options {
     int stat_count;
     int64_t execution_count; /* of --every: numbers are shown per execution, too; 0: none */
     int has_default_stats;   /* nobody asked for certain ones */
+    int is_focused;          /* the accounts are of the window's events alone (focus.h), which JSON says */
 };
 
 /* "active.peak,alloc.count" -> options->stats; NULL: the default columns. -EINVAL with err for an unknown one. */

@@ -2,7 +2,7 @@
 # number is that of the whole report on the finished recording.
 need python3
 python=python3
-"$MEMPROF" run -q -o out.db --python-module "$python" "$ROOT/tests/programs/python_focus.py" rows.json || fail "it"
+"$MEMPROF" run -q -o out.db --python-module "$python" "$ROOT/tests/programs/python_focus.py" rows.json how.json || fail "it"
 sound
 file=$ROOT/tests/programs/python_focus.py
 ask() { "$MEMPROF" lines out.db --json "$@"; }
@@ -16,6 +16,10 @@ equal "several chunks" 1 "$(value "SELECT count(*) > 2 FROM event_chunk WHERE la
 "$python" - <<'END'
 import json
 inside = json.load(open('rows.json'))
+how = json.load(open('how.json'))
+assert how.pop('all') == 0, 'of the whole run'
+assert set(how) == set(inside) and all(how.values()), how  # else it took all symbols and all accounts
+assert all(json.load(open(name))['is_focused'] == 0 for name in inside)
 for name in inside:
     after = json.load(open(name))['lines']
     assert inside[name] and len(inside[name]) == len(after), (name, inside[name], after)

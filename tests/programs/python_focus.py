@@ -56,9 +56,11 @@ for i in range(5):
     del kept[:300]
     drop(50)
 functions = [hold, drop, grow, work, beside]
-json.dump({'each': memprof.lines(functions, during='whole').rows,
-           'file': memprof.lines(file=__file__, during='whole', device='host').rows,
-           'parts': memprof.lines([hold, drop], during='part#all').rows,
-           'name': memprof.lines('hold', during='whole').rows,
-           'before': memprof.lines(hold, to='mark:whole').rows},
-          open(sys.argv[1], 'w'))
+tables = {'each': memprof.lines(functions, during='whole'),
+          'file': memprof.lines(file=__file__, during='whole', device='host'),
+          'parts': memprof.lines([hold, drop], during='part#all'),
+          'name': memprof.lines('hold', during='whole'),
+          'before': memprof.lines(hold, to='mark:whole')}
+json.dump({name: table.rows for name, table in tables.items()}, open(sys.argv[1], 'w'))
+tables['all'] = memprof.lines(hold)
+json.dump({name: table.data['is_focused'] for name, table in tables.items()}, open(sys.argv[2], 'w'))

@@ -2,7 +2,8 @@
 # number is that of the whole report on the finished recording.
 need python3
 python=python3
-"$MEMPROF" run -q -o out.db --python-module "$python" "$ROOT/tests/programs/python_focus.py" rows.json how.json || fail "it"
+"$MEMPROF" run -q -o out.db --python-module "$python" "$ROOT/tests/programs/python_focus.py" rows.json how.json ||
+    fail "it"
 sound
 file=$ROOT/tests/programs/python_focus.py
 ask() { "$MEMPROF" lines out.db --json "$@"; }

@@ -252,7 +252,7 @@ static int write_sites(struct pass *p, struct error *err)
     return rc;
 }
 
-/* The view resident_sum over what packed_views shows: the file's own names the file's own tables. */
+/* The view resident_sum of these sites, over what packed_views shows: the file's own names the file's own tables. */
 static const char resident_sum[] =
     "SELECT r.site_id, CAST(total(r.resident_bytes * c.is_peak) AS INTEGER) AS resident_bytes, "
     "CAST(total(r.shared_bytes * c.is_peak) AS INTEGER) AS resident_shared_bytes, "
@@ -260,9 +260,11 @@ static const char resident_sum[] =
     "CAST(total(r.swapped_bytes * c.is_peak) AS INTEGER) AS swapped_bytes, "
     "CAST(total(r.untouched_bytes * c.is_peak) AS INTEGER) AS untouched_bytes, "
     "CAST(total(r.resident_bytes * c.is_last) AS INTEGER) AS resident_end_bytes "
-    "FROM resident_site r JOIN resident_scan c USING(scan_id) GROUP BY r.site_id";
+    "FROM resident_site r JOIN resident_scan c USING(scan_id) WHERE r.site_id IN (SELECT site_id FROM site_op) GROUP "
+    "BY r.site_id";
 
-/* Sums of sites, by kind and for all kinds; what sites do not sum up to is left unknown. */
+/* Sums of sites, by kind and for all kinds; what sites do not sum up to is left unknown. Few sites are below an
+ * operator: they choose the rows of the large tables (CROSS JOIN: in this order), not the other way round. */
 static int write_accounts(const struct pass *p, struct error *err)
 {
     static const char *const kinds[] = {"s.kind", "'all'"};
@@ -280,7 +282,7 @@ static int write_accounts(const struct pass *p, struct error *err)
 #define STAT(column, name, unit, combine, text) buf_puts(&sql, FORM_##combine(#column));
 #include "../../common/stat.def"
 #undef STAT
-        buf_printf(&sql, " FROM site_op o JOIN site s USING(site_id) GROUP BY o.op_id, s.device_id%s",
+        buf_printf(&sql, " FROM site_op o CROSS JOIN site s USING(site_id) GROUP BY o.op_id, s.device_id%s",
                    i ? "" : ", s.kind");
         buf_puts(&sql, "; INSERT OR REPLACE INTO resident_account(scope, key_id, inclusive, device_id, kind");
 #define STAT(...)
@@ -293,7 +295,7 @@ static int write_accounts(const struct pass *p, struct error *err)
 #include "../../common/stat.def"
 #undef STAT
         buf_printf(&sql,
-                   " FROM site_op o JOIN site s USING(site_id) JOIN (%s) r USING(site_id)"
+                   " FROM site_op o CROSS JOIN site s USING(site_id) JOIN (%s) r USING(site_id)"
                    " GROUP BY o.op_id, s.device_id%s",
                    resident_sum, i ? "" : ", s.kind");
         rc = sql.failed ? error_set(err, ENOMEM, "no memory") : db_exec(p->m->db, sql.data, err);

@@ -79,10 +79,10 @@ static int write_page(const struct arguments *a, sqlite3 *db, const char *path, 
 
 static int parse_every(const struct arguments *a, const struct report_options *o, struct every_options *every)
 {
-    static const enum option_id others[] = {OPTION_by,          OPTION_at,       OPTION_sort,      OPTION_from,
-                                            OPTION_to,          OPTION_during,   OPTION_transfers, OPTION_segments,
-                                            OPTION_names,       OPTION_policies, OPTION_html,      OPTION_inclusive,
-                                            OPTION_html_output, OPTION_callers,  OPTION_process};
+    static const enum option_id others[] = {OPTION_by,        OPTION_at,          OPTION_sort,      OPTION_from,
+                                            OPTION_to,        OPTION_during,      OPTION_transfers, OPTION_segments,
+                                            OPTION_frees,     OPTION_names,       OPTION_policies,  OPTION_html,
+                                            OPTION_inclusive, OPTION_html_output, OPTION_callers,   OPTION_process};
     *every = (struct every_options){
         .report = o, .name = a->value[OPTION_every], .progress = isatty(STDERR_FILENO) ? cli_show_progress : NULL};
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
@@ -96,10 +96,12 @@ static int parse_every(const struct arguments *a, const struct report_options *o
 /* Reports that are about something else than lines and their like: what they go with. */
 static int parse_own(const struct arguments *a, struct report_options *o, int is_html)
 {
-    const int count =
-        a->given[OPTION_transfers] + a->given[OPTION_segments] + a->given[OPTION_names] + a->given[OPTION_policies];
+    const int count = a->given[OPTION_transfers] + a->given[OPTION_segments] + a->given[OPTION_names] +
+                      a->given[OPTION_policies] + a->given[OPTION_frees];
     const int is_by_name = o->names != REPORT_NAMES_ALL;
+    const int is_whole = a->given[OPTION_transfers] || a->given[OPTION_frees] || a->given[OPTION_policies];
     const char *name = a->given[OPTION_transfers]  ? "--transfers"
+                       : a->given[OPTION_frees]    ? "--frees"
                        : a->given[OPTION_segments] ? "--segments"
                        : a->given[OPTION_policies] ? "--policy"
                        : is_by_name                ? "--by name and --by category"
@@ -111,8 +113,8 @@ static int parse_own(const struct arguments *a, struct report_options *o, int is
     if (!count && !is_by_name)
         return 0;
     if (count > 1)
-        return cli_usage("report: --transfers, --segments, --names and --policy are reports of their own; ask for one "
-                         "at a time");
+        return cli_usage("report: --transfers, --frees, --segments, --names and --policy are reports of their own; ask "
+                         "for one at a time");
     if (cli_has_window(a))
         return cli_usage("report: %s %s not go with --from, --to and --during", name, is_by_name ? "do" : "does");
     if ((a->given[OPTION_by] && !o->heaps && !is_by_name) || (is_by_name && count && !a->given[OPTION_names]) ||
@@ -120,13 +122,13 @@ static int parse_own(const struct arguments *a, struct report_options *o, int is
         a->given[OPTION_kind])
         return cli_usage("report: %s %s with --device, --top, --json and --csv alone%s", name,
                          is_by_name ? "go" : "goes",
-                         a->given[OPTION_transfers] || a->given[OPTION_policies] ? ""
+                         is_whole                    ? ""
                          : a->given[OPTION_segments] ? ", and with --at, --by line and --by heap"
                                                      : ", and with --at");
     if (o->lens->skip_count || o->lens->pid || o->lens->language != TREE_BOTH)
         return cli_usage("report: %s %s not go with --skip, --process, --native and --python-only", name,
                          is_by_name ? "do" : "does");
-    if ((a->given[OPTION_transfers] || a->given[OPTION_policies]) && a->given[OPTION_at])
+    if (is_whole && a->given[OPTION_at])
         return cli_usage("report: %s covers the whole run; leave out --at", name);
     return 0;
 }
@@ -180,9 +182,9 @@ static int parse(const struct arguments *a, struct report_options *o, struct len
 /* The summary, or a table of the whole run, of what rows allocated themselves. */
 static int is_of_selves(const struct arguments *a, const struct report_options *o, const struct lens_options *lens)
 {
-    static const enum option_id others[] = {OPTION_at,        OPTION_every,    OPTION_inclusive, OPTION_policies,
-                                            OPTION_transfers, OPTION_segments, OPTION_html,      OPTION_html_output,
-                                            OPTION_from,      OPTION_to,       OPTION_during};
+    static const enum option_id others[] = {OPTION_at,          OPTION_every, OPTION_inclusive, OPTION_policies,
+                                            OPTION_transfers,   OPTION_frees, OPTION_segments,  OPTION_html,
+                                            OPTION_html_output, OPTION_from,  OPTION_to,        OPTION_during};
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         if (a->given[others[i]])
             return 0;
@@ -196,6 +198,8 @@ static int print_report(const struct arguments *a, sqlite3 *db, const struct rep
         return every_report(db, every, out, err);
     if (a->given[OPTION_transfers])
         return report_transfers(db, options, out, err);
+    if (a->given[OPTION_frees])
+        return report_frees(db, options, out, err);
     if (a->given[OPTION_segments])
         return report_segments(db, options, out, err);
     if (a->given[OPTION_policies])

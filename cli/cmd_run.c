@@ -3,6 +3,7 @@
 
 #include "../common/buf.h"
 #include "../common/build.h"
+#include "../common/units.h"
 #include "../profiler/collect/collect.h"
 #include "../profiler/collect/range_run.h"
 #include "../profiler/collect/torch_run.h"
@@ -12,6 +13,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#define FREE_LEAST_BYTES                                                                                               \
+    4096 /* of --free-stacks without a number: few of a program's blocks, and most of its bytes                        \
+          */
 
 /* The options as typed, for meta 'options'. */
 static char *options_text(const struct arguments *a)
@@ -106,6 +111,10 @@ int run_program(const struct arguments *a, char *const program[], struct collect
     if (a->given[OPTION_aggregate] && max_events)
         return -cli_usage("%s: --aggregate keeps no events and --max-events keeps the last ones; give one of them",
                           command);
+    int64_t free_least = FREE_LEAST_BYTES;
+    const char *least = a->value[OPTION_free_stacks];
+    if (least && (units_parse_bytes(least, &free_least) || free_least < 0))
+        return -cli_usage("%s: --free-stacks='%s': expected bytes, such as 0 (all), 4096 or 1M", command, least);
     const char *delivery = a->given[OPTION_cuda_delivery] ? a->value[OPTION_cuda_delivery] : "preload";
     int audit = strcmp(delivery, "audit") == 0;
     if (!audit && strcmp(delivery, "preload") != 0)
@@ -166,6 +175,8 @@ int run_program(const struct arguments *a, char *const program[], struct collect
         .policy_name = policy ? a->value[OPTION_policy] : NULL,
         .policy_text = policy,
         .policy_has_orders = has_orders,
+        .free_stacks = a->given[OPTION_free_stacks],
+        .free_least_bytes = (uint64_t)free_least,
         .quiet = a->given[OPTION_quiet],
         .is_required = a->command == COMMAND_check,
     };

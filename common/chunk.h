@@ -41,6 +41,12 @@ static inline int chunk_op_is_loss(unsigned op)
     return chunk_op_is_death(op) || op == CHUNK_end || op == CHUNK_cut;
 }
 
+/* Whether chunk_free has a number for it. */
+static inline int chunk_op_has_freer(unsigned op)
+{
+    return op == CHUNK_free || op == CHUNK_realloc_free || op == CHUNK_cut || op == CHUNK_free_requested;
+}
+
 /* One event as accounted: frees carry what is known of their block. */
 struct chunk_event {
     uint64_t time_ns;
@@ -111,6 +117,12 @@ struct chunk_size {
 struct chunk_owner {
     uint32_t index; /* of the event, in the chunk */
     uint32_t thread_id;
+};
+
+/* Who frees the block that leaves with an event. */
+struct chunk_freer {
+    uint32_t index; /* of the event, in the chunk */
+    uint32_t stack_id;
 };
 
 struct chunk_sums { /* chunk_sum.data */

@@ -402,6 +402,11 @@ CREATE TABLE chunk_sum( -- what a chunk did by thread and by size, and who alloc
   data     BLOB NOT NULL
 ) STRICT;
 
+CREATE TABLE chunk_free( -- run --free-stacks: the stacks that a chunk's blocks are freed by (docs/format.md)
+  chunk_id INTEGER PRIMARY KEY,
+  data     BLOB NOT NULL
+) STRICT;
+
 CREATE TABLE keyframe( -- live bytes and blocks per site at an instant: sites with none are left out
   time_ns     INTEGER NOT NULL,
   event_count INTEGER NOT NULL,    -- events before it
@@ -635,6 +640,19 @@ CREATE TABLE transfer( -- copies and fills, as they were asked for
   transfer_count INTEGER NOT NULL,
   transfer_bytes INTEGER NOT NULL,
   PRIMARY KEY(stack_id, device_id, direction)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE free_site( -- run --free-stacks: who freed what a site allocated, where that was told
+  stack_id      INTEGER NOT NULL REFERENCES stack, -- of the call that freed it
+  site_id       INTEGER NOT NULL REFERENCES site,  -- of the blocks
+  free_count    INTEGER NOT NULL,
+  free_bytes    INTEGER NOT NULL, -- with parts of maps that went before their block did
+  thread_count  INTEGER NOT NULL, -- of these: by another thread than the one that allocated them
+  thread_bytes  INTEGER NOT NULL,
+  device_count  INTEGER NOT NULL, -- of a GPU's: while another device was the thread's current one
+  device_bytes  INTEGER NOT NULL,
+  realloc_count INTEGER NOT NULL, -- by realloc, which went on with a block
+  PRIMARY KEY(stack_id, site_id)
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE counter( -- what was lost, skipped, waited for; one row a counter and process (NULL: the collector's own)

@@ -40,8 +40,9 @@
 #define WIRE_LINE _Alignas(64)
 
 /* control.flags */
-#define WIRE_CLOCK_TSC 1u /* stamps are rdtsc; otherwise CLOCK_MONOTONIC nanoseconds */
-#define WIRE_FOLLOW    2u /* children are recorded too */
+#define WIRE_CLOCK_TSC   1u /* stamps are rdtsc; otherwise CLOCK_MONOTONIC nanoseconds */
+#define WIRE_FOLLOW      2u /* children are recorded too */
+#define WIRE_FREE_STACKS 4u /* who frees is recorded too */
 
 /* control.state: collector only */
 enum { WIRE_STATE_OFF = 0, WIRE_STATE_ON = 1 };
@@ -69,12 +70,13 @@ enum wire_reach {
 struct wire_control {
     uint64_t magic;
     uint32_t version;
-    uint32_t flags;      /* WIRE_CLOCK_TSC | WIRE_FOLLOW */
+    uint32_t flags;      /* WIRE_CLOCK_TSC | WIRE_FOLLOW | WIRE_FREE_STACKS */
     uint32_t ring_count; /* <= WIRE_RINGS */
     uint32_t ring_words;
     uint32_t proc_count;
     uint32_t depth_max;                  /* frames kept of a stack; deeper ones are cut with WIRE_STACK_CUT */
     uint64_t sample_interval;            /* stamps between two WIRE_HEAP_SAMPLE: 10 ms; 0: none at all */
+    uint64_t free_least_bytes;           /* WIRE_FREE_STACKS: of a heap's blocks, those that can hold so many */
     uint64_t total_bytes;                /* size of the memfd */
     uint32_t uid;                        /* that the collector runs as */
     char library_path[WIRE_PATH_MAX];    /* absolute: what LD_PRELOAD must hold in children */

@@ -118,6 +118,7 @@ void account_close(struct account *a)
     sites_close(&a->sites);
     largest_close(&a->largest);
     touches_close(&a->touches);
+    account_freed_close(a);
     names_close(&a->names);
     keyframes_close(a);
     account_chunk_close(a);
@@ -341,6 +342,8 @@ static inline __attribute__((always_inline)) void leave(struct account *a, const
     }
     if (__builtin_expect(b->thread_id != e->thread_id, 0))
         account_chunk_owner(a, b->thread_id);
+    if (__builtin_expect(e->stack_id != 0, 0))
+        account_freed(a, e, b, 1);
     word = (word & 0xffffffff) | (uint64_t)pair << 32 | (uint64_t)b->match << 48;
     keep(a, word, b->key & LIVE_ADDRESS_MASK, size, b->site, e->thread_id);
 }
@@ -351,6 +354,7 @@ static __attribute__((noinline)) void replace(struct account *a, const struct ev
     struct process_account *p = a->processes[e->process_id];
     struct event part = *e;
     part.hook = 0;
+    part.stack_id = 0;
     a->counts.replaced_blocks++;
     a->counts.replaced_bytes += b->size;
     if (b->size > a->counts.replaced_most || !a->counts.replaced_site) {
@@ -360,7 +364,7 @@ static __attribute__((noinline)) void replace(struct account *a, const struct ev
     if (account_part_of(p, b))
         account_part_leave(a, &part, p, b);
     else
-        leave(a, e, e->process_id | (uint64_t)CHUNK_free << 16, b);
+        leave(a, &part, e->process_id | (uint64_t)CHUNK_free << 16, b);
     a->counts.live_blocks--;
 }
 

@@ -30,6 +30,7 @@ void account_chunk_open(struct account *a)
     job->encoded = (struct buf)BUF(1u << 30);
     job->encoded_deltas = (struct buf)BUF(1u << 30);
     job->encoded_sums = (struct buf)BUF(1u << 30);
+    job->encoded_freers = (struct buf)BUF(1u << 30);
     job->codec = chunk_codec_open();
     if (!job->codec)
         out_of_memory(0);
@@ -43,6 +44,9 @@ void account_chunk_close(struct account *a)
     buf_free(&job->encoded);
     buf_free(&job->encoded_deltas);
     buf_free(&job->encoded_sums);
+    buf_free(&job->encoded_freers);
+    free(job->freers);
+    free(job->numbers);
     free(job->sums.threads);
     free(job->sums.sizes);
     free(job->sums.owners);
@@ -212,6 +216,33 @@ static void collect_sums(struct account *a)
     job->sums.owner_count = a->owner_count;
 }
 
+static void collect_freers(struct account *a)
+{
+    struct chunk_job *job = &a->job;
+    const struct freed *f = &a->freed;
+    ARRAY_ROOM(job->freers, f->chunk_count, job->freer_room);
+    if (f->chunk_count)
+        memcpy(job->freers, f->chunk, f->chunk_count * sizeof *f->chunk);
+    job->freer_count = f->chunk_count;
+}
+
+/* A number for each event that somebody may be known to have made, in order. */
+static int encode_freers(struct chunk_job *job)
+{
+    uint32_t count = 0, next = 0;
+    if (!job->freer_count)
+        return 0;
+    if (!job->numbers)
+        job->numbers = xmalloc(CHUNK_EVENTS * sizeof *job->numbers);
+    for (uint32_t i = 0; i < job->count && next < job->freer_count; i++) {
+        int is_it = job->freers[next].index == i;
+        if (chunk_op_has_freer(job->events[i].op))
+            job->numbers[count++] = is_it ? job->freers[next].stack_id : 0;
+        next += (uint32_t)is_it;
+    }
+    return chunk_encode_numbers(job->codec, job->numbers, count, &job->encoded_freers);
+}
+
 /* What is told by the chunk itself: the block was allocated in it. */
 static void drop_told(struct chunk_job *job)
 {
@@ -236,6 +267,8 @@ static int encode(void *arg)
         rc = chunk_encode_deltas(job->codec, job->deltas, job->delta_count, &job->encoded_deltas);
     if (!rc)
         rc = chunk_encode_sums(job->codec, &job->sums, &job->encoded_sums);
+    if (!rc)
+        rc = encode_freers(job);
     if (rc == -ENOMEM)
         out_of_memory(0);
     if (rc)
@@ -255,6 +288,8 @@ static void begin(struct account *a)
     job->device_mask = a->device_mask;
     collect_deltas(a);
     collect_sums(a);
+    collect_freers(a);
+    buf_reset(&job->encoded_freers);
     buf_reset(&job->encoded);
     buf_reset(&job->encoded_sums);
     buf_reset(&job->encoded_deltas);
@@ -272,6 +307,7 @@ void account_chunk_stored(struct account *a)
         "INSERT OR REPLACE INTO event_chunk(chunk_id, first_ns, last_ns, event_count, first_event, "
         "device_mask, data, site_delta) VALUES(?,?,?,?,?,?,?,?)";
     static const char sums_sql[] = "INSERT OR REPLACE INTO chunk_sum(chunk_id, data) VALUES(?,?)";
+    static const char freers_sql[] = "INSERT OR REPLACE INTO chunk_free(chunk_id, data) VALUES(?,?)";
     struct chunk_job *job = &a->job;
     if (!job->is_begun)
         return;
@@ -297,6 +333,13 @@ void account_chunk_stored(struct account *a)
     sqlite3_bind_blob64(s, 2, job->encoded_sums.data, job->encoded_sums.length, SQLITE_STATIC);
     store_step(a->store, s);
     sqlite3_clear_bindings(s);
+    s = job->freer_count ? store_statement(a->store, freers_sql) : NULL;
+    if (!s)
+        return;
+    sqlite3_bind_int64(s, 1, job->chunk_id);
+    sqlite3_bind_blob64(s, 2, job->encoded_freers.data, job->encoded_freers.length, SQLITE_STATIC);
+    store_step(a->store, s);
+    sqlite3_clear_bindings(s);
 }
 
 /* --max-events: whole chunks go while the newer ones hold that many, up to a chunk that begins with a key frame, so
@@ -305,6 +348,7 @@ static void drop_old(struct account *a)
 {
     static const char chunks_sql[] = "DELETE FROM event_chunk WHERE chunk_id < ?";
     static const char sums_sql[] = "DELETE FROM chunk_sum WHERE chunk_id < ?";
+    static const char freers_sql[] = "DELETE FROM chunk_free WHERE chunk_id < ?";
     static const char keyframes_sql[] = "DELETE FROM keyframe WHERE reason = 'periodic' AND chunk_id < ?";
     uint64_t chunks = (a->options.max_events + CHUNK_EVENTS - 1) / CHUNK_EVENTS;
     if (!a->chunk || !a->options.max_events || chunks > a->chunk_id)
@@ -313,8 +357,8 @@ static void drop_old(struct account *a)
     if (first <= a->chunk_first_kept)
         return;
     a->chunk_first_kept = first;
-    const char *const statements[] = {chunks_sql, sums_sql, keyframes_sql};
-    for (unsigned i = 0; i < 3; i++) {
+    const char *const statements[] = {chunks_sql, sums_sql, freers_sql, keyframes_sql};
+    for (unsigned i = 0; i < sizeof statements / sizeof *statements; i++) {
         sqlite3_stmt *s = store_statement(a->store, statements[i]);
         if (!s)
             return;
@@ -348,7 +392,7 @@ void account_chunk_full(struct account *a)
     }
     a->chunk_id++;
     a->chunk_fill = a->chunk_written = 0;
-    a->chunk_touched = a->thread_touched = a->owner_count = a->tuple_count = 0;
+    a->chunk_touched = a->thread_touched = a->owner_count = a->tuple_count = a->freed.chunk_count = 0;
     memset(a->last_tuples, 0xff, sizeof a->last_tuples);
     a->device_mask = 0;
     new_generation(a);

@@ -25,6 +25,7 @@ void account_free_requested(struct account *a, const struct event *e)
     timeline_step(d->timeline, a->now_ns, d->alloc_count, d->alloc_bytes);
     d->pending_bytes += b->size;
     timeline_pending(d->timeline, d->pending_bytes);
+    account_freed_event(a, e->stack_id);
     account_keep(a, e, CHUNK_free_requested, b->key & LIVE_ADDRESS_MASK, b->size, b->site, s->device, s->kind, 0);
 }
 

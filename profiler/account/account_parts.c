@@ -206,6 +206,8 @@ void account_part_leave(struct account *a, const struct event *e, struct process
     account_reserved_change(a, d, k, -(int64_t)b->size);
     if (b->thread_id != e->thread_id)
         account_chunk_owner(a, b->thread_id);
+    if (e->stack_id && event_is_death(e->op))
+        account_freed(a, e, b, is_last);
     account_keep(a, e, is_last ? CHUNK_free : CHUNK_cut, b->key & LIVE_ADDRESS_MASK, b->size, b->site, s->device,
                  s->kind, is_last ? b->match : 0);
     if (block == &whole)

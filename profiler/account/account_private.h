@@ -114,6 +114,18 @@ struct watch {
     } devices[ACCOUNT_DEVICES];
 };
 
+/* Who freed what (account_freed.c). */
+struct freed {
+    struct freed_site *sites; /* by the freeing stack and the block's site */
+    uint32_t count, capacity;
+    struct map index;
+    uint32_t *dirty; /* places of those that changed since they were written */
+    uint32_t dirty_count, dirty_capacity;
+    uint64_t written_ns;
+    struct chunk_freer *chunk; /* of the chunk being filled */
+    uint32_t chunk_count, chunk_room;
+};
+
 #define ACCOUNT_OOM_WAITS 64u
 
 struct account {
@@ -180,13 +192,17 @@ struct account {
         struct chunk_delta *deltas;
         uint32_t count, delta_count, chunk_id;
         uint64_t first_event, device_mask;
-        struct buf encoded, encoded_deltas, encoded_sums;
+        struct chunk_freer *freers; /* index ascending */
+        uint32_t freer_count, freer_room;
+        uint64_t *numbers; /* room for those of freers */
+        struct buf encoded, encoded_deltas, encoded_sums, encoded_freers;
         struct chunk_sums sums;
         uint32_t thread_room, size_room, owner_room; /* of these */
     } job;
     struct buf encoded;
     struct keyframes keyframes;
     struct watch watch;
+    struct freed freed;
 };
 
 /* account.c */
@@ -245,6 +261,14 @@ void account_to_segment(struct account *a, const struct event *e);
 /* The free of a block that has become a segment ends that. Returns 0 where it is none. */
 int account_free_moved(struct account *a, const struct event *e);
 void account_device_used(struct account *a, const struct event *e);
+
+/* account_freed.c */
+/* Before a block, or a part of one, leaves: by the stack that e has. is_last: it has no other part. */
+void account_freed(struct account *a, const struct event *e, const struct live_block *b, unsigned is_last);
+/* The same of an event without sums: its stack alone (0: none), before account_keep. */
+void account_freed_event(struct account *a, uint32_t stack_id);
+void account_freed_write(struct account *a, int last);
+void account_freed_close(struct account *a);
 
 /* account_figures.c */
 void account_watch_device(struct account *a, unsigned device); /* is new */

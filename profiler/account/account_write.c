@@ -140,6 +140,7 @@ void account_write(struct account *a, int last)
             write_device(a, i, last);
     account_threads_write(a, peaks_moved);
     account_names_write(a);
+    account_freed_write(a, last);
     account_teardown_write(a);
     if (last) {
         largest_write(&a->largest, a->store, &a->sites);

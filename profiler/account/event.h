@@ -43,6 +43,13 @@ enum {                   /* ... of EVENT_TOUCH and EVENT_TOUCH_END */
        TOUCH_MOVED,
 };
 
+/* Those of blocks, and of parts of them, or their beginning: whose stack_id says who did it where that was asked for.
+ */
+static inline int event_is_death(unsigned op)
+{
+    return op == EVENT_FREE || op == EVENT_REALLOC_FREE || op == EVENT_PART_FREE || op == EVENT_FREE_REQUESTED;
+}
+
 enum {                         /* inherited */
        EVENT_OF_CHILD = 1,     /* the process is a fork's child: of a block of its parent */
        EVENT_MAYBE_UNSEEN = 2, /* the recording was paused before: of a block that was born then */
@@ -52,15 +59,16 @@ struct event {
     uint64_t time_ns;
     uint64_t address;
     uint64_t size_bytes;
-    uint32_t stack_id;   /* global stack (stack.stack_id), 0: unknown. Allocations and OOM only */
-    uint32_t thread_id;  /* thread.thread_id */
+    uint32_t stack_id;  /* global stack (stack.stack_id), 0: unknown. Allocations, OOM, and deaths with --free-stacks */
+    uint32_t thread_id; /* thread.thread_id */
     uint16_t process_id; /* process.process_id */
     uint8_t op;          /* enum event_op */
     uint8_t hook;        /* hook_id */
     uint8_t device;      /* device_id, host 0 */
     uint8_t kind;        /* enum kind */
     uint8_t inherited;   /* EVENT_OF_CHILD, EVENT_MAYBE_UNSEEN: what an unknown free may be of */
-    uint8_t is_sampled;  /* segments: their bytes are in EVENT_RESERVED already */
+    uint8_t is_sampled;  /* segments: their bytes are in EVENT_RESERVED already. Deaths with a stack: another device
+                            was the thread's current one */
 };
 
 #endif

@@ -24,8 +24,10 @@ struct collect_options {
     int is_paused;                         /* from the beginning on */
     const char *policy_name, *policy_text; /* the file and what is in it, which was parsed already; NULL: none */
     int policy_has_orders;                 /* by which programs may be asked to do something */
-    int quiet;                             /* no closing lines on stderr */
-    int is_required;                       /* a program that cannot be recorded is an error, not run without */
+    int free_stacks;                       /* who frees, of a heap's blocks those that can hold so many: */
+    uint64_t free_least_bytes;
+    int quiet;       /* no closing lines on stderr */
+    int is_required; /* a program that cannot be recorded is an error, not run without */
 };
 
 struct collect_result {

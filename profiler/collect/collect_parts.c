@@ -72,6 +72,8 @@ int collect_open_parts(struct collection *c, struct error *err)
         .use_tsc = c->clock.use_tsc,
         .is_paused = o->is_paused,
         .has_orders = o->policy_has_orders,
+        .free_stacks = o->free_stacks,
+        .free_least_bytes = o->free_least_bytes,
         .sample_interval = o->heap_sample ? clock_ticks(&c->clock, HEAP_SAMPLE_NS) : 0,
     };
     rc = session_open(&c->session, &session, err);
@@ -100,6 +102,8 @@ int collect_start_program(struct collection *c, const char *path, struct error *
     c->processes.first_before_bytes = c->launch.before_bytes;
     struct drain_sink sink = {take_events, c, take_name, take_sync, take_epoch, take_policy};
     c->drain = drain_open(&c->session, c->store, &c->clock, &c->processes, sink);
+    if (c->options->free_stacks)
+        drain_free_stacks(c->drain);
     c->desk = desk_open(&c->session, c->account, drain_state(c->drain).devices);
     c->control = control_open(&c->session, c->drain, c->account, &c->processes, &c->clock, c->options->is_paused);
     c->policies =

@@ -184,6 +184,11 @@ void drain_pause(struct drain *d, int is_paused)
     d->was_paused |= d->is_paused;
 }
 
+void drain_free_stacks(struct drain *d)
+{
+    d->free_stacks = 1;
+}
+
 /* Gives out the events of one ring while their stamps are not above bound. r->position, key and newest move along.
  * Returns 0 when the whole round must end here. */
 static int run(struct drain *d, struct ring *r, uint64_t bound)
@@ -199,6 +204,7 @@ static int run(struct drain *d, struct ring *r, uint64_t bound)
     const uint64_t *words = r->words, end = r->end;
     uint64_t position = r->position, key = r->key, wrapped[FIXED_MAX];
     int go_on = 1, is_paused = d->is_paused;
+    const int free_stacks = d->free_stacks;
 
     while (key <= bound) {
         const uint64_t *w = record_at(words, position, wrapped);
@@ -211,6 +217,18 @@ static int run(struct drain *d, struct ring *r, uint64_t bound)
             if (left < length)
                 goto damaged;
             put(d, &c, key, EVENT_FREE, hook, address);
+            goto next;
+        case WIRE_FREE_AT:
+            length = 3;
+            if (left < length)
+                goto damaged;
+            id = (uint32_t)load(w + 2);
+            stack = stack_map_find(stacks, id);
+            if (!stack && !find_stack(d, r, id, &stack)) {
+                go_on = 0;
+                goto out;
+            }
+            put(d, &c, key, EVENT_FREE, hook, address)->stack_id = free_stacks ? stack : 0;
             goto next;
         case WIRE_ALLOC:
             length = 3;
@@ -227,8 +245,15 @@ static int run(struct drain *d, struct ring *r, uint64_t bound)
             size_bytes = load(w + 3);
             if (!r->second_half) {
                 uint64_t new_address = load(w + 4);
+                id = (uint32_t)load(w + 2);
+                stack = free_stacks ? stack_map_find(stacks, id) : 0;
+                if (__builtin_expect(free_stacks && !stack, 0) && !find_stack(d, r, id, &stack)) {
+                    go_on = 0;
+                    goto out;
+                }
                 if (address)
-                    put(d, &c, key, new_address && !is_paused ? EVENT_REALLOC_FREE : EVENT_FREE, hook, address);
+                    put(d, &c, key, new_address && !is_paused ? EVENT_REALLOC_FREE : EVENT_FREE, hook, address)
+                        ->stack_id = stack;
                 if (!new_address)
                     goto next;
                 /* events of other threads may lie between the two halves */

@@ -48,6 +48,8 @@ uint64_t drain_round_until(struct drain *d, uint64_t stamp);
 /* After all that was given out so far a pause begins or ends. In it births of blocks by malloc and its like are left
  * out; frees are given out, of blocks that were left out with EVENT_MAYBE_UNSEEN. */
 void drain_pause(struct drain *d, int is_paused);
+/* From the beginning on deaths say who did them, where the program told it. */
+void drain_free_stacks(struct drain *d);
 /* A mark that no thread made. process_id 0: of none. Returns its mark_id. */
 int64_t drain_mark(struct drain *d, const char *domain, const char *name, uint32_t process_id, int64_t time_ns,
                    int is_range);

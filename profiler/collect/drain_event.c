@@ -57,5 +57,7 @@ void records_emit(void *arg, const struct event *event)
     e->thread_id = t->r->thread_id;
     e->process_id = t->r->process->process_id;
     e->inherited = t->r->process->inherited;
+    if (!t->d->free_stacks && event_is_death(e->op))
+        e->stack_id = 0;
     e->hook = (uint8_t)t->hook;
 }

@@ -28,8 +28,10 @@ struct session_options {
     unsigned depth;
     int follow;
     int use_tsc;
-    int is_paused;            /* from the beginning on */
-    int has_orders;           /* a policy may give programs orders: each has its thread for them from its start */
+    int is_paused;   /* from the beginning on */
+    int has_orders;  /* a policy may give programs orders: each has its thread for them from its start */
+    int free_stacks; /* who frees is recorded; of a heap's blocks those that can hold so many: */
+    uint64_t free_least_bytes;
     uint64_t sample_interval; /* stamps between two samples of the heap; 0: none */
     uint32_t ring_count;      /* at most; 0: WIRE_RINGS */
 };

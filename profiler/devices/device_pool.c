@@ -141,12 +141,13 @@ void device_pool_request(struct devices *d, struct block *b, uint64_t stream)
 {
     b->stream = stream;
     b->is_pending = 1;
+    devices_note_free(d, b);
     b->next_pending = NULL;
     b->previous_pending = d->last_pending;
     *(d->last_pending ? &d->last_pending->next_pending : &d->first_pending) = b;
     d->last_pending = b;
     if (!b->is_segment)
-        devices_emit(d, EVENT_FREE_REQUESTED, b->device_id, b->kind, b->address, 0, 0, 0);
+        devices_emit(d, EVENT_FREE_REQUESTED, b->device_id, b->kind, b->address, 0, b->free_stack_id, 0);
 }
 
 void device_pool_unpend(struct devices *d, struct block *b)

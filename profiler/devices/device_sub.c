@@ -66,10 +66,10 @@ static void range_take(struct devices *d, struct sub_block *b)
     b->in_ranges = 0;
 }
 
-static void block_end(struct devices *d, struct sub_block *b)
+static void block_end(struct devices *d, struct sub_block *b, uint32_t free_stack_id)
 {
     if (!b->is_segment)
-        devices_emit(d, EVENT_FREE, b->device_id, KIND_sub, b->address, 0, 0, 0);
+        devices_emit_free(d, EVENT_FREE, b->device_id, KIND_sub, b->address, free_stack_id, 0);
     device_touch_end(d, &b->is_touched, b->device_id, KIND_sub, b->address, 0);
     range_take(d, b);
     if (b->segment)
@@ -98,7 +98,7 @@ static int block_begin(struct devices *d, struct sub_pool *pool, unsigned op, ui
     struct sub_block *old = map_pointer(&d->sub_blocks, address);
     if (old) {
         d->counts.lost_frees++;
-        block_end(d, old);
+        block_end(d, old, 0);
     }
     struct sub_block *b = xcalloc(1, sizeof *b);
     b->address = address;
@@ -132,7 +132,7 @@ int device_sub_free(struct devices *d)
     const uint64_t *w = d->call->words;
     struct sub_block *b = find_block(d, w[0], w[1]);
     if (b)
-        block_end(d, b);
+        block_end(d, b, d->call->stack_id);
     else if (w[1]) /* of what nobody knows: it is counted as such */
         devices_emit(d, EVENT_FREE, device_of(d, w[1]), KIND_sub, w[1], 0, 0, 0);
     return 0;
@@ -144,7 +144,7 @@ int device_sub_resize(struct devices *d)
     struct sub_block *b = find_block(d, w[0], w[1]);
     if (!b || b->is_segment || devices_range_is_bad(w[1], w[2]))
         return b ? -EINVAL : 0;
-    devices_emit(d, EVENT_REALLOC_FREE, b->device_id, KIND_sub, b->address, 0, 0, 0);
+    devices_emit_free(d, EVENT_REALLOC_FREE, b->device_id, KIND_sub, b->address, d->call->stack_id, 0);
     device_touch_end(d, &b->is_touched, b->device_id, KIND_sub, b->address, 0);
     range_take(d, b);
     b->size = w[2];
@@ -159,7 +159,7 @@ int device_sub_reset(struct devices *d)
 {
     struct sub_pool *pool = map_pointer(&d->sub_pools, d->call->words[0]);
     while (pool && pool->blocks)
-        block_end(d, pool->blocks);
+        block_end(d, pool->blocks, d->call->stack_id);
     return 0;
 }
 
@@ -188,7 +188,7 @@ static void segment_end(struct devices *d, struct sub_segment *s)
     while (count > 0) {
         struct sub_block *b = in[--count];
         if (!b->is_segment)
-            block_end(d, b);
+            block_end(d, b, 0);
     }
     free(in);
     if (is_own)
@@ -209,7 +209,7 @@ static unsigned cover(struct devices *d, struct sub_segment *s)
     struct block *b = devices_block_holding(d, s->address);
     uint64_t map;
     if (outer && map_pointer(&d->sub_outer, s->address)) {
-        block_end(d, map_pointer(&d->sub_outer, s->address)); /* with what lies in it */
+        block_end(d, map_pointer(&d->sub_outer, s->address), 0); /* with what lies in it */
         outer = map_pointer(&d->sub_blocks, s->address);
     }
     if (outer && outer->pool != s->pool && outer->size >= s->size) {
@@ -330,7 +330,7 @@ int device_sub_pool_end(struct devices *d)
     if (!pool)
         return 0;
     while (pool->blocks)
-        block_end(d, pool->blocks);
+        block_end(d, pool->blocks, d->call->stack_id);
     while (pool->segments)
         segment_end(d, pool->segments);
     map_take_pointer(&d->sub_pools, pool->handle);

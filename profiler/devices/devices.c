@@ -68,6 +68,23 @@ void devices_emit(struct devices *d, unsigned op, unsigned device_id, unsigned k
     d->sink->event(d->sink->arg, &e);
 }
 
+void devices_emit_free(struct devices *d, unsigned op, unsigned device_id, unsigned kind, uint64_t address,
+                       uint32_t stack_id, int is_elsewhere)
+{
+    devices_emit(d, op, device_id, kind, address, 0, stack_id, stack_id && is_elsewhere);
+}
+
+/* Of what calls take away that is not memory of the host's, and not another process's. */
+void devices_note_free(struct devices *d, struct block *b)
+{
+    const struct devices_call *c = d->call;
+    if (b->free_stack_id || !devices_takes_away(c->call))
+        return;
+    b->free_stack_id = c->stack_id;
+    b->is_freed_elsewhere =
+        c->device < WIRE_DEVICE_UNKNOWN && b->device_id && !b->is_foreign && devices_id(d, c->device) != b->device_id;
+}
+
 void devices_reserve(struct devices *d, unsigned device_id, unsigned kind, int64_t bytes)
 {
     uint64_t *reserved = &d->reserved_bytes[device_id][kind];
@@ -226,7 +243,7 @@ static void died(struct devices *d, struct block *b)
     if (b->is_silent)
         return;
     if (!b->is_segment)
-        devices_emit(d, EVENT_FREE, b->device_id, b->kind, b->address, 0, 0, 0);
+        devices_emit_free(d, EVENT_FREE, b->device_id, b->kind, b->address, b->free_stack_id, b->is_freed_elsewhere);
     device_touch_end(d, &b->is_touched, b->device_id, b->kind, b->address, 0);
     if (devices_is_segment_too(b) || b->is_segment)
         devices_emit(d, EVENT_SEGMENT_FREE, b->device_id, b->kind, b->address, b->size, 0, is_sampled(b));
@@ -288,6 +305,7 @@ void devices_block_end(struct devices *d, struct block *b, struct undo *keep)
     struct map *map = map_of(d, b);
     if (b->is_pending)
         device_pool_unpend(d, b);
+    devices_note_free(d, b);
     *(b->previous ? &b->previous->next : &d->first) = b->next;
     *(b->next ? &b->next->previous : &d->last) = b->previous;
     if (map)
@@ -427,6 +445,7 @@ static int take_back(struct devices *d, struct undo *u)
         struct block *b = u->blocks[i];
         struct pool *pool = b->pool;
         b->is_pending = 0;
+        b->free_stack_id = 0;
         devices_block_add(d, b);
         device_pool_unpin(d, pool);
     }

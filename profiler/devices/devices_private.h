@@ -45,6 +45,8 @@ struct block {
     struct pool *pool;         /* or NULL */
     struct vmm_object *object; /* of a mapping, or NULL */
     uint32_t stack_id;
+    uint32_t free_stack_id;     /* of the call that frees it; 0: not known */
+    uint8_t is_freed_elsewhere; /* while another device was current */
     uint8_t kind, device_id;
     uint8_t where;      /* WHERE_* */
     uint8_t in_ranges;  /* WHERE_FOREIGN: found by any address within, too */
@@ -140,6 +142,11 @@ unsigned devices_id(struct devices *d, unsigned ordinal); /* device_id; of WIRE_
 unsigned devices_foreign(struct devices *d, unsigned device_id);
 void devices_emit(struct devices *d, unsigned op, unsigned device_id, unsigned kind, uint64_t address, uint64_t size,
                   uint32_t stack_id, int is_sampled);
+/* A block's death, with who frees it. */
+void devices_emit_free(struct devices *d, unsigned op, unsigned device_id, unsigned kind, uint64_t address,
+                       uint32_t stack_id, int is_elsewhere);
+/* The call under way frees the block, at once or when its stream comes to it. */
+void devices_note_free(struct devices *d, struct block *b);
 void devices_reserve(struct devices *d, unsigned device_id, unsigned kind, int64_t bytes);
 /* The text that begins at a word (its length, then its words), as a copy; NULL: none. */
 char *devices_text(const struct devices_call *c, size_t word);

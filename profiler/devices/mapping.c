@@ -28,7 +28,7 @@ struct change {
     struct range_map *ranges;
     void (*emit)(void *arg, const struct event *event);
     void *arg;
-    uint32_t stack_id;
+    uint32_t stack_id; /* of its births and deaths */
 };
 
 struct mapping *mapping_open(void)
@@ -93,7 +93,7 @@ static void cut_block(const struct change *c, const struct range *r, uint64_t fr
         emit(c, EVENT_SPLIT, r->type, r->start, from, 0);
     if (to < r->end)
         emit(c, EVENT_SPLIT, r->type, from, to, 0);
-    emit(c, EVENT_PART_FREE, r->type, from, to, 0);
+    emit(c, EVENT_PART_FREE, r->type, from, to, c->stack_id);
 }
 
 /* Takes [start, end) out of one range; what remains stays with its own stack. is_realloc: the caller allocates anew. */
@@ -104,7 +104,7 @@ static void cut(const struct change *c, struct range *found, uint64_t start, uin
     int whole = from == r.start && to == r.end && !r.flag;
     range_map_remove(c->ranges, found);
     if (r.type == RANGE_BLOCK && whole)
-        emit(c, is_realloc ? EVENT_REALLOC_FREE : EVENT_FREE, r.type, r.start, r.end, 0);
+        emit(c, is_realloc ? EVENT_REALLOC_FREE : EVENT_FREE, r.type, r.start, r.end, c->stack_id);
     else if (r.type == RANGE_BLOCK)
         cut_block(c, &r, from, to);
     else if (is_segment(r.type))

@@ -3,6 +3,7 @@
 #include "pause.h"
 #include "real.h"
 #include "record.h"
+#include "record_free.h"
 
 #include <errno.h>
 
@@ -112,6 +113,18 @@ EXPORT int posix_memalign(void **result, size_t alignment, size_t size)
     return code;
 }
 
+static __attribute__((noinline)) void resized_to_nothing(struct thread *t, uint64_t before, const void *old,
+                                                         uint32_t stack, unsigned hook)
+{
+    if (process.free_stacks) {
+        record_free_at(t, before, old, stack, hook);
+        return;
+    }
+    uint64_t at = record_reserve(t, 2);
+    record_word(t, at, before);
+    record_word(t, at + 1, WIRE_WORD1(WIRE_FREE, hook, (uint64_t)old));
+}
+
 /* Leaves the hook. The old block dies before the new one can be seen by others, so the record carries a stamp from each
  * side of the call, and the ring stays busy over it. What fails leaves the old block as it was. */
 static inline __attribute__((always_inline)) void *resize(struct thread *t, struct unwind_state s, void *old,
@@ -143,9 +156,7 @@ static inline __attribute__((always_inline)) void *resize(struct thread *t, stru
         record_word(t, at + 4, (uint64_t)p);
         record_word(t, at + 5, after);
     } else if (size == 0) { /* glibc: freed */
-        uint64_t at = record_reserve(t, 2);
-        record_word(t, at, before);
-        record_word(t, at + 1, WIRE_WORD1(WIRE_FREE, hook, (uint64_t)old));
+        resized_to_nothing(t, before, old, stack, hook);
     }
     record_end(t);
     if (unlikely(!p && size))
@@ -212,7 +223,7 @@ EXPORT void *reallocarray(void *old, size_t count, size_t size)
     struct unwind_state s;                                                                                             \
     UNWIND_HERE(s);                                                                                                    \
     NEED(free);                                                                                                        \
-    enum thread_entry entry = p ? thread_enter_death(t, s, p) : ENTER_NOT;                                             \
+    enum thread_entry entry = p ? record_enter_death(t, s, p, hook) : ENTER_NOT;                                       \
     if (unlikely(entry == ENTER_NOT)) {                                                                                \
         call;                                                                                                          \
         return;                                                                                                        \

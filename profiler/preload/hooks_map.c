@@ -4,6 +4,7 @@
 #include "process.h"
 #include "real.h"
 #include "record.h"
+#include "record_free.h"
 #include "record_python.h"
 #include "sys.h"
 
@@ -43,6 +44,14 @@ static uint64_t flags_and_stack(struct thread *t, struct unwind_state s, int ent
     if (entered == 2)
         return (uint64_t)(flags | WIRE_MAP_SEGMENT) << 32;
     return (uint64_t)flags << 32 | record_stack(t, s);
+}
+
+/* The same of what takes mappings away. */
+static uint64_t end_of_map(struct thread *t, struct unwind_state s, int entered, unsigned flags)
+{
+    if (entered == 2)
+        return (uint64_t)(flags | WIRE_MAP_SEGMENT) << 32;
+    return (uint64_t)flags << 32 | record_free_stack(t, s);
 }
 
 /* Whether a mapping of the file takes memory that has no place on a disk: of a memfd, of /dev/shm or another tmpfs, of
@@ -114,8 +123,8 @@ EXPORT int munmap(void *address, size_t length)
     /* stamped before the call, so what the kernel will refuse must be known now */
     int entered = (uintptr_t)address % 4096 == 0 && length ? enter(t, s) : 0;
     if (entered) {
-        uint64_t words[] = {WIRE_WORD1(WIRE_UNMAP, WIRE_HOOK_munmap, (uint64_t)address),
-                            (uint64_t)(entered == 2 ? WIRE_MAP_SEGMENT : 0) << 32, length};
+        uint64_t words[] = {WIRE_WORD1(WIRE_UNMAP, WIRE_HOOK_munmap, (uint64_t)address), end_of_map(t, s, entered, 0),
+                            length};
         record_words(t, words, 4);
     }
     memory_goes();
@@ -233,7 +242,7 @@ EXPORT int shmdt(const void *address)
     int entered = enter(t, s);
     if (entered) {
         uint64_t words[] = {WIRE_WORD1(WIRE_UNMAP, WIRE_HOOK_shmdt, (uint64_t)address),
-                            (uint64_t)(WIRE_MAP_ATTACH | (entered == 2 ? WIRE_MAP_SEGMENT : 0)) << 32, 0};
+                            end_of_map(t, s, entered, WIRE_MAP_ATTACH), 0};
         record_words(t, words, 4);
     }
     memory_goes();

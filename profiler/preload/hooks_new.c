@@ -11,7 +11,7 @@
 #include "oom.h"
 #include "pause.h"
 #include "real.h"
-#include "record.h"
+#include "record_free.h"
 
 #include <malloc.h>
 #include <stdlib.h>
@@ -112,7 +112,7 @@ static inline __attribute__((always_inline)) enum thread_entry enter_new(uintptr
 
 static inline __attribute__((always_inline)) enum thread_entry enter_delete(uintptr_t block, struct unwind_state s)
 {
-    return block ? thread_enter_death(&self, s, (const void *)block) : ENTER_NOT;
+    return block ? record_enter_death(&self, s, (const void *)block, WIRE_HOOK_operator_delete) : ENTER_NOT;
 }
 
 /* --- each of them --- */

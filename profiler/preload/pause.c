@@ -31,8 +31,10 @@ void pause_look(void)
 
 uint32_t pause_start(uint32_t open)
 {
-    if (open == GATE_OPEN && pauses() & 1)
+    if (open != GATE_GUARDED && pauses() & 1) {
+        process.was_watched = open == GATE_WATCHED;
         return GATE_PAUSED; /* in a forked child has_recorded is its parent's */
+    }
     process.has_recorded = 1;
     return open;
 }
@@ -40,7 +42,8 @@ uint32_t pause_start(uint32_t open)
 static __attribute__((noinline)) void resume(void)
 {
     __atomic_store_n(&process.has_recorded, 1, __ATOMIC_RELAXED);
-    change_gate(GATE_PAUSED, process.was_watched && !process.teardown_known ? GATE_WATCHED : GATE_OPEN);
+    int is_watched = process.free_stacks || (process.was_watched && !process.teardown_known);
+    change_gate(GATE_PAUSED, is_watched ? GATE_WATCHED : GATE_OPEN);
 }
 
 uint32_t pause_now(void)

@@ -19,7 +19,8 @@ enum gate_state {
     GATE_SHUT,
     GATE_OPEN,
     GATE_GUARDED,
-    GATE_WATCHED, /* open, and each hook looks whether the program's interpreter has begun to take itself down */
+    GATE_WATCHED, /* open, and each hook looks whether the program's interpreter has begun to take itself down, and
+                     each free whether its stack is asked for */
     GATE_PAUSED,  /* open, but for births of blocks of the heap (pause.h) */
 };
 struct gate {
@@ -44,6 +45,8 @@ struct process {
     uint32_t was_watched;       /* its gate, before the pause */
     uint32_t has_recorded;      /* births of blocks, or its parent did; 0: only where it began in a pause */
     uint32_t filtered;          /* by seccomp: no system calls that recording can do without */
+    uint32_t free_stacks;       /* who frees is recorded: then the gate is watched for good, never open */
+    uint64_t free_least_bytes;  /* of a heap's blocks, those that can hold so many */
 };
 enum process_state {
     PROCESS_NEW,

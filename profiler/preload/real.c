@@ -57,6 +57,13 @@ void real_hide(const char *const *names, unsigned count)
     sys_call(SYS_mprotect, start, end - start, PROT_READ);
 }
 
+/* Whether both are of one library. */
+static int is_beside(void *a, void *b)
+{
+    struct dl_find_object of_a, of_b;
+    return _dl_find_object(a, &of_a) == 0 && _dl_find_object(b, &of_b) == 0 && of_a.dlfo_link_map == of_b.dlfo_link_map;
+}
+
 void real_init(void)
 {
     if (__atomic_load_n(&real_ready, __ATOMIC_ACQUIRE))
@@ -72,8 +79,8 @@ void real_init(void)
     real.program_has_malloc = _r_debug.r_map && elf_find(_r_debug.r_map, "malloc") != NULL;
     real.program_has_new = _r_debug.r_map && elf_find(_r_debug.r_map, "_Znwm") != NULL;
     new_find();
-    struct dl_find_object a, b;
-    real.malloc_is_libc = real.mallinfo2 && _dl_find_object((void *)real.malloc, &a) == 0 &&
-                          _dl_find_object((void *)real.fork, &b) == 0 && a.dlfo_link_map == b.dlfo_link_map;
+    real.malloc_is_libc = real.mallinfo2 && is_beside((void *)real.malloc, (void *)real.fork);
+    if (real.malloc_usable_size && !is_beside((void *)real.malloc_usable_size, (void *)real.free))
+        real.malloc_usable_size = NULL; /* another allocator's */
     __atomic_store_n(&real_ready, 1, __ATOMIC_RELEASE);
 }

@@ -75,12 +75,6 @@ static inline __attribute__((always_inline)) enum thread_entry thread_enter_birt
     return thread_enter_fast(t, s) ? ENTERED : thread_enter_birth_slow(t, s);
 }
 
-static inline __attribute__((always_inline)) enum thread_entry thread_enter_death(struct thread *t,
-                                                                                  struct unwind_state s, const void *p)
-{
-    return thread_enter_fast(t, s) ? ENTERED : thread_enter_death_slow(t, s, p);
-}
-
 static inline __attribute__((always_inline)) void thread_leave(struct thread *t)
 {
     barrier();

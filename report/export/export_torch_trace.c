@@ -15,6 +15,7 @@
 
 struct row { /* of v_event */
     int64_t time_us, size_bytes, stack_id, stream;
+    int64_t free_stack_id; /* 0: not recorded */
     uint64_t address;
     uint8_t kind;
     enum {
@@ -108,8 +109,10 @@ static void put_entry(struct exporting *e, struct trace *t, enum snapshot_word a
     snapshot_put_item(w, WORD_stream, r->stream);
     snapshot_put_item(w, WORD_time_us, r->time_us);
     torch_import_texts(e, t);
-    if (action == WORD_free_requested || action == WORD_free_completed)
+    if ((action == WORD_free_requested || action == WORD_free_completed) && !r->free_stack_id)
         torch_frames_freed(e, stack_id);
+    else if (r->free_stack_id)
+        torch_frames(e, r->free_stack_id);
     else
         torch_frames(e, stack_id);
     pickle_put_end(&w->pickle, PICKLE_DICT);
@@ -236,7 +239,8 @@ static void give_row(struct exporting *e, struct trace *t, const struct row *r)
 /* --- reading events --------------------------------------------------------------------------------------------- */
 
 static const char event_sql[] =
-    "SELECT e.time_ns, e.op, e.address, e.size_bytes, e.stack_id, e.kind, e.hook, e.process_id, t.tid FROM v_event e "
+    "SELECT e.time_ns, e.op, e.address, e.size_bytes, e.stack_id, e.kind, e.hook, e.process_id, t.tid, "
+    "e.free_stack_id FROM v_event e "
     "LEFT JOIN thread t ON t.thread_id = e.thread_id WHERE e.device = ?1 AND (?2 = 0 OR e.process_id = ?2)";
 
 static uint8_t kind_number(const char *name)
@@ -279,6 +283,7 @@ static int read_row(const struct exporting *e, struct trace *t, sqlite3_stmt *s,
         .size_bytes = sqlite3_column_int64(s, 3),
         .stack_id = sqlite3_column_int64(s, 4),
         .kind = kind_number(db_text(s, 5)),
+        .free_stack_id = sqlite3_column_int64(s, 9),
         .stream = e->is_import ? sqlite3_column_int64(s, 8) : 0,
     };
     for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)

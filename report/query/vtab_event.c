@@ -1,7 +1,8 @@
 /*
  * The columns: time_ns, op, device, address, size_bytes, thread_id, stack_id; hidden ones, which SELECT * leaves out:
- * kind, hook, process_id, site_id, event_number, is_realloc. A realloc is two rows with is_realloc 1: 'free' of the old
- * block and 'realloc' of the new one, so that op = 'free' counts what free_count counts.
+ * kind, hook, process_id, site_id, event_number, is_realloc, free_stack_id (NULL: not told). A realloc is two rows with
+ * is_realloc 1: 'free' of the old block and 'realloc' of the new one, so that op = 'free' counts what free_count
+ * counts.
  */
 #ifdef MEMPROF_LOADABLE
 #include <sqlite3ext.h>
@@ -33,13 +34,14 @@ enum column {
     COLUMN_site_id,
     COLUMN_event_number,
     COLUMN_is_realloc,
+    COLUMN_free_stack_id,
 };
 
 static const char declaration[] =
     "CREATE TABLE v_event(time_ns INTEGER, op TEXT, device TEXT, address INTEGER, size_bytes INTEGER, thread_id "
     "INTEGER,"
     " stack_id INTEGER, kind TEXT HIDDEN, hook TEXT HIDDEN, process_id INTEGER HIDDEN, site_id INTEGER HIDDEN,"
-    " event_number INTEGER HIDDEN, is_realloc INTEGER HIDDEN)";
+    " event_number INTEGER HIDDEN, is_realloc INTEGER HIDDEN, free_stack_id INTEGER HIDDEN)";
 
 static const char *const op_texts[CHUNK_OP_COUNT] = {
 #define X(name) [CHUNK_##name] = #name,
@@ -71,6 +73,13 @@ struct cursor {
     int64_t low_ns, high_ns;
     int device; /* -1: any */
     int is_eof;
+    struct freers { /* of the chunk that is being read, if it was asked for them */
+        sqlite3_stmt *read;
+        struct chunk_codec *codec;
+        int64_t chunk_id;
+        const uint64_t *numbers;  /* the codec's: one for each event that may have one, in order */
+        long count, place, index; /* place: of the number of the event at index, or the next one that has one */
+    } freers;
 };
 
 /* How xBestIndex tells xFilter which arguments come: in this order. */
@@ -257,6 +266,8 @@ static int close_cursor(sqlite3_vtab_cursor *cursor)
     struct cursor *c = (struct cursor *)cursor;
     sqlite3_finalize(c->chunks);
     chunk_codec_close(c->codec);
+    sqlite3_finalize(c->freers.read);
+    chunk_codec_close(c->freers.codec);
     free(c);
     return SQLITE_OK;
 }
@@ -395,9 +406,44 @@ static const char *op_text(unsigned op)
     return op < CHUNK_OP_COUNT ? op_texts[op] : "?";
 }
 
+/* Those of the chunk that is being read. Files of older versions, and damaged rows, have none. */
+static void read_freers(struct cursor *c, int64_t chunk_id)
+{
+    struct freers *f = &c->freers;
+    f->chunk_id = chunk_id;
+    f->count = f->place = f->index = 0;
+    if (!f->codec)
+        f->codec = chunk_codec_open();
+    if (!f->codec || (!f->read && sqlite3_prepare_v2(((struct table *)c->base.pVtab)->db,
+                                                     "SELECT data FROM main.chunk_free WHERE chunk_id = ?", -1,
+                                                     &f->read, NULL) != SQLITE_OK))
+        return;
+    sqlite3_reset(f->read);
+    sqlite3_bind_int64(f->read, 1, chunk_id);
+    if (sqlite3_step(f->read) == SQLITE_ROW && sqlite3_column_type(f->read, 0) == SQLITE_BLOB)
+        f->count = chunk_decode_numbers(f->codec, sqlite3_column_blob(f->read, 0),
+                                        (size_t)sqlite3_column_bytes(f->read, 0), &f->numbers);
+    if (f->count < 0)
+        f->count = 0;
+}
+
+/* Who freed the current event's block; 0: that is not known. Events are read in order. */
+static int64_t freer_of(struct cursor *c)
+{
+    struct freers *f = &c->freers;
+    int64_t chunk_id = sqlite3_column_int64(c->chunks, 0);
+    if (!chunk_op_has_freer(c->events[c->index].op))
+        return 0;
+    if (f->chunk_id != chunk_id || f->index > c->index)
+        read_freers(c, chunk_id);
+    for (; f->count && f->index < c->index; f->index++)
+        f->place += chunk_op_has_freer(c->events[f->index].op);
+    return f->place < f->count ? (int64_t)f->numbers[f->place] : 0;
+}
+
 static int column(sqlite3_vtab_cursor *cursor, sqlite3_context *context, int index)
 {
-    const struct cursor *c = (const struct cursor *)cursor;
+    struct cursor *c = (struct cursor *)cursor;
     const struct table *t = (const struct table *)cursor->pVtab;
     const struct chunk_event *e = &c->events[c->index];
     int64_t stack_id;
@@ -442,6 +488,11 @@ static int column(sqlite3_vtab_cursor *cursor, sqlite3_context *context, int ind
         break;
     case COLUMN_is_realloc:
         sqlite3_result_int(context, e->op == CHUNK_realloc_free || e->op == CHUNK_realloc_alloc);
+        break;
+    case COLUMN_free_stack_id:
+        stack_id = freer_of(c);
+        if (stack_id)
+            sqlite3_result_int64(context, stack_id);
         break;
     }
     return SQLITE_OK;

@@ -61,6 +61,8 @@ int report_by(sqlite3 *db, const struct report_options *options, const struct re
 
 /* The histogram of the sizes requested; of all processes together. */
 int report_sizes(sqlite3 *db, const struct report_options *options, const struct report_out *out, struct error *err);
+/* Who frees, and whose blocks (run --free-stacks). */
+int report_frees(sqlite3 *db, const struct report_options *o, const struct report_out *out, struct error *err);
 int report_transfers(sqlite3 *db, const struct report_options *options, const struct report_out *out,
                      struct error *err);
 /* The segments that are live at options->at (the end, or each device's peak): how full each is, its largest hole, and

@@ -64,6 +64,8 @@ same top-once "$MEMPROF" top --once net.db
 same top-once-device terminal 60 'top --once --by function --sort count -d cuda net.db'
 same top-once-json "$MEMPROF" top --once --json --top 2 net.db
 same log "$MEMPROF" log --min-size 80K net.db
+same frees "$MEMPROF" report net.db --frees
+same frees-csv "$MEMPROF" report net.db --frees --csv
 same transfers "$MEMPROF" report net.db --transfers
 same transfers-json "$MEMPROF" report net.db --transfers --json
 same callers-json "$MEMPROF" report net.db --callers 2 --device cuda:0 --json --top 1

@@ -669,6 +669,37 @@ static void test_shared_while_watched(void **state)
     setup_end(s);
 }
 
+/* A free with a stack: found as an allocation's is, with or without who asked for it; of a realloc the same one. */
+static void test_free_at(void **state)
+{
+    (void)state;
+    for (int is_asked = 0; is_asked < 2; is_asked++) {
+        struct setup *s = setup_begin(1);
+        struct writer w;
+        uint32_t slot = writer_claim_slot(s->session.control, getpid(), getppid(), WIRE_START_EXEC, 0);
+        if (is_asked)
+            drain_free_stacks(s->drain);
+        writer_open(&w, s->session.control, slot, getpid(), getpid());
+        writer_stack(&w, 7, 0, (uint64_t[]){0x1234}, 1);
+        writer_alloc(&w, 0x1000, 32, 7);
+        uint64_t at = writer_stamp(s->session.control);
+        writer_publish(&w, (uint64_t[]){at, WIRE_WORD1(WIRE_FREE_AT, WIRE_HOOK_free, 0x1000), 7}, 3);
+        at = writer_stamp(s->session.control);
+        writer_publish(&w, (uint64_t[]){at, WIRE_WORD1(WIRE_FREE_AT, WIRE_HOOK_free, 0x2000), 99}, 3);
+        setup_rounds(s, 100);
+        drain_finish(s->drain);
+        const struct event *born = setup_find_event(s, EVENT_ALLOC, 1, NULL);
+        const struct event *freed = setup_find_event(s, EVENT_FREE, 1, NULL);
+        assert_non_null(born);
+        assert_non_null(freed);
+        assert_int_not_equal(born->stack_id, 0);
+        assert_int_equal(freed->address, 0x1000);
+        assert_int_equal(freed->stack_id, is_asked ? born->stack_id : 0);
+        assert_int_equal(drain_state(s->drain).unknown_stacks, 1); /* nobody defined the second one's */
+        setup_end(s);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -686,6 +717,7 @@ int main(void)
         cmocka_unit_test(test_marks),
         cmocka_unit_test(test_heap_ranges),
         cmocka_unit_test(test_shared_while_watched),
+        cmocka_unit_test(test_free_at),
     };
     return cmocka_run_group_tests(tests, scratch_begin, scratch_end);
 }

@@ -258,11 +258,11 @@ static void test_partial_unmap(void **state)
     apply(m, op(WIRE_MAP, 10, 10, 0, 5));
     assert_int_equal(log_count, 1);
     assert_logged(0, EVENT_ALLOC, 10, 10, 5);
-    apply(m, op(WIRE_UNMAP, 13, 2, 0, 0));
+    apply(m, op(WIRE_UNMAP, 13, 2, 0, 21));
     assert_int_equal(log_count, 3);
     assert_logged(0, EVENT_SPLIT, 10, 3, 0);
     assert_logged(1, EVENT_SPLIT, 13, 2, 0);
-    assert_logged(2, EVENT_PART_FREE, 13, 2, 0);
+    assert_logged(2, EVENT_PART_FREE, 13, 2, 21);
     apply(m, op(WIRE_UNMAP, 0, 11, 0, 0)); /* the front of the first part */
     assert_int_equal(log_count, 2);
     assert_logged(0, EVENT_SPLIT, 10, 1, 0);
@@ -296,7 +296,7 @@ static void test_protect_and_remap(void **state)
     move.new_length = 8 * 4096;
     apply(m, move);
     assert_int_equal(log_count, 2);
-    assert_logged(0, EVENT_REALLOC_FREE, 200, 4, 0);
+    assert_logged(0, EVENT_REALLOC_FREE, 200, 4, 8);
     assert_logged(1, EVENT_REALLOC_ALLOC, 300, 8, 8);
     move = op(WIRE_REMAP, 300, 8, 0, 9); /* grows in place */
     move.new_address = BASE + 300 * 4096;

@@ -86,6 +86,9 @@ void cuda_failed(struct cuda_call *c, int result, uint64_t size);
 void cuda_write(struct cuda_call *c, unsigned call, unsigned device, unsigned flags, uint32_t stack,
                 const uint64_t *arguments, unsigned count, const char *text);
 uint32_t cuda_stack(struct cuda_call *c);
+/* Of what takes memory away: who frees it, and the device that is current then; 0 and unknown where nobody asks. */
+uint32_t cuda_free_stack(struct cuda_call *c);
+unsigned cuda_free_device(struct cuda_call *c);
 
 #define CUDA_COUNT(...) (sizeof((uint64_t[]){__VA_ARGS__}) / sizeof(uint64_t))
 /* With and without the calling stack. */
@@ -95,10 +98,11 @@ uint32_t cuda_stack(struct cuda_call *c);
 #define CUDA_NOTE(c, call, device, flags, ...)                                                                         \
     cuda_write((c), WIRE_CALL_##call, (device), (flags), 0, (const uint64_t[]){__VA_ARGS__}, CUDA_COUNT(__VA_ARGS__),  \
                NULL)
-/* What takes something away: recorded before the real call. */
-#define CUDA_TAKE(c, ...)                                                                                              \
+/* What takes something away: recorded before the real call, with the stack where that is asked for. */
+#define CUDA_TAKE(c, call, device, flags, ...)                                                                         \
     do {                                                                                                               \
-        CUDA_NOTE((c), __VA_ARGS__);                                                                                   \
+        cuda_write((c), WIRE_CALL_##call, (device), (flags), cuda_free_stack(c), (const uint64_t[]){__VA_ARGS__},      \
+                   CUDA_COUNT(__VA_ARGS__), NULL);                                                                     \
         (c)->taken = 1;                                                                                                \
     } while (0)
 

@@ -79,6 +79,16 @@ uint32_t cuda_stack(struct cuda_call *c)
     return stack;
 }
 
+uint32_t cuda_free_stack(struct cuda_call *c)
+{
+    return process.free_stacks ? cuda_stack(c) : 0;
+}
+
+unsigned cuda_free_device(struct cuda_call *c)
+{
+    return process.free_stacks ? cuda_device_current(c) : WIRE_DEVICE_UNKNOWN;
+}
+
 #define TEXT_MAX 256
 
 void cuda_write(struct cuda_call *c, unsigned call, unsigned device, unsigned flags, uint32_t stack,

@@ -12,7 +12,7 @@ void cuda_allocated(struct cuda_call *c, uint64_t p, uint64_t size)
 void cuda_freeing(struct cuda_call *c, uint64_t p)
 {
     if (p)
-        CUDA_TAKE(c, FREE, WIRE_DEVICE_UNKNOWN, 0, p);
+        CUDA_TAKE(c, FREE, cuda_free_device(c), 0, p);
 }
 
 void cuda_memory_info(struct cuda_call *c, uint64_t free, uint64_t total)

@@ -148,7 +148,7 @@ void cuda_pool_freeing(struct cuda_call *c, uint64_t p, cu_handle stream)
     if (!p || c->captured)
         return;
     __atomic_fetch_add(&frees, 1, __ATOMIC_RELAXED);
-    CUDA_TAKE(c, POOL_FREE, WIRE_DEVICE_UNKNOWN, 0, p, cuda_stream_number(c, stream));
+    CUDA_TAKE(c, POOL_FREE, cuda_free_device(c), 0, p, cuda_stream_number(c, stream));
 }
 
 void cuda_pool_freed(struct cuda_call *c, uint64_t p, cu_handle stream)

@@ -284,6 +284,8 @@ bench: all bench-programs ## compare with heaptrack on the programs of docs/perf
 	BUILD='$(BUILD)' CC='$(CC)' sh tests/bench/run.sh
 bench-quick: all bench-programs ## the same with one run each
 	BUILD='$(BUILD)' CC='$(CC)' RUNS=1 sh tests/bench/run.sh
+soak: all bench-programs ## a rotated recording for SECONDS_MOST (3600) or EVENTS (10^9): does anything grow?
+	sh tests/bench/soak.sh '$(abspath $(BUILD))/memprof' '$(abspath $(BUILD))'
 bench-gate: all bench-programs ## is this tree slower than BASE (HEAD)?
 	BUILD='$(BUILD)' CC='$(CC)' sh tests/bench/gate.sh
 
@@ -345,5 +347,5 @@ clean: ## remove what was built
 FORCE:
 PHONY_CHECKS := check-e2e check-report check-page check-faults check-accuracy check-stress check-static
 .PHONY: all samples programs bench-programs fuzz-programs replay unit unit-sanitized deps deps-test deps-bench demo check check-fast check-unit man \
-        $(PHONY_CHECKS) fuzz fuzz-keep bench bench-quick bench-gate check-diff-pairs check-diff-leak install uninstall dist deb check-deb help clean FORCE
+        $(PHONY_CHECKS) fuzz fuzz-keep bench bench-quick bench-gate soak check-diff-pairs check-diff-leak install uninstall dist deb check-deb help clean FORCE
 -include $(TOOL_OBJ:.o=.d) $(UNIT_SHARED_OBJ:.o=.d) $(UNIT_TOOL:%.c=$(BUILD)/obj/%.d) $(PRELOAD_OBJ:.o=.d) $(EVENTS_OBJ:.o=.d)

@@ -100,6 +100,34 @@ static void tell_unnamed(const char *why)
     cli_note("--torch-names: nothing was named: %s", why);
 }
 
+/* "90s", "1h", "2d", or else bytes. A number alone could be either. 0, or the exit status after a message. */
+static int parse_rotate(const struct arguments *a, struct rotate_options *rotate)
+{
+    const char *text = a->value[OPTION_rotate];
+    int64_t number = 0;
+    if (options_number(a, OPTION_keep, 1, 1000000, 0, &rotate->keep))
+        return EXIT_USAGE;
+    if (rotate->keep && !text)
+        return cli_usage("run: --keep belongs to --rotate");
+    size_t length = text ? strlen(text) : 0;
+    if (!text)
+        return 0;
+    int is_long = length && (text[length - 1] == 'h' || text[length - 1] == 'd');
+    if (is_long) {
+        char *end;
+        number = strtol(text, &end, 10);
+        if (end == text + length - 1 && number > 0 && number <= 100000)
+            rotate->every_ns = number * (text[length - 1] == 'h' ? 3600 : 86400) * 1000000000;
+    } else if (units_parse_bytes(text, &number) == 0 && length && strspn(text, "0123456789") < length) {
+        rotate->every_bytes = number;
+    } else if (length && strspn(text, "0123456789.") < length && units_parse_ns(text, &number) == 0) {
+        rotate->every_ns = number;
+    }
+    if (rotate->every_ns < 0 || (rotate->every_ns == 0 && rotate->every_bytes <= 0))
+        return cli_usage("run: --rotate '%s': expected a time, such as 90s or 1h, or bytes, such as 512M or 1G", text);
+    return 0;
+}
+
 int run_program(const struct arguments *a, char *const program[], struct collect_result *result)
 {
     const char *command = command_infos[a->command].name;
@@ -111,6 +139,9 @@ int run_program(const struct arguments *a, char *const program[], struct collect
     if (a->given[OPTION_aggregate] && max_events)
         return -cli_usage("%s: --aggregate keeps no events and --max-events keeps the last ones; give one of them",
                           command);
+    struct rotate_options rotate = {0};
+    if (parse_rotate(a, &rotate))
+        return -EXIT_USAGE;
     int64_t free_least = FREE_LEAST_BYTES;
     const char *least = a->value[OPTION_free_stacks];
     if (least && (units_parse_bytes(least, &free_least) || free_least < 0))
@@ -177,6 +208,7 @@ int run_program(const struct arguments *a, char *const program[], struct collect
         .policy_has_orders = has_orders,
         .free_stacks = a->given[OPTION_free_stacks],
         .free_least_bytes = (uint64_t)free_least,
+        .rotate = rotate,
         .quiet = a->given[OPTION_quiet],
         .is_required = a->command == COMMAND_check,
     };

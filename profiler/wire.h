@@ -232,6 +232,7 @@ enum wire_wish {
     WIRE_WISH_HOLDINGS, /* what the process pid has of GPUs, up to when the request is seen: in holdings */
     WIRE_WISH_YIELDED,  /* pid gave its GPUs back. text: struct wire_given, some of them */
     WIRE_WISH_RESTORED, /* ... and has them again */
+    WIRE_WISH_ROTATE, /* a file of what was recorded so far */
     WIRE_WISH_COUNT
 };
 enum wire_reply {

@@ -33,6 +33,11 @@ void account_forget_last(struct account *a);
 void account_keyframe(struct account *a);
 void account_close(struct account *a);
 
+/* The chunk ends here, and the next one begins with a key frame: returns its number. */
+uint32_t account_cut(struct account *a);
+/* Chunks before that one, and key frames that lead to them, leave the file. They are not told of any more. */
+void account_drop_before(struct account *a, uint32_t chunk_id);
+
 struct account_counts {
     uint64_t events;          /* that have a number, as in v_event: without samples, and frees that are none */
     uint64_t unmatched_frees; /* of addresses that are not live blocks (double or foreign frees) */

@@ -117,6 +117,14 @@ __attribute__((noinline)) void account_chunk_owner(struct account *a, uint32_t t
         *ARRAY_ADD(a->owners, a->owner_count, a->owner_room) = (struct chunk_owner){a->chunk_fill, thread_id};
 }
 
+/* Before it is full. */
+static void end_short(struct account *a)
+{
+    *ARRAY_ADD(a->short_chunks, a->short_count, a->short_capacity) =
+        (struct short_chunk){a->event_count, a->chunk_id + 1};
+    account_chunk_full(a);
+}
+
 /* A chunk names each combination of op, hook, device and kind once, by a byte: with the last that there is a number
  * for, it ends. */
 void account_chunk_tuple(struct account *a, uint32_t tuple)
@@ -129,9 +137,7 @@ void account_chunk_tuple(struct account *a, uint32_t tuple)
     a->tuples[a->tuple_count++] = tuple;
     if (a->tuple_count < CHUNK_TUPLES || a->chunk_fill == CHUNK_EVENTS)
         return;
-    *ARRAY_ADD(a->short_chunks, a->short_count, a->short_capacity) =
-        (struct short_chunk){a->event_count, a->chunk_id + 1};
-    account_chunk_full(a);
+    end_short(a);
 }
 
 static void collect_deltas(struct account *a)
@@ -342,29 +348,32 @@ void account_chunk_stored(struct account *a)
     sqlite3_clear_bindings(s);
 }
 
-/* --max-events: whole chunks go while the newer ones hold that many, up to a chunk that begins with a key frame, so
- * that what was live can be told at every instant that is left. */
-static void drop_old(struct account *a)
+void account_drop_before(struct account *a, uint32_t chunk_id)
 {
     static const char chunks_sql[] = "DELETE FROM event_chunk WHERE chunk_id < ?";
     static const char sums_sql[] = "DELETE FROM chunk_sum WHERE chunk_id < ?";
     static const char freers_sql[] = "DELETE FROM chunk_free WHERE chunk_id < ?";
     static const char keyframes_sql[] = "DELETE FROM keyframe WHERE reason = 'periodic' AND chunk_id < ?";
-    uint64_t chunks = (a->options.max_events + CHUNK_EVENTS - 1) / CHUNK_EVENTS;
-    if (!a->chunk || !a->options.max_events || chunks > a->chunk_id)
+    if (!a->chunk || chunk_id <= a->chunk_first_kept)
         return;
-    uint32_t first = keyframe_chunk_before(a, (uint32_t)(a->chunk_id - chunks + 1));
-    if (first <= a->chunk_first_kept)
-        return;
-    a->chunk_first_kept = first;
+    a->chunk_first_kept = chunk_id;
     const char *const statements[] = {chunks_sql, sums_sql, freers_sql, keyframes_sql};
     for (unsigned i = 0; i < sizeof statements / sizeof *statements; i++) {
         sqlite3_stmt *s = store_statement(a->store, statements[i]);
         if (!s)
             return;
-        sqlite3_bind_int64(s, 1, first);
+        sqlite3_bind_int64(s, 1, chunk_id);
         store_step(a->store, s);
     }
+}
+
+/* --max-events: whole chunks go while the newer ones hold that many, up to a chunk that begins with a key frame, so
+ * that what was live can be told at every instant that is left. */
+static void drop_old(struct account *a)
+{
+    uint64_t chunks = (a->options.max_events + CHUNK_EVENTS - 1) / CHUNK_EVENTS;
+    if (a->options.max_events && chunks <= a->chunk_id)
+        account_drop_before(a, keyframe_chunk_before(a, (uint32_t)(a->chunk_id - chunks + 1)));
 }
 
 static void new_generation(struct account *a)
@@ -403,4 +412,12 @@ void account_chunk_partial(struct account *a)
 {
     if (a->chunk && a->chunk_fill > a->chunk_written)
         begin(a);
+}
+
+uint32_t account_cut(struct account *a)
+{
+    if (a->chunk_fill)
+        end_short(a);
+    keyframe_cut(a);
+    return a->chunk_id;
 }

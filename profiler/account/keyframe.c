@@ -118,6 +118,11 @@ void keyframe_chunk_begins(struct account *a)
     write_now(a, "periodic");
 }
 
+void keyframe_cut(struct account *a)
+{
+    write_now(a, "periodic");
+}
+
 uint32_t keyframe_chunk_before(const struct account *a, uint32_t chunk_id)
 {
     return chunk_id - (chunk_id - 1) % a->keyframes.spacing;

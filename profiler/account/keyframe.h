@@ -33,7 +33,9 @@ struct keyframes {
 
 void keyframes_open(struct account *a);
 void keyframes_close(struct account *a);
-void keyframe_chunk_begins(struct account *a); /* writes one when it is due */
+void keyframe_chunk_begins(struct account *a);
+/* The same of any chunk, whatever its number. */
+void keyframe_cut(struct account *a); /* writes one when it is due */
 void keyframe_oom(struct account *a);
 void keyframe_teardown(struct account *a);
 void keyframe_process_ends(struct account *a); /* before its blocks leave */

@@ -115,6 +115,19 @@ static void commit(struct collection *c)
         c->commit_wait_ns = wait_ns;
 }
 
+/* Copies what was recorded so far, and drops its events when they are there. */
+static void rotate(struct collection *c)
+{
+    int64_t time_ns = clock_ns(&c->clock, drain_state(c->drain).merged);
+    c->uncommitted |= rotate_settle(c->rotation, 0);
+    if (!rotate_is_due(c->rotation, time_ns) || store_failed(c->store, NULL))
+        return;
+    rotate_prepare(c->rotation, time_ns);
+    commit(c);
+    if (c->kept)
+        rotate_begin(c->rotation, time_ns);
+}
+
 static int commit_is_due(const struct collection *c, uint64_t now)
 {
     if (c->uncommitted_words * COMMIT_WORD > store_room_bytes(c->store))
@@ -281,6 +294,7 @@ static void record(struct collection *c)
             c->uncommitted_words = 0;
             commit(c);
             desk_committed(c->desk);
+            rotate(c);
         }
         desk_publish(c->desk, now);
         c->uncommitted |= control_look(c->control) != 0;
@@ -294,6 +308,7 @@ static void record(struct collection *c)
     prctl(PR_SET_TIMERSLACK, 0ul, 0ul, 0ul, 0ul); /* a next program inherits it */
     drain_finish(c->drain);
     resident_end(c->resident);
+    rotate_settle(c->rotation, 1);
 }
 
 /* --- the end --- */
@@ -317,6 +332,7 @@ static void write_down(struct collection *c, struct facts *f)
     desk_write(c->desk, c->store);
     control_end(c->control, c->store, end_ns);
     policies_end(c->policies);
+    rotate_end(c->rotation, end_ns);
     struct drain_state state = drain_state(c->drain);
     *f = (struct facts){
         .duration_ns = end_ns,

@@ -5,6 +5,7 @@
 #define MEMPROF_COLLECT_H
 
 #include "../../common/error.h"
+#include "rotate.h"
 
 #include <stdint.h>
 
@@ -26,6 +27,7 @@ struct collect_options {
     int policy_has_orders;                 /* by which programs may be asked to do something */
     int free_stacks;                       /* who frees, of a heap's blocks those that can hold so many: */
     uint64_t free_least_bytes;
+    struct rotate_options rotate;
     int quiet;       /* no closing lines on stderr */
     int is_required; /* a program that cannot be recorded is an error, not run without */
 };

@@ -110,6 +110,8 @@ int collect_start_program(struct collection *c, const char *path, struct error *
         policies_open(&c->session, c->drain, c->account, &c->processes, c->store, &c->clock, c->options->quiet);
     if (c->options->policy_text)
         policies_set(c->policies, c->options->policy_text, strlen(c->options->policy_text), c->options->policy_name, 0);
+    c->rotation = rotate_open(c->output.path, &c->options->rotate, c->store, c->account, c->drain);
+    control_rotates(c->control, c->rotation);
     c->resident = resident_open(c->options->follow, c->store, c->account, c->drain, &c->processes, &c->clock);
     facts_begin(c->store, c->options, c->argv, &c->clock);
     store_commit(c->store);
@@ -124,6 +126,8 @@ void collect_close_parts(struct collection *c)
     watch_stop(c->watch);
     nvml_stop(c->nvml);
     c->nvml = NULL;
+    rotate_close(c->rotation);
+    c->rotation = NULL;
     resident_close(c->resident);
     c->resident = NULL;
     if (c->drain) {

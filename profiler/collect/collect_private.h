@@ -15,6 +15,7 @@
 #include "nvml.h"
 #include "policy.h"
 #include "resident.h"
+#include "rotate.h"
 
 struct collection {
     const struct collect_options *options;
@@ -33,6 +34,7 @@ struct collection {
     struct account *account;
     struct watch *watch;
     struct resident *resident;
+    struct rotation *rotation;
     struct nvml *nvml;                 /* NULL: no device yet */
     uint64_t nvml_counts[DEVICE_ROWS]; /* of the samples that were taken up */
     pid_t pid;

@@ -1,6 +1,8 @@
 #include "control.h"
 #include "holdings.h"
 
+#include "rotate.h"
+
 #include <linux/futex.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +18,7 @@ struct control {
     struct processes *processes;
     const struct clock *clock;
     struct wire_request *requests;
+    struct rotation *rotation;
     /* a pause, or its end, that waits until all before it was given out */
     uint32_t slot;
     uint64_t stamp; /* UINT64_MAX: none waits */
@@ -44,6 +47,11 @@ struct control *control_open(struct session *session, struct drain *drain, struc
     if (is_paused)
         control_sync(k, WIRE_SYNC_PAUSE, 0);
     return k;
+}
+
+void control_rotates(struct control *k, struct rotation *rotation)
+{
+    k->rotation = rotation;
 }
 
 void control_close(struct control *k)
@@ -212,6 +220,13 @@ static unsigned take(struct control *k, uint32_t slot, uint64_t merged)
         return 1;
     case WIRE_WISH_MARK:
         mark(k, r);
+        break;
+    case WIRE_WISH_ROTATE:
+        if (k->rotation)
+            rotate_ask(k->rotation);
+        break;
+    default:
+        break;
     }
     answer(r, WIRE_REPLY_DONE);
     return 1;

@@ -14,6 +14,9 @@ struct control;
 /* All is borrowed. is_paused: from the beginning on. */
 struct control *control_open(struct session *session, struct drain *drain, struct account *account,
                              struct processes *processes, const struct clock *clock, int is_paused);
+/* From now on who asks for a rotation gets it. */
+struct rotation;
+void control_rotates(struct control *k, struct rotation *rotation);
 void control_close(struct control *k);
 
 /* Up to which stamp the next round may go: where a pause begins or ends. */

@@ -237,29 +237,14 @@ static void free_texts(struct texts *t)
     free(t->flags);
 }
 
-struct chains { /* rows of frame, by the number of the address and depth */
-    struct ids addresses;
-    struct walk_frame *of_address; /* what all frames of an address have */
-    size_t address_count, address_capacity;
+struct chains { /* of all addresses, read beside the rows of frame: both in the order of their ids */
+    struct texts functions, files, modules;
     struct walk_frame *of_module; /* by number, 0: none */
     size_t module_count, module_capacity;
-    struct chain_row {
-        int64_t depth;
-        uint32_t address, row;
-    } * order;
-    struct walk_frame *rows;
-    size_t order_count, order_capacity, row_count, row_capacity;
-    struct texts functions, files, modules;
-    int is_ordered;
+    sqlite3_stmt *address, *row;
+    int has_row; /* row is at one */
+    size_t count, capacity;
 };
-
-static int by_depth(const void *a, const void *b)
-{
-    const struct chain_row *x = a, *y = b;
-    if (x->address != y->address)
-        return x->address < y->address ? -1 : 1;
-    return (x->depth > y->depth) - (x->depth < y->depth);
-}
 
 static const char *text_of(const struct texts *t, sqlite3_stmt *s, int column, int count, int place)
 {
@@ -275,97 +260,100 @@ static struct walk_frame frame_in(const char *module)
                                .is_interpreter = module && module_is_python(module)};
 }
 
-static int load_addresses(struct walk *w, struct chains *c)
+static int open_chains(struct walk *w, struct chains *c)
 {
-    sqlite3_stmt *s = NULL;
-    int step = SQLITE_ERROR;
+    static const char addresses[] = "SELECT address_id, module_id, offset FROM address ORDER BY address_id";
+    static const char rows[] = "SELECT address_id, inline_depth, function_id, file_id, line, is_inline, language FROM "
+                               "frame ORDER BY address_id, inline_depth";
     for (uint32_t i = 0; i <= c->modules.ids.count; i++)
         *ARRAY_ADD(c->of_module, c->module_count, c->module_capacity) = frame_in(i ? c->modules.texts[i - 1] : NULL);
-    if (sqlite3_prepare_v2(w->db, "SELECT address_id, module_id, offset FROM address ORDER BY address_id", -1, &s,
-                           NULL) != SQLITE_OK)
-        return 0;
-    while ((step = sqlite3_step(s)) == SQLITE_ROW) {
-        ids_add(&c->addresses, sqlite3_column_int64(s, 0));
-        struct walk_frame *f = ARRAY_ADD(c->of_address, c->address_count, c->address_capacity);
-        *f = c->of_module[ids_column(&c->modules.ids, s, 1)];
-        f->address_id = sqlite3_column_int64(s, 0);
-        f->offset = sqlite3_column_int64(s, 2);
-    }
-    sqlite3_finalize(s);
-    return step == SQLITE_DONE;
+    return sqlite3_prepare_v2(w->db, addresses, -1, &c->address, NULL) == SQLITE_OK &&
+           sqlite3_prepare_v2(w->db, rows, -1, &c->row, NULL) == SQLITE_OK;
 }
 
-static int load_rows(struct walk *w, struct chains *c)
+/* What the current row says of an address, of which the frame has what all of its frames have. */
+static void fill_frame(const struct chains *c, struct walk_frame *f)
 {
-    sqlite3_stmt *s = NULL;
-    int step = SQLITE_ERROR;
-    if (sqlite3_prepare_v2(
-            w->db, "SELECT address_id, inline_depth, function_id, file_id, line, is_inline, language FROM frame", -1,
-            &s, NULL) != SQLITE_OK)
-        return 0;
-    c->is_ordered = 1;
-    while ((step = sqlite3_step(s)) == SQLITE_ROW) {
-        uint32_t address = ids_column(&c->addresses, s, 0), function = ids_column(&c->functions.ids, s, 2);
-        if (!address)
-            continue;
-        struct chain_row *order = ARRAY_ADD(c->order, c->order_count, c->order_capacity);
-        *order = (struct chain_row){sqlite3_column_int64(s, 1), address, (uint32_t)c->row_count};
-        c->is_ordered &= c->order_count < 2 || by_depth(order - 1, order) <= 0;
-        struct walk_frame *f = ARRAY_ADD(c->rows, c->row_count, c->row_capacity);
-        *f = c->of_address[address - 1];
-        f->function = text_of(&c->functions, s, 2, 2, 0);
-        f->plain_name = text_of(&c->functions, s, 2, 2, 1);
-        f->file = text_of(&c->files, s, 3, 1, 0);
-        f->line = sqlite3_column_int64(s, 4);
-        f->function_id = sqlite3_column_int64(s, 2);
-        f->file_id = sqlite3_column_int64(s, 3);
-        f->is_inline = sqlite3_column_int(s, 5) != 0;
-        f->is_allocator = function && c->functions.flags[function - 1];
-        f->is_python = strcmp(db_text(s, 6), "python") == 0;
-    }
-    sqlite3_finalize(s);
-    return step == SQLITE_DONE && c->row_count < UINT32_MAX - c->address_count;
+    const uint32_t function = ids_column(&c->functions.ids, c->row, 2);
+    f->function = text_of(&c->functions, c->row, 2, 2, 0);
+    f->plain_name = text_of(&c->functions, c->row, 2, 2, 1);
+    f->file = text_of(&c->files, c->row, 3, 1, 0);
+    f->line = sqlite3_column_int64(c->row, 4);
+    f->function_id = sqlite3_column_int64(c->row, 2);
+    f->file_id = sqlite3_column_int64(c->row, 3);
+    f->is_inline = sqlite3_column_int(c->row, 5) != 0;
+    f->is_allocator = function && c->functions.flags[function - 1];
+    f->is_python = strcmp(db_text(c->row, 6), "python") == 0;
 }
 
-/* An address that was read by itself keeps what it got. */
-static void take_all(struct store *store, struct chains *c)
+/* The next row, where it is of an address that is still to come, or of this one: 1. */
+static int row_of(struct chains *c, int64_t address_id)
 {
-    size_t next = 0, count = 0;
-    if (!c->is_ordered)
-        qsort(c->order, c->order_count, sizeof *c->order, by_depth);
-    store->all = xmalloc((c->row_count + c->address_count + 1) * sizeof *store->all);
-    for (uint32_t i = 0; i < c->address_count; i++) {
-        struct walk_frame *frames = store->all + count;
-        int frame_count = 0;
-        for (; next < c->order_count && c->order[next].address == i + 1; next++)
-            if (frame_count < INLINE_MAX)
-                frames[frame_count++] = c->rows[c->order[next].row];
-        if (!frame_count)
-            frames[frame_count++] = c->of_address[i];
-        count += (size_t)frame_count;
-        if (!known_entry(store, c->of_address[i].address_id))
-            add_entry(store, c->of_address[i].address_id, (struct entry){frames, frame_count, 1});
-    }
+    while (c->has_row && sqlite3_column_int64(c->row, 0) < address_id)
+        c->has_row = sqlite3_step(c->row) == SQLITE_ROW;
+    return c->has_row && sqlite3_column_int64(c->row, 0) == address_id;
 }
 
-/* Where it fails, the statement goes on. */
+static struct walk_frame *add_frame(struct store *store, struct chains *c, const struct walk_frame *frame)
+{
+    struct walk_frame *f = ARRAY_ADD(store->all, c->count, c->capacity);
+    *f = *frame;
+    return f;
+}
+
+/* The frames of the address that the statement is at, and its entry: place says where, until all are read. An address
+ * that was read by itself keeps what it got. */
+static void add_chain(struct store *store, struct chains *c)
+{
+    struct walk_frame frame = c->of_module[ids_column(&c->modules.ids, c->address, 1)];
+    const size_t first = c->count;
+    frame.address_id = sqlite3_column_int64(c->address, 0);
+    frame.offset = sqlite3_column_int64(c->address, 2);
+    for (int count = 0; row_of(c, frame.address_id); c->has_row = sqlite3_step(c->row) == SQLITE_ROW)
+        if (count++ < INLINE_MAX)
+            fill_frame(c, add_frame(store, c, &frame));
+    if (c->count == first)
+        add_frame(store, c, &frame);
+    if (known_entry(store, frame.address_id))
+        c->count = first;
+    else
+        add_entry(store, frame.address_id, (struct entry){NULL, (int)(c->count - first), 1});
+}
+
+/* Entries of all are in the order in which their frames are. */
+static void place_entries(struct store *store)
+{
+    struct walk_frame *next = store->all;
+    for (uint32_t i = 0; i < store->count; i++)
+        if (store->entries[i].is_of_all) {
+            store->entries[i].frames = next;
+            next += store->entries[i].count;
+        }
+}
+
+static void add_chains(struct store *store, struct chains *c)
+{
+    c->has_row = sqlite3_step(c->row) == SQLITE_ROW;
+    while (store->count < UINT32_MAX - 1 && sqlite3_step(c->address) == SQLITE_ROW)
+        add_chain(store, c);
+    place_entries(store);
+}
+
+/* What could not be read of them is read one by one, which says why. */
 static void read_all(struct walk *w)
 {
     struct chains c = {0};
     if (load_texts(w, "SELECT function_id, name, plain_name, is_allocator FROM main.function ORDER BY function_id", 2,
                    &c.functions) &&
         load_texts(w, "SELECT file_id, path FROM file ORDER BY file_id", 1, &c.files) &&
-        load_texts(w, "SELECT module_id, path FROM module ORDER BY module_id", 1, &c.modules) &&
-        load_addresses(w, &c) && load_rows(w, &c))
-        take_all(w->store, &c);
+        load_texts(w, "SELECT module_id, path FROM module ORDER BY module_id", 1, &c.modules) && open_chains(w, &c))
+        add_chains(w->store, &c);
+    sqlite3_finalize(c.address);
+    sqlite3_finalize(c.row);
     free_texts(&c.functions);
     free_texts(&c.files);
     free_texts(&c.modules);
-    free(c.addresses.ids);
     free(c.of_module);
-    free(c.of_address);
-    free(c.order);
-    free(c.rows);
 }
 
 /* --- of one ---------------------------------------------------------------------------------------------------------

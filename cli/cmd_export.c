@@ -139,6 +139,7 @@ static int parse(const struct arguments *a, const struct export_format *format, 
         options_number(a, OPTION_min_size, 1, INT64_MAX, 0, &options->min_size_bytes))
         return EXIT_USAGE;
     options->at = instants[at->at];
+    options->lens->is_of_sites = 1;
     options->all_frames = a->given[OPTION_all_frames];
     if (a->given[OPTION_at] && cli_has_window(a) && !(format->takes & EXPORT_TAKES_RANGES))
         return cli_usage("export: --format %s: --at is all up to an instant, and --from, --to and --during are a "

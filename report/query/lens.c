@@ -147,7 +147,7 @@ static int load_summed(struct lens *l, struct error *err)
     return rc;
 }
 
-static int load_replay(struct lens *l, struct error *err)
+int lens_load_replay(struct lens *l, struct error *err)
 {
     const struct lens_options *o = l->options;
     int is_one = o->pid != 0, is_large = o->min_size_bytes > 0;
@@ -205,12 +205,15 @@ int lens_apply(sqlite3 *db, const struct lens_options *options, struct error *er
         return 0;
     if (options->language == TREE_PYTHON && db_int(db, "SELECT 1 FROM frame WHERE language = 'python' LIMIT 1", 0) == 0)
         return error_set(err, EINVAL, "--python-only: no Python code in this recording");
+    if (options->is_of_sites && !options->skip_count && options->language == TREE_BOTH &&
+        !(options->window && (options->window->is_by_event || options->window->has_survivors)))
+        return lens_apply_sites(&l, err);
     lens_kind(&l, "all");
     rc = tree_open(db, &l.tree, err);
     if (rc == 0)
         rc = mark_skipped(&l, err);
     if (rc == 0 && (options->pid || options->window || options->min_size_bytes))
-        rc = load_replay(&l, err);
+        rc = lens_load_replay(&l, err);
     if (rc == 0 && options->window && options->window->has_survivors)
         rc = load_survivors(&l, err);
     if (rc == 0 && options->language != TREE_BOTH)

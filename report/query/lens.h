@@ -40,6 +40,7 @@ struct lens_options {
     int64_t
         min_size_bytes; /* as if there had been no smaller blocks; 0: all. Threads and processes are not told apart */
     enum tree_language language;
+    int is_of_sites; /* sites are wanted, and of accounts those by line without what they call: less memory */
     struct lens_window *window; /* what happened in it alone; NULL: in the whole run */
 };
 

@@ -1,6 +1,6 @@
 /*
  * lens_private.h: what a lens works on, and its stages: what the user asks for (lens.c), the sites and their accounts
- * (lens_account.c), the tables that stand before those of the file (lens_tables.c).
+ * (lens_account.c), the tables that stand before those of the file (lens_tables.c); sites alone (lens_sites.c).
  */
 #ifndef MEMPROF_LENS_PRIVATE_H
 #define MEMPROF_LENS_PRIVATE_H
@@ -60,6 +60,8 @@ struct lens {
     uint32_t no_frame;  /* line of the sites without a frame of the language; 0: all are shown */
 };
 
+enum { LENS_WINDOWED_COUNT = STAT_VALUE_COUNT - STAT_SCANNED_END };
+
 /* A kind's number. */
 uint32_t lens_kind(struct lens *l, const char *name);
 int lens_load_sites(struct lens *l, struct error *err);
@@ -73,5 +75,16 @@ int lens_restore_own_peaks(struct lens *l, struct error *err);
 int64_t lens_row_key(const struct lens *l, const struct lens_row *row);
 
 int lens_write(struct lens *l, struct error *err);
+
+/* What is wanted of the events; is_replayed says whether anything is. */
+int lens_load_replay(struct lens *l, struct error *err);
+/* All of it where sites alone are wanted (lens_sites.c). */
+int lens_apply_sites(struct lens *l, struct error *err);
+/* Totals, the window, and the views over what temp.lens_site has. */
+int lens_write_replayed(struct lens *l, struct error *err);
+/* Statistics from first to end, at column at. */
+void lens_bind_stats(sqlite3_stmt *s, int at, const struct stat_row *stats, int first, int end);
+/* INSERT INTO temp.table VALUES(?, ...) */
+int lens_prepare_insert(sqlite3 *db, const char *table, int columns, sqlite3_stmt **s, struct error *err);
 
 #endif

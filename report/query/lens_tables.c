@@ -8,11 +8,9 @@
 
 /* The statistics of windows, which the tables of the file do not have. */
 #define WINDOWED ", 0 AS start_bytes, 0 AS start_count"
-enum { WINDOWED_COUNT = STAT_VALUE_COUNT - STAT_SCANNED_END };
-_Static_assert(WINDOWED_COUNT == 2, "as WINDOWED has them");
+_Static_assert(LENS_WINDOWED_COUNT == 2, "as WINDOWED has them");
 
-/* Those from first to end, at column at. */
-static void bind_stats(sqlite3_stmt *s, int at, const struct stat_row *stats, int first, int end)
+void lens_bind_stats(sqlite3_stmt *s, int at, const struct stat_row *stats, int first, int end)
 {
     for (int i = first; i < end; i++) {
         if (stats->known >> i & 1)
@@ -29,8 +27,7 @@ static int step(struct lens *l, sqlite3_stmt *s, struct error *err)
     return rc;
 }
 
-/* INSERT INTO table VALUES(?, ...) */
-static int prepare_insert(sqlite3 *db, const char *table, int columns, sqlite3_stmt **s, struct error *err)
+int lens_prepare_insert(sqlite3 *db, const char *table, int columns, sqlite3_stmt **s, struct error *err)
 {
     struct buf sql = BUF(1 << 12);
     buf_printf(&sql, "INSERT INTO temp.%s VALUES(?", table);
@@ -56,12 +53,12 @@ static int write_accounts(struct lens *l, struct error *err)
     sqlite3_stmt *s = NULL;
     int rc = db_exec(l->db, "CREATE TEMP TABLE lens_account AS SELECT *" WINDOWED " FROM main.account WHERE 0", err);
     if (rc == 0)
-        rc = prepare_insert(l->db, "lens_account", 5 + STAT_COUNT + WINDOWED_COUNT, &s, err);
+        rc = lens_prepare_insert(l->db, "lens_account", 5 + STAT_COUNT + LENS_WINDOWED_COUNT, &s, err);
     for (uint32_t i = 0; rc == 0 && i < l->row_count; i++) {
         const struct lens_row *row = &l->rows[i];
         bind_key(l, row, s);
-        bind_stats(s, 6, &row->stats, 0, STAT_COUNT);
-        bind_stats(s, 6 + STAT_COUNT, &row->stats, STAT_SCANNED_END, STAT_VALUE_COUNT);
+        lens_bind_stats(s, 6, &row->stats, 0, STAT_COUNT);
+        lens_bind_stats(s, 6 + STAT_COUNT, &row->stats, STAT_SCANNED_END, STAT_VALUE_COUNT);
         rc = step(l, s, err);
     }
     sqlite3_finalize(s);
@@ -81,13 +78,13 @@ static int write_scanned(struct lens *l, struct error *err)
                      "DROP VIEW temp.account_stat; DROP VIEW temp.site_stat",
                      err);
     if (rc == 0)
-        rc = prepare_insert(l->db, "lens_resident", 5 + STAT_SCANNED_END - STAT_COUNT, &s, err);
+        rc = lens_prepare_insert(l->db, "lens_resident", 5 + STAT_SCANNED_END - STAT_COUNT, &s, err);
     for (uint32_t i = 0; rc == 0 && i < l->row_count; i++) {
         const struct lens_row *row = &l->rows[i];
         if (row->inclusive || !(row->stats.known >> STAT_resident_bytes & 1))
             continue;
         bind_key(l, row, s);
-        bind_stats(s, 6, &row->stats, STAT_COUNT, STAT_SCANNED_END);
+        lens_bind_stats(s, 6, &row->stats, STAT_COUNT, STAT_SCANNED_END);
         rc = step(l, s, err);
     }
     sqlite3_finalize(s);
@@ -131,7 +128,7 @@ static int write_lines(struct lens *l, struct error *err)
     sqlite3_stmt *s = NULL;
     int rc = db_exec(l->db, "CREATE TEMP TABLE lens_line AS SELECT * FROM main.line WHERE 0", err);
     if (rc == 0)
-        rc = prepare_insert(l->db, "lens_line", 6, &s, err);
+        rc = lens_prepare_insert(l->db, "lens_line", 6, &s, err);
     for (uint32_t i = t->stored_lines; rc == 0 && i < t->line_count; i++) {
         const struct tree_line *line = &t->lines[i];
         sqlite3_bind_int64(s, 1, line->id);
@@ -164,9 +161,9 @@ static int write_sites(struct lens *l, struct error *err)
                      "CREATE TEMP TABLE lens_site AS SELECT *" WINDOWED " FROM main.site WHERE 0",
                      err);
     if (rc == 0)
-        rc = prepare_insert(l->db, "lens_site", 5 + STAT_COUNT + WINDOWED_COUNT, &s, err);
+        rc = lens_prepare_insert(l->db, "lens_site", 5 + STAT_COUNT + LENS_WINDOWED_COUNT, &s, err);
     if (rc == 0)
-        rc = prepare_insert(l->db, "site_line", 2, &lines, err);
+        rc = lens_prepare_insert(l->db, "site_line", 2, &lines, err);
     for (uint32_t i = 0; rc == 0 && i < l->site_count; i++) {
         const struct lens_site *site = &l->sites[i];
         if (site->line) {
@@ -178,8 +175,8 @@ static int write_sites(struct lens *l, struct error *err)
         for (int k = 0; k < 4; k++)
             sqlite3_bind_int64(s, k + 1, values[k]);
         sqlite3_bind_text(s, 5, l->kinds[site->kind], -1, SQLITE_STATIC);
-        bind_stats(s, 6, &site->stats, 0, STAT_COUNT);
-        bind_stats(s, 6 + STAT_COUNT, &site->stats, STAT_SCANNED_END, STAT_VALUE_COUNT);
+        lens_bind_stats(s, 6, &site->stats, 0, STAT_COUNT);
+        lens_bind_stats(s, 6 + STAT_COUNT, &site->stats, STAT_SCANNED_END, STAT_VALUE_COUNT);
         if (rc == 0 && l->is_replayed)
             rc = step(l, s, err);
     }
@@ -206,7 +203,7 @@ static int write_kept(struct lens *l, struct error *err)
                      "kept_count INTEGER)",
                      err);
     if (rc == 0 && is_torn)
-        rc = prepare_insert(l->db, "site_kept", 2, &s, err);
+        rc = lens_prepare_insert(l->db, "site_kept", 2, &s, err);
     for (uint32_t i = 0; rc == 0 && is_torn && i < l->replay.site_count; i++) {
         const struct replay_site *site = &l->replay.sites[i];
         int64_t kept = site->stats.value[STAT_end_count] - site->torn_count;
@@ -228,7 +225,7 @@ static int write_teardowns(struct lens *l, struct error *err)
                      "PRIMARY KEY, freed_bytes INTEGER, freed_count INTEGER)",
                      err);
     if (rc == 0)
-        rc = prepare_insert(l->db, "site_teardown", 3, &s, err);
+        rc = lens_prepare_insert(l->db, "site_teardown", 3, &s, err);
     for (uint32_t i = 0; rc == 0 && i < l->replay.site_count; i++) {
         const struct replay_site *site = &l->replay.sites[i];
         if (!site->torn_count)
@@ -248,7 +245,7 @@ static int write_totals(struct lens *l, struct error *err)
     sqlite3_stmt *s = NULL;
     int rc = db_exec(l->db, "CREATE TEMP TABLE total AS SELECT *" WINDOWED " FROM main.total WHERE 0", err);
     if (rc == 0)
-        rc = prepare_insert(l->db, "total", 17 + WINDOWED_COUNT, &s, err);
+        rc = lens_prepare_insert(l->db, "total", 17 + LENS_WINDOWED_COUNT, &s, err);
     for (uint32_t i = 0; rc == 0 && i < l->replay.total_count; i++) {
         const struct replay_total *t = &l->replay.totals[i];
         const int64_t *v = t->stats.value;
@@ -278,7 +275,7 @@ static int write_totals(struct lens *l, struct error *err)
                                   v[STAT_start_count]};
         sqlite3_bind_int(s, 1, t->device);
         sqlite3_bind_text(s, 2, kind_name(t->kind), -1, SQLITE_STATIC);
-        for (int k = 0; k < 15 + WINDOWED_COUNT; k++)
+        for (int k = 0; k < 15 + LENS_WINDOWED_COUNT; k++)
             if (stats[k] == STAT_reserved_peak_bytes || !(t->stats.known >> stats[k] & 1))
                 sqlite3_bind_null(s, 3 + k);
             else
@@ -370,7 +367,7 @@ static int write_window(struct lens *l, struct error *err)
                      "chunks_damaged INTEGER)",
                      err);
     if (rc == 0)
-        rc = prepare_insert(l->db, "window", 11, &s, err);
+        rc = lens_prepare_insert(l->db, "window", 11, &s, err);
     if (rc == 0) {
         sqlite3_bind_text(s, 1, w->name, -1, SQLITE_STATIC);
         for (size_t i = 0; i < sizeof values / sizeof *values; i++)
@@ -390,7 +387,7 @@ static int write_peaks(struct lens *l, struct error *err)
                      "peak_bytes INTEGER)",
                      err);
     if (rc == 0)
-        rc = prepare_insert(l->db, "window_process_peak", 4, &s, err);
+        rc = lens_prepare_insert(l->db, "window_process_peak", 4, &s, err);
     for (uint32_t i = 0; rc == 0 && i < l->replay.process_count; i++) {
         const struct replay_process *p = &l->replay.processes[i];
         const int64_t values[] = {p->process_id, p->device, p->kind, p->peak_bytes};
@@ -408,7 +405,7 @@ static int write_sizes(struct lens *l, struct error *err)
     sqlite3_stmt *s = NULL;
     int rc = db_exec(l->db, "CREATE TEMP TABLE size_class AS SELECT * FROM main.size_class WHERE 0", err);
     if (rc == 0)
-        rc = prepare_insert(l->db, "size_class", 8, &s, err);
+        rc = lens_prepare_insert(l->db, "size_class", 8, &s, err);
     for (uint32_t i = 0; rc == 0 && i < l->replay.size_count; i++) {
         const struct replay_size *size = &l->replay.sizes[i];
         const int64_t values[] = {size->log2_size,  size->alloc_count,     size->alloc_bytes,
@@ -422,6 +419,18 @@ static int write_sizes(struct lens *l, struct error *err)
         rc = step(l, s, err);
     }
     sqlite3_finalize(s);
+    return rc;
+}
+
+int lens_write_replayed(struct lens *l, struct error *err)
+{
+    int rc = l->is_replayed ? write_totals(l, err) : 0;
+    if (rc == 0 && l->is_replayed)
+        rc = show_replayed(l, err);
+    if (rc == 0)
+        rc = show_scanned(l, err);
+    if (rc == 0 && l->options->window)
+        rc = write_window(l, err);
     return rc;
 }
 
@@ -454,17 +463,10 @@ int lens_write(struct lens *l, struct error *err)
                            "max(function_id) + 1, '(no native frame)', '(no native frame)', '', NULL, NULL, 0 FROM "
                            "main.function",
                      err);
-    if (rc == 0 && l->is_replayed) {
-        rc = write_totals(l, err);
-        if (rc == 0)
-            rc = write_teardowns(l, err);
-        if (rc == 0)
-            rc = show_replayed(l, err);
-    }
+    if (rc == 0 && l->is_replayed)
+        rc = write_teardowns(l, err);
     if (rc == 0)
-        rc = show_scanned(l, err);
-    if (rc == 0 && l->options->window)
-        rc = write_window(l, err);
+        rc = lens_write_replayed(l, err);
     if (rc == 0 && l->replay.sizes)
         rc = write_sizes(l, err);
     if (rc == 0 && l->replay.processes)

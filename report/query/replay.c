@@ -77,8 +77,28 @@ static int see_event(void *context, const struct chunk_event *e)
 
 static int by_id(const void *a, const void *b)
 {
-    const struct replay_site *x = a, *y = b;
+    const struct site *x = a, *y = b;
     return (x->id > y->id) - (x->id < y->id);
+}
+
+/* In the order of their ids. */
+static void take_sites(struct replay_state *s, struct replay *replay)
+{
+    if (s->site_count)
+        qsort(s->sites, s->site_count, sizeof *s->sites, by_id);
+    free(s->blocks.slots); /* its room is for what takes the sites */
+    s->blocks.slots = NULL;
+    for (uint32_t i = 0; i < s->site_count; i++) {
+        struct site *site = &s->sites[i];
+        const struct replay_site taken = {.id = site->id,
+                                          .stats = replay_end_held(s, &site->held, site->device, site->kind),
+                                          .torn_bytes = site->torn_bytes,
+                                          .torn_count = site->torn_count,
+                                          .moved_count = site->moved_count,
+                                          .device = site->device,
+                                          .kind = site->kind};
+        replay_give(replay, s->site_count, &taken);
+    }
 }
 
 static int load_teardowns(sqlite3 *db, struct replay_state *s, struct error *err)
@@ -100,12 +120,12 @@ static void take_threads(struct replay_state *s, struct replay *replay)
     replay->threads = xcalloc(s->thread_count + 1ul, sizeof *replay->threads);
     for (uint32_t i = 0; i < s->thread_count; i++) {
         struct thread *t = &s->threads[i];
-        replay_end_held(s, &t->held, t->device, t->kind);
+        struct stat_row stats = replay_end_held(s, &t->held, t->device, t->kind);
         if (t->kind == KIND_all)
-            t->held.stats.value[STAT_at_kind_peak_bytes] = t->held.stats.value[STAT_at_peak_bytes];
-        if (!replay_is_nothing(&t->held.stats)) /* it had ended, or all that it had was gone */
+            stats.value[STAT_at_kind_peak_bytes] = stats.value[STAT_at_peak_bytes];
+        if (!replay_is_nothing(&stats)) /* it had ended, or all that it had was gone */
             replay->threads[replay->thread_count++] =
-                (struct replay_thread){.id = t->id, .stats = t->held.stats, .device = t->device, .kind = t->kind};
+                (struct replay_thread){.id = t->id, .stats = stats, .device = t->device, .kind = t->kind};
     }
 }
 
@@ -115,27 +135,17 @@ int replay_load(sqlite3 *db, const struct replay_images *images, const struct wi
     struct replay_state s = {.ranges = ranges,
                              .range_count = range_count,
                              .is_inside = !ranges,
-                             .has_threads = ranges != NULL,
+                             .has_threads = ranges != NULL && !replay->take,
                              .min_size_bytes = min_size_bytes > 0 ? (uint64_t)min_size_bytes : 0};
-    *replay = (struct replay){0};
+    replay_begin(replay);
     int rc = load_teardowns(db, &s, err);
     if (rc == 0)
         rc = replay_each_event(db, images, see_event, &s, err);
     if (rc == 0)
         replay_advance(&s, WINDOW_END - 1);
-    replay->sites = xcalloc(s.site_count + 1ul, sizeof *replay->sites);
+    if (rc == 0)
+        take_sites(&s, replay);
     replay->totals = xcalloc(s.level_count + 1ul, sizeof *replay->totals);
-    for (uint32_t i = 0; rc == 0 && i < s.site_count; i++) {
-        struct site *site = &s.sites[i];
-        replay_end_held(&s, &site->held, site->device, site->kind);
-        replay->sites[replay->site_count++] = (struct replay_site){.id = site->id,
-                                                                   .stats = site->held.stats,
-                                                                   .torn_bytes = site->torn_bytes,
-                                                                   .torn_count = site->torn_count,
-                                                                   .moved_count = site->moved_count,
-                                                                   .device = site->device,
-                                                                   .kind = site->kind};
-    }
     if (rc == 0 && s.has_threads)
         take_threads(&s, replay);
     replay->processes = xcalloc(s.process_count + 1ul, sizeof *replay->processes);
@@ -145,11 +155,9 @@ int replay_load(sqlite3 *db, const struct replay_images *images, const struct wi
         replay_end_level(&s.levels[i]);
         replay->totals[replay->total_count++] = s.levels[i].total;
     }
-    if (replay->site_count)
-        qsort(replay->sites, replay->site_count, sizeof *replay->sites, by_id);
     replay->event_count = s.event_count;
     replay->has_lifetimes = 1;
-    replay->sizes = s.sizes || !ranges ? s.sizes : xcalloc(1, sizeof *replay->sizes);
+    replay->sizes = s.sizes || !s.has_threads ? s.sizes : xcalloc(1, sizeof *replay->sizes);
     replay->size_count = s.size_count;
     replay_state_close(&s);
     return rc;
@@ -163,4 +171,20 @@ void replay_free(struct replay *replay)
     free(replay->processes);
     free(replay->sizes);
     *replay = (struct replay){0};
+}
+
+void replay_begin(struct replay *replay)
+{
+    *replay = (struct replay){.take = replay->take, .take_arg = replay->take_arg};
+}
+
+void replay_give(struct replay *replay, size_t most, const struct replay_site *site)
+{
+    if (replay->take) {
+        replay->take(replay->take_arg, site);
+        return;
+    }
+    if (!replay->sites)
+        replay->sites = xcalloc(most, sizeof *replay->sites);
+    replay->sites[replay->site_count++] = *site;
 }

@@ -48,6 +48,10 @@ struct replay_size { /* as table size_class */
 };
 
 struct replay {
+    /* Gets each site, in the order of their ids, in place of sites; threads and sizes are not told then. NULL: none,
+     * and what is not taken is told. Set before the others are filled. */
+    void (*take)(void *arg, const struct replay_site *site);
+    void *take_arg;
     struct replay_site *sites; /* by id; only those that the process used */
     uint32_t site_count;
     struct replay_total *totals;
@@ -73,10 +77,13 @@ static inline int replay_has(const struct replay_images *images, unsigned proces
 int replay_is_possible(sqlite3 *db);
 struct window_range;
 /* Of images (NULL: of all processes) what happened in ranges (NULL: in all the run), which are united (window.h), to
- * blocks of at least min_size_bytes, as if there had been no others.
+ * blocks of at least min_size_bytes, as if there had been no others. replay: empty, but for take.
  * -EBADMSG with err when a part of the events is damaged. Free with replay_free in any case. */
 int replay_load(sqlite3 *db, const struct replay_images *images, const struct window_range *ranges, size_t range_count,
                 int64_t min_size_bytes, struct replay *replay, struct error *err);
+/* For who fills one: empty, but for who takes the sites; the next of most sites. */
+void replay_begin(struct replay *replay);
+void replay_give(struct replay *replay, size_t most, const struct replay_site *site);
 /* Whether all of a row is 0. */
 static inline int replay_is_nothing(const struct stat_row *stats)
 {

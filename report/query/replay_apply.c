@@ -6,6 +6,7 @@
 #include "replay_private.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /* What is counted here. A statistic that is not in it is not known of a replay. */
 #define OF(statistic) (1u << STAT_##statistic)
@@ -15,13 +16,29 @@ static const uint32_t counted =
     OF(end_count) | OF(active_peak_bytes) | OF(largest_bytes) | OF(lifetime_ns) | OF(start_bytes) | OF(start_count);
 #undef OF
 
+enum { INDEX_MOST = 1 << 24 };
+
+static struct site *find_site(const struct replay_state *s, uint32_t site_id)
+{
+    const uint32_t i = site_id < s->site_room  ? s->site_index[site_id] - 1
+                       : site_id >= INDEX_MOST ? map_number(&s->site_of, site_id, 0)
+                                               : MAP_NONE;
+    return i == MAP_NONE ? NULL : &s->sites[i];
+}
+
 static struct site *site_at(struct replay_state *s, const struct chunk_event *e)
 {
-    uint32_t i = map_number_or(&s->site_of, e->site_id, 0, s->site_count);
-    if (i < s->site_count)
-        return &s->sites[i];
-    struct site *site = ARRAY_ADD(s->sites, s->site_count, s->site_capacity);
-    *site = (struct site){.id = e->site_id, .device = e->device, .kind = e->kind, .held.stats.known = counted};
+    struct site *site = find_site(s, e->site_id);
+    if (site)
+        return site;
+    if (e->site_id >= INDEX_MOST) {
+        map_set_number(&s->site_of, e->site_id, 0, s->site_count);
+    } else {
+        ARRAY_ROOM_ZERO(s->site_index, e->site_id + 1ul, s->site_room);
+        s->site_index[e->site_id] = s->site_count + 1;
+    }
+    site = ARRAY_ADD(s->sites, s->site_count, s->site_capacity);
+    *site = (struct site){.id = e->site_id, .device = e->device, .kind = e->kind};
     return site;
 }
 
@@ -41,8 +58,8 @@ static uint32_t thread_at(struct replay_state *s, uint32_t thread_id, unsigned d
 {
     uint32_t i = map_number_or(&s->thread_of, thread_id, (uint64_t)device << 8 | kind, s->thread_count);
     if (i == s->thread_count)
-        *ARRAY_ADD(s->threads, s->thread_count, s->thread_capacity) = (struct thread){
-            .id = thread_id, .device = (uint8_t)device, .kind = (uint8_t)kind, .held.stats.known = counted};
+        *ARRAY_ADD(s->threads, s->thread_count, s->thread_capacity) =
+            (struct thread){.id = thread_id, .device = (uint8_t)device, .kind = (uint8_t)kind};
     return i;
 }
 
@@ -62,7 +79,7 @@ static void most(int64_t *value, uint64_t now)
  * the beginning of the ranges since. */
 static void seal(const struct replay_state *s, struct held *held, const struct level *device, const struct level *kind)
 {
-    int64_t *v = held->stats.value;
+    int64_t *v = held->value;
     if (held->epoch != device->epoch) {
         v[STAT_at_peak_bytes] = (int64_t)held->live_bytes;
         v[STAT_at_peak_count] = (int64_t)held->live_count;
@@ -107,8 +124,8 @@ static void change_process(struct replay_state *s, const struct chunk_event *e, 
 
 static void start(struct held *held)
 {
-    held->stats.value[STAT_start_bytes] = (int64_t)held->live_bytes;
-    held->stats.value[STAT_start_count] = (int64_t)held->live_count;
+    held->start_bytes = (int64_t)held->live_bytes;
+    held->start_count = (int64_t)held->live_count;
 }
 
 static void enter(struct replay_state *s, int64_t time_ns)
@@ -169,7 +186,7 @@ static struct changed changed_by(struct replay_state *s, const struct chunk_even
     }
     for (int i = 0; i < c.held_count; i++) {
         seal(s, c.held[i], c.levels[0], c.levels[1]);
-        c.stats[c.count++] = c.held[i]->stats.value;
+        c.stats[c.count++] = c.held[i]->value;
     }
     for (int i = 0; i < 2; i++)
         c.stats[c.count++] = c.levels[i]->total.stats.value;
@@ -207,9 +224,9 @@ static void birth(struct replay_state *s, const struct chunk_event *e, struct si
         c.held[i]->live_bytes += e->size_bytes;
         c.held[i]->live_count++;
         if (s->is_inside)
-            most(&c.held[i]->stats.value[STAT_own_peak_bytes], c.held[i]->live_bytes);
+            most(&c.held[i]->value[STAT_own_peak_bytes], c.held[i]->live_bytes);
         if (s->is_inside)
-            most(&c.held[i]->stats.value[STAT_active_peak_bytes], c.levels[0]->active_bytes);
+            most(&c.held[i]->value[STAT_active_peak_bytes], c.levels[0]->active_bytes);
     }
     if (s->is_inside && s->has_threads) {
         struct replay_size *size = size_at(s, e, e->size_bytes);
@@ -288,17 +305,16 @@ static void end_threads(struct replay_state *s, const struct chunk_event *e)
             *ARRAY_ADD(blocks, count, capacity) = s->blocks.slots[i];
     for (size_t i = 0; i < count; i++) {
         struct block taken;
-        uint32_t site = map_number(&s->site_of, blocks[i].site_id, 0);
+        const struct site *of = find_site(s, blocks[i].site_id);
         blocks_take(&s->blocks, blocks[i].address, blocks[i].space, &taken);
-        for (int all = 0; site != MAP_NONE && all < 2; all++) {
-            const struct site *of = &s->sites[site];
+        for (int all = 0; of && all < 2; all++) {
             const struct level *device = &s->levels[level_at(s, of->device, KIND_all)],
                                *kind = &s->levels[level_at(s, of->device, of->kind)];
             struct held *held =
                 &s->threads[thread_at(s, blocks[i].thread_id, of->device, all ? KIND_all : of->kind)].held;
             seal(s, held, device, kind);
-            wrap_change(&held->stats.value[STAT_end_bytes], s->is_inside ? held->live_bytes : 0);
-            wrap_change(&held->stats.value[STAT_end_count], s->is_inside ? held->live_count : 0);
+            wrap_change(&held->value[STAT_end_bytes], s->is_inside ? held->live_bytes : 0);
+            wrap_change(&held->value[STAT_end_count], s->is_inside ? held->live_count : 0);
             held->live_bytes = held->live_count = 0; /* with the first of its blocks, some of which are parts of one */
         }
     }
@@ -401,21 +417,26 @@ void replay_apply(struct replay_state *s, const struct chunk_event *e)
 }
 
 /* Where the end of a process was not recorded, its end is that of the recording. */
-static void still_live(struct stat_row *stats, uint64_t bytes, uint64_t count)
+static void still_live(int64_t *value, uint64_t bytes, uint64_t count)
 {
-    wrap_change(&stats->value[STAT_end_bytes], bytes);
-    wrap_change(&stats->value[STAT_end_count], count);
+    wrap_change(&value[STAT_end_bytes], bytes);
+    wrap_change(&value[STAT_end_count], count);
 }
 
-void replay_end_held(struct replay_state *s, struct held *held, unsigned device, unsigned kind)
+struct stat_row replay_end_held(struct replay_state *s, struct held *held, unsigned device, unsigned kind)
 {
     seal(s, held, &s->levels[level_at(s, device, KIND_all)], &s->levels[level_at(s, device, kind)]);
-    still_live(&held->stats, held->live_bytes, held->live_count);
+    still_live(held->value, held->live_bytes, held->live_count);
+    struct stat_row stats = {.known = counted};
+    memcpy(stats.value, held->value, sizeof held->value);
+    stats.value[STAT_start_bytes] = held->start_bytes;
+    stats.value[STAT_start_count] = held->start_count;
+    return stats;
 }
 
 void replay_end_level(struct level *l)
 {
-    still_live(&l->total.stats, l->active_bytes, l->active_count);
+    still_live(l->total.stats.value, l->active_bytes, l->active_count);
 }
 
 void replay_state_close(struct replay_state *s)
@@ -430,6 +451,7 @@ void replay_state_close(struct replay_state *s)
     map_close(&s->process_of);
     map_close(&s->last_at);
     map_close(&s->site_of);
+    free(s->site_index);
     map_close(&s->thread_of);
     map_close(&s->size_of);
     map_close(&s->swept);

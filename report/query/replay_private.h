@@ -17,8 +17,9 @@ struct level { /* of a device, or of one kind of it; the last peak's number is i
     uint64_t epoch;
 };
 
-struct held { /* by a site, or by what a thread allocated: of one kind, or of a device */
-    struct stat_row stats;
+struct held {                  /* by a site, or by what a thread allocated: of one kind, or of a device */
+    int64_t value[STAT_COUNT]; /* those of the events; the others are not known, but for the next two */
+    int64_t start_bytes, start_count;
     uint64_t live_bytes, live_count;
     uint64_t epoch, kind_epoch; /* up to which peaks at_peak is known */
     uint32_t seen;              /* ranges that had begun when it changed last */
@@ -26,8 +27,8 @@ struct held { /* by a site, or by what a thread allocated: of one kind, or of a 
 
 struct site {
     struct held held;
-    int64_t id;
     int64_t torn_bytes, torn_count, moved_count;
+    uint32_t id;
     uint8_t device, kind;
 };
 
@@ -45,6 +46,8 @@ struct process { /* of a device, or of one kind of it */
 struct replay_state {
     int64_t event_count;
     struct blocks blocks;
+    uint32_t *site_index; /* by site_id: site + 1; 0: none. Ids that no recorder gives are in site_of */
+    size_t site_room;
     struct map site_of, thread_of;          /* thread_of: (thread, device and kind) -> threads */
     uint32_t level_of[256][KIND_COUNT + 1]; /* by device and kind: level + 1 */
     struct site *sites;
@@ -84,7 +87,7 @@ void replay_apply(struct replay_state *s, const struct chunk_event *e);
 /* Whether an event is of small blocks alone, which min_size_bytes leaves out; changes it where it is of others, too. */
 int replay_leaves_out(struct replay_state *s, struct chunk_event *e);
 /* Behind the last event: what it still has is live at the end. */
-void replay_end_held(struct replay_state *s, struct held *held, unsigned device, unsigned kind);
+struct stat_row replay_end_held(struct replay_state *s, struct held *held, unsigned device, unsigned kind);
 void replay_end_level(struct level *l);
 /* All but sizes, which the result takes. */
 void replay_state_close(struct replay_state *s);

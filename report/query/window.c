@@ -441,7 +441,7 @@ int window_load(sqlite3 *db, const struct window_range *ranges, size_t count, en
                        .delta_codec = chunk_codec_open(),
                        .result = result};
     struct at_result at;
-    *replay = (struct replay){0};
+    replay_begin(replay);
     *result = (struct window_result){.start_ns = ranges[0].from_ns, .end_ns = ranges[count - 1].to_ns};
     int rc = at_keyframe(db, ranges[0].from_ns - 1, &w.live, &w.site_count, &w.first_event, &at, err);
     w.keyframe_ns = at.keyframe_ns < 0 ? 0 : at.keyframe_ns;

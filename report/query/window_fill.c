@@ -47,7 +47,6 @@ static void add_total(struct replay_total *total, const struct stat_row *stats)
 void window_fill(struct window *w, struct replay *replay)
 {
     const uint32_t known = w->result->is_counted ? of_instants | of_events : of_instants;
-    replay->sites = xcalloc(w->site_count + 1, sizeof *replay->sites);
     replay->totals = xcalloc(w->level_count + 1ul, sizeof *replay->totals);
     replay->total_count = w->level_count;
     replay->event_count = w->event_count;
@@ -76,7 +75,7 @@ void window_fill(struct window *w, struct replay *replay)
             site.kind = w->levels[level].kind;
         }
         if (!replay_is_nothing(&site.stats))
-            replay->sites[replay->site_count++] = site;
+            replay_give(replay, w->site_count, &site);
     }
     if (w->parts && w->result->has_parts)
         window_parts_fill(w, known, replay);

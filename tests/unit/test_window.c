@@ -351,7 +351,7 @@ static void compare_survivors(const struct window_range *ranges, size_t count, c
 static struct window_result check(const struct window_range *ranges, size_t count)
 {
     struct error err;
-    struct replay window, all;
+    struct replay window = {0}, all = {0};
     struct window_result result;
     naive_window(ranges, count);
     if (window_load(account_db, ranges, count, WINDOW_PROCESSES, &window, &result, &err))
@@ -455,7 +455,7 @@ static void test_whole(void **state)
     (void)state;
     struct account_run r;
     struct error err;
-    struct replay w;
+    struct replay w = {0};
     struct window_result result;
     const struct window_range whole = {0, WINDOW_END};
     random_run(&r, 99, &(struct account_options){0});
@@ -524,7 +524,7 @@ static void test_parts_add_up(void **state)
     (void)state;
     struct account_run r;
     struct error err;
-    struct replay w;
+    struct replay w = {0};
     struct window_result result;
     int64_t sum = 0, at = 0;
     random_run(&r, 5, &(struct account_options){0});
@@ -549,7 +549,7 @@ static void test_what_is_not_kept(void **state)
     (void)state;
     struct account_run r;
     struct error err;
-    struct replay w;
+    struct replay w = {0};
     struct window_result result;
     struct window_range late, early;
     random_run(&r, 31, &(struct account_options){.max_events = 1});

@@ -1,6 +1,5 @@
--- What memprof export --format rows-csv and rows-jsonl write, for PostgreSQL and DuckDB.
--- One row for each line that allocated itself, device and kind.
--- and kind. Bytes, nanoseconds and counts; NULL: not known. The statistics are those of docs/report.md.
+-- What memprof export --format rows-csv and rows-jsonl write, for PostgreSQL and DuckDB (ClickHouse:
+-- rows-clickhouse.sql). One row for each line that allocated itself, device and kind. Bytes, nanoseconds and counts; NULL: not known. The statistics are those of docs/report.md.
 CREATE TABLE memprof_rows(
   recording TEXT NOT NULL, -- the file, as it was named to export
   command TEXT, -- shell-quoted

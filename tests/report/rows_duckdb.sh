@@ -15,7 +15,8 @@ const fs = require("fs"), { DuckDBInstance } = require("@duckdb/node-api");
 (async () => {
     const db = await (await DuckDBInstance.create(":memory:")).connect();
     await db.run(fs.readFileSync(process.argv[2], "utf8"));
-    await db.run("COPY memprof_rows FROM 'run.*.rows.csv' (FORMAT csv, HEADER, NULLSTR '', ALLOW_QUOTED_NULLS false)");
+    await db.run(`COPY memprof_rows FROM 'run.*.rows.csv'
+        (FORMAT csv, HEADER, QUOTE '"', ESCAPE '"', NULLSTR '', ALLOW_QUOTED_NULLS false)`);
     for (const [i, name] of ["grew", "ranks", "leaks"].entries()) {
         const result = await db.runAndReadAll(fs.readFileSync(`query${i + 1}.sql`, "utf8"));
         fs.writeFileSync(name, result.getRowsJson().map(row => row.join("|") + "\n").join(""));

@@ -293,6 +293,8 @@ check-diff-pairs: all ## do the rows of diff add up, over twenty pairs of real p
 	BUILD='$(BUILD)' sh tests/bench/diff_pairs.sh
 check-diff-leak: all ## a leak put into redis from Debian's source is the top row of diff, and breaks check
 	BUILD='$(BUILD)' CC='$(CC)' sh tests/bench/diff_leak.sh
+check-fleet: all ## docs/fleet.md with 1,000 recordings of 5,000 lines in three databases (6 GB of disk for a while; minutes)
+	BUILD='$(BUILD)' sh tests/run.sh tests/bench/fleet.sh
 
 MAN := $(wildcard docs/man/*.1)
 compdir = $(PREFIX)/share/bash-completion/completions
@@ -347,5 +349,5 @@ clean: ## remove what was built
 FORCE:
 PHONY_CHECKS := check-e2e check-report check-page check-faults check-accuracy check-stress check-static
 .PHONY: all samples programs bench-programs fuzz-programs replay unit unit-sanitized deps deps-test deps-bench demo check check-fast check-unit man \
-        $(PHONY_CHECKS) fuzz fuzz-keep bench bench-quick bench-gate soak check-diff-pairs check-diff-leak install uninstall dist deb check-deb help clean FORCE
+        $(PHONY_CHECKS) fuzz fuzz-keep bench bench-quick bench-gate soak check-diff-pairs check-diff-leak check-fleet install uninstall dist deb check-deb help clean FORCE
 -include $(TOOL_OBJ:.o=.d) $(UNIT_SHARED_OBJ:.o=.d) $(UNIT_TOOL:%.c=$(BUILD)/obj/%.d) $(PRELOAD_OBJ:.o=.d) $(EVENTS_OBJ:.o=.d)

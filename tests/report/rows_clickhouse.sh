@@ -15,3 +15,5 @@ equal "nothing is NULL, not 0" "$(DB=run.0.db value "SELECT count(*) FROM v_line
 # both schemas have the same columns
 columns() { sed -n 's/^  "\{0,1\}\([a-z_]*\)"\{0,1\} [A-Z].*/\1/p' "$ROOT/docs/$1"; }
 equal "columns of ClickHouse's table" "$(columns rows-schema.sql)" "$(columns rows-clickhouse.sql)"
+click --query 'INSERT INTO memprof_rows FORMAT JSONEachRow' <trap.rows.jsonl || fail "rows of traps"
+traps "$(click --query "SELECT count(), sum(at_peak_bytes) FROM memprof_rows WHERE recording = 'trap.db'" | tr '\t' ' ')"

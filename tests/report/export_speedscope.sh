@@ -47,16 +47,9 @@ print("  numbers, frames and names")
 END
 
 need npm chromium
-version=1.25.0
-package=$BUILD/speedscope/$version
-if [ ! -f "$package/package/package.json" ]; then
-    mkdir -p "$package.new"
-    (cd "$package.new" &&
-        npm pack --silent --fetch-retries=0 --fetch-timeout=20000 "speedscope@$version" >/dev/null 2>&1 &&
-        tar -xf speedscope-*.tgz) || skip "npm's package speedscope cannot be had here"
-    mv "$package.new" "$package" 2>/dev/null || rm -rf "$package.new" # another run was first
-fi
-release=$package/package/dist/release
+. "$ROOT/tests/report/npm.inc"
+package=$(npm_package speedscope 1.25.0) || skip "npm's package speedscope cannot be had here"
+release=$package/dist/release
 /usr/bin/python3 -c 'import jsonschema' 2>/dev/null || skip "python3-jsonschema is not installed"
 /usr/bin/python3 - "$release/file-format-schema.json" out net trap empty <<'END' || fail "not what its schema wants"
 import json, os, sys, jsonschema
